@@ -1,0 +1,74 @@
+/* core/base/arena.c - see arena.h. */
+#include "core/base/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct arena_chunk {
+  arena_chunk *next;
+  size_t bytes;
+};
+
+enum { CHUNK_MIN = 16 * 1024, HEAD = 32 };
+
+void arena_init(arena *a, const tsr_allocator *al) {
+  memset(a, 0, sizeof *a);
+  a->al = al && al->alloc ? *al : al_default;
+}
+
+void arena_clear(arena *a) {
+  for (arena_chunk *c = a->chunks, *next; c; c = next) {
+    next = c->next;
+    al_free(&a->al, c, c->bytes, 16);
+  }
+  a->chunks = NULL;
+  a->used = a->cap = 0;
+}
+
+void *arena_alloc(arena *a, size_t size) {
+  if (size > SIZE_MAX / 2) return NULL;
+  size = (size + 15) & ~(size_t)15;
+  if (!a->chunks || a->cap - a->used < size) {
+    size_t grow = a->chunks ? a->chunks->bytes * 2 : CHUNK_MIN;
+    if (grow > (1u << 20)) grow = 1u << 20;
+    if (grow < size + HEAD) grow = size + HEAD;
+    arena_chunk *c = al_alloc(&a->al, grow, 16);
+    if (!c) return NULL;
+    c->next = a->chunks;
+    c->bytes = grow;
+    a->chunks = c;
+    a->used = HEAD;
+    a->cap = grow;
+  }
+  void *p = (char *)a->chunks + a->used;
+  a->used += size;
+  memset(p, 0, size);
+  return p;
+}
+
+void *arena_dup(arena *a, const void *p, size_t n) {
+  void *q = arena_alloc(a, n);
+  if (q && n) memcpy(q, p, n);
+  return q;
+}
+
+char *arena_strn(arena *a, const char *s, size_t n) {
+  char *q = arena_alloc(a, n + 1);
+  if (q && n) memcpy(q, s, n);
+  return q;
+}
+
+char *arena_str(arena *a, const char *s) { return arena_strn(a, s, strlen(s)); }
+
+char *arena_fmt(arena *a, const char *fmt, ...) {
+  va_list ap, again;
+  va_start(ap, fmt);
+  va_copy(again, ap);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  va_end(ap);
+  char *p = n < 0 ? NULL : arena_alloc(a, (size_t)n + 1);
+  if (p) vsnprintf(p, (size_t)n + 1, fmt, again);
+  va_end(again);
+  return p;
+}

@@ -1,0 +1,182 @@
+/* core/base/dtype.c - see dtype.h. Narrow floats share one rounding routine driven by (exponent bits, mantissa bits). */
+#include "core/base/dtype.h"
+
+#include <math.h>
+#include <string.h>
+
+static const dtype_info infos[TSR_N_DTYPES] = {
+    [TSR_DTYPE_NONE] = {"none", "none", 0, 0, false, false, 0, 0},
+    [TSR_F64] = {"f64", "f64", 8, 52, true, true, 1.7976931348623157e308, 1.1102230246251565e-16},
+    [TSR_F32] = {"f32", "f32", 4, 23, true, true, 3.4028234663852886e38, 5.9604644775390625e-08},
+    [TSR_TF32] = {"tf32", "tf32", 4, 10, true, true, 3.4028234663852886e38, 4.8828125e-04},
+    [TSR_F16] = {"f16", "f16", 2, 10, true, true, 65504.0, 4.8828125e-04},
+    [TSR_BF16] = {"bf16", "bf16", 2, 7, true, true, 3.3895313892515355e38, 3.90625e-03},
+    [TSR_F8E4M3] = {"fp8_e4m3", "f8E4M3FN", 1, 3, true, true, 448.0, 6.25e-02},
+    [TSR_F8E5M2] = {"fp8_e5m2", "f8E5M2", 1, 2, true, true, 57344.0, 1.25e-01},
+    [TSR_I64] = {"i64", "i64", 8, 0, false, true, 9223372036854775807.0, 0},
+    [TSR_I32] = {"i32", "i32", 4, 0, false, true, 2147483647.0, 0},
+    [TSR_I16] = {"i16", "i16", 2, 0, false, true, 32767.0, 0},
+    [TSR_I8] = {"i8", "i8", 1, 0, false, true, 127.0, 0},
+    [TSR_U8] = {"u8", "ui8", 1, 0, false, false, 255.0, 0},
+    [TSR_BOOL] = {"bool", "i1", 1, 0, false, false, 1.0, 0},
+};
+
+const dtype_info *dtype_get(tsr_dtype t) { return &infos[(unsigned)t < TSR_N_DTYPES ? t : TSR_DTYPE_NONE]; }
+size_t tsr_dtype_size(tsr_dtype t) { return dtype_get(t)->size; }
+const char *tsr_dtype_name(tsr_dtype t) { return dtype_get(t)->name; }
+
+tsr_dtype tsr_dtype_parse(const char *name) {
+  static const struct { const char *name; tsr_dtype t; } aliases[] = {
+      {"fp64", TSR_F64}, {"fp32", TSR_F32}, {"float32", TSR_F32}, {"fp16", TSR_F16}, {"float16", TSR_F16},
+      {"bfloat16", TSR_BF16}, {"f8e4m3", TSR_F8E4M3}, {"f8e5m2", TSR_F8E5M2}, {"s8", TSR_I8}, {"int8", TSR_I8},
+      {"int32", TSR_I32}, {"uint8", TSR_U8}};
+  if (!name) return TSR_DTYPE_NONE;
+  for (int t = 1; t < TSR_N_DTYPES; t++)
+    if (!strcmp(name, infos[t].name) || !strcmp(name, infos[t].mlir)) return (tsr_dtype)t;
+  for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+    if (!strcmp(name, aliases[i].name)) return aliases[i].t;
+  return TSR_DTYPE_NONE;
+}
+
+static uint32_t bits_of(float f) {
+  uint32_t u;
+  memcpy(&u, &f, 4);
+  return u;
+}
+
+static float float_of(uint32_t u) {
+  float f;
+  memcpy(&f, &u, 4);
+  return f;
+}
+
+/* The magnitude of f rounded to a float with `m` mantissa bits and exponent bias `bias`, as an integer code without sign;
+ * may come out above the largest finite code, which the caller saturates or turns into infinity. */
+static uint32_t round_code(float f, int m, int bias) {
+  uint32_t u = bits_of(f) & 0x7fffffffu;
+  int e = (int)(u >> 23) - 127 + bias; /* the biased exponent in the narrow type */
+  uint32_t mant = (u & 0x7fffffu) | ((u >> 23) ? 0x800000u : 0);
+  if (!(u >> 23)) e++;
+  int shift = 23 - m;
+  if (e <= 0) {
+    shift += 1 - e;
+    if (shift > 25) return 0;
+    uint32_t half = 1u << (shift - 1), rest = mant & ((1u << shift) - 1), q = mant >> shift;
+    return q + (rest > half || (rest == half && (q & 1)));
+  }
+  uint32_t half = 1u << (shift - 1), rest = mant & ((1u << shift) - 1), q = mant >> shift;
+  q += rest > half || (rest == half && (q & 1));
+  return ((uint32_t)e << m) + q - (1u << m);
+}
+
+static float expand(uint32_t code, int m, int bias) {
+  int e = (int)(code >> m);
+  uint32_t mant = code & ((1u << m) - 1);
+  return e ? ldexpf((float)(mant | (1u << m)), e - bias - m) : ldexpf((float)mant, 1 - bias - m);
+}
+
+float dtype_f16_to_f32(uint16_t h) {
+  uint32_t code = h & 0x7fffu;
+  float r = code >= 0x7c00u ? float_of(0x7f800000u | ((code & 0x3ffu) << 13)) : expand(code, 10, 15);
+  return (h & 0x8000u) ? -r : r;
+}
+
+uint16_t dtype_f32_to_f16(float f) {
+  uint16_t sign = (uint16_t)((bits_of(f) >> 16) & 0x8000u);
+  if (isnan(f)) return (uint16_t)(sign | 0x7e00u);
+  uint32_t code = isinf(f) ? 0x7c00u : round_code(f, 10, 15);
+  return (uint16_t)(sign | (code > 0x7c00u ? 0x7c00u : code));
+}
+
+float dtype_bf16_to_f32(uint16_t h) { return float_of((uint32_t)h << 16); }
+
+uint16_t dtype_f32_to_bf16(float f) {
+  uint32_t u = bits_of(f);
+  if (isnan(f)) return (uint16_t)((u >> 16) | 0x40u);
+  return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1)) >> 16);
+}
+
+float dtype_f8e4m3_to_f32(uint8_t h) {
+  uint32_t code = h & 0x7fu;
+  float r = code == 0x7fu ? NAN : expand(code, 3, 7);
+  return (h & 0x80u) ? -r : r;
+}
+
+uint8_t dtype_f32_to_f8e4m3(float f) {
+  uint8_t sign = (uint8_t)((bits_of(f) >> 24) & 0x80u);
+  if (isnan(f)) return (uint8_t)(sign | 0x7fu);
+  uint32_t code = isinf(f) ? 0x7eu : round_code(f, 3, 7);
+  return (uint8_t)(sign | (code > 0x7eu ? 0x7eu : code));
+}
+
+float dtype_f8e5m2_to_f32(uint8_t h) {
+  uint32_t code = h & 0x7fu;
+  float r = code > 0x7cu ? NAN : code == 0x7cu ? INFINITY : expand(code, 2, 15);
+  return (h & 0x80u) ? -r : r;
+}
+
+uint8_t dtype_f32_to_f8e5m2(float f) {
+  uint8_t sign = (uint8_t)((bits_of(f) >> 24) & 0x80u);
+  if (isnan(f)) return (uint8_t)(sign | 0x7eu);
+  uint32_t code = isinf(f) ? 0x7cu : round_code(f, 2, 15);
+  return (uint8_t)(sign | (code > 0x7cu ? 0x7cu : code));
+}
+
+static float tf32_round(float f) {
+  if (!isfinite(f)) return f;
+  uint32_t u = bits_of(f);
+  return float_of((u + 0xfffu + ((u >> 13) & 1)) & ~0x1fffu);
+}
+
+double dtype_load(tsr_dtype t, const void *p, size_t i) {
+  switch (t) {
+  case TSR_F64: return ((const double *)p)[i];
+  case TSR_F32:
+  case TSR_TF32: return ((const float *)p)[i];
+  case TSR_F16: return dtype_f16_to_f32(((const uint16_t *)p)[i]);
+  case TSR_BF16: return dtype_bf16_to_f32(((const uint16_t *)p)[i]);
+  case TSR_F8E4M3: return dtype_f8e4m3_to_f32(((const uint8_t *)p)[i]);
+  case TSR_F8E5M2: return dtype_f8e5m2_to_f32(((const uint8_t *)p)[i]);
+  case TSR_I64: return (double)((const int64_t *)p)[i];
+  case TSR_I32: return ((const int32_t *)p)[i];
+  case TSR_I16: return ((const int16_t *)p)[i];
+  case TSR_I8: return ((const int8_t *)p)[i];
+  case TSR_U8: return ((const uint8_t *)p)[i];
+  case TSR_BOOL: return ((const uint8_t *)p)[i] != 0;
+  default: return 0;
+  }
+}
+
+static int64_t to_int(double v, int64_t lo, int64_t hi) {
+  if (isnan(v)) return 0;
+  if (v <= (double)lo) return lo;
+  if (v >= (double)hi) return hi;
+  return (int64_t)v;
+}
+
+/* Via float for the narrow types would round twice; going to odd first keeps one rounding. */
+static float to_odd(double v) {
+  float f = (float)v;
+  if (isnan(v) || isinf(f) || (double)f == v) return f;
+  if (fabs((double)f) > fabs(v)) f = nextafterf(f, 0.0f);
+  return float_of(bits_of(f) | 1);
+}
+
+void dtype_store(tsr_dtype t, void *p, size_t i, double v) {
+  switch (t) {
+  case TSR_F64: ((double *)p)[i] = v; break;
+  case TSR_F32: ((float *)p)[i] = (float)v; break;
+  case TSR_TF32: ((float *)p)[i] = tf32_round(to_odd(v)); break;
+  case TSR_F16: ((uint16_t *)p)[i] = dtype_f32_to_f16(to_odd(v)); break;
+  case TSR_BF16: ((uint16_t *)p)[i] = dtype_f32_to_bf16(to_odd(v)); break;
+  case TSR_F8E4M3: ((uint8_t *)p)[i] = dtype_f32_to_f8e4m3(to_odd(v)); break;
+  case TSR_F8E5M2: ((uint8_t *)p)[i] = dtype_f32_to_f8e5m2(to_odd(v)); break;
+  case TSR_I64: ((int64_t *)p)[i] = to_int(v, INT64_MIN, INT64_MAX); break;
+  case TSR_I32: ((int32_t *)p)[i] = (int32_t)to_int(v, INT32_MIN, INT32_MAX); break;
+  case TSR_I16: ((int16_t *)p)[i] = (int16_t)to_int(v, INT16_MIN, INT16_MAX); break;
+  case TSR_I8: ((int8_t *)p)[i] = (int8_t)to_int(v, INT8_MIN, INT8_MAX); break;
+  case TSR_U8: ((uint8_t *)p)[i] = (uint8_t)to_int(v, 0, UINT8_MAX); break;
+  case TSR_BOOL: ((uint8_t *)p)[i] = v != 0; break;
+  default: break;
+  }
+}

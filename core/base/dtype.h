@@ -1,0 +1,30 @@
+/* core/base/dtype.h - scalar data types: names, sizes and exact conversions of single elements.
+ * Conversions to a narrower float round to nearest even and keep NaN; float to integer truncates toward zero and
+ * saturates, NaN gives 0; anything to bool is "not zero". */
+#ifndef CORE_BASE_DTYPE_H
+#define CORE_BASE_DTYPE_H
+#include "tessera/base.h"
+
+typedef struct dtype_info {
+  const char *name, *mlir;
+  uint8_t size, mantissa_bits; /* explicit mantissa bits; 0 for integers */
+  bool is_float, is_signed;
+  double max, eps; /* largest finite value; half a unit in the last place of 1 (0 for integers) */
+} dtype_info;
+
+const dtype_info *dtype_get(tsr_dtype t);
+static inline bool dtype_is_float(tsr_dtype t) { return dtype_get(t)->is_float; }
+
+float dtype_f16_to_f32(uint16_t h);
+uint16_t dtype_f32_to_f16(float f);
+float dtype_bf16_to_f32(uint16_t h);
+uint16_t dtype_f32_to_bf16(float f);
+float dtype_f8e4m3_to_f32(uint8_t h);
+uint8_t dtype_f32_to_f8e4m3(float f);
+float dtype_f8e5m2_to_f32(uint8_t h);
+uint8_t dtype_f32_to_f8e5m2(float f);
+
+/* Element i of an array of t, as double (exact but for i64 beyond 2^53). */
+double dtype_load(tsr_dtype t, const void *p, size_t i);
+void dtype_store(tsr_dtype t, void *p, size_t i, double v);
+#endif

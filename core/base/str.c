@@ -1,0 +1,56 @@
+/* core/base/str.c - see str.h. */
+#include "core/base/str.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void strb_init(strb *b, const tsr_allocator *al) { *b = (strb){.al = al}; }
+
+void strb_clear(strb *b) {
+  al_free_array(b->al, b->p, b->cap);
+  b->p = NULL;
+  b->n = b->cap = 0;
+  b->failed = false;
+}
+
+static bool reserve(strb *b, size_t more) {
+  if (b->failed) return false;
+  if (!al_grow(b->al, &b->p, &b->cap, b->n + more + 1, 1)) b->failed = true;
+  return !b->failed;
+}
+
+void strb_put(strb *b, const char *s, size_t n) {
+  if (!reserve(b, n)) return;
+  memcpy(b->p + b->n, s, n);
+  b->n += n;
+  b->p[b->n] = 0;
+}
+
+void strb_puts(strb *b, const char *s) { strb_put(b, s, strlen(s)); }
+void strb_putc(strb *b, char c) { strb_put(b, &c, 1); }
+
+void strb_printf(strb *b, const char *fmt, ...) {
+  va_list ap, again;
+  va_start(ap, fmt);
+  va_copy(again, ap);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  va_end(ap);
+  if (n >= 0 && reserve(b, (size_t)n)) {
+    vsnprintf(b->p + b->n, (size_t)n + 1, fmt, again);
+    b->n += (size_t)n;
+  }
+  va_end(again);
+}
+
+void strb_json(strb *b, const char *s) {
+  strb_putc(b, '"');
+  for (; *s; s++) {
+    unsigned char c = (unsigned char)*s;
+    if (c == '"' || c == '\\') strb_printf(b, "\\%c", c);
+    else if (c == '\n') strb_puts(b, "\\n");
+    else if (c < 0x20) strb_printf(b, "\\u%04x", c);
+    else strb_putc(b, (char)c);
+  }
+  strb_putc(b, '"');
+}
