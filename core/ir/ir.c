@@ -1,0 +1,475 @@
+/* core/ir/ir.c - modules, types, attributes and the builder; see ir.h. */
+#include "core/ir/ir.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/ir/tables.h"
+
+static const char *const level_names[IR_N_LEVELS] = {"builtin", "graph", "schedule", "tile", "target"};
+const char *ir_level_name(ir_level l) { return (unsigned)l < IR_N_LEVELS ? level_names[l] : "?"; }
+
+const ir_opdef *ir_table(ir_level l, size_t *n) {
+  switch (l) {
+  case IR_BUILTIN: return builtin_ops(n);
+  case IR_GRAPH: return graph_ops(n);
+  case IR_SCHEDULE: return schedule_ops(n);
+  case IR_TILE: return tile_ops(n);
+  case IR_TARGET: return target_ops(n);
+  default: *n = 0; return NULL;
+  }
+}
+
+const ir_opdef *ir_find_op(const char *name) {
+  for (int l = 0; l < IR_N_LEVELS; l++) {
+    size_t n;
+    const ir_opdef *t = ir_table((ir_level)l, &n);
+    for (size_t i = 0; i < n; i++)
+      if (!strcmp(t[i].name, name)) return &t[i];
+  }
+  return NULL;
+}
+
+/* ---- module ---------------------------------------------------------------------------------------------------- */
+
+tsr_status ir_module_create(const tsr_allocator *al, ir_module **out) {
+  *out = NULL;
+  ir_module *m = al_new(al, ir_module);
+  if (!m) return st_oom();
+  arena_init(&m->arena, al);
+  ir_builder b = {m, NULL, NULL, false};
+  m->root = ir_op_new(&b, ir_find_op("builtin.module"), 0, NULL, 0, NULL, 1);
+  if (!m->root) {
+    ir_module_destroy(&m);
+    return st_oom();
+  }
+  *out = m;
+  return NULL;
+}
+
+void ir_module_destroy(ir_module **m) {
+  if (!*m) return;
+  tsr_allocator al = (*m)->arena.al;
+  al_free_array(&al, (*m)->types, (*m)->cap_types);
+  arena_clear(&(*m)->arena);
+  al_delete(&al, *m);
+  *m = NULL;
+}
+
+/* ---- types ----------------------------------------------------------------------------------------------------- */
+
+static bool same_str(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
+static bool same_type(const ir_type *a, const ir_type *b) {
+  if (a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank || a->has_strides != b->has_strides ||
+      a->offset != b->offset || a->pad != b->pad || !same_str(a->use, b->use))
+    return false;
+  for (int i = 0; i < a->rank; i++)
+    if (a->dims[i] != b->dims[i] || (a->has_strides && a->strides[i] != b->strides[i])) return false;
+  return true;
+}
+
+const ir_type *ir_type_get(ir_module *m, const ir_type *t) {
+  for (size_t i = 0; i < m->n_types; i++)
+    if (same_type(m->types[i], t)) return m->types[i];
+  if (!al_grow(&m->arena.al, &m->types, &m->cap_types, m->n_types + 1, sizeof *m->types)) return NULL;
+  ir_type *c = arena_dup(&m->arena, t, sizeof *t);
+  if (!c) return NULL;
+  if (t->use && !(c->use = arena_str(&m->arena, t->use))) return NULL;
+  return m->types[m->n_types++] = c;
+}
+
+const ir_type *ir_type_index(ir_module *m) { return ir_type_get(m, &(ir_type){.kind = IR_T_INDEX}); }
+
+const ir_type *ir_type_scalar(ir_module *m, tsr_dtype t) {
+  return ir_type_get(m, &(ir_type){.kind = IR_T_SCALAR, .dtype = t});
+}
+
+const ir_type *ir_type_shaped(ir_module *m, ir_type_kind kind, tsr_dtype t, int rank, const int64_t *dims) {
+  assert(rank <= TSR_MAX_RANK);
+  ir_type x = {.kind = kind, .dtype = t, .rank = rank};
+  memcpy(x.dims, dims, sizeof *dims * (size_t)rank);
+  return ir_type_get(m, &x);
+}
+
+int64_t ir_type_count(const ir_type *t) {
+  int64_t n = 1;
+  bool dynamic = false;
+  for (int i = 0; i < t->rank; i++) {
+    if (t->dims[i] == IR_DYNAMIC) dynamic = true;
+    else if (__builtin_mul_overflow(n, t->dims[i], &n)) return -1;
+  }
+  return dynamic ? IR_DYNAMIC : n;
+}
+
+void ir_type_strides(const ir_type *t, int64_t *strides) {
+  int64_t s = 1;
+  for (int i = t->rank - 1; i >= 0; i--) {
+    strides[i] = t->has_strides ? t->strides[i] : s;
+    s *= t->dims[i] == IR_DYNAMIC ? 1 : t->dims[i];
+    if (i == t->rank - 1) s += t->pad;
+  }
+}
+
+/* ---- attributes ------------------------------------------------------------------------------------------------ */
+
+static ir_attr *attr_new(ir_module *m, ir_attr_kind kind) {
+  ir_attr *a = arena_new(&m->arena, ir_attr);
+  if (a) a->kind = kind;
+  return a;
+}
+
+ir_attr *ir_attr_int(ir_module *m, int64_t v) {
+  ir_attr *a = attr_new(m, IR_A_INT);
+  if (a) a->u.i = v;
+  return a;
+}
+
+ir_attr *ir_attr_bool(ir_module *m, bool v) {
+  ir_attr *a = attr_new(m, IR_A_BOOL);
+  if (a) a->u.i = v;
+  return a;
+}
+
+ir_attr *ir_attr_float(ir_module *m, double v) {
+  ir_attr *a = attr_new(m, IR_A_FLOAT);
+  if (a) a->u.f = v;
+  return a;
+}
+
+ir_attr *ir_attr_str(ir_module *m, const char *s) {
+  ir_attr *a = attr_new(m, IR_A_STR);
+  return a && (a->u.s = arena_str(&m->arena, s)) ? a : NULL;
+}
+
+ir_attr *ir_attr_type(ir_module *m, const ir_type *t) {
+  ir_attr *a = attr_new(m, IR_A_TYPE);
+  if (a) a->u.type = t;
+  return a;
+}
+
+ir_attr *ir_attr_ints(ir_module *m, const int64_t *v, int n) {
+  ir_attr *a = attr_new(m, IR_A_ARRAY);
+  if (!a || !(a->u.array.v = arena_array(&m->arena, ir_attr *, n))) return NULL;
+  a->u.array.n = n;
+  for (int i = 0; i < n; i++)
+    if (!(a->u.array.v[i] = ir_attr_int(m, v[i]))) return NULL;
+  return a;
+}
+
+ir_attr *ir_attr_dense(ir_module *m, const ir_type *t, const void *data, size_t bytes, bool splat) {
+  ir_attr *a = attr_new(m, IR_A_DENSE);
+  if (!a || !(a->u.dense.data = arena_dup(&m->arena, data, bytes))) return NULL;
+  a->u.dense.type = t;
+  a->u.dense.bytes = bytes;
+  a->u.dense.splat = splat;
+  return a;
+}
+
+bool ir_set_attr(ir_op *op, const char *name, ir_attr *a) {
+  if (!a) return false;
+  for (int i = 0; i < op->n_attrs; i++)
+    if (!strcmp(op->attrs[i].name, name)) {
+      op->attrs[i].attr = a;
+      return true;
+    }
+  arena *ar = &op->module->arena;
+  ir_named_attr *v = arena_array(ar, ir_named_attr, op->n_attrs + 1);
+  char *copy = arena_str(ar, name);
+  if (!v || !copy) return false;
+  if (op->n_attrs) memcpy(v, op->attrs, sizeof *v * (size_t)op->n_attrs);
+  v[op->n_attrs++] = (ir_named_attr){copy, a};
+  op->attrs = v;
+  return true;
+}
+
+ir_attr *ir_get_attr(const ir_op *op, const char *name) {
+  for (int i = 0; i < op->n_attrs; i++)
+    if (!strcmp(op->attrs[i].name, name)) return op->attrs[i].attr;
+  return NULL;
+}
+
+static const char *default_of(const ir_op *op, const char *name) {
+  for (const ir_attr_def *d = op->def->attrs; d && d->name; d++)
+    if (!strcmp(d->name, name)) return d->dflt;
+  return NULL;
+}
+
+int64_t ir_get_int(const ir_op *op, const char *name, int64_t dflt) {
+  const ir_attr *a = ir_get_attr(op, name);
+  if (a && (a->kind == IR_A_INT || a->kind == IR_A_BOOL)) return a->u.i;
+  const char *d = default_of(op, name);
+  return d ? strtoll(d, NULL, 10) : dflt;
+}
+
+double ir_get_float(const ir_op *op, const char *name, double dflt) {
+  const ir_attr *a = ir_get_attr(op, name);
+  if (a && a->kind == IR_A_FLOAT) return a->u.f;
+  if (a && a->kind == IR_A_INT) return (double)a->u.i;
+  const char *d = default_of(op, name);
+  return d ? strtod(d, NULL) : dflt;
+}
+
+bool ir_get_bool(const ir_op *op, const char *name, bool dflt) {
+  const ir_attr *a = ir_get_attr(op, name);
+  if (a && a->kind == IR_A_UNIT) return true;
+  if (a && (a->kind == IR_A_INT || a->kind == IR_A_BOOL)) return a->u.i != 0;
+  const char *d = default_of(op, name);
+  return d ? !strcmp(d, "true") : dflt;
+}
+
+const char *ir_get_str(const ir_op *op, const char *name, const char *dflt) {
+  const ir_attr *a = ir_get_attr(op, name);
+  if (a && a->kind == IR_A_STR) return a->u.s;
+  const char *d = default_of(op, name);
+  return d ? d : dflt;
+}
+
+int ir_get_ints(const ir_op *op, const char *name, int64_t *v, int cap) {
+  const ir_attr *a = ir_get_attr(op, name);
+  if (!a) return 0;
+  if (a->kind != IR_A_ARRAY) return -1;
+  for (int i = 0; i < a->u.array.n; i++) {
+    if (a->u.array.v[i]->kind != IR_A_INT) return -1;
+    if (i < cap) v[i] = a->u.array.v[i]->u.i;
+  }
+  return a->u.array.n;
+}
+
+/* ---- builder --------------------------------------------------------------------------------------------------- */
+
+static void link_op(ir_builder *b, ir_op *op) {
+  op->parent = b->block;
+  if (!b->block) return;
+  ir_op *next = b->before, *prev = next ? next->prev : b->block->last;
+  op->prev = prev;
+  op->next = next;
+  *(prev ? &prev->next : &b->block->first) = op;
+  *(next ? &next->prev : &b->block->last) = op;
+}
+
+ir_op *ir_op_new(ir_builder *b, const ir_opdef *def, int n_operands, ir_value *const *operands, int n_results,
+                 const ir_type *const *result_types, int n_regions) {
+  arena *a = &b->m->arena;
+  ir_op *op = b->failed ? NULL : arena_new(a, ir_op);
+  if (!op) goto oom;
+  op->def = def;
+  op->module = b->m;
+  op->n_operands = n_operands;
+  op->n_results = n_results;
+  op->n_regions = n_regions;
+  if (n_operands && !(op->operands = arena_dup(a, operands, sizeof *operands * (size_t)n_operands))) goto oom;
+  if (n_results && !(op->results = arena_array(a, ir_value *, n_results))) goto oom;
+  for (int i = 0; i < n_results; i++) {
+    ir_value *v = op->results[i] = arena_new(a, ir_value);
+    if (!v) goto oom;
+    *v = (ir_value){.type = result_types ? result_types[i] : NULL, .def = op, .index = i};
+  }
+  if (n_regions && !(op->regions = arena_array(a, ir_block *, n_regions))) goto oom;
+  for (int i = 0; i < n_regions; i++) {
+    if (!(op->regions[i] = arena_new(a, ir_block))) goto oom;
+    op->regions[i]->parent = op;
+  }
+  for (int i = 0; i < n_operands; i++) operands[i]->n_uses++;
+  link_op(b, op);
+  return op;
+oom:
+  b->failed = true;
+  return NULL;
+}
+
+ir_value *ir_build1(ir_builder *b, const char *name, const ir_type *type, int n_operands, ir_value *const *operands) {
+  const ir_opdef *def = ir_find_op(name);
+  assert(def);
+  for (int i = 0; i < n_operands; i++)
+    if (!operands[i]) b->failed = true;
+  ir_op *op = ir_op_new(b, def, n_operands, operands, 1, &type, 0);
+  if (!op) return NULL;
+  if (!type && def->infer) {
+    tsr_status st = def->infer(op, &type);
+    assert(!st || tsr_status_code(st) == TSR_OUT_OF_MEMORY);
+    if (st) {
+      tsr_status_free(st);
+      b->failed = true;
+      return NULL;
+    }
+    op->results[0]->type = type;
+  }
+  return op->results[0];
+}
+
+ir_op *ir_build0(ir_builder *b, const char *name, int n_operands, ir_value *const *operands) {
+  const ir_opdef *def = ir_find_op(name);
+  assert(def);
+  for (int i = 0; i < n_operands; i++)
+    if (!operands[i]) b->failed = true;
+  return ir_op_new(b, def, n_operands, operands, 0, NULL, def->n_regions > 0 ? def->n_regions : 0);
+}
+
+ir_value *ir_block_arg(ir_module *m, ir_block *b, const ir_type *type, const char *name) {
+  ir_value **v = arena_array(&m->arena, ir_value *, b->n_args + 1);
+  ir_value *a = arena_new(&m->arena, ir_value);
+  if (!v || !a) return NULL;
+  if (b->n_args) memcpy(v, b->args, sizeof *v * (size_t)b->n_args);
+  *a = (ir_value){.type = type, .owner = b, .index = b->n_args};
+  if (name && !(a->name = arena_str(&m->arena, name))) return NULL;
+  v[b->n_args++] = a;
+  b->args = v;
+  return a;
+}
+
+/* ---- copying --------------------------------------------------------------------------------------------------- */
+
+static ir_attr *copy_attr(ir_module *m, const ir_attr *a) {
+  switch (a->kind) {
+  case IR_A_STR: return ir_attr_str(m, a->u.s);
+  case IR_A_TYPE: return ir_attr_type(m, ir_type_get(m, a->u.type));
+  case IR_A_DENSE: return ir_attr_dense(m, ir_type_get(m, a->u.dense.type), a->u.dense.data, a->u.dense.bytes, a->u.dense.splat);
+  case IR_A_ARRAY: {
+    ir_attr *c = attr_new(m, IR_A_ARRAY);
+    if (!c || !(c->u.array.v = arena_array(&m->arena, ir_attr *, a->u.array.n))) return NULL;
+    c->u.array.n = a->u.array.n;
+    for (int i = 0; i < a->u.array.n; i++)
+      if (!(c->u.array.v[i] = copy_attr(m, a->u.array.v[i]))) return NULL;
+    return c;
+  }
+  default: return arena_dup(&m->arena, a, sizeof *a);
+  }
+}
+
+/* Values already copied: the new value is kept in the old one's data field while a copy runs. */
+typedef struct copy_map {
+  ir_value *(*map)(void *user, ir_value *v);
+  void *user;
+  struct { ir_value *from, *to; } *pairs;
+  size_t n, cap;
+  const tsr_allocator *al;
+} copy_map;
+
+static bool copy_note(copy_map *c, ir_value *from, ir_value *to) {
+  if (!al_grow(c->al, &c->pairs, &c->cap, c->n + 1, sizeof *c->pairs)) return false;
+  c->pairs[c->n].from = from;
+  c->pairs[c->n++].to = to;
+  return true;
+}
+
+static ir_value *copy_find(copy_map *c, ir_value *v) {
+  for (size_t i = c->n; i-- > 0;)
+    if (c->pairs[i].from == v) return c->pairs[i].to;
+  ir_value *r = c->map ? c->map(c->user, v) : NULL;
+  return r ? r : v;
+}
+
+static ir_op *copy_op(ir_builder *b, const ir_op *op, copy_map *c) {
+  ir_value *small[16], **operands = small;
+  if (op->n_operands > 16 && !(operands = arena_array(&b->m->arena, ir_value *, op->n_operands))) return NULL;
+  for (int i = 0; i < op->n_operands; i++) operands[i] = copy_find(c, op->operands[i]);
+  ir_op *n = ir_op_new(b, op->def, op->n_operands, operands, op->n_results, NULL, op->n_regions);
+  if (!n) return NULL;
+  n->loc = op->loc;
+  for (int i = 0; i < op->n_results; i++) {
+    n->results[i]->type = op->results[i]->type ? ir_type_get(b->m, op->results[i]->type) : NULL;
+    if (op->results[i]->name && !(n->results[i]->name = arena_str(&b->m->arena, op->results[i]->name))) return NULL;
+    if (!copy_note(c, op->results[i], n->results[i])) return NULL;
+  }
+  for (int i = 0; i < op->n_attrs; i++)
+    if (!ir_set_attr(n, op->attrs[i].name, copy_attr(b->m, op->attrs[i].attr))) return NULL;
+  for (int r = 0; r < op->n_regions; r++) {
+    for (int i = 0; i < op->regions[r]->n_args; i++) {
+      ir_value *v = op->regions[r]->args[i];
+      ir_value *w = ir_block_arg(b->m, n->regions[r], ir_type_get(b->m, v->type), v->name);
+      if (!w || !copy_note(c, v, w)) return NULL;
+    }
+    ir_builder inner = ir_at_end(b->m, n->regions[r]);
+    for (const ir_op *o = op->regions[r]->first; o; o = o->next)
+      if (!copy_op(&inner, o, c)) return NULL;
+  }
+  return n;
+}
+
+ir_op *ir_op_copy(ir_builder *b, const ir_op *op, ir_value *(*map)(void *user, ir_value *v), void *user) {
+  copy_map c = {map, user, NULL, 0, 0, &b->m->arena.al};
+  ir_op *n = copy_op(b, op, &c);
+  if (!n) b->failed = true;
+  al_free_array(c.al, c.pairs, c.cap);
+  return n;
+}
+
+tsr_status ir_module_clone(const ir_module *m, ir_module **out) {
+  TSR_TRY(ir_module_create(&m->arena.al, out));
+  ir_builder b = {*out, NULL, NULL, false};
+  ir_op *root = ir_op_copy(&b, m->root, NULL, NULL);
+  if (!root) {
+    ir_module_destroy(out);
+    return st_oom();
+  }
+  (*out)->root = root;
+  return NULL;
+}
+
+/* ---- editing --------------------------------------------------------------------------------------------------- */
+
+static void drop_uses(ir_op *op) {
+  for (int i = 0; i < op->n_operands; i++) op->operands[i]->n_uses--;
+  for (int r = 0; r < op->n_regions; r++)
+    for (ir_op *o = op->regions[r]->first; o; o = o->next) drop_uses(o);
+}
+
+void ir_op_remove(ir_op *op) {
+  drop_uses(op);
+  ir_block *b = op->parent;
+  if (!b) return;
+  *(op->prev ? &op->prev->next : &b->first) = op->next;
+  *(op->next ? &op->next->prev : &b->last) = op->prev;
+  op->parent = NULL;
+}
+
+void ir_set_operand(ir_op *op, int i, ir_value *v) {
+  op->operands[i]->n_uses--;
+  op->operands[i] = v;
+  v->n_uses++;
+}
+
+bool ir_add_operand(ir_op *op, ir_value *v) {
+  ir_value **w = arena_array(&op->module->arena, ir_value *, op->n_operands + 1);
+  if (!w) return false;
+  if (op->n_operands) memcpy(w, op->operands, sizeof *w * (size_t)op->n_operands);
+  w[op->n_operands++] = v;
+  op->operands = w;
+  v->n_uses++;
+  return true;
+}
+
+void ir_replace_uses(ir_op *root, ir_value *from, ir_value *to) {
+  for (int r = 0; r < root->n_regions; r++)
+    for (ir_op *o = root->regions[r]->first; o; o = o->next) {
+      for (int i = 0; i < o->n_operands; i++)
+        if (o->operands[i] == from) ir_set_operand(o, i, to);
+      ir_replace_uses(o, from, to);
+    }
+}
+
+int ir_dce(ir_op *root) {
+  int gone = 0;
+  for (int r = 0; r < root->n_regions; r++)
+    for (ir_op *o = root->regions[r]->last, *prev; o; o = prev) {
+      prev = o->prev;
+      bool used = !(o->def->flags & IR_PURE);
+      for (int i = 0; i < o->n_results; i++) used |= o->results[i]->n_uses > 0;
+      if (used) gone += ir_dce(o);
+      else ir_op_remove(o), gone++;
+    }
+  return gone;
+}
+
+tsr_status ir_walk(ir_op *op, tsr_status (*fn)(ir_op *op, void *user), void *user) {
+  TSR_TRY(fn(op, user));
+  for (int r = 0; r < op->n_regions; r++)
+    for (ir_op *o = op->regions[r]->first, *next; o; o = next) {
+      next = o->next;
+      TSR_TRY(ir_walk(o, fn, user));
+    }
+  return NULL;
+}

@@ -1,0 +1,271 @@
+/* core/ir/ir.h - the one data structure behind all four levels: operations with operands, results, attributes and
+ * single-block regions, in SSA form, owned by one arena per module.
+ *
+ * A level is an op table (graph_ops.c, schedule_ops.c, tile_ops.c, target_ops.c): an operation is one row. Builder, verifier,
+ * printer and parser below are the same for every level; the text is MLIR's generic operation form.
+ * Invariants: every op points at a row of a table; a value has exactly one definition; all memory is the module's; names
+ * of ops are full ("tessera.graph.matmul"). Not thread-safe; different modules may be used by different threads. */
+#ifndef CORE_IR_IR_H
+#define CORE_IR_IR_H
+#include "core/base/arena.h"
+#include "core/base/status.h"
+#include "core/base/str.h"
+
+typedef struct ir_module ir_module;
+typedef struct ir_op ir_op;
+typedef struct ir_block ir_block;
+typedef struct ir_value ir_value;
+typedef struct ir_attr ir_attr;
+typedef struct ir_opdef ir_opdef;
+
+/* ---- types ----------------------------------------------------------------------------------------------------- */
+
+typedef enum ir_type_kind {
+  IR_T_NONE,
+  IR_T_INDEX,   /* index: block ids, loop counters, offsets */
+  IR_T_SCALAR,  /* f32, i32, i1, ... */
+  IR_T_TENSOR,  /* tensor<2x?xf32>: Graph and Schedule IR */
+  IR_T_VIEW,    /* !tessera.view<...>: a window of global memory, Tile and Target IR */
+  IR_T_SHARED,  /* !tessera.shared<...>: a tile in memory shared by the block */
+  IR_T_FRAG,    /* !tessera.frag<...>: a tile held in registers, spread over the block */
+  IR_T_VECTOR,  /* vector<4xf32>: what one thread holds, Target IR */
+  IR_T_ARRAY,   /* !tessera.array<16xf32>: a register array of one thread, Target IR */
+  IR_T_MATRIX,  /* !tessera.matrix<16x16xf16, "a">: a matrix operand spread over a subgroup, Target IR */
+  IR_T_PTR,     /* !tessera.ptr<f32, "global">: Target IR */
+  IR_T_TOKEN    /* !tessera.token: completion of an asynchronous op */
+} ir_type_kind;
+
+#define IR_DYNAMIC INT64_MIN /* an unknown dimension or offset, printed '?' */
+
+typedef struct ir_type {
+  ir_type_kind kind;
+  tsr_dtype dtype; /* element type of scalars and shaped types */
+  int rank;
+  int64_t dims[TSR_MAX_RANK];
+  /* VIEW, SHARED: distance of neighbours per dimension in elements. Row-major when has_strides is false. */
+  bool has_strides;
+  int64_t strides[TSR_MAX_RANK];
+  int64_t offset; /* VIEW: first element */
+  int64_t pad;    /* SHARED: elements added to each row */
+  const char *use; /* MATRIX: "a", "b", "acc"; PTR: "global", "shared"; VIEW, SHARED: layout name or NULL */
+} ir_type;
+
+/* Types are interned: equal types of one module are the same pointer. NULL when out of memory. */
+const ir_type *ir_type_get(ir_module *m, const ir_type *t);
+const ir_type *ir_type_index(ir_module *m);
+const ir_type *ir_type_scalar(ir_module *m, tsr_dtype t);
+const ir_type *ir_type_shaped(ir_module *m, ir_type_kind kind, tsr_dtype t, int rank, const int64_t *dims);
+#define ir_type_tensor(m, t, rank, dims) ir_type_shaped(m, IR_T_TENSOR, t, rank, dims)
+#define ir_type_frag(m, t, rank, dims) ir_type_shaped(m, IR_T_FRAG, t, rank, dims)
+/* Elements; IR_DYNAMIC if any dimension is; -1 on overflow of int64. */
+int64_t ir_type_count(const ir_type *t);
+/* Strides in elements (row-major, plus pad on the next-to-last dimension, unless given). */
+void ir_type_strides(const ir_type *t, int64_t *strides);
+static inline bool ir_type_is_shaped(const ir_type *t) { return t->kind >= IR_T_TENSOR && t->kind <= IR_T_MATRIX; }
+void ir_type_print(strb *b, const ir_type *t);
+
+/* ---- attributes ------------------------------------------------------------------------------------------------ */
+
+typedef enum ir_attr_kind {
+  IR_A_UNIT, IR_A_BOOL, IR_A_INT, IR_A_FLOAT, IR_A_STR, IR_A_TYPE, IR_A_ARRAY, IR_A_DENSE
+} ir_attr_kind;
+
+struct ir_attr {
+  ir_attr_kind kind;
+  union {
+    int64_t i; /* INT, BOOL */
+    double f;
+    const char *s;
+    const ir_type *type;
+    struct { ir_attr **v; int n; } array;
+    struct { const ir_type *type; void *data; size_t bytes; bool splat; } dense; /* splat: data holds one element */
+  } u;
+};
+
+typedef struct ir_named_attr {
+  const char *name;
+  ir_attr *attr;
+} ir_named_attr;
+
+/* ---- operations ------------------------------------------------------------------------------------------------ */
+
+struct ir_value {
+  const ir_type *type;
+  ir_op *def;      /* NULL for a block argument */
+  ir_block *owner; /* the block of an argument; NULL for a result */
+  int index;       /* among results or arguments */
+  int n_uses;      /* maintained by builder and ir_set_operand */
+  const char *name; /* as written in the text, without '%'; may be NULL */
+  int64_t scratch; /* for the running pass */
+  void *data;
+};
+
+struct ir_block {
+  ir_value **args;
+  int n_args;
+  ir_op *first, *last;
+  ir_op *parent;
+};
+
+typedef struct ir_loc { int line, col; } ir_loc; /* 0 = made by a pass */
+
+struct ir_op {
+  const ir_opdef *def;
+  ir_value **operands, **results;
+  int n_operands, n_results;
+  ir_named_attr *attrs;
+  int n_attrs;
+  ir_block **regions; /* one block each */
+  int n_regions;
+  ir_block *parent;
+  ir_op *prev, *next;
+  ir_module *module;
+  ir_loc loc;
+  int64_t scratch;
+  void *data;
+};
+
+struct ir_module {
+  arena arena;
+  const char *file; /* for messages; may be NULL */
+  ir_op *root;      /* builtin.module */
+  ir_type **types;
+  size_t n_types, cap_types;
+};
+
+typedef enum ir_level { IR_BUILTIN, IR_GRAPH, IR_SCHEDULE, IR_TILE, IR_TARGET, IR_N_LEVELS } ir_level;
+const char *ir_level_name(ir_level l);
+
+/* ---- op tables ------------------------------------------------------------------------------------------------- */
+
+typedef struct ir_attr_def {
+  const char *name;
+  ir_attr_kind kind;
+  bool required;
+  const char *dflt; /* the default as text, NULL if none */
+  const char *help;
+} ir_attr_def;
+
+enum ir_op_flags {
+  IR_TERMINATOR = 1 << 0,
+  IR_ELEMENTWISE = 1 << 1, /* each result element depends on the same element of each operand */
+  IR_PURE = 1 << 2,        /* no effect but its results: may be removed when unused */
+  IR_COMMUTES = 1 << 3,
+  IR_ASYNC = 1 << 4,
+  IR_VIEWLIKE = 1 << 5,    /* moves or repeats elements without computing */
+  IR_REDUCES = 1 << 6,
+  IR_ANY_ATTRS = 1 << 7    /* attributes beyond the table's are kept */
+};
+
+#define IR_VARIADIC (-1)
+
+/* Fills results[] with the types of op's results, or checks the regions and attributes; reports with ir_error. */
+typedef tsr_status (*ir_infer_fn)(ir_op *op, const ir_type **results);
+typedef tsr_status (*ir_verify_fn)(const ir_op *op);
+/* The type that operand i must have by the attributes alone, for text that leaves it out (see ir_parse); NULL if unknown. */
+typedef const ir_type *(*ir_implied_fn)(ir_op *op, int i);
+
+struct ir_opdef {
+  const char *name; /* full name */
+  ir_level level;
+  int min_operands, max_operands; /* max IR_VARIADIC = any number */
+  int n_results;                  /* IR_VARIADIC = any number */
+  int n_regions;                  /* IR_VARIADIC = any number */
+  unsigned flags;
+  const ir_attr_def *attrs; /* ended by a NULL name; NULL = none */
+  const char *operands_doc; /* "a, b" names the operands in messages, documents and `tessera ops` */
+  const char *types_doc;
+  const char *help;
+  ir_infer_fn infer;   /* NULL: result types must be written out */
+  ir_verify_fn verify; /* beyond operand counts, attribute kinds and infer agreeing with the results; may be NULL */
+  int code;            /* the level's own enum, for switches */
+  ir_implied_fn implied; /* may be NULL */
+  const void *ext;     /* level-specific part of the row */
+};
+
+/* Rows of a level, *n receives their number. */
+const ir_opdef *ir_table(ir_level l, size_t *n);
+/* By full name; NULL if unknown. */
+const ir_opdef *ir_find_op(const char *name);
+
+/* ---- module and builder ---------------------------------------------------------------------------------------- */
+
+tsr_status ir_module_create(const tsr_allocator *al, ir_module **out);
+void ir_module_destroy(ir_module **m);
+/* A deep copy with its own arena. */
+tsr_status ir_module_clone(const ir_module *m, ir_module **out);
+
+/* Where new ops go: at the end of block, or before `before` if not NULL. */
+typedef struct ir_builder {
+  ir_module *m;
+  ir_block *block;
+  ir_op *before;
+  bool failed; /* sticky out-of-memory; builder calls then return NULL */
+} ir_builder;
+
+static inline ir_builder ir_at_end(ir_module *m, ir_block *b) { return (ir_builder){m, b, NULL, false}; }
+static inline ir_builder ir_before(ir_op *op) { return (ir_builder){op->module, op->parent, op, false}; }
+
+/* A new op with n_results untyped results and as many empty regions as asked for. NULL when out of memory. */
+ir_op *ir_op_new(ir_builder *b, const ir_opdef *def, int n_operands, ir_value *const *operands, int n_results,
+                 const ir_type *const *result_types, int n_regions);
+/* The same by name, with one result of the given type (NULL = infer). Asserts that the name is in a table. */
+ir_value *ir_build1(ir_builder *b, const char *name, const ir_type *type, int n_operands, ir_value *const *operands);
+ir_op *ir_build0(ir_builder *b, const char *name, int n_operands, ir_value *const *operands);
+/* Copies op with its regions; operands are mapped through map(user, value) (identity where it returns NULL). */
+ir_op *ir_op_copy(ir_builder *b, const ir_op *op, ir_value *(*map)(void *user, ir_value *v), void *user);
+ir_value *ir_block_arg(ir_module *m, ir_block *b, const ir_type *type, const char *name);
+void ir_op_remove(ir_op *op); /* unlinks; results must have no uses left */
+void ir_set_operand(ir_op *op, int i, ir_value *v);
+bool ir_add_operand(ir_op *op, ir_value *v);
+void ir_replace_uses(ir_op *root, ir_value *from, ir_value *to); /* within root's regions */
+/* Removes unused pure ops under root, innermost last. Returns how many went. */
+int ir_dce(ir_op *root);
+
+/* Walks op and everything inside it, outer first; stops when fn fails. */
+tsr_status ir_walk(ir_op *op, tsr_status (*fn)(ir_op *op, void *user), void *user);
+
+/* ---- attribute access ------------------------------------------------------------------------------------------ */
+
+ir_attr *ir_attr_int(ir_module *m, int64_t v);
+ir_attr *ir_attr_bool(ir_module *m, bool v);
+ir_attr *ir_attr_float(ir_module *m, double v);
+ir_attr *ir_attr_str(ir_module *m, const char *s);
+ir_attr *ir_attr_type(ir_module *m, const ir_type *t);
+ir_attr *ir_attr_ints(ir_module *m, const int64_t *v, int n);
+ir_attr *ir_attr_dense(ir_module *m, const ir_type *t, const void *data, size_t bytes, bool splat);
+/* Sets or replaces; NULL attr (out of memory) returns false. */
+bool ir_set_attr(ir_op *op, const char *name, ir_attr *a);
+ir_attr *ir_get_attr(const ir_op *op, const char *name);
+/* With the table's default, or `dflt` where the table has none. */
+int64_t ir_get_int(const ir_op *op, const char *name, int64_t dflt);
+double ir_get_float(const ir_op *op, const char *name, double dflt);
+bool ir_get_bool(const ir_op *op, const char *name, bool dflt);
+const char *ir_get_str(const ir_op *op, const char *name, const char *dflt);
+/* Copies up to cap integers, returns how many the attribute has (0 if absent, -1 if not a list of integers). */
+int ir_get_ints(const ir_op *op, const char *name, int64_t *v, int cap);
+
+/* ---- text ------------------------------------------------------------------------------------------------------ */
+
+/* Prints the module (or one op) in generic form with explicit types. */
+void ir_print(strb *b, const ir_module *m);
+void ir_print_op(strb *b, const ir_op *op, int indent);
+/* Parses text into a new module and verifies it. `file` is used in messages ("file:line:column: expected ..."). A text
+ * without builtin.module around it is wrapped in one; bare operations whose operands are defined nowhere (the seeds' two
+ * lines) become a "tessera.fragment" whose block arguments are those operands. TSR_PARSE_ERROR or TSR_VERIFY_ERROR on bad
+ * input. */
+tsr_status ir_parse(const tsr_allocator *al, const char *text, size_t n, const char *file, ir_module **out);
+
+/* ---- verification ---------------------------------------------------------------------------------------------- */
+
+/* Operand counts, dominance, attributes against the table, result types against inference, each op's own rule. */
+tsr_status ir_verify(ir_module *m);
+tsr_status ir_verify_op(ir_op *op);
+/* A TSR_VERIFY_ERROR that names file:line:column (if known), level and op. */
+tsr_status ir_error(const ir_op *op, const char *hint, const char *fmt, ...) TSR_PRINTF(3, 4);
+
+/* All ops as JSON (an array) or as the markdown of docs/ir.md. */
+void ir_ops_json(strb *b);
+void ir_ops_markdown(strb *b);
+
+#endif

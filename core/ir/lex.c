@@ -1,0 +1,162 @@
+/* core/ir/lex.c - characters and literals; see lex.h. */
+#include "core/ir/lex.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+ir_loc lex_loc(lexer *x, const char *at) {
+  if (!x->loc_at || at < x->loc_at) x->loc_at = x->text, x->loc = (ir_loc){1, 1};
+  for (; x->loc_at < at && x->loc_at < x->end; x->loc_at++) {
+    if (*x->loc_at == '\n') x->loc.line++, x->loc.col = 1;
+    else x->loc.col++;
+  }
+  return x->loc;
+}
+
+tsr_status lex_error(lexer *x, const char *at, const char *fmt, ...) {
+  char cause[512];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(cause, sizeof cause, fmt, ap);
+  va_end(ap);
+  ir_loc l = lex_loc(x, at);
+  return st_make(x->al, TSR_PARSE_ERROR, ST_WHERE(NULL, NULL, NULL), "%s:%d:%d: %s", x->file ? x->file : "<text>", l.line, l.col, cause);
+}
+
+void lex_skip(lexer *x) {
+  for (; x->p < x->end; x->p++) {
+    if (*x->p == '/' && x->p + 1 < x->end && x->p[1] == '/') {
+      while (x->p < x->end && *x->p != '\n') x->p++;
+      if (x->p == x->end) return;
+    } else if (!isspace((unsigned char)*x->p)) {
+      return;
+    }
+  }
+}
+
+static bool ident_char(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '$'; }
+
+bool lex_eat(lexer *x, const char *word) {
+  lex_skip(x);
+  size_t n = strlen(word);
+  if ((size_t)(x->end - x->p) < n || memcmp(x->p, word, n)) return false;
+  if (ident_char(word[n - 1]) && x->p + n < x->end && ident_char(x->p[n])) return false;
+  x->p += n;
+  return true;
+}
+
+bool lex_peek(lexer *x, char c) {
+  lex_skip(x);
+  return x->p < x->end && *x->p == c;
+}
+
+tsr_status lex_expect(lexer *x, const char *word) {
+  if (lex_eat(x, word)) return NULL;
+  if (x->p == x->end) return lex_error(x, x->p, "expected '%s', found the end of the text", word);
+  int n = 0;
+  while (x->p + n < x->end && n < 20 && (unsigned char)x->p[n] > ' ' && (unsigned char)x->p[n] < 0x7f) n++;
+  return lex_error(x, x->p, "expected '%s', found '%.*s'", word, n, x->p);
+}
+
+tsr_status lex_ident(lexer *x, bool digits_first, const char **out) {
+  const char *s = x->p;
+  if (s < x->end && (isalpha((unsigned char)*s) || *s == '_' || (digits_first && isdigit((unsigned char)*s))))
+    while (x->p < x->end && (ident_char(*x->p) || (digits_first && *x->p == '-'))) x->p++;
+  if (x->p == s) return lex_error(x, s, "expected a name");
+  *out = arena_strn(&x->m->arena, s, (size_t)(x->p - s));
+  return *out ? NULL : st_oom();
+}
+
+static int hex_digit(char c) {
+  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+tsr_status lex_string(lexer *x, const char **out) {
+  lex_skip(x);
+  const char *start = x->p;
+  if (x->p == x->end || *x->p != '"') return lex_error(x, x->p, "expected a string");
+  const char *q = ++x->p;
+  while (q < x->end && *q != '"' && *q != '\n') q += *q == '\\' && q + 1 < x->end ? 2 : 1;
+  if (q >= x->end || *q != '"') return lex_error(x, start, "unterminated string");
+  char *s = arena_alloc(&x->m->arena, (size_t)(q - x->p) + 1), *w = s;
+  if (!s) return st_oom();
+  for (const char *p = x->p; p < q; p++) {
+    if (*p != '\\') {
+      *w++ = *p;
+      continue;
+    }
+    p++;
+    if (*p == 'n') *w++ = '\n';
+    else if (*p == 't') *w++ = '\t';
+    else if (*p == '"' || *p == '\\') *w++ = *p;
+    else if (p + 1 < q && hex_digit(p[0]) >= 0 && hex_digit(p[1]) >= 0) {
+      char c = (char)(hex_digit(p[0]) * 16 + hex_digit(p[1]));
+      if (!c) return lex_error(x, p, "a zero byte in a string");
+      *w++ = c;
+      p++;
+    } else {
+      return lex_error(x, p, "unknown escape in a string");
+    }
+  }
+  x->p = q + 1;
+  *out = s;
+  return NULL;
+}
+
+tsr_status lex_number(lexer *x, bool *is_int, bool *is_hex, int64_t *i, double *f) {
+  lex_skip(x);
+  const char *s = x->p;
+  char buf[64];
+  size_t n = 0;
+  bool hex = x->end - s > 2 && s[0] == '0' && s[1] == 'x', point = false;
+  while (x->p < x->end && n + 1 < sizeof buf) {
+    char c = *x->p;
+    bool sign = (c == '-' || c == '+') && (n == 0 || (!hex && (buf[n - 1] == 'e' || buf[n - 1] == 'E')));
+    bool exp = !hex && (c == 'e' || c == 'E') && n && point;
+    if (!(isdigit((unsigned char)c) || sign || exp || (!hex && c == '.') || (hex && (hex_digit(c) >= 0 || (n == 1 && c == 'x'))))) break;
+    if (c == '.') point = true;
+    buf[n++] = c;
+    x->p++;
+  }
+  buf[n] = 0;
+  if (!n || (n == 1 && !isdigit((unsigned char)buf[0]))) return lex_error(x, s, "expected a number");
+  char *end;
+  errno = 0;
+  *is_hex = hex;
+  *is_int = !point;
+  if (point) {
+    *f = strtod(buf, &end);
+    *i = 0;
+  } else {
+    *i = hex ? (int64_t)strtoull(buf, &end, 16) : strtoll(buf, &end, 10);
+    *f = (double)*i;
+    if (errno == ERANGE) return lex_error(x, s, "integer out of range");
+  }
+  return *end ? lex_error(x, s, "malformed number '%s'", buf) : NULL;
+}
+
+tsr_status lex_int(lexer *x, int64_t *out) {
+  lex_skip(x);
+  const char *s = x->p;
+  bool is_int, hex;
+  double f;
+  TSR_TRY(lex_number(x, &is_int, &hex, out, &f));
+  return is_int && !hex ? NULL : lex_error(x, s, "expected an integer");
+}
+
+tsr_status lex_check_utf8(lexer *x) {
+  for (const unsigned char *p = (const unsigned char *)x->text, *e = (const unsigned char *)x->end; p < e;) {
+    int n = *p == 0 ? 0 : *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
+    bool ok = n && e - p >= n;
+    for (int i = 1; ok && i < n; i++) ok = (p[i] & 0xc0) == 0x80;
+    if (ok && n == 3) ok = !(p[0] == 0xe0 && p[1] < 0xa0) && !(p[0] == 0xed && p[1] >= 0xa0);
+    if (ok && n == 4) ok = !(p[0] == 0xf0 && p[1] < 0x90) && !(p[0] == 0xf4 && p[1] >= 0x90);
+    if (!ok) return lex_error(x, (const char *)p, "byte 0x%02x is not valid UTF-8", *p);
+    p += n;
+  }
+  return NULL;
+}

@@ -1,0 +1,268 @@
+/* core/ir/lex_type.c - types and attributes from text; see lex.h. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/ir/lex.h"
+
+static tsr_status scalar_name(lexer *x, tsr_dtype *out) {
+  lex_skip(x);
+  const char *s = x->p, *name;
+  TSR_TRY(lex_ident(x, false, &name));
+  *out = tsr_dtype_parse(name);
+  return *out ? NULL : lex_error(x, s, "unknown element type '%s'", name);
+}
+
+/* 2x?x3xf32 */
+static tsr_status dims_and_dtype(lexer *x, ir_type *t) {
+  lex_skip(x);
+  while (x->p < x->end && (isdigit((unsigned char)*x->p) || *x->p == '?' || *x->p == '-')) {
+    const char *s = x->p;
+    if (t->rank == TSR_MAX_RANK) return lex_error(x, s, "more than %d dimensions", TSR_MAX_RANK);
+    int64_t d = 0;
+    if (*x->p == '?') {
+      d = IR_DYNAMIC;
+      x->p++;
+    } else {
+      for (; x->p < x->end && isdigit((unsigned char)*x->p); x->p++)
+        if (__builtin_mul_overflow(d, (int64_t)10, &d) || __builtin_add_overflow(d, (int64_t)(*x->p - '0'), &d))
+          return lex_error(x, s, "dimension out of range");
+    }
+    if (x->p == s || x->p == x->end || *x->p != 'x') return lex_error(x, x->p, "expected 'x' after a dimension");
+    x->p++;
+    t->dims[t->rank++] = d;
+  }
+  TSR_TRY(scalar_name(x, &t->dtype));
+  int64_t n = ir_type_count(t), bytes;
+  if (n == -1 || (n != IR_DYNAMIC && __builtin_mul_overflow(n, (int64_t)tsr_dtype_size(t->dtype), &bytes)))
+    return lex_error(x, x->p, "the number of elements overflows 64 bits");
+  return NULL;
+}
+
+static tsr_status layout(lexer *x, ir_type *t) {
+  while (lex_eat(x, ",")) {
+    if (lex_peek(x, '"')) {
+      TSR_TRY(lex_string(x, &t->use));
+    } else if (lex_eat(x, "pad")) {
+      TSR_TRY(lex_expect(x, "="));
+      TSR_TRY(lex_int(x, &t->pad));
+      if (t->pad < 0 || t->pad > 1 << 20) return lex_error(x, x->p, "pad out of range");
+    } else if (lex_eat(x, "offset")) {
+      TSR_TRY(lex_expect(x, "="));
+      TSR_TRY(lex_int(x, &t->offset));
+    } else if (lex_eat(x, "strides")) {
+      TSR_TRY(lex_expect(x, "="));
+      TSR_TRY(lex_expect(x, "["));
+      t->has_strides = true;
+      for (int i = 0; i < t->rank; i++) {
+        if (i) TSR_TRY(lex_expect(x, ","));
+        TSR_TRY(lex_int(x, &t->strides[i]));
+      }
+      TSR_TRY(lex_expect(x, "]"));
+    } else {
+      return lex_error(x, x->p, "expected strides=, offset=, pad= or a quoted use");
+    }
+  }
+  return NULL;
+}
+
+static tsr_status shaped(lexer *x, ir_type *t, bool with_layout) {
+  TSR_TRY(lex_expect(x, "<"));
+  TSR_TRY(dims_and_dtype(x, t));
+  if (with_layout) TSR_TRY(layout(x, t));
+  return lex_expect(x, ">");
+}
+
+tsr_status lex_type(lexer *x, const ir_type **out) {
+  static const struct { const char *word; ir_type_kind kind; bool layout; } words[] = {
+      {"tensor", IR_T_TENSOR, false},         {"vector", IR_T_VECTOR, false},        {"!tessera.view", IR_T_VIEW, true},
+      {"!tessera.shared", IR_T_SHARED, true}, {"!tessera.frag", IR_T_FRAG, true},    {"!tessera.array", IR_T_ARRAY, true},
+      {"!tessera.matrix", IR_T_MATRIX, true}, {"!tessera.ptr", IR_T_PTR, true}};
+  ir_type t = {0};
+  *out = NULL;
+  lex_skip(x);
+  if (lex_eat(x, "index")) t.kind = IR_T_INDEX;
+  else if (lex_eat(x, "none")) t.kind = IR_T_NONE;
+  else if (lex_eat(x, "!tessera.token")) t.kind = IR_T_TOKEN;
+  else {
+    for (size_t i = 0; i < sizeof words / sizeof *words && !t.kind; i++)
+      if (lex_eat(x, words[i].word)) {
+        t.kind = words[i].kind;
+        TSR_TRY(shaped(x, &t, words[i].layout));
+      }
+    if (!t.kind) {
+      if (x->p == x->end || !isalpha((unsigned char)*x->p)) return lex_error(x, x->p, "expected a type");
+      t.kind = IR_T_SCALAR;
+      TSR_TRY(scalar_name(x, &t.dtype));
+    }
+  }
+  *out = ir_type_get(x->m, &t);
+  return *out ? NULL : st_oom();
+}
+
+/* ---- attributes ------------------------------------------------------------------------------------------------ */
+
+typedef struct number { double f; int64_t i; bool is_int, hex; } number;
+typedef struct numbers {
+  number *v;
+  size_t n, cap;
+} numbers;
+
+static tsr_status dense_values(lexer *x, int depth, numbers *list) {
+  if (depth > TSR_MAX_RANK) return lex_error(x, x->p, "lists nested too deeply");
+  if (lex_eat(x, "[")) {
+    if (lex_eat(x, "]")) return NULL;
+    do TSR_TRY(dense_values(x, depth + 1, list));
+    while (lex_eat(x, ","));
+    return lex_expect(x, "]");
+  }
+  number v = {0};
+  if (lex_eat(x, "true")) v = (number){1, 1, true, false};
+  else if (lex_eat(x, "false")) v = (number){0, 0, true, false};
+  else TSR_TRY(lex_number(x, &v.is_int, &v.hex, &v.i, &v.f));
+  if (!al_grow(x->al, &list->v, &list->cap, list->n + 1, sizeof v)) return st_oom();
+  list->v[list->n++] = v;
+  return NULL;
+}
+
+static void store_number(tsr_dtype t, void *data, size_t i, number v) {
+  size_t size = tsr_dtype_size(t);
+  if (v.hex && dtype_is_float(t)) memcpy((char *)data + i * size, &v.i, size);
+  else if (t == TSR_I64 && v.is_int) ((int64_t *)data)[i] = v.i;
+  else dtype_store(t, data, i, v.f);
+}
+
+static tsr_status dense_hex(lexer *x, const char *at, const char *hex, const ir_type *t, size_t bytes, ir_attr *a) {
+  size_t n = strlen(hex);
+  bool splat = n == 2 + 2 * tsr_dtype_size(t->dtype);
+  if (strncmp(hex, "0x", 2) || (n != 2 + 2 * bytes && !splat))
+    return lex_error(x, at, "dense data must be 0x and %zu hexadecimal digits", 2 * bytes);
+  splat = splat && n != 2 + 2 * bytes;
+  if (splat) bytes = tsr_dtype_size(t->dtype);
+  uint8_t *data = arena_alloc(&x->m->arena, bytes);
+  if (!data) return st_oom();
+  for (size_t i = 0; i < bytes; i++) {
+    int d[2];
+    for (int k = 0; k < 2; k++) {
+      char c = hex[2 + 2 * i + (size_t)k];
+      if (!isxdigit((unsigned char)c)) return lex_error(x, at, "'%c' is not a hexadecimal digit", c);
+      d[k] = isdigit((unsigned char)c) ? c - '0' : (c | 32) - 'a' + 10;
+    }
+    data[i] = (uint8_t)(d[0] * 16 + d[1]);
+  }
+  a->u.dense.data = data;
+  a->u.dense.bytes = bytes;
+  a->u.dense.splat = splat;
+  return NULL;
+}
+
+static tsr_status dense(lexer *x, ir_attr *a) {
+  numbers list = {0};
+  const char *hex = NULL, *at = x->p;
+  const ir_type *t;
+  tsr_status st = NULL;
+  a->kind = IR_A_DENSE;
+  TSR_GOTO(lex_expect(x, "<"));
+  if (lex_peek(x, '"')) TSR_GOTO(lex_string(x, &hex));
+  else if (!lex_peek(x, '>')) TSR_GOTO(dense_values(x, 0, &list));
+  TSR_GOTO(lex_expect(x, ">"));
+  TSR_GOTO(lex_expect(x, ":"));
+  TSR_GOTO(lex_type(x, &t));
+  int64_t n = ir_type_count(t);
+  if (t->kind != IR_T_TENSOR || n < 0) {
+    st = lex_error(x, at, "dense needs a tensor type with known dimensions");
+    goto done;
+  }
+  size_t size = tsr_dtype_size(t->dtype);
+  a->u.dense.type = t;
+  if (hex) {
+    TSR_GOTO(dense_hex(x, at, hex, t, (size_t)n * size, a));
+    goto done;
+  }
+  if (list.n != 1 && list.n != (size_t)n) {
+    st = lex_error(x, at, "dense has %zu values for %lld elements", list.n, (long long)n);
+    goto done;
+  }
+  a->u.dense.splat = list.n == 1 && n != 1;
+  a->u.dense.bytes = list.n * size;
+  a->u.dense.data = arena_alloc(&x->m->arena, a->u.dense.bytes);
+  if (!a->u.dense.data) st = st_oom();
+  else
+    for (size_t i = 0; i < list.n; i++) store_number(t->dtype, a->u.dense.data, i, list.v[i]);
+done:
+  al_free_array(x->al, list.v, list.cap);
+  return st;
+}
+
+static tsr_status list(lexer *x, int depth, ir_attr *a) {
+  ir_attr **v = NULL;
+  size_t n = 0, cap = 0;
+  tsr_status st = NULL;
+  a->kind = IR_A_ARRAY;
+  if (!lex_eat(x, "]")) {
+    do {
+      if (!al_grow(x->al, &v, &cap, n + 1, sizeof *v)) {
+        st = st_oom();
+        goto done;
+      }
+      TSR_GOTO(lex_attr(x, depth + 1, &v[n]));
+      n++;
+    } while (lex_eat(x, ","));
+    TSR_GOTO(lex_expect(x, "]"));
+  }
+  a->u.array.n = (int)n;
+  a->u.array.v = arena_dup(&x->m->arena, v, n * sizeof *v);
+  if (!a->u.array.v) st = st_oom();
+done:
+  al_free_array(x->al, v, cap);
+  return st;
+}
+
+static tsr_status number_attr(lexer *x, ir_attr *a) {
+  number v;
+  const char *at = x->p;
+  const ir_type *t = NULL;
+  TSR_TRY(lex_number(x, &v.is_int, &v.hex, &v.i, &v.f));
+  if (lex_eat(x, ":")) TSR_TRY(lex_type(x, &t));
+  if (t && t->kind == IR_T_SCALAR && dtype_is_float(t->dtype)) {
+    a->kind = IR_A_FLOAT;
+    if (v.hex) {
+      uint64_t bits = (uint64_t)v.i;
+      v.f = dtype_load(t->dtype, &bits, 0);
+    }
+    a->u.f = v.f;
+  } else if (v.is_int && (!t || t->kind == IR_T_INDEX || t->kind == IR_T_SCALAR)) {
+    a->kind = IR_A_INT;
+    a->u.i = v.i;
+  } else if (!t) {
+    a->kind = IR_A_FLOAT;
+    a->u.f = v.f;
+  } else {
+    return lex_error(x, at, "the number does not fit its type");
+  }
+  return NULL;
+}
+
+tsr_status lex_attr(lexer *x, int depth, ir_attr **out) {
+  if (depth > LEX_MAX_DEPTH) return lex_error(x, x->p, "attributes nested too deeply");
+  ir_attr *a = arena_new(&x->m->arena, ir_attr);
+  if (!a) return st_oom();
+  *out = a;
+  lex_skip(x);
+  if (lex_peek(x, '"')) {
+    a->kind = IR_A_STR;
+    return lex_string(x, &a->u.s);
+  }
+  if (lex_eat(x, "unit")) return NULL;
+  if (lex_eat(x, "true") || lex_eat(x, "false")) {
+    a->kind = IR_A_BOOL;
+    a->u.i = x->p[-1] == 'e' && x->p[-2] == 'u';
+    return NULL;
+  }
+  if (lex_eat(x, "[")) return list(x, depth, a);
+  if (lex_eat(x, "dense")) return dense(x, a);
+  if (x->p < x->end && (isdigit((unsigned char)*x->p) || *x->p == '-' || *x->p == '+')) return number_attr(x, a);
+  a->kind = IR_A_TYPE;
+  return lex_type(x, &a->u.type);
+}

@@ -1,0 +1,11 @@
+/* core/ir/tables.h - the op tables, one function per level. To add an op, add its row in <level>_ops.c. */
+#ifndef CORE_IR_TABLES_H
+#define CORE_IR_TABLES_H
+#include "core/ir/ir.h"
+
+const ir_opdef *builtin_ops(size_t *n);
+const ir_opdef *graph_ops(size_t *n);
+const ir_opdef *schedule_ops(size_t *n);
+const ir_opdef *tile_ops(size_t *n);
+const ir_opdef *target_ops(size_t *n);
+#endif

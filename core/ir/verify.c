@@ -1,0 +1,119 @@
+/* core/ir/verify.c - the verifier that runs between passes: counts, attributes, dominance, inferred types, own rules.
+ * Result types that are still NULL are filled in by inference. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/ir/ir.h"
+
+tsr_status ir_error(const ir_op *op, const char *hint, const char *fmt, ...) {
+  char cause[512], where[256] = "";
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(cause, sizeof cause, fmt, ap);
+  va_end(ap);
+  if (op->loc.line) snprintf(where, sizeof where, "%s:%d:%d: ", op->module->file ? op->module->file : "<text>", op->loc.line, op->loc.col);
+  return st_make(&op->module->arena.al, TSR_VERIFY_ERROR, ST_WHERE(ir_level_name(op->def->level), op->def->name, hint), "%s%s", where, cause);
+}
+
+static const char *const kind_names[] = {"unit", "bool", "integer", "float", "string", "type", "list", "dense"};
+
+static bool kind_fits(ir_attr_kind want, ir_attr_kind have) {
+  if (want == have) return true;
+  if (want == IR_A_FLOAT) return have == IR_A_INT;
+  if (want == IR_A_BOOL) return have == IR_A_UNIT;
+  return false;
+}
+
+static tsr_status check_attrs(ir_op *op) {
+  for (int i = 0; i < op->n_attrs; i++) {
+    const ir_attr_def *d = op->def->attrs;
+    while (d && d->name && strcmp(d->name, op->attrs[i].name)) d++;
+    if (d && d->name) {
+      if (!kind_fits(d->kind, op->attrs[i].attr->kind))
+        return ir_error(op, d->help, "attribute '%s' must be a %s, not a %s", d->name, kind_names[d->kind], kind_names[op->attrs[i].attr->kind]);
+    } else if (!(op->def->flags & IR_ANY_ATTRS)) {
+      return ir_error(op, "`tessera ops` lists the attributes", "unknown attribute '%s'", op->attrs[i].name);
+    }
+  }
+  for (const ir_attr_def *d = op->def->attrs; d && d->name; d++)
+    if (d->required && !ir_get_attr(op, d->name)) return ir_error(op, d->help, "attribute '%s' is missing", d->name);
+  return NULL;
+}
+
+static tsr_status check_types(ir_op *op) {
+  const ir_type *types[64] = {0};
+  if (!op->def->infer) {
+    for (int i = 0; i < op->n_results; i++)
+      if (!op->results[i]->type) return ir_error(op, "write the types out", "the type of result %d can't be inferred", i);
+    return NULL;
+  }
+  if (op->n_results > 64) return ir_error(op, NULL, "too many results");
+  TSR_TRY(op->def->infer(op, types));
+  for (int i = 0; i < op->n_results; i++) {
+    ir_value *v = op->results[i];
+    if (!types[i]) {
+      if (!v->type) return ir_error(op, "write the types out", "the type of result %d can't be inferred", i);
+    } else if (!v->type) {
+      v->type = types[i];
+    } else if (v->type != types[i]) {
+      strb have, want;
+      strb_init(&have, &op->module->arena.al);
+      strb_init(&want, &op->module->arena.al);
+      ir_type_print(&have, v->type);
+      ir_type_print(&want, types[i]);
+      tsr_status st = ir_error(op, NULL, "result %d is declared %s but is %s", i, strb_text(&have), strb_text(&want));
+      strb_clear(&have);
+      strb_clear(&want);
+      return st;
+    }
+  }
+  return NULL;
+}
+
+tsr_status ir_verify_op(ir_op *op) {
+  const ir_opdef *d = op->def;
+  if (op->n_operands < d->min_operands || (d->max_operands != IR_VARIADIC && op->n_operands > d->max_operands))
+    return ir_error(op, d->operands_doc, "takes %d%s operands, has %d", d->min_operands,
+                    d->max_operands == IR_VARIADIC ? " or more" : d->max_operands > d->min_operands ? " or some more" : "", op->n_operands);
+  if (d->n_results != IR_VARIADIC && op->n_results != d->n_results)
+    return ir_error(op, NULL, "has %d results, not %d", d->n_results, op->n_results);
+  if (d->n_regions != IR_VARIADIC && op->n_regions != d->n_regions)
+    return ir_error(op, NULL, "has %d regions, not %d", d->n_regions, op->n_regions);
+  TSR_TRY(check_attrs(op));
+  TSR_TRY(check_types(op));
+  return d->verify ? d->verify(op) : NULL;
+}
+
+/* Is v visible at op: defined earlier in the same block or in a block around it? */
+static bool visible(const ir_op *op, const ir_value *v) {
+  for (const ir_op *at = op; at; at = at->parent ? at->parent->parent : NULL) {
+    if (v->owner) {
+      if (v->owner == at->parent) return true;
+      continue;
+    }
+    if (v->def->parent == at->parent) return v->def->scratch < at->scratch;
+  }
+  return false;
+}
+
+static tsr_status verify_tree(ir_op *op) {
+  for (int i = 0; i < op->n_operands; i++) {
+    if (!op->operands[i]->type) return ir_error(op, NULL, "operand %d has no type", i);
+    if (!visible(op, op->operands[i])) return ir_error(op, "define it before its use, in the same or an outer region", "operand %d is not defined here", i);
+  }
+  /* Loop bodies know their arguments' types only from the op around them, so the op comes first; ops whose result types
+   * come from their region's terminator declare no inference. */
+  TSR_TRY(ir_verify_op(op));
+  for (int r = 0; r < op->n_regions; r++) {
+    int64_t order = 0;
+    for (ir_op *o = op->regions[r]->first; o; o = o->next) o->scratch = order++;
+    for (ir_op *o = op->regions[r]->first; o; o = o->next) {
+      if ((o->def->flags & IR_TERMINATOR) && o->next) return ir_error(o, NULL, "must be the last operation of its region");
+      TSR_TRY(verify_tree(o));
+    }
+  }
+  return NULL;
+}
+
+tsr_status ir_verify(ir_module *m) { return verify_tree(m->root); }
