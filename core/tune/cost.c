@@ -1,0 +1,206 @@
+/* core/tune/cost.c - see cost.h. One function a term; cost_compute only puts them together. */
+#include "core/tune/cost.h"
+
+#include "core/tune/space.h"
+
+#include <math.h>
+
+static double ceil_div(double a, double b) { return b > 0 ? ceil(a / b) : 1; }
+static double clamp(double v, double lo, double hi) { return v < lo ? lo : v > hi ? hi : v; }
+static double at_least(double v, double lo) { return v > lo ? v : lo; }
+static double min2(double a, double b) { return a < b ? a : b; }
+
+const char *cost_term_name(cost_term t) {
+  static const char *const names[] = {"math", "shared", "l2", "memory", "barrier", "fill", "launch"};
+  return (unsigned)t < COST_N_TERMS ? names[t] : "?";
+}
+
+static double tier_gbps(const tune_device *d, const char *name, double dflt) {
+  const tune_tier *t = tune_device_tier(d, name);
+  return t && t->gbps > 0 ? t->gbps : dflt;
+}
+
+/* Rates that nobody told: enough to rank, marked by rates_measured = false in the device. */
+typedef struct rates {
+  double peak, shared, l2, memory, barrier_ns, launch_ns, latency_ns;
+  double lanes, cores;
+} rates;
+
+static rates rates_of(const tune_device *d, const tune_problem *p, const tune_config *c) {
+  rates r = {.cores = at_least(d->cores, 1), .lanes = at_least(d->warp_size, 1)};
+  double clock = d->clock_ghz > 0 ? d->clock_ghz : d->is_cpu ? 2.5 : 1.5;
+  r.peak = tune_device_peak(d, p->in, c->matrix_path != 0);
+  if (!(r.peak > 0)) r.peak = r.cores * clock * (d->is_cpu ? 4 * r.lanes : 8 * r.lanes);
+  r.memory = tier_gbps(d, "memory", d->is_cpu ? 20 : 300);
+  r.l2 = tier_gbps(d, "l2", d->is_cpu ? r.cores * clock * 32 : 3 * r.memory);
+  r.shared = tier_gbps(d, d->is_cpu ? "l1" : "shared", r.cores * clock * 128);
+  r.barrier_ns = d->barrier_ns > 0 ? d->barrier_ns : 20;
+  r.launch_ns = d->launch_ns > 0 ? d->launch_ns : d->is_cpu ? 2000 : 5000;
+  const tune_tier *mem = tune_device_tier(d, "memory");
+  r.latency_ns = (mem && mem->latency_cycles > 0 ? mem->latency_cycles : d->is_cpu ? 200 : 500) / clock;
+  return r;
+}
+
+/* Blocks over cores: the last round may leave cores idle. A core's resident blocks share its rate. */
+static void spread(const tune_device *d, cost_estimate *e) {
+  double cores = at_least(d->cores, 1), per_core = at_least(e->occupancy.known ? e->occupancy.blocks : 1, 1);
+  double rounds = ceil_div(e->blocks, cores);
+  e->waves = e->blocks / (cores * per_core);
+  e->wave_efficiency = clamp(e->blocks / (cores * rounds), 1e-3, 1);
+}
+
+/* Warps x stages in flight against what covers the memory latency. A CPU core hides its own. */
+static double hiding_of(const tune_device *d, const tune_config *c, const cost_estimate *e) {
+  if (d->is_cpu) return 1;
+  double active = e->occupancy.known ? e->occupancy.active_warps : c->warps;
+  double blocks_here = min2(at_least(e->occupancy.blocks, 1), ceil_div(e->blocks, at_least(d->cores, 1)));
+  active = min2(active, blocks_here * at_least(c->warps, 1));
+  double in_flight = active * (c->async_copy ? at_least(c->stages, 1) : c->stages > 1 ? 1.5 : 1);
+  return clamp(sqrt(in_flight / 16.0), 0.15, 1);
+}
+
+/* Share of the issue slots that do arithmetic: loads per multiply-add fall with the register tile's sides. */
+static double register_tile_efficiency(const tune_device *d, const tune_config *c, double lanes) {
+  if (d->is_cpu) {
+    double rows = min2(c->m, 12), cols = min2(c->n, 2 * lanes);
+    return clamp(1 - 0.5 * (lanes / at_least(cols, 1) / 2 + 1 / at_least(rows, 1)), 0.2, 1);
+  }
+  double per_warp = (double)c->m * c->n / at_least(c->warps, 1), side = sqrt(per_warp);
+  double loads = c->matrix_path ? 16 / at_least(side, 16) : 2 * sqrt(lanes) / at_least(side, sqrt(lanes));
+  return 1 / (1 + 0.5 * loads);
+}
+
+static void matmul_terms(const tune_device *d, const tune_problem *p, const tune_config *c, const rates *r, cost_estimate *e) {
+  double batch = at_least((double)p->batch, 1), in = (double)tsr_dtype_size(p->in), out = (double)tsr_dtype_size(p->out);
+  double m = at_least(c->m, 1), n = at_least(c->n, 1), k = at_least(c->k, 1), split = at_least(c->split_k, 1);
+  double tm = ceil_div((double)p->m, m), tn = ceil_div((double)p->n, n), steps = ceil_div((double)p->k, k);
+  e->blocks = batch * tm * tn * split;
+  e->occupancy = occ_of_config(d, p, c);
+  spread(d, e);
+  e->hiding = hiding_of(d, c, e);
+  double pad_m = d->is_cpu ? ceil_div((double)p->m, 4) * 4 : tm * m;
+  double pad_n = d->is_cpu ? ceil_div((double)p->n, r->lanes) * r->lanes : tn * n;
+  e->padded_flops = 2 * batch * pad_m * pad_n * (d->is_cpu ? (double)p->k : steps * k);
+  e->term_ns[COST_MATH] = e->padded_flops / r->peak / register_tile_efficiency(d, c, r->lanes);
+
+  double side_m = d->is_cpu ? min2(m, 12) : m / sqrt(at_least(c->warps, 1)), side_n = d->is_cpu ? 2 * r->lanes : n / sqrt(at_least(c->warps, 1));
+  int ways = c->use_shared && !d->is_cpu ? occ_bank_conflict(d, p->in, c->k, c->padding) : 1;
+  e->shared_bytes = e->padded_flops / 2 * in * (1 / at_least(side_m, 1) + 1 / at_least(side_n, 1)) * ways;
+  if (!d->is_cpu && !c->use_shared) e->shared_bytes = 0;
+  e->term_ns[COST_SHARED] = e->shared_bytes / r->shared;
+
+  double tile_reads = batch * tm * tn * steps * (m + n) * k * in, partials = split > 1 ? 2 * split * batch * p->m * p->n * 4.0 : 0;
+  if (d->is_cpu) tile_reads += 2 * (steps - 1) * batch * p->m * p->n * 4.0; /* sums leave the registers between k steps */
+  else if (!c->use_shared) tile_reads *= 2;
+  e->l2_bytes = tile_reads + partials + batch * p->m * p->n * out;
+  double vec_bytes = d->is_cpu ? 16 : clamp(c->vectorize * in, 2, 16);
+  e->term_ns[COST_L2] = e->l2_bytes / r->l2 * (1 + 0.25 * log2(16 / vec_bytes));
+
+  /* What a wave of concurrent blocks touches, by raster order: g rows of tiles side by side share their columns. */
+  double slots = min2(at_least(d->cores, 1) * at_least(e->occupancy.known ? e->occupancy.blocks : 1, 1), e->blocks);
+  double g = c->raster > 0 ? min2(c->raster, tm) : d->is_cpu ? tm : 1;
+  double cols = min2(at_least(slots / g, 1), tn), rows = min2(g, slots);
+  double wave_bytes = (rows * m + cols * n) * (double)p->k * in, waves = at_least(e->blocks / at_least(slots, 1), 1);
+  const tune_tier *last = tune_device_tier(d, d->is_cpu ? "l3" : "l2");
+  bool fits = last && last->bytes > 0 && tune_problem_bytes(p) < last->bytes;
+  double least = tune_problem_bytes(p);
+  e->memory_bytes = fits ? least : clamp(waves * wave_bytes + batch * p->m * p->n * out, least, at_least(e->l2_bytes, least));
+  e->memory_bytes += fits ? 0 : partials;
+  e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory;
+
+  double serial = ceil_div(e->blocks, slots);
+  e->term_ns[COST_BARRIER] = serial * ceil(steps / split) * r->barrier_ns * (c->use_shared || d->is_cpu ? 1 : 0) / at_least(c->stages, 1);
+  e->term_ns[COST_FILL] = serial * r->latency_ns * (d->is_cpu ? 1 : at_least(c->stages, 1) * 0.5);
+}
+
+static void vector_terms(const tune_device *d, const tune_problem *p, const tune_config *c, const rates *r, cost_estimate *e) {
+  double in = (double)tsr_dtype_size(p->in), vec = clamp(c->vectorize * in, 1, 16);
+  double m = at_least(c->m, 1), tile_n = at_least(c->n, 1);
+  e->blocks = p->family == TUNE_ROW ? ceil_div((double)p->m, m) * at_least((double)p->batch, 1)
+                                    : ceil_div((double)p->n * at_least((double)p->m, 1), tile_n);
+  e->occupancy = occ_of_config(d, p, c);
+  spread(d, e);
+  e->hiding = hiding_of(d, c, e);
+  e->padded_flops = tune_problem_flops(p);
+  e->term_ns[COST_MATH] = e->padded_flops / r->peak;
+  e->memory_bytes = tune_problem_bytes(p);
+  /* A row longer than its share of the near cache is read again by every further pass. */
+  double row_bytes = p->family == TUNE_ROW ? m * (double)p->n * in : 0, near = d->is_cpu && d->shared_per_block > 0 ? (double)d->shared_per_block : 64e3;
+  if (p->family == TUNE_ROW && p->passes > 1 && row_bytes > near) e->memory_bytes += (p->passes - 1) * tune_problem_bytes(p) * 0.5;
+  e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory * (d->is_cpu ? 1 : 1 + 0.15 * log2(16 / vec));
+  e->l2_bytes = e->memory_bytes;
+  e->term_ns[COST_L2] = e->l2_bytes / r->l2;
+  if (c->use_shared) e->shared_bytes = e->blocks * at_least(c->warps, 1) * 8;
+  e->term_ns[COST_SHARED] = e->shared_bytes / r->shared;
+  double slots = at_least(d->cores, 1) * at_least(e->occupancy.known ? e->occupancy.blocks : 1, 1), serial = ceil_div(e->blocks, slots);
+  e->term_ns[COST_BARRIER] = c->use_shared || d->is_cpu ? serial * r->barrier_ns : 0;
+  e->term_ns[COST_FILL] = serial * r->latency_ns * 0.25;
+}
+
+void cost_compute(const tune_device *d, const tune_problem *p, const tune_config *c, cost_estimate *e) {
+  *e = (cost_estimate){.overlap = c->stages > 1 ? 0.9 : 0.6};
+  rates r = rates_of(d, p, c);
+  e->flops = tune_problem_flops(p);
+  if (p->family == TUNE_MATMUL) matmul_terms(d, p, c, &r, e);
+  else vector_terms(d, p, c, &r, e);
+  e->term_ns[COST_LAUNCH] = r.launch_ns;
+  double sum = 0, most = 0;
+  for (int t = COST_MATH; t <= COST_MEMORY; t++) {
+    sum += e->term_ns[t];
+    if (e->term_ns[t] <= most) continue;
+    most = e->term_ns[t];
+    e->bound = (cost_term)t;
+  }
+  /* Idle cores cost arithmetic and near memory; far memory is shared, so a partly filled device may still saturate it. */
+  double even = e->bound == COST_MEMORY ? sqrt(e->wave_efficiency) : e->wave_efficiency;
+  double body = (most + (1 - e->overlap) * (sum - most)) / (even * e->hiding);
+  e->total_ns = body + e->term_ns[COST_BARRIER] + e->term_ns[COST_FILL] + e->term_ns[COST_LAUNCH];
+}
+
+void cost_explain(const tune_device *d, const tune_problem *p, const tune_config *c, strb *out) {
+  cost_estimate e;
+  rates r = rates_of(d, p, c);
+  cost_compute(d, p, c, &e);
+  const char *src = d->rates_measured ? "measured" : "listed";
+  strb_printf(out, "%s on %s: ", p->op, d->name);
+  tune_config_print(c, out);
+  strb_printf(out, "\n  math     %10.2f us  %.4g Gflop (%.4g with padding) at %.4g Gflop/s %s peak\n", e.term_ns[COST_MATH] / 1e3,
+              e.flops / 1e9, e.padded_flops / 1e9, r.peak, src);
+  strb_printf(out, "  shared   %10.2f us  %.4g MB at %.4g GB/s\n", e.term_ns[COST_SHARED] / 1e3, e.shared_bytes / 1e6, r.shared);
+  strb_printf(out, "  l2       %10.2f us  %.4g MB at %.4g GB/s\n", e.term_ns[COST_L2] / 1e3, e.l2_bytes / 1e6, r.l2);
+  strb_printf(out, "  memory   %10.2f us  %.4g MB (least %.4g) at %.4g GB/s\n", e.term_ns[COST_MEMORY] / 1e3, e.memory_bytes / 1e6,
+              tune_problem_bytes(p) / 1e6, r.memory);
+  strb_printf(out, "  barrier  %10.2f us  %.4g ns each\n", e.term_ns[COST_BARRIER] / 1e3, r.barrier_ns);
+  strb_printf(out, "  fill     %10.2f us  memory latency %.4g ns\n", e.term_ns[COST_FILL] / 1e3, r.latency_ns);
+  strb_printf(out, "  launch   %10.2f us\n", e.term_ns[COST_LAUNCH] / 1e3);
+  strb_printf(out, "  blocks %.0f on %d cores: %.2f waves, %.0f%% even; ", e.blocks, d->cores, e.waves, 100 * e.wave_efficiency);
+  if (e.occupancy.known)
+    strb_printf(out, "occupancy %.0f%% (%d blocks a core, limited by %s), hides %.0f%%", 100 * e.occupancy.fraction,
+                e.occupancy.blocks, e.occupancy.limiter, 100 * e.hiding);
+  else strb_puts(out, "occupancy n/a");
+  strb_printf(out, "; overlap %.0f%%\n  total    %10.2f us  bound by %s\n", 100 * e.overlap, e.total_ns / 1e3, cost_term_name(e.bound));
+}
+
+double cost_roofline_ns(const tune_device *d, const tune_problem *p) {
+  double peak = tune_device_peak(d, p->in, tune_device_matrix(d, p->in) != NULL), mem = tier_gbps(d, "memory", 0);
+  double math = peak > 0 ? tune_problem_flops(p) / peak : 0, traffic = mem > 0 ? tune_problem_bytes(p) / mem : 0;
+  return math > traffic ? math : traffic;
+}
+
+double cost_ridge(const tune_device *d, tsr_dtype in) {
+  double peak = tune_device_peak(d, in, tune_device_matrix(d, in) != NULL), mem = tier_gbps(d, "memory", 0);
+  return peak > 0 && mem > 0 ? peak / mem : 0;
+}
+
+static double roofline_predict(void *user, const tune_device *d, const tune_problem *p, const tune_config *c) {
+  cost_estimate e;
+  cost_compute(d, p, c, &e);
+  return e.total_ns;
+}
+static void roofline_explain(void *user, const tune_device *d, const tune_problem *p, const tune_config *c, strb *out) {
+  cost_explain(d, p, c, out);
+}
+const cost_model cost_model_roofline = {"roofline", roofline_predict, roofline_explain, NULL};
+
+double cost_latency_by_throughput(void *user, double latency_ns, double work) { return latency_ns * (latency_ns / (work > 0 ? work : 1)); }
+double cost_latency(void *user, double latency_ns, double work) { return latency_ns; }

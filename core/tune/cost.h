@@ -1,0 +1,55 @@
+/* core/tune/cost.h - the analytic cost model: what each part of a kernel would cost alone, how well they overlap, and
+ * how evenly the blocks fill the device. Input: a device (limits and rates), a problem, a config. Output: nanoseconds with
+ * every term, so that an estimate can be explained. It ranks candidates and is the prior mean of the search; its absolute
+ * figure is only as good as the device's measured rates.
+ * Sources: roofline (Williams 2009), wave quantisation and L2 reuse by raster order as in nvMatmulHeuristics. */
+#ifndef CORE_TUNE_COST_H
+#define CORE_TUNE_COST_H
+#include "core/tune/occupancy.h"
+
+typedef enum cost_term {
+  COST_MATH,    /* padded multiply-adds at the peak of the chosen path, less what the register tile wastes */
+  COST_SHARED,  /* shared memory (GPU) or first-level cache (CPU) */
+  COST_L2,      /* tiles read by all blocks */
+  COST_MEMORY,  /* what misses the last cache */
+  COST_BARRIER, /* one per k step of each wave */
+  COST_FILL,    /* pipeline prologue and epilogue of each wave */
+  COST_LAUNCH,
+  COST_N_TERMS
+} cost_term;
+const char *cost_term_name(cost_term t);
+
+typedef struct cost_estimate {
+  double term_ns[COST_N_TERMS];
+  double flops, padded_flops; /* useful, and with what tiles add */
+  double memory_bytes, l2_bytes, shared_bytes;
+  double blocks, waves, wave_efficiency; /* of the last wave's idle cores: 1 is even */
+  double hiding;              /* share of latency that occupancy and stages hide, 0..1 */
+  double overlap;             /* share of the lesser terms that runs under the greatest */
+  occ_result occupancy;
+  cost_term bound;            /* the greatest of the first four */
+  double total_ns;
+} cost_estimate;
+
+void cost_compute(const tune_device *d, const tune_problem *p, const tune_config *c, cost_estimate *out);
+/* Term by term, one line each, with the inputs. */
+void cost_explain(const tune_device *d, const tune_problem *p, const tune_config *c, strb *out);
+/* The least time the device could need: compulsory bytes and flops at its peaks. 0 when no rate is known. */
+double cost_roofline_ns(const tune_device *d, const tune_problem *p);
+/* Flops per byte at which the device turns from memory- to compute-bound; 0 when a rate is not known. */
+double cost_ridge(const tune_device *d, tsr_dtype in);
+
+/* A cost model is a table: the built-in one, or a user's. predict returns nanoseconds, or a negative value for "never". */
+typedef struct cost_model {
+  const char *name;
+  double (*predict)(void *user, const tune_device *d, const tune_problem *p, const tune_config *c);
+  void (*explain)(void *user, const tune_device *d, const tune_problem *p, const tune_config *c, strb *out); /* may be NULL */
+  void *user;
+} cost_model;
+extern const cost_model cost_model_roofline;
+
+/* What is minimised: latency x (1 / throughput) by default (appendix A.4); work is flops, or bytes without arithmetic. */
+typedef double (*cost_objective)(void *user, double latency_ns, double work);
+double cost_latency_by_throughput(void *user, double latency_ns, double work);
+double cost_latency(void *user, double latency_ns, double work);
+#endif

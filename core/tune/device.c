@@ -1,0 +1,236 @@
+/* core/tune/device.c - see device.h. The fields of a profile file are one table; parsing and printing walk it. */
+#include "core/tune/device.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Appendix A.2: warps, ideal registers and shared memory per block are the guide's. Clocks and rates are the vendors'
+ * data sheets (H100 SXM; GB200 per GPU), HBM latency and GB200's 3-5 TB/s those of chapter 3.1 (its middle is taken). */
+static const tune_device builtin[] = {
+    {.name = "NVIDIA H100", .advisory = true, .async_copy = true, .cores = 132, .warp_size = 32, .max_warps = 64,
+     .max_blocks = 32, .max_threads = 1024, .regs_per_core = 65536, .regs_per_thread = 255, .regs_ideal = 64,
+     .reg_granule = 256, .shared_granule = 1024, .shared_per_block = 96 * 1024, .shared_per_core = 228 * 1024,
+     .banks = 32, .clock_ghz = 1.755, .fma_gflops = 66900, .matrix_gflops = 989000, .launch_ns = 3000, .barrier_ns = 20,
+     .n_tiers = 4,
+     .tier = {{"shared", 228 * 1024, 29700, 30, false}, {"l2", 50e6, 5500, 260, false},
+              {"memory", 80e9, 3350, 600, false}, {"link", 0, 450, 0, false}},
+     .n_matrix = 4,
+     .matrix = {{16, 16, 16, TSR_BF16, TSR_F32}, {16, 16, 16, TSR_F16, TSR_F32}, {16, 16, 8, TSR_TF32, TSR_F32},
+                {16, 16, 32, TSR_F8E4M3, TSR_F32}}},
+    {.name = "NVIDIA GB200", .advisory = true, .async_copy = true, .cores = 148, .warp_size = 32, .max_warps = 96,
+     .max_blocks = 32, .max_threads = 1024, .regs_per_core = 65536, .regs_per_thread = 255, .regs_ideal = 48,
+     .reg_granule = 256, .shared_granule = 1024, .shared_per_block = 128 * 1024, .shared_per_core = 228 * 1024,
+     .banks = 32, .clock_ghz = 1.965, .fma_gflops = 80000, .matrix_gflops = 2500000, .launch_ns = 3000, .barrier_ns = 20,
+     .n_tiers = 4,
+     .tier = {{"shared", 228 * 1024, 37000, 30, false}, {"l2", 126e6, 9000, 260, false},
+              {"memory", 186e9, 4000, 600, false}, {"link", 0, 900, 0, false}},
+     .n_matrix = 4,
+     .matrix = {{16, 16, 16, TSR_BF16, TSR_F32}, {16, 16, 16, TSR_F16, TSR_F32}, {16, 16, 8, TSR_TF32, TSR_F32},
+                {16, 16, 32, TSR_F8E4M3, TSR_F32}}},
+};
+
+typedef enum field_type { F_BOOL, F_I32, F_I64, F_F64 } field_type;
+static const struct field {
+  const char *name;
+  field_type type;
+  size_t at;
+} fields[] = {
+#define FIELD(name, type) {#name, type, offsetof(tune_device, name)}
+    FIELD(is_cpu, F_BOOL),          FIELD(advisory, F_BOOL),         FIELD(async_copy, F_BOOL),
+    FIELD(cores, F_I32),            FIELD(warp_size, F_I32),         FIELD(max_warps, F_I32),
+    FIELD(max_blocks, F_I32),       FIELD(max_threads, F_I32),       FIELD(regs_per_core, F_I32),
+    FIELD(regs_per_thread, F_I32),  FIELD(regs_ideal, F_I32),        FIELD(reg_granule, F_I32),
+    FIELD(shared_granule, F_I32),   FIELD(shared_per_block, F_I64),  FIELD(shared_per_core, F_I64),
+    FIELD(banks, F_I32),            FIELD(clock_ghz, F_F64),         FIELD(fma_gflops, F_F64),
+    FIELD(matrix_gflops, F_F64),    FIELD(launch_ns, F_F64),         FIELD(barrier_ns, F_F64),
+    FIELD(rates_measured, F_BOOL),
+#undef FIELD
+};
+enum { N_FIELDS = sizeof fields / sizeof *fields, N_BUILTIN = sizeof builtin / sizeof *builtin };
+
+const tune_device *tune_device_builtin(size_t i) { return i < N_BUILTIN ? &builtin[i] : NULL; }
+
+static bool contains_nocase(const char *text, const char *part) {
+  for (; *text; text++) {
+    size_t i = 0;
+    while (part[i] && tolower((unsigned char)text[i]) == tolower((unsigned char)part[i])) i++;
+    if (!part[i]) return true;
+  }
+  return false;
+}
+
+const tune_device *tune_device_find(const char *name) {
+  for (size_t i = 0; name && *name && i < N_BUILTIN; i++)
+    if (contains_nocase(builtin[i].name, name) || contains_nocase(name, strrchr(builtin[i].name, ' ') + 1))
+      return &builtin[i];
+  return NULL;
+}
+
+static double field_get(const tune_device *d, const struct field *f) {
+  const void *p = (const char *)d + f->at;
+  switch (f->type) {
+  case F_BOOL: return *(const bool *)p;
+  case F_I32: return *(const int32_t *)p;
+  case F_I64: return (double)*(const int64_t *)p;
+  case F_F64: return *(const double *)p;
+  }
+  return 0;
+}
+
+static void field_set(tune_device *d, const struct field *f, double v) {
+  void *p = (char *)d + f->at;
+  switch (f->type) {
+  case F_BOOL: *(bool *)p = v != 0; break;
+  case F_I32: *(int32_t *)p = (int32_t)v; break;
+  case F_I64: *(int64_t *)p = (int64_t)v; break;
+  case F_F64: *(double *)p = v; break;
+  }
+}
+
+/* "tier = shared 233472 29700 30 measured" */
+static bool parse_tier(tune_device *d, const char *s) {
+  tune_tier t = {0};
+  char flag[16] = "";
+  if (d->n_tiers == TUNE_MAX_TIERS) return false;
+  int n = sscanf(s, "%15s %lf %lf %lf %15s", t.name, &t.bytes, &t.gbps, &t.latency_cycles, flag);
+  if (n < 4 || (n == 5 && strcmp(flag, "measured")) || !(t.gbps >= 0) || !isfinite(t.gbps)) return false;
+  t.measured = n == 5;
+  d->tier[d->n_tiers++] = t;
+  return true;
+}
+
+/* "matrix = 16 16 16 bf16 f32" */
+static bool parse_matrix(tune_device *d, const char *s) {
+  tune_matrix m = {0};
+  char in[16], acc[16];
+  if (d->n_matrix == TUNE_MAX_MATRIX || sscanf(s, "%d %d %d %15s %15s", &m.m, &m.n, &m.k, in, acc) != 5) return false;
+  m.in = tsr_dtype_parse(in);
+  m.acc = tsr_dtype_parse(acc);
+  if (m.m < 1 || m.n < 1 || m.k < 1 || !m.in || !m.acc) return false;
+  d->matrix[d->n_matrix++] = m;
+  return true;
+}
+
+static bool parse_number(tune_device *d, const char *key, const char *value) {
+  char *end;
+  double v = strtod(value, &end);
+  if (end == value || *end || !(v >= 0) || v > 1e15) return false;
+  for (size_t i = 0; i < N_FIELDS; i++) {
+    if (strcmp(fields[i].name, key)) continue;
+    if (fields[i].type == F_I32 && v > INT32_MAX) return false;
+    field_set(d, &fields[i], v);
+    return true;
+  }
+  return false;
+}
+
+static bool parse_line(tune_device *d, char *line) {
+  char *eq = strchr(line, '=');
+  if (!eq) return false;
+  char *key_end = eq, *value = eq + 1;
+  while (key_end > line && isspace((unsigned char)key_end[-1])) key_end--;
+  *key_end = 0;
+  while (isspace((unsigned char)*value)) value++;
+  if (!strcmp(line, "name")) return snprintf(d->name, sizeof d->name, "%s", value) < (int)sizeof d->name && *value;
+  if (!strcmp(line, "tier")) return parse_tier(d, value);
+  if (!strcmp(line, "matrix")) return parse_matrix(d, value);
+  return parse_number(d, line, value);
+}
+
+tsr_status tune_device_parse(const char *text, const char *file, tune_device *out) {
+  memset(out, 0, sizeof *out);
+  int line_no = 1;
+  for (const char *p = text; *p; line_no++) {
+    size_t n = strcspn(p, "\n");
+    char line[256];
+    size_t len = n < sizeof line - 1 ? n : sizeof line - 1;
+    memcpy(line, p, len);
+    line[len] = 0;
+    p += n + (p[n] == '\n');
+    line[strcspn(line, "#\r")] = 0;
+    char *s = line + strspn(line, " \t");
+    for (size_t k = strlen(s); k && isspace((unsigned char)s[k - 1]);) s[--k] = 0;
+    if (!*s) continue;
+    char shown[64];
+    snprintf(shown, sizeof shown, "%s", s);
+    if (n < sizeof line && parse_line(out, s)) continue;
+    memset(out, 0, sizeof *out);
+    return st_make(NULL, TSR_PARSE_ERROR, ST_WHERE("tune", "profile", "lines are `key = value`, `tier = NAME BYTES GBPS CYCLES`"),
+                   "%s:%d:1: expected a known key with a value that is not negative, got `%s`", file, line_no, shown);
+  }
+  if (out->name[0]) return NULL;
+  return st_make(NULL, TSR_PARSE_ERROR, ST_WHERE("tune", "profile", "add a line `name = ...`"), "%s:1:1: no name", file);
+}
+
+tsr_status tune_device_load(const char *path, tune_device *out) {
+  memset(out, 0, sizeof *out);
+  FILE *f = fopen(path, "rb");
+  if (!f) return st_make(NULL, TSR_IO_ERROR, ST_WHERE("tune", "profile", NULL), "%s: %s", path, strerror(errno));
+  char text[16384];
+  size_t n = fread(text, 1, sizeof text - 1, f);
+  bool bad = ferror(f) || n == sizeof text - 1;
+  fclose(f);
+  if (bad) return st_make(NULL, TSR_IO_ERROR, ST_WHERE("tune", "profile", NULL), "%s: unreadable or above 16 KiB", path);
+  text[n] = 0;
+  return tune_device_parse(text, path, out);
+}
+
+void tune_device_print(const tune_device *d, strb *out) {
+  strb_printf(out, "name = %s\n", d->name);
+  for (size_t i = 0; i < N_FIELDS; i++)
+    if (field_get(d, &fields[i])) strb_printf(out, "%s = %.12g\n", fields[i].name, field_get(d, &fields[i]));
+  for (int i = 0; i < d->n_tiers; i++)
+    strb_printf(out, "tier = %s %.12g %.12g %.12g%s\n", d->tier[i].name, d->tier[i].bytes, d->tier[i].gbps,
+                d->tier[i].latency_cycles, d->tier[i].measured ? " measured" : "");
+  for (int i = 0; i < d->n_matrix; i++)
+    strb_printf(out, "matrix = %d %d %d %s %s\n", d->matrix[i].m, d->matrix[i].n, d->matrix[i].k,
+                tsr_dtype_name(d->matrix[i].in), tsr_dtype_name(d->matrix[i].acc));
+}
+
+void tune_device_complete(tune_device *d, const tune_device *from) {
+  for (size_t i = 0; i < N_FIELDS; i++)
+    if (fields[i].type != F_BOOL && !field_get(d, &fields[i])) field_set(d, &fields[i], field_get(from, &fields[i]));
+  if (!d->n_tiers) {
+    d->n_tiers = from->n_tiers;
+    memcpy(d->tier, from->tier, sizeof d->tier);
+  }
+  if (!d->n_matrix) {
+    d->n_matrix = from->n_matrix;
+    memcpy(d->matrix, from->matrix, sizeof d->matrix);
+  }
+}
+
+const tune_tier *tune_device_tier(const tune_device *d, const char *name) {
+  for (int i = 0; i < d->n_tiers; i++)
+    if (!strcmp(d->tier[i].name, name)) return &d->tier[i];
+  return NULL;
+}
+
+void tune_device_measured(tune_device *d, const char *tier, double gbps) {
+  tune_tier *t = NULL;
+  for (int i = 0; i < d->n_tiers && !t; i++)
+    if (!strcmp(d->tier[i].name, tier)) t = &d->tier[i];
+  if (!t) {
+    if (d->n_tiers == TUNE_MAX_TIERS) return;
+    t = &d->tier[d->n_tiers++];
+    snprintf(t->name, sizeof t->name, "%s", tier);
+  }
+  t->gbps = gbps;
+  t->measured = true;
+}
+
+double tune_device_peak(const tune_device *d, tsr_dtype in, bool matrix) {
+  if (!matrix || !d->matrix_gflops) return d->fma_gflops;
+  if (in == TSR_TF32 || in == TSR_F32) return d->matrix_gflops / 2;
+  return tsr_dtype_size(in) == 1 ? d->matrix_gflops * 2 : d->matrix_gflops;
+}
+
+const tune_matrix *tune_device_matrix(const tune_device *d, tsr_dtype in) {
+  for (int i = 0; i < d->n_matrix; i++)
+    if (d->matrix[i].in == in) return &d->matrix[i];
+  return NULL;
+}

@@ -1,0 +1,71 @@
+/* core/tune/device.h - what the tuner knows of a device: limits that prune, rates that rank, tiers that explain.
+ * Input: the built-in advisory rows (appendix A.2), a profile file of "key = value" lines, or what a backend queried.
+ * Invariant: zero means "not known", never "none"; a rate measured on the machine replaces a listed one and says so. */
+#ifndef CORE_TUNE_DEVICE_H
+#define CORE_TUNE_DEVICE_H
+#include "core/base/str.h"
+#include "core/base/status.h"
+
+enum { TUNE_MAX_TIERS = 6, TUNE_MAX_MATRIX = 32 };
+
+/* One matrix instruction shape. */
+typedef struct tune_matrix {
+  int32_t m, n, k;
+  tsr_dtype in, acc;
+} tune_matrix;
+
+/* One level of memory, nearest first. On GPUs `bytes` of shared memory is per core, of the others for the device. */
+typedef struct tune_tier {
+  char name[16];
+  double bytes, gbps, latency_cycles;
+  bool measured;
+} tune_tier;
+
+typedef struct tune_device {
+  char name[64];
+  bool is_cpu;
+  bool advisory;              /* from a guide, not queried: never used to refuse a launch */
+  bool async_copy;            /* copies to shared memory that don't pass through registers */
+  int32_t cores;              /* SMs, CUs or CPU threads */
+  int32_t warp_size;          /* lanes; on a CPU the floats of a vector register */
+  int32_t max_warps;          /* resident per core */
+  int32_t max_blocks;         /* resident per core */
+  int32_t max_threads;        /* per block */
+  int32_t regs_per_core;      /* 32-bit registers */
+  int32_t regs_per_thread;    /* most one thread may have */
+  int32_t regs_ideal;         /* the guide's figure */
+  int32_t reg_granule;        /* allocation unit, registers per warp */
+  int32_t shared_granule;     /* allocation unit, bytes */
+  int64_t shared_per_block, shared_per_core;
+  int32_t banks;
+  double clock_ghz;
+  double fma_gflops;          /* f32 multiply-add, 2 flops each, whole device */
+  double matrix_gflops;       /* 16-bit inputs, whole device; 8-bit ones count double, tf32 half */
+  double launch_ns, barrier_ns;
+  bool rates_measured;
+  int32_t n_tiers, n_matrix;
+  tune_tier tier[TUNE_MAX_TIERS];
+  tune_matrix matrix[TUNE_MAX_MATRIX];
+} tune_device;
+
+/* The built-in rows; NULL past the last. `tune_device_find` matches a part of the name, any case: "h100". */
+const tune_device *tune_device_builtin(size_t i);
+const tune_device *tune_device_find(const char *name);
+
+/* Starts from zero. Error: TSR_PARSE_ERROR with file:line, TSR_IO_ERROR. */
+TSR_MUST_USE tsr_status tune_device_parse(const char *text, const char *file, tune_device *out);
+TSR_MUST_USE tsr_status tune_device_load(const char *path, tune_device *out);
+/* Writes what tune_device_parse reads. */
+void tune_device_print(const tune_device *d, strb *out);
+/* Fills what is zero in `d` from `from`; the tiers and matrix shapes as a whole. */
+void tune_device_complete(tune_device *d, const tune_device *from);
+
+/* The tier of that name ("shared", "l2", "memory", "link", "l1", "l3"), or NULL. */
+const tune_tier *tune_device_tier(const tune_device *d, const char *name);
+/* Sets or adds a tier's measured bandwidth. */
+void tune_device_measured(tune_device *d, const char *tier, double gbps);
+/* Peak for the input type, with or without matrix instructions, in Gflop/s. */
+double tune_device_peak(const tune_device *d, tsr_dtype in, bool matrix);
+/* The matrix shape for the input type, or NULL. */
+const tune_matrix *tune_device_matrix(const tune_device *d, tsr_dtype in);
+#endif

@@ -1,0 +1,46 @@
+/* core/tune/occupancy.h - how many warps of a kernel fit on one core, what limits them, and the verdicts of
+ * appendix A.2 and A.8 on it. Source: seed 002 section 6.2, seed 003 A.2; the allocation rules are CUDA's calculator's.
+ * A CPU has no occupancy: the result's `known` is false and reports print n/a. */
+#ifndef CORE_TUNE_OCCUPANCY_H
+#define CORE_TUNE_OCCUPANCY_H
+#include "core/tune/device.h"
+#include "core/tune/problem.h"
+
+/* What the kernel takes; regs and shared_bytes of 0 are estimated from the tile. */
+typedef struct occ_input {
+  int32_t warps;        /* per block */
+  int32_t regs;         /* per thread */
+  int64_t shared_bytes; /* per block */
+} occ_input;
+
+typedef struct occ_result {
+  bool known;
+  int32_t blocks;       /* resident per core; 0: one block does not fit */
+  int32_t active_warps;
+  double fraction;      /* of max_warps */
+  const char *limiter;  /* "warps", "blocks", "registers", "shared" */
+} occ_result;
+
+occ_result occ_compute(const tune_device *d, const occ_input *in);
+/* The same from a tile: registers and shared memory estimated below. */
+occ_result occ_of_config(const tune_device *d, const tune_problem *p, const tune_config *c);
+
+/* Registers per thread: accumulators, two sets of fragments, addresses. An estimate; the driver's figure is better. */
+int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config *c);
+/* Shared bytes per block: stages x (padded A tile + padded B tile), or the row buffers of a row kernel. */
+int64_t occ_shared_bytes(const tune_problem *p, const tune_config *c);
+/* How many ways a column access of the padded tile conflicts: 1 is free. Banks are 4 bytes wide. */
+int32_t occ_bank_conflict(const tune_device *d, tsr_dtype in, int32_t row_elems, int32_t padding);
+
+typedef enum verdict { VERDICT_UNKNOWN, VERDICT_PASS, VERDICT_FAIL } verdict;
+const char *verdict_name(verdict v);
+
+/* >= 50 % is enough where the kernel's flops per byte reach the device's ridge; below the ridge latency must be hidden
+ * by warps, so 50 % is required there too and `hint` differs. Negative inputs are unknown. */
+verdict verdict_occupancy(double fraction, double flops_per_byte, double ridge, const char **hint);
+/* Spilled bytes per thread as the driver tells them; negative: unknown. */
+verdict verdict_spills(int64_t spill_bytes, const char **hint);
+/* Against the guide's ideal; 0 or less: unknown. */
+verdict verdict_registers(int32_t regs, int32_t ideal, const char **hint);
+verdict verdict_shared(int64_t bytes, int64_t limit, const char **hint);
+#endif

@@ -1,0 +1,38 @@
+/* core/tune/problem.h - what is tuned (a problem) and what is chosen for it (a config), shared by the whole module.
+ * A config has the fields of Schedule IR's sched_params under the same names; zero means "not set" there and here. */
+#ifndef CORE_TUNE_PROBLEM_H
+#define CORE_TUNE_PROBLEM_H
+#include "tessera/base.h"
+
+typedef enum tune_family { TUNE_MATMUL, TUNE_ROW, TUNE_ELEMENTWISE, TUNE_N_FAMILIES } tune_family;
+
+/* matmul: [batch, m, k] x [k, n]; row: m rows of n elements, `passes` reads of each row; elementwise: n elements,
+ * `passes` operands read. `tile` is the device's default for the op, which always is the first candidate. */
+typedef struct tune_problem {
+  tune_family family;
+  char op[32];
+  int64_t batch, m, n, k;
+  tsr_dtype in, acc, out;
+  int32_t passes;
+  bool deterministic; /* only knobs that keep the order of every sum may leave their default */
+} tune_problem;
+
+typedef struct tune_config {
+  int32_t m, n, k;
+  int32_t vectorize, use_shared, padding, async_copy, stages;
+  int32_t split_k, warps, raster, matrix_path;
+} tune_config;
+
+/* Arithmetic and the least traffic of the problem: every operand once. */
+static inline double tune_problem_flops(const tune_problem *p) {
+  double mn = (double)(p->batch > 0 ? p->batch : 1) * (double)(p->m > 0 ? p->m : 1) * (double)p->n;
+  if (p->family == TUNE_MATMUL) return 2 * mn * (double)p->k;
+  return mn * (p->family == TUNE_ROW ? 8 : 1);
+}
+static inline double tune_problem_bytes(const tune_problem *p) {
+  double b = (double)(p->batch > 0 ? p->batch : 1), in = (double)tsr_dtype_size(p->in), out = (double)tsr_dtype_size(p->out);
+  double m = (double)(p->m > 0 ? p->m : 1), n = (double)p->n, k = (double)p->k;
+  if (p->family == TUNE_MATMUL) return b * (m * k * in + m * n * out) + k * n * in;
+  return b * m * n * (in * (p->family == TUNE_ELEMENTWISE && p->passes > 1 ? p->passes : 1) + out);
+}
+#endif

@@ -1,0 +1,79 @@
+/* core/tune/space.h - a search space: named integer knobs with value lists, and a rule that prunes before anything is
+ * compiled. A point is one index per knob. Builders make the space of a kernel family from the device's limits.
+ * Enumeration order is fixed (last knob fastest), so a seed names the same search on every machine. */
+#ifndef CORE_TUNE_SPACE_H
+#define CORE_TUNE_SPACE_H
+#include "core/tune/occupancy.h"
+
+enum { SPACE_MAX_KNOBS = 16, SPACE_MAX_VALUES = 24 };
+
+typedef struct space_knob {
+  const char *name;  /* borrowed; the builders use string constants */
+  bool keeps_order;  /* moving it never changes the order of a sum */
+  int32_t n;
+  int32_t value[SPACE_MAX_VALUES]; /* ascending */
+} space_knob;
+
+typedef struct space_point {
+  uint8_t i[SPACE_MAX_KNOBS];
+} space_point;
+
+/* True when the values (one per knob) may run; else writes the reason, naming the limit. */
+typedef bool (*space_legal_fn)(const void *user, const int32_t *values, char *why, size_t why_bytes);
+
+typedef struct space {
+  int32_t n_knobs;
+  space_knob knob[SPACE_MAX_KNOBS];
+  space_legal_fn legal; /* NULL: everything */
+  const void *user;
+  /* What the family builders' rule looks at; `user` points to these. */
+  tune_device device;
+  tune_problem problem;
+  int8_t field[SPACE_MAX_KNOBS]; /* tune_config field of each knob, -1 for a user's own knob */
+} space;
+
+/* The tile the op has without tuning; legalised into the space by space_default. */
+typedef struct space_options {
+  tune_config dflt;     /* zero fields: the family's default */
+  uint32_t knobs;       /* bits of SPACE_USES_*: what the backend honours; 0 = all */
+} space_options;
+enum {
+  SPACE_USES_TILE = 1, SPACE_USES_VECTORIZE = 2, SPACE_USES_SHARED = 4, SPACE_USES_PADDING = 8, SPACE_USES_ASYNC = 16,
+  SPACE_USES_STAGES = 32, SPACE_USES_SPLIT_K = 64, SPACE_USES_WARPS = 128, SPACE_USES_RASTER = 256, SPACE_USES_MATRIX = 512
+};
+
+/* The space of a problem. `out` must not move afterwards (its rule points into it). */
+void space_build(const tune_device *d, const tune_problem *p, const space_options *opt, space *out);
+/* A user's own space: knobs are copied, the rest is theirs. False when there are too many or one has no value. */
+bool space_custom(const space_knob *knobs, int32_t n, space_legal_fn legal, const void *user, space *out);
+
+void space_values(const space *s, const space_point *p, int32_t *values);
+bool space_is_legal(const space *s, const space_point *p, char *why, size_t why_bytes);
+tune_config space_config(const space *s, const space_point *p);
+/* The point nearest to a config, knob by knob in log2; then walked to the nearest legal one. False: empty space. */
+bool space_nearest(const space *s, const tune_config *c, space_point *out);
+/* Number of points without the rule; saturates. */
+uint64_t space_size(const space *s);
+/* All legal points up to `max` (then *truncated); the caller frees with al_free_array(al, *out, *n_out) . */
+TSR_MUST_USE tsr_status space_enumerate(const space *s, const tsr_allocator *al, size_t max, space_point **out, size_t *n_out, bool *truncated);
+/* Legal points one knob step away; returns their number (at most 2 per knob). */
+size_t space_neighbours(const space *s, const space_point *p, space_point out[2 * SPACE_MAX_KNOBS]);
+uint64_t space_hash(const space *s);
+uint64_t space_point_hash(const space *s, const space_point *p);
+bool space_point_equal(const space *s, const space_point *a, const space_point *b);
+/* Coordinates in 0..1 per knob with more than one value, for distances; returns their number. */
+int32_t space_coords(const space *s, const space_point *p, double *out);
+
+/* "m=128 n=128 k=32 ..."; parse refuses unknown names and values outside of the lists. */
+void space_point_print(const space *s, const space_point *p, strb *out);
+bool space_point_parse(const space *s, const char *text, space_point *out);
+/* The table of `tessera tune --space`: knobs with their values, sizes, how many are pruned and by which rule. */
+TSR_MUST_USE tsr_status space_print(const space *s, const tsr_allocator *al, strb *out);
+
+/* Configs alone: the same text, all fields by name. */
+void tune_config_print(const tune_config *c, strb *out);
+bool tune_config_parse(const char *text, tune_config *out);
+int32_t *tune_config_field(tune_config *c, const char *name);
+/* "128x128x64" of a matmul, "4x1024" of the others. */
+void tune_config_tile(const tune_config *c, tune_family family, char *out, size_t out_bytes);
+#endif

@@ -1,0 +1,217 @@
+/* core/tune/space_build.c - the spaces of the kernel families, made from a device's limits. One table row a knob; one rule
+ * a family names the limit that prunes. Output: a space whose every legal point the lowering accepts. */
+#include "core/tune/space.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct knob_row {
+  const char *name;
+  uint32_t uses;
+  bool keeps_order; /* in every family; vectorize and warps move it in row reductions */
+  int32_t n;
+  int32_t value[12];
+} knob_row;
+
+static const knob_row gpu_matmul[] = {
+    {"m", SPACE_USES_TILE, true, 5, {16, 32, 64, 128, 256}},
+    {"n", SPACE_USES_TILE, true, 5, {16, 32, 64, 128, 256}},
+    {"k", SPACE_USES_TILE, false, 4, {16, 32, 64, 128}},
+    {"vectorize", SPACE_USES_VECTORIZE, true, 5, {1, 2, 4, 8, 16}},
+    {"use_shared", SPACE_USES_SHARED, true, 2, {0, 1}},
+    {"padding", SPACE_USES_PADDING, true, 3, {0, 1, 8}},
+    {"async_copy", SPACE_USES_ASYNC, true, 2, {0, 1}},
+    {"stages", SPACE_USES_STAGES, true, 4, {1, 2, 3, 4}},
+    {"split_k", SPACE_USES_SPLIT_K, false, 4, {1, 2, 4, 8}},
+    {"warps", SPACE_USES_WARPS, true, 5, {1, 2, 4, 8, 16}},
+    {"raster", SPACE_USES_RASTER, true, 3, {0, 4, 8}},
+    {"matrix_path", SPACE_USES_MATRIX, false, 2, {0, 1}},
+};
+static const knob_row cpu_matmul[] = {
+    {"m", SPACE_USES_TILE, true, 7, {16, 32, 64, 96, 128, 192, 256}},
+    {"n", SPACE_USES_TILE, true, 7, {32, 64, 96, 128, 192, 256, 512}},
+    {"k", SPACE_USES_TILE, false, 5, {64, 128, 256, 384, 512}},
+    {"split_k", SPACE_USES_SPLIT_K, false, 2, {1, 2}},
+    {"raster", SPACE_USES_RASTER, true, 2, {0, 4}},
+    {"stages", SPACE_USES_STAGES, true, 2, {1, 2}},
+    {"matrix_path", SPACE_USES_MATRIX, false, 2, {0, 1}},
+};
+static const knob_row gpu_row[] = {
+    {"m", SPACE_USES_TILE, true, 4, {1, 2, 4, 8}},
+    {"vectorize", SPACE_USES_VECTORIZE, false, 4, {1, 2, 4, 8}},
+    {"use_shared", SPACE_USES_SHARED, false, 2, {0, 1}},
+    {"warps", SPACE_USES_WARPS, false, 6, {1, 2, 4, 8, 16, 32}},
+};
+static const knob_row cpu_row[] = {
+    {"m", SPACE_USES_TILE, true, 7, {1, 2, 4, 8, 16, 32, 64}},
+    {"vectorize", SPACE_USES_VECTORIZE, false, 3, {1, 2, 4}},
+};
+static const knob_row gpu_elementwise[] = {
+    {"n", SPACE_USES_TILE, true, 6, {256, 512, 1024, 2048, 4096, 8192}},
+    {"vectorize", SPACE_USES_VECTORIZE, true, 4, {1, 2, 4, 8}},
+    {"warps", SPACE_USES_WARPS, true, 5, {1, 2, 4, 8, 16}},
+};
+static const knob_row cpu_elementwise[] = {
+    {"n", SPACE_USES_TILE, true, 7, {1024, 4096, 8192, 16384, 32768, 65536, 131072}},
+    {"vectorize", SPACE_USES_VECTORIZE, true, 3, {1, 2, 4}},
+};
+
+#define ROWS(t) t, sizeof t / sizeof *t
+static const struct family_rows {
+  const knob_row *row;
+  size_t n;
+} families[TUNE_N_FAMILIES][2] = {
+    [TUNE_MATMUL] = {{ROWS(gpu_matmul)}, {ROWS(cpu_matmul)}},
+    [TUNE_ROW] = {{ROWS(gpu_row)}, {ROWS(cpu_row)}},
+    [TUNE_ELEMENTWISE] = {{ROWS(gpu_elementwise)}, {ROWS(cpu_elementwise)}},
+};
+
+/* What a launch has without tuning; the lowering's own default replaces it through space_options. */
+static tune_config family_default(const tune_device *d, const tune_problem *p) {
+  tune_config c = {.vectorize = 4, .stages = 1, .split_k = 1, .warps = 8};
+  if (p->family == TUNE_MATMUL) {
+    c.m = c.n = 128;
+    c.k = d->is_cpu ? 256 : 64;
+    c.use_shared = !d->is_cpu;
+    c.stages = 2;
+    c.async_copy = d->async_copy;
+    c.matrix_path = tune_device_matrix(d, p->in) != NULL;
+  } else if (p->family == TUNE_ROW) {
+    c.m = d->is_cpu ? 16 : 1;
+    c.n = (int32_t)(p->n < INT32_MAX ? p->n : INT32_MAX);
+  } else {
+    c.n = d->is_cpu ? 16384 : 1024;
+  }
+  return c;
+}
+
+#define REFUSE(...) return (void)snprintf(why, why_bytes, __VA_ARGS__), false
+
+static int64_t pow2_ceil(int64_t v) {
+  int64_t r = 1;
+  while (r < v) r *= 2;
+  return r;
+}
+
+/* A tile beyond the problem only adds padding, but the smallest listed one always stays. */
+static bool beyond(int64_t tile, int64_t extent, int64_t smallest) { return tile > smallest && tile > pow2_ceil(extent); }
+
+static bool matrix_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
+  const tune_matrix *mx = tune_device_matrix(&s->device, s->problem.in);
+  if (!mx) REFUSE("no matrix instruction for %s", tsr_dtype_name(s->problem.in));
+  if (c->m % mx->m || c->n % mx->n || c->k % mx->k)
+    REFUSE("tile is no multiple of the matrix shape %dx%dx%d", mx->m, mx->n, mx->k);
+  if (!s->device.is_cpu && (int64_t)c->m * c->n < (int64_t)c->warps * mx->m * mx->n)
+    REFUSE("fewer fragments than warps (%d)", c->warps);
+  return true;
+}
+
+static bool staging_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
+  if (!c->use_shared && (c->padding || c->async_copy || (c->stages > 1 && !s->device.is_cpu)))
+    REFUSE("padding, async copy and stages need shared memory");
+  if (c->async_copy && !s->device.async_copy) REFUSE("the device has no async copy");
+  if (c->async_copy && c->stages < 2) REFUSE("async copy needs 2 stages");
+  int64_t shared = occ_shared_bytes(&s->problem, c);
+  if (s->device.shared_per_block > 0 && shared > s->device.shared_per_block)
+    REFUSE("shared memory %lld > %lld bytes per block", (long long)shared, (long long)s->device.shared_per_block);
+  return true;
+}
+
+static bool thread_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
+  const tune_device *d = &s->device;
+  if (d->is_cpu) return true;
+  int64_t threads = (int64_t)c->warps * (d->warp_size > 0 ? d->warp_size : 32);
+  if (d->max_threads > 0 && threads > d->max_threads) REFUSE("threads %lld > %d per block", (long long)threads, d->max_threads);
+  int32_t regs = occ_regs(d, &s->problem, c), most = d->regs_per_thread > 0 ? d->regs_per_thread : 255;
+  if (regs > most) REFUSE("registers %d > %d per thread", regs, most);
+  occ_result o = occ_of_config(d, &s->problem, c);
+  if (o.known && o.blocks < 1) REFUSE("%s: no block fits on a core", o.limiter);
+  return true;
+}
+
+static bool matmul_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
+  const tune_device *d = &s->device;
+  const tune_problem *p = &s->problem;
+  int32_t small_m = s->knob[0].value[0], small_n = s->knob[1].value[0], small_k = s->knob[2].value[0];
+  if (beyond(c->m, p->m, small_m) || beyond(c->n, p->n, small_n) || beyond(c->k, p->k, small_k))
+    REFUSE("tile is larger than the problem");
+  if (c->split_k > 1 && (int64_t)c->split_k * c->k > p->k) REFUSE("split_k leaves empty parts");
+  if (c->vectorize * (int64_t)tsr_dtype_size(p->in) > 16 && !d->is_cpu) REFUSE("vector wider than 16 bytes");
+  if (!d->is_cpu && (c->k % c->vectorize || c->n % c->vectorize)) REFUSE("vector does not divide the tile");
+  if (c->matrix_path && !matrix_rule(s, c, why, why_bytes)) return false;
+  if (!c->matrix_path && !d->is_cpu && (int64_t)c->m * c->n < (int64_t)c->warps * d->warp_size)
+    REFUSE("fewer outputs than threads (%d)", c->warps * d->warp_size);
+  if (d->is_cpu) { /* both packed panels stay in the second-level cache */
+    int64_t panels = ((int64_t)c->m * c->k + (int64_t)c->k * c->n) * (int64_t)tsr_dtype_size(p->in);
+    if (d->shared_per_block > 0 && panels > d->shared_per_block)
+      REFUSE("panels %lld > %lld bytes of L2", (long long)panels, (long long)d->shared_per_block);
+    return true;
+  }
+  return staging_rule(s, c, why, why_bytes) && thread_rule(s, c, why, why_bytes);
+}
+
+static bool vector_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
+  const tune_problem *p = &s->problem;
+  bool row = p->family == TUNE_ROW;
+  if (!s->device.is_cpu && c->vectorize * (int64_t)tsr_dtype_size(p->in) > 16) REFUSE("vector wider than 16 bytes");
+  if (row ? beyond(c->m, p->m, s->knob[0].value[0]) : beyond(c->n, p->n, s->knob[0].value[0]))
+    REFUSE("tile is larger than the problem");
+  int64_t threads = (int64_t)(c->warps > 0 ? c->warps : 1) * s->device.warp_size;
+  if (!s->device.is_cpu && (row ? p->n : c->n) < (int64_t)c->vectorize * threads / (row ? 2 : 1) && threads > s->device.warp_size)
+    REFUSE("more lanes than elements");
+  if (row && c->use_shared && c->warps < 2) REFUSE("one warp needs no shared memory");
+  if (row && !c->use_shared && c->warps > c->m && !s->device.is_cpu) REFUSE("several warps on a row need shared memory");
+  return thread_rule(s, c, why, why_bytes);
+}
+
+static bool family_legal(const void *user, const int32_t *values, char *why, size_t why_bytes) {
+  const space *s = user;
+  tune_config c = {.vectorize = 1, .stages = 1, .split_k = 1, .warps = 1};
+  for (int32_t i = 0; i < s->n_knobs; i++) *tune_config_field(&c, s->knob[i].name) = values[i];
+  if (s->problem.family == TUNE_ROW) c.n = (int32_t)(s->problem.n < INT32_MAX ? s->problem.n : INT32_MAX);
+  return s->problem.family == TUNE_MATMUL ? matmul_rule(s, &c, why, why_bytes) : vector_rule(s, &c, why, why_bytes);
+}
+
+static void fix_knob(space_knob *k, int32_t v) {
+  k->n = 1;
+  k->value[0] = v;
+}
+
+/* Inserts the default's own value, so that the untuned kernel is a point of the space. */
+static void include_value(space_knob *k, int32_t v) {
+  int32_t at = 0;
+  while (at < k->n && k->value[at] < v) at++;
+  if ((at < k->n && k->value[at] == v) || k->n == SPACE_MAX_VALUES) return;
+  memmove(&k->value[at + 1], &k->value[at], (size_t)(k->n - at) * sizeof k->value[0]);
+  k->value[at] = v;
+  k->n++;
+}
+
+void space_build(const tune_device *d, const tune_problem *p, const space_options *opt, space *out) {
+  memset(out, 0, sizeof *out);
+  out->device = *d;
+  out->problem = *p;
+  if (out->device.warp_size < 1) out->device.warp_size = d->is_cpu ? 8 : 32;
+  tune_config dflt = family_default(&out->device, p);
+  for (size_t i = 0; opt && i < sizeof dflt / sizeof(int32_t); i++) {
+    int32_t v;
+    memcpy(&v, (const char *)&opt->dflt + i * sizeof v, sizeof v);
+    if (v) memcpy((char *)&dflt + i * sizeof v, &v, sizeof v);
+  }
+  const struct family_rows *f = &families[p->family][d->is_cpu];
+  uint32_t uses = opt && opt->knobs ? opt->knobs : ~0u;
+  for (size_t i = 0; i < f->n; i++) {
+    space_knob *k = &out->knob[out->n_knobs++];
+    *k = (space_knob){.name = f->row[i].name, .keeps_order = f->row[i].keeps_order, .n = f->row[i].n};
+    memcpy(k->value, f->row[i].value, sizeof f->row[i].value);
+    int32_t v = *tune_config_field(&dflt, k->name);
+    bool has_matrix = strcmp(k->name, "matrix_path") || tune_device_matrix(d, p->in);
+    if (!has_matrix) v = 0;
+    if (!(uses & f->row[i].uses) || (p->deterministic && !k->keeps_order) || !has_matrix) fix_knob(k, v);
+    else include_value(k, v);
+  }
+  space probe; /* names to config fields */
+  if (space_custom(out->knob, out->n_knobs, NULL, NULL, &probe)) memcpy(out->field, probe.field, sizeof out->field);
+  out->legal = family_legal;
+  out->user = out;
+}
