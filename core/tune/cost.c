@@ -115,9 +115,9 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
 
 static void vector_terms(const tune_device *d, const tune_problem *p, const tune_config *c, const rates *r, cost_estimate *e) {
   double in = (double)tsr_dtype_size(p->in), vec = clamp(c->vectorize * in, 1, 16);
-  double m = at_least(c->m, 1), tile_n = at_least(c->n, 1);
+  double m = at_least(c->m, 1);
   e->blocks = p->family == TUNE_ROW ? ceil_div((double)p->m, m) * at_least((double)p->batch, 1)
-                                    : ceil_div((double)p->n * at_least((double)p->m, 1), tile_n);
+                                    : ceil_div((double)p->n * at_least((double)p->m, 1), m);
   e->occupancy = occ_of_config(d, p, c);
   spread(d, e);
   e->hiding = hiding_of(d, c, e);

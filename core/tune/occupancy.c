@@ -36,7 +36,7 @@ static int32_t threads_of(const tune_device *d, const tune_config *c) {
 }
 
 int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config *c) {
-  enum { ADDRESSES = 24 };
+  enum { ADDRESSES = 24, ROW_REGS = 64 };
   int64_t threads = threads_of(d, c), regs = ADDRESSES;
   int64_t in_bytes = (int64_t)tsr_dtype_size(p->in), vec = c->vectorize > 0 ? c->vectorize : 1;
   if (p->family == TUNE_MATMUL) {
@@ -50,6 +50,7 @@ int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config 
   } else {
     int64_t width = c->n > 0 ? c->n : p->n;
     int64_t per_thread = p->family == TUNE_ROW ? (width * (c->m > 0 ? c->m : 1) + threads - 1) / threads : vec;
+    if (per_thread > ROW_REGS) per_thread = ROW_REGS; /* a longer row is read again instead of being held */
     regs += per_thread * (p->passes > 1 && p->family == TUNE_ELEMENTWISE ? p->passes : 1) + vec;
   }
   return (int32_t)(regs > INT32_MAX ? INT32_MAX : regs);

@@ -1,5 +1,6 @@
 /* core/tune/problem.h - what is tuned (a problem) and what is chosen for it (a config), shared by the whole module.
- * A config has the fields of Schedule IR's sched_params under the same names; zero means "not set" there and here. */
+ * A config has the fields of Schedule IR's sched_params under the same names, each an integer that a knob can step: 0 is
+ * "off" for switches (there -1), raster 0 is plain order (there 1), matrix_path 0 is plain multiply-adds, 1 the device's own. */
 #ifndef CORE_TUNE_PROBLEM_H
 #define CORE_TUNE_PROBLEM_H
 #include "tessera/base.h"
@@ -7,7 +8,7 @@
 typedef enum tune_family { TUNE_MATMUL, TUNE_ROW, TUNE_ELEMENTWISE, TUNE_N_FAMILIES } tune_family;
 
 /* matmul: [batch, m, k] x [k, n]; row: m rows of n elements, `passes` reads of each row; elementwise: n elements,
- * `passes` operands read. `tile` is the device's default for the op, which always is the first candidate. */
+ * `passes` operands read. A config's m is rows per block of a row kernel, elements per block of an elementwise one. */
 typedef struct tune_problem {
   tune_family family;
   char op[32];

@@ -257,7 +257,7 @@ bool tune_config_parse(const char *text, tune_config *out) {
 void tune_config_tile(const tune_config *c, tune_family family, char *out, size_t out_bytes) {
   if (family == TUNE_MATMUL) snprintf(out, out_bytes, "%dx%dx%d", c->m, c->n, c->k);
   else if (family == TUNE_ROW) snprintf(out, out_bytes, "%dx%d", c->m, c->n);
-  else snprintf(out, out_bytes, "%d", c->n);
+  else snprintf(out, out_bytes, "%d", c->m);
 }
 
 typedef struct prune_count {

@@ -74,6 +74,6 @@ TSR_MUST_USE tsr_status space_print(const space *s, const tsr_allocator *al, str
 void tune_config_print(const tune_config *c, strb *out);
 bool tune_config_parse(const char *text, tune_config *out);
 int32_t *tune_config_field(tune_config *c, const char *name);
-/* "128x128x64" of a matmul, "4x1024" of the others. */
+/* "128x128x64" of a matmul, "4x1024" rows by columns, "1024" elements. */
 void tune_config_tile(const tune_config *c, tune_family family, char *out, size_t out_bytes);
 #endif

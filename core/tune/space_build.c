@@ -47,12 +47,12 @@ static const knob_row cpu_row[] = {
     {"vectorize", SPACE_USES_VECTORIZE, false, 3, {1, 2, 4}},
 };
 static const knob_row gpu_elementwise[] = {
-    {"n", SPACE_USES_TILE, true, 6, {256, 512, 1024, 2048, 4096, 8192}},
+    {"m", SPACE_USES_TILE, true, 6, {256, 512, 1024, 2048, 4096, 8192}},
     {"vectorize", SPACE_USES_VECTORIZE, true, 4, {1, 2, 4, 8}},
     {"warps", SPACE_USES_WARPS, true, 5, {1, 2, 4, 8, 16}},
 };
 static const knob_row cpu_elementwise[] = {
-    {"n", SPACE_USES_TILE, true, 7, {1024, 4096, 8192, 16384, 32768, 65536, 131072}},
+    {"m", SPACE_USES_TILE, true, 7, {1024, 4096, 8192, 16384, 32768, 65536, 131072}},
     {"vectorize", SPACE_USES_VECTORIZE, true, 3, {1, 2, 4}},
 };
 
@@ -80,7 +80,7 @@ static tune_config family_default(const tune_device *d, const tune_problem *p) {
     c.m = d->is_cpu ? 16 : 1;
     c.n = (int32_t)(p->n < INT32_MAX ? p->n : INT32_MAX);
   } else {
-    c.n = d->is_cpu ? 16384 : 1024;
+    c.m = d->is_cpu ? 16384 : 1024;
   }
   return c;
 }
@@ -154,10 +154,10 @@ static bool vector_rule(const space *s, const tune_config *c, char *why, size_t 
   const tune_problem *p = &s->problem;
   bool row = p->family == TUNE_ROW;
   if (!s->device.is_cpu && c->vectorize * (int64_t)tsr_dtype_size(p->in) > 16) REFUSE("vector wider than 16 bytes");
-  if (row ? beyond(c->m, p->m, s->knob[0].value[0]) : beyond(c->n, p->n, s->knob[0].value[0]))
+  if (beyond(c->m, row ? p->m : p->n, s->knob[0].value[0]))
     REFUSE("tile is larger than the problem");
   int64_t threads = (int64_t)(c->warps > 0 ? c->warps : 1) * s->device.warp_size;
-  if (!s->device.is_cpu && (row ? p->n : c->n) < (int64_t)c->vectorize * threads / (row ? 2 : 1) && threads > s->device.warp_size)
+  if (!s->device.is_cpu && (row ? p->n : c->m) < (int64_t)c->vectorize * threads / (row ? 2 : 1) && threads > s->device.warp_size)
     REFUSE("more lanes than elements");
   if (row && c->use_shared && c->warps < 2) REFUSE("one warp needs no shared memory");
   if (row && !c->use_shared && c->warps > c->m && !s->device.is_cpu) REFUSE("several warps on a row need shared memory");

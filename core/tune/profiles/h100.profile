@@ -1,1 +1,31 @@
-# Appendix A.2, row Hopper (H100): an advisory profile. Rates are the data sheet's (SXM). Real limits are queried.
+# Appendix A.2, row Hopper (H100): advisory. Warps, ideal registers and shared memory per block are the guide's;
+# rates are the SXM data sheet's. tier = NAME BYTES GB/S LATENCY_CYCLES. Real limits are queried.
+name = NVIDIA H100
+advisory = 1
+async_copy = 1
+cores = 132
+warp_size = 32
+max_warps = 64
+max_blocks = 32
+max_threads = 1024
+regs_per_core = 65536
+regs_per_thread = 255
+regs_ideal = 64
+reg_granule = 256
+shared_granule = 1024
+shared_per_block = 98304
+shared_per_core = 233472
+banks = 32
+clock_ghz = 1.755
+fma_gflops = 66900
+matrix_gflops = 989000
+launch_ns = 3000
+barrier_ns = 20
+tier = shared 233472 29700 30
+tier = l2 50000000 5500 260
+tier = memory 80000000000 3350 600
+tier = link 0 450 0
+matrix = 16 16 16 bf16 f32
+matrix = 16 16 16 f16 f32
+matrix = 16 16 8 tf32 f32
+matrix = 16 16 32 fp8_e4m3 f32

@@ -1,0 +1,192 @@
+/* Occupancy against hand-computed rows (CUDA's allocation rules), verdicts of A.2/A.8, profiles from files. */
+#include "core/tune/occupancy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static tune_device h100(void) { return *tune_device_find("h100"); }
+
+static void occupancy_table_matches(void **state) {
+  /* 64 warps, 65536 registers in units of 256 a warp, 228 KiB shared in units of 1 KiB, 32 blocks. */
+  static const struct {
+    occ_input in;
+    int32_t blocks, warps;
+    const char *limiter;
+  } rows[] = {
+      {{8, 32, 0}, 8, 64, "warps"},             /* 64/8 */
+      {{8, 64, 0}, 4, 32, "registers"},         /* 65536/2048/8 */
+      {{8, 65, 0}, 3, 24, "registers"},         /* 65*32 = 2080 -> 2304 a warp; 28 warps; 3 blocks */
+      {{4, 255, 0}, 2, 8, "registers"},         /* 8160 -> 8192 a warp; 8 warps */
+      {{4, 128, 0}, 4, 16, "registers"},
+      {{1, 16, 0}, 32, 32, "blocks"},
+      {{2, 16, 0}, 32, 64, "warps"},
+      {{4, 32, 49152}, 4, 16, "shared"},        /* 233472/49152 = 4.75 */
+      {{4, 32, 98304}, 2, 8, "shared"},
+      {{4, 32, 1025}, 16, 64, "warps"},         /* 2048 each: 114 would fit */
+      {{4, 32, 116737}, 1, 4, "shared"},        /* just above half */
+      {{16, 64, 0}, 2, 32, "registers"},
+      {{32, 64, 0}, 1, 32, "registers"},
+      {{32, 65, 0}, 0, 0, "registers"},         /* 28 warps: a block of 32 does not fit */
+      {{8, 256, 0}, 0, 0, "registers"},         /* above what a thread may have */
+      {{64, 16, 0}, 1, 64, "warps"},
+      {{65, 16, 0}, 0, 0, "warps"},
+  };
+  tune_device d = h100();
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    occ_result r = occ_compute(&d, &rows[i].in);
+    assert_true(r.known);
+    assert_int_equal(r.blocks, rows[i].blocks);
+    assert_int_equal(r.active_warps, rows[i].warps);
+    assert_string_equal(r.limiter, rows[i].limiter);
+    assert_true(r.fraction == rows[i].warps / 64.0);
+  }
+}
+
+static void occupancy_gb200_counts_96_warps(void **state) {
+  tune_device d = *tune_device_find("GB200");
+  occ_result r = occ_compute(&d, &(occ_input){.warps = 8, .regs = 16});
+  assert_int_equal(r.active_warps, 96);
+  r = occ_compute(&d, &(occ_input){.warps = 8, .regs = 48}); /* 1536 a warp: 42 warps, 5 blocks */
+  assert_int_equal(r.active_warps, 40);
+}
+
+static void occupancy_queried_limit_refuses_block(void **state) {
+  tune_device d = h100();
+  occ_input in = {.warps = 4, .regs = 32, .shared_bytes = 97 * 1024};
+  assert_int_equal(occ_compute(&d, &in).blocks, 2); /* the guide's figure is advice */
+  d.advisory = false;
+  assert_int_equal(occ_compute(&d, &in).blocks, 0);
+}
+
+static void occupancy_cpu_is_unknown(void **state) {
+  tune_device d = {.is_cpu = true, .max_warps = 64};
+  assert_false(occ_compute(&d, &(occ_input){.warps = 4}).known);
+  d = (tune_device){.warp_size = 32};
+  assert_false(occ_compute(&d, &(occ_input){.warps = 4}).known);
+}
+
+static void shared_bytes_counts_stages_and_padding(void **state) {
+  tune_problem p = {.family = TUNE_MATMUL, .m = 512, .n = 512, .k = 512, .in = TSR_BF16, .out = TSR_F32};
+  tune_config c = {.m = 128, .n = 128, .k = 64, .use_shared = 1, .stages = 2, .warps = 8};
+  assert_int_equal(occ_shared_bytes(&p, &c), 64 * 1024); /* the checklist's X9 */
+  c.stages = 3;
+  assert_int_equal(occ_shared_bytes(&p, &c), 96 * 1024);
+  c.padding = 1;
+  assert_int_equal(occ_shared_bytes(&p, &c), 3 * 2 * (128 * 65 + 64 * 129));
+  c.use_shared = 0;
+  assert_int_equal(occ_shared_bytes(&p, &c), 0);
+}
+
+static void registers_grow_with_tile_and_shrink_with_warps(void **state) {
+  tune_device d = h100();
+  tune_problem p = {.family = TUNE_MATMUL, .m = 512, .n = 512, .k = 512, .in = TSR_F32, .out = TSR_F32};
+  tune_config small = {.m = 64, .n = 64, .k = 32, .use_shared = 1, .async_copy = 1, .stages = 2, .warps = 8}, large = small;
+  large.m = large.n = 128;
+  assert_true(occ_regs(&d, &p, &large) >= occ_regs(&d, &p, &small) + 48); /* 64 against 16 accumulators */
+  tune_config many = large;
+  many.warps = 16;
+  assert_true(occ_regs(&d, &p, &many) < occ_regs(&d, &p, &large));
+}
+
+static void bank_conflict_padding_removes_it(void **state) {
+  tune_device d = h100();
+  assert_int_equal(occ_bank_conflict(&d, TSR_F32, 32, 0), 32);
+  assert_int_equal(occ_bank_conflict(&d, TSR_F32, 32, 1), 1);
+  assert_int_equal(occ_bank_conflict(&d, TSR_F32, 128, 1), 1);
+  assert_int_equal(occ_bank_conflict(&d, TSR_F32, 33, 0), 1);
+  assert_int_equal(occ_bank_conflict(&d, TSR_F32, 32, 2), 2);
+}
+
+static void verdicts_follow_the_guide(void **state) {
+  const char *hint = NULL;
+  assert_int_equal(verdict_occupancy(0.5, 300, 290, &hint), VERDICT_PASS);
+  assert_string_equal(hint, "");
+  assert_int_equal(verdict_occupancy(0.49, 300, 290, &hint), VERDICT_FAIL);
+  const char *compute_hint = hint;
+  assert_int_equal(verdict_occupancy(0.49, 2, 290, &hint), VERDICT_FAIL);
+  assert_string_not_equal(compute_hint, hint);
+  assert_int_equal(verdict_occupancy(-1, 300, 290, &hint), VERDICT_UNKNOWN);
+  assert_int_equal(verdict_occupancy(0.9, 300, 0, NULL), VERDICT_UNKNOWN);
+  assert_int_equal(verdict_spills(0, &hint), VERDICT_PASS);
+  assert_int_equal(verdict_spills(8, &hint), VERDICT_FAIL);
+  assert_int_equal(verdict_spills(-1, &hint), VERDICT_UNKNOWN);
+  assert_int_equal(verdict_registers(64, h100().regs_ideal, &hint), VERDICT_PASS);
+  assert_int_equal(verdict_registers(65, h100().regs_ideal, &hint), VERDICT_FAIL);
+  assert_int_equal(verdict_registers(0, 64, &hint), VERDICT_UNKNOWN);
+  assert_int_equal(verdict_shared(96 * 1024, h100().shared_per_block, &hint), VERDICT_PASS);
+  assert_int_equal(verdict_shared(96 * 1024 + 1, h100().shared_per_block, &hint), VERDICT_FAIL);
+}
+
+static void profile_files_equal_builtin_rows(void **state) {
+  static const char *const files[] = {"h100", "gb200"};
+  for (size_t i = 0; i < 2; i++) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/core/tune/profiles/%s.profile", TSR_SOURCE_DIR, files[i]);
+    tune_device d;
+    assert_null(tune_device_load(path, &d));
+    strb a, b;
+    strb_init(&a, NULL), strb_init(&b, NULL);
+    tune_device_print(&d, &a), tune_device_print(tune_device_find(files[i]), &b);
+    assert_string_equal(strb_text(&a), strb_text(&b));
+    strb_clear(&a), strb_clear(&b);
+  }
+  assert_int_equal(h100().max_warps, 64);
+  assert_int_equal(h100().regs_ideal, 64);
+  assert_int_equal(h100().shared_per_block, 96 * 1024);
+  const tune_device *g = tune_device_find("gb200");
+  assert_true(g->max_warps == 96 && g->regs_ideal == 48 && g->shared_per_block == 128 * 1024);
+  assert_ptr_equal(tune_device_find("NVIDIA H100 80GB HBM3 H100"), tune_device_find("h100"));
+  assert_null(tune_device_find("Radeon"));
+}
+
+static void profile_bad_line_names_its_place(void **state) {
+  static const char *const bad[] = {"name = x\ncores = -1\n", "name = x\nwhat = 3\n", "name = x\ntier = l2 1\n",
+                                    "name = x\nmatrix = 16 16 16 bf16 nope\n", "name = x\ncores = 1e300\n", "name = x\ncores 4\n"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    tune_device d;
+    tsr_status st = tune_device_parse(bad[i], "f.profile", &d);
+    assert_int_equal(tsr_status_code(st), TSR_PARSE_ERROR);
+    assert_non_null(strstr(tsr_status_message(st), "f.profile:2:1"));
+    assert_int_equal(d.name[0], 0);
+    tsr_status_free(st);
+  }
+  tune_device d;
+  tsr_status st = tune_device_parse("cores = 4\n", "f", &d);
+  assert_int_equal(tsr_status_code(st), TSR_PARSE_ERROR);
+  tsr_status_free(st);
+  st = tune_device_load("/nonexistent/profile", &d);
+  assert_int_equal(tsr_status_code(st), TSR_IO_ERROR);
+  tsr_status_free(st);
+}
+
+static void device_measured_rate_replaces_listed(void **state) {
+  tune_device d = h100();
+  tune_device_measured(&d, "memory", 3012);
+  assert_true(tune_device_tier(&d, "memory")->gbps == 3012 && tune_device_tier(&d, "memory")->measured);
+  tune_device q = {.cores = 78, .max_warps = 48};
+  tune_device_complete(&q, &d);
+  assert_true(q.cores == 78 && q.max_warps == 48 && q.regs_ideal == 64 && q.n_tiers == 4);
+  assert_true(tune_device_peak(&d, TSR_F8E4M3, true) == 2 * tune_device_peak(&d, TSR_BF16, true));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(occupancy_table_matches),
+      cmocka_unit_test(occupancy_gb200_counts_96_warps),
+      cmocka_unit_test(occupancy_queried_limit_refuses_block),
+      cmocka_unit_test(occupancy_cpu_is_unknown),
+      cmocka_unit_test(shared_bytes_counts_stages_and_padding),
+      cmocka_unit_test(registers_grow_with_tile_and_shrink_with_warps),
+      cmocka_unit_test(bank_conflict_padding_removes_it),
+      cmocka_unit_test(verdicts_follow_the_guide),
+      cmocka_unit_test(profile_files_equal_builtin_rows),
+      cmocka_unit_test(profile_bad_line_names_its_place),
+      cmocka_unit_test(device_measured_rate_replaces_listed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
