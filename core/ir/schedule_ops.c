@@ -39,7 +39,8 @@ static tsr_status verify_stages(const ir_op *op) {
 }
 
 static const ir_type *implied_tile(ir_op *op, int i) {
-  return ir_type_tensor(op->module, TSR_F32, 2, (int64_t[]){IR_DYNAMIC, IR_DYNAMIC});
+  const int64_t unknown[2] = {IR_DYNAMIC, IR_DYNAMIC};
+  return ir_type_tensor(op->module, TSR_F32, 2, unknown);
 }
 
 static tsr_status verify_kernel(const ir_op *op) {

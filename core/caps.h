@@ -1,0 +1,65 @@
+/* core/caps.h - what a device can do, as the compiler sees it: filled by a backend from the driver, or from a recorded
+ * profile for a device that is not here ("cuda:sm_90a", "hip:gfx942", "null:spirv"). Plain data, compared and hashed. */
+#ifndef CORE_CAPS_H
+#define CORE_CAPS_H
+#include "tessera/base.h"
+
+#define TSR_MAX_MATRIX 64
+
+typedef enum tsr_dialect { DIALECT_CPU, DIALECT_SPIRV, DIALECT_CUDA, DIALECT_HIP, DIALECT_HOST, N_DIALECTS } tsr_dialect;
+
+typedef enum matrix_scope { SCOPE_SUBGROUP, SCOPE_WORKGROUP, SCOPE_WARPGROUP, SCOPE_CORE } matrix_scope;
+
+/* One shape of a matrix instruction: c[m,n] += a[m,k] * b[k,n]. */
+typedef struct tsr_matrix_shape {
+  int m, n, k;
+  tsr_dtype a, b, c;
+  matrix_scope scope;
+  bool enabled;       /* false: listed by the driver, demoted by the self-test */
+  char reason[64];    /* why it was demoted */
+} tsr_matrix_shape;
+
+typedef struct tsr_caps {
+  tsr_dialect dialect;
+  char arch[32];      /* "avx512", "sm_90a", "gfx942", "spirv1.6" */
+  /* parallelism */
+  int n_cores;              /* SMs, CUs, or CPU threads used */
+  int subgroup;             /* threads of a warp in kernels we make */
+  int subgroup_min, subgroup_max;
+  int max_threads;          /* per block */
+  int max_block[3];
+  int64_t max_grid[3];
+  int max_warps_per_core;
+  int64_t registers_per_core; /* 32-bit registers; 0 = unknown */
+  int max_registers;          /* per thread; 0 = unknown */
+  /* memory */
+  int64_t shared_bytes;       /* per block */
+  int64_t shared_per_core;
+  int shared_banks;
+  int64_t l1_bytes, l2_bytes, l3_bytes; /* CPU: per core, per core, total; GPU: l2 is the device's */
+  int64_t max_buffer_bytes;   /* largest single allocation */
+  int64_t max_range_bytes;    /* largest range one binding can address; 0 = no limit (pointers) */
+  int64_t memory_bytes;
+  int alignment;              /* of allocations */
+  int vector_bytes;           /* widest single access of a thread; CPU: SIMD register */
+  /* features */
+  bool f64, f16, bf16, f8, i8, i64, atomics;
+  bool async_copy;            /* cp.async, TMA, direct-to-LDS */
+  bool tma, wgmma, clusters;
+  bool coopmat, coopmat2;     /* Vulkan */
+  bool coopmat2_workgroup, coopmat2_tensor, coopmat2_per_element, coopmat2_reduce, coopmat2_convert;
+  bool int_dot, subgroup_shuffle, subgroup_arithmetic, full_subgroups;
+  bool fnuz;                  /* fp8 is FNUZ (gfx942) */
+  int n_matrix;
+  tsr_matrix_shape matrix[TSR_MAX_MATRIX];
+  /* rates for the cost model; 0 = not measured */
+  double peak_flops_f32, peak_flops_matrix, bytes_per_s, launch_ns;
+} tsr_caps;
+
+/* Index of the first enabled shape for these types (c may be TSR_DTYPE_NONE = any), -1 if none. */
+static inline int caps_find_matrix(const tsr_caps *c, tsr_dtype a, tsr_dtype b, tsr_dtype acc) {
+  for (int i = 0; i < c->n_matrix; i++)
+    if (c->matrix[i].enabled && c->matrix[i].a == a && c->matrix[i].b == b && (!acc || c->matrix[i].c == acc)) return i;
+  return -1;
+}
+#endif

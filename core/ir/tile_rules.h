@@ -1,0 +1,30 @@
+/* core/ir/tile_rules.h - inference and verification rules of Tile IR ops, used by the table in tile_ops.c. */
+#ifndef CORE_IR_TILE_RULES_H
+#define CORE_IR_TILE_RULES_H
+#include "core/ir/ir.h"
+
+tsr_status tile_infer_constant(ir_op *op, const ir_type **results);
+tsr_status tile_infer_index(ir_op *op, const ir_type **results);
+tsr_status tile_infer_const(ir_op *op, const ir_type **results);
+tsr_status tile_infer_window(ir_op *op, const ir_type **results);
+tsr_status tile_infer_load(ir_op *op, const ir_type **results);
+tsr_status tile_infer_gemm(ir_op *op, const ir_type **results);
+tsr_status tile_infer_mma(ir_op *op, const ir_type **results);
+tsr_status tile_infer_map(ir_op *op, const ir_type **results);
+tsr_status tile_infer_reduce(ir_op *op, const ir_type **results);
+tsr_status tile_infer_for(ir_op *op, const ir_type **results);
+tsr_status tile_infer_if(ir_op *op, const ir_type **results);
+tsr_status tile_infer_fft(ir_op *op, const ir_type **results);
+tsr_status tile_infer_transpose(ir_op *op, const ir_type **results);
+tsr_status tile_infer_load_scalar(ir_op *op, const ir_type **results);
+const ir_type *tile_implied_mma(ir_op *op, int i);
+
+tsr_status tile_verify_alias(const ir_op *op);
+tsr_status tile_verify_launch(const ir_op *op);
+tsr_status tile_verify_kernel(const ir_op *op);
+tsr_status tile_verify_view(const ir_op *op);
+tsr_status tile_verify_store(const ir_op *op);
+tsr_status tile_verify_copy(const ir_op *op);
+tsr_status tile_verify_gather(const ir_op *op);
+tsr_status tile_verify_scatter(const ir_op *op);
+#endif
