@@ -1,0 +1,27 @@
+/* core/base/json.h - reads JSON (RFC 8259) into a tree in an arena. Writing is strb_printf with strb_json.
+ * Limits: 64 levels of nesting; numbers become double; the text must be UTF-8 and is not kept. */
+#ifndef CORE_BASE_JSON_H
+#define CORE_BASE_JSON_H
+#include "core/base/arena.h"
+#include "core/base/status.h"
+
+typedef enum json_type { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT } json_type;
+
+typedef struct json {
+  json_type type;
+  bool boolean;
+  double number;
+  const char *string;      /* zero-terminated; a \u0000 inside is refused */
+  const char *key;         /* in an object */
+  struct json *first, *next; /* children of arrays and objects; the next sibling */
+  size_t n;                /* number of children */
+} json;
+
+/* The whole text must be one value. `file` is for messages: file:line:column. */
+TSR_MUST_USE tsr_status json_parse(arena *a, const char *text, size_t n, const char *file, json **out);
+/* Member of an object, or NULL (also for a NULL or other value). Keys that appear twice: the last one. */
+const json *json_get(const json *object, const char *key);
+/* With a default where the member is missing or of another type. */
+double json_num(const json *object, const char *key, double dflt);
+const char *json_str(const json *object, const char *key, const char *dflt);
+#endif

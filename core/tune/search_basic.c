@@ -1,0 +1,41 @@
+/* core/tune/search_basic.c - the strategies without a surrogate: grid, random, model-only; and the list of all. */
+#include "core/tune/search.h"
+
+#include <string.h>
+
+/* Points at equal strides through the enumeration, each stride shifted once the first pass is done. */
+static size_t grid_next(void *state, const search_view *v) {
+  size_t budget = v->budget ? v->budget : 1, stride = v->n_points / budget ? v->n_points / budget : 1;
+  for (size_t shift = 0; shift < stride; shift++)
+    for (size_t at = shift + stride / 2; at < v->n_points; at += stride)
+      if (!v->measured[at]) return at;
+  for (size_t at = 0; at < v->n_points; at++)
+    if (!v->measured[at]) return at;
+  return SEARCH_STOP;
+}
+
+static size_t random_next(void *state, const search_view *v) {
+  size_t left = 0;
+  for (size_t i = 0; i < v->n_points; i++) left += !v->measured[i];
+  if (!left) return SEARCH_STOP;
+  size_t nth = (size_t)search_rand(v->rng, left);
+  for (size_t i = 0; i < v->n_points; i++)
+    if (!v->measured[i] && nth-- == 0) return i;
+  return SEARCH_STOP;
+}
+
+static size_t model_next(void *state, const search_view *v) { return SEARCH_STOP; }
+
+const search_strategy search_grid = {"grid", "even strides through the legal points", NULL, grid_next, NULL};
+const search_strategy search_random = {"random", "uniform without repetition, seeded", NULL, random_next, NULL};
+const search_strategy search_model_only = {"model-only", "the cost model's first choice, nothing is measured", NULL, model_next, NULL};
+
+static const search_strategy *const all[] = {&search_hybrid, &search_grid, &search_random, &search_model_only};
+
+const search_strategy *search_strategy_at(size_t i) { return i < sizeof all / sizeof *all ? all[i] : NULL; }
+
+const search_strategy *search_strategy_find(const char *name) {
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (!strcmp(all[i]->name, name)) return all[i];
+  return NULL;
+}
