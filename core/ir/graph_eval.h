@@ -1,0 +1,58 @@
+/* core/ir/graph_eval.h - the oracle: a plain double-precision evaluator of Graph IR, too simple to be wrong, against which
+ * every backend, rewrite and fusion is compared. Whole results, or single elements of results too large to compute whole.
+ *
+ * Rounding: inputs and constants are read exactly as their types hold them, casts round, the values given to the caller are
+ * not yet rounded to the result's type (graph_eval's buffers are). Intermediate results stay unrounded, because a backend
+ * may or may not keep them in registers; the tolerance covers both.
+ *
+ * Tolerance: each element carries a bound `e` of what an implementation may differ by, carried forward from op to op:
+ *  - an elementwise op contributes how far it moves when each operand moves by its own bound (evaluated, not linearised),
+ *    its implementation's error (graph_op_error) and the rounding to its result type;
+ *  - a sum of n terms contributes 2 sqrt(n) u S, u the unit roundoff of the accumulator and S the sum of magnitudes (the
+ *    probabilistic bound of Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, with lambda = 2), and its operands' bounds
+ *    added as independent errors: 4 sqrt(sum of e^2), plus their common relative part.
+ * Integers are exact up to 2^53 (i64 beyond that is not). Not thread-safe; the function's values' data fields are in use
+ * while an evaluator lives. */
+#ifndef CORE_IR_GRAPH_EVAL_H
+#define CORE_IR_GRAPH_EVAL_H
+#include "core/ir/graph_ops.h"
+
+typedef struct graph_num {
+  double v, e; /* the value and the tolerance around it */
+} graph_num;
+
+/* inputs[i]: argument i of func, row-major in the argument's type; borrowed until destroy. All dimensions must be known. */
+tsr_status graph_evaluator_create(ir_op *func, const void *const *inputs, graph_evaluator **out);
+void graph_evaluator_destroy(graph_evaluator **e);
+/* Computes every element of every value, in program order: element access is then cheap and never recurses. */
+tsr_status graph_evaluate_all(graph_evaluator *e);
+/* Element `at` (row-major) of a value of func; computes just what it needs. */
+tsr_status graph_element(graph_evaluator *e, ir_value *v, int64_t at, graph_num *out);
+
+/* Evaluates func whole. outputs[i] receives result i in its own type; tolerance may be NULL, else tolerance[i] (may be NULL
+ * too) receives one double per element. */
+tsr_status graph_eval(ir_op *func, const void *const *inputs, void *const *outputs, double *const *tolerance);
+
+/* The tolerance of a sum of n terms whose magnitudes add up to sum_abs, kept in `accum` and rounded to `result` at `value`. */
+double graph_tolerance(tsr_dtype result, tsr_dtype accum, int64_t n, double value, double sum_abs);
+/* Largest error of one rounding of v to t, flushed subnormals included. */
+double graph_rounding(tsr_dtype t, double v);
+/* Is `got`, read from an implementation's result of type t, within the tolerance of want? NaN agrees with NaN only. */
+bool graph_agrees(tsr_dtype t, double got, graph_num want);
+
+/* ---- for the rows' evaluation functions (graph_eval_ops.c) -------------------------------------------------------- */
+
+struct graph_evaluator {
+  const tsr_allocator *al;
+  ir_op *func;
+  struct graph_slot *slots;
+  size_t n_slots;
+  bool whole;    /* every operand is complete: compute in lines */
+  int depth;     /* of element-wise recursion */
+  tsr_status st; /* first failure; reads then give 0 */
+};
+
+/* Reads element i, computing it if need be; {0, 0} after a failure (in e->st). */
+graph_num graph_read(graph_evaluator *e, ir_value *v, int64_t i);
+void graph_write(graph_evaluator *e, ir_value *v, int64_t i, graph_num x);
+#endif
