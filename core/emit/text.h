@@ -30,7 +30,8 @@
  *   wgmma_pin(array), wgmma_fence(), wgmma_commit(), wgmma_wait<n>()
  *   setmaxnreg_inc<n>(), setmaxnreg_dec<n>(), bool elect(), cluster_sync(), int cluster_rank(), named_barrier_sync<id, threads>(), named_barrier_arrive<id, threads>()
  * AMD:
- *   vec<C, NC> mfma<M, N, K, A, B>(vec<A, NA> a, vec<B, NB> b, vec<C, NC> c), wmma<M, N, K, A, B>(...) with fragments by value
+ *   vec<C, NC> mfma<M, N, K, A, B>(vec<EA, NA> a, vec<EB, NB> b, vec<C, NC> c), wmma<M, N, K, A, B>(...): A and B say how the bits
+ *   of the elements EA and EB are read (tf32: floats; f8e4m3fnuz, f8e5m2fnuz on gfx942)
  *   lds_load<bytes>(smem_wave_base, global_of_lane), waitcnt<vmcnt, lgkmcnt>() (-1 = any), setprio<n>(), sched_barrier<mask>(),
  *   named_barrier_sync<id, threads>() (the barrier instruction alone)
  */
@@ -77,6 +78,7 @@ void text_hip_base(strb *b, const text_use *u); /* text_prelude_hip.c */
 void text_hip_typed(strb *b, const text_use *u);
 void text_cuda_mma(strb *b, const text_mma *i); /* text_mma.c: wrappers of one matrix instruction */
 void text_cuda_wgmma(strb *b, const text_mma *i);
+const char *text_mma_type(tsr_dtype t, const char *arch);
 bool text_hip_has_mma(const text_mma *i, const char *arch);
 void text_hip_mma(strb *b, const text_mma *i, const char *arch);
 

@@ -166,6 +166,12 @@ static const amd_row *amd_find(const text_mma *i, const char *arch) {
   return NULL;
 }
 
+/* How the instruction reads an element: gfx942 knows fp8 only in its own encoding. */
+const char *text_mma_type(tsr_dtype t, const char *arch) {
+  bool fnuz = !strncmp(arch, "gfx94", 5);
+  return fnuz && t == TSR_F8E4M3 ? "f8e4m3fnuz" : fnuz && t == TSR_F8E5M2 ? "f8e5m2fnuz" : text_type(t);
+}
+
 /* "type attributes" with the name in between. */
 static void put_typedef(strb *b, const char *type, const char *name) {
   const char *attr = strchr(type, ' ');
@@ -181,10 +187,9 @@ void text_hip_mma(strb *b, const text_mma *i, const char *arch) {
   bool wmma = i->kind == TEXT_IS_WMMA, iu8 = wmma && i->a == TSR_I8;
   int wave = wmma ? 32 : 64, repeat = wmma && !strncmp(arch, "gfx11", 5) ? 2 : 1;
   int na = i->m * i->k / wave * repeat, nb = i->n * i->k / wave * repeat, nc = i->m * i->n / wave;
-  /* tf32 operands are floats in registers */
-  const char *ta = i->a == TSR_TF32 ? "float" : text_type(i->a), *tb = i->b == TSR_TF32 ? "float" : text_type(i->b), *tc = text_type(i->c);
+  const char *ea = i->a == TSR_TF32 ? "float" : text_type(i->a), *eb = i->b == TSR_TF32 ? "float" : text_type(i->b), *tc = text_type(i->c);
   strb_printf(b, "template <> FN vec<%s, %d> %s<%d, %d, %d, %s, %s>(vec<%s, %d> a, vec<%s, %d> b, vec<%s, %d> c) {\n", tc, nc, wmma ? "wmma" : "mfma", i->m,
-              i->n, i->k, ta, tb, ta, na, tb, nb, tc, nc);
+              i->n, i->k, text_mma_type(i->a, arch), text_mma_type(i->b, arch), ea, na, eb, nb, tc, nc);
   put_typedef(b, x->operand, "operand");
   put_typedef(b, x->acc, "accumulator");
   strb_printf(b, "  return bits<vec<%s, %d>>(%s(%sbits<operand>(a), %sbits<operand>(b), bits<accumulator>(c)%s));\n}\n", tc, nc, x->builtin, iu8 ? "true, " : "",

@@ -238,8 +238,8 @@ void text_hip_base(strb *b, const text_use *u) {
 }
 
 void text_hip_typed(strb *b, const text_use *u) {
-  if (u->features & TEXT_MFMA) strb_puts(b, "template <int M, int N, int K, class A, class B, int NA, int NB, class V> FN V mfma(vec<A, NA> a, vec<B, NB> b, V c);\n");
-  if (u->features & TEXT_WMMA) strb_puts(b, "template <int M, int N, int K, class A, class B, int NA, int NB, class V> FN V wmma(vec<A, NA> a, vec<B, NB> b, V c);\n");
+  if (u->features & TEXT_MFMA) strb_puts(b, "template <int M, int N, int K, class A, class B, class EA, class EB, int NA, int NB, class V> FN V mfma(vec<EA, NA> a, vec<EB, NB> b, V c);\n");
+  if (u->features & TEXT_WMMA) strb_puts(b, "template <int M, int N, int K, class A, class B, class EA, class EB, int NA, int NB, class V> FN V wmma(vec<EA, NA> a, vec<EB, NB> b, V c);\n");
   for (int i = 0; i < u->n_mma; i++)
     if (u->mma[i].kind == TEXT_IS_MFMA || u->mma[i].kind == TEXT_IS_WMMA) text_hip_mma(b, &u->mma[i], u->arch);
 }
