@@ -1,0 +1,185 @@
+/* Conversions between storage types. Included once per instruction set, after vec_<isa>.h.
+ *
+ * Everything goes through f32: each type has a reader (to VF floats) and a writer (from VF floats), a pair is a reader and a writer in one
+ * loop. f64 and i32 don't fit in f32: they're read with round-to-odd (Boldo and Melquiond 2008), which keeps a later rounding to 22 or
+ * fewer bits exact; the pairs among f32, f64 and i32 are direct. */
+
+/* ---- fp8 ---- */
+
+/* To an fp8 format of `mb` mantissa bits and bias `bias`: v is finite or infinite, not NaN; saturates at the bits `max`. */
+VINL vi f8_round(vi m, const int mb, const int bias, const int max) {
+  const int shift = 23 - mb, min_exp = 127 - bias + 1;
+  vi odd = (vi)((vu)m >> shift) & 1;
+  vi norm = (vi)((vu)(m - ((127 - bias) << 23) + ((1 << (shift - 1)) - 1) + odd) >> shift);
+  /* Denormals: adding 1.5 * 2^(23 + unit exponent) makes the adder round to the format's smallest unit. */
+  vf magic = v_set1(0);
+  magic = (vf)((vi)magic + ((min_exp - mb + 23) << 23));
+  vi den = (vi)((vf)m + magic) - (vi)magic;
+  vi r = vi_sel(vi_lt(m, vi_set1(min_exp << 23)), den, norm);
+  return vi_sel(vi_lt(vi_set1(max), r), vi_set1(max), r);
+}
+VINL vi v_to_e4m3(vf a) {
+  vi x = (vi)a, sign = (vi)((vu)x >> 24) & 0x80;
+  vi r = f8_round(x & 0x7fffffff, 3, 7, 0x7e);
+  return vi_sel(v_isnan(a), vi_set1(0x7f), r) | sign;
+}
+VINL vi v_to_e5m2(vf a) {
+  vi x = (vi)a, sign = (vi)((vu)x >> 24) & 0x80, m = x & 0x7fffffff;
+  vi r = f8_round(m, 2, 15, 0x7b);
+  r = vi_sel(vi_eq(m, vi_set1(0x7f800000)), vi_set1(0x7c), r);
+  return vi_sel(v_isnan(a), vi_set1(0x7e), r) | sign;
+}
+VINL vf v_from_e4m3(vi b) {
+  vi em = b & 0x7f;
+  vf r = (vf)(em << 20) * v_set1(0x1p120f); /* denormals come out right */
+  vi bits = vi_sel(vi_eq(em, vi_set1(0x7f)), vi_set1(0x7fc00000), (vi)r);
+  return (vf)(bits | ((b & 0x80) << 24));
+}
+
+/* ---- readers and writers: VF elements at p; p has VF elements ---- */
+
+VINL float round_to_odd(double d) {
+  float f = (float)d;
+  uint32_t u;
+  memcpy(&u, &f, 4);
+  if ((double)f != d && d == d && !(u & 1)) u += fabs((double)f) < fabs(d) ? 1u : -1u;
+  memcpy(&f, &u, 4);
+  return f;
+}
+VINL vi bytes_load(const uint8_t *p) {
+  typedef uint8_t vb __attribute__((vector_size(VF)));
+  vb t;
+  memcpy(&t, p, VF);
+  return __builtin_convertvector(t, vi);
+}
+VINL void bytes_store(uint8_t *p, vi a) {
+  typedef uint8_t vb __attribute__((vector_size(VF)));
+  vb t = __builtin_convertvector(a, vb);
+  memcpy(p, &t, VF);
+}
+VINL vf clamp(vf a, float lo, float hi) { /* NaN gives 0 */
+  a = v_sel(v_isnan(a), v_set1(0), a);
+  return v_min_raw(v_max_raw(a, v_set1(lo)), v_set1(hi));
+}
+
+VINL vf read_f32(const float *p) { return v_load(p); }
+VINL vf read_f64(const double *p) {
+  float t[VF];
+  for (int i = 0; i < VF; i++) t[i] = round_to_odd(p[i]);
+  return v_load(t);
+}
+VINL vf read_f16(const uint16_t *p) { return v_from_f16(vh_load(p)); }
+VINL vf read_bf16(const uint16_t *p) { return v_from_bf16(vh_load(p)); }
+VINL vf read_i8(const int8_t *p) { return vi_to_float(((bytes_load((const uint8_t *)p) ^ 0x80) - 0x80)); }
+VINL vf read_u8(const uint8_t *p) { return vi_to_float(bytes_load(p)); }
+VINL vf read_i32(const int32_t *p) {
+  float t[VF];
+  for (int i = 0; i < VF; i++) t[i] = round_to_odd((double)p[i]);
+  return v_load(t);
+}
+VINL vf read_bool(const uint8_t *p) {
+  vi b = bytes_load(p);
+  return v_sel(vi_eq(b, vi_set1(0)), v_set1(0), v_set1(1));
+}
+VINL vf read_e4m3(const uint8_t *p) { return v_from_e4m3(bytes_load(p)); }
+VINL vf read_e5m2(const uint8_t *p) { return v_from_f16(vi_narrow(bytes_load(p) << 8)); }
+
+VINL void write_f32(float *p, vf a) { v_store(p, a); }
+VINL void write_f64(double *p, vf a) {
+  float t[VF];
+  v_store(t, a);
+  for (int i = 0; i < VF; i++) p[i] = t[i];
+}
+VINL void write_f16(uint16_t *p, vf a) { vh_store(p, v_to_f16(a)); }
+VINL void write_bf16(uint16_t *p, vf a) { vh_store(p, v_to_bf16(a)); }
+VINL void write_i8(int8_t *p, vf a) { bytes_store((uint8_t *)p, v_to_int(clamp(a, -128, 127)) & 0xff); }
+VINL void write_u8(uint8_t *p, vf a) { bytes_store(p, v_to_int(clamp(a, 0, 255))); }
+VINL void write_i32(int32_t *p, vf a) {
+  vi r = v_to_int(clamp(a, -0x1p31f, 0x1.fffffep30f));
+  vi_store(p, vi_sel(v_le(v_set1(0x1p31f), a), vi_set1(INT32_MAX), r));
+}
+VINL void write_bool(uint8_t *p, vf a) { vm_store_u8(p, vm_not(v_eq(a, v_set1(0)))); }
+VINL void write_e4m3(uint8_t *p, vf a) { bytes_store(p, v_to_e4m3(a)); }
+VINL void write_e5m2(uint8_t *p, vf a) { bytes_store(p, v_to_e5m2(a)); }
+
+/* ---- pairs ---- */
+
+#define T_f32 float
+#define T_f64 double
+#define T_f16 uint16_t
+#define T_bf16 uint16_t
+#define T_i8 int8_t
+#define T_u8 uint8_t
+#define T_i32 int32_t
+#define T_bool uint8_t
+#define T_e4m3 uint8_t
+#define T_e5m2 uint8_t
+
+#define CONVERT_PAIR(from, to)                                           \
+  static void convert_##from##_##to(void *dst, const void *src, size_t n) { \
+    const T_##from *s = src;                                             \
+    T_##to *d = dst;                                                     \
+    size_t i = 0;                                                        \
+    for (; i + VF <= n; i += VF) write_##to(d + i, read_##from(s + i));  \
+    if (i < n) {                                                         \
+      T_##from in[VF] = {0};                                             \
+      T_##to out[VF];                                                    \
+      memcpy(in, s + i, (n - i) * sizeof *in);                           \
+      write_##to(out, read_##from(in));                                  \
+      memcpy(d + i, out, (n - i) * sizeof *out);                         \
+    }                                                                    \
+  }
+#define CONVERT_TO_ALL(from)                                                                                                   \
+  CONVERT_PAIR(from, f16) CONVERT_PAIR(from, bf16) CONVERT_PAIR(from, i8) CONVERT_PAIR(from, u8) CONVERT_PAIR(from, bool) \
+  CONVERT_PAIR(from, e4m3) CONVERT_PAIR(from, e5m2)
+#define CONVERT_TO_WIDE(from) CONVERT_PAIR(from, f32) CONVERT_PAIR(from, f64) CONVERT_PAIR(from, i32)
+
+CONVERT_TO_ALL(f32)
+CONVERT_TO_ALL(f64)
+CONVERT_TO_ALL(i32)
+CONVERT_TO_ALL(f16) CONVERT_TO_WIDE(f16)
+CONVERT_TO_ALL(bf16) CONVERT_TO_WIDE(bf16)
+CONVERT_TO_ALL(i8) CONVERT_TO_WIDE(i8)
+CONVERT_TO_ALL(u8) CONVERT_TO_WIDE(u8)
+CONVERT_TO_ALL(bool) CONVERT_TO_WIDE(bool)
+CONVERT_TO_ALL(e4m3) CONVERT_TO_WIDE(e4m3)
+CONVERT_TO_ALL(e5m2) CONVERT_TO_WIDE(e5m2)
+CONVERT_PAIR(f32, f64) CONVERT_PAIR(f32, i32)
+
+#define CONVERT_DIRECT(from, to, expr)                                   \
+  static void convert_##from##_##to(void *dst, const void *src, size_t n) { \
+    const T_##from *s = src;                                             \
+    T_##to *d = dst;                                                     \
+    for (size_t i = 0; i < n; i++) d[i] = (T_##to)(expr);                \
+  }
+static inline double f64_to_i32_range(double x) {
+  return x != x ? 0 : x < -0x1p31 ? -0x1p31 : x > 2147483647.0 ? 2147483647.0 : nearbyint(x);
+}
+CONVERT_DIRECT(f64, f32, s[i])
+CONVERT_DIRECT(i32, f32, s[i])
+CONVERT_DIRECT(i32, f64, s[i])
+CONVERT_DIRECT(f64, i32, f64_to_i32_range(s[i]))
+
+/* The identities: a copy that permits dst == src. */
+#define CONVERT_COPY(name, bytes)                                   \
+  static void name(void *dst, const void *src, size_t n) {          \
+    if (n != 0) memmove(dst, src, n * (bytes));                     \
+  }
+CONVERT_COPY(convert_copy1, 1)
+CONVERT_COPY(convert_copy2, 2)
+CONVERT_COPY(convert_copy4, 4)
+CONVERT_COPY(convert_copy8, 8)
+
+#define CONVERT_ROW(from)                                                                                                     \
+  {                                                                                                                           \
+    convert_##from##_f32, convert_##from##_f64, convert_##from##_f16, convert_##from##_bf16, convert_##from##_i8,             \
+        convert_##from##_u8, convert_##from##_i32, convert_##from##_bool, convert_##from##_e4m3, convert_##from##_e5m2        \
+  }
+#define convert_f32_f32 convert_copy4
+#define convert_f64_f64 convert_copy8
+#define convert_i32_i32 convert_copy4
+#define CONVERT_TABLE                                                                                                      \
+  {                                                                                                                        \
+    CONVERT_ROW(f32), CONVERT_ROW(f64), CONVERT_ROW(f16), CONVERT_ROW(bf16), CONVERT_ROW(i8), CONVERT_ROW(u8),             \
+        CONVERT_ROW(i32), CONVERT_ROW(bool), CONVERT_ROW(e4m3), CONVERT_ROW(e5m2)                                          \
+  }

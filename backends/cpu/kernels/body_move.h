@@ -1,0 +1,112 @@
+/* Data movement over strips and 2-D blocks: copy with any strides, fill, iota. Included once per instruction set, after vec_<isa>.h. */
+
+/* Stage of a perfect shuffle of two vectors: lanes a0 b0 a1 b1 ... of the low or the high halves. */
+#if VF == 4
+#define VI_LO(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define VI_HI(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#elif VF == 8
+#define VI_LO(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define VI_HI(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#else
+#define VI_LO(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define VI_HI(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#endif
+
+/* Transposes a VF x VF block of 32-bit elements: log2(VF) perfect shuffles of the rows are a transpose. */
+VINL void transpose_block32(int32_t *dst, ptrdiff_t dst_rs, const int32_t *src, ptrdiff_t src_rs) {
+  vi r[VF], t[VF];
+  CPUK_UNROLL
+  for (int i = 0; i < VF; i++) r[i] = vi_load(src + i * src_rs);
+  CPUK_UNROLL
+  for (int s = 1; s < VF; s *= 2) {
+    CPUK_UNROLL
+    for (int i = 0; i < VF / 2; i++) {
+      t[2 * i] = VI_LO(r[i], r[i + VF / 2]);
+      t[2 * i + 1] = VI_HI(r[i], r[i + VF / 2]);
+    }
+    CPUK_UNROLL
+    for (int i = 0; i < VF; i++) r[i] = t[i];
+  }
+  CPUK_UNROLL
+  for (int i = 0; i < VF; i++) vi_store(dst + i * dst_rs, r[i]);
+}
+
+/* dst[r * drs + c * dcs] = src[r * srs + c * scs], in blocks that fit L1 whatever the strides. */
+#define COPY_STRIDED(T, name)                                                                                              \
+  static void name(T *dst, ptrdiff_t drs, ptrdiff_t dcs, const T *src, ptrdiff_t srs, ptrdiff_t scs, size_t rows, size_t cols) { \
+    for (size_t r0 = 0; r0 < rows; r0 += 32)                                                                               \
+      for (size_t c0 = 0; c0 < cols; c0 += 32) {                                                                           \
+        size_t r1 = rows - r0 < 32 ? rows : r0 + 32, c1 = cols - c0 < 32 ? cols : c0 + 32;                                 \
+        for (size_t r = r0; r < r1; r++)                                                                                   \
+          for (size_t c = c0; c < c1; c++)                                                                                 \
+            dst[(ptrdiff_t)r * drs + (ptrdiff_t)c * dcs] = src[(ptrdiff_t)r * srs + (ptrdiff_t)c * scs];                   \
+      }                                                                                                                    \
+  }
+COPY_STRIDED(uint8_t, copy_strided8)
+COPY_STRIDED(uint16_t, copy_strided16)
+COPY_STRIDED(uint32_t, copy_strided32)
+COPY_STRIDED(uint64_t, copy_strided64)
+
+/* dst row-major, src column-major (element (r, c) at src[c * scs + r]), 32-bit elements. */
+static void copy_transpose32(uint32_t *dst, ptrdiff_t drs, const uint32_t *src, ptrdiff_t scs, size_t rows, size_t cols) {
+  size_t rb = rows / VF * VF, cb = cols / VF * VF;
+  for (size_t r = 0; r < rb; r += VF)
+    for (size_t c = 0; c < cb; c += VF)
+      transpose_block32((int32_t *)dst + (ptrdiff_t)r * drs + (ptrdiff_t)c, drs,
+                        (const int32_t *)src + (ptrdiff_t)c * scs + (ptrdiff_t)r, scs);
+  if (cb < cols) copy_strided32(dst + cb, drs, 1, src + (ptrdiff_t)cb * scs, 1, scs, rows, cols - cb);
+  if (rb < rows) copy_strided32(dst + (ptrdiff_t)rb * drs, drs, 1, src + rb, 1, scs, rows - rb, cb);
+}
+
+static void copy_rows(const cpuk_copy_args *p) {
+  size_t row = p->cols * p->esize;
+  char *d = p->dst;
+  const char *s = p->src;
+  if (p->dst_rs == (ptrdiff_t)p->cols && p->src_rs == p->dst_rs) {
+    memcpy(d, s, row * p->rows);
+    return;
+  }
+  for (size_t r = 0; r < p->rows; r++, d += p->dst_rs * (ptrdiff_t)p->esize, s += p->src_rs * (ptrdiff_t)p->esize) memcpy(d, s, row);
+}
+
+void CPUK_FN(copy2d)(const cpuk_copy_args *args) {
+  cpuk_copy_args p = *args;
+  if (p.rows == 0 || p.cols == 0) return;
+  if (p.dst_cs != 1 && p.dst_rs == 1) { /* make the destination row-major */
+    p = (cpuk_copy_args){args->dst, args->src, args->dst_cs, 1, args->src_cs, args->src_rs, args->cols, args->rows, args->esize};
+  }
+  if (p.dst_cs == 1 && p.src_cs == 1) {
+    copy_rows(&p);
+    return;
+  }
+  if (p.esize == 4 && p.dst_cs == 1 && p.src_rs == 1) {
+    copy_transpose32(p.dst, p.dst_rs, p.src, p.src_cs, p.rows, p.cols);
+    return;
+  }
+  switch (p.esize) {
+    case 1: copy_strided8(p.dst, p.dst_rs, p.dst_cs, p.src, p.src_rs, p.src_cs, p.rows, p.cols); break;
+    case 2: copy_strided16(p.dst, p.dst_rs, p.dst_cs, p.src, p.src_rs, p.src_cs, p.rows, p.cols); break;
+    case 4: copy_strided32(p.dst, p.dst_rs, p.dst_cs, p.src, p.src_rs, p.src_cs, p.rows, p.cols); break;
+    default: copy_strided64(p.dst, p.dst_rs, p.dst_cs, p.src, p.src_rs, p.src_cs, p.rows, p.cols); break;
+  }
+}
+
+#define FILL_LOOP(T)                      \
+  do {                                    \
+    T x, *d = dst;                        \
+    memcpy(&x, value, sizeof x);          \
+    for (size_t i = 0; i < n; i++) d[i] = x; \
+  } while (0)
+
+void CPUK_FN(fill)(void *dst, const void *value, size_t esize, size_t n) {
+  switch (esize) {
+    case 1: FILL_LOOP(uint8_t); break;
+    case 2: FILL_LOOP(uint16_t); break;
+    case 4: FILL_LOOP(uint32_t); break;
+    default: FILL_LOOP(uint64_t); break;
+  }
+}
+
+void CPUK_FN(iota)(int32_t *dst, int32_t start, int32_t step, size_t n) {
+  for (size_t i = 0; i < n; i++) dst[i] = (int32_t)((uint32_t)start + (uint32_t)step * (uint32_t)i);
+}
