@@ -63,21 +63,11 @@ VINL vf clamp(vf a, float lo, float hi) { /* NaN gives 0 */
 }
 
 VINL vf read_f32(const float *p) { return v_load(p); }
-VINL vf read_f64(const double *p) {
-  float t[VF];
-  for (int i = 0; i < VF; i++) t[i] = round_to_odd(p[i]);
-  return v_load(t);
-}
 VINL vf read_f16(const uint16_t *p) { return v_from_f16(vh_load(p)); }
 VINL vf read_bf16(const uint16_t *p) { return v_from_bf16(vh_load(p)); }
 VINL vf read_i8(const int8_t *p) { return vi_to_float(((bytes_load((const uint8_t *)p) ^ 0x80) - 0x80)); }
 VINL vf read_u8(const uint8_t *p) { return vi_to_float(bytes_load(p)); }
-VINL vf read_i32(const int32_t *p) {
-  float t[VF];
-  for (int i = 0; i < VF; i++) t[i] = round_to_odd((double)p[i]);
-  return v_load(t);
-}
-VINL vf read_bool(const uint8_t *p) {
+VINL vf read_truth(const uint8_t *p) {
   vi b = bytes_load(p);
   return v_sel(vi_eq(b, vi_set1(0)), v_set1(0), v_set1(1));
 }
@@ -98,7 +88,7 @@ VINL void write_i32(int32_t *p, vf a) {
   vi r = v_to_int(clamp(a, -0x1p31f, 0x1.fffffep30f));
   vi_store(p, vi_sel(v_le(v_set1(0x1p31f), a), vi_set1(INT32_MAX), r));
 }
-VINL void write_bool(uint8_t *p, vf a) { vm_store_u8(p, vm_not(v_eq(a, v_set1(0)))); }
+VINL void write_truth(uint8_t *p, vf a) { vm_store_u8(p, vm_not(v_eq(a, v_set1(0)))); }
 VINL void write_e4m3(uint8_t *p, vf a) { bytes_store(p, v_to_e4m3(a)); }
 VINL void write_e5m2(uint8_t *p, vf a) { bytes_store(p, v_to_e5m2(a)); }
 
@@ -111,7 +101,7 @@ VINL void write_e5m2(uint8_t *p, vf a) { bytes_store(p, v_to_e5m2(a)); }
 #define T_i8 int8_t
 #define T_u8 uint8_t
 #define T_i32 int32_t
-#define T_bool uint8_t
+#define T_truth uint8_t /* the name bool is a macro */
 #define T_e4m3 uint8_t
 #define T_e5m2 uint8_t
 
@@ -129,30 +119,64 @@ VINL void write_e5m2(uint8_t *p, vf a) { bytes_store(p, v_to_e5m2(a)); }
       memcpy(d + i, out, (n - i) * sizeof *out);                         \
     }                                                                    \
   }
-#define CONVERT_TO_ALL(from)                                                                                                   \
-  CONVERT_PAIR(from, f16) CONVERT_PAIR(from, bf16) CONVERT_PAIR(from, i8) CONVERT_PAIR(from, u8) CONVERT_PAIR(from, bool) \
-  CONVERT_PAIR(from, e4m3) CONVERT_PAIR(from, e5m2)
-#define CONVERT_TO_WIDE(from) CONVERT_PAIR(from, f32) CONVERT_PAIR(from, f64) CONVERT_PAIR(from, i32)
 
-CONVERT_TO_ALL(f32)
-CONVERT_TO_ALL(f64)
-CONVERT_TO_ALL(i32)
-CONVERT_TO_ALL(f16) CONVERT_TO_WIDE(f16)
-CONVERT_TO_ALL(bf16) CONVERT_TO_WIDE(bf16)
-CONVERT_TO_ALL(i8) CONVERT_TO_WIDE(i8)
-CONVERT_TO_ALL(u8) CONVERT_TO_WIDE(u8)
-CONVERT_TO_ALL(bool) CONVERT_TO_WIDE(bool)
-CONVERT_TO_ALL(e4m3) CONVERT_TO_WIDE(e4m3)
-CONVERT_TO_ALL(e5m2) CONVERT_TO_WIDE(e5m2)
-CONVERT_PAIR(f32, f64) CONVERT_PAIR(f32, i32)
+/* Between f32 and the others: one loop each. */
+#define CONVERT_WITH_F32(t) CONVERT_PAIR(f32, t) CONVERT_PAIR(t, f32)
+CONVERT_WITH_F32(f16)
+CONVERT_WITH_F32(bf16)
+CONVERT_WITH_F32(i8)
+CONVERT_WITH_F32(u8)
+CONVERT_WITH_F32(truth)
+CONVERT_WITH_F32(e4m3)
+CONVERT_WITH_F32(e5m2)
+CONVERT_PAIR(f32, f64)
+CONVERT_PAIR(f32, i32)
 
+/* The other pairs: the same two halves with a piece of f32 in L1 between them. */
+#define CONVERT_ODD(from)                                                  \
+  static void convert_odd_##from(void *dst, const void *src, size_t n) {   \
+    const T_##from *s = src;                                               \
+    float *d = dst;                                                        \
+    for (size_t i = 0; i < n; i++) d[i] = round_to_odd((double)s[i]);      \
+  }
+CONVERT_ODD(f64)
+CONVERT_ODD(i32)
+static void convert_via_f32(char *dst, size_t dst_bytes, cpuk_convert_fn to, const char *src, size_t src_bytes, cpuk_convert_fn from,
+                            size_t n) {
+  float t[512];
+  for (size_t i = 0; i < n; i += 512) {
+    size_t w = n - i < 512 ? n - i : 512;
+    from(t, src + i * src_bytes, w);
+    to(dst + i * dst_bytes, t, w);
+  }
+}
+#define CONVERT_VIA(from, to, reader)                                                                                   \
+  static void convert_##from##_##to(void *dst, const void *src, size_t n) {                                             \
+    convert_via_f32(dst, sizeof(T_##to), convert_f32_##to, src, sizeof(T_##from), reader, n);                           \
+  }
+#define CONVERT_VIA_NARROW(from, reader)                                                                                \
+  CONVERT_VIA(from, f16, reader) CONVERT_VIA(from, bf16, reader) CONVERT_VIA(from, i8, reader) CONVERT_VIA(from, u8, reader) \
+  CONVERT_VIA(from, truth, reader) CONVERT_VIA(from, e4m3, reader) CONVERT_VIA(from, e5m2, reader)
+#define CONVERT_VIA_ALL(from) \
+  CONVERT_VIA_NARROW(from, convert_##from##_f32) CONVERT_VIA(from, f64, convert_##from##_f32) CONVERT_VIA(from, i32, convert_##from##_f32)
+CONVERT_VIA_NARROW(f64, convert_odd_f64)
+CONVERT_VIA_NARROW(i32, convert_odd_i32)
+CONVERT_VIA_ALL(f16)
+CONVERT_VIA_ALL(bf16)
+CONVERT_VIA_ALL(i8)
+CONVERT_VIA_ALL(u8)
+CONVERT_VIA_ALL(truth)
+CONVERT_VIA_ALL(e4m3)
+CONVERT_VIA_ALL(e5m2)
+
+/* f32, f64 and i32 among themselves. */
 #define CONVERT_DIRECT(from, to, expr)                                   \
   static void convert_##from##_##to(void *dst, const void *src, size_t n) { \
     const T_##from *s = src;                                             \
     T_##to *d = dst;                                                     \
     for (size_t i = 0; i < n; i++) d[i] = (T_##to)(expr);                \
   }
-static inline double f64_to_i32_range(double x) {
+VINL double f64_to_i32_range(double x) {
   return x != x ? 0 : x < -0x1p31 ? -0x1p31 : x > 2147483647.0 ? 2147483647.0 : nearbyint(x);
 }
 CONVERT_DIRECT(f64, f32, s[i])
@@ -165,15 +189,13 @@ CONVERT_DIRECT(f64, i32, f64_to_i32_range(s[i]))
   static void name(void *dst, const void *src, size_t n) {          \
     if (n != 0) memmove(dst, src, n * (bytes));                     \
   }
-CONVERT_COPY(convert_copy1, 1)
-CONVERT_COPY(convert_copy2, 2)
 CONVERT_COPY(convert_copy4, 4)
 CONVERT_COPY(convert_copy8, 8)
 
 #define CONVERT_ROW(from)                                                                                                     \
   {                                                                                                                           \
     convert_##from##_f32, convert_##from##_f64, convert_##from##_f16, convert_##from##_bf16, convert_##from##_i8,             \
-        convert_##from##_u8, convert_##from##_i32, convert_##from##_bool, convert_##from##_e4m3, convert_##from##_e5m2        \
+        convert_##from##_u8, convert_##from##_i32, convert_##from##_truth, convert_##from##_e4m3, convert_##from##_e5m2        \
   }
 #define convert_f32_f32 convert_copy4
 #define convert_f64_f64 convert_copy8
@@ -181,5 +203,5 @@ CONVERT_COPY(convert_copy8, 8)
 #define CONVERT_TABLE                                                                                                      \
   {                                                                                                                        \
     CONVERT_ROW(f32), CONVERT_ROW(f64), CONVERT_ROW(f16), CONVERT_ROW(bf16), CONVERT_ROW(i8), CONVERT_ROW(u8),             \
-        CONVERT_ROW(i32), CONVERT_ROW(bool), CONVERT_ROW(e4m3), CONVERT_ROW(e5m2)                                          \
+        CONVERT_ROW(i32), CONVERT_ROW(truth), CONVERT_ROW(e4m3), CONVERT_ROW(e5m2)                                          \
   }

@@ -221,10 +221,11 @@ typedef struct cpuk_skinny_args {
  * skinny has an order of its own, so choose it by shape alone (cpuk_gemm_plan does). */
 typedef struct cpuk_gemm {
   const char *name;     /* for traces: "f32 6x64 avx512" */
-  cpuk_dtype pack_type; /* element of packed panels, for byte counts: F32, BF16, U8, ... */
+  cpuk_dtype pack_type; /* what the operands become in the panels: F32, F64, BF16, I8 */
   cpuk_dtype acc_type;  /* F32, F64 or I32 */
   uint32_t pack_types;  /* bit (1u << t): pack_a and pack_b accept cpuk_dtype t */
-  int a_inplace;        /* the cpuk_dtype that A must have to be used without packing, or -1: A must always be packed */
+  int a_inplace;        /* the cpuk_dtype that A must have to be used without packing, or -1: A must always be packed. In place k must be
+                         * a multiple of kr */
   uint16_t mr, nr, kr;  /* register tile: rows, columns; k is padded with zeros to a multiple of kr in the panels */
   /* Bytes of packed operands. B is n/nr panels of b_panel_bytes(k) each, one after the other, so columns [j, j + w) with j a multiple of
    * nr may be packed on their own, by any thread, to dst + (j / nr) * b_panel_bytes(k), in any order; and a block may start

@@ -165,6 +165,18 @@ VINL vf v_scale(vf a, vf n) {
 }
 #endif
 
+VINL vd vd_sel(vl m, vd a, vd b) { return (vd)((m & (vl)a) | (~m & (vl)b)); } /* m is all ones or zeros per lane */
+
+/* ---- compensation ---- */
+/* s + x exactly as s' + e (Knuth's TwoSum); c collects e. */
+#define TWO_SUM_INTO(V, s, c, x)      \
+  do {                                \
+    V x_ = (x), t_ = s + x_;          \
+    V z_ = t_ - s;                    \
+    c += (s - (t_ - z_)) + (x_ - z_); \
+    s = t_;                           \
+  } while (0)
+
 /* ---- 16-bit floats ---- */
 typedef uint16_t vh __attribute__((vector_size(VF * 2)));
 typedef uint16_t vh_u __attribute__((vector_size(VF * 2), aligned(2), may_alias));

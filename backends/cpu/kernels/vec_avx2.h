@@ -62,6 +62,8 @@ AVX2_INL avx2_vh vi_narrow(avx2_vi a) {
   __m256i p = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0x08);
   return (avx2_vh)_mm256_castsi256_si128(p);
 }
+#define vi_madd16 vi_madd16
+AVX2_INL avx2_vi vi_madd16(avx2_vi a, avx2_vi b) { return (avx2_vi)_mm256_madd_epi16((__m256i)a, (__m256i)b); }
 
 #include "vec.h"
 

@@ -71,6 +71,8 @@ AVX512_INL avx512_vh v_to_f16(vf a) { return (avx512_vh)_mm512_cvtps_ph(a, _MM_F
 #define vh_widen vh_widen
 AVX512_INL avx512_vi vh_widen(avx512_vh a) { return (avx512_vi)_mm512_cvtepu16_epi32((__m256i)a); }
 AVX512_INL avx512_vh vi_narrow(avx512_vi a) { return (avx512_vh)_mm512_cvtepi32_epi16((__m512i)a); }
+#define vi_madd16 vi_madd16
+AVX512_INL avx512_vi vi_madd16(avx512_vi a, avx512_vi b) { return (avx512_vi)_mm512_madd_epi16((__m512i)a, (__m512i)b); }
 
 #include "vec.h"
 

@@ -1,0 +1,69 @@
+/* Packing, shared by the gemm kinds of an instruction set. Included after vec_<isa>.h and before the kinds.
+ *
+ * A: row-major, one row after the other, converted to the packed type, k padded with zeros to whole groups; rows are gemm_row_bytes apart.
+ * B: panels of nr columns, [k / kr][nr][kr], zeros past n and past k. */
+
+/* An odd number of cache lines, so that the rows of a tile fall in different sets of L1. */
+static inline size_t gemm_row_bytes(size_t bytes) { return ((bytes + 63) / 64 | 1) * 64; }
+
+#define LANES CPUK_FN(lanes)
+
+/* out[i] (packed type, contiguous) = src[i * step], n elements. */
+static void pack_vector(void *out, cpuk_dtype to, const char *src, cpuk_dtype from, ptrdiff_t step, size_t n) {
+  size_t e = cpuk_dtype_bytes(from), o = cpuk_dtype_bytes(to);
+  cpuk_convert_fn convert = LANES.convert[from][to];
+  if (step == 1) {
+    convert(out, src, n);
+    return;
+  }
+  uint64_t t[128];
+  for (size_t i = 0; i < n; i += 128) {
+    size_t w = n - i < 128 ? n - i : 128;
+    CPUK_FN(copy2d)(&(cpuk_copy_args){t, src + (ptrdiff_t)(i * e) * step, 1, 1, step, 1, w, 1, e});
+    convert((char *)out + i * o, t, w);
+  }
+}
+
+static void pack_a_rows(const cpuk_pack_args *p, cpuk_dtype to, size_t kr) {
+  size_t e = cpuk_dtype_bytes(p->type), o = cpuk_dtype_bytes(to), k = p->cols, kp = (k + kr - 1) / kr * kr;
+  size_t row = gemm_row_bytes(kp * o);
+  if (p->type == to && e == 4 && p->cs != 1) { /* a transposed A: in blocks */
+    CPUK_FN(copy2d)(&(cpuk_copy_args){p->dst, p->src, (ptrdiff_t)(row / o), 1, p->rs, p->cs, p->rows, k, e});
+    if (kp == k) return;
+  }
+  for (size_t i = 0; i < p->rows; i++) {
+    char *d = (char *)p->dst + i * row;
+    pack_vector(d, to, (const char *)p->src + (ptrdiff_t)(i * e) * p->rs, p->type, p->cs, k);
+    memset(d + k * o, 0, (kp - k) * o);
+  }
+}
+
+/* One piece of a panel, w <= nr columns and h rows of k, contiguous in out ([h][nr], packed type), zeros past w. Returns nothing that isn't set. */
+static void pack_b_piece(void *out, cpuk_dtype to, size_t nr, const char *src, const cpuk_pack_args *p, size_t h, size_t w) {
+  size_t e = cpuk_dtype_bytes(p->type), o = cpuk_dtype_bytes(to);
+  uint64_t t[16 * 64];
+  void *raw = p->type == to ? out : t;
+  if (w < nr) memset(raw, 0, h * nr * e);
+  CPUK_FN(copy2d)(&(cpuk_copy_args){raw, src, (ptrdiff_t)nr, 1, p->rs, p->cs, h, w, e});
+  if (raw != out) LANES.convert[p->type][to](out, raw, h * nr);
+  (void)o;
+}
+
+/* Panels without grouping (kr = 1). */
+static inline void pack_b_plain(const cpuk_pack_args *p, cpuk_dtype to, size_t nr, size_t panel_bytes) {
+  size_t e = cpuk_dtype_bytes(p->type), o = cpuk_dtype_bytes(to), k = p->rows;
+  for (size_t j = 0; j < p->cols; j += nr) {
+    size_t w = p->cols - j < nr ? p->cols - j : nr;
+    char *d = (char *)p->dst + j / nr * panel_bytes;
+    const char *s = (const char *)p->src + (ptrdiff_t)(j * e) * p->cs;
+    if (w == nr && p->type == to && p->cs == 1 && nr * o % (VF * 4) == 0) { /* whole rows of vectors */
+      for (size_t i = 0; i < k; i++, s += p->rs * (ptrdiff_t)e, d += nr * o)
+        for (size_t v = 0; v < nr * o; v += VF * 4) v_store((float *)(void *)(d + v), v_load((const float *)(const void *)(s + v)));
+      continue;
+    }
+    for (size_t i = 0; i < k; i += 16) {
+      size_t h = k - i < 16 ? k - i : 16;
+      pack_b_piece(d + i * nr * o, to, nr, s + (ptrdiff_t)(i * e) * p->rs, p, h, w);
+    }
+  }
+}

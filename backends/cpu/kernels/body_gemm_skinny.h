@@ -1,0 +1,126 @@
+/* The skinny kernels of every kind. Included after body_gemm_int.h. */
+
+VINL float skinny_sum_f32(vf v) {
+  float t[VF];
+  v_store(t, v);
+  for (int h = VF / 2; h > 0; h /= 2)
+    for (int i = 0; i < h; i++) t[i] += t[i + h];
+  return t[0];
+}
+VINL double skinny_sum_f64(vd v) {
+  double t[VD];
+  vd_store(t, v);
+  for (int h = VD / 2; h > 0; h /= 2)
+    for (int i = 0; i < h; i++) t[i] += t[i + h];
+  return t[0];
+}
+VINL int32_t skinny_sum_i32(vi v) {
+  uint32_t s = 0;
+  for (int i = 0; i < VF; i++) s += (uint32_t)v[i];
+  return (int32_t)s;
+}
+
+#define S_FN(name) skinny_f32_##name
+#define S_EXTERN CPUK_FN(skinny_f32)
+#define S_FAMILY_F32
+#define S_AS float
+#define S_B float
+#define S_READ_A(d, s, n) memcpy(d, s, (n) * 4)
+#define S_GROUP(p, ld) v_load(p)
+#define S_GROUP_N(p, ld, n) v_load_n(p, n)
+#define S_DOT(p) v_load(p)
+#define S_DOT_N(p, n) v_load_n(p, n)
+#include "body_skinny_tile.h"
+
+#define S_FN(name) skinny_bf16_##name
+#define S_EXTERN CPUK_FN(skinny_bf16)
+#define S_FAMILY_F32
+#define S_AS uint16_t
+#define S_B uint16_t
+#define S_READ_A(d, s, n) LANES.convert[CPUK_BF16][CPUK_F32](d, s, n)
+#define S_GROUP(p, ld) v_from_bf16(vh_load(p))
+#define S_GROUP_N(p, ld, n) v_from_bf16(vh_load_n(p, n))
+#define S_DOT(p) v_from_bf16(vh_load(p))
+#define S_DOT_N(p, n) v_from_bf16(vh_load_n(p, n))
+#include "body_skinny_tile.h"
+
+#define S_FN(name) skinny_f16_##name
+#define S_EXTERN CPUK_FN(skinny_f16)
+#define S_FAMILY_F32
+#define S_AS uint16_t
+#define S_B uint16_t
+#define S_READ_A(d, s, n) LANES.convert[CPUK_F16][CPUK_F32](d, s, n)
+#define S_GROUP(p, ld) v_from_f16(vh_load(p))
+#define S_GROUP_N(p, ld, n) v_from_f16(vh_load_n(p, n))
+#define S_DOT(p) v_from_f16(vh_load(p))
+#define S_DOT_N(p, n) v_from_f16(vh_load_n(p, n))
+#include "body_skinny_tile.h"
+
+#define S_FN(name) skinny_f64_##name
+#define S_EXTERN CPUK_FN(skinny_f64)
+#define S_FAMILY_F64
+#define S_AS double
+#define S_B double
+#define S_READ_A(d, s, n) memcpy(d, s, (n) * 8)
+#define S_GROUP(p, ld) vd_load(p)
+#define S_GROUP_N(p, ld, n) vd_load_n(p, n)
+#define S_DOT(p) vd_load(p)
+#define S_DOT_N(p, n) vd_load_n(p, n)
+#include "body_skinny_tile.h"
+
+/* Bytes: groups of two 16-bit halves. Row-major B: two rows are widened and put together; transposed: neighbours along k. */
+typedef int8_t vb1 __attribute__((vector_size(VF)));
+typedef int8_t vb2 __attribute__((vector_size(VF * 2)));
+typedef int16_t vs2 __attribute__((vector_size(VF * 4)));
+VINL vi bytes_row(const int8_t *p) {
+  vb1 t;
+  memcpy(&t, p, sizeof t);
+  return __builtin_convertvector(t, vi);
+}
+VINL vi bytes_group(const int8_t *p, ptrdiff_t ld) { return (bytes_row(p) & 0xffff) | (bytes_row(p + ld) << 16); }
+VINL vi bytes_group_n(const int8_t *p, ptrdiff_t ld, size_t n) {
+  int8_t t[2 * VF] = {0};
+  memcpy(t, p, n);
+  memcpy(t + VF, p + ld, n);
+  return bytes_group(t, VF);
+}
+VINL vi bytes_dot(const int8_t *p) {
+  vb2 t;
+  memcpy(&t, p, sizeof t);
+  return (vi)__builtin_convertvector(t, vs2);
+}
+VINL vi bytes_dot_n(const int8_t *p, size_t n) {
+  int8_t t[2 * VF] = {0};
+  memcpy(t, p, n);
+  return bytes_dot(t);
+}
+VINL void bytes_read_s8(int16_t *d, const int8_t *s, size_t n) {
+  for (size_t i = 0; i < n; i++) d[i] = s[i];
+}
+VINL void bytes_read_u8(int16_t *d, const uint8_t *s, size_t n) {
+  for (size_t i = 0; i < n; i++) d[i] = s[i];
+}
+
+#define S_FN(name) skinny_s8s8_##name
+#define S_EXTERN CPUK_FN(skinny_s8s8)
+#define S_FAMILY_I32
+#define S_AS int8_t
+#define S_B int8_t
+#define S_READ_A(d, s, n) bytes_read_s8(d, s, n)
+#define S_GROUP(p, ld) bytes_group(p, ld)
+#define S_GROUP_N(p, ld, n) bytes_group_n(p, ld, n)
+#define S_DOT(p) bytes_dot(p)
+#define S_DOT_N(p, n) bytes_dot_n(p, n)
+#include "body_skinny_tile.h"
+
+#define S_FN(name) skinny_u8s8_##name
+#define S_EXTERN CPUK_FN(skinny_u8s8)
+#define S_FAMILY_I32
+#define S_AS uint8_t
+#define S_B int8_t
+#define S_READ_A(d, s, n) bytes_read_u8(d, s, n)
+#define S_GROUP(p, ld) bytes_group(p, ld)
+#define S_GROUP_N(p, ld, n) bytes_group_n(p, ld, n)
+#define S_DOT(p) bytes_dot(p)
+#define S_DOT_N(p, n) bytes_dot_n(p, n)
+#include "body_skinny_tile.h"

@@ -1,0 +1,32 @@
+/* Everything over strips, and the table of it: the whole of lanes_<isa>.c. Included after vec_<isa>.h and kernels.h. */
+#include "body_convert.h"
+#include "body_math.h"
+#include "body_move.h"
+
+#include "body_elementwise.h"
+
+#include "body_reduce.h"
+
+#include "body_rows.h"
+
+const cpuk_lanes CPUK_FN(lanes) = {
+    .unary = UNARY_ROWS,
+    .binary = BINARY_ROWS(),
+    .binary_vs = BINARY_ROWS(_vs),
+    .binary_sv = BINARY_ROWS(_sv),
+    .cmp = CMP_ROWS(),
+    .cmp_vs = CMP_ROWS(_vs),
+    .select = {select8, select16, select32, select64},
+    .fma = {fma_f32, fma_f64, fma_i32, NULL},
+    .convert = CONVERT_TABLE,
+    .reduce = REDUCE_ROWS(reduce),
+    .reduce_cols = REDUCE_ROWS(cols),
+    .row_max = ROW_EACH(row_max),
+    .row_sum = ROW_EACH(row_sum),
+    .row_sqdev = ROW_EACH(row_sqdev),
+    .row_exp = {ROW_EACH(row_exp_f32), ROW_EACH(row_exp_bf16), ROW_EACH(row_exp_f16)},
+    .row_norm = {ROW_EACH(row_norm_f32), ROW_EACH(row_norm_bf16), ROW_EACH(row_norm_f16)},
+    .copy2d = CPUK_FN(copy2d),
+    .fill = CPUK_FN(fill),
+    .iota = CPUK_FN(iota),
+};

@@ -1,0 +1,9 @@
+/* The strip kernels for neon. */
+#if defined(__aarch64__)
+#include "internal.h"
+
+#define CPUK_SUFFIX neon
+#include "vec_neon.h"
+
+#include "body_lanes.h"
+#endif
