@@ -1,0 +1,118 @@
+/* The gemm kernels of every instruction set this machine has: kinds, operand types, transposes, tails of m, n and k, blocks, skinny, and
+ * that the bits don't depend on how the blocks are cut. */
+#include "tests/support/cpu_gemm_test.h"
+
+typedef struct kind_types {
+  cpuk_gemm_kind kind;
+  cpuk_dtype a, b;
+} kind_types;
+static const kind_types kinds[] = {
+    {CPUK_GEMM_F32, CPUK_F32, CPUK_F32},       {CPUK_GEMM_F32, CPUK_BF16, CPUK_F16},      {CPUK_GEMM_F32, CPUK_F32, CPUK_F8E4M3},
+    {CPUK_GEMM_BF16, CPUK_BF16, CPUK_BF16},    {CPUK_GEMM_BF16, CPUK_BF16, CPUK_F8E5M2},  {CPUK_GEMM_F16, CPUK_F16, CPUK_F16},
+    {CPUK_GEMM_S8S8, CPUK_I8, CPUK_I8},        {CPUK_GEMM_U8S8, CPUK_U8, CPUK_I8},        {CPUK_GEMM_F64, CPUK_F64, CPUK_F64},
+    {CPUK_GEMM_F64, CPUK_F32, CPUK_F64},       {CPUK_GEMM_F32_KAHAN, CPUK_F32, CPUK_F32}, {CPUK_GEMM_F32_KAHAN, CPUK_BF16, CPUK_F32},
+    {CPUK_GEMM_F64_KAHAN, CPUK_F64, CPUK_F64},
+};
+static const size_t shapes[][3] = {
+    {1, 1, 1},    {1, 0, 3},    {0, 5, 3},    {3, 5, 0},    {1, 33, 7},   {2, 31, 64},  {5, 16, 13},   {7, 17, 3},    {12, 32, 16},
+    {13, 33, 17}, {16, 48, 65}, {24, 64, 96}, {25, 65, 31}, {31, 15, 66}, {37, 70, 40}, {64, 96, 128}, {33, 129, 130}, {16, 100, 300},
+};
+
+static void check_kind(const cpuk_table *table, const kind_types *kt) {
+  const cpuk_gemm *g = table->gemm[kt->kind];
+  CHECK(g != NULL && (g->pack_types >> kt->a & 1) && (g->pack_types >> kt->b & 1), "%s: types", table->features);
+  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+    for (int v = 0; v < 8; v++) {
+      gemm_case t = {.kind = kt->kind, .a_type = kt->a, .b_type = kt->b, .m = shapes[s][0], .n = shapes[s][1], .k = shapes[s][2],
+                     .a_trans = v & 1, .b_trans = v & 2, .accumulate = v & 4};
+      gemm_data d = gemm_data_make(&t);
+      char *whole = gemm_run_blocks(g, &t, &d), *cut;
+      t.bm = g->mr, t.bn = 2u * g->nr;
+      cut = gemm_run_blocks(g, &t, &d);
+      CHECK(memcmp(whole, cut, t.m * (t.n + 5) * cpuk_dtype_bytes(g->acc_type)) == 0, "%s %zux%zux%zu: bits depend on bm, bn", g->name, t.m, t.n, t.k);
+      free(cut);
+      t.bm = 3u * g->mr, t.bn = g->nr, t.bk = g->kr * ((8u + g->kr - 1) / g->kr);
+      cut = gemm_run_blocks(g, &t, &d);
+      if (g->acc_type == CPUK_I32 || (kt->kind == CPUK_GEMM_F32 && strcmp(table->isa, "portable") != 0))
+        CHECK(memcmp(whole, cut, t.m * (t.n + 5) * 4) == 0, "%s %zux%zux%zu: bits depend on bk", g->name, t.m, t.n, t.k);
+      free(cut);
+      if (!t.a_trans && g->a_inplace == (int)t.a_type && t.k % g->kr == 0) {
+        t.in_place = true;
+        cut = gemm_run_blocks(g, &t, &d);
+        CHECK(memcmp(whole, cut, t.m * (t.n + 5) * cpuk_dtype_bytes(g->acc_type)) == 0, "%s %zux%zux%zu: bits depend on packing A", g->name, t.m, t.n, t.k);
+        free(cut);
+      }
+      static const cpuk_dtype plain[CPUK_N_GEMM][2] = {{CPUK_F32, CPUK_F32}, {CPUK_BF16, CPUK_BF16}, {CPUK_F16, CPUK_F16}, {CPUK_I8, CPUK_I8},
+                                                       {CPUK_U8, CPUK_I8},   {CPUK_F64, CPUK_F64}};
+      if (g->skinny != NULL && t.m <= CPUK_SKINNY_M && !t.a_trans && plain[kt->kind][0] == t.a_type && plain[kt->kind][1] == t.b_type)
+        gemm_run_skinny(g, &t, &d);
+      free(whole);
+      gemm_data_free(&d);
+    }
+}
+
+/* A sum that loses everything in f32 and half of everything in f64: 1, then big values that cancel. */
+static void check_compensated(const cpuk_table *table) {
+  enum { K = 1000 };
+  float a[K], b[K];
+  double a64[K], b64[K];
+  for (int i = 0; i < K; i++) {
+    a[i] = i % 2 ? -1e12f : 1e12f, b[i] = i % 4 < 2 ? 3.0f : 1.0f;
+    a64[i] = i % 2 ? -1e25 : 1e25, b64[i] = i % 4 < 2 ? 3 : 1;
+  }
+  a[0] = 1, b[0] = 0.25f, a[1] = 1, b[1] = 0.5f;
+  a64[0] = 1, b64[0] = 0.25, a64[1] = 1, b64[1] = 0.5;
+  for (int kind = CPUK_GEMM_F32_KAHAN; kind <= CPUK_GEMM_F64_KAHAN; kind++) {
+    const cpuk_gemm *g = table->gemm[kind];
+    cpuk_dtype t = kind == CPUK_GEMM_F32_KAHAN ? CPUK_F32 : CPUK_F64;
+    void *pa = test_alloc(cpuk_packed_a_bytes(g, 1, K)), *pb = test_alloc(cpuk_packed_b_bytes(g, K, 1));
+    double c = 7, comp = 7;
+    g->pack_a(&(cpuk_pack_args){pa, t == CPUK_F32 ? (void *)a : (void *)a64, t, K, 1, 1, K});
+    g->pack_b(&(cpuk_pack_args){pb, t == CPUK_F32 ? (void *)b : (void *)b64, t, 1, 1, K, 1});
+    g->block(&(cpuk_block_args){&c, 1, &comp, pa, 0, pb, 1, 1, K, false});
+    if (t == CPUK_F64) c += comp;
+    CHECK(c == 0.75, "%s: %g", g->name, c);
+    free(pa), free(pb);
+  }
+}
+
+static void check_plan(const cpuk_table *table) {
+  static const size_t s[][3] = {{1, 4096, 4096}, {16, 4096, 4096}, {512, 4096, 4096}, {4096, 512, 14336}, {17, 1, 3}, {256, 256, 256}, {1, 1, 1}};
+  for (int kind = 0; kind < CPUK_N_GEMM; kind++)
+    for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
+      const cpuk_gemm *g = table->gemm[kind];
+      cpuk_plan_args p = {.kind = (cpuk_gemm_kind)kind, .m = s[i][0], .n = s[i][1], .k = s[i][2], .a_rs = (ptrdiff_t)s[i][2], .a_cs = 1,
+                          .b_rs = (ptrdiff_t)s[i][1], .b_cs = 1};
+      cpuk_plan plan = cpuk_gemm_plan(table, &p);
+      CHECK(plan.bm % g->mr == 0 && plan.bn % g->nr == 0 && plan.bk % g->kr == 0 && plan.bm && plan.bn && plan.bk, "%s %zu %zu %zu", g->name,
+            plan.bm, plan.bn, plan.bk);
+      CHECK(!plan.skinny || (g->skinny != NULL && s[i][0] <= CPUK_SKINNY_M), "%s", g->name);
+    }
+}
+
+static void check_select(void) {
+  char err[200] = "";
+  CHECK(cpuk_select("sse9", err, sizeof err) == NULL && strstr(err, "sse9") && strstr(err, "portable"), "%s", err);
+  CHECK(cpuk_select("sse9", err, 8) == NULL && strlen(err) < 8, "%s", err);
+  CHECK(cpuk_select("sse9", NULL, 0) == NULL, "no buffer");
+  CHECK(cpuk_select(NULL, err, sizeof err) == cpuk_available(0) && cpuk_select("auto", err, sizeof err) == cpuk_available(0), "auto");
+  CHECK(strcmp(cpuk_select("portable", err, sizeof err)->isa, "portable") == 0, "portable");
+#if !defined(__aarch64__)
+  CHECK(cpuk_select("neon", err, sizeof err) == NULL && strstr(err, "isn't supported"), "%s", err);
+#endif
+}
+
+int main(void) {
+  const cpuk_table *t;
+  check_select();
+  for (size_t i = 0; (t = cpuk_available(i)) != NULL; i++) {
+    int before = n_failures;
+    t->thread_begin();
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) check_kind(t, &kinds[k]);
+    check_compensated(t);
+    check_plan(t);
+    t->thread_end();
+    printf("%s: %s\n", t->features, n_failures == before ? "ok" : "FAILED");
+  }
+  return test_report("test_cpu_gemm");
+}
