@@ -1,0 +1,482 @@
+/* core/tune/cache.c - see cache.h. Rows in and out of the database, their checksums, and the lock. JSON: cache_json.c. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "core/tune/cache.h"
+
+#include "core/base/hash.h"
+#include "core/base/knob.h"
+#include "core/tune/cache_db.h"
+#include "core/tune/space.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { KEY_PARTS = 9, ENTRY_COLUMNS = 20, KEY_TEXT = 1024 };
+
+struct tune_cache {
+  tsr_allocator al;
+  pthread_mutex_t lock;
+  db *d;
+  uint64_t hits, misses, refused, bad_rows;
+};
+
+static const char *part(const tune_key *k, int i) {
+  const char *const p[KEY_PARTS] = {k->op, k->shape, k->dtype, k->layout, k->policy, k->mesh, k->arch, k->driver, k->generator};
+  return p[i] ? p[i] : "";
+}
+
+/* Parts joined by "|"; a "|" or a control character inside of one becomes "_". False when too long. */
+static bool key_text(const tune_key *k, char out[KEY_TEXT]) {
+  size_t n = 0;
+  for (int i = 0; i < KEY_PARTS; i++) {
+    for (const char *s = part(k, i); *s; s++) {
+      if (n + 2 >= KEY_TEXT) return false;
+      out[n++] = *s == '|' || (unsigned char)*s < ' ' ? '_' : *s;
+    }
+    out[n++] = i + 1 < KEY_PARTS ? '|' : 0;
+    if (n >= KEY_TEXT) return false;
+  }
+  return true;
+}
+
+static void sum_row(const db_arg *args, int n, char out[20]) {
+  uint64_t h = HASH_SEED;
+  for (int i = 0; i < n; i++) {
+    char number[40];
+    if (!args[i].text) snprintf(number, sizeof number, "%.17g", args[i].number);
+    h = hash_str(h, args[i].text ? args[i].text : number);
+  }
+  snprintf(out, 20, "%016llx", (unsigned long long)hash_mix(h));
+}
+
+static bool row_is_sound(const db_row *r, int columns) {
+  db_arg args[DB_MAX_COLUMNS];
+  char sum[20];
+  if (r->n != columns || !r->text[columns - 1]) return false;
+  for (int i = 0; i < columns - 1; i++) args[i] = (db_arg){r->text[i], r->number[i]};
+  sum_row(args, columns - 1, sum);
+  return !strcmp(sum, r->text[columns - 1]);
+}
+
+static void make_folder(const char *dir) {
+  char path[1024];
+  if (snprintf(path, sizeof path, "%s", dir) >= (int)sizeof path) return;
+  for (char *p = path + 1; *p; p++) {
+    if (*p != '/') continue;
+    *p = 0;
+    mkdir(path, 0700); /* failure shows when the file is opened */
+    *p = '/';
+  }
+  mkdir(path, 0700);
+}
+
+static tsr_status make(const tsr_allocator *al, const char *path, bool read_only, tune_cache **out) {
+  tune_cache *c = al_new(al, tune_cache);
+  if (!c) return st_oom();
+  c->al = al && al->alloc ? *al : al_default;
+  c->d = read_only ? db_open_read_only(al, path) : db_open(al, path);
+  if (!c->d) {
+    al_delete(&c->al, c);
+    return st_oom();
+  }
+  pthread_mutex_init(&c->lock, NULL);
+  *out = c;
+  return NULL;
+}
+
+tsr_status cache_open(const tsr_allocator *al, const char *dir, const char *name, tune_cache **out) {
+  char path[1024];
+  *out = NULL;
+  if (!name || !*name) name = "tune";
+  if (!dir || !*dir) dir = knob_str("TSR_CACHE_DIR");
+  for (const char *c = name; *c; c++)
+    if (name[0] == '.' || !(isalnum((unsigned char)*c) || strchr("_-.", *c)))
+      return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "cache", "use letters, digits, `_`, `-`, `.`"), "bad cache name `%.64s`", name);
+  if (snprintf(path, sizeof path, "%s/%s.sqlite", dir, name) >= (int)sizeof path - 32)
+    return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "cache", NULL), "the path of the cache is too long");
+  make_folder(dir);
+  return make(al, path, false, out);
+}
+
+tsr_status cache_open_file(const tsr_allocator *al, const char *path, tune_cache **out) {
+  *out = NULL;
+  TSR_TRY(make(al, path, true, out));
+  if (db_state_of((*out)->d) != DB_OFF) return NULL;
+  tsr_status st = st_make(al, TSR_IO_ERROR, ST_WHERE("tune", "cache", NULL), "%s: not a tuning cache: %s", path, db_why((*out)->d));
+  cache_close(out);
+  return st;
+}
+
+void cache_close(tune_cache **c) {
+  if (!*c) return;
+  tsr_allocator al = (*c)->al;
+  db_close(&(*c)->d);
+  pthread_mutex_destroy(&(*c)->lock);
+  al_delete(&al, *c);
+  *c = NULL;
+}
+
+static bool count_row(void *user, const db_row *r) {
+  cache_info *i = user;
+  i->entries = (uint64_t)r->number[0];
+  i->trials = r->n > 1 ? (uint64_t)r->number[1] : 0;
+  return true;
+}
+
+void cache_describe(tune_cache *c, cache_info *out) {
+  memset(out, 0, sizeof *out);
+  if (!c) {
+    snprintf(out->why, sizeof out->why, "off");
+    return;
+  }
+  pthread_mutex_lock(&c->lock);
+  db_run(c->d, DB_COUNT, NULL, 0, count_row, out, NULL);
+  out->readable = db_state_of(c->d) != DB_OFF;
+  out->writable = db_state_of(c->d) == DB_ON;
+  snprintf(out->why, sizeof out->why, "%s", db_why(c->d));
+  snprintf(out->path, sizeof out->path, "%s", db_path(c->d));
+  out->quarantined = db_quarantined(c->d);
+  out->hits = c->hits, out->misses = c->misses, out->refused_writes = c->refused, out->bad_rows = c->bad_rows;
+  pthread_mutex_unlock(&c->lock);
+}
+
+static void copy(char *to, size_t n, const char *from) { snprintf(to, n, "%s", from ? from : ""); }
+
+/* Checks the checksum and that the configs can be read. */
+static bool read_entry(const db_row *r, tune_entry *e) {
+  tune_config tmp;
+  memset(e, 0, sizeof *e);
+  if (!row_is_sound(r, ENTRY_COLUMNS)) return false;
+  for (int i = 0; i < 13; i++)
+    if (!r->text[i]) return false;
+  copy(e->config, sizeof e->config, r->text[10]);
+  copy(e->runner_up, sizeof e->runner_up, r->text[11]);
+  copy(e->strategy, sizeof e->strategy, r->text[12]);
+  e->best_ns = r->number[13], e->runner_up_ns = r->number[14], e->default_ns = r->number[15];
+  e->predicted_ns = r->number[16], e->samples = r->number[17];
+  return e->config[0] && tune_config_parse(e->config, &tmp) && tune_config_parse(e->runner_up, &tmp);
+}
+
+typedef struct lookup {
+  tune_entry entry;
+  bool found, bad;
+} lookup;
+
+static bool lookup_row(void *user, const db_row *r) {
+  lookup *l = user;
+  l->found = read_entry(r, &l->entry);
+  l->bad = !l->found;
+  return false;
+}
+
+static bool lookup_locked(tune_cache *c, const char *text, tune_entry *out) {
+  lookup l = {.found = false};
+  db_arg arg = {text, 0};
+  db_run(c->d, DB_LOOKUP, &arg, 1, lookup_row, &l, NULL);
+  if (l.bad) {
+    c->bad_rows++;
+    db_do(c->d, DB_DELETE, {text, 0}); /* so that a new search can take its place */
+  }
+  if (l.found) *out = l.entry;
+  return l.found;
+}
+
+bool cache_lookup(tune_cache *c, const tune_key *key, tune_entry *out) {
+  char text[KEY_TEXT];
+  memset(out, 0, sizeof *out);
+  if (!c || !key_text(key, text)) return false;
+  pthread_mutex_lock(&c->lock);
+  bool hit = lookup_locked(c, text, out);
+  *(hit ? &c->hits : &c->misses) += 1;
+  pthread_mutex_unlock(&c->lock);
+  return hit;
+}
+
+/* The row's arguments, the checksum last. `text` and `sum` must live as long. */
+static void entry_args(const tune_key *k, const char *text, const tune_entry *e, double created, db_arg a[ENTRY_COLUMNS], char sum[20]) {
+  a[0] = (db_arg){text, 0};
+  for (int i = 0; i < KEY_PARTS; i++) a[1 + i] = (db_arg){part(k, i), 0};
+  a[10] = (db_arg){e->config, 0}, a[11] = (db_arg){e->runner_up, 0}, a[12] = (db_arg){e->strategy, 0};
+  a[13] = (db_arg){NULL, e->best_ns}, a[14] = (db_arg){NULL, e->runner_up_ns}, a[15] = (db_arg){NULL, e->default_ns};
+  a[16] = (db_arg){NULL, e->predicted_ns}, a[17] = (db_arg){NULL, e->samples}, a[18] = (db_arg){NULL, created};
+  sum_row(a, ENTRY_COLUMNS - 1, sum);
+  a[ENTRY_COLUMNS - 1] = (db_arg){sum, 0};
+}
+
+bool cache_store(tune_cache *c, const tune_key *key, const tune_entry *entry, bool replace, tune_entry *kept) {
+  char text[KEY_TEXT], sum[20];
+  db_arg a[ENTRY_COLUMNS];
+  if (kept) *kept = *entry;
+  if (!c || !key_text(key, text)) return false;
+  entry_args(key, text, entry, (double)time(NULL), a, sum);
+  pthread_mutex_lock(&c->lock);
+  tune_entry there;
+  if (!replace) lookup_locked(c, text, &there); /* drops a damaged row, which would win otherwise */
+  bool ok = db_run(c->d, replace ? DB_STORE_REPLACE : DB_STORE_NEW, a, ENTRY_COLUMNS, NULL, NULL, NULL);
+  if (!ok) c->refused++;
+  if (ok && kept && lookup_locked(c, text, &there)) *kept = there;
+  pthread_mutex_unlock(&c->lock);
+  return ok;
+}
+
+static bool add_trial_locked(tune_cache *c, const char *text, const tune_trial *t) {
+  char sum[20];
+  db_arg a[6] = {{text, 0}, {t->config, 0}, {t->state, 0}, {NULL, t->ns}, {NULL, t->registers}, {NULL, 0}};
+  sum_row(a, 5, sum);
+  a[5] = (db_arg){sum, 0};
+  bool ok = db_run(c->d, DB_TRIAL_ADD, a, 6, NULL, NULL, NULL);
+  if (!ok) c->refused++;
+  return ok;
+}
+
+bool cache_keep_trial(tune_cache *c, const tune_key *key, const tune_trial *t) {
+  char text[KEY_TEXT];
+  if (!c || !key_text(key, text)) return false;
+  pthread_mutex_lock(&c->lock);
+  bool ok = add_trial_locked(c, text, t);
+  pthread_mutex_unlock(&c->lock);
+  return ok;
+}
+
+bool cache_winner_failed(tune_cache *c, const tune_key *key, tune_entry *now) {
+  char text[KEY_TEXT], sum[20];
+  tune_entry e;
+  db_arg a[ENTRY_COLUMNS];
+  memset(now, 0, sizeof *now);
+  if (!c || !key_text(key, text)) return false;
+  pthread_mutex_lock(&c->lock);
+  bool had = lookup_locked(c, text, &e), ok = false;
+  if (had) {
+    tune_trial t = {.state = "failed", .registers = -1};
+    copy(t.config, sizeof t.config, e.config);
+    add_trial_locked(c, text, &t);
+    if (e.runner_up[0]) {
+      copy(e.config, sizeof e.config, e.runner_up);
+      e.best_ns = e.runner_up_ns;
+      e.runner_up[0] = 0;
+      e.runner_up_ns = 0;
+      entry_args(key, text, &e, (double)time(NULL), a, sum);
+      ok = db_run(c->d, DB_STORE_REPLACE, a, ENTRY_COLUMNS, NULL, NULL, NULL);
+      *now = e;
+    } else {
+      ok = db_do(c->d, DB_DELETE, {text, 0});
+    }
+  }
+  pthread_mutex_unlock(&c->lock);
+  return ok;
+}
+
+typedef struct trial_walk {
+  tune_cache *c;
+  bool (*fn)(void *user, const tune_trial *t);
+  void *user;
+  size_t n, bad;
+} trial_walk;
+
+static bool trial_row(void *user, const db_row *r) {
+  trial_walk *w = user;
+  tune_trial t = {.ns = r->number[3], .registers = r->number[4]};
+  tune_config tmp;
+  if (!row_is_sound(r, 6) || !r->text[1] || strlen(r->text[1]) >= sizeof t.config || !tune_config_parse(r->text[1], &tmp)) {
+    w->bad++;
+    return true;
+  }
+  copy(t.config, sizeof t.config, r->text[1]);
+  copy(t.state, sizeof t.state, r->text[2]);
+  w->n++;
+  return !w->fn || w->fn(w->user, &t);
+}
+
+size_t cache_trials(tune_cache *c, const tune_key *key, bool (*fn)(void *user, const tune_trial *t), void *user) {
+  char text[KEY_TEXT];
+  if (!c || !key_text(key, text)) return 0;
+  trial_walk w = {c, fn, user, 0, 0};
+  db_arg arg = {text, 0};
+  pthread_mutex_lock(&c->lock);
+  db_run(c->d, DB_TRIALS, &arg, 1, trial_row, &w, NULL);
+  c->bad_rows += w.bad;
+  pthread_mutex_unlock(&c->lock);
+  return w.n;
+}
+
+enum { MAX_NEAR = 16 };
+typedef struct near_walk {
+  const char *key, *shape, *mesh;
+  struct { double distance; tune_config config; } best[MAX_NEAR];
+  size_t n, max;
+} near_walk;
+
+/* Summed |log2| over the extents; infinite when the ranks differ. */
+static double shape_distance(const char *a, const char *b) {
+  double d = 0;
+  for (;;) {
+    char *ea, *eb;
+    double x = (double)strtoll(a, &ea, 10), y = (double)strtoll(b, &eb, 10);
+    if (ea == a || eb == b || x < 1 || y < 1) return INFINITY;
+    d += fabs(log2(x / y));
+    if (!*ea && !*eb) return d;
+    if (!*ea || !*eb || *ea != *eb) return INFINITY;
+    a = ea + 1, b = eb + 1;
+  }
+}
+
+static bool near_row(void *user, const db_row *r) {
+  near_walk *w = user;
+  tune_entry e;
+  if (!read_entry(r, &e) || !strcmp(r->text[0], w->key) || strcmp(r->text[6], w->mesh)) return true;
+  double d = shape_distance(r->text[2], w->shape);
+  tune_config c;
+  if (!(d <= 4) || !tune_config_parse(e.config, &c)) return true;
+  if (w->n == w->max && w->best[w->max - 1].distance <= d) return true;
+  size_t at = w->n < w->max ? w->n++ : w->max - 1;
+  for (; at > 0 && w->best[at - 1].distance > d; at--) w->best[at] = w->best[at - 1];
+  w->best[at].distance = d;
+  w->best[at].config = c;
+  return true;
+}
+
+size_t cache_neighbours(tune_cache *c, const tune_key *key, tune_config *out, size_t max) {
+  char text[KEY_TEXT];
+  if (!c || !max || !key_text(key, text)) return 0;
+  near_walk w = {.key = text, .shape = part(key, 1), .mesh = part(key, 5), .max = max < MAX_NEAR ? max : MAX_NEAR};
+  db_arg a[7] = {{part(key, 0), 0}, {part(key, 2), 0}, {part(key, 6), 0}, {part(key, 3), 0}, {part(key, 4), 0}, {part(key, 7), 0}, {part(key, 8), 0}};
+  pthread_mutex_lock(&c->lock);
+  db_run(c->d, DB_NEIGHBOURS, a, 7, near_row, &w, NULL);
+  pthread_mutex_unlock(&c->lock);
+  for (size_t i = 0; i < w.n; i++) out[i] = w.best[i].config;
+  return w.n;
+}
+
+static bool device_row(void *user, const db_row *r) {
+  if (row_is_sound(r, 3) && r->text[1]) strb_puts(user, r->text[1]);
+  return false;
+}
+
+bool cache_device(tune_cache *c, const char *id, strb *out) {
+  size_t before = out->n;
+  db_arg arg = {id, 0};
+  if (!c) return false;
+  pthread_mutex_lock(&c->lock);
+  db_run(c->d, DB_DEVICE_GET, &arg, 1, device_row, out, NULL);
+  pthread_mutex_unlock(&c->lock);
+  return out->n > before && strb_ok(out);
+}
+
+bool cache_set_device(tune_cache *c, const char *id, const char *profile) {
+  char sum[20];
+  if (!c) return false;
+  db_arg a[3] = {{id, 0}, {profile, 0}, {NULL, 0}};
+  sum_row(a, 2, sum);
+  a[2].text = sum;
+  pthread_mutex_lock(&c->lock);
+  bool ok = db_run(c->d, DB_DEVICE_SET, a, 3, NULL, NULL, NULL);
+  if (!ok) c->refused++;
+  pthread_mutex_unlock(&c->lock);
+  return ok;
+}
+
+bool cache_clear(tune_cache *c) {
+  if (!c) return false;
+  pthread_mutex_lock(&c->lock);
+  bool ok = db_run(c->d, DB_CLEAR, NULL, 0, NULL, NULL, NULL) && db_run(c->d, DB_TRIALS_CLEAR, NULL, 0, NULL, NULL, NULL) &&
+            db_run(c->d, DB_DEVICES_CLEAR, NULL, 0, NULL, NULL, NULL);
+  pthread_mutex_unlock(&c->lock);
+  return ok;
+}
+
+/* Rows are copied out first, so that callbacks may use the cache again. */
+typedef struct each_row {
+  char *text;      /* key, then the nine parts, zero-separated */
+  size_t bytes;
+  tune_entry entry;
+} each_row;
+typedef struct each_walk {
+  tune_cache *c;
+  each_row *row;
+  size_t n, cap, bad;
+} each_walk;
+
+static bool each_entry_row(void *user, const db_row *r) {
+  each_walk *w = user;
+  tune_entry e;
+  if (!read_entry(r, &e)) {
+    w->bad++;
+    return true;
+  }
+  size_t bytes = 0;
+  for (int i = 0; i <= KEY_PARTS; i++) bytes += strlen(r->text[i]) + 1;
+  if (!al_grow(&w->c->al, &w->row, &w->cap, w->n + 1, sizeof *w->row)) return false;
+  char *text = al_alloc(&w->c->al, bytes, 16), *at = text;
+  if (!text) return false;
+  for (int i = 0; i <= KEY_PARTS; i++) {
+    size_t n = strlen(r->text[i]) + 1;
+    memcpy(at, r->text[i], n);
+    at += n;
+  }
+  w->row[w->n++] = (each_row){text, bytes, e};
+  return true;
+}
+
+static size_t each_counting(tune_cache *c, cache_entry_fn fn, void *user, size_t *bad) {
+  each_walk w = {.c = c};
+  bool more = true;
+  if (!c) return 0;
+  pthread_mutex_lock(&c->lock);
+  db_run(c->d, DB_ALL, NULL, 0, each_entry_row, &w, NULL);
+  c->bad_rows += w.bad;
+  pthread_mutex_unlock(&c->lock);
+  for (size_t i = 0; i < w.n; i++) {
+    const char *p[KEY_PARTS + 1], *at = w.row[i].text;
+    for (int k = 0; k <= KEY_PARTS; k++, at += strlen(at) + 1) p[k] = at;
+    tune_key key = {p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9]};
+    if (more && fn) more = fn(user, &key, p[0], &w.row[i].entry);
+    al_free(&c->al, w.row[i].text, w.row[i].bytes, 16);
+  }
+  al_free_array(&c->al, w.row, w.cap);
+  if (bad) *bad = w.bad;
+  return w.n;
+}
+
+size_t cache_each(tune_cache *c, cache_entry_fn fn, void *user) { return each_counting(c, fn, user, NULL); }
+
+static bool check_row(void *user, const db_row *r) {
+  *(bool *)user = r->text[0] && !strcmp(r->text[0], "ok");
+  return false;
+}
+
+typedef struct verify_walk {
+  tune_cache *c;
+  size_t bad;
+} verify_walk;
+
+static bool verify_entry(void *user, const tune_key *key, const char *text, const tune_entry *e) {
+  verify_walk *v = user;
+  trial_walk w = {v->c, NULL, NULL, 0, 0};
+  db_arg arg = {text, 0};
+  pthread_mutex_lock(&v->c->lock);
+  db_run(v->c->d, DB_TRIALS, &arg, 1, trial_row, &w, NULL);
+  pthread_mutex_unlock(&v->c->lock);
+  v->bad += w.bad;
+  return true;
+}
+
+bool cache_verify(tune_cache *c, cache_check *out) {
+  memset(out, 0, sizeof *out);
+  if (!c) return false;
+  pthread_mutex_lock(&c->lock);
+  bool readable = db_state_of(c->d) != DB_OFF;
+  db_run(c->d, DB_CHECK, NULL, 0, check_row, &out->file_sound, NULL);
+  pthread_mutex_unlock(&c->lock);
+  verify_walk v = {c, 0};
+  out->entries = each_counting(c, verify_entry, &v, &out->bad_entries);
+  out->bad_trials = v.bad;
+  return readable && out->file_sound && !out->bad_entries && !out->bad_trials;
+}
