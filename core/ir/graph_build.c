@@ -33,6 +33,13 @@ static ir_value *finish(ir_builder *b, ir_op *op) {
 
 ir_value *graph_build(ir_builder *b, graph_code c, int n, ir_value *const *operands) { return finish(b, start(b, c, n, operands)); }
 
+ir_value *graph_build_like(ir_builder *b, const ir_op *op, ir_value *const *operands) {
+  ir_op *n = start(b, (graph_code)op->def->code, op->n_operands, operands);
+  for (int i = 0; n && i < op->n_attrs; i++) attr(b, n, op->attrs[i].name, op->attrs[i].attr);
+  if (n) n->loc = op->loc;
+  return finish(b, n);
+}
+
 ir_value *graph_fill(ir_builder *b, const ir_type *type, double value) {
   uint64_t bits = 0;
   if (!type) b->failed = true;

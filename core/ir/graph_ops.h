@@ -103,6 +103,8 @@ double graph_constant_at(const ir_op *op, int64_t i);
 
 /* Types are inferred; the operands must satisfy the op's rule. NULL when out of memory (sticky in b). */
 ir_value *graph_build(ir_builder *b, graph_code c, int n, ir_value *const *operands);
+/* The same op with the same attributes on other operands, in the same module. */
+ir_value *graph_build_like(ir_builder *b, const ir_op *op, ir_value *const *operands);
 #define graph_op1(b, c, x) graph_build(b, c, 1, (ir_value *[]){x})
 #define graph_op2(b, c, x, y) graph_build(b, c, 2, (ir_value *[]){x, y})
 #define graph_op3(b, c, x, y, z) graph_build(b, c, 3, (ir_value *[]){x, y, z})

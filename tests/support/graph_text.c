@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/ir/schedule.h"
 
 const char *gt_func(const char *args, const char *body, const char *results, const char *types) {
   static char text[1 << 16];
@@ -98,4 +99,43 @@ bool gt_same(ir_op *a, ir_op *b, unsigned seed, double lo, double hi) {
   graph_evaluator_destroy(&eb);
   gt_free(&in);
   return same;
+}
+
+static ir_value *mapped(void *user, ir_value *v) { return v->data; }
+
+static void copy_op(ir_builder *b, ir_op *o) {
+  ir_op *c = ir_op_copy(b, o, mapped, NULL);
+  for (int i = 0; i < o->n_results; i++) o->results[i]->data = c->results[i];
+}
+
+ir_module *gt_flatten(const ir_module *schedule) {
+  ir_module *m;
+  if (ir_module_create(NULL, &m)) exit(1);
+  ir_op *program = schedule->root->regions[0]->first;
+  ir_block *from = program->regions[0];
+  ir_builder top = ir_at_end(m, m->root->regions[0]);
+  ir_op *func = ir_op_new(&top, graph_def(G_FUNC), 0, NULL, 0, NULL, 1);
+  ir_builder b = ir_at_end(m, func->regions[0]);
+  for (int i = 0; i < from->n_args; i++) from->args[i]->data = ir_block_arg(m, func->regions[0], ir_type_get(m, from->args[i]->type), from->args[i]->name);
+  for (ir_op *o = from->first; o; o = o->next) {
+    if (o->def->level == IR_GRAPH) {
+      copy_op(&b, o);
+    } else if (o->def->code == S_KERNEL) {
+      ir_block *body = o->regions[0];
+      for (int i = 0; i < body->n_args; i++) body->args[i]->data = o->operands[i]->data;
+      for (ir_op *x = body->first; x; x = x->next)
+        if (x->def->level == IR_GRAPH) copy_op(&b, x);
+      for (int i = 0; i < o->n_results; i++) o->results[i]->data = body->last->operands[i]->data;
+    } else {
+      ir_value *results[64];
+      for (int i = 0; i < o->n_operands; i++) results[i] = o->operands[i]->data;
+      ir_op_new(&b, graph_def(G_RETURN), o->n_operands, results, 0, NULL, 0);
+    }
+  }
+  tsr_status st = ir_verify(m);
+  if (st) {
+    fprintf(stderr, "%s\n", tsr_status_message(st));
+    exit(1);
+  }
+  return m;
 }

@@ -25,4 +25,7 @@ void gt_free(gt_data *d);
 /* Evaluates both functions on the same random inputs and compares every output within a's tolerance (times `slack`). Prints
  * the first difference. */
 bool gt_same(ir_op *a, ir_op *b, unsigned seed, double lo, double hi);
+
+/* The function that a Schedule IR program computes, with its kernels inlined. */
+ir_module *gt_flatten(const ir_module *schedule);
 #endif

@@ -1,0 +1,268 @@
+/* core/passes/graph_to_schedule.c - writes the fusion groups out as kernels; see graph_to_schedule.h. Works on a copy of the
+ * graph whose values' data fields hold what they have become. */
+#include "core/passes/graph_to_schedule.h"
+
+#include <string.h>
+
+#include "core/ir/graph_ops.h"
+#include "core/ir/schedule.h"
+#include "core/passes/graph_canonical.h"
+#include "core/passes/graph_fuse.h"
+
+typedef struct place { /* of a value of the graph, in the new module */
+  ir_value *program;   /* at program level */
+  ir_value *body;      /* in the kernel with number `kernel` */
+  int kernel;
+  bool escapes;        /* read outside its group */
+} place;
+
+typedef struct emitter {
+  ir_module *m;
+  ir_builder at; /* end of the program */
+  graph_groups g;
+  place *places;
+  size_t n_places;
+  bool *emitted; /* per group */
+  int n_kernels;
+} emitter;
+
+static place *of(const ir_value *v) { return v->data; }
+
+static tsr_status make_places(emitter *e, ir_op *func) {
+  const ir_block *r = func->regions[0];
+  e->n_places = (size_t)r->n_args;
+  for (ir_op *o = r->first; o; o = o->next) e->n_places += (size_t)o->n_results;
+  e->places = al_zalloc(&e->m->arena.al, e->n_places * sizeof *e->places);
+  e->emitted = al_zalloc(&e->m->arena.al, (size_t)e->g.n_ops);
+  if (!e->places || !e->emitted) return st_oom();
+  place *next = e->places;
+  for (int i = 0; i < r->n_args; i++) r->args[i]->data = next++;
+  for (ir_op *o = r->first; o; o = o->next)
+    for (int i = 0; i < o->n_results; i++) o->results[i]->data = next++;
+  for (ir_op *o = r->first; o; o = o->next)
+    for (int i = 0; i < o->n_operands; i++) {
+      const ir_op *d = o->operands[i]->def;
+      if (d && (e->g.group[d->scratch] < 0 || e->g.group[d->scratch] != e->g.group[o->scratch])) of(o->operands[i])->escapes = true;
+    }
+  return NULL;
+}
+
+/* ---- kernels --------------------------------------------------------------------------------------------------- */
+
+typedef struct kernel {
+  int number, group;
+  ir_op *op;
+  ir_builder body;
+} kernel;
+
+static tsr_status materialize(emitter *e, ir_value *v, ir_value **out);
+static tsr_status emit_kernel(emitter *e, int group);
+
+static bool set_body(kernel *k, ir_value *v, ir_value *b) {
+  of(v)->body = b;
+  of(v)->kernel = k->number;
+  return b != NULL;
+}
+
+static bool inlined(const emitter *e, const ir_value *v) {
+  const ir_op *d = v->def;
+  if (!d || e->g.group[d->scratch] >= 0) return false;
+  if (graph_is(d, G_CONSTANT)) return ir_type_count(v->type) == 1;
+  return (d->def->flags & IR_VIEWLIKE) && !graph_is(d, G_RESHAPE);
+}
+
+static ir_value *map_operand(void *user, ir_value *v) { return of(v)->body; }
+
+/* A copy of op at b, whose operands are looked up in the bodies. */
+static tsr_status copy_into(kernel *k, ir_op *op) {
+  ir_op *c = ir_op_copy(&k->body, op, map_operand, NULL);
+  if (!c) return st_oom();
+  for (int i = 0; i < op->n_results; i++)
+    if (!set_body(k, op->results[i], c->results[i])) return st_oom();
+  return NULL;
+}
+
+static tsr_status bring(emitter *e, kernel *k, ir_value *v);
+
+static tsr_status bring_operands(emitter *e, kernel *k, ir_op *op) {
+  for (int i = 0; i < op->n_operands; i++) TSR_TRY(bring(e, k, op->operands[i]));
+  return NULL;
+}
+
+/* Makes v readable in k's body: as itself, as a copied view or number, or as an argument. */
+static tsr_status bring(emitter *e, kernel *k, ir_value *v) {
+  if (of(v)->kernel == k->number && of(v)->body) return NULL;
+  if (inlined(e, v)) {
+    TSR_TRY(bring_operands(e, k, v->def));
+    return copy_into(k, v->def);
+  }
+  ir_value *p = of(v)->program;
+  if (!p) return ir_error(v->def, NULL, "used before the kernel that makes it");
+  ir_value *arg = ir_block_arg(e->m, k->op->regions[0], p->type, v->name);
+  if (!arg || !ir_add_operand(k->op, p)) return st_oom();
+  return set_body(k, v, arg) ? NULL : st_oom();
+}
+
+/* All that the group's ops read from memory must be at program level before the kernel. */
+static tsr_status materialize_inputs(emitter *e, ir_op *op, int group) {
+  for (int i = 0; i < op->n_operands; i++) {
+    ir_value *v = op->operands[i], *unused;
+    if (v->def && e->g.group[v->def->scratch] == group) continue;
+    if (inlined(e, v)) TSR_TRY(materialize_inputs(e, v->def, group));
+    else TSR_TRY(materialize(e, v, &unused));
+  }
+  return NULL;
+}
+
+static bool set_space(kernel *k, const fuse_group *g) {
+  int64_t s[4] = {1, 1, 1, 1};
+  int n = 1;
+  if (g->family == FAMILY_MATMUL) {
+    graph_matmul d = graph_matmul_get(g->contraction);
+    n = 4;
+    for (int i = 0; i < d.n_batch; i++) s[0] *= d.batch[i];
+    s[1] = d.m, s[2] = d.n, s[3] = d.k;
+  } else if (g->family == FAMILY_ROW) {
+    n = 2;
+    for (int i = 0; i + 1 < g->space->rank; i++) s[0] *= g->space->dims[i];
+    s[1] = g->space->dims[g->space->rank - 1];
+  } else if (g->space) {
+    s[0] = ir_type_count(g->space);
+  }
+  for (int i = 0; i < n; i++)
+    if (s[i] < 0) return true; /* unknown until specialised */
+  return ir_set_attr(k->op, "space", ir_attr_ints(k->op->module, s, n));
+}
+
+static bool name_kernel(emitter *e, kernel *k, const fuse_group *g) {
+  const ir_op *lead = g->contraction ? g->contraction : e->g.ops[g->head];
+  for (int at = g->head; at >= 0 && g->family == FAMILY_ROW; at = e->g.next[at])
+    if (e->g.ops[at]->def->flags & IR_REDUCES) {
+      lead = e->g.ops[at];
+      break;
+    }
+  char rules[256] = "";
+  for (int r = 0; r < N_FUSE_RULES; r++)
+    if (g->rules >> r & 1) {
+      if (*rules) strcat(rules, ",");
+      strcat(rules, fuse_rule_names[r]);
+    }
+  const char *name = arena_fmt(&e->m->arena, "%s_%d", strrchr(lead->def->name, '.') + 1, k->number - 1);
+  return name && ir_set_attr(k->op, "sym_name", ir_attr_str(e->m, name)) && ir_set_attr(k->op, "family", ir_attr_str(e->m, sched_family_name(g->family))) &&
+         (!*rules || ir_set_attr(k->op, "fused", ir_attr_str(e->m, rules))) && set_space(k, g);
+}
+
+static tsr_status emit_kernel(emitter *e, int group) {
+  const fuse_group *g = &e->g.v[group];
+  e->emitted[group] = true;
+  for (int at = g->head; at >= 0; at = e->g.next[at]) TSR_TRY(materialize_inputs(e, e->g.ops[at], group));
+
+  kernel k = {.number = ++e->n_kernels, .group = group};
+  ir_value *yields[64];
+  const ir_type *types[64];
+  int n = 0;
+  for (int at = g->head; at >= 0; at = e->g.next[at])
+    for (int i = 0; i < e->g.ops[at]->n_results; i++) {
+      ir_value *v = e->g.ops[at]->results[i];
+      if (!of(v)->escapes) continue;
+      if (n == 64) return ir_error(v->def, "switch a fusion rule off", "the kernel has too many results");
+      types[n] = ir_type_get(e->m, v->type);
+      yields[n++] = v;
+    }
+  k.op = ir_op_new(&e->at, ir_find_op("tessera.schedule.kernel"), 0, NULL, n, types, 1);
+  if (!k.op || !name_kernel(e, &k, g)) return st_oom();
+  k.body = ir_at_end(e->m, k.op->regions[0]);
+  for (int at = g->head; at >= 0; at = e->g.next[at]) {
+    TSR_TRY(bring_operands(e, &k, e->g.ops[at]));
+    TSR_TRY(copy_into(&k, e->g.ops[at]));
+  }
+  ir_value *values[64];
+  for (int i = 0; i < n; i++) {
+    values[i] = of(yields[i])->body;
+    of(yields[i])->program = k.op->results[i];
+    if (yields[i]->name && !(k.op->results[i]->name = arena_str(&e->m->arena, yields[i]->name))) return st_oom();
+  }
+  return ir_build0(&k.body, "tessera.schedule.yield", n, values) ? NULL : st_oom();
+}
+
+/* ---- program level --------------------------------------------------------------------------------------------- */
+
+static ir_value *map_program(void *user, ir_value *v) { return of(v)->program; }
+
+/* v at program level. Recursion follows dependencies between kernels and aliases. */
+static tsr_status materialize(emitter *e, ir_value *v, ir_value **out) {
+  ir_op *d = v->def;
+  if (!of(v)->program && d) {
+    int group = e->g.group[d->scratch];
+    if (group >= 0) {
+      if (e->emitted[group]) return ir_error(d, NULL, "its kernel depends on itself");
+      TSR_TRY(emit_kernel(e, group));
+    } else {
+      ir_value *unused;
+      for (int i = 0; i < d->n_operands; i++) TSR_TRY(materialize(e, d->operands[i], &unused));
+      ir_op *c = ir_op_copy(&e->at, d, map_program, NULL);
+      if (!c) return st_oom();
+      of(v)->program = c->results[0];
+    }
+  }
+  *out = of(v)->program;
+  return NULL;
+}
+
+static tsr_status emit_program(emitter *e, ir_op *func) {
+  static const char *const kept[] = {"policy", "precision"};
+  ir_builder top = ir_at_end(e->m, e->m->root->regions[0]);
+  ir_op *program = ir_op_new(&top, ir_find_op("tessera.schedule.program"), 0, NULL, 0, NULL, 1);
+  if (!program || !ir_set_attr(program, "sym_name", ir_attr_str(e->m, ir_get_str(func, "sym_name", "main")))) return st_oom();
+  program->loc = func->loc;
+  for (int i = 0; i < 2; i++)
+    if (ir_get_attr(func, kept[i]) && !ir_set_attr(program, kept[i], ir_attr_str(e->m, ir_get_str(func, kept[i], "")))) return st_oom();
+  e->at = ir_at_end(e->m, program->regions[0]);
+  const ir_block *r = func->regions[0];
+  for (int i = 0; i < r->n_args; i++) {
+    ir_value *v = r->args[i];
+    of(v)->program = ir_block_arg(e->m, program->regions[0], ir_type_get(e->m, v->type), v->name);
+    if (!of(v)->program) return st_oom();
+  }
+  /* In program order, so that kernels stay where the author put them; the recursion then is shallow. */
+  for (int i = 0; i < e->g.n_ops; i++) {
+    int group = e->g.group[i];
+    if (group >= 0 && !e->emitted[group] && e->g.next[i] < 0) TSR_TRY(emit_kernel(e, group));
+  }
+  ir_value **results = arena_array(&e->m->arena, ir_value *, r->last->n_operands + 1);
+  if (!results) return st_oom();
+  for (int i = 0; i < r->last->n_operands; i++) TSR_TRY(materialize(e, r->last->operands[i], &results[i]));
+  return ir_build0(&e->at, "tessera.schedule.return", r->last->n_operands, results) ? NULL : st_oom();
+}
+
+static tsr_status lower_func(ir_module *m, ir_op *func, const pass_options *opts) {
+  emitter e = {.m = m};
+  tsr_status st = NULL;
+  TSR_GOTO(graph_canonicalize(func, opts));
+  TSR_GOTO(graph_fuse(func, opts, &e.g));
+  TSR_GOTO(make_places(&e, func));
+  TSR_GOTO(emit_program(&e, func));
+done:
+  al_free_array(&m->arena.al, e.places, e.n_places);
+  al_free(&m->arena.al, e.emitted, (size_t)e.g.n_ops, 16);
+  graph_groups_clear(&e.g);
+  return st;
+}
+
+tsr_status graph_to_schedule(const ir_module *graph, const pass_options *opts, ir_module **out) {
+  static const pass_options none = {0};
+  ir_module *work = NULL, *m = NULL;
+  tsr_status st = NULL;
+  *out = NULL;
+  TSR_GOTO(ir_module_clone(graph, &work));
+  TSR_GOTO(ir_module_create(&graph->arena.al, &m));
+  m->file = graph->file ? arena_str(&m->arena, graph->file) : NULL;
+  for (ir_op *f = work->root->regions[0]->first; f; f = f->next)
+    if (graph_is(f, G_FUNC)) TSR_GOTO(lower_func(m, f, opts ? opts : &none));
+  TSR_GOTO(ir_verify(m));
+done:
+  if (st) ir_module_destroy(&m);
+  ir_module_destroy(&work);
+  *out = m;
+  return st;
+}
