@@ -1,0 +1,248 @@
+/* core/passes/schedule_default.c - see schedule_default.h. */
+#include "core/passes/schedule_default.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/ir/graph_ops.h"
+
+/* Appendix A.1 (seed 003); rows marked * are ours, for types the table leaves out. */
+static const struct { const char *op; tsr_dtype t; int64_t m, n, k, warps; } table[] = {
+    {"gemm", TSR_BF16, 128, 128, 64, 0},
+    {"gemm", TSR_F16, 128, 128, 64, 0},
+    {"gemm", TSR_F8E4M3, 256, 128, 128, 0},
+    {"gemm", TSR_F8E5M2, 256, 128, 128, 0},
+    {"gemm", TSR_I8, 128, 128, 64, 0},  /* * */
+    {"gemm", TSR_U8, 128, 128, 64, 0},  /* * */
+    {"gemm", TSR_F32, 128, 128, 32, 0}, /* * 004 section 3.3 */
+    {"gemm", TSR_F64, 64, 64, 16, 0},   /* * */
+    {"gemm", TSR_DTYPE_NONE, 64, 64, 16, 0},
+    {"conv2d", TSR_DTYPE_NONE, 128, 128, 32, 0},
+    {"flash_attention", TSR_DTYPE_NONE, 128, 64, 64, 0},
+    {"layernorm", TSR_DTYPE_NONE, 8, 0, 0, 8}, /* 256 threads, one row per warp of 32 */
+};
+
+bool sched_recommended(const char *op, tsr_dtype t, sched_params *out) {
+  *out = (sched_params){0};
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (!strcmp(table[i].op, op) && (table[i].t == t || !table[i].t)) {
+      out->m = table[i].m, out->n = table[i].n, out->k = table[i].k, out->warps = table[i].warps;
+      return true;
+    }
+  return false;
+}
+
+/* ---- reading a kernel ------------------------------------------------------------------------------------------ */
+
+static const ir_op *contraction(const ir_op *kernel) {
+  for (const ir_op *o = kernel->regions[0]->first; o; o = o->next)
+    if (graph_is(o, G_MATMUL)) return o;
+  return NULL;
+}
+
+static sched_family family_of(const ir_op *kernel) { return sched_family_parse(ir_get_str(kernel, "family", "")); }
+
+/* The widest type that the kernel reads or writes. */
+static int64_t element_bytes(const ir_op *kernel) {
+  int64_t most = 1;
+  for (int i = 0; i < kernel->n_operands; i++) {
+    int64_t b = (int64_t)tsr_dtype_size(kernel->operands[i]->type->dtype);
+    if (b > most) most = b;
+  }
+  for (int i = 0; i < kernel->n_results; i++) {
+    int64_t b = (int64_t)tsr_dtype_size(kernel->results[i]->type->dtype);
+    if (b > most) most = b;
+  }
+  return most;
+}
+
+static int64_t row_length(const ir_op *kernel) {
+  int64_t space[4] = {0};
+  return ir_get_ints(kernel, "space", space, 4) == 2 ? space[1] : 0;
+}
+
+static const tsr_matrix_shape *matrix_shape(const ir_op *product, const tsr_caps *c, const sched_params *p) {
+  if (p->matrix_path && (!strcmp(p->matrix_path, "fma") || !strcmp(p->matrix_path, "scalar"))) return NULL;
+  int i = caps_find_matrix(c, product->operands[0]->type->dtype, product->operands[1]->type->dtype, graph_matmul_get(product).accum);
+  return i < 0 ? NULL : &c->matrix[i];
+}
+
+/* ---- defaults -------------------------------------------------------------------------------------------------- */
+
+static int64_t clamp_tile(int64_t tile, int64_t extent, int64_t least) {
+  while (tile > least && extent > 0 && tile / 2 >= extent) tile /= 2;
+  return tile;
+}
+
+static void default_matmul(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
+  const ir_op *product = contraction(kernel);
+  if (!product) return;
+  tsr_dtype t = product->operands[0]->type->dtype;
+  graph_matmul g = graph_matmul_get(product);
+  sched_recommended("gemm", t, p);
+  const tsr_matrix_shape *x = matrix_shape(product, c, p);
+  p->m = clamp_tile(p->m, g.m, x ? x->m : 16);
+  p->n = clamp_tile(p->n, g.n, x ? x->n : 16);
+  p->k = clamp_tile(p->k, g.k, x ? x->k : 8);
+  /* A grid that leaves cores idle: smaller tiles, as far as they stay efficient. */
+  int64_t batch = 1;
+  for (int i = 0; i < g.n_batch; i++) batch *= g.batch[i] > 0 ? g.batch[i] : 1;
+  while (c->n_cores > 0 && g.m > 0 && g.n > 0 && p->m * p->n > 64 * 64 && ((g.m + p->m - 1) / p->m) * ((g.n + p->n - 1) / p->n) * batch < c->n_cores)
+    *(p->m >= p->n ? &p->m : &p->n) /= 2;
+  int64_t size = (int64_t)tsr_dtype_size(t), lanes = c->subgroup > 0 ? c->subgroup : 32, threads = p->m * p->n / 64;
+  if (threads > 256) threads = 256;
+  p->warps = threads > lanes ? threads / lanes : 1;
+  p->stages = 2;
+  p->use_shared = 1;
+  p->padding = c->tma ? 0 : 16 / size;
+  p->async_copy = c->async_copy ? 1 : -1;
+  p->vectorize = 16 / size;
+}
+
+sched_params sched_default(const ir_op *kernel, const tsr_caps *c) {
+  sched_params p = {0};
+  sched_family f = family_of(kernel);
+  if (c->dialect == DIALECT_CPU) return p;
+  int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, bytes = element_bytes(kernel), threads = 256;
+  if (c->max_threads > 0 && threads > c->max_threads) threads = c->max_threads;
+  if (f == FAMILY_MATMUL) {
+    default_matmul(kernel, c, &p);
+    return p;
+  }
+  p.warps = threads >= lanes ? threads / lanes : 1;
+  p.vectorize = bytes < 16 ? 16 / bytes : 1;
+  if (f == FAMILY_ROW) p.m = row_length(kernel) > 64 * lanes ? 1 : p.warps; /* a long row takes the whole block */
+  else p.m = threads * p.vectorize * 4;
+  return p;
+}
+
+/* ---- legality -------------------------------------------------------------------------------------------------- */
+
+int64_t sched_shared_bytes(const ir_op *kernel, const sched_params *p) {
+  const ir_op *product = contraction(kernel);
+  if (!product || p->use_shared < 0 || p->m <= 0) return 0;
+  int64_t pad = p->padding > 0 ? p->padding : 0, stages = p->stages > 0 ? p->stages : 1;
+  int64_t a = p->m * (p->k + pad) * (int64_t)tsr_dtype_size(product->operands[0]->type->dtype);
+  int64_t b = p->k * (p->n + pad) * (int64_t)tsr_dtype_size(product->operands[1]->type->dtype);
+  return stages * (a + b);
+}
+
+static const char *broken_matmul(const ir_op *kernel, const tsr_caps *c, const sched_params *p, char *why, size_t size) {
+  const ir_op *product = contraction(kernel);
+  int64_t shared = sched_shared_bytes(kernel, p), lanes = c->subgroup > 0 ? c->subgroup : 32;
+  if (!product || p->m <= 0) return NULL;
+  if (c->shared_bytes > 0 && shared > c->shared_bytes) {
+    snprintf(why, size, "shared memory per block: needs %lld bytes, the device has %lld", (long long)shared, (long long)c->shared_bytes);
+    return why;
+  }
+  int64_t threads = (p->warps > 0 ? p->warps : 1) * lanes, acc = p->m * p->n / threads;
+  int64_t limit = c->max_registers > 0 ? c->max_registers : 255;
+  if (acc > limit - 24) {
+    snprintf(why, size, "registers per thread: %lld accumulators, the device has %lld registers", (long long)acc, (long long)limit);
+    return why;
+  }
+  const tsr_matrix_shape *x = matrix_shape(product, c, p);
+  if (x && (p->m % x->m || p->n % x->n || p->k % x->k)) {
+    snprintf(why, size, "matrix instruction: the tile must be a multiple of %dx%dx%d", x->m, x->n, x->k);
+    return why;
+  }
+  return NULL;
+}
+
+const char *sched_broken_limit(const ir_op *kernel, const tsr_caps *c, const sched_params *p, char *why, size_t size) {
+  if (c->dialect == DIALECT_CPU) return NULL; /* tiles are cache blocks there: any size runs */
+  int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, threads = p->warps * lanes, access = p->vectorize * element_bytes(kernel);
+  if (c->max_threads > 0 && threads > c->max_threads) {
+    snprintf(why, size, "threads per block: %lld, the device has %d", (long long)threads, c->max_threads);
+    return why;
+  }
+  if (c->vector_bytes > 0 && p->vectorize > 1 && access > c->vector_bytes) {
+    snprintf(why, size, "access width: %lld bytes, the device has %d", (long long)access, c->vector_bytes);
+    return why;
+  }
+  return family_of(kernel) == FAMILY_MATMUL ? broken_matmul(kernel, c, p, why, size) : NULL;
+}
+
+static int64_t round_up(int64_t v, int64_t to) { return (v + to - 1) / to * to; }
+
+bool sched_legalize(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
+  char why[160];
+  const ir_op *product = contraction(kernel);
+  const tsr_matrix_shape *x = product ? matrix_shape(product, c, p) : NULL;
+  int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, least_m = x ? x->m : 1, least_n = x ? x->n : 1, least_k = x ? x->k : 1;
+  while (c->max_threads > 0 && p->warps > 1 && p->warps * lanes > c->max_threads) p->warps--;
+  while (c->vector_bytes > 0 && p->vectorize > 1 && p->vectorize * element_bytes(kernel) > c->vector_bytes) p->vectorize /= 2;
+  if (x && p->m > 0) p->m = round_up(p->m, least_m), p->n = round_up(p->n, least_n), p->k = round_up(p->k, least_k);
+  for (int step = 0; step < 64 && sched_broken_limit(kernel, c, p, why, sizeof why); step++) {
+    bool registers = !strncmp(why, "registers", 9);
+    int64_t *larger = p->m >= p->n && p->m > least_m ? &p->m : &p->n;
+    if (registers && c->max_threads > 0 && 2 * p->warps * lanes <= c->max_threads) p->warps *= 2;
+    else if (!registers && p->stages > 2) p->stages--;
+    else if (!registers && p->k > 2 * least_k - 1 && p->k > 16) p->k = round_up(p->k / 2, least_k);
+    else if (*larger > 16 && *larger > (larger == &p->m ? least_m : least_n)) *larger = round_up(*larger / 2, larger == &p->m ? least_m : least_n);
+    else if (!registers && p->stages > 1) p->stages = 1;
+    else if (!registers && p->padding > 0) p->padding = -1;
+    else return false;
+  }
+  return !sched_broken_limit(kernel, c, p, why, sizeof why);
+}
+
+/* ---- the pass -------------------------------------------------------------------------------------------------- */
+
+static void advise(const ir_op *product, const sched_params *p, pass_trace *trace) {
+  tsr_dtype t = product->operands[0]->type->dtype;
+  if ((t != TSR_BF16 && t != TSR_F16) || (p->m % 64 == 0 && p->n % 64 == 0)) return;
+  trace_add(trace, "schedule", "tile_advice", product, false, "warning: for %s, BM and BN should be multiples of 64: %lldx%lldx%lld is the nearest to %lldx%lldx%lld",
+            tsr_dtype_name(t), (long long)round_up(p->m, 64), (long long)round_up(p->n, 64), (long long)p->k, (long long)p->m, (long long)p->n, (long long)p->k);
+}
+
+static bool note_legalized(ir_op *kernel, const sched_params *asked, const char *why) {
+  ir_module *m = kernel->module;
+  strb b;
+  strb_init(&b, &m->arena.al);
+  sched_print(&b, asked);
+  ir_builder at = {m, kernel->regions[0], kernel->regions[0]->first, false};
+  ir_op *op = strb_ok(&b) ? ir_build0(&at, "tessera.schedule.legalized", 0, NULL) : NULL;
+  bool ok = op && ir_set_attr(op, "original", ir_attr_str(m, strb_text(&b))) && ir_set_attr(op, "reason", ir_attr_str(m, why));
+  strb_clear(&b);
+  return ok;
+}
+
+static tsr_status apply(ir_op *kernel, const schedule_options *o) {
+  const ir_op *product = contraction(kernel);
+  sched_params p = sched_default(kernel, o->caps), asked, tile = {0};
+  sched_read(kernel, &asked);
+  if (product) {
+    graph_matmul g = graph_matmul_get(product);
+    tile.m = g.tile[0], tile.n = g.tile[1], tile.k = g.tile[2];
+    if (tile.m) advise(product, &tile, o->trace);
+    else if (asked.m) advise(product, &asked, o->trace);
+  }
+  sched_merge(&p, &tile);
+  sched_merge(&p, &asked);
+  /* A larger tile of the author's gets the threads it needs, unless they were chosen too. */
+  char why[160];
+  bool explicit_tile = tile.m || asked.m;
+  int64_t lanes = o->caps->subgroup > 0 ? o->caps->subgroup : 32;
+  if (explicit_tile && !asked.warps && p.warps && product)
+    while (p.m * p.n / (p.warps * lanes) > 64 && (!o->caps->max_threads || 2 * p.warps * lanes <= o->caps->max_threads)) p.warps *= 2;
+  sched_params before = p;
+  if (sched_broken_limit(kernel, o->caps, &p, why, sizeof why)) {
+    const char *name = ir_get_str(kernel, "sym_name", "?");
+    if (o->error_if_illegal) return ir_error(product ? product : kernel, "choose a smaller tile, or let it be legalised", "the schedule of %s breaks a limit: %s", name, why);
+    if (!sched_legalize(kernel, o->caps, &p)) return ir_error(product ? product : kernel, NULL, "no schedule of %s fits the device: %s", name, why);
+    trace_add(o->trace, "schedule", "schedule_legalize", product ? product : kernel, true, "%s: %s", name, why);
+    if (!note_legalized(kernel, &before, why)) return st_oom();
+  }
+  return sched_write(kernel, &p) ? NULL : st_oom();
+}
+
+static tsr_status apply_to_kernel(ir_op *op, void *user) {
+  return op->def->level == IR_SCHEDULE && op->def->code == S_KERNEL ? apply(op, user) : NULL;
+}
+
+tsr_status schedule_apply_defaults(ir_module *m, const schedule_options *opts) {
+  TSR_TRY(ir_walk(m->root, apply_to_kernel, (void *)opts));
+  return ir_verify(m);
+}

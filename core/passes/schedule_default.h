@@ -1,0 +1,35 @@
+/* core/passes/schedule_default.h - fills in the schedule parameters that a kernel's author left open, and fits all of them
+ * to the device. Precedence: primitives written in the kernel, then matmul's tile_shape, then the default.
+ *
+ * Defaults of GPUs: appendix A.1 of the performance guide (sched_recommended), double buffering, 256 threads a block, one row
+ * per warp in row kernels, 16-byte accesses; tiles of small problems shrink to the problem. The CPU's lowering chooses its own
+ * blocking: nothing is set for it but what the author wrote.
+ * Legality: shared memory, threads, registers, access width and matrix instruction shape of the device. What was asked for
+ * and breaks a limit is an error that names the limit, or is changed, leaving tessera.schedule.legalized with the original and
+ * the reason. Rules in the trace: schedule_legalize, tile_advice (BM, BN not multiples of 64 for 16-bit floats). */
+#ifndef CORE_PASSES_SCHEDULE_DEFAULT_H
+#define CORE_PASSES_SCHEDULE_DEFAULT_H
+#include "core/caps.h"
+#include "core/ir/schedule.h"
+#include "core/passes/trace.h"
+
+typedef struct schedule_options {
+  const tsr_caps *caps;
+  bool error_if_illegal; /* else legalised */
+  pass_trace *trace;     /* may be NULL */
+} schedule_options;
+
+/* Appendix A.1: op is "gemm", "conv2d", "flash_attention" or "layernorm"; false if the table has no row for it. */
+bool sched_recommended(const char *op, tsr_dtype t, sched_params *out);
+/* The defaults of one kernel on a device, before legalisation. */
+sched_params sched_default(const ir_op *kernel, const tsr_caps *caps);
+/* NULL if the kernel can run with p; else the limit that p breaks, in `reason`. */
+const char *sched_broken_limit(const ir_op *kernel, const tsr_caps *caps, const sched_params *p, char *reason, size_t size);
+/* Shrinks p until it is legal: stages to 2, then k, then the larger of m and n, then no overlap. False if nothing fits. */
+bool sched_legalize(const ir_op *kernel, const tsr_caps *caps, sched_params *p);
+/* Bytes of shared memory that a matmul kernel's staging takes. */
+int64_t sched_shared_bytes(const ir_op *kernel, const sched_params *p);
+
+/* All kernels of all programs. */
+tsr_status schedule_apply_defaults(ir_module *m, const schedule_options *opts);
+#endif
