@@ -49,6 +49,8 @@ typedef struct tsr_caps {
   bool coopmat, coopmat2;     /* Vulkan */
   bool coopmat2_workgroup, coopmat2_tensor, coopmat2_per_element, coopmat2_reduce, coopmat2_convert;
   bool int_dot, subgroup_shuffle, subgroup_arithmetic, full_subgroups;
+  bool shared_layout;         /* Vulkan: workgroup memory with explicit layout, 8 and 16-bit types included */
+  bool nan_preserve;          /* Vulkan: shaderSignedZeroInfNanPreserveFloat32 */
   bool fnuz;                  /* fp8 is FNUZ (gfx942) */
   int n_matrix;
   tsr_matrix_shape matrix[TSR_MAX_MATRIX];

@@ -1,0 +1,18 @@
+/* core/emit/emit_spirv.h - Target IR to SPIR-V 1.6 words for Vulkan 1.3, one module per kernel. No compiler in between.
+ *
+ * How a kernel is called (backends/vulkan relies on it): entry point "main"; push constants hold the buffers' 64-bit addresses in
+ * argument order, 8 bytes each; a kernel with more than EMIT_SPIRV_MAX_PUSH arguments gets one address instead, of a table of
+ * those 64-bit addresses in device memory. Block size is literal; the subgroup size is the pipeline's matter. */
+#ifndef CORE_EMIT_EMIT_SPIRV_H
+#define CORE_EMIT_EMIT_SPIRV_H
+#include "core/backend.h"
+#include "core/ir/ir.h"
+
+enum { EMIT_SPIRV_MAX_PUSH = 16 };
+
+/* All kernels of the module; everything `out` points to lives in `a`. TSR_UNSUPPORTED names a capability the device lacks. */
+tsr_status emit_spirv(const ir_module *target, const tsr_caps *caps, arena *a, be_module_desc *out);
+/* One module as text in the manner of spirv-dis. */
+void emit_spirv_disassemble(const uint32_t *words, size_t n, strb *out);
+
+#endif

@@ -1,0 +1,220 @@
+/* Every generic op of Target IR, for every type it takes, becomes SPIR-V that SPIRV-Tools accepts for Vulkan 1.3. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include <spirv-tools/libspirv.h>
+
+#include "core/base/dtype.h"
+#include "core/emit/emit_spirv.h"
+#include "core/ir/scalar_ops.h"
+#include "tests/support/spirv_check.h"
+
+static bool validate(const uint32_t *words, size_t n, char *why, size_t cap) {
+  static spv_context ctx;
+  if (!ctx) ctx = spvContextCreate(SPV_ENV_VULKAN_1_3);
+  spv_diagnostic d = NULL;
+  spv_const_binary_t b = {words, n};
+  spv_result_t r = spvValidate(ctx, &b, &d);
+  if (r != SPV_SUCCESS) snprintf(why, cap, "%s", d ? d->error : "unknown error");
+  spvDiagnosticDestroy(d);
+  return r == SPV_SUCCESS;
+}
+
+static void check(const char *what, const char *text, const tsr_caps *caps, const char *want) {
+  const char *why = spirv_check(text, caps, want, validate);
+  if (why) fail_msg("%s: %s\n%s", what, why, text);
+}
+
+static const char *const types[] = {"f64", "f32", "tf32", "f16", "bf16", "f8E4M3FN", "f8E5M2", "i64", "i32", "i16", "i8", "ui8", "i1"};
+enum { N_TYPES = sizeof types / sizeof *types };
+
+static char text[1 << 16];
+
+/* A kernel that loads n operands of `in`, applies `line` to %x0.. giving %r of `out`, and stores it. vec: elements, 1 = scalars. */
+static void kernel(const char *in, const char *out, int n, int vec, const char *line) {
+  char vi[64], vo[64];
+  snprintf(vi, sizeof vi, vec > 1 ? "vector<%dx%s>" : "%.0d%s", vec > 1 ? vec : 0, in);
+  snprintf(vo, sizeof vo, vec > 1 ? "vector<%dx%s>" : "%.0d%s", vec > 1 ? vec : 0, out);
+  char *p = text, *end = text + sizeof text;
+  p += snprintf(p, (size_t)(end - p), "\"tessera.target.kernel\"() ({\n^bb0(%%a: !tessera.ptr<%s, \"global\">, %%o: !tessera.ptr<%s, \"global\">):\n  %%t = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n", in, out);
+  for (int i = 0; i < n; i++) p += snprintf(p, (size_t)(end - p), "  %%x%d = \"tessera.target.load\"(%%a, %%t) : (!tessera.ptr<%s, \"global\">, index) -> %s\n", i, in, vi);
+  p += snprintf(p, (size_t)(end - p), "  %s\n  \"tessera.target.store\"(%%r, %%o, %%t) : (%s, !tessera.ptr<%s, \"global\">, index) -> ()\n", line, vo, out);
+  snprintf(p, (size_t)(end - p), "  \"tessera.target.return\"() : () -> ()\n}) {sym_name = \"k\", dialect = \"spirv\", grid = [1, 1, 1], block = [32, 1, 1], subgroup = 32} : () -> ()\n");
+}
+
+typedef struct op_row { const char *name; int n; char kind; int code; } op_row;
+static const op_row ops[] = {
+#define ROW(CODE, name, n, kind, help) {name, n, #kind[0], SC_##CODE},
+    SCALAR_OPS(ROW)
+#undef ROW
+};
+
+static bool applies(const op_row *o, const char *t) {
+  bool is_float = t[0] == 'f' || t[0] == 'b' || t[0] == 't', flag = !strcmp(t, "i1");
+  bool function = (o->kind == 'F' && o->code != SC_SQRT && o->code != SC_FLOOR) || o->code == SC_POW;
+  if (o->kind == 'F' && !is_float) return false;
+  if (o->kind == 'I' && is_float) return false;
+  if (o->code == SC_POW && !is_float) return false;
+  if (function && !strcmp(t, "f64")) return false;
+  if (flag && o->kind == 'A' && o->code != SC_MIN && o->code != SC_MAX && o->code < SC_COMPARE) return false;
+  return !(flag && (o->code == SC_SHL || o->code == SC_SHR));
+}
+
+static void scalar_ops_every_type_valid(void **state) {
+  tsr_caps caps = spirv_full_caps();
+  for (size_t o = 0; o < sizeof ops / sizeof *ops; o++)
+    for (int t = 0; t < N_TYPES; t++)
+      for (int vec = 1; vec <= 8; vec *= 2) {
+        if (!applies(&ops[o], types[t]) || ops[o].code == SC_CAST) continue;
+        char line[2048], ty[64], rt[64];
+        snprintf(ty, sizeof ty, vec > 1 ? "vector<%dx%s>" : "%.0d%s", vec > 1 ? vec : 0, types[t]);
+        snprintf(rt, sizeof rt, vec > 1 ? "vector<%dx%s>" : "%.0d%s", vec > 1 ? vec : 0, "i1");
+        if (ops[o].code == SC_SELECT) {
+          snprintf(line, sizeof line, "%%c = \"tessera.target.compare\"(%%x0, %%x1) {predicate = \"le\"} : (%s, %s) -> %s\n  %%r = \"tessera.target.select\"(%%c, %%x0, %%x1) : (%s, %s, %s) -> %s", ty, ty, rt, rt, ty, ty, ty);
+          kernel(types[t], types[t], 2, vec, line);
+        } else if (ops[o].code == SC_COMPARE) {
+          snprintf(line, sizeof line, "%%r = \"tessera.target.compare\"(%%x0, %%x1) {predicate = \"ne\"} : (%s, %s) -> %s", ty, ty, rt);
+          kernel(types[t], "i1", 2, vec, line);
+        } else {
+          const char *args = ops[o].n == 1 ? "%x0" : ops[o].n == 2 ? "%x0, %x1" : "%x0, %x1, %x2";
+          char sig[256] = "";
+          for (int i = 0; i < ops[o].n; i++) strcat(strcat(sig, i ? ", " : ""), ty);
+          snprintf(line, sizeof line, "%%r = \"tessera.target.%s\"(%s) : (%s) -> %s", ops[o].name, args, sig, ty);
+          kernel(types[t], types[t], ops[o].n, vec, line);
+        }
+        check(ops[o].name, text, &caps, "OpEntryPoint");
+      }
+}
+
+static void cast_every_pair_valid(void **state) {
+  tsr_caps caps = spirv_full_caps();
+  for (int a = 0; a < N_TYPES; a++)
+    for (int b = 0; b < N_TYPES; b++)
+      for (int vec = 1; vec <= 4; vec *= 4) {
+        char line[256];
+        if (vec > 1) snprintf(line, sizeof line, "%%r = \"tessera.target.cast\"(%%x0) : (vector<4x%s>) -> vector<4x%s>", types[a], types[b]);
+        else snprintf(line, sizeof line, "%%r = \"tessera.target.cast\"(%%x0) : (%s) -> %s", types[a], types[b]);
+        kernel(types[a], types[b], 1, vec, line);
+        check("cast", text, &caps, NULL);
+      }
+}
+
+static void memory_every_type_and_alignment_valid(void **state) {
+  for (int layout = 0; layout < 2; layout++)
+    for (int t = 0; t < N_TYPES; t++)
+      for (int vec = 1; vec <= 16; vec *= 2)
+        for (int align = 0; align <= 16; align = align ? align * 2 : 1) {
+          tsr_caps caps = spirv_full_caps();
+          caps.shared_layout = layout;
+          int size = (int)tsr_dtype_size(tsr_dtype_parse(types[t]));
+          if (align && align < size) continue;
+          if (vec * size > 64) continue;
+          char line[1500], ty[64];
+          snprintf(ty, sizeof ty, vec > 1 ? "vector<%dx%s>" : "%.0d%s", vec > 1 ? vec : 0, types[t]);
+          snprintf(line, sizeof line,
+                   "%%s = \"tessera.target.shared\"() {offset = 64} : () -> !tessera.ptr<%s, \"shared\">\n"
+                   "  \"tessera.target.store\"(%%x0, %%s, %%t) {align = %d} : (%s, !tessera.ptr<%s, \"shared\">, index) -> ()\n"
+                   "  \"tessera.target.barrier\"() : () -> ()\n"
+                   "  %%r = \"tessera.target.load\"(%%s, %%t) {align = %d} : (!tessera.ptr<%s, \"shared\">, index) -> %s",
+                   types[t], align, ty, types[t], align, types[t], ty);
+          kernel(types[t], types[t], 1, vec, line);
+          char *at = strstr(text, "subgroup = 32");
+          memmove(at + 22, at, strlen(at) + 1);
+          memcpy(at, "shared_bytes = 2048 , ", 22);
+          check("shared", text, &caps, "OpControlBarrier");
+        }
+}
+
+static void subgroup_ops_every_type_valid(void **state) {
+  tsr_caps caps = spirv_full_caps();
+  static const char *const modes[] = {"xor", "index", "up", "down"}, *const reductions[] = {"sum", "max", "min", "prod"};
+  for (int t = 0; t < N_TYPES; t++)
+    for (int k = 0; k < 8; k++) {
+      char line[256];
+      if (k >= 4 && !strcmp(types[t], "i1") && k != 5 && k != 6) continue;
+      if (k < 4) snprintf(line, sizeof line, "%%r = \"tessera.target.shuffle\"(%%x0, %%t) {mode = \"%s\", width = 8} : (%s, index) -> %s", modes[k], types[t], types[t]);
+      else snprintf(line, sizeof line, "%%r = \"tessera.target.warp_reduce\"(%%x0) {op = \"%s\"} : (%s) -> %s", reductions[k - 4], types[t], types[t]);
+      kernel(types[t], types[t], 1, 1, line);
+      check("subgroup", text, &caps, "OpGroupNonUniformShuffle");
+    }
+}
+
+static const char loops[] =
+    "\"tessera.target.kernel\"() ({\n"
+    "^bb0(%a: !tessera.ptr<f32, \"global\">, %o: !tessera.ptr<f32, \"global\">):\n"
+    "  %t = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n"
+    "  %w = \"tessera.target.warp_id\"() : () -> index\n"
+    "  %l = \"tessera.target.lane_id\"() : () -> index\n"
+    "  %b = \"tessera.target.block_id\"() {axis = 1} : () -> index\n"
+    "  %c0 = \"tessera.target.const\"() {value = 0} : () -> index\n"
+    "  %c1 = \"tessera.target.const\"() {value = 1} : () -> index\n"
+    "  %c8 = \"tessera.target.const\"() {value = 8} : () -> index\n"
+    "  %z = \"tessera.target.const\"() {value = 0.0} : () -> vector<8xf32>\n"
+    "  %arr = \"tessera.target.local\"() : () -> !tessera.array<16xf32>\n"
+    "  %n = \"tessera.target.add\"(%w, %b) : (index, index) -> index\n"
+    "  %s = \"tessera.target.for\"(%c0, %n, %c8, %z) ({\n"
+    "  ^bb0(%i: index, %acc: vector<8xf32>):\n"
+    "    %v = \"tessera.target.load\"(%a, %i) : (!tessera.ptr<f32, \"global\">, index) -> vector<8xf32>\n"
+    "    %u = \"tessera.target.for\"(%c0, %c8, %c1, %acc) ({\n"
+    "    ^bb0(%j: index, %q: vector<8xf32>):\n"
+    "      %g = \"tessera.target.get\"(%arr, %j) : (!tessera.array<16xf32>, index) -> vector<8xf32>\n"
+    "      %h = \"tessera.target.fma\"(%v, %q, %g) : (vector<8xf32>, vector<8xf32>, vector<8xf32>) -> vector<8xf32>\n"
+    "      \"tessera.target.set\"(%h, %arr, %j) : (vector<8xf32>, !tessera.array<16xf32>, index) -> ()\n"
+    "      \"tessera.target.yield\"(%h) : (vector<8xf32>) -> ()\n"
+    "    }) {unroll = true} : (index, index, index, vector<8xf32>) -> vector<8xf32>\n"
+    "    \"tessera.target.yield\"(%u) : (vector<8xf32>) -> ()\n"
+    "  }) : (index, index, index, vector<8xf32>) -> vector<8xf32>\n"
+    "  %p = \"tessera.target.compare\"(%l, %c8) {predicate = \"lt\"} : (index, index) -> i1\n"
+    "  %r = \"tessera.target.if\"(%p) ({\n"
+    "    \"tessera.target.yield\"(%s) : (vector<8xf32>) -> ()\n"
+    "  }, {\n"
+    "    \"tessera.target.yield\"(%z) : (vector<8xf32>) -> ()\n"
+    "  }) : (i1) -> vector<8xf32>\n"
+    "  \"tessera.target.if\"(%p) ({\n"
+    "    \"tessera.target.store\"(%r, %o, %t) : (vector<8xf32>, !tessera.ptr<f32, \"global\">, index) -> ()\n"
+    "    \"tessera.target.yield\"() : () -> ()\n"
+    "  }) : (i1) -> ()\n"
+    "  \"tessera.target.return\"() : () -> ()\n"
+    "}) {sym_name = \"loops\", dialect = \"spirv\", grid = [1, 2, 1], block = [64, 1, 1], subgroup = 32%s} : () -> ()\n";
+
+static void control_flow_nested_valid(void **state) {
+  tsr_caps caps = spirv_full_caps();
+  const char *at = strstr(loops, "%s} :");
+  for (int wide = 0; wide < 2; wide++) {
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - loops), loops, wide ? ", wide_index = true, policy = \"deterministic\"" : "", at + 2);
+    check("loops", text, &caps, "OpLoopMerge");
+  }
+}
+
+static void many_arguments_valid(void **state) {
+  tsr_caps caps = spirv_full_caps();
+  char *p = text, *end = text + sizeof text;
+  p += snprintf(p, (size_t)(end - p), "\"tessera.target.kernel\"() ({\n^bb0(");
+  for (int i = 0; i < 20; i++) p += snprintf(p, (size_t)(end - p), "%s%%a%d: !tessera.ptr<f32, \"global\">", i ? ", " : "", i);
+  snprintf(p, (size_t)(end - p), "):\n  %%t = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n  %%x = \"tessera.target.load\"(%%a3, %%t) : (!tessera.ptr<f32, \"global\">, index) -> f32\n"
+           "  \"tessera.target.store\"(%%x, %%a19, %%t) : (f32, !tessera.ptr<f32, \"global\">, index) -> ()\n  \"tessera.target.return\"() : () -> ()\n}) {sym_name = \"many\", dialect = \"spirv\", grid = [1, 1, 1], block = [32, 1, 1]} : () -> ()\n");
+  check("many", text, &caps, "OpConvertUToPtr");
+}
+
+static void shared_memory_too_large_refused(void **state) {
+  tsr_caps caps = spirv_full_caps();
+  kernel("f32", "f32", 1, 1, "%r = \"tessera.target.neg\"(%x0) : (f32) -> f32");
+  char *at = strstr(text, "subgroup = 32");
+  memmove(at + 22, at, strlen(at) + 1);
+  memcpy(at, "shared_bytes = 99000, ", 22);
+  const char *why = spirv_check(text, &caps, NULL, NULL);
+  assert_non_null(why);
+  assert_non_null(strstr(why, "99000 bytes of shared memory"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(scalar_ops_every_type_valid),   cmocka_unit_test(cast_every_pair_valid), cmocka_unit_test(memory_every_type_and_alignment_valid),
+      cmocka_unit_test(subgroup_ops_every_type_valid), cmocka_unit_test(control_flow_nested_valid), cmocka_unit_test(many_arguments_valid),
+      cmocka_unit_test(shared_memory_too_large_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
