@@ -40,7 +40,7 @@ static blob_store *open_store(uint64_t cap) {
   return s;
 }
 static void id_of(int i, char out[65]) { blob_id(&(blob_part){&i, sizeof i}, 1, out); }
-static void file_of(const char *id, char out[256]) { snprintf(out, 256, "%s/blobs/%s.bin", dir, id); }
+static void file_of(const char *id, char out[256]) { snprintf(out, 256, "%.63s/blobs/%.64s.bin", dir, id); }
 static bool has(blob_store *s, const char *id, const void *want, size_t n) {
   void *p;
   size_t bytes;

@@ -1,0 +1,67 @@
+/* core/tune/timing.c - see timing.h. */
+#include "core/tune/timing.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+double timing_now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+double timing_median(double *v, size_t n) {
+  if (!n) return 0;
+  qsort(v, n, sizeof *v, by_value);
+  return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+}
+
+/* One run; its time, or 0 and the failure kept. */
+static double run_once(const timing_subject *s, timing_result *r) {
+  double told = 0, start = timing_now_ns();
+  r->failure = s->run(s->user, &told);
+  double took = timing_now_ns() - start;
+  if (r->failure) return 0;
+  return told > 0 ? told : took > 0 ? took : 1;
+}
+
+tsr_status timing_interleaved(const tsr_allocator *al, const timing_subject *subjects, size_t n, const timing_options *opt, timing_result *out) {
+  timing_options o = opt ? *opt : (timing_options){0};
+  if (!o.warmups) o.warmups = 3;
+  if (!o.runs) o.runs = 10;
+  if (o.most_runs < o.runs) o.most_runs = o.runs > 50 ? o.runs : 50;
+  if (!(o.most_seconds > 0)) o.most_seconds = 0.05 * (double)n;
+  memset(out, 0, n * sizeof *out);
+  size_t room = n * (size_t)o.most_runs;
+  double *v = al_alloc(al, (room + 1) * sizeof *v, 16);
+  if (!v) return st_oom();
+  for (int w = 0; w < o.warmups; w++)
+    for (size_t i = 0; i < n; i++)
+      if (!out[i].failure) run_once(&subjects[i], &out[i]);
+  double start = timing_now_ns();
+  for (int r = 0; r < o.most_runs; r++) {
+    if (r >= o.runs && timing_now_ns() - start > o.most_seconds * 1e9) break;
+    for (size_t k = 0; k < n; k++) {
+      size_t i = r % 2 ? n - 1 - k : k; /* both orders, so that no subject always follows the same one */
+      if (out[i].failure) continue;
+      double ns = run_once(&subjects[i], &out[i]);
+      if (!out[i].failure) v[i * (size_t)o.most_runs + (size_t)out[i].runs++] = ns;
+    }
+  }
+  for (size_t i = 0; i < n; i++) {
+    if (out[i].failure || !out[i].runs) {
+      out[i].runs = 0;
+      continue;
+    }
+    out[i].median_ns = timing_median(v + i * (size_t)o.most_runs, (size_t)out[i].runs);
+    out[i].min_ns = v[i * (size_t)o.most_runs];
+  }
+  al_free(al, v, (room + 1) * sizeof *v, 16);
+  return NULL;
+}

@@ -1,0 +1,31 @@
+/* core/tune/timing.h - interleaved medians: several things that can be run are timed in turns, so that a slow moment of the
+ * machine falls on all of them. 3 warm-up and at least 10 timed runs each (checklist X12); short ones are run more often. */
+#ifndef CORE_TUNE_TIMING_H
+#define CORE_TUNE_TIMING_H
+#include "core/base/status.h"
+
+typedef struct timing_subject {
+  /* Runs once and waits for the end; *ns: the device's own time when it can tell, else the function's duration is taken
+   * (leave it at 0). A failure takes the subject out. */
+  tsr_status (*run)(void *user, double *ns);
+  void *user;
+} timing_subject;
+
+typedef struct timing_options {
+  int warmups, runs;    /* 0: 3 and 10 */
+  double most_seconds;  /* for all together, once the least number of runs is done; 0: 0.05 per subject, more runs fill it */
+  int most_runs;        /* 0: 50 */
+} timing_options;
+
+typedef struct timing_result {
+  double median_ns, min_ns; /* 0 when it failed */
+  int runs;
+  tsr_status failure;       /* owned by the caller; NULL when it ran */
+} timing_result;
+
+/* Fills out[0..n). Only out of memory is an error. */
+TSR_MUST_USE tsr_status timing_interleaved(const tsr_allocator *al, const timing_subject *subjects, size_t n, const timing_options *opt, timing_result *out);
+double timing_now_ns(void);
+/* The middle of n values, which are sorted in place. */
+double timing_median(double *v, size_t n);
+#endif

@@ -1,0 +1,330 @@
+/* core/tune/tuner.c - see tuner.h. */
+#include "core/tune/tuner.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_TOGETHER = 8, MAX_NEIGHBOURS = 3 };
+
+bool tune_mode_parse(const char *name, tune_mode *out) {
+  static const char *const names[] = {"off", "cached", "full"};
+  for (int i = 0; i < 3; i++)
+    if (!strcmp(name, names[i])) return *out = (tune_mode)i, true;
+  return false;
+}
+
+const char *tune_source_name(tune_source s) {
+  static const char *const names[] = {"default", "cache", "search", "model", "rank0"};
+  return names[s];
+}
+
+typedef struct session {
+  const tuner_desc *d;
+  void *reference;      /* the default, timed beside each candidate */
+  double reference_ns;  /* its first median: what the others are scaled to */
+  double last_registers;
+} session;
+
+static bool ends_search(tsr_code c) { return c == TSR_DEVICE_LOST || c == TSR_OUT_OF_MEMORY || c == TSR_CANCELLED; }
+
+static void config_text(const tune_config *c, char out[TUNE_CONFIG_TEXT]) {
+  strb b;
+  strb_init(&b, NULL);
+  tune_config_print(c, &b);
+  snprintf(out, TUNE_CONFIG_TEXT, "%s", strb_text(&b));
+  strb_clear(&b);
+}
+
+typedef struct runnable {
+  const tune_target *target;
+  void *kernel;
+} runnable;
+
+static tsr_status run_kernel(void *user, double *ns) {
+  runnable *r = user;
+  return r->target->run(r->target->user, r->kernel, ns);
+}
+
+/* Prepares a candidate; NULL with *st NULL: it failed by itself. */
+static void *prepare(session *s, const tune_config *c, tsr_status *st) {
+  const tune_target *t = s->d->target;
+  void *kernel = NULL;
+  *st = t->prepare(t->user, c, &kernel);
+  if (*st && !ends_search(tsr_status_code(*st))) {
+    tsr_status_free(*st);
+    *st = NULL;
+    kernel = NULL;
+  }
+  return *st ? NULL : kernel;
+}
+
+/* Times the kernels that could be prepared, with the reference among them, and scales by how the reference fared. */
+static tsr_status time_together(session *s, void **kernels, size_t n, search_result *out) {
+  const tune_target *t = s->d->target;
+  runnable r[MAX_TOGETHER + 1];
+  timing_subject subject[MAX_TOGETHER + 1];
+  timing_result res[MAX_TOGETHER + 1];
+  size_t at[MAX_TOGETHER + 1], n_run = 0;
+  bool with_reference = s->reference != NULL;
+  for (size_t i = 0; i < n; i++) {
+    out[i] = (search_result){0, SAMPLE_FAILED};
+    if (!kernels[i]) continue;
+    at[n_run] = i;
+    r[n_run++] = (runnable){t, kernels[i]};
+  }
+  if (!n_run) return NULL;
+  if (with_reference) r[n_run++] = (runnable){t, s->reference};
+  for (size_t i = 0; i < n_run; i++) subject[i] = (timing_subject){run_kernel, &r[i]};
+  TSR_TRY(timing_interleaved(s->d->al, subject, n_run, &s->d->timing, res));
+  tsr_status st = NULL;
+  double scale = 1;
+  if (with_reference) {
+    timing_result *ref = &res[n_run - 1];
+    if (s->reference_ns > 0 && ref->median_ns > 0) scale = s->reference_ns / ref->median_ns;
+    else if (ref->median_ns > 0) s->reference_ns = ref->median_ns;
+  }
+  for (size_t i = 0; i < n_run; i++) {
+    if (res[i].failure && !st && ends_search(tsr_status_code(res[i].failure))) st = res[i].failure;
+    else tsr_status_free(res[i].failure);
+    if (with_reference && i == n_run - 1) break;
+    if (!res[i].failure && res[i].median_ns > 0) out[at[i]] = (search_result){res[i].median_ns * scale, SAMPLE_OK};
+  }
+  return st;
+}
+
+static tsr_status measure(void *user, const space *sp, const space_point *points, size_t n, search_result *out) {
+  session *s = user;
+  const tune_target *t = s->d->target;
+  void *kernels[MAX_TOGETHER] = {NULL};
+  tsr_status st = NULL;
+  if (n > MAX_TOGETHER) n = MAX_TOGETHER;
+  for (size_t i = 0; i < n && !st; i++) {
+    tune_config c = space_config(sp, &points[i]);
+    kernels[i] = prepare(s, &c, &st);
+  }
+  s->last_registers = kernels[0] && t->registers ? t->registers(t->user, kernels[0]) : -1;
+  if (!st) st = time_together(s, kernels, n, out);
+  for (size_t i = 0; i < n; i++)
+    if (kernels[i]) t->release(t->user, kernels[i]);
+  return st;
+}
+
+static void keep(void *user, const space *sp, const space_point *p, const search_result *r) {
+  session *s = user;
+  tune_trial t = {.ns = r->ns, .registers = s->last_registers};
+  tune_config c = space_config(sp, p);
+  config_text(&c, t.config);
+  snprintf(t.state, sizeof t.state, "%s", sample_state_name(r->state));
+  cache_keep_trial(s->d->cache, &s->d->key, &t);
+}
+
+static bool report(void *user, const search_progress *p) {
+  session *s = user;
+  return !s->d->progress || s->d->progress(s->d->progress_user, p);
+}
+
+typedef struct known_list {
+  const space *space;
+  const tsr_allocator *al;
+  search_known *v;
+  size_t n, cap;
+} known_list;
+
+/* The point of exactly this config; false when the space has none. */
+static bool exact_point(const space *s, const tune_config *c, space_point *out) {
+  if (!space_nearest(s, c, out)) return false;
+  tune_config there = space_config(s, out);
+  return !memcmp(&there, c, sizeof there);
+}
+
+static bool add_known(void *user, const tune_trial *t) {
+  known_list *k = user;
+  tune_config c;
+  search_known x = {.result = {t->ns, !strcmp(t->state, "ok") ? SAMPLE_OK : !strcmp(t->state, "wrong") ? SAMPLE_WRONG : SAMPLE_FAILED}};
+  if (!tune_config_parse(t->config, &c) || !exact_point(k->space, &c, &x.point)) return true; /* of another space */
+  if (!al_grow(k->al, &k->v, &k->cap, k->n + 1, sizeof *k->v)) return false;
+  k->v[k->n++] = x;
+  return true;
+}
+
+static void mark_wrong(session *s, const tune_config *c, double ns) {
+  tune_trial t = {.ns = ns, .registers = -1};
+  config_text(c, t.config);
+  snprintf(t.state, sizeof t.state, "wrong");
+  cache_keep_trial(s->d->cache, &s->d->key, &t);
+}
+
+/* Is this candidate's result right? A candidate that can't be prepared or run isn't. */
+static tsr_status is_right(session *s, const tune_config *c, bool *right) {
+  const tune_target *t = s->d->target;
+  tsr_status st = NULL;
+  *right = false;
+  void *kernel = prepare(s, c, &st);
+  if (!kernel) return st;
+  st = t->check(t->user, kernel, right);
+  t->release(t->user, kernel);
+  if (!st || ends_search(tsr_status_code(st))) return st;
+  tsr_status_free(st);
+  *right = false;
+  return NULL;
+}
+
+/* The fastest right one: the winner, its runner-up, then the samples in order of time. The next right one is the runner-up. */
+static tsr_status choose_right(session *s, const search_outcome *o, tuner_result *out) {
+  size_t n = o->n_samples;
+  bool have = false;
+  bool *tried = al_zalloc(s->d->al, n + 1);
+  if (!tried) return st_oom();
+  tsr_status st = NULL;
+  for (size_t round = 0; !st && !out->has_runner_up && round < n + 2; round++) {
+    space_point p;
+    double ns = 0;
+    if (round == 0) p = o->best, ns = o->best_ns;
+    else if (round == 1 && o->has_runner_up) p = o->runner_up, ns = o->runner_up_ns;
+    else {
+      size_t best = n;
+      for (size_t i = 0; i < n; i++)
+        if (!tried[i] && o->samples[i].state == SAMPLE_OK && (best == n || o->samples[i].ns < o->samples[best].ns)) best = i;
+      if (best == n) break;
+      p = o->sample_points[best], ns = o->samples[best].ns;
+    }
+    bool again = false, right;
+    for (size_t i = 0; i < n; i++) {
+      if (!space_point_equal(s->d->space, &p, &o->sample_points[i])) continue;
+      again = tried[i];
+      tried[i] = true;
+    }
+    if (again) continue;
+    tune_config c = space_config(s->d->space, &p);
+    st = is_right(s, &c, &right);
+    if (st) break;
+    if (!right) {
+      out->rejected++;
+      mark_wrong(s, &c, ns);
+    } else if (!have) {
+      have = true;
+      out->config = c;
+      out->best_ns = ns;
+      out->source = TUNE_FROM_SEARCH;
+    } else {
+      out->runner_up = c;
+      out->has_runner_up = true;
+    }
+  }
+  al_free(s->d->al, tried, n + 1, 16);
+  return st;
+}
+
+static void store(const tuner_desc *d, const search_outcome *o, tuner_result *out) {
+  tune_entry e = {.best_ns = out->best_ns, .default_ns = out->default_ns, .predicted_ns = out->predicted_ns, .samples = (double)out->samples};
+  tune_entry kept;
+  config_text(&out->config, e.config);
+  if (out->has_runner_up) {
+    config_text(&out->runner_up, e.runner_up);
+    for (size_t i = 0; i < o->n_samples; i++) {
+      tune_config c = space_config(d->space, &o->sample_points[i]);
+      if (!memcmp(&c, &out->runner_up, sizeof c)) e.runner_up_ns = o->samples[i].ns;
+    }
+  }
+  snprintf(e.strategy, sizeof e.strategy, "%s", d->strategy ? d->strategy->name : search_hybrid.name);
+  out->stored = cache_store(d->cache, &d->key, &e, d->again, &kept);
+  if (out->stored && strcmp(kept.config, e.config)) { /* another process was first: all use its choice */
+    tune_config c;
+    if (!tune_config_parse(kept.config, &c)) return;
+    out->config = c;
+    out->has_runner_up = kept.runner_up[0] && tune_config_parse(kept.runner_up, &out->runner_up);
+    out->best_ns = kept.best_ns;
+    out->source = TUNE_FROM_CACHE;
+  }
+}
+
+static tsr_status search_now(const tuner_desc *d, tuner_result *out) {
+  session s = {.d = d};
+  search_measure m = {measure, keep, report, &s};
+  known_list known = {.space = d->space, .al = d->al};
+  tune_config near[MAX_NEIGHBOURS];
+  search_outcome o = {0};
+  tsr_status st = NULL;
+  bool by_model = d->strategy == &search_model_only;
+  size_t n_near = cache_neighbours(d->cache, &d->key, near, MAX_NEIGHBOURS);
+  if (!d->again) cache_trials(d->cache, &d->key, add_known, &known);
+  if (!by_model) s.reference = prepare(&s, d->dflt, &st);
+  search_desc sd = {.al = d->al, .space = d->space, .device = d->device, .problem = d->problem, .strategy = d->strategy, .model = d->model,
+                    .objective = d->objective, .objective_user = d->objective_user, .measure = &m, .dflt = d->dflt, .neighbours = near,
+                    .known = known.v, .n_neighbours = n_near, .n_known = known.n, .samples = d->samples, .samples_fixed = d->samples_fixed,
+                    .stop_fraction = d->stop_fraction, .seed = d->seed};
+  if (!st) st = search_run(&sd, &o);
+  out->measurements = o.measurements;
+  out->samples = o.n_samples;
+  out->cancelled = o.cancelled;
+  out->stopped_early = o.stopped_early;
+  out->default_ns = o.default_ns;
+  out->roofline_ns = o.roofline_ns;
+  if (!st && o.has_best && !o.cancelled) st = choose_right(&s, &o, out);
+  if (!st && out->source == TUNE_FROM_SEARCH) {
+    const cost_model *model = d->model ? d->model : &cost_model_roofline;
+    out->predicted_ns = model->predict(model->user, d->device, d->problem, &out->config);
+    if (by_model) out->source = TUNE_FROM_MODEL;
+    if (!by_model) store(d, &o, out);
+  }
+  if (s.reference) d->target->release(d->target->user, s.reference);
+  search_outcome_clear(d->al, &o);
+  al_free_array(d->al, known.v, known.cap);
+  return st;
+}
+
+static bool from_cache(const tuner_desc *d, tuner_result *out) {
+  tune_entry e;
+  space_point p;
+  tune_config c;
+  if (!cache_lookup(d->cache, &d->key, &e) || !tune_config_parse(e.config, &c)) return false;
+  /* What the space no longer allows (a smaller limit after a driver update) is a miss. */
+  if (d->space && !exact_point(d->space, &c, &p)) return false;
+  out->config = c;
+  out->has_runner_up = e.runner_up[0] && tune_config_parse(e.runner_up, &out->runner_up);
+  out->best_ns = e.best_ns, out->default_ns = e.default_ns, out->predicted_ns = e.predicted_ns;
+  out->samples = (size_t)e.samples;
+  out->source = TUNE_FROM_CACHE;
+  return true;
+}
+
+static tsr_status decide(const tuner_desc *d, tuner_result *out) {
+  if (d->mode == TUNE_OFF) return NULL;
+  if (!d->again && from_cache(d, out)) return NULL;
+  if (d->mode == TUNE_CACHED || !d->target) return NULL;
+  return search_now(d, out);
+}
+
+tsr_status tuner_run(const tuner_desc *d, tuner_result *out) {
+  struct { tune_config config, runner_up; int32_t has_runner_up, code; } shared = {0};
+  tsr_status st = NULL;
+  memset(out, 0, sizeof *out);
+  out->config = *d->dflt;
+  out->source = TUNE_FROM_DEFAULT;
+  if (!d->agree || d->agree->rank == 0) st = decide(d, out);
+  if (st) {
+    memset(out, 0, sizeof *out);
+    out->config = *d->dflt;
+  }
+  if (!d->agree) return st;
+  shared.config = out->config, shared.runner_up = out->runner_up, shared.has_runner_up = out->has_runner_up;
+  shared.code = (int32_t)tsr_status_code(st);
+  tsr_status sent = d->agree->broadcast(d->agree->user, &shared, sizeof shared);
+  if (sent) {
+    tsr_status_free(st);
+    return sent;
+  }
+  if (d->agree->rank == 0) return st;
+  out->config = shared.config, out->runner_up = shared.runner_up, out->has_runner_up = shared.has_runner_up != 0;
+  out->source = TUNE_FROM_RANK0;
+  if (shared.code == TSR_OK) return NULL;
+  return st_make(d->al, (tsr_code)shared.code, ST_WHERE("tune", d->problem->op, NULL), "tuning failed on rank 0");
+}
+
+void tuner_winner_failed(const tuner_desc *d, tuner_result *io) {
+  tune_entry now;
+  cache_winner_failed(d->cache, &d->key, &now);
+  io->config = io->has_runner_up ? io->runner_up : *d->dflt;
+  io->source = io->has_runner_up ? TUNE_FROM_CACHE : TUNE_FROM_DEFAULT;
+  io->has_runner_up = false;
+}

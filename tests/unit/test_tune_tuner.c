@@ -1,0 +1,319 @@
+/* The whole decision with a pretended device: cache, search, reference check, runner-up, resuming, one decision per mesh;
+ * and the interleaved timing under drift. */
+#include "core/tune/tuner.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char dir[64];
+static tune_device device;
+static tune_problem problem;
+static space sp;
+static tune_config dflt;
+
+/* Time falls towards m = n = 128, k = 256; `wrong_m` gives wrong results, `broken_n` can't be compiled. */
+typedef struct pretend {
+  int prepared, runs, checks, live, die_after;
+  int32_t wrong_m, broken_n;
+  double drift;
+} pretend;
+typedef struct kernel {
+  tune_config c;
+} kernel;
+
+static double true_ns(const tune_config *c) {
+  return 1000 * (1 + fabs(log2(c->m / 128.0)) + fabs(log2(c->n / 128.0)) + 0.5 * fabs(log2(c->k / 256.0)));
+}
+static tsr_status p_prepare(void *user, const tune_config *c, void **out) {
+  pretend *p = user;
+  if (c->n == p->broken_n) return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("test", NULL, NULL), "does not compile");
+  kernel *k = malloc(sizeof *k);
+  k->c = *c;
+  p->prepared++, p->live++;
+  *out = k;
+  return NULL;
+}
+static tsr_status p_run(void *user, void *kern, double *ns) {
+  pretend *p = user;
+  if (p->die_after && ++p->runs > p->die_after) return st_make(NULL, TSR_DEVICE_LOST, ST_WHERE("test", NULL, NULL), "lost");
+  p->drift *= 1.0001;
+  *ns = true_ns(&((kernel *)kern)->c) * p->drift;
+  return NULL;
+}
+static tsr_status p_check(void *user, void *kern, bool *right) {
+  pretend *p = user;
+  p->checks++;
+  *right = ((kernel *)kern)->c.m != p->wrong_m;
+  return NULL;
+}
+static void p_release(void *user, void *kern) {
+  ((pretend *)user)->live--;
+  free(kern);
+}
+static tune_target target_of(pretend *p) { return (tune_target){p, p_prepare, p_run, p_check, p_release, NULL}; }
+
+static int setup(void **state) {
+  snprintf(dir, sizeof dir, "/tmp/tsr-tuner-XXXXXX");
+  device = (tune_device){.name = "cpu", .is_cpu = true, .cores = 2, .warp_size = 16, .shared_per_block = 2 << 20, .fma_gflops = 1e9, .n_tiers = 1,
+                         .tier = {{"memory", 0, 1e9, 0, false}}};
+  problem = (tune_problem){.family = TUNE_MATMUL, .op = "matmul", .batch = 1, .m = 512, .n = 512, .k = 512, .in = TSR_F32, .acc = TSR_F32, .out = TSR_F32};
+  space_build(&device, &problem, &(space_options){.knobs = SPACE_USES_TILE}, &sp);
+  space_point at;
+  if (!space_nearest(&sp, &(tune_config){.m = 32, .n = 32, .k = 64}, &at)) return -1;
+  dflt = space_config(&sp, &at);
+  return mkdtemp(dir) ? 0 : -1;
+}
+static int teardown(void **state) {
+  char cmd[100];
+  snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
+  return system(cmd);
+}
+
+static tuner_desc desc_of(const tune_target *t, tune_cache *c) {
+  return (tuner_desc){.mode = TUNE_FULL, .device = &device, .problem = &problem, .space = &sp, .dflt = &dflt, .target = t, .cache = c,
+                      .key = {"matmul", "512x512x512", "f32", "", "fast", "", "avx512", "cpu", "g"}, .stop_fraction = 2, .samples = 40,
+                      .timing = {.most_seconds = 1e-9}};
+}
+static tune_cache *open_cache(void) {
+  tune_cache *c = NULL;
+  assert_null(cache_open(NULL, dir, NULL, &c));
+  return c;
+}
+static bool has_cache(void) {
+  tune_cache *c = open_cache();
+  cache_info i;
+  cache_describe(c, &i);
+  cache_close(&c);
+  return i.writable;
+}
+
+static void second_call_measures_nothing_also_in_another_process(void **state) {
+  if (!has_cache()) skip();
+  pretend p = {.drift = 1};
+  tune_target t = target_of(&p);
+  tune_cache *c = open_cache();
+  tuner_desc d = desc_of(&t, c);
+  tuner_result first, second;
+  assert_null(tuner_run(&d, &first));
+  assert_true(first.source == TUNE_FROM_SEARCH && first.measurements >= 40 && first.stored && first.has_runner_up);
+  assert_true(first.best_ns < first.default_ns);
+  assert_int_equal(p.live, 0);
+  int before = p.prepared;
+  assert_null(tuner_run(&d, &second));
+  assert_true(second.source == TUNE_FROM_CACHE && second.measurements == 0 && p.prepared == before);
+  assert_memory_equal(&first.config, &second.config, sizeof first.config);
+  cache_close(&c);
+  pid_t pid = fork();
+  if (!pid) {
+    c = open_cache();
+    d.cache = c;
+    tsr_status st = tuner_run(&d, &second);
+    _exit(!st && second.measurements == 0 && p.prepared == before && !memcmp(&first.config, &second.config, sizeof first.config) ? 0 : 1);
+  }
+  int status;
+  waitpid(pid, &status, 0);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void winner_is_the_fastest_despite_drift(void **state) {
+  pretend p = {.drift = 1};
+  tune_target t = target_of(&p);
+  tuner_desc d = desc_of(&t, NULL);
+  tuner_result r;
+  assert_null(tuner_run(&d, &r));
+  assert_true(r.config.m == 128 && r.config.n == 128 && r.config.k == 256);
+  assert_true(p.drift > 1.05); /* the machine did get slower on the way */
+  assert_true(fabs(r.best_ns / true_ns(&r.config) - 1) < 0.02); /* and that was taken out */
+  assert_false(r.stored);
+}
+
+static void wrong_winner_is_never_stored(void **state) {
+  pretend p = {.drift = 1, .wrong_m = 128};
+  tune_target t = target_of(&p);
+  tune_cache *c = has_cache() ? open_cache() : NULL;
+  tuner_desc d = desc_of(&t, c);
+  tuner_result r;
+  assert_null(tuner_run(&d, &r));
+  assert_true(r.rejected >= 1);
+  assert_true(r.config.m != 128 && (!r.has_runner_up || r.runner_up.m != 128));
+  cache_close(&c);
+}
+
+static void broken_candidates_are_failed_trials(void **state) {
+  pretend p = {.drift = 1, .broken_n = 128};
+  tune_target t = target_of(&p);
+  tuner_desc d = desc_of(&t, NULL);
+  tuner_result r;
+  assert_null(tuner_run(&d, &r));
+  assert_true(r.config.n != 128 && r.source == TUNE_FROM_SEARCH);
+  assert_int_equal(p.live, 0);
+}
+
+static void everything_wrong_leaves_the_default(void **state) {
+  pretend p = {.drift = 1};
+  tune_target t = target_of(&p);
+  tuner_desc d = desc_of(&t, NULL);
+  tuner_result r;
+  p.broken_n = dflt.n;
+  space only;
+  space_knob k[3] = {{"m", true, 1, {dflt.m}}, {"n", true, 1, {dflt.n}}, {"k", true, 1, {dflt.k}}};
+  assert_true(space_custom(k, 3, NULL, NULL, &only));
+  d.space = &only;
+  assert_null(tuner_run(&d, &r));
+  assert_int_equal(r.source, TUNE_FROM_DEFAULT);
+  assert_memory_equal(&r.config, &dflt, sizeof dflt);
+}
+
+static void killed_search_goes_on_where_it_stopped(void **state) {
+  if (!has_cache()) skip();
+  pretend p = {.drift = 1, .die_after = 500};
+  tune_target t = target_of(&p);
+  tune_cache *c = open_cache();
+  tuner_desc d = desc_of(&t, c);
+  tuner_result r;
+  tsr_status st = tuner_run(&d, &r);
+  assert_int_equal(tsr_status_code(st), TSR_DEVICE_LOST);
+  assert_memory_equal(&r.config, &dflt, sizeof dflt);
+  tsr_status_free(st);
+  assert_int_equal(p.live, 0);
+  size_t kept = cache_trials(c, &d.key, NULL, NULL);
+  assert_true(kept > 5 && kept < 40);
+  p.die_after = 0;
+  assert_null(tuner_run(&d, &r));
+  assert_int_equal(r.samples, 40);
+  assert_true(r.measurements <= 40 - kept + 4);
+  cache_close(&c);
+}
+
+static void failing_winner_at_launch_falls_back(void **state) {
+  if (!has_cache()) skip();
+  pretend p = {.drift = 1};
+  tune_target t = target_of(&p);
+  tune_cache *c = open_cache();
+  tuner_desc d = desc_of(&t, c);
+  tuner_result r, again;
+  assert_null(tuner_run(&d, &r));
+  tune_config runner_up = r.runner_up;
+  tuner_winner_failed(&d, &r);
+  assert_memory_equal(&r.config, &runner_up, sizeof runner_up);
+  assert_null(tuner_run(&d, &again)); /* remembered */
+  assert_memory_equal(&again.config, &runner_up, sizeof runner_up);
+  assert_int_equal(again.measurements, 0);
+  tuner_winner_failed(&d, &r);
+  assert_memory_equal(&r.config, &dflt, sizeof dflt);
+  cache_close(&c);
+}
+
+static void modes_off_and_cached_never_measure(void **state) {
+  pretend p = {.drift = 1};
+  tune_target t = target_of(&p);
+  tune_mode mode;
+  assert_true(tune_mode_parse("cached", &mode) && mode == TUNE_CACHED);
+  assert_false(tune_mode_parse("sometimes", &mode));
+  for (int m = TUNE_OFF; m <= TUNE_CACHED; m++) {
+    tuner_desc d = desc_of(&t, NULL);
+    d.mode = (tune_mode)m;
+    tuner_result r;
+    assert_null(tuner_run(&d, &r));
+    assert_true(r.source == TUNE_FROM_DEFAULT && r.measurements == 0 && p.prepared == 0);
+  }
+}
+
+static void model_only_measures_nothing_but_is_checked(void **state) {
+  pretend p = {.drift = 1};
+  tune_target t = target_of(&p);
+  tuner_desc d = desc_of(&t, NULL);
+  d.strategy = &search_model_only;
+  tuner_result r;
+  assert_null(tuner_run(&d, &r));
+  assert_true(r.source == TUNE_FROM_MODEL && r.measurements == 0 && p.runs == 0 && p.checks >= 1);
+}
+
+typedef struct wire {
+  unsigned char data[512];
+  bool sending;
+} wire;
+static tsr_status broadcast(void *user, void *data, size_t bytes) {
+  wire *w = user;
+  assert_true(bytes <= sizeof w->data);
+  if (w->sending) memcpy(w->data, data, bytes);
+  else memcpy(data, w->data, bytes);
+  return NULL;
+}
+static void mesh_takes_one_decision(void **state) {
+  pretend p = {.drift = 1}, q = {.drift = 1, .wrong_m = 128}; /* the second rank would have chosen otherwise */
+  tune_target tp = target_of(&p), tq = target_of(&q);
+  wire w = {.sending = true};
+  tune_agree zero = {0, broadcast, &w}, one = {1, broadcast, &w};
+  tuner_desc d0 = desc_of(&tp, NULL), d1 = desc_of(&tq, NULL);
+  d0.agree = &zero, d1.agree = &one;
+  tuner_result r0, r1;
+  assert_null(tuner_run(&d0, &r0));
+  w.sending = false;
+  assert_null(tuner_run(&d1, &r1));
+  assert_memory_equal(&r0.config, &r1.config, sizeof r0.config);
+  assert_true(r1.source == TUNE_FROM_RANK0 && q.prepared == 0);
+  w.sending = true;
+  p.die_after = 1, p.runs = 1;
+  tsr_status st = tuner_run(&d0, &r0);
+  assert_int_equal(tsr_status_code(st), TSR_DEVICE_LOST);
+  tsr_status_free(st);
+  w.sending = false;
+  st = tuner_run(&d1, &r1); /* the failure reaches all */
+  assert_int_equal(tsr_status_code(st), TSR_DEVICE_LOST);
+  tsr_status_free(st);
+}
+
+typedef struct clocked {
+  int runs;
+  double ns;
+  int fail_at;
+} clocked;
+static double machine = 1;
+static tsr_status clocked_run(void *user, double *ns) {
+  clocked *c = user;
+  machine = c->runs % 7 == 3 ? 5 : 1; /* a slow moment now and then */
+  if (++c->runs == c->fail_at) return st_make(NULL, TSR_LAUNCH_FAILED, ST_WHERE("test", NULL, NULL), "no");
+  *ns = c->ns * machine;
+  return NULL;
+}
+static void timing_takes_medians_and_counts_runs(void **state) {
+  clocked c[3] = {{.ns = 100}, {.ns = 200}, {.ns = 50, .fail_at = 6}};
+  timing_subject s[3] = {{clocked_run, &c[0]}, {clocked_run, &c[1]}, {clocked_run, &c[2]}};
+  timing_result r[3];
+  assert_null(timing_interleaved(NULL, s, 3, &(timing_options){.most_seconds = 1e-9}, r));
+  assert_true(r[0].median_ns == 100 && r[1].median_ns == 200 && r[0].min_ns == 100);
+  assert_true(r[0].runs == 10 && c[0].runs == 13); /* 3 warm-ups */
+  assert_int_equal(tsr_status_code(r[2].failure), TSR_LAUNCH_FAILED);
+  assert_true(r[2].median_ns == 0 && c[2].runs == 6);
+  tsr_status_free(r[2].failure);
+  double odd[] = {3, 1, 2}, even[] = {4, 1, 3, 2};
+  assert_true(timing_median(odd, 3) == 2 && timing_median(even, 4) == 2.5 && timing_median(NULL, 0) == 0);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      CASE(second_call_measures_nothing_also_in_another_process),
+      CASE(winner_is_the_fastest_despite_drift),
+      CASE(wrong_winner_is_never_stored),
+      CASE(broken_candidates_are_failed_trials),
+      CASE(everything_wrong_leaves_the_default),
+      CASE(killed_search_goes_on_where_it_stopped),
+      CASE(failing_winner_at_launch_falls_back),
+      CASE(modes_off_and_cached_never_measure),
+      CASE(model_only_measures_nothing_but_is_checked),
+      CASE(mesh_takes_one_decision),
+      CASE(timing_takes_medians_and_counts_runs),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
