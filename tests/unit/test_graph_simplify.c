@@ -1,0 +1,202 @@
+/* Tests of the rewrite rules: each fires on its pattern, keeps the values (oracle, both sides), can be switched off, and tells
+ * why it was refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/passes/graph_simplify.h"
+#include "tests/support/graph_text.h"
+
+#define OP(r, name, args) "%" r " = \"tessera.graph." name "\"(" args ")\n"
+#define OPA(r, name, args, attrs) "%" r " = \"tessera.graph." name "\"(" args ") {" attrs "}\n"
+#define NUM(r, v) "%" r " = \"tessera.graph.constant\"() {value = dense<" v "> : tensor<f32>}\n"
+
+typedef struct rule_case {
+  const char *rule, *args, *body, *type, *left; /* left: the ops that remain, in order */
+} rule_case;
+
+#define X "%x: tensor<4x6xf32>"
+#define T "tensor<4x6xf32>"
+
+static const rule_case cases[] = {
+    {"add_zero", X, NUM("c", "0.0") OP("0", "add", "%c, %x"), T, ""},
+    {"add_zero", X, NUM("c", "0.0") OP("0", "sub", "%x, %c"), T, ""},
+    {"mul_one", X, NUM("c", "1.0") OP("0", "mul", "%x, %c"), T, ""},
+    {"mul_one", X, NUM("c", "1.0") OP("0", "div", "%x, %c"), T, ""},
+    {"mul_zero", "%x: tensor<4xi32>", "%c = \"tessera.graph.constant\"() {value = dense<0> : tensor<i32>}\n" OP("0", "mul", "%x, %c"), "tensor<4xi32>", "constant"},
+    {"div_to_mul", X, NUM("c", "8.0") OP("0", "div", "%x, %c"), T, "constant mul"},
+    {"pow_small", X, NUM("c", "2.0") OP("0", "pow", "%x, %c"), T, "mul"},
+    {"undo", X, OP("1", "neg", "%x") OP("0", "neg", "%1"), T, ""},
+    {"undo", X, OP("1", "neg", "%x") OP("0", "abs", "%1"), T, "abs"},
+    {"undo", X, OP("1", "relu", "%x") OP("0", "relu", "%1"), T, "relu"},
+    {"cast_chain", "%x: tensor<4x6xbf16>", OPA("1", "cast", "%x", "dtype = \"f32\"") OPA("0", "cast", "%1", "dtype = \"bf16\""), "tensor<4x6xbf16>", ""},
+    {"cast_chain", "%x: tensor<4x6xi8>", OPA("1", "cast", "%x", "dtype = \"i32\"") OPA("0", "cast", "%1", "dtype = \"f32\""), T, "cast"},
+    {"transpose_chain", X, OP("1", "transpose", "%x") OP("0", "transpose", "%1"), T, ""},
+    {"transpose_chain", "%x: tensor<2x3x4xf32>", OPA("1", "transpose", "%x", "perm = [1, 2, 0]") OPA("0", "transpose", "%1", "perm = [0, 2, 1]"), "tensor<3x2x4xf32>", "transpose"},
+    {"reshape_chain", X, OPA("1", "reshape", "%x", "shape = [24]") OPA("0", "reshape", "%1", "shape = [8, 3]"), "tensor<8x3xf32>", "reshape"},
+    {"reshape_chain", X, OPA("0", "reshape", "%x", "shape = [4, -1]"), T, ""},
+    {"broadcast_chain", "%x: tensor<6xf32>", OPA("1", "broadcast", "%x", "shape = [4, 6]") OPA("0", "broadcast", "%1", "shape = [3, 4, 6]"), "tensor<3x4x6xf32>", "broadcast"},
+    {"slice_chain", "%x: tensor<40xf32>", OPA("1", "slice", "%x", "starts = [3], sizes = [10], strides = [3]") OPA("0", "slice", "%1", "starts = [1], sizes = [4], strides = [2]"), "tensor<4xf32>", "slice"},
+    {"slice_chain", X, OPA("0", "slice", "%x", "starts = [0, 0], sizes = [4, 6]"), T, ""},
+    {"drop_broadcast", X ", %b: tensor<6xf32>", OPA("1", "broadcast", "%b", "shape = [4, 6]") OP("0", "add", "%x, %1"), T, "add"},
+    {"shrink_splat", X, "%c = \"tessera.graph.constant\"() {value = dense<3.0> : tensor<4x6xf32>}\n" OP("0", "add", "%x, %c"), T, "constant add"},
+    {"select_known", X ", %y: tensor<4x6xf32>", "%c = \"tessera.graph.constant\"() {value = dense<false> : tensor<i1>}\n" OP("0", "select", "%c, %x, %y"), T, ""},
+    {"constant_fold", X, NUM("c", "2.0") OP("1", "exp", "%c") OP("0", "mul", "%x, %1"), T, "constant mul"},
+    {"constant_fold", X, "%c = \"tessera.graph.constant\"() {value = dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]> : tensor<6xf32>}\n" OPA("1", "reshape", "%c", "shape = [2, 3]") OPA("2", "reduce_sum", "%1", "axes = [0, 1]") OP("0", "mul", "%x, %2"), T, "constant mul"},
+    {"transpose_into_matmul", X ", %y: tensor<5x6xf32>", OP("1", "transpose", "%y") OP("0", "matmul", "%x, %1"), "tensor<4x5xf32>", "matmul"},
+    {"transpose_into_matmul", "%x: tensor<2x6x4xf32>, %y: tensor<6x5xf32>", OPA("1", "transpose", "%x", "perm = [0, 2, 1]") OP("0", "matmul", "%1, %y"), "tensor<2x4x5xf32>", "matmul"},
+    {"transpose_of_matmul", X ", %y: tensor<6x5xf32>", OP("1", "matmul", "%x, %y") OP("0", "transpose", "%1"), "tensor<5x4xf32>", "matmul"},
+    {"recognize_relu", X, NUM("c", "0.0") OP("0", "max", "%x, %c"), T, "relu"},
+    {"recognize_rsqrt", X, NUM("c", "1.0") OP("a", "abs", "%x") OP("1", "sqrt", "%a") OP("0", "div", "%c, %1"), T, "abs rsqrt"},
+    {"recognize_sigmoid", X, NUM("c", "1.0") OP("1", "neg", "%x") OP("2", "exp", "%1") OP("3", "add", "%c, %2") OP("0", "div", "%c, %3"), T, "sigmoid"},
+    {"recognize_silu", X, NUM("c", "1.0") OP("1", "neg", "%x") OP("2", "exp", "%1") OP("3", "add", "%2, %c") OP("0", "div", "%x, %3"), T, "silu"},
+    {"recognize_silu", X, OP("1", "sigmoid", "%x") OP("0", "mul", "%1, %x"), T, "silu"},
+    {"recognize_gelu", X, NUM("r", "1.4142135") NUM("o", "1.0") NUM("h", "0.5") OP("1", "div", "%x, %r") OP("2", "erf", "%1") OP("3", "add", "%2, %o") OP("4", "mul", "%x, %h") OP("0", "mul", "%4, %3"), T, "gelu"},
+    {"recognize_gelu", X, NUM("r", "0.70710678") NUM("h", "0.5") OP("1", "mul", "%x, %r") OP("2", "erf", "%1") OP("3", "mul", "%2, %h") OP("4", "add", "%3, %h") OP("0", "mul", "%4, %x"), T, "gelu"},
+    {"recognize_gelu", X, NUM("r", "0.7978845608") NUM("k", "0.044715") NUM("o", "1.0") NUM("h", "0.5") OP("1", "mul", "%x, %x") OP("2", "mul", "%1, %x") OP("3", "mul", "%2, %k") OP("4", "add", "%x, %3") OP("5", "mul", "%r, %4") OP("6", "tanh", "%5") OP("7", "add", "%o, %6") OP("8", "mul", "%h, %x") OP("0", "mul", "%8, %7"), T, "gelu"},
+    {"recognize_gelu", X, NUM("r", "0.7978845608") NUM("k", "0.044715") NUM("o", "1.0") NUM("h", "0.5") OP("1", "mul", "%x, %x") OP("3", "mul", "%1, %k") OP("4", "add", "%o, %3") OP("a", "mul", "%r, %x") OP("5", "mul", "%a, %4") OP("6", "tanh", "%5") OP("7", "add", "%o, %6") OP("8", "mul", "%h, %x") OP("0", "mul", "%8, %7"), T, "gelu"},
+    {"recognize_softmax", X, OPA("1", "reduce_max", "%x", "axes = [1], keepdims = true") OP("2", "sub", "%x, %1") OP("3", "exp", "%2") OPA("4", "reduce_sum", "%3", "axes = [-1], keepdims = true") OP("0", "div", "%3, %4"), T, "softmax"},
+    {"recognize_softmax", X, OPA("1", "reduce_max", "%x", "axes = [0]") OPA("b", "reshape", "%1", "shape = [1, 6]") OP("2", "sub", "%x, %b") OP("3", "exp", "%2") OPA("4", "reduce_sum", "%3", "axes = [0], keepdims = true") OPA("5", "broadcast", "%4", "shape = [4, 6]") OP("0", "div", "%3, %5"), T, "softmax"},
+    {"recognize_layernorm", X, NUM("e", "0.00001") OPA("1", "reduce_mean", "%x", "axes = [1], keepdims = true") OP("2", "sub", "%x, %1") OP("3", "mul", "%2, %2") OPA("4", "reduce_mean", "%3", "axes = [1], keepdims = true") OP("5", "add", "%4, %e") OP("6", "sqrt", "%5") OP("0", "div", "%2, %6"), T, "layernorm"},
+    {"recognize_layernorm", X, NUM("e", "0.00001") NUM("t", "2.0") OPA("1", "reduce_mean", "%x", "axes = [1], keepdims = true") OP("2", "sub", "%x, %1") OP("3", "pow", "%2, %t") OPA("4", "reduce_mean", "%3", "axes = [1], keepdims = true") OP("5", "add", "%4, %e") OP("6", "rsqrt", "%5") OP("0", "mul", "%6, %2"), T, "layernorm"},
+    {"recognize_rmsnorm", X, NUM("e", "0.01") OP("3", "mul", "%x, %x") OPA("4", "reduce_mean", "%3", "axes = [1], keepdims = true") OP("5", "add", "%e, %4") OP("6", "rsqrt", "%5") OP("0", "mul", "%x, %6"), T, "rmsnorm"},
+    {"norm_affine", X ", %g: tensor<6xf32>, %b: tensor<1x6xf32>", OPA("1", "layernorm", "%x", "eps = 0.5") OP("2", "mul", "%1, %g") OP("0", "add", "%2, %b"), T, "reshape layernorm"},
+    {"norm_affine", X ", %g: tensor<6xf32>", OP("1", "rmsnorm", "%x") OP("0", "mul", "%g, %1"), T, "rmsnorm"},
+    {"common_subexpression", X, OP("1", "exp", "%x") OP("2", "exp", "%x") OP("0", "add", "%1, %2"), T, "exp add"},
+    {"dead_code", X, OP("1", "exp", "%x") OP("0", "neg", "%x"), T, "neg"},
+};
+
+static void left_ops(const ir_op *f, char *out) {
+  *out = 0;
+  for (const ir_op *o = f->regions[0]->first; o; o = o->next) {
+    if (graph_is(o, G_RETURN)) continue;
+    if (*out) strcat(out, " ");
+    strcat(out, strrchr(o->def->name, '.') + 1);
+  }
+}
+
+static void each_rule_fires_and_keeps_the_values(void **state) {
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const rule_case *c = &cases[i];
+    const char *text = gt_func(c->args, c->body, "%0", c->type);
+    ir_module *before = gt_parse(text), *after = gt_parse(text);
+    char left[400];
+    pass_trace t;
+    trace_init(&t, NULL);
+    tsr_status st = graph_simplify_module(after, &(pass_options){.trace = &t});
+    if (st) fail_msg("%s: %s", c->rule, tsr_status_message(st));
+    left_ops(graph_find_func(after, NULL), left);
+    if (!trace_count(&t, c->rule, true)) fail_msg("%s did not fire on\n%s", c->rule, c->body);
+    if (strcmp(left, c->left)) fail_msg("%s: left '%s', wanted '%s'", c->rule, left, c->left);
+    if (!gt_same(graph_find_func(before, NULL), graph_find_func(after, NULL), 5, -2, 2)) fail_msg("%s changes values of\n%s", c->rule, c->body);
+    trace_clear(&t);
+    ir_module_destroy(&before);
+    ir_module_destroy(&after);
+  }
+}
+
+static void each_rule_can_be_switched_off(void **state) {
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const rule_case *c = &cases[i];
+    for (int all = 0; all < 2; all++) {
+      ir_module *m = gt_parse(gt_func(c->args, c->body, "%0", c->type));
+      pass_trace t;
+      trace_init(&t, NULL);
+      assert_null(graph_simplify_module(m, &(pass_options){.trace = &t, .disable = all ? "x,rewrites" : c->rule}));
+      assert_int_equal(trace_count(&t, c->rule, true), 0);
+      trace_clear(&t);
+      ir_module_destroy(&m);
+    }
+  }
+}
+
+static void every_rule_of_the_table_is_tested(void **state) {
+  graph_rule_info rules[64];
+  size_t n = graph_simplify_rules(rules, 64);
+  for (size_t i = 0; i < n; i++) {
+    bool found = false;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) found |= !strcmp(cases[k].rule, rules[i].name);
+    if (!found) fail_msg("%s has no test", rules[i].name);
+  }
+}
+
+static const struct { const char *rule, *args, *body, *type, *why; } refused[] = {
+    {"mul_zero", X, NUM("c", "0.0") OP("0", "mul", "%x, %c"), T, "NaN and infinity"},
+    {"div_to_mul", X, NUM("c", "3.0") OP("0", "div", "%x, %c"), T, "not exact"},
+    {"cast_chain", X, OPA("1", "cast", "%x", "dtype = \"bf16\"") OPA("0", "cast", "%1", "dtype = \"f32\""), T, "the inner cast rounds"},
+    {"norm_affine", X ", %g: tensor<4x1xf32>", OP("1", "rmsnorm", "%x") OP("0", "mul", "%g, %1"), T, "one number per column"},
+};
+
+static void refusals_tell_why(void **state) {
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    ir_module *m = gt_parse(gt_func(refused[i].args, refused[i].body, "%0", refused[i].type));
+    pass_trace t;
+    bool found = false;
+    trace_init(&t, NULL);
+    assert_null(graph_simplify_module(m, &(pass_options){.trace = &t}));
+    for (size_t k = 0; k < t.n; k++) found |= !t.v[k].fired && !strcmp(t.v[k].rule, refused[i].rule) && strstr(t.v[k].reason, refused[i].why);
+    if (!found) fail_msg("%s was not refused with '%s'", refused[i].rule, refused[i].why);
+    trace_clear(&t);
+    ir_module_destroy(&m);
+  }
+}
+
+static void exact_mode_keeps_rounding(void **state) {
+  ir_module *m = gt_parse(gt_func(X, OP("1", "sigmoid", "%x") OP("0", "mul", "%1, %x"), "%0", T));
+  pass_trace t;
+  trace_init(&t, NULL);
+  assert_null(graph_simplify_module(m, &(pass_options){.trace = &t, .exact = true}));
+  assert_int_equal(trace_count(&t, "recognize_silu", true), 0);
+  assert_int_equal(trace_count(&t, "recognize_silu", false), 1);
+  strb b;
+  strb_init(&b, NULL);
+  trace_json(&b, &t);
+  assert_true(gt_says(strb_text(&b), "\"rule\": \"recognize_silu\", \"op\": \"tessera.graph.mul\", \"line\": 5, \"fired\": false, \"reason\": \"it would change rounding\""));
+  strb_clear(&b);
+  trace_clear(&t);
+  ir_module_destroy(&m);
+}
+
+/* Random small programs over awkward constants. */
+static void random_programs_keep_their_values(void **state) {
+  static const char *const un[] = {"neg", "abs", "relu", "transpose", "transpose", "exp", "sigmoid", "not_used"};
+  static const char *const bin[] = {"add", "sub", "mul", "max", "div", "matmul"};
+  static const char *const numbers[] = {"0.0", "1.0", "2.0", "0.5", "-1.0"};
+  for (uint32_t seed = 1; seed <= 300; seed++) {
+    char body[8192], *at = body;
+    uint32_t s = seed;
+    int n = 2;
+#define DRAW(k) ((s = s * 1664525u + 1013904223u) >> 12) % (k)
+    for (int i = 0; i < 12; i++) {
+      unsigned kind = DRAW(4), a = DRAW((unsigned)n), b = DRAW((unsigned)n), u = DRAW(7), w = DRAW(6), c = DRAW(5);
+      if (kind == 0) at += sprintf(at, "%%v%d = \"tessera.graph.%s\"(%%v%u)\n", n, un[u], a);
+      else if (kind == 1) at += sprintf(at, "%%v%d = \"tessera.graph.%s\"(%%v%u, %%v%u)\n", n, bin[w == 4 ? 0 : w], a, b);
+      else if (kind == 2) at += sprintf(at, "%%c%d = \"tessera.graph.constant\"() {value = dense<%s> : tensor<5x5xf32>}\n%%v%d = \"tessera.graph.%s\"(%%v%u, %%c%d)\n", n, numbers[c], n, bin[w == 4 && c == 0 ? 0 : w], a, n);
+      else at += sprintf(at, "%%c%d = \"tessera.graph.constant\"() {value = dense<%s> : tensor<f32>}\n%%v%d = \"tessera.graph.%s\"(%%c%d, %%v%u)\n", n, numbers[c], n, bin[w % 4], n, a);
+      n++;
+    }
+    char results[32];
+    snprintf(results, sizeof results, "%%v%d, %%v%d", n - 1, n - 2);
+    const char *text = gt_func("%v0: tensor<5x5xf32>, %v1: tensor<5x5xf32>", body, results, "tensor<5x5xf32>, tensor<5x5xf32>");
+    ir_module *before = gt_parse(text), *after = gt_parse(text);
+    assert_null(graph_simplify_module(after, NULL));
+    if (!gt_same(graph_find_func(before, NULL), graph_find_func(after, NULL), seed, -1, 1)) fail_msg("seed %u:\n%s", seed, body);
+    ir_module_destroy(&before);
+    ir_module_destroy(&after);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_rule_fires_and_keeps_the_values), cmocka_unit_test(each_rule_can_be_switched_off),
+      cmocka_unit_test(every_rule_of_the_table_is_tested),    cmocka_unit_test(refusals_tell_why),
+      cmocka_unit_test(exact_mode_keeps_rounding),            cmocka_unit_test(random_programs_keep_their_values),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
