@@ -156,7 +156,8 @@ static const ir_opdef rows[] = {
     {NAME("fence"), .code = TG_FENCE, .attrs = ATTRS(S("kind", true, NULL, "async_proxy, mbarrier_init, cluster")), .help = "Orders memory between proxies or over the cluster."},
     {NAME("wgmma"), .code = TG_WGMMA, IN(3, 5, "accumulator array, a (shared pointer or register array), a index, b shared pointer, b index"),
      .attrs = ATTRS(I("n", true, NULL, "columns"), I("k", true, NULL, "depth"), S("a", true, NULL, "element type"), S("b", true, NULL, "element type"), S("c", true, NULL, "accumulator type"), I("swizzle", true, NULL, "bytes: 0, 32, 64, 128"),
-                    B("transpose_a", "false", "a is MN-major"), B("transpose_b", "false", "b is MN-major"), I("acc_at", false, "0", "first register of the accumulator array"), B("a_regs", "false", "a comes from registers")),
+                    B("transpose_a", "false", "a is MN-major"), B("transpose_b", "false", "b is MN-major"), I("lbo_a", false, "16", "descriptor's leading byte offset of a"),
+                    I("sbo_a", false, "1024", "stride byte offset of a"), I("lbo_b", false, "16", "leading byte offset of b"), I("sbo_b", false, "1024", "stride byte offset of b"), I("acc_at", false, "0", "first register of the accumulator array"), B("a_regs", "false", "a comes from registers")),
      .help = "wgmma.mma_async m64nNkK on a warpgroup, accumulating into the register array. Index operands in elements."},
     {NAME("wgmma_fence"), .code = TG_WGMMA_FENCE, IN(0, ANY, "accumulator arrays..."), .help = "Before the first wgmma and after register writes; pins the arrays."},
     {NAME("wgmma_commit"), .code = TG_WGMMA_COMMIT, .help = "Closes a wgmma group."},
@@ -165,7 +166,7 @@ static const ir_opdef rows[] = {
     {NAME("elect"), .code = TG_ELECT, .n_results = 1, .help = "A bool that is true in one lane of the warp."},
     {NAME("cluster_sync"), .code = TG_CLUSTER_SYNC, .help = "Barrier over the cluster."},
     {NAME("cluster_rank"), .code = TG_CLUSTER_RANK, .n_results = 1, .flags = IR_PURE, .infer = tile_infer_index, .help = "This block's rank in its cluster."},
-    {NAME("named_barrier"), .code = TG_NAMED_BARRIER, .attrs = ATTRS(I("id", true, NULL, "1 to 15"), I("threads", true, NULL, "participants"), B("arrive", "false", "arrive without waiting")), .help = "bar.sync / bar.arrive on part of the block."},
+    {NAME("named_barrier"), .code = TG_NAMED_BARRIER, .attrs = ATTRS(I("id", true, NULL, "1 to 15; AMD: 0, the barrier instruction without waits"), I("threads", true, NULL, "participants"), B("arrive", "false", "arrive without waiting")), .help = "bar.sync / bar.arrive on part of the block."},
 
     {NAME("mfma"), .code = TG_MFMA, IN(3, 3, "a vector, b vector, accumulator vector"), .n_results = 1, .flags = IR_PURE, .infer = infer_last,
      .attrs = ATTRS(I("m", true, NULL, "rows"), I("n", true, NULL, "columns"), I("k", true, NULL, "depth"), S("a", true, NULL, "element type"), S("b", true, NULL, "element type"), S("c", true, NULL, "accumulator type")),
