@@ -1,0 +1,123 @@
+/* backends/simt/simt_arch.c - one table row per architecture. Sources: CUDA C++ programming guide, "Compute Capabilities"; the vendors'
+ * data sheets for the part named in the row (dense rates); AMD's instruction set manuals. */
+#include "backends/simt/simt_arch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct arch_row {
+  const char *name, *part;
+  tsr_dialect dialect;
+  int cores, subgroup, max_warps;
+  int shared, shared_per_core;       /* KB */
+  int64_t registers_per_core;
+  int l2_mb, memory_gb;
+  double tflops_f32, tflops_f16, gb_s;
+  bool wgmma, fp8, fnuz;
+} arch_row;
+
+static const arch_row rows[] = {
+    {"sm_80", "A100", DIALECT_CUDA, 108, 32, 64, 163, 164, 65536, 40, 80, 19.5, 312, 2039, false, false, false},
+    {"sm_86", "RTX 3090", DIALECT_CUDA, 82, 32, 48, 99, 100, 65536, 6, 24, 35.6, 71, 936, false, false, false},
+    {"sm_89", "L40S", DIALECT_CUDA, 142, 32, 48, 99, 100, 65536, 96, 48, 91.6, 362, 864, false, true, false},
+    {"sm_90a", "H100", DIALECT_CUDA, 132, 32, 64, 227, 228, 65536, 50, 80, 66.9, 989, 3350, true, true, false},
+    {"sm_100a", "B200", DIALECT_CUDA, 148, 32, 64, 227, 228, 65536, 126, 180, 75, 2250, 8000, false, true, false},
+    {"sm_120a", "RTX 5090", DIALECT_CUDA, 170, 32, 48, 99, 100, 65536, 96, 32, 104.8, 209, 1792, false, true, false},
+    {"gfx90a", "MI250X, one die", DIALECT_HIP, 110, 64, 32, 64, 64, 131072, 8, 64, 23.9, 191, 1638, false, false, false},
+    {"gfx942", "MI300X", DIALECT_HIP, 304, 64, 32, 64, 64, 131072, 4, 192, 163.4, 1307, 5300, false, true, true},
+    {"gfx950", "MI355X", DIALECT_HIP, 256, 64, 32, 160, 160, 131072, 4, 288, 157.3, 2500, 8000, false, true, false},
+    {"gfx1100", "RX 7900 XTX", DIALECT_HIP, 96, 32, 32, 64, 128, 49152, 6, 24, 61.4, 123, 960, false, false, false},
+    {"gfx1201", "RX 9070 XT", DIALECT_HIP, 64, 32, 32, 64, 128, 49152, 8, 16, 48.7, 195, 640, false, true, false},
+};
+
+/* ---- matrix shapes --------------------------------------------------------------------------------------------- */
+
+static void add(tsr_caps *c, int m, int n, int k, tsr_dtype a, tsr_dtype acc, matrix_scope scope) {
+  if (c->n_matrix < TSR_MAX_MATRIX) c->matrix[c->n_matrix++] = (tsr_matrix_shape){.m = m, .n = n, .k = k, .a = a, .b = a, .c = acc, .scope = scope, .enabled = true};
+}
+
+static void nvidia_shapes(tsr_caps *c, const arch_row *r) {
+  if (r->wgmma) {
+    static const int columns[] = {256, 128, 64};
+    for (int i = 0; i < 3; i++) {
+      add(c, 64, columns[i], 16, TSR_BF16, TSR_F32, SCOPE_WARPGROUP);
+      add(c, 64, columns[i], 16, TSR_F16, TSR_F32, SCOPE_WARPGROUP);
+      add(c, 64, columns[i], 8, TSR_TF32, TSR_F32, SCOPE_WARPGROUP);
+      add(c, 64, columns[i], 32, TSR_F8E4M3, TSR_F32, SCOPE_WARPGROUP);
+      add(c, 64, columns[i], 32, TSR_F8E5M2, TSR_F32, SCOPE_WARPGROUP);
+      add(c, 64, columns[i], 32, TSR_I8, TSR_I32, SCOPE_WARPGROUP);
+    }
+  }
+  add(c, 16, 8, 16, TSR_BF16, TSR_F32, SCOPE_SUBGROUP);
+  add(c, 16, 8, 16, TSR_F16, TSR_F32, SCOPE_SUBGROUP);
+  add(c, 16, 8, 8, TSR_TF32, TSR_F32, SCOPE_SUBGROUP);
+  add(c, 16, 8, 32, TSR_I8, TSR_I32, SCOPE_SUBGROUP);
+  add(c, 16, 8, 32, TSR_U8, TSR_I32, SCOPE_SUBGROUP);
+  if (r->fp8) {
+    add(c, 16, 8, 32, TSR_F8E4M3, TSR_F32, SCOPE_SUBGROUP);
+    add(c, 16, 8, 32, TSR_F8E5M2, TSR_F32, SCOPE_SUBGROUP);
+  }
+}
+
+static void amd_shapes(tsr_caps *c, const arch_row *r) {
+  bool rdna = !strncmp(r->name, "gfx1", 4), cdna4 = !strcmp(r->name, "gfx950"), cdna3 = !strcmp(r->name, "gfx942");
+  if (rdna) {
+    add(c, 16, 16, 16, TSR_BF16, TSR_F32, SCOPE_SUBGROUP);
+    add(c, 16, 16, 16, TSR_F16, TSR_F32, SCOPE_SUBGROUP);
+    add(c, 16, 16, 16, TSR_I8, TSR_I32, SCOPE_SUBGROUP);
+    if (r->fp8) {
+      add(c, 16, 16, 16, TSR_F8E4M3, TSR_F32, SCOPE_SUBGROUP);
+      add(c, 16, 16, 16, TSR_F8E5M2, TSR_F32, SCOPE_SUBGROUP);
+    }
+    return;
+  }
+  int k = cdna4 ? 32 : 16;
+  add(c, 16, 16, k, TSR_BF16, TSR_F32, SCOPE_SUBGROUP);
+  add(c, 16, 16, k, TSR_F16, TSR_F32, SCOPE_SUBGROUP);
+  add(c, 32, 32, k / 2, TSR_BF16, TSR_F32, SCOPE_SUBGROUP);
+  add(c, 32, 32, k / 2, TSR_F16, TSR_F32, SCOPE_SUBGROUP);
+  add(c, 16, 16, 4, TSR_F32, TSR_F32, SCOPE_SUBGROUP);
+  add(c, 16, 16, 4, TSR_F64, TSR_F64, SCOPE_SUBGROUP);
+  if (cdna3) add(c, 16, 16, 8, TSR_TF32, TSR_F32, SCOPE_SUBGROUP);
+  add(c, 16, 16, !strcmp(r->name, "gfx90a") ? 16 : 32, TSR_I8, TSR_I32, SCOPE_SUBGROUP);
+  if (r->fp8) {
+    add(c, 16, 16, 32, TSR_F8E4M3, TSR_F32, SCOPE_SUBGROUP);
+    add(c, 16, 16, 32, TSR_F8E5M2, TSR_F32, SCOPE_SUBGROUP);
+  }
+}
+
+static void fill(const arch_row *r, tsr_caps *c) {
+  bool cuda = r->dialect == DIALECT_CUDA;
+  *c = (tsr_caps){.dialect = r->dialect, .n_cores = r->cores, .subgroup = r->subgroup, .subgroup_min = r->subgroup, .subgroup_max = r->subgroup,
+                  .max_threads = 1024, .max_block = {1024, 1024, cuda ? 64 : 1024}, .max_grid = {INT32_MAX, 65535, 65535},
+                  .max_warps_per_core = r->max_warps, .registers_per_core = r->registers_per_core, .max_registers = cuda ? 255 : !strncmp(r->name, "gfx9", 4) ? 512 : 256,
+                  .shared_bytes = (int64_t)r->shared << 10, .shared_per_core = (int64_t)r->shared_per_core << 10, .shared_banks = 32,
+                  .l2_bytes = (int64_t)r->l2_mb << 20, .max_buffer_bytes = (int64_t)r->memory_gb << 30, .memory_bytes = (int64_t)r->memory_gb << 30,
+                  .alignment = 256, .vector_bytes = 16, .f64 = true, .f16 = true, .bf16 = true, .f8 = r->fp8, .i8 = true, .i64 = true, .atomics = true,
+                  .async_copy = cuda, .tma = r->wgmma, .wgmma = r->wgmma, .clusters = r->wgmma, .int_dot = true, .subgroup_shuffle = true,
+                  .subgroup_arithmetic = true, .full_subgroups = true, .fnuz = r->fnuz, .peak_flops_f32 = r->tflops_f32 * 1e12,
+                  .peak_flops_matrix = r->tflops_f16 * 1e12, .bytes_per_s = r->gb_s * 1e9, .launch_ns = cuda ? 2500 : 5000};
+  if (!cuda) c->max_grid[1] = c->max_grid[2] = INT32_MAX;
+  snprintf(c->arch, sizeof c->arch, "%s", r->name);
+  if (cuda) nvidia_shapes(c, r);
+  else amd_shapes(c, r);
+}
+
+tsr_status simt_arch_caps(tsr_dialect dialect, const char *arch, tsr_caps *out) {
+  char known[256] = "";
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (rows[i].dialect != dialect) continue;
+    if (!strcmp(rows[i].name, arch)) return fill(&rows[i], out), NULL;
+    size_t n = strlen(known);
+    snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", rows[i].name);
+  }
+  return st_make(NULL, TSR_NOT_FOUND, ST_WHERE(dialect == DIALECT_CUDA ? "cuda" : "hip", arch, known), "unknown architecture \"%s\"", arch);
+}
+
+const char *simt_cuda_arch(int major, int minor) {
+  if (major == 9) return "sm_90a";
+  if (major == 10) return "sm_100a";
+  if (major == 12) return "sm_120a";
+  if (major == 8) return minor >= 9 ? "sm_89" : minor >= 6 ? "sm_86" : "sm_80";
+  return NULL;
+}

@@ -1,0 +1,546 @@
+/* core/passes/tile_to_simt_wgmma.c - the sm_90a matmul.
+ *
+ * One warpgroup is the producer: one of its threads fills a ring of stages by TMA (128-byte swizzle). The other warpgroups own 64
+ * or 128 rows of the tile each and run wgmma from shared memory. Two mbarriers per stage: `full` (TMA bytes landed) and `empty`
+ * (all consumers, of both blocks of a cluster, have read it), waited on by parity. A cluster of two shares B: each block
+ * loads half and multicasts it. Blocks are persistent and walk the tiles in groups of rows, so that neighbours in time share
+ * operands in L2. The epilogue goes through a swizzled tile in shared memory (stmatrix) and TMA when the result has 16-bit
+ * elements, else straight from registers.
+ * Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout"; the accumulator map of m64nN. */
+#include "core/passes/tile_to_simt_wgmma.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/passes/simt_matmul.h"
+
+#define NAME(s) "tessera.target." s
+enum { ATOM = 128, GROUP_ROWS = 16, BAR_BYTES = 8 };
+
+typedef struct side_plan {
+  bool mn_major;     /* memory runs along m or n */
+  int box[2];        /* elements, lines: one TMA copy */
+  int n_boxes;       /* per stage */
+  int64_t bytes;     /* per stage */
+} side_plan;
+
+typedef struct wg_plan {
+  simt_matmul mm;
+  int size, per_atom, k_step; /* bytes of an element, elements of 128 bytes, depth of one wgmma */
+  int consumers, blocks;      /* warpgroups; 64-row blocks of each */
+  int cluster, stages, ctas;
+  side_plan a, b;
+  bool tma_store;
+  int64_t at_c, at_a, at_b, at_full, at_empty, shared;
+} wg_plan;
+
+typedef struct wg {
+  tgb t;
+  wg_plan p;
+  ir_value *args[64];
+  ir_value *map_a, *map_b, *map_c;
+  ir_value *sa, *sb, *sc, *full, *empty, *rank;
+  simt_place place;
+} wg;
+
+/* ---- what fits ------------------------------------------------------------------------------------------------- */
+
+static bool tma_view(const ir_type *v) {
+  int64_t strides[TSR_MAX_RANK], size = (int64_t)tsr_dtype_size(v->dtype);
+  int dims = 0;
+  ir_type_strides(v, strides);
+  if (v->offset) return false;
+  for (int d = 0; d < v->rank; d++) {
+    if (v->dims[d] >= INT32_MAX) return false;
+    if (d < v->rank - 1 && v->dims[d] > 1 && strides[d] && (strides[d] * size) % 16) return false;
+    dims += d >= v->rank - 2 || (v->dims[d] > 1 && strides[d]);
+  }
+  return dims <= 5 && strides[v->rank - 1] == 1;
+}
+
+static const char *plan_side(wg_plan *p, const simt_side *s, bool mn_major, int64_t mn, side_plan *out) {
+  if (s->row != s->view->rank - 2 || !tma_view(s->view)) return "an operand's layout does not suit TMA (unit stride, rows a multiple of 16 bytes)";
+  if (mn_major && p->size != 2) return "8 and 32-bit operands must run along k";
+  out->mn_major = mn_major;
+  out->box[0] = p->per_atom;
+  out->box[1] = (int)(mn_major ? p->mm.bk : mn);
+  out->n_boxes = (int)((mn_major ? mn : p->mm.bk) / p->per_atom);
+  out->bytes = mn * p->mm.bk * p->size;
+  if ((mn_major ? mn : p->mm.bk) % p->per_atom) return "the tile is not a multiple of 128 bytes along memory";
+  return out->box[1] <= 256 ? NULL : "the tile is too long for one TMA box";
+}
+
+static bool types_fit(const simt_matmul *mm) {
+  tsr_dtype a = mm->a.dtype, b = mm->b.dtype;
+  bool f8 = (a == TSR_F8E4M3 || a == TSR_F8E5M2) && (b == TSR_F8E4M3 || b == TSR_F8E5M2);
+  if (f8 || (a == b && (a == TSR_BF16 || a == TSR_F16 || a == TSR_TF32))) return mm->c == TSR_F32;
+  return a == b && (a == TSR_I8 || a == TSR_U8) && mm->c == TSR_I32;
+}
+
+static bool can_tma_store(const simt_matmul *mm) {
+  const ir_op *w = mm->stores[0]->operands[1]->def;
+  const ir_type *v = w->operands[0]->type;
+  int64_t sizes[TSR_MAX_RANK];
+  int n = ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK);
+  return mm->n_stores == 1 && tsr_dtype_size(v->dtype) == 2 && mm->bn % 64 == 0 && tma_view(v) && n >= 2 && sizes[n - 2] == mm->bm && sizes[n - 1] == mm->bn;
+}
+
+static const char *plan(const simt_matmul *mm, const tsr_caps *caps, wg_plan *p) {
+  const char *why;
+  *p = (wg_plan){.mm = *mm};
+  if (!types_fit(mm)) return "no wgmma for these element types";
+  p->size = (int)tsr_dtype_size(mm->a.dtype);
+  p->per_atom = ATOM / p->size;
+  p->k_step = 32 / p->size;
+  if (mm->bm % 64 || mm->bm > 256 || mm->bn % 8 || mm->bn > 256) return "wgmma needs tiles of 64 to 256 rows and up to 256 columns";
+  p->consumers = mm->bm == 256 ? 2 : (int)(mm->bm / 64);
+  p->blocks = (int)(mm->bm / 64) / p->consumers;
+  if (p->blocks * mm->bn > 256) return "the accumulator does not fit the registers";
+  if ((why = plan_side(p, &mm->a, mm->a.transposed, mm->bm, &p->a))) return why;
+  if ((why = plan_side(p, &mm->b, !mm->b.transposed, mm->bn, &p->b))) return why;
+  p->tma_store = can_tma_store(mm);
+  int64_t per_stage = p->a.bytes + p->b.bytes, c_bytes = p->tma_store ? mm->bm * mm->bn * 2 : 0, cap = caps->shared_bytes - 1024;
+  int64_t fit = (cap - c_bytes) / (per_stage + 2 * BAR_BYTES);
+  if (fit < 3 && p->tma_store) {
+    p->tma_store = false;
+    c_bytes = 0;
+    fit = cap / (per_stage + 2 * BAR_BYTES);
+  }
+  p->stages = (int)(fit > 8 ? 8 : fit);
+  if (mm->stages >= 3 && mm->stages < p->stages) p->stages = mm->stages;
+  if (p->stages < 2) return "fewer than two stages fit shared memory";
+  int64_t units = mm->grid[0] * mm->grid[1] * mm->grid[2], cores = caps->n_cores > 0 ? caps->n_cores : 132;
+  bool halves = p->b.mn_major ? p->b.n_boxes % 2 == 0 : mm->bn % 16 == 0;
+  p->cluster = caps->clusters && mm->grid[1] % 2 == 0 && units >= cores && halves && mm->bn >= 64 ? 2 : 1;
+  p->ctas = (int)(units < cores ? units : cores) / p->cluster * p->cluster;
+  if (p->ctas < p->cluster) p->ctas = p->cluster;
+  p->at_c = 0;
+  p->at_a = c_bytes;
+  p->at_b = p->at_a + p->a.bytes * p->stages;
+  p->at_full = p->at_b + p->b.bytes * p->stages;
+  p->at_empty = p->at_full + BAR_BYTES * p->stages;
+  p->shared = p->at_empty + BAR_BYTES * p->stages;
+  return NULL;
+}
+
+/* ---- descriptors of memory ------------------------------------------------------------------------------------- */
+
+/* Which dimensions of the view the tensor map has, innermost first. */
+static int map_dims(const ir_type *v, int *dims) {
+  int64_t strides[TSR_MAX_RANK];
+  int n = 0;
+  ir_type_strides(v, strides);
+  for (int d = v->rank - 1; d >= 0; d--)
+    if (d >= v->rank - 2 || (v->dims[d] > 1 && strides[d])) dims[n++] = d;
+  return n;
+}
+
+static ir_value *make_map(wg *g, ir_value *arg, const ir_type *v, int box0, int box1) {
+  int dims[TSR_MAX_RANK], n = map_dims(v, dims);
+  int64_t extent[5], stride[5], strides[TSR_MAX_RANK], box[5] = {box0, box1, 1, 1, 1};
+  ir_type token = {.kind = IR_T_TOKEN};
+  ir_type_strides(v, strides);
+  for (int i = 0; i < n; i++) {
+    extent[i] = v->dims[dims[i]];
+    if (i) stride[i - 1] = strides[dims[i]] * (int64_t)tsr_dtype_size(v->dtype);
+    /* A dimension of one element may have any stride; TMA wants a multiple of 16. */
+    if (i && (extent[i] == 1 || !stride[i - 1] || stride[i - 1] % 16)) stride[i - 1] = (extent[0] * (int64_t)tsr_dtype_size(v->dtype) + 15) / 16 * 16;
+  }
+  ir_value *r = tg_value(&g->t, NAME("tensor_map"), ir_type_get(g->t.m, &token), TG_V(arg));
+  if (!r) return NULL;
+  if (!ir_set_attr(r->def, "dims", ir_attr_ints(g->t.m, extent, n)) || !ir_set_attr(r->def, "strides", ir_attr_ints(g->t.m, stride, n - 1)) ||
+      !ir_set_attr(r->def, "box", ir_attr_ints(g->t.m, box, n)))
+    g->t.b.failed = true;
+  tg_int(&g->t, r->def, "swizzle", ATOM);
+  return r;
+}
+
+/* Coordinates of a window for its map: extra[] is added to the two innermost. */
+static int coordinates(wg *g, const ir_op *window, ir_value *inner, ir_value *outer, ir_value **out) {
+  const ir_type *v = window->operands[0]->type;
+  int dims[TSR_MAX_RANK], n = map_dims(v, dims);
+  for (int i = 0; i < n; i++) {
+    out[i] = simt_place_offset(&g->place, window, dims[i]);
+    if (i == 0 && inner) out[i] = tg_add(&g->t, out[i], inner);
+    if (i == 1 && outer) out[i] = tg_add(&g->t, out[i], outer);
+  }
+  return n;
+}
+
+/* ---- tile order ------------------------------------------------------------------------------------------------ */
+
+/* The tile of a unit (a cluster's pair of tiles): groups of rows, rows fastest within a group. */
+static void locate(wg *g, ir_value *unit) {
+  tgb *t = &g->t;
+  const simt_matmul *mm = &g->p.mm;
+  int64_t nx = mm->grid[0], rows = mm->grid[1] / g->p.cluster, per_z = nx * rows, group = GROUP_ROWS / g->p.cluster;
+  if (group > rows) group = rows;
+  ir_value *z = mm->grid[2] > 1 ? tg_divi(t, unit, per_z) : tg_index(t, 0), *r = mm->grid[2] > 1 ? tg_remi(t, unit, per_z) : unit;
+  ir_value *band = tg_divi(t, r, group * nx), *in = tg_remi(t, r, group * nx), *first = tg_muli(t, band, group);
+  ir_value *height = rows % group ? tg_min(t, tg_sub(t, tg_index(t, rows), first), tg_index(t, group)) : tg_index(t, group);
+  ir_value *row = tg_add(t, first, tg_rem(t, in, height));
+  g->place.block[0] = tg_named(tg_div(t, in, height), "tile_x");
+  g->place.block[1] = tg_named(g->p.cluster > 1 ? tg_add(t, tg_muli(t, row, g->p.cluster), g->rank) : row, "tile_y");
+  g->place.block[2] = z;
+}
+
+static ir_op *tile_loop(wg *g, ir_value *stage, ir_value *phase) {
+  tgb *t = &g->t;
+  const simt_matmul *mm = &g->p.mm;
+  ir_value *unit = tg_divi(t, tg_value(t, NAME("block_id"), ir_type_index(t->m), 0, NULL), g->p.cluster);
+  int64_t units = mm->grid[0] * mm->grid[1] * mm->grid[2] / g->p.cluster;
+  ir_op *loop = tg_for(t, unit, tg_index(t, units), tg_index(t, g->p.ctas / g->p.cluster), 2, (ir_value *[]){stage, phase}, "unit");
+  locate(g, tg_counter(loop));
+  return loop;
+}
+
+static ir_op *depth_loop(wg *g, ir_op *tiles) {
+  tgb *t = &g->t;
+  ir_op *loop = tg_for(t, tg_index(t, 0), tg_index(t, g->p.mm.k), tg_index(t, g->p.mm.bk), 2, (ir_value *[]){tg_carried(tiles, 0), tg_carried(tiles, 1)}, "k");
+  g->place.k = tg_counter(loop);
+  return loop;
+}
+
+/* The next stage and its phase; the phase flips when the ring wraps. */
+static void advance(wg *g, ir_value *stage, ir_value *phase, ir_value *out[2]) {
+  tgb *t = &g->t;
+  ir_value *next = tg_addi(t, stage, 1), *wraps = tg_compare(t, "eq", next, tg_index(t, g->p.stages));
+  out[0] = tg_select(t, wraps, tg_index(t, 0), next);
+  out[1] = tg_select(t, wraps, tg_xor(t, phase, tg_index(t, 1)), phase);
+}
+
+/* ---- producer -------------------------------------------------------------------------------------------------- */
+
+static void load_box(wg *g, const simt_side *s, const side_plan *sp, ir_value *map, ir_value *shared, ir_value *base, ir_value *bar, ir_value *stage, int box,
+                     ir_value *line, int64_t shared_line, int mask) {
+  tgb *t = &g->t;
+  ir_value *v[4 + 5], *c[TSR_MAX_RANK];
+  int n = coordinates(g, s->window, tg_index(t, (int64_t)box * g->p.per_atom), line, c);
+  int64_t at = (int64_t)box * sp->box[1] * g->p.per_atom;
+  ir_value *to = tg_addi(t, base, at);
+  if (line) to = tg_add(t, to, tg_muli(t, line, shared_line));
+  v[0] = map;
+  v[1] = shared;
+  v[2] = to;
+  v[3] = tg_value(t, NAME("ptr_add"), bar ? bar->type : NULL, TG_V(bar, stage));
+  for (int i = 0; i < n && i < 5; i++) v[4 + i] = c[i];
+  ir_op *op = tg_op(t, NAME("tma_load"), NULL, 4 + n, v);
+  if (mask) tg_int(t, op, "multicast", mask);
+}
+
+static void load_stage(wg *g, ir_value *stage) {
+  tgb *t = &g->t;
+  const wg_plan *p = &g->p;
+  ir_value *base_a = tg_muli(t, stage, p->a.bytes / p->size), *base_b = tg_muli(t, stage, p->b.bytes / p->size);
+  for (int i = 0; i < p->a.n_boxes; i++) load_box(g, &p->mm.a, &p->a, g->map_a, g->sa, base_a, g->full, stage, i, NULL, 0, 0);
+  if (p->cluster == 1) {
+    for (int i = 0; i < p->b.n_boxes; i++) load_box(g, &p->mm.b, &p->b, g->map_b, g->sb, base_b, g->full, stage, i, NULL, 0, 0);
+  } else if (p->b.mn_major) { /* each block loads half of the boxes for both */
+    ir_value *half = tg_muli(t, g->rank, (int64_t)p->b.n_boxes / 2 * p->per_atom);
+    for (int i = 0; i < p->b.n_boxes / 2; i++) {
+      simt_place saved = g->place;
+      ir_value *v[4 + 5], *c[TSR_MAX_RANK];
+      int n = coordinates(g, p->mm.b.window, tg_addi(t, half, (int64_t)i * p->per_atom), NULL, c);
+      v[0] = g->map_b;
+      v[1] = g->sb;
+      v[2] = tg_add(t, base_b, tg_muli(t, tg_addi(t, tg_muli(t, g->rank, p->b.n_boxes / 2), i), (int64_t)p->b.box[1] * p->per_atom));
+      v[3] = tg_value(t, NAME("ptr_add"), g->full ? g->full->type : NULL, TG_V(g->full, stage));
+      for (int d = 0; d < n && d < 5; d++) v[4 + d] = c[d];
+      tg_int(t, tg_op(t, NAME("tma_load"), NULL, 4 + n, v), "multicast", 3);
+      g->place = saved;
+    }
+  } else { /* half of the lines of each box */
+    ir_value *half = tg_muli(t, g->rank, p->mm.bn / 2);
+    for (int i = 0; i < p->b.n_boxes; i++) load_box(g, &p->mm.b, &p->b, g->map_b, g->sb, base_b, g->full, stage, i, half, p->per_atom, 3);
+  }
+}
+
+static void producer(wg *g, ir_value *thread) {
+  tgb *t = &g->t;
+  ir_value *next[2];
+  ir_op *one = tg_if(t, tg_compare(t, "eq", thread, tg_index(t, 0)));
+  ir_op *tiles = tile_loop(g, tg_named(tg_index(t, 0), "stage"), tg_named(tg_index(t, 0), "phase"));
+  ir_op *depth = depth_loop(g, tiles);
+  ir_value *stage = tg_carried(depth, 0), *phase = tg_carried(depth, 1);
+  tg_op(t, NAME("mbar_wait"), NULL, TG_V(g->empty, stage, tg_xor(t, phase, tg_index(t, 1))));
+  tg_int(t, tg_op(t, NAME("mbar_expect"), NULL, TG_V(g->full, stage)), "bytes", g->p.a.bytes + g->p.b.bytes);
+  load_stage(g, stage);
+  advance(g, stage, phase, next);
+  tg_end(t, depth, 2, next);
+  tg_end(t, tiles, 2, depth ? (ir_value *[]){depth->results[0], depth->results[1]} : next);
+  tg_close(t, one);
+  tg_op(t, NAME("warp_barrier"), NULL, 0, NULL);
+}
+
+/* ---- consumers ------------------------------------------------------------------------------------------------- */
+
+/* Bytes of the two offsets of an operand's descriptor: for k-major tiles only the stride between groups of 8 lines counts; for the
+ * other, the leading offset is the distance of 128-byte columns, the stride that of groups of 8 along k. */
+static void descriptor(const wg_plan *p, const side_plan *s, ir_op *op, tgb *t, const char *lbo, const char *sbo) {
+  tg_int(t, op, lbo, s->mn_major ? p->mm.bk * ATOM : 16);
+  tg_int(t, op, sbo, 8 * ATOM);
+}
+
+/* Element offset of a k-step in a stage. */
+static int64_t step_offset(const wg_plan *p, const side_plan *s, int step, int64_t mn) {
+  int k = step * p->k_step;
+  if (s->mn_major) return (int64_t)k * p->per_atom;
+  return (int64_t)(k / p->per_atom) * mn * p->per_atom + k % p->per_atom;
+}
+
+static void issue(wg *g, ir_value *acc, ir_value *group, ir_value *stage) {
+  tgb *t = &g->t;
+  const wg_plan *p = &g->p;
+  ir_value *base_a = tg_muli(t, stage, p->a.bytes / p->size), *base_b = tg_muli(t, stage, p->b.bytes / p->size);
+  /* 64 rows are 64 lines of a k-major tile, or one 128-byte column of boxes of an m-major one */
+  int64_t rows = p->a.mn_major ? (int64_t)64 / p->per_atom * p->a.box[1] * p->per_atom : (int64_t)64 * p->per_atom;
+  base_a = tg_add(t, base_a, tg_muli(t, group, rows * p->blocks));
+  for (int s = 0; s < p->mm.bk / p->k_step; s++)
+    for (int m = 0; m < p->blocks; m++) {
+      ir_value *at_a = tg_addi(t, base_a, step_offset(p, &p->a, s, p->mm.bm) + m * rows), *at_b = tg_addi(t, base_b, step_offset(p, &p->b, s, p->mm.bn));
+      ir_op *op = tg_op(t, NAME("wgmma"), NULL, TG_V(acc, g->sa, at_a, g->sb, at_b));
+      tg_int(t, op, "n", p->mm.bn);
+      tg_int(t, op, "k", p->k_step);
+      tg_text(t, op, "a", tsr_dtype_name(p->mm.a.dtype));
+      tg_text(t, op, "b", tsr_dtype_name(p->mm.b.dtype));
+      tg_text(t, op, "c", tsr_dtype_name(p->mm.c));
+      tg_int(t, op, "swizzle", ATOM);
+      if (p->a.mn_major) tg_flag(t, op, "transpose_a", true);
+      if (p->b.mn_major) tg_flag(t, op, "transpose_b", true);
+      descriptor(p, &p->a, op, t, "lbo_a", "sbo_a");
+      descriptor(p, &p->b, op, t, "lbo_b", "sbo_b");
+      if (m) tg_int(t, op, "acc_at", m * p->mm.bn / 2);
+    }
+}
+
+/* This warpgroup has read the stage: one arrival for each block of the cluster. */
+static void release(wg *g, ir_value *thread, ir_value *stage) {
+  tgb *t = &g->t;
+  ir_op *guard = tg_if(t, tg_compare(t, "lt", thread, tg_index(t, g->p.cluster)));
+  if (g->p.cluster > 1) tg_op(t, NAME("mbar_arrive"), NULL, TG_V(g->empty, stage, thread));
+  else tg_op(t, NAME("mbar_arrive"), NULL, TG_V(g->empty, stage));
+  tg_close(t, guard);
+}
+
+static void load_acc(wg *g, ir_value *acc, ir_value *first, int64_t k, int w, ir_value **out) {
+  for (int i = 0; i < w; i++) out[i] = tg_get(&g->t, acc, tg_addi(&g->t, first, k + i));
+}
+
+/* Registers 4j, 4j+1 hold row lane / 4 and columns 8j + 2 (lane % 4), +1; 4j+2, 4j+3 the row 8 below. */
+static void epilogue_direct(wg *g, ir_value *acc, ir_value *group, ir_value *warp, ir_value *lane) {
+  tgb *t = &g->t;
+  ir_value *x[2];
+  for (int m = 0; m < g->p.blocks; m++) {
+    ir_value *row0 = tg_add(t, tg_addi(t, tg_muli(t, group, 64 * g->p.blocks), 64 * m), tg_add(t, tg_muli(t, warp, 16), tg_divi(t, lane, 4)));
+    ir_value *col0 = tg_muli(t, tg_remi(t, lane, 4), 2);
+    ir_op *j = tg_unrolled(t, g->p.mm.bn / 8, "j");
+    ir_op *h = tg_unrolled(t, 2, "half");
+    ir_value *row = tg_add(t, row0, tg_muli(t, tg_counter(h), 8)), *col = tg_add(t, col0, tg_muli(t, tg_counter(j), 8));
+    load_acc(g, acc, tg_add(t, tg_muli(t, tg_counter(j), 4), tg_muli(t, tg_counter(h), 2)), m * g->p.mm.bn / 2, 2, x);
+    for (int s = 0; s < g->p.mm.n_stores; s++) simt_store_direct(&g->place, s, row, col, 2, x);
+    tg_close(t, h);
+    tg_close(t, j);
+  }
+}
+
+/* 16 columns at a time: two 8-column blocks by two 8-row halves are the four matrices of one stmatrix. The tile in shared memory is
+ * columns of 64 elements (128 bytes, swizzled), each with the block's rows; a warpgroup stores its own rows. */
+static void epilogue_tma(wg *g, ir_value *acc, ir_value *group, ir_value *warp, ir_value *lane, ir_value *thread) {
+  tgb *t = &g->t;
+  const wg_plan *p = &g->p;
+  ir_value *leader = tg_compare(t, "eq", thread, tg_index(t, 0));
+  tsr_dtype out = p->mm.stores[0]->operands[1]->type->dtype;
+  ir_op *guard = tg_if(t, leader);
+  ir_op *wait = tg_op(t, NAME("tma_wait"), NULL, 0, NULL);
+  tg_int(t, wait, "pending", 0);
+  tg_close(t, guard);
+  /* One named barrier per warpgroup: `id` must be constant, so each consumer has its own branch. */
+  for (int phase = 0; phase < 2; phase++) {
+    for (int c = 0; c < p->consumers; c++) {
+      ir_op *mine = p->consumers > 1 ? tg_if(t, tg_compare(t, "eq", group, tg_index(t, c))) : NULL;
+      ir_op *bar = tg_op(t, NAME("named_barrier"), NULL, 0, NULL);
+      tg_int(t, bar, "id", c + 1);
+      tg_int(t, bar, "threads", 128);
+      if (mine) tg_close(t, mine);
+    }
+    if (phase) break;
+    for (int m = 0; m < p->blocks; m++) {
+      ir_value *rows = tg_addi(t, tg_muli(t, group, 64 * p->blocks), 64 * m), *in_warp = tg_muli(t, warp, 16);
+      ir_value *row0 = tg_add(t, tg_add(t, rows, in_warp), tg_divi(t, lane, 4)), *col0 = tg_muli(t, tg_remi(t, lane, 4), 2);
+      /* the line that this lane addresses for stmatrix */
+      ir_value *line = tg_add(t, tg_add(t, rows, in_warp), tg_remi(t, lane, 16)), *right = tg_divi(t, lane, 16);
+      ir_op *j = tg_unrolled(t, p->mm.bn / 16, "j");
+      ir_value *packed[4];
+      for (int i = 0; i < 4; i++) {
+        ir_value *x[2], *y[2];
+        load_acc(g, acc, tg_muli(t, tg_counter(j), 8), m * p->mm.bn / 2 + 4 * (i / 2) + 2 * (i % 2), 2, x);
+        simt_epilogue(&g->place, 0, tg_addi(t, row0, 8 * (i % 2)), tg_add(t, col0, tg_addi(t, tg_muli(t, tg_counter(j), 16), 8 * (i / 2))), 2, x, y);
+        packed[i] = tg_bitcast(t, tg_vector(t, 2, y), tg_scalar_type(t, TSR_I32));
+      }
+      ir_value *chunk = tg_add(t, tg_muli(t, tg_remi(t, tg_counter(j), 4), 2), right);
+      ir_value *at = tg_add(t, tg_muli(t, tg_divi(t, tg_counter(j), 4), p->mm.bm * 64), tg_add(t, tg_muli(t, line, 64), tg_muli(t, tg_xor(t, chunk, tg_remi(t, line, 8)), 8)));
+      tg_op(t, NAME("stmatrix"), NULL, TG_V(tg_vector(t, 4, packed), g->sc, at));
+      tg_close(t, j);
+    }
+    tg_text(t, tg_op(t, NAME("fence"), NULL, 0, NULL), "kind", "async_proxy");
+  }
+  (void)out;
+  guard = tg_if(t, leader);
+  for (int m = 0; m < p->blocks; m++)
+    for (int b = 0; b < p->mm.bn / 64; b++) {
+      ir_value *v[3 + 5], *c[TSR_MAX_RANK], *rows = tg_addi(t, tg_muli(t, group, 64 * p->blocks), 64 * m);
+      int n = coordinates(g, p->mm.stores[0]->operands[1]->def, tg_index(t, 64 * b), rows, c);
+      v[0] = g->map_c;
+      v[1] = g->sc;
+      v[2] = tg_add(t, tg_index(t, (int64_t)b * p->mm.bm * 64), tg_muli(t, rows, 64));
+      for (int i = 0; i < n && i < 5; i++) v[3 + i] = c[i];
+      tg_op(t, NAME("tma_store"), NULL, 3 + n, v);
+    }
+  tg_op(t, NAME("tma_commit"), NULL, 0, NULL);
+  tg_close(t, guard);
+}
+
+static void consumer(wg *g, ir_value *group, ir_value *thread, ir_value *warp, ir_value *lane) {
+  tgb *t = &g->t;
+  const wg_plan *p = &g->p;
+  int n_acc = (int)(p->blocks * p->mm.bn / 2);
+  ir_value *next[2], *acc = tg_local(t, p->mm.c, n_acc, "acc");
+  ir_op *tiles = tile_loop(g, tg_named(tg_index(t, 0), "stage"), tg_named(tg_index(t, 0), "phase"));
+  ir_op *zero = tg_unrolled(t, n_acc, "i");
+  tg_set(t, tg_number(t, p->mm.c, 0), acc, tg_counter(zero));
+  tg_close(t, zero);
+  ir_op *depth = depth_loop(g, tiles);
+  ir_value *stage = tg_carried(depth, 0), *phase = tg_carried(depth, 1);
+  tg_op(t, NAME("mbar_wait"), NULL, TG_V(g->full, stage, phase));
+  tg_op(t, NAME("wgmma_fence"), NULL, TG_V(acc));
+  issue(g, acc, group, stage);
+  tg_op(t, NAME("wgmma_commit"), NULL, 0, NULL);
+  /* One group stays in flight; the stage before this one has been read once it is the only one. */
+  tg_int(t, tg_op(t, NAME("wgmma_wait"), NULL, TG_V(acc)), "pending", 1);
+  ir_op *later = tg_if(t, tg_compare(t, "gt", g->place.k, tg_index(t, 0)));
+  ir_value *before = tg_select(t, tg_compare(t, "eq", stage, tg_index(t, 0)), tg_index(t, p->stages - 1), tg_addi(t, stage, -1));
+  release(g, thread, before);
+  tg_close(t, later);
+  advance(g, stage, phase, next);
+  tg_end(t, depth, 2, next);
+  tg_int(t, tg_op(t, NAME("wgmma_wait"), NULL, TG_V(acc)), "pending", 0);
+  ir_value *after = depth ? depth->results[0] : NULL;
+  release(g, thread, tg_select(t, tg_compare(t, "eq", after, tg_index(t, 0)), tg_index(t, p->stages - 1), tg_addi(t, after, -1)));
+  if (p->tma_store) epilogue_tma(g, acc, group, warp, lane, thread);
+  else epilogue_direct(g, acc, group, warp, lane);
+  tg_end(t, tiles, 2, depth ? (ir_value *[]){depth->results[0], depth->results[1]} : next);
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------------------------ */
+
+static void registers(wg *g, bool is_consumer) {
+  static const int of[4][2] = {{0, 0}, {0, 0}, {40, 232}, {32, 160}};
+  int n = of[g->p.consumers][is_consumer];
+  if (!n) return;
+  ir_op *op = tg_op(&g->t, NAME("setmaxnreg"), NULL, 0, NULL);
+  tg_int(&g->t, op, "registers", n);
+  if (is_consumer) tg_flag(&g->t, op, "increase", true);
+}
+
+static void set_up(wg *g, ir_value *thread) {
+  tgb *t = &g->t;
+  const wg_plan *p = &g->p;
+  g->sa = tg_shared(t, p->mm.a.dtype, p->at_a, "a_tiles");
+  g->sb = tg_shared(t, p->mm.b.dtype, p->at_b, "b_tiles");
+  if (p->tma_store) g->sc = tg_shared(t, p->mm.stores[0]->operands[1]->type->dtype, p->at_c, "c_tile");
+  g->full = tg_shared(t, TSR_I64, p->at_full, "full");
+  g->empty = tg_shared(t, TSR_I64, p->at_empty, "empty");
+  g->rank = p->cluster > 1 ? tg_named(tg_value(t, NAME("cluster_rank"), ir_type_index(t->m), 0, NULL), "rank") : tg_index(t, 0);
+  ir_op *one = tg_if(t, tg_compare(t, "eq", thread, tg_index(t, 0)));
+  ir_op *s = tg_for(t, tg_index(t, 0), tg_index(t, p->stages), tg_index(t, 1), 0, NULL, "stage");
+  tg_int(t, tg_op(t, NAME("mbar_init"), NULL, TG_V(g->full, tg_counter(s))), "count", 1);
+  tg_int(t, tg_op(t, NAME("mbar_init"), NULL, TG_V(g->empty, tg_counter(s))), "count", p->consumers * p->cluster);
+  tg_close(t, s);
+  tg_text(t, tg_op(t, NAME("fence"), NULL, 0, NULL), "kind", "mbarrier_init");
+  tg_close(t, one);
+  tg_op(t, p->cluster > 1 ? NAME("cluster_sync") : NAME("barrier"), NULL, 0, NULL);
+}
+
+static void body(wg *g) {
+  tgb *t = &g->t;
+  ir_value *thread = tg_named(tg_value(t, NAME("thread_id"), ir_type_index(t->m), 0, NULL), "thread");
+  ir_value *warp_of_block = tg_named(tg_value(t, NAME("warp_id"), ir_type_index(t->m), 0, NULL), "warp");
+  const wg_plan *p = &g->p;
+  g->map_a = make_map(g, g->args[p->mm.a.arg->index], p->mm.a.view, p->a.box[0], p->a.box[1]);
+  bool split = p->cluster > 1 && !p->b.mn_major;
+  g->map_b = make_map(g, g->args[p->mm.b.arg->index], p->mm.b.view, p->b.box[0], split ? p->b.box[1] / 2 : p->b.box[1]);
+  if (p->tma_store) g->map_c = make_map(g, simt_store_target(&g->place, 0), p->mm.stores[0]->operands[1]->def->operands[0]->type, 64, 64);
+  set_up(g, thread);
+  ir_value *group = tg_divi(t, warp_of_block, 4);
+  ir_op *role = tg_if(t, tg_compare(t, "eq", group, tg_index(t, p->consumers)));
+  registers(g, false);
+  producer(g, tg_addi(t, thread, -128 * p->consumers));
+  tg_else(t, role);
+  registers(g, true);
+  ir_value *in_group = tg_named(tg_remi(t, thread, 128), "in_group");
+  consumer(g, group, in_group, tg_remi(t, warp_of_block, 4), tg_named(tg_remi(t, thread, 32), "lane"));
+  if (p->tma_store) {
+    ir_op *leader = tg_if(t, tg_compare(t, "eq", in_group, tg_index(t, 0)));
+    ir_op *wait = tg_op(t, NAME("tma_wait"), NULL, 0, NULL);
+    tg_int(t, wait, "pending", 0);
+    tg_close(t, leader);
+    tg_op(t, NAME("warp_barrier"), NULL, 0, NULL);
+  }
+  tg_close(t, role);
+  /* A block must outlive what its neighbour still sends to it. */
+  if (p->cluster > 1) tg_op(t, NAME("cluster_sync"), NULL, 0, NULL);
+  tg_op(t, NAME("return"), NULL, 0, NULL);
+}
+
+static bool set_attrs(wg *g, ir_op *k, const tsr_caps *caps) {
+  const wg_plan *p = &g->p;
+  tgb *t = &g->t;
+  char path[128];
+  snprintf(path, sizeof path, "wgmma m64n%dk%d, %d stages, cluster %d, %d+1 warpgroups, %s epilogue", (int)p->mm.bn, p->k_step, p->stages, p->cluster, p->consumers,
+           p->tma_store ? "TMA" : "direct");
+  for (int i = 0; i < p->mm.kernel->n_attrs; i++) {
+    const char *n = p->mm.kernel->attrs[i].name;
+    if (!strcmp(n, "sym_name") || !strcmp(n, "family") || !strcmp(n, "policy")) tg_text(t, k, n, ir_get_str(p->mm.kernel, n, ""));
+  }
+  tg_int(t, k, "outputs", ir_get_int(p->mm.kernel, "outputs", 1));
+  tg_text(t, k, "dialect", "cuda");
+  tg_text(t, k, "arch", caps->arch);
+  tg_text(t, k, "path", path);
+  tg_int(t, k, "subgroup", 32);
+  tg_int(t, k, "shared_bytes", p->shared);
+  return ir_set_attr(k, "grid", ir_attr_ints(t->m, (int64_t[]){p->ctas, 1, 1}, 3)) &&
+         ir_set_attr(k, "block", ir_attr_ints(t->m, (int64_t[]){128 * (p->consumers + 1), 1, 1}, 3)) &&
+         (p->cluster == 1 || ir_set_attr(k, "cluster", ir_attr_ints(t->m, (int64_t[]){p->cluster, 1, 1}, 3)));
+}
+
+tsr_status simt_wgmma_kernel(const ir_op *kernel, const tsr_caps *caps, ir_module *m, bool *done, const char **why) {
+  simt_matmul mm;
+  wg g = {.t = {m, {0}, }};
+  *done = false;
+  if (!caps->wgmma) {
+    *why = "the device has no wgmma";
+    return NULL;
+  }
+  if (!simt_matmul_match(kernel, &mm, why) || (*why = plan(&mm, caps, &g.p))) return NULL;
+  int n_args = kernel->regions[0]->n_args;
+  if (n_args > (int)(sizeof g.args / sizeof *g.args)) {
+    *why = "too many arguments";
+    return NULL;
+  }
+  g.t.b = ir_at_end(m, m->root->regions[0]);
+  ir_op *k = ir_op_new(&g.t.b, ir_find_op(NAME("kernel")), 0, NULL, 0, NULL, 1);
+  if (!k) return st_oom();
+  for (int i = 0; i < n_args; i++) {
+    const ir_value *a = kernel->regions[0]->args[i];
+    g.args[i] = ir_block_arg(m, k->regions[0], tg_pointer_type(&g.t, a->type->dtype, "global"), a->name ? arena_str(&m->arena, a->name) : NULL);
+  }
+  g.place = (simt_place){.t = &g.t, .mm = &g.p.mm, .args = g.args};
+  if (!set_attrs(&g, k, caps)) g.t.b.failed = true;
+  bool failed = g.t.b.failed;
+  g.t.b = ir_at_end(m, k->regions[0]);
+  if (!failed) body(&g);
+  if (failed || g.t.b.failed) return st_oom();
+  ir_dce(k);
+  *done = true;
+  return NULL;
+}

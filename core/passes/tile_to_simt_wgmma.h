@@ -1,0 +1,11 @@
+/* core/passes/tile_to_simt_wgmma.h - the sm_90a matmul: lowers a whole canonical matmul kernel of Tile IR (simt_matmul.h) to a
+ * persistent, warp-specialised Target IR kernel with TMA, an mbarrier ring and wgmma. */
+#ifndef CORE_PASSES_TILE_TO_SIMT_WGMMA_H
+#define CORE_PASSES_TILE_TO_SIMT_WGMMA_H
+#include "core/caps.h"
+#include "core/ir/ir.h"
+
+/* Appends the Target IR kernel to m's root when this path fits; else leaves m alone, *done false, and *why says what is missing. */
+tsr_status simt_wgmma_kernel(const ir_op *kernel, const tsr_caps *caps, ir_module *m, bool *done, const char **why);
+
+#endif
