@@ -18,7 +18,7 @@ check core/base "$below"
 check core/ir "$below"
 device='core/caps\.h' # what a device can do, known to everything above the IR
 check core/passes "$below|core/ir/|$device"
-check core/emit "$below|core/ir/|$device"
+check core/emit "$below|core/ir/|core/backend\.h|$device"
 above="$below|core/ir/|core/passes/|core/emit/|core/backend\.h|$device"
 check core/tune "$above"
 check core/coll "$above"
