@@ -16,10 +16,10 @@ below='tessera/|core/base/'
 check include 'tessera/'
 check core/base "$below"
 check core/ir "$below"
-device='core/caps\.h' # what a device can do, known to everything above the IR
+device='core/caps\.h|core/backend\.h' # what a device can do and takes; both stand on core/base alone
 check core/passes "$below|core/ir/|$device"
-check core/emit "$below|core/ir/|core/backend\.h|$device"
-above="$below|core/ir/|core/passes/|core/emit/|core/backend\.h|$device"
+check core/emit "$below|core/ir/|$device"
+above="$below|core/ir/|core/passes/|core/emit/|$device"
 check core/tune "$above"
 check core/coll "$above"
 check core/profile "$above"
@@ -27,7 +27,7 @@ check core/runtime "core/|tessera/|backends/[a-z]+/[a-z_]+\.h"
 for backend in backends/*/; do
   name=$(basename "$backend")
   case $name in cuda | hip) simt='|backends/simt/' ;; *) simt= ;; esac
-  check "backends/$name" "$below|core/backend\.h|core/ir/|core/emit/|$device$simt"
+  check "backends/$name" "$below|core/ir/|core/emit/|$device$simt"
 done
 
 # Only the registry names the backends.

@@ -2,7 +2,7 @@
 # rule who may include whom. Each is a script that prints what it checked.
 set(package_dir ${CMAKE_CURRENT_LIST_DIR})
 set(package_env "CC=${CMAKE_C_COMPILER}" "CMAKE=${CMAKE_COMMAND}" "SOURCE=${PROJECT_SOURCE_DIR}" "BUILD=${PROJECT_BINARY_DIR}"
-    "LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER}" "LIBRARY=$<TARGET_FILE:tessera_shared>")
+    "LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER}" "WERROR=${TSR_WERROR}" "LIBRARY=$<TARGET_FILE:tessera_shared>")
 
 function(tsr_package_test name script)
   add_test(NAME package.${name} COMMAND bash ${package_dir}/${script} ${ARGN})
