@@ -82,34 +82,3 @@ int32_t occ_bank_conflict(const tune_device *d, tsr_dtype in, int32_t row_elems,
   }
   return worst;
 }
-
-const char *verdict_name(verdict v) {
-  static const char *const names[] = {"unknown", "pass", "fail"};
-  return names[v];
-}
-
-static verdict decide(bool known, bool pass, const char *text, const char **hint) {
-  if (hint) *hint = !known ? "the device does not tell" : pass ? "" : text;
-  return !known ? VERDICT_UNKNOWN : pass ? VERDICT_PASS : VERDICT_FAIL;
-}
-
-verdict verdict_occupancy(double fraction, double flops_per_byte, double ridge, const char **hint) {
-  bool known = fraction >= 0 && flops_per_byte >= 0 && ridge > 0;
-  /* Far above the ridge each warp brings its own independent work: half the rule's share still hides the latency of
-   * a multiply-add pipe, but the guide's line is 50 %, so that is what fails. */
-  const char *text = flops_per_byte >= ridge ? "occupancy is under 50 %: use fewer registers or stages, or smaller tiles"
-                                             : "memory-bound under 50 % occupancy: use smaller tiles or more warps";
-  return decide(known, fraction >= 0.5, text, hint);
-}
-
-verdict verdict_spills(int64_t spill_bytes, const char **hint) {
-  return decide(spill_bytes >= 0, spill_bytes == 0, "registers spill to memory: use a smaller m x n tile or more warps", hint);
-}
-
-verdict verdict_registers(int32_t regs, int32_t ideal, const char **hint) {
-  return decide(regs > 0 && ideal > 0, regs <= ideal, "more registers per thread than the guide's figure: smaller tile or more warps", hint);
-}
-
-verdict verdict_shared(int64_t bytes, int64_t limit, const char **hint) {
-  return decide(bytes >= 0 && limit > 0, bytes <= limit, "more shared memory than a block may have: fewer stages or a smaller k", hint);
-}

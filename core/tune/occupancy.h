@@ -1,5 +1,5 @@
-/* core/tune/occupancy.h - how many warps of a kernel fit on one core, what limits them, and the verdicts of
- * appendix A.2 and A.8 on it. Source: seed 002 section 6.2, seed 003 A.2; the allocation rules are CUDA's calculator's.
+/* core/tune/occupancy.h - how many warps of a kernel fit on one core, what limits them. Source: seed
+ * 002 section 6.2, seed 003 A.2; the allocation rules are CUDA's calculator's. Verdicts on it: core/profile/verdict.h.
  * A CPU has no occupancy: the result's `known` is false and reports print n/a. */
 #ifndef CORE_TUNE_OCCUPANCY_H
 #define CORE_TUNE_OCCUPANCY_H
@@ -31,16 +31,4 @@ int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config 
 int64_t occ_shared_bytes(const tune_problem *p, const tune_config *c);
 /* How many ways a column access of the padded tile conflicts: 1 is free. Banks are 4 bytes wide. */
 int32_t occ_bank_conflict(const tune_device *d, tsr_dtype in, int32_t row_elems, int32_t padding);
-
-typedef enum verdict { VERDICT_UNKNOWN, VERDICT_PASS, VERDICT_FAIL } verdict;
-const char *verdict_name(verdict v);
-
-/* >= 50 % is enough where the kernel's flops per byte reach the device's ridge; below the ridge latency must be hidden
- * by warps, so 50 % is required there too and `hint` differs. Negative inputs are unknown. */
-verdict verdict_occupancy(double fraction, double flops_per_byte, double ridge, const char **hint);
-/* Spilled bytes per thread as the driver tells them; negative: unknown. */
-verdict verdict_spills(int64_t spill_bytes, const char **hint);
-/* Against the guide's ideal; 0 or less: unknown. */
-verdict verdict_registers(int32_t regs, int32_t ideal, const char **hint);
-verdict verdict_shared(int64_t bytes, int64_t limit, const char **hint);
 #endif

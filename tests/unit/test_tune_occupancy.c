@@ -1,4 +1,5 @@
 /* Occupancy against hand-computed rows (CUDA's allocation rules), verdicts of A.2/A.8, profiles from files. */
+#include "core/profile/verdict.h"
 #include "core/tune/occupancy.h"
 
 #include <setjmp.h>

@@ -1,0 +1,51 @@
+/* core/profile/audit.h - appendix A.8, the checklist for performance tuning, as an executable audit: pass, fail or unknown
+ * for each of its nine points, and the "take-aways" of chapter 3.7 for each kernel. Input: facts; negative or NULL: not known.
+ * Source: seed 003 A.8, seed 004 section 3.7. */
+#ifndef CORE_PROFILE_AUDIT_H
+#define CORE_PROFILE_AUDIT_H
+#include "core/base/str.h"
+#include "core/profile/verdict.h"
+
+typedef struct audit_kernel {
+  const char *name, *op;
+  double occupancy, flops_per_byte, ridge;
+  int64_t spill_bytes;
+  int registers, registers_ideal;
+  double contiguous;        /* share of coalesced accesses */
+  int64_t bytes_per_access;
+  int bank_ways;            /* 0: no shared memory */
+  int stages, async_copy;   /* stages 0: the kernel has no k loop */
+  bool async_possible;
+  int tuned;                /* 1: its schedule comes from the tuner's cache or search */
+} audit_kernel;
+
+typedef struct audit_program {
+  const audit_kernel *kernels;
+  size_t n_kernels;
+  int cache_persistent;       /* 1: a writable cache on disk */
+  int n_devices;
+  int implicit_shards;        /* tensors of a multi-device program without a ShardSpec */
+  double comm_ns, overlapped_ns;
+  bool has_matmul;
+  tsr_dtype widest_input;     /* of the matmuls */
+  tsr_dtype accumulator;
+  const char *policy;
+  bool needs_reproducible;
+} audit_program;
+
+enum { AUDIT_ROWS = 12 };
+typedef struct audit_row {
+  const char *point;  /* the checklist's own words */
+  verdict verdict;
+  char found[96];     /* what was looked at */
+  const char *hint;   /* "" when passed */
+  const char *kernel; /* the worst kernel, "" for points about the program */
+} audit_row;
+
+/* The nine points of A.8, then alignment, padding and registers of 3.7. A point about kernels is the worst of all kernels. */
+void audit_run(const audit_program *p, audit_row out[AUDIT_ROWS]);
+/* Number of failed points. */
+int audit_failed(const audit_row rows[AUDIT_ROWS]);
+void audit_text(const audit_row rows[AUDIT_ROWS], strb *out);
+void audit_json(const audit_row rows[AUDIT_ROWS], strb *out);
+#endif

@@ -1,0 +1,49 @@
+/* core/profile/page.h - the benchmark as one self-contained HTML page: per device a roofline with every kernel on it, the table
+ * with the peers' ratios and the correctness column, and tuning curves. No script, no font, no network: inline SVG and CSS. */
+#ifndef CORE_PROFILE_PAGE_H
+#define CORE_PROFILE_PAGE_H
+#include "core/base/str.h"
+#include "core/base/status.h"
+
+enum { PAGE_MAX_PEERS = 4 };
+
+typedef struct page_peer {
+  const char *name;
+  double ratio; /* peer's time / ours; 0: not measured */
+} page_peer;
+
+typedef struct page_row {
+  const char *op, *shape, *dtype, *device, *policy, *tile;
+  double median_us, min_us, gflops, gbytes_per_s, peak_fraction; /* 0: not known */
+  double flops, bytes;
+  double error, tolerance;
+  bool checked, ok;
+  page_peer peer[PAGE_MAX_PEERS];
+  int n_peers;
+} page_row;
+
+typedef struct page_device {
+  const char *id, *name, *driver;
+  double fma_gflops, matrix_gflops, gbytes_per_s; /* measured; 0: not known */
+} page_device;
+
+/* Best so far after each sample, microseconds; 0 where none has run yet. */
+typedef struct page_curve {
+  const char *label;
+  const double *best_us;
+  size_t n;
+  double default_us, roofline_us; /* 0: not known */
+} page_curve;
+
+typedef struct page_desc {
+  const char *title, *when, *environment; /* environment: one line about the machine */
+  const page_device *devices;
+  size_t n_devices;
+  const page_row *rows;
+  size_t n_rows;
+  const page_curve *curves;
+  size_t n_curves;
+} page_desc;
+
+TSR_MUST_USE tsr_status page_write(const page_desc *p, strb *out);
+#endif
