@@ -28,4 +28,14 @@ tsr_status eval_norm(graph_evaluator *e, ir_op *op, int64_t at);
 tsr_status eval_move(graph_evaluator *e, ir_op *op, int64_t at); /* reshape, transpose, slice, broadcast */
 tsr_status eval_concat(graph_evaluator *e, ir_op *op, int64_t at);
 tsr_status eval_pad(graph_evaluator *e, ir_op *op, int64_t at);
+
+/* graph_adjoint.c */
+#define GRAPH_ADJOINTS(X)                                                                                                  \
+  X(zero) X(add) X(sub) X(mul) X(div) X(rem) X(pow) X(max) X(min) X(neg) X(abs) X(exp) X(log) X(sqrt) X(rsqrt) X(tanh) X(erf)  \
+  X(sigmoid) X(relu) X(gelu) X(silu) X(sin) X(cos) X(select) X(cast) X(broadcast) X(matmul) X(reduce_sum) X(reduce_mean)       \
+  X(reduce_extreme) X(reduce_prod) X(softmax) X(norm) X(reshape) X(transpose) X(slice) X(concat) X(pad)
+
+#define DECLARE(name) bool adjoint_##name(ir_builder *b, ir_op *op, ir_value *grad, ir_value **grads);
+GRAPH_ADJOINTS(DECLARE)
+#undef DECLARE
 #endif

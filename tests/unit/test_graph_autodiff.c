@@ -1,0 +1,194 @@
+/* Tests of autodiff: the gradient of every differentiable op against central differences in f64, through the oracle.
+ * With h = 1e-5 the difference quotient is off by about h^2 f''' / 6 + 1e-16 f / h: 1e-7 relative is a safe bound here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/passes/autodiff.h"
+#include "core/passes/graph_simplify.h"
+#include "tests/support/graph_text.h"
+
+#define OP(r, name, args) "%" r " = \"tessera.graph." name "\"(" args ")\n"
+#define OPA(r, name, args, attrs) "%" r " = \"tessera.graph." name "\"(" args ") {" attrs "}\n"
+#define X "%x: tensor<3x4xf64>"
+#define XY X ", %y: tensor<3x4xf64>"
+
+/* %0 of the body, of the given type, is weighted with the argument %w and summed. */
+static const struct { const char *op, *args, *body, *type; double lo, hi; } cases[] = {
+    {"add", X ", %y: tensor<4xf64>", OP("0", "add", "%x, %y"), "3x4", -1, 1},
+    {"sub", X ", %y: tensor<3x1xf64>", OP("0", "sub", "%x, %y"), "3x4", -1, 1},
+    {"mul", X ", %y: tensor<f64>", OP("0", "mul", "%x, %y"), "3x4", -1, 1},
+    {"div", X ", %y: tensor<4xf64>", OP("0", "div", "%x, %y"), "3x4", 0.5, 2},
+    {"rem", XY, OP("0", "rem", "%x, %y"), "3x4", 0.5, 2},
+    {"pow", XY, OP("0", "pow", "%x, %y"), "3x4", 0.5, 2},
+    {"max", X ", %y: tensor<4xf64>", OP("0", "max", "%x, %y"), "3x4", -1, 1},
+    {"min", XY, OP("0", "min", "%x, %y"), "3x4", -1, 1},
+    {"neg", X, OP("0", "neg", "%x"), "3x4", -1, 1},
+    {"abs", X, OP("0", "abs", "%x"), "3x4", -1, 1},
+    {"exp", X, OP("0", "exp", "%x"), "3x4", -1, 1},
+    {"log", X, OP("0", "log", "%x"), "3x4", 0.5, 2},
+    {"sqrt", X, OP("0", "sqrt", "%x"), "3x4", 0.5, 2},
+    {"rsqrt", X, OP("0", "rsqrt", "%x"), "3x4", 0.5, 2},
+    {"tanh", X, OP("0", "tanh", "%x"), "3x4", -2, 2},
+    {"erf", X, OP("0", "erf", "%x"), "3x4", -2, 2},
+    {"sigmoid", X, OP("0", "sigmoid", "%x"), "3x4", -2, 2},
+    {"relu", X, OP("0", "relu", "%x"), "3x4", -2, 2},
+    {"gelu", X, OP("0", "gelu", "%x"), "3x4", -2, 2},
+    {"gelu tanh", X, OPA("0", "gelu", "%x", "approximate = \"tanh\""), "3x4", -2, 2},
+    {"silu", X, OP("0", "silu", "%x"), "3x4", -2, 2},
+    {"sin", X, OP("0", "sin", "%x"), "3x4", -2, 2},
+    {"cos", X, OP("0", "cos", "%x"), "3x4", -2, 2},
+    {"floor", X, OP("1", "floor", "%x") OP("0", "mul", "%1, %x"), "3x4", 0.1, 0.9},
+    {"select", XY, OPA("c", "compare", "%x, %y", "predicate = \"lt\"") OP("0", "select", "%c, %x, %y"), "3x4", -1, 1},
+    {"cast", X, OPA("0", "cast", "%x", "dtype = \"f64\""), "3x4", -1, 1},
+    {"broadcast", "%x: tensor<3x1xf64>", OPA("0", "broadcast", "%x", "shape = [2, 3, 4]"), "2x3x4", -1, 1},
+    {"matmul", X ", %y: tensor<4x5xf64>", OP("0", "matmul", "%x, %y"), "3x5", -1, 1},
+    {"matmul ta", X ", %y: tensor<3x5xf64>", OPA("0", "matmul", "%x, %y", "transpose_a = true"), "4x5", -1, 1},
+    {"matmul tb", X ", %y: tensor<5x4xf64>", OPA("0", "matmul", "%x, %y", "transpose_b = true"), "3x5", -1, 1},
+    {"matmul ta tb", X ", %y: tensor<5x3xf64>", OPA("0", "matmul", "%x, %y", "transpose_a = true, transpose_b = true"), "4x5", -1, 1},
+    {"matmul batch", "%x: tensor<2x1x3x4xf64>, %y: tensor<3x4x2xf64>", OP("0", "matmul", "%x, %y"), "2x3x3x2", -1, 1},
+    {"reduce_sum", X, OPA("0", "reduce_sum", "%x", "axes = [0]"), "4", -1, 1},
+    {"reduce_mean", X, OPA("0", "reduce_mean", "%x", "axes = [-1], keepdims = true"), "3x1", -1, 1},
+    {"reduce_max", X, OPA("0", "reduce_max", "%x", "axes = [1]"), "3", -1, 1},
+    {"reduce_min", X, OPA("0", "reduce_min", "%x", "axes = [0]"), "4", -1, 1},
+    {"reduce_prod", X, OPA("0", "reduce_prod", "%x", "axes = [1]"), "3", -1, 1},
+    {"softmax", X, OP("0", "softmax", "%x"), "3x4", -1, 1},
+    {"softmax axis", X, OPA("0", "softmax", "%x", "axis = 0"), "3x4", -1, 1},
+    {"layernorm", X ", %y: tensor<4xf64>, %z: tensor<4xf64>", OP("0", "layernorm", "%x, %y, %z"), "3x4", -1, 1},
+    {"layernorm plain", X, OPA("0", "layernorm", "%x", "eps = 0.1"), "3x4", -1, 1},
+    {"rmsnorm", X ", %y: tensor<4xf64>", OP("0", "rmsnorm", "%x, %y"), "3x4", -1, 1},
+    {"reshape", X, OPA("0", "reshape", "%x", "shape = [2, 6]"), "2x6", -1, 1},
+    {"transpose", "%x: tensor<2x3x4xf64>", OPA("0", "transpose", "%x", "perm = [2, 0, 1]"), "4x2x3", -1, 1},
+    {"slice", "%x: tensor<7x9xf64>", OPA("0", "slice", "%x", "starts = [1, 0], sizes = [2, 3], strides = [2, 4]"), "2x3", -1, 1},
+    {"concat", X ", %y: tensor<2x4xf64>", OPA("0", "concat", "%x, %y, %x", "axis = 0"), "8x4", -1, 1},
+    {"pad", X, OPA("0", "pad", "%x", "low = [1, 0], high = [0, 2], value = 3.0"), "4x6", -1, 1},
+    {"a chain", XY, OP("1", "mul", "%x, %y") OP("2", "tanh", "%1") OP("3", "add", "%2, %x") OP("0", "softmax", "%3"), "3x4", -1, 1},
+};
+
+static double value_of(graph_evaluator *e, ir_value *v, int64_t i) {
+  graph_num n;
+  tsr_status st = graph_element(e, v, i, &n);
+  if (st) fail_msg("%s", tsr_status_message(st));
+  return n.v;
+}
+
+static double loss_at(ir_op *f, const gt_data *in) {
+  graph_evaluator *e;
+  assert_null(graph_evaluator_create(f, (const void *const *)in->p, &e));
+  double y = value_of(e, f->regions[0]->last->operands[0], 0);
+  graph_evaluator_destroy(&e);
+  return y;
+}
+
+static void check_gradient(const char *name, ir_op *f, ir_op *grad, int arg, int result, gt_data *in) {
+  graph_evaluator *e;
+  assert_null(graph_evaluator_create(grad, (const void *const *)in->p, &e));
+  ir_value *g = grad->regions[0]->last->operands[result];
+  double *x = in->p[arg], h = 1e-5;
+  for (int64_t i = 0; i < ir_type_count(g->type); i++) {
+    double have = value_of(e, g, i), at = x[i];
+    x[i] = at + h;
+    double up = loss_at(f, in);
+    x[i] = at - h;
+    double down = loss_at(f, in);
+    x[i] = at;
+    double want = (up - down) / (2 * h);
+    if (!(fabs(have - want) <= 1e-7 * (1 + fabs(want)))) fail_msg("%s: argument %d element %lld: gradient %.10g, difference %.10g", name, arg, (long long)i, have, want);
+  }
+  graph_evaluator_destroy(&e);
+}
+
+static void gradients_agree_with_differences(void **state) {
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    char args[400], body[1000];
+    snprintf(args, sizeof args, "%s, %%w: tensor<%sxf64>", cases[c].args, cases[c].type);
+    snprintf(body, sizeof body, "%s%%p = \"tessera.graph.mul\"(%%0, %%w)\n%%loss = \"tessera.graph.reduce_sum\"(%%p)", cases[c].body);
+    ir_module *m = gt_parse(gt_func(args, body, "%loss", "tensor<f64>"));
+    ir_op *f = graph_find_func(m, NULL), *grad;
+    int n = f->regions[0]->n_args, wrt[4] = {0, 1, 2, 3};
+    tsr_status st = graph_grad(f, wrt, n, "grad", &grad);
+    if (st) fail_msg("%s: %s", cases[c].op, tsr_status_message(st));
+    gt_data in = gt_random(f, (unsigned)c, cases[c].lo, cases[c].hi);
+    for (int a = 0; a < n; a++) check_gradient(cases[c].op, f, grad, a, 1 + a, &in);
+    assert_null(graph_simplify(grad, NULL));
+    for (int a = 0; a < n; a++) check_gradient(cases[c].op, f, grad, a, 1 + a, &in);
+    gt_free(&in);
+    ir_module_destroy(&m);
+  }
+}
+
+static void product_with_zeros_has_the_right_gradient(void **state) {
+  ir_module *m = gt_parse(gt_func("%x: tensor<3x3xf64>", OPA("0", "reduce_prod", "%x", "axes = [1]") OP("1", "reduce_sum", "%0"), "%1", "tensor<f64>"));
+  ir_op *grad;
+  assert_null(graph_grad(graph_find_func(m, NULL), (int[]){0}, 1, "grad", &grad));
+  double x[9] = {2, 3, 4, 2, 0, 4, 0, 0, 5}, want[9] = {12, 8, 6, 0, 8, 0, 0, 0, 0}, loss, g[9];
+  assert_null(graph_eval(grad, (const void *const[]){x}, (void *const[]){&loss, g}, NULL));
+  for (int i = 0; i < 9; i++) assert_true(g[i] == want[i]);
+  ir_module_destroy(&m);
+}
+
+static void gradient_of_an_unused_argument_is_zero(void **state) {
+  ir_module *m = gt_parse(gt_func("%x: tensor<2xf32>, %y: tensor<3xbf16>", OP("0", "reduce_sum", "%x"), "%0", "tensor<f32>"));
+  ir_op *grad;
+  assert_null(graph_grad(graph_find_func(m, NULL), (int[]){1, 0}, 2, "grad", &grad));
+  float x[2] = {1, 2}, loss, gx[2];
+  uint16_t y[3] = {0}, gy[3] = {1, 1, 1};
+  assert_null(graph_eval(grad, (const void *const[]){x, y}, (void *const[]){&loss, gy, gx}, NULL));
+  assert_true(loss == 3 && gx[0] == 1 && gx[1] == 1 && gy[0] == 0 && gy[2] == 0);
+  ir_module_destroy(&m);
+}
+
+static void mixed_types_cast_back(void **state) {
+  ir_module *m = gt_parse(gt_func("%x: tensor<2x3xbf16>, %y: tensor<3x2xf16>", OPA("0", "matmul", "%x, %y", "out_dtype = \"f32\"") OP("1", "reduce_sum", "%0"), "%1", "tensor<f32>"));
+  ir_op *grad;
+  assert_null(graph_grad(graph_find_func(m, NULL), (int[]){0, 1}, 2, "grad", &grad));
+  assert_int_equal(grad->regions[0]->last->operands[1]->type->dtype, TSR_BF16);
+  assert_int_equal(grad->regions[0]->last->operands[2]->type->dtype, TSR_F16);
+  ir_module_destroy(&m);
+}
+
+static void requests_that_make_no_sense_are_errors(void **state) {
+  ir_module *m = gt_parse(gt_func("%x: tensor<2xf32>, %i: tensor<2xi32>", OP("0", "neg", "%x"), "%0", "tensor<2xf32>"));
+  ir_op *f = graph_find_func(m, NULL), *grad;
+  tsr_status st = graph_grad(f, (int[]){0}, 1, "grad", &grad);
+  assert_true(gt_says(tsr_status_message(st), "must be one float"));
+  tsr_status_free(st);
+  ir_module_destroy(&m);
+  m = gt_parse(gt_func("%x: tensor<1xf32>, %i: tensor<2xi32>", OP("0", "neg", "%x"), "%0", "tensor<1xf32>"));
+  f = graph_find_func(m, NULL);
+  st = graph_grad(f, (int[]){1}, 1, "grad", &grad);
+  assert_true(gt_says(tsr_status_message(st), "only floats have gradients"));
+  tsr_status_free(st);
+  st = graph_grad(f, (int[]){7}, 1, "grad", &grad);
+  assert_true(gt_says(tsr_status_message(st), "has no argument 7"));
+  tsr_status_free(st);
+  ir_module_destroy(&m);
+  m = gt_parse(gt_func("%x: tensor<1xf32>", "%0 = \"tessera.graph.custom\"(%x) {callee = \"f\"} : (tensor<1xf32>) -> tensor<1xf32>", "%0", "tensor<1xf32>"));
+  st = graph_grad(graph_find_func(m, NULL), (int[]){0}, 1, "grad", &grad);
+  assert_true(gt_says(tsr_status_message(st), "custom: test.mlir:4:6: has no derivative"));
+  tsr_status_free(st);
+  ir_module_destroy(&m);
+}
+
+static void every_float_op_has_a_derivative(void **state) {
+  size_t n;
+  const ir_opdef *t = ir_table(IR_GRAPH, &n);
+  for (size_t i = 0; i < n; i++)
+    if ((t[i].flags & IR_PURE) && !((const graph_row *)t[i].ext)->adjoint) fail_msg("%s has no derivative", t[i].name);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gradients_agree_with_differences),        cmocka_unit_test(product_with_zeros_has_the_right_gradient),
+      cmocka_unit_test(gradient_of_an_unused_argument_is_zero),  cmocka_unit_test(mixed_types_cast_back),
+      cmocka_unit_test(requests_that_make_no_sense_are_errors),  cmocka_unit_test(every_float_op_has_a_derivative),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
