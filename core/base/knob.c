@@ -23,6 +23,8 @@ static const knob knobs[] = {
     {"TSR_LIBCUDA", "", KNOB_STRING, "path of the CUDA driver library; empty = search"},
     {"TSR_LIBHIP", "", KNOB_STRING, "path of the HIP run-time library; empty = search"},
     {"TSR_SUBMIT_MS", "500", KNOB_INT, "longest estimated milliseconds of work in one GPU submission"},
+    {"TSR_VK_VALIDATION", "0", KNOB_BOOL, "run Vulkan under the validation layers, synchronization validation included; each message counts as an error"},
+    {"TSR_VK_FAULT", "", KNOB_STRING, "testing: oom:N and lost:N make the Nth allocation or submission of a Vulkan device fail"},
 };
 
 const knob *knob_table(size_t *n) {

@@ -21,6 +21,15 @@ static uint32_t from_bits(mx m, uint32_t a) { return VAL(&m.e->s, OpBitcast, m.f
 static uint32_t uop(mx m, int op, uint32_t a, uint32_t b) { return VAL(&m.e->s, op, ut(m), a, b); }
 static uint32_t uk(mx m, uint32_t v) { return e_const_int(m.e, 32, v, m.n); }
 
+/* a - n * c for a short constant c: exactly these two roundings. Left alone, compilers factor n out of a sum of such terms, and
+ * the point of splitting the constant is lost. */
+static uint32_t reduce(mx m, uint32_t a, uint32_t n, double c) {
+  uint32_t p = mul(m, n, k(m, c)), r = sub(m, a, p);
+  SPV(&m.e->s, SEC_DECORATIONS, OpDecorate, p, DecNoContraction);
+  SPV(&m.e->s, SEC_DECORATIONS, OpDecorate, r, DecNoContraction);
+  return r;
+}
+
 /* |a| with the sign bit of s. */
 static uint32_t copysign_(mx m, uint32_t a, uint32_t s) {
   return from_bits(m, uop(m, OpBitwiseOr, bits(m, a), uop(m, OpBitwiseAnd, bits(m, s), uk(m, 0x80000000u))));
@@ -45,7 +54,7 @@ static uint32_t exp_(mx m, uint32_t x) {
   uint32_t nan = cmp(m, OpFUnordNotEqual, x, x);
   uint32_t t = pick(m, lo, k(m, -104), pick(m, hi, k(m, 88.8), pick(m, nan, k(m, 0), x)));
   uint32_t n = GLSL(m.e, GlslRoundEven, m.ft, mul(m, t, k(m, 1.44269504088896341)));
-  uint32_t r = fma_(m, n, k(m, -1.42860677e-6), fma_(m, n, k(m, -0.693145752), t));
+  uint32_t r = reduce(m, reduce(m, t, n, 0.693145751953125), n, 1.42860677e-6);
   uint32_t half = GLSL(m.e, GlslTrunc, m.ft, mul(m, n, k(m, 0.5)));
   uint32_t y = mul(m, mul(m, poly(m, r, c, 7), pow2i(m, half)), pow2i(m, sub(m, n, half)));
   return pick(m, nan, x, pick(m, hi, from_bits(m, uk(m, 0x7f800000u)), pick(m, lo, k(m, 0), y)));
@@ -90,13 +99,11 @@ static uint32_t erf_(mx m, uint32_t x) {
   return pick(m, cmp(m, OpFOrdGreaterThan, t, k(m, 0.927734375)), big, small);
 }
 
-/* sin (shift 0) or cos (shift 1): reduction by multiples of pi/2 in three parts, good to |x| of a few ten thousand. */
+/* sin (shift 0) or cos (shift 1): reduction by multiples of pi/2 in three parts, good to |x| of about ten thousand. */
 static uint32_t sin_cos(mx m, uint32_t x, uint32_t shift) {
   static const double s[] = {-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1}, c[] = {2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2};
   uint32_t q = GLSL(m.e, GlslRoundEven, m.ft, mul(m, x, k(m, 0.636619772367581)));
-  uint32_t r = fma_(m, q, k(m, -1.5707962513), x);
-  r = fma_(m, q, k(m, -7.5497894159e-8), r);
-  r = fma_(m, q, k(m, -5.3903029534e-15), r);
+  uint32_t r = reduce(m, reduce(m, reduce(m, x, q, 1.5703125), q, 4.837512969970703125e-4), q, 7.54978995489188216e-8);
   uint32_t sane = cmp(m, OpFOrdLessThan, fabs_(m, q), k(m, 2e9));
   uint32_t i = uop(m, OpIAdd, VAL(&m.e->s, OpConvertFToS, ut(m), pick(m, sane, q, k(m, 0))), uk(m, shift));
   uint32_t z = mul(m, r, r), sn = fma_(m, mul(m, poly(m, z, s, 3), z), r, r);
@@ -124,11 +131,14 @@ static uint32_t pow_(mx m, uint32_t a, uint32_t b) {
   uint32_t finite = cmp(m, OpFOrdLessThan, r, inf);
   ok = VAL(&m.e->s, OpLogicalAnd, m.bt, ok, finite);
   r = pick(m, ok, fma_(m, r, tail, r), r);
+  r = pick(m, cmp(m, OpFOrdEqual, mag, k(m, 1)), mag, r);
+  r = pick(m, cmp(m, OpFOrdEqual, b, k(m, 1)), mag, r);
   uint32_t whole = cmp(m, OpFOrdEqual, GLSL(m.e, GlslFloor, m.ft, b), b), h = mul(m, b, k(m, 0.5));
   uint32_t odd = VAL(&m.e->s, OpLogicalAnd, m.bt, whole, cmp(m, OpFUnordNotEqual, GLSL(m.e, GlslFloor, m.ft, h), h));
   uint32_t is_neg = VAL(&m.e->s, OpINotEqual, m.bt, uop(m, OpBitwiseAnd, bits(m, a), uk(m, 0x80000000u)), uk(m, 0));
   r = pick(m, VAL(&m.e->s, OpLogicalAnd, m.bt, is_neg, odd), neg(m, r), r);
   uint32_t below = VAL(&m.e->s, OpLogicalAnd, m.bt, cmp(m, OpFOrdLessThan, a, k(m, 0)), VAL(&m.e->s, OpLogicalNot, m.bt, whole));
+  below = VAL(&m.e->s, OpLogicalAnd, m.bt, below, cmp(m, OpFOrdLessThan, mag, inf));
   r = pick(m, below, nan, r);
   uint32_t any_nan = VAL(&m.e->s, OpLogicalOr, m.bt, cmp(m, OpFUnordNotEqual, a, a), cmp(m, OpFUnordNotEqual, b, b));
   r = pick(m, any_nan, nan, r);

@@ -1,0 +1,112 @@
+/* backends/vulkan/buffer.c - device memory. One allocation a buffer: the runtime's planner makes few and large ones. */
+#include <string.h>
+
+#include "backends/vulkan/vk.h"
+
+/* The first memory type that the buffer allows with all of `want`, in the largest heap. */
+static int find_type(const be_device *d, uint32_t allowed, VkMemoryPropertyFlags want, VkMemoryPropertyFlags avoid) {
+  int best = -1;
+  VkDeviceSize size = 0;
+  for (uint32_t i = 0; i < d->memory.memoryTypeCount; i++) {
+    VkMemoryPropertyFlags f = d->memory.memoryTypes[i].propertyFlags;
+    VkDeviceSize heap = d->memory.memoryHeaps[d->memory.memoryTypes[i].heapIndex].size;
+    if (!(allowed & 1u << i) || (f & want) != want || (f & avoid) || heap <= size) continue;
+    best = (int)i;
+    size = heap;
+  }
+  return best;
+}
+
+/* Device-local memory that the host can also reach is taken where it costs nothing: unified memory. With a separate card its
+ * window may be small, so plain device-local memory is preferred there. */
+static int choose_type(const be_device *d, uint32_t allowed, be_memory kind) {
+  const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  const VkMemoryPropertyFlags never = VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT;
+  VkMemoryPropertyFlags order[4];
+  int n = 0;
+  if (kind == BE_HOST_VISIBLE) {
+    order[n++] = host | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+    order[n++] = host;
+  } else {
+    if (d->limits.unified) order[n++] = local | host;
+    order[n++] = local;
+    order[n++] = 0;
+  }
+  for (int i = 0; i < n; i++) {
+    int t = find_type(d, allowed, order[i], never);
+    if (t >= 0) return t;
+  }
+  return -1;
+}
+
+static tsr_status allocate(be_device *d, be_buffer *b, be_memory kind) {
+  VkMemoryRequirements req;
+  d->fn.vkGetBufferMemoryRequirements(d->vk, b->vk, &req);
+  int type = choose_type(d, req.memoryTypeBits, kind);
+  if (type < 0) return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", NULL), "no suitable memory type");
+  VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO, .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
+  VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = &flags, .allocationSize = req.size, .memoryTypeIndex = (uint32_t)type};
+  VkResult r = vk_fault(&d->fault_oom) ? VK_ERROR_OUT_OF_DEVICE_MEMORY : d->fn.vkAllocateMemory(d->vk, &info, NULL, &b->memory);
+  if (r == VK_ERROR_OUT_OF_DEVICE_MEMORY)
+    return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", "use smaller tensors or free others"), "out of device memory for %zu bytes", b->bytes);
+  VK_TRY(d, r);
+  VK_TRY(d, d->fn.vkBindBufferMemory(d->vk, b->vk, b->memory, 0));
+  VkMemoryPropertyFlags f = d->memory.memoryTypes[type].propertyFlags;
+  bool mappable = (f & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) && (f & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
+  if (mappable) VK_TRY(d, d->fn.vkMapMemory(d->vk, b->memory, 0, VK_WHOLE_SIZE, 0, &b->host));
+  VkBufferDeviceAddressInfo where = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = b->vk};
+  b->address = d->fn.vkGetBufferDeviceAddress(d->vk, &where);
+  return NULL;
+}
+
+tsr_status vk_buffer_create(be_device *d, size_t bytes, be_memory kind, be_buffer **out) {
+  *out = NULL;
+  if (atomic_load(&d->lost)) return vk_lost_status(d);
+  size_t size = (bytes + 15) / 16 * 16 + (bytes ? 0 : 16);
+  if (d->limits.max_buffer && size > d->limits.max_buffer)
+    return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", "split the tensor"), "%zu bytes; the driver's largest buffer has %llu", bytes, (unsigned long long)d->limits.max_buffer);
+  be_buffer *b = al_new(d->env->al, be_buffer);
+  if (!b) return st_oom();
+  b->d = d;
+  b->bytes = bytes;
+  atomic_fetch_add(&d->n_live, 1);
+  VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = size, .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+                             .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT};
+  tsr_status st = vk_status(d, d->fn.vkCreateBuffer(d->vk, &info, NULL, &b->vk), "vkCreateBuffer");
+  if (!st) st = allocate(d, b, kind);
+  if (st) vk_buffer_destroy(b);
+  else *out = b;
+  return st;
+}
+
+tsr_status vk_buffer_import(be_device *d, const void *desc, size_t bytes, be_buffer **out) {
+  const tsr_vulkan_buffer *v = desc;
+  *out = NULL;
+  if (!v || !v->buffer || v->offset % 16) return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "buffer import", NULL), "needs a VkBuffer and an offset that is a multiple of 16");
+  be_buffer *b = al_new(d->env->al, be_buffer);
+  if (!b) return st_oom();
+  b->d = d;
+  b->bytes = bytes;
+  b->vk = (VkBuffer)v->buffer;
+  b->offset = (size_t)v->offset;
+  b->host = v->host;
+  VkBufferDeviceAddressInfo where = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = b->vk};
+  b->address = d->fn.vkGetBufferDeviceAddress(d->vk, &where) + v->offset;
+  atomic_fetch_add(&d->n_live, 1);
+  *out = b;
+  return NULL;
+}
+
+void vk_buffer_destroy(be_buffer *b) {
+  if (!b) return;
+  be_device *d = b->d;
+  bool imported = b->vk && !b->memory && b->address;
+  if (!imported) {
+    if (b->vk) d->fn.vkDestroyBuffer(d->vk, b->vk, NULL);
+    if (b->memory) d->fn.vkFreeMemory(d->vk, b->memory, NULL);
+  }
+  atomic_fetch_sub(&d->n_live, 1);
+  al_delete(d->env->al, b);
+}
+
+void *vk_buffer_map(be_buffer *b) { return b->host; }

@@ -1,0 +1,255 @@
+/* backends/vulkan/caps.c - what a device can do: features, limits, cooperative matrix properties. Each extension is asked only when it
+ * is listed, and the answers are not believed further than that: the self-test has the last word on matrices. */
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/vulkan/vk.h"
+
+typedef struct features {
+  VkPhysicalDeviceFeatures2 base;
+  VkPhysicalDeviceVulkan11Features v11;
+  VkPhysicalDeviceVulkan12Features v12;
+  VkPhysicalDeviceVulkan13Features v13;
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
+  VkPhysicalDeviceShaderBfloat16FeaturesKHR bf16;
+  VkPhysicalDeviceShaderFloat8FeaturesEXT f8;
+  VkPhysicalDeviceCooperativeMatrix2FeaturesNV nv2;
+  VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR layout;
+} features;
+
+typedef struct ext_list { const char *const *names; VkExtensionProperties *props; uint32_t n; } ext_list;
+
+static bool has(const ext_list *l, const char *name) {
+  for (uint32_t i = 0; i < l->n; i++)
+    if (!strcmp(l->props ? l->props[i].extensionName : l->names[i], name)) return true;
+  return false;
+}
+
+/* Copies the struct of the same type out of the application's chain. */
+static void from_chain(const void *chain, VkBaseOutStructure *to, size_t size) {
+  for (const VkBaseInStructure *p = chain; p; p = p->pNext)
+    if (p->sType == to->sType) {
+      VkBaseOutStructure *next = to->pNext;
+      memcpy(to, p, size);
+      to->pNext = next;
+    }
+}
+
+#define INIT(f, member, type) (f)->member.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type
+#define LINK(f, member) ((f)->member.pNext = (f)->base.pNext, (f)->base.pNext = &(f)->member)
+
+static void read_features(VkPhysicalDevice p, const ext_list *e, const void *chain, bool imported, features *f) {
+  memset(f, 0, sizeof *f);
+  INIT(f, base, FEATURES_2);
+  INIT(f, v11, VULKAN_1_1_FEATURES), LINK(f, v11);
+  INIT(f, v12, VULKAN_1_2_FEATURES), LINK(f, v12);
+  INIT(f, v13, VULKAN_1_3_FEATURES), LINK(f, v13);
+  INIT(f, matrix, COOPERATIVE_MATRIX_FEATURES_KHR), INIT(f, bf16, SHADER_BFLOAT16_FEATURES_KHR), INIT(f, f8, SHADER_FLOAT8_FEATURES_EXT);
+  INIT(f, nv2, COOPERATIVE_MATRIX_2_FEATURES_NV), INIT(f, layout, WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR);
+  if (has(e, "VK_KHR_cooperative_matrix")) LINK(f, matrix);
+  if (has(e, "VK_KHR_shader_bfloat16")) LINK(f, bf16);
+  if (has(e, "VK_EXT_shader_float8")) LINK(f, f8);
+  if (has(e, "VK_NV_cooperative_matrix2")) LINK(f, nv2);
+  if (has(e, "VK_KHR_workgroup_memory_explicit_layout")) LINK(f, layout);
+  if (!imported) {
+    vkGetPhysicalDeviceFeatures2(p, &f->base);
+    return;
+  }
+#define COPY(member) from_chain(chain, (VkBaseOutStructure *)&f->member, sizeof f->member)
+  COPY(base), COPY(v11), COPY(v12), COPY(v13), COPY(matrix), COPY(bf16), COPY(f8), COPY(nv2), COPY(layout);
+  f->base.features.shaderInt64 = f->v12.bufferDeviceAddress = f->v12.timelineSemaphore = f->v12.vulkanMemoryModel = f->v13.synchronization2 = f->v13.maintenance4 = VK_TRUE;
+}
+
+static const char *missing(const features *f) {
+  return !f->v12.bufferDeviceAddress     ? "bufferDeviceAddress"
+         : !f->v12.timelineSemaphore     ? "timelineSemaphore"
+         : !f->v12.vulkanMemoryModel     ? "vulkanMemoryModel"
+         : !f->v13.synchronization2      ? "synchronization2"
+         : !f->v13.maintenance4          ? "maintenance4"
+         : !f->base.features.shaderInt64 ? "shaderInt64"
+                                         : NULL;
+}
+
+static void summarise(const features *f, vk_features *o) {
+  *o = (vk_features){
+      .coopmat = f->matrix.cooperativeMatrix, .bfloat16 = f->bf16.shaderBFloat16Type && f->bf16.shaderBFloat16CooperativeMatrix,
+      .float8 = f->f8.shaderFloat8 && f->f8.shaderFloat8CooperativeMatrix, .nv2_workgroup = f->nv2.cooperativeMatrixWorkgroupScope,
+      .nv2_reduce = f->nv2.cooperativeMatrixReductions, .nv2_convert = f->nv2.cooperativeMatrixConversions,
+      .nv2_per_element = f->nv2.cooperativeMatrixPerElementOperations, .nv2_tensor = f->nv2.cooperativeMatrixTensorAddressing,
+      .explicit_layout = f->layout.workgroupMemoryExplicitLayout && f->layout.workgroupMemoryExplicitLayout8BitAccess && f->layout.workgroupMemoryExplicitLayout16BitAccess,
+      .f64 = f->base.features.shaderFloat64, .i64 = f->base.features.shaderInt64, .i16 = f->base.features.shaderInt16,
+      .i8 = f->v12.shaderInt8, .f16 = f->v12.shaderFloat16, .storage8 = f->v12.storageBuffer8BitAccess, .storage16 = f->v11.storageBuffer16BitAccess,
+      .subgroup_size_control = f->v13.subgroupSizeControl, .full_subgroups = f->v13.computeFullSubgroups, .scalar_layout = f->v12.scalarBlockLayout};
+  o->nv2 = o->nv2_workgroup || o->nv2_reduce || o->nv2_convert || o->nv2_per_element || o->nv2_tensor;
+}
+
+/* ---- matrices ---- */
+
+static tsr_dtype component(VkComponentTypeKHR t) {
+  switch (t) {
+  case VK_COMPONENT_TYPE_FLOAT16_KHR: return TSR_F16;
+  case VK_COMPONENT_TYPE_FLOAT32_KHR: return TSR_F32;
+  case VK_COMPONENT_TYPE_BFLOAT16_KHR: return TSR_BF16;
+  case VK_COMPONENT_TYPE_SINT8_KHR: return TSR_I8;
+  case VK_COMPONENT_TYPE_UINT8_KHR: return TSR_U8;
+  case VK_COMPONENT_TYPE_SINT32_KHR:
+  case VK_COMPONENT_TYPE_UINT32_KHR: return TSR_I32;
+  case VK_COMPONENT_TYPE_FLOAT8_E4M3_EXT: return TSR_F8E4M3;
+  case VK_COMPONENT_TYPE_FLOAT8_E5M2_EXT: return TSR_F8E5M2;
+  default: return TSR_DTYPE_NONE;
+  }
+}
+
+static bool usable(const vk_features *f, tsr_dtype t) {
+  switch (t) {
+  case TSR_DTYPE_NONE: return false;
+  case TSR_BF16: return f->bfloat16;
+  case TSR_F8E4M3:
+  case TSR_F8E5M2: return f->float8;
+  case TSR_F16: return f->f16;
+  case TSR_I8:
+  case TSR_U8: return f->i8;
+  default: return true;
+  }
+}
+
+static void add_shape(tsr_caps *c, const vk_features *f, int m, int n, int k, VkComponentTypeKHR a, VkComponentTypeKHR b, VkComponentTypeKHR acc, VkScopeKHR scope) {
+  tsr_matrix_shape s = {m, n, k, component(a), component(b), component(acc), scope == VK_SCOPE_WORKGROUP_KHR ? SCOPE_WORKGROUP : SCOPE_SUBGROUP, true, ""};
+  if (c->n_matrix == TSR_MAX_MATRIX || !usable(f, s.a) || !usable(f, s.b) || !usable(f, s.c)) return;
+  if (scope != VK_SCOPE_SUBGROUP_KHR && scope != VK_SCOPE_WORKGROUP_KHR) return;
+  if (m < 1 || n < 1 || k < 1 || m > 1024 || n > 1024 || k > 1024) return;
+  for (int i = 0; i < c->n_matrix; i++) {
+    const tsr_matrix_shape *o = &c->matrix[i];
+    if (o->m == m && o->n == n && o->k == k && o->a == s.a && o->b == s.b && o->c == s.c && o->scope == s.scope) return;
+  }
+  c->matrix[c->n_matrix++] = s;
+}
+
+static void matrices(VkPhysicalDevice p, const vk_features *f, tsr_caps *c) {
+  VkCooperativeMatrixPropertiesKHR props[256];
+  uint32_t n = 256;
+  for (uint32_t i = 0; i < n; i++) props[i] = (VkCooperativeMatrixPropertiesKHR){.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR};
+  if (!f->coopmat || !vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) return;
+  VkResult r = vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(p, &n, props);
+  if (r != VK_SUCCESS && r != VK_INCOMPLETE) n = 0;
+  /* f32 accumulation first: caps_find_matrix takes the first that fits */
+  for (int pass = 0; pass < 2; pass++)
+    for (uint32_t i = 0; i < n; i++) {
+      const VkCooperativeMatrixPropertiesKHR *q = &props[i];
+      bool wide = q->CType == VK_COMPONENT_TYPE_FLOAT32_KHR || q->CType == VK_COMPONENT_TYPE_SINT32_KHR || q->CType == VK_COMPONENT_TYPE_UINT32_KHR;
+      if (q->CType == q->ResultType && !q->saturatingAccumulation && wide == (pass == 0)) add_shape(c, f, (int)q->MSize, (int)q->NSize, (int)q->KSize, q->AType, q->BType, q->CType, q->scope);
+    }
+  if (!f->nv2_workgroup || !vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) return;
+  VkCooperativeMatrixFlexibleDimensionsPropertiesNV flex[64];
+  n = 64;
+  for (uint32_t i = 0; i < n; i++) flex[i] = (VkCooperativeMatrixFlexibleDimensionsPropertiesNV){.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV};
+  r = vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV(p, &n, flex);
+  if (r != VK_SUCCESS && r != VK_INCOMPLETE) return;
+  /* Workgroup scope takes multiples of the granularity: list 8 x 8 x 2 of them, which the lowering tiles with. */
+  for (uint32_t i = 0; i < n; i++)
+    if (flex[i].scope == VK_SCOPE_WORKGROUP_KHR && !flex[i].saturatingAccumulation && flex[i].CType == flex[i].ResultType)
+      add_shape(c, f, (int)flex[i].MGranularity * 4, (int)flex[i].NGranularity * 4, (int)flex[i].KGranularity * 2, flex[i].AType, flex[i].BType, flex[i].CType, VK_SCOPE_WORKGROUP_KHR);
+}
+
+/* ---- properties ---- */
+
+typedef struct properties {
+  VkPhysicalDeviceProperties2 base;
+  VkPhysicalDeviceVulkan11Properties v11;
+  VkPhysicalDeviceVulkan12Properties v12;
+  VkPhysicalDeviceVulkan13Properties v13;
+} properties;
+
+static void read_properties(VkPhysicalDevice p, properties *q) {
+  memset(q, 0, sizeof *q);
+  INIT(q, base, PROPERTIES_2);
+  INIT(q, v11, VULKAN_1_1_PROPERTIES), LINK(q, v11);
+  INIT(q, v12, VULKAN_1_2_PROPERTIES), LINK(q, v12);
+  INIT(q, v13, VULKAN_1_3_PROPERTIES), LINK(q, v13);
+  vkGetPhysicalDeviceProperties2(p, &q->base);
+}
+
+static const char *vendor_name(uint32_t id) {
+  switch (id) {
+  case 0x10de: return "NVIDIA";
+  case 0x1002: return "AMD";
+  case 0x8086: return "Intel";
+  case 0x13b5: return "Arm";
+  case 0x5143: return "Qualcomm";
+  case 0x10005: return "Mesa";
+  default: return "unknown";
+  }
+}
+
+static void fill_limits(VkPhysicalDevice p, const properties *q, vk_limits *l) {
+  const VkPhysicalDeviceLimits *m = &q->base.properties.limits;
+  VkPhysicalDeviceType type = q->base.properties.deviceType;
+  *l = (vk_limits){.timestamp_period = m->timestampPeriod, .timestamps = m->timestampComputeAndGraphics, .software = type == VK_PHYSICAL_DEVICE_TYPE_CPU,
+                   .unified = type == VK_PHYSICAL_DEVICE_TYPE_CPU || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
+                   .max_buffer = q->v13.maxBufferSize, .max_allocation = q->v11.maxMemoryAllocationSize};
+  for (int i = 0; i < 3; i++) l->max_groups[i] = m->maxComputeWorkGroupCount[i];
+  memcpy(l->pipeline_uuid, q->base.properties.pipelineCacheUUID, 16);
+  memcpy(l->device_uuid, q->v11.deviceUUID, 16);
+  memcpy(l->driver_uuid, q->v11.driverUUID, 16);
+}
+
+static void fill_caps(VkPhysicalDevice p, const properties *q, const vk_features *f, tsr_caps *c) {
+  const VkPhysicalDeviceLimits *m = &q->base.properties.limits;
+  VkPhysicalDeviceMemoryProperties mem;
+  vkGetPhysicalDeviceMemoryProperties(p, &mem);
+  bool software = q->base.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  *c = (tsr_caps){.dialect = DIALECT_SPIRV, .arch = "spirv1.6", .n_cores = software ? 2 : 16, .subgroup = (int)q->v11.subgroupSize,
+                  .subgroup_min = (int)q->v13.minSubgroupSize, .subgroup_max = (int)q->v13.maxSubgroupSize, .max_threads = (int)m->maxComputeWorkGroupInvocations,
+                  .shared_bytes = m->maxComputeSharedMemorySize, .shared_per_core = m->maxComputeSharedMemorySize, .shared_banks = 32,
+                  .max_buffer_bytes = (int64_t)q->v13.maxBufferSize, .max_range_bytes = 0, .alignment = 256, .vector_bytes = 16,
+                  .f64 = f->f64, .f16 = f->f16 && f->storage16, .bf16 = f->bfloat16, .f8 = f->float8, .i8 = f->i8 && f->storage8, .i64 = f->i64, .atomics = true,
+                  .coopmat = f->coopmat, .coopmat2 = f->nv2, .coopmat2_workgroup = f->nv2_workgroup, .coopmat2_tensor = f->nv2_tensor,
+                  .coopmat2_per_element = f->nv2_per_element, .coopmat2_reduce = f->nv2_reduce, .coopmat2_convert = f->nv2_convert,
+                  .full_subgroups = f->full_subgroups && f->subgroup_size_control, .shared_layout = f->explicit_layout,
+                  .nan_preserve = q->v12.shaderSignedZeroInfNanPreserveFloat32};
+  VkSubgroupFeatureFlags s = q->v11.subgroupSupportedOperations;
+  bool in_compute = q->v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
+  c->subgroup_shuffle = in_compute && (s & VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
+  c->subgroup_arithmetic = in_compute && (s & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
+  if (c->max_buffer_bytes <= 0) c->max_buffer_bytes = INT64_MAX;
+  for (int i = 0; i < 3; i++) c->max_block[i] = (int)m->maxComputeWorkGroupSize[i], c->max_grid[i] = INT32_MAX; /* larger grids are cut into several dispatches */
+  for (uint32_t i = 0; i < mem.memoryHeapCount; i++)
+    if (mem.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) c->memory_bytes += (int64_t)mem.memoryHeaps[i].size;
+  matrices(p, f, c);
+}
+
+static void hex(char *out, const uint8_t *b, int n) {
+  for (int i = 0; i < n; i++) snprintf(out + 2 * i, 3, "%02x", b[i]);
+}
+
+tsr_status vk_query(const be_env *env, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l, be_device_info *info) {
+  features have;
+  properties q;
+  uint32_t n = 0;
+  memset(info, 0, sizeof *info);
+  ext_list ext = {0};
+  if (import) {
+    ext = (ext_list){import->extensions, NULL, import->n_extensions};
+  } else {
+    vkEnumerateDeviceExtensionProperties(p, NULL, &n, NULL);
+    ext.props = al_zalloc(env->al, n * sizeof *ext.props + 1);
+    if (!ext.props) return st_oom();
+    ext.n = n;
+    VkResult r = vkEnumerateDeviceExtensionProperties(p, NULL, &ext.n, ext.props);
+    if (r != VK_SUCCESS && r != VK_INCOMPLETE) ext.n = 0;
+  }
+  read_features(p, &ext, import ? import->features : NULL, import != NULL, &have);
+  al_free(env->al, ext.props, n * sizeof *ext.props + 1, 16);
+  read_properties(p, &q);
+  if (missing(&have))
+    return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", q.base.properties.deviceName, NULL), "%s lacks %s", q.base.properties.deviceName, missing(&have));
+  summarise(&have, f);
+  fill_limits(p, &q, l);
+  fill_caps(p, &q, f, &info->caps);
+  snprintf(info->name, sizeof info->name, "%.127s", q.base.properties.deviceName);
+  snprintf(info->driver, sizeof info->driver, "%.60s %.60s", q.v12.driverName, q.v12.driverInfo);
+  snprintf(info->vendor, sizeof info->vendor, "%s", vendor_name(q.base.properties.vendorID));
+  hex(info->id, l->device_uuid, 16);
+  info->software = l->software;
+  return NULL;
+}

@@ -1,0 +1,170 @@
+/* backends/vulkan/device.c - opening a device of our own or the application's, and closing it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/vulkan/vk.h"
+
+void vk_queue_lock(be_device *d) {
+  pthread_mutex_lock(&d->mutex);
+  if (d->lock) d->lock(d->lock_user);
+}
+
+void vk_queue_unlock(be_device *d) {
+  if (d->unlock) d->unlock(d->lock_user);
+  pthread_mutex_unlock(&d->mutex);
+}
+
+bool vk_fault(_Atomic int *countdown) {
+  int v = atomic_load(countdown);
+  return v >= 0 && atomic_fetch_sub(countdown, 1) == 0;
+}
+
+/* TSR_VK_FAULT="oom:3" or "lost:5" or both. */
+static void read_faults(be_device *d) {
+  const char *v = knob_str("TSR_VK_FAULT"), *oom = strstr(v, "oom:"), *lost = strstr(v, "lost:");
+  atomic_init(&d->fault_oom, oom ? (int)strtol(oom + 4, NULL, 10) : -1);
+  atomic_init(&d->fault_lost, lost ? (int)strtol(lost + 5, NULL, 10) : -1);
+}
+
+/* A family with compute; one without graphics if there is (it doesn't share the desktop's queue). */
+static bool find_family(VkPhysicalDevice p, uint32_t *out, uint32_t *bits) {
+  VkQueueFamilyProperties q[32];
+  uint32_t n = 32;
+  bool found = false;
+  vkGetPhysicalDeviceQueueFamilyProperties(p, &n, q);
+  for (uint32_t i = 0; i < n; i++) {
+    bool compute = q[i].queueFlags & VK_QUEUE_COMPUTE_BIT, graphics = q[i].queueFlags & VK_QUEUE_GRAPHICS_BIT;
+    if (!compute || (found && graphics)) continue;
+    *out = i;
+    *bits = q[i].timestampValidBits;
+    found = true;
+    if (!graphics) break;
+  }
+  return found;
+}
+
+static VkResult create_device(be_device *d) {
+  const vk_features *f = &d->features;
+  const char *ext[8];
+  uint32_t n = 0;
+  VkPhysicalDeviceFeatures2 base = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                    .features = {.shaderFloat64 = f->f64, .shaderInt64 = VK_TRUE, .shaderInt16 = f->i16}};
+  VkPhysicalDeviceVulkan11Features v11 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, .pNext = &base, .storageBuffer16BitAccess = f->storage16};
+  VkPhysicalDeviceVulkan12Features v12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .pNext = &v11, .storageBuffer8BitAccess = f->storage8,
+                                          .shaderInt8 = f->i8, .shaderFloat16 = f->f16, .bufferDeviceAddress = VK_TRUE, .timelineSemaphore = VK_TRUE,
+                                          .vulkanMemoryModel = VK_TRUE, .scalarBlockLayout = f->scalar_layout};
+  VkPhysicalDeviceVulkan13Features v13 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, .pNext = &v12, .synchronization2 = VK_TRUE,
+                                          .maintenance4 = VK_TRUE, .subgroupSizeControl = f->subgroup_size_control, .computeFullSubgroups = f->full_subgroups};
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, .cooperativeMatrix = VK_TRUE};
+  VkPhysicalDeviceShaderBfloat16FeaturesKHR bf16 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR, .shaderBFloat16Type = VK_TRUE, .shaderBFloat16CooperativeMatrix = VK_TRUE};
+  VkPhysicalDeviceShaderFloat8FeaturesEXT f8 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT8_FEATURES_EXT, .shaderFloat8 = VK_TRUE, .shaderFloat8CooperativeMatrix = VK_TRUE};
+  VkPhysicalDeviceCooperativeMatrix2FeaturesNV nv2 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV,
+                                                      .cooperativeMatrixWorkgroupScope = f->nv2_workgroup, .cooperativeMatrixFlexibleDimensions = f->nv2_workgroup,
+                                                      .cooperativeMatrixReductions = f->nv2_reduce, .cooperativeMatrixConversions = f->nv2_convert,
+                                                      .cooperativeMatrixPerElementOperations = f->nv2_per_element, .cooperativeMatrixTensorAddressing = f->nv2_tensor};
+  VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR layout = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR, .workgroupMemoryExplicitLayout = VK_TRUE,
+      .workgroupMemoryExplicitLayout8BitAccess = VK_TRUE, .workgroupMemoryExplicitLayout16BitAccess = VK_TRUE};
+  void *chain = &v13;
+#define USE(cond, s, name) \
+  if (cond) s.pNext = chain, chain = &s, ext[n++] = name
+  USE(f->coopmat, matrix, "VK_KHR_cooperative_matrix");
+  USE(f->bfloat16, bf16, "VK_KHR_shader_bfloat16");
+  USE(f->float8, f8, "VK_EXT_shader_float8");
+  USE(f->nv2, nv2, "VK_NV_cooperative_matrix2");
+  USE(f->explicit_layout, layout, "VK_KHR_workgroup_memory_explicit_layout");
+#undef USE
+  float priority = 0.5f;
+  VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueFamilyIndex = d->family, .queueCount = 1, .pQueuePriorities = &priority};
+  VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = chain, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue,
+                             .enabledExtensionCount = n, .ppEnabledExtensionNames = ext};
+  return vkCreateDevice(d->physical, &info, NULL, &d->vk);
+}
+
+static tsr_status open_own(be_device *d, be_instance *in, int index, be_device_info *info) {
+  uint32_t bits = 0;
+  d->instance = in;
+  d->physical = in->devices[index];
+  d->owned = true;
+  TSR_TRY(vk_query(d->env, d->physical, NULL, &d->features, &d->limits, info));
+  if (!find_family(d->physical, &d->family, &bits)) return st_make(d->env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, NULL), "%s has no compute queue", info->name);
+  d->limits.timestamps = bits > 0;
+  VK_TRY(d, create_device(d));
+  volkLoadDeviceTable(&d->fn, d->vk);
+  d->fn.vkGetDeviceQueue(d->vk, d->family, 0, &d->queue);
+  return NULL;
+}
+
+static tsr_status open_imported(be_device *d, const tsr_vulkan_import *im, be_device_info *info) {
+  if (!im || !im->instance || !im->physical_device || !im->device || !im->queue)
+    return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "import", NULL), "instance, physical_device, device and queue must be given");
+  if (im->get_instance_proc_addr) volkInitializeCustom((PFN_vkGetInstanceProcAddr)im->get_instance_proc_addr);
+  volkLoadInstanceOnly((VkInstance)im->instance);
+  d->physical = (VkPhysicalDevice)im->physical_device;
+  d->vk = (VkDevice)im->device;
+  d->queue = (VkQueue)im->queue;
+  d->family = im->queue_family;
+  d->lock = im->lock;
+  d->unlock = im->unlock;
+  d->lock_user = im->user;
+  TSR_TRY(vk_query(d->env, d->physical, im, &d->features, &d->limits, info));
+  VkQueueFamilyProperties q[32];
+  uint32_t n = 32;
+  vkGetPhysicalDeviceQueueFamilyProperties(d->physical, &n, q);
+  if (d->family >= n || !(q[d->family].queueFlags & VK_QUEUE_COMPUTE_BIT))
+    return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "import", NULL), "queue family %u has no compute", d->family);
+  d->limits.timestamps = q[d->family].timestampValidBits > 0;
+  volkLoadDeviceTable(&d->fn, d->vk);
+  return NULL;
+}
+
+static tsr_status make_layout(be_device *d) {
+  VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, VK_PUSH_BYTES};
+  VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .pushConstantRangeCount = 1, .pPushConstantRanges = &push};
+  return vk_status(d, d->fn.vkCreatePipelineLayout(d->vk, &info, NULL, &d->layout), "vkCreatePipelineLayout");
+}
+
+tsr_status vk_device_open(be_instance *in, int index, const be_import *import, be_device **out, tsr_caps *caps) {
+  *out = NULL;
+  be_device *d = al_new(in->env->al, be_device);
+  if (!d) return st_oom();
+  d->env = in->env;
+  pthread_mutex_init(&d->mutex, NULL);
+  atomic_init(&d->lost, false);
+  atomic_init(&d->n_live, 0);
+  read_faults(d);
+  be_device_info info;
+  tsr_status st = import ? open_imported(d, import->desc, &info) : open_own(d, in, index, &info);
+  if (!st) {
+    vkGetPhysicalDeviceMemoryProperties(d->physical, &d->memory);
+    d->caps = info.caps;
+    st = make_layout(d);
+  }
+  if (!st) {
+    char id[160];
+    snprintf(id, sizeof id, "%s-%.60s", info.id, info.driver);
+    vk_cache_load(d);
+    st = vk_selftest(d, id);
+  }
+  if (st) {
+    vk_device_close(d);
+    return st;
+  }
+  *caps = d->caps;
+  *out = d;
+  return NULL;
+}
+
+void vk_device_close(be_device *d) {
+  if (!d) return;
+  if (d->vk && d->fn.vkDestroyDevice) {
+    if (d->owned && !atomic_load(&d->lost)) d->fn.vkDeviceWaitIdle(d->vk);
+    vk_cache_save(d);
+    if (d->cache) d->fn.vkDestroyPipelineCache(d->vk, d->cache, NULL);
+    if (d->layout) d->fn.vkDestroyPipelineLayout(d->vk, d->layout, NULL);
+    if (d->owned) d->fn.vkDestroyDevice(d->vk, NULL);
+  }
+  pthread_mutex_destroy(&d->mutex);
+  al_delete(d->env->al, d);
+}

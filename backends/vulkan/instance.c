@@ -1,0 +1,111 @@
+/* backends/vulkan/instance.c - loader, instance, validation messages, list of devices. */
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/vulkan/vk.h"
+
+tsr_status vk_load(const be_env *env) {
+  static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&once);
+  VkResult r = volkInitialize(); /* keeps what it found the first time */
+  pthread_mutex_unlock(&once);
+  if (r != VK_SUCCESS) return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, "install the Vulkan loader (libvulkan1) and a driver"), "no Vulkan loader (libvulkan.so.1)");
+  if (volkGetInstanceVersion() < VK_API_VERSION_1_3)
+    return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, "update the Vulkan loader"), "the Vulkan loader is older than 1.3");
+  return NULL;
+}
+
+static VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types, const VkDebugUtilsMessengerCallbackDataEXT *data, void *user) {
+  be_instance *in = user;
+  bool error = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT;
+  if (error) atomic_fetch_add(&in->n_messages, 1);
+  in->env->log(in->env->log_user, error ? 0 : 3, data->pMessage);
+  return VK_FALSE;
+}
+
+static bool has_layer(const char *name) {
+  VkLayerProperties p[64];
+  uint32_t n = 64;
+  VkResult r = vkEnumerateInstanceLayerProperties(&n, p);
+  if (r != VK_SUCCESS && r != VK_INCOMPLETE) return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (!strcmp(p[i].layerName, name)) return true;
+  return false;
+}
+
+static VkResult create(be_instance *in, bool validate) {
+  static const char *const layer = "VK_LAYER_KHRONOS_validation";
+  static const char *const extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+  VkBool32 yes = VK_TRUE;
+  VkLayerSettingEXT setting = {layer, "validate_sync", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &yes};
+  VkLayerSettingsCreateInfoEXT settings = {.sType = VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT, .settingCount = 1, .pSettings = &setting};
+  VkDebugUtilsMessengerCreateInfoEXT messenger = {
+      .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT, .pNext = &settings,
+      .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+      .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT, .pfnUserCallback = on_message, .pUserData = in};
+  VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pApplicationName = "tessera", .pEngineName = "tessera", .apiVersion = VK_API_VERSION_1_3};
+  VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pNext = validate ? &messenger : NULL, .pApplicationInfo = &app,
+                               .enabledLayerCount = validate, .ppEnabledLayerNames = &layer, .enabledExtensionCount = validate, .ppEnabledExtensionNames = extensions};
+  VkResult r = vkCreateInstance(&info, NULL, &in->vk);
+  if (r != VK_SUCCESS) return r;
+  volkLoadInstanceOnly(in->vk);
+  messenger.pNext = NULL;
+  return validate ? vkCreateDebugUtilsMessengerEXT(in->vk, &messenger, NULL, &in->messenger) : VK_SUCCESS;
+}
+
+/* Devices that can run what the emitter makes: Vulkan 1.3 with a compute queue. */
+static void list_devices(be_instance *in) {
+  VkPhysicalDevice all[VK_MAX_DEVICES];
+  uint32_t n = VK_MAX_DEVICES;
+  VkResult r = vkEnumeratePhysicalDevices(in->vk, &n, all);
+  if (r != VK_SUCCESS && r != VK_INCOMPLETE) return;
+  for (uint32_t i = 0; i < n; i++) {
+    VkPhysicalDeviceProperties p;
+    vkGetPhysicalDeviceProperties(all[i], &p);
+    if (p.apiVersion >= VK_API_VERSION_1_3) {
+      in->devices[in->n_devices++] = all[i];
+      continue;
+    }
+    char text[400];
+    snprintf(text, sizeof text, "vulkan: %s speaks only Vulkan %u.%u and is left out", p.deviceName, VK_API_VERSION_MAJOR(p.apiVersion), VK_API_VERSION_MINOR(p.apiVersion));
+    in->env->log(in->env->log_user, 2, text);
+  }
+}
+
+tsr_status vk_instance_create(const be_env *env, be_instance **out) {
+  *out = NULL;
+  TSR_TRY(vk_load(env));
+  bool validate = knob_bool("TSR_VK_VALIDATION");
+  if (validate && !has_layer("VK_LAYER_KHRONOS_validation"))
+    return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, "install vulkan-validationlayers or unset TSR_VK_VALIDATION"), "TSR_VK_VALIDATION is set but VK_LAYER_KHRONOS_validation is not installed");
+  be_instance *in = al_new(env->al, be_instance);
+  if (!in) return st_oom();
+  in->env = env;
+  VkResult r = create(in, validate);
+  if (r == VK_SUCCESS) list_devices(in);
+  if (r != VK_SUCCESS || !in->n_devices) {
+    vk_instance_destroy(in);
+    if (r == VK_ERROR_OUT_OF_HOST_MEMORY) return st_oom();
+    return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, "install a Vulkan 1.3 driver (mesa-vulkan-drivers has one for the CPU)"),
+                   r != VK_SUCCESS ? "vkCreateInstance failed (%d)" : "no Vulkan 1.3 device", (int)r);
+  }
+  *out = in;
+  return NULL;
+}
+
+void vk_instance_destroy(be_instance *in) {
+  if (!in) return;
+  if (in->messenger) vkDestroyDebugUtilsMessengerEXT(in->vk, in->messenger, NULL);
+  if (in->vk) vkDestroyInstance(in->vk, NULL);
+  al_delete(in->env->al, in);
+}
+
+int vk_n_devices(be_instance *in) { return in->n_devices; }
+
+tsr_status vk_device_info(be_instance *in, int index, be_device_info *out) {
+  vk_features f;
+  vk_limits l;
+  TSR_TRY(vk_query(in->env, in->devices[index], NULL, &f, &l, out));
+  vk_apply_matrix_knob(&out->caps);
+  return NULL;
+}

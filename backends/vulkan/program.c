@@ -1,0 +1,301 @@
+/* backends/vulkan/program.c - programs: recorded once into command buffers, replayed while the buffers' addresses stay the same.
+ *
+ * A recording is cut into command buffers so that the estimated time of each submission stays under TSR_SUBMIT_MS (driver watchdogs);
+ * a single dispatch that is longer than that, or has more blocks than the device allows, is cut along its grid with
+ * vkCmdDispatchBase. Barriers stand only where a launch waits for one that no barrier separates it from yet. */
+#include <string.h>
+
+#include "backends/vulkan/vk.h"
+#include "core/emit/emit_spirv.h"
+
+enum { RECORDINGS = 4 };
+
+typedef struct recording {
+  VkCommandPool pool;
+  VkCommandBuffer *cmds;
+  int n_cmds, cap_cmds;
+  VkDeviceAddress *key; /* slot addresses it was recorded for */
+  bool valid;
+  be_buffer *tables;    /* argument tables of launches with many arguments */
+  VkSemaphore semaphore; /* last use */
+  uint64_t value, age;
+} recording;
+
+struct be_program {
+  be_device *d;
+  arena a;
+  be_launch *launches;
+  int n_launches, n_slots;
+  size_t table_bytes;
+  recording recordings[RECORDINGS];
+  VkDeviceAddress *now;
+  uint64_t uses;
+  pthread_mutex_t mutex;
+};
+
+tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_program **out) {
+  *out = NULL;
+  be_program *p = al_new(d->env->al, be_program);
+  if (!p) return st_oom();
+  p->d = d;
+  arena_init(&p->a, d->env->al);
+  pthread_mutex_init(&p->mutex, NULL);
+  p->n_launches = desc->n_launches;
+  p->n_slots = desc->n_slots;
+  vk_need *needs = arena_array(&p->a, vk_need, desc->n_launches + 1);
+  p->launches = arena_dup(&p->a, desc->launches, sizeof *p->launches * (size_t)desc->n_launches + 1);
+  p->now = arena_array(&p->a, VkDeviceAddress, desc->n_slots + 1);
+  bool ok = needs && p->launches && p->now;
+  for (int i = 0; ok && i < RECORDINGS; i++) ok = (p->recordings[i].key = arena_array(&p->a, VkDeviceAddress, desc->n_slots + 1)) != NULL;
+  for (int i = 0; ok && i < desc->n_launches; i++) {
+    be_launch *l = &p->launches[i];
+    int n_args = l->module->kernels[l->kernel].desc.n_args;
+    needs[i] = (vk_need){l->module, l->kernel};
+    l->slots = arena_dup(&p->a, l->slots, sizeof(int) * (size_t)n_args + 1);
+    l->waits = arena_dup(&p->a, l->waits ? l->waits : &i, sizeof(int) * (size_t)l->n_waits + 1);
+    ok = l->slots && l->waits;
+    if (n_args > EMIT_SPIRV_MAX_PUSH) p->table_bytes += 8 * (size_t)n_args;
+  }
+  tsr_status st = ok ? vk_pipelines(d, needs, desc->n_launches) : st_oom();
+  if (st) vk_program_destroy(p);
+  else *out = p;
+  return st;
+}
+
+void vk_program_destroy(be_program *p) {
+  if (!p) return;
+  be_device *d = p->d;
+  for (int i = 0; i < RECORDINGS; i++) {
+    recording *r = &p->recordings[i];
+    if (r->semaphore && !atomic_load(&d->lost)) {
+      VkSemaphoreWaitInfo w = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, .semaphoreCount = 1, .pSemaphores = &r->semaphore, .pValues = &r->value};
+      tsr_status_free(vk_status(d, d->fn.vkWaitSemaphores(d->vk, &w, UINT64_MAX), "vkWaitSemaphores"));
+    }
+    if (r->pool) d->fn.vkDestroyCommandPool(d->vk, r->pool, NULL);
+    vk_buffer_destroy(r->tables);
+    al_free_array(d->env->al, r->cmds, (size_t)r->cap_cmds);
+  }
+  pthread_mutex_destroy(&p->mutex);
+  arena_clear(&p->a);
+  al_delete(d->env->al, p);
+}
+
+/* ---- recording ---- */
+
+typedef struct recorder {
+  be_program *p;
+  recording *r;
+  be_stream *s;
+  VkCommandBuffer cmd;
+  double budget_ns, used_ns;
+  VkDeviceSize table_at;
+  VkQueryPool queries; /* timed runs only */
+} recorder;
+
+/* Modelled time of a kernel; rates that nobody measured are guessed low. */
+static double estimate_ns(const be_device *d, const be_kernel_desc *k) {
+  double flops = d->caps.peak_flops_f32 > 0 ? d->caps.peak_flops_f32 : d->limits.software ? 2e10 : 1e12;
+  double bytes = d->caps.bytes_per_s > 0 ? d->caps.bytes_per_s : d->limits.software ? 4e9 : 5e10;
+  double a = k->flops / flops, b = k->bytes / bytes;
+  return (a > b ? a : b) * 1e9;
+}
+
+static tsr_status open_buffer(recorder *c) {
+  be_device *d = c->p->d;
+  recording *r = c->r;
+  if (r->n_cmds == r->cap_cmds) {
+    int cap = r->cap_cmds ? 2 * r->cap_cmds : 4;
+    VkCommandBuffer *grown = al_zalloc(d->env->al, sizeof *grown * (size_t)cap);
+    if (!grown) return st_oom();
+    if (r->cmds) memcpy(grown, r->cmds, sizeof *grown * (size_t)r->cap_cmds);
+    al_free_array(d->env->al, r->cmds, (size_t)r->cap_cmds);
+    r->cmds = grown;
+    r->cap_cmds = cap;
+  }
+  if (!r->cmds[r->n_cmds]) {
+    VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = r->pool, .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY, .commandBufferCount = 1};
+    VK_TRY(d, d->fn.vkAllocateCommandBuffers(d->vk, &info, &r->cmds[r->n_cmds]));
+  }
+  c->cmd = r->cmds[r->n_cmds++];
+  c->used_ns = 0;
+  VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT};
+  VK_TRY(d, d->fn.vkBeginCommandBuffer(c->cmd, &begin));
+  vk_memory_barrier(d, c->cmd, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT);
+  return NULL;
+}
+
+static tsr_status next_buffer(recorder *c) {
+  TSR_TRY(vk_end(c->s, c->cmd));
+  return open_buffer(c);
+}
+
+static void bind(recorder *c, const be_launch *l, const vk_kernel *k) {
+  be_device *d = c->p->d;
+  VkDeviceAddress args[EMIT_SPIRV_MAX_PUSH];
+  int n = k->desc.n_args;
+  d->fn.vkCmdBindPipeline(c->cmd, VK_PIPELINE_BIND_POINT_COMPUTE, k->pipeline);
+  if (n > EMIT_SPIRV_MAX_PUSH) {
+    args[0] = c->r->tables->address + c->table_at;
+    n = 1;
+  } else {
+    for (int i = 0; i < n; i++) args[i] = c->p->now[l->slots[i]];
+  }
+  if (n) d->fn.vkCmdPushConstants(c->cmd, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8 * (uint32_t)n, args);
+}
+
+/* Dispatches the grid in slabs along its outermost long axis: as many blocks as the limits and the budget allow at once. */
+static tsr_status dispatch(recorder *c, const be_launch *l, const vk_kernel *k) {
+  be_device *d = c->p->d;
+  const int64_t *g = k->desc.grid;
+  double ns = estimate_ns(d, &k->desc);
+  int axis = g[2] > 1 ? 2 : g[1] > 1 ? 1 : 0;
+  int64_t cut[3] = {g[0], g[1], g[2]};
+  for (int i = 0; i < 3; i++)
+    if (cut[i] > d->limits.max_groups[i]) cut[i] = d->limits.max_groups[i];
+  if (ns > c->budget_ns && c->budget_ns > 0) {
+    int64_t pieces = (int64_t)(ns / c->budget_ns) + 1, slab = (g[axis] + pieces - 1) / pieces;
+    if (slab < cut[axis]) cut[axis] = slab > 0 ? slab : 1;
+  }
+  double slab_ns = ns * ((double)cut[0] / (double)g[0]) * ((double)cut[1] / (double)g[1]) * ((double)cut[2] / (double)g[2]);
+  for (int64_t z = 0; z < g[2]; z += cut[2])
+    for (int64_t y = 0; y < g[1]; y += cut[1])
+      for (int64_t x = 0; x < g[0]; x += cut[0]) {
+        if (c->used_ns > 0 && c->used_ns + slab_ns > c->budget_ns && !c->queries) {
+          TSR_TRY(next_buffer(c));
+          bind(c, l, k);
+        }
+        c->used_ns += slab_ns;
+        d->fn.vkCmdDispatchBase(c->cmd, (uint32_t)x, (uint32_t)y, (uint32_t)z, (uint32_t)(g[0] - x < cut[0] ? g[0] - x : cut[0]),
+                                (uint32_t)(g[1] - y < cut[1] ? g[1] - y : cut[1]), (uint32_t)(g[2] - z < cut[2] ? g[2] - z : cut[2]));
+      }
+  return NULL;
+}
+
+static tsr_status record_launches(recorder *c) {
+  be_program *p = c->p;
+  be_device *d = p->d;
+  int fenced = 0; /* launches before this one are complete for later ones */
+  for (int i = 0; i < p->n_launches; i++) {
+    const be_launch *l = &p->launches[i];
+    const vk_kernel *k = &l->module->kernels[l->kernel];
+    int before = c->r->n_cmds;
+    bool barrier = c->queries != VK_NULL_HANDLE && i > 0;
+    for (int w = 0; w < l->n_waits; w++) barrier |= l->waits[w] >= fenced;
+    if (barrier) {
+      vk_memory_barrier(d, c->cmd, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT);
+      fenced = i;
+    }
+    if (k->desc.grid[0] < 1 || k->desc.grid[1] < 1 || k->desc.grid[2] < 1) continue;
+    if (c->queries) d->fn.vkCmdWriteTimestamp2(c->cmd, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, c->queries, 2 * (uint32_t)i);
+    bind(c, l, k);
+    TSR_TRY(dispatch(c, l, k));
+    if (c->queries) d->fn.vkCmdWriteTimestamp2(c->cmd, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, c->queries, 2 * (uint32_t)i + 1);
+    if (c->r->n_cmds != before) fenced = i; /* a new command buffer began with a barrier: only this launch may still run */
+    if (k->desc.n_args > EMIT_SPIRV_MAX_PUSH) c->table_at += 8 * (VkDeviceSize)k->desc.n_args;
+  }
+  return NULL;
+}
+
+/* Address tables for kernels with more arguments than push constants hold. */
+static tsr_status fill_tables(be_program *p, recording *r) {
+  if (!p->table_bytes) return NULL;
+  if (!r->tables) TSR_TRY(vk_buffer_create(p->d, p->table_bytes, BE_HOST_VISIBLE, &r->tables));
+  VkDeviceAddress *t = r->tables->host;
+  for (int i = 0; i < p->n_launches; i++) {
+    const be_launch *l = &p->launches[i];
+    int n = l->module->kernels[l->kernel].desc.n_args;
+    for (int a = 0; n > EMIT_SPIRV_MAX_PUSH && a < n; a++) *t++ = p->now[l->slots[a]];
+  }
+  return NULL;
+}
+
+static tsr_status wait_unused(be_device *d, recording *r) {
+  if (!r->semaphore) return NULL;
+  VkSemaphoreWaitInfo w = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, .semaphoreCount = 1, .pSemaphores = &r->semaphore, .pValues = &r->value};
+  VK_TRY(d, d->fn.vkWaitSemaphores(d->vk, &w, UINT64_MAX));
+  r->semaphore = VK_NULL_HANDLE;
+  return NULL;
+}
+
+static tsr_status record(be_program *p, be_stream *s, recording *r, VkQueryPool queries) {
+  be_device *d = p->d;
+  r->valid = false;
+  TSR_TRY(wait_unused(d, r));
+  if (!r->pool) {
+    VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, .queueFamilyIndex = d->family};
+    VK_TRY(d, d->fn.vkCreateCommandPool(d->vk, &pool, NULL, &r->pool));
+  } else {
+    VK_TRY(d, d->fn.vkResetCommandPool(d->vk, r->pool, 0));
+  }
+  r->n_cmds = 0;
+  TSR_TRY(fill_tables(p, r));
+  recorder c = {.p = p, .r = r, .s = s, .budget_ns = 1e6 * (double)knob_int("TSR_SUBMIT_MS"), .queries = queries};
+  TSR_TRY(open_buffer(&c));
+  if (queries) d->fn.vkCmdResetQueryPool(c.cmd, queries, 0, 2 * (uint32_t)p->n_launches);
+  TSR_TRY(record_launches(&c));
+  TSR_TRY(vk_end(s, c.cmd));
+  memcpy(r->key, p->now, sizeof *r->key * (size_t)p->n_slots);
+  r->valid = !queries; /* timed recordings are for one use */
+  return NULL;
+}
+
+/* The recording for these addresses: an old one, or the least recently used one made anew. */
+static tsr_status find_recording(be_program *p, be_stream *s, recording **out) {
+  recording *oldest = &p->recordings[0];
+  for (int i = 0; i < RECORDINGS; i++) {
+    recording *r = &p->recordings[i];
+    if (r->valid && !memcmp(r->key, p->now, sizeof *r->key * (size_t)p->n_slots)) {
+      *out = r;
+      return NULL;
+    }
+    if (r->age < oldest->age) oldest = r;
+  }
+  *out = oldest;
+  return record(p, s, oldest, VK_NULL_HANDLE);
+}
+
+static tsr_status submit(be_program *p, be_stream *s, recording *r) {
+  for (int i = 0; i < r->n_cmds; i++) {
+    TSR_TRY(vk_stream_submit(s, &r->cmds[i], 1));
+    r->semaphore = s->timeline;
+    r->value = s->submitted;
+  }
+  r->age = ++p->uses;
+  return NULL;
+}
+
+static tsr_status run_timed(be_program *p, be_stream *s, double *times_ns) {
+  be_device *d = p->d;
+  VkQueryPool pool = VK_NULL_HANDLE;
+  uint32_t n = 2 * (uint32_t)p->n_launches;
+  if (!d->limits.timestamps) return st_make(d->env->al, TSR_UNSUPPORTED, ST_WHERE("vulkan", "timing", NULL), "the queue has no timestamps");
+  recording *r = &p->recordings[RECORDINGS - 1];
+  uint64_t *t = al_zalloc(d->env->al, 16 * (size_t)n + 16); /* value and availability */
+  VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = n};
+  tsr_status st = t ? NULL : st_oom();
+  if (!st) st = vk_status(d, d->fn.vkCreateQueryPool(d->vk, &info, NULL, &pool), "vkCreateQueryPool");
+  if (!st) st = record(p, s, r, pool);
+  if (!st) st = submit(p, s, r);
+  if (!st) st = vk_stream_sync(s, -1);
+  if (!st) st = vk_status(d, d->fn.vkGetQueryPoolResults(d->vk, pool, 0, n, 16 * (size_t)n, t, 16, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT), "vkGetQueryPoolResults");
+  for (int i = 0; !st && i < p->n_launches; i++)
+    times_ns[i] = t[4 * i + 1] && t[4 * i + 3] ? (double)(int64_t)(t[4 * i + 2] - t[4 * i]) * (double)d->limits.timestamp_period : 0;
+  if (pool && st) tsr_status_free(vk_stream_reach(s, s->submitted, -1)); /* nothing may still write to it */
+  if (pool) d->fn.vkDestroyQueryPool(d->vk, pool, NULL);
+  al_free(d->env->al, t, 16 * (size_t)n + 16, 16);
+  return st;
+}
+
+tsr_status vk_program_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns) {
+  be_device *d = p->d;
+  if (atomic_load(&d->lost)) return vk_lost_status(d);
+  if (!p->n_launches) return NULL;
+  pthread_mutex_lock(&p->mutex);
+  for (int i = 0; i < p->n_slots; i++) p->now[i] = slots[i].buffer ? slots[i].buffer->address + slots[i].offset : 0;
+  recording *r = NULL;
+  tsr_status st = NULL;
+  if (times_ns) st = run_timed(p, s, times_ns);
+  else if (!(st = find_recording(p, s, &r))) st = submit(p, s, r);
+  pthread_mutex_unlock(&p->mutex);
+  return st;
+}

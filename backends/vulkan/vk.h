@@ -1,0 +1,189 @@
+/* backends/vulkan/vk.h - what the files of the Vulkan backend share.
+ *
+ * One device = one VkDevice and one queue. A stream = a timeline semaphore with its own command pool; every submission signals
+ * the next value. All streams of a device share the queue, so order inside a stream is submission order plus a barrier at the head
+ * of each submission; order between streams is by timeline waits. Buffers are known to kernels by their 64-bit addresses. */
+#ifndef BACKENDS_VULKAN_VK_H
+#define BACKENDS_VULKAN_VK_H
+#define VK_NO_PROTOTYPES
+#include <pthread.h>
+#include <stdatomic.h>
+#include <volk.h>
+
+#include "core/backend.h"
+#include "core/base/arena.h"
+#include "core/base/knob.h"
+#include "tessera/vulkan.h"
+
+enum { VK_MAX_DEVICES = 16, VK_STAGING_BYTES = 8 << 20, VK_PUSH_BYTES = 128 };
+
+struct be_instance {
+  const be_env *env;
+  VkInstance vk;
+  VkDebugUtilsMessengerEXT messenger;
+  _Atomic int n_messages; /* of the validation layers */
+  VkPhysicalDevice devices[VK_MAX_DEVICES];
+  int n_devices;
+};
+
+/* What a physical device has, beyond tsr_caps. */
+typedef struct vk_features {
+  bool coopmat, bfloat16, float8, nv2, nv2_workgroup, nv2_reduce, nv2_convert, nv2_per_element, nv2_tensor, explicit_layout, robustness_off;
+  bool f64, i64, i16, i8, f16, storage8, storage16, subgroup_size_control, full_subgroups, scalar_layout;
+} vk_features;
+
+typedef struct vk_limits {
+  uint32_t max_groups[3];
+  float timestamp_period;
+  bool timestamps, software, unified;
+  uint8_t pipeline_uuid[16], device_uuid[16], driver_uuid[16];
+  uint64_t max_buffer, max_allocation;
+} vk_limits;
+
+struct be_device {
+  const be_env *env;
+  be_instance *instance; /* NULL when imported */
+  VkPhysicalDevice physical;
+  VkDevice vk;
+  struct VolkDeviceTable fn;
+  VkQueue queue;
+  uint32_t family;
+  bool owned; /* false: the application's */
+  void (*lock)(void *user);
+  void (*unlock)(void *user);
+  void *lock_user;
+  pthread_mutex_t mutex; /* queue, cache, faults */
+  VkPhysicalDeviceMemoryProperties memory;
+  vk_features features;
+  vk_limits limits;
+  tsr_caps caps;
+  VkPipelineLayout layout;
+  VkPipelineCache cache;
+  uint64_t cache_hash; /* of what was loaded, to skip writing it back */
+  _Atomic bool lost;
+  _Atomic int fault_oom, fault_lost; /* countdown of injected failures (TSR_VK_FAULT); < 0 = none */
+  _Atomic int n_live;                /* buffers alive, for leak tests */
+};
+
+struct be_buffer {
+  be_device *d;
+  VkBuffer vk;
+  VkDeviceMemory memory; /* VK_NULL_HANDLE when imported */
+  VkDeviceAddress address;
+  void *host;
+  size_t bytes, offset; /* offset: where an imported tensor starts in vk */
+};
+
+typedef struct vk_wait { VkSemaphore semaphore; uint64_t value; } vk_wait;
+enum { VK_MAX_WAITS = 16, VK_RING = 64 };
+
+struct be_stream {
+  be_device *d;
+  VkCommandPool pool;
+  VkSemaphore timeline;
+  uint64_t submitted; /* last value handed to the queue */
+  struct { VkCommandBuffer cmd; uint64_t value; } ring[VK_RING]; /* one-time command buffers, reused when their value is reached */
+  int next;
+  vk_wait waits[VK_MAX_WAITS], signals[VK_MAX_WAITS]; /* joined to the next submission */
+  int n_waits, n_signals;
+  be_buffer *staging[2];
+  uint64_t staging_value[2];
+};
+
+struct be_event {
+  be_device *d;
+  VkSemaphore semaphore;
+  uint64_t value; /* 0 = never recorded */
+  VkQueryPool query;
+};
+
+typedef struct vk_kernel {
+  be_kernel_desc desc;
+  const uint32_t *words;
+  size_t n_words;
+  VkPipeline pipeline; /* made at first use */
+} vk_kernel;
+
+struct be_module {
+  be_device *d;
+  arena *a;
+  vk_kernel *kernels;
+  int n_kernels;
+  pthread_mutex_t mutex;
+};
+
+/* ---- status ---- */
+tsr_status vk_status(be_device *d, VkResult r, const char *what);
+tsr_status vk_lost_status(const be_device *d);
+#define VK_TRY(d, expr) TSR_TRY(vk_status(d, expr, #expr))
+
+/* ---- instance.c, caps.c ---- */
+tsr_status vk_instance_create(const be_env *env, be_instance **out);
+void vk_instance_destroy(be_instance *in);
+int vk_n_devices(be_instance *in);
+tsr_status vk_device_info(be_instance *in, int index, be_device_info *out);
+/* Loads the loader's entry points once; TSR_UNAVAILABLE says why not. */
+tsr_status vk_load(const be_env *env);
+/* Everything about a device. `chain`: enabled features of an imported device, or NULL to take what the device has. */
+tsr_status vk_query(const be_env *env, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l, be_device_info *info);
+
+/* ---- device.c ---- */
+tsr_status vk_device_open(be_instance *in, int index, const be_import *import, be_device **out, tsr_caps *caps);
+void vk_device_close(be_device *d);
+void vk_queue_lock(be_device *d);
+void vk_queue_unlock(be_device *d);
+/* True when the injected failure is due. */
+bool vk_fault(_Atomic int *countdown);
+
+/* ---- cache.c ---- */
+void vk_cache_load(be_device *d);
+void vk_cache_save(be_device *d);
+/* The named file of the cache folder, checksummed; NULL when absent or damaged. Free with al_free(env->al, p, *n, 16). */
+void *vk_cache_read(const be_env *env, const char *name, size_t *n);
+void vk_cache_write(const be_env *env, const char *name, const void *p, size_t n);
+
+/* ---- buffer.c ---- */
+tsr_status vk_buffer_create(be_device *d, size_t bytes, be_memory kind, be_buffer **out);
+tsr_status vk_buffer_import(be_device *d, const void *desc, size_t bytes, be_buffer **out);
+void vk_buffer_destroy(be_buffer *b);
+void *vk_buffer_map(be_buffer *b);
+
+/* ---- stream.c, transfer.c ---- */
+tsr_status vk_stream_create(be_device *d, int priority, be_stream **out);
+void vk_stream_destroy(be_stream *s);
+tsr_status vk_stream_sync(be_stream *s, int64_t timeout_ns);
+tsr_status vk_stream_reach(be_stream *s, uint64_t value, int64_t timeout_ns);
+/* A command buffer open for recording, headed by the barrier that orders it after earlier submissions. */
+tsr_status vk_stream_begin(be_stream *s, VkCommandBuffer *out);
+tsr_status vk_stream_submit(be_stream *s, const VkCommandBuffer *cmds, int n); /* ends nothing; see vk_end */
+tsr_status vk_end(be_stream *s, VkCommandBuffer cmd);
+void vk_memory_barrier(be_device *d, VkCommandBuffer cmd, VkPipelineStageFlags2 from, VkPipelineStageFlags2 to);
+tsr_status vk_event_create(be_device *d, be_event **out);
+void vk_event_destroy(be_event *e);
+tsr_status vk_event_record(be_stream *s, be_event *e);
+tsr_status vk_stream_wait(be_stream *s, be_event *e);
+tsr_status vk_event_sync(be_event *e);
+tsr_status vk_event_elapsed(be_event *from, be_event *to, double *ns);
+tsr_status vk_write(be_stream *s, be_range dst, const void *src);
+tsr_status vk_read(be_stream *s, be_range src, void *dst);
+tsr_status vk_copy(be_stream *s, be_range dst, be_range src);
+tsr_status vk_fill(be_stream *s, be_range dst, uint32_t pattern);
+/* Joined to the stream's next submission (signals: after all that was submitted before). */
+tsr_status vk_external_wait(be_stream *s, const void *desc);
+tsr_status vk_external_signal(be_stream *s, const void *desc);
+
+/* ---- module.c, program.c ---- */
+tsr_status vk_module_create(be_device *d, const be_module_desc *desc, be_module **out);
+void vk_module_destroy(be_module *m);
+/* Makes the pipelines of the given kernels that don't exist yet, several at once. */
+typedef struct vk_need { be_module *m; int kernel; } vk_need;
+tsr_status vk_pipelines(be_device *d, const vk_need *needs, int n);
+tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_program **out);
+void vk_program_destroy(be_program *p);
+tsr_status vk_program_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns);
+
+/* ---- selftest.c: fills d->caps.matrix[].enabled and .reason ---- */
+tsr_status vk_selftest(be_device *d, const char *id);
+void vk_apply_matrix_knob(tsr_caps *c);
+
+#endif

@@ -1,0 +1,37 @@
+/* backends/vulkan/vulkan.c - the backend's table. */
+#include "backends/vulkan/backend.h"
+#include "backends/vulkan/vk.h"
+
+const be_vtable vulkan_backend = {
+    .abi = BE_ABI,
+    .name = "vulkan",
+    .dialect = DIALECT_SPIRV,
+    .instance_create = vk_instance_create,
+    .instance_destroy = vk_instance_destroy,
+    .n_devices = vk_n_devices,
+    .device_info = vk_device_info,
+    .device_open = vk_device_open,
+    .device_close = vk_device_close,
+    .buffer_create = vk_buffer_create,
+    .buffer_import = vk_buffer_import,
+    .buffer_destroy = vk_buffer_destroy,
+    .buffer_map = vk_buffer_map,
+    .stream_create = vk_stream_create,
+    .stream_destroy = vk_stream_destroy,
+    .stream_sync = vk_stream_sync,
+    .event_create = vk_event_create,
+    .event_destroy = vk_event_destroy,
+    .event_record = vk_event_record,
+    .stream_wait = vk_stream_wait,
+    .event_sync = vk_event_sync,
+    .event_elapsed = vk_event_elapsed,
+    .write = vk_write,
+    .read = vk_read,
+    .copy = vk_copy,
+    .fill = vk_fill,
+    .module_create = vk_module_create,
+    .module_destroy = vk_module_destroy,
+    .program_create = vk_program_create,
+    .program_destroy = vk_program_destroy,
+    .program_run = vk_program_run,
+};

@@ -1,0 +1,178 @@
+/* The numbers that emitted SPIR-V computes on the device: every scalar function and cast over edge values against C's library in f64
+ * and core/base/dtype.c. Bounds are in units in the last place of f32, stated per function. */
+#include <math.h>
+
+#include "core/base/dtype.h"
+#include "core/ir/scalar_ops.h"
+#include "tests/conformance/vulkan_run.h"
+
+static vr dev;
+
+static double ref_gelu(double a) { return 0.5 * a * (1 + erf(a / sqrt(2))); }
+static double ref_gelu_tanh(double a) { return 0.5 * a * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (a + 0.044715 * a * a * a))); }
+static double ref_sigmoid(double a) { return 1 / (1 + exp(-a)); }
+static double ref_silu(double a) { return a / (1 + exp(-a)); }
+static double ref_rsqrt(double a) { return 1 / sqrt(a); }
+static double ref_relu(double a) { return isnan(a) ? a : a > 0 ? a : 0; }
+static double ref_neg(double a) { return -a; }
+
+/* ulp: bound relative to the result; absolute: added for results that cancel (gelu of large negative numbers). */
+static const struct { const char *name; double (*f)(double); double ulp, absolute, lo, hi; } functions[] = {
+    {"exp", exp, 4, 1e-37, -110, 100}, {"log", log, 4, 1e-7, 0, 1e30}, {"sqrt", sqrt, 2, 1e-22, 0, 1e30}, {"rsqrt", ref_rsqrt, 4, 0, 1e-30, 1e30},
+    {"tanh", tanh, 4, 1e-37, -20, 20}, {"erf", erf, 4, 1e-37, -6, 6}, {"sin", sin, 4, 2e-7, -1000, 1000}, {"cos", cos, 4, 2e-7, -1000, 1000},
+    {"floor", floor, 0, 0, -1e6, 1e6}, {"sigmoid", ref_sigmoid, 6, 1e-37, -90, 90}, {"relu", ref_relu, 0, 0, -5, 5}, {"gelu", ref_gelu, 6, 1e-6, -10, 10},
+    {"gelu_tanh", ref_gelu_tanh, 8, 1e-6, -10, 10}, {"silu", ref_silu, 8, 1e-37, -80, 80}, {"neg", ref_neg, 0, 0, -1e30, 1e30}, {"abs", fabs, 0, 0, -1e30, 1e30},
+};
+
+enum { N = 4096 };
+static char text[8192];
+
+static void one_op(const char *line, const char *in, const char *out, int n) {
+  char loads[1024] = "", *p = loads;
+  for (int i = 0; i < n; i++)
+    p += sprintf(p, "  %%x%d = \"tessera.target.load\"(%%a%d, %%t) : (!tessera.ptr<%s, \"global\">, index) -> %s\n", i, i, in, in);
+  char args[512] = "", *q = args;
+  for (int i = 0; i < n; i++) q += sprintf(q, "%%a%d: !tessera.ptr<%s, \"global\">, ", i, in);
+  snprintf(text, sizeof text,
+           "\"tessera.target.kernel\"() ({\n^bb0(%s%%o: !tessera.ptr<%s, \"global\">):\n  %%i = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n"
+           "  %%b = \"tessera.target.block_id\"() {axis = 0} : () -> index\n  %%c = \"tessera.target.const\"() {value = 64} : () -> index\n"
+           "  %%m = \"tessera.target.mul\"(%%b, %%c) : (index, index) -> index\n  %%t = \"tessera.target.add\"(%%m, %%i) : (index, index) -> index\n%s  %s\n"
+           "  \"tessera.target.store\"(%%r, %%o, %%t) : (%s, !tessera.ptr<%s, \"global\">, index) -> ()\n  \"tessera.target.return\"() : () -> ()\n"
+           "}) {sym_name = \"k\", dialect = \"spirv\", grid = [%d, 1, 1], block = [64, 1, 1]} : () -> ()\n",
+           args, out, loads, line, out, out, N / 64);
+}
+
+static const float edges[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 3.40282347e38f, -3.40282347e38f, 1.17549435e-38f, 0.5f, -0.5f, 2.0f, 88.0f, -87.0f, 1e-6f, -1e-6f, 127.5f, -128.5f, 255.5f, 65504.0f, 65520.0f, 448.0f, 480.0f, 57344.0f, 2147483648.0f, -2147483904.0f};
+enum { N_EDGES = sizeof edges / sizeof *edges };
+
+static void fill(float *x, double lo, double hi) {
+  uint32_t seed = 12345;
+  for (int i = 0; i < N; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    x[i] = i < N_EDGES ? edges[i] : (float)(lo + (hi - lo) * (seed >> 8) / 16777216.0);
+    if (i >= N_EDGES && hi > 1e20) x[i] = (float)(((seed & 1) && lo < 0 ? -1 : 1) * exp(-60 + 120 * (double)(seed >> 8) / 16777216.0));
+  }
+}
+
+static void functions_edge_and_random_values_within_bounds(void **state) {
+  static float x[N], y[N];
+  int bad = 0;
+  for (size_t f = 0; f < sizeof functions / sizeof *functions; f++) {
+    char line[128];
+    double worst = 0;
+    snprintf(line, sizeof line, "%%r = \"tessera.target.%s\"(%%x0) : (f32) -> f32", functions[f].name);
+    one_op(line, "f32", "f32", 1);
+    fill(x, functions[f].lo, functions[f].hi);
+    vr_run(&dev, text, (vr_arg[]){{x, NULL, sizeof x}, {NULL, y, sizeof y}}, 2, 1);
+    for (int i = 0; i < N; i++) {
+      double want = functions[f].f(x[i]), got = y[i];
+      bool trig = !strcmp(functions[f].name, "sin") || !strcmp(functions[f].name, "cos");
+      if (trig && fabs(x[i]) > 1e4) continue; /* outside the reduction's range */
+      if (!strcmp(functions[f].name, "silu") && isinf(x[i])) continue; /* a * sigmoid(a) is inf * 0 */
+      if (isnan(want) || isinf(want) || fabs(want) > 3.40282347e38) {
+        bool ok = isnan(want) ? isnan(got) : isinf(got) && (got > 0) == (want > 0);
+        if (!ok && bad++ < 20) print_error("%s(%g) = %g, want %g\n", functions[f].name, x[i], got, want);
+        continue;
+      }
+      double allowed = functions[f].ulp * fabs(want) * 1.1920929e-7 + functions[f].absolute;
+      double error = fabs(got - want);
+      if (error - functions[f].absolute > worst * fabs(want) && want != 0) worst = (error - functions[f].absolute) / fabs(want);
+      if (!(error <= allowed) && bad++ < 20) print_error("%s(%.9g) = %.9g, want %.9g (%.1f ulp)\n", functions[f].name, x[i], got, want, error / fabs(want) / 1.19e-7);
+    }
+    print_message("%-10s worst %.2f ulp\n", functions[f].name, worst / 1.1920929e-7);
+  }
+  assert_int_equal(bad, 0);
+}
+
+static void casts_every_pair_same_as_host(void **state) {
+  static const tsr_dtype types[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2, TSR_I64, TSR_I32, TSR_I16, TSR_I8, TSR_U8, TSR_BOOL};
+  static const char *const names[] = {"f64", "f32", "f16", "bf16", "f8E4M3FN", "f8E5M2", "i64", "i32", "i16", "i8", "ui8", "i1"};
+  static float x[N];
+  static double in[N], out[N]; /* raw storage */
+  int bad = 0;
+  for (int a = 0; a < 12; a++)
+    for (int b = 0; b < 12; b++) {
+      char line[128];
+      snprintf(line, sizeof line, "%%r = \"tessera.target.cast\"(%%x0) : (%s) -> %s", names[a], names[b]);
+      one_op(line, names[a], names[b], 1);
+      fill(x, -300, 300);
+      for (int i = 0; i < N; i++) dtype_store(types[a], in, (size_t)i, i > N / 2 ? ldexp(x[i], (i % 48) - 24) : x[i]);
+      memset(out, 0, sizeof out);
+      vr_run(&dev, text, (vr_arg[]){{in, NULL, N * tsr_dtype_size(types[a])}, {NULL, out, N * tsr_dtype_size(types[b])}}, 2, 1);
+      for (int i = 0; i < N; i++) {
+        double value = dtype_load(types[a], in, (size_t)i), want_raw = 0, got = dtype_load(types[b], out, (size_t)i);
+        if (types[a] == TSR_I64 && fabs(value) >= 9007199254740992.0) continue; /* not exact in the reference */
+        if (fabs(value) < 1.2e-38 && value != 0) continue;                    /* f32 subnormals may be flushed */
+        bool integer = types[a] == TSR_I64 || types[a] == TSR_I32 || types[a] == TSR_I16 || types[a] == TSR_I8 || types[a] == TSR_U8;
+        if (integer && !dtype_is_float(types[b]) && types[b] != TSR_BOOL) { /* integers wrap */
+          int64_t v = (int64_t)value;
+          want_raw = types[b] == TSR_I64 ? (double)v : types[b] == TSR_I32 ? (int32_t)v : types[b] == TSR_I16 ? (int16_t)v : types[b] == TSR_I8 ? (int8_t)v : (uint8_t)v;
+        } else {
+          uint64_t raw = 0;
+          dtype_store(types[b], &raw, 0, value);
+          want_raw = dtype_load(types[b], &raw, 0);
+        }
+        if (fabs(want_raw) < 6.2e-5 && types[b] == TSR_F16 && fabs(got - want_raw) < 6.2e-5) continue; /* f16 subnormals may be flushed */
+        if (types[a] == TSR_F64 && types[b] != TSR_F32 && dtype_is_float(types[b]) && fabs(got - want_raw) <= fabs(want_raw) * dtype_get(types[b])->eps * 2.01) continue; /* rounds by way of f32 */
+        if (integer && tsr_dtype_size(types[a]) > 2 && dtype_is_float(types[b]) && fabs(got - want_raw) <= fabs(want_raw) * dtype_get(types[b])->eps * 2.01) continue;
+        if (!(got == want_raw || (isnan(got) && isnan(want_raw))) && bad++ < 20) print_error("%s -> %s: %.9g gives %.9g, want %.9g\n", names[a], names[b], value, got, want_raw);
+      }
+    }
+  assert_int_equal(bad, 0);
+}
+
+static void binary_ops_edge_values_as_documented(void **state) {
+  static float a[N], b[N], y[N];
+  static const char *const names[] = {"add", "sub", "mul", "div", "rem", "pow", "min", "max"};
+  int bad = 0;
+  for (int i = 0; i < N; i++) {
+    a[i] = i < N_EDGES * N_EDGES ? edges[i / N_EDGES] : (float)(i % 61) * 0.37f - 7.0f;
+    b[i] = i < N_EDGES * N_EDGES ? edges[i % N_EDGES] : (float)(i % 17) * 0.91f - 6.0f;
+  }
+  for (int o = 0; o < 8; o++) {
+    char line[128];
+    double worst = 0;
+    snprintf(line, sizeof line, "%%r = \"tessera.target.%s\"(%%x0, %%x1) : (f32, f32) -> f32", names[o]);
+    one_op(line, "f32", "f32", 2);
+    vr_run(&dev, text, (vr_arg[]){{a, NULL, sizeof a}, {b, NULL, sizeof b}, {NULL, y, sizeof y}}, 3, 1);
+    for (int i = 0; i < N; i++) {
+      double p = a[i], q = b[i];
+      double want = o == 0 ? a[i] + b[i] : o == 1 ? a[i] - b[i] : o == 2 ? a[i] * b[i] : o == 3 ? a[i] / b[i] : o == 4 ? fmodf(a[i], b[i]) : o == 5 ? pow(p, q)
+                    : isnan(p) || isnan(q) ? NAN : o == 6 ? (p < q ? p : q) : p > q ? p : q;
+      if (o == 4 && (isinf(q) || fabs(p / q) > 1e6)) continue; /* OpFRem may use a - b * trunc(a / b) */
+      if (o == 3 && (fabs(q) < 1.2e-38 || fabs(q) > 1.7e38 || fabs(want) < 1.2e-38)) continue; /* Vulkan's bound on division ends there */
+      double allowed = (o == 3 ? 2.5 : o == 4 ? 64 : o == 5 ? 32 : 0.51) * 1.1920929e-7 * fabs(want) + (o == 4 ? 4e-6 : 1.3e-38);
+      bool ok = isnan(want) ? isnan(y[i]) : isinf(want) || fabs(want) > 3.40282347e38 ? isinf(y[i]) && (y[i] > 0) == (want > 0) : fabs(y[i] - want) <= allowed;
+      if (isfinite(want) && want != 0 && fabs(want) > 1e-37 && isfinite(y[i]) && fabs(y[i] / want - 1) > worst) worst = fabs(y[i] / want - 1);
+      if (!ok && bad++ < 20) print_error("%s(%.9g, %.9g) = %.9g, want %.9g\n", names[o], p, q, y[i], want);
+    }
+    print_message("%-10s worst %.2f ulp\n", names[o], worst / 1.1920929e-7);
+  }
+  assert_int_equal(bad, 0);
+}
+
+static void integer_division_by_zero_is_zero(void **state) {
+  static int32_t a[N], b[N], y[N];
+  static const int32_t v[] = {0, 1, -1, 7, -7, INT32_MAX, INT32_MIN, 100, -100, 3};
+  for (int i = 0; i < N; i++) a[i] = v[i % 10], b[i] = v[i / 10 % 10];
+  for (int o = 0; o < 2; o++) {
+    char line[128];
+    snprintf(line, sizeof line, "%%r = \"tessera.target.%s\"(%%x0, %%x1) : (i32, i32) -> i32", o ? "rem" : "div");
+    one_op(line, "i32", "i32", 2);
+    vr_run(&dev, text, (vr_arg[]){{a, NULL, sizeof a}, {b, NULL, sizeof b}, {NULL, y, sizeof y}}, 3, 1);
+    for (int i = 0; i < N; i++) {
+      int64_t want = !b[i] ? 0 : o ? (int64_t)a[i] % b[i] : (int64_t)a[i] / b[i];
+      assert_int_equal(y[i], (int32_t)want);
+    }
+  }
+}
+
+static int setup(void **state) { return vr_open(&dev) ? 0 : 77; }
+
+int main(void) {
+  if (setup(NULL)) return 77;
+  const struct CMUnitTest tests[] = {cmocka_unit_test(functions_edge_and_random_values_within_bounds), cmocka_unit_test(casts_every_pair_same_as_host),
+                                     cmocka_unit_test(binary_ops_edge_values_as_documented), cmocka_unit_test(integer_division_by_zero_is_zero)};
+  int r = cmocka_run_group_tests(tests, NULL, NULL);
+  return vr_close(&dev) ? 1 : r;
+}
