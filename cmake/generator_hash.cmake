@@ -1,0 +1,12 @@
+# Writes OUT, a header with a hash over the sources that make code: a tuned schedule or a compiled binary of other sources is a miss.
+file(GLOB files ${SOURCE}/core/ir/*.[ch] ${SOURCE}/core/passes/*.[ch] ${SOURCE}/core/emit/*.[ch] ${SOURCE}/backends/*/*.[ch] ${SOURCE}/backends/*/kernels/*.[ch])
+list(SORT files)
+set(all "")
+foreach(f ${files})
+  file(SHA256 ${f} h)
+  string(APPEND all ${h})
+endforeach()
+string(SHA256 h "${all}")
+string(SUBSTRING ${h} 0 16 h)
+file(WRITE ${OUT}.new "#define TUNE_GENERATOR \"${h}\"\n")
+execute_process(COMMAND ${CMAKE_COMMAND} -E copy_if_different ${OUT}.new ${OUT})

@@ -1,0 +1,213 @@
+/* core/tune/kernel.c - see kernel.h. */
+#include "core/tune/kernel.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/hash.h"
+#include "core/ir/graph_ops.h"
+#include "core/passes/schedule_default.h"
+
+static void copy_rates(const tsr_caps *c, tune_device *d) {
+  d->fma_gflops = c->peak_flops_f32 / 1e9;
+  d->matrix_gflops = c->peak_flops_matrix / 1e9;
+  d->launch_ns = c->launch_ns;
+  d->rates_measured = c->peak_flops_f32 > 0 && c->bytes_per_s > 0;
+  if (c->bytes_per_s > 0) tune_device_measured(d, "memory", c->bytes_per_s / 1e9);
+}
+
+static void add_tier(tune_device *d, const char *name, int64_t bytes) {
+  if (bytes <= 0 || d->n_tiers == TUNE_MAX_TIERS) return;
+  tune_tier *t = &d->tier[d->n_tiers++];
+  *t = (tune_tier){.bytes = (double)bytes};
+  snprintf(t->name, sizeof t->name, "%s", name);
+}
+
+tune_device tune_device_from_caps(const tsr_caps *c, const char *name) {
+  tune_device d = {.is_cpu = c->dialect == DIALECT_CPU, .async_copy = c->async_copy, .cores = c->n_cores > 0 ? c->n_cores : 1,
+                   .warp_size = c->dialect == DIALECT_CPU ? (c->vector_bytes > 0 ? c->vector_bytes / 4 : 8) : c->subgroup > 0 ? c->subgroup : 32,
+                   .max_warps = c->max_warps_per_core, .max_threads = c->max_threads, .regs_per_thread = c->max_registers,
+                   .shared_per_block = c->dialect == DIALECT_CPU ? c->l2_bytes : c->shared_bytes, .shared_per_core = c->shared_per_core,
+                   .banks = c->shared_banks};
+  snprintf(d.name, sizeof d.name, "%s", name && *name ? name : c->arch);
+  d.regs_per_core = (int32_t)(c->registers_per_core < INT32_MAX ? c->registers_per_core : INT32_MAX);
+  add_tier(&d, d.is_cpu ? "l1" : "shared", d.is_cpu ? c->l1_bytes : c->shared_per_core);
+  add_tier(&d, "l2", c->l2_bytes);
+  if (d.is_cpu) add_tier(&d, "l3", c->l3_bytes);
+  add_tier(&d, "memory", c->memory_bytes);
+  for (int i = 0; i < c->n_matrix && d.n_matrix < TUNE_MAX_MATRIX; i++) {
+    const tsr_matrix_shape *m = &c->matrix[i];
+    if (m->enabled && m->a == m->b) d.matrix[d.n_matrix++] = (tune_matrix){m->m, m->n, m->k, m->a, m->c};
+  }
+  copy_rates(c, &d);
+  const tune_device *guide = tune_device_find(name);
+  if (guide) { /* advice and listed rates, never limits */
+    d.regs_ideal = guide->regs_ideal;
+    if (!d.fma_gflops) d.fma_gflops = guide->fma_gflops;
+    if (!d.matrix_gflops) d.matrix_gflops = guide->matrix_gflops;
+    for (int i = 0; i < d.n_tiers; i++) {
+      const tune_tier *t = tune_device_tier(guide, d.tier[i].name);
+      if (t && !(d.tier[i].gbps > 0)) d.tier[i].gbps = t->gbps, d.tier[i].latency_cycles = t->latency_cycles;
+    }
+  }
+  return d;
+}
+
+static const ir_op *find_matmul(const ir_op *kernel) {
+  for (const ir_op *o = kernel->regions[0]->first; o; o = o->next)
+    if (graph_is(o, G_MATMUL)) return o;
+  return NULL;
+}
+
+bool tune_kernel_problem(const ir_op *kernel, const char *policy, tune_problem *p) {
+  sched_family f = sched_family_parse(ir_get_str(kernel, "family", ""));
+  int64_t s[4] = {0};
+  int n = ir_get_ints(kernel, "space", s, 4);
+  memset(p, 0, sizeof *p);
+  if (kernel->n_operands < 1 || kernel->n_results < 1) return false;
+  for (int i = 0; i < n && i < 4; i++)
+    if (s[i] < 1) return false;
+  p->deterministic = policy && !strcmp(policy, "deterministic");
+  p->batch = p->m = p->n = p->k = 1;
+  p->passes = kernel->n_operands;
+  p->in = kernel->operands[0]->type->dtype;
+  p->out = kernel->results[0]->type->dtype;
+  p->acc = TSR_F32;
+  if (f == FAMILY_MATMUL && n == 4) {
+    const ir_op *mm = find_matmul(kernel);
+    if (!mm) return false;
+    p->family = TUNE_MATMUL;
+    p->batch = s[0], p->m = s[1], p->n = s[2], p->k = s[3];
+    p->in = mm->operands[0]->type->dtype;
+    p->acc = graph_matmul_get(mm).accum;
+    snprintf(p->op, sizeof p->op, "matmul");
+  } else if (f == FAMILY_ROW && n == 2) {
+    p->family = TUNE_ROW;
+    p->m = s[0], p->n = s[1];
+    snprintf(p->op, sizeof p->op, "row");
+  } else if (f == FAMILY_ELEMENTWISE && n == 1) {
+    p->family = TUNE_ELEMENTWISE;
+    p->n = s[0];
+    snprintf(p->op, sizeof p->op, "elementwise");
+  } else {
+    return false;
+  }
+  return tsr_dtype_size(p->in) && tsr_dtype_size(p->out);
+}
+
+static void append(char *out, size_t cap, const char *sep, const char *text) {
+  size_t n = strlen(out);
+  if (n + 1 < cap) snprintf(out + n, cap - n, "%s%s", n ? sep : "", text);
+}
+
+/* "matmul+add+gelu": the body's ops in order. A body too long for the field is told by its hash. */
+static void body_name(const ir_op *kernel, char *out, size_t cap) {
+  uint64_t h = HASH_SEED;
+  size_t full = 0;
+  out[0] = 0;
+  for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
+    if (o->def->level != IR_GRAPH) continue;
+    const char *name = strrchr(o->def->name, '.') ? strrchr(o->def->name, '.') + 1 : o->def->name;
+    h = hash_str(h, name);
+    h = hash_u64(h, (uint64_t)graph_variant(o));
+    full += strlen(name) + 1;
+    append(out, cap - 24, "+", name);
+  }
+  if (full < cap - 24) return;
+  char tail[24];
+  snprintf(tail, sizeof tail, "#%016llx", (unsigned long long)hash_mix(h));
+  size_t n = strlen(out);
+  snprintf(out + n, cap - n, "%s", tail);
+}
+
+/* Types of the operands and of the first result: "f32,f32->f32". */
+static void type_names(const ir_op *kernel, char *out, size_t cap) {
+  out[0] = 0;
+  for (int i = 0; i < kernel->n_operands; i++) append(out, cap - 16, ",", tsr_dtype_name(kernel->operands[i]->type->dtype));
+  append(out, cap, "->", tsr_dtype_name(kernel->results[0]->type->dtype));
+}
+
+tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const tsr_caps *caps, const char *driver, const char *policy,
+                              const char *mesh, tune_kernel_key *t) {
+  const ir_op *mm = find_matmul(kernel);
+  memset(t, 0, sizeof *t);
+  body_name(kernel, t->op, sizeof t->op);
+  type_names(kernel, t->dtype, sizeof t->dtype);
+  if (p->family == TUNE_MATMUL && p->batch > 1)
+    snprintf(t->shape, sizeof t->shape, "%lldx%lldx%lldx%lld", (long long)p->batch, (long long)p->m, (long long)p->n, (long long)p->k);
+  else if (p->family == TUNE_MATMUL) snprintf(t->shape, sizeof t->shape, "%lldx%lldx%lld", (long long)p->m, (long long)p->n, (long long)p->k);
+  else if (p->family == TUNE_ROW) snprintf(t->shape, sizeof t->shape, "%lldx%lld", (long long)p->m, (long long)p->n);
+  else snprintf(t->shape, sizeof t->shape, "%lld", (long long)p->n);
+  if (mm) {
+    graph_matmul g = graph_matmul_get(mm);
+    bool constant_b = mm->operands[1]->def == NULL && kernel->n_operands > 1;
+    snprintf(t->layout, sizeof t->layout, "%c%c%s", g.transpose_a ? 't' : 'n', g.transpose_b ? 't' : 'n', constant_b ? "" : "p");
+  } else {
+    snprintf(t->layout, sizeof t->layout, "row");
+  }
+  snprintf(t->arch, sizeof t->arch, "%s/%d", caps->arch, caps->n_cores);
+  snprintf(t->generator, sizeof t->generator, "%s", tune_generator());
+  return (tune_key){t->op, t->shape, t->dtype, t->layout, policy, mesh, t->arch, driver, t->generator};
+}
+
+static int32_t fit32(int64_t v) { return (int32_t)(v > INT32_MAX ? INT32_MAX : v < 0 ? 0 : v); }
+
+static bool is_plain_path(const char *path) { return path && (!strcmp(path, "fma") || !strcmp(path, "scalar")); }
+
+tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const int64_t suggested[3]) {
+  sched_params p = sched_default(kernel, caps), own;
+  sched_read(kernel, &own);
+  if (suggested && suggested[0] > 0 && !p.m) p.m = suggested[0], p.n = suggested[1], p.k = suggested[2];
+  sched_merge(&p, &own);
+  sched_legalize(kernel, caps, &p);
+  const ir_op *mm = find_matmul(kernel);
+  bool matrix = mm && !is_plain_path(p.matrix_path) &&
+                caps_find_matrix(caps, mm->operands[0]->type->dtype, mm->operands[1]->type->dtype, graph_matmul_get(mm).accum) >= 0;
+  return (tune_config){.m = fit32(p.m), .n = fit32(p.n), .k = fit32(p.k), .vectorize = fit32(p.vectorize > 0 ? p.vectorize : 1),
+                       .use_shared = p.use_shared > 0, .padding = fit32(p.padding), .async_copy = p.async_copy > 0,
+                       .stages = fit32(p.stages > 0 ? p.stages : 1), .split_k = fit32(p.split_k > 0 ? p.split_k : 1),
+                       .warps = fit32(p.warps > 0 ? p.warps : 1), .raster = fit32(p.raster > 1 ? p.raster : 0), .matrix_path = matrix};
+}
+
+sched_params tune_config_params(const tune_config *c, tune_family f, const tsr_caps *caps) {
+  bool cpu = caps->dialect == DIALECT_CPU, matmul = f == TUNE_MATMUL;
+  sched_params p = {.m = c->m};
+  if (matmul) p.n = c->n, p.k = c->k;
+  if (cpu) return p; /* its other knobs are the micro-kernels' own */
+  p.vectorize = c->vectorize;
+  p.warps = c->warps;
+  if (!matmul) return p;
+  p.use_shared = c->use_shared ? 1 : -1;
+  p.padding = c->padding ? c->padding : -1;
+  p.async_copy = c->async_copy ? 1 : -1;
+  p.stages = c->stages;
+  p.split_k = c->split_k;
+  p.raster = c->raster > 1 ? c->raster : 1;
+  if (!c->matrix_path) p.matrix_path = "fma";
+  return p;
+}
+
+static bool kernel_legal(const void *user, const int32_t *values, char *why, size_t why_bytes) {
+  const tune_kernel_space *k = user;
+  if (!k->family_rule(&k->s, values, why, why_bytes)) return false;
+  tune_config c = {0};
+  for (int32_t i = 0; i < k->s.n_knobs; i++) *tune_config_field(&c, k->s.knob[i].name) = values[i];
+  sched_params p = tune_config_params(&c, k->s.problem.family, &k->caps);
+  return !sched_broken_limit(k->kernel, &k->caps, &p, why, why_bytes);
+}
+
+void tune_kernel_space_build(const ir_op *kernel, const tune_device *d, const tune_problem *p, const tune_config *dflt, const tsr_caps *caps,
+                             tune_kernel_space *out) {
+  space_options opt = {.dflt = *dflt, .knobs = SPACE_USES_TILE};
+  if (caps->dialect != DIALECT_CPU) {
+    opt.knobs |= SPACE_USES_VECTORIZE | SPACE_USES_WARPS;
+    if (p->family == TUNE_MATMUL) opt.knobs |= SPACE_USES_STAGES | SPACE_USES_PADDING | SPACE_USES_SHARED | SPACE_USES_MATRIX;
+    if (caps->async_copy) opt.knobs |= SPACE_USES_ASYNC;
+  }
+  space_build(d, p, &opt, &out->s);
+  out->kernel = kernel;
+  out->caps = *caps;
+  out->family_rule = out->s.legal;
+  out->s.legal = kernel_legal;
+  out->s.user = out;
+}

@@ -1,0 +1,131 @@
+/* From schedule.kernel to problem, key and space, and back to sched_params. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/passes/graph_to_schedule.h"
+#include "core/passes/schedule_default.h"
+#include "core/tune/kernel.h"
+#include "tests/support/graph_text.h"
+
+static tsr_caps gpu(void) {
+  tsr_caps c = {.dialect = DIALECT_SPIRV, .arch = "spirv1.6", .n_cores = 60, .subgroup = 32, .max_threads = 1024, .shared_bytes = 48 << 10, .vector_bytes = 16};
+  c.matrix[c.n_matrix++] = (tsr_matrix_shape){.m = 16, .n = 16, .k = 16, .a = TSR_BF16, .b = TSR_BF16, .c = TSR_F32, .enabled = true};
+  return c;
+}
+static tsr_caps cpu(void) { return (tsr_caps){.dialect = DIALECT_CPU, .arch = "avx512", .n_cores = 2, .vector_bytes = 64, .l2_bytes = 2 << 20}; }
+
+static ir_module *compile(const char *args, const char *body, const char *result, const char *type) {
+  ir_module *g = gt_parse(gt_func(args, body, result, type)), *s;
+  assert_null(graph_to_schedule(g, NULL, &s));
+  ir_module_destroy(&g);
+  return s;
+}
+static ir_op *kernel(ir_module *s) {
+  for (ir_op *o = s->root->regions[0]->first->regions[0]->first; o; o = o->next)
+    if (o->def->level == IR_SCHEDULE && o->def->code == S_KERNEL) return o;
+  return NULL;
+}
+static ir_module *matmul_add(const char *dtype) {
+  char args[200], type[64];
+  snprintf(args, sizeof args, "%%A: tensor<300x500x%s>, %%B: tensor<500x200x%s>, %%C: tensor<300x200x%s>", dtype, dtype, dtype);
+  snprintf(type, sizeof type, "tensor<300x200x%s>", dtype);
+  return compile(args, "%0 = \"tessera.graph.matmul\"(%A, %B) {}\n%1 = \"tessera.graph.add\"(%0, %C)", "%1", type);
+}
+
+static void matmul_kernel_is_a_problem_with_a_key(void **state) {
+  ir_module *s = matmul_add("bf16");
+  tsr_caps c = gpu();
+  tune_problem p;
+  tune_kernel_key text;
+  assert_true(tune_kernel_problem(kernel(s), "fast", &p));
+  assert_true(p.family == TUNE_MATMUL && p.batch == 1 && p.m == 300 && p.n == 200 && p.k == 500 && p.in == TSR_BF16 && p.acc == TSR_F32 && !p.deterministic);
+  tune_key k = tune_kernel_make_key(kernel(s), &p, &c, "driver 1", "fast", "", &text);
+  assert_string_equal(k.op, "matmul+add");
+  assert_string_equal(k.shape, "300x200x500");
+  assert_string_equal(k.dtype, "bf16,bf16,bf16->bf16");
+  assert_string_equal(k.arch, "spirv1.6/60");
+  assert_int_equal(strlen(k.generator), 16);
+  assert_true(tune_kernel_problem(kernel(s), "deterministic", &p) && p.deterministic);
+  ir_module_destroy(&s);
+}
+
+static void other_families_are_problems_too(void **state) {
+  tune_problem p;
+  ir_module *s = compile("%A: tensor<64x1000xf32>", "%0 = \"tessera.graph.softmax\"(%A) {}", "%0", "tensor<64x1000xf32>");
+  assert_true(tune_kernel_problem(kernel(s), "fast", &p));
+  assert_true(p.family == TUNE_ROW && p.m == 64 && p.n == 1000);
+  ir_module_destroy(&s);
+  s = compile("%A: tensor<64x1000xf32>, %B: tensor<64x1000xf32>", "%0 = \"tessera.graph.add\"(%A, %B)", "%0", "tensor<64x1000xf32>");
+  assert_true(tune_kernel_problem(kernel(s), "fast", &p));
+  assert_true(p.family == TUNE_ELEMENTWISE && p.n == 64000 && p.passes == 2);
+  ir_module_destroy(&s);
+}
+
+static void every_point_keeps_the_kernels_own_limits(void **state) {
+  ir_module *s = matmul_add("bf16");
+  tsr_caps all[2] = {gpu(), cpu()};
+  for (int v = 0; v < 2; v++) {
+    static tune_kernel_space sp;
+    tune_problem p;
+    assert_true(tune_kernel_problem(kernel(s), "fast", &p));
+    tune_device d = tune_device_from_caps(&all[v], "test");
+    tune_config dflt = tune_kernel_default(kernel(s), &all[v], (int64_t[3]){96, 64, 500});
+    tune_kernel_space_build(kernel(s), &d, &p, &dflt, &all[v], &sp);
+    space_point at, *pts;
+    assert_true(space_nearest(&sp.s, &dflt, &at));
+    tune_config near = space_config(&sp.s, &at);
+    assert_true(near.m == dflt.m && near.n == dflt.n && near.k == dflt.k); /* the untuned kernel is a point of the space */
+    size_t n;
+    bool cut;
+    assert_null(space_enumerate(&sp.s, NULL, 1u << 20, &pts, &n, &cut));
+    assert_true(n > 20);
+    for (size_t i = 0; i < n; i++) {
+      tune_config c = space_config(&sp.s, &pts[i]);
+      sched_params q = tune_config_params(&c, p.family, &all[v]);
+      char why[128];
+      assert_null(sched_broken_limit(kernel(s), &all[v], &q, why, sizeof why));
+      assert_true(q.m == c.m && q.n == c.n && q.k == c.k);
+    }
+    al_free_array(NULL, pts, n);
+  }
+  ir_module_destroy(&s);
+}
+
+static void config_switches_become_the_schedules_spelling(void **state) {
+  tsr_caps g = gpu(), c = cpu();
+  tune_config off = {.m = 64, .n = 32, .k = 16, .vectorize = 4, .stages = 1, .split_k = 1, .warps = 2}, on = off;
+  on.use_shared = on.async_copy = on.matrix_path = 1, on.padding = 8, on.raster = 4;
+  sched_params p = tune_config_params(&off, TUNE_MATMUL, &g);
+  assert_true(p.use_shared == -1 && p.padding == -1 && p.async_copy == -1 && p.raster == 1 && !strcmp(p.matrix_path, "fma"));
+  p = tune_config_params(&on, TUNE_MATMUL, &g);
+  assert_true(p.use_shared == 1 && p.padding == 8 && p.async_copy == 1 && p.raster == 4 && !p.matrix_path);
+  p = tune_config_params(&on, TUNE_MATMUL, &c);
+  assert_true(p.m == 64 && p.n == 32 && p.k == 16 && !p.use_shared && !p.stages);
+  p = tune_config_params(&on, TUNE_ROW, &g);
+  assert_true(p.m == 64 && !p.n && !p.k && p.vectorize == 4);
+}
+
+static void known_device_brings_advice_but_no_limit(void **state) {
+  tsr_caps c = gpu();
+  tune_device d = tune_device_from_caps(&c, "NVIDIA H100 80GB HBM3");
+  assert_true(d.regs_ideal == 64 && d.shared_per_block == 48 << 10 && !d.advisory && d.fma_gflops > 0 && !d.rates_measured);
+  d = tune_device_from_caps(&c, "Something else");
+  assert_true(d.regs_ideal == 0 && d.fma_gflops == 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(matmul_kernel_is_a_problem_with_a_key),
+      cmocka_unit_test(other_families_are_problems_too),
+      cmocka_unit_test(every_point_keeps_the_kernels_own_limits),
+      cmocka_unit_test(config_switches_become_the_schedules_spelling),
+      cmocka_unit_test(known_device_brings_advice_but_no_limit),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
