@@ -5,7 +5,7 @@
 
 #include "core/emit/spirv_emit.h"
 
-enum { MAX_CARRIED = 64, MAX_UNROLL = 512, MAX_DEPTH = 200 };
+enum { MAX_CARRIED = 4096, MAX_UNROLL = 512, MAX_DEPTH = 200 };
 
 static bool is_matrix(const ir_value *v) { return v->type->kind == IR_T_MATRIX; }
 static void branch(emitter *e, uint32_t to) { SPV(&e->s, e->s.body, OpBranch, to); }
@@ -81,8 +81,9 @@ static tsr_status unrolled(emitter *e, const ir_op *op, int64_t from, int64_t to
 
 static tsr_status looped(emitter *e, const ir_op *op, sv from, sv to, sv step, int64_t by, sv *cur, int n) {
   const ir_block *b = op->regions[0];
-  carried c[MAX_CARRIED];
+  carried *c = arena_array(e->a, carried, n + 1);
   uint32_t type = e_reg(e, INDEX_DTYPE(e), 1);
+  if (!c) return st_oom();
   for (int k = 0; k < n; k++) carry_begin(e, &c[k], b->args[1 + k], &cur[k]);
   uint32_t pre = e->label, head = spv_id(&e->s), in = spv_id(&e->s), cont = spv_id(&e->s), merge = spv_id(&e->s), i = spv_id(&e->s), next = spv_id(&e->s);
   branch(e, head);
@@ -128,13 +129,14 @@ static tsr_status loop(emitter *e, const ir_op *op) {
 
 static tsr_status conditional(emitter *e, const ir_op *op) {
   int n = op->n_results;
-  uint32_t yes = spv_id(&e->s), no = spv_id(&e->s), merge = spv_id(&e->s), vars[MAX_CARRIED] = {0}, from[2];
+  uint32_t yes = spv_id(&e->s), no = spv_id(&e->s), merge = spv_id(&e->s), *vars, from[2];
   bool has_else = op->n_regions > 1;
   sv *v[2];
   if (n > MAX_CARRIED) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "more than %d results", MAX_CARRIED);
   if (n && !has_else) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "results need an else region");
   for (int r = 0; r < 2; r++)
     if (!(v[r] = arena_array(e->a, sv, n + 1))) return st_oom();
+  if (!(vars = arena_array(e->a, uint32_t, n + 1))) return st_oom();
   for (int k = 0; k < n; k++)
     if (is_matrix(op->results[k])) vars[k] = e_local(e, e_type(e, op->results[k]->type));
   SPV(&e->s, e->s.body, OpSelectionMerge, merge, 0);

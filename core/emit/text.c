@@ -158,8 +158,12 @@ static tsr_status put_block(text_printer *p, ir_block *r, ir_value *const *targe
 
 /* Assigns what a region yields to the variables of the op around it; through temporaries, since they may be swapped. */
 static void put_yield(text_printer *p, const ir_op *op, ir_value *const *targets) {
-  const char *fresh[64];
-  int n = op->n_operands < 64 ? op->n_operands : 64;
+  int n = op->n_operands;
+  const char **fresh = arena_array(p->a, const char *, n + 1);
+  if (!fresh) {
+    p->b->failed = true;
+    return;
+  }
   for (int i = 0; i < n; i++) {
     fresh[i] = text_expr(op->operands[i]);
     if (n == 1) continue;

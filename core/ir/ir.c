@@ -322,7 +322,7 @@ ir_value *ir_block_arg(ir_module *m, ir_block *b, const ir_type *type, const cha
 
 /* ---- copying --------------------------------------------------------------------------------------------------- */
 
-static ir_attr *copy_attr(ir_module *m, const ir_attr *a) {
+ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a) {
   switch (a->kind) {
   case IR_A_STR: return ir_attr_str(m, a->u.s);
   case IR_A_TYPE: return ir_attr_type(m, ir_type_get(m, a->u.type));
@@ -332,7 +332,7 @@ static ir_attr *copy_attr(ir_module *m, const ir_attr *a) {
     if (!c || !(c->u.array.v = arena_array(&m->arena, ir_attr *, a->u.array.n))) return NULL;
     c->u.array.n = a->u.array.n;
     for (int i = 0; i < a->u.array.n; i++)
-      if (!(c->u.array.v[i] = copy_attr(m, a->u.array.v[i]))) return NULL;
+      if (!(c->u.array.v[i] = ir_attr_copy(m, a->u.array.v[i]))) return NULL;
     return c;
   }
   default: return arena_dup(&m->arena, a, sizeof *a);
@@ -375,7 +375,7 @@ static ir_op *copy_op(ir_builder *b, const ir_op *op, copy_map *c) {
     if (!copy_note(c, op->results[i], n->results[i])) return NULL;
   }
   for (int i = 0; i < op->n_attrs; i++)
-    if (!ir_set_attr(n, op->attrs[i].name, copy_attr(b->m, op->attrs[i].attr))) return NULL;
+    if (!ir_set_attr(n, op->attrs[i].name, ir_attr_copy(b->m, op->attrs[i].attr))) return NULL;
   for (int r = 0; r < op->n_regions; r++) {
     for (int i = 0; i < op->regions[r]->n_args; i++) {
       ir_value *v = op->regions[r]->args[i];

@@ -12,7 +12,7 @@ typedef struct binding {
   uint32_t bucket;
 } binding;
 
-enum { N_BUCKETS = 1024 };
+enum { N_BUCKETS = 1024, MAX_RESULTS = 4096 };
 
 typedef struct parser {
   lexer x;
@@ -210,7 +210,7 @@ static tsr_status parse_op(parser *p, ir_builder *b, int depth) {
       TSR_TRY(value_name(p, &name));
       if (lex_eat(x, ":")) {
         TSR_TRY(lex_int(x, &count));
-        if (count < 1 || count > 64) return lex_error(x, at, "bad number of results");
+        if (count < 1 || count > MAX_RESULTS) return lex_error(x, at, "bad number of results");
       }
       if (!name_push(p, &results, name, at, count)) return st_oom();
       n_results += count;
@@ -233,7 +233,7 @@ static tsr_status parse_op(parser *p, ir_builder *b, int depth) {
     TSR_TRY(lex_expect(x, ")"));
   }
   if (n_results == 0 && def->n_results > 0) n_results = def->n_results; /* results nobody names */
-  if (n_results > 64) return lex_error(x, op_at, "too many results");
+  if (n_results > MAX_RESULTS) return lex_error(x, op_at, "too many results");
 
   /* Operands are resolved after the attributes are known; a placeholder keeps the array valid until then. */
   ir_value placeholder = {0};

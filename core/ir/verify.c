@@ -42,13 +42,14 @@ static tsr_status check_attrs(ir_op *op) {
 }
 
 static tsr_status check_types(ir_op *op) {
-  const ir_type *types[64] = {0};
+  const ir_type *few[64] = {0}, **types = few;
   if (!op->def->infer) {
     for (int i = 0; i < op->n_results; i++)
       if (!op->results[i]->type) return ir_error(op, "write the types out", "the type of result %d can't be inferred", i);
     return NULL;
   }
-  if (op->n_results > 64) return ir_error(op, NULL, "too many results");
+  /* Unrolled loops of Target IR carry one value per register. */
+  if (op->n_results > 64 && !(types = arena_array(&op->module->arena, const ir_type *, op->n_results))) return st_oom();
   TSR_TRY(op->def->infer(op, types));
   for (int i = 0; i < op->n_results; i++) {
     ir_value *v = op->results[i];

@@ -1,0 +1,234 @@
+/* Tile IR to Target IR for SIMT devices: the structure of what comes out (values are checked by running it: tests/simt and the
+ * conformance suite). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/ir/target.h"
+#include "core/passes/tile_to_simt.h"
+
+static tsr_caps device(tsr_dialect d, int subgroup) {
+  tsr_caps c = {.dialect = d, .subgroup = subgroup, .max_threads = 1024, .vector_bytes = 16, .shared_bytes = 48 * 1024, .f16 = true, .f64 = true,
+                .i8 = true, .i64 = true, .subgroup_shuffle = true, .subgroup_arithmetic = true, .full_subgroups = true};
+  strcpy(c.arch, d == DIALECT_SPIRV ? "spirv1.6" : d == DIALECT_CUDA ? "sm_80" : "gfx942");
+  for (int i = 0; i < 3; i++) c.max_grid[i] = 65535 * 1024;
+  return c;
+}
+
+static ir_module *parse(const char *text, const char *file) {
+  ir_module *m = NULL;
+  tsr_status st = ir_parse(NULL, text, strlen(text), file, &m);
+  if (st) fail_msg("%s", tsr_status_message(st));
+  return m;
+}
+
+static ir_module *program(const char *name) {
+  static char text[1 << 16];
+  char path[512];
+  snprintf(path, sizeof path, "%s/tests/tile/%s.mlir", TSR_SOURCE_DIR, name);
+  FILE *f = fopen(path, "rb");
+  assert_non_null(f);
+  text[fread(text, 1, sizeof text - 1, f)] = 0;
+  fclose(f);
+  return parse(text, name);
+}
+
+static ir_module *lower(ir_module *m, tsr_caps caps) {
+  ir_module *t = NULL;
+  tsr_status st = tile_to_simt(m, &caps, &t);
+  if (st) fail_msg("%s", tsr_status_message(st));
+  return t;
+}
+
+static ir_op *kernel_of(ir_module *m) {
+  for (ir_op *op = m->root->regions[0]->first; op; op = op->next)
+    if (strstr(op->def->name, ".kernel")) return op;
+  fail_msg("no kernel");
+  return NULL;
+}
+
+typedef struct counter { int code, lanes, n; } counter;
+
+static tsr_status count_one(ir_op *op, void *user) {
+  counter *c = user;
+  if (op->def->level != IR_TARGET || op->def->code != c->code) return NULL;
+  const ir_type *t = op->n_results ? op->results[0]->type : op->n_operands ? op->operands[0]->type : NULL;
+  int lanes = t && t->kind == IR_T_VECTOR ? (int)t->dims[0] : 1;
+  if (!c->lanes || c->lanes == lanes) c->n++;
+  return NULL;
+}
+
+/* Ops of a code within op; lanes = 0 counts any width. */
+static int count(ir_op *op, int code, int lanes) {
+  counter c = {code, lanes, 0};
+  assert_null(ir_walk(op, count_one, &c));
+  return c.n;
+}
+
+static ir_op *first(ir_op *op, int code) {
+  if (op->def->level == IR_TARGET && op->def->code == code) return op;
+  for (int r = 0; r < op->n_regions; r++)
+    for (ir_op *o = op->regions[r]->first; o; o = o->next) {
+      ir_op *f = first(o, code);
+      if (f) return f;
+    }
+  return NULL;
+}
+
+static void every_program_lowers_for_every_subgroup_size(void **state) {
+  static const char *const names[] = {"add", "softmax", "layernorm", "matmul_f32", "matmul_f16_bias_gelu", "matmul_direct", "flash_attention",
+                                      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats"};
+  static const int sizes[] = {4, 8, 16, 32, 64};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+      ir_module *m = program(names[i]), *t = lower(m, device(sizes[s] == 64 ? DIALECT_HIP : s % 2 ? DIALECT_SPIRV : DIALECT_CUDA, sizes[s]));
+      ir_op *k = kernel_of(t);
+      int64_t block[3];
+      assert_int_equal(ir_get_ints(k, "block", block, 3), 3);
+      assert_true(block[0] >= sizes[s] && block[0] % sizes[s] == 0 && block[0] <= 1024);
+      assert_true(ir_get_int(k, "shared_bytes", -1) >= 0 && ir_get_int(k, "shared_bytes", -1) <= 48 * 1024);
+      ir_module_destroy(&t);
+      ir_module_destroy(&m);
+    }
+}
+
+static void lowering_leaves_its_input_alone(void **state) {
+  ir_module *m = program("matmul_f32");
+  strb before, after;
+  strb_init(&before, NULL);
+  strb_init(&after, NULL);
+  ir_print(&before, m);
+  ir_module *t = lower(m, device(DIALECT_SPIRV, 32));
+  ir_print(&after, m);
+  assert_string_equal(strb_text(&before), strb_text(&after));
+  strb_clear(&before);
+  strb_clear(&after);
+  ir_module_destroy(&t);
+  ir_module_destroy(&m);
+}
+
+static void elementwise_block_has_wide_accesses_and_a_checked_variant(void **state) {
+  ir_module *m = program("add"), *t = lower(m, device(DIALECT_CUDA, 32));
+  ir_op *k = kernel_of(t);
+  /* 1024 elements over 128 threads: two vectors of four per operand in whole blocks; the last block goes element by element. */
+  assert_int_equal(count(k, TG_LOAD, 4), 4);
+  assert_int_equal(count(k, TG_STORE, 4), 2);
+  assert_int_equal(count(k, TG_LOAD, 1), 16);
+  assert_int_equal(count(k, TG_BARRIER, 0), 0);
+  assert_int_equal(ir_get_int(k, "shared_bytes", -1), 0);
+  ir_module_destroy(&t);
+  ir_module_destroy(&m);
+}
+
+static void pipelined_matmul_has_one_barrier_per_iteration(void **state) {
+  ir_module *m = program("matmul_f32"), *t = lower(m, device(DIALECT_CUDA, 32));
+  ir_op *k = kernel_of(t), *loop = first(k, TG_FOR);
+  assert_non_null(loop);
+  assert_int_equal(count(loop, TG_BARRIER, 0) + count(loop, TG_WARP_BARRIER, 0), 1);
+  assert_int_equal(count(k, TG_BARRIER, 0) + count(k, TG_WARP_BARRIER, 0), 2);
+  /* Two copies of (32 rows of 16 + 4) and (16 rows of 32 + 4) floats. */
+  assert_int_equal(ir_get_int(k, "shared_bytes", -1), 2 * 4 * (32 * 20 + 16 * 36));
+  assert_string_equal(ir_get_str(k, "path", ""), "fma");
+  ir_module_destroy(&t);
+  ir_module_destroy(&m);
+}
+
+static void unpipelined_matmul_has_two_barriers_per_iteration(void **state) {
+  ir_module *m = program("matmul_f32");
+  for (ir_op *op = kernel_of(m)->regions[0]->first; op; op = op->next)
+    if (strstr(op->def->name, ".for")) assert_true(ir_set_attr(op, "stages", ir_attr_int(m, 1)));
+  ir_module *t = lower(m, device(DIALECT_CUDA, 32));
+  ir_op *k = kernel_of(t);
+  /* The tiles are read after they were written, and overwritten after they were read. */
+  assert_int_equal(count(first(k, TG_FOR), TG_BARRIER, 0) + count(first(k, TG_FOR), TG_WARP_BARRIER, 0), 2);
+  ir_module_destroy(&t);
+  ir_module_destroy(&m);
+}
+
+static void direct_matmul_uses_neither_shared_memory_nor_barriers(void **state) {
+  ir_module *m = program("matmul_direct"), *t = lower(m, device(DIALECT_SPIRV, 8));
+  ir_op *k = kernel_of(t);
+  assert_int_equal(ir_get_int(k, "shared_bytes", -1), 0);
+  assert_int_equal(count(k, TG_BARRIER, 0) + count(k, TG_WARP_BARRIER, 0), 0);
+  assert_int_equal(count(k, TG_IF, 0), 0); /* every tile is whole: nothing is checked */
+  ir_module_destroy(&t);
+  ir_module_destroy(&m);
+}
+
+static void row_kernel_with_a_subgroup_per_row_needs_no_barrier(void **state) {
+  ir_module *m = program("softmax"), *t = lower(m, device(DIALECT_CUDA, 32));
+  ir_op *k = kernel_of(t);
+  int64_t block[3];
+  ir_get_ints(k, "block", block, 3);
+  assert_int_equal(block[0], 128);
+  assert_int_equal(count(k, TG_BARRIER, 0), 0);
+  assert_int_equal(count(k, TG_WARP_REDUCE, 0), 2);
+  ir_module_destroy(&t);
+  ir_module_destroy(&m);
+}
+
+static void fft_exchanges_twice_for_three_stages(void **state) {
+  ir_module *m = program("fft4096"), *t = lower(m, device(DIALECT_CUDA, 32));
+  ir_op *k = kernel_of(t);
+  assert_int_equal(ir_get_int(k, "shared_bytes", -1), 2 * 4 * 4096);
+  /* write, barrier, read, barrier, write, barrier, read; the last stage's outputs stay where they are */
+  assert_int_equal(count(k, TG_BARRIER, 0), 3);
+  ir_module_destroy(&t);
+  ir_module_destroy(&m);
+}
+
+static void oversized_things_are_refused_with_their_limit(void **state) {
+  static const char big[] = "\"tessera.tile.kernel\"() ({\n^bb0(%x: !tessera.view<1024x1024xf32>, %y: !tessera.view<1024x1024xf32>):\n"
+                            "%v = \"tessera.tile.load\"(%x)\n\"tessera.tile.store\"(%v, %y)\n\"tessera.tile.return\"()\n}) {sym_name = \"big\", grid = [1, 1, 1], warps = 1}\n";
+  static const char shared[] = "\"tessera.tile.kernel\"() ({\n^bb0(%x: !tessera.view<128x128xf32>, %y: !tessera.view<128x128xf32>):\n"
+                               "%s = \"tessera.tile.alloc\"() : () -> !tessera.shared<128x128xf32>\n\"tessera.tile.copy\"(%x, %s)\n\"tessera.tile.copy\"(%s, %y)\n"
+                               "\"tessera.tile.return\"()\n}) {sym_name = \"wide\", grid = [1, 1, 1]}\n";
+  static const char *const texts[] = {big, shared}, *const says[] = {"registers", "shared memory"};
+  for (int i = 0; i < 2; i++) {
+    ir_module *m = parse(texts[i], "big"), *t = NULL;
+    tsr_caps caps = device(DIALECT_CUDA, 32);
+    tsr_status st = tile_to_simt(m, &caps, &t);
+    assert_int_equal(tsr_status_code(st), TSR_UNSUPPORTED);
+    assert_non_null(strstr(tsr_status_message(st), says[i]));
+    assert_null(t);
+    tsr_status_free(st);
+    ir_module_destroy(&m);
+  }
+}
+
+static void target_text_parses_again(void **state) {
+  ir_module *m = program("flash_attention"), *t = lower(m, device(DIALECT_SPIRV, 32));
+  strb a, b;
+  strb_init(&a, NULL);
+  strb_init(&b, NULL);
+  ir_print(&a, t);
+  ir_module *r = parse(strb_text(&a), "target");
+  ir_print(&b, r);
+  assert_string_equal(strb_text(&a), strb_text(&b));
+  strb_clear(&a);
+  strb_clear(&b);
+  ir_module_destroy(&r);
+  ir_module_destroy(&t);
+  ir_module_destroy(&m);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_program_lowers_for_every_subgroup_size),
+      cmocka_unit_test(lowering_leaves_its_input_alone),
+      cmocka_unit_test(elementwise_block_has_wide_accesses_and_a_checked_variant),
+      cmocka_unit_test(pipelined_matmul_has_one_barrier_per_iteration),
+      cmocka_unit_test(unpipelined_matmul_has_two_barriers_per_iteration),
+      cmocka_unit_test(direct_matmul_uses_neither_shared_memory_nor_barriers),
+      cmocka_unit_test(row_kernel_with_a_subgroup_per_row_needs_no_barrier),
+      cmocka_unit_test(fft_exchanges_twice_for_three_stages),
+      cmocka_unit_test(oversized_things_are_refused_with_their_limit),
+      cmocka_unit_test(target_text_parses_again),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
