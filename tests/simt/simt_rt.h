@@ -7,6 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* kernels are loaded at run time and find these in the program */
 
 /* Element types; the values are those of tsr_dtype, with the FNUZ types and unsigned i32 added. */
 enum simt_type {
@@ -26,15 +27,14 @@ enum simt_axis { SIMT_THREAD, SIMT_BLOCK, SIMT_BLOCK_DIM, SIMT_GRID_DIM };
 int simt_index(int what, int axis);
 int simt_lane(void), simt_warp(void), simt_warp_size(void), simt_cluster_rank(void);
 void *simt_shared(void);
-uint32_t simt_shared_address(const void *p, int line); /* what cvta.to.shared gives: bytes from the window's start */
-/* An access of `bytes` at an address that must be a multiple of `align`. */
-enum simt_access_kind { SIMT_READ, SIMT_WRITE, SIMT_ATOMIC };
-void simt_access(const void *p, int bytes, int align, int kind, int line);
-double simt_atomic(void *p, int type, int op, double value, int line); /* op as enum simt_op; returns the old value */
+enum simt_space { SIMT_ANY_SPACE, SIMT_GLOBAL, SIMT_SHARED };
+enum simt_access_kind { SIMT_READ, SIMT_WRITE };
+/* An access of `bytes` at an address that must be a multiple of `align` in `space`. */
+void simt_access(const void *p, int bytes, int align, int kind, int space, int line);
 
-/* conversions: bits of a narrow float to f32 and back (nearest even; saturate = finite maximum instead of overflow) */
+/* bits of a narrow float to f32 and back, to nearest even */
 float simt_widen(uint32_t bits, int type);
-uint32_t simt_narrow(float x, int type, int saturate);
+uint32_t simt_narrow(float x, int type);
 
 /* barriers and warp exchange */
 void simt_barrier(int line);
@@ -44,7 +44,6 @@ enum simt_shuffle_mode { SIMT_XOR, SIMT_INDEX, SIMT_UP, SIMT_DOWN };
 uint64_t simt_shuffle(uint64_t bits, int mode, int arg, int width, int line); /* warp */
 uint64_t simt_ballot(int predicate, int line);         /* warp */
 int simt_elect(int line);                              /* warp */
-enum simt_op { SIMT_SUM, SIMT_MAX, SIMT_MIN, SIMT_PROD, SIMT_AND, SIMT_OR, SIMT_EXCHANGE };
 
 /* Ampere */
 void simt_cp_async(void *shared, const void *global, int bytes, int valid, int line);
@@ -65,9 +64,15 @@ void simt_tma_store(const simt_tensor_map *m, const void *shared, const int *coo
 void simt_tma_commit(int line), simt_tma_wait(int pending, int read_only, int line);
 enum simt_fence { SIMT_FENCE_ASYNC_PROXY, SIMT_FENCE_MBARRIER_INIT, SIMT_FENCE_CLUSTER, SIMT_FENCE_BLOCK };
 void simt_fence(int kind, int line);
-typedef struct simt_wgmma_desc { int n, k, a, b, c, trans_a, trans_b, scale_d, scale_a, scale_b; } simt_wgmma_desc;
-/* a: 64-bit shared descriptor, or registers when a_regs is not NULL. Warpgroup-collective, asynchronous until the wait. */
-void simt_wgmma(const simt_wgmma_desc *d, void *acc, uint64_t a, const uint32_t *a_regs, uint64_t b, int line);
+typedef struct simt_wgmma_operand {
+  const void *at;      /* start of the tile in shared memory */
+  int lbo, sbo;        /* leading and stride byte offsets of the matrix descriptor */
+  int swizzle, transpose; /* bytes; transpose 1 = MN-major */
+} simt_wgmma_operand;
+typedef struct simt_wgmma_desc { int n, k, a, b, c; } simt_wgmma_desc;
+/* Accumulates into the thread's registers; a_regs instead of a->at where a comes from registers. Warpgroup-collective,
+ * asynchronous until the wait. */
+void simt_wgmma(const simt_wgmma_desc *d, void *acc, const simt_wgmma_operand *a, const uint32_t *a_regs, const simt_wgmma_operand *b, int line);
 void simt_wgmma_fence(int line), simt_wgmma_commit(int line), simt_wgmma_wait(int pending, int line);
 void simt_setmaxnreg(int registers, int increase, int line);
 void simt_cluster_sync(int line);
@@ -79,6 +84,7 @@ void simt_wmma(const simt_mma_desc *d, int gen, const void *a, const void *b, co
 void simt_lds_load(void *shared_wave_base, const void *global, int bytes, int line);      /* warp */
 void simt_waitcnt(int vmcnt, int lgkmcnt, int line);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

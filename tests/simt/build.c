@@ -1,0 +1,132 @@
+/* tests/simt/build.c - emitted text to a shared object: the host's C++ compiler with the emulator's prelude, one entry per kernel,
+ * -fsanitize=thread for the access hooks; then a plain link without that sanitizer's runtime, its calls renamed to ours. */
+#include <dlfcn.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/simt/sim.h"
+
+extern char **environ;
+
+struct simt_module {
+  void *handle;
+  char dir[64];
+};
+
+static bool write_source(const simt_build_desc *d, const char *path) {
+  FILE *f = fopen(path, "w");
+  if (!f) return false;
+  if (d->source) fprintf(f, "#line 1 \"text\"\n%s\n", d->source);
+  else fprintf(f, "#include \"%s\"\n", d->path);
+  fputs("#line 1 \"entries\"\n", f);
+  for (int i = 0; i < d->n_kernels; i++) fprintf(f, "SIMT_ENTRY(%s)\n", d->kernels[i]);
+  return !fclose(f);
+}
+
+/* Runs a program with its output appended to a file; its exit status, -1 if it could not be started. */
+static int run(char *const argv[], const char *log) {
+  posix_spawn_file_actions_t fa;
+  posix_spawn_file_actions_init(&fa);
+  posix_spawn_file_actions_addopen(&fa, 1, log, 01 | 0100 | 02000, 0600); /* write, create, append */
+  posix_spawn_file_actions_adddup2(&fa, 1, 2);
+  pid_t pid;
+  int status = posix_spawnp(&pid, argv[0], &fa, NULL, argv, environ) ? -1 : 0;
+  posix_spawn_file_actions_destroy(&fa);
+  if (status) return -1;
+  while (waitpid(pid, &status, 0) < 0) continue;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int compile(const simt_build_desc *d, const char *source, const char *object, const char *log) {
+  const char *cxx = d->compiler ? d->compiler : getenv("TSR_SIMT_CXX");
+  char prelude[512], include[512], flags[256], *argv[32];
+  int n = 0;
+  snprintf(prelude, sizeof prelude, "-DTSR_EMULATOR=\"%s/tests/simt/prelude.h\"", TSR_SOURCE_DIR);
+  snprintf(include, sizeof include, "-I%s/tests/simt", TSR_SOURCE_DIR);
+  const char *fixed[] = {cxx && *cxx ? cxx : "g++", "-std=c++17", "-O1", "-w", "-fPIC", "-fsanitize=thread", "-fno-exceptions", "-fno-rtti", "-ffp-contract=off",
+                         "-fno-strict-aliasing", "-fno-stack-protector", prelude, include, "-c", source, "-o", object};
+  for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) argv[n++] = (char *)(uintptr_t)fixed[i];
+  snprintf(flags, sizeof flags, "%s", d->flags ? d->flags : "");
+  for (char *f = strtok(flags, " "); f && n < 31; f = strtok(NULL, " ")) argv[n++] = f;
+  argv[n] = NULL;
+  return run(argv, log);
+}
+
+static int link_object(const char *object, const char *so, const char *log) {
+  static const char *const hooks[] = {"read1", "read2", "read4", "read8", "read16", "write1", "write2", "write4", "write8", "write16", "unaligned_read2", "unaligned_read4",
+                                      "unaligned_read8", "unaligned_read16", "unaligned_write2", "unaligned_write4", "unaligned_write8", "unaligned_write16", "read_write1",
+                                      "read_write2", "read_write4", "read_write8", "read_write16", "read_range", "write_range", "memcpy", "memset", "func_entry", "func_exit", "init"};
+  enum { N = sizeof hooks / sizeof *hooks };
+  char wrap[N][48];
+  char *argv[N + 8];
+  int n = 0;
+  const char *fixed[] = {"ld", "-shared", "-o", so, object};
+  for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) argv[n++] = (char *)(uintptr_t)fixed[i];
+  for (int i = 0; i < N; i++) {
+    snprintf(wrap[i], sizeof wrap[i], "--wrap=__tsan_%s", hooks[i]);
+    argv[n++] = wrap[i];
+  }
+  argv[n] = NULL;
+  return run(argv, log);
+}
+
+static char *read_all(const char *path) {
+  FILE *f = fopen(path, "r");
+  char *text = malloc(65537);
+  if (!text) abort();
+  size_t n = f ? fread(text, 1, 65536, f) : 0;
+  if (f) fclose(f);
+  text[n] = 0;
+  return text;
+}
+
+static void remove_dir(const char *dir) {
+  static const char *const files[] = {"k.cpp", "k.o", "k.so", "log"};
+  char path[96];
+  for (int i = 0; i < 4; i++) {
+    snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+    unlink(path);
+  }
+  rmdir(dir);
+}
+
+simt_module *simt_build(const simt_build_desc *d, char **log) {
+  simt_module *m = calloc(1, sizeof *m);
+  char path[4][96];
+  *log = NULL;
+  if (!m) abort();
+  const char *tmp = getenv("TMPDIR");
+  snprintf(m->dir, sizeof m->dir, "%s/simtXXXXXX", tmp && strlen(tmp) < 40 ? tmp : "/tmp");
+  if (!mkdtemp(m->dir)) goto fail;
+  snprintf(path[0], sizeof path[0], "%s/k.cpp", m->dir);
+  snprintf(path[1], sizeof path[1], "%s/k.o", m->dir);
+  snprintf(path[2], sizeof path[2], "%s/k.so", m->dir);
+  snprintf(path[3], sizeof path[3], "%s/log", m->dir);
+  if (!write_source(d, path[0]) || compile(d, path[0], path[1], path[3]) || link_object(path[1], path[2], path[3]) || !(m->handle = dlopen(path[2], RTLD_NOW | RTLD_LOCAL))) {
+    *log = read_all(path[3]);
+    if (!**log) snprintf(*log, 65536, "%s", dlerror());
+    remove_dir(m->dir);
+    goto fail;
+  }
+  remove_dir(m->dir);
+  return m;
+fail:
+  free(m);
+  return NULL;
+}
+
+void simt_module_destroy(simt_module *m) {
+  if (!m) return;
+  dlclose(m->handle);
+  free(m);
+}
+
+void *simt_module_entry(simt_module *m, const char *kernel);
+void *simt_module_entry(simt_module *m, const char *kernel) {
+  char name[256];
+  snprintf(name, sizeof name, "simt_entry_%s", kernel);
+  return dlsym(m->handle, name);
+}

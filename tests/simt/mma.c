@@ -1,0 +1,125 @@
+/* tests/simt/mma.c - ldmatrix, stmatrix and mma.sync. Fragment layouts: PTX ISA, "Warp-level Matrix Load Instruction:
+ * ldmatrix" and the tables "Matrix Fragments for mma.m16n8k16" and its neighbours. In all of them, with group g = lane / 4 and
+ * c = lane % 4, and P elements in a 32-bit register:
+ *   A register r, element e: row g + 8 (r mod 2), column 4P (r / 2) + P c + e
+ *   B register r, element e: row 4P r + P c + e, column g
+ *   C element i: row g + 8 (i / 2), column 2 c + i mod 2
+ * m8n8k4 of f64 has one element of A (g, c), one of B (c, g), two of C (g, 2c + i). */
+#include <string.h>
+
+#include "tests/simt/sim.h"
+
+static void row_address(const sim_warp *w, int lane, uint32_t *at) {
+  const warp_call *c = &w->lanes[lane]->call;
+  *at = shadow_offset(c->p0, 16, c->line);
+  if (*at % 16) {
+    sim_find(SIMT_MISALIGNED, c->line, 0, "matrix row at shared byte %u, which must be 16-aligned", *at);
+    sim_stop();
+  }
+}
+
+/* Checks the row addresses of all matrices and counts their bank conflicts: a matrix is one phase of 8 rows. */
+static bool rows(sim_warp *w, uint32_t at[32], bool write) {
+  int count = w->lanes[0]->call.i0;
+  if (w->n_lanes != 32 || (count != 1 && count != 2 && count != 4)) {
+    sim_find(SIMT_BAD_ARGUMENT, w->lanes[0]->call.line, 0, "ldmatrix or stmatrix x%d on %d lanes", count, w->n_lanes);
+    return false;
+  }
+  for (int l = 0; l < 8 * count; l++) {
+    row_address(w, l, &at[l]);
+    shadow_shared(w->lanes[l], w->block, at[l], 16, write, w->lanes[l]->call.line);
+  }
+  for (int m = 0; m < count; m++) banks_count(w->lanes[0]->call.line, 16, write, at + 8 * m, 8);
+  return true;
+}
+
+void warp_ldmatrix(sim_warp *w) {
+  uint32_t at[32];
+  if (!rows(w, at, false)) return;
+  for (int l = 0; l < 32; l++)
+    for (int m = 0; m < w->lanes[0]->call.i0; m++) {
+      uint16_t half[2];
+      for (int e = 0; e < 2; e++) {
+        int row = w->lanes[0]->call.i1 ? 2 * (l % 4) + e : l / 4, col = w->lanes[0]->call.i1 ? l / 4 : 2 * (l % 4) + e;
+        memcpy(&half[e], w->block->shared + at[8 * m + row] + 2 * col, 2);
+      }
+      memcpy((uint32_t *)w->lanes[l]->call.out + m, half, 4);
+    }
+}
+
+void warp_stmatrix(sim_warp *w) {
+  uint32_t at[32];
+  if (!rows(w, at, true)) return;
+  for (int l = 0; l < 32; l++)
+    for (int m = 0; m < w->lanes[0]->call.i0; m++) {
+      uint16_t half[2];
+      memcpy(half, (const uint32_t *)w->lanes[l]->call.p1 + m, 4);
+      for (int e = 0; e < 2; e++) {
+        int row = w->lanes[0]->call.i1 ? 2 * (l % 4) + e : l / 4, col = w->lanes[0]->call.i1 ? l / 4 : 2 * (l % 4) + e;
+        memcpy(w->block->shared + at[8 * m + row] + 2 * col, &half[e], 2);
+      }
+    }
+}
+
+void simt_ldmatrix(uint32_t *out, const void *row, int count, int transpose, int line) {
+  warp_collect(&(warp_call){.op = OP_LDMATRIX, .line = line, .i0 = count, .i1 = transpose, .p0 = row, .out = out});
+}
+
+void simt_stmatrix(const uint32_t *in, void *row, int count, int transpose, int line) {
+  warp_collect(&(warp_call){.op = OP_STMATRIX, .line = line, .i0 = count, .i1 = transpose, .p0 = row, .p1 = in});
+}
+
+static bool known_shape(const simt_mma_desc *d) {
+  int bits = fp_bits(d->a);
+  if (d->a == SIMT_F64) return d->m == 8 && d->n == 8 && d->k == 4 && d->c == SIMT_F64;
+  if (d->m != 16 || d->n != 8 || fp_bits(d->b) != bits || (d->c == SIMT_I32) != (d->a == SIMT_I8 || d->a == SIMT_U8)) return false;
+  if (d->c != SIMT_I32 && d->c != SIMT_F32 && d->c != SIMT_F16) return false;
+  return d->k * bits == 256 || (d->k * bits == 128 && (d->a != SIMT_E4M3 && d->a != SIMT_E5M2));
+}
+
+static void f64_mma(sim_warp *w) {
+  double a[8][4], b[4][8];
+  for (int l = 0; l < 32; l++) {
+    a[l / 4][l % 4] = fp_get(w->lanes[l]->call.p1, SIMT_F64, 0);
+    b[l % 4][l / 4] = fp_get(w->lanes[l]->call.p2, SIMT_F64, 0);
+  }
+  for (int l = 0; l < 32; l++)
+    for (int i = 0; i < 2; i++) {
+      double s = fp_get(w->lanes[l]->call.p3, SIMT_F64, i);
+      for (int k = 0; k < 4; k++) s += a[l / 4][k] * b[k][2 * (l % 4) + i];
+      fp_put(w->lanes[l]->call.out, SIMT_F64, i, s);
+    }
+}
+
+void warp_mma(sim_warp *w) {
+  const simt_mma_desc *d = w->lanes[0]->call.p0;
+  if (w->n_lanes != 32 || !known_shape(d)) {
+    sim_find(SIMT_BAD_ARGUMENT, w->lanes[0]->call.line, 0, "no mma.sync m%dn%dk%d of types %d, %d, %d", d->m, d->n, d->k, d->a, d->b, d->c);
+    sim_stop();
+  }
+  if (d->a == SIMT_F64) {
+    f64_mma(w);
+    return;
+  }
+  double a[16][32], b[32][8];
+  int per = 32 / fp_bits(d->a), regs = d->k / (4 * per);
+  for (int l = 0; l < 32; l++) {
+    const warp_call *c = &w->lanes[l]->call;
+    int g = l / 4, q = l % 4;
+    for (int r = 0; r < 2 * regs; r++)
+      for (int e = 0; e < per; e++) a[g + 8 * (r % 2)][4 * per * (r / 2) + per * q + e] = fp_get(c->p1, d->a, r * per + e);
+    for (int r = 0; r < regs; r++)
+      for (int e = 0; e < per; e++) b[4 * per * r + per * q + e][g] = fp_get(c->p2, d->b, r * per + e);
+  }
+  for (int l = 0; l < 32; l++)
+    for (int i = 0; i < 4; i++) {
+      int row = l / 4 + 8 * (i / 2), col = 2 * (l % 4) + i % 2;
+      double s = fp_get(w->lanes[l]->call.p3, d->c, i);
+      for (int k = 0; k < d->k; k++) s += a[row][k] * b[k][col];
+      fp_put(w->lanes[l]->call.out, d->c, i, s);
+    }
+}
+
+void simt_mma(const simt_mma_desc *d, const void *a, const void *b, const void *c, void *out, int line) {
+  warp_collect(&(warp_call){.op = OP_MMA, .line = line, .p0 = d, .p1 = a, .p2 = b, .p3 = c, .out = out});
+}

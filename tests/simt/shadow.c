@@ -1,0 +1,235 @@
+/* tests/simt/shadow.c - what is known of every byte of shared memory and of written global memory: whether it was written,
+ * by whom and when, who read it since, and whether an asynchronous copy owns it. Each access is checked against that.
+ * An access A is ordered before one of thread t if t's clock has reached A's clock in A's thread (FastTrack, PLDI 2009). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/simt/sim.h"
+
+enum { SEVERAL = 0x7fffffff }; /* read by more than one cluster */
+
+sim_block *shadow_block_of(const void *p) {
+  const uint8_t *q = p;
+  if (q < S.shared_base || q >= S.shared_base + S.shared_stride * (size_t)S.n_blocks) return NULL;
+  return &S.blocks[(size_t)(q - S.shared_base) / S.shared_stride];
+}
+
+uint32_t shadow_offset(const void *p, int bytes, int line) {
+  sim_block *b = shadow_block_of(p);
+  if (!b || b != S.now->block) {
+    sim_find(SIMT_OUT_OF_BOUNDS, line, 0, "%p is not in the block's shared memory", p);
+    sim_stop();
+  }
+  int64_t at = (const uint8_t *)p - b->shared;
+  if (at < 0 || at + bytes > S.d->shared_bytes) {
+    sim_find(SIMT_OUT_OF_BOUNDS, line, 0, "shared bytes %lld to %lld of %lld", (long long)at, (long long)at + bytes, (long long)S.d->shared_bytes);
+    sim_stop();
+  }
+  return (uint32_t)at;
+}
+
+static bool ordered(const sim_thread *t, unsigned thread, uint32_t clock) { return t->clock[thread] >= clock; }
+
+static void add_reader(cell *c, const sim_thread *t, int line) {
+  reader *list = c->cap_readers ? c->readers : &c->one;
+  int n = 0;
+  for (int i = 0; i < c->n_readers; i++) /* readers ordered before this one need not be remembered */
+    if (!ordered(t, list[i].thread, list[i].clock)) list[n++] = list[i];
+  int cap = c->cap_readers ? c->cap_readers : 1;
+  if (n == cap) {
+    int bigger = cap * 4;
+    reader *more = realloc(c->cap_readers ? c->readers : NULL, (size_t)bigger * sizeof *more);
+    if (!more) abort();
+    if (!c->cap_readers) more[0] = c->one;
+    c->readers = list = more;
+    c->cap_readers = (uint16_t)bigger;
+  }
+  list[n++] = (reader){(uint16_t)t->id, (uint16_t)line, t->clock[t->id]};
+  c->n_readers = (uint16_t)n;
+}
+
+/* The conflict of an access with what came before; NULL if ordered. */
+static const char *conflict(const cell *c, const sim_thread *t, bool write, int *other_line, int *other_thread) {
+  if ((c->state & CELL_WRITTEN) && !ordered(t, c->w_thread, c->w_clock)) {
+    *other_line = c->w_line;
+    *other_thread = c->w_thread;
+    return write ? "writes what another wrote" : "reads what another wrote";
+  }
+  const reader *list = c->cap_readers ? c->readers : &c->one;
+  for (int i = 0; write && i < c->n_readers; i++)
+    if (list[i].thread != t->id && !ordered(t, list[i].thread, list[i].clock)) {
+      *other_line = list[i].line;
+      *other_thread = list[i].thread;
+      return "writes what another reads";
+    }
+  return NULL;
+}
+
+static void report_race(const char *what, const char *where, int64_t at, int line, int other_line, int other_thread) {
+  sim_find(SIMT_RACE, line, other_line, "%s (line %d, thread %d) at %s byte %lld with nothing between", what, other_line, other_thread, where, (long long)at);
+}
+
+static void written(cell *c, unsigned thread, uint32_t clock, int line, int state) {
+  c->state = (uint8_t)state;
+  c->w_thread = (uint16_t)thread;
+  c->w_clock = clock;
+  c->w_line = (uint16_t)line;
+  c->n_readers = 0;
+}
+
+/* Checks of one shared byte that all kinds of access share; false after a report. */
+static bool shared_ok(const cell *c, const sim_thread *t, uint32_t at, bool write, int line) {
+  int other_line = 0, other_thread = 0;
+  const char *what;
+  if (c->state & CELL_MBAR)
+    sim_find(SIMT_MBARRIER, line, 0, "ordinary access to the mbarrier at shared byte %u", at);
+  else if (c->state & CELL_IN_FLIGHT)
+    sim_find(SIMT_ASYNC_EARLY, line, c->w_line, "%s shared byte %u while the copy of line %d is in flight", write ? "writes" : "reads", at, c->w_line);
+  else if (!write && !(c->state & CELL_WRITTEN))
+    sim_find(SIMT_UNWRITTEN, line, 0, "shared byte %u was never written", at);
+  else if ((what = conflict(c, t, write, &other_line, &other_thread)))
+    report_race(what, "shared", at, line, other_line, other_thread);
+  else if (write && c->reading)
+    sim_find(SIMT_RACE, line, 0, "writes shared byte %u which an asynchronous operation may still be reading", at);
+  else
+    return true;
+  return false;
+}
+
+void shadow_shared(sim_thread *t, sim_block *b, uint32_t at, int bytes, bool write, int line) {
+  bool ok = true;
+  for (int i = 0; i < bytes; i++) {
+    cell *c = &b->cells[at + (uint32_t)i];
+    if (ok) ok = shared_ok(c, t, at + (uint32_t)i, write, line);
+    if (c->state & (CELL_MBAR | CELL_IN_FLIGHT)) continue;
+    if (write)
+      written(c, (unsigned)t->id, t->clock[t->id], line, CELL_WRITTEN | CELL_GENERIC);
+    else
+      add_reader(c, t, line);
+  }
+}
+
+void shadow_async_begin(sim_thread *t, sim_block *b, uint32_t at, int bytes, int line) {
+  bool ok = true;
+  for (int i = 0; i < bytes; i++) {
+    cell *c = &b->cells[at + (uint32_t)i];
+    if (ok) ok = shared_ok(c, t, at + (uint32_t)i, true, line);
+    if (c->state & CELL_MBAR) continue;
+    written(c, (unsigned)t->id, t->clock[t->id], line, CELL_IN_FLIGHT);
+  }
+  memset(b->shared + at, 0xff, (size_t)bytes); /* NaN in every float type */
+}
+
+void shadow_async_end(sim_thread *t, int agent, sim_block *b, uint32_t at, int bytes, int line) {
+  for (int i = 0; i < bytes; i++) {
+    cell *c = &b->cells[at + (uint32_t)i];
+    if (c->state & CELL_MBAR) continue;
+    if (t)
+      written(c, (unsigned)t->id, t->clock[t->id], line, CELL_WRITTEN | CELL_GENERIC);
+    else
+      written(c, (unsigned)agent, S.bars[agent - S.n_threads].phase + 1, line, CELL_WRITTEN);
+  }
+}
+
+/* Was a write through the ordinary proxy made visible to the async proxy, by its writer or by the reader? */
+static bool fenced(const cell *c, const sim_thread *t) {
+  if (t->fence_clock[c->w_thread] >= c->w_clock) return true;
+  return (int)c->w_thread < S.n_threads && S.threads[c->w_thread]->fence_clock[c->w_thread] >= c->w_clock;
+}
+
+void shadow_async_read(sim_thread *t, sim_block *b, uint32_t at, int bytes, int line) {
+  bool ok = true;
+  for (int i = 0; i < bytes; i++) {
+    cell *c = &b->cells[at + (uint32_t)i];
+    if (ok) ok = shared_ok(c, t, at + (uint32_t)i, false, line);
+    if (ok && (c->state & CELL_GENERIC) && !fenced(c, t)) {
+      sim_find(SIMT_ASYNC_FENCE, line, c->w_line, "shared byte %u was stored at line %d without fence_async_proxy before this", at + (uint32_t)i, c->w_line);
+      ok = false;
+    }
+    c->reading++;
+  }
+}
+
+void shadow_async_read_end(sim_thread *t, sim_block *b, uint32_t at, int bytes, int line) {
+  for (int i = 0; i < bytes; i++) {
+    cell *c = &b->cells[at + (uint32_t)i];
+    if (c->reading) c->reading--;
+    add_reader(c, t, line);
+  }
+}
+
+void shadow_reset_block(sim_block *b) {
+  for (int64_t i = 0; i < S.d->shared_bytes; i++)
+    if (b->cells[i].cap_readers) free(b->cells[i].readers);
+  memset(b->cells, 0, (size_t)S.d->shared_bytes * sizeof(cell));
+  memset(b->shared, 0xff, (size_t)S.d->shared_bytes);
+}
+
+static void global_byte(cell *c, int64_t at, bool write, int line, bool *ok) {
+  sim_thread *t = S.now;
+  uint32_t me = S.cluster_index + 1;
+  int other_line = 0, other_thread = 0;
+  const char *what = NULL;
+  bool others_wrote = c->w_cluster && c->w_cluster != me, others_read = c->r_cluster && c->r_cluster != me;
+  if (others_wrote || (write && others_read)) {
+    if (*ok) sim_find(SIMT_RACE, line, c->w_line, "%s global byte %lld that block(s) of another cluster %s", write ? "writes" : "reads", (long long)at, others_wrote ? "wrote" : "read");
+    *ok = false;
+    c->state = 0;
+  } else if (*ok && (what = conflict(c, t, write, &other_line, &other_thread))) {
+    report_race(what, "global", at, line, other_line, other_thread);
+    *ok = false;
+  }
+  if (write) {
+    written(c, (unsigned)t->id, t->clock[t->id], line, CELL_WRITTEN);
+    c->w_cluster = me;
+    return;
+  }
+  if (others_read) c->n_readers = 0;
+  c->r_cluster = others_read ? SEVERAL : me;
+  add_reader(c, t, line);
+}
+
+void shadow_global(const void *p, int bytes, bool write, int line) {
+  for (int i = 0; i < S.d->n_ranges; i++) {
+    sim_range *r = &S.ranges[i];
+    int64_t at = (const uint8_t *)p - (uint8_t *)r->r.data;
+    if (at < 0 || at + bytes > (int64_t)r->r.bytes) continue;
+    if (!r->r.writable) {
+      if (write) sim_find(SIMT_OUT_OF_BOUNDS, line, 0, "writes byte %lld of buffer %d, which is an input", (long long)at, i);
+      return;
+    }
+    bool ok = true;
+    for (int j = 0; j < bytes; j++) global_byte(&r->cells[at + j], at + j, write, line, &ok);
+    return;
+  }
+  const simt_range *near = NULL;
+  int64_t best = INT64_MAX;
+  for (int i = 0; i < S.d->n_ranges; i++) {
+    int64_t at = (const uint8_t *)p - (uint8_t *)S.d->ranges[i].data, far = at < 0 ? -at : at - (int64_t)S.d->ranges[i].bytes;
+    if (far < best) best = far, near = &S.d->ranges[i];
+  }
+  sim_find(SIMT_OUT_OF_BOUNDS, line, 0, "%s %d bytes at %p, outside every buffer (offset %lld of the nearest, buffer %d of %zu bytes)", write ? "writes" : "reads", bytes, p,
+           near ? (long long)((const uint8_t *)p - (uint8_t *)near->data) : 0, near ? (int)(near - S.d->ranges) : -1, near ? near->bytes : 0);
+  sim_stop();
+}
+
+void simt_access(const void *p, int bytes, int align, int kind, int space, int line) {
+  if (!S.now) return;
+  if (fiber_owns(p)) {
+    if (space != SIMT_ANY_SPACE) sim_find(SIMT_OUT_OF_BOUNDS, line, 0, "%p is in registers, not in memory", p);
+    return;
+  }
+  if (align > 1 && (uintptr_t)p % (unsigned)align) {
+    sim_find(SIMT_MISALIGNED, line, 0, "%d bytes at %p, which must be %d-aligned", bytes, p, align);
+    sim_stop();
+  }
+  if (!shadow_block_of(p)) {
+    if (space == SIMT_SHARED) shadow_offset(p, bytes, line); /* reports and stops */
+    shadow_global(p, bytes, kind == SIMT_WRITE, line);
+    return;
+  }
+  uint32_t at = shadow_offset(p, bytes, line);
+  if (space == SIMT_GLOBAL) sim_find(SIMT_OUT_OF_BOUNDS, line, 0, "global access to shared byte %u", at);
+  shadow_shared(S.now, S.now->block, at, bytes, kind == SIMT_WRITE, line);
+  banks_log(S.now, at, bytes, kind == SIMT_WRITE, line);
+}
