@@ -1,5 +1,5 @@
-# What an outside user meets: the installed package, the headers alone, the size and the symbols of the library; and the
-# rule who may include whom. Each is a script that prints what it checked.
+# What an outside user meets: the installed package, the headers alone, the size and the symbols of the library, the build for
+# another processor; and the rule who may include whom. Each is a script that prints what it checked.
 set(package_dir ${CMAKE_CURRENT_LIST_DIR})
 set(package_env "CC=${CMAKE_C_COMPILER}" "CMAKE=${CMAKE_COMMAND}" "SOURCE=${PROJECT_SOURCE_DIR}" "BUILD=${PROJECT_BINARY_DIR}"
     "LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER}" "WERROR=${TSR_WERROR}" "LIBRARY=$<TARGET_FILE:tessera_shared>")
@@ -17,7 +17,8 @@ if(NOT TSR_SANITIZE)
   endforeach()
   tsr_package_test(symbols symbols.sh)
 endif()
-if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT TSR_SANITIZE)
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT TSR_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  tsr_package_test(aarch64 cross.sh)
   tsr_package_test(size_cpu size.sh 2000000 -DTSR_VULKAN=OFF -DTSR_CUDA=OFF -DTSR_HIP=OFF)
   tsr_package_test(size_cpu_vulkan size.sh 3000000 -DTSR_VULKAN=ON -DTSR_CUDA=OFF -DTSR_HIP=OFF)
 endif()
