@@ -98,7 +98,27 @@ void simt_mbar_expect(void *bar, int bytes, int line) {
   arrive(m, 1, line);
 }
 
-void simt_mbar_arrive(void *bar, int count, int rank, int line) { arrive(find(bar, rank, line), count, line); }
+void simt_mbar_arrive(void *bar, int count, int rank, int line) {
+  sim_mbar *m = find(bar, rank, line);
+  int from = S.now->block->rank;
+  if (m->block->rank != from) {
+    m->remote[from].thread = S.now->id;
+    m->remote[from].clock = S.now->clock[S.now->id];
+    m->remote[from].line = line;
+  }
+  arrive(m, count, line);
+}
+
+/* A block may exit only when it knows that no other block will still arrive on its barriers. */
+void mbar_block_exit(sim_block *b) {
+  for (int i = 0; i < S.n_bars; i++)
+    for (int r = 0; r < S.n_blocks && S.bars[i].block == b; r++) {
+      const sim_mbar *m = &S.bars[i];
+      bool known = !m->remote[r].clock;
+      for (int t = 0; t < b->n_threads && !known; t++) known = b->threads[t].clock[m->remote[r].thread] >= m->remote[r].clock;
+      if (!known) sim_find(SIMT_EXIT_PENDING, m->remote[r].line, 0, "block %d of the cluster exits without waiting for this arrival from block %d", b->rank, r);
+    }
+}
 
 int simt_mbar_test(void *bar, int parity, int line) {
   sim_mbar *m = find(bar, -1, line);

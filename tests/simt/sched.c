@@ -33,7 +33,9 @@ static void thread_exit(sim_thread *t) {
   sim_warp *first = &t->block->warps[t->warp->in_block / 4 * 4];
   if (t->warp->wgmma_count < first->wgmma_count) sim_find(SIMT_DIVERGENT, 0, 0, "a warp issued %d wgmma, the first of its warpgroup %d", t->warp->wgmma_count, first->wgmma_count);
   t->wait = WAIT_EXITED;
-  if (--t->block->n_live == 0) tma_block_exit(t->block);
+  if (--t->block->n_live) return;
+  tma_block_exit(t->block);
+  mbar_block_exit(t->block);
 }
 
 static void thread_run(void *arg) {

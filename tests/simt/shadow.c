@@ -216,6 +216,7 @@ void shadow_global(const void *p, int bytes, bool write, int line) {
 void simt_access(const void *p, int bytes, int align, int kind, int space, int line) {
   if (!S.now) return;
   if (fiber_owns(p)) {
+    wgmma_check_register(p, line);
     if (space != SIMT_ANY_SPACE) sim_find(SIMT_OUT_OF_BOUNDS, line, 0, "%p is in registers, not in memory", p);
     return;
   }

@@ -76,6 +76,7 @@ typedef struct sim_mbar {
   int init_thread;
   uint32_t init_clock;
   bool fenced;    /* since the initialisation */
+  struct { int thread; uint32_t clock; int line; } remote[SIM_MAX_BLOCKS]; /* the last arrival from each other block */
   uint32_t *gather, *done; /* clocks released into the running phase; of the last complete one */
 } sim_mbar;
 
@@ -173,6 +174,7 @@ void warp_collect(const warp_call *c);
 /* the collectives, once all lanes have arrived */
 void warp_mma(sim_warp *w), warp_ldmatrix(sim_warp *w), warp_stmatrix(sim_warp *w);
 void warp_wgmma(sim_warp *w), warp_wgmma_commit(sim_warp *w), warp_wgmma_wait(sim_warp *w), warp_wgmma_fence(sim_warp *w);
+void wgmma_check_register(const void *p, int line); /* a thread touches its registers in memory: are they an accumulator in flight? */
 void warp_setmaxnreg(sim_warp *w);
 void warp_mfma(sim_warp *w), warp_wmma(sim_warp *w), warp_lds_load(sim_warp *w), warp_waitcnt(sim_warp *w);
 
@@ -180,6 +182,7 @@ void warp_mfma(sim_warp *w), warp_wmma(sim_warp *w), warp_lds_load(sim_warp *w),
 sim_mbar *mbar_at(sim_block *b, uint32_t at);
 bool mbar_ready(const sim_mbar *m, int parity);
 void mbar_complete_tx(sim_mbar *m, long bytes);
+void mbar_block_exit(sim_block *b);
 bool tma_land_one(void); /* lets one copy land; false if none is in flight */
 void tma_block_exit(sim_block *b);
 bool registers_free(sim_warp *w, int registers);

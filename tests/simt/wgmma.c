@@ -171,6 +171,17 @@ static void land(sim_warp *w, const wgmma_op *op) {
   free(acc);
 }
 
+void wgmma_check_register(const void *p, int line) {
+  const sim_thread *t = S.now;
+  for (int i = 0; i < t->warp->n_wgmma; i++) {
+    const accumulators *acc = t->warp->wgmma[i].acc;
+    const uint8_t *reg = acc->reg[t->lane];
+    if ((const uint8_t *)p < reg || (const uint8_t *)p >= reg + 4 * acc->words) continue;
+    sim_find(SIMT_ASYNC_EARLY, line, t->warp->wgmma[i].line, "accumulator register %d is used while the wgmma of line %d is in flight", (int)((const uint8_t *)p - reg) / 4, t->warp->wgmma[i].line);
+    return;
+  }
+}
+
 void warp_wgmma_fence(sim_warp *w) { w->wgmma_fenced = true; }
 void warp_wgmma_commit(sim_warp *w) { w->wgmma_group++; }
 
