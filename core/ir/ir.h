@@ -236,6 +236,8 @@ ir_attr *ir_attr_ints(ir_module *m, const int64_t *v, int n);
 /* A deep copy owned by m, also of another module's attribute. */
 ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a);
 ir_attr *ir_attr_dense(ir_module *m, const ir_type *t, const void *data, size_t bytes, bool splat);
+/* A copy that lives in m. */
+ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a);
 /* Sets or replaces; NULL attr (out of memory) returns false. */
 bool ir_set_attr(ir_op *op, const char *name, ir_attr *a);
 ir_attr *ir_get_attr(const ir_op *op, const char *name);

@@ -1,0 +1,45 @@
+/* core/passes/tile_to_target.c - dispatch by dialect, and the part that all dialects share: the program around the kernels. */
+#include "core/passes/tile_to_target.h"
+
+#include <string.h>
+
+tsr_status tile_to_target(const ir_module *tile, const tsr_caps *caps, ir_module **out) {
+  return caps->dialect == DIALECT_CPU ? tile_to_cpu(tile, caps, out) : tile_to_simt(tile, caps, out);
+}
+
+static ir_value *mapped(ir_value *v) { return v->data; }
+
+tsr_status tile_lower_program(const ir_op *program, ir_builder *b) {
+  ir_op *p = ir_op_new(b, ir_find_op("tessera.target.program"), 0, NULL, 0, NULL, 1);
+  if (!p) return st_oom();
+  for (int i = 0; i < program->n_attrs; i++)
+    if (!ir_set_attr(p, program->attrs[i].name, ir_attr_copy(b->m, program->attrs[i].attr))) return st_oom();
+  ir_block *from = program->regions[0];
+  for (int i = 0; i < from->n_args; i++)
+    if (!(from->args[i]->data = ir_block_arg(b->m, p->regions[0], ir_type_get(b->m, from->args[i]->type), from->args[i]->name))) return st_oom();
+  ir_builder in = ir_at_end(b->m, p->regions[0]);
+  for (ir_op *o = from->first; o; o = o->next) {
+    char name[96];
+    const char *tail = strrchr(o->def->name, '.');
+    if (o->def->level != IR_TILE || !tail) return ir_error(o, NULL, "is not an operation of a tile program");
+    strcpy(name, "tessera.target");
+    strncat(name, tail, sizeof name - strlen(name) - 1);
+    const ir_opdef *def = ir_find_op(name);
+    ir_value *operands[256];
+    if (!def) return ir_error(o, NULL, "is not an operation of a tile program");
+    if (o->n_operands > 256) return ir_error(o, NULL, "has too many operands");
+    for (int i = 0; i < o->n_operands; i++) operands[i] = mapped(o->operands[i]);
+    ir_op *n = ir_op_new(&in, def, o->n_operands, operands, o->n_results, NULL, 0);
+    if (!n) return st_oom();
+    for (int i = 0; i < o->n_results; i++) {
+      if (!(n->results[i]->type = ir_type_get(b->m, o->results[i]->type))) return st_oom();
+      if (o->results[i]->name && !(n->results[i]->name = arena_str(&b->m->arena, o->results[i]->name))) return st_oom();
+      o->results[i]->data = n->results[i];
+    }
+    for (int i = 0; i < o->n_attrs; i++) {
+      ir_attr *a = ir_attr_copy(b->m, o->attrs[i].attr);
+      if (!a || !ir_set_attr(n, o->attrs[i].name, a)) return st_oom();
+    }
+  }
+  return NULL;
+}

@@ -1,0 +1,16 @@
+/* core/passes/tile_to_target.h - Tile IR to Target IR, for the dialect of the device. */
+#ifndef CORE_PASSES_TILE_TO_TARGET_H
+#define CORE_PASSES_TILE_TO_TARGET_H
+#include "core/caps.h"
+#include "core/ir/ir.h"
+
+/* Lowers every program and kernel of the module into a new module (the input stays). TSR_UNSUPPORTED names the limit or the
+ * missing capability. */
+tsr_status tile_to_target(const ir_module *tile, const tsr_caps *caps, ir_module **out);
+
+tsr_status tile_to_cpu(const ir_module *tile, const tsr_caps *caps, ir_module **out);
+tsr_status tile_to_simt(const ir_module *tile, const tsr_caps *caps, ir_module **out);
+/* Copies tile.program with its ops to target.program; shared by both. */
+tsr_status tile_lower_program(const ir_op *program, ir_builder *b);
+
+#endif
