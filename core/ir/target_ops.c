@@ -180,13 +180,14 @@ static const ir_opdef rows[] = {
     {NAME("sched_barrier"), .code = TG_SCHED_BARRIER, .attrs = ATTRS(I("mask", false, "0", "instruction kinds that may cross")), .help = "Fences the compiler's scheduler."},
 
     {NAME("scratch"), .code = TG_SCRATCH, .n_results = 1, .attrs = ATTRS(I("offset", true, NULL, "bytes into the thread's scratch memory")), .help = "CPU: a tile in the thread's scratch memory (array type); shared tiles and fragments both become these."},
-    {NAME("call"), .code = TG_CALL, IN(0, ANY, "destinations, sources, scalars"), .n_regions = 0, .flags = IR_ANY_ATTRS, .attrs = ATTRS(S("fn", true, NULL, "micro-kernel")),
+    {NAME("call"), .code = TG_CALL, IN(0, ANY, "destinations, sources, scalars"), .n_regions = ANY, .flags = IR_ANY_ATTRS, .attrs = ATTRS(S("fn", true, NULL, "micro-kernel")),
      .help = "CPU: one micro-kernel over whole tiles, written to its first operand."},
     {NAME("window"), .code = TG_WINDOW, IN(1, 1 + TSR_MAX_RANK, "view, offsets..."), .n_results = 1, .flags = IR_PURE, .attrs = ATTRS(L("sizes", true, "extent per dimension; 0 drops it")), .infer = tile_infer_window, .help = "CPU: as in Tile IR."},
     {NAME("view"), .code = TG_VIEW, IN(1, 1, "view"), .n_results = 1, .flags = IR_PURE, .verify = tile_verify_view, .help = "CPU: as in Tile IR."},
     {NAME("map"), .code = TG_MAP, IN(1, ANY, "destinations, sources"), .n_regions = 1, .flags = IR_ANY_ATTRS, .attrs = ATTRS(I("outputs", false, "1", "how many operands are destinations")),
      .help = "CPU: an elementwise expression over strips; the region gets a scalar per source (and may use tessera.target.element_index) and yields one per destination."},
-    {NAME("element_index"), .code = TG_MAP + 1, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS(I("dim", true, NULL, "dimension of the tile")), .infer = tile_infer_index, .help = "CPU: inside map, the element's position."},
+    {NAME("fetch"), .code = TG_FETCH, IN(1, 1 + TSR_MAX_RANK, "view, indices..."), .n_results = 1, .flags = IR_PURE, .infer = tile_infer_load_scalar, .help = "CPU: one element, as load_scalar in Tile IR."},
+    {NAME("element_index"), .code = TG_ELEMENT_INDEX, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS(I("dim", true, NULL, "dimension of the tile")), .infer = tile_infer_index, .help = "CPU: inside map, the element's position."},
 };
 
 const ir_opdef *target_ops(size_t *n) {
