@@ -107,7 +107,15 @@ typedef struct be_program_desc {
   const be_launch *launches;
   int n_launches;
   int n_slots;
+  const bool *slot_constant; /* the memory bound to the slot never changes between runs; NULL = none */
 } be_program_desc;
+
+/* A contraction, for backends that know their own best block tile. */
+typedef struct be_matmul {
+  int64_t batch, m, n, k;
+  tsr_dtype a, b, acc;
+  bool transpose_a, transpose_b, constant_b;
+} be_matmul;
 
 typedef struct be_vtable {
   uint32_t abi;         /* BE_ABI */
@@ -157,6 +165,10 @@ typedef struct be_vtable {
   /* Runs all launches with slots[i] bound to slot i. With `times_ns` (n_launches entries) each launch is timed on the device and
    * the call returns when they are known; else it is asynchronous. */
   tsr_status (*program_run)(be_stream *s, be_program *p, const be_range *slots, double *times_ns);
+
+  /* The backend's own default block tile [m, n, k] for a contraction; depends on the device and the shape only. NULL or false: the
+   * table of defaults decides. */
+  bool (*suggest_tile)(be_device *d, const be_matmul *desc, int64_t tile[3]);
 
   /* Source text to binary without a device (NVRTC, hipRTC); *log and *code are al's memory. NULL where it makes no sense. */
   tsr_status (*compile)(const be_env *env, const char *arch, const char *source, void **code, size_t *bytes, char **log);

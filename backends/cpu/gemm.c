@@ -1,0 +1,234 @@
+/* backends/cpu/gemm.c - the gemm and matmul instructions on the packed micro-kernels.
+ * gemm: one product of tiles or windows, packed here and now. matmul: the whole contraction of a C block; b's panels are packed
+ * once per launch through packs.h, a is packed per block or used in place. The bits depend on shapes and tiles only. */
+#include <string.h>
+
+#include "backends/cpu/packs.h"
+#include "core/base/dtype.h"
+
+typedef struct operand {
+  char *p;
+  cpuk_dtype type;
+  int64_t rs, cs; /* strides of the logical [rows, cols] */
+  int64_t rows, cols; /* valid extents */
+} operand;
+
+static operand operand_of(const vm *v, const cpu_desc *d, bool transposed) {
+  const int64_t *ext = vm_ext(v, d);
+  int r = transposed ? 1 : 0, c = transposed ? 0 : 1;
+  return (operand){vm_base(v, d), vm_cpuk((tsr_dtype)d->dtype), d->strides[r], d->strides[c], ext[r], ext[c]};
+}
+
+static cpuk_gemm_kind kind_of(const cpu_desc *c, const cpu_desc *a, const cpu_desc *b, bool kahan) {
+  if (c->dtype == TSR_F64) return kahan ? CPUK_GEMM_F64_KAHAN : CPUK_GEMM_F64;
+  if (c->dtype == TSR_I32) return a->dtype == TSR_U8 ? CPUK_GEMM_U8S8 : CPUK_GEMM_S8S8;
+  if (kahan) return CPUK_GEMM_F32_KAHAN;
+  if (a->dtype == TSR_BF16 && b->dtype == TSR_BF16) return CPUK_GEMM_BF16;
+  if (a->dtype == TSR_F16 && b->dtype == TSR_F16) return CPUK_GEMM_F16;
+  return CPUK_GEMM_F32;
+}
+
+static const cpuk_gemm *gemm_of(const vm_module *m, const cpu_instr *i, cpuk_gemm_kind *kind) {
+  const cpu_desc *d = cpu_descs(m->image);
+  *kind = kind_of(&d[i->a[0]], &d[i->a[1]], &d[i->a[2]], i->a[5]);
+  return m->k->gemm[*kind];
+}
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+/* Logical sizes of the instruction's tiles: m x k times k x n. */
+static void sizes_of(const vm_module *m, const cpu_instr *i, int64_t *mm, int64_t *nn, int64_t *kk) {
+  const cpu_desc *d = cpu_descs(m->image), *a = &d[i->a[1]], *b = &d[i->a[2]];
+  *mm = a->dims[i->a[3] ? 1 : 0];
+  *kk = a->dims[i->a[3] ? 0 : 1];
+  *nn = b->dims[i->a[4] ? 0 : 1];
+}
+
+static int64_t k_step(const cpuk_gemm *g, const cpu_instr *i, int64_t kk) {
+  int64_t bk = i->op == CPU_MATMUL && i->a[6] > 0 ? i->a[6] : kk;
+  int64_t least = (kk + PACKS_MAX_PARTS - 1) / PACKS_MAX_PARTS;
+  if (bk < least) bk = least;
+  return round_up(min64(bk, kk > 0 ? kk : 1), g->kr);
+}
+
+size_t gemm_panel_bytes(const vm_module *m, const cpu_instr *i) {
+  cpuk_gemm_kind kind;
+  int64_t mm, nn, kk;
+  const cpuk_gemm *g = gemm_of(m, i, &kind);
+  sizes_of(m, i, &mm, &nn, &kk);
+  int64_t bk = k_step(g, i, kk);
+  return (size_t)((kk + bk - 1) / bk) * cpuk_packed_b_bytes(g, (size_t)bk, (size_t)nn);
+}
+
+size_t gemm_pack_bytes(const vm_module *m, const cpu_instr *i) {
+  cpuk_gemm_kind kind;
+  int64_t mm, nn, kk;
+  const cpuk_gemm *g = gemm_of(m, i, &kind);
+  sizes_of(m, i, &mm, &nn, &kk);
+  size_t a = cpuk_packed_a_bytes(g, (size_t)mm, (size_t)k_step(g, i, kk));
+  return a + (i->op == CPU_GEMM ? cpuk_packed_b_bytes(g, (size_t)kk, (size_t)nn) : 0) + 256;
+}
+
+/* Accumulators in another type than the tile's (kahan), and operands whose type must be narrowed first. */
+size_t gemm_temp_bytes(const vm_module *m, const cpu_instr *i) {
+  cpuk_gemm_kind kind;
+  int64_t mm, nn, kk;
+  const cpuk_gemm *g = gemm_of(m, i, &kind);
+  sizes_of(m, i, &mm, &nn, &kk);
+  const cpu_desc *c = cpu_descs(m->image) + i->a[0];
+  size_t bytes = 0;
+  if (g->acc_type != vm_cpuk((tsr_dtype)c->dtype) || kind == CPUK_GEMM_F64_KAHAN) bytes += (size_t)(mm * nn) * 16;
+  return bytes + (size_t)(mm * kk + kk * nn) * 8 * (kind == CPUK_GEMM_S8S8 || kind == CPUK_GEMM_U8S8) + 256;
+}
+
+/* Integer tiles hold i32; the kernels want bytes. */
+static void narrow(const vm *v, const cpuk_gemm *g, operand *x, cpuk_dtype to, char *temp) {
+  if (g->pack_types >> x->type & 1) return;
+  for (int64_t r = 0; r < x->rows; r++)
+    for (int64_t c = 0; c < x->cols; c++) v->k->lanes->convert[x->type][to](temp + r * x->cols + c, x->p + (r * x->rs + c * x->cs) * (int64_t)cpuk_dtype_bytes(x->type), 1);
+  *x = (operand){temp, to, x->cols, 1, x->rows, x->cols};
+}
+
+/* Where the kernels accumulate: the destination itself, or wider memory that is rounded into it at the end. */
+typedef struct target {
+  char *c;
+  int64_t ldc;
+  char *comp;
+  bool staged;
+  int64_t m, n;
+  const cpu_desc *d;
+} target;
+
+static target begin_target(const vm *v, const cpuk_gemm *g, cpuk_gemm_kind kind, const cpu_desc *d, bool accumulate) {
+  const int64_t *ext = vm_ext(v, d);
+  target t = {vm_base(v, d), d->strides[0], NULL, false, ext[0], ext[1], d};
+  if (g->acc_type == vm_cpuk((tsr_dtype)d->dtype) && kind != CPUK_GEMM_F64_KAHAN && (d->strides[1] == 1 || ext[1] <= 1)) return t;
+  t.staged = true;
+  t.ldc = t.n;
+  char *from = t.c;
+  t.c = v->t->temp + CPU_STRIP * 64;
+  t.comp = t.c + t.m * t.n * 8;
+  memset(t.comp, 0, (size_t)(t.m * t.n) * 8);
+  for (int64_t r = 0; accumulate && r < t.m; r++)
+    v->k->lanes->convert[vm_cpuk((tsr_dtype)d->dtype)][g->acc_type](t.c + r * t.n * (int64_t)cpuk_dtype_bytes(g->acc_type), from + r * d->strides[0] * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype), (size_t)t.n);
+  return t;
+}
+
+static void end_target(const vm *v, const cpuk_gemm *g, cpuk_gemm_kind kind, const target *t) {
+  if (!t->staged) return;
+  size_t acc = cpuk_dtype_bytes(g->acc_type), e = tsr_dtype_size((tsr_dtype)t->d->dtype);
+  if (kind == CPUK_GEMM_F64_KAHAN) v->k->lanes->binary[CPUK_ADD][CPUK_CT_F64](t->c, t->c, t->comp, (size_t)(t->m * t->n));
+  for (int64_t r = 0; r < t->m; r++) {
+    char *src = t->c + r * t->n * (int64_t)acc, *dst = vm_base(v, t->d) + r * t->d->strides[0] * (int64_t)e;
+    cpuk_convert_fn f = v->k->lanes->convert[g->acc_type][vm_cpuk((tsr_dtype)t->d->dtype)];
+    if (t->d->strides[1] == 1) f(dst, src, (size_t)t->n);
+    else
+      for (int64_t c = 0; c < t->n; c++) f(dst + c * t->d->strides[1] * (int64_t)e, src + c * (int64_t)acc, 1);
+  }
+}
+
+static bool try_skinny(const vm *v, cpuk_gemm_kind kind, const cpuk_gemm *g, const operand *a, const operand *b, const target *t, bool accumulate) {
+  if (!g->skinny || t->staged || t->m > CPUK_SKINNY_M || (b->cs != 1 && b->rs != 1) || (a->cs != 1 && a->cols > 1)) return false;
+  static const int8_t want[CPUK_N_GEMM][2] = {[CPUK_GEMM_F32] = {CPUK_F32, CPUK_F32}, [CPUK_GEMM_BF16] = {CPUK_BF16, CPUK_BF16}, [CPUK_GEMM_F16] = {CPUK_F16, CPUK_F16},
+                                              [CPUK_GEMM_S8S8] = {CPUK_I8, CPUK_I8}, [CPUK_GEMM_U8S8] = {CPUK_U8, CPUK_I8}, [CPUK_GEMM_F64] = {CPUK_F64, CPUK_F64}};
+  if ((int)a->type != want[kind][0] || (int)b->type != want[kind][1]) return false;
+  cpuk_skinny_args s = {t->c, t->ldc, a->p, a->rs, b->p, b->rs, b->cs, (size_t)t->m, (size_t)t->n, (size_t)min64(a->cols, b->rows), accumulate};
+  g->skinny(&s);
+  return true;
+}
+
+static void pack_a(const cpuk_gemm *g, const operand *a, int64_t k0, int64_t k, char *dst) {
+  cpuk_pack_args p = {dst, a->p + k0 * a->cs * (int64_t)cpuk_dtype_bytes(a->type), a->type, a->rs, a->cs, (size_t)a->rows, (size_t)k};
+  g->pack_a(&p);
+}
+
+static void pack_b(const cpuk_gemm *g, const operand *b, int64_t k0, int64_t k, char *dst) {
+  cpuk_pack_args p = {dst, b->p + k0 * b->rs * (int64_t)cpuk_dtype_bytes(b->type), b->type, b->rs, b->cs, (size_t)k, (size_t)b->cols};
+  g->pack_b(&p);
+}
+
+/* Rows that don't fall on the same cache sets may be read where they lie. */
+static bool a_in_place(const cpuk_gemm *g, const operand *a) {
+  return g->a_inplace == (int)a->type && a->cs == 1 && (a->rs * (int64_t)cpuk_dtype_bytes(a->type)) % 1024 != 0;
+}
+
+static void block(const cpuk_gemm *g, const target *t, const operand *a, const char *packed_a, int64_t k0, const char *packed_b, int64_t k, bool accumulate) {
+  cpuk_block_args args = {.c = t->c, .ldc = t->ldc, .comp = t->comp, .b = packed_b, .m = (size_t)t->m, .n = (size_t)t->n, .k = (size_t)k, .accumulate = accumulate};
+  if (packed_a) args.a = packed_a;
+  else args.a = a->p + k0 * (int64_t)cpuk_dtype_bytes(a->type), args.lda = a->rs;
+  g->block(&args);
+}
+
+static void narrow_both(const vm *v, const cpuk_gemm *g, cpuk_gemm_kind kind, operand *a, operand *b) {
+  if (kind != CPUK_GEMM_S8S8 && kind != CPUK_GEMM_U8S8) return;
+  char *temp = v->t->temp + CPU_STRIP * 64;
+  narrow(v, g, a, kind == CPUK_GEMM_U8S8 ? CPUK_U8 : CPUK_I8, temp);
+  narrow(v, g, b, CPUK_I8, temp + a->rows * a->cols * 8);
+}
+
+static void clear_block(const target *t, const cpuk_gemm *g) {
+  for (int64_t r = 0; r < t->m; r++) memset(t->c + r * t->ldc * (int64_t)cpuk_dtype_bytes(g->acc_type), 0, (size_t)t->n * cpuk_dtype_bytes(g->acc_type));
+}
+
+/* Rows and columns of the destination that no operand reaches are products of zeros. */
+static target trim(const vm *v, target t, const operand *a, const operand *b, const cpuk_gemm *g, bool accumulate) {
+  if (!accumulate && (a->rows < t.m || b->cols < t.n)) clear_block(&t, g);
+  t.m = min64(t.m, a->rows);
+  t.n = min64(t.n, b->cols);
+  return t;
+}
+
+void vm_gemm(const vm *v, const cpu_instr *i) {
+  cpuk_gemm_kind kind;
+  const cpuk_gemm *g = gemm_of(v->m, i, &kind);
+  operand a = operand_of(v, vm_desc(v, i->a[1]), i->a[3]), b = operand_of(v, vm_desc(v, i->a[2]), i->a[4]);
+  bool accumulate = i->a[6];
+  narrow_both(v, g, kind, &a, &b);
+  target whole = begin_target(v, g, kind, vm_desc(v, i->a[0]), accumulate), t = trim(v, whole, &a, &b, g, accumulate);
+  int64_t k = min64(a.cols, b.rows);
+  if (t.m > 0 && t.n > 0 && !try_skinny(v, kind, g, &a, &b, &t, accumulate)) {
+    a.rows = t.m;
+    b.cols = t.n;
+    char *pb = v->t->pack, *pa = pb + cpuk_packed_b_bytes(g, (size_t)k, (size_t)t.n);
+    pack_b(g, &b, 0, k, pb);
+    bool in_place = a_in_place(g, &a);
+    if (!in_place) pack_a(g, &a, 0, k, pa);
+    block(g, &t, &a, in_place ? NULL : pa, 0, pb, k, accumulate);
+  }
+  end_target(v, g, kind, &whole);
+}
+
+void vm_matmul(const vm *v, const cpu_instr *i) {
+  cpuk_gemm_kind kind;
+  const cpuk_gemm *g = gemm_of(v->m, i, &kind);
+  operand a = operand_of(v, vm_desc(v, i->a[1]), i->a[3]), b = operand_of(v, vm_desc(v, i->a[2]), i->a[4]);
+  narrow_both(v, g, kind, &a, &b);
+  target whole = begin_target(v, g, kind, vm_desc(v, i->a[0]), false), t = trim(v, whole, &a, &b, g, false);
+  int64_t k = min64(a.cols, b.rows), bk = k_step(g, i, k);
+  if (k <= 0) clear_block(&whole, g);
+  int arg = v->m->matmul_arg[i - cpu_instrs(v->m->image)];
+  bool constant = arg >= 0 && v->l->constant_args && v->l->constant_args[arg] && v->l->const_packs;
+  if (t.m > 0 && t.n > 0 && k > 0 && (constant || !try_skinny(v, kind, g, &a, &b, &t, false))) {
+    a.rows = t.m;
+    b.cols = t.n;
+    packs *shared = constant ? v->l->const_packs : v->l->packs;
+    int parts = (int)((k + bk - 1) / bk);
+    size_t part_bytes = cpuk_packed_b_bytes(g, (size_t)bk, (size_t)t.n);
+    pack_entry *e = packs_get(shared, &(pack_key){b.p, k, t.n}, parts);
+    bool in_place = a_in_place(g, &a);
+    for (int part = 0; part < parts; part++) {
+      int64_t k0 = part * bk, kn = min64(bk, k - k0);
+      int claimed;
+      while (packs_claim(e, part, parts, &claimed)) {
+        int64_t c0 = claimed * bk;
+        pack_b(g, &b, c0, min64(bk, k - c0), packs_data(e) + (size_t)claimed * part_bytes);
+        packs_done(e, claimed);
+      }
+      if (!in_place) pack_a(g, &a, k0, kn, v->t->pack);
+      block(g, &t, &a, in_place ? NULL : v->t->pack, k0, packs_data(e) + (size_t)part * part_bytes, kn, part > 0);
+    }
+    packs_put(shared, e);
+  }
+  end_target(v, g, kind, &whole);
+}

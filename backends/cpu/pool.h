@@ -1,0 +1,18 @@
+/* backends/cpu/pool.h - a fixed set of worker threads that run numbered items of one job at a time.
+ * The caller takes part. Workers spin briefly between jobs, so that short kernels follow each other without a system call, then
+ * sleep. pool_run may be called from one thread at a time. */
+#ifndef BACKENDS_CPU_POOL_H
+#define BACKENDS_CPU_POOL_H
+#include "core/base/status.h"
+
+typedef struct pool pool;
+/* item: 0..n_items-1; worker: 0..pool_size-1, the same thread for one worker number during a job. */
+typedef void (*pool_fn)(void *arg, int64_t item, int worker);
+
+tsr_status pool_create(const tsr_allocator *al, int n_threads, pool **out);
+void pool_destroy(pool **p);
+int pool_size(const pool *p);
+void pool_run(pool *p, pool_fn fn, void *arg, int64_t n_items);
+/* Called in each worker, the caller included, before and after its items of a job. */
+void pool_set_bracket(pool *p, void (*begin)(void), void (*end)(void));
+#endif

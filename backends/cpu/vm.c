@@ -1,0 +1,374 @@
+/* backends/cpu/vm.c - loading code images and the instruction loop of one block; see vm.h. */
+#include "backends/cpu/vm.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/base/dtype.h"
+
+cpuk_dtype vm_cpuk(tsr_dtype t) {
+  switch (t) {
+  case TSR_F64: return CPUK_F64;
+  case TSR_F32: case TSR_TF32: return CPUK_F32;
+  case TSR_F16: return CPUK_F16;
+  case TSR_BF16: return CPUK_BF16;
+  case TSR_F8E4M3: return CPUK_F8E4M3;
+  case TSR_F8E5M2: return CPUK_F8E5M2;
+  case TSR_I32: return CPUK_I32;
+  case TSR_I8: return CPUK_I8;
+  case TSR_U8: return CPUK_U8;
+  case TSR_BOOL: return CPUK_BOOL;
+  default: return CPUK_N_DTYPE;
+  }
+}
+
+cpuk_ct vm_ct(tsr_dtype t) { return t == TSR_F64 ? CPUK_CT_F64 : t == TSR_F32 ? CPUK_CT_F32 : t == TSR_BOOL ? CPUK_CT_BOOL : CPUK_CT_I32; }
+
+bool vm_full(const vm *v, const cpu_desc *d) {
+  if (d->kind == CPU_D_TILE) return true;
+  return !memcmp(v->t->views[d->reg].ext, d->dims, sizeof(int64_t) * (size_t)d->rank);
+}
+
+/* ---- loading --------------------------------------------------------------------------------------------------- */
+
+static tsr_status bad(const tsr_allocator *al, const char *what) {
+  return st_make(al, TSR_ARCH_MISMATCH, ST_WHERE("cpu", "module", "compile it again"), "the code image is damaged: %s", what);
+}
+
+static bool table_ok(const cpu_image *m, uint64_t at, int32_t n, size_t size) {
+  return n >= 0 && at % 8 == 0 && at <= m->bytes && (uint64_t)n * size <= m->bytes - at;
+}
+
+static bool types_ok(const cpu_image *m) {
+  for (int i = 0; i < m->n_descs; i++) {
+    const cpu_desc *d = cpu_descs(m) + i;
+    if (d->rank < 0 || d->rank > TSR_MAX_RANK || vm_cpuk((tsr_dtype)d->dtype) == CPUK_N_DTYPE) return false;
+  }
+  return true;
+}
+
+static tsr_status check_image(const tsr_allocator *al, const cpu_image *m, size_t bytes) {
+  if (bytes < sizeof *m || m->magic != CPU_MAGIC || m->bytes > bytes) return bad(al, "not a CPU code image");
+  if (m->version != CPU_CODE_VERSION) return bad(al, "another version");
+  if (!table_ok(m, m->kernels, m->n_kernels, sizeof(cpu_kernel)) || !table_ok(m, m->instrs, m->n_instrs, sizeof(cpu_instr)) ||
+      !table_ok(m, m->descs, m->n_descs, sizeof(cpu_desc)) || !table_ok(m, m->strips, m->n_strips, sizeof(cpu_strip)) ||
+      !table_ok(m, m->programs, m->n_programs, sizeof(cpu_program)) || !table_ok(m, m->extra, m->n_extra, sizeof(int64_t)))
+    return bad(al, "a table lies outside it");
+  for (int i = 0; i < m->n_kernels; i++) {
+    const cpu_kernel *k = cpu_kernels(m) + i;
+    if (k->first_instr < 0 || k->n_instr < 1 || k->n_instr > m->n_instrs - k->first_instr) return bad(al, "a kernel lies outside it");
+  }
+  return types_ok(m) ? NULL : bad(al, "an element type that the CPU has no code for");
+}
+
+/* Which argument each matmul's b is a window of. */
+static void trace_args(vm_module *v) {
+  const cpu_image *m = v->image;
+  for (int ki = 0; ki < m->n_kernels; ki++) {
+    const cpu_kernel *k = cpu_kernels(m) + ki;
+    for (int i = k->first_instr; i < k->first_instr + k->n_instr; i++) {
+      v->matmul_arg[i] = -1;
+      if (cpu_instrs(m)[i].op != CPU_MATMUL) continue;
+      int r = cpu_descs(m)[cpu_instrs(m)[i].a[2]].reg;
+      for (int j = i; j-- > k->first_instr;) {
+        const cpu_instr *d = cpu_instrs(m) + j;
+        bool defines = d->op == CPU_ARG || d->op == CPU_WINDOW || d->op == CPU_VIEW;
+        if (!defines || cpu_descs(m)[d->a[0]].reg != r) continue;
+        if (d->op == CPU_ARG) v->matmul_arg[i] = d->a[1];
+        else r = cpu_descs(m)[d->a[1]].reg;
+        if (d->op == CPU_ARG) break;
+      }
+    }
+  }
+}
+
+static void measure_needs(vm_module *v) {
+  const cpu_image *m = v->image;
+  for (int i = 0; i < m->n_instrs; i++) {
+    const cpu_instr *in = cpu_instrs(m) + i;
+    size_t temp = (size_t)CPU_STRIP * 64, pack = 0;
+    switch (in->op) {
+    case CPU_MAP: temp += map_temp_bytes(v, in->a[0], in->a[2]); break;
+    case CPU_GATHER: case CPU_SCATTER: temp += map_temp_bytes(v, in->a[2], in->a[3]) + (size_t)CPU_STRIP * 16 * (size_t)(in->a[3] + 2); break;
+    case CPU_GEMM: case CPU_MATMUL:
+      temp += gemm_temp_bytes(v, in);
+      pack = gemm_pack_bytes(v, in);
+      break;
+    default: break;
+    }
+    if (temp > v->temp_bytes) v->temp_bytes = temp;
+    if (pack > v->pack_bytes) v->pack_bytes = pack;
+  }
+}
+
+tsr_status vm_load(const tsr_allocator *al, const cpuk_table *k, const void *code, size_t bytes, vm_module **out) {
+  *out = NULL;
+  TSR_TRY(check_image(al, code, bytes));
+  vm_module *m = al_new(al, vm_module);
+  if (!m) return st_oom();
+  m->al = al;
+  m->k = k;
+  m->image_bytes = bytes;
+  tsr_status st = NULL;
+  m->image = al_alloc(al, bytes, 64);
+  if (m->image) memcpy(m->image, code, bytes);
+  m->matmul_arg = m->image ? al_zalloc(al, sizeof(int) * ((size_t)m->image->n_instrs + 1)) : NULL;
+  if (!m->matmul_arg) st = st_oom();
+  else st = map_plans_create(m);
+  if (st) {
+    vm_unload(&m);
+    return st;
+  }
+  trace_args(m);
+  measure_needs(m);
+  *out = m;
+  return NULL;
+}
+
+void vm_unload(vm_module **mp) {
+  vm_module *m = *mp;
+  if (!m) return;
+  map_plans_destroy(m);
+  if (m->image) al_free(m->al, m->matmul_arg, sizeof(int) * ((size_t)m->image->n_instrs + 1), 16);
+  al_free(m->al, m->image, m->image_bytes, 64);
+  al_delete(m->al, m);
+  *mp = NULL;
+}
+
+static bool grow(const tsr_allocator *al, char **p, size_t *have, size_t need) {
+  if (need <= *have) return true;
+  al_free(al, *p, *have, 64);
+  *have = 0;
+  *p = al_alloc(al, need, 4096 < need ? 4096 : 64);
+  if (*p) *have = need;
+  return *p != NULL;
+}
+
+tsr_status vm_thread_reserve(const tsr_allocator *al, vm_thread *t, const vm_module *m, const cpu_kernel *k) {
+  size_t n = t->n_regs * sizeof *t->regs, w = t->n_views * sizeof *t->views;
+  char *regs = (char *)t->regs, *views = (char *)t->views;
+  bool ok = grow(al, &t->scratch, &t->scratch_bytes, (size_t)k->scratch_bytes + 64) && grow(al, &t->temp, &t->temp_bytes, m->temp_bytes) &&
+            grow(al, &t->pack, &t->pack_bytes, m->pack_bytes + 64) && grow(al, &regs, &n, sizeof(vm_reg) * (size_t)(k->n_regs + 1)) &&
+            grow(al, &views, &w, sizeof(vm_view) * (size_t)(k->n_views + 1));
+  t->regs = (vm_reg *)(void *)regs;
+  t->n_regs = n / sizeof *t->regs;
+  t->views = (vm_view *)(void *)views;
+  t->n_views = w / sizeof *t->views;
+  return ok ? NULL : st_oom();
+}
+
+void vm_thread_clear(const tsr_allocator *al, vm_thread *t) {
+  al_free(al, t->scratch, t->scratch_bytes, 64);
+  al_free(al, t->temp, t->temp_bytes, 64);
+  al_free(al, t->pack, t->pack_bytes, 64);
+  al_free(al, t->regs, t->n_regs * sizeof *t->regs, 64);
+  al_free(al, t->views, t->n_views * sizeof *t->views, 64);
+  *t = (vm_thread){0};
+}
+
+/* ---- registers and views --------------------------------------------------------------------------------------- */
+
+static int64_t int_pow(int64_t a, int64_t b) {
+  int64_t r = 1;
+  if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
+  for (; b; b >>= 1, a = (int64_t)((uint64_t)a * (uint64_t)a))
+    if (b & 1) r = (int64_t)((uint64_t)r * (uint64_t)a);
+  return r;
+}
+
+static int64_t compare(int order, bool unordered, int predicate) {
+  switch (predicate) {
+  case 0: return !unordered && order == 0;
+  case 1: return unordered || order != 0;
+  case 2: return !unordered && order < 0;
+  case 3: return !unordered && order <= 0;
+  case 4: return !unordered && order > 0;
+  default: return !unordered && order >= 0;
+  }
+}
+
+static int64_t alu_int(int code, int64_t a, int64_t b, int64_t c, int predicate) {
+  switch (code) {
+  case SC_ADD: return (int64_t)((uint64_t)a + (uint64_t)b);
+  case SC_SUB: return (int64_t)((uint64_t)a - (uint64_t)b);
+  case SC_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
+  case SC_DIV: return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+  case SC_REM: return b == 0 || b == -1 ? 0 : a % b;
+  case SC_POW: return int_pow(a, b);
+  case SC_MIN: return a < b ? a : b;
+  case SC_MAX: return a > b ? a : b;
+  case SC_AND: return a & b;
+  case SC_OR: return a | b;
+  case SC_XOR: return a ^ b;
+  case SC_SHL: return b >= 0 && b < 64 ? (int64_t)((uint64_t)a << b) : 0;
+  case SC_SHR: return a >> (b < 0 || b > 63 ? 63 : b);
+  case SC_NOT: return predicate == 1 ? !a : ~a;
+  case SC_NEG: return (int64_t)(0 - (uint64_t)a);
+  case SC_ABS: return a < 0 ? (int64_t)(0 - (uint64_t)a) : a;
+  case SC_RELU: return a > 0 ? a : 0;
+  case SC_FMA: return (int64_t)((uint64_t)a * (uint64_t)b + (uint64_t)c);
+  case SC_COMPARE: return compare(a < b ? -1 : a > b, false, predicate);
+  case SC_SELECT: return a ? b : c;
+  default: return a;
+  }
+}
+
+static double alu_float(int code, double a, double b, double c) {
+  switch (code) {
+  case SC_ADD: return a + b;
+  case SC_SUB: return a - b;
+  case SC_MUL: return a * b;
+  case SC_DIV: return a / b;
+  case SC_REM: return fmod(a, b);
+  case SC_POW: return pow(a, b);
+  case SC_MIN: return isnan(a) || isnan(b) ? NAN : fmin(a, b);
+  case SC_MAX: return isnan(a) || isnan(b) ? NAN : fmax(a, b);
+  case SC_NEG: return -a;
+  case SC_ABS: return fabs(a);
+  case SC_EXP: return exp(a);
+  case SC_LOG: return log(a);
+  case SC_SQRT: return sqrt(a);
+  case SC_RSQRT: return 1 / sqrt(a);
+  case SC_TANH: return tanh(a);
+  case SC_ERF: return erf(a);
+  case SC_SIN: return sin(a);
+  case SC_COS: return cos(a);
+  case SC_FLOOR: return floor(a);
+  case SC_SIGMOID: return 1 / (1 + exp(-a));
+  case SC_RELU: return a < 0 ? 0 : a;
+  case SC_GELU: return 0.5 * a * (1 + erf(a * 0.70710678118654752440));
+  case SC_GELU_TANH: return 0.5 * a * (1 + tanh(0.79788456080286535588 * (a + 0.044715 * a * a * a)));
+  case SC_SILU: return a / (1 + exp(-a));
+  case SC_FMA: return fma(a, b, c);
+  default: return a;
+  }
+}
+
+static void do_alu(vm_reg *r, const cpu_instr *i) {
+  const vm_reg *a = &r[i->a[1]], *b = &r[i->a[2]], *c = &r[i->a[3]];
+  int code = i->a[4];
+  vm_reg *out = &r[i->a[0]];
+  if (code == SC_N) *out = *a; /* a move */
+  else if (!i->a[5]) out->i = alu_int(code, a->i, b->i, c->i, i->a[6]);
+  else if (code == SC_COMPARE) out->i = compare(a->f < b->f ? -1 : a->f > b->f, isnan(a->f) || isnan(b->f), i->a[6]);
+  else if (code == SC_SELECT) *out = a->i ? *b : *c;
+  else out->f = alu_float(code, a->f, b->f, c->f);
+}
+
+static void do_cast(vm_reg *r, const cpu_instr *i) {
+  const vm_reg *a = &r[i->a[1]];
+  tsr_dtype to = (tsr_dtype)i->a[3];
+  union { uint64_t u; char c[8]; } one = {0};
+  double v = i->a[2] ? a->f : (double)a->i;
+  if (to == TSR_DTYPE_NONE || to == TSR_I64) {
+    r[i->a[0]].i = i->a[2] ? (isnan(v) ? 0 : v >= 9.2e18 ? INT64_MAX : v <= -9.2e18 ? INT64_MIN : (int64_t)v) : a->i;
+    return;
+  }
+  dtype_store(to, &one, 0, v);
+  v = dtype_load(to, &one, 0);
+  if (dtype_is_float(to)) r[i->a[0]].f = v;
+  else r[i->a[0]].i = (int64_t)v;
+}
+
+static void do_window(const vm *v, const cpu_instr *i) {
+  const cpu_desc *out = vm_desc(v, i->a[0]), *src = vm_desc(v, i->a[1]);
+  const vm_view *s = &v->t->views[src->reg];
+  vm_view w = {.p = s->p};
+  const int64_t *regs = cpu_extra(v->m->image) + i->extra, *sizes = regs + src->rank;
+  size_t esize = tsr_dtype_size((tsr_dtype)src->dtype);
+  bool empty = false;
+  int n = 0;
+  for (int d = 0; d < src->rank; d++) {
+    int64_t at = v->t->regs[regs[d]].i, left = s->ext[d] - at;
+    if (left <= 0 || at < 0) empty = true, left = 0;
+    else w.p += at * src->strides[d] * (int64_t)esize;
+    if (sizes[d]) w.ext[n++] = left < sizes[d] ? left : sizes[d];
+  }
+  if (empty) memset(w.ext, 0, sizeof w.ext);
+  v->t->views[out->reg] = w;
+}
+
+static void do_view(const vm *v, const cpu_instr *i) {
+  const cpu_desc *out = vm_desc(v, i->a[0]), *src = vm_desc(v, i->a[1]);
+  vm_view w = {.p = v->t->views[src->reg].p + i->imm * (int64_t)tsr_dtype_size((tsr_dtype)src->dtype)};
+  memcpy(w.ext, out->dims, sizeof w.ext);
+  v->t->views[out->reg] = w;
+}
+
+static void do_load_scalar(const vm *v, const cpu_instr *i) {
+  const cpu_desc *d = vm_desc(v, i->a[1]);
+  const vm_view *w = &v->t->views[d->reg];
+  const int64_t *regs = cpu_extra(v->m->image) + i->extra;
+  int64_t at = 0;
+  bool inside = true;
+  for (int k = 0; k < d->rank; k++) {
+    int64_t x = v->t->regs[regs[k]].i;
+    inside &= x >= 0 && x < w->ext[k];
+    at += x * d->strides[k];
+  }
+  double value = inside ? dtype_load((tsr_dtype)d->dtype, w->p + at * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype), 0) : 0;
+  if (i->a[2]) v->t->regs[i->a[0]].f = value;
+  else v->t->regs[i->a[0]].i = (int64_t)value;
+}
+
+/* ---- the loop -------------------------------------------------------------------------------------------------- */
+
+static int next_pc(const vm *v, const cpu_instr *code, int pc) {
+  vm_reg *r = v->t->regs;
+  const cpu_instr *i = &code[pc];
+  switch (i->op) {
+  case CPU_FOR:
+    r[i->a[0]] = r[i->a[1]];
+    return r[i->a[1]].i < r[i->a[2]].i && r[i->a[3]].i > 0 ? pc + 1 : i->a[4];
+  case CPU_ENDFOR: {
+    const cpu_instr *f = &code[i->a[0]];
+    r[f->a[0]].i += r[f->a[3]].i;
+    return r[f->a[0]].i < r[f->a[2]].i ? i->a[0] + 1 : pc + 1;
+  }
+  case CPU_IF: return r[i->a[0]].i ? pc + 1 : i->a[1];
+  case CPU_JUMP: return i->a[0];
+  default: return pc + 1;
+  }
+}
+
+void vm_block(const vm_launch *l, vm_thread *t, const int64_t block[3]) {
+  vm v = {l, l->m, t, l->m->k};
+  const cpu_instr *code = cpu_instrs(l->m->image) + l->k->first_instr;
+  for (int pc = 0; pc >= 0 && pc < l->k->n_instr; pc = next_pc(&v, code, pc)) {
+    const cpu_instr *i = &code[pc];
+    switch (i->op) {
+    case CPU_END: return;
+    case CPU_CONST: t->regs[i->a[0]].i = i->imm; break;
+    case CPU_ALU: do_alu(t->regs, i); break;
+    case CPU_CAST: do_cast(t->regs, i); break;
+    case CPU_BLOCK_ID: t->regs[i->a[0]].i = block[i->a[1]]; break;
+    case CPU_ARG: {
+      const cpu_desc *d = vm_desc(&v, i->a[0]);
+      vm_view *w = &t->views[d->reg];
+      w->p = l->args[i->a[1]] + i->imm * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype);
+      memcpy(w->ext, d->dims, sizeof w->ext);
+      break;
+    }
+    case CPU_WINDOW: do_window(&v, i); break;
+    case CPU_VIEW: do_view(&v, i); break;
+    case CPU_FILL: {
+      double value;
+      memcpy(&value, &i->imm, sizeof value);
+      vm_fill(&v, vm_desc(&v, i->a[0]), value);
+      break;
+    }
+    case CPU_SPLAT: vm_fill(&v, vm_desc(&v, i->a[0]), i->a[2] ? t->regs[i->a[1]].f : (double)t->regs[i->a[1]].i); break;
+    case CPU_COPY: vm_copy(&v, i); break;
+    case CPU_MAP: vm_map(&v, i); break;
+    case CPU_REDUCE: vm_reduce(&v, i); break;
+    case CPU_GEMM: vm_gemm(&v, i); break;
+    case CPU_MATMUL: vm_matmul(&v, i); break;
+    case CPU_GATHER: vm_gather(&v, i); break;
+    case CPU_SCATTER: vm_scatter(&v, i); break;
+    case CPU_FFT: vm_fft(&v, i); break;
+    case CPU_TRANSPOSE: vm_transpose(&v, i); break;
+    case CPU_LOAD_SCALAR: do_load_scalar(&v, i); break;
+    default: break;
+    }
+  }
+}
