@@ -1,0 +1,317 @@
+/* tessera/tessera.h - the library: contexts, devices, buffers, streams, graphs, programs.
+ *
+ * Life of a program: tsr_context -> tsr_device -> tsr_graph (built by calls or parsed from IR text) -> tsr_program (compiled for a
+ * device) -> tsr_program_run on buffers. Everything a call creates is destroyed by the caller with the matching destroy
+ * call, which accepts NULL and sets the handle to NULL; a parent must outlive its children (context > device > buffer, program, ...).
+ * Threads: different contexts never share state. Within one context, calls on different objects may run on different
+ * threads; one object is used by one thread at a time. Nothing is kept in global variables.
+ * Sources: the layers follow the Tessera performance guides (seeds 000 section 1.4, 001 section 7, 002 section 6). */
+#ifndef TESSERA_TESSERA_H
+#define TESSERA_TESSERA_H
+
+#include "tessera/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tsr_context tsr_context;
+typedef struct tsr_device tsr_device;
+typedef struct tsr_buffer tsr_buffer;
+typedef struct tsr_stream tsr_stream;
+typedef struct tsr_event tsr_event;
+typedef struct tsr_graph tsr_graph;
+typedef struct tsr_program tsr_program;
+typedef struct tsr_recording tsr_recording;
+
+/* ---- context --------------------------------------------------------------------------------------------------- */
+
+typedef enum tsr_log_level { TSR_LOG_ERROR, TSR_LOG_WARN, TSR_LOG_INFO, TSR_LOG_DEBUG } tsr_log_level;
+
+/* Numerics policy (seed 003 A.7): how sums are ordered. */
+typedef enum tsr_policy {
+  TSR_POLICY_DEFAULT,       /* the enclosing scope's; "fast" at the top */
+  TSR_POLICY_FAST,          /* benchmarking, inference */
+  TSR_POLICY_DETERMINISTIC, /* debugging, reproducible training: the same bits for every run and thread count */
+  TSR_POLICY_KAHAN_SUM      /* sensitive PDEs, physics training: compensated sums */
+} tsr_policy;
+/* "fast", "deterministic", "kahan_sum"; TSR_NOT_FOUND for other names. */
+TSR_API TSR_MUST_USE tsr_status tsr_policy_parse(const char *name, tsr_policy *out);
+TSR_API const char *tsr_policy_name(tsr_policy p);
+/* The policy's use case in one line (seed 003 A.7). A constant string. */
+TSR_API const char *tsr_policy_help(tsr_policy p);
+
+/* Precision mode (seed 003 A.3): accumulation is f32 in all modes but aggressive. */
+typedef enum tsr_precision { TSR_PRECISION_STANDARD, TSR_PRECISION_SAFE, TSR_PRECISION_AGGRESSIVE, TSR_PRECISION_DETERMINISTIC } tsr_precision;
+
+/* What happens where a device lacks a capability. */
+typedef enum tsr_fallback { TSR_FALLBACK_DEFAULT, TSR_FALLBACK_ERROR, TSR_FALLBACK_WARN, TSR_FALLBACK_ALLOW } tsr_fallback;
+
+typedef struct tsr_context_desc {
+  uint32_t abi_version;           /* TSR_ABI_VERSION, or 0 = don't check */
+  const tsr_allocator *allocator; /* copied; NULL = the C library's */
+  void (*log)(void *user, tsr_log_level level, const char *text); /* NULL = standard error, by the knob TSR_LOG */
+  void *log_user;
+  tsr_policy policy;
+  tsr_fallback fallback;
+  const char *cache_dir;          /* NULL = the knob TSR_CACHE_DIR; "" = keep nothing on disk */
+  const void *const *extra_backends; /* tables of core/backend.h, NULL-terminated, for tests and out-of-tree devices; may be NULL */
+} tsr_context_desc;
+
+/* desc may be NULL. Drivers are loaded when devices are first listed or opened, not here. */
+TSR_API TSR_MUST_USE tsr_status tsr_context_create(const tsr_context_desc *desc, tsr_context **out);
+TSR_API void tsr_context_destroy(tsr_context **ctx);
+
+/* ---- devices --------------------------------------------------------------------------------------------------- */
+
+typedef struct tsr_matrix_info {
+  int m, n, k;
+  tsr_dtype a, b, c;
+  const char *scope;  /* "subgroup", "workgroup", "warpgroup", "core" */
+  bool enabled;
+  const char *reason; /* why it was demoted by the self-test; "" if enabled */
+} tsr_matrix_info;
+
+typedef struct tsr_device_info {
+  const char *id;      /* "cpu:0", "vulkan:1" */
+  const char *backend; /* "cpu", "vulkan", "cuda", "hip" */
+  const char *name, *driver, *arch;
+  bool software;
+  int n_matrix;
+  const tsr_matrix_info *matrix;
+  int n_cores, subgroup, max_threads, vector_bytes;
+  int64_t shared_bytes, max_buffer_bytes, memory_bytes, max_range_bytes;
+} tsr_device_info;
+
+/* One row per backend that was compiled in but has no device here: "why" is its one line. */
+typedef struct tsr_backend_info {
+  const char *name;
+  bool available;
+  const char *why; /* "" when available */
+} tsr_backend_info;
+
+/* Lists every device of every backend; loads drivers on the first call. Strings belong to the context. */
+TSR_API TSR_MUST_USE tsr_status tsr_devices(tsr_context *ctx, const tsr_device_info **out, int *n);
+TSR_API TSR_MUST_USE tsr_status tsr_backends(tsr_context *ctx, const tsr_backend_info **out, int *n);
+
+/* id: "cpu:0", "vulkan" (= ":0"), "" or NULL (the knob TSR_BACKEND, else cpu:0). An architecture instead of a number ("cuda:sm_90a",
+ * "hip:gfx942", "null:spirv") opens a device that compiles and dumps but has no memory and runs nothing.
+ * TSR_UNAVAILABLE says why. */
+TSR_API TSR_MUST_USE tsr_status tsr_device_open(tsr_context *ctx, const char *id, tsr_device **out);
+/* An application's own device: `import` is a tsr_vulkan_import, tsr_cuda_import or tsr_hip_import (tessera/vulkan.h, ...). Borrowed. */
+TSR_API TSR_MUST_USE tsr_status tsr_device_import(tsr_context *ctx, const char *backend, const void *import, tsr_device **out);
+TSR_API void tsr_device_close(tsr_device **dev);
+TSR_API const tsr_device_info *tsr_device_get_info(const tsr_device *dev);
+
+/* ---- buffers --------------------------------------------------------------------------------------------------- */
+
+typedef enum tsr_memory { TSR_MEMORY_DEVICE, TSR_MEMORY_HOST } tsr_memory;
+
+/* Memory of `bytes` bytes, aligned to at least 256; contents undefined. TSR_MEMORY_HOST can be mapped. bytes may be 0. */
+TSR_API TSR_MUST_USE tsr_status tsr_buffer_create(tsr_device *dev, size_t bytes, tsr_memory kind, tsr_buffer **out);
+/* The caller's memory, not copied and not owned: a host pointer on the CPU (aligned to the element), a native handle elsewhere
+ * (see tessera/vulkan.h, tessera/cuda.h). Must outlive the buffer. */
+TSR_API TSR_MUST_USE tsr_status tsr_buffer_import(tsr_device *dev, const void *handle, size_t bytes, tsr_buffer **out);
+TSR_API void tsr_buffer_destroy(tsr_buffer **buf);
+TSR_API size_t tsr_buffer_bytes(const tsr_buffer *buf);
+/* Host address, or NULL where the memory is not visible to the host. Contents are current after the stream was synchronised. */
+TSR_API void *tsr_buffer_map(tsr_buffer *buf);
+/* Blocking copies between host memory and a buffer. */
+TSR_API TSR_MUST_USE tsr_status tsr_buffer_write(tsr_buffer *buf, size_t offset, const void *src, size_t bytes);
+TSR_API TSR_MUST_USE tsr_status tsr_buffer_read(tsr_buffer *buf, size_t offset, void *dst, size_t bytes);
+
+/* ---- streams and events ---------------------------------------------------------------------------------------- */
+
+/* Work on one stream runs in order; streams run beside each other. Launch errors surface at tsr_stream_sync. A NULL stream in
+ * the calls below means the device's own, which is created with it. */
+TSR_API TSR_MUST_USE tsr_status tsr_stream_create(tsr_device *dev, int priority, tsr_stream **out);
+TSR_API void tsr_stream_destroy(tsr_stream **s);
+/* timeout_ns < 0 waits for ever; TSR_TIMEOUT otherwise. */
+TSR_API TSR_MUST_USE tsr_status tsr_stream_sync(tsr_stream *s, int64_t timeout_ns);
+TSR_API TSR_MUST_USE tsr_status tsr_stream_wait(tsr_stream *s, tsr_event *e);
+TSR_API TSR_MUST_USE tsr_status tsr_stream_copy(tsr_stream *s, tsr_buffer *dst, size_t dst_offset, tsr_buffer *src, size_t src_offset, size_t bytes);
+/* offset and bytes must be multiples of 4. */
+TSR_API TSR_MUST_USE tsr_status tsr_stream_fill(tsr_stream *s, tsr_buffer *dst, size_t offset, size_t bytes, uint32_t pattern);
+TSR_API TSR_MUST_USE tsr_status tsr_event_create(tsr_device *dev, tsr_event **out);
+TSR_API void tsr_event_destroy(tsr_event **e);
+TSR_API TSR_MUST_USE tsr_status tsr_event_record(tsr_event *e, tsr_stream *s);
+TSR_API TSR_MUST_USE tsr_status tsr_event_sync(tsr_event *e);
+/* Nanoseconds between two recorded events of one device. */
+TSR_API TSR_MUST_USE tsr_status tsr_event_elapsed(tsr_event *from, tsr_event *to, double *ns);
+
+/* ---- graphs ---------------------------------------------------------------------------------------------------- */
+
+/* A value of a graph; 0 is never one. */
+typedef uint32_t tsr_value;
+
+typedef struct tsr_shape {
+  int rank;
+  int64_t dims[TSR_MAX_RANK];
+} tsr_shape;
+
+typedef enum tsr_attr_kind { TSR_ATTR_INT, TSR_ATTR_FLOAT, TSR_ATTR_BOOL, TSR_ATTR_STRING, TSR_ATTR_INTS } tsr_attr_kind;
+/* An attribute of an op, by the name `tessera ops` lists. */
+typedef struct tsr_attr {
+  const char *name;
+  tsr_attr_kind kind;
+  int64_t i;
+  double f;
+  const char *s;
+  const int64_t *ints;
+  int n_ints;
+} tsr_attr;
+#define TSR_INT(name_, v) {.name = (name_), .kind = TSR_ATTR_INT, .i = (v)}
+#define TSR_FLOAT(name_, v) {.name = (name_), .kind = TSR_ATTR_FLOAT, .f = (v)}
+#define TSR_BOOLEAN(name_, v) {.name = (name_), .kind = TSR_ATTR_BOOL, .i = (v)}
+#define TSR_STRING(name_, v) {.name = (name_), .kind = TSR_ATTR_STRING, .s = (v)}
+#define TSR_INTS(name_, v, n) {.name = (name_), .kind = TSR_ATTR_INTS, .ints = (v), .n_ints = (n)}
+
+/* An empty graph with the given function name. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_create(tsr_context *ctx, const char *name, tsr_graph **out);
+/* From IR text of the Graph level (any level for tsr_program_parse). `file` is for messages and may be NULL. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_parse(tsr_context *ctx, const char *text, size_t bytes, const char *file, tsr_graph **out);
+TSR_API void tsr_graph_destroy(tsr_graph **g);
+TSR_API TSR_MUST_USE tsr_status tsr_graph_input(tsr_graph *g, const char *name, tsr_dtype t, tsr_shape shape, tsr_value *out);
+/* data: row-major elements, copied. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, tsr_shape shape, const void *data, tsr_value *out);
+/* op: a name of the table, "matmul" or "tessera.graph.matmul", or a registered custom op. One result. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_op(tsr_graph *g, const char *op, const tsr_value *operands, int n_operands, const tsr_attr *attrs, int n_attrs, tsr_value *out);
+TSR_API TSR_MUST_USE tsr_status tsr_graph_output(tsr_graph *g, tsr_value v);
+TSR_API TSR_MUST_USE tsr_status tsr_graph_type(const tsr_graph *g, tsr_value v, tsr_dtype *t, tsr_shape *shape);
+/* Gradient of the first output (one element) with respect to n inputs, as further outputs of a new graph. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_grad(const tsr_graph *g, const tsr_value *wrt, int n, tsr_graph **out);
+
+/* Text returned by the library; free with tsr_text_free. */
+TSR_API void tsr_text_free(tsr_context *ctx, char **text);
+TSR_API TSR_MUST_USE tsr_status tsr_graph_print(const tsr_graph *g, char **text);
+
+/* ---- compiling ------------------------------------------------------------------------------------------------- */
+
+typedef enum tsr_level { TSR_LEVEL_GRAPH, TSR_LEVEL_SCHEDULE, TSR_LEVEL_TILE, TSR_LEVEL_TARGET, TSR_LEVEL_SOURCE, TSR_LEVEL_BINARY } tsr_level;
+
+/* Schedule primitives by hand (seed 004 sections 3.2, 3.3, 3.6); zero = the default. Applies to the kernels whose name starts with `kernel` (NULL or
+ * "" = all that have a tile of that kind). Illegal values are legalised for the device, and both are reported. */
+typedef struct tsr_schedule {
+  const char *kernel;
+  int64_t m, n, k;      /* tile */
+  int64_t vectorize;    /* elements per access: 1, 2, 4, 8, ... */
+  int use_shared;       /* 1 on, -1 off */
+  int64_t padding;      /* elements per shared row; -1 = none */
+  int async_copy;       /* 1 on, -1 off */
+  int64_t pipeline_stages;
+  int64_t split_k, warps, raster;
+  const char *matrix_path;
+  bool autotune;
+} tsr_schedule;
+
+typedef enum tsr_tune { TSR_TUNE_DEFAULT, TSR_TUNE_OFF, TSR_TUNE_CACHED, TSR_TUNE_FULL } tsr_tune;
+
+typedef struct tsr_compile_options {
+  tsr_policy policy;
+  tsr_precision precision;
+  tsr_fallback fallback;
+  tsr_tune tune;
+  const char *disable;  /* comma-separated passes or rules to switch off, besides the knob TSR_DISABLE */
+  const tsr_schedule *schedules;
+  int n_schedules;
+  const char *cache;    /* named tuning cache; NULL = "default" (seed 002 section 6.6) */
+} tsr_compile_options;
+
+/* options may be NULL. The graph may be destroyed afterwards. */
+TSR_API TSR_MUST_USE tsr_status tsr_program_compile(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, tsr_program **out);
+/* The same from IR text of any level: lowering starts at the text's level. A Tile or Target IR text with kernels but no program
+ * gets a program that launches its kernels in order. */
+TSR_API TSR_MUST_USE tsr_status tsr_program_parse(tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *options, tsr_program **out);
+TSR_API void tsr_program_destroy(tsr_program **p);
+
+typedef struct tsr_tensor_info {
+  const char *name; /* "" for outputs without one */
+  tsr_dtype dtype;
+  tsr_shape shape;
+  size_t bytes;
+} tsr_tensor_info;
+TSR_API int tsr_program_n_inputs(const tsr_program *p);
+TSR_API int tsr_program_n_outputs(const tsr_program *p);
+/* i counts from 0; the strings belong to the program. */
+TSR_API tsr_tensor_info tsr_program_input(const tsr_program *p, int i);
+TSR_API tsr_tensor_info tsr_program_output(const tsr_program *p, int i);
+
+/* The program as IR text, source or (TSR_LEVEL_BINARY) bytes at any level it was lowered through. *bytes may be NULL for text. */
+TSR_API TSR_MUST_USE tsr_status tsr_program_dump(const tsr_program *p, tsr_level level, char **text, size_t *bytes);
+/* What fired, what was refused and why, the tiles chosen, fall-backs: lines of text. */
+TSR_API TSR_MUST_USE tsr_status tsr_program_explain(const tsr_program *p, char **text);
+
+typedef struct tsr_kernel_info {
+  const char *name, *family;
+  int64_t tile[3];
+  int64_t grid[3];
+  int block[3];
+  int64_t shared_bytes;
+  double flops, bytes;    /* modelled work */
+  int registers, spill_bytes; /* -1 = unknown */
+  double occupancy;       /* 0..1; < 0 = unknown */
+  const char *path;       /* matrix path taken, "" if none */
+} tsr_kernel_info;
+TSR_API int tsr_program_n_kernels(const tsr_program *p);
+/* Launches in order; strings belong to the program. */
+TSR_API tsr_kernel_info tsr_program_kernel(const tsr_program *p, int i);
+
+/* ---- running --------------------------------------------------------------------------------------------------- */
+
+/* A part of a buffer that holds one tensor. */
+typedef struct tsr_binding {
+  tsr_buffer *buffer;
+  size_t offset; /* bytes; a multiple of the element size */
+} tsr_binding;
+
+/* Asynchronous on the stream. inputs and outputs hold one binding per tensor; outputs must not overlap each other or inputs.
+ * Temporaries and constants belong to the program, so one program runs on one stream at a time. */
+TSR_API TSR_MUST_USE tsr_status tsr_program_run(tsr_program *p, tsr_stream *s, const tsr_binding *inputs, const tsr_binding *outputs);
+/* Runs and waits, timing each kernel on the device: ns receives tsr_program_n_kernels entries. */
+TSR_API TSR_MUST_USE tsr_status tsr_program_profile(tsr_program *p, tsr_stream *s, const tsr_binding *inputs, const tsr_binding *outputs, double *ns);
+
+/* Capture: calls on the stream between begin and end are recorded instead of run; a recording replays them. Buffers and programs
+ * must outlive it. */
+TSR_API TSR_MUST_USE tsr_status tsr_capture_begin(tsr_stream *s);
+TSR_API TSR_MUST_USE tsr_status tsr_capture_end(tsr_stream *s, tsr_recording **out);
+TSR_API TSR_MUST_USE tsr_status tsr_recording_replay(tsr_recording *r, tsr_stream *s);
+TSR_API void tsr_recording_destroy(tsr_recording **r);
+
+/* ---- reference ------------------------------------------------------------------------------------------------- */
+
+/* Evaluates the graph in f64 on the host (the oracle). inputs: row-major elements in each input's own type; outputs: arrays of doubles, one
+ * per element. tolerance (may be NULL) receives per output the largest absolute error that a correct f32-accumulating device may show. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_reference(const tsr_graph *g, const void *const *inputs, double *const *outputs, double *tolerance);
+
+/* ---- custom ops ------------------------------------------------------------------------------------------------ */
+
+typedef struct tsr_custom_tensor {
+  tsr_dtype dtype;
+  tsr_shape shape;
+  void *data; /* row-major */
+} tsr_custom_tensor;
+
+/* A kernel developer's own op (seed 000 section 1.3). Callbacks may run on any thread. */
+typedef struct tsr_custom_op {
+  const char *name; /* "mylib.swish"; used as tsr_graph_op's op */
+  int n_operands;
+  /* The result's type from the operands'. Return false and write one line to why if they don't fit. */
+  bool (*infer)(void *user, const tsr_custom_tensor *operands, int n, tsr_custom_tensor *result, char *why, size_t why_bytes);
+  /* The CPU kernel, also the reference. Rows first..last of the result's first dimension (or everything if its rank is 0). */
+  void (*cpu)(void *user, const tsr_custom_tensor *operands, int n, tsr_custom_tensor *result, int64_t first, int64_t last);
+  /* Tile IR text of one kernel per target that should not use the CPU kernel, e.g. {"vulkan", text}; may be NULL. */
+  const char *tile_ir;
+  void *user;
+} tsr_custom_op;
+TSR_API TSR_MUST_USE tsr_status tsr_custom_op_register(tsr_context *ctx, const tsr_custom_op *op);
+
+/* ---- documentation --------------------------------------------------------------------------------------------- */
+
+/* The op tables of all levels as JSON or markdown; free with tsr_text_free. */
+TSR_API TSR_MUST_USE tsr_status tsr_ops_json(tsr_context *ctx, char **text);
+TSR_API TSR_MUST_USE tsr_status tsr_ops_markdown(tsr_context *ctx, char **text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
