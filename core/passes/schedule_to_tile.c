@@ -1,0 +1,257 @@
+/* core/passes/schedule_to_tile.c - programs, and the families that walk one space: elementwise, row; see schedule_to_tile.h. */
+#include "core/passes/schedule_to_tile.h"
+
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/passes/tile_build.h"
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+static bool on_cpu(const kern *k) { return k->opts->caps->dialect == DIALECT_CPU; }
+
+/* ---- leaves ---------------------------------------------------------------------------------------------------- */
+
+static void add_row(stride_rows *rows, const mem *m, form f, int rank) {
+  if (rows->n < MAX_LEAVES) mem_align(m, f, rank, rows->v[rows->n++]);
+}
+
+/* Whatever the body reads from memory, and its results. False when out of memory. */
+static bool collect(kern *k, const ir_type *orig, stride_rows *rows) {
+  const ir_block *body = k->src->regions[0];
+  rows->n = 0;
+  for (const ir_op *o = body->first; o; o = o->next) {
+    if (o->def->level != IR_GRAPH || (o->def->flags & IR_VIEWLIKE && o->def->n_results == 1 && node_of(k, o->results[0]) && node_of(k, o->results[0])->is_mem && o->results[0]->n_uses)) continue;
+    bool whole = o->def->flags & IR_REDUCES || o->def->code == G_SOFTMAX || o->def->code == G_LAYERNORM || o->def->code == G_RMSNORM;
+    for (int i = 0; i < o->n_operands && o->def->code != G_MATMUL; i++) {
+      node *n = node_of(k, o->operands[i]);
+      if (!n) return false;
+      if (n->is_mem) add_row(rows, &n->m, whole ? FORM_FULL : form_of(o->results[0]->type, orig), orig->rank);
+    }
+  }
+  for (int i = 0; i < body->last->n_operands; i++) {
+    node *n = node_of(k, body->last->operands[i]);
+    if (!n) return false;
+    if (n->is_mem) add_row(rows, &n->m, FORM_FULL, orig->rank);
+    mem out = {.rank = body->last->operands[i]->type->rank};
+    memcpy(out.dims, body->last->operands[i]->type->dims, sizeof out.dims);
+    ir_type_strides(body->last->operands[i]->type, out.strides);
+    add_row(rows, &out, form_of(body->last->operands[i]->type, orig), orig->rank);
+  }
+  return true;
+}
+
+static mem result_mem(const kern *k, int i) {
+  const ir_block *args = k->op->regions[0];
+  const ir_type *t = k->src->results[i]->type;
+  mem m = {.arg = args->args[k->src->n_operands + i], .dtype = t->dtype, .rank = t->rank};
+  memcpy(m.dims, t->dims, sizeof m.dims);
+  ir_type_strides(t, m.strides);
+  return m;
+}
+
+tsr_status kb_result_windows(kern *k, const space *s, const ir_type *orig, ir_value **windows) {
+  int n = k->src->n_results;
+  if (n > MAX_LEAVES) return ir_error(k->src, NULL, "has too many results");
+  for (int i = 0; i < n; i++) {
+    mem m = result_mem(k, i);
+    int64_t strides[TSR_MAX_RANK + 2];
+    space_strides(&m, s, form_of(k->src->results[i]->type, orig), strides);
+    TSR_TRY(kb_window(k, &m, s, strides, NULL, &windows[i]));
+  }
+  return NULL;
+}
+
+/* Repeats v to the dimensions of `like`. */
+static tsr_status expand(kern *k, ir_value **v, const ir_type *like) {
+  const ir_type *t = (*v)->type;
+  if (t->dims[0] == like->dims[0] && t->dims[1] == like->dims[1]) return NULL;
+  ir_value *zero = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t->dtype, like->dims[0], like->dims[1]), 0, NULL);
+  if (!zero || !ir_set_attr(zero->def, "value", ir_attr_float(k->m, 0))) return st_oom();
+  ir_op *map = ir_op_new(&k->b, ir_find_op("tessera.tile.map"), 2, (ir_value *[]){*v, zero}, 1, NULL, 1);
+  if (!map) return st_oom();
+  ir_value *x = ir_block_arg(k->m, map->regions[0], ir_type_scalar(k->m, t->dtype), NULL);
+  ir_builder r = ir_at_end(k->m, map->regions[0]);
+  if (!x || !ir_block_arg(k->m, map->regions[0], x->type, NULL) || !ir_build0(&r, "tessera.tile.yield", 1, &x)) return st_oom();
+  TSR_TRY(map->def->infer(map, &map->results[0]->type));
+  *v = map->results[0];
+  return NULL;
+}
+
+tsr_status kb_store_results(kern *k, const space *s, const ir_type *orig, ir_value *const *windows) {
+  const ir_op *y = k->src->regions[0]->last;
+  for (int i = 0; i < y->n_operands; i++) {
+    ir_value *v;
+    TSR_TRY(kb_value(k, y->operands[i], s, orig, form_of(y->operands[i]->type, orig), &v));
+    TSR_TRY(expand(k, &v, windows[i]->type));
+    if (!ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){v, windows[i]})) return st_oom();
+  }
+  return NULL;
+}
+
+static tsr_status write_results(kern *k, const space *s, const ir_type *orig) {
+  ir_value *windows[MAX_LEAVES];
+  TSR_TRY(kb_result_windows(k, s, orig, windows));
+  return kb_store_results(k, s, orig, windows);
+}
+
+/* ---- elementwise and row --------------------------------------------------------------------------------------- */
+
+/* Reads along m rather than n: a square tile keeps both sides in cache lines. */
+static bool has_transposed(const space *s, const stride_rows *rows) {
+  int n = s->from[s->rank - 1], m = s->from[s->rank - 2];
+  for (int i = 0; i < rows->n && n >= 0 && m >= 0; i++)
+    if (rows->v[i][n] > 1 && rows->v[i][m] == 1) return true;
+  return false;
+}
+
+tsr_status family_elementwise(kern *k) {
+  ir_value *first = k->src->regions[0]->last->operands[0];
+  const ir_type *orig = first->type;
+  stride_rows rows;
+  space s;
+  if (!collect(k, orig, &rows)) return st_oom();
+  space_make(&s, orig, orig->rank, &rows);
+  s.plain = true;
+  int64_t elements = k->params.m > 0 ? k->params.m * max64(1, k->params.n) : on_cpu(k) ? 16384 : 2048;
+  int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];
+  if (has_transposed(&s, &rows)) {
+    int64_t side = on_cpu(k) ? 64 : 32;
+    s.tn = max64(1, min64(n, side));
+    s.tm = max64(1, min64(m, side));
+  } else {
+    s.tn = max64(1, min64(n, elements));
+    s.tm = max64(1, min64(m, elements / s.tn));
+  }
+  TSR_TRY(space_grid(k, &s));
+  return write_results(k, &s, orig);
+}
+
+/* The shape [.., m, n] of a row kernel: that of the operand of its first row operation, else of the widest result. */
+static const ir_type *row_shape(const ir_op *kernel) {
+  const ir_type *best = NULL;
+  for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
+    if (o->def->level != IR_GRAPH) continue;
+    if (o->def->flags & IR_REDUCES || o->def->code == G_SOFTMAX || o->def->code == G_LAYERNORM || o->def->code == G_RMSNORM) return o->operands[0]->type;
+    if (o->n_results && (!best || ir_type_count(o->results[0]->type) > ir_type_count(best))) best = o->results[0]->type;
+  }
+  return best;
+}
+
+tsr_status family_row(kern *k) {
+  const ir_type *orig = row_shape(k->src);
+  stride_rows rows;
+  space s;
+  if (!orig || orig->rank < 1) return ir_error(k->src, NULL, "a row kernel needs a shape with rows");
+  if (!collect(k, orig, &rows)) return st_oom();
+  space_make(&s, orig, orig->rank - 1, &rows);
+  int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1], elements = on_cpu(k) ? 16384 : 4096;
+  s.tn = max64(1, n);
+  s.tm = k->params.m > 0 ? min64(k->params.m, max64(1, m)) : max64(1, min64(min64(m, 64), elements / s.tn));
+  TSR_TRY(space_grid(k, &s));
+  return write_results(k, &s, orig);
+}
+
+/* ---- kernels and programs -------------------------------------------------------------------------------------- */
+
+static void clear_data(ir_op *op) {
+  for (int i = 0; i < op->n_results; i++) op->results[i]->data = NULL;
+  for (int r = 0; r < op->n_regions; r++) {
+    for (int i = 0; i < op->regions[r]->n_args; i++) op->regions[r]->args[i]->data = NULL;
+    for (ir_op *o = op->regions[r]->first; o; o = o->next) clear_data(o);
+  }
+}
+
+static const ir_type *view_of(ir_module *m, const ir_type *t) { return ir_type_shaped(m, IR_T_VIEW, t->dtype, t->rank, t->dims); }
+
+static tsr_status lower_kernel(ir_op *src, ir_builder *top, const tile_options *opts) {
+  kern k = {.m = top->m, .src = src, .opts = opts};
+  sched_read(src, &k.params);
+  k.op = ir_op_new(top, ir_find_op("tessera.tile.kernel"), 0, NULL, 0, NULL, 1);
+  const char *family = ir_get_str(src, "family", "");
+  if (!k.op || !ir_set_attr(k.op, "sym_name", ir_attr_str(k.m, ir_get_str(src, "sym_name", ""))) || !ir_set_attr(k.op, "grid", ir_attr_ints(k.m, (int64_t[]){1, 1, 1}, 3)) ||
+      !ir_set_attr(k.op, "outputs", ir_attr_int(k.m, src->n_results)) || !ir_set_attr(k.op, "family", ir_attr_str(k.m, family)) || !ir_set_attr(k.op, "policy", ir_attr_str(k.m, opts->policy)))
+    return st_oom();
+  if (k.params.warps && !ir_set_attr(k.op, "warps", ir_attr_int(k.m, k.params.warps))) return st_oom();
+  if (k.params.matrix_path && !ir_set_attr(k.op, "matrix_path", ir_attr_str(k.m, k.params.matrix_path))) return st_oom();
+  ir_block *args = k.op->regions[0];
+  for (int i = 0; i < src->n_operands; i++)
+    if (!ir_block_arg(k.m, args, view_of(k.m, src->operands[i]->type), src->operands[i]->owner ? src->operands[i]->name : NULL)) return st_oom();
+  for (int i = 0; i < src->n_results; i++)
+    if (!ir_block_arg(k.m, args, view_of(k.m, src->results[i]->type), NULL)) return st_oom();
+  k.b = ir_at_end(k.m, args);
+  if (!(k.zero = kb_index(&k, 0))) return st_oom();
+  tsr_status st;
+  switch (sched_family_parse(family)) {
+  case FAMILY_ELEMENTWISE: st = family_elementwise(&k); break;
+  case FAMILY_ROW: st = family_row(&k); break;
+  case FAMILY_MATMUL: st = family_matmul(&k); break;
+  case FAMILY_COPY: st = family_copy(&k); break;
+  default: st = ir_error(src, NULL, "no lowering for family \"%s\"", family);
+  }
+  TSR_TRY(st);
+  if (k.b.failed || !ir_build0(&k.b, "tessera.tile.return", 0, NULL)) return st_oom();
+  return NULL;
+}
+
+/* Program level: constants, aliases and launches. value->data is the counterpart in the new program. */
+static tsr_status lower_step(ir_op *o, ir_builder *b, ir_builder *top, const tile_options *opts) {
+  ir_value *operands[256];
+  int n = o->n_operands;
+  if (n + o->n_results > 256) return ir_error(o, NULL, "has too many operands");
+  for (int i = 0; i < n; i++) operands[i] = o->operands[i]->data;
+  if (o->def->level == IR_SCHEDULE && o->def->code == S_KERNEL) {
+    for (int i = 0; i < o->n_results; i++) {
+      if (!(operands[n + i] = ir_build1(b, "tessera.tile.buffer", ir_type_get(b->m, o->results[i]->type), 0, NULL))) return st_oom();
+      if (o->results[i]->name && !(operands[n + i]->name = arena_str(&b->m->arena, o->results[i]->name))) return st_oom();
+    }
+    ir_op *l = ir_build0(b, "tessera.tile.launch", n + o->n_results, operands);
+    if (!l || !ir_set_attr(l, "kernel", ir_attr_str(b->m, ir_get_str(o, "sym_name", "")))) return st_oom();
+    TSR_TRY(lower_kernel(o, top, opts));
+    for (int i = 0; i < o->n_results; i++) o->results[i]->data = operands[n + i];
+    return NULL;
+  }
+  if (o->def->level == IR_SCHEDULE && o->def->code == S_RETURN) return ir_build0(b, "tessera.tile.return", n, operands) ? NULL : st_oom();
+  const ir_type *t = o->n_results == 1 ? ir_type_get(b->m, o->results[0]->type) : NULL;
+  ir_value *v = NULL;
+  if (graph_is(o, G_CONSTANT)) {
+    v = ir_build1(b, "tessera.tile.constant", t, 0, NULL);
+    if (v && !ir_set_attr(v->def, "value", ir_attr_copy(b->m, ir_get_attr(o, "value")))) return st_oom();
+  } else if (graph_is(o, G_RESHAPE)) {
+    v = ir_build1(b, "tessera.tile.alias", t, 1, operands);
+  } else {
+    return ir_error(o, NULL, "is not an operation of a schedule program");
+  }
+  return (o->results[0]->data = v) ? NULL : st_oom();
+}
+
+static tsr_status lower_program(ir_op *p, ir_builder *top, const tile_options *opts) {
+  ir_op *n = ir_op_new(top, ir_find_op("tessera.tile.program"), 0, NULL, 0, NULL, 1);
+  if (!n) return st_oom();
+  for (int i = 0; i < p->n_attrs; i++)
+    if (!ir_set_attr(n, p->attrs[i].name, ir_attr_copy(top->m, p->attrs[i].attr))) return st_oom();
+  ir_block *from = p->regions[0];
+  for (int i = 0; i < from->n_args; i++)
+    if (!(from->args[i]->data = ir_block_arg(top->m, n->regions[0], ir_type_get(top->m, from->args[i]->type), from->args[i]->name))) return st_oom();
+  ir_builder b = ir_at_end(top->m, n->regions[0]);
+  for (ir_op *o = from->first; o; o = o->next) TSR_TRY(lower_step(o, &b, top, opts));
+  return b.failed ? st_oom() : NULL;
+}
+
+tsr_status schedule_to_tile(const ir_module *schedule, const tile_options *opts, ir_module **out) {
+  TSR_TRY(ir_module_create(&schedule->arena.al, out));
+  ir_builder top = ir_at_end(*out, (*out)->root->regions[0]);
+  tsr_status st = NULL;
+  if (schedule->file && !((*out)->file = arena_str(&(*out)->arena, schedule->file))) TSR_GOTO(st_oom());
+  clear_data(schedule->root);
+  for (ir_op *o = schedule->root->regions[0]->first; o; o = o->next) {
+    if (o->def->level != IR_SCHEDULE || o->def->code != S_PROGRAM) TSR_GOTO(ir_error(o, NULL, "expected a tessera.schedule.program"));
+    TSR_GOTO(lower_program(o, &top, opts));
+  }
+  TSR_GOTO(tile_fuse_maps(*out));
+  ir_dce((*out)->root);
+  TSR_GOTO(ir_verify(*out));
+done:
+  if (st) ir_module_destroy(out);
+  return st;
+}

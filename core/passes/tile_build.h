@@ -1,0 +1,101 @@
+/* core/passes/tile_build.h - the tools with which the families of schedule_to_tile build a kernel. */
+#ifndef CORE_PASSES_TILE_BUILD_H
+#define CORE_PASSES_TILE_BUILD_H
+#include "core/ir/graph_ops.h"
+#include "core/ir/tile.h"
+#include "core/passes/schedule_to_tile.h"
+
+enum { MAX_LEAVES = 64 };
+
+/* A tensor in memory, seen through transposes, slices and broadcasts: strides in elements over its own dimensions. */
+typedef struct mem {
+  ir_value *arg; /* kernel argument (a view) */
+  tsr_dtype dtype;
+  int rank;
+  int64_t dims[TSR_MAX_RANK], strides[TSR_MAX_RANK], offset;
+} mem;
+
+/* How a value lies in the space: all of it, one element per row with a last dimension of 1, or without that dimension. */
+typedef enum form { FORM_FULL, FORM_ROW1, FORM_ROW0 } form;
+
+/* The iteration space of one operand's tile or of the results. The last two dimensions are m and n. */
+typedef struct space {
+  int rank; /* of `dims`, at least 2 */
+  int64_t dims[TSR_MAX_RANK + 2];
+  int64_t tm, tn;
+  ir_value *at[TSR_MAX_RANK + 2]; /* index of the tile's corner per dimension */
+  int orig_rank;
+  int from[TSR_MAX_RANK + 2]; /* the innermost original dimension that each one was merged from, -1 = put in */
+  bool plain;                 /* every value in it is FORM_FULL */
+} space;
+
+/* One kernel under construction. */
+typedef struct kern {
+  ir_module *m;
+  ir_builder b;    /* inside the kernel */
+  const ir_op *src; /* schedule.kernel */
+  ir_op *op;        /* tile.kernel */
+  const tile_options *opts;
+  sched_params params;
+  ir_value *zero;
+} kern;
+
+/* What a graph value is in the kernel: its data field points to one of these. */
+typedef struct node {
+  bool is_mem, is_imm, seen;
+  mem m;
+  double imm;
+  struct { const space *s; form f; ir_value *frag; } frags[8];
+  int n_frags;
+} node;
+
+ir_value *kb_index(kern *k, int64_t v);
+ir_value *kb_op2(kern *k, const char *name, ir_value *a, ir_value *b);
+ir_value *kb_block_id(kern *k, int axis);
+const ir_type *kb_frag(kern *k, tsr_dtype t, int64_t m, int64_t n);
+/* The type a fragment of t is computed in. */
+tsr_dtype kb_compute(tsr_dtype t);
+
+/* Strides of m over the dimensions of the original space `dims` (rank r), by the numpy rule from the right; for FORM_ROW0 the last
+ * dimension is skipped. */
+void mem_align(const mem *m, form f, int r, int64_t *strides);
+/* Finds m behind v if v is in memory (a kernel argument or views of one). */
+node *node_of(kern *k, ir_value *v);
+form form_of(const ir_type *t, const ir_type *space);
+
+/* The window of m for the tile of s: a rank 2 view [Tm or 1, Tn or 1]. strides: over s->dims. *transposed (may be NULL): the view may be
+ * given as [Tn, Tm], when m is contiguous along m; *transposed tells. */
+tsr_status kb_window(kern *k, const mem *m, const space *s, const int64_t *strides, bool *transposed, ir_value **out);
+/* Value v of the body as a fragment on the tile of s. orig: the shape (of the operand or results) that s was made from. */
+tsr_status kb_value(kern *k, ir_value *v, const space *s, const ir_type *orig, form f, ir_value **out);
+/* Stores a fragment of result i. */
+tsr_status kb_store(kern *k, ir_value *frag, const mem *m, const space *s, const int64_t *strides);
+
+/* Strides over the original space of everything that lies in memory: what decides which dimensions can be merged. */
+typedef struct stride_rows {
+  int64_t v[MAX_LEAVES][TSR_MAX_RANK];
+  int n;
+} stride_rows;
+/* Makes the space of `orig` with its leading `n` dimensions merged where neighbours are contiguous in all rows; at least rank 2. */
+void space_make(space *s, const ir_type *orig, int n, const stride_rows *rows);
+/* The strides of m over a space. */
+void space_strides(const mem *m, const space *s, form f, int64_t *strides);
+/* Block indices -> tile corner: n tiles vary fastest, then m, then the outer dimensions; sets the kernel's grid. */
+tsr_status space_grid(kern *k, space *s);
+
+/* The windows that results are written to come first, so that their producers may write there at once. */
+tsr_status kb_result_windows(kern *k, const space *s, const ir_type *orig, ir_value **windows);
+tsr_status kb_store_results(kern *k, const space *s, const ir_type *orig, ir_value *const *windows);
+
+tsr_status family_elementwise(kern *k);
+tsr_status family_row(kern *k);
+tsr_status family_matmul(kern *k);
+tsr_status family_copy(kern *k);
+/* The body's row operations (reductions, softmax, norms) on whole rows. */
+tsr_status kb_row_op(kern *k, ir_op *op, const space *s, const ir_type *orig, ir_value **out);
+/* map with one scalar op over fragments; NULL when out of memory. */
+ir_value *kb_map1(kern *k, int scalar_code, ir_value *a);
+ir_value *kb_map2(kern *k, int scalar_code, ir_value *a, ir_value *b);
+ir_value *kb_map2_imm(kern *k, int scalar_code, ir_value *a, double imm);
+ir_value *kb_reduce(kern *k, const char *op, ir_value *x);
+#endif

@@ -1,0 +1,213 @@
+/* core/passes/tile_matmul.c - the matmul family: the canonical k loop over staged tiles, with elementwise prologues on the
+ * operands and an epilogue on the accumulator. */
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/passes/tile_build.h"
+
+typedef struct side {
+  ir_value *value;   /* operand of the graph matmul */
+  space s;           /* as stored: the operand's last two dimensions */
+  bool transpose;    /* stored [k, m] or [n, k] */
+  const ir_type *orig;
+} side;
+
+typedef struct contraction {
+  ir_op *op;
+  graph_matmul g;
+  const ir_type *orig; /* [batch..., m, n] */
+  space c;
+  side a, b;
+  int64_t bm, bn, bk;
+} contraction;
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+/* Tiles are no larger than the problem, in steps that matrix instructions can fill; CPU kernels take any size. */
+static int64_t step_of(const kern *k) { return k->opts->caps->dialect == DIALECT_CPU ? 1 : 16; }
+
+static ir_op *find_matmul(const ir_op *kernel) {
+  for (ir_op *o = kernel->regions[0]->first; o; o = o->next)
+    if (graph_is(o, G_MATMUL)) return o;
+  return NULL;
+}
+
+/* Leaves of a prologue, aligned to the batch of the result. */
+static tsr_status side_leaves(kern *k, ir_value *v, int rank, stride_rows *rows) {
+  node *n = node_of(k, v);
+  if (!n) return st_oom();
+  if (n->is_mem && rows->n < MAX_LEAVES) mem_align(&n->m, FORM_FULL, rank, rows->v[rows->n++]);
+  if (n->is_mem || n->is_imm || !v->def) return NULL;
+  for (int i = 0; i < v->def->n_operands; i++) TSR_TRY(side_leaves(k, v->def->operands[i], rank, rows));
+  return NULL;
+}
+
+static tsr_status all_leaves(kern *k, contraction *x, stride_rows *rows) {
+  int rank = x->orig->rank;
+  rows->n = 0;
+  TSR_TRY(side_leaves(k, x->a.value, rank, rows));
+  TSR_TRY(side_leaves(k, x->b.value, rank, rows));
+  for (const ir_op *o = k->src->regions[0]->first; o; o = o->next)
+    for (int i = 0; i < o->n_operands && o != x->op; i++) {
+      node *n = node_of(k, o->operands[i]);
+      if (!n) return st_oom();
+      if (n->is_mem && rows->n < MAX_LEAVES) mem_align(&n->m, FORM_FULL, rank, rows->v[rows->n++]);
+    }
+  mem out = {.rank = rank};
+  memcpy(out.dims, x->orig->dims, sizeof out.dims);
+  ir_type_strides(x->orig, out.strides);
+  if (rows->n < MAX_LEAVES) mem_align(&out, FORM_FULL, rank, rows->v[rows->n++]);
+  return NULL;
+}
+
+static void choose_tile(kern *k, contraction *x) {
+  int64_t tile[3] = {k->params.m, k->params.n, k->params.k}, own[3];
+  be_matmul d = {.batch = 1, .m = x->g.m, .n = x->g.n, .k = x->g.k, .a = x->a.value->type->dtype, .b = x->b.value->type->dtype, .acc = x->g.accum,
+                 .transpose_a = x->g.transpose_a, .transpose_b = x->g.transpose_b};
+  for (int i = 0; i < x->g.n_batch; i++) d.batch *= x->g.batch[i];
+  bool asked = tile[0] > 0;
+  if (!asked && k->opts->suggest && k->opts->suggest(k->opts->user, &d, own)) memcpy(tile, own, sizeof tile);
+  static const int64_t table[3] = {128, 128, 64};
+  for (int i = 0; i < 3; i++)
+    if (tile[i] <= 0) tile[i] = table[i];
+  x->bm = asked ? tile[0] : min64(tile[0], round_up(x->g.m > 0 ? x->g.m : 1, step_of(k)));
+  x->bn = asked ? tile[1] : min64(tile[1], round_up(x->g.n > 0 ? x->g.n : 1, step_of(k)));
+  x->bk = asked ? tile[2] : min64(tile[2], round_up(x->g.k > 0 ? x->g.k : 1, step_of(k)));
+}
+
+/* A side's space: the batch dimensions of the result, then the operand's own two. */
+static void make_side(contraction *x, side *s, ir_value *v, bool transpose, int64_t d0, int64_t d1, int64_t t0, int64_t t1) {
+  s->value = v;
+  s->transpose = transpose;
+  s->orig = v->type;
+  s->s = x->c;
+  s->s.plain = true;
+  int r = s->s.rank;
+  s->s.dims[r - 2] = transpose ? d1 : d0;
+  s->s.dims[r - 1] = transpose ? d0 : d1;
+  s->s.tm = transpose ? t1 : t0;
+  s->s.tn = transpose ? t0 : t1;
+}
+
+/* A cast that loses nothing can be done by the copy. */
+static bool copy_converts(const kern *k, const ir_value *v, const ir_value **from, tsr_dtype *to) {
+  *from = v;
+  *to = v->type->dtype;
+  if (v->def && graph_is(v->def, G_CAST)) {
+    const dtype_info *a = dtype_get(v->def->operands[0]->type->dtype), *b = dtype_get(v->type->dtype);
+    bool lossless = a->is_float && b->is_float && a->mantissa_bits <= b->mantissa_bits && a->max <= b->max;
+    node *n = v->def->operands[0]->data;
+    if (lossless && n && n->is_mem) {
+      *from = v->def->operands[0];
+      return true;
+    }
+  }
+  node *n = v->data;
+  return n && n->is_mem;
+}
+
+static ir_value *alloc_shared(kern *k, tsr_dtype t, int64_t m, int64_t n) {
+  ir_type x = {.kind = IR_T_SHARED, .dtype = t, .rank = 2, .dims = {m, n}, .pad = k->params.padding > 0 ? k->params.padding : 0};
+  return ir_build1(&k->b, "tessera.tile.alloc", ir_type_get(k->m, &x), 0, NULL);
+}
+
+/* Inside the loop: the operand's tile, staged in `shared` or (NULL) read where it lies. */
+static tsr_status stage_side(kern *k, side *s, ir_value *shared, bool flip, ir_value **out) {
+  const ir_value *from;
+  tsr_dtype to;
+  ir_value *w;
+  if (!copy_converts(k, s->value, &from, &to)) {
+    TSR_TRY(kb_value(k, s->value, &s->s, s->orig, FORM_FULL, &w));
+    *out = shared;
+    return ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){w, shared}) ? NULL : st_oom();
+  }
+  const mem *m = &((node *)from->data)->m;
+  int64_t strides[TSR_MAX_RANK + 2];
+  bool flipped;
+  space_strides(m, &s->s, FORM_FULL, strides);
+  TSR_TRY(kb_window(k, m, &s->s, strides, flip ? &flipped : NULL, &w));
+  *out = w;
+  if (!shared) return NULL;
+  *out = shared;
+  ir_op *c = ir_build0(&k->b, "tessera.tile.copy", 2, (ir_value *[]){w, shared});
+  return c && (k->params.async_copy < 0 || ir_set_attr(c, "async", ir_attr_bool(k->m, true))) ? NULL : st_oom();
+}
+
+/* Will kb_window hand out the tile turned round? Then it is staged as it lies, and the gemm transposes. */
+static bool will_flip(kern *k, const side *s) {
+  const ir_value *from;
+  tsr_dtype to;
+  int64_t strides[TSR_MAX_RANK + 2];
+  if (!copy_converts(k, s->value, &from, &to)) return false;
+  space_strides(&((node *)from->data)->m, &s->s, FORM_FULL, strides);
+  return strides[s->s.rank - 2] == 1 && strides[s->s.rank - 1] != 1 && s->s.dims[s->s.rank - 1] != 1;
+}
+
+static tsr_status main_loop(kern *k, contraction *x, ir_value **out) {
+  int r = x->c.rank;
+  const ir_type *acc_type = kb_frag(k, x->g.accum, x->bm, x->bn);
+  ir_value *acc = ir_build1(&k->b, "tessera.tile.fill", acc_type, 0, NULL);
+  if (!acc || !ir_set_attr(acc->def, "value", ir_attr_float(k->m, 0))) return st_oom();
+  bool flip_a = will_flip(k, &x->a), flip_b = will_flip(k, &x->b);
+  const ir_value *from;
+  tsr_dtype ta, tb;
+  bool plain_a = copy_converts(k, x->a.value, &from, &ta), plain_b = copy_converts(k, x->b.value, &from, &tb), use = k->params.use_shared >= 0;
+  if (!plain_a) ta = kb_compute(ta) == TSR_F32 ? ta : x->a.value->type->dtype;
+  ir_value *sa = NULL, *sb = NULL;
+  if (use || !plain_a) sa = alloc_shared(k, ta, flip_a ? x->a.s.tn : x->a.s.tm, flip_a ? x->a.s.tm : x->a.s.tn);
+  if (use || !plain_b) sb = alloc_shared(k, tb, flip_b ? x->b.s.tn : x->b.s.tm, flip_b ? x->b.s.tm : x->b.s.tn);
+  ir_value *bounds[4] = {k->zero, kb_index(k, x->g.k), kb_index(k, x->bk), acc};
+  ir_op *loop = ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 4, bounds, 1, &acc_type, 1);
+  if (!loop || (k->params.stages > 0 && !ir_set_attr(loop, "stages", ir_attr_int(k->m, k->params.stages)))) return st_oom();
+  ir_value *kk = ir_block_arg(k->m, loop->regions[0], ir_type_index(k->m), NULL), *carried = ir_block_arg(k->m, loop->regions[0], acc_type, NULL);
+  if (!kk || !carried) return st_oom();
+  ir_builder outside = k->b;
+  k->b = ir_at_end(k->m, loop->regions[0]);
+  x->a.s.at[r - 1 - x->a.transpose] = kk;
+  x->b.s.at[r - 2 + x->b.transpose] = kk;
+  ir_value *ops[3] = {carried};
+  TSR_TRY(stage_side(k, &x->a, sa, flip_a, &ops[1]));
+  TSR_TRY(stage_side(k, &x->b, sb, flip_b, &ops[2]));
+  if ((sa || sb) && !ir_build0(&k->b, "tessera.tile.wait", 0, NULL)) return st_oom();
+  ir_op *gemm = ir_op_new(&k->b, ir_find_op("tessera.tile.gemm"), 3, ops, 1, &acc_type, 0);
+  if (!gemm || !ir_set_attr(gemm, "transpose_a", ir_attr_bool(k->m, x->a.transpose ^ flip_a)) || !ir_set_attr(gemm, "transpose_b", ir_attr_bool(k->m, x->b.transpose ^ flip_b)) ||
+      !ir_set_attr(gemm, "policy", ir_attr_str(k->m, k->opts->policy)) || !ir_build0(&k->b, "tessera.tile.yield", 1, gemm->results))
+    return st_oom();
+  if (k->b.failed) return st_oom();
+  k->b = outside;
+  *out = loop->results[0];
+  return NULL;
+}
+
+tsr_status family_matmul(kern *k) {
+  contraction x = {.op = find_matmul(k->src)};
+  stride_rows rows;
+  if (!x.op) return ir_error(k->src, NULL, "a matmul kernel needs a tessera.graph.matmul");
+  x.g = graph_matmul_get(x.op);
+  x.orig = x.op->results[0]->type;
+  x.a.value = x.op->operands[0];
+  x.b.value = x.op->operands[1];
+  TSR_TRY(all_leaves(k, &x, &rows));
+  space_make(&x.c, x.orig, x.orig->rank - 2, &rows);
+  x.c.plain = true;
+  choose_tile(k, &x);
+  x.c.tm = x.bm;
+  x.c.tn = x.bn;
+  TSR_TRY(space_grid(k, &x.c));
+  int r = x.c.rank;
+  make_side(&x, &x.a, x.op->operands[0], x.g.transpose_a, x.g.m, x.g.k, x.bm, x.bk);
+  make_side(&x, &x.b, x.op->operands[1], x.g.transpose_b, x.g.k, x.g.n, x.bk, x.bn);
+  x.a.s.at[r - 2 + x.a.transpose] = x.c.at[r - 2];
+  x.b.s.at[r - 1 - x.b.transpose] = x.c.at[r - 1];
+  node *n = node_of(k, x.op->results[0]);
+  if (!n) return st_oom();
+  ir_value *windows[MAX_LEAVES], *acc = NULL;
+  TSR_TRY(kb_result_windows(k, &x.c, x.orig, windows));
+  TSR_TRY(main_loop(k, &x, &acc));
+  n->n_frags = 1;
+  n->frags[0].s = &x.c;
+  n->frags[0].f = FORM_FULL;
+  n->frags[0].frag = acc;
+  return kb_store_results(k, &x.c, x.orig, windows);
+}
