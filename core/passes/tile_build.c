@@ -110,7 +110,11 @@ static ir_value *view_as(kern *k, const mem *m, int rank, const int64_t *dims, c
     t.strides[i] = strides[i];
   }
   const ir_type *type = ir_type_get(k->m, &t);
-  return type ? ir_build1(&k->b, "tessera.tile.view", type, 1, &m->arg) : NULL;
+  /* At the kernel's start, where loops find it unchanging. */
+  ir_builder entry = {k->m, k->op->regions[0], k->zero->def->next, k->b.failed};
+  ir_value *v = type ? ir_build1(&entry, "tessera.tile.view", type, 1, &m->arg) : NULL;
+  k->b.failed |= entry.failed;
+  return v;
 }
 
 tsr_status kb_window(kern *k, const mem *m, const space *s, const int64_t *strides, bool *transposed, ir_value **out) {

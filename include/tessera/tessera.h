@@ -149,6 +149,13 @@ typedef struct tsr_shape {
   int64_t dims[TSR_MAX_RANK];
 } tsr_shape;
 
+typedef struct tsr_tensor_info {
+  const char *name; /* "" for outputs without one */
+  tsr_dtype dtype;
+  tsr_shape shape;
+  size_t bytes;
+} tsr_tensor_info;
+
 typedef enum tsr_attr_kind { TSR_ATTR_INT, TSR_ATTR_FLOAT, TSR_ATTR_BOOL, TSR_ATTR_STRING, TSR_ATTR_INTS } tsr_attr_kind;
 /* An attribute of an op, by the name `tessera ops` lists. */
 typedef struct tsr_attr {
@@ -224,12 +231,6 @@ TSR_API TSR_MUST_USE tsr_status tsr_program_compile(tsr_device *dev, const tsr_g
 TSR_API TSR_MUST_USE tsr_status tsr_program_parse(tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *options, tsr_program **out);
 TSR_API void tsr_program_destroy(tsr_program **p);
 
-typedef struct tsr_tensor_info {
-  const char *name; /* "" for outputs without one */
-  tsr_dtype dtype;
-  tsr_shape shape;
-  size_t bytes;
-} tsr_tensor_info;
 TSR_API int tsr_program_n_inputs(const tsr_program *p);
 TSR_API int tsr_program_n_outputs(const tsr_program *p);
 /* i counts from 0; the strings belong to the program. */
@@ -279,9 +280,18 @@ TSR_API void tsr_recording_destroy(tsr_recording **r);
 
 /* ---- reference ------------------------------------------------------------------------------------------------- */
 
-/* Evaluates the graph in f64 on the host (the oracle). inputs: row-major elements in each input's own type; outputs: arrays of doubles, one
- * per element. tolerance (may be NULL) receives per output the largest absolute error that a correct f32-accumulating device may show. */
-TSR_API TSR_MUST_USE tsr_status tsr_graph_reference(const tsr_graph *g, const void *const *inputs, double *const *outputs, double *tolerance);
+TSR_API int tsr_graph_n_inputs(const tsr_graph *g);
+TSR_API int tsr_graph_n_outputs(const tsr_graph *g);
+/* i counts from 0; strings belong to the graph; bytes is 0 where a dimension is unknown (negative). */
+TSR_API tsr_tensor_info tsr_graph_input_info(const tsr_graph *g, int i);
+TSR_API tsr_tensor_info tsr_graph_output_info(const tsr_graph *g, int i);
+
+/* Evaluates the graph in f64 on the host (the oracle). inputs: row-major elements in each input's own type; outputs: arrays of
+ * doubles, one per element. tolerance (may be NULL, also its entries) receives per element the largest absolute error that a correct
+ * implementation with f32 accumulation may show, derived from data types and reduction lengths. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_reference(const tsr_graph *g, const void *const *inputs, double *const *outputs, double *const *tolerance);
+/* The same for n elements (row-major positions) of one output: for results too large to evaluate whole. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_reference_at(const tsr_graph *g, const void *const *inputs, int output, const int64_t *elements, int n, double *values, double *tolerance);
 
 /* ---- custom ops ------------------------------------------------------------------------------------------------ */
 

@@ -1,0 +1,207 @@
+/* core/runtime/compile.c - from IR of any level to a program: passes in order with the verifier between them, then the backend. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/knob.h"
+#include "core/emit/emit.h"
+#include "core/ir/graph_ops.h"
+#include "core/ir/schedule.h"
+#include "core/ir/target.h"
+#include "core/ir/tile.h"
+#include "core/passes/graph_simplify.h"
+#include "core/passes/graph_to_schedule.h"
+#include "core/passes/schedule_default.h"
+#include "core/passes/schedule_to_tile.h"
+#include "core/passes/tile_to_target.h"
+#include "core/runtime/internal.h"
+
+typedef struct compile {
+  tsr_device *dev;
+  tsr_program *p;
+  const tsr_compile_options *o;
+  char disable[512];
+} compile;
+
+static tsr_level level_of(const ir_module *m) {
+  static const tsr_level levels[IR_N_LEVELS] = {[IR_GRAPH] = TSR_LEVEL_GRAPH, [IR_SCHEDULE] = TSR_LEVEL_SCHEDULE, [IR_TILE] = TSR_LEVEL_TILE, [IR_TARGET] = TSR_LEVEL_TARGET};
+  const ir_op *first = m->root->regions[0]->first;
+  return first ? levels[first->def->level] : TSR_LEVEL_GRAPH;
+}
+
+/* ---- schedules by hand ----------------------------------------------------------------------------------------- */
+
+static void from_public(const tsr_schedule *s, sched_params *p) {
+  *p = (sched_params){.m = s->m, .n = s->n, .k = s->k, .vectorize = s->vectorize, .use_shared = s->use_shared, .padding = s->padding, .async_copy = s->async_copy, .stages = s->pipeline_stages,
+                      .split_k = s->split_k, .warps = s->warps, .raster = s->raster, .matrix_path = s->matrix_path, .autotune = s->autotune};
+}
+
+static tsr_status check_schedule(compile *c, const tsr_schedule *s) {
+  const int64_t sizes[] = {s->m, s->n, s->k, s->vectorize, s->pipeline_stages, s->split_k, s->warps, s->raster};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    if (sizes[i] < 0 || sizes[i] > 1 << 24) return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "tsr_schedule", "0 means the default"), "a field is %lld", (long long)sizes[i]);
+  if (s->vectorize & (s->vectorize - 1)) return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "vectorize", "1, 2, 4, 8, ..."), "%lld is not a power of two", (long long)s->vectorize);
+  if (s->pipeline_stages > 16) return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "pipeline_stages", "1 to 16"), "%lld stages", (long long)s->pipeline_stages);
+  return NULL;
+}
+
+static tsr_status apply_schedules(compile *c, ir_module *m) {
+  for (int i = 0; c->o && i < c->o->n_schedules; i++) {
+    const tsr_schedule *s = &c->o->schedules[i];
+    TSR_TRY(check_schedule(c, s));
+    for (ir_op *p = m->root->regions[0]->first; p; p = p->next)
+      for (ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next) {
+        if (k->def->level != IR_SCHEDULE || k->def->code != S_KERNEL) continue;
+        const char *name = ir_get_str(k, "sym_name", ""), *want = s->kernel ? s->kernel : "";
+        if (strncmp(name, want, strlen(want)) || (!*want && strcmp(ir_get_str(k, "family", ""), "matmul"))) continue;
+        sched_params have, over;
+        sched_read(k, &have);
+        from_public(s, &over);
+        sched_merge(&have, &over);
+        if (!sched_write(k, &have)) return st_oom();
+      }
+  }
+  return NULL;
+}
+
+/* ---- passes ---------------------------------------------------------------------------------------------------- */
+
+static const char *joined_disable(compile *c) {
+  snprintf(c->disable, sizeof c->disable, "%s%s%s", knob_str("TSR_DISABLE"), c->o && c->o->disable ? "," : "", c->o && c->o->disable ? c->o->disable : "");
+  return c->disable;
+}
+
+static tsr_status lower_graph(compile *c) {
+  tsr_program *p = c->p;
+  pass_options opts = {.disable = joined_disable(c), .exact = p->policy != TSR_POLICY_FAST, .trace = &p->trace};
+  /* The dump shows the graph as it was given, after the rewrites. */
+  TSR_TRY(graph_simplify_module(p->levels[TSR_LEVEL_GRAPH], &opts));
+  return graph_to_schedule(p->levels[TSR_LEVEL_GRAPH], &opts, &p->levels[TSR_LEVEL_SCHEDULE]);
+}
+
+static bool suggest(void *user, const be_matmul *d, int64_t tile[3]) {
+  tsr_device *dev = user;
+  return dev->be && dev->vt->suggest_tile && dev->vt->suggest_tile(dev->be, d, tile);
+}
+
+static tsr_status lower_schedule(compile *c) {
+  tsr_program *p = c->p;
+  ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
+  TSR_TRY(apply_schedules(c, m));
+  tsr_fallback f = c->o && c->o->fallback ? c->o->fallback : p->ctx->fallback;
+  TSR_TRY(schedule_apply_defaults(m, &(schedule_options){.caps = &c->dev->caps, .error_if_illegal = f == TSR_FALLBACK_ERROR, .trace = &p->trace}));
+  for (ir_op *o = m->root->regions[0]->first; o; o = o->next)
+    if (!ir_get_attr(o, "policy") && !ir_set_attr(o, "policy", ir_attr_str(m, tsr_policy_name(p->policy)))) return st_oom();
+  tile_options opts = {.caps = &c->dev->caps, .policy = tsr_policy_name(p->policy), .suggest = suggest, .user = c->dev};
+  return schedule_to_tile(m, &opts, &p->levels[TSR_LEVEL_TILE]);
+}
+
+/* Kernels without a program: one that launches them in order, inputs and outputs as the arguments say. */
+static tsr_status add_program(ir_module *m, const char *level) {
+  ir_block *top = m->root->regions[0];
+  char name[64];
+  for (ir_op *o = top->first; o; o = o->next)
+    if (strstr(o->def->name, ".program")) return NULL;
+  if (!top->first) return NULL;
+  ir_builder b = ir_before(top->first);
+  snprintf(name, sizeof name, "tessera.%s.program", level);
+  ir_op *p = ir_op_new(&b, ir_find_op(name), 0, NULL, 0, NULL, 1);
+  if (!p || !ir_set_attr(p, "sym_name", ir_attr_str(m, "main"))) return st_oom();
+  ir_builder in = ir_at_end(m, p->regions[0]);
+  ir_value *results[256], *args[256];
+  int n_results = 0;
+  for (ir_op *k = p->next; k; k = k->next) {
+    ir_block *r = k->n_regions ? k->regions[0] : NULL;
+    if (!strstr(k->def->name, ".kernel") || !r) continue;
+    int outputs = (int)ir_get_int(k, "outputs", 1);
+    if (r->n_args > 256 || n_results + outputs > 256) return ir_error(k, NULL, "has too many arguments");
+    for (int i = 0; i < r->n_args; i++) {
+      const ir_type *t = r->args[i]->type;
+      if (t->kind != IR_T_VIEW) return ir_error(k, "add a program that launches it", "argument %d has no shape", i);
+      const ir_type *tensor = ir_type_tensor(m, t->dtype, t->rank, t->dims);
+      if (i < r->n_args - outputs) {
+        args[i] = ir_block_arg(m, p->regions[0], tensor, r->args[i]->name);
+      } else {
+        snprintf(name, sizeof name, "tessera.%s.buffer", level);
+        args[i] = results[n_results++] = ir_build1(&in, name, tensor, 0, NULL);
+      }
+      if (!args[i]) return st_oom();
+    }
+    snprintf(name, sizeof name, "tessera.%s.launch", level);
+    ir_op *l = ir_build0(&in, name, r->n_args, args);
+    if (!l || !ir_set_attr(l, "kernel", ir_attr_str(m, ir_get_str(k, "sym_name", "")))) return st_oom();
+  }
+  snprintf(name, sizeof name, "tessera.%s.return", level);
+  return ir_build0(&in, name, n_results, results) ? NULL : st_oom();
+}
+
+static void dump(compile *c, tsr_level level, const char *name) {
+  if (!knob_has("TSR_DUMP", name)) return;
+  char *text = NULL;
+  tsr_status st = tsr_program_dump(c->p, level, &text, NULL);
+  if (st) fprintf(stderr, "tessera: dump %s: %s\n", name, tsr_status_message(st));
+  else fprintf(stderr, "// ---- %s ----\n%s", name, text);
+  tsr_status_free(st);
+  tsr_text_free(c->p->ctx, &text);
+}
+
+static tsr_status lower_all(compile *c, tsr_level level) {
+  tsr_program *p = c->p;
+  if (level == TSR_LEVEL_GRAPH) TSR_TRY(lower_graph(c));
+  dump(c, TSR_LEVEL_GRAPH, "graph");
+  if (level <= TSR_LEVEL_SCHEDULE) TSR_TRY(lower_schedule(c));
+  dump(c, TSR_LEVEL_SCHEDULE, "schedule");
+  if (level == TSR_LEVEL_TILE) TSR_TRY(add_program(p->levels[TSR_LEVEL_TILE], "tile"));
+  dump(c, TSR_LEVEL_TILE, "tile");
+  if (level <= TSR_LEVEL_TILE) TSR_TRY(tile_to_target(p->levels[TSR_LEVEL_TILE], &c->dev->caps, &p->levels[TSR_LEVEL_TARGET]));
+  else TSR_TRY(add_program(p->levels[TSR_LEVEL_TARGET], "target"));
+  dump(c, TSR_LEVEL_TARGET, "target");
+  TSR_TRY(ir_verify(p->levels[TSR_LEVEL_TARGET]));
+  return emit_module(p->levels[TSR_LEVEL_TARGET], &c->dev->caps, &p->arena, &p->desc);
+}
+
+tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out) {
+  *out = NULL;
+  tsr_context *ctx = dev->ctx;
+  tsr_program *p = al_new(&ctx->al, tsr_program);
+  if (!p) {
+    ir_module_destroy(&m);
+    return st_oom();
+  }
+  p->ctx = ctx;
+  p->dev = dev;
+  arena_init(&p->arena, &ctx->al);
+  trace_init(&p->trace, &ctx->al);
+  p->policy = o && o->policy ? o->policy : ctx->policy;
+  tsr_level level = level_of(m);
+  p->levels[level] = m;
+  compile c = {.dev = dev, .p = p, .o = o};
+  tsr_status st = NULL;
+  const ir_op *first = m->root->regions[0]->first;
+  if (!first || first->def->level == IR_BUILTIN) TSR_GOTO(st_make(&ctx->al, TSR_PARSE_ERROR, RT_WHERE("compile", "wrap them in a function, program or kernel"), "%s:1:1: nothing that can be run", m->file ? m->file : "<text>"));
+  TSR_GOTO(lower_all(&c, level));
+  TSR_GOTO(rt_plan(p));
+  dump(&c, TSR_LEVEL_SOURCE, "source");
+  *out = p;
+done:
+  if (st) tsr_program_destroy(&p);
+  return st;
+}
+
+tsr_status tsr_program_compile(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, tsr_program **out) {
+  *out = NULL;
+  ir_module *m = NULL;
+  TSR_TRY(ir_verify(g->m));
+  TSR_TRY(ir_module_clone(g->m, &m));
+  if (g->m->file && !(m->file = arena_str(&m->arena, g->m->file))) {
+    ir_module_destroy(&m);
+    return st_oom();
+  }
+  return rt_compile(dev, m, o, out);
+}
+
+tsr_status tsr_program_parse(tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *o, tsr_program **out) {
+  *out = NULL;
+  ir_module *m = NULL;
+  TSR_TRY(ir_parse(&dev->ctx->al, text, bytes, file, &m));
+  return rt_compile(dev, m, o, out);
+}

@@ -1,0 +1,306 @@
+/* core/runtime/context.c - contexts, the listing of devices, opening them; see tessera/tessera.h. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/knob.h"
+#include "core/runtime/internal.h"
+
+static void default_log(void *user, tsr_log_level level, const char *text) {
+  static const char *const names[] = {"error", "warning", "info", "debug"};
+  fprintf(stderr, "tessera: %s: %s\n", names[level & 3], text);
+}
+
+void rt_log(tsr_context *ctx, tsr_log_level level, const char *fmt, ...) {
+  char text[1024];
+  if (level > ctx->log_level) return;
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  ctx->log(ctx->log_user, level, text);
+}
+
+static void env_log(void *user, int level, const char *text) { rt_log(user, (tsr_log_level)(level & 3), "%s", text); }
+
+static tsr_log_level log_level(void) {
+  static const char *const names[] = {"error", "warn", "info", "debug"};
+  for (int i = 0; i < 4; i++)
+    if (!strcmp(knob_str("TSR_LOG"), names[i])) return (tsr_log_level)i;
+  return TSR_LOG_WARN;
+}
+
+/* ---- policies -------------------------------------------------------------------------------------------------- */
+
+static const struct { const char *name, *help; } policies[] = {
+    [TSR_POLICY_DEFAULT] = {"default", "the enclosing scope's policy"},
+    [TSR_POLICY_FAST] = {"fast", "maximum speed: benchmarking, inference"},
+    [TSR_POLICY_DETERMINISTIC] = {"deterministic", "reproducible reductions: debugging, reproducible training"},
+    [TSR_POLICY_KAHAN_SUM] = {"kahan_sum", "compensated summation: sensitive PDEs, physics training"}};
+
+tsr_status tsr_policy_parse(const char *name, tsr_policy *out) {
+  *out = TSR_POLICY_DEFAULT;
+  for (int i = TSR_POLICY_FAST; i <= TSR_POLICY_KAHAN_SUM; i++)
+    if (name && !strcmp(name, policies[i].name)) {
+      *out = (tsr_policy)i;
+      return NULL;
+    }
+  return st_make(NULL, TSR_NOT_FOUND, RT_WHERE("policy", "fast, deterministic, kahan_sum"), "unknown numerics policy \"%s\"", name ? name : "");
+}
+
+const char *tsr_policy_name(tsr_policy p) { return policies[p <= TSR_POLICY_KAHAN_SUM ? p : 0].name; }
+const char *tsr_policy_help(tsr_policy p) { return policies[p <= TSR_POLICY_KAHAN_SUM ? p : 0].help; }
+
+/* ---- context --------------------------------------------------------------------------------------------------- */
+
+static tsr_status add_backend(tsr_context *c, const be_vtable *vt) {
+  if (vt->abi != BE_ABI) return st_make(&c->al, TSR_ABI_MISMATCH, RT_WHERE("context", "rebuild the backend"), "backend \"%s\" has table version %u, not %d", vt->name, vt->abi, BE_ABI);
+  if (c->n_backends == RT_MAX_BACKENDS) return RT_BAD(c, "context", NULL, "more than %d backends", RT_MAX_BACKENDS);
+  c->backends[c->n_backends++].vt = vt;
+  return NULL;
+}
+
+tsr_status tsr_context_create(const tsr_context_desc *desc, tsr_context **out) {
+  static const tsr_context_desc none = {0};
+  *out = NULL;
+  if (!desc) desc = &none;
+  if (desc->abi_version && desc->abi_version >> 16 != TSR_ABI_MAJOR)
+    return st_make(desc->allocator, TSR_ABI_MISMATCH, RT_WHERE("context", "rebuild against the installed headers"), "the caller was built for ABI %u, the library has %d", desc->abi_version >> 16, TSR_ABI_MAJOR);
+  const tsr_allocator *al = desc->allocator ? desc->allocator : &al_default;
+  tsr_context *c = al_new(al, tsr_context);
+  if (!c) return st_oom();
+  c->al = *al;
+  c->log = desc->log ? desc->log : default_log;
+  c->log_user = desc->log_user;
+  c->log_level = log_level();
+  c->policy = desc->policy;
+  c->fallback = desc->fallback;
+  pthread_mutex_init(&c->lock, NULL);
+  arena_init(&c->devices_arena, al);
+  tsr_status st = NULL;
+  if (!c->policy) TSR_GOTO(tsr_policy_parse(knob_str("TSR_POLICY"), &c->policy));
+  const char *dir = desc->cache_dir ? desc->cache_dir : knob_str("TSR_CACHE_DIR");
+  c->cache_dir_bytes = strlen(dir) + 1;
+  c->cache_dir = al_alloc(al, c->cache_dir_bytes, 16);
+  if (!c->cache_dir) TSR_GOTO(st_oom());
+  memcpy(c->cache_dir, dir, c->cache_dir_bytes);
+  c->env = (be_env){.al = &c->al, .log = env_log, .log_user = c, .cache_dir = *dir ? c->cache_dir : NULL};
+  for (const be_vtable *const *b = rt_backends; *b; b++) TSR_GOTO(add_backend(c, *b));
+  for (const void *const *b = desc->extra_backends; b && *b; b++) TSR_GOTO(add_backend(c, *b));
+  *out = c;
+done:
+  if (st) tsr_context_destroy(&c);
+  return st;
+}
+
+void rt_custom_clear(tsr_context *c);
+
+void tsr_context_destroy(tsr_context **cp) {
+  tsr_context *c = cp ? *cp : NULL;
+  if (!c) return;
+  for (int i = 0; i < c->n_backends; i++)
+    if (c->backends[i].instance) c->backends[i].vt->instance_destroy(c->backends[i].instance);
+  rt_custom_clear(c);
+  arena_clear(&c->devices_arena);
+  pthread_mutex_destroy(&c->lock);
+  tsr_allocator al = c->al;
+  al_free(&al, c->cache_dir, c->cache_dir_bytes, 16);
+  al_free(&al, c, sizeof *c, 16);
+  *cp = NULL;
+}
+
+/* ---- devices --------------------------------------------------------------------------------------------------- */
+
+tsr_status rt_backend_load(tsr_context *c, rt_backend *b) {
+  tsr_status st = NULL;
+  pthread_mutex_lock(&c->lock);
+  if (!b->tried) {
+    st = b->vt->instance_create(&c->env, &b->instance);
+    if (tsr_status_code(st) == TSR_OUT_OF_MEMORY) {
+      pthread_mutex_unlock(&c->lock);
+      return st;
+    }
+    b->tried = true;
+    snprintf(b->why, sizeof b->why, "%s", st ? tsr_status_cause(st) : b->vt->n_devices(b->instance) ? "" : "the driver lists no device");
+    tsr_status_free(st);
+  }
+  pthread_mutex_unlock(&c->lock);
+  return NULL;
+}
+
+static const char *scope_name(matrix_scope s) {
+  static const char *const names[] = {"subgroup", "workgroup", "warpgroup", "core"};
+  return names[s];
+}
+
+/* The public view of a device; strings and lists in the arena. */
+static tsr_status public_info(arena *a, const be_vtable *vt, const char *id, const be_device_info *d, const tsr_caps *caps, tsr_device_info *out) {
+  tsr_matrix_info *m = arena_array(a, tsr_matrix_info, caps->n_matrix + 1);
+  *out = (tsr_device_info){.id = arena_str(a, id), .backend = vt->name, .name = arena_str(a, d->name), .driver = arena_str(a, d->driver), .arch = arena_str(a, caps->arch), .software = d->software,
+                           .n_matrix = caps->n_matrix, .matrix = m, .n_cores = caps->n_cores, .subgroup = caps->subgroup, .max_threads = caps->max_threads, .vector_bytes = caps->vector_bytes,
+                           .shared_bytes = caps->shared_bytes, .max_buffer_bytes = caps->max_buffer_bytes, .memory_bytes = caps->memory_bytes, .max_range_bytes = caps->max_range_bytes};
+  if (!m || !out->id || !out->name || !out->driver || !out->arch) return st_oom();
+  for (int i = 0; i < caps->n_matrix; i++) {
+    const tsr_matrix_shape *s = &caps->matrix[i];
+    m[i] = (tsr_matrix_info){s->m, s->n, s->k, s->a, s->b, s->c, scope_name(s->scope), s->enabled, arena_str(a, s->reason)};
+    if (!m[i].reason) return st_oom();
+  }
+  return NULL;
+}
+
+static tsr_status list_all(tsr_context *c) {
+  int n = 0;
+  for (int i = 0; i < c->n_backends; i++) {
+    TSR_TRY(rt_backend_load(c, &c->backends[i]));
+    if (c->backends[i].instance) n += c->backends[i].vt->n_devices(c->backends[i].instance);
+  }
+  c->devices = arena_array(&c->devices_arena, tsr_device_info, n + 1);
+  be_device_info *info = al_new(&c->al, be_device_info);
+  if (!c->devices || !info) {
+    al_free(&c->al, info, sizeof *info, 16);
+    return st_oom();
+  }
+  tsr_status st = NULL;
+  c->n_devices = 0;
+  for (int i = 0; i < c->n_backends; i++) {
+    rt_backend *b = &c->backends[i];
+    for (int k = 0; b->instance && k < b->vt->n_devices(b->instance); k++) {
+      char id[64];
+      snprintf(id, sizeof id, "%s:%d", b->vt->name, k);
+      st = b->vt->device_info(b->instance, k, info);
+      if (tsr_status_code(st) == TSR_OUT_OF_MEMORY) goto done;
+      if (st) {
+        rt_log(c, TSR_LOG_WARN, "%s: %s", id, tsr_status_message(st));
+        tsr_status_free(st);
+        st = NULL;
+        continue;
+      }
+      TSR_GOTO(public_info(&c->devices_arena, b->vt, id, info, &info->caps, &c->devices[c->n_devices]));
+      c->n_devices++;
+    }
+  }
+  c->listed = true;
+done:
+  al_delete(&c->al, info);
+  return st;
+}
+
+tsr_status tsr_devices(tsr_context *c, const tsr_device_info **out, int *n) {
+  *out = NULL;
+  *n = 0;
+  if (!c->listed) TSR_TRY(list_all(c));
+  *out = c->devices;
+  *n = c->n_devices;
+  return NULL;
+}
+
+tsr_status tsr_backends(tsr_context *c, const tsr_backend_info **out, int *n) {
+  *out = NULL;
+  *n = 0;
+  for (int i = 0; i < c->n_backends; i++) {
+    TSR_TRY(rt_backend_load(c, &c->backends[i]));
+    c->infos[i] = (tsr_backend_info){c->backends[i].vt->name, !*c->backends[i].why, c->backends[i].why};
+  }
+  *out = c->infos;
+  *n = c->n_backends;
+  return NULL;
+}
+
+static rt_backend *find_backend(tsr_context *c, const char *name, size_t n) {
+  for (int i = 0; i < c->n_backends; i++)
+    if (strlen(c->backends[i].vt->name) == n && !strncmp(c->backends[i].vt->name, name, n)) return &c->backends[i];
+  return NULL;
+}
+
+static tsr_status finish_open(tsr_device *d, const char *id, const be_device_info *info) {
+  TSR_TRY(public_info(&d->arena, d->vt, id, info, &d->caps, &d->info));
+  return d->be ? tsr_stream_create(d, 0, &d->stream) : NULL;
+}
+
+/* "cuda:sm_90a": capabilities from a table, no hardware. */
+static tsr_status open_arch(tsr_context *c, rt_backend *b, const char *arch, const char *id, tsr_device *d, be_device_info *info) {
+  tsr_status st = b->vt->arch_caps ? b->vt->arch_caps(arch, &d->caps) : st_make(&c->al, TSR_NOT_FOUND, RT_WHERE("device", NULL), "no architecture \"%s\"", arch);
+  if (st) {
+    tsr_status_free(st);
+    return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", "`tessera devices` lists what is there"), "no device \"%s\"", id);
+  }
+  snprintf(info->name, sizeof info->name, "%s (no hardware)", arch);
+  return NULL;
+}
+
+tsr_status tsr_device_open(tsr_context *c, const char *id, tsr_device **out) {
+  *out = NULL;
+  if (!id || !*id) id = knob_str("TSR_BACKEND");
+  if (!*id) id = "cpu:0";
+  size_t n = strcspn(id, ":");
+  const char *which = id[n] ? id + n + 1 : "0";
+  rt_backend *b = find_backend(c, id, n);
+  if (!b) return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", "`tessera devices` lists what is there"), "no backend \"%.*s\" in this build", (int)n, id);
+  bool number = *which && strspn(which, "0123456789") == strlen(which) && strlen(which) < 6;
+  tsr_device *d = al_new(&c->al, tsr_device);
+  be_device_info *info = al_new(&c->al, be_device_info);
+  tsr_status st = NULL;
+  char canonical[96];
+  if (!d || !info) TSR_GOTO(st_oom());
+  d->ctx = c;
+  d->vt = b->vt;
+  arena_init(&d->arena, &c->al);
+  snprintf(canonical, sizeof canonical, "%s:%s", b->vt->name, which);
+  if (!number) {
+    TSR_GOTO(open_arch(c, b, which, id, d, info));
+  } else {
+    int index = 0;
+    sscanf(which, "%d", &index);
+    TSR_GOTO(rt_backend_load(c, b));
+    if (!b->instance) TSR_GOTO(st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", NULL), "%s: %s", id, b->why));
+    if (index >= b->vt->n_devices(b->instance))
+      TSR_GOTO(st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", "`tessera devices` lists what is there"), "%s: the driver lists %d device(s)", id, b->vt->n_devices(b->instance)));
+    TSR_GOTO(b->vt->device_info(b->instance, index, info));
+    TSR_GOTO(b->vt->device_open(b->instance, index, NULL, &d->be, &d->caps));
+  }
+  TSR_GOTO(finish_open(d, canonical, info));
+  *out = d;
+done:
+  al_free(&c->al, info, sizeof *info, 16);
+  if (st) tsr_device_close(&d);
+  return st;
+}
+
+tsr_status tsr_device_import(tsr_context *c, const char *backend, const void *import, tsr_device **out) {
+  *out = NULL;
+  rt_backend *b = backend ? find_backend(c, backend, strlen(backend)) : NULL;
+  if (!b || !import) return RT_BAD(c, "device_import", NULL, "needs a backend's name and its import struct");
+  TSR_TRY(rt_backend_load(c, b));
+  if (!b->instance) return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device_import", NULL), "%s: %s", backend, b->why);
+  tsr_device *d = al_new(&c->al, tsr_device);
+  be_device_info *info = al_new(&c->al, be_device_info);
+  tsr_status st = NULL;
+  if (!d || !info) TSR_GOTO(st_oom());
+  d->ctx = c;
+  d->vt = b->vt;
+  arena_init(&d->arena, &c->al);
+  TSR_GOTO(b->vt->device_open(b->instance, -1, &(be_import){import}, &d->be, &d->caps));
+  snprintf(info->name, sizeof info->name, "imported device");
+  char id[64];
+  snprintf(id, sizeof id, "%s:imported", backend);
+  TSR_GOTO(finish_open(d, id, info));
+  *out = d;
+done:
+  al_free(&c->al, info, sizeof *info, 16);
+  if (st) tsr_device_close(&d);
+  return st;
+}
+
+void tsr_device_close(tsr_device **dp) {
+  tsr_device *d = dp ? *dp : NULL;
+  if (!d) return;
+  if (d->ctx) {
+    tsr_stream_destroy(&d->stream);
+    if (d->be) d->vt->device_close(d->be);
+    arena_clear(&d->arena);
+    al_delete(&d->ctx->al, d);
+  }
+  *dp = NULL;
+}
+
+const tsr_device_info *tsr_device_get_info(const tsr_device *d) { return &d->info; }

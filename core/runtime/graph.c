@@ -1,0 +1,261 @@
+/* core/runtime/graph.c - building graphs from C, IR text in and out, the reference evaluator; see tessera/tessera.h. */
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/ir/graph_eval.h"
+#include "core/ir/graph_ops.h"
+#include "core/runtime/internal.h"
+
+
+static tsr_status new_graph(tsr_context *c, tsr_graph **out) {
+  tsr_graph *g = *out = al_new(&c->al, tsr_graph);
+  if (!g) return st_oom();
+  g->ctx = c;
+  return NULL;
+}
+
+void tsr_graph_destroy(tsr_graph **gp) {
+  tsr_graph *g = gp ? *gp : NULL;
+  if (!g) return;
+  ir_module_destroy(&g->m);
+  al_free_array(&g->ctx->al, g->values, g->cap_values);
+  al_delete(&g->ctx->al, g);
+  *gp = NULL;
+}
+
+tsr_status tsr_graph_create(tsr_context *c, const char *name, tsr_graph **out) {
+  *out = NULL;
+  tsr_graph *g;
+  TSR_TRY(new_graph(c, &g));
+  tsr_status st = ir_module_create(&c->al, &g->m);
+  if (!st) {
+    ir_builder b = ir_at_end(g->m, g->m->root->regions[0]);
+    g->func = ir_op_new(&b, graph_def(G_FUNC), 0, NULL, 0, NULL, 1);
+    if (!g->func || !ir_set_attr(g->func, "sym_name", ir_attr_str(g->m, name && *name ? name : "main"))) st = st_oom();
+  }
+  if (!st) {
+    ir_builder in = ir_at_end(g->m, g->func->regions[0]);
+    if (!ir_op_new(&in, graph_def(G_RETURN), 0, NULL, 0, NULL, 0)) st = st_oom();
+  }
+  if (st) tsr_graph_destroy(&g);
+  *out = g;
+  return st;
+}
+
+tsr_status tsr_graph_parse(tsr_context *c, const char *text, size_t bytes, const char *file, tsr_graph **out) {
+  *out = NULL;
+  tsr_graph *g;
+  TSR_TRY(new_graph(c, &g));
+  tsr_status st = ir_parse(&c->al, text, bytes, file, &g->m);
+  if (!st) {
+    g->func = graph_find_func(g->m, NULL);
+    g->closed = true;
+    if (!g->func) st = st_make(&c->al, TSR_PARSE_ERROR, RT_WHERE("graph_parse", "tsr_program_parse takes the other levels"), "%s:1:1: expected a tessera.graph.func", file ? file : "<text>");
+  }
+  if (st) tsr_graph_destroy(&g);
+  *out = g;
+  return st;
+}
+
+static tsr_status note(tsr_graph *g, ir_value *v, tsr_value *out) {
+  if (!v || !al_grow(&g->ctx->al, &g->values, &g->cap_values, g->n_values + 1, sizeof *g->values)) return st_oom();
+  g->values[g->n_values++] = v;
+  *out = (tsr_value)g->n_values;
+  return NULL;
+}
+
+static tsr_status check_shape(tsr_graph *g, const char *fn, tsr_dtype t, const tsr_shape *s) {
+  if (!tsr_dtype_size(t)) return RT_BAD(g->ctx, fn, NULL, "unknown data type %d", (int)t);
+  if (s->rank < 0 || s->rank > TSR_MAX_RANK) return RT_BAD(g->ctx, fn, NULL, "rank %d; at most %d", s->rank, TSR_MAX_RANK);
+  int64_t n = (int64_t)tsr_dtype_size(t);
+  for (int i = 0; i < s->rank; i++)
+    if (s->dims[i] < 0 || __builtin_mul_overflow(n, s->dims[i] ? s->dims[i] : 1, &n)) return RT_BAD(g->ctx, fn, NULL, "dimension %d = %lld is out of range", i, (long long)s->dims[i]);
+  return NULL;
+}
+
+tsr_status tsr_graph_input(tsr_graph *g, const char *name, tsr_dtype t, tsr_shape s, tsr_value *out) {
+  *out = 0;
+  if (g->closed) return RT_BAD(g->ctx, "graph_input", NULL, "the graph was parsed and can't be extended");
+  TSR_TRY(check_shape(g, "graph_input", t, &s));
+  return note(g, ir_block_arg(g->m, g->func->regions[0], ir_type_tensor(g->m, t, s.rank, s.dims), name), out);
+}
+
+static ir_builder before_return(tsr_graph *g) { return ir_before(g->func->regions[0]->last); }
+
+tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, tsr_shape s, const void *data, tsr_value *out) {
+  *out = 0;
+  if (g->closed) return RT_BAD(g->ctx, "graph_constant", NULL, "the graph was parsed and can't be extended");
+  TSR_TRY(check_shape(g, "graph_constant", t, &s));
+  const ir_type *type = ir_type_tensor(g->m, t, s.rank, s.dims);
+  if (!type) return st_oom();
+  ir_attr *a = ir_attr_dense(g->m, type, data, (size_t)ir_type_count(type) * tsr_dtype_size(t), false);
+  ir_builder b = before_return(g);
+  ir_op *op = ir_op_new(&b, graph_def(G_CONSTANT), 0, NULL, 1, &type, 0);
+  if (!op || !ir_set_attr(op, "value", a)) return st_oom();
+  return note(g, op->results[0], out);
+}
+
+static ir_attr *make_attr(ir_module *m, const tsr_attr *a) {
+  switch (a->kind) {
+  case TSR_ATTR_INT: return ir_attr_int(m, a->i);
+  case TSR_ATTR_FLOAT: return ir_attr_float(m, a->f);
+  case TSR_ATTR_BOOL: return ir_attr_bool(m, a->i != 0);
+  case TSR_ATTR_STRING: return ir_attr_str(m, a->s ? a->s : "");
+  default: return ir_attr_ints(m, a->ints, a->n_ints);
+  }
+}
+
+static const ir_opdef *find_op(const char *name) {
+  char full[128] = "tessera.graph.";
+  if (!strncmp(name, "tessera.", 8)) return ir_find_op(name);
+  strncat(full, name, sizeof full - strlen(full) - 1);
+  return ir_find_op(full);
+}
+
+tsr_status rt_custom_infer(tsr_graph *g, const char *name, ir_op *op, const ir_type **result, bool *found);
+
+tsr_status tsr_graph_op(tsr_graph *g, const char *name, const tsr_value *operands, int n, const tsr_attr *attrs, int n_attrs, tsr_value *out) {
+  *out = 0;
+  if (g->closed) return RT_BAD(g->ctx, "graph_op", NULL, "the graph was parsed and can't be extended");
+  const ir_opdef *def = name ? find_op(name) : NULL;
+  bool custom = !def;
+  if (custom) def = graph_def(G_CUSTOM);
+  if (def->level != IR_GRAPH || def->code == G_FUNC || def->code == G_RETURN) return st_make(&g->ctx->al, TSR_NOT_FOUND, ST_WHERE("graph", name, "`tessera ops` lists them"), "no such operation");
+  ir_value *v[64];
+  if (n < 0 || n > 64) return RT_BAD(g->ctx, name, NULL, "%d operands", n);
+  for (int i = 0; i < n; i++) {
+    if (operands[i] < 1 || operands[i] > g->n_values) return RT_BAD(g->ctx, name, NULL, "operand %d is not a value of this graph", i);
+    v[i] = g->values[operands[i] - 1];
+  }
+  ir_builder b = before_return(g);
+  ir_op *op = ir_op_new(&b, def, n, v, 1, NULL, 0);
+  if (!op) return st_oom();
+  tsr_status st = NULL;
+  for (int i = 0; i < n_attrs && !st; i++)
+    if (!ir_set_attr(op, attrs[i].name, make_attr(g->m, &attrs[i]))) st = st_oom();
+  if (!st && custom) {
+    bool found = false;
+    if (!ir_set_attr(op, "name", ir_attr_str(g->m, name ? name : ""))) st = st_oom();
+    if (!st) st = rt_custom_infer(g, name, op, &op->results[0]->type, &found);
+    if (!st && !found) st = st_make(&g->ctx->al, TSR_NOT_FOUND, ST_WHERE("graph", name, "`tessera ops` lists them"), "no such operation");
+  }
+  if (!st) st = ir_verify_op(op);
+  if (!st) st = note(g, op->results[0], out);
+  if (st) ir_op_remove(op);
+  return st;
+}
+
+tsr_status tsr_graph_output(tsr_graph *g, tsr_value v) {
+  if (g->closed) return RT_BAD(g->ctx, "graph_output", NULL, "the graph was parsed and can't be extended");
+  if (v < 1 || v > g->n_values) return RT_BAD(g->ctx, "graph_output", NULL, "not a value of this graph");
+  return ir_add_operand(g->func->regions[0]->last, g->values[v - 1]) ? NULL : st_oom();
+}
+
+tsr_status tsr_graph_type(const tsr_graph *g, tsr_value v, tsr_dtype *t, tsr_shape *s) {
+  *t = TSR_DTYPE_NONE;
+  *s = (tsr_shape){0};
+  if (v < 1 || v > g->n_values) return RT_BAD(g->ctx, "graph_type", NULL, "not a value of this graph");
+  const ir_type *x = g->values[v - 1]->type;
+  *t = x->dtype;
+  s->rank = x->rank;
+  memcpy(s->dims, x->dims, sizeof s->dims);
+  return NULL;
+}
+
+tsr_status rt_text(tsr_context *c, strb *b, char **text) {
+  *text = NULL;
+  if (strb_ok(b)) {
+    /* The size travels in front, for hooks that want it at free. */
+    size_t *p = al_alloc(&c->al, 16 + b->n + 1, 16);
+    if (p) {
+      *p = b->n;
+      *text = (char *)p + 16;
+      memcpy(*text, strb_text(b), b->n);
+      (*text)[b->n] = 0;
+    }
+  }
+  strb_clear(b);
+  return *text ? NULL : st_oom();
+}
+
+void tsr_text_free(tsr_context *c, char **text) {
+  if (!text || !*text) return;
+  size_t *p = (size_t *)(void *)(*text - 16);
+  al_free(&c->al, p, 16 + *p + 1, 16);
+  *text = NULL;
+}
+
+tsr_status tsr_graph_print(const tsr_graph *g, char **text) {
+  strb b;
+  strb_init(&b, &g->ctx->al);
+  ir_print(&b, g->m);
+  return rt_text(g->ctx, &b, text);
+}
+
+tsr_status tsr_graph_reference(const tsr_graph *g, const void *const *inputs, double *const *outputs, double *const *tolerance) {
+  graph_evaluator *e = NULL;
+  tsr_status st = NULL;
+  TSR_TRY(ir_verify(g->m));
+  TSR_TRY(graph_evaluator_create(g->func, inputs, &e));
+  TSR_GOTO(graph_evaluate_all(e));
+  const ir_op *ret = g->func->regions[0]->last;
+  for (int i = 0; i < ret->n_operands; i++) {
+    int64_t n = ir_type_count(ret->operands[i]->type);
+    for (int64_t k = 0; k < n; k++) {
+      graph_num x;
+      TSR_GOTO(graph_element(e, ret->operands[i], k, &x));
+      outputs[i][k] = x.v;
+      if (tolerance && tolerance[i]) tolerance[i][k] = x.e;
+    }
+  }
+done:
+  graph_evaluator_destroy(&e);
+  return st;
+}
+
+tsr_status tsr_graph_reference_at(const tsr_graph *g, const void *const *inputs, int output, const int64_t *elements, int n, double *values, double *tolerance) {
+  graph_evaluator *e = NULL;
+  tsr_status st = NULL;
+  const ir_op *ret = g->func->regions[0]->last;
+  if (output < 0 || output >= ret->n_operands) return RT_BAD(g->ctx, "graph_reference_at", NULL, "no output %d", output);
+  int64_t count = ir_type_count(ret->operands[output]->type);
+  TSR_TRY(graph_evaluator_create(g->func, inputs, &e));
+  for (int i = 0; i < n; i++) {
+    graph_num x;
+    if (elements[i] < 0 || elements[i] >= count) TSR_GOTO(RT_BAD(g->ctx, "graph_reference_at", NULL, "element %lld of %lld", (long long)elements[i], (long long)count));
+    TSR_GOTO(graph_element(e, ret->operands[output], elements[i], &x));
+    values[i] = x.v;
+    if (tolerance) tolerance[i] = x.e;
+  }
+done:
+  graph_evaluator_destroy(&e);
+  return st;
+}
+
+int tsr_graph_n_inputs(const tsr_graph *g) { return g->func->regions[0]->n_args; }
+int tsr_graph_n_outputs(const tsr_graph *g) { return g->func->regions[0]->last->n_operands; }
+
+static tsr_tensor_info info_of(const ir_value *v) {
+  tsr_tensor_info i = {.name = v->name ? v->name : "", .dtype = v->type->dtype, .shape.rank = v->type->rank};
+  memcpy(i.shape.dims, v->type->dims, sizeof i.shape.dims);
+  int64_t n = ir_type_count(v->type);
+  i.bytes = n > 0 ? (size_t)n * tsr_dtype_size(v->type->dtype) : 0;
+  return i;
+}
+
+tsr_tensor_info tsr_graph_input_info(const tsr_graph *g, int i) { return info_of(g->func->regions[0]->args[i]); }
+tsr_tensor_info tsr_graph_output_info(const tsr_graph *g, int i) { return info_of(g->func->regions[0]->last->operands[i]); }
+
+tsr_status tsr_ops_json(tsr_context *c, char **text) {
+  strb b;
+  strb_init(&b, &c->al);
+  ir_ops_json(&b);
+  return rt_text(c, &b, text);
+}
+
+tsr_status tsr_ops_markdown(tsr_context *c, char **text) {
+  strb b;
+  strb_init(&b, &c->al);
+  ir_ops_markdown(&b);
+  return rt_text(c, &b, text);
+}

@@ -1,0 +1,140 @@
+/* core/runtime/internal.h - the structs behind the public handles. Each file of core/runtime owns the functions of one of them. */
+#ifndef CORE_RUNTIME_INTERNAL_H
+#define CORE_RUNTIME_INTERNAL_H
+#include <pthread.h>
+
+#include "core/backend.h"
+#include "core/base/status.h"
+#include "core/ir/ir.h"
+#include "core/passes/trace.h"
+#include "tessera/tessera.h"
+
+enum { RT_MAX_BACKENDS = 16 };
+
+/* All backends compiled in, in order of preference for listing; ended by NULL. registry.c is the only file that names them. */
+extern const be_vtable *const rt_backends[];
+
+/* A backend within a context: its driver is loaded once, on first use. */
+typedef struct rt_backend {
+  const be_vtable *vt;
+  be_instance *instance;
+  bool tried;
+  char why[512]; /* not available: one line */
+} rt_backend;
+
+struct tsr_context {
+  tsr_allocator al;
+  be_env env;
+  void (*log)(void *user, tsr_log_level level, const char *text);
+  void *log_user;
+  tsr_log_level log_level;
+  tsr_policy policy;
+  tsr_fallback fallback;
+  char *cache_dir; /* "" = none */
+  size_t cache_dir_bytes;
+  rt_backend backends[RT_MAX_BACKENDS];
+  int n_backends;
+  tsr_backend_info infos[RT_MAX_BACKENDS];
+  arena devices_arena; /* device infos, made once */
+  tsr_device_info *devices;
+  int n_devices;
+  bool listed;
+  pthread_mutex_t lock; /* loading and listing */
+  struct rt_custom *custom;
+};
+
+struct tsr_device {
+  tsr_context *ctx;
+  const be_vtable *vt;
+  be_device *be;      /* NULL: an architecture without hardware, compiles only */
+  tsr_caps caps;
+  tsr_device_info info;
+  arena arena;
+  tsr_stream *stream; /* the device's own */
+};
+
+struct tsr_buffer {
+  tsr_device *dev;
+  be_buffer *be;
+  size_t bytes;
+};
+
+struct tsr_stream {
+  tsr_device *dev;
+  be_stream *be;
+  bool capturing;
+  struct rt_command *recorded, **tail;
+};
+
+struct tsr_event {
+  tsr_device *dev;
+  be_event *be;
+  bool recorded;
+};
+
+struct tsr_graph {
+  tsr_context *ctx;
+  ir_module *m;
+  ir_op *func;
+  ir_value **values; /* tsr_value - 1 */
+  size_t n_values, cap_values;
+  bool closed; /* parsed: has its return already */
+};
+
+/* One memory object that a program's launches use. */
+typedef enum rt_slot_kind { SLOT_INPUT, SLOT_OUTPUT, SLOT_TEMP, SLOT_CONST } rt_slot_kind;
+typedef struct rt_slot {
+  rt_slot_kind kind;
+  int index;     /* input or output number */
+  size_t bytes, offset; /* TEMP: in the workspace */
+  tsr_buffer *buffer;   /* CONST */
+  const ir_attr *data;  /* CONST */
+} rt_slot;
+
+typedef struct rt_launch {
+  const char *kernel;
+  int kernel_index, *slots, n_slots, *waits, n_waits;
+} rt_launch;
+
+/* An output that no launch writes: an input or a constant passed through. */
+typedef struct rt_pass_through { int output, slot; } rt_pass_through;
+
+struct tsr_program {
+  tsr_context *ctx;
+  tsr_device *dev;
+  arena arena;
+  ir_module *levels[TSR_LEVEL_TARGET + 1];
+  pass_trace trace;
+  tsr_policy policy;
+  be_module_desc desc;
+  be_module *module;
+  be_program *be;
+  tsr_tensor_info *inputs, *outputs;
+  int n_inputs, n_outputs;
+  rt_slot *slots;
+  int n_slots;
+  rt_launch *launches;
+  int n_launches;
+  rt_pass_through *passes;
+  int n_passes;
+  tsr_buffer *workspace;
+  size_t workspace_bytes;
+  be_range *ranges; /* scratch of a run */
+  tsr_kernel_info *kernels;
+};
+
+void rt_log(tsr_context *ctx, tsr_log_level level, const char *fmt, ...) TSR_PRINTF(3, 4);
+#define RT_WHERE(fn, hint) ST_WHERE("runtime", fn, hint)
+#define RT_BAD(ctx, fn, hint, ...) st_make(&(ctx)->al, TSR_INVALID_ARGUMENT, RT_WHERE(fn, hint), __VA_ARGS__)
+
+/* Loads the driver of a backend once; its reason for absence is in ->why. */
+tsr_status rt_backend_load(tsr_context *ctx, rt_backend *b);
+tsr_stream *rt_stream(tsr_device *dev, tsr_stream *s);
+/* Copies the text of a builder into memory that tsr_text_free frees. */
+tsr_status rt_text(tsr_context *ctx, strb *b, char **text);
+
+/* compile.c: everything below the text or graph, to a runnable program. Takes ownership of m. */
+tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out);
+/* program_plan.c: slots, launches, waits, workspace from the target program. */
+tsr_status rt_plan(tsr_program *p);
+#endif

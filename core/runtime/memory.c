@@ -1,0 +1,257 @@
+/* core/runtime/memory.c - buffers, streams, events, captures: the checked front of the backends' calls. */
+#include <string.h>
+
+#include "core/runtime/internal.h"
+
+static tsr_status need_hardware(const tsr_device *d, const char *fn) {
+  if (d->be) return NULL;
+  return st_make(&d->ctx->al, TSR_UNAVAILABLE, RT_WHERE(fn, "open a device by number"), "%s is an architecture without hardware", d->info.id);
+}
+
+/* ---- buffers --------------------------------------------------------------------------------------------------- */
+
+static tsr_status new_buffer(tsr_device *d, size_t bytes, tsr_buffer **out) {
+  tsr_buffer *b = *out = al_new(&d->ctx->al, tsr_buffer);
+  if (!b) return st_oom();
+  b->dev = d;
+  b->bytes = bytes;
+  return NULL;
+}
+
+tsr_status tsr_buffer_create(tsr_device *d, size_t bytes, tsr_memory kind, tsr_buffer **out) {
+  *out = NULL;
+  TSR_TRY(need_hardware(d, "buffer_create"));
+  if (bytes > (size_t)PTRDIFF_MAX) return RT_BAD(d->ctx, "buffer_create", NULL, "%zu bytes", bytes);
+  if (d->caps.max_buffer_bytes && bytes > (size_t)d->caps.max_buffer_bytes)
+    return st_make(&d->ctx->al, TSR_OUT_OF_MEMORY, RT_WHERE("buffer_create", NULL), "%zu bytes; %s allows %lld at once", bytes, d->info.id, (long long)d->caps.max_buffer_bytes);
+  tsr_buffer *b;
+  TSR_TRY(new_buffer(d, bytes, &b));
+  tsr_status st = d->vt->buffer_create(d->be, (bytes + 3) & ~(size_t)3, kind == TSR_MEMORY_HOST ? BE_HOST_VISIBLE : BE_DEVICE_LOCAL, &b->be);
+  if (st) tsr_buffer_destroy(&b);
+  *out = b;
+  return st;
+}
+
+tsr_status tsr_buffer_import(tsr_device *d, const void *handle, size_t bytes, tsr_buffer **out) {
+  *out = NULL;
+  TSR_TRY(need_hardware(d, "buffer_import"));
+  if (!handle) return RT_BAD(d->ctx, "buffer_import", NULL, "no handle");
+  tsr_buffer *b;
+  TSR_TRY(new_buffer(d, bytes, &b));
+  tsr_status st = d->vt->buffer_import ? d->vt->buffer_import(d->be, handle, bytes, &b->be) : st_make(&d->ctx->al, TSR_UNSUPPORTED, RT_WHERE("buffer_import", NULL), "%s can't import memory", d->info.id);
+  if (st) tsr_buffer_destroy(&b);
+  *out = b;
+  return st;
+}
+
+void tsr_buffer_destroy(tsr_buffer **bp) {
+  tsr_buffer *b = bp ? *bp : NULL;
+  if (!b) return;
+  if (b->be) b->dev->vt->buffer_destroy(b->be);
+  al_delete(&b->dev->ctx->al, b);
+  *bp = NULL;
+}
+
+size_t tsr_buffer_bytes(const tsr_buffer *b) { return b->bytes; }
+void *tsr_buffer_map(tsr_buffer *b) { return b->dev->vt->buffer_map(b->be); }
+
+static tsr_status check_range(const tsr_buffer *b, const char *fn, size_t offset, size_t bytes) {
+  if (offset <= b->bytes && bytes <= b->bytes - offset) return NULL;
+  return RT_BAD(b->dev->ctx, fn, NULL, "bytes %zu..%zu of a buffer of %zu", offset, offset + bytes, b->bytes);
+}
+
+tsr_status tsr_buffer_write(tsr_buffer *b, size_t offset, const void *src, size_t bytes) {
+  TSR_TRY(check_range(b, "buffer_write", offset, bytes));
+  if (!bytes) return NULL;
+  tsr_stream *s = b->dev->stream;
+  TSR_TRY(b->dev->vt->write(s->be, (be_range){b->be, offset, bytes}, src));
+  return b->dev->vt->stream_sync(s->be, -1);
+}
+
+tsr_status tsr_buffer_read(tsr_buffer *b, size_t offset, void *dst, size_t bytes) {
+  TSR_TRY(check_range(b, "buffer_read", offset, bytes));
+  if (!bytes) return NULL;
+  tsr_stream *s = b->dev->stream;
+  TSR_TRY(b->dev->vt->read(s->be, (be_range){b->be, offset, bytes}, dst));
+  return b->dev->vt->stream_sync(s->be, -1);
+}
+
+/* ---- captured commands ----------------------------------------------------------------------------------------- */
+
+typedef enum command_kind { CMD_RUN, CMD_COPY, CMD_FILL } command_kind;
+
+typedef struct rt_command {
+  struct rt_command *next;
+  command_kind kind;
+  tsr_program *program;
+  tsr_binding *bindings; /* inputs, then outputs */
+  int n_bindings;
+  tsr_buffer *dst, *src;
+  size_t dst_offset, src_offset, bytes;
+  uint32_t pattern;
+} rt_command;
+
+struct tsr_recording {
+  tsr_device *dev;
+  rt_command *first;
+};
+
+static void free_commands(tsr_context *c, rt_command *first) {
+  for (rt_command *next; first; first = next) {
+    next = first->next;
+    if (first->bindings) al_free(&c->al, first->bindings, sizeof *first->bindings * (size_t)(first->n_bindings + 1), 16);
+    al_delete(&c->al, first);
+  }
+}
+
+static tsr_status record(tsr_stream *s, const rt_command *c) {
+  rt_command *n = al_new(&s->dev->ctx->al, rt_command);
+  if (!n) return st_oom();
+  *n = *c;
+  *s->tail = n;
+  s->tail = &n->next;
+  return NULL;
+}
+
+tsr_status rt_record_run(tsr_program *p, tsr_stream *s, const tsr_binding *inputs, const tsr_binding *outputs) {
+  tsr_context *ctx = s->dev->ctx;
+  rt_command c = {.kind = CMD_RUN, .program = p, .n_bindings = p->n_inputs + p->n_outputs};
+  c.bindings = al_zalloc(&ctx->al, sizeof *c.bindings * (size_t)(c.n_bindings + 1));
+  if (!c.bindings) return st_oom();
+  for (int i = 0; i < p->n_inputs; i++) c.bindings[i] = inputs[i];
+  for (int i = 0; i < p->n_outputs; i++) c.bindings[p->n_inputs + i] = outputs[i];
+  tsr_status st = record(s, &c);
+  if (st) al_free(&ctx->al, c.bindings, sizeof *c.bindings * (size_t)(c.n_bindings + 1), 16);
+  return st;
+}
+
+/* ---- streams --------------------------------------------------------------------------------------------------- */
+
+tsr_stream *rt_stream(tsr_device *d, tsr_stream *s) { return s ? s : d->stream; }
+
+tsr_status tsr_stream_create(tsr_device *d, int priority, tsr_stream **out) {
+  *out = NULL;
+  TSR_TRY(need_hardware(d, "stream_create"));
+  tsr_stream *s = al_new(&d->ctx->al, tsr_stream);
+  if (!s) return st_oom();
+  s->dev = d;
+  s->tail = &s->recorded;
+  tsr_status st = d->vt->stream_create(d->be, priority, &s->be);
+  if (st) tsr_stream_destroy(&s);
+  *out = s;
+  return st;
+}
+
+void tsr_stream_destroy(tsr_stream **sp) {
+  tsr_stream *s = sp ? *sp : NULL;
+  if (!s) return;
+  free_commands(s->dev->ctx, s->recorded);
+  if (s->be) s->dev->vt->stream_destroy(s->be);
+  al_delete(&s->dev->ctx->al, s);
+  *sp = NULL;
+}
+
+tsr_status tsr_stream_sync(tsr_stream *s, int64_t timeout_ns) { return s->dev->vt->stream_sync(s->be, timeout_ns); }
+
+tsr_status tsr_stream_wait(tsr_stream *s, tsr_event *e) {
+  if (!e->recorded) return RT_BAD(s->dev->ctx, "stream_wait", "record it first", "the event was never recorded");
+  if (e->dev != s->dev) return RT_BAD(s->dev->ctx, "stream_wait", NULL, "the event belongs to another device");
+  return s->dev->vt->stream_wait(s->be, e->be);
+}
+
+tsr_status tsr_stream_copy(tsr_stream *s, tsr_buffer *dst, size_t dst_offset, tsr_buffer *src, size_t src_offset, size_t bytes) {
+  TSR_TRY(check_range(dst, "stream_copy", dst_offset, bytes));
+  TSR_TRY(check_range(src, "stream_copy", src_offset, bytes));
+  if (dst->dev != s->dev || src->dev != s->dev) return RT_BAD(s->dev->ctx, "stream_copy", "copy through the host", "a buffer belongs to another device");
+  if (s->capturing) return record(s, &(rt_command){.kind = CMD_COPY, .dst = dst, .dst_offset = dst_offset, .src = src, .src_offset = src_offset, .bytes = bytes});
+  return bytes ? s->dev->vt->copy(s->be, (be_range){dst->be, dst_offset, bytes}, (be_range){src->be, src_offset, bytes}) : NULL;
+}
+
+tsr_status tsr_stream_fill(tsr_stream *s, tsr_buffer *dst, size_t offset, size_t bytes, uint32_t pattern) {
+  TSR_TRY(check_range(dst, "stream_fill", offset, bytes));
+  if (offset % 4 || bytes % 4) return RT_BAD(s->dev->ctx, "stream_fill", NULL, "offset and bytes must be multiples of 4");
+  if (s->capturing) return record(s, &(rt_command){.kind = CMD_FILL, .dst = dst, .dst_offset = offset, .bytes = bytes, .pattern = pattern});
+  return bytes ? s->dev->vt->fill(s->be, (be_range){dst->be, offset, bytes}, pattern) : NULL;
+}
+
+tsr_status tsr_capture_begin(tsr_stream *s) {
+  if (s->capturing) return RT_BAD(s->dev->ctx, "capture_begin", NULL, "the stream is already capturing");
+  s->capturing = true;
+  return NULL;
+}
+
+tsr_status tsr_capture_end(tsr_stream *s, tsr_recording **out) {
+  *out = NULL;
+  if (!s->capturing) return RT_BAD(s->dev->ctx, "capture_end", "call tsr_capture_begin first", "the stream is not capturing");
+  tsr_recording *r = al_new(&s->dev->ctx->al, tsr_recording);
+  if (r) *r = (tsr_recording){s->dev, s->recorded};
+  else free_commands(s->dev->ctx, s->recorded);
+  s->recorded = NULL;
+  s->tail = &s->recorded;
+  s->capturing = false;
+  *out = r;
+  return r ? NULL : st_oom();
+}
+
+tsr_status tsr_recording_replay(tsr_recording *r, tsr_stream *s) {
+  s = rt_stream(r->dev, s);
+  if (s->dev != r->dev) return RT_BAD(r->dev->ctx, "recording_replay", NULL, "the stream belongs to another device");
+  for (rt_command *c = r->first; c; c = c->next) switch (c->kind) {
+    case CMD_RUN: TSR_TRY(tsr_program_run(c->program, s, c->bindings, c->bindings + c->program->n_inputs)); break;
+    case CMD_COPY: TSR_TRY(tsr_stream_copy(s, c->dst, c->dst_offset, c->src, c->src_offset, c->bytes)); break;
+    case CMD_FILL: TSR_TRY(tsr_stream_fill(s, c->dst, c->dst_offset, c->bytes, c->pattern)); break;
+    }
+  return NULL;
+}
+
+void tsr_recording_destroy(tsr_recording **rp) {
+  tsr_recording *r = rp ? *rp : NULL;
+  if (!r) return;
+  free_commands(r->dev->ctx, r->first);
+  al_delete(&r->dev->ctx->al, r);
+  *rp = NULL;
+}
+
+/* ---- events ---------------------------------------------------------------------------------------------------- */
+
+tsr_status tsr_event_create(tsr_device *d, tsr_event **out) {
+  *out = NULL;
+  TSR_TRY(need_hardware(d, "event_create"));
+  tsr_event *e = al_new(&d->ctx->al, tsr_event);
+  if (!e) return st_oom();
+  e->dev = d;
+  tsr_status st = d->vt->event_create(d->be, &e->be);
+  if (st) tsr_event_destroy(&e);
+  *out = e;
+  return st;
+}
+
+void tsr_event_destroy(tsr_event **ep) {
+  tsr_event *e = ep ? *ep : NULL;
+  if (!e) return;
+  if (e->be) e->dev->vt->event_destroy(e->be);
+  al_delete(&e->dev->ctx->al, e);
+  *ep = NULL;
+}
+
+tsr_status tsr_event_record(tsr_event *e, tsr_stream *s) {
+  s = rt_stream(e->dev, s);
+  if (s->dev != e->dev) return RT_BAD(e->dev->ctx, "event_record", NULL, "the stream belongs to another device");
+  TSR_TRY(e->dev->vt->event_record(s->be, e->be));
+  e->recorded = true;
+  return NULL;
+}
+
+tsr_status tsr_event_sync(tsr_event *e) {
+  if (!e->recorded) return RT_BAD(e->dev->ctx, "event_sync", "record it first", "the event was never recorded");
+  return e->dev->vt->event_sync(e->be);
+}
+
+tsr_status tsr_event_elapsed(tsr_event *from, tsr_event *to, double *ns) {
+  *ns = 0;
+  if (!from->recorded || !to->recorded) return RT_BAD(from->dev->ctx, "event_elapsed", "record both first", "an event was never recorded");
+  if (from->dev != to->dev) return RT_BAD(from->dev->ctx, "event_elapsed", NULL, "the events belong to different devices");
+  TSR_TRY(from->dev->vt->event_sync(from->be));
+  TSR_TRY(to->dev->vt->event_sync(to->be));
+  return from->dev->vt->event_elapsed(from->be, to->be, ns);
+}

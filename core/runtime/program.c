@@ -1,0 +1,155 @@
+/* core/runtime/program.c - running programs and looking into them; see tessera/tessera.h. */
+#include <string.h>
+
+#include "core/emit/emit.h"
+#include "core/ir/schedule.h"
+#include "core/runtime/internal.h"
+
+void tsr_program_destroy(tsr_program **pp) {
+  tsr_program *p = pp ? *pp : NULL;
+  if (!p) return;
+  const be_vtable *vt = p->dev->vt;
+  if (p->be) vt->program_destroy(p->be);
+  if (p->module) vt->module_destroy(p->module);
+  for (int i = 0; i < p->n_slots; i++) tsr_buffer_destroy(&p->slots[i].buffer);
+  tsr_buffer_destroy(&p->workspace);
+  for (int i = 0; i <= TSR_LEVEL_TARGET; i++) ir_module_destroy(&p->levels[i]);
+  trace_clear(&p->trace);
+  arena_clear(&p->arena);
+  al_delete(&p->ctx->al, p);
+  *pp = NULL;
+}
+
+int tsr_program_n_inputs(const tsr_program *p) { return p->n_inputs; }
+int tsr_program_n_outputs(const tsr_program *p) { return p->n_outputs; }
+tsr_tensor_info tsr_program_input(const tsr_program *p, int i) { return p->inputs[i]; }
+tsr_tensor_info tsr_program_output(const tsr_program *p, int i) { return p->outputs[i]; }
+int tsr_program_n_kernels(const tsr_program *p) { return p->n_launches; }
+tsr_kernel_info tsr_program_kernel(const tsr_program *p, int i) { return p->kernels[i]; }
+
+/* ---- running --------------------------------------------------------------------------------------------------- */
+
+static tsr_status check_binding(const tsr_program *p, const char *what, int i, const tsr_binding *b, const tsr_tensor_info *t) {
+  if (!b->buffer) return RT_BAD(p->ctx, "program_run", NULL, "%s %d has no buffer", what, i);
+  if (b->buffer->dev != p->dev) return RT_BAD(p->ctx, "program_run", NULL, "the buffer of %s %d belongs to another device", what, i);
+  if (b->offset > b->buffer->bytes || t->bytes > b->buffer->bytes - b->offset)
+    return RT_BAD(p->ctx, "program_run", NULL, "%s %d needs %zu bytes; its buffer has %zu from offset %zu", what, i, t->bytes, b->buffer->bytes, b->offset);
+  if (b->offset % tsr_dtype_size(t->dtype)) return RT_BAD(p->ctx, "program_run", NULL, "the offset of %s %d is not a multiple of its element size", what, i);
+  return NULL;
+}
+
+static bool ranges_meet(const tsr_binding *a, size_t an, const tsr_binding *b, size_t bn) {
+  return a->buffer == b->buffer && an && bn && a->offset < b->offset + bn && b->offset < a->offset + an;
+}
+
+static tsr_status check_run(const tsr_program *p, const tsr_stream *s, const tsr_binding *in, const tsr_binding *out) {
+  if (!p->be) return st_make(&p->ctx->al, TSR_UNAVAILABLE, RT_WHERE("program_run", "open a device by number"), "%s is an architecture without hardware", p->dev->info.id);
+  if (s->dev != p->dev) return RT_BAD(p->ctx, "program_run", NULL, "the stream belongs to another device");
+  for (int i = 0; i < p->n_inputs; i++) TSR_TRY(check_binding(p, "input", i, &in[i], &p->inputs[i]));
+  for (int i = 0; i < p->n_outputs; i++) {
+    TSR_TRY(check_binding(p, "output", i, &out[i], &p->outputs[i]));
+    for (int k = 0; k < p->n_inputs; k++)
+      if (ranges_meet(&out[i], p->outputs[i].bytes, &in[k], p->inputs[k].bytes)) return RT_BAD(p->ctx, "program_run", "bind separate memory", "output %d overlaps input %d", i, k);
+    for (int k = 0; k < i; k++)
+      if (ranges_meet(&out[i], p->outputs[i].bytes, &out[k], p->outputs[k].bytes)) return RT_BAD(p->ctx, "program_run", "bind separate memory", "output %d overlaps output %d", i, k);
+  }
+  return NULL;
+}
+
+static void bind(tsr_program *p, const tsr_binding *in, const tsr_binding *out) {
+  for (int i = 0; i < p->n_slots; i++) {
+    const rt_slot *s = &p->slots[i];
+    be_range *r = &p->ranges[i];
+    r->bytes = s->bytes;
+    switch (s->kind) {
+    case SLOT_INPUT: r->buffer = in[s->index].buffer->be, r->offset = in[s->index].offset; break;
+    case SLOT_OUTPUT: r->buffer = out[s->index].buffer->be, r->offset = out[s->index].offset; break;
+    case SLOT_CONST: r->buffer = s->buffer->be, r->offset = 0; break;
+    case SLOT_TEMP: r->buffer = p->workspace ? p->workspace->be : NULL, r->offset = s->offset; break;
+    }
+  }
+}
+
+tsr_status rt_record_run(tsr_program *p, tsr_stream *s, const tsr_binding *inputs, const tsr_binding *outputs);
+
+static tsr_status run(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, double *ns) {
+  s = rt_stream(p->dev, s);
+  if (!s) return check_run(p, NULL, in, out);
+  TSR_TRY(check_run(p, s, in, out));
+  if (s->capturing) return rt_record_run(p, s, in, out);
+  const be_vtable *vt = p->dev->vt;
+  bind(p, in, out);
+  if (p->n_launches) TSR_TRY(vt->program_run(s->be, p->be, p->ranges, ns));
+  for (int i = 0; i < p->n_passes; i++) {
+    const tsr_binding *o = &out[p->passes[i].output];
+    be_range src = p->ranges[p->passes[i].slot];
+    if (src.bytes) TSR_TRY(vt->copy(s->be, (be_range){o->buffer->be, o->offset, src.bytes}, src));
+  }
+  return NULL;
+}
+
+tsr_status tsr_program_run(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out) { return run(p, s, in, out, NULL); }
+
+tsr_status tsr_program_profile(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, double *ns) {
+  TSR_TRY(run(p, s, in, out, ns));
+  return tsr_stream_sync(rt_stream(p->dev, s), -1);
+}
+
+/* ---- looking inside -------------------------------------------------------------------------------------------- */
+
+static tsr_status dump_binary(const tsr_program *p, char **text, size_t *bytes) {
+  const void *code = p->desc.code;
+  size_t n = p->desc.code_bytes;
+  void *made = NULL;
+  char *log = NULL;
+  tsr_status st = NULL;
+  if (p->desc.format == BE_TEXT) {
+    if (!p->dev->vt->compile) return st_make(&p->ctx->al, TSR_UNSUPPORTED, RT_WHERE("dump", "dump the source level"), "%s has no compiler here", p->dev->info.id);
+    TSR_GOTO(p->dev->vt->compile(&p->ctx->env, p->dev->caps.arch, p->desc.code, &made, &n, &log));
+    code = made;
+  }
+  strb b;
+  strb_init(&b, &p->ctx->al);
+  strb_put(&b, code, n);
+  if (bytes) *bytes = n;
+  st = rt_text(p->ctx, &b, text);
+done:
+  if (made) al_free(&p->ctx->al, made, n, 16);
+  if (log) al_free(&p->ctx->al, log, strlen(log) + 1, 16);
+  return st;
+}
+
+tsr_status tsr_program_dump(const tsr_program *p, tsr_level level, char **text, size_t *bytes) {
+  *text = NULL;
+  if (bytes) *bytes = 0;
+  if (level == TSR_LEVEL_BINARY) return dump_binary(p, text, bytes);
+  strb b;
+  strb_init(&b, &p->ctx->al);
+  tsr_status st = NULL;
+  if (level == TSR_LEVEL_SOURCE) st = emit_source(p->levels[TSR_LEVEL_TARGET], &p->dev->caps, &b);
+  else if (level <= TSR_LEVEL_TARGET && p->levels[level]) ir_print(&b, p->levels[level]);
+  else st = st_make(&p->ctx->al, TSR_NOT_FOUND, RT_WHERE("dump", NULL), "the program was not lowered through that level");
+  if (st) {
+    strb_clear(&b);
+    return st;
+  }
+  if (bytes) *bytes = b.n;
+  return rt_text(p->ctx, &b, text);
+}
+
+tsr_status tsr_program_explain(const tsr_program *p, char **text) {
+  strb b;
+  strb_init(&b, &p->ctx->al);
+  strb_printf(&b, "device %s, policy %s, %d kernel(s), workspace %zu bytes\n", p->dev->info.id, tsr_policy_name(p->policy), p->n_launches, p->workspace_bytes);
+  trace_print(&b, &p->trace);
+  const ir_module *s = p->levels[TSR_LEVEL_SCHEDULE];
+  for (const ir_op *o = s && s->root->regions[0]->first ? s->root->regions[0]->first->regions[0]->first : NULL; o; o = o->next) {
+    if (o->def->level != IR_SCHEDULE || o->def->code != S_KERNEL) continue;
+    sched_params params;
+    sched_read(o, &params);
+    strb_printf(&b, "kernel %s: family %s, fused by %s, schedule ", ir_get_str(o, "sym_name", ""), ir_get_str(o, "family", ""), *ir_get_str(o, "fused", "") ? ir_get_str(o, "fused", "") : "nothing");
+    sched_print(&b, &params);
+    strb_putc(&b, '\n');
+  }
+  return rt_text(p->ctx, &b, text);
+}

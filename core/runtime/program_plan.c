@@ -1,0 +1,255 @@
+/* core/runtime/program_plan.c - from a target program to slots, launches with their dependencies, and one workspace in which
+ * temporaries share memory where their lives don't meet. */
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/ir/target.h"
+#include "core/passes/cpu_slots.h"
+#include "core/runtime/internal.h"
+
+typedef struct plan {
+  tsr_program *p;
+  ir_op *program;
+  const ir_block *b;
+  int *first, *last; /* launches that touch a slot */
+  int cap;
+} plan;
+
+static int slot_of(const ir_value *v) { return (int)v->scratch; }
+
+static size_t bytes_of(const ir_type *t) { return (size_t)ir_type_count(t) * tsr_dtype_size(t->dtype); }
+
+static tsr_tensor_info info_of(arena *a, const ir_value *v) {
+  tsr_tensor_info i = {.name = v->name ? arena_str(a, v->name) : "", .dtype = v->type->dtype, .shape.rank = v->type->rank, .bytes = bytes_of(v->type)};
+  memcpy(i.shape.dims, v->type->dims, sizeof i.shape.dims);
+  return i;
+}
+
+static int add_slot(plan *x, rt_slot s) {
+  x->p->slots[x->p->n_slots] = s;
+  return x->p->n_slots++;
+}
+
+static tsr_status check_static(const plan *x, const ir_value *v) {
+  if (v->type->kind == IR_T_TENSOR && ir_type_count(v->type) >= 0) return NULL;
+  return ir_error(x->program, "give every dimension a number", "a tensor of the program has unknown or too many elements");
+}
+
+/* Slots for arguments, buffers and constants; aliases share. */
+static tsr_status make_slots(plan *x) {
+  tsr_program *p = x->p;
+  int n = x->b->n_args;
+  for (const ir_op *o = x->b->first; o; o = o->next) n += o->n_results;
+  p->slots = arena_array(&p->arena, rt_slot, n + 1);
+  p->inputs = arena_array(&p->arena, tsr_tensor_info, x->b->n_args + 1);
+  x->cap = n + 1;
+  if (!p->slots || !p->inputs) return st_oom();
+  for (int i = 0; i < x->b->n_args; i++) {
+    TSR_TRY(check_static(x, x->b->args[i]));
+    p->inputs[p->n_inputs++] = info_of(&p->arena, x->b->args[i]);
+    x->b->args[i]->scratch = add_slot(x, (rt_slot){.kind = SLOT_INPUT, .index = i, .bytes = bytes_of(x->b->args[i]->type)});
+  }
+  for (ir_op *o = x->b->first; o; o = o->next) {
+    if (o->n_results != 1) continue;
+    ir_value *v = o->results[0];
+    TSR_TRY(check_static(x, v));
+    if (o->def->code == TG_ALIAS) v->scratch = o->operands[0]->scratch;
+    else if (o->def->code == TG_CONSTANT) v->scratch = add_slot(x, (rt_slot){.kind = SLOT_CONST, .bytes = bytes_of(v->type), .data = ir_get_attr(o, "value")});
+    else v->scratch = add_slot(x, (rt_slot){.kind = SLOT_TEMP, .bytes = bytes_of(v->type)});
+  }
+  return NULL;
+}
+
+/* A returned temporary becomes the output itself; anything else is copied. */
+static tsr_status make_outputs(plan *x) {
+  tsr_program *p = x->p;
+  const ir_op *ret = x->b->last;
+  if (!ret || ret->def->code != TG_RETURN) return ir_error(x->program, NULL, "the program must end with a return");
+  p->outputs = arena_array(&p->arena, tsr_tensor_info, ret->n_operands + 1);
+  p->passes = arena_array(&p->arena, rt_pass_through, ret->n_operands + 1);
+  if (!p->outputs || !p->passes) return st_oom();
+  for (int i = 0; i < ret->n_operands; i++) {
+    p->outputs[p->n_outputs++] = info_of(&p->arena, ret->operands[i]);
+    rt_slot *s = &p->slots[slot_of(ret->operands[i])];
+    if (s->kind == SLOT_TEMP) {
+      s->kind = SLOT_OUTPUT;
+      s->index = i;
+    } else {
+      p->passes[p->n_passes++] = (rt_pass_through){i, slot_of(ret->operands[i])};
+    }
+  }
+  return NULL;
+}
+
+static int kernel_index(const tsr_program *p, const char *name) {
+  for (int i = 0; i < p->desc.n_kernels; i++)
+    if (!strcmp(p->desc.kernels[i].name, name)) return i;
+  return -1;
+}
+
+static tsr_status make_launches(plan *x) {
+  tsr_program *p = x->p;
+  int n = 0;
+  for (const ir_op *o = x->b->first; o; o = o->next) n += o->def->code == TG_LAUNCH;
+  p->launches = arena_array(&p->arena, rt_launch, n + 1);
+  if (!p->launches) return st_oom();
+  for (const ir_op *o = x->b->first; o; o = o->next) {
+    if (o->def->code != TG_LAUNCH) continue;
+    rt_launch *l = &p->launches[p->n_launches++];
+    l->kernel_index = kernel_index(p, ir_get_str(o, "kernel", ""));
+    if (l->kernel_index < 0) return ir_error(o, NULL, "no kernel \"%s\"", ir_get_str(o, "kernel", ""));
+    l->kernel = p->desc.kernels[l->kernel_index].name;
+    l->n_slots = o->n_operands;
+    l->slots = arena_array(&p->arena, int, o->n_operands + 1);
+    if (!l->slots) return st_oom();
+    for (int i = 0; i < o->n_operands; i++) l->slots[i] = slot_of(o->operands[i]);
+  }
+  return NULL;
+}
+
+/* ---- workspace ------------------------------------------------------------------------------------------------- */
+
+static tsr_status plan_workspace(plan *x) {
+  tsr_program *p = x->p;
+  x->first = arena_array(&p->arena, int, p->n_slots + 1);
+  x->last = arena_array(&p->arena, int, p->n_slots + 1);
+  if (!x->first || !x->last) return st_oom();
+  for (int i = 0; i < p->n_slots; i++) x->first[i] = -1;
+  for (int l = 0; l < p->n_launches; l++)
+    for (int k = 0; k < p->launches[l].n_slots; k++) {
+      int s = p->launches[l].slots[k];
+      if (x->first[s] < 0) x->first[s] = l;
+      x->last[s] = l;
+    }
+  slots mem = {.al = &p->ctx->al};
+  tsr_status st = NULL;
+  for (int i = 0; i < p->n_slots && !st; i++) {
+    if (p->slots[i].kind != SLOT_TEMP || x->first[i] < 0) continue;
+    int at = slots_alloc(&mem, x->first[i], x->last[i], (int64_t)((p->slots[i].bytes + 255) & ~(size_t)255));
+    if (at < 0) st = st_oom();
+    else p->slots[i].offset = (size_t)mem.v[at].offset;
+  }
+  p->workspace_bytes = (size_t)mem.total;
+  slots_clear(&mem);
+  return st;
+}
+
+static bool overlap(const tsr_program *p, int a, int b) {
+  const rt_slot *x = &p->slots[a], *y = &p->slots[b];
+  if (a == b) return true;
+  if (x->kind != SLOT_TEMP || y->kind != SLOT_TEMP) return false;
+  return x->offset < y->offset + y->bytes && y->offset < x->offset + x->bytes;
+}
+
+static bool depends(const tsr_program *p, const rt_launch *a, const rt_launch *b) {
+  int wa = a->n_slots - p->desc.kernels[a->kernel_index].n_outputs, wb = b->n_slots - p->desc.kernels[b->kernel_index].n_outputs;
+  for (int i = 0; i < a->n_slots; i++)
+    for (int k = 0; k < b->n_slots; k++)
+      if ((i >= wa || k >= wb) && overlap(p, a->slots[i], b->slots[k])) return true;
+  return false;
+}
+
+/* Direct dependencies only: what a waited-for launch already waits for is left out. */
+static tsr_status make_waits(plan *x) {
+  tsr_program *p = x->p;
+  int n = p->n_launches;
+  size_t words = (size_t)(n + 63) / 64;
+  uint64_t *reach = al_zalloc(&p->ctx->al, sizeof *reach * words * (size_t)(n + 1));
+  if (!reach) return st_oom();
+  tsr_status st = NULL;
+  for (int i = 0; i < n && !st; i++) {
+    rt_launch *l = &p->launches[i];
+    uint64_t *mine = reach + words * (size_t)i;
+    if (!(l->waits = arena_array(&p->arena, int, i + 1))) st = st_oom();
+    for (int k = i; k-- > 0 && !st;) {
+      if (mine[k / 64] >> (k % 64) & 1 || !depends(p, &p->launches[k], l)) continue;
+      l->waits[l->n_waits++] = k;
+      mine[k / 64] |= 1ull << (k % 64);
+      for (size_t w = 0; w < words; w++) mine[w] |= reach[words * (size_t)k + w];
+    }
+  }
+  al_free(&p->ctx->al, reach, sizeof *reach * words * (size_t)(n + 1), 16);
+  return st;
+}
+
+/* ---- on the device --------------------------------------------------------------------------------------------- */
+
+static tsr_status upload_constants(tsr_program *p) {
+  for (int i = 0; i < p->n_slots; i++) {
+    rt_slot *s = &p->slots[i];
+    if (s->kind != SLOT_CONST) continue;
+    TSR_TRY(tsr_buffer_create(p->dev, s->bytes, TSR_MEMORY_DEVICE, &s->buffer));
+    if (!s->data->u.dense.splat) {
+      TSR_TRY(tsr_buffer_write(s->buffer, 0, s->data->u.dense.data, s->bytes));
+      continue;
+    }
+    size_t one = s->data->u.dense.bytes;
+    char *all = al_alloc(&p->ctx->al, s->bytes, 16);
+    if (!all) return st_oom();
+    for (size_t at = 0; at < s->bytes; at += one) memcpy(all + at, s->data->u.dense.data, one);
+    tsr_status st = tsr_buffer_write(s->buffer, 0, all, s->bytes);
+    al_free(&p->ctx->al, all, s->bytes, 16);
+    TSR_TRY(st);
+  }
+  return NULL;
+}
+
+static tsr_status build(tsr_program *p) {
+  const be_vtable *vt = p->dev->vt;
+  TSR_TRY(vt->module_create(p->dev->be, &p->desc, &p->module));
+  be_launch *l = arena_array(&p->arena, be_launch, p->n_launches + 1);
+  bool *constant = arena_array(&p->arena, bool, p->n_slots + 1);
+  p->ranges = arena_array(&p->arena, be_range, p->n_slots + 1);
+  if (!l || !constant || !p->ranges) return st_oom();
+  for (int i = 0; i < p->n_launches; i++) l[i] = (be_launch){p->module, p->launches[i].kernel_index, p->launches[i].slots, p->launches[i].waits, p->launches[i].n_waits};
+  for (int i = 0; i < p->n_slots; i++) constant[i] = p->slots[i].kind == SLOT_CONST;
+  TSR_TRY(vt->program_create(p->dev->be, &(be_program_desc){l, p->n_launches, p->n_slots, constant}, &p->be));
+  if (p->workspace_bytes) TSR_TRY(tsr_buffer_create(p->dev, p->workspace_bytes, TSR_MEMORY_DEVICE, &p->workspace));
+  return upload_constants(p);
+}
+
+static tsr_status describe_kernels(tsr_program *p) {
+  p->kernels = arena_array(&p->arena, tsr_kernel_info, p->n_launches + 1);
+  if (!p->kernels) return st_oom();
+  for (int i = 0; i < p->n_launches; i++) {
+    const be_kernel_desc *d = &p->desc.kernels[p->launches[i].kernel_index];
+    tsr_kernel_info *k = &p->kernels[i];
+    *k = (tsr_kernel_info){.name = d->name, .family = "", .shared_bytes = d->shared_bytes, .flops = d->flops, .bytes = d->bytes, .registers = -1, .spill_bytes = -1, .occupancy = -1, .path = ""};
+    memcpy(k->grid, d->grid, sizeof k->grid);
+    memcpy(k->block, d->block, sizeof k->block);
+    for (const ir_op *o = p->levels[TSR_LEVEL_TARGET]->root->regions[0]->first; o; o = o->next)
+      if (o->def->code == TG_KERNEL && !strcmp(ir_get_str(o, "sym_name", ""), d->name)) {
+        k->family = ir_get_str(o, "family", "");
+        k->path = ir_get_str(o, "path", "");
+        int64_t tile[3] = {0};
+        ir_get_ints(o, "tile", tile, 3);
+        memcpy(k->tile, tile, sizeof tile);
+      }
+    be_kernel_stats s = {-1, -1, -1, -1, false, -1};
+    if (p->module && p->dev->vt->kernel_stats) {
+      TSR_TRY(p->dev->vt->kernel_stats(p->module, p->launches[i].kernel_index, &s));
+      k->registers = s.registers;
+      k->spill_bytes = s.spill_bytes;
+      k->occupancy = s.occupancy;
+    }
+  }
+  return NULL;
+}
+
+tsr_status rt_plan(tsr_program *p) {
+  plan x = {.p = p};
+  for (ir_op *o = p->levels[TSR_LEVEL_TARGET]->root->regions[0]->first; o; o = o->next)
+    if (o->def->level == IR_TARGET && o->def->code == TG_PROGRAM) {
+      x.program = o;
+      break;
+    }
+  if (!x.program) return ir_error(p->levels[TSR_LEVEL_TARGET]->root, NULL, "the module has no program");
+  x.b = x.program->regions[0];
+  TSR_TRY(make_slots(&x));
+  TSR_TRY(make_outputs(&x));
+  TSR_TRY(make_launches(&x));
+  TSR_TRY(plan_workspace(&x));
+  TSR_TRY(make_waits(&x));
+  if (p->dev->be) TSR_TRY(build(p));
+  return describe_kernels(p);
+}

@@ -1,0 +1,31 @@
+/* core/runtime/registry.c - the only file that names backends. */
+#include "backends/cpu/backend.h"
+#include "backends/null/backend.h"
+#include "core/runtime/internal.h"
+#if TSR_HAVE_VULKAN && __has_include("backends/vulkan/backend.h")
+#define HAVE_VULKAN 1
+#include "backends/vulkan/backend.h"
+#endif
+#if TSR_HAVE_CUDA && __has_include("backends/cuda/backend.h")
+#define HAVE_CUDA 1
+#include "backends/cuda/backend.h"
+#endif
+#if TSR_HAVE_HIP && __has_include("backends/hip/backend.h")
+#define HAVE_HIP 1
+#include "backends/hip/backend.h"
+#endif
+
+const be_vtable *const rt_backends[] = {
+    &cpu_backend,
+#if HAVE_VULKAN
+    &vulkan_backend,
+#endif
+#if HAVE_CUDA
+    &cuda_backend,
+#endif
+#if HAVE_HIP
+    &hip_backend,
+#endif
+    &null_backend,
+    NULL,
+};
