@@ -1,0 +1,47 @@
+/* tools/tessera/cli.h - what the commands share: options, files, JSON, exit codes.
+ * Exit codes: 0 ok, 1 wrong result or failed check, 2 bad usage or input, 3 device unavailable. */
+#ifndef TOOLS_TESSERA_CLI_H
+#define TOOLS_TESSERA_CLI_H
+#include <stdio.h>
+
+#include "tessera/tessera.h"
+
+enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_UNAVAILABLE = 3 };
+
+typedef struct command {
+  const char *name, *usage, *help;
+  int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+} command;
+
+/* One row per option: the value is stored through the pointer that is set. A repeated list option calls `each`. */
+typedef struct option {
+  const char *name; /* "--device" */
+  const char **text;
+  long *number;
+  bool *flag;
+  bool (*each)(void *user, const char *value);
+  void *user;
+} option;
+
+/* Parses options; what is left are the operands (argv is reordered, *argc updated; argv[0] stays). False after one line on stderr. */
+bool cli_options(const char *command, int *argc, char **argv, const option *options, int n);
+/* Prints the status as one line, frees it and returns the exit code it stands for. */
+int cli_fail(tsr_status st);
+int cli_usage(const char *command, const char *fmt, ...) TSR_PRINTF(2, 3);
+/* The whole file ("-" = standard input), zero-terminated; NULL after one line on stderr. Free with free(). */
+char *cli_read_file(const char *path, size_t *bytes);
+void cli_json_string(FILE *f, const char *s);
+/* "128x64" -> dims; number of dimensions, -1 if malformed. */
+int cli_parse_shape(const char *text, int64_t *dims, int cap);
+const char *cli_shape_text(const tsr_shape *s, char *buf, size_t n);
+
+int cmd_devices(int argc, char **argv);
+int cmd_ops(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_dump(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
+int cmd_tune(int argc, char **argv);
+int cmd_cache(int argc, char **argv);
+int cmd_profile(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+#endif

@@ -1,0 +1,83 @@
+/* tools/tessera/cmd_devices.c - `tessera devices` and `tessera ops`. */
+#include <string.h>
+
+#include "tools/tessera/cli.h"
+
+static void json_device(const tsr_device_info *d, bool last) {
+  printf("  {\"id\": ");
+  cli_json_string(stdout, d->id);
+  printf(", \"backend\": ");
+  cli_json_string(stdout, d->backend);
+  printf(", \"name\": ");
+  cli_json_string(stdout, d->name);
+  printf(", \"driver\": ");
+  cli_json_string(stdout, d->driver);
+  printf(", \"arch\": ");
+  cli_json_string(stdout, d->arch);
+  printf(", \"software\": %s, \"matrix\": [", d->software ? "true" : "false");
+  for (int i = 0; i < d->n_matrix; i++) {
+    const tsr_matrix_info *m = &d->matrix[i];
+    printf("%s{\"m\": %d, \"n\": %d, \"k\": %d, \"a\": \"%s\", \"b\": \"%s\", \"c\": \"%s\", \"scope\": \"%s\", \"enabled\": %s, \"reason\": ", i ? ", " : "", m->m, m->n, m->k, tsr_dtype_name(m->a),
+           tsr_dtype_name(m->b), tsr_dtype_name(m->c), m->scope, m->enabled ? "true" : "false");
+    cli_json_string(stdout, m->reason);
+    printf("}");
+  }
+  printf("], \"limits\": {\"cores\": %d, \"subgroup\": %d, \"max_threads\": %d, \"vector_bytes\": %d, \"shared_bytes\": %lld, \"max_buffer_bytes\": %lld, \"max_range_bytes\": %lld, \"memory_bytes\": %lld}}%s\n",
+         d->n_cores, d->subgroup, d->max_threads, d->vector_bytes, (long long)d->shared_bytes, (long long)d->max_buffer_bytes, (long long)d->max_range_bytes, (long long)d->memory_bytes, last ? "" : ",");
+}
+
+static void print_device(const tsr_device_info *d) {
+  printf("%-10s %s\n           driver %s, arch %s%s\n", d->id, d->name, d->driver, d->arch, d->software ? ", runs on the CPU" : "");
+  printf("           %d core(s), subgroup %d, shared %lld KiB, memory %.1f GiB\n", d->n_cores, d->subgroup, (long long)d->shared_bytes / 1024, (double)d->memory_bytes / (1 << 30));
+  for (int i = 0; i < d->n_matrix; i++) {
+    const tsr_matrix_info *m = &d->matrix[i];
+    printf("           matrix %dx%dx%d %s x %s -> %s (%s)%s%s\n", m->m, m->n, m->k, tsr_dtype_name(m->a), tsr_dtype_name(m->b), tsr_dtype_name(m->c), m->scope, m->enabled ? "" : " demoted: ", m->reason);
+  }
+}
+
+int cmd_devices(int argc, char **argv) {
+  bool json = false;
+  const option options[] = {{.name = "--json", .flag = &json}};
+  if (!cli_options("devices", &argc, argv, options, 1)) return EXIT_USAGE;
+  if (argc > 1) return cli_usage("devices", "unexpected \"%s\"", argv[1]);
+  tsr_context *ctx = NULL;
+  const tsr_device_info *d;
+  const tsr_backend_info *b;
+  int n, n_backends, shown = 0;
+  tsr_status st = tsr_context_create(NULL, &ctx);
+  if (!st) st = tsr_devices(ctx, &d, &n);
+  if (!st) st = tsr_backends(ctx, &b, &n_backends);
+  if (st) {
+    int rc = cli_fail(st);
+    tsr_context_destroy(&ctx);
+    return rc;
+  }
+  for (int i = 0; i < n; i++) shown += strcmp(d[i].backend, "null") != 0;
+  if (json) printf("[\n");
+  for (int i = 0; i < n; i++) {
+    if (!strcmp(d[i].backend, "null")) continue; /* for tests of the pipeline */
+    if (json) json_device(&d[i], --shown == 0);
+    else print_device(&d[i]);
+  }
+  if (json) printf("]\n");
+  for (int i = 0; i < n_backends && !json; i++)
+    if (!b[i].available) printf("%-10s unavailable: %s\n", b[i].name, b[i].why);
+  tsr_context_destroy(&ctx);
+  return EXIT_OK;
+}
+
+int cmd_ops(int argc, char **argv) {
+  bool json = false, markdown = false;
+  const option options[] = {{.name = "--json", .flag = &json}, {.name = "--markdown", .flag = &markdown}};
+  if (!cli_options("ops", &argc, argv, options, 2)) return EXIT_USAGE;
+  if (argc > 1) return cli_usage("ops", "unexpected \"%s\"", argv[1]);
+  tsr_context *ctx = NULL;
+  char *text = NULL;
+  tsr_status st = tsr_context_create(NULL, &ctx);
+  if (!st) st = json ? tsr_ops_json(ctx, &text) : tsr_ops_markdown(ctx, &text);
+  int rc = st ? cli_fail(st) : EXIT_OK;
+  if (text) fputs(text, stdout);
+  tsr_text_free(ctx, &text);
+  tsr_context_destroy(&ctx);
+  return rc;
+}

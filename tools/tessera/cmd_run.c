@@ -1,0 +1,216 @@
+/* tools/tessera/cmd_run.c - `tessera run FILE`: IR text of any level, inputs and outputs as .npy files. Inputs that are not given
+ * are random (--seed). f16, bf16 and fp8 results are written as f32, others in their own type. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/dtype.h"
+#include "tools/tessera/cli.h"
+#include "tools/tessera/npy.h"
+
+enum { MAX_FILES = 256 };
+
+typedef struct files {
+  const char *text[MAX_FILES]; /* NAME=PATH */
+  int n;
+} files;
+
+typedef struct run_state {
+  tsr_context *ctx;
+  tsr_device *dev;
+  tsr_program *prog;
+  tsr_binding *in, *out;
+  int n_in, n_out;
+} run_state;
+
+static bool add_file(void *user, const char *value) {
+  files *f = user;
+  if (!strchr(value, '=') || f->n == MAX_FILES) {
+    cli_usage("run", "\"%s\" is not NAME=FILE", value);
+    return false;
+  }
+  f->text[f->n++] = value;
+  return true;
+}
+
+static const char *path_for(const files *f, const char *name, int *used) {
+  for (int i = 0; i < f->n; i++) {
+    size_t n = strcspn(f->text[i], "=");
+    if (strlen(name) == n && !strncmp(name, f->text[i], n)) {
+      if (used) used[i]++;
+      return f->text[i] + n + 1;
+    }
+  }
+  return NULL;
+}
+
+static uint64_t next_random(uint64_t *s) {
+  uint64_t z = *s += 0x9e3779b97f4a7c15ull;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+  return z ^ z >> 31;
+}
+
+static void fill_random(tsr_dtype t, void *p, size_t n, uint64_t seed) {
+  uint64_t s = seed;
+  for (size_t i = 0; i < n; i++) {
+    double u = (double)(next_random(&s) >> 11) / 9007199254740992.0, v = 2 * u - 1;
+    dtype_store(t, p, i, t == TSR_BOOL ? u > 0.5 : dtype_is_float(t) ? v : floor(v * 8));
+  }
+}
+
+static bool same_shape(const tsr_shape *a, const tsr_shape *b) {
+  if (a->rank != b->rank) return false;
+  for (int i = 0; i < a->rank; i++)
+    if (a->dims[i] != b->dims[i]) return false;
+  return true;
+}
+
+static int load_input(run_state *r, int i, const files *f, int *used, uint64_t seed) {
+  tsr_tensor_info t = tsr_program_input(r->prog, i);
+  char number[16], why[512], a[128], b[128];
+  snprintf(number, sizeof number, "%d", i);
+  const char *path = path_for(f, *t.name ? t.name : number, used);
+  void *data = malloc(t.bytes ? t.bytes : 1);
+  if (!data) return cli_usage("run", "no memory for input %s", t.name);
+  int rc = EXIT_OK;
+  if (path) {
+    npy_array x;
+    if (!npy_load(path, &x, why, sizeof why)) rc = cli_usage("run", "%s", why);
+    else if (!same_shape(&x.shape, &t.shape)) rc = cli_usage("run", "%s: shape %s, input %s needs %s", path, cli_shape_text(&x.shape, a, sizeof a), t.name, cli_shape_text(&t.shape, b, sizeof b));
+    else npy_convert(&x, t.dtype, data);
+    npy_free(&x);
+  } else {
+    fill_random(t.dtype, data, t.bytes / tsr_dtype_size(t.dtype), seed * 1000003 + (uint64_t)i);
+  }
+  if (!rc) {
+    tsr_status st = tsr_buffer_create(r->dev, t.bytes, TSR_MEMORY_DEVICE, &r->in[i].buffer);
+    if (!st) st = tsr_buffer_write(r->in[i].buffer, 0, data, t.bytes);
+    if (st) rc = cli_fail(st);
+  }
+  free(data);
+  return rc;
+}
+
+static int save_output(run_state *r, int i, const char *path) {
+  tsr_tensor_info t = tsr_program_output(r->prog, i);
+  char why[512];
+  npy_array x = {.dtype = t.dtype, .shape = t.shape, .bytes = t.bytes, .data = malloc(t.bytes ? t.bytes : 1)};
+  int rc = EXIT_OK;
+  tsr_status st = x.data ? tsr_buffer_read(r->out[i].buffer, 0, x.data, t.bytes) : NULL;
+  if (!x.data) rc = cli_usage("run", "no memory for output %d", i);
+  else if (st) rc = cli_fail(st);
+  bool narrow = t.dtype == TSR_F16 || t.dtype == TSR_BF16 || t.dtype == TSR_F8E4M3 || t.dtype == TSR_F8E5M2 || t.dtype == TSR_TF32;
+  if (!rc && narrow) {
+    size_t n = t.bytes / tsr_dtype_size(t.dtype);
+    npy_array wide = {.dtype = TSR_F32, .shape = t.shape, .bytes = n * 4, .data = malloc(n * 4 + 1)};
+    if (wide.data) npy_convert(&x, TSR_F32, wide.data);
+    npy_free(&x);
+    x = wide;
+    if (!x.data) rc = cli_usage("run", "no memory for output %d", i);
+  }
+  if (!rc && !npy_save(path, &x, why, sizeof why)) rc = cli_usage("run", "%s", why);
+  npy_free(&x);
+  return rc;
+}
+
+static void summary(run_state *r) {
+  char shape[128];
+  for (int i = 0; i < r->n_out; i++) {
+    tsr_tensor_info t = tsr_program_output(r->prog, i);
+    printf("output %d: %s %s\n", i, cli_shape_text(&t.shape, shape, sizeof shape), tsr_dtype_name(t.dtype));
+  }
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+static double now_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static int execute(run_state *r, long repeat) {
+  double *us = malloc(sizeof *us * (size_t)(repeat > 0 ? repeat : 1));
+  tsr_status st = NULL;
+  for (long i = 0; us && i < (repeat > 0 ? repeat : 1) && !st; i++) {
+    double from = now_us();
+    st = tsr_program_run(r->prog, NULL, r->in, r->out);
+    if (!st) {
+      tsr_event *e = NULL; /* waits for the device's own stream */
+      st = tsr_event_create(r->dev, &e);
+      if (!st) st = tsr_event_record(e, NULL);
+      if (!st) st = tsr_event_sync(e);
+      tsr_event_destroy(&e);
+    }
+    us[i] = now_us() - from;
+  }
+  if (us && !st && repeat > 0) {
+    qsort(us, (size_t)repeat, sizeof *us, by_value);
+    fprintf(stderr, "median %.1f us, minimum %.1f us, %ld runs\n", us[repeat / 2], us[0], repeat);
+  }
+  free(us);
+  return st ? cli_fail(st) : EXIT_OK;
+}
+
+static int run_file(run_state *r, const char *file, const char *device, tsr_policy policy, const files *inputs, const files *outputs, long seed, long repeat, const char *tune) {
+  size_t bytes;
+  char *text = cli_read_file(file, &bytes);
+  if (!text) return EXIT_USAGE;
+  tsr_compile_options o = {.policy = policy, .tune = !tune ? TSR_TUNE_DEFAULT : !strcmp(tune, "off") ? TSR_TUNE_OFF : !strcmp(tune, "full") ? TSR_TUNE_FULL : TSR_TUNE_CACHED};
+  tsr_status st = tsr_device_open(r->ctx, device, &r->dev);
+  if (!st) st = tsr_program_parse(r->dev, text, bytes, file, &o, &r->prog);
+  free(text);
+  if (st) return cli_fail(st);
+  r->n_in = tsr_program_n_inputs(r->prog);
+  r->n_out = tsr_program_n_outputs(r->prog);
+  r->in = calloc((size_t)r->n_in + 1, sizeof *r->in);
+  r->out = calloc((size_t)r->n_out + 1, sizeof *r->out);
+  if (!r->in || !r->out) return cli_usage("run", "out of memory");
+  int used[MAX_FILES] = {0}, rc;
+  for (int i = 0; i < r->n_in; i++)
+    if ((rc = load_input(r, i, inputs, used, (uint64_t)seed))) return rc;
+  for (int i = 0; i < inputs->n; i++)
+    if (!used[i]) return cli_usage("run", "the program has no input \"%.*s\"", (int)strcspn(inputs->text[i], "="), inputs->text[i]);
+  for (int i = 0; i < r->n_out; i++)
+    if ((st = tsr_buffer_create(r->dev, tsr_program_output(r->prog, i).bytes, TSR_MEMORY_DEVICE, &r->out[i].buffer))) return cli_fail(st);
+  for (int i = 0; i < outputs->n; i++) {
+    char *end;
+    long k = strtol(outputs->text[i], &end, 10);
+    if (*end != '=' || k < 0 || k >= r->n_out) return cli_usage("run", "no output \"%.*s\"; the program has %d", (int)strcspn(outputs->text[i], "="), outputs->text[i], r->n_out);
+  }
+  if ((rc = execute(r, repeat))) return rc;
+  for (int i = 0; i < outputs->n; i++)
+    if ((rc = save_output(r, (int)strtol(outputs->text[i], NULL, 10), strchr(outputs->text[i], '=') + 1))) return rc;
+  if (!outputs->n) summary(r);
+  return EXIT_OK;
+}
+
+int cmd_run(int argc, char **argv) {
+  const char *device = NULL, *policy_name = NULL, *tune = NULL;
+  long seed = 0, repeat = 0;
+  files inputs = {.n = 0}, outputs = {.n = 0};
+  const option options[] = {{.name = "--device", .text = &device}, {.name = "--policy", .text = &policy_name}, {.name = "--seed", .number = &seed}, {.name = "--repeat", .number = &repeat},
+                            {.name = "--input", .each = add_file, .user = &inputs}, {.name = "--output", .each = add_file, .user = &outputs}, {.name = "--tune", .text = &tune}};
+  if (!cli_options("run", &argc, argv, options, 7)) return EXIT_USAGE;
+  if (argc != 2) return cli_usage("run", "needs one FILE of IR text");
+  if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full")) return cli_usage("run", "--tune is off, cached or full");
+  tsr_policy policy = TSR_POLICY_DEFAULT;
+  tsr_status st = policy_name ? tsr_policy_parse(policy_name, &policy) : NULL;
+  if (st) return cli_fail(st);
+  run_state r = {0};
+  st = tsr_context_create(NULL, &r.ctx);
+  int rc = st ? cli_fail(st) : run_file(&r, argv[1], device, policy, &inputs, &outputs, seed, repeat, tune);
+  for (int i = 0; r.in && i < r.n_in; i++) tsr_buffer_destroy(&r.in[i].buffer);
+  for (int i = 0; r.out && i < r.n_out; i++) tsr_buffer_destroy(&r.out[i].buffer);
+  free(r.in);
+  free(r.out);
+  tsr_program_destroy(&r.prog);
+  tsr_device_close(&r.dev);
+  tsr_context_destroy(&r.ctx);
+  return rc;
+}

@@ -1,0 +1,163 @@
+/* tools/tessera/main.c - the command line's table of commands and its shared helpers. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/tessera/cli.h"
+
+static const command commands[] = {
+    {"devices", "[--json]", "lists devices, their matrix shapes and limits, and why a backend has none", cmd_devices},
+    {"ops", "[--json|--markdown]", "lists the operations of all IR levels", cmd_ops},
+    {"run", "FILE [--device ID] [--input NAME=F.npy]... [--output N=F.npy]... [--policy P] [--seed N] [--repeat N]", "runs IR text of any level", cmd_run},
+    {"dump", "FILE --level graph|schedule|tile|target|source|binary [--device ID] [--explain]", "prints a program at a level", cmd_dump},
+};
+
+static int usage(FILE *f) {
+  fprintf(f, "usage: tessera COMMAND [options]\n\n");
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) fprintf(f, "  tessera %s %s\n      %s\n", commands[i].name, commands[i].usage, commands[i].help);
+  return f == stdout ? EXIT_OK : EXIT_USAGE;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) return usage(stderr);
+  if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) return usage(stdout);
+  if (!strcmp(argv[1], "--version")) {
+    printf("tessera %d.%d\n", TSR_ABI_MAJOR, TSR_ABI_MINOR);
+    return EXIT_OK;
+  }
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+    if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc - 1, argv + 1);
+  fprintf(stderr, "tessera: no command \"%s\"; `tessera --help` lists them\n", argv[1]);
+  return EXIT_USAGE;
+}
+
+/* ---- shared ---------------------------------------------------------------------------------------------------- */
+
+int cli_usage(const char *cmd, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  fprintf(stderr, "tessera %s: ", cmd);
+  vfprintf(stderr, fmt, ap);
+  fputc('\n', stderr);
+  va_end(ap);
+  return EXIT_USAGE;
+}
+
+int cli_fail(tsr_status st) {
+  tsr_code c = tsr_status_code(st);
+  fprintf(stderr, "tessera: %s\n", tsr_status_message(st));
+  tsr_status_free(st);
+  switch (c) {
+  case TSR_OK: return EXIT_OK;
+  case TSR_UNAVAILABLE: case TSR_DEVICE_LOST: return EXIT_UNAVAILABLE;
+  case TSR_INTERNAL: case TSR_LAUNCH_FAILED: case TSR_TIMEOUT: return EXIT_WRONG;
+  default: return EXIT_USAGE;
+  }
+}
+
+static bool take(const char *cmd, const option *o, const char *value) {
+  if (o->text) *o->text = value;
+  if (o->number) {
+    char *end;
+    *o->number = strtol(value, &end, 10);
+    if (!*value || *end) {
+      cli_usage(cmd, "%s needs a number, not \"%s\"", o->name, value);
+      return false;
+    }
+  }
+  return !o->each || o->each(o->user, value);
+}
+
+bool cli_options(const char *cmd, int *argc, char **argv, const option *options, int n) {
+  int left = 1;
+  for (int i = 1; i < *argc; i++) {
+    if (strncmp(argv[i], "--", 2) || !argv[i][2]) {
+      argv[left++] = argv[i];
+      continue;
+    }
+    size_t len = strcspn(argv[i], "=");
+    const option *o = NULL;
+    for (int k = 0; k < n && !o; k++)
+      if (strlen(options[k].name) == len && !strncmp(options[k].name, argv[i], len)) o = &options[k];
+    if (!o) {
+      cli_usage(cmd, "unknown option %s", argv[i]);
+      return false;
+    }
+    if (o->flag) {
+      *o->flag = true;
+      continue;
+    }
+    const char *value = argv[i][len] ? argv[i] + len + 1 : i + 1 < *argc ? argv[++i] : NULL;
+    if (!value) {
+      cli_usage(cmd, "%s needs a value", o->name);
+      return false;
+    }
+    if (!take(cmd, o, value)) return false;
+  }
+  *argc = left;
+  return true;
+}
+
+char *cli_read_file(const char *path, size_t *bytes) {
+  FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
+  if (!f) {
+    fprintf(stderr, "tessera: %s: can't be opened\n", path);
+    return NULL;
+  }
+  size_t cap = 1 << 16, n = 0;
+  char *p = malloc(cap + 1);
+  while (p) {
+    size_t got = fread(p + n, 1, cap - n, f);
+    n += got;
+    if (n < cap) break;
+    char *q = realloc(p, 2 * cap + 1);
+    if (!q) {
+      free(p);
+      p = NULL;
+    } else {
+      p = q;
+      cap *= 2;
+    }
+  }
+  bool bad = ferror(f) != 0;
+  if (f != stdin) fclose(f);
+  if (!p || bad) {
+    fprintf(stderr, "tessera: %s: %s\n", path, bad ? "can't be read" : "out of memory");
+    free(p);
+    return NULL;
+  }
+  p[n] = 0;
+  *bytes = n;
+  return p;
+}
+
+void cli_json_string(FILE *f, const char *s) {
+  fputc('"', f);
+  for (; *s; s++) {
+    unsigned char c = (unsigned char)*s;
+    if (c == '"' || c == '\\') fprintf(f, "\\%c", c);
+    else if (c < 0x20) fprintf(f, "\\u%04x", c);
+    else fputc(c, f);
+  }
+  fputc('"', f);
+}
+
+int cli_parse_shape(const char *text, int64_t *dims, int cap) {
+  int n = 0;
+  for (const char *p = text; *p;) {
+    char *end;
+    long long d = strtoll(p, &end, 10);
+    if (end == p || d < 0 || n == cap || (*end && *end != 'x')) return -1;
+    dims[n++] = d;
+    if (*end && !end[1]) return -1;
+    p = *end ? end + 1 : end;
+  }
+  return n;
+}
+
+const char *cli_shape_text(const tsr_shape *s, char *buf, size_t n) {
+  size_t at = 0;
+  buf[0] = 0;
+  for (int i = 0; i < s->rank && at < n; i++) at += (size_t)snprintf(buf + at, n - at, i ? "x%lld" : "%lld", (long long)s->dims[i]);
+  return buf;
+}
