@@ -11,7 +11,7 @@
 
 #include "tests/simt/sim.h"
 
-static void multiply(sim_warp *w, const simt_mma_desc *d, double a[32][128], double b[128][32], int (*row)(const simt_mma_desc *, int lane, int r), int n_out) {
+static void multiply(sim_warp *w, const emu_mma_desc *d, double a[32][128], double b[128][32], int (*row)(const emu_mma_desc *, int lane, int r), int n_out) {
   for (int l = 0; l < w->n_lanes; l++)
     for (int r = 0; r < n_out; r++) {
       int i = row(d, l, r), j = l % d->n;
@@ -21,18 +21,18 @@ static void multiply(sim_warp *w, const simt_mma_desc *d, double a[32][128], dou
     }
 }
 
-static int mfma_row(const simt_mma_desc *d, int l, int r) {
-  if (d->a == SIMT_F64) return 4 * r + l / 16;
+static int mfma_row(const emu_mma_desc *d, int l, int r) {
+  if (d->a == EMU_F64) return 4 * r + l / 16;
   return 4 * (64 / d->m) * (r / 4) + 4 * (l / d->m) + r % 4;
 }
 
 static double tile_a[32][128], tile_b[128][32];
 
 void warp_mfma(sim_warp *w) {
-  const simt_mma_desc *d = w->lanes[0]->call.p0;
+  const emu_mma_desc *d = w->lanes[0]->call.p0;
   int e = d->m * d->k / 64;
   if (w->n_lanes != 64 || d->m != d->n || (d->m != 16 && d->m != 32) || d->k > 128 || e < 1 || e * 64 != d->m * d->k) {
-    sim_find(SIMT_BAD_ARGUMENT, w->lanes[0]->call.line, 0, "no mfma %dx%dx%d on %d lanes", d->m, d->n, d->k, w->n_lanes);
+    sim_find(EMU_BAD_ARGUMENT, w->lanes[0]->call.line, 0, "no mfma %dx%dx%d on %d lanes", d->m, d->n, d->k, w->n_lanes);
     sim_stop();
   }
   for (int l = 0; l < 64; l++)
@@ -44,41 +44,41 @@ void warp_mfma(sim_warp *w) {
   multiply(w, d, tile_a, tile_b, mfma_row, d->m * d->n / 64);
 }
 
-static int wmma11_row(const simt_mma_desc *d, int l, int r) { return 2 * r + l / 16; }
-static int wmma12_row(const simt_mma_desc *d, int l, int r) { return 8 * (l / 16) + r; }
+static int wmma11_row(const emu_mma_desc *d, int l, int r) { return 2 * r + l / 16; }
+static int wmma12_row(const emu_mma_desc *d, int l, int r) { return 8 * (l / 16) + r; }
 
 /* gfx11 reads both halves of the wave: they must hold the same. */
-static void check_halves(const sim_warp *w, const simt_mma_desc *d) {
+static void check_halves(const sim_warp *w, const emu_mma_desc *d) {
   size_t bytes = (size_t)(16 * fp_bits(d->a) / 8);
   for (int l = 0; l < 16; l++)
     if (memcmp(w->lanes[l]->call.p1, w->lanes[l + 16]->call.p1, bytes) || memcmp(w->lanes[l]->call.p2, w->lanes[l + 16]->call.p2, bytes)) {
-      sim_find(SIMT_BAD_ARGUMENT, w->lanes[l]->call.line, 0, "wmma: lane %d doesn't repeat lane %d", l + 16, l);
+      sim_find(EMU_BAD_ARGUMENT, w->lanes[l]->call.line, 0, "wmma: lane %d doesn't repeat lane %d", l + 16, l);
       return;
     }
 }
 
 void warp_wmma(sim_warp *w) {
-  const simt_mma_desc *d = w->lanes[0]->call.p0;
-  int gen = w->lanes[0]->call.i0, e = gen == SIMT_GFX11 ? 16 : 8;
+  const emu_mma_desc *d = w->lanes[0]->call.p0;
+  int gen = w->lanes[0]->call.i0, e = gen == EMU_GFX11 ? 16 : 8;
   if (w->n_lanes != 32 || d->m != 16 || d->n != 16 || d->k != 16) {
-    sim_find(SIMT_BAD_ARGUMENT, w->lanes[0]->call.line, 0, "no wmma %dx%dx%d on %d lanes", d->m, d->n, d->k, w->n_lanes);
+    sim_find(EMU_BAD_ARGUMENT, w->lanes[0]->call.line, 0, "no wmma %dx%dx%d on %d lanes", d->m, d->n, d->k, w->n_lanes);
     sim_stop();
   }
-  if (gen == SIMT_GFX11) check_halves(w, d);
+  if (gen == EMU_GFX11) check_halves(w, d);
   for (int l = 0; l < 32; l++)
     for (int i = 0; i < e; i++) {
-      int k = gen == SIMT_GFX11 ? i : 8 * (l / 16) + i;
+      int k = gen == EMU_GFX11 ? i : 8 * (l / 16) + i;
       tile_a[l % 16][k] = fp_get(w->lanes[l]->call.p1, d->a, i);
       tile_b[k][l % 16] = fp_get(w->lanes[l]->call.p2, d->b, i);
     }
-  multiply(w, d, tile_a, tile_b, gen == SIMT_GFX11 ? wmma11_row : wmma12_row, 8);
+  multiply(w, d, tile_a, tile_b, gen == EMU_GFX11 ? wmma11_row : wmma12_row, 8);
 }
 
-void simt_mfma(const simt_mma_desc *d, const void *a, const void *b, const void *c, void *out, int line) {
+void emu_mfma(const emu_mma_desc *d, const void *a, const void *b, const void *c, void *out, int line) {
   warp_collect(&(warp_call){.op = OP_MFMA, .line = line, .p0 = d, .p1 = a, .p2 = b, .p3 = c, .out = out});
 }
 
-void simt_wmma(const simt_mma_desc *d, int gen, const void *a, const void *b, const void *c, void *out, int line) {
+void emu_wmma(const emu_mma_desc *d, int gen, const void *a, const void *b, const void *c, void *out, int line) {
   warp_collect(&(warp_call){.op = OP_WMMA, .line = line, .i0 = gen, .p0 = d, .p1 = a, .p2 = b, .p3 = c, .out = out});
 }
 
@@ -87,7 +87,7 @@ void simt_wmma(const simt_mma_desc *d, int gen, const void *a, const void *b, co
 void warp_lds_load(sim_warp *w) {
   const warp_call *first = &w->lanes[0]->call;
   int bytes = first->i0;
-  if (bytes != 4 && bytes != 16) sim_find(SIMT_BAD_ARGUMENT, first->line, 0, "direct-to-LDS load of %d bytes", bytes);
+  if (bytes != 4 && bytes != 16) sim_find(EMU_BAD_ARGUMENT, first->line, 0, "direct-to-LDS load of %d bytes", bytes);
   if (w->n_lds == w->cap_lds) {
     w->cap_lds = w->cap_lds ? 2 * w->cap_lds : 16;
     w->lds = realloc(w->lds, (size_t)w->cap_lds * sizeof *w->lds);
@@ -99,7 +99,7 @@ void warp_lds_load(sim_warp *w) {
   for (int l = 0; l < w->n_lanes; l++) {
     const warp_call *c = &w->lanes[l]->call;
     if (c->p0 != first->p0) {
-      sim_find(SIMT_BAD_ARGUMENT, c->line, 0, "direct-to-LDS base differs between lanes 0 and %d", l);
+      sim_find(EMU_BAD_ARGUMENT, c->line, 0, "direct-to-LDS base differs between lanes 0 and %d", l);
       sim_stop();
     }
     o->from[l] = c->p1;
@@ -125,10 +125,10 @@ void warp_waitcnt(sim_warp *w) {
   w->n_lds -= n;
 }
 
-void simt_lds_load(void *shared_wave_base, const void *global, int bytes, int line) {
+void emu_lds_load(void *shared_wave_base, const void *global, int bytes, int line) {
   warp_collect(&(warp_call){.op = OP_LDS_LOAD, .line = line, .i0 = bytes, .p0 = shared_wave_base, .p1 = global});
 }
 
-void simt_waitcnt(int vmcnt, int lgkmcnt, int line) {
+void emu_waitcnt(int vmcnt, int lgkmcnt, int line) {
   warp_collect(&(warp_call){.op = OP_WAITCNT, .line = line, .i0 = vmcnt, .i1 = lgkmcnt});
 }

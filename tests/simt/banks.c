@@ -7,7 +7,7 @@
 #include "tests/simt/sim.h"
 
 static int phase_degree(const uint32_t *at, int n, int bytes) {
-  uint32_t words[64][SIMT_MAX_DEGREE];
+  uint32_t words[64][EMU_MAX_DEGREE];
   uint8_t count[64] = {0};
   int degree = 1;
   for (int i = 0; i < n; i++)
@@ -15,7 +15,7 @@ static int phase_degree(const uint32_t *at, int n, int bytes) {
       unsigned bank = w % (unsigned)S.banks;
       int k = 0;
       while (k < count[bank] && words[bank][k] != w) k++;
-      if (k < count[bank] || k == SIMT_MAX_DEGREE) continue;
+      if (k < count[bank] || k == EMU_MAX_DEGREE) continue;
       words[bank][count[bank]++] = w;
       if (count[bank] > degree) degree = count[bank];
     }
@@ -29,11 +29,11 @@ void banks_count(int line, int bytes, bool write, const uint32_t *at, int n) {
     int d = phase_degree(at + i, n - i < lanes ? n - i : lanes, bytes);
     if (d > degree) degree = d;
   }
-  simt_report *r = S.report;
+  emu_report *r = S.report;
   int k = 0;
   while (k < r->n_sites && (r->sites[k].line != line || r->sites[k].bytes != bytes || r->sites[k].write != write)) k++;
-  if (k == SIMT_MAX_SITES) return;
-  if (k == r->n_sites) r->sites[r->n_sites++] = (simt_site){.line = line, .bytes = bytes, .write = write};
+  if (k == EMU_MAX_SITES) return;
+  if (k == r->n_sites) r->sites[r->n_sites++] = (emu_site){.line = line, .bytes = bytes, .write = write};
   r->sites[k].n++;
   r->sites[k].degree[degree]++;
 }

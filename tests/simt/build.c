@@ -11,18 +11,18 @@
 
 extern char **environ;
 
-struct simt_module {
+struct emu_module {
   void *handle;
   char dir[64];
 };
 
-static bool write_source(const simt_build_desc *d, const char *path) {
+static bool write_source(const emu_compile_desc *d, const char *path) {
   FILE *f = fopen(path, "w");
   if (!f) return false;
   if (d->source) fprintf(f, "#line 1 \"text\"\n%s\n", d->source);
   else fprintf(f, "#include \"%s\"\n", d->path);
   fputs("#line 1 \"entries\"\n", f);
-  for (int i = 0; i < d->n_kernels; i++) fprintf(f, "SIMT_ENTRY(%s)\n", d->kernels[i]);
+  for (int i = 0; i < d->n_kernels; i++) fprintf(f, "EMU_ENTRY(%s)\n", d->kernels[i]);
   return !fclose(f);
 }
 
@@ -40,7 +40,7 @@ static int run(char *const argv[], const char *log) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static int compile(const simt_build_desc *d, const char *source, const char *object, const char *log) {
+static int compile(const emu_compile_desc *d, const char *source, const char *object, const char *log) {
   const char *cxx = d->compiler ? d->compiler : getenv("TSR_SIMT_CXX");
   char prelude[512], include[512], flags[256], *argv[32];
   int n = 0;
@@ -93,8 +93,8 @@ static void remove_dir(const char *dir) {
   rmdir(dir);
 }
 
-simt_module *simt_build(const simt_build_desc *d, char **log) {
-  simt_module *m = calloc(1, sizeof *m);
+emu_module *emu_compile(const emu_compile_desc *d, char **log) {
+  emu_module *m = calloc(1, sizeof *m);
   char path[4][96];
   *log = NULL;
   if (!m) abort();
@@ -118,15 +118,15 @@ fail:
   return NULL;
 }
 
-void simt_module_destroy(simt_module *m) {
+void emu_module_destroy(emu_module *m) {
   if (!m) return;
   dlclose(m->handle);
   free(m);
 }
 
-void *simt_module_entry(simt_module *m, const char *kernel);
-void *simt_module_entry(simt_module *m, const char *kernel) {
+void *emu_module_entry(emu_module *m, const char *kernel);
+void *emu_module_entry(emu_module *m, const char *kernel) {
   char name[256];
-  snprintf(name, sizeof name, "simt_entry_%s", kernel);
+  snprintf(name, sizeof name, "emu_entry_%s", kernel);
   return dlsym(m->handle, name);
 }

@@ -4,20 +4,20 @@
 
 #include "tests/simt/sim.h"
 
-int simt_index(int what, int axis) {
+int emu_index(int what, int axis) {
   switch (what) {
-  case SIMT_THREAD: return S.now->pos[axis];
-  case SIMT_BLOCK: return S.now->block->pos[axis];
-  case SIMT_BLOCK_DIM: return S.block[axis];
+  case EMU_THREAD: return S.now->pos[axis];
+  case EMU_BLOCK: return S.now->block->pos[axis];
+  case EMU_BLOCK_DIM: return S.block[axis];
   default: return S.grid[axis];
   }
 }
 
-int simt_lane(void) { return S.now->lane; }
-int simt_warp(void) { return S.now->warp->in_block; }
-int simt_warp_size(void) { return S.warp; }
-int simt_cluster_rank(void) { return S.now->block->rank; }
-void *simt_shared(void) { return S.now->block->shared; }
+int emu_lane(void) { return S.now->lane; }
+int emu_warp(void) { return S.now->warp->in_block; }
+int emu_warp_size(void) { return S.warp; }
+int emu_cluster_rank(void) { return S.now->block->rank; }
+void *emu_shared(void) { return S.now->block->shared; }
 
 /* Everybody in the list learns what everybody knew. */
 static void join_all(sim_thread *const *list, int n) {
@@ -33,12 +33,12 @@ static void join_all(sim_thread *const *list, int n) {
 static void check_lines(sim_thread *const *list, int n, const char *what, int line) {
   for (int i = 0; i < n; i++)
     if (list[i] != S.now && list[i]->wait != WAIT_EXITED && list[i]->wait_line != line) {
-      sim_find(SIMT_DIVERGENT, line, list[i]->wait_line, "%s reached by thread %d at line %d", what, list[i]->in_block, list[i]->wait_line);
+      sim_find(EMU_DIVERGENT, line, list[i]->wait_line, "%s reached by thread %d at line %d", what, list[i]->in_block, list[i]->wait_line);
       return;
     }
 }
 
-void simt_barrier(int line) {
+void emu_barrier(int line) {
   sim_block *b = S.now->block;
   if (++b->n_barrier < b->n_threads) {
     sim_block_on(WAIT_BARRIER, b, line);
@@ -51,7 +51,7 @@ void simt_barrier(int line) {
   join_all(list, b->n_threads);
 }
 
-void simt_cluster_sync(int line) {
+void emu_cluster_sync(int line) {
   int waiting = 0;
   for (int i = 0; i < S.n_threads; i++) waiting += S.threads[i]->wait == WAIT_CLUSTER;
   if (waiting + 1 < S.n_threads) {
@@ -62,14 +62,14 @@ void simt_cluster_sync(int line) {
   join_all(S.threads, S.n_threads);
 }
 
-void simt_named_barrier(int id, int threads, int arrive_only, int line) {
+void emu_named_barrier(int id, int threads, int arrive_only, int line) {
   sim_thread *t = S.now;
   if (id < 0 || id >= SIM_MAX_NAMED || threads <= 0 || threads % S.warp || threads > t->block->n_threads) {
-    sim_find(SIMT_BAD_ARGUMENT, line, 0, "named barrier %d of %d threads", id, threads);
+    sim_find(EMU_BAD_ARGUMENT, line, 0, "named barrier %d of %d threads", id, threads);
     return;
   }
   sim_named *n = &t->block->named[id];
-  if (n->arrived && n->threads != threads) sim_find(SIMT_DIVERGENT, line, n->line, "named barrier %d: %d threads here, %d at line %d", id, threads, n->threads, n->line);
+  if (n->arrived && n->threads != threads) sim_find(EMU_DIVERGENT, line, n->line, "named barrier %d: %d threads here, %d at line %d", id, threads, n->threads, n->line);
   n->threads = threads;
   n->line = line;
   n->arrived++;
@@ -103,13 +103,13 @@ static void warp_shuffle(sim_warp *w) {
   for (int l = 0; l < w->n_lanes; l++) {
     warp_call *c = &w->lanes[l]->call;
     int width = c->i2 ? c->i2 : S.warp, base = l / width * width, from = l;
-    if (c->i0 == SIMT_XOR) from = l ^ c->i1;
-    if (c->i0 == SIMT_INDEX) from = base + (c->i1 & (width - 1));
-    if (c->i0 == SIMT_UP) from = l - c->i1 < base ? l : l - c->i1;
-    if (c->i0 == SIMT_DOWN) from = l + c->i1 >= base + width ? l : l + c->i1;
-    if (c->i0 == SIMT_XOR && from / width != l / width) from = l;
+    if (c->i0 == EMU_XOR) from = l ^ c->i1;
+    if (c->i0 == EMU_INDEX) from = base + (c->i1 & (width - 1));
+    if (c->i0 == EMU_UP) from = l - c->i1 < base ? l : l - c->i1;
+    if (c->i0 == EMU_DOWN) from = l + c->i1 >= base + width ? l : l + c->i1;
+    if (c->i0 == EMU_XOR && from / width != l / width) from = l;
     if (from < 0 || from >= w->n_lanes) {
-      sim_find(SIMT_DIVERGENT, c->line, 0, "shuffle from lane %d, which the block doesn't have", from);
+      sim_find(EMU_DIVERGENT, c->line, 0, "shuffle from lane %d, which the block doesn't have", from);
       from = l;
     }
     c->bits = in[from];
@@ -144,7 +144,7 @@ void warp_collect(const warp_call *c) {
   for (int l = 0; l < w->n_lanes; l++) {
     const warp_call *o = &w->lanes[l]->call;
     if (o->line == c->line && o->op == c->op) continue;
-    sim_find(SIMT_DIVERGENT, c->line, o->line, "lane %d of the warp is in another collective at line %d", l, o->line);
+    sim_find(EMU_DIVERGENT, c->line, o->line, "lane %d of the warp is in another collective at line %d", l, o->line);
     sim_stop();
   }
   banks_flush(w);
@@ -153,19 +153,19 @@ void warp_collect(const warp_call *c) {
     if (w->lanes[l]->wait == WAIT_WARP) w->lanes[l]->wait = WAIT_NONE;
 }
 
-void simt_warp_barrier(int line) { warp_collect(&(warp_call){.op = OP_SYNC, .line = line}); }
+void emu_warp_barrier(int line) { warp_collect(&(warp_call){.op = OP_SYNC, .line = line}); }
 
-uint64_t simt_shuffle(uint64_t bits, int mode, int arg, int width, int line) {
+uint64_t emu_shuffle(uint64_t bits, int mode, int arg, int width, int line) {
   warp_collect(&(warp_call){.op = OP_SHUFFLE, .line = line, .i0 = mode, .i1 = arg, .i2 = width, .bits = bits});
   return S.now->call.bits;
 }
 
-uint64_t simt_ballot(int predicate, int line) {
+uint64_t emu_ballot(int predicate, int line) {
   warp_collect(&(warp_call){.op = OP_BALLOT, .line = line, .i0 = predicate});
   return S.now->call.bits;
 }
 
-int simt_elect(int line) {
+int emu_elect(int line) {
   warp_collect(&(warp_call){.op = OP_ELECT, .line = line});
   return (int)S.now->call.bits;
 }

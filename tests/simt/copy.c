@@ -5,15 +5,15 @@
 
 #include "tests/simt/sim.h"
 
-void simt_cp_async(void *shared, const void *global, int bytes, int valid, int line) {
+void emu_cp_async(void *shared, const void *global, int bytes, int valid, int line) {
   sim_thread *t = S.now;
   if ((bytes != 4 && bytes != 8 && bytes != 16) || valid < 0 || valid > bytes) {
-    sim_find(SIMT_BAD_ARGUMENT, line, 0, "cp.async of %d bytes, %d valid", bytes, valid);
+    sim_find(EMU_BAD_ARGUMENT, line, 0, "cp.async of %d bytes, %d valid", bytes, valid);
     sim_stop();
   }
   uint32_t at = shadow_offset(shared, bytes, line);
   if (at % (unsigned)bytes || (valid && (uintptr_t)global % (unsigned)bytes)) {
-    sim_find(SIMT_MISALIGNED, line, 0, "cp.async of %d bytes from %p to shared byte %u", bytes, global, at);
+    sim_find(EMU_MISALIGNED, line, 0, "cp.async of %d bytes from %p to shared byte %u", bytes, global, at);
     sim_stop();
   }
   if (valid) shadow_global(global, valid, false, line);
@@ -26,9 +26,9 @@ void simt_cp_async(void *shared, const void *global, int bytes, int valid, int l
   t->copies[t->n_copies++] = (copy_op){shared, global, bytes, valid, t->copy_group, line};
 }
 
-void simt_cp_commit(int line) { S.now->copy_group++; }
+void emu_cp_commit(int line) { S.now->copy_group++; }
 
-void simt_cp_wait(int pending, int line) {
+void emu_cp_wait(int pending, int line) {
   sim_thread *t = S.now;
   int n = 0;
   for (; n < t->n_copies && t->copies[n].group < t->copy_group - pending; n++) {
@@ -41,9 +41,9 @@ void simt_cp_wait(int pending, int line) {
   t->n_copies -= n;
 }
 
-void simt_fence(int kind, int line) {
+void emu_fence(int kind, int line) {
   sim_thread *t = S.now;
-  if (kind == SIMT_FENCE_ASYNC_PROXY) memcpy(t->fence_clock, t->clock, (size_t)S.n_comp * 4);
+  if (kind == EMU_FENCE_ASYNC_PROXY) memcpy(t->fence_clock, t->clock, (size_t)S.n_comp * 4);
   for (int i = 0; i < S.n_bars; i++)
     if (S.bars[i].init_thread == t->id) S.bars[i].fenced = true;
   clock_tick(t);

@@ -36,19 +36,19 @@ bool fiber_owns(const void *p) {
 #ifdef __x86_64__
 static void *scheduler_sp;
 /* Saves the callee-saved registers on the running stack, its pointer in *from, and goes on with another stack. */
-void simt_switch(void **from, void *to);
-__asm__(".text\n.globl simt_switch\n.hidden simt_switch\n.type simt_switch,@function\nsimt_switch:\n"
+void emu_switch(void **from, void *to);
+__asm__(".text\n.globl emu_switch\n.hidden emu_switch\n.type emu_switch,@function\nemu_switch:\n"
         "  pushq %rbp\n  pushq %rbx\n  pushq %r12\n  pushq %r13\n  pushq %r14\n  pushq %r15\n"
         "  movq %rsp, (%rdi)\n  movq %rsi, %rsp\n"
-        "  popq %r15\n  popq %r14\n  popq %r13\n  popq %r12\n  popq %rbx\n  popq %rbp\n  ret\n.size simt_switch,.-simt_switch\n");
+        "  popq %r15\n  popq %r14\n  popq %r13\n  popq %r12\n  popq %rbx\n  popq %rbp\n  ret\n.size emu_switch,.-emu_switch\n");
 
 void fiber_enter(fiber *f) {
   current = f;
-  simt_switch(&scheduler_sp, f->sp);
+  emu_switch(&scheduler_sp, f->sp);
   current = NULL;
 }
 
-void fiber_leave(void) { simt_switch(&current->sp, scheduler_sp); }
+void fiber_leave(void) { emu_switch(&current->sp, scheduler_sp); }
 #else
 static ucontext_t scheduler;
 void fiber_enter(fiber *f) {

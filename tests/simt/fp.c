@@ -12,12 +12,12 @@ static const format *format_of(int type) {
   static const format f16 = {10, 5, 15, TOP_IEEE}, bf16 = {7, 8, 127, TOP_IEEE}, e4m3 = {3, 4, 7, TOP_NAN}, e5m2 = {2, 5, 15, TOP_IEEE};
   static const format e4m3z = {3, 4, 8, TOP_FNUZ}, e5m2z = {2, 5, 16, TOP_FNUZ};
   switch (type) {
-  case SIMT_F16: return &f16;
-  case SIMT_BF16: return &bf16;
-  case SIMT_E4M3: return &e4m3;
-  case SIMT_E5M2: return &e5m2;
-  case SIMT_E4M3_FNUZ: return &e4m3z;
-  case SIMT_E5M2_FNUZ: return &e5m2z;
+  case EMU_F16: return &f16;
+  case EMU_BF16: return &bf16;
+  case EMU_E4M3: return &e4m3;
+  case EMU_E5M2: return &e5m2;
+  case EMU_E4M3_FNUZ: return &e4m3z;
+  case EMU_E5M2_FNUZ: return &e5m2z;
   default: return NULL;
   }
 }
@@ -50,14 +50,14 @@ static uint32_t encode(double x, const format *f) {
   return sign | (uint32_t)code;
 }
 
-float simt_widen(uint32_t bits, int type) { return (float)decode(bits, format_of(type)); }
-uint32_t simt_narrow(float x, int type) { return encode(x, format_of(type)); }
+float emu_widen(uint32_t bits, int type) { return (float)decode(bits, format_of(type)); }
+uint32_t emu_narrow(float x, int type) { return encode(x, format_of(type)); }
 
 int fp_bits(int type) {
   switch (type) {
-  case SIMT_F64: case SIMT_I64: return 64;
-  case SIMT_F32: case SIMT_TF32: case SIMT_I32: return 32;
-  case SIMT_F16: case SIMT_BF16: case SIMT_I16: return 16;
+  case EMU_F64: case EMU_I64: return 64;
+  case EMU_F32: case EMU_TF32: case EMU_I32: return 32;
+  case EMU_F16: case EMU_BF16: case EMU_I16: return 16;
   default: return 8;
   }
 }
@@ -67,25 +67,25 @@ double fp_get(const void *p, int type, int index) {
   uint64_t bits = 0;
   memcpy(&bits, at, (size_t)(fp_bits(type) / 8));
   switch (type) {
-  case SIMT_F64: { double d; memcpy(&d, &bits, 8); return d; }
-  case SIMT_TF32: bits &= ~0x1fffu; /* the unit ignores the low mantissa bits */ /* fallthrough */
-  case SIMT_F32: { float f; memcpy(&f, &bits, 4); return f; }
-  case SIMT_I32: return (int32_t)bits;
-  case SIMT_I16: return (int16_t)bits;
-  case SIMT_I8: return (int8_t)bits;
-  case SIMT_U8: return (uint8_t)bits;
+  case EMU_F64: { double d; memcpy(&d, &bits, 8); return d; }
+  case EMU_TF32: bits &= ~0x1fffu; /* the unit ignores the low mantissa bits */ /* fallthrough */
+  case EMU_F32: { float f; memcpy(&f, &bits, 4); return f; }
+  case EMU_I32: return (int32_t)bits;
+  case EMU_I16: return (int16_t)bits;
+  case EMU_I8: return (int8_t)bits;
+  case EMU_U8: return (uint8_t)bits;
   default: return decode((uint32_t)bits, format_of(type));
   }
 }
 
 void fp_put(void *p, int type, int index, double v) {
   uint8_t *at = (uint8_t *)p + (size_t)index * (size_t)(fp_bits(type) / 8);
-  if (type == SIMT_F64) {
+  if (type == EMU_F64) {
     memcpy(at, &v, 8);
-  } else if (type == SIMT_F32) {
+  } else if (type == EMU_F32) {
     float f = (float)v;
     memcpy(at, &f, 4);
-  } else if (type == SIMT_I32) {
+  } else if (type == EMU_I32) {
     int32_t i = (int32_t)(uint32_t)(int64_t)v; /* wraps */
     memcpy(at, &i, 4);
   } else {

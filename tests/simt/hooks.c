@@ -6,23 +6,23 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define HOOK(n)                                                                                                             \
-  EXPORT void __wrap___tsan_read##n(void *p) { simt_access(p, n, 1, SIMT_READ, SIMT_ANY_SPACE, 0); }                        \
-  EXPORT void __wrap___tsan_write##n(void *p) { simt_access(p, n, 1, SIMT_WRITE, SIMT_ANY_SPACE, 0); }                      \
-  EXPORT void __wrap___tsan_unaligned_read##n(void *p) { simt_access(p, n, 1, SIMT_READ, SIMT_ANY_SPACE, 0); }              \
-  EXPORT void __wrap___tsan_unaligned_write##n(void *p) { simt_access(p, n, 1, SIMT_WRITE, SIMT_ANY_SPACE, 0); }            \
-  EXPORT void __wrap___tsan_read_write##n(void *p) { simt_access(p, n, 1, SIMT_WRITE, SIMT_ANY_SPACE, 0); }
+  EXPORT void __wrap___tsan_read##n(void *p) { emu_access(p, n, 1, EMU_READ, EMU_ANY_SPACE, 0); }                        \
+  EXPORT void __wrap___tsan_write##n(void *p) { emu_access(p, n, 1, EMU_WRITE, EMU_ANY_SPACE, 0); }                      \
+  EXPORT void __wrap___tsan_unaligned_read##n(void *p) { emu_access(p, n, 1, EMU_READ, EMU_ANY_SPACE, 0); }              \
+  EXPORT void __wrap___tsan_unaligned_write##n(void *p) { emu_access(p, n, 1, EMU_WRITE, EMU_ANY_SPACE, 0); }            \
+  EXPORT void __wrap___tsan_read_write##n(void *p) { emu_access(p, n, 1, EMU_WRITE, EMU_ANY_SPACE, 0); }
 
 HOOK(1) HOOK(2) HOOK(4) HOOK(8) HOOK(16)
 
-EXPORT void __wrap___tsan_read_range(void *p, unsigned long n) { simt_access(p, (int)n, 1, SIMT_READ, SIMT_ANY_SPACE, 0); }
-EXPORT void __wrap___tsan_write_range(void *p, unsigned long n) { simt_access(p, (int)n, 1, SIMT_WRITE, SIMT_ANY_SPACE, 0); }
+EXPORT void __wrap___tsan_read_range(void *p, unsigned long n) { emu_access(p, (int)n, 1, EMU_READ, EMU_ANY_SPACE, 0); }
+EXPORT void __wrap___tsan_write_range(void *p, unsigned long n) { emu_access(p, (int)n, 1, EMU_WRITE, EMU_ANY_SPACE, 0); }
 EXPORT void *__wrap___tsan_memcpy(void *to, const void *from, size_t n) {
-  simt_access(from, (int)n, 1, SIMT_READ, SIMT_ANY_SPACE, 0);
-  simt_access(to, (int)n, 1, SIMT_WRITE, SIMT_ANY_SPACE, 0);
+  emu_access(from, (int)n, 1, EMU_READ, EMU_ANY_SPACE, 0);
+  emu_access(to, (int)n, 1, EMU_WRITE, EMU_ANY_SPACE, 0);
   return memcpy(to, from, n);
 }
 EXPORT void *__wrap___tsan_memset(void *to, int c, size_t n) {
-  simt_access(to, (int)n, 1, SIMT_WRITE, SIMT_ANY_SPACE, 0);
+  emu_access(to, (int)n, 1, EMU_WRITE, EMU_ANY_SPACE, 0);
   return memset(to, c, n);
 }
 EXPORT void __wrap___tsan_func_entry(void *pc) { (void)pc; }

@@ -28,16 +28,16 @@ void mbar_complete_tx(sim_mbar *m, long bytes) {
   check_phase(m);
 }
 
-void simt_mbar_init(void *bar, int count, int line) {
+void emu_mbar_init(void *bar, int count, int line) {
   sim_thread *t = S.now;
   uint32_t at = shadow_offset(bar, 8, line);
   if (at % 8 || count < 1 || count > MAX_COUNT) {
-    sim_find(SIMT_BAD_ARGUMENT, line, 0, "mbarrier of %d arrivals at shared byte %u", count, at);
+    sim_find(EMU_BAD_ARGUMENT, line, 0, "mbarrier of %d arrivals at shared byte %u", count, at);
     sim_stop();
   }
   sim_mbar *m = mbar_at(t->block, at);
   if (m) {
-    sim_find(SIMT_MBARRIER, line, 0, "the mbarrier at shared byte %u is initialised again", at);
+    sim_find(EMU_MBARRIER, line, 0, "the mbarrier at shared byte %u is initialised again", at);
   } else {
     if (S.n_bars == SIM_MAX_BARS) sim_stop();
     m = &S.bars[S.n_bars];
@@ -61,28 +61,28 @@ static sim_mbar *find(void *bar, int rank, int line) {
   uint32_t at = shadow_offset(bar, 8, line);
   sim_block *b = t->block;
   if (rank >= S.n_blocks) {
-    sim_find(SIMT_BAD_ARGUMENT, line, 0, "block %d of a cluster of %d", rank, S.n_blocks);
+    sim_find(EMU_BAD_ARGUMENT, line, 0, "block %d of a cluster of %d", rank, S.n_blocks);
     sim_stop();
   }
   if (rank >= 0) b = &S.blocks[rank];
   if (!b->n_live) {
-    sim_find(SIMT_EXIT_PENDING, line, 0, "the mbarrier is in block %d of the cluster, which has exited", b->rank);
+    sim_find(EMU_EXIT_PENDING, line, 0, "the mbarrier is in block %d of the cluster, which has exited", b->rank);
     sim_stop();
   }
   sim_mbar *m = mbar_at(b, at);
   if (!m) {
-    sim_find(SIMT_MBARRIER, line, 0, "no mbarrier was initialised at shared byte %u of block %d", at, b->rank);
+    sim_find(EMU_MBARRIER, line, 0, "no mbarrier was initialised at shared byte %u of block %d", at, b->rank);
     sim_stop();
   }
   if (t->clock[m->init_thread] < m->init_clock)
-    sim_find(SIMT_RACE, line, 0, "the mbarrier at shared byte %u is used with nothing between this and its initialisation", at);
+    sim_find(EMU_RACE, line, 0, "the mbarrier at shared byte %u is used with nothing between this and its initialisation", at);
   return m;
 }
 
 static void arrive(sim_mbar *m, int count, int line) {
   sim_thread *t = S.now;
   if (count > m->pending) {
-    sim_find(SIMT_MBARRIER, line, 0, "more arrivals in a phase than the %d that the mbarrier at shared byte %u was initialised for", m->count, m->at);
+    sim_find(EMU_MBARRIER, line, 0, "more arrivals in a phase than the %d that the mbarrier at shared byte %u was initialised for", m->count, m->at);
     sim_stop();
   }
   m->pending -= count;
@@ -91,14 +91,14 @@ static void arrive(sim_mbar *m, int count, int line) {
   check_phase(m);
 }
 
-void simt_mbar_expect(void *bar, int bytes, int line) {
+void emu_mbar_expect(void *bar, int bytes, int line) {
   sim_mbar *m = find(bar, -1, line);
-  if (bytes < 0 || m->tx + bytes > MAX_COUNT) sim_find(SIMT_MBARRIER, line, 0, "%ld bytes expected in one phase, at most %d can be", m->tx + bytes, MAX_COUNT);
+  if (bytes < 0 || m->tx + bytes > MAX_COUNT) sim_find(EMU_MBARRIER, line, 0, "%ld bytes expected in one phase, at most %d can be", m->tx + bytes, MAX_COUNT);
   m->tx += bytes;
   arrive(m, 1, line);
 }
 
-void simt_mbar_arrive(void *bar, int count, int rank, int line) {
+void emu_mbar_arrive(void *bar, int count, int rank, int line) {
   sim_mbar *m = find(bar, rank, line);
   int from = S.now->block->rank;
   if (m->block->rank != from) {
@@ -116,20 +116,20 @@ void mbar_block_exit(sim_block *b) {
       const sim_mbar *m = &S.bars[i];
       bool known = !m->remote[r].clock;
       for (int t = 0; t < b->n_threads && !known; t++) known = b->threads[t].clock[m->remote[r].thread] >= m->remote[r].clock;
-      if (!known) sim_find(SIMT_EXIT_PENDING, m->remote[r].line, 0, "block %d of the cluster exits without waiting for this arrival from block %d", b->rank, r);
+      if (!known) sim_find(EMU_EXIT_PENDING, m->remote[r].line, 0, "block %d of the cluster exits without waiting for this arrival from block %d", b->rank, r);
     }
 }
 
-int simt_mbar_test(void *bar, int parity, int line) {
+int emu_mbar_test(void *bar, int parity, int line) {
   sim_mbar *m = find(bar, -1, line);
   if (!mbar_ready(m, parity)) return 0;
   clock_join(S.now->clock, m->done);
   return 1;
 }
 
-void simt_mbar_wait(void *bar, int parity, int line) {
+void emu_mbar_wait(void *bar, int parity, int line) {
   sim_mbar *m = find(bar, -1, line);
-  if (parity != 0 && parity != 1) sim_find(SIMT_BAD_ARGUMENT, line, 0, "parity %d", parity);
+  if (parity != 0 && parity != 1) sim_find(EMU_BAD_ARGUMENT, line, 0, "parity %d", parity);
   if (!mbar_ready(m, parity)) {
     S.now->wait_parity = parity;
     sim_block_on(WAIT_MBAR, m, line);

@@ -13,7 +13,7 @@ static void row_address(const sim_warp *w, int lane, uint32_t *at) {
   const warp_call *c = &w->lanes[lane]->call;
   *at = shadow_offset(c->p0, 16, c->line);
   if (*at % 16) {
-    sim_find(SIMT_MISALIGNED, c->line, 0, "matrix row at shared byte %u, which must be 16-aligned", *at);
+    sim_find(EMU_MISALIGNED, c->line, 0, "matrix row at shared byte %u, which must be 16-aligned", *at);
     sim_stop();
   }
 }
@@ -22,7 +22,7 @@ static void row_address(const sim_warp *w, int lane, uint32_t *at) {
 static bool rows(sim_warp *w, uint32_t at[32], bool write) {
   int count = w->lanes[0]->call.i0;
   if (w->n_lanes != 32 || (count != 1 && count != 2 && count != 4)) {
-    sim_find(SIMT_BAD_ARGUMENT, w->lanes[0]->call.line, 0, "ldmatrix or stmatrix x%d on %d lanes", count, w->n_lanes);
+    sim_find(EMU_BAD_ARGUMENT, w->lanes[0]->call.line, 0, "ldmatrix or stmatrix x%d on %d lanes", count, w->n_lanes);
     return false;
   }
   for (int l = 0; l < 8 * count; l++) {
@@ -61,43 +61,43 @@ void warp_stmatrix(sim_warp *w) {
     }
 }
 
-void simt_ldmatrix(uint32_t *out, const void *row, int count, int transpose, int line) {
+void emu_ldmatrix(uint32_t *out, const void *row, int count, int transpose, int line) {
   warp_collect(&(warp_call){.op = OP_LDMATRIX, .line = line, .i0 = count, .i1 = transpose, .p0 = row, .out = out});
 }
 
-void simt_stmatrix(const uint32_t *in, void *row, int count, int transpose, int line) {
+void emu_stmatrix(const uint32_t *in, void *row, int count, int transpose, int line) {
   warp_collect(&(warp_call){.op = OP_STMATRIX, .line = line, .i0 = count, .i1 = transpose, .p0 = row, .p1 = in});
 }
 
-static bool known_shape(const simt_mma_desc *d) {
+static bool known_shape(const emu_mma_desc *d) {
   int bits = fp_bits(d->a);
-  if (d->a == SIMT_F64) return d->m == 8 && d->n == 8 && d->k == 4 && d->c == SIMT_F64;
-  if (d->m != 16 || d->n != 8 || fp_bits(d->b) != bits || (d->c == SIMT_I32) != (d->a == SIMT_I8 || d->a == SIMT_U8)) return false;
-  if (d->c != SIMT_I32 && d->c != SIMT_F32 && d->c != SIMT_F16) return false;
-  return d->k * bits == 256 || (d->k * bits == 128 && (d->a != SIMT_E4M3 && d->a != SIMT_E5M2));
+  if (d->a == EMU_F64) return d->m == 8 && d->n == 8 && d->k == 4 && d->c == EMU_F64;
+  if (d->m != 16 || d->n != 8 || fp_bits(d->b) != bits || (d->c == EMU_I32) != (d->a == EMU_I8 || d->a == EMU_U8)) return false;
+  if (d->c != EMU_I32 && d->c != EMU_F32 && d->c != EMU_F16) return false;
+  return d->k * bits == 256 || (d->k * bits == 128 && (d->a != EMU_E4M3 && d->a != EMU_E5M2));
 }
 
 static void f64_mma(sim_warp *w) {
   double a[8][4], b[4][8];
   for (int l = 0; l < 32; l++) {
-    a[l / 4][l % 4] = fp_get(w->lanes[l]->call.p1, SIMT_F64, 0);
-    b[l % 4][l / 4] = fp_get(w->lanes[l]->call.p2, SIMT_F64, 0);
+    a[l / 4][l % 4] = fp_get(w->lanes[l]->call.p1, EMU_F64, 0);
+    b[l % 4][l / 4] = fp_get(w->lanes[l]->call.p2, EMU_F64, 0);
   }
   for (int l = 0; l < 32; l++)
     for (int i = 0; i < 2; i++) {
-      double s = fp_get(w->lanes[l]->call.p3, SIMT_F64, i);
+      double s = fp_get(w->lanes[l]->call.p3, EMU_F64, i);
       for (int k = 0; k < 4; k++) s += a[l / 4][k] * b[k][2 * (l % 4) + i];
-      fp_put(w->lanes[l]->call.out, SIMT_F64, i, s);
+      fp_put(w->lanes[l]->call.out, EMU_F64, i, s);
     }
 }
 
 void warp_mma(sim_warp *w) {
-  const simt_mma_desc *d = w->lanes[0]->call.p0;
+  const emu_mma_desc *d = w->lanes[0]->call.p0;
   if (w->n_lanes != 32 || !known_shape(d)) {
-    sim_find(SIMT_BAD_ARGUMENT, w->lanes[0]->call.line, 0, "no mma.sync m%dn%dk%d of types %d, %d, %d", d->m, d->n, d->k, d->a, d->b, d->c);
+    sim_find(EMU_BAD_ARGUMENT, w->lanes[0]->call.line, 0, "no mma.sync m%dn%dk%d of types %d, %d, %d", d->m, d->n, d->k, d->a, d->b, d->c);
     sim_stop();
   }
-  if (d->a == SIMT_F64) {
+  if (d->a == EMU_F64) {
     f64_mma(w);
     return;
   }
@@ -120,6 +120,6 @@ void warp_mma(sim_warp *w) {
     }
 }
 
-void simt_mma(const simt_mma_desc *d, const void *a, const void *b, const void *c, void *out, int line) {
+void emu_mma(const emu_mma_desc *d, const void *a, const void *b, const void *c, void *out, int line) {
   warp_collect(&(warp_call){.op = OP_MMA, .line = line, .p0 = d, .p1 = a, .p2 = b, .p3 = c, .out = out});
 }

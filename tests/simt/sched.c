@@ -27,11 +27,11 @@ void sim_block_on(wait_kind k, void *on, int line) {
 }
 
 static void thread_exit(sim_thread *t) {
-  if (t->n_copies) sim_find(SIMT_EXIT_PENDING, t->copies[0].line, 0, "%d cp.async never waited for", t->n_copies);
-  if (t->warp->n_wgmma) sim_find(SIMT_EXIT_PENDING, 0, 0, "wgmma never waited for");
-  if (t->warp->n_lds) sim_find(SIMT_EXIT_PENDING, t->warp->lds[0].line, 0, "direct-to-LDS load never waited for");
+  if (t->n_copies) sim_find(EMU_EXIT_PENDING, t->copies[0].line, 0, "%d cp.async never waited for", t->n_copies);
+  if (t->warp->n_wgmma) sim_find(EMU_EXIT_PENDING, 0, 0, "wgmma never waited for");
+  if (t->warp->n_lds) sim_find(EMU_EXIT_PENDING, t->warp->lds[0].line, 0, "direct-to-LDS load never waited for");
   sim_warp *first = &t->block->warps[t->warp->in_block / 4 * 4];
-  if (t->warp->wgmma_count < first->wgmma_count) sim_find(SIMT_DIVERGENT, 0, 0, "a warp issued %d wgmma, the first of its warpgroup %d", t->warp->wgmma_count, first->wgmma_count);
+  if (t->warp->wgmma_count < first->wgmma_count) sim_find(EMU_DIVERGENT, 0, 0, "a warp issued %d wgmma, the first of its warpgroup %d", t->warp->wgmma_count, first->wgmma_count);
   t->wait = WAIT_EXITED;
   if (--t->block->n_live) return;
   tma_block_exit(t->block);
@@ -75,9 +75,9 @@ static void explain(void) {
     S.now = t;
     bool collective = k == WAIT_BARRIER || k == WAIT_WARP || k == WAIT_CLUSTER || k == WAIT_NAMED;
     if (collective && other)
-      sim_find(SIMT_DIVERGENT, t->wait_line, other->wait_line, "%s that thread %d (at %s, line %d) doesn't reach", wait_name((wait_kind)k), other->in_block, wait_name(other->wait), other->wait_line);
+      sim_find(EMU_DIVERGENT, t->wait_line, other->wait_line, "%s that thread %d (at %s, line %d) doesn't reach", wait_name((wait_kind)k), other->in_block, wait_name(other->wait), other->wait_line);
     else
-      sim_find(SIMT_DEADLOCK, t->wait_line, 0, "%s for ever", wait_name((wait_kind)k));
+      sim_find(EMU_DEADLOCK, t->wait_line, 0, "%s for ever", wait_name((wait_kind)k));
   }
   S.now = NULL;
   S.stop = S.report->stopped = true;
@@ -246,10 +246,10 @@ static void drop_ranges(void) {
 
 static int or_one(int v) { return v > 0 ? v : 1; }
 
-void *simt_module_entry(simt_module *m, const char *kernel); /* build.c */
+void *emu_module_entry(emu_module *m, const char *kernel); /* build.c */
 
-bool simt_launch(simt_module *m, const simt_launch_desc *d, simt_report *r) {
-  void *entry = simt_module_entry(m, d->kernel);
+bool emu_run(emu_module *m, const emu_run_desc *d, emu_report *r) {
+  void *entry = emu_module_entry(m, d->kernel);
   if (!entry) return false;
   pthread_mutex_lock(&lock);
   memset(&S, 0, sizeof S);

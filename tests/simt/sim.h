@@ -82,7 +82,7 @@ typedef struct sim_mbar {
 
 typedef struct tma_op {
   bool store, committed, landed, read_done;
-  simt_tensor_map map;
+  emu_tensor_map map;
   int coord[5];
   sim_block *block; /* load: destination */
   uint32_t at;
@@ -113,11 +113,11 @@ struct sim_block {
   sim_named named[SIM_MAX_NAMED];
 };
 
-typedef struct sim_range { simt_range r; cell *cells; } sim_range;
+typedef struct sim_range { emu_range r; cell *cells; } sim_range;
 
 typedef struct sim {
-  const simt_launch_desc *d;
-  simt_report *report;
+  const emu_run_desc *d;
+  emu_report *report;
   void (*entry)(void **);
   int grid[3], block[3], cluster[3], warp, banks, n_threads, n_blocks, n_comp; /* of the cluster; n_comp: clock components */
   uint32_t cluster_index;
@@ -144,7 +144,7 @@ void fiber_leave(void);                                      /* fiber -> schedul
 bool fiber_owns(const void *p);                              /* on some fiber's stack */
 
 /* report.c */
-void sim_find(simt_kind kind, int line, int other_line, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void sim_find(emu_kind kind, int line, int other_line, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 _Noreturn void sim_stop(void); /* abandons the launch from inside a fiber */
 
 /* sched.c */

@@ -12,8 +12,8 @@ static uint32_t swizzled(uint32_t at, int swizzle) {
   return at ^ ((at >> 7 & mask) << 4);
 }
 
-const char *simt_tensor_map_make(simt_tensor_map *m, void *base, int elem_bytes, int rank, const int64_t *dims, const int64_t *strides, const int *box, int swizzle) {
-  *m = (simt_tensor_map){.base = base, .rank = rank, .swizzle = swizzle, .elem_bytes = (int16_t)elem_bytes};
+const char *emu_tensor_map_make(emu_tensor_map *m, void *base, int elem_bytes, int rank, const int64_t *dims, const int64_t *strides, const int *box, int swizzle) {
+  *m = (emu_tensor_map){.base = base, .rank = rank, .swizzle = swizzle, .elem_bytes = (int16_t)elem_bytes};
   if (rank < 1 || rank > 5) return "rank must be 1 to 5";
   if ((uintptr_t)base % 16) return "the base address must be a multiple of 16";
   for (int i = 0; i < rank; i++) {
@@ -30,7 +30,7 @@ const char *simt_tensor_map_make(simt_tensor_map *m, void *base, int elem_bytes,
   return NULL;
 }
 
-static int box_elements(const simt_tensor_map *m) {
+static int box_elements(const emu_tensor_map *m) {
   int n = 1;
   for (int i = 0; i < m->rank; i++) n *= m->box[i];
   return n;
@@ -56,12 +56,12 @@ static void check_global(const tma_op *o, bool write) {
   }
 }
 
-static uint32_t check_shared(const simt_tensor_map *m, const void *shared, int rank, int line) {
+static uint32_t check_shared(const emu_tensor_map *m, const void *shared, int rank, int line) {
   int bytes = box_elements(m) * m->elem_bytes;
   uint32_t at = shadow_offset(shared, bytes, line);
-  if (rank != m->rank) sim_find(SIMT_BAD_ARGUMENT, line, 0, "%d coordinates for a tensor of rank %d", rank, m->rank);
+  if (rank != m->rank) sim_find(EMU_BAD_ARGUMENT, line, 0, "%d coordinates for a tensor of rank %d", rank, m->rank);
   if (at % 128) {
-    sim_find(SIMT_MISALIGNED, line, 0, "bulk copy at shared byte %u, which must be 128-aligned", at);
+    sim_find(EMU_MISALIGNED, line, 0, "bulk copy at shared byte %u, which must be 128-aligned", at);
     sim_stop();
   }
   if (rank != m->rank) sim_stop();
@@ -83,23 +83,23 @@ static void load_to(const tma_op *load, sim_block *to, uint32_t bar_at) {
   o.block = to;
   o.bar = o.block->n_live ? mbar_at(o.block, bar_at) : NULL;
   if (!o.bar) {
-    sim_find(o.block->n_live ? SIMT_MBARRIER : SIMT_EXIT_PENDING, o.line, 0, "bulk copy to block %d, which %s", o.block->rank, o.block->n_live ? "has no mbarrier there" : "has exited");
+    sim_find(o.block->n_live ? EMU_MBARRIER : EMU_EXIT_PENDING, o.line, 0, "bulk copy to block %d, which %s", o.block->rank, o.block->n_live ? "has no mbarrier there" : "has exited");
     sim_stop();
   }
-  if (!o.bar->fenced) sim_find(SIMT_ASYNC_FENCE, o.line, 0, "the mbarrier at shared byte %u is used by a bulk copy with no fence_mbarrier_init after its initialisation", bar_at);
+  if (!o.bar->fenced) sim_find(EMU_ASYNC_FENCE, o.line, 0, "the mbarrier at shared byte %u is used by a bulk copy with no fence_mbarrier_init after its initialisation", bar_at);
   if (S.now->clock[o.bar->init_thread] < o.bar->init_clock)
-    sim_find(SIMT_RACE, o.line, 0, "bulk copy completes on the mbarrier of block %d with nothing between this and its initialisation", o.block->rank);
+    sim_find(EMU_RACE, o.line, 0, "bulk copy completes on the mbarrier of block %d with nothing between this and its initialisation", o.block->rank);
   shadow_async_begin(S.now, o.block, o.at, box_elements(&o.map) * o.map.elem_bytes, o.line);
   push(&o);
 }
 
-void simt_tma_load(const simt_tensor_map *m, void *shared, void *bar, const int *coords, int rank, int multicast, int line) {
+void emu_tma_load(const emu_tensor_map *m, void *shared, void *bar, const int *coords, int rank, int multicast, int line) {
   tma_op o = {.map = *m, .block = S.now->block, .at = check_shared(m, shared, rank, line), .by = S.now, .line = line};
   uint32_t bar_at = shadow_offset(bar, 8, line);
   memcpy(o.coord, coords, (size_t)rank * sizeof *coords);
   check_global(&o, false);
   if (multicast >> S.n_blocks) {
-    sim_find(SIMT_BAD_ARGUMENT, line, 0, "multicast to 0x%x in a cluster of %d", multicast, S.n_blocks);
+    sim_find(EMU_BAD_ARGUMENT, line, 0, "multicast to 0x%x in a cluster of %d", multicast, S.n_blocks);
     sim_stop();
   }
   for (int r = 0; r < S.n_blocks; r++)
@@ -128,14 +128,14 @@ bool tma_land_one(void) {
   return true;
 }
 
-void simt_tma_store(const simt_tensor_map *m, const void *shared, const int *coords, int rank, int line) {
+void emu_tma_store(const emu_tensor_map *m, const void *shared, const int *coords, int rank, int line) {
   tma_op o = {.store = true, .map = *m, .block = S.now->block, .at = check_shared(m, shared, rank, line), .by = S.now, .group = S.now->store_group, .line = line};
   memcpy(o.coord, coords, (size_t)rank * sizeof *coords);
   shadow_async_read(S.now, o.block, o.at, box_elements(m) * m->elem_bytes, line);
   push(&o);
 }
 
-void simt_tma_commit(int line) { S.now->store_group++; }
+void emu_tma_commit(int line) { S.now->store_group++; }
 
 static void land_store(tma_op *o) {
   int n = box_elements(&o->map), e = o->map.elem_bytes;
@@ -148,7 +148,7 @@ static void land_store(tma_op *o) {
   o->landed = true;
 }
 
-void simt_tma_wait(int pending, int read_only, int line) {
+void emu_tma_wait(int pending, int read_only, int line) {
   for (int i = 0; i < S.n_tma; i++) {
     tma_op *o = &S.tma[i];
     if (o->store && o->by == S.now && !o->landed && o->group < S.now->store_group - pending) land_store(o);
@@ -159,7 +159,7 @@ void tma_block_exit(sim_block *b) {
   for (int i = 0; i < S.n_tma; i++) {
     tma_op *o = &S.tma[i];
     if (o->block != b || o->landed) continue;
-    sim_find(SIMT_EXIT_PENDING, o->line, 0, "block %d of the cluster exits while a bulk copy %s its shared memory is in flight", b->rank, o->store ? "from" : "to");
+    sim_find(EMU_EXIT_PENDING, o->line, 0, "block %d of the cluster exits while a bulk copy %s its shared memory is in flight", b->rank, o->store ? "from" : "to");
     if (o->store) land_store(o);
     o->landed = true;
   }

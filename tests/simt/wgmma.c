@@ -19,8 +19,8 @@ typedef struct accumulators { /* of one warp, while operations on them are in fl
 } accumulators;
 
 struct wgmma_op {
-  simt_wgmma_desc d;
-  simt_wgmma_operand a, b;
+  emu_wgmma_desc d;
+  emu_wgmma_operand a, b;
   uint32_t a_at, b_at, a_regs[32][4];
   bool in_regs;
   accumulators *acc;
@@ -33,7 +33,7 @@ static uint32_t swizzled(uint32_t at, int swizzle) {
 }
 
 /* Shared offset of element (i, k): i is the row of A or the column of B. */
-static uint32_t operand_at(const simt_wgmma_operand *o, uint32_t start, int i, int k, int size) {
+static uint32_t operand_at(const emu_wgmma_operand *o, uint32_t start, int i, int k, int size) {
   int span = o->swizzle ? o->swizzle : 16;
   uint32_t at = start;
   if (!o->transpose) {
@@ -48,13 +48,13 @@ static uint32_t operand_at(const simt_wgmma_operand *o, uint32_t start, int i, i
 
 typedef void chunk_fn(sim_thread *t, sim_block *b, uint32_t at, int bytes, int line);
 /* Calls `f` for each 16 bytes that rows first .. first + n of an operand occupy. */
-static void each_chunk(sim_warp *w, const wgmma_op *op, const simt_wgmma_operand *o, uint32_t start, int type, int first, int n, chunk_fn *f) {
+static void each_chunk(sim_warp *w, const wgmma_op *op, const emu_wgmma_operand *o, uint32_t start, int type, int first, int n, chunk_fn *f) {
   int size = fp_bits(type) / 8, per = 16 / size;
   for (int i = first; i < first + n; i += o->transpose ? per : 1)
     for (int k = 0; k < op->d.k; k += o->transpose ? 1 : per) {
       uint32_t at = operand_at(o, start, i, k, size);
       if ((int64_t)at + 16 > S.d->shared_bytes) {
-        sim_find(SIMT_OUT_OF_BOUNDS, op->line, 0, "wgmma operand reaches shared byte %u of %lld", at + 16, (long long)S.d->shared_bytes);
+        sim_find(EMU_OUT_OF_BOUNDS, op->line, 0, "wgmma operand reaches shared byte %u of %lld", at + 16, (long long)S.d->shared_bytes);
         sim_stop();
       }
       f(w->lanes[0], w->block, at, 16, op->line);
@@ -66,12 +66,12 @@ static void operands(sim_warp *w, const wgmma_op *op, chunk_fn *f) {
   each_chunk(w, op, &op->b, op->b_at, op->d.b, 0, op->d.n, f);
 }
 
-static void check_operand(const simt_wgmma_operand *o, uint32_t at, int type, const char *name, int line) {
-  if (o->swizzle != 0 && o->swizzle != 32 && o->swizzle != 64 && o->swizzle != 128) sim_find(SIMT_BAD_ARGUMENT, line, 0, "%s: swizzle %d", name, o->swizzle);
+static void check_operand(const emu_wgmma_operand *o, uint32_t at, int type, const char *name, int line) {
+  if (o->swizzle != 0 && o->swizzle != 32 && o->swizzle != 64 && o->swizzle != 128) sim_find(EMU_BAD_ARGUMENT, line, 0, "%s: swizzle %d", name, o->swizzle);
   if (at % 16 || o->lbo % 16 || o->sbo % 16 || o->lbo < 0 || o->sbo < 0 || o->lbo >= 1 << 18 || o->sbo >= 1 << 18)
-    sim_find(SIMT_BAD_ARGUMENT, line, 0, "%s: start %u, offsets %d and %d must be multiples of 16 below 2^18", name, at, o->lbo, o->sbo);
-  if (o->swizzle && at / 128 % (unsigned)(o->swizzle / 16)) sim_find(SIMT_BAD_ARGUMENT, line, 0, "%s: start %u is not where the swizzle pattern of %d bytes repeats", name, at, o->swizzle * 8);
-  if (o->transpose && fp_bits(type) != 16) sim_find(SIMT_BAD_ARGUMENT, line, 0, "%s: only 16-bit types can be MN-major", name);
+    sim_find(EMU_BAD_ARGUMENT, line, 0, "%s: start %u, offsets %d and %d must be multiples of 16 below 2^18", name, at, o->lbo, o->sbo);
+  if (o->swizzle && at / 128 % (unsigned)(o->swizzle / 16)) sim_find(EMU_BAD_ARGUMENT, line, 0, "%s: start %u is not where the swizzle pattern of %d bytes repeats", name, at, o->swizzle * 8);
+  if (o->transpose && fp_bits(type) != 16) sim_find(EMU_BAD_ARGUMENT, line, 0, "%s: only 16-bit types can be MN-major", name);
 }
 
 /* The four warps of a warpgroup must issue the same sequence; the last lines of each are compared. */
@@ -81,21 +81,21 @@ static void check_sequence(sim_warp *w, int line) {
   w->wgmma_lines[n % WGMMA_HISTORY] = line;
   for (sim_warp *o = first; o < first + 4; o++)
     if (o != w && o->wgmma_count > n && o->wgmma_count <= n + WGMMA_HISTORY && o->wgmma_lines[n % WGMMA_HISTORY] != line)
-      sim_find(SIMT_DIVERGENT, line, o->wgmma_lines[n % WGMMA_HISTORY], "another warp of the warpgroup issues the wgmma of line %d instead", o->wgmma_lines[n % WGMMA_HISTORY]);
+      sim_find(EMU_DIVERGENT, line, o->wgmma_lines[n % WGMMA_HISTORY], "another warp of the warpgroup issues the wgmma of line %d instead", o->wgmma_lines[n % WGMMA_HISTORY]);
 }
 
 static void check(sim_warp *w, const wgmma_op *op) {
-  const simt_wgmma_desc *d = &op->d;
+  const emu_wgmma_desc *d = &op->d;
   bool shape = d->n >= 8 && d->n <= 256 && d->n % 8 == 0 && d->k * fp_bits(d->a) == 256 && fp_bits(d->a) == fp_bits(d->b);
-  if (d->c == SIMT_I32 && !(d->n == 8 || d->n == 24 || d->n % 16 == 0)) shape = false;
-  if ((d->c == SIMT_I32) != (d->a == SIMT_I8 || d->a == SIMT_U8)) shape = false;
+  if (d->c == EMU_I32 && !(d->n == 8 || d->n == 24 || d->n % 16 == 0)) shape = false;
+  if ((d->c == EMU_I32) != (d->a == EMU_I8 || d->a == EMU_U8)) shape = false;
   if (!shape || w->n_lanes != 32 || w->block->n_warps % 4) {
-    sim_find(SIMT_BAD_ARGUMENT, op->line, 0, "no wgmma m64n%dk%d of types %d, %d, %d in a block of %d warps", d->n, d->k, d->a, d->b, d->c, w->block->n_warps);
+    sim_find(EMU_BAD_ARGUMENT, op->line, 0, "no wgmma m64n%dk%d of types %d, %d, %d in a block of %d warps", d->n, d->k, d->a, d->b, d->c, w->block->n_warps);
     sim_stop();
   }
   if (!op->in_regs) check_operand(&op->a, op->a_at, d->a, "a", op->line);
   check_operand(&op->b, op->b_at, d->b, "b", op->line);
-  if (!w->wgmma_fenced) sim_find(SIMT_ASYNC_FENCE, op->line, 0, "wgmma without wgmma_fence since the registers were last accessible");
+  if (!w->wgmma_fenced) sim_find(EMU_ASYNC_FENCE, op->line, 0, "wgmma without wgmma_fence since the registers were last accessible");
   check_sequence(w, op->line);
 }
 
@@ -116,16 +116,16 @@ static accumulators *take_accumulators(sim_warp *w, int words) {
 
 void warp_wgmma(sim_warp *w) {
   const warp_call *c = &w->lanes[0]->call;
-  wgmma_op op = {.d = *(const simt_wgmma_desc *)c->p0, .in_regs = c->p3 != NULL, .b = *(const simt_wgmma_operand *)c->p2, .group = w->wgmma_group, .line = c->line};
+  wgmma_op op = {.d = *(const emu_wgmma_desc *)c->p0, .in_regs = c->p3 != NULL, .b = *(const emu_wgmma_operand *)c->p2, .group = w->wgmma_group, .line = c->line};
   op.b_at = shadow_offset(op.b.at, 16, op.line);
   if (op.in_regs) {
     for (int l = 0; l < 32; l++) memcpy(op.a_regs[l], w->lanes[l]->call.p3, sizeof op.a_regs[l]);
   } else {
-    op.a = *(const simt_wgmma_operand *)c->p1;
+    op.a = *(const emu_wgmma_operand *)c->p1;
     op.a_at = shadow_offset(op.a.at, 16, op.line);
   }
   check(w, &op);
-  op.acc = take_accumulators(w, op.d.n / 2 / (op.d.c == SIMT_F16 ? 2 : 1));
+  op.acc = take_accumulators(w, op.d.n / 2 / (op.d.c == EMU_F16 ? 2 : 1));
   op.acc->refs++;
   operands(w, &op, shadow_async_read);
   if (w->n_wgmma == w->cap_wgmma) {
@@ -167,7 +167,7 @@ static void land(sim_warp *w, const wgmma_op *op) {
     for (int i = 0; i < acc->words; i++) touched |= reg[i] != 0xffffffffu;
     memcpy(acc->reg[l], acc->value[l], (size_t)acc->words * 4);
   }
-  if (touched) sim_find(SIMT_ASYNC_EARLY, op->line, 0, "accumulator registers were written while wgmma was in flight");
+  if (touched) sim_find(EMU_ASYNC_EARLY, op->line, 0, "accumulator registers were written while wgmma was in flight");
   free(acc);
 }
 
@@ -177,7 +177,7 @@ void wgmma_check_register(const void *p, int line) {
     const accumulators *acc = t->warp->wgmma[i].acc;
     const uint8_t *reg = acc->reg[t->lane];
     if ((const uint8_t *)p < reg || (const uint8_t *)p >= reg + 4 * acc->words) continue;
-    sim_find(SIMT_ASYNC_EARLY, line, t->warp->wgmma[i].line, "accumulator register %d is used while the wgmma of line %d is in flight", (int)((const uint8_t *)p - reg) / 4, t->warp->wgmma[i].line);
+    sim_find(EMU_ASYNC_EARLY, line, t->warp->wgmma[i].line, "accumulator register %d is used while the wgmma of line %d is in flight", (int)((const uint8_t *)p - reg) / 4, t->warp->wgmma[i].line);
     return;
   }
 }
@@ -197,13 +197,13 @@ void warp_wgmma_wait(sim_warp *w) {
   clock_tick(w->lanes[0]);
 }
 
-void simt_wgmma(const simt_wgmma_desc *d, void *acc, const simt_wgmma_operand *a, const uint32_t *a_regs, const simt_wgmma_operand *b, int line) {
+void emu_wgmma(const emu_wgmma_desc *d, void *acc, const emu_wgmma_operand *a, const uint32_t *a_regs, const emu_wgmma_operand *b, int line) {
   warp_collect(&(warp_call){.op = OP_WGMMA, .line = line, .p0 = d, .p1 = a, .p2 = b, .p3 = a_regs, .out = acc});
 }
 
-void simt_wgmma_fence(int line) { warp_collect(&(warp_call){.op = OP_WGMMA_FENCE, .line = line}); }
-void simt_wgmma_commit(int line) { warp_collect(&(warp_call){.op = OP_WGMMA_COMMIT, .line = line}); }
-void simt_wgmma_wait(int pending, int line) { warp_collect(&(warp_call){.op = OP_WGMMA_WAIT, .line = line, .i0 = pending}); }
+void emu_wgmma_fence(int line) { warp_collect(&(warp_call){.op = OP_WGMMA_FENCE, .line = line}); }
+void emu_wgmma_commit(int line) { warp_collect(&(warp_call){.op = OP_WGMMA_COMMIT, .line = line}); }
+void emu_wgmma_wait(int pending, int line) { warp_collect(&(warp_call){.op = OP_WGMMA_WAIT, .line = line, .i0 = pending}); }
 
 /* ---- setmaxnreg: 64K registers for the block (PTX ISA, "setmaxnreg") -------------------------------------------------------- */
 
@@ -216,11 +216,11 @@ bool registers_free(sim_warp *w, int registers) {
 void warp_setmaxnreg(sim_warp *w) {
   const warp_call *c = &w->lanes[0]->call;
   if (c->i0 % 8 || c->i0 < 24 || c->i0 > 256 || (w->registers_set && (c->i1 ? c->i0 < w->registers : c->i0 > w->registers)))
-    sim_find(SIMT_BAD_ARGUMENT, c->line, 0, "setmaxnreg %s to %d registers from %d", c->i1 ? "up" : "down", c->i0, w->registers);
+    sim_find(EMU_BAD_ARGUMENT, c->line, 0, "setmaxnreg %s to %d registers from %d", c->i1 ? "up" : "down", c->i0, w->registers);
   w->registers_set = true; /* what the kernel starts with is the compiler's choice */
 }
 
-void simt_setmaxnreg(int registers, int increase, int line) {
+void emu_setmaxnreg(int registers, int increase, int line) {
   warp_collect(&(warp_call){.op = OP_SETMAXNREG, .line = line, .i0 = registers, .i1 = increase});
   sim_warp *w = S.now->warp;
   S.now->wait_arg = registers;
