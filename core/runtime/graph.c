@@ -115,7 +115,7 @@ static const ir_opdef *find_op(const char *name) {
 tsr_status rt_custom_infer(tsr_graph *g, const char *name, ir_op *op, const ir_type **result, bool *found);
 
 tsr_status tsr_graph_op(tsr_graph *g, const char *name, const tsr_value *operands, int n, const tsr_attr *attrs, int n_attrs, tsr_value *out) {
-  *out = 0;
+  /* out may be one of the operands: it is written last. */
   if (g->closed) return RT_BAD(g->ctx, "graph_op", NULL, "the graph was parsed and can't be extended");
   const ir_opdef *def = name ? find_op(name) : NULL;
   bool custom = !def;

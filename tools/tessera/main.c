@@ -10,6 +10,8 @@ static const command commands[] = {
     {"ops", "[--json|--markdown]", "lists the operations of all IR levels", cmd_ops},
     {"run", "FILE [--device ID] [--input NAME=F.npy]... [--output N=F.npy]... [--policy P] [--seed N] [--repeat N]", "runs IR text of any level", cmd_run},
     {"dump", "FILE --level graph|schedule|tile|target|source|binary [--device ID] [--explain]", "prints a program at a level", cmd_dump},
+    {"bench", "[OP...] [--suite NAME] [--device ID|all] [--shape S] [--dtype T] [--against PEER[,PEER]] [--packed] [--policy P] [--json]",
+     "times operations, checks each against the reference, compares with other libraries", cmd_bench},
 };
 
 static int usage(FILE *f) {

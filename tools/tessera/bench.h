@@ -1,0 +1,52 @@
+/* tools/tessera/bench.h - parts of `tessera bench`: cases and suites, a device's measured peaks, one interleaved measurement. */
+#ifndef TOOLS_TESSERA_BENCH_H
+#define TOOLS_TESSERA_BENCH_H
+#include "bench/baselines/peer.h"
+#include "tools/tessera/cli.h"
+
+/* One thing to measure. Shape: matmul [batch,] m, n, k; anything else rows (m) x columns (n). */
+typedef struct bench_case {
+  const char *op; /* a graph op, or "matmul_bias_gelu" */
+  int64_t batch, m, n, k;
+  tsr_dtype dtype;
+  bool packed_b; /* B is a constant */
+} bench_case;
+
+bool bench_is_matmul(const bench_case *c);
+double bench_flops(const bench_case *c);
+double bench_bytes(const bench_case *c); /* every operand and the result once */
+const char *bench_shape(const bench_case *c, char *buf, size_t n);
+/* "BxMxNxK", "MxNxK" or "ROWSxCOLS"; false if malformed for the op. */
+bool bench_parse_shape(const char *text, bench_case *c);
+/* The i-th case of a suite; false past the end. Suites: quick gemm llama3-8b bert-base vit-b16 rowwise. */
+bool bench_suite(const char *name, int i, bench_case *out);
+
+/* The best that this machine's loops reach, measured once per run of the command. 0 = not measurable here. */
+typedef struct bench_peaks {
+  double gflops;      /* FMA or matrix loop in the type */
+  double gbytes_per_s; /* copy: bytes read and written */
+} bench_peaks;
+bench_peaks bench_cpu_peaks(tsr_dtype t, int threads);
+double bench_device_copy(tsr_device *dev);
+
+typedef struct bench_result {
+  double median_us, min_us, error, tolerance;
+  bool ok;
+  int n_peers;
+  struct { const char *name; double median_us; char why[200]; } peers[8];
+  char tile[64];
+} bench_result;
+
+typedef struct bench_options {
+  tsr_device *dev;
+  tsr_policy policy;
+  tsr_tune tune;
+  const peer *peers[8];
+  int n_peers;
+  double seconds; /* budget of one case */
+} bench_options;
+
+/* Compiles, checks against the reference, then times ours and the peers in turns. */
+tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_options *o, bench_result *out);
+double bench_now_us(void);
+#endif

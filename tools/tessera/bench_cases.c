@@ -1,0 +1,95 @@
+/* tools/tessera/bench_cases.c - the suites: shapes of real networks, in one table. */
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "tools/tessera/bench.h"
+
+bool bench_is_matmul(const bench_case *c) { return !strncmp(c->op, "matmul", 6); }
+
+static int n_operands(const char *op) {
+  static const char *const two[] = {"add", "sub", "mul", "div", "pow", "min", "max"};
+  for (size_t i = 0; i < sizeof two / sizeof *two; i++)
+    if (!strcmp(op, two[i])) return 2;
+  return 1;
+}
+
+double bench_flops(const bench_case *c) {
+  if (bench_is_matmul(c)) return 2.0 * (double)c->batch * (double)c->m * (double)c->n * (double)c->k;
+  return (double)c->m * (double)c->n;
+}
+
+double bench_bytes(const bench_case *c) {
+  double e = (double)tsr_dtype_size(c->dtype), m = (double)c->m, n = (double)c->n, k = (double)c->k, b = (double)c->batch;
+  if (bench_is_matmul(c)) return b * (e * (m * k + k * n) + (dtype_is_float(c->dtype) ? e : 4) * m * n);
+  if (!strncmp(c->op, "reduce_", 7)) return e * (m * n + m);
+  return e * m * n * (1 + n_operands(c->op));
+}
+
+const char *bench_shape(const bench_case *c, char *buf, size_t n) {
+  if (!bench_is_matmul(c)) snprintf(buf, n, "%lldx%lld", (long long)c->m, (long long)c->n);
+  else if (c->batch > 1) snprintf(buf, n, "%lldx%lldx%lldx%lld", (long long)c->batch, (long long)c->m, (long long)c->n, (long long)c->k);
+  else snprintf(buf, n, "%lldx%lldx%lld", (long long)c->m, (long long)c->n, (long long)c->k);
+  return buf;
+}
+
+bool bench_parse_shape(const char *text, bench_case *c) {
+  int64_t d[4];
+  int n = cli_parse_shape(text, d, 4);
+  for (int i = 0; i < n; i++)
+    if (d[i] < 1 || d[i] > 1 << 24) return false;
+  c->batch = c->k = 1;
+  if (bench_is_matmul(c)) {
+    if (n != 3 && n != 4) return false;
+    c->batch = n == 4 ? d[0] : 1;
+    c->m = d[n - 3];
+    c->n = d[n - 2];
+    c->k = d[n - 1];
+    return true;
+  }
+  if (n != 1 && n != 2) return false;
+  c->m = n == 2 ? d[0] : 1;
+  c->n = d[n - 1];
+  return true;
+}
+
+typedef struct suite_row {
+  const char *suite;
+  bench_case c;
+} suite_row;
+
+#define MM(s, M, N, K, T) {s, {"matmul", 1, M, N, K, T, false}}
+#define BMM(s, B, M, N, K, T) {s, {"matmul", B, M, N, K, T, false}}
+#define ROW(s, OP, M, N, T) {s, {OP, 1, M, N, 1, T, false}}
+
+static const suite_row rows[] = {
+    MM("quick", 512, 512, 512, TSR_F32), MM("quick", 512, 512, 512, TSR_BF16), MM("quick", 1, 4096, 4096, TSR_F32), {"quick", {"matmul_bias_gelu", 1, 512, 512, 512, TSR_F32, false}},
+    ROW("quick", "softmax", 1024, 1024, TSR_F32), ROW("quick", "layernorm", 1024, 1024, TSR_F32), ROW("quick", "add", 4096, 512, TSR_F32), ROW("quick", "reduce_sum", 1024, 1024, TSR_F32),
+
+    MM("gemm", 256, 256, 256, TSR_F32), MM("gemm", 512, 512, 512, TSR_F32), MM("gemm", 1024, 1024, 1024, TSR_F32), MM("gemm", 2048, 2048, 2048, TSR_F32), MM("gemm", 4096, 512, 14336, TSR_F32),
+    MM("gemm", 512, 4096, 4096, TSR_F32), MM("gemm", 16, 4096, 4096, TSR_F32), MM("gemm", 1, 4096, 4096, TSR_F32),
+    MM("gemm", 512, 512, 512, TSR_BF16), MM("gemm", 1024, 1024, 1024, TSR_BF16), MM("gemm", 2048, 2048, 2048, TSR_BF16), MM("gemm", 16, 4096, 4096, TSR_BF16),
+    MM("gemm", 512, 512, 512, TSR_I8), MM("gemm", 1024, 1024, 1024, TSR_I8), MM("gemm", 2048, 2048, 2048, TSR_I8),
+
+    /* Llama 3 8B: hidden 4096, 32 heads and 8 key/value heads of 128, MLP 14336; prefill of 512 tokens and decode of 1. */
+    MM("llama3-8b", 512, 4096, 4096, TSR_BF16), MM("llama3-8b", 512, 1024, 4096, TSR_BF16), MM("llama3-8b", 512, 14336, 4096, TSR_BF16), MM("llama3-8b", 512, 4096, 14336, TSR_BF16),
+    BMM("llama3-8b", 32, 512, 512, 128, TSR_BF16), BMM("llama3-8b", 32, 512, 128, 512, TSR_BF16), MM("llama3-8b", 1, 4096, 4096, TSR_BF16), MM("llama3-8b", 1, 14336, 4096, TSR_BF16),
+    ROW("llama3-8b", "rmsnorm", 512, 4096, TSR_BF16), ROW("llama3-8b", "softmax", 16384, 512, TSR_F32), ROW("llama3-8b", "silu", 512, 14336, TSR_BF16),
+
+    MM("bert-base", 512, 768, 768, TSR_F32), MM("bert-base", 512, 3072, 768, TSR_F32), MM("bert-base", 512, 768, 3072, TSR_F32), BMM("bert-base", 12, 512, 512, 64, TSR_F32),
+    BMM("bert-base", 12, 512, 64, 512, TSR_F32), ROW("bert-base", "layernorm", 512, 768, TSR_F32), ROW("bert-base", "softmax", 6144, 512, TSR_F32), ROW("bert-base", "gelu", 512, 3072, TSR_F32),
+
+    MM("vit-b16", 197, 768, 768, TSR_F32), MM("vit-b16", 197, 3072, 768, TSR_F32), MM("vit-b16", 197, 768, 3072, TSR_F32), BMM("vit-b16", 12, 197, 197, 64, TSR_F32),
+    ROW("vit-b16", "layernorm", 197, 768, TSR_F32), ROW("vit-b16", "softmax", 2364, 197, TSR_F32),
+
+    ROW("rowwise", "softmax", 4096, 4096, TSR_F32), ROW("rowwise", "softmax", 4096, 4096, TSR_BF16), ROW("rowwise", "layernorm", 4096, 4096, TSR_F32), ROW("rowwise", "layernorm", 4096, 4096, TSR_BF16),
+    ROW("rowwise", "rmsnorm", 4096, 4096, TSR_F32), ROW("rowwise", "rmsnorm", 4096, 4096, TSR_BF16), ROW("rowwise", "reduce_sum", 4096, 4096, TSR_F32), ROW("rowwise", "add", 4096, 4096, TSR_F32),
+};
+
+bool bench_suite(const char *name, int i, bench_case *out) {
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+    if (!strcmp(rows[r].suite, name) && i-- == 0) {
+      *out = rows[r].c;
+      return true;
+    }
+  return false;
+}

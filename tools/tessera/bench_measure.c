@@ -1,0 +1,291 @@
+/* tools/tessera/bench_measure.c - one case: graph, operands, check against the reference, then ours and the peers in turns on
+ * operand sets that rotate through more memory than the caches hold. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/dtype.h"
+#include "tools/tessera/bench.h"
+
+enum { MAX_SETS = 128, MAX_REPS = 64, SAMPLES = 96 };
+
+typedef struct measure {
+  const bench_case *c;
+  const bench_options *o;
+  tsr_context *ctx;
+  tsr_graph *g;
+  tsr_program *p;
+  int n_in, n_sets;
+  void *data[4];   /* operands on the host, the same in every set */
+  size_t bytes[4];
+  tsr_binding in[MAX_SETS][4], out[MAX_SETS];
+  peer_job *jobs[8];
+} measure;
+
+/* ---- graph ----------------------------------------------------------------------------------------------------- */
+
+static tsr_shape shape_of(int rank, int64_t a, int64_t b, int64_t c) { return (tsr_shape){.rank = rank, .dims = {a, b, c}}; }
+
+static tsr_status operand(measure *m, const char *name, tsr_dtype t, tsr_shape s, bool constant, tsr_value *out) {
+  size_t n = 1;
+  for (int i = 0; i < s.rank; i++) n *= (size_t)s.dims[i];
+  int i = m->n_in;
+  m->bytes[i] = n * tsr_dtype_size(t);
+  m->data[i] = malloc(m->bytes[i] + 64);
+  if (!m->data[i]) return NULL; /* reported by the caller through a NULL operand */
+  uint64_t seed = 88172645463325252ull + (uint64_t)i * 977;
+  for (size_t k = 0; k < n; k++) {
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    double u = (double)(seed >> 11) / 9007199254740992.0, v = sqrt(-2 * log(u + 1e-12)) * cos(6.283185307 * (double)(seed & 0xffff) / 65536.0);
+    dtype_store(t, m->data[i], k, dtype_is_float(t) ? v : floor(u * 255) - (t == TSR_U8 ? 0 : 127));
+  }
+  m->n_in++;
+  return constant ? tsr_graph_constant(m->g, t, s, m->data[i], out) : tsr_graph_input(m->g, name, t, s, out);
+}
+
+static tsr_status op(measure *m, const char *name, const tsr_value *v, int n, const tsr_attr *a, int n_attrs, tsr_value *out) { return tsr_graph_op(m->g, name, v, n, a, n_attrs, out); }
+
+static bool binary(const char *name) {
+  static const char *const two[] = {"add", "sub", "mul", "div", "pow", "min", "max"};
+  for (size_t i = 0; i < sizeof two / sizeof *two; i++)
+    if (!strcmp(name, two[i])) return true;
+  return false;
+}
+
+#define TRY(e)                 \
+  do {                         \
+    tsr_status st_ = (e);      \
+    if (st_) return st_;       \
+  } while (0)
+
+static tsr_status build_matmul(measure *m, tsr_value *r) {
+  const bench_case *c = m->c;
+  bool batched = c->batch > 1;
+  tsr_value v[2];
+  TRY(operand(m, "A", c->dtype, batched ? shape_of(3, c->batch, c->m, c->k) : shape_of(2, c->m, c->k, 0), false, &v[0]));
+  TRY(operand(m, "B", c->dtype, batched ? shape_of(3, c->batch, c->k, c->n) : shape_of(2, c->k, c->n, 0), c->packed_b, &v[1]));
+  TRY(op(m, "matmul", v, 2, NULL, 0, r));
+  if (strcmp(c->op, "matmul_bias_gelu")) return NULL;
+  v[0] = *r;
+  TRY(operand(m, "bias", c->dtype, shape_of(1, c->n, 0, 0), false, &v[1]));
+  TRY(op(m, "add", v, 2, NULL, 0, r));
+  return op(m, "gelu", r, 1, NULL, 0, r);
+}
+
+static tsr_status build(measure *m) {
+  const bench_case *c = m->c;
+  tsr_value v[2], r;
+  TRY(tsr_graph_create(m->ctx, "bench", &m->g));
+  if (bench_is_matmul(c)) {
+    TRY(build_matmul(m, &r));
+  } else {
+    int64_t axis = -1;
+    tsr_attr axes = TSR_INTS("axes", &axis, 1);
+    bool reduce = !strncmp(c->op, "reduce_", 7), two = binary(c->op);
+    TRY(operand(m, "X", c->dtype, shape_of(2, c->m, c->n, 0), false, &v[0]));
+    if (two) TRY(operand(m, "Y", c->dtype, shape_of(2, c->m, c->n, 0), false, &v[1]));
+    TRY(op(m, c->op, v, two ? 2 : 1, &axes, reduce, &r));
+  }
+  return tsr_graph_output(m->g, r);
+}
+
+/* ---- buffers and check ----------------------------------------------------------------------------------------- */
+
+static int inputs_of(const measure *m) { return tsr_program_n_inputs(m->p); }
+
+/* Which host operand an input of the program is: constants are no inputs. */
+static int operand_of(const measure *m, int input) { return m->c->packed_b && input >= 1 ? input + 1 : input; }
+
+static tsr_status make_sets(measure *m) {
+  size_t set = tsr_program_output(m->p, 0).bytes;
+  for (int i = 0; i < m->n_in; i++) set += m->bytes[i];
+  size_t want = (size_t)192 << 20, most = (size_t)1500 << 20;
+  m->n_sets = (int)(want / (set + 1)) + 2;
+  if ((size_t)m->n_sets * set > most) m->n_sets = (int)(most / set);
+  if (m->n_sets < 1) m->n_sets = 1;
+  if (m->n_sets > MAX_SETS) m->n_sets = MAX_SETS;
+  for (int s = 0; s < m->n_sets; s++) {
+    for (int i = 0; i < inputs_of(m); i++) {
+      int k = operand_of(m, i);
+      TRY(tsr_buffer_create(m->o->dev, m->bytes[k], TSR_MEMORY_DEVICE, &m->in[s][i].buffer));
+      TRY(tsr_buffer_write(m->in[s][i].buffer, 0, m->data[k], m->bytes[k]));
+    }
+    TRY(tsr_buffer_create(m->o->dev, tsr_program_output(m->p, 0).bytes, TSR_MEMORY_DEVICE, &m->out[s].buffer));
+  }
+  return NULL;
+}
+
+static tsr_status wait_for_device(measure *m) {
+  tsr_event *e = NULL;
+  tsr_status st = tsr_event_create(m->o->dev, &e);
+  if (!st) st = tsr_event_record(e, NULL);
+  if (!st) st = tsr_event_sync(e);
+  tsr_event_destroy(&e);
+  return st;
+}
+
+static tsr_status check(measure *m, bench_result *r) {
+  tsr_tensor_info t = tsr_program_output(m->p, 0);
+  int64_t n = (int64_t)(t.bytes / tsr_dtype_size(t.dtype)), at[SAMPLES];
+  int samples = n < SAMPLES ? (int)n : SAMPLES;
+  for (int i = 0; i < samples; i++) at[i] = samples == n ? i : (int64_t)((double)i / (samples - 1) * (double)(n - 1));
+  double want[SAMPLES], tolerance[SAMPLES];
+  const void *inputs[4];
+  for (int i = 0; i < inputs_of(m); i++) inputs[i] = m->data[operand_of(m, i)];
+  void *got = malloc(t.bytes + 8);
+  if (!got) return NULL;
+  tsr_status st = tsr_program_run(m->p, NULL, m->in[0], &m->out[0]);
+  if (!st) st = wait_for_device(m);
+  if (!st) st = tsr_buffer_read(m->out[0].buffer, 0, got, t.bytes);
+  if (!st) st = tsr_graph_reference_at(m->g, inputs, 0, at, samples, want, tolerance);
+  r->ok = !st;
+  for (int i = 0; i < samples && !st; i++) {
+    double e = fabs(dtype_load(t.dtype, got, (size_t)at[i]) - want[i]);
+    if (!(e <= tolerance[i])) r->ok = false;
+    /* The element that comes closest to its tolerance stands for all. */
+    if (i == 0 || !(e / (tolerance[i] + 1e-300) <= r->error / (r->tolerance + 1e-300))) {
+      r->error = e;
+      r->tolerance = tolerance[i];
+    }
+  }
+  free(got);
+  return st;
+}
+
+/* ---- peers ----------------------------------------------------------------------------------------------------- */
+
+static bool peer_op_of(const bench_case *c, peer_op *out) {
+  static const struct { const char *name; peer_op op; } ops[] = {{"matmul", PEER_MATMUL}, {"matmul_bias_gelu", PEER_MATMUL}, {"softmax", PEER_SOFTMAX}, {"rmsnorm", PEER_RMSNORM}, {"layernorm", PEER_LAYERNORM}, {"add", PEER_ADD}};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (!strcmp(ops[i].name, c->op)) {
+      *out = ops[i].op;
+      return true;
+    }
+  return false;
+}
+
+static void open_peers(measure *m, bench_result *r) {
+  const tsr_device_info *info = tsr_device_get_info(m->o->dev);
+  for (int i = 0; i < m->o->n_peers; i++) {
+    const peer *p = m->o->peers[i];
+    r->peers[i].name = peer_name(p);
+    r->peers[i].why[0] = 0;
+    r->n_peers = i + 1;
+    peer_desc d = {.dtype = m->c->dtype, .batch = m->c->batch, .m = m->c->m, .n = m->c->n, .k = m->c->k, .packed_b = m->c->packed_b, .n_sets = m->n_sets,
+                   .device = strcmp(info->backend, "cpu") ? info->backend : "cpu"};
+    tsr_status st = peer_available(p);
+    if (!st && !peer_op_of(m->c, &d.op)) {
+      snprintf(r->peers[i].why, sizeof r->peers[i].why, "%s has no such operation here", peer_name(p));
+      continue;
+    }
+    if (!st) st = peer_create(p, &d, &m->jobs[i]);
+    for (int s = 0; s < m->n_sets && !st; s++)
+      for (int k = 0; k < 2 && k < m->n_in && !st; k++) st = peer_write(m->jobs[i], s, k, m->data[k]);
+    if (st) {
+      snprintf(r->peers[i].why, sizeof r->peers[i].why, "%s", tsr_status_message(st));
+      tsr_status_free(st);
+      peer_destroy(&m->jobs[i]);
+    }
+  }
+}
+
+/* ---- timing ---------------------------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+static tsr_status ours(measure *m, int *set, int inner, double *us) {
+  double from = bench_now_us();
+  for (int i = 0; i < inner; i++) {
+    int s = (*set)++ % m->n_sets;
+    TRY(tsr_program_run(m->p, NULL, m->in[s], &m->out[s]));
+  }
+  TRY(wait_for_device(m));
+  *us = (bench_now_us() - from) / inner;
+  return NULL;
+}
+
+static tsr_status theirs(peer_job *j, int n_sets, int *set, int inner, double *us) {
+  double from = bench_now_us();
+  for (int i = 0; i < inner; i++) TRY(peer_run(j, (*set)++ % n_sets));
+  *us = (bench_now_us() - from) / inner;
+  return NULL;
+}
+
+static int inner_for(double us) { return us > 300 ? 1 : (int)(300 / (us + 0.5)) + 1; }
+
+static tsr_status time_all(measure *m, bench_result *r) {
+  static const int warm = 2;
+  double t[9][MAX_REPS], us;
+  int set[9] = {0}, inner[9] = {0}, reps = 0, n_jobs = 0;
+  for (int i = 0; i < r->n_peers; i++) n_jobs += m->jobs[i] != NULL;
+  for (int w = 0; w < warm; w++) {
+    TRY(ours(m, &set[0], 1, &us));
+    inner[0] = inner_for(us);
+    for (int i = 0; i < r->n_peers; i++) {
+      if (!m->jobs[i]) continue;
+      TRY(theirs(m->jobs[i], m->n_sets, &set[1 + i], 1, &us));
+      inner[1 + i] = inner_for(us);
+      usleep(1000 * peer_settle_ms(m->o->peers[i]));
+    }
+  }
+  double start = bench_now_us();
+  while (reps < MAX_REPS && (reps < 7 || bench_now_us() - start < m->o->seconds * 1e6) && (reps < 3 || bench_now_us() - start < 4 * m->o->seconds * 1e6)) {
+    TRY(ours(m, &set[0], inner[0], &t[0][reps]));
+    for (int i = 0; i < r->n_peers; i++) {
+      if (!m->jobs[i]) continue;
+      TRY(theirs(m->jobs[i], m->n_sets, &set[1 + i], inner[1 + i], &t[1 + i][reps]));
+      usleep(1000 * peer_settle_ms(m->o->peers[i]));
+    }
+    reps++;
+  }
+  for (int i = 0; i <= r->n_peers; i++) {
+    if (i && !m->jobs[i - 1]) continue;
+    qsort(t[i], (size_t)reps, sizeof t[i][0], by_value);
+    if (i) r->peers[i - 1].median_us = t[i][reps / 2];
+  }
+  r->median_us = t[0][reps / 2];
+  r->min_us = t[0][0];
+  return NULL;
+}
+
+static void close_all(measure *m) {
+  for (int i = 0; i < 8; i++) peer_destroy(&m->jobs[i]);
+  for (int s = 0; s < m->n_sets; s++) {
+    for (int i = 0; i < 4; i++) tsr_buffer_destroy(&m->in[s][i].buffer);
+    tsr_buffer_destroy(&m->out[s].buffer);
+  }
+  for (int i = 0; i < m->n_in; i++) free(m->data[i]);
+  tsr_program_destroy(&m->p);
+  tsr_graph_destroy(&m->g);
+}
+
+tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_options *o, bench_result *r) {
+  *r = (bench_result){0};
+  measure *m = calloc(1, sizeof *m);
+  if (!m) return NULL;
+  m->c = c;
+  m->o = o;
+  m->ctx = ctx;
+  tsr_status st = build(m);
+  tsr_compile_options co = {.policy = o->policy, .tune = o->tune};
+  if (!st) st = tsr_program_compile(o->dev, m->g, &co, &m->p);
+  if (!st) {
+    tsr_kernel_info k = tsr_program_n_kernels(m->p) ? tsr_program_kernel(m->p, 0) : (tsr_kernel_info){0};
+    snprintf(r->tile, sizeof r->tile, "%lldx%lldx%lld", (long long)k.tile[0], (long long)k.tile[1], (long long)k.tile[2]);
+    st = make_sets(m);
+  }
+  if (!st) st = check(m, r);
+  if (!st) {
+    open_peers(m, r);
+    st = time_all(m, r);
+  }
+  close_all(m);
+  free(m);
+  return st;
+}

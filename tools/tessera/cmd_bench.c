@@ -1,0 +1,188 @@
+/* tools/tessera/cmd_bench.c - `tessera bench`: suites or single cases on one device or all, each checked against the reference and timed
+ * in turns with the peers asked for. A table, or one JSON object per line. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/tessera/bench.h"
+
+enum { MAX_CASES = 256 };
+
+typedef struct bench_run {
+  tsr_context *ctx;
+  bench_options o;
+  bool json, wrong, progress;
+  bench_peaks peaks[TSR_N_DTYPES];
+  bool have_peaks[TSR_N_DTYPES];
+  double copy;
+} bench_run;
+
+static const bench_peaks *peaks_for(bench_run *r, tsr_dtype t) {
+  const tsr_device_info *d = tsr_device_get_info(r->o.dev);
+  if (!r->have_peaks[t]) {
+    r->have_peaks[t] = true;
+    if (!strcmp(d->backend, "cpu")) r->peaks[t] = bench_cpu_peaks(t, d->n_cores);
+    else r->peaks[t] = (bench_peaks){0, r->copy > 0 ? r->copy : (r->copy = bench_device_copy(r->o.dev))};
+  }
+  return &r->peaks[t];
+}
+
+static void json_number(const char *name, double v, bool known) {
+  if (known) printf(", \"%s\": %.6g", name, v);
+  else printf(", \"%s\": null", name);
+}
+
+static void print_json(const bench_run *r, const bench_case *c, const bench_result *x, const bench_peaks *p, int peer_index) {
+  char shape[96];
+  double gflops = bench_flops(c) / x->median_us * 1e-3, gbytes = bench_bytes(c) / x->median_us * 1e-3;
+  double fraction = p->gflops > 0 && gflops / p->gflops > gbytes / (p->gbytes_per_s + 1e-30) ? gflops / p->gflops : p->gbytes_per_s > 0 ? gbytes / p->gbytes_per_s : 0;
+  bool timed = peer_index >= 0 && x->peers[peer_index].median_us > 0;
+  printf("{\"op\": \"%s\", \"shape\": \"%s\", \"dtype\": \"%s\", \"device\": \"%s\", \"policy\": \"%s\", \"tile\": \"%s\"", c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype),
+         tsr_device_get_info(r->o.dev)->id, tsr_policy_name(r->o.policy), x->tile);
+  json_number("median_us", x->median_us, true);
+  json_number("min_us", x->min_us, true);
+  json_number("gflops", gflops, true);
+  json_number("gbytes_per_s", gbytes, true);
+  json_number("peak_fraction", fraction, fraction > 0);
+  json_number("peak_gflops", p->gflops, p->gflops > 0);
+  json_number("copy_gbytes_per_s", p->gbytes_per_s, p->gbytes_per_s > 0);
+  json_number("error", x->error, true);
+  json_number("tolerance", x->tolerance, true);
+  printf(", \"ok\": %s, \"packed_b\": %s", x->ok ? "true" : "false", c->packed_b ? "true" : "false");
+  if (peer_index >= 0) {
+    printf(", \"baseline\": ");
+    cli_json_string(stdout, x->peers[peer_index].name);
+    json_number("baseline_median_us", x->peers[peer_index].median_us, timed);
+    json_number("ratio", timed ? x->peers[peer_index].median_us / x->median_us : 0, timed);
+    if (!timed) {
+      printf(", \"why\": ");
+      cli_json_string(stdout, x->peers[peer_index].why);
+    }
+  } else {
+    printf(", \"baseline\": null, \"baseline_median_us\": null, \"ratio\": null");
+  }
+  printf("}\n");
+}
+
+static void print_row(const bench_run *r, const bench_case *c, const bench_result *x, const bench_peaks *p) {
+  char shape[96];
+  double gflops = bench_flops(c) / x->median_us * 1e-3, gbytes = bench_bytes(c) / x->median_us * 1e-3;
+  printf("%-9s %-17s %-18s %-5s %10.1f %9.1f %8.1f", tsr_device_get_info(r->o.dev)->id, c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), x->median_us, gflops, gbytes);
+  if (p->gflops > 0) printf(" %5.0f%%", 100 * gflops / p->gflops);
+  else printf("   n/a");
+  if (p->gbytes_per_s > 0) printf(" %5.0f%%", 100 * gbytes / p->gbytes_per_s);
+  else printf("   n/a");
+  printf("  %-5s", x->ok ? "ok" : "WRONG");
+  for (int i = 0; i < x->n_peers; i++) {
+    if (x->peers[i].median_us > 0) printf("  %s %.2fx", x->peers[i].name, x->peers[i].median_us / x->median_us);
+    else printf("  %s: %s", x->peers[i].name, x->peers[i].why);
+  }
+  printf("\n");
+}
+
+static int run_case(bench_run *r, const bench_case *c) {
+  char shape[96];
+  bench_result x;
+  if (r->progress) fprintf(stderr, "\r%-60s\r%s %s %s ...", "", tsr_device_get_info(r->o.dev)->id, c->op, bench_shape(c, shape, sizeof shape));
+  const bench_peaks *p = peaks_for(r, c->dtype);
+  tsr_status st = bench_measure(r->ctx, c, &r->o, &x);
+  if (r->progress) fprintf(stderr, "\r%-60s\r", "");
+  if (tsr_status_code(st) == TSR_UNSUPPORTED) {
+    /* A capability that the device lacks is said, and the rest goes on. */
+    fprintf(stderr, "tessera bench: %s %s %s on %s: %s\n", c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), tsr_device_get_info(r->o.dev)->id, tsr_status_message(st));
+    tsr_status_free(st);
+    return EXIT_OK;
+  }
+  if (st) return cli_fail(st);
+  if (!x.ok) r->wrong = true;
+  if (!r->json) print_row(r, c, &x, p);
+  else if (!x.n_peers) print_json(r, c, &x, p, -1);
+  else
+    for (int i = 0; i < x.n_peers; i++) print_json(r, c, &x, p, i);
+  fflush(stdout);
+  return EXIT_OK;
+}
+
+static int run_device(bench_run *r, const char *id, const bench_case *cases, int n) {
+  tsr_status st = tsr_device_open(r->ctx, id, &r->o.dev);
+  if (st) return cli_fail(st);
+  memset(r->have_peaks, 0, sizeof r->have_peaks);
+  r->copy = 0;
+  int rc = EXIT_OK;
+  for (int i = 0; i < n && !rc; i++) rc = run_case(r, &cases[i]);
+  tsr_device_close(&r->o.dev);
+  return rc;
+}
+
+static int run_all(bench_run *r, const bench_case *cases, int n) {
+  const tsr_device_info *d;
+  int n_devices, rc = EXIT_OK;
+  tsr_status st = tsr_devices(r->ctx, &d, &n_devices);
+  if (st) return cli_fail(st);
+  for (int i = 0; i < n_devices && !rc; i++)
+    if (strcmp(d[i].backend, "null")) rc = run_device(r, d[i].id, cases, n);
+  return rc;
+}
+
+static int find_peers(bench_run *r, const char *list) {
+  char name[64];
+  for (const char *p = list; p && *p;) {
+    size_t n = strcspn(p, ",");
+    snprintf(name, sizeof name, "%.*s", (int)n, p);
+    const peer *x = peer_find(name);
+    if (!x) {
+      char known[256] = "";
+      for (size_t i = 0; peer_at(i); i++) snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", peer_name(peer_at(i)));
+      return cli_usage("bench", "no peer \"%s\"; there are %s", name, known);
+    }
+    if (r->o.n_peers < 8) r->o.peers[r->o.n_peers++] = x;
+    p += n + (p[n] == ',');
+  }
+  return EXIT_OK;
+}
+
+static int collect(int argc, char **argv, const char *suite, const char *shape, const char *dtype, bool packed, bench_case *cases, int *n) {
+  tsr_dtype t = dtype ? tsr_dtype_parse(dtype) : TSR_F32;
+  if (!t) return cli_usage("bench", "unknown data type \"%s\"", dtype);
+  *n = 0;
+  for (int i = 1; i < argc; i++) {
+    bench_case c = {.op = argv[i], .dtype = t, .packed_b = packed};
+    if (!bench_parse_shape(shape ? shape : bench_is_matmul(&c) ? "1024x1024x1024" : "1024x1024", &c))
+      return cli_usage("bench", "shape \"%s\" is not %s", shape, bench_is_matmul(&c) ? "MxNxK or BxMxNxK" : "ROWSxCOLS");
+    cases[(*n)++] = c;
+  }
+  if (argc > 1) return EXIT_OK;
+  if (!suite) suite = "quick";
+  while (*n < MAX_CASES && bench_suite(suite, *n, &cases[*n])) {
+    if (dtype) cases[*n].dtype = t;
+    cases[*n].packed_b = packed && bench_is_matmul(&cases[*n]);
+    ++*n;
+  }
+  return *n ? EXIT_OK : cli_usage("bench", "no suite \"%s\"; there are quick, gemm, llama3-8b, bert-base, vit-b16, rowwise", suite);
+}
+
+int cmd_bench(int argc, char **argv) {
+  const char *suite = NULL, *device = "all", *shape = NULL, *dtype = NULL, *against = NULL, *policy = NULL, *tune = NULL;
+  bool packed = false;
+  long ms = 1200;
+  bench_run r = {.json = false};
+  const option options[] = {{.name = "--suite", .text = &suite}, {.name = "--device", .text = &device}, {.name = "--shape", .text = &shape}, {.name = "--dtype", .text = &dtype},
+                            {.name = "--against", .text = &against}, {.name = "--policy", .text = &policy}, {.name = "--json", .flag = &r.json}, {.name = "--packed", .flag = &packed},
+                            {.name = "--milliseconds", .number = &ms}, {.name = "--tune", .text = &tune}};
+  if (!cli_options("bench", &argc, argv, options, 10)) return EXIT_USAGE;
+  if (argc > MAX_CASES) return cli_usage("bench", "too many operations");
+  bench_case *cases = calloc(MAX_CASES, sizeof *cases);
+  int n = 0, rc = cases ? collect(argc, argv, suite, shape, dtype, packed, cases, &n) : EXIT_USAGE;
+  r.progress = isatty(2) && !r.json;
+  r.o.seconds = (double)ms / 1000;
+  r.o.tune = !tune ? TSR_TUNE_DEFAULT : !strcmp(tune, "off") ? TSR_TUNE_OFF : !strcmp(tune, "full") ? TSR_TUNE_FULL : TSR_TUNE_CACHED;
+  if (!rc) rc = find_peers(&r, against);
+  tsr_status st = rc ? NULL : tsr_policy_parse(policy ? policy : "fast", &r.o.policy);
+  if (!rc && !st) st = tsr_context_create(NULL, &r.ctx);
+  if (st) rc = cli_fail(st);
+  if (!rc && !r.json) printf("%-9s %-17s %-18s %-5s %10s %9s %8s %6s %6s  %s\n", "device", "op", "shape", "dtype", "median us", "GFLOP/s", "GB/s", "fma", "copy", "check");
+  if (!rc) rc = !strcmp(device, "all") ? run_all(&r, cases, n) : run_device(&r, device, cases, n);
+  tsr_context_destroy(&r.ctx);
+  free(cases);
+  return rc ? rc : r.wrong ? EXIT_WRONG : EXIT_OK;
+}
