@@ -156,22 +156,31 @@ static void put_array(text_printer *p, ir_op *op) {
 
 static tsr_status put_block(text_printer *p, ir_block *r, ir_value *const *targets);
 
-/* Assigns what a region yields to the variables of the op around it; through temporaries, since they may be swapped. */
+/* Could assigning another target first change what v says? So for the region's own arguments, and for index expressions, which
+ * may have been written into this place. */
+static bool needs_temporary(const ir_op *yield, const ir_value *v, int i) {
+  if (yield->n_operands == 1) return false;
+  if (v->type->kind == IR_T_INDEX) return true;
+  return !v->def && v->owner == yield->parent && v->index != i + 1;
+}
+
+/* Assigns what a region yields to the variables of the op around it. */
 static void put_yield(text_printer *p, const ir_op *op, ir_value *const *targets) {
   int n = op->n_operands;
   const char **fresh = arena_array(p->a, const char *, n + 1);
   if (!fresh) {
-    p->b->failed = true;
+    p->failed = true;
     return;
   }
   for (int i = 0; i < n; i++) {
     fresh[i] = text_expr(op->operands[i]);
-    if (n == 1) continue;
+    if (!needs_temporary(op, op->operands[i], i) || !strcmp(fresh[i], text_expr(targets[i]))) continue;
     const char *name = text_fmt(p, "next%d", p->next++);
     text_line(p, "const %s %s = %s;", text_value_type(p, op->operands[i]->type), name, fresh[i]);
     fresh[i] = name;
   }
-  for (int i = 0; i < n; i++) text_line(p, "%s = %s;", text_expr(targets[i]), fresh[i]);
+  for (int i = 0; i < n; i++)
+    if (strcmp(fresh[i], text_expr(targets[i]))) text_line(p, "%s = %s;", text_expr(targets[i]), fresh[i]);
 }
 
 static tsr_status put_for(text_printer *p, ir_op *op) {

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/knob.h"
 #include "core/passes/tile_to_simt_impl.h"
+#include "core/passes/tile_to_simt_wgmma.h"
 
 static const char *const dialect_names[N_DIALECTS] = {"cpu", "spirv", "cuda", "hip", "host"};
 
@@ -142,8 +144,20 @@ static void free_impl(const tsr_allocator *al, struct simt_impl *in) {
   al_delete(al, in);
 }
 
+/* A lowering of whole kernels comes first, unless another matrix path was asked for. */
+static tsr_status whole_kernel(const ir_op *tile, const tsr_caps *caps, ir_module *m, bool *done) {
+  const char *wish = ir_get_str(tile, "matrix", ""), *why = NULL;
+  if (!*wish) wish = knob_str("TSR_MATRIX");
+  *done = false;
+  if (!caps->wgmma || (strcmp(wish, "auto") && strcmp(wish, "wgmma"))) return NULL;
+  return simt_wgmma_kernel(tile, caps, m, done, &why);
+}
+
 static tsr_status kernel(const ir_op *tile, const tsr_caps *caps, ir_builder *top) {
   const tsr_allocator *al = &top->m->arena.al;
+  bool done;
+  TSR_TRY(whole_kernel(tile, caps, top->m, &done));
+  if (done) return NULL;
   simt c = {.caps = caps, .m = top->m, .tile = tile, .in = al_new(al, struct simt_impl)};
   tsr_status st = c.in ? lower_kernel(&c, top) : st_oom();
   free_impl(al, c.in);

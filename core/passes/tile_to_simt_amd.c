@@ -1,0 +1,132 @@
+/* core/passes/tile_to_simt_amd.c - the MFMA (gfx90a, gfx942, gfx950) and WMMA (gfx11, gfx12) paths: matrix paths of tile_to_simt.h.
+ * Lane maps (AMD matrix instruction calculator; AMD ISA manuals), l = lane:
+ *   MFMA 16x16: a row l % 16, b column l % 16, k = e (l / 16) + i for the lane's e elements; c column l % 16, rows 4 (l / 16) + i.
+ *   WMMA gfx11: a row (b column) l % 16 and all 16 k, twice over; c column l % 16, rows 2 i + l / 16.
+ *   WMMA gfx12: k = 8 (l / 16) + i; c rows 8 (l / 16) + i.
+ * gfx942 reads fp8 in the FNUZ encoding: the bits of OCP fp8 mean half the value there, but for -0 and the codes of NaN and
+ * infinity. So those are replaced, and the product is scaled by 4. */
+#include <string.h>
+
+#include "core/passes/tile_to_simt_impl.h"
+#include "core/passes/tile_to_simt_matrix.h"
+
+static bool is_f8(tsr_dtype t) { return t == TSR_F8E4M3 || t == TSR_F8E5M2; }
+static bool is_rdna(const simt *c) { return !strncmp(c->caps->arch, "gfx1", 4); }
+static bool is_gfx11(const simt *c) { return !strncmp(c->caps->arch, "gfx11", 5); }
+
+static bool find(const simt *c, const simt_gemm *g, simt_instruction *out) {
+  for (int i = 0; i < c->caps->n_matrix; i++) {
+    const tsr_matrix_shape *s = &c->caps->matrix[i];
+    bool mixed = !is_rdna(c) && is_f8(s->a) && is_f8(g->a) && is_f8(g->b);
+    if (!s->enabled || s->scope != SCOPE_SUBGROUP || s->m != 16 || s->n != 16 || s->c != g->c || (!mixed && (s->a != g->a || s->b != g->b))) continue;
+    *out = (simt_instruction){g->a, g->b, g->c, s->m, s->n, s->k};
+    return true;
+  }
+  return false;
+}
+
+static const char *amd_fits(const simt *c, const simt_gemm *g, bool rdna) {
+  simt_instruction in;
+  if (c->caps->dialect != DIALECT_HIP || is_rdna(c) != rdna) return rdna ? "not an RDNA device" : "not a CDNA device";
+  if (g->kahan) return "kahan_sum needs one product at a time";
+  if (!find(c, g, &in)) return "no matrix instruction for these element types";
+  if (g->m % 16 || g->n % 16 || g->k % in.k) return "the tile is not a multiple of the instruction's shape";
+  return NULL;
+}
+static const char *mfma_fits(const simt *c, const simt_gemm *g) { return amd_fits(c, g, false); }
+static const char *wmma_fits(const simt *c, const simt_gemm *g) { return amd_fits(c, g, true); }
+
+static void amd_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_layout *l) {
+  int wm, wn;
+  bool wide = g->c == TSR_F64; /* v_mfma_f64_16x16x4: rows l / 16 + 4 i */
+  simt_split_warps(c->warps, m, n, 16, 16, &wm, &wn);
+  l->rank = 2;
+  l->lanes[0] = is_rdna(c) ? 2 : 4;
+  l->vec[0] = wide || is_gfx11(c) ? 1 : 16 / l->lanes[0];
+  l->inner[0] = (int)(m / wm / (l->lanes[0] * l->vec[0]));
+  l->warps[0] = wm;
+  l->vec[1] = 1;
+  l->lanes[1] = 16;
+  l->inner[1] = (int)(n / wn / 16);
+  l->warps[1] = wn;
+}
+
+static bool amd_wants_mem(const simt *c, const simt_gemm *g, int operand) { return true; }
+
+/* ---- OCP fp8 bits for a FNUZ instruction --------------------------------------------------------------------------------- */
+
+static ir_value *i32(simt *c, uint32_t v) { return sx_num(c, TSR_I32, (double)(int32_t)v); }
+static ir_value *two(simt *c, int code, ir_value *a, ir_value *b) { return sx_op(c, code, NULL, 2, (ir_value *[]){a, b}); }
+
+/* Four elements in a word. */
+static ir_value *fnuz_word(simt *c, ir_value *x, tsr_dtype t) {
+  ir_value *low = two(c, SC_AND, x, i32(c, 0x7f7f7f7f)), *seven = i32(c, 0x7f7f7f7f), *top = i32(c, 0x80808080);
+  /* -0 (NaN in FNUZ) becomes 0: the sign survives only beside other bits */
+  ir_value *plain = two(c, SC_AND, x, two(c, SC_OR, two(c, SC_ADD, low, seven), seven));
+  ir_value *special = two(c, SC_AND, two(c, SC_ADD, low, i32(c, t == TSR_F8E4M3 ? 0x01010101 : 0x04040404)), top);
+  ir_value *whole = two(c, SC_OR, special, two(c, SC_SUB, special, two(c, SC_AND, two(c, SC_SHR, special, i32(c, 7)), i32(c, 0x01010101))));
+  return two(c, SC_OR, two(c, SC_AND, plain, sx_op(c, SC_NOT, NULL, 1, &whole)), special);
+}
+
+static ir_value *to_fnuz(simt *c, ir_value *v, tsr_dtype t) {
+  ir_type words = {.kind = IR_T_VECTOR, .dtype = TSR_I32, .rank = 1, .dims = {2}};
+  ir_value *w = sx_op(c, TG_BITCAST, ir_type_get(c->m, &words), 1, (ir_value *[]){v});
+  ir_value *pair[2] = {fnuz_word(c, sx_extract(c, w, 0), t), fnuz_word(c, sx_extract(c, w, 1), t)};
+  ir_value *both = sx_vector(c, 2, pair);
+  return sx_op(c, TG_BITCAST, v ? v->type : NULL, 1, &both);
+}
+
+/* ---- the product -------------------------------------------------------------------------------------------------------- */
+
+static ir_value *instruction(simt *c, const simt_instruction *in, ir_value *a, ir_value *b, ir_value *acc) {
+  ir_value *v = sx_op(c, is_rdna(c) ? TG_WMMA : TG_MFMA, acc ? acc->type : NULL, 3, (ir_value *[]){a, b, acc});
+  if (!v || !ir_set_attr(v->def, "m", ir_attr_int(c->m, in->m)) || !ir_set_attr(v->def, "n", ir_attr_int(c->m, in->n)) ||
+      !ir_set_attr(v->def, "k", ir_attr_int(c->m, in->k)) || !ir_set_attr(v->def, "a", ir_attr_str(c->m, tsr_dtype_name(in->a))) ||
+      !ir_set_attr(v->def, "b", ir_attr_str(c->m, tsr_dtype_name(in->b))) || !ir_set_attr(v->def, "c", ir_attr_str(c->m, tsr_dtype_name(in->c))))
+    c->b.failed = true;
+  return v;
+}
+
+static ir_value *operand(simt *c, const simt_gemm *g, const simt_instruction *in, bool is_a, ir_value *origin, int64_t k) {
+  int per_lane = is_gfx11(c) ? 16 : 16 * in->k / c->subgroup;
+  ir_value *mn = sx_add(c, origin, sx_rem(c, c->lane, sx_int(c, 16)));
+  ir_value *k0 = is_gfx11(c) ? sx_int(c, k) : sx_addi(c, sx_muli(c, sx_div(c, c->lane, sx_int(c, 16)), per_lane), k);
+  ir_value *v = simt_operand_along_k(c, is_a ? &g->A : &g->B, is_a, mn, k0, per_lane);
+  if (per_lane == 1) v = sx_vector(c, 1, &v);
+  tsr_dtype t = is_a ? in->a : in->b;
+  return c->caps->fnuz && is_f8(t) ? to_fnuz(c, v, t) : v;
+}
+
+static tsr_status amd_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt_frag *out) {
+  simt_instruction in = {0};
+  const simt_layout *l = acc->layout;
+  int per = 16 / l->lanes[0], per_row = l->reps[1] * l->inner[1], mi = l->reps[0] * l->inner[0] * l->vec[0] / per, ni = per_row;
+  if (!find(c, g, &in)) return simt_unsupported(c, g->op, NULL, "no matrix instruction for these element types");
+  bool scaled = c->caps->fnuz && is_f8(in.a);
+  ir_value **v = arena_array(&c->m->arena, ir_value *, acc->n), **d = arena_array(&c->m->arena, ir_value *, mi * ni);
+  ir_value **a = arena_array(&c->m->arena, ir_value *, mi), **b = arena_array(&c->m->arena, ir_value *, ni), *part[16];
+  if (!v || !d || !a || !b) return st_oom();
+  for (int i = 0; i < mi; i++)
+    for (int j = 0; j < ni; j++) {
+      for (int e = 0; e < per; e++) part[e] = scaled ? sx_num(c, g->c, 0) : acc->v[(i * per + e) * per_row + j];
+      d[i * ni + j] = sx_vector(c, per, part);
+    }
+  for (int64_t k = 0; k < g->k; k += in.k) {
+    for (int i = 0; i < mi; i++) a[i] = operand(c, g, &in, true, simt_block_origin(c, l, 0, i, per), k);
+    for (int j = 0; j < ni; j++) b[j] = operand(c, g, &in, false, simt_block_origin(c, l, 1, j, 1), k);
+    for (int i = 0; i < mi; i++)
+      for (int j = 0; j < ni; j++) d[i * ni + j] = instruction(c, &in, a[i], b[j], d[i * ni + j]);
+  }
+  for (int i = 0; i < mi; i++)
+    for (int j = 0; j < ni; j++)
+      for (int e = 0; e < per; e++) {
+        int r = (i * per + e) * per_row + j;
+        ir_value *x = sx_extract(c, d[i * ni + j], e);
+        v[r] = scaled ? sx_fma(c, x, sx_num(c, g->c, 4), acc->v[r]) : x;
+      }
+  *out = (simt_frag){.layout = l, .dtype = g->c, .v = v, .n = acc->n};
+  return c->b.failed ? st_oom() : NULL;
+}
+
+const simt_matrix_path simt_path_mfma = {.name = "mfma", .fits = mfma_fits, .layout = amd_layout, .wants_mem = amd_wants_mem, .gemm = amd_gemm};
+const simt_matrix_path simt_path_wmma = {.name = "wmma", .fits = wmma_fits, .layout = amd_layout, .wants_mem = amd_wants_mem, .gemm = amd_gemm};

@@ -1,0 +1,22 @@
+/* core/passes/tile_to_simt_matrix.h - what the mma.sync, MFMA and WMMA paths share: dividing a tile among warps, and reading the
+ * elements of an operand that one lane feeds to the instruction. */
+#ifndef CORE_PASSES_TILE_TO_SIMT_MATRIX_H
+#define CORE_PASSES_TILE_TO_SIMT_MATRIX_H
+#include "core/passes/tile_to_simt.h"
+
+/* One matrix instruction. */
+typedef struct simt_instruction {
+  tsr_dtype a, b, c;
+  int m, n, k;
+} simt_instruction;
+
+/* Splits the m x n tile so that each warp gets whole blocks of the instruction and its part is near square; wm * wn divides warps. */
+void simt_split_warps(int warps, int64_t m, int64_t n, int block_m, int block_n, int *wm, int *wn);
+
+/* `count` neighbours along k of an operand at (mn, k) as a vector of the memory's type: mn is along m for a, along n for b. */
+ir_value *simt_operand_along_k(simt *c, const simt_operand *o, bool is_a, ir_value *mn, ir_value *k, int count);
+
+/* First register's offset and the warp's part, along dimension d of the accumulator, of this thread's block number `block`. */
+ir_value *simt_block_origin(simt *c, const simt_layout *l, int d, int block, int per_block);
+
+#endif
