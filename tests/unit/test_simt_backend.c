@@ -90,7 +90,7 @@ static tsr_status whole_life(const side *s) {
   TSR_GOTO(be->device_info(in, 1, &info));
   assert_string_equal(info.name, "Fake device 1");
   TSR_GOTO(be->device_open(in, 0, NULL, &dev, &caps));
-  assert_int_equal(caps.n_cores, 4);
+  assert_true(caps.n_cores >= 4);
   TSR_GOTO(be->buffer_create(dev, 256, BE_DEVICE_LOCAL, &a));
   TSR_GOTO(be->buffer_create(dev, 256, BE_HOST_VISIBLE, &h));
   assert_non_null(be->buffer_map(h));
