@@ -96,12 +96,13 @@ const ir_type *ir_type_shaped(ir_module *m, ir_type_kind kind, tsr_dtype t, int 
 
 int64_t ir_type_count(const ir_type *t) {
   int64_t n = 1;
-  bool dynamic = false;
+  bool dynamic = false, empty = false;
   for (int i = 0; i < t->rank; i++) {
     if (t->dims[i] == IR_DYNAMIC) dynamic = true;
+    else if (t->dims[i] == 0) empty = true;
     else if (__builtin_mul_overflow(n, t->dims[i], &n)) return -1;
   }
-  return dynamic ? IR_DYNAMIC : n;
+  return dynamic ? IR_DYNAMIC : empty ? 0 : n;
 }
 
 void ir_type_strides(const ir_type *t, int64_t *strides) {

@@ -57,7 +57,8 @@ const ir_type *ir_type_scalar(ir_module *m, tsr_dtype t);
 const ir_type *ir_type_shaped(ir_module *m, ir_type_kind kind, tsr_dtype t, int rank, const int64_t *dims);
 #define ir_type_tensor(m, t, rank, dims) ir_type_shaped(m, IR_T_TENSOR, t, rank, dims)
 #define ir_type_frag(m, t, rank, dims) ir_type_shaped(m, IR_T_FRAG, t, rank, dims)
-/* Elements; IR_DYNAMIC if any dimension is; -1 on overflow of int64. */
+/* Elements; IR_DYNAMIC if any dimension is; -1 on overflow of int64, of the non-zero dimensions' product too, so that any
+ * part of a valid shape can be multiplied safely. */
 int64_t ir_type_count(const ir_type *t);
 /* Strides in elements (row-major, plus pad on the next-to-last dimension, unless given). */
 void ir_type_strides(const ir_type *t, int64_t *strides);

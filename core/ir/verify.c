@@ -16,7 +16,7 @@ tsr_status ir_error(const ir_op *op, const char *hint, const char *fmt, ...) {
   return st_make(&op->module->arena.al, TSR_VERIFY_ERROR, ST_WHERE(ir_level_name(op->def->level), op->def->name, hint), "%s%s", where, cause);
 }
 
-static const char *const kind_names[] = {"unit", "bool", "integer", "float", "string", "type", "list", "dense"};
+static const char *const kind_names[] = {"a unit", "a bool", "an integer", "a float", "a string", "a type", "a list", "dense data"};
 
 static bool kind_fits(ir_attr_kind want, ir_attr_kind have) {
   if (want == have) return true;
@@ -31,7 +31,7 @@ static tsr_status check_attrs(ir_op *op) {
     while (d && d->name && strcmp(d->name, op->attrs[i].name)) d++;
     if (d && d->name) {
       if (!kind_fits(d->kind, op->attrs[i].attr->kind))
-        return ir_error(op, d->help, "attribute '%s' must be a %s, not a %s", d->name, kind_names[d->kind], kind_names[op->attrs[i].attr->kind]);
+        return ir_error(op, d->help, "attribute '%s' must be %s, not %s", d->name, kind_names[d->kind], kind_names[op->attrs[i].attr->kind]);
     } else if (!(op->def->flags & IR_ANY_ATTRS)) {
       return ir_error(op, "`tessera ops` lists the attributes", "unknown attribute '%s'", op->attrs[i].name);
     }

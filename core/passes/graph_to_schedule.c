@@ -114,17 +114,27 @@ static tsr_status materialize_inputs(emitter *e, ir_op *op, int group) {
   return NULL;
 }
 
+/* The product of n dimensions; negative if one is unknown. */
+static int64_t count(const int64_t *dims, int n) {
+  int64_t product = 1;
+  for (int i = 0; i < n; i++) {
+    if (dims[i] < 0) return -1;
+    product *= dims[i];
+  }
+  return product;
+}
+
 static bool set_space(kernel *k, const fuse_group *g) {
   int64_t s[4] = {1, 1, 1, 1};
   int n = 1;
   if (g->family == FAMILY_MATMUL) {
     graph_matmul d = graph_matmul_get(g->contraction);
     n = 4;
-    for (int i = 0; i < d.n_batch; i++) s[0] *= d.batch[i];
+    s[0] = count(d.batch, d.n_batch);
     s[1] = d.m, s[2] = d.n, s[3] = d.k;
   } else if (g->family == FAMILY_ROW) {
     n = 2;
-    for (int i = 0; i + 1 < g->space->rank; i++) s[0] *= g->space->dims[i];
+    s[0] = count(g->space->dims, g->space->rank - 1);
     s[1] = g->space->dims[g->space->rank - 1];
   } else if (g->space) {
     s[0] = ir_type_count(g->space);

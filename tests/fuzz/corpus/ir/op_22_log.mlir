@@ -1,0 +1,5 @@
+"tessera.graph.func"() ({
+^bb0(%a: tensor<2xf32>):
+%0 = "tessera.graph.log"(%a)
+"tessera.graph.return"(%0) : (tensor<2xf32>) -> ()
+}) : () -> ()

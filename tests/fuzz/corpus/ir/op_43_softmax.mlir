@@ -1,0 +1,5 @@
+"tessera.graph.func"() ({
+^bb0(%a: tensor<2x3xf32>):
+%0 = "tessera.graph.softmax"(%a) {axis = 0}
+"tessera.graph.return"(%0) : (tensor<2x3xf32>) -> ()
+}) : () -> ()

@@ -1,0 +1,2 @@
+%fragC = "tessera.tile.mma_sync"(%fragA, %fragB, %fragC)
+          {m=16, n=16, k=16, dtype="bf16"}

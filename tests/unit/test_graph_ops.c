@@ -1,0 +1,289 @@
+/* Tests of the Graph IR table: every op's inferred type, every rule's failure message, print -> parse -> print, mlir-opt, the
+ * documents made from the tables. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/graph_text.h"
+
+typedef struct typed {
+  const char *args, *op, *type;
+} typed;
+
+static const typed good[] = {
+    {"%a: tensor<4x5xf32>, %b: tensor<5x6xf32>", "matmul(%a, %b)", "4x6xf32"},
+    {"%a: tensor<5x4xbf16>, %b: tensor<6x5xbf16>", "matmul(%a, %b) {transpose_a = true, transpose_b, accum_dtype = \"f32\", tile_shape = [64, 64, 32]}", "4x6xbf16"},
+    {"%a: tensor<7x1x4x5xf16>, %b: tensor<3x5x6xf16>", "matmul(%a, %b) {out_dtype = \"f32\"}", "7x3x4x6xf32"},
+    {"%a: tensor<4x5xi8>, %b: tensor<5x6xi8>", "matmul(%a, %b)", "4x6xi32"},
+    {"%a: tensor<4x5xui8>, %b: tensor<5x6xi8>", "matmul(%a, %b)", "4x6xi32"},
+    {"%a: tensor<4x5xf8E4M3FN>, %b: tensor<5x6xbf16>", "matmul(%a, %b)", "4x6xbf16"},
+    {"%a: tensor<?x5xf32>, %b: tensor<?x6xf32>", "matmul(%a, %b)", "?x6xf32"},
+    {"%a: tensor<4x0xf32>, %b: tensor<0x6xf32>", "matmul(%a, %b)", "4x6xf32"},
+    {"%a: tensor<4x1xf32>, %b: tensor<3xf32>", "add(%a, %b)", "4x3xf32"},
+    {"%a: tensor<f32>, %b: tensor<0x3xf32>", "sub(%a, %b)", "0x3xf32"},
+    {"%a: tensor<?x3xf32>, %b: tensor<4x3xf32>", "mul(%a, %b)", "4x3xf32"},
+    {"%a: tensor<?x1xf32>, %b: tensor<1x3xf32>", "div(%a, %b)", "?x3xf32"},
+    {"%a: tensor<2xi32>, %b: tensor<2xi32>", "rem(%a, %b)", "2xi32"},
+    {"%a: tensor<2xf64>, %b: tensor<2xf64>", "pow(%a, %b)", "2xf64"},
+    {"%a: tensor<2xi8>, %b: tensor<2xi8>", "min(%a, %b)", "2xi8"},
+    {"%a: tensor<2xi64>, %b: tensor<2xi64>", "max(%a, %b)", "2xi64"},
+    {"%a: tensor<2xi1>, %b: tensor<2xi1>", "and(%a, %b)", "2xi1"},
+    {"%a: tensor<2xi32>, %b: tensor<2xi32>", "or(%a, %b)", "2xi32"},
+    {"%a: tensor<2xi1>", "not(%a)", "2xi1"},
+    {"%a: tensor<2xf16>", "neg(%a)", "2xf16"},
+    {"%a: tensor<2xi32>", "abs(%a)", "2xi32"},
+    {"%a: tensor<2xbf16>", "exp(%a)", "2xbf16"},
+    {"%a: tensor<2xf32>", "log(%a)", "2xf32"},
+    {"%a: tensor<2xf32>", "sqrt(%a)", "2xf32"},
+    {"%a: tensor<2xf32>", "rsqrt(%a)", "2xf32"},
+    {"%a: tensor<2xf32>", "tanh(%a)", "2xf32"},
+    {"%a: tensor<2xf32>", "erf(%a)", "2xf32"},
+    {"%a: tensor<2xf32>", "sigmoid(%a)", "2xf32"},
+    {"%a: tensor<2xf32>", "relu(%a)", "2xf32"},
+    {"%a: tensor<2xf32>", "gelu(%a) {approximate = \"tanh\"}", "2xf32"},
+    {"%a: tensor<2xf32>", "silu(%a)", "2xf32"},
+    {"%a: tensor<2xf32>", "sin(%a)", "2xf32"},
+    {"%a: tensor<2xf32>", "cos(%a)", "2xf32"},
+    {"%a: tensor<2xf32>", "floor(%a)", "2xf32"},
+    {"%a: tensor<2x1xf32>, %b: tensor<3xf32>", "compare(%a, %b) {predicate = \"le\"}", "2x3xi1"},
+    {"%c: tensor<2x1xi1>, %a: tensor<3xf32>, %b: tensor<f32>", "select(%c, %a, %b)", "2x3xf32"},
+    {"%a: tensor<2x?xf32>", "cast(%a) {dtype = \"fp8_e5m2\"}", "2x?xf8E5M2"},
+    {"%a: tensor<2x1xf32>", "broadcast(%a) {shape = [3, -1, 4]}", "3x2x4xf32"},
+    {"%a: tensor<2x3x4xf32>", "reduce_sum(%a) {axes = [0, -1]}", "3xf32"},
+    {"%a: tensor<2x3x4xf32>", "reduce_mean(%a) {axes = [1], keepdims = true}", "2x1x4xf32"},
+    {"%a: tensor<2x3x4xi32>", "reduce_max(%a)", "i32"},
+    {"%a: tensor<2x?x4xf32>", "reduce_min(%a) {axes = [0]}", "?x4xf32"},
+    {"%a: tensor<2x3xf32>", "reduce_prod(%a) {axes = [], keepdims = true}", "1x1xf32"},
+    {"%a: tensor<2x3xf32>", "softmax(%a) {axis = 0}", "2x3xf32"},
+    {"%a: tensor<2x3xbf16>, %g: tensor<3xf32>, %b: tensor<3xbf16>", "layernorm(%a, %g, %b) {eps = 0.001}", "2x3xbf16"},
+    {"%a: tensor<2x3xf32>", "rmsnorm(%a)", "2x3xf32"},
+    {"%a: tensor<2x3x4xf32>", "reshape(%a) {shape = [4, -1]}", "4x6xf32"},
+    {"%a: tensor<?x4xf32>", "reshape(%a) {shape = [-1, 2]}", "?x2xf32"},
+    {"%a: tensor<2x3x4xf32>", "transpose(%a)", "4x3x2xf32"},
+    {"%a: tensor<2x3x4xf32>", "transpose(%a) {perm = [0, -1, 1]}", "2x4x3xf32"},
+    {"%a: tensor<9x?xf32>", "slice(%a) {starts = [1, 2], sizes = [4, -1], strides = [2, 1]}", "4x?xf32"},
+    {"%a: tensor<2x3xf32>, %b: tensor<2x?xf32>, %c: tensor<2x1xf32>", "concat(%a, %b, %c) {axis = -1}", "2x?xf32"},
+    {"%a: tensor<2x3xf32>", "pad(%a) {low = [1, 0], high = [0, 2], value = -1}", "3x5xf32"},
+    {"", "constant() {value = dense<[[1.0, 2.0]]> : tensor<1x2xf64>}", "1x2xf64"},
+};
+
+/* "name(operands) attrs" as a line of text. */
+static const char *line(const char *op) {
+  static char text[600];
+  const char *paren = strchr(op, '(');
+  snprintf(text, sizeof text, "%%0 = \"tessera.graph.%.*s\"%s", (int)(paren - op), op, paren);
+  return text;
+}
+
+static void every_op_infers_its_type(void **state) {
+  size_t n;
+  const ir_opdef *t = ir_table(IR_GRAPH, &n);
+  char seen[G_N_CODES] = {0};
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    char type[100];
+    snprintf(type, sizeof type, "tensor<%s>", good[i].type);
+    ir_module *m = gt_parse(gt_func(good[i].args, line(good[i].op), "%0", type));
+    seen[graph_find_func(m, NULL)->regions[0]->first->def->code] = 1;
+    ir_module_destroy(&m);
+  }
+  for (size_t i = 0; i < n; i++)
+    if ((t[i].flags & IR_PURE) && !seen[i]) fail_msg("%s has no case", t[i].name);
+}
+
+static const typed bad[] = { /* type: what the message says */
+    {"%a: tensor<4x5xf32>, %b: tensor<6x5xf32>", "matmul(%a, %b)", "f32[4, 5] by f32[6, 5]: 5 columns for 6 rows"},
+    {"%a: tensor<5xf32>, %b: tensor<5x6xf32>", "matmul(%a, %b)", "needs matrices"},
+    {"%a: tensor<2x4x5xf32>, %b: tensor<3x5x6xf32>", "matmul(%a, %b)", "leading dimensions"},
+    {"%a: tensor<4x5xf32>, %b: tensor<5x6xi32>", "matmul(%a, %b)", "can't multiply f32 by i32"},
+    {"%a: tensor<4x5xi1>, %b: tensor<5x6xi1>", "matmul(%a, %b)", "can't multiply bool"},
+    {"%a: tensor<4x5xi8>, %b: tensor<5x6xi32>", "matmul(%a, %b)", "can't multiply i8 by i32"},
+    {"%a: tensor<4x5xf16>, %b: tensor<5x6xbf16>", "matmul(%a, %b)", "neither of f16 and bf16 is the wider"},
+    {"%a: tensor<4x5xf16>, %b: tensor<5x6xf16>", "matmul(%a, %b) {accum_dtype = \"i32\"}", "can't accumulate in i32"},
+    {"%a: tensor<4x5xf16>, %b: tensor<5x6xf16>", "matmul(%a, %b) {accum_dtype = \"f31\"}", "unknown accum_dtype \"f31\""},
+    {"%a: tensor<4x5xf16>, %b: tensor<5x6xf16>", "matmul(%a, %b) {out_dtype = \"i32\"}", "out_dtype i32 for f16"},
+    {"%a: tensor<4x5xf16>, %b: tensor<5x6xf16>", "matmul(%a, %b) {tile_shape = [64, 64]}", "three integers"},
+    {"%a: tensor<4x5xf16>, %b: tensor<5x6xf16>", "matmul(%a, %b) {tile_shape = [64, 0, 8]}", "entry 0 is out of range"},
+    {"%a: tensor<4x5xf16>", "matmul(%a)", "takes 2 operands, has 1"},
+    {"%a: tensor<4x5xf16>, %b: tensor<5x6xf16>", "matmul(%a, %b) {transpose_c = true}", "unknown attribute 'transpose_c'"},
+    {"%a: tensor<4x5xf16>, %b: tensor<5x6xf16>", "matmul(%a, %b) {transpose_a = \"yes\"}", "must be a bool, not a string"},
+    {"%a: tensor<4x3xf32>, %b: tensor<4xf32>", "add(%a, %b)", "shapes f32[4, 3] and f32[4] do not broadcast"},
+    {"%a: tensor<4xf32>, %b: tensor<4xbf16>", "add(%a, %b)", "operands are f32 and bf16 (there is no implicit cast"},
+    {"%a: tensor<4xi1>, %b: tensor<4xi1>", "add(%a, %b)", "does not take bool"},
+    {"%a: tensor<4xi32>", "exp(%a)", "takes floats, not i32"},
+    {"%a: tensor<4xf32>", "not(%a)", "takes bool or integers, not f32"},
+    {"%a: tensor<4xf32>", "gelu(%a) {approximate = \"fast\"}", "unknown approximation \"fast\""},
+    {"%a: tensor<4xf32>, %b: tensor<4xf32>", "compare(%a, %b) {predicate = \"less\"}", "unknown predicate \"less\""},
+    {"%a: tensor<4xf32>, %b: tensor<4xf32>", "compare(%a, %b)", "attribute 'predicate' is missing"},
+    {"%a: tensor<4xf32>, %b: tensor<4xf32>", "select(%a, %a, %b)", "the condition must be bool (i1), not f32"},
+    {"%a: tensor<4xf32>", "cast(%a) {dtype = \"f33\"}", "unknown dtype \"f33\""},
+    {"%a: tensor<4xf32>", "broadcast(%a) {shape = [5]}", "dimension 0 is 4 and can't become 5"},
+    {"%a: tensor<4x4xf32>", "broadcast(%a) {shape = [4]}", "shape has 1 entries for an operand of rank 2"},
+    {"%a: tensor<4xf32>", "broadcast(%a) {shape = [-2, 4]}", "shape entry -2 is negative"},
+    {"%a: tensor<4xf32>", "broadcast(%a) {shape = [\"x\"]}", "must be a list of integers"},
+    {"%a: tensor<4xf32>", "reduce_sum(%a) {axes = [1]}", "axis 1 for a tensor of rank 1"},
+    {"%a: tensor<4x4xf32>", "reduce_sum(%a) {axes = [1, -1]}", "axis 1 is given twice"},
+    {"%a: tensor<4xi1>", "reduce_max(%a)", "does not take bool"},
+    {"%a: tensor<4xi32>", "reduce_mean(%a)", "takes floats, not i32"},
+    {"%a: tensor<4xf32>", "softmax(%a) {axis = -2}", "axis -2 for a tensor of rank 1"},
+    {"%a: tensor<4xf32>", "softmax(%a) {axis = 1.5}", "attribute 'axis' must be an integer, not a float"},
+    {"%a: tensor<f32>", "layernorm(%a)", "needs at least one dimension"},
+    {"%a: tensor<4x3xf32>, %g: tensor<4xf32>", "rmsnorm(%a, %g)", "gamma is f32[4] for rows of f32[4, 3]"},
+    {"%a: tensor<4x3xbf16>, %g: tensor<3xf16>", "rmsnorm(%a, %g)", "gamma is f16 for rows of bf16"},
+    {"%a: tensor<4x3xf32>", "rmsnorm(%a) {eps = -1.0}", "eps is -1"},
+    {"%a: tensor<4x3xf32>", "reshape(%a) {shape = [5, -1]}", "12 elements can't be split into rows of 5"},
+    {"%a: tensor<4x3xf32>", "reshape(%a) {shape = [-1, -1]}", "only one entry of shape may be -1"},
+    {"%a: tensor<4x3xf32>", "reshape(%a) {shape = [13]}", "12 elements into a shape of 13"},
+    {"%a: tensor<4x3xf32>", "reshape(%a) {shape = [-3]}", "shape entry -3 is negative"},
+    {"%a: tensor<4x3xf32>", "transpose(%a) {perm = [0]}", "perm has 1 entries for 2 dimensions"},
+    {"%a: tensor<4x3xf32>", "transpose(%a) {perm = [0, 2]}", "perm entry 2 for a tensor of rank 2"},
+    {"%a: tensor<4x3xf32>", "transpose(%a) {perm = [1, 1]}", "perm has axis 1 twice"},
+    {"%a: tensor<4xf32>", "slice(%a) {starts = [1], sizes = [4]}", "4 elements from 1 by 1 leave axis 0 of 4"},
+    {"%a: tensor<4xf32>", "slice(%a) {starts = [5], sizes = [0]}", "start 5 is outside axis 0 of 4"},
+    {"%a: tensor<4xf32>", "slice(%a) {starts = [0], sizes = [1], strides = [0]}", "stride 0 on axis 0"},
+    {"%a: tensor<4xf32>", "slice(%a) {starts = [0], sizes = [9000000000000000000], strides = [9000000000000000000]}", "leave axis 0"},
+    {"%a: tensor<4x3xf32>, %b: tensor<4x2xf32>", "concat(%a, %b) {axis = 0}", "can't join f32[4, 3] and f32[4, 2] along axis 0"},
+    {"%a: tensor<4x3xf32>, %b: tensor<4x3xf16>", "concat(%a, %b) {axis = 0}", "operands are f32 and f16"},
+    {"%a: tensor<4xf32>", "pad(%a) {low = [-1], high = [0]}", "negative padding on axis 0"},
+    {"%a: tensor<4xf32>", "pad(%a) {low = [9223372036854775807], high = [0]}", "the padded axis 0 overflows"},
+    {"%a: tensor<1x1xf32>", "broadcast(%a) {shape = [4294967296, 4294967296]}", "too many elements"},
+    {"%a: tensor<3000000000x1xf32>, %b: tensor<1x3000000000xf32>", "matmul(%a, %b)", "too many elements"},
+    {"", "constant()", "attribute 'value' is missing"},
+    {"", "constant() {value = 1.0}", "must be dense data, not a float"},
+};
+
+static void every_rule_fails_with_one_clear_line(void **state) {
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    const char *message = gt_error(gt_func(bad[i].args, line(bad[i].op), "%0", "tensor<4xf32>"));
+    if (!gt_says(message, bad[i].type) || !gt_says(message, "test.mlir:4:") || strchr(message, '\n')) fail_msg("%s", bad[i].op);
+  }
+}
+
+static void wrong_declared_type_is_an_error(void **state) {
+  const char *message = gt_error(gt_func("%a: tensor<4xf32>", "%0 = \"tessera.graph.neg\"(%a) : (tensor<4xf32>) -> tensor<5xf32>", "%0", "tensor<5xf32>"));
+  assert_true(gt_says(message, "result 0 is declared tensor<5xf32> but is tensor<4xf32>"));
+}
+
+static void functions_must_return_tensors(void **state) {
+  assert_true(gt_says(gt_error("\"tessera.graph.func\"() ({\n^bb0(%a: tensor<4xf32>):\n%0 = \"tessera.graph.neg\"(%a)\n}) : () -> ()"), "must end with tessera.graph.return"));
+  assert_true(gt_says(gt_error("\"tessera.graph.func\"() ({\n^bb0(%a: f32):\n\"tessera.graph.return\"(%a)\n}) : () -> ()"), "argument 0 must be a tensor"));
+}
+
+static char *printed(const ir_module *m) {
+  strb b;
+  strb_init(&b, NULL);
+  ir_print(&b, m);
+  char *s = strdup(strb_text(&b));
+  strb_clear(&b);
+  return s;
+}
+
+static void print_parse_print_is_stable_for_every_op(void **state) {
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    char type[100];
+    snprintf(type, sizeof type, "tensor<%s>", good[i].type);
+    ir_module *m = gt_parse(gt_func(good[i].args, line(good[i].op), "%0", type));
+    char *once = printed(m);
+    ir_module *again = gt_parse(once);
+    char *twice = printed(again);
+    assert_string_equal(once, twice);
+    free(once);
+    free(twice);
+    ir_module_destroy(&m);
+    ir_module_destroy(&again);
+  }
+}
+
+static int have(const char *program) {
+  char command[200];
+  snprintf(command, sizeof command, "command -v %s >/dev/null 2>&1", program);
+  return system(command) == 0;
+}
+
+static void mlir_opt_reads_every_op(void **state) {
+  const char *opt = have("mlir-opt-19") ? "mlir-opt-19" : have("mlir-opt") ? "mlir-opt" : NULL;
+  if (!opt) {
+    fprintf(stderr, "skipped: mlir-opt is not installed\n");
+    skip();
+  }
+  char file[] = "/tmp/tessera_mlir_XXXXXX", command[200];
+  int fd = mkstemp(file);
+  assert_true(fd >= 0);
+  FILE *f = fdopen(fd, "w");
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    char type[100];
+    snprintf(type, sizeof type, "tensor<%s>", good[i].type);
+    ir_module *m = gt_parse(gt_func(good[i].args, line(good[i].op), "%0", type));
+    strb b;
+    strb_init(&b, NULL);
+    char name[32];
+    snprintf(name, sizeof name, "f%zu", i);
+    ir_set_attr(graph_find_func(m, NULL), "sym_name", ir_attr_str(m, name));
+    ir_print_op(&b, graph_find_func(m, NULL), 0);
+    fprintf(f, "%s\n", strb_text(&b));
+    strb_clear(&b);
+    ir_module_destroy(&m);
+  }
+  fclose(f);
+  snprintf(command, sizeof command, "%s --allow-unregistered-dialect %s >/dev/null", opt, file);
+  int rc = system(command);
+  unlink(file);
+  assert_int_equal(rc, 0);
+}
+
+static void json_lists_every_op_of_every_level(void **state) {
+  strb b;
+  strb_init(&b, NULL);
+  ir_ops_json(&b);
+  assert_true(strb_ok(&b));
+  for (int l = 0; l < IR_N_LEVELS; l++) {
+    size_t n;
+    const ir_opdef *t = ir_table((ir_level)l, &n);
+    for (size_t i = 0; i < n; i++) {
+      char name[100];
+      snprintf(name, sizeof name, "{\"name\": \"%s\"", t[i].name);
+      assert_true(gt_says(strb_text(&b), name));
+    }
+  }
+  assert_true(gt_says(strb_text(&b), "{\"name\": \"axis\", \"kind\": \"integer\", \"required\": false, \"default\": \"-1\", \"help\": "));
+  strb_clear(&b);
+}
+
+/* The checked-in document is the generated one. TESSERA_UPDATE=1 writes it anew. */
+static void the_document_is_up_to_date(void **state) {
+  strb b;
+  strb_init(&b, NULL);
+  ir_ops_markdown(&b);
+  FILE *f = fopen(TSR_SOURCE_DIR "/docs/ir.md", getenv("TESSERA_UPDATE") ? "w+" : "r");
+  assert_non_null(f);
+  if (getenv("TESSERA_UPDATE")) {
+    fwrite(b.p, 1, b.n, f);
+    rewind(f);
+  }
+  char *have_text = calloc(1, b.n + 2);
+  size_t n = fread(have_text, 1, b.n + 1, f);
+  fclose(f);
+  if (n != b.n || memcmp(have_text, b.p, n)) fail_msg("docs/ir.md is out of date: run TESSERA_UPDATE=1 test_graph_ops");
+  free(have_text);
+  strb_clear(&b);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_op_infers_its_type),
+      cmocka_unit_test(every_rule_fails_with_one_clear_line),
+      cmocka_unit_test(wrong_declared_type_is_an_error),
+      cmocka_unit_test(functions_must_return_tensors),
+      cmocka_unit_test(print_parse_print_is_stable_for_every_op),
+      cmocka_unit_test(mlir_opt_reads_every_op),
+      cmocka_unit_test(json_lists_every_op_of_every_level),
+      cmocka_unit_test(the_document_is_up_to_date),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
