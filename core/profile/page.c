@@ -10,7 +10,7 @@ static const char style[] =
     "<style>\n"
     ":root{--ink:#1d2430;--soft:#667085;--line:#d8dde6;--bg:#fff;--card:#f7f8fa;--a:#2457c5;--b:#b54708;--good:#067647;--bad:#b42318}\n"
     "@media(prefers-color-scheme:dark){:root{--ink:#e6e9ef;--soft:#98a2b3;--line:#344054;--bg:#12161d;--card:#1a2029;--a:#84a9ff;--b:#fdb022;--good:#47cd89;--bad:#f97066}}\n"
-    "body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--bg);max-width:1100px;margin:2rem auto;padding:0 1rem}\n"
+    "body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--bg);max-width:1200px;margin:2rem auto;padding:0 1rem}\n"
     "h1{font-size:1.6rem;margin:0}h2{font-size:1.15rem;margin:2.2rem 0 .6rem}p.note{color:var(--soft);margin:.2rem 0}\n"
     ".scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\n"
     "th,td{padding:.35rem .6rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}\n"
@@ -45,14 +45,16 @@ static void number(strb *out, double v, const char *unit) {
 }
 
 static void correctness(strb *out, const page_row *r) {
-  if (!r->checked) strb_puts(out, "<td>not checked</td>");
-  else if (r->ok) strb_printf(out, "<td class=ok>right (%.1e &le; %.1e)</td>", r->error, r->tolerance);
-  else strb_printf(out, "<td class=bad>WRONG (%.1e &gt; %.1e)</td>", r->error, r->tolerance);
+  if (!r->checked) strb_puts(out, "<td class=t>not checked</td>");
+  else strb_printf(out, "<td class=\"t %s\" title=\"error %.2e, tolerance %.2e\">%s %.0e</td>", r->ok ? "ok" : "bad", r->error, r->tolerance,
+                   r->ok ? "right" : "WRONG", r->error);
 }
 
 static void row(strb *out, const page_row *r, const char *const *peers, int n_peers) {
   strb_puts(out, "<tr>");
-  cell(out, r->op), cell(out, r->shape), cell(out, r->dtype), cell(out, r->device), cell(out, r->tile);
+  cell(out, r->op), cell(out, r->shape), cell(out, r->dtype), cell(out, r->device);
+  correctness(out, r);
+  cell(out, r->tile);
   number(out, r->median_us, ""), number(out, r->gflops, ""), number(out, r->gbytes_per_s, "");
   number(out, 100 * r->peak_fraction, "%");
   for (int p = 0; p < n_peers; p++) {
@@ -62,7 +64,6 @@ static void row(strb *out, const page_row *r, const char *const *peers, int n_pe
     if (ratio > 0) strb_printf(out, "<td class=%s>%.2f</td>", ratio >= 1 ? "win" : "lose", ratio);
     else strb_puts(out, "<td>n/a</td>");
   }
-  correctness(out, r);
   strb_puts(out, "</tr>\n");
 }
 
@@ -76,15 +77,15 @@ static void table(strb *out, const page_desc *d) {
       for (int p = 0; p < n; p++) known |= !strcmp(peers[p], d->rows[i].peer[k].name);
       if (!known) peers[n++] = d->rows[i].peer[k].name;
     }
-  strb_puts(out, "<h2>Kernels</h2><p class=note>Median of interleaved runs. A ratio is the peer's time over ours: above 1 we are faster.</p>\n"
-                 "<div class=scroll><table><thead><tr><th>op</th><th class=t>shape</th><th class=t>type</th><th class=t>device</th><th class=t>tile</th>"
+  strb_puts(out, "<h2>Kernels</h2><p class=note>Median of interleaved runs. A ratio is the peer's time over ours: above 1 we are faster. The result column is the error against the f64 reference.</p>\n"
+                 "<div class=scroll><table><thead><tr><th>op</th><th class=t>shape</th><th class=t>type</th><th class=t>device</th><th class=t>result</th><th class=t>tile</th>"
                  "<th>&micro;s</th><th>Gflop/s</th><th>GB/s</th><th>of peak</th>");
   for (int p = 0; p < n; p++) {
     strb_puts(out, "<th>vs ");
     page_text(out, peers[p]);
     strb_puts(out, "</th>");
   }
-  strb_puts(out, "<th>result</th></tr></thead><tbody>\n");
+  strb_puts(out, "</tr></thead><tbody>\n");
   for (size_t i = 0; i < d->n_rows; i++) row(out, &d->rows[i], peers, n);
   strb_puts(out, "</tbody></table></div>\n");
 }

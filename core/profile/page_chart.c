@@ -106,6 +106,12 @@ void page_roofline(strb *out, const page_device *d, const page_row *rows, size_t
   strb_puts(out, "</svg>\n");
 }
 
+/* The largest of 1, 2, 5 times a power of ten up to v. */
+static double round_step(double v) {
+  double ten = pow(10, floor(log10(v)));
+  return v >= 5 * ten ? 5 * ten : v >= 2 * ten ? 2 * ten : ten;
+}
+
 void page_tuning_curve(strb *out, const page_curve *c) {
   double most = c->default_us, least = c->roofline_us;
   char s[96];
@@ -120,8 +126,8 @@ void page_tuning_curve(strb *out, const page_curve *c) {
   strb_printf(out, ": %.4g &rarr; %.4g &micro;s", c->default_us > 0 ? c->default_us : most, c->best_us[c->n - 1]);
   strb_puts(out, "</p>\n");
   svg_open(out, c->label);
-  for (int i = 0; i <= 4; i++) {
-    double v = y.hi * i / 4;
+  double tick = round_step(y.hi / 4);
+  for (double v = 0; v <= y.hi; v += tick) {
     line(out, "axis", x.from, at(&y, v), x.to, at(&y, v));
     snprintf(s, sizeof s, "%.3g", v);
     note(out, x.from - 6, at(&y, v) + 4, "end", s);

@@ -10,6 +10,7 @@
 
 #include "core/passes/graph_to_schedule.h"
 #include "core/passes/schedule_default.h"
+#include "core/tune/extract.h"
 #include "core/tune/kernel.h"
 #include "tests/support/graph_text.h"
 
@@ -119,12 +120,43 @@ static void known_device_brings_advice_but_no_limit(void **state) {
   assert_true(d.regs_ideal == 0 && d.fma_gflops == 0);
 }
 
+/* A program of two kernels, one operand of which is given twice. */
+static void extracted_kernel_computes_the_same(void **state) {
+  ir_module *s = compile("%A: tensor<24x24xf32>, %C: tensor<24x24xf32>",
+                         "%0 = \"tessera.graph.softmax\"(%A) {}\n%1 = \"tessera.graph.matmul\"(%0, %0) {transpose_b = true}\n%2 = \"tessera.graph.add\"(%1, %C)",
+                         "%2", "tensor<24x24xf32>");
+  int n = 0;
+  for (ir_op *o = s->root->regions[0]->first->regions[0]->first; o; o = o->next) {
+    if (o->def->level != IR_SCHEDULE || o->def->code != S_KERNEL) continue;
+    ir_module *one, *graph;
+    n++;
+    assert_null(extract_schedule(o, &one));
+    assert_null(extract_graph(o, &graph));
+    ir_op *k = extract_kernel(one);
+    assert_non_null(k);
+    assert_string_equal(ir_get_str(k, "sym_name", ""), ir_get_str(o, "sym_name", "?"));
+    ir_module *flat = gt_flatten(one);
+    assert_true(gt_same(graph->root->regions[0]->first, flat->root->regions[0]->first, 7, -1, 1));
+    sched_params p = {.m = 8, .n = 8, .k = 8}, back;
+    assert_true(sched_write(k, &p));
+    assert_null(ir_verify(one));
+    sched_read(k, &back);
+    assert_true(back.m == 8);
+    sched_read(o, &back);
+    assert_true(back.m == 0); /* the original is left alone */
+    ir_module_destroy(&flat), ir_module_destroy(&one), ir_module_destroy(&graph);
+  }
+  assert_true(n >= 2);
+  ir_module_destroy(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(matmul_kernel_is_a_problem_with_a_key),
       cmocka_unit_test(other_families_are_problems_too),
       cmocka_unit_test(every_point_keeps_the_kernels_own_limits),
       cmocka_unit_test(config_switches_become_the_schedules_spelling),
+      cmocka_unit_test(extracted_kernel_computes_the_same),
       cmocka_unit_test(known_device_brings_advice_but_no_limit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
