@@ -140,8 +140,8 @@ tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const 
   else snprintf(t->shape, sizeof t->shape, "%lld", (long long)p->n);
   if (mm) {
     graph_matmul g = graph_matmul_get(mm);
-    bool constant_b = mm->operands[1]->def == NULL && kernel->n_operands > 1;
-    snprintf(t->layout, sizeof t->layout, "%c%c%s", g.transpose_a ? 't' : 'n', g.transpose_b ? 't' : 'n', constant_b ? "" : "p");
+    bool plain_b = mm->operands[1]->def == NULL && kernel->n_operands > 1;
+    snprintf(t->layout, sizeof t->layout, "%c%c%s", g.transpose_a ? 't' : 'n', g.transpose_b ? 't' : 'n', plain_b ? "" : "p");
   } else {
     snprintf(t->layout, sizeof t->layout, "row");
   }

@@ -163,7 +163,7 @@ static size_t next_candidate(search *s, const search_strategy *strategy, void *s
 }
 
 static tsr_status sample_all(search *s, const search_strategy *strategy, search_outcome *out) {
-  void *state = NULL;
+  void *state = strategy->user;
   tsr_status st = strategy->begin ? strategy->begin(&s->v, &state) : NULL;
   while (!st && s->v.n_samples < s->v.budget && s->v.n_samples < s->v.n_points) {
     if (good_enough(s, out)) {

@@ -34,12 +34,13 @@ typedef struct search_view {
 } search_view;
 #define SEARCH_STOP ((size_t)-1)
 
-/* next returns an unmeasured candidate or SEARCH_STOP; `state` is whatever begin left. begin and end may be NULL. */
+/* next returns an unmeasured candidate or SEARCH_STOP; `state` is whatever begin left, `user` without a begin. */
 typedef struct search_strategy {
   const char *name, *help;
   tsr_status (*begin)(const search_view *v, void **state);
   size_t (*next)(void *state, const search_view *v);
   void (*end)(const search_view *v, void *state);
+  void *user;
 } search_strategy;
 extern const search_strategy search_hybrid, search_grid, search_random, search_model_only;
 /* By name ("hybrid", "grid", "random", "model-only"), or NULL; by index for lists. */

@@ -120,4 +120,4 @@ static size_t hybrid_next(void *state, const search_view *v) {
 }
 
 const search_strategy search_hybrid = {"hybrid", "coarse grid, then Bayesian optimisation with the cost model as prior (default)",
-                                       NULL, hybrid_next, NULL};
+                                       NULL, hybrid_next, NULL, NULL};

@@ -328,3 +328,23 @@ void tuner_winner_failed(const tuner_desc *d, tuner_result *io) {
   io->source = io->has_runner_up ? TUNE_FROM_CACHE : TUNE_FROM_DEFAULT;
   io->has_runner_up = false;
 }
+
+tsr_status tuner_measure_all(const tuner_desc *d, record *out) {
+  enum { TOGETHER = 4 };
+  session s = {.d = d};
+  space_point *points = NULL;
+  size_t n = 0;
+  bool cut;
+  tsr_status st = NULL;
+  TSR_TRY(space_enumerate(d->space, d->al, 1u << 16, &points, &n, &cut));
+  s.reference = prepare(&s, d->dflt, &st);
+  for (size_t i = 0; i < n && !st; i += TOGETHER) {
+    search_result res[TOGETHER];
+    size_t block = n - i < TOGETHER ? n - i : TOGETHER;
+    st = measure(&s, d->space, points + i, block, res);
+    for (size_t j = 0; j < block && !st; j++) st = record_add(out, &points[i + j], &res[j]);
+  }
+  if (s.reference) d->target->release(d->target->user, s.reference);
+  al_free_array(d->al, points, n);
+  return st;
+}

@@ -5,6 +5,7 @@
 #ifndef CORE_TUNE_TUNER_H
 #define CORE_TUNE_TUNER_H
 #include "core/tune/cache.h"
+#include "core/tune/record.h"
 #include "core/tune/search.h"
 #include "core/tune/timing.h"
 
@@ -75,4 +76,8 @@ typedef struct tuner_result {
 TSR_MUST_USE tsr_status tuner_run(const tuner_desc *d, tuner_result *out);
 /* At launch time: the stored winner failed. Gives the runner-up, else the default, and remembers. */
 void tuner_winner_failed(const tuner_desc *d, tuner_result *io);
+
+/* Measures every legal point of the space (in blocks whose runs are interleaved with the default's) into `out`, whose space
+ * holds the same knobs. For recorded spaces; nothing is cached. */
+TSR_MUST_USE tsr_status tuner_measure_all(const tuner_desc *d, record *out);
 #endif

@@ -1,0 +1,273 @@
+/* core/runtime/graph_tune.c - tuning on purpose; see tessera/tune.h. The user's hooks are wrapped into the tuner's tables here. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/ir/schedule.h"
+#include "core/runtime/tune.h"
+
+struct tsr_tune_report {
+  tsr_context *ctx;
+  arena mem;
+  tsr_tune_result *v;
+  size_t n, cap;
+};
+
+/* One kernel's search as the hooks see it. */
+typedef struct hooked {
+  rt_kernel *k;
+  const tsr_tune_hooks *h;
+  tsr_tune_problem problem;
+  tsr_schedule *candidates; /* of the strategy hook, made on first use */
+  double *measured_us;
+  size_t n_candidates;
+  double *curve;
+  size_t n_curve, cap_curve;
+} hooked;
+
+static tsr_schedule public_schedule(const tune_config *c, tune_family f, const tsr_caps *caps) {
+  sched_params p = tune_config_params(c, f, caps);
+  return (tsr_schedule){.m = p.m, .n = p.n, .k = p.k, .vectorize = p.vectorize, .use_shared = p.use_shared, .padding = p.padding, .async_copy = p.async_copy,
+                        .pipeline_stages = p.stages, .split_k = p.split_k, .warps = p.warps, .raster = p.raster, .matrix_path = p.matrix_path};
+}
+
+static tsr_schedule schedule_of(const hooked *x, const tune_config *c) { return public_schedule(c, x->k->problem.family, &x->k->dev->caps); }
+
+static tsr_tune_problem problem_of(rt_kernel *k, arena *a) {
+  const tune_problem *p = &k->problem;
+  return (tsr_tune_problem){.kernel = arena_str(a, ir_get_str(k->kernel, "sym_name", "")), .op = arena_str(a, k->key_text.op), .shape = arena_str(a, k->key_text.shape),
+                            .dtype = arena_str(a, k->key_text.dtype), .batch = p->batch, .m = p->m, .n = p->n, .k = p->k, .flops = tune_problem_flops(p), .bytes = tune_problem_bytes(p)};
+}
+
+static double hook_cost(void *user, const tune_device *d, const tune_problem *p, const tune_config *c) {
+  hooked *x = user;
+  tsr_schedule s = schedule_of(x, c);
+  return x->h->cost(x->h->user, &x->problem, &s);
+}
+
+static bool hook_candidates(hooked *x, const search_view *v) {
+  const tsr_allocator *al = &x->k->dev->ctx->al;
+  if (!x->candidates) {
+    x->candidates = al_zalloc(al, v->n_points * sizeof *x->candidates);
+    x->measured_us = al_zalloc(al, v->n_points * sizeof *x->measured_us);
+    x->n_candidates = v->n_points;
+    for (size_t i = 0; x->candidates && i < v->n_points; i++) {
+      tune_config c = space_config(v->space, &v->points[i]);
+      x->candidates[i] = schedule_of(x, &c);
+    }
+  }
+  for (size_t i = 0; x->measured_us && i < v->n_samples; i++)
+    x->measured_us[v->samples[i].candidate] = v->samples[i].state == SAMPLE_OK ? v->samples[i].ns / 1e3 : -1;
+  return x->candidates && x->measured_us;
+}
+
+static size_t hook_next(void *user, const search_view *v) {
+  hooked *x = user;
+  if (!hook_candidates(x, v)) return SEARCH_STOP;
+  size_t at = x->h->next(x->h->user, &x->problem, x->candidates, x->measured_us, x->n_candidates, v->budget - v->n_samples);
+  return at < v->n_points ? at : SEARCH_STOP;
+}
+
+static bool on_progress(void *user, const search_progress *p) {
+  hooked *x = user;
+  if (al_grow(&x->k->dev->ctx->al, &x->curve, &x->cap_curve, x->n_curve + 1, sizeof *x->curve)) x->curve[x->n_curve++] = p->best_ns / 1e3;
+  if (!x->h || !x->h->progress) return true;
+  tsr_tune_progress q = {&x->problem, p->done, p->budget, p->last_ns / 1e3, p->best_ns / 1e3, p->fraction_of_roofline};
+  return x->h->progress(x->h->user, &q);
+}
+
+static tsr_status find_strategy(tsr_context *ctx, const char *name, const search_strategy **out) {
+  *out = name && *name ? search_strategy_find(name) : &search_hybrid;
+  if (*out) return NULL;
+  return st_make(&ctx->al, TSR_NOT_FOUND, ST_WHERE("tune", "strategy", "hybrid, grid, random or model-only"), "no strategy `%.64s`", name);
+}
+
+static tsr_status run_tuner(hooked *x, const tsr_tune_options *t, tune_cache *cache, tuner_result *r) {
+  rt_kernel *k = x->k;
+  tsr_context *ctx = k->dev->ctx;
+  const search_strategy *strategy;
+  TSR_TRY(find_strategy(ctx, t->strategy, &strategy));
+  search_strategy own = {"user", "", NULL, hook_next, NULL, x};
+  cost_model model = {"user", hook_cost, NULL, x};
+  bool has_cost = x->h && x->h->cost, has_next = x->h && x->h->next;
+  tuner_desc d = {.al = &ctx->al, .mode = TUNE_FULL, .device = &k->device, .problem = &k->problem, .space = &k->space.s, .dflt = &k->dflt, .target = &k->target,
+                  .cache = cache, .key = k->key, .strategy = has_next ? &own : strategy, .model = has_cost ? &model : NULL, .objective = x->h ? x->h->objective : NULL,
+                  .objective_user = x->h ? x->h->user : NULL, .progress = on_progress, .progress_user = x, .samples = t->samples, .samples_fixed = t->samples_fixed,
+                  .again = t->again, .stop_fraction = t->stop_fraction > 0 ? t->stop_fraction : k->device.rates_measured ? 0 : 2, .seed = t->seed};
+  tsr_status st = tuner_run(&d, r);
+  ctx->tune.lookups++;
+  ctx->tune.hits += r->source == TUNE_FROM_CACHE;
+  ctx->tune.measurements += r->measurements;
+  al_free(&ctx->al, x->candidates, x->n_candidates * sizeof *x->candidates, 16);
+  al_free(&ctx->al, x->measured_us, x->n_candidates * sizeof *x->measured_us, 16);
+  return st;
+}
+
+static tsr_status add_result(tsr_tune_report *rep, hooked *x, const tuner_result *r) {
+  char tile[64];
+  if (!al_grow(&rep->ctx->al, &rep->v, &rep->cap, rep->n + 1, sizeof *rep->v)) return st_oom();
+  tune_config shown = r->config;
+  if (x->k->problem.family == TUNE_ROW) shown.n = (int32_t)(x->k->problem.n < INT32_MAX ? x->k->problem.n : INT32_MAX);
+  tune_config_tile(&shown, x->k->problem.family, tile, sizeof tile);
+  double *curve = x->n_curve ? arena_dup(&rep->mem, x->curve, x->n_curve * sizeof *curve) : NULL;
+  rep->v[rep->n++] = (tsr_tune_result){
+      .problem = x->problem, .schedule = schedule_of(x, &r->config), .runner_up = schedule_of(x, &r->runner_up), .has_runner_up = r->has_runner_up,
+      .cancelled = r->cancelled, .stored = r->stored, .tile = arena_str(&rep->mem, tile), .source = tune_source_name(r->source), .best_us = r->best_ns / 1e3,
+      .default_us = r->default_ns / 1e3, .predicted_us = r->predicted_ns / 1e3, .roofline_us = r->roofline_ns / 1e3, .measurements = r->measurements,
+      .samples = r->samples, .rejected = r->rejected, .curve_us = curve, .n_curve = curve ? x->n_curve : 0};
+  return NULL;
+}
+
+static bool seen_before(const tsr_tune_report *rep, const tsr_tune_problem *p) {
+  for (size_t i = 0; i < rep->n; i++)
+    if (!strcmp(rep->v[i].problem.op, p->op) && !strcmp(rep->v[i].problem.shape, p->shape) && !strcmp(rep->v[i].problem.dtype, p->dtype)) return true;
+  return false;
+}
+
+/* What every kernel of the graph is handed to. *stop ends the walk. */
+typedef struct walk {
+  tsr_device *dev;
+  const tsr_tune_options *tune;
+  tune_cache *cache;
+  tsr_tune_report *report;
+  strb *text;
+  const tsr_schedule *candidate;
+  const char *label;
+  bool stop;
+} walk;
+typedef tsr_status (*kernel_fn)(walk *w, rt_kernel *k);
+
+static tsr_policy policy_of(const tsr_context *ctx, const tsr_compile_options *o) { return o && o->policy ? o->policy : ctx->policy; }
+
+/* Compiles the graph as it is and hands each kernel that can be tuned to fn. */
+static tsr_status each_kernel(walk *w, const tsr_graph *g, const tsr_compile_options *o, bool measure, kernel_fn fn) {
+  tsr_context *ctx = w->dev->ctx;
+  tsr_compile_options plain = o ? *o : (tsr_compile_options){0};
+  tsr_program *p = NULL;
+  tune_device device;
+  plain.tune = TSR_TUNE_OFF;
+  tsr_status st = tsr_program_compile(w->dev, g, &plain, &p);
+  rt_kernel *k = al_new(&ctx->al, rt_kernel);
+  if (!st && !k) st = st_oom();
+  if (!st) st = rt_tune_device(w->dev, w->cache, measure, &device);
+  ir_module *m = st ? NULL : p->levels[TSR_LEVEL_SCHEDULE];
+  for (ir_op *prog = m ? m->root->regions[0]->first : NULL; prog && !st && !w->stop; prog = prog->next)
+    for (ir_op *o2 = prog->n_regions ? prog->regions[0]->first : NULL; o2 && !st && !w->stop; o2 = o2->next) {
+      bool worth = false;
+      if (o2->def->level != IR_SCHEDULE || o2->def->code != S_KERNEL) continue;
+      st = rt_kernel_open(w->dev, o2, policy_of(ctx, o), &device, k, &worth);
+      if (!st && worth) st = fn(w, k);
+      rt_kernel_close(k);
+    }
+  if (k) al_delete(&ctx->al, k);
+  tsr_program_destroy(&p);
+  return st;
+}
+
+static tsr_status tune_kernel(walk *w, rt_kernel *k) {
+  hooked x = {.k = k, .h = w->tune->hooks, .problem = problem_of(k, &w->report->mem)};
+  tuner_result r;
+  if (seen_before(w->report, &x.problem)) return NULL;
+  tsr_status st = run_tuner(&x, w->tune, w->cache, &r);
+  if (!st) st = add_result(w->report, &x, &r);
+  w->stop = r.cancelled;
+  al_free_array(&w->dev->ctx->al, x.curve, x.cap_curve);
+  return st;
+}
+
+tsr_status tsr_graph_tune(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const tsr_tune_options *t, tsr_tune_report **out) {
+  static const tsr_tune_options none = {0};
+  const search_strategy *strategy;
+  *out = NULL;
+  if (!dev->be) return st_make(&dev->ctx->al, TSR_UNAVAILABLE, ST_WHERE("tune", NULL, "open a device by number"), "%s is an architecture without hardware", dev->info.id);
+  TSR_TRY(find_strategy(dev->ctx, t ? t->strategy : NULL, &strategy));
+  tsr_tune_report *rep = al_new(&dev->ctx->al, tsr_tune_report);
+  if (!rep) return st_oom();
+  rep->ctx = dev->ctx;
+  arena_init(&rep->mem, &dev->ctx->al);
+  walk w = {.dev = dev, .tune = t ? t : &none, .cache = rt_tune_cache(dev->ctx, o ? o->cache : NULL, true), .report = rep};
+  tsr_status st = each_kernel(&w, g, o, strategy != &search_model_only, tune_kernel);
+  if (st) tsr_tune_report_destroy(&rep);
+  *out = rep;
+  return st;
+}
+
+int tsr_tune_report_count(const tsr_tune_report *r) { return (int)r->n; }
+tsr_tune_result tsr_tune_report_get(const tsr_tune_report *r, int i) { return r->v[i]; }
+
+void tsr_tune_report_destroy(tsr_tune_report **r) {
+  if (!r || !*r) return;
+  tsr_context *ctx = (*r)->ctx;
+  arena_clear(&(*r)->mem);
+  al_free_array(&ctx->al, (*r)->v, (*r)->cap);
+  al_delete(&ctx->al, *r);
+  *r = NULL;
+}
+
+static tsr_status print_space(walk *w, rt_kernel *k) {
+  strb_printf(w->text, "%s: %s %s %s on %s\n", ir_get_str(k->kernel, "sym_name", ""), k->key_text.op, k->key_text.shape, k->key_text.dtype, k->device.name);
+  return space_print(&k->space.s, &w->dev->ctx->al, w->text);
+}
+
+/* The fields that the user set, over the kernel's own. */
+static tune_config merged(const tune_config *base, const tsr_schedule *s) {
+  tune_config c = *base;
+  if (!s) return c;
+  const int64_t from[] = {s->m, s->n, s->k, s->vectorize, s->pipeline_stages, s->split_k, s->warps, s->raster};
+  int32_t *to[] = {&c.m, &c.n, &c.k, &c.vectorize, &c.stages, &c.split_k, &c.warps, &c.raster};
+  for (size_t i = 0; i < sizeof to / sizeof *to; i++)
+    if (from[i] > 0) *to[i] = (int32_t)(from[i] < INT32_MAX ? from[i] : INT32_MAX);
+  if (s->use_shared) c.use_shared = s->use_shared > 0;
+  if (s->async_copy) c.async_copy = s->async_copy > 0;
+  if (s->padding) c.padding = s->padding > 0 ? (int32_t)s->padding : 0;
+  if (s->matrix_path) c.matrix_path = strcmp(s->matrix_path, "fma") && strcmp(s->matrix_path, "scalar");
+  return c;
+}
+
+static tsr_status print_estimate(walk *w, rt_kernel *k) {
+  tune_config c = merged(&k->dflt, w->candidate);
+  strb_printf(w->text, "%s: ", ir_get_str(k->kernel, "sym_name", ""));
+  cost_explain(&k->device, &k->problem, &c, w->text);
+  return NULL;
+}
+
+static tsr_status to_text(walk *w, const tsr_graph *g, const tsr_compile_options *o, bool measure, kernel_fn fn, char **text) {
+  strb b;
+  *text = NULL;
+  strb_init(&b, &w->dev->ctx->al);
+  w->text = &b;
+  tsr_status st = each_kernel(w, g, o, measure, fn);
+  if (!st) return rt_text(w->dev->ctx, &b, text);
+  strb_clear(&b);
+  return st;
+}
+
+tsr_status tsr_graph_tune_space(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, char **text) {
+  walk w = {.dev = dev};
+  return to_text(&w, g, o, false, print_space, text);
+}
+
+tsr_status tsr_graph_tune_explain(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const tsr_schedule *candidate, char **text) {
+  walk w = {.dev = dev, .candidate = candidate, .cache = rt_tune_cache(dev->ctx, o ? o->cache : NULL, true)};
+  return to_text(&w, g, o, true, print_estimate, text);
+}
+
+/* Exhaustive: the points in blocks of four whose runs are interleaved with the default's. */
+static tsr_status record_kernel(walk *w, rt_kernel *k) {
+  record r;
+  record_init(&r, &w->dev->ctx->al);
+  snprintf(r.label, sizeof r.label, "%s", w->label);
+  r.device = k->device, r.problem = k->problem, r.dflt = k->dflt;
+  space_custom(k->space.s.knob, k->space.s.n_knobs, NULL, NULL, &r.space);
+  tuner_desc d = {.al = &w->dev->ctx->al, .device = &k->device, .problem = &k->problem, .space = &k->space.s, .dflt = &k->dflt, .target = &k->target};
+  tsr_status st = tuner_measure_all(&d, &r);
+  if (!st) record_print(&r, w->text);
+  record_clear(&r);
+  w->stop = true;
+  return st;
+}
+
+tsr_status tsr_graph_tune_record(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const char *label, const tsr_tune_options *t, char **text) {
+  static const tsr_tune_options none = {0};
+  walk w = {.dev = dev, .label = label ? label : "", .tune = t ? t : &none, .cache = rt_tune_cache(dev->ctx, o ? o->cache : NULL, true)};
+  return to_text(&w, g, o, true, record_kernel, text);
+}

@@ -1,0 +1,46 @@
+/* core/runtime/tune.h - where the compiler meets the tuner: looks decisions up while compiling, and searches when asked. */
+#ifndef CORE_RUNTIME_TUNE_H
+#define CORE_RUNTIME_TUNE_H
+#include "core/runtime/internal.h"
+#include "tessera/tune.h"
+#include "core/tune/kernel.h"
+#include "core/tune/record.h"
+#include "core/tune/tuner.h"
+
+/* Called by compile.c between hand-written schedules and defaults: writes the cached (or, with TSR_TUNE_FULL, searched) schedule into
+ * each kernel that its author left open. Never fails the compilation but for a lost device or no memory. */
+tsr_status rt_tune_schedule(tsr_device *dev, ir_module *schedule, const tsr_compile_options *o, tsr_policy policy, pass_trace *trace);
+/* Closes the context's cache. */
+void rt_tune_close(tsr_context *ctx);
+
+/* One kernel ready for the tuner. Filled by rt_kernel_open; do not move. */
+typedef struct rt_kernel {
+  tsr_device *dev;
+  tsr_policy policy;
+  ir_module *schedule, *graph; /* the kernel alone */
+  ir_op *kernel;
+  tune_device device;
+  tune_problem problem;
+  tune_kernel_key key_text;
+  tune_key key;
+  tune_kernel_space space;
+  tune_config dflt;
+  tune_target target;
+  tsr_buffer **in, **out;      /* scratch operands, made on first use */
+  void **host;                 /* copies of the inputs, for the reference */
+  int n_in, n_out;
+  struct graph_evaluator *oracle;
+  double *ns;                  /* per launch */
+  int n_ns;
+  char driver[128];
+} rt_kernel;
+
+/* False in *worth: nothing to tune. */
+tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy policy, const tune_device *device, rt_kernel *out, bool *worth);
+void rt_kernel_close(rt_kernel *k);
+
+/* The device's profile with its measured rates: from the cache, else (with `measure`) measured now and kept. */
+tsr_status rt_tune_device(tsr_device *dev, tune_cache *cache, bool measure, tune_device *out);
+/* The cache of that name, opened once a context; NULL when there is none. `create` makes the file. */
+tune_cache *rt_tune_cache(tsr_context *ctx, const char *name, bool create);
+#endif

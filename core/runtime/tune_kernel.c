@@ -1,0 +1,192 @@
+/* core/runtime/tune_kernel.c - one kernel as the tuner's target: compiled alone with a candidate's parameters, run on scratch operands,
+ * compared with the oracle on sampled elements. See tune.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/ir/graph_eval.h"
+#include "core/runtime/tune.h"
+#include "core/tune/extract.h"
+
+static tsr_status compile_candidate(rt_kernel *k, const tune_config *c, tsr_program **out) {
+  ir_module *m = NULL;
+  TSR_TRY(ir_module_clone(k->schedule, &m));
+  sched_params p = tune_config_params(c, k->problem.family, &k->dev->caps);
+  if (!sched_write(extract_kernel(m), &p)) {
+    ir_module_destroy(&m);
+    return st_oom();
+  }
+  tsr_compile_options o = {.policy = k->policy, .tune = TSR_TUNE_OFF, .fallback = TSR_FALLBACK_ALLOW};
+  return rt_compile(k->dev, m, &o, out); /* takes m */
+}
+
+/* Uniform in [-1, 1], small integers for integer types; a block of prime length repeated, so that tiles differ. */
+static void fill_random(tsr_dtype t, void *p, size_t bytes, uint64_t seed) {
+  size_t size = tsr_dtype_size(t), n = bytes / size, block = n < 65521 ? n : 65521;
+  for (size_t i = 0; i < block; i++) {
+    double u = (double)search_rand(&seed, 1u << 20) / (1u << 19) - 1;
+    dtype_store(t, p, i, dtype_is_float(t) ? u : t == TSR_BOOL ? u > 0 : (double)(int)(u * 8));
+  }
+  for (size_t done = block; done < n; done += block) memcpy((char *)p + done * size, p, (n - done < block ? n - done : block) * size);
+}
+
+static tsr_status make_operands(rt_kernel *k, const tsr_program *p) {
+  tsr_context *ctx = k->dev->ctx;
+  if (k->in) return NULL;
+  int n_in = tsr_program_n_inputs(p), n_out = tsr_program_n_outputs(p);
+  k->in = al_zalloc(&ctx->al, (size_t)(n_in + 1) * sizeof *k->in);
+  k->out = al_zalloc(&ctx->al, (size_t)(n_out + 1) * sizeof *k->out);
+  k->host = al_zalloc(&ctx->al, (size_t)(n_in + 1) * sizeof *k->host);
+  if (!k->in || !k->out || !k->host) return st_oom();
+  k->n_in = n_in, k->n_out = n_out;
+  for (int i = 0; i < n_in; i++) {
+    tsr_tensor_info t = tsr_program_input(p, i);
+    if (!(k->host[i] = al_alloc(&ctx->al, t.bytes, 64))) return st_oom();
+    fill_random(t.dtype, k->host[i], t.bytes, 0x5eed + (uint64_t)i);
+    TSR_TRY(tsr_buffer_create(k->dev, t.bytes, TSR_MEMORY_DEVICE, &k->in[i]));
+    TSR_TRY(tsr_buffer_write(k->in[i], 0, k->host[i], t.bytes));
+  }
+  for (int i = 0; i < n_out; i++) TSR_TRY(tsr_buffer_create(k->dev, tsr_program_output(p, i).bytes, TSR_MEMORY_DEVICE, &k->out[i]));
+  return NULL;
+}
+
+static tsr_status prepare(void *user, const tune_config *c, void **kernel) {
+  rt_kernel *k = user;
+  tsr_program *p = NULL;
+  TSR_TRY(compile_candidate(k, c, &p));
+  tsr_status st = make_operands(k, p);
+  if (st) tsr_program_destroy(&p);
+  *kernel = p;
+  return st;
+}
+
+enum { MAX_OPERANDS = 64 };
+
+static tsr_status run(void *user, void *kernel, double *ns) {
+  rt_kernel *k = user;
+  tsr_program *p = kernel;
+  tsr_binding in[MAX_OPERANDS], out[MAX_OPERANDS];
+  int n = tsr_program_n_kernels(p);
+  if (n > k->n_ns) {
+    al_free_array(&k->dev->ctx->al, k->ns, (size_t)k->n_ns);
+    k->n_ns = 0;
+    k->ns = al_zalloc(&k->dev->ctx->al, (size_t)n * sizeof *k->ns);
+    if (!k->ns) return st_oom();
+    k->n_ns = n;
+  }
+  for (int i = 0; i < k->n_in; i++) in[i] = (tsr_binding){k->in[i], 0};
+  for (int i = 0; i < k->n_out; i++) out[i] = (tsr_binding){k->out[i], 0};
+  for (int i = 0; i < n; i++) k->ns[i] = 0;
+  TSR_TRY(tsr_program_profile(p, NULL, in, out, k->ns));
+  for (int i = 0; i < n; i++) *ns += k->ns[i] > 0 ? k->ns[i] : 0;
+  return NULL;
+}
+
+/* First, last and scattered elements of one output. */
+static tsr_status compare_output(rt_kernel *k, const tsr_program *p, int index, bool *right) {
+  enum { SAMPLES = 96 };
+  tsr_tensor_info t = tsr_program_output(p, index);
+  int64_t count = (int64_t)(t.bytes / tsr_dtype_size(t.dtype));
+  ir_op *func = k->graph->root->regions[0]->first;
+  ir_value *v = func->regions[0]->last->operands[index];
+  void *got = al_alloc(&k->dev->ctx->al, t.bytes, 64);
+  if (!got) return st_oom();
+  tsr_status st = tsr_buffer_read(k->out[index], 0, got, t.bytes);
+  uint64_t rng = 99;
+  for (int s = 0; !st && *right && s < SAMPLES && count > 0; s++) {
+    int64_t at = s == 0 ? 0 : s == 1 ? count - 1 : (int64_t)search_rand(&rng, (uint64_t)count);
+    graph_num want;
+    st = graph_element(k->oracle, v, at, &want);
+    if (!st) *right = graph_agrees(t.dtype, dtype_load(t.dtype, got, (size_t)at), want);
+  }
+  al_free(&k->dev->ctx->al, got, t.bytes, 64);
+  return st;
+}
+
+static tsr_status check(void *user, void *kernel, bool *right) {
+  rt_kernel *k = user;
+  tsr_program *p = kernel;
+  double ns = 0;
+  *right = false;
+  for (int i = 0; i < k->n_out; i++) { /* what an earlier candidate wrote must not pass for this one's */
+    void *junk = al_alloc(&k->dev->ctx->al, tsr_buffer_bytes(k->out[i]), 64);
+    if (!junk) return st_oom();
+    memset(junk, 0x55, tsr_buffer_bytes(k->out[i]));
+    tsr_status st = tsr_buffer_write(k->out[i], 0, junk, tsr_buffer_bytes(k->out[i]));
+    al_free(&k->dev->ctx->al, junk, tsr_buffer_bytes(k->out[i]), 64);
+    TSR_TRY(st);
+  }
+  TSR_TRY(run(k, p, &ns));
+  if (!k->oracle) TSR_TRY(graph_evaluator_create(k->graph->root->regions[0]->first, (const void *const *)k->host, &k->oracle));
+  *right = true;
+  for (int i = 0; *right && i < k->n_out; i++) TSR_TRY(compare_output(k, p, i, right));
+  return NULL;
+}
+
+static void release(void *user, void *kernel) {
+  tsr_program *p = kernel;
+  tsr_program_destroy(&p);
+}
+
+static double registers(void *user, void *kernel) {
+  double most = -1;
+  for (int i = 0; i < tsr_program_n_kernels(kernel); i++) {
+    int r = tsr_program_kernel(kernel, i).registers;
+    if (r > most) most = r;
+  }
+  return most;
+}
+
+/* The backend's own tile for the kernel's contraction, as the lowering would ask for it. */
+static void suggested_tile(tsr_device *dev, const ir_op *kernel, const tune_problem *p, int64_t tile[3]) {
+  memset(tile, 0, 3 * sizeof *tile);
+  if (p->family != TUNE_MATMUL || !dev->be || !dev->vt->suggest_tile) return;
+  for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
+    if (!graph_is(o, G_MATMUL)) continue;
+    graph_matmul g = graph_matmul_get(o);
+    be_matmul d = {.batch = p->batch, .m = p->m, .n = p->n, .k = p->k, .a = o->operands[0]->type->dtype, .b = o->operands[1]->type->dtype, .acc = g.accum,
+                   .transpose_a = g.transpose_a, .transpose_b = g.transpose_b};
+    if (!dev->vt->suggest_tile(dev->be, &d, tile)) memset(tile, 0, 3 * sizeof *tile);
+  }
+}
+
+tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy policy, const tune_device *device, rt_kernel *k, bool *worth) {
+  int64_t tile[3];
+  memset(k, 0, sizeof *k);
+  k->dev = dev;
+  k->policy = policy;
+  *worth = tune_kernel_problem(kernel, tsr_policy_name(policy), &k->problem) && kernel->n_operands <= MAX_OPERANDS && kernel->n_results <= MAX_OPERANDS;
+  if (!*worth) return NULL;
+  TSR_TRY(extract_schedule(kernel, &k->schedule));
+  k->kernel = extract_kernel(k->schedule);
+  sched_params none = {0};
+  if (!sched_write(k->kernel, &none)) return st_oom(); /* the default does not depend on what was tried before */
+  k->device = *device;
+  suggested_tile(dev, k->kernel, &k->problem, tile);
+  k->dflt = tune_kernel_default(k->kernel, &dev->caps, tile);
+  tune_kernel_space_build(k->kernel, &k->device, &k->problem, &k->dflt, &dev->caps, &k->space);
+  space_point at;
+  *worth = space_nearest(&k->space.s, &k->dflt, &at);
+  if (*worth) k->dflt = space_config(&k->space.s, &at);
+  snprintf(k->driver, sizeof k->driver, "%s", dev->info.driver ? dev->info.driver : "");
+  k->key = tune_kernel_make_key(k->kernel, &k->problem, &dev->caps, k->driver, tsr_policy_name(policy), "", &k->key_text);
+  k->target = (tune_target){k, prepare, run, check, release, registers};
+  return extract_graph(kernel, &k->graph);
+}
+
+void rt_kernel_close(rt_kernel *k) {
+  const tsr_allocator *al = k->dev ? &k->dev->ctx->al : NULL;
+  graph_evaluator_destroy(&k->oracle);
+  for (int i = 0; i < k->n_in; i++) {
+    if (k->in[i]) al_free(al, k->host[i], tsr_buffer_bytes(k->in[i]), 64);
+    tsr_buffer_destroy(&k->in[i]);
+  }
+  for (int i = 0; i < k->n_out; i++) tsr_buffer_destroy(&k->out[i]);
+  al_free(al, k->in, (size_t)(k->n_in + 1) * sizeof *k->in, 16);
+  al_free(al, k->out, (size_t)(k->n_out + 1) * sizeof *k->out, 16);
+  al_free(al, k->host, (size_t)(k->n_in + 1) * sizeof *k->host, 16);
+  al_free_array(al, k->ns, (size_t)k->n_ns);
+  ir_module_destroy(&k->schedule);
+  ir_module_destroy(&k->graph);
+  memset(k, 0, sizeof *k);
+}

@@ -1,0 +1,90 @@
+/* tessera/tune.h - finding, keeping and explaining schedules. Compiling looks decisions up by itself (tsr_compile_options.tune, knob
+ * TSR_TUNE); these calls search on purpose, with the caller's own cost model, strategy or pruning if wanted, and report.
+ * Sources: seed 002 section 6.6, seed 003 A.4. Threads: one call at a time per context. */
+#ifndef TESSERA_TUNE_H
+#define TESSERA_TUNE_H
+#include "tessera/tessera.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What is tuned: one kernel. matmul: [batch, m, k] x [k, n]; row: m rows of n; elementwise: n elements. */
+typedef struct tsr_tune_problem {
+  const char *kernel, *op, *shape, *dtype; /* "matmul_0", "matmul+add", "300x200x500", "f32,f32->f32" */
+  int64_t batch, m, n, k;
+  double flops, bytes; /* the least it needs */
+} tsr_tune_problem;
+
+typedef struct tsr_tune_progress {
+  const tsr_tune_problem *problem;
+  size_t done, budget;
+  double last_us, best_us;  /* 0: it failed; nothing has run yet */
+  double roofline_fraction; /* of the best; 0: the device's peaks are not known */
+} tsr_tune_progress;
+
+/* The user's own parts; every function may be NULL. Candidates are schedules with all fields of the space set. */
+typedef struct tsr_tune_hooks {
+  /* Predicted nanoseconds; negative: never try it. Ranks candidates and is the prior of the search. */
+  double (*cost)(void *user, const tsr_tune_problem *p, const tsr_schedule *candidate);
+  /* What is minimised; the default is latency x (1 / throughput). */
+  double (*objective)(void *user, double latency_ns, double work);
+  /* The next candidate to measure, n to stop. measured_us[i]: 0 not yet, negative failed. */
+  size_t (*next)(void *user, const tsr_tune_problem *p, const tsr_schedule *candidates, const double *measured_us, size_t n, size_t samples_left);
+  /* False cancels; what was measured is kept. */
+  bool (*progress)(void *user, const tsr_tune_progress *p);
+  void *user;
+} tsr_tune_hooks;
+
+/* Zero means the defaults. */
+typedef struct tsr_tune_options {
+  const char *strategy;  /* "hybrid" (default), "grid", "random", "model-only" */
+  size_t samples;        /* 50; fewer when near shapes are in the cache, unless samples_fixed */
+  bool samples_fixed;
+  bool again;            /* search although an answer is stored, and replace it */
+  double stop_fraction;  /* of the roofline: 0.97; 2 or more: never */
+  uint64_t seed;
+  const tsr_tune_hooks *hooks;
+} tsr_tune_options;
+
+typedef struct tsr_tune_result {
+  tsr_tune_problem problem;
+  tsr_schedule schedule, runner_up;
+  bool has_runner_up, cancelled, stored;
+  const char *tile;    /* "128x64x256" */
+  const char *source;  /* "search", "cache", "model", "default" */
+  double best_us, default_us, predicted_us, roofline_us; /* 0: not known */
+  size_t measurements; /* candidates timed on the device by this call */
+  size_t samples;      /* behind the decision, those of earlier runs included */
+  size_t rejected;     /* fast candidates whose results were wrong */
+  const double *curve_us; /* best so far after each sample of this call */
+  size_t n_curve;
+} tsr_tune_result;
+
+typedef struct tsr_tune_report tsr_tune_report;
+
+/* Every kernel of the graph that has something to tune, in order of launch; equal kernels once. Each winner was compared with the
+ * f64 reference. Stored in the cache that options->cache names, which later compilations read. TSR_NOT_FOUND: unknown strategy. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_tune(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, const tsr_tune_options *tune, tsr_tune_report **out);
+TSR_API int tsr_tune_report_count(const tsr_tune_report *r);
+/* Strings belong to the report. */
+TSR_API tsr_tune_result tsr_tune_report_get(const tsr_tune_report *r, int i);
+TSR_API void tsr_tune_report_destroy(tsr_tune_report **r);
+
+/* The search space of each kernel as a table: knobs, values, what is pruned and why. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_tune_space(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, char **text);
+/* The cost model's estimate of each kernel term by term, for `candidate` (NULL: the schedule it has now). */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_tune_explain(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, const tsr_schedule *candidate, char **text);
+/* Measures every point of the first kernel's space and writes it as a record that strategies can be replayed on. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_tune_record(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, const char *label, const tsr_tune_options *tune, char **text);
+
+/* Of this context since it was created: candidates timed, cache look-ups and hits. */
+typedef struct tsr_tune_counters {
+  uint64_t measurements, lookups, hits;
+} tsr_tune_counters;
+TSR_API tsr_tune_counters tsr_context_tune_counters(const tsr_context *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
