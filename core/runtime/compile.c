@@ -87,6 +87,7 @@ static tsr_status lower_schedule(compile *c) {
   tsr_program *p = c->p;
   ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
   TSR_TRY(apply_schedules(c, m));
+  TSR_TRY(rt_tune_schedule(c->dev, m, c->o, p->policy, &p->trace));
   tsr_fallback f = c->o && c->o->fallback ? c->o->fallback : p->ctx->fallback;
   TSR_TRY(schedule_apply_defaults(m, &(schedule_options){.caps = &c->dev->caps, .error_if_illegal = f == TSR_FALLBACK_ERROR, .trace = &p->trace}));
   for (ir_op *o = m->root->regions[0]->first; o; o = o->next)

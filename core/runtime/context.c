@@ -100,6 +100,7 @@ void tsr_context_destroy(tsr_context **cp) {
   if (!c) return;
   for (int i = 0; i < c->n_backends; i++)
     if (c->backends[i].instance) c->backends[i].vt->instance_destroy(c->backends[i].instance);
+  rt_tune_close(c);
   rt_custom_clear(c);
   arena_clear(&c->devices_arena);
   pthread_mutex_destroy(&c->lock);

@@ -41,6 +41,7 @@ struct tsr_context {
   bool listed;
   pthread_mutex_t lock; /* loading and listing */
   struct rt_custom *custom;
+  struct rt_tune_state { struct tune_cache *cache; char name[64]; uint64_t measurements, lookups, hits; } tune; /* tune.c */
 };
 
 struct tsr_device {
@@ -137,4 +138,7 @@ tsr_status rt_text(tsr_context *ctx, strb *b, char **text);
 tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out);
 /* program_plan.c: slots, launches, waits, workspace from the target program. */
 tsr_status rt_plan(tsr_program *p);
+/* tune.c: cached or searched schedules for kernels that their author left open; closing the context's cache. */
+tsr_status rt_tune_schedule(tsr_device *dev, ir_module *schedule, const tsr_compile_options *o, tsr_policy policy, pass_trace *trace);
+void rt_tune_close(tsr_context *ctx);
 #endif

@@ -48,7 +48,7 @@ static double time_text(tsr_device *dev, const char *text) {
   if (!st && tsr_program_n_kernels(p) > 4) st = st_oom();
   if (!st) st = tsr_buffer_create(dev, tsr_program_input(p, 0).bytes, TSR_MEMORY_DEVICE, &in);
   if (!st) st = tsr_buffer_create(dev, tsr_program_output(p, 0).bytes, TSR_MEMORY_DEVICE, &out);
-  if (!st) st = tsr_stream_fill(NULL, in, 0, tsr_program_input(p, 0).bytes, 0x3f000000u);
+  if (!st) st = tsr_stream_fill(rt_stream(dev, NULL), in, 0, tsr_program_input(p, 0).bytes, 0x3f000000u);
   for (int i = 0; i < 9 && !st; i++) {
     double start = timing_now_ns();
     memset(ns, 0, sizeof ns);

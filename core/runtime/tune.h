@@ -1,4 +1,5 @@
-/* core/runtime/tune.h - where the compiler meets the tuner: looks decisions up while compiling, and searches when asked. */
+/* core/runtime/tune.h - where the compiler meets the tuner: looks decisions up while compiling (rt_tune_schedule in
+ * internal.h: never fails the compilation but for a lost device or no memory), and searches when asked. */
 #ifndef CORE_RUNTIME_TUNE_H
 #define CORE_RUNTIME_TUNE_H
 #include "core/runtime/internal.h"
@@ -6,12 +7,6 @@
 #include "core/tune/kernel.h"
 #include "core/tune/record.h"
 #include "core/tune/tuner.h"
-
-/* Called by compile.c between hand-written schedules and defaults: writes the cached (or, with TSR_TUNE_FULL, searched) schedule into
- * each kernel that its author left open. Never fails the compilation but for a lost device or no memory. */
-tsr_status rt_tune_schedule(tsr_device *dev, ir_module *schedule, const tsr_compile_options *o, tsr_policy policy, pass_trace *trace);
-/* Closes the context's cache. */
-void rt_tune_close(tsr_context *ctx);
 
 /* One kernel ready for the tuner. Filled by rt_kernel_open; do not move. */
 typedef struct rt_kernel {

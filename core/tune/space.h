@@ -29,6 +29,8 @@ typedef struct space {
   /* What the family builders' rule looks at; `user` points to these. */
   tune_device device;
   tune_problem problem;
+  tune_config dflt;              /* what runs without tuning */
+  bool dflt_is_legal;            /* it is the lowering's own: legal whatever the rule says */
   int8_t field[SPACE_MAX_KNOBS]; /* tune_config field of each knob, -1 for a user's own knob */
 } space;
 

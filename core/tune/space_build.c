@@ -138,13 +138,12 @@ static bool matmul_rule(const space *s, const tune_config *c, char *why, size_t 
   if (c->split_k > 1 && (int64_t)c->split_k * c->k > p->k) REFUSE("split_k leaves empty parts");
   if (c->vectorize * (int64_t)tsr_dtype_size(p->in) > 16 && !d->is_cpu) REFUSE("vector wider than 16 bytes");
   if (!d->is_cpu && (c->k % c->vectorize || c->n % c->vectorize)) REFUSE("vector does not divide the tile");
-  if (c->matrix_path && !matrix_rule(s, c, why, why_bytes)) return false;
+  if (c->matrix_path && !d->is_cpu && !matrix_rule(s, c, why, why_bytes)) return false;
   if (!c->matrix_path && !d->is_cpu && (int64_t)c->m * c->n < (int64_t)c->warps * d->warp_size)
     REFUSE("fewer outputs than threads (%d)", c->warps * d->warp_size);
-  if (d->is_cpu) { /* both packed panels stay in the second-level cache */
-    int64_t panels = ((int64_t)c->m * c->k + (int64_t)c->k * c->n) * (int64_t)tsr_dtype_size(p->in);
-    if (d->shared_per_block > 0 && panels > d->shared_per_block)
-      REFUSE("panels %lld > %lld bytes of L2", (long long)panels, (long long)d->shared_per_block);
+  if (d->is_cpu) { /* the packed panels stay near the second-level cache */
+    int64_t panels = ((int64_t)c->m * c->k + (int64_t)c->k * c->n) * (int64_t)tsr_dtype_size(p->in), most = 2 * d->shared_per_block;
+    if (most > 0 && panels > most) REFUSE("panels %lld > %lld bytes, twice L2", (long long)panels, (long long)most);
     return true;
   }
   return staging_rule(s, c, why, why_bytes) && thread_rule(s, c, why, why_bytes);
@@ -164,10 +163,18 @@ static bool vector_rule(const space *s, const tune_config *c, char *why, size_t 
   return thread_rule(s, c, why, why_bytes);
 }
 
+static bool is_default(const space *s, const int32_t *values) {
+  tune_config d = s->dflt;
+  for (int32_t i = 0; i < s->n_knobs; i++)
+    if (*tune_config_field(&d, s->knob[i].name) != values[i]) return false;
+  return true;
+}
+
 static bool family_legal(const void *user, const int32_t *values, char *why, size_t why_bytes) {
   const space *s = user;
   tune_config c = {.vectorize = 1, .stages = 1, .split_k = 1, .warps = 1};
   for (int32_t i = 0; i < s->n_knobs; i++) *tune_config_field(&c, s->knob[i].name) = values[i];
+  if (s->dflt_is_legal && is_default(s, values)) return true;
   if (s->problem.family == TUNE_ROW) c.n = (int32_t)(s->problem.n < INT32_MAX ? s->problem.n : INT32_MAX);
   return s->problem.family == TUNE_MATMUL ? matmul_rule(s, &c, why, why_bytes) : vector_rule(s, &c, why, why_bytes);
 }
@@ -187,6 +194,16 @@ static void include_value(space_knob *k, int32_t v) {
   k->n++;
 }
 
+/* A CPU's kernels take any tile, so fractions and multiples of the lowering's own choice and the whole extent are worth a
+ * try; a default far from the list then still has near neighbours. */
+static void include_around(space_knob *k, int32_t v, int64_t extent) {
+  if (v < 1) return;
+  include_value(k, v);
+  if (v >= 32) include_value(k, v / 2), include_value(k, v * 3 / 4);
+  if (v < extent && v <= INT32_MAX / 2) include_value(k, v * 2);
+  if (extent <= 1 << 14) include_value(k, (int32_t)extent);
+}
+
 void space_build(const tune_device *d, const tune_problem *p, const space_options *opt, space *out) {
   memset(out, 0, sizeof *out);
   out->device = *d;
@@ -199,6 +216,7 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
     if (v) memcpy((char *)&dflt + i * sizeof v, &v, sizeof v);
   }
   const struct family_rows *f = &families[p->family][d->is_cpu];
+  out->dflt_is_legal = opt && opt->dflt.m > 0;
   uint32_t uses = opt && opt->knobs ? opt->knobs : ~0u;
   for (size_t i = 0; i < f->n; i++) {
     space_knob *k = &out->knob[out->n_knobs++];
@@ -208,7 +226,9 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
     bool has_matrix = strcmp(k->name, "matrix_path") || tune_device_matrix(d, p->in);
     if (!has_matrix) v = 0;
     if (!(uses & f->row[i].uses) || (p->deterministic && !k->keeps_order) || !has_matrix) fix_knob(k, v);
+    else if (d->is_cpu && p->family == TUNE_MATMUL && f->row[i].uses == SPACE_USES_TILE) include_around(k, v, i == 0 ? p->m : i == 1 ? p->n : p->k);
     else include_value(k, v);
+    *tune_config_field(&out->dflt, k->name) = v;
   }
   space probe; /* names to config fields */
   if (space_custom(out->knob, out->n_knobs, NULL, NULL, &probe)) memcpy(out->field, probe.field, sizeof out->field);

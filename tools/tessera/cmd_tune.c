@@ -1,0 +1,109 @@
+/* tools/tessera/cmd_tune.c - `tessera tune`: searches schedules, prints what was found; --space, --explain and --record look inside. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tessera/tune.h"
+#include "tools/tessera/op_graph.h"
+
+typedef struct tune_args {
+  const char *shape, *dtype, *device, *strategy, *policy, *cache, *record, *tile;
+  long samples, seed;
+  bool json, space, explain, again;
+} tune_args;
+
+static bool show_progress(void *user, const tsr_tune_progress *p) {
+  if (!isatty(STDERR_FILENO)) return true;
+  fprintf(stderr, "\r%s %s: %zu/%zu, best %.2f us", p->problem->op, p->problem->shape, p->done, p->budget, p->best_us);
+  if (p->roofline_fraction > 0) fprintf(stderr, " (%.0f%% of the roofline)", 100 * p->roofline_fraction);
+  fprintf(stderr, "\033[K");
+  if (p->done == p->budget) fputc('\n', stderr);
+  return true;
+}
+
+static void print_json(const tune_args *a, const char *device, const tsr_tune_result *r) {
+  printf("{\"op\": ");
+  cli_json_string(stdout, r->problem.op);
+  printf(", \"kernel\": ");
+  cli_json_string(stdout, r->problem.kernel);
+  printf(", \"shape\": \"%s\", \"dtype\": \"%s\", \"device\": \"%s\", \"strategy\": \"%s\", \"source\": \"%s\"", r->problem.shape,
+         a->shape ? (a->dtype ? a->dtype : "f32") : r->problem.dtype, device, a->strategy ? a->strategy : "hybrid", r->source);
+  printf(", \"measurements\": %zu, \"samples\": %zu, \"rejected\": %zu, \"best_us\": %.3f, \"default_us\": %.3f, \"tile\": \"%s\", \"predicted_us\": %.3f, \"roofline_us\": %.3f, \"stored\": %s",
+         r->measurements, r->samples, r->rejected, r->best_us, r->default_us, r->tile, r->predicted_us, r->roofline_us, r->stored ? "true" : "false");
+  printf(", \"curve_us\": [");
+  for (size_t i = 0; i < r->n_curve; i++) printf("%s%.3f", i ? ", " : "", r->curve_us[i]);
+  printf("]}\n");
+}
+
+static void print_row(const tsr_tune_result *r) {
+  printf("%-20s %-18s %-16s tile %-14s best %10.2f us", r->problem.op, r->problem.shape, r->problem.dtype, r->tile, r->best_us);
+  if (r->default_us > 0 && r->best_us > 0) printf("  default %10.2f us (x%.2f)", r->default_us, r->default_us / r->best_us);
+  printf("  predicted %.2f us  from %s, %zu measured, %zu samples%s\n", r->predicted_us, r->source, r->measurements, r->samples,
+         r->rejected ? ", wrong candidates were refused" : "");
+}
+
+static int print_text(tsr_context *ctx, tsr_status st, char *text, const char *path) {
+  if (st) return cli_fail(st);
+  int rc = EXIT_OK;
+  FILE *f = path ? fopen(path, "wb") : stdout;
+  if (!f || fputs(text, f) < 0 || (path ? fclose(f) : fflush(f))) rc = cli_usage("tune", "%s: can't be written", path ? path : "output");
+  tsr_text_free(ctx, &text);
+  return rc;
+}
+
+static int search(const tune_args *a, tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const tsr_tune_options *t) {
+  tsr_tune_report *r = NULL;
+  tsr_status st = tsr_graph_tune(dev, g, o, t, &r);
+  if (st) return cli_fail(st);
+  const char *device = tsr_device_get_info(dev)->id;
+  for (int i = 0; i < tsr_tune_report_count(r); i++) {
+    tsr_tune_result x = tsr_tune_report_get(r, i);
+    if (a->json) print_json(a, device, &x);
+    else print_row(&x);
+  }
+  if (!tsr_tune_report_count(r)) fprintf(stderr, "tessera tune: no kernel of it has anything to tune\n");
+  tsr_tune_report_destroy(&r);
+  return EXIT_OK;
+}
+
+static int with_graph(const tune_args *a, tsr_context *ctx, tsr_device *dev, const tsr_graph *g) {
+  tsr_policy policy = TSR_POLICY_DEFAULT;
+  tsr_status st = a->policy ? tsr_policy_parse(a->policy, &policy) : NULL;
+  if (st) return cli_fail(st);
+  tsr_compile_options o = {.policy = policy, .cache = a->cache};
+  tsr_tune_hooks hooks = {.progress = show_progress};
+  tsr_tune_options t = {.strategy = a->strategy, .samples = (size_t)(a->samples > 0 ? a->samples : 0), .samples_fixed = a->samples > 0, .again = a->again,
+                        .seed = (uint64_t)a->seed, .hooks = &hooks};
+  tsr_schedule candidate = {0};
+  char *text = NULL;
+  int64_t d[3] = {0};
+  if (a->tile && (cli_parse_shape(a->tile, d, 3) < 1)) return cli_usage("tune", "--tile is MxNxK");
+  candidate.m = d[0], candidate.n = d[1], candidate.k = d[2];
+  if (a->space) return st = tsr_graph_tune_space(dev, g, &o, &text), print_text(ctx, st, text, NULL);
+  if (a->explain) return st = tsr_graph_tune_explain(dev, g, &o, a->tile ? &candidate : NULL, &text), print_text(ctx, st, text, NULL);
+  if (a->record) return st = tsr_graph_tune_record(dev, g, &o, a->record, &t, &text), print_text(ctx, st, text, a->record);
+  return search(a, dev, g, &o, &t);
+}
+
+int cmd_tune(int argc, char **argv) {
+  tune_args a = {0};
+  const option options[] = {{.name = "--shape", .text = &a.shape},   {.name = "--dtype", .text = &a.dtype},   {.name = "--device", .text = &a.device},
+                            {.name = "--strategy", .text = &a.strategy}, {.name = "--samples", .number = &a.samples}, {.name = "--policy", .text = &a.policy},
+                            {.name = "--cache", .text = &a.cache},   {.name = "--seed", .number = &a.seed},   {.name = "--record", .text = &a.record},
+                            {.name = "--tile", .text = &a.tile},     {.name = "--json", .flag = &a.json},     {.name = "--space", .flag = &a.space},
+                            {.name = "--explain", .flag = &a.explain}, {.name = "--again", .flag = &a.again}};
+  if (!cli_options("tune", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
+  if (argc != 2) return cli_usage("tune", "needs one FILE or OP");
+  if (a.samples < 0) return cli_usage("tune", "--samples needs a positive number");
+  tsr_context *ctx = NULL;
+  tsr_device *dev = NULL;
+  tsr_graph *g = NULL;
+  tsr_status st = tsr_context_create(NULL, &ctx);
+  if (!st) st = tsr_device_open(ctx, a.device, &dev);
+  int rc = st ? cli_fail(st) : op_graph("tune", ctx, argv[1], a.shape, a.dtype, &g);
+  if (!rc) rc = with_graph(&a, ctx, dev, g);
+  tsr_graph_destroy(&g);
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+  return rc;
+}

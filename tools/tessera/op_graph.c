@@ -1,0 +1,70 @@
+/* tools/tessera/op_graph.c - see op_graph.h. */
+#include "tools/tessera/op_graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool op_graph_is_file(const char *what) { return strpbrk(what, "/.") || !access(what, R_OK) || !strcmp(what, "-"); }
+
+static int from_file(tsr_context *ctx, const char *path, tsr_graph **out) {
+  size_t bytes;
+  char *text = cli_read_file(path, &bytes);
+  if (!text) return EXIT_USAGE;
+  tsr_status st = tsr_graph_parse(ctx, text, bytes, path, out);
+  free(text);
+  return st ? cli_fail(st) : EXIT_OK;
+}
+
+static int operand_count(const char *op) {
+  static const char *const two[] = {"matmul", "add", "sub", "mul", "div", "pow", "min", "max"};
+  for (size_t i = 0; i < sizeof two / sizeof *two; i++)
+    if (!strcmp(op, two[i])) return 2;
+  return 1;
+}
+
+/* Shapes of the operands; false when the shape does not fit the op. */
+static bool operand_shapes(const char *op, const int64_t *d, int n, tsr_shape s[2]) {
+  if (!strcmp(op, "matmul")) {
+    if (n != 3 && n != 4) return false;
+    int64_t m = d[n - 3], cols = d[n - 2], k = d[n - 1];
+    s[0] = n == 4 ? (tsr_shape){3, {d[0], m, k}} : (tsr_shape){2, {m, k}};
+    s[1] = n == 4 ? (tsr_shape){3, {d[0], k, cols}} : (tsr_shape){2, {k, cols}};
+    return true;
+  }
+  if (n < 1 || n > 2) return false;
+  s[0] = s[1] = (tsr_shape){n, {d[0], n > 1 ? d[1] : 0}};
+  return true;
+}
+
+static tsr_status build(tsr_context *ctx, const char *op, const tsr_shape s[2], tsr_dtype t, tsr_graph **out) {
+  static const char *const names[] = {"A", "B"};
+  tsr_graph *g = NULL;
+  tsr_value v[2], r;
+  tsr_attr axis = TSR_INTS("axes", (const int64_t[]){-1}, 1);
+  bool reduces = !strncmp(op, "reduce_", 7);
+  int n = operand_count(op);
+  tsr_status st = tsr_graph_create(ctx, "main", &g);
+  for (int i = 0; i < n && !st; i++) st = tsr_graph_input(g, names[i], t, s[i], &v[i]);
+  if (!st) st = tsr_graph_op(g, op, v, n, reduces ? &axis : NULL, reduces, &r);
+  if (!st) st = tsr_graph_output(g, r);
+  if (st) tsr_graph_destroy(&g);
+  *out = g;
+  return st;
+}
+
+int op_graph(const char *command, tsr_context *ctx, const char *what, const char *shape, const char *dtype, tsr_graph **out) {
+  int64_t d[8];
+  tsr_shape s[2];
+  *out = NULL;
+  if (!shape && op_graph_is_file(what)) return from_file(ctx, what, out);
+  if (!shape) return cli_usage(command, "%s needs --shape (matmul: MxNxK or BxMxNxK; others: ROWSxCOLS)", what);
+  tsr_dtype t = tsr_dtype_parse(dtype ? dtype : "f32");
+  int n = cli_parse_shape(shape, d, 8);
+  for (int i = 0; i < n; i++)
+    if (d[i] < 1 || d[i] > 1 << 24) n = -1;
+  if (!t) return cli_usage(command, "no data type \"%s\"", dtype);
+  if (n < 0 || !operand_shapes(what, d, n, s)) return cli_usage(command, "shape \"%s\" does not fit %s (matmul: MxNxK or BxMxNxK; others: ROWSxCOLS)", shape, what);
+  tsr_status st = build(ctx, what, s, t, out);
+  return st ? cli_fail(st) : EXIT_OK;
+}
