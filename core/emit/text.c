@@ -383,7 +383,8 @@ static tsr_status put_kernel(text_printer *p, ir_op *k) {
   p->wide = ir_get_bool(k, "wide_index", false);
   p->next = p->n_maps = 0;
   p->n_names = 0;
-  const char *path = ir_get_str(k, "path", "");
+  const char *path = ir_get_str(k, "path", ""), *name = ir_get_str(k, "sym_name", "");
+  if (!plain(name) || taken(p, name)) return ir_error(k, "give it another name", "\"%s\" can't be a C++ function's name", name);
   strb_printf(p->b, "\n/* %s%s%s: blocks of %lld threads */\n", ir_get_str(k, "sym_name", ""), *path ? ", " : "", path, (long long)(block[0] * block[1] * block[2]));
   strb_printf(p->b, "KERNEL(%lld) %s(", (long long)(block[0] * block[1] * block[2]), ir_get_str(k, "sym_name", "kernel"));
   for (int i = 0; i < r->n_args; i++) {

@@ -82,11 +82,16 @@ static void put_wgmma(text_printer *p, ir_op *op) {
               attr(op, "lbo_a"), attr(op, "sbo_a"), attr(op, "lbo_b"), attr(op, "sbo_b"));
 }
 
+/* The wrappers take vectors; a lane's single element is a scalar in the IR. */
+static const char *as_vector(text_printer *p, const ir_value *v) {
+  return v->type->kind == IR_T_VECTOR ? text_expr(v) : text_fmt(p, "vec<%s, 1>{{%s}}", text_storage(v->type->dtype), text_expr(v));
+}
+
 static void put_mma(text_printer *p, ir_op *op) {
   static const char *const names[] = {[TEXT_IS_MMA] = "mma", [TEXT_IS_MFMA] = "mfma", [TEXT_IS_WMMA] = "wmma"};
   text_mma m = mma_of(op);
   text_define(p, op->results[0], text_fmt(p, "%s<%d, %d, %d, %s, %s>(%s, %s, %s)", names[m.kind], m.m, m.n, m.k, text_mma_type(m.a, p->caps->arch),
-                                          text_mma_type(m.b, p->caps->arch), text_expr(op->operands[0]), text_expr(op->operands[1]), text_expr(op->operands[2])));
+                                          text_mma_type(m.b, p->caps->arch), as_vector(p, op->operands[0]), as_vector(p, op->operands[1]), as_vector(p, op->operands[2])));
 }
 
 static void pin(text_printer *p, const ir_op *op) {

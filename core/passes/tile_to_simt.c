@@ -50,12 +50,12 @@ static tsr_status bind_arguments(simt *c) {
   const ir_block *from = c->tile->regions[0];
   for (int i = 0; i < from->n_args; i++) {
     const ir_type *t = from->args[i]->type;
-    const ir_type *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = t->dtype == TSR_BOOL ? TSR_U8 : t->dtype, .use = "global"});
+    const ir_type *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = t->dtype == TSR_BOOL ? TSR_U8 : simt_in_memory(t->dtype), .use = "global"});
     ir_value *arg = ptr ? ir_block_arg(c->m, c->out->regions[0], ptr, from->args[i]->name) : NULL;
     simt_val *s = arg ? simt_bind(c, from->args[i], SV_MEM) : NULL;
     if (!s) return st_oom();
     if (ir_type_count(t) < 0) return simt_unsupported(c, c->tile, "specialise the program to a shape", "argument %d has an unknown extent", i);
-    s->mem = (simt_mem){.ptr = arg, .dtype = t->dtype, .rank = t->rank, .mult = t->offset};
+    s->mem = (simt_mem){.ptr = arg, .dtype = simt_in_memory(t->dtype), .rank = t->rank, .mult = t->offset};
     memcpy(s->mem.dims, t->dims, sizeof t->dims);
     ir_type_strides(t, s->mem.strides);
     c->wide_index |= view_is_wide(t);

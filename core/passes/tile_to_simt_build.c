@@ -277,7 +277,7 @@ ir_value *sx_load(simt *c, const simt_mem *m, ir_value *index, int n) {
 }
 
 void sx_store(simt *c, const simt_mem *m, ir_value *index, ir_value *v) {
-  if (m->dtype == TSR_BOOL && v) v = sx_cast(c, v, TSR_U8);
+  if (v && v->type->dtype != stored(m->dtype)) v = sx_cast(c, v, stored(m->dtype));
   sx_effect(c, TG_STORE, 3, (ir_value *[]){v, m->ptr, index});
 }
 

@@ -144,6 +144,9 @@ void simt_shared_save(const simt *c, simt_shared_state *s);
 void simt_shared_restore(simt *c, const simt_shared_state *s);
 bool simt_shared_join(simt *c, const simt_shared_state *s); /* pending accesses of both; true if s added any */
 
+/* tf32 names how a matrix instruction reads a float. */
+static inline tsr_dtype simt_in_memory(tsr_dtype t) { return t == TSR_TF32 ? TSR_F32 : t; }
+
 static inline int64_t simt_gcd(int64_t a, int64_t b) {
   while (b) {
     int64_t t = a % b;

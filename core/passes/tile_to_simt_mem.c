@@ -14,7 +14,7 @@ tsr_status simt_lower_view(simt *c, ir_op *op) {
     if (from->mem.limit[d]) return simt_unsupported(c, op, "reinterpret the view before taking windows", "a view of a window that may leave its own view");
   simt_val *s = simt_bind(c, op->results[0], SV_MEM);
   if (!s) return st_oom();
-  simt_mem m = {.ptr = from->mem.ptr, .dtype = t->dtype, .rank = t->rank, .inside = from->mem.inside};
+  simt_mem m = {.ptr = from->mem.ptr, .dtype = simt_in_memory(t->dtype), .rank = t->rank, .inside = from->mem.inside};
   memcpy(m.dims, t->dims, sizeof m.dims);
   ir_type_strides(t, m.strides);
   m.base = sx_addi(c, from->mem.base, t->offset);

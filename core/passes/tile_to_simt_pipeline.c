@@ -117,7 +117,7 @@ static tsr_status store_flight(simt *c, const flight *f, ir_value *stage_base) {
 }
 
 /* Element type of a tile's registers in flight. */
-static tsr_dtype flight_dtype(const ir_op *op) { return op->operands[0]->type->dtype; }
+static tsr_dtype flight_dtype(const ir_op *op) { return simt_in_memory(op->operands[0]->type->dtype); }
 
 static tsr_status prepare(simt *c, const pipeline *p, flight *f, bool *fits) {
   int total = 0;

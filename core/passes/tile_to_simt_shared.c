@@ -78,11 +78,11 @@ static tsr_status place(ir_op *op, void *user) {
   if (l.from > l.to) l.from = l.to = (int)op->scratch;
   TSR_TRY(simt_shared_alloc(c, op, bytes * stages, l.from, l.to, &lo));
   simt_val *s = simt_bind(c, v, SV_MEM);
-  const ir_type *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = t->dtype == TSR_BOOL ? TSR_U8 : t->dtype, .use = "shared"});
+  const ir_type *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = t->dtype == TSR_BOOL ? TSR_U8 : simt_in_memory(t->dtype), .use = "shared"});
   if (!s || !ptr) return st_oom();
   s->stages = stages;
   s->stage_bytes = bytes;
-  s->mem = (simt_mem){.dtype = t->dtype, .shared = true, .rank = t->rank, .lo = lo, .hi = lo + bytes, .base = sx_int(c, 0)};
+  s->mem = (simt_mem){.dtype = simt_in_memory(t->dtype), .shared = true, .rank = t->rank, .lo = lo, .hi = lo + bytes, .base = sx_int(c, 0)};
   s->mem.ptr = sx_op(c, TG_SHARED, ptr, 0, NULL);
   if (!s->mem.ptr || !ir_set_attr(s->mem.ptr->def, "offset", ir_attr_int(c->m, lo))) return st_oom();
   memcpy(s->mem.dims, t->dims, sizeof s->mem.dims);
@@ -112,7 +112,7 @@ tsr_status simt_scratch(simt *c, int64_t bytes, int64_t *lo) {
 
 tsr_status simt_scratch_tile(simt *c, tsr_dtype t, int rank, const int64_t *dims, int64_t pad, simt_mem *out) {
   ir_type shape = {.kind = IR_T_SHARED, .dtype = t, .rank = rank, .pad = pad};
-  simt_mem m = {.dtype = t, .shared = true, .rank = rank, .base = sx_int(c, 0)};
+  simt_mem m = {.dtype = simt_in_memory(t), .shared = true, .rank = rank, .base = sx_int(c, 0)};
   memcpy(shape.dims, dims, sizeof *dims * (size_t)rank);
   memcpy(m.dims, dims, sizeof *dims * (size_t)rank);
   ir_type_strides(&shape, m.strides);
@@ -120,7 +120,7 @@ tsr_status simt_scratch_tile(simt *c, tsr_dtype t, int rank, const int64_t *dims
   if (__builtin_mul_overflow(m.strides[0] * m.dims[0], (int64_t)tsr_dtype_size(t), &bytes)) bytes = INT64_MAX / 16;
   TSR_TRY(simt_scratch(c, bytes, &m.lo));
   m.hi = m.lo + bytes;
-  const ir_type *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = t == TSR_BOOL ? TSR_U8 : t, .use = "shared"});
+  const ir_type *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = t == TSR_BOOL ? TSR_U8 : simt_in_memory(t), .use = "shared"});
   m.ptr = ptr ? sx_op(c, TG_SHARED, ptr, 0, NULL) : NULL;
   if (!m.ptr || !ir_set_attr(m.ptr->def, "offset", ir_attr_int(c->m, m.lo))) return st_oom();
   *out = m;

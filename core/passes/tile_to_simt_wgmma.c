@@ -313,11 +313,11 @@ static void issue(wg *g, ir_value *acc, ir_value *group, ir_value *stage) {
     }
 }
 
-/* This warpgroup has read the stage: one arrival for each block of the cluster. */
-static void release(wg *g, ir_value *thread, ir_value *stage) {
+/* This warp has read the stage: one arrival for each block of the cluster. */
+static void release(wg *g, ir_value *lane, ir_value *stage) {
   tgb *t = &g->t;
-  ir_op *guard = tg_if(t, tg_compare(t, "lt", thread, tg_index(t, g->p.cluster)));
-  if (g->p.cluster > 1) tg_op(t, NAME("mbar_arrive"), NULL, TG_V(g->empty, stage, thread));
+  ir_op *guard = tg_if(t, tg_compare(t, "lt", lane, tg_index(t, g->p.cluster)));
+  if (g->p.cluster > 1) tg_op(t, NAME("mbar_arrive"), NULL, TG_V(g->empty, stage, lane));
   else tg_op(t, NAME("mbar_arrive"), NULL, TG_V(g->empty, stage));
   tg_close(t, guard);
 }
@@ -419,13 +419,13 @@ static void consumer(wg *g, ir_value *group, ir_value *thread, ir_value *warp, i
   tg_int(t, tg_op(t, NAME("wgmma_wait"), NULL, TG_V(acc)), "pending", 1);
   ir_op *later = tg_if(t, tg_compare(t, "gt", g->place.k, tg_index(t, 0)));
   ir_value *before = tg_select(t, tg_compare(t, "eq", stage, tg_index(t, 0)), tg_index(t, p->stages - 1), tg_addi(t, stage, -1));
-  release(g, thread, before);
+  release(g, lane, before);
   tg_close(t, later);
   advance(g, stage, phase, next);
   tg_end(t, depth, 2, next);
   tg_int(t, tg_op(t, NAME("wgmma_wait"), NULL, TG_V(acc)), "pending", 0);
   ir_value *after = depth ? depth->results[0] : NULL;
-  release(g, thread, tg_select(t, tg_compare(t, "eq", after, tg_index(t, 0)), tg_index(t, p->stages - 1), tg_addi(t, after, -1)));
+  release(g, lane, tg_select(t, tg_compare(t, "eq", after, tg_index(t, 0)), tg_index(t, p->stages - 1), tg_addi(t, after, -1)));
   if (p->tma_store) epilogue_tma(g, acc, group, warp, lane, thread);
   else epilogue_direct(g, acc, group, warp, lane);
   tg_end(t, tiles, 2, depth ? (ir_value *[]){depth->results[0], depth->results[1]} : next);
@@ -454,7 +454,7 @@ static void set_up(wg *g, ir_value *thread) {
   ir_op *one = tg_if(t, tg_compare(t, "eq", thread, tg_index(t, 0)));
   ir_op *s = tg_for(t, tg_index(t, 0), tg_index(t, p->stages), tg_index(t, 1), 0, NULL, "stage");
   tg_int(t, tg_op(t, NAME("mbar_init"), NULL, TG_V(g->full, tg_counter(s))), "count", 1);
-  tg_int(t, tg_op(t, NAME("mbar_init"), NULL, TG_V(g->empty, tg_counter(s))), "count", p->consumers * p->cluster);
+  tg_int(t, tg_op(t, NAME("mbar_init"), NULL, TG_V(g->empty, tg_counter(s))), "count", 4 * p->consumers * p->cluster);
   tg_close(t, s);
   tg_text(t, tg_op(t, NAME("fence"), NULL, 0, NULL), "kind", "mbarrier_init");
   tg_close(t, one);

@@ -1,0 +1,164 @@
+/* Matmul kernels of every matrix path, run in the emulator and compared with f64 sums over the same rounded inputs. Small shapes that
+ * still take every part: several tiles, more k-steps than stages, ragged edges, batches, all epilogues. Without a finding of the
+ * emulator (races, reads of unwritten memory, wrong waits). Tolerance: the accumulator's k roundings of f32 plus one of the result. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/dtype.h"
+#include "tests/simt/target_run.h"
+#include "tests/support/tile_gen.h"
+
+static uint64_t state;
+static double uniform(void) {
+  state = state * 6364136223846793005ull + 1442695040888963407ull;
+  return (double)(state >> 40) / (1 << 24) * 2 - 1;
+}
+
+static void *fill(tsr_dtype t, int64_t n) {
+  size_t bytes = ((size_t)n * tsr_dtype_size(t) + 255) / 256 * 256;
+  void *p = aligned_alloc(256, bytes);
+  memset(p, 0, bytes);
+  for (int64_t i = 0; i < n; i++) dtype_store(t, p, (size_t)i, dtype_is_float(t) ? uniform() : floor(uniform() * 8));
+  return p;
+}
+
+static double act(const char *name, double x) {
+  if (!name) return x;
+  if (!strcmp(name, "relu")) return x > 0 ? x : 0;
+  if (!strcmp(name, "silu")) return x / (1 + exp(-x));
+  return x * 0.5 * (1 + erf(x * M_SQRT1_2)); /* gelu */
+}
+
+/* The largest error in units of the tolerance. */
+static double compare(const tile_matmul_case *c, const void *a, const void *b, const void *bias, const void *res, const void *got) {
+  int64_t batch = c->batch ? c->batch : 1;
+  double worst = 0;
+  for (int64_t z = 0; z < batch; z++)
+    for (int64_t i = 0; i < c->m; i++)
+      for (int64_t j = 0; j < c->n; j++) {
+        double sum = 0, scale = 0;
+        for (int64_t k = 0; k < c->k; k++) {
+          double x = dtype_load(c->in, a, (size_t)(z * c->m * c->k + (c->ta ? k * c->m + i : i * c->k + k)));
+          double y = dtype_load(c->in, b, (size_t)(z * c->n * c->k + (c->tb ? j * c->k + k : k * c->n + j)));
+          sum += x * y;
+          scale += fabs(x * y);
+        }
+        size_t at = (size_t)((z * c->m + i) * c->n + j);
+        double v = sum + (bias ? dtype_load(c->out, bias, (size_t)j) : 0);
+        v = act(c->act, v) + (res ? dtype_load(c->out, res, at) : 0);
+        double unit = dtype_is_float(c->out) ? dtype_get(c->out)->eps : 0;
+        double tolerance = dtype_is_float(c->in) ? 4 * (double)(c->k + 8) * 6e-8 * (scale + 1) + 2 * unit * (fabs(v) + 1e-3) : 0.5;
+        double error = fabs(dtype_load(c->out, got, at) - v) / tolerance;
+        if (!(error <= worst)) worst = error;
+      }
+  return worst;
+}
+
+static void check(const char *arch, const tile_matmul_case *c, const char *path) {
+  static emu_unit u;
+  static emu_report r;
+  tsr_caps caps;
+  strb text;
+  ir_module *m;
+  strb_init(&text, &al_default);
+  tile_gen_matmul(&text, c);
+  tsr_status st = ir_parse(NULL, strb_text(&text), text.n, c->name, &m);
+  if (st) fail_msg("%s: %s", c->name, tsr_status_message(st));
+  assert_null(emu_arch_caps(arch, &caps));
+  caps.n_cores = 2; /* so that blocks walk several tiles */
+  st = emu_build(m, &caps, &u);
+  if (st) fail_msg("%s on %s: %s", c->name, arch, tsr_status_message(st));
+  if (path && strncmp(u.paths[0], path, strlen(path))) fail_msg("%s on %s took the path \"%s\", not %s", c->name, arch, u.paths[0], path);
+  int64_t batch = c->batch ? c->batch : 1;
+  void *a = fill(c->in, batch * c->m * c->k), *b = fill(c->in, batch * c->n * c->k), *bias = c->bias ? fill(c->out, c->n) : NULL;
+  void *res = c->residual ? fill(c->out, batch * c->m * c->n) : NULL, *out = fill(c->out, batch * c->m * c->n);
+  emu_range buffers[5];
+  int n = 0;
+  size_t in = tsr_dtype_size(c->in), o = tsr_dtype_size(c->out);
+  buffers[n++] = (emu_range){.data = a, .bytes = (size_t)(batch * c->m * c->k) * in};
+  buffers[n++] = (emu_range){.data = b, .bytes = (size_t)(batch * c->n * c->k) * in};
+  if (bias) buffers[n++] = (emu_range){.data = bias, .bytes = (size_t)c->n * o};
+  if (res) buffers[n++] = (emu_range){.data = res, .bytes = (size_t)(batch * c->m * c->n) * o};
+  buffers[n++] = (emu_range){.data = out, .bytes = (size_t)(batch * c->m * c->n) * o};
+  memset(&r, 0, sizeof r);
+  st = emu_launch(&u, 0, buffers, 1, &r);
+  if (st) fail_msg("%s on %s: %s", c->name, arch, tsr_status_message(st));
+  if (r.n_findings) {
+    emu_report_print(&r, stdout);
+    fail_msg("%s on %s: %d findings", c->name, arch, (int)r.n_findings);
+  }
+  double worst = compare(c, a, b, bias, res, out);
+  if (!(worst <= 1)) fail_msg("%s on %s (%s): error is %g of the tolerance", c->name, arch, u.paths[0], worst);
+  emu_unit_clear(&u);
+  ir_module_destroy(&m);
+  strb_clear(&text);
+  free(a), free(b), free(bias), free(res), free(out);
+}
+
+static const tile_matmul_case hopper[] = {
+    {.name = "bf16_plain", .m = 256, .n = 256, .k = 320, .bm = 128, .bn = 128, .bk = 64, .in = TSR_BF16, .out = TSR_BF16},
+    {.name = "bf16_wide", .m = 256, .n = 256, .k = 256, .bm = 128, .bn = 256, .bk = 64, .in = TSR_BF16, .out = TSR_BF16},
+    {.name = "f16_ragged", .m = 200, .n = 136, .k = 200, .bm = 128, .bn = 128, .bk = 64, .in = TSR_F16, .out = TSR_F16, .bias = true, .act = "gelu", .residual = true},
+    {.name = "bf16_transposed_b", .m = 256, .n = 128, .k = 192, .bm = 128, .bn = 64, .bk = 64, .in = TSR_BF16, .out = TSR_F32, .tb = true},
+    {.name = "bf16_transposed_a", .m = 256, .n = 128, .k = 192, .bm = 128, .bn = 128, .bk = 64, .in = TSR_BF16, .out = TSR_BF16, .ta = true},
+    {.name = "bf16_both_transposed", .m = 128, .n = 192, .k = 128, .bm = 64, .bn = 64, .bk = 64, .in = TSR_BF16, .out = TSR_BF16, .ta = true, .tb = true},
+    {.name = "bf16_batched", .m = 128, .n = 128, .k = 128, .batch = 3, .bm = 128, .bn = 128, .bk = 64, .in = TSR_BF16, .out = TSR_BF16},
+    {.name = "bf16_deep_stage", .m = 128, .n = 128, .k = 256, .bm = 64, .bn = 64, .bk = 128, .in = TSR_BF16, .out = TSR_BF16, .tb = true},
+    {.name = "bf16_256_rows", .m = 256, .n = 128, .k = 128, .bm = 256, .bn = 128, .bk = 64, .in = TSR_BF16, .out = TSR_BF16, .bias = true},
+    {.name = "f8_plain", .m = 128, .n = 128, .k = 256, .bm = 128, .bn = 128, .bk = 128, .in = TSR_F8E4M3, .out = TSR_BF16, .tb = true},
+    {.name = "f8_e5m2", .m = 128, .n = 128, .k = 256, .bm = 128, .bn = 64, .bk = 128, .in = TSR_F8E5M2, .out = TSR_F16, .tb = true},
+    {.name = "i8_plain", .m = 128, .n = 128, .k = 256, .bm = 128, .bn = 128, .bk = 128, .in = TSR_I8, .out = TSR_I32, .tb = true},
+    {.name = "tf32_plain", .m = 128, .n = 128, .k = 96, .bm = 128, .bn = 64, .bk = 32, .in = TSR_TF32, .out = TSR_F32, .tb = true},
+};
+
+static void wgmma_kernels_match_f64(void **s) {
+  for (size_t i = 0; i < sizeof hopper / sizeof *hopper; i++) check("sm_90a", &hopper[i], "wgmma");
+}
+
+static const tile_matmul_case small[] = {
+    {.name = "bf16", .m = 96, .n = 128, .k = 96, .bm = 64, .bn = 64, .bk = 32, .in = TSR_BF16, .out = TSR_BF16},
+    {.name = "f16_epilogue", .m = 77, .n = 95, .k = 70, .bm = 64, .bn = 64, .bk = 32, .in = TSR_F16, .out = TSR_F16, .bias = true, .act = "silu", .residual = true},
+    {.name = "f16_tb", .m = 64, .n = 128, .k = 64, .bm = 64, .bn = 64, .bk = 32, .in = TSR_F16, .out = TSR_F32, .tb = true},
+    {.name = "f16_ta", .m = 64, .n = 64, .k = 64, .bm = 64, .bn = 64, .bk = 32, .in = TSR_F16, .out = TSR_F32, .ta = true},
+    {.name = "i8", .m = 64, .n = 64, .k = 128, .bm = 64, .bn = 64, .bk = 64, .in = TSR_I8, .out = TSR_I32},
+    {.name = "i8_tb", .m = 64, .n = 64, .k = 128, .bm = 64, .bn = 64, .bk = 64, .in = TSR_I8, .out = TSR_I32, .tb = true},
+};
+static const tile_matmul_case f8_small[] = {
+    {.name = "f8", .m = 64, .n = 64, .k = 128, .bm = 64, .bn = 64, .bk = 64, .in = TSR_F8E4M3, .out = TSR_F32, .tb = true},
+    {.name = "f8_e5m2", .m = 64, .n = 64, .k = 64, .bm = 64, .bn = 64, .bk = 64, .in = TSR_F8E5M2, .out = TSR_F32},
+};
+static const tile_matmul_case tf32_small = {.name = "tf32", .m = 64, .n = 64, .k = 64, .bm = 64, .bn = 64, .bk = 32, .in = TSR_TF32, .out = TSR_F32};
+static const tile_matmul_case f64_small = {.name = "f64", .m = 64, .n = 64, .k = 32, .bm = 32, .bn = 32, .bk = 16, .in = TSR_F64, .out = TSR_F64};
+
+static void all_small(const char *arch, const char *path, bool f8) {
+  for (size_t i = 0; i < sizeof small / sizeof *small; i++) check(arch, &small[i], path);
+  for (size_t i = 0; f8 && i < sizeof f8_small / sizeof *f8_small; i++) check(arch, &f8_small[i], path);
+}
+
+static void mma_kernels_match_f64(void **s) {
+  all_small("sm_80", "mma", false);
+  check("sm_80", &tf32_small, "mma");
+  for (size_t i = 0; i < sizeof f8_small / sizeof *f8_small; i++) check("sm_120a", &f8_small[i], "mma");
+}
+static void mfma_kernels_match_f64(void **s) {
+  all_small("gfx90a", "mfma", false);
+  check("gfx90a", &f64_small, "mfma");
+  all_small("gfx942", "mfma", true);
+  check("gfx942", &tf32_small, "mfma");
+  all_small("gfx950", "mfma", true);
+}
+static void wmma_kernels_match_f64(void **s) {
+  all_small("gfx1100", "wmma", false);
+  all_small("gfx1201", "wmma", true);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(wgmma_kernels_match_f64), cmocka_unit_test(mma_kernels_match_f64), cmocka_unit_test(mfma_kernels_match_f64),
+                                     cmocka_unit_test(wmma_kernels_match_f64)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
