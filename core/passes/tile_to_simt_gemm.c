@@ -127,8 +127,31 @@ static int pow2_divisor(int n, int64_t most) {
   return s;
 }
 
-/* Lanes 8 across n (all of a small subgroup), the others across m; subgroups so that each one's part is near square. */
+/* A subgroup of at most 8 lanes is a SIMD register of a CPU. Rows in lanes, columns in registers: a lane reads its row of A along
+ * k in wide pieces, and the addresses of B are the same for all lanes, which such drivers load once and broadcast. */
+static void cpu_layout(simt *c, int64_t m, int64_t n, simt_layout *l) {
+  int64_t np = simt_pow2_ceil(n), mp = simt_pow2_ceil(m);
+  l->rank = 2;
+  l->vec[0] = l->inner[0] = l->inner[1] = 1;
+  l->lanes[0] = pow2_divisor(c->subgroup, mp);
+  l->lanes[1] = c->subgroup / l->lanes[0];
+  l->vec[1] = np / l->lanes[1] < 8 ? (int)(np / l->lanes[1]) : 8;
+  if (l->vec[1] < 1) l->vec[1] = 1;
+  l->warps[0] = l->warps[1] = 1;
+  for (int w = c->warps; w % 2 == 0; w /= 2) {
+    int64_t rows = mp / l->warps[0] / l->lanes[0], cols = np / l->warps[1] / l->lanes[1] / l->vec[1];
+    if (rows <= 1 && cols <= 1) break;
+    if (rows > 2 || cols <= 2) l->warps[0] *= 2;
+    else l->warps[1] *= 2;
+  }
+}
+
+/* Lanes 8 across n, the others across m; subgroups so that each one's part is near square. */
 static void fma_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_layout *l) {
+  if (c->subgroup <= 8 && c->subgroup > 1) {
+    cpu_layout(c, m, n, l);
+    return;
+  }
   int64_t np = simt_pow2_ceil(n), mp = simt_pow2_ceil(m);
   int vec = np >= 32 ? 4 : np >= 16 ? 2 : 1;
   int across = c->subgroup < 8 ? c->subgroup : 8;
@@ -223,18 +246,23 @@ static void accumulate(simt *c, ir_value *a, ir_value *b, ir_value **acc, ir_val
   *acc = s;
 }
 
-/* One body: `step` k's starting at k + k_off. */
+/* One body: `step` k's, in the order that keeps few values alive: up to 8 k's of A, then row by row of B (all 8 at once where B is
+ * read along k). */
 static tsr_status fma_body(simt *c, const fma_plan *p, ir_value *k, ir_value **acc, ir_value **lost) {
-  ir_value **a = arena_array(&c->m->arena, ir_value *, p->rows * p->step), **b = arena_array(&c->m->arena, ir_value *, p->cols * p->step);
+  fma_plan pa = *p, pb = *p;
+  pa.step = p->step % 8 == 0 ? 8 : p->step;
+  pb.step = p->g->B.transposed ? pa.step : 1;
+  ir_value **a = arena_array(&c->m->arena, ir_value *, p->rows * pa.step), **b = arena_array(&c->m->arena, ir_value *, p->cols * pb.step);
   if (!a || !b) return st_oom();
-  load_operand(c, p, true, k, 0, a);
-  load_operand(c, p, false, k, 0, b);
-  for (int kk = 0; kk < p->step; kk++)
+  for (int kk = 0; kk < p->step; kk++) {
+    if (kk % pa.step == 0) load_operand(c, &pa, true, k, kk, a);
+    if (kk % pb.step == 0) load_operand(c, &pb, false, k, kk, b);
     for (int i = 0; i < p->rows; i++)
       for (int j = 0; j < p->cols; j++) {
         int r = i * p->cols + j;
-        accumulate(c, a[i * p->step + kk], b[j * p->step + kk], &acc[r], lost ? &lost[r] : NULL);
+        accumulate(c, a[i * pa.step + kk % pa.step], b[j * pb.step + kk % pb.step], &acc[r], lost ? &lost[r] : NULL);
       }
+  }
   return c->b.failed ? st_oom() : NULL;
 }
 
@@ -265,7 +293,7 @@ static tsr_status fma_variant(simt *c, fma_plan *p, bool clipped, const simt_fra
 static tsr_status fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt_frag *out) {
   const simt_layout *l = acc->layout;
   fma_plan p = {.g = g, .l = l, .rows = l->reps[0] * l->inner[0] * l->vec[0], .cols = l->reps[1] * l->inner[1] * l->vec[1], .vec = l->vec[1]};
-  int64_t most = 1024 / acc->n;
+  int64_t most = c->subgroup <= 8 ? 8 : 1024 / acc->n;
   p.step = 1;
   for (int s = 2; s <= 64 && s <= most && g->k % s == 0; s *= 2) p.step = s;
   if (g->k <= most) p.step = (int)g->k < 64 ? (int)g->k : p.step;
