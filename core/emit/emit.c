@@ -3,12 +3,7 @@
 
 #include <string.h>
 
-/* Emitters are optional parts of a build. */
-#pragma weak emit_spirv
-#pragma weak emit_spirv_source
-#pragma weak emit_text
-tsr_status emit_spirv(const ir_module *target, const tsr_caps *caps, arena *a, be_module_desc *out);
-tsr_status emit_spirv_source(const ir_module *target, const tsr_caps *caps, strb *out);
+#include "core/emit/emit_spirv.h"
 #include "core/emit/emit_text.h"
 #include "core/ir/target.h"
 

@@ -197,3 +197,16 @@ tsr_status emit_spirv(const ir_module *target, const tsr_caps *caps, arena *a, b
   *out = (be_module_desc){.format = BE_SPIRV, .code = code, .code_bytes = 4 * total, .offsets = offsets, .kernels = k, .n_kernels = n, .arch = caps->arch};
   return NULL;
 }
+
+tsr_status emit_spirv_source(const ir_module *target, const tsr_caps *caps, strb *out) {
+  arena a;
+  be_module_desc d;
+  arena_init(&a, out->al);
+  tsr_status st = emit_spirv(target, caps, &a, &d);
+  for (int i = 0; !st && i < d.n_kernels; i++) {
+    strb_printf(out, "; kernel %s\n", d.kernels[i].name);
+    emit_spirv_disassemble((const uint32_t *)(const void *)((const char *)d.code + d.offsets[i]), (d.offsets[i + 1] - d.offsets[i]) / 4, out);
+  }
+  arena_clear(&a);
+  return st;
+}

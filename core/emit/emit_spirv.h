@@ -12,6 +12,8 @@ enum { EMIT_SPIRV_MAX_PUSH = 16 };
 
 /* All kernels of the module; everything `out` points to lives in `a`. TSR_UNSUPPORTED names a capability the device lacks. */
 tsr_status emit_spirv(const ir_module *target, const tsr_caps *caps, arena *a, be_module_desc *out);
+/* The text of all modules, each headed by a comment with the kernel's name. */
+tsr_status emit_spirv_source(const ir_module *target, const tsr_caps *caps, strb *out);
 /* One module as text in the manner of spirv-dis. */
 void emit_spirv_disassemble(const uint32_t *words, size_t n, strb *out);
 
