@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#pragma weak tile_to_simt
 
 tsr_status tile_to_target(const ir_module *tile, const tsr_caps *caps, ir_module **out) {
   return caps->dialect == DIALECT_CPU ? tile_to_cpu(tile, caps, out) : tile_to_simt(tile, caps, out);
