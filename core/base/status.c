@@ -30,6 +30,8 @@ tsr_status st_make(const tsr_allocator *al, tsr_code code, st_where w, const cha
   va_start(ap, fmt);
   vsnprintf(cause, sizeof cause, fmt, ap);
   va_end(ap);
+  for (char *p = cause; *p; p++) /* quoted user text must not break the one line */
+    if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?';
   const char *level = w.level ? w.level : "", *op = w.op ? w.op : "", *hint = w.hint ? w.hint : "";
   size_t l = strlen(level), o = strlen(op), c = strlen(cause), h = strlen(hint);
   size_t bytes = sizeof(struct tsr_status_rec) + 2 * (l + o + c + h) + 32;

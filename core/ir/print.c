@@ -52,7 +52,7 @@ static void put_string(strb *b, const char *s) {
   for (; *s; s++) {
     unsigned char c = (unsigned char)*s;
     if (c == '"' || c == '\\') strb_printf(b, "\\%c", c);
-    else if (c < 0x20 || c == 0x7f) strb_printf(b, "\\%02X", c);
+    else if (c < 0x20 || c >= 0x7f) strb_printf(b, "\\%02X", c); /* as MLIR does: any byte survives */
     else strb_putc(b, (char)c);
   }
   strb_putc(b, '"');
