@@ -29,10 +29,24 @@ static void camel(const char *op, char *out, size_t n) {
   out[at] = 0;
 }
 
+/* "softmax+exp" -> "Softmax+Exp". */
+static void camel_parts(const char *ops, char *out, size_t n) {
+  out[0] = 0;
+  for (size_t at = 0; *ops && at + 1 < n; at = strlen(out)) {
+    char one[64], shown[64];
+    size_t len = strcspn(ops, "+");
+    snprintf(one, sizeof one, "%.*s", (int)(len < sizeof one ? len : sizeof one - 1), ops);
+    camel(one, shown, sizeof shown);
+    snprintf(out + at, n - at, "%s%s", at ? "+" : "", shown);
+    ops += len + (ops[len] == '+');
+  }
+}
+
 void report_label(const prof_event *e, char *out, size_t out_bytes) {
-  char op[64];
+  char op[64], parts[128];
   camel(e->op, op, sizeof op);
-  if (e->kind == PROF_FUSED) snprintf(out, out_bytes, "FusedOp[%s]", e->detail[0] ? e->detail : op);
+  camel_parts(e->detail, parts, sizeof parts);
+  if (e->kind == PROF_FUSED) snprintf(out, out_bytes, "FusedOp[%s]", e->detail[0] ? parts : op);
   else if (e->detail[0]) snprintf(out, out_bytes, "%s[%s]", op, e->detail);
   else snprintf(out, out_bytes, "%s", op);
 }
@@ -68,13 +82,12 @@ static void count(double v, char out[16]) {
   else snprintf(out, 16, "n/a");
 }
 
-/* Pads to `width` columns; a UTF-8 continuation byte takes none. At least one space follows. */
+/* Pads to `width` columns; a UTF-8 continuation byte takes none. At least two spaces follow. */
 static void column(strb *out, const char *text, int width) {
   int used = 0;
   for (const char *c = text; *c; c++) used += (*c & 0xc0) != 0x80;
   strb_puts(out, text);
-  do strb_putc(out, ' ');
-  while (++used < width);
+  for (int i = 0; i < 2 || used + i < width; i++) strb_putc(out, ' ');
 }
 
 static void wide_part(const prof_row *r, strb *out) {

@@ -141,4 +141,6 @@ tsr_status rt_plan(tsr_program *p);
 /* tune.c: cached or searched schedules for kernels that their author left open; closing the context's cache. */
 tsr_status rt_tune_schedule(tsr_device *dev, ir_module *schedule, const tsr_compile_options *o, tsr_policy policy, pass_trace *trace);
 void rt_tune_close(tsr_context *ctx);
+/* The block tile of a matmul kernel whose target code does not name it (CPU); left alone otherwise. */
+void rt_kernel_tile(const tsr_program *p, const char *name, int64_t tile[3]);
 #endif

@@ -225,6 +225,7 @@ static tsr_status describe_kernels(tsr_program *p) {
         ir_get_ints(o, "tile", tile, 3);
         memcpy(k->tile, tile, sizeof tile);
       }
+    if (!k->tile[0]) rt_kernel_tile(p, d->name, k->tile);
     be_kernel_stats s = {-1, -1, -1, -1, false, -1};
     if (p->module && p->dev->vt->kernel_stats) {
       TSR_TRY(p->dev->vt->kernel_stats(p->module, p->launches[i].kernel_index, &s));

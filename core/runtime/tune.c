@@ -37,7 +37,7 @@ tsr_tune_counters tsr_context_tune_counters(const tsr_context *ctx) {
 
 /* ---- the device's rates ---------------------------------------------------------------------------------------- */
 
-/* Median time of a graph text on the device; 0 when it can't run there. */
+/* Least time of a graph text on the device, since rates are what it can reach; 0 when it can't run there. */
 static double time_text(tsr_device *dev, const char *text) {
   tsr_program *p = NULL;
   tsr_buffer *in = NULL, *out = NULL;
@@ -60,7 +60,9 @@ static double time_text(tsr_device *dev, const char *text) {
   tsr_buffer_destroy(&in);
   tsr_buffer_destroy(&out);
   tsr_program_destroy(&p);
-  return n == 7 ? timing_median(v, 7) : 0;
+  if (n < 7) return 0;
+  (void)timing_median(v, 7); /* sorts */
+  return v[0];
 }
 
 static const char *unary_text(char *buf, size_t cap, const char *op, long long n) {
@@ -78,11 +80,11 @@ static const char *square_text(char *buf, size_t cap, int n, const char *t) {
 /* What the device reaches with our own kernels: a copy-like kernel, an untuned matmul, a kernel of one block. An untuned matmul is
  * no peak, so the compute rate is a lower bound with a margin and rates_measured stays as the backend said. */
 static void measure_rates(tsr_device *dev, tune_device *d) {
-  enum { COPY = 1 << 24, SIDE = 512 };
+  enum { COPY = 1 << 24, SIDE = 768 };
   char text[1024];
   double launch = time_text(dev, unary_text(text, sizeof text, "neg", 16)), copy = time_text(dev, unary_text(text, sizeof text, "neg", COPY));
   double mm = time_text(dev, square_text(text, sizeof text, SIDE, "f32")), mm16 = d->n_matrix ? time_text(dev, square_text(text, sizeof text, SIDE, "bf16")) : 0;
-  const double flops = 2.0 * SIDE * SIDE * SIDE, margin = 1.25;
+  const double flops = 2.0 * SIDE * SIDE * SIDE, margin = 1.1;
   if (launch > 0) d->launch_ns = launch;
   if (copy > 0) tune_device_measured(d, "memory", 8.0 * COPY / copy);
   if (mm > launch && !(d->fma_gflops > 0)) d->fma_gflops = margin * flops / (mm - launch);
@@ -152,7 +154,7 @@ static tsr_status tune_one(tsr_device *dev, ir_op *kernel, tune_mode mode, tune_
     ctx->tune.measurements += r.measurements;
     if (!st && r.source != TUNE_FROM_DEFAULT) {
       sched_params p = tune_config_params(&r.config, k->problem.family, &dev->caps);
-      trace_add(trace, "tune", tune_source_name(r.source), kernel, true, "%lldx%lldx%lld", (long long)p.m, (long long)p.n, (long long)p.k);
+      trace_add(trace, "tune", tune_source_name(r.source), kernel, true, "%s: %lldx%lldx%lld", ir_get_str(kernel, "sym_name", ""), (long long)p.m, (long long)p.n, (long long)p.k);
       if (!sched_write(kernel, &p)) st = st_oom();
     }
   }

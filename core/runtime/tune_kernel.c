@@ -21,7 +21,7 @@ static tsr_status compile_candidate(rt_kernel *k, const tune_config *c, tsr_prog
 }
 
 /* Uniform in [-1, 1], small integers for integer types; a block of prime length repeated, so that tiles differ. */
-static void fill_random(tsr_dtype t, void *p, size_t bytes, uint64_t seed) {
+void rt_fill_random(tsr_dtype t, void *p, size_t bytes, uint64_t seed) {
   size_t size = tsr_dtype_size(t), n = bytes / size, block = n < 65521 ? n : 65521;
   for (size_t i = 0; i < block; i++) {
     double u = (double)search_rand(&seed, 1u << 20) / (1u << 19) - 1;
@@ -42,7 +42,7 @@ static tsr_status make_operands(rt_kernel *k, const tsr_program *p) {
   for (int i = 0; i < n_in; i++) {
     tsr_tensor_info t = tsr_program_input(p, i);
     if (!(k->host[i] = al_alloc(&ctx->al, t.bytes, 64))) return st_oom();
-    fill_random(t.dtype, k->host[i], t.bytes, 0x5eed + (uint64_t)i);
+    rt_fill_random(t.dtype, k->host[i], t.bytes, 0x5eed + (uint64_t)i);
     TSR_TRY(tsr_buffer_create(k->dev, t.bytes, TSR_MEMORY_DEVICE, &k->in[i]));
     TSR_TRY(tsr_buffer_write(k->in[i], 0, k->host[i], t.bytes));
   }
@@ -148,6 +148,21 @@ static void suggested_tile(tsr_device *dev, const ir_op *kernel, const tune_prob
                    .transpose_a = g.transpose_a, .transpose_b = g.transpose_b};
     if (!dev->vt->suggest_tile(dev->be, &d, tile)) memset(tile, 0, 3 * sizeof *tile);
   }
+}
+
+void rt_kernel_tile(const tsr_program *p, const char *name, int64_t tile[3]) {
+  ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
+  for (ir_op *prog = m ? m->root->regions[0]->first : NULL; prog; prog = prog->next)
+    for (ir_op *o = prog->n_regions ? prog->regions[0]->first : NULL; o; o = o->next) {
+      tune_problem problem;
+      int64_t suggested[3];
+      if (o->def->level != IR_SCHEDULE || o->def->code != S_KERNEL || strcmp(ir_get_str(o, "sym_name", ""), name)) continue;
+      if (!tune_kernel_problem(o, "", &problem) || problem.family != TUNE_MATMUL) return;
+      suggested_tile(p->dev, o, &problem, suggested);
+      tune_config c = tune_kernel_default(o, &p->dev->caps, suggested);
+      tile[0] = c.m, tile[1] = c.n, tile[2] = c.k;
+      return;
+    }
 }
 
 tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy policy, const tune_device *device, rt_kernel *k, bool *worth) {

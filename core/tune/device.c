@@ -224,7 +224,7 @@ void tune_device_measured(tune_device *d, const char *tier, double gbps) {
 }
 
 double tune_device_peak(const tune_device *d, tsr_dtype in, bool matrix) {
-  if (!matrix || !d->matrix_gflops) return d->fma_gflops;
+  if (!matrix || !d->matrix_gflops || (d->is_cpu && tsr_dtype_size(in) >= 4)) return d->fma_gflops;
   if (in == TSR_TF32 || in == TSR_F32) return d->matrix_gflops / 2;
   return tsr_dtype_size(in) == 1 ? d->matrix_gflops * 2 : d->matrix_gflops;
 }

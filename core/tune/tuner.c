@@ -329,21 +329,51 @@ void tuner_winner_failed(const tuner_desc *d, tuner_result *io) {
   io->has_runner_up = false;
 }
 
-tsr_status tuner_measure_all(const tuner_desc *d, record *out) {
+/* Points in blocks whose runs are interleaved with the default's. */
+static tsr_status measure_blocks(session *s, const space_point *points, size_t n, record *out) {
   enum { TOGETHER = 4 };
+  tsr_status st = NULL;
+  for (size_t i = 0; i < n && !st; i += TOGETHER) {
+    search_result res[TOGETHER];
+    size_t block = n - i < TOGETHER ? n - i : TOGETHER;
+    st = measure(s, s->d->space, points + i, block, res);
+    for (size_t j = 0; j < block && !st; j++) st = record_add(out, &points[i + j], &res[j]);
+  }
+  return st;
+}
+
+/* The fastest `want` recorded points, by selection; returns their number. */
+static size_t fastest(const record *r, space_point *out, size_t want) {
+  size_t n = 0;
+  double after = 0;
+  while (n < want) {
+    const search_known *best = NULL;
+    for (size_t i = 0; i < r->n_samples; i++) {
+      const search_known *k = &r->samples[i];
+      if (k->result.state == SAMPLE_OK && k->result.ns > after && (!best || k->result.ns < best->result.ns)) best = k;
+    }
+    if (!best) break;
+    after = best->result.ns;
+    out[n++] = best->point;
+  }
+  return n;
+}
+
+tsr_status tuner_measure_all(const tuner_desc *d, record *out) {
+  enum { AGAIN = 48 };
+  tuner_desc careful = *d;
   session s = {.d = d};
-  space_point *points = NULL;
+  space_point *points = NULL, top[AGAIN];
   size_t n = 0;
   bool cut;
   tsr_status st = NULL;
   TSR_TRY(space_enumerate(d->space, d->al, 1u << 16, &points, &n, &cut));
   s.reference = prepare(&s, d->dflt, &st);
-  for (size_t i = 0; i < n && !st; i += TOGETHER) {
-    search_result res[TOGETHER];
-    size_t block = n - i < TOGETHER ? n - i : TOGETHER;
-    st = measure(&s, d->space, points + i, block, res);
-    for (size_t j = 0; j < block && !st; j++) st = record_add(out, &points[i + j], &res[j]);
-  }
+  if (!st) st = measure_blocks(&s, points, n, out);
+  /* Among hundreds the first is also the luckiest: the best are measured again, longer, and the second figure counts. */
+  careful.timing = (timing_options){.runs = 30, .most_runs = 60, .most_seconds = 0.5};
+  s.d = &careful;
+  if (!st) st = measure_blocks(&s, top, fastest(out, top, AGAIN), out);
   if (s.reference) d->target->release(d->target->user, s.reference);
   al_free_array(d->al, points, n);
   return st;

@@ -86,6 +86,10 @@ static void times_and_labels_are_spelled(void **state) {
   assert_string_equal(v, "320GB/s");
   report_bandwidth(0.5, v);
   assert_string_equal(v, "500MB/s");
+  prof_event fused = prof_event_init(PROF_FUSED, "softmax");
+  fused.detail = "softmax+reduce_sum";
+  report_label(&fused, label, sizeof label);
+  assert_string_equal(label, "FusedOp[Softmax+ReduceSum]");
   static const char *const ops[][2] = {{"matmul", "MatMul"}, {"reduce_scatter", "ReduceScatter"}, {"softmax", "Softmax"}, {"layernorm", "LayerNorm"}, {"rmsnorm", "RMSNorm"}};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
     prof_event e = prof_event_init(PROF_KERNEL, ops[i][0]);

@@ -15,6 +15,8 @@ static const command commands[] = {
     {"tune", "FILE|OP [--shape S] [--dtype T] [--device ID] [--strategy hybrid|grid|random|model-only] [--samples N] [--policy P] [--cache NAME] [--again] [--seed N] [--json] [--space|--explain [--tile MxNxK]|--record F]",
      "finds the fastest schedule of each kernel and remembers it", cmd_tune},
     {"cache", "list|show|export|import|merge|verify|clear [FILE|MATCH] [--dir D] [--name N] [--replace] [--json]", "the tuning cache", cmd_cache},
+    {"profile", "FILE|OP [--shape S] [--dtype T] [--device ID] [--steps N] [--tune off|cached|full] [--wide] [--json] [--trace F]", "times each kernel and says what limits it", cmd_profile},
+    {"check", "FILE|OP [--shape S] [--dtype T] [--device ID] [--policy P] [--reproducible] [--json]", "the checklist for performance tuning as an audit", cmd_check},
 };
 
 static int usage(FILE *f) {

@@ -1,0 +1,332 @@
+/* core/runtime/profile.c - programs as events and facts; see tessera/profile.h. Rows, JSON, trace and audit are core/profile. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/ir/graph_ops.h"
+#include "core/profile/audit.h"
+#include "core/profile/chrome_trace.h"
+#include "core/profile/report.h"
+#include "core/runtime/tune.h"
+#include "tessera/profile.h"
+
+struct tsr_profile {
+  tsr_context *ctx;
+  arena mem;
+  prof_log *log;
+  strb trace;
+  int step;
+  const tsr_program *seen[64]; /* whose facts and trace are in */
+  int n_seen;
+  audit_kernel *kernels;
+  size_t n_kernels, cap_kernels;
+  audit_program program;
+};
+
+tsr_status tsr_profile_create(tsr_context *ctx, tsr_profile **out) {
+  *out = NULL;
+  tsr_profile *p = al_new(&ctx->al, tsr_profile);
+  if (!p) return st_oom();
+  p->ctx = ctx;
+  arena_init(&p->mem, &ctx->al);
+  strb_init(&p->trace, &ctx->al);
+  p->program = (audit_program){.cache_persistent = -1, .n_devices = 0, .comm_ns = -1, .overlapped_ns = -1};
+  tsr_status st = prof_log_create(&ctx->al, &p->log);
+  if (st) tsr_profile_destroy(&p);
+  *out = p;
+  return st;
+}
+
+void tsr_profile_destroy(tsr_profile **pp) {
+  tsr_profile *p = pp ? *pp : NULL;
+  if (!p) return;
+  prof_log_destroy(&p->log);
+  strb_clear(&p->trace);
+  al_free_array(&p->ctx->al, p->kernels, p->cap_kernels);
+  arena_clear(&p->mem);
+  al_delete(&p->ctx->al, p);
+  *pp = NULL;
+}
+
+/* ---- what a launch is ------------------------------------------------------------------------------------------ */
+
+/* The schedule.kernel that a launch came from; NULL when the program began below that level. */
+static const ir_op *source_of(const tsr_program *p, const char *kernel) {
+  const ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
+  for (const ir_op *prog = m ? m->root->regions[0]->first : NULL; prog; prog = prog->next)
+    for (const ir_op *o = prog->n_regions ? prog->regions[0]->first : NULL; o; o = o->next)
+      if (o->def->level == IR_SCHEDULE && o->def->code == S_KERNEL && !strcmp(ir_get_str(o, "sym_name", ""), kernel)) return o;
+  return NULL;
+}
+
+static const char *op_name(const ir_op *o) {
+  const char *dot = strrchr(o->def->name, '.');
+  return dot ? dot + 1 : o->def->name;
+}
+
+/* Moving data about and constants say little of what a kernel does. */
+static bool is_work(const ir_op *o) { return o->def->level == IR_GRAPH && !(o->def->flags & IR_VIEWLIKE) && !graph_is(o, G_CONSTANT) && !graph_is(o, G_BROADCAST) && !graph_is(o, G_CAST); }
+
+/* A matmul keeps its name whatever is fused to it; other fused kernels are FusedOp[a+b]. */
+static void name_launch(const ir_op *src, const tsr_kernel_info *k, prof_event *e, char op[64], char detail[128]) {
+  int n = 0;
+  op[0] = detail[0] = 0;
+  for (const ir_op *o = src ? src->regions[0]->first : NULL; o; o = o->next) {
+    if (!is_work(o)) continue;
+    size_t at = strlen(detail);
+    if (graph_is(o, G_MATMUL) || !op[0]) snprintf(op, 64, "%s", op_name(o));
+    snprintf(detail + at, 128 - at, "%s%s", at ? "+" : "", op_name(o));
+    n++;
+  }
+  if (!op[0]) snprintf(op, 64, "%s", k->name);
+  bool matmul = !strcmp(op, "matmul");
+  if (!strncmp(op, "flash_attention", 15)) {
+    e->kind = PROF_FUSED;
+    snprintf(detail, 128, "FlashAttn");
+  } else if (matmul && k->tile[0] > 0) {
+    snprintf(detail, 128, "%lldx%lldx%lld", (long long)k->tile[0], (long long)k->tile[1], (long long)k->tile[2]);
+  } else if (n > 1 && !matmul) {
+    e->kind = PROF_FUSED;
+  } else if (k->tile[0] > 0) {
+    snprintf(detail, 128, k->tile[1] > 0 ? "%lldx%lld" : "%lld", (long long)k->tile[0], (long long)k->tile[1]);
+  } else {
+    detail[0] = 0;
+  }
+  e->op = op;
+  e->detail = detail;
+}
+
+/* What the driver told, or the calculator from the driver's registers; negative when registers are not known. */
+static double occupancy_of(const tsr_kernel_info *k, const tune_device *d) {
+  if (k->occupancy >= 0) return k->occupancy;
+  int threads = k->block[0] * (k->block[1] > 0 ? k->block[1] : 1) * (k->block[2] > 0 ? k->block[2] : 1);
+  if (d->is_cpu || k->registers <= 0 || d->max_warps <= 0 || d->regs_per_core <= 0 || threads <= 0) return -1;
+  occ_result r = occ_compute(d, &(occ_input){.warps = (threads + d->warp_size - 1) / d->warp_size, .regs = k->registers, .shared_bytes = k->shared_bytes});
+  return r.known ? r.fraction : -1;
+}
+
+static void describe(const tsr_program *p, int i, const tune_device *d, prof_event *e, char op[64], char detail[128]) {
+  tsr_kernel_info k = tsr_program_kernel(p, i);
+  const ir_op *src = source_of(p, k.name);
+  tune_problem problem;
+  *e = prof_event_init(PROF_KERNEL, "");
+  name_launch(src, &k, e, op, detail);
+  bool known = src && tune_kernel_problem(src, "", &problem);
+  e->kernel = k.name;
+  e->device = p->dev->info.id;
+  e->flops = k.flops > 0 ? k.flops : known ? tune_problem_flops(&problem) : -1;
+  e->bytes = k.bytes > 0 ? k.bytes : known ? tune_problem_bytes(&problem) : -1;
+  e->occupancy = occupancy_of(&k, d);
+  e->registers = k.registers;
+  e->spill_bytes = k.spill_bytes;
+  e->shared_bytes = d->is_cpu ? -1 : (double)k.shared_bytes;
+  e->tiles = k.grid[0] > 0 ? (double)k.grid[0] * (double)(k.grid[1] > 0 ? k.grid[1] : 1) * (double)(k.grid[2] > 0 ? k.grid[2] : 1) : -1;
+  e->parallel = d->is_cpu ? d->cores : -1;
+  const tune_tier *mem = tune_device_tier(d, "memory");
+  bool matrix = known && problem.family == TUNE_MATMUL && tune_device_matrix(d, problem.in);
+  e->peaks = (prof_peaks){.gflops = known ? tune_device_peak(d, problem.in, matrix) : d->fma_gflops, .gbytes_per_s = mem ? mem->gbps : 0, .launch_ns = d->launch_ns,
+                          .matrix_path = matrix && tsr_dtype_size(problem.in) < 4};
+}
+
+/* ---- facts for the audit --------------------------------------------------------------------------------------- */
+
+static bool was_tuned(const tsr_program *p, const char *kernel) {
+  size_t n = strlen(kernel);
+  for (size_t i = 0; i < p->trace.n; i++) {
+    const trace_entry *t = &p->trace.v[i];
+    if (!strcmp(t->pass, "tune") && t->fired && !strncmp(t->reason, kernel, n) && t->reason[n] == ':') return true;
+  }
+  return false;
+}
+
+static audit_kernel facts_of(tsr_profile *prof, const tsr_program *p, const prof_event *e, const tune_device *d) {
+  const ir_op *src = source_of(p, e->kernel);
+  tune_problem problem;
+  sched_params s = {0};
+  bool known = src && tune_kernel_problem(src, "", &problem), matmul = known && problem.family == TUNE_MATMUL;
+  if (src) sched_read(src, &s);
+  audit_kernel k = {.name = arena_str(&prof->mem, e->kernel), .op = arena_str(&prof->mem, e->op), .occupancy = e->occupancy, .spill_bytes = e->spill_bytes >= 0 ? (int64_t)e->spill_bytes : -1,
+                    .registers = e->registers > 0 ? (int)e->registers : 0, .registers_ideal = d->regs_ideal, .contiguous = -1, .bytes_per_access = -1, .bank_ways = -1, .stages = -1,
+                    .async_copy = -1, .async_possible = d->async_copy, .tuned = src ? was_tuned(p, e->kernel) : -1};
+  k.flops_per_byte = e->flops > 0 && e->bytes > 0 ? e->flops / e->bytes : -1;
+  k.ridge = e->peaks.gflops > 0 && e->peaks.gbytes_per_s > 0 ? e->peaks.gflops / e->peaks.gbytes_per_s : 0;
+  if (known && !matmul) k.stages = 0;
+  if (d->is_cpu) k.bank_ways = 0; /* no banks */
+  if (!known || d->is_cpu) return k;
+  k.bytes_per_access = s.vectorize > 0 ? s.vectorize * (int64_t)tsr_dtype_size(problem.in) : -1;
+  if (!matmul) return k.bank_ways = 0, k;
+  k.stages = s.stages > 0 ? (int)s.stages : -1;
+  k.async_copy = s.async_copy > 0;
+  k.bank_ways = s.use_shared < 0 ? 0 : occ_bank_conflict(d, problem.in, (int32_t)s.k, s.padding > 0 ? (int32_t)s.padding : 0);
+  return k;
+}
+
+static void note_types(tsr_profile *prof, const tsr_program *p, const char *kernel) {
+  const ir_op *src = source_of(p, kernel);
+  tune_problem problem;
+  if (!src || !tune_kernel_problem(src, "", &problem) || problem.family != TUNE_MATMUL) return;
+  audit_program *a = &prof->program;
+  a->has_matmul = true;
+  if (tsr_dtype_size(problem.in) > tsr_dtype_size(a->widest_input)) a->widest_input = problem.in;
+  a->accumulator = problem.acc;
+}
+
+static tsr_status first_time(tsr_profile *prof, tsr_program *p, const tune_device *d) {
+  for (int i = 0; i < prof->n_seen; i++)
+    if (prof->seen[i] == p) return NULL;
+  if (prof->n_seen == 64) return NULL;
+  bool new_device = true;
+  for (int i = 0; i < prof->n_seen; i++) new_device &= prof->seen[i]->dev != p->dev;
+  prof->seen[prof->n_seen++] = p;
+  trace_print(&prof->trace, &p->trace);
+  for (int i = 0; i < tsr_program_n_kernels(p); i++) {
+    prof_event e;
+    char op[64], detail[128];
+    describe(p, i, d, &e, op, detail);
+    if (!al_grow(&prof->ctx->al, &prof->kernels, &prof->cap_kernels, prof->n_kernels + 1, sizeof *prof->kernels)) return st_oom();
+    prof->kernels[prof->n_kernels++] = facts_of(prof, p, &e, d);
+    note_types(prof, p, e.kernel);
+  }
+  prof->program.n_devices += new_device;
+  prof->program.policy = tsr_policy_name(p->policy);
+  cache_info info;
+  cache_describe(rt_tune_cache(prof->ctx, NULL, false), &info);
+  prof->program.cache_persistent = info.writable;
+  return NULL;
+}
+
+/* ---- running --------------------------------------------------------------------------------------------------- */
+
+tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out) {
+  int n = tsr_program_n_kernels(p);
+  tune_device d;
+  TSR_TRY(rt_tune_device(p->dev, rt_tune_cache(prof->ctx, NULL, false), false, &d));
+  TSR_TRY(first_time(prof, p, &d));
+  double *ns = al_zalloc(&prof->ctx->al, (size_t)(n + 1) * sizeof *ns);
+  if (!ns) return st_oom();
+  double clock = timing_now_ns();
+  tsr_status st = tsr_program_profile(p, s, in, out, ns);
+  for (int i = 0; i < n && !st; i++) {
+    prof_event e;
+    char op[64], detail[128];
+    describe(p, i, &d, &e, op, detail);
+    e.step = prof->step;
+    e.start_ns = clock; /* launches of a program follow each other; only their durations are the device's */
+    e.end_ns = clock += ns[i] > 0 ? ns[i] : 0;
+    prof_add(prof->log, &e);
+  }
+  prof->step += !st;
+  al_free(&prof->ctx->al, ns, (size_t)(n + 1) * sizeof *ns, 16);
+  return st;
+}
+
+typedef struct operands {
+  tsr_binding *v;
+  int n;
+} operands;
+
+static tsr_status make_operands(tsr_program *p, bool inputs, operands *o) {
+  tsr_context *ctx = p->ctx;
+  o->n = inputs ? tsr_program_n_inputs(p) : tsr_program_n_outputs(p);
+  o->v = al_zalloc(&ctx->al, (size_t)(o->n + 1) * sizeof *o->v);
+  for (int i = 0; o->v && i < o->n; i++) {
+    tsr_tensor_info t = inputs ? tsr_program_input(p, i) : tsr_program_output(p, i);
+    TSR_TRY(tsr_buffer_create(p->dev, t.bytes, TSR_MEMORY_DEVICE, &o->v[i].buffer));
+    if (!inputs) continue;
+    void *data = al_alloc(&ctx->al, t.bytes, 64);
+    if (!data) return st_oom();
+    rt_fill_random(t.dtype, data, t.bytes, 0x5eed + (uint64_t)i);
+    tsr_status st = tsr_buffer_write(o->v[i].buffer, 0, data, t.bytes);
+    al_free(&ctx->al, data, t.bytes, 64);
+    TSR_TRY(st);
+  }
+  return o->v ? NULL : st_oom();
+}
+
+static void drop_operands(tsr_context *ctx, operands *o) {
+  for (int i = 0; o->v && i < o->n; i++) tsr_buffer_destroy(&o->v[i].buffer);
+  al_free(&ctx->al, o->v, (size_t)(o->n + 1) * sizeof *o->v, 16);
+}
+
+/* Takes the program. */
+static tsr_status profile_program(tsr_program *p, int steps, tsr_profile **out) {
+  enum { WARM_UPS = 3, STEPS = 10 };
+  operands in = {0}, res = {0};
+  tsr_profile *prof = NULL;
+  tune_device d;
+  tsr_context *ctx = p->ctx;
+  tsr_status st = NULL;
+  /* The device's rates are needed for verdicts; measured once and kept. */
+  TSR_GOTO(rt_tune_device(p->dev, rt_tune_cache(ctx, NULL, true), true, &d));
+  TSR_GOTO(make_operands(p, true, &in));
+  TSR_GOTO(make_operands(p, false, &res));
+  TSR_GOTO(tsr_profile_create(ctx, &prof));
+  for (int i = 0; i < WARM_UPS; i++) {
+    TSR_GOTO(tsr_program_run(p, NULL, in.v, res.v));
+    TSR_GOTO(tsr_stream_sync(rt_stream(p->dev, NULL), -1));
+  }
+  for (int i = 0; i < (steps > 0 ? steps : STEPS); i++) TSR_GOTO(tsr_profile_step(prof, p, NULL, in.v, res.v));
+  prof->n_seen = 0; /* the program goes now; its address may come again */
+done:
+  drop_operands(ctx, &in);
+  drop_operands(ctx, &res);
+  tsr_program_destroy(&p);
+  if (st) tsr_profile_destroy(&prof);
+  *out = prof;
+  return st;
+}
+
+tsr_status tsr_graph_profile(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, int steps, tsr_profile **out) {
+  tsr_program *p = NULL;
+  *out = NULL;
+  TSR_TRY(tsr_program_compile(dev, g, o, &p));
+  return profile_program(p, steps, out);
+}
+
+tsr_status tsr_text_profile(tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *o, int steps, tsr_profile **out) {
+  tsr_program *p = NULL;
+  *out = NULL;
+  TSR_TRY(tsr_program_parse(dev, text, bytes, file, o, &p));
+  return profile_program(p, steps, out);
+}
+
+/* ---- text ------------------------------------------------------------------------------------------------------ */
+
+static tsr_status give(const tsr_profile *p, tsr_status st, strb *b, char **text) {
+  *text = NULL;
+  if (!st) return rt_text(p->ctx, b, text);
+  strb_clear(b);
+  return st;
+}
+
+tsr_status tsr_profile_text(const tsr_profile *p, bool wide, char **text) {
+  strb b;
+  strb_init(&b, &p->ctx->al);
+  return give(p, report_text(p->log, wide ? strb_text(&p->trace) : NULL, wide, &b), &b, text);
+}
+
+tsr_status tsr_profile_json(const tsr_profile *p, char **text) {
+  strb b;
+  strb_init(&b, &p->ctx->al);
+  return give(p, report_json(p->log, strb_text(&p->trace), &b), &b, text);
+}
+
+tsr_status tsr_profile_trace(const tsr_profile *p, char **text) {
+  strb b;
+  strb_init(&b, &p->ctx->al);
+  return give(p, chrome_trace(p->log, &b), &b, text);
+}
+
+tsr_status tsr_profile_check(const tsr_profile *p, bool needs_reproducible, bool json, char **text, int *failed) {
+  audit_program a = p->program;
+  audit_row rows[AUDIT_ROWS];
+  strb b;
+  strb_init(&b, &p->ctx->al);
+  a.kernels = p->kernels;
+  a.n_kernels = p->n_kernels;
+  a.needs_reproducible = needs_reproducible;
+  audit_run(&a, rows);
+  *failed = audit_failed(rows);
+  if (json) audit_json(rows, &b);
+  else audit_text(rows, &b);
+  return give(p, strb_ok(&b) ? NULL : st_oom(), &b, text);
+}
