@@ -140,6 +140,9 @@ ir_value *sx_select(simt *c, ir_value *cond, ir_value *a, ir_value *b);
 ir_value *sx_cast(simt *c, ir_value *v, tsr_dtype t); /* scalar or vector, no-op if it is one already */
 ir_value *sx_fma(simt *c, ir_value *a, ir_value *b, ir_value *acc);
 ir_value *sx_load(simt *c, const simt_mem *m, ir_value *index, int n); /* n = 1 scalar, else vector */
+/* The index that a masked load reads instead, its value unused: the tile's own first element where other parts of the memory
+ * may be written at the same time, else 0. */
+ir_value *simt_harmless(simt *c, const simt_mem *m);
 void sx_store(simt *c, const simt_mem *m, ir_value *index, ir_value *v);
 ir_value *sx_extract(simt *c, ir_value *v, int at);
 ir_value *sx_vector(simt *c, int n, ir_value *const *v);

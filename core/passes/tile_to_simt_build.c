@@ -265,6 +265,8 @@ ir_value *sx_fma(simt *c, ir_value *a, ir_value *b, ir_value *acc) {
 /* Bools lie in memory as bytes. */
 static tsr_dtype stored(tsr_dtype t) { return t == TSR_BOOL ? TSR_U8 : t == TSR_TF32 ? TSR_F32 : t; }
 
+ir_value *simt_harmless(simt *c, const simt_mem *m) { return m->shared && m->base ? m->base : sx_int(c, 0); }
+
 ir_value *sx_load(simt *c, const simt_mem *m, ir_value *index, int n) {
   int64_t dim = n;
   tsr_dtype t = stored(m->dtype);

@@ -190,7 +190,7 @@ static void operand_load(simt *c, const simt_mem *m, ir_value *const *base, cons
     k += off[d] * m->strides[d];
   }
   at = sx_addi(c, at, k);
-  if (cond) at = sx_select(c, cond, at, sx_int(c, 0));
+  if (cond) at = sx_select(c, cond, at, simt_harmless(c, m));
   ir_value *x = sx_load(c, m, at, w);
   for (int e = 0; e < w; e++) {
     out[e] = sx_extract(c, x, e);

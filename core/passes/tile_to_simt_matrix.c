@@ -28,7 +28,7 @@ static ir_value *element(simt *c, const simt_mem *m, ir_value *const x[2], int c
     if (m->limit[d]) cond = sx_all(c, cond, sx_compare(c, "lt", x[d], m->limit[d]));
   }
   if (!cond) return sx_load(c, m, at, count);
-  ir_value *v = sx_load(c, m, sx_select(c, cond, at, sx_int(c, 0)), count);
+  ir_value *v = sx_load(c, m, sx_select(c, cond, at, simt_harmless(c, m)), count);
   if (count == 1) return sx_select(c, cond, v, sx_num(c, m->dtype, 0));
   ir_value *part[16];
   for (int i = 0; i < count; i++) part[i] = sx_select(c, cond, sx_extract(c, v, i), sx_num(c, m->dtype, 0));

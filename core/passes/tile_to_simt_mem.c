@@ -115,7 +115,7 @@ static void load_one(simt *c, const simt_layout *l, const simt_mem *m, bool clip
     return;
   }
   ir_value *at = register_index(c, l, m, r);
-  if (cond) at = sx_select(c, cond, at, sx_int(c, 0));
+  if (cond) at = sx_select(c, cond, at, simt_harmless(c, m));
   ir_value *x = sx_load(c, m, at, w);
   for (int e = 0; e < w; e++) {
     v[e] = sx_extract(c, x, e);

@@ -135,6 +135,9 @@ tsr_status emu_launch(const emu_unit *u, int kernel, const emu_range *buffers, u
     args[i] = &data[i];
     ranges[i] = (emu_range){buffers[i].data, buffers[i].bytes, i >= k->n_args - k->n_outputs};
   }
+  for (int i = 0; i < k->n_args - k->n_outputs; i++) /* an input may be updated in place */
+    for (int j = k->n_args - k->n_outputs; j < k->n_args; j++)
+      if ((uint8_t *)ranges[i].data < (uint8_t *)ranges[j].data + ranges[j].bytes && (uint8_t *)ranges[j].data < (uint8_t *)ranges[i].data + ranges[i].bytes) ranges[i].writable = true;
   for (int i = 0; i < k->n_maps; i++) {
     const be_tensor_map *m = &k->maps[i];
     const char *why = m->arg < 0 ? "its memory is not an argument"
