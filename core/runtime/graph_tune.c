@@ -155,6 +155,7 @@ static tsr_status each_kernel(walk *w, const tsr_graph *g, const tsr_compile_opt
       bool worth = false;
       if (o2->def->level != IR_SCHEDULE || o2->def->code != S_KERNEL) continue;
       st = rt_kernel_open(w->dev, o2, policy_of(ctx, o), &device, k, &worth);
+      if (!st && worth && w->tune && w->tune->knobs) space_restrict(&k->space.s, w->tune->knobs, &k->dflt);
       if (!st && worth) st = fn(w, k);
       rt_kernel_close(k);
     }

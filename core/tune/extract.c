@@ -40,6 +40,13 @@ static bool copy_policy(const ir_op *from, ir_op *to) {
   return true;
 }
 
+/* A constant stays one: backends pack it ahead, which changes what is fast. Anything else becomes an argument. */
+static ir_value *input_of(ir_builder *b, ir_block *block, const ir_value *v) {
+  if (!v->def || !graph_is(v->def, G_CONSTANT)) return ir_block_arg(b->m, block, ir_type_get(b->m, v->type), NULL);
+  ir_op *copy = ir_op_copy(b, v->def, NULL, NULL);
+  return copy ? copy->results[0] : NULL;
+}
+
 static bool build_schedule(const ir_op *kernel, ir_module *m) {
   value_map map;
   ir_builder top = ir_at_end(m, m->root->regions[0]);
@@ -51,7 +58,7 @@ static bool build_schedule(const ir_op *kernel, ir_module *m) {
   for (int i = 0; i < kernel->n_operands; i++) {
     ir_value *v = kernel->operands[i];
     if (mapped(&map, v)) continue; /* an operand that is given twice is one input */
-    if (!map_add(&map, v, ir_block_arg(m, program->regions[0], ir_type_get(m, v->type), NULL))) return false;
+    if (!map_add(&map, v, input_of(&b, program->regions[0], v))) return false;
   }
   ir_op *copy = ir_op_copy(&b, kernel, mapped, &map);
   return copy && ir_build0(&b, "tessera.schedule.return", copy->n_results, copy->results);
@@ -67,15 +74,15 @@ static bool build_graph(const ir_op *kernel, ir_module *m) {
   if (!func || !map_init(&map, &m->arena, values) || !map_init(&inputs, &m->arena, kernel->n_operands)) return false;
   if (!ir_set_attr(func, "sym_name", ir_attr_str(m, "main"))) return false;
   if (kernel->parent && kernel->parent->parent && !copy_policy(kernel->parent->parent, func)) return false;
+  ir_builder b = ir_at_end(m, func->regions[0]);
   for (int i = 0; i < body->n_args; i++) {
     ir_value *input = mapped(&inputs, kernel->operands[i]);
     if (!input) {
-      input = ir_block_arg(m, func->regions[0], ir_type_get(m, body->args[i]->type), NULL);
+      input = input_of(&b, func->regions[0], kernel->operands[i]);
       if (!map_add(&inputs, kernel->operands[i], input)) return false;
     }
     if (!map_add(&map, body->args[i], input)) return false;
   }
-  ir_builder b = ir_at_end(m, func->regions[0]);
   for (const ir_op *o = body->first; o; o = o->next) {
     if (o->def->level != IR_GRAPH) continue;
     ir_op *copy = ir_op_copy(&b, o, mapped, &map);

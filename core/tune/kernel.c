@@ -127,6 +127,13 @@ static void type_names(const ir_op *kernel, char *out, size_t cap) {
   append(out, cap, "->", tsr_dtype_name(kernel->results[0]->type->dtype));
 }
 
+/* "c": a constant, packed ahead; "p": made by a prologue; "": read from memory. */
+static const char *operand_kind(const ir_op *kernel, const ir_value *v) {
+  if (v->def) return "p";
+  const ir_value *from = v->index < kernel->n_operands ? kernel->operands[v->index] : NULL;
+  return from && from->def && graph_is(from->def, G_CONSTANT) ? "c" : "";
+}
+
 tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const tsr_caps *caps, const char *driver, const char *policy,
                               const char *mesh, tune_kernel_key *t) {
   const ir_op *mm = find_matmul(kernel);
@@ -140,8 +147,7 @@ tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const 
   else snprintf(t->shape, sizeof t->shape, "%lld", (long long)p->n);
   if (mm) {
     graph_matmul g = graph_matmul_get(mm);
-    bool plain_b = mm->operands[1]->def == NULL && kernel->n_operands > 1;
-    snprintf(t->layout, sizeof t->layout, "%c%c%s", g.transpose_a ? 't' : 'n', g.transpose_b ? 't' : 'n', plain_b ? "" : "p");
+    snprintf(t->layout, sizeof t->layout, "%c%c%s", g.transpose_a ? 't' : 'n', g.transpose_b ? 't' : 'n', operand_kind(kernel, mm->operands[1]));
   } else {
     snprintf(t->layout, sizeof t->layout, "row");
   }

@@ -46,6 +46,19 @@ bool space_custom(const space_knob *knobs, int32_t n, space_legal_fn legal, cons
   return true;
 }
 
+void space_restrict(space *s, const char *knobs, const tune_config *dflt) {
+  tune_config d = *dflt;
+  for (int32_t i = 0; i < s->n_knobs; i++) {
+    space_knob *k = &s->knob[i];
+    size_t n = strlen(k->name);
+    bool kept = false;
+    for (const char *at = knobs; *at; at += strcspn(at, ","), at += *at == ',') kept |= strcspn(at, ",") == n && !strncmp(at, k->name, n);
+    if (kept || s->field[i] < 0) continue;
+    k->n = 1;
+    k->value[0] = *config_at(&d, s->field[i]);
+  }
+}
+
 void space_values(const space *s, const space_point *p, int32_t *values) {
   for (int32_t i = 0; i < s->n_knobs; i++) values[i] = s->knob[i].value[p->i[i]];
 }

@@ -49,6 +49,9 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
 /* A user's own space: knobs are copied, the rest is theirs. False when there are too many or one has no value. */
 bool space_custom(const space_knob *knobs, int32_t n, space_legal_fn legal, const void *user, space *out);
 
+/* Only the knobs in the comma-separated list keep their values ("m,n,k,warps"); the others stay at the default's. */
+void space_restrict(space *s, const char *knobs, const tune_config *dflt);
+
 void space_values(const space *s, const space_point *p, int32_t *values);
 bool space_is_legal(const space *s, const space_point *p, char *why, size_t why_bytes);
 tune_config space_config(const space *s, const space_point *p);

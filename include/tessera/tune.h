@@ -44,6 +44,7 @@ typedef struct tsr_tune_options {
   bool again;            /* search although an answer is stored, and replace it */
   double stop_fraction;  /* of the roofline: 0.97; 2 or more: never */
   uint64_t seed;
+  const char *knobs;     /* only these may move, "m,n,k,warps"; NULL: all that the device has */
   const tsr_tune_hooks *hooks;
 } tsr_tune_options;
 

@@ -214,6 +214,23 @@ static void space_print_accounts_for_every_point(void **state) {
   strb_clear(&b);
 }
 
+static void restricted_space_moves_only_the_named_knobs(void **state) {
+  tune_device d = small_gpu();
+  tune_problem p = gemm(256, 256, 256, TSR_F32);
+  static space s;
+  space_build(&d, &p, NULL, &s);
+  tune_config dflt = {.m = 64, .n = 64, .k = 32, .vectorize = 4, .use_shared = 1, .stages = 2, .split_k = 1, .warps = 4};
+  space_restrict(&s, "m,warps", &dflt);
+  for (int32_t i = 0; i < s.n_knobs; i++) {
+    bool free = !strcmp(s.knob[i].name, "m") || !strcmp(s.knob[i].name, "warps");
+    assert_int_equal(s.knob[i].n > 1, free);
+  }
+  space_point at;
+  assert_true(space_nearest(&s, &dflt, &at));
+  tune_config c = space_config(&s, &at);
+  assert_memory_equal(&c, &dflt, sizeof c);
+}
+
 static double predict(const tune_device *d, const tune_problem *p, tune_config c) {
   return cost_model_roofline.predict(NULL, d, p, &c);
 }
@@ -289,6 +306,7 @@ int main(void) {
       cmocka_unit_test(row_and_elementwise_spaces_are_legal_and_not_empty),
       cmocka_unit_test(point_text_round_trips),
       cmocka_unit_test(custom_space_counts_and_neighbours),
+      cmocka_unit_test(restricted_space_moves_only_the_named_knobs),
       cmocka_unit_test(space_print_accounts_for_every_point),
       cmocka_unit_test(cost_larger_k_means_more_reuse_less_barrier),
       cmocka_unit_test(cost_terms_add_up_and_explain_names_all),

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tools/tessera/bench.h"
+#include "tools/tessera/bench_html.h"
 
 enum { MAX_CASES = 256 };
 
@@ -15,6 +16,7 @@ typedef struct bench_run {
   bench_peaks peaks[TSR_N_DTYPES];
   bool have_peaks[TSR_N_DTYPES];
   double copy;
+  bench_html *html; /* NULL: no page */
 } bench_run;
 
 static const bench_peaks *peaks_for(bench_run *r, tsr_dtype t) {
@@ -85,6 +87,7 @@ static int run_case(bench_run *r, const bench_case *c) {
   bench_result x;
   if (r->progress) fprintf(stderr, "\r%-60s\r%s %s %s ...", "", tsr_device_get_info(r->o.dev)->id, c->op, bench_shape(c, shape, sizeof shape));
   const bench_peaks *p = peaks_for(r, c->dtype);
+  if (r->html && r->o.tune == TSR_TUNE_FULL) bench_html_tune(r->html, r->ctx, r->o.dev, c, r->o.policy);
   tsr_status st = bench_measure(r->ctx, c, &r->o, &x);
   if (r->progress) fprintf(stderr, "\r%-60s\r", "");
   if (tsr_status_code(st) == TSR_UNSUPPORTED) {
@@ -95,6 +98,7 @@ static int run_case(bench_run *r, const bench_case *c) {
   }
   if (st) return cli_fail(st);
   if (!x.ok) r->wrong = true;
+  if (r->html) bench_html_row(r->html, tsr_device_get_info(r->o.dev), c, &r->o, &x, p);
   if (!r->json) print_row(r, c, &x, p);
   else if (!x.n_peers) print_json(r, c, &x, p, -1);
   else
@@ -108,6 +112,7 @@ static int run_device(bench_run *r, const char *id, const bench_case *cases, int
   if (st) return cli_fail(st);
   memset(r->have_peaks, 0, sizeof r->have_peaks);
   r->copy = 0;
+  if (r->html) bench_html_device(r->html, tsr_device_get_info(r->o.dev));
   int rc = EXIT_OK;
   for (int i = 0; i < n && !rc; i++) rc = run_case(r, &cases[i]);
   tsr_device_close(&r->o.dev);
@@ -162,26 +167,29 @@ static int collect(int argc, char **argv, const char *suite, const char *shape, 
 }
 
 int cmd_bench(int argc, char **argv) {
-  const char *suite = NULL, *device = "all", *shape = NULL, *dtype = NULL, *against = NULL, *policy = NULL, *tune = NULL;
+  const char *suite = NULL, *device = "all", *shape = NULL, *dtype = NULL, *against = NULL, *policy = NULL, *tune = NULL, *html = NULL;
   bool packed = false;
   long ms = 1200;
   bench_run r = {.json = false};
   const option options[] = {{.name = "--suite", .text = &suite}, {.name = "--device", .text = &device}, {.name = "--shape", .text = &shape}, {.name = "--dtype", .text = &dtype},
                             {.name = "--against", .text = &against}, {.name = "--policy", .text = &policy}, {.name = "--json", .flag = &r.json}, {.name = "--packed", .flag = &packed},
-                            {.name = "--milliseconds", .number = &ms}, {.name = "--tune", .text = &tune}};
-  if (!cli_options("bench", &argc, argv, options, 10)) return EXIT_USAGE;
+                            {.name = "--milliseconds", .number = &ms}, {.name = "--tune", .text = &tune}, {.name = "--html", .text = &html}};
+  if (!cli_options("bench", &argc, argv, options, 11)) return EXIT_USAGE;
   if (argc > MAX_CASES) return cli_usage("bench", "too many operations");
   bench_case *cases = calloc(MAX_CASES, sizeof *cases);
   int n = 0, rc = cases ? collect(argc, argv, suite, shape, dtype, packed, cases, &n) : EXIT_USAGE;
   r.progress = isatty(2) && !r.json;
   r.o.seconds = (double)ms / 1000;
   r.o.tune = !tune ? TSR_TUNE_DEFAULT : !strcmp(tune, "off") ? TSR_TUNE_OFF : !strcmp(tune, "full") ? TSR_TUNE_FULL : TSR_TUNE_CACHED;
+  if (html && !(r.html = bench_html_new())) rc = EXIT_USAGE;
   if (!rc) rc = find_peers(&r, against);
   tsr_status st = rc ? NULL : tsr_policy_parse(policy ? policy : "fast", &r.o.policy);
   if (!rc && !st) st = tsr_context_create(NULL, &r.ctx);
   if (st) rc = cli_fail(st);
   if (!rc && !r.json) printf("%-9s %-17s %-18s %-5s %10s %9s %8s %6s %6s  %s\n", "device", "op", "shape", "dtype", "median us", "GFLOP/s", "GB/s", "fma", "copy", "check");
   if (!rc) rc = !strcmp(device, "all") ? run_all(&r, cases, n) : run_device(&r, device, cases, n);
+  if (!rc && html && !bench_html_write(r.html, html)) rc = cli_usage("bench", "%s: can't be written", html);
+  bench_html_free(&r.html);
   tsr_context_destroy(&r.ctx);
   free(cases);
   return rc ? rc : r.wrong ? EXIT_WRONG : EXIT_OK;

@@ -7,7 +7,7 @@
 #include "tools/tessera/op_graph.h"
 
 typedef struct tune_args {
-  const char *shape, *dtype, *device, *strategy, *policy, *cache, *record, *tile;
+  const char *shape, *dtype, *device, *strategy, *policy, *cache, *record, *tile, *knobs;
   long samples, seed;
   bool json, space, explain, again;
 } tune_args;
@@ -73,7 +73,7 @@ static int with_graph(const tune_args *a, tsr_context *ctx, tsr_device *dev, con
   tsr_compile_options o = {.policy = policy, .cache = a->cache};
   tsr_tune_hooks hooks = {.progress = show_progress};
   tsr_tune_options t = {.strategy = a->strategy, .samples = (size_t)(a->samples > 0 ? a->samples : 0), .samples_fixed = a->samples > 0, .again = a->again,
-                        .seed = (uint64_t)a->seed, .hooks = &hooks};
+                        .seed = (uint64_t)a->seed, .knobs = a->knobs, .hooks = &hooks};
   tsr_schedule candidate = {0};
   char *text = NULL;
   int64_t d[3] = {0};
@@ -91,7 +91,7 @@ int cmd_tune(int argc, char **argv) {
                             {.name = "--strategy", .text = &a.strategy}, {.name = "--samples", .number = &a.samples}, {.name = "--policy", .text = &a.policy},
                             {.name = "--cache", .text = &a.cache},   {.name = "--seed", .number = &a.seed},   {.name = "--record", .text = &a.record},
                             {.name = "--tile", .text = &a.tile},     {.name = "--json", .flag = &a.json},     {.name = "--space", .flag = &a.space},
-                            {.name = "--explain", .flag = &a.explain}, {.name = "--again", .flag = &a.again}};
+                            {.name = "--knobs", .text = &a.knobs},     {.name = "--explain", .flag = &a.explain}, {.name = "--again", .flag = &a.again}};
   if (!cli_options("tune", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("tune", "needs one FILE or OP");
   if (a.samples < 0) return cli_usage("tune", "--samples needs a positive number");

@@ -1,0 +1,322 @@
+/* Tuning and profiling through the public interface on the CPU: nothing is measured twice, results stay right, deterministic stays
+ * bit-identical, the user's own parts are called, profiles have the seeds' rows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/json.h"
+#include "tessera/profile.h"
+#include "tessera/tune.h"
+
+static char dir[64];
+
+static int make_dir(void **state) {
+  snprintf(dir, sizeof dir, "/tmp/tsr-rt-XXXXXX");
+  return mkdtemp(dir) ? 0 : -1;
+}
+static int drop_dir(void **state) {
+  char cmd[100];
+  snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
+  return system(cmd);
+}
+
+typedef struct fixture {
+  tsr_context *ctx;
+  tsr_device *dev;
+  tsr_graph *g;
+} fixture;
+
+static fixture open_matmul(int64_t m, int64_t n, int64_t k) {
+  fixture f = {0};
+  tsr_value a, b, c, mm, r;
+  assert_null(tsr_context_create(&(tsr_context_desc){.cache_dir = dir}, &f.ctx));
+  assert_null(tsr_device_open(f.ctx, "cpu:0", &f.dev));
+  assert_null(tsr_graph_create(f.ctx, "main", &f.g));
+  assert_null(tsr_graph_input(f.g, "A", TSR_F32, (tsr_shape){2, {m, k}}, &a));
+  assert_null(tsr_graph_input(f.g, "B", TSR_F32, (tsr_shape){2, {k, n}}, &b));
+  assert_null(tsr_graph_input(f.g, "C", TSR_F32, (tsr_shape){2, {m, n}}, &c));
+  assert_null(tsr_graph_op(f.g, "matmul", (tsr_value[]){a, b}, 2, NULL, 0, &mm));
+  assert_null(tsr_graph_op(f.g, "add", (tsr_value[]){mm, c}, 2, NULL, 0, &r));
+  assert_null(tsr_graph_output(f.g, r));
+  return f;
+}
+static void close_all(fixture *f) {
+  tsr_graph_destroy(&f->g);
+  tsr_device_close(&f->dev);
+  tsr_context_destroy(&f->ctx);
+}
+
+static const tsr_tune_options few = {.samples = 8, .samples_fixed = true, .stop_fraction = 2};
+
+static void second_context_measures_nothing(void **state) {
+  fixture f = open_matmul(96, 80, 128);
+  tsr_tune_report *r;
+  assert_null(tsr_graph_tune(f.dev, f.g, NULL, &few, &r));
+  assert_int_equal(tsr_tune_report_count(r), 1);
+  tsr_tune_result x = tsr_tune_report_get(r, 0);
+  assert_string_equal(x.problem.op, "matmul+add");
+  assert_string_equal(x.problem.shape, "96x80x128");
+  assert_string_equal(x.source, "search");
+  assert_true(x.measurements >= 8 && x.samples == 8 && x.stored && x.best_us > 0 && x.best_us <= x.default_us && x.n_curve == 8 && x.predicted_us > 0);
+  for (size_t i = 1; i < x.n_curve; i++) assert_true(x.curve_us[i] <= x.curve_us[i - 1]);
+  tsr_schedule chosen = x.schedule;
+  assert_true(tsr_context_tune_counters(f.ctx).measurements == x.measurements);
+  tsr_tune_report_destroy(&r);
+  close_all(&f);
+  pid_t pid = fork();
+  if (!pid) { /* another process */
+    f = open_matmul(96, 80, 128);
+    tsr_status st = tsr_graph_tune(f.dev, f.g, NULL, &few, &r);
+    if (st) _exit(1);
+    x = tsr_tune_report_get(r, 0);
+    bool same = x.schedule.m == chosen.m && x.schedule.n == chosen.n && x.schedule.k == chosen.k;
+    _exit(!strcmp(x.source, "cache") && x.measurements == 0 && same && tsr_context_tune_counters(f.ctx).measurements == 0 ? 0 : 2);
+  }
+  int status;
+  waitpid(pid, &status, 0);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static double *run_program(fixture *f, tsr_tune mode, tsr_policy policy, float **out, size_t *n_out) {
+  tsr_program *p;
+  tsr_binding in[3], res;
+  assert_null(tsr_program_compile(f->dev, f->g, &(tsr_compile_options){.tune = mode, .policy = policy}, &p));
+  const void *host[3];
+  for (int i = 0; i < 3; i++) {
+    tsr_tensor_info t = tsr_program_input(p, i);
+    float *data = malloc(t.bytes);
+    uint32_t s = 17 + (uint32_t)i;
+    for (size_t k = 0; k < t.bytes / 4; k++) s = s * 1664525u + 1013904223u, data[k] = (float)(s >> 8) / 8388608.0f - 1;
+    assert_null(tsr_buffer_create(f->dev, t.bytes, TSR_MEMORY_HOST, &in[i].buffer));
+    assert_null(tsr_buffer_write(in[i].buffer, 0, data, t.bytes));
+    in[i].offset = 0;
+    host[i] = data;
+  }
+  tsr_tensor_info t = tsr_program_output(p, 0);
+  *n_out = t.bytes / 4;
+  assert_null(tsr_buffer_create(f->dev, t.bytes, TSR_MEMORY_HOST, &res.buffer));
+  res.offset = 0;
+  assert_null(tsr_program_run(p, NULL, in, &res));
+  *out = malloc(t.bytes);
+  double ns[8];
+  assert_null(tsr_program_profile(p, NULL, in, &res, ns)); /* waits */
+  assert_null(tsr_buffer_read(res.buffer, 0, *out, t.bytes));
+  double *want = malloc(*n_out * sizeof *want), *outs[1] = {want};
+  assert_null(tsr_graph_reference(f->g, host, outs, NULL));
+  for (int i = 0; i < 3; i++) {
+    free((void *)host[i]);
+    tsr_buffer_destroy(&in[i].buffer);
+  }
+  tsr_buffer_destroy(&res.buffer);
+  tsr_program_destroy(&p);
+  return want;
+}
+
+static void compiling_uses_the_cache_and_stays_right(void **state) {
+  fixture f = open_matmul(70, 130, 90);
+  float *got;
+  size_t n;
+  free(run_program(&f, TSR_TUNE_CACHED, TSR_POLICY_FAST, &got, &n));
+  free(got);
+  assert_true(tsr_context_tune_counters(f.ctx).hits == 0 && tsr_context_tune_counters(f.ctx).measurements == 0);
+  double *want = run_program(&f, TSR_TUNE_FULL, TSR_POLICY_FAST, &got, &n);
+  assert_true(tsr_context_tune_counters(f.ctx).measurements > 8);
+  /* Sum of 90 products of numbers up to 1: 2 sqrt(90) u 90, and one rounding of the result. */
+  for (size_t i = 0; i < n; i++) assert_true(fabs(got[i] - want[i]) < 2 * sqrt(90) * 6e-8 * 90 + 1e-5);
+  free(want), free(got);
+  uint64_t before = tsr_context_tune_counters(f.ctx).measurements;
+  want = run_program(&f, TSR_TUNE_CACHED, TSR_POLICY_FAST, &got, &n);
+  assert_true(tsr_context_tune_counters(f.ctx).hits == 1 && tsr_context_tune_counters(f.ctx).measurements == before);
+  for (size_t i = 0; i < n; i++) assert_true(fabs(got[i] - want[i]) < 2 * sqrt(90) * 6e-8 * 90 + 1e-5);
+  free(want), free(got);
+  close_all(&f);
+}
+
+static void deterministic_gives_the_same_bits_with_and_without_tuning(void **state) {
+  fixture f = open_matmul(100, 110, 300);
+  float *untuned, *tuned;
+  size_t n;
+  free(run_program(&f, TSR_TUNE_OFF, TSR_POLICY_DETERMINISTIC, &untuned, &n));
+  free(run_program(&f, TSR_TUNE_FULL, TSR_POLICY_DETERMINISTIC, &tuned, &n));
+  assert_true(tsr_context_tune_counters(f.ctx).measurements > 8);
+  assert_memory_equal(untuned, tuned, n * sizeof *tuned);
+  free(untuned), free(tuned);
+  close_all(&f);
+}
+
+static void hand_written_schedule_is_left_alone(void **state) {
+  fixture f = open_matmul(96, 80, 128);
+  tsr_tune_report *r;
+  assert_null(tsr_graph_tune(f.dev, f.g, NULL, &few, &r));
+  tsr_tune_report_destroy(&r);
+  uint64_t lookups = tsr_context_tune_counters(f.ctx).lookups;
+  tsr_program *p;
+  tsr_schedule s = {.m = 48, .n = 64, .k = 32};
+  assert_null(tsr_program_compile(f.dev, f.g, &(tsr_compile_options){.schedules = &s, .n_schedules = 1}, &p));
+  assert_true(tsr_context_tune_counters(f.ctx).lookups == lookups);
+  assert_int_equal(tsr_program_kernel(p, 0).tile[0], 48);
+  tsr_program_destroy(&p);
+  close_all(&f);
+}
+
+typedef struct mine {
+  int costs, nexts, progress;
+} mine;
+static double my_cost(void *user, const tsr_tune_problem *p, const tsr_schedule *c) {
+  ((mine *)user)->costs++;
+  return c->m == 32 ? (double)c->n : -1; /* only m = 32 may be tried */
+}
+static size_t my_next(void *user, const tsr_tune_problem *p, const tsr_schedule *c, const double *measured, size_t n, size_t left) {
+  mine *m = user;
+  m->nexts++;
+  assert_true(left > 0);
+  for (size_t i = 0; i < n; i++)
+    if (measured[i] == 0 && m->nexts <= 3) return i;
+  return n;
+}
+static bool my_progress(void *user, const tsr_tune_progress *p) {
+  ((mine *)user)->progress++;
+  return true;
+}
+static void users_cost_model_and_strategy_decide(void **state) {
+  fixture f = open_matmul(96, 80, 128);
+  mine m = {0};
+  tsr_tune_hooks h = {.cost = my_cost, .next = my_next, .progress = my_progress, .user = &m};
+  tsr_tune_options t = few;
+  t.hooks = &h;
+  tsr_tune_report *r;
+  assert_null(tsr_graph_tune(f.dev, f.g, NULL, &t, &r));
+  tsr_tune_result x = tsr_tune_report_get(r, 0);
+  assert_true(m.costs > 3 && m.nexts == 4 && m.progress == 4); /* the default, then three of theirs */
+  assert_int_equal(x.samples, 4);
+  tsr_tune_report_destroy(&r);
+  close_all(&f);
+}
+
+static void unknown_strategy_and_missing_device_are_said(void **state) {
+  fixture f = open_matmul(8, 8, 8);
+  tsr_tune_report *r;
+  tsr_status st = tsr_graph_tune(f.dev, f.g, NULL, &(tsr_tune_options){.strategy = "magic"}, &r);
+  assert_int_equal(tsr_status_code(st), TSR_NOT_FOUND);
+  assert_null(r);
+  tsr_status_free(st);
+  close_all(&f);
+}
+
+static void space_and_estimate_are_text(void **state) {
+  fixture f = open_matmul(256, 256, 256);
+  char *text;
+  assert_null(tsr_graph_tune_space(f.dev, f.g, NULL, &text));
+  assert_non_null(strstr(text, "points "));
+  tsr_text_free(f.ctx, &text);
+  assert_null(tsr_graph_tune_explain(f.dev, f.g, NULL, &(tsr_schedule){.m = 64, .n = 64, .k = 64}, &text));
+  assert_non_null(strstr(text, "m=64 n=64 k=64"));
+  assert_non_null(strstr(text, "bound by"));
+  tsr_text_free(f.ctx, &text);
+  close_all(&f);
+}
+
+static void profile_has_rows_json_trace_and_audit(void **state) {
+  fixture f = open_matmul(128, 128, 128);
+  tsr_profile *p;
+  char *text;
+  int failed;
+  assert_null(tsr_graph_profile(f.dev, f.g, NULL, 5, &p));
+  assert_null(tsr_profile_text(p, false, &text));
+  int64_t m, n, k;
+  char unit[16];
+  double latency;
+  long long a, b, c;
+  assert_int_equal(sscanf(text, "MatMul[%lldx%lldx%lld] latency=%lf%15s occupancy=n/a", &a, &b, &c, &latency, unit), 5);
+  m = a, n = b, k = c;
+  assert_true(m > 0 && n > 0 && k > 0 && latency > 0);
+  tsr_text_free(f.ctx, &text);
+  arena mem;
+  json *j;
+  arena_init(&mem, NULL);
+  assert_null(tsr_profile_json(p, &text));
+  assert_null(json_parse(&mem, text, strlen(text), "profile", &j));
+  const json *row = json_get(j, "rows")->first;
+  assert_true(json_num(row, "count", 0) == 5 && json_num(row, "flops", 0) >= 2.0 * 128 * 128 * 128 && json_num(row, "bytes_modelled", 0) > 0);
+  assert_true(json_get(j, "fusion_trace")->n > 0);
+  tsr_text_free(f.ctx, &text);
+  assert_null(tsr_profile_trace(p, &text));
+  assert_null(json_parse(&mem, text, strlen(text), "trace", &j));
+  assert_true(json_get(j, "traceEvents")->n == 5 + 2);
+  tsr_text_free(f.ctx, &text);
+  assert_null(tsr_profile_check(p, true, true, &text, &failed));
+  assert_null(json_parse(&mem, text, strlen(text), "check", &j));
+  assert_true(j->n == 12 && failed >= 2); /* not tuned, f32 inputs, and not deterministic */
+  tsr_text_free(f.ctx, &text);
+  arena_clear(&mem);
+  tsr_profile_destroy(&p);
+  close_all(&f);
+}
+
+static double now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+static void profiling_costs_under_3_percent_of_a_1_ms_kernel(void **state) {
+  fixture f = open_matmul(512, 512, 512); /* some milliseconds on one core, about one on a few */
+  tsr_program *p;
+  tsr_profile *prof;
+  tsr_binding in[3], out = {0};
+  assert_null(tsr_program_compile(f.dev, f.g, NULL, &p));
+  for (int i = 0; i < 3; i++) {
+    in[i] = (tsr_binding){0};
+    assert_null(tsr_buffer_create(f.dev, tsr_program_input(p, i).bytes, TSR_MEMORY_HOST, &in[i].buffer));
+    memset(tsr_buffer_map(in[i].buffer), 0, tsr_program_input(p, i).bytes);
+  }
+  assert_null(tsr_buffer_create(f.dev, tsr_program_output(p, 0).bytes, TSR_MEMORY_HOST, &out.buffer));
+  assert_null(tsr_profile_create(f.ctx, &prof));
+  double off = 1e18, on = 1e18, kernel_ns[4];
+  for (int i = 0; i < 60; i++) { /* least times, in turns: the machine is shared */
+    double t = now_ns();
+    assert_null(tsr_program_profile(p, NULL, in, &out, kernel_ns));
+    double bare = now_ns() - t;
+    t = now_ns();
+    assert_null(tsr_profile_step(prof, p, NULL, in, &out));
+    double with = now_ns() - t;
+    if (bare < off) off = bare;
+    if (with < on) on = with;
+  }
+  print_message("kernel %.0f us, recording adds %.1f us\n", off / 1e3, (on - off) / 1e3);
+  assert_true(on - off < 0.03 * 1e6);
+  tsr_profile_destroy(&prof);
+  for (int i = 0; i < 3; i++) tsr_buffer_destroy(&in[i].buffer);
+  tsr_buffer_destroy(&out.buffer);
+  tsr_program_destroy(&p);
+  close_all(&f);
+}
+
+#define IN_DIR(f) cmocka_unit_test_setup_teardown(f, make_dir, drop_dir)
+int main(void) {
+#ifndef TSR_HAVE_SQLITE
+  return 77; /* the cache is off */
+#endif
+  const struct CMUnitTest tests[] = {
+      IN_DIR(second_context_measures_nothing),
+      IN_DIR(compiling_uses_the_cache_and_stays_right),
+      IN_DIR(deterministic_gives_the_same_bits_with_and_without_tuning),
+      IN_DIR(hand_written_schedule_is_left_alone),
+      IN_DIR(users_cost_model_and_strategy_decide),
+      IN_DIR(unknown_strategy_and_missing_device_are_said),
+      IN_DIR(space_and_estimate_are_text),
+      IN_DIR(profile_has_rows_json_trace_and_audit),
+      IN_DIR(profiling_costs_under_3_percent_of_a_1_ms_kernel),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
