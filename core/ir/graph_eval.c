@@ -84,21 +84,21 @@ static graph_num *element(graph_evaluator *e, graph_slot *s, int64_t i) {
       fail(e, st_oom());
       return NULL;
     }
-    for (int k = 0; k < PAGE; k++) (*page)[k] = (graph_num){0, -1};
+    for (int k = 0; k < PAGE; k++) (*page)[k] = (graph_num){0, -1, 0};
   }
   return &(*page)[i & (PAGE - 1)];
 }
 
 graph_num graph_read(graph_evaluator *e, ir_value *v, int64_t i) {
   graph_slot *s = v->data;
-  if (s->input) return (graph_num){dtype_load(v->type->dtype, s->input, (size_t)i), 0};
+  if (s->input) return (graph_num){dtype_load(v->type->dtype, s->input, (size_t)i), 0, 0};
   graph_num *x = e->st ? NULL : element(e, s, i);
-  if (!x) return (graph_num){0, 0};
+  if (!x) return (graph_num){0, 0, 0};
   if (x->e >= 0) return *x;
   const graph_row *row = graph_ext(v->def);
   if (!row || !row->eval) {
     fail(e, ir_error(v->def, NULL, "the oracle can't evaluate it"));
-    return (graph_num){0, 0};
+    return (graph_num){0, 0, 0};
   }
   if (++e->depth > MAX_DEPTH) {
     fail(e, ir_error(v->def, "evaluate the whole function instead", "the chain of operations is too long to sample"));
@@ -107,13 +107,18 @@ graph_num graph_read(graph_evaluator *e, ir_value *v, int64_t i) {
     if (st) fail(e, st);
   }
   e->depth--;
-  return e->st ? (graph_num){0, 0} : *x;
+  return e->st ? (graph_num){0, 0, 0} : *x;
 }
 
 void graph_write(graph_evaluator *e, ir_value *v, int64_t i, graph_num x) {
   graph_num *p = element(e, v->data, i);
   if (!p) return;
   if (isnan(x.e)) x.e = isnan(x.v) ? 0 : INFINITY;
+  if (e->rounded) {
+    uint64_t bits = 0;
+    dtype_store(v->type->dtype, &bits, 0, x.v);
+    x.v = dtype_load(v->type->dtype, &bits, 0);
+  }
   *p = x;
 }
 

@@ -5,12 +5,14 @@
  * not yet rounded to the result's type (graph_eval's buffers are). Intermediate results stay unrounded, because a backend
  * may or may not keep them in registers; the tolerance covers both.
  *
- * Tolerance: each element carries a bound `e` of what an implementation may differ by, carried forward from op to op:
- *  - an elementwise op contributes how far it moves when each operand moves by its own bound (evaluated, not linearised),
- *    its implementation's error (graph_op_error) and the rounding to its result type;
+ * Tolerance: each element carries `e`, what an implementation may differ by, propagated forward from op to op as random
+ * errors are (the analogue of six standard deviations; a worst-case bound would be void after a few layers):
+ *  - one rounding contributes at most r = u |v|, and as six standard deviations of a uniform error 3.5 r to what follows;
+ *  - an elementwise op contributes how far it moves when each operand moves by its error (evaluated, not linearised), the
+ *    operands' shares as independent errors, its implementation's own error (graph_eval_ops.c) and the rounding of its result;
  *  - a sum of n terms contributes 2 sqrt(n) u S, u the unit roundoff of the accumulator and S the sum of magnitudes (the
- *    probabilistic bound of Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, with lambda = 2), and its operands' bounds
- *    added as independent errors: 4 sqrt(sum of e^2), plus their common relative part.
+ *    probabilistic bound of Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, with lambda = 2), and its operands' errors as
+ *    independent ones, with half of their mean relative size once more as an error common to all.
  * Integers are exact up to 2^53 (i64 beyond that is not). Not thread-safe; the function's values' data fields are in use
  * while an evaluator lives. */
 #ifndef CORE_IR_GRAPH_EVAL_H
@@ -19,6 +21,7 @@
 
 typedef struct graph_num {
   double v, e; /* the value and the tolerance around it */
+  double r;    /* the part of e that is the last rounding */
 } graph_num;
 
 /* inputs[i]: argument i of func, row-major in the argument's type; borrowed until destroy. All dimensions must be known. */
@@ -48,6 +51,7 @@ struct graph_evaluator {
   struct graph_slot *slots;
   size_t n_slots;
   bool whole;    /* every operand is complete: compute in lines */
+  bool rounded;  /* each op's result is rounded to its type: an implementation without any fusion, for tests of the tolerance */
   int depth;     /* of element-wise recursion */
   tsr_status st; /* first failure; reads then give 0 */
 };

@@ -1,5 +1,5 @@
 /* core/ir/graph_eval_ops.c - the oracle's op semantics: one function per kind of op computes at least the asked element, with
- * its tolerance. Straight from the definitions; no cleverness beyond filling a whole line where the definition shares work. */
+ * its tolerance (see graph_eval.h for the model). Straight from the definitions; no cleverness beyond filling a whole line where the definition shares work. */
 #include <math.h>
 #include <string.h>
 
@@ -68,17 +68,41 @@ static double function_error(const ir_op *op, const double *x, double v) {
   }
 }
 
-/* How far f moves when each operand moves by its bound, over the corners. */
-static double spread(const ir_op *op, int variant, const double *x, const double *e, double v) {
+/* The error that x brings into an op: its last rounding counts as a random one. */
+static double carried(graph_num x) { return x.r > 0 ? hypot(x.e - x.r, 3.5 * x.r) : x.e; }
+
+/* How far f moves when the operands that are value number `k` move by e. */
+static double moved(const ir_op *op, int variant, const double *x, int k, double e, double v) {
   double most = 0;
-  for (int corner = 0; corner < 1 << op->n_operands; corner++) {
-    double y[3] = {0};
-    for (int k = 0; k < op->n_operands; k++) y[k] = x[k] + (corner >> k & 1 ? e[k] : -e[k]);
+  for (int sign = -1; sign <= 1; sign += 2) {
+    double y[3] = {x[0], x[1], x[2]};
+    for (int i = k; i < op->n_operands; i++)
+      if (op->operands[i] == op->operands[k]) y[i] += sign * e;
     double w = apply(op, variant, y), d = w == v ? 0 : fabs(w - v);
     if (isnan(d)) return isnan(v) ? 0 : INFINITY;
     if (d > most) most = d;
   }
   return most;
+}
+
+/* The operands' errors in the result: independent, but for an operand that comes twice. */
+static double spread(const ir_op *op, int variant, const double *x, const double *e, double v) {
+  double sum = 0;
+  for (int k = 0; k < op->n_operands; k++) {
+    bool again = false;
+    for (int i = 0; i < k; i++) again |= op->operands[i] == op->operands[k];
+    if (again || !(e[k] > 0)) continue;
+    double d = moved(op, variant, x, k, e[k], v);
+    sum += d * d;
+  }
+  return sqrt(sum);
+}
+
+static bool rounds(const ir_op *op) {
+  switch (op->def->code) {
+  case G_SELECT: case G_RELU: case G_NEG: case G_ABS: case G_MIN: case G_MAX: case G_FLOOR: return false;
+  default: return true;
+  }
 }
 
 tsr_status eval_elementwise(graph_evaluator *e, ir_op *op, int64_t at) {
@@ -90,12 +114,11 @@ tsr_status eval_elementwise(graph_evaluator *e, ir_op *op, int64_t at) {
   for (int k = 0; k < op->n_operands; k++) {
     graph_num n = graph_read(e, op->operands[k], broadcast_at(op->operands[k]->type, t->rank, c));
     x[k] = n.v;
-    any += err[k] = n.e;
+    any += err[k] = carried(n);
   }
-  graph_num r = {apply(op, variant, x), 0};
+  graph_num r = {apply(op, variant, x), 0, 0};
   if (any > 0) r.e = spread(op, variant, x, err, r.v);
-  if (op->def->code != G_SELECT && op->def->code != G_RELU && op->def->code != G_NEG && op->def->code != G_ABS && op->def->code != G_MIN && op->def->code != G_MAX)
-    r.e += function_error(op, x, r.v) + graph_rounding(t->dtype, r.v);
+  if (rounds(op)) r.r = graph_rounding(t->dtype, r.v), r.e += function_error(op, x, r.v) + r.r;
   graph_write(e, op->results[0], at, r);
   return NULL;
 }
@@ -108,19 +131,21 @@ static double convert(tsr_dtype t, double v) {
 
 tsr_status eval_cast(graph_evaluator *e, ir_op *op, int64_t at) {
   tsr_dtype t = op->results[0]->type->dtype;
-  graph_num x = graph_read(e, op->operands[0], at), r = {convert(t, x.v), 0};
-  if (x.e > 0) {
+  graph_num x = graph_read(e, op->operands[0], at), r = {convert(t, x.v), x.e, x.r};
+  if (!dtype_is_float(t)) {
     double a = fabs(convert(t, x.v + x.e) - r.v), b = fabs(convert(t, x.v - x.e) - r.v);
     r.e = a > b ? a : b;
-    if (r.e < x.e && dtype_is_float(t)) r.e = x.e; /* the cast may be fused away */
+    r.r = 0;
+  } else if (r.v != x.v || x.e > 0) {
+    r.r = graph_rounding(t, r.v);
+    r.e = (x.e > 0 ? carried(x) : 0) + r.r;
   }
-  if (dtype_is_float(t) && r.v != x.v) r.e += graph_rounding(t, r.v);
   graph_write(e, op->results[0], at, r);
   return NULL;
 }
 
 tsr_status eval_constant(graph_evaluator *e, ir_op *op, int64_t at) {
-  graph_write(e, op->results[0], at, (graph_num){graph_constant_at(op, at), 0});
+  graph_write(e, op->results[0], at, (graph_num){graph_constant_at(op, at), 0, 0});
   return NULL;
 }
 
@@ -138,10 +163,10 @@ static void sum_add(sum *s, double x, double e) {
   s->x2 += x * x;
 }
 
-/* The operands' own errors in a sum: independent ones, and their common relative part (an upstream factor that is off). */
+/* The operands' own errors in a sum: independent ones, and half their mean relative size as a common factor that is off. */
 static double sum_inherited(const sum *s) {
   if (!(s->e2 > 0)) return s->e2; /* 0 or NaN */
-  return 4 * sqrt(s->e2) + (s->x2 > 0 ? 4 * sqrt(s->e2 / s->x2) * fabs(s->v) : 0);
+  return hypot(sqrt(s->e2), s->x2 > 0 ? 0.5 * sqrt(s->e2 / s->x2) * fabs(s->v) : 0);
 }
 
 typedef struct line { /* n elements of v from `at`, `step` apart */
@@ -154,10 +179,10 @@ static graph_num dot(graph_evaluator *e, const graph_matmul *g, tsr_dtype out, b
   for (int64_t k = 0; k < g->k; k++) {
     graph_num x = graph_read(e, a.v, a.at + k * a.step), y = graph_read(e, b.v, b.at + k * b.step);
     if (integer) s.exact += (uint64_t)(int64_t)x.v * (uint64_t)(int64_t)y.v;
-    else sum_add(&s, x.v * y.v, x.e > 0 || y.e > 0 ? fabs(x.v) * y.e + fabs(y.v) * x.e + x.e * y.e : 0);
+    else sum_add(&s, x.v * y.v, x.e > 0 || y.e > 0 ? hypot(x.v * carried(y), y.v * carried(x)) : 0);
   }
-  if (integer) return (graph_num){(double)wrap(out, (int64_t)s.exact), 0};
-  return (graph_num){s.v, sum_inherited(&s) + graph_tolerance(out, g->accum, g->k, s.v, s.abs)};
+  if (integer) return (graph_num){(double)wrap(out, (int64_t)s.exact), 0, 0};
+  return (graph_num){s.v, sum_inherited(&s) + graph_tolerance(out, g->accum, g->k, s.v, s.abs), graph_rounding(out, s.v)};
 }
 
 tsr_status eval_matmul(graph_evaluator *e, ir_op *op, int64_t at) {
@@ -205,17 +230,17 @@ static void reduce_step(reducer *r, graph_num x) {
   case G_REDUCE_MAX:
   case G_REDUCE_MIN:
     r->best = extreme(max, r->best, x.v);
-    r->low = extreme(max, r->low, x.v - x.e);
-    r->high = extreme(max, r->high, x.v + x.e);
+    r->low = extreme(max, r->low, x.v - carried(x));
+    r->high = extreme(max, r->high, x.v + carried(x));
     break;
   case G_REDUCE_PROD:
     r->iprod *= (uint64_t)to_integer(x.v);
-    r->prod.e = fabs(r->prod.v) * x.e + fabs(x.v) * r->prod.e + x.e * r->prod.e;
+    r->prod.e = fabs(r->prod.v) * carried(x) + fabs(x.v) * r->prod.e + carried(x) * r->prod.e;
     r->prod.v *= x.v;
     break;
   default:
     r->s.exact += (uint64_t)to_integer(x.v);
-    sum_add(&r->s, x.v, x.e);
+    sum_add(&r->s, x.v, carried(x));
   }
 }
 
@@ -226,17 +251,19 @@ static graph_num reduce_end(const reducer *r) {
   switch (r->code) {
   case G_REDUCE_MAX:
   case G_REDUCE_MIN:
-    out = (graph_num){r->best, fmax(fabs(r->high - r->best), fabs(r->best - r->low))};
+    out = (graph_num){r->best, fmax(fabs(r->high - r->best), fabs(r->best - r->low)), 0};
     if (r->high == r->best && r->low == r->best) out.e = 0; /* infinities */
     return out;
   case G_REDUCE_PROD:
-    if (integer) return (graph_num){(double)wrap(t, (int64_t)r->iprod), 0};
-    return (graph_num){r->prod.v, r->prod.e + (double)r->n * unit(t) * fabs(r->prod.v) + graph_rounding(t, r->prod.v)};
+    if (integer) return (graph_num){(double)wrap(t, (int64_t)r->iprod), 0, 0};
+    out.r = graph_rounding(t, r->prod.v);
+    return (graph_num){r->prod.v, r->prod.e + (double)r->n * unit(t) * fabs(r->prod.v) + out.r, out.r};
   default:
-    if (integer) return (graph_num){(double)wrap(t, (int64_t)r->s.exact), 0};
-    out = (graph_num){r->s.v, sum_inherited(&r->s) + graph_tolerance(acc, acc, r->n, r->s.v, r->s.abs)};
+    if (integer) return (graph_num){(double)wrap(t, (int64_t)r->s.exact), 0, 0};
+    out = (graph_num){r->s.v, sum_inherited(&r->s) + graph_tolerance(acc, acc, r->n, r->s.v, r->s.abs), 0};
     if (r->code == G_REDUCE_MEAN) out.v /= (double)r->n, out.e /= (double)r->n;
-    out.e += graph_rounding(t, out.v);
+    out.r = graph_rounding(t, out.v);
+    out.e += out.r;
     return out;
   }
 }
@@ -285,17 +312,19 @@ tsr_status eval_softmax(graph_evaluator *e, ir_op *op, int64_t at) {
   double max = -INFINITY, total = 0, shift = 0, u = unit(t->dtype);
   for (int64_t i = 0; i < n; i++) max = extreme(true, max, graph_read(e, x, first + i * step).v);
   for (int64_t i = 0; i < n; i++) total += exp(graph_read(e, x, first + i * step).v - max);
-  /* The sum's relative error: each term's, weighted by its share. */
+  /* The sum's relative error: each term's, weighted by its share; terms err independently. */
   for (int64_t i = 0; i < n; i++) {
     graph_num a = graph_read(e, x, first + i * step);
     double p = exp(a.v - max) / total;
-    if (p > 0) shift += p * (expm1(a.e) + u * (6 + 4 * fabs(a.v - max)));
+    double own = p > 0 ? p * (expm1(carried(a)) + u * (6 + 4 * fabs(a.v - max))) : 0;
+    shift += own * own;
   }
-  shift += 2 * sqrt((double)n) * u;
+  shift = sqrt(shift) + 2 * sqrt((double)n) * u;
   for (int64_t i = 0; i < n && !e->st; i++) {
     graph_num a = graph_read(e, x, first + i * step);
-    double p = exp(a.v - max) / total, own = expm1(a.e) + u * (12 + 4 * (p > 0 ? fabs(a.v - max) : 0));
-    graph_write(e, y, first + i * step, (graph_num){p, p * (own + shift + own * shift) + graph_rounding(t->dtype, p)});
+    double p = exp(a.v - max) / total, own = p > 0 ? expm1(carried(a)) + u * (12 + 4 * fabs(a.v - max)) : 0;
+    double rounding = graph_rounding(t->dtype, p);
+    graph_write(e, y, first + i * step, (graph_num){p, p * (hypot(own, shift) + own * shift) + rounding, rounding});
   }
   return NULL;
 }
@@ -311,12 +340,12 @@ static moments row_moments(graph_evaluator *e, ir_value *x, int64_t first, int64
   double u = unit(x->type->dtype), root = sqrt((double)n);
   for (int64_t i = 0; center && i < n; i++) {
     graph_num a = graph_read(e, x, first + i);
-    sum_add(&m, a.v, a.e);
+    sum_add(&m, a.v, carried(a));
   }
   if (center) r.mean = m.v / (double)n, r.mean_e = (sum_inherited(&m) + 2 * root * u * m.abs) / (double)n;
   for (int64_t i = 0; i < n; i++) {
     graph_num a = graph_read(e, x, first + i);
-    double d = a.v - r.mean, de = a.e + r.mean_e + u * fabs(d);
+    double d = a.v - r.mean, de = hypot(carried(a), r.mean_e) + u * fabs(d);
     sum_add(&q, d * d, 2 * fabs(d) * de + de * de);
   }
   double var = q.v / (double)n + eps;
@@ -332,13 +361,14 @@ tsr_status eval_norm(graph_evaluator *e, ir_op *op, int64_t at) {
   double u = unit(t->dtype);
   moments m = row_moments(e, x, first, n, op->def->code == G_LAYERNORM, ir_get_float(op, "eps", 1e-5));
   for (int64_t i = 0; i < n && !e->st; i++) {
-    graph_num a = graph_read(e, x, first + i), g = {1, 0}, b = {0, 0}, r;
+    graph_num a = graph_read(e, x, first + i), g = {1, 0, 0}, b = {0, 0, 0}, r;
     if (op->n_operands > 1) g = graph_read(e, op->operands[1], i);
     if (op->n_operands > 2) b = graph_read(e, op->operands[2], i);
-    double d = a.v - m.mean, de = a.e + m.mean_e + u * (fabs(d) + fabs(m.mean));
-    double z = d * m.scale, ze = m.scale * (de + (fabs(d) + de) * (m.scale_e + 4 * u));
+    double d = a.v - m.mean, de = hypot(carried(a), m.mean_e) + u * (fabs(d) + fabs(m.mean));
+    double z = d * m.scale, ze = m.scale * hypot(de, (fabs(d) + de) * (m.scale_e + 4 * u));
     r.v = z * g.v + b.v;
-    r.e = ze * fabs(g.v) + (fabs(z) + ze) * g.e + b.e + 4 * u * (fabs(z * g.v) + fabs(b.v)) + graph_rounding(t->dtype, r.v);
+    r.r = graph_rounding(t->dtype, r.v);
+    r.e = hypot(hypot(ze * g.v, (fabs(z) + ze) * carried(g)), carried(b)) + 4 * u * (fabs(z * g.v) + fabs(b.v)) + r.r;
     graph_write(e, y, first + i, r);
   }
   return NULL;
@@ -389,7 +419,7 @@ tsr_status eval_pad(graph_evaluator *e, ir_op *op, int64_t at) {
     c[i] -= low[i];
     inside &= c[i] >= 0 && c[i] < t->dims[i];
   }
-  graph_num r = {convert(t->dtype, ir_get_float(op, "value", 0)), 0};
+  graph_num r = {convert(t->dtype, ir_get_float(op, "value", 0)), 0, 0};
   if (inside) r = graph_read(e, op->operands[0], join(t, c));
   graph_write(e, op->results[0], at, r);
   return NULL;

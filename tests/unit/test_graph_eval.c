@@ -208,6 +208,59 @@ static void sampled_and_whole_evaluation_agree(void **state) {
   ir_module_destroy(&m);
 }
 
+/* A chain of layers in t. */
+static const char *layers(const char *t) {
+  static char body[2000];
+  char args[300], type[40];
+  snprintf(args, sizeof args, "%%x: tensor<6x32x%s>, %%w: tensor<32x32x%s>, %%g: tensor<32x%s>", t, t, t);
+  snprintf(body, sizeof body,
+           "%%n = \"tessera.graph.rmsnorm\"(%%x, %%g)\n%%a = \"tessera.graph.matmul\"(%%n, %%w)\n%%s = \"tessera.graph.softmax\"(%%a)\n%%b = \"tessera.graph.matmul\"(%%s, %%w)\n"
+           "%%r = \"tessera.graph.add\"(%%b, %%x)\n%%l = \"tessera.graph.layernorm\"(%%r, %%g)\n%%u = \"tessera.graph.matmul\"(%%l, %%w)\n%%v = \"tessera.graph.silu\"(%%u)\n"
+           "%%p = \"tessera.graph.mul\"(%%v, %%u)\n%%d = \"tessera.graph.matmul\"(%%p, %%w) {transpose_b = true}\n%%y = \"tessera.graph.sub\"(%%r, %%d)");
+  snprintf(type, sizeof type, "tensor<6x32x%s>", t);
+  return gt_func(args, body, "%y", type);
+}
+
+/* Rounding every intermediate result, as an implementation without fusion does, must stay inside; but the tolerance must not
+ * be so wide that it says nothing. */
+static void tolerance_covers_rounded_layers_and_stays_tight(void **state) {
+  static const char *const types[] = {"bf16", "f16"};
+  for (int k = 0; k < 40; k++) {
+    ir_module *m = gt_parse(layers(types[k % 2]));
+    ir_op *f = graph_find_func(m, NULL);
+    ir_value *y = f->regions[0]->last->operands[0];
+    gt_data in = gt_random(f, (unsigned)k, -1, 1);
+    graph_evaluator *exact, *rounded;
+    graph_num x[192], z;
+    double worst = 0;
+    assert_null(graph_evaluator_create(f, (const void *const *)in.p, &exact));
+    for (int i = 0; i < 192; i++) assert_null(graph_element(exact, y, i, &x[i]));
+    graph_evaluator_destroy(&exact);
+    assert_null(graph_evaluator_create(f, (const void *const *)in.p, &rounded));
+    rounded->rounded = true;
+    for (int i = 0; i < 192; i++) {
+      assert_null(graph_element(rounded, y, i, &z));
+      if (!graph_agrees(y->type->dtype, z.v, x[i])) fail_msg("%s, seed %d: %g is not %g within %g", types[k % 2], k, z.v, x[i].v, x[i].e);
+      worst = fmax(worst, fabs(z.v - x[i].v) / x[i].e);
+    }
+    if (worst < 0.1) fail_msg("seed %d: the largest error is %g of the tolerance", k, worst);
+    graph_evaluator_destroy(&rounded);
+    gt_free(&in);
+    ir_module_destroy(&m);
+  }
+}
+
+/* One addition in bf16 may be off by one rounding, not by a unit in the last place. */
+static void one_rounding_is_not_two(void **state) {
+  ir_module *m = gt_parse(gt_func("%a: tensor<1xbf16>, %b: tensor<1xbf16>", "%0 = \"tessera.graph.add\"(%a, %b)", "%0", "tensor<1xbf16>"));
+  uint16_t a = dtype_f32_to_bf16(1), b = dtype_f32_to_bf16(0.0078125f), sum;
+  double tolerance;
+  assert_null(graph_eval(graph_find_func(m, NULL), (const void *const[]){&a, &b}, (void *const[]){&sum}, (double *const[]){&tolerance}));
+  assert_true(graph_agrees(TSR_BF16, 1.0078125, (graph_num){1.0078125, tolerance, 0}));
+  assert_false(graph_agrees(TSR_BF16, 1.015625, (graph_num){1.0078125, tolerance, 0}));
+  ir_module_destroy(&m);
+}
+
 static void unknown_dimensions_are_an_error(void **state) {
   ir_module *m = gt_parse(gt_func("%A: tensor<?x4xf32>", "%0 = \"tessera.graph.neg\"(%A)", "%0", "tensor<?x4xf32>"));
   float x[4], y[4];
@@ -231,6 +284,8 @@ int main(void) {
       cmocka_unit_test(gelu_and_friends_match_their_definitions),
       cmocka_unit_test(tolerance_accepts_f32_sums_and_catches_a_lost_term),
       cmocka_unit_test(sampled_and_whole_evaluation_agree),
+      cmocka_unit_test(tolerance_covers_rounded_layers_and_stays_tight),
+      cmocka_unit_test(one_rounding_is_not_two),
       cmocka_unit_test(unknown_dimensions_are_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
