@@ -225,30 +225,66 @@ void vk_apply_matrix_knob(tsr_caps *c) {
   if (!strcmp(v, "scalar")) c->subgroup_shuffle = c->subgroup_arithmetic = false;
 }
 
-tsr_status vk_selftest(be_device *d, const char *id) {
-  tsr_caps *c = &d->caps;
+void vk_selftest_id(const be_device_info *info, char *out, size_t cap) { snprintf(out, cap, "%s-%.90s", info->id, info->driver); }
+
+static bool wants_test(const tsr_caps *c) {
   const char *wish = knob_str("TSR_MATRIX");
-  verdict v[TSR_MAX_MATRIX];
+  return c->n_matrix && strcmp(wish, "subgroup") && strcmp(wish, "scalar");
+}
+
+static void file_name(const char *id, char *out, size_t cap) {
+  snprintf(out, cap, "vulkan-matrix-%016llx.bin", (unsigned long long)hash_mix(hash_u64(hash_str(HASH_SEED, id), TEST_VERSION)));
+}
+
+/* Applies the verdict on shape i, of which the rate of plain arithmetic is a by-product. */
+static void conclude(tsr_caps *c, int i, const verdict *v) {
+  const char *wish = knob_str("TSR_MATRIX");
+  bool whole = v->a == TSR_I8 || v->a == TSR_U8;
+  if (c->matrix[i].enabled) apply(&c->matrix[i], v, !strcmp(wish, "coopmat") || !strcmp(wish, "coopmat2"));
+  if (!whole && v->plain_rate > c->peak_flops_f32) c->peak_flops_f32 = v->plain_rate;
+}
+
+/* The verdicts kept on disk into v; how many of the shapes were found. */
+static int read_kept(const be_env *env, const tsr_caps *c, const char *id, verdict *v, bool *found) {
   char name[96];
   size_t n = 0;
-  bool keep_slow = !strcmp(wish, "coopmat") || !strcmp(wish, "coopmat2");
-  vk_apply_matrix_knob(c);
-  if (!c->n_matrix || !strcmp(wish, "subgroup") || !strcmp(wish, "scalar")) return NULL;
-  uint64_t key = hash_mix(hash_u64(hash_str(HASH_SEED, id), TEST_VERSION));
-  snprintf(name, sizeof name, "vulkan-matrix-%016llx.bin", (unsigned long long)key);
-  verdict *kept = vk_cache_read(d->env, name, &n);
-  bool complete = true;
-  tsr_status st = NULL;
-  memset(v, 0, sizeof v);
-  for (int i = 0; !st && i < c->n_matrix; i++) {
-    bool found = false;
-    for (size_t k = 0; kept && k < n / sizeof *kept && !found; k++)
-      if (same_shape(&kept[k], &c->matrix[i])) v[i] = kept[k], found = true;
-    if (!found) st = try_shape(d, &c->matrix[i], &v[i]), complete = false;
-    if (!st && c->matrix[i].enabled) apply(&c->matrix[i], &v[i], keep_slow);
-    if (!st && v[i].plain_rate > c->peak_flops_f32 && c->matrix[i].a != TSR_I8 && c->matrix[i].a != TSR_U8) c->peak_flops_f32 = v[i].plain_rate;
+  int hits = 0;
+  file_name(id, name, sizeof name);
+  verdict *kept = vk_cache_read(env, name, &n);
+  for (int i = 0; i < c->n_matrix; i++) {
+    found[i] = false;
+    for (size_t k = 0; kept && k < n / sizeof *kept && !found[i]; k++)
+      if (same_shape(&kept[k], &c->matrix[i])) v[i] = kept[k], found[i] = true;
+    hits += found[i];
   }
-  if (!st && !complete) vk_cache_write(d->env, name, v, sizeof *v * (size_t)c->n_matrix);
-  if (kept) al_free(d->env->al, kept, n, 16);
-  return st;
+  if (kept) al_free(env->al, kept, n, 16);
+  return hits;
+}
+
+bool vk_selftest_kept(const be_env *env, const char *id, tsr_caps *c) {
+  verdict v[TSR_MAX_MATRIX];
+  bool found[TSR_MAX_MATRIX];
+  vk_apply_matrix_knob(c);
+  if (!wants_test(c)) return true;
+  if (read_kept(env, c, id, v, found) < c->n_matrix) return false;
+  for (int i = 0; i < c->n_matrix; i++) conclude(c, i, &v[i]);
+  return true;
+}
+
+tsr_status vk_selftest(be_device *d, const char *id) {
+  tsr_caps *c = &d->caps;
+  verdict v[TSR_MAX_MATRIX];
+  bool found[TSR_MAX_MATRIX];
+  char name[96];
+  vk_apply_matrix_knob(c);
+  if (!wants_test(c)) return NULL;
+  memset(v, 0, sizeof v);
+  int hits = read_kept(d->env, c, id, v, found);
+  for (int i = 0; i < c->n_matrix; i++) {
+    if (!found[i]) TSR_TRY(try_shape(d, &c->matrix[i], &v[i]));
+    conclude(c, i, &v[i]);
+  }
+  file_name(id, name, sizeof name);
+  if (hits < c->n_matrix) vk_cache_write(d->env, name, v, sizeof *v * (size_t)c->n_matrix);
+  return NULL;
 }
