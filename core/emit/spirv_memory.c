@@ -297,8 +297,8 @@ uint32_t e_element_pointer(emitter *e, const ir_value *ptr, const ir_value *inde
   uint32_t at = address(e, ptr, index), elem = mem_elem(e, t);
   *scale_log2 = 0;
   *is_physical = !shared;
-  if (shared && !e->caps->shared_layout && size < 4) {
-    *scale_log2 = size == 2 ? 1 : 2;
+  if (shared && !e->caps->shared_layout && size <= 4) { /* one variable for all types, or they would not be the same bytes */
+    *scale_log2 = size == 4 ? 0 : size == 2 ? 1 : 2;
     elem = e_int(e, 32), size = 4;
   }
   need_storage(e, shared, size);

@@ -153,14 +153,26 @@ static tsr_status whole_kernel(const ir_op *tile, const tsr_caps *caps, ir_modul
   return simt_wgmma_kernel(tile, caps, m, done, &why);
 }
 
+/* Lowers with pipelined tiles; where a later op then finds no room for its scratch, once more without them. */
 static tsr_status kernel(const ir_op *tile, const tsr_caps *caps, ir_builder *top) {
   const tsr_allocator *al = &top->m->arena.al;
   bool done;
   TSR_TRY(whole_kernel(tile, caps, top->m, &done));
   if (done) return NULL;
-  simt c = {.caps = caps, .m = top->m, .tile = tile, .in = al_new(al, struct simt_impl)};
-  tsr_status st = c.in ? lower_kernel(&c, top) : st_oom();
-  free_impl(al, c.in);
+  simt c = {.caps = caps, .m = top->m, .tile = tile};
+  tsr_status st = NULL;
+  for (int attempt = 0; attempt < 2; attempt++) {
+    struct simt_impl *in = c.in = al_new(al, struct simt_impl);
+    c.anchor = NULL;
+    c.b = (ir_builder){0};
+    if (in) in->unstaged = attempt > 0;
+    st = in ? lower_kernel(&c, top) : st_oom();
+    bool retry = in && !attempt && in->overflow && in->staged && tsr_status_code(st) == TSR_UNSUPPORTED;
+    free_impl(al, in);
+    if (!retry) break;
+    tsr_status_free(st);
+    ir_op_remove(c.out);
+  }
   return st;
 }
 

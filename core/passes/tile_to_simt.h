@@ -87,6 +87,7 @@ typedef struct simt_gemm {
 
 typedef struct simt_matrix_path {
   const char *name;
+  unsigned dialects; /* bit per tsr_dialect; 0 = asks in fits */
   bool opaque;
   /* NULL if the path can do it, else a constant sentence: why not. */
   const char *(*fits)(const simt *c, const simt_gemm *g);

@@ -128,5 +128,5 @@ static tsr_status amd_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
   return c->b.failed ? st_oom() : NULL;
 }
 
-const simt_matrix_path simt_path_mfma = {.name = "mfma", .fits = mfma_fits, .layout = amd_layout, .wants_mem = amd_wants_mem, .gemm = amd_gemm};
-const simt_matrix_path simt_path_wmma = {.name = "wmma", .fits = wmma_fits, .layout = amd_layout, .wants_mem = amd_wants_mem, .gemm = amd_gemm};
+const simt_matrix_path simt_path_mfma = {.name = "mfma", .dialects = 1u << DIALECT_HIP | 1u << DIALECT_HOST, .fits = mfma_fits, .layout = amd_layout, .wants_mem = amd_wants_mem, .gemm = amd_gemm};
+const simt_matrix_path simt_path_wmma = {.name = "wmma", .dialects = 1u << DIALECT_HIP | 1u << DIALECT_HOST, .fits = wmma_fits, .layout = amd_layout, .wants_mem = amd_wants_mem, .gemm = amd_gemm};

@@ -32,14 +32,18 @@ bool sx_const(const ir_value *v, int64_t *out) {
 
 /* ---- constants: once per kernel, before everything else ----------------------------------------------------------- */
 
+static bool is_constant(const ir_value *v, const ir_type *type, bool is_int, int64_t i, double f) {
+  const ir_attr *a = ir_get_attr(v->def, "value");
+  return v->type == type && (a->kind == IR_A_INT) == is_int && (is_int ? a->u.i == i : !memcmp(&a->u.f, &f, sizeof f));
+}
+
 static ir_value *constant(simt *c, const ir_type *type, bool is_int, int64_t i, double f) {
   struct simt_impl *in = c->in;
   if (!type || c->b.failed) return NULL;
-  for (size_t k = 0; k < in->n_constants; k++) {
-    ir_value *v = in->constants[k];
-    const ir_attr *a = ir_get_attr(v->def, "value");
-    if (v->type == type && (a->kind == IR_A_INT) == is_int && (is_int ? a->u.i == i : !memcmp(&a->u.f, &f, sizeof f))) return v;
-  }
+  uint64_t h = hash_u64(HASH_SEED, (uint64_t)(uintptr_t)type);
+  h = hash_mix(is_int ? hash_u64(h, (uint64_t)i) : hash_bytes(h, &f, sizeof f)) % SIMT_BUCKETS;
+  for (size_t k = in->constant_buckets[h]; k; k = in->constants[k - 1].below)
+    if (is_constant(in->constants[k - 1].v, type, is_int, i, f)) return in->constants[k - 1].v;
   ir_builder b = c->anchor ? ir_before(c->anchor) : c->b;
   ir_op *op = ir_op_new(&b, def_of(c, TG_CONST), 0, NULL, 1, &type, 0);
   if (!op || !ir_set_attr(op, "value", is_int ? ir_attr_int(c->m, i) : ir_attr_float(c->m, f)) ||
@@ -47,7 +51,9 @@ static ir_value *constant(simt *c, const ir_type *type, bool is_int, int64_t i, 
     c->b.failed = true;
     return NULL;
   }
-  return in->constants[in->n_constants++] = op->results[0];
+  in->constants[in->n_constants] = (simt_known){h, op->results[0], in->constant_buckets[h]};
+  in->constant_buckets[h] = ++in->n_constants;
+  return op->results[0];
 }
 
 ir_value *sx_int(simt *c, int64_t v) { return constant(c, ir_type_index(c->m), true, v, 0); }

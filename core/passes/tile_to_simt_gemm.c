@@ -45,6 +45,7 @@ tsr_status simt_choose_path(simt *c) {
   if (!*wish) wish = knob_str("TSR_MATRIX");
   c->why = NULL;
   for (int i = 0; simt_paths[i]; i++) {
+    if (simt_paths[i]->dialects && !(simt_paths[i]->dialects >> c->caps->dialect & 1)) continue;
     gemm_scan s = {c, simt_paths[i], allowed_by_knob(wish, simt_paths[i]->name) ? NULL : "another path was asked for", 0};
     TSR_TRY(ir_walk((ir_op *)c->tile, ask_path, &s));
     if (!s.n) return NULL;

@@ -52,8 +52,9 @@ struct simt_impl {
   size_t n_known, cap_known;
   size_t buckets[SIMT_BUCKETS]; /* index + 1 of the newest entry */
   const ir_opdef *defs[TG_MAP + 2];
-  ir_value **constants;
+  simt_known *constants;
   size_t n_constants, cap_constants;
+  size_t constant_buckets[SIMT_BUCKETS];
   simt_layout **layouts;
   size_t n_layouts, cap_layouts;
   /* shared memory */
@@ -62,6 +63,9 @@ struct simt_impl {
   simt_region region[SIMT_MAX_REGION];
   int n_region;
   int64_t shared_bytes;
+  bool unstaged; /* pipelined copies of tiles are not wanted */
+  bool staged;   /* some tile has them */
+  bool overflow; /* an allocation failed */
   const ir_op *op; /* being lowered */
   int position; /* of the Tile IR op being lowered */
   ir_value *block_id[3];

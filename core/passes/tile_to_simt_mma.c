@@ -169,4 +169,4 @@ static tsr_status mma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
   return c->b.failed ? st_oom() : NULL;
 }
 
-const simt_matrix_path simt_path_mma = {.name = "mma", .fits = mma_fits, .layout = mma_layout, .wants_mem = mma_wants_mem, .gemm = mma_gemm};
+const simt_matrix_path simt_path_mma = {.name = "mma", .dialects = 1u << DIALECT_CUDA | 1u << DIALECT_HOST, .fits = mma_fits, .layout = mma_layout, .wants_mem = mma_wants_mem, .gemm = mma_gemm};

@@ -21,6 +21,7 @@ tsr_status simt_shared_alloc(simt *c, const ir_op *op, int64_t bytes, int from, 
       moved = true;
     }
   }
+  if (at + bytes > limit) in->overflow = true;
   if (at + bytes > limit)
     return simt_unsupported(c, op, "use smaller tiles or fewer stages", "needs %lld bytes of shared memory, %s has %lld per block", (long long)(at + bytes), c->caps->arch, (long long)limit);
   in->region[in->n_region++] = (simt_region){at, at + bytes, from, to};
@@ -76,6 +77,7 @@ static tsr_status place(ir_op *op, void *user) {
   lifetime l = {v, op->parent, INT32_MAX, 0};
   TSR_TRY(ir_walk((ir_op *)c->tile, widen, &l));
   if (l.from > l.to) l.from = l.to = (int)op->scratch;
+  c->in->staged |= stages > 1;
   TSR_TRY(simt_shared_alloc(c, op, bytes * stages, l.from, l.to, &lo));
   simt_val *s = simt_bind(c, v, SV_MEM);
   const ir_type *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = t->dtype == TSR_BOOL ? TSR_U8 : simt_in_memory(t->dtype), .use = "shared"});
@@ -92,13 +94,14 @@ static tsr_status place(ir_op *op, void *user) {
 
 tsr_status simt_shared_plan(simt *c) {
   number_ops((ir_op *)c->tile, 0);
-  planner p = {c, true};
+  planner p = {c, !c->in->unstaged};
   tsr_status st = ir_walk((ir_op *)c->tile, place, &p);
   if (!st || tsr_status_code(st) != TSR_UNSUPPORTED) return st;
   /* Without the pipeline's second copies it may fit. */
   tsr_status_free(st);
   c->in->n_region = 0;
   c->in->shared_bytes = 0;
+  c->in->staged = false;
   p.staged = false;
   return ir_walk((ir_op *)c->tile, place, &p);
 }

@@ -201,6 +201,55 @@ static void oversized_things_are_refused_with_their_limit(void **state) {
   }
 }
 
+static tsr_caps with_matrices(int subgroup, int size) {
+  tsr_caps c = device(DIALECT_SPIRV, subgroup);
+  c.coopmat = true;
+  c.n_matrix = 1;
+  c.matrix[0] = (tsr_matrix_shape){size, size, size, TSR_F16, TSR_F16, TSR_F32, SCOPE_SUBGROUP, true, ""};
+  return c;
+}
+
+static void cooperative_matrices_load_whole_windows_directly(void **state) {
+  ir_module *m = program("matmul_direct"), *t = lower(m, with_matrices(8, 8));
+  ir_op *k = kernel_of(t);
+  assert_string_equal(ir_get_str(k, "path", ""), "coopmat");
+  assert_int_equal(ir_get_int(k, "shared_bytes", -1), 0);
+  assert_int_equal(count(k, TG_MAT_MMA, 0), 2 * 4 * 2); /* 16x32 by depth 16 in steps of 8, in one subgroup */
+  assert_int_equal(count(k, TG_MAT_STORE, 0), 8);
+  ir_module_destroy(&t);
+  ir_module_destroy(&m);
+}
+
+static void cooperative_matrices_at_ragged_edges_go_through_scratch(void **state) {
+  ir_module *m = program("matmul_f16_bias_gelu"), *t = lower(m, with_matrices(32, 16));
+  ir_op *k = kernel_of(t), *loop = first(k, TG_FOR);
+  assert_string_equal(ir_get_str(k, "path", ""), "coopmat");
+  assert_int_equal(count(loop, TG_MAT_STORE, 0), 0); /* the sums stay matrices through the loop */
+  assert_true(count(k, TG_MAT_STORE, 0) > 0 && count(k, TG_WARP_BARRIER, 0) > 0);
+  ir_module_destroy(&t);
+  ir_module_destroy(&m);
+}
+
+static void demoted_matrices_are_not_used_and_the_reason_is_kept(void **state) {
+  tsr_caps c = with_matrices(32, 16);
+  c.matrix[0].enabled = false;
+  strcpy(c.matrix[0].reason, "slower than fma by the self-test");
+  ir_module *m = program("matmul_direct"), *t = lower(m, c);
+  assert_string_equal(ir_get_str(kernel_of(t), "path", ""), "fma");
+  assert_string_equal(ir_get_str(kernel_of(t), "why", ""), "slower than fma by the self-test");
+  ir_module_destroy(&t);
+  ir_module_destroy(&m);
+}
+
+static void tight_shared_memory_gives_up_the_pipeline_before_the_kernel(void **state) {
+  tsr_caps c = with_matrices(8, 8);
+  c.shared_bytes = 32 * 1024;
+  ir_module *m = program("flash_attention"), *t = lower(m, c);
+  assert_true(ir_get_int(kernel_of(t), "shared_bytes", 0) <= c.shared_bytes);
+  ir_module_destroy(&t);
+  ir_module_destroy(&m);
+}
+
 static void target_text_parses_again(void **state) {
   ir_module *m = program("flash_attention"), *t = lower(m, device(DIALECT_SPIRV, 32));
   strb a, b;
@@ -228,6 +277,10 @@ int main(void) {
       cmocka_unit_test(row_kernel_with_a_subgroup_per_row_needs_no_barrier),
       cmocka_unit_test(fft_exchanges_twice_for_three_stages),
       cmocka_unit_test(oversized_things_are_refused_with_their_limit),
+      cmocka_unit_test(cooperative_matrices_load_whole_windows_directly),
+      cmocka_unit_test(cooperative_matrices_at_ragged_edges_go_through_scratch),
+      cmocka_unit_test(demoted_matrices_are_not_used_and_the_reason_is_kept),
+      cmocka_unit_test(tight_shared_memory_gives_up_the_pipeline_before_the_kernel),
       cmocka_unit_test(target_text_parses_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
