@@ -85,6 +85,8 @@ static const char bf16_type[] =
     "};\n";
 
 static const char f8_types[] =
+    "struct f8e4m3fnuz; /* these name how gfx942 reads 8-bit operands */\n"
+    "struct f8e5m2fnuz;\n"
     "/* A float as 8 bits with M bits of mantissa, to nearest even; the sign is dropped. */\n"
     "template <int M, int BIAS> FN unsigned f8_round(float x) {\n"
     "  unsigned u = bits<unsigned>(x) & 0x7fffffff;\n"

@@ -1,0 +1,285 @@
+/* Every family of kernels, through the lowering and the printer, to binary: NVRTC for the CUDA architectures, clang for the AMD ones (no
+ * GPU is needed for either). No spills, no serialized wgmma, and the matrix instruction that the architecture has. TSR_GATES=all
+ * compiles the whole list for each architecture, else a sample is taken; TSR_GATES=list prints it. What can't be compiled for want of a
+ * tool or a capability is counted and printed. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/cuda/backend.h"
+#include "backends/hip/backend.h"
+#include "backends/simt/simt.h"
+#include "core/emit/emit_text.h"
+#include "core/ir/ir.h"
+#include "core/passes/tile_to_simt.h"
+#include "tests/support/tile_gen.h"
+
+enum { MAX_KERNELS = 512 };
+
+typedef struct gate {
+  char name[96];
+  char *text, *plain; /* for devices with a matrix instruction for the types; without (smaller tiles), NULL = the same */
+  size_t n, n_plain;
+  bool matrix; /* a matmul of types that matrix instructions take */
+  tsr_dtype in;
+} gate;
+
+static gate gates[MAX_KERNELS];
+static int n_gates;
+static const char *const cuda_archs[] = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
+static const char *const hip_archs[] = {"gfx90a", "gfx942", "gfx1100", "gfx1201"};
+
+/* ---- the list ------------------------------------------------------------------------------------------------------------ */
+
+static gate *next_gate(strb *b) {
+  if (n_gates == MAX_KERNELS || !strb_ok(b)) abort();
+  gate *g = &gates[n_gates++];
+  g->n = b->n;
+  g->text = strdup(strb_text(b));
+  strb_clear(b);
+  return g;
+}
+
+static void add_matmul(const char *label, tile_matmul_case c) {
+  strb b;
+  char name[96];
+  strb_init(&b, &al_default);
+  snprintf(name, sizeof name, "%s_%s_%s_%c%c_%lldx%lldx%lld%s%s%s", label, tsr_dtype_name(c.in), tsr_dtype_name(c.out), c.ta ? 't' : 'n', c.tb ? 't' : 'n', (long long)c.bm,
+           (long long)c.bn, (long long)c.bk, c.bias ? "_bias" : "", c.act ? c.act : "", c.residual ? "_res" : "");
+  c.name = name;
+  tile_gen_matmul(&b, &c);
+  gate *g = next_gate(&b);
+  snprintf(g->name, sizeof g->name, "%s", name);
+  g->matrix = c.in != TSR_F32 && c.in != TSR_F64;
+  g->in = c.in;
+  if (!g->matrix) return;
+  c.bm = c.bn = 64;
+  c.bk = 16;
+  tile_gen_matmul(&b, &c);
+  g->plain = strdup(strb_text(&b));
+  g->n_plain = b.n;
+  strb_clear(&b);
+}
+
+static void add_matmuls(void) {
+  static const struct { tsr_dtype in, out; int bk; } types[] = {{TSR_BF16, TSR_BF16, 64}, {TSR_F16, TSR_F16, 64}, {TSR_BF16, TSR_F32, 64}, {TSR_F16, TSR_F32, 32},
+      {TSR_TF32, TSR_F32, 32}, {TSR_I8, TSR_I32, 128}, {TSR_F8E4M3, TSR_BF16, 128}, {TSR_F8E4M3, TSR_F32, 128}, {TSR_F8E5M2, TSR_F16, 128}, {TSR_F32, TSR_F32, 16}};
+  for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+    for (int layout = 0; layout < 3; layout++)
+      for (int e = 0; e < 4; e++) {
+        bool whole = types[t].in == TSR_I8, small = types[t].in == TSR_F32;
+        if (whole && e > 1) continue;
+        add_matmul("mm", (tile_matmul_case){.m = 512, .n = 512, .k = 512, .bm = small ? 64 : 128, .bn = small ? 64 : 128, .bk = types[t].bk, .in = types[t].in, .out = types[t].out,
+                                            .ta = layout == 2, .tb = layout == 1, .bias = e > 0, .residual = e == 3, .act = whole ? NULL : e == 2 ? "gelu" : e == 3 ? "silu" : NULL});
+      }
+  static const int tiles[][3] = {{64, 64, 64}, {128, 256, 64}, {64, 256, 64}, {256, 128, 64}, {64, 128, 64}, {128, 64, 32}};
+  for (size_t t = 0; t < sizeof tiles / sizeof *tiles; t++)
+    for (int d = 0; d < 2; d++)
+      add_matmul("tile", (tile_matmul_case){.m = 1024, .n = 1024, .k = 1024, .bm = tiles[t][0], .bn = tiles[t][1], .bk = tiles[t][2], .in = d ? TSR_F16 : TSR_BF16, .out = d ? TSR_F16 : TSR_BF16, .tb = d});
+  for (int d = 0; d < 2; d++) {
+    tsr_dtype x = d ? TSR_F16 : TSR_BF16;
+    add_matmul("batched", (tile_matmul_case){.m = 256, .n = 256, .k = 256, .batch = 4, .bm = 128, .bn = 128, .bk = 64, .in = x, .out = x});
+    add_matmul("ragged", (tile_matmul_case){.m = 250, .n = 136, .k = 200, .bm = 128, .bn = 128, .bk = 64, .in = x, .out = x, .bias = true, .act = "gelu"});
+    add_matmul("odd", (tile_matmul_case){.m = 77, .n = 95, .k = 70, .bm = 64, .bn = 64, .bk = 32, .in = x, .out = x, .residual = true});
+    add_matmul("direct", (tile_matmul_case){.m = 256, .n = 256, .k = 256, .bm = 64, .bn = 64, .bk = 32, .in = x, .out = x, .direct = true});
+  }
+}
+
+static void add_row(tile_row_case c) {
+  strb b;
+  char name[96];
+  strb_init(&b, &al_default);
+  snprintf(name, sizeof name, "%s_%s_%s_%lld", c.op, tsr_dtype_name(c.in), tsr_dtype_name(c.out), (long long)c.n);
+  c.name = name;
+  tile_gen_row(&b, &c);
+  snprintf(next_gate(&b)->name, sizeof gates->name, "%s", name);
+}
+
+static void add_rows(void) {
+  static const char *const rows[] = {"softmax", "rmsnorm", "layernorm", "sum", "max"};
+  static const char *const maps[] = {"exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sin", "cos", "floor", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "abs", "neg"};
+  static const tsr_dtype types[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3};
+  for (size_t t = 0; t < 4; t++) {
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+      add_row((tile_row_case){.op = rows[r], .rows = 1024, .n = 1024, .block_rows = 1, .in = types[t], .out = types[t]});
+      if (t < 3) add_row((tile_row_case){.op = rows[r], .rows = 1000, .n = 4097, .block_rows = 1, .in = types[t], .out = types[t]});
+    }
+    for (size_t m = 0; m < sizeof maps / sizeof *maps; m++)
+      if (t < 3 || m < 4) add_row((tile_row_case){.op = maps[m], .rows = 1000, .n = 1024, .block_rows = 1, .in = types[t], .out = types[t]});
+  }
+}
+
+static void add_files(void) {
+  DIR *d = opendir(TSR_SOURCE_DIR "/tests/tile");
+  for (struct dirent *e; d && (e = readdir(d));) {
+    char path[512], line[4096];
+    if (!strstr(e->d_name, ".mlir")) continue;
+    snprintf(path, sizeof path, TSR_SOURCE_DIR "/tests/tile/%.200s", e->d_name);
+    FILE *f = fopen(path, "r");
+    strb b;
+    strb_init(&b, &al_default);
+    while (f && fgets(line, sizeof line, f)) strb_puts(&b, line);
+    if (f) fclose(f);
+    snprintf(next_gate(&b)->name, sizeof gates->name, "%.90s", e->d_name);
+  }
+  if (d) closedir(d);
+}
+
+/* ---- one compile ------------------------------------------------------------------------------------------------------------ */
+
+static int compiled, skipped, failed;
+
+static void problem(const gate *g, const char *arch, const char *what, const char *detail) {
+  printf("FAILED %s for %s: %s %s\n", g->name, arch, what, detail);
+  failed++;
+}
+
+static bool has_f8(const char *arch) { return strcmp(arch, "sm_80") && strcmp(arch, "sm_86") && strcmp(arch, "gfx90a") && strcmp(arch, "gfx1100"); }
+static bool expects_matrix(const gate *g, const char *arch) {
+  if (!g->matrix) return false;
+  if (g->in == TSR_F8E4M3 || g->in == TSR_F8E5M2) return has_f8(arch);
+  if (g->in == TSR_TF32) return !strncmp(arch, "sm_", 3) || !strcmp(arch, "gfx942");
+  return true;
+}
+
+/* The text of a kernel for an architecture; NULL if the lowering says that it can't be. */
+static char *source_of(const gate *g, const tsr_caps *caps) {
+  ir_module *tile = NULL, *target = NULL;
+  strb b;
+  strb_init(&b, &al_default);
+  bool plain = g->plain && !expects_matrix(g, caps->arch);
+  tsr_status st = ir_parse(NULL, plain ? g->plain : g->text, plain ? g->n_plain : g->n, g->name, &tile);
+  if (!st) st = tile_to_simt(tile, caps, &target);
+  if (!st) st = emit_text(target, caps, &b);
+  if (st && tsr_status_code(st) == TSR_UNSUPPORTED) skipped++, printf("skipped %s for %s: %s\n", g->name, caps->arch, tsr_status_message(st));
+  else if (st) problem(g, caps->arch, "lowering:", tsr_status_message(st));
+  char *text = st ? NULL : strdup(strb_text(&b));
+  tsr_status_free(st);
+  ir_module_destroy(&tile);
+  ir_module_destroy(&target);
+  strb_clear(&b);
+  return text;
+}
+
+static void quiet(void *user, int level, const char *text) {}
+static const be_env env = {.al = &al_default, .log = quiet};
+
+static bool check_cuda(const gate *g, const char *arch) {
+  tsr_caps caps;
+  void *code;
+  size_t bytes;
+  char *log;
+  tsr_status st = cuda_backend.arch_caps(arch, &caps);
+  char *text = st ? NULL : source_of(g, &caps);
+  if (!text) return tsr_status_free(st), true;
+  st = cuda_backend.compile(&env, arch, text, &code, &bytes, &log);
+  if (st && tsr_status_code(st) == TSR_UNAVAILABLE) {
+    tsr_status_free(st);
+    free(text);
+    return false;
+  }
+  compiled++;
+  if (st) problem(g, arch, "NVRTC:", tsr_status_message(st));
+  if (!st && strstr(log, "serialized")) problem(g, arch, "wgmma is serialized", "");
+  for (const char *p = st ? NULL : strstr(log, "bytes spill stores"); p; p = strstr(p + 1, "bytes spill stores")) {
+    int n = 0;
+    const char *q = p - 2;
+    while (q > log && q[-1] >= '0' && q[-1] <= '9') q--;
+    if (sscanf(q, "%d", &n) == 1 && n) problem(g, arch, "spills", "");
+  }
+  if (!st && expects_matrix(g, arch) && !strstr(text, "mma.sync") && !strstr(text, "wgmma.mma_async")) problem(g, arch, "no matrix instruction", "");
+  if (!st) {
+    al_free(&al_default, code, bytes, 16);
+    al_free(&al_default, log, strlen(log) + 1, 16);
+  }
+  tsr_status_free(st);
+  free(text);
+  return true;
+}
+
+static const char *find_clang(void) {
+  static const char *const names[] = {"clang-21", "clang-20", "clang-19"};
+  static char cmd[64];
+  for (int i = 0; i < 3; i++) {
+    snprintf(cmd, sizeof cmd, "command -v %s >/dev/null", names[i]);
+    if (!system(cmd)) return names[i];
+  }
+  return NULL;
+}
+
+static char *read_whole(const char *path, size_t *n) {
+  FILE *f = fopen(path, "rb");
+  char *p = NULL;
+  *n = 0;
+  if (!f) return NULL;
+  fseek(f, 0, SEEK_END);
+  long size = ftell(f);
+  rewind(f);
+  if (size >= 0 && (p = malloc((size_t)size + 1))) *n = fread(p, 1, (size_t)size, f), p[*n] = 0;
+  fclose(f);
+  return p;
+}
+
+static void check_hip(const gate *g, const char *arch, const char *clang) {
+  tsr_caps caps;
+  char stem[64], path[96], cmd[512];
+  tsr_status st = hip_backend.arch_caps(arch, &caps);
+  char *text = st ? NULL : source_of(g, &caps);
+  tsr_status_free(st);
+  if (!text) return;
+  snprintf(stem, sizeof stem, "/tmp/tsr-gate-%ld", (long)getpid());
+  snprintf(path, sizeof path, "%s.hip", stem);
+  FILE *f = fopen(path, "w");
+  if (!f || fputs(text, f) < 0 || fclose(f)) exit(1);
+  snprintf(cmd, sizeof cmd, "%s -x hip --cuda-device-only --offload-arch=%s -nogpulib -nogpuinc -O3 -S %s.hip -o %s.s 2>%s.err", clang, arch, stem, stem, stem);
+  compiled++;
+  size_t n;
+  snprintf(path, sizeof path, "%s.err", stem);
+  if (system(cmd)) {
+    char *err = read_whole(path, &n);
+    if (err) err[strcspn(err, "\n")] = 0;
+    problem(g, arch, "clang:", err ? err : "");
+    free(err);
+  }
+  unlink(path);
+  snprintf(path, sizeof path, "%s.s", stem);
+  char *s = read_whole(path, &n);
+  for (const char *p = s; p && (p = strstr(p, ".vgpr_spill_count:")); p++)
+    if (atoi(p + 18)) problem(g, arch, "spills", "");
+  for (const char *p = s; p && (p = strstr(p, ".private_segment_fixed_size:")); p++)
+    if (atoi(p + 28)) problem(g, arch, "uses scratch memory", "");
+  if (s && expects_matrix(g, arch) && !strstr(s, strncmp(arch, "gfx9", 4) ? "v_wmma" : "v_mfma")) problem(g, arch, "no matrix instruction", "");
+  if (s && strstr(s, "v_mfma") && !strstr(s, "s_waitcnt")) problem(g, arch, "no waits", "");
+  free(s);
+  free(text);
+  unlink(path);
+  snprintf(path, sizeof path, "%s.hip", stem);
+  unlink(path);
+}
+
+int main(void) {
+  const char *mode = getenv("TSR_GATES"), *clang = find_clang(), *only = getenv("TSR_GATES_ARCH");
+  bool all = mode && !strcmp(mode, "all"), cuda = true;
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  add_matmuls();
+  add_rows();
+  add_files();
+  if (mode && !strcmp(mode, "list")) {
+    for (int i = 0; i < n_gates; i++) puts(gates[i].name);
+    return 0;
+  }
+  if (n_gates < 150) return printf("only %d kernels in the list\n", n_gates), 1;
+  int step = all ? 1 : 29;
+  for (int a = 0; a < 6; a++)
+    for (int i = all ? 0 : 5 * a % step; i < n_gates && cuda; i += step)
+      if (!only || strstr(only, cuda_archs[a])) cuda = check_cuda(&gates[i], cuda_archs[a]);
+  if (!cuda) skipped += n_gates * 6, printf("skipped: no NVRTC here\n");
+  for (int a = 0; a < 4 && clang; a++)
+    for (int i = all ? 0 : 5 * a % step; i < n_gates; i += step)
+      if (!only || strstr(only, hip_archs[a])) check_hip(&gates[i], hip_archs[a], clang);
+  if (!clang) skipped += n_gates * 4, printf("skipped: no clang for AMD devices here\n");
+  printf("%d kernels in the list, %d compiled, %d skipped, %d failed\n", n_gates, compiled, skipped, failed);
+  return failed ? 1 : compiled ? 0 : 77;
+}
