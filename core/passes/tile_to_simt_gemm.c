@@ -294,7 +294,7 @@ static tsr_status fma_variant(simt *c, fma_plan *p, bool clipped, const simt_fra
 static tsr_status fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt_frag *out) {
   const simt_layout *l = acc->layout;
   fma_plan p = {.g = g, .l = l, .rows = l->reps[0] * l->inner[0] * l->vec[0], .cols = l->reps[1] * l->inner[1] * l->vec[1], .vec = l->vec[1]};
-  int64_t most = c->subgroup <= 8 ? 8 : 1024 / acc->n, held = 128 / (p.rows + p.cols);
+  int64_t most = c->subgroup <= 8 ? 8 : 1024 / acc->n, held = (tsr_dtype_size(g->a) == 1 && dtype_is_float(g->a) ? 16 : 64) / (p.rows + p.cols);
   /* Compilers keep the operands of a whole body in registers. */
   if (c->subgroup > 8 && most > held) most = held > 1 ? held : 1;
   p.step = 1;

@@ -134,6 +134,30 @@ static ir_value *mma(simt *c, const simt_instruction *in, ir_value *const *a, in
   return v;
 }
 
+typedef struct product {
+  const simt_gemm *g;
+  const simt_instruction *in;
+  const simt_layout *l;
+  int mi, ni, na, nb;
+  bool from_regs;
+  ir_value **a, **b, **d;
+} product;
+
+/* One step of the instruction's depth at k. */
+static void step(simt *c, const product *p, ir_value *k, int number) {
+  for (int i = 0; i < p->mi; i++) {
+    if (p->from_regs) frag_a(c, p->g->A.frag, i, number, p->a + i * p->na);
+    else load_a(c, p->g, p->in, simt_block_origin(c, p->l, 0, i, 2), k, p->a + i * p->na);
+  }
+  for (int j = 0; j < p->ni; j += 2) {
+    bool pair = j + 1 < p->ni;
+    ir_value *mn[2] = {simt_block_origin(c, p->l, 1, j, 2), pair ? simt_block_origin(c, p->l, 1, j + 1, 2) : NULL};
+    load_b(c, p->g, p->in, mn, pair, k, p->b + j * p->nb);
+  }
+  for (int j = 0; j < p->ni; j++)
+    for (int i = 0; i < p->mi; i++) p->d[i * p->ni + j] = mma(c, p->in, p->a + i * p->na, p->na, p->b + j * p->nb, p->nb, p->d[i * p->ni + j]);
+}
+
 static tsr_status mma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt_frag *out) {
   simt_instruction in = {0};
   const simt_layout *l = acc->layout;
@@ -149,18 +173,17 @@ static tsr_status mma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
       int top = 2 * i * per_row + 2 * j, low = top + per_row;
       d[i * ni + j] = sx_vector(c, 4, (ir_value *[]){acc->v[top], acc->v[top + 1], acc->v[low], acc->v[low + 1]});
     }
-  for (int64_t k = 0; k < g->k; k += in.k) {
-    for (int i = 0; i < mi; i++) {
-      if (from_regs) frag_a(c, g->A.frag, i, (int)(k / in.k), a + i * na);
-      else load_a(c, g, &in, simt_block_origin(c, l, 0, i, 2), sx_int(c, k), a + i * na);
-    }
-    for (int j = 0; j < ni; j += 2) {
-      bool pair = j + 1 < ni;
-      ir_value *mn[2] = {simt_block_origin(c, l, 1, j, 2), pair ? simt_block_origin(c, l, 1, j + 1, 2) : NULL};
-      load_b(c, g, &in, mn, pair, sx_int(c, k), b + j * nb);
-    }
-    for (int j = 0; j < ni; j++)
-      for (int i = 0; i < mi; i++) d[i * ni + j] = mma(c, &in, a + i * na, na, b + j * nb, nb, d[i * ni + j]);
+  bool by_element = !rows_of_16_bytes(&g->B.mem) || !rows_of_16_bytes(&g->A.mem) || (tsr_dtype_size(in.b) != 2 && (!g->B.transposed || g->A.transposed));
+  product p = {g, &in, l, mi, ni, na, nb, from_regs, a, b, d};
+  if (by_element && g->k > in.k && !from_regs) {
+    /* Operands come element by element: a loop keeps the compiler from loading those of all steps at once. */
+    ir_op *loop;
+    TSR_TRY(simt_begin_for(c, sx_int(c, 0), sx_int(c, g->k), sx_int(c, in.k), mi * ni, d, &loop));
+    if (loop && !ir_set_attr(loop, "unroll_by", ir_attr_int(c->m, 1))) c->b.failed = true;
+    step(c, &p, loop ? loop->regions[0]->args[0] : NULL, 0);
+    TSR_TRY(simt_end_for(c, loop, mi * ni, d));
+  } else {
+    for (int64_t k = 0; k < g->k; k += in.k) step(c, &p, sx_int(c, k), (int)(k / in.k));
   }
   for (int i = 0; i < mi; i++)
     for (int j = 0; j < ni; j++)

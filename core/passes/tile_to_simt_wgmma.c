@@ -190,6 +190,7 @@ static ir_op *tile_loop(wg *g, ir_value *stage, ir_value *phase) {
   ir_value *unit = tg_divi(t, tg_value(t, NAME("block_id"), ir_type_index(t->m), 0, NULL), g->p.cluster);
   int64_t units = mm->grid[0] * mm->grid[1] * mm->grid[2] / g->p.cluster;
   ir_op *loop = tg_for(t, unit, tg_index(t, units), tg_index(t, g->p.ctas / g->p.cluster), 2, (ir_value *[]){stage, phase}, "unit");
+  tg_int(t, loop, "unroll_by", 1); /* the producer has few registers */
   locate(g, tg_counter(loop));
   return loop;
 }
@@ -197,6 +198,7 @@ static ir_op *tile_loop(wg *g, ir_value *stage, ir_value *phase) {
 static ir_op *depth_loop(wg *g, ir_op *tiles) {
   tgb *t = &g->t;
   ir_op *loop = tg_for(t, tg_index(t, 0), tg_index(t, g->p.mm.k), tg_index(t, g->p.mm.bk), 2, (ir_value *[]){tg_carried(tiles, 0), tg_carried(tiles, 1)}, "k");
+  tg_int(t, loop, "unroll_by", 1);
   g->place.k = tg_counter(loop);
   return loop;
 }
