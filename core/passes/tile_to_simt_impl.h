@@ -103,6 +103,7 @@ tsr_status simt_access_regs(simt *c, const simt_layout *l, const simt_mem *m, bo
 ir_value *simt_interior(simt *c, const simt_mem *m); /* NULL = always inside */
 tsr_status simt_lower_view(simt *c, ir_op *op);
 tsr_status simt_lower_window(simt *c, ir_op *op);
+tsr_status simt_copy_async(simt *c, const simt_layout *l, const simt_mem *from, const simt_mem *to, int w);
 tsr_status simt_copy(simt *c, const ir_op *op, const simt_mem *from, const simt_mem *to);
 tsr_status simt_load_clipped(simt *c, const simt_layout *l, const simt_mem *m, ir_value **v);
 tsr_status simt_gather_reg(simt *c, const ir_op *op, const simt_layout *l, const simt_mem *view, int r, ir_value **out);

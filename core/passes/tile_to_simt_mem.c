@@ -238,6 +238,30 @@ tsr_status simt_copy(simt *c, const ir_op *op, const simt_mem *from, const simt_
   return c->b.failed ? st_oom() : NULL;
 }
 
+/* The same by cp.async: w elements each, zeros where the view ends. The caller commits and waits. */
+tsr_status simt_copy_async(simt *c, const simt_layout *l, const simt_mem *from, const simt_mem *to, int w) {
+  int bytes = w * (int)tsr_dtype_size(to->dtype);
+  ir_value *owner = simt_owner(c, l);
+  ir_op *only = owner ? sx_if(c, owner, 0, NULL, false) : NULL;
+  for (int r = 0; r < l->n_regs; r += w) {
+    bool never, ignore;
+    ir_value *in_tile = register_guard(c, l, to, false, r, &never), *in_view = register_guard(c, l, from, true, r, &ignore), *v[5];
+    if (never) continue;
+    ir_op *guard = in_tile ? sx_if(c, in_tile, 0, NULL, false) : NULL;
+    ir_value *at = register_index(c, l, from, r);
+    v[0] = to->ptr;
+    v[1] = register_index(c, l, to, r);
+    v[2] = from->ptr;
+    v[3] = in_view ? sx_select(c, in_view, at, sx_int(c, 0)) : at;
+    v[4] = in_view ? sx_select(c, in_view, sx_int(c, bytes), sx_int(c, 0)) : NULL;
+    ir_op *op = sx_effect(c, TG_CP_ASYNC, in_view ? 5 : 4, v);
+    if (!op || !ir_set_attr(op, "bytes", ir_attr_int(c->m, bytes))) c->b.failed = true;
+    if (guard) sx_close(c, guard, 0, NULL);
+  }
+  if (only) sx_close(c, only, 0, NULL);
+  return c->b.failed ? st_oom() : NULL;
+}
+
 /* ---- gather and scatter ------------------------------------------------------------------------------------------------ */
 
 /* Inlines op's region for register r of layout l; *at receives the element's address in `view`, *ok its condition. */

@@ -66,15 +66,29 @@ static bool wants_stages(const simt *c, const ir_op *loop) {
   return stages ? stages > 1 : c->subgroup > 8;
 }
 
+/* Copies of each tile: two, or as many as two thirds of shared memory take where copies run by themselves (at most 4). */
+static int ring_stages(const simt *c, const pipeline *p) {
+  int64_t bytes = 0, stages;
+  if (c->caps->dialect != DIALECT_CUDA || !c->caps->async_copy) return 2;
+  for (int i = 0; i < p->n; i++) {
+    int64_t strides[TSR_MAX_RANK];
+    const ir_type *t = p->tile[i]->type;
+    if (p->producer[i]->def->code != T_COPY || p->producer[i]->operands[0]->type->dtype != t->dtype) return 2;
+    ir_type_strides(t, strides);
+    bytes += (t->rank ? strides[0] * t->dims[0] : 1) * (int64_t)tsr_dtype_size(t->dtype) + 256;
+  }
+  stages = c->caps->shared_bytes * 2 / 3 / bytes;
+  return stages > 4 ? 4 : stages < 2 ? 2 : (int)stages;
+}
+
 int simt_pipeline_stages(const simt *c, const ir_value *shared) {
   pipeline p;
-  const ir_op *loop = NULL;
   /* Any producer of the tile stands directly in its loop. */
-  for (const ir_op *op = c->tile->regions[0]->first; op && !loop; op = op->next)
+  for (const ir_op *op = c->tile->regions[0]->first; op; op = op->next)
     if (op->def->code == T_FOR && wants_stages(c, op) && match(c, op, &p))
       for (int i = 0; i < p.n; i++)
-        if (p.tile[i] == shared) loop = op;
-  return loop ? 2 : 1;
+        if (p.tile[i] == shared) return ring_stages(c, &p);
+  return 1;
 }
 
 /* ---- emission ---------------------------------------------------------------------------------------------------------- */
@@ -203,6 +217,101 @@ static tsr_status body(simt *c, ir_op *op, const pipeline *p, flight *f, ir_valu
   return c->b.failed ? st_oom() : NULL;
 }
 
+/* ---- cp.async: a ring of stages, filled stages - 1 iterations ahead -------------------------------------------------------- */
+
+typedef struct ring { const simt_layout *l[MAX_TILES]; int w[MAX_TILES]; simt_mem to[MAX_TILES]; int stages; } ring;
+
+/* Elements per cp.async of a tile (4, 8 or 16 bytes); 0 if it can't. */
+static int async_width(const simt *c, const simt_mem *from, const simt_mem *to) {
+  int size = (int)tsr_dtype_size(to->dtype), a = simt_access_width(c, from, 16 / size), b = simt_access_width(c, to, 16 / size), w = a < b ? a : b;
+  for (int d = 0; d < from->rank; d++)
+    if (from->limit[d] && d == from->rank - 1)
+      while (w > 1 && from->limit_mult[d] % w) w /= 2;
+  return from->dtype == to->dtype && w * size >= 4 ? w : 0;
+}
+
+static tsr_status plan_ring(simt *c, const pipeline *p, ring *r, bool *fits) {
+  *fits = c->caps->dialect == DIALECT_CUDA && c->caps->async_copy;
+  for (int i = 0; i < p->n && *fits; i++) {
+    const simt_val *s = simt_of(p->tile[i]);
+    if (p->producer[i]->def->code != T_COPY || s->stages < 2) *fits = false;
+    else if (!(r->w[i] = async_width(c, &simt_of(p->producer[i]->operands[0])->mem, &s->mem))) *fits = false;
+    else if (!(r->l[i] = simt_copy_layout(c, s->mem.rank, s->mem.dims, r->w[i]))) return st_oom();
+    r->to[i] = s->mem;
+    if (*fits) r->stages = s->stages;
+  }
+  return NULL;
+}
+
+static void group_op(simt *c, int code, int pending) {
+  ir_op *op = sx_effect(c, code, 0, NULL);
+  if (op && pending >= 0 && !ir_set_attr(op, "pending", ir_attr_int(c->m, pending))) c->b.failed = true;
+}
+
+/* Issues the tiles of iteration k into a stage, if there is such an iteration; always closes a group. */
+static tsr_status issue(simt *c, ir_op *op, const pipeline *p, const ring *r, ir_value *k, int64_t first, ir_value *stage) {
+  const simt_val *to = simt_of(op->operands[1]);
+  ir_op *branch = sx_if(c, sx_compare(c, "lt", k, to->v), 0, NULL, false);
+  simt_bind_counter(c, op, k, first);
+  TSR_TRY(lower_addresses(c, op, p));
+  for (int i = 0; i < p->n; i++) {
+    simt_mem m = r->to[i];
+    m.base = sx_add(c, m.base, stage_offset(c, simt_of(p->tile[i]), stage));
+    TSR_TRY(simt_copy_async(c, r->l[i], &simt_of(p->producer[i]->operands[0])->mem, &m, r->w[i]));
+  }
+  if (branch) sx_close(c, branch, 0, NULL);
+  group_op(c, TG_CP_COMMIT, -1);
+  return c->b.failed ? st_oom() : NULL;
+}
+
+static tsr_status ring_body(simt *c, ir_op *op, const pipeline *p, const ring *r, ir_value *k, ir_value *stage) {
+  const simt_val *step = simt_of(op->operands[2]);
+  group_op(c, TG_CP_WAIT, r->stages - 2);
+  simt_barrier(c);
+  ir_value *ahead = sx_add(c, stage, sx_int(c, r->stages - 1)), *wraps = sx_compare(c, "ge", ahead, sx_int(c, r->stages));
+  ir_value *into = sx_select(c, wraps, sx_addi(c, ahead, -r->stages), ahead);
+  TSR_TRY(issue(c, op, p, r, sx_add(c, k, sx_muli(c, step->v, r->stages - 1)), (r->stages - 1) * (step->lo > 0 ? step->lo : 0), into));
+  simt_bind_counter(c, op, k, 0);
+  TSR_TRY(lower_addresses(c, op, p));
+  for (int i = 0; i < p->n; i++) {
+    simt_val *s = simt_of(p->tile[i]);
+    s->mem.base = sx_add(c, r->to[i].base, stage_offset(c, s, stage));
+    s->mem.mult = s->stage_bytes / (int64_t)tsr_dtype_size(s->mem.dtype);
+    s->mem.hi = s->mem.lo + s->stages * s->stage_bytes;
+  }
+  for (ir_op *o = p->wait->next; o; o = o->next) TSR_TRY(simt_lower_op(c, o));
+  for (int i = 0; i < p->n; i++) simt_of(p->tile[i])->mem = r->to[i];
+  return c->b.failed ? st_oom() : NULL;
+}
+
+static tsr_status async_loop(simt *c, ir_op *op, const pipeline *p, const ring *r) {
+  const simt_val *from = simt_of(op->operands[0]), *step = simt_of(op->operands[2]);
+  simt_frag *shape;
+  ir_value **v;
+  int n;
+  for (int i = 0; i < p->n; i++) {
+    const simt_val *s = simt_of(p->tile[i]);
+    simt_write(c, s->mem.lo, s->mem.lo + s->stages * s->stage_bytes);
+  }
+  simt_barrier(c);
+  for (int s = 0; s + 1 < r->stages; s++)
+    TSR_TRY(issue(c, op, p, r, sx_add(c, from->v, sx_muli(c, step->v, s)), s * (step->lo > 0 ? step->lo : 0), sx_int(c, s)));
+  TSR_TRY(simt_carry(c, op, &shape, &v, &n));
+  v[n] = sx_int(c, 0);
+  ir_op *loop;
+  TSR_TRY(simt_begin_for(c, from->v, simt_of(op->operands[1])->v, step->v, n + 1, v, &loop));
+  ir_value *stage = v[n];
+  TSR_TRY(simt_carry_in(c, op, shape, v));
+  TSR_TRY(ring_body(c, op, p, r, loop->regions[0]->args[0], stage));
+  TSR_TRY(simt_carry_yield(c, op, v));
+  ir_value *next = sx_addi(c, stage, 1);
+  v[n] = sx_select(c, sx_compare(c, "eq", next, sx_int(c, r->stages)), sx_int(c, 0), next);
+  TSR_TRY(simt_end_for(c, loop, n + 1, v));
+  group_op(c, TG_CP_WAIT, 0); /* only empty groups are left */
+  simt_barrier(c);
+  return simt_carry_out(c, op, shape, v);
+}
+
 tsr_status simt_pipeline_for(simt *c, ir_op *op, bool *done) {
   pipeline p;
   flight f[MAX_TILES];
@@ -214,6 +323,13 @@ tsr_status simt_pipeline_for(simt *c, ir_op *op, bool *done) {
   /* Addresses once, thrown away by dead code removal, so that widths are known. */
   simt_bind_counter(c, op, simt_of(op->operands[0])->v, 0);
   TSR_TRY(lower_addresses(c, op, &p));
+  ring r = {.stages = 2};
+  TSR_TRY(plan_ring(c, &p, &r, &fits));
+  if (fits) {
+    *done = true;
+    return async_loop(c, op, &p, &r);
+  }
+  fits = true;
   TSR_TRY(prepare(c, &p, f, &fits));
   if (!fits) return NULL;
   TSR_TRY(prologue(c, op, &p, f));
