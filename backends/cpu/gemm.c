@@ -150,7 +150,8 @@ static void pack_b(const cpuk_gemm *g, const operand *b, int64_t k0, int64_t k, 
 
 /* Rows that don't fall on the same cache sets may be read where they lie. */
 static bool a_in_place(const cpuk_gemm *g, const operand *a) {
-  return g->a_inplace == (int)a->type && a->cs == 1 && (a->rs * (int64_t)cpuk_dtype_bytes(a->type)) % 1024 != 0;
+  /* A depth that kernels would read past is packed, which pads it with zeros. */
+  return g->a_inplace == (int)a->type && a->cs == 1 && a->cols % g->kr == 0 && (a->rs * (int64_t)cpuk_dtype_bytes(a->type)) % 1024 != 0;
 }
 
 static void block(const cpuk_gemm *g, const target *t, const operand *a, const char *packed_a, int64_t k0, const char *packed_b, int64_t k, bool accumulate) {

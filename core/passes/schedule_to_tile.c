@@ -182,6 +182,12 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *top, const tile_options *
   k.b = ir_at_end(k.m, args);
   if (!(k.zero = kb_index(&k, 0))) return st_oom();
   tsr_status st;
+  bool empty = true;
+  for (int i = 0; i < src->n_results; i++) empty &= ir_type_count(src->results[i]->type) == 0;
+  if (empty) { /* nothing to write: a grid without blocks */
+    if (!ir_set_attr(k.op, "grid", ir_attr_ints(k.m, (int64_t[]){0, 1, 1}, 3))) return st_oom();
+    return ir_build0(&k.b, "tessera.tile.return", 0, NULL) ? NULL : st_oom();
+  }
   switch (sched_family_parse(family)) {
   case FAMILY_ELEMENTWISE: st = family_elementwise(&k); break;
   case FAMILY_ROW: st = family_row(&k); break;

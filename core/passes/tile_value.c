@@ -147,8 +147,9 @@ static tsr_status elementwise(kern *k, ir_op *op, const space *s, const ir_type 
   } else {
     int code = scalar_of(op);
     if (code < 0) return ir_error(op, NULL, "can't be lowered inside a fused kernel");
-    y = ir_build1(&r, scalar_name(code), NULL, n, args);
-    if (y && code == SC_COMPARE && !ir_set_attr(y->def, "predicate", ir_attr_str(k->m, graph_predicate_name(graph_variant(op))))) return st_oom();
+    const ir_type *bool_type = code == SC_COMPARE ? ir_type_scalar(k->m, TSR_BOOL) : NULL; /* inference needs the predicate, which comes next */
+    y = ir_build1(&r, scalar_name(code), bool_type, n, args);
+    if (y && bool_type && !ir_set_attr(y->def, "predicate", ir_attr_str(k->m, graph_predicate_name(graph_variant(op))))) return st_oom();
     if (y && code <= SC_ABS) y = wrap(k, &r, y, to);
   }
   *out = map_close(k, map, &r, y);

@@ -130,6 +130,9 @@ static tsr_status plan_workspace(plan *x) {
     else p->slots[i].offset = (size_t)mem.v[at].offset;
   }
   p->workspace_bytes = (size_t)mem.total;
+  /* Temporaries without elements still need memory to point into. */
+  for (int i = 0; i < p->n_slots && !p->workspace_bytes; i++)
+    if (p->slots[i].kind == SLOT_TEMP) p->workspace_bytes = 256;
   slots_clear(&mem);
   return st;
 }

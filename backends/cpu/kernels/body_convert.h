@@ -62,6 +62,8 @@ VINL vf clamp(vf a, float lo, float hi) { /* NaN gives 0 */
   return v_min_raw(v_max_raw(a, v_set1(lo)), v_set1(hi));
 }
 
+VINL vf toward_zero(vf a) { return v_sel(v_le(v_set1(0), a), v_floor(a), v_set1(0) - v_floor(v_set1(0) - a)); }
+
 VINL vf read_f32(const float *p) { return v_load(p); }
 VINL vf read_f16(const uint16_t *p) { return v_from_f16(vh_load(p)); }
 VINL vf read_bf16(const uint16_t *p) { return v_from_bf16(vh_load(p)); }
@@ -82,10 +84,10 @@ VINL void write_f64(double *p, vf a) {
 }
 VINL void write_f16(uint16_t *p, vf a) { vh_store(p, v_to_f16(a)); }
 VINL void write_bf16(uint16_t *p, vf a) { vh_store(p, v_to_bf16(a)); }
-VINL void write_i8(int8_t *p, vf a) { bytes_store((uint8_t *)p, v_to_int(clamp(a, -128, 127)) & 0xff); }
-VINL void write_u8(uint8_t *p, vf a) { bytes_store(p, v_to_int(clamp(a, 0, 255))); }
+VINL void write_i8(int8_t *p, vf a) { bytes_store((uint8_t *)p, v_to_int(toward_zero(clamp(a, -128, 127))) & 0xff); }
+VINL void write_u8(uint8_t *p, vf a) { bytes_store(p, v_to_int(toward_zero(clamp(a, 0, 255)))); }
 VINL void write_i32(int32_t *p, vf a) {
-  vi r = v_to_int(clamp(a, -0x1p31f, 0x1.fffffep30f));
+  vi r = v_to_int(toward_zero(clamp(a, -0x1p31f, 0x1.fffffep30f)));
   vi_store(p, vi_sel(v_le(v_set1(0x1p31f), a), vi_set1(INT32_MAX), r));
 }
 VINL void write_truth(uint8_t *p, vf a) { vm_store_u8(p, vm_not(v_eq(a, v_set1(0)))); }
@@ -177,7 +179,7 @@ CONVERT_VIA_ALL(e5m2)
     for (size_t i = 0; i < n; i++) d[i] = (T_##to)(expr);                \
   }
 VINL double f64_to_i32_range(double x) {
-  return x != x ? 0 : x < -0x1p31 ? -0x1p31 : x > 2147483647.0 ? 2147483647.0 : nearbyint(x);
+  return x != x ? 0 : x < -0x1p31 ? -0x1p31 : x > 2147483647.0 ? 2147483647.0 : x;
 }
 CONVERT_DIRECT(f64, f32, s[i])
 CONVERT_DIRECT(i32, f32, s[i])

@@ -1,0 +1,17 @@
+/* tests/conformance/random_graph.h - random graphs over include/tessera alone: every op, type and awkward shape. */
+#ifndef TESTS_CONFORMANCE_RANDOM_GRAPH_H
+#define TESTS_CONFORMANCE_RANDOM_GRAPH_H
+#include "tessera/tessera.h"
+
+typedef struct rng { uint64_t s; } rng;
+uint64_t rng_next(rng *r);
+int64_t rng_range(rng *r, int64_t lo, int64_t hi); /* inclusive */
+double rng_unit(rng *r);
+
+/* Builds one random graph; `what` receives a line that describes it. The families are numbered 0..random_graph_families()-1. */
+int random_graph_families(void);
+const char *random_graph_family_name(int family);
+tsr_status random_graph(tsr_context *ctx, rng *r, int family, tsr_graph **out, char *what, size_t what_bytes);
+/* Elements for an input of type t, in a range where every op is well defined enough to compare. */
+void random_fill(rng *r, tsr_dtype t, void *data, size_t n, bool positive);
+#endif

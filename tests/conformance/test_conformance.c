@@ -1,0 +1,160 @@
+/* tests/conformance/test_conformance.c - random graphs on one device against the f64 reference, element by element, within the
+ * tolerance that graph_eval.h derives from data types and reduction lengths. Written against include/tessera alone.
+ *   TSR_TEST_DEVICE (cpu:0), TSR_TEST_CASES (2000), TSR_TEST_SEED (printed), TSR_TEST_FAMILY (all)
+ * Exit 77: the device is not here. What a device says it can't do (TSR_UNSUPPORTED) is counted by reason and printed. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "tests/conformance/random_graph.h"
+
+enum { MAX_TENSORS = 16 };
+
+typedef struct suite {
+  tsr_context *ctx;
+  tsr_device *dev;
+  long run, wrong, unsupported;
+  char reason[512]; /* the last one */
+} suite;
+
+static void fail_line(suite *s, uint64_t seed, const char *what, const char *fmt, ...) TSR_PRINTF(4, 5);
+
+static void fail_line(suite *s, uint64_t seed, const char *what, const char *fmt, ...) {
+  char why[600];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(why, sizeof why, fmt, ap);
+  va_end(ap);
+  if (++s->wrong <= 20) printf("FAIL seed %llu %s\n     %s\n", (unsigned long long)seed, what, why);
+}
+
+static size_t count(const tsr_tensor_info *t) { return t->bytes / tsr_dtype_size(t->dtype); }
+
+static bool agrees(tsr_dtype t, double got, double want, double tolerance) {
+  if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
+  if (isinf(want)) return got == want || fabs(got) >= dtype_get(t)->max * 0.99;
+  return fabs(got - want) <= tolerance;
+}
+
+static bool compare(suite *s, uint64_t seed, const char *what, int output, const tsr_tensor_info *t, const void *got, const double *want, const double *tolerance) {
+  for (size_t i = 0; i < count(t); i++) {
+    double g = dtype_load(t->dtype, got, i);
+    if (agrees(t->dtype, g, want[i], tolerance[i])) continue;
+    fail_line(s, seed, what, "output %d element %zu: %.9g, reference %.9g, tolerance %.3g", output, i, g, want[i], tolerance[i]);
+    return false;
+  }
+  return true;
+}
+
+typedef struct tensors {
+  void *in[MAX_TENSORS], *out[MAX_TENSORS];
+  double *want[MAX_TENSORS], *tolerance[MAX_TENSORS];
+  tsr_binding bi[MAX_TENSORS], bo[MAX_TENSORS];
+} tensors;
+
+static tsr_status execute(suite *s, tsr_program *p, tensors *x) {
+  for (int i = 0; i < tsr_program_n_inputs(p); i++) {
+    tsr_status st = tsr_buffer_create(s->dev, tsr_program_input(p, i).bytes, TSR_MEMORY_DEVICE, &x->bi[i].buffer);
+    if (!st) st = tsr_buffer_write(x->bi[i].buffer, 0, x->in[i], tsr_program_input(p, i).bytes);
+    if (st) return st;
+  }
+  for (int i = 0; i < tsr_program_n_outputs(p); i++) {
+    tsr_status st = tsr_buffer_create(s->dev, tsr_program_output(p, i).bytes, TSR_MEMORY_DEVICE, &x->bo[i].buffer);
+    if (st) return st;
+  }
+  tsr_status st = tsr_program_run(p, NULL, x->bi, x->bo);
+  for (int i = 0; i < tsr_program_n_outputs(p) && !st; i++) st = tsr_buffer_read(x->bo[i].buffer, 0, x->out[i], tsr_program_output(p, i).bytes);
+  return st;
+}
+
+static void one_case(suite *s, uint64_t seed, int family, tsr_policy policy) {
+  rng r = {seed};
+  char what[1024];
+  tsr_graph *g = NULL;
+  tsr_program *p = NULL;
+  tensors x = {{0}};
+  s->run++;
+  tsr_status st = random_graph(s->ctx, &r, family, &g, what, sizeof what);
+  if (st) {
+    fail_line(s, seed, what, "building: %s", tsr_status_message(st));
+    tsr_status_free(st);
+    return;
+  }
+  const void *inputs[MAX_TENSORS];
+  for (int i = 0; i < tsr_graph_n_inputs(g); i++) {
+    tsr_tensor_info t = tsr_graph_input_info(g, i);
+    x.in[i] = malloc(t.bytes + 8);
+    random_fill(&r, t.dtype, x.in[i], count(&t), !strcmp(random_graph_family_name(family), "positive"));
+    inputs[i] = x.in[i];
+  }
+  for (int i = 0; i < tsr_graph_n_outputs(g); i++) {
+    tsr_tensor_info t = tsr_graph_output_info(g, i);
+    x.out[i] = malloc(t.bytes + 8);
+    x.want[i] = malloc(sizeof(double) * (count(&t) + 1));
+    x.tolerance[i] = malloc(sizeof(double) * (count(&t) + 1));
+  }
+  tsr_compile_options o = {.policy = policy, .tune = TSR_TUNE_OFF};
+  st = tsr_program_compile(s->dev, g, &o, &p);
+  if (!st) st = execute(s, p, &x);
+  if (tsr_status_code(st) == TSR_UNSUPPORTED) {
+    s->unsupported++;
+    snprintf(s->reason, sizeof s->reason, "%s", tsr_status_message(st));
+  } else if (st) {
+    fail_line(s, seed, what, "%s", tsr_status_message(st));
+  } else {
+    tsr_status rs = tsr_graph_reference(g, inputs, x.want, x.tolerance);
+    if (rs) fail_line(s, seed, what, "reference: %s", tsr_status_message(rs));
+    for (int i = 0; i < tsr_graph_n_outputs(g) && !rs; i++) {
+      tsr_tensor_info t = tsr_graph_output_info(g, i);
+      if (!compare(s, seed, what, i, &t, x.out[i], x.want[i], x.tolerance[i])) break;
+    }
+    tsr_status_free(rs);
+  }
+  tsr_status_free(st);
+  for (int i = 0; i < MAX_TENSORS; i++) {
+    free(x.in[i]);
+    free(x.out[i]);
+    free(x.want[i]);
+    free(x.tolerance[i]);
+    tsr_buffer_destroy(&x.bi[i].buffer);
+    tsr_buffer_destroy(&x.bo[i].buffer);
+  }
+  tsr_program_destroy(&p);
+  tsr_graph_destroy(&g);
+}
+
+static const char *env(const char *name, const char *dflt) { return getenv(name) && *getenv(name) ? getenv(name) : dflt; }
+
+int main(void) {
+  suite s = {0};
+  const char *device = env("TSR_TEST_DEVICE", "cpu:0"), *only = env("TSR_TEST_FAMILY", "");
+  long cases = strtol(env("TSR_TEST_CASES", "2000"), NULL, 10);
+  uint64_t seed = strtoull(env("TSR_TEST_SEED", "20261121"), NULL, 10);
+  tsr_context_desc d = {.cache_dir = ""};
+  tsr_status st = tsr_context_create(&d, &s.ctx);
+  if (!st) st = tsr_device_open(s.ctx, device, &s.dev);
+  if (st) {
+    printf("%s: %s\n", device, tsr_status_message(st));
+    int rc = tsr_status_code(st) == TSR_UNAVAILABLE ? 77 : 1;
+    tsr_status_free(st);
+    tsr_context_destroy(&s.ctx);
+    return rc;
+  }
+  printf("device %s, %ld cases, seed %llu\n", device, cases, (unsigned long long)seed);
+  static const tsr_policy policies[] = {TSR_POLICY_FAST, TSR_POLICY_FAST, TSR_POLICY_DETERMINISTIC, TSR_POLICY_KAHAN_SUM};
+  bool single = getenv("TSR_TEST_ONE") != NULL; /* the seed of a FAIL line, with its family */
+  for (long i = 0; i < cases; i++) {
+    int family = (int)(i % random_graph_families());
+    if (*only && strcmp(only, random_graph_family_name(family))) continue;
+    one_case(&s, single ? seed : seed + (uint64_t)i * 7919, family, policies[(i / random_graph_families()) % 4]);
+    if (single && *only) break;
+  }
+  if (s.unsupported) printf("unsupported: %ld cases, e.g. %s\n", s.unsupported, s.reason);
+  printf("%ld passed, %ld failed, %ld skipped\n", s.run - s.wrong - s.unsupported, s.wrong, s.unsupported);
+  tsr_device_close(&s.dev);
+  tsr_context_destroy(&s.ctx);
+  return s.wrong ? 1 : 0;
+}

@@ -1,0 +1,350 @@
+/* tests/support/random_graph.c - see tests/conformance/random_graph.h. */
+#include "tests/conformance/random_graph.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/dtype.h"
+
+uint64_t rng_next(rng *r) {
+  uint64_t z = r->s += 0x9e3779b97f4a7c15ull;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+  return z ^ z >> 31;
+}
+
+int64_t rng_range(rng *r, int64_t lo, int64_t hi) { return lo + (int64_t)(rng_next(r) % (uint64_t)(hi - lo + 1)); }
+double rng_unit(rng *r) { return (double)(rng_next(r) >> 11) / 9007199254740992.0; }
+
+void random_fill(rng *r, tsr_dtype t, void *data, size_t n, bool positive) {
+  for (size_t i = 0; i < n; i++) {
+    double v = positive ? 0.25 + 2 * rng_unit(r) : 4 * rng_unit(r) - 2;
+    if (t == TSR_BOOL) v = rng_next(r) & 1;
+    else if (!dtype_is_float(t)) v = positive ? (double)rng_range(r, 1, 9) : (double)rng_range(r, -9, 9);
+    dtype_store(t, data, i, v);
+  }
+}
+
+/* 1, primes, multiples of tiles and their neighbours, now and then 0. */
+static int64_t extent(rng *r) {
+  static const int64_t awkward[] = {1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 32, 33, 47, 61, 64, 65, 96, 127, 128, 129, 131};
+  if (rng_range(r, 0, 60) == 0) return 0;
+  return awkward[rng_range(r, 0, (int64_t)(sizeof awkward / sizeof *awkward) - 1)];
+}
+
+typedef struct build {
+  tsr_context *ctx;
+  tsr_graph *g;
+  rng *r;
+  char *what;
+  size_t left;
+  tsr_status st; /* sticky */
+  int n_inputs;
+} build;
+
+static void say(build *b, const char *fmt, ...) TSR_PRINTF(2, 3);
+
+static void say(build *b, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  int n = vsnprintf(b->what, b->left, fmt, ap);
+  va_end(ap);
+  if (n > 0 && (size_t)n < b->left) {
+    b->what += n;
+    b->left -= (size_t)n;
+  }
+}
+
+static void say_shape(build *b, const tsr_shape *s) {
+  say(b, "[");
+  for (int i = 0; i < s->rank; i++) say(b, i ? "x%lld" : "%lld", (long long)s->dims[i]);
+  say(b, "]");
+}
+
+static tsr_value input(build *b, tsr_dtype t, tsr_shape s) {
+  char name[16];
+  tsr_value v = 0;
+  snprintf(name, sizeof name, "a%d", b->n_inputs++);
+  if (!b->st) b->st = tsr_graph_input(b->g, name, t, s, &v);
+  say(b, " %s", tsr_dtype_name(t));
+  say_shape(b, &s);
+  return v;
+}
+
+static tsr_value op(build *b, const char *name, int n, const tsr_value *v, int n_attrs, const tsr_attr *a) {
+  tsr_value out = 0;
+  if (!b->st) b->st = tsr_graph_op(b->g, name, v, n, a, n_attrs, &out);
+  say(b, " %s", name);
+  return out;
+}
+
+static tsr_value op1(build *b, const char *name, tsr_value x) { return op(b, name, 1, &x, 0, NULL); }
+static tsr_value op2(build *b, const char *name, tsr_value x, tsr_value y) {
+  tsr_value v[2] = {x, y};
+  return op(b, name, 2, v, 0, NULL);
+}
+
+static void output(build *b, tsr_value v) {
+  if (!b->st) b->st = tsr_graph_output(b->g, v);
+}
+
+static tsr_shape shape_of(const build *b, tsr_value v) {
+  tsr_dtype t;
+  tsr_shape s = {0};
+  if (!b->st) tsr_status_free(tsr_graph_type(b->g, v, &t, &s));
+  return s;
+}
+
+static tsr_dtype float_type(rng *r) {
+  static const tsr_dtype t[] = {TSR_F32, TSR_F32, TSR_F32, TSR_F16, TSR_BF16, TSR_F64};
+  return t[rng_range(r, 0, 5)];
+}
+
+static tsr_shape random_shape(rng *r, int rank, int64_t most) {
+  tsr_shape s = {.rank = rank};
+  int64_t n = 1;
+  for (int i = rank - 1; i >= 0; i--) {
+    s.dims[i] = extent(r);
+    while (s.dims[i] > 1 && n * s.dims[i] > most) s.dims[i] = (s.dims[i] + 1) / 2;
+    n *= s.dims[i] ? s.dims[i] : 1;
+  }
+  return s;
+}
+
+/* A shape that broadcasts to s. */
+static tsr_shape narrower(rng *r, tsr_shape s) {
+  int drop = (int)rng_range(r, 0, s.rank ? s.rank - 1 : 0);
+  tsr_shape t = {.rank = s.rank - drop};
+  for (int i = 0; i < t.rank; i++) t.dims[i] = rng_range(r, 0, 3) ? s.dims[i + drop] : 1;
+  return t;
+}
+
+static const char *const unary_names[] = {"neg", "abs", "exp", "tanh", "erf", "sigmoid", "relu", "gelu", "silu", "log", "sqrt", "rsqrt"};
+static const char *const binary_names[] = {"add", "sub", "mul", "div", "min", "max", "pow"};
+
+static tsr_value some_unary(build *b, tsr_value x, bool positive) { return op1(b, unary_names[rng_range(b->r, 0, positive ? 11 : 8)], x); }
+
+/* ---- families -------------------------------------------------------------------------------------------------- */
+
+static void elementwise(build *b) {
+  tsr_dtype t = float_type(b->r);
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 0, 4), 20000);
+  tsr_value x = input(b, t, s);
+  int steps = (int)rng_range(b->r, 1, 5);
+  for (int i = 0; i < steps; i++) {
+    if (rng_range(b->r, 0, 1)) x = some_unary(b, x, false);
+    else x = op2(b, binary_names[rng_range(b->r, 0, 2)], x, input(b, t, narrower(b->r, s)));
+  }
+  output(b, x);
+}
+
+static void positive(build *b) {
+  tsr_dtype t = float_type(b->r);
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 8000);
+  tsr_value x = input(b, t, s), y = input(b, t, narrower(b->r, s));
+  output(b, op2(b, binary_names[rng_range(b->r, 3, 6)], x, y));
+  output(b, some_unary(b, x, true));
+}
+
+static void integers(build *b) {
+  static const tsr_dtype types[] = {TSR_I32, TSR_I8};
+  tsr_dtype t = types[rng_range(b->r, 0, 1)];
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 8000);
+  static const char *const names[] = {"add", "sub", "mul", "min", "max"};
+  tsr_value x = input(b, t, s), y = input(b, t, narrower(b->r, s));
+  x = op2(b, names[rng_range(b->r, 0, 4)], x, y);
+  output(b, op1(b, rng_range(b->r, 0, 1) ? "neg" : "abs", x));
+}
+
+static void logic(build *b) {
+  static const char *const predicates[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+  tsr_dtype t = rng_range(b->r, 0, 2) ? TSR_F32 : TSR_I32;
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 8000);
+  tsr_value v[3] = {input(b, t, s), input(b, t, s)};
+  tsr_attr a = TSR_STRING("predicate", predicates[rng_range(b->r, 0, 5)]);
+  tsr_value c = op(b, "compare", 2, v, 1, &a);
+  v[2] = v[1];
+  v[1] = v[0];
+  v[0] = c;
+  output(b, op(b, "select", 3, v, 0, NULL));
+  output(b, c);
+}
+
+static void casts(build *b) {
+  static const tsr_dtype types[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_F64, TSR_I32, TSR_I8};
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 8000);
+  tsr_value x = input(b, types[rng_range(b->r, 0, 5)], s);
+  int steps = (int)rng_range(b->r, 1, 3);
+  for (int i = 0; i < steps; i++) {
+    tsr_attr a = TSR_STRING("dtype", tsr_dtype_name(types[rng_range(b->r, 0, 5)]));
+    x = op(b, "cast", 1, &x, 1, &a);
+  }
+  output(b, x);
+}
+
+static void reductions(build *b) {
+  static const char *const names[] = {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod"};
+  tsr_dtype t = float_type(b->r);
+  int which = (int)rng_range(b->r, 0, 4);
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 4), which == 4 ? 300 : 30000);
+  if (which) /* an empty maximum or mean has no value to compare */
+    for (int i = 0; i < s.rank; i++) s.dims[i] += s.dims[i] == 0;
+  tsr_value x = input(b, t, s);
+  if (rng_range(b->r, 0, 1)) x = some_unary(b, x, false);
+  int64_t axes[TSR_MAX_RANK];
+  int n = 0;
+  for (int i = 0; i < s.rank; i++)
+    if (rng_range(b->r, 0, 1)) axes[n++] = rng_range(b->r, 0, 1) ? i : i - s.rank;
+  tsr_attr a[2] = {TSR_BOOLEAN("keepdims", rng_range(b->r, 0, 1)), TSR_INTS("axes", axes, n)};
+  x = op(b, names[which], 1, &x, n ? 2 : 1, a);
+  if (rng_range(b->r, 0, 1)) x = op1(b, "tanh", x);
+  output(b, x);
+}
+
+static void rows(build *b) {
+  static const char *const names[] = {"softmax", "layernorm", "rmsnorm"};
+  tsr_dtype t = float_type(b->r);
+  int which = (int)rng_range(b->r, 0, 2);
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 30000), last = {.rank = 1};
+  for (int i = 0; i < s.rank; i++) s.dims[i] += s.dims[i] == 0;
+  last.dims[0] = s.dims[s.rank - 1];
+  tsr_value v[3] = {input(b, t, s)};
+  if (rng_range(b->r, 0, 1)) v[0] = op2(b, "add", v[0], input(b, t, narrower(b->r, s)));
+  if (which == 0) {
+    tsr_attr a = TSR_INT("axis", rng_range(b->r, -s.rank, s.rank - 1));
+    v[0] = op(b, "softmax", 1, v, 1, &a);
+  } else {
+    int n = 1;
+    if (rng_range(b->r, 0, 1)) v[n++] = input(b, t, last);
+    if (n == 2 && which == 1 && rng_range(b->r, 0, 1)) v[n++] = input(b, t, last);
+    v[0] = op(b, names[which], n, v, 0, NULL);
+  }
+  output(b, v[0]);
+}
+
+static void matmuls(build *b) {
+  static const tsr_dtype types[] = {TSR_F32, TSR_F32, TSR_F16, TSR_BF16, TSR_I8, TSR_F64};
+  tsr_dtype t = types[rng_range(b->r, 0, 5)];
+  int64_t m = extent(b->r), n = extent(b->r), k = extent(b->r);
+  bool ta = rng_range(b->r, 0, 3) == 0, tb = rng_range(b->r, 0, 3) == 0;
+  int batch = (int)rng_range(b->r, 0, 5) < 4 ? 0 : (int)rng_range(b->r, 1, 2);
+  tsr_shape sa = {.rank = 2 + batch}, sb = {.rank = 2 + (rng_range(b->r, 0, 1) ? batch : 0)};
+  if (batch) m = m > 40 ? 40 : m, n = n > 40 ? 40 : n, k = k > 40 ? 40 : k;
+  for (int i = 0; i < batch; i++) {
+    sa.dims[i] = rng_range(b->r, 1, 3);
+    if (sb.rank > 2) sb.dims[i] = rng_range(b->r, 0, 1) ? sa.dims[i] : 1;
+  }
+  sa.dims[sa.rank - 2] = ta ? k : m, sa.dims[sa.rank - 1] = ta ? m : k;
+  sb.dims[sb.rank - 2] = tb ? n : k, sb.dims[sb.rank - 1] = tb ? k : n;
+  tsr_value v[2] = {input(b, t, sa), input(b, t, sb)};
+  tsr_attr a[2] = {TSR_BOOLEAN("transpose_a", ta), TSR_BOOLEAN("transpose_b", tb)};
+  tsr_value x = op(b, "matmul", 2, v, 2, a);
+  if (t != TSR_I8 && rng_range(b->r, 0, 1)) {
+    tsr_shape bias = {.rank = 1, .dims = {n}}, s = shape_of(b, x);
+    x = op2(b, "add", x, input(b, t, rng_range(b->r, 0, 1) ? bias : s));
+    if (rng_range(b->r, 0, 1)) x = some_unary(b, x, false);
+  }
+  output(b, x);
+}
+
+static void movement(build *b) {
+  tsr_dtype t = rng_range(b->r, 0, 3) ? float_type(b->r) : TSR_I32;
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 4), 8000);
+  tsr_value x = input(b, t, s);
+  int steps = (int)rng_range(b->r, 1, 4);
+  for (int i = 0; i < steps && !b->st; i++) {
+    s = shape_of(b, x);
+    int64_t v[TSR_MAX_RANK], w[TSR_MAX_RANK], z[TSR_MAX_RANK];
+    switch (rng_range(b->r, 0, 4)) {
+    case 0: {
+      for (int d = 0; d < s.rank; d++) v[d] = d;
+      for (int d = s.rank - 1; d > 0; d--) {
+        int e = (int)rng_range(b->r, 0, d);
+        int64_t y = v[d];
+        v[d] = v[e];
+        v[e] = y;
+      }
+      tsr_attr a = TSR_INTS("perm", v, s.rank);
+      x = op(b, "transpose", 1, &x, 1, &a);
+      break;
+    }
+    case 1: {
+      for (int d = 0; d < s.rank; d++) {
+        z[d] = rng_range(b->r, 1, 2);
+        v[d] = s.dims[d] ? rng_range(b->r, 0, s.dims[d] - 1) : 0;
+        int64_t most = s.dims[d] ? (s.dims[d] - 1 - v[d]) / z[d] + 1 : 0;
+        w[d] = most ? rng_range(b->r, 1, most) : 0;
+      }
+      tsr_attr a[3] = {TSR_INTS("starts", v, s.rank), TSR_INTS("sizes", w, s.rank), TSR_INTS("strides", z, s.rank)};
+      x = op(b, "slice", 1, &x, 3, a);
+      break;
+    }
+    case 2: {
+      for (int d = 0; d < s.rank; d++) v[d] = rng_range(b->r, 0, 3), w[d] = rng_range(b->r, 0, 3);
+      tsr_attr a[3] = {TSR_INTS("low", v, s.rank), TSR_INTS("high", w, s.rank), TSR_FLOAT("value", rng_range(b->r, 0, 1) ? 0.0 : 3.0)};
+      x = op(b, "pad", 1, &x, 3, a);
+      break;
+    }
+    case 3: {
+      tsr_attr a = TSR_INT("axis", rng_range(b->r, -s.rank, s.rank - 1));
+      tsr_value two[2] = {x, x};
+      if (rng_range(b->r, 0, 1)) two[1] = input(b, t, s);
+      x = op(b, "concat", 2, two, 1, &a);
+      break;
+    }
+    default: {
+      int64_t n = 1;
+      for (int d = 0; d < s.rank; d++) n *= s.dims[d];
+      v[0] = n;
+      v[1] = 1;
+      if (n % 2 == 0 && rng_range(b->r, 0, 1)) v[0] = 2, v[1] = n / 2;
+      tsr_attr a = TSR_INTS("shape", v, 2);
+      x = op(b, "reshape", 1, &x, 1, &a);
+    }
+    }
+  }
+  if (t != TSR_I32 && rng_range(b->r, 0, 1)) x = op1(b, "tanh", x);
+  output(b, x);
+}
+
+/* Attention from its parts, at a small size: matmul, scale, softmax, matmul, transposes between. */
+static void attention(build *b) {
+  int64_t h = rng_range(b->r, 1, 3), s = rng_range(b->r, 1, 40), d = rng_range(b->r, 1, 24);
+  tsr_dtype t = rng_range(b->r, 0, 1) ? TSR_F32 : TSR_BF16;
+  tsr_shape q = {.rank = 3, .dims = {s, h, d}};
+  int64_t perm[3] = {1, 0, 2}, one = 1;
+  tsr_attr p = TSR_INTS("perm", perm, 3), tb = TSR_BOOLEAN("transpose_b", 1);
+  tsr_value v[3];
+  for (int i = 0; i < 3; i++) {
+    tsr_value x = input(b, t, q);
+    v[i] = op(b, "transpose", 1, &x, 1, &p);
+  }
+  tsr_value w = op(b, "matmul", 2, v, 1, &tb), c = 0;
+  uint8_t scale[4];
+  dtype_store(t, scale, 0, 1 / sqrt((double)d));
+  if (!b->st) b->st = tsr_graph_constant(b->g, t, (tsr_shape){.rank = 1, .dims = {one}}, scale, &c);
+  w = op1(b, "softmax", op2(b, "mul", w, c));
+  tsr_value o[2] = {w, v[2]};
+  w = op(b, "matmul", 2, o, 0, NULL);
+  output(b, op(b, "transpose", 1, &w, 1, &p));
+}
+
+static const struct { const char *name; void (*make)(build *b); } families[] = {
+    {"elementwise", elementwise}, {"positive", positive}, {"integers", integers}, {"logic", logic},       {"casts", casts},
+    {"reductions", reductions},   {"rows", rows},         {"matmuls", matmuls},   {"movement", movement}, {"attention", attention}};
+
+int random_graph_families(void) { return (int)(sizeof families / sizeof *families); }
+const char *random_graph_family_name(int f) { return families[f].name; }
+
+tsr_status random_graph(tsr_context *ctx, rng *r, int family, tsr_graph **out, char *what, size_t what_bytes) {
+  build b = {.ctx = ctx, .r = r, .what = what, .left = what_bytes};
+  *out = NULL;
+  say(&b, "%s:", families[family].name);
+  b.st = tsr_graph_create(ctx, "main", &b.g);
+  if (!b.st) families[family].make(&b);
+  if (b.st) tsr_graph_destroy(&b.g);
+  *out = b.g;
+  return b.st;
+}
