@@ -109,7 +109,7 @@ void ir_type_strides(const ir_type *t, int64_t *strides) {
   int64_t s = 1;
   for (int i = t->rank - 1; i >= 0; i--) {
     strides[i] = t->has_strides ? t->strides[i] : s;
-    s *= t->dims[i] == IR_DYNAMIC ? 1 : t->dims[i];
+    s *= t->dims[i] == IR_DYNAMIC || t->dims[i] == 0 ? 1 : t->dims[i]; /* so that a dimension without elements looks like any other */
     if (i == t->rank - 1) s += t->pad;
   }
 }

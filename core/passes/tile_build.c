@@ -196,6 +196,7 @@ tsr_status space_grid(kern *k, space *s) {
   int r = s->rank;
   int64_t nn = ceil_div(s->dims[r - 1], s->tn), nm = ceil_div(s->dims[r - 2], s->tm), outer = 1;
   for (int i = 0; i < r - 2; i++) outer *= s->dims[i];
+  if (!nn) nn = 1; /* rows without elements still have results */
   int64_t grid[3] = {nn, nm, outer};
   bool flat = nm > LIMIT || outer > LIMIT;
   ir_value *x = kb_block_id(k, 0), *y = NULL, *z = NULL;

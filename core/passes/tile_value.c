@@ -230,9 +230,18 @@ static ir_value *softmax(kern *k, ir_value *x) {
 
 static ir_value *scale_row(kern *k, ir_value *x, double n) { return kb_map2_imm(k, SC_MUL, x, n); }
 
+/* A row without elements: the identity of the operation (the mean is 0 / 0). */
+static tsr_status reduce_nothing(kern *k, const ir_op *op, const space *s, ir_value **out) {
+  tsr_dtype t = kb_compute(op->results[0]->type->dtype);
+  double v = op->def->code == G_REDUCE_PROD ? 1 : op->def->code == G_REDUCE_MAX ? -INFINITY : op->def->code == G_REDUCE_MIN ? INFINITY : op->def->code == G_REDUCE_MEAN ? NAN : 0;
+  *out = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t, s->tm, 1), 0, NULL);
+  return *out && ir_set_attr((*out)->def, "value", ir_attr_float(k->m, v)) ? NULL : st_oom();
+}
+
 tsr_status kb_row_op(kern *k, ir_op *op, const space *s, const ir_type *orig, ir_value **out) {
   ir_value *x, *g = NULL, *b = NULL;
   double n = (double)s->dims[s->rank - 1], eps = ir_get_float(op, "eps", 1e-5);
+  if (n == 0) return reduce_nothing(k, op, s, out);
   TSR_TRY(kb_value(k, op->operands[0], s, orig, FORM_FULL, &x));
   if (op->n_operands > 1) TSR_TRY(kb_value(k, op->operands[1], s, orig, FORM_FULL, &g));
   if (op->n_operands > 2) TSR_TRY(kb_value(k, op->operands[2], s, orig, FORM_FULL, &b));

@@ -35,6 +35,7 @@ static size_t count(const tsr_tensor_info *t) { return t->bytes / tsr_dtype_size
 
 static bool agrees(tsr_dtype t, double got, double want, double tolerance) {
   if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
+  if (fabs(want) + tolerance > dtype_get(t)->max) return isinf(got) || fabs(got - want) <= tolerance || fabs(got) >= dtype_get(t)->max * 0.99;
   if (isinf(want)) return got == want || fabs(got) >= dtype_get(t)->max * 0.99;
   return fabs(got - want) <= tolerance;
 }
