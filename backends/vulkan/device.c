@@ -143,7 +143,7 @@ tsr_status vk_device_open(be_instance *in, int index, const be_import *import, b
   }
   if (!st) {
     char id[160];
-    snprintf(id, sizeof id, "%s-%.60s", info.id, info.driver);
+    vk_selftest_id(&info, id, sizeof id);
     vk_cache_load(d);
     st = vk_selftest(d, id);
   }

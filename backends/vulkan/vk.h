@@ -184,6 +184,10 @@ tsr_status vk_program_run(be_stream *s, be_program *p, const be_range *slots, do
 
 /* ---- selftest.c: fills d->caps.matrix[].enabled and .reason ---- */
 tsr_status vk_selftest(be_device *d, const char *id);
+/* The same from earlier results alone; false if there are none for some shape. */
+bool vk_selftest_kept(const be_env *env, const char *id, tsr_caps *c);
+/* Who the results belong to: device and driver. */
+void vk_selftest_id(const be_device_info *info, char *out, size_t cap);
 void vk_apply_matrix_knob(tsr_caps *c);
 
 #endif

@@ -75,6 +75,19 @@ static int64_t clamp_tile(int64_t tile, int64_t extent, int64_t least) {
   return tile;
 }
 
+/* A subgroup of at most 8 lanes is a SIMD register of a CPU (lavapipe): caches stand in for shared memory, and a barrier costs more
+ * than it saves. */
+static bool simd_like(const tsr_caps *c) { return c->dialect == DIALECT_SPIRV && c->subgroup > 1 && c->subgroup <= 8; }
+
+/* One subgroup a block, rows in its lanes, columns in registers; operands straight from memory. */
+static void simd_matmul(const graph_matmul *g, sched_params *p) {
+  *p = (sched_params){.m = 16, .n = 32, .k = 64, .warps = 1, .stages = 1, .use_shared = -1, .async_copy = -1};
+  while (p->n > 1 && g->n > 0 && p->n / 2 >= g->n) p->n /= 2;
+  while (p->n < 16 && p->m * p->n < 256 && p->m < 32) p->m *= 2; /* matrix times vector: more rows */
+  while (p->m > 1 && g->m > 0 && p->m / 2 >= g->m) p->m /= 2;
+  while (p->k > 8 && g->k > 0 && p->k / 2 >= g->k) p->k /= 2;
+}
+
 static void default_matmul(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
   const ir_op *product = contraction(kernel);
   if (!product) return;
@@ -82,6 +95,10 @@ static void default_matmul(const ir_op *kernel, const tsr_caps *c, sched_params 
   graph_matmul g = graph_matmul_get(product);
   sched_recommended("gemm", t, p);
   const tsr_matrix_shape *x = matrix_shape(product, c, p);
+  if (!x && simd_like(c)) {
+    simd_matmul(&g, p);
+    return;
+  }
   p->m = clamp_tile(p->m, g.m, x ? x->m : 16);
   p->n = clamp_tile(p->n, g.n, x ? x->n : 16);
   p->k = clamp_tile(p->k, g.k, x ? x->k : 8);

@@ -17,7 +17,7 @@ check include 'tessera/'
 check core/base "$below"
 check core/ir "$below"
 device='core/caps\.h|core/backend\.h' # what a device can do and takes; both stand on core/base alone
-check core/passes "$below|core/ir/|$device"
+check core/passes "$below|core/ir/|core/emit/|$device" # the forms that passes lower to; emit knows no passes
 check core/emit "$below|core/ir/|$device"
 above="$below|core/ir/|core/passes/|core/emit/|$device"
 check core/tune "$above"

@@ -2,15 +2,16 @@
 # another processor; and the rule who may include whom. Each is a script that prints what it checked.
 set(package_dir ${CMAKE_CURRENT_LIST_DIR})
 set(package_env "CC=${CMAKE_C_COMPILER}" "CMAKE=${CMAKE_COMMAND}" "SOURCE=${PROJECT_SOURCE_DIR}" "BUILD=${PROJECT_BINARY_DIR}"
-    "LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER}" "WERROR=${TSR_WERROR}" "LIBRARY=$<TARGET_FILE:tessera_shared>")
+    "LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER}" "WERROR=${TSR_WERROR}" "LIBRARY=$<TARGET_FILE:tessera_shared>" "TESSERA=$<TARGET_FILE:tessera>")
 
 function(tsr_package_test name script)
   add_test(NAME package.${name} COMMAND bash ${package_dir}/${script} ${ARGN})
-  set_tests_properties(package.${name} PROPERTIES LABELS package SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT "${package_env}")
+  set_tests_properties(package.${name} PROPERTIES LABELS package SKIP_RETURN_CODE 77 TIMEOUT 1200 ENVIRONMENT "${package_env}")
 endfunction()
 
 tsr_package_test(include_rules includes.sh)
 tsr_package_test(headers_alone headers.sh)
+tsr_package_test(readme readme.sh)
 if(NOT TSR_SANITIZE)
   foreach(how cmake pkg_config pkg_config_static)
     tsr_package_test(outside_${how} outside.sh ${how})

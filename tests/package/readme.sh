@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# What the README shows is what is there: its C code is part of examples/embed.c, its IR text runs and gives the example's result.
+set -eu
+cd "$SOURCE"
+block() { awk -v lang="$1" '$0 == "```" lang { on = 1; next } $0 == "```" { on = 0 } on' README.md; }
+code=$(block c)
+[[ $(<examples/embed.c) == *"$code"* ]] || { echo "the README's C code isn't in examples/embed.c"; exit 1; }
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+block mlir >"$dir/relu.mlir"
+"$TESSERA" run "$dir/relu.mlir" --device cpu:0 --output 0="$dir/y.npy"
+"$TESSERA" dump "$dir/relu.mlir" --level tile --device cpu:0 | grep -q 'tessera.tile.' || { echo "no Tile IR in the dump"; exit 1; }
+echo "the README's code and IR text are good"
