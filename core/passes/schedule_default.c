@@ -88,6 +88,15 @@ static void simd_matmul(const graph_matmul *g, sched_params *p) {
   while (p->k > 8 && g->k > 0 && p->k / 2 >= g->k) p->k /= 2;
 }
 
+/* Rows in one subgroup's registers as long as these are few enough to compile well; more subgroups meet at barriers. */
+static void simd_rows(int64_t length, int64_t lanes, sched_params *p) {
+  int64_t most = 128 * lanes;
+  p->warps = 1;
+  p->m = 1;
+  while (length > most * p->warps && p->warps < 32) p->warps *= 2;
+  while (length > 0 && 2 * p->m * length <= most && p->m < 64) p->m *= 2;
+}
+
 static void default_matmul(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
   const ir_op *product = contraction(kernel);
   if (!product) return;
@@ -125,6 +134,10 @@ sched_params sched_default(const ir_op *kernel, const tsr_caps *c) {
   if (c->max_threads > 0 && threads > c->max_threads) threads = c->max_threads;
   if (f == FAMILY_MATMUL) {
     default_matmul(kernel, c, &p);
+    return p;
+  }
+  if (f == FAMILY_ROW && simd_like(c)) {
+    simd_rows(row_length(kernel), lanes, &p);
     return p;
   }
   p.warps = threads >= lanes ? threads / lanes : 1;
