@@ -1,8 +1,8 @@
 /* backends/vulkan/program.c - programs: recorded once into command buffers, replayed while the buffers' addresses stay the same.
  *
  * A recording is cut into command buffers so that the estimated time of each submission stays under TSR_SUBMIT_MS (driver watchdogs);
- * a single dispatch that is longer than that, or has more blocks than the device allows, is cut along its grid with
- * vkCmdDispatchBase. Barriers stand only where a launch waits for one that no barrier separates it from yet. */
+ * a single dispatch that is longer than that is cut along its grid with vkCmdDispatchBase; one with more blocks than every
+ * device allows gets its first block in push constants. Barriers stand only where a launch waits for one that no barrier separates it from yet. */
 #include <string.h>
 
 #include "backends/vulkan/vk.h"
@@ -151,11 +151,12 @@ static tsr_status dispatch(recorder *c, const be_launch *l, const vk_kernel *k) 
   int axis = g[2] > 1 ? 2 : g[1] > 1 ? 1 : 0;
   int64_t cut[3] = {g[0], g[1], g[2]};
   for (int i = 0; i < 3; i++)
-    if (cut[i] > d->limits.max_groups[i]) cut[i] = d->limits.max_groups[i];
+    if (cut[i] > EMIT_SPIRV_MAX_GROUPS) cut[i] = EMIT_SPIRV_MAX_GROUPS;
   if (ns > c->budget_ns && c->budget_ns > 0) {
     int64_t pieces = (int64_t)(ns / c->budget_ns) + 1, slab = (g[axis] + pieces - 1) / pieces;
     if (slab < cut[axis]) cut[axis] = slab > 0 ? slab : 1;
   }
+  bool rebased = emit_spirv_rebased(g);
   double slab_ns = ns * ((double)cut[0] / (double)g[0]) * ((double)cut[1] / (double)g[1]) * ((double)cut[2] / (double)g[2]);
   for (int64_t z = 0; z < g[2]; z += cut[2])
     for (int64_t y = 0; y < g[1]; y += cut[1])
@@ -165,8 +166,10 @@ static tsr_status dispatch(recorder *c, const be_launch *l, const vk_kernel *k) 
           bind(c, l, k);
         }
         c->used_ns += slab_ns;
-        d->fn.vkCmdDispatchBase(c->cmd, (uint32_t)x, (uint32_t)y, (uint32_t)z, (uint32_t)(g[0] - x < cut[0] ? g[0] - x : cut[0]),
-                                (uint32_t)(g[1] - y < cut[1] ? g[1] - y : cut[1]), (uint32_t)(g[2] - z < cut[2] ? g[2] - z : cut[2]));
+        uint32_t base[3] = {(uint32_t)x, (uint32_t)y, (uint32_t)z}, zero[3] = {0}, *from = rebased ? zero : base;
+        uint32_t n[3] = {(uint32_t)(g[0] - x < cut[0] ? g[0] - x : cut[0]), (uint32_t)(g[1] - y < cut[1] ? g[1] - y : cut[1]), (uint32_t)(g[2] - z < cut[2] ? g[2] - z : cut[2])};
+        if (rebased) d->fn.vkCmdPushConstants(c->cmd, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, EMIT_SPIRV_BASE, sizeof base, base);
+        d->fn.vkCmdDispatchBase(c->cmd, from[0], from[1], from[2], n[0], n[1], n[2]);
       }
   return NULL;
 }

@@ -69,22 +69,39 @@ static void load_ids(emitter *e, const usage *u) {
   }
 }
 
+/* The push constants: addresses, then the first block of a rebased kernel. */
+static uint32_t push_block(emitter *e, int n_push, bool rebased) {
+  uint32_t u64 = e_int(e, 64), u32 = e_int(e, 32), block = spv_id(&e->s), w[1 + EMIT_SPIRV_MAX_PUSH + 3] = {block};
+  int n = 1;
+  for (int i = 0; i < n_push; i++) w[n++] = u64;
+  for (int i = 0; i < 3 && rebased; i++) w[n++] = u32;
+  spv_put(&e->s, SEC_TYPES, OpTypeStruct, w, n);
+  SPV(&e->s, SEC_DECORATIONS, OpDecorate, block, DecBlock);
+  for (int i = 0; i < n - 1; i++) SPV(&e->s, SEC_DECORATIONS, OpMemberDecorate, block, (uint32_t)i, DecOffset, i < n_push ? 8 * (uint32_t)i : EMIT_SPIRV_BASE + 4 * (uint32_t)(i - n_push));
+  uint32_t pt = e_ptr(e, StoragePushConstant, block), var = spv_id(&e->s);
+  SPV(&e->s, SEC_TYPES, OpVariable, pt, var, StoragePushConstant);
+  e_interface(e, var);
+  return var;
+}
+
+static uint32_t push_member(emitter *e, uint32_t var, int i, int bits) {
+  uint32_t type = e_int(e, bits);
+  return VAL(&e->s, OpLoad, type, VAL(&e->s, OpAccessChain, e_ptr(e, StoragePushConstant, type), var, e_u32(e, (uint32_t)i)));
+}
+
 /* Buffer addresses from push constants (or the table they point to) to the kernel's arguments. */
 static tsr_status load_args(emitter *e) {
   const ir_block *b = e->kernel->regions[0];
+  int64_t grid[3] = {1, 1, 1};
+  ir_get_ints(e->kernel, "grid", grid, 3);
   int n = b->n_args, n_push = n > EMIT_SPIRV_MAX_PUSH ? 1 : n;
-  uint32_t u64 = e_int(e, 64), members[EMIT_SPIRV_MAX_PUSH];
-  if (!n) return NULL;
-  for (int i = 0; i < n_push; i++) members[i] = u64;
-  uint32_t block = spv_id(&e->s), w[1 + EMIT_SPIRV_MAX_PUSH] = {block};
-  memcpy(w + 1, members, (size_t)n_push * 4);
-  spv_put(&e->s, SEC_TYPES, OpTypeStruct, w, n_push + 1);
-  SPV(&e->s, SEC_DECORATIONS, OpDecorate, block, DecBlock);
-  for (int i = 0; i < n_push; i++) SPV(&e->s, SEC_DECORATIONS, OpMemberDecorate, block, (uint32_t)i, DecOffset, 8 * (uint32_t)i);
-  uint32_t pt = e_ptr(e, StoragePushConstant, block), var = spv_id(&e->s), mp = e_ptr(e, StoragePushConstant, u64), table = 0;
-  SPV(&e->s, SEC_TYPES, OpVariable, pt, var, StoragePushConstant);
-  e_interface(e, var);
-  if (n > EMIT_SPIRV_MAX_PUSH) table = VAL(&e->s, OpLoad, u64, VAL(&e->s, OpAccessChain, mp, var, e_u32(e, 0)));
+  bool rebased = emit_spirv_rebased(grid);
+  uint32_t u64 = e_int(e, 64), table = 0;
+  if (!n && !rebased) return NULL;
+  uint32_t var = push_block(e, n_push, rebased);
+  for (int i = 0; i < 3 && rebased; i++)
+    if (e->block_id[i]) e->block_id[i] = VAL(&e->s, OpIAdd, e_int(e, 32), e->block_id[i], push_member(e, var, n_push + i, 32));
+  if (n > EMIT_SPIRV_MAX_PUSH) table = push_member(e, var, 0, 64);
   for (int i = 0; i < n; i++) {
     const ir_value *a = b->args[i];
     if (a->type->kind != IR_T_PTR) return e_fail(e, e->kernel, TSR_VERIFY_ERROR, NULL, "argument %d is not a pointer", i);
@@ -93,7 +110,7 @@ static tsr_status load_args(emitter *e) {
       uint32_t at = VAL(&e->s, OpIAdd, u64, table, e_u64(e, 8 * (uint64_t)i));
       x = VAL(&e->s, OpLoad, u64, VAL(&e->s, OpConvertUToPtr, e_ptr(e, StoragePhysical, u64), at), AccessAligned, 8);
     } else {
-      x = VAL(&e->s, OpLoad, u64, VAL(&e->s, OpAccessChain, mp, var, e_u32(e, (uint32_t)i)));
+      x = push_member(e, var, i, 64);
     }
     e_define(e, a, (sv){.part = {x}});
   }

@@ -2,13 +2,18 @@
  *
  * How a kernel is called (backends/vulkan relies on it): entry point "main"; push constants hold the buffers' 64-bit addresses in
  * argument order, 8 bytes each; a kernel with more than EMIT_SPIRV_MAX_PUSH arguments gets one address instead, of a table of
- * those 64-bit addresses in device memory. Block size is literal; the subgroup size is the pipeline's matter. */
+ * those 64-bit addresses in device memory. A kernel whose grid has an axis above EMIT_SPIRV_MAX_GROUPS reads its first block from three
+ * 32-bit numbers at EMIT_SPIRV_BASE, so that the grid can be cut into dispatches that every device takes. Block size is literal; the subgroup size is the pipeline's matter. */
 #ifndef CORE_EMIT_EMIT_SPIRV_H
 #define CORE_EMIT_EMIT_SPIRV_H
 #include "core/backend.h"
 #include "core/ir/ir.h"
 
-enum { EMIT_SPIRV_MAX_PUSH = 16 };
+enum { EMIT_SPIRV_MAX_PUSH = 14, EMIT_SPIRV_BASE = 112, EMIT_SPIRV_MAX_GROUPS = 65535 };
+
+static inline bool emit_spirv_rebased(const int64_t *grid) {
+  return grid[0] > EMIT_SPIRV_MAX_GROUPS || grid[1] > EMIT_SPIRV_MAX_GROUPS || grid[2] > EMIT_SPIRV_MAX_GROUPS;
+}
 
 /* All kernels of the module; everything `out` points to lives in `a`. TSR_UNSUPPORTED names a capability the device lacks. */
 tsr_status emit_spirv(const ir_module *target, const tsr_caps *caps, arena *a, be_module_desc *out);

@@ -189,6 +189,15 @@ static void control_flow_nested_valid(void **state) {
   }
 }
 
+static void grid_beyond_limits_rebased_valid(void **state) {
+  tsr_caps caps = spirv_full_caps();
+  kernel("f32", "f32", 1, 1, "%b = \"tessera.target.block_id\"() {axis = 0} : () -> index\n  %r = \"tessera.target.neg\"(%x0) : (f32) -> f32");
+  char *at = strstr(text, "grid = [1, ");
+  memmove(at + 20, at + 11, strlen(at + 11) + 1);
+  memcpy(at, "grid = [1000000000, ", 20);
+  check("rebased", text, &caps, "OpMemberDecorate %");
+}
+
 static void many_arguments_valid(void **state) {
   tsr_caps caps = spirv_full_caps();
   char *p = text, *end = text + sizeof text;
@@ -213,7 +222,7 @@ static void shared_memory_too_large_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(scalar_ops_every_type_valid),   cmocka_unit_test(cast_every_pair_valid), cmocka_unit_test(memory_every_type_and_alignment_valid),
-      cmocka_unit_test(subgroup_ops_every_type_valid), cmocka_unit_test(control_flow_nested_valid), cmocka_unit_test(many_arguments_valid),
+      cmocka_unit_test(subgroup_ops_every_type_valid), cmocka_unit_test(control_flow_nested_valid), cmocka_unit_test(many_arguments_valid), cmocka_unit_test(grid_beyond_limits_rebased_valid),
       cmocka_unit_test(shared_memory_too_large_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,342 @@
+/* The Vulkan backend through its own table: order of work, replay, barriers from waits, large grids, many arguments, addresses beyond 128 MiB,
+ * lost devices, out of memory, two devices at once, warm starts, and no message from the validation layers. */
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/conformance/vulkan_run.h"
+
+static vr dev;
+static char text[1 << 15];
+
+/* out[i] = op(in[i], value) over n elements in blocks of 64. */
+static const char *step_kernel(const char *op, double value, int n, const char *name) {
+  static char s[4096];
+  snprintf(s, sizeof s,
+           "\"tessera.target.kernel\"() ({\n^bb0(%%a: !tessera.ptr<f32, \"global\">, %%o: !tessera.ptr<f32, \"global\">):\n"
+           "%%i = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n%%b = \"tessera.target.block_id\"() {axis = 0} : () -> index\n"
+           "%%c = \"tessera.target.const\"() {value = 64} : () -> index\n%%m = \"tessera.target.mul\"(%%b, %%c) : (index, index) -> index\n%%t = \"tessera.target.add\"(%%m, %%i) : (index, index) -> index\n"
+           "%%x = \"tessera.target.load\"(%%a, %%t) : (!tessera.ptr<f32, \"global\">, index) -> f32\n%%v = \"tessera.target.const\"() {value = %.9g} : () -> f32\n"
+           "%%r = \"tessera.target.%s\"(%%x, %%v) : (f32, f32) -> f32\n\"tessera.target.store\"(%%r, %%o, %%t) : (f32, !tessera.ptr<f32, \"global\">, index) -> ()\n"
+           "\"tessera.target.return\"() : () -> ()\n}) {sym_name = \"%s\", dialect = \"spirv\", grid = [%d, 1, 1], block = [64, 1, 1], flops = %d} : () -> ()\n",
+           value + 1e-300, op, name, n / 64, n);
+  return s;
+}
+
+static be_buffer *buffer(vr *r, size_t bytes, const void *data) {
+  be_buffer *b;
+  VR_OK(vulkan_backend.buffer_create(r->d, bytes, BE_DEVICE_LOCAL, &b));
+  if (data) VR_OK(vulkan_backend.write(r->s, (be_range){b, 0, bytes}, data));
+  return b;
+}
+
+enum { N = 1 << 14 };
+
+/* a -> b (+ 1) -> a (* 2) -> b (+ 1): each launch waits for the one before. */
+static be_program *chain(vr *r, be_module *m) {
+  static const int ab[] = {0, 1}, ba[] = {1, 0}, w0[] = {0}, w1[] = {1};
+  const be_launch l[] = {{m, 0, ab, NULL, 0}, {m, 1, ba, w0, 1}, {m, 0, ab, w1, 1}};
+  be_program *p;
+  VR_OK(vulkan_backend.program_create(r->d, &(be_program_desc){l, 3, 2}, &p));
+  return p;
+}
+
+static be_module *two_kernels(vr *r) {
+  char *s = malloc(8192);
+  s[0] = 0;
+  strcat(s, step_kernel("add", 1, N, "plus"));
+  strcat(s, step_kernel("mul", 2, N, "times"));
+  be_module *m = vr_module(r, s);
+  free(s);
+  return m;
+}
+
+static void program_replayed_with_other_buffers_right(void **state) {
+  static float x[N], y[N];
+  be_module *m = two_kernels(&dev);
+  be_program *p = chain(&dev, m);
+  be_buffer *b[6];
+  for (int i = 0; i < 6; i++) b[i] = buffer(&dev, sizeof x, NULL);
+  for (int round = 0; round < 40; round++) {
+    int k = 2 * (round % 3);
+    for (int i = 0; i < N; i++) x[i] = (float)(i % 97 + round);
+    VR_OK(vulkan_backend.write(dev.s, (be_range){b[k], 0, sizeof x}, x));
+    VR_OK(vulkan_backend.program_run(dev.s, p, (be_range[]){{b[k], 0, sizeof x}, {b[k + 1], 0, sizeof x}}, NULL));
+    if (round % 5) continue;
+    VR_OK(vulkan_backend.read(dev.s, (be_range){b[k + 1], 0, sizeof y}, y));
+    VR_OK(vulkan_backend.stream_sync(dev.s, -1));
+    for (int i = 0; i < N; i++) assert_float_equal(y[i], 2 * (x[i] + 1) + 1, 0);
+  }
+  double ns[3];
+  VR_OK(vulkan_backend.program_run(dev.s, p, (be_range[]){{b[0], 0, sizeof x}, {b[1], 0, sizeof x}}, ns));
+  for (int i = 0; i < 3; i++) assert_true(ns[i] > 0 && ns[i] < 1e9);
+  vulkan_backend.program_destroy(p);
+  vulkan_backend.module_destroy(m);
+  for (int i = 0; i < 6; i++) vulkan_backend.buffer_destroy(b[i]);
+}
+
+static void copies_and_fills_in_order(void **state) {
+  enum { BYTES = 3 << 20 };
+  unsigned char *x = malloc(BYTES), *y = malloc(BYTES);
+  for (int i = 0; i < BYTES; i++) x[i] = (unsigned char)(i * 31 + i / 997);
+  be_buffer *a = buffer(&dev, BYTES, x), *b = buffer(&dev, BYTES, NULL);
+  VR_OK(vulkan_backend.copy(dev.s, (be_range){b, 16, BYTES - 16}, (be_range){a, 0, BYTES - 16}));
+  VR_OK(vulkan_backend.fill(dev.s, (be_range){b, 1024, 4096}, 0x01020304u));
+  VR_OK(vulkan_backend.read(dev.s, (be_range){b, 16, BYTES - 16}, y));
+  VR_OK(vulkan_backend.stream_sync(dev.s, -1));
+  assert_memory_equal(y, x, 1008);
+  for (int i = 0; i < 4096; i += 4) assert_int_equal(y[1008 + i], 4);
+  assert_memory_equal(y + 1008 + 4096, x + 1008 + 4096, BYTES - 16 - 1008 - 4096);
+  vulkan_backend.buffer_destroy(a);
+  vulkan_backend.buffer_destroy(b);
+  free(x);
+  free(y);
+}
+
+static void streams_wait_for_each_others_events(void **state) {
+  static float x[N], y[N];
+  be_module *m = two_kernels(&dev);
+  be_program *p = chain(&dev, m);
+  be_stream *other;
+  be_event *done, *later;
+  double ns = -1;
+  VR_OK(vulkan_backend.stream_create(dev.d, 0, &other));
+  VR_OK(vulkan_backend.event_create(dev.d, &done));
+  VR_OK(vulkan_backend.event_create(dev.d, &later));
+  for (int i = 0; i < N; i++) x[i] = (float)i;
+  be_buffer *a = buffer(&dev, sizeof x, x), *b = buffer(&dev, sizeof x, NULL), *c = buffer(&dev, sizeof x, NULL);
+  VR_OK(vulkan_backend.program_run(dev.s, p, (be_range[]){{a, 0, sizeof x}, {b, 0, sizeof x}}, NULL));
+  VR_OK(vulkan_backend.event_record(dev.s, done));
+  VR_OK(vulkan_backend.stream_wait(other, done));
+  VR_OK(vulkan_backend.copy(other, (be_range){c, 0, sizeof x}, (be_range){b, 0, sizeof x}));
+  VR_OK(vulkan_backend.event_record(other, later));
+  VR_OK(vulkan_backend.event_sync(later));
+  VR_OK(vulkan_backend.event_elapsed(done, later, &ns));
+  assert_true(ns >= 0);
+  VR_OK(vulkan_backend.read(other, (be_range){c, 0, sizeof y}, y));
+  VR_OK(vulkan_backend.stream_sync(other, -1));
+  for (int i = 0; i < N; i++) assert_float_equal(y[i], 2 * (x[i] + 1) + 1, 0);
+  vulkan_backend.event_destroy(done);
+  vulkan_backend.event_destroy(later);
+  vulkan_backend.stream_destroy(other);
+  vulkan_backend.program_destroy(p);
+  vulkan_backend.module_destroy(m);
+  vulkan_backend.buffer_destroy(a);
+  vulkan_backend.buffer_destroy(b);
+  vulkan_backend.buffer_destroy(c);
+}
+
+/* 160 MiB: beyond lavapipe's maxStorageBufferRange, and more blocks than one dispatch may have. */
+static void buffer_beyond_storage_range_addressed(void **state) {
+  enum { BIG = 40 << 20 };
+  float tail[64];
+  be_module *m = vr_module(&dev, step_kernel("add", 3, BIG, "big"));
+  be_buffer *a = buffer(&dev, (size_t)BIG * 4, NULL);
+  VR_OK(vulkan_backend.fill(dev.s, (be_range){a, 0, (size_t)BIG * 4}, 0x3f800000u));
+  static const int slots[] = {0, 0};
+  be_program *p;
+  VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){&(be_launch){m, 0, slots, NULL, 0}, 1, 1}, &p));
+  VR_OK(vulkan_backend.program_run(dev.s, p, (be_range[]){{a, 0, (size_t)BIG * 4}}, NULL));
+  VR_OK(vulkan_backend.read(dev.s, (be_range){a, ((size_t)BIG - 64) * 4, sizeof tail}, tail));
+  VR_OK(vulkan_backend.stream_sync(dev.s, -1));
+  for (int i = 0; i < 64; i++) assert_float_equal(tail[i], 4, 0);
+  vulkan_backend.program_destroy(p);
+  vulkan_backend.module_destroy(m);
+  vulkan_backend.buffer_destroy(a);
+}
+
+static void many_arguments_through_a_table(void **state) {
+  enum { ARGS = 24 };
+  char *p = text, *end = text + sizeof text;
+  p += snprintf(p, (size_t)(end - p), "\"tessera.target.kernel\"() ({\n^bb0(");
+  for (int i = 0; i < ARGS; i++) p += snprintf(p, (size_t)(end - p), "%s%%a%d: !tessera.ptr<f32, \"global\">", i ? ", " : "", i);
+  p += snprintf(p, (size_t)(end - p), "):\n%%t = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n%%s0 = \"tessera.target.const\"() {value = 0.0} : () -> f32\n");
+  for (int i = 0; i < ARGS - 1; i++)
+    p += snprintf(p, (size_t)(end - p), "%%x%d = \"tessera.target.load\"(%%a%d, %%t) : (!tessera.ptr<f32, \"global\">, index) -> f32\n%%s%d = \"tessera.target.add\"(%%s%d, %%x%d) : (f32, f32) -> f32\n", i, i, i + 1, i, i);
+  snprintf(p, (size_t)(end - p), "\"tessera.target.store\"(%%s%d, %%a%d, %%t) : (f32, !tessera.ptr<f32, \"global\">, index) -> ()\n\"tessera.target.return\"() : () -> ()\n}) {sym_name = \"many\", dialect = \"spirv\", grid = [1, 1, 1], block = [64, 1, 1]} : () -> ()\n", ARGS - 1, ARGS - 1);
+  float in[ARGS][64], out[64];
+  vr_arg args[ARGS];
+  for (int a = 0; a < ARGS; a++) {
+    for (int i = 0; i < 64; i++) in[a][i] = (float)(a * 100 + i);
+    args[a] = (vr_arg){in[a], a == ARGS - 1 ? out : NULL, sizeof out};
+  }
+  vr_run(&dev, text, args, ARGS, 1);
+  for (int i = 0; i < 64; i++) assert_float_equal(out[i], 100 * (ARGS - 1) * (ARGS - 2) / 2 + (ARGS - 1) * i, 0);
+}
+
+static void out_of_memory_is_a_status_and_leaks_nothing(void **state) {
+  vr r;
+  assert_true(vr_open(&r));
+  be_device *second;
+  tsr_caps caps;
+  setenv("TSR_VK_FAULT", "oom:1", 1); /* already the self-test needs memory */
+  tsr_status failed = vulkan_backend.device_open(r.in, 0, NULL, &second, &caps);
+  unsetenv("TSR_VK_FAULT");
+  assert_int_equal(tsr_status_code(failed), TSR_OUT_OF_MEMORY);
+  assert_null(second);
+  tsr_status_free(failed);
+  int before = atomic_load(&r.d->n_live), failures = 0;
+  be_buffer *b[8] = {0};
+  atomic_store(&r.d->fault_oom, 4);
+  for (int i = 0; i < 8; i++) {
+    tsr_status st = vulkan_backend.buffer_create(r.d, 1 << 16, BE_DEVICE_LOCAL, &b[i]);
+    if (!st) continue;
+    failures++;
+    assert_int_equal(tsr_status_code(st), TSR_OUT_OF_MEMORY);
+    assert_null(b[i]);
+    tsr_status_free(st);
+  }
+  assert_int_equal(failures, 1);
+  for (int i = 0; i < 8; i++) vulkan_backend.buffer_destroy(b[i]);
+  assert_int_equal(atomic_load(&r.d->n_live), before);
+  be_buffer *huge;
+  tsr_status st = vulkan_backend.buffer_create(r.d, (size_t)1 << 50, BE_DEVICE_LOCAL, &huge);
+  assert_int_equal(tsr_status_code(st), TSR_OUT_OF_MEMORY);
+  tsr_status_free(st);
+  assert_int_equal(vr_close(&r), 0);
+}
+
+static void lost_device_is_a_status_and_can_be_opened_again(void **state) {
+  static float x[N], y[N];
+  vr r;
+  assert_true(vr_open(&r));
+  be_module *m = two_kernels(&r);
+  be_program *p = chain(&r, m);
+  be_buffer *a = buffer(&r, sizeof x, x), *b = buffer(&r, sizeof x, NULL);
+  be_range slots[2] = {{a, 0, sizeof x}, {b, 0, sizeof x}};
+  VR_OK(vulkan_backend.program_run(r.s, p, slots, NULL));
+  VR_OK(vulkan_backend.stream_sync(r.s, -1));
+  atomic_store(&r.d->fault_lost, 0);
+  for (int i = 0; i < 3; i++) { /* it stays lost */
+    tsr_status st = vulkan_backend.program_run(r.s, p, slots, NULL);
+    assert_int_equal(tsr_status_code(st), TSR_DEVICE_LOST);
+    tsr_status_free(st);
+  }
+  tsr_status st = vulkan_backend.stream_sync(r.s, -1);
+  assert_int_equal(tsr_status_code(st), TSR_DEVICE_LOST);
+  tsr_status_free(st);
+  vulkan_backend.program_destroy(p);
+  vulkan_backend.module_destroy(m);
+  vulkan_backend.buffer_destroy(a);
+  vulkan_backend.buffer_destroy(b);
+  vr_close(&r);
+  assert_true(vr_open(&r));
+  m = two_kernels(&r);
+  p = chain(&r, m);
+  a = buffer(&r, sizeof x, x), b = buffer(&r, sizeof x, NULL);
+  VR_OK(vulkan_backend.program_run(r.s, p, (be_range[]){{a, 0, sizeof x}, {b, 0, sizeof x}}, NULL));
+  VR_OK(vulkan_backend.read(r.s, (be_range){b, 0, sizeof y}, y));
+  VR_OK(vulkan_backend.stream_sync(r.s, -1));
+  for (int i = 0; i < N; i++) assert_float_equal(y[i], 3, 0);
+  vulkan_backend.program_destroy(p);
+  vulkan_backend.module_destroy(m);
+  vulkan_backend.buffer_destroy(a);
+  vulkan_backend.buffer_destroy(b);
+  vr_close(&r);
+}
+
+static void two_devices_at_once_independent(void **state) {
+  static float x[N], y[N];
+  vr other;
+  assert_true(vr_open(&other));
+  vr *both[2] = {&dev, &other};
+  be_module *m[2];
+  be_program *p[2];
+  be_buffer *a[2], *b[2];
+  for (int k = 0; k < 2; k++) {
+    for (int i = 0; i < N; i++) x[i] = (float)(i + k);
+    m[k] = two_kernels(both[k]);
+    p[k] = chain(both[k], m[k]);
+    a[k] = buffer(both[k], sizeof x, x), b[k] = buffer(both[k], sizeof x, NULL);
+    VR_OK(vulkan_backend.program_run(both[k]->s, p[k], (be_range[]){{a[k], 0, sizeof x}, {b[k], 0, sizeof x}}, NULL));
+  }
+  for (int k = 0; k < 2; k++) {
+    VR_OK(vulkan_backend.read(both[k]->s, (be_range){b[k], 0, sizeof y}, y));
+    VR_OK(vulkan_backend.stream_sync(both[k]->s, -1));
+    for (int i = 0; i < N; i++) assert_float_equal(y[i], 2 * (float)(i + k + 1) + 1, 0);
+    vulkan_backend.program_destroy(p[k]);
+    vulkan_backend.module_destroy(m[k]);
+    vulkan_backend.buffer_destroy(a[k]);
+    vulkan_backend.buffer_destroy(b[k]);
+  }
+  vr_close(&other);
+}
+
+static void damaged_cache_files_are_misses(void **state) {
+  char dir[] = "/tmp/tessera-vk-XXXXXX", path[256], command[300];
+  assert_non_null(mkdtemp(dir));
+  setenv("TSR_TEST_CACHE", dir, 1);
+  for (int round = 0; round < 3; round++) {
+    vr r;
+    assert_true(vr_open(&r));
+    be_module *m = two_kernels(&r);
+    be_program *p = chain(&r, m);
+    vulkan_backend.program_destroy(p);
+    vulkan_backend.module_destroy(m);
+    size_t n;
+    void *q = vk_cache_read(&r.env, "probe", &n);
+    assert_int_equal(q != NULL, round == 1); /* written in round 0, damaged after round 1 */
+    if (q) al_free(&al_default, q, n, 16);
+    if (!round) vk_cache_write(&r.env, "probe", "payload", 7);
+    vr_close(&r);
+    snprintf(path, sizeof path, "%s/probe", dir);
+    if (round == 1) {
+      FILE *f = fopen(path, "r+b");
+      assert_non_null(f);
+      fseek(f, -1, SEEK_END);
+      fputc('X', f);
+      fclose(f);
+    }
+  }
+  unsetenv("TSR_TEST_CACHE");
+  snprintf(command, sizeof command, "rm -rf %s", dir);
+  assert_int_equal(system(command), 0);
+}
+
+static void replay_cost_of_a_launch_is_small(void **state) {
+  enum { RUNS = 200 };
+  struct timespec t0, t1;
+  be_module *m = vr_module(&dev, step_kernel("add", 1, 64, "tiny"));
+  be_buffer *a = buffer(&dev, 256, NULL);
+  static const int slots[] = {0, 0};
+  be_launch l[20];
+  static int waits[20];
+  for (int i = 0; i < 20; i++) waits[i] = i - 1, l[i] = (be_launch){m, 0, slots, &waits[i], i > 0};
+  be_program *p;
+  VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){l, 20, 1}, &p));
+  be_range r = {a, 0, 256};
+  VR_OK(vulkan_backend.program_run(dev.s, p, &r, NULL));
+  VR_OK(vulkan_backend.stream_sync(dev.s, -1));
+  clock_gettime(CLOCK_MONOTONIC, &t0);
+  for (int i = 0; i < RUNS; i++) VR_OK(vulkan_backend.program_run(dev.s, p, &r, NULL));
+  VR_OK(vulkan_backend.stream_sync(dev.s, -1));
+  clock_gettime(CLOCK_MONOTONIC, &t1);
+  double us = ((double)(t1.tv_sec - t0.tv_sec) * 1e9 + (double)(t1.tv_nsec - t0.tv_nsec)) / RUNS / 20 * 1e-3;
+  print_message("replay: %.1f us per launch\n", us);
+  assert_true(us < 5000);
+  vulkan_backend.program_destroy(p);
+  vulkan_backend.module_destroy(m);
+  vulkan_backend.buffer_destroy(a);
+}
+
+int main(void) {
+  setenv("TSR_VK_VALIDATION", "1", 0);
+  be_env env = {.al = &al_default, .log = vr_log};
+  be_instance *in;
+  tsr_status st = vulkan_backend.instance_create(&env, &in);
+  if (st) { /* without the layers the tests still run */
+    printf("no validation: %s\n", tsr_status_message(st));
+    tsr_status_free(st);
+    unsetenv("TSR_VK_VALIDATION");
+  } else {
+    vulkan_backend.instance_destroy(in);
+  }
+  if (!vr_open(&dev)) return 77;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(program_replayed_with_other_buffers_right), cmocka_unit_test(copies_and_fills_in_order), cmocka_unit_test(streams_wait_for_each_others_events),
+      cmocka_unit_test(buffer_beyond_storage_range_addressed), cmocka_unit_test(many_arguments_through_a_table), cmocka_unit_test(out_of_memory_is_a_status_and_leaks_nothing),
+      cmocka_unit_test(lost_device_is_a_status_and_can_be_opened_again), cmocka_unit_test(two_devices_at_once_independent), cmocka_unit_test(damaged_cache_files_are_misses),
+      cmocka_unit_test(replay_cost_of_a_launch_is_small)};
+  int r = cmocka_run_group_tests(tests, NULL, NULL), messages = vr_close(&dev);
+  printf("%d validation messages\n", messages);
+  return r || messages;
+}
