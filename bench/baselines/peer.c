@@ -11,7 +11,7 @@
 
 #define ALIGN 64
 
-static const peer *const peers[] = {&peer_openblas, &peer_blis, &peer_onednn, &peer_ggml};
+static const peer *const peers[] = {&peer_openblas, &peer_blis, &peer_onednn, &peer_ggml, &peer_cublaslt, &peer_hipblaslt};
 
 const peer *peer_at(size_t i) { return i < sizeof peers / sizeof *peers ? peers[i] : NULL; }
 
@@ -100,6 +100,8 @@ tsr_status peer_write(peer_job *job, int set, int operand, const void *data) {
   memcpy(job->host[set].operand[operand], data, operand_bytes(&job->desc, operand));
   return job->peer->written ? job->peer->written(job, set, operand) : NULL;
 }
+
+tsr_status peer_wait(peer_job *job) { return job->peer->wait ? job->peer->wait(job) : NULL; }
 
 tsr_status peer_run(peer_job *job, int set) { return job->peer->run(job, set); }
 

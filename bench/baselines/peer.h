@@ -49,8 +49,10 @@ unsigned peer_settle_ms(const peer *p);
 tsr_status peer_create(const peer *p, const peer_desc *desc, peer_job **out) TSR_MUST_USE;
 /* Copies in an operand (0 or 1), dense and row-major. A layout that the peer wants is made here, outside any timing. */
 tsr_status peer_write(peer_job *job, int set, int operand, const void *data) TSR_MUST_USE;
-/* Computes one set and waits for it: what is to be timed. */
+/* Computes one set: what is to be timed, together with a peer_wait after the last of a series. Peers on a GPU only put it on their
+ * stream; for the others peer_wait has nothing left to do. */
 tsr_status peer_run(peer_job *job, int set) TSR_MUST_USE;
+tsr_status peer_wait(peer_job *job) TSR_MUST_USE;
 /* Copies a result out, dense and row-major, of type peer_out_dtype. */
 void peer_read(peer_job *job, int set, void *out);
 tsr_dtype peer_out_dtype(const peer_job *job);

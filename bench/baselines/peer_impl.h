@@ -14,6 +14,7 @@ struct peer {
   tsr_status (*write)(peer_job *job, int set, int operand, const void *data);
   tsr_status (*written)(peer_job *job, int set, int operand); /* host peers: the operand is in place; may be NULL */
   tsr_status (*run)(peer_job *job, int set);
+  tsr_status (*wait)(peer_job *job);   /* run is asynchronous; may be NULL */
   void (*read)(peer_job *job, int set, void *out);
   void (*destroy)(peer_job *job); /* half-created jobs too; may be NULL */
   size_t job_size;                /* of the peer's struct, which begins with peer_job */
@@ -29,7 +30,7 @@ struct peer_job {
   peer_host *host; /* one a set; NULL for peers with `write` */
 };
 
-extern const peer peer_openblas, peer_blis, peer_onednn, peer_ggml;
+extern const peer peer_openblas, peer_blis, peer_onednn, peer_ggml, peer_cublaslt, peer_hipblaslt;
 
 /* ---- loading --------------------------------------------------------------------------------------------------- */
 

@@ -213,6 +213,7 @@ static tsr_status ours(measure *m, int *set, int inner, double *us) {
 static tsr_status theirs(peer_job *j, int n_sets, int *set, int inner, double *us) {
   double from = bench_now_us();
   for (int i = 0; i < inner; i++) TRY(peer_run(j, (*set)++ % n_sets));
+  TRY(peer_wait(j));
   *us = (bench_now_us() - from) / inner;
   return NULL;
 }
