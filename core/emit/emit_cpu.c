@@ -100,7 +100,7 @@ static int strip(prog *p, cpu_strip s) {
 
 static bool uniform(const prog *p, int r) {
   const cpu_strip *s = (const cpu_strip *)p->g->strips.v + p->p.first;
-  for (int i = 0; i < p->p.n; i++)
+  for (int i = 0; i < p->p.n && !p->g->oom; i++)
     if (s[i].op != CPU_S_YIELD && s[i].dst == r) return s[i].uniform;
   return false;
 }

@@ -58,7 +58,9 @@ tsr_status tile_infer_index(ir_op *op, const ir_type **results) { return give(re
 tsr_status tile_infer_const(ir_op *op, const ir_type **results) {
   const ir_type *t = op->results[0]->type;
   if (t) return t->kind == IR_T_INDEX || t->kind == IR_T_SCALAR || t->kind == IR_T_VECTOR ? NULL : ir_error(op, NULL, "must be a scalar");
-  if (ir_get_attr(op, "value")->kind == IR_A_INT) return give(results, ir_type_index(op->module));
+  const ir_attr *v = ir_get_attr(op, "value");
+  if (!v) return st_oom(); /* builders leave the type out only when there was no memory for it */
+  if (v->kind == IR_A_INT) return give(results, ir_type_index(op->module));
   return give(results, ir_type_scalar(op->module, TSR_F32));
 }
 

@@ -1,6 +1,7 @@
 /* core/passes/schedule_to_tile.c - programs, and the families that walk one space: elementwise, row; see schedule_to_tile.h. */
 #include "core/passes/schedule_to_tile.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/dtype.h"
@@ -44,7 +45,7 @@ static bool collect(kern *k, const ir_type *orig, stride_rows *rows) {
 static mem result_mem(const kern *k, int i) {
   const ir_block *args = k->op->regions[0];
   const ir_type *t = k->src->results[i]->type;
-  mem m = {.arg = args->args[k->src->n_operands + i], .dtype = t->dtype, .rank = t->rank};
+  mem m = {.arg = args->args[k->src->n_operands + (k->split == SPLIT_SUM) + i], .dtype = t->dtype, .rank = t->rank};
   memcpy(m.dims, t->dims, sizeof m.dims);
   ir_type_strides(t, m.strides);
   return m;
@@ -123,6 +124,7 @@ tsr_status family_elementwise(kern *k) {
     s.tn = max64(1, min64(n, elements));
     s.tm = max64(1, min64(m, elements / s.tn));
   }
+  if (!kb_note_tile(k, s.tm, s.tn, 1)) return st_oom();
   TSR_TRY(space_grid(k, &s));
   return write_results(k, &s, orig);
 }
@@ -148,6 +150,7 @@ tsr_status family_row(kern *k) {
   int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1], elements = on_cpu(k) ? 16384 : 4096;
   s.tn = max64(1, n);
   s.tm = k->params.m > 0 ? min64(k->params.m, max64(1, m)) : max64(1, min64(min64(m, 64), elements / s.tn));
+  if (!kb_note_tile(k, s.tm, s.tn, 1)) return st_oom();
   TSR_TRY(space_grid(k, &s));
   return write_results(k, &s, orig);
 }
@@ -164,56 +167,127 @@ static void clear_data(ir_op *op) {
 
 static const ir_type *view_of(ir_module *m, const ir_type *t) { return ir_type_shaped(m, IR_T_VIEW, t->dtype, t->rank, t->dims); }
 
-static tsr_status lower_kernel(ir_op *src, ir_builder *top, const tile_options *opts) {
-  kern k = {.m = top->m, .src = src, .opts = opts};
-  sched_read(src, &k.params);
-  k.op = ir_op_new(top, ir_find_op("tessera.tile.kernel"), 0, NULL, 0, NULL, 1);
-  const char *family = ir_get_str(src, "family", "");
-  if (!k.op || !ir_set_attr(k.op, "sym_name", ir_attr_str(k.m, ir_get_str(src, "sym_name", ""))) || !ir_set_attr(k.op, "grid", ir_attr_ints(k.m, (int64_t[]){1, 1, 1}, 3)) ||
-      !ir_set_attr(k.op, "outputs", ir_attr_int(k.m, src->n_results)) || !ir_set_attr(k.op, "family", ir_attr_str(k.m, family)) || !ir_set_attr(k.op, "policy", ir_attr_str(k.m, opts->policy)))
-    return st_oom();
-  if (k.params.warps && !ir_set_attr(k.op, "warps", ir_attr_int(k.m, k.params.warps))) return st_oom();
-  if (k.params.matrix_path && !ir_set_attr(k.op, "matrix_path", ir_attr_str(k.m, k.params.matrix_path))) return st_oom();
-  ir_block *args = k.op->regions[0];
-  for (int i = 0; i < src->n_operands; i++)
-    if (!ir_block_arg(k.m, args, view_of(k.m, src->operands[i]->type), src->operands[i]->owner ? src->operands[i]->name : NULL)) return st_oom();
-  for (int i = 0; i < src->n_results; i++)
-    if (!ir_block_arg(k.m, args, view_of(k.m, src->results[i]->type), NULL)) return st_oom();
-  k.b = ir_at_end(k.m, args);
-  if (!(k.zero = kb_index(&k, 0))) return st_oom();
-  tsr_status st;
-  bool empty = true;
-  for (int i = 0; i < src->n_results; i++) empty &= ir_type_count(src->results[i]->type) == 0;
-  if (empty) { /* nothing to write: a grid without blocks */
-    if (!ir_set_attr(k.op, "grid", ir_attr_ints(k.m, (int64_t[]){0, 1, 1}, 3))) return st_oom();
-    return ir_build0(&k.b, "tessera.tile.return", 0, NULL) ? NULL : st_oom();
+/* Arithmetic and traffic as modelled: products of a contraction, one operation per element and op otherwise; every operand and
+ * result is moved once. */
+static bool note_work(const kern *k) {
+  double flops = 0, bytes = 0;
+  for (const ir_op *o = k->src->regions[0]->first; o; o = o->next) {
+    if (o->def->level != IR_GRAPH || !o->n_results || o->def->flags & IR_VIEWLIKE) continue;
+    if (graph_is(o, G_MATMUL)) {
+      graph_matmul g = graph_matmul_get(o);
+      flops += 2.0 * (double)ir_type_count(o->results[0]->type) * (double)g.k;
+    } else if (o->n_operands) {
+      flops += (double)ir_type_count(o->operands[0]->type);
+    }
   }
-  switch (sched_family_parse(family)) {
-  case FAMILY_ELEMENTWISE: st = family_elementwise(&k); break;
-  case FAMILY_ROW: st = family_row(&k); break;
-  case FAMILY_MATMUL: st = family_matmul(&k); break;
-  case FAMILY_COPY: st = family_copy(&k); break;
-  default: st = ir_error(src, NULL, "no lowering for family \"%s\"", family);
+  for (int i = 0; i < k->src->n_operands; i++) bytes += (double)ir_type_count(k->src->operands[i]->type) * (double)tsr_dtype_size(k->src->operands[i]->type->dtype);
+  for (int i = 0; i < k->src->n_results; i++) bytes += (double)ir_type_count(k->src->results[i]->type) * (double)tsr_dtype_size(k->src->results[i]->type->dtype);
+  return ir_set_attr(k->op, "flops", ir_attr_float(k->m, flops)) && ir_set_attr(k->op, "bytes", ir_attr_float(k->m, bytes));
+}
+
+static tsr_status make_kernel(kern *k, ir_builder *top, const char *name, const ir_type *workspace) {
+  const ir_op *src = k->src;
+  bool parts = k->split == SPLIT_PARTS;
+  k->op = ir_op_new(top, ir_find_op("tessera.tile.kernel"), 0, NULL, 0, NULL, 1);
+  if (!k->op || !ir_set_attr(k->op, "sym_name", ir_attr_str(k->m, name)) || !ir_set_attr(k->op, "grid", ir_attr_ints(k->m, (int64_t[]){1, 1, 1}, 3)) ||
+      !ir_set_attr(k->op, "outputs", ir_attr_int(k->m, parts ? 1 : src->n_results)) || !ir_set_attr(k->op, "family", ir_attr_str(k->m, ir_get_str(src, "family", ""))) ||
+      !ir_set_attr(k->op, "policy", ir_attr_str(k->m, k->opts->policy)) || !note_work(k))
+    return st_oom();
+  if (k->params.warps && !ir_set_attr(k->op, "warps", ir_attr_int(k->m, k->params.warps))) return st_oom();
+  if (k->params.matrix_path && !ir_set_attr(k->op, "matrix_path", ir_attr_str(k->m, k->params.matrix_path))) return st_oom();
+  ir_block *args = k->op->regions[0];
+  for (int i = 0; i < src->n_operands; i++)
+    if (!ir_block_arg(k->m, args, view_of(k->m, src->operands[i]->type), src->operands[i]->owner ? src->operands[i]->name : NULL)) return st_oom();
+  if (workspace && !(k->workspace = ir_block_arg(k->m, args, view_of(k->m, workspace), "parts"))) return st_oom();
+  for (int i = 0; i < src->n_results && !parts; i++)
+    if (!ir_block_arg(k->m, args, view_of(k->m, src->results[i]->type), NULL)) return st_oom();
+  k->b = ir_at_end(k->m, args);
+  return (k->zero = kb_index(k, 0)) ? NULL : st_oom();
+}
+
+static tsr_status fill_kernel(kern *k) {
+  bool empty = true;
+  for (int i = 0; i < k->src->n_results; i++) empty &= ir_type_count(k->src->results[i]->type) == 0;
+  tsr_status st = NULL;
+  if (empty) { /* nothing to write: a grid without blocks */
+    if (!ir_set_attr(k->op, "grid", ir_attr_ints(k->m, (int64_t[]){0, 1, 1}, 3))) return st_oom();
+  } else {
+    switch (sched_family_parse(ir_get_str(k->src, "family", ""))) {
+    case FAMILY_ELEMENTWISE: st = family_elementwise(k); break;
+    case FAMILY_ROW: st = family_row(k); break;
+    case FAMILY_MATMUL: st = family_matmul(k); break;
+    case FAMILY_COPY: st = family_copy(k); break;
+    default: st = ir_error(k->src, NULL, "no lowering for family \"%s\"", ir_get_str(k->src, "family", ""));
+    }
   }
   TSR_TRY(st);
-  if (k.b.failed || !ir_build0(&k.b, "tessera.tile.return", 0, NULL)) return st_oom();
+  return !k->b.failed && ir_build0(&k->b, "tessera.tile.return", 0, NULL) ? NULL : st_oom();
+}
+
+static void clear_body(ir_op *src) {
+  for (int i = 0; i < src->regions[0]->n_args; i++) src->regions[0]->args[i]->data = NULL;
+  for (ir_op *o = src->regions[0]->first; o; o = o->next) clear_data(o);
+}
+
+static ir_op *launch(ir_builder *b, const char *kernel, int n, ir_value *const *operands) {
+  ir_op *l = ir_build0(b, "tessera.tile.launch", n, operands);
+  return l && ir_set_attr(l, "kernel", ir_attr_str(b->m, kernel)) ? l : NULL;
+}
+
+/* The workspace of a split contraction: [parts, result of the matmul...] in the accumulator's type. NULL: not split. */
+static const ir_type *split_type(ir_module *m, const ir_op *src, int64_t parts) {
+  for (const ir_op *o = src->regions[0]->first; o; o = o->next) {
+    if (!graph_is(o, G_MATMUL)) continue;
+    graph_matmul g = graph_matmul_get(o);
+    ir_type t = {.kind = IR_T_TENSOR, .dtype = g.accum, .rank = o->results[0]->type->rank + 1, .dims = {parts}};
+    if (t.rank > TSR_MAX_RANK || parts > g.k) return NULL;
+    memcpy(t.dims + 1, o->results[0]->type->dims, sizeof *t.dims * (size_t)(t.rank - 1));
+    return ir_type_get(m, &t);
+  }
   return NULL;
+}
+
+/* operands: the kernel's inputs, then its result buffers. */
+static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top, const tile_options *opts, ir_value **operands) {
+  kern k = {.m = top->m, .src = src, .opts = opts};
+  const char *name = ir_get_str(src, "sym_name", "");
+  int n = src->n_operands, results = src->n_results;
+  sched_read(src, &k.params);
+  const ir_type *parts = k.params.split_k > 1 ? split_type(k.m, src, k.params.split_k) : NULL;
+  if (!parts) {
+    if (!launch(program, name, n + results, operands)) return st_oom();
+    TSR_TRY(make_kernel(&k, top, name, NULL));
+    return fill_kernel(&k);
+  }
+  char first[256];
+  snprintf(first, sizeof first, "%s_parts", name);
+  ir_value *buffer = ir_build1(program, "tessera.tile.buffer", parts, 0, NULL), *all[256];
+  if (!buffer) return st_oom();
+  memcpy(all, operands, sizeof *all * (size_t)n);
+  all[n] = buffer;
+  memcpy(all + n + 1, operands + n, sizeof *all * (size_t)results);
+  if (!launch(program, first, n + 1, all) || !launch(program, name, n + 1 + results, all)) return st_oom();
+  k.split = SPLIT_PARTS;
+  TSR_TRY(make_kernel(&k, top, first, parts));
+  TSR_TRY(fill_kernel(&k));
+  clear_body(src);
+  k.split = SPLIT_SUM;
+  TSR_TRY(make_kernel(&k, top, name, parts));
+  return fill_kernel(&k);
 }
 
 /* Program level: constants, aliases and launches. value->data is the counterpart in the new program. */
 static tsr_status lower_step(ir_op *o, ir_builder *b, ir_builder *top, const tile_options *opts) {
   ir_value *operands[256];
   int n = o->n_operands;
-  if (n + o->n_results > 256) return ir_error(o, NULL, "has too many operands");
+  if (n + o->n_results > 250) return ir_error(o, NULL, "has too many operands");
   for (int i = 0; i < n; i++) operands[i] = o->operands[i]->data;
   if (o->def->level == IR_SCHEDULE && o->def->code == S_KERNEL) {
     for (int i = 0; i < o->n_results; i++) {
       if (!(operands[n + i] = ir_build1(b, "tessera.tile.buffer", ir_type_get(b->m, o->results[i]->type), 0, NULL))) return st_oom();
       if (o->results[i]->name && !(operands[n + i]->name = arena_str(&b->m->arena, o->results[i]->name))) return st_oom();
     }
-    ir_op *l = ir_build0(b, "tessera.tile.launch", n + o->n_results, operands);
-    if (!l || !ir_set_attr(l, "kernel", ir_attr_str(b->m, ir_get_str(o, "sym_name", "")))) return st_oom();
-    TSR_TRY(lower_kernel(o, top, opts));
+    TSR_TRY(lower_kernel(o, b, top, opts, operands));
     for (int i = 0; i < o->n_results; i++) o->results[i]->data = operands[n + i];
     return NULL;
   }

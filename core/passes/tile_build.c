@@ -32,6 +32,8 @@ tsr_dtype kb_compute(tsr_dtype t) {
   }
 }
 
+bool kb_note_tile(kern *k, int64_t m, int64_t n, int64_t depth) { return ir_set_attr(k->op, "tile", ir_attr_ints(k->m, (int64_t[]){m, n, depth}, 3)); }
+
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 void mem_align(const mem *m, form f, int r, int64_t *strides) {
@@ -191,6 +193,16 @@ void space_strides(const mem *m, const space *s, form f, int64_t *strides) {
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/* Groups of `raster` block rows are walked together, column by column, so that a group's operands stay in the last-level cache. */
+static void raster(kern *k, int64_t nn, int64_t nm, ir_value **x, ir_value **y) {
+  int64_t g = k->params.raster < nm ? k->params.raster : nm;
+  ir_value *linear = kb_op2(k, "tessera.tile.add", kb_op2(k, "tessera.tile.mul", *y, kb_index(k, nn)), *x), *per_group = kb_index(k, g * nn), *gv = kb_index(k, g);
+  ir_value *group = kb_op2(k, "tessera.tile.div", linear, per_group), *within = kb_op2(k, "tessera.tile.rem", linear, per_group);
+  ir_value *first = kb_op2(k, "tessera.tile.mul", group, gv), *left = kb_op2(k, "tessera.tile.sub", kb_index(k, nm), first), *rows = kb_op2(k, "tessera.tile.min", left, gv);
+  *y = kb_op2(k, "tessera.tile.add", first, kb_op2(k, "tessera.tile.rem", within, rows));
+  *x = kb_op2(k, "tessera.tile.div", within, rows);
+}
+
 tsr_status space_grid(kern *k, space *s) {
   enum { LIMIT = 65535 };
   int r = s->rank;
@@ -211,6 +223,7 @@ tsr_status space_grid(kern *k, space *s) {
     y = nm > 1 ? kb_block_id(k, 1) : k->zero;
     z = outer > 1 ? kb_block_id(k, 2) : k->zero;
   }
+  if (k->params.raster > 1 && !flat && nm > 1 && nn > 1) raster(k, nn, nm, &x, &y);
   s->at[r - 1] = nn > 1 ? kb_op2(k, "tessera.tile.mul", x, kb_index(k, s->tn)) : k->zero;
   s->at[r - 2] = nm > 1 ? kb_op2(k, "tessera.tile.mul", y, kb_index(k, s->tm)) : k->zero;
   for (int i = r - 3; i >= 0; i--) {

@@ -38,6 +38,9 @@ typedef struct kern {
   const tile_options *opts;
   sched_params params;
   ir_value *zero;
+  /* split-k: the contraction's parts go to a workspace [parts, results...], which a second kernel adds in order. */
+  enum { SPLIT_NONE, SPLIT_PARTS, SPLIT_SUM } split;
+  ir_value *workspace; /* argument of either kernel */
 } kern;
 
 /* What a graph value is in the kernel: its data field points to one of these. */
@@ -91,6 +94,8 @@ tsr_status family_elementwise(kern *k);
 tsr_status family_row(kern *k);
 tsr_status family_matmul(kern *k);
 tsr_status family_copy(kern *k);
+/* Notes the tile in the kernel, for reports. */
+bool kb_note_tile(kern *k, int64_t m, int64_t n, int64_t depth);
 /* The body's row operations (reductions, softmax, norms) on whole rows. */
 tsr_status kb_row_op(kern *k, ir_op *op, const space *s, const ir_type *orig, ir_value **out);
 /* map with one scalar op over fragments; NULL when out of memory. */

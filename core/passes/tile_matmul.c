@@ -19,6 +19,8 @@ typedef struct contraction {
   space c;
   side a, b;
   int64_t bm, bn, bk;
+  int64_t chunk;     /* depth of one part of a split contraction; k if it is not split */
+  ir_value *part;    /* which part this block computes */
 } contraction;
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -158,6 +160,10 @@ static tsr_status main_loop(kern *k, contraction *x, ir_value **out) {
   if (use || !plain_a) sa = alloc_shared(k, ta, flip_a ? x->a.s.tn : x->a.s.tm, flip_a ? x->a.s.tm : x->a.s.tn);
   if (use || !plain_b) sb = alloc_shared(k, tb, flip_b ? x->b.s.tn : x->b.s.tm, flip_b ? x->b.s.tm : x->b.s.tn);
   ir_value *bounds[4] = {k->zero, kb_index(k, x->g.k), kb_index(k, x->bk), acc};
+  if (x->part) {
+    bounds[0] = kb_op2(k, "tessera.tile.mul", x->part, kb_index(k, x->chunk));
+    bounds[1] = kb_op2(k, "tessera.tile.min", kb_op2(k, "tessera.tile.add", bounds[0], kb_index(k, x->chunk)), bounds[1]);
+  }
   ir_op *loop = ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 4, bounds, 1, &acc_type, 1);
   if (!loop || (k->params.stages > 0 && !ir_set_attr(loop, "stages", ir_attr_int(k->m, k->params.stages)))) return st_oom();
   ir_value *kk = ir_block_arg(k->m, loop->regions[0], ir_type_index(k->m), NULL), *carried = ir_block_arg(k->m, loop->regions[0], acc_type, NULL);
@@ -180,31 +186,106 @@ static tsr_status main_loop(kern *k, contraction *x, ir_value **out) {
   return NULL;
 }
 
-tsr_status family_matmul(kern *k) {
-  contraction x = {.op = find_matmul(k->src)};
+/* The workspace [parts, batch..., m, n] as a memory operand, at a fixed part (`part` elements further). */
+static mem workspace_mem(const kern *k, const contraction *x, int64_t part) {
+  mem m = {.arg = k->workspace, .dtype = x->g.accum, .rank = x->orig->rank};
+  memcpy(m.dims, x->orig->dims, sizeof m.dims);
+  ir_type_strides(x->orig, m.strides);
+  m.offset = part * ir_type_count(x->orig);
+  return m;
+}
+
+/* Parts are further block columns of the grid: block x = part * columns + column. */
+static tsr_status split_grid(kern *k, contraction *x) {
+  int64_t columns = (x->g.n + x->bn - 1) / x->bn, grid[3];
+  space wide = x->c;
+  wide.dims[wide.rank - 1] = columns * x->bn * k->params.split_k;
+  k->params.raster = 0;
+  TSR_TRY(space_grid(k, &wide));
+  if (ir_get_ints(k->op, "grid", grid, 3) != 3) return st_oom();
+  memcpy(x->c.at, wide.at, sizeof wide.at);
+  ir_value *span = kb_index(k, columns * x->bn), *at = wide.at[wide.rank - 1];
+  x->part = kb_op2(k, "tessera.tile.div", at, span);
+  x->c.at[x->c.rank - 1] = kb_op2(k, "tessera.tile.rem", at, span);
+  return k->b.failed ? st_oom() : NULL;
+}
+
+/* The accumulator's window in the workspace, at this block's part. */
+static tsr_status part_window(kern *k, contraction *x, ir_value **out) {
+  mem m = workspace_mem(k, x, 0);
+  int64_t strides[TSR_MAX_RANK + 2];
+  space s = x->c;
+  space_strides(&m, &s, FORM_FULL, strides);
+  /* The part is one more outer dimension. */
+  if (s.rank + 1 > TSR_MAX_RANK + 2) return ir_error(k->src, NULL, "too many dimensions for split_k");
+  memmove(s.dims + 1, s.dims, sizeof *s.dims * (size_t)s.rank);
+  memmove(s.at + 1, s.at, sizeof *s.at * (size_t)s.rank);
+  memmove(strides + 1, strides, sizeof *strides * (size_t)s.rank);
+  s.rank++;
+  s.dims[0] = k->params.split_k;
+  s.at[0] = x->part;
+  strides[0] = ir_type_count(x->orig);
+  return kb_window(k, &m, &s, strides, NULL, out);
+}
+
+static tsr_status sum_parts(kern *k, contraction *x, ir_value **acc) {
+  *acc = NULL;
+  for (int64_t i = 0; i < k->params.split_k; i++) {
+    mem m = workspace_mem(k, x, i);
+    int64_t strides[TSR_MAX_RANK + 2];
+    ir_value *w, *v;
+    space_strides(&m, &x->c, FORM_FULL, strides);
+    TSR_TRY(kb_window(k, &m, &x->c, strides, NULL, &w));
+    v = ir_build1(&k->b, "tessera.tile.load", kb_frag(k, x->g.accum, x->bm, x->bn), 1, &w);
+    *acc = *acc ? kb_map2(k, SC_ADD, *acc, v) : v;
+    if (!*acc) return st_oom();
+  }
+  return NULL;
+}
+
+static tsr_status prepare(kern *k, contraction *x) {
   stride_rows rows;
-  if (!x.op) return ir_error(k->src, NULL, "a matmul kernel needs a tessera.graph.matmul");
-  x.g = graph_matmul_get(x.op);
-  x.orig = x.op->results[0]->type;
-  x.a.value = x.op->operands[0];
-  x.b.value = x.op->operands[1];
-  TSR_TRY(all_leaves(k, &x, &rows));
-  space_make(&x.c, x.orig, x.orig->rank - 2, &rows);
-  x.c.plain = true;
-  choose_tile(k, &x);
-  x.c.tm = x.bm;
-  x.c.tn = x.bn;
+  x->op = find_matmul(k->src);
+  if (!x->op) return ir_error(k->src, NULL, "a matmul kernel needs a tessera.graph.matmul");
+  x->g = graph_matmul_get(x->op);
+  x->orig = x->op->results[0]->type;
+  x->a.value = x->op->operands[0];
+  x->b.value = x->op->operands[1];
+  TSR_TRY(all_leaves(k, x, &rows));
+  space_make(&x->c, x->orig, x->orig->rank - 2, &rows);
+  x->c.plain = true;
+  choose_tile(k, x);
+  x->c.tm = x->bm;
+  x->c.tn = x->bn;
+  x->chunk = k->split == SPLIT_PARTS ? round_up((x->g.k + k->params.split_k - 1) / k->params.split_k, x->bk) : x->g.k;
+  return kb_note_tile(k, x->bm, x->bn, x->bk) ? NULL : st_oom();
+}
+
+static tsr_status contract(kern *k, contraction *x, ir_value **acc) {
+  int r = x->c.rank;
+  make_side(x, &x->a, x->op->operands[0], x->g.transpose_a, x->g.m, x->g.k, x->bm, x->bk);
+  make_side(x, &x->b, x->op->operands[1], x->g.transpose_b, x->g.k, x->g.n, x->bk, x->bn);
+  x->a.s.at[r - 2 + x->a.transpose] = x->c.at[r - 2];
+  x->b.s.at[r - 1 - x->b.transpose] = x->c.at[r - 1];
+  return main_loop(k, x, acc);
+}
+
+tsr_status family_matmul(kern *k) {
+  contraction x = {0};
+  ir_value *windows[MAX_LEAVES], *acc = NULL;
+  TSR_TRY(prepare(k, &x));
+  if (k->split == SPLIT_PARTS) {
+    TSR_TRY(split_grid(k, &x));
+    TSR_TRY(part_window(k, &x, &windows[0]));
+    TSR_TRY(contract(k, &x, &acc));
+    return ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){acc, windows[0]}) ? NULL : st_oom();
+  }
   TSR_TRY(space_grid(k, &x.c));
-  int r = x.c.rank;
-  make_side(&x, &x.a, x.op->operands[0], x.g.transpose_a, x.g.m, x.g.k, x.bm, x.bk);
-  make_side(&x, &x.b, x.op->operands[1], x.g.transpose_b, x.g.k, x.g.n, x.bk, x.bn);
-  x.a.s.at[r - 2 + x.a.transpose] = x.c.at[r - 2];
-  x.b.s.at[r - 1 - x.b.transpose] = x.c.at[r - 1];
   node *n = node_of(k, x.op->results[0]);
   if (!n) return st_oom();
-  ir_value *windows[MAX_LEAVES], *acc = NULL;
+  /* Result windows are made before the loop, so that a plain product is accumulated where it belongs. */
   TSR_TRY(kb_result_windows(k, &x.c, x.orig, windows));
-  TSR_TRY(main_loop(k, &x, &acc));
+  TSR_TRY(k->split == SPLIT_SUM ? sum_parts(k, &x, &acc) : contract(k, &x, &acc));
   n->n_frags = 1;
   n->frags[0].s = &x.c;
   n->frags[0].f = FORM_FULL;

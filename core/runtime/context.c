@@ -242,10 +242,12 @@ tsr_status tsr_device_open(tsr_context *c, const char *id, tsr_device **out) {
   be_device_info *info = al_new(&c->al, be_device_info);
   tsr_status st = NULL;
   char canonical[96];
+  if (d) {
+    d->ctx = c;
+    d->vt = b->vt;
+    arena_init(&d->arena, &c->al);
+  }
   if (!d || !info) TSR_GOTO(st_oom());
-  d->ctx = c;
-  d->vt = b->vt;
-  arena_init(&d->arena, &c->al);
   snprintf(canonical, sizeof canonical, "%s:%s", b->vt->name, which);
   if (!number) {
     TSR_GOTO(open_arch(c, b, which, id, d, info));
@@ -276,10 +278,12 @@ tsr_status tsr_device_import(tsr_context *c, const char *backend, const void *im
   tsr_device *d = al_new(&c->al, tsr_device);
   be_device_info *info = al_new(&c->al, be_device_info);
   tsr_status st = NULL;
+  if (d) {
+    d->ctx = c;
+    d->vt = b->vt;
+    arena_init(&d->arena, &c->al);
+  }
   if (!d || !info) TSR_GOTO(st_oom());
-  d->ctx = c;
-  d->vt = b->vt;
-  arena_init(&d->arena, &c->al);
   TSR_GOTO(b->vt->device_open(b->instance, -1, &(be_import){import}, &d->be, &d->caps));
   snprintf(info->name, sizeof info->name, "imported device");
   char id[64];

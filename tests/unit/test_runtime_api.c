@@ -1,0 +1,367 @@
+/* The public interface on the CPU: schedules by hand, captures, imported memory, numerics policies, threads, failing allocations. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <pthread.h>
+
+#include "tessera/tessera.h"
+
+#define OK(e)                                                         \
+  do {                                                                \
+    tsr_status ok_ = (e);                                             \
+    if (ok_) fail_msg("%s: %s", #e, tsr_status_message(ok_));         \
+  } while (0)
+#define FAILS(code, e)                                                \
+  do {                                                                \
+    tsr_status f_ = (e);                                              \
+    assert_int_equal(tsr_status_code(f_), code);                      \
+    assert_true(strlen(tsr_status_message(f_)) > 0);                  \
+    assert_null(strchr(tsr_status_message(f_), '\n'));                \
+    tsr_status_free(f_);                                              \
+  } while (0)
+
+typedef struct rig {
+  tsr_context *ctx;
+  tsr_device *dev;
+} rig;
+
+static rig open_rig(void) {
+  rig r = {0};
+  tsr_context_desc d = {.abi_version = TSR_ABI_VERSION, .cache_dir = ""};
+  OK(tsr_context_create(&d, &r.ctx));
+  OK(tsr_device_open(r.ctx, "cpu:0", &r.dev));
+  return r;
+}
+
+static void close_rig(rig *r) {
+  tsr_device_close(&r->dev);
+  tsr_context_destroy(&r->ctx);
+  assert_null(r->ctx);
+}
+
+static tsr_shape shape2(int64_t m, int64_t n) { return (tsr_shape){.rank = 2, .dims = {m, n}}; }
+
+/* A[m,k] * B[k,n] + C[n], relu. */
+static tsr_graph *product(rig *r, tsr_dtype t, int64_t m, int64_t n, int64_t k) {
+  tsr_graph *g;
+  tsr_value v[2], c[2], y;
+  OK(tsr_graph_create(r->ctx, "product", &g));
+  OK(tsr_graph_input(g, "A", t, shape2(m, k), &v[0]));
+  OK(tsr_graph_input(g, "B", t, shape2(k, n), &v[1]));
+  OK(tsr_graph_input(g, "C", t, (tsr_shape){.rank = 1, .dims = {n}}, &c[1]));
+  OK(tsr_graph_op(g, "matmul", v, 2, NULL, 0, &c[0]));
+  OK(tsr_graph_op(g, "add", c, 2, NULL, 0, &y));
+  OK(tsr_graph_op(g, "relu", &y, 1, NULL, 0, &y));
+  OK(tsr_graph_output(g, y));
+  return g;
+}
+
+static float value_at(size_t i, size_t seed) { return (float)((double)((i * 2654435761u + seed * 40503u) % 2001) / 1000.0 - 1.0); }
+
+static tsr_buffer *filled(rig *r, size_t n, size_t seed) {
+  tsr_buffer *b;
+  OK(tsr_buffer_create(r->dev, n * 4, TSR_MEMORY_HOST, &b));
+  float *p = tsr_buffer_map(b);
+  assert_non_null(p);
+  for (size_t i = 0; i < n; i++) p[i] = value_at(i, seed);
+  return b;
+}
+
+/* Runs the f32 product with options; out holds m * n floats. */
+static void run_product(rig *r, const tsr_compile_options *o, int64_t m, int64_t n, int64_t k, float *out) {
+  tsr_graph *g = product(r, TSR_F32, m, n, k);
+  tsr_program *p;
+  OK(tsr_program_compile(r->dev, g, o, &p));
+  tsr_buffer *in[3] = {filled(r, (size_t)(m * k), 1), filled(r, (size_t)(k * n), 2), filled(r, (size_t)n, 3)}, *y;
+  OK(tsr_buffer_create(r->dev, (size_t)(m * n) * 4, TSR_MEMORY_DEVICE, &y));
+  tsr_binding bi[3] = {{in[0], 0}, {in[1], 0}, {in[2], 0}}, bo = {y, 0};
+  OK(tsr_program_run(p, NULL, bi, &bo));
+  OK(tsr_buffer_read(y, 0, out, (size_t)(m * n) * 4));
+  for (int i = 0; i < 3; i++) tsr_buffer_destroy(&in[i]);
+  tsr_buffer_destroy(&y);
+  tsr_program_destroy(&p);
+  tsr_graph_destroy(&g);
+}
+
+static void schedules_by_hand_keep_the_result(void **state) {
+  enum { M = 97, N = 130, K = 300 };
+  static float want[M * N], got[M * N];
+  static const tsr_schedule schedules[] = {
+      {.m = 32, .n = 32, .k = 16}, {.m = 128, .n = 128, .k = 64}, {.m = 128, .n = 128, .k = 32, .use_shared = 1, .padding = 1, .async_copy = 1, .pipeline_stages = 3},
+      {.m = 64, .n = 64, .k = 32, .use_shared = -1}, {.m = 32, .n = 64, .k = 32, .split_k = 3}, {.m = 16, .n = 16, .k = 16, .raster = 3}, {.vectorize = 4},
+      {.m = 16, .n = 32, .k = 300, .split_k = 7, .raster = 2}, {.m = 48, .n = 80, .k = 24, .pipeline_stages = 1, .async_copy = -1}};
+  rig r = open_rig();
+  run_product(&r, NULL, M, N, K, want);
+  for (size_t s = 0; s < sizeof schedules / sizeof *schedules; s++) {
+    tsr_compile_options o = {.schedules = &schedules[s], .n_schedules = 1};
+    memset(got, 0xff, sizeof got);
+    run_product(&r, &o, M, N, K, got);
+    for (size_t i = 0; i < M * N; i++)
+      if (!(fabsf(got[i] - want[i]) <= 1e-4f)) fail_msg("schedule %zu element %zu: %g, not %g", s, i, got[i], want[i]);
+  }
+  tsr_graph *g = product(&r, TSR_F32, 8, 8, 8);
+  tsr_program *p;
+  tsr_schedule bad = {.vectorize = 3};
+  FAILS(TSR_INVALID_ARGUMENT, tsr_program_compile(r.dev, g, &(tsr_compile_options){.schedules = &bad, .n_schedules = 1}, &p));
+  assert_null(p);
+  tsr_graph_destroy(&g);
+  close_rig(&r);
+}
+
+static void a_tile_by_hand_is_in_the_dump(void **state) {
+  rig r = open_rig();
+  tsr_graph *g = product(&r, TSR_F32, 256, 256, 256);
+  tsr_program *p;
+  tsr_schedule s = {.m = 64, .n = 32, .k = 16, .pipeline_stages = 3};
+  char *text;
+  OK(tsr_program_compile(r.dev, g, &(tsr_compile_options){.schedules = &s, .n_schedules = 1}, &p));
+  OK(tsr_program_dump(p, TSR_LEVEL_SCHEDULE, &text, NULL));
+  assert_non_null(strstr(text, "m = 64 : i64, n = 32 : i64, k = 16 : i64"));
+  assert_non_null(strstr(text, "\"tessera.schedule.pipeline_stages\"() {n = 3 : i64}"));
+  tsr_text_free(r.ctx, &text);
+  assert_int_equal(tsr_program_n_kernels(p), 1); /* bias and relu are fused */
+  assert_int_equal(tsr_program_kernel(p, 0).tile[0], 64);
+  /* Every level's text can be run from. */
+  for (int level = TSR_LEVEL_GRAPH; level <= TSR_LEVEL_TARGET; level++) {
+    tsr_program *again;
+    OK(tsr_program_dump(p, (tsr_level)level, &text, NULL));
+    OK(tsr_program_parse(r.dev, text, strlen(text), "dump.mlir", NULL, &again));
+    assert_int_equal(tsr_program_n_inputs(again), 3);
+    tsr_program_destroy(&again);
+    tsr_text_free(r.ctx, &text);
+  }
+  tsr_program_destroy(&p);
+  tsr_graph_destroy(&g);
+  close_rig(&r);
+}
+
+static void a_capture_replays_what_was_called(void **state) {
+  rig r = open_rig();
+  tsr_graph *g = product(&r, TSR_F32, 8, 8, 8);
+  tsr_program *p;
+  tsr_stream *s;
+  tsr_recording *rec;
+  OK(tsr_program_compile(r.dev, g, NULL, &p));
+  OK(tsr_stream_create(r.dev, 0, &s));
+  tsr_buffer *a = filled(&r, 64, 1), *b = filled(&r, 64, 2), *c = filled(&r, 8, 3), *y = filled(&r, 64, 9), *z = filled(&r, 64, 9);
+  tsr_binding in[3] = {{a, 0}, {b, 0}, {c, 0}}, out = {y, 0};
+  float before = ((float *)tsr_buffer_map(y))[0];
+  FAILS(TSR_INVALID_ARGUMENT, tsr_capture_end(s, &rec));
+  OK(tsr_capture_begin(s));
+  OK(tsr_program_run(p, s, in, &out));
+  OK(tsr_stream_copy(s, z, 0, y, 0, 256));
+  OK(tsr_capture_end(s, &rec));
+  assert_true(((float *)tsr_buffer_map(y))[0] == before); /* nothing ran yet */
+  OK(tsr_recording_replay(rec, s));
+  OK(tsr_stream_sync(s, -1));
+  assert_memory_equal(tsr_buffer_map(y), tsr_buffer_map(z), 256);
+  assert_true(((float *)tsr_buffer_map(y))[0] != before);
+  FAILS(TSR_INVALID_ARGUMENT, tsr_program_run(p, s, in, &(tsr_binding){a, 0}));   /* output over an input */
+  FAILS(TSR_INVALID_ARGUMENT, tsr_program_run(p, s, in, &(tsr_binding){y, 128})); /* too small */
+  tsr_recording_destroy(&rec);
+  tsr_stream_destroy(&s);
+  tsr_buffer_destroy(&a);
+  tsr_buffer_destroy(&b);
+  tsr_buffer_destroy(&c);
+  tsr_buffer_destroy(&y);
+  tsr_buffer_destroy(&z);
+  tsr_program_destroy(&p);
+  tsr_graph_destroy(&g);
+  close_rig(&r);
+}
+
+static tsr_graph *sum_graph(rig *r, int64_t n) {
+  tsr_graph *g;
+  tsr_value x;
+  OK(tsr_graph_create(r->ctx, "sum", &g));
+  OK(tsr_graph_input(g, "X", TSR_F32, shape2(1, n), &x));
+  int64_t axis = 1;
+  tsr_attr a = TSR_INTS("axes", &axis, 1);
+  OK(tsr_graph_op(g, "reduce_sum", &x, 1, &a, 1, &x));
+  OK(tsr_graph_output(g, x));
+  return g;
+}
+
+static float run_sum(rig *r, tsr_policy policy, float *x, int64_t n) {
+  tsr_graph *g = sum_graph(r, n);
+  tsr_program *p;
+  tsr_buffer *a, *y;
+  OK(tsr_program_compile(r->dev, g, &(tsr_compile_options){.policy = policy}, &p));
+  OK(tsr_buffer_import(r->dev, x, (size_t)n * 4, &a));
+  OK(tsr_buffer_create(r->dev, 4, TSR_MEMORY_HOST, &y));
+  tsr_binding in = {a, 0}, out = {y, 0};
+  OK(tsr_program_run(p, NULL, &in, &out));
+  float v = *(float *)tsr_buffer_map(y);
+  tsr_buffer_destroy(&a);
+  tsr_buffer_destroy(&y);
+  tsr_program_destroy(&p);
+  tsr_graph_destroy(&g);
+  return v;
+}
+
+/* Large terms that cancel bury small ones: the naive sum's error bound n u sum|x| is far above the true sum. */
+static void kahan_beats_the_naive_bound_on_adversarial_sums(void **state) {
+  enum { N = 100000 };
+  float *x = malloc(sizeof *x * N);
+  double exact = 0;
+  for (size_t i = 0; i < N; i++) x[i] = i % 3 == 0 ? 1e8f : i % 3 == 1 ? -1e8f : 1.0f / 3;
+  for (size_t i = 0; i < N; i++) exact += x[i];
+  rig r = open_rig();
+  float kahan = run_sum(&r, TSR_POLICY_KAHAN_SUM, x, N);
+  assert_true(fabs(kahan - exact) <= fabs(exact) * 1.2e-7 + 1e-6 * 1e-3 * N / 3); /* 2 u |s| and the second-order term */
+  float det = run_sum(&r, TSR_POLICY_DETERMINISTIC, x, N);
+  assert_true(fabs(kahan - exact) <= fabs(det - exact));
+  for (int i = 0; i < 3; i++) assert_true(run_sum(&r, TSR_POLICY_DETERMINISTIC, x, N) == det);
+  close_rig(&r);
+  free(x);
+}
+
+static void deterministic_bits_do_not_depend_on_threads(void **state) {
+  enum { M = 130, N = 70, K = 1000 };
+  static float first[M * N], again[M * N];
+  tsr_compile_options o = {.policy = TSR_POLICY_DETERMINISTIC};
+  for (int threads = 1; threads <= 5; threads += 2) {
+    char text[8];
+    snprintf(text, sizeof text, "%d", threads);
+    setenv("TSR_THREADS", text, 1);
+    rig r = open_rig();
+    run_product(&r, &o, M, N, K, threads == 1 ? first : again);
+    if (threads > 1) assert_memory_equal(first, again, sizeof first);
+    close_rig(&r);
+  }
+  unsetenv("TSR_THREADS");
+}
+
+static void *worker(void *v) {
+  enum { M = 33, N = 65, K = 129 };
+  float *out = v;
+  for (int i = 0; i < 5; i++) {
+    rig r = open_rig();
+    run_product(&r, NULL, M, N, K, out);
+    close_rig(&r);
+  }
+  return NULL;
+}
+
+static void two_contexts_on_two_threads_do_not_disturb_each_other(void **state) {
+  enum { COUNT = 33 * 65 };
+  static float a[COUNT], b[COUNT];
+  pthread_t t[2];
+  assert_int_equal(pthread_create(&t[0], NULL, worker, a), 0);
+  assert_int_equal(pthread_create(&t[1], NULL, worker, b), 0);
+  pthread_join(t[0], NULL);
+  pthread_join(t[1], NULL);
+  assert_memory_equal(a, b, sizeof a);
+}
+
+/* ---- failing allocations --------------------------------------------------------------------------------------- */
+
+typedef struct counting {
+  long left, live;
+} counting;
+
+static void *count_alloc(void *user, size_t size, size_t align) {
+  counting *c = user;
+  if (__atomic_sub_fetch(&c->left, 1, __ATOMIC_RELAXED) < 0) return NULL;
+  void *p = NULL;
+  if (posix_memalign(&p, align < sizeof p ? sizeof p : align, size)) return NULL;
+  __atomic_add_fetch(&c->live, 1, __ATOMIC_RELAXED);
+  return p;
+}
+
+static void count_free(void *user, void *p, size_t size, size_t align) {
+  __atomic_sub_fetch(&((counting *)user)->live, 1, __ATOMIC_RELAXED);
+  free(p);
+}
+
+/* Everything from the context to a result; whatever fails is a status, and nothing stays behind. */
+static tsr_code whole_life(counting *c) {
+  static const char text[] =
+      "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<5x7xf32>, %B: tensor<7x3xf32>):\n"
+      "%0 = \"tessera.graph.matmul\"(%A, %B)\n%1 = \"tessera.graph.gelu\"(%0)\n%2 = \"tessera.graph.softmax\"(%1)\n"
+      "\"tessera.graph.return\"(%2)\n}) {sym_name = \"main\"} : () -> ()\n";
+  tsr_allocator al = {count_alloc, count_free, c};
+  tsr_context_desc d = {.allocator = &al, .cache_dir = ""};
+  tsr_context *ctx = NULL;
+  tsr_device *dev = NULL;
+  tsr_program *p = NULL;
+  tsr_buffer *b[3] = {0};
+  char *dump = NULL;
+  tsr_status st = tsr_context_create(&d, &ctx);
+  if (!st) st = tsr_device_open(ctx, "cpu:0", &dev);
+  if (!st) st = tsr_program_parse(dev, text, sizeof text - 1, "life.mlir", NULL, &p);
+  for (int i = 0; i < 3 && !st; i++) st = tsr_buffer_create(dev, 256, TSR_MEMORY_DEVICE, &b[i]);
+  tsr_binding in[2] = {{b[0], 0}, {b[1], 0}}, out = {b[2], 0};
+  if (!st) st = tsr_program_run(p, NULL, in, &out);
+  if (!st) st = tsr_program_dump(p, TSR_LEVEL_TARGET, &dump, NULL);
+  tsr_code code = tsr_status_code(st);
+  tsr_status_free(st);
+  if (ctx) tsr_text_free(ctx, &dump);
+  for (int i = 0; i < 3; i++) tsr_buffer_destroy(&b[i]);
+  tsr_program_destroy(&p);
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+  return code;
+}
+
+static void every_failed_allocation_is_a_status(void **state) {
+  counting c = {.left = 1L << 40};
+  assert_int_equal(whole_life(&c), TSR_OK);
+  assert_int_equal(c.live, 0);
+  long needed = (1L << 40) - c.left;
+  assert_true(needed > 20);
+  for (long i = 0; i < needed; i++) {
+    c = (counting){.left = i};
+    tsr_code code = whole_life(&c);
+    if (code != TSR_OUT_OF_MEMORY && code != TSR_OK) fail_msg("allocation %ld of %ld: %s", i, needed, tsr_code_name(code));
+    if (c.live) fail_msg("allocation %ld of %ld: %ld blocks leak", i, needed, c.live);
+  }
+}
+
+/* ---- wrong use ------------------------------------------------------------------------------------------------- */
+
+static void wrong_use_is_one_clear_line(void **state) {
+  rig r = open_rig();
+  tsr_device *d;
+  tsr_graph *g;
+  tsr_value v[2], y;
+  tsr_program *p;
+  FAILS(TSR_UNAVAILABLE, tsr_device_open(r.ctx, "cpu:7", &d));
+  FAILS(TSR_UNAVAILABLE, tsr_device_open(r.ctx, "abacus:0", &d));
+  assert_null(d);
+  tsr_policy policy;
+  FAILS(TSR_NOT_FOUND, tsr_policy_parse("sloppy", &policy));
+  OK(tsr_graph_create(r.ctx, "g", &g));
+  OK(tsr_graph_input(g, "A", TSR_F32, shape2(2, 3), &v[0]));
+  OK(tsr_graph_input(g, "B", TSR_F32, shape2(4, 5), &v[1]));
+  FAILS(TSR_VERIFY_ERROR, tsr_graph_op(g, "matmul", v, 2, NULL, 0, &y));
+  FAILS(TSR_NOT_FOUND, tsr_graph_op(g, "matmull", v, 2, NULL, 0, &y));
+  FAILS(TSR_INVALID_ARGUMENT, tsr_graph_op(g, "neg", (tsr_value[]){99}, 1, NULL, 0, &y));
+  FAILS(TSR_INVALID_ARGUMENT, tsr_graph_input(g, "C", TSR_F32, (tsr_shape){.rank = 2, .dims = {INT64_MAX, 4}}, &y));
+  tsr_graph_destroy(&g);
+  FAILS(TSR_PARSE_ERROR, tsr_program_parse(r.dev, "\"tessera.graph.func\"(", 21, "x.mlir", NULL, &p));
+  FAILS(TSR_ABI_MISMATCH, tsr_context_create(&(tsr_context_desc){.abi_version = 99u << 16}, &(tsr_context *){NULL}));
+  close_rig(&r);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(schedules_by_hand_keep_the_result),
+      cmocka_unit_test(a_tile_by_hand_is_in_the_dump),
+      cmocka_unit_test(a_capture_replays_what_was_called),
+      cmocka_unit_test(kahan_beats_the_naive_bound_on_adversarial_sums),
+      cmocka_unit_test(deterministic_bits_do_not_depend_on_threads),
+      cmocka_unit_test(two_contexts_on_two_threads_do_not_disturb_each_other),
+      cmocka_unit_test(every_failed_allocation_is_a_status),
+      cmocka_unit_test(wrong_use_is_one_clear_line),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
