@@ -13,6 +13,9 @@
 
 enum { MAX_TENSORS = 16 };
 
+/* Further backends that the program brings along (tests/simt links this file with the emulator's). */
+extern const void *const conformance_backends[] __attribute__((weak));
+
 typedef struct suite {
   tsr_context *ctx;
   tsr_device *dev;
@@ -134,7 +137,7 @@ int main(void) {
   const char *device = env("TSR_TEST_DEVICE", "cpu:0"), *only = env("TSR_TEST_FAMILY", "");
   long cases = strtol(env("TSR_TEST_CASES", "2000"), NULL, 10);
   uint64_t seed = strtoull(env("TSR_TEST_SEED", "20261121"), NULL, 10);
-  tsr_context_desc d = {.cache_dir = ""};
+  tsr_context_desc d = {.cache_dir = "", .extra_backends = conformance_backends};
   tsr_status st = tsr_context_create(&d, &s.ctx);
   if (!st) st = tsr_device_open(s.ctx, device, &s.dev);
   if (st) {

@@ -100,7 +100,8 @@ static tsr_status event_elapsed(be_event *from, be_event *to, double *ns) {
   return NULL;
 }
 
-static uint8_t *at(be_range r) { return r.buffer->p + r.offset; }
+/* An empty tensor has no buffer. */
+static uint8_t *at(be_range r) { return r.buffer ? r.buffer->p + r.offset : NULL; }
 static tsr_status do_write(be_stream *s, be_range dst, const void *src) {
   memcpy(at(dst), src, dst.bytes);
   return NULL;
