@@ -223,8 +223,7 @@ static int inner_for(double us) { return us > 300 ? 1 : (int)(300 / (us + 0.5)) 
 static tsr_status time_all(measure *m, bench_result *r) {
   static const int warm = 2;
   double t[9][MAX_REPS], us;
-  int set[9] = {0}, inner[9] = {0}, reps = 0, n_jobs = 0;
-  for (int i = 0; i < r->n_peers; i++) n_jobs += m->jobs[i] != NULL;
+  int set[9] = {0}, inner[9] = {0}, reps = 0;
   for (int w = 0; w < warm; w++) {
     TRY(ours(m, &set[0], 1, &us));
     inner[0] = inner_for(us);
