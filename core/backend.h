@@ -124,6 +124,8 @@ typedef struct be_vtable {
 
   /* Loads the driver. TSR_UNAVAILABLE with the reason when there is none. */
   tsr_status (*instance_create)(const be_env *env, be_instance **out);
+  /* An instance for imported devices alone: creates nothing in the driver. NULL where instance_create does no harm. */
+  tsr_status (*instance_import)(const be_env *env, be_instance **out);
   void (*instance_destroy)(be_instance *in);
   int (*n_devices)(be_instance *in);
   tsr_status (*device_info)(be_instance *in, int index, be_device_info *out);
@@ -148,6 +150,10 @@ typedef struct be_vtable {
   tsr_status (*event_record)(be_stream *s, be_event *e);
   tsr_status (*stream_wait)(be_stream *s, be_event *e);
   tsr_status (*event_sync)(be_event *e);
+  /* An application's own semaphore (see tessera/vulkan.h): work submitted later waits for it; it is signalled after all work so far. NULL:
+   * not available. */
+  tsr_status (*external_wait)(be_stream *s, const void *desc);
+  tsr_status (*external_signal)(be_stream *s, const void *desc);
   tsr_status (*event_elapsed)(be_event *from, be_event *to, double *ns); /* both complete */
 
   /* Asynchronous on the stream; host memory must stay valid until the stream is synced. */

@@ -99,7 +99,8 @@ static tsr_status open_own(be_device *d, be_instance *in, int index, be_device_i
 static tsr_status open_imported(be_device *d, const tsr_vulkan_import *im, be_device_info *info) {
   if (!im || !im->instance || !im->physical_device || !im->device || !im->queue)
     return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "import", NULL), "instance, physical_device, device and queue must be given");
-  if (im->get_instance_proc_addr) volkInitializeCustom((PFN_vkGetInstanceProcAddr)im->get_instance_proc_addr);
+  if (!im->get_instance_proc_addr) TSR_TRY(vk_load(d->env));
+  else volkInitializeCustom((PFN_vkGetInstanceProcAddr)im->get_instance_proc_addr);
   volkLoadInstanceOnly((VkInstance)im->instance);
   d->physical = (VkPhysicalDevice)im->physical_device;
   d->vk = (VkDevice)im->device;

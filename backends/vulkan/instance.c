@@ -93,6 +93,12 @@ tsr_status vk_instance_create(const be_env *env, be_instance **out) {
   return NULL;
 }
 
+tsr_status vk_instance_import(const be_env *env, be_instance **out) {
+  if (!(*out = al_new(env->al, be_instance))) return st_oom();
+  (*out)->env = env;
+  return NULL;
+}
+
 void vk_instance_destroy(be_instance *in) {
   if (!in) return;
   if (in->messenger) vkDestroyDebugUtilsMessengerEXT(in->vk, in->messenger, NULL);

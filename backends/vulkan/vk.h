@@ -119,6 +119,8 @@ tsr_status vk_lost_status(const be_device *d);
 
 /* ---- instance.c, caps.c ---- */
 tsr_status vk_instance_create(const be_env *env, be_instance **out);
+/* No VkInstance: for devices of the application. */
+tsr_status vk_instance_import(const be_env *env, be_instance **out);
 void vk_instance_destroy(be_instance *in);
 int vk_n_devices(be_instance *in);
 tsr_status vk_device_info(be_instance *in, int index, be_device_info *out);

@@ -273,18 +273,23 @@ tsr_status tsr_device_import(tsr_context *c, const char *backend, const void *im
   *out = NULL;
   rt_backend *b = backend ? find_backend(c, backend, strlen(backend)) : NULL;
   if (!b || !import) return RT_BAD(c, "device_import", NULL, "needs a backend's name and its import struct");
-  TSR_TRY(rt_backend_load(c, b));
-  if (!b->instance) return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device_import", NULL), "%s: %s", backend, b->why);
+  be_instance *shell = NULL; /* so that nothing is made in the driver beside the application's own objects */
+  if (b->vt->instance_import) TSR_TRY(b->vt->instance_import(&c->env, &shell));
+  else TSR_TRY(rt_backend_load(c, b));
+  if (!shell && !b->instance) return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device_import", NULL), "%s: %s", backend, b->why);
   tsr_device *d = al_new(&c->al, tsr_device);
   be_device_info *info = al_new(&c->al, be_device_info);
   tsr_status st = NULL;
   if (d) {
     d->ctx = c;
     d->vt = b->vt;
+    d->shell = shell;
     arena_init(&d->arena, &c->al);
+  } else if (shell) {
+    b->vt->instance_destroy(shell);
   }
   if (!d || !info) TSR_GOTO(st_oom());
-  TSR_GOTO(b->vt->device_open(b->instance, -1, &(be_import){import}, &d->be, &d->caps));
+  TSR_GOTO(b->vt->device_open(shell ? shell : b->instance, -1, &(be_import){import}, &d->be, &d->caps));
   snprintf(info->name, sizeof info->name, "imported device");
   char id[64];
   snprintf(id, sizeof id, "%s:imported", backend);
@@ -302,6 +307,7 @@ void tsr_device_close(tsr_device **dp) {
   if (d->ctx) {
     tsr_stream_destroy(&d->stream);
     if (d->be) d->vt->device_close(d->be);
+    if (d->shell) d->vt->instance_destroy(d->shell);
     arena_clear(&d->arena);
     al_delete(&d->ctx->al, d);
   }

@@ -52,6 +52,7 @@ struct tsr_device {
   tsr_device_info info;
   arena arena;
   tsr_stream *stream; /* the device's own */
+  be_instance *shell; /* of an imported device: stands in for the backend's instance */
 };
 
 struct tsr_buffer {

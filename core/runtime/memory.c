@@ -159,6 +159,16 @@ tsr_status tsr_stream_wait(tsr_stream *s, tsr_event *e) {
   return s->dev->vt->stream_wait(s->be, e->be);
 }
 
+tsr_status tsr_stream_wait_external(tsr_stream *s, const void *handle) {
+  if (!s->dev->vt->external_wait) return st_make(&s->dev->ctx->al, TSR_UNSUPPORTED, RT_WHERE("stream_wait_external", NULL), "%s has no semaphores to import", s->dev->info.id);
+  return handle ? s->dev->vt->external_wait(s->be, handle) : RT_BAD(s->dev->ctx, "stream_wait_external", NULL, "no handle");
+}
+
+tsr_status tsr_stream_signal_external(tsr_stream *s, const void *handle) {
+  if (!s->dev->vt->external_signal) return st_make(&s->dev->ctx->al, TSR_UNSUPPORTED, RT_WHERE("stream_signal_external", NULL), "%s has no semaphores to import", s->dev->info.id);
+  return handle ? s->dev->vt->external_signal(s->be, handle) : RT_BAD(s->dev->ctx, "stream_signal_external", NULL, "no handle");
+}
+
 tsr_status tsr_stream_copy(tsr_stream *s, tsr_buffer *dst, size_t dst_offset, tsr_buffer *src, size_t src_offset, size_t bytes) {
   TSR_TRY(check_range(dst, "stream_copy", dst_offset, bytes));
   TSR_TRY(check_range(src, "stream_copy", src_offset, bytes));

@@ -129,6 +129,10 @@ TSR_API void tsr_stream_destroy(tsr_stream **s);
 /* timeout_ns < 0 waits for ever; TSR_TIMEOUT otherwise. */
 TSR_API TSR_MUST_USE tsr_status tsr_stream_sync(tsr_stream *s, int64_t timeout_ns);
 TSR_API TSR_MUST_USE tsr_status tsr_stream_wait(tsr_stream *s, tsr_event *e);
+/* The application's own semaphore, e.g. a tsr_vulkan_semaphore: later work of the stream waits for it, or it is signalled once all work so
+ * far is done. TSR_UNSUPPORTED where a backend has none. */
+TSR_API TSR_MUST_USE tsr_status tsr_stream_wait_external(tsr_stream *s, const void *handle);
+TSR_API TSR_MUST_USE tsr_status tsr_stream_signal_external(tsr_stream *s, const void *handle);
 TSR_API TSR_MUST_USE tsr_status tsr_stream_copy(tsr_stream *s, tsr_buffer *dst, size_t dst_offset, tsr_buffer *src, size_t src_offset, size_t bytes);
 /* offset and bytes must be multiples of 4. */
 TSR_API TSR_MUST_USE tsr_status tsr_stream_fill(tsr_stream *s, tsr_buffer *dst, size_t offset, size_t bytes, uint32_t pattern);
