@@ -38,7 +38,7 @@ int main(void) {
   enum { N = 256 };
   int device;
   void *cu_context, *stream;
-  uint64_t a, b, c;
+  uint64_t a = 0, b = 0, c = 0;
   if (!load_driver() || cuInit(0)) return puts("no CUDA driver here"), 77;
   check_cuda(cuDeviceGet(&device, 0), "device");
   check_cuda(cuDevicePrimaryCtxRetain(&cu_context, device), "context");

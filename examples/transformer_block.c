@@ -117,17 +117,33 @@ static void build(block *b) {
 
 /* ---- running --------------------------------------------------------------------------------------------------- */
 
+/* Finite values only; rounds to nearest even. */
+static uint16_t to_f16(float v) {
+  double a = fabs(v);
+  uint16_t sign = signbit(v) ? 0x8000 : 0;
+  if (a < ldexp(1, -14)) return (uint16_t)(sign | (uint16_t)nearbyint(ldexp(a, 24)));
+  int e = ilogb(a);
+  int bits = ((e + 14) << 10) + (int)nearbyint(ldexp(a, 10 - e)); /* the mantissa's leading 1 adds the last of e + 15 */
+  return (uint16_t)(sign | (bits < 0x7c00 ? bits : 0x7c00));
+}
+
+static double from_f16(uint16_t h) {
+  int e = h >> 10 & 31, m = h & 1023;
+  double a = e == 0 ? ldexp(m, -24) : e == 31 ? (m ? NAN : INFINITY) : ldexp(m + 1024, e - 25);
+  return h & 0x8000 ? -a : a;
+}
+
 static void store(tsr_dtype t, void *p, size_t i, float v) {
   uint32_t u;
   memcpy(&u, &v, 4);
   if (t == TSR_F32) ((float *)p)[i] = v;
   else if (t == TSR_BF16) ((uint16_t *)p)[i] = (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-  else ((_Float16 *)p)[i] = (_Float16)v;
+  else ((uint16_t *)p)[i] = to_f16(v);
 }
 
 static double load(tsr_dtype t, const void *p, size_t i) {
   if (t == TSR_F32) return ((const float *)p)[i];
-  if (t == TSR_F16) return (double)((const _Float16 *)p)[i];
+  if (t == TSR_F16) return from_f16(((const uint16_t *)p)[i]);
   uint32_t u = (uint32_t)((const uint16_t *)p)[i] << 16;
   float f;
   memcpy(&f, &u, 4);
