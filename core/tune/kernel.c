@@ -28,7 +28,7 @@ tune_device tune_device_from_caps(const tsr_caps *c, const char *name) {
                    .warp_size = c->dialect == DIALECT_CPU ? (c->vector_bytes > 0 ? c->vector_bytes / 4 : 8) : c->subgroup > 0 ? c->subgroup : 32,
                    .max_warps = c->max_warps_per_core, .max_threads = c->max_threads, .regs_per_thread = c->max_registers,
                    .shared_per_block = c->dialect == DIALECT_CPU ? c->l2_bytes : c->shared_bytes, .shared_per_core = c->shared_per_core,
-                   .banks = c->shared_banks};
+                   .banks = c->shared_banks, .warpgroup_matrix = c->wgmma};
   snprintf(d.name, sizeof d.name, "%s", name && *name ? name : c->arch);
   d.regs_per_core = (int32_t)(c->registers_per_core < INT32_MAX ? c->registers_per_core : INT32_MAX);
   add_tier(&d, d.is_cpu ? "l1" : "shared", d.is_cpu ? c->l1_bytes : c->shared_per_core);
