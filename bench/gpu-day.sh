@@ -80,7 +80,7 @@ section tuned.jsonl 120 "$tessera" bench matmul --device "$device" --shape 4096x
   done
   echo "  \"tessera.graph.return\"(%$previous) : (tensor<32x256xf32>) -> () }) {sym_name = \"main\"} : () -> () }) : () -> ()"
 } >"$out/replay.mlir"
-section replay.json 30 "$tessera" profile "$out/replay.mlir" --device "$device" --steps 200 --json
+section replay.json 30 env TSR_DISABLE=fusion "$tessera" profile "$out/replay.mlir" --device "$device" --steps 200 --json
 
 echo "results in $out"
 exit $bad

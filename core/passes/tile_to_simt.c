@@ -78,6 +78,7 @@ static tsr_status enter(simt *c) {
     if (!op || !ir_set_attr(op, "axis", ir_attr_int(c->m, i))) return st_oom();
     c->in->block_id[i] = op->results[0];
   }
+  simt_raster(c);
   const ir_block *from = c->tile->regions[0];
   for (int i = 0; i < from->n_args; i++) simt_of(from->args[i])->mem.base = sx_int(c, from->args[i]->type->offset);
   return c->b.failed ? st_oom() : NULL;

@@ -122,6 +122,9 @@ tsr_status simt_lower_gemm(simt *c, ir_op *op);
 simt_gemm simt_gemm_of(const ir_op *op); /* shapes and types of a gemm or mma_sync */
 tsr_status simt_choose_path(simt *c);
 
+/* raster */
+void simt_raster(simt *c); /* other blocks for block_id[], after the path is known */
+
 /* control */
 tsr_status simt_lower_block(simt *c, const ir_block *b);
 tsr_status simt_lower_op(simt *c, ir_op *op);

@@ -132,6 +132,8 @@ static const tile_matmul_case f8_small[] = {
     {.name = "f8", .m = 64, .n = 64, .k = 128, .bm = 64, .bn = 64, .bk = 64, .in = TSR_F8E4M3, .out = TSR_F32, .tb = true},
     {.name = "f8_e5m2", .m = 64, .n = 64, .k = 64, .bm = 64, .bn = 64, .bk = 64, .in = TSR_F8E5M2, .out = TSR_F32},
 };
+/* 9 x 11 tiles: groups of rows and dies that don't divide them. */
+static const tile_matmul_case many_tiles = {.name = "many_tiles", .m = 144, .n = 176, .k = 32, .bm = 16, .bn = 16, .bk = 32, .in = TSR_F16, .out = TSR_F32};
 static const tile_matmul_case tf32_small = {.name = "tf32", .m = 64, .n = 64, .k = 64, .bm = 64, .bn = 64, .bk = 32, .in = TSR_TF32, .out = TSR_F32};
 static const tile_matmul_case f64_small = {.name = "f64", .m = 64, .n = 64, .k = 32, .bm = 32, .bn = 32, .bk = 16, .in = TSR_F64, .out = TSR_F64};
 
@@ -143,6 +145,7 @@ static void all_small(const char *arch, const char *path, bool f8) {
 static void mma_kernels_match_f64(void **s) {
   all_small("sm_80", "mma", false);
   check("sm_80", &tf32_small, "mma");
+  check("sm_80", &many_tiles, "mma");
   for (size_t i = 0; i < sizeof f8_small / sizeof *f8_small; i++) check("sm_120a", &f8_small[i], "mma");
 }
 static void mfma_kernels_match_f64(void **s) {
@@ -150,6 +153,7 @@ static void mfma_kernels_match_f64(void **s) {
   check("gfx90a", &f64_small, "mfma");
   all_small("gfx942", "mfma", true);
   check("gfx942", &tf32_small, "mfma");
+  check("gfx942", &many_tiles, "mfma");
   all_small("gfx950", "mfma", true);
 }
 static void wmma_kernels_match_f64(void **s) {
