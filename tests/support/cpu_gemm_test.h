@@ -8,7 +8,7 @@ typedef struct gemm_case {
   cpuk_gemm_kind kind;
   cpuk_dtype a_type, b_type;
   size_t m, n, k, bm, bn, bk; /* block sizes; 0 = everything at once */
-  bool a_trans, b_trans, in_place, accumulate;
+  bool a_trans, b_trans, in_place, accumulate, b_plain;
 } gemm_case;
 
 typedef struct gemm_data {
@@ -94,11 +94,12 @@ static inline char *gemm_run_blocks(const cpuk_gemm *g, const gemm_case *t, cons
   size_t bm = t->bm ? t->bm : t->m, bn = t->bn ? t->bn : t->n, bk = t->bk ? t->bk : t->k;
   char *c = gemm_c(g, t, d, ldc), *comp = test_alloc(t->m * ldc * 8);
   memset(comp, 0, t->m * ldc * 8);
-  char *pb = test_alloc(cpuk_packed_b_bytes(g, bk, t->n)), *pa = test_alloc(cpuk_packed_a_bytes(g, bm, bk));
+  size_t pb_bytes = t->b_plain ? CPUK_B_CHUNK * g->b_panel_bytes(bk) : cpuk_packed_b_bytes(g, bk, t->n);
+  char *pb = test_alloc(pb_bytes), *pa = test_alloc(cpuk_packed_a_bytes(g, bm, bk));
   for (size_t k0 = 0; k0 < t->k || k0 == 0; k0 += bk) {
     size_t kw = t->k - k0 < bk ? t->k - k0 : bk;
     /* every panel apart, in backward order: they're independent */
-    for (size_t j = (t->n + g->nr - 1) / g->nr; j-- > 0;) {
+    for (size_t j = (t->n + g->nr - 1) / g->nr; !t->b_plain && j-- > 0;) {
       size_t w = t->n - j * g->nr < g->nr ? t->n - j * g->nr : g->nr;
       const char *src = (const char *)d->b + ((ptrdiff_t)k0 * d->b_rs + (ptrdiff_t)(j * g->nr) * d->b_cs) * (ptrdiff_t)be;
       g->pack_b(&(cpuk_pack_args){pb + j * g->b_panel_bytes(kw), src, t->b_type, d->b_rs, d->b_cs, kw, w});
@@ -107,10 +108,15 @@ static inline char *gemm_run_blocks(const cpuk_gemm *g, const gemm_case *t, cons
       size_t h = t->m - i < bm ? t->m - i : bm;
       const char *src = (const char *)d->a + ((ptrdiff_t)i * d->a_rs + (ptrdiff_t)k0 * d->a_cs) * (ptrdiff_t)ae;
       if (!t->in_place) g->pack_a(&(cpuk_pack_args){pa, src, t->a_type, d->a_rs, d->a_cs, h, kw});
-      for (size_t j = 0; j < t->n; j += bn)
-        g->block(&(cpuk_block_args){c + (i * ldc + j) * e, (ptrdiff_t)ldc, comp + (i * ldc + j) * 8, t->in_place ? src : pa,
-                                    t->in_place ? d->a_rs : 0, pb + j / g->nr * g->b_panel_bytes(kw), h,
-                                    t->n - j < bn ? t->n - j : bn, kw, t->accumulate || k0 > 0});
+      for (size_t j = 0; j < t->n; j += bn) {
+        size_t w = t->n - j < bn ? t->n - j : bn;
+        const char *bsrc = (const char *)d->b + ((ptrdiff_t)k0 * d->b_rs + (ptrdiff_t)j * d->b_cs) * (ptrdiff_t)be;
+        cpuk_pack_args plain = {pb, bsrc, t->b_type, d->b_rs, d->b_cs, kw, w};
+        g->block(&(cpuk_block_args){.c = c + (i * ldc + j) * e, .ldc = (ptrdiff_t)ldc, .comp = comp + (i * ldc + j) * 8,
+                                    .a = t->in_place ? src : pa, .lda = t->in_place ? d->a_rs : 0,
+                                    .b = t->b_plain ? NULL : pb + j / g->nr * g->b_panel_bytes(kw), .b_plain = t->b_plain ? &plain : NULL,
+                                    .m = h, .n = w, .k = kw, .accumulate = t->accumulate || k0 > 0});
+      }
     }
     if (t->k == 0) break;
   }

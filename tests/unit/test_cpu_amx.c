@@ -31,7 +31,7 @@ int main(void) {
                        .k = shapes[s][2], .a_trans = v & 1, .b_trans = v & 2, .accumulate = v & 4};
         gemm_data d = gemm_data_make(&t);
         char *whole = gemm_run_blocks(g, &t, &d);
-        t.bm = 2u * g->mr, t.bn = g->nr, t.bk = g->kr;
+        t.bm = 2u * g->mr, t.bn = g->nr, t.bk = g->kr, t.b_plain = v & 4;
         char *cut = gemm_run_blocks(g, &t, &d);
         CHECK(memcmp(whole, cut, t.m * (t.n + 5) * 4) == 0, "%s %zux%zux%zu: bits depend on blocks", g->name, t.m, t.n, t.k);
         free(whole), free(cut);

@@ -36,6 +36,11 @@ static void check_kind(const cpuk_table *table, const kind_types *kt) {
       if (g->acc_type == CPUK_I32 || (kt->kind == CPUK_GEMM_F32 && strcmp(table->isa, "portable") != 0))
         CHECK(memcmp(whole, cut, t.m * (t.n + 5) * 4) == 0, "%s %zux%zux%zu: bits depend on bk", g->name, t.m, t.n, t.k);
       free(cut);
+      t.b_plain = true;
+      cut = gemm_run_blocks(g, &t, &d);
+      if (g->acc_type == CPUK_I32 || (kt->kind == CPUK_GEMM_F32 && strcmp(table->isa, "portable") != 0))
+        CHECK(memcmp(whole, cut, t.m * (t.n + 5) * 4) == 0, "%s %zux%zux%zu: bits depend on b_plain", g->name, t.m, t.n, t.k);
+      free(cut);
       if (!t.a_trans && g->a_inplace == (int)t.a_type && t.k % g->kr == 0) {
         t.in_place = true;
         cut = gemm_run_blocks(g, &t, &d);
@@ -69,7 +74,7 @@ static void check_compensated(const cpuk_table *table) {
     double c = 7, comp = 7;
     g->pack_a(&(cpuk_pack_args){pa, t == CPUK_F32 ? (void *)a : (void *)a64, t, K, 1, 1, K});
     g->pack_b(&(cpuk_pack_args){pb, t == CPUK_F32 ? (void *)b : (void *)b64, t, 1, 1, K, 1});
-    g->block(&(cpuk_block_args){&c, 1, &comp, pa, 0, pb, 1, 1, K, false});
+    g->block(&(cpuk_block_args){.c = &c, .ldc = 1, .comp = &comp, .a = pa, .b = pb, .m = 1, .n = 1, .k = K});
     if (t == CPUK_F64) c += comp;
     CHECK(c == 0.75, "%s: %g", g->name, c);
     free(pa), free(pb);

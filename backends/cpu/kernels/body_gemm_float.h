@@ -77,9 +77,14 @@ static void dot2_row(const cpuk_block_args *p, size_t i, size_t j, const double 
     vd_store_n(x + j + v, vd_sel((vl)(s - s == vd_set1(0)), e, vd_set1(0)), w); /* not finite: no compensation */
   }
 }
-static void dot2_block(const cpuk_block_args *p) {
+static void dot2_panel(const cpuk_block_args *p, size_t j, const void *b) {
   ptrdiff_t lda = p->lda != 0 ? p->lda : (ptrdiff_t)(gemm_row_bytes(p->k * 8) / 8);
-  for (size_t j = 0; j < p->n; j += F64_NR)
-    for (size_t i = 0; i < p->m; i++)
-      dot2_row(p, i, j, (const double *)p->a + (ptrdiff_t)i * lda, (const double *)p->b + j / F64_NR * (f64_b_panel_bytes(p->k) / 8));
+  for (size_t i = 0; i < p->m; i++) dot2_row(p, i, j, (const double *)p->a + (ptrdiff_t)i * lda, b);
+}
+static void dot2_block(const cpuk_block_args *p) {
+  cpuk_pack_args one;
+  for (size_t j = 0; j < p->n; j += F64_NR) {
+    if (p->b_plain != NULL) f64_pack_b(gemm_chunk(p, j, p->n - j < F64_NR ? p->n - j : F64_NR, &one));
+    dot2_panel(p, j, p->b_plain != NULL ? p->b_plain->dst : (const char *)p->b + j / F64_NR * f64_b_panel_bytes(p->k));
+  }
 }

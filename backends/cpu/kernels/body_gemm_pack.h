@@ -67,3 +67,51 @@ static inline void pack_b_plain(const cpuk_pack_args *p, cpuk_dtype to, size_t n
     }
   }
 }
+
+/* ---- what the tiles and blocks of every kind use ---- */
+
+typedef struct gemm_tile_args {
+  void *c;
+  const char *a;
+  ptrdiff_t lda, ldc; /* bytes; elements */
+  size_t groups, last; /* last: columns in the last vector of a tail tile */
+  const char *soon;    /* NULL, or what to fetch into L2 on the way, soon_step bytes a group */
+  size_t soon_step;
+  bool accumulate;
+} gemm_tile_args;
+
+/* The columns [j, j + w) of a plain B, to be packed. */
+static inline cpuk_pack_args *gemm_chunk(const cpuk_block_args *p, size_t j, size_t w, cpuk_pack_args *out) {
+  *out = *p->b_plain;
+  out->src = (const char *)out->src + (ptrdiff_t)j * out->cs * (ptrdiff_t)cpuk_dtype_bytes(out->type);
+  out->cols = w;
+  return out;
+}
+
+/* A matrix in memory to be brought to L2 a few lines at a time, while tiles are computed: hardware doesn't foresee its short rows. */
+typedef struct gemm_fetch {
+  const char *at;
+  size_t rows, line, lines, per_call; /* rows left; the next line of the row at `at`, of lines */
+  ptrdiff_t row_bytes;
+} gemm_fetch;
+static inline gemm_fetch gemm_fetch_chunk(const cpuk_block_args *p, size_t j, size_t w, size_t calls) {
+  gemm_fetch f = {0};
+  if (j >= p->n || calls == 0) return f;
+  if (w > p->n - j) w = p->n - j;
+  cpuk_pack_args c;
+  gemm_chunk(p, j, w, &c);
+  ptrdiff_t e = (ptrdiff_t)cpuk_dtype_bytes(c.type);
+  bool wide = c.cs == 1; /* else rows of k are contiguous */
+  f.at = c.src;
+  f.rows = wide ? p->k : w;
+  f.lines = ((wide ? w : p->k) * (size_t)e + 63) / 64;
+  f.row_bytes = (wide ? c.rs : c.cs) * e;
+  f.per_call = (f.rows * f.lines + calls - 1) / calls;
+  return f;
+}
+VINL void gemm_fetch_some(gemm_fetch *f) {
+  for (size_t i = 0; i < f->per_call && f->rows != 0; i++) {
+    __builtin_prefetch(f->at + f->line * 64, 0, 2);
+    if (++f->line == f->lines) f->line = 0, f->rows--, f->at += f->row_bytes;
+  }
+}

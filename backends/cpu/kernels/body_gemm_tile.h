@@ -17,24 +17,27 @@
 #ifndef G_BVEC
 #define G_BVEC G_VEC
 #endif
-
-VINL void G_FN(tile)(const int mr, const int nv, const bool tail, const cpuk_block_args *p, G_ACC *c, const char *a, ptrdiff_t lda,
-                     const G_ELT *b, size_t groups, size_t last) {
+VINL void G_FN(tile)(const int mr, const int nv, const bool tail, const bool fetch, const gemm_tile_args *p, const G_ELT *b) {
   enum { NR = G_NV * G_LANES };
+  G_ACC *c = p->c;
+  const char *a = p->a;
+  const ptrdiff_t lda = p->lda, ldc = p->ldc;
+  const size_t last = p->last, soon_step = p->soon_step;
+  const char *soon = p->soon;
   G_VEC acc[16][G_NV];
   if (p->accumulate) {
     CPUK_UNROLL
     for (int i = 0; i < mr; i++)
       CPUK_UNROLL
       for (int j = 0; j < nv; j++)
-        acc[i][j] = tail && j == nv - 1 ? G_LOADC_N(c + i * p->ldc + j * G_LANES, last) : G_LOADC(c + i * p->ldc + j * G_LANES);
+        acc[i][j] = tail && j == nv - 1 ? G_LOADC_N(c + i * ldc + j * G_LANES, last) : G_LOADC(c + i * ldc + j * G_LANES);
   } else {
     CPUK_UNROLL
     for (int i = 0; i < mr; i++)
       CPUK_UNROLL
       for (int j = 0; j < nv; j++) acc[i][j] = G_ZERO;
   }
-  const G_ELT *end = b + groups * NR;
+  const G_ELT *end = b + p->groups * NR;
 #ifdef G_COMP
   CPUK_UNROLL
   for (int j = 0; j < nv; j++) {
@@ -46,6 +49,10 @@ VINL void G_FN(tile)(const int mr, const int nv, const bool tail, const cpuk_blo
   CPUK_NO_UNROLL
   for (; b != end; b += NR, a += sizeof(G_ELT)) {
     G_BVEC bv[G_NV];
+    if (fetch) {
+      for (size_t v = 0; v < NR * sizeof(G_ELT); v += 64) __builtin_prefetch(soon + v, 0, 2);
+      soon += soon_step;
+    }
     CPUK_UNROLL
     for (int j = 0; j < nv; j++) bv[j] = G_LOADB(b + j * G_LANES);
     CPUK_UNROLL
@@ -59,71 +66,93 @@ VINL void G_FN(tile)(const int mr, const int nv, const bool tail, const cpuk_blo
   for (int i = 0; i < mr; i++)
     CPUK_UNROLL
     for (int j = 0; j < nv; j++)
-      if (tail && j == nv - 1) G_STOREC_N(c + i * p->ldc + j * G_LANES, acc[i][j], last);
-      else G_STOREC(c + i * p->ldc + j * G_LANES, acc[i][j]);
+      if (tail && j == nv - 1) G_STOREC_N(c + i * ldc + j * G_LANES, acc[i][j], last);
+      else G_STOREC(c + i * ldc + j * G_LANES, acc[i][j]);
 }
 
 /* Tiles of a constant number of vectors, any number of rows. */
-#define G_ROWS(r, nv, tail) \
-  case r: G_FN(tile)(r, nv, tail, p, c, a, lda, b, groups, last); break;
-#define G_COLUMN(name, nv, tail)                                                                                           \
-  static void G_FN(name)(int rows, const cpuk_block_args *p, G_ACC *c, const char *a, ptrdiff_t lda, const G_ELT *b,       \
-                         size_t groups, size_t last) {                                                                     \
-    switch (rows) { G_ROW_CASES(nv, tail) }                                                                                \
+#define G_ROWS(r, nv, tail, fetch) \
+  case r: G_FN(tile)(r, nv, tail, fetch, p, b); break;
+#define G_COLUMN(name, nv, tail, fetch)                                                       \
+  static void G_FN(name)(int rows, const gemm_tile_args *p, const G_ELT *b) {          \
+    switch (rows) { G_ROW_CASES(nv, tail, fetch) }                                            \
   }
 #if G_MR == 4
-#define G_ROW_CASES(nv, tail) G_ROWS(1, nv, tail) G_ROWS(2, nv, tail) G_ROWS(3, nv, tail) G_ROWS(4, nv, tail)
+#define G_ROW_CASES(nv, tail, fetch) G_ROWS(1, nv, tail, fetch) G_ROWS(2, nv, tail, fetch) G_ROWS(3, nv, tail, fetch) G_ROWS(4, nv, tail, fetch)
 #elif G_MR == 6
-#define G_ROW_CASES(nv, tail) \
-  G_ROWS(1, nv, tail) G_ROWS(2, nv, tail) G_ROWS(3, nv, tail) G_ROWS(4, nv, tail) G_ROWS(5, nv, tail) G_ROWS(6, nv, tail)
+#define G_ROW_CASES(nv, tail, fetch) \
+  G_ROWS(1, nv, tail, fetch) G_ROWS(2, nv, tail, fetch) G_ROWS(3, nv, tail, fetch) G_ROWS(4, nv, tail, fetch) G_ROWS(5, nv, tail, fetch) G_ROWS(6, nv, tail, fetch)
 #elif G_MR == 12
-#define G_ROW_CASES(nv, tail)                                                                                                 \
-  G_ROWS(1, nv, tail) G_ROWS(2, nv, tail) G_ROWS(3, nv, tail) G_ROWS(4, nv, tail) G_ROWS(5, nv, tail) G_ROWS(6, nv, tail)     \
-  G_ROWS(7, nv, tail) G_ROWS(8, nv, tail) G_ROWS(9, nv, tail) G_ROWS(10, nv, tail) G_ROWS(11, nv, tail) G_ROWS(12, nv, tail)
+#define G_ROW_CASES(nv, tail, fetch)                                                                                                 \
+  G_ROWS(1, nv, tail, fetch) G_ROWS(2, nv, tail, fetch) G_ROWS(3, nv, tail, fetch) G_ROWS(4, nv, tail, fetch) G_ROWS(5, nv, tail, fetch) G_ROWS(6, nv, tail, fetch)     \
+  G_ROWS(7, nv, tail, fetch) G_ROWS(8, nv, tail, fetch) G_ROWS(9, nv, tail, fetch) G_ROWS(10, nv, tail, fetch) G_ROWS(11, nv, tail, fetch) G_ROWS(12, nv, tail, fetch)
 #endif
-G_COLUMN(column, G_NV, false)
+G_COLUMN(column, G_NV, false, false)
+G_COLUMN(column_fetch, G_NV, false, true)
 #if G_NV == 2
-G_COLUMN(column_tail1, 1, true)
-G_COLUMN(column_tail2, 2, true)
+G_COLUMN(column_tail1, 1, true, false)
+G_COLUMN(column_tail2, 2, true, false)
 #elif G_NV == 4
-G_COLUMN(column_tail1, 1, true)
-G_COLUMN(column_tail2, 2, true)
-G_COLUMN(column_tail3, 3, true)
-G_COLUMN(column_tail4, 4, true)
+G_COLUMN(column_tail1, 1, true, false)
+G_COLUMN(column_tail2, 2, true, false)
+G_COLUMN(column_tail3, 3, true, false)
+G_COLUMN(column_tail4, 4, true, false)
 #endif
 
-static void G_FN(panel)(int rows, size_t width, const cpuk_block_args *p, G_ACC *c, const char *a, ptrdiff_t lda, const G_ELT *b,
-                        size_t groups) {
+static void G_FN(panel)(int rows, size_t width, gemm_tile_args *p, const G_ELT *b) {
   enum { NR = G_NV * G_LANES };
   if (width == NR) {
-    G_FN(column)(rows, p, c, a, lda, b, groups, G_LANES);
+    if (p->soon != NULL) G_FN(column_fetch)(rows, p, b);
+    else G_FN(column)(rows, p, b);
     return;
   }
-  size_t nv = (width + G_LANES - 1) / G_LANES, last = width - (nv - 1) * G_LANES;
+  size_t nv = (width + G_LANES - 1) / G_LANES;
+  p->last = width - (nv - 1) * G_LANES;
   switch (nv) {
-    case 1: G_FN(column_tail1)(rows, p, c, a, lda, b, groups, last); break;
-    case 2: G_FN(column_tail2)(rows, p, c, a, lda, b, groups, last); break;
+    case 1: G_FN(column_tail1)(rows, p, b); break;
+    case 2: G_FN(column_tail2)(rows, p, b); break;
 #if G_NV == 4
-    case 3: G_FN(column_tail3)(rows, p, c, a, lda, b, groups, last); break;
-    case 4: G_FN(column_tail4)(rows, p, c, a, lda, b, groups, last); break;
+    case 3: G_FN(column_tail3)(rows, p, b); break;
+    case 4: G_FN(column_tail4)(rows, p, b); break;
 #endif
   }
 }
 
-/* Panels of B outside, tiles of A inside: a B panel stays in L1 while the A block streams from L2. */
+/* All row tiles of the block against one panel; fetches the lines of `next` into L2 on the way, a share each tile. */
+static void G_FN(rows)(const cpuk_block_args *p, gemm_tile_args *t, size_t j, const void *b, gemm_fetch *next) {
+  enum { NR = G_NV * G_LANES };
+  const size_t tiles = (p->m + G_MR - 1) / G_MR, width = p->n - j < NR ? p->n - j : NR;
+  t->a = p->a;
+  t->c = (G_ACC *)p->c + j;
+  for (size_t q = 0; q < tiles; q++) {
+    size_t rows = p->m / tiles + (q < p->m % tiles);
+    gemm_fetch_some(next);
+    G_FN(panel)((int)rows, width, t, b);
+    t->a += (ptrdiff_t)rows * t->lda;
+    t->soon += t->soon == NULL ? 0 : t->groups * t->soon_step;
+    t->c = (G_ACC *)t->c + (ptrdiff_t)rows * p->ldc;
+  }
+}
+
+/* Panels of B outside, tiles of A inside: a B panel stays in L1 while the A block streams from L2. With many tiles a panel, fetching the next
+ * packed panel by software costs more than it wins; with few, the pace is memory's, and every tile fetches its share of it. */
 static void G_FN(block)(const cpuk_block_args *p) {
   enum { NR = G_NV * G_LANES, KR = sizeof(G_ELT) / sizeof(G_PACKED) };
-  size_t groups = (p->k + KR - 1) / KR, tiles = (p->m + G_MR - 1) / G_MR;
-  ptrdiff_t lda = p->lda != 0 ? p->lda * (ptrdiff_t)sizeof(G_PACKED) : (ptrdiff_t)gemm_row_bytes(groups * sizeof(G_ELT));
-  size_t panel_bytes = G_FN(b_panel_bytes)(p->k);
-  for (size_t j = 0; j < p->n; j += NR) {
-    const G_ELT *b = (const void *)((const char *)p->b + j / NR * panel_bytes);
-    size_t width = p->n - j < NR ? p->n - j : NR;
-    for (size_t t = 0, i = 0; t < tiles; t++) {
-      size_t rows = p->m / tiles + (t < p->m % tiles);
-      G_FN(panel)((int)rows, width, p, (G_ACC *)p->c + (ptrdiff_t)i * p->ldc + (ptrdiff_t)j, (const char *)p->a + (ptrdiff_t)i * lda, lda, b,
-                  groups);
-      i += rows;
+  const size_t groups = (p->k + KR - 1) / KR, tiles = (p->m + G_MR - 1) / G_MR, panel_bytes = G_FN(b_panel_bytes)(p->k);
+  gemm_tile_args t = {.accumulate = p->accumulate, .groups = groups, .ldc = p->ldc, .last = G_LANES};
+  t.lda = p->lda != 0 ? p->lda * (ptrdiff_t)sizeof(G_PACKED) : (ptrdiff_t)gemm_row_bytes(groups * sizeof(G_ELT));
+  for (size_t j0 = 0; j0 < p->n; j0 += CPUK_B_CHUNK * NR) {
+    size_t width = p->n - j0 < CPUK_B_CHUNK * NR ? p->n - j0 : CPUK_B_CHUNK * NR;
+    const char *b = (const char *)p->b + j0 / NR * panel_bytes;
+    gemm_fetch next = {0};
+    if (p->b_plain != NULL) {
+      G_FN(pack_b)(gemm_chunk(p, j0, width, &(cpuk_pack_args){0}));
+      b = p->b_plain->dst;
+      next = gemm_fetch_chunk(p, j0 + width, CPUK_B_CHUNK * NR, (width + NR - 1) / NR * tiles);
+    }
+    for (size_t j = 0; j < width; j += NR) {
+      if (p->b_plain == NULL && tiles <= 4) t.soon = b + (j / NR + 1) * panel_bytes, t.soon_step = NR * sizeof(G_ELT) / tiles;
+      G_FN(rows)(p, &t, j0 + j, b + j / NR * panel_bytes, &next);
     }
   }
 }

@@ -134,20 +134,37 @@ static size_t inside(size_t total, size_t first) { return total <= first ? 0 : t
     AMX_C_OUT(0, 0, 0);                                                                                                             \
     AMX_C_OUT(1, 0, 1);                                                                                                             \
   }                                                                                                                                 \
-  static void name##_block(const cpuk_block_args *p) {                                                                              \
+  static void name##_panels(const cpuk_block_args *p, size_t j0, size_t w, const char *b) {                                         \
     size_t steps = steps_of(p->k * AMX_ELEMENT), lda = gemm_row_bytes(steps * STEP), panel = steps * TILE * NR * 4;                 \
-    for (size_t j = 0; j < p->n; j += NR)                                                                                           \
+    for (size_t j = 0; j < w; j += NR)                                                                                              \
       for (size_t i = 0; i < p->m; i += MR)                                                                                         \
-        name##_tile((int32_t *)p->c + (ptrdiff_t)i * p->ldc + (ptrdiff_t)j, p->ldc, p->accumulate, (const char *)p->a + i * lda, lda, \
-                    (const char *)p->b + j / NR * panel, steps, p->m - i < MR ? p->m - i : MR, p->n - j < NR ? p->n - j : NR);      \
+        name##_tile((int32_t *)p->c + (ptrdiff_t)i * p->ldc + (ptrdiff_t)(j0 + j), p->ldc, p->accumulate,                           \
+                    (const char *)p->a + i * lda, lda, b + j / NR * panel, steps, p->m - i < MR ? p->m - i : MR,                    \
+                    w - j < NR ? w - j : NR);                                                                                       \
+  }                                                                                                                                 \
+  static void name##_block(const cpuk_block_args *p) {                                                                              \
+    cpuk_pack_args chunk;                                                                                                           \
+    if (p->b_plain == NULL) {                                                                                                       \
+      name##_panels(p, 0, p->n, p->b);                                                                                              \
+      return;                                                                                                                       \
+    }                                                                                                                               \
+    for (size_t j = 0, w; j < p->n; j += w) {                                                                                       \
+      w = p->n - j < CPUK_B_CHUNK * NR ? p->n - j : CPUK_B_CHUNK * NR;                                                              \
+      AMX_PACK_B(gemm_chunk(p, j, w, &chunk));                                                                                      \
+      name##_panels(p, j, w, p->b_plain->dst);                                                                                      \
+    }                                                                                                                               \
   }
 #define AMX_ELEMENT 2
+#define AMX_PACK_B bf16_pack_b
 AMX_BLOCK(bf16, _tile_dpbf16ps)
 #undef AMX_ELEMENT
+#undef AMX_PACK_B
 #define AMX_ELEMENT 1
+#define AMX_PACK_B bytes_pack_b
 AMX_BLOCK(s8s8, _tile_dpbssd)
 AMX_BLOCK(u8s8, _tile_dpbusd)
 #undef AMX_ELEMENT
+#undef AMX_PACK_B
 
 const cpuk_gemm AMX_NAME(gemm_bf16) = {
     .name = "bf16 amx", .pack_type = CPUK_BF16, .acc_type = CPUK_F32,

@@ -190,7 +190,8 @@ typedef struct cpuk_pack_args {
   size_t rows, cols;
 } cpuk_pack_args;
 
-/* One call of block: C (+)= A B on packed operands. */
+#define CPUK_B_CHUNK 4
+/* One call of block: C (+)= A B. */
 typedef struct cpuk_block_args {
   void *c;       /* m x n of acc_type, row-major; never read when accumulate is false */
   ptrdiff_t ldc; /* row stride of C (and of comp), >= n */
@@ -198,6 +199,9 @@ typedef struct cpuk_block_args {
   const void *a; /* packed by pack_a when lda == 0, else in place: row-major, a_inplace type, row stride lda */
   ptrdiff_t lda;
   const void *b; /* packed by pack_b with the same k */
+  /* Or plain B, packed CPUK_B_CHUNK panels at a time on the way: then `b` is NULL, b_plain tells the source (k x n; its dst is scratch of
+   * CPUK_B_CHUNK * b_panel_bytes(k), 64-byte aligned, one per thread). For when few blocks share a piece of B: it never goes to memory. */
+  const cpuk_pack_args *b_plain;
   size_t m, n, k; /* any values; k = 0 gives C = 0 (or leaves it when accumulate) */
   bool accumulate; /* C = C + A B; false: C = A B */
 } cpuk_block_args;
@@ -267,7 +271,7 @@ typedef struct cpuk_caches {
 } cpuk_caches;
 cpuk_caches cpuk_cache_sizes(void);
 
-/* How to run one matmul. Depends on kind, table, shape and caches, never on the number of threads, so that the bits don't either.
+/* How to run one matmul. What the bits depend on, skinny and bk, depends on kind, table, shape and caches, never on the number of threads.
  * The launch:
  *   skinny: split n (multiples of nr) over the threads, one skinny call each; nothing below applies.
  *   else: the grid of C blocks is bm x bn. B is packed once per launch (or ahead) into a shared buffer, for each k block of bk rows: panels of
@@ -277,6 +281,7 @@ cpuk_caches cpuk_cache_sizes(void);
 typedef struct cpuk_plan {
   bool skinny;
   bool a_inplace;    /* A needn't be packed: its rows don't collide in the caches and its type is the kernel's */
+  bool b_on_the_way; /* B is packed inside block (b_plain); no shared buffer, no flags */
   bool column_major; /* walk C blocks down the columns of the grid (B panel hot) rather than along its rows (A block hot) */
   size_t bm, bn, bk; /* bm a multiple of mr, bn of nr, bk of kr; at most the padded shape */
 } cpuk_plan;
@@ -286,7 +291,8 @@ typedef struct cpuk_plan_args {
   size_t m, n, k;
   cpuk_dtype a_type, b_type;
   ptrdiff_t a_rs, a_cs, b_rs, b_cs;
-  bool b_packed; /* B was packed ahead, so skinny (which wants plain B) isn't chosen */
+  bool b_packed;    /* B was packed ahead, so skinny (which wants plain B) isn't chosen */
+  unsigned threads; /* 0 = 1. Moves bm and bn only */
 } cpuk_plan_args;
 cpuk_plan cpuk_gemm_plan(const cpuk_table *t, const cpuk_plan_args *args);
 

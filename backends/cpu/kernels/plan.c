@@ -69,7 +69,6 @@ cpuk_caches cpuk_cache_sizes(void) {
 
 /* ---- matmul plan ---- */
 
-static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 static size_t round_up(size_t a, size_t b) { return (a + b - 1) / b * b; }
 /* The smallest number of equal pieces of at most `most`, as a piece size that is a multiple of `unit`. */
 static size_t even_piece(size_t total, size_t most, size_t unit) {
@@ -79,20 +78,39 @@ static size_t even_piece(size_t total, size_t most, size_t unit) {
   return round_up((total + pieces - 1) / pieces, unit);
 }
 
+/* Whether `rows` pieces of `piece` bytes, `stride` apart, find room in L2 (16 ways): a stride with a high power of two in it reaches few sets. */
+static bool rows_fit(const cpuk_caches *cache, ptrdiff_t stride, size_t piece, size_t rows) {
+  size_t way = cache->l2 / 16, s = stride < 0 ? (size_t)-stride : (size_t)stride, power = s & (0 - s);
+  if (rows == 1 || s == 0) return true;
+  size_t places = power >= way ? 1 : way / power, room = places * (piece < power ? piece : power) * 16;
+  return room * 8 / 9 >= rows * piece;
+}
+static size_t blocks(size_t total, size_t piece) { return (total + piece - 1) / piece; }
+
 cpuk_plan cpuk_gemm_plan(const cpuk_table *t, const cpuk_plan_args *p) {
   const cpuk_gemm *g = t->gemm[p->kind];
   const cpuk_caches cache = cpuk_cache_sizes();
   cpuk_plan plan = {0};
   plan.skinny = g->skinny != NULL && p->m <= CPUK_SKINNY_M && !p->b_packed && p->a_cs == 1 && (p->b_rs == 1 || p->b_cs == 1);
-  const size_t a_group = g->a_panel_bytes((size_t)g->kr * 1024) / 1024 / g->mr, b_group = g->b_panel_bytes((size_t)g->kr * 1024) / 1024 / g->nr;
-  const size_t groups = (p->k + g->kr - 1) / g->kr;
-  /* A panel of B, bk x nr, fills two thirds of L1; A's and C's blocks share half of L2. */
-  size_t bk = even_piece(groups, cache.l1d * 2 / 3 / (b_group * g->nr), 8);
-  plan.bk = (bk > groups ? groups : bk) * g->kr;
-  if (plan.bk == 0) plan.bk = g->kr;
-  size_t acc = cpuk_dtype_bytes(g->acc_type);
-  plan.bm = even_piece(p->m, cache.l2 / 4 / (bk * a_group + 1), g->mr);
-  plan.bn = even_piece(p->n, min_size(cache.l2 / 2 / (plan.bm * acc), 4096), g->nr);
-  plan.a_inplace = g->a_inplace == (int)p->a_type && p->a_cs == 1 && p->k % g->kr == 0;
+  const size_t probe = (size_t)g->kr * 1024, a_row = g->a_panel_bytes(probe) / g->mr / 1024, b_row = g->b_panel_bytes(probe) / 1024; /* a step of kr */
+  const size_t steps = (p->k + g->kr - 1) / g->kr;
+  /* Plain B: a panel of bk x nr fills two thirds of L1 and is packed where it's used, so a tall block pays for it: A's block takes two thirds of
+   * L2. B packed ahead costs nothing to use again: longer k blocks, so that C passes less often, and a lower block. */
+  size_t most_steps = cache.l1d * 2 / 3 / b_row * (p->b_packed ? 2 : 1);
+  size_t bk = even_piece(steps, most_steps, 8);
+  if (bk > steps) bk = steps == 0 ? 1 : steps;
+  plan.bk = bk * g->kr;
+  plan.bm = even_piece(p->m, cache.l2 * (p->b_packed ? 1 : 4) / (p->b_packed ? 2 : 6) / (bk * a_row), g->mr);
+  plan.bn = even_piece(p->n, 2048, g->nr);
+  plan.b_on_the_way = !p->b_packed;
+  /* Several blocks a thread where the shape has them, so that a thread that is held up costs little. */
+  const size_t threads = p->threads == 0 ? 1 : p->threads, want = threads == 1 ? 1 : threads * 4;
+  while (blocks(p->m, plan.bm) * blocks(p->n, plan.bn) < want) {
+    if (plan.bn > 8u * g->nr && (plan.bn * 2 >= plan.bm || plan.bm <= 6u * g->mr)) plan.bn = even_piece(p->n, plan.bn / 2, g->nr);
+    else if (plan.bm > 6u * g->mr) plan.bm = even_piece(p->m, plan.bm / 2, g->mr);
+    else break;
+  }
+  plan.a_inplace = g->a_inplace == (int)p->a_type && p->a_cs == 1 && p->k % g->kr == 0 &&
+                   rows_fit(&cache, p->a_rs * (ptrdiff_t)cpuk_dtype_bytes(p->a_type), bk * a_row, plan.bm);
   return plan;
 }

@@ -27,8 +27,13 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi" /* vector arguments only ever reach functions that are inlined */
 #endif
+#ifdef __clang__ /* full unrolling, early enough for arrays to become registers */
+#define CPUK_UNROLL _Pragma("clang loop unroll(full)")
+#define CPUK_NO_UNROLL _Pragma("clang loop unroll(disable)")
+#else
 #define CPUK_UNROLL _Pragma("GCC unroll 32")
 #define CPUK_NO_UNROLL _Pragma("GCC unroll 1")
+#endif
 
 #ifndef VEC_HAS_TYPES
 typedef float vf __attribute__((vector_size(VF * 4)));
