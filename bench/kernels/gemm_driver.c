@@ -1,9 +1,9 @@
 /* Measures the gemm kernels, driven as the interpreter drives them, against OpenBLAS, BLIS and oneDNN, interleaved.
  *
- *   gemm_driver [--types f32,bf16,s8] [--shapes MxNxK,...] [--threads N] [--rounds N] [--packed 0|1|2] [--isa NAME] [--cold] [--no-peers]
+ *   gemm_driver [--types f32,bf16,s8] [--shapes MxNxK,...] [--threads N] [--rounds N] [--packed 0|1|2] [--isa NAME] [--cold] [--trans] [--no-peers]
  *
  * Prints per shape our median time and rate, and each peer's ratio (its time / ours: above 1 we win), of medians and of minima. --packed 1 gives
- * both sides B packed ahead, 2 runs both forms. --cold rotates buffers so that the operands come from memory. BM, BN, BK in the environment override
+ * both sides B packed ahead, 2 runs both forms. --trans: B is stored n x k. --cold rotates buffers so that the operands come from memory. BM, BN, BK in the environment override
  * the plan. Every first result is checked against an f64 product at sampled places; a wrong one exits 1. */
 #include "bench/kernels/gemm_launch.h"
 #include "bench/kernels/peers.h"
@@ -102,14 +102,14 @@ typedef struct options {
   const cpuk_table *table;
   unsigned threads;
   int rounds;
-  bool cold, peers;
+  bool cold, peers, b_trans;
 } options;
 enum { MAX_SETS = 64, MAX_ROUNDS = 200, MAX_SIDES = 4 };
 typedef struct bench_case {
   cpuk_gemm_kind kind;
   cpuk_dtype type;
   size_t m, n, k;
-  bool packed;
+  bool packed, b_trans;
   char *a[MAX_SETS], *b[MAX_SETS], *c[MAX_SETS], *packed_b[MAX_SETS];
   int n_sets, set;
 } bench_case;
@@ -150,7 +150,7 @@ static void check(const bench_case *t, const cpuk_gemm *g, const char *who, cons
     size_t i = s * 7919 % t->m, j = s * 104729 % t->n;
     double want = 0, bound = 0;
     for (size_t q = 0; q < t->k; q++) {
-      double x = element(t->type, t->a[0], i * t->k + q) * element(t->type, t->b[0], q * t->n + j);
+      double x = element(t->type, t->a[0], i * t->k + q) * element(t->type, t->b[0], t->b_trans ? j * t->k + q : q * t->n + j);
       want += x, bound += fabs(x);
     }
     double got = element(g->acc_type, c, i * t->n + j);
@@ -210,11 +210,12 @@ static void case_run(bench_case *t, const options *o, pool *p, const peer *peers
   size_t bytes = (t->m * t->k + t->k * t->n) * e + t->m * t->n * ce;
   gemm_job job = {.table = o->table, .ldc = (ptrdiff_t)t->n};
   job.shape = (cpuk_plan_args){.kind = t->kind, .m = t->m, .n = t->n, .k = t->k, .a_type = t->type, .b_type = t->type, .a_rs = (ptrdiff_t)t->k,
-                               .a_cs = 1, .b_rs = (ptrdiff_t)t->n, .b_cs = 1, .b_packed = t->packed, .threads = o->threads};
+                               .a_cs = 1, .b_rs = t->b_trans ? 1 : (ptrdiff_t)t->n, .b_cs = t->b_trans ? (ptrdiff_t)t->k : 1, .b_packed = t->packed, .threads = o->threads};
   job.plan = cpuk_gemm_plan(o->table, &job.shape);
   job.plan.bm = override("BM", job.plan.bm), job.plan.bn = override("BN", job.plan.bn), job.plan.bk = override("BK", job.plan.bk);
   job.plan.a_inplace = override("INPLACE", job.plan.a_inplace) && g->a_inplace == (int)t->type;
   job.plan.column_major = override("COLUMN", job.plan.column_major);
+  job.plan.skinny = override("SKINNY", job.plan.skinny);
   job.plan.b_on_the_way = override("WAY", job.plan.b_on_the_way);
   t->n_sets = o->cold ? (int)(100000000 / bytes + 2) : 1;
   if (t->n_sets > MAX_SETS) t->n_sets = MAX_SETS;
@@ -234,7 +235,7 @@ static void case_run(bench_case *t, const options *o, pool *p, const peer *peers
   side sides[MAX_SIDES] = {{.name = "ours"}};
   int n_sides = 1;
   for (int i = 0; i < n_peers; i++) {
-    peer_matmul *op = peers[i].prepare(t->kind, t->m, t->n, t->k, t->packed);
+    peer_matmul *op = peers[i].prepare(t->kind, t->m, t->n, t->k, t->packed, t->b_trans);
     if (op != NULL) sides[n_sides++] = (side){.name = peers[i].name, .peer = &peers[i], .op = op};
     if (op != NULL && t->packed) sides[n_sides - 1].packed = peers[i].pack(op, t->b[0]);
   }
@@ -272,6 +273,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     const char *v = i + 1 < argc ? argv[i + 1] : "";
     if (strcmp(argv[i], "--cold") == 0) o.cold = true;
+    else if (strcmp(argv[i], "--trans") == 0) o.b_trans = true;
     else if (strcmp(argv[i], "--no-peers") == 0) o.peers = false;
     else if (strcmp(argv[i], "--types") == 0) types = v, i++;
     else if (strcmp(argv[i], "--shapes") == 0) shapes = v, i++;
@@ -305,7 +307,7 @@ int main(int argc, char **argv) {
       if (strstr(types, kinds[q].name) == NULL) continue;
       for (const char *s = shapes; s != NULL && *s != 0; s = strchr(s, ',') != NULL ? strchr(s, ',') + 1 : NULL) {
         static bench_case t;
-        t = (bench_case){.kind = kinds[q].kind, .type = kinds[q].type, .packed = form};
+        t = (bench_case){.kind = kinds[q].kind, .type = kinds[q].type, .packed = form, .b_trans = o.b_trans};
         if (sscanf(s, "%zux%zux%zu", &t.m, &t.n, &t.k) == 3) case_run(&t, &o, &p, peers, n_peers, &log_sum, &n_log);
       }
       if (n_log != 0) printf("%s %s: geometric mean against the best peer %.3f\n", kinds[q].name, form ? "packed" : "plain", exp(log_sum / n_log));

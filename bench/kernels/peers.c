@@ -8,6 +8,7 @@
 
 struct peer_matmul {
   size_t m, n, k;
+  bool b_trans;
   void *prim, *mem_a, *mem_b, *mem_c, *packed_b, *raw_b;
 };
 
@@ -17,14 +18,14 @@ typedef void sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alph
                       float *c, int ldc);
 static sgemm_fn *openblas_sgemm, *blis_sgemm;
 
-static peer_matmul *blas_prepare(cpuk_gemm_kind kind, size_t m, size_t n, size_t k, bool prepack) {
+static peer_matmul *blas_prepare(cpuk_gemm_kind kind, size_t m, size_t n, size_t k, bool prepack, bool b_trans) {
   if (kind != CPUK_GEMM_F32 || prepack) return NULL;
   peer_matmul *op = calloc(1, sizeof *op);
-  if (op != NULL) op->m = m, op->n = n, op->k = k;
+  if (op != NULL) op->m = m, op->n = n, op->k = k, op->b_trans = b_trans;
   return op;
 }
 static void blas_run(sgemm_fn *f, peer_matmul *op, const void *a, const void *b, void *c) {
-  f(101, 111, 111, (int)op->m, (int)op->n, (int)op->k, 1, a, (int)op->k, b, (int)op->n, 0, c, (int)op->n);
+  f(101, 111, op->b_trans ? 112 : 111, (int)op->m, (int)op->n, (int)op->k, 1, a, (int)op->k, b, (int)(op->b_trans ? op->k : op->n), 0, c, (int)op->n);
 }
 static void openblas_run(peer_matmul *op, const void *a, const void *b, void *c) { blas_run(openblas_sgemm, op, a, b, c); }
 static void blis_run(peer_matmul *op, const void *a, const void *b, void *c) { blas_run(blis_sgemm, op, a, b, c); }
@@ -32,7 +33,7 @@ static void blas_free(peer_matmul *op) { free(op); }
 
 /* ---- oneDNN ---- */
 
-enum { DNNL_F32 = 3, DNNL_BF16 = 2, DNNL_S32 = 4, DNNL_S8 = 5, DNNL_U8 = 6, DNNL_ANY = 1, DNNL_AB = 3, DNNL_CPU = 1 };
+enum { DNNL_F32 = 3, DNNL_BF16 = 2, DNNL_S32 = 4, DNNL_S8 = 5, DNNL_U8 = 6, DNNL_ANY = 1, DNNL_AB = 3, DNNL_BA = 14, DNNL_CPU = 1 };
 enum { ARG_SRC = 1, ARG_DST = 17, ARG_WEIGHTS = 33, ARG_FROM = 1, ARG_TO = 17, QUERY_WEIGHTS = 131 };
 typedef struct dnnl_exec_arg {
   int arg;
@@ -81,17 +82,17 @@ static void dnnl_free(peer_matmul *op) {
   free(op->packed_b);
   free(op);
 }
-static peer_matmul *dnnl_prepare(cpuk_gemm_kind kind, size_t m, size_t n, size_t k, bool prepack) {
+static peer_matmul *dnnl_prepare(cpuk_gemm_kind kind, size_t m, size_t n, size_t k, bool prepack, bool b_trans) {
   static const int types[CPUK_N_GEMM][3] = {[CPUK_GEMM_F32] = {DNNL_F32, DNNL_F32, DNNL_F32}, [CPUK_GEMM_BF16] = {DNNL_BF16, DNNL_BF16, DNNL_F32},
                                             [CPUK_GEMM_S8S8] = {DNNL_S8, DNNL_S8, DNNL_S32}, [CPUK_GEMM_U8S8] = {DNNL_U8, DNNL_S8, DNNL_S32}};
-  const int *t = types[kind];
+  const int *t = types[kind], plain = b_trans ? DNNL_BA : DNNL_AB;
   int64_t a[2] = {(int64_t)m, (int64_t)k}, b[2] = {(int64_t)k, (int64_t)n}, c[2] = {(int64_t)m, (int64_t)n};
   void *ma, *mb, *mb_plain, *mc, *pd = NULL;
   peer_matmul *op = calloc(1, sizeof *op);
   if (op == NULL || t[0] == 0) return free(op), NULL;
   dnnl_memory_desc_create_with_tag(&ma, 2, a, t[0], DNNL_AB);
-  dnnl_memory_desc_create_with_tag(&mb, 2, b, t[1], prepack ? DNNL_ANY : DNNL_AB);
-  dnnl_memory_desc_create_with_tag(&mb_plain, 2, b, t[1], DNNL_AB);
+  dnnl_memory_desc_create_with_tag(&mb, 2, b, t[1], prepack ? DNNL_ANY : plain);
+  dnnl_memory_desc_create_with_tag(&mb_plain, 2, b, t[1], plain);
   dnnl_memory_desc_create_with_tag(&mc, 2, c, t[2], DNNL_AB);
   if (dnnl_matmul_primitive_desc_create(&pd, dnnl_engine, ma, mb, NULL, mc, NULL) == 0 && dnnl_primitive_create(&op->prim, pd) == 0) {
     const void *md = dnnl_primitive_desc_query_md(pd, QUERY_WEIGHTS, 0);

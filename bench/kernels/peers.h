@@ -7,8 +7,8 @@
 typedef struct peer_matmul peer_matmul;
 typedef struct peer {
   const char *name;
-  /* Prepares C = A B for row-major operands of the kind (B m x n plain; prepack: the library's own format, made ahead). NULL: it can't. */
-  peer_matmul *(*prepare)(cpuk_gemm_kind kind, size_t m, size_t n, size_t k, bool prepack);
+  /* Prepares C = A B for row-major operands of the kind (b_trans: B is stored n x k; prepack: in the library's own format, made ahead). NULL: it can't. */
+  peer_matmul *(*prepare)(cpuk_gemm_kind kind, size_t m, size_t n, size_t k, bool prepack, bool b_trans);
   void (*run)(peer_matmul *op, const void *a, const void *b, void *c); /* b: as prepared by pack when prepack */
   const void *(*pack)(peer_matmul *op, const void *b);                 /* only with prepack; owned by op */
   void (*free)(peer_matmul *op);

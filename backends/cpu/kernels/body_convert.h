@@ -46,17 +46,6 @@ VINL float round_to_odd(double d) {
   memcpy(&f, &u, 4);
   return f;
 }
-VINL vi bytes_load(const uint8_t *p) {
-  typedef uint8_t vb __attribute__((vector_size(VF)));
-  vb t;
-  memcpy(&t, p, VF);
-  return __builtin_convertvector(t, vi);
-}
-VINL void bytes_store(uint8_t *p, vi a) {
-  typedef uint8_t vb __attribute__((vector_size(VF)));
-  vb t = __builtin_convertvector(a, vb);
-  memcpy(p, &t, VF);
-}
 VINL vf clamp(vf a, float lo, float hi) { /* NaN gives 0 */
   a = v_sel(v_isnan(a), v_set1(0), a);
   return v_min_raw(v_max_raw(a, v_set1(lo)), v_set1(hi));
@@ -67,14 +56,14 @@ VINL vf toward_zero(vf a) { return v_sel(v_le(v_set1(0), a), v_floor(a), v_set1(
 VINL vf read_f32(const float *p) { return v_load(p); }
 VINL vf read_f16(const uint16_t *p) { return v_from_f16(vh_load(p)); }
 VINL vf read_bf16(const uint16_t *p) { return v_from_bf16(vh_load(p)); }
-VINL vf read_i8(const int8_t *p) { return vi_to_float(((bytes_load((const uint8_t *)p) ^ 0x80) - 0x80)); }
-VINL vf read_u8(const uint8_t *p) { return vi_to_float(bytes_load(p)); }
+VINL vf read_i8(const int8_t *p) { return vi_to_float(vi_load_i8(p)); }
+VINL vf read_u8(const uint8_t *p) { return vi_to_float(vi_load_u8(p)); }
 VINL vf read_truth(const uint8_t *p) {
-  vi b = bytes_load(p);
+  vi b = vi_load_u8(p);
   return v_sel(vi_eq(b, vi_set1(0)), v_set1(0), v_set1(1));
 }
-VINL vf read_e4m3(const uint8_t *p) { return v_from_e4m3(bytes_load(p)); }
-VINL vf read_e5m2(const uint8_t *p) { return v_from_f16(vi_narrow(bytes_load(p) << 8)); }
+VINL vf read_e4m3(const uint8_t *p) { return v_from_e4m3(vi_load_u8(p)); }
+VINL vf read_e5m2(const uint8_t *p) { return v_from_f16(vi_narrow(vi_load_u8(p) << 8)); }
 
 VINL void write_f32(float *p, vf a) { v_store(p, a); }
 VINL void write_f64(double *p, vf a) {
@@ -84,15 +73,15 @@ VINL void write_f64(double *p, vf a) {
 }
 VINL void write_f16(uint16_t *p, vf a) { vh_store(p, v_to_f16(a)); }
 VINL void write_bf16(uint16_t *p, vf a) { vh_store(p, v_to_bf16(a)); }
-VINL void write_i8(int8_t *p, vf a) { bytes_store((uint8_t *)p, v_to_int(toward_zero(clamp(a, -128, 127))) & 0xff); }
-VINL void write_u8(uint8_t *p, vf a) { bytes_store(p, v_to_int(toward_zero(clamp(a, 0, 255)))); }
+VINL void write_i8(int8_t *p, vf a) { vi_store_u8((uint8_t *)p, v_to_int(toward_zero(clamp(a, -128, 127)))); }
+VINL void write_u8(uint8_t *p, vf a) { vi_store_u8(p, v_to_int(toward_zero(clamp(a, 0, 255)))); }
 VINL void write_i32(int32_t *p, vf a) {
   vi r = v_to_int(toward_zero(clamp(a, -0x1p31f, 0x1.fffffep30f)));
   vi_store(p, vi_sel(v_le(v_set1(0x1p31f), a), vi_set1(INT32_MAX), r));
 }
 VINL void write_truth(uint8_t *p, vf a) { vm_store_u8(p, vm_not(v_eq(a, v_set1(0)))); }
-VINL void write_e4m3(uint8_t *p, vf a) { bytes_store(p, v_to_e4m3(a)); }
-VINL void write_e5m2(uint8_t *p, vf a) { bytes_store(p, v_to_e5m2(a)); }
+VINL void write_e4m3(uint8_t *p, vf a) { vi_store_u8(p, v_to_e4m3(a)); }
+VINL void write_e5m2(uint8_t *p, vf a) { vi_store_u8(p, v_to_e5m2(a)); }
 
 /* ---- pairs ---- */
 

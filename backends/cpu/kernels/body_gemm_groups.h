@@ -2,19 +2,12 @@
  * B panels are [k / kr][nr][kr], A is row-major (pack_a_rows); both padded with zeros to k_pad, a multiple of kr. */
 
 VINL vi group_row16(const char *p) { return vh_widen(vh_load((const uint16_t *)(const void *)p)); }
-VINL vi group_row8(const char *p) {
-  typedef uint8_t vb __attribute__((vector_size(VF)));
-  vb t;
-  memcpy(&t, p, sizeof t);
-  return __builtin_convertvector(t, vi);
-}
-
 /* One group row of a panel from kr rows of contiguous columns. */
 VINL void group_rows(int32_t *d, const char *const *row, size_t esize, size_t nr) {
   for (size_t j = 0; j < nr; j += VF) {
     vi g = esize == 2 ? group_row16(row[0] + j * 2) | (group_row16(row[1] + j * 2) << 16)
-                      : (group_row8(row[0] + j) | (group_row8(row[1] + j) << 8)) |
-                            ((group_row8(row[2] + j) << 16) | (group_row8(row[3] + j) << 24));
+                      : (vi_load_u8(row[0] + j) | (vi_load_u8(row[1] + j) << 8)) |
+                            ((vi_load_u8(row[2] + j) << 16) | (vi_load_u8(row[3] + j) << 24));
     vi_store(d + j, g);
   }
 }

@@ -76,7 +76,7 @@ typedef struct gemm_tile_args {
   ptrdiff_t lda, ldc; /* bytes; elements */
   size_t groups, last; /* last: columns in the last vector of a tail tile */
   const char *soon;    /* NULL, or what to fetch into L2 on the way, soon_step bytes a group */
-  size_t soon_step;
+  ptrdiff_t soon_step;
   bool accumulate;
 } gemm_tile_args;
 
@@ -88,30 +88,14 @@ static inline cpuk_pack_args *gemm_chunk(const cpuk_block_args *p, size_t j, siz
   return out;
 }
 
-/* A matrix in memory to be brought to L2 a few lines at a time, while tiles are computed: hardware doesn't foresee its short rows. */
-typedef struct gemm_fetch {
-  const char *at;
-  size_t rows, line, lines, per_call; /* rows left; the next line of the row at `at`, of lines */
-  ptrdiff_t row_bytes;
-} gemm_fetch;
-static inline gemm_fetch gemm_fetch_chunk(const cpuk_block_args *p, size_t j, size_t w, size_t calls) {
-  gemm_fetch f = {0};
-  if (j >= p->n || calls == 0) return f;
-  if (w > p->n - j) w = p->n - j;
+/* What panel `i` of a chunk fetches of the next chunk of a plain row-major B, which starts at column j: of the chunk's kr rows per group, as many
+ * bytes as a group of a packed panel has, so that the chunk's panels fetch all of it together. Hardware doesn't foresee such short rows. */
+static inline void gemm_soon_plain(gemm_tile_args *t, const cpuk_block_args *p, size_t j, size_t i, size_t group_bytes, size_t kr) {
   cpuk_pack_args c;
-  gemm_chunk(p, j, w, &c);
-  ptrdiff_t e = (ptrdiff_t)cpuk_dtype_bytes(c.type);
-  bool wide = c.cs == 1; /* else rows of k are contiguous */
-  f.at = c.src;
-  f.rows = wide ? p->k : w;
-  f.lines = ((wide ? w : p->k) * (size_t)e + 63) / 64;
-  f.row_bytes = (wide ? c.rs : c.cs) * e;
-  f.per_call = (f.rows * f.lines + calls - 1) / calls;
-  return f;
-}
-VINL void gemm_fetch_some(gemm_fetch *f) {
-  for (size_t i = 0; i < f->per_call && f->rows != 0; i++) {
-    __builtin_prefetch(f->at + f->line * 64, 0, 2);
-    if (++f->line == f->lines) f->line = 0, f->rows--, f->at += f->row_bytes;
-  }
+  size_t e = cpuk_dtype_bytes(p->b_plain->type), row = CPUK_B_CHUNK * group_bytes / kr, at = i * group_bytes;
+  t->soon = NULL;
+  if (j >= p->n || p->b_plain->cs != 1 || group_bytes % 64 != 0) return;
+  gemm_chunk(p, j, 0, &c);
+  t->soon = (const char *)c.src + (ptrdiff_t)(at / row) * c.rs * (ptrdiff_t)e + at % row;
+  t->soon_step = (ptrdiff_t)kr * c.rs * (ptrdiff_t)e;
 }

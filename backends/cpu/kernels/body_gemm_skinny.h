@@ -69,30 +69,17 @@ VINL int32_t skinny_sum_i32(vi v) {
 #include "body_skinny_tile.h"
 
 /* Bytes: groups of two 16-bit halves. Row-major B: two rows are widened and put together; transposed: neighbours along k. */
-typedef int8_t vb1 __attribute__((vector_size(VF)));
-typedef int8_t vb2 __attribute__((vector_size(VF * 2)));
-typedef int16_t vs2 __attribute__((vector_size(VF * 4)));
-VINL vi bytes_row(const int8_t *p) {
-  vb1 t;
-  memcpy(&t, p, sizeof t);
-  return __builtin_convertvector(t, vi);
-}
-VINL vi bytes_group(const int8_t *p, ptrdiff_t ld) { return (bytes_row(p) & 0xffff) | (bytes_row(p + ld) << 16); }
+VINL vi bytes_group(const int8_t *p, ptrdiff_t ld) { return (vi_load_i8(p) & 0xffff) | (vi_load_i8(p + ld) << 16); }
 VINL vi bytes_group_n(const int8_t *p, ptrdiff_t ld, size_t n) {
   int8_t t[2 * VF] = {0};
   memcpy(t, p, n);
   memcpy(t + VF, p + ld, n);
   return bytes_group(t, VF);
 }
-VINL vi bytes_dot(const int8_t *p) {
-  vb2 t;
-  memcpy(&t, p, sizeof t);
-  return (vi)__builtin_convertvector(t, vs2);
-}
 VINL vi bytes_dot_n(const int8_t *p, size_t n) {
   int8_t t[2 * VF] = {0};
   memcpy(t, p, n);
-  return bytes_dot(t);
+  return vi_load_i8_pairs(t);
 }
 VINL void bytes_read_s8(int16_t *d, const int8_t *s, size_t n) {
   for (size_t i = 0; i < n; i++) d[i] = s[i];
@@ -109,7 +96,7 @@ VINL void bytes_read_u8(int16_t *d, const uint8_t *s, size_t n) {
 #define S_READ_A(d, s, n) bytes_read_s8(d, s, n)
 #define S_GROUP(p, ld) bytes_group(p, ld)
 #define S_GROUP_N(p, ld, n) bytes_group_n(p, ld, n)
-#define S_DOT(p) bytes_dot(p)
+#define S_DOT(p) vi_load_i8_pairs(p)
 #define S_DOT_N(p, n) bytes_dot_n(p, n)
 #include "body_skinny_tile.h"
 
@@ -121,6 +108,6 @@ VINL void bytes_read_u8(int16_t *d, const uint8_t *s, size_t n) {
 #define S_READ_A(d, s, n) bytes_read_u8(d, s, n)
 #define S_GROUP(p, ld) bytes_group(p, ld)
 #define S_GROUP_N(p, ld, n) bytes_group_n(p, ld, n)
-#define S_DOT(p) bytes_dot(p)
+#define S_DOT(p) vi_load_i8_pairs(p)
 #define S_DOT_N(p, n) bytes_dot_n(p, n)
 #include "body_skinny_tile.h"

@@ -22,7 +22,8 @@ VINL void G_FN(tile)(const int mr, const int nv, const bool tail, const bool fet
   G_ACC *c = p->c;
   const char *a = p->a;
   const ptrdiff_t lda = p->lda, ldc = p->ldc;
-  const size_t last = p->last, soon_step = p->soon_step;
+  const size_t last = p->last;
+  const ptrdiff_t soon_step = p->soon_step;
   const char *soon = p->soon;
   G_VEC acc[16][G_NV];
   if (p->accumulate) {
@@ -50,7 +51,7 @@ VINL void G_FN(tile)(const int mr, const int nv, const bool tail, const bool fet
   for (; b != end; b += NR, a += sizeof(G_ELT)) {
     G_BVEC bv[G_NV];
     if (fetch) {
-      for (size_t v = 0; v < NR * sizeof(G_ELT); v += 64) __builtin_prefetch(soon + v, 0, 2);
+      for (int v = 0; v < (int)(NR * sizeof(G_ELT)); v += 64) __builtin_prefetch(soon + v, 0, 2);
       soon += soon_step;
     }
     CPUK_UNROLL
@@ -118,41 +119,41 @@ static void G_FN(panel)(int rows, size_t width, gemm_tile_args *p, const G_ELT *
   }
 }
 
-/* All row tiles of the block against one panel; fetches the lines of `next` into L2 on the way, a share each tile. */
-static void G_FN(rows)(const cpuk_block_args *p, gemm_tile_args *t, size_t j, const void *b, gemm_fetch *next) {
+/* All row tiles of the block against one panel. The first `fetching` of them fetch into L2, line by line as they go, what `soon` tells: where tiles
+ * are few, memory sets the pace and mustn't be idle. */
+static void G_FN(rows)(const cpuk_block_args *p, gemm_tile_args t, size_t j, const void *b, size_t fetching) {
   enum { NR = G_NV * G_LANES };
   const size_t tiles = (p->m + G_MR - 1) / G_MR, width = p->n - j < NR ? p->n - j : NR;
-  t->a = p->a;
-  t->c = (G_ACC *)p->c + j;
+  const char *soon = t.soon;
+  t.c = (G_ACC *)p->c + j;
   for (size_t q = 0; q < tiles; q++) {
     size_t rows = p->m / tiles + (q < p->m % tiles);
-    gemm_fetch_some(next);
-    G_FN(panel)((int)rows, width, t, b);
-    t->a += (ptrdiff_t)rows * t->lda;
-    t->soon += t->soon == NULL ? 0 : t->groups * t->soon_step;
-    t->c = (G_ACC *)t->c + (ptrdiff_t)rows * p->ldc;
+    t.soon = q < fetching && soon != NULL ? soon + (ptrdiff_t)(q * t.groups) * t.soon_step : NULL;
+    G_FN(panel)((int)rows, width, &t, b);
+    t.a += (ptrdiff_t)rows * t.lda;
+    t.c = (G_ACC *)t.c + (ptrdiff_t)rows * p->ldc;
   }
 }
 
-/* Panels of B outside, tiles of A inside: a B panel stays in L1 while the A block streams from L2. With many tiles a panel, fetching the next
- * packed panel by software costs more than it wins; with few, the pace is memory's, and every tile fetches its share of it. */
+/* Panels of B outside, tiles of A inside: a B panel stays in L1 while the A block streams from L2. */
 static void G_FN(block)(const cpuk_block_args *p) {
   enum { NR = G_NV * G_LANES, KR = sizeof(G_ELT) / sizeof(G_PACKED) };
-  const size_t groups = (p->k + KR - 1) / KR, tiles = (p->m + G_MR - 1) / G_MR, panel_bytes = G_FN(b_panel_bytes)(p->k);
-  gemm_tile_args t = {.accumulate = p->accumulate, .groups = groups, .ldc = p->ldc, .last = G_LANES};
+  const size_t groups = (p->k + KR - 1) / KR, panel_bytes = G_FN(b_panel_bytes)(p->k);
+  gemm_tile_args t = {.a = p->a, .accumulate = p->accumulate, .groups = groups, .ldc = p->ldc, .last = G_LANES};
   t.lda = p->lda != 0 ? p->lda * (ptrdiff_t)sizeof(G_PACKED) : (ptrdiff_t)gemm_row_bytes(groups * sizeof(G_ELT));
   for (size_t j0 = 0; j0 < p->n; j0 += CPUK_B_CHUNK * NR) {
     size_t width = p->n - j0 < CPUK_B_CHUNK * NR ? p->n - j0 : CPUK_B_CHUNK * NR;
     const char *b = (const char *)p->b + j0 / NR * panel_bytes;
-    gemm_fetch next = {0};
+    cpuk_pack_args chunk;
     if (p->b_plain != NULL) {
-      G_FN(pack_b)(gemm_chunk(p, j0, width, &(cpuk_pack_args){0}));
+      G_FN(pack_b)(gemm_chunk(p, j0, width, &chunk));
       b = p->b_plain->dst;
-      next = gemm_fetch_chunk(p, j0 + width, CPUK_B_CHUNK * NR, (width + NR - 1) / NR * tiles);
     }
     for (size_t j = 0; j < width; j += NR) {
-      if (p->b_plain == NULL && tiles <= 4) t.soon = b + (j / NR + 1) * panel_bytes, t.soon_step = NR * sizeof(G_ELT) / tiles;
-      G_FN(rows)(p, &t, j0 + j, b + j / NR * panel_bytes, &next);
+      const char *panel = b + j / NR * panel_bytes;
+      if (p->b_plain != NULL) gemm_soon_plain(&t, p, j0 + CPUK_B_CHUNK * NR, j / NR, NR * sizeof(G_ELT), KR);
+      else t.soon = panel + panel_bytes, t.soon_step = NR * sizeof(G_ELT) / (p->m > G_MR ? 2 : 1);
+      G_FN(rows)(p, t, j0 + j, panel, p->b_plain != NULL || p->m <= G_MR ? 1 : 2);
     }
   }
 }

@@ -50,10 +50,14 @@ COPY_STRIDED(uint64_t, copy_strided64)
 /* dst row-major, src column-major (element (r, c) at src[c * scs + r]), 32-bit elements. */
 static void copy_transpose32(uint32_t *dst, ptrdiff_t drs, const uint32_t *src, ptrdiff_t scs, size_t rows, size_t cols) {
   size_t rb = rows / VF * VF, cb = cols / VF * VF;
-  for (size_t r = 0; r < rb; r += VF)
-    for (size_t c = 0; c < cb; c += VF)
-      transpose_block32((int32_t *)dst + (ptrdiff_t)r * drs + (ptrdiff_t)c, drs,
-                        (const int32_t *)src + (ptrdiff_t)c * scs + (ptrdiff_t)r, scs);
+  for (size_t c = 0; c < cb; c += VF) {
+    const uint32_t *s = src + (ptrdiff_t)c * scs, *ahead = c + VF < cb ? s + VF * scs : s;
+    for (size_t r = 0; r < rb; r += VF) { /* along the source's rows; the next ones are fetched meanwhile */
+      if (r % (64 / 4) == 0)
+        for (int i = 0; i < VF; i++) __builtin_prefetch(ahead + i * scs + r, 0, 2);
+      transpose_block32((int32_t *)dst + (ptrdiff_t)r * drs + (ptrdiff_t)c, drs, (const int32_t *)s + (ptrdiff_t)r, scs);
+    }
+  }
   if (cb < cols) copy_strided32(dst + cb, drs, 1, src + (ptrdiff_t)cb * scs, 1, scs, rows, cols - cb);
   if (rb < rows) copy_strided32(dst + (ptrdiff_t)rb * drs, drs, 1, src + rb, 1, scs, rows - rb, cb);
 }

@@ -182,6 +182,34 @@ VINL vd vd_sel(vl m, vd a, vd b) { return (vd)((m & (vl)a) | (~m & (vl)b)); } /*
     s = t_;                           \
   } while (0)
 
+/* ---- bytes: VF of them at p, as 32-bit lanes; and 2 VF of them as 16-bit pairs ---- */
+#ifndef vi_load_u8
+VINL vi vi_load_u8(const void *p) {
+  typedef uint8_t vb __attribute__((vector_size(VF)));
+  vb t;
+  memcpy(&t, p, sizeof t);
+  return __builtin_convertvector(t, vi);
+}
+VINL vi vi_load_i8(const void *p) {
+  typedef int8_t vb __attribute__((vector_size(VF)));
+  vb t;
+  memcpy(&t, p, sizeof t);
+  return __builtin_convertvector(t, vi);
+}
+VINL vi vi_load_i8_pairs(const void *p) {
+  typedef int8_t vb __attribute__((vector_size(VF * 2)));
+  typedef int16_t vs __attribute__((vector_size(VF * 4)));
+  vb t;
+  memcpy(&t, p, sizeof t);
+  return (vi)__builtin_convertvector(t, vs);
+}
+VINL void vi_store_u8(uint8_t *p, vi a) { /* low bytes */
+  typedef uint8_t vb __attribute__((vector_size(VF)));
+  vb t = __builtin_convertvector(a, vb);
+  memcpy(p, &t, sizeof t);
+}
+#endif
+
 /* ---- 16-bit floats ---- */
 typedef uint16_t vh __attribute__((vector_size(VF * 2)));
 typedef uint16_t vh_u __attribute__((vector_size(VF * 2), aligned(2), may_alias));

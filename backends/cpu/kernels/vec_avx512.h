@@ -71,6 +71,11 @@ AVX512_INL avx512_vh v_to_f16(vf a) { return (avx512_vh)_mm512_cvtps_ph(a, _MM_F
 #define vh_widen vh_widen
 AVX512_INL avx512_vi vh_widen(avx512_vh a) { return (avx512_vi)_mm512_cvtepu16_epi32((__m256i)a); }
 AVX512_INL avx512_vh vi_narrow(avx512_vi a) { return (avx512_vh)_mm512_cvtepi32_epi16((__m512i)a); }
+#define vi_load_u8 vi_load_u8
+AVX512_INL avx512_vi vi_load_u8(const void *p) { return (avx512_vi)_mm512_cvtepu8_epi32(_mm_loadu_si128(p)); }
+AVX512_INL avx512_vi vi_load_i8(const void *p) { return (avx512_vi)_mm512_cvtepi8_epi32(_mm_loadu_si128(p)); }
+AVX512_INL avx512_vi vi_load_i8_pairs(const void *p) { return (avx512_vi)_mm512_cvtepi8_epi16(_mm256_loadu_si256(p)); }
+AVX512_INL void vi_store_u8(uint8_t *p, avx512_vi a) { _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8((__m512i)a)); }
 #define vi_madd16 vi_madd16
 AVX512_INL avx512_vi vi_madd16(avx512_vi a, avx512_vi b) { return (avx512_vi)_mm512_madd_epi16((__m512i)a, (__m512i)b); }
 
