@@ -9,7 +9,7 @@ static size_t k_blocks_of(const gemm_job *job) { return job->shape.k == 0 ? 1 : 
 size_t gemm_n_panels(const gemm_job *job) { return panels_of(job) * k_blocks_of(job); }
 size_t gemm_packed_b_bytes(const gemm_job *job) { return gemm_n_panels(job) * gemm_of(job)->b_panel_bytes(job->plan.bk); }
 size_t gemm_scratch_bytes(const gemm_job *job) {
-  return cpuk_packed_a_bytes(gemm_of(job), job->plan.bm, job->plan.bk) + CPUK_B_CHUNK * gemm_of(job)->b_panel_bytes(job->plan.bk);
+  return cpuk_packed_a_bytes(gemm_of(job), job->plan.bm, job->plan.bk) + gemm_of(job)->b_chunk * gemm_of(job)->b_panel_bytes(job->plan.bk);
 }
 
 /* Every k block has room for bk rows, so panel (kb, p) is at a fixed place. */

@@ -94,7 +94,7 @@ static inline char *gemm_run_blocks(const cpuk_gemm *g, const gemm_case *t, cons
   size_t bm = t->bm ? t->bm : t->m, bn = t->bn ? t->bn : t->n, bk = t->bk ? t->bk : t->k;
   char *c = gemm_c(g, t, d, ldc), *comp = test_alloc(t->m * ldc * 8);
   memset(comp, 0, t->m * ldc * 8);
-  size_t pb_bytes = t->b_plain ? CPUK_B_CHUNK * g->b_panel_bytes(bk) : cpuk_packed_b_bytes(g, bk, t->n);
+  size_t pb_bytes = t->b_plain ? g->b_chunk * g->b_panel_bytes(bk) : cpuk_packed_b_bytes(g, bk, t->n);
   char *pb = test_alloc(pb_bytes), *pa = test_alloc(cpuk_packed_a_bytes(g, bm, bk));
   for (size_t k0 = 0; k0 < t->k || k0 == 0; k0 += bk) {
     size_t kw = t->k - k0 < bk ? t->k - k0 : bk;

@@ -148,17 +148,16 @@ static void convert_via_f32(char *dst, size_t dst_bytes, cpuk_convert_fn to, con
 #define CONVERT_VIA_NARROW(from, reader)                                                                                \
   CONVERT_VIA(from, f16, reader) CONVERT_VIA(from, bf16, reader) CONVERT_VIA(from, i8, reader) CONVERT_VIA(from, u8, reader) \
   CONVERT_VIA(from, truth, reader) CONVERT_VIA(from, e4m3, reader) CONVERT_VIA(from, e5m2, reader)
-#define CONVERT_VIA_ALL(from) \
-  CONVERT_VIA_NARROW(from, convert_##from##_f32) CONVERT_VIA(from, f64, convert_##from##_f32) CONVERT_VIA(from, i32, convert_##from##_f32)
 CONVERT_VIA_NARROW(f64, convert_odd_f64)
 CONVERT_VIA_NARROW(i32, convert_odd_i32)
-CONVERT_VIA_ALL(f16)
-CONVERT_VIA_ALL(bf16)
-CONVERT_VIA_ALL(i8)
-CONVERT_VIA_ALL(u8)
-CONVERT_VIA_ALL(truth)
-CONVERT_VIA_ALL(e4m3)
-CONVERT_VIA_ALL(e5m2)
+#define VIA(from, to) CONVERT_VIA(from, to, convert_##from##_f32)
+VIA(f16, bf16) VIA(f16, i8) VIA(f16, u8) VIA(f16, truth) VIA(f16, e4m3) VIA(f16, e5m2) VIA(f16, f64) VIA(f16, i32)
+VIA(bf16, f16) VIA(bf16, i8) VIA(bf16, u8) VIA(bf16, truth) VIA(bf16, e4m3) VIA(bf16, e5m2) VIA(bf16, f64) VIA(bf16, i32)
+VIA(i8, f16) VIA(i8, bf16) VIA(i8, u8) VIA(i8, truth) VIA(i8, e4m3) VIA(i8, e5m2) VIA(i8, f64) VIA(i8, i32)
+VIA(u8, f16) VIA(u8, bf16) VIA(u8, i8) VIA(u8, truth) VIA(u8, e4m3) VIA(u8, e5m2) VIA(u8, f64) VIA(u8, i32)
+VIA(truth, f16) VIA(truth, bf16) VIA(truth, i8) VIA(truth, u8) VIA(truth, truth) VIA(truth, e4m3) VIA(truth, e5m2) VIA(truth, f64) VIA(truth, i32)
+VIA(e4m3, f16) VIA(e4m3, bf16) VIA(e4m3, i8) VIA(e4m3, u8) VIA(e4m3, truth) VIA(e4m3, e5m2) VIA(e4m3, f64) VIA(e4m3, i32)
+VIA(e5m2, f16) VIA(e5m2, bf16) VIA(e5m2, i8) VIA(e5m2, u8) VIA(e5m2, truth) VIA(e5m2, e4m3) VIA(e5m2, f64) VIA(e5m2, i32)
 
 /* f32, f64 and i32 among themselves. */
 #define CONVERT_DIRECT(from, to, expr)                                   \
@@ -180,6 +179,8 @@ CONVERT_DIRECT(f64, i32, f64_to_i32_range(s[i]))
   static void name(void *dst, const void *src, size_t n) {          \
     if (n != 0) memmove(dst, src, n * (bytes));                     \
   }
+CONVERT_COPY(convert_copy1, 1)
+CONVERT_COPY(convert_copy2, 2)
 CONVERT_COPY(convert_copy4, 4)
 CONVERT_COPY(convert_copy8, 8)
 
@@ -188,6 +189,12 @@ CONVERT_COPY(convert_copy8, 8)
     convert_##from##_f32, convert_##from##_f64, convert_##from##_f16, convert_##from##_bf16, convert_##from##_i8,             \
         convert_##from##_u8, convert_##from##_i32, convert_##from##_truth, convert_##from##_e4m3, convert_##from##_e5m2        \
   }
+#define convert_f16_f16 convert_copy2
+#define convert_bf16_bf16 convert_copy2
+#define convert_i8_i8 convert_copy1
+#define convert_u8_u8 convert_copy1
+#define convert_e4m3_e4m3 convert_copy1
+#define convert_e5m2_e5m2 convert_copy1
 #define convert_f32_f32 convert_copy4
 #define convert_f64_f64 convert_copy8
 #define convert_i32_i32 convert_copy4

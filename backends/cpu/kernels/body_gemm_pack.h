@@ -7,13 +7,14 @@
 static inline size_t gemm_row_bytes(size_t bytes) { return ((bytes + 63) / 64 | 1) * 64; }
 
 #define LANES CPUK_FN(lanes)
+#define GEMM_CHUNK(kr) ((kr) == 1 ? 4 : 8) /* b_chunk */
 
 /* out[i] (packed type, contiguous) = src[i * step], n elements. */
 static void pack_vector(void *out, cpuk_dtype to, const char *src, cpuk_dtype from, ptrdiff_t step, size_t n) {
   size_t e = cpuk_dtype_bytes(from), o = cpuk_dtype_bytes(to);
   cpuk_convert_fn convert = LANES.convert[from][to];
   if (step == 1) {
-    convert(out, src, n);
+    convert(out, src, n); /* equal types: a copy */
     return;
   }
   uint64_t t[128];
@@ -92,7 +93,7 @@ static inline cpuk_pack_args *gemm_chunk(const cpuk_block_args *p, size_t j, siz
  * bytes as a group of a packed panel has, so that the chunk's panels fetch all of it together. Hardware doesn't foresee such short rows. */
 static inline void gemm_soon_plain(gemm_tile_args *t, const cpuk_block_args *p, size_t j, size_t i, size_t group_bytes, size_t kr) {
   cpuk_pack_args c;
-  size_t e = cpuk_dtype_bytes(p->b_plain->type), row = CPUK_B_CHUNK * group_bytes / kr, at = i * group_bytes;
+  size_t e = cpuk_dtype_bytes(p->b_plain->type), row = GEMM_CHUNK(kr) * group_bytes / kr, at = i * group_bytes;
   t->soon = NULL;
   if (j >= p->n || p->b_plain->cs != 1 || group_bytes % 64 != 0) return;
   gemm_chunk(p, j, 0, &c);

@@ -137,12 +137,12 @@ static void G_FN(rows)(const cpuk_block_args *p, gemm_tile_args t, size_t j, con
 
 /* Panels of B outside, tiles of A inside: a B panel stays in L1 while the A block streams from L2. */
 static void G_FN(block)(const cpuk_block_args *p) {
-  enum { NR = G_NV * G_LANES, KR = sizeof(G_ELT) / sizeof(G_PACKED) };
+  enum { NR = G_NV * G_LANES, KR = sizeof(G_ELT) / sizeof(G_PACKED), CHUNK = GEMM_CHUNK(KR) };
   const size_t groups = (p->k + KR - 1) / KR, panel_bytes = G_FN(b_panel_bytes)(p->k);
   gemm_tile_args t = {.a = p->a, .accumulate = p->accumulate, .groups = groups, .ldc = p->ldc, .last = G_LANES};
   t.lda = p->lda != 0 ? p->lda * (ptrdiff_t)sizeof(G_PACKED) : (ptrdiff_t)gemm_row_bytes(groups * sizeof(G_ELT));
-  for (size_t j0 = 0; j0 < p->n; j0 += CPUK_B_CHUNK * NR) {
-    size_t width = p->n - j0 < CPUK_B_CHUNK * NR ? p->n - j0 : CPUK_B_CHUNK * NR;
+  for (size_t j0 = 0; j0 < p->n; j0 += CHUNK * NR) {
+    size_t width = p->n - j0 < CHUNK * NR ? p->n - j0 : CHUNK * NR;
     const char *b = (const char *)p->b + j0 / NR * panel_bytes;
     cpuk_pack_args chunk;
     if (p->b_plain != NULL) {
@@ -151,7 +151,7 @@ static void G_FN(block)(const cpuk_block_args *p) {
     }
     for (size_t j = 0; j < width; j += NR) {
       const char *panel = b + j / NR * panel_bytes;
-      if (p->b_plain != NULL) gemm_soon_plain(&t, p, j0 + CPUK_B_CHUNK * NR, j / NR, NR * sizeof(G_ELT), KR);
+      if (p->b_plain != NULL) gemm_soon_plain(&t, p, j0 + CHUNK * NR, j / NR, NR * sizeof(G_ELT), KR);
       else t.soon = panel + panel_bytes, t.soon_step = NR * sizeof(G_ELT) / (p->m > G_MR ? 2 : 1);
       G_FN(rows)(p, t, j0 + j, panel, p->b_plain != NULL || p->m <= G_MR ? 1 : 2);
     }

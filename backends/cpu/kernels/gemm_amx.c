@@ -149,7 +149,7 @@ static size_t inside(size_t total, size_t first) { return total <= first ? 0 : t
       return;                                                                                                                       \
     }                                                                                                                               \
     for (size_t j = 0, w; j < p->n; j += w) {                                                                                       \
-      w = p->n - j < CPUK_B_CHUNK * NR ? p->n - j : CPUK_B_CHUNK * NR;                                                              \
+      w = p->n - j < GEMM_CHUNK(4) * NR ? p->n - j : GEMM_CHUNK(4) * NR;                                                              \
       AMX_PACK_B(gemm_chunk(p, j, w, &chunk));                                                                                      \
       name##_panels(p, j, w, p->b_plain->dst);                                                                                      \
     }                                                                                                                               \
@@ -168,14 +168,14 @@ AMX_BLOCK(u8s8, _tile_dpbusd)
 
 const cpuk_gemm AMX_NAME(gemm_bf16) = {
     .name = "bf16 amx", .pack_type = CPUK_BF16, .acc_type = CPUK_F32,
-    .pack_types = 1u << CPUK_BF16 | 1u << CPUK_F8E4M3 | 1u << CPUK_F8E5M2, .a_inplace = -1, .mr = MR, .nr = NR, .kr = 32,
+    .pack_types = 1u << CPUK_BF16 | 1u << CPUK_F8E4M3 | 1u << CPUK_F8E5M2, .a_inplace = -1, .mr = MR, .nr = NR, .kr = 32, .b_chunk = GEMM_CHUNK(2),
     .a_panel_bytes = bf16_a_panel_bytes, .b_panel_bytes = bf16_b_panel_bytes, .pack_a = bf16_pack_a, .pack_b = bf16_pack_b,
     .block = bf16_block, .skinny = cpuk_skinny_bf16_avx512,
 };
 #define AMX_BYTES_GEMM(label, types, id)                                                                                     \
   {                                                                                                                          \
     .name = label, .pack_type = CPUK_I8, .acc_type = CPUK_I32, .pack_types = types, .a_inplace = -1, .mr = MR, .nr = NR,     \
-    .kr = 64, .a_panel_bytes = bytes_a_panel_bytes, .b_panel_bytes = bytes_b_panel_bytes, .pack_a = bytes_pack_a,            \
+    .kr = 64, .b_chunk = GEMM_CHUNK(4), .a_panel_bytes = bytes_a_panel_bytes, .b_panel_bytes = bytes_b_panel_bytes, .pack_a = bytes_pack_a,            \
     .pack_b = bytes_pack_b, .block = id##_block, .skinny = cpuk_skinny_##id##_avx512                                         \
   }
 const cpuk_gemm AMX_NAME(gemm_s8s8) = AMX_BYTES_GEMM("s8s8 amx", 1u << CPUK_I8, s8s8);

@@ -44,7 +44,7 @@ VINL vi bf16_bcast(const char *p) {
 
 const cpuk_gemm cpuk_gemm_bf16_avx512bf16 = {
     .name = "bf16 avx512 bf16", .pack_type = CPUK_BF16, .acc_type = CPUK_F32,
-    .pack_types = 1u << CPUK_BF16 | 1u << CPUK_F8E4M3 | 1u << CPUK_F8E5M2, .a_inplace = CPUK_BF16, .mr = MR, .nr = NR, .kr = 2,
+    .pack_types = 1u << CPUK_BF16 | 1u << CPUK_F8E4M3 | 1u << CPUK_F8E5M2, .a_inplace = CPUK_BF16, .mr = MR, .nr = NR, .kr = 2, .b_chunk = GEMM_CHUNK(2),
     .a_panel_bytes = bf16_a_panel_bytes, .b_panel_bytes = bf16_b_panel_bytes, .pack_a = bf16_pack_a, .pack_b = bf16_pack_b,
     .block = bf16_block, .skinny = cpuk_skinny_bf16_avx512,
 };

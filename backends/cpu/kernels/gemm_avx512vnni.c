@@ -21,11 +21,15 @@ static void u8s8_pack_a(const cpuk_pack_args *p) {
   pack_a_rows(&(cpuk_pack_args){p->dst, p->src, CPUK_U8, p->rs, p->cs, p->rows, p->cols}, CPUK_U8, 4);
 }
 static void s8s8_pack_a(const cpuk_pack_args *p) {
-  size_t row = gemm_row_bytes(groups_of(p->cols) * 4);
-  u8s8_pack_a(p);
+  size_t row = gemm_row_bytes(groups_of(p->cols) * 4), pad = groups_of(p->cols) * 4 - p->cols;
   for (size_t i = 0; i < p->rows; i++) {
     uint8_t *d = (uint8_t *)p->dst + i * row;
-    for (size_t q = 0; q < p->cols; q++) d[q] ^= 0x80;
+    const uint8_t *s = (const uint8_t *)p->src + (ptrdiff_t)i * p->rs;
+    if (p->cs == 1)
+      for (size_t q = 0; q < p->cols; q++) d[q] = s[q] ^ 0x80;
+    else
+      for (size_t q = 0; q < p->cols; q++) d[q] = s[(ptrdiff_t)q * p->cs] ^ 0x80;
+    memset(d + p->cols, 0, pad);
   }
 }
 static void u8s8_pack_b(const cpuk_pack_args *p) { pack_b_groups(p, 1, NR, groups_of(p->rows) * 4, u8s8_b_panel_bytes(p->rows)); }
@@ -61,12 +65,12 @@ VINL void vnni_store_n(int32_t *p, vi v, size_t n) { _mm512_mask_storeu_epi32(p,
 
 const cpuk_gemm cpuk_gemm_s8s8_avx512vnni = {
     .name = "s8s8 avx512 vnni", .pack_type = CPUK_I8, .acc_type = CPUK_I32, .pack_types = 1u << CPUK_I8, .a_inplace = -1, .mr = MR,
-    .nr = NR, .kr = 4, .a_panel_bytes = bytes_a_panel_bytes, .b_panel_bytes = s8s8_b_panel_bytes, .pack_a = s8s8_pack_a,
+    .nr = NR, .kr = 4, .b_chunk = GEMM_CHUNK(4), .a_panel_bytes = bytes_a_panel_bytes, .b_panel_bytes = s8s8_b_panel_bytes, .pack_a = s8s8_pack_a,
     .pack_b = s8s8_pack_b, .block = s8s8_block, .skinny = cpuk_skinny_s8s8_avx512,
 };
 const cpuk_gemm cpuk_gemm_u8s8_avx512vnni = {
     .name = "u8s8 avx512 vnni", .pack_type = CPUK_I8, .acc_type = CPUK_I32, .pack_types = 1u << CPUK_I8 | 1u << CPUK_U8,
-    .a_inplace = CPUK_U8, .mr = MR, .nr = NR, .kr = 4, .a_panel_bytes = bytes_a_panel_bytes, .b_panel_bytes = u8s8_b_panel_bytes,
+    .a_inplace = CPUK_U8, .mr = MR, .nr = NR, .kr = 4, .b_chunk = GEMM_CHUNK(4), .a_panel_bytes = bytes_a_panel_bytes, .b_panel_bytes = u8s8_b_panel_bytes,
     .pack_a = u8s8_pack_a, .pack_b = u8s8_pack_b, .block = u8s8_block, .skinny = cpuk_skinny_u8s8_avx512,
 };
 #endif

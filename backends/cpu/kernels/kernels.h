@@ -190,7 +190,6 @@ typedef struct cpuk_pack_args {
   size_t rows, cols;
 } cpuk_pack_args;
 
-#define CPUK_B_CHUNK 4
 /* One call of block: C (+)= A B. */
 typedef struct cpuk_block_args {
   void *c;       /* m x n of acc_type, row-major; never read when accumulate is false */
@@ -199,8 +198,8 @@ typedef struct cpuk_block_args {
   const void *a; /* packed by pack_a when lda == 0, else in place: row-major, a_inplace type, row stride lda */
   ptrdiff_t lda;
   const void *b; /* packed by pack_b with the same k */
-  /* Or plain B, packed CPUK_B_CHUNK panels at a time on the way: then `b` is NULL, b_plain tells the source (k x n; its dst is scratch of
-   * CPUK_B_CHUNK * b_panel_bytes(k), 64-byte aligned, one per thread). For when few blocks share a piece of B: it never goes to memory. */
+  /* Or plain B, packed b_chunk panels at a time on the way: then `b` is NULL, b_plain tells the source (k x n; its dst is scratch of
+   * b_chunk * b_panel_bytes(k), 64-byte aligned, one per thread). For when few blocks share a piece of B: it never goes to memory. */
   const cpuk_pack_args *b_plain;
   size_t m, n, k; /* any values; k = 0 gives C = 0 (or leaves it when accumulate) */
   bool accumulate; /* C = C + A B; false: C = A B */
@@ -231,6 +230,7 @@ typedef struct cpuk_gemm {
   int a_inplace;        /* the cpuk_dtype that A must have to be used without packing, or -1: A must always be packed. In place k must be
                          * a multiple of kr */
   uint16_t mr, nr, kr;  /* register tile: rows, columns; k is padded with zeros to a multiple of kr in the panels */
+  uint16_t b_chunk;     /* panels packed at a time from a plain B: about 512 bytes of each of its rows */
   /* Bytes of packed operands. B is n/nr panels of b_panel_bytes(k) each, one after the other, so columns [j, j + w) with j a multiple of
    * nr may be packed on their own, by any thread, to dst + (j / nr) * b_panel_bytes(k), in any order; and a block may start
    * there. A likewise: rows [i, i + h), i a multiple of mr, to dst + (i / mr) * a_panel_bytes(k). All are multiples of 64. */
