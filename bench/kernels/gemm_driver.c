@@ -53,7 +53,7 @@ static void *pool_main(void *arg) {
   for (;;) {
     double start = now_us();
     while (atomic_load(&a.p->epoch) == seen && now_us() - start < 200)
-      for (int i = 0; i < 50; i++) __builtin_ia32_pause();
+      for (int i = 0; i < 50; i++) gemm_pause();
     if (atomic_load(&a.p->epoch) == seen) {
       pthread_mutex_lock(&a.p->mutex);
       while (atomic_load(&a.p->epoch) == seen) pthread_cond_wait(&a.p->wake, &a.p->mutex);
@@ -85,7 +85,7 @@ static void pool_launch(pool *p, gemm_job *job) {
   pthread_cond_broadcast(&p->wake);
   pthread_mutex_unlock(&p->mutex);
   if (job != NULL) gemm_run_thread(job, 0, p->n);
-  while (job != NULL && atomic_load(&p->done) + 1 < p->n) __builtin_ia32_pause();
+  while (job != NULL && atomic_load(&p->done) + 1 < p->n) gemm_pause();
 }
 static void pool_stop(pool *p) {
   atomic_store(&p->stop, true);

@@ -43,7 +43,7 @@ static void need_panels(gemm_job *job, size_t kb, size_t first, size_t end, unsi
     atomic_store_explicit(&state[p], PANEL_READY, memory_order_release);
   }
   for (size_t p = first; p < end; p++)
-    while (atomic_load_explicit(&state[p], memory_order_acquire) != PANEL_READY) __builtin_ia32_pause();
+    while (atomic_load_explicit(&state[p], memory_order_acquire) != PANEL_READY) gemm_pause();
 }
 
 static void run_block(gemm_job *job, size_t i, size_t j, unsigned me) {

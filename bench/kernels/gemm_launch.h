@@ -7,6 +7,13 @@
 
 #include <stdatomic.h>
 
+/* A hint to the processor in a loop that waits. */
+static inline void gemm_pause(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
 typedef struct gemm_job {
   const cpuk_table *table;
   cpuk_plan_args shape; /* strides and types of A and B; b_packed: b is already packed, k block after k block */

@@ -63,6 +63,7 @@ enum { S_FN(chunk) = 256, S_FN(width) = S_LANES * S_KR };
 VINL void S_FN(rows_step)(const int r, const int g, S_C *c, ptrdiff_t ldc, const S_A *a, const S_B *b, ptrdiff_t ldb, ptrdiff_t ldpair,
                           size_t w) {
   size_t j = 0;
+  (void)ldpair;
   CPUK_NO_UNROLL
   for (; j + S_LANES <= w; j += S_LANES) {
     S_VEC acc[4];
