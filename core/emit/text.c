@@ -407,10 +407,12 @@ static void put_prelude(strb *b, const text_use *u, bool hip) {
   else text_cuda_base(b, u);
   strb_puts(b, "#endif\n\n");
   text_common_types(b, u);
-  strb_puts(b, "\n#ifndef TSR_EMULATOR\n");
-  if (hip) text_hip_typed(b, u);
-  else text_cuda_typed(b, u);
-  strb_puts(b, "#endif\n\n");
+  if (u->features & (TEXT_LDMATRIX | TEXT_STMATRIX | TEXT_MMA | TEXT_WGMMA | TEXT_MFMA | TEXT_WMMA)) {
+    strb_puts(b, "\n#ifndef TSR_EMULATOR\n");
+    if (hip) text_hip_typed(b, u);
+    else text_cuda_typed(b, u);
+    strb_puts(b, "#endif\n\n");
+  }
   text_common_functions(b, u);
 }
 
