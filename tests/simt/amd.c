@@ -5,7 +5,8 @@
  *   D: column l mod M, row 4 (64 / M) (r / 4) + 4 (l / M) + r mod 4; f64 16x16x4: row 4 r + l / 16
  * WMMA 16x16x16 on a wave of 32:
  *   gfx11  A: row l mod 16, k = i (16 elements; lanes 16 to 31 repeat 0 to 15)   D: row 2 r + l / 16, column l mod 16
- *   gfx12  A: row l mod 16, k = 8 (l / 16) + i (8 elements)                       D: row 8 (l / 16) + r, column l mod 16 */
+ *   gfx12  A: row l mod 16, 8 elements; D: row 8 (l / 16) + r, column l mod 16. 8-bit types: k = 8 (l / 16) + i; 16-bit types:
+ *          k = 8 (i / 4) + 4 (l / 16) + i mod 4 (as B has the same k in the same place, loading 8 neighbours is right too) */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +68,7 @@ void warp_wmma(sim_warp *w) {
   if (gen == EMU_GFX11) check_halves(w, d);
   for (int l = 0; l < 32; l++)
     for (int i = 0; i < e; i++) {
-      int k = gen == EMU_GFX11 ? i : 8 * (l / 16) + i;
+      int k = gen == EMU_GFX11 ? i : fp_bits(d->a) == 16 ? 8 * (i / 4) + 4 * (l / 16) + i % 4 : 8 * (l / 16) + i;
       tile_a[l % 16][k] = fp_get(w->lanes[l]->call.p1, d->a, i);
       tile_b[k][l % 16] = fp_get(w->lanes[l]->call.p2, d->b, i);
     }
