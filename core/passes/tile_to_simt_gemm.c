@@ -158,6 +158,7 @@ static void fma_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_l
   int across = c->subgroup < 8 ? c->subgroup : 8;
   l->rank = 2;
   l->vec[0] = l->inner[0] = l->inner[1] = 1;
+  if (across > simt_ceil_div(np, vec)) across = (int)simt_ceil_div(np, vec); /* few columns: the lanes go along m */
   l->lanes[0] = pow2_divisor(c->subgroup / across, mp);
   l->lanes[1] = pow2_divisor(c->subgroup / l->lanes[0], simt_ceil_div(np, vec));
   while (vec > 1 && (int64_t)vec * l->lanes[1] > np) vec /= 2;
@@ -313,6 +314,7 @@ static tsr_status fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
     if (!branch) return st_oom();
     TSR_TRY(fma_variant(c, &p, false, acc, v));
     sx_else(c, branch, acc->n, v);
+    while (p.step > 4 && p.step % 2 == 0) p.step /= 2; /* edges are rare: small code */
     TSR_TRY(fma_variant(c, &p, true, acc, v));
     sx_close(c, branch, acc->n, v);
     for (int i = 0; i < acc->n; i++) v[i] = branch->results[i];
