@@ -1,0 +1,126 @@
+/* tests/simt/test_simt_tile.c - the hand-written Tile IR programs of tests/tile on every emulated device against the CPU
+ * backend: the same text, two lowerings that share nothing below Tile IR. Tolerance: a few roundings of the result's type
+ * on top of what f32 sums of the programs' lengths (at most 4096) may differ by. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/dtype.h"
+#include "tessera/tessera.h"
+#include "tests/simt/backend_emu.h"
+
+enum { MAX_TENSORS = 8 };
+static tsr_context *ctx;
+
+static void ok(tsr_status st, const char *what) {
+  if (!st) return;
+  fprintf(stderr, "%s: %s\n", what, tsr_status_message(st));
+  tsr_status_free(st);
+  fail();
+}
+
+typedef struct run { void *out[MAX_TENSORS]; tsr_tensor_info info[MAX_TENSORS]; int n; bool unsupported; } run;
+
+/* Floats in [-1, 1), integers from 0 to 11; the same for the same tensor of a program. */
+static void *random_input(const tsr_tensor_info *t, unsigned seed) {
+  void *p = malloc(t->bytes);
+  for (size_t i = 0; i < t->bytes / tsr_dtype_size(t->dtype); i++) {
+    seed = seed * 1664525 + 1013904223;
+    dtype_store(t->dtype, p, i, dtype_is_float(t->dtype) ? (double)(seed >> 8) / (1 << 23) - 1 : (double)((seed >> 16) % 12));
+  }
+  return p;
+}
+
+static run run_on(const char *device, const char *text, const char *file) {
+  run r = {.n = 0};
+  tsr_device *dev;
+  tsr_program *p;
+  tsr_binding in[MAX_TENSORS] = {{0}}, out[MAX_TENSORS] = {{0}};
+  ok(tsr_device_open(ctx, device, &dev), device);
+  tsr_status st = tsr_program_parse(dev, text, strlen(text), file, NULL, &p);
+  if (tsr_status_code(st) == TSR_UNSUPPORTED) {
+    printf("skipped: %s on %s: %s\n", file, device, tsr_status_message(st));
+    tsr_status_free(st);
+    tsr_device_close(&dev);
+    r.unsupported = true;
+    return r;
+  }
+  ok(st, file);
+  for (int i = 0; i < tsr_program_n_inputs(p); i++) {
+    tsr_tensor_info t = tsr_program_input(p, i);
+    void *data = random_input(&t, (unsigned)i + 1);
+    ok(tsr_buffer_create(dev, t.bytes, TSR_MEMORY_DEVICE, &in[i].buffer), file);
+    ok(tsr_buffer_write(in[i].buffer, 0, data, t.bytes), file);
+    free(data);
+  }
+  r.n = tsr_program_n_outputs(p);
+  for (int i = 0; i < r.n; i++) {
+    r.info[i] = tsr_program_output(p, i);
+    r.info[i].name = "";
+    r.out[i] = malloc(r.info[i].bytes);
+    ok(tsr_buffer_create(dev, r.info[i].bytes, TSR_MEMORY_DEVICE, &out[i].buffer), file);
+  }
+  ok(tsr_program_run(p, NULL, in, out), file);
+  for (int i = 0; i < r.n; i++) ok(tsr_buffer_read(out[i].buffer, 0, r.out[i], r.info[i].bytes), file);
+  for (int i = 0; i < MAX_TENSORS; i++) {
+    tsr_buffer_destroy(&in[i].buffer);
+    tsr_buffer_destroy(&out[i].buffer);
+  }
+  tsr_program_destroy(&p);
+  tsr_device_close(&dev);
+  return r;
+}
+
+static void compare(const run *a, const run *b, const char *name, const char *device) {
+  assert_int_equal(a->n, b->n);
+  for (int i = 0; i < a->n; i++) {
+    tsr_dtype t = a->info[i].dtype;
+    size_t n = a->info[i].bytes / tsr_dtype_size(t);
+    double largest = 0;
+    for (size_t k = 0; k < n; k++) largest = fmax(largest, fabs(dtype_load(t, a->out[i], k)));
+    for (size_t k = 0; k < n; k++) {
+      double x = dtype_load(t, a->out[i], k), y = dtype_load(t, b->out[i], k);
+      double tolerance = dtype_is_float(t) ? 2 * dtype_get(t)->eps * fabs(x) + 64 * 6e-8 * largest : 0;
+      if (t == TSR_F16) tolerance += 1e-3 * largest; /* flash attention rounds its weights to f16 */
+      if (!(fabs(x - y) <= tolerance)) fail_msg("%s on %s: output %d element %zu is %g, on the CPU %g", name, device, i, k, y, x);
+    }
+  }
+}
+
+static void tile_programs_match_the_cpu(void **state) {
+  static const char *const names[] = {"add", "softmax", "layernorm", "matmul_f32", "matmul_f16_bias_gelu", "matmul_direct", "flash_attention",
+                                      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats"};
+  static char text[1 << 16];
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/tests/tile/%s.mlir", TSR_SOURCE_DIR, names[i]);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    run cpu = run_on("cpu:0", text, names[i]);
+    for (int d = 0; d < EMU_N_DEVICES && !cpu.unsupported; d++) {
+      char device[16];
+      snprintf(device, sizeof device, "emu:%d", d);
+      run emu = run_on(device, text, names[i]);
+      if (!emu.unsupported) compare(&cpu, &emu, names[i], emu_device_arch[d]);
+      for (int k = 0; k < emu.n; k++) free(emu.out[k]);
+    }
+    for (int k = 0; k < cpu.n; k++) free(cpu.out[k]);
+  }
+}
+
+int main(void) {
+  if (system("g++ --version >/dev/null 2>&1")) return 77;
+  const void *extra[] = {&emu_backend, NULL};
+  ok(tsr_context_create(&(tsr_context_desc){.cache_dir = "", .extra_backends = extra}, &ctx), "context");
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tile_programs_match_the_cpu)};
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  tsr_context_destroy(&ctx);
+  return failed != 0;
+}
