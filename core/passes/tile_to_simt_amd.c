@@ -40,14 +40,15 @@ static void amd_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_l
   int wm, wn;
   bool wide = g->c == TSR_F64; /* v_mfma_f64_16x16x4: rows l / 16 + 4 i */
   simt_split_warps(c->warps, m, n, 16, 16, &wm, &wn);
+  int quad = tsr_dtype_size(g->b) == 2 && !g->B.transposed && n % (wn * 64) == 0 ? 4 : 1;
   l->rank = 2;
   l->lanes[0] = is_rdna(c) ? 2 : 4;
   l->vec[0] = wide || is_gfx11(c) ? 1 : 16 / l->lanes[0];
   l->inner[0] = (int)(m / wm / (l->lanes[0] * l->vec[0]));
   l->warps[0] = wm;
-  l->vec[1] = 1;
+  l->vec[1] = quad; /* columns of a lane side by side: one wide read of b's row serves four blocks */
   l->lanes[1] = 16;
-  l->inner[1] = (int)(n / wn / 16);
+  l->inner[1] = (int)(n / wn / (16 * quad));
   l->warps[1] = wn;
 }
 
@@ -97,10 +98,23 @@ static ir_value *operand(simt *c, const simt_gemm *g, const simt_instruction *in
   return c->caps->fnuz && is_f8(t) ? to_fnuz(c, v, t) : v;
 }
 
+/* b's operands of four neighbouring blocks, whose columns lie side by side in memory: rows of four, turned in registers. */
+static void quad_operand(simt *c, const simt_gemm *g, const simt_instruction *in, ir_value *origin, int64_t k, ir_value **out) {
+  int per_lane = is_gfx11(c) ? 16 : 16 * in->k / c->subgroup;
+  ir_value *rows[16], *part[16];
+  ir_value *mn = sx_add(c, origin, sx_muli(c, sx_rem(c, c->lane, sx_int(c, 16)), 4));
+  ir_value *k0 = is_gfx11(c) ? sx_int(c, k) : sx_addi(c, sx_muli(c, sx_div(c, c->lane, sx_int(c, 16)), per_lane), k);
+  for (int i = 0; i < per_lane; i++) rows[i] = simt_operand_across_k(c, &g->B, false, mn, sx_addi(c, k0, i), 4);
+  for (int e = 0; e < 4; e++) {
+    for (int i = 0; i < per_lane; i++) part[i] = sx_extract(c, rows[i], e);
+    out[e] = sx_vector(c, per_lane, part);
+  }
+}
+
 static tsr_status amd_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt_frag *out) {
   simt_instruction in = {0};
   const simt_layout *l = acc->layout;
-  int per = 16 / l->lanes[0], per_row = l->reps[1] * l->inner[1], mi = l->reps[0] * l->inner[0] * l->vec[0] / per, ni = per_row;
+  int per = 16 / l->lanes[0], per_row = l->reps[1] * l->inner[1] * l->vec[1], mi = l->reps[0] * l->inner[0] * l->vec[0] / per, ni = per_row;
   if (!find(c, g, &in)) return simt_unsupported(c, g->op, NULL, "no matrix instruction for these element types");
   bool scaled = c->caps->fnuz && is_f8(in.a);
   ir_value **v = arena_array(&c->m->arena, ir_value *, acc->n), **d = arena_array(&c->m->arena, ir_value *, mi * ni);
@@ -113,7 +127,8 @@ static tsr_status amd_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
     }
   for (int64_t k = 0; k < g->k; k += in.k) {
     for (int i = 0; i < mi; i++) a[i] = operand(c, g, &in, true, simt_block_origin(c, l, 0, i, per), k);
-    for (int j = 0; j < ni; j++) b[j] = operand(c, g, &in, false, simt_block_origin(c, l, 1, j, 1), k);
+    for (int j = 0; j < ni && l->vec[1] == 1; j++) b[j] = operand(c, g, &in, false, simt_block_origin(c, l, 1, j, 1), k);
+    for (int j = 0; j < ni && l->vec[1] == 4; j += 4) quad_operand(c, g, &in, simt_block_origin(c, l, 1, j, 1), k, b + j);
     for (int i = 0; i < mi; i++)
       for (int j = 0; j < ni; j++) d[i * ni + j] = instruction(c, &in, a[i], b[j], d[i * ni + j]);
   }

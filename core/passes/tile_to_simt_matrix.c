@@ -35,22 +35,36 @@ static ir_value *element(simt *c, const simt_mem *m, ir_value *const x[2], int c
   return sx_vector(c, count, part);
 }
 
-ir_value *simt_operand_along_k(simt *c, const simt_operand *o, bool is_a, ir_value *mn, ir_value *k, int count) {
-  const simt_mem *m = &o->mem;
-  int along = is_a ? !o->transposed : o->transposed;
-  ir_value *x[2], *part[16];
+/* `count` neighbours along dimension `along` of memory, starting at x. */
+static ir_value *neighbours(simt *c, const simt_mem *m, int along, ir_value *const from[2], int count) {
+  ir_value *x[2] = {from[0], from[1]}, *part[16];
   int w = along == 1 ? simt_access_width(c, m, count) : 1;
   if (m->limit[along])
     while (w > 1 && m->limit_mult[along] % w) w /= 2;
   while (count % w) w /= 2;
   for (int i = 0; i < count; i += w) {
-    x[along] = sx_addi(c, k, i);
-    x[!along] = mn;
+    x[along] = sx_addi(c, from[along], i);
     ir_value *v = element(c, m, x, w);
     if (w == count) return v;
     for (int e = 0; e < w; e++) part[i + e] = w == 1 ? v : sx_extract(c, v, e);
   }
   return count == 1 ? part[0] : sx_vector(c, count, part);
+}
+
+ir_value *simt_operand_along_k(simt *c, const simt_operand *o, bool is_a, ir_value *mn, ir_value *k, int count) {
+  int along = is_a ? !o->transposed : o->transposed;
+  ir_value *x[2];
+  x[along] = k;
+  x[!along] = mn;
+  return neighbours(c, &o->mem, along, x, count);
+}
+
+ir_value *simt_operand_across_k(simt *c, const simt_operand *o, bool is_a, ir_value *mn, ir_value *k, int count) {
+  int along = is_a ? !o->transposed : o->transposed;
+  ir_value *x[2];
+  x[along] = k;
+  x[!along] = mn;
+  return neighbours(c, &o->mem, !along, x, count);
 }
 
 ir_value *simt_block_origin(simt *c, const simt_layout *l, int d, int block, int per_block) {

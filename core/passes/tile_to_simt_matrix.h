@@ -16,6 +16,9 @@ void simt_split_warps(int warps, int64_t m, int64_t n, int block_m, int block_n,
 /* `count` neighbours along k of an operand at (mn, k) as a vector of the memory's type: mn is along m for a, along n for b. */
 ir_value *simt_operand_along_k(simt *c, const simt_operand *o, bool is_a, ir_value *mn, ir_value *k, int count);
 
+/* The same along m or n, at one k. */
+ir_value *simt_operand_across_k(simt *c, const simt_operand *o, bool is_a, ir_value *mn, ir_value *k, int count);
+
 /* First register's offset and the warp's part, along dimension d of the accumulator, of this thread's block number `block`. */
 ir_value *simt_block_origin(simt *c, const simt_layout *l, int d, int block, int per_block);
 

@@ -122,6 +122,7 @@ static void wgmma_kernels_match_f64(void **s) {
 
 static const tile_matmul_case small[] = {
     {.name = "bf16", .m = 96, .n = 128, .k = 96, .bm = 64, .bn = 64, .bk = 32, .in = TSR_BF16, .out = TSR_BF16},
+    {.name = "bf16_wide", .m = 64, .n = 256, .k = 64, .bm = 64, .bn = 128, .bk = 32, .in = TSR_BF16, .out = TSR_BF16, .bias = true},
     {.name = "f16_epilogue", .m = 77, .n = 95, .k = 70, .bm = 64, .bn = 64, .bk = 32, .in = TSR_F16, .out = TSR_F16, .bias = true, .act = "silu", .residual = true},
     {.name = "f16_tb", .m = 64, .n = 128, .k = 64, .bm = 64, .bn = 64, .bk = 32, .in = TSR_F16, .out = TSR_F32, .tb = true},
     {.name = "f16_ta", .m = 64, .n = 64, .k = 64, .bm = 64, .bn = 64, .bk = 32, .in = TSR_F16, .out = TSR_F32, .ta = true},
