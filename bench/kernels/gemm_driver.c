@@ -3,10 +3,11 @@
  *   gemm_driver [--types f32,bf16,s8] [--shapes MxNxK,...] [--threads N] [--rounds N] [--packed 0|1|2] [--isa NAME] [--cold] [--trans] [--no-peers]
  *
  * Prints per shape our median time and rate, and each peer's ratio (its time / ours: above 1 we win), of medians and of minima. --packed 1 gives
- * both sides B packed ahead, 2 runs both forms. --trans: B is stored n x k. --cold rotates buffers so that the operands come from memory. BM, BN, BK in the environment override
+ * both sides B packed ahead, 2 runs both forms. --trans: B is stored n x k (no peers). --cold rotates buffers so that the operands come from memory. BM, BN, BK in the environment override
  * the plan. Every first result is checked against an f64 product at sampled places; a wrong one exits 1. */
+#include "bench/baselines/peer.h"
 #include "bench/kernels/gemm_launch.h"
-#include "bench/kernels/peers.h"
+#include "tessera/tessera.h"
 
 #include <sys/mman.h>
 
@@ -167,16 +168,20 @@ static int by_value(const void *a, const void *b) {
 }
 typedef struct side {
   const char *name;
-  const peer *peer;
-  peer_matmul *op;
-  const void *packed;
+  peer_job *peer; /* NULL: ours */
   double us[MAX_ROUNDS];
 } side;
 
+static void must(tsr_status st) {
+  if (st == NULL) return;
+  fprintf(stderr, "gemm_driver: %s\n", tsr_status_message(st));
+  exit(2);
+}
 static void side_run(side *s, bench_case *t, gemm_job *job, pool *p) {
   int i = t->set = (t->set + 1) % t->n_sets;
   if (s->peer != NULL) {
-    s->peer->run(s->op, t->a[i], t->packed ? s->packed : t->b[i], t->c[i]);
+    must(peer_run(s->peer, i));
+    must(peer_wait(s->peer));
     return;
   }
   job->a = t->a[i], job->b = t->packed ? t->packed_b[i] : t->b[i], job->c = t->c[i];
@@ -204,7 +209,7 @@ static double side_round(side *s, bench_case *t, gemm_job *job, pool *p) {
   return used / reps;
 }
 
-static void case_run(bench_case *t, const options *o, pool *p, const peer *peers, int n_peers, double *log_sum, int *n_log) {
+static void case_run(bench_case *t, const options *o, pool *p, double *log_sum, int *n_log) {
   const cpuk_gemm *g = o->table->gemm[t->kind];
   size_t e = cpuk_dtype_bytes(t->type), ce = cpuk_dtype_bytes(g->acc_type);
   size_t bytes = (t->m * t->k + t->k * t->n) * e + t->m * t->n * ce;
@@ -234,14 +239,21 @@ static void case_run(bench_case *t, const options *o, pool *p, const peer *peers
 
   side sides[MAX_SIDES] = {{.name = "ours"}};
   int n_sides = 1;
-  for (int i = 0; i < n_peers; i++) {
-    peer_matmul *op = peers[i].prepare(t->kind, t->m, t->n, t->k, t->packed, t->b_trans);
-    if (op != NULL) sides[n_sides++] = (side){.name = peers[i].name, .peer = &peers[i], .op = op};
-    if (op != NULL && t->packed) sides[n_sides - 1].packed = peers[i].pack(op, t->b[0]);
+  static const tsr_dtype dtypes[CPUK_N_DTYPE] = {[CPUK_F32] = TSR_F32, [CPUK_BF16] = TSR_BF16, [CPUK_I8] = TSR_I8};
+  for (size_t i = 0; o->peers && !t->b_trans && n_sides < MAX_SIDES && peer_at(i) != NULL; i++) {
+    peer_desc d = {.op = PEER_MATMUL, .dtype = dtypes[t->type], .out_dtype = t->type == CPUK_I8 ? TSR_I32 : TSR_F32, .m = (int64_t)t->m,
+                   .n = (int64_t)t->n, .k = (int64_t)t->k, .packed_b = t->packed, .n_sets = t->n_sets, .threads = (int)o->threads};
+    side s = {.name = peer_name(peer_at(i))};
+    tsr_status st = strcmp(s.name, "ggml") == 0 ? NULL : peer_create(peer_at(i), &d, &s.peer);
+    if (st != NULL) tsr_status_free(st);
+    if (s.peer == NULL) continue;
+    for (int set = 0; set < t->n_sets; set++) must(peer_write(s.peer, set, 0, t->a[set])), must(peer_write(s.peer, set, 1, t->b[set]));
+    sides[n_sides++] = s;
   }
   for (int s = 0; s < n_sides; s++) {
     t->set = -1;
     side_run(&sides[s], t, &job, p);
+    if (sides[s].peer != NULL) peer_read(sides[s].peer, 0, t->c[0]);
     check(t, g, sides[s].name, t->c[0]);
   }
   for (int r = 0; r < o->rounds; r++)
@@ -259,7 +271,7 @@ static void case_run(bench_case *t, const options *o, pool *p, const peer *peers
   printf("\n");
   fflush(stdout);
   if (best < 1e30) *log_sum += log(best), ++*n_log;
-  for (int s = 1; s < n_sides; s++) sides[s].peer->free(sides[s].op);
+  for (int s = 1; s < n_sides; s++) peer_destroy(&sides[s].peer);
   for (int i = 0; i < t->n_sets; i++) free(t->a[i]), free(t->b[i]), free(t->c[i]), free(t->packed_b[i]);
   for (unsigned i = 0; i < o->threads; i++) free(job.scratch[i]);
   free(job.packed_b), free(job.panel_state);
@@ -287,11 +299,8 @@ int main(int argc, char **argv) {
   o.table = cpuk_select(isa, err, sizeof err);
   if (o.table == NULL) return fprintf(stderr, "gemm_driver: %s\n", err), 2;
   if (o.threads < 1 || o.threads > MAX_THREADS || o.rounds < 1 || o.rounds > MAX_ROUNDS) return fprintf(stderr, "gemm_driver: bad number\n"), 2;
-  peer peers[3];
-  int n_peers = o.peers ? peers_open(peers, o.threads) : 0;
   cpuk_caches c = cpuk_cache_sizes();
-  printf("%s, %u threads, l1 %zuK l2 %zuK l3 %zuK, peers:", o.table->features, o.threads, c.l1d >> 10, c.l2 >> 10, c.l3 >> 10);
-  for (int i = 0; i < n_peers; i++) printf(" %s", peers[i].name);
+  printf("%s, %u threads, l1 %zuK l2 %zuK l3 %zuK", o.table->features, o.threads, c.l1d >> 10, c.l2 >> 10, c.l3 >> 10);
   printf("; ratio of medians (of minima), above 1 we win\n");
   pool p;
   pool_start(&p, o.threads);
@@ -308,7 +317,7 @@ int main(int argc, char **argv) {
       for (const char *s = shapes; s != NULL && *s != 0; s = strchr(s, ',') != NULL ? strchr(s, ',') + 1 : NULL) {
         static bench_case t;
         t = (bench_case){.kind = kinds[q].kind, .type = kinds[q].type, .packed = form, .b_trans = o.b_trans};
-        if (sscanf(s, "%zux%zux%zu", &t.m, &t.n, &t.k) == 3) case_run(&t, &o, &p, peers, n_peers, &log_sum, &n_log);
+        if (sscanf(s, "%zux%zux%zu", &t.m, &t.n, &t.k) == 3) case_run(&t, &o, &p, &log_sum, &n_log);
       }
       if (n_log != 0) printf("%s %s: geometric mean against the best peer %.3f\n", kinds[q].name, form ? "packed" : "plain", exp(log_sum / n_log));
     }

@@ -77,7 +77,7 @@ VINL vf v_gelu(vf x) {
 /* x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3). */
 VINL vf v_gelu_tanh(vf x) {
   vf t = v_min_raw(v_set1(12.0f), v_abs(x));
-  vf u = t * v_fma(t * t, v_set1(0x1.2443a6p-4f), v_set1(0x1.988454p+0f)); /* 2u */
+  vf u = t * v_fma(t * t, v_set1(0x1.2444f2p-4f), v_set1(0x1.988454p+0f)); /* 2u */
   vf e = v_exp(v_neg(u));
   return v_fnma(t, e / (1.0f + e), v_relu(x));
 }

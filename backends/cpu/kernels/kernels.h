@@ -39,11 +39,12 @@ typedef enum cpuk_ct { CPUK_CT_F32, CPUK_CT_F64, CPUK_CT_I32, CPUK_CT_BOOL, CPUK
 
 /* ---- elementwise ------------------------------------------------------------------------------------------------------------ */
 
-/* f32 accuracy, in ulp of the result against the exact value, over all finite inputs incl. denormals (tests/unit/test_cpu_kernels.c
- * checks these): exact: neg abs relu floor not; 0.5: sqrt; 1: exp log rsqrt; 2: tanh erf sigmoid silu sin cos.
- * gelu, gelu_tanh: 2 ulp + 2^-24 |x| (the erf form cancels for negative x; the absolute error is what a layer sees).
+/* f32 accuracy, in ulp of the result against the exact value, over all finite inputs incl. denormals, on machines with FMA (portable: one
+ * ulp more); tests/unit/test_cpu_kernels.c checks these. Exact: neg abs relu floor not. 0.5: sqrt. 1: exp log. 1.5: rsqrt. 2: tanh erf sin
+ * cos. 2.5: sigmoid. 3: silu, + 2^-140 where its sigmoid is denormal. gelu: 2 + 2^-24 |x|, gelu_tanh: 2 + 2^-23 |x|: they cancel for negative
+ * x, and the absolute error is what a layer sees. Vectors with an argument of sin or cos beyond 30000 take libm.
  * NaN in gives NaN out; exp(-inf)=0, log(0)=-inf, log(<0)=NaN, rsqrt(0)=inf, sigmoid/tanh/erf/gelu/silu have their limits at +-inf
- * (gelu(-inf) = silu(-inf) = -0). relu(NaN)=NaN, relu(-0)=0. f64 uses libm's accuracy. Denormal results aren't flushed.
+ * (gelu(-inf) = silu(-inf) = -0). relu(NaN)=NaN, relu(-0) is a zero of either sign. f64 uses libm's accuracy. Denormal results aren't flushed.
  *  ct:       f32 f64: all but NOT.   i32: NEG ABS RELU (wrapping) and NOT (bitwise).   bool: NOT (logical). */
 typedef enum cpuk_unary_op {
   CPUK_NEG, CPUK_ABS, CPUK_EXP, CPUK_LOG, CPUK_SQRT, CPUK_RSQRT, CPUK_TANH, CPUK_ERF, CPUK_SIGMOID, CPUK_RELU,
