@@ -1,5 +1,6 @@
 /* Tile IR to Target IR for SIMT devices: the structure of what comes out (values are checked by running it: tests/simt and the
  * conformance suite). */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -250,6 +251,52 @@ static void tight_shared_memory_gives_up_the_pipeline_before_the_kernel(void **s
   ir_module_destroy(&m);
 }
 
+typedef struct scarce { long left; long live; } scarce;
+
+static void *scarce_alloc(void *user, size_t size, size_t align) {
+  scarce *s = user;
+  void *p = s->left-- > 0 ? aligned_alloc(align < 16 ? 16 : align, (size + 63) / 64 * 64) : NULL;
+  s->live += p != NULL;
+  return p;
+}
+
+static void scarce_free(void *user, void *p, size_t size, size_t align) {
+  if (p) ((scarce *)user)->live--;
+  free(p);
+}
+
+/* Arenas grow in chunks, so there are few allocations and each can be the one that fails. */
+static void running_out_of_memory_is_a_status_and_leaks_nothing(void **state) {
+  static const char *const names[] = {"embedding_mean", "transpose", "matmul_direct", "fft4096"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    bool done = false;
+    for (long n = 0; !done; n++) {
+      scarce s = {LONG_MAX, 0};
+      tsr_allocator al = {scarce_alloc, scarce_free, &s};
+      static char text[1 << 16];
+      char path[512];
+      snprintf(path, sizeof path, "%s/tests/tile/%s.mlir", TSR_SOURCE_DIR, names[i]);
+      FILE *f = fopen(path, "rb");
+      assert_non_null(f);
+      text[fread(text, 1, sizeof text - 1, f)] = 0;
+      fclose(f);
+      ir_module *m = NULL, *t = NULL;
+      assert_null(ir_parse(&al, text, strlen(text), path, &m));
+      tsr_caps caps = with_matrices(32, 16);
+      s.left = n;
+      tsr_status st = tile_to_simt(m, &caps, &t);
+      s.left = LONG_MAX;
+      done = !st;
+      if (st) assert_int_equal(tsr_status_code(st), TSR_OUT_OF_MEMORY);
+      tsr_status_free(st);
+      ir_module_destroy(&t);
+      ir_module_destroy(&m);
+      assert_int_equal(s.live, 0);
+      assert_true(n < 10000);
+    }
+  }
+}
+
 static void target_text_parses_again(void **state) {
   ir_module *m = program("flash_attention"), *t = lower(m, device(DIALECT_SPIRV, 32));
   strb a, b;
@@ -281,6 +328,7 @@ int main(void) {
       cmocka_unit_test(cooperative_matrices_at_ragged_edges_go_through_scratch),
       cmocka_unit_test(demoted_matrices_are_not_used_and_the_reason_is_kept),
       cmocka_unit_test(tight_shared_memory_gives_up_the_pipeline_before_the_kernel),
+      cmocka_unit_test(running_out_of_memory_is_a_status_and_leaks_nothing),
       cmocka_unit_test(target_text_parses_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
