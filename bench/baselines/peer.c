@@ -11,7 +11,11 @@
 
 #define ALIGN 64
 
-static const peer *const peers[] = {&peer_openblas, &peer_blis, &peer_onednn, &peer_ggml, &peer_cublaslt, &peer_hipblaslt};
+static const peer *const peers[] = {&peer_openblas, &peer_blis, &peer_onednn, &peer_ggml, &peer_cublaslt, &peer_hipblaslt,
+#if PEER_GLSL
+                                    &peer_glsl,
+#endif
+};
 
 const peer *peer_at(size_t i) { return i < sizeof peers / sizeof *peers ? peers[i] : NULL; }
 

@@ -30,7 +30,7 @@ struct peer_job {
   peer_host *host; /* one a set; NULL for peers with `write` */
 };
 
-extern const peer peer_openblas, peer_blis, peer_onednn, peer_ggml, peer_cublaslt, peer_hipblaslt;
+extern const peer peer_openblas, peer_blis, peer_onednn, peer_ggml, peer_cublaslt, peer_hipblaslt, peer_glsl;
 
 /* ---- loading --------------------------------------------------------------------------------------------------- */
 

@@ -83,7 +83,6 @@ static bool simd_like(const tsr_caps *c) { return c->dialect == DIALECT_SPIRV &&
 static void simd_matmul(const graph_matmul *g, sched_params *p) {
   *p = (sched_params){.m = 16, .n = 32, .k = 64, .warps = 1, .stages = 1, .use_shared = -1, .async_copy = -1};
   while (p->n > 1 && g->n > 0 && p->n / 2 >= g->n) p->n /= 2;
-  while (p->n < 16 && p->m * p->n < 256 && p->m < 32) p->m *= 2; /* matrix times vector: more rows */
   while (p->m > 1 && g->m > 0 && p->m / 2 >= g->m) p->m /= 2;
   while (p->k > 8 && g->k > 0 && p->k / 2 >= g->k) p->k /= 2;
 }

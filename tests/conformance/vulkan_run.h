@@ -12,6 +12,7 @@
 
 #include "backends/vulkan/backend.h"
 #include "backends/vulkan/vk.h"
+#include "core/base/dtype.h"
 #include "core/emit/emit_spirv.h"
 
 typedef struct vr {
