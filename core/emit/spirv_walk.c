@@ -79,7 +79,9 @@ static tsr_status unrolled(emitter *e, const ir_op *op, int64_t from, int64_t to
   return NULL;
 }
 
-static tsr_status looped(emitter *e, const ir_op *op, sv from, sv to, sv step, int64_t by, sv *cur, int n) {
+/* With `runs` the body runs at least once and the test stands at the end: cheaper, and necessary on llvmpipe, which goes through a body
+ * whose test at the top has failed once more with all lanes off, uniform loads included. */
+static tsr_status looped(emitter *e, const ir_op *op, sv from, sv to, sv step, int64_t by, bool runs, sv *cur, int n) {
   const ir_block *b = op->regions[0];
   carried *c = arena_array(e->a, carried, n + 1);
   uint32_t type = e_reg(e, INDEX_DTYPE(e), 1);
@@ -90,9 +92,10 @@ static tsr_status looped(emitter *e, const ir_op *op, sv from, sv to, sv step, i
   e_block(e, head);
   SPV(&e->s, e->s.body, OpPhi, type, i, from.part[0], pre, next, cont);
   for (int k = 0; k < n; k++) carry_phis(e, &c[k], b->args[1 + k], &cur[k], pre, cont);
-  uint32_t more = VAL(&e->s, OpSLessThan, e_bool(e), i, to.part[0]);
+  uint32_t more = runs ? 0 : VAL(&e->s, OpSLessThan, e_bool(e), i, to.part[0]);
   SPV(&e->s, e->s.body, OpLoopMerge, merge, cont, ir_get_bool(op, "unroll", false) ? LoopUnroll : 0);
-  SPV(&e->s, e->s.body, OpBranchConditional, more, in, merge);
+  if (runs) branch(e, in);
+  else SPV(&e->s, e->s.body, OpBranchConditional, more, in, merge);
   e_block(e, in);
   for (int k = 0; k < n; k++) cur[k] = carry_value(e, &c[k], b->args[1 + k]);
   sv at = {.part = {i}};
@@ -105,9 +108,10 @@ static tsr_status looped(emitter *e, const ir_op *op, sv from, sv to, sv step, i
   e_block(e, cont);
   uint32_t stride = by > 1 ? e_index_const(e, step.c * by).part[0] : step.part[0];
   SPV(&e->s, e->s.body, OpIAdd, type, next, i, stride);
-  branch(e, head);
+  if (runs) SPV(&e->s, e->s.body, OpBranchConditional, VAL(&e->s, OpSLessThan, e_bool(e), next, to.part[0]), head, merge);
+  else branch(e, head);
   e_block(e, merge);
-  for (int k = 0; k < n; k++) e_define(e, op->results[k], carry_value(e, &c[k], b->args[1 + k]));
+  for (int k = 0; k < n; k++) e_define(e, op->results[k], runs && !c[k].var ? cur[k] : carry_value(e, &c[k], b->args[1 + k]));
   return NULL;
 }
 
@@ -122,7 +126,7 @@ static tsr_status loop(emitter *e, const ir_op *op) {
   int64_t trips = known && to.c > from.c ? (to.c - from.c + step.c - 1) / step.c : 0, by = ir_get_int(op, "unroll_by", 0);
   if (known && (trips <= 1 || (ir_get_bool(op, "unroll", false) && trips <= MAX_UNROLL))) return unrolled(e, op, from.c, to.c, step.c, cur, n);
   bool split = known && by > 1 && by <= 32 && trips % by == 0;
-  return looped(e, op, from, to, step, split ? by : 1, cur, n);
+  return looped(e, op, from, to, step, split ? by : 1, trips > 0, cur, n);
 }
 
 /* ---- if ---- */

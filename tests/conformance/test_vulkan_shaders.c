@@ -65,7 +65,7 @@ static void fill_by_hand_same_as_command(void **state) {
 }
 
 static void matmul_by_hand_right(void **state) {
-  enum { M = 16, K = 24, C = 32 };
+  enum { M = 128, K = 128, C = 512 };
   static uint16_t a[M * K], b[K * C], c[M * C];
   for (int i = 0; i < M * K; i++) a[i] = dtype_f32_to_f16((float)(i % 7 - 3));
   for (int i = 0; i < K * C; i++) b[i] = dtype_f32_to_f16((float)(i % 5 - 2));
