@@ -270,7 +270,7 @@ static double now_ns(void) {
   return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 static void profiling_costs_under_3_percent_of_a_1_ms_kernel(void **state) {
-  fixture f = open_matmul(512, 512, 512); /* some milliseconds on one core, about one on a few */
+  fixture f = open_matmul(16, 32, 16); /* what recording adds does not depend on the kernel: a short one shows it best */
   tsr_program *p;
   tsr_profile *prof;
   tsr_binding in[3], out = {0};
@@ -283,7 +283,7 @@ static void profiling_costs_under_3_percent_of_a_1_ms_kernel(void **state) {
   assert_null(tsr_buffer_create(f.dev, tsr_program_output(p, 0).bytes, TSR_MEMORY_HOST, &out.buffer));
   assert_null(tsr_profile_create(f.ctx, &prof));
   double off = 1e18, on = 1e18, kernel_ns[4];
-  for (int i = 0; i < 60; i++) { /* least times, in turns: the machine is shared */
+  for (int i = 0; i < 300; i++) { /* least times, in turns: the machine is shared */
     double t = now_ns();
     assert_null(tsr_program_profile(p, NULL, in, &out, kernel_ns));
     double bare = now_ns() - t;
