@@ -158,6 +158,8 @@ static bool vector_rule(const space *s, const tune_config *c, char *why, size_t 
   int64_t threads = (int64_t)(c->warps > 0 ? c->warps : 1) * s->device.warp_size;
   if (!s->device.is_cpu && (row ? p->n : c->m) < (int64_t)c->vectorize * threads / (row ? 2 : 1) && threads > s->device.warp_size)
     REFUSE("more lanes than elements");
+  /* Rows held whole are unrolled over the lanes: beyond this the compiler, then the registers, give up. */
+  if (row && !s->device.is_cpu && c->m > 1 && c->m * p->n > 32 * threads) REFUSE("more than 32 elements a lane");
   if (row && c->use_shared && c->warps < 2) REFUSE("one warp needs no shared memory");
   if (row && !c->use_shared && c->warps > c->m && !s->device.is_cpu) REFUSE("several warps on a row need shared memory");
   return thread_rule(s, c, why, why_bytes);

@@ -23,6 +23,7 @@ typedef struct session {
   void *reference;      /* the default, timed beside each candidate */
   double reference_ns;  /* its first median: what the others are scaled to */
   double last_registers;
+  bool least;           /* take least times instead of medians: for records, which must not hold a busy moment */
 } session;
 
 static bool ends_search(tsr_code c) { return c == TSR_DEVICE_LOST || c == TSR_OUT_OF_MEMORY || c == TSR_CANCELLED; }
@@ -79,15 +80,16 @@ static tsr_status time_together(session *s, void **kernels, size_t n, search_res
   tsr_status st = NULL;
   double scale = 1;
   if (with_reference) {
-    timing_result *ref = &res[n_run - 1];
-    if (s->reference_ns > 0 && ref->median_ns > 0) scale = s->reference_ns / ref->median_ns;
-    else if (ref->median_ns > 0) s->reference_ns = ref->median_ns;
+    double ref = s->least ? res[n_run - 1].min_ns : res[n_run - 1].median_ns;
+    if (s->reference_ns > 0 && ref > 0) scale = s->reference_ns / ref;
+    else if (ref > 0) s->reference_ns = ref;
   }
   for (size_t i = 0; i < n_run; i++) {
     if (res[i].failure && !st && ends_search(tsr_status_code(res[i].failure))) st = res[i].failure;
     else tsr_status_free(res[i].failure);
     if (with_reference && i == n_run - 1) break;
-    if (!res[i].failure && res[i].median_ns > 0) out[at[i]] = (search_result){res[i].median_ns * scale, SAMPLE_OK};
+    double ns = s->least ? res[i].min_ns : res[i].median_ns;
+    if (!res[i].failure && ns > 0) out[at[i]] = (search_result){ns * scale, SAMPLE_OK};
   }
   return st;
 }
@@ -362,17 +364,17 @@ static size_t fastest(const record *r, space_point *out, size_t want) {
 tsr_status tuner_measure_all(const tuner_desc *d, record *out) {
   enum { AGAIN = 48 };
   tuner_desc careful = *d;
-  session s = {.d = d};
+  session s = {.d = &careful, .least = true};
   space_point *points = NULL, top[AGAIN];
   size_t n = 0;
   bool cut;
   tsr_status st = NULL;
+  careful.timing = (timing_options){.runs = 20, .most_runs = 20};
   TSR_TRY(space_enumerate(d->space, d->al, 1u << 16, &points, &n, &cut));
   s.reference = prepare(&s, d->dflt, &st);
   if (!st) st = measure_blocks(&s, points, n, out);
   /* Among hundreds the first is also the luckiest: the best are measured again, longer, and the second figure counts. */
-  careful.timing = (timing_options){.runs = 30, .most_runs = 60, .most_seconds = 0.5};
-  s.d = &careful;
+  careful.timing = (timing_options){.runs = 60, .most_runs = 60};
   if (!st) st = measure_blocks(&s, top, fastest(out, top, AGAIN), out);
   if (s.reference) d->target->release(d->target->user, s.reference);
   al_free_array(d->al, points, n);
