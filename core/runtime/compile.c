@@ -160,7 +160,13 @@ static tsr_status lower_all(compile *c, tsr_level level) {
   return emit_module(p->levels[TSR_LEVEL_TARGET], &c->dev->caps, &p->arena, &p->desc);
 }
 
-tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out) {
+/* Not the machine's: memory, a lost device, a caller's wish. */
+static bool is_schedules_fault(tsr_status st) {
+  tsr_code c = tsr_status_code(st);
+  return c != TSR_OUT_OF_MEMORY && c != TSR_DEVICE_LOST && c != TSR_CANCELLED && c != TSR_UNAVAILABLE && c != TSR_PARSE_ERROR;
+}
+
+static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out) {
   *out = NULL;
   tsr_context *ctx = dev->ctx;
   tsr_program *p = al_new(&ctx->al, tsr_program);
@@ -184,8 +190,29 @@ tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *
   dump(&c, TSR_LEVEL_SOURCE, "source");
   *out = p;
 done:
+  if (st && is_schedules_fault(st)) rt_tune_failed(p, o);
   if (st) tsr_program_destroy(&p);
   return st;
+}
+
+/* A schedule from the cache that no longer compiles (another driver, a bug) gives way to its runner-up, then to the default. */
+tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out) {
+  uint64_t used = dev->ctx->tune.used;
+  for (int attempt = 0; rt_tune_cached(dev, o) && attempt < 2; attempt++) {
+    ir_module *again = NULL;
+    tsr_status cloned = ir_module_clone(m, &again);
+    tsr_status st = compile_once(dev, m, o, out);
+    tsr_status_free(cloned);
+    if (!st || !again || dev->ctx->tune.used == used || !is_schedules_fault(st)) {
+      ir_module_destroy(&again);
+      return st;
+    }
+    rt_log(dev->ctx, TSR_LOG_WARN, "a tuned schedule failed and is dropped: %s", tsr_status_message(st));
+    tsr_status_free(st);
+    used = dev->ctx->tune.used;
+    m = again;
+  }
+  return compile_once(dev, m, o, out);
 }
 
 tsr_status tsr_program_compile(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, tsr_program **out) {

@@ -41,7 +41,7 @@ struct tsr_context {
   bool listed;
   pthread_mutex_t lock; /* loading and listing */
   struct rt_custom *custom;
-  struct rt_tune_state { struct tune_cache *cache; char name[64]; uint64_t measurements, lookups, hits; } tune; /* tune.c */
+  struct rt_tune_state { struct tune_cache *cache; char name[64]; uint64_t measurements, lookups, hits, used; } tune; /* tune.c */
 };
 
 struct tsr_device {
@@ -141,6 +141,10 @@ tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *
 tsr_status rt_plan(tsr_program *p);
 /* tune.c: cached or searched schedules for kernels that their author left open; closing the context's cache. */
 tsr_status rt_tune_schedule(tsr_device *dev, ir_module *schedule, const tsr_compile_options *o, tsr_policy policy, pass_trace *trace);
+/* Is there a cache whose schedules a compilation would take? */
+bool rt_tune_cached(tsr_device *dev, const tsr_compile_options *o);
+/* The program's tuned schedules lose to their runners-up in the cache. */
+void rt_tune_failed(tsr_program *p, const tsr_compile_options *o);
 void rt_tune_close(tsr_context *ctx);
 /* The block tile of a matmul kernel whose target code does not name it (CPU); left alone otherwise. */
 void rt_kernel_tile(const tsr_program *p, const char *name, int64_t tile[3]);

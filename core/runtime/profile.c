@@ -129,15 +129,6 @@ static void describe(const tsr_program *p, int i, const tune_device *d, prof_eve
 
 /* ---- facts for the audit --------------------------------------------------------------------------------------- */
 
-static bool was_tuned(const tsr_program *p, const char *kernel) {
-  size_t n = strlen(kernel);
-  for (size_t i = 0; i < p->trace.n; i++) {
-    const trace_entry *t = &p->trace.v[i];
-    if (!strcmp(t->pass, "tune") && t->fired && !strncmp(t->reason, kernel, n) && t->reason[n] == ':') return true;
-  }
-  return false;
-}
-
 static audit_kernel facts_of(tsr_profile *prof, const tsr_program *p, const prof_event *e, const tune_device *d) {
   const ir_op *src = source_of(p, e->kernel);
   tune_problem problem;
@@ -146,7 +137,7 @@ static audit_kernel facts_of(tsr_profile *prof, const tsr_program *p, const prof
   if (src) sched_read(src, &s);
   audit_kernel k = {.name = arena_str(&prof->mem, e->kernel), .op = arena_str(&prof->mem, e->op), .occupancy = e->occupancy, .spill_bytes = e->spill_bytes >= 0 ? (int64_t)e->spill_bytes : -1,
                     .registers = e->registers > 0 ? (int)e->registers : 0, .registers_ideal = d->regs_ideal, .contiguous = -1, .bytes_per_access = -1, .bank_ways = -1, .stages = -1,
-                    .async_copy = -1, .async_possible = d->async_copy, .tuned = src ? was_tuned(p, e->kernel) : -1};
+                    .async_copy = -1, .async_possible = d->async_copy, .tuned = src ? rt_was_tuned(p, e->kernel) : -1};
   k.flops_per_byte = e->flops > 0 && e->bytes > 0 ? e->flops / e->bytes : -1;
   k.ridge = e->peaks.gflops > 0 && e->peaks.gbytes_per_s > 0 ? e->peaks.gflops / e->peaks.gbytes_per_s : 0;
   if (known && !matmul) k.stages = 0;

@@ -155,6 +155,7 @@ static tsr_status tune_one(tsr_device *dev, ir_op *kernel, tune_mode mode, tune_
     if (!st && r.source != TUNE_FROM_DEFAULT) {
       sched_params p = tune_config_params(&r.config, k->problem.family, &dev->caps);
       trace_add(trace, "tune", tune_source_name(r.source), kernel, true, "%s: %lldx%lldx%lld", ir_get_str(kernel, "sym_name", ""), (long long)p.m, (long long)p.n, (long long)p.k);
+      ctx->tune.used++;
       if (!sched_write(kernel, &p)) st = st_oom();
     }
   }
@@ -174,4 +175,37 @@ tsr_status rt_tune_schedule(tsr_device *dev, ir_module *m, const tsr_compile_opt
     for (ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next)
       if (k->def->level == IR_SCHEDULE && k->def->code == S_KERNEL && !is_fixed(k)) TSR_TRY(tune_one(dev, k, mode, cache, policy, &device, trace));
   return NULL;
+}
+
+bool rt_tune_cached(tsr_device *dev, const tsr_compile_options *o) {
+  return dev->be && mode_of(o) != TUNE_OFF && rt_tune_cache(dev->ctx, o ? o->cache : NULL, false);
+}
+
+/* Its own trace says which kernels were tuned: "NAME: tile". */
+bool rt_was_tuned(const tsr_program *p, const char *kernel) {
+  size_t n = strlen(kernel);
+  for (size_t i = 0; i < p->trace.n; i++) {
+    const trace_entry *t = &p->trace.v[i];
+    if (!strcmp(t->pass, "tune") && t->fired && !strncmp(t->reason, kernel, n) && t->reason[n] == ':') return true;
+  }
+  return false;
+}
+
+void rt_tune_failed(tsr_program *p, const tsr_compile_options *o) {
+  tsr_context *ctx = p->ctx;
+  tune_device device = tune_device_from_caps(&p->dev->caps, p->dev->info.name);
+  tune_cache *cache = rt_tune_cache(ctx, o ? o->cache : NULL, false);
+  rt_kernel *k = cache ? al_new(&ctx->al, rt_kernel) : NULL;
+  ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
+  for (ir_op *prog = k && m ? m->root->regions[0]->first : NULL; prog; prog = prog->next)
+    for (ir_op *kernel = prog->n_regions ? prog->regions[0]->first : NULL; kernel; kernel = kernel->next) {
+      bool worth;
+      if (kernel->def->level != IR_SCHEDULE || kernel->def->code != S_KERNEL || !rt_was_tuned(p, ir_get_str(kernel, "sym_name", ""))) continue;
+      tsr_status st = rt_kernel_open(p->dev, kernel, p->policy, &device, k, &worth);
+      tune_entry now;
+      if (!st && worth) cache_winner_failed(cache, &k->key, &now);
+      tsr_status_free(st);
+      rt_kernel_close(k);
+    }
+  if (k) al_delete(&ctx->al, k);
 }

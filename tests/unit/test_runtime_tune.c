@@ -14,7 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/backend.h"
 #include "core/base/json.h"
+#include "core/base/status.h"
 #include "tessera/profile.h"
 #include "tessera/tune.h"
 
@@ -170,6 +172,60 @@ static void hand_written_schedule_is_left_alone(void **state) {
   close_all(&f);
 }
 
+/* The CPU under another name, whose module creation fails when told to: a driver that no longer takes what it took. */
+extern const be_vtable *const rt_backends[];
+static const be_vtable *real;
+static int failures;
+static tsr_status flaky_module_create(be_device *d, const be_module_desc *desc, be_module **out) {
+  *out = NULL;
+  if (failures > 0) {
+    failures--;
+    return st_make(NULL, TSR_LAUNCH_FAILED, ST_WHERE("flaky", "module", NULL), "the driver refused");
+  }
+  return real->module_create(d, desc, out);
+}
+
+static void failing_winner_gives_way_to_runner_up_then_default(void **state) {
+  for (int i = 0; rt_backends[i]; i++)
+    if (!strcmp(rt_backends[i]->name, "cpu")) real = rt_backends[i];
+  static be_vtable flaky;
+  flaky = *real;
+  flaky.name = "flaky";
+  flaky.module_create = flaky_module_create;
+  const void *extra[] = {&flaky, NULL};
+  fixture f = open_matmul(96, 80, 128); /* for its graph */
+  tsr_context *ctx;
+  tsr_device *dev;
+  assert_null(tsr_context_create(&(tsr_context_desc){.cache_dir = dir, .extra_backends = extra}, &ctx));
+  assert_null(tsr_device_open(ctx, "flaky:0", &dev));
+  tsr_tune_report *r;
+  assert_null(tsr_graph_tune(dev, f.g, NULL, &few, &r));
+  tsr_tune_result x = tsr_tune_report_get(r, 0);
+  assert_true(x.stored && x.has_runner_up);
+  tsr_program *p;
+  char *text;
+  failures = 1;
+  assert_null(tsr_program_compile(dev, f.g, NULL, &p));
+  assert_null(tsr_program_explain(p, &text));
+  assert_non_null(strstr(text, "tune")); /* the runner-up */
+  tsr_text_free(ctx, &text);
+  tsr_program_destroy(&p);
+  failures = 1;
+  assert_null(tsr_program_compile(dev, f.g, NULL, &p)); /* no runner-up is left: the default */
+  assert_null(tsr_program_explain(p, &text));
+  assert_null(strstr(text, "tune:"));
+  tsr_text_free(ctx, &text);
+  tsr_program_destroy(&p);
+  failures = 1;
+  tsr_status st = tsr_program_compile(dev, f.g, NULL, &p); /* nothing tuned: the failure is the user's to see */
+  assert_int_equal(tsr_status_code(st), TSR_LAUNCH_FAILED);
+  tsr_status_free(st);
+  tsr_tune_report_destroy(&r);
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+  close_all(&f);
+}
+
 typedef struct mine {
   int costs, nexts, progress;
 } mine;
@@ -312,6 +368,7 @@ int main(void) {
       IN_DIR(compiling_uses_the_cache_and_stays_right),
       IN_DIR(deterministic_gives_the_same_bits_with_and_without_tuning),
       IN_DIR(hand_written_schedule_is_left_alone),
+      IN_DIR(failing_winner_gives_way_to_runner_up_then_default),
       IN_DIR(users_cost_model_and_strategy_decide),
       IN_DIR(unknown_strategy_and_missing_device_are_said),
       IN_DIR(space_and_estimate_are_text),
