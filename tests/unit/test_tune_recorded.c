@@ -38,7 +38,7 @@ static int load_all(void **state) {
     }
     n_spaces++;
   }
-  return n_spaces >= 8 ? 0 : -1;
+  return n_spaces >= 12 ? 0 : -1;
 }
 static int drop_all(void **state) {
   for (int i = 0; i < n_spaces; i++) record_clear(&spaces[i]);
