@@ -16,7 +16,22 @@
 static long steps, fail_at = -1;
 static int fail_code, live, version = N(13000, 60000000), capturing, launched, arch_minor, arch_major = 9;
 
-EXPORT void fake_fail(long nth, int code) { steps = 0, fail_at = nth, fail_code = code; }
+/* What exists, so that a reset can free what a lost device leaves behind. */
+static void *handles[4096];
+static int n_handles;
+
+static void *keep(void *p) {
+  if (n_handles < 4096) handles[n_handles++] = p;
+  live++;
+  return p;
+}
+
+/* Also frees what the last life left, as the end of its context would. */
+EXPORT void fake_fail(long nth, int code) {
+  steps = 0, fail_at = nth, fail_code = code;
+  while (n_handles) free(handles[--n_handles]);
+  live = 0;
+}
 EXPORT long fake_steps(void) { return steps; }
 EXPORT int fake_live(void) { return live; }
 EXPORT int fake_launched(void) { return launched; }
@@ -32,12 +47,13 @@ static int step(void) { return steps++ == fail_at ? fail_code : 0; }
 
 static int make(void **out) {
   STEP();
-  *out = malloc(16);
-  live++;
+  *out = keep(malloc(16));
   return 0;
 }
 static int drop(void *p) {
   STEP();
+  for (int i = 0; i < n_handles; i++)
+    if (handles[i] == p) handles[i] = handles[--n_handles];
   free(p);
   live--;
   return 0;
@@ -63,12 +79,11 @@ EXPORT int N(cuDevicePrimaryCtxReset_v2, hipDevicePrimaryCtxReset)(int d) { step
 EXPORT int N(cuCtxSetCurrent, hipCtxSetCurrent)(void *c) { STEP(); return 0; }
 EXPORT int N(cuMemAlloc_v2, hipMalloc)(uint64_t *p, size_t n) {
   STEP();
-  *p = (uint64_t)(uintptr_t)calloc(1, n);
-  live++;
+  *p = (uint64_t)(uintptr_t)keep(calloc(1, n));
   return 0;
 }
 EXPORT int N(cuMemFree_v2, hipFree)(uint64_t p) { return drop((void *)(uintptr_t)p); }
-EXPORT int N(cuMemHostAlloc, hipHostMalloc)(void **p, size_t n, unsigned f) { STEP(); *p = calloc(1, n); live++; return 0; }
+EXPORT int N(cuMemHostAlloc, hipHostMalloc)(void **p, size_t n, unsigned f) { STEP(); *p = keep(calloc(1, n)); return 0; }
 EXPORT int N(cuMemFreeHost, hipHostFree)(void *p) { return drop(p); }
 EXPORT int N(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(uint64_t to, const void *from, size_t n, void *s) { STEP(); memcpy((void *)(uintptr_t)to, from, n); return 0; }
 EXPORT int N(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void *to, uint64_t from, size_t n, void *s) { STEP(); memcpy(to, (void *)(uintptr_t)from, n); return 0; }
