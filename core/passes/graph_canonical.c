@@ -116,6 +116,8 @@ static bool hoistable(const ir_value *v, int depth) {
   return true;
 }
 
+bool graph_view_is_free(const ir_value *v) { return hoistable(v, 1); }
+
 static ir_value *pull(ir_builder *b, const ir_op *view, ir_value *v) {
   const ir_op *op = v->def;
   if (one_element(v) && !one_element(view->results[0])) return graph_reshape(b, v, 0, NULL);
@@ -152,6 +154,7 @@ tsr_status graph_canonicalize(ir_op *func, const pass_options *opts) {
       if (!canonical_softmax(&b, op, opts)) return st_oom();
     }
   }
+  if (pass_enabled(opts, "fusion", "fold_batch")) TSR_TRY(graph_fold_batch(func, opts));
   ir_dce(func);
   for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
     next = op->next;

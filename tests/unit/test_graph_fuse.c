@@ -184,6 +184,19 @@ static void attention_block_has_the_expected_launches(void **state) {
          NULL, "row matmul matmul matmul matmul row matmul elementwise matmul row matmul matmul");
 }
 
+static void batched_rows_by_one_matrix_are_one_product(void **state) {
+  expect(gt_func("%A: tensor<3x2x8xf32>, %B: tensor<8x6xf32>, %C: tensor<6xf32>, %R: tensor<3x2x6xf32>",
+                 OP("0", "matmul", "%A, %B") OP("1", "add", "%0, %C") OP("2", "gelu", "%1") OP("3", "add", "%2, %R") OP("4", "exp", "%R") OP("5", "mul", "%3, %4"), "%5, %2", "tensor<3x2x6xf32>, tensor<3x2x6xf32>"), NULL, "matmul");
+  assert_int_equal(trace_count(&trace, "fold_batch", true), 1);
+  expect(gt_func("%A: tensor<3x2x8xf32>, %B: tensor<1x6x8xf32>", OPA("0", "matmul", "%A, %B", "transpose_b = true") OP("1", "rmsnorm", "%0"), "%1", "tensor<3x2x6xf32>"), NULL, "matmul row");
+  expect(gt_func("%A: tensor<2x3x8xf32>, %B: tensor<8x6xf32>", OPA("t", "transpose", "%A", "perm = [1, 0, 2]") OP("0", "matmul", "%t, %B"), "%0", "tensor<3x2x6xf32>"), NULL, "matmul");
+  assert_true(reason("fold_batch", "have to be copied"));
+  expect(gt_func("%A: tensor<3x2x8xf32>, %B: tensor<3x8x6xf32>", OP("0", "matmul", "%A, %B"), "%0", "tensor<3x2x6xf32>"), NULL, "matmul");
+  expect(gt_func("%X: tensor<2x3x8xf32>, %G: tensor<8xf32>, %W: tensor<8x8xf32>, %U: tensor<8x12xf32>, %D: tensor<12x8xf32>",
+                 OP("n", "rmsnorm", "%X, %G") OP("a", "matmul", "%n, %W") OP("h", "add", "%a, %X") OP("m", "rmsnorm", "%h, %G") OP("g", "matmul", "%m, %U") OP("s", "silu", "%g")
+                     OP("u", "matmul", "%m, %U") OP("p", "mul", "%s, %u") OP("d", "matmul", "%p, %D") OP("y", "add", "%d, %h"), "%y", "tensor<2x3x8xf32>"), "common_subexpression", "row matmul row matmul matmul matmul");
+}
+
 /* Random programs of every kind of op: fused and unfused must agree. */
 typedef struct gen {
   uint32_t s;
@@ -231,6 +244,34 @@ static void random_programs_compute_the_same(void **state) {
   }
 }
 
+/* The same with batched rows, one matrix and one vector. */
+static void random_batched_programs_compute_the_same(void **state) {
+  static const char *const un[] = {"neg", "tanh", "gelu", "softmax", "rmsnorm"}, *const bin[] = {"add", "sub", "mul", "max"};
+  for (uint32_t seed = 1; seed <= 300; seed++) {
+    gen g = {.s = seed, .n = 2};
+    g.at = g.body;
+    for (int i = 0, n = 3 + (int)draw(&g, 12); i < n; i++) {
+      int a = (int)draw(&g, (unsigned)g.n), b = (int)draw(&g, (unsigned)g.n), r = g.n++;
+      unsigned kind = draw(&g, 6), u = draw(&g, 5), w = draw(&g, 4);
+      char *at = g.at;
+      if (kind == 0) at += sprintf(at, "%%v%d = \"tessera.graph.%s\"(%%v%d)\n", r, un[u], a);
+      else if (kind == 1) at += sprintf(at, "%%v%d = \"tessera.graph.%s\"(%%v%d, %%v%d)\n", r, bin[w], a, b);
+      else if (kind == 2) at += sprintf(at, "%%v%d = \"tessera.graph.%s\"(%%v%d, %%%s)\n", r, bin[w], a, u & 1 ? "c" : "e");
+      else if (kind == 3) at += sprintf(at, "%%t%d = \"tessera.graph.matmul\"(%%v%d, %%v%d) {transpose_b = true}\n%%v%d = \"tessera.graph.matmul\"(%%t%d, %%v%d)\n", r, a, b, r, r, b);
+      else at += sprintf(at, "%%v%d = \"tessera.graph.matmul\"(%%v%d, %%w) {transpose_b = %s}\n", r, a, w & 1 ? "true" : "false");
+      g.at = at;
+    }
+    char results[64];
+    snprintf(results, sizeof results, "%%v%d, %%v%u", g.n - 1, draw(&g, (unsigned)g.n));
+    ir_module *m = gt_parse(gt_func("%v0: tensor<2x3x6xf32>, %v1: tensor<2x3x6xf32>, %w: tensor<6x6xf32>, %c: tensor<6xf32>, %e: tensor<1x6xf32>", g.body, results, "tensor<2x3x6xf32>, tensor<2x3x6xf32>"));
+    ir_module *s = lower(m, NULL), *flat = gt_flatten(s);
+    if (!gt_same(graph_find_func(m, NULL), graph_find_func(flat, NULL), seed, -1, 1)) fail_msg("seed %u:\n%s", seed, g.body);
+    ir_module_destroy(&flat);
+    ir_module_destroy(&s);
+    ir_module_destroy(&m);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(elementwise_chain_is_one_kernel),
@@ -254,7 +295,9 @@ int main(void) {
       cmocka_unit_test(constants_of_one_element_live_in_the_body),
       cmocka_unit_test(zero_sized_and_scalar_programs_lower),
       cmocka_unit_test(attention_block_has_the_expected_launches),
+      cmocka_unit_test(batched_rows_by_one_matrix_are_one_product),
       cmocka_unit_test(random_programs_compute_the_same),
+      cmocka_unit_test(random_batched_programs_compute_the_same),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   trace_clear(&trace);
