@@ -180,6 +180,18 @@ done:
 
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
+/* Enough blocks that two or more threads finish together. Rows are cut first: blocks of one column share b's packed panel. Where C is
+ * cut does not change its bits. */
+static void even_out(const be_matmul *x, const cpuk_gemm *g, int64_t tile[3]) {
+  enum { WANT = 4 };
+  if ((double)x->m * (double)x->n * (double)x->k < 1 << 21) return;
+  while (x->batch * ((x->m + tile[0] - 1) / tile[0]) * ((x->n + tile[1] - 1) / tile[1]) < WANT) {
+    if (tile[0] > 4 * g->mr) tile[0] = round_up((tile[0] + 1) / 2, g->mr);
+    else if (tile[1] > 4 * g->nr) tile[1] = round_up((tile[1] + 1) / 2, g->nr);
+    else return;
+  }
+}
+
 static bool suggest_tile(be_device *d, const be_matmul *x, int64_t tile[3]) {
   cpuk_plan_args a = {.kind = CPUK_GEMM_F32, .m = (size_t)x->m, .n = (size_t)x->n, .k = (size_t)x->k, .a_type = vm_cpuk(x->a), .b_type = vm_cpuk(x->b), .b_packed = x->constant_b};
   if (a.a_type == CPUK_N_DTYPE || a.b_type == CPUK_N_DTYPE) return false;
@@ -203,6 +215,7 @@ static bool suggest_tile(be_device *d, const be_matmul *x, int64_t tile[3]) {
     tile[0] = (int64_t)p.bm;
     tile[1] = (int64_t)p.bn;
     tile[2] = (int64_t)p.bk;
+    even_out(x, g, tile);
   }
   return true;
 }
