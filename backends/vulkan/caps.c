@@ -78,7 +78,7 @@ static void summarise(const features *f, vk_features *o) {
       .nv2_per_element = f->nv2.cooperativeMatrixPerElementOperations, .nv2_tensor = f->nv2.cooperativeMatrixTensorAddressing,
       .explicit_layout = f->layout.workgroupMemoryExplicitLayout && f->layout.workgroupMemoryExplicitLayout8BitAccess && f->layout.workgroupMemoryExplicitLayout16BitAccess,
       .f64 = f->base.features.shaderFloat64, .i64 = f->base.features.shaderInt64, .i16 = f->base.features.shaderInt16,
-      .i8 = f->v12.shaderInt8, .f16 = f->v12.shaderFloat16, .storage8 = f->v12.storageBuffer8BitAccess, .storage16 = f->v11.storageBuffer16BitAccess,
+      .i8 = f->v12.shaderInt8, .f16 = f->v12.shaderFloat16, .storage8 = f->v12.storageBuffer8BitAccess, .storage16 = f->v11.storageBuffer16BitAccess, .subgroup_types = f->v12.shaderSubgroupExtendedTypes,
       .subgroup_size_control = f->v13.subgroupSizeControl, .full_subgroups = f->v13.computeFullSubgroups, .scalar_layout = f->v12.scalarBlockLayout};
   o->nv2 = o->nv2_workgroup || o->nv2_reduce || o->nv2_convert || o->nv2_per_element || o->nv2_tensor;
 }

@@ -52,7 +52,7 @@ static VkResult create_device(be_device *d) {
                                     .features = {.shaderFloat64 = f->f64, .shaderInt64 = VK_TRUE, .shaderInt16 = f->i16}};
   VkPhysicalDeviceVulkan11Features v11 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, .pNext = &base, .storageBuffer16BitAccess = f->storage16};
   VkPhysicalDeviceVulkan12Features v12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .pNext = &v11, .storageBuffer8BitAccess = f->storage8,
-                                          .shaderInt8 = f->i8, .shaderFloat16 = f->f16, .bufferDeviceAddress = VK_TRUE, .timelineSemaphore = VK_TRUE,
+                                          .shaderInt8 = f->i8, .shaderFloat16 = f->f16, .shaderSubgroupExtendedTypes = f->subgroup_types, .bufferDeviceAddress = VK_TRUE, .timelineSemaphore = VK_TRUE,
                                           .vulkanMemoryModel = VK_TRUE, .scalarBlockLayout = f->scalar_layout};
   VkPhysicalDeviceVulkan13Features v13 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, .pNext = &v12, .synchronization2 = VK_TRUE,
                                           .maintenance4 = VK_TRUE, .subgroupSizeControl = f->subgroup_size_control, .computeFullSubgroups = f->full_subgroups};

@@ -29,7 +29,7 @@ struct be_instance {
 /* What a physical device has, beyond tsr_caps. */
 typedef struct vk_features {
   bool coopmat, bfloat16, float8, nv2, nv2_workgroup, nv2_reduce, nv2_convert, nv2_per_element, nv2_tensor, explicit_layout, robustness_off;
-  bool f64, i64, i16, i8, f16, storage8, storage16, subgroup_size_control, full_subgroups, scalar_layout;
+  bool f64, i64, i16, i8, f16, storage8, storage16, subgroup_types, subgroup_size_control, full_subgroups, scalar_layout;
 } vk_features;
 
 typedef struct vk_limits {
