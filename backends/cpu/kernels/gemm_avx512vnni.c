@@ -26,7 +26,10 @@ static void s8s8_pack_a(const cpuk_pack_args *p) {
     uint8_t *d = (uint8_t *)p->dst + i * row;
     const uint8_t *s = (const uint8_t *)p->src + (ptrdiff_t)i * p->rs;
     if (p->cs == 1)
-      for (size_t q = 0; q < p->cols; q++) d[q] = s[q] ^ 0x80;
+      for (size_t q = 0; q < p->cols; q += 64) {
+        __mmask64 m = p->cols - q >= 64 ? ~0ull : (1ull << (p->cols - q)) - 1;
+        _mm512_mask_storeu_epi8(d + q, m, _mm512_xor_si512(_mm512_maskz_loadu_epi8(m, s + q), _mm512_set1_epi8(-128)));
+      }
     else
       for (size_t q = 0; q < p->cols; q++) d[q] = s[(ptrdiff_t)q * p->cs] ^ 0x80;
     memset(d + p->cols, 0, pad);
