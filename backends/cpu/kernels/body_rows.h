@@ -31,6 +31,9 @@ ROW_TYPE(f16, uint16_t, v_from_f16(vh_load(p)), v_from_f16(vh_load_n(p, n)), vh_
 static const int32_t row_lane_indices[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 VINL vi row_lane_index(void) { return vi_load(row_lane_indices); }
 
+/* The kernels of a row's second pass, which runs from cache, fetch meanwhile what follows the row: most often the next row. */
+#define ROW_AHEAD(p) __builtin_prefetch(p, 0, 2)
+
 #define ROW_REDUCTIONS(t, T)                                                           \
   static float row_max_##t(const void *x_, size_t n) {                                 \
     const T *p = x_;                                                                   \
@@ -55,7 +58,7 @@ VINL vi row_lane_index(void) { return vi_load(row_lane_indices); }
     vf acc[NACC], mu = v_set1(mean);                                                   \
     float r;                                                                           \
     for (int i = 0; i < NACC; i++) acc[i] = v_set1(0);                                 \
-    ROW_LOOP(t, T, mean, x -= mu; acc[i] = v_fma(x, x, acc[i]), x -= mu; acc[i] = v_fma(x, x, acc[i])); \
+    ROW_LOOP(t, T, mean, ROW_AHEAD(p + n + o); x -= mu; acc[i] = v_fma(x, x, acc[i]), x -= mu; acc[i] = v_fma(x, x, acc[i])); \
     REDUCE_TREE(float, vf, v, r, acc, OP_ADD, OP_ADD);                                 \
     return r;                                                                          \
   }
@@ -70,7 +73,7 @@ ROW_REDUCTIONS(f16, uint16_t)
     vf acc[NACC], mv = v_set1(m == INF_NEG ? 0 : m);                                                \
     float r;                                                                                        \
     for (int i = 0; i < NACC; i++) acc[i] = v_set1(0);                                              \
-    ROW_LOOP(s, S, INF_NEG, x = v_exp(x - mv); row_store_##d(q + o, x); acc[i] += x,                \
+    ROW_LOOP(s, S, INF_NEG, ROW_AHEAD(p + n + o); x = v_exp(x - mv); row_store_##d(q + o, x); acc[i] += x,             \
              x = v_exp(x - mv); row_store_n_##d(q + o, x, left); acc[i] += x);                      \
     REDUCE_TREE(float, vf, v, r, acc, OP_ADD, OP_ADD);                                              \
     return r;                                                                                       \
@@ -87,15 +90,22 @@ VINL void row_stream_f32(float *q, vf x, vf y) {
   v_stream(q, x);
   v_stream(q + VF, y);
 }
-VINL void row_stream_16(uint16_t *q, vh x, vh y) {
+VINL void row_store2_f32(float *q, vf x, vf y) {
+  v_store(q, x);
+  v_store(q + VF, y);
+}
+VINL vf v_to_f16_pair(vf x, vf y) {
   union {
     vh h[2];
     vf f;
-  } u = {{x, y}};
-  v_stream((float *)(void *)q, u.f);
+  } u = {{v_to_f16(x), v_to_f16(y)}};
+  return u.f;
 }
-#define row_stream_bf16(q, x, y) row_stream_16(q, v_to_bf16(x), v_to_bf16(y))
-#define row_stream_f16(q, x, y) row_stream_16(q, v_to_f16(x), v_to_f16(y))
+#define row_stream_bf16(q, x, y) v_stream((float *)(void *)(q), v_to_bf16_pair(x, y))
+#define row_stream_f16(q, x, y) v_stream((float *)(void *)(q), v_to_f16_pair(x, y))
+#define row_store2_bf16(q, x, y) v_store16((q), v_to_bf16_pair(x, y))
+#define row_store2_f16(q, x, y) v_store16((q), v_to_f16_pair(x, y))
+VINL void v_store16(uint16_t *q, vf v) { memcpy(q, &v, sizeof v); }
 
 #define ROW_NORM(s, S, d, D)                                                                                   \
   VINL void row_norm_body_##s##_##d(const cpuk_norm_args *a, const float *g, const float *b, const bool stream) { \
@@ -109,8 +119,7 @@ VINL void row_stream_16(uint16_t *q, vh x, vh y) {
       if (stream) {                                                                                            \
         row_stream_##d(q + k, x, y);                                                                           \
       } else {                                                                                                 \
-        row_store_##d(q + k, x);                                                                               \
-        row_store_##d(q + k + VF, y);                                                                          \
+        row_store2_##d(q + k, x, y);                                                                           \
       }                                                                                                        \
     }                                                                                                          \
     for (; k < n; k += VF) {                                                                                   \

@@ -232,11 +232,22 @@ VINL vi vh_widen(vh a) { return __builtin_convertvector(a, vi); } /* zero-extend
 VINL vh vi_narrow(vi a) { return __builtin_convertvector(a, vh); } /* low halves */
 #endif
 VINL vf v_from_bf16(vh a) { return (vf)(vh_widen(a) << 16); }
+#ifndef v_to_bf16
 VINL vh v_to_bf16(vf a) {
   vi x = (vi)a, r = (vi)((vu)(x + (0x7fff + (vi)(((vu)x >> 16) & 1))) >> 16);
   vi nan = (vi)((vu)x >> 16) | 0x40;
   return vi_narrow(vi_sel(v_isnan(a), nan, r));
 }
+#endif
+#ifndef v_to_bf16_pair /* a and b, one after the other */
+VINL vf v_to_bf16_pair(vf a, vf b) {
+  union {
+    vh h[2];
+    vf f;
+  } u = {{v_to_bf16(a), v_to_bf16(b)}};
+  return u.f;
+}
+#endif
 #ifndef v_from_f16
 VINL vf v_from_f16(vh h) {
   vi a = vh_widen(h), em = a & 0x7fff, sign = (a & 0x8000) << 16;

@@ -71,6 +71,20 @@ AVX512_INL avx512_vh v_to_f16(vf a) { return (avx512_vh)_mm512_cvtps_ph(a, _MM_F
 #define vh_widen vh_widen
 AVX512_INL avx512_vi vh_widen(avx512_vh a) { return (avx512_vi)_mm512_cvtepu16_epi32((__m256i)a); }
 AVX512_INL avx512_vh vi_narrow(avx512_vi a) { return (avx512_vh)_mm512_cvtepi32_epi16((__m512i)a); }
+/* The rounded bits, in the high halves. */
+AVX512_INL __m512i avx512_round_bf16(vf a) {
+  __m512i x = _mm512_castps_si512(a), r = _mm512_add_epi32(x, _mm512_set1_epi32(0x7fff));
+  r = _mm512_mask_add_epi32(r, _mm512_test_epi32_mask(x, _mm512_set1_epi32(0x10000)), r, _mm512_set1_epi32(1));
+  return _mm512_mask_or_epi32(r, _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q), x, _mm512_set1_epi32(0x400000));
+}
+#define v_to_bf16 v_to_bf16
+AVX512_INL avx512_vh v_to_bf16(vf a) { return (avx512_vh)_mm512_cvtepi32_epi16(_mm512_srli_epi32(avx512_round_bf16(a), 16)); }
+#define v_to_bf16_pair v_to_bf16_pair
+AVX512_INL vf v_to_bf16_pair(vf a, vf b) { /* all high halves by one permutation */
+  static const uint16_t high[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+                                    33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+  return _mm512_castsi512_ps(_mm512_permutex2var_epi16(avx512_round_bf16(a), _mm512_loadu_si512(high), avx512_round_bf16(b)));
+}
 #define vi_load_u8 vi_load_u8
 AVX512_INL avx512_vi vi_load_u8(const void *p) { return (avx512_vi)_mm512_cvtepu8_epi32(_mm_loadu_si128(p)); }
 AVX512_INL avx512_vi vi_load_i8(const void *p) { return (avx512_vi)_mm512_cvtepi8_epi32(_mm_loadu_si128(p)); }
