@@ -9,12 +9,12 @@
 /* To an fp8 format of `mb` mantissa bits and bias `bias`: v is finite or infinite, not NaN; saturates at the bits `max`. */
 VINL vi f8_round(vi m, const int mb, const int bias, const int max) {
   const int shift = 23 - mb, min_exp = 127 - bias + 1;
-  vi odd = (vi)((vu)m >> shift) & 1;
-  vi norm = (vi)((vu)(m - ((127 - bias) << 23) + ((1 << (shift - 1)) - 1) + odd) >> shift);
+  vu odd = ((vu)m >> shift) & 1;
+  vi norm = (vi)(((vu)m - ((127u - (unsigned)bias) << 23) + ((1u << (shift - 1)) - 1) + odd) >> shift);
   /* Denormals: adding 1.5 * 2^(23 + unit exponent) makes the adder round to the format's smallest unit. */
   vf magic = v_set1(0);
   magic = (vf)((vi)magic + ((min_exp - mb + 23) << 23));
-  vi den = (vi)((vf)m + magic) - (vi)magic;
+  vi den = (vi)((vu)((vf)m + magic) - (vu)magic);
   vi r = vi_sel(vi_lt(m, vi_set1(min_exp << 23)), den, norm);
   return vi_sel(vi_lt(vi_set1(max), r), vi_set1(max), r);
 }

@@ -24,7 +24,7 @@ VINL vf v_exp(vf x) {
 VINL vf v_log(vf x) {
   vm tiny = v_lt(x, v_set1(0x1p-126f));
   vf y = v_sel(tiny, x * 0x1p23f, x);
-  vi bits = (vi)y - 0x3f3504f3; /* the bits of sqrt(1/2) */
+  vi bits = (vi)((vu)y - 0x3f3504f3u); /* the bits of sqrt(1/2); those of a negative x wrap, and are replaced by NaN below */
   vf e = vi_to_float(bits >> 23) - v_sel(tiny, v_set1(23), v_set1(0));
   vf f = (vf)((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
   vf p = POLY(f, 0x1.555554p-2f, -0x1.000226p-2f, 0x1.99a01cp-3f, -0x1.54728ap-3f, 0x1.22d92ep-3f, -0x1.0d8242p-3f, 0x1.055ec4p-3f,

@@ -234,8 +234,9 @@ VINL vh vi_narrow(vi a) { return __builtin_convertvector(a, vh); } /* low halves
 VINL vf v_from_bf16(vh a) { return (vf)(vh_widen(a) << 16); }
 #ifndef v_to_bf16
 VINL vh v_to_bf16(vf a) {
-  vi x = (vi)a, r = (vi)((vu)(x + (0x7fff + (vi)(((vu)x >> 16) & 1))) >> 16);
-  vi nan = (vi)((vu)x >> 16) | 0x40;
+  vu x = (vu)a; /* unsigned: the bits of NaNs may wrap */
+  vi r = (vi)((x + (0x7fff + ((x >> 16) & 1))) >> 16);
+  vi nan = (vi)(x >> 16) | 0x40;
   return vi_narrow(vi_sel(v_isnan(a), nan, r));
 }
 #endif
@@ -258,9 +259,9 @@ VINL vf v_from_f16(vh h) {
 }
 VINL vh v_to_f16(vf a) {
   vi x = (vi)a, sign = (vi)((vu)x >> 16) & 0x8000, m = x & 0x7fffffff;
-  vi odd = (vi)((vu)m >> 13) & 1;
-  vi norm = (vi)((vu)(m - (112 << 23) + 0xfff + odd) >> 13);
-  vi den = (vi)((vf)m + 0.5f) - (vi)v_set1(0.5f); /* the adder rounds to units of 2^-24 */
+  vu odd = ((vu)m >> 13) & 1;
+  vi norm = (vi)(((vu)m - (112u << 23) + 0xfff + odd) >> 13);
+  vi den = (vi)((vu)((vf)m + 0.5f) - (vu)v_set1(0.5f)); /* the adder rounds to units of 2^-24 */
   vi r = vi_sel(vi_lt(m, vi_set1(113 << 23)), den, norm);
   r = vi_sel(vi_lt(vi_set1(0x477fefff), m), vi_set1(0x7c00), r); /* >= 65520 */
   r = vi_sel(vi_lt(vi_set1(0x7f800000), m), (((vi)((vu)m >> 13)) & 0x3ff) | 0x7e00, r);
