@@ -454,7 +454,7 @@ static tsr_status run_launch(be_device *d, cpu_launch *l, const be_range *slots)
   char *args[MAX_ARGS];
   for (int a = 0; a < l->n_args; a++) args[a] = slots[l->slots[a]].buffer->p + slots[l->slots[a]].offset;
   if (k->has_matmul) TSR_TRY(prepare_packs(d, l, k, m));
-  job j = {{m, k, args, d->packs, l->constant, l->const_packs}, d, {kd->grid[0], kd->grid[1], kd->grid[2]}, k->has_matmul};
+  job j = {{m, k, args, d->packs, l->constant, l->const_packs}, d, {kd->grid[0], kd->grid[1], kd->grid[2]}, k->has_matmul && !k->across};
   int64_t blocks = j.grid[0] * j.grid[1] * j.grid[2];
   pool_run(d->pool, run_block, &j, blocks);
   return NULL;

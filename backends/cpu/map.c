@@ -34,6 +34,7 @@ struct map_plan {
   uint8_t yield_uniform[64], yield_esize[64];
   int writer[64];     /* last step before the yield that writes the register, when that may write the output directly; else -1 */
   bool uses_index;
+  int strip;          /* elements taken at once, if the image says */
 };
 
 static size_t ct_size(int ct) { return tsr_dtype_size((tsr_dtype)ct); }
@@ -228,6 +229,7 @@ tsr_status map_plans_create(vm_module *m) {
     const cpu_program *prog = cpu_programs(m->image) + i;
     map_plan *p = &m->plans[i];
     p->n_regs = prog->n_regs;
+    p->strip = prog->strip < 0 ? 0 : prog->strip > CPU_STRIP ? CPU_STRIP : prog->strip;
     p->cap_steps = prog->n;
     p->steps = al_zalloc(m->al, sizeof(step) * (size_t)(prog->n + 1));
     p->place = al_zalloc(m->al, sizeof(int16_t) * (size_t)(prog->n_regs + 1));
@@ -428,6 +430,7 @@ static void set_rows(run *r, const int64_t *idx, int outer) {
 }
 
 static int64_t strip_length(const map_plan *p) {
+  if (p->strip) return p->strip;
   int64_t n = 32 * 1024 / (4 * (p->n_buffers + 2));
   n &= ~(int64_t)63;
   return n < 128 ? 128 : n > CPU_STRIP ? CPU_STRIP : n;

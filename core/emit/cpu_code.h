@@ -9,7 +9,7 @@
 #include "tessera/base.h"
 
 #define CPU_MAGIC 0x54555043u /* "CPUT" */
-#define CPU_CODE_VERSION 1
+#define CPU_CODE_VERSION 2
 #define CPU_STRIP 1024 /* elements of a strip in map, gather and scatter programs */
 
 typedef enum cpu_opcode {
@@ -72,13 +72,15 @@ typedef struct cpu_strip {
 } cpu_strip;
 
 typedef struct cpu_program {
-  int32_t first, n, n_regs, reserved;
+  int32_t first, n, n_regs;
+  int32_t strip; /* elements taken at once; 0 = the backend's choice */
 } cpu_program;
 
 typedef struct cpu_kernel {
   int32_t first_instr, n_instr, n_regs, n_views;
   int64_t grid[3], scratch_bytes;
   int32_t n_args, has_matmul;
+  int32_t across, reserved; /* blocks of a matmul row after row, not column after column */
 } cpu_kernel;
 
 typedef struct cpu_image {

@@ -18,6 +18,7 @@ typedef struct gen {
   const tsr_allocator *al;
   table kernels, instrs, descs, strips, programs, extra;
   cpu_kernel k;
+  int32_t strip; /* of the kernel's elementwise programs */
   bool oom;
 } gen;
 
@@ -156,7 +157,7 @@ static tsr_status strip_op(prog *p, ir_op *o) {
 /* args_are_indices: gather and scatter regions get coordinates, map regions get elements. */
 static tsr_status program(gen *g, const ir_op *op, bool args_are_indices, int first_input, int last, int *out) {
   const ir_block *r = op->regions[0];
-  prog p = {g, r, {.first = (int32_t)g->strips.n}, last};
+  prog p = {g, r, {.first = (int32_t)g->strips.n, .strip = g->strip}, last};
   for (int i = 0; i < r->n_args; i++) {
     cpu_strip s = {.op = args_are_indices ? CPU_S_INDEX : CPU_S_INPUT, .a = (int16_t)(args_are_indices ? i : first_input + i)};
     s.ct = s.to_ct = (uint8_t)compute(r->args[i]->type);
@@ -364,6 +365,9 @@ static tsr_status gen_kernel(gen *g, ir_op *op) {
   g->k = (cpu_kernel){.first_instr = (int32_t)g->instrs.n, .n_args = r->n_args, .scratch_bytes = ir_get_int(op, "scratch_bytes", 0)};
   if (g->k.scratch_bytes < 0 || g->k.scratch_bytes > (int64_t)1 << 34) return ir_error(op, NULL, "scratch_bytes is out of range");
   ir_get_ints(op, "grid", g->k.grid, 3);
+  int64_t size = ir_get_int(op, "strip", 0);
+  g->k.across = ir_get_int(op, "raster", 0) > 0;
+  g->strip = (int32_t)(size > CPU_STRIP ? CPU_STRIP : size > 0 ? size : 0);
   for (int i = 0; i < r->n_args; i++) {
     if (r->args[i]->type->kind != IR_T_VIEW) return ir_error(op, NULL, "argument %d must be a view", i);
     new_view(g, r->args[i]);

@@ -36,10 +36,12 @@ typedef enum sched_family {
 const char *sched_family_name(sched_family f);
 sched_family sched_family_parse(const char *name); /* N_FAMILIES if unknown */
 
+enum { SCHED_LEAST_STRIP = 64 };
+
 /* Zero in any field = "not set": the default of sched_default applies. */
 typedef struct sched_params {
   int64_t m, n, k;
-  int64_t vectorize;  /* elements per thread access */
+  int64_t vectorize;  /* elements per thread access; on a CPU, from SCHED_LEAST_STRIP on, those an elementwise program takes at once */
   int use_shared;     /* 1 on, -1 off */
   int64_t padding;    /* elements per shared row; -1 = none asked for explicitly */
   int async_copy;     /* 1 on, -1 off */

@@ -88,6 +88,7 @@ static const ir_opdef rows[] = {
                     L("block", false, "[x, y, z] threads"), I("subgroup", false, "0", "threads of a warp"), I("shared_bytes", false, "0", "bytes of shared memory"),
                     I("outputs", false, "1", "how many of the last arguments are written"), S("arch", false, "", "sm_90a, gfx942, ..."),
                     L("cluster", false, "[x, y, z] blocks of a cluster"), B("wide_index", "false", "index is 64 bits"), I("scratch_bytes", false, "0", "CPU: bytes per thread"),
+                    I("raster", false, "0", "CPU: blocks of a matmul go row after row; 0 = column after column"), I("strip", false, "0", "CPU: elements of a strip; 0 = chosen by the backend"),
                     S("path", false, "", "matrix path taken"), S("policy", false, "fast", "numerics policy")),
      .verify = verify_kernel, .help = "A kernel for one device; block arguments are pointers (views on the CPU)."},
     {NAME("const"), .code = TG_CONST, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS({"value", IR_A_FLOAT, true, NULL, "the number"}), .infer = tile_infer_const,

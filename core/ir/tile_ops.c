@@ -36,6 +36,8 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"sym_name", IR_A_STR, true, NULL, "unique name"}, {"grid", IR_A_ARRAY, true, NULL, "[x, y, z] blocks, x fastest"},
                     {"outputs", IR_A_INT, false, "1", "how many of the last arguments are written"},
                     {"warps", IR_A_INT, false, "0", "subgroups per block; 0 = chosen by the lowering"},
+                    {"raster", IR_A_INT, false, "0", "block rows walked together, column by column; 1 = row after row; 0 = chosen by the device"},
+                    {"strip", IR_A_INT, false, "0", "CPU: elements that an elementwise program takes at once; 0 = chosen by the backend"},
                     {"family", IR_A_STR, false, "custom", "schedule family it came from"},
                     {"policy", IR_A_STR, false, "fast", "numerics policy"}, {"stages", IR_A_INT, false, "0", "pipeline depth asked for; 0 = default"}),
      .verify = tile_verify_kernel, .help = "A block program; block arguments are views of global memory."},

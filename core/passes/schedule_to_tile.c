@@ -194,6 +194,8 @@ static tsr_status make_kernel(kern *k, ir_builder *top, const char *name, const 
       !ir_set_attr(k->op, "policy", ir_attr_str(k->m, k->opts->policy)) || !note_work(k))
     return st_oom();
   if (k->params.warps && !ir_set_attr(k->op, "warps", ir_attr_int(k->m, k->params.warps))) return st_oom();
+  if (k->params.raster && !ir_set_attr(k->op, "raster", ir_attr_int(k->m, k->params.raster))) return st_oom();
+  if (on_cpu(k) && k->params.vectorize >= SCHED_LEAST_STRIP && !ir_set_attr(k->op, "strip", ir_attr_int(k->m, k->params.vectorize))) return st_oom();
   if (k->params.matrix_path && !ir_set_attr(k->op, "matrix_path", ir_attr_str(k->m, k->params.matrix_path))) return st_oom();
   ir_block *args = k->op->regions[0];
   for (int i = 0; i < src->n_operands; i++)

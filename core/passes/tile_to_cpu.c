@@ -466,7 +466,7 @@ static tsr_status lower_kernel(ir_op *kernel, ir_builder *top, const tsr_caps *c
   tsr_status st = NULL;
   slots_number(kernel);
   ir_op *k = ir_op_new(top, ir_find_op("tessera.target.kernel"), 0, NULL, 0, NULL, 1);
-  static const char *const keep[] = {"sym_name", "grid", "outputs", "policy", "family", "tile", "flops", "bytes", NULL};
+  static const char *const keep[] = {"sym_name", "grid", "outputs", "policy", "family", "tile", "flops", "bytes", "raster", "strip", NULL};
   if (!k || !copy_attrs(k, kernel, keep) || !ir_set_attr(k, "dialect", ir_attr_str(l.m, "cpu")) || !ir_set_attr(k, "arch", ir_attr_str(l.m, caps->arch))) return st_oom();
   ir_block *from = kernel->regions[0];
   for (int i = 0; i < from->n_args; i++) {

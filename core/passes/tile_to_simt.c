@@ -98,7 +98,7 @@ static tsr_status describe(simt *c) {
 
 static tsr_status copy_kernel_attrs(simt *c) {
   /* Block size and pipeline depth are decided now. */
-  static const char *const gone[] = {"warps", "stages", "matrix"};
+  static const char *const gone[] = {"warps", "stages", "matrix", "raster"};
   for (int i = 0; i < c->tile->n_attrs; i++) {
     const ir_named_attr *a = &c->tile->attrs[i];
     bool keep = true;

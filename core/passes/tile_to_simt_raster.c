@@ -14,6 +14,7 @@ void simt_raster(simt *c) {
   int64_t grid[3] = {1, 1, 1};
   const char *path = c->path->name;
   ir_get_ints(c->tile, "grid", grid, 3);
+  if (ir_get_int(c->tile, "raster", 0) > 0) return; /* the schedule has its own order */
   int64_t nx = grid[0], ny = grid[1], n = nx * ny;
   if (strcmp(path, "mma") && strcmp(path, "mfma") && strcmp(path, "wmma")) return;
   if (n < LEAST_TILES || n > INT32_MAX / 2 || nx < 2 || ny < 2) return;

@@ -68,6 +68,7 @@ bool tune_kernel_problem(const ir_op *kernel, const char *policy, tune_problem *
   for (int i = 0; i < n && i < 4; i++)
     if (s[i] < 1) return false;
   p->deterministic = policy && !strcmp(policy, "deterministic");
+  p->compensated = policy && !strcmp(policy, "kahan_sum");
   p->batch = p->m = p->n = p->k = 1;
   p->passes = kernel->n_operands;
   p->in = kernel->operands[0]->type->dtype;
@@ -172,14 +173,18 @@ tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const
   return (tune_config){.m = fit32(p.m), .n = fit32(p.n), .k = fit32(p.k), .vectorize = fit32(p.vectorize > 0 ? p.vectorize : 1),
                        .use_shared = p.use_shared > 0, .padding = fit32(p.padding), .async_copy = p.async_copy > 0,
                        .stages = fit32(p.stages > 0 ? p.stages : 1), .split_k = fit32(p.split_k > 0 ? p.split_k : 1),
-                       .warps = fit32(p.warps > 0 ? p.warps : 1), .raster = fit32(p.raster > 1 ? p.raster : 0), .matrix_path = matrix};
+                       .warps = fit32(p.warps > 0 ? p.warps : 1), .raster = fit32(p.raster), .matrix_path = matrix};
 }
 
 sched_params tune_config_params(const tune_config *c, tune_family f, const tsr_caps *caps) {
   bool cpu = caps->dialect == DIALECT_CPU, matmul = f == TUNE_MATMUL;
   sched_params p = {.m = c->m};
-  if (matmul) p.n = c->n, p.k = c->k;
-  if (cpu) return p; /* its other knobs are the micro-kernels' own */
+  if (matmul) p.n = c->n, p.k = c->k, p.raster = c->raster;
+  if (cpu) { /* the micro-kernels choose the rest themselves */
+    if (c->vectorize >= SCHED_LEAST_STRIP) p.vectorize = c->vectorize;
+    if (matmul && c->split_k > 1) p.split_k = c->split_k;
+    return p;
+  }
   p.vectorize = c->vectorize;
   p.warps = c->warps;
   if (!matmul) return p;
@@ -188,7 +193,6 @@ sched_params tune_config_params(const tune_config *c, tune_family f, const tsr_c
   p.async_copy = c->async_copy ? 1 : -1;
   p.stages = c->stages;
   p.split_k = c->split_k;
-  p.raster = c->raster > 1 ? c->raster : 1;
   if (!c->matrix_path) p.matrix_path = "fma";
   return p;
 }
@@ -204,9 +208,10 @@ static bool kernel_legal(const void *user, const int32_t *values, char *why, siz
 
 void tune_kernel_space_build(const ir_op *kernel, const tune_device *d, const tune_problem *p, const tune_config *dflt, const tsr_caps *caps,
                              tune_kernel_space *out) {
-  space_options opt = {.dflt = *dflt, .knobs = SPACE_USES_TILE};
+  space_options opt = {.dflt = *dflt, .knobs = SPACE_USES_TILE | SPACE_USES_VECTORIZE};
+  if (p->family == TUNE_MATMUL) opt.knobs |= SPACE_USES_RASTER | SPACE_USES_SPLIT_K;
   if (caps->dialect != DIALECT_CPU) {
-    opt.knobs |= SPACE_USES_VECTORIZE | SPACE_USES_WARPS;
+    opt.knobs |= SPACE_USES_WARPS;
     if (p->family == TUNE_MATMUL) opt.knobs |= SPACE_USES_STAGES | SPACE_USES_PADDING | SPACE_USES_SHARED | SPACE_USES_MATRIX;
     if (caps->async_copy) opt.knobs |= SPACE_USES_ASYNC;
   }

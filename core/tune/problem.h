@@ -1,6 +1,6 @@
 /* core/tune/problem.h - what is tuned (a problem) and what is chosen for it (a config), shared by the whole module.
  * A config has the fields of Schedule IR's sched_params under the same names, each an integer that a knob can step: 0 is
- * "off" for switches (there -1), raster 0 is plain order (there 1), matrix_path 0 is plain multiply-adds, 1 the device's own. */
+ * "off" for switches (there -1), raster 0 is the device's own order, matrix_path 0 is plain multiply-adds, 1 the device's own. */
 #ifndef CORE_TUNE_PROBLEM_H
 #define CORE_TUNE_PROBLEM_H
 #include "tessera/base.h"
@@ -16,6 +16,7 @@ typedef struct tune_problem {
   tsr_dtype in, acc, out;
   int32_t passes;
   bool deterministic; /* only knobs that keep the order of every sum may leave their default */
+  bool compensated;   /* sums carry their rounding errors along: they are not cut into parts */
 } tune_problem;
 
 typedef struct tune_config {

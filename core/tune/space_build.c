@@ -8,7 +8,7 @@
 typedef struct knob_row {
   const char *name;
   uint32_t uses;
-  bool keeps_order; /* in every family; vectorize and warps move it in row reductions */
+  bool keeps_order; /* vectorize and warps move it in a GPU's row reductions */
   int32_t n;
   int32_t value[12];
 } knob_row;
@@ -31,8 +31,8 @@ static const knob_row cpu_matmul[] = {
     {"m", SPACE_USES_TILE, true, 7, {16, 32, 64, 96, 128, 192, 256}},
     {"n", SPACE_USES_TILE, true, 7, {32, 64, 96, 128, 192, 256, 512}},
     {"k", SPACE_USES_TILE, false, 5, {64, 128, 256, 384, 512}},
-    {"split_k", SPACE_USES_SPLIT_K, false, 2, {1, 2}},
-    {"raster", SPACE_USES_RASTER, true, 2, {0, 4}},
+    {"split_k", SPACE_USES_SPLIT_K, false, 3, {1, 2, 4}},
+    {"raster", SPACE_USES_RASTER, true, 3, {0, 1, 4}}, /* down the columns, along the rows, groups of rows */
     {"stages", SPACE_USES_STAGES, true, 2, {1, 2}},
     {"matrix_path", SPACE_USES_MATRIX, false, 2, {0, 1}},
 };
@@ -43,8 +43,8 @@ static const knob_row gpu_row[] = {
     {"warps", SPACE_USES_WARPS, false, 6, {1, 2, 4, 8, 16, 32}},
 };
 static const knob_row cpu_row[] = {
-    {"m", SPACE_USES_TILE, true, 7, {1, 2, 4, 8, 16, 32, 64}},
-    {"vectorize", SPACE_USES_VECTORIZE, false, 3, {1, 2, 4}},
+    {"m", SPACE_USES_TILE, true, 9, {1, 2, 4, 8, 16, 32, 64, 128, 256}},
+    {"vectorize", SPACE_USES_VECTORIZE, true, 4, {1, 128, 256, 512}}, /* 1: the backend's own strip */
 };
 static const knob_row gpu_elementwise[] = {
     {"m", SPACE_USES_TILE, true, 6, {256, 512, 1024, 2048, 4096, 8192}},
@@ -52,8 +52,8 @@ static const knob_row gpu_elementwise[] = {
     {"warps", SPACE_USES_WARPS, true, 5, {1, 2, 4, 8, 16}},
 };
 static const knob_row cpu_elementwise[] = {
-    {"m", SPACE_USES_TILE, true, 7, {1024, 4096, 8192, 16384, 32768, 65536, 131072}},
-    {"vectorize", SPACE_USES_VECTORIZE, true, 3, {1, 2, 4}},
+    {"m", SPACE_USES_TILE, true, 8, {1024, 4096, 8192, 16384, 32768, 65536, 131072, 262144}},
+    {"vectorize", SPACE_USES_VECTORIZE, true, 4, {1, 128, 256, 512}},
 };
 
 #define ROWS(t) t, sizeof t / sizeof *t
@@ -136,6 +136,9 @@ static bool matmul_rule(const space *s, const tune_config *c, char *why, size_t 
   if (beyond(c->m, p->m, small_m) || beyond(c->n, p->n, small_n) || beyond(c->k, p->k, small_k))
     REFUSE("tile is larger than the problem");
   if (c->split_k > 1 && (int64_t)c->split_k * c->k > p->k) REFUSE("split_k leaves empty parts");
+  if (c->split_k > 1 && c->raster) REFUSE("parts have their own order of blocks");
+  if (c->raster && (c->m >= p->m || c->n >= p->n)) REFUSE("one row or column of blocks has one order");
+  if (c->raster > 1 && (int64_t)c->raster * c->m >= 2 * p->m) REFUSE("a raster group has more rows of blocks than there are");
   if (c->vectorize * (int64_t)tsr_dtype_size(p->in) > 16 && !d->is_cpu) REFUSE("vector wider than 16 bytes");
   if (!d->is_cpu && (c->k % c->vectorize || c->n % c->vectorize)) REFUSE("vector does not divide the tile");
   if (c->matrix_path && !d->is_cpu && !matrix_rule(s, c, why, why_bytes)) return false;
@@ -227,7 +230,7 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
     int32_t v = *tune_config_field(&dflt, k->name);
     bool has_matrix = strcmp(k->name, "matrix_path") || tune_device_matrix(d, p->in);
     if (!has_matrix) v = 0;
-    if (!(uses & f->row[i].uses) || (p->deterministic && !k->keeps_order) || !has_matrix) fix_knob(k, v);
+    if (!(uses & f->row[i].uses) || (p->deterministic && !k->keeps_order) || (p->compensated && f->row[i].uses == SPACE_USES_SPLIT_K) || !has_matrix) fix_knob(k, v);
     else if (d->is_cpu && p->family == TUNE_MATMUL && f->row[i].uses == SPACE_USES_TILE) include_around(k, v, i == 0 ? p->m : i == 1 ? p->n : p->k);
     else include_value(k, v);
     *tune_config_field(&out->dflt, k->name) = v;

@@ -90,10 +90,10 @@ static void second_context_measures_nothing(void **state) {
   assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static double *run_program(fixture *f, tsr_tune mode, tsr_policy policy, float **out, size_t *n_out) {
+static double *run_options(fixture *f, const tsr_compile_options *o, float **out, size_t *n_out) {
   tsr_program *p;
   tsr_binding in[3], res;
-  assert_null(tsr_program_compile(f->dev, f->g, &(tsr_compile_options){.tune = mode, .policy = policy}, &p));
+  assert_null(tsr_program_compile(f->dev, f->g, o, &p));
   const void *host[3];
   for (int i = 0; i < 3; i++) {
     tsr_tensor_info t = tsr_program_input(p, i);
@@ -125,6 +125,13 @@ static double *run_program(fixture *f, tsr_tune mode, tsr_policy policy, float *
   return want;
 }
 
+static double *run_program(fixture *f, tsr_tune mode, tsr_policy policy, float **out, size_t *n_out) {
+  return run_options(f, &(tsr_compile_options){.tune = mode, .policy = policy}, out, n_out);
+}
+static double *run_scheduled(fixture *f, const tsr_schedule *s, float **out, size_t *n_out) {
+  return run_options(f, &(tsr_compile_options){.tune = TSR_TUNE_OFF, .schedules = s, .n_schedules = 1}, out, n_out);
+}
+
 static void compiling_uses_the_cache_and_stays_right(void **state) {
   fixture f = open_matmul(70, 130, 90);
   float *got;
@@ -154,6 +161,34 @@ static void deterministic_gives_the_same_bits_with_and_without_tuning(void **sta
   assert_true(tsr_context_tune_counters(f.ctx).measurements > 8);
   assert_memory_equal(untuned, tuned, n * sizeof *tuned);
   free(untuned), free(tuned);
+  close_all(&f);
+}
+
+/* What the tuner may move on the CPU, by hand: the order of blocks and the strip keep every bit, parts of the sum its size. */
+static void cpu_knobs_keep_the_result(void **state) {
+  const tsr_schedule all[] = {{.m = 16, .n = 32, .k = 32}, {.m = 16, .n = 32, .k = 32, .raster = 1}, {.m = 16, .n = 32, .k = 32, .raster = 2}, {.m = 16, .n = 32, .k = 32, .raster = 4},
+                              {.m = 16, .n = 32, .k = 32, .vectorize = 64}, {.m = 16, .n = 32, .k = 32, .split_k = 2}, {.m = 16, .n = 32, .k = 32, .split_k = 4}};
+  static const char *const seen[] = {"", "raster = 1", "raster = 2", "raster = 4", "strip = 64", "_parts", "_parts"}; /* in the code made from it */
+  enum { N = sizeof all / sizeof *all, K = 130 };
+  fixture f = open_matmul(70, 90, K);
+  float *plain, *got;
+  size_t n;
+  double *want = run_scheduled(&f, &all[0], &plain, &n);
+  for (size_t s = 1; s < N; s++) {
+    free(run_scheduled(&f, &all[s], &got, &n));
+    tsr_program *p;
+    char *text;
+    assert_null(tsr_program_compile(f.dev, f.g, &(tsr_compile_options){.tune = TSR_TUNE_OFF, .schedules = &all[s], .n_schedules = 1}, &p));
+    assert_null(tsr_program_dump(p, TSR_LEVEL_TARGET, &text, NULL));
+    assert_non_null(strstr(text, seen[s]));
+    tsr_text_free(f.ctx, &text);
+    tsr_program_destroy(&p);
+    if (!all[s].split_k) assert_memory_equal(plain, got, n * sizeof *got);
+    else /* the tolerance of compiling_uses_the_cache_and_stays_right */
+      for (size_t i = 0; i < n; i++) assert_true(fabs(got[i] - want[i]) < 2 * sqrt(K) * 6e-8 * K + 1e-5);
+    free(got);
+  }
+  free(want), free(plain);
   close_all(&f);
 }
 
@@ -367,6 +402,7 @@ int main(void) {
       IN_DIR(second_context_measures_nothing),
       IN_DIR(compiling_uses_the_cache_and_stays_right),
       IN_DIR(deterministic_gives_the_same_bits_with_and_without_tuning),
+      IN_DIR(cpu_knobs_keep_the_result),
       IN_DIR(hand_written_schedule_is_left_alone),
       IN_DIR(failing_winner_gives_way_to_runner_up_then_default),
       IN_DIR(users_cost_model_and_strategy_decide),

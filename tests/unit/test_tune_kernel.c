@@ -103,11 +103,15 @@ static void config_switches_become_the_schedules_spelling(void **state) {
   tune_config off = {.m = 64, .n = 32, .k = 16, .vectorize = 4, .stages = 1, .split_k = 1, .warps = 2}, on = off;
   on.use_shared = on.async_copy = on.matrix_path = 1, on.padding = 8, on.raster = 4;
   sched_params p = tune_config_params(&off, TUNE_MATMUL, &g);
-  assert_true(p.use_shared == -1 && p.padding == -1 && p.async_copy == -1 && p.raster == 1 && !strcmp(p.matrix_path, "fma"));
+  assert_true(p.use_shared == -1 && p.padding == -1 && p.async_copy == -1 && !p.raster && !strcmp(p.matrix_path, "fma"));
   p = tune_config_params(&on, TUNE_MATMUL, &g);
   assert_true(p.use_shared == 1 && p.padding == 8 && p.async_copy == 1 && p.raster == 4 && !p.matrix_path);
   p = tune_config_params(&on, TUNE_MATMUL, &c);
-  assert_true(p.m == 64 && p.n == 32 && p.k == 16 && !p.use_shared && !p.stages);
+  assert_true(p.m == 64 && p.n == 32 && p.k == 16 && !p.use_shared && !p.stages && p.raster == 4 && !p.split_k && !p.vectorize);
+  tune_config more = on;
+  more.split_k = 2, more.vectorize = 256;
+  p = tune_config_params(&more, TUNE_MATMUL, &c);
+  assert_true(p.split_k == 2 && p.vectorize == 256);
   p = tune_config_params(&on, TUNE_ROW, &g);
   assert_true(p.m == 64 && !p.n && !p.k && p.vectorize == 4);
 }
