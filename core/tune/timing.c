@@ -42,19 +42,24 @@ tsr_status timing_interleaved(const tsr_allocator *al, const timing_subject *sub
   double *v = al_alloc(al, (room + 1) * sizeof *v, 16);
   if (!v) return st_oom();
   for (int w = 0; w < o.warmups; w++)
-    for (size_t i = 0; i < n; i++)
-      if (!out[i].failure) run_once(&subjects[i], &out[i]);
+    for (size_t i = 0; i < n; i++) {
+      if (out[i].failure || out[i].given_up) continue;
+      double ns = run_once(&subjects[i], &out[i]);
+      if (w || subjects[i].stays || !(o.give_up_ns > 0) || ns <= o.give_up_ns) continue;
+      out[i] = (timing_result){.median_ns = ns, .min_ns = ns, .runs = 1, .given_up = true};
+    }
   double start = timing_now_ns();
   for (int r = 0; r < o.most_runs; r++) {
     if (r >= o.runs && timing_now_ns() - start > o.most_seconds * 1e9) break;
     for (size_t k = 0; k < n; k++) {
       size_t i = r % 2 ? n - 1 - k : k; /* both orders, so that no subject always follows the same one */
-      if (out[i].failure) continue;
+      if (out[i].failure || out[i].given_up) continue;
       double ns = run_once(&subjects[i], &out[i]);
       if (!out[i].failure) v[i * (size_t)o.most_runs + (size_t)out[i].runs++] = ns;
     }
   }
   for (size_t i = 0; i < n; i++) {
+    if (out[i].given_up) continue;
     if (out[i].failure || !out[i].runs) {
       out[i].runs = 0;
       continue;

@@ -9,17 +9,20 @@ typedef struct timing_subject {
    * (leave it at 0). A failure takes the subject out. */
   tsr_status (*run)(void *user, double *ns);
   void *user;
+  bool stays; /* give_up_ns does not apply: the others are compared with it */
 } timing_subject;
 
 typedef struct timing_options {
   int warmups, runs;    /* 0: 3 and 10 */
   double most_seconds;  /* for all together, once the least number of runs is done; 0: 0.05 per subject, more runs fill it */
   int most_runs;        /* 0: 50 */
+  double give_up_ns;    /* a subject whose first run takes longer is not run again; 0: never */
 } timing_options;
 
 typedef struct timing_result {
-  double median_ns, min_ns; /* 0 when it failed */
+  double median_ns, min_ns; /* 0 when it failed; of the first run when it was given up */
   int runs;
+  bool given_up;
   tsr_status failure;       /* owned by the caller; NULL when it ran */
 } timing_result;
 

@@ -22,6 +22,7 @@ typedef struct session {
   const tuner_desc *d;
   void *reference;      /* the default, timed beside each candidate */
   double reference_ns;  /* its first median: what the others are scaled to */
+  double best_ns;       /* least so far, on the reference's scale */
   double last_registers;
   bool least;           /* take least times instead of medians: for records, which must not hold a busy moment */
 } session;
@@ -59,6 +60,14 @@ static void *prepare(session *s, const tune_config *c, tsr_status *st) {
   return *st ? NULL : kernel;
 }
 
+/* Many times the best is no contender: its one run is figure enough. Short ones are run to the end, since a first run is a cold one. */
+static double give_up_after(const session *s) {
+  static const double times = 8, least_ns = 5e6;
+  double best = s->best_ns > 0 ? s->best_ns : s->reference_ns;
+  if (!(best > 0)) return 0;
+  return times * best > least_ns ? times * best : least_ns;
+}
+
 /* Times the kernels that could be prepared, with the reference among them, and scales by how the reference fared. */
 static tsr_status time_together(session *s, void **kernels, size_t n, search_result *out) {
   const tune_target *t = s->d->target;
@@ -75,8 +84,10 @@ static tsr_status time_together(session *s, void **kernels, size_t n, search_res
   }
   if (!n_run) return NULL;
   if (with_reference) r[n_run++] = (runnable){t, s->reference};
-  for (size_t i = 0; i < n_run; i++) subject[i] = (timing_subject){run_kernel, &r[i]};
-  TSR_TRY(timing_interleaved(s->d->al, subject, n_run, &s->d->timing, res));
+  for (size_t i = 0; i < n_run; i++) subject[i] = (timing_subject){run_kernel, &r[i], with_reference && i == n_run - 1};
+  timing_options timing = s->d->timing;
+  if (!(timing.give_up_ns > 0)) timing.give_up_ns = give_up_after(s);
+  TSR_TRY(timing_interleaved(s->d->al, subject, n_run, &timing, res));
   tsr_status st = NULL;
   double scale = 1;
   if (with_reference) {
@@ -89,7 +100,9 @@ static tsr_status time_together(session *s, void **kernels, size_t n, search_res
     else tsr_status_free(res[i].failure);
     if (with_reference && i == n_run - 1) break;
     double ns = s->least ? res[i].min_ns : res[i].median_ns;
-    if (!res[i].failure && ns > 0) out[at[i]] = (search_result){ns * scale, SAMPLE_OK};
+    if (res[i].failure || !(ns > 0)) continue;
+    out[at[i]] = (search_result){ns * scale, SAMPLE_OK};
+    if (!(s->best_ns > 0) || ns * scale < s->best_ns) s->best_ns = ns * scale;
   }
   return st;
 }
@@ -262,6 +275,10 @@ static tsr_status search_now(const tuner_desc *d, tuner_result *out) {
   out->stopped_early = o.stopped_early;
   out->default_ns = o.default_ns;
   out->roofline_ns = o.roofline_ns;
+  if (!st && o.has_best && o.cancelled) { /* told, but neither checked nor stored */
+    out->config = space_config(d->space, &o.best);
+    out->best_ns = o.best_ns;
+  }
   if (!st && o.has_best && !o.cancelled) st = choose_right(&s, &o, out);
   if (!st && out->source == TUNE_FROM_SEARCH) {
     const cost_model *model = d->model ? d->model : &cost_model_roofline;

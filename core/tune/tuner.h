@@ -68,7 +68,7 @@ typedef struct tuner_result {
   tune_config config, runner_up;
   bool has_runner_up, cancelled, stopped_early, stored;
   tune_source source;
-  double best_ns, default_ns, predicted_ns, roofline_ns;
+  double best_ns, default_ns, predicted_ns, roofline_ns; /* a cancelled search: the best so far, source stays TUNE_FROM_DEFAULT */
   size_t measurements, samples, rejected; /* timed now; samples behind the decision; winners that were wrong */
 } tuner_result;
 

@@ -3,6 +3,7 @@
 #include "core/tune/tuner.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -23,7 +24,8 @@ static tune_config dflt;
 /* Time falls towards m = n = 128, k = 256; `wrong_m` gives wrong results, `broken_n` can't be compiled. */
 typedef struct pretend {
   int prepared, runs, checks, live, die_after;
-  int32_t wrong_m, broken_n;
+  int32_t wrong_m, broken_n, slow_m; /* slow: 10 ms */
+  int slow_runs, slow_kernels;
   double drift;
 } pretend;
 typedef struct kernel {
@@ -39,6 +41,7 @@ static tsr_status p_prepare(void *user, const tune_config *c, void **out) {
   kernel *k = malloc(sizeof *k);
   k->c = *c;
   p->prepared++, p->live++;
+  p->slow_kernels += c->m == p->slow_m;
   *out = k;
   return NULL;
 }
@@ -46,6 +49,7 @@ static tsr_status p_run(void *user, void *kern, double *ns) {
   pretend *p = user;
   if (p->die_after && ++p->runs > p->die_after) return st_make(NULL, TSR_DEVICE_LOST, ST_WHERE("test", NULL, NULL), "lost");
   p->drift *= 1.0001;
+  if (((kernel *)kern)->c.m == p->slow_m) return p->slow_runs++, *ns = 1e7, NULL;
   *ns = true_ns(&((kernel *)kern)->c) * p->drift;
   return NULL;
 }
@@ -273,6 +277,96 @@ static void mesh_takes_one_decision(void **state) {
   tsr_status_free(st);
 }
 
+/* Four ranks at once, each a thread with a broadcast of its own: everyone waits until rank 0's bytes are there. */
+typedef struct fabric {
+  pthread_mutex_t lock;
+  pthread_cond_t arrived;
+  unsigned char data[512];
+  int calls;
+  bool sent;
+} fabric;
+typedef struct rank {
+  fabric *f;
+  int index;
+  pretend p;
+  tuner_result r;
+  tsr_code code;
+} rank;
+static tsr_status fabric_broadcast(void *user, void *data, size_t bytes) {
+  rank *k = user;
+  fabric *f = k->f;
+  pthread_mutex_lock(&f->lock);
+  f->calls++;
+  if (k->index == 0) {
+    memcpy(f->data, data, bytes);
+    f->sent = true;
+    pthread_cond_broadcast(&f->arrived);
+  }
+  while (!f->sent) pthread_cond_wait(&f->arrived, &f->lock);
+  memcpy(data, f->data, bytes);
+  pthread_mutex_unlock(&f->lock);
+  return NULL;
+}
+static void *run_rank(void *user) {
+  rank *k = user;
+  tune_target t = target_of(&k->p);
+  tune_agree agree = {k->index, fabric_broadcast, k};
+  tuner_desc d = desc_of(&t, NULL);
+  d.agree = &agree;
+  tsr_status st = tuner_run(&d, &k->r);
+  k->code = tsr_status_code(st);
+  tsr_status_free(st);
+  return NULL;
+}
+static void four_ranks_take_rank_0s_decision(void **state) {
+  enum { RANKS = 4 };
+  fabric f = {.lock = PTHREAD_MUTEX_INITIALIZER, .arrived = PTHREAD_COND_INITIALIZER};
+  rank k[RANKS] = {{0}};
+  pthread_t t[RANKS];
+  for (int i = RANKS - 1; i >= 0; i--) {
+    k[i] = (rank){.f = &f, .index = i, .p = {.drift = 1, .wrong_m = i ? 128 : 0}};
+    assert_int_equal(pthread_create(&t[i], NULL, run_rank, &k[i]), 0);
+  }
+  for (int i = 0; i < RANKS; i++) pthread_join(t[i], NULL);
+  assert_int_equal(f.calls, RANKS);
+  assert_true(k[0].r.source == TUNE_FROM_SEARCH && k[0].p.prepared > 8);
+  for (int i = 1; i < RANKS; i++) {
+    assert_true(k[i].code == TSR_OK && k[i].r.source == TUNE_FROM_RANK0 && k[i].p.prepared == 0 && k[i].r.measurements == 0);
+    assert_memory_equal(&k[0].r.config, &k[i].r.config, sizeof k[i].r.config);
+    assert_memory_equal(&k[0].r.runner_up, &k[i].r.runner_up, sizeof k[i].r.runner_up);
+  }
+}
+
+static void slow_candidate_runs_once(void **state) {
+  pretend p = {.drift = 1, .slow_m = 64};
+  tune_target t = target_of(&p);
+  tuner_desc d = desc_of(&t, NULL);
+  d.samples = 400; /* all points */
+  tuner_result r;
+  assert_null(tuner_run(&d, &r));
+  assert_true(p.slow_kernels > 3);
+  assert_int_equal(p.slow_runs, p.slow_kernels);
+  assert_true(r.config.m == 128 && r.config.n == 128 && r.config.k == 256);
+}
+
+static bool stop_at_five(void *user, const search_progress *q) { return q->done < 5; }
+static void cancelled_search_tells_its_best_and_stores_nothing(void **state) {
+  pretend p = {.drift = 1};
+  tune_target t = target_of(&p);
+  tune_cache *c = open_cache();
+  tuner_desc d = desc_of(&t, c);
+  d.progress = stop_at_five;
+  tuner_result r;
+  assert_null(tuner_run(&d, &r));
+  assert_true(r.cancelled && !r.stored && r.samples == 5 && r.best_ns > 0 && r.best_ns <= r.default_ns && p.live == 0 && p.checks == 0);
+  tune_entry e;
+  assert_false(cache_lookup(c, &d.key, &e));
+  d.progress = NULL;
+  assert_null(tuner_run(&d, &r)); /* goes on with the five that were kept */
+  if (has_cache()) assert_true(r.measurements < r.samples && r.stored);
+  cache_close(&c);
+}
+
 typedef struct clocked {
   int runs;
   double ns;
@@ -296,6 +390,11 @@ static void timing_takes_medians_and_counts_runs(void **state) {
   assert_int_equal(tsr_status_code(r[2].failure), TSR_LAUNCH_FAILED);
   assert_true(r[2].median_ns == 0 && c[2].runs == 6);
   tsr_status_free(r[2].failure);
+  clocked slow[3] = {{.ns = 100}, {.ns = 2000}, {.ns = 3000}};
+  timing_subject with[3] = {{clocked_run, &slow[0]}, {clocked_run, &slow[1]}, {clocked_run, &slow[2], true}};
+  assert_null(timing_interleaved(NULL, with, 3, &(timing_options){.most_seconds = 1e-9, .give_up_ns = 1000}, r));
+  assert_true(r[1].given_up && slow[1].runs == 1 && r[1].median_ns == 2000 && r[1].runs == 1);
+  assert_true(!r[0].given_up && slow[0].runs == 13 && !r[2].given_up && slow[2].runs == 13 && r[2].median_ns == 3000);
   double odd[] = {3, 1, 2}, even[] = {4, 1, 3, 2};
   assert_true(timing_median(odd, 3) == 2 && timing_median(even, 4) == 2.5 && timing_median(NULL, 0) == 0);
 }
@@ -313,6 +412,9 @@ int main(void) {
       CASE(modes_off_and_cached_never_measure),
       CASE(model_only_measures_nothing_but_is_checked),
       CASE(mesh_takes_one_decision),
+      CASE(four_ranks_take_rank_0s_decision),
+      CASE(slow_candidate_runs_once),
+      CASE(cancelled_search_tells_its_best_and_stores_nothing),
       CASE(timing_takes_medians_and_counts_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
 /* tools/tessera/cmd_tune.c - `tessera tune`: searches schedules, prints what was found; --space, --explain and --record look inside. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +13,18 @@ typedef struct tune_args {
   bool json, space, explain, again;
 } tune_args;
 
+static volatile sig_atomic_t interrupted;
+static void on_interrupt(int signal_number) { interrupted = 1; }
+
+/* The first Ctrl-C ends the search after the candidate at hand, a second one the process. */
+static void catch_interrupt(void) {
+  struct sigaction a = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+  sigaction(SIGINT, &a, NULL);
+  sigaction(SIGTERM, &a, NULL);
+}
+
 static bool show_progress(void *user, const tsr_tune_progress *p) {
+  if (interrupted) return false;
   if (!isatty(STDERR_FILENO)) return true;
   fprintf(stderr, "\r%s %s: %zu/%zu, best %.2f us", p->problem->op, p->problem->shape, p->done, p->budget, p->best_us);
   if (p->roofline_fraction > 0) fprintf(stderr, " (%.0f%% of the roofline)", 100 * p->roofline_fraction);
@@ -30,7 +42,7 @@ static void print_json(const tune_args *a, const char *device, const tsr_tune_re
          a->shape ? (a->dtype ? a->dtype : "f32") : r->problem.dtype, device, a->strategy ? a->strategy : "hybrid", r->source);
   printf(", \"measurements\": %zu, \"samples\": %zu, \"rejected\": %zu, \"best_us\": %.3f, \"default_us\": %.3f, \"tile\": \"%s\", \"predicted_us\": %.3f, \"roofline_us\": %.3f, \"stored\": %s",
          r->measurements, r->samples, r->rejected, r->best_us, r->default_us, r->tile, r->predicted_us, r->roofline_us, r->stored ? "true" : "false");
-  printf(", \"curve_us\": [");
+  printf(", \"interrupted\": %s, \"curve_us\": [", r->cancelled ? "true" : "false");
   for (size_t i = 0; i < r->n_curve; i++) printf("%s%.3f", i ? ", " : "", r->curve_us[i]);
   printf("]}\n");
 }
@@ -39,7 +51,7 @@ static void print_row(const tsr_tune_result *r) {
   printf("%-20s %-18s %-16s tile %-14s best %10.2f us", r->problem.op, r->problem.shape, r->problem.dtype, r->tile, r->best_us);
   if (r->default_us > 0 && r->best_us > 0) printf("  default %10.2f us (x%.2f)", r->default_us, r->default_us / r->best_us);
   printf("  predicted %.2f us  from %s, %zu measured, %zu samples%s\n", r->predicted_us, r->source, r->measurements, r->samples,
-         r->rejected ? ", wrong candidates were refused" : "");
+         r->cancelled ? ", interrupted: kept for the next search" : r->rejected ? ", wrong candidates were refused" : "");
 }
 
 static int print_text(tsr_context *ctx, tsr_status st, char *text, const char *path) {
@@ -53,6 +65,7 @@ static int print_text(tsr_context *ctx, tsr_status st, char *text, const char *p
 
 static int search(const tune_args *a, tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const tsr_tune_options *t) {
   tsr_tune_report *r = NULL;
+  catch_interrupt();
   tsr_status st = tsr_graph_tune(dev, g, o, t, &r);
   if (st) return cli_fail(st);
   const char *device = tsr_device_get_info(dev)->id;
