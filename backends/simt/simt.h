@@ -79,7 +79,7 @@ void simt_log_stats(const char *log, const char *kernel, be_kernel_stats *out);
 /* From the notes of an AMD code object. */
 void simt_object_stats(const void *code, size_t bytes, const char *kernel, be_kernel_stats *out);
 
-/* ---- binaries on disk (simt_cache.c): content-addressed, checksummed, only from files of our own that nobody else can write ---- */
+/* ---- binaries on disk (simt_cache.c) ---- */
 bool simt_cache_get(const be_env *env, const char *arch, const char *compiler, const char *source, simt_code *out);
 void simt_cache_put(const be_env *env, const char *arch, const char *compiler, const char *source, const simt_code *c);
 

@@ -1,95 +1,68 @@
-/* backends/simt/simt_cache.c - compiled binaries on disk, named by the hash of what they were made from. A file that is not ours, that
- * others may write, or whose checksum is wrong is a miss. Written to a temporary name and renamed, so readers see whole files. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
+/* backends/simt/simt_cache.c - compiled binaries between runs, in the store of core/base/blob.h, named by everything they were made from.
+ * An entry is the length of the compiler's log, the log, the code. */
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "backends/simt/simt.h"
-#include "core/base/hash.h"
+#include "core/base/blob.h"
 
-typedef struct head {
-  char magic[8];
-  uint64_t key, key2, sum, code_bytes, log_bytes;
-} head;
-
-static const char magic[8] = "tsrbin1";
-
-static void keys(const char *arch, const char *compiler, const char *source, uint64_t k[2]) {
-  for (int i = 0; i < 2; i++) k[i] = hash_mix(hash_str(hash_str(hash_str(hash_u64(HASH_SEED, (uint64_t)i + 1), arch), compiler), source));
+static blob_store *open_store(const be_env *env, const char *arch, const char *compiler, const char *source, char id[65]) {
+  blob_store *s = NULL;
+  if (!env->cache_dir) return NULL;
+  blob_id((blob_part[]){{"simt 1", 6}, {arch, strlen(arch)}, {compiler, strlen(compiler)}, {source, strlen(source)}}, 4, id);
+  tsr_status_free(blob_open(env->al, env->cache_dir, 0, &s));
+  if (s && blob_why(s)[0]) env->log(env->log_user, 2, blob_why(s));
+  return s;
 }
 
-static void file_name(const be_env *env, const uint64_t k[2], char *out, size_t cap) {
-  snprintf(out, cap, "%s/modules/%016llx%016llx.bin", env->cache_dir, (unsigned long long)k[0], (unsigned long long)k[1]);
-}
-
-static uint64_t checksum(const void *code, size_t n, const char *log, size_t m) { return hash_mix(hash_bytes(hash_bytes(HASH_SEED, code, n), log, m)); }
-
-static bool read_all(int fd, void *to, size_t n) {
-  for (char *p = to; n;) {
-    ssize_t r = read(fd, p, n);
-    if (r <= 0) return false;
-    p += r;
-    n -= (size_t)r;
+/* Takes an entry apart into memory of its own. */
+static bool unpack(const be_env *env, const char *p, size_t n, simt_code *out) {
+  uint64_t n_log;
+  if (n < sizeof n_log) return false;
+  memcpy(&n_log, p, sizeof n_log);
+  if (n_log > n - sizeof n_log) return false;
+  out->bytes = n - sizeof n_log - (size_t)n_log;
+  out->code = al_alloc(env->al, out->bytes ? out->bytes : 1, 16);
+  out->log = al_alloc(env->al, (size_t)n_log + 1, 16);
+  if (!out->code || !out->log) {
+    if (out->code) al_free(env->al, out->code, out->bytes ? out->bytes : 1, 16);
+    if (out->log) al_free(env->al, out->log, (size_t)n_log + 1, 16);
+    return false;
   }
-  return true;
-}
-
-static bool is_ours(int fd, const head *h, off_t *size) {
-  struct stat s;
-  if (fstat(fd, &s) || !S_ISREG(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & (S_IWGRP | S_IWOTH))) return false;
-  *size = s.st_size;
-  (void)h;
+  memcpy(out->log, p + sizeof n_log, (size_t)n_log);
+  out->log[n_log] = 0;
+  memcpy(out->code, p + sizeof n_log + n_log, out->bytes);
   return true;
 }
 
 bool simt_cache_get(const be_env *env, const char *arch, const char *compiler, const char *source, simt_code *out) {
-  char name[512];
-  uint64_t k[2];
-  head h;
-  off_t size = 0;
+  char id[65];
+  void *p;
+  size_t n;
   *out = (simt_code){0};
-  if (!env->cache_dir) return false;
-  keys(arch, compiler, source, k);
-  file_name(env, k, name, sizeof name);
-  int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0) return false;
-  bool ok = is_ours(fd, &h, &size) && read_all(fd, &h, sizeof h) && !memcmp(h.magic, magic, sizeof magic) && h.key == k[0] && h.key2 == k[1] &&
-            h.code_bytes < 1u << 30 && h.log_bytes < 1u << 24 && (uint64_t)size == sizeof h + h.code_bytes + h.log_bytes;
+  blob_store *s = open_store(env, arch, compiler, source, id);
+  if (!s) return false;
+  bool ok = blob_get(s, id, &p, &n);
   if (ok) {
-    out->bytes = h.code_bytes;
-    out->code = al_alloc(env->al, out->bytes ? out->bytes : 1, 16);
-    out->log = al_alloc(env->al, h.log_bytes + 1, 16);
-    if (out->log) memset(out->log, 0, h.log_bytes + 1);
-    ok = out->code && out->log && read_all(fd, out->code, out->bytes) && read_all(fd, out->log, h.log_bytes);
-    ok = ok && checksum(out->code, out->bytes, out->log, h.log_bytes) == h.sum && strlen(out->log) == h.log_bytes;
+    ok = unpack(env, p, n, out);
+    if (!ok) *out = (simt_code){0};
+    al_free(env->al, p, n, 16);
   }
-  close(fd);
-  if (!ok && (out->code || out->log)) {
-    if (out->code) al_free(env->al, out->code, out->bytes ? out->bytes : 1, 16);
-    if (out->log) al_free(env->al, out->log, h.log_bytes + 1, 16);
-    *out = (simt_code){0};
-  }
+  blob_close(&s);
   return ok;
 }
 
 void simt_cache_put(const be_env *env, const char *arch, const char *compiler, const char *source, const simt_code *c) {
-  char name[512], temp[560], folder[400];
-  uint64_t k[2];
+  char id[65];
   if (!env->cache_dir || !c->code) return;
-  keys(arch, compiler, source, k);
-  snprintf(folder, sizeof folder, "%s/modules", env->cache_dir);
-  if (mkdir(folder, 0700) && errno != EEXIST) return;
-  file_name(env, k, name, sizeof name);
-  snprintf(temp, sizeof temp, "%s.%ld", name, (long)getpid());
-  size_t n_log = strlen(c->log);
-  head h = {.key = k[0], .key2 = k[1], .code_bytes = c->bytes, .log_bytes = n_log, .sum = checksum(c->code, c->bytes, c->log, n_log)};
-  memcpy(h.magic, magic, sizeof magic);
-  int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return;
-  bool ok = write(fd, &h, sizeof h) == (ssize_t)sizeof h && write(fd, c->code, c->bytes) == (ssize_t)c->bytes && write(fd, c->log, n_log) == (ssize_t)n_log;
-  ok &= !close(fd);
-  if (!ok || rename(temp, name)) unlink(temp);
+  uint64_t n_log = strlen(c->log);
+  size_t n = sizeof n_log + (size_t)n_log + c->bytes;
+  char *p = al_alloc(env->al, n, 16);
+  if (!p) return;
+  memcpy(p, &n_log, sizeof n_log);
+  memcpy(p + sizeof n_log, c->log, (size_t)n_log);
+  memcpy(p + sizeof n_log + n_log, c->code, c->bytes);
+  blob_store *s = open_store(env, arch, compiler, source, id);
+  if (s) blob_put(s, id, p, n);
+  blob_close(&s);
+  al_free(env->al, p, n, 16);
 }

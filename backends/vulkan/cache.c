@@ -1,91 +1,38 @@
-/* backends/vulkan/cache.c - what is kept on disk: the driver's pipeline cache and self-test results. A file is {magic, version, bytes, hash}
- * and the payload, written aside and renamed; anything that doesn't check out counts as absent. The hash guards against damage;
- * against others' files: only regular files of our own user that nobody else may write are read. */
-#include <fcntl.h>
+/* backends/vulkan/cache.c - what is kept on disk: the driver's pipeline cache and self-test results, in the store of core/base/blob.h, which
+ * refuses what is damaged or what others can write. An ID is the hash of a name that tells driver and device apart. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "backends/vulkan/vk.h"
+#include "core/base/blob.h"
 #include "core/base/hash.h"
-
-typedef struct head { char magic[8]; uint64_t bytes, hash; } head;
-static const char magic[8] = "tsrvk01";
-enum { MAX_FILE = 256 << 20 };
 
 static uint64_t hash_of(const void *p, size_t n) { return hash_mix(hash_bytes(HASH_SEED, p, n)); }
 
-static bool path_of(const be_env *env, const char *name, char *out, size_t cap) {
-  return env->cache_dir && (size_t)snprintf(out, cap, "%s/%s", env->cache_dir, name) < cap;
-}
-
-static bool trusted(int fd, off_t *size) {
-  struct stat s;
-  if (fstat(fd, &s) || !S_ISREG(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & (S_IWGRP | S_IWOTH))) return false;
-  *size = s.st_size;
-  return s.st_size > (off_t)sizeof(head) && s.st_size < MAX_FILE;
-}
-
-static bool read_all(int fd, void *p, size_t n) {
-  for (size_t at = 0; at < n;) {
-    ssize_t r = read(fd, (char *)p + at, n - at);
-    if (r <= 0) return false;
-    at += (size_t)r;
-  }
-  return true;
-}
-
-static bool write_all(int fd, const void *p, size_t n) {
-  for (size_t at = 0; at < n;) {
-    ssize_t r = write(fd, (const char *)p + at, n - at);
-    if (r <= 0) return false;
-    at += (size_t)r;
-  }
-  return true;
+static blob_store *open_store(const be_env *env, const char *name, char id[65]) {
+  blob_store *s = NULL;
+  if (!env->cache_dir) return NULL;
+  blob_id((blob_part[]){{"vulkan", 6}, {name, strlen(name)}}, 2, id);
+  tsr_status_free(blob_open(env->al, env->cache_dir, 0, &s));
+  if (s && blob_why(s)[0]) env->log(env->log_user, 2, blob_why(s));
+  return s;
 }
 
 void *vk_cache_read(const be_env *env, const char *name, size_t *n) {
-  char path[512];
-  off_t size;
-  head h;
+  char id[65];
   void *p = NULL;
-  if (!path_of(env, name, path, sizeof path)) return NULL;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0) return NULL;
-  if (trusted(fd, &size) && read_all(fd, &h, sizeof h) && !memcmp(h.magic, magic, 8) && h.bytes == (uint64_t)size - sizeof h) {
-    *n = (size_t)h.bytes;
-    p = al_alloc(env->al, *n, 16);
-    if (p && (!read_all(fd, p, *n) || hash_of(p, *n) != h.hash)) {
-      al_free(env->al, p, *n, 16);
-      p = NULL;
-    }
-  }
-  close(fd);
+  *n = 0;
+  blob_store *s = open_store(env, name, id);
+  if (s && !blob_get(s, id, &p, n)) p = NULL;
+  blob_close(&s);
   return p;
 }
 
-/* Makes the folder and its parents; failure shows when the file can't be written. */
-static void make_folder(const char *dir) {
-  char p[512];
-  if ((size_t)snprintf(p, sizeof p, "%s", dir) >= sizeof p) return;
-  for (char *s = p + 1; *s; s++)
-    if (*s == '/') *s = 0, mkdir(p, 0700), *s = '/';
-  mkdir(p, 0700);
-}
-
 void vk_cache_write(const be_env *env, const char *name, const void *p, size_t n) {
-  char path[512], temp[540];
-  head h = {.bytes = n, .hash = hash_of(p, n)};
-  memcpy(h.magic, magic, 8);
-  if (!path_of(env, name, path, sizeof path)) return;
-  make_folder(env->cache_dir);
-  snprintf(temp, sizeof temp, "%s.%d.tmp", path, (int)getpid());
-  int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return;
-  bool ok = write_all(fd, &h, sizeof h) && write_all(fd, p, n);
-  ok = !close(fd) && ok;
-  if (!ok || rename(temp, path)) unlink(temp);
+  char id[65];
+  blob_store *s = open_store(env, name, id);
+  if (s) blob_put(s, id, p, n);
+  blob_close(&s);
 }
 
 static void cache_name(const be_device *d, char *out, size_t cap) {

@@ -3,6 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/blob.h"
 #include "tests/conformance/vulkan_run.h"
 
 static vr dev;
@@ -278,8 +279,10 @@ static void damaged_cache_files_are_misses(void **state) {
     if (q) al_free(&al_default, q, n, 16);
     if (!round) vk_cache_write(&r.env, "probe", "payload", 7);
     vr_close(&r);
-    snprintf(path, sizeof path, "%s/probe", dir);
     if (round == 1) {
+      char id[65];
+      blob_id((blob_part[]){{"vulkan", 6}, {"probe", 5}}, 2, id);
+      snprintf(path, sizeof path, "%s/blobs/%s.bin", dir, id);
       FILE *f = fopen(path, "r+b");
       assert_non_null(f);
       fseek(f, -1, SEEK_END);

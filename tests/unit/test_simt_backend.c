@@ -309,9 +309,9 @@ static void foreign_context_and_pointer_stay_the_applications(void **state) {
   }
 }
 
-static void cached_binary_is_used_only_when_whole_and_ours(void **state) {
+static void check_cache(int side) {
   char dir[] = "/tmp/tsr-simt-XXXXXX", file[400] = "", cmd[500];
-  control c = take(&sides[0]);
+  control c = take(&sides[side]);
   assert_non_null(mkdtemp(dir));
   be_env cached = env;
   cached.cache_dir = dir;
@@ -320,12 +320,12 @@ static void cached_binary_is_used_only_when_whole_and_ours(void **state) {
   char *log;
   for (int round = 0; round < 4; round++) {
     c.fail_at(-1, 0);
-    assert_null(cuda_backend.compile(&cached, "sm_90a", "some text", &code, &n, &log));
+    assert_null(sides[side].be->compile(&cached, side ? "gfx942" : "sm_90a", "some text", &code, &n, &log));
     assert_int_equal(n, strlen("some text") + 1);
     assert_true(round == 1 ? c.steps() == 0 : c.steps() > 0);
     counting.free(NULL, code, n, 16);
     counting.free(NULL, log, 1, 16);
-    snprintf(cmd, sizeof cmd, "ls %s/modules/*.bin", dir);
+    snprintf(cmd, sizeof cmd, "ls %s/blobs/*.bin", dir);
     FILE *f = popen(cmd, "r");
     assert_non_null(fgets(file, sizeof file, f));
     pclose(f);
@@ -340,6 +340,10 @@ static void cached_binary_is_used_only_when_whole_and_ours(void **state) {
   }
   snprintf(cmd, sizeof cmd, "rm -r %s", dir);
   assert_int_equal(system(cmd), 0);
+}
+
+static void cached_binary_is_used_only_when_whole_and_ours(void **state) {
+  for (int side = 0; side < 2; side++) check_cache(side);
 }
 
 int main(void) {

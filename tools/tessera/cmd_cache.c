@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/blob.h"
 #include "core/tune/cache.h"
 #include "tools/tessera/cli.h"
 
@@ -15,6 +16,13 @@ static int print(const strb *b) {
   return EXIT_OK;
 }
 
+/* The store of compiled binaries beside the tuning cache; NULL when out of memory. */
+static blob_store *binaries(const cache_args *a) {
+  blob_store *s = NULL;
+  tsr_status_free(blob_open(NULL, a->dir, 0, &s));
+  return s;
+}
+
 static int do_list(tune_cache *c, const cache_args *a) {
   strb b;
   strb_init(&b, NULL);
@@ -24,6 +32,9 @@ static int do_list(tune_cache *c, const cache_args *a) {
   cache_info i;
   cache_describe(c, &i);
   if (!a->json) printf("%zu entries, %llu trials in %s%s%s\n", n, (unsigned long long)i.trials, i.path, i.why[0] ? "; " : "", i.why);
+  blob_store *s = binaries(a);
+  if (s && !a->json) printf("%.1f MB of compiled binaries%s%s\n", (double)blob_total(s) / 1e6, blob_why(s)[0] ? "; not used: " : "", blob_why(s));
+  blob_close(&s);
   return EXIT_OK;
 }
 
@@ -85,7 +96,12 @@ static int do_verify(tune_cache *c, const cache_args *a) {
   return sound ? EXIT_OK : EXIT_WRONG;
 }
 
-static int do_clear(tune_cache *c, const cache_args *a) { return cache_clear(c) ? EXIT_OK : cli_usage("cache", "could not be cleared: read-only or off"); }
+static int do_clear(tune_cache *c, const cache_args *a) {
+  blob_store *s = binaries(a);
+  blob_clear(s);
+  blob_close(&s);
+  return cache_clear(c) ? EXIT_OK : cli_usage("cache", "could not be cleared: read-only or off");
+}
 
 static const struct {
   const char *name;

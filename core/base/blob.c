@@ -1,11 +1,11 @@
-/* core/tune/blob.c - see blob.h. */
+/* core/base/blob.c - see blob.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "core/tune/blob.h"
+#include "core/base/blob.h"
 
 #include "core/base/knob.h"
-#include "core/tune/sha256.h"
+#include "core/base/sha256.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,6 +22,7 @@ struct blob_store {
   char dir[1024], why[256];
   uint64_t max_bytes, total;
   unsigned serial;
+  bool found; /* the folder is there and safe */
 };
 
 /* What a file begins with; the binary follows. */
@@ -83,6 +84,24 @@ static uint64_t scan(blob_store *s, char victim[80], uint64_t *victim_bytes) {
   return total;
 }
 
+static bool use_folder(blob_store *s) {
+  char *last = strrchr(s->dir, '/');
+  *last = 0;
+  bool safe = check_folder(s, s->dir);
+  *last = '/';
+  s->found = safe && check_folder(s, s->dir);
+  if (s->found) s->total = scan(s, NULL, NULL);
+  return s->found;
+}
+
+/* With its parents; failure shows in use_folder. */
+static bool make_folder(blob_store *s) {
+  for (char *p = s->dir + 1; *p; p++)
+    if (*p == '/') *p = 0, mkdir(s->dir, 0700), *p = '/';
+  mkdir(s->dir, 0700);
+  return use_folder(s);
+}
+
 tsr_status blob_open(const tsr_allocator *al, const char *dir, uint64_t max_bytes, blob_store **out) {
   *out = NULL;
   if (!dir || !*dir) dir = knob_str("TSR_CACHE_DIR");
@@ -90,23 +109,10 @@ tsr_status blob_open(const tsr_allocator *al, const char *dir, uint64_t max_byte
   if (!s) return st_oom();
   s->al = al && al->alloc ? *al : al_default;
   s->max_bytes = max_bytes ? max_bytes : 256u << 20;
+  s->serial = (unsigned)((uintptr_t)s >> 4) & 0xffffff; /* two stores of one process write under different names */
   *out = s;
-  char path[1024];
-  if (snprintf(path, sizeof path, "%s", dir) > (int)sizeof path - 100) {
-    snprintf(s->why, sizeof s->why, "the path is too long");
-    return NULL;
-  }
-  for (char *p = path + 1;; p++) { /* failure shows in check_folder */
-    if (*p && *p != '/') continue;
-    char c = *p;
-    *p = 0;
-    mkdir(path, 0700);
-    *p = c;
-    if (!c) break;
-  }
-  snprintf(s->dir, sizeof s->dir, "%.900s/blobs", path);
-  mkdir(s->dir, 0700);
-  if (check_folder(s, path) && check_folder(s, s->dir)) s->total = scan(s, NULL, NULL);
+  if (snprintf(s->dir, sizeof s->dir, "%s/blobs", dir) > (int)sizeof s->dir - 80) snprintf(s->why, sizeof s->why, "the path is too long");
+  else if (!access(s->dir, F_OK) || errno != ENOENT) use_folder(s);
   return NULL;
 }
 
@@ -189,7 +195,7 @@ bool blob_get(blob_store *s, const char *id, void **data, size_t *bytes) {
   char path[1100];
   *data = NULL;
   *bytes = 0;
-  if (!s || s->why[0] || !path_of(s, id, path)) return false;
+  if (!s || !s->found || !path_of(s, id, path)) return false;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
   bool ok = load(s, fd, id, data, bytes);
@@ -199,12 +205,13 @@ bool blob_get(blob_store *s, const char *id, void **data, size_t *bytes) {
   return ok;
 }
 
-static void evict(blob_store *s, uint64_t need) {
-  while (s->total + need > s->max_bytes) {
+/* Removes the least recently used until no more than `most` bytes are left. */
+static void evict(blob_store *s, uint64_t most) {
+  while (s->total > most) {
     char victim[80], path[1200];
     uint64_t bytes = 0;
     s->total = scan(s, victim, &bytes); /* others may have added or removed */
-    if (!victim[0] || s->total + need <= s->max_bytes) return;
+    if (!victim[0] || s->total <= most) return;
     snprintf(path, sizeof path, "%s/%s", s->dir, victim);
     if (unlink(path) && errno != ENOENT) return;
     s->total -= bytes;
@@ -215,8 +222,8 @@ bool blob_put(blob_store *s, const char *id, const void *data, size_t bytes) {
   char path[1100], tmp[1100];
   blob_head head;
   uint64_t need = sizeof head + bytes;
-  if (!s || s->why[0] || need > s->max_bytes || !path_of(s, id, path)) return false;
-  evict(s, need);
+  if (!s || s->why[0] || need > s->max_bytes || !path_of(s, id, path) || (!s->found && !make_folder(s))) return false;
+  evict(s, s->max_bytes - need);
   memcpy(head.magic, magic, sizeof magic);
   head.bytes = bytes;
   digest_of(id, data, bytes, head.digest);
@@ -229,4 +236,8 @@ bool blob_put(blob_store *s, const char *id, const void *data, size_t bytes) {
   if (!ok) unlink(tmp);
   else s->total += need;
   return ok;
+}
+
+void blob_clear(blob_store *s) {
+  if (s && s->found) evict(s, 0);
 }

@@ -2,10 +2,10 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "core/tune/blob.h"
+#include "core/base/blob.h"
 
 #include "core/base/alloc.h"
-#include "core/tune/sha256.h"
+#include "core/base/sha256.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -79,9 +79,11 @@ static void id_depends_on_every_part_and_boundary(void **state) {
 static void binary_is_found_again(void **state) {
   blob_store *s = open_store(0);
   assert_string_equal(blob_why(s), "");
-  char id[65];
+  char id[65], blobs[128];
   id_of(1, id);
   assert_false(has(s, id, "code", 4));
+  snprintf(blobs, sizeof blobs, "%s/blobs", dir);
+  assert_int_not_equal(access(blobs, F_OK), 0); /* looking leaves nothing behind */
   assert_true(blob_put(s, id, "code", 4));
   blob_close(&s);
   s = open_store(0);
@@ -139,6 +141,8 @@ static void size_cap_drops_least_recently_used(void **state) {
   assert_true(has(s, id[0], data, SIZE));
   assert_false(has(s, id[1], data, SIZE));
   assert_true(blob_total(s) <= 5 * (SIZE + 48));
+  blob_clear(s);
+  assert_true(blob_total(s) == 0 && !has(s, id[0], data, SIZE) && !has(s, id[5], data, SIZE));
   static char large[6 * (SIZE + 48)];
   id_of(6, id[6]);
   assert_false(blob_put(s, id[6], large, sizeof large));

@@ -1,4 +1,4 @@
-/* core/tune/sha256.h - SHA-256 (FIPS 180-4), for content addresses and checksums of compiled binaries. */
+/* core/base/sha256.h - SHA-256 (FIPS 180-4), for content addresses and checksums of compiled binaries. */
 #ifndef CORE_TUNE_SHA256_H
 #define CORE_TUNE_SHA256_H
 #include <stddef.h>

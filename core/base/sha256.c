@@ -1,5 +1,5 @@
-/* core/tune/sha256.c - see sha256.h. */
-#include "core/tune/sha256.h"
+/* core/base/sha256.c - see sha256.h. */
+#include "core/base/sha256.h"
 
 #include <string.h>
 
