@@ -172,6 +172,10 @@ typedef struct be_vtable {
    * the call returns when they are known; else it is asynchronous. */
   tsr_status (*program_run)(be_stream *s, be_program *p, const be_range *slots, double *times_ns);
 
+  /* Runs fn(arg, item, worker) for all items on the device's own threads and waits: the CPU kernels of custom ops. NULL: the caller's
+   * thread does it. */
+  void (*parallel)(be_device *d, void (*fn)(void *arg, int64_t item, int worker), void *arg, int64_t n_items);
+
   /* The backend's own default block tile [m, n, k] for a contraction; depends on the device and the shape only. NULL or false: the
    * table of defaults decides. */
   bool (*suggest_tile)(be_device *d, const be_matmul *desc, int64_t tile[3]);

@@ -474,6 +474,12 @@ static tsr_status program_run(be_stream *s, be_program *p, const be_range *slots
   return st;
 }
 
+static void parallel(be_device *d, void (*fn)(void *arg, int64_t item, int worker), void *arg, int64_t n_items) {
+  pthread_mutex_lock(&d->lock);
+  pool_run(d->pool, fn, arg, n_items);
+  pthread_mutex_unlock(&d->lock);
+}
+
 const be_vtable cpu_backend = {
     .abi = BE_ABI,
     .name = "cpu",
@@ -506,5 +512,6 @@ const be_vtable cpu_backend = {
     .program_create = program_create,
     .program_destroy = program_destroy,
     .program_run = program_run,
+    .parallel = parallel,
     .suggest_tile = suggest_tile,
 };

@@ -163,6 +163,7 @@ void vk_device_close(be_device *d) {
     if (d->owned && !atomic_load(&d->lost)) d->fn.vkDeviceWaitIdle(d->vk);
     vk_cache_save(d);
     if (d->cache) d->fn.vkDestroyPipelineCache(d->vk, d->cache, NULL);
+    vk_timelines_destroy(d);
     if (d->layout) d->fn.vkDestroyPipelineLayout(d->vk, d->layout, NULL);
     if (d->owned) d->fn.vkDestroyDevice(d->vk, NULL);
   }

@@ -11,6 +11,35 @@ static VkResult make_timeline(be_device *d, VkSemaphore *out) {
   return d->fn.vkCreateSemaphore(d->vk, &info, NULL, out);
 }
 
+static tsr_status take_timeline(be_device *d, vk_timeline **out) {
+  pthread_mutex_lock(&d->mutex);
+  vk_timeline *t = *out = d->idle;
+  if (t) d->idle = t->next;
+  pthread_mutex_unlock(&d->mutex);
+  if (t) return NULL;
+  if (!(t = al_new(d->env->al, vk_timeline))) return st_oom();
+  tsr_status st = vk_status(d, make_timeline(d, &t->semaphore), "vkCreateSemaphore");
+  if (st) al_delete(d->env->al, t);
+  else *out = t;
+  return st;
+}
+
+static void keep_timeline(be_device *d, vk_timeline *t, uint64_t value) {
+  t->value = value;
+  pthread_mutex_lock(&d->mutex);
+  t->next = d->idle;
+  d->idle = t;
+  pthread_mutex_unlock(&d->mutex);
+}
+
+void vk_timelines_destroy(be_device *d) {
+  for (vk_timeline *t = d->idle, *next; t; t = next) {
+    next = t->next;
+    d->fn.vkDestroySemaphore(d->vk, t->semaphore, NULL);
+    al_delete(d->env->al, t);
+  }
+}
+
 tsr_status vk_stream_create(be_device *d, int priority, be_stream **out) {
   *out = NULL;
   if (atomic_load(&d->lost)) return vk_lost_status(d);
@@ -18,7 +47,8 @@ tsr_status vk_stream_create(be_device *d, int priority, be_stream **out) {
   if (!s) return st_oom();
   s->d = d;
   VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT, .queueFamilyIndex = d->family};
-  tsr_status st = vk_status(d, make_timeline(d, &s->timeline), "vkCreateSemaphore");
+  tsr_status st = take_timeline(d, &s->kept);
+  if (!st) s->timeline = s->kept->semaphore, s->submitted = s->kept->value;
   if (!st) st = vk_status(d, d->fn.vkCreateCommandPool(d->vk, &pool, NULL, &s->pool), "vkCreateCommandPool");
   if (st) vk_stream_destroy(s);
   else *out = s;
@@ -31,7 +61,7 @@ void vk_stream_destroy(be_stream *s) {
   if (s->timeline) tsr_status_free(vk_stream_reach(s, s->submitted, -1));
   for (int i = 0; i < 2; i++) vk_buffer_destroy(s->staging[i]);
   if (s->pool) d->fn.vkDestroyCommandPool(d->vk, s->pool, NULL);
-  if (s->timeline) d->fn.vkDestroySemaphore(d->vk, s->timeline, NULL);
+  if (s->kept) keep_timeline(d, s->kept, s->submitted);
   al_delete(d->env->al, s);
 }
 

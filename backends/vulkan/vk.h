@@ -60,6 +60,7 @@ struct be_device {
   VkPipelineLayout layout;
   VkPipelineCache cache;
   uint64_t cache_hash; /* of what was loaded, to skip writing it back */
+  struct vk_timeline *idle; /* of destroyed streams: events and recordings may still name their semaphores */
   _Atomic bool lost;
   _Atomic int fault_oom, fault_lost; /* countdown of injected failures (TSR_VK_FAULT); < 0 = none */
   _Atomic int n_live;                /* buffers alive, for leak tests */
@@ -77,9 +78,17 @@ struct be_buffer {
 typedef struct vk_wait { VkSemaphore semaphore; uint64_t value; } vk_wait;
 enum { VK_MAX_WAITS = 16, VK_RING = 64 };
 
+/* A timeline lives as long as the device; a later stream goes on counting where an earlier one stopped. */
+typedef struct vk_timeline {
+  struct vk_timeline *next;
+  VkSemaphore semaphore;
+  uint64_t value;
+} vk_timeline;
+
 struct be_stream {
   be_device *d;
   VkCommandPool pool;
+  vk_timeline *kept; /* where timeline comes from and goes back to */
   VkSemaphore timeline;
   uint64_t submitted; /* last value handed to the queue */
   struct { VkCommandBuffer cmd; uint64_t value; } ring[VK_RING]; /* one-time command buffers, reused when their value is reached */
@@ -153,6 +162,7 @@ void *vk_buffer_map(be_buffer *b);
 /* ---- stream.c, transfer.c ---- */
 tsr_status vk_stream_create(be_device *d, int priority, be_stream **out);
 void vk_stream_destroy(be_stream *s);
+void vk_timelines_destroy(be_device *d); /* when the device closes */
 tsr_status vk_stream_sync(be_stream *s, int64_t timeout_ns);
 tsr_status vk_stream_reach(be_stream *s, uint64_t value, int64_t timeout_ns);
 /* A command buffer open for recording, headed by the barrier that orders it after earlier submissions. */

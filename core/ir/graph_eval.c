@@ -54,6 +54,11 @@ done:
   return st;
 }
 
+void graph_evaluator_set_custom(graph_evaluator *e, graph_custom_fn fn, void *user) {
+  e->custom = fn;
+  e->custom_user = user;
+}
+
 void graph_evaluator_destroy(graph_evaluator **ep) {
   graph_evaluator *e = *ep;
   if (!e) return;
@@ -96,14 +101,14 @@ graph_num graph_read(graph_evaluator *e, ir_value *v, int64_t i) {
   if (!x) return (graph_num){0, 0, 0};
   if (x->e >= 0) return *x;
   const graph_row *row = graph_ext(v->def);
-  if (!row || !row->eval) {
+  if (!row || (!row->eval && !(graph_is(v->def, G_CUSTOM) && e->custom))) {
     fail(e, ir_error(v->def, NULL, "the oracle can't evaluate it"));
     return (graph_num){0, 0, 0};
   }
   if (++e->depth > MAX_DEPTH) {
     fail(e, ir_error(v->def, "evaluate the whole function instead", "the chain of operations is too long to sample"));
   } else {
-    tsr_status st = row->eval(e, v->def, i);
+    tsr_status st = row->eval ? row->eval(e, v->def, i) : e->custom(e->custom_user, e, v->def);
     if (st) fail(e, st);
   }
   e->depth--;

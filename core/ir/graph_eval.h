@@ -27,6 +27,9 @@ typedef struct graph_num {
 /* inputs[i]: argument i of func, row-major in the argument's type; borrowed until destroy. All dimensions must be known. */
 tsr_status graph_evaluator_create(ir_op *func, const void *const *inputs, graph_evaluator **out);
 void graph_evaluator_destroy(graph_evaluator **e);
+/* How ops without a rule of their own (custom) are evaluated: fn writes every element of the op's result. */
+typedef tsr_status (*graph_custom_fn)(void *user, graph_evaluator *e, ir_op *op);
+void graph_evaluator_set_custom(graph_evaluator *e, graph_custom_fn fn, void *user);
 /* Computes every element of every value, in program order: element access is then cheap and never recurses. */
 tsr_status graph_evaluate_all(graph_evaluator *e);
 /* Element `at` (row-major) of a value of func; computes just what it needs. */
@@ -54,6 +57,8 @@ struct graph_evaluator {
   bool rounded;  /* each op's result is rounded to its type: an implementation without any fusion, for tests of the tolerance */
   int depth;     /* of element-wise recursion */
   tsr_status st; /* first failure; reads then give 0 */
+  graph_custom_fn custom;
+  void *custom_user;
 };
 
 /* Reads element i, computing it if need be; {0, 0} after a failure (in e->st). */

@@ -6,7 +6,7 @@
  *     "tessera.graph.return"(%0) : (tensor<96x72xf32>) -> ()
  *   }) {sym_name = "main"} : () -> ()
  *
- * Every op but func, return and custom is pure and has one result. Nothing aliases, nothing is written in place; there is no
+ * Every op but func and return is pure and has one result. Nothing aliases, nothing is written in place; there is no
  * implicit cast; operands are broadcast only where the op says so (elementwise ops and matmul's leading dimensions, by
  * numpy's rule). Dimensions may be '?'. The rows are in graph_ops.c, shape and type rules in graph_infer.c. */
 #ifndef CORE_IR_GRAPH_OPS_H

@@ -252,6 +252,13 @@ tsr_status tile_verify_launch(const ir_op *op) {
   return ir_error(op, NULL, "no kernel \"%s\" in the module", name);
 }
 
+tsr_status tile_verify_custom(const ir_op *op) {
+  for (int i = 0; i < op->n_operands; i++)
+    if (op->operands[i]->type->kind != IR_T_TENSOR) return ir_error(op, NULL, "argument %d must be a tensor", i);
+  const ir_op *result = op->operands[op->n_operands - 1]->def;
+  return result && strstr(result->def->name, ".buffer") ? NULL : ir_error(op, NULL, "the last operand must be a buffer: the op writes it");
+}
+
 tsr_status tile_verify_kernel(const ir_op *op) {
   int64_t grid[3];
   if (ir_get_ints(op, "grid", grid, 3) != 3) return ir_error(op, NULL, "grid must have three extents");

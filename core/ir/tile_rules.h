@@ -21,6 +21,7 @@ const ir_type *tile_implied_mma(ir_op *op, int i);
 
 tsr_status tile_verify_alias(const ir_op *op);
 tsr_status tile_verify_launch(const ir_op *op);
+tsr_status tile_verify_custom(const ir_op *op);
 tsr_status tile_verify_kernel(const ir_op *op);
 tsr_status tile_verify_view(const ir_op *op);
 tsr_status tile_verify_store(const ir_op *op);

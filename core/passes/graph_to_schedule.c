@@ -64,9 +64,10 @@ static bool set_body(kernel *k, ir_value *v, ir_value *b) {
   return b != NULL;
 }
 
-static bool inlined(const emitter *e, const ir_value *v) {
+/* Is v, read in the group's kernel, computed or viewed there rather than read as a tensor of the program? A custom op reads tensors. */
+static bool inlined(const emitter *e, const ir_value *v, int group) {
   const ir_op *d = v->def;
-  if (!d || e->g.group[d->scratch] >= 0) return false;
+  if (!d || e->g.group[d->scratch] >= 0 || e->g.v[group].family == FAMILY_CUSTOM) return false;
   if (graph_is(d, G_CONSTANT)) return ir_type_count(v->type) == 1;
   return (d->def->flags & IR_VIEWLIKE) && !graph_is(d, G_RESHAPE);
 }
@@ -92,7 +93,7 @@ static tsr_status bring_operands(emitter *e, kernel *k, ir_op *op) {
 /* Makes v readable in k's body: as itself, as a copied view or number, or as an argument. */
 static tsr_status bring(emitter *e, kernel *k, ir_value *v) {
   if (of(v)->kernel == k->number && of(v)->body) return NULL;
-  if (inlined(e, v)) {
+  if (inlined(e, v, k->group)) {
     TSR_TRY(bring_operands(e, k, v->def));
     return copy_into(k, v->def);
   }
@@ -108,7 +109,7 @@ static tsr_status materialize_inputs(emitter *e, ir_op *op, int group) {
   for (int i = 0; i < op->n_operands; i++) {
     ir_value *v = op->operands[i], *unused;
     if (v->def && e->g.group[v->def->scratch] == group) continue;
-    if (inlined(e, v)) TSR_TRY(materialize_inputs(e, v->def, group));
+    if (inlined(e, v, group)) TSR_TRY(materialize_inputs(e, v->def, group));
     else TSR_TRY(materialize(e, v, &unused));
   }
   return NULL;

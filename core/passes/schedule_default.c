@@ -128,7 +128,7 @@ static void default_matmul(const ir_op *kernel, const tsr_caps *c, sched_params 
 sched_params sched_default(const ir_op *kernel, const tsr_caps *c) {
   sched_params p = {0};
   sched_family f = family_of(kernel);
-  if (c->dialect == DIALECT_CPU) return p;
+  if (c->dialect == DIALECT_CPU || f == FAMILY_CUSTOM) return p;
   int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, bytes = element_bytes(kernel), threads = 256;
   if (c->max_threads > 0 && threads > c->max_threads) threads = c->max_threads;
   if (f == FAMILY_MATMUL) {

@@ -249,11 +249,33 @@ static const ir_type *split_type(ir_module *m, const ir_op *src, int64_t parts) 
   return NULL;
 }
 
+/* A custom op is a step of the program: what it becomes depends on what the application registered. */
+static tsr_status lower_custom(const ir_op *src, ir_builder *program, ir_value *const *operands) {
+  const ir_block *body = src->regions[0];
+  const ir_op *op = body->first, *yield = body->last;
+  while (op && op->def->level == IR_SCHEDULE && op != yield) op = op->next; /* primitives */
+  bool alone = op && graph_is(op, G_CUSTOM) && op->next == yield && yield->n_operands == 1 && yield->operands[0] == op->results[0] && op->n_operands < 64;
+  ir_value *v[64];
+  for (int i = 0; alone && i < op->n_operands; i++) {
+    alone = op->operands[i]->owner == body;
+    if (alone) v[i] = operands[op->operands[i]->index];
+  }
+  if (!alone) return ir_error(src, NULL, "a kernel of family custom holds one custom op on the kernel's arguments");
+  v[op->n_operands] = operands[src->n_operands];
+  ir_op *c = ir_build0(program, "tessera.tile.custom", op->n_operands + 1, v);
+  if (!c) return st_oom();
+  c->loc = op->loc;
+  for (int i = 0; i < op->n_attrs; i++)
+    if (!ir_set_attr(c, op->attrs[i].name, ir_attr_copy(program->m, op->attrs[i].attr))) return st_oom();
+  return NULL;
+}
+
 /* operands: the kernel's inputs, then its result buffers. */
 static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top, const tile_options *opts, ir_value **operands) {
   kern k = {.m = top->m, .src = src, .opts = opts};
   const char *name = ir_get_str(src, "sym_name", "");
   int n = src->n_operands, results = src->n_results;
+  if (sched_family_parse(ir_get_str(src, "family", "")) == FAMILY_CUSTOM) return lower_custom(src, program, operands);
   sched_read(src, &k.params);
   const ir_type *parts = k.params.split_k > 1 ? split_type(k.m, src, k.params.split_k) : NULL;
   if (!parts) {

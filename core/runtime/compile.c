@@ -83,13 +83,14 @@ static bool suggest(void *user, const be_matmul *d, int64_t tile[3]) {
   return dev->be && dev->vt->suggest_tile && dev->vt->suggest_tile(dev->be, d, tile);
 }
 
+static tsr_fallback fallback_of(const compile *c) { return c->o && c->o->fallback ? c->o->fallback : c->p->ctx->fallback; }
+
 static tsr_status lower_schedule(compile *c) {
   tsr_program *p = c->p;
   ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
   TSR_TRY(apply_schedules(c, m));
   TSR_TRY(rt_tune_schedule(c->dev, m, c->o, p->policy, &p->trace));
-  tsr_fallback f = c->o && c->o->fallback ? c->o->fallback : p->ctx->fallback;
-  TSR_TRY(schedule_apply_defaults(m, &(schedule_options){.caps = &c->dev->caps, .error_if_illegal = f == TSR_FALLBACK_ERROR, .trace = &p->trace}));
+  TSR_TRY(schedule_apply_defaults(m, &(schedule_options){.caps = &c->dev->caps, .error_if_illegal = fallback_of(c) == TSR_FALLBACK_ERROR, .trace = &p->trace}));
   for (ir_op *o = m->root->regions[0]->first; o; o = o->next)
     if (!ir_get_attr(o, "policy") && !ir_set_attr(o, "policy", ir_attr_str(m, tsr_policy_name(p->policy)))) return st_oom();
   tile_options opts = {.caps = &c->dev->caps, .policy = tsr_policy_name(p->policy), .suggest = suggest, .user = c->dev};
@@ -152,6 +153,7 @@ static tsr_status lower_all(compile *c, tsr_level level) {
   if (level <= TSR_LEVEL_SCHEDULE) TSR_TRY(lower_schedule(c));
   dump(c, TSR_LEVEL_SCHEDULE, "schedule");
   if (level == TSR_LEVEL_TILE) TSR_TRY(add_program(p->levels[TSR_LEVEL_TILE], "tile"));
+  if (level <= TSR_LEVEL_TILE) TSR_TRY(rt_custom_resolve(p, p->levels[TSR_LEVEL_TILE], fallback_of(c)));
   dump(c, TSR_LEVEL_TILE, "tile");
   if (level <= TSR_LEVEL_TILE) TSR_TRY(tile_to_target(p->levels[TSR_LEVEL_TILE], &c->dev->caps, &p->levels[TSR_LEVEL_TARGET]));
   else TSR_TRY(add_program(p->levels[TSR_LEVEL_TARGET], "target"));

@@ -60,6 +60,16 @@ static tsr_status add_backend(tsr_context *c, const be_vtable *vt) {
   return NULL;
 }
 
+static tsr_status parse_fallback(tsr_context *c, const char *name) {
+  static const char *const names[] = {"", "error", "warn", "allow"};
+  for (int i = TSR_FALLBACK_ERROR; i <= TSR_FALLBACK_ALLOW; i++)
+    if (!strcmp(name, names[i])) {
+      c->fallback = (tsr_fallback)i;
+      return NULL;
+    }
+  return RT_BAD(c, "TSR_FALLBACK", "error, warn, allow", "unknown fall-back policy \"%s\"", name);
+}
+
 tsr_status tsr_context_create(const tsr_context_desc *desc, tsr_context **out) {
   static const tsr_context_desc none = {0};
   *out = NULL;
@@ -79,6 +89,7 @@ tsr_status tsr_context_create(const tsr_context_desc *desc, tsr_context **out) {
   arena_init(&c->devices_arena, al);
   tsr_status st = NULL;
   if (!c->policy) TSR_GOTO(tsr_policy_parse(knob_str("TSR_POLICY"), &c->policy));
+  if (!c->fallback) TSR_GOTO(parse_fallback(c, knob_str("TSR_FALLBACK")));
   const char *dir = desc->cache_dir ? desc->cache_dir : knob_str("TSR_CACHE_DIR");
   c->cache_dir_bytes = strlen(dir) + 1;
   c->cache_dir = al_alloc(al, c->cache_dir_bytes, 16);
@@ -92,8 +103,6 @@ done:
   if (st) tsr_context_destroy(&c);
   return st;
 }
-
-void rt_custom_clear(tsr_context *c);
 
 void tsr_context_destroy(tsr_context **cp) {
   tsr_context *c = cp ? *cp : NULL;

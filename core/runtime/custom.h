@@ -11,7 +11,11 @@ typedef struct rt_custom {
   size_t name_bytes;
 } rt_custom;
 
-const rt_custom *rt_custom_find(const tsr_context *c, const char *name);
-/* Operands and result as host memory of the given types. */
-void rt_custom_run(const rt_custom *x, const ir_type *const *types, void *const *data);
+/* What one op of a program or graph hands to its callbacks; `call` points into the same struct. */
+typedef struct rt_host_call {
+  const rt_custom *custom;
+  tsr_custom_tensor tensors[RT_CUSTOM_OPERANDS + 1]; /* operands, then the result */
+  tsr_attr *attrs;
+  tsr_custom_call call;
+} rt_host_call;
 #endif

@@ -112,8 +112,6 @@ static const ir_opdef *find_op(const char *name) {
   return ir_find_op(full);
 }
 
-tsr_status rt_custom_infer(tsr_graph *g, const char *name, ir_op *op, const ir_type **result, bool *found);
-
 tsr_status tsr_graph_op(tsr_graph *g, const char *name, const tsr_value *operands, int n, const tsr_attr *attrs, int n_attrs, tsr_value *out) {
   /* out may be one of the operands: it is written last. */
   if (g->closed) return RT_BAD(g->ctx, "graph_op", NULL, "the graph was parsed and can't be extended");
@@ -135,7 +133,7 @@ tsr_status tsr_graph_op(tsr_graph *g, const char *name, const tsr_value *operand
     if (!ir_set_attr(op, attrs[i].name, make_attr(g->m, &attrs[i]))) st = st_oom();
   if (!st && custom) {
     bool found = false;
-    if (!ir_set_attr(op, "name", ir_attr_str(g->m, name ? name : ""))) st = st_oom();
+    if (!ir_set_attr(op, "callee", ir_attr_str(g->m, name ? name : ""))) st = st_oom();
     if (!st) st = rt_custom_infer(g, name, op, &op->results[0]->type, &found);
     if (!st && !found) st = st_make(&g->ctx->al, TSR_NOT_FOUND, ST_WHERE("graph", name, "`tessera ops` lists them"), "no such operation");
   }
@@ -197,6 +195,7 @@ tsr_status tsr_graph_reference(const tsr_graph *g, const void *const *inputs, do
   tsr_status st = NULL;
   TSR_TRY(ir_verify(g->m));
   TSR_TRY(graph_evaluator_create(g->func, inputs, &e));
+  graph_evaluator_set_custom(e, rt_custom_eval, g->ctx);
   TSR_GOTO(graph_evaluate_all(e));
   const ir_op *ret = g->func->regions[0]->last;
   for (int i = 0; i < ret->n_operands; i++) {
@@ -220,6 +219,7 @@ tsr_status tsr_graph_reference_at(const tsr_graph *g, const void *const *inputs,
   if (output < 0 || output >= ret->n_operands) return RT_BAD(g->ctx, "graph_reference_at", NULL, "no output %d", output);
   int64_t count = ir_type_count(ret->operands[output]->type);
   TSR_TRY(graph_evaluator_create(g->func, inputs, &e));
+  graph_evaluator_set_custom(e, rt_custom_eval, g->ctx);
   for (int i = 0; i < n; i++) {
     graph_num x;
     if (elements[i] < 0 || elements[i] >= count) TSR_GOTO(RT_BAD(g->ctx, "graph_reference_at", NULL, "element %lld of %lld", (long long)elements[i], (long long)count));

@@ -11,6 +11,8 @@
 
 enum { RT_MAX_BACKENDS = 16 };
 
+struct graph_evaluator;
+
 /* All backends compiled in, in order of preference for listing; ended by NULL. registry.c is the only file that names them. */
 extern const be_vtable *const rt_backends[];
 
@@ -95,8 +97,15 @@ typedef struct rt_slot {
 
 typedef struct rt_launch {
   const char *kernel;
-  int kernel_index, *slots, n_slots, *waits, n_waits;
+  int kernel_index, *slots, n_slots, n_outputs, *waits, n_waits;
+  struct rt_host_call *host; /* a custom op whose CPU kernel runs; kernel_index is -1 then */
 } rt_launch;
+
+/* Neighbouring launches that the device runs as one recorded sequence, or (be == NULL) one call on the host. */
+typedef struct rt_part {
+  be_program *be;
+  int first, n;
+} rt_part;
 
 /* An output that no launch writes: an input or a constant passed through. */
 typedef struct rt_pass_through { int output, slot; } rt_pass_through;
@@ -110,7 +119,10 @@ struct tsr_program {
   tsr_policy policy;
   be_module_desc desc;
   be_module *module;
-  be_program *be;
+  rt_part *parts;
+  int n_parts, n_fallbacks;
+  void *staging; /* host copies of what host calls read and write, where the device's memory isn't the host's */
+  size_t staging_bytes;
   tsr_tensor_info *inputs, *outputs;
   int n_inputs, n_outputs;
   rt_slot *slots;
@@ -137,6 +149,17 @@ tsr_status rt_text(tsr_context *ctx, strb *b, char **text);
 
 /* compile.c: everything below the text or graph, to a runnable program. Takes ownership of m. */
 tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out);
+/* custom.c: checks the custom ops of a Tile IR program against what is registered; those with a source for the device become
+ * launches of it, the others are counted as fall-backs (an error by policy) unless the device is the CPU. */
+tsr_status rt_custom_resolve(tsr_program *p, ir_module *tile, tsr_fallback policy);
+/* The call of a target.custom op, in the program's arena. */
+tsr_status rt_custom_bind(tsr_program *p, const ir_op *op, struct rt_host_call **out);
+/* Runs it between launches of the stream: waits for these, and returns when the result is in its slot. */
+tsr_status rt_custom_run(tsr_program *p, be_stream *s, const rt_launch *l, double *ns);
+/* The oracle's rule for custom ops; user is the context. */
+tsr_status rt_custom_eval(void *user, struct graph_evaluator *e, ir_op *op);
+tsr_status rt_custom_infer(tsr_graph *g, const char *name, ir_op *op, const ir_type **result, bool *found);
+void rt_custom_clear(tsr_context *ctx);
 /* program_plan.c: slots, launches, waits, workspace from the target program. */
 tsr_status rt_plan(tsr_program *p);
 /* tune.c: cached or searched schedules for kernels that their author left open; closing the context's cache. */

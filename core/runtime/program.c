@@ -9,10 +9,12 @@ void tsr_program_destroy(tsr_program **pp) {
   tsr_program *p = pp ? *pp : NULL;
   if (!p) return;
   const be_vtable *vt = p->dev->vt;
-  if (p->be) vt->program_destroy(p->be);
+  for (int i = 0; i < p->n_parts; i++)
+    if (p->parts[i].be) vt->program_destroy(p->parts[i].be);
   if (p->module) vt->module_destroy(p->module);
   for (int i = 0; i < p->n_slots; i++) tsr_buffer_destroy(&p->slots[i].buffer);
   tsr_buffer_destroy(&p->workspace);
+  if (p->staging) al_free(&p->ctx->al, p->staging, p->staging_bytes, 256);
   for (int i = 0; i <= TSR_LEVEL_TARGET; i++) ir_module_destroy(&p->levels[i]);
   trace_clear(&p->trace);
   arena_clear(&p->arena);
@@ -24,6 +26,7 @@ int tsr_program_n_inputs(const tsr_program *p) { return p->n_inputs; }
 int tsr_program_n_outputs(const tsr_program *p) { return p->n_outputs; }
 tsr_tensor_info tsr_program_input(const tsr_program *p, int i) { return p->inputs[i]; }
 tsr_tensor_info tsr_program_output(const tsr_program *p, int i) { return p->outputs[i]; }
+int tsr_program_n_fallbacks(const tsr_program *p) { return p->n_fallbacks; }
 int tsr_program_n_kernels(const tsr_program *p) { return p->n_launches; }
 tsr_kernel_info tsr_program_kernel(const tsr_program *p, int i) { return p->kernels[i]; }
 
@@ -43,7 +46,7 @@ static bool ranges_meet(const tsr_binding *a, size_t an, const tsr_binding *b, s
 }
 
 static tsr_status check_run(const tsr_program *p, const tsr_stream *s, const tsr_binding *in, const tsr_binding *out) {
-  if (!p->be) return st_make(&p->ctx->al, TSR_UNAVAILABLE, RT_WHERE("program_run", "open a device by number"), "%s is an architecture without hardware", p->dev->info.id);
+  if (!p->dev->be) return st_make(&p->ctx->al, TSR_UNAVAILABLE, RT_WHERE("program_run", "open a device by number"), "%s is an architecture without hardware", p->dev->info.id);
   if (s->dev != p->dev) return RT_BAD(p->ctx, "program_run", NULL, "the stream belongs to another device");
   for (int i = 0; i < p->n_inputs; i++) TSR_TRY(check_binding(p, "input", i, &in[i], &p->inputs[i]));
   for (int i = 0; i < p->n_outputs; i++) {
@@ -79,7 +82,11 @@ static tsr_status run(tsr_program *p, tsr_stream *s, const tsr_binding *in, cons
   if (s->capturing) return rt_record_run(p, s, in, out);
   const be_vtable *vt = p->dev->vt;
   bind(p, in, out);
-  if (p->n_launches) TSR_TRY(vt->program_run(s->be, p->be, p->ranges, ns));
+  for (int i = 0; i < p->n_parts; i++) {
+    const rt_part *part = &p->parts[i];
+    if (part->be) TSR_TRY(vt->program_run(s->be, part->be, p->ranges, ns ? ns + part->first : NULL));
+    else TSR_TRY(rt_custom_run(p, s->be, &p->launches[part->first], ns ? ns + part->first : NULL));
+  }
   for (int i = 0; i < p->n_passes; i++) {
     const tsr_binding *o = &out[p->passes[i].output];
     be_range src = p->ranges[p->passes[i].slot];

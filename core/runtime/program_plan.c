@@ -90,15 +90,24 @@ static int kernel_index(const tsr_program *p, const char *name) {
 static tsr_status make_launches(plan *x) {
   tsr_program *p = x->p;
   int n = 0;
-  for (const ir_op *o = x->b->first; o; o = o->next) n += o->def->code == TG_LAUNCH;
+  for (const ir_op *o = x->b->first; o; o = o->next) n += o->def->code == TG_LAUNCH || o->def->code == TG_CUSTOM;
   p->launches = arena_array(&p->arena, rt_launch, n + 1);
   if (!p->launches) return st_oom();
   for (const ir_op *o = x->b->first; o; o = o->next) {
-    if (o->def->code != TG_LAUNCH) continue;
+    if (o->def->code != TG_LAUNCH && o->def->code != TG_CUSTOM) continue;
     rt_launch *l = &p->launches[p->n_launches++];
-    l->kernel_index = kernel_index(p, ir_get_str(o, "kernel", ""));
-    if (l->kernel_index < 0) return ir_error(o, NULL, "no kernel \"%s\"", ir_get_str(o, "kernel", ""));
-    l->kernel = p->desc.kernels[l->kernel_index].name;
+    if (o->def->code == TG_CUSTOM) {
+      TSR_TRY(rt_custom_bind(p, o, &l->host));
+      l->kernel_index = -1;
+      l->kernel = arena_str(&p->arena, ir_get_str(o, "callee", ""));
+      l->n_outputs = 1;
+      if (!l->kernel) return st_oom();
+    } else {
+      l->kernel_index = kernel_index(p, ir_get_str(o, "kernel", ""));
+      if (l->kernel_index < 0) return ir_error(o, NULL, "no kernel \"%s\"", ir_get_str(o, "kernel", ""));
+      l->kernel = p->desc.kernels[l->kernel_index].name;
+      l->n_outputs = p->desc.kernels[l->kernel_index].n_outputs;
+    }
     l->n_slots = o->n_operands;
     l->slots = arena_array(&p->arena, int, o->n_operands + 1);
     if (!l->slots) return st_oom();
@@ -145,7 +154,7 @@ static bool overlap(const tsr_program *p, int a, int b) {
 }
 
 static bool depends(const tsr_program *p, const rt_launch *a, const rt_launch *b) {
-  int wa = a->n_slots - p->desc.kernels[a->kernel_index].n_outputs, wb = b->n_slots - p->desc.kernels[b->kernel_index].n_outputs;
+  int wa = a->n_slots - a->n_outputs, wb = b->n_slots - b->n_outputs;
   for (int i = 0; i < a->n_slots; i++)
     for (int k = 0; k < b->n_slots; k++)
       if ((i >= wa || k >= wb) && overlap(p, a->slots[i], b->slots[k])) return true;
@@ -197,16 +206,54 @@ static tsr_status upload_constants(tsr_program *p) {
   return NULL;
 }
 
+/* One part's launches; what earlier parts do is complete by the stream's order. */
+static tsr_status build_part(tsr_program *p, rt_part *part, be_launch *l, const bool *constant) {
+  for (int i = 0; i < part->n; i++) {
+    const rt_launch *from = &p->launches[part->first + i];
+    int *waits = arena_array(&p->arena, int, from->n_waits + 1), n = 0;
+    if (!waits) return st_oom();
+    for (int w = 0; w < from->n_waits; w++)
+      if (from->waits[w] >= part->first) waits[n++] = from->waits[w] - part->first;
+    l[i] = (be_launch){p->module, from->kernel_index, from->slots, waits, n};
+  }
+  return p->dev->vt->program_create(p->dev->be, &(be_program_desc){l, part->n, p->n_slots, constant}, &part->be);
+}
+
+static tsr_status build_parts(tsr_program *p, const bool *constant) {
+  be_launch *l = arena_array(&p->arena, be_launch, p->n_launches + 1);
+  p->parts = arena_array(&p->arena, rt_part, p->n_launches + 1);
+  if (!l || !p->parts) return st_oom();
+  for (int i = 0; i < p->n_launches;) {
+    rt_part *part = &p->parts[p->n_parts++];
+    *part = (rt_part){.first = i, .n = 1};
+    if (p->launches[i++].host) continue;
+    while (i < p->n_launches && !p->launches[i].host) i++, part->n++;
+    TSR_TRY(build_part(p, part, l, constant));
+  }
+  return NULL;
+}
+
+/* Room for the largest host call, where the host can't reach the device's memory. */
+static tsr_status make_staging(tsr_program *p) {
+  if (p->dev->caps.dialect == DIALECT_CPU) return NULL;
+  for (int i = 0; i < p->n_launches; i++) {
+    size_t n = 0;
+    for (int k = 0; p->launches[i].host && k < p->launches[i].n_slots; k++) n += (p->slots[p->launches[i].slots[k]].bytes + 255) & ~(size_t)255;
+    if (n > p->staging_bytes) p->staging_bytes = n;
+  }
+  if (p->staging_bytes && !(p->staging = al_alloc(&p->ctx->al, p->staging_bytes, 256))) return st_oom();
+  return NULL;
+}
+
 static tsr_status build(tsr_program *p) {
   const be_vtable *vt = p->dev->vt;
   TSR_TRY(vt->module_create(p->dev->be, &p->desc, &p->module));
-  be_launch *l = arena_array(&p->arena, be_launch, p->n_launches + 1);
   bool *constant = arena_array(&p->arena, bool, p->n_slots + 1);
   p->ranges = arena_array(&p->arena, be_range, p->n_slots + 1);
-  if (!l || !constant || !p->ranges) return st_oom();
-  for (int i = 0; i < p->n_launches; i++) l[i] = (be_launch){p->module, p->launches[i].kernel_index, p->launches[i].slots, p->launches[i].waits, p->launches[i].n_waits};
+  if (!constant || !p->ranges) return st_oom();
   for (int i = 0; i < p->n_slots; i++) constant[i] = p->slots[i].kind == SLOT_CONST;
-  TSR_TRY(vt->program_create(p->dev->be, &(be_program_desc){l, p->n_launches, p->n_slots, constant}, &p->be));
+  TSR_TRY(build_parts(p, constant));
+  TSR_TRY(make_staging(p));
   if (p->workspace_bytes) TSR_TRY(tsr_buffer_create(p->dev, p->workspace_bytes, TSR_MEMORY_DEVICE, &p->workspace));
   return upload_constants(p);
 }
@@ -215,8 +262,13 @@ static tsr_status describe_kernels(tsr_program *p) {
   p->kernels = arena_array(&p->arena, tsr_kernel_info, p->n_launches + 1);
   if (!p->kernels) return st_oom();
   for (int i = 0; i < p->n_launches; i++) {
-    const be_kernel_desc *d = &p->desc.kernels[p->launches[i].kernel_index];
     tsr_kernel_info *k = &p->kernels[i];
+    if (p->launches[i].host) {
+      *k = (tsr_kernel_info){.name = p->launches[i].kernel, .family = "custom", .grid = {1, 1, 1}, .block = {1, 1, 1}, .registers = -1, .spill_bytes = -1, .occupancy = -1, .path = ""};
+      for (int s = 0; s < p->launches[i].n_slots; s++) k->bytes += (double)p->slots[p->launches[i].slots[s]].bytes;
+      continue;
+    }
+    const be_kernel_desc *d = &p->desc.kernels[p->launches[i].kernel_index];
     *k = (tsr_kernel_info){.name = d->name, .family = "", .shared_bytes = d->shared_bytes, .flops = d->flops, .bytes = d->bytes, .registers = -1, .spill_bytes = -1, .occupancy = -1, .path = ""};
     memcpy(k->grid, d->grid, sizeof k->grid);
     memcpy(k->block, d->block, sizeof k->block);

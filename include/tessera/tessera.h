@@ -258,6 +258,8 @@ typedef struct tsr_kernel_info {
   const char *path;       /* matrix path taken, "" if none */
 } tsr_kernel_info;
 TSR_API int tsr_program_n_kernels(const tsr_program *p);
+/* Launches that run on the host because the device lacks them (custom ops without a source for it). */
+TSR_API int tsr_program_n_fallbacks(const tsr_program *p);
 /* Launches in order; strings belong to the program. */
 TSR_API tsr_kernel_info tsr_program_kernel(const tsr_program *p, int i);
 
@@ -302,21 +304,36 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_reference_at(const tsr_graph *g, const
 typedef struct tsr_custom_tensor {
   tsr_dtype dtype;
   tsr_shape shape;
-  void *data; /* row-major */
+  void *data; /* row-major; NULL where only types are asked for */
 } tsr_custom_tensor;
 
-/* A kernel developer's own op (seed 000 section 1.3). Callbacks may run on any thread. */
-typedef struct tsr_custom_op {
-  const char *name; /* "mylib.swish"; used as tsr_graph_op's op */
+typedef struct tsr_custom_call {
+  const tsr_custom_tensor *operands;
   int n_operands;
-  /* The result's type from the operands'. Return false and write one line to why if they don't fit. */
-  bool (*infer)(void *user, const tsr_custom_tensor *operands, int n, tsr_custom_tensor *result, char *why, size_t why_bytes);
-  /* The CPU kernel, also the reference. Rows first..last of the result's first dimension (or everything if its rank is 0). */
-  void (*cpu)(void *user, const tsr_custom_tensor *operands, int n, tsr_custom_tensor *result, int64_t first, int64_t last);
-  /* Tile IR text of one kernel per target that should not use the CPU kernel, e.g. {"vulkan", text}; may be NULL. */
-  const char *tile_ir;
+  const tsr_attr *attrs; /* those given to tsr_graph_op or written in the text */
+  int n_attrs;
+  tsr_custom_tensor *result;
+} tsr_custom_call;
+
+/* A kernel developer's own op (seed 000 section 1.3): a pure function of its operands and attributes, so that an unused one is left out
+ * and equal ones are computed once. It is a launch of its own in the program, never fused. Callbacks may run on any thread, several at
+ * once, and must not call into the library. Those that return false write one line to why. */
+typedef struct tsr_custom_op {
+  const char *name; /* "mylib.swish"; used as tsr_graph_op's op, and as callee of "tessera.graph.custom" in IR text */
+  int n_operands;
+  /* Fills the result's type from the operands' and the attributes, or returns false: TSR_SHAPE_MISMATCH. */
+  bool (*infer)(void *user, const tsr_custom_call *call, char *why, size_t why_bytes);
+  /* The CPU kernel, also the reference: writes rows first..last-1 of the result's first dimension (0..1 if its rank is 0). Called for
+   * disjoint ranges by the CPU device's threads, and not at all for a result without elements. False fails the run with TSR_LAUNCH_FAILED. */
+  bool (*cpu)(void *user, const tsr_custom_call *call, int64_t first, int64_t last, char *why, size_t why_bytes);
+  /* Optional: a kernel of the op's own for a backend ("vulkan", "cuda", "hip", "cpu", ...): Tile IR text with one tessera.tile.kernel whose
+   * arguments are views of the operands and the result, written as snprintf does: at most bytes with the closing zero; returns the length
+   * without it, 0 = none for this backend. Without one the CPU kernel runs between copies to and from the host: tsr_program_run then
+   * waits for the device, the launch counts in tsr_program_n_fallbacks, and TSR_FALLBACK_ERROR makes it TSR_UNSUPPORTED. */
+  size_t (*source)(void *user, const char *backend, const tsr_custom_call *call, char *text, size_t bytes);
   void *user;
 } tsr_custom_op;
+/* *op is copied, its name too. TSR_INVALID_ARGUMENT where the name is taken. */
 TSR_API TSR_MUST_USE tsr_status tsr_custom_op_register(tsr_context *ctx, const tsr_custom_op *op);
 
 /* ---- documentation --------------------------------------------------------------------------------------------- */

@@ -5,6 +5,8 @@ cd "$SOURCE"
 block() { awk -v lang="$1" '$0 == "```" lang { on = 1; next } $0 == "```" { on = 0 } on' README.md; }
 code=$(block c)
 [[ $(<examples/embed.c) == *"$code"* ]] || { echo "the README's C code isn't in examples/embed.c"; exit 1; }
+shown=$(awk '$0 == "```c" { on = 1; next } $0 == "```" { on = 0 } on' docs/custom-ops.md)
+[[ $(<examples/custom_op.c) == *"$shown"* ]] || { echo "the C code of docs/custom-ops.md isn't in examples/custom_op.c"; exit 1; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 block mlir >"$dir/relu.mlir"

@@ -181,7 +181,7 @@ static void every_float_op_has_a_derivative(void **state) {
   size_t n;
   const ir_opdef *t = ir_table(IR_GRAPH, &n);
   for (size_t i = 0; i < n; i++)
-    if ((t[i].flags & IR_PURE) && !((const graph_row *)t[i].ext)->adjoint) fail_msg("%s has no derivative", t[i].name);
+    if ((t[i].flags & IR_PURE) && t[i].code != G_CUSTOM && !((const graph_row *)t[i].ext)->adjoint) fail_msg("%s has no derivative", t[i].name);
 }
 
 int main(void) {

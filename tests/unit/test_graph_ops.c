@@ -94,7 +94,7 @@ static void every_op_infers_its_type(void **state) {
     ir_module_destroy(&m);
   }
   for (size_t i = 0; i < n; i++)
-    if ((t[i].flags & IR_PURE) && !seen[i]) fail_msg("%s has no case", t[i].name);
+    if ((t[i].flags & IR_PURE) && t[i].code != G_CUSTOM && !seen[i]) fail_msg("%s has no case", t[i].name); /* custom: the application infers */
 }
 
 static const typed bad[] = { /* type: what the message says */
