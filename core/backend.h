@@ -11,7 +11,7 @@
 #include "core/base/status.h"
 #include "core/caps.h"
 
-#define BE_ABI 1
+#define BE_ABI 2
 
 typedef struct be_instance be_instance; /* backend-defined: a loaded driver */
 typedef struct be_device be_device;
@@ -110,6 +110,12 @@ typedef struct be_program_desc {
   const bool *slot_constant; /* the memory bound to the slot never changes between runs; NULL = none */
 } be_program_desc;
 
+/* How long the blocks of one launch took, each on its own. */
+typedef struct be_block_times {
+  double mean_ns, min_ns, max_ns;
+  int64_t n; /* blocks; 0 = not known */
+} be_block_times;
+
 /* A contraction, for backends that know their own best block tile. */
 typedef struct be_matmul {
   int64_t batch, m, n, k;
@@ -175,6 +181,9 @@ typedef struct be_vtable {
   /* Runs fn(arg, item, worker) for all items on the device's own threads and waits: the CPU kernels of custom ops. NULL: the caller's
    * thread does it. */
   void (*parallel)(be_device *d, void (*fn)(void *arg, int64_t item, int worker), void *arg, int64_t n_items);
+
+  /* From now on runs with `times_ns` fill out[launch] too, until it is called with NULL. `out` outlives that. NULL: blocks can't be timed. */
+  void (*time_blocks)(be_program *p, be_block_times *out);
 
   /* The backend's own default block tile [m, n, k] for a contraction; depends on the device and the shape only. NULL or false: the
    * table of defaults decides. */

@@ -15,6 +15,8 @@
 #include "backends/cpu/vm.h"
 #include "core/base/knob.h"
 
+enum { MAX_THREADS = 256 };
+
 struct be_instance {
   const be_env *env;
   const cpuk_table *k;
@@ -60,6 +62,7 @@ struct be_program {
   be_device *d;
   cpu_launch *launches;
   int n_launches;
+  be_block_times *block_times; /* the runtime's, while it wants them */
 };
 
 static int64_t now_ns(void) {
@@ -91,7 +94,7 @@ static int n_devices(be_instance *in) { return 1; }
 static int thread_count(void) {
   int64_t n = knob_int("TSR_THREADS");
   if (n <= 0) n = sysconf(_SC_NPROCESSORS_ONLN);
-  return n < 1 ? 1 : n > 256 ? 256 : (int)n;
+  return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (int)n;
 }
 
 static void add_shape(tsr_caps *c, int m, int n, int k, tsr_dtype a, tsr_dtype b, tsr_dtype acc) {
@@ -400,11 +403,17 @@ done:
   return st;
 }
 
+/* Of one worker; a cache line, so that workers don't share one. */
+typedef struct block_clock {
+  _Alignas(64) be_block_times times; /* mean_ns: the sum */
+} block_clock;
+
 typedef struct job {
   vm_launch launch;
   be_device *d;
   int64_t grid[3];
   bool down; /* walk the grid along y first, so that blocks that share b's panels are neighbours */
+  block_clock *clocks; /* per worker; NULL: not timed */
 } job;
 
 static void run_block(void *arg, int64_t item, int worker) {
@@ -418,6 +427,34 @@ static void run_block(void *arg, int64_t item, int worker) {
     block[1] = r / j->grid[0];
   }
   vm_block(&j->launch, &j->d->threads[worker], block);
+}
+
+static void run_timed_block(void *arg, int64_t item, int worker) {
+  job *j = arg;
+  be_block_times *t = &j->clocks[worker].times;
+  int64_t from = now_ns();
+  run_block(arg, item, worker);
+  double ns = (double)(now_ns() - from);
+  if (!t->n || ns < t->min_ns) t->min_ns = ns;
+  if (ns > t->max_ns) t->max_ns = ns;
+  t->mean_ns += ns;
+  t->n++;
+}
+
+static void run_timed(be_device *d, job *j, int64_t blocks, be_block_times *out) {
+  block_clock clocks[MAX_THREADS];
+  memset(clocks, 0, sizeof *clocks * (size_t)d->n_threads);
+  j->clocks = clocks;
+  pool_run(d->pool, run_timed_block, j, blocks);
+  *out = (be_block_times){0};
+  for (int i = 0; i < d->n_threads; i++) {
+    const be_block_times *t = &clocks[i].times;
+    if (t->n && (!out->n || t->min_ns < out->min_ns)) out->min_ns = t->min_ns;
+    if (t->max_ns > out->max_ns) out->max_ns = t->max_ns;
+    out->mean_ns += t->mean_ns;
+    out->n += t->n;
+  }
+  if (out->n) out->mean_ns /= (double)out->n;
 }
 
 static tsr_status prepare_packs(be_device *d, cpu_launch *l, const cpu_kernel *k, const vm_module *m) {
@@ -447,7 +484,7 @@ static tsr_status prepare_packs(be_device *d, cpu_launch *l, const cpu_kernel *k
   return NULL;
 }
 
-static tsr_status run_launch(be_device *d, cpu_launch *l, const be_range *slots) {
+static tsr_status run_launch(be_device *d, cpu_launch *l, const be_range *slots, be_block_times *times) {
   const vm_module *m = l->module->vm;
   const cpu_kernel *k = cpu_kernels(m->image) + l->kernel;
   const be_kernel_desc *kd = &l->module->kernels[l->kernel];
@@ -456,7 +493,8 @@ static tsr_status run_launch(be_device *d, cpu_launch *l, const be_range *slots)
   if (k->has_matmul) TSR_TRY(prepare_packs(d, l, k, m));
   job j = {{m, k, args, d->packs, l->constant, l->const_packs}, d, {kd->grid[0], kd->grid[1], kd->grid[2]}, k->has_matmul && !k->across};
   int64_t blocks = j.grid[0] * j.grid[1] * j.grid[2];
-  pool_run(d->pool, run_block, &j, blocks);
+  if (times) run_timed(d, &j, blocks, times);
+  else pool_run(d->pool, run_block, &j, blocks);
   return NULL;
 }
 
@@ -467,7 +505,7 @@ static tsr_status program_run(be_stream *s, be_program *p, const be_range *slots
   for (int i = 0; i < p->n_launches && !st; i++) {
     int64_t from = times_ns ? now_ns() : 0;
     cpu_launch *l = &p->launches[i];
-    st = run_launch(d, l, slots);
+    st = run_launch(d, l, slots, times_ns && p->block_times ? &p->block_times[i] : NULL);
     if (times_ns) times_ns[i] = (double)(now_ns() - from);
   }
   pthread_mutex_unlock(&d->lock);
@@ -478,6 +516,12 @@ static void parallel(be_device *d, void (*fn)(void *arg, int64_t item, int worke
   pthread_mutex_lock(&d->lock);
   pool_run(d->pool, fn, arg, n_items);
   pthread_mutex_unlock(&d->lock);
+}
+
+static void time_blocks(be_program *p, be_block_times *out) {
+  pthread_mutex_lock(&p->d->lock);
+  p->block_times = out;
+  pthread_mutex_unlock(&p->d->lock);
 }
 
 const be_vtable cpu_backend = {
@@ -513,5 +557,6 @@ const be_vtable cpu_backend = {
     .program_destroy = program_destroy,
     .program_run = program_run,
     .parallel = parallel,
+    .time_blocks = time_blocks,
     .suggest_tile = suggest_tile,
 };

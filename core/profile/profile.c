@@ -15,7 +15,8 @@ struct prof_log {
 
 prof_event prof_event_init(prof_kind kind, const char *op) {
   return (prof_event){.kind = kind, .op = op, .detail = "", .kernel = "", .device = "", .flops = -1, .bytes = -1, .bytes_measured = -1,
-                      .occupancy = -1, .registers = -1, .spill_bytes = -1, .shared_bytes = -1, .tiles = -1, .parallel = -1};
+                      .occupancy = -1, .registers = -1, .spill_bytes = -1, .shared_bytes = -1, .tiles = -1, .parallel = -1,
+                      .tile_ns = -1, .tile_min_ns = -1, .tile_max_ns = -1};
 }
 
 tsr_status prof_log_create(const tsr_allocator *al, prof_log **out) {
@@ -98,8 +99,9 @@ static void mean_add(mean *m, double v) {
 static double mean_of(const mean *m) { return m->n ? m->sum / (double)m->n : -1; }
 
 static void fill_row(const prof_log *l, const size_t *row_of, size_t row, prof_row *r, double *times) {
-  mean occupancy = {0}, measured = {0};
+  mean occupancy = {0}, measured = {0}, tile = {0};
   int last_step = -1;
+  r->tile_min_ns = r->tile_max_ns = -1;
   for (size_t i = 0; i < l->n; i++) {
     if (row_of[i] != row) continue;
     const prof_event *e = &l->events[i];
@@ -107,6 +109,9 @@ static void fill_row(const prof_log *l, const size_t *row_of, size_t row, prof_r
     r->total_ns += e->end_ns - e->start_ns;
     mean_add(&occupancy, e->occupancy);
     mean_add(&measured, e->bytes_measured);
+    mean_add(&tile, e->tile_ns);
+    if (e->tile_min_ns >= 0 && (r->tile_min_ns < 0 || e->tile_min_ns < r->tile_min_ns)) r->tile_min_ns = e->tile_min_ns;
+    if (e->tile_max_ns > r->tile_max_ns) r->tile_max_ns = e->tile_max_ns;
     r->steps += e->step != last_step;
     last_step = e->step;
   }
@@ -122,7 +127,7 @@ static void fill_row(const prof_log *l, const size_t *row_of, size_t row, prof_r
   bool link = e->kind == PROF_COLLECTIVE;
   r->gflops = e->flops > 0 && r->median_ns > 0 ? e->flops / r->median_ns : -1;
   r->gbytes_per_s = bytes > 0 && r->median_ns > 0 ? bytes / r->median_ns : -1;
-  r->tile_ns = e->tiles > 0 && e->parallel > 0 ? r->median_ns * (e->parallel < e->tiles ? e->parallel : e->tiles) / e->tiles : -1;
+  r->tile_ns = tile.n ? mean_of(&tile) : e->tiles > 0 && e->parallel > 0 ? r->median_ns * (e->parallel < e->tiles ? e->parallel : e->tiles) / e->tiles : -1;
   r->bound = prof_classify(r->median_ns, e->flops, link ? -1 : bytes, link ? bytes : -1, &e->peaks);
 }
 

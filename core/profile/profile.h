@@ -25,6 +25,7 @@ typedef struct prof_event {
   double registers, spill_bytes, shared_bytes;
   double tiles;                 /* blocks of the launch */
   double parallel;              /* blocks that run at once */
+  double tile_ns, tile_min_ns, tile_max_ns; /* of one block, each timed on its own */
   prof_peaks peaks;
 } prof_event;
 /* All unknown. */
@@ -47,7 +48,8 @@ typedef struct prof_row {
   double median_ns, min_ns, max_ns, total_ns, share; /* share of the device's total */
   double occupancy, bytes_measured;                  /* means of what is known, else negative */
   double gflops, gbytes_per_s;                       /* at the median; negative without work or bytes */
-  double tile_ns;                                    /* one block: latency x parallel / tiles; negative if not known */
+  double tile_ns;                                    /* one block: mean of those timed, else latency x parallel / tiles; negative if not known */
+  double tile_min_ns, tile_max_ns;                   /* of those timed */
   prof_bound bound;
 } prof_row;
 

@@ -103,6 +103,11 @@ static void wide_part(const prof_row *r, strb *out) {
   }
   report_time(r->tile_ns, v);
   strb_printf(out, "  tile=%s", v);
+  if (r->tile_min_ns >= 0 && r->tile_max_ns >= 0) {
+    report_time(r->tile_min_ns, v);
+    report_time(r->tile_max_ns, m);
+    strb_printf(out, " (%s to %s)", v, m);
+  }
   if (e->bytes >= 0) snprintf(v, sizeof v, "%.4gMB", e->bytes / 1e6);
   else snprintf(v, sizeof v, "n/a");
   if (r->bytes_measured >= 0) snprintf(m, sizeof m, "%.4gMB", r->bytes_measured / 1e6);
@@ -177,6 +182,7 @@ static void row_json(const prof_row *r, strb *out) {
   number(out, "bytes_modelled", e->bytes), number(out, "bytes_measured", r->bytes_measured), number(out, "gbytes_per_s", r->gbytes_per_s);
   number(out, "occupancy", r->occupancy), number(out, "registers", e->registers), number(out, "spill_bytes", e->spill_bytes);
   number(out, "shared_bytes", e->shared_bytes), number(out, "tiles", e->tiles), number(out, "tile_ns", r->tile_ns);
+  number(out, "tile_min_ns", r->tile_min_ns), number(out, "tile_max_ns", r->tile_max_ns);
   text(out, "bound", prof_limit_name(r->bound.limit));
   number(out, "bound_part", r->bound.part);
   text(out, "next", r->bound.next);

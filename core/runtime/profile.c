@@ -193,9 +193,13 @@ tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, co
   TSR_TRY(rt_tune_device(p->dev, rt_tune_cache(prof->ctx, NULL, false), false, &d));
   TSR_TRY(first_time(prof, p, &d));
   double *ns = al_zalloc(&prof->ctx->al, (size_t)(n + 1) * sizeof *ns);
-  if (!ns) return st_oom();
+  be_block_times *blocks = al_zalloc(&prof->ctx->al, (size_t)(n + 1) * sizeof *blocks);
+  tsr_status st = ns && blocks ? NULL : st_oom();
+  bool by_block = !st && p->be && p->dev->vt->time_blocks;
   double clock = timing_now_ns();
-  tsr_status st = tsr_program_profile(p, s, in, out, ns);
+  if (by_block) p->dev->vt->time_blocks(p->be, blocks);
+  if (!st) st = tsr_program_profile(p, s, in, out, ns);
+  if (by_block) p->dev->vt->time_blocks(p->be, NULL);
   for (int i = 0; i < n && !st; i++) {
     prof_event e;
     char op[64], detail[128];
@@ -203,10 +207,12 @@ tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, co
     e.step = prof->step;
     e.start_ns = clock; /* launches of a program follow each other; only their durations are the device's */
     e.end_ns = clock += ns[i] > 0 ? ns[i] : 0;
+    if (blocks[i].n) e.tile_ns = blocks[i].mean_ns, e.tile_min_ns = blocks[i].min_ns, e.tile_max_ns = blocks[i].max_ns;
     prof_add(prof->log, &e);
   }
   prof->step += !st;
-  al_free(&prof->ctx->al, ns, (size_t)(n + 1) * sizeof *ns, 16);
+  if (ns) al_free(&prof->ctx->al, ns, (size_t)(n + 1) * sizeof *ns, 16);
+  if (blocks) al_free(&prof->ctx->al, blocks, (size_t)(n + 1) * sizeof *blocks, 16);
   return st;
 }
 

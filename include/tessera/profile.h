@@ -25,7 +25,7 @@ TSR_API TSR_MUST_USE tsr_status tsr_text_profile(tsr_device *dev, const char *te
  * tiles, time per tile, modelled against measured bytes, the bound and the next knob. */
 TSR_API TSR_MUST_USE tsr_status tsr_profile_text(const tsr_profile *p, bool wide, char **text);
 TSR_API TSR_MUST_USE tsr_status tsr_profile_json(const tsr_profile *p, char **text);
-/* JSON that chrome://tracing and ui.perfetto.dev open. */
+/* JSON in the Trace Event Format, which ui.perfetto.dev opens. */
 TSR_API TSR_MUST_USE tsr_status tsr_profile_trace(const tsr_profile *p, char **text);
 
 /* The audit of what was profiled: lines of text, or JSON. *failed receives the number of failed points. */

@@ -1,0 +1,224 @@
+/* Profiles through the public interface: the JSON keeps to docs/profile.schema.json, blocks are timed one by one where the device can, the
+ * trace keeps to the format that viewers read, and without a profile nothing is timed, called or allocated. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/backend.h"
+#include "core/base/json.h"
+#include "tessera/profile.h"
+#include "tests/support/json_schema.h"
+
+/* The CPU under another name, with its calls counted. */
+extern const be_vtable *const rt_backends[];
+static const be_vtable *real;
+static be_vtable counted;
+static int runs, timed, switched, events;
+static tsr_status count_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns) {
+  runs++;
+  timed += times_ns != NULL;
+  return real->program_run(s, p, slots, times_ns);
+}
+static void count_switch(be_program *p, be_block_times *out) {
+  switched++;
+  real->time_blocks(p, out);
+}
+static tsr_status count_event(be_device *d, be_event **out) {
+  events++;
+  return real->event_create(d, out);
+}
+
+static int allocations;
+static void *count_alloc(void *user, size_t size, size_t align) {
+  void *p = NULL;
+  allocations++;
+  return posix_memalign(&p, align < sizeof(void *) ? sizeof(void *) : align, size ? size : 1) ? NULL : p;
+}
+static void count_free(void *user, void *p, size_t size, size_t align) { free(p); }
+
+typedef struct fixture {
+  tsr_context *ctx;
+  tsr_device *dev;
+  tsr_graph *g;
+  tsr_program *p;
+  tsr_binding in[2], out;
+} fixture;
+
+static fixture open_all(void) {
+  fixture f = {0};
+  tsr_value a, b, mm, r;
+  for (int i = 0; rt_backends[i]; i++)
+    if (!strcmp(rt_backends[i]->name, "cpu")) real = rt_backends[i];
+  counted = *real;
+  counted.name = "counted";
+  counted.program_run = count_run;
+  counted.time_blocks = count_switch;
+  counted.event_create = count_event;
+  const void *extra[] = {&counted, NULL};
+  tsr_allocator al = {count_alloc, count_free, NULL};
+  assert_null(tsr_context_create(&(tsr_context_desc){.allocator = &al, .cache_dir = "", .extra_backends = extra}, &f.ctx));
+  assert_null(tsr_device_open(f.ctx, "counted:0", &f.dev));
+  assert_null(tsr_graph_create(f.ctx, "main", &f.g));
+  assert_null(tsr_graph_input(f.g, "A", TSR_F32, (tsr_shape){2, {300, 128}}, &a));
+  assert_null(tsr_graph_input(f.g, "B", TSR_F32, (tsr_shape){2, {128, 256}}, &b));
+  assert_null(tsr_graph_op(f.g, "matmul", (tsr_value[]){a, b}, 2, NULL, 0, &mm));
+  assert_null(tsr_graph_op(f.g, "softmax", &mm, 1, NULL, 0, &r));
+  assert_null(tsr_graph_output(f.g, r));
+  assert_null(tsr_program_compile(f.dev, f.g, NULL, &f.p));
+  for (int i = 0; i < 2; i++) {
+    assert_null(tsr_buffer_create(f.dev, tsr_program_input(f.p, i).bytes, TSR_MEMORY_HOST, &f.in[i].buffer));
+    memset(tsr_buffer_map(f.in[i].buffer), 0, tsr_program_input(f.p, i).bytes);
+  }
+  assert_null(tsr_buffer_create(f.dev, tsr_program_output(f.p, 0).bytes, TSR_MEMORY_HOST, &f.out.buffer));
+  return f;
+}
+static void close_all(fixture *f) {
+  for (int i = 0; i < 2; i++) tsr_buffer_destroy(&f->in[i].buffer);
+  tsr_buffer_destroy(&f->out.buffer);
+  tsr_program_destroy(&f->p);
+  tsr_graph_destroy(&f->g);
+  tsr_device_close(&f->dev);
+  tsr_context_destroy(&f->ctx);
+}
+
+static void without_a_profile_nothing_is_called(void **state) {
+  enum { RUNS = 20 };
+  fixture f = open_all();
+  tsr_profile *prof;
+  assert_null(tsr_program_run(f.p, NULL, f.in, &f.out)); /* makes what is made on first use */
+  int before = allocations;
+  runs = timed = switched = events = 0;
+  for (int i = 0; i < RUNS; i++) assert_null(tsr_program_run(f.p, NULL, f.in, &f.out));
+  assert_int_equal(runs, RUNS);
+  assert_true(timed == 0 && switched == 0 && events == 0 && allocations == before);
+  assert_null(tsr_profile_create(f.ctx, &prof));
+  assert_null(tsr_profile_step(prof, f.p, NULL, f.in, &f.out));
+  assert_true(timed == 1 && switched == 2);
+  before = allocations; /* a profile that is there but not used costs nothing either */
+  assert_null(tsr_program_run(f.p, NULL, f.in, &f.out));
+  assert_true(timed == 1 && switched == 2 && allocations == before);
+  tsr_profile_destroy(&prof);
+  close_all(&f);
+}
+
+static json *parse_file(arena *a, const char *path) {
+  static char text[1 << 16];
+  json *j;
+  FILE *f = fopen(path, "r");
+  assert_non_null(f);
+  size_t n = fread(text, 1, sizeof text, f);
+  fclose(f);
+  assert_null(json_parse(a, text, n, path, &j));
+  return j;
+}
+
+static void json_keeps_to_its_schema(void **state) {
+  fixture f = open_all();
+  tsr_profile *prof;
+  char *text;
+  arena a;
+  json *j;
+  arena_init(&a, NULL);
+  assert_null(tsr_profile_create(f.ctx, &prof));
+  const json *schema = parse_file(&a, TSR_SOURCE_DIR "/docs/profile.schema.json");
+  for (int steps = 0; steps < 3; steps++) {
+    assert_null(tsr_profile_json(prof, &text));
+    assert_null(json_parse(&a, text, strlen(text), "profile", &j));
+    assert_true(json_schema_holds(schema, j, "profile"));
+    tsr_text_free(f.ctx, &text);
+    assert_null(tsr_profile_step(prof, f.p, NULL, f.in, &f.out));
+  }
+  const json *row = json_get(j, "rows")->first;
+  assert_non_null(row);
+  /* A check that can't fail is none: a field more, one less, one of another type. */
+  json *broken = (json *)(uintptr_t)json_get(row, "kernel");
+  const char *key = broken->key;
+  broken->key = "kernels";
+  assert_false(json_schema_holds(schema, j, "expected failure"));
+  broken->key = key, broken->type = JSON_NUMBER;
+  assert_false(json_schema_holds(schema, j, "expected failure"));
+  tsr_profile_destroy(&prof);
+  arena_clear(&a);
+  close_all(&f);
+}
+
+static void blocks_are_timed_one_by_one(void **state) {
+  fixture f = open_all();
+  tsr_profile *prof;
+  char *text;
+  arena a;
+  json *j;
+  int n = 0;
+  arena_init(&a, NULL);
+  assert_null(tsr_profile_create(f.ctx, &prof));
+  for (int i = 0; i < 5; i++) assert_null(tsr_profile_step(prof, f.p, NULL, f.in, &f.out));
+  assert_null(tsr_profile_json(prof, &text));
+  assert_null(json_parse(&a, text, strlen(text), "profile", &j));
+  for (const json *r = json_get(j, "rows")->first; r; r = r->next, n++) {
+    double least = json_num(r, "tile_min_ns", -1), mean = json_num(r, "tile_ns", -1), most = json_num(r, "tile_max_ns", -1);
+    assert_true(least > 0 && least <= mean && mean <= most);
+    assert_true(least <= json_num(r, "max_ns", 0)); /* a block is no longer than its launch */
+    assert_true(most <= json_num(r, "max_ns", 0));
+    assert_int_equal(json_get(r, "bytes_measured")->type, JSON_NULL); /* this device counts none */
+    assert_int_equal(json_get(r, "occupancy")->type, JSON_NULL);
+  }
+  assert_true(n >= 1);
+  tsr_text_free(f.ctx, &text);
+  assert_null(tsr_profile_text(prof, true, &text));
+  assert_non_null(strstr(text, " to "));
+  assert_non_null(strstr(text, "measured=n/a"));
+  tsr_text_free(f.ctx, &text);
+  tsr_profile_destroy(&prof);
+  arena_clear(&a);
+  close_all(&f);
+}
+
+/* The rules of the Trace Event Format for what we write: complete events ("X") and metadata ("M"); on one thread complete events nest or
+ * follow each other, in microseconds with at most three decimals. */
+static void trace_events_never_overlap(void **state) {
+  fixture f = open_all();
+  tsr_profile *prof;
+  char *text;
+  arena a;
+  json *j;
+  double end = 0;
+  int complete = 0, named = 0;
+  arena_init(&a, NULL);
+  assert_null(tsr_profile_create(f.ctx, &prof));
+  for (int i = 0; i < 50; i++) assert_null(tsr_profile_step(prof, f.p, NULL, f.in, &f.out));
+  assert_null(tsr_profile_trace(prof, &text));
+  assert_null(json_parse(&a, text, strlen(text), "trace", &j));
+  const char *unit = json_str(j, "displayTimeUnit", "");
+  assert_true(!strcmp(unit, "ns") || !strcmp(unit, "ms")); /* the format knows no other */
+  for (const json *e = json_get(j, "traceEvents")->first; e; e = e->next) {
+    const char *ph = json_str(e, "ph", "");
+    assert_true(json_num(e, "pid", -1) == 1 && json_num(e, "tid", -1) >= 0 && json_str(e, "name", NULL));
+    named += !strcmp(ph, "M");
+    if (strcmp(ph, "X")) continue;
+    double ts = json_num(e, "ts", -1), dur = json_num(e, "dur", -1);
+    assert_true(ts >= 0 && dur >= 0 && ts >= end - 1e-6);
+    end = ts + dur;
+    complete++;
+  }
+  assert_true(complete == 50 * tsr_program_n_kernels(f.p) && named == 2);
+  tsr_text_free(f.ctx, &text);
+  tsr_profile_destroy(&prof);
+  arena_clear(&a);
+  close_all(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(without_a_profile_nothing_is_called),
+      cmocka_unit_test(json_keeps_to_its_schema),
+      cmocka_unit_test(blocks_are_timed_one_by_one),
+      cmocka_unit_test(trace_events_never_overlap),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
