@@ -187,6 +187,12 @@ static tsr_status first_time(tsr_profile *prof, tsr_program *p, const tune_devic
 
 /* ---- running --------------------------------------------------------------------------------------------------- */
 
+/* The backend fills blocks[launch] of its own launches from now on; NULL: no more. */
+static void time_blocks(tsr_program *p, be_block_times *blocks) {
+  for (int i = 0; p->dev->vt->time_blocks && i < p->n_parts; i++)
+    if (p->parts[i].be) p->dev->vt->time_blocks(p->parts[i].be, blocks ? blocks + p->parts[i].first : NULL);
+}
+
 tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out) {
   int n = tsr_program_n_kernels(p);
   tune_device d;
@@ -195,11 +201,10 @@ tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, co
   double *ns = al_zalloc(&prof->ctx->al, (size_t)(n + 1) * sizeof *ns);
   be_block_times *blocks = al_zalloc(&prof->ctx->al, (size_t)(n + 1) * sizeof *blocks);
   tsr_status st = ns && blocks ? NULL : st_oom();
-  bool by_block = !st && p->be && p->dev->vt->time_blocks;
   double clock = timing_now_ns();
-  if (by_block) p->dev->vt->time_blocks(p->be, blocks);
+  if (!st) time_blocks(p, blocks);
   if (!st) st = tsr_program_profile(p, s, in, out, ns);
-  if (by_block) p->dev->vt->time_blocks(p->be, NULL);
+  time_blocks(p, NULL);
   for (int i = 0; i < n && !st; i++) {
     prof_event e;
     char op[64], detail[128];
