@@ -93,7 +93,7 @@ static int n_devices(be_instance *in) { return 1; }
 
 static int thread_count(void) {
   int64_t n = knob_int("TSR_THREADS");
-  if (n <= 0) n = sysconf(_SC_NPROCESSORS_ONLN);
+  if (n <= 0) n = pool_n_cores();
   return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (int)n;
 }
 
@@ -167,7 +167,7 @@ static tsr_status device_open(be_instance *in, int index, const be_import *impor
   d->k = in->k;
   pthread_mutex_init(&d->lock, NULL);
   tsr_status st = NULL;
-  TSR_GOTO(pool_create(al, thread_count(), &d->pool));
+  TSR_GOTO(pool_create(al, thread_count(), knob_bool("TSR_CPU_BIND"), &d->pool));
   pool_set_bracket(d->pool, d->k->thread_begin, d->k->thread_end);
   d->n_threads = d->n_allocated = pool_size(d->pool);
   d->threads = al_zalloc(al, sizeof *d->threads * (size_t)d->n_threads);
@@ -183,20 +183,8 @@ done:
 
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-/* Enough blocks that two or more threads finish together. Rows are cut first: blocks of one column share b's packed panel. Where C is
- * cut does not change its bits. */
-static void even_out(const be_matmul *x, const cpuk_gemm *g, int64_t tile[3]) {
-  enum { WANT = 4 };
-  if ((double)x->m * (double)x->n * (double)x->k < 1 << 21) return;
-  while (x->batch * ((x->m + tile[0] - 1) / tile[0]) * ((x->n + tile[1] - 1) / tile[1]) < WANT) {
-    if (tile[0] > 4 * g->mr) tile[0] = round_up((tile[0] + 1) / 2, g->mr);
-    else if (tile[1] > 4 * g->nr) tile[1] = round_up((tile[1] + 1) / 2, g->nr);
-    else return;
-  }
-}
-
 static bool suggest_tile(be_device *d, const be_matmul *x, int64_t tile[3]) {
-  cpuk_plan_args a = {.kind = CPUK_GEMM_F32, .m = (size_t)x->m, .n = (size_t)x->n, .k = (size_t)x->k, .a_type = vm_cpuk(x->a), .b_type = vm_cpuk(x->b), .b_packed = x->constant_b};
+  cpuk_plan_args a = {.kind = CPUK_GEMM_F32, .m = (size_t)x->m, .n = (size_t)x->n, .k = (size_t)x->k, .a_type = vm_cpuk(x->a), .b_type = vm_cpuk(x->b), .b_packed = x->constant_b, .threads = x->batch > 1 ? 1 : (size_t)d->n_threads};
   if (a.a_type == CPUK_N_DTYPE || a.b_type == CPUK_N_DTYPE) return false;
   if (x->acc == TSR_I32) a.kind = x->a == TSR_U8 ? CPUK_GEMM_U8S8 : CPUK_GEMM_S8S8;
   else if (x->acc == TSR_F64) a.kind = CPUK_GEMM_F64;
@@ -218,7 +206,6 @@ static bool suggest_tile(be_device *d, const be_matmul *x, int64_t tile[3]) {
     tile[0] = (int64_t)p.bm;
     tile[1] = (int64_t)p.bn;
     tile[2] = (int64_t)p.bk;
-    even_out(x, g, tile);
   }
   return true;
 }

@@ -34,6 +34,9 @@ static const cpuk_gemm *gemm_of(const vm_module *m, const cpu_instr *i, cpuk_gem
   return m->k->gemm[*kind];
 }
 
+/* Blocks with as many rows pay for packing their own B; the shorter ones share it. */
+enum { PACK_ON_THE_WAY_ROWS = 192 };
+
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
@@ -66,8 +69,8 @@ size_t gemm_pack_bytes(const vm_module *m, const cpu_instr *i) {
   int64_t mm, nn, kk;
   const cpuk_gemm *g = gemm_of(m, i, &kind);
   sizes_of(m, i, &mm, &nn, &kk);
-  size_t a = cpuk_packed_a_bytes(g, (size_t)mm, (size_t)k_step(g, i, kk));
-  return a + (i->op == CPU_GEMM ? cpuk_packed_b_bytes(g, (size_t)kk, (size_t)nn) : 0) + 256;
+  size_t bk = (size_t)k_step(g, i, kk), a = cpuk_packed_a_bytes(g, (size_t)mm, bk);
+  return a + (i->op == CPU_GEMM ? cpuk_packed_b_bytes(g, (size_t)kk, (size_t)nn) : g->b_chunk * g->b_panel_bytes(bk)) + 256;
 }
 
 /* Accumulators in another type than the tile's (kahan), and operands whose type must be narrowed first. */
@@ -129,7 +132,8 @@ static void end_target(const vm *v, const cpuk_gemm *g, cpuk_gemm_kind kind, con
 }
 
 static bool try_skinny(const vm *v, cpuk_gemm_kind kind, const cpuk_gemm *g, const operand *a, const operand *b, const target *t, bool accumulate) {
-  if (!g->skinny || t->staged || t->m > CPUK_SKINNY_M || (b->cs != 1 && b->rs != 1) || (a->cs != 1 && a->cols > 1)) return false;
+  /* Beyond these rows packing on the way is faster (docs/cpu-kernels.md). */
+  if (!g->skinny || t->staged || (a->cs != 1 && a->cols > 1) || !((b->cs == 1 && t->m <= 4) || (b->rs == 1 && t->m <= 8))) return false;
   static const int8_t want[CPUK_N_GEMM][2] = {[CPUK_GEMM_F32] = {CPUK_F32, CPUK_F32}, [CPUK_GEMM_BF16] = {CPUK_BF16, CPUK_BF16}, [CPUK_GEMM_F16] = {CPUK_F16, CPUK_F16},
                                               [CPUK_GEMM_S8S8] = {CPUK_I8, CPUK_I8}, [CPUK_GEMM_U8S8] = {CPUK_U8, CPUK_I8}, [CPUK_GEMM_F64] = {CPUK_F64, CPUK_F64}};
   if ((int)a->type != want[kind][0] || (int)b->type != want[kind][1]) return false;
@@ -200,6 +204,26 @@ void vm_gemm(const vm *v, const cpu_instr *i) {
   end_target(v, g, kind, &whole);
 }
 
+/* B that few blocks use: packed inside block, a chunk at a time, so that it never goes to memory (docs/cpu-kernels.md). */
+static void matmul_on_the_way(const vm *v, const cpuk_gemm *g, const target *t, const operand *a, const operand *b, int64_t k, int64_t bk) {
+  bool in_place = a_in_place(g, a);
+  size_t ae = cpuk_dtype_bytes(a->type), be = cpuk_dtype_bytes(b->type), chunk = g->b_chunk * g->b_panel_bytes((size_t)bk);
+  char *pb = v->t->pack, *pa = pb + chunk;
+  for (int64_t k0 = 0; k0 < k; k0 += bk) {
+    int64_t kn = min64(bk, k - k0);
+    cpuk_pack_args plain = {pb, b->p + k0 * b->rs * (int64_t)be, b->type, b->rs, b->cs, (size_t)kn, (size_t)t->n};
+    cpuk_block_args args = {.c = t->c, .ldc = t->ldc, .comp = t->comp, .b_plain = &plain, .m = (size_t)t->m, .n = (size_t)t->n, .k = (size_t)kn, .accumulate = k0 > 0};
+    if (in_place) {
+      args.a = a->p + k0 * (int64_t)ae;
+      args.lda = a->rs;
+    } else {
+      pack_a(g, a, k0, kn, pa);
+      args.a = pa;
+    }
+    g->block(&args);
+  }
+}
+
 void vm_matmul(const vm *v, const cpu_instr *i) {
   cpuk_gemm_kind kind;
   const cpuk_gemm *g = gemm_of(v->m, i, &kind);
@@ -213,6 +237,11 @@ void vm_matmul(const vm *v, const cpu_instr *i) {
   if (t.m > 0 && t.n > 0 && k > 0 && (constant || !try_skinny(v, kind, g, &a, &b, &t, false))) {
     a.rows = t.m;
     b.cols = t.n;
+    if (!constant && t.m >= PACK_ON_THE_WAY_ROWS) {
+      matmul_on_the_way(v, g, &t, &a, &b, k, bk);
+      end_target(v, g, kind, &whole);
+      return;
+    }
     packs *shared = constant ? v->l->const_packs : v->l->packs;
     int parts = (int)((k + bk - 1) / bk);
     size_t part_bytes = cpuk_packed_b_bytes(g, (size_t)bk, (size_t)t.n);

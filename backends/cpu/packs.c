@@ -2,9 +2,10 @@
 #include "backends/cpu/packs.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+
+#include "backends/cpu/pool.h"
 
 enum { UNPACKED = 0, PACKING, READY };
 
@@ -120,7 +121,7 @@ bool packs_claim(pack_entry *e, int i, int n_parts, int *claimed) {
         *claimed = j;
         return true;
       }
-    if (spins > 200) sched_yield();
+    pool_relax(spins);
   }
 }
 

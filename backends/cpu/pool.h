@@ -9,10 +9,17 @@ typedef struct pool pool;
 /* item: 0..n_items-1; worker: 0..pool_size-1, the same thread for one worker number during a job. */
 typedef void (*pool_fn)(void *arg, int64_t item, int worker);
 
-tsr_status pool_create(const tsr_allocator *al, int n_threads, pool **out);
+/* bind: each worker to a core of its own, where there are as many cores. */
+tsr_status pool_create(const tsr_allocator *al, int n_threads, bool bind, pool **out);
+/* Cores that this process may run on. */
+int pool_n_cores(void);
 void pool_destroy(pool **p);
 int pool_size(const pool *p);
 void pool_run(pool *p, pool_fn fn, void *arg, int64_t n_items);
 /* Called in each worker, the caller included, before and after its items of a job. */
 void pool_set_bracket(pool *p, void (*begin)(void), void (*end)(void));
+
+/* The i-th turn of a loop that waits for another worker: a pause, and from about a millisecond on a yield, for a worker that lost its
+ * core. Not earlier: Linux 6.18 may put a yielding thread aside until the next tick although its core has nothing else to do. */
+void pool_relax(int64_t i);
 #endif

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-static const char *const names[] = {"/usr/lib/x86_64-linux-gnu/blis-pthread/libblis.so.4",
-                                    "/usr/lib/aarch64-linux-gnu/blis-pthread/libblis.so.4", "libblis.so.4", NULL};
+static const char *const names[] = {"/usr/lib/x86_64-linux-gnu/blis-openmp/libblis.so.4",
+                                    "/usr/lib/aarch64-linux-gnu/blis-openmp/libblis.so.4", "libblis.so.4", NULL};
 /* The environment variable takes BLIS's own numbers, which differ from version to version: all are tried. */
 static const char *const architectures[] = {"0",  "1",  "2",  "3",  "4",  "5",  "6",  "7",  "8",  "9",  "10", "11", "12", "13",
                                             "14", "15", "16", "17", "18", "19", "20", "21", "22", "23", NULL};
@@ -21,7 +21,7 @@ static struct {
 } blis;
 
 static tsr_status load(void) {
-  TSR_TRY(peer_load(names, "libblis4-pthread", &lib));
+  TSR_TRY(peer_load(names, "libblis4-openmp", &lib));
   const peer_symbol symbols[] = {{"cblas_sgemm", &api.sgemm},
                                  {"cblas_sgemv", &api.sgemv},
                                  {"bli_init", &blis.init},
@@ -65,4 +65,4 @@ static tsr_status run(peer_job *job, int set) {
 }
 
 const peer peer_blis = {
-    .name = "blis", .settle_ms = 1, .open = open_once, .describe = describe, .create = create, .run = run, .job_size = sizeof(peer_job)};
+    .name = "blis", .open = open_once, .describe = describe, .create = create, .run = run, .job_size = sizeof(peer_job)};

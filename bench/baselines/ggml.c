@@ -265,7 +265,6 @@ static void destroy(peer_job *job) {
 }
 
 const peer peer_ggml = {.name = "ggml",
-                        .settle_ms = 2,
                         .open = open_once,
                         .describe = describe,
                         .create = create,

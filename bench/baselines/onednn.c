@@ -214,7 +214,6 @@ static void destroy(peer_job *job) {
 }
 
 const peer peer_onednn = {.name = "onednn",
-                          .settle_ms = 2,
                           .open = open_once,
                           .describe = describe,
                           .create = create,

@@ -61,4 +61,4 @@ static tsr_status run(peer_job *job, int set) {
 }
 
 const peer peer_openblas = {
-    .name = "openblas", .settle_ms = 30, .open = open_once, .describe = describe, .create = create, .run = run, .job_size = sizeof(peer_job)};
+    .name = "openblas", .open = open_once, .describe = describe, .create = create, .run = run, .job_size = sizeof(peer_job)};

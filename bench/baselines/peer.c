@@ -26,7 +26,6 @@ const peer *peer_find(const char *name) {
 }
 
 const char *peer_name(const peer *p) { return p->name; }
-unsigned peer_settle_ms(const peer *p) { return p->settle_ms; }
 tsr_dtype peer_out_dtype(const peer_job *job) { return job->desc.out_dtype; }
 
 tsr_status peer_available(const peer *p) { return p->open(); }

@@ -42,8 +42,7 @@ const char *peer_name(const peer *p);
 tsr_status peer_available(const peer *p) TSR_MUST_USE;
 /* Version and kernels in use, "openblas 0.3.29 SkylakeX"; the name alone while it isn't loaded. Valid until the process ends. */
 const char *peer_describe(const peer *p);
-/* How long the peer's idle threads go on spinning after a run, in milliseconds: wait that long before timing something else. */
-unsigned peer_settle_ms(const peer *p);
+/* A peer's idle threads may go on spinning after a run: wait until they sleep before timing something else. */
 
 /* Allocates operands (all zero) and results. Fails with TSR_UNAVAILABLE, TSR_UNSUPPORTED or TSR_OUT_OF_MEMORY. */
 tsr_status peer_create(const peer *p, const peer_desc *desc, peer_job **out) TSR_MUST_USE;

@@ -7,7 +7,6 @@
 
 struct peer {
   const char *name;
-  unsigned settle_ms;
   tsr_status (*open)(void);           /* loads the library; called again only after a failure */
   const char *(*describe)(void);      /* called after open has succeeded */
   tsr_status (*create)(peer_job *job); /* fills in what follows the base; out_dtype may be changed */

@@ -9,6 +9,7 @@
 static const knob knobs[] = {
     {"TSR_BACKEND", "", KNOB_STRING, "device used when none is named: cpu, vulkan, cuda, hip, or an id such as vulkan:1"},
     {"TSR_THREADS", "0", KNOB_INT, "threads of the CPU backend; 0 = one per core"},
+    {"TSR_CPU_BIND", "1", KNOB_BOOL, "bind each thread of the CPU backend to a core of its own"},
     {"TSR_CPU_ISA", "auto", KNOB_STRING, "CPU micro-kernels: auto, portable, avx2, avx512, amx, neon"},
     {"TSR_DUMP", "", KNOB_LIST, "levels written to standard error when a program is compiled: graph,schedule,tile,target,source"},
     {"TSR_DISABLE", "", KNOB_LIST, "switches off: rewrites, fusion, tiling, mma, pipeline, or any rewrite rule by name"},

@@ -37,6 +37,8 @@ typedef struct bench_result {
   char tile[64];
 } bench_result;
 
+typedef struct bench_place bench_place;
+
 typedef struct bench_options {
   tsr_device *dev;
   tsr_policy policy;
@@ -44,9 +46,19 @@ typedef struct bench_options {
   const peer *peers[8];
   int n_peers;
   double seconds; /* budget of one case */
+  bench_place *place; /* NULL: threads run where the system puts them */
 } bench_options;
 
 /* Compiles, checks against the reference, then times ours and the peers in turns. */
 tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_options *o, bench_result *out);
 double bench_now_us(void);
+
+/* bench_place.c: gives threads that have appeared since the last call cores of their own; holds the calling thread on the first core, or
+ * lets it go. NULL (not to be had here) is accepted. */
+bench_place *bench_place_create(void);
+void bench_place_new_threads(bench_place *b);
+void bench_place_hold_caller(bench_place *b, bool hold);
+void bench_place_destroy(bench_place **b);
+/* Waits until the other threads of this process sleep: libraries let theirs spin after a call, on cores that the next contender needs. */
+void bench_settle(void);
 #endif

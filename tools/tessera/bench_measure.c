@@ -107,15 +107,20 @@ static tsr_status make_sets(measure *m) {
   if ((size_t)m->n_sets * set > most) m->n_sets = (int)(most / set);
   if (m->n_sets < 1) m->n_sets = 1;
   if (m->n_sets > MAX_SETS) m->n_sets = MAX_SETS;
-  for (int s = 0; s < m->n_sets; s++) {
-    for (int i = 0; i < inputs_of(m); i++) {
+  size_t out_bytes = tsr_program_output(m->p, 0).bytes;
+  void *zeros = calloc(1, out_bytes + 1); /* written once, so that no timed run meets a page for the first time */
+  tsr_status st = NULL;
+  for (int s = 0; zeros && !st && s < m->n_sets; s++) {
+    for (int i = 0; i < inputs_of(m) && !st; i++) {
       int k = operand_of(m, i);
-      TRY(tsr_buffer_create(m->o->dev, m->bytes[k], TSR_MEMORY_DEVICE, &m->in[s][i].buffer));
-      TRY(tsr_buffer_write(m->in[s][i].buffer, 0, m->data[k], m->bytes[k]));
+      st = tsr_buffer_create(m->o->dev, m->bytes[k], TSR_MEMORY_DEVICE, &m->in[s][i].buffer);
+      if (!st) st = tsr_buffer_write(m->in[s][i].buffer, 0, m->data[k], m->bytes[k]);
     }
-    TRY(tsr_buffer_create(m->o->dev, tsr_program_output(m->p, 0).bytes, TSR_MEMORY_DEVICE, &m->out[s].buffer));
+    if (!st) st = tsr_buffer_create(m->o->dev, out_bytes, TSR_MEMORY_DEVICE, &m->out[s].buffer);
+    if (!st) st = tsr_buffer_write(m->out[s].buffer, 0, zeros, out_bytes);
   }
-  return NULL;
+  free(zeros);
+  return st;
 }
 
 static tsr_status wait_for_device(measure *m) {
@@ -218,7 +223,15 @@ static tsr_status theirs(peer_job *j, int n_sets, int *set, int inner, double *u
   return NULL;
 }
 
-static int inner_for(double us) { return us > 300 ? 1 : (int)(300 / (us + 0.5)) + 1; }
+/* Short calls are timed with the threads awake. */
+static tsr_status wake(measure *m, int who, int *set, double last_us) {
+  double us;
+  bench_settle();
+  if (last_us > 5000) return NULL;
+  return who ? theirs(m->jobs[who - 1], m->n_sets, set, 1, &us) : ours(m, set, 1, &us);
+}
+
+static int inner_for(double us) { return us > 1000 ? 1 : (int)(1000 / (us + 0.5)) + 1; }
 
 /* GPUs change their clocks under load: 500 launches, or two seconds of them, before anything is timed. */
 static tsr_status heat(measure *m, const bench_result *r, int *set) {
@@ -236,26 +249,33 @@ static tsr_status heat(measure *m, const bench_result *r, int *set) {
 
 static tsr_status time_all(measure *m, bench_result *r) {
   static const int warm = 2;
-  double t[9][MAX_REPS], us;
+  double t[9][MAX_REPS], last[9], us;
   int set[9] = {0}, inner[9] = {0}, reps = 0;
   for (int w = 0; w < warm; w++) {
+    bench_place_hold_caller(m->o->place, w > 0); /* threads inherit their creator's cores: they're all there by now */
+    bench_settle();
     TRY(ours(m, &set[0], 1, &us));
+    bench_place_new_threads(m->o->place);
+    last[0] = us;
     inner[0] = inner_for(us);
     for (int i = 0; i < r->n_peers; i++) {
       if (!m->jobs[i]) continue;
+      bench_settle();
       TRY(theirs(m->jobs[i], m->n_sets, &set[1 + i], 1, &us));
+      bench_place_new_threads(m->o->place);
+      last[1 + i] = us;
       inner[1 + i] = inner_for(us);
-      usleep(1000 * peer_settle_ms(m->o->peers[i]));
     }
   }
   TRY(heat(m, r, set));
   double start = bench_now_us();
   while (reps < MAX_REPS && (reps < 7 || bench_now_us() - start < m->o->seconds * 1e6) && (reps < 3 || bench_now_us() - start < 4 * m->o->seconds * 1e6)) {
+    TRY(wake(m, 0, &set[0], last[0]));
     TRY(ours(m, &set[0], inner[0], &t[0][reps]));
     for (int i = 0; i < r->n_peers; i++) {
       if (!m->jobs[i]) continue;
+      TRY(wake(m, 1 + i, &set[1 + i], last[1 + i]));
       TRY(theirs(m->jobs[i], m->n_sets, &set[1 + i], inner[1 + i], &t[1 + i][reps]));
-      usleep(1000 * peer_settle_ms(m->o->peers[i]));
     }
     reps++;
   }
@@ -280,6 +300,11 @@ static void close_all(measure *m) {
   tsr_graph_destroy(&m->g);
 }
 
+/* Before any operand exists: loading may fork to try a library's kernels, after which each page of ours costs a fault to write again. */
+static void load_peers(const bench_options *o) {
+  for (int i = 0; i < o->n_peers; i++) tsr_status_free(peer_available(o->peers[i])); /* the reason is given by open_peers */
+}
+
 tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_options *o, bench_result *r) {
   *r = (bench_result){0};
   measure *m = calloc(1, sizeof *m);
@@ -287,6 +312,7 @@ tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_opti
   m->c = c;
   m->o = o;
   m->ctx = ctx;
+  load_peers(o);
   tsr_status st = build(m);
   tsr_compile_options co = {.policy = o->policy, .tune = o->tune};
   if (!st) st = tsr_program_compile(o->dev, m->g, &co, &m->p);
@@ -299,6 +325,7 @@ tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_opti
   if (!st) {
     open_peers(m, r);
     st = time_all(m, r);
+    bench_place_hold_caller(o->place, false);
   }
   close_all(m);
   free(m);

@@ -180,6 +180,7 @@ int cmd_bench(int argc, char **argv) {
   int n = 0, rc = cases ? collect(argc, argv, suite, shape, dtype, packed, cases, &n) : EXIT_USAGE;
   r.progress = isatty(2) && !r.json;
   r.o.seconds = (double)ms / 1000;
+  r.o.place = bench_place_create();
   r.o.tune = !tune ? TSR_TUNE_DEFAULT : !strcmp(tune, "off") ? TSR_TUNE_OFF : !strcmp(tune, "full") ? TSR_TUNE_FULL : TSR_TUNE_CACHED;
   if (html && !(r.html = bench_html_new())) rc = EXIT_USAGE;
   if (!rc) rc = find_peers(&r, against);
@@ -190,6 +191,7 @@ int cmd_bench(int argc, char **argv) {
   if (!rc) rc = !strcmp(device, "all") ? run_all(&r, cases, n) : run_device(&r, device, cases, n);
   if (!rc && html && !bench_html_write(r.html, html)) rc = cli_usage("bench", "%s: can't be written", html);
   bench_html_free(&r.html);
+  bench_place_destroy(&r.o.place);
   tsr_context_destroy(&r.ctx);
   free(cases);
   return rc ? rc : r.wrong ? EXIT_WRONG : EXIT_OK;

@@ -96,6 +96,14 @@ static bool has_skinny_types(const cpuk_plan_args *p) {
   return p->a_type == types[p->kind][0] && p->b_type == types[p->kind][1];
 }
 
+/* A block for each thread; where the work is long several, so that a thread that is held up costs little. */
+static size_t wanted_blocks(const cpuk_plan_args *p) {
+  const double several = 2e8; /* operations a block, half a millisecond or more */
+  if (p->threads <= 1) return 1;
+  double each = 2.0 * (double)p->m * (double)p->n * (double)p->k / (double)p->threads / several;
+  return p->threads * (each < 1 ? 1 : each > 4 ? 4 : (size_t)each);
+}
+
 cpuk_plan cpuk_gemm_plan(const cpuk_table *t, const cpuk_plan_args *p) {
   const cpuk_gemm *g = t->gemm[p->kind];
   const cpuk_caches cache = cpuk_cache_sizes();
@@ -113,10 +121,10 @@ cpuk_plan cpuk_gemm_plan(const cpuk_table *t, const cpuk_plan_args *p) {
   plan.bm = even_piece(p->m, cache.l2 * (p->b_packed ? 1 : 4) / (p->b_packed ? 2 : 6) / (bk * a_row), g->mr);
   plan.bn = even_piece(p->n, 2048, g->nr);
   plan.b_on_the_way = !p->b_packed;
-  /* Several blocks a thread where the shape has them, so that a thread that is held up costs little. */
-  const size_t threads = p->threads == 0 ? 1 : p->threads, want = threads == 1 ? 1 : threads * 4;
+  /* Columns are cut before rows: a column block packs its own part of B, row blocks of one column pack the same part again. */
+  const size_t chunk = (size_t)g->b_chunk * g->nr, want = wanted_blocks(p);
   while (blocks(p->m, plan.bm) * blocks(p->n, plan.bn) < want) {
-    if (plan.bn > 8u * g->nr && (plan.bn * 2 >= plan.bm || plan.bm <= 6u * g->mr)) plan.bn = even_piece(p->n, plan.bn / 2, g->nr);
+    if (plan.bn > chunk) plan.bn = even_piece(p->n, plan.bn / 2 < chunk ? chunk : plan.bn / 2, g->nr);
     else if (plan.bm > 6u * g->mr) plan.bm = even_piece(p->m, plan.bm / 2, g->mr);
     else break;
   }
