@@ -17,6 +17,7 @@ typedef struct tsr_matrix_shape {
   matrix_scope scope;
   bool enabled;       /* false: listed by the driver, demoted by the self-test */
   char reason[64];    /* why it was demoted */
+  int threads;        /* workgroup scope: threads of the block; m, n and k are then granularities, of which any multiple is allowed */
 } tsr_matrix_shape;
 
 typedef struct tsr_caps {
@@ -48,6 +49,8 @@ typedef struct tsr_caps {
   bool tma, wgmma, clusters;
   bool coopmat, coopmat2;     /* Vulkan */
   bool coopmat2_workgroup, coopmat2_tensor, coopmat2_per_element, coopmat2_reduce, coopmat2_convert;
+  int coopmat2_max_dim;             /* largest m, n or k of a workgroup's matrix; 0 = unknown */
+  int64_t coopmat2_shared_bytes;    /* shared memory that the driver keeps for itself where a workgroup has matrices */
   bool int_dot, subgroup_shuffle, subgroup_arithmetic, full_subgroups;
   bool shared_layout;         /* Vulkan: workgroup memory with explicit layout, 8 and 16-bit types included */
   bool nan_preserve;          /* Vulkan: shaderSignedZeroInfNanPreserveFloat32 */

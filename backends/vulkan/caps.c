@@ -113,14 +113,14 @@ static bool usable(const vk_features *f, tsr_dtype t) {
   }
 }
 
-static void add_shape(tsr_caps *c, const vk_features *f, int m, int n, int k, VkComponentTypeKHR a, VkComponentTypeKHR b, VkComponentTypeKHR acc, VkScopeKHR scope) {
-  tsr_matrix_shape s = {m, n, k, component(a), component(b), component(acc), scope == VK_SCOPE_WORKGROUP_KHR ? SCOPE_WORKGROUP : SCOPE_SUBGROUP, true, ""};
+static void add_shape(tsr_caps *c, const vk_features *f, int m, int n, int k, VkComponentTypeKHR a, VkComponentTypeKHR b, VkComponentTypeKHR acc, VkScopeKHR scope, int threads) {
+  tsr_matrix_shape s = {m, n, k, component(a), component(b), component(acc), scope == VK_SCOPE_WORKGROUP_KHR ? SCOPE_WORKGROUP : SCOPE_SUBGROUP, true, "", threads};
   if (c->n_matrix == TSR_MAX_MATRIX || !usable(f, s.a) || !usable(f, s.b) || !usable(f, s.c)) return;
   if (scope != VK_SCOPE_SUBGROUP_KHR && scope != VK_SCOPE_WORKGROUP_KHR) return;
   if (m < 1 || n < 1 || k < 1 || m > 1024 || n > 1024 || k > 1024) return;
   for (int i = 0; i < c->n_matrix; i++) {
     const tsr_matrix_shape *o = &c->matrix[i];
-    if (o->m == m && o->n == n && o->k == k && o->a == s.a && o->b == s.b && o->c == s.c && o->scope == s.scope) return;
+    if (o->m == m && o->n == n && o->k == k && o->a == s.a && o->b == s.b && o->c == s.c && o->scope == s.scope && o->threads == threads) return;
   }
   c->matrix[c->n_matrix++] = s;
 }
@@ -137,7 +137,7 @@ static void matrices(VkPhysicalDevice p, const vk_features *f, tsr_caps *c) {
     for (uint32_t i = 0; i < n; i++) {
       const VkCooperativeMatrixPropertiesKHR *q = &props[i];
       bool wide = q->CType == VK_COMPONENT_TYPE_FLOAT32_KHR || q->CType == VK_COMPONENT_TYPE_SINT32_KHR || q->CType == VK_COMPONENT_TYPE_UINT32_KHR;
-      if (q->CType == q->ResultType && !q->saturatingAccumulation && wide == (pass == 0)) add_shape(c, f, (int)q->MSize, (int)q->NSize, (int)q->KSize, q->AType, q->BType, q->CType, q->scope);
+      if (q->CType == q->ResultType && !q->saturatingAccumulation && wide == (pass == 0)) add_shape(c, f, (int)q->MSize, (int)q->NSize, (int)q->KSize, q->AType, q->BType, q->CType, q->scope, 0);
     }
   if (!f->nv2_workgroup || !vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) return;
   VkCooperativeMatrixFlexibleDimensionsPropertiesNV flex[64];
@@ -145,10 +145,10 @@ static void matrices(VkPhysicalDevice p, const vk_features *f, tsr_caps *c) {
   for (uint32_t i = 0; i < n; i++) flex[i] = (VkCooperativeMatrixFlexibleDimensionsPropertiesNV){.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV};
   r = vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV(p, &n, flex);
   if (r != VK_SUCCESS && r != VK_INCOMPLETE) return;
-  /* Workgroup scope takes multiples of the granularity: list 8 x 8 x 2 of them, which the lowering tiles with. */
+  /* Workgroup scope takes any multiples of the granularity. */
   for (uint32_t i = 0; i < n; i++)
-    if (flex[i].scope == VK_SCOPE_WORKGROUP_KHR && !flex[i].saturatingAccumulation && flex[i].CType == flex[i].ResultType)
-      add_shape(c, f, (int)flex[i].MGranularity * 4, (int)flex[i].NGranularity * 4, (int)flex[i].KGranularity * 2, flex[i].AType, flex[i].BType, flex[i].CType, VK_SCOPE_WORKGROUP_KHR);
+    if (flex[i].scope == VK_SCOPE_WORKGROUP_KHR && flex[i].workgroupInvocations && !flex[i].saturatingAccumulation && flex[i].CType == flex[i].ResultType)
+      add_shape(c, f, (int)flex[i].MGranularity, (int)flex[i].NGranularity, (int)flex[i].KGranularity, flex[i].AType, flex[i].BType, flex[i].CType, VK_SCOPE_WORKGROUP_KHR, (int)flex[i].workgroupInvocations);
 }
 
 /* ---- properties ---- */
@@ -158,14 +158,17 @@ typedef struct properties {
   VkPhysicalDeviceVulkan11Properties v11;
   VkPhysicalDeviceVulkan12Properties v12;
   VkPhysicalDeviceVulkan13Properties v13;
+  VkPhysicalDeviceCooperativeMatrix2PropertiesNV nv2;
 } properties;
 
-static void read_properties(VkPhysicalDevice p, properties *q) {
+static void read_properties(VkPhysicalDevice p, const vk_features *f, properties *q) {
   memset(q, 0, sizeof *q);
   INIT(q, base, PROPERTIES_2);
   INIT(q, v11, VULKAN_1_1_PROPERTIES), LINK(q, v11);
   INIT(q, v12, VULKAN_1_2_PROPERTIES), LINK(q, v12);
   INIT(q, v13, VULKAN_1_3_PROPERTIES), LINK(q, v13);
+  INIT(q, nv2, COOPERATIVE_MATRIX_2_PROPERTIES_NV);
+  if (f->nv2) LINK(q, nv2);
   vkGetPhysicalDeviceProperties2(p, &q->base);
 }
 
@@ -206,7 +209,8 @@ static void fill_caps(VkPhysicalDevice p, const properties *q, const vk_features
                   .coopmat = f->coopmat, .coopmat2 = f->nv2, .coopmat2_workgroup = f->nv2_workgroup, .coopmat2_tensor = f->nv2_tensor,
                   .coopmat2_per_element = f->nv2_per_element, .coopmat2_reduce = f->nv2_reduce, .coopmat2_convert = f->nv2_convert,
                   .full_subgroups = f->full_subgroups && f->subgroup_size_control, .shared_layout = f->explicit_layout,
-                  .nan_preserve = q->v12.shaderSignedZeroInfNanPreserveFloat32};
+                  .nan_preserve = q->v12.shaderSignedZeroInfNanPreserveFloat32,
+                  .coopmat2_max_dim = (int)q->nv2.cooperativeMatrixFlexibleDimensionsMaxDimension, .coopmat2_shared_bytes = q->nv2.cooperativeMatrixWorkgroupScopeReservedSharedMemory};
   VkSubgroupFeatureFlags s = q->v11.subgroupSupportedOperations;
   bool in_compute = q->v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
   c->subgroup_shuffle = in_compute && (s & VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
@@ -240,10 +244,10 @@ tsr_status vk_query(const be_env *env, VkPhysicalDevice p, const tsr_vulkan_impo
   }
   read_features(p, &ext, import ? import->features : NULL, import != NULL, &have);
   al_free(env->al, ext.props, n * sizeof *ext.props + 1, 16);
-  read_properties(p, &q);
+  summarise(&have, f);
+  read_properties(p, f, &q);
   if (missing(&have))
     return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", q.base.properties.deviceName, NULL), "%s lacks %s", q.base.properties.deviceName, missing(&have));
-  summarise(&have, f);
   fill_limits(p, &q, l);
   fill_caps(p, &q, f, &info->caps);
   snprintf(info->name, sizeof info->name, "%.127s", q.base.properties.deviceName);

@@ -11,9 +11,9 @@
 #include "core/base/str.h"
 #include "core/emit/emit_spirv.h"
 
-enum { TEST_VERSION = 1, REPEATS = 3 };
+enum { TEST_VERSION = 2, REPEATS = 3 };
 
-typedef struct verdict { tsr_dtype a, b, c; int m, n, k, scope; bool wrong; double matrix_rate, plain_rate; char why[48]; } verdict;
+typedef struct verdict { tsr_dtype a, b, c; int m, n, k, scope, threads; bool wrong; double matrix_rate, plain_rate; char why[48]; } verdict;
 
 /* ---- kernels ---- */
 
@@ -55,7 +55,7 @@ static void matrix_kernel(strb *s, const problem *p, const tsr_matrix_shape *x, 
   for (int i = 0; i < 4; i++) strb_printf(s, "\"tessera.target.mat_store\"(%%r#%d, %%C, %%c%d, %%N) : (%s, !tessera.ptr<%s, \"global\">, index, index) -> ()\n", i, i, tc, mlir(p->c));
   bool wide = x->scope == SCOPE_WORKGROUP;
   strb_printf(s, "\"tessera.target.return\"() : () -> ()\n}) {sym_name = \"matrix\", dialect = \"spirv\", grid = [%d, %d, 1], block = [%d, 1, 1], subgroup = %d, path = \"%s\"} : () -> ()\n",
-              p->n / (2 * x->n), p->m / (2 * x->m), wide ? 4 * subgroup : subgroup, subgroup, wide ? "coopmat2_workgroup" : "coopmat");
+              p->n / (2 * x->n), p->m / (2 * x->m), wide ? x->threads : subgroup, subgroup, wide ? "coopmat2_workgroup" : "coopmat");
 }
 
 /* A row per lane, eight columns in its registers. */
@@ -166,13 +166,16 @@ static bool right(const bench *b) {
 
 static int round_up(int v, int to) { return (v + to - 1) / to * to; }
 
-static tsr_status try_shape(be_device *d, const tsr_matrix_shape *x, verdict *v) {
+static tsr_status try_shape(be_device *d, const tsr_matrix_shape *listed, verdict *v) {
+  tsr_matrix_shape grown = *listed; /* granularities: a matrix of some of them */
+  const tsr_matrix_shape *x = &grown;
+  if (grown.threads) grown.m *= 2, grown.n *= 2, grown.k *= 2;
   int size = d->limits.software ? 96 : 1024, depth = d->limits.software ? 96 : 256, lanes = d->caps.subgroup;
   int both = 2 * x->m * lanes; /* both kernels must divide it */
   problem p = {x->a, x->b, x->c, round_up(size, both <= 2048 ? both : 2 * x->m), round_up(size, 2 * x->n * 8), round_up(depth, x->k * 8)};
   bench b;
   strb text;
-  *v = (verdict){.a = x->a, .b = x->b, .c = x->c, .m = x->m, .n = x->n, .k = x->k, .scope = (int)x->scope};
+  *v = (verdict){.a = x->a, .b = x->b, .c = x->c, .m = listed->m, .n = listed->n, .k = listed->k, .scope = (int)x->scope, .threads = x->threads};
   TSR_TRY(bench_begin(d, &p, &b));
   strb_init(&text, d->env->al);
   matrix_kernel(&text, &p, x, lanes);
@@ -199,7 +202,7 @@ static tsr_status try_shape(be_device *d, const tsr_matrix_shape *x, verdict *v)
 /* ---- outcome ---- */
 
 static bool same_shape(const verdict *v, const tsr_matrix_shape *x) {
-  return v->a == x->a && v->b == x->b && v->c == x->c && v->m == x->m && v->n == x->n && v->k == x->k && v->scope == (int)x->scope;
+  return v->a == x->a && v->b == x->b && v->c == x->c && v->m == x->m && v->n == x->n && v->k == x->k && v->scope == (int)x->scope && v->threads == x->threads;
 }
 
 static void apply(tsr_matrix_shape *x, const verdict *v, bool keep_slow) {

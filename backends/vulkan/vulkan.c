@@ -1,6 +1,10 @@
 /* backends/vulkan/vulkan.c - the backend's table. */
 #include "backends/vulkan/backend.h"
 #include "backends/vulkan/vk.h"
+#include "core/emit/spirv_caps.h"
+
+/* "vulkan:FILE.json": recorded capabilities, so that kernels can be made and looked at for a device that is not here. */
+static tsr_status arch_caps(const char *arch, tsr_caps *out) { return spirv_caps_read(&al_default, arch, out); }
 
 const be_vtable vulkan_backend = {
     .abi = BE_ABI,
@@ -13,6 +17,7 @@ const be_vtable vulkan_backend = {
     .device_info = vk_device_info,
     .device_open = vk_device_open,
     .device_close = vk_device_close,
+    .arch_caps = arch_caps,
     .buffer_create = vk_buffer_create,
     .buffer_import = vk_buffer_import,
     .buffer_destroy = vk_buffer_destroy,

@@ -55,6 +55,7 @@ enum {
   SemAcquireRelease = 0x8, SemUniformMemory = 0x40, SemWorkgroupMemory = 0x100, SemMakeAvailable = 0x2000, SemMakeVisible = 0x4000
 };
 enum { AccessAligned = 0x2, AccessNontemporal = 0x4, AccessMakeAvailable = 0x8, AccessMakeVisible = 0x10, AccessNonPrivate = 0x20 };
+enum { ClampUndefined = 0, ClampConstant = 1 }; /* SPV_NV_tensor_addressing */
 enum { LoopUnroll = 1, LoopDontUnroll = 2 };
 enum { MatrixASigned = 1, MatrixBSigned = 2, MatrixCSigned = 4, MatrixResultSigned = 8 };
 enum { FPEncodingBFloat16 = 0, FPEncodingE4M3 = 4214, FPEncodingE5M2 = 4215 };

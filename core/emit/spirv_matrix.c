@@ -52,19 +52,26 @@ static void use_nv2(emitter *e, uint32_t cap) {
 
 /* ---- memory ---- */
 
-static bool uses_tensor(const emitter *e, const ir_op *op, bool physical) {
-  return physical && e->caps->coopmat2_tensor && strstr(path_of(e), "tensor") && !strcmp(ir_get_str(op, "layout", "row"), "row");
+/* A row or column count as 32 bits, at least 0. */
+static uint32_t extent(emitter *e, const ir_value *v) {
+  const sv *s = e_value(e, v);
+  uint32_t i32 = e_int(e, 32), zero = e_u32(e, 0);
+  if (s->is_const) return e_u32(e, s->c < 0 ? 0 : s->c > INT32_MAX ? INT32_MAX : (uint32_t)s->c);
+  uint32_t x = e->wide ? VAL(&e->s, OpUConvert, i32, s->part[0]) : s->part[0], positive = VAL(&e->s, OpSGreaterThan, e_bool(e), x, zero);
+  return VAL(&e->s, OpSelect, i32, positive, x, zero);
 }
 
-/* A tensor layout of the matrix's own size with the given row stride, for OpCooperativeMatrix*TensorNV. */
-static uint32_t tensor_layout(emitter *e, const ir_type *t, uint32_t stride) {
+/* A tensor layout that starts at the matrix's first element, for OpCooperativeMatrix*TensorNV. limits: two values (rows and columns that
+ * exist), or NULL for the matrix's own size. */
+static uint32_t tensor_layout(emitter *e, const ir_type *t, uint32_t stride, bool col, ir_value *const *limits) {
   use_nv2(e, CapCoopmatTensorAddressingNV);
   spv_capability(&e->s, CapTensorAddressingNV);
   spv_extension(&e->s, "SPV_NV_tensor_addressing");
-  uint32_t type = TYPE(&e->s, OpTypeTensorLayoutNV, e_u32(e, 2), e_u32(e, 0)), rows = e_u32(e, (uint32_t)t->dims[0]), cols = e_u32(e, (uint32_t)t->dims[1]);
+  uint32_t type = TYPE(&e->s, OpTypeTensorLayoutNV, e_u32(e, 2), e_u32(e, limits ? ClampConstant : ClampUndefined));
+  uint32_t rows = e_u32(e, (uint32_t)t->dims[0]), cols = e_u32(e, (uint32_t)t->dims[1]), one = e_u32(e, 1);
   uint32_t l = spv_val_n(&e->s, OpCreateTensorLayoutNV, type, NULL, 0);
-  l = VAL(&e->s, OpTensorLayoutSetDimensionNV, type, l, rows, cols);
-  l = VAL(&e->s, OpTensorLayoutSetStrideNV, type, l, stride, e_u32(e, 1));
+  l = VAL(&e->s, OpTensorLayoutSetDimensionNV, type, l, limits ? extent(e, limits[0]) : rows, limits ? extent(e, limits[1]) : cols);
+  l = VAL(&e->s, OpTensorLayoutSetStrideNV, type, l, col ? one : stride, col ? stride : one);
   return VAL(&e->s, OpTensorLayoutSliceNV, type, l, e_u32(e, 0), rows, e_u32(e, 0), cols);
 }
 
@@ -89,13 +96,15 @@ static tsr_status load_store(emitter *e, const ir_op *op) {
   const ir_type *mt = load ? op->results[0]->type : op->operands[0]->type, *pt = op->operands[first]->type;
   uint32_t scale, type = e_matrix_type(e, mt);
   uint32_t p = e_element_pointer(e, op->operands[first], op->operands[first + 1], &scale, &physical);
-  uint32_t stride = stride_of(e, op->operands[first + 2], scale), layout = e_u32(e, !strcmp(ir_get_str(op, "layout", "row"), "col"));
+  bool col = !strcmp(ir_get_str(op, "layout", "row"), "col"), limited = op->n_operands > first + 3, tensor = limited || ir_get_bool(op, "tensor", false);
+  uint32_t stride = stride_of(e, op->operands[first + 2], scale), layout = e_u32(e, col);
   uint32_t w[8] = {p};
   int n = 1;
-  bool tensor = uses_tensor(e, op, physical) && pt->dtype == mt->dtype;
+  if (tensor && !e->caps->coopmat2_tensor) return e_fail(e, op, TSR_UNSUPPORTED, "go through shared memory", "rows and columns that end need cooperativeMatrixTensorAddressing");
+  if (tensor && (!physical || pt->dtype != mt->dtype || (limited && op->n_operands != first + 5))) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "tensor addressing needs global memory of the matrix's own type, and both rows and columns");
   if (!load) w[n++] = e_value(e, op->operands[0])->part[0];
   if (tensor && load) w[n++] = VAL(&e->s, OpCompositeConstruct, type, e_const(e, mt->dtype, 0, 1)); /* what clamped elements keep */
-  if (tensor) w[n++] = tensor_layout(e, mt, stride);
+  if (tensor) w[n++] = tensor_layout(e, mt, stride, col, limited ? op->operands + first + 3 : NULL);
   else w[n++] = layout, w[n++] = stride;
   int extra = memory_operands(e, op, pt, physical, w + n);
   n += extra;
@@ -234,7 +243,7 @@ static tsr_status per_element(emitter *e, const body *b, const ir_op *op) {
   for (int i = 0; i < 2; i++) coords[i] = e->wide ? VAL(&e->s, OpUConvert, e_int(e, 64), params[i]) : params[i];
   for (int i = 0; i < n; i++) x[i] = to_register(e, op->operands[i]->type->dtype, params[2 + i]);
   for (int i = 0; i < n_outer; i++) e_define(e, outer[i], (sv){.part = {params[2 + n + i]}});
-  tsr_status st = expression(e, b, x, n, coords, &r);
+  tsr_status st = expression(e, b, x, n, ir_get_bool(op, "coords", false) ? coords : NULL, &r);
   for (int i = 0; i < n_outer; i++) e_define(e, outer[i], saved[i]);
   if (st) return st;
   fn_end(e, &f, to_component(e, to, r));
@@ -254,7 +263,9 @@ static tsr_status map(emitter *e, const ir_op *op) {
   for (int i = 1; i < op->n_operands; i++) same_type &= op->operands[i]->type == op->operands[0]->type;
   if (coords && !e->caps->coopmat2_per_element) return e_fail(e, op, TSR_UNSUPPORTED, "go through shared memory", "coordinates need cooperativeMatrixPerElementOperations");
   if (coords && !same_type) return e_fail(e, op, TSR_UNSUPPORTED, "cast first", "per-element operations with coordinates need one matrix type");
-  return coords ? per_element(e, &b, op) : component_loop(e, &b, op);
+  const ir_value *outer[MAX_CAPTURES];
+  bool function = e->caps->coopmat2_per_element && same_type && captures(e, op, outer) >= 0;
+  return coords || function ? per_element(e, &b, op) : component_loop(e, &b, op);
 }
 
 /* ---- conversions and reductions ---- */
@@ -268,6 +279,8 @@ static tsr_status cast(emitter *e, const ir_op *op) {
   if (reuse && !e->caps->coopmat2_convert) return e_fail(e, op, TSR_UNSUPPORTED, "store and load again", "changing a matrix's use needs cooperativeMatrixConversions");
   if (from->dtype != to->dtype && floats && tsr_dtype_size(to->dtype) > 1) {
     x = VAL(&e->s, OpFConvert, e_matrix_type(e, &mid), x);
+  } else if (from->dtype == TSR_I32 && dtype_is_float(to->dtype) && tsr_dtype_size(to->dtype) > 1) {
+    x = VAL(&e->s, OpConvertSToF, e_matrix_type(e, &mid), x);
   } else if (from->dtype != to->dtype) {
     body b = {op, from, &mid};
     TSR_TRY(component_loop(e, &b, op));

@@ -123,6 +123,8 @@ static void default_matmul(const ir_op *kernel, const tsr_caps *c, sched_params 
   p->padding = c->tma ? 0 : 16 / size;
   p->async_copy = c->async_copy ? 1 : -1;
   p->vectorize = 16 / size;
+  /* The driver moves a workgroup's matrices itself, edges included. */
+  if (x && c->coopmat2_workgroup && c->coopmat2_tensor) p->use_shared = -1, p->stages = 1, p->padding = 0, p->async_copy = -1;
 }
 
 sched_params sched_default(const ir_op *kernel, const tsr_caps *c) {

@@ -25,7 +25,8 @@
  *     directly; mem is then its spilled copy, made only if `wants_mem(operand)`).
  *   - opaque paths (cooperative matrices) keep accumulators as n_opaque values of their own types; they add `fill` (a constant
  *     accumulator), `to_regs` and `from_regs` (conversion to and from scalars in the layout, through simt_scratch), `store` (whole
- *     tile to memory without conversion, false if it can't) and optionally `map` (a map region on accumulators). A loop carries them as they are.
+ *     tile to memory without conversion, false if it can't) and optionally `map`, `load` and `reduce` on accumulators, with `keeps`. A loop
+ *     carries them as they are.
  * Helpers for paths: the sx_ functions build simplified, value-numbered code at the insertion point; simt_read / simt_write announce
  * shared memory accesses and insert the barriers that hazards need; simt_scratch gives shared bytes for the current op. */
 #ifndef CORE_PASSES_TILE_TO_SIMT_H
@@ -89,7 +90,7 @@ typedef struct simt_matrix_path {
   const char *name;
   unsigned dialects; /* bit per tsr_dialect; 0 = asks in fits */
   bool opaque;
-  /* NULL if the path can do it, else a constant sentence: why not. */
+  /* NULL if the path can do it, else a constant sentence: why not; empty where the device has nothing of the kind. */
   const char *(*fits)(const simt *c, const simt_gemm *g);
   void (*layout)(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_layout *l);
   bool (*wants_mem)(const simt *c, const simt_gemm *g, int operand);
@@ -99,6 +100,12 @@ typedef struct simt_matrix_path {
   tsr_status (*to_regs)(simt *c, const simt_frag *f, simt_frag *out);
   tsr_status (*from_regs)(simt *c, const simt_frag *f, simt_frag *out);
   bool (*store)(simt *c, const simt_frag *f, const simt_mem *to);
+  /* Optional: will v stay opaque? Then maps, loads and reductions of such values: *done = false leaves them to the registers. */
+  bool (*keeps)(const simt *c, const ir_value *v);
+  tsr_status (*map)(simt *c, ir_op *op, bool *done);
+  tsr_status (*load)(simt *c, const ir_op *op, const simt_mem *m, const simt_layout *l, simt_frag *out, bool *done);
+  tsr_status (*reduce)(simt *c, ir_op *op, bool *done);
+  int64_t (*shared_kept)(const simt *c); /* bytes of shared memory that the driver takes */
 } simt_matrix_path;
 
 extern const simt_matrix_path *const simt_paths[]; /* ended by NULL; the last one is fma */

@@ -34,21 +34,8 @@ tsr_status simt_end_for(simt *c, ir_op *loop, int n, ir_value **v) {
 
 /* ---- carried values ------------------------------------------------------------------------------------------------------ */
 
-static bool feeds_only_gemm(const ir_block *b, const ir_value *v) {
-  for (const ir_op *op = b->first; op; op = op->next) {
-    for (int i = 0; i < op->n_operands; i++)
-      if (op->operands[i] == v && (op->def->code != T_GEMM || i)) return false;
-    for (int r = 0; r < op->n_regions; r++)
-      if (!feeds_only_gemm(op->regions[r], v)) return false;
-  }
-  return true;
-}
-
 bool simt_is_carried_opaque(const simt *c, const ir_op *loop, int i) {
-  const ir_block *b = loop->regions[0];
-  if (!c->path->opaque || loop->results[i]->type->kind != IR_T_FRAG) return false;
-  const ir_op *last = b->last->operands[i]->def;
-  return last && last->parent == b && last->def->code == T_GEMM && feeds_only_gemm(b, b->args[1 + i]);
+  return c->path->opaque && loop->results[i]->type->kind == IR_T_FRAG && c->path->keeps(c, loop->results[i]);
 }
 
 /* The Target IR values that stand for a Tile IR value when it crosses a region. */
@@ -292,6 +279,9 @@ static tsr_status lower_load(simt *c, ir_op *op) {
   const simt_layout *l = simt_layout_of(c, op->results[0], &st);
   simt_val *s = l ? simt_bind(c, op->results[0], SV_FRAG) : NULL;
   if (!s) return st ? st : st_oom();
+  bool done = false;
+  if (c->path->load) TSR_TRY(c->path->load(c, op, &simt_of(op->operands[0])->mem, l, &s->frag, &done));
+  if (done) return NULL;
   return simt_load_frag(c, &simt_of(op->operands[0])->mem, l, op->results[0]->type->dtype, &s->frag);
 }
 

@@ -71,6 +71,8 @@ static ir_value *element_op(simt *c, const ir_op *op, ir_value **v) {
   const ir_type *type = ir_type_get(c->m, op->results[0]->type);
   int code = op->def->code, first = code == SC_SELECT ? 1 : 0;
   if (!type) return NULL;
+  const ir_value *exact = code == SC_CAST ? simt_of(op->operands[0])->wide : NULL;
+  if (exact && type->kind == IR_T_SCALAR && exact->type->dtype == type->dtype) return (ir_value *)exact;
   if (code == SC_CAST) return type->kind == IR_T_INDEX ? sx_op(c, SC_CAST, type, 1, v) : sx_cast(c, v[0], type->dtype);
   if (code == SC_SELECT) return sx_select(c, v[0], v[1], v[2]);
   if (op->operands[first]->type->kind != IR_T_INDEX && needs_f32(c, op->operands[first]->type))
@@ -165,6 +167,9 @@ tsr_status simt_lower_map(simt *c, ir_op *op) {
   tsr_status st = NULL;
   if (op->n_operands > 64 || op->n_results > 64) return simt_unsupported(c, op, NULL, "more than 64 operands or results");
   if (!op->n_results) return NULL;
+  bool done = false;
+  if (c->path->map) TSR_TRY(c->path->map(c, op, &done));
+  if (done) return NULL;
   const simt_layout *l = simt_layout_of(c, op->results[0], &st);
   if (!l) return st;
   for (int i = 0; i < op->n_operands; i++) {
@@ -309,6 +314,9 @@ tsr_status simt_lower_reduce(simt *c, ir_op *op) {
   reducer q = reducer_of(op);
   simt_frag f;
   tsr_status st = NULL;
+  bool done = false;
+  if (c->path->reduce) TSR_TRY(c->path->reduce(c, op, &done));
+  if (done) return NULL;
   TSR_TRY(simt_regs(c, &simt_of(op->operands[0])->frag, &f));
   const simt_layout *l = f.layout, *to = simt_layout_of(c, op->results[0], &st);
   if (!to) return st;

@@ -37,6 +37,7 @@ static tsr_status ask_path(ir_op *op, void *user) {
 static bool allowed_by_knob(const char *wish, const char *name) {
   if (!strcmp(wish, "auto")) return true;
   if (!strcmp(wish, "scalar") || !strcmp(wish, "subgroup") || !strcmp(wish, "fma")) return !strcmp(name, "fma");
+  if (!strcmp(wish, "coopmat2") && !strncmp(name, "coopmat", 7)) return true; /* NV's pieces serve both scopes */
   return !strcmp(wish, name) || !strcmp(name, "fma");
 }
 
@@ -55,7 +56,7 @@ tsr_status simt_choose_path(simt *c) {
       return NULL;
     }
     /* Tell why a better path than the one taken was refused; the one asked for counts most. */
-    if (!c->why || !strcmp(wish, simt_paths[i]->name)) c->why = s.why;
+    if (*s.why && (!c->why || !strcmp(wish, simt_paths[i]->name))) c->why = s.why;
   }
   return NULL;
 }

@@ -27,6 +27,7 @@ typedef enum simt_kind { SV_NONE, SV_SCALAR, SV_MEM, SV_FRAG } simt_kind;
 typedef struct simt_val {
   simt_kind kind;
   ir_value *v;       /* SV_SCALAR: index or scalar */
+  ir_value *wide;    /* SV_SCALAR: the value in the type that a cast of v asks for, without v's rounding; or NULL */
   int64_t lo, hi;    /* SV_SCALAR of index type: range, and a divisor */
   int64_t mult;      /* 0 = the value is 0 */
   simt_mem mem;      /* SV_MEM */

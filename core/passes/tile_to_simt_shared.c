@@ -10,7 +10,7 @@ enum { ALIGN = 16 };
 
 tsr_status simt_shared_alloc(simt *c, const ir_op *op, int64_t bytes, int from, int to, int64_t *lo) {
   struct simt_impl *in = c->in;
-  int64_t at = 0, limit = c->caps->shared_bytes;
+  int64_t at = 0, limit = c->caps->shared_bytes - (c->path && c->path->shared_kept ? c->path->shared_kept(c) : 0);
   if (in->n_region == SIMT_MAX_REGION) return simt_unsupported(c, op, "use fewer shared tiles", "more than %d shared tiles at once", SIMT_MAX_REGION);
   for (bool moved = true; moved;) {
     moved = false;

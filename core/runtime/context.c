@@ -230,6 +230,7 @@ static tsr_status finish_open(tsr_device *d, const char *id, const be_device_inf
 /* "cuda:sm_90a": capabilities from a table, no hardware. */
 static tsr_status open_arch(tsr_context *c, rt_backend *b, const char *arch, const char *id, tsr_device *d, be_device_info *info) {
   tsr_status st = b->vt->arch_caps ? b->vt->arch_caps(arch, &d->caps) : st_make(&c->al, TSR_NOT_FOUND, RT_WHERE("device", NULL), "no architecture \"%s\"", arch);
+  if (st && tsr_status_code(st) != TSR_NOT_FOUND) return st;
   if (st) {
     tsr_status_free(st);
     return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", "`tessera devices` lists what is there"), "no device \"%s\"", id);

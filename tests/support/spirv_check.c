@@ -15,15 +15,13 @@ tsr_caps spirv_full_caps(void) {
   return c;
 }
 
-const char *spirv_check(const char *text, const tsr_caps *caps, const char *want, bool (*validate)(const uint32_t *, size_t, char *, size_t)) {
+const char *spirv_check_ir(const ir_module *m, const tsr_caps *caps, const char *want, bool (*validate)(const uint32_t *, size_t, char *, size_t)) {
   static char why[2048];
-  ir_module *m = NULL;
   arena a;
   be_module_desc d;
   why[0] = 0;
   arena_init(&a, &al_default);
-  tsr_status st = ir_parse(&al_default, text, strlen(text), "kernel", &m);
-  if (!st) st = emit_spirv(m, caps, &a, &d);
+  tsr_status st = emit_spirv(m, caps, &a, &d);
   if (st) {
     snprintf(why, sizeof why, "%s", tsr_status_message(st));
     tsr_status_free(st);
@@ -39,6 +37,19 @@ const char *spirv_check(const char *text, const tsr_caps *caps, const char *want
   if (!why[0] && want && !strstr(strb_text(&s), want)) snprintf(why, sizeof why, "no %s in the module", want);
   strb_clear(&s);
   arena_clear(&a);
-  ir_module_destroy(&m);
   return why[0] ? why : NULL;
+}
+
+const char *spirv_check(const char *text, const tsr_caps *caps, const char *want, bool (*validate)(const uint32_t *, size_t, char *, size_t)) {
+  static char wrong[2048];
+  ir_module *m = NULL;
+  tsr_status st = ir_parse(&al_default, text, strlen(text), "kernel", &m);
+  if (st) {
+    snprintf(wrong, sizeof wrong, "%s", tsr_status_message(st));
+    tsr_status_free(st);
+    return wrong;
+  }
+  const char *why = spirv_check_ir(m, caps, want, validate);
+  ir_module_destroy(&m);
+  return why;
 }

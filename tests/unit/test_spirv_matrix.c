@@ -1,13 +1,18 @@
-/* Cooperative matrices in SPIR-V: every mat_* op, the component types and scopes of devices that are not here (recorded in the table
- * below), with and without NV cooperative matrix 2. */
+/* Cooperative matrices in SPIR-V for devices that are not here (capabilities recorded in tests/vulkan): every mat_* op on every matrix
+ * shape that they list, and whole Tile IR programs lowered for them; NV's pieces are used exactly where they are reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include <dirent.h>
 #include <spirv-tools/libspirv.h>
+#include <stdlib.h>
 
+#include "core/base/dtype.h"
+#include "core/emit/spirv_caps.h"
+#include "core/passes/tile_to_simt.h"
 #include "tests/support/spirv_check.h"
 
 static bool validate(const uint32_t *words, size_t n, char *why, size_t cap) {
@@ -64,32 +69,137 @@ static const char *map_tail(const char *c, int m, int n, const char *attrs, cons
   return s;
 }
 
-typedef struct device_row { const char *device; int m, n, k; const char *ab, *c, *path; bool nv2, layout; } device_row;
-static const device_row devices[] = {
-    {"lavapipe", 8, 8, 8, "f16", "f32", "coopmat", false, true},
-    {"lavapipe", 8, 8, 8, "i8", "i32", "coopmat", false, true},
-    {"RDNA3", 16, 16, 16, "f16", "f16", "coopmat", false, true},
-    {"RDNA3", 16, 16, 16, "bf16", "f32", "coopmat", false, true},
-    {"RDNA4", 16, 16, 16, "f8E4M3FN", "f32", "coopmat", false, true},
-    {"NVIDIA", 16, 16, 16, "bf16", "f32", "coopmat", true, true},
-    {"NVIDIA", 16, 8, 32, "f8E5M2", "f32", "coopmat", true, true},
-    {"NVIDIA", 16, 8, 32, "ui8", "i32", "coopmat", true, false},
-    {"NVIDIA workgroup", 128, 64, 32, "f16", "f32", "coopmat2_workgroup", true, true},
-    {"NVIDIA tensor", 64, 64, 32, "f16", "f32", "coopmat2_workgroup_tensor", true, true},
-    {"Intel Xe", 8, 16, 16, "f16", "f32", "coopmat", false, true},
-    {"Intel Xe", 8, 16, 32, "i8", "i32", "coopmat", false, false},
-};
+/* ---- recorded devices ---- */
 
-static void every_recorded_device_valid(void **state) {
-  for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
-    for (int variant = 0; variant < 4; variant++) {
-      const device_row *d = &devices[i];
-      tsr_caps caps = spirv_full_caps();
-      caps.shared_layout = d->layout;
-      caps.coopmat2 = caps.coopmat2_per_element = caps.coopmat2_reduce = caps.coopmat2_convert = caps.coopmat2_tensor = caps.coopmat2_workgroup = d->nv2;
-      gemm(d->path, d->m, d->n, d->k, d->ab, d->c, variant & 1, variant & 2 ? "col" : "row", map_tail(d->c, d->m, d->n, "", ""), d->c);
-      check(&caps, "OpCooperativeMatrixMulAddKHR");
-      if (strstr(d->path, "tensor") && !variant) check(&caps, "OpCooperativeMatrixLoadTensorNV");
+enum { MAX_DEVICES = 32 };
+static struct { char name[64]; tsr_caps caps; } devices[MAX_DEVICES];
+static int n_devices;
+
+static int by_name(const void *a, const void *b) { return strcmp(a, b); }
+
+static int load_devices(void **state) {
+  DIR *d = opendir(TSR_SOURCE_DIR "/tests/vulkan");
+  for (struct dirent *e; d && (e = readdir(d));) {
+    char path[512];
+    if (!strstr(e->d_name, ".json") || n_devices == MAX_DEVICES) continue;
+    snprintf(devices[n_devices].name, sizeof devices[0].name, "%.*s", (int)strlen(e->d_name) - 5, e->d_name);
+    snprintf(path, sizeof path, "%s/tests/vulkan/%s", TSR_SOURCE_DIR, e->d_name);
+    tsr_status st = spirv_caps_read(&al_default, path, &devices[n_devices++].caps);
+    if (st) fail_msg("%s", tsr_status_message(st));
+  }
+  if (d) closedir(d);
+  qsort(devices, (size_t)n_devices, sizeof *devices, by_name);
+  return n_devices < 8;
+}
+
+static const tsr_caps *device(const char *name) {
+  for (int i = 0; i < n_devices; i++)
+    if (!strcmp(devices[i].name, name)) return &devices[i].caps;
+  fail_msg("no tests/vulkan/%s.json", name);
+  return NULL;
+}
+
+static void every_recorded_shape_valid(void **state) {
+  int shapes = 0;
+  for (int i = 0; i < n_devices; i++)
+    for (int k = 0; k < devices[i].caps.n_matrix; k++)
+      for (int variant = 0; variant < 4; variant++) {
+        const tsr_caps *caps = &devices[i].caps;
+        const tsr_matrix_shape *s = &caps->matrix[k];
+        const char *ab = dtype_get(s->a)->mlir, *c = dtype_get(s->c)->mlir;
+        gemm(s->scope == SCOPE_WORKGROUP ? "coopmat2_workgroup" : "coopmat", s->m, s->n, s->k, ab, c, variant & 1, variant & 2 ? "col" : "row", map_tail(c, s->m, s->n, "", ""), c);
+        check(caps, "OpCooperativeMatrixMulAddKHR");
+        shapes++;
+      }
+  assert_true(shapes > 200);
+}
+
+static void damaged_capabilities_are_refused(void **state) {
+  static const char *const bad[][2] = {
+      {"{\"subgroup\": 32", "expected"}, {"[]", "expected"}, {"{\"subgroup\": 24}", "subgroup"}, {"{\"features\": [\"f16\", \"warp_drive\"]}", "warp_drive"},
+      {"{\"matrix\": [{\"m\": 16, \"n\": 16, \"k\": 0}]}", "m, n and k"}, {"{\"matrix\": [{\"m\": 16, \"n\": 16, \"k\": 16, \"ab\": \"f17\"}]}", "f17"},
+      {"{\"matrix\": [{\"m\": 16, \"n\": 16, \"k\": 16, \"scope\": \"workgroup\"}]}", "threads"}, {"{\"shared_bytes\": -1}", "limit"}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    tsr_caps c;
+    tsr_status st = spirv_caps_parse(&al_default, bad[i][0], strlen(bad[i][0]), "file", &c);
+    assert_int_equal(tsr_status_code(st), TSR_PARSE_ERROR);
+    if (!strstr(tsr_status_message(st), bad[i][1])) fail_msg("%s: %s", bad[i][0], tsr_status_message(st));
+    tsr_status_free(st);
+  }
+}
+
+/* ---- whole programs ---- */
+
+/* The Target IR of tests/tile/NAME.mlir for a device; attrs are put before the kernel's family. */
+static ir_module *lowered(const char *name, const tsr_caps *caps, const char *attrs) {
+  static char s[1 << 16], with[1 << 16];
+  char path[512];
+  ir_module *m = NULL, *t = NULL;
+  snprintf(path, sizeof path, "%s/tests/tile/%s.mlir", TSR_SOURCE_DIR, name);
+  FILE *f = fopen(path, "rb");
+  assert_non_null(f);
+  s[fread(s, 1, sizeof s - 1, f)] = 0;
+  fclose(f);
+  char *at = strstr(s, "family = ");
+  snprintf(with, sizeof with, "%.*s%s%s", at ? (int)(at - s) : (int)strlen(s), s, at ? attrs : "", at ? at : "");
+  tsr_status st = ir_parse(NULL, with, strlen(with), name, &m);
+  if (!st) st = tile_to_simt(m, caps, &t);
+  if (st) fail_msg("%s: %s", name, tsr_status_message(st));
+  ir_module_destroy(&m);
+  return t;
+}
+
+static const char *path_of(const ir_module *m) {
+  for (const ir_op *op = m->root->regions[0]->first; op; op = op->next)
+    if (strstr(op->def->name, ".kernel")) return ir_get_str(op, "path", "");
+  return "";
+}
+
+static void program(const char *name, const tsr_caps *caps, const char *attrs, const char *path, const char *const *want) {
+  ir_module *m = lowered(name, caps, attrs);
+  if (path && strcmp(path_of(m), path)) fail_msg("%s: path %s, not %s", name, path_of(m), path);
+  do {
+    const char *why = spirv_check_ir(m, caps, want ? *want : NULL, validate);
+    if (why) fail_msg("%s: %s", name, why);
+  } while (want && *++want);
+  ir_module_destroy(&m);
+}
+
+static void every_program_valid_on_every_recorded_device(void **state) {
+  static const char *const names[] = {"add", "softmax", "layernorm", "matmul_f32", "matmul_f16_bias_gelu", "matmul_direct", "flash_attention",
+                                      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats"};
+  for (int i = 0; i < n_devices; i++)
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) program(names[k], &devices[i].caps, "", NULL, NULL);
+}
+
+static void workgroup_matrices_with_all_pieces_where_reported(void **state) {
+  /* Ragged edges by clamped tensor addressing, bias and gelu as per-element operations: no scratch at all. */
+  static const char *const bias[] = {"OpCooperativeMatrixLoadTensorNV", "OpCooperativeMatrixStoreTensorNV", "OpCooperativeMatrixPerElementOpNV", NULL};
+  static const char *const attention[] = {"OpCooperativeMatrixReduceNV", "OpCooperativeMatrixConvertNV", "OpCooperativeMatrixPerElementOpNV", NULL};
+  static const char *const hopper[] = {"nvidia-h200", "nvidia-rtx40", "nvidia-rtx50"};
+  for (int i = 0; i < 3; i++) {
+    program("matmul_f16_bias_gelu", device(hopper[i]), "warps = 4, ", "coopmat2_workgroup", bias);
+    program("flash_attention", device(hopper[i]), "warps = 4, ", "coopmat2_workgroup", attention);
+    program("matmul_direct", device(hopper[i]), "", "coopmat", NULL); /* one subgroup: the driver has no such block of matrices */
+  }
+}
+
+/* Every piece off in turn: what is left still validates and doesn't use the piece. */
+static void each_piece_only_where_reported(void **state) {
+  static const struct { size_t at; const char *op; } pieces[] = {
+      {offsetof(tsr_caps, coopmat2_workgroup), NULL}, {offsetof(tsr_caps, coopmat2_tensor), "TensorNV"}, {offsetof(tsr_caps, coopmat2_per_element), "PerElementOpNV"},
+      {offsetof(tsr_caps, coopmat2_reduce), "MatrixReduceNV"}, {offsetof(tsr_caps, coopmat2_convert), "MatrixConvertNV"}};
+  static const char *const names[] = {"matmul_f16_bias_gelu", "flash_attention"};
+  for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++)
+    for (int k = 0; k < 2; k++) {
+      tsr_caps caps = *device("nvidia-h200");
+      *(bool *)((char *)&caps + pieces[p].at) = false;
+      program(names[k], &caps, "warps = 4, ", p ? "coopmat2_workgroup" : "coopmat", NULL);
+      if (!pieces[p].op) continue;
+      ir_module *m = lowered(names[k], &caps, "warps = 4, ");
+      const char *why = spirv_check_ir(m, &caps, pieces[p].op, NULL);
+      assert_true(why && strstr(why, "no "));
+      ir_module_destroy(&m);
     }
 }
 
@@ -126,7 +236,9 @@ static void casts_of_matrices_valid(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_recorded_device_valid), cmocka_unit_test(nv2_pieces_used_when_reported),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_recorded_shape_valid), cmocka_unit_test(damaged_capabilities_are_refused),
+                                     cmocka_unit_test(every_program_valid_on_every_recorded_device), cmocka_unit_test(workgroup_matrices_with_all_pieces_where_reported),
+                                     cmocka_unit_test(each_piece_only_where_reported), cmocka_unit_test(nv2_pieces_used_when_reported),
                                      cmocka_unit_test(nv2_pieces_refused_when_absent), cmocka_unit_test(casts_of_matrices_valid)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, load_devices, NULL);
 }

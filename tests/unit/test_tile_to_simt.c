@@ -221,6 +221,42 @@ static void cooperative_matrices_load_whole_windows_directly(void **state) {
   ir_module_destroy(&m);
 }
 
+/* D = cast(relu(A B + bias) + residual): all of it on matrices, nothing through scratch. */
+static void cooperative_matrix_epilogues_stay_on_matrices(void **state) {
+  static const char text[] =
+      "\"tessera.tile.kernel\"() ({\n^bb0(%a: !tessera.view<64x64xf16>, %b: !tessera.view<64x64xf16>, %v: !tessera.view<1x64xf32, strides=[0, 1]>, %e: !tessera.view<64x64xf16>, %d: !tessera.view<64x64xf16>):\n"
+      "%m = \"tessera.tile.block_id\"() {axis = 0}\n%n = \"tessera.tile.block_id\"() {axis = 1}\n%z = \"tessera.tile.const\"() {value = 0}\n%t = \"tessera.tile.const\"() {value = 32}\n"
+      "%m0 = \"tessera.tile.mul\"(%m, %t)\n%n0 = \"tessera.tile.mul\"(%n, %t)\n"
+      "%wa = \"tessera.tile.window\"(%a, %m0, %z) {sizes = [32, 64]}\n%wb = \"tessera.tile.window\"(%b, %z, %n0) {sizes = [64, 32]}\n"
+      "%f = \"tessera.tile.fill\"() {value = 0.0} : () -> !tessera.frag<32x32xf32>\n%g = \"tessera.tile.gemm\"(%f, %wa, %wb)\n"
+      "%wv = \"tessera.tile.window\"(%v, %z, %n0) {sizes = [1, 32]}\n%bias = \"tessera.tile.load\"(%wv) : (!tessera.view<1x32xf32, strides=[0, 1]>) -> !tessera.frag<1x32xf32>\n"
+      "%we = \"tessera.tile.window\"(%e, %m0, %n0) {sizes = [32, 32]}\n%res = \"tessera.tile.load\"(%we) : (!tessera.view<32x32xf16, strides=[64, 1]>) -> !tessera.frag<32x32xf16>\n"
+      "%o = \"tessera.tile.map\"(%g, %bias, %res) ({\n^bb0(%x: f32, %y: f32, %w: f16):\n%s = \"tessera.tile.add\"(%x, %y)\n%r = \"tessera.tile.relu\"(%s)\n"
+      "%c = \"tessera.tile.cast\"(%w) : (f16) -> f32\n%u = \"tessera.tile.add\"(%r, %c)\n%h = \"tessera.tile.cast\"(%u) : (f32) -> f16\n\"tessera.tile.yield\"(%h)\n})\n"
+      "%wd = \"tessera.tile.window\"(%d, %m0, %n0) {sizes = [32, 32]}\n\"tessera.tile.store\"(%o, %wd)\n\"tessera.tile.return\"()\n"
+      "}) {sym_name = \"epilogue\", grid = [2, 2, 1], warps = 1, family = \"matmul\"} : () -> ()\n";
+  ir_module *m = parse(text, "epilogue");
+  for (int both = 0; both < 2; both++) { /* without accumulators of f16, residual and result go through scratch */
+    tsr_caps caps = with_matrices(32, 16);
+    if (both) caps.matrix[1] = caps.matrix[0], caps.matrix[caps.n_matrix++].c = TSR_F16;
+    ir_module *t = lower(m, caps);
+    ir_op *k = kernel_of(t);
+    assert_string_equal(ir_get_str(k, "path", ""), "coopmat");
+    assert_int_equal(ir_get_int(k, "shared_bytes", -1) > 0, !both);
+    assert_int_equal(count(k, TG_MAT_MAP, 0), both ? 4 : 0);
+    assert_int_equal(count(k, TG_WARP_BARRIER, 0) > 0, !both);
+    if (both) {
+      int strides_of_zero = 0;
+      for (ir_op *op = k->regions[0]->first; op; op = op->next)
+        if (op->def->code == TG_MAT_LOAD && op->operands[2]->def && op->operands[2]->def->def->code == TG_CONST) strides_of_zero += !ir_get_int(op->operands[2]->def, "value", -1);
+      assert_int_equal(strides_of_zero, 2); /* the bias, for both columns of matrices */
+      assert_int_equal(count(k, TG_MAT_STORE, 0), 4);
+    }
+    ir_module_destroy(&t);
+  }
+  ir_module_destroy(&m);
+}
+
 static void cooperative_matrices_at_ragged_edges_go_through_scratch(void **state) {
   ir_module *m = program("matmul_f16_bias_gelu"), *t = lower(m, with_matrices(32, 16));
   ir_op *k = kernel_of(t), *loop = first(k, TG_FOR);
@@ -325,7 +361,7 @@ int main(void) {
       cmocka_unit_test(fft_exchanges_twice_for_three_stages),
       cmocka_unit_test(oversized_things_are_refused_with_their_limit),
       cmocka_unit_test(cooperative_matrices_load_whole_windows_directly),
-      cmocka_unit_test(cooperative_matrices_at_ragged_edges_go_through_scratch),
+      cmocka_unit_test(cooperative_matrix_epilogues_stay_on_matrices), cmocka_unit_test(cooperative_matrices_at_ragged_edges_go_through_scratch),
       cmocka_unit_test(demoted_matrices_are_not_used_and_the_reason_is_kept),
       cmocka_unit_test(tight_shared_memory_gives_up_the_pipeline_before_the_kernel),
       cmocka_unit_test(running_out_of_memory_is_a_status_and_leaks_nothing),
