@@ -236,6 +236,33 @@ tsr_status tile_verify_alias(const ir_op *op) {
   return NULL;
 }
 
+/* First and one-past-last element that a view can touch, relative to its origin. False on overflow. */
+static bool view_range(const ir_type *v, int64_t *lo, int64_t *hi) {
+  int64_t strides[TSR_MAX_RANK];
+  ir_type_strides(v, strides);
+  *lo = *hi = v->offset;
+  for (int i = 0; i < v->rank; i++) {
+    int64_t d;
+    if (v->dims[i] == IR_DYNAMIC) return false;
+    if (v->dims[i] == 0) return *lo = *hi = 0, true;
+    if (__builtin_mul_overflow(v->dims[i] - 1, strides[i], &d)) return false;
+    if (__builtin_add_overflow(d < 0 ? *lo : *hi, d, d < 0 ? lo : hi)) return false;
+  }
+  ++*hi;
+  return true;
+}
+
+/* A kernel reaches no further than its views say, and these must lie within the memory that the launch passes. */
+static tsr_status verify_argument(const ir_op *launch, int i, const ir_type *view) {
+  const ir_type *t = launch->operands[i]->type;
+  int64_t lo, hi, n = ir_type_count(t);
+  if (view->dtype != t->dtype) return ir_error(launch, NULL, "argument %d differs in element type from the kernel's", i);
+  if (n < 0) return NULL; /* the program is refused for that */
+  if (!view_range(view, &lo, &hi)) return ir_error(launch, NULL, "argument %d: the kernel's view must have known dimensions, small enough", i);
+  if (lo < hi && (lo < 0 || hi > n)) return ir_error(launch, NULL, "argument %d has %lld elements; the kernel's view covers %lld..%lld", i, (long long)n, (long long)lo, (long long)hi);
+  return NULL;
+}
+
 tsr_status tile_verify_launch(const ir_op *op) {
   for (int i = 0; i < op->n_operands; i++)
     if (op->operands[i]->type->kind != IR_T_TENSOR) return ir_error(op, NULL, "argument %d must be a tensor", i);
@@ -245,8 +272,7 @@ tsr_status tile_verify_launch(const ir_op *op) {
     const ir_block *r = k->regions[0];
     if (r->n_args != op->n_operands) return ir_error(op, NULL, "%d arguments for the %d of kernel \"%s\"", op->n_operands, r->n_args, name);
     for (int i = 0; i < r->n_args; i++)
-      if (r->args[i]->type->kind == IR_T_VIEW && r->args[i]->type->dtype != op->operands[i]->type->dtype)
-        return ir_error(op, NULL, "argument %d differs in element type from the kernel's", i);
+      if (r->args[i]->type->kind == IR_T_VIEW) TSR_TRY(verify_argument(op, i, r->args[i]->type));
     return NULL;
   }
   return ir_error(op, NULL, "no kernel \"%s\" in the module", name);
@@ -270,22 +296,6 @@ tsr_status tile_verify_kernel(const ir_op *op) {
   int64_t outputs = ir_get_int(op, "outputs", 1);
   if (outputs < 0 || outputs > r->n_args) return ir_error(op, NULL, "outputs = %lld for %d arguments", (long long)outputs, r->n_args);
   return NULL;
-}
-
-/* First and one-past-last element that a view can touch, relative to its origin. False on overflow. */
-static bool view_range(const ir_type *v, int64_t *lo, int64_t *hi) {
-  int64_t strides[TSR_MAX_RANK];
-  ir_type_strides(v, strides);
-  *lo = *hi = v->offset;
-  for (int i = 0; i < v->rank; i++) {
-    int64_t d;
-    if (v->dims[i] == IR_DYNAMIC) return false;
-    if (v->dims[i] == 0) return *lo = *hi = 0, true;
-    if (__builtin_mul_overflow(v->dims[i] - 1, strides[i], &d)) return false;
-    if (__builtin_add_overflow(d < 0 ? *lo : *hi, d, d < 0 ? lo : hi)) return false;
-  }
-  ++*hi;
-  return true;
 }
 
 tsr_status tile_verify_view(const ir_op *op) {

@@ -70,8 +70,19 @@ static const char *joined_disable(compile *c) {
   return c->disable;
 }
 
+/* Programs are made for one size each. */
+static tsr_status check_dims(const ir_module *m) {
+  for (const ir_op *f = m->root->regions[0]->first; f; f = f->next)
+    for (int i = 0; graph_is(f, G_FUNC) && i < f->regions[0]->n_args; i++) {
+      const ir_value *v = f->regions[0]->args[i];
+      if (ir_type_count(v->type) < 0) return ir_error(f, "give every dimension a number", "argument %%%s has an unknown dimension", v->name ? v->name : "?");
+    }
+  return NULL;
+}
+
 static tsr_status lower_graph(compile *c) {
   tsr_program *p = c->p;
+  TSR_TRY(check_dims(p->levels[TSR_LEVEL_GRAPH]));
   pass_options opts = {.disable = joined_disable(c), .exact = p->policy != TSR_POLICY_FAST, .trace = &p->trace};
   /* The dump shows the graph as it was given, after the rewrites. */
   TSR_TRY(graph_simplify_module(p->levels[TSR_LEVEL_GRAPH], &opts));

@@ -2,9 +2,11 @@
 #include "tools/tessera/npy.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/dtype.h"
 
@@ -13,51 +15,119 @@ static const struct { const char *descr; tsr_dtype t; } kinds[] = {{"f8", TSR_F6
 
 #define FAIL(...) return snprintf(why, why_bytes, __VA_ARGS__), false
 
-static const char *after_key(const char *h, const char *key) {
-  const char *p = strstr(h, key);
-  if (!p) return NULL;
-  p += strlen(key);
-  while (*p == ' ' || *p == ':') p++;
-  return p;
-}
+/* ---- the header: a Python dictionary of three entries ------------------------------------------------------------------ */
 
 typedef struct header {
   tsr_dtype t;
   bool swap, fortran;
   tsr_shape shape;
+  size_t at, bytes; /* of the data: where in the file, and how much */
 } header;
 
-static bool parse_header(const char *path, const char *h, header *out, char *why, size_t why_bytes) {
-  const char *d = after_key(h, "'descr'"), *o = after_key(h, "'fortran_order'"), *s = after_key(h, "'shape'");
-  if (!d || !o || !s || *d != '\'' || *s != '(') FAIL("%s: malformed .npy header", path);
-  char order = d[1];
-  *out = (header){0};
+typedef struct cursor { const char *p, *end; } cursor;
+
+static void skip_blanks(cursor *c) {
+  while (c->p < c->end && (*c->p == ' ' || *c->p == '\n')) c->p++;
+}
+
+static bool take(cursor *c, char want) {
+  skip_blanks(c);
+  if (c->p == c->end || *c->p != want) return false;
+  c->p++;
+  return true;
+}
+
+static bool take_word(cursor *c, const char *word) {
+  size_t n = strlen(word);
+  skip_blanks(c);
+  if ((size_t)(c->end - c->p) < n || memcmp(c->p, word, n)) return false;
+  c->p += n;
+  return true;
+}
+
+/* 'text' or "text" without escapes, cut to size. */
+static bool take_string(cursor *c, char *out, size_t size) {
+  char quote = take(c, '\'') ? '\'' : take(c, '"') ? '"' : 0;
+  const char *end = quote ? memchr(c->p, quote, (size_t)(c->end - c->p)) : NULL;
+  if (!end) return false;
+  size_t n = (size_t)(end - c->p) < size - 1 ? (size_t)(end - c->p) : size - 1;
+  memcpy(out, c->p, n);
+  out[n] = 0;
+  for (size_t i = 0; i < n; i++)
+    if (!isprint((unsigned char)out[i])) out[i] = '?';
+  c->p = end + 1;
+  return true;
+}
+
+static bool take_type(cursor *c, const char *path, header *h, char *why, size_t why_bytes) {
+  char d[32];
+  if (!take_string(c, d, sizeof d)) FAIL("%s: expected an element type such as '<f4' in the .npy header (structured types are not read)", path);
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (!strncmp(d + 2, kinds[i].descr, 2) && d[4] == '\'') out->t = kinds[i].t;
-  if (!out->t || !strchr("<>|=", order)) FAIL("%s: element type '%.8s' is not one of f2 f4 f8 i1 i2 i4 i8 u1 b1", path, d + 1);
-  out->swap = order == '>' && tsr_dtype_size(out->t) > 1;
-  out->fortran = !strncmp(o, "True", 4);
-  for (s++; *s && *s != ')';) {
-    if (!isdigit((unsigned char)*s)) {
-      s++;
-      continue;
-    }
-    char *end;
-    unsigned long long v = strtoull(s, &end, 10);
-    if (out->shape.rank == TSR_MAX_RANK || v > (unsigned long long)INT64_MAX / 16) FAIL("%s: shape out of range", path);
-    out->shape.dims[out->shape.rank++] = (int64_t)v;
-    s = end;
+    if (strlen(d) == 3 && strchr("<>|=", d[0]) && !strcmp(d + 1, kinds[i].descr)) h->t = kinds[i].t;
+  if (!h->t) FAIL("%s: element type '%s' is not one of f2 f4 f8 i1 i2 i4 i8 u1 b1", path, d);
+  h->swap = d[0] == '>' && tsr_dtype_size(h->t) > 1;
+  return true;
+}
+
+static bool take_shape(cursor *c, const char *path, header *h, char *why, size_t why_bytes) {
+  if (!take(c, '(')) FAIL("%s: expected a shape such as (3, 4) in the .npy header", path);
+  while (!take(c, ')')) {
+    uint64_t v = 0; /* take left no blanks before it */
+    const char *from = c->p;
+    for (; c->p < c->end && isdigit((unsigned char)*c->p); c->p++)
+      if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, (uint64_t)(*c->p - '0'), &v) || v > INT64_MAX) FAIL("%s: a dimension of the .npy header is out of range", path);
+    if (c->p == from) FAIL("%s: expected a number or ) in the shape of the .npy header", path);
+    if (h->shape.rank == TSR_MAX_RANK) FAIL("%s: more than %d dimensions", path, TSR_MAX_RANK);
+    h->shape.dims[h->shape.rank++] = (int64_t)v;
+    if (take(c, ',')) continue;
+    if (!take(c, ')')) FAIL("%s: expected , or ) in the shape of the .npy header", path);
+    break;
   }
   return true;
 }
 
-static bool count_bytes(const header *h, size_t *bytes) {
-  size_t n = tsr_dtype_size(h->t);
-  for (int i = 0; i < h->shape.rank; i++)
-    if (__builtin_mul_overflow(n, (size_t)h->shape.dims[i], &n)) return false;
-  *bytes = n;
-  return n <= (size_t)PTRDIFF_MAX;
+static bool take_entries(cursor *c, const char *path, header *h, char *why, size_t why_bytes) {
+  unsigned seen = 0;
+  if (!take(c, '{')) FAIL("%s: malformed .npy header: expected {", path);
+  while (!take(c, '}')) {
+    char key[32];
+    if (!take_string(c, key, sizeof key) || !take(c, ':')) FAIL("%s: malformed .npy header: expected 'key': value", path);
+    int which = !strcmp(key, "descr") ? 0 : !strcmp(key, "fortran_order") ? 1 : !strcmp(key, "shape") ? 2 : 3;
+    if (which == 3 || seen >> which & 1) FAIL("%s: malformed .npy header: unexpected key '%s'", path, key);
+    seen |= 1u << which;
+    if (which == 0 && !take_type(c, path, h, why, why_bytes)) return false;
+    if (which == 1 && !(h->fortran = take_word(c, "True")) && !take_word(c, "False")) FAIL("%s: malformed .npy header: fortran_order is neither True nor False", path);
+    if (which == 2 && !take_shape(c, path, h, why, why_bytes)) return false;
+    if (!take(c, ',') && (c->p == c->end || *c->p != '}')) FAIL("%s: malformed .npy header: expected , or }", path);
+  }
+  if (seen != 7) FAIL("%s: malformed .npy header: it lacks %s", path, !(seen & 1) ? "descr" : !(seen & 2) ? "fortran_order" : "shape");
+  return true;
 }
+
+enum { MAX_HEADER = 1 << 20 };
+
+/* From the start of a file, of which n bytes are here: as many as there are, or at least MAX_HEADER + 12. */
+static bool parse_header(const unsigned char *p, size_t n, const char *path, header *h, char *why, size_t why_bytes) {
+  *h = (header){0};
+  if (n < 6 || memcmp(p, "\x93NUMPY", 6)) FAIL("%s: not an .npy file", path);
+  if (n < 10) FAIL("%s: truncated .npy header", path);
+  if (p[6] < 1 || p[6] > 3) FAIL("%s: unknown .npy version %d.%d", path, p[6], p[7]);
+  size_t from = p[6] == 1 ? 10 : 12, len = p[8] | (size_t)p[9] << 8;
+  if (n < from) FAIL("%s: truncated .npy header", path);
+  if (from == 12) len |= (size_t)p[10] << 16 | (size_t)p[11] << 24;
+  if (len > MAX_HEADER) FAIL("%s: an .npy header of %zu bytes", path, len);
+  if (n - from < len) FAIL("%s: truncated .npy header", path);
+  cursor c = {(const char *)p + from, (const char *)p + from + len};
+  if (!take_entries(&c, path, h, why, why_bytes)) return false;
+  h->at = from + len;
+  h->bytes = tsr_dtype_size(h->t);
+  for (int i = 0; i < h->shape.rank; i++)
+    if (__builtin_mul_overflow(h->bytes, (size_t)h->shape.dims[i], &h->bytes)) FAIL("%s: the number of elements overflows", path);
+  if (h->bytes > (size_t)PTRDIFF_MAX) FAIL("%s: the number of elements overflows", path);
+  return true;
+}
+
+/* ---- the data ------------------------------------------------------------------------------------------------------- */
 
 static void swap_bytes(char *p, size_t bytes, size_t size) {
   for (size_t i = 0; i + size <= bytes; i += size)
@@ -85,46 +155,57 @@ static bool reorder(npy_array *a) {
   return true;
 }
 
-static bool load(FILE *f, const char *path, npy_array *out, char *why, size_t why_bytes) {
-  unsigned char pre[12];
-  char *text = NULL;
-  header h;
-  if (fread(pre, 1, 10, f) != 10 || memcmp(pre, "\x93NUMPY", 6)) FAIL("%s: not an .npy file", path);
-  size_t len = pre[8] | (size_t)pre[9] << 8;
-  if (pre[6] >= 2) {
-    if (fread(pre + 10, 1, 2, f) != 2) FAIL("%s: truncated .npy header", path);
-    len |= (size_t)pre[10] << 16 | (size_t)pre[11] << 24;
-  }
-  if (pre[6] < 1 || pre[6] > 3 || len > 1 << 20) FAIL("%s: unknown .npy version %d.%d", path, pre[6], pre[7]);
-  text = calloc(1, len + 1);
-  if (!text) FAIL("%s: out of memory", path);
-  bool whole = fread(text, 1, len, f) == len, ok = whole && parse_header(path, text, &h, why, why_bytes);
-  free(text);
-  if (!whole) FAIL("%s: truncated .npy header", path);
-  if (!ok) return false;
-  if (!count_bytes(&h, &out->bytes)) FAIL("%s: the number of elements overflows", path);
-  /* Compare with the file's size first: a huge shape in a small file must not allocate. */
-  long at = ftell(f);
-  if (at >= 0 && fseek(f, 0, SEEK_END) == 0) {
-    long end = ftell(f);
-    if (end - at < (long)out->bytes) FAIL("%s: truncated: %ld bytes of data, the header says %zu", path, end - at, out->bytes);
-    fseek(f, at, SEEK_SET);
-  }
-  out->dtype = h.t;
-  out->shape = h.shape;
-  out->data = malloc(out->bytes ? out->bytes : 1);
-  if (!out->data) FAIL("%s: no memory for %zu bytes", path, out->bytes);
-  if (fread(out->data, 1, out->bytes, f) != out->bytes) FAIL("%s: truncated data", path);
-  if (h.swap) swap_bytes(out->data, out->bytes, tsr_dtype_size(h.t));
-  if (h.fortran && h.shape.rank > 1 && !reorder(out)) FAIL("%s: out of memory", path);
+/* Room for what the header says, of which `have` bytes are in the file. */
+static bool make_room(const header *h, size_t have, const char *path, npy_array *out, char *why, size_t why_bytes) {
+  if (have < h->bytes) FAIL("%s: truncated: %zu bytes of data, the header says %zu", path, have, h->bytes);
+  *out = (npy_array){.dtype = h->t, .shape = h->shape, .bytes = h->bytes, .data = malloc(h->bytes ? h->bytes : 1)};
+  if (!out->data) FAIL("%s: no memory for %zu bytes", path, h->bytes);
   return true;
+}
+
+/* The file's bytes to the machine's order, in C order, bools 0 or 1. */
+static bool arrange(const header *h, const char *path, npy_array *out, char *why, size_t why_bytes) {
+  if (h->swap) swap_bytes(out->data, out->bytes, tsr_dtype_size(h->t));
+  if (h->t == TSR_BOOL)
+    for (size_t i = 0; i < out->bytes; i++) ((char *)out->data)[i] = ((char *)out->data)[i] != 0;
+  if (h->fortran && h->shape.rank > 1 && !reorder(out)) FAIL("%s: out of memory", path);
+  return true;
+}
+
+bool npy_parse(const void *bytes, size_t n, const char *name, npy_array *out, char *why, size_t why_bytes) {
+  header h;
+  *out = (npy_array){0};
+  if (!parse_header(bytes, n, name, &h, why, why_bytes) || !make_room(&h, n - h.at, name, out, why, why_bytes)) return false;
+  memcpy(out->data, (const char *)bytes + h.at, h.bytes);
+  if (arrange(&h, name, out, why, why_bytes)) return true;
+  npy_free(out);
+  return false;
+}
+
+static bool load(FILE *f, const char *path, unsigned char *start, npy_array *out, char *why, size_t why_bytes) {
+  header h;
+  struct stat s;
+  if (fstat(fileno(f), &s)) FAIL("%s: %s", path, strerror(errno));
+  if (S_ISDIR(s.st_mode)) FAIL("%s: is a directory", path);
+  if (!S_ISREG(s.st_mode)) FAIL("%s: not a regular file", path);
+  size_t n = fread(start, 1, MAX_HEADER + 12, f);
+  if (ferror(f)) FAIL("%s: can't be read", path);
+  if (!parse_header(start, n, path, &h, why, why_bytes)) return false;
+  /* Compared with the file's size first: a huge shape in a small file must not allocate. */
+  size_t size = (size_t)s.st_size;
+  if (!make_room(&h, size > h.at ? size - h.at : 0, path, out, why, why_bytes)) return false;
+  if (fseek(f, (long)h.at, SEEK_SET) || fread(out->data, 1, h.bytes, f) != h.bytes) FAIL("%s: truncated data", path);
+  return arrange(&h, path, out, why, why_bytes);
 }
 
 bool npy_load(const char *path, npy_array *out, char *why, size_t why_bytes) {
   *out = (npy_array){0};
   FILE *f = fopen(path, "rb");
-  if (!f) FAIL("%s: can't be opened", path);
-  bool ok = load(f, path, out, why, why_bytes);
+  if (!f) FAIL("%s: can't be opened: %s", path, strerror(errno));
+  unsigned char *start = malloc(MAX_HEADER + 12);
+  bool ok = start && load(f, path, start, out, why, why_bytes);
+  if (!start) snprintf(why, why_bytes, "%s: out of memory", path);
+  free(start);
   fclose(f);
   if (!ok) npy_free(out);
   return ok;
@@ -142,7 +223,7 @@ bool npy_save(const char *path, const npy_array *a, char *why, size_t why_bytes)
   while ((10 + n + 1) % 64) h[n++] = ' ';
   h[n++] = '\n';
   FILE *f = fopen(path, "wb");
-  if (!f) FAIL("%s: can't be written", path);
+  if (!f) FAIL("%s: can't be written: %s", path, strerror(errno));
   unsigned char pre[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(n & 255), (unsigned char)(n >> 8)};
   bool ok = fwrite(pre, 1, 10, f) == 10 && fwrite(h, 1, (size_t)n, f) == (size_t)n && fwrite(a->data, 1, a->bytes, f) == a->bytes;
   ok = fclose(f) == 0 && ok;

@@ -1,5 +1,5 @@
-/* tools/tessera/npy.h - arrays in NumPy's .npy format, versions 1 to 3, C order, little-endian (others are converted or refused with
- * one line). Format: numpy.lib.format, NEP 1. */
+/* tools/tessera/npy.h - arrays in NumPy's .npy format, versions 1 to 3; Fortran order and big-endian elements are converted, other element types
+ * and malformed files refused with one line. Format: numpy.lib.format, NEP 1. */
 #ifndef TOOLS_TESSERA_NPY_H
 #define TOOLS_TESSERA_NPY_H
 #include "tessera/tessera.h"
@@ -11,8 +11,10 @@ typedef struct npy_array {
   size_t bytes;
 } npy_array;
 
-/* False after writing one line to why. */
+/* False after writing one line to why. Bytes after the array are ignored, as NumPy does. */
 bool npy_load(const char *path, npy_array *out, char *why, size_t why_bytes);
+/* The same from memory; `name` is for messages. */
+bool npy_parse(const void *bytes, size_t n, const char *name, npy_array *out, char *why, size_t why_bytes);
 bool npy_save(const char *path, const npy_array *a, char *why, size_t why_bytes);
 void npy_free(npy_array *a);
 /* Elements of `a` converted to t (rounded, saturated) into dst. */

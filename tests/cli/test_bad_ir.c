@@ -1,0 +1,105 @@
+/* tests/cli/test_bad_ir.c - `tessera run` and `tessera dump` on malformed IR text of every level: one line with file:line:column and exit status 2. */
+#include <stdbool.h>
+
+#include "tests/cli/cli_run.h"
+
+#define FUNC(args, body) "\"tessera.graph.func\"() ({\n^bb0(" args "):\n" body "\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n"
+#define A "%A: tensor<2x3xf32>"
+#define TILE(views, grid, body)                                                                                                                   \
+  "\"tessera.tile.program\"() ({\n^bb0(%A: tensor<4xf32>):\n%C = \"tessera.tile.buffer\"() : () -> tensor<4xf32>\n\"tessera.tile.launch\"(%A, %C) {kernel = \"k\"}\n" \
+  "\"tessera.tile.return\"(%C)\n}) {sym_name = \"main\"}\n\"tessera.tile.kernel\"() ({\n^bb0(" views "):\n" body "\n\"tessera.tile.return\"()\n}) {sym_name = \"k\", grid = " grid ", outputs = 1}\n"
+#define VIEWS(n) "%a: !tessera.view<" n "xf32>, %c: !tessera.view<" n "xf32>"
+#define COPY "%v = \"tessera.tile.load\"(%a)\n\"tessera.tile.store\"(%v, %c)"
+
+static const struct { const char *what, *text, *says; } cases[] = {
+    /* text */
+    {"empty", "", "x.mlir:1:1: expected an operation"},
+    {"a comment alone", "// nothing\n", "x.mlir:2:1: expected an operation"},
+    {"not IR", "hello\n", "x.mlir:1:1: "},
+    {"unterminated region", "\"tessera.graph.func\"() ({\n^bb0(" A "):\n%0 = \"tessera.graph.neg\"(%A)\n", "x.mlir:4:1: expected '}'"},
+    {"unterminated string", FUNC(A, "%0 = \"tessera.graph.neg(%A)"), "x.mlir:3:6: unterminated string"},
+    {"unterminated list", FUNC(A, "%0 = \"tessera.graph.reduce_sum\"(%A) {axes = [0"), "x.mlir:4:1: "},
+    {"unterminated type", "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<2x3x", "x.mlir:2:"},
+    {"invalid UTF-8", FUNC(A, "%0 = \"tessera.graph.neg\xff\"(%A)"), "x.mlir:3:24: byte 0xff is not valid UTF-8"},
+    {"invalid UTF-8 outside of strings", FUNC(A, "\xc3\x28"), "x.mlir:3:1: byte 0xc3 is not valid UTF-8"},
+    {"an overlong form", FUNC(A, "%0 = \"tessera.graph.neg\"(%A) // \xc0\xaf"), "x.mlir:3:33: byte 0xc0 is not valid UTF-8"},
+    {"a surrogate", FUNC(A, "// \xed\xa0\x80"), "x.mlir:3:4: byte 0xed is not valid UTF-8"},
+    /* names */
+    {"unknown op", FUNC(A, "%0 = \"tessera.graph.frobnicate\"(%A)"), "x.mlir:3:6: unknown operation \"tessera.graph.frobnicate\""},
+    {"op of no level", FUNC(A, "%0 = \"arith.addf\"(%A, %A)"), "x.mlir:3:6: unknown operation"},
+    {"unknown attribute", FUNC(A, "%0 = \"tessera.graph.neg\"(%A) {speed = 3}"), "x.mlir:3:6: unknown attribute 'speed'"},
+    {"attribute of another kind", FUNC(A, "%0 = \"tessera.graph.reduce_sum\"(%A) {axes = \"all\"}"), "x.mlir:3:6: attribute 'axes' must be"},
+    {"missing attribute", FUNC(A, "%0 = \"tessera.graph.compare\"(%A, %A)"), "x.mlir:3:6: "},
+    {"undefined value", FUNC(A, "%0 = \"tessera.graph.neg\"(%B)"), "x.mlir:3:26: %B is not defined"},
+    {"defined twice", FUNC(A, "%A = \"tessera.graph.neg\"(%A)"), "x.mlir:3:1: %A is defined twice"},
+    {"of itself", FUNC(A, "%0 = \"tessera.graph.neg\"(%0) : (tensor<2x3xf32>) -> tensor<2x3xf32>"), "x.mlir:3:26: %0 is not defined before"},
+    {"cyclic", FUNC(A, "%0 = \"tessera.graph.add\"(%1, %A) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>\n%1 = \"tessera.graph.neg\"(%0)"), "x.mlir:3:26: %1 is not defined before"},
+    /* types */
+    {"shapes that don't fit", FUNC("%A: tensor<2xf32>, %B: tensor<3xf32>", "%0 = \"tessera.graph.add\"(%A, %B)"), "x.mlir:3:6: shapes f32[2] and f32[3] do not broadcast"},
+    {"types that don't fit", FUNC("%A: tensor<2xf32>, %B: tensor<2xi32>", "%0 = \"tessera.graph.add\"(%A, %B)"), "x.mlir:3:6: operands are f32 and i32"},
+    {"operand count", FUNC(A, "%0 = \"tessera.graph.add\"(%A)"), "x.mlir:3:6: takes 2 operands, has 1"},
+    {"result declared wrong", FUNC(A, "%0 = \"tessera.graph.neg\"(%A) : (tensor<2x3xf32>) -> tensor<3x2xf32>"), "x.mlir:3:6: result 0 is declared"},
+    {"operand declared wrong", FUNC(A, "%0 = \"tessera.graph.neg\"(%A) : (tensor<3x2xf32>) -> tensor<3x2xf32>"), "x.mlir:3:"},
+    {"unknown element type", FUNC("%A: tensor<2xf33>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:2:"},
+    {"axis out of range", FUNC(A, "%0 = \"tessera.graph.reduce_sum\"(%A) {axes = [7]}"), "x.mlir:3:6: axis 7"},
+    {"dense too long", FUNC(A, "%0 = \"tessera.graph.constant\"() {value = dense<[1.0, 2.0, 3.0]> : tensor<2xf32>}"), "x.mlir:3:47: dense has 3 values"},
+    {"no return", "\"tessera.graph.func\"() ({\n^bb0(" A "):\n%0 = \"tessera.graph.neg\"(%A)\n}) {sym_name = \"main\"}\n", "x.mlir:1:1: the body must end"},
+    {"unknown dimension", FUNC("%A: tensor<?x4xf32>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:1:1: argument %A has an unknown dimension"},
+    /* sizes */
+    {"huge dimension", FUNC("%A: tensor<99999999999999999999xf32>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:2:17: dimension out of range"},
+    {"negative dimension", FUNC("%A: tensor<-4xf32>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:2:17: "},
+    {"element count", FUNC("%A: tensor<4611686018427387904x8xf32>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:2:42: the number of elements overflows"},
+    {"element count beside a zero", FUNC("%A: tensor<4611686018427387904x0x8xf32>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:2:"},
+    {"element count of a result", FUNC("%A: tensor<1152921504606846976x1xf32>, %B: tensor<1x1024xf32>", "%0 = \"tessera.graph.add\"(%A, %B)"), "x.mlir:"},
+    {"bytes", FUNC("%A: tensor<4611686018427387904xf32>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:2:40: the number of elements overflows"},
+    {"rank", FUNC("%A: tensor<1x1x1x1x1x1x1x1x1xf32>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:2:33: more than 8 dimensions"},
+    {"integer", FUNC(A, "%0 = \"tessera.graph.reduce_sum\"(%A) {axes = [99999999999999999999]}"), "x.mlir:3:46: integer out of range"},
+    /* the levels below */
+    {"schedule: undefined value", "\"tessera.schedule.program\"() ({\n^bb0(%A: tensor<4xf32>):\n\"tessera.schedule.return\"(%B)\n}) {sym_name = \"main\"}\n", "x.mlir:3:27: %B is not defined"},
+    {"schedule: unknown family", "\"tessera.schedule.program\"() ({\n^bb0(%A: tensor<4xf32>):\n%0 = \"tessera.schedule.kernel\"(%A) ({\n^bb0(%a: tensor<4xf32>):\n\"tessera.schedule.yield\"(%a)\n}) "
+     "{sym_name = \"k\", family = \"magic\"} : (tensor<4xf32>) -> tensor<4xf32>\n\"tessera.schedule.return\"(%0)\n}) {sym_name = \"main\"}\n", "x.mlir:3:6: unknown family \"magic\""},
+    {"tile: no such kernel", "\"tessera.tile.program\"() ({\n^bb0(%A: tensor<4xf32>):\n\"tessera.tile.launch\"(%A) {kernel = \"k\"}\n\"tessera.tile.return\"(%A)\n}) {sym_name = \"main\"}\n", "x.mlir:3:1: no kernel \"k\""},
+    {"tile: a view beyond its memory", TILE(VIEWS("1000000000"), "[1, 1, 1]", "%z = \"tessera.tile.const\"() {value = 900000000}\n%w = \"tessera.tile.window\"(%a, %z) {sizes = [4]}\n%v = \"tessera.tile.load\"(%w)"), "x.mlir:4:1: argument 0 has 4 elements"},
+    {"tile: a view before its memory", TILE("%a: !tessera.view<4xf32, strides = [-1]>, %c: !tessera.view<4xf32>", "[1, 1, 1]", COPY), "x.mlir:"},
+    {"tile: grid", TILE(VIEWS("4"), "[1, -1, 1]", COPY), "x.mlir:7:1: grid extent -1"},
+    {"tile: an op of another level", TILE(VIEWS("4"), "[1, 1, 1]", "%v = \"tessera.graph.neg\"(%a)"), "x.mlir:9:6: "},
+    {"tile: too large a tile", TILE(VIEWS("4"), "[1, 1, 1]", "%v = \"tessera.tile.fill\"() {value = 0} : () -> !tessera.frag<1099511627776xf32>"), "x.mlir:9:6: the tile is too large"},
+};
+
+/* Text that is made rather than written: `head`, then `piece` n times. */
+static const struct { const char *what, *head, *piece; int n; const char *says; } deep[] = {
+    {"regions", "", "\"tessera.graph.func\"() ({\n", 100000, "regions nested too deeply"},
+    {"attributes", "\"tessera.graph.func\"() ({\n^bb0(" A "):\n%0 = \"tessera.graph.neg\"(%A) {x = ", "[", 200000, "attributes nested too deeply"},
+    {"lists", "\"tessera.graph.func\"() ({\n%0 = \"tessera.graph.constant\"() {value = dense<", "[", 200000, "lists nested too deeply"},
+    {"a long name", "\"tessera.graph.func\"() ({\n^bb0(" A "):\n%", "a", 1000000, "x.mlir:3:"},
+    {"a long line", "\"tessera.graph.func\"() ({\n^bb0(" A "):\n", " ", 1000000, "x.mlir:3:1000001: "},
+};
+
+static void run_deep(cli *c, size_t i) {
+  size_t head = strlen(deep[i].head), piece = strlen(deep[i].piece), n = head + piece * (size_t)deep[i].n;
+  char *text = malloc(n + 1);
+  memcpy(text, deep[i].head, head);
+  for (int k = 0; k < deep[i].n; k++) memcpy(text + head + (size_t)k * piece, deep[i].piece, piece);
+  cli_write(c, "x.mlir", text, n);
+  cli_refused(c, deep[i].what, "run x.mlir", deep[i].says);
+  cli_refused(c, deep[i].what, "dump x.mlir --level tile", "x.mlir:");
+  free(text);
+}
+
+int main(void) {
+  cli c;
+  if (!cli_begin(&c)) return 77;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    cli_write(&c, "x.mlir", cases[i].text, strlen(cases[i].text));
+    cli_refused(&c, cases[i].what, "run x.mlir", cases[i].says);
+    cli_refused(&c, cases[i].what, "dump x.mlir --level tile --device null:spirv", "x.mlir:");
+  }
+  for (size_t i = 0; i < sizeof deep / sizeof *deep; i++) run_deep(&c, i);
+  cli_write(&c, "x.mlir", "abc\0def", 7);
+  cli_refused(&c, "a zero byte", "run x.mlir", "x.mlir:1:4: byte 0x00");
+  cli_refused(&c, "a folder", "run .", ".: can't be read");
+  cli_refused(&c, "nothing there", "run gone.mlir", "gone.mlir: can't be opened");
+  cli_refused(&c, "no such level", "dump x.mlir --level magic", "--level is graph");
+  cli_refused(&c, "no such policy", "run x.mlir --policy sloppy", "sloppy");
+  return cli_end(&c);
+}
