@@ -29,6 +29,7 @@ struct be_device {
   pthread_mutex_t lock;
   vm_thread *threads;
   int n_threads, n_allocated;
+  int64_t stream_bytes;
   packs *packs;
 };
 
@@ -173,6 +174,7 @@ static tsr_status device_open(be_instance *in, int index, const be_import *impor
   d->threads = al_zalloc(al, sizeof *d->threads * (size_t)d->n_threads);
   if (!d->threads) TSR_GOTO(st_oom());
   TSR_GOTO(packs_create(al, &d->packs));
+  d->stream_bytes = (int64_t)cpuk_cache_sizes().l3 / 2;
   fill_caps(d->k, caps);
   caps->n_cores = d->n_threads;
   *out = d;
@@ -478,7 +480,7 @@ static tsr_status run_launch(be_device *d, cpu_launch *l, const be_range *slots,
   char *args[MAX_ARGS];
   for (int a = 0; a < l->n_args; a++) args[a] = slots[l->slots[a]].buffer->p + slots[l->slots[a]].offset;
   if (k->has_matmul) TSR_TRY(prepare_packs(d, l, k, m));
-  job j = {{m, k, args, d->packs, l->constant, l->const_packs}, d, {kd->grid[0], kd->grid[1], kd->grid[2]}, k->has_matmul && !k->across};
+  job j = {{m, k, args, d->packs, l->constant, l->const_packs, d->stream_bytes}, d, {kd->grid[0], kd->grid[1], kd->grid[2]}, k->has_matmul && !k->across};
   int64_t blocks = j.grid[0] * j.grid[1] * j.grid[2];
   if (times) run_timed(d, &j, blocks, times);
   else pool_run(d->pool, run_block, &j, blocks);

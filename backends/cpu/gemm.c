@@ -34,7 +34,7 @@ static const cpuk_gemm *gemm_of(const vm_module *m, const cpu_instr *i, cpuk_gem
   return m->k->gemm[*kind];
 }
 
-/* Blocks with as many rows pay for packing their own B; the shorter ones share it. */
+/* Blocks with as many rows, and those that are alone in their columns, pack their own B; the others share it. */
 enum { PACK_ON_THE_WAY_ROWS = 192 };
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -237,7 +237,7 @@ void vm_matmul(const vm *v, const cpu_instr *i) {
   if (t.m > 0 && t.n > 0 && k > 0 && (constant || !try_skinny(v, kind, g, &a, &b, &t, false))) {
     a.rows = t.m;
     b.cols = t.n;
-    if (!constant && t.m >= PACK_ON_THE_WAY_ROWS) {
+    if (!constant && (t.m >= PACK_ON_THE_WAY_ROWS || v->l->k->grid[1] == 1)) {
       matmul_on_the_way(v, g, &t, &a, &b, k, bk);
       end_target(v, g, kind, &whole);
       return;

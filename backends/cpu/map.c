@@ -1,6 +1,7 @@
 /* backends/cpu/map.c - elementwise programs over strips of up to CPU_STRIP elements.
  * A program is planned once: every step gets its micro-kernel and a level (0 once per call, 1 once per row, 2 once per strip), and
  * strips that are dead share memory. Invariant: a uniform register holds one element, any other a whole strip. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/cpu/vm.h"
@@ -268,6 +269,8 @@ typedef struct row {
   int64_t stride; /* of the last dimension, elements */
   cpuk_dtype type;
   cpuk_convert_fn convert; /* to or from the compute type; NULL = same type */
+  bool stream;             /* a large result: past the caches */
+  int64_t ahead;           /* bytes to what the next block reads; 0 = not fetched ahead */
   size_t esize;
 } row;
 
@@ -293,6 +296,8 @@ static char *stage(const run *r, const row *w, char *buffer, size_t ct_bytes, in
   if (have > n) have = n;
   if (have < 0) have = 0;
   char *src = w->p + col * w->stride * (int64_t)w->esize;
+  if (w->ahead)
+    for (int64_t at = 0; at < have * (int64_t)w->esize; at += 64) __builtin_prefetch(src + w->ahead + at, 0, 2);
   if (have == n && w->stride == 1 && !w->convert) return src;
   if (w->stride != 1 && have) {
     char *dst = w->convert ? r->spare : buffer;
@@ -312,7 +317,10 @@ static void put(const run *r, const row *w, const char *strip, int64_t col, int6
   if (have <= 0) return;
   char *dst = w->p + col * w->stride * (int64_t)w->esize;
   if (w->stride == 1) {
-    if (w->convert) w->convert(dst, strip, (size_t)have);
+    if (w->stream) {
+      if (w->convert) w->convert(r->spare, strip, (size_t)have);
+      r->v->k->lanes->stream(dst, w->convert ? r->spare : strip, (size_t)have * w->esize);
+    } else if (w->convert) w->convert(dst, strip, (size_t)have);
     else if (dst != strip) memcpy(dst, strip, (size_t)have * w->esize);
     return;
   }
@@ -395,7 +403,7 @@ static void do_strip(run *r, int64_t col, int64_t n) {
   char *direct[64] = {0};
   for (int y = 0; y < p->n_yields; y++) {
     const row *w = &r->rows[y];
-    if (p->writer[y] >= 0 && !w->convert && w->stride == 1 && w->valid - col >= n) direct[y] = w->p + col * (int64_t)w->esize;
+    if (p->writer[y] >= 0 && !w->convert && !w->stream && w->stride == 1 && w->valid - col >= n) direct[y] = w->p + col * (int64_t)w->esize;
   }
   for (int i = 0; i < p->n_steps; i++) {
     const step *t = &p->steps[i];
@@ -453,7 +461,23 @@ static void begin_run(run *r, const vm *v, const map_plan *p, int n_ops, int n_o
   r->n_out = n_out;
   r->buffers = v->t->temp;
   r->spare = r->buffers + (size_t)p->n_buffers * STRIP_BYTES;
+  for (int o = 0; o < n_ops; o++) r->rows[o].stream = false, r->rows[o].ahead = 0;
   r->cells = r->spare + (size_t)N_SPARE * STRIP_BYTES;
+}
+
+/* What all blocks together write here is more than the caches should keep. */
+static bool is_large(const vm *v, const row *w, int64_t elements) {
+  const int64_t *grid = v->l->k->grid;
+  return v->l->stream_bytes && w->d->kind == CPU_D_VIEW && w->stride == 1 &&
+         (double)elements * (double)w->esize * (double)grid[0] * (double)grid[1] * (double)grid[2] > (double)v->l->stream_bytes;
+}
+
+/* Rows that blocks read more than once: memory works on the next block's while the arithmetic of this one runs. Prefetching past the end is harmless. */
+static int64_t ahead_of(const vm *v, const row *w, int64_t rows) {
+  const cpu_desc *d = w->d;
+  if (!v->l->stream_bytes || d->kind != CPU_D_VIEW || w->stride != 1 || d->rank < 2 || d->dims[d->rank - 2] == 1) return 0;
+  int64_t bytes = rows * d->strides[d->rank - 2] * (int64_t)w->esize;
+  return bytes > 0 && bytes <= 256 * 1024 ? bytes : 0;
 }
 
 void vm_map(const vm *v, const cpu_instr *i) {
@@ -478,6 +502,9 @@ void vm_map(const vm *v, const cpu_instr *i) {
   }
   for (int k = 0; k < rank; k++) total *= bound[k];
   if (!total) return;
+  bool streams = false;
+  for (int o = 0; o < r.n_ops; o++) r.rows[o].stream = o < r.n_out && is_large(v, &r.rows[o], total), streams |= r.rows[o].stream;
+  for (int o = 0; o < r.n_ops; o++) r.rows[o].ahead = o >= r.n_out ? ahead_of(v, &r.rows[o], rank > 1 ? bound[rank - 2] : 1) : 0;
   do_level(&r, 0);
   int64_t step_n = strip_length(r.p), columns = flat ? total : bound[rank - 1], rows = flat ? 1 : total / bound[rank - 1];
   memset(r.index, 0, sizeof r.index);
@@ -491,6 +518,7 @@ void vm_map(const vm *v, const cpu_instr *i) {
     for (int64_t col = 0; col < columns; col += step_n) do_strip(&r, col, columns - col < step_n ? columns - col : step_n);
     for (int d = rank - 2; d >= 0 && ++r.index[d] == bound[d]; d--) r.index[d] = 0;
   }
+  if (streams) v->k->lanes->stream_fence();
 }
 
 /* ---- gather and scatter: the program gives coordinates ---- */

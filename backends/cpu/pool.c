@@ -60,11 +60,24 @@ void pool_relax(int64_t i) {
   else relax();
 }
 
+/* Neighbouring items, fewer towards the end (guided self-scheduling, Polychronopoulos and Kuck 1987): a thread that walks through memory
+ * finds what it fetched ahead. */
+static int64_t claim(pool *p, int64_t *first) {
+  int64_t i = atomic_load_explicit(&p->next, memory_order_relaxed), n;
+  do {
+    n = (p->n_items - i) / (8 * p->n_slots);
+    if (n < 1) n = i < p->n_items;
+  } while (n && !atomic_compare_exchange_weak_explicit(&p->next, &i, i + n, memory_order_relaxed, memory_order_relaxed));
+  *first = i;
+  return n;
+}
+
 static void work(pool *p, int worker) {
-  int64_t i = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
-  if (i >= p->n_items) return;
+  int64_t i, n = claim(p, &i);
+  if (!n) return;
   if (p->begin) p->begin();
-  for (; i < p->n_items; i = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed)) p->fn(p->arg, i, worker);
+  for (; n; n = claim(p, &i))
+    for (int64_t end = i + n; i < end; i++) p->fn(p->arg, i, worker);
   if (p->end) p->end();
 }
 

@@ -51,6 +51,7 @@ typedef struct vm_launch {
   packs *packs; /* packed b panels of this launch */
   const bool *constant_args; /* arguments that never change; NULL = none */
   packs *const_packs;        /* panels kept between launches */
+  int64_t stream_bytes;      /* results larger than this are written past the caches; 0 = none */
 } vm_launch;
 
 tsr_status vm_load(const tsr_allocator *al, const cpuk_table *k, const void *code, size_t bytes, vm_module **out);

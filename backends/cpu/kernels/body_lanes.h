@@ -27,6 +27,8 @@ const cpuk_lanes CPUK_FN(lanes) = {
     .row_exp = {ROW_EACH(row_exp_f32), ROW_EACH(row_exp_bf16), ROW_EACH(row_exp_f16)},
     .row_norm = {ROW_EACH(row_norm_f32), ROW_EACH(row_norm_bf16), ROW_EACH(row_norm_f16)},
     .copy2d = CPUK_FN(copy2d),
+    .stream = CPUK_FN(stream),
+    .stream_fence = CPUK_FN(stream_fence),
     .fill = CPUK_FN(fill),
     .iota = CPUK_FN(iota),
 };

@@ -73,6 +73,21 @@ static void copy_rows(const cpuk_copy_args *p) {
   for (size_t r = 0; r < p->rows; r++, d += p->dst_rs * (ptrdiff_t)p->esize, s += p->src_rs * (ptrdiff_t)p->esize) memcpy(d, s, row);
 }
 
+static void CPUK_FN(stream)(void *dst, const void *src, size_t bytes) {
+  const size_t step = VF * sizeof(float);
+  char *d = dst;
+  const char *s = src;
+  size_t head = (step - (uintptr_t)d % step) % step;
+  if (head > bytes) head = bytes;
+  memcpy(d, s, head);
+  size_t i = head;
+  for (; i + 4 * step <= bytes; i += 4 * step)
+    for (size_t j = 0; j < 4 * step; j += step) v_stream((float *)(void *)(d + i + j), v_load((const float *)(const void *)(s + i + j)));
+  memcpy(d + i, s + i, bytes - i);
+}
+
+static void CPUK_FN(stream_fence)(void) { v_stream_fence(); }
+
 void CPUK_FN(copy2d)(const cpuk_copy_args *args) {
   cpuk_copy_args p = *args;
   if (p.rows == 0 || p.cols == 0) return;

@@ -140,6 +140,10 @@ typedef struct cpuk_copy_args {
   size_t rows, cols, esize;
 } cpuk_copy_args;
 typedef void (*cpuk_copy2d_fn)(const cpuk_copy_args *args);
+/* Copies bytes to memory that won't be read soon, past the caches where the machine can: no line of dst is read first. No overlap. After the last
+ * such copy of a piece of work, and before another thread may read it, stream_fence. */
+typedef void (*cpuk_stream_fn)(void *dst, const void *src, size_t bytes);
+typedef void (*cpuk_fence_fn)(void);
 /* dst[i] = *value, i < n. esize 1, 2, 4, 8. */
 typedef void (*cpuk_fill_fn)(void *dst, const void *value, size_t esize, size_t n);
 /* dst[i] = start + i * step (wrapping). */
@@ -163,6 +167,8 @@ typedef struct cpuk_lanes {
   cpuk_row_exp_fn row_exp[CPUK_N_ROW][CPUK_N_ROW];   /* [source][destination] */
   cpuk_row_norm_fn row_norm[CPUK_N_ROW][CPUK_N_ROW]; /* [source][destination] */
   cpuk_copy2d_fn copy2d;
+  cpuk_stream_fn stream;
+  cpuk_fence_fn stream_fence;
   cpuk_fill_fn fill;
   cpuk_iota_fn iota;
 } cpuk_lanes;

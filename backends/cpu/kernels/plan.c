@@ -96,9 +96,11 @@ static bool has_skinny_types(const cpuk_plan_args *p) {
   return p->a_type == types[p->kind][0] && p->b_type == types[p->kind][1];
 }
 
+enum { TALL = 192 };
+
 /* A block for each thread; where the work is long several, so that a thread that is held up costs little. */
 static size_t wanted_blocks(const cpuk_plan_args *p) {
-  const double several = 2e8; /* operations a block, half a millisecond or more */
+  const double several = 1e9; /* operations a block: milliseconds */
   if (p->threads <= 1) return 1;
   double each = 2.0 * (double)p->m * (double)p->n * (double)p->k / (double)p->threads / several;
   return p->threads * (each < 1 ? 1 : each > 4 ? 4 : (size_t)each);
@@ -121,13 +123,15 @@ cpuk_plan cpuk_gemm_plan(const cpuk_table *t, const cpuk_plan_args *p) {
   plan.bm = even_piece(p->m, cache.l2 * (p->b_packed ? 1 : 4) / (p->b_packed ? 2 : 6) / (bk * a_row), g->mr);
   plan.bn = even_piece(p->n, 2048, g->nr);
   plan.b_on_the_way = !p->b_packed;
-  /* Columns are cut before rows: a column block packs its own part of B, row blocks of one column pack the same part again. */
+  /* Rows are cut while blocks stay tall: what a row block packs of B again costs less than C's lines, cut short. Then columns, then rows. */
   const size_t chunk = (size_t)g->b_chunk * g->nr, want = wanted_blocks(p);
   while (blocks(p->m, plan.bm) * blocks(p->n, plan.bn) < want) {
-    if (plan.bn > chunk) plan.bn = even_piece(p->n, plan.bn / 2 < chunk ? chunk : plan.bn / 2, g->nr);
+    if (plan.bm >= 2 * TALL && blocks(p->m, plan.bm) < p->threads) plan.bm = even_piece(p->m, plan.bm / 2, plan.bm % (2u * g->mr) == 0 ? g->mr : 1);
+    else if (plan.bn > chunk) plan.bn = even_piece(p->n, plan.bn / 2 < chunk ? chunk : plan.bn / 2, g->nr);
     else if (plan.bm > 6u * g->mr) plan.bm = even_piece(p->m, plan.bm / 2, g->mr);
     else break;
   }
+  if (!p->b_packed && plan.bm >= TALL && bk < steps && 2 * bk * a_row * plan.bm <= cache.l2 * 2 / 3) plan.bk = (bk = even_piece(steps, 2 * bk, 8)) * g->kr; /* C passes half as often */
   plan.a_inplace = g->a_inplace == (int)p->a_type && p->a_cs == 1 && p->k % g->kr == 0 &&
                    rows_fit(&cache, p->a_rs * (ptrdiff_t)cpuk_dtype_bytes(p->a_type), bk * a_row, plan.bm);
   return plan;
