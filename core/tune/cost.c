@@ -163,7 +163,7 @@ void cost_explain(const tune_device *d, const tune_problem *p, const tune_config
   cost_estimate e;
   rates r = rates_of(d, p, c);
   cost_compute(d, p, c, &e);
-  const char *src = d->rates_measured ? "measured" : "listed";
+  const char *src = d->rates_measured ? "measured" : "assumed";
   strb_printf(out, "%s on %s: ", p->op, d->name);
   tune_config_print(c, out);
   strb_printf(out, "\n  math     %10.2f us  %.4g Gflop (%.4g with padding) at %.4g Gflop/s %s peak\n", e.term_ns[COST_MATH] / 1e3,
