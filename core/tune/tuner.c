@@ -61,7 +61,7 @@ static void *prepare(session *s, const tune_config *c, tsr_status *st) {
   return *st ? NULL : kernel;
 }
 
-/* Many times the best is no contender: its one run is figure enough. Short ones are run to the end, since a first run is a cold one. */
+/* Many times the best is no contender: one warm run is figure enough. Short ones are run to the end. */
 static double give_up_after(const session *s) {
   static const double times = 8, least_ns = 5e6;
   double best = s->best_ns > 0 ? s->best_ns : s->reference_ns;
