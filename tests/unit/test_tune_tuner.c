@@ -341,7 +341,7 @@ static void slow_candidate_is_not_timed(void **state) {
   pretend p = {.drift = 1, .slow_m = 64};
   tune_target t = target_of(&p);
   tuner_desc d = desc_of(&t, NULL);
-  d.samples = 400; /* all points */
+  d.samples = 400, d.strategy = &search_grid; /* all points */
   tuner_result r;
   assert_null(tuner_run(&d, &r));
   assert_true(p.slow_kernels > 3);
