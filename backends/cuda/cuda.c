@@ -183,24 +183,4 @@ static tsr_status compile(const be_env *env, const char *arch, const char *sourc
   return NULL;
 }
 
-/* The tile of the warp-specialised wgmma kernel: what fills whole waves of the device best, weighted by how much of the tensor
- * cores a tile keeps busy (operand bytes per product; two consumer warpgroups hide each other's waits). Other kernels: no opinion. */
-static bool suggest_tile(be_device *d, const be_matmul *x, int64_t tile[3]) {
-  static const struct { int m, n; double rate; } shapes[] = {{128, 256, 1.0}, {256, 128, 1.0}, {128, 128, 0.85}, {64, 256, 0.75}, {128, 64, 0.6}, {64, 128, 0.55}, {64, 64, 0.4}};
-  int64_t size = (int64_t)tsr_dtype_size(x->a), cores = d->caps.n_cores > 0 ? d->caps.n_cores : 132;
-  bool along_k = !x->transpose_a && x->transpose_b;
-  double best = 0;
-  if (!d->caps.wgmma || x->a != x->b || size > 4 || (x->a == TSR_F32) || (size != 2 && !along_k) || x->m < 64 || x->n < 64) return false;
-  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-    int64_t tiles = (x->m + shapes[i].m - 1) / shapes[i].m * ((x->n + shapes[i].n - 1) / shapes[i].n) * (x->batch > 0 ? x->batch : 1);
-    double time = (double)((tiles + cores - 1) / cores) * shapes[i].m * shapes[i].n / shapes[i].rate;
-    if (best && time >= best) continue;
-    best = time;
-    tile[0] = shapes[i].m;
-    tile[1] = shapes[i].n;
-  }
-  tile[2] = 128 / size;
-  return true;
-}
-
-const be_vtable cuda_backend = {.abi = BE_ABI, .name = "cuda", .dialect = DIALECT_CUDA, .instance_create = instance_create, .arch_caps = arch_caps, .compile = compile, .suggest_tile = suggest_tile, SIMT_VTABLE(dialect)};
+const be_vtable cuda_backend = {.abi = BE_ABI, .name = "cuda", .dialect = DIALECT_CUDA, .instance_create = instance_create, .arch_caps = arch_caps, .compile = compile, SIMT_VTABLE(dialect)};

@@ -103,7 +103,7 @@ static const ir_opdef rows[] = {
      .verify = verify_positive, .help = "Subgroups of a block."},
     {NAME("raster"), .code = S_RASTER, .max_operands = IR_VARIADIC, .attrs = ATTRS({"group", IR_A_INT, true, NULL, "block rows walked together; 1 = plain order"}),
      .verify = verify_positive, .help = "Order in which blocks visit the output, for reuse in the last-level cache."},
-    {NAME("matrix_path"), .code = S_MATRIX_PATH, .max_operands = IR_VARIADIC, .attrs = ATTRS({"path", IR_A_STR, true, NULL, "auto, coopmat, coopmat2, subgroup, mma, wgmma, mfma, wmma, fma"}),
+    {NAME("matrix_path"), .code = S_MATRIX_PATH, .max_operands = IR_VARIADIC, .attrs = ATTRS({"path", IR_A_STR, true, NULL, "auto, coopmat, coopmat2, subgroup, mma, wgmma, mfma, wmma, fma, stream (at most 4 rows: b is read once)"}),
      .help = "Which matrix instruction family to use."},
     {NAME("legalized"), .code = S_LEGALIZED, .max_operands = IR_VARIADIC,
      .attrs = ATTRS({"original", IR_A_STR, true, NULL, "the schedule that was asked for"}, {"reason", IR_A_STR, true, NULL, "the limit it broke"}),

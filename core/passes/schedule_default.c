@@ -6,6 +6,7 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/graph_ops.h"
+#include "core/passes/schedule_matmul.h"
 
 /* Appendix A.1 (seed 003); rows marked * are ours, for types the table leaves out. */
 static const struct { const char *op; tsr_dtype t; int64_t m, n, k, warps; } table[] = {
@@ -62,30 +63,21 @@ static int64_t row_length(const ir_op *kernel) {
   return ir_get_ints(kernel, "space", space, 4) == 2 ? space[1] : 0;
 }
 
+/* The matrix instruction that divides the tile; if none does, the smallest. */
 static const tsr_matrix_shape *matrix_shape(const ir_op *product, const tsr_caps *c, const sched_params *p) {
-  if (p->matrix_path && (!strcmp(p->matrix_path, "fma") || !strcmp(p->matrix_path, "scalar"))) return NULL;
-  int i = caps_find_matrix(c, product->operands[0]->type->dtype, product->operands[1]->type->dtype, graph_matmul_get(product).accum);
-  return i < 0 ? NULL : &c->matrix[i];
+  if (p->matrix_path && (!strcmp(p->matrix_path, "fma") || !strcmp(p->matrix_path, "scalar") || !strcmp(p->matrix_path, "stream"))) return NULL;
+  tsr_dtype a = product->operands[0]->type->dtype, b = product->operands[1]->type->dtype, acc = graph_matmul_get(product).accum;
+  const tsr_matrix_shape *best = NULL;
+  for (int i = 0; i < c->n_matrix; i++) {
+    const tsr_matrix_shape *x = &c->matrix[i];
+    if (!x->enabled || x->a != a || x->b != b || x->c != acc) continue;
+    if (p->m > 0 && p->m % x->m == 0 && p->n % x->n == 0 && p->k % x->k == 0) return x;
+    if (!best || x->m * x->n * x->k < best->m * best->n * best->k) best = x;
+  }
+  return best;
 }
 
 /* ---- defaults -------------------------------------------------------------------------------------------------- */
-
-static int64_t clamp_tile(int64_t tile, int64_t extent, int64_t least) {
-  while (tile > least && extent > 0 && tile / 2 >= extent) tile /= 2;
-  return tile;
-}
-
-/* A subgroup of at most 8 lanes is a SIMD register of a CPU (lavapipe): caches stand in for shared memory, and a barrier costs more
- * than it saves. */
-static bool simd_like(const tsr_caps *c) { return c->dialect == DIALECT_SPIRV && c->subgroup > 1 && c->subgroup <= 8; }
-
-/* One subgroup a block, rows in its lanes, columns in registers; operands straight from memory. */
-static void simd_matmul(const graph_matmul *g, sched_params *p) {
-  *p = (sched_params){.m = 16, .n = 32, .k = 64, .warps = 1, .stages = 1, .use_shared = -1, .async_copy = -1};
-  while (p->n > 1 && g->n > 0 && p->n / 2 >= g->n) p->n /= 2;
-  while (p->m > 1 && g->m > 0 && p->m / 2 >= g->m) p->m /= 2;
-  while (p->k > 8 && g->k > 0 && p->k / 2 >= g->k) p->k /= 2;
-}
 
 /* Rows in one subgroup's registers as long as these are few enough to compile well; more subgroups meet at barriers. */
 static void simd_rows(int64_t length, int64_t lanes, sched_params *p) {
@@ -96,37 +88,6 @@ static void simd_rows(int64_t length, int64_t lanes, sched_params *p) {
   while (length > 0 && 2 * p->m * length <= most && p->m < 64) p->m *= 2;
 }
 
-static void default_matmul(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
-  const ir_op *product = contraction(kernel);
-  if (!product) return;
-  tsr_dtype t = product->operands[0]->type->dtype;
-  graph_matmul g = graph_matmul_get(product);
-  sched_recommended("gemm", t, p);
-  const tsr_matrix_shape *x = matrix_shape(product, c, p);
-  if (!x && simd_like(c)) {
-    simd_matmul(&g, p);
-    return;
-  }
-  p->m = clamp_tile(p->m, g.m, x ? x->m : 16);
-  p->n = clamp_tile(p->n, g.n, x ? x->n : 16);
-  p->k = clamp_tile(p->k, g.k, x ? x->k : 8);
-  /* A grid that leaves cores idle: smaller tiles, as far as they stay efficient. */
-  int64_t batch = 1;
-  for (int i = 0; i < g.n_batch; i++) batch *= g.batch[i] > 0 ? g.batch[i] : 1;
-  while (c->n_cores > 0 && g.m > 0 && g.n > 0 && p->m * p->n > 64 * 64 && ((g.m + p->m - 1) / p->m) * ((g.n + p->n - 1) / p->n) * batch < c->n_cores)
-    *(p->m >= p->n ? &p->m : &p->n) /= 2;
-  int64_t size = (int64_t)tsr_dtype_size(t), lanes = c->subgroup > 0 ? c->subgroup : 32, threads = p->m * p->n / 64;
-  if (threads > 256) threads = 256;
-  p->warps = threads > lanes ? threads / lanes : 1;
-  p->stages = 2;
-  p->use_shared = 1;
-  p->padding = c->tma ? 0 : 16 / size;
-  p->async_copy = c->async_copy ? 1 : -1;
-  p->vectorize = 16 / size;
-  /* The driver moves a workgroup's matrices itself, edges included. */
-  if (x && c->coopmat2_workgroup && c->coopmat2_tensor) p->use_shared = -1, p->stages = 1, p->padding = 0, p->async_copy = -1;
-}
-
 sched_params sched_default(const ir_op *kernel, const tsr_caps *c) {
   sched_params p = {0};
   sched_family f = family_of(kernel);
@@ -134,13 +95,15 @@ sched_params sched_default(const ir_op *kernel, const tsr_caps *c) {
   int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, bytes = element_bytes(kernel), threads = 256;
   if (c->max_threads > 0 && threads > c->max_threads) threads = c->max_threads;
   if (f == FAMILY_MATMUL) {
-    default_matmul(kernel, c, &p);
+    const ir_op *product = contraction(kernel);
+    if (product) sched_matmul_default(product, c, &p);
     return p;
   }
-  if (f == FAMILY_ROW && simd_like(c)) {
+  if (f == FAMILY_ROW && sched_simd_like(c)) {
     simd_rows(row_length(kernel), lanes, &p);
     return p;
   }
+  if (f == FAMILY_ROW && row_length(kernel) > 64 * threads && (c->max_threads <= 0 || c->max_threads >= 512)) threads = 512; /* the row stays in registers */
   p.warps = threads >= lanes ? threads / lanes : 1;
   p.vectorize = bytes < 16 ? 16 / bytes : 1;
   if (f == FAMILY_ROW) p.m = row_length(kernel) > 64 * lanes ? 1 : p.warps; /* a long row takes the whole block */
@@ -162,7 +125,7 @@ int64_t sched_shared_bytes(const ir_op *kernel, const sched_params *p) {
 static const char *broken_matmul(const ir_op *kernel, const tsr_caps *c, const sched_params *p, char *why, size_t size) {
   const ir_op *product = contraction(kernel);
   int64_t shared = sched_shared_bytes(kernel, p), lanes = c->subgroup > 0 ? c->subgroup : 32;
-  if (!product || p->m <= 0) return NULL;
+  if (!product || p->m <= 0 || (p->matrix_path && !strcmp(p->matrix_path, "stream"))) return NULL;
   if (c->shared_bytes > 0 && shared > c->shared_bytes) {
     snprintf(why, size, "shared memory per block: needs %lld bytes, the device has %lld", (long long)shared, (long long)c->shared_bytes);
     return why;
@@ -250,11 +213,15 @@ static tsr_status apply(ir_op *kernel, const schedule_options *o) {
     if (tile.m) advise(product, &tile, o->trace);
     else if (asked.m) advise(product, &asked, o->trace);
   }
+  bool explicit_tile = tile.m || asked.m;
+  if (explicit_tile && product) { /* what was chosen for another tile */
+    if (o->caps->dialect != DIALECT_CPU && p.matrix_path && !asked.matrix_path) sched_matmul_tiles(product, o->caps, &p);
+    p.split_k = 0;
+  }
   sched_merge(&p, &tile);
   sched_merge(&p, &asked);
   /* A larger tile of the author's gets the threads it needs, unless they were chosen too. */
   char why[160];
-  bool explicit_tile = tile.m || asked.m;
   int64_t lanes = o->caps->subgroup > 0 ? o->caps->subgroup : 32;
   if (explicit_tile && !asked.warps && p.warps && product)
     while (p.m * p.n / (p.warps * lanes) > 64 && (!o->caps->max_threads || 2 * p.warps * lanes <= o->caps->max_threads)) p.warps *= 2;

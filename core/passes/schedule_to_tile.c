@@ -51,15 +51,16 @@ static mem result_mem(const kern *k, int i) {
   return m;
 }
 
+tsr_status kb_result_window(kern *k, int i, const space *s, const ir_type *orig, ir_value **window) {
+  mem m = result_mem(k, i);
+  int64_t strides[TSR_MAX_RANK + 2];
+  space_strides(&m, s, form_of(k->src->results[i]->type, orig), strides);
+  return kb_window(k, &m, s, strides, NULL, window);
+}
+
 tsr_status kb_result_windows(kern *k, const space *s, const ir_type *orig, ir_value **windows) {
-  int n = k->src->n_results;
-  if (n > MAX_LEAVES) return ir_error(k->src, NULL, "has too many results");
-  for (int i = 0; i < n; i++) {
-    mem m = result_mem(k, i);
-    int64_t strides[TSR_MAX_RANK + 2];
-    space_strides(&m, s, form_of(k->src->results[i]->type, orig), strides);
-    TSR_TRY(kb_window(k, &m, s, strides, NULL, &windows[i]));
-  }
+  if (k->src->n_results > MAX_LEAVES) return ir_error(k->src, NULL, "has too many results");
+  for (int i = 0; i < k->src->n_results; i++) TSR_TRY(kb_result_window(k, i, s, orig, &windows[i]));
   return NULL;
 }
 
@@ -79,14 +80,15 @@ static tsr_status expand(kern *k, ir_value **v, const ir_type *like) {
   return NULL;
 }
 
+tsr_status kb_store_result(kern *k, int i, const space *s, const ir_type *orig, ir_value *window) {
+  ir_value *y = k->src->regions[0]->last->operands[i], *v;
+  TSR_TRY(kb_value(k, y, s, orig, form_of(y->type, orig), &v));
+  TSR_TRY(expand(k, &v, window->type));
+  return ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){v, window}) ? NULL : st_oom();
+}
+
 tsr_status kb_store_results(kern *k, const space *s, const ir_type *orig, ir_value *const *windows) {
-  const ir_op *y = k->src->regions[0]->last;
-  for (int i = 0; i < y->n_operands; i++) {
-    ir_value *v;
-    TSR_TRY(kb_value(k, y->operands[i], s, orig, form_of(y->operands[i]->type, orig), &v));
-    TSR_TRY(expand(k, &v, windows[i]->type));
-    if (!ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){v, windows[i]})) return st_oom();
-  }
+  for (int i = 0; i < k->src->regions[0]->last->n_operands; i++) TSR_TRY(kb_store_result(k, i, s, orig, windows[i]));
   return NULL;
 }
 
@@ -152,7 +154,7 @@ tsr_status family_row(kern *k) {
   s.tm = k->params.m > 0 ? min64(k->params.m, max64(1, m)) : max64(1, min64(min64(m, 64), elements / s.tn));
   if (!kb_note_tile(k, s.tm, s.tn, 1)) return st_oom();
   TSR_TRY(space_grid(k, &s));
-  return write_results(k, &s, orig);
+  return kb_rows_are_long(k, &s) ? kb_long_rows(k, &s, orig) : write_results(k, &s, orig);
 }
 
 /* ---- kernels and programs -------------------------------------------------------------------------------------- */
@@ -296,6 +298,7 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top,
   TSR_TRY(fill_kernel(&k));
   clear_body(src);
   k.split = SPLIT_SUM;
+  if (opts->caps->dialect != DIALECT_CPU && opts->caps->subgroup > 8) k.params.warps = max64(1, 256 / opts->caps->subgroup);
   TSR_TRY(make_kernel(&k, top, name, parts));
   return fill_kernel(&k);
 }

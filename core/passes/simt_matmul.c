@@ -15,6 +15,14 @@ static bool known(const ir_value *v, int64_t *out) {
   return true;
 }
 
+/* The range of a part of a split contraction: from = anything, to = min(from + a constant depth, a constant). */
+static bool match_part(const ir_op *loop, int64_t *depth, int64_t *k) {
+  const ir_value *from = loop->operands[0], *to = loop->operands[1];
+  if (!to->def || to->def->def->code != SC_MIN || !known(to->def->operands[1], k)) return false;
+  const ir_value *end = to->def->operands[0];
+  return end->def && end->def->def->code == SC_ADD && end->def->operands[0] == from && known(end->def->operands[1], depth);
+}
+
 /* The argument under a chain of views that keep the origin. */
 static ir_value *argument_of(ir_value *v) {
   while (v->def && is_op(v->def, T_VIEW) && v->type->offset == 0) v = v->def->operands[0];
@@ -98,14 +106,16 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
   simt_matmul mm = {.kernel = kernel};
   const ir_op *loop = NULL, *gemm = NULL;
   bool copied_a, copied_b;
-  int64_t from, to, step;
+  int64_t from, to, step, depth = 0;
   *why = "not a matmul kernel";
   for (const ir_op *op = kernel->regions[0]->first; op; op = op->next) {
     if (!is_op(op, T_FOR)) continue;
     if (loop) return false;
     loop = op;
   }
-  if (!loop || loop->n_results != 1 || !known(loop->operands[0], &from) || !known(loop->operands[1], &to) || !known(loop->operands[2], &step) || from) return false;
+  if (!loop || loop->n_results != 1 || !known(loop->operands[2], &step)) return false;
+  bool whole = known(loop->operands[0], &from) && !from && known(loop->operands[1], &to);
+  if (!whole && (!match_part(loop, &depth, &to) || depth % step)) return false;
   for (const ir_op *op = loop->regions[0]->first; op; op = op->next) {
     int c = op->def->code;
     if (c == T_GEMM) {
@@ -135,14 +145,16 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
   mm.bm = c->dims[0];
   mm.bn = c->dims[1];
   mm.bk = step;
-  mm.k = to;
+  mm.k = whole ? to : depth;
+  mm.first_k = whole ? NULL : loop->operands[0];
   mm.m = mm.a.view->dims[mm.a.transposed ? mm.a.col : mm.a.row];
   mm.n = mm.b.view->dims[mm.b.transposed ? mm.b.row : mm.b.col];
   mm.stages = (int)ir_get_int(loop, "stages", 0);
   if (gemm->operands[1]->type->dims[!mm.a.transposed] != step) return false;
   ir_get_ints(kernel, "grid", mm.grid, 3);
   /* k beyond the operands' own extent reads zeros; both must agree on it for a full sum. */
-  if (mm.a.view->dims[mm.a.transposed ? mm.a.row : mm.a.col] < to && mm.b.view->dims[mm.b.transposed ? mm.b.col : mm.b.row] < to) return false;
+  int64_t ka = mm.a.view->dims[mm.a.transposed ? mm.a.row : mm.a.col], kb = mm.b.view->dims[mm.b.transposed ? mm.b.col : mm.b.row];
+  if (whole ? ka < to && kb < to : ka != to || kb != to) return false; /* the last part may run beyond, into zeros */
   *out = mm;
   *why = check_epilogue(&mm, loop->next, out);
   return !*why;

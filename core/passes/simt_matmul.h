@@ -21,6 +21,7 @@ typedef struct simt_matmul {
   const ir_op *kernel, *loop, *gemm;
   simt_side a, b;
   int64_t m, n, k;    /* the problem; k is what the loop covers */
+  ir_value *first_k;  /* where the loop starts, for a part of a split contraction; NULL = at 0 */
   int64_t bm, bn, bk;
   int64_t grid[3];
   int stages;

@@ -50,6 +50,7 @@ typedef struct node {
   double imm;
   struct { const space *s; form f; ir_value *frag; } frags[8];
   int n_frags;
+  ir_value *stat[2]; /* a row operation's results per row, once they are known (tile_rows.c) */
 } node;
 
 ir_value *kb_index(kern *k, int64_t v);
@@ -87,6 +88,9 @@ void space_strides(const mem *m, const space *s, form f, int64_t *strides);
 tsr_status space_grid(kern *k, space *s);
 
 /* The windows that results are written to come first, so that their producers may write there at once. */
+tsr_status kb_result_window(kern *k, int i, const space *s, const ir_type *orig, ir_value **window);
+tsr_status kb_store_result(kern *k, int i, const space *s, const ir_type *orig, ir_value *window);
+/* The same of all results. */
 tsr_status kb_result_windows(kern *k, const space *s, const ir_type *orig, ir_value **windows);
 tsr_status kb_store_results(kern *k, const space *s, const ir_type *orig, ir_value *const *windows);
 
@@ -98,6 +102,17 @@ tsr_status family_copy(kern *k);
 bool kb_note_tile(kern *k, int64_t m, int64_t n, int64_t depth);
 /* The body's row operations (reductions, softmax, norms) on whole rows. */
 tsr_status kb_row_op(kern *k, ir_op *op, const space *s, const ir_type *orig, ir_value **out);
+bool kb_is_row_op(const ir_op *op);
+/* x repeated to the width of s's tile. */
+ir_value *kb_spread(kern *k, ir_value *x, const space *s);
+/* Rows too long for the registers of a block: chunks of them, in a loop for each row operation and one for the results. s: the grid's
+ * space, with whole rows. */
+bool kb_rows_are_long(const kern *k, const space *s);
+tsr_status kb_long_rows(kern *k, space *s, const ir_type *orig);
+/* A row operation's result on the tile of s, from its statistics. */
+tsr_status kb_row_apply(kern *k, ir_op *op, const space *s, const ir_type *orig, ir_value **out);
+/* x where the element's column, `from` further, is below n; else `other`. */
+ir_value *kb_mask(kern *k, ir_value *x, ir_value *from, int64_t n, double other);
 /* map with one scalar op over fragments; NULL when out of memory. */
 ir_value *kb_map1(kern *k, int scalar_code, ir_value *a);
 ir_value *kb_map2(kern *k, int scalar_code, ir_value *a, ir_value *b);

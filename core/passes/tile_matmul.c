@@ -3,25 +3,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
-#include "core/passes/tile_build.h"
-
-typedef struct side {
-  ir_value *value;   /* operand of the graph matmul */
-  space s;           /* as stored: the operand's last two dimensions */
-  bool transpose;    /* stored [k, m] or [n, k] */
-  const ir_type *orig;
-} side;
-
-typedef struct contraction {
-  ir_op *op;
-  graph_matmul g;
-  const ir_type *orig; /* [batch..., m, n] */
-  space c;
-  side a, b;
-  int64_t bm, bn, bk;
-  int64_t chunk;     /* depth of one part of a split contraction; k if it is not split */
-  ir_value *part;    /* which part this block computes */
-} contraction;
+#include "core/passes/tile_matmul.h"
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -79,7 +61,7 @@ static void choose_tile(kern *k, contraction *x) {
 }
 
 /* A side's space: the batch dimensions of the result, then the operand's own two. */
-static void make_side(contraction *x, side *s, ir_value *v, bool transpose, int64_t d0, int64_t d1, int64_t t0, int64_t t1) {
+void mm_side(contraction *x, side *s, ir_value *v, bool transpose, int64_t d0, int64_t d1, int64_t t0, int64_t t1) {
   s->value = v;
   s->transpose = transpose;
   s->orig = v->type;
@@ -146,6 +128,13 @@ static bool will_flip(kern *k, const side *s) {
   return strides[s->s.rank - 2] == 1 && strides[s->s.rank - 1] != 1 && s->s.dims[s->s.rank - 1] != 1;
 }
 
+void mm_bounds(kern *k, const contraction *x, ir_value *bounds[3]) {
+  bounds[0] = k->zero, bounds[1] = kb_index(k, x->g.k), bounds[2] = kb_index(k, x->bk);
+  if (!x->part) return;
+  bounds[0] = kb_op2(k, "tessera.tile.mul", x->part, kb_index(k, x->chunk));
+  bounds[1] = kb_op2(k, "tessera.tile.min", kb_op2(k, "tessera.tile.add", bounds[0], kb_index(k, x->chunk)), bounds[1]);
+}
+
 static tsr_status main_loop(kern *k, contraction *x, ir_value **out) {
   int r = x->c.rank;
   const ir_type *acc_type = kb_frag(k, x->g.accum, x->bm, x->bn);
@@ -159,11 +148,9 @@ static tsr_status main_loop(kern *k, contraction *x, ir_value **out) {
   ir_value *sa = NULL, *sb = NULL;
   if (use || !plain_a) sa = alloc_shared(k, ta, flip_a ? x->a.s.tn : x->a.s.tm, flip_a ? x->a.s.tm : x->a.s.tn);
   if (use || !plain_b) sb = alloc_shared(k, tb, flip_b ? x->b.s.tn : x->b.s.tm, flip_b ? x->b.s.tm : x->b.s.tn);
-  ir_value *bounds[4] = {k->zero, kb_index(k, x->g.k), kb_index(k, x->bk), acc};
-  if (x->part) {
-    bounds[0] = kb_op2(k, "tessera.tile.mul", x->part, kb_index(k, x->chunk));
-    bounds[1] = kb_op2(k, "tessera.tile.min", kb_op2(k, "tessera.tile.add", bounds[0], kb_index(k, x->chunk)), bounds[1]);
-  }
+  ir_value *bounds[4];
+  mm_bounds(k, x, bounds);
+  bounds[3] = acc;
   ir_op *loop = ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 4, bounds, 1, &acc_type, 1);
   if (!loop || (k->params.stages > 0 && !ir_set_attr(loop, "stages", ir_attr_int(k->m, k->params.stages)))) return st_oom();
   ir_value *kk = ir_block_arg(k->m, loop->regions[0], ir_type_index(k->m), NULL), *carried = ir_block_arg(k->m, loop->regions[0], acc_type, NULL);
@@ -196,9 +183,9 @@ static mem workspace_mem(const kern *k, const contraction *x, int64_t part) {
 }
 
 /* Parts are further block columns of the grid: block x = part * columns + column. */
-static tsr_status split_grid(kern *k, contraction *x) {
+tsr_status mm_split_grid(kern *k, contraction *x) {
   int64_t columns = (x->g.n + x->bn - 1) / x->bn, grid[3];
-  space wide = x->c;
+  space wide = x->c; /* x->c.tm, tn: the block's tile */
   wide.dims[wide.rank - 1] = columns * x->bn * k->params.split_k;
   k->params.raster = 0;
   TSR_TRY(space_grid(k, &wide));
@@ -211,10 +198,10 @@ static tsr_status split_grid(kern *k, contraction *x) {
 }
 
 /* The accumulator's window in the workspace, at this block's part. */
-static tsr_status part_window(kern *k, contraction *x, ir_value **out) {
+tsr_status mm_part_window(kern *k, const contraction *x, const space *at, ir_value **out) {
   mem m = workspace_mem(k, x, 0);
   int64_t strides[TSR_MAX_RANK + 2];
-  space s = x->c;
+  space s = *at;
   space_strides(&m, &s, FORM_FULL, strides);
   /* The part is one more outer dimension. */
   if (s.rank + 1 > TSR_MAX_RANK + 2) return ir_error(k->src, NULL, "too many dimensions for split_k");
@@ -255,6 +242,10 @@ static tsr_status prepare(kern *k, contraction *x) {
   space_make(&x->c, x->orig, x->orig->rank - 2, &rows);
   x->c.plain = true;
   choose_tile(k, x);
+  if (k->split == SPLIT_SUM && k->opts->caps->dialect != DIALECT_CPU) { /* an elementwise kernel: enough blocks for the device */
+    x->bn = min64(x->bn, 256);
+    x->bm = min64(x->bm, x->bn < 1024 ? 1024 / x->bn : 1);
+  }
   x->c.tm = x->bm;
   x->c.tn = x->bn;
   x->chunk = k->split == SPLIT_PARTS ? round_up((x->g.k + k->params.split_k - 1) / k->params.split_k, x->bk) : x->g.k;
@@ -263,8 +254,8 @@ static tsr_status prepare(kern *k, contraction *x) {
 
 static tsr_status contract(kern *k, contraction *x, ir_value **acc) {
   int r = x->c.rank;
-  make_side(x, &x->a, x->op->operands[0], x->g.transpose_a, x->g.m, x->g.k, x->bm, x->bk);
-  make_side(x, &x->b, x->op->operands[1], x->g.transpose_b, x->g.k, x->g.n, x->bk, x->bn);
+  mm_side(x, &x->a, x->op->operands[0], x->g.transpose_a, x->g.m, x->g.k, x->bm, x->bk);
+  mm_side(x, &x->b, x->op->operands[1], x->g.transpose_b, x->g.k, x->g.n, x->bk, x->bn);
   x->a.s.at[r - 2 + x->a.transpose] = x->c.at[r - 2];
   x->b.s.at[r - 1 - x->b.transpose] = x->c.at[r - 1];
   return main_loop(k, x, acc);
@@ -274,9 +265,10 @@ tsr_status family_matmul(kern *k) {
   contraction x = {0};
   ir_value *windows[MAX_LEAVES], *acc = NULL;
   TSR_TRY(prepare(k, &x));
+  if (k->params.matrix_path && !strcmp(k->params.matrix_path, "stream") && k->split != SPLIT_SUM && mm_can_stream(&x)) return mm_stream(k, &x);
   if (k->split == SPLIT_PARTS) {
-    TSR_TRY(split_grid(k, &x));
-    TSR_TRY(part_window(k, &x, &windows[0]));
+    TSR_TRY(mm_split_grid(k, &x));
+    TSR_TRY(mm_part_window(k, &x, &x.c, &windows[0]));
     TSR_TRY(contract(k, &x, &acc));
     return ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){acc, windows[0]}) ? NULL : st_oom();
   }

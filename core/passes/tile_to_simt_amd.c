@@ -126,8 +126,8 @@ static tsr_status amd_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
       d[i * ni + j] = sx_vector(c, per, part);
     }
   for (int64_t k = 0; k < g->k; k += in.k) {
-    /* gfx11 holds each operand twice: loads of later steps must not be moved up here. */
-    if (k && is_gfx11(c)) sx_effect(c, TG_SCHED_BARRIER, 0, NULL);
+    /* RDNA has 256 registers (and gfx11 holds each operand twice): loads of later steps must not be moved up here. */
+    if (k && is_rdna(c)) sx_effect(c, TG_SCHED_BARRIER, 0, NULL);
     for (int i = 0; i < mi; i++) a[i] = operand(c, g, &in, true, simt_block_origin(c, l, 0, i, per), k);
     for (int j = 0; j < ni && l->vec[1] == 1; j++) b[j] = operand(c, g, &in, false, simt_block_origin(c, l, 1, j, 1), k);
     for (int j = 0; j < ni && l->vec[1] == 4; j += 4) quad_operand(c, g, &in, simt_block_origin(c, l, 1, j, 1), k, b + j);

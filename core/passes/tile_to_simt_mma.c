@@ -3,6 +3,8 @@
  * c = lane % 4: register r of a holds row g + 8 (r % 2), k = per c + 4 per (r / 2) ...; register r of b column g, k = per c + 4 per r ...;
  * the accumulator rows g, g + 8 and columns 2c, 2c + 1. Operands whose 16-byte rows lie in shared memory come by ldmatrix (transposed
  * for 16-bit operands stored the other way), all others element by element. */
+#include <string.h>
+
 #include "core/passes/tile_to_simt_impl.h"
 #include "core/passes/tile_to_simt_matrix.h"
 
@@ -174,9 +176,11 @@ static tsr_status mma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
       d[i * ni + j] = sx_vector(c, 4, (ir_value *[]){acc->v[top], acc->v[top + 1], acc->v[low], acc->v[low + 1]});
     }
   bool by_element = !rows_of_16_bytes(&g->B.mem) || !rows_of_16_bytes(&g->A.mem) || (tsr_dtype_size(in.b) != 2 && (!g->B.transposed || g->A.transposed));
+  /* sm_100 has no 8-bit float form of mma.sync: its compiler converts, and all steps at once would not fit the registers. */
+  bool converted = !strcmp(c->caps->arch, "sm_100a") && tsr_dtype_size(in.a) == 1 && in.c == TSR_F32;
   product p = {g, &in, l, mi, ni, na, nb, from_regs, a, b, d};
-  if (by_element && g->k > in.k && !from_regs) {
-    /* Operands come element by element: a loop keeps the compiler from loading those of all steps at once. */
+  if ((by_element || converted) && g->k > in.k && !from_regs) {
+    /* A loop keeps the compiler from loading the operands of all steps at once. */
     ir_op *loop;
     TSR_TRY(simt_begin_for(c, sx_int(c, 0), sx_int(c, g->k), sx_int(c, in.k), mi * ni, d, &loop));
     if (loop && !ir_set_attr(loop, "unroll_by", ir_attr_int(c->m, 1))) c->b.failed = true;

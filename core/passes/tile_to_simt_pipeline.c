@@ -312,6 +312,11 @@ static tsr_status async_loop(simt *c, ir_op *op, const pipeline *p, const ring *
   return simt_carry_out(c, op, shape, v);
 }
 
+/* A loop over many matrix instructions needs no unrolling; AMD's compiler would unroll short ones whole and then spill. */
+static bool keep_rolled(simt *c, ir_op *loop) {
+  return c->caps->dialect != DIALECT_HIP || !strcmp(c->path->name, "fma") || ir_set_attr(loop, "unroll_by", ir_attr_int(c->m, 1));
+}
+
 tsr_status simt_pipeline_for(simt *c, ir_op *op, bool *done) {
   pipeline p;
   flight f[MAX_TILES];
@@ -337,6 +342,7 @@ tsr_status simt_pipeline_for(simt *c, ir_op *op, bool *done) {
   v[n] = sx_int(c, 0);
   ir_op *loop;
   TSR_TRY(simt_begin_for(c, simt_of(op->operands[0])->v, simt_of(op->operands[1])->v, simt_of(op->operands[2])->v, n + 1, v, &loop));
+  if (!keep_rolled(c, loop)) return st_oom();
   ir_value *stage = v[n];
   TSR_TRY(simt_carry_in(c, op, shape, v));
   TSR_TRY(body(c, op, &p, f, loop->regions[0]->args[0], stage));

@@ -200,6 +200,7 @@ static ir_op *depth_loop(wg *g, ir_op *tiles) {
   ir_op *loop = tg_for(t, tg_index(t, 0), tg_index(t, g->p.mm.k), tg_index(t, g->p.mm.bk), 2, (ir_value *[]){tg_carried(tiles, 0), tg_carried(tiles, 1)}, "k");
   tg_int(t, loop, "unroll_by", 1);
   g->place.k = tg_counter(loop);
+  if (g->p.mm.first_k) g->place.k = tg_add(t, tg_counter(loop), simt_place_index(&g->place, g->p.mm.first_k));
   return loop;
 }
 
@@ -419,7 +420,7 @@ static void consumer(wg *g, ir_value *group, ir_value *thread, ir_value *warp, i
   tg_op(t, NAME("wgmma_commit"), NULL, 0, NULL);
   /* One group stays in flight; the stage before this one has been read once it is the only one. */
   tg_int(t, tg_op(t, NAME("wgmma_wait"), NULL, TG_V(acc)), "pending", 1);
-  ir_op *later = tg_if(t, tg_compare(t, "gt", g->place.k, tg_index(t, 0)));
+  ir_op *later = tg_if(t, tg_compare(t, "gt", tg_counter(depth), tg_index(t, 0)));
   ir_value *before = tg_select(t, tg_compare(t, "eq", stage, tg_index(t, 0)), tg_index(t, p->stages - 1), tg_addi(t, stage, -1));
   release(g, lane, before);
   tg_close(t, later);

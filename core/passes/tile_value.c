@@ -72,6 +72,19 @@ ir_value *kb_map2_imm(kern *k, int code, ir_value *a, double imm) {
   return map ? map_close(k, map, &r, ir_build1(&r, scalar_name(code), NULL, 2, args)) : NULL;
 }
 
+ir_value *kb_mask(kern *k, ir_value *x, ir_value *from, int64_t n, double other) {
+  ir_value *args[1], *end = kb_index(k, n);
+  ir_builder r;
+  ir_op *map = x && end ? map_open(k, 1, &x, args, &r, NULL, 0) : NULL;
+  ir_value *column = map ? ir_build1(&r, "tessera.tile.index", ir_type_index(k->m), 0, NULL) : NULL;
+  if (!column || !ir_set_attr(column->def, "dim", ir_attr_int(k->m, 1))) return NULL;
+  ir_value *at = ir_build1(&r, "tessera.tile.add", NULL, 2, (ir_value *[]){column, from});
+  ir_value *inside = ir_build1(&r, "tessera.tile.compare", ir_type_scalar(k->m, TSR_BOOL), 2, (ir_value *[]){at, end});
+  ir_value *outside = ir_build1(&r, "tessera.tile.const", ir_type_scalar(k->m, x->type->dtype), 0, NULL);
+  if (!inside || !outside || !ir_set_attr(inside->def, "predicate", ir_attr_str(k->m, "lt")) || !ir_set_attr(outside->def, "value", ir_attr_float(k->m, other))) return NULL;
+  return map_close(k, map, &r, ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){inside, args[0], outside}));
+}
+
 ir_value *kb_reduce(kern *k, const char *op, ir_value *x) {
   ir_op *r = x ? ir_op_new(&k->b, ir_find_op("tessera.tile.reduce"), 1, &x, 1, NULL, 0) : NULL;
   if (!r || !ir_set_attr(r, "axis", ir_attr_int(k->m, 1)) || !ir_set_attr(r, "op", ir_attr_str(k->m, op)) ||
@@ -176,7 +189,7 @@ static tsr_status load(kern *k, const mem *m, const space *s, form f, ir_value *
   return *out ? NULL : st_oom();
 }
 
-static bool is_row_op(const ir_op *op) {
+bool kb_is_row_op(const ir_op *op) {
   return (op->def->code >= G_REDUCE_SUM && op->def->code <= G_REDUCE_PROD) || op->def->code == G_SOFTMAX || op->def->code == G_LAYERNORM || op->def->code == G_RMSNORM;
 }
 
@@ -185,7 +198,7 @@ tsr_status kb_value(kern *k, ir_value *v, const space *s, const ir_type *orig, f
   if (!n) return st_oom();
   ir_op *op = v->def;
   if (s->plain) f = FORM_FULL;
-  else if (!n->is_mem && !n->is_imm && op && (op->def->flags & IR_ELEMENTWISE || is_row_op(op) || op->def->flags & IR_VIEWLIKE || op->def->code == G_MATMUL)) f = form_of(v->type, orig);
+  else if (!n->is_mem && !n->is_imm && op && (op->def->flags & IR_ELEMENTWISE || kb_is_row_op(op) || op->def->flags & IR_VIEWLIKE || op->def->code == G_MATMUL)) f = form_of(v->type, orig);
   ir_value **slot = slot_of(n, s, f);
   if (!slot) return ir_error(k->src, NULL, "a value is used in too many ways");
   if (*slot) {
@@ -199,8 +212,8 @@ tsr_status kb_value(kern *k, ir_value *v, const space *s, const ir_type *orig, f
     if (!*out || !ir_set_attr((*out)->def, "value", ir_attr_float(k->m, n->imm))) return st_oom();
   } else if (op->def->flags & IR_ELEMENTWISE) {
     TSR_TRY(elementwise(k, op, s, orig, f, out));
-  } else if (is_row_op(op)) {
-    TSR_TRY(kb_row_op(k, op, s, orig, out));
+  } else if (kb_is_row_op(op)) {
+    TSR_TRY(n->stat[0] ? kb_row_apply(k, op, s, orig, out) : kb_row_op(k, op, s, orig, out));
   } else if (op->def->flags & IR_VIEWLIKE) {
     /* Between per-row and full values these compute nothing: dimensions of 1 repeat. */
     TSR_TRY(kb_value(k, op->operands[0], s, orig, f, out));
@@ -214,8 +227,8 @@ tsr_status kb_value(kern *k, ir_value *v, const space *s, const ir_type *orig, f
 /* ---- row operations -------------------------------------------------------------------------------------------- */
 
 /* Operands narrower than the row (one element that repeats) must be spread before they are summed. */
-static ir_value *spread(kern *k, ir_value *x, const space *s) {
-  if (!x || x->type->dims[1] == s->dims[s->rank - 1]) return x;
+ir_value *kb_spread(kern *k, ir_value *x, const space *s) {
+  if (!x || x->type->dims[1] == s->tn) return x;
   ir_value *zero = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, x->type->dtype, 1, s->tn), 0, NULL), *args[2], *frags[2] = {x, zero};
   if (!zero || !ir_set_attr(zero->def, "value", ir_attr_float(k->m, 0))) return NULL;
   ir_builder r;
@@ -245,7 +258,7 @@ tsr_status kb_row_op(kern *k, ir_op *op, const space *s, const ir_type *orig, ir
   TSR_TRY(kb_value(k, op->operands[0], s, orig, FORM_FULL, &x));
   if (op->n_operands > 1) TSR_TRY(kb_value(k, op->operands[1], s, orig, FORM_FULL, &g));
   if (op->n_operands > 2) TSR_TRY(kb_value(k, op->operands[2], s, orig, FORM_FULL, &b));
-  x = spread(k, x, s);
+  x = kb_spread(k, x, s);
   ir_value *y = NULL;
   switch (op->def->code) {
   case G_REDUCE_SUM: y = kb_reduce(k, "sum", x); break;

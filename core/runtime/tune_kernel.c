@@ -6,6 +6,7 @@
 #include "core/base/dtype.h"
 #include "core/ir/graph_eval.h"
 #include "core/runtime/tune.h"
+#include "core/passes/schedule_default.h"
 #include "core/tune/extract.h"
 
 static tsr_status compile_candidate(rt_kernel *k, const tune_config *c, tsr_program **out) {
@@ -178,6 +179,11 @@ tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy polic
   if (!sched_write(k->kernel, &none)) return st_oom(); /* the default does not depend on what was tried before */
   k->device = *device;
   suggested_tile(dev, k->kernel, &k->problem, tile);
+  const char *path = sched_default(k->kernel, &dev->caps).matrix_path;
+  if (path && !strcmp(path, "stream")) { /* bound by memory, and not a point of the space */
+    *worth = false;
+    return NULL;
+  }
   k->dflt = tune_kernel_default(k->kernel, &dev->caps, tile);
   tune_kernel_space_build(k->kernel, &k->device, &k->problem, &k->dflt, &dev->caps, &k->space);
   space_point at;

@@ -159,7 +159,7 @@ tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const 
 
 static int32_t fit32(int64_t v) { return (int32_t)(v > INT32_MAX ? INT32_MAX : v < 0 ? 0 : v); }
 
-static bool is_plain_path(const char *path) { return path && (!strcmp(path, "fma") || !strcmp(path, "scalar")); }
+static bool is_plain_path(const char *path) { return path && (!strcmp(path, "fma") || !strcmp(path, "scalar") || !strcmp(path, "stream")); }
 
 tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const int64_t suggested[3]) {
   sched_params p = sched_default(kernel, caps), own;

@@ -14,6 +14,7 @@
 #include "core/emit/emit_text.h"
 #include "core/ir/ir.h"
 #include "core/passes/tile_to_simt.h"
+#include "tests/support/plan.h"
 #include "tests/support/tile_gen.h"
 
 enum { MAX_KERNELS = 512 };
@@ -22,6 +23,7 @@ typedef struct gate {
   char name[96];
   char *text, *plain; /* for devices with a matrix instruction for the types; without (smaller tiles), NULL = the same */
   size_t n, n_plain;
+  bool graph;  /* the text is a graph, planned by default for each device */
   bool matrix; /* a matmul of types that matrix instructions take */
   tsr_dtype in;
 } gate;
@@ -111,6 +113,35 @@ static void add_rows(void) {
   }
 }
 
+/* Default plans: a product with bias and gelu; the row kernels. What a device runs when nobody chose must not spill either. */
+static void add_plans(void) {
+  static const int shapes[][3] = {{1, 4096, 4096}, {4, 4096, 1024}, {16, 4096, 4096}, {64, 512, 8192}, {512, 4096, 4096}, {4096, 4096, 4096}};
+  static const char *const types[] = {"bf16", "f16", "f8E4M3FN", "f32"}, *const rows[] = {"softmax", "rmsnorm", "layernorm"};
+  strb b;
+  strb_init(&b, &al_default);
+  for (int s = 0; s < 6; s++)
+    for (int t = 0; t < 4; t++)
+      for (int turned = 0; turned < 2; turned++) {
+        int m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
+        const char *x = types[t];
+        strb_printf(&b, "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%%A: tensor<%dx%dx%s>, %%B: tensor<%dx%dx%s>, %%v: tensor<%dx%s>):\n", m, k, x, turned ? n : k, turned ? k : n, x, n, x);
+        strb_printf(&b, "%%0 = \"tessera.graph.matmul\"(%%A, %%B) {transpose_b = %s}\n%%1 = \"tessera.graph.add\"(%%0, %%v)\n%%2 = \"tessera.graph.gelu\"(%%1)\n", turned ? "true" : "false");
+        strb_puts(&b, "\"tessera.graph.return\"(%2)\n}) {sym_name = \"main\"} }) : () -> ()\n");
+        gate *g = next_gate(&b);
+        g->graph = true;
+        snprintf(g->name, sizeof g->name, "plan_%s_%dx%dx%d_%s", x, m, n, k, turned ? "nt" : "nn");
+      }
+  for (int r = 0; r < 3; r++)
+    for (int n = 1024; n <= 1 << 20; n *= 32) {
+      strb_printf(&b, "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%%A: tensor<64x%dxf32>, %%w: tensor<%dxf32>, %%v: tensor<%dxf32>):\n", n, n, n);
+      strb_printf(&b, r == 0 ? "%%0 = \"tessera.graph.%s\"(%%A)\n" : r == 1 ? "%%0 = \"tessera.graph.%s\"(%%A, %%w)\n" : "%%0 = \"tessera.graph.%s\"(%%A, %%w, %%v)\n", rows[r]);
+      strb_puts(&b, "\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"} }) : () -> ()\n");
+      gate *g = next_gate(&b);
+      g->graph = true;
+      snprintf(g->name, sizeof g->name, "plan_%s_%d", rows[r], n);
+    }
+}
+
 static void add_files(void) {
   DIR *d = opendir(TSR_SOURCE_DIR "/tests/tile");
   for (struct dirent *e; d && (e = readdir(d));) {
@@ -150,7 +181,7 @@ static char *source_of(const gate *g, const tsr_caps *caps) {
   strb b;
   strb_init(&b, &al_default);
   bool plain = g->plain && !expects_matrix(g, caps->arch);
-  tsr_status st = ir_parse(NULL, plain ? g->plain : g->text, plain ? g->n_plain : g->n, g->name, &tile);
+  tsr_status st = g->graph ? plan_tile(g->text, g->n, g->name, caps, &tile) : ir_parse(NULL, plain ? g->plain : g->text, plain ? g->n_plain : g->n, g->name, &tile);
   if (!st) st = tile_to_simt(tile, caps, &target);
   if (!st) st = emit_text(target, caps, &b);
   if (st && tsr_status_code(st) == TSR_UNSUPPORTED) skipped++, printf("skipped %s for %s: %s\n", g->name, caps->arch, tsr_status_message(st));
@@ -265,6 +296,7 @@ int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   add_matmuls();
   add_rows();
+  add_plans();
   add_files();
   if (mode && !strcmp(mode, "list")) {
     for (int i = 0; i < n_gates; i++) puts(gates[i].name);

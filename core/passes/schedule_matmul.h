@@ -1,0 +1,17 @@
+/* core/passes/schedule_matmul.h - what a GPU runs a contraction with when its author left that open: the path, the tile, and into how many
+ * parts k is split. A small model (whole waves of blocks, the rate that a tile reaches, bytes) decides; nothing is measured. */
+#ifndef CORE_PASSES_SCHEDULE_MATMUL_H
+#define CORE_PASSES_SCHEDULE_MATMUL_H
+#include "core/caps.h"
+#include "core/ir/schedule.h"
+
+/* product: a tessera.graph.matmul in a schedule.kernel. p: all zero on entry. */
+void sched_matmul_default(const ir_op *product, const tsr_caps *c, sched_params *p);
+
+/* The same with staged tiles in any case. */
+void sched_matmul_tiles(const ir_op *product, const tsr_caps *c, sched_params *p);
+
+/* A subgroup of at most 8 lanes is a SIMD register of a CPU (lavapipe): caches stand in for shared memory, and a barrier costs more
+ * than it saves. */
+bool sched_simd_like(const tsr_caps *c);
+#endif

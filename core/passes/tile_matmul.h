@@ -1,0 +1,38 @@
+/* core/passes/tile_matmul.h - what the two lowerings of a contraction share: the loop over staged tiles (tile_matmul.c) and the
+ * stream for a few rows (tile_stream.c). */
+#ifndef CORE_PASSES_TILE_MATMUL_H
+#define CORE_PASSES_TILE_MATMUL_H
+#include "core/passes/tile_build.h"
+
+typedef struct side {
+  ir_value *value;   /* operand of the graph matmul */
+  space s;           /* as stored: the operand's last two dimensions */
+  bool transpose;    /* stored [k, m] or [n, k] */
+  const ir_type *orig;
+} side;
+
+typedef struct contraction {
+  ir_op *op;
+  graph_matmul g;
+  const ir_type *orig; /* [batch..., m, n] */
+  space c;
+  side a, b;
+  int64_t bm, bn, bk;
+  int64_t chunk;     /* depth of one part of a split contraction; k if it is not split */
+  ir_value *part;    /* which part this block computes */
+} contraction;
+
+/* A side's space: the batch dimensions of the result, then the operand's own two; t0 x t1 of its m or k, k or n a tile. */
+void mm_side(contraction *x, side *s, ir_value *v, bool transpose, int64_t d0, int64_t d1, int64_t t0, int64_t t1);
+/* From, to and step of the loop over k: all of it, or this block's part. */
+void mm_bounds(kern *k, const contraction *x, ir_value *bounds[3]);
+/* Grid of a split contraction: parts are further block columns. */
+tsr_status mm_split_grid(kern *k, contraction *x);
+/* A tile's window in the workspace, at this block's part. */
+tsr_status mm_part_window(kern *k, const contraction *x, const space *at, ir_value **out);
+
+/* The stream: at most MM_STREAM_ROWS rows, sums kept in the type that elements are computed in. */
+enum { MM_STREAM_ROWS = 4 };
+bool mm_can_stream(const contraction *x);
+tsr_status mm_stream(kern *k, contraction *x);
+#endif

@@ -1,0 +1,280 @@
+/* tests/simt/test_simt_plans.c - what a graph's kernels get by default, on every emulated device: small grids whose k is split into parts,
+ * products of a few rows as streams, rows longer than a block's registers. The plan must be the expected one (its words are in
+ * the schedule or the Target IR), run without a finding of the emulator, and agree with sums in f64 over the same inputs.
+ * Tolerance: the accumulator's k roundings of f32 plus one of the result. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/dtype.h"
+#include "core/base/str.h"
+#include "tessera/tessera.h"
+#include "tests/simt/backend_emu.h"
+
+enum { MAX_INPUTS = 4 };
+static tsr_context *ctx;
+
+static void ok(tsr_status st, const char *what) {
+  if (!st) return;
+  fprintf(stderr, "%s: %s\n", what, tsr_status_message(st));
+  tsr_status_free(st);
+  fail();
+}
+
+static double uniform(uint64_t *state) {
+  *state = *state * 6364136223846793005ull + 1442695040888963407ull;
+  return (double)(*state >> 40) / (1 << 24) * 2 - 1;
+}
+
+/* A program of one text: inputs, and its one output, as f64. */
+typedef struct run {
+  double *in[MAX_INPUTS], *out;
+  size_t n_in[MAX_INPUTS], n_out;
+  int n_inputs;
+  tsr_dtype out_type;
+} run;
+
+static void expect_words(const tsr_program *p, tsr_level level, const char *words, const char *name, const char *device) {
+  char *text;
+  if (!words) return;
+  ok(tsr_program_dump(p, level, &text, NULL), "dump");
+  if (!strstr(text, words)) fail_msg("%s on %s: \"%s\" is not in the plan:\n%s", name, device, words, text);
+  tsr_text_free(ctx, &text);
+}
+
+static run run_text(const char *device, const char *text, const char *name, const char *schedule_words, const char *target_words) {
+  run r = {0};
+  uint64_t state = 7;
+  tsr_device *dev;
+  tsr_program *p;
+  tsr_binding in[MAX_INPUTS] = {{0}}, out[1] = {{0}};
+  ok(tsr_device_open(ctx, device, &dev), device);
+  ok(tsr_program_parse(dev, text, strlen(text), name, NULL, &p), name);
+  expect_words(p, TSR_LEVEL_SCHEDULE, schedule_words, name, device);
+  expect_words(p, TSR_LEVEL_TARGET, target_words, name, device);
+  r.n_inputs = tsr_program_n_inputs(p);
+  for (int i = 0; i < r.n_inputs; i++) {
+    tsr_tensor_info t = tsr_program_input(p, i);
+    void *data = malloc(t.bytes);
+    r.n_in[i] = t.bytes / tsr_dtype_size(t.dtype);
+    r.in[i] = malloc(r.n_in[i] * sizeof(double));
+    for (size_t e = 0; e < r.n_in[i]; e++) {
+      dtype_store(t.dtype, data, e, dtype_is_float(t.dtype) ? uniform(&state) : floor(uniform(&state) * 8));
+      r.in[i][e] = dtype_load(t.dtype, data, e);
+    }
+    ok(tsr_buffer_create(dev, t.bytes, TSR_MEMORY_DEVICE, &in[i].buffer), name);
+    ok(tsr_buffer_write(in[i].buffer, 0, data, t.bytes), name);
+    free(data);
+  }
+  tsr_tensor_info t = tsr_program_output(p, 0);
+  void *data = malloc(t.bytes);
+  r.out_type = t.dtype;
+  r.n_out = t.bytes / tsr_dtype_size(t.dtype);
+  r.out = malloc(r.n_out * sizeof(double));
+  ok(tsr_buffer_create(dev, t.bytes, TSR_MEMORY_DEVICE, &out[0].buffer), name);
+  ok(tsr_program_run(p, NULL, in, out), name);
+  ok(tsr_buffer_read(out[0].buffer, 0, data, t.bytes), name);
+  for (size_t e = 0; e < r.n_out; e++) r.out[e] = dtype_load(t.dtype, data, e);
+  free(data);
+  for (int i = 0; i < MAX_INPUTS; i++) tsr_buffer_destroy(&in[i].buffer);
+  tsr_buffer_destroy(&out[0].buffer);
+  tsr_program_destroy(&p);
+  tsr_device_close(&dev);
+  return r;
+}
+
+static void clear(run *r) {
+  for (int i = 0; i < r->n_inputs; i++) free(r->in[i]);
+  free(r->out);
+}
+
+/* ---- products -------------------------------------------------------------------------------------------------------------- */
+
+typedef struct product {
+  const char *name;
+  int64_t batch, m, n, k;
+  bool ta, tb, gelu;
+  const char *in, *out;       /* element types in text */
+  const char *schedule_words; /* in the schedule on every device; NULL = not looked at */
+} product;
+
+static void put_product(strb *b, const product *p) {
+  long long batch = p->batch ? p->batch : 1, am = p->ta ? p->k : p->m, ak = p->ta ? p->m : p->k, bk = p->tb ? p->n : p->k, bn = p->tb ? p->k : p->n, m = p->m, n = p->n;
+  char a[64], w[64], c[64];
+  snprintf(a, sizeof a, "tensor<%lldx%lldx%lldx%s>", batch, am, ak, p->in);
+  snprintf(w, sizeof w, "tensor<%lldx%lldx%lldx%s>", batch, bk, bn, p->in);
+  snprintf(c, sizeof c, "tensor<%lldx%lldx%lldx%s>", batch, m, n, p->out);
+  strb_printf(b, "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%%A: %s, %%B: %s, %%v: tensor<%lldx%s>):\n", a, w, n, p->out);
+  strb_printf(b, "%%0 = \"tessera.graph.matmul\"(%%A, %%B) {transpose_a = %s, transpose_b = %s} : (%s, %s) -> %s\n", p->ta ? "true" : "false", p->tb ? "true" : "false", a, w, c);
+  strb_printf(b, "%%1 = \"tessera.graph.add\"(%%0, %%v) : (%s, tensor<%lldx%s>) -> %s\n", c, n, p->out, c);
+  if (p->gelu) strb_printf(b, "%%2 = \"tessera.graph.gelu\"(%%1) : (%s) -> %s\n", c, c);
+  strb_printf(b, "\"tessera.graph.return\"(%%%d) : (%s) -> ()\n}) {sym_name = \"main\"} : () -> () }) : () -> ()\n", p->gelu ? 2 : 1, c);
+}
+
+static void compare_product(const run *r, const product *p, const char *device) {
+  int64_t batch = p->batch ? p->batch : 1;
+  double unit = dtype_is_float(r->out_type) ? dtype_get(r->out_type)->eps : 0;
+  for (int64_t z = 0; z < batch; z++)
+    for (int64_t i = 0; i < p->m; i++)
+      for (int64_t j = 0; j < p->n; j++) {
+        double sum = 0, scale = 0;
+        for (int64_t k = 0; k < p->k; k++) {
+          double x = r->in[0][z * p->m * p->k + (p->ta ? k * p->m + i : i * p->k + k)] * r->in[1][z * p->n * p->k + (p->tb ? j * p->k + k : k * p->n + j)];
+          sum += x;
+          scale += fabs(x);
+        }
+        double v = sum + r->in[2][j], got = r->out[(z * p->m + i) * p->n + j];
+        /* the product and the sum round to the result's type before the activation */
+        double tolerance = dtype_is_float(r->out_type) ? 4 * (double)(p->k + 8) * 6e-8 * (scale + 1) + 4 * unit * (fabs(v) + fabs(sum) + 1e-3) : 0.5;
+        if (p->gelu) v = v * 0.5 * (1 + erf(v * M_SQRT1_2));
+        if (!(fabs(got - v) <= tolerance)) fail_msg("%s on %s: [%d, %d, %d] is %g, not %g", p->name, device, (int)z, (int)i, (int)j, got, v);
+      }
+}
+
+static void check_products(const product *p, int n, int first_device, int last_device) {
+  for (int i = 0; i < n; i++)
+    for (int d = first_device; d <= last_device; d++) {
+      char device[16];
+      strb text;
+      strb_init(&text, &al_default);
+      put_product(&text, &p[i]);
+      snprintf(device, sizeof device, "emu:%d", d);
+      run r = run_text(device, strb_text(&text), p[i].name, p[i].schedule_words, NULL);
+      compare_product(&r, &p[i], emu_device_arch[d]);
+      clear(&r);
+      strb_clear(&text);
+    }
+}
+
+static const char stream[] = "path = \"stream\"", split[] = "tessera.schedule.split_k";
+
+static void few_rows_are_streamed(void **state) {
+  static const product list[] = {
+      {.name = "one_row", .m = 1, .n = 96, .k = 600, .in = "bf16", .out = "bf16", .gelu = true, .schedule_words = stream},
+      {.name = "one_row_turned", .m = 1, .n = 72, .k = 1100, .tb = true, .in = "bf16", .out = "bf16", .schedule_words = stream},
+      {.name = "three_rows", .m = 3, .n = 70, .k = 200, .ta = true, .in = "f32", .out = "f32", .schedule_words = stream},
+      {.name = "four_rows_batched", .batch = 2, .m = 4, .n = 40, .k = 300, .tb = true, .in = "f16", .out = "f16", .schedule_words = stream},
+      {.name = "two_rows_i8", .m = 2, .n = 64, .k = 320, .tb = true, .in = "i8", .out = "i32", .schedule_words = stream},
+  };
+  check_products(list, sizeof list / sizeof *list, 0, EMU_N_DEVICES - 1);
+}
+
+static void a_deep_product_with_a_small_grid_is_split(void **state) {
+  static const product list[] = {
+      {.name = "deep", .m = 64, .n = 64, .k = 2048, .in = "bf16", .out = "bf16", .gelu = true, .schedule_words = split},
+      {.name = "deep_ragged", .m = 50, .n = 72, .k = 1500, .tb = true, .in = "f16", .out = "f16", .schedule_words = split},
+      {.name = "sixteen_rows", .m = 16, .n = 64, .k = 2048, .tb = true, .in = "bf16", .out = "bf16", .schedule_words = split},
+  };
+  check_products(list, sizeof list / sizeof *list, 0, EMU_N_DEVICES - 1);
+}
+
+/* The parts take the same matrix path as a whole product. */
+static void parts_run_on_wgmma(void **state) {
+  static const product deep = {.name = "deep_wgmma", .m = 100, .n = 136, .k = 1344, .in = "bf16", .out = "bf16"};
+  strb text;
+  strb_init(&text, &al_default);
+  put_product(&text, &deep);
+  run r = run_text("emu:1", strb_text(&text), deep.name, split, "path = \"wgmma");
+  compare_product(&r, &deep, "sm_90a");
+  clear(&r);
+  strb_clear(&text);
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct row_case { const char *op; int64_t rows, n; const char *type; } row_case;
+
+static void put_rows(strb *b, const row_case *c) {
+  bool narrow = !strncmp(c->op, "reduce", 6);
+  long long rows = c->rows, n = c->n;
+  strb_printf(b, "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%%A: tensor<%lldx%lldx%s>, %%w: tensor<%lldx%s>, %%v: tensor<%lldx%s>):\n", rows, n, c->type, n, c->type, n, c->type);
+  if (narrow) strb_printf(b, "%%0 = \"tessera.graph.%s\"(%%A) {axes = [1], keepdims = true}\n%%1 = \"tessera.graph.exp\"(%%0)\n", c->op);
+  else if (!strcmp(c->op, "softmax")) strb_puts(b, "%0 = \"tessera.graph.softmax\"(%A)\n%1 = \"tessera.graph.mul\"(%0, %w)\n");
+  else if (!strcmp(c->op, "rmsnorm")) strb_puts(b, "%0 = \"tessera.graph.rmsnorm\"(%A, %w)\n%1 = \"tessera.graph.add\"(%0, %v)\n");
+  else strb_puts(b, "%0 = \"tessera.graph.layernorm\"(%A, %w, %v)\n%1 = \"tessera.graph.silu\"(%0)\n");
+  strb_puts(b, "\"tessera.graph.return\"(%1)\n}) {sym_name = \"main\"} }) : () -> ()\n");
+}
+
+/* Element j of a row's result. sum, most, squares: of the row; the last about the mean for layernorm. */
+static double row_value(const row_case *c, double x, double w, double v, double sum, double most, double squares, double exps) {
+  double n = (double)c->n, mean = sum / n;
+  if (!strcmp(c->op, "reduce_mean")) return exp(mean);
+  if (!strcmp(c->op, "reduce_max")) return exp(most);
+  if (!strcmp(c->op, "softmax")) return exp(x - most) / exps * w;
+  if (!strcmp(c->op, "rmsnorm")) return x / sqrt(squares / n + 1e-5) * w + v;
+  double y = (x - mean) / sqrt(squares / n + 1e-5) * w + v;
+  return y / (1 + exp(-y));
+}
+
+static void compare_rows(const run *r, const row_case *c, const char *device) {
+  double unit = dtype_get(r->out_type)->eps;
+  int64_t width = (int64_t)r->n_out / c->rows;
+  for (int64_t i = 0; i < c->rows; i++) {
+    const double *x = r->in[0] + i * c->n;
+    double sum = 0, most = -INFINITY, squares = 0, exps = 0;
+    for (int64_t j = 0; j < c->n; j++) sum += x[j], most = fmax(most, x[j]);
+    double about = strcmp(c->op, "layernorm") ? 0 : sum / (double)c->n;
+    for (int64_t j = 0; j < c->n; j++) squares += (x[j] - about) * (x[j] - about), exps += exp(x[j] - most);
+    for (int64_t j = 0; j < width; j++) {
+      double v = row_value(c, x[j], r->n_inputs > 1 ? r->in[1][j] : 0, r->n_inputs > 2 ? r->in[2][j] : 0, sum, most, squares, exps), got = r->out[i * width + j];
+      /* two roundings to the result's type, and those of f32 sums, which lanes and a tree keep short; a norm's result is the sum of
+       * a product and v, each of which can be larger than it */
+      double parts = strstr(c->op, "norm") ? fabs(v) + 2 : fabs(v);
+      if (!(fabs(got - v) <= 4 * unit * (fabs(v) + 1e-6) + 16 * 6e-8 * parts + 1e-12)) fail_msg("%s of %d on %s: [%d, %d] is %.9g, not %.9g", c->op, (int)c->n, device, (int)i, (int)j, got, v);
+    }
+  }
+}
+
+/* 33000 and 36864 columns: whole chunks, and a last one that is ragged. */
+static const row_case long_rows[] = {{"softmax", 2, 33000, "f32"}, {"layernorm", 2, 36864, "f32"}, {"rmsnorm", 2, 33001, "f32"}, {"reduce_mean", 3, 33000, "f32"},
+                                     {"reduce_max", 2, 40000, "f32"}, {"softmax", 1, 36864, "bf16"}};
+
+static void check_rows(const char *device, const char *label) {
+  for (size_t i = 0; i < sizeof long_rows / sizeof *long_rows; i++) {
+    strb text;
+    strb_init(&text, &al_default);
+    put_rows(&text, &long_rows[i]);
+    run r = run_text(device, strb_text(&text), long_rows[i].op, NULL, "tessera.target.for");
+    compare_rows(&r, &long_rows[i], label);
+    clear(&r);
+    strb_clear(&text);
+  }
+}
+
+static void rows_beyond_the_registers_go_by_in_chunks(void **state) {
+  for (int d = 0; d < EMU_N_DEVICES; d++) {
+    char device[16];
+    snprintf(device, sizeof device, "emu:%d", d);
+    check_rows(device, emu_device_arch[d]);
+  }
+}
+
+static void long_rows_on_vulkan(void **state) {
+  tsr_device *dev;
+  tsr_status st = tsr_device_open(ctx, "vulkan:0", &dev);
+  if (st) {
+    printf("skipped: %s\n", tsr_status_message(st));
+    tsr_status_free(st);
+    skip();
+  }
+  tsr_device_close(&dev);
+  check_rows("vulkan:0", "vulkan:0");
+}
+
+int main(void) {
+  if (system("g++ --version >/dev/null 2>&1")) return 77;
+  const void *extra[] = {&emu_backend, NULL};
+  ok(tsr_context_create(&(tsr_context_desc){.cache_dir = "", .extra_backends = extra}, &ctx), "context");
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(few_rows_are_streamed), cmocka_unit_test(a_deep_product_with_a_small_grid_is_split),
+      cmocka_unit_test(parts_run_on_wgmma), cmocka_unit_test(rows_beyond_the_registers_go_by_in_chunks),
+      cmocka_unit_test(long_rows_on_vulkan)};
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  tsr_context_destroy(&ctx);
+  return failed != 0;
+}

@@ -1,0 +1,22 @@
+/* tests/support/plan.c - see plan.h. */
+#include "tests/support/plan.h"
+
+#include "core/passes/graph_simplify.h"
+#include "core/passes/graph_to_schedule.h"
+#include "core/passes/options.h"
+#include "core/passes/schedule_default.h"
+#include "core/passes/schedule_to_tile.h"
+
+tsr_status plan_tile(const char *graph, size_t bytes, const char *file, const tsr_caps *caps, ir_module **out) {
+  ir_module *g = NULL, *s = NULL;
+  pass_options opts = {0};
+  *out = NULL;
+  tsr_status st = ir_parse(NULL, graph, bytes, file, &g);
+  if (!st) st = graph_simplify_module(g, &opts);
+  if (!st) st = graph_to_schedule(g, &opts, &s);
+  if (!st) st = schedule_apply_defaults(s, &(schedule_options){.caps = caps});
+  if (!st) st = schedule_to_tile(s, &(tile_options){.caps = caps, .policy = "fast"}, out);
+  ir_module_destroy(&g);
+  ir_module_destroy(&s);
+  return st;
+}
