@@ -279,7 +279,8 @@ ir_value *sx_load(simt *c, const simt_mem *m, ir_value *index, int n) {
   for (int d = 0; d < m->rank; d++) /* an empty tensor has no memory to read even with the value unused */
     if (!m->dims[d]) return n == 1 ? sx_num(c, m->dtype, 0) : constant(c, ir_type_shaped(c->m, IR_T_VECTOR, m->dtype, 1, &dim), true, 0, 0);
   const ir_type *type = n == 1 ? ir_type_scalar(c->m, t) : ir_type_shaped(c->m, IR_T_VECTOR, t, 1, &dim);
-  ir_value *v = type ? sx_op(c, TG_LOAD, type, 2, (ir_value *[]){m->ptr, index}) : NULL;
+  ir_value *v = type ? simt_simd_load(c, m, index, type, n) : NULL;
+  if (!v) v = type ? sx_op(c, TG_LOAD, type, 2, (ir_value *[]){m->ptr, index}) : NULL;
   if (!v || m->dtype != TSR_BOOL) return v;
   ir_value *zero = n == 1 ? sx_num(c, TSR_U8, 0) : constant(c, type, true, 0, 0);
   const ir_type *bools = n == 1 ? ir_type_scalar(c->m, TSR_BOOL) : ir_type_shaped(c->m, IR_T_VECTOR, TSR_BOOL, 1, &dim);

@@ -36,6 +36,7 @@ static tsr_status ask_path(ir_op *op, void *user) {
 
 static bool allowed_by_knob(const char *wish, const char *name) {
   if (!strcmp(wish, "auto")) return true;
+  if (!strcmp(wish, "subgroup") && !strcmp(name, "dot")) return true;
   if (!strcmp(wish, "scalar") || !strcmp(wish, "subgroup") || !strcmp(wish, "fma")) return !strcmp(name, "fma");
   if (!strcmp(wish, "coopmat2") && !strncmp(name, "coopmat", 7)) return true; /* NV's pieces serve both scopes */
   return !strcmp(wish, name) || !strcmp(name, "fma");

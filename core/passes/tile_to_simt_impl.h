@@ -15,6 +15,7 @@ typedef struct simt_group {
   int64_t max_count;
   bool reduced[TSR_MAX_RANK];
   int access;                 /* elements of the widest access that all loads and stores allow; 0 = none seen */
+  int word;                   /* elements in 8 bytes of what is loaded from global memory; 0 = nothing is */
   const ir_op *gemm;          /* first gemm with its accumulator here */
   int radix;                  /* of the last fft stage */
   bool done;
@@ -110,6 +111,10 @@ tsr_status simt_load_clipped(simt *c, const simt_layout *l, const simt_mem *m, i
 tsr_status simt_gather_reg(simt *c, const ir_op *op, const simt_layout *l, const simt_mem *view, int r, ir_value **out);
 tsr_status simt_lower_gather(simt *c, ir_op *op, const simt_mem *to);
 tsr_status simt_lower_scatter(simt *c, ir_op *op);
+
+/* simd */
+bool simt_is_simd(const simt *c); /* a subgroup is a SIMD register of a CPU */
+ir_value *simt_simd_load(simt *c, const simt_mem *m, ir_value *index, const ir_type *type, int n); /* NULL: an ordinary load will do */
 
 /* element code */
 tsr_status simt_lower_scalar(simt *c, ir_op *op);

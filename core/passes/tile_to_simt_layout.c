@@ -154,6 +154,8 @@ static void note_access(const simt *c, const ir_value *frag, const ir_value *mem
   if (w > 8) w = 8;
   if (w < 1) w = 1;
   if (!g->access || w < g->access) g->access = w;
+  int word = 8 / (int)tsr_dtype_size(t->dtype);
+  if (frag->def && frag->def->def->code == T_LOAD && mem->type->kind == IR_T_VIEW && word > g->word) g->word = word;
 }
 
 static tsr_status note_accesses(ir_op *op, void *user) {
@@ -307,6 +309,7 @@ static void blocked(const simt *c, const simt_group *g, simt_layout *l) {
   int64_t n = simt_pow2_ceil(g->min_dims[last]);
   clear_layout(l, g->rank);
   l->vec[last] = g->access ? g->access : 4;
+  if (simt_is_simd(c) && l->vec[last] > g->word && g->word) l->vec[last] = g->word; /* loads of a word a lane become one of a register */
   while (l->vec[last] > 1 && l->vec[last] > n) l->vec[last] /= 2;
   for (int d = last; d >= 0; d--) {
     int64_t room = simt_pow2_ceil(simt_ceil_div(g->min_dims[d], l->vec[d]));

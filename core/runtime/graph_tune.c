@@ -81,6 +81,11 @@ static tsr_status find_strategy(tsr_context *ctx, const char *name, const search
   return st_make(&ctx->al, TSR_NOT_FOUND, ST_WHERE("tune", "strategy", "hybrid, grid, random or model-only"), "no strategy `%.64s`", name);
 }
 
+static double hook_objective(void *user, double latency_ns, double work) {
+  hooked *x = user;
+  return x->h->objective(x->h->user, &x->problem, latency_ns, work);
+}
+
 static tsr_status run_tuner(hooked *x, const tsr_tune_options *t, tune_cache *cache, tuner_result *r) {
   rt_kernel *k = x->k;
   tsr_context *ctx = k->dev->ctx;
@@ -90,8 +95,7 @@ static tsr_status run_tuner(hooked *x, const tsr_tune_options *t, tune_cache *ca
   cost_model model = {"user", hook_cost, NULL, x};
   bool has_cost = x->h && x->h->cost, has_next = x->h && x->h->next;
   tuner_desc d = {.al = &ctx->al, .mode = TUNE_FULL, .device = &k->device, .problem = &k->problem, .space = &k->space.s, .dflt = &k->dflt, .target = &k->target,
-                  .cache = cache, .key = k->key, .strategy = has_next ? &own : strategy, .model = has_cost ? &model : NULL, .objective = x->h ? x->h->objective : NULL,
-                  .objective_user = x->h ? x->h->user : NULL, .progress = on_progress, .progress_user = x, .samples = t->samples, .samples_fixed = t->samples_fixed,
+                  .cache = cache, .key = k->key, .strategy = has_next ? &own : strategy, .model = has_cost ? &model : NULL, .objective = x->h && x->h->objective ? hook_objective : NULL, .objective_user = x, .progress = on_progress, .progress_user = x, .samples = t->samples, .samples_fixed = t->samples_fixed,
                   .again = t->again, .stop_fraction = t->stop_fraction > 0 ? t->stop_fraction : k->device.rates_measured ? 0 : 2, .seed = t->seed};
   tsr_status st = tuner_run(&d, r);
   ctx->tune.lookups++;
@@ -138,6 +142,17 @@ typedef tsr_status (*kernel_fn)(walk *w, rt_kernel *k);
 
 static tsr_policy policy_of(const tsr_context *ctx, const tsr_compile_options *o) { return o && o->policy ? o->policy : ctx->policy; }
 
+static tsr_status restrict_space(rt_kernel *k, const char *knobs) {
+  for (const char *at = knobs; *at; at += strcspn(at, ","), at += *at == ',') {
+    size_t n = strcspn(at, ",");
+    char name[32];
+    snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), at);
+    if (n && !tune_config_field(&k->dflt, name)) return st_make(&k->dev->ctx->al, TSR_NOT_FOUND, ST_WHERE("tune", "knobs", "see `tessera tune --space`"), "no knob `%s`", name);
+  }
+  space_restrict(&k->space.s, knobs, &k->dflt);
+  return NULL;
+}
+
 /* Compiles the graph as it is and hands each kernel that can be tuned to fn. */
 static tsr_status each_kernel(walk *w, const tsr_graph *g, const tsr_compile_options *o, bool measure, kernel_fn fn) {
   tsr_context *ctx = w->dev->ctx;
@@ -155,7 +170,7 @@ static tsr_status each_kernel(walk *w, const tsr_graph *g, const tsr_compile_opt
       bool worth = false;
       if (o2->def->level != IR_SCHEDULE || o2->def->code != S_KERNEL) continue;
       st = rt_kernel_open(w->dev, o2, policy_of(ctx, o), &device, k, &worth);
-      if (!st && worth && w->tune && w->tune->knobs) space_restrict(&k->space.s, w->tune->knobs, &k->dflt);
+      if (!st && worth && w->tune && w->tune->knobs) st = restrict_space(k, w->tune->knobs);
       if (!st && worth) st = fn(w, k);
       rt_kernel_close(k);
     }

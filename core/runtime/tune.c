@@ -95,6 +95,7 @@ tsr_status rt_tune_device(tsr_device *dev, tune_cache *cache, bool measure, tune
   char id[256];
   strb text;
   *out = tune_device_from_caps(&dev->caps, dev->info.name);
+  out->rates_measured &= dev->be != NULL; /* those of an architecture without hardware are listed */
   snprintf(id, sizeof id, "%.64s|%.32s|%d|%.128s|%s", dev->info.name, dev->caps.arch, dev->caps.n_cores, dev->info.driver ? dev->info.driver : "", tune_generator());
   strb_init(&text, &dev->ctx->al);
   bool known = false;

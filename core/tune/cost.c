@@ -20,6 +20,10 @@ static double tier_gbps(const tune_device *d, const char *name, double dflt) {
   return t && t->gbps > 0 ? t->gbps : dflt;
 }
 
+/* Subgroups of at most 8 lanes are a CPU's SIMD registers (lavapipe): a block runs on one core, its subgroups in turns. Caches hide latency there,
+ * and what a subgroup does besides multiplying is not hidden by others. */
+static bool simd_like(const tune_device *d) { return !d->is_cpu && d->warp_size > 1 && d->warp_size <= 8; }
+
 /* Rates that nobody told: enough to rank, marked by rates_measured = false in the device. */
 typedef struct rates {
   double peak, shared, l2, memory, barrier_ns, launch_ns, latency_ns;
@@ -34,7 +38,7 @@ static rates rates_of(const tune_device *d, const tune_problem *p, const tune_co
   r.memory = tier_gbps(d, "memory", d->is_cpu ? 20 : 300);
   r.l2 = tier_gbps(d, "l2", d->is_cpu ? r.cores * clock * 32 : 3 * r.memory);
   r.shared = tier_gbps(d, d->is_cpu ? "l1" : "shared", r.cores * clock * 128);
-  r.barrier_ns = d->barrier_ns > 0 ? d->barrier_ns : 20;
+  r.barrier_ns = d->barrier_ns > 0 ? d->barrier_ns : d->is_cpu ? 300 : simd_like(d) ? 400 : 20;
   r.launch_ns = d->launch_ns > 0 ? d->launch_ns : d->is_cpu ? 2000 : 5000;
   const tune_tier *mem = tune_device_tier(d, "memory");
   r.latency_ns = (mem && mem->latency_cycles > 0 ? mem->latency_cycles : d->is_cpu ? 200 : 500) / clock;
@@ -51,7 +55,7 @@ static void spread(const tune_device *d, cost_estimate *e) {
 
 /* Warps x stages in flight against what covers the memory latency. A CPU core hides its own. */
 static double hiding_of(const tune_device *d, const tune_config *c, const cost_estimate *e) {
-  if (d->is_cpu) return 1;
+  if (d->is_cpu || simd_like(d)) return 1;
   double active = e->occupancy.known ? e->occupancy.active_warps : c->warps;
   double blocks_here = min2(at_least(e->occupancy.blocks, 1), ceil_div(e->blocks, at_least(d->cores, 1)));
   active = min2(active, blocks_here * at_least(c->warps, 1));
@@ -66,6 +70,7 @@ static double register_tile_efficiency(const tune_device *d, const tune_config *
     return clamp(1 - 0.5 * (lanes / at_least(cols, 1) / 2 + 1 / at_least(rows, 1)), 0.2, 1);
   }
   double per_warp = (double)c->m * c->n / at_least(c->warps, 1), side = sqrt(per_warp);
+  if (simd_like(d)) return 1 / (1 + 8 * lanes / at_least(per_warp, 1)); /* lanes of sums against loads and index arithmetic */
   double loads = c->matrix_path ? 16 / at_least(side, 16) : 2 * sqrt(lanes) / at_least(side, sqrt(lanes));
   return 1 / (1 + 0.5 * loads);
 }
@@ -163,7 +168,7 @@ void cost_explain(const tune_device *d, const tune_problem *p, const tune_config
   cost_estimate e;
   rates r = rates_of(d, p, c);
   cost_compute(d, p, c, &e);
-  const char *src = d->rates_measured ? "measured" : "listed";
+  const char *src = d->rates_measured ? "measured" : "assumed";
   strb_printf(out, "%s on %s: ", p->op, d->name);
   tune_config_print(c, out);
   strb_printf(out, "\n  math     %10.2f us  %.4g Gflop (%.4g with padding) at %.4g Gflop/s %s peak\n", e.term_ns[COST_MATH] / 1e3,

@@ -278,12 +278,12 @@ typedef struct prune_count {
   uint64_t n;
 } prune_count;
 
-/* Reasons are grouped by their first word(s) up to a digit, so that "shared memory 98304 > 49152" is one row. */
+/* Reasons are grouped by their first word(s) up to a digit, so that "shared memory 98304 > 49152" is one row; the first of a group stands for it. */
 static void count_reason(prune_count *rows, size_t n_rows, const char *why) {
   size_t len = strcspn(why, "0123456789");
   for (size_t i = 0; i < n_rows; i++) {
-    if (!rows[i].n) snprintf(rows[i].why, sizeof rows[i].why, "%.*s", (int)len, why);
-    if (strncmp(rows[i].why, why, len) || rows[i].why[len]) continue;
+    if (!rows[i].n) snprintf(rows[i].why, sizeof rows[i].why, "%s", why);
+    if (strncmp(rows[i].why, why, len) || strcspn(rows[i].why, "0123456789") != len) continue;
     rows[i].n++;
     return;
   }
@@ -308,6 +308,6 @@ tsr_status space_print(const space *s, const tsr_allocator *al, strb *out) {
   strb_printf(out, "points %llu, legal %llu%s, pruned %llu\n", (unsigned long long)size, (unsigned long long)legal,
               seen < size ? " (of the first 4194304)" : "", (unsigned long long)(seen - legal));
   for (size_t i = 0; i < sizeof rows / sizeof *rows && rows[i].n; i++)
-    strb_printf(out, "  pruned %10llu  %s\n", (unsigned long long)rows[i].n, rows[i].why);
+    strb_printf(out, "  pruned %10llu  %s%s\n", (unsigned long long)rows[i].n, rows[i].why, rows[i].why[strcspn(rows[i].why, "0123456789")] ? " (and the like)" : "");
   return strb_ok(out) ? NULL : st_oom();
 }

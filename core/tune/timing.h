@@ -16,11 +16,12 @@ typedef struct timing_options {
   int warmups, runs;    /* 0: 3 and 10 */
   double most_seconds;  /* for all together, once the least number of runs is done; 0: 0.05 per subject, more runs fill it */
   int most_runs;        /* 0: 50 */
-  double give_up_ns;    /* a subject whose first run takes longer is not run again; 0: never */
+  double give_up_ns;    /* a subject slower than that is not timed: after the second run when that took 4 times as long, else after all warm-ups but the first
+                         took longer (a first run may hold a driver's compilation); 0: never */
 } timing_options;
 
 typedef struct timing_result {
-  double median_ns, min_ns; /* 0 when it failed; of the first run when it was given up */
+  double median_ns, min_ns; /* 0 when it failed; the least warm-up when it was given up */
   int runs;
   bool given_up;
   tsr_status failure;       /* owned by the caller; NULL when it ran */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 enum { MAX_TOGETHER = 8, MAX_NEIGHBOURS = 3 };
+static const double CALM = 1.5; /* a median within this of the least run: the machine had time for us */
 
 bool tune_mode_parse(const char *name, tune_mode *out) {
   static const char *const names[] = {"off", "cached", "full"};
@@ -60,7 +61,7 @@ static void *prepare(session *s, const tune_config *c, tsr_status *st) {
   return *st ? NULL : kernel;
 }
 
-/* Many times the best is no contender: its one run is figure enough. Short ones are run to the end, since a first run is a cold one. */
+/* Many times the best is no contender: one warm run is figure enough. Short ones are run to the end. */
 static double give_up_after(const session *s) {
   static const double times = 8, least_ns = 5e6;
   double best = s->best_ns > 0 ? s->best_ns : s->reference_ns;
@@ -68,11 +69,36 @@ static double give_up_after(const session *s) {
   return times * best > least_ns ? times * best : least_ns;
 }
 
+/* Times r[0..n) interleaved; with a reference (the last), again when the machine was busy: a median far over the least run says so. */
+static tsr_status time_calmly(session *s, runnable *r, size_t n, bool with_reference, timing_result *res) {
+  enum { TRIES = 3 };
+  timing_subject subject[MAX_TOGETHER + 1];
+  timing_options timing = s->d->timing;
+  if (!(timing.give_up_ns > 0)) timing.give_up_ns = give_up_after(s);
+  for (size_t i = 0; i < n; i++) subject[i] = (timing_subject){run_kernel, &r[i], with_reference && i == n - 1};
+  for (int attempt = 0; attempt < TRIES; attempt++) {
+    TSR_TRY(timing_interleaved(s->d->al, subject, n, &timing, res));
+    bool failed = false;
+    for (size_t i = 0; i < n; i++) failed |= res[i].failure != NULL;
+    if (failed || !with_reference || res[n - 1].median_ns <= CALM * res[n - 1].min_ns) break;
+  }
+  return NULL;
+}
+
+/* What figures of this batch are multiplied by, so that they compare with those of other batches. In a busy moment the reference says little. */
+static double scale_of(session *s, const timing_result *ref) {
+  double ns = s->least ? ref->min_ns : ref->median_ns;
+  if (!(ns > 0)) return 1;
+  if (!(s->reference_ns > 0)) s->reference_ns = ns;
+  double scale = s->reference_ns / ns;
+  if (s->least || ref->median_ns <= CALM * ref->min_ns) return scale;
+  return scale < 0.5 ? 0.5 : scale > 2 ? 2 : scale;
+}
+
 /* Times the kernels that could be prepared, with the reference among them, and scales by how the reference fared. */
 static tsr_status time_together(session *s, void **kernels, size_t n, search_result *out) {
   const tune_target *t = s->d->target;
   runnable r[MAX_TOGETHER + 1];
-  timing_subject subject[MAX_TOGETHER + 1];
   timing_result res[MAX_TOGETHER + 1];
   size_t at[MAX_TOGETHER + 1], n_run = 0;
   bool with_reference = s->reference != NULL;
@@ -84,17 +110,9 @@ static tsr_status time_together(session *s, void **kernels, size_t n, search_res
   }
   if (!n_run) return NULL;
   if (with_reference) r[n_run++] = (runnable){t, s->reference};
-  for (size_t i = 0; i < n_run; i++) subject[i] = (timing_subject){run_kernel, &r[i], with_reference && i == n_run - 1};
-  timing_options timing = s->d->timing;
-  if (!(timing.give_up_ns > 0)) timing.give_up_ns = give_up_after(s);
-  TSR_TRY(timing_interleaved(s->d->al, subject, n_run, &timing, res));
+  TSR_TRY(time_calmly(s, r, n_run, with_reference, res));
   tsr_status st = NULL;
-  double scale = 1;
-  if (with_reference) {
-    double ref = s->least ? res[n_run - 1].min_ns : res[n_run - 1].median_ns;
-    if (s->reference_ns > 0 && ref > 0) scale = s->reference_ns / ref;
-    else if (ref > 0) s->reference_ns = ref;
-  }
+  double scale = with_reference && !res[n_run - 1].failure ? scale_of(s, &res[n_run - 1]) : 1;
   for (size_t i = 0; i < n_run; i++) {
     if (res[i].failure && !st && ends_search(tsr_status_code(res[i].failure))) st = res[i].failure;
     else tsr_status_free(res[i].failure);
@@ -320,6 +338,7 @@ tsr_status tuner_run(const tuner_desc *d, tuner_result *out) {
   memset(out, 0, sizeof *out);
   out->config = *d->dflt;
   out->source = TUNE_FROM_DEFAULT;
+  out->roofline_ns = d->device ? cost_roofline_ns(d->device, d->problem) : 0;
   if (!d->agree || d->agree->rank == 0) st = decide(d, out);
   if (st) {
     memset(out, 0, sizeof *out);

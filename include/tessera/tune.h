@@ -28,7 +28,7 @@ typedef struct tsr_tune_hooks {
   /* Predicted nanoseconds; negative: never try it. Ranks candidates and is the prior of the search. */
   double (*cost)(void *user, const tsr_tune_problem *p, const tsr_schedule *candidate);
   /* What is minimised; the default is latency x (1 / throughput). */
-  double (*objective)(void *user, double latency_ns, double work);
+  double (*objective)(void *user, const tsr_tune_problem *p, double latency_ns, double work);
   /* The next candidate to measure, n to stop. measured_us[i]: 0 not yet, negative failed. */
   size_t (*next)(void *user, const tsr_tune_problem *p, const tsr_schedule *candidates, const double *measured_us, size_t n, size_t samples_left);
   /* False cancels; what was measured is kept. */

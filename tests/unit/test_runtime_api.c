@@ -262,6 +262,39 @@ static void two_contexts_on_two_threads_do_not_disturb_each_other(void **state) 
   assert_memory_equal(a, b, sizeof a);
 }
 
+typedef struct shared_context { rig r; float out[33 * 65]; } shared_context;
+
+static void *same_device_worker(void *v) {
+  shared_context *s = v;
+  for (int i = 0; i < 5; i++) run_product(&s->r, NULL, 33, 65, 129, s->out);
+  return NULL;
+}
+
+static void *own_device_worker(void *v) {
+  shared_context *s = v;
+  for (int i = 0; i < 5; i++) {
+    rig r = {.ctx = s->r.ctx};
+    OK(tsr_device_open(r.ctx, "cpu:0", &r.dev));
+    run_product(&r, NULL, 33, 65, 129, s->out);
+    tsr_device_close(&r.dev);
+  }
+  return NULL;
+}
+
+/* Objects of their own, on one device and on devices that are opened at once. */
+static void one_context_serves_several_threads(void **state) {
+  static shared_context s[4];
+  pthread_t t[4];
+  rig r = open_rig();
+  for (int i = 0; i < 4; i++) {
+    s[i].r = r;
+    assert_int_equal(pthread_create(&t[i], NULL, i < 2 ? same_device_worker : own_device_worker, &s[i]), 0);
+  }
+  for (int i = 0; i < 4; i++) pthread_join(t[i], NULL);
+  for (int i = 1; i < 4; i++) assert_memory_equal(s[0].out, s[i].out, sizeof s[i].out);
+  close_rig(&r);
+}
+
 /* ---- failing allocations --------------------------------------------------------------------------------------- */
 
 typedef struct counting {
@@ -360,6 +393,7 @@ int main(void) {
       cmocka_unit_test(kahan_beats_the_naive_bound_on_adversarial_sums),
       cmocka_unit_test(deterministic_bits_do_not_depend_on_threads),
       cmocka_unit_test(two_contexts_on_two_threads_do_not_disturb_each_other),
+      cmocka_unit_test(one_context_serves_several_threads),
       cmocka_unit_test(every_failed_allocation_is_a_status),
       cmocka_unit_test(wrong_use_is_one_clear_line),
   };

@@ -262,7 +262,7 @@ static void failing_winner_gives_way_to_runner_up_then_default(void **state) {
 }
 
 typedef struct mine {
-  int costs, nexts, progress;
+  int costs, nexts, progress, objectives;
 } mine;
 static double my_cost(void *user, const tsr_tune_problem *p, const tsr_schedule *c) {
   ((mine *)user)->costs++;
@@ -275,6 +275,11 @@ static size_t my_next(void *user, const tsr_tune_problem *p, const tsr_schedule 
   for (size_t i = 0; i < n; i++)
     if (measured[i] == 0 && m->nexts <= 3) return i;
   return n;
+}
+static double my_objective(void *user, const tsr_tune_problem *p, double latency_ns, double work) {
+  mine *m = user;
+  m->objectives += !strcmp(p->op, "matmul+add") && p->k == 128 && work >= 2.0 * 96 * 80 * 128;
+  return 1 / latency_ns; /* the slowest wins */
 }
 static bool my_progress(void *user, const tsr_tune_progress *p) {
   ((mine *)user)->progress++;
@@ -292,6 +297,24 @@ static void users_cost_model_and_strategy_decide(void **state) {
   assert_true(m.costs > 3 && m.nexts == 4 && m.progress == 4); /* the default, then three of theirs */
   assert_int_equal(x.samples, 4);
   tsr_tune_report_destroy(&r);
+  close_all(&f);
+}
+
+static void users_objective_decides(void **state) {
+  fixture f = open_matmul(96, 80, 128);
+  mine m = {0};
+  tsr_tune_hooks h = {.objective = my_objective, .user = &m};
+  tsr_tune_options t = few;
+  t.hooks = &h;
+  tsr_tune_report *r;
+  assert_null(tsr_graph_tune(f.dev, f.g, NULL, &t, &r));
+  assert_true(m.objectives >= 8);
+  tsr_tune_report_destroy(&r);
+  t.knobs = "m,speed";
+  tsr_status st = tsr_graph_tune(f.dev, f.g, NULL, &t, &r);
+  assert_int_equal(tsr_status_code(st), TSR_NOT_FOUND);
+  assert_non_null(strstr(tsr_status_message(st), "speed"));
+  tsr_status_free(st);
   close_all(&f);
 }
 
@@ -406,6 +429,7 @@ int main(void) {
       IN_DIR(hand_written_schedule_is_left_alone),
       IN_DIR(failing_winner_gives_way_to_runner_up_then_default),
       IN_DIR(users_cost_model_and_strategy_decide),
+      IN_DIR(users_objective_decides),
       IN_DIR(unknown_strategy_and_missing_device_are_said),
       IN_DIR(space_and_estimate_are_text),
       IN_DIR(profile_has_rows_json_trace_and_audit),

@@ -202,6 +202,43 @@ static void oversized_things_are_refused_with_their_limit(void **state) {
   }
 }
 
+/* y = A x with rows of `m` of A and k, in tiles of 16 rows. */
+static ir_module *matrix_by_vector(int m, int k) {
+  static char text[4096];
+  snprintf(text, sizeof text,
+           "\"tessera.tile.kernel\"() ({\n^bb0(%%a: !tessera.view<%dx%dxf16>, %%x: !tessera.view<%dx1xf16>, %%y: !tessera.view<%dx1xf32>):\n"
+           "%%b = \"tessera.tile.block_id\"() {axis = 0}\n%%z = \"tessera.tile.const\"() {value = 0}\n%%t = \"tessera.tile.const\"() {value = 16}\n%%s = \"tessera.tile.const\"() {value = 64}\n"
+           "%%e = \"tessera.tile.const\"() {value = %d}\n%%m0 = \"tessera.tile.mul\"(%%b, %%t)\n%%f = \"tessera.tile.fill\"() {value = 0.0} : () -> !tessera.frag<16x1xf32>\n"
+           "%%r = \"tessera.tile.for\"(%%z, %%e, %%s, %%f) ({\n^bb0(%%k: index, %%q: !tessera.frag<16x1xf32>):\n"
+           "%%wa = \"tessera.tile.window\"(%%a, %%m0, %%k) {sizes = [16, 64]}\n%%wx = \"tessera.tile.window\"(%%x, %%k, %%z) {sizes = [64, 1]}\n"
+           "%%g = \"tessera.tile.gemm\"(%%q, %%wa, %%wx)\n\"tessera.tile.yield\"(%%g)\n})\n"
+           "%%wy = \"tessera.tile.window\"(%%y, %%m0, %%z) {sizes = [16, 1]}\n\"tessera.tile.store\"(%%r, %%wy)\n\"tessera.tile.return\"()\n"
+           "}) {sym_name = \"mv\", grid = [%d, 1, 1], warps = 1, family = \"matmul\"} : () -> ()\n", m, k, k, m, k, (m + 15) / 16);
+  return parse(text, "mv");
+}
+
+/* llvmpipe loads words at uniform addresses as one vector; hoisting them out of a condition would read what isn't there. */
+static void simd_drivers_load_registers_at_uniform_addresses(void **state) {
+  tsr_caps simd = device(DIALECT_SPIRV, 8);
+  simd.subgroup_min = simd.subgroup_max = 8;
+  for (int ragged = 0; ragged < 2; ragged++) {
+    ir_module *m = matrix_by_vector(ragged ? 72 : 64, 256), *t = lower(m, simd);
+    ir_op *k = kernel_of(t), *loop = first(k, TG_FOR);
+    assert_string_equal(ir_get_str(k, "path", ""), "dot");
+    assert_int_equal(count(k, TG_WARP_REDUCE, 0), 16);
+    assert_int_equal(count(loop, TG_WARP_REDUCE, 0), 0);
+    /* 64 k's in two steps of 8 lanes of 4 halves, 16 rows and the vector: 8 words each. Rows that may be missing are gathered. */
+    assert_int_equal(count(loop, TG_LOAD, 1), ragged ? 2 * 8 : 2 * 17 * 8);
+    assert_int_equal(count(loop, TG_LOAD, 4), ragged ? 2 * 16 : 0);
+    ir_module_destroy(&t);
+    ir_module_destroy(&m);
+  }
+  ir_module *m = matrix_by_vector(64, 256), *t = lower(m, device(DIALECT_SPIRV, 8)); /* a GPU that could also have 32 lanes */
+  assert_string_equal(ir_get_str(kernel_of(t), "path", ""), "fma");
+  ir_module_destroy(&t);
+  ir_module_destroy(&m);
+}
+
 static tsr_caps with_matrices(int subgroup, int size) {
   tsr_caps c = device(DIALECT_SPIRV, subgroup);
   c.coopmat = true;
@@ -361,7 +398,7 @@ int main(void) {
       cmocka_unit_test(fft_exchanges_twice_for_three_stages),
       cmocka_unit_test(oversized_things_are_refused_with_their_limit),
       cmocka_unit_test(cooperative_matrices_load_whole_windows_directly),
-      cmocka_unit_test(cooperative_matrix_epilogues_stay_on_matrices), cmocka_unit_test(cooperative_matrices_at_ragged_edges_go_through_scratch),
+      cmocka_unit_test(simd_drivers_load_registers_at_uniform_addresses), cmocka_unit_test(cooperative_matrix_epilogues_stay_on_matrices), cmocka_unit_test(cooperative_matrices_at_ragged_edges_go_through_scratch),
       cmocka_unit_test(demoted_matrices_are_not_used_and_the_reason_is_kept),
       cmocka_unit_test(tight_shared_memory_gives_up_the_pipeline_before_the_kernel),
       cmocka_unit_test(running_out_of_memory_is_a_status_and_leaks_nothing),

@@ -337,15 +337,15 @@ static void four_ranks_take_rank_0s_decision(void **state) {
   }
 }
 
-static void slow_candidate_runs_once(void **state) {
+static void slow_candidate_is_not_timed(void **state) {
   pretend p = {.drift = 1, .slow_m = 64};
   tune_target t = target_of(&p);
   tuner_desc d = desc_of(&t, NULL);
-  d.samples = 400; /* all points */
+  d.samples = 400, d.strategy = &search_grid; /* all points */
   tuner_result r;
   assert_null(tuner_run(&d, &r));
   assert_true(p.slow_kernels > 3);
-  assert_int_equal(p.slow_runs, p.slow_kernels);
+  assert_int_equal(p.slow_runs, 3 * p.slow_kernels); /* the warm-ups: 10 ms is between once and four times the limit of 5 */
   assert_true(r.config.m == 128 && r.config.n == 128 && r.config.k == 256);
 }
 
@@ -390,11 +390,13 @@ static void timing_takes_medians_and_counts_runs(void **state) {
   assert_int_equal(tsr_status_code(r[2].failure), TSR_LAUNCH_FAILED);
   assert_true(r[2].median_ns == 0 && c[2].runs == 6);
   tsr_status_free(r[2].failure);
-  clocked slow[3] = {{.ns = 100}, {.ns = 2000}, {.ns = 3000}};
-  timing_subject with[3] = {{clocked_run, &slow[0]}, {clocked_run, &slow[1]}, {clocked_run, &slow[2], true}};
-  assert_null(timing_interleaved(NULL, with, 3, &(timing_options){.most_seconds = 1e-9, .give_up_ns = 1000}, r));
-  assert_true(r[1].given_up && slow[1].runs == 1 && r[1].median_ns == 2000 && r[1].runs == 1);
-  assert_true(!r[0].given_up && slow[0].runs == 13 && !r[2].given_up && slow[2].runs == 13 && r[2].median_ns == 3000);
+  clocked slow[4] = {{.ns = 100}, {.ns = 5000}, {.ns = 3000}, {.ns = 2000}};
+  timing_subject with[4] = {{clocked_run, &slow[0]}, {clocked_run, &slow[1]}, {clocked_run, &slow[2], true}, {clocked_run, &slow[3]}};
+  timing_result r4[4];
+  assert_null(timing_interleaved(NULL, with, 4, &(timing_options){.most_seconds = 1e-9, .give_up_ns = 1000}, r4));
+  assert_true(r4[1].given_up && slow[1].runs == 2 && r4[1].median_ns == 5000 && r4[1].runs == 1);
+  assert_true(r4[3].given_up && slow[3].runs == 3 && r4[3].median_ns == 2000);
+  assert_true(!r4[0].given_up && slow[0].runs == 13 && !r4[2].given_up && slow[2].runs == 13 && r4[2].median_ns == 3000);
   double odd[] = {3, 1, 2}, even[] = {4, 1, 3, 2};
   assert_true(timing_median(odd, 3) == 2 && timing_median(even, 4) == 2.5 && timing_median(NULL, 0) == 0);
 }
@@ -413,7 +415,7 @@ int main(void) {
       CASE(model_only_measures_nothing_but_is_checked),
       CASE(mesh_takes_one_decision),
       CASE(four_ranks_take_rank_0s_decision),
-      CASE(slow_candidate_runs_once),
+      CASE(slow_candidate_is_not_timed),
       CASE(cancelled_search_tells_its_best_and_stores_nothing),
       CASE(timing_takes_medians_and_counts_runs),
   };

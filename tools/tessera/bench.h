@@ -31,6 +31,7 @@ double bench_device_copy(tsr_device *dev);
 
 typedef struct bench_result {
   double median_us, min_us, error, tolerance;
+  double default_us; /* the median with the default schedules, timed in turns; 0: not asked for */
   bool ok;
   int n_peers;
   struct { const char *name; double median_us; char why[200]; } peers[8];
@@ -42,7 +43,7 @@ typedef struct bench_place bench_place;
 typedef struct bench_options {
   tsr_device *dev;
   tsr_policy policy;
-  tsr_tune tune;
+  tsr_tune tune; /* when searched or cached schedules are asked for, the default ones are timed beside */
   const peer *peers[8];
   int n_peers;
   double seconds; /* budget of one case */

@@ -15,7 +15,7 @@ typedef struct measure {
   const bench_options *o;
   tsr_context *ctx;
   tsr_graph *g;
-  tsr_program *p;
+  tsr_program *p, *dflt; /* dflt: without tuning, or NULL */
   int n_in, n_sets;
   void *data[4];   /* operands on the host, the same in every set */
   size_t bytes[4];
@@ -204,16 +204,18 @@ static int by_value(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-static tsr_status ours(measure *m, int *set, int inner, double *us) {
+static tsr_status program_runs(measure *m, tsr_program *p, int *set, int inner, double *us) {
   double from = bench_now_us();
   for (int i = 0; i < inner; i++) {
     int s = (*set)++ % m->n_sets;
-    TRY(tsr_program_run(m->p, NULL, m->in[s], &m->out[s]));
+    TRY(tsr_program_run(p, NULL, m->in[s], &m->out[s]));
   }
   TRY(wait_for_device(m));
   *us = (bench_now_us() - from) / inner;
   return NULL;
 }
+
+static tsr_status ours(measure *m, int *set, int inner, double *us) { return program_runs(m, m->p, set, inner, us); }
 
 static tsr_status theirs(peer_job *j, int n_sets, int *set, int inner, double *us) {
   double from = bench_now_us();
@@ -249,7 +251,7 @@ static tsr_status heat(measure *m, const bench_result *r, int *set) {
 
 static tsr_status time_all(measure *m, bench_result *r) {
   static const int warm = 2;
-  double t[9][MAX_REPS], last[9], us;
+  double t[9][MAX_REPS], untuned[MAX_REPS], last[9], us;
   int set[9] = {0}, inner[9] = {0}, reps = 0;
   for (int w = 0; w < warm; w++) {
     bench_place_hold_caller(m->o->place, w > 0); /* threads inherit their creator's cores: they're all there by now */
@@ -258,6 +260,7 @@ static tsr_status time_all(measure *m, bench_result *r) {
     bench_place_new_threads(m->o->place);
     last[0] = us;
     inner[0] = inner_for(us);
+    if (m->dflt) TRY(program_runs(m, m->dflt, &set[0], 1, &us));
     for (int i = 0; i < r->n_peers; i++) {
       if (!m->jobs[i]) continue;
       bench_settle();
@@ -272,6 +275,7 @@ static tsr_status time_all(measure *m, bench_result *r) {
   while (reps < MAX_REPS && (reps < 7 || bench_now_us() - start < m->o->seconds * 1e6) && (reps < 3 || bench_now_us() - start < 4 * m->o->seconds * 1e6)) {
     TRY(wake(m, 0, &set[0], last[0]));
     TRY(ours(m, &set[0], inner[0], &t[0][reps]));
+    if (m->dflt) TRY(program_runs(m, m->dflt, &set[0], inner[0], &untuned[reps]));
     for (int i = 0; i < r->n_peers; i++) {
       if (!m->jobs[i]) continue;
       TRY(wake(m, 1 + i, &set[1 + i], last[1 + i]));
@@ -285,6 +289,7 @@ static tsr_status time_all(measure *m, bench_result *r) {
     if (i) r->peers[i - 1].median_us = t[i][reps / 2];
   }
   r->median_us = t[0][reps / 2];
+  if (m->dflt) qsort(untuned, (size_t)reps, sizeof untuned[0], by_value), r->default_us = untuned[reps / 2];
   r->min_us = t[0][0];
   return NULL;
 }
@@ -296,6 +301,7 @@ static void close_all(measure *m) {
     tsr_buffer_destroy(&m->out[s].buffer);
   }
   for (int i = 0; i < m->n_in; i++) free(m->data[i]);
+  tsr_program_destroy(&m->dflt);
   tsr_program_destroy(&m->p);
   tsr_graph_destroy(&m->g);
 }
@@ -316,6 +322,8 @@ tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_opti
   tsr_status st = build(m);
   tsr_compile_options co = {.policy = o->policy, .tune = o->tune};
   if (!st) st = tsr_program_compile(o->dev, m->g, &co, &m->p);
+  co.tune = TSR_TUNE_OFF;
+  if (!st && (o->tune == TSR_TUNE_CACHED || o->tune == TSR_TUNE_FULL)) st = tsr_program_compile(o->dev, m->g, &co, &m->dflt);
   if (!st) {
     tsr_kernel_info k = tsr_program_n_kernels(m->p) ? tsr_program_kernel(m->p, 0) : (tsr_kernel_info){0};
     snprintf(r->tile, sizeof r->tile, "%lldx%lldx%lld", (long long)k.tile[0], (long long)k.tile[1], (long long)k.tile[2]);

@@ -1,5 +1,6 @@
 /* tools/tessera/cmd_bench.c - `tessera bench`: suites or single cases on one device or all, each checked against the reference and timed
  * in turns with the peers asked for. A table, or one JSON object per line. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,8 @@ typedef struct bench_run {
   bool have_peaks[TSR_N_DTYPES];
   double copy;
   bench_html *html; /* NULL: no page */
+  double log_gain, least_gain; /* sum of logarithms */
+  int n_gains;
 } bench_run;
 
 static const bench_peaks *peaks_for(bench_run *r, tsr_dtype t) {
@@ -50,6 +53,8 @@ static void print_json(const bench_run *r, const bench_case *c, const bench_resu
   json_number("copy_gbytes_per_s", p->gbytes_per_s, p->gbytes_per_s > 0);
   json_number("error", x->error, true);
   json_number("tolerance", x->tolerance, true);
+  json_number("default_median_us", x->default_us, x->default_us > 0);
+  json_number("gain", x->default_us / x->median_us, x->default_us > 0);
   printf(", \"ok\": %s, \"packed_b\": %s", x->ok ? "true" : "false", c->packed_b ? "true" : "false");
   if (peer_index >= 0) {
     printf(", \"baseline\": ");
@@ -75,6 +80,7 @@ static void print_row(const bench_run *r, const bench_case *c, const bench_resul
   if (p->gbytes_per_s > 0) printf(" %5.0f%%", 100 * gbytes / p->gbytes_per_s);
   else printf("   n/a");
   printf("  %-5s", x->ok ? "ok" : "WRONG");
+  if (x->default_us > 0) printf("  default %.1f us, gain %.2fx", x->default_us, x->default_us / x->median_us);
   for (int i = 0; i < x->n_peers; i++) {
     if (x->peers[i].median_us > 0) printf("  %s %.2fx", x->peers[i].name, x->peers[i].median_us / x->median_us);
     else printf("  %s: %s", x->peers[i].name, x->peers[i].why);
@@ -98,6 +104,11 @@ static int run_case(bench_run *r, const bench_case *c) {
   }
   if (st) return cli_fail(st);
   if (!x.ok) r->wrong = true;
+  if (x.default_us > 0 && x.median_us > 0) {
+    double gain = x.default_us / x.median_us;
+    r->log_gain += log(gain);
+    if (!r->n_gains++ || gain < r->least_gain) r->least_gain = gain;
+  }
   if (r->html) bench_html_row(r->html, tsr_device_get_info(r->o.dev), c, &r->o, &x, p);
   if (!r->json) print_row(r, c, &x, p);
   else if (!x.n_peers) print_json(r, c, &x, p, -1);
@@ -107,6 +118,11 @@ static int run_case(bench_run *r, const bench_case *c) {
   return EXIT_OK;
 }
 
+/* Of all cases measured with the default schedules beside the tuned ones. */
+static void print_gain(const bench_run *r) {
+  if (r->n_gains && !r->json) printf("tuned against default: geometric mean %.3f over %d cases, least %.3f\n", exp(r->log_gain / r->n_gains), r->n_gains, r->least_gain);
+}
+
 static int run_device(bench_run *r, const char *id, const bench_case *cases, int n) {
   tsr_status st = tsr_device_open(r->ctx, id, &r->o.dev);
   if (st) return cli_fail(st);
@@ -114,7 +130,9 @@ static int run_device(bench_run *r, const char *id, const bench_case *cases, int
   r->copy = 0;
   if (r->html) bench_html_device(r->html, tsr_device_get_info(r->o.dev));
   int rc = EXIT_OK;
+  r->n_gains = 0, r->log_gain = 0;
   for (int i = 0; i < n && !rc; i++) rc = run_case(r, &cases[i]);
+  if (!rc) print_gain(r);
   tsr_device_close(&r->o.dev);
   return rc;
 }
@@ -175,6 +193,7 @@ int cmd_bench(int argc, char **argv) {
                             {.name = "--against", .text = &against}, {.name = "--policy", .text = &policy}, {.name = "--json", .flag = &r.json}, {.name = "--packed", .flag = &packed},
                             {.name = "--milliseconds", .number = &ms}, {.name = "--tune", .text = &tune}, {.name = "--html", .text = &html}};
   if (!cli_options("bench", &argc, argv, options, 11)) return EXIT_USAGE;
+  if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full")) return cli_usage("bench", "--tune is off, cached or full");
   if (argc > MAX_CASES) return cli_usage("bench", "too many operations");
   bench_case *cases = calloc(MAX_CASES, sizeof *cases);
   int n = 0, rc = cases ? collect(argc, argv, suite, shape, dtype, packed, cases, &n) : EXIT_USAGE;

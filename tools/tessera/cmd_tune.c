@@ -48,7 +48,9 @@ static void print_json(const tune_args *a, const char *device, const tsr_tune_re
 }
 
 static void print_row(const tsr_tune_result *r) {
-  printf("%-20s %-18s %-16s tile %-14s best %10.2f us", r->problem.op, r->problem.shape, r->problem.dtype, r->tile, r->best_us);
+  printf("%-20s %-18s %-16s tile %-14s", r->problem.op, r->problem.shape, r->problem.dtype, r->tile);
+  if (r->best_us > 0) printf(" best %10.2f us", r->best_us);
+  else printf(" best        n/a   "); /* nothing was measured */
   if (r->default_us > 0 && r->best_us > 0) printf("  default %10.2f us (x%.2f)", r->default_us, r->default_us / r->best_us);
   printf("  predicted %.2f us  from %s, %zu measured, %zu samples%s\n", r->predicted_us, r->source, r->measurements, r->samples,
          r->cancelled ? ", interrupted: kept for the next search" : r->rejected ? ", wrong candidates were refused" : "");
