@@ -81,9 +81,20 @@ static tsr_status find_strategy(tsr_context *ctx, const char *name, const search
   return st_make(&ctx->al, TSR_NOT_FOUND, ST_WHERE("tune", "strategy", "hybrid, grid, random or model-only"), "no strategy `%.64s`", name);
 }
 
+typedef struct walk_mesh {
+  tsr_context *ctx;
+  const tsr_tune_mesh *mesh;
+} walk_mesh;
+
 static double hook_objective(void *user, double latency_ns, double work) {
   hooked *x = user;
   return x->h->objective(x->h->user, &x->problem, latency_ns, work);
+}
+
+static tsr_status mesh_broadcast(void *user, void *data, size_t bytes) {
+  const walk_mesh *w = user;
+  tsr_code c = w->mesh->broadcast(w->mesh->user, data, bytes);
+  return c == TSR_OK ? NULL : st_make(&w->ctx->al, c, ST_WHERE("tune", "mesh", NULL), "the decision of rank 0 did not reach rank %d", w->mesh->rank);
 }
 
 static tsr_status run_tuner(hooked *x, const tsr_tune_options *t, tune_cache *cache, tuner_result *r) {
@@ -93,10 +104,12 @@ static tsr_status run_tuner(hooked *x, const tsr_tune_options *t, tune_cache *ca
   TSR_TRY(find_strategy(ctx, t->strategy, &strategy));
   search_strategy own = {"user", "", NULL, hook_next, NULL, x};
   cost_model model = {"user", hook_cost, NULL, x};
+  walk_mesh mesh = {ctx, t->mesh};
+  tune_agree agree = {t->mesh ? t->mesh->rank : 0, mesh_broadcast, &mesh};
   bool has_cost = x->h && x->h->cost, has_next = x->h && x->h->next;
   tuner_desc d = {.al = &ctx->al, .mode = TUNE_FULL, .device = &k->device, .problem = &k->problem, .space = &k->space.s, .dflt = &k->dflt, .target = &k->target,
                   .cache = cache, .key = k->key, .strategy = has_next ? &own : strategy, .model = has_cost ? &model : NULL, .objective = x->h && x->h->objective ? hook_objective : NULL, .objective_user = x, .progress = on_progress, .progress_user = x, .samples = t->samples, .samples_fixed = t->samples_fixed,
-                  .again = t->again, .stop_fraction = t->stop_fraction > 0 ? t->stop_fraction : k->device.rates_measured ? 0 : 2, .seed = t->seed};
+                  .agree = t->mesh ? &agree : NULL, .again = t->again, .stop_fraction = t->stop_fraction > 0 ? t->stop_fraction : k->device.rates_measured ? 0 : 2, .seed = t->seed};
   tsr_status st = tuner_run(&d, r);
   ctx->tune.lookups++;
   ctx->tune.hits += r->source == TUNE_FROM_CACHE;
@@ -201,7 +214,8 @@ tsr_status tsr_graph_tune(tsr_device *dev, const tsr_graph *g, const tsr_compile
   rep->ctx = dev->ctx;
   arena_init(&rep->mem, &dev->ctx->al);
   walk w = {.dev = dev, .tune = t ? t : &none, .cache = rt_tune_cache(dev->ctx, o ? o->cache : NULL, true), .report = rep};
-  tsr_status st = each_kernel(&w, g, o, strategy != &search_model_only, tune_kernel);
+  bool decides = !t || !t->mesh || t->mesh->rank == 0;
+  tsr_status st = each_kernel(&w, g, o, decides && strategy != &search_model_only, tune_kernel);
   if (st) tsr_tune_report_destroy(&rep);
   *out = rep;
   return st;

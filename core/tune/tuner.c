@@ -332,8 +332,42 @@ static tsr_status decide(const tuner_desc *d, tuner_result *out) {
   return search_now(d, out);
 }
 
+/* What rank 0 tells the others. */
+typedef struct shared_decision {
+  tune_config config, runner_up;
+  double best_ns, default_ns, predicted_ns, samples;
+  int32_t has_runner_up, keep, code;
+} shared_decision;
+
+/* A rank that received a decision keeps it as if it had found it, so that it compiles what rank 0 compiles. */
+static void take(const tuner_desc *d, const shared_decision *x, tuner_result *out) {
+  tune_entry e = {.best_ns = x->best_ns, .default_ns = x->default_ns, .predicted_ns = x->predicted_ns, .samples = x->samples, .strategy = "rank0"}, kept;
+  out->config = x->config, out->runner_up = x->runner_up, out->has_runner_up = x->has_runner_up != 0;
+  out->best_ns = x->best_ns, out->default_ns = x->default_ns, out->predicted_ns = x->predicted_ns;
+  out->samples = (size_t)x->samples;
+  out->source = TUNE_FROM_RANK0;
+  if (!x->keep) return;
+  config_text(&x->config, e.config);
+  if (x->has_runner_up) config_text(&x->runner_up, e.runner_up);
+  out->stored = cache_store(d->cache, &d->key, &e, true, &kept);
+}
+
+static tsr_status agree(const tuner_desc *d, tsr_status st, tuner_result *out) {
+  shared_decision x = {.config = out->config, .runner_up = out->runner_up, .best_ns = out->best_ns, .default_ns = out->default_ns, .predicted_ns = out->predicted_ns,
+                       .samples = (double)out->samples, .has_runner_up = out->has_runner_up,
+                       .keep = out->source == TUNE_FROM_SEARCH || out->source == TUNE_FROM_CACHE, .code = (int32_t)tsr_status_code(st)};
+  tsr_status sent = d->agree->broadcast(d->agree->user, &x, sizeof x);
+  if (sent) {
+    tsr_status_free(st);
+    return sent;
+  }
+  if (d->agree->rank == 0) return st;
+  if (x.code != TSR_OK) return st_make(d->al, (tsr_code)x.code, ST_WHERE("tune", d->problem->op, NULL), "tuning failed on rank 0");
+  take(d, &x, out);
+  return NULL;
+}
+
 tsr_status tuner_run(const tuner_desc *d, tuner_result *out) {
-  struct { tune_config config, runner_up; int32_t has_runner_up, code; } shared = {0};
   tsr_status st = NULL;
   memset(out, 0, sizeof *out);
   out->config = *d->dflt;
@@ -344,19 +378,7 @@ tsr_status tuner_run(const tuner_desc *d, tuner_result *out) {
     memset(out, 0, sizeof *out);
     out->config = *d->dflt;
   }
-  if (!d->agree) return st;
-  shared.config = out->config, shared.runner_up = out->runner_up, shared.has_runner_up = out->has_runner_up;
-  shared.code = (int32_t)tsr_status_code(st);
-  tsr_status sent = d->agree->broadcast(d->agree->user, &shared, sizeof shared);
-  if (sent) {
-    tsr_status_free(st);
-    return sent;
-  }
-  if (d->agree->rank == 0) return st;
-  out->config = shared.config, out->runner_up = shared.runner_up, out->has_runner_up = shared.has_runner_up != 0;
-  out->source = TUNE_FROM_RANK0;
-  if (shared.code == TSR_OK) return NULL;
-  return st_make(d->al, (tsr_code)shared.code, ST_WHERE("tune", d->problem->op, NULL), "tuning failed on rank 0");
+  return d->agree ? agree(d, st, out) : st;
 }
 
 void tuner_winner_failed(const tuner_desc *d, tuner_result *io) {

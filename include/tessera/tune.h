@@ -36,6 +36,15 @@ typedef struct tsr_tune_hooks {
   void *user;
 } tsr_tune_hooks;
 
+/* One decision for all ranks of a mesh: rank 0 searches, the others receive its choice, measure nothing, and keep it in their own cache, so that
+ * all compile the same schedule. Every rank calls tsr_graph_tune with the same graph. */
+typedef struct tsr_tune_mesh {
+  int rank;
+  /* Sends `bytes` from rank 0 into every rank's `data`; called by all ranks in the same order, once a kernel. Anything but TSR_OK ends the call. */
+  tsr_code (*broadcast)(void *user, void *data, size_t bytes);
+  void *user;
+} tsr_tune_mesh;
+
 /* Zero means the defaults. */
 typedef struct tsr_tune_options {
   const char *strategy;  /* "hybrid" (default), "grid", "random", "model-only" */
@@ -46,6 +55,7 @@ typedef struct tsr_tune_options {
   uint64_t seed;
   const char *knobs;     /* only these may move, "m,n,k,warps"; NULL: all that the device has */
   const tsr_tune_hooks *hooks;
+  const tsr_tune_mesh *mesh; /* NULL: alone */
 } tsr_tune_options;
 
 typedef struct tsr_tune_result {
@@ -53,7 +63,7 @@ typedef struct tsr_tune_result {
   tsr_schedule schedule, runner_up;
   bool has_runner_up, cancelled, stored;
   const char *tile;    /* "128x64x256" */
-  const char *source;  /* "search", "cache", "model", "default" */
+  const char *source;  /* "search", "cache", "model", "default", "rank0" */
   double best_us, default_us, predicted_us, roofline_us; /* 0: not known; of a cancelled search the best so far, with its schedule, not checked */
   size_t measurements; /* candidates timed on the device by this call */
   size_t samples;      /* behind the decision, those of earlier runs included */
