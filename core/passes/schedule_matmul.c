@@ -206,6 +206,7 @@ static void tile_plan(const task *x, sched_params *p) {
   while (small_file && p->m * p->n > 128 * 128) *(p->m >= p->n ? &p->m : &p->n) /= 2;
   int64_t lanes = c->subgroup > 0 ? c->subgroup : 32;
   bool bytewise = x->size == 1 && (x->g.transpose_a || !x->g.transpose_b); /* gathered byte by byte: more registers */
+  if (small_file && bytewise && p->k > 64) p->k = 64;
   int64_t each = is_simt(c) && (!s || bytewise || small_file || (c->fnuz && x->size == 1)) ? 32 : 64;
   int64_t threads = p->m * p->n / each;
   if (threads > 256) threads = 256;
