@@ -123,7 +123,7 @@ EXPORT int N(cuGraphExecDestroy, hipGraphExecDestroy)(void *e) { return drop(e);
 EXPORT const char *hipGetErrorName(int code) { return "hipErrorFake"; }
 EXPORT int hipGraphExecUpdate(void *e, void *g, void **n, int *r) { STEP(); return 0; }
 EXPORT int hipDeviceEnablePeerAccess(int d, unsigned f) { return 0; }
-EXPORT int hipGetDevicePropertiesR0600(void *p, int d) { STEP(); memcpy((char *)p + 200, "gfx942:sramecc+:xnack-", 23); return 0; }
+EXPORT int hipGetDevicePropertiesR0600(void *p, int d) { STEP(); strcpy((char *)p + 200, arch_major == 9 ? "gfx942:sramecc+:xnack-" : "gfx803"); return 0; }
 #else
 EXPORT int cuGetErrorName(int code, const char **s) { *s = "CUDA_ERROR_FAKE"; return 0; }
 EXPORT int cuGraphExecUpdate_v2(void *e, void *g, void *info) { STEP(); return 0; }

@@ -33,9 +33,10 @@ typedef struct control {
 } control;
 
 /* An allocator that counts what it gave. */
-static long outstanding;
+static long outstanding, allocations, refuse_at = -1;
 static void *count_alloc(void *user, size_t n, size_t align) {
   void *p = NULL;
+  if (allocations++ == refuse_at) return NULL;
   if (posix_memalign(&p, align < 16 ? 16 : align, n ? n : 1)) return NULL;
   outstanding++;
   return p;
@@ -176,6 +177,63 @@ static void each_failing_call_gives_a_status_and_leaks_nothing(void **state) {
   }
 }
 
+/* The host's memory ends at each allocation in turn. A call may do without (a log, a name), else it is out of memory. */
+static void each_refused_host_allocation_is_out_of_memory(void **state) {
+  for (int i = 0; i < 2; i++) {
+    take(&sides[i]);
+    int refused = 0;
+    refuse_at = -1, allocations = 0;
+    assert_null(whole_life(&sides[i]));
+    long n = allocations;
+    assert_true(n > 8);
+    for (long at = 0; at < n; at++) {
+      take(&sides[i]);
+      outstanding = allocations = 0;
+      refuse_at = at;
+      tsr_status st = whole_life(&sides[i]);
+      refuse_at = -1;
+      if (st) assert_int_equal(tsr_status_code(st), TSR_OUT_OF_MEMORY);
+      refused += st != NULL;
+      tsr_status_free(st);
+      assert_int_equal(outstanding, 0);
+    }
+    assert_true(refused > n / 2);
+  }
+}
+
+/* A module that doesn't load says so; the device and its next module are none the worse for it. */
+static void failed_module_load_leaves_the_device_usable(void **state) {
+  for (int i = 0; i < 2; i++) {
+    control c = take(&sides[i]);
+    const be_vtable *be = sides[i].be;
+    be_instance *in;
+    be_device *dev;
+    be_module *m;
+    be_kernel_desc k = {.name = "first", .block = {128, 1, 1}, .cluster = {1, 1, 1}};
+    be_module_desc md = {.format = BE_TEXT, .code = "x", .code_bytes = 1, .kernels = &k, .n_kernels = 1};
+    int failed = 0;
+    assert_null(be->instance_create(&env, &in));
+    assert_null(be->device_open(in, 0, NULL, &dev, NULL));
+    for (long at = 0; at < 12; at++) {
+      c.fail_at(at, 209); /* no binary for this device */
+      tsr_status st = be->module_create(dev, &md, &m);
+      if (st) {
+        failed++;
+        assert_null(m);
+        assert_true(strlen(tsr_status_message(st)) > 10);
+      }
+      if (!st) be->module_destroy(m);
+      tsr_status_free(st);
+      c.fail_at(-1, 0);
+      assert_null(be->module_create(dev, &md, &m));
+      be->module_destroy(m);
+    }
+    assert_true(failed > 3);
+    be->device_close(dev);
+    be->instance_destroy(in);
+  }
+}
+
 static void sticky_error_stays_until_the_device_is_reopened(void **state) {
   control c = take(&sides[0]);
   const be_vtable *be = sides[0].be;
@@ -190,6 +248,9 @@ static void sticky_error_stays_until_the_device_is_reopened(void **state) {
   assert_null(b);
   c.fail_at(-1, 0);
   assert_int_equal(st_take_code(be->buffer_create(dev, 64, BE_DEVICE_LOCAL, &b)), TSR_DEVICE_LOST);
+  take(&sides[1]); /* the other backend doesn't notice */
+  assert_null(whole_life(&sides[1]));
+  take(&sides[0]);
   be->device_close(dev);
   assert_null(be->device_open(in, 0, NULL, &dev, NULL));
   assert_null(be->buffer_create(dev, 64, BE_DEVICE_LOCAL, &b));
@@ -252,6 +313,12 @@ static void old_architecture_is_unsupported(void **state) {
   assert_int_equal(st_take_code(cuda_backend.device_open(in, 0, NULL, &dev, NULL)), TSR_UNSUPPORTED);
   c.arch(9, 0);
   cuda_backend.instance_destroy(in);
+  c = take(&sides[1]);
+  assert_null(hip_backend.instance_create(&env, &in));
+  c.arch(8, 0); /* gfx803 */
+  assert_int_equal(st_take_code(hip_backend.device_open(in, 0, NULL, &dev, NULL)), TSR_UNSUPPORTED);
+  c.arch(9, 0);
+  hip_backend.instance_destroy(in);
   tsr_caps caps;
   tsr_status st = cuda_backend.arch_caps("sm_70", &caps);
   assert_int_equal(tsr_status_code(st), TSR_NOT_FOUND);
@@ -350,6 +417,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(life_without_faults_works),
       cmocka_unit_test(each_failing_call_gives_a_status_and_leaks_nothing),
+      cmocka_unit_test(each_refused_host_allocation_is_out_of_memory),
+      cmocka_unit_test(failed_module_load_leaves_the_device_usable),
       cmocka_unit_test(sticky_error_stays_until_the_device_is_reopened),
       cmocka_unit_test(missing_and_old_drivers_say_so),
       cmocka_unit_test(missing_compiler_fails_the_module_only),
