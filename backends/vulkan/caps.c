@@ -15,6 +15,7 @@ typedef struct features {
   VkPhysicalDeviceShaderFloat8FeaturesEXT f8;
   VkPhysicalDeviceCooperativeMatrix2FeaturesNV nv2;
   VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR layout;
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable;
 } features;
 
 typedef struct ext_list { const char *const *names; VkExtensionProperties *props; uint32_t n; } ext_list;
@@ -46,17 +47,19 @@ static void read_features(VkPhysicalDevice p, const ext_list *e, const void *cha
   INIT(f, v13, VULKAN_1_3_FEATURES), LINK(f, v13);
   INIT(f, matrix, COOPERATIVE_MATRIX_FEATURES_KHR), INIT(f, bf16, SHADER_BFLOAT16_FEATURES_KHR), INIT(f, f8, SHADER_FLOAT8_FEATURES_EXT);
   INIT(f, nv2, COOPERATIVE_MATRIX_2_FEATURES_NV), INIT(f, layout, WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR);
+  INIT(f, executable, PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR);
   if (has(e, "VK_KHR_cooperative_matrix")) LINK(f, matrix);
   if (has(e, "VK_KHR_shader_bfloat16")) LINK(f, bf16);
   if (has(e, "VK_EXT_shader_float8")) LINK(f, f8);
   if (has(e, "VK_NV_cooperative_matrix2")) LINK(f, nv2);
   if (has(e, "VK_KHR_workgroup_memory_explicit_layout")) LINK(f, layout);
+  if (has(e, "VK_KHR_pipeline_executable_properties")) LINK(f, executable);
   if (!imported) {
     vkGetPhysicalDeviceFeatures2(p, &f->base);
     return;
   }
 #define COPY(member) from_chain(chain, (VkBaseOutStructure *)&f->member, sizeof f->member)
-  COPY(base), COPY(v11), COPY(v12), COPY(v13), COPY(matrix), COPY(bf16), COPY(f8), COPY(nv2), COPY(layout);
+  COPY(base), COPY(v11), COPY(v12), COPY(v13), COPY(matrix), COPY(bf16), COPY(f8), COPY(nv2), COPY(layout), COPY(executable);
   f->base.features.shaderInt64 = f->v12.bufferDeviceAddress = f->v12.timelineSemaphore = f->v12.vulkanMemoryModel = f->v13.synchronization2 = f->v13.maintenance4 = VK_TRUE;
 }
 
@@ -79,7 +82,8 @@ static void summarise(const features *f, vk_features *o) {
       .explicit_layout = f->layout.workgroupMemoryExplicitLayout && f->layout.workgroupMemoryExplicitLayout8BitAccess && f->layout.workgroupMemoryExplicitLayout16BitAccess,
       .f64 = f->base.features.shaderFloat64, .i64 = f->base.features.shaderInt64, .i16 = f->base.features.shaderInt16,
       .i8 = f->v12.shaderInt8, .f16 = f->v12.shaderFloat16, .storage8 = f->v12.storageBuffer8BitAccess, .storage16 = f->v11.storageBuffer16BitAccess, .subgroup_types = f->v12.shaderSubgroupExtendedTypes,
-      .subgroup_size_control = f->v13.subgroupSizeControl, .full_subgroups = f->v13.computeFullSubgroups, .scalar_layout = f->v12.scalarBlockLayout};
+      .subgroup_size_control = f->v13.subgroupSizeControl, .full_subgroups = f->v13.computeFullSubgroups, .scalar_layout = f->v12.scalarBlockLayout,
+      .statistics = f->executable.pipelineExecutableInfo};
   o->nv2 = o->nv2_workgroup || o->nv2_reduce || o->nv2_convert || o->nv2_per_element || o->nv2_tensor;
 }
 

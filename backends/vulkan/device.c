@@ -66,6 +66,7 @@ static VkResult create_device(be_device *d) {
   VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR layout = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR, .workgroupMemoryExplicitLayout = VK_TRUE,
       .workgroupMemoryExplicitLayout8BitAccess = VK_TRUE, .workgroupMemoryExplicitLayout16BitAccess = VK_TRUE};
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR, .pipelineExecutableInfo = VK_TRUE};
   void *chain = &v13;
 #define USE(cond, s, name) \
   if (cond) s.pNext = chain, chain = &s, ext[n++] = name
@@ -74,6 +75,7 @@ static VkResult create_device(be_device *d) {
   USE(f->float8, f8, "VK_EXT_shader_float8");
   USE(f->nv2, nv2, "VK_NV_cooperative_matrix2");
   USE(f->explicit_layout, layout, "VK_KHR_workgroup_memory_explicit_layout");
+  USE(f->statistics, executable, "VK_KHR_pipeline_executable_properties");
 #undef USE
   float priority = 0.5f;
   VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueFamilyIndex = d->family, .queueCount = 1, .pQueuePriorities = &priority};

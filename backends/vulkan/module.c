@@ -60,7 +60,7 @@ static VkResult make_pipeline(be_device *d, const vk_kernel *k, VkPipeline *out)
   bool full = sized && d->features.full_subgroups && k->desc.block[0] % k->desc.subgroup == 0 && threads % k->desc.subgroup == 0;
   VkPipelineShaderStageCreateInfo stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .pNext = sized ? &size : NULL,
                                            .flags = full ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT : 0, .stage = VK_SHADER_STAGE_COMPUTE_BIT, .module = module, .pName = "main"};
-  VkComputePipelineCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, .flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT, .stage = stage, .layout = d->layout};
+  VkComputePipelineCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, .flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT | (d->features.statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0), .stage = stage, .layout = d->layout};
   r = d->fn.vkCreateComputePipelines(d->vk, d->cache, 1, &info, NULL, out);
   d->fn.vkDestroyShaderModule(d->vk, module, NULL);
   return r;

@@ -28,7 +28,7 @@ struct be_instance {
 
 /* What a physical device has, beyond tsr_caps. */
 typedef struct vk_features {
-  bool coopmat, bfloat16, float8, nv2, nv2_workgroup, nv2_reduce, nv2_convert, nv2_per_element, nv2_tensor, explicit_layout, robustness_off;
+  bool coopmat, bfloat16, float8, nv2, nv2_workgroup, nv2_reduce, nv2_convert, nv2_per_element, nv2_tensor, explicit_layout, robustness_off, statistics;
   bool f64, i64, i16, i8, f16, storage8, storage16, subgroup_types, subgroup_size_control, full_subgroups, scalar_layout;
 } vk_features;
 
@@ -187,6 +187,9 @@ tsr_status vk_external_signal(be_stream *s, const void *desc);
 /* ---- module.c, program.c ---- */
 tsr_status vk_module_create(be_device *d, const be_module_desc *desc, be_module **out);
 void vk_module_destroy(be_module *m);
+/* stats.c */
+tsr_status vk_kernel_stats(be_module *m, int kernel, be_kernel_stats *out);
+bool vk_stats_add(be_kernel_stats *s, const char *name, double value); /* false: a figure of no use to us */
 /* Makes the pipelines of the given kernels that don't exist yet, several at once. */
 typedef struct vk_need { be_module *m; int kernel; } vk_need;
 tsr_status vk_pipelines(be_device *d, const vk_need *needs, int n);

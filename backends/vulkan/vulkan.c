@@ -39,6 +39,7 @@ const be_vtable vulkan_backend = {
     .fill = vk_fill,
     .module_create = vk_module_create,
     .module_destroy = vk_module_destroy,
+    .kernel_stats = vk_kernel_stats,
     .program_create = vk_program_create,
     .program_destroy = vk_program_destroy,
     .program_run = vk_program_run,

@@ -145,6 +145,125 @@ static void buffer_beyond_storage_range_addressed(void **state) {
   vulkan_backend.buffer_destroy(a);
 }
 
+/* Elements 2^33 and up of an address 2^35 bytes before the buffer: what a tensor beyond 4 GiB asks of the index arithmetic, on drivers
+ * whose largest buffer is smaller. */
+static void indices_beyond_4_gib_addressed(void **state) {
+  static float x[64], y[64];
+  snprintf(text, sizeof text,
+           "\"tessera.target.kernel\"() ({\n^bb0(%%a: !tessera.ptr<f32, \"global\">, %%o: !tessera.ptr<f32, \"global\">):\n"
+           "%%i = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n%%far = \"tessera.target.const\"() {value = 8589934592} : () -> index\n"
+           "%%t = \"tessera.target.add\"(%%i, %%far) : (index, index) -> index\n%%x = \"tessera.target.load\"(%%a, %%t) : (!tessera.ptr<f32, \"global\">, index) -> f32\n"
+           "%%r = \"tessera.target.add\"(%%x, %%x) : (f32, f32) -> f32\n\"tessera.target.store\"(%%r, %%o, %%t) : (f32, !tessera.ptr<f32, \"global\">, index) -> ()\n"
+           "\"tessera.target.return\"() : () -> ()\n}) {sym_name = \"far\", dialect = \"spirv\", grid = [1, 1, 1], block = [64, 1, 1], wide_index = true} : () -> ()\n");
+  be_module *m = vr_module(&dev, text);
+  for (int i = 0; i < 64; i++) x[i] = (float)i;
+  be_buffer *a = buffer(&dev, sizeof x, x), *o = buffer(&dev, sizeof x, NULL);
+  static const int slots[] = {0, 1};
+  const size_t before = 0 - ((size_t)1 << 35);
+  be_program *p;
+  VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){&(be_launch){m, 0, slots, NULL, 0}, 1, 2}, &p));
+  VR_OK(vulkan_backend.program_run(dev.s, p, (be_range[]){{a, before, sizeof x}, {o, before, sizeof x}}, NULL));
+  VR_OK(vulkan_backend.read(dev.s, (be_range){o, 0, sizeof y}, y));
+  VR_OK(vulkan_backend.stream_sync(dev.s, -1));
+  for (int i = 0; i < 64; i++) assert_float_equal(y[i], 2 * i, 0);
+  vulkan_backend.program_destroy(p);
+  vulkan_backend.module_destroy(m);
+  vulkan_backend.buffer_destroy(a);
+  vulkan_backend.buffer_destroy(o);
+}
+
+/* ---- what is given to the driver, counted ---- */
+
+static int n_barriers, n_submits;
+static PFN_vkCmdPipelineBarrier2 real_barrier;
+static PFN_vkQueueSubmit2 real_submit;
+
+static void VKAPI_PTR counting_barrier(VkCommandBuffer cmd, const VkDependencyInfo *info) {
+  n_barriers++;
+  real_barrier(cmd, info);
+}
+
+static VkResult VKAPI_PTR counting_submit(VkQueue q, uint32_t n, const VkSubmitInfo2 *info, VkFence fence) {
+  n_submits++;
+  return real_submit(q, n, info, fence);
+}
+
+/* Runs ten launches, of which launch i waits for waits_for(i) (-1: none), and counts barriers of the recording and submissions. */
+static void counted(be_module *m, int (*waits_for)(int), be_buffer *const b[2], const char *budget_ms) {
+  static const int ab[] = {0, 1};
+  be_launch l[10];
+  int waits[10];
+  if (budget_ms) setenv("TSR_SUBMIT_MS", budget_ms, 1);
+  for (int i = 0; i < 10; i++) waits[i] = waits_for(i), l[i] = (be_launch){m, 0, ab, &waits[i], waits[i] >= 0};
+  be_program *p;
+  VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){l, 10, 2}, &p));
+  real_barrier = dev.d->fn.vkCmdPipelineBarrier2, real_submit = dev.d->fn.vkQueueSubmit2;
+  dev.d->fn.vkCmdPipelineBarrier2 = counting_barrier, dev.d->fn.vkQueueSubmit2 = counting_submit;
+  n_barriers = n_submits = 0;
+  tsr_status st = vulkan_backend.program_run(dev.s, p, (be_range[]){{b[0], 0, 4 * N}, {b[1], 0, 4 * N}}, NULL);
+  dev.d->fn.vkCmdPipelineBarrier2 = real_barrier, dev.d->fn.vkQueueSubmit2 = real_submit;
+  VR_OK(st);
+  VR_OK(vulkan_backend.stream_sync(dev.s, -1));
+  vulkan_backend.program_destroy(p);
+  if (budget_ms) unsetenv("TSR_SUBMIT_MS");
+}
+
+static int none(int i) { return -1; }
+static int the_one_before(int i) { return i - 1; }
+static int the_first(int i) { return i ? 0 : -1; }
+
+static void barriers_only_where_a_launch_waits(void **state) {
+  static float x[N];
+  be_module *m = vr_module(&dev, step_kernel("add", 1, N, "same")); /* all write the same values */
+  be_buffer *b[2] = {buffer(&dev, sizeof x, x), buffer(&dev, sizeof x, NULL)};
+  counted(m, none, b, NULL);
+  assert_int_equal(n_barriers, 2); /* the first and the last thing in a command buffer */
+  counted(m, the_first, b, NULL);
+  assert_int_equal(n_barriers, 3); /* one separates the first from all others */
+  counted(m, the_one_before, b, NULL);
+  assert_int_equal(n_barriers, 2 + 9);
+  assert_int_equal(n_submits, 1);
+  vulkan_backend.module_destroy(m);
+  for (int i = 0; i < 2; i++) vulkan_backend.buffer_destroy(b[i]);
+}
+
+static void submissions_cut_to_the_budget(void **state) {
+  static float x[N], y[N];
+  char *s = malloc(8192), *flops;
+  strcpy(s, step_kernel("add", 1, N, "slow"));
+  assert_non_null(flops = strstr(s, "flops = "));
+  strcpy(flops, "flops = 1000000000000000} : () -> ()\n"); /* modelled as many seconds: each launch is cut, too */
+  be_module *m = vr_module(&dev, s);
+  for (int i = 0; i < N; i++) x[i] = (float)i;
+  be_buffer *b[2] = {buffer(&dev, sizeof x, x), buffer(&dev, sizeof x, NULL)};
+  counted(m, the_one_before, b, "100");
+  assert_true(n_submits >= 10 * N / 64); /* down to single blocks */
+  VR_OK(vulkan_backend.read(dev.s, (be_range){b[1], 0, sizeof y}, y));
+  VR_OK(vulkan_backend.stream_sync(dev.s, -1));
+  for (int i = 0; i < N; i++) assert_float_equal(y[i], x[i] + 1, 0);
+  free(s);
+  vulkan_backend.module_destroy(m);
+  for (int i = 0; i < 2; i++) vulkan_backend.buffer_destroy(b[i]);
+}
+
+static void figures_of_drivers_understood(void **state) {
+  be_kernel_stats s = {-1, -1, 0, -1, false, -1};
+  assert_true(vk_stats_add(&s, "Register Count", 96)); /* NVIDIA */
+  assert_true(vk_stats_add(&s, "Local Memory Size", 64));
+  assert_true(s.registers == 96 && s.spill_bytes == 64);
+  s = (be_kernel_stats){-1, -1, 0, -1, false, -1};
+  assert_true(vk_stats_add(&s, "VGPRs", 128) && vk_stats_add(&s, "Spilled VGPRs", 3) && vk_stats_add(&s, "LDS size", 20480) && vk_stats_add(&s, "Scratch size", 12)); /* RADV */
+  assert_true(s.registers == 128 && s.spill_bytes == 12 && s.shared_bytes == 20480 && s.scratch_bytes == 12);
+  assert_true(vk_stats_add(&s, "Spill count", 5)); /* ANV */
+  assert_int_equal(s.spill_bytes, 20);
+  assert_false(vk_stats_add(&s, "Instruction Count", 1e6));
+  be_module *m = vr_module(&dev, step_kernel("add", 1, N, "asked"));
+  VR_OK(vulkan_backend.kernel_stats(m, 0, &s));
+  assert_true(s.registers >= -1 && s.spill_bytes >= -1 && s.shared_bytes >= 0);
+  if (!dev.d->features.statistics) assert_int_equal(s.registers, -1);
+  vulkan_backend.module_destroy(m);
+}
+
 static void many_arguments_through_a_table(void **state) {
   enum { ARGS = 24 };
   char *p = text, *end = text + sizeof text;
@@ -336,7 +455,8 @@ int main(void) {
   if (!vr_open(&dev)) return 77;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(program_replayed_with_other_buffers_right), cmocka_unit_test(copies_and_fills_in_order), cmocka_unit_test(streams_wait_for_each_others_events),
-      cmocka_unit_test(buffer_beyond_storage_range_addressed), cmocka_unit_test(many_arguments_through_a_table), cmocka_unit_test(out_of_memory_is_a_status_and_leaks_nothing),
+      cmocka_unit_test(buffer_beyond_storage_range_addressed), cmocka_unit_test(indices_beyond_4_gib_addressed), cmocka_unit_test(barriers_only_where_a_launch_waits),
+      cmocka_unit_test(submissions_cut_to_the_budget), cmocka_unit_test(figures_of_drivers_understood), cmocka_unit_test(many_arguments_through_a_table), cmocka_unit_test(out_of_memory_is_a_status_and_leaks_nothing),
       cmocka_unit_test(lost_device_is_a_status_and_can_be_opened_again), cmocka_unit_test(two_devices_at_once_independent), cmocka_unit_test(damaged_cache_files_are_misses),
       cmocka_unit_test(replay_cost_of_a_launch_is_small)};
   int r = cmocka_run_group_tests(tests, NULL, NULL), messages = vr_close(&dev);
