@@ -5,6 +5,11 @@
 
 enum { MAX_COMPILERS = 16 };
 
+/* Layers of a network repeat their kernels; the grid is no part of the code. */
+static bool same_code(const vk_kernel *a, const vk_kernel *b) {
+  return a->n_words == b->n_words && a->desc.subgroup == b->desc.subgroup && !memcmp(a->desc.block, b->desc.block, sizeof a->desc.block) && !memcmp(a->words, b->words, 4 * a->n_words);
+}
+
 tsr_status vk_module_create(be_device *d, const be_module_desc *desc, be_module **out) {
   *out = NULL;
   if (desc->format != BE_SPIRV) return st_make(d->env->al, TSR_ARCH_MISMATCH, ST_WHERE("vulkan", "module", NULL), "not SPIR-V");
@@ -28,6 +33,7 @@ tsr_status vk_module_create(be_device *d, const be_module_desc *desc, be_module 
     k->desc.name = arena_str(a, desc->kernels[i].name ? desc->kernels[i].name : "");
     k->words = (const uint32_t *)(const void *)(code + desc->offsets[i]);
     k->n_words = (desc->offsets[i + 1] - desc->offsets[i]) / 4;
+    for (k->twin = 0; k->twin < i && !same_code(&m->kernels[k->twin], k); k->twin++) continue;
   }
   *out = m;
   return NULL;

@@ -46,17 +46,21 @@ tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_progr
   p->launches = arena_dup(&p->a, desc->launches, sizeof *p->launches * (size_t)desc->n_launches + 1);
   p->now = arena_array(&p->a, VkDeviceAddress, desc->n_slots + 1);
   bool ok = needs && p->launches && p->now;
+  int n_needs = 0;
   for (int i = 0; ok && i < RECORDINGS; i++) ok = (p->recordings[i].key = arena_array(&p->a, VkDeviceAddress, desc->n_slots + 1)) != NULL;
   for (int i = 0; ok && i < desc->n_launches; i++) {
     be_launch *l = &p->launches[i];
     int n_args = l->module->kernels[l->kernel].desc.n_args;
-    needs[i] = (vk_need){l->module, l->kernel};
+    vk_need need = {l->module, l->module->kernels[l->kernel].twin};
+    int known = 0;
+    while (known < n_needs && (needs[known].m != need.m || needs[known].kernel != need.kernel)) known++;
+    if (known == n_needs) needs[n_needs++] = need;
     l->slots = arena_dup(&p->a, l->slots, sizeof(int) * (size_t)n_args + 1);
     l->waits = arena_dup(&p->a, l->waits ? l->waits : &i, sizeof(int) * (size_t)l->n_waits + 1);
     ok = l->slots && l->waits;
     if (n_args > EMIT_SPIRV_MAX_PUSH) p->table_bytes += 8 * (size_t)n_args;
   }
-  tsr_status st = ok ? vk_pipelines(d, needs, desc->n_launches) : st_oom();
+  tsr_status st = ok ? vk_pipelines(d, needs, n_needs) : st_oom();
   if (st) vk_program_destroy(p);
   else *out = p;
   return st;
@@ -133,7 +137,7 @@ static void bind(recorder *c, const be_launch *l, const vk_kernel *k) {
   be_device *d = c->p->d;
   VkDeviceAddress args[EMIT_SPIRV_MAX_PUSH];
   int n = k->desc.n_args;
-  d->fn.vkCmdBindPipeline(c->cmd, VK_PIPELINE_BIND_POINT_COMPUTE, k->pipeline);
+  d->fn.vkCmdBindPipeline(c->cmd, VK_PIPELINE_BIND_POINT_COMPUTE, l->module->kernels[k->twin].pipeline);
   if (n > EMIT_SPIRV_MAX_PUSH) {
     args[0] = c->r->tables->address + c->table_at;
     n = 1;

@@ -44,6 +44,7 @@ tsr_status vk_kernel_stats(be_module *m, int kernel, be_kernel_stats *out) {
   uint32_t n = 64;
   *out = (be_kernel_stats){.registers = -1, .spill_bytes = -1, .shared_bytes = (int)m->kernels[kernel].desc.shared_bytes, .scratch_bytes = -1, .occupancy = -1};
   if (!d->features.statistics) return NULL;
+  kernel = m->kernels[kernel].twin;
   TSR_TRY(vk_pipelines(d, &(vk_need){m, kernel}, 1));
   for (uint32_t i = 0; i < n; i++) list[i] = (VkPipelineExecutableStatisticKHR){.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR};
   VkPipelineExecutableInfoKHR which = {.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR, .pipeline = m->kernels[kernel].pipeline};

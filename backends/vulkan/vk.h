@@ -111,6 +111,7 @@ typedef struct vk_kernel {
   const uint32_t *words;
   size_t n_words;
   VkPipeline pipeline; /* made at first use */
+  int twin;            /* first kernel of the module with the same words: its pipeline serves both */
 } vk_kernel;
 
 struct be_module {

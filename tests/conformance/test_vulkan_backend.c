@@ -246,6 +246,43 @@ static void submissions_cut_to_the_budget(void **state) {
   for (int i = 0; i < 2; i++) vulkan_backend.buffer_destroy(b[i]);
 }
 
+static int n_pipelines;
+static PFN_vkCreateComputePipelines real_pipelines;
+
+static VkResult VKAPI_PTR counting_pipelines(VkDevice d, VkPipelineCache cache, uint32_t n, const VkComputePipelineCreateInfo *info, const VkAllocationCallbacks *al, VkPipeline *out) {
+  n_pipelines += (int)n;
+  return real_pipelines(d, cache, n, info, al, out);
+}
+
+static void kernels_of_the_same_code_share_a_pipeline(void **state) {
+  static float x[N], y[N];
+  char *s = calloc(1, 1 << 14);
+  strcat(s, step_kernel("add", 1, N, "plus"));
+  strcat(s, step_kernel("mul", 2, N, "times"));
+  strcat(s, step_kernel("add", 1, N, "plus_again"));
+  be_module *m = vr_module(&dev, s);
+  static const int ab[] = {0, 1}, ba[] = {1, 0}, waits[] = {0, 1};
+  const be_launch l[] = {{m, 0, ab, NULL, 0}, {m, 1, ba, waits, 1}, {m, 2, ab, waits + 1, 1}};
+  be_program *p;
+  real_pipelines = dev.d->fn.vkCreateComputePipelines;
+  dev.d->fn.vkCreateComputePipelines = counting_pipelines;
+  tsr_status st = vulkan_backend.program_create(dev.d, &(be_program_desc){l, 3, 2}, &p);
+  dev.d->fn.vkCreateComputePipelines = real_pipelines;
+  VR_OK(st);
+  assert_int_equal(n_pipelines, 2);
+  for (int i = 0; i < N; i++) x[i] = (float)i;
+  be_buffer *a = buffer(&dev, sizeof x, x), *b = buffer(&dev, sizeof x, NULL);
+  VR_OK(vulkan_backend.program_run(dev.s, p, (be_range[]){{a, 0, sizeof x}, {b, 0, sizeof x}}, NULL));
+  VR_OK(vulkan_backend.read(dev.s, (be_range){b, 0, sizeof y}, y));
+  VR_OK(vulkan_backend.stream_sync(dev.s, -1));
+  for (int i = 0; i < N; i++) assert_float_equal(y[i], 2 * (x[i] + 1) + 1, 0);
+  vulkan_backend.program_destroy(p);
+  vulkan_backend.module_destroy(m);
+  vulkan_backend.buffer_destroy(a);
+  vulkan_backend.buffer_destroy(b);
+  free(s);
+}
+
 static void figures_of_drivers_understood(void **state) {
   be_kernel_stats s = {-1, -1, 0, -1, false, -1};
   assert_true(vk_stats_add(&s, "Register Count", 96)); /* NVIDIA */
@@ -456,7 +493,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(program_replayed_with_other_buffers_right), cmocka_unit_test(copies_and_fills_in_order), cmocka_unit_test(streams_wait_for_each_others_events),
       cmocka_unit_test(buffer_beyond_storage_range_addressed), cmocka_unit_test(indices_beyond_4_gib_addressed), cmocka_unit_test(barriers_only_where_a_launch_waits),
-      cmocka_unit_test(submissions_cut_to_the_budget), cmocka_unit_test(figures_of_drivers_understood), cmocka_unit_test(many_arguments_through_a_table), cmocka_unit_test(out_of_memory_is_a_status_and_leaks_nothing),
+      cmocka_unit_test(submissions_cut_to_the_budget), cmocka_unit_test(kernels_of_the_same_code_share_a_pipeline), cmocka_unit_test(figures_of_drivers_understood), cmocka_unit_test(many_arguments_through_a_table), cmocka_unit_test(out_of_memory_is_a_status_and_leaks_nothing),
       cmocka_unit_test(lost_device_is_a_status_and_can_be_opened_again), cmocka_unit_test(two_devices_at_once_independent), cmocka_unit_test(damaged_cache_files_are_misses),
       cmocka_unit_test(replay_cost_of_a_launch_is_small)};
   int r = cmocka_run_group_tests(tests, NULL, NULL), messages = vr_close(&dev);
