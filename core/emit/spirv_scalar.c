@@ -91,6 +91,7 @@ static uint32_t unary(emitter *e, int code, vt v, uint32_t a) {
   case SC_NEG: return VAL(&e->s, f ? OpFNegate : OpSNegate, type, a);
   case SC_ABS: return f ? GLSL(e, GlslFAbs, type, a) : is_signed(v.t) ? GLSL(e, GlslSAbs, type, a) : a;
   case SC_SQRT: return GLSL(e, GlslSqrt, type, a);
+  case SC_RSQRT: return VAL(&e->s, OpFDiv, type, e_const(e, v.t, 1, v.n), GLSL(e, GlslSqrt, type, a));
   case SC_FLOOR: return GLSL(e, GlslFloor, type, a);
   default: return e_min_max(e, true, v, a, e_const(e, v.t, 0, v.n)); /* relu */
   }
@@ -179,12 +180,13 @@ static bool simplify(emitter *e, const ir_op *op) {
 static uint32_t arithmetic(emitter *e, const ir_op *op, vt v, const uint32_t *x) {
   int code = op->def->code;
   /* Functions are computed in f32 whatever the float type; f64 has its own check in e_scalar_op. */
-  tsr_dtype c = e_is_math(code) ? TSR_F32 : compute_type(v.t);
+  bool math = e_is_math(code) && v.t != TSR_F64; /* f64 has rsqrt alone */
+  tsr_dtype c = math ? TSR_F32 : compute_type(v.t);
   uint32_t y[3] = {0};
   for (int i = 0; i < op->n_operands; i++) y[i] = c != v.t ? e_cast(e, x[i], v.t, c, v.n) : x[i];
   vt w = {c, v.n};
   uint32_t r;
-  if (e_is_math(code)) r = e_math(e, code, v.n, y[0], y[1]);
+  if (math) r = e_math(e, code, v.n, y[0], y[1]);
   else if (code == SC_FMA) r = fma3(e, w, y[0], y[1], y[2]);
   else if (op->n_operands == 2) r = e_binary(e, code, w, y[0], y[1]);
   else r = unary(e, code, w, y[0]);
@@ -196,7 +198,7 @@ static uint32_t select_part(emitter *e, vt v, uint32_t c, uint32_t a, uint32_t b
 
 static tsr_status check(emitter *e, const ir_op *op, vt v) {
   int code = op->def->code;
-  if (v.t == TSR_F64 && e_is_math(code)) return e_fail(e, op, TSR_UNSUPPORTED, "cast to f32", "SPIR-V has no f64 %s", op->def->name);
+  if (v.t == TSR_F64 && e_is_math(code) && code != SC_RSQRT) return e_fail(e, op, TSR_UNSUPPORTED, "cast to f32", "SPIR-V has no f64 %s", op->def->name);
   if (code == SC_COMPARE || code == SC_SELECT || code == SC_CAST || v.t != TSR_BOOL) return NULL;
   if ((code >= SC_MIN && code <= SC_XOR) || code == SC_NOT) return NULL;
   return e_fail(e, op, TSR_VERIFY_ERROR, "cast to an integer first", "not defined on bool");

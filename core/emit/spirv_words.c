@@ -67,8 +67,15 @@ static bool same(const spv *s, const struct spv_key *k, int op, const uint32_t *
   return p[1] == w[0] && (n == 1 || !memcmp(p + 3, w + 1, (size_t)(n - 1) * 4));
 }
 
+/* By words: constants and types are looked up several times an instruction. */
+static uint64_t hash_words(int op, const uint32_t *w, int n) {
+  uint64_t h = HASH_SEED ^ (uint64_t)op;
+  for (int i = 0; i < n; i++) h = (h ^ w[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 32;
+  return h;
+}
+
 uint32_t spv_once(spv *s, int op, const uint32_t *w, int n, bool typed) {
-  uint64_t h = hash_mix(hash_bytes(hash_u64(HASH_SEED, (uint64_t)op), w, (size_t)n * 4));
+  uint64_t h = hash_words(op, w, n);
   if (2 * (s->n_keys + 1) > s->cap_keys && !grow_keys(s)) {
     s->failed = true;
     return 1;
