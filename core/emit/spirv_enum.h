@@ -63,7 +63,7 @@ enum { FPEncodingBFloat16 = 0, FPEncodingE4M3 = 4214, FPEncodingE5M2 = 4215 };
 /* GLSL.std.450 */
 enum {
   GlslRoundEven = 2, GlslTrunc = 3, GlslFAbs = 4, GlslSAbs = 5, GlslFloor = 8, GlslPow = 26, GlslExp = 27, GlslLog = 28,
-  GlslExp2 = 29, GlslLog2 = 30, GlslSqrt = 31, GlslInverseSqrt = 32, GlslUMin = 38, GlslSMin = 39, GlslUMax = 41, GlslSMax = 42,
+  GlslExp2 = 29, GlslLog2 = 30, GlslSqrt = 31, GlslInverseSqrt = 32, GlslFMin = 37, GlslUMin = 38, GlslSMin = 39, GlslFMax = 40, GlslUMax = 41, GlslSMax = 42,
   GlslFma = 50, GlslLdexp = 53, GlslFSign = 6
 };
 

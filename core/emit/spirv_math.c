@@ -41,23 +41,20 @@ static uint32_t poly(mx m, uint32_t x, const double *c, int n) {
   return r;
 }
 
-/* 2^i for an integer-valued float -126 <= i <= 127. */
-static uint32_t pow2i(mx m, uint32_t i) {
-  uint32_t n = VAL(&m.e->s, OpConvertFToS, ut(m), i);
-  return from_bits(m, uop(m, OpShiftLeftLogical, uop(m, OpIAdd, n, uk(m, 127)), uk(m, 23)));
-}
+/* 2^i, -126 <= i <= 127. */
+static uint32_t power_of_2(mx m, uint32_t i) { return from_bits(m, uop(m, OpShiftLeftLogical, uop(m, OpIAdd, i, uk(m, 127)), uk(m, 23))); }
 
-/* e^x = 2^n * e^r, |r| <= ln 2 / 2; the power is applied in two steps so that the ends of the range don't overflow early. */
+/* e^x = 2^n * e^r, |r| <= ln 2 / 2; the power is applied in two steps so that the ends of the range don't overflow early. Past the
+ * clamps the product itself becomes 0 or infinity. */
 static uint32_t exp_(mx m, uint32_t x) {
   static const double c[] = {1.3888889e-3, 8.3333333e-3, 4.1666668e-2, 1.6666667e-1, 0.5, 1.0, 1.0};
-  uint32_t lo = cmp(m, OpFOrdLessThan, x, k(m, -104)), hi = cmp(m, OpFOrdGreaterThan, x, k(m, 88.8));
   uint32_t nan = cmp(m, OpFUnordNotEqual, x, x);
-  uint32_t t = pick(m, lo, k(m, -104), pick(m, hi, k(m, 88.8), pick(m, nan, k(m, 0), x)));
+  uint32_t t = GLSL(m.e, GlslFMin, m.ft, GLSL(m.e, GlslFMax, m.ft, pick(m, nan, k(m, 0), x), k(m, -105)), k(m, 89.5));
   uint32_t n = GLSL(m.e, GlslRoundEven, m.ft, mul(m, t, k(m, 1.44269504088896341)));
   uint32_t r = reduce(m, reduce(m, t, n, 0.693145751953125), n, 1.42860677e-6);
-  uint32_t half = GLSL(m.e, GlslTrunc, m.ft, mul(m, n, k(m, 0.5)));
-  uint32_t y = mul(m, mul(m, poly(m, r, c, 7), pow2i(m, half)), pow2i(m, sub(m, n, half)));
-  return pick(m, nan, x, pick(m, hi, from_bits(m, uk(m, 0x7f800000u)), pick(m, lo, k(m, 0), y)));
+  uint32_t i = VAL(&m.e->s, OpConvertFToS, ut(m), n), half = uop(m, OpShiftRightArithmetic, i, uk(m, 1));
+  uint32_t y = mul(m, mul(m, poly(m, r, c, 7), power_of_2(m, half)), power_of_2(m, uop(m, OpISub, i, half)));
+  return pick(m, nan, x, y);
 }
 
 /* log x = e ln 2 + log(1 + f), sqrt(1/2) <= 1 + f < sqrt 2 (Cephes logf). */

@@ -70,6 +70,10 @@ static const suite_row rows[] = {
     MM("gemm", 512, 512, 512, TSR_BF16), MM("gemm", 1024, 1024, 1024, TSR_BF16), MM("gemm", 2048, 2048, 2048, TSR_BF16), MM("gemm", 16, 4096, 4096, TSR_BF16),
     MM("gemm", 512, 512, 512, TSR_I8), MM("gemm", 1024, 1024, 1024, TSR_I8), MM("gemm", 2048, 2048, 2048, TSR_I8),
 
+    /* What ggml's own benchmark has figures of, for years: decode, prefill, a whole softmax (1024x1024x10) and an addition. */
+    MM("ggml", 512, 512, 512, TSR_F16), MM("ggml", 1024, 1024, 1024, TSR_F16), MM("ggml", 4096, 1, 14336, TSR_F16), MM("ggml", 4096, 512, 14336, TSR_F16),
+    ROW("ggml", "softmax", 10240, 1024, TSR_F32), ROW("ggml", "add", 512, 4096, TSR_F32),
+
     /* Llama 3 8B: hidden 4096, 32 heads and 8 key/value heads of 128, MLP 14336; prefill of 512 tokens and decode of 1. */
     MM("llama3-8b", 512, 4096, 4096, TSR_BF16), MM("llama3-8b", 512, 1024, 4096, TSR_BF16), MM("llama3-8b", 512, 14336, 4096, TSR_BF16), MM("llama3-8b", 512, 4096, 14336, TSR_BF16),
     BMM("llama3-8b", 32, 512, 512, 128, TSR_BF16), BMM("llama3-8b", 32, 512, 128, 512, TSR_BF16), MM("llama3-8b", 1, 4096, 4096, TSR_BF16), MM("llama3-8b", 1, 14336, 4096, TSR_BF16),

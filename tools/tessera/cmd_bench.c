@@ -181,7 +181,7 @@ static int collect(int argc, char **argv, const char *suite, const char *shape, 
     cases[*n].packed_b = packed && bench_is_matmul(&cases[*n]);
     ++*n;
   }
-  return *n ? EXIT_OK : cli_usage("bench", "no suite \"%s\"; there are quick, gemm, llama3-8b, bert-base, vit-b16, rowwise", suite);
+  return *n ? EXIT_OK : cli_usage("bench", "no suite \"%s\"; there are quick, gemm, ggml, llama3-8b, bert-base, vit-b16, rowwise", suite);
 }
 
 int cmd_bench(int argc, char **argv) {
