@@ -28,7 +28,7 @@ static tsr_status verify_positive(const ir_op *op) {
 
 static tsr_status verify_vectorize(const ir_op *op) {
   int64_t n = ir_get_int(op, "n", 1);
-  if (n < 1 || n > 64 || (n & (n - 1))) return ir_error(op, "1, 2, 4, 8, ...", "n = %lld is not a power of two up to 64", (long long)n);
+  if (n < 1 || n > 1024 || (n & (n - 1))) return ir_error(op, "1, 2, 4, 8, ...", "n = %lld is not a power of two up to 1024", (long long)n);
   return NULL;
 }
 
@@ -88,7 +88,7 @@ static const ir_opdef rows[] = {
      .operands_doc = "operands...", .infer = infer_tile, .verify = verify_positive, .implied = implied_tile,
      .help = "The block tile of the kernel that computes from these operands. As a result, the tiled contraction itself."},
     {NAME("vectorize"), .code = S_VECTORIZE, .max_operands = IR_VARIADIC, .attrs = ATTRS({"n", IR_A_INT, true, NULL, "elements per thread and access"}),
-     .verify = verify_vectorize, .help = "Vector width of global loads and stores; ragged tails stay correct."},
+     .verify = verify_vectorize, .help = "Vector width of global loads and stores; ragged tails stay correct. On a CPU, from 64 on: elements that an elementwise program takes at once."},
     {NAME("use_shared_memory"), .code = S_SHARED, .max_operands = IR_VARIADIC,
      .attrs = ATTRS({"enable", IR_A_BOOL, false, "true", "stage tiles through shared memory"},
                     {"padding", IR_A_INT, false, "0", "elements added to each row against bank conflicts"}),

@@ -117,6 +117,7 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
 
   double serial = ceil_div(e->blocks, slots);
   e->term_ns[COST_BARRIER] = serial * ceil(steps / split) * r->barrier_ns * (c->use_shared || d->is_cpu ? 1 : 0) / at_least(c->stages, 1);
+  if (simd_like(d)) e->term_ns[COST_BARRIER] *= at_least(c->warps, 1); /* each subgroup is left and entered again */
   e->term_ns[COST_FILL] = serial * r->latency_ns * (d->is_cpu ? 1 : at_least(c->stages, 1) * 0.5);
 }
 
@@ -134,13 +135,15 @@ static void vector_terms(const tune_device *d, const tune_problem *p, const tune
   /* A row longer than its share of the near cache is read again by every further pass. */
   double row_bytes = p->family == TUNE_ROW ? m * (double)p->n * in : 0, near = d->is_cpu && d->shared_per_block > 0 ? (double)d->shared_per_block : 64e3;
   if (p->family == TUNE_ROW && p->passes > 1 && row_bytes > near) e->memory_bytes += (p->passes - 1) * tune_problem_bytes(p) * 0.5;
-  e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory * (d->is_cpu ? 1 : 1 + 0.15 * log2(16 / vec));
+  e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory * (d->is_cpu || simd_like(d) ? 1 : 1 + 0.15 * log2(16 / vec));
   e->l2_bytes = e->memory_bytes;
   e->term_ns[COST_L2] = e->l2_bytes / r->l2;
   if (c->use_shared) e->shared_bytes = e->blocks * at_least(c->warps, 1) * 8;
   e->term_ns[COST_SHARED] = e->shared_bytes / r->shared;
   double slots = at_least(d->cores, 1) * at_least(e->occupancy.known ? e->occupancy.blocks : 1, 1), serial = ceil_div(e->blocks, slots);
   e->term_ns[COST_BARRIER] = c->use_shared || d->is_cpu ? serial * r->barrier_ns : 0;
+  if (simd_like(d) && p->family == TUNE_ROW && c->warps > c->m) /* subgroups that share a row meet at barriers */
+    e->term_ns[COST_BARRIER] = (double)p->m / at_least(d->cores, 1) * c->warps / m * r->barrier_ns;
   e->term_ns[COST_FILL] = serial * r->latency_ns * 0.25;
 }
 

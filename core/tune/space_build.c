@@ -163,6 +163,8 @@ static bool vector_rule(const space *s, const tune_config *c, char *why, size_t 
     REFUSE("more lanes than elements");
   /* Rows held whole are unrolled over the lanes: beyond this the compiler, then the registers, give up. */
   if (row && !s->device.is_cpu && c->m > 1 && c->m * p->n > 32 * threads) REFUSE("more than 32 elements a lane");
+  /* Elementwise blocks are unrolled over the lanes too; drivers take minutes for hundreds of elements. */
+  if (!row && !s->device.is_cpu && c->m > 64 * threads) REFUSE("more than 64 elements a lane");
   bool shared_moves = row && s->n_knobs > 2 && s->knob[2].n > 1; /* else the lowering takes shared memory where warps share a row */
   if (shared_moves && c->use_shared && c->warps < 2) REFUSE("one warp needs no shared memory");
   if (shared_moves && !c->use_shared && c->warps > c->m && !s->device.is_cpu) REFUSE("several warps on a row need shared memory");

@@ -276,6 +276,40 @@ static size_t my_next(void *user, const tsr_tune_problem *p, const tsr_schedule 
     if (measured[i] == 0 && m->nexts <= 3) return i;
   return n;
 }
+/* Every candidate in turn; n_failed counts those that could not run. */
+typedef struct walk_all {
+  size_t n, n_failed;
+} walk_all;
+static size_t next_in_order(void *user, const tsr_tune_problem *p, const tsr_schedule *candidates, const double *measured_us, size_t n, size_t samples_left) {
+  walk_all *w = user;
+  size_t next = n;
+  w->n = n, w->n_failed = 0;
+  for (size_t i = n; i-- > 0;) {
+    w->n_failed += measured_us[i] < 0;
+    if (measured_us[i] == 0) next = i;
+  }
+  return next;
+}
+static void every_candidate_of_a_cpu_row_kernel_runs(void **state) {
+  fixture f = open_matmul(8, 8, 8);
+  tsr_graph *g;
+  tsr_value a, r;
+  tsr_tune_report *report;
+  walk_all w = {0};
+  tsr_tune_hooks h = {.next = next_in_order, .user = &w};
+  assert_null(tsr_graph_create(f.ctx, "rows", &g));
+  assert_null(tsr_graph_input(g, "A", TSR_F32, (tsr_shape){2, {40, 600}}, &a));
+  assert_null(tsr_graph_op(g, "softmax", &a, 1, NULL, 0, &r));
+  assert_null(tsr_graph_output(g, r));
+  assert_null(tsr_graph_tune(f.dev, g, NULL, &(tsr_tune_options){.samples = 100, .samples_fixed = true, .stop_fraction = 2, .hooks = &h}, &report));
+  tsr_tune_result x = tsr_tune_report_get(report, 0);
+  assert_true(w.n >= 20 && x.rejected == 0 && x.stored);
+  assert_int_equal(w.n_failed, 0);
+  tsr_tune_report_destroy(&report);
+  tsr_graph_destroy(&g);
+  close_all(&f);
+}
+
 static double my_objective(void *user, const tsr_tune_problem *p, double latency_ns, double work) {
   mine *m = user;
   m->objectives += !strcmp(p->op, "matmul+add") && p->k == 128 && work >= 2.0 * 96 * 80 * 128;
@@ -430,6 +464,7 @@ int main(void) {
       IN_DIR(failing_winner_gives_way_to_runner_up_then_default),
       IN_DIR(users_cost_model_and_strategy_decide),
       IN_DIR(users_objective_decides),
+      IN_DIR(every_candidate_of_a_cpu_row_kernel_runs),
       IN_DIR(unknown_strategy_and_missing_device_are_said),
       IN_DIR(space_and_estimate_are_text),
       IN_DIR(profile_has_rows_json_trace_and_audit),

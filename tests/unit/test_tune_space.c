@@ -289,6 +289,17 @@ static void cost_prefers_what_must_be_better(void **state) {
   tune_config one = {.m = 1024, .n = 1024, .k = 256, .stages = 2, .split_k = 1}, two = one;
   two.m = 512;
   assert_true(predict(&c, &f, two) < predict(&c, &f, one)); /* two cores, one task */
+  tune_device simd = small_gpu(); /* lavapipe */
+  simd.warp_size = 8;
+  tune_config few = {.m = 64, .n = 32, .k = 32, .vectorize = 1, .stages = 1, .split_k = 1, .warps = 4}, many = few, shared = few;
+  many.warps = 16, many.m = 16;
+  shared.use_shared = 1;
+  assert_true(predict(&simd, &f, few) < predict(&simd, &f, many)); /* sums per lane against everything else */
+  assert_true(predict(&simd, &f, few) < predict(&simd, &f, shared));
+  tune_problem rows = {.family = TUNE_ROW, .op = "row", .batch = 1, .m = 256, .n = 512, .k = 1, .in = TSR_F32, .acc = TSR_F32, .out = TSR_F32, .passes = 1};
+  tune_config alone = {.m = 1, .vectorize = 1, .warps = 1, .stages = 1, .split_k = 1}, together = alone;
+  together.warps = 8;
+  assert_true(predict(&simd, &rows, alone) < predict(&simd, &rows, together));
 }
 
 static void objective_default_is_latency_times_inverse_throughput(void **state) {
