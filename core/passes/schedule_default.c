@@ -44,8 +44,7 @@ static const ir_op *contraction(const ir_op *kernel) {
 
 static sched_family family_of(const ir_op *kernel) { return sched_family_parse(ir_get_str(kernel, "family", "")); }
 
-/* The widest type that the kernel reads or writes. */
-static int64_t element_bytes(const ir_op *kernel) {
+int64_t sched_element_bytes(const ir_op *kernel) {
   int64_t most = 1;
   for (int i = 0; i < kernel->n_operands; i++) {
     int64_t b = (int64_t)tsr_dtype_size(kernel->operands[i]->type->dtype);
@@ -92,7 +91,7 @@ sched_params sched_default(const ir_op *kernel, const tsr_caps *c) {
   sched_params p = {0};
   sched_family f = family_of(kernel);
   if (c->dialect == DIALECT_CPU || f == FAMILY_CUSTOM) return p;
-  int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, bytes = element_bytes(kernel), threads = 256;
+  int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, bytes = sched_element_bytes(kernel), threads = 256;
   if (c->max_threads > 0 && threads > c->max_threads) threads = c->max_threads;
   if (f == FAMILY_MATMUL) {
     const ir_op *product = contraction(kernel);
@@ -146,7 +145,7 @@ static const char *broken_matmul(const ir_op *kernel, const tsr_caps *c, const s
 
 const char *sched_broken_limit(const ir_op *kernel, const tsr_caps *c, const sched_params *p, char *why, size_t size) {
   if (c->dialect == DIALECT_CPU) return NULL; /* tiles are cache blocks there: any size runs */
-  int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, threads = p->warps * lanes, access = p->vectorize * element_bytes(kernel);
+  int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, threads = p->warps * lanes, access = p->vectorize * sched_element_bytes(kernel);
   if (c->max_threads > 0 && threads > c->max_threads) {
     snprintf(why, size, "threads per block: %lld, the device has %d", (long long)threads, c->max_threads);
     return why;
@@ -166,7 +165,7 @@ bool sched_legalize(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
   const tsr_matrix_shape *x = product ? matrix_shape(product, c, p) : NULL;
   int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, least_m = x ? x->m : 1, least_n = x ? x->n : 1, least_k = x ? x->k : 1;
   while (c->max_threads > 0 && p->warps > 1 && p->warps * lanes > c->max_threads) p->warps--;
-  while (c->vector_bytes > 0 && p->vectorize > 1 && p->vectorize * element_bytes(kernel) > c->vector_bytes) p->vectorize /= 2;
+  while (c->vector_bytes > 0 && p->vectorize > 1 && p->vectorize * sched_element_bytes(kernel) > c->vector_bytes) p->vectorize /= 2;
   if (x && p->m > 0) p->m = round_up(p->m, least_m), p->n = round_up(p->n, least_n), p->k = round_up(p->k, least_k);
   for (int step = 0; step < 64 && sched_broken_limit(kernel, c, p, why, sizeof why); step++) {
     bool registers = !strncmp(why, "registers", 9);
@@ -203,6 +202,26 @@ static bool note_legalized(ir_op *kernel, const sched_params *asked, const char 
   return ok;
 }
 
+/* Names in the trace what the author asked for and this device or kernel has no use for; a split that can't be is taken out of p. */
+static void note_unused(const ir_op *kernel, const schedule_options *o, const sched_params *asked, sched_params *p) {
+  const ir_op *product = contraction(kernel);
+  bool cpu = o->caps->dialect == DIALECT_CPU, split = asked->split_k > 1;
+  const char *whole = "only a product has a loop over tiles", *why_split = product ? NULL : "only a product has a contraction to split";
+  if (product && split && (asked->split_k > graph_matmul_get(product).k || product->results[0]->type->rank == TSR_MAX_RANK)) why_split = "it has fewer terms than parts, or too many dimensions";
+  const struct { bool asked; const char *name, *why; } rows[] = {
+      {asked->vectorize && asked->vectorize < SCHED_LEAST_STRIP, "vectorize", cpu ? "the CPU's kernels have their own vector width" : NULL},
+      {asked->use_shared > 0, "use_shared_memory", !product ? whole : cpu ? "the CPU packs panels in its caches instead" : NULL},
+      {asked->async_copy > 0, "async_copy", !product ? whole : cpu ? "the CPU has no asynchronous copies" : !o->caps->async_copy ? "emulated by double buffering: the device has no asynchronous copies" : NULL},
+      {asked->stages > 1, "pipeline_stages", !product ? whole : cpu ? "the CPU's caches fetch ahead" : NULL},
+      {split, "split_k", why_split},
+      {asked->warps > 0, "warps", cpu ? "blocks run on the device's threads" : NULL},
+      {asked->matrix_path != NULL, "matrix_path", !product ? whole : cpu ? "micro-kernels are chosen when the device is opened" : NULL}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (rows[i].asked && rows[i].why)
+      trace_add(o->trace, "schedule", "schedule_unused", product ? product : kernel, false, "%s: %s: %s", ir_get_str(kernel, "sym_name", "?"), rows[i].name, rows[i].why);
+  if (split && why_split) p->split_k = 0;
+}
+
 static tsr_status apply(ir_op *kernel, const schedule_options *o) {
   const ir_op *product = contraction(kernel);
   sched_params p = sched_default(kernel, o->caps), asked, tile = {0};
@@ -220,6 +239,7 @@ static tsr_status apply(ir_op *kernel, const schedule_options *o) {
   }
   sched_merge(&p, &tile);
   sched_merge(&p, &asked);
+  note_unused(kernel, o, &asked, &p);
   /* A larger tile of the author's gets the threads it needs, unless they were chosen too. */
   char why[160];
   int64_t lanes = o->caps->subgroup > 0 ? o->caps->subgroup : 32;

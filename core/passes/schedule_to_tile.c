@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/passes/schedule_default.h"
 #include "core/passes/tile_build.h"
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -209,6 +210,20 @@ static tsr_status make_kernel(kern *k, ir_builder *top, const char *name, const 
   return (k->zero = kb_index(k, 0)) ? NULL : st_oom();
 }
 
+/* Accesses of global memory carry the width asked for, where it is narrower than the widest. */
+static bool note_vectorize(kern *k, ir_block *b) {
+  int64_t n = k->params.vectorize;
+  if (on_cpu(k) || n < 1 || n * sched_element_bytes(k->src) >= 16) return true;
+  for (ir_op *o = b->first; o; o = o->next) {
+    bool access = o->def->code == T_LOAD || o->def->code == T_STORE || o->def->code == T_COPY, global = false;
+    for (int i = 0; i < o->n_operands; i++) global |= o->operands[i]->type->kind == IR_T_VIEW;
+    if (access && global && !ir_set_attr(o, "vectorize", ir_attr_int(k->m, n))) return false;
+    for (int r = 0; r < o->n_regions; r++)
+      if (!note_vectorize(k, o->regions[r])) return false;
+  }
+  return true;
+}
+
 static tsr_status fill_kernel(kern *k) {
   bool empty = true;
   for (int i = 0; i < k->src->n_results; i++) empty &= ir_type_count(k->src->results[i]->type) == 0;
@@ -225,7 +240,7 @@ static tsr_status fill_kernel(kern *k) {
     }
   }
   TSR_TRY(st);
-  return !k->b.failed && ir_build0(&k->b, "tessera.tile.return", 0, NULL) ? NULL : st_oom();
+  return !k->b.failed && ir_build0(&k->b, "tessera.tile.return", 0, NULL) && note_vectorize(k, k->op->regions[0]) ? NULL : st_oom();
 }
 
 static void clear_body(ir_op *src) {

@@ -100,6 +100,8 @@ bool simt_is_carried_opaque(const simt *c, const ir_op *loop, int i);
 
 /* memory */
 int simt_access_width(const simt *c, const simt_mem *m, int want);
+/* At most `widest`, and what the access op asks for in `vectorize`. */
+int simt_asked_width(const ir_op *access, int widest);
 /* Registers [r0, r1) of a fragment in layout l, from or to memory; v is indexed from r0. clipped: check m's limits too. */
 tsr_status simt_access_regs(simt *c, const simt_layout *l, const simt_mem *m, bool store, bool clipped, int r0, int r1, ir_value **v);
 ir_value *simt_interior(simt *c, const simt_mem *m); /* NULL = always inside */

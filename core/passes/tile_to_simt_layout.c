@@ -144,15 +144,14 @@ static int aligned_width(const ir_value *mem) {
   return w;
 }
 
-static void note_access(const simt *c, const ir_value *frag, const ir_value *mem) {
+static void note_access(const simt *c, const ir_op *op, const ir_value *frag, const ir_value *mem) {
   simt_group *g = simt_group_of(frag);
   const ir_type *t = mem->type;
   if (t->dims[t->rank - 1] <= 1) return;
   int fits = c->caps->vector_bytes > 0 ? c->caps->vector_bytes / (int)tsr_dtype_size(t->dtype) : 1;
   int w = aligned_width(mem);
   if (w > fits) w = fits;
-  if (w > 8) w = 8;
-  if (w < 1) w = 1;
+  w = simt_asked_width(op, w > 8 ? 8 : w < 1 ? 1 : w);
   if (!g->access || w < g->access) g->access = w;
   int word = 8 / (int)tsr_dtype_size(t->dtype);
   if (frag->def && frag->def->def->code == T_LOAD && mem->type->kind == IR_T_VIEW && word > g->word) g->word = word;
@@ -160,8 +159,8 @@ static void note_access(const simt *c, const ir_value *frag, const ir_value *mem
 
 static tsr_status note_accesses(ir_op *op, void *user) {
   simt *c = user;
-  if (op->def->code == T_LOAD) note_access(c, op->results[0], op->operands[0]);
-  if (op->def->code == T_STORE) note_access(c, op->operands[0], op->operands[1]);
+  if (op->def->code == T_LOAD) note_access(c, op, op->results[0], op->operands[0]);
+  if (op->def->code == T_STORE) note_access(c, op, op->operands[0], op->operands[1]);
   return NULL;
 }
 

@@ -80,6 +80,11 @@ int simt_access_width(const simt *c, const simt_mem *m, int want) {
   return w;
 }
 
+int simt_asked_width(const ir_op *access, int widest) {
+  int64_t n = ir_get_int(access, "vectorize", 0);
+  return n > 0 && n < widest ? (int)n : widest;
+}
+
 /* The condition under which register r (and its w - 1 neighbours) lies in the tile and, if clipped, in the view; NULL =
  * always. *never: statically outside. */
 static ir_value *register_guard(simt *c, const simt_layout *l, const simt_mem *m, bool clipped, int r, bool *never) {
@@ -217,7 +222,7 @@ static int copy_width(const simt *c, const simt_mem *from, const simt_mem *to) {
 }
 
 tsr_status simt_copy(simt *c, const ir_op *op, const simt_mem *from, const simt_mem *to) {
-  const simt_layout *l = simt_copy_layout(c, from->rank, from->dims, copy_width(c, from, to));
+  const simt_layout *l = simt_copy_layout(c, from->rank, from->dims, simt_asked_width(op, copy_width(c, from, to)));
   if (!l) return st_oom();
   if (l->n_regs > 4 * SIMT_MAX_REGS) return simt_unsupported(c, op, "copy smaller windows, or use more subgroups", "a copy of %d elements per thread", l->n_regs);
   if (from->shared) simt_read(c, from->lo, from->hi);

@@ -108,7 +108,7 @@ static int width_of(const simt *c, const simt_mem *from, const simt_mem *to) {
 
 static const simt_layout *flight_layout(simt *c, const ir_op *op) {
   const simt_mem *to = &simt_of(op->operands[1])->mem;
-  int w = op->def->code == T_COPY ? width_of(c, &simt_of(op->operands[0])->mem, to) : 1;
+  int w = op->def->code == T_COPY ? simt_asked_width(op, width_of(c, &simt_of(op->operands[0])->mem, to)) : 1;
   return simt_copy_layout(c, to->rank, to->dims, w);
 }
 
@@ -222,8 +222,8 @@ static tsr_status body(simt *c, ir_op *op, const pipeline *p, flight *f, ir_valu
 typedef struct ring { const simt_layout *l[MAX_TILES]; int w[MAX_TILES]; simt_mem to[MAX_TILES]; int stages; } ring;
 
 /* Elements per cp.async of a tile (4, 8 or 16 bytes); 0 if it can't. */
-static int async_width(const simt *c, const simt_mem *from, const simt_mem *to) {
-  int size = (int)tsr_dtype_size(to->dtype), a = simt_access_width(c, from, 16 / size), b = simt_access_width(c, to, 16 / size), w = a < b ? a : b;
+static int async_width(const simt *c, const ir_op *copy, const simt_mem *from, const simt_mem *to) {
+  int size = (int)tsr_dtype_size(to->dtype), a = simt_access_width(c, from, 16 / size), b = simt_access_width(c, to, 16 / size), w = simt_asked_width(copy, a < b ? a : b);
   for (int d = 0; d < from->rank; d++)
     if (from->limit[d] && d == from->rank - 1)
       while (w > 1 && from->limit_mult[d] % w) w /= 2;
@@ -235,7 +235,7 @@ static tsr_status plan_ring(simt *c, const pipeline *p, ring *r, bool *fits) {
   for (int i = 0; i < p->n && *fits; i++) {
     const simt_val *s = simt_of(p->tile[i]);
     if (p->producer[i]->def->code != T_COPY || s->stages < 2) *fits = false;
-    else if (!(r->w[i] = async_width(c, &simt_of(p->producer[i]->operands[0])->mem, &s->mem))) *fits = false;
+    else if (!(r->w[i] = async_width(c, p->producer[i], &simt_of(p->producer[i]->operands[0])->mem, &s->mem))) *fits = false;
     else if (!(r->l[i] = simt_copy_layout(c, s->mem.rank, s->mem.dims, r->w[i]))) return st_oom();
     r->to[i] = s->mem;
     if (*fits) r->stages = s->stages;

@@ -125,6 +125,32 @@ static void primitives_by_hand_win(void **state) {
   ir_module_destroy(&s);
 }
 
+static void primitives_without_use_are_named(void **state) {
+  static const struct { tsr_dialect d; sched_params asked; int n; } cases[] = {
+      {DIALECT_CPU, {.vectorize = 4, .use_shared = 1, .async_copy = 1, .stages = 3, .warps = 4}, 5},
+      {DIALECT_CPU, {.vectorize = 256, .split_k = 4}, 0}, /* a strip; parts of the sum */
+      {DIALECT_CPU, {.split_k = 1 << 20}, 1},
+      {DIALECT_SPIRV, {.vectorize = 2, .use_shared = 1, .stages = 2}, 0},
+      {DIALECT_SPIRV, {.async_copy = 1}, 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    ir_module *s = matmul("f32", "");
+    tsr_caps c = gpu(64 << 10);
+    sched_params p;
+    pass_trace t;
+    c.dialect = cases[i].d;
+    c.async_copy = false;
+    trace_init(&t, NULL);
+    assert_true(sched_write(kernel(s), &cases[i].asked));
+    tsr_status st = schedule_apply_defaults(s, &(schedule_options){.caps = &c, .trace = &t});
+    if (st) fail_msg("case %zu: %s", i, tsr_status_message(st));
+    assert_int_equal(trace_count(&t, "schedule_unused", false), cases[i].n);
+    sched_read(kernel(s), &p);
+    if (cases[i].asked.split_k > 4) assert_int_equal(p.split_k, 0);
+    trace_clear(&t);
+    ir_module_destroy(&s);
+  }
+}
+
 static void cpu_tiles_are_left_to_its_lowering(void **state) {
   ir_module *s = matmul("f32", "");
   tsr_caps c = {.dialect = DIALECT_CPU};
@@ -158,6 +184,7 @@ int main(void) {
       cmocka_unit_test(explicit_tile_is_honoured_or_an_error_naming_the_limit),
       cmocka_unit_test(explicit_tile_off_the_matrix_shape_is_rounded),
       cmocka_unit_test(primitives_by_hand_win),
+      cmocka_unit_test(primitives_without_use_are_named),
       cmocka_unit_test(cpu_tiles_are_left_to_its_lowering),
       cmocka_unit_test(rows_and_elements_get_a_block_of_256_threads),
   };
