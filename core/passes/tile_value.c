@@ -236,9 +236,12 @@ ir_value *kb_spread(kern *k, ir_value *x, const space *s) {
   return map ? map_close(k, map, &r, args[0]) : NULL;
 }
 
+/* One division a row: the sum is between 1 and the row's length. */
 static ir_value *softmax(kern *k, ir_value *x) {
-  ir_value *e = kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, x, kb_reduce(k, "max", x)));
-  return kb_map2(k, SC_DIV, e, kb_reduce(k, "sum", e));
+  ir_value *e = kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, x, kb_reduce(k, "max", x))), *sum = kb_reduce(k, "sum", e);
+  ir_value *one = sum ? ir_build1(&k->b, "tessera.tile.fill", sum->type, 0, NULL) : NULL;
+  if (!one || !ir_set_attr(one->def, "value", ir_attr_float(k->m, 1))) return NULL;
+  return kb_map2(k, SC_MUL, e, kb_map2(k, SC_DIV, one, sum));
 }
 
 static ir_value *scale_row(kern *k, ir_value *x, double n) { return kb_map2_imm(k, SC_MUL, x, n); }
