@@ -99,9 +99,10 @@ static uint32_t wait_call(slot *s, uint32_t seen) {
   return g;
 }
 
-static bool join(pool *p) {
+/* Only the job that the worker was called for: in a later one its slot may be the caller's. */
+static bool join(pool *p, uint32_t generation) {
   uint64_t s = atomic_load_explicit(&p->state, memory_order_acquire);
-  while (s & STATE_OPEN)
+  while (s & STATE_OPEN && STATE_GENERATION(s) == generation)
     if (atomic_compare_exchange_weak_explicit(&p->state, &s, s + 1, memory_order_acq_rel, memory_order_acquire)) return true;
   return false;
 }
@@ -113,7 +114,7 @@ static void *worker_main(void *v) {
   for (;;) {
     seen = wait_call(s, seen);
     if (atomic_load(&p->quit)) return NULL;
-    if (!join(p)) continue;
+    if (!join(p, seen)) continue;
     work(p, (int)(s - p->slots));
     atomic_fetch_sub_explicit(&p->state, 1, memory_order_release);
   }

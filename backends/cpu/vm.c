@@ -361,6 +361,7 @@ void vm_block(const vm_launch *l, vm_thread *t, const int64_t block[3]) {
     case CPU_COPY: vm_copy(&v, i); break;
     case CPU_MAP: vm_map(&v, i); break;
     case CPU_REDUCE: vm_reduce(&v, i); break;
+    case CPU_ROW: vm_row(&v, i); break;
     case CPU_GEMM: vm_gemm(&v, i); break;
     case CPU_MATMUL: vm_matmul(&v, i); break;
     case CPU_GATHER: vm_gather(&v, i); break;

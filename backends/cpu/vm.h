@@ -84,6 +84,7 @@ void vm_copy(const vm *v, const cpu_instr *i);
 void vm_fill(const vm *v, const cpu_desc *d, double value);
 void vm_map(const vm *v, const cpu_instr *i);
 void vm_reduce(const vm *v, const cpu_instr *i);
+void vm_row(const vm *v, const cpu_instr *i);
 void vm_gemm(const vm *v, const cpu_instr *i);
 void vm_matmul(const vm *v, const cpu_instr *i);
 void vm_gather(const vm *v, const cpu_instr *i);

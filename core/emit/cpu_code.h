@@ -37,6 +37,7 @@ typedef enum cpu_opcode {
   CPU_SCATTER,     /* d in, d destination view, p program, n yields */
   CPU_FFT,         /* d re out, d im out, d re, d im, radix, span, inverse */
   CPU_TRANSPOSE,   /* d out, d in, extra: perm */
+  CPU_ROW,         /* cpu_row_fn, d out, d x, then d mean, d factor, d scale, d shift, d sums: -1 = none */
   CPU_LOAD_SCALAR, /* r, d view, extra: index registers, is_float */
   CPU_N_OPCODES
 } cpu_opcode;
@@ -49,6 +50,9 @@ typedef struct cpu_instr {
   int32_t extra; /* first entry in the extra table, -1 = none */
   int64_t imm;
 } cpu_instr;
+
+/* Over the rows of x, see cpu_rows.h. */
+typedef enum cpu_row_fn { CPU_ROW_MAX, CPU_ROW_SUM, CPU_ROW_EXP, CPU_ROW_SQDEV, CPU_ROW_NORM, CPU_N_ROW_FN } cpu_row_fn;
 
 typedef enum cpu_desc_kind { CPU_D_TILE, CPU_D_VIEW } cpu_desc_kind;
 

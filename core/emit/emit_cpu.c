@@ -253,6 +253,52 @@ static tsr_status need(const ir_op *op, int n) {
   return NULL;
 }
 
+/* What the kernels assume of their operands; text can say anything. */
+static tsr_status check_row(const ir_op *op, int n_optional, const bool *has, cpu_row_fn fn) {
+  const ir_type *out = op->operands[0]->type, *x = op->operands[1]->type;
+  static const struct { int need, may; } uses[CPU_N_ROW_FN] = {[CPU_ROW_EXP] = {1 | 16, 1 | 16}, [CPU_ROW_SQDEV] = {0, 1}, [CPU_ROW_NORM] = {2, 15}};
+  int mask = 0;
+  for (int i = 0; i < n_optional; i++) mask |= has[i] << i;
+  if ((mask & uses[fn].need) != uses[fn].need || mask & ~uses[fn].may) return ir_error(op, NULL, "has not the operands that \"%s\" takes", ir_get_str(op, "fn", ""));
+  bool full = fn == CPU_ROW_EXP || fn == CPU_ROW_NORM;
+  if (x->rank != 2 || out->rank != 2 || out->dims[0] != x->dims[0] || out->dims[1] != (full ? x->dims[1] : 1)) return ir_error(op, NULL, "takes rows, and one result a row or a result of the same shape");
+  for (int i = 0, k = 2; i < n_optional; i++) {
+    if (!has[i]) continue;
+    const ir_type *t = op->operands[k++]->type;
+    bool repeated = i == 2 || i == 3;
+    int64_t strides[TSR_MAX_RANK];
+    ir_type_strides(t, strides);
+    if (t->dtype != TSR_F32 || t->rank != 2 || t->dims[0] != (repeated ? 1 : x->dims[0]) || t->dims[1] != (repeated ? x->dims[1] : 1) || (repeated && strides[1] != 1) || (!repeated && t->kind != IR_T_ARRAY))
+      return ir_error(op, NULL, "takes f32 operands, a number a row or one row for all");
+  }
+  for (int i = 0; i < 2; i++) {
+    const ir_type *t = op->operands[i]->type;
+    int64_t strides[TSR_MAX_RANK];
+    ir_type_strides(t, strides);
+    bool whole = i || full;
+    if ((whole && strides[1] != 1) || (t->dtype != TSR_F32 && !(whole && (t->dtype == TSR_BF16 || t->dtype == TSR_F16))) || (!whole && t->kind != IR_T_ARRAY))
+      return ir_error(op, NULL, "takes dense rows of f32, bf16 or f16");
+  }
+  return NULL;
+}
+
+static tsr_status gen_row(gen *g, ir_op *op, const char *name) {
+  static const char *const fns[] = {"max", "sum", "exp", "sqdev", "norm"}, *const optional[] = {"mean", "factor", "scale", "shift", "sums"};
+  enum { N = 5 };
+  int fn = 0, d[N], n = 2;
+  bool has[N];
+  while (fn < CPU_N_ROW_FN && strcmp(fns[fn], name)) fn++;
+  if (fn == CPU_N_ROW_FN) return ir_error(op, NULL, "no micro-kernel \"%s\"", ir_get_str(op, "fn", ""));
+  for (int i = 0; i < N; i++) n += has[i] = ir_get_bool(op, optional[i], false);
+  TSR_TRY(need(op, n));
+  TSR_TRY(check_row(op, N, has, (cpu_row_fn)fn));
+  int out = desc(g, op->operands[0]), x = desc(g, op->operands[1]);
+  n = 2;
+  for (int i = 0; i < N; i++) d[i] = has[i] ? desc(g, op->operands[n++]) : -1;
+  INSTR(g, CPU_ROW, 0, -1, fn, out, x, d[0], d[1], d[2], d[3], d[4]);
+  return NULL;
+}
+
 static tsr_status gen_call(gen *g, ir_op *op) {
   const char *fn = ir_get_str(op, "fn", "");
   ir_value **v = op->operands;
@@ -289,6 +335,8 @@ static tsr_status gen_call(gen *g, ir_op *op) {
     TSR_TRY(need(op, 2));
     if (ir_get_ints(op, "perm", perm, TSR_MAX_RANK) != v[1]->type->rank) return ir_error(op, NULL, "needs perm");
     INSTR(g, CPU_TRANSPOSE, 0, extra_ints(g, perm, v[1]->type->rank), desc(g, v[0]), desc(g, v[1]));
+  } else if (!strncmp(fn, "row_", 4)) {
+    return gen_row(g, op, fn + 4);
   } else {
     return ir_error(op, NULL, "no micro-kernel \"%s\"", fn);
   }

@@ -3,6 +3,7 @@
  * becomes one `matmul` call, for which the backend packs b once per launch.
  * Input: a verified module; output: a new module. Invariant: a value's data field is its counterpart in the output. */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/dtype.h"
@@ -10,6 +11,7 @@
 #include "core/ir/target.h"
 #include "core/ir/tile.h"
 #include "core/passes/cpu_patterns.h"
+#include "core/passes/cpu_rows.h"
 #include "core/passes/cpu_slots.h"
 #include "core/passes/tile_to_target.h"
 
@@ -17,6 +19,7 @@ typedef struct lower {
   ir_module *m; /* output */
   slots slots;
   ir_op *kernel; /* input */
+  row_plan rows; /* of the block being lowered */
 } lower;
 
 tsr_dtype cpu_compute_type(tsr_dtype t) {
@@ -71,9 +74,20 @@ static tsr_status new_tile(lower *l, ir_builder *b, const ir_op *op, const ir_ty
   return *out ? NULL : st_oom();
 }
 
+/* Row kernels read some values later than the ops they stand for did. */
+static int64_t last_use(const lower *l, const ir_value *v) {
+  int64_t last = slots_last_use(v);
+  for (size_t i = 0; i < l->rows.n; i++) {
+    const row_act *a = &l->rows.v[i];
+    bool reads = a->x == v || a->mean == v || a->factor == v || a->scale == v || a->shift == v;
+    if (reads && a->op->scratch > last) last = a->op->scratch;
+  }
+  return last;
+}
+
 static tsr_status tile_for(lower *l, ir_builder *b, ir_value *v) {
   ir_value *t;
-  TSR_TRY(new_tile(l, b, v->def, v->type, v->def->scratch, slots_last_use(v), &t));
+  TSR_TRY(new_tile(l, b, v->def, v->type, v->def->scratch, last_use(l, v), &t));
   v->data = t;
   return NULL;
 }
@@ -81,14 +95,14 @@ static tsr_status tile_for(lower *l, ir_builder *b, ir_value *v) {
 /* The result of op takes the place of a dying operand of the same shape. */
 static bool take_slot(lower *l, ir_value *result, const ir_value *operand) {
   ir_value *t = at(operand);
-  if (t->type->kind != IR_T_ARRAY || slots_last_use(operand) > result->def->scratch || t->type != tile_type(l, result->type)) return false;
+  if (t->type->kind != IR_T_ARRAY || last_use(l, operand) > result->def->scratch || t->type != tile_type(l, result->type)) return false;
   if (operand->owner) {
     /* A carried value's slot may only be overwritten by what is carried on in its place. */
     ir_op *loop = operand->owner->parent, *y = operand->owner->last;
     if (loop->def->code != T_FOR || operand->index < 1 || result->n_uses != 1 || result->def->parent != operand->owner || y->operands[operand->index - 1] != result) return false;
   }
   slot *s = &l->slots.v[t->scratch];
-  int64_t end = slots_last_use(result);
+  int64_t end = last_use(l, result);
   if (end > s->end) s->end = end;
   result->data = t;
   return true;
@@ -183,6 +197,49 @@ static tsr_status lower_map(lower *l, ir_builder *b, ir_op *op) {
   if (!m || !ir_set_attr(m, "outputs", ir_attr_int(l->m, op->n_results))) return st_oom();
   m->loc = op->loc;
   return lower_region(l, op, m->regions[0]);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------ */
+
+/* Where a row kernel may write v at once: the memory of its store, else a tile. */
+static tsr_status row_target(lower *l, ir_builder *b, ir_value *v) {
+  ir_op *store = NULL;
+  ir_value *memory = v->n_uses ? cpu_store_target(v, &store) : NULL;
+  if (!memory || !at(memory) || !rows_type(memory->type)) return tile_for(l, b, v);
+  v->data = at(memory);
+  store->data = store; /* done */
+  return NULL;
+}
+
+/* A call's operands: out, x, then those of mean, factor, scale, shift and other that there are; attributes tell which. */
+static tsr_status lower_row(lower *l, ir_builder *b, ir_op *op, const row_act *a) {
+  static const char *const fn[] = {[ROW_STAT] = "row_", [ROW_EXP] = "row_exp", [ROW_SQDEV] = "row_sqdev", [ROW_NORM] = "row_norm"};
+  const struct { const char *name; ir_value *v; } optional[] = {{"mean", a->mean}, {"factor", a->factor}, {"scale", a->scale}, {"shift", a->shift}, {"sums", a->other}};
+  char name[32];
+  ir_value *operands[8], *out = op->results[0];
+  int n = 0;
+  if (a->kind == ROW_SKIP) return NULL;
+  if (a->kind == ROW_DIRECT) {
+    out->data = at(op->operands[0]);
+    return NULL;
+  }
+  TSR_TRY(a->kind == ROW_NORM ? row_target(l, b, out) : tile_for(l, b, out));
+  if (a->other) {
+    ir_value *t;
+    TSR_TRY(new_tile(l, b, op, a->other->type, op->scratch, last_use(l, a->other), &t));
+    a->other->data = t;
+  }
+  operands[n++] = at(out);
+  operands[n++] = at(a->x);
+  for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
+    if (optional[i].v) operands[n++] = at(optional[i].v);
+  snprintf(name, sizeof name, "%s%s", fn[a->kind], a->kind == ROW_STAT ? ir_get_str(op, "op", "") : "");
+  ir_op *c = call(l, b, name, n, operands);
+  if (!c) return st_oom();
+  for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
+    if (optional[i].v && !ir_set_attr(c, optional[i].name, ir_attr_bool(l->m, true))) return st_oom();
+  c->loc = op->loc;
+  return NULL;
 }
 
 /* ---- contractions ---------------------------------------------------------------------------------------------- */
@@ -448,8 +505,16 @@ static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
 }
 
 static tsr_status lower_block(lower *l, ir_block *from, ir_builder *b, ir_block *stop) {
-  for (ir_op *o = from->first; o; o = o->next) TSR_TRY(lower_op(l, b, o));
-  return NULL;
+  row_plan outer = l->rows;
+  l->rows = (row_plan){.al = outer.al};
+  tsr_status st = rows_plan(&l->rows, from);
+  for (ir_op *o = from->first; o && !st; o = o->next) {
+    const row_act *a = rows_find(&l->rows, o);
+    st = a ? lower_row(l, b, o, a) : lower_op(l, b, o);
+  }
+  rows_clear(&l->rows);
+  l->rows = outer;
+  return st;
 }
 
 static void clear_data(ir_op *op) {
@@ -462,7 +527,7 @@ static void clear_data(ir_op *op) {
 }
 
 static tsr_status lower_kernel(ir_op *kernel, ir_builder *top, const tsr_caps *caps) {
-  lower l = {.m = top->m, .slots = {.al = &top->m->arena.al}, .kernel = kernel};
+  lower l = {.m = top->m, .slots = {.al = &top->m->arena.al}, .rows = {.al = &top->m->arena.al}, .kernel = kernel};
   tsr_status st = NULL;
   slots_number(kernel);
   ir_op *k = ir_op_new(top, ir_find_op("tessera.target.kernel"), 0, NULL, 0, NULL, 1);

@@ -1,11 +1,14 @@
 /* The CPU backend's thread pool: every item runs once, worker numbers are distinct at any moment, for any number of threads, bound or not,
  * from any caller. Run under the thread sanitizer too. */
+#define _GNU_SOURCE /* sched_setaffinity */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,7 +19,7 @@ enum { MAX_ITEMS = 300, MAX_THREADS = 9 };
 typedef struct job {
   _Atomic int seen[MAX_ITEMS], inside[MAX_THREADS];
   _Atomic int clashes, out_of_range;
-  int n_workers;
+  int n_workers, spins;
 } job;
 
 static void item(void *arg, int64_t i, int worker) {
@@ -27,14 +30,14 @@ static void item(void *arg, int64_t i, int worker) {
   }
   if (j->inside[worker]++) j->clashes++;
   j->seen[i]++;
-  for (volatile int spin = 0; spin < 200; spin++) {
+  for (volatile int spin = 0; spin < j->spins; spin++) {
   }
   j->inside[worker]--;
 }
 
 static void run_jobs(pool *p, int n_jobs) {
   for (int k = 0; k < n_jobs; k++) {
-    job j = {.n_workers = pool_size(p)};
+    job j = {.n_workers = pool_size(p), .spins = 200};
     int n = 1 + (k * 37) % MAX_ITEMS;
     pool_run(p, item, &j, n);
     assert_int_equal(j.clashes, 0);
@@ -72,6 +75,44 @@ static void pool_other_callers_one_at_a_time_runs_each_item_once(void **state) {
   pool_destroy(&p);
 }
 
+static _Atomic bool busy_enough;
+
+static void *keep_busy(void *arg) {
+  while (!busy_enough) atomic_signal_fence(memory_order_seq_cst);
+  return NULL;
+}
+
+/* A worker that wakes late, here because other threads want its core, must not join a later job in which the caller works in its place. */
+static void pool_caller_changes_cores_workers_stay_apart(void **state) {
+#if defined(__linux__)
+  cpu_set_t home, one;
+  pool *p;
+  if (sched_getaffinity(0, sizeof home, &home) || CPU_COUNT(&home) < 2) skip();
+  assert_null(pool_create(NULL, CPU_COUNT(&home), true, &p));
+  pthread_t others[2];
+  busy_enough = false;
+  for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&others[i], NULL, keep_busy, NULL), 0);
+  for (int k = 0, core = 0; k < 150; k++) {
+    usleep(400); /* the workers fall asleep */
+    job brief = {.n_workers = pool_size(p)}, longer = {.n_workers = pool_size(p), .spins = 20000};
+    pool_run(p, item, &brief, pool_size(p));
+    do core = (core + 1) % CPU_SETSIZE;
+    while (!CPU_ISSET(core, &home));
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    pool_run(p, item, &longer, MAX_ITEMS);
+    assert_int_equal(brief.clashes + longer.clashes, 0);
+  }
+  busy_enough = true;
+  for (int i = 0; i < 2; i++) pthread_join(others[i], NULL);
+  assert_int_equal(sched_setaffinity(0, sizeof home, &home), 0);
+  pool_destroy(&p);
+#else
+  skip();
+#endif
+}
+
 static void *own_pool(void *arg) {
   pool *p;
   if (pool_create(NULL, 3, true, &p)) abort();
@@ -98,6 +139,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pool_any_number_of_threads_runs_each_item_once),
       cmocka_unit_test(pool_other_callers_one_at_a_time_runs_each_item_once),
+      cmocka_unit_test(pool_caller_changes_cores_workers_stay_apart),
       cmocka_unit_test(pool_two_at_once_do_not_disturb_each_other),
       cmocka_unit_test(pool_destroyed_unused_ends),
   };

@@ -1,0 +1,45 @@
+/* backends/cpu/rows.c - the fused row kernels: softmax, layernorm and rmsnorm in few passes over each row. The operands' shapes and types were checked
+ * when the code was made (core/emit/emit_cpu.c). */
+#include "backends/cpu/vm.h"
+
+static int row_type(const cpu_desc *d) { return d->dtype == TSR_BF16 ? CPUK_ROW_BF16 : d->dtype == TSR_F16 ? CPUK_ROW_F16 : CPUK_ROW_F32; }
+
+static char *row_at(const vm *v, const cpu_desc *d, int64_t r) { return vm_base(v, d) + r * d->strides[0] * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype); }
+
+static float *number_at(const vm *v, int desc, int64_t r) { return (float *)(void *)row_at(v, vm_desc(v, desc), r); }
+
+/* All blocks together write more than the caches should keep. */
+static bool is_large(const vm *v, const cpu_desc *out, int64_t rows, int64_t cols) {
+  const int64_t *grid = v->l->k->grid;
+  double bytes = (double)rows * (double)cols * (double)tsr_dtype_size((tsr_dtype)out->dtype) * (double)grid[0] * (double)grid[1] * (double)grid[2];
+  return v->l->stream_bytes && out->kind == CPU_D_VIEW && bytes > (double)v->l->stream_bytes;
+}
+
+void vm_row(const vm *v, const cpu_instr *i) {
+  const cpu_desc *out = vm_desc(v, i->a[1]), *x = vm_desc(v, i->a[2]);
+  const int mean = i->a[3], factor = i->a[4], scale = i->a[5], shift = i->a[6], sums = i->a[7];
+  const cpuk_lanes *l = v->k->lanes;
+  const int64_t *x_ext = vm_ext(v, x), *out_ext = vm_ext(v, out);
+  int64_t rows = x_ext[0] < out_ext[0] ? x_ext[0] : out_ext[0], cols = x_ext[1];
+  int s = row_type(x), d = row_type(out);
+  bool stream = i->a[0] == CPU_ROW_NORM && is_large(v, out, rows, cols);
+  for (int64_t r = 0; r < rows; r++) {
+    char *q = row_at(v, out, r);
+    const char *p = row_at(v, x, r);
+    float m = mean >= 0 ? *number_at(v, mean, r) : 0;
+    switch ((cpu_row_fn)i->a[0]) {
+    case CPU_ROW_MAX: *(float *)(void *)q = l->row_max[s](p, (size_t)cols); break;
+    case CPU_ROW_SUM: *(float *)(void *)q = l->row_sum[s](p, (size_t)cols); break;
+    case CPU_ROW_SQDEV: *(float *)(void *)q = l->row_sqdev[s](p, m, (size_t)cols); break;
+    case CPU_ROW_EXP: *number_at(v, sums, r) = l->row_exp[s][d](q, p, m, (size_t)cols); break;
+    case CPU_ROW_NORM: {
+      cpuk_norm_args args = {.dst = q, .x = p, .mean = m, .rstd = *number_at(v, factor, r), .n = (size_t)cols, .stream = stream};
+      if (scale >= 0) args.g = number_at(v, scale, 0);
+      if (shift >= 0) args.b = number_at(v, shift, 0);
+      l->row_norm[s][d](&args);
+      break;
+    }
+    case CPU_N_ROW_FN: break;
+    }
+  }
+}

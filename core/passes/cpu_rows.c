@@ -1,0 +1,194 @@
+/* core/passes/cpu_rows.c - see cpu_rows.h. First every op is looked at by itself, then values that nobody computes with any more are
+ * dropped. Every test is conservative: "no" leaves the op to the general path. */
+#include "core/passes/cpu_rows.h"
+
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/knob.h"
+#include "core/ir/tile.h"
+
+const row_act *rows_find(const row_plan *p, const ir_op *op) {
+  for (size_t i = 0; i < p->n; i++)
+    if (p->v[i].op == op) return &p->v[i];
+  return NULL;
+}
+
+void rows_clear(row_plan *p) {
+  al_free_array(p->al, p->v, p->cap);
+  *p = (row_plan){.al = p->al};
+}
+
+static bool add(row_plan *p, row_act a) {
+  if (!al_grow(p->al, &p->v, &p->cap, p->n + 1, sizeof *p->v)) return false;
+  p->v[p->n++] = a;
+  return true;
+}
+
+/* ---- shapes and bodies ----------------------------------------------------------------------------------------- */
+
+static bool is_row_dtype(tsr_dtype t) { return t == TSR_F32 || t == TSR_BF16 || t == TSR_F16; }
+
+bool rows_type(const ir_type *t) {
+  int64_t strides[TSR_MAX_RANK];
+  if (t->rank != 2 || !is_row_dtype(t->dtype)) return false;
+  ir_type_strides(t, strides);
+  return strides[1] == 1;
+}
+
+static bool has_code(const ir_value *v, int code) { return v && v->def && v->def->def->code == code; }
+static bool is_frag2(const ir_value *v) { return v && v->type->kind == IR_T_FRAG && v->type->rank == 2; }
+static bool shape_is(const ir_value *v, int64_t rows, int64_t cols) { return is_frag2(v) && v->type->dims[0] == rows && v->type->dims[1] == cols; }
+
+/* A whole row operand: memory of a row type, or a fragment that is computed in f32. */
+static bool is_base(const ir_value *v) {
+  if (!is_frag2(v) || v->type->dims[1] < 2 || !is_row_dtype(v->type->dtype)) return false;
+  return has_code(v, T_LOAD) ? rows_type(v->def->operands[0]->type) : v->type->dtype == TSR_F32;
+}
+
+/* One number a row, in scratch memory as f32. */
+static bool is_per_row(const ir_value *v, int64_t rows) { return shape_is(v, rows, 1) && v->type->dtype == TSR_F32 && v->def && !has_code(v, T_LOAD); }
+
+/* One row for all rows, as f32. */
+static bool is_repeated(const ir_value *v, int64_t cols) {
+  if (!shape_is(v, 1, cols) || v->type->dtype != TSR_F32) return false;
+  return !has_code(v, T_LOAD) || (v->def->operands[0]->type->dtype == TSR_F32 && rows_type(v->def->operands[0]->type));
+}
+
+/* The operand of the map that a value of its body stands for; NULL if it is computed there. */
+static ir_value *outer(const ir_op *map, const ir_value *v) { return v->owner && v->owner == map->regions[0] ? map->operands[v->index] : NULL; }
+
+static const ir_value *yielded(const ir_value *result) {
+  if (!has_code(result, T_MAP) || result->def->n_results != 1) return NULL;
+  const ir_op *y = result->def->regions[0]->last;
+  return y && y->n_operands == 1 ? y->operands[0] : NULL;
+}
+
+static bool body_is(const ir_value *v, int code) { return v->def && !v->owner && v->def->def->code == code; }
+
+static bool is_square(const ir_value *v, ir_value **of) {
+  const ir_value *y = yielded(v);
+  if (!y || !body_is(y, SC_MUL)) return false;
+  *of = outer(v->def, y->def->operands[0]);
+  return *of && *of == outer(v->def, y->def->operands[1]);
+}
+
+/* x - m[r] inside map's body */
+static bool body_is_sub(const ir_op *map, const ir_value *y, ir_value **x, ir_value **m) {
+  if (!body_is(y, SC_SUB)) return false;
+  *x = outer(map, y->def->operands[0]);
+  *m = outer(map, y->def->operands[1]);
+  return *x && *m && is_base(*x) && is_per_row(*m, (*x)->type->dims[0]);
+}
+
+static bool is_centred(const ir_value *v, ir_value **x, ir_value **mean) {
+  const ir_value *y = yielded(v);
+  return y && body_is_sub(v->def, y, x, mean);
+}
+
+static bool is_exp(const ir_value *v, ir_value **x, ir_value **m) {
+  const ir_value *y = yielded(v);
+  return y && body_is(y, SC_EXP) && v->type->dtype == TSR_F32 && body_is_sub(v->def, y->def->operands[0], x, m);
+}
+
+/* The other factor or term of y = a op b, when one of them is an operand of the map of the given shape. */
+static const ir_value *split(const ir_op *map, const ir_value *y, int code, bool (*shape)(const ir_value *, int64_t), int64_t n, ir_value **found) {
+  if (!body_is(y, code)) return NULL;
+  for (int i = 1; i >= 0; i--) {
+    ir_value *o = outer(map, y->def->operands[i]);
+    if (!o || !shape(o, n)) continue;
+    *found = o;
+    return y->def->operands[1 - i];
+  }
+  return NULL;
+}
+
+static bool is_norm(ir_value *v, row_act *a) {
+  const ir_value *y = yielded(v), *rest;
+  if (!y || !is_frag2(v) || v->type->dims[1] < 2 || v->type->dtype != TSR_F32) return false;
+  const ir_op *map = v->def;
+  int64_t rows = v->type->dims[0], cols = v->type->dims[1];
+  *a = (row_act){.op = map, .kind = ROW_NORM};
+  if ((rest = split(map, y, SC_ADD, is_repeated, cols, &a->shift))) y = rest;
+  for (int with_scale = 1; with_scale >= 0 && !a->factor; with_scale--) { /* a block of one row: what repeats looks like the row itself */
+    const ir_value *z = y;
+    a->scale = NULL;
+    if (with_scale && (rest = split(map, z, SC_MUL, is_repeated, cols, &a->scale))) z = rest;
+    rest = split(map, z, SC_MUL, is_per_row, rows, &a->factor);
+    a->x = rest ? outer(map, rest) : NULL;
+  }
+  if (!a->x || !shape_is(a->x, rows, cols)) return false;
+  ir_value *x, *mean;
+  if (is_centred(a->x, &x, &mean)) a->x = x, a->mean = mean;
+  return is_base(a->x);
+}
+
+/* ---- the plan -------------------------------------------------------------------------------------------------- */
+
+static bool plan_reduce(row_plan *p, const ir_op *op) {
+  const char *kind = ir_get_str(op, "op", "");
+  ir_value *x = op->operands[0], *of, *base, *m;
+  bool sum = !strcmp(kind, "sum");
+  if (strcmp(ir_get_str(op, "policy", "fast"), "fast") || (!sum && strcmp(kind, "max")) || ir_get_int(op, "axis", 0) != 1 || op->results[0]->type->dtype != TSR_F32 || !is_frag2(op->results[0]))
+    return true;
+  if (sum && x->n_uses == 1 && is_square(x, &of) && of->type == x->type) {
+    if (!is_centred(of, &base, &m)) base = of, m = NULL;
+    if (is_base(base)) return add(p, (row_act){.op = x->def, .kind = ROW_SKIP}) && add(p, (row_act){.op = op, .kind = ROW_SQDEV, .x = base, .mean = m});
+  }
+  if (sum && is_exp(x, &base, &m) && !rows_find(p, x->def))
+    return add(p, (row_act){.op = x->def, .kind = ROW_EXP, .x = base, .mean = m, .other = op->results[0]}) && add(p, (row_act){.op = op, .kind = ROW_SKIP});
+  return !is_base(x) || add(p, (row_act){.op = op, .kind = ROW_STAT, .x = x});
+}
+
+/* How often the plan's ops read v through a row kernel, or would have read it. */
+static int covered_uses(const row_plan *p, const ir_value *v) {
+  int n = 0;
+  for (size_t i = 0; i < p->n; i++) {
+    const row_act *a = &p->v[i];
+    if (a->kind == ROW_DIRECT) continue;
+    for (int k = 0; k < a->op->n_operands; k++) {
+      if (a->op->operands[k] != v) continue;
+      n += a->kind == ROW_SKIP || a->x == v || a->x != a->op->operands[k];
+    }
+  }
+  return n;
+}
+
+static bool writes(const ir_op *o) { return o->def->code == T_STORE || o->def->code == T_COPY || o->def->code == T_SCATTER || o->def->code == T_GATHER || o->n_regions > 1 || o->def->code == T_FOR; }
+
+/* Nothing is written between the load and its last reader. */
+static bool stays(const row_plan *p, const ir_op *load) {
+  const ir_op *last = load;
+  for (const ir_op *o = load->next; o; o = o->next) {
+    const row_act *a = rows_find(p, o);
+    for (int k = 0; k < o->n_operands; k++)
+      if (o->operands[k] == load->results[0]) last = o;
+    if (a && a->x == load->results[0]) last = o;
+  }
+  for (const ir_op *o = load->next; o && o != last->next; o = o->next)
+    if (writes(o)) return false;
+  return true;
+}
+
+tsr_status rows_plan(row_plan *p, const ir_block *block) {
+  row_act a;
+  if (knob_has("TSR_DISABLE", "row_kernels")) return NULL;
+  for (ir_op *o = block->first; o; o = o->next) {
+    bool ok = true;
+    if (o->def->code == T_REDUCE) ok = plan_reduce(p, o);
+    else if (o->def->code == T_MAP && o->n_results == 1 && is_norm(o->results[0], &a)) ok = add(p, a);
+    if (!ok) return st_oom();
+  }
+  /* x - mean that only row kernels wanted; then 16-bit loads that only they read. */
+  for (ir_op *o = block->first; o; o = o->next) {
+    ir_value *x, *m;
+    if (o->def->code == T_MAP && o->n_results == 1 && !rows_find(p, o) && is_centred(o->results[0], &x, &m) && o->results[0]->n_uses && covered_uses(p, o->results[0]) == o->results[0]->n_uses &&
+        !add(p, (row_act){.op = o, .kind = ROW_SKIP}))
+      return st_oom();
+  }
+  for (ir_op *o = block->first; o; o = o->next) {
+    ir_value *v = o->n_results ? o->results[0] : NULL;
+    if (o->def->code == T_LOAD && is_base(v) && v->n_uses && covered_uses(p, v) == v->n_uses && stays(p, o) && !add(p, (row_act){.op = o, .kind = ROW_DIRECT})) return st_oom();
+  }
+  return NULL;
+}
