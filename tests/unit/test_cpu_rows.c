@@ -1,0 +1,125 @@
+/* The CPU's fused row kernels, through the public interface: they're used where they should be, and the results are right with them and
+ * without (TSR_DISABLE=row_kernels), for lengths that fit no vector, few and many rows, 16-bit rows, weights, and neighbours that keep a
+ * value alive for something else. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/dtype.h"
+#include "tessera/tessera.h"
+
+#define OK(e)                                                 \
+  do {                                                        \
+    tsr_status ok_ = (e);                                     \
+    if (ok_) fail_msg("%s: %s", #e, tsr_status_message(ok_)); \
+  } while (0)
+
+typedef enum form { SOFTMAX, LAYERNORM, LAYERNORM_WEIGHTS, RMSNORM_WEIGHT, SCALED_SOFTMAX, SHARED_NORM, N_FORMS } form;
+
+static tsr_value op(tsr_graph *g, const char *name, int n, const tsr_value *v) {
+  tsr_value out;
+  OK(tsr_graph_op(g, name, v, n, NULL, 0, &out));
+  return out;
+}
+
+static tsr_graph *build(tsr_context *ctx, form f, tsr_dtype t, int64_t rows, int64_t cols) {
+  tsr_graph *g;
+  tsr_value x, w, b, y;
+  tsr_shape full = {.rank = 2, .dims = {rows, cols}}, one = {.rank = 1, .dims = {cols}};
+  OK(tsr_graph_create(ctx, "main", &g));
+  OK(tsr_graph_input(g, "x", t, full, &x));
+  OK(tsr_graph_input(g, "w", t, one, &w));
+  OK(tsr_graph_input(g, "b", t, one, &b));
+  switch (f) {
+  case SOFTMAX: y = op(g, "softmax", 1, (tsr_value[]){x}); break;
+  case LAYERNORM: y = op(g, "layernorm", 1, (tsr_value[]){x}); break;
+  case LAYERNORM_WEIGHTS: y = op(g, "layernorm", 3, (tsr_value[]){x, w, b}); break;
+  case RMSNORM_WEIGHT: y = op(g, "rmsnorm", 2, (tsr_value[]){x, w}); break;
+  case SCALED_SOFTMAX: y = op(g, "softmax", 1, (tsr_value[]){op(g, "mul", 2, (tsr_value[]){x, x})}); break;
+  default: y = op(g, "add", 2, (tsr_value[]){op(g, "layernorm", 1, (tsr_value[]){x}), x}); break;
+  }
+  OK(tsr_graph_output(g, y));
+  return g;
+}
+
+static void fill(void *p, tsr_dtype t, int64_t n, uint32_t seed) {
+  for (int64_t i = 0; i < n; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    dtype_store(t, p, i, ((double)(seed >> 8) / 8388608.0 - 1) * 3);
+  }
+}
+
+/* Largest error in units of the tolerance; *calls = the target text names a row kernel. */
+static double run(tsr_context *ctx, tsr_device *dev, form f, tsr_dtype t, int64_t rows, int64_t cols, bool *calls) {
+  tsr_graph *g = build(ctx, f, t, rows, cols);
+  tsr_program *p;
+  tsr_compile_options co = {.tune = TSR_TUNE_OFF};
+  OK(tsr_program_compile(dev, g, &co, &p));
+  char *text;
+  OK(tsr_program_dump(p, TSR_LEVEL_TARGET, &text, NULL));
+  *calls = strstr(text, "fn = \"row_") != NULL;
+  tsr_text_free(ctx, &text);
+  size_t e = tsr_dtype_size(t), n = (size_t)(rows * cols);
+  void *x = malloc(n * e), *w = malloc((size_t)cols * e), *b = malloc((size_t)cols * e), *y = calloc(n, e);
+  double *want = malloc(n * sizeof *want), *tolerance = malloc(n * sizeof *tolerance), worst = 0;
+  assert_true(x && w && b && y && want && tolerance);
+  fill(x, t, rows * cols, 1);
+  fill(w, t, cols, 2);
+  fill(b, t, cols, 3);
+  tsr_binding in[3] = {{0}}, out = {0};
+  const void *data[3] = {x, w, b};
+  for (int i = 0; i < 3; i++) {
+    size_t bytes = i ? (size_t)cols * e : n * e;
+    OK(tsr_buffer_create(dev, bytes, TSR_MEMORY_DEVICE, &in[i].buffer));
+    OK(tsr_buffer_write(in[i].buffer, 0, data[i], bytes));
+  }
+  OK(tsr_buffer_create(dev, n * e, TSR_MEMORY_DEVICE, &out.buffer));
+  OK(tsr_program_run(p, NULL, in, &out));
+  OK(tsr_buffer_read(out.buffer, 0, y, n * e));
+  for (int i = 0; i < 3; i++) tsr_buffer_destroy(&in[i].buffer);
+  tsr_buffer_destroy(&out.buffer);
+  OK(tsr_graph_reference(g, (const void *[]){x, w, b}, &want, &tolerance));
+  for (size_t i = 0; i < n; i++) {
+    double err = fabs(dtype_load(t, y, (int64_t)i) - want[i]) / tolerance[i];
+    if (!(err <= worst)) worst = err;
+  }
+  free(x), free(w), free(b), free(y), free(want), free(tolerance);
+  tsr_program_destroy(&p);
+  tsr_graph_destroy(&g);
+  return worst;
+}
+
+static void rows_every_form_is_right_with_and_without_row_kernels(void **state) {
+  static const int64_t shapes[][2] = {{1, 2}, {3, 17}, {5, 127}, {37, 1001}, {1, 5000}, {64, 64}};
+  static const tsr_dtype types[] = {TSR_F32, TSR_BF16, TSR_F16};
+  tsr_context *ctx;
+  tsr_device *dev;
+  OK(tsr_context_create(NULL, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev));
+  for (int off = 0; off < 2; off++) {
+    if (off) setenv("TSR_DISABLE", "row_kernels", 1);
+    for (int f = 0; f < N_FORMS; f++)
+      for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+          bool calls;
+          double worst = run(ctx, dev, (form)f, types[t], shapes[s][0], shapes[s][1], &calls);
+          if (!(worst <= 1)) fail_msg("form %d, %lldx%lld, %s%s: error %g of the tolerance", f, (long long)shapes[s][0], (long long)shapes[s][1], tsr_dtype_name(types[t]), off ? ", without row kernels" : "", worst);
+          if (off ? calls : !calls) fail_msg("form %d, %lldx%lld, %s: row kernels %s", f, (long long)shapes[s][0], (long long)shapes[s][1], tsr_dtype_name(types[t]), calls ? "in spite of the knob" : "are missing");
+        }
+  }
+  unsetenv("TSR_DISABLE");
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rows_every_form_is_right_with_and_without_row_kernels)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
