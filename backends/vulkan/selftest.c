@@ -11,13 +11,13 @@
 #include "core/base/str.h"
 #include "core/emit/emit_spirv.h"
 
-enum { TEST_VERSION = 2, REPEATS = 3 };
+enum { TEST_VERSION = 3, REPEATS = 3 };
 
 typedef struct verdict { tsr_dtype a, b, c; int m, n, k, scope, threads; bool wrong; double matrix_rate, plain_rate; char why[48]; } verdict;
 
 /* ---- kernels ---- */
 
-typedef struct problem { tsr_dtype a, b, c; int m, n, k; } problem;
+typedef vk_selftest_problem problem;
 
 static const char *mlir(tsr_dtype t) { return dtype_get(t)->mlir; }
 
@@ -29,8 +29,9 @@ static void head(strb *s, const problem *p) {
 static void constant(strb *s, const char *name, int v) { strb_printf(s, "%%%s = \"tessera.target.const\"() {value = %d} : () -> index\n", name, v); }
 static void binary(strb *s, const char *r, const char *op, const char *a, const char *b) { strb_printf(s, "%%%s = \"tessera.target.%s\"(%%%s, %%%s) : (index, index) -> index\n", r, op, a, b); }
 
-/* Two by two tiles of the shape per subgroup (or workgroup), operands straight from memory. */
-static void matrix_kernel(strb *s, const problem *p, const tsr_matrix_shape *x, int subgroup) {
+/* Two by two tiles of the shape per subgroup (or workgroup), operands straight from memory, as the lowering reads them there. */
+void vk_selftest_kernel(strb *s, const problem *p, const tsr_matrix_shape *x, int subgroup, bool tensor) {
+  const char *how = tensor && x->scope == SCOPE_WORKGROUP ? " {tensor = true}" : "";
   char ta[64], tb[64], tc[64], sums[320] = "", inits[64] = "";
   snprintf(ta, sizeof ta, "!tessera.matrix<%dx%dx%s, \"a\">", x->m, x->k, mlir(p->a));
   snprintf(tb, sizeof tb, "!tessera.matrix<%dx%dx%s, \"b\">", x->k, x->n, mlir(p->b));
@@ -46,13 +47,13 @@ static void matrix_kernel(strb *s, const problem *p, const tsr_matrix_shape *x, 
   strb_puts(s, "):\n");
   binary(s, "ai", "add", "a0", "k"), binary(s, "aj", "add", "ai", "down_a"), binary(s, "bk", "mul", "k", "N"), binary(s, "bi", "add", "bk", "n0"), binary(s, "bj", "add", "bi", "half");
   for (int i = 0; i < 2; i++) {
-    strb_printf(s, "%%ma%d = \"tessera.target.mat_load\"(%%A, %%a%c, %%K) : (!tessera.ptr<%s, \"global\">, index, index) -> %s\n", i, "ij"[i], mlir(p->a), ta);
-    strb_printf(s, "%%mb%d = \"tessera.target.mat_load\"(%%B, %%b%c, %%N) : (!tessera.ptr<%s, \"global\">, index, index) -> %s\n", i, "ij"[i], mlir(p->b), tb);
+    strb_printf(s, "%%ma%d = \"tessera.target.mat_load\"(%%A, %%a%c, %%K)%s : (!tessera.ptr<%s, \"global\">, index, index) -> %s\n", i, "ij"[i], how, mlir(p->a), ta);
+    strb_printf(s, "%%mb%d = \"tessera.target.mat_load\"(%%B, %%b%c, %%N)%s : (!tessera.ptr<%s, \"global\">, index, index) -> %s\n", i, "ij"[i], how, mlir(p->b), tb);
   }
   for (int i = 0; i < 4; i++) strb_printf(s, "%%s%d = \"tessera.target.mat_mma\"(%%ma%d, %%mb%d, %%q%d) : (%s, %s, %s) -> %s\n", i, i / 2, i % 2, i, ta, tb, tc, tc);
   strb_printf(s, "\"tessera.target.yield\"(%%s0, %%s1, %%s2, %%s3) : (%s) -> ()\n}) : (index, index, index, %s) -> (%s)\n", sums, sums, sums);
   binary(s, "c1", "add", "c0", "half"), binary(s, "c2", "add", "c0", "down_c"), binary(s, "c3", "add", "c2", "half");
-  for (int i = 0; i < 4; i++) strb_printf(s, "\"tessera.target.mat_store\"(%%r#%d, %%C, %%c%d, %%N) : (%s, !tessera.ptr<%s, \"global\">, index, index) -> ()\n", i, i, tc, mlir(p->c));
+  for (int i = 0; i < 4; i++) strb_printf(s, "\"tessera.target.mat_store\"(%%r#%d, %%C, %%c%d, %%N)%s : (%s, !tessera.ptr<%s, \"global\">, index, index) -> ()\n", i, i, how, tc, mlir(p->c));
   bool wide = x->scope == SCOPE_WORKGROUP;
   strb_printf(s, "\"tessera.target.return\"() : () -> ()\n}) {sym_name = \"matrix\", dialect = \"spirv\", grid = [%d, %d, 1], block = [%d, 1, 1], subgroup = %d, path = \"%s\"} : () -> ()\n",
               p->n / (2 * x->n), p->m / (2 * x->m), wide ? x->threads : subgroup, subgroup, wide ? "coopmat2_workgroup" : "coopmat");
@@ -178,7 +179,7 @@ static tsr_status try_shape(be_device *d, const tsr_matrix_shape *listed, verdic
   *v = (verdict){.a = x->a, .b = x->b, .c = x->c, .m = listed->m, .n = listed->n, .k = listed->k, .scope = (int)x->scope, .threads = x->threads};
   TSR_TRY(bench_begin(d, &p, &b));
   strb_init(&text, d->env->al);
-  matrix_kernel(&text, &p, x, lanes);
+  vk_selftest_kernel(&text, &p, x, lanes, d->caps.coopmat2_tensor);
   tsr_status st = bench_run(&b, strb_text(&text), &v->matrix_rate);
   if (st && tsr_status_code(st) != TSR_DEVICE_LOST && tsr_status_code(st) != TSR_OUT_OF_MEMORY) {
     snprintf(v->why, sizeof v->why, "%.46s", tsr_status_cause(st));
@@ -264,6 +265,19 @@ static int read_kept(const be_env *env, const tsr_caps *c, const char *id, verdi
   return hits;
 }
 
+/* A workgroup's matrices that a subgroup's of the same types outrun are left alone by `auto`. */
+static void compare_scopes(tsr_caps *c, const verdict *v) {
+  if (strcmp(knob_str("TSR_MATRIX"), "auto")) return;
+  for (int i = 0; i < c->n_matrix; i++) {
+    double best = 0;
+    for (int k = 0; k < c->n_matrix; k++)
+      if (v[k].scope == SCOPE_SUBGROUP && c->matrix[k].enabled && v[k].a == v[i].a && v[k].b == v[i].b && v[k].c == v[i].c && v[k].matrix_rate > best) best = v[k].matrix_rate;
+    if (v[i].scope != SCOPE_WORKGROUP || !c->matrix[i].enabled || !(v[i].matrix_rate > 0) || v[i].matrix_rate >= best) continue;
+    c->matrix[i].enabled = false;
+    snprintf(c->matrix[i].reason, sizeof c->matrix[i].reason, "slower than a subgroup's: %.0f against %.0f GFLOP/s", v[i].matrix_rate * 1e-9, best * 1e-9);
+  }
+}
+
 bool vk_selftest_kept(const be_env *env, const char *id, tsr_caps *c) {
   verdict v[TSR_MAX_MATRIX];
   bool found[TSR_MAX_MATRIX];
@@ -271,6 +285,7 @@ bool vk_selftest_kept(const be_env *env, const char *id, tsr_caps *c) {
   if (!wants_test(c)) return true;
   if (read_kept(env, c, id, v, found) < c->n_matrix) return false;
   for (int i = 0; i < c->n_matrix; i++) conclude(c, i, &v[i]);
+  compare_scopes(c, v);
   return true;
 }
 
@@ -287,6 +302,7 @@ tsr_status vk_selftest(be_device *d, const char *id) {
     if (!found[i]) TSR_TRY(try_shape(d, &c->matrix[i], &v[i]));
     conclude(c, i, &v[i]);
   }
+  compare_scopes(c, v);
   file_name(id, name, sizeof name);
   if (hits < c->n_matrix) vk_cache_write(d->env, name, v, sizeof *v * (size_t)c->n_matrix);
   return NULL;

@@ -13,6 +13,7 @@
 #include "core/backend.h"
 #include "core/base/arena.h"
 #include "core/base/knob.h"
+#include "core/base/str.h"
 #include "tessera/vulkan.h"
 
 enum { VK_MAX_DEVICES = 16, VK_STAGING_BYTES = 8 << 20, VK_PUSH_BYTES = 128 };
@@ -188,6 +189,9 @@ tsr_status vk_external_signal(be_stream *s, const void *desc);
 /* ---- module.c, program.c ---- */
 tsr_status vk_module_create(be_device *d, const be_module_desc *desc, be_module **out);
 void vk_module_destroy(be_module *m);
+/* selftest.c: the kernel that tries a matrix shape on C[m,n] = A[m,k] * B[k,n]; tensor: by tensor addressing */
+typedef struct vk_selftest_problem { tsr_dtype a, b, c; int m, n, k; } vk_selftest_problem;
+void vk_selftest_kernel(strb *s, const vk_selftest_problem *p, const tsr_matrix_shape *x, int subgroup, bool tensor);
 /* stats.c */
 tsr_status vk_kernel_stats(be_module *m, int kernel, be_kernel_stats *out);
 bool vk_stats_add(be_kernel_stats *s, const char *name, double value); /* false: a figure of no use to us */

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "core/base/blob.h"
+#include "core/emit/spirv_caps.h"
 #include "tests/conformance/vulkan_run.h"
 
 static vr dev;
@@ -283,6 +284,35 @@ static void kernels_of_the_same_code_share_a_pipeline(void **state) {
   free(s);
 }
 
+/* The self-test's kernels for a device that is not here: every shape is emitted, a workgroup's with tensor addressing. */
+static void self_tests_of_recorded_devices_emitted(void **state) {
+  tsr_caps caps;
+  int wide = 0;
+  VR_OK(spirv_caps_read(&al_default, TSR_SOURCE_DIR "/tests/vulkan/nvidia-h200.json", &caps));
+  for (int i = 0; i < caps.n_matrix; i++) {
+    const tsr_matrix_shape *x = &caps.matrix[i];
+    const vk_selftest_problem p = {x->a, x->b, x->c, 8 * x->m, 8 * x->n, 8 * x->k};
+    ir_module *m = NULL;
+    be_module_desc desc;
+    strb s, out;
+    arena a;
+    strb_init(&s, NULL);
+    strb_init(&out, NULL);
+    arena_init(&a, &al_default);
+    vk_selftest_kernel(&s, &p, x, caps.subgroup, caps.coopmat2_tensor);
+    VR_OK(ir_parse(&al_default, strb_text(&s), strlen(strb_text(&s)), "selftest", &m));
+    VR_OK(emit_spirv(m, &caps, &a, &desc));
+    emit_spirv_disassemble((const uint32_t *)desc.code, desc.code_bytes / 4, &out);
+    assert_int_equal(strstr(strb_text(&out), "OpCooperativeMatrixLoadTensorNV") != NULL, x->scope == SCOPE_WORKGROUP);
+    wide += x->scope == SCOPE_WORKGROUP;
+    ir_module_destroy(&m);
+    arena_clear(&a);
+    strb_clear(&s);
+    strb_clear(&out);
+  }
+  assert_true(wide >= 8);
+}
+
 static void figures_of_drivers_understood(void **state) {
   be_kernel_stats s = {-1, -1, 0, -1, false, -1};
   assert_true(vk_stats_add(&s, "Register Count", 96)); /* NVIDIA */
@@ -493,7 +523,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(program_replayed_with_other_buffers_right), cmocka_unit_test(copies_and_fills_in_order), cmocka_unit_test(streams_wait_for_each_others_events),
       cmocka_unit_test(buffer_beyond_storage_range_addressed), cmocka_unit_test(indices_beyond_4_gib_addressed), cmocka_unit_test(barriers_only_where_a_launch_waits),
-      cmocka_unit_test(submissions_cut_to_the_budget), cmocka_unit_test(kernels_of_the_same_code_share_a_pipeline), cmocka_unit_test(figures_of_drivers_understood), cmocka_unit_test(many_arguments_through_a_table), cmocka_unit_test(out_of_memory_is_a_status_and_leaks_nothing),
+      cmocka_unit_test(submissions_cut_to_the_budget), cmocka_unit_test(kernels_of_the_same_code_share_a_pipeline), cmocka_unit_test(self_tests_of_recorded_devices_emitted), cmocka_unit_test(figures_of_drivers_understood), cmocka_unit_test(many_arguments_through_a_table), cmocka_unit_test(out_of_memory_is_a_status_and_leaks_nothing),
       cmocka_unit_test(lost_device_is_a_status_and_can_be_opened_again), cmocka_unit_test(two_devices_at_once_independent), cmocka_unit_test(damaged_cache_files_are_misses),
       cmocka_unit_test(replay_cost_of_a_launch_is_small)};
   int r = cmocka_run_group_tests(tests, NULL, NULL), messages = vr_close(&dev);
