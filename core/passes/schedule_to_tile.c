@@ -109,6 +109,13 @@ static bool has_transposed(const space *s, const stride_rows *rows) {
   return false;
 }
 
+static size_t element_bytes(const ir_op *kernel) {
+  size_t most = 1;
+  for (int i = 0; i < kernel->n_operands; i++)
+    if (tsr_dtype_size(kernel->operands[i]->type->dtype) > most) most = tsr_dtype_size(kernel->operands[i]->type->dtype);
+  return most;
+}
+
 tsr_status family_elementwise(kern *k) {
   ir_value *first = k->src->regions[0]->last->operands[0];
   const ir_type *orig = first->type;
@@ -120,7 +127,7 @@ tsr_status family_elementwise(kern *k) {
   int64_t elements = k->params.m > 0 ? k->params.m * max64(1, k->params.n) : on_cpu(k) ? 16384 : 2048;
   int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];
   if (has_transposed(&s, &rows)) {
-    int64_t side = on_cpu(k) ? 64 : 32;
+    int64_t side = on_cpu(k) || element_bytes(k->src) < 4 ? 64 : 32;
     s.tn = max64(1, min64(n, side));
     s.tm = max64(1, min64(m, side));
   } else {

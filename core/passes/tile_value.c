@@ -180,11 +180,26 @@ static ir_value **slot_of(node *n, const space *s, form f) {
   return &n->frags[n->n_frags++].frag;
 }
 
+/* Threads of a GPU should read neighbours in memory: a tile that lies the other way is read as it lies and turned in the block. */
+static bool reads_turned(const kern *k) {
+  const tsr_caps *c = k->opts->caps;
+  return c->dialect == DIALECT_CUDA || c->dialect == DIALECT_HIP || (c->dialect == DIALECT_SPIRV && c->subgroup > 8);
+}
+
 static tsr_status load(kern *k, const mem *m, const space *s, form f, ir_value **out) {
   int64_t strides[TSR_MAX_RANK + 2];
   ir_value *w;
+  bool flipped = false;
   space_strides(m, s, f, strides);
-  TSR_TRY(kb_window(k, m, s, strides, NULL, &w));
+  TSR_TRY(kb_window(k, m, s, strides, reads_turned(k) && s->tm > 1 ? &flipped : NULL, &w));
+  if (flipped && w->type->dims[0] > 1 && w->type->dims[1] > 1) {
+    ir_value *v = ir_build1(&k->b, "tessera.tile.load", kb_frag(k, kb_compute(m->dtype), w->type->dims[0], w->type->dims[1]), 1, &w);
+    ir_op *t = v ? ir_op_new(&k->b, ir_find_op("tessera.tile.transpose"), 1, &v, 1, NULL, 0) : NULL;
+    if (!t || !ir_set_attr(t, "perm", ir_attr_ints(k->m, (int64_t[]){1, 0}, 2)) || !(t->results[0]->type = kb_frag(k, v->type->dtype, v->type->dims[1], v->type->dims[0]))) return st_oom();
+    *out = t->results[0];
+    return NULL;
+  }
+  if (flipped) TSR_TRY(kb_window(k, m, s, strides, NULL, &w));
   *out = ir_build1(&k->b, "tessera.tile.load", kb_frag(k, kb_compute(m->dtype), w->type->dims[0], w->type->dims[1]), 1, &w);
   return *out ? NULL : st_oom();
 }

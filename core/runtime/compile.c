@@ -12,6 +12,7 @@
 #include "core/passes/graph_to_schedule.h"
 #include "core/passes/schedule_default.h"
 #include "core/passes/schedule_to_tile.h"
+#include "core/passes/schedule_turn.h"
 #include "core/passes/tile_to_target.h"
 #include "core/runtime/internal.h"
 
@@ -100,6 +101,7 @@ static tsr_status lower_schedule(compile *c) {
   tsr_program *p = c->p;
   ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
   TSR_TRY(apply_schedules(c, m));
+  TSR_TRY(schedule_turn(m, &c->dev->caps, &p->trace));
   TSR_TRY(rt_tune_schedule(c->dev, m, c->o, p->policy, &p->trace));
   TSR_TRY(schedule_apply_defaults(m, &(schedule_options){.caps = &c->dev->caps, .error_if_illegal = fallback_of(c) == TSR_FALLBACK_ERROR, .trace = &p->trace}));
   for (ir_op *o = m->root->regions[0]->first; o; o = o->next)

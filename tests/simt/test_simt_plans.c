@@ -173,16 +173,30 @@ static void a_deep_product_with_a_small_grid_is_split(void **state) {
   check_products(list, sizeof list / sizeof *list, 0, EMU_N_DEVICES - 1);
 }
 
-/* The parts take the same matrix path as a whole product. */
-static void parts_run_on_wgmma(void **state) {
-  static const product deep = {.name = "deep_wgmma", .m = 100, .n = 136, .k = 1344, .in = "bf16", .out = "bf16"};
+static void check_wgmma(const product *p) {
   strb text;
   strb_init(&text, &al_default);
-  put_product(&text, &deep);
-  run r = run_text("emu:1", strb_text(&text), deep.name, split, "path = \"wgmma");
-  compare_product(&r, &deep, "sm_90a");
+  put_product(&text, p);
+  run r = run_text("emu:1", strb_text(&text), p->name, p->schedule_words, "path = \"wgmma");
+  compare_product(&r, p, "sm_90a");
   clear(&r);
   strb_clear(&text);
+}
+
+/* The parts take the same matrix path as a whole product. */
+static void parts_run_on_wgmma(void **state) {
+  check_wgmma(&(product){.name = "deep_wgmma", .m = 100, .n = 136, .k = 1344, .in = "bf16", .out = "bf16", .schedule_words = split});
+}
+
+/* 8-bit and tf32 operands that don't run along k are turned round by a kernel before the product. */
+static void operands_are_turned_for_wgmma(void **state) {
+  static const product list[] = {
+      {.name = "f8_nn", .m = 128, .n = 144, .k = 256, .in = "f8E4M3FN", .out = "f8E4M3FN", .schedule_words = "_turn_b"},
+      {.name = "f8_tn", .m = 144, .n = 128, .k = 128, .ta = true, .in = "f8E5M2", .out = "f8E5M2", .schedule_words = "_turn_a"},
+      {.name = "i8_tt", .m = 128, .n = 128, .k = 160, .ta = true, .tb = true, .in = "i8", .out = "i32", .schedule_words = "_turn_a"},
+      {.name = "tf32_batched", .batch = 2, .m = 128, .n = 132, .k = 128, .in = "tf32", .out = "tf32", .schedule_words = "_turn_b"},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) check_wgmma(&list[i]);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------------------- */
@@ -272,7 +286,8 @@ int main(void) {
   ok(tsr_context_create(&(tsr_context_desc){.cache_dir = "", .extra_backends = extra}, &ctx), "context");
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(few_rows_are_streamed), cmocka_unit_test(a_deep_product_with_a_small_grid_is_split),
-      cmocka_unit_test(parts_run_on_wgmma), cmocka_unit_test(rows_beyond_the_registers_go_by_in_chunks),
+      cmocka_unit_test(parts_run_on_wgmma), cmocka_unit_test(operands_are_turned_for_wgmma),
+      cmocka_unit_test(rows_beyond_the_registers_go_by_in_chunks),
       cmocka_unit_test(long_rows_on_vulkan)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   tsr_context_destroy(&ctx);
