@@ -2,6 +2,7 @@
  * device, else its CPU kernel. Input: graph.custom, tile.custom and target.custom ops; each is checked against what is registered. */
 #include "core/runtime/custom.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -199,6 +200,14 @@ static tsr_status fall_back(tsr_program *p, const ir_op *op, tsr_fallback policy
   return NULL;
 }
 
+/* The op's name as an identifier of every target's language, made unique by the number. NULL: out of memory. */
+static const char *kernel_name(arena *a, const char *op, int number) {
+  char *name = arena_fmt(a, "custom_%s_%d", op, number);
+  for (char *c = name; c && *c; c++)
+    if ((unsigned char)*c > 127 || !isalnum((unsigned char)*c)) *c = '_';
+  return name;
+}
+
 tsr_status rt_custom_resolve(tsr_program *p, ir_module *m, tsr_fallback policy) {
   int made = 0;
   for (ir_op *prog = m->root->regions[0]->first; prog; prog = prog->next) {
@@ -215,7 +224,7 @@ tsr_status rt_custom_resolve(tsr_program *p, ir_module *m, tsr_fallback policy) 
         continue;
       }
       ir_builder at = ir_before(op);
-      const char *name = arena_fmt(&m->arena, "custom_source_%d", made++);
+      const char *name = kernel_name(&m->arena, h.custom->op.name, made++);
       ir_op *launch = name ? ir_build0(&at, "tessera.tile.launch", op->n_operands, op->operands) : NULL;
       if (!launch || !ir_set_attr(kernel, "sym_name", ir_attr_str(m, name)) || !ir_set_attr(launch, "kernel", ir_attr_str(m, name))) return st_oom();
       launch->loc = op->loc;

@@ -134,6 +134,8 @@ static void not_files(cli *c) {
   cli_refused(c, "no such folder", "run g.mlir --output 0=gone/y.npy", "gone/y.npy: can't be written: No such file");
   cli_refused(c, "no such input", "run g.mlir --input B=x.npy", "B");
   cli_refused(c, "no such output", "run g.mlir --output 7=y.npy", "7");
+  cli_refused(c, "a negative count", "run g.mlir --repeat -1", "--repeat -1");
+  cli_refused(c, "a huge count", "run g.mlir --repeat 4000000000000000000", "--repeat");
   cli_refused(c, "no name", "run g.mlir --input x.npy", "NAME=FILE");
 }
 

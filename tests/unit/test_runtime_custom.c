@@ -12,6 +12,7 @@
 
 #include <math.h>
 
+#include "tessera/profile.h"
 #include "tessera/tessera.h"
 
 #define OK(e)                                                         \
@@ -341,6 +342,13 @@ static void custom_ops_are_in_every_dump_and_run_from_it(void **state) {
     tsr_text_free(ctx, &text);
     tsr_program_destroy(&again);
   }
+  tsr_profile *profile;
+  char *rows;
+  OK(tsr_graph_profile(dev, g, NULL, 2, &profile));
+  OK(tsr_profile_json(profile, &rows));
+  assert_non_null(strstr(rows, "my.rowdot"));
+  tsr_text_free(ctx, &rows);
+  tsr_profile_destroy(&profile);
   int customs = 0;
   for (int i = 0; i < tsr_program_n_kernels(p); i++) customs += !strcmp(tsr_program_kernel(p, i).family, "custom") && !strncmp(tsr_program_kernel(p, i).name, "my.", 3);
   assert_int_equal(customs, 3);

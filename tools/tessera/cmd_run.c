@@ -9,7 +9,7 @@
 #include "tools/tessera/cli.h"
 #include "tools/tessera/npy.h"
 
-enum { MAX_FILES = 256 };
+enum { MAX_FILES = 256, MAX_REPEAT = 100000000 };
 
 typedef struct files {
   const char *text[MAX_FILES]; /* NAME=PATH */
@@ -135,9 +135,11 @@ static double now_us(void) {
 }
 
 static int execute(run_state *r, long repeat) {
+  if (repeat < 0 || repeat > MAX_REPEAT) return cli_usage("run", "--repeat %ld: 0 to %d", repeat, MAX_REPEAT);
   double *us = malloc(sizeof *us * (size_t)(repeat > 0 ? repeat : 1));
+  if (!us) return cli_usage("run", "no memory for %ld times", repeat);
   tsr_status st = NULL;
-  for (long i = 0; us && i < (repeat > 0 ? repeat : 1) && !st; i++) {
+  for (long i = 0; i < (repeat > 0 ? repeat : 1) && !st; i++) {
     double from = now_us();
     st = tsr_program_run(r->prog, NULL, r->in, r->out);
     if (!st) {
@@ -149,7 +151,7 @@ static int execute(run_state *r, long repeat) {
     }
     us[i] = now_us() - from;
   }
-  if (us && !st && repeat > 0) {
+  if (!st && repeat > 0) {
     qsort(us, (size_t)repeat, sizeof *us, by_value);
     fprintf(stderr, "median %.1f us, minimum %.1f us, %ld runs\n", us[repeat / 2], us[0], repeat);
   }
