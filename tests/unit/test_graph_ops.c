@@ -260,16 +260,16 @@ static void the_document_is_up_to_date(void **state) {
   strb b;
   strb_init(&b, NULL);
   ir_ops_markdown(&b);
-  FILE *f = fopen(TSR_SOURCE_DIR "/docs/ir.md", getenv("TESSERA_UPDATE") ? "w+" : "r");
+  FILE *f = fopen(TSR_SOURCE_DIR "/docs/ir.md", getenv("TSR_UPDATE_GOLDEN") ? "w+" : "r");
   assert_non_null(f);
-  if (getenv("TESSERA_UPDATE")) {
+  if (getenv("TSR_UPDATE_GOLDEN")) {
     fwrite(b.p, 1, b.n, f);
     rewind(f);
   }
   char *have_text = calloc(1, b.n + 2);
   size_t n = fread(have_text, 1, b.n + 1, f);
   fclose(f);
-  if (n != b.n || memcmp(have_text, b.p, n)) fail_msg("docs/ir.md is out of date: run TESSERA_UPDATE=1 test_graph_ops");
+  if (n != b.n || memcmp(have_text, b.p, n)) fail_msg("docs/ir.md is out of date: TSR_UPDATE_GOLDEN=1 ctest -R test_graph_ops writes it");
   free(have_text);
   strb_clear(&b);
 }
