@@ -203,7 +203,8 @@ static void tile_plan(const task *x, sched_params *p) {
   /* A grid that leaves cores idle: smaller tiles, as far as they stay efficient. */
   while (c->n_cores > 0 && x->g.m > 0 && x->g.n > 0 && p->m * p->n > 64 * 64 && blocks_of(x, p) < c->n_cores) *(p->m >= p->n ? &p->m : &p->n) /= 2;
   bool small_file = c->dialect == DIALECT_HIP && c->max_registers > 0 && c->max_registers <= 256; /* RDNA: accumulators share it with all else */
-  while (small_file && p->m * p->n > 128 * 128) *(p->m >= p->n ? &p->m : &p->n) /= 2;
+  bool converted = !strcmp(c->arch, "sm_100a") && x->size == 1 && x->g.accum == TSR_F32; /* its mma.sync works on 16-bit floats */
+  while ((small_file || converted) && p->m * p->n > 128 * 128) *(p->m >= p->n ? &p->m : &p->n) /= 2;
   int64_t lanes = c->subgroup > 0 ? c->subgroup : 32;
   bool bytewise = x->size == 1 && (x->g.transpose_a || !x->g.transpose_b); /* gathered byte by byte: more registers */
   if (small_file && bytewise && p->k > 64) p->k = 64;
