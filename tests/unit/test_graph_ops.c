@@ -255,7 +255,7 @@ static void json_lists_every_op_of_every_level(void **state) {
   strb_clear(&b);
 }
 
-/* The checked-in document is the generated one. TESSERA_UPDATE=1 writes it anew. */
+/* The checked-in document is the generated one. TSR_UPDATE_GOLDEN=1 writes it anew. */
 static void the_document_is_up_to_date(void **state) {
   strb b;
   strb_init(&b, NULL);
