@@ -43,7 +43,7 @@ tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_progr
   p->n_launches = desc->n_launches;
   p->n_slots = desc->n_slots;
   vk_need *needs = arena_array(&p->a, vk_need, desc->n_launches + 1);
-  p->launches = arena_dup(&p->a, desc->launches, sizeof *p->launches * (size_t)desc->n_launches + 1);
+  p->launches = arena_dup(&p->a, desc->launches, sizeof *p->launches * (size_t)desc->n_launches);
   p->now = arena_array(&p->a, VkDeviceAddress, desc->n_slots + 1);
   bool ok = needs && p->launches && p->now;
   int n_needs = 0;
@@ -55,8 +55,8 @@ tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_progr
     int known = 0;
     while (known < n_needs && (needs[known].m != need.m || needs[known].kernel != need.kernel)) known++;
     if (known == n_needs) needs[n_needs++] = need;
-    l->slots = arena_dup(&p->a, l->slots, sizeof(int) * (size_t)n_args + 1);
-    l->waits = arena_dup(&p->a, l->waits ? l->waits : &i, sizeof(int) * (size_t)l->n_waits + 1);
+    l->slots = arena_dup(&p->a, l->slots, sizeof(int) * (size_t)n_args);
+    l->waits = arena_dup(&p->a, l->waits ? l->waits : &i, sizeof(int) * (size_t)l->n_waits);
     ok = l->slots && l->waits;
     if (n_args > EMIT_SPIRV_MAX_PUSH) p->table_bytes += 8 * (size_t)n_args;
   }

@@ -39,19 +39,24 @@ bool simt_is_carried_opaque(const simt *c, const ir_op *loop, int i) {
 }
 
 /* The Target IR values that stand for a Tile IR value when it crosses a region. */
-static tsr_status flatten(simt *c, const ir_value *t, bool opaque, ir_value **v, int *n, simt_frag *shape) {
+static tsr_status crossing(simt *c, const ir_value *t, bool opaque, simt_frag *f) {
   const simt_val *s = simt_of(t);
+  *f = s->frag;
+  if (!opaque) TSR_TRY(simt_regs(c, &s->frag, f));
+  else if (f->splat) TSR_TRY(c->path->fill(c, f->layout, f->dtype, f->splat, f));
+  else if (!f->opaque) TSR_TRY(c->path->from_regs(c, f, f));
+  return NULL;
+}
+
+static tsr_status flatten(simt *c, const ir_value *t, bool opaque, ir_value **v, int *n) {
+  simt_frag f;
   if (t->type->kind != IR_T_FRAG) {
-    v[(*n)++] = s->v;
+    v[(*n)++] = simt_of(t)->v;
     return NULL;
   }
-  simt_frag f = s->frag;
-  if (!opaque) TSR_TRY(simt_regs(c, &s->frag, &f));
-  else if (f.splat) TSR_TRY(c->path->fill(c, f.layout, f.dtype, f.splat, &f));
-  else if (!f.opaque) TSR_TRY(c->path->from_regs(c, &f, &f));
+  TSR_TRY(crossing(c, t, opaque, &f));
   memcpy(v + *n, f.v, sizeof *v * (size_t)f.n);
   *n += f.n;
-  if (shape) *shape = f;
   return NULL;
 }
 
@@ -115,18 +120,30 @@ static tsr_status for_body(simt *c, ir_op *op, const carried *in, ir_op **loop, 
   simt_bind_counter(c, op, (*loop)->regions[0]->args[0], 0);
   for (int i = 0; i < op->n_results; i++) TSR_TRY(unflatten(c, b->args[1 + i], &in->shape[i], v, &at));
   TSR_TRY(simt_lower_block(c, b));
-  for (int i = 0; i < op->n_results; i++) TSR_TRY(flatten(c, b->last->operands[i], simt_is_carried_opaque(c, op, i), v, &n, NULL));
+  for (int i = 0; i < op->n_results; i++) TSR_TRY(flatten(c, b->last->operands[i], simt_is_carried_opaque(c, op, i), v, &n));
   return simt_end_for(c, *loop, n, v);
 }
 
 tsr_status simt_carry(simt *c, ir_op *op, simt_frag **shape, ir_value ***v, int *n) {
-  int most;
-  TSR_TRY(count_values(c, op->results, op->n_results, &most));
+  int most = 1; /* a path may keep more values of a fragment than its layout has registers */
   *shape = arena_array(&c->m->arena, simt_frag, op->n_results + 1);
-  *v = arena_array(&c->m->arena, ir_value *, most + 8);
-  if (!*shape || !*v) return st_oom();
+  if (!*shape) return st_oom();
+  for (int i = 0; i < op->n_results; i++) {
+    bool frag = op->results[i]->type->kind == IR_T_FRAG;
+    if (frag) TSR_TRY(crossing(c, op->operands[3 + i], simt_is_carried_opaque(c, op, i), &(*shape)[i]));
+    most += frag ? (*shape)[i].n : 1;
+  }
+  if (!(*v = arena_array(&c->m->arena, ir_value *, most))) return st_oom();
   *n = 0;
-  for (int i = 0; i < op->n_results; i++) TSR_TRY(flatten(c, op->operands[3 + i], simt_is_carried_opaque(c, op, i), *v, n, &(*shape)[i]));
+  for (int i = 0; i < op->n_results; i++) {
+    const simt_frag *f = &(*shape)[i];
+    if (op->results[i]->type->kind != IR_T_FRAG) {
+      (*v)[(*n)++] = simt_of(op->operands[3 + i])->v;
+      continue;
+    }
+    memcpy(*v + *n, f->v, sizeof **v * (size_t)f->n);
+    *n += f->n;
+  }
   return NULL;
 }
 
@@ -138,7 +155,7 @@ tsr_status simt_carry_in(simt *c, ir_op *op, const simt_frag *shape, ir_value **
 
 tsr_status simt_carry_yield(simt *c, ir_op *op, ir_value **v) {
   int n = 0;
-  for (int i = 0; i < op->n_results; i++) TSR_TRY(flatten(c, op->regions[0]->last->operands[i], simt_is_carried_opaque(c, op, i), v, &n, NULL));
+  for (int i = 0; i < op->n_results; i++) TSR_TRY(flatten(c, op->regions[0]->last->operands[i], simt_is_carried_opaque(c, op, i), v, &n));
   return NULL;
 }
 
@@ -193,7 +210,7 @@ static tsr_status if_region(simt *c, const ir_op *op, int region, ir_value **v) 
   int n = 0;
   const ir_block *b = op->regions[region];
   TSR_TRY(simt_lower_block(c, b));
-  for (int i = 0; i < op->n_results; i++) TSR_TRY(flatten(c, b->last->operands[i], false, v, &n, NULL));
+  for (int i = 0; i < op->n_results; i++) TSR_TRY(flatten(c, b->last->operands[i], false, v, &n));
   return NULL;
 }
 

@@ -42,10 +42,14 @@ VINL void transpose_block32(int32_t *dst, ptrdiff_t dst_rs, const int32_t *src, 
             dst[(ptrdiff_t)r * drs + (ptrdiff_t)c * dcs] = src[(ptrdiff_t)r * srs + (ptrdiff_t)c * scs];                   \
       }                                                                                                                    \
   }
+/* A group of smaller elements may be moved as one, wherever it lies. */
+typedef uint16_t copy_u16 __attribute__((aligned(1), may_alias));
+typedef uint32_t copy_u32 __attribute__((aligned(1), may_alias));
+typedef uint64_t copy_u64 __attribute__((aligned(1), may_alias));
 COPY_STRIDED(uint8_t, copy_strided8)
-COPY_STRIDED(uint16_t, copy_strided16)
-COPY_STRIDED(uint32_t, copy_strided32)
-COPY_STRIDED(uint64_t, copy_strided64)
+COPY_STRIDED(copy_u16, copy_strided16)
+COPY_STRIDED(copy_u32, copy_strided32)
+COPY_STRIDED(copy_u64, copy_strided64)
 
 /* dst row-major, src column-major (element (r, c) at src[c * scs + r]), 32-bit elements. */
 static void copy_transpose32(uint32_t *dst, ptrdiff_t drs, const uint32_t *src, ptrdiff_t scs, size_t rows, size_t cols) {
