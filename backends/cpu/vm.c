@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/base/dtype.h"
 
@@ -135,13 +136,25 @@ void vm_unload(vm_module **mp) {
   *mp = NULL;
 }
 
+enum { HUGE_PAGE = 2 << 20, WORTH_HUGE = 512 << 10 };
+
+static size_t alignment_of(size_t bytes) { return bytes >= HUGE_PAGE ? HUGE_PAGE : bytes > 4096 ? 4096 : 64; }
+
+static void release(const tsr_allocator *al, char *p, size_t bytes) { al_free(al, p, bytes, alignment_of(bytes)); }
+
+/* Large blocks fill whole huge pages: packed operands are walked row by row, each on a page of its own otherwise. */
 static bool grow(const tsr_allocator *al, char **p, size_t *have, size_t need) {
   if (need <= *have) return true;
-  al_free(al, *p, *have, 64);
+  release(al, *p, *have);
   *have = 0;
-  *p = al_alloc(al, need, 4096 < need ? 4096 : 64);
-  if (*p) *have = need;
-  return *p != NULL;
+  if (need >= WORTH_HUGE) need = (need + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+  *p = al_alloc(al, need, alignment_of(need));
+  if (!*p) return false;
+  *have = need;
+#if defined(MADV_HUGEPAGE)
+  if (need >= HUGE_PAGE) madvise(*p, need, MADV_HUGEPAGE);
+#endif
+  return true;
 }
 
 tsr_status vm_thread_reserve(const tsr_allocator *al, vm_thread *t, const vm_module *m, const cpu_kernel *k) {
@@ -158,11 +171,11 @@ tsr_status vm_thread_reserve(const tsr_allocator *al, vm_thread *t, const vm_mod
 }
 
 void vm_thread_clear(const tsr_allocator *al, vm_thread *t) {
-  al_free(al, t->scratch, t->scratch_bytes, 64);
-  al_free(al, t->temp, t->temp_bytes, 64);
-  al_free(al, t->pack, t->pack_bytes, 64);
-  al_free(al, t->regs, t->n_regs * sizeof *t->regs, 64);
-  al_free(al, t->views, t->n_views * sizeof *t->views, 64);
+  release(al, t->scratch, t->scratch_bytes);
+  release(al, t->temp, t->temp_bytes);
+  release(al, t->pack, t->pack_bytes);
+  release(al, (char *)t->regs, t->n_regs * sizeof *t->regs);
+  release(al, (char *)t->views, t->n_views * sizeof *t->views);
   *t = (vm_thread){0};
 }
 

@@ -100,7 +100,7 @@ enum { TALL = 192 };
 
 /* A block for each thread; where the work is long several, so that a thread that is held up costs little. */
 static size_t wanted_blocks(const cpuk_plan_args *p) {
-  const double several = 1e9; /* operations a block: milliseconds */
+  const double several = 5e8; /* operations a block: a millisecond or more */
   if (p->threads <= 1) return 1;
   double each = 2.0 * (double)p->m * (double)p->n * (double)p->k / (double)p->threads / several;
   return p->threads * (each < 1 ? 1 : each > 4 ? 4 : (size_t)each);
