@@ -132,11 +132,8 @@ static void end_target(const vm *v, const cpuk_gemm *g, cpuk_gemm_kind kind, con
 }
 
 static bool try_skinny(const vm *v, cpuk_gemm_kind kind, const cpuk_gemm *g, const operand *a, const operand *b, const target *t, bool accumulate) {
-  /* Beyond these rows packing on the way is faster (docs/cpu-kernels.md). */
-  if (!g->skinny || t->staged || (a->cs != 1 && a->cols > 1) || !((b->cs == 1 && t->m <= 4) || (b->rs == 1 && t->m <= 8))) return false;
-  static const int8_t want[CPUK_N_GEMM][2] = {[CPUK_GEMM_F32] = {CPUK_F32, CPUK_F32}, [CPUK_GEMM_BF16] = {CPUK_BF16, CPUK_BF16}, [CPUK_GEMM_F16] = {CPUK_F16, CPUK_F16},
-                                              [CPUK_GEMM_S8S8] = {CPUK_I8, CPUK_I8}, [CPUK_GEMM_U8S8] = {CPUK_U8, CPUK_I8}, [CPUK_GEMM_F64] = {CPUK_F64, CPUK_F64}};
-  if ((int)a->type != want[kind][0] || (int)b->type != want[kind][1]) return false;
+  cpuk_plan_args p = {.kind = kind, .m = (size_t)t->m, .a_type = a->type, .b_type = b->type, .b_rs = b->rs, .b_cs = b->cs};
+  if (t->staged || (a->cs != 1 && a->cols > 1) || !cpuk_skinny_fits(g, &p)) return false;
   cpuk_skinny_args s = {t->c, t->ldc, a->p, a->rs, b->p, b->rs, b->cs, (size_t)t->m, (size_t)t->n, (size_t)min64(a->cols, b->rows), accumulate};
   g->skinny(&s);
   return true;

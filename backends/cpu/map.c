@@ -1,7 +1,6 @@
 /* backends/cpu/map.c - elementwise programs over strips of up to CPU_STRIP elements.
  * A program is planned once: every step gets its micro-kernel and a level (0 once per call, 1 once per row, 2 once per strip), and
  * strips that are dead share memory. Invariant: a uniform register holds one element, any other a whole strip. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/cpu/vm.h"
@@ -465,13 +464,6 @@ static void begin_run(run *r, const vm *v, const map_plan *p, int n_ops, int n_o
   r->cells = r->spare + (size_t)N_SPARE * STRIP_BYTES;
 }
 
-/* What all blocks together write here is more than the caches should keep. */
-static bool is_large(const vm *v, const row *w, int64_t elements) {
-  const int64_t *grid = v->l->k->grid;
-  return v->l->stream_bytes && w->d->kind == CPU_D_VIEW && w->stride == 1 &&
-         (double)elements * (double)w->esize * (double)grid[0] * (double)grid[1] * (double)grid[2] > (double)v->l->stream_bytes;
-}
-
 /* Rows that blocks read more than once: memory works on the next block's while the arithmetic of this one runs. Prefetching past the end is harmless. */
 static int64_t ahead_of(const vm *v, const row *w, int64_t rows) {
   const cpu_desc *d = w->d;
@@ -503,7 +495,7 @@ void vm_map(const vm *v, const cpu_instr *i) {
   for (int k = 0; k < rank; k++) total *= bound[k];
   if (!total) return;
   bool streams = false;
-  for (int o = 0; o < r.n_ops; o++) r.rows[o].stream = o < r.n_out && is_large(v, &r.rows[o], total), streams |= r.rows[o].stream;
+  for (int o = 0; o < r.n_ops; o++) r.rows[o].stream = o < r.n_out && r.rows[o].stride == 1 && vm_is_large(v, r.rows[o].d, total), streams |= r.rows[o].stream;
   for (int o = 0; o < r.n_ops; o++) r.rows[o].ahead = o >= r.n_out ? ahead_of(v, &r.rows[o], rank > 1 ? bound[rank - 2] : 1) : 0;
   do_level(&r, 0);
   int64_t step_n = strip_length(r.p), columns = flat ? total : bound[rank - 1], rows = flat ? 1 : total / bound[rank - 1];

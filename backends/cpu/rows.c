@@ -8,13 +8,6 @@ static char *row_at(const vm *v, const cpu_desc *d, int64_t r) { return vm_base(
 
 static float *number_at(const vm *v, int desc, int64_t r) { return (float *)(void *)row_at(v, vm_desc(v, desc), r); }
 
-/* All blocks together write more than the caches should keep. */
-static bool is_large(const vm *v, const cpu_desc *out, int64_t rows, int64_t cols) {
-  const int64_t *grid = v->l->k->grid;
-  double bytes = (double)rows * (double)cols * (double)tsr_dtype_size((tsr_dtype)out->dtype) * (double)grid[0] * (double)grid[1] * (double)grid[2];
-  return v->l->stream_bytes && out->kind == CPU_D_VIEW && bytes > (double)v->l->stream_bytes;
-}
-
 void vm_row(const vm *v, const cpu_instr *i) {
   const cpu_desc *out = vm_desc(v, i->a[1]), *x = vm_desc(v, i->a[2]);
   const int mean = i->a[3], factor = i->a[4], scale = i->a[5], shift = i->a[6], sums = i->a[7];
@@ -22,7 +15,7 @@ void vm_row(const vm *v, const cpu_instr *i) {
   const int64_t *x_ext = vm_ext(v, x), *out_ext = vm_ext(v, out);
   int64_t rows = x_ext[0] < out_ext[0] ? x_ext[0] : out_ext[0], cols = x_ext[1];
   int s = row_type(x), d = row_type(out);
-  bool stream = i->a[0] == CPU_ROW_NORM && is_large(v, out, rows, cols);
+  bool stream = i->a[0] == CPU_ROW_NORM && vm_is_large(v, out, rows * cols);
   for (int64_t r = 0; r < rows; r++) {
     char *q = row_at(v, out, r);
     const char *p = row_at(v, x, r);

@@ -25,6 +25,12 @@ cpuk_dtype vm_cpuk(tsr_dtype t) {
 
 cpuk_ct vm_ct(tsr_dtype t) { return t == TSR_F64 ? CPUK_CT_F64 : t == TSR_F32 ? CPUK_CT_F32 : t == TSR_BOOL ? CPUK_CT_BOOL : CPUK_CT_I32; }
 
+bool vm_is_large(const vm *v, const cpu_desc *d, int64_t elements) {
+  const int64_t *grid = v->l->k->grid;
+  double bytes = (double)elements * (double)tsr_dtype_size((tsr_dtype)d->dtype) * (double)grid[0] * (double)grid[1] * (double)grid[2];
+  return v->l->stream_bytes && d->kind == CPU_D_VIEW && bytes > (double)v->l->stream_bytes;
+}
+
 bool vm_full(const vm *v, const cpu_desc *d) {
   if (d->kind == CPU_D_TILE) return true;
   return !memcmp(v->t->views[d->reg].ext, d->dims, sizeof(int64_t) * (size_t)d->rank);

@@ -76,6 +76,8 @@ static inline char *vm_base(const vm *v, const cpu_desc *d) {
 }
 static inline const int64_t *vm_ext(const vm *v, const cpu_desc *d) { return d->kind == CPU_D_TILE ? d->dims : v->t->views[d->reg].ext; }
 bool vm_full(const vm *v, const cpu_desc *d); /* nothing is clipped */
+/* d is memory, and what all blocks together write there, `elements` each, is more than the caches should keep. */
+bool vm_is_large(const vm *v, const cpu_desc *d, int64_t elements);
 
 cpuk_dtype vm_cpuk(tsr_dtype t); /* storage type; CPUK_N_DTYPE if there is none */
 cpuk_ct vm_ct(tsr_dtype t);      /* of a compute type */

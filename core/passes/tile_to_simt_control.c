@@ -48,15 +48,20 @@ static tsr_status crossing(simt *c, const ir_value *t, bool opaque, simt_frag *f
   return NULL;
 }
 
-static tsr_status flatten(simt *c, const ir_value *t, bool opaque, ir_value **v, int *n) {
-  simt_frag f;
+/* f: what crosses when t is a fragment. */
+static void append(const ir_value *t, const simt_frag *f, ir_value **v, int *n) {
   if (t->type->kind != IR_T_FRAG) {
     v[(*n)++] = simt_of(t)->v;
-    return NULL;
+    return;
   }
-  TSR_TRY(crossing(c, t, opaque, &f));
-  memcpy(v + *n, f.v, sizeof *v * (size_t)f.n);
-  *n += f.n;
+  memcpy(v + *n, f->v, sizeof *v * (size_t)f->n);
+  *n += f->n;
+}
+
+static tsr_status flatten(simt *c, const ir_value *t, bool opaque, ir_value **v, int *n) {
+  simt_frag f = {0};
+  if (t->type->kind == IR_T_FRAG) TSR_TRY(crossing(c, t, opaque, &f));
+  append(t, &f, v, n);
   return NULL;
 }
 
@@ -135,15 +140,7 @@ tsr_status simt_carry(simt *c, ir_op *op, simt_frag **shape, ir_value ***v, int 
   }
   if (!(*v = arena_array(&c->m->arena, ir_value *, most))) return st_oom();
   *n = 0;
-  for (int i = 0; i < op->n_results; i++) {
-    const simt_frag *f = &(*shape)[i];
-    if (op->results[i]->type->kind != IR_T_FRAG) {
-      (*v)[(*n)++] = simt_of(op->operands[3 + i])->v;
-      continue;
-    }
-    memcpy(*v + *n, f->v, sizeof **v * (size_t)f->n);
-    *n += f->n;
-  }
+  for (int i = 0; i < op->n_results; i++) append(op->operands[3 + i], &(*shape)[i], *v, n);
   return NULL;
 }
 

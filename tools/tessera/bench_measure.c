@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/dtype.h"
+#include "core/base/status.h"
 #include "tools/tessera/bench.h"
 
 enum { MAX_SETS = 128, MAX_REPS = 64, SAMPLES = 96 };
@@ -109,8 +110,8 @@ static tsr_status make_sets(measure *m) {
   if (m->n_sets > MAX_SETS) m->n_sets = MAX_SETS;
   size_t out_bytes = tsr_program_output(m->p, 0).bytes;
   void *zeros = calloc(1, out_bytes + 1); /* written once, so that no timed run meets a page for the first time */
-  tsr_status st = NULL;
-  for (int s = 0; zeros && !st && s < m->n_sets; s++) {
+  tsr_status st = zeros ? NULL : st_oom();
+  for (int s = 0; !st && s < m->n_sets; s++) {
     for (int i = 0; i < inputs_of(m) && !st; i++) {
       int k = operand_of(m, i);
       st = tsr_buffer_create(m->o->dev, m->bytes[k], TSR_MEMORY_DEVICE, &m->in[s][i].buffer);

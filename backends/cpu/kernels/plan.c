@@ -87,13 +87,13 @@ static bool rows_fit(const cpuk_caches *cache, ptrdiff_t stride, size_t piece, s
 }
 static size_t blocks(size_t total, size_t piece) { return (total + piece - 1) / piece; }
 
-/* skinny reads A and B in the kind's own types. */
-static bool has_skinny_types(const cpuk_plan_args *p) {
+bool cpuk_skinny_fits(const cpuk_gemm *g, const cpuk_plan_args *p) {
   static const cpuk_dtype types[CPUK_N_GEMM][2] = {
       [CPUK_GEMM_F32] = {CPUK_F32, CPUK_F32}, [CPUK_GEMM_BF16] = {CPUK_BF16, CPUK_BF16}, [CPUK_GEMM_F16] = {CPUK_F16, CPUK_F16},
       [CPUK_GEMM_S8S8] = {CPUK_I8, CPUK_I8},  [CPUK_GEMM_U8S8] = {CPUK_U8, CPUK_I8},     [CPUK_GEMM_F64] = {CPUK_F64, CPUK_F64},
   };
-  return p->a_type == types[p->kind][0] && p->b_type == types[p->kind][1];
+  bool few = (p->b_cs == 1 && p->m <= 4) || (p->b_rs == 1 && p->m <= 8); /* beyond, packing on the way is faster (docs/cpu-kernels.md) */
+  return g->skinny != NULL && few && p->a_type == types[p->kind][0] && p->b_type == types[p->kind][1];
 }
 
 enum { TALL = 192 };
@@ -110,8 +110,7 @@ cpuk_plan cpuk_gemm_plan(const cpuk_table *t, const cpuk_plan_args *p) {
   const cpuk_gemm *g = t->gemm[p->kind];
   const cpuk_caches cache = cpuk_cache_sizes();
   cpuk_plan plan = {0};
-  plan.skinny = g->skinny != NULL && !p->b_packed && p->a_cs == 1 && ((p->b_cs == 1 && p->m <= 4) || (p->b_rs == 1 && p->m <= 8)) &&
-                has_skinny_types(p);
+  plan.skinny = !p->b_packed && p->a_cs == 1 && cpuk_skinny_fits(g, p);
   const size_t probe = (size_t)g->kr * 1024, a_row = g->a_panel_bytes(probe) / g->mr / 1024, b_row = g->b_panel_bytes(probe) / 1024; /* a step of kr */
   const size_t steps = (p->k + g->kr - 1) / g->kr;
   /* Plain B: a panel of bk x nr fills two thirds of L1 and is packed where it's used, so a tall block pays for it: A's block takes two thirds of
