@@ -13,13 +13,7 @@
 #include <cmocka.h>
 
 #include "core/base/dtype.h"
-#include "tessera/tessera.h"
-
-#define OK(e)                                                 \
-  do {                                                        \
-    tsr_status ok_ = (e);                                     \
-    if (ok_) fail_msg("%s: %s", #e, tsr_status_message(ok_)); \
-  } while (0)
+#include "tests/support/api_check.h"
 
 typedef enum form { SOFTMAX, LAYERNORM, LAYERNORM_WEIGHTS, RMSNORM_WEIGHT, SCALED_SOFTMAX, SHARED_NORM, N_FORMS } form;
 

@@ -13,13 +13,8 @@
 #include <math.h>
 
 #include "tessera/profile.h"
-#include "tessera/tessera.h"
+#include "tests/support/api_check.h"
 
-#define OK(e)                                                         \
-  do {                                                                \
-    tsr_status ok_ = (e);                                             \
-    if (ok_) fail_msg("%s: %s", #e, tsr_status_message(ok_));         \
-  } while (0)
 #define FAILS(code, says, e)                                          \
   do {                                                                \
     tsr_status f_ = (e);                                              \
@@ -424,21 +419,6 @@ static void custom_op_misuse_is_one_clear_line(void **state) {
 }
 
 /* ---- failing allocations ------------------------------------------------------------------------------------------ */
-
-typedef struct counting { long left, live; } counting;
-
-static void *count_alloc(void *user, size_t size, size_t align) {
-  counting *c = user;
-  void *p = NULL;
-  if (__atomic_sub_fetch(&c->left, 1, __ATOMIC_RELAXED) < 0 || posix_memalign(&p, align < sizeof p ? sizeof p : align, size)) return NULL;
-  __atomic_add_fetch(&c->live, 1, __ATOMIC_RELAXED);
-  return p;
-}
-
-static void count_free(void *user, void *p, size_t size, size_t align) {
-  __atomic_sub_fetch(&((counting *)user)->live, 1, __ATOMIC_RELAXED);
-  free(p);
-}
 
 static tsr_code whole_life(counting *c) {
   static data d;
