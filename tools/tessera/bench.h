@@ -59,6 +59,8 @@ double bench_now_us(void);
 bench_place *bench_place_create(void);
 void bench_place_new_threads(bench_place *b);
 void bench_place_hold_caller(bench_place *b, bool hold);
+/* Binds the calling thread to the core-th of the cores it may use, counted from 0. */
+void bench_place_on(int core);
 void bench_place_destroy(bench_place **b);
 /* Waits until the other threads of this process sleep: libraries let theirs spin after a call, on cores that the next contender needs. */
 void bench_settle(void);

@@ -1,5 +1,6 @@
 /* tools/tessera/bench_peak.c - what the machine itself can do, measured beside the results: independent FMA chains in registers
- * (or bf16 dot products, or integer ones), and a large copy. Best of several short runs on all threads at once. */
+ * (or bf16 dot products, or integer ones), and a large copy. Best of several short runs on all threads at once, a core each: the system may start
+ * two on one core while another idles. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,20 +96,25 @@ typedef struct worker {
   peak_loop loop;
   char *dst, *src;
   size_t bytes;
+  int core;
   double us, ops;
 } worker;
+
+enum { PEAK_ROUNDS = 3000000 }; /* tens of milliseconds: starting a thread takes tenths of one */
 
 static void *flops_main(void *v) {
   worker *w = v;
   float sink = 0;
+  bench_place_on(w->core);
   double from = bench_now_us();
-  w->ops = w->loop(300000, &sink);
+  w->ops = w->loop(PEAK_ROUNDS, &sink);
   w->us = bench_now_us() - from + (sink == 1e-30f);
   return NULL;
 }
 
 static void *copy_main(void *v) {
   worker *w = v;
+  bench_place_on(w->core);
   memcpy(w->dst, w->src, w->bytes);
   return NULL;
 }
@@ -117,6 +123,7 @@ static double flops_once(worker *w, int n, peak_loop loop) {
   double from = bench_now_us(), ops = 0;
   for (int i = 0; i < n; i++) {
     w[i].loop = loop;
+    w[i].core = i;
     if (pthread_create(&w[i].thread, NULL, flops_main, &w[i])) return 0;
   }
   for (int i = 0; i < n; i++) {
@@ -130,6 +137,7 @@ static double copy_once(worker *w, int n, char *dst, char *src, size_t bytes) {
   double from = bench_now_us();
   for (int i = 0; i < n; i++) {
     size_t part = bytes / (size_t)n;
+    w[i].core = i;
     w[i].dst = dst + part * (size_t)i;
     w[i].src = src + part * (size_t)i;
     w[i].bytes = part;

@@ -78,6 +78,11 @@ void bench_place_hold_caller(bench_place *b, bool hold) {
   b->held = hold;
 }
 
+void bench_place_on(int core) {
+  cpu_set_t all;
+  if (!sched_getaffinity(0, sizeof all, &all) && CPU_COUNT(&all) > 1) bind_to(0, nth_core(&all, core));
+}
+
 void bench_place_destroy(bench_place **b) {
   bench_place_hold_caller(*b, false);
   free(*b);
@@ -112,9 +117,10 @@ void bench_settle(void) {
 }
 #else
 #include <unistd.h>
-bench_place *bench_place_create(void) {
-void bench_place_new_threads(bench_place *b) {}
-void bench_place_hold_caller(bench_place *b, bool hold) {}
-void bench_place_destroy(bench_place **b) {}
+bench_place *bench_place_create(void) { return NULL; }
+void bench_place_new_threads(bench_place *b) { (void)b; }
+void bench_place_hold_caller(bench_place *b, bool hold) { (void)b, (void)hold; }
+void bench_place_on(int core) { (void)core; }
+void bench_place_destroy(bench_place **b) { *b = NULL; }
 void bench_settle(void) { usleep(30000); }
 #endif
