@@ -109,6 +109,13 @@ static uint32_t from_int(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, i
   return VAL(&e->s, sign ? OpSConvert : OpUConvert, type, x);
 }
 
+/* A conversion between floats. Mesa takes f32 -> f16 -> f32 for nothing done and drops the rounding unless the way down is decorated. */
+static uint32_t convert(emitter *e, uint32_t type, uint32_t x, bool narrower) {
+  uint32_t r = VAL(&e->s, OpFConvert, type, x);
+  if (narrower) SPV(&e->s, SEC_DECORATIONS, OpDecorate, r, DecNoContraction);
+  return r;
+}
+
 uint32_t e_cast(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n) {
   if (from == to) return x;
   if (!dtype_is_float(from)) return from_int(e, x, from, to, n);
@@ -119,7 +126,7 @@ uint32_t e_cast(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n) {
   case TSR_F8E5M2: x = f8_to_f32(e, from, x, n), from = TSR_F32; break;
   case TSR_TF32: from = TSR_F32; break;
   case TSR_F16:
-    if (to != TSR_F64) x = VAL(&e->s, OpFConvert, e_reg(e, TSR_F32, n), x), from = TSR_F32;
+    if (to != TSR_F64) x = convert(e, e_reg(e, TSR_F32, n), x, false), from = TSR_F32;
     break;
   default: break;
   }
@@ -127,8 +134,8 @@ uint32_t e_cast(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n) {
   uint32_t type = e_reg(e, to, n);
   if (to == TSR_BOOL) return VAL(&e->s, OpFUnordNotEqual, type, x, float_const(e, from, 0, n));
   if (!dtype_is_float(to)) return float_to_int(e, x, from, to, n);
-  if (to == TSR_F64 || to == TSR_F32 || to == TSR_F16) return VAL(&e->s, OpFConvert, type, x);
-  if (from == TSR_F64) x = VAL(&e->s, OpFConvert, e_reg(e, TSR_F32, n), x);
+  if (to == TSR_F64 || to == TSR_F32 || to == TSR_F16) return convert(e, type, x, tsr_dtype_size(to) < tsr_dtype_size(from));
+  if (from == TSR_F64) x = convert(e, e_reg(e, TSR_F32, n), x, true);
   switch (to) {
   case TSR_BF16: return f32_to_bf16(e, x, n);
   case TSR_TF32: return f32_to_tf32(e, x, n);

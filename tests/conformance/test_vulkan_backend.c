@@ -481,18 +481,19 @@ static void damaged_cache_files_are_misses(void **state) {
   assert_int_equal(system(command), 0);
 }
 
+/* A chain of launches over 4096 elements, the size at which ggml's own test-backend-ops shows its cost of an op. */
 static void replay_cost_of_a_launch_is_small(void **state) {
-  enum { RUNS = 200 };
+  enum { RUNS = 200, ELEMENTS = 4096 };
   struct timespec t0, t1;
-  be_module *m = vr_module(&dev, step_kernel("add", 1, 64, "tiny"));
-  be_buffer *a = buffer(&dev, 256, NULL);
+  be_module *m = vr_module(&dev, step_kernel("add", 1, ELEMENTS, "tiny"));
+  be_buffer *a = buffer(&dev, 4 * ELEMENTS, NULL);
   static const int slots[] = {0, 0};
   be_launch l[20];
   static int waits[20];
   for (int i = 0; i < 20; i++) waits[i] = i - 1, l[i] = (be_launch){m, 0, slots, &waits[i], i > 0};
   be_program *p;
   VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){l, 20, 1}, &p));
-  be_range r = {a, 0, 256};
+  be_range r = {a, 0, 4 * ELEMENTS};
   VR_OK(vulkan_backend.program_run(dev.s, p, &r, NULL));
   VR_OK(vulkan_backend.stream_sync(dev.s, -1));
   clock_gettime(CLOCK_MONOTONIC, &t0);

@@ -121,6 +121,30 @@ static void casts_every_pair_same_as_host(void **state) {
   assert_int_equal(bad, 0);
 }
 
+static void rounding_through_a_narrower_float_kept(void **state) {
+  static const struct { tsr_dtype wide, narrow; const char *wide_name, *name; } trips[] = {
+      {TSR_F32, TSR_F16, "f32", "f16"}, {TSR_F32, TSR_BF16, "f32", "bf16"}, {TSR_F32, TSR_F8E4M3, "f32", "f8E4M3FN"}, {TSR_F32, TSR_F8E5M2, "f32", "f8E5M2"}, {TSR_F64, TSR_F32, "f64", "f32"}};
+  static float x[N];
+  static double in[N], out[N]; /* raw storage */
+  for (size_t t = 0; t < sizeof trips / sizeof *trips; t++) {
+    char line[256];
+    size_t bytes = N * tsr_dtype_size(trips[t].wide);
+    const char *w = trips[t].wide_name, *s = trips[t].name;
+    snprintf(line, sizeof line, "%%y = \"tessera.target.cast\"(%%x0) : (%s) -> %s\n  %%r = \"tessera.target.cast\"(%%y) : (%s) -> %s", w, s, s, w);
+    one_op(line, w, w, 1);
+    fill(x, -300, 300);
+    for (size_t i = 0; i < N; i++) dtype_store(trips[t].wide, in, i, x[i] * (trips[t].wide == TSR_F64 ? 1.1 : 1.0));
+    vr_run(&dev, text, (vr_arg[]){{in, NULL, bytes}, {NULL, out, bytes}}, 2, 1);
+    for (size_t i = N_EDGES; i < N; i++) {
+      double want, got = dtype_load(trips[t].wide, out, i);
+      uint64_t raw = 0;
+      dtype_store(trips[t].narrow, &raw, 0, dtype_load(trips[t].wide, in, i));
+      want = dtype_load(trips[t].narrow, &raw, 0);
+      if (got != want) fail_msg("%s -> %s -> %s: %.17g gives %.17g, want %.17g", w, s, w, dtype_load(trips[t].wide, in, i), got, want);
+    }
+  }
+}
+
 static void binary_ops_edge_values_as_documented(void **state) {
   static float a[N], b[N], y[N];
   static const char *const names[] = {"add", "sub", "mul", "div", "rem", "pow", "min", "max"};
@@ -171,7 +195,7 @@ static int setup(void **state) { return vr_open(&dev) ? 0 : 77; }
 
 int main(void) {
   if (setup(NULL)) return 77;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(functions_edge_and_random_values_within_bounds), cmocka_unit_test(casts_every_pair_same_as_host),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(functions_edge_and_random_values_within_bounds), cmocka_unit_test(casts_every_pair_same_as_host), cmocka_unit_test(rounding_through_a_narrower_float_kept),
                                      cmocka_unit_test(binary_ops_edge_values_as_documented), cmocka_unit_test(integer_division_by_zero_is_zero)};
   int r = cmocka_run_group_tests(tests, NULL, NULL);
   return vr_close(&dev) ? 1 : r;
