@@ -363,7 +363,18 @@ static tsr_status gen_fetch(gen *g, ir_op *op) {
   return NULL;
 }
 
+/* Text may name any element type. */
+static tsr_status check_memory(const ir_op *op, ir_value *const *v, int n) {
+  for (int i = 0; i < n; i++) {
+    const ir_type *t = v[i]->type;
+    if (ir_type_is_shaped(t) && !cpu_compute_type(t->dtype)) return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "cast it", "element type %s can't be computed with on the CPU", tsr_dtype_name(t->dtype));
+  }
+  return NULL;
+}
+
 static tsr_status gen_op(gen *g, ir_op *op) {
+  TSR_TRY(check_memory(op, op->operands, op->n_operands));
+  TSR_TRY(check_memory(op, op->results, op->n_results));
   if (op->def->code < SC_N) {
     int a[3] = {0};
     for (int i = 0; i < op->n_operands; i++) a[i] = reg(op->operands[i]);
@@ -416,6 +427,7 @@ static tsr_status gen_kernel(gen *g, ir_op *op) {
   int64_t size = ir_get_int(op, "strip", 0);
   g->k.across = ir_get_int(op, "raster", 0) > 0;
   g->strip = (int32_t)(size > CPU_STRIP ? CPU_STRIP : size > 0 ? size : 0);
+  TSR_TRY(check_memory(op, r->args, r->n_args));
   for (int i = 0; i < r->n_args; i++) {
     if (r->args[i]->type->kind != IR_T_VIEW) return ir_error(op, NULL, "argument %d must be a view", i);
     new_view(g, r->args[i]);

@@ -118,7 +118,8 @@ tsr_status e_fail(const emitter *e, const ir_op *op, tsr_code code, const char *
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
-  return st_make(e->s.al, code, ST_WHERE("target", op ? op->def->name : "spirv", hint), "kernel '%s': %s", ir_get_str(e->kernel, "sym_name", "?"), text);
+  if (!op) op = e->kernel;
+  return ir_error_at(op, op->loc, code, hint, "kernel '%s': %s", ir_get_str(e->kernel, "sym_name", "?"), text);
 }
 
 uint32_t e_glsl(emitter *e, int fn, uint32_t type, const uint32_t *args, int n) {

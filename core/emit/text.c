@@ -321,7 +321,7 @@ static tsr_status put_op(text_printer *p, ir_op *op, ir_value *const *targets) {
   default: break;
   }
   if (text_vendor_op(p, op)) return NULL;
-  return st_make(p->b->al, TSR_UNSUPPORTED, ST_WHERE("target", op->def->name, NULL), "the %s text has no spelling for it", p->caps->dialect == DIALECT_HIP ? "HIP" : "CUDA");
+  return ir_error_at(op, op->loc, TSR_UNSUPPORTED, NULL, "the %s text has no spelling for it", p->caps->dialect == DIALECT_HIP ? "HIP" : "CUDA");
 }
 
 static tsr_status put_block(text_printer *p, ir_block *r, ir_value *const *targets) {

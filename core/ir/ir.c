@@ -251,6 +251,12 @@ static void link_op(ir_builder *b, ir_op *op) {
   *(next ? &next->prev : &b->block->last) = op;
 }
 
+static ir_loc place(const ir_builder *b) {
+  if (b->loc.line) return b->loc;
+  const ir_op *near = b->before ? b->before : b->block ? b->block->parent : NULL;
+  return near ? near->loc : (ir_loc){0};
+}
+
 ir_op *ir_op_new(ir_builder *b, const ir_opdef *def, int n_operands, ir_value *const *operands, int n_results,
                  const ir_type *const *result_types, int n_regions) {
   arena *a = &b->m->arena;
@@ -261,6 +267,7 @@ ir_op *ir_op_new(ir_builder *b, const ir_opdef *def, int n_operands, ir_value *c
   op->n_operands = n_operands;
   op->n_results = n_results;
   op->n_regions = n_regions;
+  op->loc = place(b);
   if (n_operands && !(op->operands = arena_dup(a, operands, sizeof *operands * (size_t)n_operands))) goto oom;
   if (n_results && !(op->results = arena_array(a, ir_value *, n_results))) goto oom;
   for (int i = 0; i < n_results; i++) {
@@ -319,6 +326,12 @@ ir_value *ir_block_arg(ir_module *m, ir_block *b, const ir_type *type, const cha
   v[b->n_args++] = a;
   b->args = v;
   return a;
+}
+
+ir_value *ir_block_arg_like(ir_module *m, ir_block *b, const ir_type *type, const ir_value *like) {
+  ir_value *v = ir_block_arg(m, b, type, like->name);
+  if (v) v->loc = ir_value_loc(like);
+  return v;
 }
 
 /* ---- copying --------------------------------------------------------------------------------------------------- */
@@ -380,7 +393,7 @@ static ir_op *copy_op(ir_builder *b, const ir_op *op, copy_map *c) {
   for (int r = 0; r < op->n_regions; r++) {
     for (int i = 0; i < op->regions[r]->n_args; i++) {
       ir_value *v = op->regions[r]->args[i];
-      ir_value *w = ir_block_arg(b->m, n->regions[r], ir_type_get(b->m, v->type), v->name);
+      ir_value *w = ir_block_arg_like(b->m, n->regions[r], ir_type_get(b->m, v->type), v);
       if (!w || !copy_note(c, v, w)) return NULL;
     }
     ir_builder inner = ir_at_end(b->m, n->regions[r]);
@@ -400,9 +413,9 @@ ir_op *ir_op_copy(ir_builder *b, const ir_op *op, ir_value *(*map)(void *user, i
 
 tsr_status ir_module_clone(const ir_module *m, ir_module **out) {
   TSR_TRY(ir_module_create(&m->arena.al, out));
-  ir_builder b = {*out, NULL, NULL, false};
+  ir_builder b = {.m = *out};
   ir_op *root = ir_op_copy(&b, m->root, NULL, NULL);
-  if (!root) {
+  if (!root || (m->file && !((*out)->file = arena_str(&(*out)->arena, m->file)))) {
     ir_module_destroy(out);
     return st_oom();
   }

@@ -90,6 +90,8 @@ typedef struct ir_named_attr {
 
 /* ---- operations ------------------------------------------------------------------------------------------------ */
 
+typedef struct ir_loc { int line, col; } ir_loc; /* of the text; 0 = not from text */
+
 struct ir_value {
   const ir_type *type;
   ir_op *def;      /* NULL for a block argument */
@@ -97,6 +99,7 @@ struct ir_value {
   int index;       /* among results or arguments */
   int n_uses;      /* maintained by builder and ir_set_operand */
   const char *name; /* as written in the text, without '%'; may be NULL */
+  ir_loc loc;       /* of an argument; a result is where its op is (ir_value_loc) */
   int64_t scratch; /* for the running pass */
   void *data;
 };
@@ -107,8 +110,6 @@ struct ir_block {
   ir_op *first, *last;
   ir_op *parent;
 };
-
-typedef struct ir_loc { int line, col; } ir_loc; /* 0 = made by a pass */
 
 struct ir_op {
   const ir_opdef *def;
@@ -196,16 +197,20 @@ void ir_module_destroy(ir_module **m);
 /* A deep copy with its own arena. */
 tsr_status ir_module_clone(const ir_module *m, ir_module **out);
 
-/* Where new ops go: at the end of block, or before `before` if not NULL. */
+/* Where new ops go: at the end of block, or before `before` if not NULL.
+ * What a pass builds is found where its source is in the text: at loc if that is set, else where `before` is, else where the op around
+ * it is. So a pass sets loc for each op that it lowers, and whatever goes wrong below names the user's line. */
 typedef struct ir_builder {
   ir_module *m;
   ir_block *block;
   ir_op *before;
   bool failed; /* sticky out-of-memory; builder calls then return NULL */
+  ir_loc loc;
 } ir_builder;
 
-static inline ir_builder ir_at_end(ir_module *m, ir_block *b) { return (ir_builder){m, b, NULL, false}; }
-static inline ir_builder ir_before(ir_op *op) { return (ir_builder){op->module, op->parent, op, false}; }
+static inline ir_builder ir_at_end(ir_module *m, ir_block *b) { return (ir_builder){.m = m, .block = b}; }
+static inline ir_builder ir_before(ir_op *op) { return (ir_builder){.m = op->module, .block = op->parent, .before = op}; }
+static inline ir_loc ir_value_loc(const ir_value *v) { return v->def ? v->def->loc : v->loc; }
 
 /* A new op with n_results untyped results and as many empty regions as asked for. NULL when out of memory. */
 ir_op *ir_op_new(ir_builder *b, const ir_opdef *def, int n_operands, ir_value *const *operands, int n_results,
@@ -216,6 +221,8 @@ ir_op *ir_build0(ir_builder *b, const char *name, int n_operands, ir_value *cons
 /* Copies op with its regions; operands are mapped through map(user, value) (identity where it returns NULL). */
 ir_op *ir_op_copy(ir_builder *b, const ir_op *op, ir_value *(*map)(void *user, ir_value *v), void *user);
 ir_value *ir_block_arg(ir_module *m, ir_block *b, const ir_type *type, const char *name);
+/* One with the name and the place in the text of `like`, whatever module that belongs to. */
+ir_value *ir_block_arg_like(ir_module *m, ir_block *b, const ir_type *type, const ir_value *like);
 void ir_op_remove(ir_op *op); /* unlinks; results must have no uses left */
 void ir_set_operand(ir_op *op, int i, ir_value *v);
 bool ir_add_operand(ir_op *op, ir_value *v);
@@ -268,6 +275,8 @@ tsr_status ir_verify(ir_module *m);
 tsr_status ir_verify_op(ir_op *op);
 /* A TSR_VERIFY_ERROR that names file:line:column (if known), level and op. */
 tsr_status ir_error(const ir_op *op, const char *hint, const char *fmt, ...) TSR_PRINTF(3, 4);
+/* The same with another code, and at another place than the op's (an argument, say). */
+tsr_status ir_error_at(const ir_op *op, ir_loc at, tsr_code code, const char *hint, const char *fmt, ...) TSR_PRINTF(5, 6);
 
 /* All ops as JSON (an array) or as the markdown of docs/ir.md. */
 void ir_ops_json(strb *b);

@@ -108,6 +108,7 @@ static tsr_status parse_region(parser *p, ir_block *block, int depth) {
         if (lookup(p, name, mark)) return lex_error(x, at, "%%%s is defined twice", name);
         ir_value *v = ir_block_arg(x->m, block, type, kept_name(name));
         if (!v) return st_oom();
+        v->loc = lex_loc(x, at);
         TSR_TRY(bind(p, name, v));
       } while (lex_eat(x, ","));
       TSR_TRY(lex_expect(x, ")"));
@@ -182,6 +183,7 @@ static tsr_status resolve_operand(parser *p, ir_op *op, int i, const char *name,
     const ir_type *t = declared ? declared : op->def->implied ? op->def->implied(op, i) : NULL;
     if (!t) t = ir_type_get(p->x.m, &(ir_type){.kind = IR_T_NONE});
     if (!t || !(v = ir_block_arg(p->x.m, p->implicit, t, kept_name(name)))) return st_oom();
+    v->loc = lex_loc(&p->x, at);
     TSR_TRY(bind(p, name, v));
   }
   if (!v) return lex_error(&p->x, at, "%%%s is not defined before this use", name);
@@ -285,7 +287,7 @@ static tsr_status parse_all(parser *p) {
   TSR_TRY(lex_check_utf8(x));
   lex_skip(x);
   if (x->p == x->end) return lex_error(x, x->p, "expected an operation, found the end of the text");
-  ir_builder top = {m, NULL, NULL, false};
+  ir_builder top = {.m = m};
   const char *start = x->p;
   if (lex_eat(x, "\"builtin.module\"")) {
     x->p = start;

@@ -6,14 +6,27 @@
 
 #include "core/ir/ir.h"
 
-tsr_status ir_error(const ir_op *op, const char *hint, const char *fmt, ...) {
+static tsr_status error(const ir_op *op, ir_loc at, tsr_code code, const char *hint, const char *fmt, va_list ap) {
   char cause[512], where[256] = "";
+  vsnprintf(cause, sizeof cause, fmt, ap);
+  if (at.line) snprintf(where, sizeof where, "%s:%d:%d: ", op->module->file ? op->module->file : "<text>", at.line, at.col);
+  return st_make(&op->module->arena.al, code, ST_WHERE(ir_level_name(op->def->level), op->def->name, hint), "%s%s", where, cause);
+}
+
+tsr_status ir_error(const ir_op *op, const char *hint, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  vsnprintf(cause, sizeof cause, fmt, ap);
+  tsr_status st = error(op, op->loc, TSR_VERIFY_ERROR, hint, fmt, ap);
   va_end(ap);
-  if (op->loc.line) snprintf(where, sizeof where, "%s:%d:%d: ", op->module->file ? op->module->file : "<text>", op->loc.line, op->loc.col);
-  return st_make(&op->module->arena.al, TSR_VERIFY_ERROR, ST_WHERE(ir_level_name(op->def->level), op->def->name, hint), "%s%s", where, cause);
+  return st;
+}
+
+tsr_status ir_error_at(const ir_op *op, ir_loc at, tsr_code code, const char *hint, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  tsr_status st = error(op, at, code, hint, fmt, ap);
+  va_end(ap);
+  return st;
 }
 
 static const char *const kind_names[] = {"a unit", "a bool", "an integer", "a float", "a string", "a type", "a list", "dense data"};

@@ -99,7 +99,7 @@ static tsr_status bring(emitter *e, kernel *k, ir_value *v) {
   }
   ir_value *p = of(v)->program;
   if (!p) return ir_error(v->def, NULL, "used before the kernel that makes it");
-  ir_value *arg = ir_block_arg(e->m, k->op->regions[0], p->type, v->name);
+  ir_value *arg = ir_block_arg_like(e->m, k->op->regions[0], p->type, v);
   if (!arg || !ir_add_operand(k->op, p)) return st_oom();
   return set_body(k, v, arg) ? NULL : st_oom();
 }
@@ -145,20 +145,22 @@ static bool set_space(kernel *k, const fuse_group *g) {
   return ir_set_attr(k->op, "space", ir_attr_ints(k->op->module, s, n));
 }
 
-static bool name_kernel(emitter *e, kernel *k, const fuse_group *g) {
-  const ir_op *lead = g->contraction ? g->contraction : e->g.ops[g->head];
+/* The op that the kernel is named after and, in messages, found at. */
+static const ir_op *lead_of(const emitter *e, const fuse_group *g) {
+  if (g->contraction) return g->contraction;
   for (int at = g->head; at >= 0 && g->family == FAMILY_ROW; at = e->g.next[at])
-    if (e->g.ops[at]->def->flags & IR_REDUCES) {
-      lead = e->g.ops[at];
-      break;
-    }
+    if (e->g.ops[at]->def->flags & IR_REDUCES) return e->g.ops[at];
+  return e->g.ops[g->head];
+}
+
+static bool name_kernel(emitter *e, kernel *k, const fuse_group *g) {
   char rules[256] = "";
   for (int r = 0; r < N_FUSE_RULES; r++)
     if (g->rules >> r & 1) {
       if (*rules) strcat(rules, ",");
       strcat(rules, fuse_rule_names[r]);
     }
-  const char *name = arena_fmt(&e->m->arena, "%s_%d", strrchr(lead->def->name, '.') + 1, k->number - 1);
+  const char *name = arena_fmt(&e->m->arena, "%s_%d", strrchr(lead_of(e, g)->def->name, '.') + 1, k->number - 1);
   return name && ir_set_attr(k->op, "sym_name", ir_attr_str(e->m, name)) && ir_set_attr(k->op, "family", ir_attr_str(e->m, sched_family_name(g->family))) &&
          (!*rules || ir_set_attr(k->op, "fused", ir_attr_str(e->m, rules))) && set_space(k, g);
 }
@@ -180,6 +182,7 @@ static tsr_status emit_kernel(emitter *e, int group) {
       types[n] = ir_type_get(e->m, v->type);
       yields[n++] = v;
     }
+  e->at.loc = lead_of(e, g)->loc;
   k.op = ir_op_new(&e->at, ir_find_op("tessera.schedule.kernel"), 0, NULL, n, types, 1);
   if (!k.op || !name_kernel(e, &k, g)) return st_oom();
   k.body = ir_at_end(e->m, k.op->regions[0]);
@@ -223,16 +226,16 @@ static tsr_status materialize(emitter *e, ir_value *v, ir_value **out) {
 static tsr_status emit_program(emitter *e, ir_op *func) {
   static const char *const kept[] = {"policy", "precision"};
   ir_builder top = ir_at_end(e->m, e->m->root->regions[0]);
+  top.loc = func->loc;
   ir_op *program = ir_op_new(&top, ir_find_op("tessera.schedule.program"), 0, NULL, 0, NULL, 1);
   if (!program || !ir_set_attr(program, "sym_name", ir_attr_str(e->m, ir_get_str(func, "sym_name", "main")))) return st_oom();
-  program->loc = func->loc;
   for (int i = 0; i < 2; i++)
     if (ir_get_attr(func, kept[i]) && !ir_set_attr(program, kept[i], ir_attr_str(e->m, ir_get_str(func, kept[i], "")))) return st_oom();
   e->at = ir_at_end(e->m, program->regions[0]);
   const ir_block *r = func->regions[0];
   for (int i = 0; i < r->n_args; i++) {
     ir_value *v = r->args[i];
-    of(v)->program = ir_block_arg(e->m, program->regions[0], ir_type_get(e->m, v->type), v->name);
+    of(v)->program = ir_block_arg_like(e->m, program->regions[0], ir_type_get(e->m, v->type), v);
     if (!of(v)->program) return st_oom();
   }
   /* In program order, so that kernels stay where the author put them; the recursion then is shallow. */
@@ -243,6 +246,7 @@ static tsr_status emit_program(emitter *e, ir_op *func) {
   ir_value **results = arena_array(&e->m->arena, ir_value *, r->last->n_operands + 1);
   if (!results) return st_oom();
   for (int i = 0; i < r->last->n_operands; i++) TSR_TRY(materialize(e, r->last->operands[i], &results[i]));
+  e->at.loc = r->last->loc;
   return ir_build0(&e->at, "tessera.schedule.return", r->last->n_operands, results) ? NULL : st_oom();
 }
 
@@ -267,7 +271,7 @@ tsr_status graph_to_schedule(const ir_module *graph, const pass_options *opts, i
   *out = NULL;
   TSR_GOTO(ir_module_clone(graph, &work));
   TSR_GOTO(ir_module_create(&graph->arena.al, &m));
-  m->file = graph->file ? arena_str(&m->arena, graph->file) : NULL;
+  if (graph->file && !(m->file = arena_str(&m->arena, graph->file))) TSR_GOTO(st_oom());
   for (ir_op *f = work->root->regions[0]->first; f; f = f->next)
     if (graph_is(f, G_FUNC)) TSR_GOTO(lower_func(m, f, opts ? opts : &none));
   TSR_GOTO(ir_verify(m));

@@ -288,7 +288,6 @@ static tsr_status lower_custom(const ir_op *src, ir_builder *program, ir_value *
   v[op->n_operands] = operands[src->n_operands];
   ir_op *c = ir_build0(program, "tessera.tile.custom", op->n_operands + 1, v);
   if (!c) return st_oom();
-  c->loc = op->loc;
   for (int i = 0; i < op->n_attrs; i++)
     if (!ir_set_attr(c, op->attrs[i].name, ir_attr_copy(program->m, op->attrs[i].attr))) return st_oom();
   return NULL;
@@ -329,6 +328,7 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top,
 static tsr_status lower_step(ir_op *o, ir_builder *b, ir_builder *top, const tile_options *opts) {
   ir_value *operands[256];
   int n = o->n_operands;
+  b->loc = top->loc = o->loc;
   if (n + o->n_results > 250) return ir_error(o, NULL, "has too many operands");
   for (int i = 0; i < n; i++) operands[i] = o->operands[i]->data;
   if (o->def->level == IR_SCHEDULE && o->def->code == S_KERNEL) {
@@ -355,13 +355,14 @@ static tsr_status lower_step(ir_op *o, ir_builder *b, ir_builder *top, const til
 }
 
 static tsr_status lower_program(ir_op *p, ir_builder *top, const tile_options *opts) {
+  top->loc = p->loc;
   ir_op *n = ir_op_new(top, ir_find_op("tessera.tile.program"), 0, NULL, 0, NULL, 1);
   if (!n) return st_oom();
   for (int i = 0; i < p->n_attrs; i++)
     if (!ir_set_attr(n, p->attrs[i].name, ir_attr_copy(top->m, p->attrs[i].attr))) return st_oom();
   ir_block *from = p->regions[0];
   for (int i = 0; i < from->n_args; i++)
-    if (!(from->args[i]->data = ir_block_arg(top->m, n->regions[0], ir_type_get(top->m, from->args[i]->type), from->args[i]->name))) return st_oom();
+    if (!(from->args[i]->data = ir_block_arg_like(top->m, n->regions[0], ir_type_get(top->m, from->args[i]->type), from->args[i]))) return st_oom();
   ir_builder b = ir_at_end(top->m, n->regions[0]);
   for (ir_op *o = from->first; o; o = o->next) TSR_TRY(lower_step(o, &b, top, opts));
   return b.failed ? st_oom() : NULL;

@@ -26,7 +26,7 @@ tsr_dtype cpu_compute_type(tsr_dtype t) {
   switch (t) {
   case TSR_F64: return TSR_F64;
   case TSR_F32: case TSR_TF32: case TSR_F16: case TSR_BF16: case TSR_F8E4M3: case TSR_F8E5M2: return TSR_F32;
-  case TSR_I32: case TSR_I16: case TSR_I8: case TSR_U8: return TSR_I32;
+  case TSR_I32: case TSR_I8: case TSR_U8: return TSR_I32;
   case TSR_BOOL: return TSR_BOOL;
   default: return TSR_DTYPE_NONE;
   }
@@ -136,7 +136,6 @@ static tsr_status copy_op(lower *l, ir_builder *b, ir_op *op) {
   const ir_type *t = ir_type_get(l->m, op->results[0]->type);
   ir_op *n = t ? ir_op_new(b, def, op->n_operands, operands, 1, &t, 0) : NULL;
   if (!n) return st_oom();
-  n->loc = op->loc;
   for (int i = 0; i < op->n_attrs; i++)
     if (!ir_set_attr(n, op->attrs[i].name, ir_attr_copy(l->m, op->attrs[i].attr))) return st_oom();
   op->results[0]->data = n->results[0];
@@ -151,6 +150,7 @@ static tsr_status lower_region(lower *l, ir_op *op, ir_block *to) {
   for (int i = 0; i < from->n_args; i++)
     if (!(from->args[i]->data = ir_block_arg(l->m, to, ir_type_get(l->m, from->args[i]->type), NULL))) return st_oom();
   for (ir_op *o = from->first; o; o = o->next) {
+    b.loc = o->loc;
     if (o->def->code == T_INDEX) {
       ir_value *v = ir_build1(&b, "tessera.target.element_index", NULL, 0, NULL);
       if (!v || !ir_set_attr(v->def, "dim", ir_attr_int(l->m, ir_get_int(o, "dim", 0)))) return st_oom();
@@ -195,7 +195,6 @@ static tsr_status lower_map(lower *l, ir_builder *b, ir_op *op) {
   for (int i = 0; i < op->n_operands; i++) operands[n++] = at(op->operands[i]);
   ir_op *m = ir_build0(b, "tessera.target.map", n, operands);
   if (!m || !ir_set_attr(m, "outputs", ir_attr_int(l->m, op->n_results))) return st_oom();
-  m->loc = op->loc;
   return lower_region(l, op, m->regions[0]);
 }
 
@@ -238,7 +237,6 @@ static tsr_status lower_row(lower *l, ir_builder *b, ir_op *op, const row_act *a
   if (!c) return st_oom();
   for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
     if (optional[i].v && !ir_set_attr(c, optional[i].name, ir_attr_bool(l->m, true))) return st_oom();
-  c->loc = op->loc;
   return NULL;
 }
 
@@ -272,7 +270,6 @@ static tsr_status lower_contraction(lower *l, ir_builder *b, const cpu_contracti
   ir_op *m = call(l, b, "matmul", 3, (ir_value *[]){at(r), a, bb});
   static const char *const names[] = {"transpose_a", "transpose_b", "policy", NULL};
   if (!m || !copy_attrs(m, c->gemm, names) || !ir_set_attr(m, "k", ir_attr_int(l->m, c->step))) return st_oom();
-  m->loc = c->gemm->loc;
   return NULL;
 }
 
@@ -286,7 +283,6 @@ static tsr_status lower_gemm(lower *l, ir_builder *b, ir_op *op) {
   ir_op *g = call(l, b, "gemm", 3, (ir_value *[]){at(r), a, bb});
   static const char *const names[] = {"transpose_a", "transpose_b", "policy", NULL};
   if (!g || !copy_attrs(g, op, names) || !ir_set_attr(g, "accumulate", ir_attr_bool(l->m, !zero))) return st_oom();
-  g->loc = op->loc;
   return NULL;
 }
 
@@ -417,14 +413,12 @@ static tsr_status lower_gather(lower *l, ir_builder *b, ir_op *op) {
   }
   ir_op *g = ir_op_new(b, ir_find_op("tessera.target.call"), 2, (ir_value *[]){dst, at(op->operands[0])}, 0, NULL, 1);
   if (!g || !ir_set_attr(g, "fn", ir_attr_str(l->m, "gather"))) return st_oom();
-  g->loc = op->loc;
   return lower_region(l, op, g->regions[0]);
 }
 
 static tsr_status lower_scatter(lower *l, ir_builder *b, ir_op *op) {
   ir_op *g = ir_op_new(b, ir_find_op("tessera.target.call"), 2, (ir_value *[]){at(op->operands[0]), at(op->operands[1])}, 0, NULL, 1);
   if (!g || !ir_set_attr(g, "fn", ir_attr_str(l->m, "scatter"))) return st_oom();
-  g->loc = op->loc;
   return lower_region(l, op, g->regions[0]);
 }
 
@@ -439,7 +433,6 @@ static tsr_status lower_simple(lower *l, ir_builder *b, ir_op *op, const char *f
   for (int i = 0; i < op->n_operands; i++) operands[n++] = at(op->operands[i]);
   ir_op *c = call(l, b, fn, n, operands);
   if (!c || !copy_attrs(c, op, attrs)) return st_oom();
-  c->loc = op->loc;
   return NULL;
 }
 
@@ -510,6 +503,7 @@ static tsr_status lower_block(lower *l, ir_block *from, ir_builder *b, ir_block 
   tsr_status st = rows_plan(&l->rows, from);
   for (ir_op *o = from->first; o && !st; o = o->next) {
     const row_act *a = rows_find(&l->rows, o);
+    b->loc = o->loc;
     st = a ? lower_row(l, b, o, a) : lower_op(l, b, o);
   }
   rows_clear(&l->rows);
@@ -530,13 +524,14 @@ static tsr_status lower_kernel(ir_op *kernel, ir_builder *top, const tsr_caps *c
   lower l = {.m = top->m, .slots = {.al = &top->m->arena.al}, .rows = {.al = &top->m->arena.al}, .kernel = kernel};
   tsr_status st = NULL;
   slots_number(kernel);
+  top->loc = kernel->loc;
   ir_op *k = ir_op_new(top, ir_find_op("tessera.target.kernel"), 0, NULL, 0, NULL, 1);
   static const char *const keep[] = {"sym_name", "grid", "outputs", "policy", "family", "tile", "flops", "bytes", "raster", "strip", NULL};
   if (!k || !copy_attrs(k, kernel, keep) || !ir_set_attr(k, "dialect", ir_attr_str(l.m, "cpu")) || !ir_set_attr(k, "arch", ir_attr_str(l.m, caps->arch))) return st_oom();
   ir_block *from = kernel->regions[0];
   for (int i = 0; i < from->n_args; i++) {
     TSR_TRY(check_type(kernel, &(ir_type){.dtype = from->args[i]->type->dtype}));
-    if (!(from->args[i]->data = ir_block_arg(l.m, k->regions[0], ir_type_get(l.m, from->args[i]->type), from->args[i]->name))) return st_oom();
+    if (!(from->args[i]->data = ir_block_arg_like(l.m, k->regions[0], ir_type_get(l.m, from->args[i]->type), from->args[i]))) return st_oom();
   }
   ir_builder b = ir_at_end(l.m, k->regions[0]);
   TSR_GOTO(lower_block(&l, from, &b, NULL));

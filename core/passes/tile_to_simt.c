@@ -27,13 +27,12 @@ simt_val *simt_bind(simt *c, ir_value *v, simt_kind kind) {
 }
 
 tsr_status simt_unsupported(const simt *c, const ir_op *op, const char *hint, const char *fmt, ...) {
-  char cause[400], where[200] = "";
+  char cause[400];
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(cause, sizeof cause, fmt, ap);
   va_end(ap);
-  if (op->loc.line) snprintf(where, sizeof where, "%s:%d:%d: ", op->module->file ? op->module->file : "<text>", op->loc.line, op->loc.col);
-  return st_make(&c->m->arena.al, TSR_UNSUPPORTED, SIMT_WHERE(op, hint), "%skernel \"%s\": %s", where, ir_get_str(c->tile, "sym_name", "?"), cause);
+  return ir_error_at(op, op->loc, TSR_UNSUPPORTED, hint, "kernel \"%s\": %s", ir_get_str(c->tile, "sym_name", "?"), cause);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------ */
@@ -51,7 +50,7 @@ static tsr_status bind_arguments(simt *c) {
   for (int i = 0; i < from->n_args; i++) {
     const ir_type *t = from->args[i]->type;
     const ir_type *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = t->dtype == TSR_BOOL ? TSR_U8 : simt_in_memory(t->dtype), .use = "global"});
-    ir_value *arg = ptr ? ir_block_arg(c->m, c->out->regions[0], ptr, from->args[i]->name) : NULL;
+    ir_value *arg = ptr ? ir_block_arg_like(c->m, c->out->regions[0], ptr, from->args[i]) : NULL;
     simt_val *s = arg ? simt_bind(c, from->args[i], SV_MEM) : NULL;
     if (!s) return st_oom();
     if (ir_type_count(t) < 0) return simt_unsupported(c, c->tile, "specialise the program to a shape", "argument %d has an unknown extent", i);
@@ -118,6 +117,7 @@ static tsr_status check_grid(const simt *c) {
 }
 
 static tsr_status lower_kernel(simt *c, ir_builder *top) {
+  top->loc = c->tile->loc;
   c->out = ir_op_new(top, ir_find_op("tessera.target.kernel"), 0, NULL, 0, NULL, 1);
   if (!c->out) return st_oom();
   TSR_TRY(copy_kernel_attrs(c));
@@ -207,8 +207,8 @@ tsr_status tile_to_simt(const ir_module *tile, const tsr_caps *caps, ir_module *
   ir_module *work = NULL; /* bindings hang on its values, so that the caller's module stays untouched */
   *out = NULL;
   TSR_TRY(ir_module_clone(tile, &work));
-  work->file = tile->file;
   tsr_status st = ir_module_create(&tile->arena.al, out);
+  if (!st && tile->file && !((*out)->file = arena_str(&(*out)->arena, tile->file))) st = st_oom();
   if (!st) st = lower_module(work, caps, *out);
   if (!st) st = ir_verify(*out);
   if (st) ir_module_destroy(out);

@@ -341,6 +341,7 @@ tsr_status simt_lower_op(simt *c, ir_op *op) {
   int outer_position = in->position, regions = in->n_region;
   in->op = op;
   in->position = (int)op->scratch;
+  c->b.loc = op->loc;
   tsr_status st = lower_one(c, op);
   in->op = outer;
   in->position = outer_position;

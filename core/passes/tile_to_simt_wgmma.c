@@ -531,6 +531,7 @@ tsr_status simt_wgmma_kernel(const ir_op *kernel, const tsr_caps *caps, ir_modul
     return NULL;
   }
   g.t.b = ir_at_end(m, m->root->regions[0]);
+  g.t.b.loc = kernel->loc;
   ir_op *k = ir_op_new(&g.t.b, ir_find_op(NAME("kernel")), 0, NULL, 0, NULL, 1);
   if (!k) return st_oom();
   for (int i = 0; i < n_args; i++) {

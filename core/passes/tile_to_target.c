@@ -11,13 +11,14 @@ tsr_status tile_to_target(const ir_module *tile, const tsr_caps *caps, ir_module
 static ir_value *mapped(ir_value *v) { return v->data; }
 
 tsr_status tile_lower_program(const ir_op *program, ir_builder *b) {
+  b->loc = program->loc;
   ir_op *p = ir_op_new(b, ir_find_op("tessera.target.program"), 0, NULL, 0, NULL, 1);
   if (!p) return st_oom();
   for (int i = 0; i < program->n_attrs; i++)
     if (!ir_set_attr(p, program->attrs[i].name, ir_attr_copy(b->m, program->attrs[i].attr))) return st_oom();
   ir_block *from = program->regions[0];
   for (int i = 0; i < from->n_args; i++)
-    if (!(from->args[i]->data = ir_block_arg(b->m, p->regions[0], ir_type_get(b->m, from->args[i]->type), from->args[i]->name))) return st_oom();
+    if (!(from->args[i]->data = ir_block_arg_like(b->m, p->regions[0], ir_type_get(b->m, from->args[i]->type), from->args[i]))) return st_oom();
   ir_builder in = ir_at_end(b->m, p->regions[0]);
   for (ir_op *o = from->first; o; o = o->next) {
     char name[96];
@@ -30,6 +31,7 @@ tsr_status tile_lower_program(const ir_op *program, ir_builder *b) {
     if (!def) return ir_error(o, NULL, "is not an operation of a tile program");
     if (o->n_operands > 256) return ir_error(o, NULL, "has too many operands");
     for (int i = 0; i < o->n_operands; i++) operands[i] = mapped(o->operands[i]);
+    in.loc = o->loc;
     ir_op *n = ir_op_new(&in, def, o->n_operands, operands, o->n_results, NULL, 0);
     if (!n) return st_oom();
     for (int i = 0; i < o->n_results; i++) {

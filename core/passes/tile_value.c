@@ -142,6 +142,7 @@ static tsr_status elementwise(kern *k, ir_op *op, const space *s, const ir_type 
     TSR_TRY(kb_value(k, op->operands[i], s, orig, f, &frags[i]));
     live++;
   }
+  k->b.loc = op->loc;
   if (!live) { /* constants only: spread the first one */
     tsr_dtype t = kb_compute(op->operands[0]->type->dtype);
     frags[0] = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t, 1, 1), 0, NULL);
@@ -276,6 +277,7 @@ tsr_status kb_row_op(kern *k, ir_op *op, const space *s, const ir_type *orig, ir
   TSR_TRY(kb_value(k, op->operands[0], s, orig, FORM_FULL, &x));
   if (op->n_operands > 1) TSR_TRY(kb_value(k, op->operands[1], s, orig, FORM_FULL, &g));
   if (op->n_operands > 2) TSR_TRY(kb_value(k, op->operands[2], s, orig, FORM_FULL, &b));
+  k->b.loc = op->loc;
   x = kb_spread(k, x, s);
   ir_value *y = NULL;
   switch (op->def->code) {

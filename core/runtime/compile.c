@@ -76,7 +76,7 @@ static tsr_status check_dims(const ir_module *m) {
   for (const ir_op *f = m->root->regions[0]->first; f; f = f->next)
     for (int i = 0; graph_is(f, G_FUNC) && i < f->regions[0]->n_args; i++) {
       const ir_value *v = f->regions[0]->args[i];
-      if (ir_type_count(v->type) < 0) return ir_error(f, "give every dimension a number", "argument %%%s has an unknown dimension", v->name ? v->name : "?");
+      if (ir_type_count(v->type) < 0) return ir_error_at(f, v->loc, TSR_VERIFY_ERROR, "give every dimension a number", "argument %%%s has an unknown dimension", v->name ? v->name : "?");
     }
   return NULL;
 }
@@ -128,13 +128,14 @@ static tsr_status add_program(ir_module *m, const char *level) {
     ir_block *r = k->n_regions ? k->regions[0] : NULL;
     if (!strstr(k->def->name, ".kernel") || !r) continue;
     int outputs = (int)ir_get_int(k, "outputs", 1);
+    in.loc = k->loc;
     if (r->n_args > 256 || n_results + outputs > 256) return ir_error(k, NULL, "has too many arguments");
     for (int i = 0; i < r->n_args; i++) {
       const ir_type *t = r->args[i]->type;
       if (t->kind != IR_T_VIEW) return ir_error(k, "add a program that launches it", "argument %d has no shape", i);
       const ir_type *tensor = ir_type_tensor(m, t->dtype, t->rank, t->dims);
       if (i < r->n_args - outputs) {
-        args[i] = ir_block_arg(m, p->regions[0], tensor, r->args[i]->name);
+        args[i] = ir_block_arg_like(m, p->regions[0], tensor, r->args[i]);
       } else {
         snprintf(name, sizeof name, "tessera.%s.buffer", level);
         args[i] = results[n_results++] = ir_build1(&in, name, tensor, 0, NULL);
@@ -235,10 +236,6 @@ tsr_status tsr_program_compile(tsr_device *dev, const tsr_graph *g, const tsr_co
   ir_module *m = NULL;
   TSR_TRY(ir_verify(g->m));
   TSR_TRY(ir_module_clone(g->m, &m));
-  if (g->m->file && !(m->file = arena_str(&m->arena, g->m->file))) {
-    ir_module_destroy(&m);
-    return st_oom();
-  }
   return rt_compile(dev, m, o, out);
 }
 

@@ -92,7 +92,7 @@ static bool passes(const ir_named_attr *a) {
 static tsr_status make_call(tsr_context *c, arena *a, const ir_op *op, int n, rt_host_call *h) {
   const char *name = ir_get_str(op, "callee", "");
   *h = (rt_host_call){.custom = find(c, name)};
-  if (!h->custom) return st_make(&c->al, TSR_NOT_FOUND, ST_WHERE("graph", name, "tsr_custom_op_register makes it known"), "no such custom operation in this context");
+  if (!h->custom) return ir_error_at(op, op->loc, TSR_NOT_FOUND, "tsr_custom_op_register makes it known", "no custom operation \"%s\" in this context", name);
   if (n != h->custom->op.n_operands) return ir_error(op, NULL, "%s takes %d operands, has %d", name, h->custom->op.n_operands, n);
   for (int i = 0; i < n; i++) h->tensors[i] = tensor_of(op->operands[i]->type);
   h->attrs = arena_array(a, tsr_attr, op->n_attrs + 1);
@@ -107,7 +107,7 @@ static tsr_status infer(tsr_context *c, const ir_op *op, rt_host_call *h) {
   const tsr_custom_op *x = &h->custom->op;
   char why[256] = "";
   *h->call.result = (tsr_custom_tensor){0};
-  if (!x->infer(x->user, &h->call, why, sizeof why)) return st_make(&c->al, TSR_SHAPE_MISMATCH, ST_WHERE("graph", x->name, NULL), "%s", *why ? why : "the operands don't fit");
+  if (!x->infer(x->user, &h->call, why, sizeof why)) return ir_error_at(op, op->loc, TSR_SHAPE_MISMATCH, NULL, "%s: %s", x->name, *why ? why : "the operands don't fit");
   const tsr_shape *s = &h->call.result->shape;
   bool possible = tsr_dtype_size(h->call.result->dtype) && s->rank >= 0 && s->rank <= TSR_MAX_RANK;
   ir_type t = {.kind = IR_T_TENSOR, .dtype = h->call.result->dtype, .rank = possible ? s->rank : 0};
@@ -134,7 +134,7 @@ static tsr_status checked_call(tsr_program *p, const ir_op *op, rt_host_call *h)
   TSR_TRY(infer(p->ctx, op, h));
   const tsr_custom_tensor *r = h->call.result;
   if (r->dtype != t->dtype || r->shape.rank != t->rank || memcmp(r->shape.dims, t->dims, sizeof *t->dims * (size_t)t->rank))
-    return st_make(&p->ctx->al, TSR_SHAPE_MISMATCH, ST_WHERE("graph", h->custom->op.name, "write the type it infers"), "the result's type in the text is not what the op infers");
+    return ir_error_at(op, op->loc, TSR_SHAPE_MISMATCH, "write the type it infers", "the result's type is not what %s infers", h->custom->op.name);
   return NULL;
 }
 
@@ -193,7 +193,7 @@ done:
 static tsr_status fall_back(tsr_program *p, const ir_op *op, tsr_fallback policy) {
   const char *name = ir_get_str(op, "callee", ""), *backend = p->dev->info.backend;
   if (policy == TSR_FALLBACK_ERROR)
-    return st_make(&p->ctx->al, TSR_UNSUPPORTED, ST_WHERE("tile", name, "give the op a source, or allow the fall-back"), "the custom op has no kernel for %s", backend);
+    return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "give the op a source, or allow the fall-back", "the custom op %s has no kernel for %s", name, backend);
   p->n_fallbacks++;
   trace_add(&p->trace, "custom", "custom_on_host", op, true, "fall-back: %s has no kernel for %s, its CPU kernel runs", name, backend);
   if (policy != TSR_FALLBACK_ALLOW) rt_log(p->ctx, TSR_LOG_WARN, "custom op %s has no kernel for %s: its CPU kernel runs, with copies to and from the host", name, backend);
@@ -227,7 +227,6 @@ tsr_status rt_custom_resolve(tsr_program *p, ir_module *m, tsr_fallback policy) 
       const char *name = kernel_name(&m->arena, h.custom->op.name, made++);
       ir_op *launch = name ? ir_build0(&at, "tessera.tile.launch", op->n_operands, op->operands) : NULL;
       if (!launch || !ir_set_attr(kernel, "sym_name", ir_attr_str(m, name)) || !ir_set_attr(launch, "kernel", ir_attr_str(m, name))) return st_oom();
-      launch->loc = op->loc;
       ir_op_remove(op);
     }
   }

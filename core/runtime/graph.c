@@ -236,7 +236,7 @@ int tsr_graph_n_inputs(const tsr_graph *g) { return g->func->regions[0]->n_args;
 int tsr_graph_n_outputs(const tsr_graph *g) { return g->func->regions[0]->last->n_operands; }
 
 static tsr_tensor_info info_of(const ir_value *v) {
-  tsr_tensor_info i = {.name = v->name ? v->name : "", .dtype = v->type->dtype, .shape.rank = v->type->rank};
+  tsr_tensor_info i = {.name = v->name ? v->name : "", .dtype = v->type->dtype, .shape.rank = v->type->rank, .line = ir_value_loc(v).line, .column = ir_value_loc(v).col};
   memcpy(i.shape.dims, v->type->dims, sizeof i.shape.dims);
   int64_t n = ir_type_count(v->type);
   i.bytes = n > 0 ? (size_t)n * tsr_dtype_size(v->type->dtype) : 0;

@@ -93,6 +93,7 @@ typedef struct rt_slot {
   size_t bytes, offset; /* TEMP: in the workspace */
   tsr_buffer *buffer;   /* CONST */
   const ir_attr *data;  /* CONST */
+  ir_loc loc;
 } rt_slot;
 
 typedef struct rt_launch {

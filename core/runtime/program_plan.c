@@ -20,7 +20,8 @@ static int slot_of(const ir_value *v) { return (int)v->scratch; }
 static size_t bytes_of(const ir_type *t) { return (size_t)ir_type_count(t) * tsr_dtype_size(t->dtype); }
 
 static tsr_tensor_info info_of(arena *a, const ir_value *v) {
-  tsr_tensor_info i = {.name = v->name ? arena_str(a, v->name) : "", .dtype = v->type->dtype, .shape.rank = v->type->rank, .bytes = bytes_of(v->type)};
+  tsr_tensor_info i = {.name = v->name ? arena_str(a, v->name) : "", .dtype = v->type->dtype, .shape.rank = v->type->rank, .bytes = bytes_of(v->type),
+                       .line = ir_value_loc(v).line, .column = ir_value_loc(v).col};
   memcpy(i.shape.dims, v->type->dims, sizeof i.shape.dims);
   return i;
 }
@@ -33,6 +34,13 @@ static int add_slot(plan *x, rt_slot s) {
 static tsr_status check_static(const plan *x, const ir_value *v) {
   if (v->type->kind == IR_T_TENSOR && ir_type_count(v->type) >= 0) return NULL;
   return ir_error(x->program, "give every dimension a number", "a tensor of the program has unknown or too many elements");
+}
+
+/* What the program itself must allocate has to fit at all; inputs and outputs are the caller's, who may have mapped them. */
+static tsr_status check_fits(const plan *x, ir_loc at, size_t bytes, const char *what) {
+  int64_t most = x->p->dev->caps.max_buffer_bytes;
+  if (!most || bytes <= (size_t)most) return NULL;
+  return ir_error_at(x->program, at, TSR_OUT_OF_MEMORY, "split the tensor", "%s of %zu bytes; %s allows %lld at once", what, bytes, x->p->dev->info.id, (long long)most);
 }
 
 /* Slots for arguments, buffers and constants; aliases share. */
@@ -54,8 +62,8 @@ static tsr_status make_slots(plan *x) {
     ir_value *v = o->results[0];
     TSR_TRY(check_static(x, v));
     if (o->def->code == TG_ALIAS) v->scratch = o->operands[0]->scratch;
-    else if (o->def->code == TG_CONSTANT) v->scratch = add_slot(x, (rt_slot){.kind = SLOT_CONST, .bytes = bytes_of(v->type), .data = ir_get_attr(o, "value")});
-    else v->scratch = add_slot(x, (rt_slot){.kind = SLOT_TEMP, .bytes = bytes_of(v->type)});
+    else if (o->def->code == TG_CONSTANT) v->scratch = add_slot(x, (rt_slot){.kind = SLOT_CONST, .bytes = bytes_of(v->type), .data = ir_get_attr(o, "value"), .loc = o->loc});
+    else v->scratch = add_slot(x, (rt_slot){.kind = SLOT_TEMP, .bytes = bytes_of(v->type), .loc = o->loc});
   }
   return NULL;
 }
@@ -131,14 +139,22 @@ static tsr_status plan_workspace(plan *x) {
       x->last[s] = l;
     }
   slots mem = {.al = &p->ctx->al};
+  int64_t sum = 0; /* of all, so that no offset can overflow */
   tsr_status st = NULL;
   for (int i = 0; i < p->n_slots && !st; i++) {
+    if (p->slots[i].kind == SLOT_CONST) st = check_fits(x, p->slots[i].loc, p->slots[i].bytes, "a constant");
     if (p->slots[i].kind != SLOT_TEMP || x->first[i] < 0) continue;
+    if ((st = check_fits(x, p->slots[i].loc, p->slots[i].bytes, "a temporary"))) break;
+    if (__builtin_add_overflow(sum, (int64_t)(p->slots[i].bytes + 512), &sum)) {
+      st = ir_error_at(x->program, p->slots[i].loc, TSR_OUT_OF_MEMORY, "split the tensor", "the bytes of all temporaries overflow 64 bits");
+      break;
+    }
     int at = slots_alloc(&mem, x->first[i], x->last[i], (int64_t)((p->slots[i].bytes + 255) & ~(size_t)255));
     if (at < 0) st = st_oom();
     else p->slots[i].offset = (size_t)mem.v[at].offset;
   }
   p->workspace_bytes = (size_t)mem.total;
+  if (!st) st = check_fits(x, x->program->loc, p->workspace_bytes, "temporaries");
   /* Temporaries without elements still need memory to point into. */
   for (int i = 0; i < p->n_slots && !p->workspace_bytes; i++)
     if (p->slots[i].kind == SLOT_TEMP) p->workspace_bytes = 256;

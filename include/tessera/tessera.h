@@ -158,6 +158,7 @@ typedef struct tsr_tensor_info {
   tsr_dtype dtype;
   tsr_shape shape;
   size_t bytes;
+  int line, column; /* where the text that was parsed defines it; 0 for graphs built by calls */
 } tsr_tensor_info;
 
 typedef enum tsr_attr_kind { TSR_ATTR_INT, TSR_ATTR_FLOAT, TSR_ATTR_BOOL, TSR_ATTR_STRING, TSR_ATTR_INTS } tsr_attr_kind;

@@ -44,7 +44,7 @@ static const struct { const char *what, *text, *says; } cases[] = {
     {"axis out of range", FUNC(A, "%0 = \"tessera.graph.reduce_sum\"(%A) {axes = [7]}"), "x.mlir:3:6: axis 7"},
     {"dense too long", FUNC(A, "%0 = \"tessera.graph.constant\"() {value = dense<[1.0, 2.0, 3.0]> : tensor<2xf32>}"), "x.mlir:3:47: dense has 3 values"},
     {"no return", "\"tessera.graph.func\"() ({\n^bb0(" A "):\n%0 = \"tessera.graph.neg\"(%A)\n}) {sym_name = \"main\"}\n", "x.mlir:1:1: the body must end"},
-    {"unknown dimension", FUNC("%A: tensor<?x4xf32>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:1:1: argument %A has an unknown dimension"},
+    {"unknown dimension", FUNC("%A: tensor<?x4xf32>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:2:6: argument %A has an unknown dimension"},
     /* sizes */
     {"huge dimension", FUNC("%A: tensor<99999999999999999999xf32>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:2:17: dimension out of range"},
     {"negative dimension", FUNC("%A: tensor<-4xf32>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:2:17: "},
@@ -64,6 +64,22 @@ static const struct { const char *what, *text, *says; } cases[] = {
     {"tile: grid", TILE(VIEWS("4"), "[1, -1, 1]", COPY), "x.mlir:7:1: grid extent -1"},
     {"tile: an op of another level", TILE(VIEWS("4"), "[1, 1, 1]", "%v = \"tessera.graph.neg\"(%a)"), "x.mlir:9:6: "},
     {"tile: too large a tile", TILE(VIEWS("4"), "[1, 1, 1]", "%v = \"tessera.tile.fill\"() {value = 0} : () -> !tessera.frag<1099511627776xf32>"), "x.mlir:9:6: the tile is too large"},
+};
+
+/* Raised by what comes after the parser: inference, lowering for a device, code, memory. */
+#define SQUARE(n, t) "%A: tensor<" n "x" n "x" t ">"
+#define NEG "%0 = \"tessera.graph.neg\"(%A)"
+static const struct { const char *what, *args, *text, *says; } later[] = {
+    {"four terabytes", "run x.mlir", FUNC(SQUARE("1048576", "f32"), NEG), "x.mlir:2:6: no memory for input A: 4398046511104 bytes"},
+    {"of output", "run x.mlir", FUNC("%A: tensor<1xf32>", "%0 = \"tessera.graph.broadcast\"(%A) {shape = [1099511627776]}"), "x.mlir:3:6: no memory for output 0: 4398046511104 bytes"},
+    {"between kernels", "run x.mlir", FUNC("%A: tensor<2048x1xf32>, %B: tensor<1x536870912xf32>", "%1 = \"tessera.graph.matmul\"(%A, %B)\n%0 = \"tessera.graph.softmax\"(%1)"), "x.mlir:3:6: a temporary of 4398046511104 bytes"},
+    {"for a device that isn't here", "dump x.mlir --level source --device cuda:sm_90a", FUNC("%A: tensor<2048x1xf32>, %B: tensor<1x536870912xf32>", "%1 = \"tessera.graph.matmul\"(%A, %B)\n%0 = \"tessera.graph.softmax\"(%1)"), "x.mlir:3:6: "},
+    {"a type that the CPU lacks", "run x.mlir", FUNC(SQUARE("4", "i16"), NEG), "x.mlir:3:6: element type i16"},
+    {"a type that the CPU lacks, in a tile", "run x.mlir", "\"tessera.tile.kernel\"() ({\n^bb0(%a: !tessera.view<4xi16>, %c: !tessera.view<4xi16>):\n" COPY "\n\"tessera.tile.return\"()\n}) {sym_name = \"k\", grid = [1, 1, 1], outputs = 1}\n", "x.mlir:1:1: element type i16"},
+    {"an unknown custom op", "run x.mlir", FUNC(A, "%0 = \"tessera.graph.custom\"(%A) {callee = \"my.op\"} : (tensor<2x3xf32>) -> tensor<2x3xf32>"), "x.mlir:3:6: no custom operation \"my.op\""},
+    {"an unknown custom op, on another device", "dump x.mlir --level target --device cuda:sm_90a", FUNC(A, "%0 = \"tessera.graph.custom\"(%A) {callee = \"my.op\"} : (tensor<2x3xf32>) -> tensor<2x3xf32>"), "x.mlir:3:6: no custom operation"},
+    {"a grid that the device lacks", "dump x.mlir --level target --device cuda:sm_90a", TILE(VIEWS("4"), "[1, 1, 70000]", COPY), "x.mlir:7:1: kernel \"k\": 70000 blocks on axis 2"},
+    {"shared memory that the device lacks", "dump x.mlir --level target --device cuda:sm_80", TILE(VIEWS("4"), "[1, 1, 1]", "%s = \"tessera.tile.alloc\"() : () -> !tessera.shared<1024x1024xf32>\n%w = \"tessera.tile.view\"(%a) : (!tessera.view<4xf32>) -> !tessera.view<1024x1024xf32, strides = [0, 0]>\n\"tessera.tile.copy\"(%w, %s)\n%f = \"tessera.tile.load\"(%s)\n%u = \"tessera.tile.view\"(%c) : (!tessera.view<4xf32>) -> !tessera.view<1024x1024xf32, strides = [0, 0]>\n\"tessera.tile.store\"(%f, %u)"), "x.mlir:9:6: "},
 };
 
 /* Text that is made rather than written: `head`, then `piece` n times. */
@@ -93,6 +109,10 @@ int main(void) {
     cli_write(&c, "x.mlir", cases[i].text, strlen(cases[i].text));
     cli_refused(&c, cases[i].what, "run x.mlir", cases[i].says);
     cli_refused(&c, cases[i].what, "dump x.mlir --level tile --device null:spirv", "x.mlir:");
+  }
+  for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+    cli_write(&c, "x.mlir", later[i].text, strlen(later[i].text));
+    cli_refused(&c, later[i].what, later[i].args, later[i].says);
   }
   for (size_t i = 0; i < sizeof deep / sizeof *deep; i++) run_deep(&c, i);
   cli_write(&c, "x.mlir", "abc\0def", 7);

@@ -384,8 +384,8 @@ static void custom_op_misuse_is_one_clear_line(void **state) {
   tsr_graph_destroy(&g);
   OK(tsr_device_open(ctx, "cpu:0", &dev));
   static const char *const texts[][2] = {
-      {"no such custom operation", "%0 = \"tessera.graph.custom\"(%A) {callee = \"my.unknown\"} : (tensor<6x10xf32>) -> tensor<6x10xf32>"},
-      {"not what the op infers", "%0 = \"tessera.graph.custom\"(%A) {callee = \"my.swish\"} : (tensor<6x10xf32>) -> tensor<6x11xf32>"},
+      {"bad.mlir:3:6: no custom operation", "%0 = \"tessera.graph.custom\"(%A) {callee = \"my.unknown\"} : (tensor<6x10xf32>) -> tensor<6x10xf32>"},
+      {"bad.mlir:3:6: the result's type is not what my.swish infers", "%0 = \"tessera.graph.custom\"(%A) {callee = \"my.swish\"} : (tensor<6x10xf32>) -> tensor<6x11xf32>"},
       {"bad.mlir:3:6", "%0 = \"tessera.graph.custom\"(%A) : (tensor<6x10xf32>) -> tensor<6x10xf32>"}};
   for (int i = 0; i < 3; i++) {
     char text[512];

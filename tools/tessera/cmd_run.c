@@ -17,6 +17,7 @@ typedef struct files {
 } files;
 
 typedef struct run_state {
+  const char *file;
   tsr_context *ctx;
   tsr_device *dev;
   tsr_program *prog;
@@ -67,13 +68,40 @@ static bool same_shape(const tsr_shape *a, const tsr_shape *b) {
   return true;
 }
 
+/* Memory for an input or output; what is too large is named with its place in the text. */
+static int make_buffer(const run_state *r, const char *what, int i, const tsr_tensor_info *t, tsr_buffer **out) {
+  char number[16];
+  snprintf(number, sizeof number, "%d", i);
+  tsr_status st = tsr_buffer_create(r->dev, t->bytes, TSR_MEMORY_DEVICE, out);
+  if (tsr_status_code(st) != TSR_OUT_OF_MEMORY) return st ? cli_fail(st) : EXIT_OK;
+  int rc = cli_usage("run", "%s:%d:%d: no memory for %s %s: %s", r->file, t->line, t->column, what, *what == 'i' && *t->name ? t->name : number, tsr_status_cause(st));
+  tsr_status_free(st);
+  return rc;
+}
+
+static int make_buffers(run_state *r) {
+  r->in = calloc((size_t)r->n_in + 1, sizeof *r->in);
+  r->out = calloc((size_t)r->n_out + 1, sizeof *r->out);
+  if (!r->in || !r->out) return cli_usage("run", "out of memory");
+  int rc = EXIT_OK;
+  for (int i = 0; i < r->n_in && !rc; i++) {
+    tsr_tensor_info t = tsr_program_input(r->prog, i);
+    rc = make_buffer(r, "input", i, &t, &r->in[i].buffer);
+  }
+  for (int i = 0; i < r->n_out && !rc; i++) {
+    tsr_tensor_info t = tsr_program_output(r->prog, i);
+    rc = make_buffer(r, "output", i, &t, &r->out[i].buffer);
+  }
+  return rc;
+}
+
 static int load_input(run_state *r, int i, const files *f, int *used, uint64_t seed) {
   tsr_tensor_info t = tsr_program_input(r->prog, i);
   char number[16], why[512], a[128], b[128];
   snprintf(number, sizeof number, "%d", i);
   const char *path = path_for(f, *t.name ? t.name : number, used);
   void *data = malloc(t.bytes ? t.bytes : 1);
-  if (!data) return cli_usage("run", "no memory for input %s", t.name);
+  if (!data) return cli_usage("run", "%s:%d:%d: no memory for input %s: %zu bytes", r->file, t.line, t.column, t.name, t.bytes);
   int rc = EXIT_OK;
   if (path) {
     npy_array x;
@@ -85,8 +113,7 @@ static int load_input(run_state *r, int i, const files *f, int *used, uint64_t s
     fill_random(t.dtype, data, t.bytes / tsr_dtype_size(t.dtype), seed * 1000003 + (uint64_t)i);
   }
   if (!rc) {
-    tsr_status st = tsr_buffer_create(r->dev, t.bytes, TSR_MEMORY_DEVICE, &r->in[i].buffer);
-    if (!st) st = tsr_buffer_write(r->in[i].buffer, 0, data, t.bytes);
+    tsr_status st = tsr_buffer_write(r->in[i].buffer, 0, data, t.bytes);
     if (st) rc = cli_fail(st);
   }
   free(data);
@@ -161,6 +188,7 @@ static int execute(run_state *r, long repeat) {
 
 static int run_file(run_state *r, const char *file, const char *device, tsr_policy policy, const files *inputs, const files *outputs, long seed, long repeat, const char *tune) {
   size_t bytes;
+  r->file = file;
   char *text = cli_read_file(file, &bytes);
   if (!text) return EXIT_USAGE;
   tsr_compile_options o = {.policy = policy, .tune = !tune ? TSR_TUNE_DEFAULT : !strcmp(tune, "off") ? TSR_TUNE_OFF : !strcmp(tune, "full") ? TSR_TUNE_FULL : TSR_TUNE_CACHED};
@@ -170,16 +198,12 @@ static int run_file(run_state *r, const char *file, const char *device, tsr_poli
   if (st) return cli_fail(st);
   r->n_in = tsr_program_n_inputs(r->prog);
   r->n_out = tsr_program_n_outputs(r->prog);
-  r->in = calloc((size_t)r->n_in + 1, sizeof *r->in);
-  r->out = calloc((size_t)r->n_out + 1, sizeof *r->out);
-  if (!r->in || !r->out) return cli_usage("run", "out of memory");
-  int used[MAX_FILES] = {0}, rc;
+  int used[MAX_FILES] = {0}, rc = make_buffers(r);
+  if (rc) return rc;
   for (int i = 0; i < r->n_in; i++)
     if ((rc = load_input(r, i, inputs, used, (uint64_t)seed))) return rc;
   for (int i = 0; i < inputs->n; i++)
     if (!used[i]) return cli_usage("run", "the program has no input \"%.*s\"", (int)strcspn(inputs->text[i], "="), inputs->text[i]);
-  for (int i = 0; i < r->n_out; i++)
-    if ((st = tsr_buffer_create(r->dev, tsr_program_output(r->prog, i).bytes, TSR_MEMORY_DEVICE, &r->out[i].buffer))) return cli_fail(st);
   for (int i = 0; i < outputs->n; i++) {
     char *end;
     long k = strtol(outputs->text[i], &end, 10);
