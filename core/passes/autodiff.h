@@ -8,4 +8,16 @@
  * wrt[0..n_wrt), the gradient of func's first result with respect to argument wrt[i] (its shape and type). The first result
  * must be one float; the arguments must be floats. An op without a derivative on the way is an error that names it. */
 tsr_status graph_grad(ir_op *func, const int *wrt, int n_wrt, const char *name, ir_op **out);
+
+/* The derivative of an op that only the application knows: fills grads[i] (NULL = none, else of operand i's type) given the gradient g of
+ * op's result; new ops go before the function's return. */
+typedef tsr_status (*grad_custom_fn)(void *user, ir_op *op, ir_value *g, ir_value **grads);
+typedef struct grad_request {
+  const int *wrt;
+  int n_wrt;
+  const char *name;
+  grad_custom_fn custom; /* NULL: custom ops have no derivative */
+  void *user;
+} grad_request;
+tsr_status graph_grad_of(ir_op *func, const grad_request *r, ir_op **out);
 #endif

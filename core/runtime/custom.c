@@ -54,7 +54,7 @@ void rt_custom_clear(tsr_context *c) {
 
 /* ---- one op's call ---------------------------------------------------------------------------------------------- */
 
-static tsr_custom_tensor tensor_of(const ir_type *t) {
+tsr_custom_tensor rt_custom_tensor(const ir_type *t) {
   tsr_custom_tensor x = {.dtype = t->dtype, .shape.rank = t->rank};
   memcpy(x.shape.dims, t->dims, sizeof x.shape.dims);
   return x;
@@ -88,13 +88,12 @@ static bool passes(const ir_named_attr *a) {
   return true;
 }
 
-/* The call of op, whose custom op takes its first `n` operands; the result's type is left open. */
-static tsr_status make_call(tsr_context *c, arena *a, const ir_op *op, int n, rt_host_call *h) {
+tsr_status rt_custom_call(tsr_context *c, arena *a, const ir_op *op, int n, rt_host_call *h) {
   const char *name = ir_get_str(op, "callee", "");
   *h = (rt_host_call){.custom = find(c, name)};
   if (!h->custom) return ir_error_at(op, op->loc, TSR_NOT_FOUND, "tsr_custom_op_register makes it known", "no custom operation \"%s\" in this context", name);
   if (n != h->custom->op.n_operands) return ir_error(op, NULL, "%s takes %d operands, has %d", name, h->custom->op.n_operands, n);
-  for (int i = 0; i < n; i++) h->tensors[i] = tensor_of(op->operands[i]->type);
+  for (int i = 0; i < n; i++) h->tensors[i] = rt_custom_tensor(op->operands[i]->type);
   h->attrs = arena_array(a, tsr_attr, op->n_attrs + 1);
   if (!h->attrs) return st_oom();
   h->call = (tsr_custom_call){.operands = h->tensors, .n_operands = n, .attrs = h->attrs, .result = &h->tensors[n]};
@@ -121,7 +120,7 @@ tsr_status rt_custom_infer(tsr_graph *g, const char *name, ir_op *op, const ir_t
   rt_host_call h;
   *found = name && find(g->ctx, name);
   if (!*found) return NULL;
-  TSR_TRY(make_call(g->ctx, &g->m->arena, op, op->n_operands, &h));
+  TSR_TRY(rt_custom_call(g->ctx, &g->m->arena, op, op->n_operands, &h));
   TSR_TRY(infer(g->ctx, op, &h));
   *result = ir_type_tensor(g->m, h.call.result->dtype, h.call.result->shape.rank, h.call.result->shape.dims);
   return *result ? NULL : st_oom();
@@ -130,7 +129,7 @@ tsr_status rt_custom_infer(tsr_graph *g, const char *name, ir_op *op, const ir_t
 /* Of a tile.custom or target.custom op, whose last operand is the result; it must have the type that the op infers. */
 static tsr_status checked_call(tsr_program *p, const ir_op *op, rt_host_call *h) {
   const ir_type *t = op->operands[op->n_operands - 1]->type;
-  TSR_TRY(make_call(p->ctx, &p->arena, op, op->n_operands - 1, h));
+  TSR_TRY(rt_custom_call(p->ctx, &p->arena, op, op->n_operands - 1, h));
   TSR_TRY(infer(p->ctx, op, h));
   const tsr_custom_tensor *r = h->call.result;
   if (r->dtype != t->dtype || r->shape.rank != t->rank || memcmp(r->shape.dims, t->dims, sizeof *t->dims * (size_t)t->rank))
@@ -340,8 +339,8 @@ tsr_status rt_custom_eval(void *user, graph_evaluator *e, ir_op *op) {
   evaluation x = {.c = user};
   tsr_status st = NULL;
   arena_init(&x.memory, &x.c->al);
-  TSR_GOTO(make_call(x.c, &x.memory, op, op->n_operands, &x.h));
-  *x.h.call.result = tensor_of(op->results[0]->type);
+  TSR_GOTO(rt_custom_call(x.c, &x.memory, op, op->n_operands, &x.h));
+  *x.h.call.result = rt_custom_tensor(op->results[0]->type);
   for (int side = 0; side < 3 && !e->st; side++) TSR_GOTO(evaluate(&x, e, op, side));
   tsr_dtype t = x.h.call.result->dtype;
   int64_t n = elements(x.h.call.result);

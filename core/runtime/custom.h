@@ -18,4 +18,8 @@ typedef struct rt_host_call {
   tsr_attr *attrs;
   tsr_custom_call call;
 } rt_host_call;
+
+tsr_custom_tensor rt_custom_tensor(const ir_type *t);
+/* The call of op, whose custom op takes its first `n` operands; the result's type is left open. */
+tsr_status rt_custom_call(tsr_context *c, arena *a, const ir_op *op, int n, rt_host_call *h);
 #endif

@@ -7,10 +7,25 @@
 #include "core/runtime/internal.h"
 
 
-static tsr_status new_graph(tsr_context *c, tsr_graph **out) {
+tsr_status rt_graph_new(tsr_context *c, tsr_graph **out) {
   tsr_graph *g = *out = al_new(&c->al, tsr_graph);
   if (!g) return st_oom();
   g->ctx = c;
+  return NULL;
+}
+
+tsr_status rt_graph_note(tsr_graph *g, ir_value *v, tsr_value *out) {
+  if (!v || !al_grow(&g->ctx->al, &g->values, &g->cap_values, g->n_values + 1, sizeof *g->values)) return st_oom();
+  g->values[g->n_values++] = v;
+  *out = (tsr_value)g->n_values;
+  return NULL;
+}
+
+tsr_status rt_graph_close(tsr_graph *g, ir_op *func) {
+  tsr_value unused;
+  g->func = func;
+  g->closed = true;
+  for (int i = 0; i < func->regions[0]->n_args; i++) TSR_TRY(rt_graph_note(g, func->regions[0]->args[i], &unused));
   return NULL;
 }
 
@@ -26,7 +41,7 @@ void tsr_graph_destroy(tsr_graph **gp) {
 tsr_status tsr_graph_create(tsr_context *c, const char *name, tsr_graph **out) {
   *out = NULL;
   tsr_graph *g;
-  TSR_TRY(new_graph(c, &g));
+  TSR_TRY(rt_graph_new(c, &g));
   tsr_status st = ir_module_create(&c->al, &g->m);
   if (!st) {
     ir_builder b = ir_at_end(g->m, g->m->root->regions[0]);
@@ -45,23 +60,15 @@ tsr_status tsr_graph_create(tsr_context *c, const char *name, tsr_graph **out) {
 tsr_status tsr_graph_parse(tsr_context *c, const char *text, size_t bytes, const char *file, tsr_graph **out) {
   *out = NULL;
   tsr_graph *g;
-  TSR_TRY(new_graph(c, &g));
+  TSR_TRY(rt_graph_new(c, &g));
   tsr_status st = ir_parse(&c->al, text, bytes, file, &g->m);
   if (!st) {
-    g->func = graph_find_func(g->m, NULL);
-    g->closed = true;
-    if (!g->func) st = st_make(&c->al, TSR_PARSE_ERROR, RT_WHERE("graph_parse", "tsr_program_parse takes the other levels"), "%s:1:1: expected a tessera.graph.func", file ? file : "<text>");
+    ir_op *func = graph_find_func(g->m, NULL);
+    st = func ? rt_graph_close(g, func) : st_make(&c->al, TSR_PARSE_ERROR, RT_WHERE("graph_parse", "tsr_program_parse takes the other levels"), "%s:1:1: expected a tessera.graph.func", file ? file : "<text>");
   }
   if (st) tsr_graph_destroy(&g);
   *out = g;
   return st;
-}
-
-static tsr_status note(tsr_graph *g, ir_value *v, tsr_value *out) {
-  if (!v || !al_grow(&g->ctx->al, &g->values, &g->cap_values, g->n_values + 1, sizeof *g->values)) return st_oom();
-  g->values[g->n_values++] = v;
-  *out = (tsr_value)g->n_values;
-  return NULL;
 }
 
 static tsr_status check_shape(tsr_graph *g, const char *fn, tsr_dtype t, const tsr_shape *s) {
@@ -75,16 +82,16 @@ static tsr_status check_shape(tsr_graph *g, const char *fn, tsr_dtype t, const t
 
 tsr_status tsr_graph_input(tsr_graph *g, const char *name, tsr_dtype t, tsr_shape s, tsr_value *out) {
   *out = 0;
-  if (g->closed) return RT_BAD(g->ctx, "graph_input", NULL, "the graph was parsed and can't be extended");
+  if (g->closed) return RT_BAD(g->ctx, "graph_input", NULL, "the graph is complete and can't be extended");
   TSR_TRY(check_shape(g, "graph_input", t, &s));
-  return note(g, ir_block_arg(g->m, g->func->regions[0], ir_type_tensor(g->m, t, s.rank, s.dims), name), out);
+  return rt_graph_note(g, ir_block_arg(g->m, g->func->regions[0], ir_type_tensor(g->m, t, s.rank, s.dims), name), out);
 }
 
 static ir_builder before_return(tsr_graph *g) { return ir_before(g->func->regions[0]->last); }
 
 tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, tsr_shape s, const void *data, tsr_value *out) {
   *out = 0;
-  if (g->closed) return RT_BAD(g->ctx, "graph_constant", NULL, "the graph was parsed and can't be extended");
+  if (g->closed) return RT_BAD(g->ctx, "graph_constant", NULL, "the graph is complete and can't be extended");
   TSR_TRY(check_shape(g, "graph_constant", t, &s));
   const ir_type *type = ir_type_tensor(g->m, t, s.rank, s.dims);
   if (!type) return st_oom();
@@ -92,7 +99,7 @@ tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, tsr_shape s, const void
   ir_builder b = before_return(g);
   ir_op *op = ir_op_new(&b, graph_def(G_CONSTANT), 0, NULL, 1, &type, 0);
   if (!op || !ir_set_attr(op, "value", a)) return st_oom();
-  return note(g, op->results[0], out);
+  return rt_graph_note(g, op->results[0], out);
 }
 
 static ir_attr *make_attr(ir_module *m, const tsr_attr *a) {
@@ -114,7 +121,7 @@ static const ir_opdef *find_op(const char *name) {
 
 tsr_status tsr_graph_op(tsr_graph *g, const char *name, const tsr_value *operands, int n, const tsr_attr *attrs, int n_attrs, tsr_value *out) {
   /* out may be one of the operands: it is written last. */
-  if (g->closed) return RT_BAD(g->ctx, "graph_op", NULL, "the graph was parsed and can't be extended");
+  if (g->closed) return RT_BAD(g->ctx, "graph_op", NULL, "the graph is complete and can't be extended");
   const ir_opdef *def = name ? find_op(name) : NULL;
   bool custom = !def;
   if (custom) def = graph_def(G_CUSTOM);
@@ -138,13 +145,13 @@ tsr_status tsr_graph_op(tsr_graph *g, const char *name, const tsr_value *operand
     if (!st && !found) st = st_make(&g->ctx->al, TSR_NOT_FOUND, ST_WHERE("graph", name, "`tessera ops` lists them"), "no such operation");
   }
   if (!st) st = ir_verify_op(op);
-  if (!st) st = note(g, op->results[0], out);
+  if (!st) st = rt_graph_note(g, op->results[0], out);
   if (st) ir_op_remove(op);
   return st;
 }
 
 tsr_status tsr_graph_output(tsr_graph *g, tsr_value v) {
-  if (g->closed) return RT_BAD(g->ctx, "graph_output", NULL, "the graph was parsed and can't be extended");
+  if (g->closed) return RT_BAD(g->ctx, "graph_output", NULL, "the graph is complete and can't be extended");
   if (v < 1 || v > g->n_values) return RT_BAD(g->ctx, "graph_output", NULL, "not a value of this graph");
   return ir_add_operand(g->func->regions[0]->last, g->values[v - 1]) ? NULL : st_oom();
 }

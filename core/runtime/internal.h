@@ -148,6 +148,10 @@ tsr_stream *rt_stream(tsr_device *dev, tsr_stream *s);
 /* Copies the text of a builder into memory that tsr_text_free frees. */
 tsr_status rt_text(tsr_context *ctx, strb *b, char **text);
 
+/* graph.c: an empty graph without a module; a value gets its number; a graph whose function is complete, with its inputs as values 1, 2, ... */
+tsr_status rt_graph_new(tsr_context *ctx, tsr_graph **out);
+tsr_status rt_graph_note(tsr_graph *g, ir_value *v, tsr_value *out);
+tsr_status rt_graph_close(tsr_graph *g, ir_op *func);
 /* compile.c: everything below the text or graph, to a runnable program. Takes ownership of m. */
 tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out);
 /* custom.c: checks the custom ops of a Tile IR program against what is registered; those with a source for the device become

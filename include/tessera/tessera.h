@@ -180,7 +180,8 @@ typedef struct tsr_attr {
 
 /* An empty graph with the given function name. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_create(tsr_context *ctx, const char *name, tsr_graph **out);
-/* From IR text of the Graph level (any level for tsr_program_parse). `file` is for messages and may be NULL. */
+/* From IR text of the Graph level (any level for tsr_program_parse). `file` is for messages and may be NULL. The graph can't be extended; its
+ * inputs are the values 1, 2, ... in order. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_parse(tsr_context *ctx, const char *text, size_t bytes, const char *file, tsr_graph **out);
 TSR_API void tsr_graph_destroy(tsr_graph **g);
 TSR_API TSR_MUST_USE tsr_status tsr_graph_input(tsr_graph *g, const char *name, tsr_dtype t, tsr_shape shape, tsr_value *out);
@@ -190,7 +191,9 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, ts
 TSR_API TSR_MUST_USE tsr_status tsr_graph_op(tsr_graph *g, const char *op, const tsr_value *operands, int n_operands, const tsr_attr *attrs, int n_attrs, tsr_value *out);
 TSR_API TSR_MUST_USE tsr_status tsr_graph_output(tsr_graph *g, tsr_value v);
 TSR_API TSR_MUST_USE tsr_status tsr_graph_type(const tsr_graph *g, tsr_value v, tsr_dtype *t, tsr_shape *shape);
-/* Gradient of the first output (one element) with respect to n inputs, as further outputs of a new graph. */
+/* Reverse-mode derivative: a new graph with g's inputs, whose outputs are g's and then, for each of the n inputs wrt[i] of g, the gradient of
+ * g's first output (one float) with respect to it. It can't be extended; its inputs are the values 1, 2, ... in order.
+ * TSR_VERIFY_ERROR names an op without a derivative on the way. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_grad(const tsr_graph *g, const tsr_value *wrt, int n, tsr_graph **out);
 
 /* Text returned by the library; free with tsr_text_free. */
@@ -308,6 +311,15 @@ typedef struct tsr_custom_tensor {
   void *data; /* row-major; NULL where only types are asked for */
 } tsr_custom_tensor;
 
+/* What an op's derivative has and gives: ops added to `graph` by tsr_graph_op or tsr_graph_constant make the gradient of each operand from that
+ * of the result. */
+typedef struct tsr_custom_adjoint {
+  tsr_graph *graph; /* for tsr_graph_op, tsr_graph_constant and tsr_graph_type, during the call alone */
+  const tsr_value *operands;
+  tsr_value result, gradient;    /* the op's result, and the derivative of the whole with respect to it, of the same type */
+  tsr_value *operand_gradients;  /* to be filled, each of its operand's type; 0 (as it comes) = the operand has no influence */
+} tsr_custom_adjoint;
+
 typedef struct tsr_custom_call {
   const tsr_custom_tensor *operands;
   int n_operands;
@@ -318,7 +330,7 @@ typedef struct tsr_custom_call {
 
 /* A kernel developer's own op (seed 000 section 1.3): a pure function of its operands and attributes, so that an unused one is left out
  * and equal ones are computed once. It is a launch of its own in the program, never fused. Callbacks may run on any thread, several at
- * once, and must not call into the library. Those that return false write one line to why. */
+ * once, and (but for adjoint) must not call into the library. Those that return false write one line to why. */
 typedef struct tsr_custom_op {
   const char *name; /* "mylib.swish"; used as tsr_graph_op's op, and as callee of "tessera.graph.custom" in IR text */
   int n_operands;
@@ -333,6 +345,9 @@ typedef struct tsr_custom_op {
    * waits for the device, the launch counts in tsr_program_n_fallbacks, and TSR_FALLBACK_ERROR makes it TSR_UNSUPPORTED. */
   size_t (*source)(void *user, const char *backend, const tsr_custom_call *call, char *text, size_t bytes);
   void *user;
+  /* Optional: the op's derivative, for tsr_graph_grad; without one that is an error where the op is on the way. The only callback that may
+   * call into the library: the functions named at tsr_custom_adjoint, whose statuses it passes on. */
+  tsr_status (*adjoint)(void *user, const tsr_custom_call *call, tsr_custom_adjoint *a);
 } tsr_custom_op;
 /* *op is copied, its name too. TSR_INVALID_ARGUMENT where the name is taken. */
 TSR_API TSR_MUST_USE tsr_status tsr_custom_op_register(tsr_context *ctx, const tsr_custom_op *op);
