@@ -28,7 +28,8 @@
  *   wgmma<N, K, A, B, swizzle, ta, tb>(C *acc, const void *a, const void *b, lbo_a, sbo_a, lbo_b, sbo_b)   N/2 registers, both operands in shared
  *   wgmma_rs<N, K, A, B, swizzle, tb>(C *acc, const int *a_regs, const void *b, lbo_b, sbo_b)         memory or a in registers
  *   wgmma_pin(array), wgmma_fence(), wgmma_commit(), wgmma_wait<n>()
- *   setmaxnreg_inc<n>(), setmaxnreg_dec<n>(), bool elect(), cluster_sync(), int cluster_rank(), named_barrier_sync<id, threads>(), named_barrier_arrive<id, threads>()
+ *   cluster_store(smem, rank, v): v of 4 or 8 bytes to the same place in another block of the cluster
+ *   setmaxnreg_inc<n>(), setmaxnreg_dec<n>(), bool elect(), cluster_sync(), cluster_arrive(), cluster_wait(), int cluster_rank(), named_barrier_sync<id, threads>(), named_barrier_arrive<id, threads>()
  * AMD:
  *   vec<C, NC> mfma<M, N, K, A, B>(vec<EA, NA> a, vec<EB, NB> b, vec<C, NC> c), wmma<M, N, K, A, B>(...): A and B say how the bits
  *   of the elements EA and EB are read (tf32: floats; f8e4m3fnuz, f8e5m2fnuz on gfx942)

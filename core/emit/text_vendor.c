@@ -40,7 +40,7 @@ void text_vendor_use(const ir_op *op, text_use *u) {
   case TG_MBAR_ARRIVE: if (op->n_operands == 3) u->features |= TEXT_CLUSTER; /* fall through */
   case TG_MBAR_INIT: case TG_MBAR_EXPECT: case TG_MBAR_WAIT: case TG_ELECT: u->features |= TEXT_MBAR; break;
   case TG_FENCE: u->features |= strcmp(ir_get_str(op, "kind", ""), "cluster") ? TEXT_MBAR : TEXT_CLUSTER; break;
-  case TG_CLUSTER_SYNC: case TG_CLUSTER_RANK: u->features |= TEXT_CLUSTER; break;
+  case TG_CLUSTER_SYNC: case TG_CLUSTER_RANK: case TG_CLUSTER_STORE: u->features |= TEXT_CLUSTER; break;
   case TG_NAMED_BARRIER: u->features |= TEXT_NAMED; break;
   case TG_WGMMA_FENCE: case TG_WGMMA_COMMIT: case TG_WGMMA_WAIT: case TG_SETMAXNREG: u->features |= TEXT_WGMMA; break;
   case TG_LDS_LOAD: u->features |= TEXT_LDS; break;
@@ -115,7 +115,8 @@ static bool hopper_op(text_printer *p, ir_op *op) {
   case TG_WGMMA_WAIT: text_line(p, "wgmma_wait<%d>();", attr(op, "pending")); pin(p, op); return true;
   case TG_SETMAXNREG: text_line(p, "setmaxnreg_%s<%d>();", ir_get_bool(op, "increase", false) ? "inc" : "dec", attr(op, "registers")); return true;
   case TG_ELECT: text_define(p, op->results[0], "elect()"); return true;
-  case TG_CLUSTER_SYNC: text_line(p, "cluster_sync();"); return true;
+  case TG_CLUSTER_SYNC: text_line(p, "cluster_%s();", *ir_get_str(op, "half", "") ? ir_get_str(op, "half", "") : "sync"); return true;
+  case TG_CLUSTER_STORE: text_line(p, "cluster_store(%s, %s, %s);", text_address(p, op, 1), text_expr(op->operands[3]), text_expr(op->operands[0])); return true;
   case TG_CLUSTER_RANK: text_define(p, op->results[0], "cluster_rank()"); return true;
   default: return false;
   }

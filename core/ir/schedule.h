@@ -20,7 +20,7 @@
 
 typedef enum sched_code {
   S_PROGRAM, S_RETURN, S_KERNEL, S_YIELD,
-  S_TILE, S_VECTORIZE, S_SHARED, S_ASYNC, S_STAGES, S_SPLIT_K, S_WARPS, S_RASTER, S_MATRIX_PATH, S_LEGALIZED, S_PACK,
+  S_TILE, S_VECTORIZE, S_SHARED, S_ASYNC, S_STAGES, S_SPLIT_K, S_WARPS, S_RASTER, S_CLUSTER, S_STREAM_K, S_MATRIX_PATH, S_LEGALIZED, S_PACK,
   S_STREAM, S_MEMORY
 } sched_code;
 
@@ -36,7 +36,7 @@ typedef enum sched_family {
 const char *sched_family_name(sched_family f);
 sched_family sched_family_parse(const char *name); /* N_FAMILIES if unknown */
 
-enum { SCHED_LEAST_STRIP = 64 };
+enum { SCHED_LEAST_STRIP = 64, SCHED_MOST_CLUSTER = 8 };
 
 /* Zero in any field = "not set": the default of sched_default applies. */
 typedef struct sched_params {
@@ -48,6 +48,8 @@ typedef struct sched_params {
   int64_t stages;     /* buffers of the k loop; 1 = no overlap, 2 = double buffering (the default) */
   int64_t split_k;
   int64_t warps;
+  int64_t cluster;    /* row kernels: blocks that hold one row together; 1 = none */
+  int64_t stream_k;   /* blocks among which all steps of a contraction are shared out evenly; 0 = one block a tile */
   int64_t raster;     /* blocks per raster group along m; 1 = plain row order */
   const char *matrix_path; /* "auto", "coopmat", "mma", "wgmma", "fma", ...; NULL = auto */
   bool autotune;

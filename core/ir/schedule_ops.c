@@ -32,6 +32,12 @@ static tsr_status verify_vectorize(const ir_op *op) {
   return NULL;
 }
 
+static tsr_status verify_cluster(const ir_op *op) {
+  int64_t n = ir_get_int(op, "n", 1);
+  if (n < 1 || n > SCHED_MOST_CLUSTER || (n & (n - 1))) return ir_error(op, "1, 2, 4 or 8", "n = %lld blocks can't be a cluster", (long long)n);
+  return NULL;
+}
+
 static tsr_status verify_stages(const ir_op *op) {
   int64_t n = ir_get_int(op, "n", 2);
   if (n < 1 || n > 16) return ir_error(op, "1 to 16 buffers", "n = %lld is out of range", (long long)n);
@@ -103,6 +109,10 @@ static const ir_opdef rows[] = {
      .verify = verify_positive, .help = "Subgroups of a block."},
     {NAME("raster"), .code = S_RASTER, .max_operands = IR_VARIADIC, .attrs = ATTRS({"group", IR_A_INT, true, NULL, "block rows walked together; 1 = plain order"}),
      .verify = verify_positive, .help = "Order in which blocks visit the output, for reuse in the last-level cache."},
+    {NAME("cluster"), .code = S_CLUSTER, .max_operands = IR_VARIADIC, .attrs = ATTRS({"n", IR_A_INT, true, NULL, "blocks: 1, 2, 4 or 8"}),
+     .verify = verify_cluster, .help = "Blocks that hold one row of a row kernel together and exchange partial results through each other's shared memory, so that memory is read once."},
+    {NAME("stream_k"), .code = S_STREAM_K, .max_operands = IR_VARIADIC, .attrs = ATTRS({"n", IR_A_INT, true, NULL, "blocks"}),
+     .verify = verify_positive, .help = "Shares the k steps of all tiles of a contraction out evenly among n blocks; a tile that is cut is added up by a second kernel in the order of k."},
     {NAME("matrix_path"), .code = S_MATRIX_PATH, .max_operands = IR_VARIADIC, .attrs = ATTRS({"path", IR_A_STR, true, NULL, "auto, coopmat, coopmat2, subgroup, mma, wgmma, mfma, wmma, fma, stream (at most 4 rows: b is read once)"}),
      .help = "Which matrix instruction family to use."},
     {NAME("legalized"), .code = S_LEGALIZED, .max_operands = IR_VARIADIC,
@@ -149,6 +159,8 @@ void sched_read(const ir_op *kernel, sched_params *p) {
     case S_STAGES: p->stages = ir_get_int(o, "n", 0); break;
     case S_SPLIT_K: p->split_k = ir_get_int(o, "n", 0); break;
     case S_WARPS: p->warps = ir_get_int(o, "n", 0); break;
+    case S_CLUSTER: p->cluster = ir_get_int(o, "n", 0); break;
+    case S_STREAM_K: p->stream_k = ir_get_int(o, "n", 0); break;
     case S_RASTER: p->raster = ir_get_int(o, "group", 0); break;
     case S_MATRIX_PATH: p->matrix_path = ir_get_str(o, "path", NULL); break;
     }
@@ -187,7 +199,8 @@ bool sched_write(ir_op *kernel, const sched_params *p) {
     if (!a || !ir_set_attr(a, "enable", ir_attr_bool(m, p->async_copy > 0))) return false;
   }
   if (!put_int(&b, "tessera.schedule.pipeline_stages", "n", p->stages) || !put_int(&b, "tessera.schedule.split_k", "n", p->split_k) ||
-      !put_int(&b, "tessera.schedule.warps", "n", p->warps) || !put_int(&b, "tessera.schedule.raster", "group", p->raster))
+      !put_int(&b, "tessera.schedule.warps", "n", p->warps) || !put_int(&b, "tessera.schedule.cluster", "n", p->cluster) ||
+      !put_int(&b, "tessera.schedule.stream_k", "n", p->stream_k) || !put_int(&b, "tessera.schedule.raster", "group", p->raster))
     return false;
   if (p->matrix_path) {
     ir_op *x = put(&b, "tessera.schedule.matrix_path");
@@ -207,6 +220,8 @@ void sched_merge(sched_params *base, const sched_params *over) {
   if (over->stages) base->stages = over->stages;
   if (over->split_k) base->split_k = over->split_k;
   if (over->warps) base->warps = over->warps;
+  if (over->cluster) base->cluster = over->cluster;
+  if (over->stream_k) base->stream_k = over->stream_k;
   if (over->raster) base->raster = over->raster;
   if (over->matrix_path) base->matrix_path = over->matrix_path;
   if (over->autotune) base->autotune = true;
@@ -221,6 +236,8 @@ void sched_print(strb *b, const sched_params *p) {
   if (p->async_copy) strb_printf(b, " async=%s", p->async_copy > 0 ? "on" : "off");
   if (p->split_k > 1) strb_printf(b, " split_k=%lld", (long long)p->split_k);
   if (p->warps) strb_printf(b, " warps=%lld", (long long)p->warps);
+  if (p->cluster > 1) strb_printf(b, " cluster=%lld", (long long)p->cluster);
+  if (p->stream_k > 1) strb_printf(b, " stream_k=%lld", (long long)p->stream_k);
   if (p->raster > 1) strb_printf(b, " raster=%lld", (long long)p->raster);
   if (p->matrix_path) strb_printf(b, " path=%s", p->matrix_path);
 }

@@ -36,6 +36,20 @@ static tsr_status verify_access(const ir_op *op) {
   return NULL;
 }
 
+static tsr_status verify_cluster_store(const ir_op *op) {
+  const ir_type *v = op->operands[0]->type, *p = op->operands[1]->type;
+  if (p->kind != IR_T_PTR || !p->use || strcmp(p->use, "shared")) return ir_error(op, NULL, "operand 1 must be a pointer into shared memory");
+  if (v->kind != IR_T_SCALAR || v->dtype != p->dtype) return ir_error(op, NULL, "the value must be a scalar of the pointer's type");
+  if (tsr_dtype_size(v->dtype) != 4 && tsr_dtype_size(v->dtype) != 8) return ir_error(op, NULL, "only words of 4 and 8 bytes are stored in another block");
+  return NULL;
+}
+
+static tsr_status verify_cluster_sync(const ir_op *op) {
+  const char *half = ir_get_str(op, "half", "");
+  if (*half && strcmp(half, "arrive") && strcmp(half, "wait")) return ir_error(op, "arrive, wait, or left out for both", "there is no half \"%s\"", half);
+  return NULL;
+}
+
 static tsr_status infer_extract(ir_op *op, const ir_type **results) {
   const ir_type *v = op->operands[0]->type;
   if (v->kind != IR_T_VECTOR) return ir_error(op, NULL, "needs a vector");
@@ -168,8 +182,11 @@ static const ir_opdef rows[] = {
     {NAME("wgmma_wait"), .code = TG_WGMMA_WAIT, IN(0, ANY, "accumulator arrays..."), .attrs = ATTRS(I("pending", true, NULL, "groups that may be unfinished")), .help = "Waits; pins the arrays."},
     {NAME("setmaxnreg"), .code = TG_SETMAXNREG, .attrs = ATTRS(I("registers", true, NULL, "multiple of 8"), B("increase", "false", "inc or dec")), .help = "Registers of this warpgroup."},
     {NAME("elect"), .code = TG_ELECT, .n_results = 1, .help = "A bool that is true in one lane of the warp."},
-    {NAME("cluster_sync"), .code = TG_CLUSTER_SYNC, .help = "Barrier over the cluster."},
+    {NAME("cluster_sync"), .code = TG_CLUSTER_SYNC, .attrs = ATTRS(S("half", false, "", "arrive or wait: one half of it")), .verify = verify_cluster_sync,
+     .help = "Barrier over the cluster: writes before it, to other blocks' shared memory too, are visible after it."},
     {NAME("cluster_rank"), .code = TG_CLUSTER_RANK, .n_results = 1, .flags = IR_PURE, .infer = tile_infer_index, .help = "This block's rank in its cluster."},
+    {NAME("cluster_store"), .code = TG_CLUSTER_STORE, IN(4, 4, "scalar, shared pointer, index, cluster rank"), .verify = verify_cluster_store,
+     .help = "A scalar to the same place of the shared memory of a block of the cluster, which must have begun to run; a cluster_sync makes it visible there."},
     {NAME("named_barrier"), .code = TG_NAMED_BARRIER, .attrs = ATTRS(I("id", true, NULL, "1 to 15; AMD: 0, the barrier instruction without waits"), I("threads", true, NULL, "participants"), B("arrive", "false", "arrive without waiting")), .help = "bar.sync / bar.arrive on part of the block."},
 
     {NAME("mfma"), .code = TG_MFMA, IN(3, 3, "a vector, b vector, accumulator vector"), .n_results = 1, .flags = IR_PURE, .infer = infer_last,

@@ -40,6 +40,7 @@ static const ir_opdef rows[] = {
                     {"outputs", IR_A_INT, false, "1", "how many of the last arguments are written"},
                     {"warps", IR_A_INT, false, "0", "subgroups per block; 0 = chosen by the lowering"},
                     {"raster", IR_A_INT, false, "0", "block rows walked together, column by column; 1 = row after row; 0 = chosen by the device"},
+                    {"cluster", IR_A_ARRAY, false, NULL, "[x, 1, 1]: so many blocks share the tile and each other's results of reductions (CUDA, from sm_90 on)"},
                     {"strip", IR_A_INT, false, "0", "CPU: elements that an elementwise program takes at once; 0 = chosen by the backend"},
                     {"family", IR_A_STR, false, "custom", "schedule family it came from"},
                     {"policy", IR_A_STR, false, "fast", "numerics policy"}, {"stages", IR_A_INT, false, "0", "pipeline depth asked for; 0 = default"}),

@@ -87,6 +87,20 @@ static void simd_rows(int64_t length, int64_t lanes, sched_params *p) {
   while (length > 0 && 2 * p->m * length <= most && p->m < 64) p->m *= 2;
 }
 
+/* Rows that one block can't hold: the fewest blocks of 256 threads with half of their registers' worth each, so that two share a core;
+ * beyond eight, threads hold all they can. False where even that is too little: the row goes by in chunks. */
+static bool cluster_rows(int64_t length, int64_t lanes, sched_params *p) {
+  int64_t threads = 256, each = SCHED_MOST_PER_THREAD / 2;
+  for (int64_t c = 2; c <= SCHED_MOST_CLUSTER; c *= 2)
+    if (length <= c * threads * each) {
+      p->cluster = c, p->warps = threads / lanes, p->m = 1;
+      return true;
+    }
+  if (length > SCHED_MOST_CLUSTER * 2 * threads * SCHED_MOST_PER_THREAD) return false;
+  p->cluster = SCHED_MOST_CLUSTER, p->warps = 2 * threads / lanes, p->m = 1;
+  return true;
+}
+
 sched_params sched_default(const ir_op *kernel, const tsr_caps *c) {
   sched_params p = {0};
   sched_family f = family_of(kernel);
@@ -102,9 +116,10 @@ sched_params sched_default(const ir_op *kernel, const tsr_caps *c) {
     simd_rows(row_length(kernel), lanes, &p);
     return p;
   }
-  if (f == FAMILY_ROW && row_length(kernel) > 64 * threads && (c->max_threads <= 0 || c->max_threads >= 512)) threads = 512; /* the row stays in registers */
-  p.warps = threads >= lanes ? threads / lanes : 1;
   p.vectorize = bytes < 16 ? 16 / bytes : 1;
+  if (f == FAMILY_ROW && c->clusters && c->max_threads >= 512 && row_length(kernel) > SCHED_MOST_PER_THREAD * 2 * threads && cluster_rows(row_length(kernel), lanes, &p)) return p;
+  if (f == FAMILY_ROW && row_length(kernel) > SCHED_MOST_PER_THREAD * threads && (c->max_threads <= 0 || c->max_threads >= 512)) threads = 512; /* the row stays in registers */
+  p.warps = threads >= lanes ? threads / lanes : 1;
   if (f == FAMILY_ROW) p.m = row_length(kernel) > 64 * lanes ? 1 : p.warps; /* a long row takes the whole block */
   else p.m = threads * p.vectorize * 4;
   return p;
@@ -150,6 +165,14 @@ const char *sched_broken_limit(const ir_op *kernel, const tsr_caps *c, const sch
     snprintf(why, size, "threads per block: %lld, the device has %d", (long long)threads, c->max_threads);
     return why;
   }
+  if (p->cluster > 1 && !c->clusters) {
+    snprintf(why, size, "clusters: the device has none");
+    return why;
+  }
+  if (p->cluster > 1 && family_of(kernel) == FAMILY_ROW && (p->m > 1 || row_length(kernel) > p->cluster * threads * SCHED_MOST_PER_THREAD)) {
+    snprintf(why, size, "registers per thread: a cluster of %lld blocks holds one row of up to %lld elements", (long long)p->cluster, (long long)(p->cluster * threads * SCHED_MOST_PER_THREAD));
+    return why;
+  }
   if (c->vector_bytes > 0 && p->vectorize > 1 && access > c->vector_bytes) {
     snprintf(why, size, "access width: %lld bytes, the device has %d", (long long)access, c->vector_bytes);
     return why;
@@ -165,6 +188,13 @@ bool sched_legalize(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
   const tsr_matrix_shape *x = product ? matrix_shape(product, c, p) : NULL;
   int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, least_m = x ? x->m : 1, least_n = x ? x->n : 1, least_k = x ? x->k : 1;
   while (c->max_threads > 0 && p->warps > 1 && p->warps * lanes > c->max_threads) p->warps--;
+  if (p->cluster > 1 && family_of(kernel) == FAMILY_ROW && c->clusters && sched_broken_limit(kernel, c, p, why, sizeof why)) {
+    p->m = 1;
+    while (p->cluster < SCHED_MOST_CLUSTER && sched_broken_limit(kernel, c, p, why, sizeof why)) p->cluster *= 2;
+    if (sched_broken_limit(kernel, c, p, why, sizeof why)) p->cluster = 1;
+  } else if (!c->clusters) {
+    p->cluster = p->cluster > 1 ? 1 : p->cluster;
+  }
   while (c->vector_bytes > 0 && p->vectorize > 1 && p->vectorize * sched_element_bytes(kernel) > c->vector_bytes) p->vectorize /= 2;
   if (x && p->m > 0) p->m = round_up(p->m, least_m), p->n = round_up(p->n, least_n), p->k = round_up(p->k, least_k);
   for (int step = 0; step < 64 && sched_broken_limit(kernel, c, p, why, sizeof why); step++) {
@@ -215,6 +245,8 @@ static void note_unused(const ir_op *kernel, const schedule_options *o, const sc
       {asked->stages > 1, "pipeline_stages", !product ? whole : cpu ? "the CPU's caches fetch ahead" : NULL},
       {split, "split_k", why_split},
       {asked->warps > 0, "warps", cpu ? "blocks run on the device's threads" : NULL},
+      {asked->cluster > 1, "cluster", family_of(kernel) != FAMILY_ROW ? "only whole rows are shared by a cluster" : cpu ? "blocks run on the device's threads" : NULL},
+      {asked->stream_k > 0, "stream_k", product ? NULL : "only a product has a contraction to share out"},
       {asked->matrix_path != NULL, "matrix_path", !product ? whole : cpu ? "micro-kernels are chosen when the device is opened" : NULL}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i].asked && rows[i].why)

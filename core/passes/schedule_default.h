@@ -27,6 +27,8 @@ sched_params sched_default(const ir_op *kernel, const tsr_caps *caps);
 const char *sched_broken_limit(const ir_op *kernel, const tsr_caps *caps, const sched_params *p, char *reason, size_t size);
 /* Shrinks p until it is legal: stages to 2, then k, then the larger of m and n, then no overlap. False if nothing fits. */
 bool sched_legalize(const ir_op *kernel, const tsr_caps *caps, sched_params *p);
+/* Elements of a row that each thread of a GPU's block can hold. */
+enum { SCHED_MOST_PER_THREAD = 64 };
 /* Bytes of the widest type that the kernel reads or writes. */
 int64_t sched_element_bytes(const ir_op *kernel);
 /* Bytes of shared memory that a matmul kernel's staging takes. */

@@ -162,6 +162,10 @@ tsr_status family_row(kern *k) {
   s.tm = k->params.m > 0 ? min64(k->params.m, max64(1, m)) : max64(1, min64(min64(m, 64), elements / s.tn));
   if (!kb_note_tile(k, s.tm, s.tn, 1)) return st_oom();
   TSR_TRY(space_grid(k, &s));
+  if (kb_rows_by_cluster(k, &s) && !has_transposed(&s, &rows)) {
+    if (!ir_set_attr(k->op, "cluster", ir_attr_ints(k->m, (int64_t[]){k->params.cluster, 1, 1}, 3))) return st_oom();
+    return write_results(k, &s, orig);
+  }
   return kb_rows_are_long(k, &s) ? kb_long_rows(k, &s, orig) : write_results(k, &s, orig);
 }
 

@@ -105,6 +105,8 @@ tsr_status kb_row_op(kern *k, ir_op *op, const space *s, const ir_type *orig, ir
 bool kb_is_row_op(const ir_op *op);
 /* x repeated to the width of s's tile. */
 ir_value *kb_spread(kern *k, ir_value *x, const space *s);
+/* Whether rows are held whole by the params.cluster blocks of a cluster. */
+bool kb_rows_by_cluster(const kern *k, const space *s);
 /* Rows too long for the registers of a block: chunks of them, in a loop for each row operation and one for the results. s: the grid's
  * space, with whole rows. */
 bool kb_rows_are_long(const kern *k, const space *s);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/passes/schedule_default.h"
 #include "core/passes/tile_build.h"
 
 enum { LOOP_CARRIES = 2 };
@@ -18,8 +19,13 @@ static int64_t threads_of(const kern *k) {
 }
 
 bool kb_rows_are_long(const kern *k, const space *s) {
-  int64_t most = k->opts->caps->subgroup <= 8 ? 128 : 64; /* elements of a thread; a CPU's SIMD lanes spill to a near cache */
+  int64_t most = k->opts->caps->subgroup <= 8 ? 128 : SCHED_MOST_PER_THREAD; /* elements of a thread; a CPU's SIMD lanes spill to a near cache */
   return k->opts->caps->dialect != DIALECT_CPU && s->tm * s->tn > most * threads_of(k) && s->dims[s->rank - 1] > 0;
+}
+
+bool kb_rows_by_cluster(const kern *k, const space *s) {
+  int64_t blocks = k->params.cluster;
+  return blocks > 1 && k->opts->caps->clusters && s->tm == 1 && s->tn <= SCHED_MOST_PER_THREAD * blocks * threads_of(k);
 }
 
 /* Columns of a chunk: 16, 8 or 4 for each thread, so that all chunks are whole if possible. */

@@ -77,6 +77,8 @@ static tsr_status enter(simt *c) {
     if (!op || !ir_set_attr(op, "axis", ir_attr_int(c->m, i))) return st_oom();
     c->in->block_id[i] = op->results[0];
   }
+  simt_cluster_enter(c);
+  if (c->cluster > 1) c->in->block_id[0] = sx_div(c, c->in->block_id[0], sx_int(c, c->cluster));
   simt_raster(c);
   const ir_block *from = c->tile->regions[0];
   for (int i = 0; i < from->n_args; i++) simt_of(from->args[i])->mem.base = sx_int(c, from->args[i]->type->offset);
@@ -86,10 +88,15 @@ static tsr_status enter(simt *c) {
 static tsr_status describe(simt *c) {
   ir_op *k = c->out;
   ir_module *m = c->m;
-  int64_t block[3] = {c->threads, 1, 1};
+  int64_t block[3] = {c->threads / c->cluster, 1, 1}, grid[3] = {1, 1, 1};
   bool ok = ir_set_attr(k, "dialect", ir_attr_str(m, dialect_names[c->caps->dialect])) && ir_set_attr(k, "block", ir_attr_ints(m, block, 3)) &&
             ir_set_attr(k, "subgroup", ir_attr_int(m, c->subgroup)) && ir_set_attr(k, "shared_bytes", ir_attr_int(m, c->in->shared_bytes)) &&
             ir_set_attr(k, "arch", ir_attr_str(m, c->caps->arch));
+  if (c->cluster > 1) {
+    ir_get_ints(c->tile, "grid", grid, 3);
+    grid[0] *= c->cluster;
+    ok = ok && ir_set_attr(k, "grid", ir_attr_ints(m, grid, 3)) && ir_set_attr(k, "cluster", ir_attr_ints(m, (int64_t[]){c->cluster, 1, 1}, 3));
+  }
   if (ok && c->wide_index) ok = ir_set_attr(k, "wide_index", ir_attr_bool(m, true));
   if (ok && c->why) ok = ir_set_attr(k, "path", ir_attr_str(m, c->path->name)) && ir_set_attr(k, "why", ir_attr_str(m, c->why));
   return ok ? NULL : st_oom();
@@ -97,7 +104,7 @@ static tsr_status describe(simt *c) {
 
 static tsr_status copy_kernel_attrs(simt *c) {
   /* Block size and pipeline depth are decided now. */
-  static const char *const gone[] = {"warps", "stages", "matrix", "raster"};
+  static const char *const gone[] = {"warps", "stages", "matrix", "raster", "cluster"};
   for (int i = 0; i < c->tile->n_attrs; i++) {
     const ir_named_attr *a = &c->tile->attrs[i];
     bool keep = true;
@@ -110,6 +117,7 @@ static tsr_status copy_kernel_attrs(simt *c) {
 static tsr_status check_grid(const simt *c) {
   int64_t grid[3] = {1, 1, 1};
   ir_get_ints(c->tile, "grid", grid, 3);
+  grid[0] *= c->cluster;
   for (int i = 0; i < 3; i++)
     if (c->caps->max_grid[i] > 0 && grid[i] > c->caps->max_grid[i])
       return simt_unsupported(c, c->tile, "use larger tiles, or move the batch to another axis", "%lld blocks on axis %d, %s takes %lld", (long long)grid[i], i, c->caps->arch, (long long)c->caps->max_grid[i]);
@@ -121,15 +129,18 @@ static tsr_status lower_kernel(simt *c, ir_builder *top) {
   c->out = ir_op_new(top, ir_find_op("tessera.target.kernel"), 0, NULL, 0, NULL, 1);
   if (!c->out) return st_oom();
   TSR_TRY(copy_kernel_attrs(c));
-  TSR_TRY(check_grid(c));
   TSR_TRY(simt_analyse(c));
   TSR_TRY(simt_choose_threads(c));
+  TSR_TRY(simt_cluster_check(c));
+  TSR_TRY(check_grid(c));
   for (int i = 0; simt_paths[i]; i++) c->path = simt_paths[i];
   TSR_TRY(simt_choose_path(c));
   TSR_TRY(bind_arguments(c));
   TSR_TRY(enter(c));
   TSR_TRY(simt_shared_plan(c));
+  TSR_TRY(simt_cluster_plan(c));
   TSR_TRY(simt_lower_block(c, c->tile->regions[0]));
+  simt_cluster_leave(c);
   sx_effect(c, TG_RETURN, 0, NULL);
   if (c->b.failed) return st_oom();
   ir_dce(c->out);

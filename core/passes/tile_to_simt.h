@@ -10,6 +10,10 @@
  * these never move data. The accumulators of mma.sync (vec 2, lanes 8x4, inner 2), wgmma, MFMA (vec 4 rows) and WMMA are
  * such layouts too: their maps, reductions and stores need no code of their own. Registers are SSA scalars.
  *
+ * A kernel with the attribute `cluster` = [c, 1, 1] has blocks of c times the threads: their subgroups count on through the cluster, so that
+ * layouts spread a fragment over all of it. Reductions then combine in each block, and the blocks' results through each other's
+ * shared memory; nothing else may exchange data (tile_to_simt_cluster.c).
+ *
  * Threads of a block (kernel attribute `warps` wins): registers wanted per thread = 64 for a gemm accumulator, 32 for other
  * fragments of a kernel with a reduction, 8 else (128, 128 and 16 on subgroups of at most 8 lanes, where a subgroup is a SIMD
  * register of a CPU); an fft stage gets one thread per radix points. Rounded up to a power of two of subgroups.
@@ -117,8 +121,11 @@ struct simt {
   ir_op *out;        /* its Target IR kernel */
   ir_builder b;      /* insertion point */
   ir_op *anchor;     /* constants go before it */
-  int subgroup, warps, threads;
-  ir_value *lane, *warp, *tid;
+  int subgroup;
+  int cluster;       /* blocks that share the kernel's tile; 1 = none */
+  int warps, threads; /* of all of them */
+  ir_value *lane, *warp, *tid; /* warp counts through the cluster, tid within the block */
+  ir_value *rank, *block_warp; /* this block in the cluster; the subgroup within the block */
   const simt_matrix_path *path;
   const char *why;
   tsr_matrix_shape shape; /* chosen by the path's fits/layout, where it needs one */

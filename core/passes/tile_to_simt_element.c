@@ -257,24 +257,24 @@ static partial over_lanes(simt *c, const reducer *r, partial p, const simt_layou
 }
 
 /* Every (register, lane group) partial of each cooperating thread goes to shared memory, then all read all of theirs in a
- * fixed order. Element (register, digit of the axis, thread without that digit). */
+ * fixed order. Element (register, digit of the axis, thread without that digit). In a cluster, this is each block's own part. */
 static tsr_status over_shared(simt *c, const reducer *r, const simt_layout *l, int axis, bool lanes_too, partial *p, int n) {
-  int lane_digits = lanes_too ? l->lanes[axis] : 1, digits = lane_digits * l->warps[axis];
-  int others = c->threads, parts = r->kahan ? 2 : 1;
-  int64_t dims[2] = {(int64_t)n * parts * l->warps[axis], others / l->warps[axis]};
+  int lane_digits = lanes_too ? l->lanes[axis] : 1, warps = l->warps[axis] / c->cluster, digits = lane_digits * warps;
+  int others = c->threads / c->cluster, parts = r->kahan ? 2 : 1;
+  int64_t dims[2] = {(int64_t)n * parts * warps, others / warps};
   simt_mem m;
   TSR_TRY(simt_scratch_tile(c, r->acc, 2, dims, 0, &m));
   /* The subgroup number without the axis' digit. */
   int after = 1;
   for (int d = axis + 1; d < l->rank; d++) after *= l->warps[d];
-  ir_value *wd = simt_warp_of(c, l, axis);
-  ir_value *low = sx_rem(c, c->warp, sx_int(c, after)), *high = sx_div(c, c->warp, sx_int(c, (int64_t)after * l->warps[axis]));
+  ir_value *wd = c->cluster == 1 ? simt_warp_of(c, l, axis) : sx_div(c, c->block_warp, sx_int(c, after));
+  ir_value *low = sx_rem(c, c->block_warp, sx_int(c, after)), *high = sx_div(c, c->block_warp, sx_int(c, (int64_t)after * warps));
   ir_value *rest = sx_add(c, sx_muli(c, high, after), low);
   ir_value *column = sx_add(c, sx_muli(c, rest, c->subgroup), c->lane);
   simt_write(c, m.lo, m.hi);
   for (int i = 0; i < n; i++)
     for (int k = 0; k < parts; k++) {
-      ir_value *row = sx_addi(c, wd, (int64_t)(i * parts + k) * l->warps[axis]);
+      ir_value *row = sx_addi(c, wd, (int64_t)(i * parts + k) * warps);
       sx_store(c, &m, sx_add(c, m.base, sx_add(c, sx_muli(c, row, dims[1]), column)), k ? p[i].lost ? p[i].lost : sx_num(c, r->acc, 0) : p[i].v);
     }
   simt_read(c, m.lo, m.hi);
@@ -288,7 +288,7 @@ static tsr_status over_shared(simt *c, const reducer *r, const simt_layout *l, i
       ir_value *col = column;
       if (lanes_too) col = sx_addi(c, sx_sub(c, column, sx_muli(c, simt_lane_of(c, l, axis), stride)), (int64_t)ln * stride);
       for (int k = 0; k < parts; k++) {
-        ir_value *at = sx_addi(c, sx_add(c, m.base, col), ((int64_t)(i * parts + k) * l->warps[axis] + w) * dims[1]);
+        ir_value *at = sx_addi(c, sx_add(c, m.base, col), ((int64_t)(i * parts + k) * warps + w) * dims[1]);
         *(k ? &one.lost : &one.v) = sx_load(c, &m, at, 1);
       }
       all = g ? combine(c, r, all, one) : one;
@@ -296,6 +296,26 @@ static tsr_status over_shared(simt *c, const reducer *r, const simt_layout *l, i
     p[i] = all;
   }
   return c->b.failed ? st_oom() : NULL;
+}
+
+/* The blocks' partial results, alike in all threads of a block, combined in the order of the ranks. */
+static tsr_status over_cluster(simt *c, const reducer *r, const simt_layout *l, int axis, partial *p, int n) {
+  int parts = r->kahan ? 2 : 1;
+  for (int d = 0; d < l->rank; d++)
+    if (d != axis && l->warps[d] > 1) return simt_unsupported(c, c->in->op, "use tiles of one row", "a cluster shares only the axis that is reduced");
+  ir_value **v = arena_array(&c->m->arena, ir_value *, n * parts), **all = arena_array(&c->m->arena, ir_value *, n * parts * c->cluster);
+  if (!v || !all) return st_oom();
+  for (int i = 0; i < n; i++) {
+    v[i * parts] = p[i].v;
+    if (r->kahan) v[i * parts + 1] = p[i].lost ? p[i].lost : sx_num(c, r->acc, 0);
+  }
+  TSR_TRY(simt_cluster_gather(c, r->acc, n * parts, v, all));
+  for (int i = 0; i < n; i++)
+    for (int b = 0; b < c->cluster; b++) {
+      partial one = {all[i * parts * c->cluster + b], r->kahan ? all[(i * parts + 1) * c->cluster + b] : NULL};
+      p[i] = b ? combine(c, r, p[i], one) : one;
+    }
+  return NULL;
 }
 
 /* Register r of f, or the neutral element where it lies past the extent along the axis. */
@@ -337,7 +357,10 @@ tsr_status simt_lower_reduce(simt *c, ir_op *op) {
   bool by_shuffle = c->caps->subgroup_shuffle || c->caps->subgroup_arithmetic;
   if (spread && l->lanes[axis] > 1 && by_shuffle)
     for (int i = 0; i < to->n_regs; i++) p[i] = over_lanes(c, &q, p[i], l, axis);
-  if (spread && (l->warps[axis] > 1 || (l->lanes[axis] > 1 && !by_shuffle))) TSR_TRY(over_shared(c, &q, l, axis, !by_shuffle, p, to->n_regs));
+  bool shared_by_cluster = spread && c->cluster > 1 && l->warps[axis] % c->cluster == 0;
+  if (spread && c->cluster > 1 && l->warps[axis] > 1 && !shared_by_cluster) return simt_unsupported(c, op, "leave the attribute cluster out", "the tile is too small for a cluster");
+  if (spread && (l->warps[axis] > c->cluster || (l->lanes[axis] > 1 && !by_shuffle))) TSR_TRY(over_shared(c, &q, l, axis, !by_shuffle, p, to->n_regs));
+  if (shared_by_cluster) TSR_TRY(over_cluster(c, &q, l, axis, p, to->n_regs));
   for (int i = 0; i < to->n_regs; i++) v[i] = sx_cast(c, p[i].lost ? op2(c, SC_ADD, p[i].v, p[i].lost) : p[i].v, op->results[0]->type->dtype);
   simt_val *s = simt_bind(c, op->results[0], SV_FRAG);
   if (!s || c->b.failed) return st_oom();

@@ -70,6 +70,8 @@ struct simt_impl {
   bool overflow; /* an allocation failed */
   const ir_op *op; /* being lowered */
   int position; /* of the Tile IR op being lowered */
+  int64_t slots, slots_end; /* free bytes for the exchanges of a cluster */
+  bool cluster_begun; /* other blocks are known to run: cluster_sync's first half was waited for */
   ir_value *block_id[3];
   ir_value *coord[TSR_MAX_RANK]; /* of the element whose map region is being inlined */
   int64_t coord_max[TSR_MAX_RANK];
@@ -129,6 +131,14 @@ tsr_status simt_lower_fft(simt *c, ir_op *op);
 tsr_status simt_lower_gemm(simt *c, ir_op *op);
 simt_gemm simt_gemm_of(const ir_op *op); /* shapes and types of a gemm or mma_sync */
 tsr_status simt_choose_path(simt *c);
+
+/* clusters */
+tsr_status simt_cluster_check(const simt *c); /* TSR_UNSUPPORTED where the kernel has an op that a cluster can't share */
+tsr_status simt_cluster_plan(simt *c);        /* shared memory for the exchanges of all reductions */
+void simt_cluster_enter(simt *c);             /* rank and warp through the cluster; says that this block runs */
+/* Each v, which all threads of a block have alike, of every block: that of block b is all[i * cluster + b]. */
+tsr_status simt_cluster_gather(simt *c, tsr_dtype t, int n, ir_value *const *v, ir_value **all);
+void simt_cluster_leave(simt *c);
 
 /* raster */
 void simt_raster(simt *c); /* other blocks for block_id[], after the path is known */

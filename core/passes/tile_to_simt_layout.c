@@ -7,6 +7,8 @@
 
 /* ---- groups ------------------------------------------------------------------------------------------------------- */
 
+enum { MAX_CLUSTER = 8 }; /* what every device with clusters can have */
+
 static simt_group *root_of(simt_group *g) {
   while (g->up) g = g->up;
   return g;
@@ -199,6 +201,11 @@ static tsr_status add_demand(ir_op *op, void *user) {
 }
 
 tsr_status simt_choose_threads(simt *c) {
+  int64_t cluster[3] = {1, 1, 1};
+  ir_get_ints(c->tile, "cluster", cluster, 3);
+  if (cluster[0] < 1 || cluster[0] > MAX_CLUSTER || cluster[0] & (cluster[0] - 1) || cluster[1] != 1 || cluster[2] != 1)
+    return simt_unsupported(c, c->tile, "[1, 1, 1] to [8, 1, 1]", "clusters have 1, 2, 4 or 8 blocks along the first axis");
+  c->cluster = (int)cluster[0];
   int64_t warps = ir_get_int(c->tile, "warps", 0), most = c->caps->max_threads > 0 ? c->caps->max_threads : 1024;
   if (most > 1024) most = 1024;
   c->subgroup = c->caps->subgroup > 0 ? c->caps->subgroup : 32;
@@ -208,10 +215,10 @@ tsr_status simt_choose_threads(simt *c) {
     demand d = {c, 1, false, most};
     TSR_TRY(ir_walk((ir_op *)c->tile, find_reduce, &d));
     TSR_TRY(ir_walk((ir_op *)c->tile, add_demand, &d));
-    warps = simt_pow2_ceil(simt_ceil_div(d.threads, c->subgroup));
+    warps = simt_pow2_ceil(simt_ceil_div(d.threads, (int64_t)c->subgroup * c->cluster));
     while (warps > 1 && warps * c->subgroup > most) warps /= 2;
   }
-  c->warps = (int)warps;
+  c->warps = (int)warps * c->cluster;
   c->threads = c->warps * c->subgroup;
   return NULL;
 }

@@ -133,7 +133,7 @@ tsr_status simt_scratch_tile(simt *c, tsr_dtype t, int rank, const int64_t *dims
 /* ---- hazards ---------------------------------------------------------------------------------------------------------------- */
 
 void simt_barrier(simt *c) {
-  sx_effect(c, c->warps == 1 ? TG_WARP_BARRIER : TG_BARRIER, 0, NULL);
+  sx_effect(c, c->warps == c->cluster ? TG_WARP_BARRIER : TG_BARRIER, 0, NULL);
   c->in->n_access = 0;
 }
 

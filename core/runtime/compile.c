@@ -33,15 +33,17 @@ static tsr_level level_of(const ir_module *m) {
 
 static void from_public(const tsr_schedule *s, sched_params *p) {
   *p = (sched_params){.m = s->m, .n = s->n, .k = s->k, .vectorize = s->vectorize, .use_shared = s->use_shared, .padding = s->padding, .async_copy = s->async_copy, .stages = s->pipeline_stages,
-                      .split_k = s->split_k, .warps = s->warps, .raster = s->raster, .matrix_path = s->matrix_path, .autotune = s->autotune};
+                      .split_k = s->split_k, .warps = s->warps, .raster = s->raster, .matrix_path = s->matrix_path, .autotune = s->autotune,
+                      .cluster = s->cluster, .stream_k = s->stream_k};
 }
 
 static tsr_status check_schedule(compile *c, const tsr_schedule *s) {
-  const int64_t sizes[] = {s->m, s->n, s->k, s->vectorize, s->pipeline_stages, s->split_k, s->warps, s->raster};
+  const int64_t sizes[] = {s->m, s->n, s->k, s->vectorize, s->pipeline_stages, s->split_k, s->warps, s->raster, s->cluster, s->stream_k};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     if (sizes[i] < 0 || sizes[i] > 1 << 24) return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "tsr_schedule", "0 means the default"), "a field is %lld", (long long)sizes[i]);
   if (s->vectorize & (s->vectorize - 1)) return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "vectorize", "1, 2, 4, 8, ..."), "%lld is not a power of two", (long long)s->vectorize);
   if (s->pipeline_stages > 16) return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "pipeline_stages", "1 to 16"), "%lld stages", (long long)s->pipeline_stages);
+  if (s->cluster > SCHED_MOST_CLUSTER || s->cluster & (s->cluster - 1)) return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "cluster", "1, 2, 4 or 8"), "a cluster of %lld blocks", (long long)s->cluster);
   return NULL;
 }
 

@@ -27,7 +27,7 @@ typedef struct hooked {
 static tsr_schedule public_schedule(const tune_config *c, tune_family f, const tsr_caps *caps) {
   sched_params p = tune_config_params(c, f, caps);
   return (tsr_schedule){.m = p.m, .n = p.n, .k = p.k, .vectorize = p.vectorize, .use_shared = p.use_shared, .padding = p.padding, .async_copy = p.async_copy,
-                        .pipeline_stages = p.stages, .split_k = p.split_k, .warps = p.warps, .raster = p.raster, .matrix_path = p.matrix_path};
+                        .pipeline_stages = p.stages, .split_k = p.split_k, .warps = p.warps, .raster = p.raster, .matrix_path = p.matrix_path, .cluster = p.cluster, .stream_k = p.stream_k};
 }
 
 static tsr_schedule schedule_of(const hooked *x, const tune_config *c) { return public_schedule(c, x->k->problem.family, &x->k->dev->caps); }
@@ -242,8 +242,8 @@ static tsr_status print_space(walk *w, rt_kernel *k) {
 static tune_config merged(const tune_config *base, const tsr_schedule *s) {
   tune_config c = *base;
   if (!s) return c;
-  const int64_t from[] = {s->m, s->n, s->k, s->vectorize, s->pipeline_stages, s->split_k, s->warps, s->raster};
-  int32_t *to[] = {&c.m, &c.n, &c.k, &c.vectorize, &c.stages, &c.split_k, &c.warps, &c.raster};
+  const int64_t from[] = {s->m, s->n, s->k, s->vectorize, s->pipeline_stages, s->split_k, s->warps, s->raster, s->cluster, s->stream_k};
+  int32_t *to[] = {&c.m, &c.n, &c.k, &c.vectorize, &c.stages, &c.split_k, &c.warps, &c.raster, &c.cluster, &c.stream_k};
   for (size_t i = 0; i < sizeof to / sizeof *to; i++)
     if (from[i] > 0) *to[i] = (int32_t)(from[i] < INT32_MAX ? from[i] : INT32_MAX);
   if (s->use_shared) c.use_shared = s->use_shared > 0;

@@ -136,7 +136,7 @@ static bool is_fixed(const ir_op *kernel) {
   sched_read(kernel, &p);
   if (p.autotune) return false;
   p.autotune = false;
-  return p.m || p.n || p.k || p.vectorize || p.use_shared || p.padding || p.async_copy || p.stages || p.split_k || p.warps || p.raster || p.matrix_path;
+  return p.m || p.n || p.k || p.vectorize || p.use_shared || p.padding || p.async_copy || p.stages || p.split_k || p.warps || p.raster || p.cluster || p.stream_k || p.matrix_path;
 }
 
 static tsr_status tune_one(tsr_device *dev, ir_op *kernel, tune_mode mode, tune_cache *cache, tsr_policy policy, const tune_device *device, pass_trace *trace) {

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+enum { CLUSTER_BARRIER_NS = 300 }; /* of two to eight blocks on sm_90, with the stores before it; assumed */
+
 static double ceil_div(double a, double b) { return b > 0 ? ceil(a / b) : 1; }
 static double clamp(double v, double lo, double hi) { return v < lo ? lo : v > hi ? hi : v; }
 static double at_least(double v, double lo) { return v > lo ? v : lo; }
@@ -126,6 +128,8 @@ static void vector_terms(const tune_device *d, const tune_problem *p, const tune
   double m = at_least(c->m, 1);
   e->blocks = p->family == TUNE_ROW ? ceil_div((double)p->m, m) * at_least((double)p->batch, 1)
                                     : ceil_div((double)p->n * at_least((double)p->m, 1), m);
+  double cluster = p->family == TUNE_ROW ? at_least(c->cluster, 1) : 1;
+  e->blocks *= cluster;
   e->occupancy = occ_of_config(d, p, c);
   spread(d, e);
   e->hiding = hiding_of(d, c, e);
@@ -134,7 +138,9 @@ static void vector_terms(const tune_device *d, const tune_problem *p, const tune
   e->memory_bytes = tune_problem_bytes(p);
   /* A row longer than its share of the near cache is read again by every further pass. */
   double row_bytes = p->family == TUNE_ROW ? m * (double)p->n * in : 0, near = d->is_cpu && d->shared_per_block > 0 ? (double)d->shared_per_block : 64e3;
-  if (p->family == TUNE_ROW && p->passes > 1 && row_bytes > near) e->memory_bytes += (p->passes - 1) * tune_problem_bytes(p) * 0.5;
+  double held = 64 * at_least(c->warps, 1) * r->lanes * cluster; /* elements that a GPU's blocks keep in registers */
+  if (p->family == TUNE_ROW && d->is_cpu && p->passes > 1 && row_bytes > near) e->memory_bytes += (p->passes - 1) * tune_problem_bytes(p) * 0.5;
+  if (p->family == TUNE_ROW && !d->is_cpu && m * (double)p->n > held) e->memory_bytes += (double)p->m * (double)p->n * in; /* goes by in chunks, twice */
   e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory * (d->is_cpu || simd_like(d) ? 1 : 1 + 0.15 * log2(16 / vec));
   e->l2_bytes = e->memory_bytes;
   e->term_ns[COST_L2] = e->l2_bytes / r->l2;
@@ -142,6 +148,7 @@ static void vector_terms(const tune_device *d, const tune_problem *p, const tune
   e->term_ns[COST_SHARED] = e->shared_bytes / r->shared;
   double slots = at_least(d->cores, 1) * at_least(e->occupancy.known ? e->occupancy.blocks : 1, 1), serial = ceil_div(e->blocks, slots);
   e->term_ns[COST_BARRIER] = c->use_shared || d->is_cpu ? serial * r->barrier_ns : 0;
+  if (cluster > 1) e->term_ns[COST_BARRIER] += 2 * serial * CLUSTER_BARRIER_NS;
   if (simd_like(d) && p->family == TUNE_ROW && c->warps > c->m) /* subgroups that share a row meet at barriers */
     e->term_ns[COST_BARRIER] = (double)p->m / at_least(d->cores, 1) * c->warps / m * r->barrier_ns;
   e->term_ns[COST_FILL] = serial * r->latency_ns * 0.25;

@@ -28,7 +28,7 @@ tune_device tune_device_from_caps(const tsr_caps *c, const char *name) {
                    .warp_size = c->dialect == DIALECT_CPU ? (c->vector_bytes > 0 ? c->vector_bytes / 4 : 8) : c->subgroup > 0 ? c->subgroup : 32,
                    .max_warps = c->max_warps_per_core, .max_threads = c->max_threads, .regs_per_thread = c->max_registers,
                    .shared_per_block = c->dialect == DIALECT_CPU ? c->l2_bytes : c->shared_bytes, .shared_per_core = c->shared_per_core,
-                   .banks = c->shared_banks, .warpgroup_matrix = c->wgmma};
+                   .banks = c->shared_banks, .warpgroup_matrix = c->wgmma, .clusters = c->clusters};
   snprintf(d.name, sizeof d.name, "%s", name && *name ? name : c->arch);
   d.regs_per_core = (int32_t)(c->registers_per_core < INT32_MAX ? c->registers_per_core : INT32_MAX);
   add_tier(&d, d.is_cpu ? "l1" : "shared", d.is_cpu ? c->l1_bytes : c->shared_per_core);
@@ -173,7 +173,8 @@ tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const
   return (tune_config){.m = fit32(p.m), .n = fit32(p.n), .k = fit32(p.k), .vectorize = fit32(p.vectorize > 0 ? p.vectorize : 1),
                        .use_shared = p.use_shared > 0, .padding = fit32(p.padding), .async_copy = p.async_copy > 0,
                        .stages = fit32(p.stages > 0 ? p.stages : 1), .split_k = fit32(p.split_k > 0 ? p.split_k : 1),
-                       .warps = fit32(p.warps > 0 ? p.warps : 1), .raster = fit32(p.raster), .matrix_path = matrix};
+                       .warps = fit32(p.warps > 0 ? p.warps : 1), .raster = fit32(p.raster), .matrix_path = matrix,
+                       .cluster = fit32(p.cluster > 0 ? p.cluster : 1), .stream_k = fit32(p.stream_k)};
 }
 
 sched_params tune_config_params(const tune_config *c, tune_family f, const tsr_caps *caps) {
@@ -187,6 +188,7 @@ sched_params tune_config_params(const tune_config *c, tune_family f, const tsr_c
   }
   p.vectorize = c->vectorize;
   p.warps = c->warps;
+  if (f == TUNE_ROW && c->cluster > 1) p.cluster = c->cluster;
   if (!matmul) return p;
   p.use_shared = c->use_shared ? 1 : -1;
   p.padding = c->padding ? c->padding : -1;
@@ -213,6 +215,7 @@ void tune_kernel_space_build(const ir_op *kernel, const tune_device *d, const tu
   if (caps->dialect != DIALECT_CPU) {
     opt.knobs |= SPACE_USES_WARPS;
     if (p->family == TUNE_MATMUL) opt.knobs |= SPACE_USES_STAGES | SPACE_USES_PADDING | SPACE_USES_SHARED | SPACE_USES_MATRIX;
+    if (p->family == TUNE_ROW && caps->clusters) opt.knobs |= SPACE_USES_CLUSTER;
     if (caps->async_copy) opt.knobs |= SPACE_USES_ASYNC;
   }
   space_build(d, p, &opt, &out->s);

@@ -49,7 +49,7 @@ int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config 
     if (c->use_shared && !c->async_copy) regs += ((int64_t)(c->m + c->n) * c->k * in_bytes / 4 + threads - 1) / threads;
   } else {
     int64_t width = c->n > 0 ? c->n : p->n;
-    int64_t per_thread = p->family == TUNE_ROW ? (width * (c->m > 0 ? c->m : 1) + threads - 1) / threads : vec;
+    int64_t per_thread = p->family == TUNE_ROW ? (width * (c->m > 0 ? c->m : 1) / (c->cluster > 1 ? c->cluster : 1) + threads - 1) / threads : vec;
     if (per_thread > ROW_REGS) per_thread = ROW_REGS; /* a longer row is read again instead of being held */
     regs += per_thread * (p->passes > 1 && p->family == TUNE_ELEMENTWISE ? p->passes : 1) + vec;
   }

@@ -23,6 +23,7 @@ typedef struct tune_config {
   int32_t m, n, k;
   int32_t vectorize, use_shared, padding, async_copy, stages;
   int32_t split_k, warps, raster, matrix_path;
+  int32_t cluster, stream_k; /* cluster 1: none */
 } tune_config;
 
 /* Arithmetic and the least traffic of the problem: every operand once. */

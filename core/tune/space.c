@@ -15,6 +15,7 @@ static const struct config_field {
 #define FIELD(f) {#f, offsetof(tune_config, f)}
     FIELD(m),          FIELD(n),      FIELD(k),       FIELD(vectorize), FIELD(use_shared), FIELD(padding),
     FIELD(async_copy), FIELD(stages), FIELD(split_k), FIELD(warps),     FIELD(raster),     FIELD(matrix_path),
+    FIELD(cluster),    FIELD(stream_k),
 #undef FIELD
 };
 enum { N_CONFIG_FIELDS = sizeof config_fields / sizeof *config_fields };

@@ -41,6 +41,7 @@ static const knob_row gpu_row[] = {
     {"vectorize", SPACE_USES_VECTORIZE, false, 4, {1, 2, 4, 8}},
     {"use_shared", SPACE_USES_SHARED, false, 2, {0, 1}},
     {"warps", SPACE_USES_WARPS, false, 6, {1, 2, 4, 8, 16, 32}},
+    {"cluster", SPACE_USES_CLUSTER, false, 4, {1, 2, 4, 8}},
 };
 static const knob_row cpu_row[] = {
     {"m", SPACE_USES_TILE, true, 9, {1, 2, 4, 8, 16, 32, 64, 128, 256}},
@@ -68,7 +69,7 @@ static const struct family_rows {
 
 /* What a launch has without tuning; the lowering's own default replaces it through space_options. */
 static tune_config family_default(const tune_device *d, const tune_problem *p) {
-  tune_config c = {.vectorize = 4, .stages = 1, .split_k = 1, .warps = 8};
+  tune_config c = {.vectorize = 4, .stages = 1, .split_k = 1, .warps = 8, .cluster = 1};
   if (p->family == TUNE_MATMUL) {
     c.m = c.n = 128;
     c.k = d->is_cpu ? 256 : 64;
@@ -159,6 +160,12 @@ static bool vector_rule(const space *s, const tune_config *c, char *why, size_t 
   if (beyond(c->m, row ? p->m : p->n, s->knob[0].value[0]))
     REFUSE("tile is larger than the problem");
   int64_t threads = (int64_t)(c->warps > 0 ? c->warps : 1) * s->device.warp_size;
+  if (row && c->cluster > 1) {
+    if (!s->device.clusters) REFUSE("the device has no clusters");
+    if (c->m > 1) REFUSE("a cluster holds one row");
+    threads *= c->cluster;
+    if (p->n > 64 * threads) REFUSE("the cluster can't hold a row");
+  }
   if (!s->device.is_cpu && (row ? p->n : c->m) < (int64_t)c->vectorize * threads / (row ? 2 : 1) && threads > s->device.warp_size)
     REFUSE("more lanes than elements");
   /* Rows held whole are unrolled over the lanes: beyond this the compiler, then the registers, give up. */
@@ -180,7 +187,7 @@ static bool is_default(const space *s, const int32_t *values) {
 
 static bool family_legal(const void *user, const int32_t *values, char *why, size_t why_bytes) {
   const space *s = user;
-  tune_config c = {.vectorize = 1, .stages = 1, .split_k = 1, .warps = 1};
+  tune_config c = {.vectorize = 1, .stages = 1, .split_k = 1, .warps = 1, .cluster = 1};
   for (int32_t i = 0; i < s->n_knobs; i++) *tune_config_field(&c, s->knob[i].name) = values[i];
   if (s->dflt_is_legal && is_default(s, values)) return true;
   if (s->problem.family == TUNE_ROW) c.n = (int32_t)(s->problem.n < INT32_MAX ? s->problem.n : INT32_MAX);

@@ -217,6 +217,8 @@ typedef struct tsr_schedule {
   int64_t split_k, warps, raster;
   const char *matrix_path;
   bool autotune;
+  int64_t cluster;      /* blocks that hold one row together: 1, 2, 4 or 8 */
+  int64_t stream_k;     /* blocks among which the steps of a contraction are shared out; in place of split_k */
 } tsr_schedule;
 
 typedef enum tsr_tune { TSR_TUNE_DEFAULT, TSR_TUNE_OFF, TSR_TUNE_CACHED, TSR_TUNE_FULL } tsr_tune;

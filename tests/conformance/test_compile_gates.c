@@ -131,8 +131,10 @@ static void add_plans(void) {
         g->graph = true;
         snprintf(g->name, sizeof g->name, "plan_%s_%dx%dx%d_%s", x, m, n, k, turned ? "nt" : "nn");
       }
+  static const int lengths[] = {1024, 32768, 50257, 1 << 16, 1 << 18, 1 << 20}; /* a block's, a cluster's (sm_90a), and longer */
   for (int r = 0; r < 3; r++)
-    for (int n = 1024; n <= 1 << 20; n *= 32) {
+    for (int l = 0; l < 6; l++) {
+      int n = lengths[l];
       strb_printf(&b, "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%%A: tensor<64x%dxf32>, %%w: tensor<%dxf32>, %%v: tensor<%dxf32>):\n", n, n, n);
       strb_printf(&b, r == 0 ? "%%0 = \"tessera.graph.%s\"(%%A)\n" : r == 1 ? "%%0 = \"tessera.graph.%s\"(%%A, %%w)\n" : "%%0 = \"tessera.graph.%s\"(%%A, %%w, %%v)\n", rows[r]);
       strb_puts(&b, "\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"} }) : () -> ()\n");

@@ -51,17 +51,6 @@ void emu_barrier(int line) {
   join_all(list, b->n_threads);
 }
 
-void emu_cluster_sync(int line) {
-  int waiting = 0;
-  for (int i = 0; i < S.n_threads; i++) waiting += S.threads[i]->wait == WAIT_CLUSTER;
-  if (waiting + 1 < S.n_threads) {
-    sim_block_on(WAIT_CLUSTER, NULL, line);
-    return;
-  }
-  check_lines(S.threads, S.n_threads, "cluster barrier", line);
-  join_all(S.threads, S.n_threads);
-}
-
 void emu_named_barrier(int id, int threads, int arrive_only, int line) {
   sim_thread *t = S.now;
   if (id < 0 || id >= SIM_MAX_NAMED || threads <= 0 || threads % S.warp || threads > t->block->n_threads) {

@@ -138,6 +138,9 @@ FN void fence_async_proxy(LN) { emu_fence(EMU_FENCE_ASYNC_PROXY, line); }
 FN void fence_mbarrier_init(LN) { emu_fence(EMU_FENCE_MBARRIER_INIT, line); }
 FN void fence_cluster(LN) { emu_fence(EMU_FENCE_CLUSTER, line); }
 FN void cluster_sync(LN) { emu_cluster_sync(line); }
+FN void cluster_arrive(LN) { emu_cluster_arrive(line); }
+FN void cluster_wait(LN) { emu_cluster_wait(line); }
+template <class T> RAW void cluster_store(void *p, int rank, T v, LN) { emu_cluster_store(p, rank, &v, sizeof v, line); }
 
 template <int N, int K, class A, class B, int SWIZZLE, int TA, int TB, class C>
 FN void wgmma(C *acc, const void *a, const void *b, int lbo_a, int sbo_a, int lbo_b, int sbo_b, LN) {

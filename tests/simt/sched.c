@@ -36,6 +36,7 @@ static void thread_exit(sim_thread *t) {
   if (--t->block->n_live) return;
   tma_block_exit(t->block);
   mbar_block_exit(t->block);
+  cluster_block_exit(t->block);
 }
 
 static void thread_run(void *arg) {
@@ -48,6 +49,7 @@ static bool can_run(sim_thread *t) {
   switch (t->wait) {
   case WAIT_NONE: return true;
   case WAIT_MBAR: return mbar_ready(t->wait_on, t->wait_parity);
+  case WAIT_CLUSTER: return t->cluster_waits < S.cluster_phase;
   case WAIT_REGISTERS: return registers_free(t->warp, t->wait_arg);
   default: return false;
   }
@@ -118,6 +120,7 @@ static void setup_block(sim_block *b, int rank, const int at[3]) {
   b->index = (at[2] * S.grid[1] + at[1]) * S.grid[0] + at[0];
   b->n_threads = b->n_live = n;
   b->n_barrier = 0;
+  memset(b->stored, 0, sizeof b->stored);
   for (int i = 0; i < SIM_MAX_NAMED; i++) {
     uint32_t *gather = b->named[i].gather;
     b->named[i] = (sim_named){.gather = gather};
@@ -182,6 +185,8 @@ static void make_cluster(void) {
     S.bars[i].done = zalloc((size_t)S.n_comp * 4);
   }
   S.join = zalloc((size_t)S.n_comp * 4);
+  S.cluster_gather = zalloc((size_t)S.n_comp * 4);
+  S.cluster_done = zalloc((size_t)S.n_comp * 4);
 }
 
 static void drop_cluster(void) {
@@ -207,6 +212,8 @@ static void drop_cluster(void) {
     free(S.bars[i].done);
   }
   free(S.join);
+  free(S.cluster_gather);
+  free(S.cluster_done);
   free(S.tma);
   munmap(S.shared_base, S.shared_stride * (size_t)S.n_blocks);
 }
@@ -217,7 +224,8 @@ static void run_grid(void) {
     for (at[1] = 0; at[1] < S.grid[1]; at[1] += step[1])
       for (at[0] = 0; at[0] < S.grid[0] && !S.stop; at[0] += step[0]) {
         int rank = 0;
-        S.n_bars = S.n_tma = 0;
+        S.n_bars = S.n_tma = S.n_cluster = S.cluster_phase = 0;
+        memset(S.cluster_gather, 0, (size_t)S.n_comp * 4);
         for (in[2] = 0; in[2] < step[2]; in[2]++)
           for (in[1] = 0; in[1] < step[1]; in[1]++)
             for (in[0] = 0; in[0] < step[0]; in[0]++, rank++) setup_block(&S.blocks[rank], rank, (int[3]){at[0] + in[0], at[1] + in[1], at[2] + in[2]});

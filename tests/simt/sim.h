@@ -49,6 +49,7 @@ typedef struct sim_thread {
   copy_op *copies;       /* cp.async in flight, oldest first */
   int n_copies, cap_copies, copy_group;
   int store_group;       /* TMA store groups committed */
+  int cluster_arrivals, cluster_waits; /* halves of cluster barriers passed */
   shared_access log[SIM_LOG];
   int n_log;
 } sim_thread;
@@ -111,6 +112,7 @@ struct sim_block {
   uint8_t *shared;
   cell *cells;
   sim_named named[SIM_MAX_NAMED];
+  struct { int thread; uint32_t clock; int line; } stored[SIM_MAX_BLOCKS]; /* the last remote store from each other block */
 };
 
 typedef struct sim_range { emu_range r; cell *cells; } sim_range;
@@ -130,6 +132,9 @@ typedef struct sim {
   int n_tma, cap_tma;
   sim_range *ranges;
   uint32_t *join; /* scratch clock */
+  int n_cluster;       /* threads that arrived at the running cluster barrier */
+  int cluster_phase;   /* complete cluster barriers */
+  uint32_t *cluster_gather, *cluster_done; /* clocks brought to the running one; of the last complete one */
   bool stop;
   unsigned random;
   uint8_t *shared_base;
@@ -183,6 +188,7 @@ sim_mbar *mbar_at(sim_block *b, uint32_t at);
 bool mbar_ready(const sim_mbar *m, int parity);
 void mbar_complete_tx(sim_mbar *m, long bytes);
 void mbar_block_exit(sim_block *b);
+void cluster_block_exit(sim_block *b);
 bool tma_land_one(void); /* lets one copy land; false if none is in flight */
 void tma_block_exit(sim_block *b);
 bool registers_free(sim_warp *w, int registers);

@@ -75,7 +75,8 @@ typedef struct emu_wgmma_desc { int n, k, a, b, c; } emu_wgmma_desc;
 void emu_wgmma(const emu_wgmma_desc *d, void *acc, const emu_wgmma_operand *a, const uint32_t *a_regs, const emu_wgmma_operand *b, int line);
 void emu_wgmma_fence(int line), emu_wgmma_commit(int line), emu_wgmma_wait(int pending, int line);
 void emu_setmaxnreg(int registers, int increase, int line);
-void emu_cluster_sync(int line);
+void emu_cluster_sync(int line), emu_cluster_arrive(int line), emu_cluster_wait(int line); /* a cluster_sync is both halves */
+void emu_cluster_store(void *shared, int rank, const void *v, int bytes, int line); /* to block `rank`'s copy of the address */
 
 /* AMD */
 void emu_mfma(const emu_mma_desc *d, const void *a, const void *b, const void *c, void *out, int line); /* wave of 64 */

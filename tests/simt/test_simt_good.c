@@ -9,7 +9,7 @@
 
 #include "tests/simt/simt.h"
 
-static const char *const names[] = {"block_sum", "cp_async_mma", "tma_wgmma_ring", "wgmma_mn_major", "cluster_multicast", "mfma_32x32x8", "mfma_fnuz_lds", "wmma_gfx11", "wmma_gfx12", "transpose_matrix"};
+static const char *const names[] = {"block_sum", "cp_async_mma", "tma_wgmma_ring", "wgmma_mn_major", "cluster_multicast", "cluster_sum", "mfma_32x32x8", "mfma_fnuz_lds", "wmma_gfx11", "wmma_gfx12", "transpose_matrix"};
 static emu_module *module;
 
 static emu_module *build(const char *compiler) {
@@ -162,6 +162,19 @@ static void cluster_multicast_is_exact(void **state) {
   problem_free(&p);
 }
 
+static void cluster_sum_is_exact(void **state) {
+  float *x = aligned(1024), *y = aligned(1024), sum = 0;
+  for (int i = 0; i < 256; i++) sum += x[i] = (float)(i % 13 - 5);
+  void *args[] = {&x, &y};
+  emu_range ranges[] = {{x, 1024, false}, {y, 1024, true}};
+  for (unsigned seed = 0; seed < 4; seed++) {
+    memset(y, 0, 1024);
+    run_clean(&(emu_run_desc){.kernel = "cluster_sum", .grid = {4}, .block = {64}, .cluster = {4}, .shared_bytes = 272, .args = args, .n_args = 2, .ranges = ranges, .n_ranges = 2, .seed = seed});
+    for (int i = 0; i < 256; i++) assert_true(y[i] == sum);
+  }
+  free(x), free(y);
+}
+
 /* stmatrix puts registers where ldmatrix without .trans would take them from; with .trans each 8x8 block comes back transposed. */
 static void transpose_matrix_transposes_blocks(void **state) {
   uint16_t *x = aligned(512), *y = aligned(512);
@@ -196,7 +209,7 @@ int main(void) {
   if (!module) return 1;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(block_sum_is_exact), cmocka_unit_test(cp_async_mma_is_exact), cmocka_unit_test(tma_wgmma_ring_is_exact), cmocka_unit_test(wgmma_mn_major_is_exact),
-      cmocka_unit_test(cluster_multicast_is_exact), cmocka_unit_test(mfma_is_exact), cmocka_unit_test(mfma_fnuz_lds_is_exact), cmocka_unit_test(wmma_gfx11_is_exact),
+      cmocka_unit_test(cluster_multicast_is_exact), cmocka_unit_test(cluster_sum_is_exact), cmocka_unit_test(mfma_is_exact), cmocka_unit_test(mfma_fnuz_lds_is_exact), cmocka_unit_test(wmma_gfx11_is_exact),
       cmocka_unit_test(wmma_gfx12_is_exact), cmocka_unit_test(transpose_matrix_transposes_blocks), cmocka_unit_test(clang_build_is_exact)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   emu_module_destroy(module);

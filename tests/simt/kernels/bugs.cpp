@@ -326,6 +326,36 @@ BUG(32, exit_before_remote_arrival) {
 BUG(32, cluster_barrier_in_a_branch) {
   if (cluster_rank() == 0) cluster_sync();
 }
+BUG(32, store_to_block_not_begun) {
+  SHARED_MEMORY(64);
+  if (lane_id() < 2) cluster_store((float *)smem + cluster_rank(), lane_id(), 1.0f);
+  cluster_sync();
+}
+BUG(32, remote_store_without_cluster_barrier) {
+  SHARED_MEMORY(64);
+  cluster_sync();
+  if (lane_id() < 2) cluster_store((float *)smem + cluster_rank(), lane_id(), 1.0f);
+  cluster_arrive();
+  st_global(y + 32 * cluster_rank() + lane_id(), ld_shared<float>((float *)smem + lane_id() % 2));
+  cluster_wait();
+}
+BUG(32, remote_slots_used_twice) {
+  SHARED_MEMORY(64);
+  cluster_sync();
+  float sum = 0;
+  for (int round = 0; round < 2; round++) {
+    if (lane_id() < 2) cluster_store((float *)smem + cluster_rank(), lane_id(), 1.0f);
+    cluster_sync();
+    sum += ld_shared<float>((float *)smem + lane_id() % 2);
+  }
+  st_global(y + 32 * cluster_rank() + lane_id(), sum);
+}
+BUG(32, exit_before_remote_store) {
+  SHARED_MEMORY(64);
+  cluster_sync();
+  if (cluster_rank() == 0 && lane_id() == 0) cluster_store((float *)smem, 1, 1.0f);
+}
+BUG(32, cluster_wait_without_arrival) { cluster_wait(); }
 /* AMD: waves of 64 (32 for wmma). */
 BUG(64, lds_load_without_wait) {
   SHARED_MEMORY(256);

@@ -159,6 +159,22 @@ KERNEL(128) wgmma_mn_major(const GRID_CONSTANT tensor_map ma, const GRID_CONSTAN
     for (int e = 0; e < 4; e++) st_global(c + (warp * 16 + lane / 4 + e / 2 * 8) * 64 + 8 * j + 2 * (lane % 4) + e % 2, acc[4 * j + e]);
 }
 
+/* The sum of a row over four blocks: each sends its part to all, then adds them in order. Blocks of 64, 64 elements each. */
+KERNEL(64) cluster_sum(const float *x, float *y) {
+  SHARED_MEMORY(272);
+  float *mine = (float *)smem, *parts = (float *)(smem + 256), sum = 0;
+  const int t = thread_id<0>(), rank = cluster_rank();
+  cluster_arrive();
+  st_shared(mine + t, ld_global<float>(x + 64 * rank + t));
+  barrier();
+  for (int i = 0; i < 64; i++) sum += ld_shared<float>(mine + i);
+  cluster_wait();
+  if (t < 4) cluster_store(parts + rank, t, sum);
+  cluster_sync();
+  sum = 0;
+  for (int i = 0; i < 4; i++) sum += ld_shared<float>(parts + i);
+  st_global(y + 64 * rank + t, sum);
+}
 /* C 128x64 by a cluster of two blocks along M: each loads half of B and multicasts it. Block 128, one stage. */
 KERNEL(128) cluster_multicast(const GRID_CONSTANT tensor_map ma, const GRID_CONSTANT tensor_map mb, float *c, const int *sizes) {
   SHARED_MEMORY(16448);
