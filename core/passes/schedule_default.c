@@ -246,7 +246,6 @@ static void note_unused(const ir_op *kernel, const schedule_options *o, const sc
       {split, "split_k", why_split},
       {asked->warps > 0, "warps", cpu ? "blocks run on the device's threads" : NULL},
       {asked->cluster > 1, "cluster", family_of(kernel) != FAMILY_ROW ? "only whole rows are shared by a cluster" : cpu ? "blocks run on the device's threads" : NULL},
-      {asked->stream_k > 0, "stream_k", product ? NULL : "only a product has a contraction to share out"},
       {asked->matrix_path != NULL, "matrix_path", !product ? whole : cpu ? "micro-kernels are chosen when the device is opened" : NULL}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i].asked && rows[i].why)
@@ -267,8 +266,9 @@ static tsr_status apply(ir_op *kernel, const schedule_options *o) {
   bool explicit_tile = tile.m || asked.m;
   if (explicit_tile && product) { /* what was chosen for another tile */
     if (o->caps->dialect != DIALECT_CPU && p.matrix_path && !asked.matrix_path) sched_matmul_tiles(product, o->caps, &p);
-    p.split_k = 0;
+    p.split_k = p.stream_k = 0;
   }
+  if (asked.split_k > 1) p.stream_k = 0;
   sched_merge(&p, &tile);
   sched_merge(&p, &asked);
   note_unused(kernel, o, &asked, &p);
@@ -285,6 +285,13 @@ static tsr_status apply(ir_op *kernel, const schedule_options *o) {
     trace_add(o->trace, "schedule", "schedule_legalize", product ? product : kernel, true, "%s: %s", name, why);
     if (!note_legalized(kernel, &before, why)) return st_oom();
   }
+  sched_shares shares;
+  const char *why_not = p.stream_k > 0 ? product ? sched_stream_k(product, o->caps, &p, &shares) : "only a product has a contraction to share out" : NULL;
+  if (why_not) {
+    trace_add(o->trace, "schedule", "schedule_unused", product ? product : kernel, false, "%s: stream_k: %s", ir_get_str(kernel, "sym_name", "?"), why_not);
+    p.stream_k = 0;
+  }
+  if (p.stream_k > 0) p.split_k = p.raster = 0; /* the blocks have their own order */
   return sched_write(kernel, &p) ? NULL : st_oom();
 }
 

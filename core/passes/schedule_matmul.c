@@ -74,6 +74,23 @@ static bool parts_ok(const task *x, int64_t parts, int64_t step) {
   return parts == 1 || (!x->exact && is_simt(x->c) && chunk >= LEAST_STEPS * step && chunk * (parts - 1) < x->g.k);
 }
 
+const char *sched_stream_k(const ir_op *product, const tsr_caps *c, const sched_params *p, sched_shares *out) {
+  task x = describe(product, c);
+  if (p->stream_k <= 0) return "not asked for";
+  if (!is_simt(c) && c->dialect != DIALECT_SPIRV) return "the CPU's threads take blocks as they come";
+  if (!x.known || p->m <= 0 || p->n <= 0 || p->k <= 0) return "extents or tile are not known";
+  if (x.exact) return "compensated sums are not cut";
+  if (p->matrix_path && !strcmp(p->matrix_path, "stream")) return "a stream has no tiles";
+  sched_shares s = {.rows = ceil_div(x.g.m, p->m), .columns = ceil_div(x.g.n, p->n), .steps = ceil_div(x.g.k, p->k)};
+  s.tiles = s.rows * s.columns * x.batch;
+  if (s.tiles > p->stream_k) return "there are more tiles than blocks: each is busy as it is";
+  if (s.tiles >= INT32_MAX / s.steps) return "too many steps";
+  s.each = ceil_div(s.tiles * s.steps, p->stream_k);
+  s.blocks = ceil_div(s.tiles * s.steps, s.each);
+  *out = s;
+  return NULL;
+}
+
 /* ---- warpgroup instructions (sm_90a) --------------------------------------------------------------------------- */
 
 /* How much of the tensor cores' rate a tile keeps: operand bytes per product; two consumer warpgroups hide each other's waits. */
@@ -90,6 +107,27 @@ static bool warpgroup_suits(const task *x) {
   return false;
 }
 
+/* Steps shared out among all cores, where that saves a tenth of `best` by the model: a grid that leaves cores idle and k too short, or cores too
+ * many, for even parts. */
+static void share_out(const task *x, int64_t step, double best, sched_params *p) {
+  const tsr_caps *c = x->c;
+  double peak = c->peak_flops_matrix > 0 ? c->peak_flops_matrix : 1e13, l2 = c->bytes_per_s > 0 ? 2 * c->bytes_per_s : 1e12, least = 0.9 * best;
+  if (x->size == 1) peak *= 2;
+  if (x->size == 4) peak /= 2;
+  for (size_t i = 0; i < sizeof warpgroup_tiles / sizeof *warpgroup_tiles; i++) {
+    sched_params q = {.m = warpgroup_tiles[i].m, .n = warpgroup_tiles[i].n, .k = step, .stream_k = cores(c)};
+    sched_shares s;
+    if (sched_stream_k(x->op, c, &q, &s) || s.each < LEAST_STEPS) continue;
+    double area = (double)q.m * (double)q.n, math = 2.0 * area * (double)(s.each * step) / (peak / (double)cores(c) * warpgroup_tiles[i].rate) * 1e9;
+    double operands = (double)x->batch * (double)x->size * ((double)x->g.m + (double)x->g.n) * (double)x->g.k, move = c->bytes_per_s > 0 ? operands / c->bytes_per_s * 1e9 : 0;
+    double pieces = 2.0 * (double)(s.tiles + s.blocks) * area * (double)tsr_dtype_size(x->g.accum) / l2 * 1e9;
+    double time = (math > move ? math : move) + 1500 + pieces + (c->launch_ns > 0 ? c->launch_ns : 4000);
+    if (time >= least) continue;
+    least = time;
+    p->m = q.m, p->n = q.n, p->k = step, p->split_k = 0, p->stream_k = cores(c);
+  }
+}
+
 static void warpgroup_plan(const task *x, sched_params *p) {
   double best = 0;
   int64_t step = 128 / x->size;
@@ -102,6 +140,7 @@ static void warpgroup_plan(const task *x, sched_params *p) {
       p->m = warpgroup_tiles[i].m, p->n = warpgroup_tiles[i].n, p->k = step;
       p->split_k = part_counts[s] > 1 ? part_counts[s] : 0;
     }
+  share_out(x, step, best, p);
   p->warps = p->m * p->n / 64 / 32;
   if (p->warps > 16) p->warps = 16;
   int64_t room = (x->c->shared_bytes - 1024 - p->m * p->n * 2) / (p->k * (p->m + p->n) * x->size);

@@ -7,6 +7,7 @@
 #include "core/base/dtype.h"
 #include "core/passes/schedule_default.h"
 #include "core/passes/tile_build.h"
+#include "core/passes/tile_matmul.h"
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -277,6 +278,12 @@ static const ir_type *split_type(ir_module *m, const ir_op *src, int64_t parts) 
   return NULL;
 }
 
+static const ir_type *stream_k_type(ir_module *m, const ir_op *src, const tsr_caps *caps, const sched_params *p) {
+  for (const ir_op *o = src->regions[0]->first; o; o = o->next)
+    if (graph_is(o, G_MATMUL)) return mm_stream_k_type(m, o, caps, p);
+  return NULL;
+}
+
 /* A custom op is a step of the program: what it becomes depends on what the application registered. */
 static tsr_status lower_custom(const ir_op *src, ir_builder *program, ir_value *const *operands) {
   const ir_block *body = src->regions[0];
@@ -304,7 +311,9 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top,
   int n = src->n_operands, results = src->n_results;
   if (sched_family_parse(ir_get_str(src, "family", "")) == FAMILY_CUSTOM) return lower_custom(src, program, operands);
   sched_read(src, &k.params);
-  const ir_type *parts = k.params.split_k > 1 ? split_type(k.m, src, k.params.split_k) : NULL;
+  const ir_type *parts = k.params.stream_k > 0 ? stream_k_type(k.m, src, opts->caps, &k.params) : NULL;
+  k.stream_k = parts != NULL;
+  if (!parts && k.params.split_k > 1) parts = split_type(k.m, src, k.params.split_k);
   if (!parts) {
     if (!launch(program, name, n + results, operands)) return st_oom();
     TSR_TRY(make_kernel(&k, top, name, NULL));

@@ -71,7 +71,7 @@ static const char *check_epilogue(const simt_matmul *mm, const ir_op *op, simt_m
   for (; op; op = op->next) {
     if (op->def->code < SC_N) continue;
     switch (op->def->code) {
-    case T_BLOCK_ID: case T_CONST: case T_VIEW: case T_WINDOW: case T_SPLAT: case T_FILL: case T_RETURN: break;
+    case T_BLOCK_ID: case T_CONST: case T_VIEW: case T_WINDOW: case T_SPLAT: case T_FILL: case T_RETURN: case T_YIELD: break;
     case T_MAP:
       for (const ir_op *x = op->regions[0]->first; x; x = x->next)
         if (x->def->code >= SC_N && x->def->code != T_INDEX && x->def->code != T_CONST && x->def->code != T_YIELD) return "the epilogue's map is not elementwise";
@@ -102,20 +102,33 @@ static const char *check_epilogue(const simt_matmul *mm, const ir_op *op, simt_m
   return out->n_stores ? NULL : "nothing is stored";
 }
 
+/* The one loop of a block. */
+static bool only_loop(const ir_block *b, const ir_op **loop) {
+  *loop = NULL;
+  for (const ir_op *op = b->first; op; op = op->next) {
+    if (!is_op(op, T_FOR)) continue;
+    if (*loop) return false;
+    *loop = op;
+  }
+  return *loop;
+}
+
 bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) {
   simt_matmul mm = {.kernel = kernel};
   const ir_op *loop = NULL, *gemm = NULL;
   bool copied_a, copied_b;
   int64_t from, to, step, depth = 0;
   *why = "not a matmul kernel";
-  for (const ir_op *op = kernel->regions[0]->first; op; op = op->next) {
-    if (!is_op(op, T_FOR)) continue;
-    if (loop) return false;
-    loop = op;
+  if (!only_loop(kernel->regions[0], &loop)) return false;
+  if (!loop->n_results) { /* over tiles */
+    mm.tiles = loop;
+    if (!known(loop->operands[2], &step) || step != 1 || !only_loop(loop->regions[0], &loop)) return false;
+    for (const ir_op *op = mm.tiles->next; op; op = op->next)
+      if (!is_op(op, T_RETURN)) return false;
   }
-  if (!loop || loop->n_results != 1 || !known(loop->operands[2], &step)) return false;
+  if (loop->n_results != 1 || !known(loop->operands[2], &step)) return false;
   bool whole = known(loop->operands[0], &from) && !from && known(loop->operands[1], &to);
-  if (!whole && (!match_part(loop, &depth, &to) || depth % step)) return false;
+  if (!whole && !mm.tiles && (!match_part(loop, &depth, &to) || depth % step)) return false;
   for (const ir_op *op = loop->regions[0]->first; op; op = op->next) {
     int c = op->def->code;
     if (c == T_GEMM) {
@@ -147,6 +160,7 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
   mm.bk = step;
   mm.k = whole ? to : depth;
   mm.first_k = whole ? NULL : loop->operands[0];
+  mm.last_k = mm.tiles ? loop->operands[1] : NULL;
   mm.m = mm.a.view->dims[mm.a.transposed ? mm.a.col : mm.a.row];
   mm.n = mm.b.view->dims[mm.b.transposed ? mm.b.row : mm.b.col];
   mm.stages = (int)ir_get_int(loop, "stages", 0);
@@ -154,6 +168,7 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
   ir_get_ints(kernel, "grid", mm.grid, 3);
   /* k beyond the operands' own extent reads zeros; both must agree on it for a full sum. */
   int64_t ka = mm.a.view->dims[mm.a.transposed ? mm.a.row : mm.a.col], kb = mm.b.view->dims[mm.b.transposed ? mm.b.col : mm.b.row];
+  if (mm.tiles) mm.k = to = ka;
   if (whole ? ka < to && kb < to : ka != to || kb != to) return false; /* the last part may run beyond, into zeros */
   *out = mm;
   *why = check_epilogue(&mm, loop->next, out);
@@ -164,7 +179,7 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
 
 ir_value *simt_place_index(const simt_place *p, const ir_value *v) {
   int64_t c;
-  if (!v->def) return v == p->mm->loop->regions[0]->args[0] ? p->k : NULL;
+  if (!v->def) return v == p->mm->loop->regions[0]->args[0] ? p->k : p->mm->tiles && v == p->mm->tiles->regions[0]->args[0] ? p->tile : NULL;
   if (known(v, &c)) return tg_index(p->t, c);
   if (is_op(v->def, T_BLOCK_ID)) return p->block[ir_get_int(v->def, "axis", 0) % 3];
   if (v->def->def->code >= SC_N) return NULL;

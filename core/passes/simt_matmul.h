@@ -19,8 +19,10 @@ typedef struct simt_side {
 
 typedef struct simt_matmul {
   const ir_op *kernel, *loop, *gemm;
+  const ir_op *tiles; /* the loop around all this over the tiles that a block has a share of (stream_k); NULL = one tile a block */
   simt_side a, b;
   int64_t m, n, k;    /* the problem; k is what the loop covers */
+  ir_value *last_k;   /* where it ends, in a loop over tiles; NULL = after k */
   ir_value *first_k;  /* where the loop starts, for a part of a split contraction; NULL = at 0 */
   int64_t bm, bn, bk;
   int64_t grid[3];
@@ -38,7 +40,7 @@ typedef struct simt_place {
   tgb *t;
   const simt_matmul *mm;
   ir_value *const *args; /* Target IR values of the kernel's arguments */
-  ir_value *block[3], *k;
+  ir_value *block[3], *k, *tile; /* tile: counter of the loop over tiles */
 } simt_place;
 
 /* A Tile IR index expression as Target IR. */

@@ -38,9 +38,11 @@ typedef struct kern {
   const tile_options *opts;
   sched_params params;
   ir_value *zero;
-  /* split-k: the contraction's parts go to a workspace [parts, results...], which a second kernel adds in order. */
+  /* split-k: the contraction's parts go to a workspace [parts, results...], which a second kernel adds in order; stream_k: in pieces of
+   * tiles, see tile_stream_k.c. */
   enum { SPLIT_NONE, SPLIT_PARTS, SPLIT_SUM } split;
   ir_value *workspace; /* argument of either kernel */
+  bool stream_k;
 } kern;
 
 /* What a graph value is in the kernel: its data field points to one of these. */

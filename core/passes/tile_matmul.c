@@ -130,6 +130,7 @@ static bool will_flip(kern *k, const side *s) {
 
 void mm_bounds(kern *k, const contraction *x, ir_value *bounds[3]) {
   bounds[0] = k->zero, bounds[1] = kb_index(k, x->g.k), bounds[2] = kb_index(k, x->bk);
+  if (x->from) bounds[0] = x->from, bounds[1] = x->to;
   if (!x->part) return;
   bounds[0] = kb_op2(k, "tessera.tile.mul", x->part, kb_index(k, x->chunk));
   bounds[1] = kb_op2(k, "tessera.tile.min", kb_op2(k, "tessera.tile.add", bounds[0], kb_index(k, x->chunk)), bounds[1]);
@@ -242,17 +243,19 @@ static tsr_status prepare(kern *k, contraction *x) {
   space_make(&x->c, x->orig, x->orig->rank - 2, &rows);
   x->c.plain = true;
   choose_tile(k, x);
-  if (k->split == SPLIT_SUM && k->opts->caps->dialect != DIALECT_CPU) { /* an elementwise kernel: enough blocks for the device */
+  if (k->split == SPLIT_SUM && k->stream_k) {
+    mm_stream_k_tile(k, x);
+  } else if (k->split == SPLIT_SUM && k->opts->caps->dialect != DIALECT_CPU) { /* an elementwise kernel: enough blocks for the device */
     x->bn = min64(x->bn, 256);
     x->bm = min64(x->bm, x->bn < 1024 ? 1024 / x->bn : 1);
   }
   x->c.tm = x->bm;
   x->c.tn = x->bn;
-  x->chunk = k->split == SPLIT_PARTS ? round_up((x->g.k + k->params.split_k - 1) / k->params.split_k, x->bk) : x->g.k;
+  x->chunk = k->split == SPLIT_PARTS && !k->stream_k ? round_up((x->g.k + k->params.split_k - 1) / k->params.split_k, x->bk) : x->g.k;
   return kb_note_tile(k, x->bm, x->bn, x->bk) ? NULL : st_oom();
 }
 
-static tsr_status contract(kern *k, contraction *x, ir_value **acc) {
+tsr_status mm_contract(kern *k, contraction *x, ir_value **acc) {
   int r = x->c.rank;
   mm_side(x, &x->a, x->op->operands[0], x->g.transpose_a, x->g.m, x->g.k, x->bm, x->bk);
   mm_side(x, &x->b, x->op->operands[1], x->g.transpose_b, x->g.k, x->g.n, x->bk, x->bn);
@@ -266,10 +269,11 @@ tsr_status family_matmul(kern *k) {
   ir_value *windows[MAX_LEAVES], *acc = NULL;
   TSR_TRY(prepare(k, &x));
   if (k->params.matrix_path && !strcmp(k->params.matrix_path, "stream") && k->split != SPLIT_SUM && mm_can_stream(&x)) return mm_stream(k, &x);
+  if (k->split == SPLIT_PARTS && k->stream_k) return mm_stream_k_parts(k, &x);
   if (k->split == SPLIT_PARTS) {
     TSR_TRY(mm_split_grid(k, &x));
     TSR_TRY(mm_part_window(k, &x, &x.c, &windows[0]));
-    TSR_TRY(contract(k, &x, &acc));
+    TSR_TRY(mm_contract(k, &x, &acc));
     return ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){acc, windows[0]}) ? NULL : st_oom();
   }
   TSR_TRY(space_grid(k, &x.c));
@@ -277,7 +281,7 @@ tsr_status family_matmul(kern *k) {
   if (!n) return st_oom();
   /* Result windows are made before the loop, so that a plain product is accumulated where it belongs. */
   TSR_TRY(kb_result_windows(k, &x.c, x.orig, windows));
-  TSR_TRY(k->split == SPLIT_SUM ? sum_parts(k, &x, &acc) : contract(k, &x, &acc));
+  TSR_TRY(k->split != SPLIT_SUM ? mm_contract(k, &x, &acc) : k->stream_k ? mm_stream_k_sum(k, &x, &acc) : sum_parts(k, &x, &acc));
   n->n_frags = 1;
   n->frags[0].s = &x.c;
   n->frags[0].f = FORM_FULL;

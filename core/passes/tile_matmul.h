@@ -20,6 +20,7 @@ typedef struct contraction {
   int64_t bm, bn, bk;
   int64_t chunk;     /* depth of one part of a split contraction; k if it is not split */
   ir_value *part;    /* which part this block computes */
+  ir_value *from, *to; /* the range of k in place of all of it; NULL = none given */
 } contraction;
 
 /* A side's space: the batch dimensions of the result, then the operand's own two; t0 x t1 of its m or k, k or n a tile. */
@@ -30,6 +31,16 @@ void mm_bounds(kern *k, const contraction *x, ir_value *bounds[3]);
 tsr_status mm_split_grid(kern *k, contraction *x);
 /* A tile's window in the workspace, at this block's part. */
 tsr_status mm_part_window(kern *k, const contraction *x, const space *at, ir_value **out);
+
+/* The product over the range of k, on the tile at c.at. */
+tsr_status mm_contract(kern *k, contraction *x, ir_value **acc);
+
+/* Steps shared out among blocks (tile_stream_k.c): the workspace's type, NULL if the schedule has no such thing or the product can't; the kernel
+ * that makes the pieces; the tile (a part of the first kernel's) and the sum of the kernel that adds them. */
+const ir_type *mm_stream_k_type(ir_module *m, const ir_op *product, const tsr_caps *caps, const sched_params *p);
+tsr_status mm_stream_k_parts(kern *k, contraction *x);
+void mm_stream_k_tile(const kern *k, contraction *x);
+tsr_status mm_stream_k_sum(kern *k, contraction *x, ir_value **out);
 
 /* The stream: at most MM_STREAM_ROWS rows, sums kept in the type that elements are computed in. */
 enum { MM_STREAM_ROWS = 4 };

@@ -111,7 +111,8 @@ static const char *plan(const simt_matmul *mm, const tsr_caps *caps, wg_plan *p)
   if (p->stages < 2) return "fewer than two stages fit shared memory";
   int64_t units = mm->grid[0] * mm->grid[1] * mm->grid[2], cores = caps->n_cores > 0 ? caps->n_cores : 132;
   bool halves = p->b.mn_major ? p->b.n_boxes % 2 == 0 : mm->bn % 16 == 0;
-  p->cluster = caps->clusters && mm->grid[1] % 2 == 0 && units >= cores && halves && mm->bn >= 64 ? 2 : 1;
+  p->cluster = caps->clusters && !mm->tiles && mm->grid[1] % 2 == 0 && units >= cores && halves && mm->bn >= 64 ? 2 : 1;
+  if (mm->tiles) cores = units; /* the schedule has shared out the steps */
   p->ctas = (int)(units < cores ? units : cores) / p->cluster * p->cluster;
   if (p->ctas < p->cluster) p->ctas = p->cluster;
   p->at_c = 0;
@@ -187,6 +188,14 @@ static void locate(wg *g, ir_value *unit) {
 static ir_op *tile_loop(wg *g, ir_value *stage, ir_value *phase) {
   tgb *t = &g->t;
   const simt_matmul *mm = &g->p.mm;
+  if (mm->tiles) {
+    g->place.block[0] = tg_value(t, NAME("block_id"), ir_type_index(t->m), 0, NULL);
+    g->place.block[1] = g->place.block[2] = tg_index(t, 0);
+    ir_op *tiles = tg_for(t, simt_place_index(&g->place, mm->tiles->operands[0]), simt_place_index(&g->place, mm->tiles->operands[1]), tg_index(t, 1), 2, (ir_value *[]){stage, phase}, "tile");
+    tg_int(t, tiles, "unroll_by", 1);
+    g->place.tile = tg_counter(tiles);
+    return tiles;
+  }
   ir_value *unit = tg_divi(t, tg_value(t, NAME("block_id"), ir_type_index(t->m), 0, NULL), g->p.cluster);
   int64_t units = mm->grid[0] * mm->grid[1] * mm->grid[2] / g->p.cluster;
   ir_op *loop = tg_for(t, unit, tg_index(t, units), tg_index(t, g->p.ctas / g->p.cluster), 2, (ir_value *[]){stage, phase}, "unit");
@@ -197,10 +206,12 @@ static ir_op *tile_loop(wg *g, ir_value *stage, ir_value *phase) {
 
 static ir_op *depth_loop(wg *g, ir_op *tiles) {
   tgb *t = &g->t;
-  ir_op *loop = tg_for(t, tg_index(t, 0), tg_index(t, g->p.mm.k), tg_index(t, g->p.mm.bk), 2, (ir_value *[]){tg_carried(tiles, 0), tg_carried(tiles, 1)}, "k");
+  ir_value *from = g->p.mm.first_k ? simt_place_index(&g->place, g->p.mm.first_k) : NULL;
+  ir_value *depth = g->p.mm.last_k ? tg_sub(t, simt_place_index(&g->place, g->p.mm.last_k), from) : tg_index(t, g->p.mm.k);
+  ir_op *loop = tg_for(t, tg_index(t, 0), depth, tg_index(t, g->p.mm.bk), 2, (ir_value *[]){tg_carried(tiles, 0), tg_carried(tiles, 1)}, "k");
   tg_int(t, loop, "unroll_by", 1);
   g->place.k = tg_counter(loop);
-  if (g->p.mm.first_k) g->place.k = tg_add(t, tg_counter(loop), simt_place_index(&g->place, g->p.mm.first_k));
+  if (from) g->place.k = tg_add(t, tg_counter(loop), from);
   return loop;
 }
 

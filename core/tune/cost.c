@@ -82,6 +82,9 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
   double m = at_least(c->m, 1), n = at_least(c->n, 1), k = at_least(c->k, 1), split = at_least(c->split_k, 1);
   double tm = ceil_div((double)p->m, m), tn = ceil_div((double)p->n, n), steps = ceil_div((double)p->k, k);
   e->blocks = batch * tm * tn * split;
+  /* Stream-k: every block has the same steps, so the wave is even but for rounding up to whole steps. */
+  double tiles = batch * tm * tn, streams = c->stream_k > 0 ? min2(c->stream_k, tiles * steps) : 0, each = streams > 0 ? ceil_div(tiles * steps, streams) : steps / split;
+  if (streams > 0) e->blocks = ceil_div(tiles * steps, each);
   e->occupancy = occ_of_config(d, p, c);
   spread(d, e);
   e->hiding = hiding_of(d, c, e);
@@ -99,6 +102,7 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
   e->term_ns[COST_SHARED] = e->shared_bytes / r->shared;
 
   double tile_reads = batch * tm * tn * steps * (m + n) * k * in, partials = split > 1 ? 2 * split * batch * p->m * p->n * 4.0 : 0;
+  if (streams > 0) partials = 2 * (tiles + e->blocks) * m * n * 4.0; /* each block ends within a tile */
   if (d->is_cpu) tile_reads += 2 * (steps - 1) * batch * p->m * p->n * 4.0; /* sums leave the registers between k steps */
   else if (!c->use_shared) tile_reads *= 2;
   e->l2_bytes = tile_reads + partials + batch * p->m * p->n * out;
@@ -118,7 +122,7 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
   e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory;
 
   double serial = ceil_div(e->blocks, slots);
-  e->term_ns[COST_BARRIER] = serial * ceil(steps / split) * r->barrier_ns * (c->use_shared || d->is_cpu ? 1 : 0) / at_least(c->stages, 1);
+  e->term_ns[COST_BARRIER] = serial * ceil(each) * r->barrier_ns * (c->use_shared || d->is_cpu ? 1 : 0) / at_least(c->stages, 1);
   if (simd_like(d)) e->term_ns[COST_BARRIER] *= at_least(c->warps, 1); /* each subgroup is left and entered again */
   e->term_ns[COST_FILL] = serial * r->latency_ns * (d->is_cpu ? 1 : at_least(c->stages, 1) * 0.5);
 }
@@ -160,7 +164,7 @@ void cost_compute(const tune_device *d, const tune_problem *p, const tune_config
   e->flops = tune_problem_flops(p);
   if (p->family == TUNE_MATMUL) matmul_terms(d, p, c, &r, e);
   else vector_terms(d, p, c, &r, e);
-  e->term_ns[COST_LAUNCH] = r.launch_ns;
+  e->term_ns[COST_LAUNCH] = r.launch_ns * (p->family == TUNE_MATMUL && c->stream_k > 0 ? 2 : 1);
   double sum = 0, most = 0;
   for (int t = COST_MATH; t <= COST_MEMORY; t++) {
     sum += e->term_ns[t];

@@ -195,6 +195,7 @@ sched_params tune_config_params(const tune_config *c, tune_family f, const tsr_c
   p.async_copy = c->async_copy ? 1 : -1;
   p.stages = c->stages;
   p.split_k = c->split_k;
+  p.stream_k = c->stream_k;
   if (!c->matrix_path) p.matrix_path = "fma";
   return p;
 }
@@ -215,6 +216,7 @@ void tune_kernel_space_build(const ir_op *kernel, const tune_device *d, const tu
   if (caps->dialect != DIALECT_CPU) {
     opt.knobs |= SPACE_USES_WARPS;
     if (p->family == TUNE_MATMUL) opt.knobs |= SPACE_USES_STAGES | SPACE_USES_PADDING | SPACE_USES_SHARED | SPACE_USES_MATRIX;
+    if (p->family == TUNE_MATMUL && (caps->dialect == DIALECT_CUDA || caps->dialect == DIALECT_HIP)) opt.knobs |= SPACE_USES_STREAM_K;
     if (p->family == TUNE_ROW && caps->clusters) opt.knobs |= SPACE_USES_CLUSTER;
     if (caps->async_copy) opt.knobs |= SPACE_USES_ASYNC;
   }

@@ -37,7 +37,7 @@ typedef struct space {
 /* The tile the op has without tuning; legalised into the space by space_default. */
 typedef struct space_options {
   tune_config dflt;     /* zero fields: the family's default */
-  uint32_t knobs;       /* bits of SPACE_USES_*: what the backend honours; 0 = all */
+  uint32_t knobs;       /* bits of SPACE_USES_*: what the backend honours; 0 = all but stream_k */
 } space_options;
 enum {
   SPACE_USES_TILE = 1, SPACE_USES_VECTORIZE = 2, SPACE_USES_SHARED = 4, SPACE_USES_PADDING = 8, SPACE_USES_ASYNC = 16,

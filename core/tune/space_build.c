@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { PER_CORE = -1 }; /* in place of a value: as many as the device has cores */
+
 typedef struct knob_row {
   const char *name;
   uint32_t uses;
@@ -26,6 +28,7 @@ static const knob_row gpu_matmul[] = {
     {"warps", SPACE_USES_WARPS, true, 5, {1, 2, 4, 8, 16}},
     {"raster", SPACE_USES_RASTER, true, 3, {0, 4, 8}},
     {"matrix_path", SPACE_USES_MATRIX, false, 2, {0, 1}},
+    {"stream_k", SPACE_USES_STREAM_K, false, 2, {0, PER_CORE}},
 };
 static const knob_row cpu_matmul[] = {
     {"m", SPACE_USES_TILE, true, 7, {16, 32, 64, 96, 128, 192, 256}},
@@ -138,6 +141,12 @@ static bool matmul_rule(const space *s, const tune_config *c, char *why, size_t 
     REFUSE("tile is larger than the problem");
   if (c->split_k > 1 && (int64_t)c->split_k * c->k > p->k) REFUSE("split_k leaves empty parts");
   if (c->split_k > 1 && c->raster) REFUSE("parts have their own order of blocks");
+  if (c->stream_k > 0) {
+    int64_t tiles = (p->m + c->m - 1) / c->m * ((p->n + c->n - 1) / c->n) * p->batch, steps = (p->k + c->k - 1) / c->k;
+    if (c->split_k > 1 || c->raster) REFUSE("shared steps have their own parts and order");
+    if (tiles >= c->stream_k) REFUSE("each block has a tile of its own");
+    if (tiles * steps < 2 * (int64_t)c->stream_k) REFUSE("fewer than two steps a block");
+  }
   if (c->raster && (c->m >= p->m || c->n >= p->n)) REFUSE("one row or column of blocks has one order");
   if (c->raster > 1 && (int64_t)c->raster * c->m >= 2 * p->m) REFUSE("a raster group has more rows of blocks than there are");
   if (c->vectorize * (int64_t)tsr_dtype_size(p->in) > 16 && !d->is_cpu) REFUSE("vector wider than 16 bytes");
@@ -232,15 +241,17 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
   }
   const struct family_rows *f = &families[p->family][d->is_cpu];
   out->dflt_is_legal = opt && opt->dflt.m > 0;
-  uint32_t uses = opt && opt->knobs ? opt->knobs : ~0u;
+  uint32_t uses = opt && opt->knobs ? opt->knobs : ~(uint32_t)SPACE_USES_STREAM_K; /* that one doubles the space: only where a backend has it */
   for (size_t i = 0; i < f->n; i++) {
     space_knob *k = &out->knob[out->n_knobs++];
     *k = (space_knob){.name = f->row[i].name, .keeps_order = f->row[i].keeps_order, .n = f->row[i].n};
     memcpy(k->value, f->row[i].value, sizeof f->row[i].value);
+    for (int32_t j = 0; j < k->n; j++)
+      if (k->value[j] == PER_CORE) k->value[j] = d->cores > 0 ? d->cores : 1;
     int32_t v = *tune_config_field(&dflt, k->name);
     bool has_matrix = strcmp(k->name, "matrix_path") || tune_device_matrix(d, p->in);
     if (!has_matrix) v = 0;
-    if (!(uses & f->row[i].uses) || (p->deterministic && !k->keeps_order) || (p->compensated && f->row[i].uses == SPACE_USES_SPLIT_K) || !has_matrix) fix_knob(k, v);
+    if (!(uses & f->row[i].uses) || (p->deterministic && !k->keeps_order) || (p->compensated && f->row[i].uses & (SPACE_USES_SPLIT_K | SPACE_USES_STREAM_K)) || !has_matrix) fix_knob(k, v);
     else if (d->is_cpu && p->family == TUNE_MATMUL && f->row[i].uses == SPACE_USES_TILE) include_around(k, v, i == 0 ? p->m : i == 1 ? p->n : p->k);
     else include_value(k, v);
     *tune_config_field(&out->dflt, k->name) = v;

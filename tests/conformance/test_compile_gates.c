@@ -115,11 +115,11 @@ static void add_rows(void) {
 
 /* Default plans: a product with bias and gelu; the row kernels. What a device runs when nobody chose must not spill either. */
 static void add_plans(void) {
-  static const int shapes[][3] = {{1, 4096, 4096}, {4, 4096, 1024}, {16, 4096, 4096}, {64, 512, 8192}, {512, 4096, 4096}, {4096, 4096, 4096}};
+  static const int shapes[][3] = {{1, 4096, 4096}, {4, 4096, 1024}, {16, 4096, 4096}, {64, 512, 8192}, {512, 4096, 4096}, {1536, 1536, 8192}, {4096, 4096, 4096}};
   static const char *const types[] = {"bf16", "f16", "f8E4M3FN", "f32"}, *const rows[] = {"softmax", "rmsnorm", "layernorm"};
   strb b;
   strb_init(&b, &al_default);
-  for (int s = 0; s < 6; s++)
+  for (int s = 0; s < 7; s++)
     for (int t = 0; t < 4; t++)
       for (int turned = 0; turned < 2; turned++) {
         int m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];

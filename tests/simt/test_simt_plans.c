@@ -47,14 +47,15 @@ static void expect_words(const tsr_program *p, tsr_level level, const char *word
   tsr_text_free(ctx, &text);
 }
 
-static run run_text(const char *device, const char *text, const char *name, const char *schedule_words, const char *target_words) {
+static run run_text(const char *device, const char *text, const char *name, const tsr_schedule *by_hand, const char *schedule_words, const char *target_words) {
   run r = {0};
   uint64_t state = 7;
   tsr_device *dev;
   tsr_program *p;
   tsr_binding in[MAX_INPUTS] = {{0}}, out[1] = {{0}};
   ok(tsr_device_open(ctx, device, &dev), device);
-  ok(tsr_program_parse(dev, text, strlen(text), name, NULL, &p), name);
+  tsr_compile_options options = {.schedules = by_hand, .n_schedules = by_hand != NULL};
+  ok(tsr_program_parse(dev, text, strlen(text), name, &options, &p), name);
   expect_words(p, TSR_LEVEL_SCHEDULE, schedule_words, name, device);
   expect_words(p, TSR_LEVEL_TARGET, target_words, name, device);
   r.n_inputs = tsr_program_n_inputs(p);
@@ -144,7 +145,7 @@ static void check_products(const product *p, int n, int first_device, int last_d
       strb_init(&text, &al_default);
       put_product(&text, &p[i]);
       snprintf(device, sizeof device, "emu:%d", d);
-      run r = run_text(device, strb_text(&text), p[i].name, p[i].schedule_words, NULL);
+      run r = run_text(device, strb_text(&text), p[i].name, NULL, p[i].schedule_words, NULL);
       compare_product(&r, &p[i], emu_device_arch[d]);
       clear(&r);
       strb_clear(&text);
@@ -177,7 +178,7 @@ static void check_wgmma(const product *p) {
   strb text;
   strb_init(&text, &al_default);
   put_product(&text, p);
-  run r = run_text("emu:1", strb_text(&text), p->name, p->schedule_words, "path = \"wgmma");
+  run r = run_text("emu:1", strb_text(&text), p->name, NULL, p->schedule_words, "path = \"wgmma");
   compare_product(&r, p, "sm_90a");
   clear(&r);
   strb_clear(&text);
@@ -186,6 +187,27 @@ static void check_wgmma(const product *p) {
 /* The parts take the same matrix path as a whole product. */
 static void parts_run_on_wgmma(void **state) {
   check_wgmma(&(product){.name = "deep_wgmma", .m = 100, .n = 136, .k = 1344, .in = "bf16", .out = "bf16", .schedule_words = split});
+}
+
+/* Twelve tiles of five steps among 32, seven among 17 blocks: pieces that begin or end within a tile, one tile over three blocks. */
+static void steps_are_shared_out_among_blocks(void **state) {
+  static const struct { product p; tsr_schedule s; } list[] = {
+      {{.name = "stream_k", .m = 192, .n = 248, .k = 312, .in = "bf16", .out = "bf16", .gelu = true}, {.m = 64, .n = 64, .k = 64, .stream_k = 32}},
+      {{.name = "stream_k_batched", .batch = 3, .m = 64, .n = 128, .k = 456, .tb = true, .in = "f16", .out = "f16"}, {.m = 64, .n = 64, .k = 64, .stream_k = 17}},
+      {{.name = "stream_k_deep", .m = 64, .n = 64, .k = 640, .ta = true, .in = "bf16", .out = "bf16"}, {.m = 64, .n = 64, .k = 64, .stream_k = 7}}};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    for (int d = 0; d < EMU_N_DEVICES; d++) {
+      char device[16];
+      strb text;
+      strb_init(&text, &al_default);
+      put_product(&text, &list[i].p);
+      snprintf(device, sizeof device, "emu:%d", d);
+      bool hopper = !strcmp(emu_device_arch[d], "sm_90a");
+      run r = run_text(device, strb_text(&text), list[i].p.name, &list[i].s, "tessera.schedule.stream_k", hopper ? "path = \"wgmma" : NULL);
+      compare_product(&r, &list[i].p, emu_device_arch[d]);
+      clear(&r);
+      strb_clear(&text);
+    }
 }
 
 /* 8-bit and tf32 operands that don't run along k are turned round by a kernel before the product. */
@@ -254,7 +276,7 @@ static void check_rows(const char *device, const char *label, const char *way) {
     strb text;
     strb_init(&text, &al_default);
     put_rows(&text, &long_rows[i]);
-    run r = run_text(device, strb_text(&text), long_rows[i].op, NULL, way);
+    run r = run_text(device, strb_text(&text), long_rows[i].op, NULL, NULL, way);
     compare_rows(&r, &long_rows[i], label);
     clear(&r);
     strb_clear(&text);
@@ -290,7 +312,7 @@ int main(void) {
   ok(tsr_context_create(&(tsr_context_desc){.cache_dir = "", .extra_backends = extra}, &ctx), "context");
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(few_rows_are_streamed), cmocka_unit_test(a_deep_product_with_a_small_grid_is_split),
-      cmocka_unit_test(parts_run_on_wgmma), cmocka_unit_test(operands_are_turned_for_wgmma),
+      cmocka_unit_test(parts_run_on_wgmma), cmocka_unit_test(steps_are_shared_out_among_blocks), cmocka_unit_test(operands_are_turned_for_wgmma),
       cmocka_unit_test(rows_beyond_the_registers_of_a_block),
       cmocka_unit_test(long_rows_on_vulkan)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

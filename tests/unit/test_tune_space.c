@@ -302,6 +302,49 @@ static void cost_prefers_what_must_be_better(void **state) {
   assert_true(predict(&simd, &rows, alone) < predict(&simd, &rows, together));
 }
 
+static void cost_of_shared_steps_and_shared_rows(void **state) {
+  tune_device d = *tune_device_find("h100");
+  tune_problem p = gemm(1536, 1536, 8192, TSR_BF16), rows = {.family = TUNE_ROW, .op = "row", .batch = 1, .m = 4096, .n = 65536, .k = 1, .in = TSR_F32, .acc = TSR_F32, .out = TSR_F32, .passes = 1};
+  tune_config alone = {.m = 128, .n = 256, .k = 64, .vectorize = 8, .use_shared = 1, .async_copy = 1, .stages = 3, .warps = 8, .split_k = 1, .matrix_path = 1}, stream = alone;
+  stream.stream_k = 132;
+  assert_true(predict(&d, &p, stream) < 0.8 * predict(&d, &p, alone)); /* 72 tiles on 132 cores */
+  tune_config chunks = {.m = 1, .vectorize = 4, .warps = 8, .stages = 1, .split_k = 1, .cluster = 1}, cluster = chunks;
+  cluster.cluster = 8;
+  assert_true(predict(&d, &rows, cluster) < 0.8 * predict(&d, &rows, chunks)); /* 2 of 3 passes over memory */
+}
+
+static void shared_steps_and_rows_have_their_rules(void **state) {
+  tune_device d = *tune_device_find("h100");
+  tune_problem p = gemm(1536, 1536, 8192, TSR_BF16), rows = {.family = TUNE_ROW, .op = "row", .batch = 1, .m = 64, .n = 65536, .k = 1, .in = TSR_F32, .acc = TSR_F32, .out = TSR_F32, .passes = 1};
+  static space s;
+  static const struct { int32_t cluster, warps, m; bool clusters; const char *why; } row_cases[] = {
+      {8, 8, 1, true, NULL}, {8, 8, 1, false, "no clusters"}, {8, 8, 2, true, "one row"}, {2, 8, 1, true, "can't hold"}, {1, 8, 1, false, NULL}};
+  char why[160];
+  for (size_t i = 0; i < sizeof row_cases / sizeof *row_cases; i++) {
+    d.clusters = row_cases[i].clusters;
+    space_build(&d, &rows, NULL, &s);
+    int32_t v[SPACE_MAX_KNOBS] = {0};
+    for (int32_t k = 0; k < s.n_knobs; k++) {
+      const char *name = s.knob[k].name;
+      v[k] = !strcmp(name, "cluster") ? row_cases[i].cluster : !strcmp(name, "warps") ? row_cases[i].warps : !strcmp(name, "m") ? row_cases[i].m : 1;
+    }
+    bool legal = s.legal(s.user, v, why, sizeof why);
+    assert_int_equal(legal, !row_cases[i].why);
+    if (!legal) assert_non_null(strstr(why, row_cases[i].why));
+  }
+  static const struct { int32_t m, n, stream, split; const char *why; } mm_cases[] = {
+      {128, 256, 132, 1, NULL}, {128, 256, 132, 2, "own parts"}, {128, 128, 132, 1, "tile of its own"}, {128, 256, 1 << 16, 1, "two steps"}};
+  for (size_t i = 0; i < sizeof mm_cases / sizeof *mm_cases; i++) {
+    space_build(&d, &p, &(space_options){.knobs = ~0u}, &s);
+    int32_t v[SPACE_MAX_KNOBS] = {0};
+    tune_config c = {.m = mm_cases[i].m, .n = mm_cases[i].n, .k = 64, .vectorize = 8, .use_shared = 1, .async_copy = 1, .stages = 2, .warps = 8, .split_k = mm_cases[i].split, .matrix_path = 1, .stream_k = mm_cases[i].stream};
+    for (int32_t k = 0; k < s.n_knobs; k++) v[k] = *tune_config_field(&c, s.knob[k].name);
+    bool legal = s.legal(s.user, v, why, sizeof why);
+    if (legal == !mm_cases[i].why) continue;
+    fail_msg("case %zu: %s", i, legal ? "legal" : why);
+  }
+}
+
 static void objective_default_is_latency_times_inverse_throughput(void **state) {
   assert_true(fabs(cost_latency_by_throughput(NULL, 10, 5) - 20) < 1e-12);
   assert_true(cost_latency_by_throughput(NULL, 9, 5) < cost_latency_by_throughput(NULL, 10, 5));
@@ -322,6 +365,7 @@ int main(void) {
       cmocka_unit_test(cost_larger_k_means_more_reuse_less_barrier),
       cmocka_unit_test(cost_terms_add_up_and_explain_names_all),
       cmocka_unit_test(cost_prefers_what_must_be_better),
+      cmocka_unit_test(cost_of_shared_steps_and_shared_rows), cmocka_unit_test(shared_steps_and_rows_have_their_rules),
       cmocka_unit_test(objective_default_is_latency_times_inverse_throughput),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
