@@ -88,7 +88,8 @@ static void simd_rows(int64_t length, int64_t lanes, sched_params *p) {
 }
 
 /* Rows that one block can't hold: the fewest blocks of 256 threads with half of their registers' worth each, so that two share a core;
- * beyond eight, threads hold all they can. False where even that is too little: the row goes by in chunks. */
+ * then eight of twice the threads. False where even that is too little: the row goes by in chunks. (With 64 elements a thread and a norm's
+ * weights beside them, ptxas spills.) */
 static bool cluster_rows(int64_t length, int64_t lanes, sched_params *p) {
   int64_t threads = 256, each = SCHED_MOST_PER_THREAD / 2;
   for (int64_t c = 2; c <= SCHED_MOST_CLUSTER; c *= 2)
@@ -96,7 +97,7 @@ static bool cluster_rows(int64_t length, int64_t lanes, sched_params *p) {
       p->cluster = c, p->warps = threads / lanes, p->m = 1;
       return true;
     }
-  if (length > SCHED_MOST_CLUSTER * 2 * threads * SCHED_MOST_PER_THREAD) return false;
+  if (length > SCHED_MOST_CLUSTER * 2 * threads * each) return false;
   p->cluster = SCHED_MOST_CLUSTER, p->warps = 2 * threads / lanes, p->m = 1;
   return true;
 }

@@ -1,6 +1,6 @@
 /* Every family of kernels, through the lowering and the printer, to binary: NVRTC for the CUDA architectures, clang for the AMD ones (no
  * GPU is needed for either). No spills, no serialized wgmma, and the matrix instruction that the architecture has. TSR_GATES=all
- * compiles the whole list for each architecture, else a sample is taken; TSR_GATES=list prints it. What can't be compiled for want of a
+ * compiles the whole list for each architecture, else a sample is taken; TSR_GATES=list prints it, TSR_GATES_NAME=words limits it to names with these words. What can't be compiled for want of a
  * tool or a capability is counted and printed. */
 #include <dirent.h>
 #include <stdio.h>
@@ -131,7 +131,7 @@ static void add_plans(void) {
         g->graph = true;
         snprintf(g->name, sizeof g->name, "plan_%s_%dx%dx%d_%s", x, m, n, k, turned ? "nt" : "nn");
       }
-  static const int lengths[] = {1024, 32768, 50257, 1 << 16, 1 << 18, 1 << 20}; /* a block's, a cluster's (sm_90a), and longer */
+  static const int lengths[] = {1024, 32768, 50257, 1 << 16, 1 << 17, 1 << 20}; /* a block's, a cluster's (sm_90a), and longer */
   for (int r = 0; r < 3; r++)
     for (int l = 0; l < 6; l++) {
       int n = lengths[l];
@@ -293,18 +293,22 @@ static void check_hip(const gate *g, const char *arch, const char *clang) {
 }
 
 int main(void) {
-  const char *mode = getenv("TSR_GATES"), *clang = find_clang(), *only = getenv("TSR_GATES_ARCH");
+  const char *mode = getenv("TSR_GATES"), *clang = find_clang(), *only = getenv("TSR_GATES_ARCH"), *name = getenv("TSR_GATES_NAME");
   bool all = mode && !strcmp(mode, "all"), cuda = true;
   setvbuf(stdout, NULL, _IOLBF, 0);
   add_matmuls();
   add_rows();
   add_plans();
   add_files();
+  for (int i = 0, n = n_gates; i < n && name; i++) {
+    if (!i) n_gates = 0;
+    if (strstr(gates[i].name, name)) gates[n_gates++] = gates[i];
+  }
   if (mode && !strcmp(mode, "list")) {
     for (int i = 0; i < n_gates; i++) puts(gates[i].name);
     return 0;
   }
-  if (n_gates < 150) return printf("only %d kernels in the list\n", n_gates), 1;
+  if (n_gates < 150 && !name) return printf("only %d kernels in the list\n", n_gates), 1;
   int step = all ? 1 : 53; /* under a minute */
   for (int a = 0; a < 6; a++)
     for (int i = all ? 0 : 5 * a % step; i < n_gates && cuda; i += step)
