@@ -52,7 +52,7 @@ static int64_t tile_bytes(const ir_type *t) {
 }
 
 static tsr_status check_type(const ir_op *op, const ir_type *t) {
-  if (!cpu_compute_type(t->dtype)) return ir_error(op, "cast it", "element type %s can't be computed with on the CPU", tsr_dtype_name(t->dtype));
+  if (!cpu_compute_type(t->dtype)) return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "cast it", "element type %s can't be computed with on the CPU", tsr_dtype_name(t->dtype));
   int64_t n = ir_type_count(t);
   if (n < 0 || n > (int64_t)1 << 31) return ir_error(op, "use smaller tiles", "the tile is too large");
   return NULL;

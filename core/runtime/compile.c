@@ -78,7 +78,7 @@ static tsr_status check_dims(const ir_module *m) {
   for (const ir_op *f = m->root->regions[0]->first; f; f = f->next)
     for (int i = 0; graph_is(f, G_FUNC) && i < f->regions[0]->n_args; i++) {
       const ir_value *v = f->regions[0]->args[i];
-      if (ir_type_count(v->type) < 0) return ir_error_at(f, v->loc, TSR_VERIFY_ERROR, "give every dimension a number", "argument %%%s has an unknown dimension", v->name ? v->name : "?");
+      if (ir_type_count(v->type) < 0) return ir_error_at(f, v->loc, TSR_VERIFY_ERROR, "tsr_graph_specialize or --shape gives it a number", "argument %%%s has an unknown dimension", v->name ? v->name : "?");
     }
   return NULL;
 }

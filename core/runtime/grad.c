@@ -46,10 +46,19 @@ static tsr_status input_number(const tsr_graph *g, tsr_value v, int *out) {
   return NULL;
 }
 
+static tsr_status check_known(const tsr_graph *g) {
+  const ir_block *r = g->func->regions[0];
+  for (int i = 0; i < r->n_args; i++)
+    if (ir_type_count(r->args[i]->type) < 0)
+      return ir_error_at(g->func, r->args[i]->loc, TSR_VERIFY_ERROR, "tsr_graph_specialize gives it a number", "argument %%%s has an unknown dimension", r->args[i]->name ? r->args[i]->name : "?");
+  return NULL;
+}
+
 tsr_status tsr_graph_grad(const tsr_graph *g, const tsr_value *wrt, int n, tsr_graph **out) {
   *out = NULL;
   if (n < 1 || n > 1 << 16) return RT_BAD(g->ctx, "graph_grad", NULL, "%d inputs", n);
   TSR_TRY(ir_verify(g->m));
+  TSR_TRY(check_known(g));
   tsr_graph *d;
   TSR_TRY(rt_graph_new(g->ctx, &d));
   tsr_status st = NULL;

@@ -71,19 +71,21 @@ tsr_status tsr_graph_parse(tsr_context *c, const char *text, size_t bytes, const
   return st;
 }
 
-static tsr_status check_shape(tsr_graph *g, const char *fn, tsr_dtype t, const tsr_shape *s) {
+tsr_status rt_check_shape(const tsr_graph *g, const char *fn, tsr_dtype t, const tsr_shape *s) {
   if (!tsr_dtype_size(t)) return RT_BAD(g->ctx, fn, NULL, "unknown data type %d", (int)t);
   if (s->rank < 0 || s->rank > TSR_MAX_RANK) return RT_BAD(g->ctx, fn, NULL, "rank %d; at most %d", s->rank, TSR_MAX_RANK);
   int64_t n = (int64_t)tsr_dtype_size(t);
   for (int i = 0; i < s->rank; i++)
-    if (s->dims[i] < 0 || __builtin_mul_overflow(n, s->dims[i] ? s->dims[i] : 1, &n)) return RT_BAD(g->ctx, fn, NULL, "dimension %d = %lld is out of range", i, (long long)s->dims[i]);
+    if (s->dims[i] != TSR_ANY_DIM && (s->dims[i] < 0 || __builtin_mul_overflow(n, s->dims[i] ? s->dims[i] : 1, &n))) return RT_BAD(g->ctx, fn, NULL, "dimension %d = %lld is out of range", i, (long long)s->dims[i]);
   return NULL;
 }
 
 tsr_status tsr_graph_input(tsr_graph *g, const char *name, tsr_dtype t, tsr_shape s, tsr_value *out) {
   *out = 0;
   if (g->closed) return RT_BAD(g->ctx, "graph_input", NULL, "the graph is complete and can't be extended");
-  TSR_TRY(check_shape(g, "graph_input", t, &s));
+  TSR_TRY(rt_check_shape(g, "graph_input", t, &s));
+  for (int i = 0; i < s.rank; i++)
+    if (s.dims[i] == TSR_ANY_DIM) s.dims[i] = IR_DYNAMIC;
   return rt_graph_note(g, ir_block_arg(g->m, g->func->regions[0], ir_type_tensor(g->m, t, s.rank, s.dims), name), out);
 }
 
@@ -92,9 +94,10 @@ static ir_builder before_return(tsr_graph *g) { return ir_before(g->func->region
 tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, tsr_shape s, const void *data, tsr_value *out) {
   *out = 0;
   if (g->closed) return RT_BAD(g->ctx, "graph_constant", NULL, "the graph is complete and can't be extended");
-  TSR_TRY(check_shape(g, "graph_constant", t, &s));
+  TSR_TRY(rt_check_shape(g, "graph_constant", t, &s));
   const ir_type *type = ir_type_tensor(g->m, t, s.rank, s.dims);
   if (!type) return st_oom();
+  if (ir_type_count(type) < 0) return RT_BAD(g->ctx, "graph_constant", NULL, "a constant has known dimensions");
   ir_attr *a = ir_attr_dense(g->m, type, data, (size_t)ir_type_count(type) * tsr_dtype_size(t), false);
   ir_builder b = before_return(g);
   ir_op *op = ir_op_new(&b, graph_def(G_CONSTANT), 0, NULL, 1, &type, 0);
@@ -156,6 +159,10 @@ tsr_status tsr_graph_output(tsr_graph *g, tsr_value v) {
   return ir_add_operand(g->func->regions[0]->last, g->values[v - 1]) ? NULL : st_oom();
 }
 
+static void public_dims(const ir_type *t, int64_t dims[TSR_MAX_RANK]) {
+  for (int i = 0; i < t->rank; i++) dims[i] = t->dims[i] == IR_DYNAMIC ? TSR_ANY_DIM : t->dims[i];
+}
+
 tsr_status tsr_graph_type(const tsr_graph *g, tsr_value v, tsr_dtype *t, tsr_shape *s) {
   *t = TSR_DTYPE_NONE;
   *s = (tsr_shape){0};
@@ -163,7 +170,7 @@ tsr_status tsr_graph_type(const tsr_graph *g, tsr_value v, tsr_dtype *t, tsr_sha
   const ir_type *x = g->values[v - 1]->type;
   *t = x->dtype;
   s->rank = x->rank;
-  memcpy(s->dims, x->dims, sizeof s->dims);
+  public_dims(x, s->dims);
   return NULL;
 }
 
@@ -244,7 +251,7 @@ int tsr_graph_n_outputs(const tsr_graph *g) { return g->func->regions[0]->last->
 
 static tsr_tensor_info info_of(const ir_value *v) {
   tsr_tensor_info i = {.name = v->name ? v->name : "", .dtype = v->type->dtype, .shape.rank = v->type->rank, .line = ir_value_loc(v).line, .column = ir_value_loc(v).col};
-  memcpy(i.shape.dims, v->type->dims, sizeof i.shape.dims);
+  public_dims(v->type, i.shape.dims);
   int64_t n = ir_type_count(v->type);
   i.bytes = n > 0 ? (size_t)n * tsr_dtype_size(v->type->dtype) : 0;
   return i;

@@ -152,6 +152,8 @@ tsr_status rt_text(tsr_context *ctx, strb *b, char **text);
 tsr_status rt_graph_new(tsr_context *ctx, tsr_graph **out);
 tsr_status rt_graph_note(tsr_graph *g, ir_value *v, tsr_value *out);
 tsr_status rt_graph_close(tsr_graph *g, ir_op *func);
+/* Is it a shape at all, of a size that 64 bits hold? Dimensions may be TSR_ANY_DIM. */
+tsr_status rt_check_shape(const tsr_graph *g, const char *fn, tsr_dtype t, const tsr_shape *s);
 /* compile.c: everything below the text or graph, to a runnable program. Takes ownership of m. */
 tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out);
 /* custom.c: checks the custom ops of a Tile IR program against what is registered; those with a source for the device become

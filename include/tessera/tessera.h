@@ -148,6 +148,9 @@ TSR_API TSR_MUST_USE tsr_status tsr_event_elapsed(tsr_event *from, tsr_event *to
 /* A value of a graph; 0 is never one. */
 typedef uint32_t tsr_value;
 
+/* A dimension that is known only when the graph is specialised: '?' in IR text. */
+#define TSR_ANY_DIM (-1)
+
 typedef struct tsr_shape {
   int rank;
   int64_t dims[TSR_MAX_RANK];
@@ -195,6 +198,11 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_type(const tsr_graph *g, tsr_value v, 
  * g's first output (one float) with respect to it. It can't be extended; its inputs are the values 1, 2, ... in order.
  * TSR_VERIFY_ERROR names an op without a derivative on the way. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_grad(const tsr_graph *g, const tsr_value *wrt, int n, tsr_graph **out);
+
+/* Programs are made for one size each: a new graph in which the inputs of g have the given shapes (one per input; known dimensions must be the
+ * same) and every type is inferred anew. It can't be extended; its inputs are the values 1, 2, ... in order. TSR_SHAPE_MISMATCH or
+ * TSR_VERIFY_ERROR where the shapes don't fit. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_specialize(const tsr_graph *g, const tsr_shape *shapes, int n, tsr_graph **out);
 
 /* Text returned by the library; free with tsr_text_free. */
 TSR_API void tsr_text_free(tsr_context *ctx, char **text);
@@ -294,7 +302,7 @@ TSR_API void tsr_recording_destroy(tsr_recording **r);
 
 TSR_API int tsr_graph_n_inputs(const tsr_graph *g);
 TSR_API int tsr_graph_n_outputs(const tsr_graph *g);
-/* i counts from 0; strings belong to the graph; bytes is 0 where a dimension is unknown (negative). */
+/* i counts from 0; strings belong to the graph; bytes is 0 where a dimension is unknown (TSR_ANY_DIM). */
 TSR_API tsr_tensor_info tsr_graph_input_info(const tsr_graph *g, int i);
 TSR_API tsr_tensor_info tsr_graph_output_info(const tsr_graph *g, int i);
 

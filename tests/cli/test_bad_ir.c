@@ -44,7 +44,7 @@ static const struct { const char *what, *text, *says; } cases[] = {
     {"axis out of range", FUNC(A, "%0 = \"tessera.graph.reduce_sum\"(%A) {axes = [7]}"), "x.mlir:3:6: axis 7"},
     {"dense too long", FUNC(A, "%0 = \"tessera.graph.constant\"() {value = dense<[1.0, 2.0, 3.0]> : tensor<2xf32>}"), "x.mlir:3:47: dense has 3 values"},
     {"no return", "\"tessera.graph.func\"() ({\n^bb0(" A "):\n%0 = \"tessera.graph.neg\"(%A)\n}) {sym_name = \"main\"}\n", "x.mlir:1:1: the body must end"},
-    {"unknown dimension", FUNC("%A: tensor<?x4xf32>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:2:6: argument %A has an unknown dimension"},
+    {"unknown dimension", FUNC("%A: tensor<?x4xf32>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:2:6: input A has an unknown dimension (--shape A="},
     /* sizes */
     {"huge dimension", FUNC("%A: tensor<99999999999999999999xf32>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:2:17: dimension out of range"},
     {"negative dimension", FUNC("%A: tensor<-4xf32>", "%0 = \"tessera.graph.neg\"(%A)"), "x.mlir:2:17: "},

@@ -50,6 +50,8 @@ typedef struct bench_options {
   bench_place *place; /* NULL: threads run where the system puts them */
 } bench_options;
 
+/* Is there such an operation, with the operands and of the type that the case has? */
+tsr_status bench_check(tsr_context *ctx, const bench_case *c);
 /* Compiles, checks against the reference, then times ours and the peers in turns. */
 tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_options *o, bench_result *out);
 double bench_now_us(void);

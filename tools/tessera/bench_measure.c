@@ -93,6 +93,16 @@ static tsr_status build(measure *m) {
   return tsr_graph_output(m->g, r);
 }
 
+tsr_status bench_check(tsr_context *ctx, const bench_case *c) {
+  bench_case least = *c;
+  least.m = least.n = least.k = 1;
+  measure m = {.c = &least, .ctx = ctx};
+  tsr_status st = build(&m);
+  tsr_graph_destroy(&m.g);
+  for (int i = 0; i < m.n_in; i++) free(m.data[i]);
+  return st;
+}
+
 /* ---- buffers and check ----------------------------------------------------------------------------------------- */
 
 static int inputs_of(const measure *m) { return tsr_program_n_inputs(m->p); }

@@ -13,7 +13,7 @@ enum { MAX_CASES = 256 };
 typedef struct bench_run {
   tsr_context *ctx;
   bench_options o;
-  bool json, wrong, progress;
+  bool json, wrong, progress, headed;
   bench_peaks peaks[TSR_N_DTYPES];
   bool have_peaks[TSR_N_DTYPES];
   double copy;
@@ -71,8 +71,10 @@ static void print_json(const bench_run *r, const bench_case *c, const bench_resu
   printf("}\n");
 }
 
-static void print_row(const bench_run *r, const bench_case *c, const bench_result *x, const bench_peaks *p) {
+static void print_row(bench_run *r, const bench_case *c, const bench_result *x, const bench_peaks *p) {
   char shape[96];
+  if (!r->headed) printf("%-9s %-17s %-18s %-5s %10s %9s %8s %6s %6s  %s\n", "device", "op", "shape", "dtype", "median us", "GFLOP/s", "GB/s", "fma", "copy", "check");
+  r->headed = true;
   double gflops = bench_flops(c) / x->median_us * 1e-3, gbytes = bench_bytes(c) / x->median_us * 1e-3;
   printf("%-9s %-17s %-18s %-5s %10.1f %9.1f %8.1f", tsr_device_get_info(r->o.dev)->id, c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), x->median_us, gflops, gbytes);
   if (p->gflops > 0) printf(" %5.0f%%", 100 * gflops / p->gflops);
@@ -206,7 +208,8 @@ int cmd_bench(int argc, char **argv) {
   tsr_status st = rc ? NULL : tsr_policy_parse(policy ? policy : "fast", &r.o.policy);
   if (!rc && !st) st = tsr_context_create(NULL, &r.ctx);
   if (st) rc = cli_fail(st);
-  if (!rc && !r.json) printf("%-9s %-17s %-18s %-5s %10s %9s %8s %6s %6s  %s\n", "device", "op", "shape", "dtype", "median us", "GFLOP/s", "GB/s", "fma", "copy", "check");
+  for (int i = 0; i < n && !rc; i++) /* all of them before the first is timed */
+    if ((st = bench_check(r.ctx, &cases[i]))) rc = cli_fail(st);
   if (!rc) rc = !strcmp(device, "all") ? run_all(&r, cases, n) : run_device(&r, device, cases, n);
   if (!rc && html && !bench_html_write(r.html, html)) rc = cli_usage("bench", "%s: can't be written", html);
   bench_html_free(&r.html);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tools/tessera/cli.h"
+#include "tools/tessera/shapes.h"
 
 static bool parse_level(const char *name, tsr_level *out) {
   static const char *const names[] = {"graph", "schedule", "tile", "target", "source", "binary"};
@@ -17,8 +18,10 @@ static bool parse_level(const char *name, tsr_level *out) {
 int cmd_dump(int argc, char **argv) {
   const char *device = NULL, *level_name = NULL, *policy_name = NULL;
   bool explain = false;
-  const option options[] = {{.name = "--device", .text = &device}, {.name = "--level", .text = &level_name}, {.name = "--policy", .text = &policy_name}, {.name = "--explain", .flag = &explain}};
-  if (!cli_options("dump", &argc, argv, options, 4)) return EXIT_USAGE;
+  shape_list shapes = {.command = "dump"};
+  const option options[] = {{.name = "--device", .text = &device}, {.name = "--level", .text = &level_name}, {.name = "--policy", .text = &policy_name}, {.name = "--explain", .flag = &explain},
+                            {.name = "--shape", .each = shape_list_add, .user = &shapes}};
+  if (!cli_options("dump", &argc, argv, options, 5)) return EXIT_USAGE;
   tsr_level level = TSR_LEVEL_GRAPH;
   if (argc != 2) return cli_usage("dump", "needs one FILE of IR text");
   if (!explain && !parse_level(level_name, &level)) return cli_usage("dump", "--level is graph, schedule, tile, target, source or binary");
@@ -33,9 +36,9 @@ int cmd_dump(int argc, char **argv) {
   tsr_program *prog = NULL;
   st = tsr_context_create(NULL, &ctx);
   if (!st) st = tsr_device_open(ctx, device, &dev);
-  if (!st) st = tsr_program_parse(dev, text, bytes, argv[1], &o, &prog);
-  if (!st) st = explain ? tsr_program_explain(prog, &out) : tsr_program_dump(prog, level, &out, &n);
-  int rc = st ? cli_fail(st) : EXIT_OK;
+  int rc = st ? EXIT_OK : shape_list_compile(&shapes, ctx, dev, text, bytes, argv[1], &o, &prog);
+  if (!st && !rc) st = explain ? tsr_program_explain(prog, &out) : tsr_program_dump(prog, level, &out, &n);
+  if (st) rc = cli_fail(st);
   if (out) fwrite(out, 1, explain ? strlen(out) : n, stdout);
   tsr_text_free(ctx, &out);
   tsr_program_destroy(&prog);

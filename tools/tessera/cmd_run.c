@@ -8,6 +8,7 @@
 #include "core/base/dtype.h"
 #include "tools/tessera/cli.h"
 #include "tools/tessera/npy.h"
+#include "tools/tessera/shapes.h"
 
 enum { MAX_FILES = 256, MAX_REPEAT = 100000000 };
 
@@ -186,20 +187,31 @@ static int execute(run_state *r, long repeat) {
   return st ? cli_fail(st) : EXIT_OK;
 }
 
-static int run_file(run_state *r, const char *file, const char *device, tsr_policy policy, const files *inputs, const files *outputs, long seed, long repeat, const char *tune) {
+/* An input's unknown dimensions are its file's. */
+static bool file_shape(void *user, const char *name, tsr_shape *out) {
+  const char *path = path_for(user, name, NULL);
+  npy_array x;
+  char why[512];
+  if (!path || !npy_load(path, &x, why, sizeof why)) return false; /* loaded again, and refused, as data */
+  *out = x.shape;
+  npy_free(&x);
+  return true;
+}
+
+static int run_file(run_state *r, const char *file, const char *device, tsr_policy policy, const files *inputs, const files *outputs, const shape_list *shapes, long seed, long repeat, const char *tune) {
   size_t bytes;
   r->file = file;
   char *text = cli_read_file(file, &bytes);
   if (!text) return EXIT_USAGE;
   tsr_compile_options o = {.policy = policy, .tune = !tune ? TSR_TUNE_DEFAULT : !strcmp(tune, "off") ? TSR_TUNE_OFF : !strcmp(tune, "full") ? TSR_TUNE_FULL : TSR_TUNE_CACHED};
   tsr_status st = tsr_device_open(r->ctx, device, &r->dev);
-  if (!st) st = tsr_program_parse(r->dev, text, bytes, file, &o, &r->prog);
+  int rc = st ? cli_fail(st) : shape_list_compile(shapes, r->ctx, r->dev, text, bytes, file, &o, &r->prog);
   free(text);
-  if (st) return cli_fail(st);
+  if (rc) return rc;
   r->n_in = tsr_program_n_inputs(r->prog);
   r->n_out = tsr_program_n_outputs(r->prog);
-  int used[MAX_FILES] = {0}, rc = make_buffers(r);
-  if (rc) return rc;
+  int used[MAX_FILES] = {0};
+  if ((rc = make_buffers(r))) return rc;
   for (int i = 0; i < r->n_in; i++)
     if ((rc = load_input(r, i, inputs, used, (uint64_t)seed))) return rc;
   for (int i = 0; i < inputs->n; i++)
@@ -220,9 +232,10 @@ int cmd_run(int argc, char **argv) {
   const char *device = NULL, *policy_name = NULL, *tune = NULL;
   long seed = 0, repeat = 0;
   files inputs = {.n = 0}, outputs = {.n = 0};
+  shape_list shapes = {.command = "run", .find = file_shape, .user = &inputs};
   const option options[] = {{.name = "--device", .text = &device}, {.name = "--policy", .text = &policy_name}, {.name = "--seed", .number = &seed}, {.name = "--repeat", .number = &repeat},
-                            {.name = "--input", .each = add_file, .user = &inputs}, {.name = "--output", .each = add_file, .user = &outputs}, {.name = "--tune", .text = &tune}};
-  if (!cli_options("run", &argc, argv, options, 7)) return EXIT_USAGE;
+                            {.name = "--input", .each = add_file, .user = &inputs}, {.name = "--output", .each = add_file, .user = &outputs}, {.name = "--tune", .text = &tune}, {.name = "--shape", .each = shape_list_add, .user = &shapes}};
+  if (!cli_options("run", &argc, argv, options, 8)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("run", "needs one FILE of IR text");
   if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full")) return cli_usage("run", "--tune is off, cached or full");
   tsr_policy policy = TSR_POLICY_DEFAULT;
@@ -230,7 +243,7 @@ int cmd_run(int argc, char **argv) {
   if (st) return cli_fail(st);
   run_state r = {0};
   st = tsr_context_create(NULL, &r.ctx);
-  int rc = st ? cli_fail(st) : run_file(&r, argv[1], device, policy, &inputs, &outputs, seed, repeat, tune);
+  int rc = st ? cli_fail(st) : run_file(&r, argv[1], device, policy, &inputs, &outputs, &shapes, seed, repeat, tune);
   for (int i = 0; r.in && i < r.n_in; i++) tsr_buffer_destroy(&r.in[i].buffer);
   for (int i = 0; r.out && i < r.n_out; i++) tsr_buffer_destroy(&r.out[i].buffer);
   free(r.in);

@@ -1,0 +1,46 @@
+/* core/runtime/specialize.c - a graph with unknown dimensions becomes one for given shapes: its inputs get them and every type is inferred
+ * anew. Input: a graph and a shape per input; output: a new, complete graph of known dimensions. */
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/ir/graph_ops.h"
+#include "core/runtime/internal.h"
+
+static tsr_status set_input(const tsr_graph *g, ir_value *v, const tsr_shape *s) {
+  const char *name = v->name ? v->name : "?";
+  TSR_TRY(rt_check_shape(g, "graph_specialize", v->type->dtype, s));
+  bool fits = s->rank == v->type->rank;
+  for (int i = 0; fits && i < s->rank; i++) fits = v->type->dims[i] == IR_DYNAMIC ? s->dims[i] >= 0 : v->type->dims[i] == s->dims[i];
+  if (!fits) return ir_error_at(g->func, v->loc, TSR_SHAPE_MISMATCH, "known dimensions stay as they are", "the shape given for input %%%s does not fit its type", name);
+  v->type = ir_type_tensor(g->m, v->type->dtype, s->rank, s->dims);
+  return v->type ? NULL : st_oom();
+}
+
+static tsr_status infer_again(tsr_graph *g, ir_op *op) {
+  const ir_type *t = NULL;
+  bool custom = graph_is(op, G_CUSTOM), found = false;
+  if (op->n_results != 1) return NULL;
+  if (custom) TSR_TRY(rt_custom_infer(g, ir_get_str(op, "callee", ""), op, &t, &found));
+  else if (op->def->infer) TSR_TRY(op->def->infer(op, &t));
+  if (t) op->results[0]->type = t;
+  return NULL;
+}
+
+tsr_status tsr_graph_specialize(const tsr_graph *g, const tsr_shape *shapes, int n, tsr_graph **out) {
+  *out = NULL;
+  if (n != tsr_graph_n_inputs(g)) return RT_BAD(g->ctx, "graph_specialize", NULL, "%d shapes for %d inputs", n, tsr_graph_n_inputs(g));
+  tsr_graph *s;
+  TSR_TRY(rt_graph_new(g->ctx, &s));
+  tsr_status st = ir_module_clone(g->m, &s->m);
+  if (st) goto done;
+  s->func = graph_find_func(s->m, NULL);
+  ir_block *r = s->func->regions[0];
+  for (int i = 0; i < n; i++) TSR_GOTO(set_input(s, r->args[i], &shapes[i]));
+  for (ir_op *o = r->first; o; o = o->next) TSR_GOTO(infer_again(s, o));
+  TSR_GOTO(ir_verify(s->m));
+  TSR_GOTO(rt_graph_close(s, s->func));
+  *out = s;
+done:
+  if (st) tsr_graph_destroy(&s);
+  return st;
+}

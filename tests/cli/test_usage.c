@@ -1,0 +1,86 @@
+/* tests/cli/test_usage.c - what scripts rely on: exit codes, one line where something is wrong and nothing before it, the keys of the JSON
+ * that `devices`, `ops` and `bench` print, and results written by position. */
+#include <stdbool.h>
+
+#include "tests/cli/cli_run.h"
+
+static const struct { const char *args, *says; } refused[] = {
+    {"frobnicate", "no command \"frobnicate\""},
+    {"devices --loud", "unknown option --loud"},
+    {"run", "needs one FILE"},
+    {"run x.mlir y.mlir", "needs one FILE"},
+    {"run x.mlir --repeat lots", "--repeat needs a number"},
+    {"run x.mlir --repeat -1", "--repeat -1"},
+    {"run x.mlir --seed", "--seed needs a value"},
+    {"run x.mlir --input A", "\"A\" is not NAME=FILE"},
+    {"run x.mlir --input Q=a.npy", "no input \"Q\""},
+    {"run x.mlir --output 7=y.npy", "no output \"7\"; the program has 1"},
+    {"run x.mlir --output 0=no/such/folder/y.npy", "no/such/folder/y.npy"},
+    {"run x.mlir --policy sloppy", "unknown numerics policy \"sloppy\""},
+    {"dump x.mlir", "--level is graph, schedule, tile, target, source or binary"},
+    {"bench NOSUCHOP", "NOSUCHOP: no such operation"},
+    {"bench add NOSUCHOP --device cpu:0", "NOSUCHOP: no such operation"},
+    {"bench softmax --dtype i32", "softmax"},
+    {"bench matmul --shape 3x", "shape \"3x\" is not MxNxK or BxMxNxK"},
+    {"bench softmax --shape 2x3x4", "is not ROWSxCOLS"},
+    {"bench --suite nope", "no suite \"nope\"; there are quick, gemm,"},
+    {"bench add --dtype f33", "unknown data type \"f33\""},
+    {"bench add --against nobody", "no peer \"nobody\"; there are openblas, blis, onednn, ggml"},
+    {"bench add --policy sloppy", "unknown numerics policy"},
+};
+
+static const struct { const char *args, *says; } unavailable[] = {
+    {"run x.mlir --device cpu:77", "cpu:77"},
+    {"run x.mlir --device magic:0", "no backend \"magic\""},
+    {"run x.mlir --device null:spirv", "architecture without hardware"},
+    {"dump x.mlir --level tile --device cuda:sm_12", "cuda:sm_12"},
+    {"bench add --device magic:0", "no backend \"magic\""},
+};
+
+static void expect(cli *c, const char *args, int want, bool one_line, const char *says) {
+  int rc = cli_run(c, args);
+  c->n++;
+  if (rc == want && (!one_line || cli_one_line(c)) && strstr(c->said, says)) return;
+  c->wrong++;
+  printf("%s: exit status %d, expected %d and \"%s\", got:\n%s\n", args, rc, want, says, c->said);
+}
+
+static void has_keys(cli *c, const char *args, const char *const *keys) {
+  expect(c, args, 0, false, "{");
+  for (; *keys; keys++) {
+    char quoted[64];
+    snprintf(quoted, sizeof quoted, "\"%s\":", *keys);
+    if (strstr(c->said, quoted)) continue;
+    c->wrong++;
+    printf("%s: no key %s in %s\n", args, quoted, c->said);
+  }
+}
+
+int main(void) {
+  static const char text[] = "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n^bb0(%A: tensor<2x3xf32>):\n%0 = \"tessera.graph.neg\"(%A)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n})\n";
+  static const char *const devices[] = {"id", "backend", "name", "driver", "matrix", "limits", NULL}, *const ops[] = {"name", NULL};
+  static const char *const bench[] = {"op", "shape", "dtype", "device", "policy", "tile", "median_us", "min_us", "gflops", "gbytes_per_s", "peak_fraction", "error", "tolerance", "ok", "baseline", "baseline_median_us", "ratio", NULL};
+  cli c;
+  if (!cli_begin(&c)) return 77;
+  cli_write(&c, "x.mlir", text, sizeof text - 1);
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);
+  for (size_t i = 0; i < sizeof unavailable / sizeof *unavailable; i++) expect(&c, unavailable[i].args, 3, true, unavailable[i].says);
+  has_keys(&c, "devices --json", devices);
+  has_keys(&c, "ops --json", ops);
+  has_keys(&c, "bench add --shape 4x8 --device cpu:0 --milliseconds 1 --json", bench);
+  expect(&c, "bench add --shape 4x8 --device cpu:0 --milliseconds 1 --json", 0, true, "\"ok\": true");
+  expect(&c, "bench matmul --shape 2x3x4x5 --device cpu:0 --milliseconds 1 --json", 0, true, "\"shape\": \"2x3x4x5\"");
+  expect(&c, "bench softmax --shape 4x8 --device cpu:0 --milliseconds 1", 0, false, "median us");
+  expect(&c, "run x.mlir --output 0=y.npy --repeat 3", 0, true, "median ");
+  expect(&c, "run x.mlir --input A=y.npy --output 0=z.npy --device cpu:0 --policy deterministic --seed 5", 0, false, "");
+  static const char any[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<?x3xf32>, %B: tensor<3x?xf32>):\n%0 = \"tessera.graph.matmul\"(%A, %B)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
+  cli_write(&c, "any.mlir", any, sizeof any - 1);
+  expect(&c, "run any.mlir --input A=y.npy --shape B=3x7", 0, true, "output 0: 2x7 f32");
+  expect(&c, "dump any.mlir --level graph --shape A=4x3 --shape B=3x5", 0, false, "-> tensor<4x5xf32>");
+  expect(&c, "run any.mlir --input A=y.npy", 2, true, "any.mlir:2:27: input B has an unknown dimension");
+  expect(&c, "run any.mlir --shape A=4x2 --shape B=3x5", 2, true, "any.mlir:2:6: the shape given for input %A does not fit");
+  expect(&c, "run any.mlir --shape A=4x3 --shape B=3x5 --shape C=1", 2, true, "no input \"C\"");
+  expect(&c, "run any.mlir --shape A=4xz", 2, true, "\"A=4xz\" is not NAME=2x3x..");
+  expect(&c, "--help", 0, false, "usage: tessera");
+  return cli_end(&c);
+}

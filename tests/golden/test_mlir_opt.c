@@ -1,0 +1,180 @@
+/* Every level's dump of every op of the Graph IR table, and of custom ops with and without a source, for the CPU and for GPUs that need not be
+ * here: each parses again to the same text, and `mlir-opt --allow-unregistered-dialect` takes them all where it is installed. */
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/ir/graph_ops.h"
+#include "tessera/tessera.h"
+
+static const char *const devices[] = {"cpu:0", "cuda:sm_80", "cuda:sm_90a", "hip:gfx942", "hip:gfx1201", "null:spirv", "vulkan:" TSR_SOURCE_DIR "/tests/vulkan/nvidia-h200.json"};
+static int bad, n_dumps, n_unsupported;
+static bool seen[G_N_CODES];
+
+static void complain(const char *device, const char *what, tsr_status st) {
+  printf("%s: %s: %s\n", device, what, st ? tsr_status_message(st) : "failed");
+  tsr_status_free(st);
+  bad = 1;
+}
+
+static void note_ops(const char *text) {
+  size_t n;
+  const ir_opdef *t = ir_table(IR_GRAPH, &n);
+  for (size_t i = 0; i < n; i++) {
+    char quoted[96];
+    snprintf(quoted, sizeof quoted, "\"%s\"(", t[i].name);
+    if (strstr(text, quoted)) seen[t[i].code] = true;
+  }
+}
+
+/* What the text of a level compiles to has the same text at that level. */
+static void check_again(tsr_context *ctx, tsr_device *dev, tsr_level level, const char *what, const char *text, const tsr_compile_options *o) {
+  tsr_program *p = NULL;
+  char *again = NULL;
+  const char *id = tsr_device_get_info(dev)->id;
+  tsr_status st = tsr_program_parse(dev, text, strlen(text), what, o, &p);
+  if (!st) st = tsr_program_dump(p, level, &again, NULL);
+  if (st) complain(id, what, st);
+  else if (strcmp(text, again)) printf("%s: %s: level %d reads\n%s\nand is then\n%s\n", id, what, (int)level, text, again), bad = 1;
+  if (again) tsr_text_free(ctx, &again);
+  tsr_program_destroy(&p);
+}
+
+/* The texts' unknown dimensions fit together at any size; those that meet a known one are 2, 3 or 6. */
+static tsr_status compile(tsr_context *ctx, tsr_device *dev, const char *what, const char *text, size_t n, const tsr_compile_options *o, tsr_program **p) {
+  if (!memchr(text, '?', n)) return tsr_program_parse(dev, text, n, what, o, p);
+  static const int64_t sizes[] = {2, 3, 4, 5, 6, 1};
+  tsr_graph *g = NULL, *s = NULL;
+  tsr_status st = tsr_graph_parse(ctx, text, n, what, &g);
+  for (size_t k = 0; !st && k < sizeof sizes / sizeof *sizes && !s; k++) {
+    tsr_shape shapes[4];
+    for (int i = 0; i < tsr_graph_n_inputs(g); i++) {
+      shapes[i] = tsr_graph_input_info(g, i).shape;
+      for (int d = 0; d < shapes[i].rank; d++)
+        if (shapes[i].dims[d] == TSR_ANY_DIM) shapes[i].dims[d] = sizes[k];
+    }
+    tsr_status one = tsr_graph_specialize(g, shapes, tsr_graph_n_inputs(g), &s);
+    if (one && k + 1 == sizeof sizes / sizeof *sizes) st = one;
+    else tsr_status_free(one);
+  }
+  if (!st) st = tsr_program_compile(dev, s, o, p);
+  tsr_graph_destroy(&s);
+  tsr_graph_destroy(&g);
+  return st;
+}
+
+static void dump(tsr_context *ctx, tsr_device *dev, const char *what, const char *text, size_t n, FILE *all) {
+  const tsr_compile_options o = {.tune = TSR_TUNE_OFF, .policy = TSR_POLICY_FAST, .fallback = TSR_FALLBACK_ALLOW};
+  tsr_program *p = NULL;
+  tsr_status st = compile(ctx, dev, what, text, n, &o, &p);
+  if (tsr_status_code(st) == TSR_UNSUPPORTED) {
+    tsr_status_free(st);
+    n_unsupported++;
+    return;
+  }
+  if (st) return complain(tsr_device_get_info(dev)->id, what, st);
+  for (int level = TSR_LEVEL_GRAPH; level <= TSR_LEVEL_TARGET; level++) {
+    char *out = NULL;
+    st = tsr_program_dump(p, (tsr_level)level, &out, NULL);
+    if (st) {
+      complain(tsr_device_get_info(dev)->id, what, st);
+      continue;
+    }
+    if (level == TSR_LEVEL_GRAPH) note_ops(out);
+    check_again(ctx, dev, (tsr_level)level, what, out, &o);
+    fprintf(all, "%s// -----\n", out);
+    n_dumps++;
+    tsr_text_free(ctx, &out);
+  }
+  tsr_program_destroy(&p);
+}
+
+static void dump_files(tsr_context *ctx, tsr_device *dev, FILE *all) {
+  glob_t g;
+  if (glob(TSR_SOURCE_DIR "/tests/fuzz/corpus/ir/op_*.mlir", 0, NULL, &g)) return complain("", "no texts", NULL);
+  for (size_t i = 0; i < g.gl_pathc; i++) {
+    static char text[1 << 16];
+    FILE *f = fopen(g.gl_pathv[i], "rb");
+    size_t n = f ? fread(text, 1, sizeof text, f) : 0;
+    if (f) fclose(f);
+    dump(ctx, dev, strrchr(g.gl_pathv[i], '/') + 1, text, n, all);
+  }
+  globfree(&g);
+}
+
+/* ---- custom ops --------------------------------------------------------------------------------------------------- */
+
+static bool infer(void *user, const tsr_custom_call *c, char *why, size_t n) {
+  c->result->dtype = c->operands[0].dtype;
+  c->result->shape = c->operands[0].shape;
+  return true;
+}
+
+static bool rows(void *user, const tsr_custom_call *c, int64_t first, int64_t last, char *why, size_t n) { return true; }
+
+static size_t source(void *user, const char *backend, const tsr_custom_call *c, char *text, size_t bytes) {
+  return (size_t)snprintf(text, bytes, "\"tessera.tile.kernel\"() ({\n^bb0(%%x: !tessera.view<4x8xf32>, %%y: !tessera.view<4x8xf32>):\n%%v = \"tessera.tile.load\"(%%x)\n"
+                                       "\"tessera.tile.store\"(%%v, %%y)\n\"tessera.tile.return\"()\n}) {sym_name = \"copy\", grid = [1, 1, 1], outputs = 1}\n");
+}
+
+static void dump_custom(tsr_context *ctx, tsr_device *dev, FILE *all) {
+  static const char *const names[] = {"my.host", "my.kernel"};
+  for (int i = 0; i < 2; i++) {
+    char text[1024];
+    int n = snprintf(text, sizeof text,
+                     "\"tessera.graph.func\"() ({\n^bb0(%%a: tensor<4x8xf32>):\n%%0 = \"tessera.graph.exp\"(%%a)\n"
+                     "%%1 = \"tessera.graph.custom\"(%%0) {callee = \"%s\", beta = 1.5, mode = \"a \\\"b\\\"\", at = [1, 2], on = true} : (tensor<4x8xf32>) -> tensor<4x8xf32>\n"
+                     "%%2 = \"tessera.graph.softmax\"(%%1)\n\"tessera.graph.return\"(%%2)\n}) {sym_name = \"main\"}\n", names[i]);
+    dump(ctx, dev, names[i], text, (size_t)n, all);
+  }
+}
+
+static void check_mlir(const char *file) {
+  char command[256];
+  const char *opt = !system("command -v mlir-opt-19 >/dev/null 2>&1") ? "mlir-opt-19" : !system("command -v mlir-opt >/dev/null 2>&1") ? "mlir-opt" : NULL;
+  if (!opt) {
+    printf("skipped: mlir-opt is not installed\n");
+    return;
+  }
+  snprintf(command, sizeof command, "%s --allow-unregistered-dialect --split-input-file %s >/dev/null", opt, file);
+  if (system(command)) complain(opt, "refuses a dump", NULL);
+}
+
+int main(void) {
+  char file[] = "/tmp/tessera_mlir_XXXXXX";
+  int fd = mkstemp(file);
+  FILE *all = fd < 0 ? NULL : fdopen(fd, "w");
+  tsr_context *ctx = NULL;
+  tsr_status st = tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx);
+  if (!st) st = tsr_custom_op_register(ctx, &(tsr_custom_op){.name = "my.host", .n_operands = 1, .infer = infer, .cpu = rows});
+  if (!st) st = tsr_custom_op_register(ctx, &(tsr_custom_op){.name = "my.kernel", .n_operands = 1, .infer = infer, .cpu = rows, .source = source});
+  if (st || !all) return complain("", "start", st), 1;
+  for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
+    tsr_device *dev = NULL;
+    st = tsr_device_open(ctx, devices[d], &dev);
+    if (tsr_status_code(st) == TSR_UNAVAILABLE) { /* a backend that is not in this build */
+      printf("%s: skipped: %s\n", devices[d], tsr_status_message(st));
+      tsr_status_free(st);
+      continue;
+    }
+    if (st) {
+      complain(devices[d], "open", st);
+      continue;
+    }
+    dump_files(ctx, dev, all);
+    dump_custom(ctx, dev, all);
+    tsr_device_close(&dev);
+  }
+  size_t n;
+  const ir_opdef *t = ir_table(IR_GRAPH, &n);
+  for (size_t i = 0; i < n; i++)
+    if (!seen[t[i].code]) complain("", t[i].name, NULL);
+  fclose(all);
+  check_mlir(file);
+  unlink(file);
+  tsr_context_destroy(&ctx);
+  printf("%d dumps; %d programs that a device does not support\n", n_dumps, n_unsupported);
+  return bad || n_dumps < 500;
+}

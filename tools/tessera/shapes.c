@@ -1,0 +1,86 @@
+/* tools/tessera/shapes.c - see shapes.h. */
+#include "tools/tessera/shapes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool parse(const char *value, tsr_shape *out) {
+  const char *at = strchr(value, '=');
+  out->rank = at ? cli_parse_shape(at + 1, out->dims, TSR_MAX_RANK) : -1;
+  return out->rank >= 0;
+}
+
+bool shape_list_add(void *user, const char *value) {
+  shape_list *l = user;
+  tsr_shape s;
+  if (l->n == MAX_SHAPES || !parse(value, &s)) {
+    cli_usage(l->command, "\"%s\" is not NAME=2x3x..", value);
+    return false;
+  }
+  l->text[l->n++] = value;
+  return true;
+}
+
+static bool is_unknown(const tsr_shape *s) {
+  for (int i = 0; i < s->rank; i++)
+    if (s->dims[i] == TSR_ANY_DIM) return true;
+  return false;
+}
+
+static bool look_up(const shape_list *l, const char *name, tsr_shape *out) {
+  for (int i = 0; i < l->n; i++)
+    if (strcspn(l->text[i], "=") == strlen(name) && !strncmp(l->text[i], name, strlen(name))) return parse(l->text[i], out);
+  return l->find && l->find(l->user, name, out);
+}
+
+static int check_names(const shape_list *l, const tsr_graph *g) {
+  for (int i = 0; i < l->n; i++) {
+    bool there = false;
+    for (int k = 0; k < tsr_graph_n_inputs(g); k++) {
+      const char *name = tsr_graph_input_info(g, k).name;
+      there |= strcspn(l->text[i], "=") == strlen(name) && !strncmp(l->text[i], name, strlen(name));
+    }
+    if (!there) return cli_usage(l->command, "the program has no input \"%.*s\"", (int)strcspn(l->text[i], "="), l->text[i]);
+  }
+  return EXIT_OK;
+}
+
+static int specialise(const shape_list *l, tsr_device *dev, const tsr_graph *g, const char *file, const tsr_compile_options *o, tsr_program **out) {
+  int n = tsr_graph_n_inputs(g), rc = check_names(l, g);
+  tsr_shape *shapes = calloc((size_t)n + 1, sizeof *shapes);
+  tsr_graph *s = NULL;
+  if (!shapes) rc = cli_usage(l->command, "out of memory");
+  for (int i = 0; i < n && !rc; i++) {
+    tsr_tensor_info t = tsr_graph_input_info(g, i);
+    shapes[i] = t.shape;
+    if (!look_up(l, t.name, &shapes[i]) && is_unknown(&t.shape))
+      rc = cli_usage(l->command, "%s:%d:%d: input %s has an unknown dimension (--shape %s=2x3.. gives it a number)", file, t.line, t.column, t.name, t.name);
+  }
+  tsr_status st = rc ? NULL : tsr_graph_specialize(g, shapes, n, &s);
+  if (!rc && !st) st = tsr_program_compile(dev, s, o, out);
+  tsr_graph_destroy(&s);
+  free(shapes);
+  return st ? cli_fail(st) : rc;
+}
+
+int shape_list_compile(const shape_list *l, tsr_context *ctx, tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *o, tsr_program **out) {
+  tsr_graph *g = NULL;
+  tsr_status st = NULL;
+  bool open = l->n > 0;
+  *out = NULL;
+  if (l->n || memchr(text, '?', bytes)) st = tsr_graph_parse(ctx, text, bytes, file, &g);
+  for (int i = 0; g && i < tsr_graph_n_inputs(g); i++) {
+    tsr_shape s = tsr_graph_input_info(g, i).shape;
+    open |= is_unknown(&s);
+  }
+  int rc = EXIT_OK;
+  if (g && open) rc = specialise(l, dev, g, file, o, out);
+  else if (st && l->n) rc = cli_fail(st);
+  else {
+    tsr_status_free(st); /* another level; what is wrong with the text is said now */
+    st = tsr_program_parse(dev, text, bytes, file, o, out);
+    if (st) rc = cli_fail(st);
+  }
+  tsr_graph_destroy(&g);
+  return rc;
+}

@@ -1,0 +1,22 @@
+/* tools/tessera/shapes.h - a program from IR text of any level; unknown dimensions of a Graph IR text are taken from --shape NAME=DxD, or
+ * from where the command knows them. */
+#ifndef TOOLS_TESSERA_SHAPES_H
+#define TOOLS_TESSERA_SHAPES_H
+#include "tools/tessera/cli.h"
+
+enum { MAX_SHAPES = 64 };
+
+typedef struct shape_list {
+  const char *command;
+  const char *text[MAX_SHAPES]; /* NAME=2x3 */
+  int n;
+  /* The shape of an input that no --shape names; may be NULL. False: unknown. */
+  bool (*find)(void *user, const char *name, tsr_shape *out);
+  void *user;
+} shape_list;
+
+/* For the option --shape: user is the list. */
+bool shape_list_add(void *user, const char *value);
+/* 0 and *out, else one line was printed. */
+int shape_list_compile(const shape_list *l, tsr_context *ctx, tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *o, tsr_program **out);
+#endif
