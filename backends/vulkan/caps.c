@@ -39,7 +39,7 @@ static void from_chain(const void *chain, VkBaseOutStructure *to, size_t size) {
 #define INIT(f, member, type) (f)->member.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type
 #define LINK(f, member) ((f)->member.pNext = (f)->base.pNext, (f)->base.pNext = &(f)->member)
 
-static void read_features(VkPhysicalDevice p, const ext_list *e, const void *chain, bool imported, features *f) {
+static void read_features(const be_instance *in, VkPhysicalDevice p, const ext_list *e, const void *chain, bool imported, features *f) {
   memset(f, 0, sizeof *f);
   INIT(f, base, FEATURES_2);
   INIT(f, v11, VULKAN_1_1_FEATURES), LINK(f, v11);
@@ -55,7 +55,7 @@ static void read_features(VkPhysicalDevice p, const ext_list *e, const void *cha
   if (has(e, "VK_KHR_workgroup_memory_explicit_layout")) LINK(f, layout);
   if (has(e, "VK_KHR_pipeline_executable_properties")) LINK(f, executable);
   if (!imported) {
-    vkGetPhysicalDeviceFeatures2(p, &f->base);
+    in->fn.vkGetPhysicalDeviceFeatures2(p, &f->base);
     return;
   }
 #define COPY(member) from_chain(chain, (VkBaseOutStructure *)&f->member, sizeof f->member)
@@ -129,12 +129,12 @@ static void add_shape(tsr_caps *c, const vk_features *f, int m, int n, int k, Vk
   c->matrix[c->n_matrix++] = s;
 }
 
-static void matrices(VkPhysicalDevice p, const vk_features *f, tsr_caps *c) {
+static void matrices(const be_instance *in, VkPhysicalDevice p, const vk_features *f, tsr_caps *c) {
   VkCooperativeMatrixPropertiesKHR props[256];
   uint32_t n = 256;
   for (uint32_t i = 0; i < n; i++) props[i] = (VkCooperativeMatrixPropertiesKHR){.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR};
-  if (!f->coopmat || !vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) return;
-  VkResult r = vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(p, &n, props);
+  if (!f->coopmat || !in->fn.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) return;
+  VkResult r = in->fn.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(p, &n, props);
   if (r != VK_SUCCESS && r != VK_INCOMPLETE) n = 0;
   /* f32 accumulation first: caps_find_matrix takes the first that fits */
   for (int pass = 0; pass < 2; pass++)
@@ -143,11 +143,11 @@ static void matrices(VkPhysicalDevice p, const vk_features *f, tsr_caps *c) {
       bool wide = q->CType == VK_COMPONENT_TYPE_FLOAT32_KHR || q->CType == VK_COMPONENT_TYPE_SINT32_KHR || q->CType == VK_COMPONENT_TYPE_UINT32_KHR;
       if (q->CType == q->ResultType && !q->saturatingAccumulation && wide == (pass == 0)) add_shape(c, f, (int)q->MSize, (int)q->NSize, (int)q->KSize, q->AType, q->BType, q->CType, q->scope, 0);
     }
-  if (!f->nv2_workgroup || !vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) return;
+  if (!f->nv2_workgroup || !in->fn.vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) return;
   VkCooperativeMatrixFlexibleDimensionsPropertiesNV flex[64];
   n = 64;
   for (uint32_t i = 0; i < n; i++) flex[i] = (VkCooperativeMatrixFlexibleDimensionsPropertiesNV){.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV};
-  r = vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV(p, &n, flex);
+  r = in->fn.vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV(p, &n, flex);
   if (r != VK_SUCCESS && r != VK_INCOMPLETE) return;
   /* Workgroup scope takes any multiples of the granularity. */
   for (uint32_t i = 0; i < n; i++)
@@ -165,7 +165,7 @@ typedef struct properties {
   VkPhysicalDeviceCooperativeMatrix2PropertiesNV nv2;
 } properties;
 
-static void read_properties(VkPhysicalDevice p, const vk_features *f, properties *q) {
+static void read_properties(const be_instance *in, VkPhysicalDevice p, const vk_features *f, properties *q) {
   memset(q, 0, sizeof *q);
   INIT(q, base, PROPERTIES_2);
   INIT(q, v11, VULKAN_1_1_PROPERTIES), LINK(q, v11);
@@ -173,7 +173,7 @@ static void read_properties(VkPhysicalDevice p, const vk_features *f, properties
   INIT(q, v13, VULKAN_1_3_PROPERTIES), LINK(q, v13);
   INIT(q, nv2, COOPERATIVE_MATRIX_2_PROPERTIES_NV);
   if (f->nv2) LINK(q, nv2);
-  vkGetPhysicalDeviceProperties2(p, &q->base);
+  in->fn.vkGetPhysicalDeviceProperties2(p, &q->base);
 }
 
 static const char *vendor_name(uint32_t id) {
@@ -200,10 +200,10 @@ static void fill_limits(VkPhysicalDevice p, const properties *q, vk_limits *l) {
   memcpy(l->driver_uuid, q->v11.driverUUID, 16);
 }
 
-static void fill_caps(VkPhysicalDevice p, const properties *q, const vk_features *f, tsr_caps *c) {
+static void fill_caps(const be_instance *in, VkPhysicalDevice p, const properties *q, const vk_features *f, tsr_caps *c) {
   const VkPhysicalDeviceLimits *m = &q->base.properties.limits;
   VkPhysicalDeviceMemoryProperties mem;
-  vkGetPhysicalDeviceMemoryProperties(p, &mem);
+  in->fn.vkGetPhysicalDeviceMemoryProperties(p, &mem);
   bool software = q->base.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   *c = (tsr_caps){.dialect = DIALECT_SPIRV, .arch = "spirv1.6", .n_cores = software ? 2 : 16, .subgroup = (int)q->v11.subgroupSize,
                   .subgroup_min = (int)q->v13.minSubgroupSize, .subgroup_max = (int)q->v13.maxSubgroupSize, .max_threads = (int)m->maxComputeWorkGroupInvocations,
@@ -223,14 +223,15 @@ static void fill_caps(VkPhysicalDevice p, const properties *q, const vk_features
   for (int i = 0; i < 3; i++) c->max_block[i] = (int)m->maxComputeWorkGroupSize[i], c->max_grid[i] = INT32_MAX; /* larger grids are cut into several dispatches */
   for (uint32_t i = 0; i < mem.memoryHeapCount; i++)
     if (mem.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) c->memory_bytes += (int64_t)mem.memoryHeaps[i].size;
-  matrices(p, f, c);
+  matrices(in, p, f, c);
 }
 
 static void hex(char *out, const uint8_t *b, int n) {
   for (int i = 0; i < n; i++) snprintf(out + 2 * i, 3, "%02x", b[i]);
 }
 
-tsr_status vk_query(const be_env *env, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l, be_device_info *info) {
+tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l, be_device_info *info) {
+  const be_env *env = in->env;
   features have;
   properties q;
   uint32_t n = 0;
@@ -239,21 +240,21 @@ tsr_status vk_query(const be_env *env, VkPhysicalDevice p, const tsr_vulkan_impo
   if (import) {
     ext = (ext_list){import->extensions, NULL, import->n_extensions};
   } else {
-    vkEnumerateDeviceExtensionProperties(p, NULL, &n, NULL);
+    in->fn.vkEnumerateDeviceExtensionProperties(p, NULL, &n, NULL);
     ext.props = al_zalloc(env->al, n * sizeof *ext.props + 1);
     if (!ext.props) return st_oom();
     ext.n = n;
-    VkResult r = vkEnumerateDeviceExtensionProperties(p, NULL, &ext.n, ext.props);
+    VkResult r = in->fn.vkEnumerateDeviceExtensionProperties(p, NULL, &ext.n, ext.props);
     if (r != VK_SUCCESS && r != VK_INCOMPLETE) ext.n = 0;
   }
-  read_features(p, &ext, import ? import->features : NULL, import != NULL, &have);
+  read_features(in, p, &ext, import ? import->features : NULL, import != NULL, &have);
   al_free(env->al, ext.props, n * sizeof *ext.props + 1, 16);
   summarise(&have, f);
-  read_properties(p, f, &q);
+  read_properties(in, p, f, &q);
   if (missing(&have))
     return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", q.base.properties.deviceName, NULL), "%s lacks %s", q.base.properties.deviceName, missing(&have));
   fill_limits(p, &q, l);
-  fill_caps(p, &q, f, &info->caps);
+  fill_caps(in, p, &q, f, &info->caps);
   snprintf(info->name, sizeof info->name, "%.127s", q.base.properties.deviceName);
   snprintf(info->driver, sizeof info->driver, "%.60s %.60s", q.v12.driverName, q.v12.driverInfo);
   snprintf(info->vendor, sizeof info->vendor, "%s", vendor_name(q.base.properties.vendorID));

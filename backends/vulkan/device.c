@@ -28,11 +28,11 @@ static void read_faults(be_device *d) {
 }
 
 /* A family with compute; one without graphics if there is (it doesn't share the desktop's queue). */
-static bool find_family(VkPhysicalDevice p, uint32_t *out, uint32_t *bits) {
+static bool find_family(const be_device *d, uint32_t *out, uint32_t *bits) {
   VkQueueFamilyProperties q[32];
   uint32_t n = 32;
   bool found = false;
-  vkGetPhysicalDeviceQueueFamilyProperties(p, &n, q);
+  d->instance->fn.vkGetPhysicalDeviceQueueFamilyProperties(d->physical, &n, q);
   for (uint32_t i = 0; i < n; i++) {
     bool compute = q[i].queueFlags & VK_QUEUE_COMPUTE_BIT, graphics = q[i].queueFlags & VK_QUEUE_GRAPHICS_BIT;
     if (!compute || (found && graphics)) continue;
@@ -81,7 +81,7 @@ static VkResult create_device(be_device *d) {
   VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueFamilyIndex = d->family, .queueCount = 1, .pQueuePriorities = &priority};
   VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = chain, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue,
                              .enabledExtensionCount = n, .ppEnabledExtensionNames = ext};
-  return vkCreateDevice(d->physical, &info, NULL, &d->vk);
+  return d->instance->fn.vkCreateDevice(d->physical, &info, NULL, &d->vk);
 }
 
 static tsr_status open_own(be_device *d, be_instance *in, int index, be_device_info *info) {
@@ -89,21 +89,21 @@ static tsr_status open_own(be_device *d, be_instance *in, int index, be_device_i
   d->instance = in;
   d->physical = in->devices[index];
   d->owned = true;
-  TSR_TRY(vk_query(d->env, d->physical, NULL, &d->features, &d->limits, info));
-  if (!find_family(d->physical, &d->family, &bits)) return st_make(d->env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, NULL), "%s has no compute queue", info->name);
+  TSR_TRY(vk_query(in, d->physical, NULL, &d->features, &d->limits, info));
+  if (!find_family(d, &d->family, &bits)) return st_make(d->env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, NULL), "%s has no compute queue", info->name);
   d->limits.timestamps = bits > 0;
   VK_TRY(d, create_device(d));
-  volkLoadDeviceTable(&d->fn, d->vk);
+  vk_load_device(&in->fn, d->vk, &d->fn);
   d->fn.vkGetDeviceQueue(d->vk, d->family, 0, &d->queue);
   return NULL;
 }
 
-static tsr_status open_imported(be_device *d, const tsr_vulkan_import *im, be_device_info *info) {
+static tsr_status open_imported(be_device *d, be_instance *in, const tsr_vulkan_import *im, be_device_info *info) {
   if (!im || !im->instance || !im->physical_device || !im->device || !im->queue)
     return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "import", NULL), "instance, physical_device, device and queue must be given");
   if (!im->get_instance_proc_addr) TSR_TRY(vk_load(d->env));
-  else volkInitializeCustom((PFN_vkGetInstanceProcAddr)im->get_instance_proc_addr);
-  volkLoadInstanceOnly((VkInstance)im->instance);
+  vk_load_calls((VkInstance)im->instance, (PFN_vkGetInstanceProcAddr)im->get_instance_proc_addr, &in->fn);
+  d->instance = in;
   d->physical = (VkPhysicalDevice)im->physical_device;
   d->vk = (VkDevice)im->device;
   d->queue = (VkQueue)im->queue;
@@ -111,14 +111,14 @@ static tsr_status open_imported(be_device *d, const tsr_vulkan_import *im, be_de
   d->lock = im->lock;
   d->unlock = im->unlock;
   d->lock_user = im->user;
-  TSR_TRY(vk_query(d->env, d->physical, im, &d->features, &d->limits, info));
+  TSR_TRY(vk_query(in, d->physical, im, &d->features, &d->limits, info));
   VkQueueFamilyProperties q[32];
   uint32_t n = 32;
-  vkGetPhysicalDeviceQueueFamilyProperties(d->physical, &n, q);
+  in->fn.vkGetPhysicalDeviceQueueFamilyProperties(d->physical, &n, q);
   if (d->family >= n || !(q[d->family].queueFlags & VK_QUEUE_COMPUTE_BIT))
     return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "import", NULL), "queue family %u has no compute", d->family);
   d->limits.timestamps = q[d->family].timestampValidBits > 0;
-  volkLoadDeviceTable(&d->fn, d->vk);
+  vk_load_device(&in->fn, d->vk, &d->fn);
   return NULL;
 }
 
@@ -138,9 +138,9 @@ tsr_status vk_device_open(be_instance *in, int index, const be_import *import, b
   atomic_init(&d->n_live, 0);
   read_faults(d);
   be_device_info info;
-  tsr_status st = import ? open_imported(d, import->desc, &info) : open_own(d, in, index, &info);
+  tsr_status st = import ? open_imported(d, in, import->desc, &info) : open_own(d, in, index, &info);
   if (!st) {
-    vkGetPhysicalDeviceMemoryProperties(d->physical, &d->memory);
+    in->fn.vkGetPhysicalDeviceMemoryProperties(d->physical, &d->memory);
     d->caps = info.caps;
     st = make_layout(d);
   }

@@ -4,22 +4,39 @@
 
 #include "backends/vulkan/vk.h"
 
+static pthread_mutex_t volk_lock = PTHREAD_MUTEX_INITIALIZER; /* volk's global pointers */
+
 tsr_status vk_load(const be_env *env) {
-  static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
-  pthread_mutex_lock(&once);
+  pthread_mutex_lock(&volk_lock);
   VkResult r = volkInitialize(); /* keeps what it found the first time */
-  pthread_mutex_unlock(&once);
+  pthread_mutex_unlock(&volk_lock);
   if (r != VK_SUCCESS) return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, "install the Vulkan loader (libvulkan1) and a driver"), "no Vulkan loader (libvulkan.so.1)");
   if (volkGetInstanceVersion() < VK_API_VERSION_1_3)
     return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, "update the Vulkan loader"), "the Vulkan loader is older than 1.3");
   return NULL;
 }
 
+void vk_load_calls(VkInstance vk, PFN_vkGetInstanceProcAddr get, vk_calls *out) {
+  if (!get) get = vkGetInstanceProcAddr;
+#define LOAD_CALL(name) out->name = (PFN_##name)get(vk, #name);
+  VK_INSTANCE_CALLS(LOAD_CALL)
+#undef LOAD_CALL
+}
+
+void vk_load_device(const vk_calls *calls, VkDevice vk, struct VolkDeviceTable *out) {
+  pthread_mutex_lock(&volk_lock);
+  vkGetDeviceProcAddr = calls->vkGetDeviceProcAddr;
+  volkLoadDeviceTable(out, vk);
+  pthread_mutex_unlock(&volk_lock);
+}
+
 static VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types, const VkDebugUtilsMessengerCallbackDataEXT *data, void *user) {
   be_instance *in = user;
   bool error = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT;
   if (error) atomic_fetch_add(&in->n_messages, 1);
-  in->env->log(in->env->log_user, error ? 0 : 3, data->pMessage);
+  char text[1000]; /* the layers' text names the rule only sometimes */
+  snprintf(text, sizeof text, "Vulkan validation: %s: %s", data->pMessageIdName ? data->pMessageIdName : "", data->pMessage);
+  in->env->log(in->env->log_user, error ? 0 : 3, text);
   return VK_FALSE;
 }
 
@@ -48,20 +65,20 @@ static VkResult create(be_instance *in, bool validate) {
                                .enabledLayerCount = validate, .ppEnabledLayerNames = &layer, .enabledExtensionCount = validate, .ppEnabledExtensionNames = extensions};
   VkResult r = vkCreateInstance(&info, NULL, &in->vk);
   if (r != VK_SUCCESS) return r;
-  volkLoadInstanceOnly(in->vk);
+  vk_load_calls(in->vk, NULL, &in->fn);
   messenger.pNext = NULL;
-  return validate ? vkCreateDebugUtilsMessengerEXT(in->vk, &messenger, NULL, &in->messenger) : VK_SUCCESS;
+  return validate ? in->fn.vkCreateDebugUtilsMessengerEXT(in->vk, &messenger, NULL, &in->messenger) : VK_SUCCESS;
 }
 
 /* Devices that can run what the emitter makes: Vulkan 1.3 with a compute queue. */
 static void list_devices(be_instance *in) {
   VkPhysicalDevice all[VK_MAX_DEVICES];
   uint32_t n = VK_MAX_DEVICES;
-  VkResult r = vkEnumeratePhysicalDevices(in->vk, &n, all);
+  VkResult r = in->fn.vkEnumeratePhysicalDevices(in->vk, &n, all);
   if (r != VK_SUCCESS && r != VK_INCOMPLETE) return;
   for (uint32_t i = 0; i < n; i++) {
     VkPhysicalDeviceProperties p;
-    vkGetPhysicalDeviceProperties(all[i], &p);
+    in->fn.vkGetPhysicalDeviceProperties(all[i], &p);
     if (p.apiVersion >= VK_API_VERSION_1_3) {
       in->devices[in->n_devices++] = all[i];
       continue;
@@ -101,8 +118,8 @@ tsr_status vk_instance_import(const be_env *env, be_instance **out) {
 
 void vk_instance_destroy(be_instance *in) {
   if (!in) return;
-  if (in->messenger) vkDestroyDebugUtilsMessengerEXT(in->vk, in->messenger, NULL);
-  if (in->vk) vkDestroyInstance(in->vk, NULL);
+  if (in->messenger) in->fn.vkDestroyDebugUtilsMessengerEXT(in->vk, in->messenger, NULL);
+  if (in->vk) in->fn.vkDestroyInstance(in->vk, NULL);
   al_delete(in->env->al, in);
 }
 
@@ -112,7 +129,7 @@ tsr_status vk_device_info(be_instance *in, int index, be_device_info *out) {
   vk_features f;
   vk_limits l;
   char id[160];
-  TSR_TRY(vk_query(in->env, in->devices[index], NULL, &f, &l, out));
+  TSR_TRY(vk_query(in, in->devices[index], NULL, &f, &l, out));
   vk_selftest_id(out, id, sizeof id);
   if (vk_selftest_kept(in->env, id, &out->caps)) return NULL;
   /* Never tested: opening the device does it. If that fails, the listing still tells what the driver says. */

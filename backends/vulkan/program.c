@@ -71,10 +71,7 @@ void vk_program_destroy(be_program *p) {
   be_device *d = p->d;
   for (int i = 0; i < RECORDINGS; i++) {
     recording *r = &p->recordings[i];
-    if (r->semaphore && !atomic_load(&d->lost)) {
-      VkSemaphoreWaitInfo w = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, .semaphoreCount = 1, .pSemaphores = &r->semaphore, .pValues = &r->value};
-      tsr_status_free(vk_status(d, d->fn.vkWaitSemaphores(d->vk, &w, UINT64_MAX), "vkWaitSemaphores"));
-    }
+    if (r->semaphore) vk_drain(d, r->semaphore, r->value);
     if (r->pool) d->fn.vkDestroyCommandPool(d->vk, r->pool, NULL);
     vk_buffer_destroy(r->tables);
     al_free_array(d->env->al, r->cmds, (size_t)r->cap_cmds);
@@ -287,7 +284,7 @@ static tsr_status run_timed(be_program *p, be_stream *s, double *times_ns) {
   if (!st) st = vk_status(d, d->fn.vkGetQueryPoolResults(d->vk, pool, 0, n, 16 * (size_t)n, t, 16, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT), "vkGetQueryPoolResults");
   for (int i = 0; !st && i < p->n_launches; i++)
     times_ns[i] = t[4 * i + 1] && t[4 * i + 3] ? (double)(int64_t)(t[4 * i + 2] - t[4 * i]) * (double)d->limits.timestamp_period : 0;
-  if (pool && st) tsr_status_free(vk_stream_reach(s, s->submitted, -1)); /* nothing may still write to it */
+  if (pool && st) vk_drain(d, s->timeline, s->submitted); /* nothing may still write to it */
   if (pool) d->fn.vkDestroyQueryPool(d->vk, pool, NULL);
   al_free(d->env->al, t, 16 * (size_t)n + 16, 16);
   return st;

@@ -58,11 +58,17 @@ tsr_status vk_stream_create(be_device *d, int priority, be_stream **out) {
 void vk_stream_destroy(be_stream *s) {
   if (!s) return;
   be_device *d = s->d;
-  if (s->timeline) tsr_status_free(vk_stream_reach(s, s->submitted, -1));
+  if (s->timeline) vk_drain(d, s->timeline, s->submitted);
   for (int i = 0; i < 2; i++) vk_buffer_destroy(s->staging[i]);
   if (s->pool) d->fn.vkDestroyCommandPool(d->vk, s->pool, NULL);
   if (s->kept) keep_timeline(d, s->kept, s->submitted);
   al_delete(d->env->al, s);
+}
+
+void vk_drain(be_device *d, VkSemaphore sem, uint64_t value) {
+  const uint64_t patience = 1000000000;
+  VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, .semaphoreCount = 1, .pSemaphores = &sem, .pValues = &value};
+  if (value) tsr_status_free(vk_status(d, d->fn.vkWaitSemaphores(d->vk, &info, atomic_load(&d->lost) ? patience : UINT64_MAX), "vkWaitSemaphores"));
 }
 
 static tsr_status wait_for(be_device *d, VkSemaphore sem, uint64_t value, int64_t timeout_ns) {
@@ -162,7 +168,7 @@ tsr_status vk_event_create(be_device *d, be_event **out) {
 
 void vk_event_destroy(be_event *e) {
   if (!e) return;
-  if (e->value && !atomic_load(&e->d->lost)) tsr_status_free(vk_event_sync(e)); /* the query may still be written */
+  if (e->value) vk_drain(e->d, e->semaphore, e->value); /* the query may still be written */
   if (e->query) e->d->fn.vkDestroyQueryPool(e->d->vk, e->query, NULL);
   al_delete(e->d->env->al, e);
 }

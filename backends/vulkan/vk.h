@@ -18,9 +18,20 @@
 
 enum { VK_MAX_DEVICES = 16, VK_STAGING_BYTES = 8 << 20, VK_PUSH_BYTES = 128 };
 
+/* What is asked of an instance. Each be_instance has its own table: an application's may come from another loader. */
+#define VK_INSTANCE_CALLS(X)                                                                                                                  \
+  X(vkDestroyInstance) X(vkEnumeratePhysicalDevices) X(vkGetPhysicalDeviceProperties) X(vkGetPhysicalDeviceProperties2)                        \
+  X(vkGetPhysicalDeviceFeatures2) X(vkGetPhysicalDeviceMemoryProperties) X(vkGetPhysicalDeviceQueueFamilyProperties)                           \
+  X(vkEnumerateDeviceExtensionProperties) X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)                                                 \
+  X(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) X(vkCreateDevice) X(vkGetDeviceProcAddr)                               \
+  X(vkCreateDebugUtilsMessengerEXT) X(vkDestroyDebugUtilsMessengerEXT)
+#define VK_DECLARE_CALL(name) PFN_##name name;
+typedef struct vk_calls { VK_INSTANCE_CALLS(VK_DECLARE_CALL) } vk_calls;
+
 struct be_instance {
   const be_env *env;
-  VkInstance vk;
+  VkInstance vk; /* VK_NULL_HANDLE: stands for an application's */
+  vk_calls fn;
   VkDebugUtilsMessengerEXT messenger;
   _Atomic int n_messages; /* of the validation layers */
   VkPhysicalDevice devices[VK_MAX_DEVICES];
@@ -43,7 +54,7 @@ typedef struct vk_limits {
 
 struct be_device {
   const be_env *env;
-  be_instance *instance; /* NULL when imported */
+  be_instance *instance;
   VkPhysicalDevice physical;
   VkDevice vk;
   struct VolkDeviceTable fn;
@@ -135,10 +146,13 @@ tsr_status vk_instance_import(const be_env *env, be_instance **out);
 void vk_instance_destroy(be_instance *in);
 int vk_n_devices(be_instance *in);
 tsr_status vk_device_info(be_instance *in, int index, be_device_info *out);
-/* Loads the loader's entry points once; TSR_UNAVAILABLE says why not. */
+/* Opens the system's loader once; TSR_UNAVAILABLE says why not. */
 tsr_status vk_load(const be_env *env);
+/* Fills the tables of an instance and of a device. get: the application's loader, or NULL for the system's (vk_load first). */
+void vk_load_calls(VkInstance vk, PFN_vkGetInstanceProcAddr get, vk_calls *out);
+void vk_load_device(const vk_calls *calls, VkDevice vk, struct VolkDeviceTable *out);
 /* Everything about a device. `chain`: enabled features of an imported device, or NULL to take what the device has. */
-tsr_status vk_query(const be_env *env, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l, be_device_info *info);
+tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l, be_device_info *info);
 
 /* ---- device.c ---- */
 tsr_status vk_device_open(be_instance *in, int index, const be_import *import, be_device **out, tsr_caps *caps);
@@ -166,6 +180,8 @@ tsr_status vk_stream_create(be_device *d, int priority, be_stream **out);
 void vk_stream_destroy(be_stream *s);
 void vk_timelines_destroy(be_device *d); /* when the device closes */
 tsr_status vk_stream_sync(be_stream *s, int64_t timeout_ns);
+/* Before something is destroyed: waits for its last use, also on a lost device, of which earlier work may still run (but not for ever). */
+void vk_drain(be_device *d, VkSemaphore sem, uint64_t value);
 tsr_status vk_stream_reach(be_stream *s, uint64_t value, int64_t timeout_ns);
 /* A command buffer open for recording, headed by the barrier that orders it after earlier submissions. */
 tsr_status vk_stream_begin(be_stream *s, VkCommandBuffer *out);
