@@ -44,7 +44,7 @@ typedef struct tsr_caps {
   int alignment;              /* of allocations */
   int vector_bytes;           /* widest single access of a thread; CPU: SIMD register */
   /* features */
-  bool f64, f16, bf16, f8, i8, i64, atomics;
+  bool f64, f16, bf16, f8, i8, i16, i64, atomics; /* Vulkan: f16, i16 and i8 in memory too */
   bool async_copy;            /* cp.async, TMA, direct-to-LDS */
   bool tma, wgmma, clusters;
   bool coopmat, coopmat2;     /* Vulkan */

@@ -23,7 +23,7 @@ static void plain_caps(tsr_caps *c, tsr_dialect dialect) {
   *c = (tsr_caps){.dialect = dialect, .n_cores = 1, .subgroup = 32, .subgroup_min = 32, .subgroup_max = 32, .max_threads = 1024, .max_block = {1024, 1024, 64},
                   .max_grid = {2147483647, 65535, 65535}, .max_warps_per_core = 48, .registers_per_core = 65536, .max_registers = 255, .shared_bytes = 48 * 1024, .shared_per_core = 100 * 1024,
                   .shared_banks = 32, .l1_bytes = 32 * 1024, .l2_bytes = 1 << 20, .l3_bytes = 8 << 20, .alignment = 256, .vector_bytes = 16,
-                  .f64 = true, .f16 = true, .bf16 = true, .f8 = true, .i8 = true, .i64 = true, .subgroup_shuffle = true, .subgroup_arithmetic = true};
+                  .f64 = true, .f16 = true, .bf16 = true, .f8 = true, .i8 = true, .i16 = true, .i64 = true, .subgroup_shuffle = true, .subgroup_arithmetic = true};
   if (dialect == DIALECT_CPU) c->subgroup = c->subgroup_min = c->subgroup_max = c->max_threads = 1, c->vector_bytes = 64;
 }
 

@@ -209,7 +209,7 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const propertie
                   .subgroup_min = (int)q->v13.minSubgroupSize, .subgroup_max = (int)q->v13.maxSubgroupSize, .max_threads = (int)m->maxComputeWorkGroupInvocations,
                   .shared_bytes = m->maxComputeSharedMemorySize, .shared_per_core = m->maxComputeSharedMemorySize, .shared_banks = 32,
                   .max_buffer_bytes = (int64_t)q->v13.maxBufferSize, .max_range_bytes = 0, .alignment = 256, .vector_bytes = 16,
-                  .f64 = f->f64, .f16 = f->f16 && f->storage16, .bf16 = f->bfloat16, .f8 = f->float8, .i8 = f->i8 && f->storage8, .i64 = f->i64, .atomics = true,
+                  .f64 = f->f64, .f16 = f->f16 && f->storage16, .bf16 = f->bfloat16, .f8 = f->float8, .i8 = f->i8 && f->storage8, .i16 = f->i16 && f->storage16, .i64 = f->i64, .atomics = true,
                   .coopmat = f->coopmat, .coopmat2 = f->nv2, .coopmat2_workgroup = f->nv2_workgroup, .coopmat2_tensor = f->nv2_tensor,
                   .coopmat2_per_element = f->nv2_per_element, .coopmat2_reduce = f->nv2_reduce, .coopmat2_convert = f->nv2_convert,
                   .full_subgroups = f->full_subgroups && f->subgroup_size_control, .shared_layout = f->explicit_layout,

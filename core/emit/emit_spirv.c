@@ -153,6 +153,21 @@ static tsr_status kernel_body(emitter *e) {
   return spv_ok(s) ? NULL : st_oom();
 }
 
+/* What the code came to need against what the device, or its application, has enabled. */
+static tsr_status check_capabilities(emitter *e) {
+  const tsr_caps *c = e->caps;
+  const struct { uint32_t capability; bool have; const char *feature; } needs[] = {
+      {CapFloat64, c->f64, "shaderFloat64"}, {CapFloat16, c->f16, "shaderFloat16 with storageBuffer16BitAccess"}, {CapInt16, c->i16, "shaderInt16 with storageBuffer16BitAccess"},
+      {CapInt8, c->i8, "shaderInt8 with storageBuffer8BitAccess"}, {CapInt64, c->i64, "shaderInt64"}, {CapStorageBuffer16BitAccess, c->f16 || c->i16, "storageBuffer16BitAccess"},
+      {CapStorageBuffer8BitAccess, c->i8, "storageBuffer8BitAccess"}, {CapGroupNonUniformShuffle, c->subgroup_shuffle, "subgroup shuffle"},
+      {CapBFloat16Type, c->bf16, "shaderBFloat16Type"}, {CapFloat8, c->f8, "shaderFloat8"}};
+  const spv_words *b = &e->s.sec[SEC_CAPS];
+  for (size_t i = 1; i < b->n; i += 2)
+    for (size_t k = 0; k < sizeof needs / sizeof *needs; k++)
+      if (b->w[i] == needs[k].capability && !needs[k].have) return e_fail(e, e->kernel, TSR_UNSUPPORTED, "use another data type", "the device has no %s", needs[k].feature);
+  return NULL;
+}
+
 static double work(const ir_op *k, const char *name) {
   const ir_attr *a = ir_get_attr(k, name);
   return !a ? 0 : a->kind == IR_A_INT ? (double)a->u.i : a->kind == IR_A_FLOAT ? a->u.f : 0;
@@ -178,6 +193,7 @@ static tsr_status emit_kernel(const ir_op *k, const tsr_caps *caps, arena *a, be
   e.shared_bytes = ir_get_int(k, "shared_bytes", 0);
   tsr_status st = check_kernel(&e);
   if (!st) st = kernel_body(&e);
+  if (!st) st = check_capabilities(&e);
   if (!st && !(*words = spv_finish(&e.s, a, n_words))) st = st_oom();
   spv_clear(&e.s);
   if (st) return st;

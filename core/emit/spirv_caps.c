@@ -13,7 +13,7 @@ enum { MAX_FILE = 1 << 20 };
 typedef struct flag_name { const char *name; size_t at; } flag_name;
 #define FLAG(name, field) {name, offsetof(tsr_caps, field)}
 static const flag_name features[] = {
-    FLAG("f64", f64), FLAG("f16", f16), FLAG("bf16", bf16), FLAG("f8", f8), FLAG("i8", i8), FLAG("i64", i64), FLAG("int_dot", int_dot),
+    FLAG("f64", f64), FLAG("f16", f16), FLAG("bf16", bf16), FLAG("f8", f8), FLAG("i8", i8), FLAG("i16", i16), FLAG("i64", i64), FLAG("int_dot", int_dot),
     FLAG("shuffle", subgroup_shuffle), FLAG("arithmetic", subgroup_arithmetic), FLAG("full_subgroups", full_subgroups),
     FLAG("shared_layout", shared_layout), FLAG("nan_preserve", nan_preserve)};
 static const flag_name nv2[] = {

@@ -83,7 +83,7 @@ static uint32_t shared_pointer(emitter *e, uint32_t type, int bytes, uint32_t at
 static void need_storage(emitter *e, bool shared, int elem_bytes) {
   if (elem_bytes >= 4) return;
   if (!shared) spv_capability(&e->s, elem_bytes == 2 ? CapStorageBuffer16BitAccess : CapStorageBuffer8BitAccess);
-  else spv_capability(&e->s, elem_bytes == 2 ? CapWorkgroupMemoryExplicitLayout16 : CapWorkgroupMemoryExplicitLayout8);
+  else if (e->caps->shared_layout) spv_capability(&e->s, elem_bytes == 2 ? CapWorkgroupMemoryExplicitLayout16 : CapWorkgroupMemoryExplicitLayout8);
 }
 
 /* ---- chunks ---- */

@@ -2,8 +2,8 @@
  * needs no Vulkan header: VkInstance, VkPhysicalDevice, VkDevice and VkQueue as void *, VkBuffer and VkSemaphore as uint64_t.
  *
  * Ownership: everything stays the application's and must outlive what was opened from it. On an imported device the library creates
- * buffers, pipelines, command pools, query pools and timeline semaphores of its own, and nothing else; it never waits for the
- * device or queue to be idle. */
+ * buffers with their memory, shader modules, pipelines with a layout and a cache, command pools, query pools and timeline semaphores of its own, and
+ * nothing else: no instance, device or queue. It never waits for the device or queue to be idle, and has threads only while pipelines are made. */
 #ifndef TESSERA_VULKAN_H
 #define TESSERA_VULKAN_H
 #include "tessera/base.h"
@@ -13,7 +13,8 @@ extern "C" {
 #endif
 
 /* A device of the application. It must have been created for Vulkan 1.3 with bufferDeviceAddress, timelineSemaphore, vulkanMemoryModel,
- * synchronization2, shaderInt64 and maintenance4 enabled; all else is used only if `features` or `extensions` say so. */
+ * synchronization2, shaderInt64 and maintenance4 enabled; all else is used only if `features` or `extensions` say so, and a program that can't do without
+ * is TSR_UNSUPPORTED (f16, say, without shaderFloat16 and storageBuffer16BitAccess). Features are read from the VkPhysicalDeviceVulkan1*Features structs. */
 typedef struct tsr_vulkan_import {
   void *instance, *physical_device, *device, *queue;
   uint32_t queue_family;

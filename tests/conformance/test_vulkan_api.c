@@ -152,7 +152,7 @@ static void out_of_device_memory_anywhere_is_a_status_and_leaks_nothing(void **s
 static void out_of_host_memory_anywhere_is_a_status_and_leaks_nothing(void **state) {
   static run r;
   int failed = 0;
-  for (long left = 0;; left = left * 3 / 2 + 1) {
+  for (long left = 0;; left = 2 * left + 1) {
     OK(open_device(&r, "vulkan:0"));
     r.mem.left = left;
     tsr_code c = code_of(build(&r));

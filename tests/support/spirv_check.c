@@ -8,7 +8,7 @@
 
 tsr_caps spirv_full_caps(void) {
   tsr_caps c = {.dialect = DIALECT_SPIRV, .arch = "spirv1.6", .subgroup = 32, .subgroup_min = 32, .subgroup_max = 32, .max_threads = 1024,
-                .max_block = {1024, 1024, 64}, .shared_bytes = 48 << 10, .f64 = true, .f16 = true, .bf16 = true, .f8 = true, .i8 = true, .i64 = true,
+                .max_block = {1024, 1024, 64}, .shared_bytes = 48 << 10, .f64 = true, .f16 = true, .bf16 = true, .f8 = true, .i8 = true, .i16 = true, .i64 = true,
                 .coopmat = true, .coopmat2 = true, .coopmat2_workgroup = true, .coopmat2_tensor = true, .coopmat2_per_element = true,
                 .coopmat2_reduce = true, .coopmat2_convert = true, .subgroup_shuffle = true, .subgroup_arithmetic = true, .full_subgroups = true,
                 .shared_layout = true, .nan_preserve = true};
