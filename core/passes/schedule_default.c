@@ -212,6 +212,44 @@ bool sched_legalize(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
   return !sched_broken_limit(kernel, c, p, why, sizeof why);
 }
 
+static bool lighter_matmul(const sched_params *was, int64_t lanes, int64_t most, bool group, sched_params *p) {
+  int64_t least = group ? 64 : 16, threads = was->warps * lanes;
+  if (!group && was->m * was->n / threads > 32 && 2 * threads <= most) p->warps *= 2;
+  else if (p->n >= p->m && p->n > least) p->n = p->n / 2 > least ? p->n / 2 : least;
+  else if (p->m > least) p->m = p->m / 2 > least ? p->m / 2 : least;
+  else if (p->n > least) p->n = p->n / 2 > least ? p->n / 2 : least;
+  else return false;
+  return true;
+}
+
+static bool lighter_row(int64_t lanes, int64_t most, sched_params *p) {
+  bool wider = 2 * p->warps * lanes <= most;
+  if (p->m > 1) p->m /= 2;
+  else if (wider) p->warps *= 2;
+  else if (p->cluster > 1) p->cluster = 1; /* by chunks */
+  else return false;
+  return true;
+}
+
+bool sched_lighter(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
+  sched_params was = *p;
+  int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, most = c->max_threads > 0 && c->max_threads < 512 ? c->max_threads : 512;
+  p->autotune = false;
+  switch (family_of(kernel)) {
+  case FAMILY_MATMUL:
+    if (p->m <= 0 || p->n <= 0 || p->warps <= 0 || !lighter_matmul(&was, lanes, most, c->wgmma && p->m >= 64 && p->n >= 64, p)) return false;
+    break;
+  case FAMILY_ROW:
+    if (p->m <= 0 || p->warps <= 0 || !lighter_row(lanes, most, p)) return false;
+    break;
+  default:
+    if (p->m > p->warps * lanes && p->warps > 0) p->m /= 2;
+    else if (p->vectorize > 1) p->vectorize /= 2;
+    else return false;
+  }
+  return sched_legalize(kernel, c, p) && memcmp(p, &was, sizeof was);
+}
+
 /* ---- the pass -------------------------------------------------------------------------------------------------- */
 
 static void advise(const ir_op *product, const sched_params *p, pass_trace *trace) {
@@ -221,7 +259,7 @@ static void advise(const ir_op *product, const sched_params *p, pass_trace *trac
             tsr_dtype_name(t), (long long)round_up(p->m, 64), (long long)round_up(p->n, 64), (long long)p->k, (long long)p->m, (long long)p->n, (long long)p->k);
 }
 
-static bool note_legalized(ir_op *kernel, const sched_params *asked, const char *why) {
+bool sched_note_legalized(ir_op *kernel, const sched_params *asked, const char *why) {
   ir_module *m = kernel->module;
   strb b;
   strb_init(&b, &m->arena.al);
@@ -284,7 +322,7 @@ static tsr_status apply(ir_op *kernel, const schedule_options *o) {
     if (o->error_if_illegal) return ir_error(product ? product : kernel, "choose a smaller tile, or let it be legalised", "the schedule of %s breaks a limit: %s", name, why);
     if (!sched_legalize(kernel, o->caps, &p)) return ir_error(product ? product : kernel, NULL, "no schedule of %s fits the device: %s", name, why);
     trace_add(o->trace, "schedule", "schedule_legalize", product ? product : kernel, true, "%s: %s", name, why);
-    if (!note_legalized(kernel, &before, why)) return st_oom();
+    if (!sched_note_legalized(kernel, &before, why)) return st_oom();
   }
   sched_shares shares;
   const char *why_not = p.stream_k > 0 ? product ? sched_stream_k(product, o->caps, &p, &shares) : "only a product has a contraction to share out" : NULL;

@@ -27,6 +27,10 @@ sched_params sched_default(const ir_op *kernel, const tsr_caps *caps);
 const char *sched_broken_limit(const ir_op *kernel, const tsr_caps *caps, const sched_params *p, char *reason, size_t size);
 /* Shrinks p until it is legal: stages to 2, then k, then the larger of m and n, then no overlap. False if nothing fits. */
 bool sched_legalize(const ir_op *kernel, const tsr_caps *caps, sched_params *p);
+/* One step to a schedule that holds less in each thread's registers: more threads, or a smaller tile. False if there is none. */
+bool sched_lighter(const ir_op *kernel, const tsr_caps *caps, sched_params *p);
+/* Leaves tessera.schedule.legalized in the kernel: what was asked for, and why it was changed. False when out of memory. */
+bool sched_note_legalized(ir_op *kernel, const sched_params *asked, const char *why);
 /* Elements of a row that each thread of a GPU's block can hold. */
 enum { SCHED_MOST_PER_THREAD = 64 };
 /* Bytes of the widest type that the kernel reads or writes. */

@@ -15,11 +15,13 @@
 #include "core/passes/schedule_turn.h"
 #include "core/passes/tile_to_target.h"
 #include "core/runtime/internal.h"
+#include "core/runtime/spills.h"
 
 typedef struct compile {
   tsr_device *dev;
   tsr_program *p;
   const tsr_compile_options *o;
+  rt_lighter *lighter;
   char disable[512];
 } compile;
 
@@ -104,7 +106,9 @@ static tsr_status lower_schedule(compile *c) {
   ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
   TSR_TRY(apply_schedules(c, m));
   TSR_TRY(schedule_turn(m, &c->dev->caps, &p->trace));
+  rt_lighter_note_fixed(c->lighter, m);
   TSR_TRY(rt_tune_schedule(c->dev, m, c->o, p->policy, &p->trace));
+  TSR_TRY(rt_lighter_apply(c->lighter, m, &p->trace));
   TSR_TRY(schedule_apply_defaults(m, &(schedule_options){.caps = &c->dev->caps, .error_if_illegal = fallback_of(c) == TSR_FALLBACK_ERROR, .trace = &p->trace}));
   for (ir_op *o = m->root->regions[0]->first; o; o = o->next)
     if (!ir_get_attr(o, "policy") && !ir_set_attr(o, "policy", ir_attr_str(m, tsr_policy_name(p->policy)))) return st_oom();
@@ -184,7 +188,7 @@ static bool is_schedules_fault(tsr_status st) {
   return c != TSR_OUT_OF_MEMORY && c != TSR_DEVICE_LOST && c != TSR_CANCELLED && c != TSR_UNAVAILABLE && c != TSR_PARSE_ERROR;
 }
 
-static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out) {
+static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_options *o, rt_lighter *lighter, tsr_program **out) {
   *out = NULL;
   tsr_context *ctx = dev->ctx;
   tsr_program *p = al_new(&ctx->al, tsr_program);
@@ -199,7 +203,7 @@ static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_
   p->policy = o && o->policy ? o->policy : ctx->policy;
   tsr_level level = level_of(m);
   p->levels[level] = m;
-  compile c = {.dev = dev, .p = p, .o = o};
+  compile c = {.dev = dev, .p = p, .o = o, .lighter = lighter};
   tsr_status st = NULL;
   const ir_op *first = m->root->regions[0]->first;
   if (!first || first->def->level == IR_BUILTIN) TSR_GOTO(st_make(&ctx->al, TSR_PARSE_ERROR, RT_WHERE("compile", "wrap them in a function, program or kernel"), "%s:1:1: nothing that can be run", m->file ? m->file : "<text>"));
@@ -214,12 +218,12 @@ done:
 }
 
 /* A schedule from the cache that no longer compiles (another driver, a bug) gives way to its runner-up, then to the default. */
-tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out) {
+static tsr_status compile_cached(tsr_device *dev, ir_module *m, const tsr_compile_options *o, rt_lighter *lighter, tsr_program **out) {
   uint64_t used = dev->ctx->tune.used;
   for (int attempt = 0; rt_tune_cached(dev, o) && attempt < 2; attempt++) {
     ir_module *again = NULL;
     tsr_status cloned = ir_module_clone(m, &again);
-    tsr_status st = compile_once(dev, m, o, out);
+    tsr_status st = compile_once(dev, m, o, lighter, out);
     tsr_status_free(cloned);
     if (!st || !again || dev->ctx->tune.used == used || !is_schedules_fault(st)) {
       ir_module_destroy(&again);
@@ -230,7 +234,35 @@ tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *
     used = dev->ctx->tune.used;
     m = again;
   }
-  return compile_once(dev, m, o, out);
+  return compile_once(dev, m, o, lighter, out);
+}
+
+/* Only these backends' compilers tell of spills that another schedule avoids. */
+static bool tells_spills(const tsr_device *dev) { return dev->caps.dialect == DIALECT_CUDA || dev->caps.dialect == DIALECT_HIP; }
+
+/* Once more with a lighter schedule for what spills; a try that doesn't compile leaves the program before it. */
+tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out) {
+  rt_lighter lighter = {.n = 0};
+  tsr_program *heavy = NULL;
+  for (int attempt = 0;; attempt++) {
+    ir_module *again = NULL;
+    if (tells_spills(dev) && attempt < RT_MAX_RETRIES) tsr_status_free(ir_module_clone(m, &again));
+    tsr_status st = compile_cached(dev, m, o, &lighter, out);
+    if (st && heavy && is_schedules_fault(st)) {
+      rt_log(dev->ctx, TSR_LOG_WARN, "a lighter schedule does not compile: %s", tsr_status_message(st));
+      tsr_status_free(st);
+      ir_module_destroy(&again);
+      *out = heavy;
+      return NULL;
+    }
+    tsr_program_destroy(&heavy);
+    if (st || !tells_spills(dev) || !rt_lighter_next(&lighter, *out, again != NULL)) {
+      ir_module_destroy(&again);
+      return st;
+    }
+    heavy = *out;
+    m = again;
+  }
 }
 
 tsr_status tsr_program_compile(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, tsr_program **out) {

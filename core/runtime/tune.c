@@ -130,8 +130,7 @@ static tune_mode mode_of(const tsr_compile_options *o) {
   return m;
 }
 
-/* Did the author write parameters, without leaving the choice to the tuner? */
-static bool is_fixed(const ir_op *kernel) {
+bool rt_tune_is_fixed(const ir_op *kernel) {
   sched_params p;
   sched_read(kernel, &p);
   if (p.autotune) return false;
@@ -174,7 +173,7 @@ tsr_status rt_tune_schedule(tsr_device *dev, ir_module *m, const tsr_compile_opt
   TSR_TRY(rt_tune_device(dev, cache, mode == TUNE_FULL, &device));
   for (ir_op *p = m->root->regions[0]->first; p; p = p->next)
     for (ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next)
-      if (k->def->level == IR_SCHEDULE && k->def->code == S_KERNEL && !is_fixed(k)) TSR_TRY(tune_one(dev, k, mode, cache, policy, &device, trace));
+      if (k->def->level == IR_SCHEDULE && k->def->code == S_KERNEL && !rt_tune_is_fixed(k)) TSR_TRY(tune_one(dev, k, mode, cache, policy, &device, trace));
   return NULL;
 }
 

@@ -38,6 +38,8 @@ void rt_kernel_close(rt_kernel *k);
 tsr_status rt_tune_device(tsr_device *dev, tune_cache *cache, bool measure, tune_device *out);
 /* The cache of that name, opened once a context; NULL when there is none. `create` makes the file. */
 tune_cache *rt_tune_cache(tsr_context *ctx, const char *name, bool create);
+/* Did the author of a schedule.kernel write parameters, without leaving the choice to the tuner? */
+bool rt_tune_is_fixed(const ir_op *kernel);
 /* Did this kernel's schedule come from the tuner? */
 bool rt_was_tuned(const tsr_program *p, const char *kernel);
 /* Uniform in [-1, 1], small integers for integer types. */

@@ -5,6 +5,7 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/graph_eval.h"
+#include "core/runtime/spills.h"
 #include "core/runtime/tune.h"
 #include "core/passes/schedule_default.h"
 #include "core/tune/extract.h"
@@ -18,7 +19,10 @@ static tsr_status compile_candidate(rt_kernel *k, const tune_config *c, tsr_prog
     return st_oom();
   }
   tsr_compile_options o = {.policy = k->policy, .tune = TSR_TUNE_OFF, .fallback = TSR_FALLBACK_ALLOW};
-  return rt_compile(k->dev, m, &o, out); /* takes m */
+  TSR_TRY(rt_compile(k->dev, m, &o, out)); /* takes m */
+  tsr_status st = rt_refuse_heavy(*out);
+  if (st) tsr_program_destroy(out);
+  return st;
 }
 
 /* Uniform in [-1, 1], small integers for integer types; a block of prime length repeated, so that tiles differ. */

@@ -147,6 +147,27 @@ static const char log_text[] = "ptxas info    : Compiling entry function 'first'
                                "ptxas info    : Compiling entry function 'second' for 'sm_90a'\n"
                                "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
                                "ptxas info    : Used 40 registers, 2048 bytes smem\n";
+/* Each kernel of a source with these words in it spills, or has its wgmma serialized. "" = no source. */
+static char heavy_words[64];
+static int heavy_spill, heavy_serialized;
+EXPORT void fake_heavy(const char *words, int spill_bytes, int serialized) {
+  snprintf(heavy_words, sizeof heavy_words, "%s", words);
+  heavy_spill = spill_bytes, heavy_serialized = serialized;
+}
+/* The log of a source: of each kernel in it if it is a text of the library's, else the one above. */
+static char *log_of(const char *source) {
+  size_t cap = sizeof log_text + strlen(source) + 65536, n = 0;
+  char *text = malloc(cap), name[256];
+  int heavy = heavy_words[0] && strstr(source, heavy_words);
+  text[0] = 0;
+  for (const char *p = source; (p = strstr(p, "\nKERNEL(")); p++) {
+    if (sscanf(p, "\nKERNEL(%*d) %255[A-Za-z0-9_]", name) != 1 || n + 1024 > cap) continue;
+    if (heavy && heavy_serialized) n += (size_t)sprintf(text + n, "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to x in function '%s'\n", name);
+    n += (size_t)sprintf(text + n, "ptxas info    : Compiling entry function '%s' for 'sm_90a'\n    0 bytes stack frame, %d bytes spill stores, 0 bytes spill loads\nptxas info    : Used 168 registers\n", name, heavy ? heavy_spill : 0);
+  }
+  if (!n) strcpy(text, log_text);
+  return text;
+}
 EXPORT int N(nvrtcVersion, hiprtcVersion)(int *a, int *b) { *a = 13, *b = 0; return 0; }
 EXPORT int N(nvrtcCreateProgram, hiprtcCreateProgram)(void **p, const char *s, const char *n, int c, const char *const *h, const char *const *i) {
   STEP();
@@ -159,10 +180,18 @@ EXPORT int N(nvrtcCreateProgram, hiprtcCreateProgram)(void **p, const char *s, c
 EXPORT int N(nvrtcCompileProgram, hiprtcCompileProgram)(void *p, int n, const char *const *o) { STEP(); return strstr(((program *)p)->source, "#error") ? 6 : 0; }
 EXPORT int N(nvrtcGetCUBINSize, hiprtcGetCodeSize)(void *p, size_t *n) { STEP(); *n = strlen(((program *)p)->source) + 1; return 0; }
 EXPORT int N(nvrtcGetCUBIN, hiprtcGetCode)(void *p, char *s) { STEP(); strcpy(s, ((program *)p)->source); return 0; }
-EXPORT int N(nvrtcGetProgramLogSize, hiprtcGetProgramLogSize)(void *p, size_t *n) { STEP(); *n = sizeof log_text; return 0; }
+EXPORT int N(nvrtcGetProgramLogSize, hiprtcGetProgramLogSize)(void *p, size_t *n) {
+  STEP();
+  char *text = log_of(((program *)p)->source);
+  *n = strlen(text) + 1;
+  free(text);
+  return 0;
+}
 EXPORT int N(nvrtcGetProgramLog, hiprtcGetProgramLog)(void *p, char *s) {
   STEP();
-  memcpy(s, log_text, sizeof log_text);
+  char *text = log_of(((program *)p)->source);
+  strcpy(s, text);
+  free(text);
   return 0;
 }
 EXPORT int N(nvrtcDestroyProgram, hiprtcDestroyProgram)(void **p) {
