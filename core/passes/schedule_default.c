@@ -126,6 +126,14 @@ sched_params sched_default(const ir_op *kernel, const tsr_caps *c) {
   return p;
 }
 
+int64_t sched_block_elements(const tsr_caps *c) { return c->dialect == DIALECT_CPU ? 16384 : 2048; }
+
+int64_t sched_block_rows(const tsr_caps *c, int64_t m, int64_t n) {
+  int64_t fit = (c->dialect == DIALECT_CPU ? 16384 : 4096) / (n > 0 ? n : 1), rows = m < 64 ? m : 64;
+  if (rows > fit) rows = fit;
+  return rows > 0 ? rows : 1;
+}
+
 /* ---- legality -------------------------------------------------------------------------------------------------- */
 
 int64_t sched_shared_bytes(const ir_op *kernel, const sched_params *p) {

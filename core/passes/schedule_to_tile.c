@@ -125,7 +125,7 @@ tsr_status family_elementwise(kern *k) {
   if (!collect(k, orig, &rows)) return st_oom();
   space_make(&s, orig, orig->rank, &rows);
   s.plain = true;
-  int64_t elements = k->params.m > 0 ? k->params.m * max64(1, k->params.n) : on_cpu(k) ? 16384 : 2048;
+  int64_t elements = k->params.m > 0 ? k->params.m * max64(1, k->params.n) : sched_block_elements(k->opts->caps);
   int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];
   if (has_transposed(&s, &rows)) {
     int64_t side = on_cpu(k) || element_bytes(k->src) < 4 ? 64 : 32;
@@ -158,9 +158,9 @@ tsr_status family_row(kern *k) {
   if (!orig || orig->rank < 1) return ir_error(k->src, NULL, "a row kernel needs a shape with rows");
   if (!collect(k, orig, &rows)) return st_oom();
   space_make(&s, orig, orig->rank - 1, &rows);
-  int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1], elements = on_cpu(k) ? 16384 : 4096;
+  int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];
   s.tn = max64(1, n);
-  s.tm = k->params.m > 0 ? min64(k->params.m, max64(1, m)) : max64(1, min64(min64(m, 64), elements / s.tn));
+  s.tm = k->params.m > 0 ? min64(k->params.m, max64(1, m)) : sched_block_rows(k->opts->caps, m, s.tn);
   if (!kb_note_tile(k, s.tm, s.tn, 1)) return st_oom();
   TSR_TRY(space_grid(k, &s));
   if (kb_rows_by_cluster(k, &s) && !has_transposed(&s, &rows)) {

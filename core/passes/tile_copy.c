@@ -1,6 +1,7 @@
 /* core/passes/tile_copy.c - the copy family: concat (a range of blocks per input) and pad (a gather with a fill value). */
 #include <string.h>
 
+#include "core/passes/schedule_default.h"
 #include "core/passes/tile_build.h"
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -14,7 +15,7 @@ static mem whole(ir_value *arg) {
   return m;
 }
 
-static int64_t elements(const kern *k) { return k->params.m > 0 ? k->params.m * max64(1, k->params.n) : k->opts->caps->dialect == DIALECT_CPU ? 16384 : 2048; }
+static int64_t elements(const kern *k) { return k->params.m > 0 ? k->params.m * max64(1, k->params.n) : sched_block_elements(k->opts->caps); }
 
 static void cut(kern *k, space *s) {
   s->tn = max64(1, min64(s->dims[s->rank - 1], elements(k)));

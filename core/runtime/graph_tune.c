@@ -24,13 +24,13 @@ typedef struct hooked {
   size_t n_curve, cap_curve;
 } hooked;
 
-static tsr_schedule public_schedule(const tune_config *c, tune_family f, const tsr_caps *caps) {
-  sched_params p = tune_config_params(c, f, caps);
+static tsr_schedule public_schedule(const tune_config *c, const tune_problem *problem, const tsr_caps *caps) {
+  sched_params p = tune_config_params(c, problem, caps);
   return (tsr_schedule){.m = p.m, .n = p.n, .k = p.k, .vectorize = p.vectorize, .use_shared = p.use_shared, .padding = p.padding, .async_copy = p.async_copy,
                         .pipeline_stages = p.stages, .split_k = p.split_k, .warps = p.warps, .raster = p.raster, .matrix_path = p.matrix_path, .cluster = p.cluster, .stream_k = p.stream_k};
 }
 
-static tsr_schedule schedule_of(const hooked *x, const tune_config *c) { return public_schedule(c, x->k->problem.family, &x->k->dev->caps); }
+static tsr_schedule schedule_of(const hooked *x, const tune_config *c) { return public_schedule(c, &x->k->problem, &x->k->dev->caps); }
 
 static tsr_tune_problem problem_of(rt_kernel *k, arena *a) {
   const tune_problem *p = &k->problem;
@@ -271,8 +271,8 @@ static tsr_status to_text(walk *w, const tsr_graph *g, const tsr_compile_options
   return st;
 }
 
-tsr_status tsr_graph_tune_space(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, char **text) {
-  walk w = {.dev = dev};
+tsr_status tsr_graph_tune_space(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const tsr_tune_options *t, char **text) {
+  walk w = {.dev = dev, .tune = t};
   return to_text(&w, g, o, false, print_space, text);
 }
 

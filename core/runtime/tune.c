@@ -153,8 +153,8 @@ static tsr_status tune_one(tsr_device *dev, ir_op *kernel, tune_mode mode, tune_
     ctx->tune.hits += r.source == TUNE_FROM_CACHE;
     ctx->tune.measurements += r.measurements;
     if (!st && r.source != TUNE_FROM_DEFAULT) {
-      sched_params p = tune_config_params(&r.config, k->problem.family, &dev->caps);
-      trace_add(trace, "tune", tune_source_name(r.source), kernel, true, "%s: %lldx%lldx%lld", ir_get_str(kernel, "sym_name", ""), (long long)p.m, (long long)p.n, (long long)p.k);
+      sched_params p = rt_kernel_params(k, &r.config);
+      trace_add(trace, "tune", tune_source_name(r.source), kernel, true, "%s: %dx%dx%d", ir_get_str(kernel, "sym_name", ""), r.config.m, r.config.n, r.config.k);
       ctx->tune.used++;
       if (!sched_write(kernel, &p)) st = st_oom();
     }

@@ -10,10 +10,15 @@
 #include "core/passes/schedule_default.h"
 #include "core/tune/extract.h"
 
+sched_params rt_kernel_params(const rt_kernel *k, const tune_config *c) {
+  if (!memcmp(c, &k->dflt, sizeof *c)) return (sched_params){0};
+  return tune_config_params(c, &k->problem, &k->dev->caps);
+}
+
 static tsr_status compile_candidate(rt_kernel *k, const tune_config *c, tsr_program **out) {
   ir_module *m = NULL;
   TSR_TRY(ir_module_clone(k->schedule, &m));
-  sched_params p = tune_config_params(c, k->problem.family, &k->dev->caps);
+  sched_params p = rt_kernel_params(k, c);
   if (!sched_write(extract_kernel(m), &p)) {
     ir_module_destroy(&m);
     return st_oom();

@@ -106,7 +106,7 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
   if (d->is_cpu) tile_reads += 2 * (steps - 1) * batch * p->m * p->n * 4.0; /* sums leave the registers between k steps */
   else if (!c->use_shared) tile_reads *= 2;
   e->l2_bytes = tile_reads + partials + batch * p->m * p->n * out;
-  double vec_bytes = d->is_cpu ? 16 : clamp(c->vectorize * in, 2, 16);
+  double vec_bytes = d->is_cpu || !c->vectorize ? 16 : clamp(c->vectorize * in, 2, 16);
   e->term_ns[COST_L2] = e->l2_bytes / r->l2 * (1 + 0.25 * log2(16 / vec_bytes));
 
   /* What a wave of concurrent blocks touches, by raster order: g rows of tiles side by side share their columns. */
@@ -128,7 +128,7 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
 }
 
 static void vector_terms(const tune_device *d, const tune_problem *p, const tune_config *c, const rates *r, cost_estimate *e) {
-  double in = (double)tsr_dtype_size(p->in), vec = clamp(c->vectorize * in, 1, 16);
+  double in = (double)tsr_dtype_size(p->in), vec = c->vectorize ? clamp(c->vectorize * in, 1, 16) : 16;
   double m = at_least(c->m, 1);
   e->blocks = p->family == TUNE_ROW ? ceil_div((double)p->m, m) * at_least((double)p->batch, 1)
                                     : ceil_div((double)p->n * at_least((double)p->m, 1), m);

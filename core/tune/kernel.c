@@ -167,18 +167,28 @@ tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const
   if (suggested && suggested[0] > 0 && !p.m) p.m = suggested[0], p.n = suggested[1], p.k = suggested[2];
   sched_merge(&p, &own);
   sched_legalize(kernel, caps, &p);
+  int64_t s[4] = {0};
+  sched_family f = sched_family_parse(ir_get_str(kernel, "family", ""));
+  if (!p.m && f == FAMILY_ROW && ir_get_ints(kernel, "space", s, 4) == 2) p.m = sched_block_rows(caps, s[0], s[1]);
+  if (!p.m && f == FAMILY_ELEMENTWISE) p.m = sched_block_elements(caps);
   const ir_op *mm = find_matmul(kernel);
   bool matrix = mm && !is_plain_path(p.matrix_path) &&
                 caps_find_matrix(caps, mm->operands[0]->type->dtype, mm->operands[1]->type->dtype, graph_matmul_get(mm).accum) >= 0;
-  return (tune_config){.m = fit32(p.m), .n = fit32(p.n), .k = fit32(p.k), .vectorize = fit32(p.vectorize > 0 ? p.vectorize : 1),
+  return (tune_config){.m = fit32(p.m), .n = fit32(p.n), .k = fit32(p.k), .vectorize = fit32(p.vectorize > 0 ? p.vectorize : caps->dialect == DIALECT_CPU),
                        .use_shared = p.use_shared > 0, .padding = fit32(p.padding), .async_copy = p.async_copy > 0,
                        .stages = fit32(p.stages > 0 ? p.stages : 1), .split_k = fit32(p.split_k > 0 ? p.split_k : 1),
                        .warps = fit32(p.warps > 0 ? p.warps : 1), .raster = fit32(p.raster), .matrix_path = matrix,
                        .cluster = fit32(p.cluster > 0 ? p.cluster : 1), .stream_k = fit32(p.stream_k)};
 }
 
-sched_params tune_config_params(const tune_config *c, tune_family f, const tsr_caps *caps) {
-  bool cpu = caps->dialect == DIALECT_CPU, matmul = f == TUNE_MATMUL;
+static bool has_matrix(const tsr_caps *c, tsr_dtype in) {
+  for (int i = 0; i < c->n_matrix; i++)
+    if (c->matrix[i].enabled && c->matrix[i].a == in) return true;
+  return false;
+}
+
+sched_params tune_config_params(const tune_config *c, const tune_problem *problem, const tsr_caps *caps) {
+  bool cpu = caps->dialect == DIALECT_CPU, matmul = problem->family == TUNE_MATMUL;
   sched_params p = {.m = c->m};
   if (matmul) p.n = c->n, p.k = c->k, p.raster = c->raster;
   if (cpu) { /* the micro-kernels choose the rest themselves */
@@ -188,7 +198,7 @@ sched_params tune_config_params(const tune_config *c, tune_family f, const tsr_c
   }
   p.vectorize = c->vectorize;
   p.warps = c->warps;
-  if (f == TUNE_ROW && c->cluster > 1) p.cluster = c->cluster;
+  if (problem->family == TUNE_ROW && c->cluster > 1) p.cluster = c->cluster;
   if (!matmul) return p;
   p.use_shared = c->use_shared ? 1 : -1;
   p.padding = c->padding ? c->padding : -1;
@@ -196,7 +206,7 @@ sched_params tune_config_params(const tune_config *c, tune_family f, const tsr_c
   p.stages = c->stages;
   p.split_k = c->split_k;
   p.stream_k = c->stream_k;
-  if (!c->matrix_path) p.matrix_path = "fma";
+  if (!c->matrix_path && has_matrix(caps, problem->in)) p.matrix_path = "fma"; /* without one the lowering's choice stays open */
   return p;
 }
 
@@ -205,7 +215,7 @@ static bool kernel_legal(const void *user, const int32_t *values, char *why, siz
   if (!k->family_rule(&k->s, values, why, why_bytes)) return false;
   tune_config c = {0};
   for (int32_t i = 0; i < k->s.n_knobs; i++) *tune_config_field(&c, k->s.knob[i].name) = values[i];
-  sched_params p = tune_config_params(&c, k->s.problem.family, &k->caps);
+  sched_params p = tune_config_params(&c, &k->s.problem, &k->caps);
   return !sched_broken_limit(k->kernel, &k->caps, &p, why, why_bytes);
 }
 

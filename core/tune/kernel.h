@@ -23,7 +23,8 @@ tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const 
 
 /* What the kernel runs with when nothing is tuned; `suggested` is the backend's own tile (0 = none). */
 tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const int64_t suggested[3]);
-sched_params tune_config_params(const tune_config *c, tune_family f, const tsr_caps *caps);
+/* All fields of a config, but for switches that mean nothing for the problem on the device. The default need not be written at all. */
+sched_params tune_config_params(const tune_config *c, const tune_problem *problem, const tsr_caps *caps);
 
 /* The kernel's space with the backend's knobs; `k` must stay where it is as long as the space is used. */
 typedef struct tune_kernel_space {

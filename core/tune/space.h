@@ -36,7 +36,7 @@ typedef struct space {
 
 /* The tile the op has without tuning; legalised into the space by space_default. */
 typedef struct space_options {
-  tune_config dflt;     /* zero fields: the family's default */
+  tune_config dflt;     /* m = 0: the family's default */
   uint32_t knobs;       /* bits of SPACE_USES_*: what the backend honours; 0 = all but stream_k */
 } space_options;
 enum {

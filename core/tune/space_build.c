@@ -91,6 +91,8 @@ static tune_config family_default(const tune_device *d, const tune_problem *p) {
 
 #define REFUSE(...) return (void)snprintf(why, why_bytes, __VA_ARGS__), false
 
+static int64_t at_least(int64_t v, int64_t lo) { return v > lo ? v : lo; }
+
 static int64_t pow2_ceil(int64_t v) {
   int64_t r = 1;
   while (r < v) r *= 2;
@@ -150,7 +152,8 @@ static bool matmul_rule(const space *s, const tune_config *c, char *why, size_t 
   if (c->raster && (c->m >= p->m || c->n >= p->n)) REFUSE("one row or column of blocks has one order");
   if (c->raster > 1 && (int64_t)c->raster * c->m >= 2 * p->m) REFUSE("a raster group has more rows of blocks than there are");
   if (c->vectorize * (int64_t)tsr_dtype_size(p->in) > 16 && !d->is_cpu) REFUSE("vector wider than 16 bytes");
-  if (!d->is_cpu && (c->k % c->vectorize || c->n % c->vectorize)) REFUSE("vector does not divide the tile");
+  if (!d->is_cpu && c->vectorize && (c->k % c->vectorize || c->n % c->vectorize)) REFUSE("vector does not divide the tile");
+  if (!d->is_cpu && !c->use_shared && c->vectorize != s->dflt.vectorize) REFUSE("a vector width is that of staging through shared memory");
   if (c->matrix_path && !d->is_cpu && !matrix_rule(s, c, why, why_bytes)) return false;
   if (!c->matrix_path && !d->is_cpu && (int64_t)c->m * c->n < (int64_t)c->warps * d->warp_size)
     REFUSE("fewer outputs than threads (%d)", c->warps * d->warp_size);
@@ -175,7 +178,7 @@ static bool vector_rule(const space *s, const tune_config *c, char *why, size_t 
     threads *= c->cluster;
     if (p->n > 64 * threads) REFUSE("the cluster can't hold a row");
   }
-  if (!s->device.is_cpu && (row ? p->n : c->m) < (int64_t)c->vectorize * threads / (row ? 2 : 1) && threads > s->device.warp_size)
+  if (!s->device.is_cpu && (row ? p->n : c->m) < at_least(c->vectorize, 1) * threads / (row ? 2 : 1) && threads > s->device.warp_size)
     REFUSE("more lanes than elements");
   /* Rows held whole are unrolled over the lanes: beyond this the compiler, then the registers, give up. */
   if (row && !s->device.is_cpu && c->m > 1 && c->m * p->n > 32 * threads) REFUSE("more than 32 elements a lane");
@@ -234,10 +237,12 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
   out->problem = *p;
   if (out->device.warp_size < 1) out->device.warp_size = d->is_cpu ? 8 : 32;
   tune_config dflt = family_default(&out->device, p);
-  for (size_t i = 0; opt && i < sizeof dflt / sizeof(int32_t); i++) {
-    int32_t v;
-    memcpy(&v, (const char *)&opt->dflt + i * sizeof v, sizeof v);
-    if (v) memcpy((char *)&dflt + i * sizeof v, &v, sizeof v);
+  if (opt && opt->dflt.m > 0) {
+    tune_config own = dflt;
+    int32_t *given[] = {&dflt.n, &dflt.k, &dflt.stages, &dflt.split_k, &dflt.warps, &dflt.cluster}, least[] = {own.n, own.k, own.stages, own.split_k, own.warps, own.cluster};
+    dflt = opt->dflt;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) /* a count of 0 is none given; of the others 0 is a value */
+      if (!*given[i]) *given[i] = least[i];
   }
   const struct family_rows *f = &families[p->family][d->is_cpu];
   out->dflt_is_legal = opt && opt->dflt.m > 0;

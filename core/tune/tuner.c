@@ -76,6 +76,7 @@ static tsr_status time_calmly(session *s, runnable *r, size_t n, bool with_refer
   timing_subject subject[MAX_TOGETHER + 1];
   timing_options timing = s->d->timing;
   if (!(timing.give_up_ns > 0)) timing.give_up_ns = give_up_after(s);
+  if (n > 2 && !s->least && !(timing.most_seconds > 0)) timing.most_seconds = 1; /* the play-off decides what everyone gets from then on */
   for (size_t i = 0; i < n; i++) subject[i] = (timing_subject){run_kernel, &r[i], with_reference && i == n - 1};
   for (int attempt = 0; attempt < TRIES; attempt++) {
     TSR_TRY(timing_interleaved(s->d->al, subject, n, &timing, res));

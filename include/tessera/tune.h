@@ -82,8 +82,8 @@ TSR_API int tsr_tune_report_count(const tsr_tune_report *r);
 TSR_API tsr_tune_result tsr_tune_report_get(const tsr_tune_report *r, int i);
 TSR_API void tsr_tune_report_destroy(tsr_tune_report **r);
 
-/* The search space of each kernel as a table: knobs, values, what is pruned and why. */
-TSR_API TSR_MUST_USE tsr_status tsr_graph_tune_space(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, char **text);
+/* The search space of each kernel as a table: knobs, values, what is pruned and why. Of `tune` (may be NULL) only `knobs` counts. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_tune_space(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, const tsr_tune_options *tune, char **text);
 /* The cost model's estimate of each kernel term by term, for `candidate` (NULL: the schedule it has now). */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_tune_explain(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, const tsr_schedule *candidate, char **text);
 /* Measures every point of the first kernel's space and writes it as a record that strategies can be replayed on. */

@@ -310,6 +310,63 @@ static void every_candidate_of_a_cpu_row_kernel_runs(void **state) {
   close_all(&f);
 }
 
+static size_t next_is_none(void *user, const tsr_tune_problem *p, const tsr_schedule *candidates, const double *measured_us, size_t n, size_t samples_left) { return n; }
+
+static tsr_graph *one_op(fixture *f, const char *op, tsr_dtype t, int64_t rows, int64_t columns) {
+  tsr_graph *g;
+  tsr_value v[2], r;
+  bool product = !strcmp(op, "matmul");
+  assert_null(tsr_graph_create(f->ctx, "one", &g));
+  assert_null(tsr_graph_input(g, "A", t, (tsr_shape){2, {rows, columns}}, &v[0]));
+  if (product) assert_null(tsr_graph_input(g, "B", t, (tsr_shape){2, {columns, rows}}, &v[1]));
+  assert_null(tsr_graph_op(g, op, v, product ? 2 : 1, NULL, 0, &r));
+  assert_null(tsr_graph_output(g, r));
+  return g;
+}
+
+static char *code_of(tsr_device *dev, const tsr_graph *g, tsr_tune mode) {
+  tsr_program *p;
+  char *text;
+  assert_null(tsr_program_compile(dev, g, &(tsr_compile_options){.tune = mode}, &p));
+  assert_null(tsr_program_dump(p, TSR_LEVEL_TARGET, &text, NULL));
+  tsr_program_destroy(&p);
+  return text;
+}
+
+/* Else "the default stays" could mean something slower than what runs without tuning. */
+static void default_that_wins_is_the_untuned_code(void **state) {
+  static const struct { const char *op; tsr_dtype t; int64_t rows, columns; } all[] = {
+      {"matmul", TSR_F32, 72, 136}, {"matmul", TSR_BF16, 64, 64}, {"matmul", TSR_I8, 64, 96}, {"softmax", TSR_F32, 40, 600}, {"gelu", TSR_F32, 30, 500}, {"matmul", TSR_F32, 1, 256}};
+  static const char *const devices[] = {"cpu:0", "vulkan:0"};
+  fixture f = open_matmul(8, 8, 8);
+  for (int d = 0; d < 2; d++) {
+    tsr_device *dev;
+    tsr_status st = tsr_device_open(f.ctx, devices[d], &dev);
+    if (st) {
+      print_message("%s: left out: %s\n", devices[d], tsr_status_message(st));
+      tsr_status_free(st);
+      continue;
+    }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+      tsr_graph *g = one_op(&f, all[i].op, all[i].t, all[i].rows, all[i].columns);
+      tsr_tune_hooks h = {.next = next_is_none};
+      tsr_tune_report *r;
+      assert_null(tsr_graph_tune(dev, g, NULL, &(tsr_tune_options){.hooks = &h}, &r));
+      for (int k = 0; k < tsr_tune_report_count(r); k++) assert_true(tsr_tune_report_get(r, k).samples == 1 && tsr_tune_report_get(r, k).stored);
+      uint64_t hits = tsr_context_tune_counters(f.ctx).hits;
+      char *untuned = code_of(dev, g, TSR_TUNE_OFF), *tuned = code_of(dev, g, TSR_TUNE_CACHED);
+      assert_true(tsr_context_tune_counters(f.ctx).hits == hits + (uint64_t)tsr_tune_report_count(r));
+      assert_string_equal(untuned, tuned);
+      tsr_text_free(f.ctx, &untuned);
+      tsr_text_free(f.ctx, &tuned);
+      tsr_tune_report_destroy(&r);
+      tsr_graph_destroy(&g);
+    }
+    tsr_device_close(&dev);
+  }
+  close_all(&f);
+}
+
 static double my_objective(void *user, const tsr_tune_problem *p, double latency_ns, double work) {
   mine *m = user;
   m->objectives += !strcmp(p->op, "matmul+add") && p->k == 128 && work >= 2.0 * 96 * 80 * 128;
@@ -365,8 +422,12 @@ static void unknown_strategy_and_missing_device_are_said(void **state) {
 static void space_and_estimate_are_text(void **state) {
   fixture f = open_matmul(256, 256, 256);
   char *text;
-  assert_null(tsr_graph_tune_space(f.dev, f.g, NULL, &text));
+  assert_null(tsr_graph_tune_space(f.dev, f.g, NULL, NULL, &text));
   assert_non_null(strstr(text, "points "));
+  assert_null(strstr(text, "points 1, legal 1,"));
+  tsr_text_free(f.ctx, &text);
+  assert_null(tsr_graph_tune_space(f.dev, f.g, NULL, &(tsr_tune_options){.knobs = "stages"}, &text)); /* of one value: nothing moves */
+  assert_non_null(strstr(text, "points 1, legal 1,"));
   tsr_text_free(f.ctx, &text);
   assert_null(tsr_graph_tune_explain(f.dev, f.g, NULL, &(tsr_schedule){.m = 64, .n = 64, .k = 64}, &text));
   assert_non_null(strstr(text, "m=64 n=64 k=64"));
@@ -465,6 +526,7 @@ int main(void) {
       IN_DIR(users_cost_model_and_strategy_decide),
       IN_DIR(users_objective_decides),
       IN_DIR(every_candidate_of_a_cpu_row_kernel_runs),
+      IN_DIR(default_that_wins_is_the_untuned_code),
       IN_DIR(unknown_strategy_and_missing_device_are_said),
       IN_DIR(space_and_estimate_are_text),
       IN_DIR(profile_has_rows_json_trace_and_audit),

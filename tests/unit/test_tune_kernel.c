@@ -88,7 +88,7 @@ static void every_point_keeps_the_kernels_own_limits(void **state) {
     assert_true(n > 20);
     for (size_t i = 0; i < n; i++) {
       tune_config c = space_config(&sp.s, &pts[i]);
-      sched_params q = tune_config_params(&c, p.family, &all[v]);
+      sched_params q = tune_config_params(&c, &p, &all[v]);
       char why[128];
       assert_null(sched_broken_limit(kernel(s), &all[v], &q, why, sizeof why));
       assert_true(q.m == c.m && q.n == c.n && q.k == c.k);
@@ -100,19 +100,21 @@ static void every_point_keeps_the_kernels_own_limits(void **state) {
 
 static void config_switches_become_the_schedules_spelling(void **state) {
   tsr_caps g = gpu(), c = cpu();
+  tune_problem mm = {.family = TUNE_MATMUL, .in = TSR_BF16}, other = {.family = TUNE_MATMUL, .in = TSR_F32}, row = {.family = TUNE_ROW, .in = TSR_F32};
   tune_config off = {.m = 64, .n = 32, .k = 16, .vectorize = 4, .stages = 1, .split_k = 1, .warps = 2}, on = off;
   on.use_shared = on.async_copy = on.matrix_path = 1, on.padding = 8, on.raster = 4;
-  sched_params p = tune_config_params(&off, TUNE_MATMUL, &g);
+  sched_params p = tune_config_params(&off, &mm, &g);
   assert_true(p.use_shared == -1 && p.padding == -1 && p.async_copy == -1 && !p.raster && !strcmp(p.matrix_path, "fma"));
-  p = tune_config_params(&on, TUNE_MATMUL, &g);
+  assert_null(tune_config_params(&off, &other, &g).matrix_path); /* no instruction to do without: the lowering may still know a better path */
+  p = tune_config_params(&on, &mm, &g);
   assert_true(p.use_shared == 1 && p.padding == 8 && p.async_copy == 1 && p.raster == 4 && !p.matrix_path);
-  p = tune_config_params(&on, TUNE_MATMUL, &c);
+  p = tune_config_params(&on, &mm, &c);
   assert_true(p.m == 64 && p.n == 32 && p.k == 16 && !p.use_shared && !p.stages && p.raster == 4 && !p.split_k && !p.vectorize);
   tune_config more = on;
   more.split_k = 2, more.vectorize = 256;
-  p = tune_config_params(&more, TUNE_MATMUL, &c);
+  p = tune_config_params(&more, &mm, &c);
   assert_true(p.split_k == 2 && p.vectorize == 256);
-  p = tune_config_params(&on, TUNE_ROW, &g);
+  p = tune_config_params(&on, &row, &g);
   assert_true(p.m == 64 && !p.n && !p.k && p.vectorize == 4);
 }
 

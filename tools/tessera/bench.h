@@ -31,11 +31,12 @@ double bench_device_copy(tsr_device *dev);
 
 typedef struct bench_result {
   double median_us, min_us, error, tolerance;
-  double default_us; /* the median with the default schedules, timed in turns; 0: not asked for */
+  double default_us; /* the median with the schedules that untuned compilations get, timed in turns; 0: not asked for */
+  double table_us;   /* the same with the tile of appendix A.1's table; 0: not asked for, or no contraction */
   bool ok;
   int n_peers;
   struct { const char *name; double median_us; char why[200]; } peers[8];
-  char tile[64];
+  char tile[64], table_tile[64];
 } bench_result;
 
 typedef struct bench_place bench_place;

@@ -7,6 +7,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/status.h"
+#include "core/passes/schedule_default.h"
 #include "tools/tessera/bench.h"
 
 enum { MAX_SETS = 128, MAX_REPS = 64, SAMPLES = 96 };
@@ -16,7 +17,7 @@ typedef struct measure {
   const bench_options *o;
   tsr_context *ctx;
   tsr_graph *g;
-  tsr_program *p, *dflt; /* dflt: without tuning, or NULL */
+  tsr_program *p, *dflt, *table; /* without tuning, and with the tile of appendix A.1; or NULL */
   int n_in, n_sets;
   void *data[4];   /* operands on the host, the same in every set */
   size_t bytes[4];
@@ -236,6 +237,9 @@ static tsr_status theirs(peer_job *j, int n_sets, int *set, int inner, double *u
   return NULL;
 }
 
+/* What p is compared with: the same work by other schedules, in r's order. */
+static tsr_program *rival(const measure *m, int i) { return i ? m->table : m->dflt; }
+
 /* Short calls are timed with the threads awake. */
 static tsr_status wake(measure *m, int who, int *set, double last_us) {
   double us;
@@ -262,7 +266,7 @@ static tsr_status heat(measure *m, const bench_result *r, int *set) {
 
 static tsr_status time_all(measure *m, bench_result *r) {
   static const int warm = 2;
-  double t[9][MAX_REPS], untuned[MAX_REPS], last[9], us;
+  double t[9][MAX_REPS], rivals[2][MAX_REPS], last[9], us;
   int set[9] = {0}, inner[9] = {0}, reps = 0;
   for (int w = 0; w < warm; w++) {
     bench_place_hold_caller(m->o->place, w > 0); /* threads inherit their creator's cores: they're all there by now */
@@ -271,7 +275,8 @@ static tsr_status time_all(measure *m, bench_result *r) {
     bench_place_new_threads(m->o->place);
     last[0] = us;
     inner[0] = inner_for(us);
-    if (m->dflt) TRY(program_runs(m, m->dflt, &set[0], 1, &us));
+    for (int i = 0; i < 2; i++)
+      if (rival(m, i)) TRY(program_runs(m, rival(m, i), &set[0], 1, &us));
     for (int i = 0; i < r->n_peers; i++) {
       if (!m->jobs[i]) continue;
       bench_settle();
@@ -286,7 +291,8 @@ static tsr_status time_all(measure *m, bench_result *r) {
   while (reps < MAX_REPS && (reps < 7 || bench_now_us() - start < m->o->seconds * 1e6) && (reps < 3 || bench_now_us() - start < 4 * m->o->seconds * 1e6)) {
     TRY(wake(m, 0, &set[0], last[0]));
     TRY(ours(m, &set[0], inner[0], &t[0][reps]));
-    if (m->dflt) TRY(program_runs(m, m->dflt, &set[0], inner[0], &untuned[reps]));
+    for (int i = 0; i < 2; i++)
+      if (rival(m, i)) TRY(program_runs(m, rival(m, i), &set[0], inner[0], &rivals[i][reps]));
     for (int i = 0; i < r->n_peers; i++) {
       if (!m->jobs[i]) continue;
       TRY(wake(m, 1 + i, &set[1 + i], last[1 + i]));
@@ -300,7 +306,11 @@ static tsr_status time_all(measure *m, bench_result *r) {
     if (i) r->peers[i - 1].median_us = t[i][reps / 2];
   }
   r->median_us = t[0][reps / 2];
-  if (m->dflt) qsort(untuned, (size_t)reps, sizeof untuned[0], by_value), r->default_us = untuned[reps / 2];
+  for (int i = 0; i < 2; i++) {
+    if (!rival(m, i)) continue;
+    qsort(rivals[i], (size_t)reps, sizeof rivals[i][0], by_value);
+    *(i ? &r->table_us : &r->default_us) = rivals[i][reps / 2];
+  }
   r->min_us = t[0][0];
   return NULL;
 }
@@ -312,6 +322,7 @@ static void close_all(measure *m) {
     tsr_buffer_destroy(&m->out[s].buffer);
   }
   for (int i = 0; i < m->n_in; i++) free(m->data[i]);
+  tsr_program_destroy(&m->table);
   tsr_program_destroy(&m->dflt);
   tsr_program_destroy(&m->p);
   tsr_graph_destroy(&m->g);
@@ -320,6 +331,27 @@ static void close_all(measure *m) {
 /* Before any operand exists: loading may fork to try a library's kernels, after which each page of ours costs a fault to write again. */
 static void load_peers(const bench_options *o) {
   for (int i = 0; i < o->n_peers; i++) tsr_status_free(peer_available(o->peers[i])); /* the reason is given by open_peers */
+}
+
+static void tile_text(const tsr_program *p, char out[64]) {
+  tsr_kernel_info k = tsr_program_n_kernels(p) ? tsr_program_kernel(p, 0) : (tsr_kernel_info){0};
+  snprintf(out, 64, "%lldx%lldx%lld", (long long)k.tile[0], (long long)k.tile[1], (long long)k.tile[2]);
+}
+
+static int64_t fit(int64_t tile, int64_t extent) {
+  while (tile > 16 && tile / 2 >= extent) tile /= 2;
+  return tile;
+}
+
+/* Appendix A.1's tile, no larger than the problem and what the device allows. */
+static tsr_status compile_table(measure *m, const tsr_compile_options *untuned) {
+  const bench_case *c = m->c;
+  sched_params p;
+  if (!bench_is_matmul(c) || !sched_recommended("gemm", c->dtype, &p)) return NULL;
+  tsr_schedule s = {.m = fit(p.m, c->m), .n = fit(p.n, c->n), .k = fit(p.k, c->k)};
+  tsr_compile_options o = *untuned;
+  o.schedules = &s, o.n_schedules = 1;
+  return tsr_program_compile(m->o->dev, m->g, &o, &m->table);
 }
 
 tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_options *o, bench_result *r) {
@@ -334,10 +366,12 @@ tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_opti
   tsr_compile_options co = {.policy = o->policy, .tune = o->tune};
   if (!st) st = tsr_program_compile(o->dev, m->g, &co, &m->p);
   co.tune = TSR_TUNE_OFF;
-  if (!st && (o->tune == TSR_TUNE_CACHED || o->tune == TSR_TUNE_FULL)) st = tsr_program_compile(o->dev, m->g, &co, &m->dflt);
+  bool compare = o->tune == TSR_TUNE_CACHED || o->tune == TSR_TUNE_FULL;
+  if (!st && compare) st = tsr_program_compile(o->dev, m->g, &co, &m->dflt);
+  if (!st && compare) st = compile_table(m, &co);
   if (!st) {
-    tsr_kernel_info k = tsr_program_n_kernels(m->p) ? tsr_program_kernel(m->p, 0) : (tsr_kernel_info){0};
-    snprintf(r->tile, sizeof r->tile, "%lldx%lldx%lld", (long long)k.tile[0], (long long)k.tile[1], (long long)k.tile[2]);
+    tile_text(m->p, r->tile);
+    if (m->table) tile_text(m->table, r->table_tile);
     st = make_sets(m);
   }
   if (!st) st = check(m, r);

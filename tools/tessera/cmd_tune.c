@@ -94,7 +94,7 @@ static int with_graph(const tune_args *a, tsr_context *ctx, tsr_device *dev, con
   int64_t d[3] = {0};
   if (a->tile && (cli_parse_shape(a->tile, d, 3) < 1)) return cli_usage("tune", "--tile is MxNxK");
   candidate.m = d[0], candidate.n = d[1], candidate.k = d[2];
-  if (a->space) return st = tsr_graph_tune_space(dev, g, &o, &text), print_text(ctx, st, text, NULL);
+  if (a->space) return st = tsr_graph_tune_space(dev, g, &o, &t, &text), print_text(ctx, st, text, NULL);
   if (a->explain) return st = tsr_graph_tune_explain(dev, g, &o, a->tile ? &candidate : NULL, &text), print_text(ctx, st, text, NULL);
   if (a->record) return st = tsr_graph_tune_record(dev, g, &o, a->record, &t, &text), print_text(ctx, st, text, a->record);
   return search(a, dev, g, &o, &t);
