@@ -59,6 +59,8 @@ typedef struct sched_params {
 void sched_read(const ir_op *kernel, sched_params *out);
 /* Replaces the kernel's primitives by what is set in p. False when out of memory. */
 bool sched_write(ir_op *kernel, const sched_params *p);
+/* Whether a value of the kernel's body is an argument that the program binds to a constant, reshaped or not. */
+bool sched_is_constant(const ir_op *kernel, const ir_value *v);
 /* Fields of `over` that are set replace those of `base`. */
 void sched_merge(sched_params *base, const sched_params *over);
 /* "128x128x64 stages=2 vectorize=4 ..."; for reports. */

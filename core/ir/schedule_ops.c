@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/ir/graph_ops.h"
 #include "core/ir/tables.h"
 
 static tsr_status infer_tile(ir_op *op, const ir_type **results) {
@@ -207,6 +208,13 @@ bool sched_write(ir_op *kernel, const sched_params *p) {
     if (!x || !ir_set_attr(x, "path", ir_attr_str(m, p->matrix_path))) return false;
   }
   return !b.failed;
+}
+
+bool sched_is_constant(const ir_op *kernel, const ir_value *v) {
+  if (v->owner != kernel->regions[0] || v->index >= kernel->n_operands) return false;
+  const ir_op *d = kernel->operands[v->index]->def;
+  while (d && graph_is(d, G_RESHAPE)) d = d->operands[0]->def;
+  return d && graph_is(d, G_CONSTANT);
 }
 
 void sched_merge(sched_params *base, const sched_params *over) {

@@ -48,7 +48,7 @@ static tsr_status all_leaves(kern *k, contraction *x, stride_rows *rows) {
 static void choose_tile(kern *k, contraction *x) {
   int64_t tile[3] = {k->params.m, k->params.n, k->params.k}, own[3];
   be_matmul d = {.batch = 1, .m = x->g.m, .n = x->g.n, .k = x->g.k, .a = x->a.value->type->dtype, .b = x->b.value->type->dtype, .acc = x->g.accum,
-                 .transpose_a = x->g.transpose_a, .transpose_b = x->g.transpose_b};
+                 .transpose_a = x->g.transpose_a, .transpose_b = x->g.transpose_b, .constant_b = sched_is_constant(k->src, x->b.value)};
   for (int i = 0; i < x->g.n_batch; i++) d.batch *= x->g.batch[i];
   bool asked = tile[0] > 0;
   if (!asked && k->opts->suggest && k->opts->suggest(k->opts->user, &d, own)) memcpy(tile, own, sizeof tile);

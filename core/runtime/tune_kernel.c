@@ -155,7 +155,7 @@ static void suggested_tile(tsr_device *dev, const ir_op *kernel, const tune_prob
     if (!graph_is(o, G_MATMUL)) continue;
     graph_matmul g = graph_matmul_get(o);
     be_matmul d = {.batch = p->batch, .m = p->m, .n = p->n, .k = p->k, .a = o->operands[0]->type->dtype, .b = o->operands[1]->type->dtype, .acc = g.accum,
-                   .transpose_a = g.transpose_a, .transpose_b = g.transpose_b};
+                   .transpose_a = g.transpose_a, .transpose_b = g.transpose_b, .constant_b = sched_is_constant(kernel, o->operands[1])};
     if (!dev->vt->suggest_tile(dev->be, &d, tile)) memset(tile, 0, 3 * sizeof *tile);
   }
 }

@@ -95,6 +95,22 @@ static void check_plan(const cpuk_table *table) {
     }
 }
 
+/* Large products are cut into blocks that two threads share evenly; B packed ahead is cut no deeper in k than plain B. */
+static void check_plan_for_threads(const cpuk_table *table) {
+  static const size_t s[][3] = {{512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 512, 14336}, {512, 4096, 4096}, {16, 4096, 4096}};
+  for (int kind = 0; kind < CPUK_N_GEMM; kind++)
+    for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
+      const cpuk_gemm *g = table->gemm[kind];
+      cpuk_plan_args p = {.kind = (cpuk_gemm_kind)kind, .m = s[i][0], .n = s[i][1], .k = s[i][2], .a_rs = (ptrdiff_t)s[i][2], .a_cs = 1,
+                          .b_rs = (ptrdiff_t)s[i][1], .b_cs = 1, .threads = 2};
+      cpuk_plan plain = cpuk_gemm_plan(table, &p);
+      size_t n = ((p.m + plain.bm - 1) / plain.bm) * ((p.n + plain.bn - 1) / plain.bn);
+      CHECK(n >= 2 && (n % 2 == 0 || n >= 9), "%s %zux%zux%zu: %zu blocks of %zu x %zu", g->name, p.m, p.n, p.k, n, plain.bm, plain.bn);
+      p.b_packed = true;
+      CHECK(cpuk_gemm_plan(table, &p).bk >= plain.bk || plain.bk >= p.k, "%s", g->name);
+    }
+}
+
 static void check_select(void) {
   char err[200] = "";
   CHECK(cpuk_select("sse9", err, sizeof err) == NULL && strstr(err, "sse9") && strstr(err, "portable"), "%s", err);
@@ -116,6 +132,7 @@ int main(void) {
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) check_kind(t, &kinds[k]);
     check_compensated(t);
     check_plan(t);
+    check_plan_for_threads(t);
     t->thread_end();
     printf("%s: %s\n", t->features, n_failures == before ? "ok" : "FAILED");
   }

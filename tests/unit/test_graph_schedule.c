@@ -176,6 +176,23 @@ static void rows_and_elements_get_a_block_of_256_threads(void **state) {
   ir_module_destroy(&s);
 }
 
+static void constant_operands_are_known(void **state) {
+  const char *body = "%w = \"tessera.graph.constant\"() {value = dense<2.0> : tensor<8x4xf32>} : () -> tensor<8x4xf32>\n"
+                     "%r = \"tessera.graph.reshape\"(%w) {shape = [4, 8]} : (tensor<8x4xf32>) -> tensor<4x8xf32>\n"
+                     "%0 = \"tessera.graph.matmul\"(%A, %r)";
+  ir_module *g = gt_parse(gt_func("%A: tensor<16x4xf32>", body, "%0", "tensor<16x8xf32>")), *s;
+  assert_null(graph_to_schedule(g, NULL, &s));
+  const ir_op *k = kernel(s), *mm = NULL;
+  for (const ir_op *o = k->regions[0]->first; o; o = o->next)
+    if (graph_is(o, G_MATMUL)) mm = o;
+  assert_non_null(mm);
+  assert_false(sched_is_constant(k, mm->operands[0]));
+  assert_true(sched_is_constant(k, mm->operands[1]));
+  assert_false(sched_is_constant(k, mm->results[0]));
+  ir_module_destroy(&g);
+  ir_module_destroy(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(table_of_appendix_a1),
@@ -187,6 +204,7 @@ int main(void) {
       cmocka_unit_test(primitives_without_use_are_named),
       cmocka_unit_test(cpu_tiles_are_left_to_its_lowering),
       cmocka_unit_test(rows_and_elements_get_a_block_of_256_threads),
+      cmocka_unit_test(constant_operands_are_known),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

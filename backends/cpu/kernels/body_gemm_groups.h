@@ -12,16 +12,21 @@ VINL void group_rows(int32_t *d, const char *const *row, size_t esize, size_t nr
   }
 }
 
-/* Whole-width panel, columns contiguous: rows past k are zeros. */
-static void pack_b_group_rows(int32_t *d, const char *s, ptrdiff_t row_bytes, size_t esize, size_t k, size_t k_pad, size_t nr) {
+/* Whole panels, columns contiguous: a group of rows of all of them, then the next; rows past k are zeros. */
+static void pack_b_group_rows(char *d, const char *s, ptrdiff_t row_bytes, size_t esize, size_t k, size_t k_pad, size_t nr, size_t panels, size_t panel_bytes) {
   static const char zeros[64 * 2];
-  size_t kr = 4 / esize;
-  for (size_t q = 0; q < k_pad; q += kr, d += nr) {
-    const char *row[4];
-    for (size_t r = 0; r < kr; r++) row[r] = q + r < k ? s + (ptrdiff_t)(q + r) * row_bytes : zeros;
-    if (esize == 2) group_rows(d, row, 2, nr);
-    else group_rows(d, row, 1, nr);
-  }
+  const size_t kr = 4 / esize;
+  for (size_t q = 0; q < k_pad; q += kr, d += nr * 4)
+    for (size_t j = 0; j < panels; j++) {
+      const char *row[4];
+      for (size_t r = 0; r < kr; r++) {
+        row[r] = q + r < k ? s + (ptrdiff_t)(q + r) * row_bytes + j * nr * esize : zeros;
+        __builtin_prefetch(row[r] + PACK_AHEAD * row_bytes, 0, 3);
+      }
+      int32_t *out = (int32_t *)(void *)(d + j * panel_bytes);
+      if (esize == 2) group_rows(out, row, 2, nr);
+      else group_rows(out, row, 1, nr);
+    }
 }
 
 /* Any strides: element (q, j) of w columns goes to byte (q / kr * nr + j) * 4 + q % kr * esize of the panel. */
@@ -34,15 +39,18 @@ static void pack_b_group_any(char *d, const char *s, ptrdiff_t rs, ptrdiff_t cs,
 
 /* src of the packed type itself (2-byte or 1-byte elements). */
 static void pack_b_groups(const cpuk_pack_args *p, size_t esize, size_t nr, size_t k_pad, size_t panel_bytes) {
-  size_t kr = 4 / esize, k = p->rows;
-  for (size_t j = 0; j < p->cols; j += nr) {
-    size_t w = p->cols - j < nr ? p->cols - j : nr;
+  size_t kr = 4 / esize, k = p->rows, step = nr;
+  for (size_t j = 0; j < p->cols; j += step) {
+    size_t w = p->cols - j < nr ? p->cols - j : nr, whole = (p->cols - j) / nr;
     char *d = (char *)p->dst + j / nr * panel_bytes;
     const char *s = (const char *)p->src + (ptrdiff_t)j * p->cs * (ptrdiff_t)esize;
-    if (w == nr && p->cs == 1) {
-      pack_b_group_rows((int32_t *)(void *)d, s, p->rs * (ptrdiff_t)esize, esize, k, k_pad, nr);
+    if (whole > 0 && p->cs == 1) {
+      if (whole > GEMM_CHUNK(2)) whole = GEMM_CHUNK(2);
+      pack_b_group_rows(d, s, p->rs * (ptrdiff_t)esize, esize, k, k_pad, nr, whole, panel_bytes);
+      step = whole * nr;
       continue;
     }
+    step = nr;
     memset(d, 0, k_pad / kr * nr * 4);
     if (p->rs == 1 && p->cs % (ptrdiff_t)kr == 0) { /* groups are contiguous: a transpose of 32-bit elements, then the odd rest of k */
       CPUK_FN(copy2d)(&(cpuk_copy_args){d, s, (ptrdiff_t)nr, 1, 1, p->cs / (ptrdiff_t)kr, k / kr, w, 4});

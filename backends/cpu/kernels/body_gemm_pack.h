@@ -50,18 +50,35 @@ static void pack_b_piece(void *out, cpuk_dtype to, size_t nr, const char *src, c
   (void)o;
 }
 
+/* Rows fetched ahead while whole panels are packed: rows whose stride has a high power of two in it don't stay in L2 together, wherever they
+ * were fetched to before. */
+enum { PACK_AHEAD = 8 };
+
+/* Whole panels of the packed type, columns contiguous: a row of all of them, then the next, so that each line is read once. */
+static void pack_b_whole(char *d, const char *s, ptrdiff_t row_bytes, size_t k, size_t panels, size_t width, size_t panel_bytes) {
+  for (size_t i = 0; i < k; i++, s += row_bytes, d += width)
+    for (size_t j = 0; j < panels; j++)
+      for (size_t v = j * width; v < (j + 1) * width; v += VF * 4) {
+        __builtin_prefetch(s + PACK_AHEAD * row_bytes + v, 0, 3);
+        v_store((float *)(void *)(d + j * (panel_bytes - width) + v), v_load((const float *)(const void *)(s + v)));
+      }
+}
+
 /* Panels without grouping (kr = 1). */
 static inline void pack_b_plain(const cpuk_pack_args *p, cpuk_dtype to, size_t nr, size_t panel_bytes) {
-  size_t e = cpuk_dtype_bytes(p->type), o = cpuk_dtype_bytes(to), k = p->rows;
-  for (size_t j = 0; j < p->cols; j += nr) {
-    size_t w = p->cols - j < nr ? p->cols - j : nr;
+  size_t e = cpuk_dtype_bytes(p->type), o = cpuk_dtype_bytes(to), k = p->rows, step = nr;
+  const bool vectors = p->type == to && p->cs == 1 && nr * o % (VF * 4) == 0;
+  for (size_t j = 0; j < p->cols; j += step) {
+    size_t w = p->cols - j < nr ? p->cols - j : nr, whole = (p->cols - j) / nr;
     char *d = (char *)p->dst + j / nr * panel_bytes;
     const char *s = (const char *)p->src + (ptrdiff_t)(j * e) * p->cs;
-    if (w == nr && p->type == to && p->cs == 1 && nr * o % (VF * 4) == 0) { /* whole rows of vectors */
-      for (size_t i = 0; i < k; i++, s += p->rs * (ptrdiff_t)e, d += nr * o)
-        for (size_t v = 0; v < nr * o; v += VF * 4) v_store((float *)(void *)(d + v), v_load((const float *)(const void *)(s + v)));
+    if (vectors && whole > 0) {
+      if (whole > GEMM_CHUNK(1)) whole = GEMM_CHUNK(1);
+      pack_b_whole(d, s, p->rs * (ptrdiff_t)e, k, whole, nr * o, panel_bytes);
+      step = whole * nr;
       continue;
     }
+    step = nr;
     for (size_t i = 0; i < k; i += 16) {
       size_t h = k - i < 16 ? k - i : 16;
       pack_b_piece(d + i * nr * o, to, nr, s + (ptrdiff_t)(i * e) * p->rs, p, h, w);

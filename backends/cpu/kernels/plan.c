@@ -101,9 +101,27 @@ enum { TALL = 192 };
 /* A block for each thread; where the work is long several, so that a thread that is held up costs little. */
 static size_t wanted_blocks(const cpuk_plan_args *p) {
   const double several = 5e8; /* operations a block: a millisecond or more */
-  if (p->threads <= 1) return 1;
   double each = 2.0 * (double)p->m * (double)p->n * (double)p->k / (double)p->threads / several;
   return p->threads * (each < 1 ? 1 : each > 4 ? 4 : (size_t)each);
+}
+
+/* Blocks for the threads, so many that they share out evenly: columns while they stay wide (a narrower block packs A more often), then rows while
+ * they stay tall (a lower one packs B more often and cuts C's lines short), then either. Once they share out evenly only wide columns are cut. */
+static void cut_for_threads(const cpuk_gemm *g, const cpuk_plan_args *p, cpuk_plan *plan) {
+  const size_t chunk = (size_t)g->b_chunk * g->nr, want = wanted_blocks(p), wide = g->kr == 1 ? 512 : 1024;
+  if (p->threads <= 1) return;
+  for (;;) {
+    const size_t n = blocks(p->m, plan->bm) * blocks(p->n, plan->bn);
+    const bool even = n >= p->threads && (n % p->threads == 0 || n >= 4 * p->threads);
+    if (even && n >= want) break;
+    const bool tall = plan->bm >= 2 * TALL && blocks(p->m, plan->bm) < p->threads;
+    if (plan->bn >= 2 * (tall ? 1024 : wide)) plan->bn = even_piece(p->n, plan->bn / 2, g->nr);
+    else if (even) break;
+    else if (tall) plan->bm = even_piece(p->m, plan->bm / 2, plan->bm % (2u * g->mr) == 0 ? g->mr : 1);
+    else if (plan->bn > chunk) plan->bn = even_piece(p->n, plan->bn / 2 < chunk ? chunk : plan->bn / 2, g->nr);
+    else if (plan->bm > 6u * g->mr) plan->bm = even_piece(p->m, plan->bm / 2, g->mr);
+    else break;
+  }
 }
 
 cpuk_plan cpuk_gemm_plan(const cpuk_table *t, const cpuk_plan_args *p) {
@@ -118,18 +136,14 @@ cpuk_plan cpuk_gemm_plan(const cpuk_table *t, const cpuk_plan_args *p) {
   size_t most_steps = cache.l1d * 2 / 3 / b_row * (p->b_packed ? 2 : 1);
   size_t bk = even_piece(steps, most_steps, 8);
   if (bk > steps) bk = steps == 0 ? 1 : steps;
+  /* Bytes make four times the results of floats per byte read: where twice the depth is all of it, C passes once. */
+  const bool once = !p->b_packed && g->kr == 4 && bk < steps && 2 * bk >= steps;
+  if (once) bk = steps;
   plan.bk = bk * g->kr;
   plan.bm = even_piece(p->m, cache.l2 * (p->b_packed ? 1 : 4) / (p->b_packed ? 2 : 6) / (bk * a_row), g->mr);
   plan.bn = even_piece(p->n, 2048, g->nr);
   plan.b_on_the_way = !p->b_packed;
-  /* Rows are cut while blocks stay tall: what a row block packs of B again costs less than C's lines, cut short. Then columns, then rows. */
-  const size_t chunk = (size_t)g->b_chunk * g->nr, want = wanted_blocks(p);
-  while (blocks(p->m, plan.bm) * blocks(p->n, plan.bn) < want) {
-    if (plan.bm >= 2 * TALL && blocks(p->m, plan.bm) < p->threads) plan.bm = even_piece(p->m, plan.bm / 2, plan.bm % (2u * g->mr) == 0 ? g->mr : 1);
-    else if (plan.bn > chunk) plan.bn = even_piece(p->n, plan.bn / 2 < chunk ? chunk : plan.bn / 2, g->nr);
-    else if (plan.bm > 6u * g->mr) plan.bm = even_piece(p->m, plan.bm / 2, g->mr);
-    else break;
-  }
+  cut_for_threads(g, p, &plan);
   if (!p->b_packed && plan.bm >= TALL && bk < steps && 2 * bk * a_row * plan.bm <= cache.l2 * 2 / 3) plan.bk = (bk = even_piece(steps, 2 * bk, 8)) * g->kr; /* C passes half as often */
   plan.a_inplace = g->a_inplace == (int)p->a_type && p->a_cs == 1 && p->k % g->kr == 0 &&
                    rows_fit(&cache, p->a_rs * (ptrdiff_t)cpuk_dtype_bytes(p->a_type), bk * a_row, plan.bm);
