@@ -7,4 +7,4 @@ dir=$BUILD/aarch64
   -DCMAKE_C_COMPILER_LAUNCHER="$LAUNCHER" -DTSR_WERROR="$WERROR" >"$dir.log"
 "$CMAKE" --build "$dir" --parallel 2 >>"$dir.log" || { grep -A5 'error' "$dir.log"; exit 1; }
 command -v qemu-aarch64 >/dev/null || { echo "builds; no qemu-aarch64 to run it"; exit 0; }
-"$(dirname "$CMAKE")/ctest" --test-dir "$dir" -R '^unit.test_cpu' --output-on-failure
+"$(dirname "$CMAKE")/ctest" --test-dir "$dir" -R '^(unit\.test_cpu|conformance\.cpu_(portable|neon))' --output-on-failure

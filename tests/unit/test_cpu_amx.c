@@ -19,10 +19,10 @@ int main(void) {
     const cpuk_gemm *g;
     cpuk_gemm_kind kind;
     cpuk_dtype a, b;
-  } kinds[] = {{&cpuk_gemm_bf16_amx_emulated, CPUK_GEMM_BF16, CPUK_BF16, CPUK_BF16},
-               {&cpuk_gemm_bf16_amx_emulated, CPUK_GEMM_BF16, CPUK_F8E4M3, CPUK_BF16},
-               {&cpuk_gemm_s8s8_amx_emulated, CPUK_GEMM_S8S8, CPUK_I8, CPUK_I8},
-               {&cpuk_gemm_u8s8_amx_emulated, CPUK_GEMM_U8S8, CPUK_U8, CPUK_I8}};
+  } kinds[] = {{&cpuk_gemm_bf16_amx, CPUK_GEMM_BF16, CPUK_BF16, CPUK_BF16},
+               {&cpuk_gemm_bf16_amx, CPUK_GEMM_BF16, CPUK_F8E4M3, CPUK_BF16},
+               {&cpuk_gemm_s8s8_amx, CPUK_GEMM_S8S8, CPUK_I8, CPUK_I8},
+               {&cpuk_gemm_u8s8_amx, CPUK_GEMM_U8S8, CPUK_U8, CPUK_I8}};
   for (size_t q = 0; q < sizeof kinds / sizeof *kinds; q++)
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
       for (int v = 0; v < 8; v++) {

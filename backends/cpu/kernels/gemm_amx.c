@@ -3,7 +3,8 @@
  * A is packed row-major, its rows padded to whole 64-byte steps of k and to whole tiles of 16 rows; B's panels of 32 columns are in groups of 4
  * bytes along k, as for AVX-512, so a tile of B is 16 group rows 128 bytes apart. Every tile is full-size (one configuration per thread,
  * never changed); the edges of C go through a small buffer. tdpbf16ps flushes denormals and rounds to nearest even, whatever the mode.
- * With CPUK_AMX_EMULATE the tile instructions are plain C (amx_emulated.h): tests prove the indexing on any AVX-512 machine. */
+ * With CPUK_AMX_EMULATE the tile instructions are plain C (amx_emulated.h): tests then link this file and select.c in place of the library's and
+ * prove everything but the instructions themselves on any AVX-512 machine. */
 #if defined(__x86_64__)
 #include "internal.h"
 
@@ -12,9 +13,6 @@
 
 #ifdef CPUK_AMX_EMULATE
 #include "amx_emulated.h"
-#define AMX_NAME(name) cpuk_##name##_amx_emulated
-#else
-#define AMX_NAME(name) cpuk_##name##_amx
 #endif
 
 #include "body_gemm_pack.h"
@@ -31,7 +29,10 @@ typedef struct amx_config {
 } amx_config;
 _Static_assert(sizeof(amx_config) == 64, "LDTILECFG reads 64 bytes");
 
-#ifndef CPUK_AMX_EMULATE
+#ifdef CPUK_AMX_EMULATE
+void cpuk_amx_thread_begin(void) {}
+void cpuk_amx_thread_end(void) {}
+#else
 void cpuk_amx_thread_begin(void) {
   amx_config c = {.palette = 1};
   for (int i = 0; i < 8; i++) c.row_bytes[i] = STEP, c.rows[i] = TILE;
@@ -166,7 +167,7 @@ AMX_BLOCK(u8s8, _tile_dpbusd)
 #undef AMX_ELEMENT
 #undef AMX_PACK_B
 
-const cpuk_gemm AMX_NAME(gemm_bf16) = {
+const cpuk_gemm cpuk_gemm_bf16_amx = {
     .name = "bf16 amx", .pack_type = CPUK_BF16, .acc_type = CPUK_F32,
     .pack_types = 1u << CPUK_BF16 | 1u << CPUK_F8E4M3 | 1u << CPUK_F8E5M2, .a_inplace = -1, .mr = MR, .nr = NR, .kr = 32, .b_chunk = GEMM_CHUNK(2),
     .a_panel_bytes = bf16_a_panel_bytes, .b_panel_bytes = bf16_b_panel_bytes, .pack_a = bf16_pack_a, .pack_b = bf16_pack_b,
@@ -178,6 +179,6 @@ const cpuk_gemm AMX_NAME(gemm_bf16) = {
     .kr = 64, .b_chunk = GEMM_CHUNK(4), .a_panel_bytes = bytes_a_panel_bytes, .b_panel_bytes = bytes_b_panel_bytes, .pack_a = bytes_pack_a,            \
     .pack_b = bytes_pack_b, .block = id##_block, .skinny = cpuk_skinny_##id##_avx512                                         \
   }
-const cpuk_gemm AMX_NAME(gemm_s8s8) = AMX_BYTES_GEMM("s8s8 amx", 1u << CPUK_I8, s8s8);
-const cpuk_gemm AMX_NAME(gemm_u8s8) = AMX_BYTES_GEMM("u8s8 amx", 1u << CPUK_I8 | 1u << CPUK_U8, u8s8);
+const cpuk_gemm cpuk_gemm_s8s8_amx = AMX_BYTES_GEMM("s8s8 amx", 1u << CPUK_I8, s8s8);
+const cpuk_gemm cpuk_gemm_u8s8_amx = AMX_BYTES_GEMM("u8s8 amx", 1u << CPUK_I8 | 1u << CPUK_U8, u8s8);
 #endif

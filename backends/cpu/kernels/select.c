@@ -37,10 +37,13 @@ static bool is_vendor(const char *name) {
   return memcmp(id, name, 12) == 0;
 }
 /* Tile data is a state that a process must ask for (Linux Documentation/arch/x86/xstate.rst); threads made later inherit it. */
-static bool amx_permitted(void) {
-#if defined(__linux__)
+static bool amx_usable(unsigned features, uint64_t xcr0) {
+#if defined(CPUK_AMX_EMULATE)
+  return true;
+#elif defined(__linux__)
   enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
-  return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+  const bool bf16 = features >> 22 & 1, tile = features >> 24 & 1, int8 = features >> 25 & 1;
+  return bf16 && tile && int8 && (xcr0 & 0x60000) == 0x60000 && syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 #else
   return false;
 #endif
@@ -52,7 +55,7 @@ static unsigned detect(void) {
   if (!(osxsave && avx && fma && f16c) || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
   const uint64_t xcr0 = xgetbv0();
   const unsigned avx2 = b >> 5 & 1, bmi2 = b >> 8 & 1, f = b >> 16 & 1, dq = b >> 17 & 1, bw = b >> 30 & 1, vl = b >> 31 & 1;
-  const unsigned vnni = c >> 11 & 1, amx_bf16 = d >> 22 & 1, amx_tile = d >> 24 & 1, amx_int8 = d >> 25 & 1;
+  const unsigned vnni = c >> 11 & 1, amx = d;
   if ((xcr0 & 0x6) == 0x6 && avx2 && bmi2) has |= HAS_AVX2;
   if (!(has & HAS_AVX2) || (xcr0 & 0xe6) != 0xe6 || !(f && dq && bw && vl)) return has;
   has |= HAS_AVX512;
@@ -60,8 +63,7 @@ static unsigned detect(void) {
   if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1)) has |= HAS_BF16;
   /* Measured: full rate on Zen 4 and 5, half rate on Sapphire Rapids, where converting to f32 is as fast and AMX far faster. */
   if ((has & HAS_BF16) && is_vendor("AuthenticAMD")) has |= FAST_BF16;
-  if ((has & HAS_VNNI) && (has & HAS_BF16) && amx_tile && amx_bf16 && amx_int8 && (xcr0 & 0x60000) == 0x60000 && amx_permitted())
-    has |= HAS_AMX;
+  if ((has & HAS_VNNI) && (has & HAS_BF16) && amx_usable(amx, xcr0)) has |= HAS_AMX;
   return has;
 }
 #elif defined(__aarch64__)
