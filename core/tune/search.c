@@ -182,6 +182,9 @@ static tsr_status sample_all(search *s, const search_strategy *strategy, search_
   return st;
 }
 
+/* By its median, and in most rounds: in a busy moment the one without the other says little. */
+static bool clearly_faster(const search_result *r, double ns) { return r->ns <= ns && !(r->beats_default > 0 && r->beats_default < 2.0 / 3); }
+
 /* The best few and the default once more, their runs interleaved: what a noisy moment did to one of them is undone. */
 static tsr_status play_off(search *s, size_t dflt, search_outcome *out) {
   size_t at[PLAYOFF], n = 0;
@@ -216,7 +219,7 @@ static tsr_status play_off(search *s, size_t dflt, search_outcome *out) {
   qsort(r, n_ok, sizeof *r, by_ns);
   double gain = s->d->keep_default_gain > 0 ? s->d->keep_default_gain : 0.01;
   for (size_t i = 1; i < n_ok; i++) { /* the default stays unless it is clearly beaten */
-    if (at[r[i].at] != dflt || !(res[r[0].at].ns > (1 - gain) * res[r[i].at].ns)) continue;
+    if (at[r[i].at] != dflt || clearly_faster(&res[r[0].at], (1 - gain) * res[r[i].at].ns)) continue;
     ranked keep = r[i];
     memmove(&r[1], &r[0], i * sizeof *r);
     r[0] = keep;

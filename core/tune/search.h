@@ -51,6 +51,7 @@ const search_strategy *search_strategy_at(size_t i);
 typedef struct search_result {
   double ns; /* median */
   sample_state state;
+  double beats_default; /* share of the rounds in which it was faster than the default, whose runs were interleaved; 0: not known */
 } search_result;
 typedef struct search_progress {
   size_t done, budget;

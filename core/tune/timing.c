@@ -40,6 +40,13 @@ static void judge(const timing_options *o, int warmup, double ns, timing_result 
   if (r->given_up) r->median_ns = r->min_ns, r->runs = 1;
 }
 
+/* Of `runs` rounds, v[subject][round]: those in which a was faster than b. */
+static double share_of_wins(const double *v, size_t rounds, size_t a, size_t b, int runs) {
+  int wins = 0;
+  for (int r = 0; r < runs; r++) wins += v[a * rounds + (size_t)r] < v[b * rounds + (size_t)r];
+  return runs > 0 ? (double)wins / runs : 0;
+}
+
 tsr_status timing_interleaved(const tsr_allocator *al, const timing_subject *subjects, size_t n, const timing_options *opt, timing_result *out) {
   timing_options o = opt ? *opt : (timing_options){0};
   if (!o.warmups) o.warmups = 3;
@@ -66,6 +73,7 @@ tsr_status timing_interleaved(const tsr_allocator *al, const timing_subject *sub
       if (!out[i].failure) v[i * (size_t)o.most_runs + (size_t)out[i].runs++] = ns;
     }
   }
+  for (size_t i = 0; i + 1 < n; i++) out[i].beats_last = out[i].runs == out[n - 1].runs ? share_of_wins(v, (size_t)o.most_runs, i, n - 1, out[i].runs) : 0;
   for (size_t i = 0; i < n; i++) {
     if (out[i].given_up) continue;
     if (out[i].failure || !out[i].runs) {

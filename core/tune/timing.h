@@ -22,6 +22,7 @@ typedef struct timing_options {
 
 typedef struct timing_result {
   double median_ns, min_ns; /* 0 when it failed; the least warm-up when it was given up */
+  double beats_last;        /* share of the rounds in which it was faster than the last subject; 0 when their rounds differ */
   int runs;
   bool given_up;
   tsr_status failure;       /* owned by the caller; NULL when it ran */

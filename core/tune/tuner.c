@@ -121,7 +121,7 @@ static tsr_status time_together(session *s, void **kernels, size_t n, search_res
     if (with_reference && i == n_run - 1) break;
     double ns = s->least ? res[i].min_ns : res[i].median_ns;
     if (res[i].failure || !(ns > 0)) continue;
-    out[at[i]] = (search_result){ns * scale, SAMPLE_OK};
+    out[at[i]] = (search_result){ns * scale, SAMPLE_OK, with_reference ? res[i].beats_last : 0};
     if (!(s->best_ns > 0) || ns * scale < s->best_ns) s->best_ns = ns * scale;
   }
   return st;

@@ -151,6 +151,31 @@ static void failing_candidates_never_win(void **state) {
   search_outcome_clear(NULL, &o);
 }
 
+/* Candidates far faster than the default when alone; in the play-off by the median too, but only in `wins` of the rounds. */
+typedef struct wavering {
+  space_point dflt;
+  double wins;
+} wavering;
+static tsr_status wavering_measure(void *user, const space *s, const space_point *p, size_t n, search_result *out) {
+  const wavering *w = user;
+  for (size_t i = 0; i < n; i++) out[i] = (search_result){space_point_equal(s, &p[i], &w->dflt) ? 1000 : 800, SAMPLE_OK, w->wins};
+  return NULL;
+}
+static void default_stays_unless_beaten_in_most_rounds(void **state) {
+  static const struct { double wins; bool stays; } all[] = {{0.5, true}, {0.6, true}, {0.7, false}, {1, false}, {0, false}}; /* 0: not known */
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    wavering w = {.wins = all[i].wins};
+    search_measure m = {wavering_measure, NULL, NULL, &w};
+    search_desc d = desc_of(&spaces[1], NULL, &m, 12, 1);
+    search_outcome o;
+    assert_true(space_nearest(d.space, d.dflt, &w.dflt));
+    assert_null(search_run(&d, &o));
+    assert_true(o.has_best);
+    assert_int_equal(space_point_equal(d.space, &o.best, &w.dflt), all[i].stays);
+    search_outcome_clear(NULL, &o);
+  }
+}
+
 static void lost_device_ends_the_search_and_keeps_what_was_measured(void **state) {
   scripted x = {.fail_after = 7};
   search_measure m = {scripted_measure, scripted_keep, NULL, &x};
@@ -319,6 +344,7 @@ int main(void) {
       cmocka_unit_test(samples_are_distinct_legal_and_within_budget),
       cmocka_unit_test(small_space_is_exhausted_and_best_found),
       cmocka_unit_test(failing_candidates_never_win),
+      cmocka_unit_test(default_stays_unless_beaten_in_most_rounds),
       cmocka_unit_test(lost_device_ends_the_search_and_keeps_what_was_measured),
       cmocka_unit_test(cancelled_search_returns_its_best),
       cmocka_unit_test(known_measurements_are_not_repeated),
