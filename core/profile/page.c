@@ -16,10 +16,11 @@ static const char style[] =
     "th,td{padding:.35rem .6rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}\n"
     "th:first-child,td:first-child,td.t,th.t{text-align:left}th{color:var(--soft);font-weight:600}\n"
     ".ok{color:var(--good)}.bad{color:var(--bad);font-weight:700}.win{color:var(--good)}.lose{color:var(--b)}\n"
+    ".curves{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(28rem,100%),1fr));gap:1.2rem}figure{margin:0}figcaption{color:var(--soft);font-size:.9rem;margin:.2rem 0 .4rem}\n"
     "svg{display:block;width:100%;height:auto;background:var(--card);border-radius:8px}\n"
     "svg text{fill:var(--soft);font:11px system-ui,sans-serif}svg .axis{stroke:var(--line)}svg .roof{stroke:var(--ink);stroke-width:2;fill:none}\n"
     "svg .roof2{stroke:var(--soft);stroke-width:1.5;stroke-dasharray:5 4;fill:none}svg .dot{fill:var(--a)}svg .dotbad{fill:var(--bad)}\n"
-    "svg .curve{stroke:var(--a);stroke-width:2;fill:none}svg .ref{stroke:var(--b);stroke-dasharray:5 4}\n"
+    ".curves svg text{font-size:17px}svg .curve{stroke:var(--a);stroke-width:2;fill:none}svg .ref{stroke:var(--b);stroke-dasharray:5 4}\n"
     "</style>\n";
 
 void page_text(strb *out, const char *s) {
@@ -107,7 +108,9 @@ tsr_status page_write(const page_desc *d, strb *out) {
   for (size_t i = 0; i < d->n_devices; i++) page_roofline(out, &d->devices[i], d->rows, d->n_rows);
   table(out, d);
   if (d->n_curves) strb_puts(out, "<h2>Tuning</h2><p class=note>Best so far against samples; dashed: the untuned kernel.</p>\n");
+  if (d->n_curves) strb_puts(out, "<div class=curves>\n");
   for (size_t i = 0; i < d->n_curves; i++) page_tuning_curve(out, &d->curves[i]);
+  if (d->n_curves) strb_puts(out, "</div>\n");
   strb_puts(out, "</body></html>\n");
   return strb_ok(out) ? NULL : st_oom();
 }

@@ -69,7 +69,7 @@ static void dot(strb *out, const axis *x, const axis *y, const page_row *r) {
 static bool on_chart(const page_device *d, const page_row *r) { return !strcmp(r->device, d->id) && r->flops > 0 && r->bytes > 0 && r->median_us > 0; }
 
 void page_roofline(strb *out, const page_device *d, const page_row *rows, size_t n) {
-  double peak = d->matrix_gflops > d->fma_gflops ? d->matrix_gflops : d->fma_gflops, x_lo = 0.1, x_hi = 1000, y_lo = 0;
+  double peak = d->matrix_gflops > d->fma_gflops ? d->matrix_gflops : d->fma_gflops, x_lo = 0.1, x_hi = 1000, y_lo = 0, y_hi = peak;
   char s[64];
   strb_puts(out, "<h2>");
   page_text(out, d->id), strb_puts(out, ": "), page_text(out, d->name);
@@ -86,9 +86,10 @@ void page_roofline(strb *out, const page_device *d, const page_row *rows, size_t
     while (intensity < x_lo) x_lo /= 10;
     while (intensity > x_hi) x_hi *= 10;
     if (y_lo == 0 || g < y_lo) y_lo = g;
+    if (g > y_hi) y_hi = g;
   }
   while (peak / d->gbytes_per_s > x_hi) x_hi *= 10;
-  double floor_y = pow(10, floor(log10(y_lo > 0 && y_lo < peak ? y_lo : peak / 1000))), ceil_y = pow(10, ceil(log10(peak * 1.05)));
+  double floor_y = pow(10, floor(log10(y_lo > 0 && y_lo < peak ? y_lo : peak / 1000))), ceil_y = pow(10, ceil(log10(y_hi * 1.05)));
   axis x = {x_lo, x_hi, LEFT, WIDTH - RIGHT, true}, y = {floor_y, ceil_y, HEIGHT - BOTTOM, TOP, true};
   snprintf(s, sizeof s, "Roofline of %.40s", d->id);
   svg_open(out, s);
@@ -121,15 +122,15 @@ void page_tuning_curve(strb *out, const page_curve *c) {
   }
   if (!c->n || !(most > 0)) return;
   axis x = {1, c->n > 1 ? (double)c->n : 2, LEFT, WIDTH - RIGHT, false}, y = {0, most * 1.08, HEIGHT - BOTTOM, TOP, false};
-  strb_puts(out, "<p class=note>");
+  strb_puts(out, "<figure><figcaption>");
   page_text(out, c->label);
   strb_printf(out, ": %.4g &rarr; %.4g &micro;s", c->default_us > 0 ? c->default_us : most, c->best_us[c->n - 1]);
-  strb_puts(out, "</p>\n");
+  strb_puts(out, "</figcaption>\n");
   svg_open(out, c->label);
   double tick = round_step(y.hi / 4);
   for (double v = 0; v <= y.hi; v += tick) {
     line(out, "axis", x.from, at(&y, v), x.to, at(&y, v));
-    snprintf(s, sizeof s, "%.3g", v);
+    snprintf(s, sizeof s, "%.6g", v);
     note(out, x.from - 6, at(&y, v) + 4, "end", s);
   }
   size_t step = c->n > 20 ? c->n / 10 : c->n > 10 ? 2 : 1;
@@ -143,7 +144,7 @@ void page_tuning_curve(strb *out, const page_curve *c) {
   }
   if (c->roofline_us > 0) {
     line(out, "ref", x.from, at(&y, c->roofline_us), x.to, at(&y, c->roofline_us));
-    note(out, x.to - 4, at(&y, c->roofline_us) - 5, "end", "roofline");
+    note(out, x.from + 4, at(&y, c->roofline_us) + 13, "start", "roofline"); /* the curve is far from its left end, and from the right end of 'untuned' */
   }
   strb_puts(out, "<polyline class=curve points=\"");
   double before = 0;
@@ -156,5 +157,5 @@ void page_tuning_curve(strb *out, const page_curve *c) {
   strb_puts(out, "\"/>\n");
   note(out, (x.from + x.to) / 2, HEIGHT - 8, "middle", "samples");
   note(out, 8, TOP - 8, "start", "microseconds");
-  strb_puts(out, "</svg>\n");
+  strb_puts(out, "</svg></figure>\n");
 }
