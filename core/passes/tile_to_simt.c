@@ -88,7 +88,7 @@ static tsr_status enter(simt *c) {
 static tsr_status describe(simt *c) {
   ir_op *k = c->out;
   ir_module *m = c->m;
-  int64_t block[3] = {c->threads / c->cluster, 1, 1}, grid[3] = {1, 1, 1};
+  int64_t block[3] = {c->in->ring ? simt_ring_threads(c->in->ring) : c->threads / c->cluster, 1, 1}, grid[3] = {1, 1, 1};
   bool ok = ir_set_attr(k, "dialect", ir_attr_str(m, dialect_names[c->caps->dialect])) && ir_set_attr(k, "block", ir_attr_ints(m, block, 3)) &&
             ir_set_attr(k, "subgroup", ir_attr_int(m, c->subgroup)) && ir_set_attr(k, "shared_bytes", ir_attr_int(m, c->in->shared_bytes)) &&
             ir_set_attr(k, "arch", ir_attr_str(m, c->caps->arch));
@@ -131,15 +131,20 @@ static tsr_status lower_kernel(simt *c, ir_builder *top) {
   TSR_TRY(copy_kernel_attrs(c));
   TSR_TRY(simt_analyse(c));
   TSR_TRY(simt_choose_threads(c));
+  if (c->in->ring) c->warps = simt_ring_warps(c->in->ring), c->threads = c->warps * c->subgroup;
   TSR_TRY(simt_cluster_check(c));
   TSR_TRY(check_grid(c));
   for (int i = 0; simt_paths[i]; i++) c->path = simt_paths[i];
   TSR_TRY(simt_choose_path(c));
   TSR_TRY(bind_arguments(c));
   TSR_TRY(enter(c));
-  TSR_TRY(simt_shared_plan(c));
-  TSR_TRY(simt_cluster_plan(c));
-  TSR_TRY(simt_lower_block(c, c->tile->regions[0]));
+  if (c->in->ring) {
+    TSR_TRY(simt_ring_lower(c));
+  } else {
+    TSR_TRY(simt_shared_plan(c));
+    TSR_TRY(simt_cluster_plan(c));
+    TSR_TRY(simt_lower_block(c, c->tile->regions[0]));
+  }
   simt_cluster_leave(c);
   sx_effect(c, TG_RETURN, 0, NULL);
   if (c->b.failed) return st_oom();
@@ -156,16 +161,31 @@ static void free_impl(const tsr_allocator *al, struct simt_impl *in) {
   al_delete(al, in);
 }
 
+/* Forgets what an earlier attempt bound to the kernel's values. */
+static void unbind(ir_op *op) {
+  for (int i = 0; i < op->n_results; i++) op->results[i]->data = NULL;
+  for (int r = 0; r < op->n_regions; r++) {
+    for (int i = 0; i < op->regions[r]->n_args; i++) op->regions[r]->args[i]->data = NULL;
+    for (ir_op *o = op->regions[r]->first; o; o = o->next) unbind(o);
+  }
+}
+
+static bool wgmma_allowed(const ir_op *tile, const tsr_caps *caps) {
+  const char *wish = ir_get_str(tile, "matrix", "");
+  if (!*wish) wish = knob_str("TSR_MATRIX");
+  return caps->wgmma && (!strcmp(wish, "auto") || !strcmp(wish, "wgmma"));
+}
+
 /* A lowering of whole kernels comes first, unless another matrix path was asked for. */
 static tsr_status whole_kernel(const ir_op *tile, const tsr_caps *caps, ir_module *m, bool *done) {
-  const char *wish = ir_get_str(tile, "matrix", ""), *why = NULL;
-  if (!*wish) wish = knob_str("TSR_MATRIX");
+  const char *why = NULL;
   *done = false;
-  if (!caps->wgmma || (strcmp(wish, "auto") && strcmp(wish, "wgmma"))) return NULL;
+  if (!wgmma_allowed(tile, caps)) return NULL;
   return simt_wgmma_kernel(tile, caps, m, done, &why);
 }
 
-/* Lowers with pipelined tiles; where a later op then finds no room for its scratch, once more without them. */
+/* Lowers with a ring of TMA and wgmma where that fits; else with pipelined tiles; where a later op then finds no room for its scratch, once
+ * more without them. */
 static tsr_status kernel(const ir_op *tile, const tsr_caps *caps, ir_builder *top) {
   const tsr_allocator *al = &top->m->arena.al;
   bool done;
@@ -173,13 +193,18 @@ static tsr_status kernel(const ir_op *tile, const tsr_caps *caps, ir_builder *to
   if (done) return NULL;
   simt c = {.caps = caps, .m = top->m, .tile = tile};
   tsr_status st = NULL;
-  for (int attempt = 0; attempt < 2; attempt++) {
+  for (int attempt = wgmma_allowed(tile, caps) ? -1 : 0; attempt < 2; attempt++) {
     struct simt_impl *in = c.in = al_new(al, struct simt_impl);
+    unbind((ir_op *)tile);
     c.anchor = NULL;
     c.b = (ir_builder){0};
     if (in) in->unstaged = attempt > 0;
+    if (in && attempt < 0 && simt_ring_plan(&c, tile)) {
+      free_impl(al, in);
+      continue;
+    }
     st = in ? lower_kernel(&c, top) : st_oom();
-    bool retry = in && !attempt && in->overflow && in->staged && tsr_status_code(st) == TSR_UNSUPPORTED;
+    bool retry = in && tsr_status_code(st) == TSR_UNSUPPORTED && (attempt < 0 || (!attempt && in->overflow && in->staged));
     free_impl(al, in);
     if (!retry) break;
     tsr_status_free(st);

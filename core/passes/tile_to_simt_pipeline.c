@@ -33,7 +33,7 @@ static bool writes_memory(const ir_op *op) {
   return false;
 }
 
-static bool is_address_op(const ir_op *op) {
+bool simt_is_address_op(const ir_op *op) {
   return op->def->code < SC_N || op->def->code == T_CONST || op->def->code == T_BLOCK_ID || op->def->code == T_WINDOW || op->def->code == T_VIEW;
 }
 
@@ -52,7 +52,7 @@ static bool match(const simt *c, const ir_op *loop, pipeline *p) {
       if (!to->def || used_outside(c->tile, to, loop)) return false;
       p->producer[p->n] = op;
       p->tile[p->n++] = to;
-    } else if (!is_address_op(op)) {
+    } else if (!simt_is_address_op(op)) {
       return false;
     }
   }
@@ -97,7 +97,7 @@ typedef struct flight { const simt_layout *l; ir_value **v; simt_mem to; } fligh
 
 static tsr_status lower_addresses(simt *c, const ir_op *loop, const pipeline *p) {
   for (ir_op *op = loop->regions[0]->first; op != p->wait; op = op->next)
-    if (is_address_op(op)) TSR_TRY(simt_lower_op(c, op));
+    if (simt_is_address_op(op)) TSR_TRY(simt_lower_op(c, op));
   return NULL;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/passes/simt_matmul.h"
+#include "core/passes/tile_to_simt_tma.h"
 
 #define NAME(s) "tessera.target." s
 enum { ATOM = 128, GROUP_ROWS = 16, BAR_BYTES = 8 };
@@ -45,21 +46,8 @@ typedef struct wg {
 
 /* ---- what fits ------------------------------------------------------------------------------------------------- */
 
-static bool tma_view(const ir_type *v) {
-  int64_t strides[TSR_MAX_RANK], size = (int64_t)tsr_dtype_size(v->dtype);
-  int dims = 0;
-  ir_type_strides(v, strides);
-  if (v->offset) return false;
-  for (int d = 0; d < v->rank; d++) {
-    if (v->dims[d] >= INT32_MAX) return false;
-    if (d < v->rank - 1 && v->dims[d] > 1 && strides[d] && (strides[d] * size) % 16) return false;
-    dims += d >= v->rank - 2 || (v->dims[d] > 1 && strides[d]);
-  }
-  return dims <= 5 && strides[v->rank - 1] == 1;
-}
-
 static const char *plan_side(wg_plan *p, const simt_side *s, bool mn_major, int64_t mn, side_plan *out) {
-  if (s->row != s->view->rank - 2 || !tma_view(s->view)) return "an operand's layout does not suit TMA (unit stride, rows a multiple of 16 bytes)";
+  if (s->row != s->view->rank - 2 || !simt_tma_view(s->view)) return "an operand's layout does not suit TMA (unit stride, rows a multiple of 16 bytes)";
   if (mn_major && p->size != 2) return "8 and 32-bit operands must run along k";
   out->mn_major = mn_major;
   out->box[0] = p->per_atom;
@@ -82,7 +70,7 @@ static bool can_tma_store(const simt_matmul *mm) {
   const ir_type *v = w->operands[0]->type;
   int64_t sizes[TSR_MAX_RANK];
   int n = ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK);
-  return mm->n_stores == 1 && tsr_dtype_size(v->dtype) == 2 && mm->bn % 64 == 0 && tma_view(v) && n >= 2 && sizes[n - 2] == mm->bm && sizes[n - 1] == mm->bn;
+  return mm->n_stores == 1 && tsr_dtype_size(v->dtype) == 2 && mm->bn % 64 == 0 && simt_tma_view(v) && n >= 2 && sizes[n - 2] == mm->bm && sizes[n - 1] == mm->bn;
 }
 
 static const char *plan(const simt_matmul *mm, const tsr_caps *caps, wg_plan *p) {
@@ -126,40 +114,10 @@ static const char *plan(const simt_matmul *mm, const tsr_caps *caps, wg_plan *p)
 
 /* ---- descriptors of memory ------------------------------------------------------------------------------------- */
 
-/* Which dimensions of the view the tensor map has, innermost first. */
-static int map_dims(const ir_type *v, int *dims) {
-  int64_t strides[TSR_MAX_RANK];
-  int n = 0;
-  ir_type_strides(v, strides);
-  for (int d = v->rank - 1; d >= 0; d--)
-    if (d >= v->rank - 2 || (v->dims[d] > 1 && strides[d])) dims[n++] = d;
-  return n;
-}
-
-static ir_value *make_map(wg *g, ir_value *arg, const ir_type *v, int box0, int box1) {
-  int dims[TSR_MAX_RANK], n = map_dims(v, dims);
-  int64_t extent[5], stride[5], strides[TSR_MAX_RANK], box[5] = {box0, box1, 1, 1, 1};
-  ir_type token = {.kind = IR_T_TOKEN};
-  ir_type_strides(v, strides);
-  for (int i = 0; i < n; i++) {
-    extent[i] = v->dims[dims[i]];
-    if (i) stride[i - 1] = strides[dims[i]] * (int64_t)tsr_dtype_size(v->dtype);
-    /* A dimension of one element may have any stride; TMA wants a multiple of 16. */
-    if (i && (extent[i] == 1 || !stride[i - 1] || stride[i - 1] % 16)) stride[i - 1] = (extent[0] * (int64_t)tsr_dtype_size(v->dtype) + 15) / 16 * 16;
-  }
-  ir_value *r = tg_value(&g->t, NAME("tensor_map"), ir_type_get(g->t.m, &token), TG_V(arg));
-  if (!r) return NULL;
-  if (!ir_set_attr(r->def, "dims", ir_attr_ints(g->t.m, extent, n)) || !ir_set_attr(r->def, "strides", ir_attr_ints(g->t.m, stride, n - 1)) ||
-      !ir_set_attr(r->def, "box", ir_attr_ints(g->t.m, box, n)))
-    g->t.b.failed = true;
-  tg_int(&g->t, r->def, "swizzle", ATOM);
-  return r;
-}
-
 /* Coordinates of a window for its map: extra[] is added to the two innermost. */
 static int coordinates(wg *g, const ir_op *window, ir_value *inner, ir_value *outer, ir_value **out) {
   const ir_type *v = window->operands[0]->type;
-  int dims[TSR_MAX_RANK], n = map_dims(v, dims);
+  int dims[TSR_MAX_RANK], n = simt_tma_dims(v, dims);
   for (int i = 0; i < n; i++) {
     out[i] = simt_place_offset(&g->place, window, dims[i]);
     if (i == 0 && inner) out[i] = tg_add(&g->t, out[i], inner);
@@ -480,10 +438,10 @@ static void body(wg *g) {
   ir_value *thread = tg_named(tg_value(t, NAME("thread_id"), ir_type_index(t->m), 0, NULL), "thread");
   ir_value *warp_of_block = tg_named(tg_value(t, NAME("warp_id"), ir_type_index(t->m), 0, NULL), "warp");
   const wg_plan *p = &g->p;
-  g->map_a = make_map(g, g->args[p->mm.a.arg->index], p->mm.a.view, p->a.box[0], p->a.box[1]);
+  g->map_a = simt_tma_map(&g->t, g->args[p->mm.a.arg->index], p->mm.a.view, p->a.box[0], p->a.box[1]);
   bool split = p->cluster > 1 && !p->b.mn_major;
-  g->map_b = make_map(g, g->args[p->mm.b.arg->index], p->mm.b.view, p->b.box[0], split ? p->b.box[1] / 2 : p->b.box[1]);
-  if (p->tma_store) g->map_c = make_map(g, simt_store_target(&g->place, 0), p->mm.stores[0]->operands[1]->def->operands[0]->type, 64, 64);
+  g->map_b = simt_tma_map(&g->t, g->args[p->mm.b.arg->index], p->mm.b.view, p->b.box[0], split ? p->b.box[1] / 2 : p->b.box[1]);
+  if (p->tma_store) g->map_c = simt_tma_map(&g->t, simt_store_target(&g->place, 0), p->mm.stores[0]->operands[1]->def->operands[0]->type, 64, 64);
   set_up(g, thread);
   ir_value *group = tg_divi(t, warp_of_block, 4);
   ir_op *role = tg_if(t, tg_compare(t, "eq", group, tg_index(t, p->consumers)));

@@ -23,6 +23,7 @@ typedef struct gate {
   char name[96];
   char *text, *plain; /* for devices with a matrix instruction for the types; without (smaller tiles), NULL = the same */
   size_t n, n_plain;
+  const char *only; /* the one architecture it is for; NULL = all */
   bool graph;  /* the text is a graph, planned by default for each device */
   bool matrix; /* a matmul of types that matrix instructions take */
   tsr_dtype in;
@@ -144,6 +145,28 @@ static void add_plans(void) {
     }
 }
 
+/* The hand-written attention with wide heads, at sizes of the speed test: warp specialised on sm_90a. */
+static void add_attention(void) {
+  static const tile_attention_case cases[] = {{16, 16384, 128, 128, 128, TSR_BF16}, {16, 16384, 128, 128, 128, TSR_F16}, {16, 16384, 128, 128, 64, TSR_BF16},
+                                              {16, 4096, 64, 128, 128, TSR_F16}, {16, 4096, 64, 192, 64, TSR_BF16}, {16, 4096, 256, 64, 64, TSR_BF16}};
+  FILE *f = fopen(TSR_SOURCE_DIR "/tests/tile/flash_attention.mlir", "r");
+  static char program[1 << 16];
+  if (!f) return;
+  program[fread(program, 1, sizeof program - 1, f)] = 0;
+  fclose(f);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const tile_attention_case *c = &cases[i];
+    strb b;
+    strb_init(&b, &al_default);
+    tile_gen_attention(&b, program, c);
+    gate *g = next_gate(&b);
+    snprintf(g->name, sizeof g->name, "attention_%s_%lldx%lldx%lld", tsr_dtype_name(c->t), (long long)c->rows, (long long)c->columns, (long long)c->width);
+    g->only = "sm_90a";
+    g->matrix = true;
+    g->in = c->t;
+  }
+}
+
 static void add_files(void) {
   DIR *d = opendir(TSR_SOURCE_DIR "/tests/tile");
   for (struct dirent *e; d && (e = readdir(d));) {
@@ -200,6 +223,7 @@ static void quiet(void *user, int level, const char *text) {}
 static const be_env env = {.al = &al_default, .log = quiet};
 
 static bool check_cuda(const gate *g, const char *arch) {
+  if (g->only && strcmp(g->only, arch)) return true;
   tsr_caps caps;
   void *code;
   size_t bytes;
@@ -256,6 +280,7 @@ static char *read_whole(const char *path, size_t *n) {
 }
 
 static void check_hip(const gate *g, const char *arch, const char *clang) {
+  if (g->only) return;
   tsr_caps caps;
   char stem[64], path[96], cmd[512];
   tsr_status st = hip_backend.arch_caps(arch, &caps);
@@ -299,6 +324,7 @@ int main(void) {
   add_matmuls();
   add_rows();
   add_plans();
+  add_attention();
   add_files();
   for (int i = 0, n = n_gates; i < n && name; i++) {
     if (!i) n_gates = 0;

@@ -11,8 +11,10 @@
 #include <cmocka.h>
 
 #include "core/base/dtype.h"
+#include "core/base/str.h"
 #include "tessera/tessera.h"
 #include "tests/simt/backend_emu.h"
+#include "tests/support/tile_gen.h"
 
 enum { MAX_TENSORS = 8 };
 static tsr_context *ctx;
@@ -86,7 +88,7 @@ static void compare(const run *a, const run *b, const char *name, const char *de
     for (size_t k = 0; k < n; k++) {
       double x = dtype_load(t, a->out[i], k), y = dtype_load(t, b->out[i], k);
       double tolerance = dtype_is_float(t) ? 2 * dtype_get(t)->eps * fabs(x) + 64 * 6e-8 * largest : 0;
-      if (t == TSR_F16) tolerance += 1e-3 * largest; /* flash attention rounds its weights to f16 */
+      if (t == TSR_F16 || t == TSR_BF16) tolerance += dtype_get(t)->eps * largest; /* flash attention rounds its weights to that type */
       if (!(fabs(x - y) <= tolerance)) fail_msg("%s on %s: output %d element %zu is %g, on the CPU %g", name, device, i, k, y, x);
     }
   }
@@ -115,11 +117,40 @@ static void tile_programs_match_the_cpu(void **state) {
   }
 }
 
+/* Heads 128 wide, two consumer warpgroups, sizes that end within a tile: sm_90a streams K and V by TMA into wgmma, P in registers. */
+static void attention_runs_on_wgmma(void **state) {
+  static const tile_attention_case cases[] = {
+      {.heads = 2, .positions = 200, .width = 128, .rows = 128, .columns = 64, .t = TSR_BF16}, {.heads = 1, .positions = 250, .width = 128, .rows = 128, .columns = 128, .t = TSR_F16},
+      {.heads = 2, .positions = 100, .width = 64, .rows = 64, .columns = 48, .t = TSR_F16}};
+  static char program[1 << 16];
+  FILE *f = fopen(TSR_SOURCE_DIR "/tests/tile/flash_attention.mlir", "rb");
+  assert_non_null(f);
+  program[fread(program, 1, sizeof program - 1, f)] = 0;
+  fclose(f);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    strb b;
+    tsr_device *dev;
+    tsr_program *p;
+    strb_init(&b, &al_default);
+    tile_gen_attention(&b, program, &cases[i]);
+    ok(tsr_device_open(ctx, "emu:1", &dev), "emu:1");
+    ok(tsr_program_parse(dev, strb_text(&b), b.n, "attention", NULL, &p), "attention");
+    assert_string_equal(tsr_program_kernel(p, 0).path, "wgmma");
+    assert_int_equal(tsr_program_kernel(p, 0).block[0], 128 + 2 * cases[i].rows);
+    tsr_program_destroy(&p);
+    tsr_device_close(&dev);
+    run cpu = run_on("cpu:0", strb_text(&b), "attention"), emu = run_on("emu:1", strb_text(&b), "attention");
+    compare(&cpu, &emu, "attention", "sm_90a");
+    for (int k = 0; k < emu.n; k++) free(emu.out[k]), free(cpu.out[k]);
+    strb_clear(&b);
+  }
+}
+
 int main(void) {
   if (system("g++ --version >/dev/null 2>&1")) return 77;
   const void *extra[] = {&emu_backend, NULL};
   ok(tsr_context_create(&(tsr_context_desc){.cache_dir = "", .extra_backends = extra}, &ctx), "context");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tile_programs_match_the_cpu)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(attention_runs_on_wgmma), cmocka_unit_test(tile_programs_match_the_cpu)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   tsr_context_destroy(&ctx);
   return failed != 0;

@@ -1,6 +1,7 @@
 /* tests/support/tile_gen.c - see tile_gen.h. */
 #include "tests/support/tile_gen.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -136,4 +137,33 @@ void tile_gen_row(strb *b, const tile_row_case *c) {
   put_row_body(b, c);
   put_window(b, "wc", "c", false, "r0", "zero", c->block_rows, n);
   strb_printf(b, T("store") "(%%out, %%wc)\n" T("return") "()\n}) {sym_name = \"row_%s\", grid = [%lld, 1, 1], outputs = 1, family = \"row\"}\n}) : () -> ()\n", c->name, ll((c->rows + c->block_rows - 1) / c->block_rows));
+}
+
+void tile_gen_attention(strb *b, const char *program, const tile_attention_case *c) {
+  enum { N = 14 };
+  static const char *const from[N] = {"4x200x64xf16", "64x64xf16, pad", "32x64xf16, pad", "value = 64}", "value = 32}", "value = 200}", "value = 0.125}", "[0, 64, 64]", "[0, 32, 64]",
+                                      "frag<64x1x", "frag<64x64x", "frag<64x32x", "-> f16", "grid = [4, 4, 1]"};
+  char to[N][96];
+  const char *t = mlir(c->t);
+  long long q = c->rows, k = c->columns, d = c->width;
+  snprintf(to[0], sizeof *to, "%lldx%lldx%lldx%s", ll(c->heads), ll(c->positions), d, t);
+  snprintf(to[1], sizeof *to, "%lldx%lldx%s, pad", q, d, t);
+  snprintf(to[2], sizeof *to, "%lldx%lldx%s, pad", k, d, t);
+  snprintf(to[3], sizeof *to, "value = %lld}", q);
+  snprintf(to[4], sizeof *to, "value = %lld}", k);
+  snprintf(to[5], sizeof *to, "value = %lld}", ll(c->positions));
+  snprintf(to[6], sizeof *to, "value = %.9g}", 1 / sqrt((double)d));
+  snprintf(to[7], sizeof *to, "[0, %lld, %lld]", q, d);
+  snprintf(to[8], sizeof *to, "[0, %lld, %lld]", k, d);
+  snprintf(to[9], sizeof *to, "frag<%lldx1x", q);
+  snprintf(to[10], sizeof *to, "frag<%lldx%lldx", q, d);
+  snprintf(to[11], sizeof *to, "frag<%lldx%lldx", q, k);
+  snprintf(to[12], sizeof *to, "-> %s", t);
+  snprintf(to[13], sizeof *to, "grid = [%lld, %lld, 1]", (ll(c->positions) + q - 1) / q, ll(c->heads));
+  for (const char *p = program; *p;) {
+    int i = 0;
+    while (i < N && strncmp(p, from[i], strlen(from[i]))) i++;
+    if (i < N) strb_puts(b, to[i]), p += strlen(from[i]);
+    else strb_putc(b, *p++);
+  }
 }

@@ -25,4 +25,14 @@ typedef struct tile_row_case {
 
 void tile_gen_row(strb *b, const tile_row_case *c);
 
+/* The causal attention of tests/tile/flash_attention.mlir in another size. */
+typedef struct tile_attention_case {
+  int64_t heads, positions, width; /* width of a head */
+  int64_t rows, columns;           /* queries of a block; keys of a step */
+  tsr_dtype t;
+} tile_attention_case;
+
+/* program: the text of that file. */
+void tile_gen_attention(strb *b, const char *program, const tile_attention_case *c);
+
 #endif

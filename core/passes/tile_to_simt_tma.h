@@ -1,0 +1,15 @@
+/* core/passes/tile_to_simt_tma.h - tensor maps of views, for the lowerings that load and store tiles by TMA. Tiles are boxes of 128-byte
+ * lines, swizzled. */
+#ifndef CORE_PASSES_TILE_TO_SIMT_TMA_H
+#define CORE_PASSES_TILE_TO_SIMT_TMA_H
+#include "core/passes/target_build.h"
+
+enum { SIMT_TMA_LINE = 128 };
+
+/* Unit stride, rows a multiple of 16 bytes, at most five dimensions that matter, from the start of its memory. */
+bool simt_tma_view(const ir_type *view);
+/* Which dimensions of the view its map has, innermost first. */
+int simt_tma_dims(const ir_type *view, int *dims);
+/* The map of the view's memory (a kernel argument) with boxes of box0 elements in box1 lines. */
+ir_value *simt_tma_map(tgb *t, ir_value *arg, const ir_type *view, int box0, int box1);
+#endif
