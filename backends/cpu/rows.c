@@ -15,6 +15,7 @@ void vm_row(const vm *v, const cpu_instr *i) {
   const int64_t *x_ext = vm_ext(v, x), *out_ext = vm_ext(v, out);
   int64_t rows = x_ext[0] < out_ext[0] ? x_ext[0] : out_ext[0], cols = x_ext[1];
   int s = row_type(x), d = row_type(out);
+  ptrdiff_t ahead = (ptrdiff_t)(rows * x->strides[0]); /* the same row of the block that most often comes next */
   bool stream = i->a[0] == CPU_ROW_NORM && vm_is_large(v, out, rows * cols);
   for (int64_t r = 0; r < rows; r++) {
     char *q = row_at(v, out, r);
@@ -23,8 +24,8 @@ void vm_row(const vm *v, const cpu_instr *i) {
     switch ((cpu_row_fn)i->a[0]) {
     case CPU_ROW_MAX: *(float *)(void *)q = l->row_max[s](p, (size_t)cols); break;
     case CPU_ROW_SUM: *(float *)(void *)q = l->row_sum[s](p, (size_t)cols); break;
-    case CPU_ROW_SQDEV: *(float *)(void *)q = l->row_sqdev[s](p, m, (size_t)cols); break;
-    case CPU_ROW_EXP: *number_at(v, sums, r) = l->row_exp[s][d](q, p, m, (size_t)cols); break;
+    case CPU_ROW_SQDEV: *(float *)(void *)q = l->row_sqdev[s](p, m, (size_t)cols, ahead); break;
+    case CPU_ROW_EXP: *number_at(v, sums, r) = l->row_exp[s][d](q, p, m, (size_t)cols, ahead); break;
     case CPU_ROW_NORM: {
       cpuk_norm_args args = {.dst = q, .x = p, .mean = m, .rstd = *number_at(v, factor, r), .n = (size_t)cols, .stream = stream};
       if (scale >= 0) args.g = number_at(v, scale, 0);

@@ -25,7 +25,7 @@ static void run_rows(const cpuk_lanes *l, row_op op, cpuk_row_type t, char *dst,
       memcpy(dst, src, COLS * e);
       continue;
     } else if (op == SOFTMAX) {
-      n.rstd = 1 / l->row_exp[t][CPUK_ROW_F32](scratch, src, l->row_max[t](src, COLS), COLS);
+      n.rstd = 1 / l->row_exp[t][CPUK_ROW_F32](scratch, src, l->row_max[t](src, COLS), COLS, COLS);
       n.x = scratch, n.g = n.b = NULL;
       l->row_norm[CPUK_ROW_F32][t](&n);
       continue;
@@ -34,7 +34,7 @@ static void run_rows(const cpuk_lanes *l, row_op op, cpuk_row_type t, char *dst,
     } else {
       n.b = NULL;
     }
-    n.rstd = 1 / sqrtf(l->row_sqdev[t](src, n.mean, COLS) / COLS + 1e-5f);
+    n.rstd = 1 / sqrtf(l->row_sqdev[t](src, n.mean, COLS, COLS) / COLS + 1e-5f);
     l->row_norm[t][t](&n);
   }
 }

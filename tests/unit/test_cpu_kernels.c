@@ -289,11 +289,11 @@ static void check_rows(void) {
         }
         CHECK(L->row_max[s](xs, n) == big, "%s row_max", isa);
         CHECK(fabs(L->row_sum[s](xs, n) - sum) <= 1e-4, "%s row_sum %zu", isa, n);
-        CHECK(fabs(L->row_sqdev[s](xs, 0.25f, n) - dev) <= 1e-5 * dev, "%s row_sqdev %zu", isa, n);
+        CHECK(fabs(L->row_sqdev[s](xs, 0.25f, n, 0) - dev) <= 1e-5 * dev, "%s row_sqdev %zu", isa, n);
         size_t e = cpuk_dtype_bytes(type[d]);
         double u = type[d] == CPUK_F32 ? 3e-7 : type[d] == CPUK_BF16 ? 0x1.1p-8 : 0x1.1p-11;
         memset((char *)ys + n * e, 0x5a, 8);
-        CHECK(fabs(L->row_exp[s][d](ys, xs, 1, n) - esum) <= 1e-5 * esum, "%s row_exp sum %zu", isa, n);
+        CHECK(fabs(L->row_exp[s][d](ys, xs, 1, n, 0) - esum) <= 1e-5 * esum, "%s row_exp sum %zu", isa, n);
         for (size_t i = 0; i < n; i++) {
           double w = exp(test_read(type[s], xs, i) - 1);
           CHECK(fabs(test_read(type[d], ys, i) - w) <= u * w + 0x1p-25, "%s row_exp", isa);
@@ -311,7 +311,7 @@ static void check_rows(void) {
         CHECK(((char *)ys)[n * e] == 0x5a, "%s rows wrote past %zu", isa, n);
       }
   float masked[5] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY};
-  CHECK(L->row_exp[0][0](masked, masked, -INFINITY, 5) == 0 && masked[4] == 0, "%s row of -inf", isa);
+  CHECK(L->row_exp[0][0](masked, masked, -INFINITY, 5, 0) == 0 && masked[4] == 0, "%s row of -inf", isa);
 }
 
 /* ---- movement ---- */

@@ -31,8 +31,18 @@ ROW_TYPE(f16, uint16_t, v_from_f16(vh_load(p)), v_from_f16(vh_load_n(p, n)), vh_
 static const int32_t row_lane_indices[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 VINL vi row_lane_index(void) { return vi_load(row_lane_indices); }
 
-/* The kernels of a row's second pass, which runs from cache, fetch meanwhile what follows the row: most often the next row. */
+/* The kernels of a row's second pass, which runs from cache, fetch meanwhile a row that comes later, so that memory doesn't rest. */
 #define ROW_AHEAD(p) __builtin_prefetch(p, 0, 2)
+
+/* e^x for x <= 0 that was a 16-bit number less another: in one step, 2^n 2^f with f = x log2(e) - n, since the product's rounding, 2^-24 |x log2(e)|,
+ * shows only where e^x is small beside the row's largest. */
+VINL vf v_exp_short(vf x) {
+  vf t = v_max_raw(v_set1(-150.0f), x * 0x1.715476p0f), n = v_rint(t);
+  return v_scale(POLY(t - n, 0x1.000002p0f, 0x1.62e428p-1f, 0x1.ebf918p-3f, 0x1.c6b6e4p-5f, 0x1.3d0c52p-7f, 0x1.5c08e4p-10f), n);
+}
+#define row_e_f32 v_exp
+#define row_e_bf16 v_exp_short
+#define row_e_f16 v_exp_short
 
 #define ROW_REDUCTIONS(t, T)                                                           \
   static float row_max_##t(const void *x_, size_t n) {                                 \
@@ -40,7 +50,7 @@ VINL vi row_lane_index(void) { return vi_load(row_lane_indices); }
     vf acc[NACC];                                                                      \
     float r;                                                                           \
     for (int i = 0; i < NACC; i++) acc[i] = v_set1(INF_NEG);                           \
-    ROW_LOOP(t, T, INF_NEG, acc[i] = v_max(acc[i], x), acc[i] = v_max(acc[i], x));     \
+    ROW_LOOP(t, T, INF_NEG, acc[i] = v_max(x, acc[i]), acc[i] = v_max(x, acc[i]));     \
     REDUCE_TREE(float, vf, v, r, acc, v_max, f32_max);                                 \
     return r;                                                                          \
   }                                                                                    \
@@ -53,12 +63,12 @@ VINL vi row_lane_index(void) { return vi_load(row_lane_indices); }
     REDUCE_TREE(float, vf, v, r, acc, OP_ADD, OP_ADD);                                 \
     return r;                                                                          \
   }                                                                                    \
-  static float row_sqdev_##t(const void *x_, float mean, size_t n) {                   \
+  static float row_sqdev_##t(const void *x_, float mean, size_t n, ptrdiff_t ahead) {  \
     const T *p = x_;                                                                   \
     vf acc[NACC], mu = v_set1(mean);                                                   \
     float r;                                                                           \
     for (int i = 0; i < NACC; i++) acc[i] = v_set1(0);                                 \
-    ROW_LOOP(t, T, mean, ROW_AHEAD(p + n + o); x -= mu; acc[i] = v_fma(x, x, acc[i]), x -= mu; acc[i] = v_fma(x, x, acc[i])); \
+    ROW_LOOP(t, T, mean, ROW_AHEAD(p + ahead + o); x -= mu; acc[i] = v_fma(x, x, acc[i]), x -= mu; acc[i] = v_fma(x, x, acc[i])); \
     REDUCE_TREE(float, vf, v, r, acc, OP_ADD, OP_ADD);                                 \
     return r;                                                                          \
   }
@@ -67,14 +77,14 @@ ROW_REDUCTIONS(bf16, uint16_t)
 ROW_REDUCTIONS(f16, uint16_t)
 
 #define ROW_EXP(s, S, d, D)                                                                         \
-  static float row_exp_##s##_##d(void *dst, const void *x_, float m, size_t n) {                    \
+  static float row_exp_##s##_##d(void *dst, const void *x_, float m, size_t n, ptrdiff_t ahead) {   \
     const S *p = x_;                                                                                \
     D *q = dst;                                                                                     \
     vf acc[NACC], mv = v_set1(m == INF_NEG ? 0 : m);                                                \
     float r;                                                                                        \
     for (int i = 0; i < NACC; i++) acc[i] = v_set1(0);                                              \
-    ROW_LOOP(s, S, INF_NEG, ROW_AHEAD(p + n + o); x = v_exp(x - mv); row_store_##d(q + o, x); acc[i] += x,             \
-             x = v_exp(x - mv); row_store_n_##d(q + o, x, left); acc[i] += x);                      \
+    ROW_LOOP(s, S, INF_NEG, ROW_AHEAD(p + ahead + o); x = row_e_##s(x - mv); row_store_##d(q + o, x); acc[i] += x,             \
+             x = row_e_##s(x - mv); row_store_n_##d(q + o, x, left); acc[i] += x);                      \
     REDUCE_TREE(float, vf, v, r, acc, OP_ADD, OP_ADD);                                              \
     return r;                                                                                       \
   }

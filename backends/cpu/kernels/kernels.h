@@ -111,11 +111,11 @@ typedef enum cpuk_row_type { CPUK_ROW_F32, CPUK_ROW_BF16, CPUK_ROW_F16, CPUK_N_R
 
 /* A row as read: max(x), sum(x); all in f32, in the fixed lane order of the reductions. n = 0 gives -inf and 0. */
 typedef float (*cpuk_row_reduce_fn)(const void *x, size_t n);
-/* sum over i of (x[i] - mean)^2; mean = 0 gives rmsnorm's sum of squares. */
-typedef float (*cpuk_row_sqdev_fn)(const void *x, float mean, size_t n);
+/* sum over i of (x[i] - mean)^2; mean = 0 gives rmsnorm's sum of squares. Meanwhile the row `ahead` elements on is fetched into L2; it needn't exist. */
+typedef float (*cpuk_row_sqdev_fn)(const void *x, float mean, size_t n, ptrdiff_t ahead);
 /* dst[i] = exp(x[i] - m), returns the sum of the f32 values before they're rounded to dst. m = -inf (a row that is masked everywhere) is
- * taken as 0, so exp(-inf) = 0 and no NaN arises. dst may equal x when the types are equal. */
-typedef float (*cpuk_row_exp_fn)(void *dst, const void *x, float m, size_t n);
+ * taken as 0, so exp(-inf) = 0 and no NaN arises. dst may equal x when the types are equal. Fetches ahead as row_sqdev does. */
+typedef float (*cpuk_row_exp_fn)(void *dst, const void *x, float m, size_t n, ptrdiff_t ahead);
 /* dst[i] = ((x[i] - mean) * rstd) * g[i] + b[i]; g NULL = 1, b NULL = 0. With mean 0, g and b NULL this is a plain scale. g and b are f32.
  * stream: write with non-temporal stores where dst is 64-byte aligned and won't be read soon (an output larger than half of L3);
  * the kernel fences before it returns. */
