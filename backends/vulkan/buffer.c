@@ -1,4 +1,5 @@
-/* backends/vulkan/buffer.c - device memory. One allocation a buffer: the runtime's planner makes few and large ones. */
+/* backends/vulkan/buffer.c - device memory. One allocation a buffer: the runtime's planner makes few and large ones. Kernels know addresses alone, so
+ * a buffer may exceed maxStorageBufferRange, and maxBufferSize too. */
 #include <string.h>
 
 #include "backends/vulkan/vk.h"
@@ -39,9 +40,50 @@ static int choose_type(const be_device *d, uint32_t allowed, be_memory kind) {
   return -1;
 }
 
-static tsr_status allocate(be_device *d, be_buffer *b, be_memory kind) {
+static tsr_status too_large(const be_device *d, size_t bytes) {
+  return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", "split the tensor"), "%zu bytes; the driver's largest buffer has %llu", bytes, (unsigned long long)d->limits.max_buffer);
+}
+
+/* `size` bytes as VkBuffers of at most the driver's largest. What they ask of memory, all together, in *req. */
+static tsr_status make_pieces(be_device *d, be_buffer *b, size_t size, VkMemoryRequirements *req) {
+  VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+                             .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT};
+  *req = (VkMemoryRequirements){.memoryTypeBits = UINT32_MAX};
+  b->piece = size;
+  if (d->limits.max_buffer && size > d->limits.max_buffer) b->piece = d->limits.max_buffer / VK_PIECE_ALIGN * VK_PIECE_ALIGN;
+  if (!b->piece || size > b->piece * VK_MAX_PIECES) return too_large(d, b->bytes);
+  for (size_t at = 0; at < size; at += b->piece) {
+    VkMemoryRequirements one;
+    VkBuffer vk;
+    info.size = size - at < b->piece ? size - at : b->piece;
+    VK_TRY(d, d->fn.vkCreateBuffer(d->vk, &info, NULL, &vk));
+    b->vk[b->n_pieces++] = vk;
+    d->fn.vkGetBufferMemoryRequirements(d->vk, vk, &one);
+    if (at + b->piece < size && one.size > b->piece) return too_large(d, b->bytes); /* the next one would not follow at once */
+    if (at && VK_PIECE_ALIGN % one.alignment) return too_large(d, b->bytes);
+    req->size = at + one.size;
+    req->memoryTypeBits &= one.memoryTypeBits;
+  }
+  return NULL;
+}
+
+/* Binds the pieces; false in *follow where an address does not go on from the one before. */
+static tsr_status bind_pieces(be_device *d, be_buffer *b, bool *follow) {
+  *follow = true;
+  for (int i = 0; i < b->n_pieces; i++) {
+    VkBufferDeviceAddressInfo where = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = b->vk[i]};
+    VK_TRY(d, d->fn.vkBindBufferMemory(d->vk, b->vk[i], b->memory, (VkDeviceSize)i * b->piece));
+    VkDeviceAddress address = d->fn.vkGetBufferDeviceAddress(d->vk, &where);
+    if (!i) b->address = address;
+    *follow &= address == b->address + (VkDeviceSize)i * b->piece;
+  }
+  return NULL;
+}
+
+static tsr_status allocate(be_device *d, be_buffer *b, size_t size, be_memory kind) {
   VkMemoryRequirements req;
-  d->fn.vkGetBufferMemoryRequirements(d->vk, b->vk, &req);
+  bool follow;
+  TSR_TRY(make_pieces(d, b, size, &req));
   int type = choose_type(d, req.memoryTypeBits, kind);
   if (type < 0) return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", NULL), "no suitable memory type");
   VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO, .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
@@ -50,12 +92,11 @@ static tsr_status allocate(be_device *d, be_buffer *b, be_memory kind) {
   if (r == VK_ERROR_OUT_OF_DEVICE_MEMORY)
     return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", "use smaller tensors or free others"), "out of device memory for %zu bytes", b->bytes);
   VK_TRY(d, r);
-  VK_TRY(d, d->fn.vkBindBufferMemory(d->vk, b->vk, b->memory, 0));
+  TSR_TRY(bind_pieces(d, b, &follow));
+  if (!follow) return too_large(d, b->bytes);
   VkMemoryPropertyFlags f = d->memory.memoryTypes[type].propertyFlags;
   bool mappable = (f & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) && (f & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
   if (mappable) VK_TRY(d, d->fn.vkMapMemory(d->vk, b->memory, 0, VK_WHOLE_SIZE, 0, &b->host));
-  VkBufferDeviceAddressInfo where = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = b->vk};
-  b->address = d->fn.vkGetBufferDeviceAddress(d->vk, &where);
   return NULL;
 }
 
@@ -66,17 +107,12 @@ tsr_status vk_buffer_create(be_device *d, size_t bytes, be_memory kind, be_buffe
    * loop): reads that the program doesn't make may then fall behind the buffer. Pages that nobody touches cost nothing there. */
   size_t slack = d->limits.software ? 1 << 20 : 0, size = (bytes + 15) / 16 * 16 + (bytes ? 0 : 16) + slack;
   if (size > d->limits.max_buffer && size - slack <= d->limits.max_buffer) size -= slack;
-  if (d->limits.max_buffer && size > d->limits.max_buffer)
-    return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", "split the tensor"), "%zu bytes; the driver's largest buffer has %llu", bytes, (unsigned long long)d->limits.max_buffer);
   be_buffer *b = al_new(d->env->al, be_buffer);
   if (!b) return st_oom();
   b->d = d;
   b->bytes = bytes;
   atomic_fetch_add(&d->n_live, 1);
-  VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = size, .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
-                             .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT};
-  tsr_status st = vk_status(d, d->fn.vkCreateBuffer(d->vk, &info, NULL, &b->vk), "vkCreateBuffer");
-  if (!st) st = allocate(d, b, kind);
+  tsr_status st = allocate(d, b, size, kind);
   if (st) vk_buffer_destroy(b);
   else *out = b;
   return st;
@@ -90,11 +126,14 @@ tsr_status vk_buffer_import(be_device *d, const void *desc, size_t bytes, be_buf
   if (!b) return st_oom();
   b->d = d;
   b->bytes = bytes;
-  b->vk = (VkBuffer)v->buffer;
+  b->vk[0] = (VkBuffer)v->buffer;
+  b->n_pieces = 1;
+  b->piece = SIZE_MAX;
   b->offset = (size_t)v->offset;
   b->host = v->host;
-  VkBufferDeviceAddressInfo where = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = b->vk};
+  VkBufferDeviceAddressInfo where = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = b->vk[0]};
   b->address = d->fn.vkGetBufferDeviceAddress(d->vk, &where) + v->offset;
+  b->imported = true;
   atomic_fetch_add(&d->n_live, 1);
   *out = b;
   return NULL;
@@ -103,13 +142,18 @@ tsr_status vk_buffer_import(be_device *d, const void *desc, size_t bytes, be_buf
 void vk_buffer_destroy(be_buffer *b) {
   if (!b) return;
   be_device *d = b->d;
-  bool imported = b->vk && !b->memory && b->address;
-  if (!imported) {
-    if (b->vk) d->fn.vkDestroyBuffer(d->vk, b->vk, NULL);
-    if (b->memory) d->fn.vkFreeMemory(d->vk, b->memory, NULL);
-  }
+  for (int i = 0; i < b->n_pieces && !b->imported; i++) d->fn.vkDestroyBuffer(d->vk, b->vk[i], NULL);
+  if (b->memory) d->fn.vkFreeMemory(d->vk, b->memory, NULL);
   atomic_fetch_sub(&d->n_live, 1);
   al_delete(d->env->al, b);
+}
+
+size_t vk_buffer_part(const be_range *r, size_t at, VkBuffer *vk, VkDeviceSize *offset) {
+  const be_buffer *b = r->buffer;
+  size_t from = b->offset + r->offset + at, i = from / b->piece, left = r->bytes - at, here = b->piece - from % b->piece;
+  *vk = b->vk[i];
+  *offset = from % b->piece;
+  return left < here ? left : here;
 }
 
 void *vk_buffer_map(be_buffer *b) { return b->host; }

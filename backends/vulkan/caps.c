@@ -208,7 +208,7 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const propertie
   *c = (tsr_caps){.dialect = DIALECT_SPIRV, .arch = "spirv1.6", .n_cores = software ? 2 : 16, .subgroup = (int)q->v11.subgroupSize,
                   .subgroup_min = (int)q->v13.minSubgroupSize, .subgroup_max = (int)q->v13.maxSubgroupSize, .max_threads = (int)m->maxComputeWorkGroupInvocations,
                   .shared_bytes = m->maxComputeSharedMemorySize, .shared_per_core = m->maxComputeSharedMemorySize, .shared_banks = 32,
-                  .max_buffer_bytes = (int64_t)q->v13.maxBufferSize, .max_range_bytes = 0, .alignment = 256, .vector_bytes = 16,
+                  .max_range_bytes = 0, .alignment = 256, .vector_bytes = 16,
                   .f64 = f->f64, .f16 = f->f16 && f->storage16, .bf16 = f->bfloat16, .f8 = f->float8, .i8 = f->i8 && f->storage8, .i16 = f->i16 && f->storage16, .i64 = f->i64, .atomics = true,
                   .coopmat = f->coopmat, .coopmat2 = f->nv2, .coopmat2_workgroup = f->nv2_workgroup, .coopmat2_tensor = f->nv2_tensor,
                   .coopmat2_per_element = f->nv2_per_element, .coopmat2_reduce = f->nv2_reduce, .coopmat2_convert = f->nv2_convert,
@@ -219,10 +219,10 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const propertie
   bool in_compute = q->v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
   c->subgroup_shuffle = in_compute && (s & VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
   c->subgroup_arithmetic = in_compute && (s & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
-  if (c->max_buffer_bytes <= 0) c->max_buffer_bytes = INT64_MAX;
   for (int i = 0; i < 3; i++) c->max_block[i] = (int)m->maxComputeWorkGroupSize[i], c->max_grid[i] = INT32_MAX; /* larger grids are cut into several dispatches */
   for (uint32_t i = 0; i < mem.memoryHeapCount; i++)
     if (mem.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) c->memory_bytes += (int64_t)mem.memoryHeaps[i].size;
+  c->max_buffer_bytes = c->memory_bytes; /* not maxBufferSize: see buffer.c */
   matrices(in, p, f, c);
 }
 

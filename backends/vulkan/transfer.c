@@ -5,7 +5,18 @@
 #include "backends/vulkan/vk.h"
 
 static char *host_of(const be_range *r) { return r->buffer->host ? (char *)r->buffer->host + r->offset : NULL; }
-static VkDeviceSize at(const be_range *r) { return r->buffer->offset + r->offset; }
+
+/* Copies all of dst from src, both of dst.bytes bytes: as many regions as the pieces of both ask for. */
+static void copy_ranges(be_stream *s, VkCommandBuffer cmd, const be_range *dst, const be_range *src) {
+  for (size_t done = 0; done < dst->bytes;) {
+    VkBuffer to, from;
+    VkBufferCopy c;
+    size_t n = vk_buffer_part(dst, done, &to, &c.dstOffset), m = vk_buffer_part(src, done, &from, &c.srcOffset);
+    c.size = n < m ? n : m;
+    s->d->fn.vkCmdCopyBuffer(cmd, from, to, 1, &c);
+    done += c.size;
+  }
+}
 
 static tsr_status staging(be_stream *s, int i) {
   if (!s->staging[i]) return vk_buffer_create(s->d, VK_STAGING_BYTES, BE_HOST_VISIBLE, &s->staging[i]);
@@ -16,9 +27,8 @@ static tsr_status staging(be_stream *s, int i) {
 static tsr_status piece(be_stream *s, int i, const be_range *r, size_t done, size_t n, bool to_device) {
   VkCommandBuffer cmd;
   TSR_TRY(vk_stream_begin(s, &cmd));
-  VkBufferCopy c = {.srcOffset = to_device ? 0 : at(r) + done, .dstOffset = to_device ? at(r) + done : 0, .size = n};
-  VkBuffer src = to_device ? s->staging[i]->vk : r->buffer->vk, dst = to_device ? r->buffer->vk : s->staging[i]->vk;
-  s->d->fn.vkCmdCopyBuffer(cmd, src, dst, 1, &c);
+  be_range host = {s->staging[i], 0, n}, device = {r->buffer, r->offset + done, n};
+  copy_ranges(s, cmd, to_device ? &device : &host, to_device ? &host : &device);
   TSR_TRY(vk_end(s, cmd));
   TSR_TRY(vk_stream_submit(s, &cmd, 1));
   s->staging_value[i] = s->submitted;
@@ -74,8 +84,8 @@ tsr_status vk_copy(be_stream *s, be_range dst, be_range src) {
   VkCommandBuffer cmd;
   if (!dst.bytes) return NULL;
   TSR_TRY(vk_stream_begin(s, &cmd));
-  VkBufferCopy c = {.srcOffset = at(&src), .dstOffset = at(&dst), .size = dst.bytes};
-  s->d->fn.vkCmdCopyBuffer(cmd, src.buffer->vk, dst.buffer->vk, 1, &c);
+  src.bytes = dst.bytes;
+  copy_ranges(s, cmd, &dst, &src);
   TSR_TRY(vk_end(s, cmd));
   return vk_stream_submit(s, &cmd, 1);
 }
@@ -84,7 +94,12 @@ tsr_status vk_fill(be_stream *s, be_range dst, uint32_t pattern) {
   VkCommandBuffer cmd;
   if (!dst.bytes) return NULL;
   TSR_TRY(vk_stream_begin(s, &cmd));
-  s->d->fn.vkCmdFillBuffer(cmd, dst.buffer->vk, at(&dst), dst.bytes, pattern);
+  for (size_t done = 0, n; done < dst.bytes; done += n) {
+    VkBuffer vk;
+    VkDeviceSize at;
+    n = vk_buffer_part(&dst, done, &vk, &at);
+    s->d->fn.vkCmdFillBuffer(cmd, vk, at, n, pattern);
+  }
   TSR_TRY(vk_end(s, cmd));
   return vk_stream_submit(s, &cmd, 1);
 }

@@ -78,10 +78,16 @@ struct be_device {
   _Atomic int n_live;                /* buffers alive, for leak tests */
 };
 
+enum { VK_MAX_PIECES = 64, VK_PIECE_ALIGN = 1 << 20 };
+
+/* Beyond the driver's largest VkBuffer a buffer is several, bound one after the other to one allocation, with addresses that go on likewise. */
 struct be_buffer {
   be_device *d;
-  VkBuffer vk;
-  VkDeviceMemory memory; /* VK_NULL_HANDLE when imported */
+  VkBuffer vk[VK_MAX_PIECES];
+  int n_pieces;
+  size_t piece; /* bytes of each VkBuffer but the last */
+  bool imported;
+  VkDeviceMemory memory;
   VkDeviceAddress address;
   void *host;
   size_t bytes, offset; /* offset: where an imported tensor starts in vk */
@@ -174,6 +180,8 @@ tsr_status vk_buffer_create(be_device *d, size_t bytes, be_memory kind, be_buffe
 tsr_status vk_buffer_import(be_device *d, const void *desc, size_t bytes, be_buffer **out);
 void vk_buffer_destroy(be_buffer *b);
 void *vk_buffer_map(be_buffer *b);
+/* The VkBuffer with byte `at` of the range, and where in it that is; returns how many of the range's bytes follow there without a break. */
+size_t vk_buffer_part(const be_range *r, size_t at, VkBuffer *vk, VkDeviceSize *offset);
 
 /* ---- stream.c, transfer.c ---- */
 tsr_status vk_stream_create(be_device *d, int priority, be_stream **out);

@@ -218,6 +218,24 @@ static void vector_op(emitter *e, const ir_op *op) {
   e_define(e, op->results[0], r);
 }
 
+/* One piece: ka elements of type a to kb of type b. SPIR-V's vectors have at most 4 components, so 8 bytes and one i64 meet at two words. */
+static void bitcast_piece(emitter *e, tsr_dtype a, int ka, const uint32_t *in, tsr_dtype b, int kb, uint32_t *out) {
+  uint32_t words[2];
+  if (ka > 4 || kb > 4) {
+    if (ka > kb) {
+      for (int i = 0; i < 2; i++) bitcast_piece(e, a, ka / 2, in + i * (ka / 2), TSR_I32, 1, &words[i]);
+      bitcast_piece(e, TSR_I32, 2, words, b, kb, out);
+    } else {
+      bitcast_piece(e, a, ka, in, TSR_I32, 2, words);
+      for (int i = 0; i < 2; i++) bitcast_piece(e, TSR_I32, 1, &words[i], b, kb / 2, out + i * (kb / 2));
+    }
+    return;
+  }
+  uint32_t v = ka == 1 ? in[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, a, ka), in, ka), type = e_reg(e, b, kb);
+  if (type != e_reg(e, a, ka)) v = VAL(&e->s, OpBitcast, type, v);
+  for (int k = 0; k < kb; k++) out[k] = kb == 1 ? v : VAL(&e->s, OpCompositeExtract, e_reg(e, b, 1), v, (uint32_t)k);
+}
+
 /* Same total size; SPIR-V casts between vectors whose sizes match, so values are cut into equal pieces of at most 16 bytes. */
 static tsr_status bitcast(emitter *e, const ir_op *op) {
   const ir_type *from = op->operands[0]->type, *to = op->results[0]->type;
@@ -228,14 +246,9 @@ static tsr_status bitcast(emitter *e, const ir_op *op) {
   if (a.t == TSR_BOOL || b.t == TSR_BOOL || na * sa != nb * sb || na > 16 || nb > 16) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "sizes differ");
   uint32_t in[16], out[16];
   for (int i = 0; i < na; i++) in[i] = a.n == 1 ? x->part[0] : VAL(&e->s, OpCompositeExtract, e_reg(e, a.t, 1), x->part[i / 4], (uint32_t)(i % 4));
-  /* Pieces of max(sa, sb) bytes: several narrow elements against one wide one (at most 4, hence i8 <-> i64 goes by i16). */
+  /* Pieces of max(sa, sb) bytes: several narrow elements against one wide one. */
   int piece = sa > sb ? sa : sb, ka = piece / sa, kb = piece / sb;
-  if (ka > 4 || kb > 4) return e_fail(e, op, TSR_UNSUPPORTED, "cast by way of i32", "bitcast between 1-byte and 8-byte elements");
-  for (int i = 0; i < na * sa / piece; i++) {
-    uint32_t v = ka == 1 ? in[i] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, a.t, ka), in + i * ka, ka), type = e_reg(e, b.t, kb);
-    if (type != e_reg(e, a.t, ka)) v = VAL(&e->s, OpBitcast, type, v);
-    for (int k = 0; k < kb; k++) out[i * kb + k] = kb == 1 ? v : VAL(&e->s, OpCompositeExtract, e_reg(e, b.t, 1), v, (uint32_t)k);
-  }
+  for (int i = 0; i < na * sa / piece; i++) bitcast_piece(e, a.t, ka, in + i * ka, b.t, kb, out + i * kb);
   sv r = {.part = {0}};
   for (int p = 0; p * 4 < nb; p++) r.part[p] = b.n == 1 ? out[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, b.t, b.n), out + 4 * p, b.n);
   e_define(e, op->results[0], r);

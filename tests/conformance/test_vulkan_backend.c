@@ -146,6 +146,46 @@ static void buffer_beyond_storage_range_addressed(void **state) {
   vulkan_backend.buffer_destroy(a);
 }
 
+/* Several VkBuffers on one allocation where one may not be so large: kernels, copies, fills and staging across their borders. */
+static void buffer_beyond_the_largest_made_of_pieces(void **state) {
+  enum { COUNT = 5 << 18, BYTES = 4 * COUNT }; /* 5 MiB in pieces of 2 */
+  float *x = malloc(BYTES), *y = malloc(BYTES);
+  const uint64_t real = dev.d->limits.max_buffer;
+  for (int i = 0; i < COUNT; i++) x[i] = (float)(i % 8191);
+  be_module *m = vr_module(&dev, step_kernel("add", 3, COUNT, "pieces"));
+  dev.d->limits.max_buffer = 2 << 20;
+  be_buffer *a = buffer(&dev, BYTES, x), *b = buffer(&dev, BYTES, NULL);
+  dev.d->limits.max_buffer = real;
+  assert_true(a->n_pieces >= 3 && b->n_pieces >= 3);
+  be_program *p;
+  VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){&(be_launch){m, 0, (const int[]){0, 1}, NULL, 0}, 1, 2}, &p));
+  for (int staged = 0; staged < 2; staged++) {
+    void *host[2] = {a->host, b->host};
+    if (staged) a->host = b->host = NULL; /* as on a card with memory of its own */
+    VR_OK(vulkan_backend.write(dev.s, (be_range){a, 0, BYTES}, x));
+    VR_OK(vulkan_backend.program_run(dev.s, p, (be_range[]){{a, 0, BYTES}, {b, 0, BYTES}}, NULL));
+    VR_OK(vulkan_backend.read(dev.s, (be_range){b, 0, BYTES}, y));
+    VR_OK(vulkan_backend.stream_sync(dev.s, -1));
+    for (int i = 0; i < COUNT; i++) assert_float_equal(y[i], x[i] + 3, 0);
+    /* From the middle of one piece to the middle of another, with the borders elsewhere in the other buffer. */
+    VR_OK(vulkan_backend.copy(dev.s, (be_range){b, 1 << 19, 4 << 20}, (be_range){a, 64, 4 << 20}));
+    VR_OK(vulkan_backend.fill(dev.s, (be_range){b, (2 << 20) - 4096, 8192}, 0x3f800000u));
+    VR_OK(vulkan_backend.read(dev.s, (be_range){b, 0, BYTES}, y));
+    VR_OK(vulkan_backend.stream_sync(dev.s, -1));
+    for (int i = 0; i < COUNT; i++) {
+      bool filled = i >= (2 << 18) - 1024 && i < (2 << 18) + 1024, copied = i >= 1 << 17 && i < (1 << 17) + (4 << 18);
+      assert_float_equal(y[i], filled ? 1 : copied ? x[i - (1 << 17) + 16] : x[i] + 3, 0);
+    }
+    a->host = host[0], b->host = host[1];
+  }
+  vulkan_backend.program_destroy(p);
+  vulkan_backend.module_destroy(m);
+  vulkan_backend.buffer_destroy(a);
+  vulkan_backend.buffer_destroy(b);
+  free(x);
+  free(y);
+}
+
 /* Elements 2^33 and up of an address 2^35 bytes before the buffer: what a tensor beyond 4 GiB asks of the index arithmetic, on drivers
  * whose largest buffer is smaller. */
 static void indices_beyond_4_gib_addressed(void **state) {
@@ -523,7 +563,7 @@ int main(void) {
   if (!vr_open(&dev)) return 77;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(program_replayed_with_other_buffers_right), cmocka_unit_test(copies_and_fills_in_order), cmocka_unit_test(streams_wait_for_each_others_events),
-      cmocka_unit_test(buffer_beyond_storage_range_addressed), cmocka_unit_test(indices_beyond_4_gib_addressed), cmocka_unit_test(barriers_only_where_a_launch_waits),
+      cmocka_unit_test(buffer_beyond_storage_range_addressed), cmocka_unit_test(buffer_beyond_the_largest_made_of_pieces), cmocka_unit_test(indices_beyond_4_gib_addressed), cmocka_unit_test(barriers_only_where_a_launch_waits),
       cmocka_unit_test(submissions_cut_to_the_budget), cmocka_unit_test(kernels_of_the_same_code_share_a_pipeline), cmocka_unit_test(self_tests_of_recorded_devices_emitted), cmocka_unit_test(figures_of_drivers_understood), cmocka_unit_test(many_arguments_through_a_table), cmocka_unit_test(out_of_memory_is_a_status_and_leaks_nothing),
       cmocka_unit_test(lost_device_is_a_status_and_can_be_opened_again), cmocka_unit_test(two_devices_at_once_independent), cmocka_unit_test(damaged_cache_files_are_misses),
       cmocka_unit_test(replay_cost_of_a_launch_is_small)};

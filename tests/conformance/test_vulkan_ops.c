@@ -191,12 +191,32 @@ static void integer_division_by_zero_is_zero(void **state) {
   }
 }
 
+/* Bytes of an i64 in memory order, and back: on 8 lanes a load of eight i8 is one of an i64. */
+static void bitcast_of_eight_bytes_and_one_i64(void **state) {
+  static int64_t x[N], y[N];
+  static int32_t b[N];
+  for (int i = 0; i < N; i++) x[i] = (int64_t)((uint64_t)i * 0x9e3779b97f4a7c15u);
+  for (int at = 0; at < 8; at++) {
+    char line[400];
+    snprintf(line, sizeof line, "%%v = \"tessera.target.bitcast\"(%%x0) : (i64) -> vector<8xi8>\n  %%e = \"tessera.target.extract\"(%%v) {at = %d} : (vector<8xi8>) -> i8\n  %%r = \"tessera.target.cast\"(%%e) : (i8) -> i32", at);
+    one_op(line, "i64", "i32", 1);
+    vr_run(&dev, text, (vr_arg[]){{x, NULL, sizeof x}, {NULL, b, sizeof b}}, 2, 1);
+    for (int i = 0; i < N; i++) assert_int_equal(b[i], (int8_t)(x[i] >> 8 * at));
+  }
+  one_op("%v = \"tessera.target.bitcast\"(%x0) : (i64) -> vector<8xi8>\n  %n = \"tessera.target.neg\"(%v) : (vector<8xi8>) -> vector<8xi8>\n"
+         "  %r = \"tessera.target.bitcast\"(%n) : (vector<8xi8>) -> i64", "i64", "i64", 1);
+  vr_run(&dev, text, (vr_arg[]){{x, NULL, sizeof x}, {NULL, y, sizeof y}}, 2, 1);
+  for (int i = 0; i < N; i++)
+    for (int at = 0; at < 8; at++) assert_int_equal((int8_t)(y[i] >> 8 * at), (int8_t)-(x[i] >> 8 * at));
+}
+
 static int setup(void **state) { return vr_open(&dev) ? 0 : 77; }
 
 int main(void) {
   if (setup(NULL)) return 77;
   const struct CMUnitTest tests[] = {cmocka_unit_test(functions_edge_and_random_values_within_bounds), cmocka_unit_test(casts_every_pair_same_as_host), cmocka_unit_test(rounding_through_a_narrower_float_kept),
-                                     cmocka_unit_test(binary_ops_edge_values_as_documented), cmocka_unit_test(integer_division_by_zero_is_zero)};
+                                     cmocka_unit_test(binary_ops_edge_values_as_documented), cmocka_unit_test(integer_division_by_zero_is_zero),
+                                     cmocka_unit_test(bitcast_of_eight_bytes_and_one_i64)};
   int r = cmocka_run_group_tests(tests, NULL, NULL);
   return vr_close(&dev) ? 1 : r;
 }
