@@ -44,8 +44,7 @@ void ir_ops_json(strb *b) {
 
 static const char *const intros[IR_N_LEVELS] = {
     "Operations that belong to no level.",
-    "The algebra: tensors in, tensors out, no device detail. A dimension written `?` is unknown until the graph is specialised to shapes\n"
-    "(`tsr_graph_specialize`, `--shape`). `core/ir/graph_ops.h` explains the level.",
+    "The algebra: tensors in, tensors out, no device detail; `?` is a dimension unknown until `tsr_graph_specialize`. `core/ir/graph_ops.h` explains the level.",
     "What becomes a kernel and how. `core/ir/schedule.h` explains the level.",
     "One kernel as a block program; every operation is collective over the block. `core/ir/tile.h` explains the level.",
     "One kernel for one device: threads, lanes, barriers, matrix instructions."};

@@ -63,9 +63,8 @@ static const char *wait_name(wait_kind k) {
 /* All threads are stuck: what kind of mistake is it? One finding per kind of wait. */
 static void explain(void) {
   sim_thread *seen[8] = {0};
-  int n = 0;
   for (int i = 0; i < S.n_threads; i++)
-    if (!seen[S.threads[i]->wait]++) n++, seen[S.threads[i]->wait] = S.threads[i];
+    if (!seen[S.threads[i]->wait]) seen[S.threads[i]->wait] = S.threads[i];
   for (int k = WAIT_BARRIER; k <= WAIT_REGISTERS; k++) {
     sim_thread *t = seen[k], *other = NULL;
     if (!t) continue;

@@ -58,7 +58,7 @@ enum { M = 12, K = 20, N = 9, N_OUT = 3 };
 static const size_t sizes[] = {M * K, K * N, M * N}, out_sizes[N_OUT] = {1, M * K, K * N};
 
 static tsr_status build(tsr_context *ctx, const char *act, tsr_graph **g) {
-  tsr_value a, b, w, v, wrt[2];
+  tsr_value a = 0, b = 0, w, v, wrt[2];
   tsr_graph *loss = NULL;
   tsr_status st = tsr_graph_create(ctx, "loss", &loss);
   if (!st) st = tsr_graph_input(loss, "A", TSR_F32, (tsr_shape){2, {M, K}}, &a);
