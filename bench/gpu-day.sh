@@ -73,15 +73,25 @@ cubes="4096x4096x4096 8192x8192x8192 16384x16384x16384"
 llama8="1x4096x4096 16x4096x4096 512x4096x4096 4096x4096x4096 16x14336x4096 512x14336x4096 4096x14336x4096 512x4096x14336"
 llama70="1x8192x8192 16x8192x8192 512x8192x8192 4096x8192x8192 512x28672x8192 4096x28672x8192 512x8192x28672"
 
-# What is expected, before the device is touched.
+# What is expected, before the device is touched: the sum over the kernels that an op becomes.
+predict_one() { # op, shape, type
+  "$tessera" tune "$1" --shape "$2" --dtype "$3" --device "$backend:$arch" --explain 2>&1 |
+    awk -v op="$1" -v shape="$2" -v type="$3" '
+      $1 == "total" { us += $2; bound = $NF }
+      END {
+        split(shape, d, "x")
+        if (us && op == "matmul") printf "%s %s %s: total %.1f us, %.0f Tflop/s, the last kernel bound by %s\n", op, shape, type, us, 2 * d[1] * d[2] * d[3] / us / 1e6, bound
+        else if (us) printf "%s %s %s: total %.1f us, bound by %s\n", op, shape, type, us, bound
+        else print op, shape, type ": no estimate (m <= 4 streams b: its bytes over the rate of memory)"
+      }'
+}
 predict() {
-  local shape dtype
-  for shape in $cubes $llama8 $llama70; do
-    for dtype in bf16 f16; do
-      printf '%s %s: ' "$shape" "$dtype"
-      "$tessera" tune matmul --shape "$shape" --dtype "$dtype" --device "$backend:$arch" --explain 2>&1 | grep -m1 total || echo "no estimate (m <= 4 streams b: its bytes over the memory's rate)"
-    done
-  done >"$out/predicted.txt"
+  local shape dtype op
+  {
+    for shape in $cubes; do for dtype in bf16 f16 tf32 i8 fp8_e4m3; do predict_one matmul "$shape" "$dtype"; done; done
+    for shape in $llama8 $llama70; do predict_one matmul "$shape" bf16; done
+    for op in add silu softmax layernorm rmsnorm reduce_sum; do predict_one "$op" 65536x4096 f32; done
+  } >"$out/predicted.txt"
   [ -z "$dry" ] || { echo "predicted.txt: $(grep -c total "$out/predicted.txt") estimates"; grep -q total "$out/predicted.txt" || bad=1; }
 }
 has predict && predict
@@ -102,7 +112,7 @@ if has matmul; then # against the vendor's library
   for shape in $cubes; do for dtype in bf16 f16 tf32 i8 fp8_e4m3; do mm matmul.jsonl "$device" "$shape" "$dtype"; done; done
 fi
 if has llama; then
-  for shape in $llama8 $llama70; do mm llama.jsonl "$device" "$shape" bf16; done
+  for shape in $llama8 $llama70; do for dtype in bf16 f16; do mm llama.jsonl "$device" "$shape" "$dtype"; done; done
 fi
 if has rows; then # bound by memory: from 1 GB
   for op in add silu softmax layernorm rmsnorm reduce_sum; do

@@ -84,6 +84,11 @@ static void amd_shapes(tsr_caps *c, const arch_row *r) {
     add(c, 16, 16, 32, TSR_F8E4M3, TSR_F32, SCOPE_SUBGROUP);
     add(c, 16, 16, 32, TSR_F8E5M2, TSR_F32, SCOPE_SUBGROUP);
   }
+  if (cdna4) { /* at twice the rate */
+    add(c, 16, 16, 64, TSR_I8, TSR_I32, SCOPE_SUBGROUP);
+    add(c, 16, 16, 128, TSR_F8E4M3, TSR_F32, SCOPE_SUBGROUP);
+    add(c, 16, 16, 128, TSR_F8E5M2, TSR_F32, SCOPE_SUBGROUP);
+  }
 }
 
 static void fill(const arch_row *r, tsr_caps *c) {

@@ -288,6 +288,8 @@ tsr_status e_op(emitter *e, const ir_op *op) {
   case TG_BARRIER: e_barrier(e, ScopeWorkgroup); return NULL;
   case TG_WARP_BARRIER: e_barrier(e, ScopeSubgroup); return NULL;
   case TG_VECTOR:
+    if (op->n_operands > 4 * SV_PARTS) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "vectors have at most 16 elements");
+    /* fall through */
   case TG_EXTRACT:
   case TG_INSERT: vector_op(e, op); return NULL;
   case TG_BITCAST: return bitcast(e, op);

@@ -386,7 +386,9 @@ static tsr_status put_kernel(text_printer *p, ir_op *k) {
   const char *path = ir_get_str(k, "path", ""), *name = ir_get_str(k, "sym_name", "");
   if (!plain(name) || taken(p, name)) return ir_error(k, "give it another name", "\"%s\" can't be a C++ function's name", name);
   strb_printf(p->b, "\n/* %s%s%s: blocks of %lld threads */\n", ir_get_str(k, "sym_name", ""), *path ? ", " : "", path, (long long)(block[0] * block[1] * block[2]));
-  strb_printf(p->b, "KERNEL(%lld) %s(", (long long)(block[0] * block[1] * block[2]), ir_get_str(k, "sym_name", "kernel"));
+  strb_printf(p->b, "KERNEL(%lld) ", (long long)(block[0] * block[1] * block[2]));
+  if (ir_get_int(k, "waves_per_simd", 0)) strb_printf(p->b, "WAVES(%d) ", (int)ir_get_int(k, "waves_per_simd", 0));
+  strb_printf(p->b, "%s(", ir_get_str(k, "sym_name", "kernel"));
   for (int i = 0; i < r->n_args; i++) {
     const char *type = text_storage(r->args[i]->type->dtype);
     strb_printf(p->b, "%s%s%s *__restrict__ %s", i ? ", " : "", i < r->n_args - outputs ? "const " : "", type, text_name(p, r->args[i]));

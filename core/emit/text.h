@@ -8,7 +8,7 @@
  *   kernels                    in namespace tsr, calling both: extern "C" functions that take pointers, then tensor maps
  *
  * The primitives, all in namespace tsr (T scalar, V = T or vec<T, N>; pointers into shared memory are plain pointers):
- *   macros   FN (qualifiers of a device function), KERNEL(threads) (of a kernel), SHARED_MEMORY(bytes) (declares smem),
+ *   macros   FN (qualifiers of a device function), KERNEL(threads) (of a kernel), on AMD also WAVES(n) (that fit on a SIMD), SHARED_MEMORY(bytes) (declares smem),
  *            GRID_CONSTANT (of a tensor_map parameter), TSR_CAT
  *   ids      int thread_id<axis>(), block_id<axis>(), lane_id(), warp_id()
  *   memory   V ld_global<V>(p), ld_global_stream<V>(p), ld_shared<V>(p); st_global(p, v), st_global_stream(p, v), st_shared(p, v)

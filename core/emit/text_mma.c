@@ -1,5 +1,6 @@
 /* core/emit/text_mma.c - wrappers of the matrix instructions: one explicit specialisation for each shape and type that a module
  * uses. Sources: PTX ISA (mma, wgmma), LLVM's BuiltinsAMDGPU.def (mfma, wmma). */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/dtype.h"
@@ -141,6 +142,11 @@ static const amd_row amd_rows[] = {
     MF(16, 16, 8, TSR_TF32, TSR_TF32, "gfx942", "f32_16x16x8_xf32", V("float", 2), F4),
     MF(16, 16, 4, TSR_F64, TSR_F64, "gfx9", "f64_16x16x4f64", "double", V("double", 4)),
     MF(16, 16, 16, TSR_I8, TSR_I8, "gfx90a", "i32_16x16x16i8", "int", V("int", 4)),
+    MF(16, 16, 64, TSR_I8, TSR_I8, "gfx950", "i32_16x16x64_i8", V("int", 4), V("int", 4)),
+    MF(16, 16, 128, TSR_F8E4M3, TSR_F8E4M3, "gfx950", "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
+    MF(16, 16, 128, TSR_F8E4M3, TSR_F8E5M2, "gfx950", "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
+    MF(16, 16, 128, TSR_F8E5M2, TSR_F8E4M3, "gfx950", "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
+    MF(16, 16, 128, TSR_F8E5M2, TSR_F8E5M2, "gfx950", "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
     MF(16, 16, 32, TSR_I8, TSR_I8, "gfx9", "i32_16x16x32_i8", "long", V("int", 4)),
     MF(32, 32, 16, TSR_I8, TSR_I8, "gfx9", "i32_32x32x16_i8", "long", V("int", 16)),
     MF(16, 16, 32, TSR_F8E4M3, TSR_F8E4M3, "gfx9", "f32_16x16x32_fp8_fp8", "long", F4),
@@ -192,6 +198,8 @@ void text_hip_mma(strb *b, const text_mma *i, const char *arch) {
               i->n, i->k, text_mma_type(i->a, arch), text_mma_type(i->b, arch), ea, na, eb, nb, tc, nc);
   put_typedef(b, x->operand, "operand");
   put_typedef(b, x->acc, "accumulator");
+  char formats[32]; /* f8f6f4 has its operands' formats beside it: 0 e4m3, 1 e5m2; a scale of 0 in place 0 makes it the plain product */
+  snprintf(formats, sizeof formats, ", %d, %d, 0, 0, 0, 0", i->a == TSR_F8E5M2, i->b == TSR_F8E5M2);
   strb_printf(b, "  return bits<vec<%s, %d>>(%s(%sbits<operand>(a), %sbits<operand>(b), bits<accumulator>(c)%s));\n}\n", tc, nc, x->builtin, iu8 ? "true, " : "",
-              iu8 ? "true, " : "", iu8 ? ", false" : wmma ? "" : ", 0, 0, 0");
+              iu8 ? "true, " : "", iu8 ? ", false" : wmma ? "" : i->k == 128 ? formats : ", 0, 0, 0");
 }

@@ -7,6 +7,8 @@
 static const char base[] =
     "#define FN __attribute__((device, always_inline)) inline\n"
     "#define KERNEL(threads) extern \"C\" __attribute__((global, amdgpu_flat_work_group_size(threads, threads))) void\n"
+    "#define WAVES(n) __attribute__((amdgpu_waves_per_eu(n)))\n"
+    "#pragma clang diagnostic ignored \"-Wpass-failed\" /* shared memory may leave room for fewer */\n"
     "#define SHARED_MEMORY(bytes) __attribute__((shared, aligned(1024))) unsigned char smem[bytes]\n"
     "#define GRID_CONSTANT\n"
     "#define COPY __builtin_memcpy\n"
@@ -199,9 +201,13 @@ static const char shuffle[] =
     "  return __builtin_amdgcn_ds_bpermute(from * 4, v);\n"
     "}\n";
 
+/* Not by clang's builtin: LLVM waits for all of its loads before any later read of LDS, as it can't tell the stages apart (and clang 19
+ * fails on it). LDS addresses of a wave come from m0, which must be set one state earlier. */
 static const char lds[] =
     "template <int BYTES> FN void lds_load(void *to, const void *from) {\n"
-    "  __builtin_amdgcn_global_load_lds((__attribute__((address_space(1))) void *)from, (__attribute__((address_space(3))) void *)to, BYTES, 0, 0);\n"
+    "  unsigned at = __builtin_amdgcn_readfirstlane((unsigned)(unsigned long)(__attribute__((address_space(3))) void *)to);\n"
+    "  if constexpr (BYTES == 16) asm volatile(\"s_nop 0\\n\\tglobal_load_lds_dwordx4 %0, off\" ::\"v\"(from), \"{m0}\"(at) : \"memory\");\n"
+    "  else asm volatile(\"s_nop 0\\n\\tglobal_load_lds_dword %0, off\" ::\"v\"(from), \"{m0}\"(at) : \"memory\");\n"
     "}\n";
 
 /* s_waitcnt's fields by generation: vmcnt is bits 3:0 and 15:14 (gfx9, gfx10), bits 15:10 (gfx11); gfx12 has an instruction per counter. */
@@ -223,7 +229,11 @@ static void put_waits(strb *b, const char *arch) {
   strb_puts(b, "template <int LEVEL> FN void setprio() { __builtin_amdgcn_s_setprio(LEVEL); }\n"
                "template <int MASK> FN void sched_barrier() { __builtin_amdgcn_sched_barrier(MASK); }\n"
                "/* The barrier alone, without waiting for memory. */\n"
-               "template <int ID, int THREADS> FN void named_barrier_sync() { __builtin_amdgcn_s_barrier(); }\n");
+               "template <int ID, int THREADS> FN void named_barrier_sync() {\n"
+               "  asm volatile(\"\" ::: \"memory\");\n"
+               "  __builtin_amdgcn_s_barrier();\n"
+               "  asm volatile(\"\" ::: \"memory\");\n"
+               "}\n");
 }
 
 void text_hip_base(strb *b, const text_use *u) {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/knob.h"
+#include "core/passes/tile_to_simt_direct.h"
 #include "core/passes/tile_to_simt_impl.h"
 #include "core/passes/tile_to_simt_wgmma.h"
 
@@ -85,6 +85,15 @@ static tsr_status enter(simt *c) {
   return c->b.failed ? st_oom() : NULL;
 }
 
+/* CDNA: given all 512 registers of a lane, the compiler divides them into two files and moves accumulators between these; products of
+ * 16 and 32-bit operands do with half of them. */
+static bool suits_two_waves(const simt *c) {
+  const ir_block *r = c->tile->regions[0];
+  for (int i = 0; i < r->n_args; i++)
+    if (tsr_dtype_size(r->args[i]->type->dtype) == 1) return false;
+  return !strcmp(c->path->name, "mfma");
+}
+
 static tsr_status describe(simt *c) {
   ir_op *k = c->out;
   ir_module *m = c->m;
@@ -98,6 +107,7 @@ static tsr_status describe(simt *c) {
     ok = ok && ir_set_attr(k, "grid", ir_attr_ints(m, grid, 3)) && ir_set_attr(k, "cluster", ir_attr_ints(m, (int64_t[]){c->cluster, 1, 1}, 3));
   }
   if (ok && c->wide_index) ok = ir_set_attr(k, "wide_index", ir_attr_bool(m, true));
+  if (ok && suits_two_waves(c)) ok = ir_set_attr(k, "waves_per_simd", ir_attr_int(m, 2));
   if (ok && c->why) ok = ir_set_attr(k, "path", ir_attr_str(m, c->path->name)) && ir_set_attr(k, "why", ir_attr_str(m, c->why));
   return ok ? NULL : st_oom();
 }
@@ -171,27 +181,30 @@ static void unbind(ir_op *op) {
 }
 
 static bool wgmma_allowed(const ir_op *tile, const tsr_caps *caps) {
-  const char *wish = ir_get_str(tile, "matrix", "");
-  if (!*wish) wish = knob_str("TSR_MATRIX");
+  const char *wish = simt_wish(tile);
   return caps->wgmma && (!strcmp(wish, "auto") || !strcmp(wish, "wgmma"));
 }
 
-/* A lowering of whole kernels comes first, unless another matrix path was asked for. */
-static tsr_status whole_kernel(const ir_op *tile, const tsr_caps *caps, ir_module *m, bool *done) {
-  const char *why = NULL;
+/* Lowerings of whole kernels come first: wgmma unless another path was asked for, the direct ones of CDNA where asked for. *why
+ * says why such a one doesn't take the kernel. */
+static tsr_status whole_kernel(const ir_op *tile, const tsr_caps *caps, ir_module *m, bool *done, const char **why) {
+  const char *wish = simt_wish(tile);
+  bool pingpong = !strcmp(wish, "pingpong");
   *done = false;
+  if (pingpong || !strcmp(wish, "direct")) return simt_direct_kernel(tile, caps, pingpong, m, done, why);
   if (!wgmma_allowed(tile, caps)) return NULL;
-  return simt_wgmma_kernel(tile, caps, m, done, &why);
+  return simt_wgmma_kernel(tile, caps, m, done, why);
 }
 
 /* Lowers with a ring of TMA and wgmma where that fits; else with pipelined tiles; where a later op then finds no room for its scratch, once
  * more without them. */
 static tsr_status kernel(const ir_op *tile, const tsr_caps *caps, ir_builder *top) {
   const tsr_allocator *al = &top->m->arena.al;
+  const char *why = NULL;
   bool done;
-  TSR_TRY(whole_kernel(tile, caps, top->m, &done));
+  TSR_TRY(whole_kernel(tile, caps, top->m, &done, &why));
   if (done) return NULL;
-  simt c = {.caps = caps, .m = top->m, .tile = tile};
+  simt c = {.caps = caps, .m = top->m, .tile = tile, .refused = caps->wgmma ? NULL : why};
   tsr_status st = NULL;
   for (int attempt = wgmma_allowed(tile, caps) ? -1 : 0; attempt < 2; attempt++) {
     struct simt_impl *in = c.in = al_new(al, struct simt_impl);

@@ -128,6 +128,7 @@ struct simt {
   ir_value *rank, *block_warp; /* this block in the cluster; the subgroup within the block */
   const simt_matrix_path *path;
   const char *why;
+  const char *refused; /* why a lowering of whole kernels that was asked for doesn't take this one; or NULL */
   tsr_matrix_shape shape; /* chosen by the path's fits/layout, where it needs one */
   bool wide_index;
   struct simt_impl *in;   /* private to the pass */

@@ -11,26 +11,29 @@
 #include "core/passes/tile_to_simt_matrix.h"
 
 static bool is_f8(tsr_dtype t) { return t == TSR_F8E4M3 || t == TSR_F8E5M2; }
-static bool is_rdna(const simt *c) { return !strncmp(c->caps->arch, "gfx1", 4); }
+static bool rdna(const tsr_caps *caps) { return !strncmp(caps->arch, "gfx1", 4); }
+static bool is_rdna(const simt *c) { return rdna(c->caps); }
 static bool is_gfx11(const simt *c) { return !strncmp(c->caps->arch, "gfx11", 5); }
 
-static bool find(const simt *c, const simt_gemm *g, simt_instruction *out) {
-  for (int i = 0; i < c->caps->n_matrix; i++) {
-    const tsr_matrix_shape *s = &c->caps->matrix[i];
-    bool mixed = !is_rdna(c) && is_f8(s->a) && is_f8(g->a) && is_f8(g->b);
+bool simt_amd_instruction(const tsr_caps *caps, const simt_gemm *g, simt_instruction *out) {
+  bool found = false;
+  for (int i = 0; i < caps->n_matrix; i++) {
+    const tsr_matrix_shape *s = &caps->matrix[i];
+    bool mixed = !rdna(caps) && is_f8(s->a) && is_f8(g->a) && is_f8(g->b);
     if (!s->enabled || s->scope != SCOPE_SUBGROUP || s->m != 16 || s->n != 16 || s->c != g->c || (!mixed && (s->a != g->a || s->b != g->b))) continue;
+    if (g->k % s->k || (found && s->k < out->k)) continue;
     *out = (simt_instruction){g->a, g->b, g->c, s->m, s->n, s->k};
-    return true;
+    found = true;
   }
-  return false;
+  return found;
 }
 
-static const char *amd_fits(const simt *c, const simt_gemm *g, bool rdna) {
+static const char *amd_fits(const simt *c, const simt_gemm *g, bool want_rdna) {
   simt_instruction in;
-  if (c->caps->dialect != DIALECT_HIP || is_rdna(c) != rdna) return rdna ? "not an RDNA device" : "not a CDNA device";
+  if (c->caps->dialect != DIALECT_HIP || is_rdna(c) != want_rdna) return want_rdna ? "not an RDNA device" : "not a CDNA device";
   if (g->kahan) return "kahan_sum needs one product at a time";
-  if (!find(c, g, &in)) return "no matrix instruction for these element types";
-  if (g->m % 16 || g->n % 16 || g->k % in.k) return "the tile is not a multiple of the instruction's shape";
+  if (g->m % 16 || g->n % 16) return "the tile is not a multiple of the instruction's shape";
+  if (!simt_amd_instruction(c->caps, g, &in)) return "no matrix instruction for these element types and this depth";
   return NULL;
 }
 static const char *mfma_fits(const simt *c, const simt_gemm *g) { return amd_fits(c, g, false); }
@@ -79,12 +82,17 @@ static ir_value *to_fnuz(simt *c, ir_value *v, tsr_dtype t) {
 
 /* ---- the product -------------------------------------------------------------------------------------------------------- */
 
+void simt_amd_describe(ir_module *m, ir_op *op, const simt_instruction *in, bool *failed) {
+  if (!ir_set_attr(op, "m", ir_attr_int(m, in->m)) || !ir_set_attr(op, "n", ir_attr_int(m, in->n)) || !ir_set_attr(op, "k", ir_attr_int(m, in->k)) ||
+      !ir_set_attr(op, "a", ir_attr_str(m, tsr_dtype_name(in->a))) || !ir_set_attr(op, "b", ir_attr_str(m, tsr_dtype_name(in->b))) ||
+      !ir_set_attr(op, "c", ir_attr_str(m, tsr_dtype_name(in->c))))
+    *failed = true;
+}
+
 static ir_value *instruction(simt *c, const simt_instruction *in, ir_value *a, ir_value *b, ir_value *acc) {
   ir_value *v = sx_op(c, is_rdna(c) ? TG_WMMA : TG_MFMA, acc ? acc->type : NULL, 3, (ir_value *[]){a, b, acc});
-  if (!v || !ir_set_attr(v->def, "m", ir_attr_int(c->m, in->m)) || !ir_set_attr(v->def, "n", ir_attr_int(c->m, in->n)) ||
-      !ir_set_attr(v->def, "k", ir_attr_int(c->m, in->k)) || !ir_set_attr(v->def, "a", ir_attr_str(c->m, tsr_dtype_name(in->a))) ||
-      !ir_set_attr(v->def, "b", ir_attr_str(c->m, tsr_dtype_name(in->b))) || !ir_set_attr(v->def, "c", ir_attr_str(c->m, tsr_dtype_name(in->c))))
-    c->b.failed = true;
+  if (v) simt_amd_describe(c->m, v->def, in, &c->b.failed);
+  else c->b.failed = true;
   return v;
 }
 
@@ -115,7 +123,7 @@ static tsr_status amd_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
   simt_instruction in = {0};
   const simt_layout *l = acc->layout;
   int per = 16 / l->lanes[0], per_row = l->reps[1] * l->inner[1] * l->vec[1], mi = l->reps[0] * l->inner[0] * l->vec[0] / per, ni = per_row;
-  if (!find(c, g, &in)) return simt_unsupported(c, g->op, NULL, "no matrix instruction for these element types");
+  if (!simt_amd_instruction(c->caps, g, &in)) return simt_unsupported(c, g->op, NULL, "no matrix instruction for these element types");
   bool scaled = c->caps->fnuz && is_f8(in.a);
   ir_value **v = arena_array(&c->m->arena, ir_value *, acc->n), **d = arena_array(&c->m->arena, ir_value *, mi * ni);
   ir_value **a = arena_array(&c->m->arena, ir_value *, mi), **b = arena_array(&c->m->arena, ir_value *, ni), *part[16];

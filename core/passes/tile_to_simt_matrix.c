@@ -3,6 +3,8 @@
 
 #include "core/passes/tile_to_simt_impl.h"
 
+enum { MOST = 32 }; /* neighbours that a lane feeds to one instruction */
+
 void simt_split_warps(int warps, int64_t m, int64_t n, int block_m, int block_n, int *wm, int *wn) {
   int64_t best = INT64_MAX;
   *wm = *wn = 1;
@@ -30,14 +32,14 @@ static ir_value *element(simt *c, const simt_mem *m, ir_value *const x[2], int c
   if (!cond) return sx_load(c, m, at, count);
   ir_value *v = sx_load(c, m, sx_select(c, cond, at, simt_harmless(c, m)), count);
   if (count == 1) return sx_select(c, cond, v, sx_num(c, m->dtype, 0));
-  ir_value *part[16];
+  ir_value *part[MOST];
   for (int i = 0; i < count; i++) part[i] = sx_select(c, cond, sx_extract(c, v, i), sx_num(c, m->dtype, 0));
   return sx_vector(c, count, part);
 }
 
 /* `count` neighbours along dimension `along` of memory, starting at x. */
 static ir_value *neighbours(simt *c, const simt_mem *m, int along, ir_value *const from[2], int count) {
-  ir_value *x[2] = {from[0], from[1]}, *part[16];
+  ir_value *x[2] = {from[0], from[1]}, *part[MOST];
   int w = along == 1 ? simt_access_width(c, m, count) : 1;
   if (m->limit[along])
     while (w > 1 && m->limit_mult[along] % w) w /= 2;

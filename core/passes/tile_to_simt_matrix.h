@@ -2,6 +2,7 @@
  * elements of an operand that one lane feeds to the instruction. */
 #ifndef CORE_PASSES_TILE_TO_SIMT_MATRIX_H
 #define CORE_PASSES_TILE_TO_SIMT_MATRIX_H
+#include "core/passes/target_build.h"
 #include "core/passes/tile_to_simt.h"
 
 /* One matrix instruction. */
@@ -21,5 +22,14 @@ ir_value *simt_operand_across_k(simt *c, const simt_operand *o, bool is_a, ir_va
 
 /* First register's offset and the warp's part, along dimension d of the accumulator, of this thread's block number `block`. */
 ir_value *simt_block_origin(simt *c, const simt_layout *l, int d, int block, int per_block);
+
+/* AMD: the deepest 16 x 16 instruction for a product's types that divides its depth, false if there is none; and its attributes on an mfma or wmma op. */
+bool simt_amd_instruction(const tsr_caps *caps, const simt_gemm *g, simt_instruction *out);
+void simt_amd_describe(ir_module *m, ir_op *op, const simt_instruction *in, bool *failed);
+
+/* NVIDIA and AMD: does the kernel leave the order of its tiles open (and has enough of them), and which tile (block[0], block[1]) is
+ * taken by the block that has these numbers in an nx x ny grid. */
+bool simt_raster_wanted(const ir_op *kernel);
+void simt_raster_order(tgb *t, const tsr_caps *caps, int64_t nx, int64_t ny, ir_value *block[2]);
 
 #endif

@@ -5,28 +5,40 @@
 #include <string.h>
 
 #include "core/passes/tile_to_simt_impl.h"
+#include "core/passes/tile_to_simt_matrix.h"
 
 enum { GROUP_ROWS = 8, DIES = 8, LEAST_TILES = 64 };
 
 static bool has_dies(const tsr_caps *c) { return !strncmp(c->arch, "gfx94", 5) || !strncmp(c->arch, "gfx95", 5); }
 
+bool simt_raster_wanted(const ir_op *kernel) {
+  int64_t grid[3] = {1, 1, 1};
+  ir_get_ints(kernel, "grid", grid, 3);
+  if (ir_get_int(kernel, "raster", 0) > 0) return false; /* the schedule has its own order */
+  return grid[0] >= 2 && grid[1] >= 2 && grid[0] * grid[1] >= LEAST_TILES && grid[0] * grid[1] <= INT32_MAX / 2;
+}
+
+void simt_raster_order(tgb *t, const tsr_caps *caps, int64_t nx, int64_t ny, ir_value *block[2]) {
+  int64_t n = nx * ny;
+  ir_value *i = tg_add(t, tg_muli(t, block[1], nx), block[0]);
+  if (has_dies(caps)) {
+    int64_t each = n / DIES, whole = each * DIES;
+    ir_value *moved = tg_add(t, tg_muli(t, tg_remi(t, i, DIES), each), tg_divi(t, i, DIES));
+    i = whole == n ? moved : tg_select(t, tg_compare(t, "lt", i, tg_index(t, whole)), moved, i);
+  }
+  int64_t group = ny < GROUP_ROWS ? ny : GROUP_ROWS;
+  ir_value *band = tg_divi(t, i, group * nx), *in = tg_remi(t, i, group * nx), *first = tg_muli(t, band, group);
+  ir_value *height = ny % group ? tg_min(t, tg_sub(t, tg_index(t, ny), first), tg_index(t, group)) : tg_index(t, group);
+  block[1] = tg_add(t, first, tg_rem(t, in, height));
+  block[0] = tg_div(t, in, height);
+}
+
 void simt_raster(simt *c) {
   int64_t grid[3] = {1, 1, 1};
   const char *path = c->path->name;
+  if (!simt_raster_wanted(c->tile) || (strcmp(path, "mma") && strcmp(path, "mfma") && strcmp(path, "wmma"))) return;
   ir_get_ints(c->tile, "grid", grid, 3);
-  if (ir_get_int(c->tile, "raster", 0) > 0) return; /* the schedule has its own order */
-  int64_t nx = grid[0], ny = grid[1], n = nx * ny;
-  if (strcmp(path, "mma") && strcmp(path, "mfma") && strcmp(path, "wmma")) return;
-  if (n < LEAST_TILES || n > INT32_MAX / 2 || nx < 2 || ny < 2) return;
-  ir_value *i = sx_add(c, sx_muli(c, c->in->block_id[1], nx), c->in->block_id[0]);
-  if (has_dies(c->caps)) {
-    int64_t each = n / DIES, whole = each * DIES;
-    ir_value *moved = sx_add(c, sx_muli(c, sx_rem(c, i, sx_int(c, DIES)), each), sx_div(c, i, sx_int(c, DIES)));
-    i = whole == n ? moved : sx_select(c, sx_compare(c, "lt", i, sx_int(c, whole)), moved, i);
-  }
-  int64_t group = ny < GROUP_ROWS ? ny : GROUP_ROWS;
-  ir_value *band = sx_div(c, i, sx_int(c, group * nx)), *in = sx_rem(c, i, sx_int(c, group * nx)), *first = sx_muli(c, band, group);
-  ir_value *height = ny % group ? sx_min(c, sx_sub(c, sx_int(c, ny), first), sx_int(c, group)) : sx_int(c, group);
-  c->in->block_id[1] = sx_add(c, first, sx_rem(c, in, height));
-  c->in->block_id[0] = sx_div(c, in, height);
+  tgb t = {c->m, c->b};
+  simt_raster_order(&t, c->caps, grid[0], grid[1], c->in->block_id);
+  c->b = t.b;
 }

@@ -249,7 +249,7 @@ static tune_config merged(const tune_config *base, const tsr_schedule *s) {
   if (s->use_shared) c.use_shared = s->use_shared > 0;
   if (s->async_copy) c.async_copy = s->async_copy > 0;
   if (s->padding) c.padding = s->padding > 0 ? (int32_t)s->padding : 0;
-  if (s->matrix_path) c.matrix_path = strcmp(s->matrix_path, "fma") && strcmp(s->matrix_path, "scalar");
+  if (s->matrix_path) c.matrix_path = tune_path_of(s->matrix_path);
   return c;
 }
 

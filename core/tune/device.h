@@ -38,6 +38,7 @@ typedef struct tune_device {
   int32_t shared_granule;     /* allocation unit, bytes */
   int64_t shared_per_block, shared_per_core;
   bool clusters;         /* blocks that reach each other's shared memory */
+  bool lds_direct;       /* CDNA: loads from global memory straight to shared memory */
   bool warpgroup_matrix; /* wgmma: operands come straight from swizzled shared memory, 64 rows at a time */
   int32_t banks;
   double clock_ghz;

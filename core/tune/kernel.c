@@ -28,7 +28,8 @@ tune_device tune_device_from_caps(const tsr_caps *c, const char *name) {
                    .warp_size = c->dialect == DIALECT_CPU ? (c->vector_bytes > 0 ? c->vector_bytes / 4 : 8) : c->subgroup > 0 ? c->subgroup : 32,
                    .max_warps = c->max_warps_per_core, .max_threads = c->max_threads, .regs_per_thread = c->max_registers,
                    .shared_per_block = c->dialect == DIALECT_CPU ? c->l2_bytes : c->shared_bytes, .shared_per_core = c->shared_per_core,
-                   .banks = c->shared_banks, .warpgroup_matrix = c->wgmma, .clusters = c->clusters};
+                   .banks = c->shared_banks, .warpgroup_matrix = c->wgmma, .clusters = c->clusters,
+                   .lds_direct = c->dialect == DIALECT_HIP && !strncmp(c->arch, "gfx9", 4)};
   snprintf(d.name, sizeof d.name, "%s", name && *name ? name : c->arch);
   d.regs_per_core = (int32_t)(c->registers_per_core < INT32_MAX ? c->registers_per_core : INT32_MAX);
   add_tier(&d, d.is_cpu ? "l1" : "shared", d.is_cpu ? c->l1_bytes : c->shared_per_core);
@@ -159,7 +160,14 @@ tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const 
 
 static int32_t fit32(int64_t v) { return (int32_t)(v > INT32_MAX ? INT32_MAX : v < 0 ? 0 : v); }
 
-static bool is_plain_path(const char *path) { return path && (!strcmp(path, "fma") || !strcmp(path, "scalar") || !strcmp(path, "stream")); }
+static const char *const path_names[] = {"fma", NULL, "direct", "pingpong"}; /* of a config's matrix_path */
+
+int32_t tune_path_of(const char *path) {
+  if (!path) return 1;
+  for (int32_t i = 2; i < (int32_t)(sizeof path_names / sizeof *path_names); i++)
+    if (!strcmp(path, path_names[i])) return i;
+  return strcmp(path, "fma") && strcmp(path, "scalar") && strcmp(path, "stream");
+}
 
 tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const int64_t suggested[3]) {
   sched_params p = sched_default(kernel, caps), own;
@@ -172,12 +180,12 @@ tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const
   if (!p.m && f == FAMILY_ROW && ir_get_ints(kernel, "space", s, 4) == 2) p.m = sched_block_rows(caps, s[0], s[1]);
   if (!p.m && f == FAMILY_ELEMENTWISE) p.m = sched_block_elements(caps);
   const ir_op *mm = find_matmul(kernel);
-  bool matrix = mm && !is_plain_path(p.matrix_path) &&
+  bool matrix = mm && tune_path_of(p.matrix_path) &&
                 caps_find_matrix(caps, mm->operands[0]->type->dtype, mm->operands[1]->type->dtype, graph_matmul_get(mm).accum) >= 0;
   return (tune_config){.m = fit32(p.m), .n = fit32(p.n), .k = fit32(p.k), .vectorize = fit32(p.vectorize > 0 ? p.vectorize : caps->dialect == DIALECT_CPU),
                        .use_shared = p.use_shared > 0, .padding = fit32(p.padding), .async_copy = p.async_copy > 0,
                        .stages = fit32(p.stages > 0 ? p.stages : 1), .split_k = fit32(p.split_k > 0 ? p.split_k : 1),
-                       .warps = fit32(p.warps > 0 ? p.warps : 1), .raster = fit32(p.raster), .matrix_path = matrix,
+                       .warps = fit32(p.warps > 0 ? p.warps : 1), .raster = fit32(p.raster), .matrix_path = matrix ? tune_path_of(p.matrix_path) : 0,
                        .cluster = fit32(p.cluster > 0 ? p.cluster : 1), .stream_k = fit32(p.stream_k)};
 }
 
@@ -206,7 +214,8 @@ sched_params tune_config_params(const tune_config *c, const tune_problem *proble
   p.stages = c->stages;
   p.split_k = c->split_k;
   p.stream_k = c->stream_k;
-  if (!c->matrix_path && has_matrix(caps, problem->in)) p.matrix_path = "fma"; /* without one the lowering's choice stays open */
+  bool known = c->matrix_path >= 0 && c->matrix_path < (int32_t)(sizeof path_names / sizeof *path_names);
+  if (known && has_matrix(caps, problem->in)) p.matrix_path = path_names[c->matrix_path]; /* without one the lowering's choice stays open */
   return p;
 }
 

@@ -25,6 +25,8 @@ tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const 
 tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const int64_t suggested[3]);
 /* All fields of a config, but for switches that mean nothing for the problem on the device. The default need not be written at all. */
 sched_params tune_config_params(const tune_config *c, const tune_problem *problem, const tsr_caps *caps);
+/* A schedule's matrix_path (NULL = the device's own) as a config has it. */
+int32_t tune_path_of(const char *path);
 
 /* The kernel's space with the backend's knobs; `k` must stay where it is as long as the space is used. */
 typedef struct tune_kernel_space {

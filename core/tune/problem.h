@@ -1,7 +1,7 @@
 /* core/tune/problem.h - what is tuned (a problem) and what is chosen for it (a config), shared by the whole module.
  * A config has the fields of Schedule IR's sched_params under the same names, each an integer that a knob can step: 0 is
  * "off" for switches (there -1), vectorize 0 is the lowering's own width, raster 0 the device's own order, matrix_path 0 is plain
- * multiply-adds, 1 the device's own. */
+ * multiply-adds, 1 the device's own, 2 "direct" and 3 "pingpong" (CDNA: operands straight to LDS). */
 #ifndef CORE_TUNE_PROBLEM_H
 #define CORE_TUNE_PROBLEM_H
 #include "tessera/base.h"

@@ -112,6 +112,16 @@ static bool matrix_rule(const space *s, const tune_config *c, char *why, size_t 
   return true;
 }
 
+/* What tile_to_simt_direct.c takes. */
+static bool direct_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
+  int32_t bytes = c->k * (int32_t)tsr_dtype_size(s->problem.in);
+  if (!s->device.lds_direct) REFUSE("the device has no loads straight to shared memory");
+  if (!c->use_shared || c->padding || c->split_k > 1 || c->stream_k || c->stages < 2) REFUSE("direct loads need unpadded tiles in two stages");
+  if (bytes % 64 || s->problem.k % c->k) REFUSE("direct loads need steps of 64 bytes that divide k");
+  if (c->matrix_path == 3 && (c->warps != 8 || c->stages != 2 || c->m < 128 || c->n < 128)) REFUSE("the ping-pong needs 8 warps, 2 stages and large tiles");
+  return true;
+}
+
 static bool staging_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
   if (!c->use_shared && (c->padding || c->async_copy || (c->stages > 1 && !s->device.is_cpu)))
     REFUSE("padding, async copy and stages need shared memory");
@@ -155,6 +165,7 @@ static bool matmul_rule(const space *s, const tune_config *c, char *why, size_t 
   if (!d->is_cpu && c->vectorize && (c->k % c->vectorize || c->n % c->vectorize)) REFUSE("vector does not divide the tile");
   if (!d->is_cpu && !c->use_shared && c->vectorize != s->dflt.vectorize) REFUSE("a vector width is that of staging through shared memory");
   if (c->matrix_path && !d->is_cpu && !matrix_rule(s, c, why, why_bytes)) return false;
+  if (c->matrix_path > 1 && !d->is_cpu && !direct_rule(s, c, why, why_bytes)) return false;
   if (!c->matrix_path && !d->is_cpu && (int64_t)c->m * c->n < (int64_t)c->warps * d->warp_size)
     REFUSE("fewer outputs than threads (%d)", c->warps * d->warp_size);
   if (d->is_cpu) { /* the packed panels stay near the second-level cache */
@@ -253,6 +264,8 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
     memcpy(k->value, f->row[i].value, sizeof f->row[i].value);
     for (int32_t j = 0; j < k->n; j++)
       if (k->value[j] == PER_CORE) k->value[j] = d->cores > 0 ? d->cores : 1;
+    if (f->row[i].uses == SPACE_USES_MATRIX && d->lds_direct)
+      for (int32_t path = 2; path <= 3; path++) include_value(k, path);
     int32_t v = *tune_config_field(&dflt, k->name);
     bool has_matrix = strcmp(k->name, "matrix_path") || tune_device_matrix(d, p->in);
     if (!has_matrix) v = 0;

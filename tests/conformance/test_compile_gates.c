@@ -1,6 +1,8 @@
 /* Every family of kernels, through the lowering and the printer, to binary: NVRTC for the CUDA architectures, clang for the AMD ones (no
- * GPU is needed for either). No spills, no serialized wgmma, and the matrix instruction that the architecture has. TSR_GATES=all
- * compiles the whole list for each architecture, else a sample is taken; TSR_GATES=list prints it, TSR_GATES_NAME=words limits it to names with these words. What can't be compiled for want of a
+ * GPU is needed for either). No spills, no serialized wgmma, the matrix instruction that the architecture has for the types and, on AMD,
+ * waits that leave loads in flight. gfx950 needs clang 20 or later.
+ * TSR_GATES=all compiles the whole list for each architecture, else a sample is taken; TSR_GATES=list prints it, TSR_GATES_NAME=words limits it
+ * to names with these words. What can't be compiled for want of a
  * tool or a capability is counted and printed. */
 #include <dirent.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 #include "core/emit/emit_text.h"
 #include "core/ir/ir.h"
 #include "core/passes/tile_to_simt.h"
+#include "tests/support/amd_asm.h"
 #include "tests/support/plan.h"
 #include "tests/support/tile_gen.h"
 
@@ -23,16 +26,18 @@ typedef struct gate {
   char name[96];
   char *text, *plain; /* for devices with a matrix instruction for the types; without (smaller tiles), NULL = the same */
   size_t n, n_plain;
-  const char *only; /* the one architecture it is for; NULL = all */
   bool graph;  /* the text is a graph, planned by default for each device */
   bool matrix; /* a matmul of types that matrix instructions take */
+  bool overlap; /* AMD: loads must be in flight during the arithmetic */
+  const char *only; /* for these architectures; NULL = all */
   tsr_dtype in;
 } gate;
 
 static gate gates[MAX_KERNELS];
 static int n_gates;
 static const char *const cuda_archs[] = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
-static const char *const hip_archs[] = {"gfx90a", "gfx942", "gfx1100", "gfx1201"};
+static const char *const hip_archs[] = {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"};
+enum { N_CUDA = sizeof cuda_archs / sizeof *cuda_archs, N_HIP = sizeof hip_archs / sizeof *hip_archs };
 
 /* ---- the list ------------------------------------------------------------------------------------------------------------ */
 
@@ -90,6 +95,25 @@ static void add_matmuls(void) {
   }
 }
 
+/* Operands straight to LDS, by one group of waves and by two. */
+static void add_direct(void) {
+  static const struct { const char *path, *only; int bm, bn, bk; tsr_dtype in, out; bool turned; } rows[] = {
+      {"direct", "gfx90a gfx942 gfx950", 128, 128, 32, TSR_BF16, TSR_BF16, true}, {"direct", "gfx90a gfx942 gfx950", 128, 128, 64, TSR_F16, TSR_F32, true},
+      {"direct", "gfx90a gfx942 gfx950", 128, 256, 32, TSR_F16, TSR_F16, true}, {"direct", "gfx90a gfx942 gfx950", 128, 128, 64, TSR_I8, TSR_I32, false},
+      {"direct", "gfx950", 128, 128, 128, TSR_F8E4M3, TSR_BF16, false}, {"pingpong", "gfx942", 256, 256, 32, TSR_BF16, TSR_BF16, true},
+      {"pingpong", "gfx942", 256, 256, 32, TSR_F16, TSR_F32, true}, {"pingpong", "gfx950", 256, 256, 64, TSR_BF16, TSR_BF16, true},
+      {"pingpong", "gfx942", 256, 256, 64, TSR_I8, TSR_I32, false}, {"pingpong", "gfx950", 256, 256, 128, TSR_I8, TSR_I32, false},
+      {"pingpong", "gfx950", 256, 128, 128, TSR_F8E4M3, TSR_BF16, false}, {"pingpong", "gfx950", 256, 128, 128, TSR_F8E5M2, TSR_F16, false}};
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+    for (int layout = rows[r].turned ? 0 : 1; layout < (rows[r].turned ? 3 : 2); layout++) {
+      bool whole = rows[r].in == TSR_I8;
+      add_matmul(rows[r].path, (tile_matmul_case){.m = 1000, .n = 1024, .k = 1024, .bm = rows[r].bm, .bn = rows[r].bn, .bk = rows[r].bk, .in = rows[r].in, .out = rows[r].out,
+                                                  .ta = layout == 2, .tb = layout == 1, .bias = layout == 1, .residual = layout == 1, .act = whole ? NULL : "gelu", .path = rows[r].path});
+      gates[n_gates - 1].overlap = true;
+      gates[n_gates - 1].only = rows[r].only;
+    }
+}
+
 static void add_row(tile_row_case c) {
   strb b;
   char name[96];
@@ -130,6 +154,7 @@ static void add_plans(void) {
         strb_puts(&b, "\"tessera.graph.return\"(%2)\n}) {sym_name = \"main\"} }) : () -> ()\n");
         gate *g = next_gate(&b);
         g->graph = true;
+        g->overlap = m >= 64 && (t == 0 || t == 1);
         snprintf(g->name, sizeof g->name, "plan_%s_%dx%dx%d_%s", x, m, n, k, turned ? "nt" : "nn");
       }
   static const int lengths[] = {1024, 32768, 50257, 1 << 16, 1 << 17, 1 << 20}; /* a block's, a cluster's (sm_90a), and longer */
@@ -192,6 +217,8 @@ static void problem(const gate *g, const char *arch, const char *what, const cha
   failed++;
 }
 
+static bool concerns(const gate *g, const char *arch) { return !g->only || strstr(g->only, arch); }
+
 static bool has_f8(const char *arch) { return strcmp(arch, "sm_80") && strcmp(arch, "sm_86") && strcmp(arch, "gfx90a") && strcmp(arch, "gfx1100"); }
 static bool expects_matrix(const gate *g, const char *arch) {
   if (!g->matrix) return false;
@@ -223,7 +250,6 @@ static void quiet(void *user, int level, const char *text) {}
 static const be_env env = {.al = &al_default, .log = quiet};
 
 static bool check_cuda(const gate *g, const char *arch) {
-  if (g->only && strcmp(g->only, arch)) return true;
   tsr_caps caps;
   void *code;
   size_t bytes;
@@ -256,14 +282,38 @@ static bool check_cuda(const gate *g, const char *arch) {
   return true;
 }
 
-static const char *find_clang(void) {
-  static const char *const names[] = {"clang-21", "clang-20", "clang-19"};
-  static char cmd[64];
-  for (int i = 0; i < 3; i++) {
+/* The oldest clang here that knows the architecture (ROCm's own is seldom the newest); NULL if there is none. */
+static const char *find_clang(const char *arch) {
+  static const char *const names[] = {"clang-19", "clang-20", "clang-21", "clang-22"};
+  char cmd[64];
+  for (size_t i = !strcmp(arch, "gfx950"); i < sizeof names / sizeof *names; i++) {
     snprintf(cmd, sizeof cmd, "command -v %s >/dev/null", names[i]);
     if (!system(cmd)) return names[i];
   }
   return NULL;
+}
+
+/* The matrix instruction of an AMD architecture for operands of a type. */
+static const char *amd_instruction(tsr_dtype in, const char *arch) {
+  bool cdna2 = !strcmp(arch, "gfx90a"), cdna4 = !strcmp(arch, "gfx950"), wmma = strncmp(arch, "gfx9", 4) != 0;
+  switch (in) {
+  case TSR_BF16: return wmma ? "v_wmma_f32_16x16x16_bf16" : cdna4 ? "v_mfma_f32_16x16x32_bf16" : cdna2 ? "v_mfma_f32_16x16x16bf16_1k" : "v_mfma_f32_16x16x16_bf16";
+  case TSR_F16: return wmma ? "v_wmma_f32_16x16x16_f16" : cdna4 ? "v_mfma_f32_16x16x32_f16" : cdna2 ? "v_mfma_f32_16x16x16f16" : "v_mfma_f32_16x16x16_f16";
+  case TSR_I8: return wmma ? "v_wmma_i32_16x16x16_iu8" : cdna4 ? "v_mfma_i32_16x16x64_i8" : cdna2 ? "v_mfma_i32_16x16x16i8" : "v_mfma_i32_16x16x32_i8";
+  case TSR_F8E4M3: return wmma ? "v_wmma_f32_16x16x16_fp8_fp8" : cdna4 ? "v_mfma_f32_16x16x128_f8f6f4" : "v_mfma_f32_16x16x32_fp8_fp8";
+  case TSR_F8E5M2: return wmma ? "v_wmma_f32_16x16x16_bf8_bf8" : cdna4 ? "v_mfma_f32_16x16x128_f8f6f4" : "v_mfma_f32_16x16x32_bf8_bf8";
+  case TSR_TF32: return "v_mfma_f32_16x16x8_xf32";
+  default: return wmma ? "v_wmma" : "v_mfma";
+  }
+}
+
+static void check_assembly(const gate *g, const char *arch, const char *s) {
+  const char *fault = amd_asm_spills(s);
+  if (fault) problem(g, arch, fault, "");
+  if (expects_matrix(g, arch) && !amd_asm_has(s, amd_instruction(g->in, arch))) problem(g, arch, "lacks", amd_instruction(g->in, arch));
+  if (g->only && !amd_asm_has(s, !strcmp(arch, "gfx950") ? "global_load_lds_dwordx4" : "global_load_lds_dword")) problem(g, arch, "no direct load", "");
+  if (g->only && strstr(g->name, "pingpong") && !amd_asm_has(s, "s_setprio 1")) problem(g, arch, "no ping-pong", "");
+  if (g->overlap && (fault = amd_asm_waits(s))) problem(g, arch, fault, "");
 }
 
 static char *read_whole(const char *path, size_t *n) {
@@ -280,7 +330,6 @@ static char *read_whole(const char *path, size_t *n) {
 }
 
 static void check_hip(const gate *g, const char *arch, const char *clang) {
-  if (g->only) return;
   tsr_caps caps;
   char stem[64], path[96], cmd[512];
   tsr_status st = hip_backend.arch_caps(arch, &caps);
@@ -304,12 +353,7 @@ static void check_hip(const gate *g, const char *arch, const char *clang) {
   unlink(path);
   snprintf(path, sizeof path, "%s.s", stem);
   char *s = read_whole(path, &n);
-  for (const char *p = s; p && (p = strstr(p, ".vgpr_spill_count:")); p++)
-    if (atoi(p + 18)) problem(g, arch, "spills", "");
-  for (const char *p = s; p && (p = strstr(p, ".private_segment_fixed_size:")); p++)
-    if (atoi(p + 28)) problem(g, arch, "uses scratch memory", "");
-  if (s && expects_matrix(g, arch) && !strstr(s, strncmp(arch, "gfx9", 4) ? "v_wmma" : "v_mfma")) problem(g, arch, "no matrix instruction", "");
-  if (s && strstr(s, "v_mfma") && !strstr(s, "s_waitcnt")) problem(g, arch, "no waits", "");
+  if (s) check_assembly(g, arch, s);
   free(s);
   free(text);
   unlink(path);
@@ -318,10 +362,11 @@ static void check_hip(const gate *g, const char *arch, const char *clang) {
 }
 
 int main(void) {
-  const char *mode = getenv("TSR_GATES"), *clang = find_clang(), *only = getenv("TSR_GATES_ARCH"), *name = getenv("TSR_GATES_NAME");
+  const char *mode = getenv("TSR_GATES"), *only = getenv("TSR_GATES_ARCH"), *name = getenv("TSR_GATES_NAME");
   bool all = mode && !strcmp(mode, "all"), cuda = true;
   setvbuf(stdout, NULL, _IOLBF, 0);
   add_matmuls();
+  add_direct();
   add_rows();
   add_plans();
   add_attention();
@@ -336,14 +381,17 @@ int main(void) {
   }
   if (n_gates < 150 && !name) return printf("only %d kernels in the list\n", n_gates), 1;
   int step = all ? 1 : 53; /* under a minute */
-  for (int a = 0; a < 6; a++)
+  for (int a = 0; a < N_CUDA; a++)
     for (int i = all ? 0 : 5 * a % step; i < n_gates && cuda; i += step)
-      if (!only || strstr(only, cuda_archs[a])) cuda = check_cuda(&gates[i], cuda_archs[a]);
-  if (!cuda) skipped += n_gates * 6, printf("skipped: no NVRTC here\n");
-  for (int a = 0; a < 4 && clang; a++)
-    for (int i = all ? 0 : 5 * a % step; i < n_gates; i += step)
-      if (!only || strstr(only, hip_archs[a])) check_hip(&gates[i], hip_archs[a], clang);
-  if (!clang) skipped += n_gates * 4, printf("skipped: no clang for AMD devices here\n");
+      if ((!only || strstr(only, cuda_archs[a])) && concerns(&gates[i], cuda_archs[a])) cuda = check_cuda(&gates[i], cuda_archs[a]);
+  if (!cuda) skipped += n_gates * N_CUDA, printf("skipped: no NVRTC here\n");
+  for (int a = 0; a < N_HIP; a++) {
+    if (only && !strstr(only, hip_archs[a])) continue;
+    const char *clang = find_clang(hip_archs[a]);
+    if (!clang) skipped += n_gates, printf("skipped: no clang for %s here\n", hip_archs[a]);
+    for (int i = all ? 0 : 5 * a % step; i < n_gates && clang; i += step)
+      if (concerns(&gates[i], hip_archs[a])) check_hip(&gates[i], hip_archs[a], clang);
+  }
   printf("%d kernels in the list, %d compiled, %d skipped, %d failed\n", n_gates, compiled, skipped, failed);
   return failed ? 1 : compiled ? 0 : 77;
 }

@@ -50,12 +50,14 @@ static int make(void **out) {
   *out = keep(malloc(16));
   return 0;
 }
+/* A release that fails leaves nothing that its caller could still do: it counts as gone. */
 static int drop(void *p) {
-  STEP();
+  int code = step();
+  live--;
+  if (code) return code;
   for (int i = 0; i < n_handles; i++)
     if (handles[i] == p) handles[i] = handles[--n_handles];
   free(p);
-  live--;
   return 0;
 }
 

@@ -14,6 +14,7 @@
 
 #define FN inline __attribute__((unused))
 #define KERNEL(threads) extern "C" void
+#define WAVES(n)
 #define SHARED_MEMORY(bytes) unsigned char *const smem = (unsigned char *)emu_shared()
 #define GRID_CONSTANT
 #define TSR_CAT_(a, b) a##b

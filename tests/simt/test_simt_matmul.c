@@ -156,7 +156,66 @@ static void mfma_kernels_match_f64(void **s) {
   check("gfx942", &tf32_small, "mfma");
   check("gfx942", &many_tiles, "mfma");
   all_small("gfx950", "mfma", true);
+  tile_matmul_case deep = f8_small[1]; /* f8f6f4 */
+  deep.k = deep.bk = 128;
+  check("gfx950", &deep, "mfma");
 }
+
+/* Operands straight to LDS. m and n not multiples of the tile; every way that operands can lie; one wave's part of 64 and of 32 columns. */
+static const tile_matmul_case direct[] = {
+    {.name = "nn", .m = 200, .n = 136, .k = 160, .bm = 128, .bn = 128, .bk = 32, .in = TSR_BF16, .out = TSR_BF16, .bias = true, .act = "gelu", .residual = true},
+    {.name = "nt", .m = 200, .n = 136, .k = 192, .bm = 128, .bn = 128, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true},
+    {.name = "tn", .m = 136, .n = 200, .k = 64, .bm = 128, .bn = 128, .bk = 32, .in = TSR_F16, .out = TSR_F16, .ta = true},
+    {.name = "tt_batched", .m = 128, .n = 128, .k = 64, .batch = 2, .bm = 128, .bn = 128, .bk = 32, .in = TSR_BF16, .out = TSR_F32, .ta = true, .tb = true},
+    {.name = "nt_narrow", .m = 128, .n = 64, .k = 128, .bm = 128, .bn = 64, .bk = 32, .in = TSR_BF16, .out = TSR_F32, .tb = true, .stages = 4},
+    {.name = "nt_one_step", .m = 64, .n = 64, .k = 64, .bm = 64, .bn = 64, .bk = 64, .in = TSR_BF16, .out = TSR_F32, .tb = true},
+    {.name = "i8", .m = 64, .n = 64, .k = 256, .bm = 64, .bn = 64, .bk = 64, .in = TSR_I8, .out = TSR_I32, .tb = true},
+    {.name = "f32", .m = 64, .n = 64, .k = 96, .bm = 64, .bn = 64, .bk = 32, .in = TSR_F32, .out = TSR_F32, .tb = true},
+};
+static const tile_matmul_case direct_f8 = {.name = "f8", .m = 128, .n = 64, .k = 256, .bm = 64, .bn = 64, .bk = 128, .in = TSR_F8E4M3, .out = TSR_BF16, .tb = true};
+static const tile_matmul_case pingpong[] = {
+    {.name = "nn", .m = 200, .n = 264, .k = 160, .bm = 128, .bn = 256, .bk = 32, .in = TSR_BF16, .out = TSR_BF16, .bias = true, .residual = true},
+    {.name = "nt_two_spans", .m = 128, .n = 128, .k = 256, .bm = 128, .bn = 128, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true},
+    {.name = "tn", .m = 128, .n = 256, .k = 64, .bm = 128, .bn = 256, .bk = 32, .in = TSR_F16, .out = TSR_F16, .ta = true},
+    {.name = "one_step", .m = 128, .n = 128, .k = 32, .bm = 128, .bn = 128, .bk = 32, .in = TSR_BF16, .out = TSR_F32, .tb = true},
+};
+
+static void direct_kernels_match_f64(void **s) {
+  static const char *const archs[] = {"gfx90a", "gfx942", "gfx950"};
+  for (int a = 0; a < 3; a++)
+    for (size_t i = 0; i < sizeof direct / sizeof *direct; i++) {
+      tile_matmul_case c = direct[i];
+      if (a != 1 && i % 3 != (size_t)(a != 0)) continue; /* all on gfx942 */
+      c.path = "direct";
+      check(archs[a], &c, "direct");
+    }
+  tile_matmul_case f8 = direct_f8, i8 = direct[6];
+  f8.path = i8.path = "direct";
+  check("gfx950", &f8, "direct mfma 16x16x128");
+  check("gfx950", &i8, "direct mfma 16x16x64");
+}
+
+static void pingpong_kernels_match_f64(void **s) {
+  for (int a = 0; a < 2; a++)
+    for (size_t i = 0; i < sizeof pingpong / sizeof *pingpong; i++) {
+      tile_matmul_case c = pingpong[i];
+      c.path = "pingpong";
+      check(a ? "gfx950" : "gfx942", &c, "pingpong");
+    }
+}
+
+/* What these lowerings don't take goes the usual way. */
+static void unsuited_kernels_take_mfma(void **s) {
+  tile_matmul_case odd = small[2], ragged_k = direct[1];
+  odd.path = "pingpong";
+  check("gfx942", &odd, "mfma");
+  ragged_k.path = "direct";
+  ragged_k.k = 100;
+  check("gfx942", &ragged_k, "mfma");
+  ragged_k.path = "direct";
+  check("gfx1100", &ragged_k, "wmma");
+}
+
 static void wmma_kernels_match_f64(void **s) {
   all_small("gfx1100", "wmma", false);
   all_small("gfx1201", "wmma", true);
@@ -164,6 +223,7 @@ static void wmma_kernels_match_f64(void **s) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(wgmma_kernels_match_f64), cmocka_unit_test(mma_kernels_match_f64), cmocka_unit_test(mfma_kernels_match_f64),
-                                     cmocka_unit_test(wmma_kernels_match_f64)};
+                                     cmocka_unit_test(wmma_kernels_match_f64), cmocka_unit_test(direct_kernels_match_f64), cmocka_unit_test(pingpong_kernels_match_f64),
+                                     cmocka_unit_test(unsuited_kernels_take_mfma)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,8 +79,11 @@ void tile_gen_matmul(strb *b, const tile_matmul_case *c) {
   put_main_loop(b, c, acc);
   put_epilogue(b, c, acc);
   put_window(b, "wc", "c", c->batch, "m0", "n0", c->bm, c->bn);
-  strb_printf(b, T("store") "(%%out, %%wc)\n" T("return") "()\n}) {sym_name = \"mm_%s\", grid = [%lld, %lld, %lld], outputs = 1, family = \"matmul\"}\n}) : () -> ()\n", c->name,
+  strb_printf(b, T("store") "(%%out, %%wc)\n" T("return") "()\n}) {sym_name = \"mm_%s\", grid = [%lld, %lld, %lld], outputs = 1, family = \"matmul\"", c->name,
               ll((c->n + c->bn - 1) / c->bn), ll((c->m + c->bm - 1) / c->bm), ll(c->batch ? c->batch : 1));
+  if (c->warps) strb_printf(b, ", warps = %d", c->warps);
+  if (c->path) strb_printf(b, ", matrix_path = \"%s\"", c->path);
+  strb_puts(b, "}\n}) : () -> ()\n");
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------- */

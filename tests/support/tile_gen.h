@@ -12,6 +12,8 @@ typedef struct tile_matmul_case {
   const char *act;        /* scalar op, NULL = none */
   int stages;
   bool direct;            /* gemm on windows, without shared tiles */
+  int warps;              /* 0: chosen by the lowering */
+  const char *path;       /* matrix path asked for, NULL = none */
 } tile_matmul_case;
 
 void tile_gen_matmul(strb *b, const tile_matmul_case *c);
