@@ -18,6 +18,7 @@
 
 enum { MAX_INPUTS = 4 };
 static tsr_context *ctx;
+static tsr_policy policy; /* of the programs; 0 = the context's */
 
 static void ok(tsr_status st, const char *what) {
   if (!st) return;
@@ -54,7 +55,7 @@ static run run_text(const char *device, const char *text, const char *name, cons
   tsr_program *p;
   tsr_binding in[MAX_INPUTS] = {{0}}, out[1] = {{0}};
   ok(tsr_device_open(ctx, device, &dev), device);
-  tsr_compile_options options = {.schedules = by_hand, .n_schedules = by_hand != NULL};
+  tsr_compile_options options = {.policy = policy, .schedules = by_hand, .n_schedules = by_hand != NULL};
   ok(tsr_program_parse(dev, text, strlen(text), name, &options, &p), name);
   expect_words(p, TSR_LEVEL_SCHEDULE, schedule_words, name, device);
   expect_words(p, TSR_LEVEL_TARGET, target_words, name, device);
@@ -294,6 +295,27 @@ static void rows_beyond_the_registers_of_a_block(void **state) {
   }
 }
 
+/* Rows that a block could hold, by hand: compensated sums go through the cluster too, and a device without clusters says so. */
+static void clusters_by_hand(void **state) {
+  static const struct { row_case c; int64_t cluster; tsr_policy policy; } list[] = {
+      {{"layernorm", 2, 1000, "f32"}, 2, TSR_POLICY_KAHAN_SUM}, {{"softmax", 3, 2048, "bf16"}, 4, TSR_POLICY_DETERMINISTIC}, {{"reduce_max", 2, 777, "f32"}, 8, TSR_POLICY_FAST}};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    tsr_schedule s = {.kernel = list[i].c.op, .m = 1, .warps = 1, .cluster = list[i].cluster};
+    strb text;
+    strb_init(&text, &al_default);
+    put_rows(&text, &list[i].c);
+    policy = list[i].policy;
+    run r = run_text("emu:1", strb_text(&text), list[i].c.op, &s, "tessera.schedule.cluster", cluster);
+    compare_rows(&r, &list[i].c, "sm_90a");
+    clear(&r);
+    r = run_text("emu:0", strb_text(&text), list[i].c.op, &s, "clusters: the device has none", NULL);
+    compare_rows(&r, &list[i].c, "sm_80");
+    clear(&r);
+    policy = TSR_POLICY_DEFAULT;
+    strb_clear(&text);
+  }
+}
+
 static void long_rows_on_vulkan(void **state) {
   tsr_device *dev;
   tsr_status st = tsr_device_open(ctx, "vulkan:0", &dev);
@@ -311,7 +333,7 @@ int main(void) {
   const void *extra[] = {&emu_backend, NULL};
   ok(tsr_context_create(&(tsr_context_desc){.cache_dir = "", .extra_backends = extra}, &ctx), "context");
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(few_rows_are_streamed), cmocka_unit_test(a_deep_product_with_a_small_grid_is_split),
+      cmocka_unit_test(clusters_by_hand), cmocka_unit_test(few_rows_are_streamed), cmocka_unit_test(a_deep_product_with_a_small_grid_is_split),
       cmocka_unit_test(parts_run_on_wgmma), cmocka_unit_test(steps_are_shared_out_among_blocks), cmocka_unit_test(operands_are_turned_for_wgmma),
       cmocka_unit_test(rows_beyond_the_registers_of_a_block),
       cmocka_unit_test(long_rows_on_vulkan)};
