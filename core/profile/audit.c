@@ -22,6 +22,7 @@ static verdict coalescing(const audit_kernel *k, const char **hint, char found[9
 static verdict pipeline(const audit_kernel *k, const char **hint, char found[96]) {
   if (k->stages == 0) { /* nothing to stage */
     *hint = "";
+    snprintf(found, 96, "nothing to stage");
     return VERDICT_PASS;
   }
   if (k->stages > 0) snprintf(found, 96, "%d stages, async copy %s", k->stages, k->async_copy > 0 ? "on" : k->async_possible ? "off" : "not on this device");
@@ -38,6 +39,7 @@ static verdict alignment(const audit_kernel *k, const char **hint, char found[96
 }
 static verdict padding(const audit_kernel *k, const char **hint, char found[96]) {
   if (k->bank_ways > 0) snprintf(found, 96, "%d-way", k->bank_ways);
+  else if (!k->bank_ways) snprintf(found, 96, "no shared memory");
   return verdict_padding(k->bank_ways, hint);
 }
 static verdict registers(const audit_kernel *k, const char **hint, char found[96]) {
