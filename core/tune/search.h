@@ -91,7 +91,7 @@ typedef struct search_desc {
   size_t samples;                  /* 0: 50; reduced when there are neighbours unless samples_fixed */
   bool samples_fixed;
   double stop_fraction;            /* of the roofline; 0: 0.97; 2 or more: never */
-  double keep_default_gain;        /* the winner must beat the default by this share; 0: 0.01 */
+  double keep_default_gain;        /* the winner must beat the default by this share; 0: 0.05 */
   uint64_t seed;
 } search_desc;
 
