@@ -139,9 +139,19 @@ tsr_status vk_buffer_import(be_device *d, const void *desc, size_t bytes, be_buf
   return NULL;
 }
 
+/* Who destroys a buffer has waited for its uses, which can't be done on a lost device: work submitted before may still run there. */
+static void wait_if_lost(be_device *d) {
+  if (!atomic_load(&d->lost)) return;
+  vk_queue_lock(d);
+  VkResult r = d->fn.vkQueueWaitIdle(d->queue); /* ends in finite time on a lost device too (Vulkan specification, "Lost Device") */
+  vk_queue_unlock(d);
+  tsr_status_free(vk_status(d, r, "vkQueueWaitIdle"));
+}
+
 void vk_buffer_destroy(be_buffer *b) {
   if (!b) return;
   be_device *d = b->d;
+  wait_if_lost(d);
   for (int i = 0; i < b->n_pieces && !b->imported; i++) d->fn.vkDestroyBuffer(d->vk, b->vk[i], NULL);
   if (b->memory) d->fn.vkFreeMemory(d->vk, b->memory, NULL);
   atomic_fetch_sub(&d->n_live, 1);
