@@ -188,18 +188,7 @@ static tsr_code whole_life(counting *c) {
   return code;
 }
 
-static void every_failed_allocation_of_a_gradient_is_a_status(void **state) {
-  counting c = {.left = 1L << 40};
-  assert_int_equal(whole_life(&c), TSR_OK);
-  assert_int_equal(c.live, 0);
-  long needed = (1L << 40) - c.left;
-  for (long i = 0; i < needed; i++) {
-    c = (counting){.left = i};
-    tsr_code code = whole_life(&c);
-    if (code != TSR_OUT_OF_MEMORY) fail_msg("allocation %ld of %ld: %s", i, needed, tsr_code_name(code));
-    if (c.live) fail_msg("allocation %ld of %ld: %ld blocks leak", i, needed, c.live);
-  }
-}
+static void every_failed_allocation_of_a_gradient_is_a_status(void **state) { refuse_each_allocation(whole_life, false); }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
