@@ -39,8 +39,11 @@ static range range_of(int code, const simt_val *a, const simt_val *b) {
   case SC_DIV: /* x / 0 is 0 */
     if (a->lo >= 0 && b->lo >= 0) return (range){0, b->lo > 0 && a->hi != INT64_MAX ? a->hi / b->lo : a->hi, 1};
     return any;
-  case SC_REM:
-    if (a->lo >= 0 && b->lo >= 0) return (range){0, least(a->hi, most(b->hi, 1) - 1), 1};
+  case SC_REM: /* of multiples of g: the tile of a block along n ends with n where n is a multiple of the tile */
+    if (a->lo >= 0 && b->lo >= 0) {
+      int64_t g = a->hi < b->lo ? a->mult : simt_gcd(a->mult, b->mult), hi = least(a->hi, most(b->hi, 1) - 1);
+      return (range){0, g > 1 && hi != INT64_MAX ? hi / g * g : hi, g};
+    }
     return any;
   default: return any;
   }

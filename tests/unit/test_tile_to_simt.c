@@ -126,6 +126,28 @@ static void elementwise_block_has_wide_accesses_and_a_checked_variant(void **sta
   ir_module_destroy(&m);
 }
 
+/* As parts of a split contraction are: the block's number, times the tile, modulo an extent that is a multiple of it. */
+static void window_at_remainder_of_multiples_is_whole(void **state) {
+  static const char text[] =
+      "\"builtin.module\"() ({ \"tessera.tile.kernel\"() ({\n^bb0(%x: !tessera.view<512xf32>, %y: !tessera.view<512xf32>):\n"
+      "%b = \"tessera.tile.block_id\"() {axis = 0}\n%s = \"tessera.tile.const\"() {value = 64}\n%n = \"tessera.tile.const\"() {value = NNN}\n"
+      "%p = \"tessera.tile.mul\"(%b, %s)\n%at = \"tessera.tile.rem\"(%p, %n)\n"
+      "%wx = \"tessera.tile.window\"(%x, %at) {sizes = [64]}\n%wy = \"tessera.tile.window\"(%y, %at) {sizes = [64]}\n"
+      "%v = \"tessera.tile.load\"(%wx)\n\"tessera.tile.store\"(%v, %wy)\n\"tessera.tile.return\"()\n"
+      "}) {sym_name = \"k\", grid = [16, 1, 1], outputs = 1} }) : () -> ()\n";
+  for (int whole = 0; whole < 2; whole++) {
+    char now[sizeof text];
+    strcpy(now, text);
+    memcpy(strstr(now, "NNN"), whole ? "512" : "500", 3);
+    ir_module *m = parse(now, "remainder"), *t = lower(m, device(DIALECT_CUDA, 32));
+    ir_op *k = kernel_of(t);
+    if (whole) assert_int_equal(count(k, TG_IF, 0), 0);
+    else assert_true(count(k, TG_IF, 0) > 0);
+    ir_module_destroy(&t);
+    ir_module_destroy(&m);
+  }
+}
+
 static void pipelined_matmul_has_one_barrier_per_iteration(void **state) {
   ir_module *m = program("matmul_f32"), *t = lower(m, device(DIALECT_CUDA, 32));
   ir_op *k = kernel_of(t), *loop = first(k, TG_FOR);
@@ -391,6 +413,7 @@ int main(void) {
       cmocka_unit_test(every_program_lowers_for_every_subgroup_size),
       cmocka_unit_test(lowering_leaves_its_input_alone),
       cmocka_unit_test(elementwise_block_has_wide_accesses_and_a_checked_variant),
+      cmocka_unit_test(window_at_remainder_of_multiples_is_whole),
       cmocka_unit_test(pipelined_matmul_has_one_barrier_per_iteration),
       cmocka_unit_test(unpipelined_matmul_has_two_barriers_per_iteration),
       cmocka_unit_test(direct_matmul_uses_neither_shared_memory_nor_barriers),
