@@ -11,7 +11,7 @@
 #include "core/base/status.h"
 #include "core/caps.h"
 
-#define BE_ABI 2
+#define BE_ABI 3
 
 typedef struct be_instance be_instance; /* backend-defined: a loaded driver */
 typedef struct be_device be_device;
@@ -55,7 +55,7 @@ typedef struct be_tensor_map {
   int arg; /* buffer argument it describes */
   tsr_dtype dtype;
   int rank;
-  int64_t dims[5], strides[5]; /* dims innermost first; strides in bytes of dimension 1 and up */
+  int64_t dims[5], strides[5]; /* innermost first; strides in bytes, [0] unused since elements are next to each other */
   int box[5];
   int swizzle; /* bytes */
 } be_tensor_map;
@@ -191,6 +191,9 @@ typedef struct be_vtable {
 
   /* Source text to binary without a device (NVRTC, hipRTC); *log and *code are al's memory. NULL where it makes no sense. */
   tsr_status (*compile)(const be_env *env, const char *arch, const char *source, void **code, size_t *bytes, char **log);
+
+  /* `copy` takes a buffer of another device of this backend, and `stream_wait` its events. */
+  bool between_devices;
 } be_vtable;
 
 #endif

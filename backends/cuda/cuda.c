@@ -114,9 +114,8 @@ static tsr_status tensor_map(void *lib, const be_tensor_map *m, uint64_t address
   for (int i = 0; i < m->rank; i++) {
     dims[i] = (uint64_t)m->dims[i];
     box[i] = (unsigned)m->box[i];
-    strides[i] = (uint64_t)m->strides[i];
+    if (i) strides[i - 1] = (uint64_t)m->strides[i]; /* the driver's begin with those of dimension 1 */
   }
-  /* be_tensor_map's strides[i] belongs to dimension i + 1, as the driver wants it */
   int code = encode(out, map_type(m->dtype), (unsigned)m->rank, (void *)(uintptr_t)address, dims, strides, box, steps, 0,
                     m->swizzle == 128 ? 3 : m->swizzle == 64 ? 2 : m->swizzle == 32 ? 1 : 0, 2 /* 128 bytes at a time into L2 */, 0);
   if (code) return st_make(NULL, TSR_INTERNAL, ST_WHERE("cuda", "tensor map", NULL), "%s (%d)", error_name(lib, code), code);
@@ -137,16 +136,10 @@ static int graph_update(void *lib, void *exec, void *graph) {
 }
 
 static int peer_enable(void *lib, void *context, int device) {
-  int (*retain)(void **, int), (*enable)(void *, unsigned);
-  void *peer = context;
-  *(void **)&retain = dlsym(lib, "cuDevicePrimaryCtxRetain");
+  int (*enable)(void *, unsigned);
   *(void **)&enable = dlsym(lib, "cuCtxEnablePeerAccess");
-  if (!retain || !enable || (!peer && retain(&peer, device))) return 801;
-  int (*release)(int);
-  int code = enable(peer, 0);
-  *(void **)&release = dlsym(lib, "cuDevicePrimaryCtxRelease_v2");
-  if (!context && release) release(device);
-  return code;
+  (void)device;
+  return enable ? enable(context, 0) : 801;
 }
 
 static tsr_status import_device(const void *desc, int *device, void **context, void **stream) {

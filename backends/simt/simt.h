@@ -13,6 +13,8 @@ struct be_instance {
   const simt_dialect *d;
   simt_api api;
   int driver, n_devices;
+  pthread_mutex_t lock; /* of `open` */
+  be_device *open;      /* those with contexts of their own, which reach each other's memory */
 };
 
 struct be_device {
@@ -23,6 +25,7 @@ struct be_device {
   bool lost;
   int lost_code;
   tsr_caps caps;
+  be_device *next_open;
 };
 
 struct be_buffer {
@@ -123,6 +126,6 @@ tsr_status simt_program_run(be_stream *s, be_program *p, const be_range *slots, 
   .stream_wait = simt_stream_wait, .event_sync = simt_event_sync, .event_elapsed = simt_event_elapsed, .write = simt_be_write,    \
   .read = simt_be_read, .copy = simt_be_copy, .fill = simt_be_fill, .module_create = simt_module_create,                                \
   .module_destroy = simt_module_destroy, .kernel_stats = simt_kernel_stats, .program_create = simt_program_create,             \
-  .program_destroy = simt_program_destroy, .program_run = simt_program_run
+  .program_destroy = simt_program_destroy, .program_run = simt_program_run, .between_devices = true
 
 #endif

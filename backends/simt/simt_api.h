@@ -106,7 +106,7 @@ typedef struct simt_dialect {
   tsr_status (*tensor_map)(void *lib, const be_tensor_map *m, uint64_t address, void *out);
   int (*set_shared_limit)(void *lib, void *function, int bytes);
   int (*graph_update)(void *lib, void *exec, void *graph); /* not 0: instantiate again */
-  int (*peer_enable)(void *lib, void *context, int device);
+  int (*peer_enable)(void *lib, void *context, int device); /* the current context's device reaches that one's memory */
   /* The application's own handles (tsr_cuda_import, tsr_hip_import): device index, context, stream. */
   tsr_status (*import)(const void *desc, int *device, void **context, void **stream);
   uint64_t (*import_pointer)(const void *desc);

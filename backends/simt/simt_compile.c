@@ -11,6 +11,8 @@ void simt_code_free(const be_env *env, simt_code *c) {
   *c = (simt_code){0};
 }
 
+enum { RTC_OUT_OF_MEMORY = 1, RTC_INVALID_OPTION = 5 }; /* the same numbers in NVRTC and hipRTC */
+
 static char *copy_text(const be_env *env, const char *s, size_t n) {
   char *p = al_alloc(env->al, n + 1, 16);
   if (p) memcpy(p, s, n), p[n] = 0;
@@ -44,11 +46,14 @@ static tsr_status build(const be_env *env, const simt_dialect *d, const simt_rtc
   void *program = NULL;
   tsr_status st = NULL;
   int n = d->options(arch, buf, options), code = rtc->create(&program, source, "tessera", 0, NULL, NULL);
+  if (code == RTC_OUT_OF_MEMORY) return st_oom();
   if (code) return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE(d->name, "compile", NULL), "the run-time compiler does not start (%d)", code);
   code = rtc->compile(program, n, options);
   out->log = read_log(env, rtc, program);
-  if (!out->log) {
+  if (!out->log || code == RTC_OUT_OF_MEMORY) {
     st = st_oom();
+  } else if (code == RTC_INVALID_OPTION) { /* the one that may not fit is the architecture */
+    st = st_make(env->al, TSR_ARCH_MISMATCH, ST_WHERE(d->name, "compile", "update the run-time compiler"), "the run-time compiler does not know %s", arch);
   } else if (code) {
     const char *line;
     int len = first_error(out->log, &line);

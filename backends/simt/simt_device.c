@@ -47,6 +47,7 @@ tsr_status simt_instance_create(const be_env *env, const simt_dialect *d, be_ins
   if (!in) return st_oom();
   in->env = *env;
   in->d = d;
+  pthread_mutex_init(&in->lock, NULL);
   TSR_GOTO(simt_load_api(env, d, &in->api));
   if ((code = in->api.init(0)) || (code = in->api.driver_version(&in->driver)) || (code = in->api.device_count(&in->n_devices))) {
     st = st_make(env->al, TSR_UNAVAILABLE, ST_WHERE(d->name, NULL, NULL), "the %s driver does not start: %s (%d)", d->label, d->error_name(in->api.lib, code), code);
@@ -66,6 +67,7 @@ done:
 void simt_instance_destroy(be_instance *in) {
   if (!in) return;
   simt_close_lib(&in->api.lib);
+  pthread_mutex_destroy(&in->lock);
   al_delete(in->env.al, in);
 }
 
@@ -96,13 +98,34 @@ tsr_status simt_device_info(be_instance *in, int index, be_device_info *out) {
 
 /* ---- device -------------------------------------------------------------------------------------------------------- */
 
-static void enable_peers(be_device *dev) {
-  const simt_api *api = &dev->in->api;
-  for (int i = 0; i < dev->in->n_devices && api->peer_can; i++) {
-    int peer, can = 0;
-    if (i == dev->index || api->device_get(&peer, i) || api->peer_can(&can, dev->handle, peer) || !can) continue;
-    dev->in->d->peer_enable(api->lib, NULL, peer); /* "already enabled" and "not retained yet" are both fine */
+static void reach(const be_device *from, const be_device *to) {
+  const simt_api *api = &from->in->api;
+  int can = 0;
+  if (from->handle == to->handle || from->lost || to->lost || api->peer_can(&can, from->handle, to->handle) || !can || api->context_current(from->context)) return;
+  from->in->d->peer_enable(api->lib, to->context, to->handle); /* "already enabled" is fine; without it copies go through the host */
+}
+
+/* Both ways between a new device and those that are open: the others get no context before somebody wants one. */
+static void join_peers(be_device *dev) {
+  be_instance *in = dev->in;
+  pthread_mutex_lock(&in->lock);
+  for (be_device *o = in->open; o && in->api.peer_can; o = o->next_open) {
+    reach(dev, o);
+    reach(o, dev);
   }
+  dev->next_open = in->open;
+  in->open = dev;
+  pthread_mutex_unlock(&in->lock);
+}
+
+static void leave_peers(be_device *dev) {
+  pthread_mutex_lock(&dev->in->lock);
+  for (be_device **p = &dev->in->open; *p; p = &(*p)->next_open)
+    if (*p == dev) {
+      *p = dev->next_open;
+      break;
+    }
+  pthread_mutex_unlock(&dev->in->lock);
 }
 
 tsr_status simt_device_open(be_instance *in, int index, const be_import *import, be_device **out, tsr_caps *caps) {
@@ -126,7 +149,7 @@ tsr_status simt_device_open(be_instance *in, int index, const be_import *import,
   TSR_GOTO(simt_check(dev, in->api.device_get(&dev->handle, dev->index), "device"));
   if (!dev->foreign) TSR_GOTO(simt_check(dev, in->api.context_retain(&dev->context, dev->handle), "retain the primary context"));
   TSR_GOTO(simt_enter(dev));
-  if (!dev->foreign) enable_peers(dev);
+  if (!dev->foreign) join_peers(dev);
 done:
   if (st) {
     simt_device_close(dev);
@@ -140,6 +163,7 @@ done:
 void simt_device_close(be_device *dev) {
   if (!dev) return;
   const simt_api *api = &dev->in->api;
+  leave_peers(dev);
   if (dev->context && !dev->foreign) {
     if (dev->lost && api->context_reset) api->context_reset(dev->handle);
     api->context_release(dev->handle);

@@ -153,9 +153,12 @@ void tsr_stream_destroy(tsr_stream **sp) {
 
 tsr_status tsr_stream_sync(tsr_stream *s, int64_t timeout_ns) { return s->dev->vt->stream_sync(s->be, timeout_ns); }
 
+/* Devices of one backend and context may know each other's memory and events. */
+static bool reaches(const tsr_device *d, const tsr_device *other) { return d == other || (d->vt == other->vt && d->ctx == other->ctx && d->vt->between_devices); }
+
 tsr_status tsr_stream_wait(tsr_stream *s, tsr_event *e) {
   if (!e->recorded) return RT_BAD(s->dev->ctx, "stream_wait", "record it first", "the event was never recorded");
-  if (e->dev != s->dev) return RT_BAD(s->dev->ctx, "stream_wait", NULL, "the event belongs to another device");
+  if (!reaches(s->dev, e->dev)) return RT_BAD(s->dev->ctx, "stream_wait", NULL, "the event belongs to another device");
   return s->dev->vt->stream_wait(s->be, e->be);
 }
 
@@ -172,7 +175,7 @@ tsr_status tsr_stream_signal_external(tsr_stream *s, const void *handle) {
 tsr_status tsr_stream_copy(tsr_stream *s, tsr_buffer *dst, size_t dst_offset, tsr_buffer *src, size_t src_offset, size_t bytes) {
   TSR_TRY(check_range(dst, "stream_copy", dst_offset, bytes));
   TSR_TRY(check_range(src, "stream_copy", src_offset, bytes));
-  if (dst->dev != s->dev || src->dev != s->dev) return RT_BAD(s->dev->ctx, "stream_copy", "copy through the host", "a buffer belongs to another device");
+  if ((dst->dev != s->dev && src->dev != s->dev) || !reaches(s->dev, dst->dev) || !reaches(s->dev, src->dev)) return RT_BAD(s->dev->ctx, "stream_copy", "copy through the host", "a buffer belongs to another device");
   if (s->capturing) return record(s, &(rt_command){.kind = CMD_COPY, .dst = dst, .dst_offset = dst_offset, .src = src, .src_offset = src_offset, .bytes = bytes});
   return bytes ? s->dev->vt->copy(s->be, (be_range){dst->be, dst_offset, bytes}, (be_range){src->be, src_offset, bytes}) : NULL;
 }

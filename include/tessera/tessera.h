@@ -128,11 +128,14 @@ TSR_API TSR_MUST_USE tsr_status tsr_stream_create(tsr_device *dev, int priority,
 TSR_API void tsr_stream_destroy(tsr_stream **s);
 /* timeout_ns < 0 waits for ever; TSR_TIMEOUT otherwise. */
 TSR_API TSR_MUST_USE tsr_status tsr_stream_sync(tsr_stream *s, int64_t timeout_ns);
+/* On CUDA and HIP the event may be another device's of the same backend and context. */
 TSR_API TSR_MUST_USE tsr_status tsr_stream_wait(tsr_stream *s, tsr_event *e);
 /* The application's own semaphore, e.g. a tsr_vulkan_semaphore: later work of the stream waits for it, or it is signalled once all work so
  * far is done. TSR_UNSUPPORTED where a backend has none. */
 TSR_API TSR_MUST_USE tsr_status tsr_stream_wait_external(tsr_stream *s, const void *handle);
 TSR_API TSR_MUST_USE tsr_status tsr_stream_signal_external(tsr_stream *s, const void *handle);
+/* At least one buffer is of the stream's device; on CUDA and HIP the other may be of another device of the same backend and context, and the
+ * copy goes from device to device. Elsewhere such a copy is TSR_INVALID_ARGUMENT: go through the host. */
 TSR_API TSR_MUST_USE tsr_status tsr_stream_copy(tsr_stream *s, tsr_buffer *dst, size_t dst_offset, tsr_buffer *src, size_t src_offset, size_t bytes);
 /* offset and bytes must be multiples of 4. */
 TSR_API TSR_MUST_USE tsr_status tsr_stream_fill(tsr_stream *s, tsr_buffer *dst, size_t offset, size_t bytes, uint32_t pattern);

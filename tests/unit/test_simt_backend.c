@@ -24,12 +24,12 @@ static const side sides[] = {{&cuda_backend, TSR_BINARY_DIR "/tests/libfakecuda.
                              {&hip_backend, TSR_BINARY_DIR "/tests/libfakehip.so", "TSR_LIBHIP", "TSR_HIPRTC"}};
 
 typedef struct control {
-  void (*fail_at)(long, int);
+  void (*fail_at)(long, int), (*fail_later)(long, int);
   long (*steps)(void);
   int (*live)(void);
   int (*launched)(void);
   void (*version)(int);
-  void (*arch)(int, int);
+  void (*arch)(int, int), (*gfx)(const char *);
 } control;
 
 /* An allocator that counts what it gave. */
@@ -54,11 +54,13 @@ static control take(const side *s) {
   void *lib = dlopen(s->lib, RTLD_NOW);
   assert_non_null(lib);
   *(void **)&c.fail_at = dlsym(lib, "fake_fail");
+  *(void **)&c.fail_later = dlsym(lib, "fake_fail_later");
   *(void **)&c.steps = dlsym(lib, "fake_steps");
   *(void **)&c.live = dlsym(lib, "fake_live");
   *(void **)&c.launched = dlsym(lib, "fake_launched");
   *(void **)&c.version = dlsym(lib, "fake_version");
   *(void **)&c.arch = dlsym(lib, "fake_arch");
+  *(void **)&c.gfx = dlsym(lib, "fake_gfx");
   setenv(s->lib_knob, s->lib, 1);
   setenv(s->rtc_knob, s->lib, 1);
   c.fail_at(-1, 0);
@@ -80,7 +82,7 @@ static tsr_status whole_life(const side *s) {
   be_device_info info;
   double ns, times[2];
   uint32_t x[64] = {7}, y[64] = {0};
-  be_tensor_map map = {.arg = 0, .dtype = TSR_BF16, .rank = 2, .dims = {64, 64}, .strides = {128}, .box = {64, 64}, .swizzle = 128};
+  be_tensor_map map = {.arg = 0, .dtype = TSR_BF16, .rank = 2, .dims = {64, 64}, .strides = {0, 128}, .box = {64, 64}, .swizzle = 128};
   be_kernel_desc kernels[2] = {{.name = "first", .grid = {4, 1, 1}, .block = {384, 1, 1}, .cluster = {2, 1, 1}, .shared_bytes = 100000, .n_args = 1, .n_outputs = 1, .maps = &map,
                                 .n_maps = be == &cuda_backend},
                                {.name = "second", .grid = {4, 1, 1}, .block = {128, 1, 1}, .cluster = {1, 1, 1}, .n_args = 1, .n_outputs = 1}};
@@ -218,7 +220,7 @@ static void failed_module_load_leaves_the_device_usable(void **state) {
     assert_null(be->instance_create(&env, &in));
     assert_null(be->device_open(in, 0, NULL, &dev, NULL));
     for (long at = 0; at < 12; at++) {
-      c.fail_at(at, 209); /* no binary for this device */
+      c.fail_later(at, 209); /* no binary for this device */
       tsr_status st = be->module_create(dev, &md, &m);
       if (st) {
         failed++;
@@ -227,7 +229,7 @@ static void failed_module_load_leaves_the_device_usable(void **state) {
       }
       if (!st) be->module_destroy(m);
       tsr_status_free(st);
-      c.fail_at(-1, 0);
+      c.fail_later(-1, 0);
       assert_null(be->module_create(dev, &md, &m));
       be->module_destroy(m);
     }
@@ -245,11 +247,11 @@ static void sticky_error_stays_until_the_device_is_reopened(void **state) {
   be_buffer *b = NULL;
   assert_null(be->instance_create(&env, &in));
   assert_null(be->device_open(in, 0, NULL, &dev, NULL));
-  c.fail_at(1, 719);
+  c.fail_later(1, 719);
   tsr_status st = be->buffer_create(dev, 64, BE_DEVICE_LOCAL, &b);
   assert_int_equal(st_take_code(st), TSR_DEVICE_LOST);
   assert_null(b);
-  c.fail_at(-1, 0);
+  c.fail_later(-1, 0);
   assert_int_equal(st_take_code(be->buffer_create(dev, 64, BE_DEVICE_LOCAL, &b)), TSR_DEVICE_LOST);
   take(&sides[1]); /* the other backend doesn't notice */
   assert_null(whole_life(&sides[1]));
@@ -300,6 +302,13 @@ static void missing_compiler_fails_the_module_only(void **state) {
     assert_int_equal(tsr_status_code(st), TSR_UNAVAILABLE);
     assert_non_null(strstr(tsr_status_message(st), "/nonexistent/librtc.so"));
     tsr_status_free(st);
+    control c = take(&sides[i]);
+    static const struct { int step, code; tsr_code expect; } faults[] = {{0, 1, TSR_OUT_OF_MEMORY}, {1, 1, TSR_OUT_OF_MEMORY}, {1, 5, TSR_ARCH_MISMATCH}};
+    for (int k = 0; k < 3; k++) {
+      c.fail_at(faults[k].step, faults[k].code);
+      assert_int_equal(st_take_code(sides[i].be->compile(&env, "sm_90a", "text", &code, &n, &log)), faults[k].expect);
+      assert_int_equal(c.live(), 0);
+    }
     take(&sides[i]);
     st = sides[i].be->compile(&env, "sm_90a", "#error here", &code, &n, &log);
     assert_int_equal(tsr_status_code(st), TSR_INTERNAL);
@@ -318,9 +327,9 @@ static void old_architecture_is_unsupported(void **state) {
   cuda_backend.instance_destroy(in);
   c = take(&sides[1]);
   assert_null(hip_backend.instance_create(&env, &in));
-  c.arch(8, 0); /* gfx803 */
+  c.gfx("gfx803");
   assert_int_equal(st_take_code(hip_backend.device_open(in, 0, NULL, &dev, NULL)), TSR_UNSUPPORTED);
-  c.arch(9, 0);
+  c.gfx("gfx942");
   hip_backend.instance_destroy(in);
   tsr_caps caps;
   tsr_status st = cuda_backend.arch_caps("sm_70", &caps);
