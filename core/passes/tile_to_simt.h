@@ -162,6 +162,12 @@ ir_value *simt_harmless(simt *c, const simt_mem *m);
 void sx_store(simt *c, const simt_mem *m, ir_value *index, ir_value *v);
 ir_value *sx_extract(simt *c, ir_value *v, int at);
 ir_value *sx_vector(simt *c, int n, ir_value *const *v);
+/* Registers that a region yields, w neighbours as one vector (of sx_pack_type), and back. w = sx_together(n, run): on AMD the run of
+ * neighbours in memory, since its compiler spreads narrow ones over a register each; elsewhere 1. */
+int sx_together(const simt *c, int n, int run);
+const ir_type *sx_pack_type(simt *c, tsr_dtype t, int w);
+void sx_pack(simt *c, int n, int w, ir_value *const *v, ir_value **out); /* out may be v */
+void sx_unpack(simt *c, int n, int w, ir_value *const *v, ir_value **out);
 /* A region on which the insertion point stands until sx_close; results are what it yields. */
 ir_op *sx_if(simt *c, ir_value *cond, int n_results, const ir_type *const *types, bool with_else);
 void sx_else(simt *c, ir_op *op, int n, ir_value *const *yields); /* closes the first region, opens the second */

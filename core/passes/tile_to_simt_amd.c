@@ -119,6 +119,9 @@ static void quad_operand(simt *c, const simt_gemm *g, const simt_instruction *in
   }
 }
 
+/* Is an operand of single bytes read across k? */
+static bool gathered(const simt_gemm *g) { return (tsr_dtype_size(g->a) == 1 && g->A.transposed) || (tsr_dtype_size(g->b) == 1 && !g->B.transposed); }
+
 static tsr_status amd_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt_frag *out) {
   simt_instruction in = {0};
   const simt_layout *l = acc->layout;
@@ -134,8 +137,9 @@ static tsr_status amd_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
       d[i * ni + j] = sx_vector(c, per, part);
     }
   for (int64_t k = 0; k < g->k; k += in.k) {
-    /* RDNA has 256 registers (and gfx11 holds each operand twice): loads of later steps must not be moved up here. */
-    if (k && is_rdna(c)) sx_effect(c, TG_SCHED_BARRIER, 0, NULL);
+    /* RDNA has 256 registers (and gfx11 holds each operand twice), an operand that is gathered byte by byte needs one for each byte on
+     * its way: loads of later steps must not be moved up here. */
+    if (k && (is_rdna(c) || gathered(g))) sx_effect(c, TG_SCHED_BARRIER, 0, NULL);
     for (int i = 0; i < mi; i++) a[i] = operand(c, g, &in, true, simt_block_origin(c, l, 0, i, per), k);
     for (int j = 0; j < ni && l->vec[1] == 1; j++) b[j] = operand(c, g, &in, false, simt_block_origin(c, l, 1, j, 1), k);
     for (int j = 0; j < ni && l->vec[1] == 4; j += 4) quad_operand(c, g, &in, simt_block_origin(c, l, 1, j, 1), k, b + j);

@@ -305,10 +305,38 @@ ir_value *sx_extract(simt *c, ir_value *v, int at) {
   return op->results[0];
 }
 
+/* The vector that v[0] to v[n - 1] are the elements of, in order; NULL if they aren't. */
+static ir_value *source_vector(int n, ir_value *const *v) {
+  ir_value *from = NULL;
+  for (int i = 0; i < n; i++) {
+    const ir_op *op = v[i]->def;
+    if (!op || op->def->level != IR_TARGET || op->def->code != TG_EXTRACT || ir_get_int(op, "at", -1) != i || (from && op->operands[0] != from)) return NULL;
+    from = op->operands[0];
+  }
+  return from && from->type->dims[0] == n ? from : NULL;
+}
+
 ir_value *sx_vector(simt *c, int n, ir_value *const *v) {
   int64_t dim = n;
   if (any_null(c, n, v)) return NULL;
+  ir_value *whole = n > 1 && c->caps->dialect == DIALECT_HIP ? source_vector(n, v) : NULL;
+  if (whole) return whole;
   return n == 1 ? v[0] : sx_op(c, TG_VECTOR, ir_type_shaped(c->m, IR_T_VECTOR, v[0]->type->dtype, 1, &dim), n, v);
+}
+
+int sx_together(const simt *c, int n, int w) { return c->caps->dialect == DIALECT_HIP && n % w == 0 ? w : 1; }
+
+const ir_type *sx_pack_type(simt *c, tsr_dtype t, int w) {
+  int64_t dim = w;
+  return w == 1 ? ir_type_scalar(c->m, t) : ir_type_shaped(c->m, IR_T_VECTOR, t, 1, &dim);
+}
+
+void sx_pack(simt *c, int n, int w, ir_value *const *v, ir_value **out) {
+  for (int i = 0; i < n; i += w) out[i / w] = sx_vector(c, w, v + i);
+}
+
+void sx_unpack(simt *c, int n, int w, ir_value *const *v, ir_value **out) {
+  for (int i = 0; i < n; i++) out[i] = sx_extract(c, v[i / w], i % w);
 }
 
 /* ---- regions --------------------------------------------------------------------------------------------------- */

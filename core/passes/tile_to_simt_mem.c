@@ -160,14 +160,17 @@ tsr_status simt_load_clipped(simt *c, const simt_layout *l, const simt_mem *m, i
   if (n < 4) return simt_access_regs(c, l, m, false, true, 0, n, v);
   const ir_type **types = (const ir_type **)values(c, n);
   if (!types) return st_oom();
-  for (int i = 0; i < n; i++) types[i] = ir_type_scalar(c->m, m->dtype);
-  ir_op *branch = sx_if(c, interior, n, types, true);
+  int w = sx_together(c, n, simt_access_width(c, m, l->vec[l->rank - 1]));
+  for (int i = 0; i < n / w; i++) types[i] = sx_pack_type(c, m->dtype, w);
+  ir_op *branch = sx_if(c, interior, n / w, types, true);
   TSR_TRY(simt_access_regs(c, l, m, false, false, 0, n, v));
-  sx_else(c, branch, n, v);
+  sx_pack(c, n, w, v, v);
+  sx_else(c, branch, n / w, v);
   TSR_TRY(simt_access_regs(c, l, m, false, true, 0, n, v));
-  sx_close(c, branch, n, v);
+  sx_pack(c, n, w, v, v);
+  sx_close(c, branch, n / w, v);
   if (c->b.failed || !branch) return st_oom();
-  for (int i = 0; i < n; i++) v[i] = branch->results[i];
+  sx_unpack(c, n, w, branch->results, v);
   return NULL;
 }
 

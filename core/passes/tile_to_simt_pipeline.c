@@ -102,7 +102,7 @@ static tsr_status lower_addresses(simt *c, const ir_op *loop, const pipeline *p)
 }
 
 static int width_of(const simt *c, const simt_mem *from, const simt_mem *to) {
-  int a = simt_access_width(c, from, 8), b = simt_access_width(c, to, 8);
+  int most = c->caps->dialect == DIALECT_HIP ? 16 : 8, a = simt_access_width(c, from, most), b = simt_access_width(c, to, most);
   return a < b ? a : b;
 }
 
@@ -168,13 +168,16 @@ static tsr_status prologue(simt *c, ir_op *op, const pipeline *p, flight *f) {
 
 /* Loads the next iteration's tiles to registers, zeros if there is none. */
 static tsr_status fetch_next(simt *c, ir_op *op, const pipeline *p, flight *f, ir_value *next, ir_value *more) {
-  int total = 0, at = 0;
-  for (int i = 0; i < p->n; i++) total += f[i].l->n_regs;
+  int total = 0, at = 0, w[MAX_TILES];
+  for (int i = 0; i < p->n; i++) {
+    w[i] = sx_together(c, f[i].l->n_regs, f[i].l->vec[f[i].l->rank - 1]);
+    total += f[i].l->n_regs / w[i];
+  }
   const ir_type **types = arena_array(&c->m->arena, const ir_type *, total + 1);
   ir_value **v = arena_array(&c->m->arena, ir_value *, total + 1);
   if (!types || !v) return st_oom();
   for (int i = 0; i < p->n; i++)
-    for (int r = 0; r < f[i].l->n_regs; r++) types[at++] = ir_type_scalar(c->m, flight_dtype(p->producer[i]));
+    for (int r = 0; r < f[i].l->n_regs; r += w[i]) types[at++] = sx_pack_type(c, flight_dtype(p->producer[i]), w[i]);
   ir_op *branch = sx_if(c, more, total, types, true);
   if (!branch) return st_oom();
   simt_bind_counter(c, op, next, simt_of(op->operands[2])->lo > 0 ? simt_of(op->operands[2])->lo : 0);
@@ -182,15 +185,23 @@ static tsr_status fetch_next(simt *c, ir_op *op, const pipeline *p, flight *f, i
   at = 0;
   for (int i = 0; i < p->n; i++) {
     TSR_TRY(load_flight(c, p->producer[i], &f[i]));
-    for (int r = 0; r < f[i].l->n_regs; r++) v[at++] = f[i].v[r];
+    sx_pack(c, f[i].l->n_regs, w[i], f[i].v, v + at);
+    at += f[i].l->n_regs / w[i];
   }
   sx_else(c, branch, total, v);
-  for (int i = 0; i < total; i++) v[i] = sx_num(c, types[i]->dtype, 0);
+  at = 0;
+  for (int i = 0; i < p->n; i++) {
+    for (int r = 0; r < f[i].l->n_regs; r++) f[i].v[r] = sx_num(c, flight_dtype(p->producer[i]), 0);
+    sx_pack(c, f[i].l->n_regs, w[i], f[i].v, v + at);
+    at += f[i].l->n_regs / w[i];
+  }
   sx_close(c, branch, total, v);
   if (c->b.failed) return st_oom();
   at = 0;
-  for (int i = 0; i < p->n; i++)
-    for (int r = 0; r < f[i].l->n_regs; r++) f[i].v[r] = branch->results[at++];
+  for (int i = 0; i < p->n; i++) {
+    sx_unpack(c, f[i].l->n_regs, w[i], branch->results + at, f[i].v);
+    at += f[i].l->n_regs / w[i];
+  }
   return NULL;
 }
 
@@ -313,10 +324,8 @@ static tsr_status async_loop(simt *c, ir_op *op, const pipeline *p, const ring *
   return simt_carry_out(c, op, shape, v);
 }
 
-/* A loop over many matrix instructions needs no unrolling; AMD's compiler would unroll short ones whole and then spill. */
-static bool keep_rolled(simt *c, ir_op *loop) {
-  return c->caps->dialect != DIALECT_HIP || !strcmp(c->path->name, "fma") || ir_set_attr(loop, "unroll_by", ir_attr_int(c->m, 1));
-}
+/* A loop over whole products needs no unrolling; AMD's compiler would unroll short ones whole and then spill. */
+static bool keep_rolled(simt *c, ir_op *loop) { return c->caps->dialect != DIALECT_HIP || ir_set_attr(loop, "unroll_by", ir_attr_int(c->m, 1)); }
 
 tsr_status simt_pipeline_for(simt *c, ir_op *op, bool *done) {
   pipeline p;

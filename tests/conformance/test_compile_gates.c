@@ -2,7 +2,7 @@
  * GPU is needed for either). No spills, no serialized wgmma, the matrix instruction that the architecture has for the types and, on AMD,
  * waits that leave loads in flight. gfx950 needs clang 20 or later.
  * TSR_GATES=all compiles the whole list for each architecture, else a sample is taken; TSR_GATES=list prints it, TSR_GATES_NAME=words limits it
- * to names with these words. What can't be compiled for want of a
+ * to names with these words, TSR_GATES_KEEP=folder leaves the AMD sources and assembly there. What can't be compiled for want of a
  * tool or a capability is counted and printed. */
 #include <dirent.h>
 #include <stdio.h>
@@ -331,12 +331,14 @@ static char *read_whole(const char *path, size_t *n) {
 
 static void check_hip(const gate *g, const char *arch, const char *clang) {
   tsr_caps caps;
-  char stem[64], path[96], cmd[512];
+  char stem[160], path[192], cmd[1024];
   tsr_status st = hip_backend.arch_caps(arch, &caps);
   char *text = st ? NULL : source_of(g, &caps);
   tsr_status_free(st);
   if (!text) return;
-  snprintf(stem, sizeof stem, "/tmp/tsr-gate-%ld", (long)getpid());
+  const char *keep = getenv("TSR_GATES_KEEP");
+  if (keep) snprintf(stem, sizeof stem, "%.60s/%s-%.80s", keep, arch, g->name);
+  else snprintf(stem, sizeof stem, "/tmp/tsr-gate-%ld", (long)getpid());
   snprintf(path, sizeof path, "%s.hip", stem);
   FILE *f = fopen(path, "w");
   if (!f || fputs(text, f) < 0 || fclose(f)) exit(1);
@@ -356,6 +358,7 @@ static void check_hip(const gate *g, const char *arch, const char *clang) {
   if (s) check_assembly(g, arch, s);
   free(s);
   free(text);
+  if (keep) return;
   unlink(path);
   snprintf(path, sizeof path, "%s.hip", stem);
   unlink(path);

@@ -161,6 +161,21 @@ static void pipelined_matmul_has_one_barrier_per_iteration(void **state) {
   ir_module_destroy(&m);
 }
 
+/* AMD's compiler spreads single elements that cross a branch over a register each, and unrolls short loops whole: spills on gfx950. */
+static void staged_tiles_stay_vectors_in_a_rolled_loop_on_amd(void **state) {
+  ir_module *m = program("matmul_f32"), *t = lower(m, device(DIALECT_HIP, 64));
+  ir_op *loop = first(kernel_of(t), TG_FOR), *fetch = first(loop, TG_IF);
+  assert_int_equal(ir_get_int(loop, "unroll_by", 0), 1);
+  assert_non_null(fetch);
+  assert_true(fetch->n_results > 0);
+  for (int i = 0; i < fetch->n_results; i++) assert_int_equal(fetch->results[i]->type->kind, IR_T_VECTOR);
+  int stored = 0;
+  for (ir_op *o = fetch->next; o; o = o->next) stored += o->def->code == TG_STORE && o->operands[0]->def == fetch;
+  assert_int_equal(stored, fetch->n_results);
+  ir_module_destroy(&t);
+  ir_module_destroy(&m);
+}
+
 static void unpipelined_matmul_has_two_barriers_per_iteration(void **state) {
   ir_module *m = program("matmul_f32");
   for (ir_op *op = kernel_of(m)->regions[0]->first; op; op = op->next)
@@ -415,6 +430,7 @@ int main(void) {
       cmocka_unit_test(elementwise_block_has_wide_accesses_and_a_checked_variant),
       cmocka_unit_test(window_at_remainder_of_multiples_is_whole),
       cmocka_unit_test(pipelined_matmul_has_one_barrier_per_iteration),
+      cmocka_unit_test(staged_tiles_stay_vectors_in_a_rolled_loop_on_amd),
       cmocka_unit_test(unpipelined_matmul_has_two_barriers_per_iteration),
       cmocka_unit_test(direct_matmul_uses_neither_shared_memory_nor_barriers),
       cmocka_unit_test(row_kernel_with_a_subgroup_per_row_needs_no_barrier),
