@@ -31,11 +31,16 @@ typedef struct tsr_caps {
   int max_block[3];
   int64_t max_grid[3];
   int max_warps_per_core;
+  int max_blocks_per_core;    /* resident; 0 = unknown */
+  int max_barriers_per_core;  /* resident blocks of more than one warp; 0 = no further limit */
+  int core_parts;             /* parts of a core with a register file each; 0 = unknown */
+  int register_granule;       /* allocation unit, registers of a warp; 0 = unknown */
   int64_t registers_per_core; /* 32-bit registers; 0 = unknown */
   int max_registers;          /* per thread; 0 = unknown */
   /* memory */
   int64_t shared_bytes;       /* per block */
   int64_t shared_per_core;
+  int shared_granule, shared_reserved; /* allocation unit; what each block costs besides */
   int shared_banks;
   int64_t l1_bytes, l2_bytes, l3_bytes; /* CPU: per core, per core, total; GPU: l2 is the device's */
   int64_t max_buffer_bytes;   /* largest single allocation */

@@ -30,12 +30,15 @@ typedef struct tune_device {
   int32_t warp_size;          /* lanes; on a CPU the floats of a vector register */
   int32_t max_warps;          /* resident per core */
   int32_t max_blocks;         /* resident per core */
+  int32_t max_barriers;       /* resident blocks of more than one warp (AMD) */
+  int32_t core_parts;         /* parts of a core with a register file each: a warp's registers lie in one */
   int32_t max_threads;        /* per block */
   int32_t regs_per_core;      /* 32-bit registers */
   int32_t regs_per_thread;    /* most one thread may have */
   int32_t regs_ideal;         /* the guide's figure */
   int32_t reg_granule;        /* allocation unit, registers per warp */
   int32_t shared_granule;     /* allocation unit, bytes */
+  int32_t shared_reserved;    /* bytes that each block costs besides its own */
   int64_t shared_per_block, shared_per_core;
   bool clusters;         /* blocks that reach each other's shared memory */
   bool lds_direct;       /* CDNA: loads from global memory straight to shared memory */

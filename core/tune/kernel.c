@@ -26,7 +26,8 @@ static void add_tier(tune_device *d, const char *name, int64_t bytes) {
 tune_device tune_device_from_caps(const tsr_caps *c, const char *name) {
   tune_device d = {.is_cpu = c->dialect == DIALECT_CPU, .async_copy = c->async_copy, .cores = c->n_cores > 0 ? c->n_cores : 1,
                    .warp_size = c->dialect == DIALECT_CPU ? (c->vector_bytes > 0 ? c->vector_bytes / 4 : 8) : c->subgroup > 0 ? c->subgroup : 32,
-                   .max_warps = c->max_warps_per_core, .max_threads = c->max_threads, .regs_per_thread = c->max_registers,
+                   .max_warps = c->max_warps_per_core, .max_blocks = c->max_blocks_per_core, .max_barriers = c->max_barriers_per_core,
+                   .core_parts = c->core_parts, .reg_granule = c->register_granule, .shared_granule = c->shared_granule, .shared_reserved = c->shared_reserved, .max_threads = c->max_threads, .regs_per_thread = c->max_registers,
                    .shared_per_block = c->dialect == DIALECT_CPU ? c->l2_bytes : c->shared_bytes, .shared_per_core = c->shared_per_core,
                    .banks = c->shared_banks, .warpgroup_matrix = c->wgmma, .clusters = c->clusters,
                    .lds_direct = c->dialect == DIALECT_HIP && !strncmp(c->arch, "gfx9", 4)};

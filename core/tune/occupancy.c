@@ -16,14 +16,16 @@ occ_result occ_compute(const tune_device *d, const occ_input *in) {
   r.blocks = d->max_warps / in->warps;
   r.limiter = "warps";
   if (d->max_blocks > 0) limit_to(&r, d->max_blocks, "blocks");
+  if (d->max_barriers > 0 && in->warps > 1) limit_to(&r, d->max_barriers, "barriers");
   if (in->regs > 0 && d->regs_per_core > 0) {
     int64_t per_warp = round_up((int64_t)in->regs * d->warp_size, d->reg_granule);
     bool over = d->regs_per_thread > 0 && in->regs > d->regs_per_thread;
-    limit_to(&r, over ? 0 : d->regs_per_core / per_warp / in->warps, "registers");
+    int64_t parts = d->core_parts > 0 ? d->core_parts : 1, warps = d->regs_per_core / parts / per_warp * parts;
+    limit_to(&r, over ? 0 : warps / in->warps, "registers");
   }
   if (in->shared_bytes > 0 && d->shared_per_core > 0) {
     bool over = !d->advisory && d->shared_per_block > 0 && in->shared_bytes > d->shared_per_block;
-    limit_to(&r, over ? 0 : d->shared_per_core / round_up(in->shared_bytes, d->shared_granule), "shared");
+    limit_to(&r, over ? 0 : d->shared_per_core / (round_up(in->shared_bytes, d->shared_granule) + d->shared_reserved), "shared");
   }
   r.active_warps = r.blocks * in->warps;
   r.fraction = (double)r.active_warps / d->max_warps;

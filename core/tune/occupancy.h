@@ -1,5 +1,5 @@
 /* core/tune/occupancy.h - how many warps of a kernel fit on one core, what limits them. Source: seed
- * 002 section 6.2, seed 003 A.2; the allocation rules are CUDA's calculator's. Verdicts on it: core/profile/verdict.h.
+ * 002 section 6.2, seed 003 A.2; the allocation rules are those of CUDA's calculator and of LLVM's AMDGPU subtargets. Verdicts on it: core/profile/verdict.h.
  * A CPU has no occupancy: the result's `known` is false and reports print n/a. */
 #ifndef CORE_TUNE_OCCUPANCY_H
 #define CORE_TUNE_OCCUPANCY_H
@@ -18,7 +18,7 @@ typedef struct occ_result {
   int32_t blocks;       /* resident per core; 0: one block does not fit */
   int32_t active_warps;
   double fraction;      /* of max_warps */
-  const char *limiter;  /* "warps", "blocks", "registers", "shared" */
+  const char *limiter;  /* "warps", "blocks", "barriers", "registers", "shared" */
 } occ_result;
 
 occ_result occ_compute(const tune_device *d, const occ_input *in);

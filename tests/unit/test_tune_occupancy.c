@@ -1,5 +1,7 @@
 /* Occupancy against hand-computed rows (CUDA's allocation rules), verdicts of A.2/A.8, profiles from files. */
+#include "backends/simt/simt_arch.h"
 #include "core/profile/verdict.h"
+#include "core/tune/kernel.h"
 #include "core/tune/occupancy.h"
 
 #include <setjmp.h>
@@ -13,7 +15,7 @@
 static tune_device h100(void) { return *tune_device_find("h100"); }
 
 static void occupancy_table_matches(void **state) {
-  /* 64 warps, 65536 registers in units of 256 a warp, 228 KiB shared in units of 1 KiB, 32 blocks. */
+  /* 64 warps, 65536 registers in units of 256 a warp, 228 KiB shared in units of 128 bytes and 1 KiB a block, 32 blocks. Each quarter has its own registers. */
   static const struct {
     occ_input in;
     int32_t blocks, warps;
@@ -28,8 +30,10 @@ static void occupancy_table_matches(void **state) {
       {{2, 16, 0}, 32, 64, "warps"},
       {{4, 32, 49152}, 4, 16, "shared"},        /* 233472/49152 = 4.75 */
       {{4, 32, 98304}, 2, 8, "shared"},
-      {{4, 32, 1025}, 16, 64, "warps"},         /* 2048 each: 114 would fit */
-      {{4, 32, 116737}, 1, 4, "shared"},        /* just above half */
+      {{4, 32, 1025}, 16, 64, "warps"},         /* 1152 + 1024 each: 107 would fit */
+      {{4, 32, 115712}, 2, 8, "shared"},        /* 113 KiB and the 1 KiB that each block costs: half */
+      {{4, 32, 115713}, 1, 4, "shared"},
+      {{3, 40, 0}, 16, 48, "registers"},        /* 1280 a warp: 12 in each quarter, 48 in all, not 51 */
       {{16, 64, 0}, 2, 32, "registers"},
       {{32, 64, 0}, 1, 32, "registers"},
       {{32, 65, 0}, 0, 0, "registers"},         /* 28 warps: a block of 32 does not fit */
@@ -45,6 +49,51 @@ static void occupancy_table_matches(void **state) {
     assert_int_equal(r.active_warps, rows[i].warps);
     assert_string_equal(r.limiter, rows[i].limiter);
     assert_true(r.fraction == rows[i].warps / 64.0);
+  }
+}
+
+/* Each architecture as its backend describes it. CUDA: limits of the programming guide's table "Technical Specifications per Compute
+ * Capability", rules of the CUDA occupancy calculator. CDNA: waves a SIMD by VGPRs as LLVM's unit test of the gfx90a and gfx940 subtargets
+ * lists them (8 up to 64, 7 to 72, 6 to 80, 5 to 96, 4 to 128, 3 to 168, 2 to 256, 1 to 512). RDNA: 1536 VGPRs a SIMD in units of 24. */
+static void occupancy_of_known_architectures(void **state) {
+  static const struct {
+    const char *arch;
+    occ_input in;
+    int32_t warps; /* per core */
+    const char *limiter;
+  } rows[] = {
+      {"sm_80", {8, 32, 0}, 64, "warps"},       {"sm_80", {8, 40, 0}, 48, "registers"},   {"sm_80", {8, 48, 0}, 40, "registers"},
+      {"sm_80", {8, 96, 0}, 16, "registers"},   {"sm_80", {1, 32, 0}, 32, "blocks"},      {"sm_80", {8, 32, 81920}, 16, "shared"}, /* 80 + 1 KiB of 164 */
+      {"sm_80", {8, 32, 83968}, 8, "shared"},   {"sm_80", {4, 168, 0}, 12, "registers"},  {"sm_80", {8, 32, 166913}, 0, "shared"}, /* above 163 KiB a block */
+      {"sm_86", {8, 32, 0}, 48, "warps"},       {"sm_86", {8, 40, 0}, 48, "warps"},       {"sm_86", {2, 32, 0}, 32, "blocks"},
+      {"sm_86", {4, 128, 0}, 16, "registers"},  {"sm_86", {4, 32, 33792}, 8, "shared"},   {"sm_86", {32, 32, 0}, 32, "warps"},
+      {"sm_89", {2, 32, 0}, 48, "warps"},       {"sm_89", {1, 32, 0}, 24, "blocks"},      {"sm_89", {8, 64, 0}, 32, "registers"},
+      {"sm_89", {4, 32, 49152}, 8, "shared"},   {"sm_89", {4, 32, 101376}, 4, "shared"},
+      {"sm_90a", {8, 32, 0}, 64, "warps"},      {"sm_90a", {12, 168, 0}, 12, "registers"}, {"sm_90a", {4, 32, 232448}, 4, "shared"}, /* 227 KiB */
+      {"sm_90a", {4, 32, 232449}, 0, "shared"}, {"sm_90a", {1, 16, 0}, 32, "blocks"},
+      {"sm_100a", {4, 64, 0}, 32, "registers"}, {"sm_100a", {8, 32, 114688}, 16, "shared"}, {"sm_100a", {2, 16, 0}, 64, "warps"},
+      {"sm_120a", {1, 16, 0}, 24, "blocks"},    {"sm_120a", {8, 80, 0}, 24, "registers"},  {"sm_120a", {6, 40, 0}, 48, "warps"},
+      {"gfx90a", {4, 64, 0}, 32, "warps"},      {"gfx90a", {4, 65, 0}, 28, "registers"},   {"gfx90a", {4, 72, 0}, 28, "registers"},
+      {"gfx90a", {4, 73, 0}, 24, "registers"},  {"gfx90a", {4, 80, 0}, 24, "registers"},   {"gfx90a", {4, 96, 0}, 20, "registers"},
+      {"gfx90a", {4, 97, 0}, 16, "registers"},  {"gfx90a", {4, 128, 0}, 16, "registers"},  {"gfx90a", {4, 168, 0}, 12, "registers"},
+      {"gfx90a", {4, 169, 0}, 8, "registers"},  {"gfx90a", {4, 256, 0}, 8, "registers"},   {"gfx90a", {4, 512, 0}, 4, "registers"},
+      {"gfx90a", {1, 32, 0}, 32, "warps"},      {"gfx90a", {4, 32, 32768}, 8, "shared"},
+      {"gfx942", {8, 128, 0}, 16, "registers"}, {"gfx942", {8, 129, 0}, 8, "registers"},   {"gfx942", {4, 32, 65536}, 4, "shared"},
+      {"gfx942", {8, 256, 0}, 8, "registers"},  {"gfx942", {8, 257, 0}, 0, "registers"},   /* one wave a SIMD: a block of 8 has no room */
+      {"gfx950", {4, 32, 81920}, 8, "shared"},  {"gfx950", {4, 32, 81921}, 4, "shared"},   {"gfx950", {8, 256, 0}, 8, "registers"},
+      {"gfx1100", {4, 96, 0}, 32, "warps"},     {"gfx1100", {4, 97, 0}, 24, "registers"},  {"gfx1100", {4, 120, 0}, 24, "registers"},
+      {"gfx1100", {4, 192, 0}, 16, "registers"}, {"gfx1100", {4, 216, 0}, 12, "registers"}, /* 7 a SIMD: 14, blocks of 4 */
+      {"gfx1100", {2, 216, 0}, 14, "registers"}, {"gfx1100", {8, 256, 0}, 8, "registers"},  {"gfx1100", {8, 32, 32768}, 16, "shared"},
+      {"gfx1201", {4, 96, 0}, 32, "warps"},     {"gfx1201", {2, 168, 0}, 18, "registers"}, {"gfx1201", {1, 24, 0}, 32, "warps"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    tsr_caps caps;
+    assert_null(simt_arch_caps(strncmp(rows[i].arch, "gfx", 3) ? DIALECT_CUDA : DIALECT_HIP, rows[i].arch, &caps));
+    tune_device d = tune_device_from_caps(&caps, "");
+    occ_result r = occ_compute(&d, &rows[i].in);
+    if (r.active_warps != rows[i].warps || strcmp(r.limiter, rows[i].limiter))
+      fail_msg("%s, %d warps of %d registers, %lld bytes: %d by %s, not %d by %s", rows[i].arch, rows[i].in.warps, rows[i].in.regs, (long long)rows[i].in.shared_bytes, r.active_warps,
+               r.limiter, rows[i].warps, rows[i].limiter);
   }
 }
 
@@ -178,6 +227,7 @@ static void device_measured_rate_replaces_listed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(occupancy_table_matches),
+      cmocka_unit_test(occupancy_of_known_architectures),
       cmocka_unit_test(occupancy_gb200_counts_96_warps),
       cmocka_unit_test(occupancy_queried_limit_refuses_block),
       cmocka_unit_test(occupancy_cpu_is_unknown),
