@@ -28,11 +28,6 @@ static verdict pipeline(const audit_kernel *k, const char **hint, char found[96]
   if (k->stages > 0) snprintf(found, 96, "%d stages, async copy %s", k->stages, k->async_copy > 0 ? "on" : k->async_possible ? "off" : "not on this device");
   return verdict_pipeline(k->stages, k->async_copy, k->async_possible, hint);
 }
-static verdict tuned(const audit_kernel *k, const char **hint, char found[96]) {
-  *hint = k->tuned < 0 ? "not known" : k->tuned ? "" : "run `tessera tune`, or TSR_TUNE=full once";
-  if (k->tuned >= 0) snprintf(found, 96, k->tuned ? "tuned schedule" : "default schedule");
-  return k->tuned < 0 ? VERDICT_UNKNOWN : k->tuned ? VERDICT_PASS : VERDICT_FAIL;
-}
 static verdict alignment(const audit_kernel *k, const char **hint, char found[96]) {
   if (k->bytes_per_access > 0) snprintf(found, 96, "%lld bytes an access", (long long)k->bytes_per_access);
   return verdict_alignment(k->bytes_per_access, hint);
@@ -45,6 +40,11 @@ static verdict padding(const audit_kernel *k, const char **hint, char found[96])
 static verdict registers(const audit_kernel *k, const char **hint, char found[96]) {
   if (k->registers > 0) snprintf(found, 96, "%d of an ideal %d", k->registers, k->registers_ideal);
   return verdict_registers(k->registers, k->registers_ideal, hint);
+}
+
+static verdict shared(const audit_kernel *k, const char **hint, char found[96]) {
+  if (k->shared_bytes >= 0 && k->shared_ideal > 0) snprintf(found, 96, "%lld of %lld bytes", (long long)k->shared_bytes, (long long)k->shared_ideal);
+  return verdict_shared(k->shared_bytes, k->shared_ideal, hint);
 }
 
 /* The first failing kernel, else the first unknown one, else the first. */
@@ -64,48 +64,54 @@ static void worst(const audit_program *p, kernel_check check, audit_row *row) {
   }
 }
 
-static void set(audit_row *row, verdict v, const char *hint, const char *fmt, ...) TSR_PRINTF(4, 5);
-static void set(audit_row *row, verdict v, const char *hint, const char *fmt, ...) {
+static void found(audit_row *row, const char *fmt, ...) TSR_PRINTF(2, 3);
+static void found(audit_row *row, const char *fmt, ...) {
   va_list ap;
-  row->verdict = v;
-  row->hint = v == VERDICT_PASS ? "" : hint;
   va_start(ap, fmt);
   vsnprintf(row->found, sizeof row->found, fmt, ap);
   va_end(ap);
 }
 
 static void autotuner(const audit_program *p, audit_row *row) {
-  worst(p, tuned, row);
-  if (p->cache_persistent == 0) set(row, VERDICT_FAIL, "set TSR_CACHE_DIR to a folder that can be written", "no persistent cache");
-  else if (p->cache_persistent < 0 && row->verdict == VERDICT_PASS) set(row, VERDICT_UNKNOWN, "the cache's state is not known", "tuned schedule");
+  int tuned = p->n_kernels ? 1 : -1; /* the worst of all: 0, then not known */
+  for (size_t i = 0; i < p->n_kernels; i++) {
+    int t = p->kernels[i].tuned;
+    if (t > 0 || tuned == 0 || (t < 0 && tuned < 0)) continue;
+    tuned = t;
+    row->kernel = p->kernels[i].name;
+  }
+  row->verdict = verdict_tuned(tuned, p->cache_persistent, &row->hint);
+  if (p->cache_persistent == 0) found(row, "no persistent cache");
+  else if (tuned >= 0) found(row, tuned ? "tuned schedule" : "default schedule");
 }
 
 static void sharding(const audit_program *p, audit_row *row) {
-  if (p->n_devices < 0) set(row, VERDICT_UNKNOWN, "the mesh is not known", "n/a");
-  else if (p->n_devices <= 1) set(row, VERDICT_PASS, "", "one device");
-  else if (p->implicit_shards < 0) set(row, VERDICT_UNKNOWN, "the shards are not known", "%d devices", p->n_devices);
-  else set(row, p->implicit_shards ? VERDICT_FAIL : VERDICT_PASS, "give each tensor a ShardSpec", "%d tensors without a ShardSpec on %d devices", p->implicit_shards, p->n_devices);
+  row->verdict = verdict_sharding(p->n_devices, p->implicit_shards, &row->hint);
+  if (p->n_devices >= 0 && p->n_devices <= 1) found(row, "one device");
+  else if (p->n_devices > 1 && p->implicit_shards >= 0) found(row, "%d tensors without a ShardSpec on %d devices", p->implicit_shards, p->n_devices);
+  else if (p->n_devices > 1) found(row, "%d devices", p->n_devices);
 }
 
 static void overlap(const audit_program *p, audit_row *row) {
-  if (p->n_devices >= 0 && p->n_devices <= 1) set(row, VERDICT_PASS, "", "no communication");
-  else if (p->comm_ns < 0 || p->overlapped_ns < 0) set(row, VERDICT_UNKNOWN, "profile a step first", "n/a");
-  else set(row, p->comm_ns == 0 || p->overlapped_ns >= 0.5 * p->comm_ns ? VERDICT_PASS : VERDICT_FAIL, "put collectives on their own stream, or fuse them with compute",
-           "%.0f%% of %.3g us of communication is hidden", p->comm_ns > 0 ? 100 * p->overlapped_ns / p->comm_ns : 100.0, p->comm_ns / 1e3);
+  row->verdict = verdict_overlap(p->n_devices, p->comm_ns, p->overlapped_ns, &row->hint);
+  if (p->n_devices >= 0 && p->n_devices <= 1) found(row, "no communication");
+  else if (p->comm_ns >= 0 && p->overlapped_ns >= 0)
+    found(row, "%.0f%% of %.3g us of communication is hidden", p->comm_ns > 0 ? 100 * p->overlapped_ns / p->comm_ns : 100.0, p->comm_ns / 1e3);
 }
 
 static void precision(const audit_program *p, audit_row *row) {
-  if (!p->has_matmul) return set(row, VERDICT_PASS, "", "no matmul");
-  if (!p->widest_input || !p->accumulator) return set(row, VERDICT_UNKNOWN, "the types are not known", "n/a");
-  bool narrow = tsr_dtype_size(p->widest_input) <= 2, wide_sum = p->accumulator == TSR_F32 || p->accumulator == TSR_F64 || p->accumulator == TSR_I32;
-  set(row, narrow && wide_sum ? VERDICT_PASS : VERDICT_FAIL, narrow ? "accumulate in f32" : "use bf16 or fp8 inputs with f32 accumulation where accuracy allows",
-      "%s in, %s sum", tsr_dtype_name(p->widest_input), tsr_dtype_name(p->accumulator));
+  if (!p->has_matmul && !p->has_unknown) {
+    row->verdict = VERDICT_PASS;
+    found(row, "no matmul");
+    return;
+  }
+  row->verdict = verdict_precision(p->has_matmul ? p->widest_input : TSR_DTYPE_NONE, p->accumulator, &row->hint);
+  if (row->verdict) found(row, "%s in, %s sum", tsr_dtype_name(p->widest_input), tsr_dtype_name(p->accumulator));
 }
 
 static void policy(const audit_program *p, audit_row *row) {
-  if (!p->policy || !*p->policy) return set(row, VERDICT_UNKNOWN, "the policy is not known", "n/a");
-  bool deterministic = !strcmp(p->policy, "deterministic");
-  set(row, !p->needs_reproducible || deterministic ? VERDICT_PASS : VERDICT_FAIL, "use the policy `deterministic`", "%.64s", p->policy);
+  row->verdict = verdict_policy(p->policy, p->needs_reproducible, &row->hint);
+  if (row->verdict) found(row, "%.64s", p->policy);
 }
 
 void audit_run(const audit_program *p, audit_row out[AUDIT_ROWS]) {
@@ -126,6 +132,7 @@ void audit_run(const audit_program *p, audit_row out[AUDIT_ROWS]) {
       {"Align accesses to 128 bits", alignment, NULL},
       {"Avoid bank conflicts", padding, NULL},
       {"Registers per thread within the guide", registers, NULL},
+      {"Shared memory per block within the guide", shared, NULL},
   };
   for (int i = 0; i < AUDIT_ROWS; i++) {
     out[i] = (audit_row){.point = points[i].point, .kernel = "", .hint = ""};

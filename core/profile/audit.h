@@ -1,6 +1,6 @@
 /* core/profile/audit.h - appendix A.8, the checklist for performance tuning, as an executable audit: pass, fail or unknown
  * for each of its nine points, and the "take-aways" of chapter 3.7 for each kernel. Input: facts; negative or NULL: not known.
- * Source: seed 003 A.8, seed 004 section 3.7. */
+ * Source: seed 003 A.2, A.8, seed 004 section 3.7. */
 #ifndef CORE_PROFILE_AUDIT_H
 #define CORE_PROFILE_AUDIT_H
 #include "core/base/str.h"
@@ -11,10 +11,11 @@ typedef struct audit_kernel {
   double occupancy, flops_per_byte, ridge;
   int64_t spill_bytes;
   int registers, registers_ideal;
+  int64_t shared_bytes, shared_ideal; /* per block */
   double contiguous;        /* share of coalesced accesses */
   int64_t bytes_per_access;
   int bank_ways;            /* 0: no shared memory */
-  int stages, async_copy;   /* stages 0: the kernel has no k loop */
+  int stages, async_copy;   /* stages 0: nothing to stage: no k loop, or caches do it */
   bool async_possible;
   int tuned;                /* 1: its schedule comes from the tuner's cache or search */
 } audit_kernel;
@@ -27,13 +28,14 @@ typedef struct audit_program {
   int implicit_shards;        /* tensors of a multi-device program without a ShardSpec */
   double comm_ns, overlapped_ns;
   bool has_matmul;
+  bool has_unknown;           /* kernels of which it is not known whether they multiply matrices */
   tsr_dtype widest_input;     /* of the matmuls */
   tsr_dtype accumulator;
   const char *policy;
   bool needs_reproducible;
 } audit_program;
 
-enum { AUDIT_ROWS = 12 };
+enum { AUDIT_ROWS = 13 };
 typedef struct audit_row {
   const char *point;  /* the checklist's own words */
   verdict verdict;
@@ -42,7 +44,7 @@ typedef struct audit_row {
   const char *kernel; /* the worst kernel, "" for points about the program */
 } audit_row;
 
-/* The nine points of A.8, then alignment, padding and registers of 3.7. A point about kernels is the worst of all kernels. */
+/* The nine points of A.8, then alignment, padding and registers of 3.7 and shared memory of A.2. A point about kernels is the worst of all kernels. */
 void audit_run(const audit_program *p, audit_row out[AUDIT_ROWS]);
 /* Number of failed points. */
 int audit_failed(const audit_row rows[AUDIT_ROWS]);

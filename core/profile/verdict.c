@@ -1,6 +1,8 @@
 /* core/profile/verdict.c - see verdict.h. */
 #include "core/profile/verdict.h"
 
+#include <string.h>
+
 const char *verdict_name(verdict v) {
   static const char *const names[] = {"unknown", "pass", "fail"};
   return names[v];
@@ -46,4 +48,38 @@ verdict verdict_pipeline(int stages, int async_copy, bool possible, const char *
   bool known = stages > 0 && async_copy >= 0;
   const char *text = stages < 2 ? "one buffer: use pipeline_stages(2) or more" : "loads are not asynchronous: use async_copy";
   return decide(known, stages >= 2 && (async_copy || !possible), text, hint);
+}
+
+verdict verdict_tuned(int tuned, int cache_persistent, const char **hint) {
+  bool bad = tuned == 0 || cache_persistent == 0;
+  verdict v = decide(bad || (tuned > 0 && cache_persistent > 0), !bad, cache_persistent == 0 ? "set TSR_CACHE_DIR to a folder that can be written" : "run `tessera tune`, or TSR_TUNE=full once", hint);
+  if (v == VERDICT_UNKNOWN && hint) *hint = tuned < 0 ? "written below Schedule IR: there the author decides, not the tuner" : "the cache's state is not known";
+  return v;
+}
+
+verdict verdict_sharding(int n_devices, int implicit_shards, const char **hint) {
+  verdict v = decide(n_devices >= 0 && (n_devices <= 1 || implicit_shards >= 0), n_devices <= 1 || implicit_shards == 0, "give each tensor a ShardSpec", hint);
+  if (v == VERDICT_UNKNOWN && hint) *hint = n_devices < 0 ? "the mesh is not known" : "the shards are not known";
+  return v;
+}
+
+verdict verdict_overlap(int n_devices, double comm_ns, double overlapped_ns, const char **hint) {
+  bool none = n_devices >= 0 && n_devices <= 1;
+  verdict v = decide(none || (comm_ns >= 0 && overlapped_ns >= 0), none || overlapped_ns >= 0.5 * comm_ns, "put collectives on their own stream, or fuse them with compute", hint);
+  if (v == VERDICT_UNKNOWN && hint) *hint = "profile a step first";
+  return v;
+}
+
+verdict verdict_precision(tsr_dtype in, tsr_dtype acc, const char **hint) {
+  bool narrow = tsr_dtype_size(in) <= 2, wide_sum = acc == TSR_F32 || acc == TSR_F64 || acc == TSR_I32;
+  verdict v = decide(in && acc, narrow && wide_sum, narrow ? "accumulate in f32" : "use bf16 or fp8 inputs with f32 accumulation where accuracy allows", hint);
+  if (v == VERDICT_UNKNOWN && hint) *hint = "the types are not known";
+  return v;
+}
+
+verdict verdict_policy(const char *policy, bool needs_reproducible, const char **hint) {
+  bool known = policy && *policy;
+  verdict v = decide(known, known && (!needs_reproducible || !strcmp(policy, "deterministic")), "use the policy `deterministic`", hint);
+  if (v == VERDICT_UNKNOWN && hint) *hint = "the policy is not known";
+  return v;
 }

@@ -22,4 +22,14 @@ verdict verdict_alignment(int64_t bytes_per_access, const char **hint);
 verdict verdict_padding(int ways, const char **hint);
 /* Async copy and at least two stages; only asked of kernels with a k loop. `possible`: the device has async copy. */
 verdict verdict_pipeline(int stages, int async_copy, bool possible, const char **hint);
+/* A schedule from the tuner (1, 0, negative: not known) and a cache on disk that keeps it. */
+verdict verdict_tuned(int tuned, int cache_persistent, const char **hint);
+/* Tensors without a ShardSpec; asked of programs on several devices. */
+verdict verdict_sharding(int n_devices, int implicit_shards, const char **hint);
+/* At least half of the communication runs beside compute. */
+verdict verdict_overlap(int n_devices, double comm_ns, double overlapped_ns, const char **hint);
+/* Products of at most 16-bit inputs summed in 32 bits or more; TSR_DTYPE_NONE: not known. */
+verdict verdict_precision(tsr_dtype widest_input, tsr_dtype accumulator, const char **hint);
+/* Deterministic where the same bits are needed again. */
+verdict verdict_policy(const char *policy, bool needs_reproducible, const char **hint);
 #endif

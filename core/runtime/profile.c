@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "core/ir/graph_ops.h"
+#include "core/passes/schedule_matmul.h"
+#include "core/passes/tile_work.h"
 #include "core/profile/audit.h"
 #include "core/profile/chrome_trace.h"
 #include "core/profile/report.h"
@@ -15,10 +17,14 @@ struct tsr_profile {
   prof_log *log;
   strb trace;
   int step;
-  const tsr_program *seen[64]; /* whose facts and trace are in */
+  struct {
+    const tsr_program *p;
+    size_t first; /* of its kernels below */
+  } seen[64];     /* programs whose facts and trace are in */
   int n_seen;
   audit_kernel *kernels;
-  size_t n_kernels, cap_kernels;
+  tile_work *work; /* beside kernels */
+  size_t n_kernels, cap_kernels, cap_work;
   audit_program program;
 };
 
@@ -42,6 +48,7 @@ void tsr_profile_destroy(tsr_profile **pp) {
   prof_log_destroy(&p->log);
   strb_clear(&p->trace);
   al_free_array(&p->ctx->al, p->kernels, p->cap_kernels);
+  al_free_array(&p->ctx->al, p->work, p->cap_work);
   arena_clear(&p->mem);
   al_delete(&p->ctx->al, p);
   *pp = NULL;
@@ -56,6 +63,15 @@ static const ir_op *source_of(const tsr_program *p, const char *kernel) {
     for (const ir_op *o = prog->n_regions ? prog->regions[0]->first : NULL; o; o = o->next)
       if (o->def->level == IR_SCHEDULE && o->def->code == S_KERNEL && !strcmp(ir_get_str(o, "sym_name", ""), kernel)) return o;
   return NULL;
+}
+
+/* What the launch's block program does; false when the program began below that level. */
+static bool work_of(const tsr_program *p, const char *kernel, tile_work *out) {
+  const ir_module *m = p->levels[TSR_LEVEL_TILE];
+  for (const ir_op *o = m ? m->root->regions[0]->first : NULL; o; o = o->next)
+    if (o->def->level == IR_TILE && o->def->code == T_KERNEL && !strcmp(ir_get_str(o, "sym_name", ""), kernel)) return tile_work_count(o, out), true;
+  *out = (tile_work){.flops = -1, .bytes = -1, .contiguous = -1, .stages = -1};
+  return false;
 }
 
 static const char *op_name(const ir_op *o) {
@@ -104,7 +120,9 @@ static double occupancy_of(const tsr_kernel_info *k, const tune_device *d) {
   return r.known ? r.fraction : -1;
 }
 
-static void describe(const tsr_program *p, int i, const tune_device *d, prof_event *e, char op[64], char detail[128]) {
+static double first_known(double a, double b) { return a > 0 ? a : b >= 0 ? b : -1; }
+
+static void describe(const tsr_program *p, int i, const tune_device *d, const tile_work *w, prof_event *e, char op[64], char detail[128]) {
   tsr_kernel_info k = tsr_program_kernel(p, i);
   const ir_op *src = source_of(p, k.name);
   tune_problem problem;
@@ -113,8 +131,8 @@ static void describe(const tsr_program *p, int i, const tune_device *d, prof_eve
   bool known = src && tune_kernel_problem(src, "", &problem);
   e->kernel = k.name;
   e->device = p->dev->info.id;
-  e->flops = k.flops > 0 ? k.flops : known ? tune_problem_flops(&problem) : -1;
-  e->bytes = k.bytes > 0 ? k.bytes : known ? tune_problem_bytes(&problem) : -1;
+  e->flops = first_known(k.flops, known ? tune_problem_flops(&problem) : w->flops);
+  e->bytes = first_known(k.bytes, known ? tune_problem_bytes(&problem) : w->bytes);
   e->occupancy = occupancy_of(&k, d);
   e->registers = k.registers;
   e->spill_bytes = k.spill_bytes;
@@ -122,60 +140,79 @@ static void describe(const tsr_program *p, int i, const tune_device *d, prof_eve
   e->tiles = k.grid[0] > 0 ? (double)k.grid[0] * (double)(k.grid[1] > 0 ? k.grid[1] : 1) * (double)(k.grid[2] > 0 ? k.grid[2] : 1) : -1;
   e->parallel = d->is_cpu ? d->cores : -1;
   const tune_tier *mem = tune_device_tier(d, "memory");
-  bool matrix = known && problem.family == TUNE_MATMUL && tune_device_matrix(d, problem.in);
-  e->peaks = (prof_peaks){.gflops = known ? tune_device_peak(d, problem.in, matrix) : d->fma_gflops, .gbytes_per_s = mem ? mem->gbps : 0, .launch_ns = d->launch_ns,
-                          .matrix_path = matrix && tsr_dtype_size(problem.in) < 4};
+  tsr_dtype in = known ? problem.in : w->has_gemm ? w->in : TSR_F32;
+  bool matrix = (known ? problem.family == TUNE_MATMUL : w->has_gemm) && tune_device_matrix(d, in);
+  e->peaks = (prof_peaks){.gflops = tune_device_peak(d, in, matrix), .gbytes_per_s = mem ? mem->gbps : 0, .launch_ns = d->launch_ns,
+                          .matrix_path = matrix && tsr_dtype_size(in) < 4};
 }
 
 /* ---- facts for the audit --------------------------------------------------------------------------------------- */
 
-static audit_kernel facts_of(tsr_profile *prof, const tsr_program *p, const prof_event *e, const tune_device *d) {
+/* Bytes of one access of a lane, ways of the worst bank conflict: of lowered kernels, whose schedule says it. */
+static void access_facts(const ir_op *src, const tune_problem *problem, const tune_device *d, audit_kernel *k) {
+  sched_params s;
+  sched_read(src, &s);
+  k->bytes_per_access = s.vectorize > 0 ? s.vectorize * (int64_t)tsr_dtype_size(problem->in) : -1;
+  k->bank_ways = problem->family != TUNE_MATMUL || s.use_shared < 0 ? 0 : occ_bank_conflict(d, problem->in, (int32_t)s.k, s.padding > 0 ? (int32_t)s.padding : 0);
+}
+
+static audit_kernel facts_of(tsr_profile *prof, const tsr_program *p, const prof_event *e, const tune_device *d, const tile_work *w, bool has_work) {
   const ir_op *src = source_of(p, e->kernel);
   tune_problem problem;
-  sched_params s = {0};
-  bool known = src && tune_kernel_problem(src, "", &problem), matmul = known && problem.family == TUNE_MATMUL;
-  if (src) sched_read(src, &s);
   audit_kernel k = {.name = arena_str(&prof->mem, e->kernel), .op = arena_str(&prof->mem, e->op), .occupancy = e->occupancy, .spill_bytes = e->spill_bytes >= 0 ? (int64_t)e->spill_bytes : -1,
-                    .registers = e->registers > 0 ? (int)e->registers : 0, .registers_ideal = d->regs_ideal, .contiguous = -1, .bytes_per_access = -1, .bank_ways = -1, .stages = -1,
-                    .async_copy = -1, .async_possible = d->async_copy, .tuned = src ? rt_was_tuned(p, e->kernel) : -1};
+                    .registers = e->registers > 0 ? (int)e->registers : 0, .registers_ideal = d->regs_ideal, .contiguous = w->contiguous, .bytes_per_access = -1, .bank_ways = -1, .stages = -1,
+                    .async_copy = -1, .async_possible = d->async_copy, .tuned = src ? rt_was_tuned(p, e->kernel) : -1, .shared_bytes = e->shared_bytes >= 0 ? (int64_t)e->shared_bytes : -1,
+                    .shared_ideal = d->shared_ideal};
   k.flops_per_byte = e->flops > 0 && e->bytes > 0 ? e->flops / e->bytes : -1;
   k.ridge = e->peaks.gflops > 0 && e->peaks.gbytes_per_s > 0 ? e->peaks.gflops / e->peaks.gbytes_per_s : 0;
-  if (known && !matmul) k.stages = 0;
+  bool caches_stage = d->is_cpu || sched_simd_like(&p->dev->caps);
   if (d->is_cpu) k.bank_ways = 0; /* no banks */
-  if (!known || d->is_cpu) return k;
-  k.bytes_per_access = s.vectorize > 0 ? s.vectorize * (int64_t)tsr_dtype_size(problem.in) : -1;
-  if (!matmul) return k.bank_ways = 0, k;
-  k.stages = s.stages > 0 ? (int)s.stages : -1;
-  k.async_copy = s.async_copy > 0;
-  k.bank_ways = s.use_shared < 0 ? 0 : occ_bank_conflict(d, problem.in, (int32_t)s.k, s.padding > 0 ? (int32_t)s.padding : 0);
+  if (has_work) {
+    /* Operands of a product that don't go through shared memory are loaded when they are needed: one buffer. */
+    k.stages = !w->has_gemm || caches_stage ? 0 : w->stages ? w->stages : 1;
+    k.async_copy = w->async_copy && d->async_copy;
+  }
+  if (src && !d->is_cpu && tune_kernel_problem(src, "", &problem)) access_facts(src, &problem, d, &k);
   return k;
 }
 
-static void note_types(tsr_profile *prof, const tsr_program *p, const char *kernel) {
-  const ir_op *src = source_of(p, kernel);
-  tune_problem problem;
-  if (!src || !tune_kernel_problem(src, "", &problem) || problem.family != TUNE_MATMUL) return;
+static void note_types(tsr_profile *prof, const tile_work *w, bool has_work) {
   audit_program *a = &prof->program;
+  a->has_unknown |= !has_work;
+  if (!w->has_gemm) return;
+  if (!a->has_matmul || tsr_dtype_size(w->in) > tsr_dtype_size(a->widest_input)) a->widest_input = w->in;
+  if (!a->has_matmul || tsr_dtype_size(w->acc) < tsr_dtype_size(a->accumulator)) a->accumulator = w->acc;
   a->has_matmul = true;
-  if (tsr_dtype_size(problem.in) > tsr_dtype_size(a->widest_input)) a->widest_input = problem.in;
-  a->accumulator = problem.acc;
+}
+
+static const tile_work *kept_work(const tsr_profile *prof, const tsr_program *p, int i) {
+  static const tile_work unknown = {.flops = -1, .bytes = -1, .contiguous = -1, .stages = -1};
+  for (int s = 0; s < prof->n_seen; s++)
+    if (prof->seen[s].p == p) return &prof->work[prof->seen[s].first + (size_t)i];
+  return &unknown;
 }
 
 static tsr_status first_time(tsr_profile *prof, tsr_program *p, const tune_device *d) {
   for (int i = 0; i < prof->n_seen; i++)
-    if (prof->seen[i] == p) return NULL;
+    if (prof->seen[i].p == p) return NULL;
   if (prof->n_seen == 64) return NULL;
   bool new_device = true;
-  for (int i = 0; i < prof->n_seen; i++) new_device &= prof->seen[i]->dev != p->dev;
-  prof->seen[prof->n_seen++] = p;
+  for (int i = 0; i < prof->n_seen; i++) new_device &= prof->seen[i].p->dev != p->dev;
+  int n = tsr_program_n_kernels(p);
+  if (!al_grow(&prof->ctx->al, &prof->kernels, &prof->cap_kernels, prof->n_kernels + (size_t)n, sizeof *prof->kernels) ||
+      !al_grow(&prof->ctx->al, &prof->work, &prof->cap_work, prof->n_kernels + (size_t)n, sizeof *prof->work))
+    return st_oom();
+  prof->seen[prof->n_seen].p = p;
+  prof->seen[prof->n_seen++].first = prof->n_kernels;
   trace_print(&prof->trace, &p->trace);
-  for (int i = 0; i < tsr_program_n_kernels(p); i++) {
+  for (int i = 0; i < n; i++) {
     prof_event e;
     char op[64], detail[128];
-    describe(p, i, d, &e, op, detail);
-    if (!al_grow(&prof->ctx->al, &prof->kernels, &prof->cap_kernels, prof->n_kernels + 1, sizeof *prof->kernels)) return st_oom();
-    prof->kernels[prof->n_kernels++] = facts_of(prof, p, &e, d);
-    note_types(prof, p, e.kernel);
+    tile_work *w = &prof->work[prof->n_kernels];
+    bool has_work = work_of(p, tsr_program_kernel(p, i).name, w);
+    describe(p, i, d, w, &e, op, detail);
+    prof->kernels[prof->n_kernels++] = facts_of(prof, p, &e, d, w, has_work);
+    note_types(prof, w, has_work);
   }
   prof->program.n_devices += new_device;
   prof->program.policy = tsr_policy_name(p->policy);
@@ -208,7 +245,7 @@ tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, co
   for (int i = 0; i < n && !st; i++) {
     prof_event e;
     char op[64], detail[128];
-    describe(p, i, &d, &e, op, detail);
+    describe(p, i, &d, kept_work(prof, p, i), &e, op, detail);
     e.step = prof->step;
     e.start_ns = clock; /* launches of a program follow each other; only their durations are the device's */
     e.end_ns = clock += ns[i] > 0 ? ns[i] : 0;

@@ -40,6 +40,7 @@ typedef struct tune_device {
   int32_t shared_granule;     /* allocation unit, bytes */
   int32_t shared_reserved;    /* bytes that each block costs besides its own */
   int64_t shared_per_block, shared_per_core;
+  int64_t shared_ideal;  /* the guide's figure, per block */
   bool clusters;         /* blocks that reach each other's shared memory */
   bool lds_direct;       /* CDNA: loads from global memory straight to shared memory */
   bool warpgroup_matrix; /* wgmma: operands come straight from swizzled shared memory, 64 rows at a time */

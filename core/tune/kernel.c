@@ -45,6 +45,7 @@ tune_device tune_device_from_caps(const tsr_caps *c, const char *name) {
   const tune_device *guide = tune_device_find(name);
   if (guide) { /* advice and listed rates, never limits */
     d.regs_ideal = guide->regs_ideal;
+    d.shared_ideal = guide->shared_per_block;
     if (!d.fma_gflops) d.fma_gflops = guide->fma_gflops;
     if (!d.matrix_gflops) d.matrix_gflops = guide->matrix_gflops;
     for (int i = 0; i < d.n_tiers; i++) {

@@ -177,6 +177,9 @@ static void bound_names_the_limit_and_the_next_knob(void **state) {
   assert_int_equal(prof_classify(1e6, 9e8, 1e6, -1, &(prof_peaks){0}).limit, PROF_UNKNOWN);
   assert_int_equal(prof_classify(0, 9e8, 1e6, -1, &p).limit, PROF_UNKNOWN);
   assert_int_equal(prof_classify(1e6, 1e7, 1e6, -1, &(prof_peaks){.gflops = 1000, .launch_ns = 10}).limit, PROF_UNKNOWN); /* memory could be it */
+  assert_int_equal(prof_classify(1e6, -1, -1, -1, &p).limit, PROF_UNKNOWN); /* work that is not known does not say that nothing is busy */
+  assert_int_equal(prof_classify(1e6, -1, 1e6, -1, &p).limit, PROF_UNKNOWN);
+  assert_non_null(strstr(prof_classify(1e6, -1, -1, -1, &p).next, "not known"));
   p.matrix_path = true;
   assert_non_null(strstr(prof_classify(1e6, 9e8, 1e6, -1, &p).next, "bf16"));
 }
@@ -221,7 +224,7 @@ static void trace_keeps_to_the_format(void **state) {
 
 static audit_kernel good_kernel(void) {
   return (audit_kernel){.name = "matmul_0", .op = "matmul", .occupancy = 0.75, .flops_per_byte = 300, .ridge = 290, .spill_bytes = 0, .registers = 64,
-                        .registers_ideal = 64, .contiguous = 1, .bytes_per_access = 16, .bank_ways = 1, .stages = 3, .async_copy = 1,
+                        .registers_ideal = 64, .shared_bytes = 65536, .shared_ideal = 98304, .contiguous = 1, .bytes_per_access = 16, .bank_ways = 1, .stages = 3, .async_copy = 1,
                         .async_possible = true, .tuned = 1};
 }
 static audit_program good_program(const audit_kernel *k, size_t n) {
@@ -260,6 +263,7 @@ static void audit_each_fault_fails_its_point_alone(void **state) {
     case 9: k[1].bytes_per_access = 4; break;
     case 10: k[1].bank_ways = 8; break;
     case 11: k[1].registers = 200; break;
+    case 12: k[1].shared_bytes = 98305; break;
     default: p.cache_persistent = 0, expect = 4; break;
     }
     audit_row rows[AUDIT_ROWS];
@@ -273,7 +277,7 @@ static void audit_each_fault_fails_its_point_alone(void **state) {
 
 static void audit_unknown_stays_unknown(void **state) {
   audit_kernel k = {.name = "k", .op = "matmul", .occupancy = -1, .flops_per_byte = -1, .spill_bytes = -1, .contiguous = -1, .bytes_per_access = -1,
-                    .bank_ways = -1, .stages = -1, .async_copy = -1, .tuned = -1, .registers = -1};
+                    .bank_ways = -1, .stages = -1, .async_copy = -1, .tuned = -1, .registers = -1, .shared_bytes = -1};
   audit_program p = {.kernels = &k, .n_kernels = 1, .cache_persistent = -1, .n_devices = -1, .comm_ns = -1, .overlapped_ns = -1, .has_matmul = true};
   audit_row rows[AUDIT_ROWS];
   audit_run(&p, rows);
@@ -290,6 +294,68 @@ static void audit_unknown_stays_unknown(void **state) {
   assert_int_equal(parsed->n, AUDIT_ROWS);
   arena_clear(&a);
   strb_clear(&t), strb_clear(&j);
+}
+
+static void program_verdicts_have_three_outcomes(void **state) {
+  const char *hint;
+  assert_int_equal(verdict_tuned(1, 1, &hint), VERDICT_PASS);
+  assert_string_equal(hint, "");
+  assert_int_equal(verdict_tuned(0, 1, &hint), VERDICT_FAIL);
+  assert_non_null(strstr(hint, "tessera tune"));
+  assert_int_equal(verdict_tuned(-1, 0, &hint), VERDICT_FAIL); /* nothing is kept, whatever it runs */
+  assert_non_null(strstr(hint, "TSR_CACHE_DIR"));
+  assert_int_equal(verdict_tuned(-1, 1, &hint), VERDICT_UNKNOWN);
+  assert_int_equal(verdict_tuned(1, -1, &hint), VERDICT_UNKNOWN);
+  assert_int_equal(verdict_sharding(1, -1, &hint), VERDICT_PASS);
+  assert_int_equal(verdict_sharding(4, 0, &hint), VERDICT_PASS);
+  assert_int_equal(verdict_sharding(4, 2, &hint), VERDICT_FAIL);
+  assert_non_null(strstr(hint, "ShardSpec"));
+  assert_int_equal(verdict_sharding(4, -1, &hint), VERDICT_UNKNOWN);
+  assert_int_equal(verdict_sharding(-1, 2, &hint), VERDICT_UNKNOWN);
+  assert_int_equal(verdict_overlap(1, -1, -1, &hint), VERDICT_PASS);
+  assert_int_equal(verdict_overlap(4, 1000, 500, &hint), VERDICT_PASS);
+  assert_int_equal(verdict_overlap(4, 1000, 499, &hint), VERDICT_FAIL);
+  assert_int_equal(verdict_overlap(4, 0, 0, &hint), VERDICT_PASS);
+  assert_int_equal(verdict_overlap(4, 1000, -1, &hint), VERDICT_UNKNOWN);
+  assert_int_equal(verdict_precision(TSR_BF16, TSR_F32, &hint), VERDICT_PASS);
+  assert_int_equal(verdict_precision(TSR_F8E4M3, TSR_F32, &hint), VERDICT_PASS);
+  assert_int_equal(verdict_precision(TSR_BF16, TSR_BF16, &hint), VERDICT_FAIL);
+  assert_non_null(strstr(hint, "accumulate in f32"));
+  assert_int_equal(verdict_precision(TSR_F32, TSR_F32, &hint), VERDICT_FAIL);
+  assert_non_null(strstr(hint, "bf16"));
+  assert_int_equal(verdict_precision(TSR_DTYPE_NONE, TSR_F32, &hint), VERDICT_UNKNOWN);
+  assert_int_equal(verdict_policy("fast", false, &hint), VERDICT_PASS);
+  assert_int_equal(verdict_policy("deterministic", true, &hint), VERDICT_PASS);
+  assert_int_equal(verdict_policy("kahan_sum", true, &hint), VERDICT_FAIL);
+  assert_int_equal(verdict_policy("", true, &hint), VERDICT_UNKNOWN);
+}
+
+/* One kernel without a tuned schedule fails the point, one that nobody tunes leaves it open; the kernel is named. */
+static void audit_names_the_kernel_that_is_not_tuned(void **state) {
+  audit_row rows[AUDIT_ROWS];
+  audit_kernel k[3] = {good_kernel(), good_kernel(), good_kernel()};
+  audit_program p = good_program(k, 3);
+  k[0].tuned = -1, k[0].name = "hand_0";
+  audit_run(&p, rows);
+  assert_int_equal(rows[4].verdict, VERDICT_UNKNOWN);
+  assert_string_equal(rows[4].kernel, "hand_0");
+  k[2].tuned = 0, k[2].name = "slow_2";
+  audit_run(&p, rows);
+  assert_int_equal(rows[4].verdict, VERDICT_FAIL);
+  assert_string_equal(rows[4].kernel, "slow_2");
+}
+
+/* Without a product there is nothing to narrow; a kernel that nobody can look into may have one. */
+static void audit_precision_of_unknown_kernels_is_unknown(void **state) {
+  audit_row rows[AUDIT_ROWS];
+  audit_kernel k = good_kernel();
+  audit_program p = good_program(&k, 1);
+  p.has_matmul = false;
+  audit_run(&p, rows);
+  assert_int_equal(rows[7].verdict, VERDICT_PASS);
+  p.has_unknown = true;
+  audit_run(&p, rows);
+  assert_int_equal(rows[7].verdict, VERDICT_UNKNOWN);
 }
 
 static void page_is_self_contained_and_escapes(void **state) {
@@ -339,6 +405,9 @@ int main(void) {
       cmocka_unit_test(audit_passes_a_good_program),
       cmocka_unit_test(audit_each_fault_fails_its_point_alone),
       cmocka_unit_test(audit_unknown_stays_unknown),
+      cmocka_unit_test(program_verdicts_have_three_outcomes),
+      cmocka_unit_test(audit_names_the_kernel_that_is_not_tuned),
+      cmocka_unit_test(audit_precision_of_unknown_kernels_is_unknown),
       cmocka_unit_test(page_is_self_contained_and_escapes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
