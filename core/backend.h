@@ -110,10 +110,12 @@ typedef struct be_program_desc {
   const bool *slot_constant; /* the memory bound to the slot never changes between runs; NULL = none */
 } be_program_desc;
 
-/* How long the blocks of one launch took, each on its own. */
+/* How long the blocks of one launch took, each on its own; what the launch brought from memory. */
 typedef struct be_block_times {
   double mean_ns, min_ns, max_ns;
-  int64_t n; /* blocks; 0 = not known */
+  int64_t n;           /* blocks; 0 = not known */
+  double memory_bytes; /* by a counter of the device */
+  bool memory_known;
 } be_block_times;
 
 /* A contraction, for backends that know their own best block tile. */

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backends/cpu/counter.h"
 #include "backends/cpu/packs.h"
 #include "backends/cpu/pool.h"
 #include "backends/cpu/vm.h"
@@ -31,6 +32,8 @@ struct be_device {
   int n_threads, n_allocated;
   int64_t stream_bytes;
   packs *packs;
+  counter *counter;  /* of the workers and of the thread that profiles */
+  bool no_counter;   /* the kernel had none */
 };
 
 struct be_buffer {
@@ -151,6 +154,7 @@ static tsr_status device_info(be_instance *in, int index, be_device_info *out) {
 static void device_close(be_device *d) {
   if (!d) return;
   const tsr_allocator *al = d->env->al;
+  counter_close(&d->counter);
   pool_destroy(&d->pool);
   packs_destroy(&d->packs);
   for (int i = 0; d->threads && i < d->n_threads; i++) vm_thread_clear(al, &d->threads[i]);
@@ -482,8 +486,10 @@ static tsr_status run_launch(be_device *d, cpu_launch *l, const be_range *slots,
   if (k->has_matmul) TSR_TRY(prepare_packs(d, l, k, m));
   job j = {{m, k, args, d->packs, l->constant, l->const_packs, d->stream_bytes}, d, {kd->grid[0], kd->grid[1], kd->grid[2]}, k->has_matmul && !k->across};
   int64_t blocks = j.grid[0] * j.grid[1] * j.grid[2];
+  if (times && d->counter) counter_mark(d->counter);
   if (times) run_timed(d, &j, blocks, times);
-  else pool_run(d->pool, run_block, &j, blocks);
+  if (times && d->counter) times->memory_known = counter_bytes(d->counter, &times->memory_bytes);
+  if (!times) pool_run(d->pool, run_block, &j, blocks);
   return NULL;
 }
 
@@ -507,10 +513,25 @@ static void parallel(be_device *d, void (*fn)(void *arg, int64_t item, int worke
   pthread_mutex_unlock(&d->lock);
 }
 
+/* Kept open from one profiled run to the next; opened anew when another thread profiles. */
+static void open_counter(be_device *d) {
+  int tids[MAX_THREADS + 1], n, self = counter_thread();
+  if (d->no_counter || (d->counter && counter_has(d->counter, self))) return;
+  counter_close(&d->counter);
+  n = pool_threads(d->pool, tids, MAX_THREADS);
+  if (n < 0) return; /* half of the traffic is none */
+  tids[n++] = self;
+  tsr_status_free(counter_open(d->env->al, NULL, tids, n, &d->counter));
+  d->no_counter = !d->counter;
+}
+
 static void time_blocks(be_program *p, be_block_times *out) {
-  pthread_mutex_lock(&p->d->lock);
+  be_device *d = p->d;
+  pthread_mutex_lock(&d->lock);
   p->block_times = out;
-  pthread_mutex_unlock(&p->d->lock);
+  if (out) open_counter(d);
+  if (d->counter) counter_enable(d->counter, out != NULL);
+  pthread_mutex_unlock(&d->lock);
 }
 
 const be_vtable cpu_backend = {

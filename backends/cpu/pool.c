@@ -13,6 +13,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "backends/cpu/counter.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define relax() _mm_pause()
@@ -34,6 +36,7 @@ typedef struct slot {
   pthread_cond_t wake;
   int core;
   bool started;
+  _Atomic int tid; /* 0 until the thread runs */
   char apart[64]; /* another cache line than what the other workers touch */
   _Atomic uint32_t called;
   _Atomic bool sleeping;
@@ -111,6 +114,7 @@ static void *worker_main(void *v) {
   slot *s = v;
   pool *p = s->p;
   uint32_t seen = 0;
+  atomic_store(&s->tid, counter_thread());
   for (;;) {
     seen = wait_call(s, seen);
     if (atomic_load(&p->quit)) return NULL;
@@ -226,6 +230,16 @@ void pool_destroy(pool **pp) {
 }
 
 int pool_size(const pool *p) { return p->n_slots; }
+
+int pool_threads(const pool *p, int *tids, int cap) {
+  int n = 0;
+  for (int i = 0; i < p->n_slots && n < cap; i++) {
+    if (!p->slots[i].started) continue;
+    if (!(tids[n] = atomic_load(&p->slots[i].tid))) return -1;
+    n++;
+  }
+  return n;
+}
 
 void pool_set_bracket(pool *p, void (*begin)(void), void (*end)(void)) {
   p->begin = begin;

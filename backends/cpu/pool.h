@@ -15,6 +15,8 @@ tsr_status pool_create(const tsr_allocator *al, int n_threads, bool bind, pool *
 int pool_n_cores(void);
 void pool_destroy(pool **p);
 int pool_size(const pool *p);
+/* The workers' thread numbers (counter_thread), without the caller's; returns how many, -1 while one has not begun to run. */
+int pool_threads(const pool *p, int *tids, int cap);
 void pool_run(pool *p, pool_fn fn, void *arg, int64_t n_items);
 /* Called in each worker, the caller included, before and after its items of a job. */
 void pool_set_bracket(pool *p, void (*begin)(void), void (*end)(void));

@@ -250,6 +250,7 @@ tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, co
     e.start_ns = clock; /* launches of a program follow each other; only their durations are the device's */
     e.end_ns = clock += ns[i] > 0 ? ns[i] : 0;
     if (blocks[i].n) e.tile_ns = blocks[i].mean_ns, e.tile_min_ns = blocks[i].min_ns, e.tile_max_ns = blocks[i].max_ns;
+    if (blocks[i].memory_known) e.bytes_measured = blocks[i].memory_bytes;
     prof_add(prof->log, &e);
   }
   prof->step += !st;

@@ -20,13 +20,18 @@ extern const be_vtable *const rt_backends[];
 static const be_vtable *real;
 static be_vtable counted;
 static int runs, timed, switched, events;
+static be_block_times *wanted; /* the runtime's, between the two switches */
+static double memory_bytes = -1; /* what a counter of the device told; negative: it has none */
 static tsr_status count_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns) {
   runs++;
   timed += times_ns != NULL;
-  return real->program_run(s, p, slots, times_ns);
+  tsr_status st = real->program_run(s, p, slots, times_ns);
+  if (wanted) wanted[0].memory_known = memory_bytes >= 0, wanted[0].memory_bytes = memory_bytes;
+  return st;
 }
 static void count_switch(be_program *p, be_block_times *out) {
   switched++;
+  wanted = out;
   real->time_blocks(p, out);
 }
 static tsr_status count_event(be_device *d, be_event **out) {
@@ -179,6 +184,35 @@ static void blocks_are_timed_one_by_one(void **state) {
   close_all(&f);
 }
 
+/* Bytes that a counter saw take the model's place in bandwidth and verdict; a launch without stays n/a. */
+static void measured_bytes_are_shown_beside_the_modelled(void **state) {
+  fixture f = open_all();
+  tsr_profile *prof;
+  char *text;
+  arena a;
+  json *j;
+  arena_init(&a, NULL);
+  assert_null(tsr_profile_create(f.ctx, &prof));
+  for (int i = 0; i < 3; i++) {
+    memory_bytes = 1e6 * (i + 1);
+    assert_null(tsr_profile_step(prof, f.p, NULL, f.in, &f.out));
+  }
+  memory_bytes = -1;
+  assert_null(tsr_profile_json(prof, &text));
+  assert_null(json_parse(&a, text, strlen(text), "profile", &j));
+  const json *row = json_get(j, "rows")->first;
+  assert_true(json_num(row, "bytes_measured", -1) == 2e6 && json_num(row, "bytes_modelled", -1) > 0 && json_num(row, "bytes_modelled", -1) != 2e6);
+  double rate = json_num(row, "gbytes_per_s", -1), should = 2e6 / json_num(row, "median_ns", 1);
+  assert_true(rate > 0.999 * should && rate < 1.001 * should);
+  tsr_text_free(f.ctx, &text);
+  assert_null(tsr_profile_text(prof, true, &text));
+  assert_non_null(strstr(text, "measured=2MB"));
+  tsr_text_free(f.ctx, &text);
+  tsr_profile_destroy(&prof);
+  arena_clear(&a);
+  close_all(&f);
+}
+
 /* The rules of the Trace Event Format for what we write: complete events ("X") and metadata ("M"); on one thread complete events nest or
  * follow each other, in microseconds with at most three decimals. */
 static void trace_events_never_overlap(void **state) {
@@ -218,6 +252,7 @@ int main(void) {
       cmocka_unit_test(without_a_profile_nothing_is_called),
       cmocka_unit_test(json_keeps_to_its_schema),
       cmocka_unit_test(blocks_are_timed_one_by_one),
+      cmocka_unit_test(measured_bytes_are_shown_beside_the_modelled),
       cmocka_unit_test(trace_events_never_overlap),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
