@@ -81,6 +81,16 @@ static const char f16_base[] =
 static const char bf16_base[] =
     "FN unsigned short bf16_bits(float x) { unsigned short r; asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(r) : \"f\"(x)); return r; }\n";
 
+static const char f8_base[] =
+    "#if __CUDA_ARCH__ >= 890\n"
+    "#define F8_INSTRUCTIONS\n"
+    "FN unsigned e4m3_code(float x) { unsigned short r; asm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(r) : \"f\"(0.0f), \"f\"(x)); return r & 0x7f; }\n"
+    "FN unsigned e5m2_code(float x) { unsigned short r; asm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(r) : \"f\"(0.0f), \"f\"(x)); return r & 0x7f; }\n"
+    "FN float f8_f16_value(unsigned x) { float r; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(r) : \"h\"((unsigned short)x)); return r; }\n"
+    "FN float e4m3_value(unsigned code) { unsigned r; asm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(r) : \"h\"((unsigned short)code)); return f8_f16_value(r & 0xffff); }\n"
+    "FN float e5m2_value(unsigned code) { return f8_f16_value(code << 8); } /* the upper byte of an f16 */\n"
+    "#endif\n";
+
 #define MATH1(name, f) "FN float " name "(float x) { return " f "f(x); }\nFN double " name "(double x) { return " f "(x); }\n"
 static const char math[] =
     MATH1("fexp", "exp") MATH1("flog", "log") MATH1("ftanh", "tanh") MATH1("ferf", "erf") MATH1("fsin", "sin") MATH1("fcos", "cos")
@@ -255,6 +265,7 @@ void text_cuda_base(strb *b, const text_use *u) {
   strb_puts(b, base);
   if (f & TEXT_F16) strb_puts(b, f16_base);
   if (f & TEXT_BF16) strb_puts(b, bf16_base);
+  if (f & TEXT_F8) strb_puts(b, f8_base);
   if (f & TEXT_MATH) strb_puts(b, math);
   if (f & TEXT_SHUFFLE) strb_puts(b, shuffle);
   if (f & TEXT_CP_ASYNC) strb_puts(b, cp_async);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backends/cuda/backend.h"
@@ -249,6 +250,8 @@ static char *source_of(const gate *g, const tsr_caps *caps) {
 static void quiet(void *user, int level, const char *text) {}
 static const be_env env = {.al = &al_default, .log = quiet};
 
+static struct { double ms; char what[128]; } slowest; /* processor time of NVRTC, for information */
+
 static bool check_cuda(const gate *g, const char *arch) {
   tsr_caps caps;
   void *code;
@@ -257,7 +260,10 @@ static bool check_cuda(const gate *g, const char *arch) {
   tsr_status st = cuda_backend.arch_caps(arch, &caps);
   char *text = st ? NULL : source_of(g, &caps);
   if (!text) return tsr_status_free(st), true;
+  clock_t start = clock();
   st = cuda_backend.compile(&env, arch, text, &code, &bytes, &log);
+  double ms = 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC;
+  if (ms > slowest.ms) snprintf(slowest.what, sizeof slowest.what, "%s for %s", g->name, arch), slowest.ms = ms;
   if (st && tsr_status_code(st) == TSR_UNAVAILABLE) {
     tsr_status_free(st);
     free(text);
@@ -387,6 +393,7 @@ int main(void) {
   for (int a = 0; a < N_CUDA; a++)
     for (int i = all ? 0 : 5 * a % step; i < n_gates && cuda; i += step)
       if ((!only || strstr(only, cuda_archs[a])) && concerns(&gates[i], cuda_archs[a])) cuda = check_cuda(&gates[i], cuda_archs[a]);
+  if (slowest.ms > 0) printf("slowest of NVRTC: %s, %.0f ms\n", slowest.what, slowest.ms);
   if (!cuda) skipped += n_gates * N_CUDA, printf("skipped: no NVRTC here\n");
   for (int a = 0; a < N_HIP; a++) {
     if (only && !strstr(only, hip_archs[a])) continue;
