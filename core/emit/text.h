@@ -33,7 +33,7 @@
  * AMD:
  *   vec<C, NC> mfma<M, N, K, A, B>(vec<EA, NA> a, vec<EB, NB> b, vec<C, NC> c), wmma<M, N, K, A, B>(...): A and B say how the bits
  *   of the elements EA and EB are read (tf32: floats; f8e4m3fnuz, f8e5m2fnuz on gfx942)
- *   lds_load<bytes>(smem_wave_base, global_of_lane), waitcnt<vmcnt, lgkmcnt>() (-1 = any), setprio<n>(), sched_barrier<mask>(),
+ *   lds_load<bytes>(smem_wave_base, global_of_lane), waitcnt<vmcnt, lgkmcnt>() (-1 = any), setprio<n>(), sched_barrier<mask>(), settle(array) (its values are computed here, no later),
  *   named_barrier_sync<id, threads>() (the barrier instruction alone)
  */
 #ifndef CORE_EMIT_TEXT_H

@@ -226,7 +226,11 @@ static void put_waits(strb *b, const char *arch) {
                    "}\n",
                 !strncmp(arch, "gfx9", 4) ? 15 : 63,
                 !strncmp(arch, "gfx11", 5) ? "7 | lgkm << 4 | vm << 10" : "(vm & 15) | 7 << 4 | lgkm << 8 | (vm >> 4) << 14");
-  strb_puts(b, "template <int LEVEL> FN void setprio() { __builtin_amdgcn_s_setprio(LEVEL); }\n"
+  strb_puts(b, "template <int N> FN void settle(int (&r)[N]) {\n"
+               "#pragma unroll\n"
+               "  for (int i = 0; i < N; i++) asm volatile(\"\" : \"+v\"(r[i]));\n"
+               "}\n"
+               "template <int LEVEL> FN void setprio() { __builtin_amdgcn_s_setprio(LEVEL); }\n"
                "template <int MASK> FN void sched_barrier() { __builtin_amdgcn_sched_barrier(MASK); }\n"
                "/* The barrier alone, without waiting for memory. */\n"
                "template <int ID, int THREADS> FN void named_barrier_sync() {\n"

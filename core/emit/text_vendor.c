@@ -129,7 +129,10 @@ static bool amd_op(text_printer *p, ir_op *op) {
   case TG_LDS_LOAD: text_line(p, "lds_load<%d>(%s, %s);", attr(op, "bytes"), text_address(p, op, 0), text_address(p, op, 2)); return true;
   case TG_WAITCNT: text_line(p, "waitcnt<%d, %d>();", (int)ir_get_int(op, "vmcnt", -1), (int)ir_get_int(op, "lgkmcnt", -1)); return true;
   case TG_SETPRIO: text_line(p, "setprio<%d>();", attr(op, "level")); return true;
-  case TG_SCHED_BARRIER: text_line(p, "sched_barrier<%d>();", attr(op, "mask")); return true;
+  case TG_SCHED_BARRIER:
+    for (int i = 0; i < op->n_operands; i++) text_line(p, "settle(%s);", text_expr(op->operands[i]));
+    text_line(p, "sched_barrier<%d>();", attr(op, "mask"));
+    return true;
   default: return false;
   }
 }

@@ -199,7 +199,7 @@ static const ir_opdef rows[] = {
     {NAME("lds_load"), .code = TG_LDS_LOAD, IN(4, 4, "shared pointer, wave base index, global pointer, index per lane"), .attrs = ATTRS(I("bytes", true, NULL, "4 or 16 per lane")), .help = "Direct global to LDS copy; lane i lands at base + i * bytes."},
     {NAME("waitcnt"), .code = TG_WAITCNT, .attrs = ATTRS(I("vmcnt", false, "-1", "global operations that may be pending; -1 = not waited for"), I("lgkmcnt", false, "-1", "LDS operations")), .help = "s_waitcnt."},
     {NAME("setprio"), .code = TG_SETPRIO, .attrs = ATTRS(I("level", true, NULL, "0 to 3")), .help = "Wave priority."},
-    {NAME("sched_barrier"), .code = TG_SCHED_BARRIER, .attrs = ATTRS(I("mask", false, "0", "instruction kinds that may cross")), .help = "Fences the compiler's scheduler."},
+    {NAME("sched_barrier"), .code = TG_SCHED_BARRIER, IN(0, ANY, "register arrays..."), .attrs = ATTRS(I("mask", false, "0", "instruction kinds that may cross")), .help = "Fences the compiler's scheduler; the arrays have been computed before it."},
 
     {NAME("scratch"), .code = TG_SCRATCH, .n_results = 1, .attrs = ATTRS(I("offset", true, NULL, "bytes into the thread's scratch memory")), .help = "CPU: a tile in the thread's scratch memory (array type); shared tiles and fragments both become these."},
     {NAME("call"), .code = TG_CALL, IN(0, ANY, "destinations, sources, scalars"), .n_regions = ANY, .flags = IR_ANY_ATTRS, .attrs = ATTRS(S("fn", true, NULL, "micro-kernel")),

@@ -186,14 +186,13 @@ static void stream_plan(const task *x, sched_params *p) {
 static int64_t cdna_load(const tsr_caps *c) { return !strcmp(c->arch, "gfx950") ? 16 : 4; }
 static int64_t cdna_step(const task *x) { return (x->c->shared_bytes >= 128 << 10 ? 128 : 64) / x->size; }
 
-/* gfx942 and gfx950, operands that lie in memory as they are; 8-bit ones run along k, and fp8 is not converted (gfx942). The lowering
- * has the last word (tile_to_simt_direct.c). */
+/* gfx942 and gfx950, operands that lie in memory as they are; 8-bit ones run along k. The lowering has the last word (tile_to_simt_direct.c). */
 static bool pingpong_suits(const task *x) {
   const tsr_caps *c = x->c;
   bool cdna = c->dialect == DIALECT_HIP && (!strcmp(c->arch, "gfx942") || !strcmp(c->arch, "gfx950")), along = !x->g.transpose_a && x->g.transpose_b;
   if (!cdna || !x->known || x->exact || x->size > 2 || x->g.accum != (x->t == TSR_I8 ? TSR_I32 : TSR_F32)) return false;
   if (x->op->operands[1]->type->dtype != x->t || x->op->operands[0]->def || x->op->operands[1]->def) return false;
-  if (x->size == 1 && (!along || (c->fnuz && x->t != TSR_I8))) return false;
+  if (x->size == 1 && !along) return false;
   int64_t a_run = x->g.transpose_a ? x->g.m : x->g.k, b_run = x->g.transpose_b ? x->g.k : x->g.n, least = cdna_load(c) / x->size;
   return x->g.k % cdna_step(x) == 0 && x->g.k >= 4 * cdna_step(x) && a_run % (least ? least : 1) == 0 && b_run % (least ? least : 1) == 0;
 }
@@ -202,7 +201,7 @@ static void tile_plan(const task *x, sched_params *p);
 
 /* True if its waves of large tiles, at the rate that the ping-pong keeps, take less time than the usual plan. */
 static bool pingpong_plan(const task *x, sched_params *p) {
-  int64_t wide = x->size == 1 && x->t != TSR_I8 ? 128 : 256; /* f8f6f4 operands take twice the registers */
+  int64_t wide = x->size == 1 && x->t != TSR_I8 && !x->c->fnuz ? 128 : 256; /* f8f6f4 operands take twice the registers */
   tile_plan(x, p);
   if (estimate(x, 256, wide, cdna_step(x), 1, 0.75, 1) >= estimate(x, p->m, p->n, p->k, p->split_k ? p->split_k : 1, 0.5, 1)) return false;
   *p = (sched_params){.m = 256, .n = wide, .k = cdna_step(x), .warps = 8, .stages = 2, .use_shared = 1, .padding = -1, .async_copy = 1, .vectorize = 16 / x->size, .matrix_path = "pingpong"};

@@ -3,8 +3,7 @@
  *   MFMA 16x16: a row l % 16, b column l % 16, k = e (l / 16) + i for the lane's e elements; c column l % 16, rows 4 (l / 16) + i.
  *   WMMA gfx11: a row (b column) l % 16 and all 16 k, twice over; c column l % 16, rows 2 i + l / 16.
  *   WMMA gfx12: k = 8 (l / 16) + i; c rows 8 (l / 16) + i.
- * gfx942 reads fp8 in the FNUZ encoding: the bits of OCP fp8 mean half the value there, but for -0 and the codes of NaN and
- * infinity. So those are replaced, and the product is scaled by 4. */
+ * gfx942 reads fp8 in the FNUZ encoding (tile_to_simt_fnuz.c): the product is scaled by 4. */
 #include <string.h>
 
 #include "core/passes/tile_to_simt_impl.h"
@@ -57,27 +56,13 @@ static void amd_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_l
 
 static bool amd_wants_mem(const simt *c, const simt_gemm *g, int operand) { return true; }
 
-/* ---- OCP fp8 bits for a FNUZ instruction --------------------------------------------------------------------------------- */
-
-static ir_value *i32(simt *c, uint32_t v) { return sx_num(c, TSR_I32, (double)(int32_t)v); }
-static ir_value *two(simt *c, int code, ir_value *a, ir_value *b) { return sx_op(c, code, NULL, 2, (ir_value *[]){a, b}); }
-
-/* Four elements in a word. */
-static ir_value *fnuz_word(simt *c, ir_value *x, tsr_dtype t) {
-  ir_value *low = two(c, SC_AND, x, i32(c, 0x7f7f7f7f)), *seven = i32(c, 0x7f7f7f7f), *top = i32(c, 0x80808080);
-  /* -0 (NaN in FNUZ) becomes 0: the sign survives only beside other bits */
-  ir_value *plain = two(c, SC_AND, x, two(c, SC_OR, two(c, SC_ADD, low, seven), seven));
-  ir_value *special = two(c, SC_AND, two(c, SC_ADD, low, i32(c, t == TSR_F8E4M3 ? 0x01010101 : 0x04040404)), top);
-  ir_value *whole = two(c, SC_OR, special, two(c, SC_SUB, special, two(c, SC_AND, two(c, SC_SHR, special, i32(c, 7)), i32(c, 0x01010101))));
-  return two(c, SC_OR, two(c, SC_AND, plain, sx_op(c, SC_NOT, NULL, 1, &whole)), special);
-}
-
-static ir_value *to_fnuz(simt *c, ir_value *v, tsr_dtype t) {
-  ir_type words = {.kind = IR_T_VECTOR, .dtype = TSR_I32, .rank = 1, .dims = {2}};
-  ir_value *w = sx_op(c, TG_BITCAST, ir_type_get(c->m, &words), 1, (ir_value *[]){v});
-  ir_value *pair[2] = {fnuz_word(c, sx_extract(c, w, 0), t), fnuz_word(c, sx_extract(c, w, 1), t)};
-  ir_value *both = sx_vector(c, 2, pair);
-  return sx_op(c, TG_BITCAST, v ? v->type : NULL, 1, &both);
+static ir_value *to_fnuz(simt *c, ir_value *v, tsr_dtype d) {
+  tgb t = {c->m, c->b};
+  ir_value *w = tg_bitcast(&t, v, tg_vector_type(&t, TSR_I32, 2)), *pair[2];
+  for (int i = 0; i < 2; i++) pair[i] = simt_fnuz_word(&t, tg_extract(&t, w, i), d);
+  ir_value *both = tg_bitcast(&t, tg_vector(&t, 2, pair), v ? v->type : NULL);
+  c->b = t.b;
+  return both;
 }
 
 /* ---- the product -------------------------------------------------------------------------------------------------------- */
@@ -103,7 +88,7 @@ static ir_value *operand(simt *c, const simt_gemm *g, const simt_instruction *in
   ir_value *v = simt_operand_along_k(c, is_a ? &g->A : &g->B, is_a, mn, k0, per_lane);
   if (per_lane == 1) v = sx_vector(c, 1, &v);
   tsr_dtype t = is_a ? in->a : in->b;
-  return c->caps->fnuz && is_f8(t) ? to_fnuz(c, v, t) : v;
+  return simt_is_fnuz(c->caps, t) ? to_fnuz(c, v, t) : v;
 }
 
 /* b's operands of four neighbouring blocks, whose columns lie side by side in memory: rows of four, turned in registers. */
@@ -127,7 +112,7 @@ static tsr_status amd_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
   const simt_layout *l = acc->layout;
   int per = 16 / l->lanes[0], per_row = l->reps[1] * l->inner[1] * l->vec[1], mi = l->reps[0] * l->inner[0] * l->vec[0] / per, ni = per_row;
   if (!simt_amd_instruction(c->caps, g, &in)) return simt_unsupported(c, g->op, NULL, "no matrix instruction for these element types");
-  bool scaled = c->caps->fnuz && is_f8(in.a);
+  bool scaled = simt_is_fnuz(c->caps, in.a);
   ir_value **v = arena_array(&c->m->arena, ir_value *, acc->n), **d = arena_array(&c->m->arena, ir_value *, mi * ni);
   ir_value **a = arena_array(&c->m->arena, ir_value *, mi), **b = arena_array(&c->m->arena, ir_value *, ni), *part[16];
   if (!v || !d || !a || !b) return st_oom();

@@ -5,7 +5,7 @@
  * each lane loads from: 16-byte chunk c of a line holds what belongs at c ^ f(line). The chunks that a wave reads for one
  * MFMA operand then fall into different banks.
  *   An operand that runs along k: a line is one row of bk elements; a lane reads 16 bytes, k-elements for two MFMAs (gfx950: one).
- *   Which k meets which doesn't matter as long as both operands agree.
+ *   Which k meets which doesn't matter as long as both operands agree. gfx942: fp8 is made FNUZ between LDS and the instruction.
  *   An operand that runs along m or n: a line is one k; a lane reads four neighbours from each of its eight k's and turns them.
  * Both give a lane four neighbouring columns of the result where the wave has 64 of them: row 16 e + c of the tile is column 4 c + e.
  *
@@ -46,7 +46,7 @@ typedef struct dl_plan {
   int granule;        /* bytes of one lane's load */
   int stages, chunks; /* buffers; chunks that a lane holds of each operand's 16 rows: one, or two for the instructions that are that deep */
   int spans;          /* parts of a step, of so many chunks */
-  bool pingpong;
+  bool pingpong, fnuz;
   int64_t total_k, stage_bytes;
   dl_side a, b;
 } dl_plan;
@@ -97,7 +97,7 @@ static const char *plan(const simt_matmul *mm, const tsr_caps *caps, bool pingpo
   simt_gemm g = {.m = mm->bm, .n = mm->bn, .k = mm->bk, .a = mm->a.dtype, .b = mm->b.dtype, .c = mm->c};
   *p = (dl_plan){.mm = *mm, .size = (int)tsr_dtype_size(mm->a.dtype), .pingpong = pingpong};
   if (mm->a.dtype == TSR_F64 || !simt_amd_instruction(caps, &g, &p->in)) return "no matrix instruction for these element types";
-  if (caps->fnuz && p->size == 1 && mm->c == TSR_F32) return "fp8 operands are converted on their way";
+  p->fnuz = simt_is_fnuz(caps, mm->a.dtype);
   if (reach_is_wide(mm->kernel)) return "an operand needs 64-bit indices";
   p->granule = !strcmp(caps->arch, "gfx950") ? 16 : 4;
   p->words = p->in.k / 4 * p->size / 4;
@@ -214,7 +214,9 @@ static void read_along(dl *g, const dl_side *s, ir_value *fragment, ir_value *st
   ir_value *origin = tg_addi(t, tg_add(t, tg_muli(t, line, s->line / 4), tg_muli(t, stage, stage_of(s) / 4)), s->at / 4);
   for (int c = 0; c < g->p.chunks; c++) {
     ir_value *chunk = tg_xor(t, tg_addi(t, g->quarter, (int64_t)(span * g->p.chunks + c) * (SPAN / CHUNK)), swizzle(t, s, g->column));
-    ir_value *v = tg_load(t, g->words, tg_add(t, origin, tg_muli(t, chunk, CHUNK / 4)), 4);
+    ir_value *v = tg_load(t, g->words, tg_add(t, origin, tg_muli(t, chunk, CHUNK / 4)), 4), *word[4];
+    for (int i = 0; i < 4 && g->p.fnuz; i++) word[i] = simt_fnuz_word(t, tg_extract(t, v, i), s == &g->p.a ? g->p.in.a : g->p.in.b);
+    if (g->p.fnuz) v = tg_vector(t, 4, word);
     tg_set(t, v, fragment, tg_addi(t, tg_muli(t, tg_counter(b), 4 * g->p.chunks), 4 * c));
   }
   tg_close(t, b);
@@ -324,6 +326,9 @@ static void wait_if(dl *g, int which) {
   tg_close(&g->t, mine);
 }
 
+/* Else the compiler moves what makes operands of them to the products, which are the other half's turn to compute. */
+static void settle(dl *g) { tg_op(&g->t, NAME("sched_barrier"), NULL, TG_V(g->fragment_a, g->fragment_b)); }
+
 static void two_groups(dl *g) {
   tgb *t = &g->t;
   int last = g->p.spans - 1;
@@ -340,6 +345,7 @@ static void two_groups(dl *g) {
     if (s == 0) issue_if(g, 0, tg_addi(t, step, 1));
     read_span(g, stage_of_step(g, step), s);
     wait_reads(g);
+    settle(g);
     if (s == last) wait_if(g, 1);
     meet(g);
     if (s == last) issue_if(g, 1, tg_addi(t, step, 2));
@@ -373,7 +379,10 @@ static void epilogue(dl *g) {
   ir_value *row = coordinate(g, &p->a, tg_counter(i), tg_add(t, tg_muli(t, g->quarter, 4), tg_counter(r))), *x[4];
   ir_value *column = coordinate(g, &p->b, tg_muli(t, tg_counter(j), together), g->column);
   ir_value *block = tg_add(t, tg_muli(t, tg_counter(i), p->b.blocks), tg_muli(t, tg_counter(j), together));
-  for (int e = 0; e < together; e++) x[e] = tg_get(t, g->acc, tg_add(t, tg_muli(t, tg_addi(t, block, e), 4), tg_counter(r)));
+  for (int e = 0; e < together; e++) {
+    x[e] = tg_get(t, g->acc, tg_add(t, tg_muli(t, tg_addi(t, block, e), 4), tg_counter(r)));
+    if (p->fnuz) x[e] = tg_mul(t, x[e], tg_number(t, p->mm.c, 4));
+  }
   for (int s = 0; s < p->mm.n_stores; s++) simt_store_direct(&g->place, s, row, column, together, x);
   tg_close(t, r);
   tg_close(t, j);

@@ -27,6 +27,10 @@ ir_value *simt_block_origin(simt *c, const simt_layout *l, int d, int block, int
 bool simt_amd_instruction(const tsr_caps *caps, const simt_gemm *g, simt_instruction *out);
 void simt_amd_describe(ir_module *m, ir_op *op, const simt_instruction *in, bool *failed);
 
+/* gfx942: are elements of this type read as FNUZ, and four of them (an i32 word) from OCP bits to those: a product of two is to be scaled by 4. */
+bool simt_is_fnuz(const tsr_caps *caps, tsr_dtype d);
+ir_value *simt_fnuz_word(tgb *t, ir_value *x, tsr_dtype d);
+
 /* NVIDIA and AMD: does the kernel leave the order of its tiles open (and has enough of them), and which tile (block[0], block[1]) is
  * taken by the block that has these numbers in an nx x ny grid. */
 bool simt_raster_wanted(const ir_op *kernel);

@@ -103,7 +103,8 @@ static void add_direct(void) {
       {"direct", "gfx90a gfx942 gfx950", 128, 256, 32, TSR_F16, TSR_F16, true}, {"direct", "gfx90a gfx942 gfx950", 128, 128, 64, TSR_I8, TSR_I32, false},
       {"direct", "gfx950", 128, 128, 128, TSR_F8E4M3, TSR_BF16, false}, {"pingpong", "gfx942", 256, 256, 32, TSR_BF16, TSR_BF16, true},
       {"pingpong", "gfx942", 256, 256, 32, TSR_F16, TSR_F32, true}, {"pingpong", "gfx950", 256, 256, 64, TSR_BF16, TSR_BF16, true},
-      {"pingpong", "gfx942", 256, 256, 64, TSR_I8, TSR_I32, false}, {"pingpong", "gfx950", 256, 256, 128, TSR_I8, TSR_I32, false},
+      {"direct", "gfx942", 128, 128, 64, TSR_F8E4M3, TSR_BF16, false}, {"pingpong", "gfx942", 256, 256, 64, TSR_F8E4M3, TSR_BF16, false},
+      {"pingpong", "gfx942", 256, 256, 64, TSR_F8E5M2, TSR_F16, false}, {"pingpong", "gfx942", 256, 256, 64, TSR_I8, TSR_I32, false}, {"pingpong", "gfx950", 256, 256, 128, TSR_I8, TSR_I32, false},
       {"pingpong", "gfx950", 256, 128, 128, TSR_F8E4M3, TSR_BF16, false}, {"pingpong", "gfx950", 256, 128, 128, TSR_F8E5M2, TSR_F16, false}};
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
     for (int layout = rows[r].turned ? 0 : 1; layout < (rows[r].turned ? 3 : 2); layout++) {
@@ -318,7 +319,7 @@ static void check_assembly(const gate *g, const char *arch, const char *s) {
   if (fault) problem(g, arch, fault, "");
   if (expects_matrix(g, arch) && !amd_asm_has(s, amd_instruction(g->in, arch))) problem(g, arch, "lacks", amd_instruction(g->in, arch));
   if (g->only && !amd_asm_has(s, !strcmp(arch, "gfx950") ? "global_load_lds_dwordx4" : "global_load_lds_dword")) problem(g, arch, "no direct load", "");
-  if (g->only && strstr(g->name, "pingpong") && !amd_asm_has(s, "s_setprio 1")) problem(g, arch, "no ping-pong", "");
+  if (g->only && strstr(g->name, "pingpong") && (fault = amd_asm_turns(s))) problem(g, arch, fault, "");
   if (g->overlap && (fault = amd_asm_waits(s))) problem(g, arch, fault, "");
 }
 

@@ -184,6 +184,7 @@ template <int BYTES> FN void lds_load(void *shared_wave_base, const void *global
 template <int VMCNT, int LGKMCNT> FN void waitcnt(LN) { emu_waitcnt(VMCNT, LGKMCNT, line); }
 template <int LEVEL> FN void setprio() {}
 template <int MASK> FN void sched_barrier() {}
+template <class T> FN void settle(T &) {}
 
 /* ---- entry: args has one pointer per parameter, as a driver's launch call takes them ---------------------------------------------- */
 template <int... I> struct emu_seq {};

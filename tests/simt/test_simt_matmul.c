@@ -23,7 +23,7 @@ static void *fill(tsr_dtype t, int64_t n) {
   size_t bytes = ((size_t)n * tsr_dtype_size(t) + 255) / 256 * 256;
   void *p = aligned_alloc(256, bytes);
   memset(p, 0, bytes);
-  for (int64_t i = 0; i < n; i++) dtype_store(t, p, (size_t)i, dtype_is_float(t) ? uniform() : floor(uniform() * 8));
+  for (int64_t i = 0; i < n; i++) dtype_store(t, p, (size_t)i, !dtype_is_float(t) ? floor(uniform() * 8) : i % 5 ? uniform() : -0.0); /* -0: NaN in FNUZ */
   return p;
 }
 
@@ -173,6 +173,13 @@ static const tile_matmul_case direct[] = {
     {.name = "f32", .m = 64, .n = 64, .k = 96, .bm = 64, .bn = 64, .bk = 32, .in = TSR_F32, .out = TSR_F32, .tb = true},
 };
 static const tile_matmul_case direct_f8 = {.name = "f8", .m = 128, .n = 64, .k = 256, .bm = 64, .bn = 64, .bk = 128, .in = TSR_F8E4M3, .out = TSR_BF16, .tb = true};
+/* gfx942: made FNUZ on the way */
+static const tile_matmul_case converted[] = {
+    {.name = "f8_direct", .m = 100, .n = 128, .k = 320, .bm = 64, .bn = 128, .bk = 64, .in = TSR_F8E4M3, .out = TSR_BF16, .tb = true, .bias = true, .act = "relu", .path = "direct"},
+    {.name = "e5m2_direct", .m = 64, .n = 64, .k = 256, .bm = 64, .bn = 64, .bk = 128, .in = TSR_F8E5M2, .out = TSR_F32, .tb = true, .path = "direct"},
+    {.name = "f8_pingpong", .m = 128, .n = 136, .k = 256, .bm = 128, .bn = 128, .bk = 64, .in = TSR_F8E4M3, .out = TSR_F32, .tb = true, .residual = true, .path = "pingpong"},
+    {.name = "e5m2_pingpong", .m = 128, .n = 128, .k = 128, .bm = 128, .bn = 128, .bk = 64, .in = TSR_F8E5M2, .out = TSR_F16, .tb = true, .path = "pingpong"},
+};
 static const tile_matmul_case pingpong[] = {
     {.name = "nn", .m = 200, .n = 264, .k = 160, .bm = 128, .bn = 256, .bk = 32, .in = TSR_BF16, .out = TSR_BF16, .bias = true, .residual = true},
     {.name = "nt_two_spans", .m = 128, .n = 128, .k = 256, .bm = 128, .bn = 128, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true},
@@ -193,6 +200,7 @@ static void direct_kernels_match_f64(void **s) {
   f8.path = i8.path = "direct";
   check("gfx950", &f8, "direct mfma 16x16x128");
   check("gfx950", &i8, "direct mfma 16x16x64");
+  for (size_t i = 0; i < sizeof converted / sizeof *converted; i++) check("gfx942", &converted[i], converted[i].path);
 }
 
 static void pingpong_kernels_match_f64(void **s) {

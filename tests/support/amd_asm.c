@@ -44,6 +44,21 @@ int amd_asm_count(const char *assembly, const char *instruction) {
   return n;
 }
 
+const char *amd_asm_turns(const char *assembly) {
+  line l;
+  bool raised = false;
+  int stretches = 0, matrix = 0;
+  for (const char *p = assembly; (p = next_line(p, &l));) {
+    if (starts(&l, "s_setprio 1")) raised = true, matrix = 0, stretches++;
+    if (!raised) continue;
+    if (starts(&l, "s_setprio 0") && !matrix) return "priority is raised without matrix instructions";
+    if (starts(&l, "s_setprio 0")) raised = false;
+    if (starts(&l, "v_mfma")) matrix++;
+    else if (starts(&l, "v_")) return "vector arithmetic among the matrix instructions of a turn";
+  }
+  return stretches ? NULL : "no ping-pong";
+}
+
 bool amd_asm_has(const char *assembly, const char *instruction) { return amd_asm_count(assembly, instruction) > 0; }
 
 /* ---- loops ----------------------------------------------------------------------------------------------------- */

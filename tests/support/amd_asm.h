@@ -13,6 +13,10 @@ const char *amd_asm_spills(const char *assembly);
  *   - direct-to-LDS loads, but ds_write or an ordinary load in the same loop: the compiler has added a copy of its own. */
 const char *amd_asm_waits(const char *assembly);
 
+/* The stretches at raised priority (s_setprio 1 to s_setprio 0). NULL, or what is wrong: there is none, one has no matrix instruction, or one
+ * has vector arithmetic, which belongs to the other half's turn. */
+const char *amd_asm_turns(const char *assembly);
+
 /* Does an instruction start with this name? */
 bool amd_asm_has(const char *assembly, const char *instruction);
 /* How often. */

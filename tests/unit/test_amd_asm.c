@@ -64,8 +64,16 @@ static void direct_loads_have_no_copies_beside_them(void **state) {
   assert_non_null(amd_asm_waits(LOOP(DIRECT READS MATRIX "\tds_write_b128 v20, v[0:3]\n\ts_waitcnt vmcnt(0)\n")));
 }
 
+static void turns_hold_matrix_instructions_only(void **state) {
+  assert_null(amd_asm_turns("\tv_perm_b32 v0, v1, v2, v3\n\ts_setprio 1\n" MATRIX "\ts_nop 0\n" MATRIX "\ts_setprio 0\n\tv_add_u32 v0, v0, v0\n"));
+  assert_non_null(amd_asm_turns("\ts_setprio 1\n" MATRIX "\tv_perm_b32 v0, v1, v2, v3\n" MATRIX "\ts_setprio 0\n"));
+  assert_non_null(amd_asm_turns("\ts_setprio 1\n\ts_setprio 0\n"));
+  assert_string_equal(amd_asm_turns(MATRIX), "no ping-pong");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(spills_are_read_from_the_metadata), cmocka_unit_test(instructions_are_counted), cmocka_unit_test(loads_behind_arithmetic_pass),
-                                     cmocka_unit_test(loads_that_are_waited_for_are_found), cmocka_unit_test(lds_must_be_waited_for), cmocka_unit_test(direct_loads_have_no_copies_beside_them)};
+                                     cmocka_unit_test(loads_that_are_waited_for_are_found), cmocka_unit_test(lds_must_be_waited_for), cmocka_unit_test(direct_loads_have_no_copies_beside_them),
+                                     cmocka_unit_test(turns_hold_matrix_instructions_only)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
