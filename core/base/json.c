@@ -178,6 +178,17 @@ double json_num(const json *object, const char *key, double dflt) {
   return v && v->type == JSON_NUMBER ? v->number : dflt;
 }
 
+int32_t json_i32(const json *object, const char *key, int32_t dflt) {
+  int64_t v = json_i64(object, key, dflt);
+  return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int32_t)v;
+}
+
+int64_t json_i64(const json *object, const char *key, int64_t dflt) {
+  const json *v = json_get(object, key);
+  if (!v || v->type != JSON_NUMBER) return dflt;
+  return v->number >= 0x1p63 ? INT64_MAX : v->number < -0x1p63 ? INT64_MIN : (int64_t)v->number;
+}
+
 const char *json_str(const json *object, const char *key, const char *dflt) {
   const json *v = json_get(object, key);
   return v && v->type == JSON_STRING ? v->string : dflt;

@@ -23,5 +23,8 @@ TSR_MUST_USE tsr_status json_parse(arena *a, const char *text, size_t n, const c
 const json *json_get(const json *object, const char *key);
 /* With a default where the member is missing or of another type. */
 double json_num(const json *object, const char *key, double dflt);
+/* Towards zero, and at most what the type holds. */
+int32_t json_i32(const json *object, const char *key, int32_t dflt);
+int64_t json_i64(const json *object, const char *key, int64_t dflt);
 const char *json_str(const json *object, const char *key, const char *dflt);
 #endif

@@ -36,13 +36,13 @@ static tsr_status set_flags(const tsr_allocator *al, const char *file, const jso
 
 static tsr_status add_shape(const tsr_allocator *al, const char *file, const json *j, tsr_caps *c) {
   const char *ab = json_str(j, "ab", "f16"), *acc = json_str(j, "c", "f32"), *scope = json_str(j, "scope", "subgroup");
-  tsr_matrix_shape s = {.m = (int)json_num(j, "m", 0), .n = (int)json_num(j, "n", 0), .k = (int)json_num(j, "k", 0), .a = tsr_dtype_parse(ab), .b = tsr_dtype_parse(ab),
-                        .c = tsr_dtype_parse(acc), .scope = SCOPE_SUBGROUP, .enabled = true, .threads = (int)json_num(j, "threads", 0)};
+  tsr_matrix_shape s = {.m = json_i32(j, "m", 0), .n = json_i32(j, "n", 0), .k = json_i32(j, "k", 0), .a = tsr_dtype_parse(ab), .b = tsr_dtype_parse(ab),
+                        .c = tsr_dtype_parse(acc), .scope = SCOPE_SUBGROUP, .enabled = true, .threads = json_i32(j, "threads", 0)};
   if (!strcmp(scope, "workgroup")) s.scope = SCOPE_WORKGROUP;
   else if (strcmp(scope, "subgroup")) return wrong(al, file, "no scope", scope);
   if (!s.a || !s.c) return wrong(al, file, "no element type", s.a ? acc : ab);
   if (s.m < 1 || s.n < 1 || s.k < 1 || s.m > 1024 || s.n > 1024 || s.k > 1024) return wrong(al, file, "a matrix needs m, n and k of 1 to 1024; row", ab);
-  if ((s.scope == SCOPE_WORKGROUP) != (s.threads > 0)) return wrong(al, file, "threads belong to scope workgroup; row", ab);
+  if ((s.scope == SCOPE_WORKGROUP) != (s.threads > 0) || s.threads > c->max_threads) return wrong(al, file, "threads belong to scope workgroup, and are at most the device's; row", ab);
   if (c->n_matrix == TSR_MAX_MATRIX) return wrong(al, file, "too many matrices; row", ab);
   c->matrix[c->n_matrix++] = s;
   return NULL;
@@ -52,15 +52,16 @@ static bool is_subgroup(int n) { return n >= 4 && n <= 64 && !(n & (n - 1)); }
 
 static tsr_status fill(const tsr_allocator *al, const char *file, const json *j, tsr_caps *c) {
   if (j->type != JSON_OBJECT) return wrong(al, file, "expected", "{");
-  *c = (tsr_caps){.dialect = DIALECT_SPIRV, .arch = "spirv1.6", .n_cores = (int)json_num(j, "cores", 16), .subgroup = (int)json_num(j, "subgroup", 32),
-                  .max_threads = (int)json_num(j, "threads", 1024), .shared_bytes = (int64_t)json_num(j, "shared_bytes", 32768), .shared_banks = 32,
-                  .max_buffer_bytes = INT64_MAX, .alignment = 256, .vector_bytes = (int)json_num(j, "vector_bytes", 16), .atomics = true,
-                  .coopmat2_max_dim = (int)json_num(j, "nv2_max_dim", 0), .coopmat2_shared_bytes = (int64_t)json_num(j, "nv2_shared_bytes", 0)};
-  c->subgroup_min = (int)json_num(j, "subgroup_min", c->subgroup);
-  c->subgroup_max = (int)json_num(j, "subgroup_max", c->subgroup);
+  *c = (tsr_caps){.dialect = DIALECT_SPIRV, .arch = "spirv1.6", .n_cores = json_i32(j, "cores", 16), .subgroup = json_i32(j, "subgroup", 32),
+                  .max_threads = json_i32(j, "threads", 1024), .shared_bytes = json_i64(j, "shared_bytes", 32768), .shared_banks = 32,
+                  .max_buffer_bytes = INT64_MAX, .alignment = 256, .vector_bytes = json_i32(j, "vector_bytes", 16), .atomics = true,
+                  .coopmat2_max_dim = json_i32(j, "nv2_max_dim", 0), .coopmat2_shared_bytes = json_i64(j, "nv2_shared_bytes", 0)};
+  c->subgroup_min = json_i32(j, "subgroup_min", c->subgroup);
+  c->subgroup_max = json_i32(j, "subgroup_max", c->subgroup);
   c->shared_per_core = c->shared_bytes;
-  if (!is_subgroup(c->subgroup)) return wrong(al, file, "subgroup must be a power of two from 4 to 64, not", "another number");
-  if (c->max_threads < c->subgroup || c->max_threads > 1024 || c->shared_bytes < 0 || c->vector_bytes < 1 || c->coopmat2_shared_bytes < 0) return wrong(al, file, "a limit makes no sense in", "capabilities");
+  if (!is_subgroup(c->subgroup) || !is_subgroup(c->subgroup_min) || !is_subgroup(c->subgroup_max)) return wrong(al, file, "subgroup must be a power of two from 4 to 64, not", "another number");
+  if (c->subgroup_min > c->subgroup || c->subgroup > c->subgroup_max) return wrong(al, file, "subgroup must lie between", "subgroup_min and subgroup_max");
+  if (c->max_threads < c->subgroup || c->max_threads > 1024 || c->shared_bytes < 0 || c->vector_bytes < 1 || c->n_cores < 1 || c->coopmat2_shared_bytes < 0) return wrong(al, file, "a limit makes no sense in", "capabilities");
   for (int i = 0; i < 3; i++) c->max_block[i] = i < 2 ? c->max_threads : 64, c->max_grid[i] = INT32_MAX;
   TSR_TRY(set_flags(al, file, json_get(j, "features"), features, sizeof features / sizeof *features, c));
   TSR_TRY(set_flags(al, file, json_get(j, "nv2"), nv2, sizeof nv2 / sizeof *nv2, c));

@@ -117,7 +117,7 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
   simt_matmul mm = {.kernel = kernel};
   const ir_op *loop = NULL, *gemm = NULL;
   bool copied_a, copied_b;
-  int64_t from, to, step, depth = 0;
+  int64_t from, to = 0, step, depth = 0;
   *why = "not a matmul kernel";
   if (!only_loop(kernel->regions[0], &loop)) return false;
   if (!loop->n_results) { /* over tiles */

@@ -51,7 +51,7 @@ static void sum_row(const db_arg *args, int n, char out[20]) {
   uint64_t h = HASH_SEED;
   for (int i = 0; i < n; i++) {
     char number[40];
-    if (!args[i].text) snprintf(number, sizeof number, "%.17g", args[i].number);
+    if (!args[i].text) snprintf(number, sizeof number, "%.17g", args[i].number + 0.0); /* no minus before 0: SQLite keeps none */
     h = hash_str(h, args[i].text ? args[i].text : number);
   }
   snprintf(out, 20, "%016llx", (unsigned long long)hash_mix(h));

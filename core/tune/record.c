@@ -4,6 +4,7 @@
 #include "core/base/json.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,11 +78,11 @@ static bool read_problem(const json *j, tune_problem *p) {
   memset(p, 0, sizeof *p);
   while (p->family < TUNE_N_FAMILIES && strcmp(families[p->family], family)) p->family = (tune_family)(p->family + 1);
   snprintf(p->op, sizeof p->op, "%s", json_str(j, "op", "?"));
-  p->batch = (int64_t)json_num(j, "batch", 1);
-  p->m = (int64_t)json_num(j, "m", 1);
-  p->n = (int64_t)json_num(j, "n", 1);
-  p->k = (int64_t)json_num(j, "k", 1);
-  p->passes = (int32_t)json_num(j, "passes", 1);
+  p->batch = json_i64(j, "batch", 1);
+  p->m = json_i64(j, "m", 1);
+  p->n = json_i64(j, "n", 1);
+  p->k = json_i64(j, "k", 1);
+  p->passes = json_i32(j, "passes", 1);
   p->in = tsr_dtype_parse(json_str(j, "in", ""));
   p->acc = tsr_dtype_parse(json_str(j, "acc", "f32"));
   p->out = tsr_dtype_parse(json_str(j, "out", ""));
@@ -97,7 +98,7 @@ static bool read_knobs(const json *list, record *r) {
     space_knob *o = &knobs[n++];
     *o = (space_knob){.name = arena_str(&r->mem, json_str(k, "name", "")), .keeps_order = json_num(k, "keeps_order", 0) != 0};
     for (const json *v = values->first; v; v = v->next) {
-      if (v->type != JSON_NUMBER) return false;
+      if (v->type != JSON_NUMBER || !(fabs(v->number) <= INT32_MAX)) return false;
       o->value[o->n++] = (int32_t)v->number;
     }
   }
@@ -166,15 +167,18 @@ void record_print(const record *r, strb *out) {
   strb_puts(out, ",\n\"device\": ");
   strb_json(out, strb_text(&device));
   strb_clear(&device);
-  strb_printf(out, ",\n\"problem\": {\"family\": \"%s\", \"op\": \"%s\", \"batch\": %lld, \"m\": %lld, \"n\": %lld, \"k\": %lld, "
-              "\"passes\": %d, \"in\": \"%s\", \"acc\": \"%s\", \"out\": \"%s\"},\n\"default\": \"",
-              families[p->family], p->op, (long long)p->batch, (long long)p->m, (long long)p->n, (long long)p->k, p->passes,
+  strb_printf(out, ",\n\"problem\": {\"family\": \"%s\", \"op\": ", families[p->family]);
+  strb_json(out, p->op);
+  strb_printf(out, ", \"batch\": %lld, \"m\": %lld, \"n\": %lld, \"k\": %lld, \"passes\": %d, \"in\": \"%s\", \"acc\": \"%s\", \"out\": \"%s\"},\n\"default\": \"",
+              (long long)p->batch, (long long)p->m, (long long)p->n, (long long)p->k, p->passes,
               tsr_dtype_name(p->in), tsr_dtype_name(p->acc ? p->acc : TSR_F32), tsr_dtype_name(p->out));
   tune_config_print(&r->dflt, out);
   strb_puts(out, "\",\n\"knobs\": [");
   for (int32_t i = 0; i < r->space.n_knobs; i++) {
     const space_knob *k = &r->space.knob[i];
-    strb_printf(out, "%s{\"name\": \"%s\", \"keeps_order\": %d, \"values\": [", i ? ",\n  " : "", k->name, k->keeps_order);
+    strb_printf(out, "%s{\"name\": ", i ? ",\n  " : "");
+    strb_json(out, k->name);
+    strb_printf(out, ", \"keeps_order\": %d, \"values\": [", k->keeps_order);
     for (int32_t v = 0; v < k->n; v++) strb_printf(out, "%s%d", v ? "," : "", k->value[v]);
     strb_puts(out, "]}");
   }
@@ -183,7 +187,7 @@ void record_print(const record *r, strb *out) {
     strb_puts(out, i ? ",\n[" : "\n[");
     for (int32_t k = 0; k < r->space.n_knobs; k++) strb_printf(out, "%d,", r->samples[i].point.i[k]);
     const search_result *s = &r->samples[i].result;
-    strb_printf(out, "%.0f]", s->state == SAMPLE_OK ? s->ns : 0);
+    strb_printf(out, "%.17g]", s->state == SAMPLE_OK ? rint(s->ns) : 0);
   }
   strb_puts(out, "\n]}\n");
 }

@@ -323,6 +323,34 @@ static void record_text_round_trips_and_refuses_damage(void **state) {
   strb_clear(&a), strb_clear(&b);
 }
 
+/* Names with quotes, numbers beyond their type: read, or refused, and what was read comes out readable. */
+static void record_text_may_hold_anything(void **state) {
+  static const char head[] = "{\"schema\": 1, \"label\": \"a \\\"b\\n\", \"device\": \"name = d\\n\", \"problem\": {\"family\": \"row\", \"op\": \"o\\\"p\", \"m\": 1e300, \"n\": 2, \"passes\": 1e300, "
+                             "\"in\": \"f32\", \"out\": \"f32\"}, \"default\": \"m=1\", \"knobs\": [{\"name\": \"k\\n\\\"\", \"values\": [";
+  static const struct { const char *values; bool good; } cases[] = {{"1, 2]}], \"samples\": [[1, 1e300]]}", true}, {"1e300]}], \"samples\": [[0, 1]]}", false}, {"1]}], \"samples\": [[1e300, 1]]}", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[1024];
+    record r, again;
+    strb b;
+    strb_init(&b, NULL);
+    record_init(&r, NULL);
+    record_init(&again, NULL);
+    tsr_status st = record_parse(text, (size_t)snprintf(text, sizeof text, "%s%s", head, cases[i].values), "t", &r);
+    assert_int_equal(st == NULL, cases[i].good);
+    tsr_status_free(st);
+    if (cases[i].good) {
+      record_print(&r, &b);
+      assert_null(record_parse(strb_text(&b), b.n, "printed", &again));
+      assert_true(again.problem.m == INT64_MAX && again.problem.passes == INT32_MAX && again.n_samples == 1);
+      assert_string_equal(again.space.knob[0].name, "k\n\"");
+      assert_string_equal(again.problem.op, "o\"p");
+    }
+    record_clear(&r);
+    record_clear(&again);
+    strb_clear(&b);
+  }
+}
+
 static void replay_of_unrecorded_point_is_an_error(void **state) {
   record *r = &spaces[0];
   space open = r->space;
@@ -342,6 +370,7 @@ int main(void) {
       cmocka_unit_test(hybrid_beats_random_at_every_budget),
       cmocka_unit_test(replay_same_measurements_same_choice),
       cmocka_unit_test(samples_are_distinct_legal_and_within_budget),
+      cmocka_unit_test(record_text_may_hold_anything),
       cmocka_unit_test(small_space_is_exhausted_and_best_found),
       cmocka_unit_test(failing_candidates_never_win),
       cmocka_unit_test(default_stays_unless_beaten_in_most_rounds),
