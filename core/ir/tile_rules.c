@@ -50,6 +50,7 @@ tsr_status scalar_infer(ir_op *op, const ir_type **results) {
 
 tsr_status tile_infer_constant(ir_op *op, const ir_type **results) {
   const ir_attr *v = ir_get_attr(op, "value");
+  if (!v) return st_oom(); /* builders leave it out only when there was no memory for it */
   return give(results, v->u.dense.type);
 }
 
