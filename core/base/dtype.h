@@ -1,5 +1,5 @@
 /* core/base/dtype.h - scalar data types: names, sizes and exact conversions of single elements.
- * Conversions to a narrower float round to nearest even and keep NaN; float to integer truncates toward zero and
+ * Conversions to a narrower float round to nearest even and keep NaN; to an integer truncates toward zero and
  * saturates, NaN gives 0; anything to bool is "not zero". */
 #ifndef CORE_BASE_DTYPE_H
 #define CORE_BASE_DTYPE_H

@@ -1,5 +1,5 @@
 /* core/emit/spirv_cast.c - conversions between all data types in SPIR-V: to narrower floats round to nearest even and keep NaN,
- * float to integer saturates with NaN as 0 (the rules of core/base/dtype.h). bf16 and fp8 are handled as bits, so that they
+ * to integers saturates, NaN gives 0 (the rules of core/base/dtype.h). bf16 and fp8 are handled as bits, so that they
  * need no extension. */
 #include <math.h>
 
@@ -96,6 +96,21 @@ static uint32_t float_to_int(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype t
   return wide == bits ? r : VAL(&e->s, OpUConvert, e_vec(e, e_int(e, bits), n), r);
 }
 
+/* An integer brought into the range of a type that is no wider. */
+static uint32_t limited(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n) {
+  int bits = 8 * (int)tsr_dtype_size(from), to_bits = 8 * (int)tsr_dtype_size(to);
+  bool sign = dtype_get(from)->is_signed, to_sign = dtype_get(to)->is_signed;
+  uint32_t it = e_vec(e, e_int(e, bits), n), bt = e_vec(e, e_bool(e), n);
+  int64_t max = to_sign ? ((int64_t)1 << (to_bits - 1)) - 1 : ((int64_t)1 << to_bits) - 1;
+  if (!sign || to_sign == sign || to_bits < bits) { /* of the same width, no signed value is above an unsigned type */
+    uint32_t most = e_const_int(e, bits, max, n);
+    x = pick(e, it, VAL(&e->s, sign ? OpSGreaterThan : OpUGreaterThan, bt, x, most), most, x);
+  }
+  if (!sign) return x;
+  uint32_t least = e_const_int(e, bits, to_sign ? -max - 1 : 0, n);
+  return pick(e, it, VAL(&e->s, OpSLessThan, bt, x, least), least, x);
+}
+
 /* Integer or bool source. */
 static uint32_t from_int(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n) {
   uint32_t type = e_reg(e, to, n);
@@ -105,6 +120,7 @@ static uint32_t from_int(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, i
   if (to == TSR_BOOL) return VAL(&e->s, OpINotEqual, type, x, e_const_int(e, bits, 0, n));
   if (to == TSR_F64 || to == TSR_F32 || to == TSR_F16) return VAL(&e->s, sign ? OpConvertSToF : OpConvertUToF, type, x);
   if (dtype_is_float(to)) return e_cast(e, VAL(&e->s, sign ? OpConvertSToF : OpConvertUToF, e_reg(e, TSR_F32, n), x), TSR_F32, to, n);
+  if (tsr_dtype_size(to) <= tsr_dtype_size(from)) x = limited(e, x, from, to, n);
   if (tsr_dtype_size(to) == tsr_dtype_size(from)) return x;
   return VAL(&e->s, sign ? OpSConvert : OpUConvert, type, x);
 }

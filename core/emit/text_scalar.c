@@ -51,6 +51,7 @@ static const char *cast(text_printer *p, const ir_type *from, const ir_type *to,
   if (t == TSR_TF32) return text_fmt(p, "tf32_round(%s)", f == TSR_F64 ? text_fmt(p, "to_odd(%s)", x) : text_fmt(p, "float(%s)", x));
   if (is_narrow(t)) return text_fmt(p, f == TSR_F64 || f == TSR_F32 || f == TSR_TF32 ? "%s(%s)" : "%s(float(%s))", type, x);
   if (dtype_is_float(f) && !dtype_is_float(t)) return text_fmt(p, is_narrow(f) ? "to_int<%s>(float(%s))" : "to_int<%s>(%s)", type, x);
+  if (!dtype_is_float(f) && f != TSR_BOOL && !dtype_is_float(t) && tsr_dtype_size(t) <= tsr_dtype_size(f)) return text_fmt(p, "narrow<%s>(%s)", type, x);
   return text_fmt(p, is_narrow(f) ? "%s(float(%s))" : "%s(%s)", strchr(type, ' ') ? text_fmt(p, "(%s)", type) : type, x);
 }
 

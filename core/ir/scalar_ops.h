@@ -38,7 +38,7 @@
   X(FMA, "fma", 3, A, "a * b + c, rounded once for floats")                                                   \
   X(COMPARE, "compare", 2, A, "attribute predicate: eq, ne, lt, le, gt, ge; the result is a bool")            \
   X(SELECT, "select", 3, A, "condition ? a : b; the condition is a bool (or an integer mask's zero test)")    \
-  X(CAST, "cast", 1, A, "to the result's type; to narrower floats rounds to nearest even, float to integer saturates")
+  X(CAST, "cast", 1, A, "to the result's type; to narrower floats rounds to nearest even, to integers saturates")
 
 typedef enum scalar_code {
 #define SCALAR_ENUM(CODE, name, n, kind, help) SC_##CODE,

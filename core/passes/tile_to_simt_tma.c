@@ -44,3 +44,13 @@ ir_value *simt_tma_map(tgb *t, ir_value *arg, const ir_type *v, int box0, int bo
   tg_int(t, r->def, "swizzle", SIMT_TMA_LINE);
   return r;
 }
+
+int simt_tma_coordinates(const simt_place *p, const ir_op *window, ir_value *inner, ir_value *outer, ir_value **out) {
+  int dims[TSR_MAX_RANK], n = simt_tma_dims(window->operands[0]->type, dims);
+  for (int i = 0; i < n; i++) {
+    out[i] = simt_place_offset(p, window, dims[i]);
+    if (i == 0 && inner) out[i] = tg_add(p->t, out[i], inner);
+    if (i == 1 && outer) out[i] = tg_add(p->t, out[i], outer);
+  }
+  return n;
+}

@@ -4,8 +4,8 @@
  * or 128 rows of the tile each and run wgmma from shared memory. Two mbarriers per stage: `full` (TMA bytes landed) and `empty`
  * (all consumers, of both blocks of a cluster, have read it), waited on by parity. A cluster of two shares B: each block
  * loads half and multicasts it. Blocks are persistent and walk the tiles in groups of rows, so that neighbours in time share
- * operands in L2. The epilogue goes through a swizzled tile in shared memory (stmatrix) and TMA when the result has 16-bit
- * elements, else straight from registers.
+ * operands in L2. The epilogue goes through a swizzled tile in shared memory and TMA (tile_to_simt_store.h) where the result's layout
+ * allows, else straight from registers.
  * Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout"; the accumulator map of m64nN. */
 #include "core/passes/tile_to_simt_wgmma.h"
 
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/passes/simt_matmul.h"
+#include "core/passes/tile_to_simt_store.h"
 #include "core/passes/tile_to_simt_tma.h"
 
 #define NAME(s) "tessera.target." s
@@ -32,15 +33,16 @@ typedef struct wg_plan {
   int cluster, stages, ctas;
   side_plan a, b;
   bool tma_store;
-  int64_t at_c, at_a, at_b, at_full, at_empty, shared;
+  simt_tile_store store;
+  int64_t at_a, at_b, at_full, at_empty, shared;
 } wg_plan;
 
 typedef struct wg {
   tgb t;
   wg_plan p;
   ir_value *args[64];
-  ir_value *map_a, *map_b, *map_c;
-  ir_value *sa, *sb, *sc, *full, *empty, *rank;
+  ir_value *map_a, *map_b;
+  ir_value *sa, *sb, *full, *empty, *rank;
   simt_place place;
 } wg;
 
@@ -65,12 +67,17 @@ static bool types_fit(const simt_matmul *mm) {
   return a == b && (a == TSR_I8 || a == TSR_U8) && mm->c == TSR_I32;
 }
 
-static bool can_tma_store(const simt_matmul *mm) {
-  const ir_op *w = mm->stores[0]->operands[1]->def;
-  const ir_type *v = w->operands[0]->type;
-  int64_t sizes[TSR_MAX_RANK];
-  int n = ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK);
-  return mm->n_stores == 1 && tsr_dtype_size(v->dtype) == 2 && mm->bn % 64 == 0 && simt_tma_view(v) && n >= 2 && sizes[n - 2] == mm->bm && sizes[n - 1] == mm->bn;
+/* The result by TMA where three stages then still fit, in as few passes as that takes; else straight from registers. */
+static void plan_store(wg_plan *p, int64_t per_stage, int64_t room) {
+  simt_tile_store s;
+  for (int n = 0; simt_tile_store_plan(&p->mm, n, &s); n++)
+    if (room - s.bytes >= 3 * per_stage) {
+      p->store = s;
+      p->store.consumers = p->consumers;
+      p->store.blocks = p->blocks;
+      p->tma_store = true;
+      return;
+    }
 }
 
 static const char *plan(const simt_matmul *mm, const tsr_caps *caps, wg_plan *p) {
@@ -86,14 +93,9 @@ static const char *plan(const simt_matmul *mm, const tsr_caps *caps, wg_plan *p)
   if (p->blocks * mm->bn > 256) return "the accumulator does not fit the registers";
   if ((why = plan_side(p, &mm->a, mm->a.transposed, mm->bm, &p->a))) return why;
   if ((why = plan_side(p, &mm->b, !mm->b.transposed, mm->bn, &p->b))) return why;
-  p->tma_store = can_tma_store(mm);
-  int64_t per_stage = p->a.bytes + p->b.bytes, c_bytes = p->tma_store ? mm->bm * mm->bn * 2 : 0, cap = caps->shared_bytes - 1024;
-  int64_t fit = (cap - c_bytes) / (per_stage + 2 * BAR_BYTES);
-  if (fit < 3 && p->tma_store) {
-    p->tma_store = false;
-    c_bytes = 0;
-    fit = cap / (per_stage + 2 * BAR_BYTES);
-  }
+  int64_t per_stage = p->a.bytes + p->b.bytes, room = caps->shared_bytes - 1024;
+  plan_store(p, per_stage + 2 * BAR_BYTES, room);
+  int64_t fit = (room - p->store.bytes) / (per_stage + 2 * BAR_BYTES);
   p->stages = (int)(fit > 8 ? 8 : fit);
   if (mm->stages >= 3 && mm->stages < p->stages) p->stages = mm->stages;
   if (p->stages < 2) return "fewer than two stages fit shared memory";
@@ -103,27 +105,12 @@ static const char *plan(const simt_matmul *mm, const tsr_caps *caps, wg_plan *p)
   if (mm->tiles) cores = units; /* the schedule has shared out the steps */
   p->ctas = (int)(units < cores ? units : cores) / p->cluster * p->cluster;
   if (p->ctas < p->cluster) p->ctas = p->cluster;
-  p->at_c = 0;
-  p->at_a = c_bytes;
+  p->at_a = p->store.bytes;
   p->at_b = p->at_a + p->a.bytes * p->stages;
   p->at_full = p->at_b + p->b.bytes * p->stages;
   p->at_empty = p->at_full + BAR_BYTES * p->stages;
   p->shared = p->at_empty + BAR_BYTES * p->stages;
   return NULL;
-}
-
-/* ---- descriptors of memory ------------------------------------------------------------------------------------- */
-
-/* Coordinates of a window for its map: extra[] is added to the two innermost. */
-static int coordinates(wg *g, const ir_op *window, ir_value *inner, ir_value *outer, ir_value **out) {
-  const ir_type *v = window->operands[0]->type;
-  int dims[TSR_MAX_RANK], n = simt_tma_dims(v, dims);
-  for (int i = 0; i < n; i++) {
-    out[i] = simt_place_offset(&g->place, window, dims[i]);
-    if (i == 0 && inner) out[i] = tg_add(&g->t, out[i], inner);
-    if (i == 1 && outer) out[i] = tg_add(&g->t, out[i], outer);
-  }
-  return n;
 }
 
 /* ---- tile order ------------------------------------------------------------------------------------------------ */
@@ -187,7 +174,7 @@ static void load_box(wg *g, const simt_side *s, const side_plan *sp, ir_value *m
                      ir_value *line, int64_t shared_line, int mask) {
   tgb *t = &g->t;
   ir_value *v[4 + 5], *c[TSR_MAX_RANK];
-  int n = coordinates(g, s->window, tg_index(t, (int64_t)box * g->p.per_atom), line, c);
+  int n = simt_tma_coordinates(&g->place, s->window, tg_index(t, (int64_t)box * g->p.per_atom), line, c);
   int64_t at = (int64_t)box * sp->box[1] * g->p.per_atom;
   ir_value *to = tg_addi(t, base, at);
   if (line) to = tg_add(t, to, tg_muli(t, line, shared_line));
@@ -212,7 +199,7 @@ static void load_stage(wg *g, ir_value *stage) {
     for (int i = 0; i < p->b.n_boxes / 2; i++) {
       simt_place saved = g->place;
       ir_value *v[4 + 5], *c[TSR_MAX_RANK];
-      int n = coordinates(g, p->mm.b.window, tg_addi(t, half, (int64_t)i * p->per_atom), NULL, c);
+      int n = simt_tma_coordinates(&g->place, p->mm.b.window, tg_addi(t, half, (int64_t)i * p->per_atom), NULL, c);
       v[0] = g->map_b;
       v[1] = g->sb;
       v[2] = tg_add(t, base_b, tg_muli(t, tg_addi(t, tg_muli(t, g->rank, p->b.n_boxes / 2), i), (int64_t)p->b.box[1] * p->per_atom));
@@ -315,68 +302,12 @@ static void epilogue_direct(wg *g, ir_value *acc, ir_value *group, ir_value *war
   }
 }
 
-/* 16 columns at a time: two 8-column blocks by two 8-row halves are the four matrices of one stmatrix. The tile in shared memory is
- * columns of 64 elements (128 bytes, swizzled), each with the block's rows; a warpgroup stores its own rows. */
-static void epilogue_tma(wg *g, ir_value *acc, ir_value *group, ir_value *warp, ir_value *lane, ir_value *thread) {
-  tgb *t = &g->t;
-  const wg_plan *p = &g->p;
-  ir_value *leader = tg_compare(t, "eq", thread, tg_index(t, 0));
-  tsr_dtype out = p->mm.stores[0]->operands[1]->type->dtype;
-  ir_op *guard = tg_if(t, leader);
-  ir_op *wait = tg_op(t, NAME("tma_wait"), NULL, 0, NULL);
-  tg_int(t, wait, "pending", 0);
-  tg_close(t, guard);
-  /* One named barrier per warpgroup: `id` must be constant, so each consumer has its own branch. */
-  for (int phase = 0; phase < 2; phase++) {
-    for (int c = 0; c < p->consumers; c++) {
-      ir_op *mine = p->consumers > 1 ? tg_if(t, tg_compare(t, "eq", group, tg_index(t, c))) : NULL;
-      ir_op *bar = tg_op(t, NAME("named_barrier"), NULL, 0, NULL);
-      tg_int(t, bar, "id", c + 1);
-      tg_int(t, bar, "threads", 128);
-      if (mine) tg_close(t, mine);
-    }
-    if (phase) break;
-    for (int m = 0; m < p->blocks; m++) {
-      ir_value *rows = tg_addi(t, tg_muli(t, group, 64 * p->blocks), 64 * m), *in_warp = tg_muli(t, warp, 16);
-      ir_value *row0 = tg_add(t, tg_add(t, rows, in_warp), tg_divi(t, lane, 4)), *col0 = tg_muli(t, tg_remi(t, lane, 4), 2);
-      /* the line that this lane addresses for stmatrix */
-      ir_value *line = tg_add(t, tg_add(t, rows, in_warp), tg_remi(t, lane, 16)), *right = tg_divi(t, lane, 16);
-      ir_op *j = tg_unrolled(t, p->mm.bn / 16, "j");
-      ir_value *packed[4];
-      for (int i = 0; i < 4; i++) {
-        ir_value *x[2], *y[2];
-        load_acc(g, acc, tg_muli(t, tg_counter(j), 8), m * p->mm.bn / 2 + 4 * (i / 2) + 2 * (i % 2), 2, x);
-        simt_epilogue(&g->place, 0, tg_addi(t, row0, 8 * (i % 2)), tg_add(t, col0, tg_addi(t, tg_muli(t, tg_counter(j), 16), 8 * (i / 2))), 2, x, y);
-        packed[i] = tg_bitcast(t, tg_vector(t, 2, y), tg_scalar_type(t, TSR_I32));
-      }
-      ir_value *chunk = tg_add(t, tg_muli(t, tg_remi(t, tg_counter(j), 4), 2), right);
-      ir_value *at = tg_add(t, tg_muli(t, tg_divi(t, tg_counter(j), 4), p->mm.bm * 64), tg_add(t, tg_muli(t, line, 64), tg_muli(t, tg_xor(t, chunk, tg_remi(t, line, 8)), 8)));
-      tg_op(t, NAME("stmatrix"), NULL, TG_V(tg_vector(t, 4, packed), g->sc, at));
-      tg_close(t, j);
-    }
-    tg_text(t, tg_op(t, NAME("fence"), NULL, 0, NULL), "kind", "async_proxy");
-  }
-  (void)out;
-  guard = tg_if(t, leader);
-  for (int m = 0; m < p->blocks; m++)
-    for (int b = 0; b < p->mm.bn / 64; b++) {
-      ir_value *v[3 + 5], *c[TSR_MAX_RANK], *rows = tg_addi(t, tg_muli(t, group, 64 * p->blocks), 64 * m);
-      int n = coordinates(g, p->mm.stores[0]->operands[1]->def, tg_index(t, 64 * b), rows, c);
-      v[0] = g->map_c;
-      v[1] = g->sc;
-      v[2] = tg_add(t, tg_index(t, (int64_t)b * p->mm.bm * 64), tg_muli(t, rows, 64));
-      for (int i = 0; i < n && i < 5; i++) v[3 + i] = c[i];
-      tg_op(t, NAME("tma_store"), NULL, 3 + n, v);
-    }
-  tg_op(t, NAME("tma_commit"), NULL, 0, NULL);
-  tg_close(t, guard);
-}
-
 static void consumer(wg *g, ir_value *group, ir_value *thread, ir_value *warp, ir_value *lane) {
   tgb *t = &g->t;
   const wg_plan *p = &g->p;
   int n_acc = (int)(p->blocks * p->mm.bn / 2);
   ir_value *next[2], *acc = tg_local(t, p->mm.c, n_acc, "acc");
+  g->p.store.acc = acc, g->p.store.group = group, g->p.store.thread = thread, g->p.store.warp = warp, g->p.store.lane = lane;
   ir_op *tiles = tile_loop(g, tg_named(tg_index(t, 0), "stage"), tg_named(tg_index(t, 0), "phase"));
   ir_op *zero = tg_unrolled(t, n_acc, "i");
   tg_set(t, tg_number(t, p->mm.c, 0), acc, tg_counter(zero));
@@ -398,7 +329,7 @@ static void consumer(wg *g, ir_value *group, ir_value *thread, ir_value *warp, i
   tg_int(t, tg_op(t, NAME("wgmma_wait"), NULL, TG_V(acc)), "pending", 0);
   ir_value *after = depth ? depth->results[0] : NULL;
   release(g, lane, tg_select(t, tg_compare(t, "eq", after, tg_index(t, 0)), tg_index(t, p->stages - 1), tg_addi(t, after, -1)));
-  if (p->tma_store) epilogue_tma(g, acc, group, warp, lane, thread);
+  if (p->tma_store) simt_tile_store_emit(&g->place, &p->store);
   else epilogue_direct(g, acc, group, warp, lane);
   tg_end(t, tiles, 2, depth ? (ir_value *[]){depth->results[0], depth->results[1]} : next);
 }
@@ -419,7 +350,6 @@ static void set_up(wg *g, ir_value *thread) {
   const wg_plan *p = &g->p;
   g->sa = tg_shared(t, p->mm.a.dtype, p->at_a, "a_tiles");
   g->sb = tg_shared(t, p->mm.b.dtype, p->at_b, "b_tiles");
-  if (p->tma_store) g->sc = tg_shared(t, p->mm.stores[0]->operands[1]->type->dtype, p->at_c, "c_tile");
   g->full = tg_shared(t, TSR_I64, p->at_full, "full");
   g->empty = tg_shared(t, TSR_I64, p->at_empty, "empty");
   g->rank = p->cluster > 1 ? tg_named(tg_value(t, NAME("cluster_rank"), ir_type_index(t->m), 0, NULL), "rank") : tg_index(t, 0);
@@ -441,7 +371,7 @@ static void body(wg *g) {
   g->map_a = simt_tma_map(&g->t, g->args[p->mm.a.arg->index], p->mm.a.view, p->a.box[0], p->a.box[1]);
   bool split = p->cluster > 1 && !p->b.mn_major;
   g->map_b = simt_tma_map(&g->t, g->args[p->mm.b.arg->index], p->mm.b.view, p->b.box[0], split ? p->b.box[1] / 2 : p->b.box[1]);
-  if (p->tma_store) g->map_c = simt_tma_map(&g->t, simt_store_target(&g->place, 0), p->mm.stores[0]->operands[1]->def->operands[0]->type, 64, 64);
+  if (p->tma_store) simt_tile_store_begin(&g->place, &g->p.store, 0);
   set_up(g, thread);
   ir_value *group = tg_divi(t, warp_of_block, 4);
   ir_op *role = tg_if(t, tg_compare(t, "eq", group, tg_index(t, p->consumers)));
@@ -451,13 +381,7 @@ static void body(wg *g) {
   registers(g, true);
   ir_value *in_group = tg_named(tg_remi(t, thread, 128), "in_group");
   consumer(g, group, in_group, tg_remi(t, warp_of_block, 4), tg_named(tg_remi(t, thread, 32), "lane"));
-  if (p->tma_store) {
-    ir_op *leader = tg_if(t, tg_compare(t, "eq", in_group, tg_index(t, 0)));
-    ir_op *wait = tg_op(t, NAME("tma_wait"), NULL, 0, NULL);
-    tg_int(t, wait, "pending", 0);
-    tg_close(t, leader);
-    tg_op(t, NAME("warp_barrier"), NULL, 0, NULL);
-  }
+  if (p->tma_store) simt_tile_store_end(&g->place, &p->store);
   tg_close(t, role);
   /* A block must outlive what its neighbour still sends to it. */
   if (p->cluster > 1) tg_op(t, NAME("cluster_sync"), NULL, 0, NULL);

@@ -77,7 +77,7 @@ static tsr_status describe(ir_op *op, be_kernel_desc *k, be_tensor_map *maps, ch
   for (int i = 0; i < 3; i++) k->block[i] = (int)v[i], v[i] = 1;
   ir_get_ints(op, "cluster", v, 3);
   for (int i = 0; i < 3; i++) k->cluster[i] = (int)v[i];
-  snprintf(path, 32, "%s", ir_get_str(op, "path", ""));
+  snprintf(path, 96, "%s", ir_get_str(op, "path", ""));
   scan s = {k, maps, op, false};
   TSR_TRY(ir_walk(op, scan_op, &s));
   return s.too_many ? st_make(NULL, TSR_UNSUPPORTED, WHERE(k->name), "more than %d tensor maps", EMU_MAX_MAPS) : NULL;
@@ -92,7 +92,7 @@ static bool is_tile(const ir_module *m) {
 tsr_status emu_build(const ir_module *m, const tsr_caps *caps, emu_unit *out) {
   static be_kernel_desc kernels[EMU_MAX_KERNELS];
   static be_tensor_map maps[EMU_MAX_KERNELS][EMU_MAX_MAPS];
-  static char paths[EMU_MAX_KERNELS][32];
+  static char paths[EMU_MAX_KERNELS][96];
   ir_module *lowered = NULL;
   const ir_module *target = m;
   tsr_status st = NULL;

@@ -14,7 +14,7 @@ typedef struct emu_unit { /* a compiled translation unit and what its kernels ne
   tsr_caps caps;
   be_kernel_desc kernels[EMU_MAX_KERNELS];
   be_tensor_map maps[EMU_MAX_KERNELS][EMU_MAX_MAPS];
-  char names[EMU_MAX_KERNELS][128], paths[EMU_MAX_KERNELS][32];
+  char names[EMU_MAX_KERNELS][128], paths[EMU_MAX_KERNELS][96];
   int n_kernels;
 } emu_unit;
 

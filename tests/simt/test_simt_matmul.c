@@ -4,6 +4,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ static double act(const char *name, double x) {
 
 /* The largest error in units of the tolerance. */
 static double compare(const tile_matmul_case *c, const void *a, const void *b, const void *bias, const void *res, const void *got) {
-  int64_t batch = c->batch ? c->batch : 1;
+  int64_t batch = c->batch ? c->batch : 1, limited;
   double worst = 0;
   for (int64_t z = 0; z < batch; z++)
     for (int64_t i = 0; i < c->m; i++)
@@ -51,6 +52,7 @@ static double compare(const tile_matmul_case *c, const void *a, const void *b, c
         size_t at = (size_t)((z * c->m + i) * c->n + j);
         double v = sum + (bias ? dtype_load(c->out, bias, (size_t)j) : 0);
         v = act(c->act, v) + (res ? dtype_load(c->out, res, at) : 0);
+        if (!dtype_is_float(c->out)) dtype_store(c->out, &limited, 0, v), v = dtype_load(c->out, &limited, 0);
         double unit = dtype_is_float(c->out) ? dtype_get(c->out)->eps : 0;
         double tolerance = dtype_is_float(c->in) ? 4 * (double)(c->k + 8) * 6e-8 * (scale + 1) + 2 * unit * (fabs(v) + 1e-3) : 0.5;
         double error = fabs(dtype_load(c->out, got, at) - v) / tolerance;
@@ -58,6 +60,9 @@ static double compare(const tile_matmul_case *c, const void *a, const void *b, c
       }
   return worst;
 }
+
+static char last_path[128];
+static int worst_store; /* most turns of a bank that one write to shared memory took; 0 = never more than one */
 
 static void check(const char *arch, const tile_matmul_case *c, const char *path) {
   static emu_unit u;
@@ -92,6 +97,11 @@ static void check(const char *arch, const tile_matmul_case *c, const char *path)
     emu_report_print(&r, stdout);
     fail_msg("%s on %s: %d findings", c->name, arch, (int)r.n_findings);
   }
+  snprintf(last_path, sizeof last_path, "%s", u.paths[0]);
+  worst_store = 0;
+  for (int i = 0; i < r.n_sites; i++)
+    for (int d = 2; d <= EMU_MAX_DEGREE; d++)
+      if (r.sites[i].write && r.sites[i].degree[d] && d > worst_store) worst_store = d;
   double worst = compare(c, a, b, bias, res, out);
   if (!(worst <= 1)) fail_msg("%s on %s (%s): error is %g of the tolerance", c->name, arch, u.paths[0], worst);
   emu_unit_clear(&u);
@@ -116,8 +126,30 @@ static const tile_matmul_case hopper[] = {
     {.name = "tf32_plain", .m = 128, .n = 128, .k = 96, .bm = 128, .bn = 64, .bk = 32, .in = TSR_TF32, .out = TSR_F32, .tb = true},
 };
 
+/* Results of every size through shared memory and TMA: boxes beyond the last row and column, whole tiles and passes by one and two buffers. */
+static const tile_matmul_case stored[] = {
+    {.name = "f32_ragged", .m = 200, .n = 136, .k = 72, .bm = 128, .bn = 128, .bk = 64, .in = TSR_BF16, .out = TSR_F32, .bias = true, .act = "silu", .residual = true},
+    {.name = "f32_passes", .m = 200, .n = 264, .k = 136, .bm = 128, .bn = 256, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true, .bias = true, .act = "gelu"},
+    {.name = "f32_batched", .m = 72, .n = 36, .k = 64, .batch = 3, .bm = 64, .bn = 32, .bk = 64, .in = TSR_BF16, .out = TSR_F32, .tb = true, .residual = true},
+    {.name = "tf32_ragged", .m = 136, .n = 76, .k = 36, .bm = 128, .bn = 64, .bk = 32, .in = TSR_TF32, .out = TSR_F32, .tb = true, .bias = true, .act = "relu"},
+    {.name = "tf32_256_rows", .m = 264, .n = 128, .k = 64, .bm = 256, .bn = 128, .bk = 32, .in = TSR_TF32, .out = TSR_F32, .tb = true, .residual = true},
+    {.name = "i32_ragged", .m = 72, .n = 100, .k = 144, .bm = 64, .bn = 96, .bk = 128, .in = TSR_I8, .out = TSR_I32, .tb = true, .bias = true, .residual = true},
+    {.name = "f8_ragged", .m = 136, .n = 144, .k = 144, .bm = 128, .bn = 128, .bk = 128, .in = TSR_F8E4M3, .out = TSR_F8E4M3, .tb = true, .bias = true, .act = "relu", .residual = true},
+    {.name = "f8_wide", .m = 128, .n = 272, .k = 128, .bm = 128, .bn = 256, .bk = 128, .in = TSR_F8E5M2, .out = TSR_F8E5M2, .tb = true, .act = "gelu"},
+    {.name = "i8_ragged", .m = 72, .n = 144, .k = 16, .bm = 64, .bn = 128, .bk = 128, .in = TSR_I8, .out = TSR_I8, .tb = true, .bias = true},
+    {.name = "f16_from_bf16", .m = 72, .n = 136, .k = 64, .bm = 64, .bn = 128, .bk = 64, .in = TSR_BF16, .out = TSR_F16, .bias = true},
+};
+
 static void wgmma_kernels_match_f64(void **s) {
   for (size_t i = 0; i < sizeof hopper / sizeof *hopper; i++) check("sm_90a", &hopper[i], "wgmma");
+}
+
+static void wgmma_results_go_by_tma(void **s) {
+  for (size_t i = 0; i < sizeof stored / sizeof *stored; i++) {
+    check("sm_90a", &stored[i], "wgmma");
+    if (!strstr(last_path, "TMA epilogue")) fail_msg("%s took \"%s\"", stored[i].name, last_path);
+    if (worst_store) fail_msg("%s: shared accesses of up to %d turns", stored[i].name, worst_store);
+  }
 }
 
 static const tile_matmul_case small[] = {
@@ -230,7 +262,7 @@ static void wmma_kernels_match_f64(void **s) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(wgmma_kernels_match_f64), cmocka_unit_test(mma_kernels_match_f64), cmocka_unit_test(mfma_kernels_match_f64),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(wgmma_kernels_match_f64), cmocka_unit_test(wgmma_results_go_by_tma), cmocka_unit_test(mma_kernels_match_f64), cmocka_unit_test(mfma_kernels_match_f64),
                                      cmocka_unit_test(wmma_kernels_match_f64), cmocka_unit_test(direct_kernels_match_f64), cmocka_unit_test(pingpong_kernels_match_f64),
                                      cmocka_unit_test(unsuited_kernels_take_mfma)};
   return cmocka_run_group_tests(tests, NULL, NULL);
