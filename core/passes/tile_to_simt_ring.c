@@ -7,30 +7,10 @@
 #include <string.h>
 
 #include "core/passes/target_build.h"
-#include "core/passes/tile_to_simt_impl.h"
-#include "core/passes/tile_to_simt_tma.h"
+#include "core/passes/tile_to_simt_ring.h"
 
 #define NAME(s) "tessera.target." s
-enum { MAX_TILES = 8, PER_LINE = SIMT_TMA_LINE / 2, GROUP_ROWS = 64, GROUP_THREADS = 128, MAX_CONSUMERS = 3, MAX_STAGES = 4, ALIGN = 1024, OTHER_REGISTERS = 40 };
-
-typedef struct ring_tile {
-  const ir_value *shared; /* the alloc's result */
-  const ir_op *window;
-  ir_value *arg;
-  bool streamed;          /* in the loop: one per stage */
-  int64_t rows, cols, at; /* at: bytes from the start, or within a stage */
-  ir_value *map, *ptr;
-} ring_tile;
-
-struct simt_ring {
-  const ir_op *loop;
-  ring_tile tile[MAX_TILES];
-  int n, consumers, stages;
-  int64_t sums; /* registers of accumulators, and of A where it lies in registers */
-  int64_t once_bytes, stage_bytes, at_full, at_empty, at_once, shared;
-  ir_value *full, *empty, *once, *stage, *phase;
-  bool has_once, waited;
-};
+enum { MAX_CONSUMERS = 3, MAX_STAGES = 4, ALIGN = 1024, OTHER_REGISTERS = 40 };
 
 /* 65536 registers are shared out by role; with one consumer all have as many as there can be. */
 static int registers_of(const struct simt_ring *r, bool is_consumer) {
@@ -40,20 +20,18 @@ static int registers_of(const struct simt_ring *r, bool is_consumer) {
 
 /* ---- what fits ---------------------------------------------------------------------------------------------------- */
 
-static ring_tile *tile_of(struct simt_ring *r, const ir_value *v) {
+ring_tile *simt_ring_tile(struct simt_ring *r, const ir_value *v) {
   for (int i = 0; i < r->n; i++)
     if (r->tile[i].shared == v) return &r->tile[i];
   return NULL;
 }
-
-static bool is_tile(const ir_op *op, int code) { return op && op->def->level == IR_TILE && op->def->code == code; }
 
 /* A whole tile of 16-bit elements, its lines whole boxes of 128 bytes, from the last two dimensions of an argument. */
 static bool add_copy(struct simt_ring *r, const ir_op *op, bool streamed) {
   const ir_type *t = op->operands[1]->type;
   const ir_op *w = op->operands[0]->def;
   int64_t sizes[TSR_MAX_RANK];
-  if (r->n == MAX_TILES || !is_tile(op->operands[1]->def, T_ALLOC) || !is_tile(w, T_WINDOW) || tile_of(r, op->operands[1])) return false;
+  if (r->n == RING_MAX_TILES || !simt_ring_is(op->operands[1]->def, T_ALLOC) || !simt_ring_is(w, T_WINDOW) || simt_ring_tile(r, op->operands[1])) return false;
   ir_value *arg = w->operands[0];
   const ir_type *view = arg->type;
   int rank = ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK);
@@ -80,7 +58,7 @@ static bool is_own(const ir_op *op) {
 static const char *check_gemm(struct simt_ring *r, const ir_op *op) {
   simt_gemm g = simt_gemm_of(op);
   const ir_value *a = op->operands[1], *b = op->operands[2];
-  ring_tile *ta = tile_of(r, a), *tb = tile_of(r, b);
+  ring_tile *ta = simt_ring_tile(r, a), *tb = simt_ring_tile(r, b);
   bool narrow = g.a == g.b && (g.a == TSR_F16 || g.a == TSR_BF16) && g.c == TSR_F32;
   if (!narrow || g.kahan) return "no wgmma for these element types";
   if (!tb || (!ta && a->type->kind != IR_T_FRAG) || g.A.transposed) return "an operand is not a tile that TMA can copy";
@@ -95,17 +73,17 @@ static const char *check_block(struct simt_ring *r, const ir_block *b, bool loop
   const char *why;
   bool waited = false;
   for (const ir_op *op = b->first; op; op = op->next) {
-    if (is_tile(op, T_COPY)) {
+    if (simt_ring_is(op, T_COPY)) {
       if (waited || (!loop && r->loop) || !add_copy(r, op, loop)) return "a copy is not of a tile that TMA can copy";
-    } else if (is_tile(op, T_GEMM) && loop && waited) {
+    } else if (simt_ring_is(op, T_GEMM) && loop && waited) {
       if ((why = check_gemm(r, op))) return why;
-    } else if (is_tile(op, T_FOR) && !loop && !r->loop) {
+    } else if (simt_ring_is(op, T_FOR) && !loop && !r->loop) {
       r->loop = op;
       if ((why = check_block(r, op->regions[0], true))) return why;
     } else if (!is_own(op)) {
       return "it has an op that the consumers can't do apart";
     }
-    if (loop && is_tile(op, T_WAIT)) waited = true;
+    if (loop && simt_ring_is(op, T_WAIT)) waited = true;
   }
   return NULL;
 }
@@ -133,6 +111,7 @@ static const char *plan(struct simt_ring *r, const ir_op *kernel, const tsr_caps
   r->at_empty = r->at_full + 8 * r->stages;
   r->at_once = r->at_empty + 8 * r->stages;
   r->shared = r->at_once + 8;
+  simt_ring_plan_overlap(r, registers_of(r, true) - OTHER_REGISTERS);
   return NULL;
 }
 
@@ -202,7 +181,7 @@ static void registers(simt *c, const struct simt_ring *r, bool is_consumer) {
 
 static tsr_status addresses(simt *c, const ir_block *b) {
   for (ir_op *op = b->first; op; op = op->next)
-    if (simt_is_address_op(op) || is_tile(op, T_LOAD_SCALAR)) TSR_TRY(simt_lower_op(c, op));
+    if (simt_is_address_op(op) || simt_ring_is(op, T_LOAD_SCALAR)) TSR_TRY(simt_lower_op(c, op));
   return NULL;
 }
 
@@ -221,7 +200,7 @@ static void load_tile(simt *c, const struct simt_ring *r, const ring_tile *t, ir
   }
 }
 
-static void advance(simt *c, const struct simt_ring *r, ir_value **next) {
+void simt_ring_advance(simt *c, const struct simt_ring *r, ir_value **next) {
   ir_value *one = sx_addi(c, r->stage, 1), *wraps = sx_compare(c, "eq", one, sx_int(c, r->stages));
   next[0] = sx_select(c, wraps, sx_int(c, 0), one);
   next[1] = sx_select(c, wraps, sx_sub(c, sx_int(c, 1), r->phase), r->phase);
@@ -253,11 +232,17 @@ static tsr_status producer(simt *c, struct simt_ring *r) {
   set_int(c, effect(c, NAME("mbar_expect"), 2, (ir_value *[]){r->full, r->stage}), "bytes", bytes_of(r, true));
   for (int i = 0; i < r->n; i++)
     if (r->tile[i].streamed) load_tile(c, r, &r->tile[i], bar_of(c, r->full, r->stage));
-  advance(c, r, next);
+  simt_ring_advance(c, r, next);
   TSR_TRY(simt_end_for(c, f, 2, next));
   sx_close(c, one, 0, NULL);
   effect(c, NAME("warp_barrier"), 0, NULL);
   return c->b.failed ? st_oom() : NULL;
+}
+
+void simt_ring_release(simt *c, ir_value *stage) {
+  ir_op *first = sx_if(c, sx_compare(c, "eq", c->lane, sx_int(c, 0)), 0, NULL, false);
+  effect(c, NAME("mbar_arrive"), 2, (ir_value *[]){c->in->ring->empty, stage});
+  sx_close(c, first, 0, NULL);
 }
 
 /* The loop as the consumers run it: a stage is full before its tiles are used, and given back after. */
@@ -267,6 +252,7 @@ static tsr_status consumer_loop(simt *c, ir_op *op) {
   ir_value **v, *next[2];
   ir_op *loop;
   int n;
+  if (r->head && simt_of(op->operands[0])->hi < simt_of(op->operands[1])->lo) return simt_ring_overlap(c, op);
   TSR_TRY(simt_carry(c, op, &shape, &v, &n));
   ir_value **all = arena_array(&c->m->arena, ir_value *, n + 2);
   if (!all) return st_oom();
@@ -278,11 +264,9 @@ static tsr_status consumer_loop(simt *c, ir_op *op) {
   simt_bind_counter(c, op, loop->regions[0]->args[0], 0);
   TSR_TRY(simt_carry_in(c, op, shape, all));
   TSR_TRY(simt_lower_block(c, op->regions[0]));
-  ir_op *first = sx_if(c, sx_compare(c, "eq", c->lane, sx_int(c, 0)), 0, NULL, false);
-  effect(c, NAME("mbar_arrive"), 2, (ir_value *[]){r->empty, r->stage});
-  sx_close(c, first, 0, NULL);
+  simt_ring_release(c, r->stage);
   TSR_TRY(simt_carry_yield(c, op, all));
-  advance(c, r, next);
+  simt_ring_advance(c, r, next);
   all[n] = next[0], all[n + 1] = next[1];
   TSR_TRY(simt_end_for(c, loop, n + 2, all));
   return simt_carry_out(c, op, shape, all);
@@ -311,7 +295,7 @@ tsr_status simt_ring_lower(simt *c) {
   struct simt_ring *r = c->in->ring;
   int64_t lo;
   TSR_TRY(simt_shared_alloc(c, c->tile, r->shared, 0, INT32_MAX, &lo));
-  c->why = arena_fmt(&c->m->arena, "%d stages by TMA, %d+1 warpgroups", r->stages, r->consumers);
+  c->why = arena_fmt(&c->m->arena, "%d stages by TMA, %d+1 warpgroups%s", r->stages, r->consumers, r->head ? r->consumers == 2 ? ", overlapped, by turns" : ", overlapped" : "");
   TSR_TRY(addresses(c, c->tile->regions[0]));
   TSR_TRY(set_up(c, r));
   ir_op *role = sx_if(c, sx_compare(c, "lt", c->warp, sx_int(c, simt_ring_warps(r))), 0, NULL, true);
@@ -323,96 +307,3 @@ tsr_status simt_ring_lower(simt *c) {
   sx_close(c, role, 0, NULL);
   return c->b.failed ? st_oom() : NULL;
 }
-
-/* ---- the matrix path -------------------------------------------------------------------------------------------------- */
-
-static const char *wgmma_fits(const simt *c, const simt_gemm *g) { return c->in->ring ? NULL : ""; }
-static bool wgmma_wants_mem(const simt *c, const simt_gemm *g, int operand) { return false; }
-
-/* Row 16 warp + 8 i + lane / 4 of 64 by each four warps, columns 8 j + 2 (lane % 4), +1. */
-static void wgmma_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_layout *l) {
-  l->rank = 2;
-  l->vec[0] = 1;
-  l->lanes[0] = 8;
-  l->inner[0] = 2;
-  l->warps[0] = c->warps;
-  l->vec[1] = 2;
-  l->lanes[1] = 4;
-  l->inner[1] = 1; /* repeated: the tiles of a kernel may differ in columns */
-  l->warps[1] = 1;
-}
-
-/* Element offset of a k step in a tile. */
-static int64_t step_at(const ring_tile *t, bool along_k, int64_t k) {
-  return along_k ? k / PER_LINE * t->rows * PER_LINE + k % PER_LINE : k * PER_LINE;
-}
-
-static ir_value *stage_base(simt *c, const struct simt_ring *r, const ring_tile *t) {
-  return t->streamed ? sx_muli(c, r->stage, r->stage_bytes / 2) : sx_int(c, 0);
-}
-
-/* A's registers, four a step: columns 16 s .. of the accumulator that f is. */
-static tsr_status pack_a(simt *c, const simt_gemm *g, const simt_frag *f, ir_value **out) {
-  const simt_layout *l = f->layout;
-  int per_row = l ? l->reps[1] * l->inner[1] * l->vec[1] : 0;
-  if (!l || f->opaque || f->splat || tsr_dtype_size(f->dtype) != 2 || l->vec[1] != 2 || l->lanes[1] != 4 || l->inner[0] != 2 || l->reps[0] != 1 || l->dims[1] != g->k)
-    return simt_unsupported(c, g->op, NULL, "A is not an accumulator in registers");
-  tgb t = {c->m, c->b};
-  *out = tg_local(&t, TSR_I32, (int)(g->k / 4), "p");
-  for (int64_t s = 0; s < g->k / 16; s++)
-    for (int i = 0; i < 4; i++) {
-      int at = i % 2 * per_row + (int)(2 * s + i / 2) * 2;
-      tg_set(&t, tg_bitcast(&t, tg_vector(&t, 2, (ir_value *[]){f->v[at], f->v[at + 1]}), tg_scalar_type(&t, TSR_I32)), *out, tg_index(&t, 4 * s + i));
-    }
-  c->b = t.b;
-  return c->b.failed ? st_oom() : NULL;
-}
-
-static void issue(simt *c, const simt_gemm *g, ir_value *acc, ir_value *a_regs) {
-  struct simt_ring *r = c->in->ring;
-  const ring_tile *ta = a_regs ? NULL : tile_of(r, g->op->operands[1]), *tb = tile_of(r, g->op->operands[2]);
-  bool b_along = g->B.transposed;
-  ir_value *base_b = stage_base(c, r, tb), *base_a = ta ? sx_add(c, stage_base(c, r, ta), sx_muli(c, sx_div(c, c->warp, sx_int(c, 4)), GROUP_ROWS * PER_LINE)) : NULL;
-  tgb t = {c->m, c->b};
-  for (int64_t k = 0; k < g->k; k += 16) {
-    ir_value *a = ta ? ta->ptr : a_regs, *at_a = ta ? tg_addi(&t, base_a, step_at(ta, true, k)) : tg_index(&t, k / 4);
-    ir_op *op = tg_op(&t, NAME("wgmma"), NULL, TG_V(acc, a, at_a, tb->ptr, tg_addi(&t, base_b, step_at(tb, b_along, k))));
-    tg_int(&t, op, "n", g->n);
-    tg_int(&t, op, "k", 16);
-    tg_text(&t, op, "a", tsr_dtype_name(g->a));
-    tg_text(&t, op, "b", tsr_dtype_name(g->b));
-    tg_text(&t, op, "c", tsr_dtype_name(g->c));
-    tg_int(&t, op, "swizzle", SIMT_TMA_LINE);
-    if (!b_along) tg_flag(&t, op, "transpose_b", true);
-    if (a_regs) tg_flag(&t, op, "a_regs", true);
-    tg_int(&t, op, "lbo_a", 16);
-    tg_int(&t, op, "sbo_a", 8 * SIMT_TMA_LINE);
-    tg_int(&t, op, "lbo_b", b_along ? 16 : tb->rows * SIMT_TMA_LINE);
-    tg_int(&t, op, "sbo_b", 8 * SIMT_TMA_LINE);
-  }
-  c->b = t.b;
-}
-
-static tsr_status wgmma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt_frag *out) {
-  const simt_layout *l = acc->layout;
-  int per_row = l->reps[1] * l->inner[1] * l->vec[1];
-  ir_value **v = arena_array(&c->m->arena, ir_value *, acc->n), *a = NULL;
-  if (!v) return st_oom();
-  if (l->reps[0] != 1 || acc->n != 2 * per_row || per_row * 4 != g->n) return simt_unsupported(c, g->op, NULL, "the accumulator has another layout");
-  if (g->A.frag) TSR_TRY(pack_a(c, g, g->A.frag, &a));
-  tgb t = {c->m, c->b};
-  ir_value *sums = tg_local(&t, g->c, acc->n, "acc");
-  for (int i = 0; i < acc->n; i++) tg_set(&t, acc->v[i / 2 % 2 * per_row + i / 4 * 2 + i % 2], sums, tg_index(&t, i));
-  tg_op(&t, NAME("wgmma_fence"), NULL, a ? 2 : 1, (ir_value *[]){sums, a});
-  c->b = t.b;
-  issue(c, g, sums, a);
-  t.b = c->b;
-  tg_op(&t, NAME("wgmma_commit"), NULL, 0, NULL);
-  tg_int(&t, tg_op(&t, NAME("wgmma_wait"), NULL, TG_V(sums)), "pending", 0);
-  for (int i = 0; i < acc->n; i++) v[i / 2 % 2 * per_row + i / 4 * 2 + i % 2] = tg_get(&t, sums, tg_index(&t, i));
-  c->b = t.b;
-  *out = (simt_frag){.layout = l, .dtype = g->c, .v = v, .n = acc->n};
-  return c->b.failed ? st_oom() : NULL;
-}
-
-const simt_matrix_path simt_path_wgmma = {.name = "wgmma", .dialects = 1u << DIALECT_CUDA, .fits = wgmma_fits, .layout = wgmma_layout, .wants_mem = wgmma_wants_mem, .gemm = wgmma_gemm};

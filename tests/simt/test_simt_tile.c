@@ -117,11 +117,12 @@ static void tile_programs_match_the_cpu(void **state) {
   }
 }
 
-/* Heads 128 wide, two consumer warpgroups, sizes that end within a tile: sm_90a streams K and V by TMA into wgmma, P in registers. */
+/* One to three consumer warpgroups, sizes that end within a tile, blocks with one step and with several: sm_90a streams K and V by TMA into wgmma,
+ * P in registers, the softmax beside the product before it; two warpgroups take turns. */
 static void attention_runs_on_wgmma(void **state) {
   static const tile_attention_case cases[] = {
       {.heads = 2, .positions = 200, .width = 128, .rows = 128, .columns = 64, .t = TSR_BF16}, {.heads = 1, .positions = 250, .width = 128, .rows = 128, .columns = 128, .t = TSR_F16},
-      {.heads = 2, .positions = 100, .width = 64, .rows = 64, .columns = 48, .t = TSR_F16}};
+      {.heads = 2, .positions = 100, .width = 64, .rows = 64, .columns = 48, .t = TSR_F16}, {.heads = 1, .positions = 200, .width = 64, .rows = 192, .columns = 64, .t = TSR_BF16}};
   static char program[1 << 16];
   FILE *f = fopen(TSR_SOURCE_DIR "/tests/tile/flash_attention.mlir", "rb");
   assert_non_null(f);
@@ -137,6 +138,11 @@ static void attention_runs_on_wgmma(void **state) {
     ok(tsr_program_parse(dev, strb_text(&b), b.n, "attention", NULL, &p), "attention");
     assert_string_equal(tsr_program_kernel(p, 0).path, "wgmma");
     assert_int_equal(tsr_program_kernel(p, 0).block[0], 128 + 2 * cases[i].rows);
+    char *text;
+    ok(tsr_program_dump(p, TSR_LEVEL_TARGET, &text, NULL), "dump");
+    assert_non_null(strstr(text, "warpgroups, overlapped"));
+    assert_int_equal(strstr(text, "by turns") != NULL, cases[i].rows == 128);
+    tsr_text_free(ctx, &text);
     tsr_program_destroy(&p);
     tsr_device_close(&dev);
     run cpu = run_on("cpu:0", strb_text(&b), "attention"), emu = run_on("emu:1", strb_text(&b), "attention");
