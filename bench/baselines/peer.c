@@ -106,6 +106,10 @@ tsr_status peer_write(peer_job *job, int set, int operand, const void *data) {
 
 tsr_status peer_wait(peer_job *job) { return job->peer->wait ? job->peer->wait(job) : NULL; }
 
+bool peer_has_clock(const peer_job *job) { return job->peer->clock_start != NULL; }
+tsr_status peer_clock_start(peer_job *job) { return job->peer->clock_start(job); }
+tsr_status peer_clock_stop(peer_job *job, double *us) { return job->peer->clock_stop(job, us); }
+
 tsr_status peer_run(peer_job *job, int set) { return job->peer->run(job, set); }
 
 void peer_read(peer_job *job, int set, void *out) {

@@ -31,7 +31,8 @@ typedef struct peer_desc {
   bool packed_b;      /* the matmul's B is a constant, brought ahead of time into the peer's own layout */
   int n_sets;         /* independent sets of operands and results, to run with a cold cache; 1 */
   int threads;        /* one a core */
-  const char *device; /* "cpu" or "vulkan"; "cpu" */
+  const char *device; /* "cpu" or a backend's name; "cpu" */
+  int index;          /* which device of that name; peers on GPUs of the same kind take it */
 } peer_desc;
 
 /* The i-th peer, NULL past the last; by name (openblas, blis, onednn, ggml), NULL if there is none of that name. */
@@ -52,6 +53,10 @@ tsr_status peer_write(peer_job *job, int set, int operand, const void *data) TSR
  * stream; for the others peer_wait has nothing left to do. */
 tsr_status peer_run(peer_job *job, int set) TSR_MUST_USE;
 tsr_status peer_wait(peer_job *job) TSR_MUST_USE;
+/* The peer's own clock on its GPU, around what is run between the two; the second waits. Only where peer_has_clock. */
+bool peer_has_clock(const peer_job *job);
+tsr_status peer_clock_start(peer_job *job) TSR_MUST_USE;
+tsr_status peer_clock_stop(peer_job *job, double *us) TSR_MUST_USE;
 /* Copies a result out, dense and row-major, of type peer_out_dtype. */
 void peer_read(peer_job *job, int set, void *out);
 tsr_dtype peer_out_dtype(const peer_job *job);

@@ -14,6 +14,8 @@ struct peer {
   tsr_status (*written)(peer_job *job, int set, int operand); /* host peers: the operand is in place; may be NULL */
   tsr_status (*run)(peer_job *job, int set);
   tsr_status (*wait)(peer_job *job);   /* run is asynchronous; may be NULL */
+  tsr_status (*clock_start)(peer_job *job); /* may be NULL, and clock_stop with it */
+  tsr_status (*clock_stop)(peer_job *job, double *us);
   void (*read)(peer_job *job, int set, void *out);
   void (*destroy)(peer_job *job); /* half-created jobs too; may be NULL */
   size_t job_size;                /* of the peer's struct, which begins with peer_job */

@@ -29,11 +29,23 @@ typedef struct bench_peaks {
 bench_peaks bench_cpu_peaks(tsr_dtype t, int threads);
 double bench_device_copy(tsr_device *dev);
 
+/* What a GPU runs at; 0 = not known. */
+typedef struct bench_clocks { double core_mhz, memory_mhz, watts, celsius; } bench_clocks;
+bench_clocks bench_read_clocks(const tsr_device_info *d);
+
+/* The device's own clock, on a stream of the caller's; NULL: the device's own. */
+typedef struct bench_timer { tsr_event *from, *to; tsr_stream *stream; } bench_timer;
+tsr_status bench_timer_create(tsr_device *dev, bench_timer *t) TSR_MUST_USE;
+tsr_status bench_timer_start(bench_timer *t) TSR_MUST_USE;
+tsr_status bench_timer_stop(bench_timer *t, double *us) TSR_MUST_USE; /* waits */
+void bench_timer_destroy(bench_timer *t);
+
 typedef struct bench_result {
   double median_us, min_us, error, tolerance;
   double default_us; /* the median with the schedules that untuned compilations get, timed in turns; 0: not asked for */
   double table_us;   /* the same with the tile of appendix A.1's table; 0: not asked for, or no contraction */
-  bool ok;
+  bool ok, by_events; /* by_events: timed by the device's clock, the peers too; else by the host's */
+  bench_clocks clocks; /* under this load */
   int n_peers;
   struct { const char *name; double median_us; char why[200]; } peers[8];
   char tile[64], table_tile[64];

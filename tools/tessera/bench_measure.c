@@ -23,11 +23,40 @@ typedef struct measure {
   size_t bytes[4];
   tsr_binding in[MAX_SETS][4], out[MAX_SETS];
   peer_job *jobs[8];
+  bench_timer timer;
+  bool by_events;
 } measure;
 
 /* ---- graph ----------------------------------------------------------------------------------------------------- */
 
 static tsr_shape shape_of(int rank, int64_t a, int64_t b, int64_t c) { return (tsr_shape){.rank = rank, .dims = {a, b, c}}; }
+
+static uint64_t next_random(uint64_t *s) {
+  *s ^= *s << 13;
+  *s ^= *s >> 7;
+  return *s ^= *s << 17;
+}
+
+/* Normal numbers, integers uniform over what i8 holds: n drawn from 65536 of them, since hundreds of millions are wanted at once. */
+static void draw(tsr_dtype t, void *out, size_t n, uint64_t seed) {
+  static _Alignas(8) unsigned char pool[65536 * 8];
+  size_t size = tsr_dtype_size(t);
+  for (size_t k = 0; k < 65536; k++) {
+    uint64_t r = next_random(&seed);
+    double u = (double)(r >> 11) / 9007199254740992.0, v = sqrt(-2 * log(u + 1e-12)) * cos(6.283185307 * (double)(r & 0xffff) / 65536.0);
+    dtype_store(t, pool, k, dtype_is_float(t) ? v : floor(u * 255) - (t == TSR_U8 ? 0 : 127));
+  }
+#define DRAW(type)                                                             \
+  for (size_t k = 0; k < n; k += 4) {                                          \
+    uint64_t r = next_random(&seed);                                           \
+    for (size_t e = k; e < k + 4 && e < n; e++, r >>= 16) ((type *)out)[e] = ((const type *)pool)[r & 0xffff]; \
+  }
+  if (size == 1) DRAW(uint8_t)
+  else if (size == 2) DRAW(uint16_t)
+  else if (size == 4) DRAW(uint32_t)
+  else DRAW(uint64_t)
+#undef DRAW
+}
 
 static tsr_status operand(measure *m, const char *name, tsr_dtype t, tsr_shape s, bool constant, tsr_value *out) {
   size_t n = 1;
@@ -36,14 +65,7 @@ static tsr_status operand(measure *m, const char *name, tsr_dtype t, tsr_shape s
   m->bytes[i] = n * tsr_dtype_size(t);
   m->data[i] = malloc(m->bytes[i] + 64);
   if (!m->data[i]) return NULL; /* reported by the caller through a NULL operand */
-  uint64_t seed = 88172645463325252ull + (uint64_t)i * 977;
-  for (size_t k = 0; k < n; k++) {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    double u = (double)(seed >> 11) / 9007199254740992.0, v = sqrt(-2 * log(u + 1e-12)) * cos(6.283185307 * (double)(seed & 0xffff) / 65536.0);
-    dtype_store(t, m->data[i], k, dtype_is_float(t) ? v : floor(u * 255) - (t == TSR_U8 ? 0 : 127));
-  }
+  draw(t, m->data[i], n, 88172645463325252ull + (uint64_t)i * 977);
   m->n_in++;
   return constant ? tsr_graph_constant(m->g, t, s, m->data[i], out) : tsr_graph_input(m->g, name, t, s, out);
 }
@@ -192,7 +214,7 @@ static void open_peers(measure *m, bench_result *r) {
     r->peers[i].why[0] = 0;
     r->n_peers = i + 1;
     peer_desc d = {.dtype = m->c->dtype, .batch = m->c->batch, .m = m->c->m, .n = m->c->n, .k = m->c->k, .packed_b = m->c->packed_b, .n_sets = m->n_sets,
-                   .device = strcmp(info->backend, "cpu") ? info->backend : "cpu"};
+                   .device = strcmp(info->backend, "cpu") ? info->backend : "cpu", .index = strchr(info->id, ':') ? atoi(strchr(info->id, ':') + 1) : 0};
     tsr_status st = peer_available(p);
     if (!st && !peer_op_of(m->c, &d.op)) {
       snprintf(r->peers[i].why, sizeof r->peers[i].why, "%s has no such operation here", peer_name(p));
@@ -209,6 +231,15 @@ static void open_peers(measure *m, bench_result *r) {
   }
 }
 
+/* By events where the device is one and every peer has some too: then nobody's launches or waits on the host are counted. */
+static tsr_status choose_clock(measure *m, bench_result *r) {
+  const tsr_device_info *d = tsr_device_get_info(m->o->dev);
+  r->by_events = !d->software && strcmp(d->backend, "cpu") != 0;
+  for (int i = 0; i < r->n_peers; i++) r->by_events &= !m->jobs[i] || peer_has_clock(m->jobs[i]);
+  m->by_events = r->by_events;
+  return r->by_events ? bench_timer_create(m->o->dev, &m->timer) : NULL;
+}
+
 /* ---- timing ---------------------------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b) {
@@ -218,22 +249,35 @@ static int by_value(const void *a, const void *b) {
 
 static tsr_status program_runs(measure *m, tsr_program *p, int *set, int inner, double *us) {
   double from = bench_now_us();
+  if (m->by_events) TRY(bench_timer_start(&m->timer));
   for (int i = 0; i < inner; i++) {
     int s = (*set)++ % m->n_sets;
     TRY(tsr_program_run(p, NULL, m->in[s], &m->out[s]));
   }
-  TRY(wait_for_device(m));
-  *us = (bench_now_us() - from) / inner;
+  if (m->by_events) {
+    TRY(bench_timer_stop(&m->timer, us));
+  } else {
+    TRY(wait_for_device(m));
+    *us = bench_now_us() - from;
+  }
+  *us /= inner;
   return NULL;
 }
 
 static tsr_status ours(measure *m, int *set, int inner, double *us) { return program_runs(m, m->p, set, inner, us); }
 
-static tsr_status theirs(peer_job *j, int n_sets, int *set, int inner, double *us) {
+static tsr_status theirs(const measure *m, int i, int *set, int inner, double *us) {
+  peer_job *j = m->jobs[i];
   double from = bench_now_us();
-  for (int i = 0; i < inner; i++) TRY(peer_run(j, (*set)++ % n_sets));
-  TRY(peer_wait(j));
-  *us = (bench_now_us() - from) / inner;
+  if (m->by_events) TRY(peer_clock_start(j));
+  for (int k = 0; k < inner; k++) TRY(peer_run(j, (*set)++ % m->n_sets));
+  if (m->by_events) {
+    TRY(peer_clock_stop(j, us));
+  } else {
+    TRY(peer_wait(j));
+    *us = bench_now_us() - from;
+  }
+  *us /= inner;
   return NULL;
 }
 
@@ -245,23 +289,35 @@ static tsr_status wake(measure *m, int who, int *set, double last_us) {
   double us;
   bench_settle();
   if (last_us > 5000) return NULL;
-  return who ? theirs(m->jobs[who - 1], m->n_sets, set, 1, &us) : ours(m, set, 1, &us);
+  return who ? theirs(m, who - 1, set, 1, &us) : ours(m, set, 1, &us);
 }
 
 static int inner_for(double us) { return us > 1000 ? 1 : (int)(1000 / (us + 0.5)) + 1; }
 
-/* GPUs change their clocks under load: 500 launches, or two seconds of them, before anything is timed. */
+/* GPUs change their clocks under load: 500 launches of each, or 20 seconds of them, before anything is timed. */
 static tsr_status heat(measure *m, const bench_result *r, int *set) {
   const tsr_device_info *d = tsr_device_get_info(m->o->dev);
   double us;
   if (d->software || !strcmp(d->backend, "cpu")) return NULL;
   double start = bench_now_us();
-  for (int n = 0; n < 500 && bench_now_us() - start < 2e6; n += 50) TRY(ours(m, &set[0], 50, &us));
+  for (int n = 0; n < 500 && bench_now_us() - start < 2e7; n += 50) TRY(ours(m, &set[0], 50, &us));
   for (int i = 0; i < r->n_peers; i++) {
     start = bench_now_us();
-    for (int n = 0; m->jobs[i] && n < 500 && bench_now_us() - start < 2e6; n += 50) TRY(theirs(m->jobs[i], m->n_sets, &set[1 + i], 50, &us));
+    for (int n = 0; m->jobs[i] && n < 500 && bench_now_us() - start < 2e7; n += 50) TRY(theirs(m, i, &set[1 + i], 50, &us));
   }
   return NULL;
+}
+
+/* Clocks and power in the midst of some tenth of a second of work. */
+static tsr_status read_clocks(measure *m, bench_result *r, int *set, double us) {
+  int n = us > 1e5 ? 1 : us < 100 ? 1000 : (int)(1e5 / us);
+  if (!m->by_events) return NULL;
+  for (int i = 0; i < n; i++) {
+    int s = (*set)++ % m->n_sets;
+    TRY(tsr_program_run(m->p, NULL, m->in[s], &m->out[s]));
+    if (i == n / 2) r->clocks = bench_read_clocks(tsr_device_get_info(m->o->dev));
+  }
+  return wait_for_device(m);
 }
 
 static tsr_status time_all(measure *m, bench_result *r) {
@@ -280,7 +336,7 @@ static tsr_status time_all(measure *m, bench_result *r) {
     for (int i = 0; i < r->n_peers; i++) {
       if (!m->jobs[i]) continue;
       bench_settle();
-      TRY(theirs(m->jobs[i], m->n_sets, &set[1 + i], 1, &us));
+      TRY(theirs(m, i, &set[1 + i], 1, &us));
       bench_place_new_threads(m->o->place);
       last[1 + i] = us;
       inner[1 + i] = inner_for(us);
@@ -296,7 +352,7 @@ static tsr_status time_all(measure *m, bench_result *r) {
     for (int i = 0; i < r->n_peers; i++) {
       if (!m->jobs[i]) continue;
       TRY(wake(m, 1 + i, &set[1 + i], last[1 + i]));
-      TRY(theirs(m->jobs[i], m->n_sets, &set[1 + i], inner[1 + i], &t[1 + i][reps]));
+      TRY(theirs(m, i, &set[1 + i], inner[1 + i], &t[1 + i][reps]));
     }
     reps++;
   }
@@ -312,7 +368,7 @@ static tsr_status time_all(measure *m, bench_result *r) {
     *(i ? &r->table_us : &r->default_us) = rivals[i][reps / 2];
   }
   r->min_us = t[0][0];
-  return NULL;
+  return read_clocks(m, r, &set[0], r->median_us);
 }
 
 static void close_all(measure *m) {
@@ -322,6 +378,7 @@ static void close_all(measure *m) {
     tsr_buffer_destroy(&m->out[s].buffer);
   }
   for (int i = 0; i < m->n_in; i++) free(m->data[i]);
+  bench_timer_destroy(&m->timer);
   tsr_program_destroy(&m->table);
   tsr_program_destroy(&m->dflt);
   tsr_program_destroy(&m->p);
@@ -377,7 +434,8 @@ tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_opti
   if (!st) st = check(m, r);
   if (!st) {
     open_peers(m, r);
-    st = time_all(m, r);
+    st = choose_clock(m, r);
+    if (!st) st = time_all(m, r);
     bench_place_hold_caller(o->place, false);
   }
   close_all(m);

@@ -57,6 +57,11 @@ static void print_json(const bench_run *r, const bench_case *c, const bench_resu
   json_number("table_median_us", x->table_us, x->table_us > 0);
   json_number("table_gain", x->table_us / x->median_us, x->table_us > 0);
   if (x->table_us > 0) printf(", \"table_tile\": \"%s\"", x->table_tile);
+  printf(", \"timed_by\": \"%s\"", x->by_events ? "events" : "host");
+  json_number("core_mhz", x->clocks.core_mhz, x->clocks.core_mhz > 0);
+  json_number("memory_mhz", x->clocks.memory_mhz, x->clocks.memory_mhz > 0);
+  json_number("watts", x->clocks.watts, x->clocks.watts > 0);
+  json_number("celsius", x->clocks.celsius, x->clocks.celsius > 0);
   printf(", \"ok\": %s, \"packed_b\": %s", x->ok ? "true" : "false", c->packed_b ? "true" : "false");
   if (peer_index >= 0) {
     printf(", \"baseline\": ");
