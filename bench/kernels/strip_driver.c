@@ -17,7 +17,7 @@ static double now_ns(void) {
 enum { ROWS = 4096, COLS = 4096, STRIP = 2048 };
 typedef enum row_op { COPY, SOFTMAX, LAYERNORM, RMSNORM, N_OPS } row_op;
 
-static void run_rows(const cpuk_lanes *l, row_op op, cpuk_row_type t, char *dst, const char *src, float *scratch, const float *g) {
+static void run_rows(const cpuk_rows *k, row_op op, cpuk_row_type t, char *dst, const char *src, float *scratch, const float *g) {
   size_t e = t == CPUK_ROW_F32 ? 4 : 2;
   for (size_t r = 0; r < ROWS; r++, dst += COLS * e, src += COLS * e) {
     cpuk_norm_args n = {.dst = dst, .x = src, .g = g, .b = g, .n = COLS, .rstd = 1, .stream = true};
@@ -25,17 +25,17 @@ static void run_rows(const cpuk_lanes *l, row_op op, cpuk_row_type t, char *dst,
       memcpy(dst, src, COLS * e);
       continue;
     } else if (op == SOFTMAX) {
-      n.rstd = 1 / l->row_exp[t][CPUK_ROW_F32](scratch, src, l->row_max[t](src, COLS), COLS, COLS);
+      n.rstd = 1 / k->exp[t][CPUK_ROW_F32](scratch, src, k->max[t](src, COLS), COLS, src + COLS * e, 3);
       n.x = scratch, n.g = n.b = NULL;
-      l->row_norm[CPUK_ROW_F32][t](&n);
+      k->norm[CPUK_ROW_F32][t](&n);
       continue;
     } else if (op == LAYERNORM) {
-      n.mean = l->row_sum[t](src, COLS) / COLS;
+      n.mean = k->sum[t](src, COLS) / COLS;
     } else {
       n.b = NULL;
     }
-    n.rstd = 1 / sqrtf(l->row_sqdev[t](src, n.mean, COLS, COLS) / COLS + 1e-5f);
-    l->row_norm[t][t](&n);
+    n.rstd = 1 / sqrtf(k->sqdev[t](src, n.mean, COLS, src + COLS * e, 3) / COLS + 1e-5f);
+    k->norm[t][t](&n);
   }
 }
 
@@ -68,7 +68,7 @@ int main(int argc, char **argv) {
     for (int r = 0; r < 9; r++)
       for (int op = 0; op < N_OPS; op++) {
         double s = now_ns();
-        run_rows(table->lanes, (row_op)op, (cpuk_row_type)t, dst, src, scratch, g);
+        run_rows(table->rows, (row_op)op, (cpuk_row_type)t, dst, src, scratch, g);
         s = now_ns() - s;
         if (s < best[op]) best[op] = s;
       }

@@ -37,7 +37,7 @@ typedef enum cpu_opcode {
   CPU_SCATTER,     /* d in, d destination view, p program, n yields */
   CPU_FFT,         /* d re out, d im out, d re, d im, radix, span, inverse */
   CPU_TRANSPOSE,   /* d out, d in, extra: perm */
-  CPU_ROW,         /* cpu_row_fn, d out, d x, then d mean, d factor, d scale, d shift, d sums: -1 = none */
+  CPU_ROW,         /* cpu_row_fn, d out, d x, then d mean, d factor, d scale, d shift, d sums: -1 = none; 1 + d memory whose next rows it shares in fetching, 0 = none */
   CPU_LOAD_SCALAR, /* r, d view, extra: index registers, is_float */
   CPU_N_OPCODES
 } cpu_opcode;

@@ -19,6 +19,7 @@ typedef struct gen {
   table kernels, instrs, descs, strips, programs, extra;
   cpu_kernel k;
   int32_t strip; /* of the kernel's elementwise programs */
+  int fetcher, fetched; /* the last row instruction over memory that no later one has shared its fetching with, -1 = none; and its operand */
   bool oom;
 } gen;
 
@@ -295,7 +296,14 @@ static tsr_status gen_row(gen *g, ir_op *op, const char *name) {
   int out = desc(g, op->operands[0]), x = desc(g, op->operands[1]);
   n = 2;
   for (int i = 0; i < N; i++) d[i] = has[i] ? desc(g, op->operands[n++]) : -1;
-  INSTR(g, CPU_ROW, 0, -1, fn, out, x, d[0], d[1], d[2], d[3], d[4]);
+  int at = INSTR(g, CPU_ROW, 0, -1, fn, out, x, d[0], d[1], d[2], d[3], d[4], 0);
+  /* The second and the third pass over a row share the fetching of the next block's. */
+  if ((fn == CPU_ROW_EXP || fn == CPU_ROW_SQDEV) && op->operands[1]->type->kind == IR_T_VIEW) {
+    g->fetcher = at, g->fetched = x;
+  } else if (fn == CPU_ROW_NORM && g->fetcher >= 0 && !g->oom) {
+    instr_at(g, g->fetcher)->a[8] = instr_at(g, at)->a[8] = g->fetched + 1;
+    g->fetcher = -1;
+  }
   return NULL;
 }
 
@@ -415,7 +423,9 @@ static tsr_status gen_op(gen *g, ir_op *op) {
 }
 
 static tsr_status gen_block(gen *g, ir_block *b) {
+  g->fetcher = -1; /* shared within a block only: another may not run */
   for (ir_op *o = b->first; o; o = o->next) TSR_TRY(gen_op(g, o));
+  g->fetcher = -1;
   return NULL;
 }
 

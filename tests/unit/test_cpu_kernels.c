@@ -3,6 +3,7 @@
 #include "tests/support/cpu_kernels_test.h"
 
 static const cpuk_lanes *L;
+static const cpuk_rows *R;
 static const char *isa;
 static bool fused; /* has FMA: the errors in kernels.h hold; portable is allowed half an ulp more */
 
@@ -243,7 +244,7 @@ static void check_reductions(void) {
       a[n / 2] = NAN;
       float f = -INFINITY;
       L->reduce[CPUK_RMAX][CPUK_CT_F32][CPUK_FAST](&f, a, n);
-      CHECK(isnan(f) && isnan(L->row_max[CPUK_ROW_F32](a, n)), "%s max with NaN of %zu", isa, n);
+      CHECK(isnan(f) && isnan(R->max[CPUK_ROW_F32](a, n)), "%s max with NaN of %zu", isa, n);
     }
   }
   /* 1, 1e8, -1e8 over and over: the naive sum loses the ones. */
@@ -287,22 +288,22 @@ static void check_rows(void) {
           double x = test_read(type[s], xs, i);
           sum += x, big = x > big ? x : big, dev += (x - 0.25) * (x - 0.25), esum += exp(x - 1);
         }
-        CHECK(L->row_max[s](xs, n) == big, "%s row_max", isa);
-        CHECK(fabs(L->row_sum[s](xs, n) - sum) <= 1e-4, "%s row_sum %zu", isa, n);
-        CHECK(fabs(L->row_sqdev[s](xs, 0.25f, n, 0) - dev) <= 1e-5 * dev, "%s row_sqdev %zu", isa, n);
+        CHECK(R->max[s](xs, n) == big, "%s row_max", isa);
+        CHECK(fabs(R->sum[s](xs, n) - sum) <= 1e-4, "%s row_sum %zu", isa, n);
+        CHECK(fabs(R->sqdev[s](xs, 0.25f, n, xs, 3) - dev) <= 1e-5 * dev, "%s row_sqdev %zu", isa, n);
         size_t e = cpuk_dtype_bytes(type[d]);
         double u = type[d] == CPUK_F32 ? 3e-7 : type[d] == CPUK_BF16 ? 0x1.1p-8 : 0x1.1p-11;
         memset((char *)ys + n * e, 0x5a, 8);
-        CHECK(fabs(L->row_exp[s][d](ys, xs, 1, n, 0) - esum) <= 1e-5 * esum, "%s row_exp sum %zu", isa, n);
+        CHECK(fabs(R->exp[s][d](ys, xs, 1, n, xs, 3) - esum) <= 1e-5 * esum, "%s row_exp sum %zu", isa, n);
         for (size_t i = 0; i < n; i++) {
           double w = exp(test_read(type[s], xs, i) - 1);
           CHECK(fabs(test_read(type[d], ys, i) - w) <= u * w + 0x1p-25, "%s row_exp", isa);
         }
         for (int v = 0; v < 4; v++) {
-          cpuk_norm_args p = {ys, xs, v & 1 ? g : NULL, v & 2 ? b : NULL, 0.5f, 1.5f, n, v == 3};
+          cpuk_norm_args p = {ys, xs, v & 1 ? g : NULL, v & 2 ? b : NULL, 0.5f, 1.5f, n, v == 3, xs, cpuk_dtype_bytes(type[s]), 2};
           static _Alignas(64) uint64_t aligned[600];
           if (v == 3) p.dst = aligned;
-          L->row_norm[s][d](&p);
+          R->norm[s][d](&p);
           for (size_t i = 0; i < n; i++) {
             double w = (test_read(type[s], xs, i) - 0.5) * 1.5 * (v & 1 ? g[i] : 1) + (v & 2 ? b[i] : 0);
             CHECK(fabs(test_read(type[d], p.dst, i) - w) <= u * (fabs(w) + 1) * 4, "%s row_norm %d", isa, v);
@@ -311,7 +312,7 @@ static void check_rows(void) {
         CHECK(((char *)ys)[n * e] == 0x5a, "%s rows wrote past %zu", isa, n);
       }
   float masked[5] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY};
-  CHECK(L->row_exp[0][0](masked, masked, -INFINITY, 5, 0) == 0 && masked[4] == 0, "%s row of -inf", isa);
+  CHECK(R->exp[0][0](masked, masked, -INFINITY, 5, masked, 1) == 0 && masked[4] == 0, "%s row of -inf", isa);
 }
 
 /* ---- movement ---- */
@@ -351,7 +352,7 @@ int main(void) {
   for (size_t i = 0; (t = cpuk_available(i)) != NULL; i++) {
     if (t->lanes == L) continue; /* tested already */
     int before = n_failures;
-    L = t->lanes, isa = t->isa, fused = strcmp(isa, "portable") != 0, test_seed = 7;
+    L = t->lanes, R = t->rows, isa = t->isa, fused = strcmp(isa, "portable") != 0, test_seed = 7;
     check_functions();
     check_binary();
     check_conversions();

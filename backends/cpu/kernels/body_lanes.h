@@ -7,8 +7,6 @@
 
 #include "body_reduce.h"
 
-#include "body_rows.h"
-
 const cpuk_lanes CPUK_FN(lanes) = {
     .unary = UNARY_ROWS,
     .binary = BINARY_ROWS(),
@@ -21,11 +19,6 @@ const cpuk_lanes CPUK_FN(lanes) = {
     .convert = CONVERT_TABLE,
     .reduce = REDUCE_ROWS(reduce),
     .reduce_cols = REDUCE_ROWS(cols),
-    .row_max = ROW_EACH(row_max),
-    .row_sum = ROW_EACH(row_sum),
-    .row_sqdev = ROW_EACH(row_sqdev),
-    .row_exp = {ROW_EACH(row_exp_f32), ROW_EACH(row_exp_bf16), ROW_EACH(row_exp_f16)},
-    .row_norm = {ROW_EACH(row_norm_f32), ROW_EACH(row_norm_bf16), ROW_EACH(row_norm_f16)},
     .copy2d = CPUK_FN(copy2d),
     .stream = CPUK_FN(stream),
     .stream_fence = CPUK_FN(stream_fence),

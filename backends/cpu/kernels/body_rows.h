@@ -1,4 +1,6 @@
-/* Fused row kernels of softmax and the norms. Included once per instruction set, after body_math.h and body_reduce.h. */
+/* Fused row kernels of softmax and the norms, and the table of them: the whole of rows_<isa>.c. Included after vec_<isa>.h and kernels.h. */
+#include "body_math.h"
+#include "body_reduce_order.h"
 
 /* Loads and stores of VF elements as floats, whole or the first n, by row type. */
 #define ROW_TYPE(t, T, LOAD, LOAD_N, STORE, STORE_N)                                  \
@@ -10,47 +12,83 @@ ROW_TYPE(f32, float, v_load(p), v_load_n(p, n), v_store(p, v), v_store_n(p, v, n
 ROW_TYPE(bf16, uint16_t, v_from_bf16(vh_load(p)), v_from_bf16(vh_load_n(p, n)), vh_store(p, v_to_bf16(v)), vh_store_n(p, v_to_bf16(v), n))
 ROW_TYPE(f16, uint16_t, v_from_f16(vh_load(p)), v_from_f16(vh_load_n(p, n)), vh_store(p, v_to_f16(v)), vh_store_n(p, v_to_f16(v), n))
 
-/* Runs `each` on every vector x of the row with acc[i] its accumulator; in the tail, lanes past n hold `fill`. */
-#define ROW_LOOP(t, T, fill, each, each_tail)                              \
+/* 2 VF elements as floats, in whatever order is cheapest: what is summed or compared needs no other. */
+VINL void row_load_two_f32(const float *p, vf x[2]) {
+  x[0] = v_load(p);
+  x[1] = v_load(p + VF);
+}
+VINL void row_load_two_bf16(const uint16_t *p, vf x[2]) { /* the odd elements, the even ones */
+  vu words;
+  memcpy(&words, p, sizeof words);
+  x[0] = (vf)(words & 0xffff0000u);
+  x[1] = (vf)(words << 16);
+}
+VINL void row_load_two_f16(const uint16_t *p, vf x[2]) {
+  x[0] = row_load_f16(p);
+  x[1] = row_load_f16(p + VF);
+}
+
+/* Runs `fetch` once for 64 elements, `each` on the vectors x[0] and x[1] that hold the row's elements from o on, with acc[i] and acc[i + 1] their accumulators; in the tail
+ * `each_tail` on x[0] and acc[i], whose lanes past n hold `fill`. */
+#define ROW_LOOP(t, T, fill, fetch, each, each_tail)                       \
   do {                                                                     \
     size_t k = 0;                                                          \
-    for (; k + 64 <= n; k += 64)                                           \
+    vf x[2];                                                               \
+    for (; k + 64 <= n; k += 64) {                                         \
+      fetch;                                                               \
       EACH_ACC                                                             \
-      for (int i = 0; i < NACC; i++) {                                     \
+      for (int i = 0; i < NACC; i += 2) {                                  \
         size_t o = k + (size_t)i * VF;                                     \
-        vf x = row_load_##t(p + o);                                        \
         each;                                                              \
       }                                                                    \
+    }                                                                      \
     for (int i = 0; k < n; i++, k += VF) {                                 \
       size_t o = k, left = n - k < VF ? n - k : VF;                        \
-      vf x = row_load_n_##t(p + o, left);                                  \
-      if (left < VF) x = v_sel(vi_lt(row_lane_index(), vi_set1((int32_t)left)), x, v_set1(fill)); \
+      x[0] = row_load_n_##t(p + o, left);                                  \
+      if (left < VF) x[0] = v_sel(vi_lt(row_lane_index(), vi_set1((int32_t)left)), x[0], v_set1(fill)); \
       each_tail;                                                           \
     }                                                                      \
   } while (0)
+/* For sums and maxima: `add` joins a vector to its accumulator. */
+#define ROW_STAT_LOOP(t, T, fill, fetch, add)                              \
+  ROW_LOOP(t, T, fill, fetch,                                              \
+           row_load_two_##t(p + o, x);                                     \
+           for (int h = 0; h < 2; h++) add(acc[i + h], x[h]),              \
+           add(acc[i], x[0]))
 static const int32_t row_lane_indices[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 VINL vi row_lane_index(void) { return vi_load(row_lane_indices); }
 
-/* The kernels of a row's second pass, which runs from cache, fetch meanwhile a row that comes later, so that memory doesn't rest. */
-#define ROW_AHEAD(p) __builtin_prefetch(p, 0, 2)
-
-/* e^x for x <= 0 that was a 16-bit number less another: in one step, 2^n 2^f with f = x log2(e) - n, since the product's rounding, 2^-24 |x log2(e)|,
- * shows only where e^x is small beside the row's largest. */
-VINL vf v_exp_short(vf x) {
-  vf t = v_max_raw(v_set1(-150.0f), x * 0x1.715476p0f), n = v_rint(t);
-  return v_scale(POLY(t - n, 0x1.000002p0f, 0x1.62e428p-1f, 0x1.ebf918p-3f, 0x1.c6b6e4p-5f, 0x1.3d0c52p-7f, 0x1.5c08e4p-10f), n);
+/* Fetches the part in `share` of 64 elements' lines, `bytes` in all, into L2: the even lines (1), the odd ones (2). */
+VINL void row_fetch(const char *p, size_t bytes, int share) {
+  for (size_t line = 0; line < bytes / 64; line++)
+    if (share >> (line & 1) & 1) __builtin_prefetch(p + line * 64, 0, 2);
 }
-#define row_e_f32 v_exp
-#define row_e_bf16 v_exp_short
-#define row_e_f16 v_exp_short
 
+/* e^x for x that was a 16-bit number less another: in one step, 2^t with t = x log2(e), since the product's rounding, 2^-24 |t|, shows only
+ * where e^x is small beside the row's largest. The polynomial is 2^f on [0, 1], within 2^-23.4 of it. */
+#define row_e_f32 v_exp
+#define row_e_bf16(x) v_exp2((x)*0x1.715476p0f)
+#define row_e_f16 row_e_bf16
+#define ROW_EXP2(f) POLY(f, 0x1.fffffep-1f, 0x1.62e4f6p-1f, 0x1.ebd5a8p-3f, 0x1.c95446p-5f, 0x1.26900cp-7f, 0x1.ec320ap-10f)
+VINL vf v_exp2(vf t) {
+#ifdef v_fraction /* takes -inf, and v_scale rounds the exponent down itself */
+  return v_scale(ROW_EXP2(v_fraction(t)), t);
+#else
+  vf whole = v_floor(t = v_max_raw(v_set1(-150.0f), t));
+  return v_scale(ROW_EXP2(t - whole), whole);
+#endif
+}
+
+#define ROW_MAX_OF(a, x) a = v_max(x, a)
+#define ROW_ADD(a, x) a += x
+#define ROW_ADD_SQUARE(a, x) x -= mu, a = v_fma(x, x, a)
 #define ROW_REDUCTIONS(t, T)                                                           \
   static float row_max_##t(const void *x_, size_t n) {                                 \
     const T *p = x_;                                                                   \
     vf acc[NACC];                                                                      \
     float r;                                                                           \
     for (int i = 0; i < NACC; i++) acc[i] = v_set1(INF_NEG);                           \
-    ROW_LOOP(t, T, INF_NEG, acc[i] = v_max(x, acc[i]), acc[i] = v_max(x, acc[i]));     \
+    ROW_STAT_LOOP(t, T, INF_NEG, , ROW_MAX_OF);                                        \
     REDUCE_TREE(float, vf, v, r, acc, v_max, f32_max);                                 \
     return r;                                                                          \
   }                                                                                    \
@@ -59,16 +97,16 @@ VINL vf v_exp_short(vf x) {
     vf acc[NACC];                                                                      \
     float r;                                                                           \
     for (int i = 0; i < NACC; i++) acc[i] = v_set1(0);                                 \
-    ROW_LOOP(t, T, 0, acc[i] += x, acc[i] += x);                                       \
+    ROW_STAT_LOOP(t, T, 0, , ROW_ADD);                                                 \
     REDUCE_TREE(float, vf, v, r, acc, OP_ADD, OP_ADD);                                 \
     return r;                                                                          \
   }                                                                                    \
-  static float row_sqdev_##t(const void *x_, float mean, size_t n, ptrdiff_t ahead) {  \
+  static float row_sqdev_##t(const void *x_, float mean, size_t n, const void *ahead, int share) {  \
     const T *p = x_;                                                                   \
     vf acc[NACC], mu = v_set1(mean);                                                   \
     float r;                                                                           \
     for (int i = 0; i < NACC; i++) acc[i] = v_set1(0);                                 \
-    ROW_LOOP(t, T, mean, ROW_AHEAD(p + ahead + o); x -= mu; acc[i] = v_fma(x, x, acc[i]), x -= mu; acc[i] = v_fma(x, x, acc[i])); \
+    ROW_STAT_LOOP(t, T, mean, row_fetch((const char *)ahead + k * sizeof(T), 64 * sizeof(T), share), ROW_ADD_SQUARE);            \
     REDUCE_TREE(float, vf, v, r, acc, OP_ADD, OP_ADD);                                 \
     return r;                                                                          \
   }
@@ -77,14 +115,19 @@ ROW_REDUCTIONS(bf16, uint16_t)
 ROW_REDUCTIONS(f16, uint16_t)
 
 #define ROW_EXP(s, S, d, D)                                                                         \
-  static float row_exp_##s##_##d(void *dst, const void *x_, float m, size_t n, ptrdiff_t ahead) {   \
+  static float row_exp_##s##_##d(void *dst, const void *x_, float m, size_t n, const void *ahead, int share) {   \
     const S *p = x_;                                                                                \
     D *q = dst;                                                                                     \
     vf acc[NACC], mv = v_set1(m == INF_NEG ? 0 : m);                                                \
     float r;                                                                                        \
     for (int i = 0; i < NACC; i++) acc[i] = v_set1(0);                                              \
-    ROW_LOOP(s, S, INF_NEG, ROW_AHEAD(p + ahead + o); x = row_e_##s(x - mv); row_store_##d(q + o, x); acc[i] += x,             \
-             x = row_e_##s(x - mv); row_store_n_##d(q + o, x, left); acc[i] += x);                      \
+    ROW_LOOP(s, S, INF_NEG, row_fetch((const char *)ahead + k * sizeof(S), 64 * sizeof(S), share),  \
+             for (int h = 0; h < 2; h++) {                                                          \
+               vf e = row_e_##s(row_load_##s(p + o + (size_t)h * VF) - mv);                         \
+               row_store_##d(q + o + (size_t)h * VF, e);                                            \
+               acc[i + h] += e;                                                                     \
+             },                                                                                     \
+             x[0] = row_e_##s(x[0] - mv); row_store_n_##d(q + o, x[0], left); acc[i] += x[0]);      \
     REDUCE_TREE(float, vf, v, r, acc, OP_ADD, OP_ADD);                                              \
     return r;                                                                                       \
   }
@@ -111,9 +154,12 @@ VINL vf v_to_f16_pair(vf x, vf y) {
   } u = {{v_to_f16(x), v_to_f16(y)}};
   return u.f;
 }
-#define row_stream_bf16(q, x, y) v_stream((float *)(void *)(q), v_to_bf16_pair(x, y))
+#ifndef row_bf16_pair
+#define row_bf16_pair v_to_bf16_pair
+#endif
+#define row_stream_bf16(q, x, y) v_stream((float *)(void *)(q), row_bf16_pair(x, y))
 #define row_stream_f16(q, x, y) v_stream((float *)(void *)(q), v_to_f16_pair(x, y))
-#define row_store2_bf16(q, x, y) v_store16((q), v_to_bf16_pair(x, y))
+#define row_store2_bf16(q, x, y) v_store16((q), row_bf16_pair(x, y))
 #define row_store2_f16(q, x, y) v_store16((q), v_to_f16_pair(x, y))
 VINL void v_store16(uint16_t *q, vf v) { memcpy(q, &v, sizeof v); }
 
@@ -124,6 +170,7 @@ VINL void v_store16(uint16_t *q, vf v) { memcpy(q, &v, sizeof v); }
     vf mean = v_set1(a->mean), rstd = v_set1(a->rstd);                                                         \
     size_t k = 0, n = a->n;                                                                                    \
     for (; k + 2 * VF <= n; k += 2 * VF) {                                                                     \
+      if (k % 64 == 0) row_fetch((const char *)a->ahead + k * a->ahead_size, 64 * a->ahead_size, a->share);    \
       vf x = row_norm_one(row_load_##s(p + k), mean, rstd, g, b, k, VF);                                       \
       vf y = row_norm_one(row_load_##s(p + k + VF), mean, rstd, g, b, k + VF, VF);                             \
       if (stream) {                                                                                            \
@@ -150,3 +197,10 @@ ROW_PAIRS(bf16, uint16_t)
 ROW_PAIRS(f16, uint16_t)
 
 #define ROW_EACH(f) {f##_f32, f##_bf16, f##_f16}
+const cpuk_rows CPUK_FN(rows) = {
+    .max = ROW_EACH(row_max),
+    .sum = ROW_EACH(row_sum),
+    .sqdev = ROW_EACH(row_sqdev),
+    .exp = {ROW_EACH(row_exp_f32), ROW_EACH(row_exp_bf16), ROW_EACH(row_exp_f16)},
+    .norm = {ROW_EACH(row_norm_f32), ROW_EACH(row_norm_bf16), ROW_EACH(row_norm_f16)},
+};

@@ -6,6 +6,7 @@
 
 #define CPUK_DECLARE(isa)                                                                                                        \
   extern const cpuk_lanes cpuk_lanes_##isa;                                                                                      \
+  extern const cpuk_rows cpuk_rows_##isa;                                                                                        \
   void cpuk_copy2d_##isa(const cpuk_copy_args *args);                                                                            \
   void cpuk_fill_##isa(void *dst, const void *value, size_t esize, size_t n);                                                    \
   void cpuk_iota_##isa(int32_t *dst, int32_t start, int32_t step, size_t n);                                                     \
@@ -24,6 +25,7 @@ CPUK_DECLARE(neon)
 
 extern const cpuk_gemm cpuk_gemm_s8s8_avx512vnni, cpuk_gemm_u8s8_avx512vnni;
 extern const cpuk_gemm cpuk_gemm_bf16_avx512bf16;
+extern const cpuk_rows cpuk_rows_avx512bf16;
 extern const cpuk_gemm cpuk_gemm_bf16_amx, cpuk_gemm_s8s8_amx, cpuk_gemm_u8s8_amx;
 void cpuk_amx_thread_begin(void);
 void cpuk_amx_thread_end(void);

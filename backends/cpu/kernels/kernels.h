@@ -111,11 +111,12 @@ typedef enum cpuk_row_type { CPUK_ROW_F32, CPUK_ROW_BF16, CPUK_ROW_F16, CPUK_N_R
 
 /* A row as read: max(x), sum(x); all in f32, in the fixed lane order of the reductions. n = 0 gives -inf and 0. */
 typedef float (*cpuk_row_reduce_fn)(const void *x, size_t n);
-/* sum over i of (x[i] - mean)^2; mean = 0 gives rmsnorm's sum of squares. Meanwhile the row `ahead` elements on is fetched into L2; it needn't exist. */
-typedef float (*cpuk_row_sqdev_fn)(const void *x, float mean, size_t n, ptrdiff_t ahead);
+/* sum over i of (x[i] - mean)^2; mean = 0 gives rmsnorm's sum of squares. Meanwhile the row at `ahead`, of as many
+ * bytes as this one, is fetched into L2: its even lines where share & 1, the odd ones where share & 2. It needn't exist. */
+typedef float (*cpuk_row_sqdev_fn)(const void *x, float mean, size_t n, const void *ahead, int share);
 /* dst[i] = exp(x[i] - m), returns the sum of the f32 values before they're rounded to dst. m = -inf (a row that is masked everywhere) is
  * taken as 0, so exp(-inf) = 0 and no NaN arises. dst may equal x when the types are equal. Fetches ahead as row_sqdev does. */
-typedef float (*cpuk_row_exp_fn)(void *dst, const void *x, float m, size_t n, ptrdiff_t ahead);
+typedef float (*cpuk_row_exp_fn)(void *dst, const void *x, float m, size_t n, const void *ahead, int share);
 /* dst[i] = ((x[i] - mean) * rstd) * g[i] + b[i]; g NULL = 1, b NULL = 0. With mean 0, g and b NULL this is a plain scale. g and b are f32.
  * stream: write with non-temporal stores where dst is 64-byte aligned and won't be read soon (an output larger than half of L3);
  * the kernel fences before it returns. */
@@ -126,6 +127,9 @@ typedef struct cpuk_norm_args {
   float mean, rstd;
   size_t n;
   bool stream;
+  const void *ahead; /* a row of n elements of ahead_size bytes, fetched as row_sqdev does */
+  size_t ahead_size;
+  int share;
 } cpuk_norm_args;
 typedef void (*cpuk_row_norm_fn)(const cpuk_norm_args *args);
 
@@ -162,16 +166,20 @@ typedef struct cpuk_lanes {
   cpuk_convert_fn convert[CPUK_N_DTYPE][CPUK_N_DTYPE]; /* [from][to] */
   cpuk_reduce_fn reduce[CPUK_N_REDUCE][CPUK_N_CT][CPUK_N_POLICY]; /* f32, f64, i32 */
   cpuk_reduce_cols_fn reduce_cols[CPUK_N_REDUCE][CPUK_N_CT][CPUK_N_POLICY];
-  cpuk_row_reduce_fn row_max[CPUK_N_ROW], row_sum[CPUK_N_ROW];
-  cpuk_row_sqdev_fn row_sqdev[CPUK_N_ROW];
-  cpuk_row_exp_fn row_exp[CPUK_N_ROW][CPUK_N_ROW];   /* [source][destination] */
-  cpuk_row_norm_fn row_norm[CPUK_N_ROW][CPUK_N_ROW]; /* [source][destination] */
   cpuk_copy2d_fn copy2d;
   cpuk_stream_fn stream;
   cpuk_fence_fn stream_fence;
   cpuk_fill_fn fill;
   cpuk_iota_fn iota;
 } cpuk_lanes;
+
+/* The fused row kernels, one table per instruction set. */
+typedef struct cpuk_rows {
+  cpuk_row_reduce_fn max[CPUK_N_ROW], sum[CPUK_N_ROW];
+  cpuk_row_sqdev_fn sqdev[CPUK_N_ROW];
+  cpuk_row_exp_fn exp[CPUK_N_ROW][CPUK_N_ROW];   /* [source][destination] */
+  cpuk_row_norm_fn norm[CPUK_N_ROW][CPUK_N_ROW]; /* [source][destination] */
+} cpuk_rows;
 
 /* ---- matrix multiplication -------------------------------------------------------------------------------------------------- */
 
@@ -258,6 +266,7 @@ typedef struct cpuk_table {
   const char *isa;      /* the knob's word: portable, avx2, avx512, amx, neon */
   const char *features; /* what is used: "avx512 vnni bf16" */
   const cpuk_lanes *lanes;
+  const cpuk_rows *rows;
   const cpuk_gemm *gemm[CPUK_N_GEMM]; /* all non-NULL */
   /* Once per thread before, and once after, a run of gemm calls: AMX loads and releases its tile configuration; elsewhere they do nothing.
    * Cheap (tens of ns), so a worker may bracket each launch. A table's other functions may be called in between. */

@@ -76,10 +76,10 @@ static unsigned detect(void) { return 0; }
 
 static void nothing(void) {}
 
-/* The kinds of `base`, with bf16 and the integer kinds named. */
-#define TABLE(ISA, FEATURES, base, bf16, s8s8, u8s8, BEGIN, END)                                                                       \
+/* The kinds of `base`, with the row kernels, bf16 and the integer kinds named. */
+#define TABLE(ISA, FEATURES, base, row, bf16, s8s8, u8s8, BEGIN, END)                                                                  \
   {                                                                                                                                    \
-    .isa = ISA, .features = FEATURES, .lanes = &cpuk_lanes_##base,                                                                     \
+    .isa = ISA, .features = FEATURES, .lanes = &cpuk_lanes_##base, .rows = &cpuk_rows_##row,                                       \
     .gemm = {[CPUK_GEMM_F32] = &cpuk_gemm_f32_##base, [CPUK_GEMM_BF16] = &cpuk_gemm_bf16_##bf16,                                       \
              [CPUK_GEMM_F16] = &cpuk_gemm_f16_##base, [CPUK_GEMM_S8S8] = &cpuk_gemm_s8s8_##s8s8,                                       \
              [CPUK_GEMM_U8S8] = &cpuk_gemm_u8s8_##u8s8, [CPUK_GEMM_F64] = &cpuk_gemm_f64_##base,                                       \
@@ -93,15 +93,15 @@ typedef struct choice {
 static const choice choices[] = {
 #if defined(__x86_64__)
     {HAS_AVX512 | HAS_AMX,
-     TABLE("amx", "avx512 vnni bf16 amx-bf16 amx-int8", avx512, amx, amx, amx, cpuk_amx_thread_begin, cpuk_amx_thread_end)},
-    {HAS_AVX512 | HAS_VNNI | FAST_BF16, TABLE("avx512", "avx512 vnni bf16", avx512, avx512bf16, avx512vnni, avx512vnni, nothing, nothing)},
-    {HAS_AVX512 | HAS_VNNI, TABLE("avx512", "avx512 vnni", avx512, avx512, avx512vnni, avx512vnni, nothing, nothing)},
-    {HAS_AVX512, TABLE("avx512", "avx512", avx512, avx512, avx512, avx512, nothing, nothing)},
-    {HAS_AVX2, TABLE("avx2", "avx2 fma f16c", avx2, avx2, avx2, avx2, nothing, nothing)},
+     TABLE("amx", "avx512 vnni bf16 amx-bf16 amx-int8", avx512, avx512bf16, amx, amx, amx, cpuk_amx_thread_begin, cpuk_amx_thread_end)},
+    {HAS_AVX512 | HAS_VNNI | FAST_BF16, TABLE("avx512", "avx512 vnni bf16", avx512, avx512bf16, avx512bf16, avx512vnni, avx512vnni, nothing, nothing)},
+    {HAS_AVX512 | HAS_VNNI, TABLE("avx512", "avx512 vnni", avx512, avx512, avx512, avx512vnni, avx512vnni, nothing, nothing)},
+    {HAS_AVX512, TABLE("avx512", "avx512", avx512, avx512, avx512, avx512, avx512, nothing, nothing)},
+    {HAS_AVX2, TABLE("avx2", "avx2 fma f16c", avx2, avx2, avx2, avx2, avx2, nothing, nothing)},
 #elif defined(__aarch64__)
-    {HAS_NEON, TABLE("neon", "neon", neon, neon, neon, neon, nothing, nothing)},
+    {HAS_NEON, TABLE("neon", "neon", neon, neon, neon, neon, neon, nothing, nothing)},
 #endif
-    {0, TABLE("portable", "portable", portable, portable, portable, portable, nothing, nothing)},
+    {0, TABLE("portable", "portable", portable, portable, portable, portable, portable, nothing, nothing)},
 };
 enum { N_CHOICES = sizeof choices / sizeof *choices };
 static const char *const known[] = {"portable", "avx2", "avx512", "amx", "neon"};

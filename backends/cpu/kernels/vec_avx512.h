@@ -65,6 +65,8 @@ AVX512_INL vf v_floor(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_I
 AVX512_INL avx512_vi v_to_int(vf a) { return (avx512_vi)_mm512_cvtps_epi32(a); }
 #define v_scale v_scale
 AVX512_INL vf v_scale(vf a, vf n) { return _mm512_scalef_ps(a, n); }
+#define v_fraction v_fraction /* a - floor(a); 0 of infinities */
+AVX512_INL vf v_fraction(vf a) { return _mm512_reduce_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
 #define v_from_f16 v_from_f16
 AVX512_INL vf v_from_f16(avx512_vh h) { return _mm512_cvtph_ps((__m256i)h); }
 AVX512_INL avx512_vh v_to_f16(vf a) { return (avx512_vh)_mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }

@@ -1,0 +1,9 @@
+/* The fused row kernels for avx2. */
+#if defined(__x86_64__)
+#include "internal.h"
+
+#define CPUK_SUFFIX avx2
+#include "vec_avx2.h"
+
+#include "body_rows.h"
+#endif

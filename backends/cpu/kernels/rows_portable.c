@@ -1,0 +1,7 @@
+/* The fused row kernels for portable. */
+#include "internal.h"
+
+#define CPUK_SUFFIX portable
+#include "vec_portable.h"
+
+#include "body_rows.h"
