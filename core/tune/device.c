@@ -46,6 +46,8 @@ static const struct field {
     FIELD(max_threads, F_I32),      FIELD(regs_per_core, F_I32),     FIELD(regs_per_thread, F_I32),
     FIELD(regs_ideal, F_I32),       FIELD(reg_granule, F_I32),       FIELD(shared_granule, F_I32),
     FIELD(shared_reserved, F_I32),  FIELD(shared_per_block, F_I64),  FIELD(shared_per_core, F_I64),
+    FIELD(shared_ideal, F_I64),     FIELD(clusters, F_BOOL),         FIELD(lds_direct, F_BOOL),
+    FIELD(warpgroup_matrix, F_BOOL),
     FIELD(banks, F_I32),            FIELD(clock_ghz, F_F64),         FIELD(fma_gflops, F_F64),
     FIELD(matrix_gflops, F_F64),    FIELD(launch_ns, F_F64),         FIELD(barrier_ns, F_F64),
     FIELD(rates_measured, F_BOOL),
@@ -98,7 +100,8 @@ static bool parse_tier(tune_device *d, const char *s) {
   char flag[16] = "";
   if (d->n_tiers == TUNE_MAX_TIERS) return false;
   int n = sscanf(s, "%15s %lf %lf %lf %15s", t.name, &t.bytes, &t.gbps, &t.latency_cycles, flag);
-  if (n < 4 || (n == 5 && strcmp(flag, "measured")) || !(t.gbps >= 0) || !isfinite(t.gbps)) return false;
+  if (n < 4 || (n == 5 && strcmp(flag, "measured"))) return false;
+  if (!(t.bytes >= 0 && t.gbps >= 0 && t.latency_cycles >= 0) || !isfinite(t.bytes + t.gbps + t.latency_cycles)) return false;
   t.measured = n == 5;
   d->tier[d->n_tiers++] = t;
   return true;

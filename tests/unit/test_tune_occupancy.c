@@ -194,8 +194,21 @@ static void profile_files_equal_builtin_rows(void **state) {
   assert_null(tune_device_find("Radeon"));
 }
 
+static void profile_keeps_what_a_device_can_do(void **state) {
+  tune_device d = h100(), again;
+  d.clusters = d.lds_direct = d.warpgroup_matrix = true;
+  d.shared_ideal = 65536;
+  strb text;
+  strb_init(&text, NULL);
+  tune_device_print(&d, &text);
+  assert_null(tune_device_parse(strb_text(&text), "printed", &again));
+  assert_true(again.clusters && again.lds_direct && again.warpgroup_matrix);
+  assert_int_equal(again.shared_ideal, 65536);
+  strb_clear(&text);
+}
+
 static void profile_bad_line_names_its_place(void **state) {
-  static const char *const bad[] = {"name = x\ncores = -1\n", "name = x\nwhat = 3\n", "name = x\ntier = l2 1\n",
+  static const char *const bad[] = {"name = x\ncores = -1\n", "name = x\nwhat = 3\n", "name = x\ntier = l2 1\n", "name = x\ntier = l2 -1 5 5\n", "name = x\ntier = l2 1 5 nan\n",
                                     "name = x\nmatrix = 16 16 16 bf16 nope\n", "name = x\ncores = 1e300\n", "name = x\ncores 4\n"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     tune_device d;
@@ -236,6 +249,7 @@ int main(void) {
       cmocka_unit_test(bank_conflict_padding_removes_it),
       cmocka_unit_test(verdicts_follow_the_guide),
       cmocka_unit_test(profile_files_equal_builtin_rows),
+      cmocka_unit_test(profile_keeps_what_a_device_can_do),
       cmocka_unit_test(profile_bad_line_names_its_place),
       cmocka_unit_test(device_measured_rate_replaces_listed),
   };
