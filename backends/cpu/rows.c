@@ -27,7 +27,7 @@ void vm_row(const vm *v, const cpu_instr *i) {
     case CPU_ROW_MAX: *(float *)(void *)q = k->max[s](p, (size_t)cols); break;
     case CPU_ROW_SUM: *(float *)(void *)q = k->sum[s](p, (size_t)cols); break;
     case CPU_ROW_SQDEV: *(float *)(void *)q = k->sqdev[s](p, m, (size_t)cols, p + block, share); break;
-    case CPU_ROW_EXP: *number_at(v, sums, r) = k->exp[s][d](q, p, m, (size_t)cols, p + block, share); break;
+    case CPU_ROW_EXP: *number_at(v, sums, r) = k->exp[s]((float *)(void *)q, p, m, (size_t)cols, p + block, share); break;
     case CPU_ROW_NORM: {
       cpuk_norm_args args = {.dst = q, .x = p, .mean = m, .rstd = *number_at(v, factor, r), .n = (size_t)cols, .stream = stream};
       if (scale >= 0) args.g = number_at(v, scale, 0);

@@ -25,7 +25,7 @@ static void run_rows(const cpuk_rows *k, row_op op, cpuk_row_type t, char *dst, 
       memcpy(dst, src, COLS * e);
       continue;
     } else if (op == SOFTMAX) {
-      n.rstd = 1 / k->exp[t][CPUK_ROW_F32](scratch, src, k->max[t](src, COLS), COLS, src + COLS * e, 3);
+      n.rstd = 1 / k->exp[t](scratch, src, k->max[t](src, COLS), COLS, src + COLS * e, 3);
       n.x = scratch, n.g = n.b = NULL;
       k->norm[CPUK_ROW_F32][t](&n);
       continue;

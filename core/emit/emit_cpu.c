@@ -263,6 +263,7 @@ static tsr_status check_row(const ir_op *op, int n_optional, const bool *has, cp
   if ((mask & uses[fn].need) != uses[fn].need || mask & ~uses[fn].may) return ir_error(op, NULL, "has not the operands that \"%s\" takes", ir_get_str(op, "fn", ""));
   bool full = fn == CPU_ROW_EXP || fn == CPU_ROW_NORM;
   if (x->rank != 2 || out->rank != 2 || out->dims[0] != x->dims[0] || out->dims[1] != (full ? x->dims[1] : 1)) return ir_error(op, NULL, "takes rows, and one result a row or a result of the same shape");
+  if (fn == CPU_ROW_EXP && out->dtype != TSR_F32) return ir_error(op, NULL, "writes f32");
   for (int i = 0, k = 2; i < n_optional; i++) {
     if (!has[i]) continue;
     const ir_type *t = op->operands[k++]->type;

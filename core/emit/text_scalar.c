@@ -73,7 +73,7 @@ static const char *float_op(text_printer *p, int code, const char *const *x, int
   static const char *const signs[] = {[SC_ADD] = "+", [SC_SUB] = "-", [SC_MUL] = "*", [SC_DIV] = "/"};
   if (code <= SC_DIV) return text_fmt(p, "(%s %s %s)", x[0], signs[code], x[1]);
   if (code == SC_NEG) return text_fmt(p, "(-%s)", x[0]);
-  if (code == SC_RELU) return text_fmt(p, "fmax_nan(%s, decltype(%s)(0))", x[0], x[0]);
+  if (code == SC_RELU) return text_fmt(p, "fmax_nan(%s, decltype(+%s)(0))", x[0], x[0]); /* the plus: an element of a vector is a reference */
   if (!float_calls[code]) return "0";
   return n == 1 ? text_fmt(p, "%s(%s)", float_calls[code], x[0])
          : n == 2 ? text_fmt(p, "%s(%s, %s)", float_calls[code], x[0], x[1])

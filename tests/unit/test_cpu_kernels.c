@@ -294,10 +294,13 @@ static void check_rows(void) {
         size_t e = cpuk_dtype_bytes(type[d]);
         double u = type[d] == CPUK_F32 ? 3e-7 : type[d] == CPUK_BF16 ? 0x1.1p-8 : 0x1.1p-11;
         memset((char *)ys + n * e, 0x5a, 8);
-        CHECK(fabs(R->exp[s][d](ys, xs, 1, n, xs, 3) - esum) <= 1e-5 * esum, "%s row_exp sum %zu", isa, n);
-        for (size_t i = 0; i < n; i++) {
-          double w = exp(test_read(type[s], xs, i) - 1);
-          CHECK(fabs(test_read(type[d], ys, i) - w) <= u * w + 0x1p-25, "%s row_exp", isa);
+        if (d == CPUK_ROW_F32) {
+          float *e32 = (float *)(void *)ys;
+          CHECK(fabs(R->exp[s](e32, xs, 1, n, xs, 3) - esum) <= 1e-5 * esum, "%s row_exp sum %zu", isa, n);
+          for (size_t i = 0; i < n; i++) {
+            double w = exp(test_read(type[s], xs, i) - 1);
+            CHECK(fabs(e32[i] - w) <= u * w + 0x1p-25, "%s row_exp", isa);
+          }
         }
         for (int v = 0; v < 4; v++) {
           cpuk_norm_args p = {ys, xs, v & 1 ? g : NULL, v & 2 ? b : NULL, 0.5f, 1.5f, n, v == 3, xs, cpuk_dtype_bytes(type[s]), 2};
@@ -312,7 +315,7 @@ static void check_rows(void) {
         CHECK(((char *)ys)[n * e] == 0x5a, "%s rows wrote past %zu", isa, n);
       }
   float masked[5] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY};
-  CHECK(R->exp[0][0](masked, masked, -INFINITY, 5, masked, 1) == 0 && masked[4] == 0, "%s row of -inf", isa);
+  CHECK(R->exp[0](masked, masked, -INFINITY, 5, masked, 1) == 0 && masked[4] == 0, "%s row of -inf", isa);
 }
 
 /* ---- movement ---- */

@@ -3,14 +3,13 @@
 #include "body_reduce_order.h"
 
 /* Loads and stores of VF elements as floats, whole or the first n, by row type. */
-#define ROW_TYPE(t, T, LOAD, LOAD_N, STORE, STORE_N)                                  \
+#define ROW_TYPE(t, T, LOAD, LOAD_N, STORE_N)                                         \
   VINL vf row_load_##t(const T *p) { return LOAD; }                                   \
   VINL vf row_load_n_##t(const T *p, size_t n) { return LOAD_N; }                     \
-  VINL void row_store_##t(T *p, vf v) { STORE; }                                      \
   VINL void row_store_n_##t(T *p, vf v, size_t n) { STORE_N; }
-ROW_TYPE(f32, float, v_load(p), v_load_n(p, n), v_store(p, v), v_store_n(p, v, n))
-ROW_TYPE(bf16, uint16_t, v_from_bf16(vh_load(p)), v_from_bf16(vh_load_n(p, n)), vh_store(p, v_to_bf16(v)), vh_store_n(p, v_to_bf16(v), n))
-ROW_TYPE(f16, uint16_t, v_from_f16(vh_load(p)), v_from_f16(vh_load_n(p, n)), vh_store(p, v_to_f16(v)), vh_store_n(p, v_to_f16(v), n))
+ROW_TYPE(f32, float, v_load(p), v_load_n(p, n), v_store_n(p, v, n))
+ROW_TYPE(bf16, uint16_t, v_from_bf16(vh_load(p)), v_from_bf16(vh_load_n(p, n)), vh_store_n(p, v_to_bf16(v), n))
+ROW_TYPE(f16, uint16_t, v_from_f16(vh_load(p)), v_from_f16(vh_load_n(p, n)), vh_store_n(p, v_to_f16(v), n))
 
 /* 2 VF elements as floats, in whatever order is cheapest: what is summed or compared needs no other. */
 VINL void row_load_two_f32(const float *p, vf x[2]) {
@@ -114,20 +113,19 @@ ROW_REDUCTIONS(f32, float)
 ROW_REDUCTIONS(bf16, uint16_t)
 ROW_REDUCTIONS(f16, uint16_t)
 
-#define ROW_EXP(s, S, d, D)                                                                         \
-  static float row_exp_##s##_##d(void *dst, const void *x_, float m, size_t n, const void *ahead, int share) {   \
+#define ROW_EXP(s, S)                                                                               \
+  static float row_exp_##s(float *q, const void *x_, float m, size_t n, const void *ahead, int share) {          \
     const S *p = x_;                                                                                \
-    D *q = dst;                                                                                     \
     vf acc[NACC], mv = v_set1(m == INF_NEG ? 0 : m);                                                \
     float r;                                                                                        \
     for (int i = 0; i < NACC; i++) acc[i] = v_set1(0);                                              \
     ROW_LOOP(s, S, INF_NEG, row_fetch((const char *)ahead + k * sizeof(S), 64 * sizeof(S), share),  \
              for (int h = 0; h < 2; h++) {                                                          \
                vf e = row_e_##s(row_load_##s(p + o + (size_t)h * VF) - mv);                         \
-               row_store_##d(q + o + (size_t)h * VF, e);                                            \
+               v_store(q + o + (size_t)h * VF, e);                                                  \
                acc[i + h] += e;                                                                     \
              },                                                                                     \
-             x[0] = row_e_##s(x[0] - mv); row_store_n_##d(q + o, x[0], left); acc[i] += x[0]);      \
+             x[0] = row_e_##s(x[0] - mv); v_store_n(q + o, x[0], left); acc[i] += x[0]);            \
     REDUCE_TREE(float, vf, v, r, acc, OP_ADD, OP_ADD);                                              \
     return r;                                                                                       \
   }
@@ -190,7 +188,7 @@ VINL void v_store16(uint16_t *q, vf v) { memcpy(q, &v, sizeof v); }
     else row_norm_body_##s##_##d(a, a->g, a->b, false);                                                        \
   }
 #define ROW_PAIRS(s, S)                                                                                       \
-  ROW_EXP(s, S, f32, float) ROW_EXP(s, S, bf16, uint16_t) ROW_EXP(s, S, f16, uint16_t)                        \
+  ROW_EXP(s, S)                                                                                               \
   ROW_NORM(s, S, f32, float) ROW_NORM(s, S, bf16, uint16_t) ROW_NORM(s, S, f16, uint16_t)
 ROW_PAIRS(f32, float)
 ROW_PAIRS(bf16, uint16_t)
@@ -201,6 +199,6 @@ const cpuk_rows CPUK_FN(rows) = {
     .max = ROW_EACH(row_max),
     .sum = ROW_EACH(row_sum),
     .sqdev = ROW_EACH(row_sqdev),
-    .exp = {ROW_EACH(row_exp_f32), ROW_EACH(row_exp_bf16), ROW_EACH(row_exp_f16)},
+    .exp = ROW_EACH(row_exp),
     .norm = {ROW_EACH(row_norm_f32), ROW_EACH(row_norm_bf16), ROW_EACH(row_norm_f16)},
 };

@@ -114,9 +114,9 @@ typedef float (*cpuk_row_reduce_fn)(const void *x, size_t n);
 /* sum over i of (x[i] - mean)^2; mean = 0 gives rmsnorm's sum of squares. Meanwhile the row at `ahead`, of as many
  * bytes as this one, is fetched into L2: its even lines where share & 1, the odd ones where share & 2. It needn't exist. */
 typedef float (*cpuk_row_sqdev_fn)(const void *x, float mean, size_t n, const void *ahead, int share);
-/* dst[i] = exp(x[i] - m), returns the sum of the f32 values before they're rounded to dst. m = -inf (a row that is masked everywhere) is
- * taken as 0, so exp(-inf) = 0 and no NaN arises. dst may equal x when the types are equal. Fetches ahead as row_sqdev does. */
-typedef float (*cpuk_row_exp_fn)(void *dst, const void *x, float m, size_t n, const void *ahead, int share);
+/* dst[i] = exp(x[i] - m), returns their sum. m = -inf (a row that is masked everywhere) is
+ * taken as 0, so exp(-inf) = 0 and no NaN arises. dst may equal an f32 x. Fetches ahead as row_sqdev does. */
+typedef float (*cpuk_row_exp_fn)(float *dst, const void *x, float m, size_t n, const void *ahead, int share);
 /* dst[i] = ((x[i] - mean) * rstd) * g[i] + b[i]; g NULL = 1, b NULL = 0. With mean 0, g and b NULL this is a plain scale. g and b are f32.
  * stream: write with non-temporal stores where dst is 64-byte aligned and won't be read soon (an output larger than half of L3);
  * the kernel fences before it returns. */
@@ -177,7 +177,7 @@ typedef struct cpuk_lanes {
 typedef struct cpuk_rows {
   cpuk_row_reduce_fn max[CPUK_N_ROW], sum[CPUK_N_ROW];
   cpuk_row_sqdev_fn sqdev[CPUK_N_ROW];
-  cpuk_row_exp_fn exp[CPUK_N_ROW][CPUK_N_ROW];   /* [source][destination] */
+  cpuk_row_exp_fn exp[CPUK_N_ROW];
   cpuk_row_norm_fn norm[CPUK_N_ROW][CPUK_N_ROW]; /* [source][destination] */
 } cpuk_rows;
 
