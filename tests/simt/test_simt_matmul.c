@@ -1,7 +1,6 @@
 /* Matmul kernels of every matrix path, run in the emulator and compared with f64 sums over the same rounded inputs. Small shapes that
  * still take every part: several tiles, more k-steps than stages, ragged edges, batches, all epilogues. Without a finding of the
- * emulator (races, reads of unwritten memory, wrong waits). Tolerance: the accumulator's k roundings of f32 plus one of the result. */
-#include <math.h>
+ * emulator (races, reads of unwritten memory, wrong waits). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,56 +9,8 @@
 
 #include <cmocka.h>
 
-#include "core/base/dtype.h"
+#include "tests/simt/matmul_run.h"
 #include "tests/simt/target_run.h"
-#include "tests/support/tile_gen.h"
-
-static uint64_t state;
-static double uniform(void) {
-  state = state * 6364136223846793005ull + 1442695040888963407ull;
-  return (double)(state >> 40) / (1 << 24) * 2 - 1;
-}
-
-static void *fill(tsr_dtype t, int64_t n) {
-  size_t bytes = ((size_t)n * tsr_dtype_size(t) + 255) / 256 * 256;
-  void *p = aligned_alloc(256, bytes);
-  memset(p, 0, bytes);
-  for (int64_t i = 0; i < n; i++) dtype_store(t, p, (size_t)i, !dtype_is_float(t) ? floor(uniform() * 8) : i % 5 ? uniform() : -0.0); /* -0: NaN in FNUZ */
-  return p;
-}
-
-static double act(const char *name, double x) {
-  if (!name) return x;
-  if (!strcmp(name, "relu")) return x > 0 ? x : 0;
-  if (!strcmp(name, "silu")) return x / (1 + exp(-x));
-  return x * 0.5 * (1 + erf(x * M_SQRT1_2)); /* gelu */
-}
-
-/* The largest error in units of the tolerance. */
-static double compare(const tile_matmul_case *c, const void *a, const void *b, const void *bias, const void *res, const void *got) {
-  int64_t batch = c->batch ? c->batch : 1, limited;
-  double worst = 0;
-  for (int64_t z = 0; z < batch; z++)
-    for (int64_t i = 0; i < c->m; i++)
-      for (int64_t j = 0; j < c->n; j++) {
-        double sum = 0, scale = 0;
-        for (int64_t k = 0; k < c->k; k++) {
-          double x = dtype_load(c->in, a, (size_t)(z * c->m * c->k + (c->ta ? k * c->m + i : i * c->k + k)));
-          double y = dtype_load(c->in, b, (size_t)(z * c->n * c->k + (c->tb ? j * c->k + k : k * c->n + j)));
-          sum += x * y;
-          scale += fabs(x * y);
-        }
-        size_t at = (size_t)((z * c->m + i) * c->n + j);
-        double v = sum + (bias ? dtype_load(c->out, bias, (size_t)j) : 0);
-        v = act(c->act, v) + (res ? dtype_load(c->out, res, at) : 0);
-        if (!dtype_is_float(c->out)) dtype_store(c->out, &limited, 0, v), v = dtype_load(c->out, &limited, 0);
-        double unit = dtype_is_float(c->out) ? dtype_get(c->out)->eps : 0;
-        double tolerance = dtype_is_float(c->in) ? 4 * (double)(c->k + 8) * 6e-8 * (scale + 1) + 2 * unit * (fabs(v) + 1e-3) : 0.5;
-        double error = fabs(dtype_load(c->out, got, at) - v) / tolerance;
-        if (!(error <= worst)) worst = error;
-      }
-  return worst;
-}
 
 static char last_path[128];
 static int worst_store; /* most turns of a bank that one write to shared memory took; 0 = never more than one */
@@ -79,19 +30,9 @@ static void check(const char *arch, const tile_matmul_case *c, const char *path)
   st = emu_build(m, &caps, &u);
   if (st) fail_msg("%s on %s: %s", c->name, arch, tsr_status_message(st));
   if (path && strncmp(u.paths[0], path, strlen(path))) fail_msg("%s on %s took the path \"%s\", not %s", c->name, arch, u.paths[0], path);
-  int64_t batch = c->batch ? c->batch : 1;
-  void *a = fill(c->in, batch * c->m * c->k), *b = fill(c->in, batch * c->n * c->k), *bias = c->bias ? fill(c->out, c->n) : NULL;
-  void *res = c->residual ? fill(c->out, batch * c->m * c->n) : NULL, *out = fill(c->out, batch * c->m * c->n);
-  emu_range buffers[5];
-  int n = 0;
-  size_t in = tsr_dtype_size(c->in), o = tsr_dtype_size(c->out);
-  buffers[n++] = (emu_range){.data = a, .bytes = (size_t)(batch * c->m * c->k) * in};
-  buffers[n++] = (emu_range){.data = b, .bytes = (size_t)(batch * c->n * c->k) * in};
-  if (bias) buffers[n++] = (emu_range){.data = bias, .bytes = (size_t)c->n * o};
-  if (res) buffers[n++] = (emu_range){.data = res, .bytes = (size_t)(batch * c->m * c->n) * o};
-  buffers[n++] = (emu_range){.data = out, .bytes = (size_t)(batch * c->m * c->n) * o};
+  matmul_data data = matmul_data_make(c, 1);
   memset(&r, 0, sizeof r);
-  st = emu_launch(&u, 0, buffers, 1, &r);
+  st = emu_launch(&u, 0, data.buffers, 1, &r);
   if (st) fail_msg("%s on %s: %s", c->name, arch, tsr_status_message(st));
   if (r.n_findings) {
     emu_report_print(&r, stdout);
@@ -102,12 +43,12 @@ static void check(const char *arch, const tile_matmul_case *c, const char *path)
   for (int i = 0; i < r.n_sites; i++)
     for (int d = 2; d <= EMU_MAX_DEGREE; d++)
       if (r.sites[i].write && r.sites[i].degree[d] && d > worst_store) worst_store = d;
-  double worst = compare(c, a, b, bias, res, out);
+  double worst = matmul_error(c, &data);
   if (!(worst <= 1)) fail_msg("%s on %s (%s): error is %g of the tolerance", c->name, arch, u.paths[0], worst);
   emu_unit_clear(&u);
   ir_module_destroy(&m);
   strb_clear(&text);
-  free(a), free(b), free(bias), free(res), free(out);
+  matmul_data_clear(&data);
 }
 
 static const tile_matmul_case hopper[] = {
