@@ -109,7 +109,7 @@ static tsr_status run_tuner(hooked *x, const tsr_tune_options *t, tune_cache *ca
   bool has_cost = x->h && x->h->cost, has_next = x->h && x->h->next;
   tuner_desc d = {.al = &ctx->al, .mode = TUNE_FULL, .device = &k->device, .problem = &k->problem, .space = &k->space.s, .dflt = &k->dflt, .target = &k->target,
                   .cache = cache, .key = k->key, .strategy = has_next ? &own : strategy, .model = has_cost ? &model : NULL, .objective = x->h && x->h->objective ? hook_objective : NULL, .objective_user = x, .progress = on_progress, .progress_user = x, .samples = t->samples, .samples_fixed = t->samples_fixed,
-                  .agree = t->mesh ? &agree : NULL, .again = t->again, .stop_fraction = t->stop_fraction > 0 ? t->stop_fraction : k->device.rates_measured ? 0 : 2, .seed = t->seed};
+                  .agree = t->mesh ? &agree : NULL, .again = t->again, .stop_fraction = t->stop_fraction > 0 ? t->stop_fraction : tune_device_has_roofline(&k->device) ? 0 : 2, .seed = t->seed};
   tsr_status st = tuner_run(&d, r);
   ctx->tune.lookups++;
   ctx->tune.hits += r->source == TUNE_FROM_CACHE;
@@ -253,8 +253,27 @@ static tune_config merged(const tune_config *base, const tsr_schedule *s) {
   return c;
 }
 
+/* Choices that this device's kernels of the family don't have keep the default, and the text says so. */
+static void drop_foreign(const space *s, const tune_config *dflt, tune_config *c, strb *out) {
+  static const char *const all[] = {"m", "n", "k", "vectorize", "use_shared", "padding", "async_copy", "stages", "split_k", "warps", "raster", "matrix_path", "cluster", "stream_k"};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    tune_config own = *dflt;
+    int32_t *to = tune_config_field(c, all[i]), was = *tune_config_field(&own, all[i]), at = 0;
+    while (at < s->n_knobs && strcmp(s->knob[at].name, all[i])) at++;
+    if (*to == was || (at < s->n_knobs && s->knob[at].n > 1)) continue;
+    strb_printf(out, "%s=%d is no choice here: left at %d\n", all[i], *to, was);
+    *to = was;
+  }
+}
+
 static tsr_status print_estimate(walk *w, rt_kernel *k) {
+  const space *s = &k->space.s;
   tune_config c = merged(&k->dflt, w->candidate);
+  int32_t values[SPACE_MAX_KNOBS];
+  char why[128] = "";
+  drop_foreign(s, &k->dflt, &c, w->text);
+  for (int32_t i = 0; i < s->n_knobs; i++) values[i] = *tune_config_field(&c, s->knob[i].name);
+  if (memcmp(&c, &k->dflt, sizeof c) && !s->legal(s->user, values, why, sizeof why)) strb_printf(w->text, "illegal candidate, never compiled: %s\n", why);
   strb_printf(w->text, "%s: ", ir_get_str(k->kernel, "sym_name", ""));
   cost_explain(&k->device, &k->problem, &c, w->text);
   return NULL;

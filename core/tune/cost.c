@@ -4,6 +4,7 @@
 #include "core/tune/space.h"
 
 #include <math.h>
+#include <time.h>
 
 enum { CLUSTER_BARRIER_NS = 300 }; /* of two to eight blocks on sm_90, with the stores before it; assumed */
 
@@ -26,7 +27,7 @@ static double tier_gbps(const tune_device *d, const char *name, double dflt) {
  * and what a subgroup does besides multiplying is not hidden by others. */
 static bool simd_like(const tune_device *d) { return !d->is_cpu && d->warp_size > 1 && d->warp_size <= 8; }
 
-/* Rates that nobody told: enough to rank, marked by rates_measured = false in the device. */
+/* Those that nobody told are assumed: enough to rank. */
 typedef struct rates {
   double peak, shared, l2, memory, barrier_ns, launch_ns, latency_ns;
   double lanes, cores;
@@ -179,28 +180,49 @@ void cost_compute(const tune_device *d, const tune_problem *p, const tune_config
   e->total_ns = body + e->term_ns[COST_BARRIER] + e->term_ns[COST_FILL] + e->term_ns[COST_LAUNCH];
 }
 
+static const char *origin_of(double rate, tune_origin from) { return rate > 0 ? tune_origin_name(from) : "assumed"; }
+
+static const char *tier_origin(const tune_device *d, const char *name) {
+  const tune_tier *t = tune_device_tier(d, name);
+  return t ? origin_of(t->gbps, t->measured ? TUNE_MEASURED : TUNE_LISTED) : "assumed";
+}
+
+static const char *peak_origin(const tune_device *d, const tune_problem *p, const tune_config *c) {
+  bool matrix = c->matrix_path != 0, plain = !matrix || tune_device_peak(d, p->in, true) == tune_device_peak(d, p->in, false);
+  return origin_of(tune_device_peak(d, p->in, matrix), plain ? d->fma_from : d->matrix_from);
+}
+
+/* What the model makes of the device as a whole: how its cores are filled, how much is hidden, and by what. */
+static void explain_device(const tune_device *d, const cost_estimate *e, strb *out) {
+  strb_printf(out, "  blocks %.0f on %d cores: %.2f waves, %.0f%% even; ", e->blocks, d->cores, e->waves, 100 * e->wave_efficiency);
+  if (e->occupancy.known)
+    strb_printf(out, "occupancy %.0f%% (%d blocks a core, limited by %s; limits %s), hides %.0f%%", 100 * e->occupancy.fraction, e->occupancy.blocks, e->occupancy.limiter,
+                d->queried ? "queried" : "listed", 100 * e->hiding);
+  else strb_puts(out, "occupancy n/a");
+  strb_printf(out, "; overlap %.0f%%\n  total    %10.2f us  bound by %s\n", 100 * e->overlap, e->total_ns / 1e3, cost_term_name(e->bound));
+  time_t on = (time_t)d->measured_on;
+  struct tm day;
+  char text[32];
+  if (on > 0 && gmtime_r(&on, &day) && strftime(text, sizeof text, "%Y-%m-%d %H:%M", &day)) strb_printf(out, "  rates of this device were measured on %s UTC\n", text);
+}
+
 void cost_explain(const tune_device *d, const tune_problem *p, const tune_config *c, strb *out) {
   cost_estimate e;
   rates r = rates_of(d, p, c);
+  const tune_tier *mem = tune_device_tier(d, "memory");
   cost_compute(d, p, c, &e);
-  const char *src = d->rates_measured ? "measured" : "assumed";
   strb_printf(out, "%s on %s: ", p->op, d->name);
   tune_config_print(c, out);
-  strb_printf(out, "\n  math     %10.2f us  %.4g Gflop (%.4g with padding) at %.4g Gflop/s %s peak\n", e.term_ns[COST_MATH] / 1e3,
-              e.flops / 1e9, e.padded_flops / 1e9, r.peak, src);
-  strb_printf(out, "  shared   %10.2f us  %.4g MB at %.4g GB/s\n", e.term_ns[COST_SHARED] / 1e3, e.shared_bytes / 1e6, r.shared);
-  strb_printf(out, "  l2       %10.2f us  %.4g MB at %.4g GB/s\n", e.term_ns[COST_L2] / 1e3, e.l2_bytes / 1e6, r.l2);
-  strb_printf(out, "  memory   %10.2f us  %.4g MB (least %.4g) at %.4g GB/s\n", e.term_ns[COST_MEMORY] / 1e3, e.memory_bytes / 1e6,
-              tune_problem_bytes(p) / 1e6, r.memory);
-  strb_printf(out, "  barrier  %10.2f us  %.4g ns each\n", e.term_ns[COST_BARRIER] / 1e3, r.barrier_ns);
-  strb_printf(out, "  fill     %10.2f us  memory latency %.4g ns\n", e.term_ns[COST_FILL] / 1e3, r.latency_ns);
-  strb_printf(out, "  launch   %10.2f us\n", e.term_ns[COST_LAUNCH] / 1e3);
-  strb_printf(out, "  blocks %.0f on %d cores: %.2f waves, %.0f%% even; ", e.blocks, d->cores, e.waves, 100 * e.wave_efficiency);
-  if (e.occupancy.known)
-    strb_printf(out, "occupancy %.0f%% (%d blocks a core, limited by %s), hides %.0f%%", 100 * e.occupancy.fraction,
-                e.occupancy.blocks, e.occupancy.limiter, 100 * e.hiding);
-  else strb_puts(out, "occupancy n/a");
-  strb_printf(out, "; overlap %.0f%%\n  total    %10.2f us  bound by %s\n", 100 * e.overlap, e.total_ns / 1e3, cost_term_name(e.bound));
+  strb_printf(out, "\n  math     %10.2f us  %.4g Gflop (%.4g with padding) at %.4g Gflop/s, %s\n", e.term_ns[COST_MATH] / 1e3,
+              e.flops / 1e9, e.padded_flops / 1e9, r.peak, peak_origin(d, p, c));
+  strb_printf(out, "  shared   %10.2f us  %.4g MB at %.4g GB/s, %s\n", e.term_ns[COST_SHARED] / 1e3, e.shared_bytes / 1e6, r.shared, tier_origin(d, d->is_cpu ? "l1" : "shared"));
+  strb_printf(out, "  l2       %10.2f us  %.4g MB at %.4g GB/s, %s\n", e.term_ns[COST_L2] / 1e3, e.l2_bytes / 1e6, r.l2, tier_origin(d, "l2"));
+  strb_printf(out, "  memory   %10.2f us  %.4g MB (least %.4g) at %.4g GB/s, %s\n", e.term_ns[COST_MEMORY] / 1e3, e.memory_bytes / 1e6,
+              tune_problem_bytes(p) / 1e6, r.memory, tier_origin(d, "memory"));
+  strb_printf(out, "  barrier  %10.2f us  %.4g ns each, %s\n", e.term_ns[COST_BARRIER] / 1e3, r.barrier_ns, origin_of(d->barrier_ns, d->barrier_from));
+  strb_printf(out, "  fill     %10.2f us  memory latency %.4g ns, %s\n", e.term_ns[COST_FILL] / 1e3, r.latency_ns, mem && mem->latency_cycles > 0 && d->clock_ghz > 0 ? "listed" : "assumed");
+  strb_printf(out, "  launch   %10.2f us  %s\n", e.term_ns[COST_LAUNCH] / 1e3, origin_of(d->launch_ns, d->launch_from));
+  explain_device(d, &e, out);
 }
 
 double cost_roofline_ns(const tune_device *d, const tune_problem *p) {

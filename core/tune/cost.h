@@ -32,7 +32,8 @@ typedef struct cost_estimate {
 } cost_estimate;
 
 void cost_compute(const tune_device *d, const tune_problem *p, const tune_config *c, cost_estimate *out);
-/* Term by term, one line each, with the inputs. */
+/* Term by term, one line each, with the inputs and where each rate comes from: measured (the day stands below), reached (a lower bound
+ * from our own kernels), listed (guide, data sheet, profile file), assumed (nobody told). */
 void cost_explain(const tune_device *d, const tune_problem *p, const tune_config *c, strb *out);
 /* The least time the device could need: compulsory bytes and flops at its peaks. 0 when no rate is known. */
 double cost_roofline_ns(const tune_device *d, const tune_problem *p);

@@ -33,7 +33,10 @@ static const tune_device builtin[] = {
                 {16, 16, 32, TSR_F8E4M3, TSR_F32}}},
 };
 
-typedef enum field_type { F_BOOL, F_I32, F_I64, F_F64 } field_type;
+static const char *const origins[TUNE_N_ORIGINS] = {"listed", "reached", "measured"};
+const char *tune_origin_name(tune_origin o) { return origins[(unsigned)o < TUNE_N_ORIGINS ? o : TUNE_LISTED]; }
+
+typedef enum field_type { F_BOOL, F_I32, F_I64, F_F64, F_ORIGIN } field_type;
 static const struct field {
   const char *name;
   field_type type;
@@ -50,7 +53,8 @@ static const struct field {
     FIELD(warpgroup_matrix, F_BOOL),
     FIELD(banks, F_I32),            FIELD(clock_ghz, F_F64),         FIELD(fma_gflops, F_F64),
     FIELD(matrix_gflops, F_F64),    FIELD(launch_ns, F_F64),         FIELD(barrier_ns, F_F64),
-    FIELD(rates_measured, F_BOOL),
+    FIELD(fma_from, F_ORIGIN),      FIELD(matrix_from, F_ORIGIN),    FIELD(launch_from, F_ORIGIN),
+    FIELD(barrier_from, F_ORIGIN),  FIELD(measured_on, F_F64),       FIELD(queried, F_BOOL),
 #undef FIELD
 };
 enum { N_FIELDS = sizeof fields / sizeof *fields, N_BUILTIN = sizeof builtin / sizeof *builtin };
@@ -80,6 +84,7 @@ static double field_get(const tune_device *d, const struct field *f) {
   case F_I32: return *(const int32_t *)p;
   case F_I64: return (double)*(const int64_t *)p;
   case F_F64: return *(const double *)p;
+  case F_ORIGIN: return *(const tune_origin *)p;
   }
   return 0;
 }
@@ -91,6 +96,7 @@ static void field_set(tune_device *d, const struct field *f, double v) {
   case F_I32: *(int32_t *)p = (int32_t)v; break;
   case F_I64: *(int64_t *)p = (int64_t)v; break;
   case F_F64: *(double *)p = v; break;
+  case F_ORIGIN: *(tune_origin *)p = (tune_origin)v; break;
   }
 }
 
@@ -119,12 +125,18 @@ static bool parse_matrix(tune_device *d, const char *s) {
   return true;
 }
 
-static bool parse_number(tune_device *d, const char *key, const char *value) {
-  char *end;
-  double v = strtod(value, &end);
-  if (end == value || *end || !(v >= 0) || v > 1e15) return false;
+static double parse_origin(const char *value) {
+  for (int i = 0; i < TUNE_N_ORIGINS; i++)
+    if (!strcmp(value, origins[i])) return i;
+  return -1;
+}
+
+static bool parse_field(tune_device *d, const char *key, const char *value) {
   for (size_t i = 0; i < N_FIELDS; i++) {
+    char *end = "";
     if (strcmp(fields[i].name, key)) continue;
+    double v = fields[i].type == F_ORIGIN ? parse_origin(value) : strtod(value, &end);
+    if (end == value || *end || !(v >= 0) || v > 1e15) return false;
     if (fields[i].type == F_I32 && v > INT32_MAX) return false;
     field_set(d, &fields[i], v);
     return true;
@@ -142,7 +154,7 @@ static bool parse_line(tune_device *d, char *line) {
   if (!strcmp(line, "name")) return snprintf(d->name, sizeof d->name, "%s", value) < (int)sizeof d->name && *value;
   if (!strcmp(line, "tier")) return parse_tier(d, value);
   if (!strcmp(line, "matrix")) return parse_matrix(d, value);
-  return parse_number(d, line, value);
+  return parse_field(d, line, value);
 }
 
 tsr_status tune_device_parse(const char *text, const char *file, tune_device *out) {
@@ -185,8 +197,11 @@ tsr_status tune_device_load(const char *path, tune_device *out) {
 
 void tune_device_print(const tune_device *d, strb *out) {
   strb_printf(out, "name = %s\n", d->name);
-  for (size_t i = 0; i < N_FIELDS; i++)
-    if (field_get(d, &fields[i])) strb_printf(out, "%s = %.12g\n", fields[i].name, field_get(d, &fields[i]));
+  for (size_t i = 0; i < N_FIELDS; i++) {
+    double v = field_get(d, &fields[i]);
+    if (v && fields[i].type == F_ORIGIN) strb_printf(out, "%s = %s\n", fields[i].name, tune_origin_name((tune_origin)v));
+    else if (v) strb_printf(out, "%s = %.12g\n", fields[i].name, v);
+  }
   for (int i = 0; i < d->n_tiers; i++)
     strb_printf(out, "tier = %s %.12g %.12g %.12g%s\n", d->tier[i].name, d->tier[i].bytes, d->tier[i].gbps,
                 d->tier[i].latency_cycles, d->tier[i].measured ? " measured" : "");
@@ -197,7 +212,7 @@ void tune_device_print(const tune_device *d, strb *out) {
 
 void tune_device_complete(tune_device *d, const tune_device *from) {
   for (size_t i = 0; i < N_FIELDS; i++)
-    if (fields[i].type != F_BOOL && !field_get(d, &fields[i])) field_set(d, &fields[i], field_get(from, &fields[i]));
+    if (fields[i].type != F_BOOL && fields[i].type != F_ORIGIN && !field_get(d, &fields[i])) field_set(d, &fields[i], field_get(from, &fields[i]));
   if (!d->n_tiers) {
     d->n_tiers = from->n_tiers;
     memcpy(d->tier, from->tier, sizeof d->tier);
@@ -225,6 +240,12 @@ void tune_device_measured(tune_device *d, const char *tier, double gbps) {
   }
   t->gbps = gbps;
   t->measured = true;
+}
+
+bool tune_device_has_roofline(const tune_device *d) {
+  const tune_tier *memory = tune_device_tier(d, "memory");
+  bool lower_bound = d->fma_from == TUNE_REACHED || (d->matrix_gflops > 0 && d->matrix_from == TUNE_REACHED);
+  return d->fma_gflops > 0 && !lower_bound && memory && memory->gbps > 0;
 }
 
 double tune_device_peak(const tune_device *d, tsr_dtype in, bool matrix) {

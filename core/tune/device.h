@@ -8,6 +8,15 @@
 
 enum { TUNE_MAX_TIERS = 6, TUNE_MAX_MATRIX = 32 };
 
+/* Where a rate comes from; of a rate that is 0 the cost model assumes one and says so. */
+typedef enum tune_origin {
+  TUNE_LISTED,   /* a guide, a data sheet, a profile file */
+  TUNE_REACHED,  /* what our own short kernels got out of the device, with a margin: no peak */
+  TUNE_MEASURED, /* on this device */
+  TUNE_N_ORIGINS
+} tune_origin;
+const char *tune_origin_name(tune_origin o);
+
 /* One matrix instruction shape. */
 typedef struct tune_matrix {
   int32_t m, n, k;
@@ -48,8 +57,10 @@ typedef struct tune_device {
   double clock_ghz;
   double fma_gflops;          /* f32 multiply-add, 2 flops each, whole device */
   double matrix_gflops;       /* 16-bit inputs, whole device; 8-bit ones count double, tf32 half */
-  double launch_ns, barrier_ns;
-  bool rates_measured;
+  double launch_ns, barrier_ns; /* barrier: one k step's synchronisation of a block (simd_like devices: per subgroup) */
+  tune_origin fma_from, matrix_from, launch_from, barrier_from;
+  double measured_on;         /* seconds since 1970 when this machine's rates were measured; 0: never. Shown, decides nothing */
+  bool queried;               /* limits are a driver's answers, not an architecture's table */
   int32_t n_tiers, n_matrix;
   tune_tier tier[TUNE_MAX_TIERS];
   tune_matrix matrix[TUNE_MAX_MATRIX];
@@ -71,6 +82,8 @@ void tune_device_complete(tune_device *d, const tune_device *from);
 const tune_tier *tune_device_tier(const tune_device *d, const char *name);
 /* Sets or adds a tier's measured bandwidth. */
 void tune_device_measured(tune_device *d, const char *tier, double gbps);
+/* Compute and memory rates bound from below what a kernel can take: both known, and the former no lower bound itself. */
+bool tune_device_has_roofline(const tune_device *d);
 /* Peak for the input type, with or without matrix instructions, in Gflop/s. */
 double tune_device_peak(const tune_device *d, tsr_dtype in, bool matrix);
 /* The matrix shape for the input type, or NULL. */

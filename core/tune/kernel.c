@@ -8,12 +8,16 @@
 #include "core/ir/graph_ops.h"
 #include "core/passes/schedule_default.h"
 
+/* CUDA's and HIP's are those of the architecture's table, Vulkan's what its self-tests reached. */
 static void copy_rates(const tsr_caps *c, tune_device *d) {
+  tune_origin from = c->dialect == DIALECT_SPIRV ? TUNE_REACHED : TUNE_LISTED;
   d->fma_gflops = c->peak_flops_f32 / 1e9;
   d->matrix_gflops = c->peak_flops_matrix / 1e9;
   d->launch_ns = c->launch_ns;
-  d->rates_measured = c->peak_flops_f32 > 0 && c->bytes_per_s > 0;
-  if (c->bytes_per_s > 0) tune_device_measured(d, "memory", c->bytes_per_s / 1e9);
+  if (d->fma_gflops > 0) d->fma_from = from;
+  if (d->matrix_gflops > 0) d->matrix_from = from;
+  for (int i = 0; i < d->n_tiers; i++)
+    if (!strcmp(d->tier[i].name, "memory")) d->tier[i].gbps = c->bytes_per_s / 1e9;
 }
 
 static void add_tier(tune_device *d, const char *name, int64_t bytes) {

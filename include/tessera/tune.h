@@ -51,7 +51,7 @@ typedef struct tsr_tune_options {
   size_t samples;        /* 50; fewer when near shapes are in the cache, unless samples_fixed */
   bool samples_fixed;
   bool again;            /* search although an answer is stored, and replace it */
-  double stop_fraction;  /* of the roofline: 0.97; 2 or more: never */
+  double stop_fraction;  /* of the roofline: 0.97, where the device has known peaks (a reached rate is none: never); 2 or more: never */
   uint64_t seed;
   const char *knobs;     /* only these may move, "m,n,k,warps"; NULL: all that the device has */
   const tsr_tune_hooks *hooks;

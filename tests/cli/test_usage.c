@@ -82,5 +82,16 @@ int main(void) {
   expect(&c, "run any.mlir --shape A=4x3 --shape B=3x5 --shape C=1", 2, true, "no input \"C\"");
   expect(&c, "run any.mlir --shape A=4xz", 2, true, "\"A=4xz\" is not NAME=2x3x..");
   expect(&c, "--help", 0, false, "usage: tessera");
+#define EXPLAIN(device, candidate) "tune matmul --shape 64x64x64 --device " device " --explain --candidate \"" candidate "\""
+  expect(&c, EXPLAIN("cpu:0", "m=16 n=32 k=64 split_k=1 raster=0"), 0, false, "m=16 n=32 k=64");
+  expect(&c, EXPLAIN("cpu:0", "tile=16x32x64,split_k=4"), 0, false, "illegal candidate, never compiled: split_k leaves empty parts");
+  expect(&c, EXPLAIN("cpu:0", "tile=16x32x64,stages=3"), 0, false, "stages=3 is no choice here: left at 1");
+  expect(&c, EXPLAIN("cuda:sm_80", "stages=3,warps=4,vector=4,use_shared=1,padding=8,async_copy=1"), 0, false, "vectorize=4 use_shared=1 padding=8 async_copy=1 stages=3 split_k=1 warps=4");
+  expect(&c, EXPLAIN("cuda:sm_80", "tile=64x64x32,warps=16,vectorize=16"), 0, false, "illegal candidate, never compiled: vector wider than 16 bytes");
+  expect(&c, EXPLAIN("cuda:sm_80", "m=64"), 0, false, "GB/s, listed\n  barrier");
+  if (strstr(c.said, "measured")) c.wrong++, printf("an architecture without hardware has measured rates:\n%s\n", c.said);
+  expect(&c, EXPLAIN("cpu:0", "m=16,speed=3"), 2, true, "--candidate is");
+  expect(&c, EXPLAIN("cpu:0", "m=x"), 2, true, "--candidate is");
+  expect(&c, "tune matmul --shape 64x64x64 --device cpu:0 --candidate m=16", 2, true, "go with --explain");
   return cli_end(&c);
 }

@@ -10,6 +10,7 @@
 
 #include "core/passes/graph_to_schedule.h"
 #include "core/passes/schedule_default.h"
+#include "core/tune/cost.h"
 #include "core/tune/extract.h"
 #include "core/tune/kernel.h"
 #include "tests/support/graph_text.h"
@@ -121,9 +122,35 @@ static void config_switches_become_the_schedules_spelling(void **state) {
 static void known_device_brings_advice_but_no_limit(void **state) {
   tsr_caps c = gpu();
   tune_device d = tune_device_from_caps(&c, "NVIDIA H100 80GB HBM3");
-  assert_true(d.regs_ideal == 64 && d.shared_per_block == 48 << 10 && !d.advisory && d.fma_gflops > 0 && !d.rates_measured);
+  assert_true(d.regs_ideal == 64 && d.shared_per_block == 48 << 10 && !d.advisory && d.fma_gflops > 0 && d.fma_from == TUNE_LISTED);
   d = tune_device_from_caps(&c, "Something else");
   assert_true(d.regs_ideal == 0 && d.fma_gflops == 0);
+}
+
+/* Rates of a table are never called measured, those of a self-test are no peak. */
+static void estimate_says_where_each_rate_comes_from(void **state) {
+  tsr_caps c = gpu();
+  tune_problem p = {.family = TUNE_MATMUL, .op = "matmul", .m = 256, .n = 256, .k = 256, .in = TSR_F32, .acc = TSR_F32, .out = TSR_F32};
+  tune_config at = {.m = 64, .n = 64, .k = 16, .use_shared = 1, .stages = 2, .warps = 4};
+  strb text;
+  strb_init(&text, NULL);
+  c.peak_flops_f32 = 1e13, c.bytes_per_s = 1e12, c.memory_bytes = 1 << 30, c.launch_ns = 4000;
+  tune_device d = tune_device_from_caps(&c, "a device");
+  assert_true(d.fma_from == TUNE_REACHED && !tune_device_has_roofline(&d));
+  cost_explain(&d, &p, &at, &text);
+  assert_non_null(strstr(strb_text(&text), "Gflop/s, reached\n"));
+  assert_null(strstr(strb_text(&text), "measured"));
+  c.dialect = DIALECT_CUDA;
+  d = tune_device_from_caps(&c, "a device");
+  assert_true(d.fma_from == TUNE_LISTED && tune_device_has_roofline(&d));
+  tune_device_measured(&d, "memory", 900);
+  d.barrier_ns = 30, d.barrier_from = TUNE_MEASURED, d.measured_on = 86400;
+  strb_clear(&text), strb_init(&text, NULL);
+  cost_explain(&d, &p, &at, &text);
+  static const char *const says[] = {"Gflop/s, listed\n", "GB/s, assumed\n  l2", "at 900 GB/s, measured\n", "30 ns each, measured\n", "us  listed\n  blocks", "measured on 1970-01-02 00:00 UTC"};
+  for (size_t i = 0; i < sizeof says / sizeof *says; i++)
+    if (!strstr(strb_text(&text), says[i])) fail_msg("no \"%s\" in %s", says[i], strb_text(&text));
+  strb_clear(&text);
 }
 
 /* A program of two kernels, one operand of which is given twice. */
@@ -164,6 +191,7 @@ int main(void) {
       cmocka_unit_test(config_switches_become_the_schedules_spelling),
       cmocka_unit_test(extracted_kernel_computes_the_same),
       cmocka_unit_test(known_device_brings_advice_but_no_limit),
+      cmocka_unit_test(estimate_says_where_each_rate_comes_from),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

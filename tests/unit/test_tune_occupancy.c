@@ -198,18 +198,21 @@ static void profile_keeps_what_a_device_can_do(void **state) {
   tune_device d = h100(), again;
   d.clusters = d.lds_direct = d.warpgroup_matrix = true;
   d.shared_ideal = 65536;
+  d.matrix_from = TUNE_REACHED, d.launch_from = d.barrier_from = TUNE_MEASURED, d.measured_on = 1795000000, d.queried = true;
   strb text;
   strb_init(&text, NULL);
   tune_device_print(&d, &text);
   assert_null(tune_device_parse(strb_text(&text), "printed", &again));
   assert_true(again.clusters && again.lds_direct && again.warpgroup_matrix);
   assert_int_equal(again.shared_ideal, 65536);
+  assert_true(again.fma_from == TUNE_LISTED && again.matrix_from == TUNE_REACHED && again.launch_from == TUNE_MEASURED && again.barrier_from == TUNE_MEASURED);
+  assert_true(again.measured_on == 1795000000 && again.queried);
   strb_clear(&text);
 }
 
 static void profile_bad_line_names_its_place(void **state) {
   static const char *const bad[] = {"name = x\ncores = -1\n", "name = x\nwhat = 3\n", "name = x\ntier = l2 1\n", "name = x\ntier = l2 -1 5 5\n", "name = x\ntier = l2 1 5 nan\n",
-                                    "name = x\nmatrix = 16 16 16 bf16 nope\n", "name = x\ncores = 1e300\n", "name = x\ncores 4\n"};
+                                    "name = x\nmatrix = 16 16 16 bf16 nope\n", "name = x\ncores = 1e300\n", "name = x\ncores 4\n", "name = x\nfma_from = hearsay\n"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     tune_device d;
     tsr_status st = tune_device_parse(bad[i], "f.profile", &d);

@@ -8,7 +8,7 @@
 #include "tools/tessera/op_graph.h"
 
 typedef struct tune_args {
-  const char *shape, *dtype, *device, *strategy, *policy, *cache, *record, *tile, *knobs;
+  const char *shape, *dtype, *device, *strategy, *policy, *cache, *record, *tile, *candidate, *knobs;
   long samples, seed;
   bool json, space, explain, again;
 } tune_args;
@@ -81,6 +81,55 @@ static int search(const tune_args *a, tsr_device *dev, const tsr_graph *g, const
   return EXIT_OK;
 }
 
+/* "tile=64x128x32,warps=4 use_shared=0": the names and values that --space and `cache show` print; tile and vector are short for m, n, k and
+ * vectorize. */
+static bool parse_knob(const char *name, const char *value, tsr_schedule *s) {
+  static const struct {
+    const char *name;
+    size_t at;
+    int64_t zero; /* how a schedule spells 0 */
+  } fields[] = {
+#define FIELD(name, field, zero) {name, offsetof(tsr_schedule, field), zero}
+      FIELD("m", m, 0), FIELD("n", n, 0), FIELD("k", k, 0), FIELD("vectorize", vectorize, 0), FIELD("vector", vectorize, 0), FIELD("padding", padding, -1),
+      FIELD("stages", pipeline_stages, 0), FIELD("split_k", split_k, 0), FIELD("warps", warps, 0), FIELD("raster", raster, 0), FIELD("cluster", cluster, 0), FIELD("stream_k", stream_k, 0),
+#undef FIELD
+  };
+  static const char *const paths[] = {"fma", NULL, "direct", "pingpong"}; /* 1, the device's own, is what a schedule does by itself */
+  int64_t d[3] = {0};
+  char *end;
+  if (!strcmp(name, "tile")) {
+    if (cli_parse_shape(value, d, 3) < 1) return false;
+    s->m = d[0], s->n = d[1], s->k = d[2];
+    return true;
+  }
+  long v = strtol(value, &end, 10);
+  if (end == value || *end || v < 0 || v > INT32_MAX) return false;
+  if (!strcmp(name, "use_shared")) s->use_shared = v ? 1 : -1;
+  else if (!strcmp(name, "async_copy")) s->async_copy = v ? 1 : -1;
+  else if (!strcmp(name, "matrix_path")) {
+    if (v > 3) return false;
+    s->matrix_path = paths[v];
+  } else {
+    size_t i = 0, n = sizeof fields / sizeof *fields;
+    while (i < n && strcmp(fields[i].name, name)) i++;
+    if (i == n) return false;
+    *(int64_t *)((char *)s + fields[i].at) = v ? v : fields[i].zero;
+  }
+  return true;
+}
+
+static bool parse_candidate(const char *text, tsr_schedule *s) {
+  for (text += strspn(text, " ,"); *text; text += strspn(text, " ,")) {
+    size_t n = strcspn(text, " ,");
+    char pair[48], *eq;
+    if (snprintf(pair, sizeof pair, "%.*s", (int)n, text) >= (int)sizeof pair || !(eq = strchr(pair, '='))) return false;
+    *eq = 0;
+    if (!parse_knob(pair, eq + 1, s)) return false;
+    text += n;
+  }
+  return true;
+}
+
 static int with_graph(const tune_args *a, tsr_context *ctx, tsr_device *dev, const tsr_graph *g) {
   tsr_policy policy = TSR_POLICY_DEFAULT;
   tsr_status st = a->policy ? tsr_policy_parse(a->policy, &policy) : NULL;
@@ -94,8 +143,10 @@ static int with_graph(const tune_args *a, tsr_context *ctx, tsr_device *dev, con
   int64_t d[3] = {0};
   if (a->tile && (cli_parse_shape(a->tile, d, 3) < 1)) return cli_usage("tune", "--tile is MxNxK");
   candidate.m = d[0], candidate.n = d[1], candidate.k = d[2];
+  if ((a->tile || a->candidate) && !a->explain) return cli_usage("tune", "--tile and --candidate go with --explain");
+  if (a->candidate && !parse_candidate(a->candidate, &candidate)) return cli_usage("tune", "--candidate is \"KNOB=VALUE,...\" with the knobs of --space, got \"%s\"", a->candidate);
   if (a->space) return st = tsr_graph_tune_space(dev, g, &o, &t, &text), print_text(ctx, st, text, NULL);
-  if (a->explain) return st = tsr_graph_tune_explain(dev, g, &o, a->tile ? &candidate : NULL, &text), print_text(ctx, st, text, NULL);
+  if (a->explain) return st = tsr_graph_tune_explain(dev, g, &o, a->tile || a->candidate ? &candidate : NULL, &text), print_text(ctx, st, text, NULL);
   if (a->record) return st = tsr_graph_tune_record(dev, g, &o, a->record, &t, &text), print_text(ctx, st, text, a->record);
   return search(a, dev, g, &o, &t);
 }
@@ -106,7 +157,8 @@ int cmd_tune(int argc, char **argv) {
                             {.name = "--strategy", .text = &a.strategy}, {.name = "--samples", .number = &a.samples}, {.name = "--policy", .text = &a.policy},
                             {.name = "--cache", .text = &a.cache},   {.name = "--seed", .number = &a.seed},   {.name = "--record", .text = &a.record},
                             {.name = "--tile", .text = &a.tile},     {.name = "--json", .flag = &a.json},     {.name = "--space", .flag = &a.space},
-                            {.name = "--knobs", .text = &a.knobs},     {.name = "--explain", .flag = &a.explain}, {.name = "--again", .flag = &a.again}};
+                            {.name = "--knobs", .text = &a.knobs},     {.name = "--explain", .flag = &a.explain}, {.name = "--again", .flag = &a.again},
+                            {.name = "--candidate", .text = &a.candidate}};
   if (!cli_options("tune", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("tune", "needs one FILE or OP");
   if (a.samples < 0) return cli_usage("tune", "--samples needs a positive number");
