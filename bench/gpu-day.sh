@@ -1,161 +1,226 @@
 #!/usr/bin/env bash
-# bench/gpu-day.sh [--dry-run] [DEVICE [PART...]] - everything that needs an NVIDIA or AMD GPU, under 25 minutes of device time: builds
-# (offline), checks on the device, measures, and writes bench/results/DEVICE-DATE/: one .jsonl file a section, commands.txt,
-# clocks.csv, and predicted.txt with the cost model's figures made beforehand, without the device. DEVICE is cuda:0 (default), hip:0, ...
-# PART: predict, check, matmul, llama, rows, rest; all by default. Where a command may run for ten minutes only, run them in turn:
-# OUT=DIR collects them in one folder. A section that runs out of its time is cut, and says so in commands.txt; exit 1 if any check failed.
-# --dry-run needs no GPU: prints every command and runs it small on cpu:0, so that tools, suites, types and options are known to exist.
+# bench/gpu-day.sh [--dry-run] [DEVICE [PART...]] - everything that needs an NVIDIA or AMD GPU within one deadline: builds (offline), checks on the
+# device, measures, and writes bench/results/GPU/DATE.json: a row for each measurement with its command, the cost model's figure made
+# beforehand (predicted_us) and what part was cut for want of time. DEVICE is cuda:0 (default), hip:0, ...
+# PART, in order of importance: build, cubes, llama, attention, rows, compile, replay, check, vulkan, tuned; all by default. Each has its share of
+# the DEADLINE (1440 seconds, environment); what one leaves over goes to those after it, and the last are cut first. Where a command
+# may run for ten minutes only: run parts in turn with OUT=FILE.json of their own. Exit 1 if a check or a command failed.
+# --dry-run needs no GPU: prints the plan and runs every command small on cpu:0, so that tools, suites, types and options are known to exist.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 dry=
 [ "${1:-}" = --dry-run ] && { dry=yes; shift; }
 device=${1:-cuda:0}
+called="bench/gpu-day.sh${*:+ $*}"
 [ $# -gt 0 ] && shift
-parts=" ${*:-predict check matmul llama rows rest} "
+all="build cubes llama attention rows compile replay check vulkan tuned"
+declare -A share=([build]=150 [cubes]=200 [llama]=330 [attention]=40 [rows]=100 [compile]=40 [replay]=20 [check]=240 [vulkan]=100 [tuned]=140)
+parts=" ${*:-$all} "
+deadline=${DEADLINE:-1440}
 backend=${device%%:*}
 case $backend in cuda) peer=cublaslt arch=${ARCH:-sm_90a} ;; hip) peer=hipblaslt arch=${ARCH:-gfx942} ;; *) echo "usage: bench/gpu-day.sh [--dry-run] cuda:N|hip:N [PART...]"; exit 2 ;; esac
-for part in $parts; do case $part in predict | check | matmul | llama | rows | rest) ;; *) echo "no part $part"; exit 2 ;; esac; done
-if [ -z "$dry" ] || [ ! -x build/release/tools/tessera ]; then
-  log=$(mktemp)
-  scripts/build release >"$log" 2>&1 || { tail -30 "$log"; exit 1; }
-  rm -f "$log"
-fi
-tessera=$PWD/build/release/tools/tessera
-out=${OUT:-bench/results/$(tr -c 'a-z0-9\n' - <<<"$device")-$(date +%Y%m%d-%H%M)}
-[ -n "$dry" ] && out=$(mktemp -d)
-mkdir -p "$out"
-export TSR_CACHE_DIR=$out/cache
-bad=0
+for part in $parts; do [ -n "${share[$part]:-}" ] || { echo "no part $part; there are $all"; exit 2; }; done
+build=${BUILD:-$PWD/build/release}
+tessera=$build/tools/tessera driver=$build/bench/gpu_driver
+work=$(mktemp -d)
+export TSR_CACHE_DIR=$work/cache
+bad=0 watch='' out='' began=$SECONDS
+declare -A predicted=()
 
-# The same command, small and on cpu:0: only what it is made of is tried. 
+# ---- the shapes: m x n x k -----------------------------------------------------------------------------------------------------------
+comma() { tr ' ' ',' <<<"$*"; }
+layers() { # the matrices of a network (n x k), in rows for 1, 16, 512 and 4096 positions
+  local m nk
+  for m in 1 16 512 4096; do for nk in "$@"; do printf '%sx%s ' "$m" "$nk"; done; done
+}
+cubes="4096x4096x4096 8192x8192x8192 16384x16384x16384"
+llama8=$(layers 4096x4096 1024x4096 14336x4096 4096x14336)
+llama70=$(layers 8192x8192 1024x8192 28672x8192 8192x28672)
+row_ops="add silu softmax layernorm rmsnorm reduce_sum reduce_max"
+row_shapes="65536x4096 131072x4096" long_rows=2048x131072
+
+# ---- what is expected, before the device is touched: the sum over the kernels that an op becomes --------------------------------------------
+predict() { # ops, shapes, types
+  local op shape type
+  for op in $1; do for shape in $2; do for type in $3; do
+    predicted[$op $shape $type]=$("$tessera" tune "$op" --shape "$shape" --dtype "$type" --device "$backend:$arch" --explain 2>/dev/null | awk '$1 == "total" { us += $2 } END { if (us) print us; else print "null" }')
+  done; done; done
+}
+
+# ---- the result file: rows as they come, put together anew after each part ----------------------------------------------------------------
+quote() { tr -s '\000-\037' ' ' <<<"$*" | sed -e 's/[\\"]/\\&/g' -e "s#$build/##g; s#$work/##g" -e 's/^/"/; s/ *$/"/'; }
+joined() { sed '$!s/$/,/; s/^/  /' "$1" 2>/dev/null; }
+write_results() {
+  [ -n "$dry$out" ] || return 0 # no device was reached
+  {
+    printf '{"schema": 1, "device": "%s", "gpu": %s, "date": "%s", "commit": "%s", "command": %s,\n' "$device" "$(quote "$gpu")" "$(date -u +%FT%TZ)" "$(git rev-parse --short HEAD 2>/dev/null)" "$(quote "$called")"
+    printf ' "deadline_s": %d, "used_s": %d, "predicted_for": "%s", "failed": %s,\n' "$deadline" $((SECONDS - began)) "$backend:$arch" "$([ $bad = 0 ] && echo false || echo true)"
+    printf ' "parts": [\n%s\n ],\n "rows": [\n%s\n ],\n "clocks": [\n%s\n ]}\n' "$(joined "$work/parts")" "$(joined "$work/rows")" "$(joined "$work/clocks")"
+  } >"$work/whole.json"
+  [ -n "$dry" ] || { mkdir -p "$(dirname "$out")" && mv "$work/whole.json" "$out"; }
+}
+finish() {
+  [ -n "$watch" ] && kill "$watch" 2>/dev/null
+  write_results
+  rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+# A line of a tool's becomes a row: its part, its command, what was predicted (nothing knows a Vulkan driver's matrices). $3: a figure for lines that
+# name no operation.
+add_rows() { # part, command, predicted or ""
+  local line key us
+  while IFS= read -r line; do
+    [[ $line == "{"*"}" ]] || continue
+    us=${3:-null}
+    [[ $line =~ \"op\":\ \"([^\"]*)\",\ \"shape\":\ \"([^\"]*)\",\ \"dtype\":\ \"([^\"]*)\" ]] && [ "$1" != vulkan ] && key="${BASH_REMATCH[*]:1:3}" && us=${predicted[$key]:-$us}
+    printf '{"part": "%s", "predicted_us": %s, "command": %s, %s\n' "$1" "$us" "$(quote "$2")" "${line#\{}" >>"$work/rows"
+  done
+}
+
+# ---- running: a command gets what is left of its part -------------------------------------------------------------------------------------
+# The same command, small and on cpu:0: only what it is made of is tried, and that once.
 rehearse() {
-  local small=() previous='' word
+  local small=() previous='' word rc
   for word in "$@"; do
     case $previous in
-    --device) word=cpu:0 ;;
-    --shape) case $word in *x*x*) word=64x64x64 ;; *) word=16x64 ;; esac ;;
+    --device | replay) word=cpu:0 ;;
+    --shape) case ${word%%,*} in *x*x*) word=64x64x64 ;; *) word=16x64 ;; esac ;;
     --steps) word=2 ;;
+    --milliseconds) word=1 ;;
     esac
     small+=("$word")
     previous=$word
   done
-  case " $* " in
-  *" bench "*) small+=(--milliseconds 1) ;;
-  *" ctest "*) small+=(-N) ;;
-  esac
-  timeout 60 "${small[@]}" >"$out/rehearsal" 2>&1
-  local rc=$?
-  if [ $rc != 0 ] || { [[ " $* " == *" ctest "* ]] && grep -q 'Total Tests: 0' "$out/rehearsal"; }; then
+  case " $* " in *" ctest "*) small+=(-N) ;; esac
+  [[ $tried == *"|${small[*]}|"* ]] && return
+  tried+="|${small[*]}|"
+  timeout 120 "${small[@]}" >"$work/said" 2>&1
+  rc=$?
+  [ $rc = 3 ] && [[ " $* " == *" compile "* ]] && rc=0 # no run-time compiler on this machine
+  if [ $rc != 0 ] || grep -q '^Total Tests: 0' "$work/said"; then
     echo "DOES NOT RUN (exit $rc): ${small[*]}"
-    tail -3 "$out/rehearsal"
+    tail -3 "$work/said"
     bad=1
   fi
+  add_rows "$part" "$*" "${expected:-}" <"$work/said"
 }
-
-section() { # file, seconds, command...
-  local file=$1 limit=$2 rc
-  shift 2
-  if [ -n "$dry" ]; then
-    echo "[$limit s] $* >> $file"
-    rehearse "$@"
-    return
-  fi
-  echo "$*" >>"$out/commands.txt"
-  timeout "$limit" "$@" >>"$out/$file" 2>>"$out/stderr.txt"
+cut='' part_end=0 tried=''
+run() { # command...: its lines become rows, and what it says on standard error one more
+  [ -n "$dry" ] && { echo "  ${*//$PWD\//}"; rehearse "$@"; return; }
+  local left=$((part_end - SECONDS)) rc
+  [ $left -le 0 ] && { cut=yes; return; }
+  timeout -k 5 "$left" "$@" >"$work/said" 2>"$work/stderr"
   rc=$?
-  [ $rc = 124 ] && echo "# cut after $limit s" >>"$out/commands.txt"
-  [ $rc = 0 ] || [ $rc = 124 ] || { echo "# exit $rc" | tee -a "$out/commands.txt"; bad=1; }
+  add_rows "$part" "$*" "${expected:-}" <"$work/said"
+  if [ $rc = 124 ] || [ $rc = 137 ]; then cut=yes rc=0
+  elif [ $rc != 0 ]; then bad=1; fi
+  [ $rc = 0 ] && [ ! -s "$work/stderr" ] || printf '{"part": "%s", "command": %s, "exit": %d, "said": %s}\n' "$part" "$(quote "$*")" $rc "$(quote "$(tail -c 1000 "$work/stderr")")" >>"$work/rows"
 }
-has() { [[ $parts == *" $1 "* ]]; }
-mm() { section "$1" 40 "$tessera" bench matmul --device "$2" --shape "$3" --dtype "$4" --against "$peer" --json; } # file, device, shape, type
-
-cubes="4096x4096x4096 8192x8192x8192 16384x16384x16384"
-llama8="1x4096x4096 16x4096x4096 512x4096x4096 4096x4096x4096 16x14336x4096 512x14336x4096 4096x14336x4096 512x4096x14336"
-llama70="1x8192x8192 16x8192x8192 512x8192x8192 4096x8192x8192 512x28672x8192 4096x28672x8192 512x8192x28672"
-
-# What is expected, before the device is touched: the sum over the kernels that an op becomes.
-predict_one() { # op, shape, type
-  "$tessera" tune "$1" --shape "$2" --dtype "$3" --device "$backend:$arch" --explain 2>&1 |
-    awk -v op="$1" -v shape="$2" -v type="$3" '
-      $1 == "total" { us += $2; bound = $NF }
-      END {
-        split(shape, d, "x")
-        if (us && op == "matmul") printf "%s %s %s: total %.1f us, %.0f Tflop/s, the last kernel bound by %s\n", op, shape, type, us, 2 * d[1] * d[2] * d[3] / us / 1e6, bound
-        else if (us) printf "%s %s %s: total %.1f us, bound by %s\n", op, shape, type, us, bound
-        else print op, shape, type ": no estimate (m <= 4 streams b: its bytes over the rate of memory)"
-      }'
+report() { # command...: its whole output is one JSON object
+  : >"$work/said"
+  run "$@"
+  [ "$(head -c 1 "$work/said")" = "{" ] && [ -z "$cut" ] && printf '{"part": "%s", "predicted_us": %s, "command": %s, "report": %s}\n' "$part" "${expected:-null}" "$(quote "$*")" "$(tr -d '\n' <"$work/said")" >>"$work/rows"
 }
-predict() {
-  local shape dtype op
-  {
-    for shape in $cubes; do for dtype in bf16 f16 tf32 i8 fp8_e4m3; do predict_one matmul "$shape" "$dtype"; done; done
-    for shape in $llama8 $llama70; do predict_one matmul "$shape" bf16; done
-    for op in add silu softmax layernorm rmsnorm reduce_sum; do predict_one "$op" 65536x4096 f32; done
-  } >"$out/predicted.txt"
-  [ -z "$dry" ] || { echo "predicted.txt: $(grep -c total "$out/predicted.txt") estimates"; grep -q total "$out/predicted.txt" || bad=1; }
+summary() { # command...: a row with what a test run says of itself
+  : >"$work/said"
+  run "$@"
+  [ -n "$dry" ] || printf '{"part": "%s", "command": %s, "said": %s}\n' "$part" "$(quote "$*")" "$(quote "$(grep -E '% tests passed|Failed|Skipped|Timeout' "$work/said" | tail -c 1500)")" >>"$work/rows"
 }
-has predict && predict
+bench() { run "$tessera" bench "$@" --json; }
 
-if [ -z "$dry" ] && [ "$backend" = cuda ] && command -v nvidia-smi >/dev/null; then
-  echo "clocks and power: clocks.csv"
-  nvidia-smi --query-gpu=timestamp,name,clocks.sm,clocks.mem,power.draw,temperature.gpu --format=csv -lms 500 >>"$out/clocks.csv" 2>/dev/null &
-  watch=$!
-  trap 'kill $watch 2>/dev/null' EXIT
-fi
-
-if has check; then # right before fast: the conformance suite and the examples on this device
-  section devices.json 30 "$tessera" devices --json
-  section check.txt 240 env TSR_TEST_DEVICE="$device" ctest --test-dir build/release -L 'conformance|examples' --output-on-failure
-  section check.txt 60 "$tessera" bench --suite quick --device "$device" --json
-fi
-if has matmul; then # against the vendor's library
-  for shape in $cubes; do for dtype in bf16 f16 tf32 i8 fp8_e4m3; do mm matmul.jsonl "$device" "$shape" "$dtype"; done; done
-fi
-if has llama; then
-  for shape in $llama8 $llama70; do for dtype in bf16 f16; do mm llama.jsonl "$device" "$shape" "$dtype"; done; done
-fi
-if has rows; then # bound by memory: from 1 GB
-  for op in add silu softmax layernorm rmsnorm reduce_sum; do
-    section rows.jsonl 20 "$tessera" bench "$op" --device "$device" --shape 65536x4096 --dtype f32 --json
-    section rows.jsonl 20 "$tessera" bench "$op" --device "$device" --shape 131072x4096 --dtype bf16 --json
-  done
-  for op in softmax layernorm rmsnorm; do section rows.jsonl 20 "$tessera" bench "$op" --device "$device" --shape 2048x131072 --dtype f32 --json; done # rows in chunks
-fi
-# Replay: a graph of 100 small kernels.
-replay_graph() {
-  echo '"builtin.module"() ({ "tessera.graph.func"() ({ ^bb0(%A: tensor<32x256xf32>):'
-  local previous=A i
-  for i in $(seq 100); do
-    echo "  %s$i = \"tessera.graph.softmax\"(%$previous) {axis = 1} : (tensor<32x256xf32>) -> tensor<32x256xf32>"
-    previous=s$i
-  done
-  echo "  \"tessera.graph.return\"(%$previous) : (tensor<32x256xf32>) -> () }) {sym_name = \"main\"} : () -> () }) : () -> ()"
+# ---- the parts ------------------------------------------------------------------------------------------------------------------------------
+part_build() {
+  [ -n "$dry" ] && return
+  run env TARGETS="tessera gpu_driver test_conformance test_reach example_embed example_cuda_embed" scripts/build release
 }
-if has rest; then
-  # the hand-written attention, as it stands and at 16 heads of width 128; where its time goes
-  positions=16384
-  [ -z "$dry" ] || positions=256
+part_cubes() { # the smallest first: where time runs out, the largest are missing
+  local shape
+  for shape in $cubes; do bench matmul --device "$device" --shape "$shape" --dtype bf16,f16,fp8_e4m3,tf32,i8 --against "$peer" --milliseconds 500; done
+}
+part_llama() { # also M <= 16, bound by memory
+  bench matmul --device "$device" --shape "$(comma $llama8)" --dtype bf16,f16 --against "$peer" --milliseconds 300
+  bench matmul --device "$device" --shape "$(comma $llama70)" --dtype bf16,f16 --against "$peer" --milliseconds 300
+}
+part_rows() { # from 1 GB
+  bench $row_ops --device "$device" --shape "$(comma $row_shapes)" --dtype f32,bf16 --milliseconds 300
+  bench softmax layernorm rmsnorm --device "$device" --shape "$long_rows" --dtype f32 --milliseconds 300
+}
+part_attention() { # the hand-written program at 16 heads of width 128, causal; and as it stands
+  local positions=16384
+  [ -n "$dry" ] && positions=256
   sed -e "s/4x200x64xf16/16x${positions}x128xbf16/g; s/shared<64x64xf16/shared<128x128xbf16/; s/shared<32x64xf16/shared<128x128xbf16/; s/value = 64}/value = 128}/; s/value = 32}/value = 128}/" \
     -e "s/value = 200}/value = $positions}/; s/value = 0.125}/value = 0.0883883476}/; s/\[0, 64, 64\]/[0, 128, 128]/; s/\[0, 32, 64\]/[0, 128, 128]/; s/frag<64x1x/frag<128x1x/g" \
-    -e "s/frag<64x64x/frag<128x128x/g; s/frag<64x32x/frag<128x128x/g; s/-> f16/-> bf16/; s/grid = \[4, 4, 1\]/grid = [$((positions / 128)), 16, 1]/" tests/tile/flash_attention.mlir >"$out/attention-16k.mlir"
-  section attention.json 60 "$tessera" profile "$out/attention-16k.mlir" --device "$device" --steps 50 --json
-  section attention.json 60 "$tessera" profile tests/tile/flash_attention.mlir --device "$device" --steps 200 --json
-  # the same matmuls through Vulkan in the same run
-  for shape in 4096x4096x4096 8192x8192x8192; do for dtype in f16 bf16; do mm vulkan.jsonl vulkan:0 "$shape" "$dtype"; done; done
-  # compile time of one matmul with a cold cache, and a tuned run
-  for _ in 1 2 3; do
-    rm -rf "$TSR_CACHE_DIR"
-    start=$(date +%s%N)
-    section compile.txt 20 "$tessera" bench matmul --device "$device" --shape 4096x4096x4096 --dtype bf16 --milliseconds 1 --json
-    [ -n "$dry" ] || echo "whole command, cold cache: $((($(date +%s%N) - start) / 1000000)) ms" >>"$out/compile.txt"
+    -e "s/frag<64x64x/frag<128x128x/g; s/frag<64x32x/frag<128x128x/g; s/-> f16/-> bf16/; s/grid = \[4, 4, 1\]/grid = [$((positions / 128)), 16, 1]/" tests/tile/flash_attention.mlir >"$work/attention-16k.mlir"
+  # 2 products of 16 heads x 16384 x 16384/2 x 128, at the 660 TFLOP/s of docs/performance-log.md
+  expected=1670 report "$tessera" profile "$work/attention-16k.mlir" --device "$device" --steps 500 --json
+  report "$tessera" profile tests/tile/flash_attention.mlir --device "$device" --steps 500 --json
+}
+part_compile() { # the compiler alone, for one matmul; and from a graph to a first result with nothing cached
+  local type file
+  for type in bf16 f16 f8E4M3FN i8; do
+    [ -n "$dry" ] && [ $type != bf16 ] && continue
+    file=$work/matmul-$type.cu
+    printf '"tessera.graph.func"() ({\n^bb0(%%A: tensor<4096x4096x%s>, %%B: tensor<4096x4096x%s>):\n%%0 = "tessera.graph.matmul"(%%A, %%B) {transpose_b = true}\n"tessera.graph.return"(%%0)\n}) {sym_name = "main"}\n' "$type" "$type" >"$work/matmul.mlir"
+    "$tessera" dump "$work/matmul.mlir" --level source --device "$backend:$arch" >"$file" 2>>"$work/stderr" || bad=1
+    expected=250000 run "$driver" compile "$backend" "$arch" "$file"
   done
-  section tuned.jsonl 120 "$tessera" bench matmul --device "$device" --shape 4096x4096x4096 --dtype bf16 --tune full --against "$peer" --json
-  replay_graph >"$out/replay.mlir"
-  section replay.json 30 env TSR_DISABLE=fusion "$tessera" profile "$out/replay.mlir" --device "$device" --steps 200 --json
-fi
+}
+part_replay() {
+  expected=$(awk -v us="${predicted[softmax 32x256 f32]:-0}" 'BEGIN { print (us > 0 ? 100 * us : "null") }') run "$driver" replay "$device" 100
+}
+part_check() { # every row above was checked against the reference too
+  summary env TSR_TEST_DEVICE="$device" TSR_TEST_CASES=150 ctest --test-dir "$build" -R '^(conformance\.test_(conformance|reach)|example\.(embed|cuda_embed))$' --output-on-failure
+  bench --suite quick --device "$device" --milliseconds 100
+}
+part_vulkan() { # the same matmuls through Vulkan on the same GPU
+  bench matmul --device "${VULKAN:-vulkan:0}" --shape 4096x4096x4096,8192x8192x8192 --dtype f16,bf16 --against "$peer" --milliseconds 500
+}
+part_tuned() {
+  bench matmul --device "$device" --shape 4096x4096x4096 --dtype bf16 --tune full --against "$peer" --milliseconds 500
+}
+# ---- one after the other ----------------------------------------------------------------------------------------------------------------------
+prepare() { # what can be known once there is a tool
+  [ -x "$tessera" ] || { echo "$tessera is not built"; exit 1; }
+  gpu=$("$tessera" devices --json 2>/dev/null | sed -n "s/.*\"id\": \"$device\".*\"name\": \"\([^\"]*\)\".*/\1/p")
+  [ -n "$gpu$dry" ] || { echo "no device $device; there are:"; "$tessera" devices; exit 3; }
+  [ -n "$dry" ] || out=${OUT:-bench/results/$(tr -cs 'A-Za-z0-9\n' - <<<"$gpu" | tr '[:upper:]' '[:lower:]')/$(date -u +%Y-%m-%d-%H%M).json}
+  predict matmul "$cubes" "bf16 f16 fp8_e4m3 tf32 i8"
+  predict matmul "$llama8 $llama70${dry:+64x64x64}" "bf16 f16"
+  predict "$row_ops" "$row_shapes" "f32 bf16"
+  predict "softmax layernorm rmsnorm" "$long_rows" f32
+  predict softmax 32x256 f32
+  if [ -z "$dry" ] && [ "$backend" = cuda ] && command -v nvidia-smi >/dev/null; then
+    nvidia-smi --query-gpu=timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu --format=csv,noheader,nounits -lms 5000 2>/dev/null |
+      sed -u 's/\(.*\), \(.*\), \(.*\), \(.*\), \(.*\)/{"at": "\1", "core_mhz": \2, "memory_mhz": \3, "watts": \4, "celsius": \5}/' >>"$work/clocks" &
+    watch=$!
+  fi
+}
+touch "$work/rows" "$work/parts"
+planned=0 gpu=''
+for part in $all; do [[ $parts == *" $part "* ]] && planned=$((planned + share[$part])); done
+echo "planned $planned s of $deadline s"
+[ $planned -le "$deadline" ] || [ -z "$dry" ] || bad=1
+behind=$began
+for part in $all; do
+  [[ $parts == *" $part "* ]] || continue
+  [ $part = build ] || [ ${#predicted[@]} -gt 0 ] || prepare
+  from=$SECONDS cut=
+  behind=$((behind + share[$part]))
+  part_end=$((from + share[$part] > behind ? from + share[$part] : behind)) # its share, and what those before it left over
+  [ $part_end -gt $((began + deadline)) ] && part_end=$((began + deadline))
+  echo "[$part, ${share[$part]} s]"
+  "part_$part"
+  printf '{"part": "%s", "share_s": %d, "used_s": %d, "cut": %s}\n' "$part" "${share[$part]}" $((SECONDS - from)) "$([ -n "$cut" ] && echo true || echo false)" >>"$work/parts"
+  [ -n "$cut" ] && echo "  cut after $((SECONDS - from)) s"
+  write_results
+done
 
 if [ -n "$dry" ]; then
-  rm -rf "$out"
+  n=$(printf '%s\n' "${predicted[@]}" | grep -c '^[0-9]')
+  echo "$n of ${#predicted[@]} figures predicted"
+  [ "$n" = ${#predicted[@]} ] || bad=1
+  [ -n "${OUT:-}" ] && cp "$work/whole.json" "$OUT"
   [ $bad = 0 ] && echo "dry run: every command exists and takes its options"
 else
   echo "results in $out"

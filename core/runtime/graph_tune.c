@@ -149,7 +149,7 @@ typedef struct walk {
   strb *text;
   const tsr_schedule *candidate;
   const char *label;
-  bool stop;
+  bool stop, estimates; /* estimates: fn is handed kernels without a space too, as long as their problem is known */
 } walk;
 typedef tsr_status (*kernel_fn)(walk *w, rt_kernel *k);
 
@@ -184,7 +184,7 @@ static tsr_status each_kernel(walk *w, const tsr_graph *g, const tsr_compile_opt
       if (o2->def->level != IR_SCHEDULE || o2->def->code != S_KERNEL) continue;
       st = rt_kernel_open(w->dev, o2, policy_of(ctx, o), &device, k, &worth);
       if (!st && worth && w->tune && w->tune->knobs) st = restrict_space(k, w->tune->knobs);
-      if (!st && worth) st = fn(w, k);
+      if (!st && (worth || (w->estimates && k->streamed))) st = fn(w, k);
       rt_kernel_close(k);
     }
   if (k) al_delete(&ctx->al, k);
@@ -275,7 +275,8 @@ static tsr_status print_estimate(walk *w, rt_kernel *k) {
   for (int32_t i = 0; i < s->n_knobs; i++) values[i] = *tune_config_field(&c, s->knob[i].name);
   if (memcmp(&c, &k->dflt, sizeof c) && !s->legal(s->user, values, why, sizeof why)) strb_printf(w->text, "illegal candidate, never compiled: %s\n", why);
   strb_printf(w->text, "%s: ", ir_get_str(k->kernel, "sym_name", ""));
-  cost_explain(&k->device, &k->problem, &c, w->text);
+  if (k->streamed) cost_explain_once(&k->device, &k->problem, w->text);
+  else cost_explain(&k->device, &k->problem, &c, w->text);
   return NULL;
 }
 
@@ -296,7 +297,7 @@ tsr_status tsr_graph_tune_space(tsr_device *dev, const tsr_graph *g, const tsr_c
 }
 
 tsr_status tsr_graph_tune_explain(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const tsr_schedule *candidate, char **text) {
-  walk w = {.dev = dev, .candidate = candidate, .cache = rt_tune_cache(dev->ctx, o ? o->cache : NULL, true)};
+  walk w = {.dev = dev, .candidate = candidate, .estimates = true, .cache = rt_tune_cache(dev->ctx, o ? o->cache : NULL, true)};
   return to_text(&w, g, o, true, print_estimate, text);
 }
 

@@ -189,7 +189,8 @@ tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy polic
   k->device = *device;
   suggested_tile(dev, k->kernel, &k->problem, tile);
   const char *path = sched_default(k->kernel, &dev->caps).matrix_path;
-  if (path && !strcmp(path, "stream")) { /* bound by memory, and not a point of the space */
+  k->streamed = path && !strcmp(path, "stream");
+  if (k->streamed) {
     *worth = false;
     return NULL;
   }

@@ -225,6 +225,13 @@ void cost_explain(const tune_device *d, const tune_problem *p, const tune_config
   explain_device(d, &e, out);
 }
 
+void cost_explain_once(const tune_device *d, const tune_problem *p, strb *out) {
+  rates r = rates_of(d, p, &(tune_config){0});
+  double math = tune_problem_flops(p) / r.peak, memory = tune_problem_bytes(p) / r.memory;
+  strb_printf(out, "%s on %s: nothing to choose, operands are read once\n  math     %10.2f us\n  memory   %10.2f us\n  fill     %10.2f us\n  launch   %10.2f us\n  total    %10.2f us  bound by %s\n", p->op, d->name,
+              math / 1e3, memory / 1e3, r.latency_ns / 1e3, r.launch_ns / 1e3, (fmax(math, memory) + r.latency_ns + r.launch_ns) / 1e3, cost_term_name(math > memory ? COST_MATH : COST_MEMORY));
+}
+
 double cost_roofline_ns(const tune_device *d, const tune_problem *p) {
   double peak = tune_device_peak(d, p->in, tune_device_matrix(d, p->in) != NULL), mem = tier_gbps(d, "memory", 0);
   double math = peak > 0 ? tune_problem_flops(p) / peak : 0, traffic = mem > 0 ? tune_problem_bytes(p) / mem : 0;

@@ -35,6 +35,8 @@ void cost_compute(const tune_device *d, const tune_problem *p, const tune_config
 /* Term by term, one line each, with the inputs and where each rate comes from: measured (the day stands below), reached (a lower bound
  * from our own kernels), listed (guide, data sheet, profile file), assumed (nobody told). */
 void cost_explain(const tune_device *d, const tune_problem *p, const tune_config *c, strb *out);
+/* The same for a kernel without knobs that reads each operand once: bytes or multiply-adds at the device's rates, and the launch. */
+void cost_explain_once(const tune_device *d, const tune_problem *p, strb *out);
 /* The least time the device could need: compulsory bytes and flops at its peaks. 0 when no rate is known. */
 double cost_roofline_ns(const tune_device *d, const tune_problem *p);
 /* Flops per byte at which the device turns from memory- to compute-bound; 0 when a rate is not known. */

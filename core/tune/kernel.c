@@ -66,6 +66,12 @@ static const ir_op *find_matmul(const ir_op *kernel) {
   return NULL;
 }
 
+static int64_t n_elements(const ir_type *t) {
+  int64_t n = 1;
+  for (int i = 0; i < t->rank; i++) n *= t->dims[i];
+  return n;
+}
+
 bool tune_kernel_problem(const ir_op *kernel, const char *policy, tune_problem *p) {
   sched_family f = sched_family_parse(ir_get_str(kernel, "family", ""));
   int64_t s[4] = {0};
@@ -92,6 +98,7 @@ bool tune_kernel_problem(const ir_op *kernel, const char *policy, tune_problem *
   } else if (f == FAMILY_ROW && n == 2) {
     p->family = TUNE_ROW;
     p->m = s[0], p->n = s[1];
+    p->reduces = p->n > 1 && n_elements(kernel->results[0]->type) <= p->m;
     snprintf(p->op, sizeof p->op, "row");
   } else if (f == FAMILY_ELEMENTWISE && n == 1) {
     p->family = TUNE_ELEMENTWISE;

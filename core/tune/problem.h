@@ -17,6 +17,7 @@ typedef struct tune_problem {
   tsr_dtype in, acc, out;
   int32_t passes;
   bool deterministic; /* only knobs that keep the order of every sum may leave their default */
+  bool reduces;       /* row: one element a row is written */
   bool compensated;   /* sums carry their rounding errors along: they are not cut into parts */
 } tune_problem;
 
@@ -37,6 +38,7 @@ static inline double tune_problem_bytes(const tune_problem *p) {
   double b = (double)(p->batch > 0 ? p->batch : 1), in = (double)tsr_dtype_size(p->in), out = (double)tsr_dtype_size(p->out);
   double m = (double)(p->m > 0 ? p->m : 1), n = (double)p->n, k = (double)p->k;
   if (p->family == TUNE_MATMUL) return b * (m * k * in + m * n * out) + k * n * in;
+  if (p->reduces) return b * m * (n * in + out);
   return b * m * n * (in * (p->family == TUNE_ELEMENTWISE && p->passes > 1 ? p->passes : 1) + out);
 }
 #endif

@@ -25,6 +25,9 @@ static const struct { const char *args, *says; } refused[] = {
     {"bench softmax --shape 2x3x4", "is not ROWSxCOLS"},
     {"bench --suite nope", "no suite \"nope\"; there are quick, gemm,"},
     {"bench add --dtype f33", "unknown data type \"f33\""},
+    {"bench add --dtype f32,f33", "unknown data type \"f33\""},
+    {"bench add --shape 4x8,4x", "shape \"4x\" is not ROWSxCOLS"},
+    {"bench add --shape ''", "an empty list"},
     {"bench add --against nobody", "no peer \"nobody\"; there are openblas, blis, onednn, ggml"},
     {"bench add --policy sloppy", "unknown numerics policy"},
 };
@@ -70,6 +73,7 @@ int main(void) {
   has_keys(&c, "bench add --shape 4x8 --device cpu:0 --milliseconds 1 --json", bench);
   expect(&c, "bench add --shape 4x8 --device cpu:0 --milliseconds 1 --json", 0, true, "\"ok\": true");
   expect(&c, "bench matmul --shape 2x3x4x5 --device cpu:0 --milliseconds 1 --json", 0, true, "\"shape\": \"2x3x4x5\"");
+  expect(&c, "bench add --shape 4x8,5x9 --dtype f32,bf16 --device cpu:0 --milliseconds 1 --json", 0, false, "\"shape\": \"5x9\", \"dtype\": \"bf16\"");
   expect(&c, "bench softmax --shape 4x8 --device cpu:0 --milliseconds 1", 0, false, "median us");
   expect(&c, "run x.mlir --output 0=y.npy --repeat 3", 0, true, "median ");
   expect(&c, "run x.mlir --input A=y.npy --output 0=z.npy --device cpu:0 --policy deterministic --seed 5", 0, false, "");

@@ -61,7 +61,11 @@ static void other_families_are_problems_too(void **state) {
   tune_problem p;
   ir_module *s = compile("%A: tensor<64x1000xf32>", "%0 = \"tessera.graph.softmax\"(%A) {}", "%0", "tensor<64x1000xf32>");
   assert_true(tune_kernel_problem(kernel(s), "fast", &p));
-  assert_true(p.family == TUNE_ROW && p.m == 64 && p.n == 1000);
+  assert_true(p.family == TUNE_ROW && p.m == 64 && p.n == 1000 && tune_problem_bytes(&p) == 2 * 64 * 1000 * 4);
+  ir_module_destroy(&s);
+  s = compile("%A: tensor<64x1000xf32>", "%0 = \"tessera.graph.reduce_sum\"(%A) {axes = [1]}", "%0", "tensor<64xf32>");
+  assert_true(tune_kernel_problem(kernel(s), "fast", &p));
+  assert_true(p.family == TUNE_ROW && tune_problem_bytes(&p) == 64 * 1000 * 4 + 64 * 4); /* what it writes is 64 elements */
   ir_module_destroy(&s);
   s = compile("%A: tensor<64x1000xf32>, %B: tensor<64x1000xf32>", "%0 = \"tessera.graph.add\"(%A, %B)", "%0", "tensor<64x1000xf32>");
   assert_true(tune_kernel_problem(kernel(s), "fast", &p));

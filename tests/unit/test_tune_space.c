@@ -250,6 +250,20 @@ static void cost_larger_k_means_more_reuse_less_barrier(void **state) {
   assert_true(small.l2_bytes > 1.9 * b.l2_bytes); /* half the tile, twice the traffic */
 }
 
+static void streamed_product_costs_its_bytes_and_a_launch(void **state) {
+  tune_problem p = gemm(1, 4096, 4096, TSR_BF16);
+  tune_device d = *tune_device_find("h100");
+  strb b;
+  double us = 0, want = 4096.0 * 4096 * 2 / 3350 / 1e3;
+  strb_init(&b, NULL);
+  cost_explain_once(&d, &p, &b);
+  const char *total = strstr(strb_text(&b), "total");
+  assert_true(total && sscanf(total, "total %lf us", &us) == 1);
+  assert_true(us > want && us < want + 5);
+  assert_non_null(strstr(total, "bound by memory"));
+  strb_clear(&b);
+}
+
 static void cost_terms_add_up_and_explain_names_all(void **state) {
   tune_device d = *tune_device_find("h100");
   tune_problem p = gemm(4096, 4096, 4096, TSR_BF16);
@@ -363,6 +377,7 @@ int main(void) {
       cmocka_unit_test(restricted_space_moves_only_the_named_knobs),
       cmocka_unit_test(space_print_accounts_for_every_point),
       cmocka_unit_test(cost_larger_k_means_more_reuse_less_barrier),
+      cmocka_unit_test(streamed_product_costs_its_bytes_and_a_launch),
       cmocka_unit_test(cost_terms_add_up_and_explain_names_all),
       cmocka_unit_test(cost_prefers_what_must_be_better),
       cmocka_unit_test(cost_of_shared_steps_and_shared_rows), cmocka_unit_test(shared_steps_and_rows_have_their_rules),

@@ -13,7 +13,7 @@ enum { MAX_CASES = 256 };
 typedef struct bench_run {
   tsr_context *ctx;
   bench_options o;
-  bool json, wrong, progress, headed;
+  bool json, wrong, progress, headed, lost; /* lost: the device is, and with it what was still to be measured */
   bench_peaks peaks[TSR_N_DTYPES];
   bool have_peaks[TSR_N_DTYPES];
   double copy;
@@ -112,7 +112,10 @@ static int run_case(bench_run *r, const bench_case *c) {
     tsr_status_free(st);
     return EXIT_OK;
   }
-  if (st) return cli_fail(st);
+  if (st) {
+    r->lost = tsr_status_code(st) == TSR_DEVICE_LOST;
+    return cli_fail(st);
+  }
   if (!x.ok) r->wrong = true;
   const double rivals[2] = {x.default_us, x.table_us};
   for (int i = 0; i < 2; i++) {
@@ -145,7 +148,10 @@ static int run_device(bench_run *r, const char *id, const bench_case *cases, int
   if (r->html) bench_html_device(r->html, tsr_device_get_info(r->o.dev));
   int rc = EXIT_OK;
   memset(r->gain, 0, sizeof r->gain);
-  for (int i = 0; i < n && !rc; i++) rc = run_case(r, &cases[i]);
+  for (int i = 0; i < n && !r->lost; i++) {
+    int case_rc = run_case(r, &cases[i]);
+    if (case_rc) rc = case_rc; /* said; the others are measured all the same */
+  }
   if (!rc) print_gain(r);
   tsr_device_close(&r->o.dev);
   return rc;
@@ -178,17 +184,39 @@ static int find_peers(bench_run *r, const char *list) {
   return EXIT_OK;
 }
 
+/* The next name of a comma list, "" past the last. */
+static const char *next_of(const char **list, char name[64]) {
+  size_t n = strcspn(*list, ",");
+  snprintf(name, 64, "%.*s", (int)n, *list);
+  *list += n + ((*list)[n] == ',');
+  return name;
+}
+
+/* One operation in every shape and type of the two lists. */
+static int collect_op(const char *op, const char *shapes, const char *types, bool packed, bench_case *cases, int *n) {
+  char shape[64], type[64];
+  bench_case c = {.op = op, .packed_b = packed};
+  if (!shapes) shapes = bench_is_matmul(&c) ? "1024x1024x1024" : "1024x1024";
+  for (const char *s = shapes; *s;) {
+    if (!bench_parse_shape(next_of(&s, shape), &c)) return cli_usage("bench", "shape \"%s\" is not %s", shape, bench_is_matmul(&c) ? "MxNxK or BxMxNxK" : "ROWSxCOLS");
+    for (const char *t = types; *t;) {
+      c.dtype = tsr_dtype_parse(next_of(&t, type));
+      if (!c.dtype) return cli_usage("bench", "unknown data type \"%s\"", type);
+      if (*n == MAX_CASES) return cli_usage("bench", "more than %d cases", MAX_CASES);
+      cases[(*n)++] = c;
+    }
+  }
+  return EXIT_OK;
+}
+
 static int collect(int argc, char **argv, const char *suite, const char *shape, const char *dtype, bool packed, bench_case *cases, int *n) {
+  *n = 0;
+  if ((shape && !*shape) || (dtype && !*dtype)) return cli_usage("bench", "an empty list");
+  for (int i = 1, rc; i < argc; i++)
+    if ((rc = collect_op(argv[i], shape, dtype ? dtype : "f32", packed, cases, n))) return rc;
+  if (argc > 1) return EXIT_OK;
   tsr_dtype t = dtype ? tsr_dtype_parse(dtype) : TSR_F32;
   if (!t) return cli_usage("bench", "unknown data type \"%s\"", dtype);
-  *n = 0;
-  for (int i = 1; i < argc; i++) {
-    bench_case c = {.op = argv[i], .dtype = t, .packed_b = packed};
-    if (!bench_parse_shape(shape ? shape : bench_is_matmul(&c) ? "1024x1024x1024" : "1024x1024", &c))
-      return cli_usage("bench", "shape \"%s\" is not %s", shape, bench_is_matmul(&c) ? "MxNxK or BxMxNxK" : "ROWSxCOLS");
-    cases[(*n)++] = c;
-  }
-  if (argc > 1) return EXIT_OK;
   if (!suite) suite = "quick";
   while (*n < MAX_CASES && bench_suite(suite, *n, &cases[*n])) {
     if (dtype) cases[*n].dtype = t;
@@ -208,7 +236,6 @@ int cmd_bench(int argc, char **argv) {
                             {.name = "--milliseconds", .number = &ms}, {.name = "--tune", .text = &tune}, {.name = "--html", .text = &html}};
   if (!cli_options("bench", &argc, argv, options, 11)) return EXIT_USAGE;
   if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full")) return cli_usage("bench", "--tune is off, cached or full");
-  if (argc > MAX_CASES) return cli_usage("bench", "too many operations");
   bench_case *cases = calloc(MAX_CASES, sizeof *cases);
   int n = 0, rc = cases ? collect(argc, argv, suite, shape, dtype, packed, cases, &n) : EXIT_USAGE;
   r.progress = isatty(2) && !r.json;
