@@ -132,6 +132,15 @@ static uint32_t convert(emitter *e, uint32_t type, uint32_t x, bool narrower) {
   return r;
 }
 
+/* f64 to f32 rounded to odd, so that a second rounding gives what one would. */
+static uint32_t to_odd(emitter *e, uint32_t x, int n) {
+  uint32_t ut = e_vec(e, e_int(e, 32), n), dt = e_vec(e, e_float(e, 64), n), bt = e_vec(e, e_bool(e), n);
+  uint32_t f = convert(e, e_vec(e, e_float(e, 32), n), x, true), b = bits_f32(e, f, n), back = VAL(&e->s, OpFConvert, dt, f);
+  uint32_t grew = VAL(&e->s, OpFOrdGreaterThan, bt, GLSL(e, GlslFAbs, dt, back), GLSL(e, GlslFAbs, dt, x));
+  uint32_t odd = bin(e, OpBitwiseOr, 32, n, bin(e, OpISub, 32, n, b, pick(e, ut, grew, u(e, 1, n), u(e, 0, n))), u(e, 1, n));
+  return f32_bits(e, pick(e, ut, VAL(&e->s, OpFOrdEqual, bt, back, x), b, odd), n);
+}
+
 uint32_t e_cast(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n) {
   if (from == to) return x;
   if (!dtype_is_float(from)) return from_int(e, x, from, to, n);
@@ -151,7 +160,7 @@ uint32_t e_cast(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n) {
   if (to == TSR_BOOL) return VAL(&e->s, OpFUnordNotEqual, type, x, float_const(e, from, 0, n));
   if (!dtype_is_float(to)) return float_to_int(e, x, from, to, n);
   if (to == TSR_F64 || to == TSR_F32 || to == TSR_F16) return convert(e, type, x, tsr_dtype_size(to) < tsr_dtype_size(from));
-  if (from == TSR_F64) x = convert(e, e_reg(e, TSR_F32, n), x, true);
+  if (from == TSR_F64) x = to_odd(e, x, n);
   switch (to) {
   case TSR_BF16: return f32_to_bf16(e, x, n);
   case TSR_TF32: return f32_to_tf32(e, x, n);

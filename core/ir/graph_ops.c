@@ -116,7 +116,8 @@ static const ir_opdef rows[] = {
      .ext = ROW(eval_elementwise, scalar_select, integer_select, adjoint_select, SHARD_ELEMENTWISE), .help = "a where the condition holds, else b; all three broadcast."},
     {NAME(CAST, "cast"), EW, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "x", .types_doc = ANY, .infer = graph_infer_cast,
      .attrs = ATTRS({"dtype", IR_A_STR, true, NULL, "the type to convert to"}), .ext = ROW(eval_cast, .adjoint = adjoint_cast, .shard = SHARD_ELEMENTWISE),
-     .help = "Converts the elements. To a narrower float: to nearest even; float to integer: toward zero, saturating, NaN gives 0; "
+     .help = "Converts the elements. To a narrower float: to nearest even, overflow gives infinity (in fp8_e4m3, which has none, 448); float to "
+             "integer: toward zero, saturating, NaN gives 0; "
              "integer to integer saturates; to bool: is not 0."},
     {NAME(BROADCAST, "broadcast"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "x", .types_doc = ANY,
      .attrs = ATTRS({"shape", IR_A_ARRAY, true, NULL, "the result's dimensions; -1 keeps the operand's"}), .infer = graph_infer_broadcast,

@@ -163,7 +163,7 @@ static double rounded(cpuk_dtype t, double x) {
     case CPUK_F16: return nearest(x, 10, -14, 65504, false);
     case CPUK_BF16: return nearest(x, 7, -126, 0x1.fep127, false);
     case CPUK_F8E4M3: return nearest(x, 3, -6, 448, true);
-    case CPUK_F8E5M2: return isinf(x) ? x : nearest(x, 2, -14, 57344, true);
+    case CPUK_F8E5M2: return nearest(x, 2, -14, 57344, false);
     case CPUK_BOOL: return x != 0;
     default: break;
   }

@@ -6,7 +6,8 @@
 
 /* ---- fp8 ---- */
 
-/* To an fp8 format of `mb` mantissa bits and bias `bias`: v is finite or infinite, not NaN; saturates at the bits `max`. */
+/* To an fp8 format of `mb` mantissa bits and bias `bias`: v is finite or infinite, not NaN; what is beyond becomes the bits `max`, the largest
+ * number of a format without infinity. */
 VINL vi f8_round(vi m, const int mb, const int bias, const int max) {
   const int shift = 23 - mb, min_exp = 127 - bias + 1;
   vu odd = ((vu)m >> shift) & 1;
@@ -24,9 +25,8 @@ VINL vi v_to_e4m3(vf a) {
   return vi_sel(v_isnan(a), vi_set1(0x7f), r) | sign;
 }
 VINL vi v_to_e5m2(vf a) {
-  vi x = (vi)a, sign = (vi)((vu)x >> 24) & 0x80, m = x & 0x7fffffff;
-  vi r = f8_round(m, 2, 15, 0x7b);
-  r = vi_sel(vi_eq(m, vi_set1(0x7f800000)), vi_set1(0x7c), r);
+  vi x = (vi)a, sign = (vi)((vu)x >> 24) & 0x80;
+  vi r = f8_round(x & 0x7fffffff, 2, 15, 0x7c);
   return vi_sel(v_isnan(a), vi_set1(0x7e), r) | sign;
 }
 VINL vf v_from_e4m3(vi b) {

@@ -80,9 +80,9 @@ typedef void (*cpuk_fma_fn)(void *dst, const void *a, const void *b, const void 
 /* ---- conversion ------------------------------------------------------------------------------------------------------------- */
 
 /* Every pair of cpuk_dtype, the identity included. Float to narrower float: round to nearest even; NaN stays NaN (quiet, sign kept);
- * overflow gives infinity, except to f8e4m3 and f8e5m2, which saturate to +-448 and +-57344 (and e5m2 keeps infinity). Denormals are
- * kept. Float to integer: toward zero, saturate, NaN gives 0. Integer to narrower integer saturates. Anything to bool: x != 0
- * (NaN is true). No double rounding on any pair. dst may equal src only when the element sizes are equal. */
+ * overflow gives infinity, except to f8e4m3, which has none: +-448. Denormals are kept. Float to integer: toward zero, saturate,
+ * NaN gives 0. Integer to narrower integer saturates. Anything to bool: x != 0 (NaN is true). No double rounding on any pair. dst may
+ * equal src only when the element sizes are equal. */
 typedef void (*cpuk_convert_fn)(void *dst, const void *src, size_t n);
 
 /* ---- reductions ------------------------------------------------------------------------------------------------------------- */
