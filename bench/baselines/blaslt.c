@@ -113,9 +113,9 @@ static tsr_status use_device(vendor *v, int index) {
   }
   LT_TRY(v, make_current, (v->context));
   if (v->handle) return NULL;
-  LT_TRY(v, mem_alloc, (&v->workspace, WORKSPACE));
-  LT_TRY(v, new_event, (&v->from, 0));
-  LT_TRY(v, new_event, (&v->to, 0));
+  if (!v->workspace) LT_TRY(v, mem_alloc, (&v->workspace, WORKSPACE));
+  if (!v->from) LT_TRY(v, new_event, (&v->from, 0));
+  if (!v->to) LT_TRY(v, new_event, (&v->to, 0));
   LT_TRY(v, Create, (&v->handle));
   return NULL;
 }

@@ -1,7 +1,8 @@
 /* tests/fake/fake_driver.c - a driver and a run-time compiler for machines without one: built once as a CUDA and once as a HIP library
  * (FAKE_HIP). Each entry point counts as one step; fake_fail makes the n-th step fail with a code. fake_live tells how many handles and
  * allocations exist. Everything is done at once on the host; kernels are run by the test's fake_runner, if there is one. Arguments that a
- * driver refuses are refused, tensor maps above all (CUDA driver API, cuTensorMapEncodeTiled). */
+ * driver refuses are refused, tensor maps above all (CUDA driver API, cuTensorMapEncodeTiled). The device's clock, which events read, goes
+ * on by 10 microseconds a launch, 100 a copy, and what another fake library adds. */
 #include "tests/fake/fake_driver.h"
 
 #include <stdint.h>
@@ -22,6 +23,8 @@ enum { INVALID = 1, N_DEVICES = 2, MAX_NODES = 128, MAX_FUNCTIONS = 32, PARAM_BY
 static long steps, fail_at = -1;
 static int fail_code, live, version = N(13000, 60000000), launched, graph_launches, arch_minor, arch_major = 9;
 static char gfx[32] = "gfx942";
+static double clock_us;
+EXPORT void fake_tick(double us) { clock_us += us; }
 EXPORT fake_run_fn fake_runner;
 
 /* What exists, so that a reset can free what a lost device leaves behind. */
@@ -47,6 +50,12 @@ EXPORT void fake_fail(long nth, int code) {
 }
 /* The same without an end of anything: the n-th step from here. */
 EXPORT void fake_fail_later(long nth, int code) { steps = 0, fail_at = nth, fail_code = code; }
+/* Of the allocation that begins at p; 0: there is none. */
+EXPORT size_t fake_bytes_at(const void *p) {
+  for (int i = 0; i < n_kept; i++)
+    if (kept[i].p == p) return kept[i].bytes;
+  return 0;
+}
 EXPORT long fake_steps(void) { return steps; }
 EXPORT int fake_live(void) { return live; }
 EXPORT int fake_launched(void) { return launched; }
@@ -129,6 +138,7 @@ static int run_node(const node *n) {
                    .memory = kept, .n_memory = n_kept};
   const unsigned char *at = n->bytes;
   launched++;
+  clock_us += 10;
   for (int i = 0; i < n->f->n_params; at += PARAM_BYTES) params[i++] = (void *)(uintptr_t)at;
   for (int i = 0; i < 3; i++) l.grid[i] = n->grid[i], l.block[i] = n->block[i], l.cluster[i] = n->cluster[i];
   return fake_runner ? fake_runner(&l) : 0;
@@ -209,9 +219,12 @@ EXPORT int N(cuMemAlloc_v2, hipMalloc)(uint64_t *p, size_t n) {
 EXPORT int N(cuMemFree_v2, hipFree)(uint64_t p) { return drop((void *)(uintptr_t)p); }
 EXPORT int N(cuMemHostAlloc, hipHostMalloc)(void **p, size_t n, unsigned f) { return allocate(p, n); }
 EXPORT int N(cuMemFreeHost, hipHostFree)(void *p) { return drop(p); }
-EXPORT int N(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(uint64_t to, const void *from, size_t n, void *s) { STEP(); memcpy((void *)(uintptr_t)to, from, n); return 0; }
-EXPORT int N(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void *to, uint64_t from, size_t n, void *s) { STEP(); memcpy(to, (void *)(uintptr_t)from, n); return 0; }
-EXPORT int N(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(uint64_t to, uint64_t from, size_t n, void *s) { STEP(); memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, n); return 0; }
+EXPORT int N(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(uint64_t to, const void *from, size_t n, void *s) { STEP(); clock_us += 100; memcpy((void *)(uintptr_t)to, from, n); return 0; }
+EXPORT int N(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void *to, uint64_t from, size_t n, void *s) { STEP(); clock_us += 100; memcpy(to, (void *)(uintptr_t)from, n); return 0; }
+EXPORT int N(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(uint64_t to, uint64_t from, size_t n, void *s) { STEP(); clock_us += 100; memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, n); return 0; }
+EXPORT int N(cuMemcpyHtoD_v2, hipMemcpyHtoD)(uint64_t to, const void *from, size_t n) { STEP(); memcpy((void *)(uintptr_t)to, from, n); return 0; }
+EXPORT int N(cuMemcpyDtoH_v2, hipMemcpyDtoH)(void *to, uint64_t from, size_t n) { STEP(); memcpy(to, (void *)(uintptr_t)from, n); return 0; }
+EXPORT int N(cuCtxSynchronize, hipDeviceSynchronize)(void) { STEP(); return 0; }
 EXPORT int N(cuMemsetD32Async, hipMemsetD32Async)(uint64_t p, int v, size_t n, void *s) {
   STEP();
   for (size_t i = 0; i < n; i++) ((int *)(uintptr_t)p)[i] = v;
@@ -224,9 +237,9 @@ EXPORT int N(cuStreamQuery, hipStreamQuery)(void *s) { STEP(); return 0; }
 EXPORT int N(cuStreamWaitEvent, hipStreamWaitEvent)(void *s, void *e, unsigned f) { STEP(); return 0; }
 EXPORT int N(cuEventCreate, hipEventCreateWithFlags)(void **e, unsigned f) { return make(e); }
 EXPORT int N(cuEventDestroy_v2, hipEventDestroy)(void *e) { return drop(e); }
-EXPORT int N(cuEventRecord, hipEventRecord)(void *e, void *s) { STEP(); return 0; }
+EXPORT int N(cuEventRecord, hipEventRecord)(void *e, void *s) { STEP(); *(double *)e = clock_us; return 0; }
 EXPORT int N(cuEventSynchronize, hipEventSynchronize)(void *e) { STEP(); return 0; }
-EXPORT int N(cuEventElapsedTime, hipEventElapsedTime)(float *ms, void *a, void *b) { STEP(); *ms = 0.5f; return 0; }
+EXPORT int N(cuEventElapsedTime, hipEventElapsedTime)(float *ms, void *a, void *b) { STEP(); *ms = (float)((*(double *)b - *(double *)a) / 1e3); return 0; }
 EXPORT int N(cuModuleLoadData, hipModuleLoadData)(void **out, const void *image) {
   STEP();
   size_t n = strlen(image) + 1;

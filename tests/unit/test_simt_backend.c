@@ -1,4 +1,5 @@
 /* Failures of the CUDA and HIP backends against a fake driver: each gives a clear status, nothing is leaked, other work goes on. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -119,7 +120,7 @@ static tsr_status whole_life(const side *s) {
   TSR_GOTO(be->event_elapsed(e1, e2, &ns));
   assert_int_equal(y[0], 7);
   assert_int_equal(y[1], 9);
-  assert_true(ns == 500000 && times[0] == 500000);
+  assert_true(fabs(ns - 1e3 * (3 * 100 + 8 * 10)) < 50 && fabs(times[0] - 10000) < 50); /* by the fake's clock: three copies, eight launches; float milliseconds */
 done:
   be->program_destroy(p);
   be->module_destroy(m);
