@@ -1,6 +1,6 @@
-/* backends/simt/simt_program.c - programs: launches in order on one stream, replayed as a graph. The graph is captured on the first
- * run with given addresses; when the addresses change it is captured again and the executable graph is updated in place. A timed run
- * launches one by one between events. Launch order on one stream implies every dependency in `waits`. */
+/* backends/simt/simt_program.c - programs: launches in order on one stream, replayed as a graph. The graph is captured on the second
+ * run in a row with the same addresses, an older executable graph being updated in place; with addresses that always change a capture would cost more
+ * than it saves, and the kernels are launched one by one. A timed run does that too, between events. Launch order on one stream implies every dependency in `waits`. */
 #include <string.h>
 
 #include "backends/simt/simt.h"
@@ -16,7 +16,7 @@ struct be_program {
   be_device *dev;
   launch *launches;
   int n_launches, n_slots;
-  uint64_t *bound; /* the addresses in the captured graph */
+  uint64_t *bound, *last; /* the addresses in the captured graph, and of the last run that was launched one by one */
   void *exec;
   bool no_graphs;
 };
@@ -33,7 +33,7 @@ void simt_program_destroy(be_program *p) {
   for (int i = 0; p->launches && i < p->n_launches; i++)
     if (p->launches[i].kernel) free_ints(al, p->launches[i].slots, p->launches[i].kernel->desc.n_args);
   if (p->launches) al_free(al, p->launches, sizeof *p->launches * (size_t)p->n_launches, 16);
-  if (p->bound) al_free(al, p->bound, sizeof *p->bound * (size_t)(p->n_slots + 1), 16);
+  if (p->bound) al_free(al, p->bound, 2 * sizeof *p->bound * (size_t)(p->n_slots + 1), 16);
   al_delete(al, p);
 }
 
@@ -48,7 +48,8 @@ tsr_status simt_program_create(be_device *dev, const be_program_desc *desc, be_p
   p->n_launches = desc->n_launches;
   p->n_slots = desc->n_slots;
   p->no_graphs = !api->capture_begin || !api->capture_end || !api->graph_instantiate || !api->graph_launch || !api->graph_destroy || !api->exec_destroy;
-  p->bound = al_zalloc(al, sizeof *p->bound * (size_t)(p->n_slots + 1));
+  p->bound = al_zalloc(al, 2 * sizeof *p->bound * (size_t)(p->n_slots + 1));
+  if (p->bound) p->last = p->bound + p->n_slots + 1;
   if (desc->n_launches) p->launches = al_zalloc(al, sizeof *p->launches * (size_t)desc->n_launches);
   if (!p->bound || (desc->n_launches && !p->launches)) st = st_oom();
   for (int i = 0; i < desc->n_launches && !st; i++) {
@@ -141,19 +142,27 @@ static tsr_status capture(be_stream *s, be_program *p, const be_range *slots) {
   return st;
 }
 
-static bool same_addresses(const be_program *p, const be_range *slots) {
+static bool same_addresses(const be_program *p, const uint64_t *known, const be_range *slots) {
   for (int i = 0; i < p->n_slots; i++)
-    if (p->bound[i] != address_of(&slots[i])) return false;
+    if (known[i] != address_of(&slots[i])) return false;
   return true;
+}
+
+static void keep_addresses(const be_program *p, uint64_t *known, const be_range *slots) {
+  for (int i = 0; i < p->n_slots; i++) known[i] = address_of(&slots[i]);
 }
 
 tsr_status simt_program_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns) {
   TSR_TRY(simt_enter(s->dev));
   if (times_ns) return run_timed(s, p, slots, times_ns);
   if (p->no_graphs || p->n_launches < 2 || s->foreign) return launch_all(s, p, slots);
-  if (!p->exec || !same_addresses(p, slots)) {
+  if (!p->exec || !same_addresses(p, p->bound, slots)) {
+    if (!same_addresses(p, p->last, slots)) {
+      keep_addresses(p, p->last, slots);
+      return launch_all(s, p, slots);
+    }
     TSR_TRY(capture(s, p, slots));
-    for (int i = 0; i < p->n_slots; i++) p->bound[i] = address_of(&slots[i]);
+    keep_addresses(p, p->bound, slots);
   }
   return simt_check(s->dev, s->dev->in->api.graph_launch(p->exec, s->handle), "launch a graph");
 }
