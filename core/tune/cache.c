@@ -110,7 +110,7 @@ tsr_status cache_open_file(const tsr_allocator *al, const char *path, tune_cache
   *out = NULL;
   TSR_TRY(make(al, path, true, out));
   if (db_state_of((*out)->d) != DB_OFF) return NULL;
-  tsr_status st = st_make(al, TSR_IO_ERROR, ST_WHERE("tune", "cache", NULL), "%s: not a tuning cache: %s", path, db_why((*out)->d));
+  tsr_status st = st_make(al, TSR_IO_ERROR, ST_WHERE("tune", "cache", NULL), "%s: %s", path, db_why((*out)->d));
   cache_close(out);
   return st;
 }

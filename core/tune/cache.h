@@ -82,8 +82,8 @@ bool cache_verify(tune_cache *c, cache_check *out);
 
 /* One line per entry, or one JSON object per line. `match` NULL or a part of the key's text. Returns the number. */
 size_t cache_list(tune_cache *c, const char *match, bool json, strb *out);
-/* Entries with all their trials. */
-size_t cache_show(tune_cache *c, const char *match, strb *out);
+/* Entries with all their trials, as text or in cache_export's form. Returns the number. */
+size_t cache_show(tune_cache *c, const char *match, bool json, strb *out);
 
 /* For the above: entries in key order. */
 typedef bool (*cache_entry_fn)(void *user, const tune_key *key, const char *key_text, const tune_entry *e);

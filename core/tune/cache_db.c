@@ -208,16 +208,20 @@ static void open_reader(db *d, const char *reason) {
     int rc;
     make_uri(d->path, modes[i], uri, sizeof uri);
     shut(d);
-    if (open_handle(d, SQLITE_OPEN_READONLY, uri) != SQLITE_OK || classify(d, &rc) != KIND_OURS) continue;
-    ask(d, "SELECT count(*) FROM entry", &rc);
-    if (rc != SQLITE_OK) continue;
-    d->state = DB_READ_ONLY;
-    say(d, "read-only", why);
-    return;
+    rc = open_handle(d, SQLITE_OPEN_READONLY, uri);
+    kind k = rc == SQLITE_OK ? classify(d, &rc) : KIND_UNREADABLE;
+    if (k == KIND_OURS) ask(d, "SELECT count(*) FROM entry", &rc);
+    if (k == KIND_OURS && rc == SQLITE_OK) {
+      d->state = DB_READ_ONLY;
+      say(d, "read-only", why);
+      return;
+    }
+    if (d->no_writes) snprintf(why, sizeof why, "%s", k == KIND_NEWER ? "a newer library's cache" : k == KIND_UNREADABLE ? "can't be opened" : "damaged, or not a tuning cache");
   }
   shut(d);
   d->state = DB_OFF;
-  say(d, "off", why);
+  if (d->no_writes) snprintf(d->why, sizeof d->why, "%s", why);
+  else say(d, "off", why);
 }
 
 /* Moves the file and its companions aside, unless another process already put a new one in its place. */
@@ -274,12 +278,12 @@ static bool try_open(db *d) {
   if (k == KIND_UNREADABLE) return open_reader(d, sqlite3_errmsg(d->handle)), true;
   shut(d);
   if (k == KIND_NEWER) {
-    side_path(d);
     say(d, "a newer library's file is left alone", d->path);
+    side_path(d);
     return false;
   }
   if (set_aside(d)) {
-    say(d, "a damaged or foreign file was set aside", d->path);
+    snprintf(d->why, sizeof d->why, "a damaged or foreign file was set aside: %.200s.bad", d->path);
     return false;
   }
   d->state = DB_OFF;

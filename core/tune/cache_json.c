@@ -63,6 +63,7 @@ static bool put_trial(void *user, const tune_trial *t) {
 
 static bool export_entry(void *user, const tune_key *key, const char *text, const tune_entry *e) {
   writer *w = user;
+  if (w->match && !strstr(text, w->match)) return true;
   strb_puts(w->b, w->n++ ? ",\n  {" : "\n  {");
   put_entry(w->b, key, e);
   strb_puts(w->b, ", \"trials\": [");
@@ -72,11 +73,16 @@ static bool export_entry(void *user, const tune_key *key, const char *text, cons
   return strb_ok(w->b);
 }
 
-tsr_status cache_export(tune_cache *c, strb *out) {
-  writer w = {.c = c, .b = out};
+static size_t export_matching(tune_cache *c, const char *match, strb *out) {
+  writer w = {.c = c, .b = out, .match = match};
   strb_puts(out, "{\"schema\": 1, \"entries\": [");
   cache_each(c, export_entry, &w);
   strb_puts(out, "\n]}\n");
+  return w.n;
+}
+
+tsr_status cache_export(tune_cache *c, strb *out) {
+  export_matching(c, NULL, out);
   return strb_ok(out) ? NULL : st_oom();
 }
 
@@ -158,6 +164,16 @@ tsr_status cache_merge(tune_cache *c, tune_cache *from, bool replace, cache_impo
   return st;
 }
 
+/* Knobs that are 0 do not exist on the device, or are left to it. */
+static void put_config(strb *b, const char *config) {
+  for (const char *at = config; *at;) {
+    size_t n = strcspn(at, " ");
+    if (n < 2 || memcmp(at + n - 2, "=0", 2)) strb_printf(b, " %.*s", (int)n, at);
+    at += n + (at[n] == ' ');
+  }
+  strb_putc(b, '\n');
+}
+
 static bool list_entry(void *user, const tune_key *key, const char *text, const tune_entry *e) {
   writer *w = user;
   if (w->match && !strstr(text, w->match)) return true;
@@ -168,8 +184,9 @@ static bool list_entry(void *user, const tune_key *key, const char *text, const 
     strb_puts(w->b, "}\n");
     return true;
   }
-  strb_printf(w->b, "%-12s %-20s %-10s %-14s best %10.2f us  default %10.2f us  %3.0f samples  %s\n", key->op, key->shape, key->dtype, key->arch,
-              e->best_ns / 1e3, e->default_ns / 1e3, e->samples, e->config);
+  strb_printf(w->b, "%-12s %-20s %-10s %-14s best %10.2f us  default %10.2f us  %3.0f samples ", key->op, key->shape, key->dtype, key->arch,
+              e->best_ns / 1e3, e->default_ns / 1e3, e->samples);
+  put_config(w->b, e->config);
   return true;
 }
 
@@ -181,8 +198,9 @@ size_t cache_list(tune_cache *c, const char *match, bool json, strb *out) {
 
 static bool show_trial(void *user, const tune_trial *t) {
   writer *w = user;
-  if (!strcmp(t->state, "ok")) strb_printf(w->b, "    %12.2f us  %s\n", t->ns / 1e3, t->config);
-  else strb_printf(w->b, "    %12s     %s\n", t->state, t->config);
+  if (!strcmp(t->state, "ok")) strb_printf(w->b, "    %12.2f us ", t->ns / 1e3);
+  else strb_printf(w->b, "    %12s    ", t->state);
+  put_config(w->b, t->config);
   return true;
 }
 
@@ -191,15 +209,20 @@ static bool show_entry(void *user, const tune_key *key, const char *text, const 
   if (w->match && !strstr(text, w->match)) return true;
   w->n++;
   strb_printf(w->b, "%s %s %s\n  layout %s, policy %s, mesh %s, arch %s, driver %s, generator %s\n", key->op, key->shape, key->dtype, key->layout,
-              key->policy, key->mesh, key->arch, key->driver, key->generator);
-  strb_printf(w->b, "  best      %12.2f us  %s\n", e->best_ns / 1e3, e->config);
-  if (e->runner_up[0]) strb_printf(w->b, "  runner-up %12.2f us  %s\n", e->runner_up_ns / 1e3, e->runner_up);
+              key->policy, *key->mesh ? key->mesh : "none", key->arch, key->driver, key->generator);
+  strb_printf(w->b, "  best      %12.2f us ", e->best_ns / 1e3);
+  put_config(w->b, e->config);
+  if (e->runner_up[0]) {
+    strb_printf(w->b, "  runner-up %12.2f us ", e->runner_up_ns / 1e3);
+    put_config(w->b, e->runner_up);
+  }
   strb_printf(w->b, "  default   %12.2f us; predicted %.2f us; %s, %.0f samples; trials:\n", e->default_ns / 1e3, e->predicted_ns / 1e3, e->strategy, e->samples);
   cache_trials(w->c, key, show_trial, w);
   return true;
 }
 
-size_t cache_show(tune_cache *c, const char *match, strb *out) {
+size_t cache_show(tune_cache *c, const char *match, bool json, strb *out) {
+  if (json) return export_matching(c, match, out);
   writer w = {.c = c, .b = out, .match = match};
   cache_each(c, show_entry, &w);
   return w.n;

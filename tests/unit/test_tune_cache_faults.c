@@ -60,9 +60,10 @@ static void kill_9_two_hundred_times_loses_nothing_acknowledged(void **state) {
   for (int round = 0; round < 200; round++) {
     int from = -1;
     pid_t pid = start(write_for_ever, &from);
+    int32_t i, last = -1;
+    if (round % 2) assert_int_equal(read(from, &last, sizeof last), sizeof last); /* half of them while it writes, however slow the machine is */
     usleep((useconds_t)(1000 + search_rand(&rng, 15000)));
     kill(pid, SIGKILL);
-    int32_t i, last = -1;
     while (read(from, &i, sizeof i) == (ssize_t)sizeof i) last = i;
     close(from);
     waitpid(pid, NULL, 0);
@@ -83,7 +84,7 @@ static void kill_9_two_hundred_times_loses_nothing_acknowledged(void **state) {
   cache_check check;
   assert_true(cache_verify(c, &check));
   print_message("%zu entries after 200 kills, none bad\n", check.entries);
-  assert_true(check.entries > 200);
+  assert_true(check.entries >= 100);
   cache_close(&c);
 }
 

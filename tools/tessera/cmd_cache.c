@@ -23,17 +23,25 @@ static blob_store *binaries(const cache_args *a) {
   return s;
 }
 
+static void print_binaries(uint64_t bytes) {
+  if (bytes < 1000000) printf("%.1f kB", (double)bytes / 1e3);
+  else printf("%.1f MB", (double)bytes / 1e6);
+  printf(" of compiled binaries");
+}
+
 static int do_list(tune_cache *c, const cache_args *a) {
   strb b;
   strb_init(&b, NULL);
   size_t n = cache_list(c, a->operand, a->json, &b);
   print(&b);
   strb_clear(&b);
+  if (a->json) return EXIT_OK;
   cache_info i;
   cache_describe(c, &i);
-  if (!a->json) printf("%zu entries, %llu trials in %s%s%s\n", n, (unsigned long long)i.trials, i.path, i.why[0] ? "; " : "", i.why);
+  if (a->operand) printf("%zu of ", n);
+  printf("%llu entries, %llu trials in %s%s%s\n", (unsigned long long)i.entries, (unsigned long long)i.trials, i.path, i.why[0] ? "; " : "", i.why);
   blob_store *s = binaries(a);
-  if (s && !a->json) printf("%.1f MB of compiled binaries%s%s\n", (double)blob_total(s) / 1e6, blob_why(s)[0] ? "; not used: " : "", blob_why(s));
+  if (s) print_binaries(blob_total(s)), printf("%s%s\n", blob_why(s)[0] ? "; not used: " : "", blob_why(s));
   blob_close(&s);
   return EXIT_OK;
 }
@@ -41,7 +49,7 @@ static int do_list(tune_cache *c, const cache_args *a) {
 static int do_show(tune_cache *c, const cache_args *a) {
   strb b;
   strb_init(&b, NULL);
-  size_t n = cache_show(c, a->operand, &b);
+  size_t n = cache_show(c, a->operand, a->json, &b);
   print(&b);
   strb_clear(&b);
   if (n || !a->operand) return EXIT_OK;
@@ -51,6 +59,9 @@ static int do_show(tune_cache *c, const cache_args *a) {
 
 static int do_export(tune_cache *c, const cache_args *a) {
   strb b;
+  cache_info i;
+  cache_describe(c, &i);
+  if (!i.readable) return cli_usage("cache", "%s can't be read: %s", i.path, i.why);
   strb_init(&b, NULL);
   tsr_status st = cache_export(c, &b);
   FILE *f = a->operand ? fopen(a->operand, "wb") : stdout;
@@ -61,9 +72,10 @@ static int do_export(tune_cache *c, const cache_args *a) {
   return rc;
 }
 
-static int counted(tsr_status st, const cache_import_count *n) {
+static int counted(const cache_args *a, tsr_status st, const cache_import_count *n) {
   if (st) return cli_fail(st);
-  printf("%zu added, %zu kept, %zu refused\n", n->added, n->kept, n->refused);
+  if (a->json) printf("{\"added\": %zu, \"kept\": %zu, \"refused\": %zu}\n", n->added, n->kept, n->refused);
+  else printf("%zu added, %zu kept, %zu refused\n", n->added, n->kept, n->refused);
   return n->refused ? EXIT_WRONG : EXIT_OK;
 }
 
@@ -74,7 +86,7 @@ static int do_import(tune_cache *c, const cache_args *a) {
   if (!text) return a->operand ? EXIT_USAGE : cli_usage("cache", "import needs a FILE");
   tsr_status st = cache_import(c, text, bytes, a->operand, a->replace, &n);
   free(text);
-  return counted(st, &n);
+  return counted(a, st, &n);
 }
 
 static int do_merge(tune_cache *c, const cache_args *a) {
@@ -84,29 +96,47 @@ static int do_merge(tune_cache *c, const cache_args *a) {
   tsr_status st = cache_open_file(NULL, a->operand, &from);
   if (!st) st = cache_merge(c, from, a->replace, &n);
   cache_close(&from);
-  return counted(st, &n);
+  return counted(a, st, &n);
 }
 
+/* Opening has set a damaged file aside already, and what is verified then is the new one. */
 static int do_verify(tune_cache *c, const cache_args *a) {
   cache_check v;
+  cache_info i;
   bool sound = cache_verify(c, &v);
+  cache_describe(c, &i);
+  if (i.quarantined) sound = v.file_sound = false;
   if (a->json)
     printf("{\"sound\": %s, \"file_sound\": %s, \"entries\": %zu, \"bad_entries\": %zu, \"bad_trials\": %zu}\n", sound ? "true" : "false", v.file_sound ? "true" : "false", v.entries, v.bad_entries, v.bad_trials);
-  else printf("%s: %zu entries, %zu damaged entries, %zu damaged trials, file %s\n", sound ? "sound" : "DAMAGED", v.entries, v.bad_entries, v.bad_trials, v.file_sound ? "sound" : "damaged");
+  else
+    printf("%s: %zu entries, %zu damaged entries, %zu damaged trials, file %s: %s%s%s\n", sound ? "sound" : i.readable ? "DAMAGED" : "UNREADABLE", v.entries, v.bad_entries, v.bad_trials,
+           v.file_sound ? "sound" : i.readable ? "damaged" : "unreadable", i.path, i.why[0] ? "; " : "", i.why);
   return sound ? EXIT_OK : EXIT_WRONG;
 }
 
 static int do_clear(tune_cache *c, const cache_args *a) {
+  cache_info i;
+  cache_describe(c, &i);
+  if (!cache_clear(c)) return cli_usage("cache", "%s could not be cleared%s%s", i.path, i.why[0] ? ": " : "", i.why);
   blob_store *s = binaries(a);
+  uint64_t bytes = s ? blob_total(s) : 0;
   blob_clear(s);
   blob_close(&s);
-  return cache_clear(c) ? EXIT_OK : cli_usage("cache", "could not be cleared: read-only or off");
+  if (a->json) {
+    printf("{\"entries\": %llu, \"trials\": %llu, \"binaries_bytes\": %llu}\n", (unsigned long long)i.entries, (unsigned long long)i.trials, (unsigned long long)bytes);
+    return EXIT_OK;
+  }
+  printf("removed %llu entries and %llu trials from %s, ", (unsigned long long)i.entries, (unsigned long long)i.trials, i.path);
+  print_binaries(bytes), printf("\n");
+  return EXIT_OK;
 }
 
 static const struct {
   const char *name;
   int (*run)(tune_cache *c, const cache_args *a);
-} actions[] = {{"list", do_list}, {"show", do_show}, {"export", do_export}, {"import", do_import}, {"merge", do_merge}, {"verify", do_verify}, {"clear", do_clear}};
+  bool alone; /* takes no operand */
+} actions[] = {{"list", do_list, false},     {"show", do_show, false},    {"export", do_export, false}, {"import", do_import, false},
+               {"merge", do_merge, false}, {"verify", do_verify, true}, {"clear", do_clear, true}};
 
 int cmd_cache(int argc, char **argv) {
   cache_args a = {0};
@@ -114,7 +144,7 @@ int cmd_cache(int argc, char **argv) {
   if (!cli_options("cache", &argc, argv, options, 4)) return EXIT_USAGE;
   for (size_t i = 0; argc >= 2 && i < sizeof actions / sizeof *actions; i++) {
     if (strcmp(argv[1], actions[i].name)) continue;
-    if (argc > 3) return cli_usage("cache", "%s takes at most one operand", argv[1]);
+    if (argc > (actions[i].alone ? 2 : 3)) return cli_usage("cache", "%s takes %s", argv[1], actions[i].alone ? "no operand: it is about the whole cache" : "at most one operand");
     tune_cache *c = NULL;
     a.operand = argc == 3 ? argv[2] : NULL;
     tsr_status st = cache_open(NULL, a.dir, a.name ? a.name : "default", &c);

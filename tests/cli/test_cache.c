@@ -1,0 +1,79 @@
+/* tests/cli/test_cache.c - `tessera cache` by hand: each action with what is right and what is wrong with its file, in the words that a user reads. */
+#include "tests/cli/cli_run.h"
+
+static void expect(cli *c, const char *args, int want, const char *says) {
+  int rc = cli_run(c, args);
+  c->n++;
+  if (rc == want && strstr(c->said, says)) return;
+  c->wrong++;
+  printf("%s: exit status %d, expected %d and \"%s\", got:\n%s\n", args, rc, want, says, c->said);
+}
+
+static const char newer[] = "SQLite format 3"; /* of a header that says more is made below */
+
+/* The default cache as a library of a later schema leaves it: only user_version (bytes 60 to 63 of the header) differs. */
+static void make_newer(cli *c) {
+  char path[256], head[16] = "";
+  cli_path(c, ".tessera/cache/default.sqlite", path, sizeof path);
+  FILE *f = fopen(path, "r+b");
+  if (!f || fread(head, 1, sizeof head, f) != sizeof head || memcmp(head, newer, sizeof newer) || fseek(f, 60, SEEK_SET) || fwrite("\0\0\0\x63", 1, 4, f) != 4) c->wrong++;
+  if (f) fclose(f);
+}
+
+static const struct { const char *args, *says; } refused[] = {
+    {"cache", "needs one of list, show"},
+    {"cache dust", "needs one of list, show"},
+    {"cache list a b", "list takes at most one operand"},
+    {"cache clear matmul", "clear takes no operand"},
+    {"cache verify matmul", "verify takes no operand"},
+    {"cache list --name ../x", "bad cache name"},
+    {"cache import", "import needs a FILE"},
+    {"cache import none.json", "none.json: can't be opened"},
+    {"cache import junk", "junk:1:1: expected a value"},
+    {"cache import later.json", "later.json:1:1: expected schema 1"},
+    {"cache export no/such/folder/x", "no/such/folder/x: can't be written"},
+    {"cache merge", "merge needs another cache's .sqlite FILE"},
+    {"cache merge none.sqlite", "none.sqlite: can't be opened"},
+    {"cache merge junk", "junk: damaged, or not a tuning cache"},
+    {"cache export --dir junk", "junk/default.sqlite can't be read"},
+    {"cache clear --dir junk", "junk/default.sqlite could not be cleared"},
+};
+
+int main(void) {
+  cli c;
+  if (!cli_begin(&c)) return 77;
+  unsetenv("TSR_CACHE_DIR");
+  static const char junk[] = "not a database, and no JSON either", later[] = "{\"schema\": 2, \"entries\": []}", partly[] = "{\"schema\": 1, \"entries\": [{\"op\": \"x\"}, 3]}";
+  cli_write(&c, "junk", junk, sizeof junk - 1);
+  cli_write(&c, "later.json", later, sizeof later - 1);
+  cli_write(&c, "partly.json", partly, sizeof partly - 1);
+  expect(&c, "tune matmul --shape 8x8x8 --device cpu:0 --samples 2 --json", 0, "\"source\": \"search\"");
+  if (!strstr(c.said, "\"stored\": true")) return cli_end(&c), 77; /* built without SQLite */
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);
+
+  expect(&c, "cache list", 0, "1 entries, 2 trials in .tessera/cache/default.sqlite\n");
+  if (strstr(c.said, "=0")) printf("a knob that does not exist here is listed: %s\n", c.said), c.wrong++;
+  expect(&c, "cache list softmax", 0, "0 of 1 entries");
+  expect(&c, "cache list --json", 0, "{\"op\": \"matmul\"");
+  expect(&c, "cache show matmul", 0, "trials:\n");
+  expect(&c, "cache show matmul --json", 0, "\"trials\": [");
+  expect(&c, "cache show softmax", 1, "no entry matches");
+  expect(&c, "cache verify", 0, "sound: 1 entries");
+  expect(&c, "cache export whole.json", 0, "");
+  expect(&c, "cache import whole.json", 0, "0 added, 1 kept, 0 refused");
+  expect(&c, "cache import whole.json --replace --json", 0, "{\"added\": 1, \"kept\": 0, \"refused\": 0}");
+  expect(&c, "cache import partly.json", 1, "0 added, 0 kept, 2 refused");
+  expect(&c, "cache import whole.json --name second", 0, "1 added");
+  expect(&c, "cache merge .tessera/cache/second.sqlite --name third", 0, "1 added");
+  expect(&c, "cache clear --name third", 0, "removed 1 entries and 2 trials from .tessera/cache/third.sqlite, 0.0 kB of compiled binaries");
+  expect(&c, "cache list --name third", 0, "0 entries, 0 trials");
+
+  make_newer(&c);
+  expect(&c, "cache list", 0, "0 entries, 0 trials in .tessera/cache/default.v1.sqlite; a newer library's file is left alone: .tessera/cache/default.sqlite\n");
+  expect(&c, "cache merge .tessera/cache/default.sqlite --name third", 2, "a newer library's cache");
+  cli_write(&c, ".tessera/cache/second.sqlite", junk, sizeof junk - 1);
+  expect(&c, "cache verify --name second", 1, "DAMAGED: 0 entries, 0 damaged entries, 0 damaged trials, file damaged: .tessera/cache/second.sqlite; a damaged or foreign file was set aside: .tessera/cache/second.sqlite.bad\n");
+  expect(&c, "cache verify --name second", 0, "sound: 0 entries");
+  expect(&c, "cache verify --dir junk", 1, "UNREADABLE");
+  return cli_end(&c);
+}
