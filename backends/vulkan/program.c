@@ -8,7 +8,7 @@
 #include "backends/vulkan/vk.h"
 #include "core/emit/emit_spirv.h"
 
-enum { RECORDINGS = 4 };
+enum { RECORDINGS = 4, TIMED = RECORDINGS, ALL_RECORDINGS };
 
 typedef struct recording {
   VkCommandPool pool;
@@ -27,7 +27,8 @@ struct be_program {
   be_launch *launches;
   int n_launches, n_slots;
   size_t table_bytes;
-  recording recordings[RECORDINGS];
+  recording recordings[ALL_RECORDINGS]; /* the last one with timestamps */
+  VkQueryPool queries;                  /* of that one, made when first asked for */
   VkDeviceAddress *now;
   uint64_t uses;
   pthread_mutex_t mutex;
@@ -47,7 +48,7 @@ tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_progr
   p->now = arena_array(&p->a, VkDeviceAddress, desc->n_slots + 1);
   bool ok = needs && p->launches && p->now;
   int n_needs = 0;
-  for (int i = 0; ok && i < RECORDINGS; i++) ok = (p->recordings[i].key = arena_array(&p->a, VkDeviceAddress, desc->n_slots + 1)) != NULL;
+  for (int i = 0; ok && i < ALL_RECORDINGS; i++) ok = (p->recordings[i].key = arena_array(&p->a, VkDeviceAddress, desc->n_slots + 1)) != NULL;
   for (int i = 0; ok && i < desc->n_launches; i++) {
     be_launch *l = &p->launches[i];
     int n_args = l->module->kernels[l->kernel].desc.n_args;
@@ -69,13 +70,14 @@ tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_progr
 void vk_program_destroy(be_program *p) {
   if (!p) return;
   be_device *d = p->d;
-  for (int i = 0; i < RECORDINGS; i++) {
+  for (int i = 0; i < ALL_RECORDINGS; i++) {
     recording *r = &p->recordings[i];
     if (r->semaphore) vk_drain(d, r->semaphore, r->value);
     if (r->pool) d->fn.vkDestroyCommandPool(d->vk, r->pool, NULL);
     vk_buffer_destroy(r->tables);
     al_free_array(d->env->al, r->cmds, (size_t)r->cap_cmds);
   }
+  if (p->queries) d->fn.vkDestroyQueryPool(d->vk, p->queries, NULL);
   pthread_mutex_destroy(&p->mutex);
   arena_clear(&p->a);
   al_delete(d->env->al, p);
@@ -239,16 +241,18 @@ static tsr_status record(be_program *p, be_stream *s, recording *r, VkQueryPool 
   TSR_TRY(record_launches(&c));
   TSR_TRY(vk_end(s, c.cmd));
   memcpy(r->key, p->now, sizeof *r->key * (size_t)p->n_slots);
-  r->valid = !queries; /* timed recordings are for one use */
+  r->valid = true;
   return NULL;
 }
+
+static bool fits(const be_program *p, const recording *r) { return r->valid && !memcmp(r->key, p->now, sizeof *r->key * (size_t)p->n_slots); }
 
 /* The recording for these addresses: an old one, or the least recently used one made anew. */
 static tsr_status find_recording(be_program *p, be_stream *s, recording **out) {
   recording *oldest = &p->recordings[0];
   for (int i = 0; i < RECORDINGS; i++) {
     recording *r = &p->recordings[i];
-    if (r->valid && !memcmp(r->key, p->now, sizeof *r->key * (size_t)p->n_slots)) {
+    if (fits(p, r)) {
       *out = r;
       return NULL;
     }
@@ -270,22 +274,19 @@ static tsr_status submit(be_program *p, be_stream *s, recording *r) {
 
 static tsr_status run_timed(be_program *p, be_stream *s, double *times_ns) {
   be_device *d = p->d;
-  VkQueryPool pool = VK_NULL_HANDLE;
   uint32_t n = 2 * (uint32_t)p->n_launches;
   if (!d->limits.timestamps) return st_make(d->env->al, TSR_UNSUPPORTED, ST_WHERE("vulkan", "timing", NULL), "the queue has no timestamps");
-  recording *r = &p->recordings[RECORDINGS - 1];
+  recording *r = &p->recordings[TIMED];
   uint64_t *t = al_zalloc(d->env->al, 16 * (size_t)n + 16); /* value and availability */
   VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = n};
   tsr_status st = t ? NULL : st_oom();
-  if (!st) st = vk_status(d, d->fn.vkCreateQueryPool(d->vk, &info, NULL, &pool), "vkCreateQueryPool");
-  if (!st) st = record(p, s, r, pool);
+  if (!st && !p->queries) st = vk_status(d, d->fn.vkCreateQueryPool(d->vk, &info, NULL, &p->queries), "vkCreateQueryPool");
+  if (!st && !fits(p, r)) st = record(p, s, r, p->queries);
   if (!st) st = submit(p, s, r);
   if (!st) st = vk_stream_sync(s, -1);
-  if (!st) st = vk_status(d, d->fn.vkGetQueryPoolResults(d->vk, pool, 0, n, 16 * (size_t)n, t, 16, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT), "vkGetQueryPoolResults");
+  if (!st) st = vk_status(d, d->fn.vkGetQueryPoolResults(d->vk, p->queries, 0, n, 16 * (size_t)n, t, 16, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT), "vkGetQueryPoolResults");
   for (int i = 0; !st && i < p->n_launches; i++)
     times_ns[i] = t[4 * i + 1] && t[4 * i + 3] ? (double)(int64_t)(t[4 * i + 2] - t[4 * i]) * (double)d->limits.timestamp_period : 0;
-  if (pool && st) vk_drain(d, s->timeline, s->submitted); /* nothing may still write to it */
-  if (pool) d->fn.vkDestroyQueryPool(d->vk, pool, NULL);
   al_free(d->env->al, t, 16 * (size_t)n + 16, 16);
   return st;
 }

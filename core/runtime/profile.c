@@ -26,6 +26,8 @@ struct tsr_profile {
   tile_work *work; /* beside kernels */
   size_t n_kernels, cap_kernels, cap_work;
   audit_program program;
+  const tsr_device *known; /* whose rates these are: read once, not each step */
+  tune_device rates;
 };
 
 tsr_status tsr_profile_create(tsr_context *ctx, tsr_profile **out) {
@@ -232,9 +234,10 @@ static void time_blocks(tsr_program *p, be_block_times *blocks) {
 
 tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out) {
   int n = tsr_program_n_kernels(p);
-  tune_device d;
-  TSR_TRY(rt_tune_device(p->dev, rt_tune_cache(prof->ctx, NULL, false), false, &d));
-  TSR_TRY(first_time(prof, p, &d));
+  const tune_device *d = &prof->rates;
+  if (prof->known != p->dev) TSR_TRY(rt_tune_device(p->dev, rt_tune_cache(prof->ctx, NULL, false), false, &prof->rates));
+  prof->known = p->dev;
+  TSR_TRY(first_time(prof, p, d));
   double *ns = al_zalloc(&prof->ctx->al, (size_t)(n + 1) * sizeof *ns);
   be_block_times *blocks = al_zalloc(&prof->ctx->al, (size_t)(n + 1) * sizeof *blocks);
   tsr_status st = ns && blocks ? NULL : st_oom();
@@ -245,7 +248,7 @@ tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, co
   for (int i = 0; i < n && !st; i++) {
     prof_event e;
     char op[64], detail[128];
-    describe(p, i, &d, kept_work(prof, p, i), &e, op, detail);
+    describe(p, i, d, kept_work(prof, p, i), &e, op, detail);
     e.step = prof->step;
     e.start_ns = clock; /* launches of a program follow each other; only their durations are the device's */
     e.end_ns = clock += ns[i] > 0 ? ns[i] : 0;
