@@ -1,46 +1,133 @@
-/* backends/cpu/rows.c - the fused row kernels: softmax, layernorm and rmsnorm in few passes over each row. The operands' shapes and types were checked
- * when the code was made (core/emit/emit_cpu.c). */
+/* backends/cpu/rows.c - the fused row kernels: whole softmax, layernorm and rmsnorm, and their parts where other ops stand between. The operands' shapes
+ * and types were checked when the code was made (core/emit/emit_cpu.c). */
+#include <math.h>
+#include <string.h>
+
 #include "backends/cpu/vm.h"
 
+enum { FETCH_AHEAD = 8192 }; /* bytes: far enough for memory, near enough to be still in L2 beside three rows */
+
 static int row_type(const cpu_desc *d) { return d->dtype == TSR_BF16 ? CPUK_ROW_BF16 : d->dtype == TSR_F16 ? CPUK_ROW_F16 : CPUK_ROW_F32; }
-
-static char *row_at(const vm *v, const cpu_desc *d, int64_t r) { return vm_base(v, d) + r * d->strides[0] * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype); }
-
+static int64_t row_step(const cpu_desc *d) { return d->strides[0] * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype); }
+static char *row_at(const vm *v, const cpu_desc *d, int64_t r) { return vm_base(v, d) + r * row_step(d); }
 static float *number_at(const vm *v, int desc, int64_t r) { return (float *)(void *)row_at(v, vm_desc(v, desc), r); }
+
+/* ---- whole normalisations -------------------------------------------------------------------------------------- */
+
+/* Every row has a first number (its maximum or mean), a second (the factor of its results: 1 / sum of exponentials, or 1 / deviation) and results. */
+typedef struct norm {
+  const cpuk_rows *k;
+  char *out;
+  const char *x;
+  int64_t out_step, x_step, rows; /* steps in bytes */
+  size_t cols;
+  int from, to; /* row types */
+  cpu_row_fn fn;
+  double mean_scale, square_scale, eps; /* mean = sum * mean_scale, factor = 1 / sqrt(squares * square_scale + eps) */
+  const float *g, *b;
+  float *e; /* exponentials of one row */
+  bool stream;
+} norm;
+
+static float first_of(const norm *t, float raw) { return t->fn == CPU_ROW_SOFTMAX ? raw : t->fn == CPU_ROW_LAYERNORM ? raw * (float)t->mean_scale : 0; }
+static float factor_of(const norm *t, float raw) { return t->fn == CPU_ROW_SOFTMAX ? 1 / raw : 1 / sqrtf(raw * (float)t->square_scale + (float)t->eps); }
+
+static float first(const norm *t, int64_t r) {
+  const char *x = t->x + r * t->x_step;
+  if (t->fn == CPU_ROW_RMSNORM) return 0;
+  return first_of(t, t->fn == CPU_ROW_SOFTMAX ? t->k->max[t->from](x, t->cols) : t->k->sum[t->from](x, t->cols));
+}
+
+/* Fetches the next row meanwhile. */
+static float factor(const norm *t, int64_t r, float m) {
+  const char *x = t->x + r * t->x_step, *next = x + t->x_step;
+  return factor_of(t, t->fn == CPU_ROW_SOFTMAX ? t->k->exp[t->from](t->e, x, m, t->cols, next) : t->k->sqdev[t->from](x, m, t->cols, next));
+}
+
+static void results(const norm *t, int64_t r, float m, float f) {
+  cpuk_norm_args a = {.dst = t->out + r * t->out_step, .x = t->x + r * t->x_step, .mean = m, .rstd = f, .n = t->cols, .stream = t->stream, .g = t->g, .b = t->b};
+  if (t->fn == CPU_ROW_SOFTMAX) a.x = t->e, a.mean = 0;
+  t->k->norm[t->fn == CPU_ROW_SOFTMAX ? CPUK_ROW_F32 : t->from][t->to](&a);
+}
+
+/* Results that are written past the caches in whole lines: three rows go by together. */
+static cpuk_row_pipe_fn pipe_of(const norm *t) {
+  const bool lines = t->cols % 64 == 0 && (uintptr_t)t->out % 64 == 0 && t->out_step % 64 == 0;
+  if (!t->stream || !lines || t->from != t->to || t->rows < 2) return NULL;
+  return t->fn == CPU_ROW_SOFTMAX ? t->k->softmax_pipe[t->from] : t->k->norm_pipe[t->from];
+}
+
+static void by_threes(const norm *t, cpuk_row_pipe_fn pipe) {
+  const int64_t row_bytes = (int64_t)t->cols * (t->from == CPUK_ROW_F32 ? 4 : 2), ahead = t->x_step == row_bytes ? FETCH_AHEAD : t->x_step;
+  float m0 = first(t, 0), f0 = factor(t, 0, m0), m1 = first(t, 1);
+  for (int64_t r = 0; r + 1 < t->rows; r++) {
+    const char *x = t->x + r * t->x_step, *last = r + 2 < t->rows ? x + 2 * t->x_step : x + t->x_step;
+    cpuk_pipe_args a = {.dst = t->out + r * t->out_step, .x = {x, x + t->x_step, last}, .e = t->e, .g = t->g, .b = t->b, .mean = m0, .factor = f0, .m = m1, .n = t->cols, .ahead = last + ahead};
+    pipe(&a);
+    m0 = m1, f0 = factor_of(t, a.second), m1 = first_of(t, a.first);
+  }
+  results(t, t->rows - 1, m0, f0);
+}
+
+static double number(const vm *v, const cpu_instr *i, int k) {
+  double f;
+  memcpy(&f, cpu_extra(v->m->image) + i->extra + k, sizeof f);
+  return f;
+}
+
+static void whole(const vm *v, const cpu_instr *i, int64_t rows, int64_t cols) {
+  const cpu_desc *out = vm_desc(v, i->a[1]), *x = vm_desc(v, i->a[2]);
+  norm t = {.k = v->k->rows, .out = vm_base(v, out), .x = vm_base(v, x), .out_step = row_step(out), .x_step = row_step(x), .rows = rows, .cols = (size_t)cols, .from = row_type(x),
+            .to = row_type(out), .fn = (cpu_row_fn)i->a[0], .mean_scale = number(v, i, 0), .square_scale = number(v, i, 1), .eps = number(v, i, 2),
+            .e = (float *)(void *)v->t->temp, .stream = vm_is_large(v, out, rows * cols)};
+  if (i->a[5] >= 0) t.g = number_at(v, i->a[5], 0);
+  if (i->a[6] >= 0) t.b = number_at(v, i->a[6], 0);
+  cpuk_row_pipe_fn pipe = pipe_of(&t);
+  if (pipe) {
+    by_threes(&t, pipe);
+    return;
+  }
+  for (int64_t r = 0; r < rows; r++) {
+    float m = first(&t, r);
+    results(&t, r, m, factor(&t, r, m));
+  }
+}
+
+size_t vm_row_temp_bytes(const vm_module *m, const cpu_instr *i) {
+  return i->a[0] == CPU_ROW_SOFTMAX ? (size_t)cpu_descs(m->image)[i->a[2]].dims[1] * sizeof(float) : 0;
+}
+
+/* ---- parts ----------------------------------------------------------------------------------------------------- */
 
 void vm_row(const vm *v, const cpu_instr *i) {
   const cpu_desc *out = vm_desc(v, i->a[1]), *x = vm_desc(v, i->a[2]);
-  const int mean = i->a[3], factor = i->a[4], scale = i->a[5], shift = i->a[6], sums = i->a[7];
+  const int mean = i->a[3], factor_desc = i->a[4], scale = i->a[5], shift = i->a[6], sums = i->a[7];
   const cpuk_rows *k = v->k->rows;
   const int64_t *x_ext = vm_ext(v, x), *out_ext = vm_ext(v, out);
-  int64_t rows = x_ext[0] < out_ext[0] ? x_ext[0] : out_ext[0], cols = x_ext[1];
+  int64_t rows = x_ext[0] < out_ext[0] ? x_ext[0] : out_ext[0], cols = x_ext[1], block = rows * row_step(x);
   int s = row_type(x), d = row_type(out);
-  /* The same row of the block that most often comes next is fetched by the passes over this one, half by each when there are two. */
-  const int64_t block = rows * x->strides[0] * (int64_t)tsr_dtype_size((tsr_dtype)x->dtype);
-  const int share = i->a[8] > 0 ? 1 : 3;
   bool stream = i->a[0] == CPU_ROW_NORM && vm_is_large(v, out, rows * cols);
+  if (i->a[0] >= CPU_ROW_SOFTMAX) {
+    whole(v, i, rows, cols);
+    return;
+  }
   for (int64_t r = 0; r < rows; r++) {
     char *q = row_at(v, out, r);
-    const char *p = row_at(v, x, r);
+    const char *p = row_at(v, x, r), *ahead = p + block; /* the same row of the block that most often comes next */
     float m = mean >= 0 ? *number_at(v, mean, r) : 0;
     switch ((cpu_row_fn)i->a[0]) {
     case CPU_ROW_MAX: *(float *)(void *)q = k->max[s](p, (size_t)cols); break;
     case CPU_ROW_SUM: *(float *)(void *)q = k->sum[s](p, (size_t)cols); break;
-    case CPU_ROW_SQDEV: *(float *)(void *)q = k->sqdev[s](p, m, (size_t)cols, p + block, share); break;
-    case CPU_ROW_EXP: *number_at(v, sums, r) = k->exp[s]((float *)(void *)q, p, m, (size_t)cols, p + block, share); break;
+    case CPU_ROW_SQDEV: *(float *)(void *)q = k->sqdev[s](p, m, (size_t)cols, ahead); break;
+    case CPU_ROW_EXP: *number_at(v, sums, r) = k->exp[s]((float *)(void *)q, p, m, (size_t)cols, ahead); break;
     case CPU_ROW_NORM: {
-      cpuk_norm_args args = {.dst = q, .x = p, .mean = m, .rstd = *number_at(v, factor, r), .n = (size_t)cols, .stream = stream};
+      cpuk_norm_args args = {.dst = q, .x = p, .mean = m, .rstd = *number_at(v, factor_desc, r), .n = (size_t)cols, .stream = stream};
       if (scale >= 0) args.g = number_at(v, scale, 0);
       if (shift >= 0) args.b = number_at(v, shift, 0);
-      if (i->a[8] > 0) {
-        const cpu_desc *source = vm_desc(v, i->a[8] - 1);
-        args.ahead_size = tsr_dtype_size((tsr_dtype)source->dtype);
-        args.ahead = row_at(v, source, r + rows), args.share = 2;
-      }
       k->norm[s][d](&args);
       break;
     }
-    case CPU_N_ROW_FN: break;
+    default: break;
     }
   }
 }

@@ -101,6 +101,7 @@ static void measure_needs(vm_module *v) {
       temp += gemm_temp_bytes(v, in);
       pack = gemm_pack_bytes(v, in);
       break;
+    case CPU_ROW: temp += vm_row_temp_bytes(v, in); break;
     default: break;
     }
     if (temp > v->temp_bytes) v->temp_bytes = temp;

@@ -87,6 +87,7 @@ void vm_fill(const vm *v, const cpu_desc *d, double value);
 void vm_map(const vm *v, const cpu_instr *i);
 void vm_reduce(const vm *v, const cpu_instr *i);
 void vm_row(const vm *v, const cpu_instr *i);
+size_t vm_row_temp_bytes(const vm_module *m, const cpu_instr *i);
 void vm_gemm(const vm *v, const cpu_instr *i);
 void vm_matmul(const vm *v, const cpu_instr *i);
 void vm_gather(const vm *v, const cpu_instr *i);

@@ -25,7 +25,7 @@ static void run_rows(const cpuk_rows *k, row_op op, cpuk_row_type t, char *dst, 
       memcpy(dst, src, COLS * e);
       continue;
     } else if (op == SOFTMAX) {
-      n.rstd = 1 / k->exp[t](scratch, src, k->max[t](src, COLS), COLS, src + COLS * e, 3);
+      n.rstd = 1 / k->exp[t](scratch, src, k->max[t](src, COLS), COLS, src + COLS * e);
       n.x = scratch, n.g = n.b = NULL;
       k->norm[CPUK_ROW_F32][t](&n);
       continue;
@@ -34,7 +34,7 @@ static void run_rows(const cpuk_rows *k, row_op op, cpuk_row_type t, char *dst, 
     } else {
       n.b = NULL;
     }
-    n.rstd = 1 / sqrtf(k->sqdev[t](src, n.mean, COLS, src + COLS * e, 3) / COLS + 1e-5f);
+    n.rstd = 1 / sqrtf(k->sqdev[t](src, n.mean, COLS, src + COLS * e) / COLS + 1e-5f);
     k->norm[t][t](&n);
   }
 }

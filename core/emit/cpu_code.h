@@ -9,7 +9,7 @@
 #include "tessera/base.h"
 
 #define CPU_MAGIC 0x54555043u /* "CPUT" */
-#define CPU_CODE_VERSION 2
+#define CPU_CODE_VERSION 3
 #define CPU_STRIP 1024 /* elements of a strip in map, gather and scatter programs */
 
 typedef enum cpu_opcode {
@@ -37,7 +37,8 @@ typedef enum cpu_opcode {
   CPU_SCATTER,     /* d in, d destination view, p program, n yields */
   CPU_FFT,         /* d re out, d im out, d re, d im, radix, span, inverse */
   CPU_TRANSPOSE,   /* d out, d in, extra: perm */
-  CPU_ROW,         /* cpu_row_fn, d out, d x, then d mean, d factor, d scale, d shift, d sums: -1 = none; 1 + d memory whose next rows it shares in fetching, 0 = none */
+  CPU_ROW,         /* cpu_row_fn, d out, d x, then d mean, d factor, d scale, d shift, d sums: -1 = none; extra of whole normalisations: bits of the
+                    * doubles mean_scale, square_scale, eps */
   CPU_LOAD_SCALAR, /* r, d view, extra: index registers, is_float */
   CPU_N_OPCODES
 } cpu_opcode;
@@ -52,7 +53,11 @@ typedef struct cpu_instr {
 } cpu_instr;
 
 /* Over the rows of x, see cpu_rows.h. */
-typedef enum cpu_row_fn { CPU_ROW_MAX, CPU_ROW_SUM, CPU_ROW_EXP, CPU_ROW_SQDEV, CPU_ROW_NORM, CPU_N_ROW_FN } cpu_row_fn;
+typedef enum cpu_row_fn {
+  CPU_ROW_MAX, CPU_ROW_SUM, CPU_ROW_EXP, CPU_ROW_SQDEV, CPU_ROW_NORM,
+  CPU_ROW_SOFTMAX, CPU_ROW_LAYERNORM, CPU_ROW_RMSNORM, /* whole */
+  CPU_N_ROW_FN
+} cpu_row_fn;
 
 typedef enum cpu_desc_kind { CPU_D_TILE, CPU_D_VIEW } cpu_desc_kind;
 

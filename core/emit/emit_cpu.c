@@ -19,7 +19,6 @@ typedef struct gen {
   table kernels, instrs, descs, strips, programs, extra;
   cpu_kernel k;
   int32_t strip; /* of the kernel's elementwise programs */
-  int fetcher, fetched; /* the last row instruction over memory that no later one has shared its fetching with, -1 = none; and its operand */
   bool oom;
 } gen;
 
@@ -257,11 +256,11 @@ static tsr_status need(const ir_op *op, int n) {
 /* What the kernels assume of their operands; text can say anything. */
 static tsr_status check_row(const ir_op *op, int n_optional, const bool *has, cpu_row_fn fn) {
   const ir_type *out = op->operands[0]->type, *x = op->operands[1]->type;
-  static const struct { int need, may; } uses[CPU_N_ROW_FN] = {[CPU_ROW_EXP] = {1 | 16, 1 | 16}, [CPU_ROW_SQDEV] = {0, 1}, [CPU_ROW_NORM] = {2, 15}};
+  static const struct { int need, may; } uses[CPU_N_ROW_FN] = {[CPU_ROW_EXP] = {1 | 16, 1 | 16}, [CPU_ROW_SQDEV] = {0, 1}, [CPU_ROW_NORM] = {2, 15}, [CPU_ROW_LAYERNORM] = {0, 12}, [CPU_ROW_RMSNORM] = {0, 12}};
   int mask = 0;
   for (int i = 0; i < n_optional; i++) mask |= has[i] << i;
   if ((mask & uses[fn].need) != uses[fn].need || mask & ~uses[fn].may) return ir_error(op, NULL, "has not the operands that \"%s\" takes", ir_get_str(op, "fn", ""));
-  bool full = fn == CPU_ROW_EXP || fn == CPU_ROW_NORM;
+  bool full = fn == CPU_ROW_EXP || fn >= CPU_ROW_NORM;
   if (x->rank != 2 || out->rank != 2 || out->dims[0] != x->dims[0] || out->dims[1] != (full ? x->dims[1] : 1)) return ir_error(op, NULL, "takes rows, and one result a row or a result of the same shape");
   if (fn == CPU_ROW_EXP && out->dtype != TSR_F32) return ir_error(op, NULL, "writes f32");
   for (int i = 0, k = 2; i < n_optional; i++) {
@@ -285,7 +284,7 @@ static tsr_status check_row(const ir_op *op, int n_optional, const bool *has, cp
 }
 
 static tsr_status gen_row(gen *g, ir_op *op, const char *name) {
-  static const char *const fns[] = {"max", "sum", "exp", "sqdev", "norm"}, *const optional[] = {"mean", "factor", "scale", "shift", "sums"};
+  static const char *const fns[] = {"max", "sum", "exp", "sqdev", "norm", "softmax", "layernorm", "rmsnorm"}, *const optional[] = {"mean", "factor", "scale", "shift", "sums"};
   enum { N = 5 };
   int fn = 0, d[N], n = 2;
   bool has[N];
@@ -297,14 +296,9 @@ static tsr_status gen_row(gen *g, ir_op *op, const char *name) {
   int out = desc(g, op->operands[0]), x = desc(g, op->operands[1]);
   n = 2;
   for (int i = 0; i < N; i++) d[i] = has[i] ? desc(g, op->operands[n++]) : -1;
-  int at = INSTR(g, CPU_ROW, 0, -1, fn, out, x, d[0], d[1], d[2], d[3], d[4], 0);
-  /* The second and the third pass over a row share the fetching of the next block's. */
-  if ((fn == CPU_ROW_EXP || fn == CPU_ROW_SQDEV) && op->operands[1]->type->kind == IR_T_VIEW) {
-    g->fetcher = at, g->fetched = x;
-  } else if (fn == CPU_ROW_NORM && g->fetcher >= 0 && !g->oom) {
-    instr_at(g, g->fetcher)->a[8] = instr_at(g, at)->a[8] = g->fetched + 1;
-    g->fetcher = -1;
-  }
+  int extra = -1;
+  if (fn >= CPU_ROW_SOFTMAX) extra = extra_ints(g, (int64_t[]){bits(ir_get_float(op, "mean_scale", 0)), bits(ir_get_float(op, "square_scale", 0)), bits(ir_get_float(op, "eps", 0))}, 3);
+  INSTR(g, CPU_ROW, 0, extra, fn, out, x, d[0], d[1], d[2], d[3], d[4]);
   return NULL;
 }
 
@@ -424,9 +418,7 @@ static tsr_status gen_op(gen *g, ir_op *op) {
 }
 
 static tsr_status gen_block(gen *g, ir_block *b) {
-  g->fetcher = -1; /* shared within a block only: another may not run */
   for (ir_op *o = b->first; o; o = o->next) TSR_TRY(gen_op(g, o));
-  g->fetcher = -1;
   return NULL;
 }
 

@@ -13,12 +13,16 @@ typedef enum row_kind {
   ROW_EXP,    /* out = exp(x - shift[r]), other[r] = its sums */
   ROW_SQDEV,  /* out[r] = sum of (x[r] - mean[r])^2; mean NULL = 0 */
   ROW_NORM,   /* out = (x - mean[r]) * factor[r] * scale + shift; scale and shift repeat for all rows; all but factor may be NULL */
+  ROW_SOFTMAX,   /* out = softmax of x's rows */
+  ROW_LAYERNORM, /* ROW_NORM with mean = sum * mean_scale and factor = rsqrt(squared deviations * square_scale + eps), computed on the way */
+  ROW_RMSNORM,   /* the same about 0 */
 } row_kind;
 
 typedef struct row_act {
   const ir_op *op;
   row_kind kind;
   ir_value *x, *mean, *factor, *scale, *shift, *other;
+  double mean_scale, square_scale, eps;
 } row_act;
 
 typedef struct row_plan {

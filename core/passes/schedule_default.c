@@ -128,9 +128,28 @@ sched_params sched_default(const ir_op *kernel, const tsr_caps *c) {
 
 int64_t sched_block_elements(const tsr_caps *c) { return c->dialect == DIALECT_CPU ? 16384 : 2048; }
 
-int64_t sched_block_rows(const tsr_caps *c, int64_t m, int64_t n) {
-  int64_t fit = (c->dialect == DIALECT_CPU ? 16384 : 4096) / (n > 0 ? n : 1), rows = m < 64 ? m : 64;
-  if (rows > fit) rows = fit;
+/* One softmax or norm and nothing else. */
+static bool is_one_norm(const ir_op *kernel) {
+  int norms = 0;
+  for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
+    if (o->def->level != IR_GRAPH || o->def->flags & IR_VIEWLIKE || !o->n_operands || !o->n_results) continue;
+    if (!graph_is(o, G_SOFTMAX) && !graph_is(o, G_LAYERNORM) && !graph_is(o, G_RMSNORM)) return false;
+    norms++;
+  }
+  return norms == 1;
+}
+
+static int64_t clamp(int64_t v, int64_t least, int64_t most) { return v > most ? most : v < least ? least : v; }
+
+int64_t sched_block_rows(const ir_op *kernel, const tsr_caps *c, int64_t m, int64_t n) {
+  bool cpu = c->dialect == DIALECT_CPU;
+  int64_t length = n > 0 ? n : 1, rows = clamp((cpu ? 16384 : 4096) / length, 1, m < 64 ? m : 64);
+  /* What works three rows at a time (backends/cpu/rows.c) likes more of them, as long as every thread still gets several blocks. */
+  if (cpu && is_one_norm(kernel)) {
+    int64_t more = clamp(65536 / length, 1, 64), share = m / (8 * (c->n_cores > 0 ? c->n_cores : 64));
+    if (more > share) more = share;
+    if (more > rows) rows = more;
+  }
   return rows > 0 ? rows : 1;
 }
 

@@ -23,9 +23,9 @@ typedef struct schedule_options {
 bool sched_recommended(const char *op, tsr_dtype t, sched_params *out);
 /* The defaults of one kernel on a device, before legalisation. */
 sched_params sched_default(const ir_op *kernel, const tsr_caps *caps);
-/* What a block takes where no schedule says it: elements of an elementwise kernel or a copy, rows of n elements of a row kernel. */
+/* What a block takes where no schedule says it: elements of an elementwise kernel or a copy, rows of n elements, of m, of a row kernel. */
 int64_t sched_block_elements(const tsr_caps *caps);
-int64_t sched_block_rows(const tsr_caps *caps, int64_t m, int64_t n);
+int64_t sched_block_rows(const ir_op *kernel, const tsr_caps *caps, int64_t m, int64_t n);
 /* NULL if the kernel can run with p; else the limit that p breaks, in `reason`. */
 const char *sched_broken_limit(const ir_op *kernel, const tsr_caps *caps, const sched_params *p, char *reason, size_t size);
 /* Shrinks p until it is legal: stages to 2, then k, then the larger of m and n, then no overlap. False if nothing fits. */

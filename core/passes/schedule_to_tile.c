@@ -160,7 +160,7 @@ tsr_status family_row(kern *k) {
   space_make(&s, orig, orig->rank - 1, &rows);
   int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];
   s.tn = max64(1, n);
-  s.tm = k->params.m > 0 ? min64(k->params.m, max64(1, m)) : sched_block_rows(k->opts->caps, m, s.tn);
+  s.tm = k->params.m > 0 ? min64(k->params.m, max64(1, m)) : sched_block_rows(k->src, k->opts->caps, m, s.tn);
   if (!kb_note_tile(k, s.tm, s.tn, 1)) return st_oom();
   TSR_TRY(space_grid(k, &s));
   if (kb_rows_by_cluster(k, &s) && !has_transposed(&s, &rows)) {

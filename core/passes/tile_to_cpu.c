@@ -212,8 +212,10 @@ static tsr_status row_target(lower *l, ir_builder *b, ir_value *v) {
 
 /* A call's operands: out, x, then those of mean, factor, scale, shift and other that there are; attributes tell which. */
 static tsr_status lower_row(lower *l, ir_builder *b, ir_op *op, const row_act *a) {
-  static const char *const fn[] = {[ROW_STAT] = "row_", [ROW_EXP] = "row_exp", [ROW_SQDEV] = "row_sqdev", [ROW_NORM] = "row_norm"};
+  static const char *const fn[] = {[ROW_STAT] = "row_", [ROW_EXP] = "row_exp", [ROW_SQDEV] = "row_sqdev", [ROW_NORM] = "row_norm",
+                                   [ROW_SOFTMAX] = "row_softmax", [ROW_LAYERNORM] = "row_layernorm", [ROW_RMSNORM] = "row_rmsnorm"};
   const struct { const char *name; ir_value *v; } optional[] = {{"mean", a->mean}, {"factor", a->factor}, {"scale", a->scale}, {"shift", a->shift}, {"sums", a->other}};
+  const struct { const char *name; double v; } numbers[] = {{"mean_scale", a->mean_scale}, {"square_scale", a->square_scale}, {"eps", a->eps}};
   char name[32];
   ir_value *operands[8], *out = op->results[0];
   int n = 0;
@@ -222,7 +224,7 @@ static tsr_status lower_row(lower *l, ir_builder *b, ir_op *op, const row_act *a
     out->data = at(op->operands[0]);
     return NULL;
   }
-  TSR_TRY(a->kind == ROW_NORM ? row_target(l, b, out) : tile_for(l, b, out));
+  TSR_TRY(a->kind >= ROW_NORM ? row_target(l, b, out) : tile_for(l, b, out));
   if (a->other) {
     ir_value *t;
     TSR_TRY(new_tile(l, b, op, a->other->type, op->scratch, last_use(l, a->other), &t));
@@ -237,6 +239,8 @@ static tsr_status lower_row(lower *l, ir_builder *b, ir_op *op, const row_act *a
   if (!c) return st_oom();
   for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
     if (optional[i].v && !ir_set_attr(c, optional[i].name, ir_attr_bool(l->m, true))) return st_oom();
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    if (numbers[i].v != 0 && !ir_set_attr(c, numbers[i].name, ir_attr_float(l->m, numbers[i].v))) return st_oom();
   return NULL;
 }
 

@@ -190,7 +190,7 @@ tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const
   sched_legalize(kernel, caps, &p);
   int64_t s[4] = {0};
   sched_family f = sched_family_parse(ir_get_str(kernel, "family", ""));
-  if (!p.m && f == FAMILY_ROW && ir_get_ints(kernel, "space", s, 4) == 2) p.m = sched_block_rows(caps, s[0], s[1]);
+  if (!p.m && f == FAMILY_ROW && ir_get_ints(kernel, "space", s, 4) == 2) p.m = sched_block_rows(kernel, caps, s[0], s[1]);
   if (!p.m && f == FAMILY_ELEMENTWISE) p.m = sched_block_elements(caps);
   const ir_op *mm = find_matmul(kernel);
   bool matrix = mm && tune_path_of(p.matrix_path) &&

@@ -290,20 +290,20 @@ static void check_rows(void) {
         }
         CHECK(R->max[s](xs, n) == big, "%s row_max", isa);
         CHECK(fabs(R->sum[s](xs, n) - sum) <= 1e-4, "%s row_sum %zu", isa, n);
-        CHECK(fabs(R->sqdev[s](xs, 0.25f, n, xs, 3) - dev) <= 1e-5 * dev, "%s row_sqdev %zu", isa, n);
+        CHECK(fabs(R->sqdev[s](xs, 0.25f, n, xs) - dev) <= 1e-5 * dev, "%s row_sqdev %zu", isa, n);
         size_t e = cpuk_dtype_bytes(type[d]);
         double u = type[d] == CPUK_F32 ? 3e-7 : type[d] == CPUK_BF16 ? 0x1.1p-8 : 0x1.1p-11;
         memset((char *)ys + n * e, 0x5a, 8);
         if (d == CPUK_ROW_F32) {
           float *e32 = (float *)(void *)ys;
-          CHECK(fabs(R->exp[s](e32, xs, 1, n, xs, 3) - esum) <= 1e-5 * esum, "%s row_exp sum %zu", isa, n);
+          CHECK(fabs(R->exp[s](e32, xs, 1, n, xs) - esum) <= 1e-5 * esum, "%s row_exp sum %zu", isa, n);
           for (size_t i = 0; i < n; i++) {
             double w = exp(test_read(type[s], xs, i) - 1);
             CHECK(fabs(e32[i] - w) <= u * w + 0x1p-25, "%s row_exp", isa);
           }
         }
         for (int v = 0; v < 4; v++) {
-          cpuk_norm_args p = {ys, xs, v & 1 ? g : NULL, v & 2 ? b : NULL, 0.5f, 1.5f, n, v == 3, xs, cpuk_dtype_bytes(type[s]), 2};
+          cpuk_norm_args p = {ys, xs, v & 1 ? g : NULL, v & 2 ? b : NULL, 0.5f, 1.5f, n, v == 3};
           static _Alignas(64) uint64_t aligned[600];
           if (v == 3) p.dst = aligned;
           R->norm[s][d](&p);
@@ -315,7 +315,37 @@ static void check_rows(void) {
         CHECK(((char *)ys)[n * e] == 0x5a, "%s rows wrote past %zu", isa, n);
       }
   float masked[5] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY};
-  CHECK(R->exp[0](masked, masked, -INFINITY, 5, masked, 1) == 0 && masked[4] == 0, "%s row of -inf", isa);
+  CHECK(R->exp[0](masked, masked, -INFINITY, 5, masked) == 0 && masked[4] == 0, "%s row of -inf", isa);
+}
+
+/* The same bits as the single kernels, one row after the other. */
+static void check_row_pipes(void) {
+  static const cpuk_dtype type[CPUK_N_ROW] = {CPUK_F32, CPUK_BF16, CPUK_F16};
+  enum { N = 320 };
+  static _Alignas(64) uint64_t rows[3 * N], got[N], want[N];
+  static float f[3 * N], e[N], e_want[N], scaled[N], g[N], b[N];
+  for (int t = 0; t < CPUK_N_ROW; t++)
+    for (size_t n = 64; n <= N; n += 64)
+      for (int form = 0; form < 3; form++) { /* masked rows of a softmax, a norm with weights, one without */
+        cpuk_row_pipe_fn pipe = form ? R->norm_pipe[t] : R->softmax_pipe[t];
+        if (!pipe) continue;
+        size_t bytes = n * cpuk_dtype_bytes(type[t]);
+        for (size_t i = 0; i < 3 * n; i++) f[i] = form == 0 && i % 5 == 0 ? -INFINITY : (float)(test_unit() * 4);
+        if (form == 0 && n == 128)
+          for (size_t i = n; i < 2 * n; i++) f[i] = -INFINITY;
+        for (size_t i = 0; i < n; i++) e[i] = scaled[i] = (float)test_unit(), g[i] = (float)test_unit(), b[i] = (float)test_unit();
+        L->convert[CPUK_F32][type[t]](rows, f, 3 * n);
+        const char *x = (const char *)rows;
+        float m = form ? 0.25f : R->max[t](x + bytes, n);
+        cpuk_norm_args one = {want, form ? (const void *)x : scaled, form == 1 ? g : NULL, form == 1 ? b : NULL, form ? 0.5f : 0, 1.5f, n, true};
+        R->norm[form ? t : CPUK_ROW_F32][t](&one);
+        float second = form ? R->sqdev[t](x + bytes, m, n, x) : R->exp[t](e_want, x + bytes, m, n, x), first = (form ? R->sum : R->max)[t](x + 2 * bytes, n);
+        cpuk_pipe_args a = {.dst = got, .x = {x, x + bytes, x + 2 * bytes}, .e = e, .g = one.g, .b = one.b, .mean = one.mean, .factor = one.rstd, .m = m, .n = n, .ahead = x};
+        pipe(&a);
+        CHECK(memcmp(got, want, bytes) == 0, "%s pipe %d type %d n %zu: results", isa, form, t, n);
+        CHECK(a.second == second && a.first == first, "%s pipe %d type %d n %zu: %g %g and %g %g", isa, form, t, n, (double)a.second, (double)second, (double)a.first, (double)first);
+        CHECK(form || memcmp(e, e_want, n * sizeof *e) == 0, "%s pipe type %d n %zu: exponentials", isa, t, n);
+      }
 }
 
 /* ---- movement ---- */
@@ -361,6 +391,7 @@ int main(void) {
     check_conversions();
     check_reductions();
     check_rows();
+    check_row_pipes();
     check_copies();
     printf("%s: %s\n", isa, n_failures == before ? "ok" : "FAILED");
   }

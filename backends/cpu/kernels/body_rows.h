@@ -57,10 +57,9 @@ VINL void row_load_two_f16(const uint16_t *p, vf x[2]) {
 static const int32_t row_lane_indices[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 VINL vi row_lane_index(void) { return vi_load(row_lane_indices); }
 
-/* Fetches the part in `share` of 64 elements' lines, `bytes` in all, into L2: the even lines (1), the odd ones (2). */
-VINL void row_fetch(const char *p, size_t bytes, int share) {
-  for (size_t line = 0; line < bytes / 64; line++)
-    if (share >> (line & 1) & 1) __builtin_prefetch(p + line * 64, 0, 2);
+/* Fetches the lines of 64 elements, `bytes` in all, into L2. */
+VINL void row_fetch(const char *p, size_t bytes) {
+  for (size_t line = 0; line < bytes / 64; line++) __builtin_prefetch(p + line * 64, 0, 2);
 }
 
 /* e^x for x that was a 16-bit number less another: in one step, 2^t with t = x log2(e), since the product's rounding, 2^-24 |t|, shows only
@@ -100,12 +99,12 @@ VINL vf v_exp2(vf t) {
     REDUCE_TREE(float, vf, v, r, acc, OP_ADD, OP_ADD);                                 \
     return r;                                                                          \
   }                                                                                    \
-  static float row_sqdev_##t(const void *x_, float mean, size_t n, const void *ahead, int share) {  \
+  static float row_sqdev_##t(const void *x_, float mean, size_t n, const void *ahead) {  \
     const T *p = x_;                                                                   \
     vf acc[NACC], mu = v_set1(mean);                                                   \
     float r;                                                                           \
     for (int i = 0; i < NACC; i++) acc[i] = v_set1(0);                                 \
-    ROW_STAT_LOOP(t, T, mean, row_fetch((const char *)ahead + k * sizeof(T), 64 * sizeof(T), share), ROW_ADD_SQUARE);            \
+    ROW_STAT_LOOP(t, T, mean, row_fetch((const char *)ahead + k * sizeof(T), 64 * sizeof(T)), ROW_ADD_SQUARE); \
     REDUCE_TREE(float, vf, v, r, acc, OP_ADD, OP_ADD);                                 \
     return r;                                                                          \
   }
@@ -114,12 +113,12 @@ ROW_REDUCTIONS(bf16, uint16_t)
 ROW_REDUCTIONS(f16, uint16_t)
 
 #define ROW_EXP(s, S)                                                                               \
-  static float row_exp_##s(float *q, const void *x_, float m, size_t n, const void *ahead, int share) {          \
+  static float row_exp_##s(float *q, const void *x_, float m, size_t n, const void *ahead) {        \
     const S *p = x_;                                                                                \
     vf acc[NACC], mv = v_set1(m == INF_NEG ? 0 : m);                                                \
     float r;                                                                                        \
     for (int i = 0; i < NACC; i++) acc[i] = v_set1(0);                                              \
-    ROW_LOOP(s, S, INF_NEG, row_fetch((const char *)ahead + k * sizeof(S), 64 * sizeof(S), share),  \
+    ROW_LOOP(s, S, INF_NEG, row_fetch((const char *)ahead + k * sizeof(S), 64 * sizeof(S)),         \
              for (int h = 0; h < 2; h++) {                                                          \
                vf e = row_e_##s(row_load_##s(p + o + (size_t)h * VF) - mv);                         \
                v_store(q + o + (size_t)h * VF, e);                                                  \
@@ -168,7 +167,6 @@ VINL void v_store16(uint16_t *q, vf v) { memcpy(q, &v, sizeof v); }
     vf mean = v_set1(a->mean), rstd = v_set1(a->rstd);                                                         \
     size_t k = 0, n = a->n;                                                                                    \
     for (; k + 2 * VF <= n; k += 2 * VF) {                                                                     \
-      if (k % 64 == 0) row_fetch((const char *)a->ahead + k * a->ahead_size, 64 * a->ahead_size, a->share);    \
       vf x = row_norm_one(row_load_##s(p + k), mean, rstd, g, b, k, VF);                                       \
       vf y = row_norm_one(row_load_##s(p + k + VF), mean, rstd, g, b, k + VF, VF);                             \
       if (stream) {                                                                                            \
@@ -194,6 +192,57 @@ ROW_PAIRS(f32, float)
 ROW_PAIRS(bf16, uint16_t)
 ROW_PAIRS(f16, uint16_t)
 
+#ifdef v_stream
+/* One loop over the three rows; SECOND adds up what x[1] gives, RESULT is a vector of the results. */
+#define ROW_PIPE(name, s, S, start, JOIN_FIRST, SECOND, RESULT, FIRST)                                    \
+  static void row_##name##_pipe_##s(cpuk_pipe_args *a) {                                                 \
+    const S *p0 = a->x[0], *p1 = a->x[1], *p2 = a->x[2];                                                 \
+    const float *g = a->g, *b = a->b;                                                                    \
+    const char *ahead = a->ahead;                                                                        \
+    S *q = a->dst;                                                                                       \
+    float *e = a->e;                                                                                     \
+    vf acc1[NACC], acc2[NACC], m = v_set1(a->m == INF_NEG ? 0 : a->m), mean = v_set1(a->mean), factor = v_set1(a->factor);     \
+    for (int i = 0; i < NACC; i++) acc1[i] = v_set1(0), acc2[i] = v_set1(start);                         \
+    for (size_t k = 0, n = a->n; k < n; k += 64) {                                                       \
+      row_fetch(ahead + k * sizeof(S), 64 * sizeof(S));                                                  \
+      EACH_ACC                                                                                           \
+      for (int i = 0; i < NACC; i += 2) {                                                                \
+        size_t o = k + (size_t)i * VF;                                                                   \
+        vf x[2], y[2];                                                                                   \
+        row_load_two_##s(p2 + o, x);                                                                     \
+        for (int h = 0; h < 2; h++) JOIN_FIRST(acc2[i + h], x[h]);                                       \
+        for (int h = 0; h < 2; h++) y[h] = RESULT(s, o + (size_t)h * VF);                                 \
+        row_stream_##s(q + o, y[0], y[1]);                                                               \
+        SECOND(s, o, i);                                                                                 \
+      }                                                                                                  \
+    }                                                                                                    \
+    v_stream_fence();                                                                                    \
+    (void)p0, (void)e, (void)g, (void)b, (void)mean;                                                     \
+    REDUCE_TREE(float, vf, v, a->second, acc1, OP_ADD, OP_ADD);                                          \
+    FIRST;                                                                                               \
+  }
+#define PIPE_EXP(s, o, i)                                            \
+  for (int h = 0; h < 2; h++) {                                      \
+    vf z = row_e_##s(row_load_##s(p1 + (o) + (size_t)h * VF) - m);   \
+    v_store(e + (o) + (size_t)h * VF, z);                            \
+    acc1[(i) + h] += z;                                              \
+  }
+#define PIPE_SQDEV(s, o, i)                                          \
+  row_load_two_##s(p1 + (o), x);                                     \
+  for (int h = 0; h < 2; h++) x[h] -= m, acc1[(i) + h] = v_fma(x[h], x[h], acc1[(i) + h])
+#define PIPE_SCALE(s, o) v_load(e + (o)) * factor
+#define PIPE_NORM(s, o) row_norm_one(row_load_##s(p0 + (o)), mean, factor, g, b, o, VF)
+#define ROW_PIPES(s, S)                                                                                                                                       \
+  ROW_PIPE(softmax, s, S, INF_NEG, ROW_MAX_OF, PIPE_EXP, PIPE_SCALE, REDUCE_TREE(float, vf, v, a->first, acc2, v_max, f32_max)) \
+  ROW_PIPE(norm, s, S, 0, ROW_ADD, PIPE_SQDEV, PIPE_NORM, REDUCE_TREE(float, vf, v, a->first, acc2, OP_ADD, OP_ADD))
+ROW_PIPES(f32, float)
+ROW_PIPES(bf16, uint16_t)
+ROW_PIPES(f16, uint16_t)
+#define ROW_PIPE_TABLE .softmax_pipe = ROW_EACH(row_softmax_pipe), .norm_pipe = ROW_EACH(row_norm_pipe),
+#else
+#define ROW_PIPE_TABLE
+#endif
+
 #define ROW_EACH(f) {f##_f32, f##_bf16, f##_f16}
 const cpuk_rows CPUK_FN(rows) = {
     .max = ROW_EACH(row_max),
@@ -201,4 +250,5 @@ const cpuk_rows CPUK_FN(rows) = {
     .sqdev = ROW_EACH(row_sqdev),
     .exp = ROW_EACH(row_exp),
     .norm = {ROW_EACH(row_norm_f32), ROW_EACH(row_norm_bf16), ROW_EACH(row_norm_f16)},
+    ROW_PIPE_TABLE
 };

@@ -8,7 +8,11 @@
  *   S_DOT(p) S_DOT_N(p, n)     vector of S_LANES groups along k (S_LANES * S_KR elements)
  *
  * Row-major B: strips of columns with 8 groups of k side by side, C's strip in L1; one chain over k per element, as in block. Transposed B:
- * four columns side by side, S_LANES chains over k per element, then a fixed tree. */
+ * four columns side by side, S_LANES chains over k per element, then a fixed tree. S_UNROLL may be set once by a file that wants them small. */
+
+#ifndef S_UNROLL
+#define S_UNROLL CPUK_UNROLL
+#endif
 
 #if defined(S_FAMILY_F32)
 #define S_A float
@@ -67,15 +71,15 @@ VINL void S_FN(rows_step)(const int r, const int g, S_C *c, ptrdiff_t ldc, const
   CPUK_NO_UNROLL
   for (; j + S_LANES <= w; j += S_LANES) {
     S_VEC acc[4];
-    CPUK_UNROLL
+    S_UNROLL
     for (int i = 0; i < r; i++) acc[i] = S_LOAD(c + i * ldc + j);
-    CPUK_UNROLL
+    S_UNROLL
     for (int q = 0; q < g; q++) {
       S_VEC bv = S_GROUP(b + q * S_KR * ldb + j, ldpair);
-      CPUK_UNROLL
+      S_UNROLL
       for (int i = 0; i < r; i++) acc[i] = S_MADD(acc[i], S_BCAST(a + i * (S_FN(chunk) / S_KR) + q), bv);
     }
-    CPUK_UNROLL
+    S_UNROLL
     for (int i = 0; i < r; i++) S_STORE(c + i * ldc + j, acc[i]);
   }
   if (j == w) return;
@@ -139,31 +143,31 @@ static void S_FN(row_major)(const cpuk_skinny_args *p) {
 /* acc[r][cols] += rows of A times columns of B over kw elements of k. */
 VINL void S_FN(dot_step)(const int r, const int cols, S_VEC *sum, const S_A *a, const S_B *b, ptrdiff_t ldb, size_t kw) {
   S_VEC acc[4][4];
-  CPUK_UNROLL
+  S_UNROLL
   for (int i = 0; i < r; i++)
-    CPUK_UNROLL
+    S_UNROLL
     for (int j = 0; j < cols; j++) acc[i][j] = sum[i * 4 + j];
   size_t q = 0;
   CPUK_NO_UNROLL
   for (; q + S_FN(width) <= kw; q += S_FN(width)) {
-    CPUK_UNROLL
+    S_UNROLL
     for (int j = 0; j < cols; j++) {
       S_VEC bv = S_DOT(b + j * ldb + q);
-      CPUK_UNROLL
+      S_UNROLL
       for (int i = 0; i < r; i++) acc[i][j] = S_MADD(acc[i][j], S_LOAD(a + i * (S_FN(chunk) / S_KR) + q / S_KR), bv);
     }
   }
   if (q < kw) {
-    CPUK_UNROLL
+    S_UNROLL
     for (int j = 0; j < cols; j++) {
       S_VEC bv = S_DOT_N(b + j * ldb + q, kw - q);
-      CPUK_UNROLL
+      S_UNROLL
       for (int i = 0; i < r; i++) acc[i][j] = S_MADD(acc[i][j], S_LOAD(a + i * (S_FN(chunk) / S_KR) + q / S_KR), bv);
     }
   }
-  CPUK_UNROLL
+  S_UNROLL
   for (int i = 0; i < r; i++)
-    CPUK_UNROLL
+    S_UNROLL
     for (int j = 0; j < cols; j++) sum[i * 4 + j] = acc[i][j];
 }
 static void S_FN(dot)(size_t r, size_t cols, S_VEC *sum, const S_A *a, const S_B *b, ptrdiff_t ldb, size_t kw) {

@@ -8,4 +8,7 @@
 #define GEMM_F32_NV 2
 #define GEMM_F64_MR 4
 #define GEMM_F64_NV 2
+#if defined(__x86_64__) /* a machine without AVX2: size before speed */
+#define S_UNROLL CPUK_NO_UNROLL
+#endif
 #include "body_gemm.h"

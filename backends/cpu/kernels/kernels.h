@@ -112,11 +112,11 @@ typedef enum cpuk_row_type { CPUK_ROW_F32, CPUK_ROW_BF16, CPUK_ROW_F16, CPUK_N_R
 /* A row as read: max(x), sum(x); all in f32, in the fixed lane order of the reductions. n = 0 gives -inf and 0. */
 typedef float (*cpuk_row_reduce_fn)(const void *x, size_t n);
 /* sum over i of (x[i] - mean)^2; mean = 0 gives rmsnorm's sum of squares. Meanwhile the row at `ahead`, of as many
- * bytes as this one, is fetched into L2: its even lines where share & 1, the odd ones where share & 2. It needn't exist. */
-typedef float (*cpuk_row_sqdev_fn)(const void *x, float mean, size_t n, const void *ahead, int share);
+ * bytes as this one, is fetched into L2. It needn't exist. */
+typedef float (*cpuk_row_sqdev_fn)(const void *x, float mean, size_t n, const void *ahead);
 /* dst[i] = exp(x[i] - m), returns their sum. m = -inf (a row that is masked everywhere) is
  * taken as 0, so exp(-inf) = 0 and no NaN arises. dst may equal an f32 x. Fetches ahead as row_sqdev does. */
-typedef float (*cpuk_row_exp_fn)(float *dst, const void *x, float m, size_t n, const void *ahead, int share);
+typedef float (*cpuk_row_exp_fn)(float *dst, const void *x, float m, size_t n, const void *ahead);
 /* dst[i] = ((x[i] - mean) * rstd) * g[i] + b[i]; g NULL = 1, b NULL = 0. With mean 0, g and b NULL this is a plain scale. g and b are f32.
  * stream: write with non-temporal stores where dst is 64-byte aligned and won't be read soon (an output larger than half of L3);
  * the kernel fences before it returns. */
@@ -127,11 +127,27 @@ typedef struct cpuk_norm_args {
   float mean, rstd;
   size_t n;
   bool stream;
-  const void *ahead; /* a row of n elements of ahead_size bytes, fetched as row_sqdev does */
-  size_t ahead_size;
-  int share;
 } cpuk_norm_args;
 typedef void (*cpuk_row_norm_fn)(const cpuk_norm_args *args);
+
+/* Three rows a call, each at another stage, so that the memory of one and the arithmetic of another go on at once: the result of row r is
+ * written (non-temporal stores), the second number of row r + 1 is computed and the first number of row r + 2.
+ *   softmax: e[i] of row r * factor; e = exp(x[1] - m) and its sum; max(x[2])
+ *   norm:    as cpuk_norm_args from x[0]; the sum of (x[1] - m)^2; sum(x[2])
+ * Same element type in and out, the same bits as the single kernels. dst 64-byte aligned and so are the rows' bytes; n a multiple of 64. The line at
+ * `ahead` + k is fetched when line k of x[2] is read. A table that can't stream has none (NULL). */
+typedef struct cpuk_pipe_args {
+  void *dst;
+  const void *x[3];   /* softmax doesn't read x[0] */
+  float *e;           /* softmax: of row r on entry, of row r + 1 on return */
+  const float *g, *b; /* norm */
+  float mean, factor; /* of row r; softmax reads the factor */
+  float m;            /* maximum or mean of row r + 1 */
+  size_t n;
+  const void *ahead;
+  float second, first; /* results */
+} cpuk_pipe_args;
+typedef void (*cpuk_row_pipe_fn)(cpuk_pipe_args *args);
 
 /* ---- data movement ---------------------------------------------------------------------------------------------------------- */
 
@@ -179,6 +195,7 @@ typedef struct cpuk_rows {
   cpuk_row_sqdev_fn sqdev[CPUK_N_ROW];
   cpuk_row_exp_fn exp[CPUK_N_ROW];
   cpuk_row_norm_fn norm[CPUK_N_ROW][CPUK_N_ROW]; /* [source][destination] */
+  cpuk_row_pipe_fn softmax_pipe[CPUK_N_ROW], norm_pipe[CPUK_N_ROW];
 } cpuk_rows;
 
 /* ---- matrix multiplication -------------------------------------------------------------------------------------------------- */
