@@ -74,6 +74,7 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"sym_name", IR_A_STR, true, NULL, "the function's name"},
                     {"policy", IR_A_STR, false, "fast", "numerics policy: fast, deterministic, kahan_sum"},
                     {"precision", IR_A_STR, false, "standard", "precision mode: safe, standard, aggressive, deterministic"},
+                    {"symbolic", IR_A_ARRAY, false, NULL, "as in graph.func"},
                     {"device", IR_A_STR, false, "", "the device it was scheduled for"}),
      .help = "A compiled function: kernels in launch order; block arguments are its inputs."},
     {NAME("return"), .code = S_RETURN, .max_operands = IR_VARIADIC, .flags = IR_TERMINATOR, .operands_doc = "results...",

@@ -224,13 +224,13 @@ static tsr_status materialize(emitter *e, ir_value *v, ir_value **out) {
 }
 
 static tsr_status emit_program(emitter *e, ir_op *func) {
-  static const char *const kept[] = {"policy", "precision"};
+  static const char *const kept[] = {"policy", "precision", "symbolic"};
   ir_builder top = ir_at_end(e->m, e->m->root->regions[0]);
   top.loc = func->loc;
   ir_op *program = ir_op_new(&top, ir_find_op("tessera.schedule.program"), 0, NULL, 0, NULL, 1);
   if (!program || !ir_set_attr(program, "sym_name", ir_attr_str(e->m, ir_get_str(func, "sym_name", "main")))) return st_oom();
-  for (int i = 0; i < 2; i++)
-    if (ir_get_attr(func, kept[i]) && !ir_set_attr(program, kept[i], ir_attr_str(e->m, ir_get_str(func, kept[i], "")))) return st_oom();
+  for (int i = 0; i < 3; i++)
+    if (ir_get_attr(func, kept[i]) && !ir_set_attr(program, kept[i], ir_attr_copy(e->m, ir_get_attr(func, kept[i])))) return st_oom();
   e->at = ir_at_end(e->m, program->regions[0]);
   const ir_block *r = func->regions[0];
   for (int i = 0; i < r->n_args; i++) {

@@ -108,11 +108,11 @@ static tsr_status run_tuner(hooked *x, const tsr_tune_options *t, tune_cache *ca
   tune_agree agree = {t->mesh ? t->mesh->rank : 0, mesh_broadcast, &mesh};
   bool has_cost = x->h && x->h->cost, has_next = x->h && x->h->next;
   tuner_desc d = {.al = &ctx->al, .mode = TUNE_FULL, .device = &k->device, .problem = &k->problem, .space = &k->space.s, .dflt = &k->dflt, .target = &k->target,
-                  .cache = cache, .key = k->key, .strategy = has_next ? &own : strategy, .model = has_cost ? &model : NULL, .objective = x->h && x->h->objective ? hook_objective : NULL, .objective_user = x, .progress = on_progress, .progress_user = x, .samples = t->samples, .samples_fixed = t->samples_fixed,
+                  .cache = cache, .key = k->key, .bucket = k->bucket, .strategy = has_next ? &own : strategy, .model = has_cost ? &model : NULL, .objective = x->h && x->h->objective ? hook_objective : NULL, .objective_user = x, .progress = on_progress, .progress_user = x, .samples = t->samples, .samples_fixed = t->samples_fixed,
                   .agree = t->mesh ? &agree : NULL, .again = t->again, .stop_fraction = t->stop_fraction > 0 ? t->stop_fraction : tune_device_has_roofline(&k->device) ? 0 : 2, .seed = t->seed};
   tsr_status st = tuner_run(&d, r);
   ctx->tune.lookups++;
-  ctx->tune.hits += r->source == TUNE_FROM_CACHE;
+  ctx->tune.hits += r->source == TUNE_FROM_CACHE || r->source == TUNE_FROM_BUCKET;
   ctx->tune.measurements += r->measurements;
   al_free(&ctx->al, x->candidates, x->n_candidates * sizeof *x->candidates, 16);
   al_free(&ctx->al, x->measured_us, x->n_candidates * sizeof *x->measured_us, 16);

@@ -1,10 +1,12 @@
 /* core/runtime/specialize.c - a graph with unknown dimensions becomes one for given shapes: its inputs get them and every type is inferred
- * anew. Input: a graph and a shape per input; output: a new, complete graph of known dimensions. */
+ * anew. Input: a graph and a shape per input; output: a new, complete graph of known dimensions, which remembers what was unknown so that
+ * tuning decisions can be shared (core/tune/bucket.h). */
 #include <string.h>
 
 #include "core/base/dtype.h"
 #include "core/ir/graph_ops.h"
 #include "core/runtime/internal.h"
+#include "core/tune/bucket.h"
 
 static tsr_status set_input(const tsr_graph *g, ir_value *v, const tsr_shape *s) {
   const char *name = v->name ? v->name : "?";
@@ -12,8 +14,9 @@ static tsr_status set_input(const tsr_graph *g, ir_value *v, const tsr_shape *s)
   bool fits = s->rank == v->type->rank;
   for (int i = 0; fits && i < s->rank; i++) fits = v->type->dims[i] == IR_DYNAMIC ? s->dims[i] >= 0 : v->type->dims[i] == s->dims[i];
   if (!fits) return ir_error_at(g->func, v->loc, TSR_SHAPE_MISMATCH, "known dimensions stay as they are", "the shape given for input %%%s does not fit its type", name);
+  const ir_type *before = v->type;
   v->type = ir_type_tensor(g->m, v->type->dtype, s->rank, s->dims);
-  return v->type ? NULL : st_oom();
+  return v->type && bucket_note(g->func, before, v->type) ? NULL : st_oom();
 }
 
 static tsr_status infer_again(tsr_graph *g, ir_op *op) {
@@ -22,8 +25,9 @@ static tsr_status infer_again(tsr_graph *g, ir_op *op) {
   if (op->n_results != 1) return NULL;
   if (custom) TSR_TRY(rt_custom_infer(g, ir_get_str(op, "callee", ""), op, &t, &found));
   else if (op->def->infer) TSR_TRY(op->def->infer(op, &t));
+  const ir_type *before = op->results[0]->type;
   if (t) op->results[0]->type = t;
-  return NULL;
+  return !t || bucket_note(g->func, before, t) ? NULL : st_oom();
 }
 
 tsr_status tsr_graph_specialize(const tsr_graph *g, const tsr_shape *shapes, int n, tsr_graph **out) {

@@ -207,10 +207,10 @@ static tsr_status tune_one(tsr_device *dev, ir_op *kernel, tune_mode mode, tune_
   if (!st && worth) {
     tuner_result r;
     tuner_desc d = {.al = &ctx->al, .mode = mode, .device = &k->device, .problem = &k->problem, .space = &k->space.s, .dflt = &k->dflt,
-                    .target = mode == TUNE_FULL ? &k->target : NULL, .cache = cache, .key = k->key, .stop_fraction = tune_device_has_roofline(&k->device) ? 0 : 2};
+                    .target = mode == TUNE_FULL ? &k->target : NULL, .cache = cache, .key = k->key, .bucket = k->bucket, .stop_fraction = tune_device_has_roofline(&k->device) ? 0 : 2};
     st = tuner_run(&d, &r);
     ctx->tune.lookups++;
-    ctx->tune.hits += r.source == TUNE_FROM_CACHE;
+    ctx->tune.hits += r.source == TUNE_FROM_CACHE || r.source == TUNE_FROM_BUCKET;
     ctx->tune.measurements += r.measurements;
     if (!st && r.source != TUNE_FROM_DEFAULT) {
       sched_params p = rt_kernel_params(k, &r.config);
@@ -263,7 +263,9 @@ void rt_tune_failed(tsr_program *p, const tsr_compile_options *o) {
       if (kernel->def->level != IR_SCHEDULE || kernel->def->code != S_KERNEL || !rt_was_tuned(p, ir_get_str(kernel, "sym_name", ""))) continue;
       tsr_status st = rt_kernel_open(p->dev, kernel, p->policy, &device, k, &worth);
       tune_entry now;
-      if (!st && worth) cache_winner_failed(cache, &k->key, &now);
+      tune_key bucket = k->key;
+      bucket.shape = k->bucket;
+      if (!st && worth && !cache_winner_failed(cache, &k->key, &now) && k->bucket[0]) cache_winner_failed(cache, &bucket, &now);
       tsr_status_free(st);
       rt_kernel_close(k);
     }

@@ -29,6 +29,7 @@ typedef struct rt_kernel {
   double *ns;                  /* per launch */
   int n_ns;
   char driver[128];
+  char bucket[96];             /* shape text of its bucket; "": it shares with nothing */
 } rt_kernel;
 
 /* False in *worth: nothing to tune. */

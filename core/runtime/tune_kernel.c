@@ -8,6 +8,7 @@
 #include "core/runtime/spills.h"
 #include "core/runtime/tune.h"
 #include "core/passes/schedule_default.h"
+#include "core/tune/bucket.h"
 #include "core/tune/extract.h"
 
 sched_params rt_kernel_params(const rt_kernel *k, const tune_config *c) {
@@ -201,6 +202,7 @@ tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy polic
   if (*worth) k->dflt = space_config(&k->space.s, &at);
   snprintf(k->driver, sizeof k->driver, "%s", dev->info.driver ? dev->info.driver : "");
   k->key = tune_kernel_make_key(k->kernel, &k->problem, &dev->caps, k->driver, tsr_policy_name(policy), "", &k->key_text);
+  bucket_shape(kernel->parent ? kernel->parent->parent : NULL, &k->problem, k->bucket, sizeof k->bucket);
   k->target = (tune_target){k, prepare, run, check, release, registers};
   return extract_graph(kernel, &k->graph);
 }

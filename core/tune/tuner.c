@@ -15,7 +15,7 @@ bool tune_mode_parse(const char *name, tune_mode *out) {
 }
 
 const char *tune_source_name(tune_source s) {
-  static const char *const names[] = {"default", "cache", "search", "model", "rank0"};
+  static const char *const names[] = {"default", "cache", "search", "model", "rank0", "bucket"};
   return names[s];
 }
 
@@ -250,6 +250,23 @@ static tsr_status choose_right(session *s, const search_outcome *o, tuner_result
   return st;
 }
 
+static tune_key bucket_key(const tuner_desc *d) {
+  tune_key k = d->key;
+  k.shape = d->bucket;
+  return k;
+}
+
+/* For other shapes a default is what runs there untuned: it is kept as a config of zeros. */
+static void store_bucket(const tuner_desc *d, const tune_entry *e, const tuner_result *out) {
+  static const tune_config untuned = {0};
+  tune_entry shared = *e, kept;
+  tune_key key = bucket_key(d);
+  if (!d->bucket || !d->bucket[0]) return;
+  if (!memcmp(&out->config, d->dflt, sizeof out->config)) config_text(&untuned, shared.config);
+  if (out->has_runner_up && !memcmp(&out->runner_up, d->dflt, sizeof out->runner_up)) config_text(&untuned, shared.runner_up);
+  (void)cache_store(d->cache, &key, &shared, d->again, &kept);
+}
+
 static void store(const tuner_desc *d, const search_outcome *o, tuner_result *out) {
   tune_entry e = {.best_ns = out->best_ns, .default_ns = out->default_ns, .predicted_ns = out->predicted_ns, .samples = (double)out->samples};
   tune_entry kept;
@@ -263,6 +280,7 @@ static void store(const tuner_desc *d, const search_outcome *o, tuner_result *ou
   }
   snprintf(e.strategy, sizeof e.strategy, "%s", d->strategy ? d->strategy->name : search_hybrid.name);
   out->stored = cache_store(d->cache, &d->key, &e, d->again, &kept);
+  store_bucket(d, &e, out);
   if (out->stored && strcmp(kept.config, e.config)) { /* another process was first: all use its choice */
     tune_config c;
     if (!tune_config_parse(kept.config, &c)) return;
@@ -327,9 +345,46 @@ static bool from_cache(const tuner_desc *d, tuner_result *out) {
   return true;
 }
 
+/* A bucket's config as this shape can have it. */
+static bool to_this_shape(const tuner_desc *d, const char *text, tune_config *out) {
+  static const tune_config untuned = {0};
+  tune_config c;
+  space_point p;
+  if (!tune_config_parse(text, &c)) return false;
+  if (!memcmp(&c, &untuned, sizeof c)) return *out = *d->dflt, true;
+  if (!space_nearest(d->space, &c, &p)) return false;
+  *out = space_config(d->space, &p);
+  return true;
+}
+
+/* The decision of another shape of the bucket. Its times are that shape's, so they are not told. */
+static tsr_status from_bucket(const tuner_desc *d, tuner_result *out, bool *found) {
+  tune_entry e;
+  tune_config c;
+  session s = {.d = d};
+  *found = false;
+  if (!d->bucket || !d->bucket[0] || !d->space) return NULL;
+  tune_key key = bucket_key(d);
+  if (!cache_lookup(d->cache, &key, &e) || !to_this_shape(d, e.config, &c)) return NULL;
+  *found = true;
+  if (d->mode == TUNE_FULL && d->target) TSR_TRY(is_right(&s, &c, found));
+  if (!*found) return NULL;
+  const cost_model *model = d->model ? d->model : &cost_model_roofline;
+  out->config = c;
+  out->has_runner_up = e.runner_up[0] && to_this_shape(d, e.runner_up, &out->runner_up);
+  out->predicted_ns = model->predict(model->user, d->device, d->problem, &c);
+  out->source = TUNE_FROM_BUCKET;
+  return NULL;
+}
+
 static tsr_status decide(const tuner_desc *d, tuner_result *out) {
+  bool found;
   if (d->mode == TUNE_OFF) return NULL;
   if (!d->again && from_cache(d, out)) return NULL;
+  if (!d->again) {
+    TSR_TRY(from_bucket(d, out, &found));
+    if (found) return NULL;
+  }
   if (d->mode == TUNE_CACHED || !d->target) return NULL;
   return search_now(d, out);
 }
@@ -357,7 +412,7 @@ static void take(const tuner_desc *d, const shared_decision *x, tuner_result *ou
 static tsr_status agree(const tuner_desc *d, tsr_status st, tuner_result *out) {
   shared_decision x = {.config = out->config, .runner_up = out->runner_up, .best_ns = out->best_ns, .default_ns = out->default_ns, .predicted_ns = out->predicted_ns,
                        .samples = (double)out->samples, .has_runner_up = out->has_runner_up,
-                       .keep = out->source == TUNE_FROM_SEARCH || out->source == TUNE_FROM_CACHE, .code = (int32_t)tsr_status_code(st)};
+                       .keep = out->source == TUNE_FROM_SEARCH || out->source == TUNE_FROM_CACHE || out->source == TUNE_FROM_BUCKET, .code = (int32_t)tsr_status_code(st)};
   tsr_status sent = d->agree->broadcast(d->agree->user, &x, sizeof x);
   if (sent) {
     tsr_status_free(st);
@@ -385,7 +440,9 @@ tsr_status tuner_run(const tuner_desc *d, tuner_result *out) {
 
 void tuner_winner_failed(const tuner_desc *d, tuner_result *io) {
   tune_entry now;
+  tune_key bucket = bucket_key(d);
   cache_winner_failed(d->cache, &d->key, &now);
+  if (io->source == TUNE_FROM_BUCKET) cache_winner_failed(d->cache, &bucket, &now);
   io->config = io->has_runner_up ? io->runner_up : *d->dflt;
   io->source = io->has_runner_up ? TUNE_FROM_CACHE : TUNE_FROM_DEFAULT;
   io->has_runner_up = false;

@@ -1,5 +1,7 @@
 /* core/tune/tuner.h - the whole decision for one kernel: cached? then that; else search, compare the winner with the
  * reference, store it with its runner-up. What can run and how it is compared comes through a table, so the tuner knows no device.
+ * With a bucket: no decision for the shape but one for its bucket is taken as it is, moved to the nearest legal point, and in
+ * TUNE_FULL compared with the reference first; what a search finds is the bucket's decision if it has none.
  * Invariants: a second call with the same key measures nothing, also from another process; a winner that is wrong or can't
  * launch is never stored; trials are kept as they are measured, so a killed search goes on where it stopped. */
 #ifndef CORE_TUNE_TUNER_H
@@ -46,6 +48,7 @@ typedef struct tuner_desc {
   const tune_target *target;   /* may be NULL unless mode is TUNE_FULL */
   tune_cache *cache;           /* may be NULL */
   tune_key key;
+  const char *bucket;          /* shape text of the bucket whose decision serves too; NULL or "": none */
   const search_strategy *strategy;
   const cost_model *model;
   cost_objective objective;
@@ -61,7 +64,7 @@ typedef struct tuner_desc {
   timing_options timing;
 } tuner_desc;
 
-typedef enum tune_source { TUNE_FROM_DEFAULT, TUNE_FROM_CACHE, TUNE_FROM_SEARCH, TUNE_FROM_MODEL, TUNE_FROM_RANK0 } tune_source;
+typedef enum tune_source { TUNE_FROM_DEFAULT, TUNE_FROM_CACHE, TUNE_FROM_SEARCH, TUNE_FROM_MODEL, TUNE_FROM_RANK0, TUNE_FROM_BUCKET } tune_source;
 const char *tune_source_name(tune_source s);
 
 typedef struct tuner_result {

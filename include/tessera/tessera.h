@@ -252,6 +252,17 @@ TSR_API TSR_MUST_USE tsr_status tsr_program_compile(tsr_device *dev, const tsr_g
 TSR_API TSR_MUST_USE tsr_status tsr_program_parse(tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *options, tsr_program **out);
 TSR_API void tsr_program_destroy(tsr_program **p);
 
+/* A graph with unknown dimensions as a set of programs: one for each list of input shapes, compiled when first asked for; at most `most` are kept (0: 16),
+ * and the one asked for longest ago goes first. Each is compiled for exactly its shapes; tuning decisions are shared by bucket (docs/tuning.md). The device, the graph and
+ * what options point to must outlive the set. One call at a time per set. */
+typedef struct tsr_program_set tsr_program_set;
+TSR_API TSR_MUST_USE tsr_status tsr_program_set_create(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, int most, tsr_program_set **out);
+/* One shape per input, as for tsr_graph_specialize, with its errors. *out belongs to the set and lives until `most` other lists were asked for: its work must be
+ * done by then. */
+TSR_API TSR_MUST_USE tsr_status tsr_program_set_get(tsr_program_set *s, const tsr_shape *shapes, int n, tsr_program **out);
+TSR_API int tsr_program_set_count(const tsr_program_set *s);
+TSR_API void tsr_program_set_destroy(tsr_program_set **s);
+
 TSR_API int tsr_program_n_inputs(const tsr_program *p);
 TSR_API int tsr_program_n_outputs(const tsr_program *p);
 /* i counts from 0; the strings belong to the program. */

@@ -63,7 +63,7 @@ typedef struct tsr_tune_result {
   tsr_schedule schedule, runner_up;
   bool has_runner_up, cancelled, stored;
   const char *tile;    /* "128x64x256" */
-  const char *source;  /* "search", "cache", "model", "default", "rank0" */
+  const char *source;  /* "search", "cache", "bucket" (found with another shape of the same bucket), "model", "default", "rank0" */
   double best_us, default_us, predicted_us, roofline_us; /* 0: not known; of a cancelled search the best so far, with its schedule, not checked */
   size_t measurements; /* candidates timed on the device by this call */
   size_t samples;      /* behind the decision, those of earlier runs included */

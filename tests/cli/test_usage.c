@@ -85,6 +85,11 @@ int main(void) {
   expect(&c, "run any.mlir --shape A=4x2 --shape B=3x5", 2, true, "any.mlir:2:6: the shape given for input %A does not fit");
   expect(&c, "run any.mlir --shape A=4x3 --shape B=3x5 --shape C=1", 2, true, "no input \"C\"");
   expect(&c, "run any.mlir --shape A=4xz", 2, true, "\"A=4xz\" is not NAME=2x3x..");
+#define TUNE_ANY(rows) "tune any.mlir --device cpu:0 --samples 8 --json --shape A=" rows "x3,B=3x96"
+  expect(&c, TUNE_ANY("300"), 0, true, "\"source\": \"search\"");
+  expect(&c, TUNE_ANY("290"), 0, true, "\"source\": \"bucket\", \"measurements\": 0,");
+  expect(&c, "tune any.mlir --device cpu:0 --shape A=300x3", 2, true, "any.mlir:2:27: input B has an unknown dimension");
+  expect(&c, "tune any.mlir --device cpu:0 --shape A=300x3,C=1", 2, true, "no input \"C\"");
   expect(&c, "--help", 0, false, "usage: tessera");
 #define EXPLAIN(device, candidate) "tune matmul --shape 64x64x64 --device " device " --explain --candidate \"" candidate "\""
   expect(&c, EXPLAIN("cpu:0", "m=16 n=32 k=64 split_k=1 raster=0"), 0, false, "m=16 n=32 k=64");

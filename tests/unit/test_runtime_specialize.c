@@ -77,6 +77,51 @@ static void one_graph_serves_many_shapes(void **state) {
   tsr_context_destroy(&ctx);
 }
 
+static void program_set_keeps_the_latest_shapes(void **state) {
+  tsr_context *ctx;
+  tsr_device *dev;
+  tsr_graph *g;
+  tsr_program_set *s;
+  tsr_program *p[4], *q;
+  OK(tsr_context_create(NULL, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev));
+  OK(build(ctx, &g));
+  OK(tsr_program_set_create(dev, g, NULL, 3, &s));
+#define ASK(m, n, to) OK(tsr_program_set_get(s, (tsr_shape[]){{2, {m, 8}}, {2, {8, n}}, {1, {n}}}, 3, to))
+  for (int i = 0; i < 3; i++) ASK(10 + i, 7, &p[i]);
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(tsr_program_output(p[i], 0).shape.dims[0], 10 + i);
+    ASK(10 + i, 7, &q);
+    assert_ptr_equal(q, p[i]);
+  }
+  ASK(10, 7, &q); /* 11 is now the one asked for longest ago */
+  ASK(10, 9, &p[3]);
+  assert_int_equal(tsr_program_set_count(s), 3);
+  ASK(10, 7, &q);
+  assert_ptr_equal(q, p[0]);
+  ASK(12, 7, &q);
+  assert_ptr_equal(q, p[2]);
+  ASK(11, 7, &q); /* made anew, in place of 10x9 */
+  assert_int_equal(tsr_program_output(q, 0).shape.dims[0], 11);
+  assert_int_equal(tsr_program_set_count(s), 3);
+  tsr_status st = tsr_program_set_get(s, (tsr_shape[]){{2, {4, 9}}, {2, {8, 7}}, {1, {7}}}, 3, &q);
+  assert_int_equal(tsr_status_code(st), TSR_SHAPE_MISMATCH);
+  assert_null(q);
+  tsr_status_free(st);
+  st = tsr_program_set_get(s, NULL, 0, &q);
+  assert_int_equal(tsr_status_code(st), TSR_INVALID_ARGUMENT);
+  tsr_status_free(st);
+  tsr_program_set_destroy(&s);
+  assert_null(s);
+  tsr_program_set_destroy(&s);
+  st = tsr_program_set_create(dev, g, NULL, -1, &s);
+  assert_int_equal(tsr_status_code(st), TSR_INVALID_ARGUMENT);
+  tsr_status_free(st);
+  tsr_graph_destroy(&g);
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+}
+
 static void expect(tsr_status st, tsr_code code, const char *says) {
   if (tsr_status_code(st) != code || !strstr(tsr_status_message(st), says)) fail_msg("\"%s\" (%s) does not say \"%s\"", tsr_status_message(st), tsr_code_name(tsr_status_code(st)), says);
   tsr_status_free(st);
@@ -129,6 +174,7 @@ static void every_failed_allocation_is_a_status(void **state) { refuse_each_allo
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_graph_serves_many_shapes),
+      cmocka_unit_test(program_set_keeps_the_latest_shapes),
       cmocka_unit_test(shapes_that_do_not_fit_are_errors),
       cmocka_unit_test(every_failed_allocation_is_a_status),
   };

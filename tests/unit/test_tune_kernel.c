@@ -10,6 +10,7 @@
 
 #include "core/passes/graph_to_schedule.h"
 #include "core/passes/schedule_default.h"
+#include "core/tune/bucket.h"
 #include "core/tune/cost.h"
 #include "core/tune/extract.h"
 #include "core/tune/kernel.h"
@@ -131,6 +132,33 @@ static void known_device_brings_advice_but_no_limit(void **state) {
   assert_true(d.regs_ideal == 0 && d.fma_gflops == 0);
 }
 
+static void buckets_round_up_unknown_extents_only(void **state) {
+  static const int64_t rows[][2] = {{0, 0}, {1, 1}, {63, 63}, {64, 64}, {65, 96}, {96, 96}, {97, 128}, {128, 128}, {129, 192}, {193, 256}, {300, 384}, {385, 512}, {768, 768}, {1000, 1024},
+                                    {1025, 1536}, {4097, 6144}, {INT64_MAX, INT64_MAX}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) assert_true(tune_bucket(rows[i][0]) == rows[i][1]);
+  for (int64_t x = 1; x < 5000; x++) assert_true(tune_bucket(x) >= x && tune_bucket(x) <= x + x / 2 && tune_bucket(tune_bucket(x)) == tune_bucket(x) && tune_bucket(x + 1) >= tune_bucket(x));
+  ir_module *m = gt_parse(gt_func("%A: tensor<5x60x700xf32>", "%0 = \"tessera.graph.neg\"(%A)", "%0", "tensor<5x60x700xf32>"));
+  ir_op *func = m->root->regions[0]->first;
+  const int64_t unknown[3] = {5, IR_DYNAMIC, 700};
+  char text[96];
+  tune_problem p = {.family = TUNE_ROW, .batch = 1, .m = 300, .n = 700};
+  assert_false(bucket_shape(func, &p, text, sizeof text));
+  assert_true(bucket_note(func, ir_type_tensor(m, TSR_F32, 3, unknown), func->regions[0]->args[0]->type));
+  assert_true(bucket_shape(func, &p, text, sizeof text)); /* 5 x 60 rows; 60 alone is small, 700 was known */
+  assert_string_equal(text, "~384x700");
+  p = (tune_problem){.family = TUNE_ELEMENTWISE, .batch = 1, .m = 1, .n = 5 * 60 * 700};
+  assert_true(bucket_shape(func, &p, text, sizeof text));
+  assert_string_equal(text, "~262144");
+  p = (tune_problem){.family = TUNE_MATMUL, .batch = 5, .m = 60, .n = 32, .k = 700};
+  assert_false(bucket_shape(func, &p, text, sizeof text)); /* each extent is exact */
+  assert_string_equal(text, "");
+  p = (tune_problem){.family = TUNE_MATMUL, .batch = 1, .m = 300, .n = 32, .k = 700};
+  assert_true(bucket_shape(func, &p, text, sizeof text));
+  assert_string_equal(text, "~384x32x700");
+  assert_false(bucket_shape(func, &p, text, 8)); /* no room: no bucket rather than another's */
+  ir_module_destroy(&m);
+}
+
 /* Rates of a table are never called measured, those of a self-test are no peak. */
 static void estimate_says_where_each_rate_comes_from(void **state) {
   tsr_caps c = gpu();
@@ -196,6 +224,7 @@ int main(void) {
       cmocka_unit_test(extracted_kernel_computes_the_same),
       cmocka_unit_test(known_device_brings_advice_but_no_limit),
       cmocka_unit_test(estimate_says_where_each_rate_comes_from),
+      cmocka_unit_test(buckets_round_up_unknown_extents_only),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

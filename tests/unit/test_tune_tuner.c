@@ -128,6 +128,46 @@ static void second_call_measures_nothing_also_in_another_process(void **state) {
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+static void buckets_decision_is_checked_for_each_shape(void **state) {
+  if (!has_cache()) skip();
+  pretend p = {.drift = 1};
+  tune_target t = target_of(&p);
+  tune_cache *c = open_cache();
+  tuner_desc d = desc_of(&t, c);
+  tuner_result first, second;
+  d.bucket = "~512x512x512";
+  assert_null(tuner_run(&d, &first));
+  assert_true(first.source == TUNE_FROM_SEARCH && first.has_runner_up);
+  d.key.shape = "500x512x512";
+  int runs = p.checks;
+  assert_null(tuner_run(&d, &second));
+  assert_true(second.source == TUNE_FROM_BUCKET && second.measurements == 0 && p.checks == runs + 1 && !memcmp(&first.config, &second.config, sizeof first.config));
+  d.mode = TUNE_CACHED, d.target = NULL;
+  assert_null(tuner_run(&d, &second));
+  assert_true(second.source == TUNE_FROM_BUCKET);
+  tuner_winner_failed(&d, &second);
+  assert_memory_equal(&second.config, &first.runner_up, sizeof first.runner_up);
+  assert_null(tuner_run(&d, &second));
+  assert_memory_equal(&second.config, &first.runner_up, sizeof first.runner_up);
+  d.mode = TUNE_FULL, d.target = &t;
+  p.wrong_m = second.config.m; /* wrong for this shape: it searches for itself */
+  assert_null(tuner_run(&d, &second));
+  assert_true(second.source == TUNE_FROM_SEARCH && second.config.m != p.wrong_m && second.measurements > 0);
+  d.key.shape = "400x512x512", d.bucket = "";
+  p.wrong_m = 0;
+  assert_null(tuner_run(&d, &second));
+  assert_true(second.source == TUNE_FROM_SEARCH); /* no bucket, no sharing */
+  d.key.shape = "300x512x512", d.bucket = "~384x512x512", dflt = second.config; /* the untuned wins: so it does for the bucket, whatever it is there */
+  assert_null(tuner_run(&d, &second));
+  assert_memory_equal(&second.config, &dflt, sizeof dflt);
+  tune_config other = dflt;
+  other.m = other.m == 64 ? 32 : 64;
+  d.key.shape = "310x512x512", d.dflt = &other;
+  assert_null(tuner_run(&d, &second));
+  assert_true(second.source == TUNE_FROM_BUCKET && !memcmp(&second.config, &other, sizeof other));
+  cache_close(&c);
+}
+
 static void winner_is_the_fastest_despite_drift(void **state) {
   pretend p = {.drift = 1};
   tune_target t = target_of(&p);
@@ -405,6 +445,7 @@ static void timing_takes_medians_and_counts_runs(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       CASE(second_call_measures_nothing_also_in_another_process),
+      CASE(buckets_decision_is_checked_for_each_shape),
       CASE(winner_is_the_fastest_despite_drift),
       CASE(wrong_winner_is_never_stored),
       CASE(broken_candidates_are_failed_trials),

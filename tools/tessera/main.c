@@ -12,10 +12,10 @@ static const command commands[] = {
     {"dump", "FILE --level graph|schedule|tile|target|source|binary [--device ID] [--shape NAME=2x3]... [--explain]", "prints a program at a level", cmd_dump},
     {"bench", "[OP...] [--suite NAME] [--device ID|all] [--shape S[,S]] [--dtype T[,T]] [--against PEER[,PEER]] [--packed] [--policy P] [--tune off|cached|full] [--milliseconds N] [--html F] [--json]",
      "times operations, checks each against the reference, compares with other libraries", cmd_bench},
-    {"tune", "FILE|OP [--shape S] [--dtype T] [--device ID] [--strategy hybrid|grid|random|model-only] [--samples N] [--policy P] [--cache NAME] [--knobs m,n,..] [--again] [--seed N] [--json] [--space|--explain [--candidate tile=MxNxK,warps=W,..]|--record F]",
+    {"tune", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--strategy hybrid|grid|random|model-only] [--samples N] [--policy P] [--cache NAME] [--knobs m,n,..] [--again] [--seed N] [--json] [--space|--explain [--candidate tile=MxNxK,warps=W,..]|--record F]",
      "finds the fastest schedule of each kernel and remembers it", cmd_tune},
     {"cache", "list|show|export|import|merge|verify|clear [FILE|MATCH] [--dir D] [--name N] [--replace] [--json]", "the tuning cache", cmd_cache},
-    {"profile", "FILE|OP [--shape S] [--dtype T] [--device ID] [--steps N] [--tune off|cached|full] [--wide] [--json] [--trace F]", "times each kernel and says what limits it", cmd_profile},
+    {"profile", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--steps N] [--tune off|cached|full] [--wide] [--json] [--trace F]", "times each kernel and says what limits it", cmd_profile},
     {"check", "FILE|OP [--shape S] [--dtype T] [--device ID] [--policy P] [--reproducible] [--json]", "the checklist for performance tuning as an audit", cmd_check},
 };
 

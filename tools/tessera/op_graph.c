@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/tessera/shapes.h"
+
 bool op_graph_is_file(const char *what) { return strpbrk(what, "/.") || !access(what, R_OK) || !strcmp(what, "-"); }
 
 static int from_file(tsr_context *ctx, const char *path, tsr_graph **out) {
@@ -14,6 +16,20 @@ static int from_file(tsr_context *ctx, const char *path, tsr_graph **out) {
   tsr_status st = tsr_graph_parse(ctx, text, bytes, path, out);
   free(text);
   return st ? cli_fail(st) : EXIT_OK;
+}
+
+/* "A=300x64,B=64x80": what the unknown dimensions of a file's inputs are. */
+static int with_shapes(const char *command, const char *shapes, const char *file, tsr_graph **g) {
+  shape_list l = {.command = command};
+  tsr_graph *known = NULL;
+  int rc = EXIT_OK;
+  char *text = strdup(shapes), *rest = text;
+  for (char *one; !rc && rest && (one = strsep(&rest, ","));) rc = shape_list_add(&l, one) ? EXIT_OK : EXIT_USAGE;
+  if (!rc) rc = shape_list_specialize(&l, *g, file, &known);
+  tsr_graph_destroy(g);
+  *g = known;
+  free(text);
+  return rc;
 }
 
 static int operand_count(const char *op) {
@@ -57,7 +73,11 @@ int op_graph(const char *command, tsr_context *ctx, const char *what, const char
   int64_t d[8];
   tsr_shape s[2];
   *out = NULL;
-  if (!shape && op_graph_is_file(what)) return from_file(ctx, what, out);
+  bool named = shape && strchr(shape, '=');
+  if ((!shape || named) && op_graph_is_file(what)) {
+    int rc = from_file(ctx, what, out);
+    return rc || !named ? rc : with_shapes(command, shape, what, out);
+  }
   if (!shape) return cli_usage(command, "%s needs --shape (matmul: MxNxK or BxMxNxK; others: ROWSxCOLS)", what);
   tsr_dtype t = tsr_dtype_parse(dtype ? dtype : "f32");
   int n = cli_parse_shape(shape, d, 8);

@@ -45,10 +45,10 @@ static int check_names(const shape_list *l, const tsr_graph *g) {
   return EXIT_OK;
 }
 
-static int specialise(const shape_list *l, tsr_device *dev, const tsr_graph *g, const char *file, const tsr_compile_options *o, tsr_program **out) {
+int shape_list_specialize(const shape_list *l, const tsr_graph *g, const char *file, tsr_graph **out) {
   int n = tsr_graph_n_inputs(g), rc = check_names(l, g);
   tsr_shape *shapes = calloc((size_t)n + 1, sizeof *shapes);
-  tsr_graph *s = NULL;
+  *out = NULL;
   if (!shapes) rc = cli_usage(l->command, "out of memory");
   for (int i = 0; i < n && !rc; i++) {
     tsr_tensor_info t = tsr_graph_input_info(g, i);
@@ -56,15 +56,13 @@ static int specialise(const shape_list *l, tsr_device *dev, const tsr_graph *g, 
     if (!look_up(l, t.name, &shapes[i]) && is_unknown(&t.shape))
       rc = cli_usage(l->command, "%s:%d:%d: input %s has an unknown dimension (--shape %s=2x3.. gives it a number)", file, t.line, t.column, t.name, t.name);
   }
-  tsr_status st = rc ? NULL : tsr_graph_specialize(g, shapes, n, &s);
-  if (!rc && !st) st = tsr_program_compile(dev, s, o, out);
-  tsr_graph_destroy(&s);
+  tsr_status st = rc ? NULL : tsr_graph_specialize(g, shapes, n, out);
   free(shapes);
   return st ? cli_fail(st) : rc;
 }
 
 int shape_list_compile(const shape_list *l, tsr_context *ctx, tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *o, tsr_program **out) {
-  tsr_graph *g = NULL;
+  tsr_graph *g = NULL, *known = NULL;
   tsr_status st = NULL;
   bool open = l->n > 0;
   *out = NULL;
@@ -74,8 +72,12 @@ int shape_list_compile(const shape_list *l, tsr_context *ctx, tsr_device *dev, c
     open |= is_unknown(&s);
   }
   int rc = EXIT_OK;
-  if (g && open) rc = specialise(l, dev, g, file, o, out);
-  else if (st && l->n) rc = cli_fail(st);
+  if (g && open) {
+    rc = shape_list_specialize(l, g, file, &known);
+    st = rc ? NULL : tsr_program_compile(dev, known, o, out);
+    if (st) rc = cli_fail(st);
+    tsr_graph_destroy(&known);
+  } else if (st && l->n) rc = cli_fail(st);
   else {
     tsr_status_free(st); /* another level; what is wrong with the text is said now */
     st = tsr_program_parse(dev, text, bytes, file, o, out);

@@ -17,6 +17,8 @@ typedef struct shape_list {
 
 /* For the option --shape: user is the list. */
 bool shape_list_add(void *user, const char *value);
-/* 0 and *out, else one line was printed. */
+/* A graph with unknown dimensions for the list's shapes. 0 and *out, else one line was printed. */
+int shape_list_specialize(const shape_list *l, const tsr_graph *g, const char *file, tsr_graph **out);
+/* The same of a text, compiled. */
 int shape_list_compile(const shape_list *l, tsr_context *ctx, tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *o, tsr_program **out);
 #endif
