@@ -90,7 +90,7 @@ static void summarise(const features *f, vk_features *o) {
 /* ---- matrices ---- */
 
 static tsr_dtype component(VkComponentTypeKHR t) {
-  switch (t) {
+  switch ((int64_t)t) { /* not by the enum: an older header's lacks some of these */
   case VK_COMPONENT_TYPE_FLOAT16_KHR: return TSR_F16;
   case VK_COMPONENT_TYPE_FLOAT32_KHR: return TSR_F32;
   case VK_COMPONENT_TYPE_BFLOAT16_KHR: return TSR_BF16;

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <volk.h>
 
+#include "backends/vulkan/vk_newer.h"
 #include "core/backend.h"
 #include "core/base/arena.h"
 #include "core/base/knob.h"
