@@ -20,10 +20,32 @@ static tsr_status verify_func(const ir_op *op) {
   return NULL;
 }
 
+static const ir_type *signature(const ir_op *func) {
+  const ir_block *r = func->regions[0];
+  arena *a = &func->module->arena;
+  const ir_type **in = arena_array(a, const ir_type *, r->n_args + 1), **out = arena_array(a, const ir_type *, r->last->n_operands + 1);
+  if (!in || !out) return NULL;
+  for (int i = 0; i < r->n_args; i++) in[i] = r->args[i]->type;
+  for (int i = 0; i < r->last->n_operands; i++) out[i] = r->last->operands[i]->type;
+  return ir_type_function(func->module, in, r->n_args, out, r->last->n_operands);
+}
+
+bool graph_sign(ir_op *func) {
+  if (!ir_get_attr(func, "function_type")) return true;
+  const ir_type *t = signature(func);
+  return t && ir_set_attr(func, "function_type", ir_attr_type(func->module, t));
+}
+
 static tsr_status verify_return(const ir_op *op) {
   for (int i = 0; i < op->n_operands; i++)
     if (op->operands[i]->type->kind != IR_T_TENSOR) return ir_error(op, NULL, "result %d must be a tensor", i);
-  return op->parent && graph_is(op->parent->parent, G_FUNC) ? NULL : ir_error(op, NULL, "must be inside tessera.graph.func");
+  const ir_op *func = op->parent ? op->parent->parent : NULL;
+  if (!graph_is(func, G_FUNC)) return ir_error(op, NULL, "must be inside tessera.graph.func");
+  const ir_attr *given = ir_get_attr(func, "function_type");
+  if (!given || op->next) return NULL;
+  const ir_type *t = signature(func);
+  if (!t) return st_oom();
+  return given->u.type == t ? NULL : ir_error(func, NULL, "function_type does not say %.400s", t->use);
 }
 
 static tsr_status verify_gelu(const ir_op *op) {
@@ -59,6 +81,7 @@ static const ir_attr_def eps_attr[] = {{"eps", IR_A_FLOAT, false, "1e-5", "added
 static const ir_opdef rows[] = {
     {NAME(FUNC, "func"), .n_regions = 1, .verify = verify_func, .ext = ROW(.shard = SHARD_NONE),
      .attrs = ATTRS({"sym_name", IR_A_STR, false, "main", "the function's name"},
+                    {"function_type", IR_A_TYPE, false, NULL, "(argument types) -> result types, as MLIR writes a function's; must be what the body has"},
                     {"policy", IR_A_STR, false, NULL, "numerics policy of this function: fast, deterministic, kahan_sum; the context's if absent"},
                     {"precision", IR_A_STR, false, NULL, "precision mode: safe, standard, aggressive, deterministic; the context's if absent"},
                     {"symbolic", IR_A_ARRAY, false, NULL, "extents above 64 that were unknown dimensions before the function was specialised: tuning decisions are shared per bucket of them"}),

@@ -99,6 +99,9 @@ bool graph_splat(const ir_op *op, double *value);
 /* Element i of a constant. */
 double graph_constant_at(const ir_op *op, int64_t i);
 
+/* Writes function_type anew, where a function has it, after its arguments or results changed. False when out of memory. */
+bool graph_sign(ir_op *func);
+
 /* ---- building ---------------------------------------------------------------------------------------------------- */
 
 /* Types are inferred; the operands must satisfy the op's rule. NULL when out of memory (sticky in b). */

@@ -94,6 +94,27 @@ const ir_type *ir_type_shaped(ir_module *m, ir_type_kind kind, tsr_dtype t, int 
   return ir_type_get(m, &x);
 }
 
+static void put_types(strb *b, const ir_type *const *types, int n) {
+  strb_putc(b, '(');
+  for (int i = 0; i < n; i++) {
+    if (i) strb_puts(b, ", ");
+    ir_type_print(b, types[i]);
+  }
+  strb_putc(b, ')');
+}
+
+const ir_type *ir_type_function(ir_module *m, const ir_type *const *in, int n_in, const ir_type *const *out, int n_out) {
+  strb b;
+  strb_init(&b, &m->arena.al);
+  put_types(&b, in, n_in);
+  strb_puts(&b, " -> ");
+  if (n_out == 1 && out[0]->kind != IR_T_FUNCTION) ir_type_print(&b, out[0]);
+  else put_types(&b, out, n_out);
+  const ir_type *t = b.failed ? NULL : ir_type_get(m, &(ir_type){.kind = IR_T_FUNCTION, .use = strb_text(&b)});
+  strb_clear(&b);
+  return t;
+}
+
 int64_t ir_type_count(const ir_type *t) {
   int64_t n = 1;
   bool dynamic = false, empty = false;

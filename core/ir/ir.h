@@ -32,7 +32,8 @@ typedef enum ir_type_kind {
   IR_T_ARRAY,   /* !tessera.array<16xf32>: a register array of one thread, Target IR */
   IR_T_MATRIX,  /* !tessera.matrix<16x16xf16, "a">: a matrix operand spread over a subgroup, Target IR */
   IR_T_PTR,     /* !tessera.ptr<f32, "global">: Target IR */
-  IR_T_TOKEN    /* !tessera.token: completion of an asynchronous op */
+  IR_T_TOKEN,   /* !tessera.token: completion of an asynchronous op */
+  IR_T_FUNCTION /* (tensor<2xf32>) -> tensor<2xf32>: of attributes, never of a value; `use` is the text */
 } ir_type_kind;
 
 #define IR_DYNAMIC INT64_MIN /* an unknown dimension or offset, printed '?' */
@@ -56,6 +57,8 @@ const ir_type *ir_type_index(ir_module *m);
 const ir_type *ir_type_scalar(ir_module *m, tsr_dtype t);
 const ir_type *ir_type_shaped(ir_module *m, ir_type_kind kind, tsr_dtype t, int rank, const int64_t *dims);
 #define ir_type_tensor(m, t, rank, dims) ir_type_shaped(m, IR_T_TENSOR, t, rank, dims)
+/* The type of a function with these arguments and results. */
+const ir_type *ir_type_function(ir_module *m, const ir_type *const *in, int n_in, const ir_type *const *out, int n_out);
 #define ir_type_frag(m, t, rank, dims) ir_type_shaped(m, IR_T_FRAG, t, rank, dims)
 /* Elements; IR_DYNAMIC if any dimension is; -1 on overflow of int64, of the non-zero dimensions' product too, so that any
  * part of a valid shape can be multiplied safely. */

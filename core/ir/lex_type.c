@@ -101,6 +101,49 @@ tsr_status lex_type(lexer *x, const ir_type **out) {
   return *out ? NULL : st_oom();
 }
 
+/* ---- function types, which attributes may hold ----------------------------------------------------------------- */
+
+typedef struct types {
+  const ir_type **v;
+  size_t n, cap;
+} types;
+
+static tsr_status function_type(lexer *x, int depth, const ir_type **out);
+
+static tsr_status type_list(lexer *x, int depth, types *list) {
+  TSR_TRY(lex_expect(x, "("));
+  if (lex_eat(x, ")")) return NULL;
+  do {
+    if (!al_grow(x->al, &list->v, &list->cap, list->n + 1, sizeof *list->v)) return st_oom();
+    TSR_TRY(lex_peek(x, '(') ? function_type(x, depth + 1, &list->v[list->n]) : lex_type(x, &list->v[list->n]));
+    list->n++;
+  } while (lex_eat(x, ","));
+  return lex_expect(x, ")");
+}
+
+/* (types) -> type, or -> (types) */
+static tsr_status function_type(lexer *x, int depth, const ir_type **out) {
+  types in = {0}, results = {0};
+  tsr_status st = NULL;
+  *out = NULL;
+  if (depth > LEX_MAX_DEPTH) return lex_error(x, x->p, "types nested too deeply");
+  TSR_GOTO(type_list(x, depth, &in));
+  TSR_GOTO(lex_expect(x, "->"));
+  if (lex_peek(x, '(')) {
+    TSR_GOTO(type_list(x, depth, &results));
+  } else {
+    if (!al_grow(x->al, &results.v, &results.cap, 1, sizeof *results.v)) st = st_oom();
+    else st = lex_type(x, &results.v[results.n++]);
+    if (st) goto done;
+  }
+  *out = ir_type_function(x->m, in.v, (int)in.n, results.v, (int)results.n);
+  if (!*out) st = st_oom();
+done:
+  al_free_array(x->al, in.v, in.cap);
+  al_free_array(x->al, results.v, results.cap);
+  return st;
+}
+
 /* ---- attributes ------------------------------------------------------------------------------------------------ */
 
 typedef struct number { double f; int64_t i; bool is_int, hex; } number;
@@ -264,5 +307,5 @@ tsr_status lex_attr(lexer *x, int depth, ir_attr **out) {
   if (lex_eat(x, "dense")) return dense(x, a);
   if (x->p < x->end && (isdigit((unsigned char)*x->p) || *x->p == '-' || *x->p == '+')) return number_attr(x, a);
   a->kind = IR_A_TYPE;
-  return lex_type(x, &a->u.type);
+  return lex_peek(x, '(') ? function_type(x, depth, &a->u.type) : lex_type(x, &a->u.type);
 }

@@ -34,6 +34,7 @@ void ir_type_print(strb *b, const ir_type *t) {
   case IR_T_INDEX: strb_puts(b, "index"); break;
   case IR_T_SCALAR: strb_puts(b, dtype_get(t->dtype)->mlir); break;
   case IR_T_TOKEN: strb_puts(b, "!tessera.token"); break;
+  case IR_T_FUNCTION: strb_puts(b, t->use); break;
   case IR_T_TENSOR: strb_puts(b, "tensor<"); put_dims(b, t); strb_putc(b, '>'); break;
   case IR_T_VECTOR: strb_puts(b, "vector<"); put_dims(b, t); strb_putc(b, '>'); break;
   default: {

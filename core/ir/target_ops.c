@@ -74,7 +74,23 @@ static tsr_status verify_pow2_vector(const ir_op *op) {
 static tsr_status verify_kernel(const ir_op *op) {
   int64_t v[3];
   if (ir_get_ints(op, "grid", v, 3) != 3) return ir_error(op, NULL, "grid must have three extents");
+  for (int i = 0; i < 3; i++)
+    if (v[i] < 0 || v[i] > INT32_MAX) return ir_error(op, NULL, "grid extent %lld is out of range", (long long)v[i]);
   if (ir_get_attr(op, "block") && ir_get_ints(op, "block", v, 3) != 3) return ir_error(op, NULL, "block must have three extents");
+  return NULL;
+}
+
+/* The tile lies in the memory that its kernel gives each thread. */
+static tsr_status verify_scratch(const ir_op *op) {
+  const ir_type *t = op->results[0]->type;
+  const ir_op *kernel = op->parent ? op->parent->parent : NULL;
+  int64_t lo, hi, size = (int64_t)tsr_dtype_size(t->dtype), offset = ir_get_int(op, "offset", 0), end;
+  while (kernel && kernel->def->code != TG_KERNEL) kernel = kernel->parent ? kernel->parent->parent : NULL;
+  if (t->kind != IR_T_ARRAY || !tile_range(t, &lo, &hi)) return ir_error(op, NULL, "needs an array type of known dimensions, small enough");
+  if (offset < 0 || offset % size) return ir_error(op, NULL, "offset = %lld is not a place for elements of %lld bytes", (long long)offset, (long long)size);
+  int64_t bytes = kernel ? ir_get_int(kernel, "scratch_bytes", 0) : 0;
+  if (lo < 0 || __builtin_mul_overflow(hi, size, &end) || __builtin_add_overflow(end, offset, &end) || end > bytes)
+    return ir_error(op, "raise the kernel's scratch_bytes", "%lld elements at byte %lld do not fit the kernel's scratch_bytes = %lld", (long long)hi, (long long)offset, (long long)bytes);
   return NULL;
 }
 
@@ -201,7 +217,8 @@ static const ir_opdef rows[] = {
     {NAME("setprio"), .code = TG_SETPRIO, .attrs = ATTRS(I("level", true, NULL, "0 to 3")), .help = "Wave priority."},
     {NAME("sched_barrier"), .code = TG_SCHED_BARRIER, IN(0, ANY, "register arrays..."), .attrs = ATTRS(I("mask", false, "0", "instruction kinds that may cross")), .help = "Fences the compiler's scheduler; the arrays have been computed before it."},
 
-    {NAME("scratch"), .code = TG_SCRATCH, .n_results = 1, .attrs = ATTRS(I("offset", true, NULL, "bytes into the thread's scratch memory")), .help = "CPU: a tile in the thread's scratch memory (array type); shared tiles and fragments both become these."},
+    {NAME("scratch"), .code = TG_SCRATCH, .n_results = 1, .attrs = ATTRS(I("offset", true, NULL, "bytes into the thread's scratch memory")), .verify = verify_scratch,
+     .help = "CPU: a tile in the thread's scratch memory (array type); shared tiles and fragments both become these."},
     {NAME("call"), .code = TG_CALL, IN(0, ANY, "destinations, sources, scalars"), .n_regions = ANY, .flags = IR_ANY_ATTRS, .attrs = ATTRS(S("fn", true, NULL, "micro-kernel")),
      .help = "CPU: one micro-kernel over whole tiles, written to its first operand."},
     {NAME("window"), .code = TG_WINDOW, IN(1, 1 + TSR_MAX_RANK, "view, offsets..."), .n_results = 1, .flags = IR_PURE, .attrs = ATTRS(L("sizes", true, "extent per dimension; 0 drops it")), .infer = tile_infer_window, .help = "CPU: as in Tile IR."},

@@ -237,8 +237,7 @@ tsr_status tile_verify_alias(const ir_op *op) {
   return NULL;
 }
 
-/* First and one-past-last element that a view can touch, relative to its origin. False on overflow. */
-static bool view_range(const ir_type *v, int64_t *lo, int64_t *hi) {
+bool tile_range(const ir_type *v, int64_t *lo, int64_t *hi) {
   int64_t strides[TSR_MAX_RANK];
   ir_type_strides(v, strides);
   *lo = *hi = v->offset;
@@ -259,7 +258,7 @@ static tsr_status verify_argument(const ir_op *launch, int i, const ir_type *vie
   int64_t lo, hi, n = ir_type_count(t);
   if (view->dtype != t->dtype) return ir_error(launch, NULL, "argument %d differs in element type from the kernel's", i);
   if (n < 0) return NULL; /* the program is refused for that */
-  if (!view_range(view, &lo, &hi)) return ir_error(launch, NULL, "argument %d: the kernel's view must have known dimensions, small enough", i);
+  if (!tile_range(view, &lo, &hi)) return ir_error(launch, NULL, "argument %d: the kernel's view must have known dimensions, small enough", i);
   if (lo < hi && (lo < 0 || hi > n)) return ir_error(launch, NULL, "argument %d has %lld elements; the kernel's view covers %lld..%lld", i, (long long)n, (long long)lo, (long long)hi);
   return NULL;
 }
@@ -303,7 +302,7 @@ tsr_status tile_verify_view(const ir_op *op) {
   const ir_type *a = op->operands[0]->type, *b = op->results[0]->type;
   int64_t lo, hi, alo, ahi;
   if (a->kind != IR_T_VIEW || b->kind != IR_T_VIEW || a->dtype != b->dtype) return ir_error(op, NULL, "must stay a view of the same element type");
-  if (!view_range(a, &alo, &ahi) || !view_range(b, &lo, &hi)) return ir_error(op, NULL, "dimensions must be known and small enough");
+  if (!tile_range(a, &alo, &ahi) || !tile_range(b, &lo, &hi)) return ir_error(op, NULL, "dimensions must be known and small enough");
   if (lo < hi && (lo < (alo - a->offset) || hi > (ahi - a->offset)))
     return ir_error(op, NULL, "elements %lld..%lld lie outside the operand's %lld..%lld", (long long)lo, (long long)hi, (long long)(alo - a->offset), (long long)(ahi - a->offset));
   return NULL;

@@ -17,6 +17,8 @@ tsr_status tile_infer_if(ir_op *op, const ir_type **results);
 tsr_status tile_infer_fft(ir_op *op, const ir_type **results);
 tsr_status tile_infer_transpose(ir_op *op, const ir_type **results);
 tsr_status tile_infer_load_scalar(ir_op *op, const ir_type **results);
+/* First and one-past-last element that a view or an array can touch, relative to its origin. False on overflow. */
+bool tile_range(const ir_type *v, int64_t *lo, int64_t *hi);
 const ir_type *tile_implied_mma(ir_op *op, int i);
 
 tsr_status tile_verify_alias(const ir_op *op);

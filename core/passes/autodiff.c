@@ -72,7 +72,7 @@ static tsr_status differentiate(ir_op *f, const grad_request *q) {
   for (ir_op *o = r->first; o; o = o->next)
     for (int k = 0; k < o->n_results; k++) o->results[k]->data = NULL;
   ir_dce(f);
-  return NULL;
+  return graph_sign(f) ? NULL : st_oom();
 }
 
 tsr_status graph_grad(ir_op *func, const int *wrt, int n_wrt, const char *name, ir_op **out) {

@@ -41,6 +41,10 @@ tsr_status tsr_graph_specialize(const tsr_graph *g, const tsr_shape *shapes, int
   ir_block *r = s->func->regions[0];
   for (int i = 0; i < n; i++) TSR_GOTO(set_input(s, r->args[i], &shapes[i]));
   for (ir_op *o = r->first; o; o = o->next) TSR_GOTO(infer_again(s, o));
+  if (!graph_sign(s->func)) {
+    st = st_oom();
+    goto done;
+  }
   TSR_GOTO(ir_verify(s->m));
   TSR_GOTO(rt_graph_close(s, s->func));
   *out = s;

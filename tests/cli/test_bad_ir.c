@@ -10,6 +10,9 @@
   "\"tessera.tile.return\"(%C)\n}) {sym_name = \"main\"}\n\"tessera.tile.kernel\"() ({\n^bb0(" views "):\n" body "\n\"tessera.tile.return\"()\n}) {sym_name = \"k\", grid = " grid ", outputs = 1}\n"
 #define VIEWS(n) "%a: !tessera.view<" n "xf32>, %c: !tessera.view<" n "xf32>"
 #define COPY "%v = \"tessera.tile.load\"(%a)\n\"tessera.tile.store\"(%v, %c)"
+#define SCRATCH(kernel, offset)                                                                                                                                   \
+  "\"tessera.target.kernel\"() ({\n^bb0(%a: !tessera.view<4xf32>):\n%s = \"tessera.target.scratch\"() {offset = " offset "} : () -> !tessera.array<4xf32>\n" \
+  "\"tessera.target.call\"(%a, %s) {fn = \"copy\"}\n\"tessera.target.return\"()\n}) {sym_name = \"k\", dialect = \"cpu\", outputs = 1, " kernel "}\n"
 
 static const struct { const char *what, *text, *says; } cases[] = {
     /* text */
@@ -63,6 +66,12 @@ static const struct { const char *what, *text, *says; } cases[] = {
     {"tile: a view before its memory", TILE("%a: !tessera.view<4xf32, strides = [-1]>, %c: !tessera.view<4xf32>", "[1, 1, 1]", COPY), "x.mlir:"},
     {"tile: grid", TILE(VIEWS("4"), "[1, -1, 1]", COPY), "x.mlir:7:1: grid extent -1"},
     {"tile: an op of another level", TILE(VIEWS("4"), "[1, 1, 1]", "%v = \"tessera.graph.neg\"(%a)"), "x.mlir:9:6: "},
+    {"target: grid", SCRATCH("grid = [-1, 1, 1], scratch_bytes = 64", "0"), "x.mlir:1:1: grid extent -1"},
+    {"target: grid beyond 32 bits", SCRATCH("grid = [9999999999, 1, 1], scratch_bytes = 64", "0"), "x.mlir:1:1: grid extent 9999999999"},
+    {"target: scratch beyond the kernel's", SCRATCH("grid = [1, 1, 1], scratch_bytes = 64", "52"), "x.mlir:3:6: 4 elements at byte 52 do not fit"},
+    {"target: scratch without any", SCRATCH("grid = [1, 1, 1]", "0"), "x.mlir:3:6: 4 elements at byte 0 do not fit"},
+    {"target: scratch before its begin", SCRATCH("grid = [1, 1, 1], scratch_bytes = 64", "-16"), "x.mlir:3:6: offset = -16"},
+    {"target: scratch between elements", SCRATCH("grid = [1, 1, 1], scratch_bytes = 64", "2"), "x.mlir:3:6: offset = 2"},
     {"tile: too large a tile", TILE(VIEWS("4"), "[1, 1, 1]", "%v = \"tessera.tile.fill\"() {value = 0} : () -> !tessera.frag<1099511627776xf32>"), "x.mlir:9:6: the tile is too large"},
 };
 

@@ -132,6 +132,32 @@ static void dump_custom(tsr_context *ctx, tsr_device *dev, FILE *all) {
   }
 }
 
+/* Text -> program -> dump -> MLIR -> program -> dump gives the same text, a function's type among it, where arguments have MLIR's names. */
+static void check_through_mlir(tsr_context *ctx, const char *file) {
+  static char text[1 << 14], back[1 << 14];
+  FILE *f = fopen(TSR_SOURCE_DIR "/tests/fuzz/corpus/ir/op_function_type.mlir", "rb");
+  size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+  if (f) fclose(f);
+  tsr_graph *g = NULL;
+  char *one = NULL, *two = NULL;
+  tsr_status st = tsr_graph_parse(ctx, text, n, "text", &g);
+  if (!st) st = tsr_graph_print(g, &one);
+  f = fopen(file, "wb");
+  if (!st && (!f || fputs(one, f) < 0 || !strstr(one, "function_type = ("))) complain("", "no function type in the dump", NULL);
+  if (f) fclose(f);
+  tsr_graph_destroy(&g);
+  long bytes = st ? -1 : mlir_opt_prints(file, back, sizeof back);
+  if (bytes >= 0) {
+    st = tsr_graph_parse(ctx, back, (size_t)bytes, "mlir-opt", &g);
+    if (!st) st = tsr_graph_print(g, &two);
+    if (!st && strcmp(one, two)) printf("through mlir-opt\n%s\nis then\n%s\n", one, two), bad = 1;
+  }
+  if (st) complain("", "through mlir-opt", st);
+  if (one) tsr_text_free(ctx, &one);
+  if (two) tsr_text_free(ctx, &two);
+  tsr_graph_destroy(&g);
+}
+
 int main(void) {
   char file[] = "/tmp/tessera_mlir_XXXXXX";
   int fd = mkstemp(file);
@@ -163,6 +189,7 @@ int main(void) {
     if (!seen[t[i].code]) complain("", t[i].name, NULL);
   fclose(all);
   if (!mlir_opt_reads(file)) complain("mlir-opt", "refuses a dump", NULL);
+  check_through_mlir(ctx, file);
   unlink(file);
   tsr_context_destroy(&ctx);
   printf("%d dumps; %d programs that a device does not support\n", n_dumps, n_unsupported);

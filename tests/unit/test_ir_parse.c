@@ -50,6 +50,10 @@ static const struct { const char *name, *text, *says; } bad[] = {
     {"text after the module", "\"builtin.module\"() ({\n}) : () -> ()\n\"x\"", "expected the end of the text"},
     {"zero byte escape", "\"a\\00b\"() : () -> ()", "a zero byte in a string"},
     {"not MLIR at all", "int main(void) { return 0; }", "1:1: expected a string"},
+    {"unterminated function type", "\"tessera.graph.func\"() ({\n}) {function_type = (tensor<4xf32>) -> (", "expected a type"},
+    {"function type without an arrow", "\"tessera.graph.func\"() ({\n}) {function_type = (tensor<4xf32>)}", "2:36: expected '->'"},
+    {"function type of another function", "\"tessera.graph.func\"() ({\n^bb0(%a: tensor<4xf32>):\n\"tessera.graph.return\"(%a)\n}) {function_type = () -> tensor<4xf32>}", "1:1: function_type does not say (tensor<4xf32>) -> tensor<4xf32>"},
+    {"a value of function type", "\"tessera.graph.func\"() ({\n^bb0(%a: (f32) -> f32):\n}) : () -> ()", "2:10: expected a type"},
     {"missing equals", IN("%0 \"tessera.graph.neg\"(%a)"), "3:4: expected '='"},
 };
 
@@ -80,6 +84,10 @@ static void deep_nesting_is_refused(void **state) {
   strb_clear(&b);
   strb_puts(&b, "\"tessera.graph.func\"() ({\n}) {x = ");
   for (int i = 0; i < 5000; i++) strb_putc(&b, '[');
+  assert_true(gt_says(gt_error(strb_text(&b)), "nested too deeply"));
+  strb_clear(&b);
+  strb_puts(&b, "\"tessera.graph.func\"() ({\n}) {x = ");
+  for (int i = 0; i < 5000; i++) strb_putc(&b, '(');
   assert_true(gt_says(gt_error(strb_text(&b)), "nested too deeply"));
   strb_clear(&b);
   strb_puts(&b, "\"tessera.graph.constant\"() {value = dense<");
@@ -125,6 +133,35 @@ static void the_seeds_lines_parse_as_written(void **state) {
   strb_clear(&c);
   ir_module_destroy(&m);
   ir_module_destroy(&again);
+}
+
+/* As MLIR writes them: printed again in the one form, and new where arguments or results are. */
+static void function_types_are_attributes(void **state) {
+  ir_module *m = gt_parse("\"tessera.graph.func\"() ({\n^bb0(%a: tensor<2x?xf32>, %b: tensor<?xf32>):\n%0 = \"tessera.graph.mul\"(%a, %b)\n\"tessera.graph.return\"(%0)\n}) "
+                          "{function_type=(tensor<2x?xf32>,tensor<?xf32>)->(tensor<2x?xf32>), sym_name = \"main\"}\n"
+                          "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<f32>):\n%p = \"tessera.graph.custom\"(%x) {callee = \"f\", of = ((i1) -> (), index) -> ((f32) -> (), none), at = [() -> f32]}"
+                          " : (tensor<f32>) -> tensor<f32>\n\"tessera.graph.return\"(%p, %p)\n}) {sym_name = \"other\", function_type = (tensor<f32>) -> (tensor<f32>, tensor<f32>)}\n");
+  strb b, c;
+  strb_init(&b, NULL);
+  strb_init(&c, NULL);
+  ir_print(&b, m);
+  assert_true(gt_says(strb_text(&b), "function_type = (tensor<2x?xf32>, tensor<?xf32>) -> tensor<2x?xf32>,"));
+  assert_true(gt_says(strb_text(&b), "of = ((i1) -> (), index) -> ((f32) -> (), none), at = [() -> f32]"));
+  ir_module *again = gt_parse(strb_text(&b));
+  ir_print(&c, again);
+  assert_string_equal(strb_text(&b), strb_text(&c));
+  strb_clear(&b);
+  strb_clear(&c);
+  ir_module_destroy(&again);
+  ir_module_destroy(&m);
+  m = gt_parse("\"tessera.graph.func\"() ({\n^bb0(%a: tensor<3xf32>):\n%0 = \"tessera.graph.mul\"(%a, %a)\n%1 = \"tessera.graph.reduce_sum\"(%0) {axes = [0]}\n\"tessera.graph.return\"(%1)\n}) "
+               "{function_type = (tensor<3xf32>) -> tensor<f32>, sym_name = \"main\"}\n");
+  ir_op *grad;
+  assert_null(graph_grad(graph_find_func(m, NULL), (int[]){0}, 1, "grad", &grad));
+  ir_print_op(&b, grad, 0);
+  assert_true(gt_says(strb_text(&b), "function_type = (tensor<3xf32>) -> (tensor<f32>, tensor<3xf32>)"));
+  strb_clear(&b);
+  ir_module_destroy(&m);
 }
 
 static void numbers_keep_their_bits(void **state) {
@@ -228,6 +265,7 @@ int main(void) {
       cmocka_unit_test(bad_text_gives_one_line_with_its_place), cmocka_unit_test(invalid_utf8_is_named),
       cmocka_unit_test(deep_nesting_is_refused),                cmocka_unit_test(long_chains_are_fine),
       cmocka_unit_test(the_seeds_lines_parse_as_written),       cmocka_unit_test(numbers_keep_their_bits),
+      cmocka_unit_test(function_types_are_attributes),
       cmocka_unit_test(every_allocation_failure_is_a_status),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
