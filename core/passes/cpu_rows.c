@@ -129,7 +129,7 @@ static bool plan_reduce(row_plan *p, const ir_op *op) {
   const char *kind = ir_get_str(op, "op", "");
   ir_value *x = op->operands[0], *of, *base, *m;
   bool sum = !strcmp(kind, "sum");
-  if (strcmp(ir_get_str(op, "policy", "fast"), "fast") || (!sum && strcmp(kind, "max")) || ir_get_int(op, "axis", 0) != 1 || op->results[0]->type->dtype != TSR_F32 || !is_frag2(op->results[0]))
+  if (!strcmp(ir_get_str(op, "policy", "fast"), "kahan_sum") || (!sum && strcmp(kind, "max")) || ir_get_int(op, "axis", 0) != 1 || op->results[0]->type->dtype != TSR_F32 || !is_frag2(op->results[0]))
     return true;
   if (sum && x->n_uses == 1 && is_square(x, &of) && of->type == x->type) {
     if (!is_centred(of, &base, &m)) base = of, m = NULL;
