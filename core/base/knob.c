@@ -22,6 +22,7 @@ static const knob knobs[] = {
     {"TSR_NVRTC", "", KNOB_STRING, "path of the NVRTC library; empty = search"},
     {"TSR_HIPRTC", "", KNOB_STRING, "path of the hipRTC library; empty = search"},
     {"TSR_LIBCUDA", "", KNOB_STRING, "path of the CUDA driver library; empty = search"},
+    {"TSR_LIBNVML", "", KNOB_STRING, "path of NVML, which tells a bench clocks and power of NVIDIA devices; empty = search"},
     {"TSR_LIBHIP", "", KNOB_STRING, "path of the HIP run-time library; empty = search"},
     {"TSR_SUBMIT_MS", "500", KNOB_INT, "longest estimated milliseconds of work in one GPU submission"},
     {"TSR_VK_VALIDATION", "0", KNOB_BOOL, "run Vulkan under the validation layers, synchronization validation included; each message counts as an error"},

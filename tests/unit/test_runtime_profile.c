@@ -53,6 +53,8 @@ typedef struct fixture {
   tsr_graph *g;
   tsr_program *p;
   tsr_binding in[2], out;
+  tsr_profile *prof;
+  arena a; /* of what was parsed */
 } fixture;
 
 static fixture open_all(void) {
@@ -81,9 +83,34 @@ static fixture open_all(void) {
     memset(tsr_buffer_map(f.in[i].buffer), 0, tsr_program_input(f.p, i).bytes);
   }
   assert_null(tsr_buffer_create(f.dev, tsr_program_output(f.p, 0).bytes, TSR_MEMORY_HOST, &f.out.buffer));
+  arena_init(&f.a, NULL);
   return f;
 }
+static fixture open_with_profile(void) {
+  fixture f = open_all();
+  assert_null(tsr_profile_create(f.ctx, &f.prof));
+  return f;
+}
+static void steps(fixture *f, int n) {
+  for (int i = 0; i < n; i++) assert_null(tsr_profile_step(f->prof, f->p, NULL, f->in, &f->out));
+}
+static const json *parsed(fixture *f, tsr_status (*make)(const tsr_profile *, char **)) {
+  char *text;
+  json *j;
+  assert_null(make(f->prof, &text));
+  assert_null(json_parse(&f->a, text, strlen(text), "profile", &j));
+  tsr_text_free(f->ctx, &text);
+  return j;
+}
+static void assert_text_has(fixture *f, const char *what) {
+  char *text;
+  assert_null(tsr_profile_text(f->prof, true, &text));
+  assert_non_null(strstr(text, what));
+  tsr_text_free(f->ctx, &text);
+}
 static void close_all(fixture *f) {
+  tsr_profile_destroy(&f->prof);
+  arena_clear(&f->a);
   for (int i = 0; i < 2; i++) tsr_buffer_destroy(&f->in[i].buffer);
   tsr_buffer_destroy(&f->out.buffer);
   tsr_program_destroy(&f->p);
@@ -95,20 +122,18 @@ static void close_all(fixture *f) {
 static void without_a_profile_nothing_is_called(void **state) {
   enum { RUNS = 20 };
   fixture f = open_all();
-  tsr_profile *prof;
   assert_null(tsr_program_run(f.p, NULL, f.in, &f.out)); /* makes what is made on first use */
   int before = allocations;
   runs = timed = switched = events = 0;
   for (int i = 0; i < RUNS; i++) assert_null(tsr_program_run(f.p, NULL, f.in, &f.out));
   assert_int_equal(runs, RUNS);
   assert_true(timed == 0 && switched == 0 && events == 0 && allocations == before);
-  assert_null(tsr_profile_create(f.ctx, &prof));
-  assert_null(tsr_profile_step(prof, f.p, NULL, f.in, &f.out));
+  assert_null(tsr_profile_create(f.ctx, &f.prof));
+  steps(&f, 1);
   assert_true(timed == 1 && switched == 2);
   before = allocations; /* a profile that is there but not used costs nothing either */
   assert_null(tsr_program_run(f.p, NULL, f.in, &f.out));
   assert_true(timed == 1 && switched == 2 && allocations == before);
-  tsr_profile_destroy(&prof);
   close_all(&f);
 }
 
@@ -124,20 +149,12 @@ static json *parse_file(arena *a, const char *path) {
 }
 
 static void json_keeps_to_its_schema(void **state) {
-  fixture f = open_all();
-  tsr_profile *prof;
-  char *text;
-  arena a;
-  json *j;
-  arena_init(&a, NULL);
-  assert_null(tsr_profile_create(f.ctx, &prof));
-  const json *schema = parse_file(&a, TSR_SOURCE_DIR "/docs/profile.schema.json");
-  for (int steps = 0; steps < 3; steps++) {
-    assert_null(tsr_profile_json(prof, &text));
-    assert_null(json_parse(&a, text, strlen(text), "profile", &j));
+  fixture f = open_with_profile();
+  const json *j, *schema = parse_file(&f.a, TSR_SOURCE_DIR "/docs/profile.schema.json");
+  for (int i = 0; i < 3; i++) {
+    j = parsed(&f, tsr_profile_json);
     assert_true(json_schema_holds(schema, j, "profile"));
-    tsr_text_free(f.ctx, &text);
-    assert_null(tsr_profile_step(prof, f.p, NULL, f.in, &f.out));
+    steps(&f, 1);
   }
   const json *row = json_get(j, "rows")->first;
   assert_non_null(row);
@@ -148,23 +165,14 @@ static void json_keeps_to_its_schema(void **state) {
   assert_false(json_schema_holds(schema, j, "expected failure"));
   broken->key = key, broken->type = JSON_NUMBER;
   assert_false(json_schema_holds(schema, j, "expected failure"));
-  tsr_profile_destroy(&prof);
-  arena_clear(&a);
   close_all(&f);
 }
 
 static void blocks_are_timed_one_by_one(void **state) {
-  fixture f = open_all();
-  tsr_profile *prof;
-  char *text;
-  arena a;
-  json *j;
+  fixture f = open_with_profile();
   int n = 0;
-  arena_init(&a, NULL);
-  assert_null(tsr_profile_create(f.ctx, &prof));
-  for (int i = 0; i < 5; i++) assert_null(tsr_profile_step(prof, f.p, NULL, f.in, &f.out));
-  assert_null(tsr_profile_json(prof, &text));
-  assert_null(json_parse(&a, text, strlen(text), "profile", &j));
+  steps(&f, 5);
+  const json *j = parsed(&f, tsr_profile_json);
   for (const json *r = json_get(j, "rows")->first; r; r = r->next, n++) {
     double least = json_num(r, "tile_min_ns", -1), mean = json_num(r, "tile_ns", -1), most = json_num(r, "tile_max_ns", -1);
     assert_true(least > 0 && least <= mean && mean <= most);
@@ -174,60 +182,36 @@ static void blocks_are_timed_one_by_one(void **state) {
     assert_int_equal(json_get(r, "occupancy")->type, JSON_NULL);
   }
   assert_true(n >= 1);
-  tsr_text_free(f.ctx, &text);
-  assert_null(tsr_profile_text(prof, true, &text));
-  assert_non_null(strstr(text, " to "));
-  assert_non_null(strstr(text, "measured=n/a"));
-  tsr_text_free(f.ctx, &text);
-  tsr_profile_destroy(&prof);
-  arena_clear(&a);
+  assert_text_has(&f, " to ");
+  assert_text_has(&f, "measured=n/a");
   close_all(&f);
 }
 
 /* Bytes that a counter saw take the model's place in bandwidth and verdict; a launch without stays n/a. */
 static void measured_bytes_are_shown_beside_the_modelled(void **state) {
-  fixture f = open_all();
-  tsr_profile *prof;
-  char *text;
-  arena a;
-  json *j;
-  arena_init(&a, NULL);
-  assert_null(tsr_profile_create(f.ctx, &prof));
+  fixture f = open_with_profile();
   for (int i = 0; i < 3; i++) {
     memory_bytes = 1e6 * (i + 1);
-    assert_null(tsr_profile_step(prof, f.p, NULL, f.in, &f.out));
+    steps(&f, 1);
   }
   memory_bytes = -1;
-  assert_null(tsr_profile_json(prof, &text));
-  assert_null(json_parse(&a, text, strlen(text), "profile", &j));
+  const json *j = parsed(&f, tsr_profile_json);
   const json *row = json_get(j, "rows")->first;
   assert_true(json_num(row, "bytes_measured", -1) == 2e6 && json_num(row, "bytes_modelled", -1) > 0 && json_num(row, "bytes_modelled", -1) != 2e6);
   double rate = json_num(row, "gbytes_per_s", -1), should = 2e6 / json_num(row, "median_ns", 1);
   assert_true(rate > 0.999 * should && rate < 1.001 * should);
-  tsr_text_free(f.ctx, &text);
-  assert_null(tsr_profile_text(prof, true, &text));
-  assert_non_null(strstr(text, "measured=2MB"));
-  tsr_text_free(f.ctx, &text);
-  tsr_profile_destroy(&prof);
-  arena_clear(&a);
+  assert_text_has(&f, "measured=2MB");
   close_all(&f);
 }
 
 /* The rules of the Trace Event Format for what we write: complete events ("X") and metadata ("M"); on one thread complete events nest or
  * follow each other, in microseconds with at most three decimals. */
 static void trace_events_never_overlap(void **state) {
-  fixture f = open_all();
-  tsr_profile *prof;
-  char *text;
-  arena a;
-  json *j;
+  fixture f = open_with_profile();
   double end = 0;
   int complete = 0, named = 0;
-  arena_init(&a, NULL);
-  assert_null(tsr_profile_create(f.ctx, &prof));
-  for (int i = 0; i < 50; i++) assert_null(tsr_profile_step(prof, f.p, NULL, f.in, &f.out));
-  assert_null(tsr_profile_trace(prof, &text));
-  assert_null(json_parse(&a, text, strlen(text), "trace", &j));
+  steps(&f, 50);
+  const json *j = parsed(&f, tsr_profile_trace);
   const char *unit = json_str(j, "displayTimeUnit", "");
   assert_true(!strcmp(unit, "ns") || !strcmp(unit, "ms")); /* the format knows no other */
   for (const json *e = json_get(j, "traceEvents")->first; e; e = e->next) {
@@ -241,9 +225,6 @@ static void trace_events_never_overlap(void **state) {
     complete++;
   }
   assert_true(complete == 50 * tsr_program_n_kernels(f.p) && named == 2);
-  tsr_text_free(f.ctx, &text);
-  tsr_profile_destroy(&prof);
-  arena_clear(&a);
   close_all(&f);
 }
 

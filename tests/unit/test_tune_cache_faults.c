@@ -162,41 +162,50 @@ static void overwritten_wal_is_survived(void **state) {
   }
 }
 
+/* In a process of its own, whose limits and rights die with it; the part exits with another number where it finds a fault. */
+static void in_child(void (*part)(void)) {
+  int status;
+  pid_t pid = fork();
+  if (!pid) part(), _exit(0);
+  waitpid(pid, &status, 0);
+  assert_int_equal(chmod(dir, 0777), 0);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void with_a_full_disk(void) {
+  tune_cache *c;
+  /* no file may grow: what a full disk does */
+  signal(SIGXFSZ, SIG_IGN);
+  struct rlimit limit = {4096, 4096};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  tsr_status st = cache_open(NULL, dir, "t", &c);
+  if (st) _exit(1);
+  tune_key k = key_of("200x1x1");
+  tune_entry got, e = entry_of(1);
+  if (!cache_lookup(c, &k, &got)) _exit(2);
+  bool any = false;
+  for (int i = 0; i < 200; i++) {
+    char shape[32];
+    snprintf(shape, sizeof shape, "%dx3x3", i);
+    k = key_of(shape);
+    any |= !cache_store(c, &k, &e, false, NULL);
+  }
+  cache_info info;
+  cache_describe(c, &info);
+  if (!any || !info.refused_writes || !info.why[0]) _exit(3);
+  cache_close(&c);
+  k = key_of("1x1x1");
+  st = cache_open(NULL, "/proc/nowhere", "fresh", &c); /* nowhere to begin */
+  if (st || cache_store(c, &k, &e, false, NULL)) _exit(4);
+  cache_close(&c);
+}
+
 static void full_disk_refuses_writes_and_still_reads(void **state) {
   tune_cache *c = open_cache();
   assert_true(works(c, 200));
   cache_close(&c);
-  pid_t pid = fork();
-  if (!pid) { /* no file may grow: what a full disk does */
-    signal(SIGXFSZ, SIG_IGN);
-    struct rlimit limit = {4096, 4096};
-    setrlimit(RLIMIT_FSIZE, &limit);
-    tsr_status st = cache_open(NULL, dir, "t", &c);
-    if (st) _exit(1);
-    tune_key k = key_of("200x1x1");
-    tune_entry got, e = entry_of(1);
-    if (!cache_lookup(c, &k, &got)) _exit(2);
-    bool any = false;
-    for (int i = 0; i < 200; i++) {
-      char shape[32];
-      snprintf(shape, sizeof shape, "%dx3x3", i);
-      k = key_of(shape);
-      any |= !cache_store(c, &k, &e, false, NULL);
-    }
-    cache_info info;
-    cache_describe(c, &info);
-    if (!any || !info.refused_writes || !info.why[0]) _exit(3);
-    cache_close(&c);
-    k = key_of("1x1x1");
-    st = cache_open(NULL, "/proc/nowhere", "fresh", &c); /* nowhere to begin */
-    if (st || cache_store(c, &k, &e, false, NULL)) _exit(4);
-    cache_close(&c);
-    _exit(0);
-  }
-  int status;
-  waitpid(pid, &status, 0);
-  assert_true(WIFEXITED(status));
-  assert_int_equal(WEXITSTATUS(status), 0);
+  in_child(with_a_full_disk);
   c = open_cache();
   assert_true(works(c, 201)); /* space is back */
   cache_info info;
@@ -205,33 +214,29 @@ static void full_disk_refuses_writes_and_still_reads(void **state) {
   cache_close(&c);
 }
 
+static void without_rights(void) {
+  tune_cache *c;
+  char cmd[200];
+  snprintf(cmd, sizeof cmd, "chmod 0444 %s/t.sqlite; chmod 0555 %s", dir, dir);
+  if (system(cmd)) _exit(9);
+  if (geteuid() == 0 && (setgid(65534) || setuid(65534))) _exit(8); /* root may write anywhere */
+  tsr_status st = cache_open(NULL, dir, "t", &c);
+  if (st) _exit(1);
+  tune_key k = key_of("300x1x1"), other = key_of("301x1x1");
+  tune_entry got, e = entry_of(1);
+  if (!cache_lookup(c, &k, &got)) _exit(2);
+  if (cache_store(c, &other, &e, false, NULL)) _exit(3);
+  cache_info info;
+  cache_describe(c, &info);
+  if (!info.readable || info.writable || info.quarantined || !info.why[0]) _exit(4);
+  cache_close(&c);
+}
+
 static void read_only_folder_is_read(void **state) {
   tune_cache *c = open_cache();
   assert_true(works(c, 300));
   cache_close(&c);
-  pid_t pid = fork();
-  if (!pid) {
-    char cmd[200];
-    snprintf(cmd, sizeof cmd, "chmod 0444 %s/t.sqlite; chmod 0555 %s", dir, dir);
-    if (system(cmd)) _exit(9);
-    if (geteuid() == 0 && (setgid(65534) || setuid(65534))) _exit(8); /* root may write anywhere */
-    tsr_status st = cache_open(NULL, dir, "t", &c);
-    if (st) _exit(1);
-    tune_key k = key_of("300x1x1"), other = key_of("301x1x1");
-    tune_entry got, e = entry_of(1);
-    if (!cache_lookup(c, &k, &got)) _exit(2);
-    if (cache_store(c, &other, &e, false, NULL)) _exit(3);
-    cache_info info;
-    cache_describe(c, &info);
-    if (!info.readable || info.writable || info.quarantined || !info.why[0]) _exit(4);
-    cache_close(&c);
-    _exit(0);
-  }
-  int status;
-  waitpid(pid, &status, 0);
-  assert_int_equal(chmod(dir, 0777), 0);
-  assert_true(WIFEXITED(status));
-  assert_int_equal(WEXITSTATUS(status), 0);
+  in_child(without_rights);
 }
 
 static void tune_the_same_op(int out) {

@@ -1,5 +1,5 @@
 /* tools/tessera/bench_clock.c - a GPU's own time between two events, and the clocks and power that it runs at: from NVML (loaded at run time) or,
- * on AMD, from the files of the amdgpu driver below /sys. What can't be read is 0. TSR_NVML names another library. */
+ * on AMD, from the files of the amdgpu driver below /sys. What can't be read is 0. TSR_LIBNVML names another library. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -45,12 +45,12 @@ static bool bus_id(const char *knob, const char *lib, const char *call, int inde
 
 /* Nothing is closed: NVML keeps state of its own, and a bench asks again. */
 static void read_nvml(const char *bus, bench_clocks *out) {
-  const char *wish = getenv("TSR_NVML");
+  const char *wish = knob_str("TSR_LIBNVML");
   static void *h;
   int (*init)(void), (*find)(const char *, void **), (*clock)(void *, int, unsigned *), (*power)(void *, unsigned *), (*heat)(void *, int, unsigned *);
   void *dev = NULL;
   unsigned core = 0, memory = 0, milliwatts = 0, celsius = 0;
-  if (!h && !(h = dlopen(wish && *wish ? wish : "libnvidia-ml.so.1", RTLD_NOW))) return;
+  if (!h && !(h = dlopen(*wish ? wish : "libnvidia-ml.so.1", RTLD_NOW))) return;
   *(void **)&init = dlsym(h, "nvmlInit_v2");
   *(void **)&find = dlsym(h, "nvmlDeviceGetHandleByPciBusId_v2");
   *(void **)&clock = dlsym(h, "nvmlDeviceGetClockInfo");
