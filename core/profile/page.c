@@ -107,7 +107,7 @@ tsr_status page_write(const page_desc *d, strb *out) {
   strb_printf(out, "</p><p class=%s>%zu results, %zu wrong, %zu not checked</p>\n", wrong ? "bad" : "ok", d->n_rows, wrong, unchecked);
   for (size_t i = 0; i < d->n_devices; i++) page_roofline(out, &d->devices[i], d->rows, d->n_rows);
   table(out, d);
-  if (d->n_curves) strb_puts(out, "<h2>Tuning</h2><p class=note>Best so far against samples; dashed: the untuned kernel.</p>\n");
+  if (d->n_curves) strb_puts(out, "<h2>Tuning</h2><p class=note>Best so far against samples, as the search timed them; the caption has the winner timed once more against the untuned schedule. Dashed: the untuned kernel, and the roofline of the modelled bytes, below which operands came from a cache.</p>\n");
   if (d->n_curves) strb_puts(out, "<div class=curves>\n");
   for (size_t i = 0; i < d->n_curves; i++) page_tuning_curve(out, &d->curves[i]);
   if (d->n_curves) strb_puts(out, "</div>\n");

@@ -33,6 +33,7 @@ typedef struct page_curve {
   const double *best_us;
   size_t n;
   double default_us, roofline_us; /* 0: not known */
+  double chosen_us;               /* of the winner, timed once more against the default; the default's own when that stays */
 } page_curve;
 
 typedef struct page_desc {

@@ -113,6 +113,8 @@ static double round_step(double v) {
   return v >= 5 * ten ? 5 * ten : v >= 2 * ten ? 2 * ten : ten;
 }
 
+static int decimals(double us) { return us < 10 ? 2 : us < 1000 ? 1 : 0; }
+
 void page_tuning_curve(strb *out, const page_curve *c) {
   double most = c->default_us, least = c->roofline_us;
   char s[96];
@@ -124,7 +126,8 @@ void page_tuning_curve(strb *out, const page_curve *c) {
   axis x = {1, c->n > 1 ? (double)c->n : 2, LEFT, WIDTH - RIGHT, false}, y = {0, most * 1.08, HEIGHT - BOTTOM, TOP, false};
   strb_puts(out, "<figure><figcaption>");
   page_text(out, c->label);
-  strb_printf(out, ": %.4g &rarr; %.4g &micro;s", c->default_us > 0 ? c->default_us : most, c->best_us[c->n - 1]);
+  if (c->chosen_us > 0 && c->chosen_us < c->default_us) strb_printf(out, ": %.*f &rarr; %.*f &micro;s", decimals(c->default_us), c->default_us, decimals(c->chosen_us), c->chosen_us);
+  else if (c->default_us > 0) strb_printf(out, ": the untuned schedule stays, %.*f &micro;s", decimals(c->default_us), c->default_us);
   strb_puts(out, "</figcaption>\n");
   svg_open(out, c->label);
   double tick = round_step(y.hi / 4);

@@ -367,8 +367,8 @@ static void page_is_self_contained_and_escapes(void **state) {
                       {.op = "softmax", .shape = "4096x4096", .dtype = "f32", .device = "cpu:0", .tile = "16x4096", .median_us = 8000, .flops = 1e8, .bytes = 134e6,
                        .checked = true, .ok = false, .error = 1, .tolerance = 1e-6},
                       {.op = "add", .shape = "1", .dtype = "f32", .device = "vulkan:0", .tile = ""}};
-  page_curve c = {"matmul 1024", curve, 5, 900, 300};
-  page_desc d = {"Bench", "2025-01-01", "2 cores", dev, 2, rows, 3, &c, 1};
+  page_curve c[2] = {{"matmul 1024", curve, 5, 90000, 300, 430}, {"matmul 2048", curve, 5, 900, 300, 900}};
+  page_desc d = {"Bench", "2025-01-01", "2 cores", dev, 2, rows, 3, c, 2};
   strb b;
   strb_init(&b, NULL);
   assert_null(page_write(&d, &b));
@@ -386,7 +386,9 @@ static void page_is_self_contained_and_escapes(void **state) {
   assert_null(strstr(t, "inf"));
   int svgs = 0;
   for (const char *s = t; (s = strstr(s, "<svg")); s++) svgs++;
-  assert_int_equal(svgs, 2);
+  assert_int_equal(svgs, 3);
+  assert_non_null(strstr(t, "matmul 1024: 90000 &rarr; 430.0 &micro;s<"));
+  assert_non_null(strstr(t, "matmul 2048: the untuned schedule stays, 900.0 &micro;s<"));
   const char *keep = getenv("TSR_TEST_PAGE"); /* to look at it in a browser */
   FILE *f = keep ? fopen(keep, "w") : NULL;
   if (f) fputs(t, f), fclose(f);

@@ -82,7 +82,7 @@ void bench_html_tune(bench_html *h, tsr_context *ctx, tsr_device *dev, const ben
     if (!x.n_curve || !al_grow(NULL, &h->curves, &h->cap_curves, h->n_curves + 1, sizeof *h->curves)) continue;
     snprintf(label, sizeof label, "%s %s %s on %s, tile %s", x.problem.op, x.problem.shape, tsr_dtype_name(c->dtype), tsr_device_get_info(dev)->id, x.tile);
     double *curve = arena_dup(&h->mem, x.curve_us, x.n_curve * sizeof *curve);
-    if (curve) h->curves[h->n_curves++] = (page_curve){keep(h, label), curve, x.n_curve, x.default_us, x.roofline_us};
+    if (curve) h->curves[h->n_curves++] = (page_curve){keep(h, label), curve, x.n_curve, x.default_us, x.roofline_us, x.best_us};
   }
   tsr_tune_report_destroy(&r);
   tsr_graph_destroy(&g);

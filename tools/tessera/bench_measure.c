@@ -206,6 +206,14 @@ static bool peer_op_of(const bench_case *c, peer_op *out) {
   return false;
 }
 
+/* Said after the peer's name; where to get a missing one is the message's own. */
+static void say_why(char *out, size_t n, const char *name, tsr_status st) {
+  const char *why = tsr_status_code(st) == TSR_UNSUPPORTED ? tsr_status_cause(st) : tsr_status_message(st);
+  size_t len = strlen(name);
+  bool named = !strncmp(why, name, len) && why[len] == ':';
+  snprintf(out, n, "%s", named ? why + len + 2 : why);
+}
+
 static void open_peers(measure *m, bench_result *r) {
   const tsr_device_info *info = tsr_device_get_info(m->o->dev);
   for (int i = 0; i < m->o->n_peers; i++) {
@@ -217,14 +225,14 @@ static void open_peers(measure *m, bench_result *r) {
                    .device = strcmp(info->backend, "cpu") ? info->backend : "cpu", .index = strchr(info->id, ':') ? atoi(strchr(info->id, ':') + 1) : 0};
     tsr_status st = peer_available(p);
     if (!st && !peer_op_of(m->c, &d.op)) {
-      snprintf(r->peers[i].why, sizeof r->peers[i].why, "%s has no such operation here", peer_name(p));
+      snprintf(r->peers[i].why, sizeof r->peers[i].why, "no such operation here");
       continue;
     }
     if (!st) st = peer_create(p, &d, &m->jobs[i]);
     for (int s = 0; s < m->n_sets && !st; s++)
       for (int k = 0; k < 2 && k < m->n_in && !st; k++) st = peer_write(m->jobs[i], s, k, m->data[k]);
     if (st) {
-      snprintf(r->peers[i].why, sizeof r->peers[i].why, "%s", tsr_status_message(st));
+      say_why(r->peers[i].why, sizeof r->peers[i].why, peer_name(p), st);
       tsr_status_free(st);
       peer_destroy(&m->jobs[i]);
     }
