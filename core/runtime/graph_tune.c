@@ -280,6 +280,29 @@ static tsr_status print_estimate(walk *w, rt_kernel *k) {
   return NULL;
 }
 
+tsr_status tsr_tune_explain_attention(tsr_device *dev, const tsr_attention *a, const tsr_schedule *s, char **text) {
+  tsr_context *ctx = dev->ctx;
+  static const tsr_schedule none = {0};
+  tune_device device;
+  *text = NULL;
+  if (!s) s = &none;
+  if (a->heads < 1 || a->queries < 1 || a->keys < 1 || a->width < 1 || a->width > 1 << 20 || !tsr_dtype_size(a->dtype))
+    return st_make(&ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "attention", NULL), "heads, queries, keys and width must be positive, the type one of numbers");
+  TSR_TRY(rt_tune_device(dev, rt_tune_cache(ctx, NULL, true), true, &device));
+  tune_problem p = {.family = TUNE_ATTENTION, .op = "attention", .batch = a->heads, .m = a->queries, .n = a->keys, .k = a->width, .in = a->dtype, .acc = TSR_F32, .out = a->dtype, .causal = a->causal};
+  tune_config c = merged(&(tune_config){.m = 128, .n = 64, .use_shared = 1, .async_copy = device.async_copy, .stages = 2, .warps = 8, .split_k = 1, .cluster = 1}, s);
+  c.k = (int32_t)a->width;
+  c.matrix_path = c.matrix_path || (!s->matrix_path && tune_device_matrix(&device, a->dtype));
+  strb b;
+  strb_init(&b, &ctx->al);
+  occ_input in = {.warps = c.warps, .regs = occ_regs(&device, &p, &c), .shared_bytes = occ_shared_bytes(&p, &c)};
+  if (!device.is_cpu && device.shared_per_block > 0 && in.shared_bytes > device.shared_per_block)
+    strb_printf(&b, "illegal candidate: shared memory %lld > %lld bytes per block\n", (long long)in.shared_bytes, (long long)device.shared_per_block);
+  if (device.regs_per_thread > 0 && in.regs > device.regs_per_thread) strb_printf(&b, "illegal candidate: registers %d > %d per thread\n", in.regs, device.regs_per_thread);
+  cost_explain(&device, &p, &c, &b);
+  return rt_text(ctx, &b, text);
+}
+
 static tsr_status to_text(walk *w, const tsr_graph *g, const tsr_compile_options *o, bool measure, kernel_fn fn, char **text) {
   strb b;
   *text = NULL;

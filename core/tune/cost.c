@@ -14,7 +14,7 @@ static double at_least(double v, double lo) { return v > lo ? v : lo; }
 static double min2(double a, double b) { return a < b ? a : b; }
 
 const char *cost_term_name(cost_term t) {
-  static const char *const names[] = {"math", "shared", "l2", "memory", "barrier", "fill", "launch"};
+  static const char *const names[] = {"math", "shared", "l2", "memory", "exp", "barrier", "fill", "launch"};
   return (unsigned)t < COST_N_TERMS ? names[t] : "?";
 }
 
@@ -29,7 +29,7 @@ static bool simd_like(const tune_device *d) { return !d->is_cpu && d->warp_size 
 
 /* Those that nobody told are assumed: enough to rank. */
 typedef struct rates {
-  double peak, shared, l2, memory, barrier_ns, launch_ns, latency_ns;
+  double peak, exps, shared, l2, memory, barrier_ns, launch_ns, latency_ns;
   double lanes, cores;
 } rates;
 
@@ -38,6 +38,8 @@ static rates rates_of(const tune_device *d, const tune_problem *p, const tune_co
   double clock = d->clock_ghz > 0 ? d->clock_ghz : d->is_cpu ? 2.5 : 1.5;
   r.peak = tune_device_peak(d, p->in, c->matrix_path != 0);
   if (!(r.peak > 0)) r.peak = r.cores * clock * (d->is_cpu ? 4 * r.lanes : 8 * r.lanes);
+  /* A special-function unit for every eight multiply-adds (NVIDIA's and AMD's are near), or a polynomial and what is around it. Never measured. */
+  r.exps = (d->fma_gflops > 0 ? d->fma_gflops : r.peak) / (d->is_cpu || simd_like(d) ? 32 : 16);
   r.memory = tier_gbps(d, "memory", d->is_cpu ? 20 : 300);
   r.l2 = tier_gbps(d, "l2", d->is_cpu ? r.cores * clock * 32 : 3 * r.memory);
   r.shared = tier_gbps(d, d->is_cpu ? "l1" : "shared", r.cores * clock * 128);
@@ -129,6 +131,37 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
   e->term_ns[COST_FILL] = serial * r->latency_ns * (d->is_cpu ? 1 : at_least(c->stages, 1) * 0.5);
 }
 
+/* Flash attention: scores and weights stay in the block; each block of queries reads all keys and values that it sees, through the L2. */
+static void attention_terms(const tune_device *d, const tune_problem *p, const tune_config *c, const rates *r, cost_estimate *e) {
+  double heads = at_least((double)p->batch, 1), in = (double)tsr_dtype_size(p->in), width = (double)p->k, m = at_least(c->m, 1), n = at_least(c->n, 1);
+  double blocks_q = ceil_div((double)p->m, m), steps = ceil_div((double)p->n, n);
+  if (p->causal) steps = clamp((steps + ceil_div(m, n)) / 2, 1, steps); /* those on the diagonal are whole tiles */
+  double scores = heads * blocks_q * m * steps * n, tiles = heads * blocks_q * steps;
+  e->blocks = heads * blocks_q;
+  e->occupancy = occ_of_config(d, p, c);
+  spread(d, e);
+  e->hiding = hiding_of(d, c, e);
+  e->padded_flops = 4 * scores * width;
+  e->term_ns[COST_MATH] = e->padded_flops / r->peak / register_tile_efficiency(d, c, r->lanes);
+  e->term_ns[COST_EXP] = scores / r->exps;
+  double readers = d->is_cpu ? m / min2(m, 12) : d->warpgroup_matrix && c->matrix_path ? at_least(m / 64, 1) : at_least(c->warps, 1); /* each for itself */
+  e->shared_bytes = tiles * 2 * n * width * in * readers;
+  e->term_ns[COST_SHARED] = e->shared_bytes / r->shared;
+  double once = heads * (double)p->m * width * (in + (double)tsr_dtype_size(p->out));
+  e->l2_bytes = tiles * 2 * n * width * in + once;
+  e->term_ns[COST_L2] = e->l2_bytes / r->l2;
+  /* Blocks side by side belong to one head or to neighbours: what these hold stays near when it fits. */
+  double slots = min2(at_least(d->cores, 1) * at_least(e->occupancy.known ? e->occupancy.blocks : 1, 1), e->blocks);
+  double near = ceil_div(slots, blocks_q) * 2 * (double)p->n * width * in;
+  const tune_tier *last = tune_device_tier(d, d->is_cpu ? "l3" : "l2");
+  bool fits = last && last->bytes > 0 && near < last->bytes;
+  e->memory_bytes = fits ? tune_problem_bytes(p) : e->l2_bytes;
+  e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory;
+  double serial = ceil_div(e->blocks, slots);
+  e->term_ns[COST_BARRIER] = serial * steps * r->barrier_ns / at_least(c->stages, 1) * (simd_like(d) ? at_least(c->warps, 1) : 1);
+  e->term_ns[COST_FILL] = serial * r->latency_ns * (d->is_cpu ? 1 : at_least(c->stages, 1) * 0.5);
+}
+
 static void vector_terms(const tune_device *d, const tune_problem *p, const tune_config *c, const rates *r, cost_estimate *e) {
   double in = (double)tsr_dtype_size(p->in), vec = c->vectorize ? clamp(c->vectorize * in, 1, 16) : 16;
   double m = at_least(c->m, 1);
@@ -165,10 +198,11 @@ void cost_compute(const tune_device *d, const tune_problem *p, const tune_config
   rates r = rates_of(d, p, c);
   e->flops = tune_problem_flops(p);
   if (p->family == TUNE_MATMUL) matmul_terms(d, p, c, &r, e);
+  else if (p->family == TUNE_ATTENTION) attention_terms(d, p, c, &r, e);
   else vector_terms(d, p, c, &r, e);
   e->term_ns[COST_LAUNCH] = r.launch_ns * (p->family == TUNE_MATMUL && c->stream_k > 0 ? 2 : 1);
   double sum = 0, most = 0;
-  for (int t = COST_MATH; t <= COST_MEMORY; t++) {
+  for (int t = COST_MATH; t <= COST_EXP; t++) {
     sum += e->term_ns[t];
     if (e->term_ns[t] <= most) continue;
     most = e->term_ns[t];
@@ -219,6 +253,7 @@ void cost_explain(const tune_device *d, const tune_problem *p, const tune_config
   strb_printf(out, "  l2       %10.2f us  %.4g MB at %.4g GB/s, %s\n", e.term_ns[COST_L2] / 1e3, e.l2_bytes / 1e6, r.l2, tier_origin(d, "l2"));
   strb_printf(out, "  memory   %10.2f us  %.4g MB (least %.4g) at %.4g GB/s, %s\n", e.term_ns[COST_MEMORY] / 1e3, e.memory_bytes / 1e6,
               tune_problem_bytes(p) / 1e6, r.memory, tier_origin(d, "memory"));
+  if (p->family == TUNE_ATTENTION) strb_printf(out, "  exp      %10.2f us  at %.4g Gexp/s, assumed\n", e.term_ns[COST_EXP] / 1e3, r.exps);
   strb_printf(out, "  barrier  %10.2f us  %.4g ns each, %s\n", e.term_ns[COST_BARRIER] / 1e3, r.barrier_ns, origin_of(d->barrier_ns, d->barrier_from));
   strb_printf(out, "  fill     %10.2f us  memory latency %.4g ns, %s\n", e.term_ns[COST_FILL] / 1e3, r.latency_ns, mem && mem->latency_cycles > 0 && d->clock_ghz > 0 ? "listed" : "assumed");
   strb_printf(out, "  launch   %10.2f us  %s\n", e.term_ns[COST_LAUNCH] / 1e3, origin_of(d->launch_ns, d->launch_from));
@@ -226,10 +261,13 @@ void cost_explain(const tune_device *d, const tune_problem *p, const tune_config
 }
 
 void cost_explain_once(const tune_device *d, const tune_problem *p, strb *out) {
-  rates r = rates_of(d, p, &(tune_config){0});
+  const tune_config none = {0};
+  rates r = rates_of(d, p, &none);
   double math = tune_problem_flops(p) / r.peak, memory = tune_problem_bytes(p) / r.memory;
-  strb_printf(out, "%s on %s: nothing to choose, operands are read once\n  math     %10.2f us\n  memory   %10.2f us\n  fill     %10.2f us\n  launch   %10.2f us\n  total    %10.2f us  bound by %s\n", p->op, d->name,
-              math / 1e3, memory / 1e3, r.latency_ns / 1e3, r.launch_ns / 1e3, (fmax(math, memory) + r.latency_ns + r.launch_ns) / 1e3, cost_term_name(math > memory ? COST_MATH : COST_MEMORY));
+  strb_printf(out, "%s on %s: nothing to choose, operands are read once\n  math     %10.2f us  %.4g Gflop/s, %s\n  memory   %10.2f us  %.4g GB/s, %s\n", p->op, d->name, math / 1e3, r.peak, peak_origin(d, p, &none),
+              memory / 1e3, r.memory, tier_origin(d, "memory"));
+  strb_printf(out, "  fill     %10.2f us\n  launch   %10.2f us  %s\n  total    %10.2f us  bound by %s\n", r.latency_ns / 1e3, r.launch_ns / 1e3, origin_of(d->launch_ns, d->launch_from),
+              (fmax(math, memory) + r.latency_ns + r.launch_ns) / 1e3, cost_term_name(math > memory ? COST_MATH : COST_MEMORY));
 }
 
 double cost_roofline_ns(const tune_device *d, const tune_problem *p) {

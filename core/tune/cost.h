@@ -12,6 +12,7 @@ typedef enum cost_term {
   COST_SHARED,  /* shared memory (GPU) or first-level cache (CPU) */
   COST_L2,      /* tiles read by all blocks */
   COST_MEMORY,  /* what misses the last cache */
+  COST_EXP,     /* attention: one exponential a score, and the running maximum and sum */
   COST_BARRIER, /* one per k step of each wave */
   COST_FILL,    /* pipeline prologue and epilogue of each wave */
   COST_LAUNCH,
@@ -27,7 +28,7 @@ typedef struct cost_estimate {
   double hiding;              /* share of latency that occupancy and stages hide, 0..1 */
   double overlap;             /* share of the lesser terms that runs under the greatest */
   occ_result occupancy;
-  cost_term bound;            /* the greatest of the first four */
+  cost_term bound;            /* the greatest of the first five */
   double total_ns;
 } cost_estimate;
 

@@ -49,6 +49,8 @@ int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config 
     regs += 2 * (((int64_t)c->m + c->n) * step * in_bytes / 4 + threads - 1) / threads;
     /* What a copy without its own path holds on its way to shared memory. */
     if (c->use_shared && !c->async_copy) regs += ((int64_t)(c->m + c->n) * c->k * in_bytes / 4 + threads - 1) / threads;
+  } else if (p->family == TUNE_ATTENTION) { /* the result's rows, a tile of scores, its weights in the narrow type */
+    regs += ((int64_t)c->m * p->k + (int64_t)c->m * c->n + (int64_t)c->m * c->n * in_bytes / 4 + threads - 1) / threads;
   } else {
     int64_t width = c->n > 0 ? c->n : p->n;
     int64_t per_thread = p->family == TUNE_ROW ? (width * (c->m > 0 ? c->m : 1) / (c->cluster > 1 ? c->cluster : 1) + threads - 1) / threads : vec;
@@ -61,6 +63,7 @@ int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config 
 int64_t occ_shared_bytes(const tune_problem *p, const tune_config *c) {
   int64_t in_bytes = (int64_t)tsr_dtype_size(p->in), stages = c->stages > 0 ? c->stages : 1;
   if (p->family == TUNE_ELEMENTWISE || !c->use_shared) return 0;
+  if (p->family == TUNE_ATTENTION) return in_bytes * ((int64_t)c->m * (p->k + c->padding) + 2 * stages * (int64_t)c->n * (p->k + c->padding));
   if (p->family == TUNE_ROW) return 4 * (int64_t)(c->warps > 0 ? c->warps : 1) * (c->m > 0 ? c->m : 1);
   return stages * in_bytes * ((int64_t)c->m * (c->k + c->padding) + (int64_t)c->k * (c->n + c->padding));
 }

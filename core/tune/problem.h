@@ -6,10 +6,11 @@
 #define CORE_TUNE_PROBLEM_H
 #include "tessera/base.h"
 
-typedef enum tune_family { TUNE_MATMUL, TUNE_ROW, TUNE_ELEMENTWISE, TUNE_N_FAMILIES } tune_family;
+typedef enum tune_family { TUNE_MATMUL, TUNE_ROW, TUNE_ELEMENTWISE, TUNE_N_FAMILIES, TUNE_ATTENTION = TUNE_N_FAMILIES } tune_family; /* the last has no space */
 
 /* matmul: [batch, m, k] x [k, n]; row: m rows of n elements, `passes` reads of each row; elementwise: n elements,
- * `passes` operands read. A config's m is rows per block of a row kernel, elements per block of an elementwise one. */
+ * `passes` operands read; attention: `batch` heads of m queries against n keys and values, k wide (estimated, not searched: such kernels are written
+ * by hand), a config's m by n the tile of scores. A config's m is rows per block of a row kernel, elements per block of an elementwise one. */
 typedef struct tune_problem {
   tune_family family;
   char op[32];
@@ -18,6 +19,7 @@ typedef struct tune_problem {
   int32_t passes;
   bool deterministic; /* only knobs that keep the order of every sum may leave their default */
   bool reduces;       /* row: one element a row is written */
+  bool causal;        /* attention: query i sees keys 0..i */
   bool compensated;   /* sums carry their rounding errors along: they are not cut into parts */
 } tune_problem;
 
@@ -32,12 +34,14 @@ typedef struct tune_config {
 static inline double tune_problem_flops(const tune_problem *p) {
   double mn = (double)(p->batch > 0 ? p->batch : 1) * (double)(p->m > 0 ? p->m : 1) * (double)p->n;
   if (p->family == TUNE_MATMUL) return 2 * mn * (double)p->k;
+  if (p->family == TUNE_ATTENTION) return 4 * mn * (double)p->k * (p->causal ? 0.5 : 1);
   return mn * (p->family == TUNE_ROW ? 8 : 1);
 }
 static inline double tune_problem_bytes(const tune_problem *p) {
   double b = (double)(p->batch > 0 ? p->batch : 1), in = (double)tsr_dtype_size(p->in), out = (double)tsr_dtype_size(p->out);
   double m = (double)(p->m > 0 ? p->m : 1), n = (double)p->n, k = (double)p->k;
   if (p->family == TUNE_MATMUL) return b * (m * k * in + m * n * out) + k * n * in;
+  if (p->family == TUNE_ATTENTION) return b * k * ((m + 2 * n) * in + m * out);
   if (p->reduces) return b * m * (n * in + out);
   return b * m * n * (in * (p->family == TUNE_ELEMENTWISE && p->passes > 1 ? p->passes : 1) + out);
 }

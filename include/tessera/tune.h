@@ -86,6 +86,14 @@ TSR_API void tsr_tune_report_destroy(tsr_tune_report **r);
 TSR_API TSR_MUST_USE tsr_status tsr_graph_tune_space(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, const tsr_tune_options *tune, char **text);
 /* The cost model's estimate of each kernel term by term, for `candidate` (NULL: the schedule it has now). */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_tune_explain(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, const tsr_schedule *candidate, char **text);
+/* The same for flash attention written by hand (Tile IR, or a custom op): `heads` times batch, tile m x n of scores, warps, pipeline_stages, padding of the candidate
+ * (NULL: appendix A.1's 128 x 64). Nothing is compiled. TSR_INVALID_ARGUMENT: an extent below 1. */
+typedef struct tsr_attention {
+  int64_t heads, queries, keys, width;
+  tsr_dtype dtype;
+  bool causal;
+} tsr_attention;
+TSR_API TSR_MUST_USE tsr_status tsr_tune_explain_attention(tsr_device *dev, const tsr_attention *shape, const tsr_schedule *candidate, char **text);
 /* Measures every point of the first kernel's space and writes it as a record that strategies can be replayed on. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_tune_record(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, const char *label, const tsr_tune_options *tune, char **text);
 

@@ -100,6 +100,9 @@ int main(void) {
   expect(&c, EXPLAIN("cuda:sm_80", "m=64"), 0, false, "GB/s, listed\n  barrier");
   if (strstr(c.said, "measured")) c.wrong++, printf("an architecture without hardware has measured rates:\n%s\n", c.said);
   expect(&c, EXPLAIN("cpu:0", "m=16,speed=3"), 2, true, "--candidate is");
+  expect(&c, "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain", 0, false, "Gexp/s, assumed");
+  expect(&c, "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain --candidate tile=256x256,stages=4", 0, false, "illegal candidate: shared memory");
+  expect(&c, "tune attention --shape 8x512x512x64 --device cpu:0", 2, true, "attention takes --explain");
   expect(&c, EXPLAIN("cpu:0", "m=x"), 2, true, "--candidate is");
   expect(&c, "tune matmul --shape 64x64x64 --device cpu:0 --candidate m=16", 2, true, "go with --explain");
   return cli_end(&c);

@@ -273,15 +273,58 @@ static void cost_terms_add_up_and_explain_names_all(void **state) {
   double most = 0;
   for (int t = 0; t < COST_N_TERMS; t++) {
     assert_true(isfinite(e.term_ns[t]) && e.term_ns[t] >= 0);
-    if (t <= COST_MEMORY && e.term_ns[t] > most) most = e.term_ns[t];
+    if (t <= COST_EXP && e.term_ns[t] > most) most = e.term_ns[t];
   }
   assert_true(e.total_ns >= most && e.total_ns >= cost_roofline_ns(&d, &p));
   assert_true(e.padded_flops == e.flops); /* 4096 divides */
   strb b;
   strb_init(&b, NULL);
   cost_explain(&d, &p, &c, &b);
-  for (int t = 0; t < COST_N_TERMS; t++) assert_non_null(strstr(strb_text(&b), cost_term_name((cost_term)t)));
+  for (int t = 0; t < COST_N_TERMS; t++) assert_true(t == COST_EXP || strstr(strb_text(&b), cost_term_name((cost_term)t)));
   assert_non_null(strstr(strb_text(&b), "bound by"));
+  strb_clear(&b);
+}
+
+static void attention_is_estimated_term_by_term(void **state) {
+  tune_device d = *tune_device_find("h100");
+  tune_problem p = {.family = TUNE_ATTENTION, .op = "attention", .batch = 32, .m = 4096, .n = 4096, .k = 128, .in = TSR_BF16, .acc = TSR_F32, .out = TSR_BF16};
+  tune_config c = {.m = 128, .n = 64, .k = 128, .use_shared = 1, .async_copy = 1, .stages = 2, .warps = 8, .split_k = 1, .matrix_path = 1};
+  cost_estimate e, x;
+  cost_compute(&d, &p, &c, &x);
+  assert_int_equal(x.bound, COST_SHARED); /* eight warps read the keys and values each for itself */
+  d.warpgroup_matrix = true;
+  cost_compute(&d, &p, &c, &e);
+  double scores = 32.0 * 4096 * 4096, qkvo = 4.0 * 32 * 4096 * 128 * 2;
+  assert_true(e.flops == 4 * scores * 128 && e.padded_flops == e.flops); /* Q K' and P V */
+  assert_true(e.term_ns[COST_EXP] == scores / (d.fma_gflops / 16));
+  assert_true(e.memory_bytes == qkvo && qkvo + 2 * scores * 2 > 3 * qkvo); /* unfused, the scores go out and come back */
+  assert_true(e.bound == COST_L2 && e.total_ns >= cost_roofline_ns(&d, &p)); /* at the listed 5.5 TB/s: 128 rows are few for reading all keys */
+  c.m = 256;
+  cost_compute(&d, &p, &c, &x);
+  assert_int_equal(x.bound, COST_MATH);
+  c.m = 128;
+  assert_int_equal(occ_shared_bytes(&p, &c), 2 * (128 * 128 + 2 * 2 * 64 * 128)); /* the queries, keys and values twice */
+  c.m = 64;
+  cost_compute(&d, &p, &c, &x);
+  assert_true(x.l2_bytes > 1.9 * e.l2_bytes && x.term_ns[COST_MATH] > e.term_ns[COST_MATH]);
+  c.m = 128, c.n = 192; /* 4096 = 21 x 192 + 64 */
+  cost_compute(&d, &p, &c, &x);
+  assert_true(x.padded_flops > e.padded_flops);
+  c.n = 64, p.causal = true;
+  cost_compute(&d, &p, &c, &x);
+  assert_true(x.padded_flops >= x.flops && x.padded_flops < 0.52 * e.padded_flops && x.flops == e.flops / 2);
+  p.causal = false, p.k = 16; /* narrow heads: a score costs an exponential and little else */
+  cost_compute(&d, &p, &c, &x);
+  assert_int_equal(x.bound, COST_EXP);
+  p.k = 128, d.tier[1].bytes = 1 << 20; /* a megabyte of L2 holds no head's keys: each block reads them from memory */
+  cost_compute(&d, &p, &c, &x);
+  assert_true(x.memory_bytes == x.l2_bytes && x.bound == COST_MEMORY);
+  c.m = 256, c.n = 256, c.warps = 4;
+  assert_true(occ_regs(&d, &p, &c) > d.regs_per_thread && occ_of_config(&d, &p, &c).blocks == 0);
+  strb b;
+  strb_init(&b, NULL);
+  cost_explain(&d, &p, &c, &b);
+  assert_non_null(strstr(strb_text(&b), "Gexp/s, assumed"));
   strb_clear(&b);
 }
 
@@ -379,6 +422,7 @@ int main(void) {
       cmocka_unit_test(cost_larger_k_means_more_reuse_less_barrier),
       cmocka_unit_test(streamed_product_costs_its_bytes_and_a_launch),
       cmocka_unit_test(cost_terms_add_up_and_explain_names_all),
+      cmocka_unit_test(attention_is_estimated_term_by_term),
       cmocka_unit_test(cost_prefers_what_must_be_better),
       cmocka_unit_test(cost_of_shared_steps_and_shared_rows), cmocka_unit_test(shared_steps_and_rows_have_their_rules),
       cmocka_unit_test(objective_default_is_latency_times_inverse_throughput),

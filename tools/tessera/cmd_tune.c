@@ -151,6 +151,18 @@ static int with_graph(const tune_args *a, tsr_context *ctx, tsr_device *dev, con
   return search(a, dev, g, &o, &t);
 }
 
+/* HEADSxQUERIESxKEYSxWIDTH: estimated only, there is no graph op of it. */
+static int explain_attention(const tune_args *a, tsr_context *ctx, tsr_device *dev) {
+  int64_t d[4];
+  tsr_schedule s = {0};
+  char *text = NULL;
+  tsr_dtype t = tsr_dtype_parse(a->dtype ? a->dtype : "bf16");
+  if (!a->explain || !a->shape || cli_parse_shape(a->shape, d, 4) != 4 || !t) return cli_usage("tune", "attention takes --explain --shape HEADSxQUERIESxKEYSxWIDTH [--dtype T] [--candidate ..]");
+  if (a->candidate && !parse_candidate(a->candidate, &s)) return cli_usage("tune", "--candidate is \"KNOB=VALUE,...\", got \"%s\"", a->candidate);
+  tsr_status st = tsr_tune_explain_attention(dev, &(tsr_attention){d[0], d[1], d[2], d[3], t, false}, &s, &text);
+  return print_text(ctx, st, text, NULL);
+}
+
 int cmd_tune(int argc, char **argv) {
   tune_args a = {0};
   const option options[] = {{.name = "--shape", .text = &a.shape},   {.name = "--dtype", .text = &a.dtype},   {.name = "--device", .text = &a.device},
@@ -167,8 +179,9 @@ int cmd_tune(int argc, char **argv) {
   tsr_graph *g = NULL;
   tsr_status st = tsr_context_create(NULL, &ctx);
   if (!st) st = tsr_device_open(ctx, a.device, &dev);
-  int rc = st ? cli_fail(st) : op_graph("tune", ctx, argv[1], a.shape, a.dtype, &g);
-  if (!rc) rc = with_graph(&a, ctx, dev, g);
+  bool attention = !strcmp(argv[1], "attention");
+  int rc = st ? cli_fail(st) : attention ? explain_attention(&a, ctx, dev) : op_graph("tune", ctx, argv[1], a.shape, a.dtype, &g);
+  if (!rc && !attention) rc = with_graph(&a, ctx, dev, g);
   tsr_graph_destroy(&g);
   tsr_device_close(&dev);
   tsr_context_destroy(&ctx);
