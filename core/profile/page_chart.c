@@ -127,7 +127,7 @@ void page_tuning_curve(strb *out, const page_curve *c) {
   strb_puts(out, "<figure><figcaption>");
   page_text(out, c->label);
   if (c->chosen_us > 0 && c->chosen_us < c->default_us) strb_printf(out, ": %.*f &rarr; %.*f &micro;s", decimals(c->default_us), c->default_us, decimals(c->chosen_us), c->chosen_us);
-  else if (c->default_us > 0) strb_printf(out, ": the untuned schedule stays, %.*f &micro;s", decimals(c->default_us), c->default_us);
+  else if (c->default_us > 0) strb_printf(out, ": untuned stays, %.*f &micro;s", decimals(c->default_us), c->default_us);
   strb_puts(out, "</figcaption>\n");
   svg_open(out, c->label);
   double tick = round_step(y.hi / 4);
