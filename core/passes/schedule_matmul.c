@@ -143,7 +143,8 @@ static void warpgroup_plan(const task *x, sched_params *p) {
   share_out(x, step, best, p);
   p->warps = p->m * p->n / 64 / 32;
   if (p->warps > 16) p->warps = 16;
-  int64_t room = (x->c->shared_bytes - 1024 - p->m * p->n * 2) / (p->k * (p->m + p->n) * x->size);
+  int64_t result = tsr_dtype_size(x->op->results[0]->type->dtype) > 1 ? 2 : 1; /* bytes of an element; wider ones leave in passes */
+  int64_t room = (x->c->shared_bytes - 1024 - p->m * p->n * result) / (p->k * (p->m + p->n) * x->size);
   p->stages = room > 8 ? 8 : room < 2 ? 2 : room;
   p->use_shared = p->async_copy = 1;
   p->vectorize = 16 / x->size;

@@ -212,7 +212,7 @@ static void add_files(void) {
 
 /* ---- one compile ------------------------------------------------------------------------------------------------------------ */
 
-static int compiled, skipped, failed;
+static int compiled, skipped, failed, shared_out;
 
 static void problem(const gate *g, const char *arch, const char *what, const char *detail) {
   printf("FAILED %s for %s: %s %s\n", g->name, arch, what, detail);
@@ -253,6 +253,21 @@ static const be_env env = {.al = &al_default, .log = quiet};
 
 static struct { double ms; char what[128]; } slowest; /* processor time of NVRTC, for information */
 
+/* Warpgroups that share a block's registers out anew may ask for what it got at launch, or they wait for ever: ptxas says how much that is. */
+static void check_registers(const gate *g, const char *arch, const char *text, const char *log) {
+  for (const char *k = strstr(text, "\nKERNEL("); k; k = strstr(k + 1, "\nKERNEL(")) {
+    const char *end = strstr(k + 1, "\nKERNEL("), *up = strstr(k, "setmaxnreg_inc<"), *down = strstr(k, "setmaxnreg_dec<");
+    int threads = 0;
+    char name[256];
+    be_kernel_stats s;
+    if (!up || !down || (end && up > end) || sscanf(k, "\nKERNEL(%d) %255[A-Za-z0-9_]", &threads, name) != 2) continue;
+    simt_log_stats(log, name, &s);
+    int want = (threads / 128 - 1) * atoi(up + 15) + atoi(down + 15), have = (s.registers + 7) / 8 * 8 * (threads / 128);
+    shared_out++;
+    if (want > have) problem(g, arch, "setmaxnreg asks for more registers than the block has", name);
+  }
+}
+
 static bool check_cuda(const gate *g, const char *arch) {
   tsr_caps caps;
   void *code;
@@ -272,6 +287,7 @@ static bool check_cuda(const gate *g, const char *arch) {
   }
   compiled++;
   if (st) problem(g, arch, "NVRTC:", tsr_status_message(st));
+  if (!st) check_registers(g, arch, text, log);
   if (!st && strstr(log, "serialized")) problem(g, arch, "wgmma is serialized", "");
   for (const char *p = st ? NULL : strstr(log, "bytes spill stores"); p; p = strstr(p + 1, "bytes spill stores")) {
     int n = 0;
@@ -394,7 +410,7 @@ int main(void) {
   for (int a = 0; a < N_CUDA; a++)
     for (int i = all ? 0 : 5 * a % step; i < n_gates && cuda; i += step)
       if ((!only || strstr(only, cuda_archs[a])) && concerns(&gates[i], cuda_archs[a])) cuda = check_cuda(&gates[i], cuda_archs[a]);
-  if (slowest.ms > 0) printf("slowest of NVRTC: %s, %.0f ms\n", slowest.what, slowest.ms);
+  if (slowest.ms > 0) printf("slowest of NVRTC: %s, %.0f ms; %d kernels share out registers\n", slowest.what, slowest.ms, shared_out);
   if (!cuda) skipped += n_gates * N_CUDA, printf("skipped: no NVRTC here\n");
   for (int a = 0; a < N_HIP; a++) {
     if (only && !strstr(only, hip_archs[a])) continue;

@@ -131,8 +131,7 @@ static void setup_block(sim_block *b, int rank, const int at[3]) {
     sim_warp *p = &b->warps[w];
     p->n_wgmma = p->wgmma_group = p->wgmma_count = p->n_lds = 0;
     p->wgmma_fenced = p->registers_set = false;
-    p->registers = 65536 / (S.block[0] * S.block[1] * S.block[2]) / 8 * 8;
-    if (p->registers > 248) p->registers = 248;
+    p->registers = registers_at_launch(S.block[0] * S.block[1] * S.block[2]);
   }
   for (int i = 0; i < n; i++) {
     sim_thread *t = &b->threads[i];

@@ -191,6 +191,7 @@ void mbar_block_exit(sim_block *b);
 void cluster_block_exit(sim_block *b);
 bool tma_land_one(void); /* lets one copy land; false if none is in flight */
 void tma_block_exit(sim_block *b);
+int registers_at_launch(int threads);
 bool registers_free(sim_warp *w, int registers);
 
 /* fp.c: elements of a type at an index of packed memory, as doubles; storing rounds */

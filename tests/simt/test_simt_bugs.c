@@ -60,6 +60,7 @@ static const bug bugs[] = {
     {"store_source_reused", EMU_RACE, 32, 8192, .x_writable = true},
     {"store_never_waited", EMU_EXIT_PENDING, 32, 8192, .x_writable = true},
     {"too_many_registers", EMU_DEADLOCK, 384},
+    {"more_registers_than_at_launch", EMU_DEADLOCK, 384},
     {"register_count_not_a_multiple", EMU_BAD_ARGUMENT, 384},
     {"named_barrier_of_odd_count", EMU_BAD_ARGUMENT, 64},
     {"named_barrier_missing_warp", EMU_DIVERGENT, 64},

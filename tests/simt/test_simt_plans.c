@@ -13,8 +13,11 @@
 
 #include "core/base/dtype.h"
 #include "core/base/str.h"
+#include "core/passes/tile_to_simt.h"
 #include "tessera/tessera.h"
 #include "tests/simt/backend_emu.h"
+#include "tests/simt/target_run.h"
+#include "tests/support/plan.h"
 
 enum { MAX_INPUTS = 4 };
 static tsr_context *ctx;
@@ -328,6 +331,28 @@ static void long_rows_on_vulkan(void **state) {
   check_rows("vulkan:0", "vulkan:0", chunks);
 }
 
+/* As many stages as fit beside the result's tile, of whatever width: an 8-bit one leaves room for a fourth. */
+static void stages_fill_shared_memory_beside_the_result(void **state) {
+  static const struct { const char *type, *stages; } cases[] = {{"bf16", ", 3 stages"}, {"f8E4M3FN", ", 4 stages"}};
+  tsr_caps caps;
+  ok(emu_arch_caps("sm_90a", &caps), "sm_90a");
+  caps.n_cores = 132;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[600];
+    const char *t = cases[i].type;
+    ir_module *tile = NULL, *target = NULL;
+    snprintf(text, sizeof text, "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<4096x4096x%s>, %%B: tensor<4096x4096x%s>):\n%%0 = \"tessera.graph.matmul\"(%%A, %%B) {transpose_b = true}\n\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}", t, t);
+    ok(plan_tile(text, strlen(text), "plan", &caps, &tile), t);
+    ok(tile_to_simt(tile, &caps, &target), t);
+    const char *path = "";
+    for (ir_op *op = target->root->regions[0]->first; op; op = op->next)
+      if (strstr(op->def->name, ".kernel")) path = ir_get_str(op, "path", "");
+    if (!strstr(path, cases[i].stages) || !strstr(path, "TMA epilogue")) fail_msg("%s: %s", t, path);
+    ir_module_destroy(&target);
+    ir_module_destroy(&tile);
+  }
+}
+
 int main(void) {
   if (system("g++ --version >/dev/null 2>&1")) return 77;
   const void *extra[] = {&emu_backend, NULL};
@@ -335,6 +360,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(clusters_by_hand), cmocka_unit_test(few_rows_are_streamed), cmocka_unit_test(a_deep_product_with_a_small_grid_is_split),
       cmocka_unit_test(parts_run_on_wgmma), cmocka_unit_test(steps_are_shared_out_among_blocks), cmocka_unit_test(operands_are_turned_for_wgmma),
+      cmocka_unit_test(stages_fill_shared_memory_beside_the_result),
       cmocka_unit_test(rows_beyond_the_registers_of_a_block),
       cmocka_unit_test(long_rows_on_vulkan)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -205,12 +205,17 @@ void emu_wgmma_fence(int line) { warp_collect(&(warp_call){.op = OP_WGMMA_FENCE,
 void emu_wgmma_commit(int line) { warp_collect(&(warp_call){.op = OP_WGMMA_COMMIT, .line = line}); }
 void emu_wgmma_wait(int pending, int line) { warp_collect(&(warp_call){.op = OP_WGMMA_WAIT, .line = line, .i0 = pending}); }
 
-/* ---- setmaxnreg: 64K registers for the block (PTX ISA, "setmaxnreg") -------------------------------------------------------- */
+/* ---- setmaxnreg: what the block got at launch is shared out anew, no more (PTX ISA, "setmaxnreg") ---------------------------------- */
+
+int registers_at_launch(int threads) {
+  int n = 65536 / threads / 8 * 8; /* one block a core, as the generated kernels' launch bounds say */
+  return n > 248 ? 248 : n;
+}
 
 bool registers_free(sim_warp *w, int registers) {
-  int used = 0;
+  int used = 0, threads = w->block->n_warps * 32;
   for (int i = 0; i < w->block->n_warps; i++) used += w->block->warps[i].registers * 32;
-  return used + (registers - w->registers) * 32 <= 65536;
+  return used + (registers - w->registers) * 32 <= registers_at_launch(threads) * threads;
 }
 
 void warp_setmaxnreg(sim_warp *w) {

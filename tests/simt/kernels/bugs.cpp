@@ -296,6 +296,11 @@ BUG(32, store_never_waited) {
   }
 }
 BUG(384, too_many_registers) { setmaxnreg_inc<240>(); }
+/* 65536 in all, but 384 threads start with 168 each. */
+BUG(384, more_registers_than_at_launch) {
+  if (warp_id() < 4) setmaxnreg_dec<32>();
+  else setmaxnreg_inc<240>();
+}
 BUG(384, register_count_not_a_multiple) { setmaxnreg_dec<100>(); }
 BUG(64, named_barrier_of_odd_count) { named_barrier_sync<1, 40>(); }
 BUG(64, named_barrier_missing_warp) {
