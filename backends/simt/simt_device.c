@@ -192,10 +192,12 @@ tsr_status simt_buffer_create(be_device *dev, size_t bytes, be_memory kind, be_b
 }
 
 tsr_status simt_buffer_import(be_device *dev, const void *desc, size_t bytes, be_buffer **out) {
-  be_buffer *b = al_new(dev->in->env.al, be_buffer);
+  uint64_t address = dev->in->d->import_pointer(desc);
   *out = NULL;
+  if (address % 16) return st_make(dev->in->env.al, TSR_INVALID_ARGUMENT, ST_WHERE(dev->in->d->name, "buffer_import", "import what it lies in, and bind with an offset"), "the pointer is not a multiple of 16 bytes");
+  be_buffer *b = al_new(dev->in->env.al, be_buffer);
   if (!b) return st_oom();
-  *b = (be_buffer){.dev = dev, .bytes = bytes, .address = dev->in->d->import_pointer(desc), .imported = true};
+  *b = (be_buffer){.dev = dev, .bytes = bytes, .address = address, .imported = true};
   *out = b;
   return NULL;
 }

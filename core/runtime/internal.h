@@ -91,7 +91,7 @@ typedef struct rt_slot {
   rt_slot_kind kind;
   int index;     /* input or output number */
   size_t bytes, offset; /* TEMP: in the workspace */
-  tsr_buffer *buffer;   /* CONST */
+  tsr_buffer *buffer;   /* CONST; INPUT, OUTPUT: the aligned copy of a tensor that begins where a GPU's kernels can't read it, or NULL */
   const ir_attr *data;  /* CONST */
   ir_loc loc;
 } rt_slot;

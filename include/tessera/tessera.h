@@ -296,7 +296,7 @@ TSR_API tsr_kernel_info tsr_program_kernel(const tsr_program *p, int i);
 /* A part of a buffer that holds one tensor. */
 typedef struct tsr_binding {
   tsr_buffer *buffer;
-  size_t offset; /* bytes; a multiple of the element size */
+  size_t offset; /* bytes; a multiple of the element size. On GPUs others than multiples of 16 cost a copy in each run. */
 } tsr_binding;
 
 /* Asynchronous on the stream. inputs and outputs hold one binding per tensor; outputs must not overlap each other or inputs.

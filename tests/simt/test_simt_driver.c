@@ -189,6 +189,47 @@ static void hopper_kernels_get_their_maps_and_clusters(void **state) {
   assert_int_equal(fakes[0].live(), 0);
 }
 
+/* Kernels read 16 bytes at once, and tensor maps begin at multiples of 16: tensors elsewhere are computed on all the same, and nothing beside them changes. */
+static void tensors_at_odd_places_are_computed_on(void **state) {
+  static const struct { const char *device, *arch, *text; size_t odd; } list[] = {{"cuda:0", "sm_90", product, 2}, {"cuda:1", "sm_80", chain, 12}, {"hip:0", "gfx942", chain, 4}};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    tsr_device *dev = open_as(list[i].device, list[i].arch), *cpu;
+    ok(tsr_device_open(ctx, "cpu:0", &cpu), "cpu");
+    job theirs = make_job(cpu, list[i].text), mine = {0};
+    ok(tsr_program_parse(dev, list[i].text, strlen(list[i].text), "text", NULL, &mine.p), "compile");
+    mine.result = theirs.result;
+    size_t bytes = mine.result.bytes, odd = list[i].odd;
+    unsigned char *want = run_job(&theirs, 7), *got = malloc(bytes + 32);
+    for (int k = 0; k < tsr_program_n_inputs(mine.p); k++) {
+      size_t n = tsr_program_input(mine.p, k).bytes;
+      ok(tsr_buffer_create(dev, n + 32, TSR_MEMORY_DEVICE, &mine.in[k].buffer), "buffer");
+      mine.in[k].offset = odd;
+      void *data = malloc(n);
+      ok(tsr_buffer_read(theirs.in[k].buffer, 0, data, n), "read");
+      ok(tsr_buffer_write(mine.in[k].buffer, odd, data, n), "write");
+      free(data);
+    }
+    ok(tsr_buffer_create(dev, bytes + 32, TSR_MEMORY_DEVICE, &mine.out.buffer), "buffer");
+    mine.out.offset = odd;
+    memset(got, 0x5a, bytes + 32);
+    ok(tsr_buffer_write(mine.out.buffer, 0, got, bytes + 32), "write");
+    ok(tsr_program_run(mine.p, NULL, mine.in, &mine.out), "run");
+    ok(tsr_buffer_read(mine.out.buffer, 0, got, bytes + 32), "read");
+    compare(&mine.result, got + odd, want, list[i].arch);
+    for (size_t b = 0; b < bytes + 32; b++)
+      if ((b < odd || b >= odd + bytes) && got[b] != 0x5a) fail_msg("byte %zu beside the result was written", b);
+    free(want);
+    free(got);
+    drop_buffers(&mine);
+    drop_buffers(&theirs);
+    tsr_program_destroy(&mine.p);
+    tsr_program_destroy(&theirs.p);
+    tsr_device_close(&dev);
+    tsr_device_close(&cpu);
+    assert_int_equal(fakes[side_of(list[i].device)].live(), 0);
+  }
+}
+
 /* Several launches: captured when addresses come again, one by one until then; new addresses are brought into the graph. */
 static void graphs_are_replayed_with_new_addresses(void **state) {
   static const struct { const char *device, *arch; } list[] = {{"cuda:0", "sm_80"}, {"cuda:1", "sm_90"}, {"hip:0", "gfx942"}, {"hip:1", "gfx1100"}};
@@ -347,7 +388,7 @@ int main(void) {
   load_fake(0, TSR_BINARY_DIR "/tests/libfakecuda.so", "TSR_LIBCUDA", "TSR_NVRTC");
   load_fake(1, TSR_BINARY_DIR "/tests/libfakehip.so", "TSR_LIBHIP", "TSR_HIPRTC");
   ok(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx), "context");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(hopper_kernels_get_their_maps_and_clusters), cmocka_unit_test(graphs_are_replayed_with_new_addresses),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(hopper_kernels_get_their_maps_and_clusters), cmocka_unit_test(graphs_are_replayed_with_new_addresses), cmocka_unit_test(tensors_at_odd_places_are_computed_on),
                                      cmocka_unit_test(foreign_memory_is_computed_on), cmocka_unit_test(devices_reach_each_other), cmocka_unit_test(each_refused_call_is_one_status)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   tsr_context_destroy(&ctx);

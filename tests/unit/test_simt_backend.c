@@ -366,7 +366,7 @@ static void foreign_context_and_pointer_stay_the_applications(void **state) {
     control c = take(&sides[i]);
     const be_vtable *be = sides[i].be;
     int mine = 0;
-    uint32_t memory[4] = {0};
+    _Alignas(16) uint32_t memory[8] = {0};
     tsr_cuda_import import = {.device = 0, .context = &mine, .stream = &mine}; /* the HIP one has the same fields */
     be_instance *in;
     be_device *dev;
@@ -375,10 +375,12 @@ static void foreign_context_and_pointer_stay_the_applications(void **state) {
     assert_null(be->instance_create(&env, &in));
     int before = c.live();
     assert_null(be->device_open(in, -1, &(be_import){&import}, &dev, NULL));
+    assert_int_equal(st_take_code(be->buffer_import(dev, &(tsr_cuda_pointer){(uint64_t)(uintptr_t)memory + 4}, 16, &b)), TSR_INVALID_ARGUMENT); /* kernels read 16 bytes at once */
+    assert_null(b);
     assert_null(be->buffer_import(dev, &(tsr_cuda_pointer){(uint64_t)(uintptr_t)memory}, sizeof memory, &b));
     assert_null(be->stream_create(dev, 0, &s));
     assert_null(be->fill(s, (be_range){b, 0, sizeof memory}, 5));
-    assert_int_equal(memory[3], 5);
+    assert_int_equal(memory[7], 5);
     be->stream_destroy(s);
     be->buffer_destroy(b);
     be->device_close(dev);
