@@ -265,6 +265,8 @@ tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *
   }
 }
 
+tsr_schedule tsr_schedule_pipelined(void) { return (tsr_schedule){.use_shared = 1, .async_copy = 1, .pipeline_stages = 3}; }
+
 tsr_status tsr_program_compile(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, tsr_program **out) {
   *out = NULL;
   ir_module *m = NULL;

@@ -232,6 +232,10 @@ typedef struct tsr_schedule {
   int64_t stream_k;     /* blocks among which the steps of a contraction are shared out; in place of split_k */
 } tsr_schedule;
 
+/* The guide's "async copy + multi-stage pipeline" (appendix A.8) as one preset: staging through shared memory, copied asynchronously, three stages. The rest is
+ * the lowering's; where the device has no asynchronous copies they are emulated and the schedule says so. */
+TSR_API tsr_schedule tsr_schedule_pipelined(void);
+
 typedef enum tsr_tune { TSR_TUNE_DEFAULT, TSR_TUNE_OFF, TSR_TUNE_CACHED, TSR_TUNE_FULL } tsr_tune;
 
 typedef struct tsr_compile_options {

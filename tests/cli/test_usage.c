@@ -103,6 +103,7 @@ int main(void) {
   expect(&c, "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain", 0, false, "Gexp/s, assumed");
   expect(&c, "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain --candidate tile=256x256,stages=4", 0, false, "illegal candidate: shared memory");
   expect(&c, "tune attention --shape 8x512x512x64 --device cpu:0", 2, true, "attention takes --explain");
+  expect(&c, EXPLAIN("cuda:sm_80", "preset=pipelined"), 0, false, "use_shared=1 padding=4 async_copy=1 stages=3");
   expect(&c, EXPLAIN("cpu:0", "m=x"), 2, true, "--candidate is");
   expect(&c, "tune matmul --shape 64x64x64 --device cpu:0 --candidate m=16", 2, true, "go with --explain");
   return cli_end(&c);

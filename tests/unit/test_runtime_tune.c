@@ -291,6 +291,27 @@ static void hand_written_schedule_is_left_alone(void **state) {
   close_all(&f);
 }
 
+static void pipeline_preset_reaches_the_code(void **state) {
+  fixture f = open_matmul(256, 256, 256);
+  tsr_device *dev;
+  tsr_program *p;
+  char *schedule, *source;
+  tsr_schedule s = tsr_schedule_pipelined();
+  assert_null(tsr_device_open(f.ctx, "cuda:sm_80", &dev));
+  assert_null(tsr_program_compile(dev, f.g, &(tsr_compile_options){.tune = TSR_TUNE_OFF, .schedules = &s, .n_schedules = 1}, &p));
+  assert_null(tsr_program_dump(p, TSR_LEVEL_SCHEDULE, &schedule, NULL));
+  assert_null(tsr_program_dump(p, TSR_LEVEL_SOURCE, &source, NULL));
+  static const char *const says[] = {"tessera.schedule.use_shared_memory\"", "tessera.schedule.async_copy\"", "tessera.schedule.pipeline_stages\"", "{n = 3"};
+  for (size_t i = 0; i < sizeof says / sizeof *says; i++)
+    if (!strstr(schedule, says[i])) fail_msg("no \"%s\" in %s", says[i], schedule);
+  assert_non_null(strstr(source, "cp.async"));
+  tsr_text_free(f.ctx, &schedule);
+  tsr_text_free(f.ctx, &source);
+  tsr_program_destroy(&p);
+  tsr_device_close(&dev);
+  close_all(&f);
+}
+
 /* The CPU under another name, whose module creation fails when told to: a driver that no longer takes what it took. */
 extern const be_vtable *const rt_backends[];
 static const be_vtable *real;
@@ -582,6 +603,7 @@ int main(void) {
       IN_DIR(cpu_knobs_keep_the_result),
       IN_DIR(runs_and_replays_look_nothing_up),
       IN_DIR(hand_written_schedule_is_left_alone),
+      IN_DIR(pipeline_preset_reaches_the_code),
       IN_DIR(failing_winner_gives_way_to_runner_up_then_default),
       IN_DIR(users_cost_model_and_strategy_decide),
       IN_DIR(users_objective_decides),

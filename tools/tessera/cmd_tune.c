@@ -82,7 +82,7 @@ static int search(const tune_args *a, tsr_device *dev, const tsr_graph *g, const
 }
 
 /* "tile=64x128x32,warps=4 use_shared=0": the names and values that --space and `cache show` print; tile and vector are short for m, n, k and
- * vectorize. */
+ * vectorize, preset=pipelined for shared memory, asynchronous copies and three stages. */
 static bool parse_knob(const char *name, const char *value, tsr_schedule *s) {
   static const struct {
     const char *name;
@@ -100,6 +100,11 @@ static bool parse_knob(const char *name, const char *value, tsr_schedule *s) {
   if (!strcmp(name, "tile")) {
     if (cli_parse_shape(value, d, 3) < 1) return false;
     s->m = d[0], s->n = d[1], s->k = d[2];
+    return true;
+  }
+  if (!strcmp(name, "preset") && !strcmp(value, "pipelined")) {
+    tsr_schedule p = tsr_schedule_pipelined();
+    s->use_shared = p.use_shared, s->async_copy = p.async_copy, s->pipeline_stages = p.pipeline_stages;
     return true;
   }
   long v = strtol(value, &end, 10);
