@@ -213,7 +213,7 @@ static int64_t alu_int(int code, int64_t a, int64_t b, int64_t c, int predicate)
   case SC_SUB: return (int64_t)((uint64_t)a - (uint64_t)b);
   case SC_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
   case SC_DIV: return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
-  case SC_REM: return b == 0 || b == -1 ? 0 : a % b;
+  case SC_REM: return b == 0 ? a : b == -1 ? 0 : a % b;
   case SC_POW: return int_pow(a, b);
   case SC_MIN: return a < b ? a : b;
   case SC_MAX: return a > b ? a : b;

@@ -26,7 +26,7 @@ uint32_t e_min_max(emitter *e, bool max, vt v, uint32_t a, uint32_t b) {
   return VAL(&e->s, OpSelect, type, VAL(&e->s, OpLogicalOr, bt, beyond, nan), a, b);
 }
 
-/* Division and remainder of integers: x / 0 = x rem 0 = 0; the most negative number / -1 wraps. */
+/* Division and remainder of integers: x / 0 = 0, so x rem 0 = x; the most negative number / -1 wraps. */
 static uint32_t int_div(emitter *e, bool rem, vt v, uint32_t a, uint32_t b) {
   int bits = bits_of(v.t);
   uint32_t type = e_reg(e, v.t, v.n), bt = bool_type(e, v.n), zero = e_const_int(e, bits, 0, v.n), one = e_const_int(e, bits, 1, v.n);
@@ -38,7 +38,7 @@ static uint32_t int_div(emitter *e, bool rem, vt v, uint32_t a, uint32_t b) {
   uint32_t safe = VAL(&e->s, OpSelect, type, bad, one, b);
   uint32_t q = VAL(&e->s, is_signed(v.t) ? (rem ? OpSRem : OpSDiv) : rem ? OpUMod : OpUDiv, type, a, safe);
   if (minus && !rem) q = VAL(&e->s, OpSelect, type, minus, VAL(&e->s, OpSNegate, type, a), q);
-  return VAL(&e->s, OpSelect, type, is_zero, zero, q);
+  return VAL(&e->s, OpSelect, type, is_zero, rem ? a : zero, q);
 }
 
 static uint32_t shift(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
@@ -139,7 +139,7 @@ static bool fold(emitter *e, const ir_op *op) {
   case SC_MUL: r = c[0] * c[1]; break;
   case SC_FMA: r = c[0] * c[1] + c[2]; break;
   case SC_DIV: r = c[1] ? c[0] / c[1] : 0; break;
-  case SC_REM: r = c[1] ? c[0] % c[1] : 0; break;
+  case SC_REM: r = c[1] ? c[0] % c[1] : c[0]; break;
   case SC_MIN: r = c[0] < c[1] ? c[0] : c[1]; break;
   case SC_MAX: r = c[0] > c[1] ? c[0] : c[1]; break;
   case SC_AND: r = c[0] & c[1]; break;

@@ -39,7 +39,7 @@ static const char types[] =
     "  return b == 0 ? T(0) : b == T(-1) && T(-1) < T(0) ? T(0ull - (unsigned long long)a) : T(a / b);\n"
     "}\n"
     "template <class T> FN T irem(T a, T b) {\n"
-    "  return b == 0 || (b == T(-1) && T(-1) < T(0)) ? T(0) : T(a % b);\n"
+    "  return b == 0 ? a : b == T(-1) && T(-1) < T(0) ? T(0) : T(a % b);\n"
     "}\n"
     "template <class T> FN T ipow(T a, T b) {\n"
     "  T r = 1;\n"

@@ -64,6 +64,7 @@ static double function_error(const ir_op *op, const double *x, double v) {
   case G_COS: return u * 8;
   case G_SQRT: case G_RSQRT: case G_TANH: case G_ERF: case G_SIGMOID: case G_SILU: return u * 12 * m;
   case G_DIV: return u * 5 * m;
+  case G_REM: return u * (m + 2 * fabs(x[0])); /* b * trunc(a / b), about a, is rounded */
   default: return 0;
   }
 }

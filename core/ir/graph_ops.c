@@ -147,11 +147,11 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"shape", IR_A_ARRAY, true, NULL, "the result's dimensions; -1 keeps the operand's"}), .infer = graph_infer_broadcast,
      .ext = ROW(eval_move, .adjoint = adjoint_broadcast, .shard = SHARD_BROADCAST), .help = "Repeats dimensions of extent 1 and adds leading ones, aligned at the right."},
 
-    REDUCE(REDUCE_SUM, "reduce_sum", NUMBERS, adjoint_reduce_sum, "The sum over axes; 0 of nothing. Floats of up to 32 bits are summed in f32."),
+    REDUCE(REDUCE_SUM, "reduce_sum", NUMBERS, adjoint_reduce_sum, "The sum over axes; 0 of nothing. Floats of up to 32 bits are summed in f32; integers wrap."),
     REDUCE(REDUCE_MEAN, "reduce_mean", FLOATS, adjoint_reduce_mean, "The mean over axes; NaN of nothing."),
     REDUCE(REDUCE_MAX, "reduce_max", NUMBERS, adjoint_reduce_extreme, "The largest over axes; -inf (or the least integer) of nothing; NaN if any is."),
     REDUCE(REDUCE_MIN, "reduce_min", NUMBERS, adjoint_reduce_extreme, "The smallest over axes; inf (or the greatest integer) of nothing; NaN if any is."),
-    REDUCE(REDUCE_PROD, "reduce_prod", NUMBERS, adjoint_reduce_prod, "The product over axes; 1 of nothing."),
+    REDUCE(REDUCE_PROD, "reduce_prod", NUMBERS, adjoint_reduce_prod, "The product over axes; 1 of nothing; integers wrap."),
     {NAME(SOFTMAX, "softmax"), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "x", .types_doc = FLOATS,
      .attrs = ATTRS({"axis", IR_A_INT, false, "-1", "the dimension whose elements sum to 1"}), .infer = graph_infer_softmax,
      .ext = ROW(eval_softmax, .adjoint = adjoint_softmax, .shard = SHARD_ROW), .help = "exp(x - max) / sum of exp(x - max), in f32 or wider. A row of only -inf gives NaN."},

@@ -9,7 +9,7 @@
   X(SUB, "sub", 2, A, "a - b")                                                                                \
   X(MUL, "mul", 2, A, "a * b")                                                                                \
   X(DIV, "div", 2, A, "a / b; integers round toward zero, x / 0 is 0")                                        \
-  X(REM, "rem", 2, A, "a - b * trunc(a / b); integer x rem 0 is 0")                                           \
+  X(REM, "rem", 2, A, "a - b * trunc(a / b); integer x rem 0 is x")                                           \
   X(POW, "pow", 2, A, "a to the power b")                                                                     \
   X(MIN, "min", 2, A, "the smaller; NaN if either is")                                                        \
   X(MAX, "max", 2, A, "the larger; NaN if either is")                                                         \

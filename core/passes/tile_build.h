@@ -122,4 +122,6 @@ ir_value *kb_map1(kern *k, int scalar_code, ir_value *a);
 ir_value *kb_map2(kern *k, int scalar_code, ir_value *a, ir_value *b);
 ir_value *kb_map2_imm(kern *k, int scalar_code, ir_value *a, double imm);
 ir_value *kb_reduce(kern *k, const char *op, ir_value *x);
+/* What an integer type narrower than the one it is computed in keeps of x; x itself for other types. */
+ir_value *kb_wrap(kern *k, ir_value *x, tsr_dtype t);
 #endif

@@ -144,7 +144,9 @@ static tsr_status run_row_op(kern *k, ir_op *op, const space *row, const ir_type
   bool whole_numbers = kb_compute(op->operands[0]->type->dtype) == TSR_I32;
   fold f;
   switch (op->def->code) {
-  case G_REDUCE_SUM: return run_fold(k, op, row, orig, &sum, NULL, stat);
+  case G_REDUCE_SUM: case G_REDUCE_PROD:
+    TSR_TRY(run_fold(k, op, row, orig, op->def->code == G_REDUCE_SUM ? &sum : &product, NULL, stat));
+    return (stat[0] = kb_wrap(k, stat[0], op->results[0]->type->dtype)) ? NULL : st_oom();
   case G_REDUCE_MEAN:
     TSR_TRY(run_fold(k, op, row, orig, &sum, NULL, stat));
     break;
@@ -152,7 +154,6 @@ static tsr_status run_row_op(kern *k, ir_op *op, const space *row, const ir_type
     f = op->def->code == G_REDUCE_MAX ? most : least;
     if (whole_numbers) f.identity = op->def->code == G_REDUCE_MAX ? INT32_MIN : INT32_MAX;
     return run_fold(k, op, row, orig, &f, NULL, stat);
-  case G_REDUCE_PROD: return run_fold(k, op, row, orig, &product, NULL, stat);
   case G_SOFTMAX: return run_softmax(k, op, row, orig, stat);
   case G_LAYERNORM:
     TSR_TRY(run_fold(k, op, row, orig, &sum, NULL, stat));

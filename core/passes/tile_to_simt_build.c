@@ -60,7 +60,11 @@ ir_value *sx_int(simt *c, int64_t v) { return constant(c, ir_type_index(c->m), t
 
 ir_value *sx_num(simt *c, tsr_dtype t, double v) {
   const ir_type *type = ir_type_scalar(c->m, t);
-  return dtype_is_float(t) ? constant(c, type, false, 0, v) : constant(c, type, true, (int64_t)v, 0);
+  if (dtype_is_float(t)) return constant(c, type, false, 0, v);
+  /* Infinities, the identities of min and max, are the type's ends. */
+  bool above = v >= 9223372036854775807.0, below = v <= -9223372036854775808.0;
+  if ((above || below) && t != TSR_I64) v = above ? dtype_get(t)->max : dtype_get(t)->is_signed ? -dtype_get(t)->max - 1 : 0;
+  return constant(c, type, true, t == TSR_I64 && above ? INT64_MAX : t == TSR_I64 && below ? INT64_MIN : (int64_t)v, 0);
 }
 
 /* ---- value numbering ------------------------------------------------------------------------------------------------- */

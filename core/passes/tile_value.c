@@ -127,6 +127,14 @@ static ir_value *wrap(kern *k, ir_builder *r, ir_value *x, tsr_dtype t) {
   return ir_build1(r, "tessera.tile.shr", NULL, 2, (ir_value *[]){up, n});
 }
 
+ir_value *kb_wrap(kern *k, ir_value *x, tsr_dtype t) {
+  ir_value *args[1];
+  ir_builder r;
+  if (!x || (t != TSR_I8 && t != TSR_U8 && t != TSR_I16)) return x;
+  ir_op *map = map_open(k, 1, &x, args, &r, NULL, 0);
+  return map ? map_close(k, map, &r, wrap(k, &r, args[0], t)) : NULL;
+}
+
 static tsr_status elementwise(kern *k, ir_op *op, const space *s, const ir_type *orig, form f, ir_value **out) {
   ir_value *frags[4] = {0}, *args[4];
   double imms[4] = {0};
@@ -281,11 +289,11 @@ tsr_status kb_row_op(kern *k, ir_op *op, const space *s, const ir_type *orig, ir
   x = kb_spread(k, x, s);
   ir_value *y = NULL;
   switch (op->def->code) {
-  case G_REDUCE_SUM: y = kb_reduce(k, "sum", x); break;
+  case G_REDUCE_SUM: y = kb_wrap(k, kb_reduce(k, "sum", x), op->results[0]->type->dtype); break;
   case G_REDUCE_MEAN: y = kb_map2_imm(k, SC_DIV, kb_reduce(k, "sum", x), n); break;
   case G_REDUCE_MAX: y = kb_reduce(k, "max", x); break;
   case G_REDUCE_MIN: y = kb_reduce(k, "min", x); break;
-  case G_REDUCE_PROD: y = kb_reduce(k, "prod", x); break;
+  case G_REDUCE_PROD: y = kb_wrap(k, kb_reduce(k, "prod", x), op->results[0]->type->dtype); break;
   case G_SOFTMAX: y = softmax(k, x); break;
   case G_LAYERNORM: {
     ir_value *c = kb_map2(k, SC_SUB, x, scale_row(k, kb_reduce(k, "sum", x), 1 / n));

@@ -29,7 +29,7 @@ static double value_of(const ir_value *v, const int64_t at[3], int depth, bool *
   case SC_SUB: return a - b;
   case SC_MUL: return a * b;
   case SC_DIV: return b != 0 ? trunc(a / b) : 0;
-  case SC_REM: return b != 0 ? fmod(a, b) : 0;
+  case SC_REM: return b != 0 ? fmod(a, b) : a;
   case SC_MIN: return a < b ? a : b;
   case SC_MAX: return a > b ? a : b;
   }

@@ -1,0 +1,196 @@
+/* tests/conformance/test_op_types.c - each op of Graph IR's table in each data type, on a device, against the f64 reference: what the table's `types` names must
+ * be accepted and right, what it doesn't name must be refused by the text's rules, and the device may refuse (TSR_UNSUPPORTED) only what is
+ * listed below. Shapes are primes, ones, and without elements. Prints what is refused.
+ *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/ir/graph_ops.h"
+#include "tests/conformance/random_graph.h"
+
+enum { MAX_IN = 3 };
+
+/* $T: the type under test, $R x $C the shape. `args` are values %a, %b, .. in the order of the text. */
+static const struct { const char *op, *args, *body; } cases[] = {
+    {"constant", "", "%r = \"tessera.graph.constant\"() {value = dense<1> : tensor<$Rx$Cx$T>}"},
+    {"matmul", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$Rx$T>", "%r = \"tessera.graph.matmul\"(%a, %b)"},
+    {"matmul", "%a: tensor<3x$Cx$Rx$T>, %b: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.matmul\"(%a, %b) {transpose_a = true, transpose_b = true}"},
+#define TWO(name) {name, "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$T>", "%r = \"tessera.graph." name "\"(%a, %b)"}
+    TWO("add"), TWO("sub"), TWO("mul"), TWO("div"), TWO("rem"), TWO("pow"), TWO("min"), TWO("max"), TWO("and"), TWO("or"),
+#define ONE(name) {name, "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph." name "\"(%a)"}
+    ONE("neg"), ONE("abs"), ONE("exp"), ONE("log"), ONE("sqrt"), ONE("rsqrt"), ONE("tanh"), ONE("erf"), ONE("sigmoid"), ONE("relu"), ONE("gelu"), ONE("silu"), ONE("sin"), ONE("cos"), ONE("floor"), ONE("not"),
+    {"compare", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Rx1x$T>", "%r = \"tessera.graph.compare\"(%a, %b) {predicate = \"le\"}"},
+    {"select", "%a: tensor<$Rx$Cxi1>, %b: tensor<$Rx$Cx$T>, %c: tensor<$Cx$T>", "%r = \"tessera.graph.select\"(%a, %b, %c)"},
+    {"cast", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.cast\"(%a) {dtype = \"f32\"}"},
+    {"cast", "%a: tensor<$Rx$Cxf32>", "%r = \"tessera.graph.cast\"(%a) {dtype = \"$T\"}"},
+    {"broadcast", "%a: tensor<$Rx1x$T>", "%r = \"tessera.graph.broadcast\"(%a) {shape = [2, $R, $C]}"},
+#define FOLD(name) {"reduce_" name, "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.reduce_" name "\"(%a) {axes = [1]}"}, {"reduce_" name, "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.reduce_" name "\"(%a) {axes = [0, 1]}"}
+    FOLD("sum"), FOLD("mean"), FOLD("max"), FOLD("min"), FOLD("prod"),
+    ONE("softmax"),
+    {"softmax", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.softmax\"(%a) {axis = 0}"},
+    {"layernorm", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$T>, %c: tensor<$Cx$T>", "%r = \"tessera.graph.layernorm\"(%a, %b, %c)"},
+    {"rmsnorm", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$T>", "%r = \"tessera.graph.rmsnorm\"(%a, %b)"},
+    {"reshape", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.reshape\"(%a) {shape = [$C, $R]}"},
+    ONE("transpose"),
+    {"slice", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.slice\"(%a) {starts = [0, 0], sizes = [-1, -1], strides = [2, 3]}"},
+    {"concat", "%a: tensor<$Rx$Cx$T>, %b: tensor<2x$Cx$T>", "%r = \"tessera.graph.concat\"(%a, %b) {axis = 0}"},
+    {"pad", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.pad\"(%a) {low = [1, 0], high = [0, 2]}"},
+};
+
+static const struct { int r, c; } shapes[] = {{13, 7}, {1, 1}, {1, 37}, {31, 1}, {0, 5}, {5, 0}};
+static const tsr_dtype types[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2, TSR_I64, TSR_I32, TSR_I16, TSR_I8, TSR_U8, TSR_BOOL};
+
+typedef struct suite {
+  tsr_context *ctx;
+  tsr_device *dev;
+  bool cpu;
+  int right, refused, unsupported, wrong;
+} suite;
+
+/* Is t among the types that the table names? */
+static bool documented(const char *op, tsr_dtype t) {
+  char full[64], list[160];
+  const char *name = t == TSR_F8E4M3 || t == TSR_F8E5M2 ? "fp8" : tsr_dtype_name(t);
+  snprintf(full, sizeof full, "tessera.graph.%s", op);
+  snprintf(list, sizeof list, "%s", ir_find_op(full)->types_doc);
+  for (char *save, *w = strtok_r(strtok_r(list, ";", &save), ", ", &save); w; w = strtok_r(NULL, ", ", &save))
+    if (!strcmp(w, name)) return true;
+  return false;
+}
+
+static void expand(const char *s, const char *type, int r, int c, char **out) {
+  for (; *s; s++) {
+    if (*s != '$') *(*out)++ = *s;
+    else if (*++s == 'T') *out += sprintf(*out, "%s", type);
+    else *out += sprintf(*out, "%d", *s == 'R' ? r : c);
+  }
+  **out = 0;
+}
+
+static size_t count(const tsr_tensor_info *t) { return t->bytes / tsr_dtype_size(t->dtype); }
+
+static bool agrees(tsr_dtype t, double got, double want, double tolerance) {
+  if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
+  if (isinf(want) || fabs(want) + tolerance > dtype_get(t)->max) return got == want || (fabs(got) >= dtype_get(t)->max * 0.99 && got * want > 0);
+  return fabs(got - want) <= tolerance;
+}
+
+static tsr_status execute(suite *s, tsr_program *p, void **in, void *out) {
+  tsr_binding bi[MAX_IN] = {{0}}, bo = {0};
+  tsr_status st = NULL;
+  for (int i = 0; !st && i < tsr_program_n_inputs(p); i++) {
+    st = tsr_buffer_create(s->dev, tsr_program_input(p, i).bytes, TSR_MEMORY_DEVICE, &bi[i].buffer);
+    if (!st) st = tsr_buffer_write(bi[i].buffer, 0, in[i], tsr_program_input(p, i).bytes);
+  }
+  if (!st) st = tsr_buffer_create(s->dev, tsr_program_output(p, 0).bytes, TSR_MEMORY_DEVICE, &bo.buffer);
+  if (!st) st = tsr_program_run(p, NULL, bi, &bo);
+  if (!st) st = tsr_buffer_read(bo.buffer, 0, out, tsr_program_output(p, 0).bytes);
+  for (int i = 0; i < MAX_IN; i++) tsr_buffer_destroy(&bi[i].buffer);
+  tsr_buffer_destroy(&bo.buffer);
+  return st;
+}
+
+/* The program's result on random operands is the reference's. */
+static tsr_status check(suite *s, const tsr_graph *g, const char *text) {
+  tsr_program *p = NULL;
+  tsr_status st = tsr_program_compile(s->dev, g, &(tsr_compile_options){.tune = TSR_TUNE_OFF}, &p);
+  if (st) return st;
+  rng random = {11};
+  void *in[MAX_IN] = {NULL};
+  tsr_tensor_info t = tsr_program_output(p, 0);
+  void *out = malloc(t.bytes + 8);
+  double *want = malloc(sizeof *want * (count(&t) + 1)), *tolerance = malloc(sizeof *want * (count(&t) + 1));
+  for (int i = 0; i < tsr_program_n_inputs(p); i++) {
+    tsr_tensor_info x = tsr_program_input(p, i);
+    in[i] = malloc(x.bytes + 8);
+    random_fill(&random, x.dtype, in[i], count(&x), false);
+  }
+  st = execute(s, p, in, out);
+  if (!st) st = tsr_graph_reference(g, (const void *const *)in, &want, &tolerance);
+  bool ok = true;
+  for (size_t i = 0; !st && ok && i < count(&t); i++) {
+    double have = dtype_load(t.dtype, out, i);
+    ok = agrees(t.dtype, have, want[i], tolerance[i]);
+    if (!ok) printf("FAIL element %zu is %.9g, reference %.9g, tolerance %.3g:\n%s", i, have, want[i], tolerance[i], text);
+  }
+  if (!st && ok) s->right++;
+  if (!ok) s->wrong++;
+  for (int i = 0; i < MAX_IN; i++) free(in[i]);
+  free(out);
+  free(want);
+  free(tolerance);
+  tsr_program_destroy(&p);
+  return st;
+}
+
+/* The CPU computes with no integers of 16 and 64 bits; SPIR-V has no functions of f64 and no pow of integers. */
+static bool may_lack(const suite *s, const char *op, tsr_dtype t) {
+  static const char functions[] = " exp log tanh erf sigmoid gelu silu sin cos softmax pow ";
+  char word[32];
+  if (s->cpu) return t == TSR_I16 || t == TSR_I64;
+  snprintf(word, sizeof word, " %s ", op);
+  return (t == TSR_F64 && strstr(functions, word)) || (!strcmp(op, "pow") && !dtype_is_float(t));
+}
+
+static void one(suite *s, size_t k, tsr_dtype t, int r, int c, bool *told) {
+  char text[1024], *o = text;
+  tsr_graph *g = NULL;
+  o += sprintf(o, "\"tessera.graph.func\"() ({\n^bb0(");
+  expand(cases[k].args, dtype_get(t)->mlir, r, c, &o);
+  o += sprintf(o, "):\n");
+  expand(cases[k].body, dtype_get(t)->mlir, r, c, &o);
+  sprintf(o, "\n\"tessera.graph.return\"(%%r)\n}) {sym_name = \"main\"}\n");
+  bool doc = documented(cases[k].op, t);
+  tsr_status st = tsr_graph_parse(s->ctx, text, strlen(text), "text", &g);
+  if (!st != doc) printf("FAIL %s of %s is %s by the table: %s\n", cases[k].op, tsr_dtype_name(t), doc ? "allowed" : "not allowed", st ? tsr_status_message(st) : "accepted"), s->wrong++;
+  else if (st) s->refused++;
+  if (!st) {
+    st = check(s, g, text);
+    if (tsr_status_code(st) == TSR_UNSUPPORTED && may_lack(s, cases[k].op, t)) {
+      s->unsupported++;
+      if (!*told) printf("unsupported: %s of %s: %s\n", cases[k].op, tsr_dtype_name(t), tsr_status_message(st));
+      *told = true;
+    } else if (st) printf("FAIL %s\n%s", tsr_status_message(st), text), s->wrong++;
+  }
+  tsr_status_free(st);
+  tsr_graph_destroy(&g);
+}
+
+/* Every row of the table has its case. */
+static void check_complete(suite *s) {
+  size_t n;
+  const ir_opdef *row = ir_table(IR_GRAPH, &n);
+  for (size_t i = 0; i < n; i++) {
+    bool found = row[i].code == G_FUNC || row[i].code == G_RETURN || row[i].code == G_CUSTOM;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) found |= !strcmp(strrchr(row[i].name, '.') + 1, cases[k].op);
+    if (!found) printf("FAIL %s has no case\n", row[i].name), s->wrong++;
+  }
+}
+
+int main(void) {
+  suite s = {0};
+  const char *device = getenv("TSR_TEST_DEVICE") ? getenv("TSR_TEST_DEVICE") : "cpu:0";
+  tsr_status st = tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &s.ctx);
+  if (!st) st = tsr_device_open(s.ctx, device, &s.dev);
+  if (st) {
+    printf("%s\n", tsr_status_message(st));
+    int rc = tsr_status_code(st) == TSR_UNAVAILABLE ? 77 : 1;
+    tsr_status_free(st);
+    tsr_context_destroy(&s.ctx);
+    return rc;
+  }
+  check_complete(&s);
+  s.cpu = !strncmp(device, "cpu", 3);
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+      bool told = false;
+      for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i += s.cpu ? 1 : 5) one(&s, k, types[t], shapes[i].r, shapes[i].c, &told);
+    }
+  tsr_device_close(&s.dev);
+  tsr_context_destroy(&s.ctx);
+  printf("%s: %d right, %d refused as the table says, %d unsupported, %d wrong\n", device, s.right, s.refused, s.unsupported, s.wrong);
+  return s.wrong != 0;
+}
