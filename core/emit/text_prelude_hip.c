@@ -97,8 +97,8 @@ static const char f16_base[] =
 
 static const char bf16_base[] =
     "FN unsigned short bf16_bits(float x) {\n"
-    "  unsigned u = __builtin_bit_cast(unsigned, x);\n"
-    "  return (unsigned short)((x != x ? u | 0x400000 : u + 0x7fff + (u >> 16 & 1)) >> 16);\n"
+    "  unsigned u = __builtin_bit_cast(unsigned, x), rounded = u + 0x7fff + (u >> 16 & 1); /* outside of the choice: else it is a branch */\n"
+    "  return (unsigned short)((x != x ? u | 0x400000 : rounded) >> 16);\n"
     "}\n";
 
 static const char math[] =

@@ -30,6 +30,7 @@ typedef struct gate {
   bool graph;  /* the text is a graph, planned by default for each device */
   bool matrix; /* a matmul of types that matrix instructions take */
   bool overlap; /* AMD: loads must be in flight during the arithmetic */
+  bool whole;   /* AMD: whole tiles, nothing is done by some lanes alone */
   const char *only; /* for these architectures; NULL = all */
   tsr_dtype in;
 } gate;
@@ -85,8 +86,15 @@ static void add_matmuls(void) {
       }
   static const int tiles[][3] = {{64, 64, 64}, {128, 256, 64}, {64, 256, 64}, {256, 128, 64}, {64, 128, 64}, {128, 64, 32}};
   for (size_t t = 0; t < sizeof tiles / sizeof *tiles; t++)
-    for (int d = 0; d < 2; d++)
+    for (int d = 0; d < 2; d++) {
       add_matmul("tile", (tile_matmul_case){.m = 1024, .n = 1024, .k = 1024, .bm = tiles[t][0], .bn = tiles[t][1], .bk = tiles[t][2], .in = d ? TSR_F16 : TSR_BF16, .out = d ? TSR_F16 : TSR_BF16, .tb = d});
+      gates[n_gates - 1].whole = true;
+    }
+  for (int d = 0; d < 2; d++) {
+    tsr_dtype x = d ? TSR_F8E5M2 : TSR_F8E4M3;
+    add_matmul("tile", (tile_matmul_case){.m = 1024, .n = 1024, .k = 1024, .bm = 128, .bn = 128, .bk = 128, .in = x, .out = x, .tb = true});
+    gates[n_gates - 1].whole = true;
+  }
   for (int d = 0; d < 2; d++) {
     tsr_dtype x = d ? TSR_F16 : TSR_BF16;
     add_matmul("batched", (tile_matmul_case){.m = 256, .n = 256, .k = 256, .batch = 4, .bm = 128, .bn = 128, .bk = 64, .in = x, .out = x});
@@ -337,6 +345,7 @@ static void check_assembly(const gate *g, const char *arch, const char *s) {
   if (g->only && !amd_asm_has(s, !strcmp(arch, "gfx950") ? "global_load_lds_dwordx4" : "global_load_lds_dword")) problem(g, arch, "no direct load", "");
   if (g->only && strstr(g->name, "pingpong") && (fault = amd_asm_turns(s))) problem(g, arch, fault, "");
   if (g->overlap && (fault = amd_asm_waits(s))) problem(g, arch, fault, "");
+  if (g->whole && (fault = amd_asm_lane_branches(s))) problem(g, arch, fault, "");
 }
 
 static char *read_whole(const char *path, size_t *n) {

@@ -8,6 +8,7 @@
 #include "core/emit/emit_text.h"
 #include "core/ir/target.h"
 #include "core/passes/tile_to_simt.h"
+#include "tests/simt/record.h"
 
 #define WHERE(op) ST_WHERE("emulator", op, NULL)
 
@@ -145,6 +146,9 @@ tsr_status emu_launch(const emu_unit *u, int kernel, const emu_range *buffers, u
     if (why) return st_make(NULL, TSR_LAUNCH_FAILED, WHERE(k->name), "tensor map %d: %s", i, why);
     args[k->n_args + i] = &maps[i];
   }
-  if (emu_run(u->module, &d, r)) return NULL;
+  if (emu_run(u->module, &d, r)) {
+    emu_record(u, kernel);
+    return NULL;
+  }
   return st_make(NULL, TSR_LAUNCH_FAILED, WHERE(k->name), "%d x %d x %d threads with %lld bytes of shared memory can't be launched", k->block[0], k->block[1], k->block[2], (long long)k->shared_bytes);
 }

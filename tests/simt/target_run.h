@@ -6,7 +6,7 @@
 #include "core/ir/ir.h"
 #include "tests/simt/simt.h"
 
-enum { EMU_MAX_KERNELS = 64, EMU_MAX_MAPS = 8, EMU_MAX_ARGS = 32 };
+enum { EMU_MAX_KERNELS = 64, EMU_MAX_MAPS = 8, EMU_MAX_ARGS = 64 };
 
 typedef struct emu_unit { /* a compiled translation unit and what its kernels need */
   emu_module *module;

@@ -64,6 +64,11 @@ static const tile_matmul_case hopper[] = {
     {.name = "f8_plain", .m = 128, .n = 128, .k = 256, .bm = 128, .bn = 128, .bk = 128, .in = TSR_F8E4M3, .out = TSR_BF16, .tb = true},
     {.name = "f8_e5m2", .m = 128, .n = 128, .k = 256, .bm = 128, .bn = 64, .bk = 128, .in = TSR_F8E5M2, .out = TSR_F16, .tb = true},
     {.name = "i8_plain", .m = 128, .n = 128, .k = 256, .bm = 128, .bn = 128, .bk = 128, .in = TSR_I8, .out = TSR_I32, .tb = true},
+    {.name = "tf32_wide", .m = 64, .n = 256, .k = 64, .bm = 64, .bn = 256, .bk = 32, .in = TSR_TF32, .out = TSR_TF32, .tb = true},
+    {.name = "f8_256_columns", .m = 64, .n = 256, .k = 128, .bm = 64, .bn = 256, .bk = 128, .in = TSR_F8E4M3, .out = TSR_BF16, .tb = true},
+    {.name = "f8_e5m2_128_columns", .m = 64, .n = 128, .k = 128, .bm = 64, .bn = 128, .bk = 128, .in = TSR_F8E5M2, .out = TSR_BF16, .tb = true},
+    {.name = "i8_256_columns", .m = 64, .n = 256, .k = 128, .bm = 64, .bn = 256, .bk = 128, .in = TSR_I8, .out = TSR_I32, .tb = true},
+    {.name = "i8_64_columns", .m = 64, .n = 64, .k = 128, .bm = 64, .bn = 64, .bk = 128, .in = TSR_I8, .out = TSR_I32, .tb = true},
     {.name = "tf32_plain", .m = 128, .n = 128, .k = 96, .bm = 128, .bn = 64, .bk = 32, .in = TSR_TF32, .out = TSR_F32, .tb = true},
 };
 
@@ -109,6 +114,8 @@ static const tile_matmul_case f8_small[] = {
 /* 9 x 11 tiles: groups of rows and dies that don't divide them. */
 static const tile_matmul_case many_tiles = {.name = "many_tiles", .m = 144, .n = 176, .k = 32, .bm = 16, .bn = 16, .bk = 32, .in = TSR_F16, .out = TSR_F32};
 static const tile_matmul_case tf32_small = {.name = "tf32", .m = 64, .n = 64, .k = 64, .bm = 64, .bn = 64, .bk = 32, .in = TSR_TF32, .out = TSR_F32};
+static const tile_matmul_case u8_small = {.name = "u8", .m = 32, .n = 32, .k = 64, .bm = 32, .bn = 32, .bk = 32, .in = TSR_U8, .out = TSR_I32};
+static const tile_matmul_case i8_shallow = {.name = "i8_shallow", .m = 32, .n = 32, .k = 64, .bm = 32, .bn = 32, .bk = 32, .in = TSR_I8, .out = TSR_I32};
 static const tile_matmul_case f64_small = {.name = "f64", .m = 64, .n = 64, .k = 32, .bm = 32, .bn = 32, .bk = 16, .in = TSR_F64, .out = TSR_F64};
 
 static void all_small(const char *arch, const char *path, bool f8) {
@@ -120,6 +127,7 @@ static void mma_kernels_match_f64(void **s) {
   all_small("sm_80", "mma", false);
   check("sm_80", &tf32_small, "mma");
   check("sm_80", &many_tiles, "mma");
+  check("sm_80", &u8_small, "mma");
   for (size_t i = 0; i < sizeof f8_small / sizeof *f8_small; i++) check("sm_120a", &f8_small[i], "mma");
 }
 static void mfma_kernels_match_f64(void **s) {
@@ -129,6 +137,8 @@ static void mfma_kernels_match_f64(void **s) {
   check("gfx942", &tf32_small, "mfma");
   check("gfx942", &many_tiles, "mfma");
   all_small("gfx950", "mfma", true);
+  check("gfx950", &f64_small, "mfma");
+  check("gfx950", &i8_shallow, "mfma");
   tile_matmul_case deep = f8_small[1]; /* f8f6f4 */
   deep.k = deep.bk = 128;
   check("gfx950", &deep, "mfma");
@@ -160,6 +170,11 @@ static const tile_matmul_case pingpong[] = {
     {.name = "one_step", .m = 128, .n = 128, .k = 32, .bm = 128, .bn = 128, .bk = 32, .in = TSR_BF16, .out = TSR_F32, .tb = true},
 };
 
+static const tile_matmul_case pingpong_bytes[] = { /* gfx950 */
+    {.name = "i8", .m = 128, .n = 136, .k = 256, .bm = 128, .bn = 128, .bk = 128, .in = TSR_I8, .out = TSR_I32, .tb = true, .path = "pingpong"},
+    {.name = "f8", .m = 100, .n = 128, .k = 256, .bm = 128, .bn = 128, .bk = 128, .in = TSR_F8E4M3, .out = TSR_BF16, .tb = true, .path = "pingpong"},
+};
+
 static void direct_kernels_match_f64(void **s) {
   static const char *const archs[] = {"gfx90a", "gfx942", "gfx950"};
   for (int a = 0; a < 3; a++)
@@ -183,6 +198,7 @@ static void pingpong_kernels_match_f64(void **s) {
       c.path = "pingpong";
       check(a ? "gfx950" : "gfx942", &c, "pingpong");
     }
+  for (size_t i = 0; i < sizeof pingpong_bytes / sizeof *pingpong_bytes; i++) check("gfx950", &pingpong_bytes[i], "pingpong");
 }
 
 /* What these lowerings don't take goes the usual way. */

@@ -244,7 +244,7 @@ static void put_rows(strb *b, const row_case *c) {
 static double row_value(const row_case *c, double x, double w, double v, double sum, double most, double squares, double exps) {
   double n = (double)c->n, mean = sum / n;
   if (!strcmp(c->op, "reduce_mean")) return exp(mean);
-  if (!strcmp(c->op, "reduce_max")) return exp(most);
+  if (!strcmp(c->op, "reduce_max") || !strcmp(c->op, "reduce_min")) return exp(most);
   if (!strcmp(c->op, "softmax")) return exp(x - most) / exps * w;
   if (!strcmp(c->op, "rmsnorm")) return x / sqrt(squares / n + 1e-5) * w + v;
   double y = (x - mean) / sqrt(squares / n + 1e-5) * w + v;
@@ -258,6 +258,7 @@ static void compare_rows(const run *r, const row_case *c, const char *device) {
     const double *x = r->in[0] + i * c->n;
     double sum = 0, most = -INFINITY, squares = 0, exps = 0;
     for (int64_t j = 0; j < c->n; j++) sum += x[j], most = fmax(most, x[j]);
+    for (int64_t j = 0; j < c->n && !strcmp(c->op, "reduce_min"); j++) most = fmin(most, x[j]);
     double about = strcmp(c->op, "layernorm") ? 0 : sum / (double)c->n;
     for (int64_t j = 0; j < c->n; j++) squares += (x[j] - about) * (x[j] - about), exps += exp(x[j] - most);
     for (int64_t j = 0; j < width; j++) {
@@ -272,7 +273,7 @@ static void compare_rows(const run *r, const row_case *c, const char *device) {
 
 /* 33000 and 36864 columns: whole chunks, and a last one that is ragged. */
 static const row_case long_rows[] = {{"softmax", 2, 33000, "f32"}, {"layernorm", 2, 36864, "f32"}, {"rmsnorm", 2, 33001, "f32"}, {"reduce_mean", 3, 33000, "f32"},
-                                     {"reduce_max", 2, 40000, "f32"}, {"softmax", 1, 36864, "bf16"}};
+                                     {"reduce_min", 2, 40000, "f32"}, {"softmax", 1, 36864, "bf16"}};
 
 /* way: what the Target IR of rows that a block can't hold has in it. */
 static void check_rows(const char *device, const char *label, const char *way) {

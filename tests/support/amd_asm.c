@@ -59,6 +59,10 @@ const char *amd_asm_turns(const char *assembly) {
   return stretches ? NULL : "no ping-pong";
 }
 
+const char *amd_asm_lane_branches(const char *assembly) {
+  return amd_asm_count(assembly, "s_and_saveexec") > AMD_FEW_LANE_BRANCHES ? "lanes branch" : NULL;
+}
+
 bool amd_asm_has(const char *assembly, const char *instruction) { return amd_asm_count(assembly, instruction) > 0; }
 
 /* ---- loops ----------------------------------------------------------------------------------------------------- */

@@ -17,6 +17,10 @@ const char *amd_asm_waits(const char *assembly);
  * has vector arithmetic, which belongs to the other half's turn. */
 const char *amd_asm_turns(const char *assembly);
 
+/* Branches of single lanes. Whole tiles need none: a conversion that became one costs more than both its ways. */
+enum { AMD_FEW_LANE_BRANCHES = 4 };
+const char *amd_asm_lane_branches(const char *assembly);
+
 /* Does an instruction start with this name? */
 bool amd_asm_has(const char *assembly, const char *instruction);
 /* How often. */

@@ -71,9 +71,18 @@ static void turns_hold_matrix_instructions_only(void **state) {
   assert_string_equal(amd_asm_turns(MATRIX), "no ping-pong");
 }
 
+static void branches_of_lanes_are_counted(void **state) {
+  static const char branch[] = "\ts_and_saveexec_b64 s[0:1], vcc\n\ts_and_saveexec_b32 s0, vcc_lo\n";
+  char text[sizeof branch * AMD_FEW_LANE_BRANCHES] = "";
+  for (int i = 0; i < AMD_FEW_LANE_BRANCHES / 2; i++) strcat(text, branch);
+  assert_null(amd_asm_lane_branches(text));
+  strcat(text, branch);
+  assert_non_null(amd_asm_lane_branches(text));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(spills_are_read_from_the_metadata), cmocka_unit_test(instructions_are_counted), cmocka_unit_test(loads_behind_arithmetic_pass),
                                      cmocka_unit_test(loads_that_are_waited_for_are_found), cmocka_unit_test(lds_must_be_waited_for), cmocka_unit_test(direct_loads_have_no_copies_beside_them),
-                                     cmocka_unit_test(turns_hold_matrix_instructions_only)};
+                                     cmocka_unit_test(turns_hold_matrix_instructions_only), cmocka_unit_test(branches_of_lanes_are_counted)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,139 @@
+/* tests/simt/test_simt_ops.c - every elementwise op of the graph on each kind of type, one program a type, on an emulated device against the
+ * reference and within its tolerances: edge values and random ones. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/dtype.h"
+#include "core/base/str.h"
+#include "tessera/tessera.h"
+#include "tests/simt/backend_emu.h"
+
+enum { N = 200, MAX_OUT = 40 };
+static tsr_context *ctx;
+
+static void ok(tsr_status st, const char *what) {
+  if (!st) return;
+  fprintf(stderr, "%s: %s\n", what, tsr_status_message(st));
+  tsr_status_free(st);
+  fail();
+}
+
+/* What an op is defined for, and what its first operand must be. */
+enum { FLOATS = 1, INTEGERS = 2, POSITIVE = 4, TWO = 8, COMPARE = 16, SELECT = 32 };
+static const struct { const char *name; int flags; } ops[] = {
+    {"neg", FLOATS | INTEGERS}, {"abs", FLOATS | INTEGERS}, {"relu", FLOATS | INTEGERS}, {"exp", FLOATS}, {"log", FLOATS | POSITIVE}, {"sqrt", FLOATS | POSITIVE}, {"rsqrt", FLOATS | POSITIVE},
+    {"tanh", FLOATS}, {"erf", FLOATS}, {"sigmoid", FLOATS}, {"gelu", FLOATS}, {"silu", FLOATS}, {"sin", FLOATS}, {"cos", FLOATS}, {"floor", FLOATS}, {"not", INTEGERS},
+    {"add", FLOATS | INTEGERS | TWO}, {"sub", FLOATS | INTEGERS | TWO}, {"mul", FLOATS | INTEGERS | TWO}, {"div", FLOATS | INTEGERS | TWO}, {"rem", FLOATS | INTEGERS | TWO},
+    {"pow", FLOATS | INTEGERS | TWO | POSITIVE}, {"min", FLOATS | INTEGERS | TWO}, {"max", FLOATS | INTEGERS | TWO}, {"and", INTEGERS | TWO}, {"or", INTEGERS | TWO},
+    {"eq", FLOATS | INTEGERS | COMPARE}, {"ne", FLOATS | INTEGERS | COMPARE}, {"lt", FLOATS | INTEGERS | COMPARE}, {"le", FLOATS | INTEGERS | COMPARE},
+    {"gt", FLOATS | INTEGERS | COMPARE}, {"ge", FLOATS | INTEGERS | COMPARE}, {"select", FLOATS | INTEGERS | SELECT}};
+enum { N_OPS = sizeof ops / sizeof *ops };
+
+/* x, y and p (at least 0) of a type; the names of the ops whose results the program returns, in order. */
+static int put_program(strb *b, tsr_dtype t, const char *names[MAX_OUT]) {
+  const char *mlir = dtype_get(t)->mlir;
+  int n = 0;
+  strb_printf(b, "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%%x: tensor<%dx%s>, %%y: tensor<%dx%s>, %%p: tensor<%dx%s>):\n", N, mlir, N, mlir, N, mlir);
+  for (int i = 0; i < N_OPS; i++) {
+    int f = ops[i].flags;
+    const char *x = f & POSITIVE ? "p" : "x";
+    if (!(f & (dtype_is_float(t) ? FLOATS : INTEGERS))) continue;
+    if (f & COMPARE) strb_printf(b, "%%r%d = \"tessera.graph.compare\"(%%x, %%y) {predicate = \"%s\"}\n", n, ops[i].name);
+    else if (f & SELECT) strb_printf(b, "%%c = \"tessera.graph.compare\"(%%x, %%y) {predicate = \"lt\"}\n%%r%d = \"tessera.graph.select\"(%%c, %%x, %%p)\n", n);
+    else strb_printf(b, "%%r%d = \"tessera.graph.%s\"(%%%s%s)\n", n, ops[i].name, x, f & TWO ? ", %y" : "");
+    names[n++] = ops[i].name;
+  }
+  strb_puts(b, "\"tessera.graph.return\"(");
+  for (int i = 0; i < n; i++) strb_printf(b, "%s%%r%d", i ? ", " : "", i);
+  strb_puts(b, ")\n}) {sym_name = \"main\"} }) : () -> ()\n");
+  return n;
+}
+
+static void fill(tsr_dtype t, int which, void *data) {
+  static const double edges[] = {0, 1, -1, 2, -2, 3, 7, -7, 100, -100, 127, -128, 0.5, -0.5, 1.5, 2.5, -2.5, 11};
+  enum { N_EDGES = sizeof edges / sizeof *edges };
+  uint32_t seed = 77u + (uint32_t)which;
+  for (int i = 0; i < N; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    double v = i < 10 * N_EDGES ? edges[(which ? i / 10 : i) % N_EDGES] : ((double)(seed >> 8) / (1 << 23) - 1) * 6;
+    if (which == 2) v = fabs(v);
+    if (!dtype_is_float(t)) v = dtype_get(t)->is_signed ? trunc(v) : fabs(trunc(v));
+    dtype_store(t, data, (size_t)i, v);
+  }
+}
+
+static void run_on(const char *device, tsr_dtype t, const strb *text, int n, void *const data[3], double *got[MAX_OUT], double most[MAX_OUT]) {
+  tsr_device *dev;
+  tsr_program *p;
+  tsr_binding in[3] = {{0}}, out[MAX_OUT] = {{0}};
+  uint64_t raw[N];
+  ok(tsr_device_open(ctx, device, &dev), device);
+  ok(tsr_program_parse(dev, strb_text(text), text->n, tsr_dtype_name(t), NULL, &p), device);
+  for (int i = 0; i < 3; i++) {
+    size_t bytes = tsr_program_input(p, i).bytes;
+    ok(tsr_buffer_create(dev, bytes, TSR_MEMORY_DEVICE, &in[i].buffer), device);
+    ok(tsr_buffer_write(in[i].buffer, 0, data[i], bytes), device);
+  }
+  for (int i = 0; i < n; i++) ok(tsr_buffer_create(dev, tsr_program_output(p, i).bytes, TSR_MEMORY_DEVICE, &out[i].buffer), device);
+  ok(tsr_program_run(p, NULL, in, out), device);
+  for (int i = 0; i < n; i++) {
+    tsr_tensor_info info = tsr_program_output(p, i);
+    ok(tsr_buffer_read(out[i].buffer, 0, raw, info.bytes), device);
+    for (size_t e = 0; e < N; e++) got[i][e] = dtype_load(info.dtype, raw, e);
+    most[i] = dtype_get(info.dtype)->max;
+    tsr_buffer_destroy(&out[i].buffer);
+  }
+  for (int i = 0; i < 3; i++) tsr_buffer_destroy(&in[i].buffer);
+  tsr_program_destroy(&p);
+  tsr_device_close(&dev);
+}
+
+static void check_type(tsr_dtype t, const char *device) {
+  static double values[3][MAX_OUT][N];
+  double *want[MAX_OUT], *tolerance[MAX_OUT], *got[MAX_OUT], most[MAX_OUT];
+  const char *names[MAX_OUT];
+  uint64_t raw[3][N];
+  void *in[3] = {raw[0], raw[1], raw[2]};
+  tsr_graph *g;
+  strb text;
+  strb_init(&text, &al_default);
+  int n = put_program(&text, t, names);
+  for (int i = 0; i < 3; i++) fill(t, i, raw[i]);
+  for (int i = 0; i < n; i++) want[i] = values[0][i], tolerance[i] = values[1][i], got[i] = values[2][i];
+  ok(tsr_graph_parse(ctx, strb_text(&text), text.n, tsr_dtype_name(t), &g), "parse");
+  ok(tsr_graph_reference(g, (const void *const *)in, want, tolerance), "reference");
+  run_on(device, t, &text, n, in, got, most);
+  for (int i = 0; i < n; i++)
+    for (size_t e = 0; e < N; e++) {
+      double a = want[i][e], b = got[i][e];
+      bool same = isnan(a) ? isnan(b) : a == b || fabs(a - b) <= tolerance[i][e] || (fabs(a) > most[i] && b == copysign(INFINITY, a));
+      if (!same) fail_msg("%s of %s on %s: element %zu is %.17g, not %.17g", names[i], tsr_dtype_name(t), device, e, b, a);
+    }
+  tsr_graph_destroy(&g);
+  strb_clear(&text);
+}
+
+static void ops_on_every_type_match_the_reference(void **state) {
+  static const tsr_dtype types[] = {TSR_F32, TSR_F64, TSR_BF16, TSR_TF32, TSR_I64, TSR_I32, TSR_I8, TSR_U8};
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    char device[16];
+    snprintf(device, sizeof device, "emu:%d", (int)(i % EMU_N_DEVICES));
+    check_type(types[i], device);
+  }
+}
+
+int main(void) {
+  if (system("g++ --version >/dev/null 2>&1")) return 77;
+  const void *extra[] = {&emu_backend, NULL};
+  ok(tsr_context_create(&(tsr_context_desc){.cache_dir = "", .extra_backends = extra}, &ctx), "context");
+  const struct CMUnitTest tests[] = {cmocka_unit_test(ops_on_every_type_match_the_reference)};
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  tsr_context_destroy(&ctx);
+  return failed != 0;
+}
