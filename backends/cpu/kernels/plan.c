@@ -96,7 +96,7 @@ bool cpuk_skinny_fits(const cpuk_gemm *g, const cpuk_plan_args *p) {
   return g->skinny != NULL && few && p->a_type == types[p->kind][0] && p->b_type == types[p->kind][1];
 }
 
-enum { TALL = 192 };
+enum { TALL = 192, TALLEST = 520, DEEP = 1024 };
 
 /* A block for each thread; where the work is long several, so that a thread that is held up costs little. */
 static size_t wanted_blocks(const cpuk_plan_args *p) {
@@ -124,6 +124,14 @@ static void cut_for_threads(const cpuk_gemm *g, const cpuk_plan_args *p, cpuk_pl
   }
 }
 
+/* Blocks of at most `most` rows, their number a multiple of the threads' where there are more of them, as long as they stay tall. */
+static size_t even_rows(const cpuk_gemm *g, const cpuk_plan_args *p, size_t most) {
+  size_t bm = even_piece(p->m, most, g->mr), n = blocks(p->m, bm);
+  if (p->threads <= 1 || n <= p->threads || n % p->threads == 0) return bm;
+  size_t even = even_piece(p->m, (p->m + round_up(n, p->threads) - 1) / round_up(n, p->threads), g->mr);
+  return even >= TALL ? even : bm;
+}
+
 cpuk_plan cpuk_gemm_plan(const cpuk_table *t, const cpuk_plan_args *p) {
   const cpuk_gemm *g = t->gemm[p->kind];
   const cpuk_caches cache = cpuk_cache_sizes();
@@ -131,20 +139,27 @@ cpuk_plan cpuk_gemm_plan(const cpuk_table *t, const cpuk_plan_args *p) {
   plan.skinny = !p->b_packed && p->a_cs == 1 && cpuk_skinny_fits(g, p);
   const size_t probe = (size_t)g->kr * 1024, a_row = g->a_panel_bytes(probe) / g->mr / 1024, b_row = g->b_panel_bytes(probe) / 1024; /* a step of kr */
   const size_t steps = (p->k + g->kr - 1) / g->kr;
-  /* Plain B: a panel of bk x nr fills two thirds of L1 and is packed where it's used, so a tall block pays for it: A's block takes two thirds of
-   * L2. B packed ahead costs nothing to use again: longer k blocks, so that C passes less often, and a lower block. */
-  size_t most_steps = cache.l1d * 2 / 3 / b_row * (p->b_packed ? 2 : 1);
-  size_t bk = even_piece(steps, most_steps, 8);
+  const bool tiles = g->kr >= 32; /* AMX */
+  size_t bk, most_rows;
+  if (tiles || p->m < TALL) {
+    /* A panel of bk x nr fills two thirds of L1: it's packed where it's used, and few rows use it; A's block takes two thirds of L2. B packed
+     * ahead costs nothing to use again: longer k blocks, so that C passes less often, and a lower block. */
+    bk = even_piece(steps, cache.l1d * 2 / 3 / b_row * (p->b_packed ? 2 : 1), 8);
+    most_rows = cache.l2 * (p->b_packed ? 1 : 4) / (p->b_packed ? 2 : 6) / (bk * a_row);
+  } else {
+    /* Vectors take a line or two of B and a few numbers of A a step and ask no more than L2 and L3 give: what costs is each pass over C, so k blocks are
+     * deep, though B's panel leaves L1 and A's block takes twice L2. */
+    bk = even_piece(steps, DEEP, 8);
+    most_rows = 2 * cache.l2 / (bk * a_row);
+    if (most_rows > TALLEST) most_rows = TALLEST;
+  }
   if (bk > steps) bk = steps == 0 ? 1 : steps;
-  /* Bytes make four times the results of floats per byte read: where twice the depth is all of it, C passes once. */
-  const bool once = !p->b_packed && g->kr == 4 && bk < steps && 2 * bk >= steps;
-  if (once) bk = steps;
   plan.bk = bk * g->kr;
-  plan.bm = even_piece(p->m, cache.l2 * (p->b_packed ? 1 : 4) / (p->b_packed ? 2 : 6) / (bk * a_row), g->mr);
+  plan.bm = even_rows(g, p, most_rows);
   plan.bn = even_piece(p->n, 2048, g->nr);
   plan.b_on_the_way = !p->b_packed;
   cut_for_threads(g, p, &plan);
-  if (!p->b_packed && plan.bm >= TALL && bk < steps && 2 * bk * a_row * plan.bm <= cache.l2 * 2 / 3) plan.bk = (bk = even_piece(steps, 2 * bk, 8)) * g->kr; /* C passes half as often */
+  if (tiles && !p->b_packed && plan.bm >= TALL && bk < steps && 2 * bk * a_row * plan.bm <= cache.l2 * 2 / 3) plan.bk = (bk = even_piece(steps, 2 * bk, 8)) * g->kr; /* C passes half as often */
   plan.a_inplace = g->a_inplace == (int)p->a_type && p->a_cs == 1 && p->k % g->kr == 0 &&
                    rows_fit(&cache, p->a_rs * (ptrdiff_t)cpuk_dtype_bytes(p->a_type), bk * a_row, plan.bm);
   return plan;
