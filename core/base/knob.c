@@ -12,7 +12,7 @@ static const knob knobs[] = {
     {"TSR_CPU_BIND", "1", KNOB_BOOL, "bind each thread of the CPU backend to a core of its own"},
     {"TSR_CPU_ISA", "auto", KNOB_STRING, "CPU micro-kernels: auto, portable, avx2, avx512, amx, neon"},
     {"TSR_DUMP", "", KNOB_LIST, "levels written to standard error when a program is compiled: graph,schedule,tile,target,source"},
-    {"TSR_DISABLE", "", KNOB_LIST, "switches off: rewrites, fusion, tiling, mma, pipeline, or any rewrite rule by name"},
+    {"TSR_DISABLE", "", KNOB_LIST, "switches off: rewrites, fusion, tiling, mma, pipeline (of products), row_kernels (CPU), or any rule by name"},
     {"TSR_POLICY", "fast", KNOB_STRING, "numerics policy of new contexts: fast, deterministic, kahan_sum"},
     {"TSR_FALLBACK", "warn", KNOB_STRING, "when a device lacks a capability: error, warn or allow the slower path"},
     {"TSR_MATRIX", "auto", KNOB_STRING, "matrix path: auto, coopmat, coopmat2, subgroup, scalar"},

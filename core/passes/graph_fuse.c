@@ -6,7 +6,9 @@
 
 #include "core/ir/graph_ops.h"
 
-const char *const fuse_rule_names[N_FUSE_RULES] = {"fuse_elementwise", "fuse_matmul_epilogue", "fuse_matmul_prologue", "fuse_row", "fuse_reduce_producer", "fuse_view"};
+#define NAME(id, name) name,
+const char *const fuse_rule_names[N_FUSE_RULES] = {FUSE_RULES(NAME)};
+#undef NAME
 
 enum { MAX_ARGS = 32 };
 

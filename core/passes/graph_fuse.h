@@ -13,7 +13,12 @@
 #include "core/ir/schedule.h"
 #include "core/passes/options.h"
 
-enum fuse_rule { FUSE_ELEMENTWISE, FUSE_MATMUL_EPILOGUE, FUSE_MATMUL_PROLOGUE, FUSE_ROW, FUSE_REDUCE_PRODUCER, FUSE_VIEW, N_FUSE_RULES };
+#define FUSE_RULES(X)                                                                                              \
+  X(FUSE_ELEMENTWISE, "fuse_elementwise") X(FUSE_MATMUL_EPILOGUE, "fuse_matmul_epilogue") X(FUSE_MATMUL_PROLOGUE, "fuse_matmul_prologue") \
+  X(FUSE_ROW, "fuse_row") X(FUSE_REDUCE_PRODUCER, "fuse_reduce_producer") X(FUSE_VIEW, "fuse_view")
+#define FUSE_RULE(id, name) id,
+enum fuse_rule { FUSE_RULES(FUSE_RULE) N_FUSE_RULES };
+#undef FUSE_RULE
 extern const char *const fuse_rule_names[N_FUSE_RULES];
 
 typedef struct fuse_group {

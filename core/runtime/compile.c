@@ -22,7 +22,7 @@ typedef struct compile {
   tsr_program *p;
   const tsr_compile_options *o;
   rt_lighter *lighter;
-  char disable[512];
+  char disable[1024];
 } compile;
 
 static tsr_level level_of(const ir_module *m) {
@@ -75,6 +75,24 @@ static const char *joined_disable(compile *c) {
   return c->disable;
 }
 
+/* The switches of products' schedules, over what their author or the tuner chose: a block of 16x16, no matrix instructions, one buffer. */
+static tsr_status switch_off(compile *c, ir_module *m) {
+  const pass_options opts = {.disable = joined_disable(c)};
+  static const struct { const char *name; sched_params p; } rows[] = {
+      {"tiling", {.m = 16, .n = 16, .k = 16}}, {"mma", {.matrix_path = "fma"}}, {"pipeline", {.stages = 1, .async_copy = -1}}};
+  for (ir_op *p = m->root->regions[0]->first; p; p = p->next)
+    for (ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next)
+      for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (k->def->level != IR_SCHEDULE || k->def->code != S_KERNEL || strcmp(ir_get_str(k, "family", ""), "matmul") || pass_enabled(&opts, rows[i].name, rows[i].name)) continue;
+        sched_params have;
+        sched_read(k, &have);
+        sched_merge(&have, &rows[i].p);
+        if (!sched_write(k, &have)) return st_oom();
+        trace_add(&c->p->trace, "schedule", rows[i].name, k, false, "%s: switched off", ir_get_str(k, "sym_name", "?"));
+      }
+  return NULL;
+}
+
 /* Programs are made for one size each. */
 static tsr_status check_dims(const ir_module *m) {
   for (const ir_op *f = m->root->regions[0]->first; f; f = f->next)
@@ -105,6 +123,7 @@ static tsr_status lower_schedule(compile *c) {
   tsr_program *p = c->p;
   ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
   TSR_TRY(apply_schedules(c, m));
+  TSR_TRY(switch_off(c, m));
   TSR_TRY(schedule_turn(m, &c->dev->caps, &p->trace));
   rt_lighter_note_fixed(c->lighter, m);
   TSR_TRY(rt_tune_schedule(c->dev, m, c->o, p->policy, &p->trace));
@@ -206,6 +225,7 @@ static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_
   compile c = {.dev = dev, .p = p, .o = o, .lighter = lighter};
   tsr_status st = NULL;
   const ir_op *first = m->root->regions[0]->first;
+  if (o) TSR_GOTO(pass_check_disable(&ctx->al, "tsr_compile_options.disable", o->disable));
   if (!first || first->def->level == IR_BUILTIN) TSR_GOTO(st_make(&ctx->al, TSR_PARSE_ERROR, RT_WHERE("compile", "wrap them in a function, program or kernel"), "%s:1:1: nothing that can be run", m->file ? m->file : "<text>"));
   TSR_GOTO(lower_all(&c, level));
   TSR_GOTO(rt_plan(p));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/knob.h"
+#include "core/passes/options.h"
 #include "core/runtime/internal.h"
 
 static void default_log(void *user, tsr_log_level level, const char *text) {
@@ -90,6 +91,7 @@ tsr_status tsr_context_create(const tsr_context_desc *desc, tsr_context **out) {
   tsr_status st = NULL;
   if (!c->policy) TSR_GOTO(tsr_policy_parse(knob_str("TSR_POLICY"), &c->policy));
   if (!c->fallback) TSR_GOTO(parse_fallback(c, knob_str("TSR_FALLBACK")));
+  TSR_GOTO(pass_check_disable(&c->al, "TSR_DISABLE", knob_str("TSR_DISABLE")));
   const char *dir = desc->cache_dir ? desc->cache_dir : knob_str("TSR_CACHE_DIR");
   c->cache_dir_bytes = strlen(dir) + 1;
   c->cache_dir = al_alloc(al, c->cache_dir_bytes, 16);

@@ -243,7 +243,7 @@ typedef struct tsr_compile_options {
   tsr_precision precision;
   tsr_fallback fallback;
   tsr_tune tune;
-  const char *disable;  /* comma-separated passes or rules to switch off, besides the knob TSR_DISABLE */
+  const char *disable;  /* comma-separated passes or rules to switch off, besides the knob TSR_DISABLE; unknown words are TSR_INVALID_ARGUMENT, known ones in its hint */
   const tsr_schedule *schedules;
   int n_schedules;
   const char *cache;    /* named tuning cache; NULL = "default" (seed 002 section 6.6) */

@@ -162,6 +162,57 @@ static void a_width_by_hand_reaches_the_code(void **state) {
   close_rig(&r);
 }
 
+/* On a GPU that need not be here: what each switch takes away is in the default's text and not in the switched one's. */
+static void switches_take_away_what_they_name(void **state) {
+  static const struct { const char *name, *gone; tsr_level level; } rows[] = {
+      {"tiling", "{m = 64", TSR_LEVEL_SCHEDULE}, {"mma", "tessera.target.mma\"", TSR_LEVEL_TARGET}, {"pipeline", "pipeline_stages\"() {n = 2", TSR_LEVEL_SCHEDULE}};
+  rig r = {0};
+  OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &r.ctx));
+  OK(tsr_device_open(r.ctx, "cuda:sm_80", &r.dev));
+  tsr_graph *g = product(&r, TSR_BF16, 1024, 1024, 1024);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (int off = 0; off < 2; off++) {
+      tsr_program *p;
+      char *text;
+      OK(tsr_program_compile(r.dev, g, &(tsr_compile_options){.disable = off ? rows[i].name : NULL}, &p));
+      OK(tsr_program_dump(p, rows[i].level, &text, NULL));
+      if ((strstr(text, rows[i].gone) != NULL) == off) fail_msg("%s, switched %s:\n%s", rows[i].name, off ? "off" : "on", text);
+      tsr_text_free(r.ctx, &text);
+      tsr_program_destroy(&p);
+    }
+  tsr_graph_destroy(&g);
+  close_rig(&r);
+}
+
+/* A word that is no switch is one line that names those that are. */
+static void unknown_switches_are_refused(void **state) {
+  static const char *const bad[] = {"bogus", "fusion,bogus", "fusio", "bogus,rewrites", " fusion"};
+  rig r = open_rig();
+  tsr_graph *g = product(&r, TSR_F32, 8, 8, 8);
+  tsr_context *ctx = NULL;
+  tsr_program *p = NULL;
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    setenv("TSR_DISABLE", bad[i], 1);
+    tsr_status st = tsr_context_create(NULL, &ctx);
+    unsetenv("TSR_DISABLE");
+    assert_int_equal(tsr_status_code(st), TSR_INVALID_ARGUMENT);
+    assert_non_null(strstr(tsr_status_message(st), "TSR_DISABLE"));
+    assert_non_null(strstr(tsr_status_hint(st), "rewrites,fusion,tiling,mma,pipeline"));
+    assert_non_null(strstr(tsr_status_hint(st), "fuse_view"));
+    assert_null(ctx);
+    tsr_status_free(st);
+    FAILS(TSR_INVALID_ARGUMENT, tsr_program_compile(r.dev, g, &(tsr_compile_options){.disable = bad[i]}, &p));
+  }
+  setenv("TSR_DISABLE", "recognize_softmax,,fuse_row,", 1);
+  OK(tsr_context_create(NULL, &ctx));
+  unsetenv("TSR_DISABLE");
+  tsr_context_destroy(&ctx);
+  OK(tsr_program_compile(r.dev, g, &(tsr_compile_options){.disable = "tiling,mma,pipeline,fusion"}, &p));
+  tsr_program_destroy(&p);
+  tsr_graph_destroy(&g);
+  close_rig(&r);
+}
+
 static void a_capture_replays_what_was_called(void **state) {
   rig r = open_rig();
   tsr_graph *g = product(&r, TSR_F32, 8, 8, 8);
@@ -379,6 +430,8 @@ int main(void) {
       cmocka_unit_test(schedules_by_hand_keep_the_result),
       cmocka_unit_test(a_tile_by_hand_is_in_the_dump),
       cmocka_unit_test(a_width_by_hand_reaches_the_code),
+      cmocka_unit_test(switches_take_away_what_they_name),
+      cmocka_unit_test(unknown_switches_are_refused),
       cmocka_unit_test(a_capture_replays_what_was_called),
       cmocka_unit_test(kahan_beats_the_naive_bound_on_adversarial_sums),
       cmocka_unit_test(deterministic_bits_do_not_depend_on_threads),
