@@ -103,8 +103,9 @@ static tsr_status allocate(be_device *d, be_buffer *b, size_t size, be_memory ki
 tsr_status vk_buffer_create(be_device *d, size_t bytes, be_memory kind, be_buffer **out) {
   *out = NULL;
   if (atomic_load(&d->lost)) return vk_lost_status(d);
-  /* llvmpipe executes loads with lane-uniform addresses also where all lanes are switched off (a branch not taken, the last round of a
-   * loop): reads that the program doesn't make may then fall behind the buffer. Pages that nobody touches cost nothing there. */
+  /* llvmpipe executes loads with lane-uniform addresses also where all lanes are switched off (a short branch not taken; loops see to it
+   * themselves, core/emit/spirv_walk.c): reads that the program doesn't make may then fall behind the buffer. Pages that nobody touches
+   * cost nothing there. */
   size_t slack = d->limits.software ? 1 << 20 : 0, size = (bytes + 15) / 16 * 16 + (bytes ? 0 : 16) + slack;
   if (size > d->limits.max_buffer && size - slack <= d->limits.max_buffer) size -= slack;
   be_buffer *b = al_new(d->env->al, be_buffer);

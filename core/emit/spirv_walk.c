@@ -79,23 +79,54 @@ static tsr_status unrolled(emitter *e, const ir_op *op, int64_t from, int64_t to
   return NULL;
 }
 
-/* With `runs` the body runs at least once and the test stands at the end: cheaper, and necessary on llvmpipe, which goes through a body
- * whose test at the top has failed once more with all lanes off, uniform loads included. */
+/* x or y, by the block that control comes from. */
+static sv merged(emitter *e, const ir_type *t, const sv *x, uint32_t x_from, const sv *y, uint32_t y_from) {
+  sv r = {.part = {0}};
+  for (int p = 0; p < e_parts(t); p++) r.part[p] = VAL(&e->s, OpPhi, e_type(e, t), x->part[p], x_from, y->part[p], y_from);
+  return r;
+}
+
+/* Around a loop that may not run at all. */
+typedef struct guard { uint32_t before, after; sv *init; } guard;
+
+static tsr_status guard_begin(emitter *e, guard *g, sv from, sv to, const sv *cur, int n) {
+  if (!(g->init = arena_dup(e->a, cur, sizeof *cur * (size_t)(n + 1)))) return st_oom();
+  uint32_t enter = spv_id(&e->s), any = VAL(&e->s, OpSLessThan, e_bool(e), from.part[0], to.part[0]);
+  g->before = e->label;
+  g->after = spv_id(&e->s);
+  SPV(&e->s, e->s.body, OpSelectionMerge, g->after, 0);
+  SPV(&e->s, e->s.body, OpBranchConditional, any, enter, g->after);
+  e_block(e, enter);
+  return NULL;
+}
+
+static void guard_end(emitter *e, const guard *g, const carried *c, const ir_op *op, sv *cur, int n) {
+  uint32_t last = e->label;
+  branch(e, g->after);
+  e_block(e, g->after);
+  for (int k = 0; k < n; k++)
+    if (!c[k].var) cur[k] = merged(e, op->results[k]->type, &g->init[k], g->before, &cur[k], last);
+}
+
+/* The test stands at the end, and under a condition before the loop unless the body `runs` at least once. llvmpipe makes this necessary:
+ * it goes through a body whose test at the top has failed once more with all lanes off, makes the loads at lane-uniform addresses all
+ * the same, and does so with counters of inner loops as they were left: reads up to two steps behind the end. It does branch around
+ * what stands under a condition, if that has a loop in it. */
 static tsr_status looped(emitter *e, const ir_op *op, sv from, sv to, sv step, int64_t by, bool runs, sv *cur, int n) {
   const ir_block *b = op->regions[0];
   carried *c = arena_array(e->a, carried, n + 1);
   uint32_t type = e_reg(e, INDEX_DTYPE(e), 1);
+  guard g = {0};
   if (!c) return st_oom();
   for (int k = 0; k < n; k++) carry_begin(e, &c[k], b->args[1 + k], &cur[k]);
+  if (!runs) TSR_TRY(guard_begin(e, &g, from, to, cur, n));
   uint32_t pre = e->label, head = spv_id(&e->s), in = spv_id(&e->s), cont = spv_id(&e->s), merge = spv_id(&e->s), i = spv_id(&e->s), next = spv_id(&e->s);
   branch(e, head);
   e_block(e, head);
   SPV(&e->s, e->s.body, OpPhi, type, i, from.part[0], pre, next, cont);
   for (int k = 0; k < n; k++) carry_phis(e, &c[k], b->args[1 + k], &cur[k], pre, cont);
-  uint32_t more = runs ? 0 : VAL(&e->s, OpSLessThan, e_bool(e), i, to.part[0]);
   SPV(&e->s, e->s.body, OpLoopMerge, merge, cont, ir_get_bool(op, "unroll", false) ? LoopUnroll : 0);
-  if (runs) branch(e, in);
-  else SPV(&e->s, e->s.body, OpBranchConditional, more, in, merge);
+  branch(e, in);
   e_block(e, in);
   for (int k = 0; k < n; k++) cur[k] = carry_value(e, &c[k], b->args[1 + k]);
   sv at = {.part = {i}};
@@ -108,10 +139,10 @@ static tsr_status looped(emitter *e, const ir_op *op, sv from, sv to, sv step, i
   e_block(e, cont);
   uint32_t stride = by > 1 ? e_index_const(e, step.c * by).part[0] : step.part[0];
   SPV(&e->s, e->s.body, OpIAdd, type, next, i, stride);
-  if (runs) SPV(&e->s, e->s.body, OpBranchConditional, VAL(&e->s, OpSLessThan, e_bool(e), next, to.part[0]), head, merge);
-  else branch(e, head);
+  SPV(&e->s, e->s.body, OpBranchConditional, VAL(&e->s, OpSLessThan, e_bool(e), next, to.part[0]), head, merge);
   e_block(e, merge);
-  for (int k = 0; k < n; k++) e_define(e, op->results[k], runs && !c[k].var ? cur[k] : carry_value(e, &c[k], b->args[1 + k]));
+  if (!runs) guard_end(e, &g, c, op, cur, n);
+  for (int k = 0; k < n; k++) e_define(e, op->results[k], c[k].var ? carry_value(e, &c[k], b->args[1 + k]) : cur[k]);
   return NULL;
 }
 
@@ -159,11 +190,8 @@ static tsr_status conditional(emitter *e, const ir_op *op) {
   }
   e_block(e, merge);
   for (int k = 0; k < n; k++) {
-    sv x = {.part = {0}};
     const ir_type *t = op->results[k]->type;
-    if (!vars[k])
-      for (int p = 0; p < e_parts(t); p++) x.part[p] = VAL(&e->s, OpPhi, e_type(e, t), v[0][k].part[p], from[0], v[1][k].part[p], from[1]);
-    e_define(e, op->results[k], x);
+    e_define(e, op->results[k], vars[k] ? (sv){.part = {0}} : merged(e, t, &v[0][k], from[0], &v[1][k], from[1]));
   }
   for (int k = 0; k < n; k++) /* loads come after all phis */
     if (vars[k]) e_define(e, op->results[k], (sv){.part = {VAL(&e->s, OpLoad, e_type(e, op->results[k]->type), vars[k])}});

@@ -205,13 +205,42 @@ static void bitcast_of_eight_bytes_and_one_i64(void **state) {
     for (int at = 0; at < 8; at++) assert_int_equal((int8_t)(y[i] >> 8 * at), (int8_t)-(x[i] >> 8 * at));
 }
 
+/* Loops whose bounds only the block knows, over addresses 4 TiB behind the buffer: llvmpipe goes on through a body that all lanes have
+ * left or never entered, and makes the loads whose address is the same for all lanes. Block b adds up a[0..7] in the first loop if it
+ * is 0, else nothing, and a[0..b) in the second. */
+static void loops_read_nothing_after_their_end(void **state) {
+  enum { BLOCKS = 4, LANES = 64 };
+  static float a[16], y[BLOCKS * LANES];
+  for (int i = 0; i < 16; i++) a[i] = (float)(1 << i);
+  snprintf(text, sizeof text,
+           "\"tessera.target.kernel\"() ({\n^bb0(%%a: !tessera.ptr<f32, \"global\">, %%o: !tessera.ptr<f32, \"global\">):\n"
+           "  %%t = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n  %%b = \"tessera.target.block_id\"() {axis = 0} : () -> index\n"
+           "  %%far = \"tessera.target.const\"() {value = %lld} : () -> index\n  %%c0 = \"tessera.target.const\"() {value = 0} : () -> index\n"
+           "  %%c1 = \"tessera.target.const\"() {value = 1} : () -> index\n  %%c8 = \"tessera.target.const\"() {value = 8} : () -> index\n"
+           "  %%z = \"tessera.target.const\"() {value = 0.0} : () -> f32\n  %%from = \"tessera.target.mul\"(%%b, %%far) : (index, index) -> index\n"
+           "  %%s = \"tessera.target.for\"(%%from, %%far, %%far, %%z) ({\n  ^bb0(%%i: index, %%p: f32):\n"
+           "    %%u = \"tessera.target.for\"(%%c0, %%c8, %%c1, %%p) ({\n    ^bb0(%%j: index, %%q: f32):\n"
+           "      %%at = \"tessera.target.add\"(%%i, %%j) : (index, index) -> index\n      %%x = \"tessera.target.load\"(%%a, %%at) : (!tessera.ptr<f32, \"global\">, index) -> f32\n"
+           "      %%n = \"tessera.target.add\"(%%q, %%x) : (f32, f32) -> f32\n      \"tessera.target.yield\"(%%n) : (f32) -> ()\n"
+           "    }) : (index, index, index, f32) -> f32\n    \"tessera.target.yield\"(%%u) : (f32) -> ()\n  }) : (index, index, index, f32) -> f32\n"
+           "  %%v = \"tessera.target.for\"(%%c0, %%b, %%c1, %%s) ({\n  ^bb0(%%k: index, %%r: f32):\n"
+           "    %%w = \"tessera.target.load\"(%%a, %%k) : (!tessera.ptr<f32, \"global\">, index) -> f32\n    %%m = \"tessera.target.add\"(%%r, %%w) : (f32, f32) -> f32\n"
+           "    \"tessera.target.yield\"(%%m) : (f32) -> ()\n  }) : (index, index, index, f32) -> f32\n"
+           "  %%c = \"tessera.target.const\"() {value = %d} : () -> index\n  %%row = \"tessera.target.mul\"(%%b, %%c) : (index, index) -> index\n"
+           "  %%e = \"tessera.target.add\"(%%row, %%t) : (index, index) -> index\n  \"tessera.target.store\"(%%v, %%o, %%e) : (f32, !tessera.ptr<f32, \"global\">, index) -> ()\n"
+           "  \"tessera.target.return\"() : () -> ()\n}) {sym_name = \"far_loops\", dialect = \"spirv\", grid = [%d, 1, 1], block = [%d, 1, 1], wide_index = true} : () -> ()\n",
+           1ll << 40, LANES, BLOCKS, LANES);
+  vr_run(&dev, text, (vr_arg[]){{a, NULL, sizeof a}, {NULL, y, sizeof y}}, 2, 1);
+  for (int i = 0; i < BLOCKS * LANES; i++) assert_float_equal(y[i], i < LANES ? 255 : (1 << i / LANES) - 1, 0); /* small integers: exact */
+}
+
 static int setup(void **state) { return vr_open(&dev) ? 0 : 77; }
 
 int main(void) {
   if (setup(NULL)) return 77;
   const struct CMUnitTest tests[] = {cmocka_unit_test(functions_edge_and_random_values_within_bounds), cmocka_unit_test(casts_every_pair_same_as_host), cmocka_unit_test(rounding_through_a_narrower_float_kept),
                                      cmocka_unit_test(binary_ops_edge_values_as_documented), cmocka_unit_test(integer_division_by_zero_as_documented),
-                                     cmocka_unit_test(bitcast_of_eight_bytes_and_one_i64)};
+                                     cmocka_unit_test(bitcast_of_eight_bytes_and_one_i64), cmocka_unit_test(loops_read_nothing_after_their_end)};
   int r = cmocka_run_group_tests(tests, NULL, NULL);
   return vr_close(&dev) ? 1 : r;
 }
