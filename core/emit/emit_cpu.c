@@ -302,41 +302,105 @@ static tsr_status gen_row(gen *g, ir_op *op, const char *name) {
   return NULL;
 }
 
+static bool same_shape(const ir_type *a, const ir_type *b) { return a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof a->dims[0] * (size_t)a->rank); }
+
+static bool product_fits(const ir_op *op, const ir_type *c, const ir_type *a, const ir_type *b) {
+  int ta = ir_get_bool(op, "transpose_a", false), tb = ir_get_bool(op, "transpose_b", false);
+  return a->rank == 2 && b->rank == 2 && c->rank == 2 && c->dims[0] == a->dims[ta] && a->dims[!ta] == b->dims[tb] && c->dims[1] == b->dims[!tb];
+}
+
+static bool reduce_fits(const ir_op *op, const ir_type *out, const ir_type *in) {
+  int64_t axis = ir_get_int(op, "axis", 0);
+  bool fits = out->rank == in->rank && axis >= 0 && axis < in->rank && out->dtype == in->dtype && out->dims[axis] == 1;
+  for (int i = 0; fits && i < in->rank; i++) fits = i == axis || out->dims[i] == in->dims[i];
+  return fits;
+}
+
+static bool transpose_fits(const ir_op *op, const ir_type *out, const ir_type *in) {
+  int64_t perm[TSR_MAX_RANK];
+  unsigned seen = 0;
+  bool fits = out->rank == in->rank && out->rank > 0 && out->dtype == in->dtype && ir_get_ints(op, "perm", perm, TSR_MAX_RANK) == in->rank;
+  for (int i = 0; fits && i < in->rank; i++) {
+    fits = perm[i] >= 0 && perm[i] < in->rank && out->dims[i] == in->dims[perm[i]] && !(seen >> perm[i] & 1);
+    seen |= fits ? 1u << perm[i] : 0;
+  }
+  return fits;
+}
+
+static bool fft_fits(const ir_op *op) {
+  const ir_type *t = op->operands[0]->type;
+  int64_t radix = ir_get_int(op, "radix", 2), span = ir_get_int(op, "span", 1);
+  bool fits = t->rank > 0 && (t->dtype == TSR_F32 || t->dtype == TSR_F64) && radix >= 2 && radix <= 16 && span >= 1 && span <= t->dims[t->rank - 1] && t->dims[t->rank - 1] % (radix * span) == 0;
+  for (int i = 0; fits && i < 4; i++) fits = op->operands[i]->type->kind == IR_T_ARRAY && op->operands[i]->type->dtype == t->dtype && same_shape(op->operands[i]->type, t);
+  return fits;
+}
+
+/* A coordinate for each of the view's dimensions, and perhaps whether the element exists. */
+static bool indices_fit(const ir_op *op, const ir_type *tile, const ir_type *view) {
+  const ir_block *r = op->n_regions == 1 ? op->regions[0] : NULL;
+  bool fits = r && r->last && tile->kind == IR_T_ARRAY && tile->rank > 0 && r->n_args == tile->rank && (r->last->n_operands == view->rank || r->last->n_operands == view->rank + 1);
+  for (int i = 0; fits && i < r->last->n_operands; i++) {
+    const ir_type *t = r->last->operands[i]->type;
+    fits = i < view->rank ? t->kind == IR_T_INDEX || t->dtype == TSR_I32 : t->kind == IR_T_SCALAR && t->dtype == TSR_BOOL;
+  }
+  return fits;
+}
+
+/* The micro-kernels write what their operands' types say; text can say anything. */
+static tsr_status check_call(const ir_op *op) {
+  static const struct { const char *fn; int n; const char *takes; } rows[] = {
+      {"copy", 2, "a tile and one of its shape"}, {"move", 2, "dense tiles of one count, or one shape"}, {"fill", 1, "a tile"}, {"splat", 2, "a tile and a scalar"},
+      {"reduce", 2, "a tile of the source's shape and type with extent 1 on axis"}, {"gemm", 3, "[m, n], [m, k] and [k, n]"}, {"matmul", 3, "[m, n], [m, k] and [k, n]"},
+      {"gather", 2, "a tile, a view, and a region with an index for each dimension"}, {"scatter", 2, "a tile, a view, and a region with an index for each dimension"},
+      {"fft_stage", 4, "four f32 or f64 tiles of one shape, and radix * span that divides their rows"}, {"transpose", 2, "a tile of the source's type and permuted shape"}};
+  const char *fn = ir_get_str(op, "fn", "");
+  size_t row = 0;
+  while (row < sizeof rows / sizeof *rows && strcmp(rows[row].fn, fn)) row++;
+  if (row == sizeof rows / sizeof *rows) return NULL;
+  TSR_TRY(need(op, rows[row].n));
+  const ir_type *out = op->operands[0]->type, *in = rows[row].n > 1 ? op->operands[1]->type : out;
+  bool tile = out->kind == IR_T_ARRAY || out->kind == IR_T_VIEW, fits = true;
+  switch (row) {
+  case 0: fits = same_shape(out, in); break;
+  case 1: fits = out->kind == IR_T_ARRAY && in->kind == IR_T_ARRAY ? ir_type_count(out) == ir_type_count(in) : same_shape(out, in); break;
+  case 2: break;
+  case 3: fits = tile && (in->kind == IR_T_SCALAR || in->kind == IR_T_INDEX); break;
+  case 4: fits = reduce_fits(op, out, in); break;
+  case 5: case 6: fits = product_fits(op, out, in, op->operands[2]->type); break;
+  case 7: case 8: fits = indices_fit(op, out, in); break;
+  case 9: fits = fft_fits(op); break;
+  default: fits = transpose_fits(op, out, in);
+  }
+  return fits ? NULL : ir_error(op, NULL, "\"%s\" takes %s", fn, rows[row].takes);
+}
+
 static tsr_status gen_call(gen *g, ir_op *op) {
   const char *fn = ir_get_str(op, "fn", "");
   ir_value **v = op->operands;
+  TSR_TRY(check_call(op));
   if (!strcmp(fn, "copy") || !strcmp(fn, "move")) {
-    TSR_TRY(need(op, 2));
     /* A move is a reinterpretation of dense tiles of one count (reshape); a copy keeps coordinates. */
     INSTR(g, CPU_COPY, fn[0] == 'm', -1, desc(g, v[0]), desc(g, v[1]));
   } else if (!strcmp(fn, "fill")) {
-    TSR_TRY(need(op, 1));
     INSTR(g, CPU_FILL, bits(ir_get_float(op, "value", 0)), -1, desc(g, v[0]));
   } else if (!strcmp(fn, "splat")) {
-    TSR_TRY(need(op, 2));
     INSTR(g, CPU_SPLAT, 0, -1, desc(g, v[0]), reg(v[1]), is_float(v[1]->type));
   } else if (!strcmp(fn, "reduce")) {
-    TSR_TRY(need(op, 2));
     INSTR(g, CPU_REDUCE, 0, -1, desc(g, v[0]), desc(g, v[1]), (int)ir_get_int(op, "axis", 0), reduce_code(op), policy_code(op));
   } else if (!strcmp(fn, "gemm") || !strcmp(fn, "matmul")) {
-    TSR_TRY(need(op, 3));
     bool whole = fn[0] == 'm';
     if (whole) g->k.has_matmul = 1;
     INSTR(g, whole ? CPU_MATMUL : CPU_GEMM, 0, -1, desc(g, v[0]), desc(g, v[1]), desc(g, v[2]), ir_get_bool(op, "transpose_a", false), ir_get_bool(op, "transpose_b", false),
           policy_code(op) == 2, whole ? (int)ir_get_int(op, "k", 0) : ir_get_bool(op, "accumulate", true));
   } else if (!strcmp(fn, "gather") || !strcmp(fn, "scatter")) {
-    TSR_TRY(need(op, 2));
-    if (op->n_regions != 1 || !op->regions[0]->last) return ir_error(op, NULL, "needs a region");
     int p;
     TSR_TRY(program(g, op, true, 0, v[0]->type->rank - 1, &p));
     INSTR(g, fn[0] == 'g' ? CPU_GATHER : CPU_SCATTER, 0, -1, desc(g, v[0]), desc(g, v[1]), p, op->regions[0]->last->n_operands);
   } else if (!strcmp(fn, "fft_stage")) {
-    TSR_TRY(need(op, 4));
     INSTR(g, CPU_FFT, 0, -1, desc(g, v[0]), desc(g, v[1]), desc(g, v[2]), desc(g, v[3]), (int)ir_get_int(op, "radix", 2), (int)ir_get_int(op, "span", 1), ir_get_bool(op, "inverse", false));
   } else if (!strcmp(fn, "transpose")) {
     int64_t perm[TSR_MAX_RANK];
-    TSR_TRY(need(op, 2));
-    if (ir_get_ints(op, "perm", perm, TSR_MAX_RANK) != v[1]->type->rank) return ir_error(op, NULL, "needs perm");
+    ir_get_ints(op, "perm", perm, TSR_MAX_RANK);
     INSTR(g, CPU_TRANSPOSE, 0, extra_ints(g, perm, v[1]->type->rank), desc(g, v[0]), desc(g, v[1]));
   } else if (!strncmp(fn, "row_", 4)) {
     return gen_row(g, op, fn + 4);

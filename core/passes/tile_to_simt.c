@@ -9,8 +9,7 @@
 #include "core/passes/tile_to_simt_direct.h"
 #include "core/passes/tile_to_simt_impl.h"
 #include "core/passes/tile_to_simt_wgmma.h"
-
-static const char *const dialect_names[N_DIALECTS] = {"cpu", "spirv", "cuda", "hip", "host"};
+#include "core/passes/tile_to_target.h"
 
 simt_val *simt_bind(simt *c, ir_value *v, simt_kind kind) {
   simt_val *s = v->data;
@@ -98,7 +97,7 @@ static tsr_status describe(simt *c) {
   ir_op *k = c->out;
   ir_module *m = c->m;
   int64_t block[3] = {c->in->ring ? simt_ring_threads(c->in->ring) : c->threads / c->cluster, 1, 1}, grid[3] = {1, 1, 1};
-  bool ok = ir_set_attr(k, "dialect", ir_attr_str(m, dialect_names[c->caps->dialect])) && ir_set_attr(k, "block", ir_attr_ints(m, block, 3)) &&
+  bool ok = ir_set_attr(k, "dialect", ir_attr_str(m, target_dialect_name(c->caps->dialect))) && ir_set_attr(k, "block", ir_attr_ints(m, block, 3)) &&
             ir_set_attr(k, "subgroup", ir_attr_int(m, c->subgroup)) && ir_set_attr(k, "shared_bytes", ir_attr_int(m, c->in->shared_bytes)) &&
             ir_set_attr(k, "arch", ir_attr_str(m, c->caps->arch));
   if (c->cluster > 1) {

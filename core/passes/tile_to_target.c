@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/ir/target.h"
 
 tsr_status tile_to_target(const ir_module *tile, const tsr_caps *caps, ir_module **out) {
   return caps->dialect == DIALECT_CPU ? tile_to_cpu(tile, caps, out) : tile_to_simt(tile, caps, out);
@@ -43,6 +44,22 @@ tsr_status tile_lower_program(const ir_op *program, ir_builder *b) {
       ir_attr *a = ir_attr_copy(b->m, o->attrs[i].attr);
       if (!a || !ir_set_attr(n, o->attrs[i].name, a)) return st_oom();
     }
+  }
+  return NULL;
+}
+
+const char *target_dialect_name(tsr_dialect d) {
+  static const char *const names[N_DIALECTS] = {"cpu", "spirv", "cuda", "hip", "host"};
+  return names[d];
+}
+
+tsr_status target_check_device(const ir_module *target, const tsr_caps *caps) {
+  for (const ir_op *o = target->root->regions[0]->first; o; o = o->next) {
+    if (o->def->level != IR_TARGET || o->def->code != TG_KERNEL) continue;
+    const char *dialect = ir_get_str(o, "dialect", ""), *arch = ir_get_str(o, "arch", ""), *want = target_dialect_name(caps->dialect);
+    const char *hint = "compile its Tile IR for this device";
+    if (strcmp(dialect, want)) return ir_error_at(o, o->loc, TSR_ARCH_MISMATCH, hint, "dialect = \"%s\", but the device runs \"%s\"", dialect, want);
+    if (caps->dialect != DIALECT_CPU && *arch && strcmp(arch, caps->arch)) return ir_error_at(o, o->loc, TSR_ARCH_MISMATCH, hint, "arch = \"%s\", but the device is \"%s\"", arch, caps->arch);
   }
   return NULL;
 }

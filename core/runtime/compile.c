@@ -195,7 +195,8 @@ static tsr_status lower_all(compile *c, tsr_level level) {
   if (level <= TSR_LEVEL_TILE) TSR_TRY(rt_custom_resolve(p, p->levels[TSR_LEVEL_TILE], fallback_of(c)));
   dump(c, TSR_LEVEL_TILE, "tile");
   if (level <= TSR_LEVEL_TILE) TSR_TRY(tile_to_target(p->levels[TSR_LEVEL_TILE], &c->dev->caps, &p->levels[TSR_LEVEL_TARGET]));
-  else TSR_TRY(add_program(p->levels[TSR_LEVEL_TARGET], "target"));
+  else TSR_TRY(target_check_device(p->levels[TSR_LEVEL_TARGET], &c->dev->caps));
+  if (level == TSR_LEVEL_TARGET) TSR_TRY(add_program(p->levels[TSR_LEVEL_TARGET], "target"));
   dump(c, TSR_LEVEL_TARGET, "target");
   TSR_TRY(ir_verify(p->levels[TSR_LEVEL_TARGET]));
   return emit_module(p->levels[TSR_LEVEL_TARGET], &c->dev->caps, &p->arena, &p->desc);

@@ -12,7 +12,12 @@
 #define COPY "%v = \"tessera.tile.load\"(%a)\n\"tessera.tile.store\"(%v, %c)"
 #define SCRATCH(kernel, offset)                                                                                                                                   \
   "\"tessera.target.kernel\"() ({\n^bb0(%a: !tessera.view<4xf32>):\n%s = \"tessera.target.scratch\"() {offset = " offset "} : () -> !tessera.array<4xf32>\n" \
-  "\"tessera.target.call\"(%a, %s) {fn = \"copy\"}\n\"tessera.target.return\"()\n}) {sym_name = \"k\", dialect = \"cpu\", outputs = 1, " kernel "}\n"
+  "\"tessera.target.call\"(%a, %s) {fn = \"copy\"}\n\"tessera.target.return\"()\n}) {sym_name = \"k\", outputs = 1, " kernel "}\n"
+#define CPU ", dialect = \"cpu\""
+#define CALL(call, region)                                                                                                                                               \
+  "\"tessera.target.kernel\"() ({\n^bb0(%a: !tessera.view<8x4xf32>, %b: !tessera.view<4x6xf32>, %c: !tessera.view<8x6xf32>, %v: !tessera.view<4xf32>):\n" \
+  "%t = \"tessera.target.scratch\"() {offset = 0} : () -> !tessera.array<4x6xf32>\n%u = \"tessera.target.scratch\"() {offset = 96} : () -> !tessera.array<4x4xf32>\n"     \
+  "\"tessera.target.call\"" call region "\n\"tessera.target.return\"()\n}) {sym_name = \"k\", outputs = 1, grid = [1, 1, 1], scratch_bytes = 160" CPU "}\n"
 
 static const struct { const char *what, *text, *says; } cases[] = {
     /* text */
@@ -66,12 +71,28 @@ static const struct { const char *what, *text, *says; } cases[] = {
     {"tile: a view before its memory", TILE("%a: !tessera.view<4xf32, strides = [-1]>, %c: !tessera.view<4xf32>", "[1, 1, 1]", COPY), "x.mlir:"},
     {"tile: grid", TILE(VIEWS("4"), "[1, -1, 1]", COPY), "x.mlir:7:1: grid extent -1"},
     {"tile: an op of another level", TILE(VIEWS("4"), "[1, 1, 1]", "%v = \"tessera.graph.neg\"(%a)"), "x.mlir:9:6: "},
-    {"target: grid", SCRATCH("grid = [-1, 1, 1], scratch_bytes = 64", "0"), "x.mlir:1:1: grid extent -1"},
-    {"target: grid beyond 32 bits", SCRATCH("grid = [9999999999, 1, 1], scratch_bytes = 64", "0"), "x.mlir:1:1: grid extent 9999999999"},
-    {"target: scratch beyond the kernel's", SCRATCH("grid = [1, 1, 1], scratch_bytes = 64", "52"), "x.mlir:3:6: 4 elements at byte 52 do not fit"},
-    {"target: scratch without any", SCRATCH("grid = [1, 1, 1]", "0"), "x.mlir:3:6: 4 elements at byte 0 do not fit"},
-    {"target: scratch before its begin", SCRATCH("grid = [1, 1, 1], scratch_bytes = 64", "-16"), "x.mlir:3:6: offset = -16"},
-    {"target: scratch between elements", SCRATCH("grid = [1, 1, 1], scratch_bytes = 64", "2"), "x.mlir:3:6: offset = 2"},
+    {"target: grid", SCRATCH("grid = [-1, 1, 1], scratch_bytes = 64" CPU, "0"), "x.mlir:1:1: grid extent -1"},
+    {"target: grid beyond 32 bits", SCRATCH("grid = [9999999999, 1, 1], scratch_bytes = 64" CPU, "0"), "x.mlir:1:1: grid extent 9999999999"},
+    {"target: scratch beyond the kernel's", SCRATCH("grid = [1, 1, 1], scratch_bytes = 64" CPU, "52"), "x.mlir:3:6: 4 elements at byte 52 do not fit"},
+    {"target: scratch without any", SCRATCH("grid = [1, 1, 1]" CPU, "0"), "x.mlir:3:6: 4 elements at byte 0 do not fit"},
+    {"target: scratch before its begin", SCRATCH("grid = [1, 1, 1], scratch_bytes = 64" CPU, "-16"), "x.mlir:3:6: offset = -16"},
+    {"target: scratch between elements", SCRATCH("grid = [1, 1, 1], scratch_bytes = 64" CPU, "2"), "x.mlir:3:6: offset = 2"},
+    {"target: another dialect", SCRATCH("grid = [1, 1, 1], scratch_bytes = 64, dialect = \"cuda\"", "0"), "x.mlir:1:1: dialect = \"cuda\""},
+    {"call: product smaller than its operands'", CALL("(%t, %a, %b) {fn = \"matmul\"}", ""), "x.mlir:5:1: \"matmul\" takes"},
+    {"call: product larger than its operands'", CALL("(%c, %u, %b) {fn = \"gemm\"}", ""), "x.mlir:5:1: \"gemm\" takes"},
+    {"call: depths", CALL("(%t, %a, %b) {fn = \"matmul\", transpose_a = true}", ""), "x.mlir:5:1: \"matmul\" takes"},
+    {"call: copy", CALL("(%t, %u) {fn = \"copy\"}", ""), "x.mlir:5:1: \"copy\" takes"},
+    {"call: move", CALL("(%t, %u) {fn = \"move\"}", ""), "x.mlir:5:1: \"move\" takes"},
+    {"call: splat", CALL("(%t, %u) {fn = \"splat\"}", ""), "x.mlir:5:1: \"splat\" takes"},
+    {"call: reduce", CALL("(%u, %t) {fn = \"reduce\", axis = 1}", ""), "x.mlir:5:1: \"reduce\" takes"},
+    {"call: reduce along no axis", CALL("(%t, %t) {fn = \"reduce\", axis = 7}", ""), "x.mlir:5:1: \"reduce\" takes"},
+    {"call: transpose", CALL("(%t, %t) {fn = \"transpose\", perm = [1, 0]}", ""), "x.mlir:5:1: \"transpose\" takes"},
+    {"call: no permutation", CALL("(%u, %u) {fn = \"transpose\", perm = [1, 1]}", ""), "x.mlir:5:1: \"transpose\" takes"},
+    {"call: fft", CALL("(%u, %u, %u, %t) {fn = \"fft_stage\", radix = 2, span = 1}", ""), "x.mlir:5:1: \"fft_stage\" takes"},
+    {"call: fft radix", CALL("(%u, %u, %u, %u) {fn = \"fft_stage\", radix = 3, span = 1}", ""), "x.mlir:5:1: \"fft_stage\" takes"},
+    {"call: gather without a region", CALL("(%t, %a) {fn = \"gather\"}", ""), "x.mlir:5:1: \"gather\" takes"},
+    {"call: too few operands", CALL("(%t) {fn = \"copy\"}", ""), "x.mlir:5:1: takes 2 operands"},
+    {"call: scatter of one index", CALL("(%t, %a)", " ({\n^bb0(%i: index, %j: index):\n\"tessera.target.yield\"(%i)\n}) {fn = \"scatter\"}"), "x.mlir:5:1: \"scatter\" takes"},
     {"tile: too large a tile", TILE(VIEWS("4"), "[1, 1, 1]", "%v = \"tessera.tile.fill\"() {value = 0} : () -> !tessera.frag<1099511627776xf32>"), "x.mlir:9:6: the tile is too large"},
 };
 
