@@ -113,6 +113,27 @@ static void backend_without_a_knob_gets_it_fixed(void **state) {
   assert_true(has48);
 }
 
+static bool offers(const space *s, const char *name, int32_t value) {
+  for (int32_t i = 0; i < s->n_knobs; i++)
+    for (int32_t j = 0; j < s->knob[i].n && !strcmp(s->knob[i].name, name); j++)
+      if (s->knob[i].value[j] == value) return true;
+  return false;
+}
+
+/* Steps of 256 along k: where nothing is staged and elements are of 16 bits, and nowhere else. */
+static void long_steps_offered_on_simd_registers_only(void **state) {
+  static space s;
+  tune_device gpu = small_gpu(), simd = gpu;
+  simd.warp_size = 8;
+  static const struct { bool simd; tsr_dtype t; } cases[] = {{true, TSR_BF16}, {true, TSR_F16}, {true, TSR_F32}, {false, TSR_BF16}};
+  for (int i = 0; i < 4; i++) {
+    tune_problem p = gemm(256, 256, 256, cases[i].t);
+    space_build(cases[i].simd ? &simd : &gpu, &p, NULL, &s);
+    assert_int_equal(offers(&s, "k", 256), i < 2);
+    assert_true(offers(&s, "k", 128) && !offers(&s, "k", 512));
+  }
+}
+
 static void row_and_elementwise_spaces_are_legal_and_not_empty(void **state) {
   tune_device devs[] = {small_gpu(), small_cpu()};
   static const int64_t cols[] = {1, 7, 64, 1000, 4096, 100000};
@@ -414,6 +435,7 @@ int main(void) {
       cmocka_unit_test(matmul_space_prunes_exactly_what_its_rule_refuses),
       cmocka_unit_test(deterministic_space_moves_only_order_preserving_knobs),
       cmocka_unit_test(backend_without_a_knob_gets_it_fixed),
+      cmocka_unit_test(long_steps_offered_on_simd_registers_only),
       cmocka_unit_test(row_and_elementwise_spaces_are_legal_and_not_empty),
       cmocka_unit_test(point_text_round_trips),
       cmocka_unit_test(custom_space_counts_and_neighbours),
