@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { KEY_PARTS = 9, ENTRY_COLUMNS = 20, KEY_TEXT = 1024 };
 
@@ -92,18 +93,28 @@ static tsr_status make(const tsr_allocator *al, const char *path, bool read_only
   return NULL;
 }
 
-tsr_status cache_open(const tsr_allocator *al, const char *dir, const char *name, tune_cache **out) {
-  char path[1024];
-  *out = NULL;
-  if (!name || !*name) name = "tune";
-  if (!dir || !*dir) dir = knob_str("TSR_CACHE_DIR");
+static tsr_status place(const tsr_allocator *al, const char *dir, const char *name, char *path, size_t path_bytes) {
   for (const char *c = name; *c; c++)
     if (name[0] == '.' || !(isalnum((unsigned char)*c) || strchr("_-.", *c)))
       return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "cache", "use letters, digits, `_`, `-`, `.`"), "bad cache name `%.64s`", name);
-  if (snprintf(path, sizeof path, "%s/%s.sqlite", dir, name) >= (int)sizeof path - 32)
+  if (snprintf(path, path_bytes, "%s/%s.sqlite", dir, name) >= (int)path_bytes - 32)
     return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "cache", NULL), "the path of the cache is too long");
+  return NULL;
+}
+
+tsr_status cache_open(const tsr_allocator *al, const char *dir, const char *name, tune_cache **out) {
+  char path[1024];
+  *out = NULL;
+  if (!dir || !*dir) dir = knob_str("TSR_CACHE_DIR");
+  TSR_TRY(place(al, dir, name && *name ? name : "tune", path, sizeof path));
   make_folder(dir);
   return make(al, path, false, out);
+}
+
+tsr_status cache_path(const tsr_allocator *al, const char *dir, const char *name, char *path, size_t path_bytes, bool *exists) {
+  TSR_TRY(place(al, dir && *dir ? dir : knob_str("TSR_CACHE_DIR"), name && *name ? name : "tune", path, path_bytes));
+  *exists = access(path, F_OK) == 0 || errno != ENOENT;
+  return NULL;
 }
 
 tsr_status cache_open_file(const tsr_allocator *al, const char *path, tune_cache **out) {

@@ -42,6 +42,8 @@ typedef struct cache_info {
 /* `dir` NULL: TSR_CACHE_DIR. `name` NULL: "tune"; letters, digits, `_`, `-`, `.`. Makes the folder. Errors: a bad name, out of
  * memory; an unusable place is no error (cache_info tells). */
 TSR_MUST_USE tsr_status cache_open(const tsr_allocator *al, const char *dir, const char *name, tune_cache **out);
+/* Where cache_open would keep it, and whether something is there; makes nothing. */
+TSR_MUST_USE tsr_status cache_path(const tsr_allocator *al, const char *dir, const char *name, char *path, size_t path_bytes, bool *exists);
 /* Reads a database at its own path and never writes. */
 TSR_MUST_USE tsr_status cache_open_file(const tsr_allocator *al, const char *path, tune_cache **out);
 void cache_close(tune_cache **c);

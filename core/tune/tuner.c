@@ -299,6 +299,7 @@ static tsr_status search_now(const tuner_desc *d, tuner_result *out) {
   search_outcome o = {0};
   tsr_status st = NULL;
   bool by_model = d->strategy == &search_model_only;
+  const cost_model *model = d->model ? d->model : &cost_model_roofline;
   size_t n_near = cache_neighbours(d->cache, &d->key, near, MAX_NEIGHBOURS);
   if (!d->again) cache_trials(d->cache, &d->key, add_known, &known);
   if (!by_model) s.reference = prepare(&s, d->dflt, &st);
@@ -316,10 +317,10 @@ static tsr_status search_now(const tuner_desc *d, tuner_result *out) {
   if (!st && o.has_best && o.cancelled) { /* told, but neither checked nor stored */
     out->config = space_config(d->space, &o.best);
     out->best_ns = o.best_ns;
+    out->predicted_ns = model->predict(model->user, d->device, d->problem, &out->config);
   }
   if (!st && o.has_best && !o.cancelled) st = choose_right(&s, &o, out);
   if (!st && out->source == TUNE_FROM_SEARCH) {
-    const cost_model *model = d->model ? d->model : &cost_model_roofline;
     out->predicted_ns = model->predict(model->user, d->device, d->problem, &out->config);
     if (by_model) out->source = TUNE_FROM_MODEL;
     if (!by_model) store(d, &o, out);

@@ -47,6 +47,11 @@ int main(void) {
   cli_write(&c, "junk", junk, sizeof junk - 1);
   cli_write(&c, "later.json", later, sizeof later - 1);
   cli_write(&c, "partly.json", partly, sizeof partly - 1);
+  char made[256];
+  expect(&c, "cache list --dir nowhere", 0, "0 entries, 0 trials in nowhere/default.sqlite, which does not exist yet\n");
+  expect(&c, "cache list --dir nowhere --json", 0, "");
+  cli_path(&c, "nowhere", made, sizeof made);
+  if (access(made, F_OK) == 0) printf("cache list made a folder\n"), c.wrong++;
   expect(&c, "tune matmul --shape 8x8x8 --device cpu:0 --samples 2 --json", 0, "\"source\": \"search\"");
   if (!strstr(c.said, "\"stored\": true")) return cli_end(&c), 77; /* built without SQLite */
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);

@@ -23,6 +23,8 @@ wait "$pid" || status=$?
 grep -q '"interrupted": true' "$dir/out" || { echo "not told as interrupted: $(cat "$dir/out")"; exit 1; }
 best=$(sed 's/.*"best_us": \([0-9.]*\).*/\1/' "$dir/out")
 awk "BEGIN { exit !($best > 0) }" || { echo "no best so far"; exit 1; }
+predicted=$(sed 's/.*"predicted_us": \([0-9.]*\).*/\1/' "$dir/out")
+awk "BEGIN { exit !($predicted > 0) }" || { echo "no prediction of it"; exit 1; }
 measured=$(sed 's/.*"measurements": \([0-9]*\).*/\1/' "$dir/out")
 kept=$(trials)
 [ "$kept" = "$measured" ] || { echo "$measured measured, $kept kept"; exit 1; }

@@ -154,6 +154,41 @@ static void shapes_that_do_not_fit_are_errors(void **state) {
   tsr_context_destroy(&ctx);
 }
 
+/* A training step's shapes share their bucket's decisions too: the gradient knows what was unknown. */
+static void a_gradient_keeps_what_was_unknown(void **state) {
+  static const char mark[] = "symbolic = [300 : i64, 2400 : i64, 28800 : i64]";
+  tsr_context *ctx;
+  tsr_device *dev;
+  tsr_graph *g, *s, *d;
+  tsr_program *p;
+  tsr_value v[2];
+  char *text;
+  OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev));
+  OK(tsr_graph_create(ctx, "main", &g));
+  OK(tsr_graph_input(g, "A", TSR_F32, (tsr_shape){2, {TSR_ANY_DIM, 8}}, &v[0]));
+  OK(tsr_graph_input(g, "W", TSR_F32, (tsr_shape){2, {8, 96}}, &v[1]));
+  OK(tsr_graph_op(g, "matmul", v, 2, NULL, 0, &v[0]));
+  OK(tsr_graph_op(g, "silu", v, 1, NULL, 0, &v[0]));
+  OK(tsr_graph_op(g, "reduce_sum", v, 1, NULL, 0, &v[0]));
+  OK(tsr_graph_output(g, v[0]));
+  OK(tsr_graph_specialize(g, (tsr_shape[]){{2, {300, 8}}, {2, {8, 96}}}, 2, &s));
+  OK(tsr_graph_grad(s, (tsr_value[]){1, 2}, 2, &d));
+  OK(tsr_graph_print(d, &text));
+  assert_non_null(strstr(text, mark));
+  tsr_text_free(ctx, &text);
+  OK(tsr_program_compile(dev, d, NULL, &p));
+  OK(tsr_program_dump(p, TSR_LEVEL_SCHEDULE, &text, NULL));
+  assert_non_null(strstr(text, mark));
+  tsr_text_free(ctx, &text);
+  tsr_program_destroy(&p);
+  tsr_graph_destroy(&d);
+  tsr_graph_destroy(&s);
+  tsr_graph_destroy(&g);
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+}
+
 static tsr_code whole_life(counting *c) {
   tsr_allocator al = {count_alloc, count_free, c};
   tsr_context *ctx = NULL;
@@ -176,6 +211,7 @@ int main(void) {
       cmocka_unit_test(one_graph_serves_many_shapes),
       cmocka_unit_test(program_set_keeps_the_latest_shapes),
       cmocka_unit_test(shapes_that_do_not_fit_are_errors),
+      cmocka_unit_test(a_gradient_keeps_what_was_unknown),
       cmocka_unit_test(every_failed_allocation_is_a_status),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

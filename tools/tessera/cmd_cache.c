@@ -138,6 +138,17 @@ static const struct {
 } actions[] = {{"list", do_list, false},     {"show", do_show, false},    {"export", do_export, false}, {"import", do_import, false},
                {"merge", do_merge, false}, {"verify", do_verify, true}, {"clear", do_clear, true}};
 
+/* To look makes nothing. True if there is nothing to list, which is said then. */
+static bool nothing_to_list(const cache_args *a, int *rc) {
+  char path[1024];
+  bool exists = true;
+  tsr_status st = cache_path(NULL, a->dir, a->name ? a->name : "default", path, sizeof path, &exists);
+  *rc = st ? cli_fail(st) : EXIT_OK;
+  if (!st && exists) return false;
+  if (!st && !a->json) printf("0 entries, 0 trials in %s, which does not exist yet\n", path);
+  return true;
+}
+
 int cmd_cache(int argc, char **argv) {
   cache_args a = {0};
   const option options[] = {{.name = "--dir", .text = &a.dir}, {.name = "--name", .text = &a.name}, {.name = "--json", .flag = &a.json}, {.name = "--replace", .flag = &a.replace}};
@@ -147,8 +158,10 @@ int cmd_cache(int argc, char **argv) {
     if (argc > (actions[i].alone ? 2 : 3)) return cli_usage("cache", "%s takes %s", argv[1], actions[i].alone ? "no operand: it is about the whole cache" : "at most one operand");
     tune_cache *c = NULL;
     a.operand = argc == 3 ? argv[2] : NULL;
+    int rc;
+    if (actions[i].run == do_list && nothing_to_list(&a, &rc)) return rc;
     tsr_status st = cache_open(NULL, a.dir, a.name ? a.name : "default", &c);
-    int rc = st ? cli_fail(st) : actions[i].run(c, &a);
+    rc = st ? cli_fail(st) : actions[i].run(c, &a);
     cache_close(&c);
     return rc;
   }
