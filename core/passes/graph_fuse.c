@@ -206,8 +206,32 @@ static void try_merge(graph_groups *g, ir_op *op, ir_value *v, const pass_option
 
 static bool is_view(const ir_op *op) { return (op->def->flags & IR_VIEWLIKE) && !graph_is(op, G_RESHAPE); }
 
-/* Must a view's elements be written out in order: for an output, an alias or a custom op? */
+/* Does it repeat rows or columns of its matrices? A product's tiles are windows of memory that has them all. */
+static bool repeats_matrix(const ir_op *view) {
+  const ir_type *from = view->operands[0]->type, *to = view->results[0]->type;
+  if (!graph_is(view, G_BROADCAST)) return false;
+  for (int i = 1; i <= 2 && i <= to->rank; i++)
+    if (i > from->rank || from->dims[from->rank - i] != to->dims[to->rank - i]) return true;
+  return false;
+}
+
+/* Is it a product's operand, as it is or through what may be fused before the product: casts, signs, factors? */
+static bool feeds_product(const ir_op *op, const graph_groups *g) {
+  for (int i = (int)op->scratch + 1; i < g->n_ops; i++) {
+    const ir_op *user = g->ops[i];
+    bool uses = false, alone = true;
+    for (int k = 0; k < user->n_operands; k++) {
+      if (user->operands[k] == op->results[0]) uses = true;
+      else alone &= ir_type_count(user->operands[k]->type) == 1;
+    }
+    if (uses && (graph_is(user, G_MATMUL) || (alone && user->def->flags & IR_ELEMENTWISE && feeds_product(user, g)))) return true;
+  }
+  return false;
+}
+
+/* Must a view's elements be written out in order: for an output, an alias or a custom op, or as a product's operand? */
 static bool needs_memory(const ir_op *view, const graph_groups *g) {
+  if (repeats_matrix(view) && feeds_product(view, g)) return true;
   for (int i = (int)view->scratch + 1; i < g->n_ops; i++) {
     const ir_op *user = g->ops[i];
     if (!graph_is(user, G_RETURN) && !graph_is(user, G_RESHAPE) && !graph_is(user, G_CUSTOM)) continue;

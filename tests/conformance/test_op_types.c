@@ -18,6 +18,8 @@ static const struct { const char *op, *args, *body; } cases[] = {
     {"constant", "", "%r = \"tessera.graph.constant\"() {value = dense<1> : tensor<$Rx$Cx$T>}"},
     {"matmul", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$Rx$T>", "%r = \"tessera.graph.matmul\"(%a, %b)"},
     {"matmul", "%a: tensor<3x$Cx$Rx$T>, %b: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.matmul\"(%a, %b) {transpose_a = true, transpose_b = true}"},
+    {"matmul", "%a: tensor<$Rx1x$T>, %b: tensor<$Rx$Cx$T>", "%s = \"tessera.graph.broadcast\"(%a) {shape = [$R, $C]}\n%r = \"tessera.graph.matmul\"(%s, %b) {transpose_b = true}"},
+    {"matmul", "%a: tensor<$Cx$T>, %b: tensor<$Rx$Cx$T>", "%s = \"tessera.graph.broadcast\"(%a) {shape = [$R, $C]}\n%n = \"tessera.graph.mul\"(%s, %s)\n%r = \"tessera.graph.matmul\"(%b, %n) {transpose_b = true}"},
 #define TWO(name) {name, "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$T>", "%r = \"tessera.graph." name "\"(%a, %b)"}
     TWO("add"), TWO("sub"), TWO("mul"), TWO("div"), TWO("rem"), TWO("pow"), TWO("min"), TWO("max"), TWO("and"), TWO("or"),
 #define ONE(name) {name, "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph." name "\"(%a)"}
