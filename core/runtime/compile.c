@@ -14,6 +14,8 @@
 #include "core/passes/schedule_to_tile.h"
 #include "core/passes/schedule_turn.h"
 #include "core/passes/tile_to_target.h"
+#include "core/passes/tile_work.h"
+#include "core/profile/verdict.h"
 #include "core/runtime/internal.h"
 #include "core/runtime/spills.h"
 
@@ -185,6 +187,19 @@ static void dump(compile *c, tsr_level level, const char *name) {
   tsr_text_free(c->p->ctx, &text);
 }
 
+/* Seed 004 section 3.2: strided accesses of global memory are told, with what helps. */
+static void note_strides(compile *c) {
+  for (const ir_op *o = c->p->levels[TSR_LEVEL_TILE]->root->regions[0]->first; o; o = o->next) {
+    const char *hint = NULL, *name = ir_get_str(o, "sym_name", "?");
+    tile_work w;
+    if (o->def->level != IR_TILE || o->def->code != T_KERNEL) continue;
+    tile_work_count(o, &w);
+    if (verdict_coalescing(w.contiguous, &hint) != VERDICT_FAIL) continue;
+    trace_add(&c->p->trace, "tile", "coalescing", o, false, "%s: %.0f %% of the elements moved lie beside their neighbours: %s", name, 100 * w.contiguous, hint);
+    rt_log(c->p->ctx, TSR_LOG_INFO, "%s: %.0f %% of the elements moved lie beside their neighbours: %s", name, 100 * w.contiguous, hint);
+  }
+}
+
 static tsr_status lower_all(compile *c, tsr_level level) {
   tsr_program *p = c->p;
   if (level == TSR_LEVEL_GRAPH) TSR_TRY(lower_graph(c));
@@ -193,6 +208,7 @@ static tsr_status lower_all(compile *c, tsr_level level) {
   dump(c, TSR_LEVEL_SCHEDULE, "schedule");
   if (level == TSR_LEVEL_TILE) TSR_TRY(add_program(p->levels[TSR_LEVEL_TILE], "tile"));
   if (level <= TSR_LEVEL_TILE) TSR_TRY(rt_custom_resolve(p, p->levels[TSR_LEVEL_TILE], fallback_of(c)));
+  if (level <= TSR_LEVEL_TILE) note_strides(c);
   dump(c, TSR_LEVEL_TILE, "tile");
   if (level <= TSR_LEVEL_TILE) TSR_TRY(tile_to_target(p->levels[TSR_LEVEL_TILE], &c->dev->caps, &p->levels[TSR_LEVEL_TARGET]));
   else TSR_TRY(target_check_device(p->levels[TSR_LEVEL_TARGET], &c->dev->caps));

@@ -184,6 +184,23 @@ static void switches_take_away_what_they_name(void **state) {
   close_rig(&r);
 }
 
+/* Reading every third column is told when it is compiled, with a hint; a copy of neighbours has nothing to tell. */
+static void strided_accesses_are_told(void **state) {
+  rig r = open_rig();
+  for (int stride = 1; stride <= 3; stride += 2) {
+    char ir[512], *text;
+    tsr_program *p;
+    snprintf(ir, sizeof ir, "\"tessera.graph.func\"() ({\n^bb0(%%x: tensor<64x192xf32>):\n%%0 = \"tessera.graph.slice\"(%%x) {starts = [0, 0], sizes = [64, 64], strides = [1, %d]}\n"
+             "%%1 = \"tessera.graph.exp\"(%%0)\n\"tessera.graph.return\"(%%1)\n}) {sym_name = \"main\"}\n", stride);
+    OK(tsr_program_parse(r.dev, ir, strlen(ir), "x.mlir", NULL, &p));
+    OK(tsr_program_explain(p, &text));
+    if ((strstr(text, "strided accesses: make the last axis contiguous") != NULL) != (stride > 1)) fail_msg("stride %d:\n%s", stride, text);
+    tsr_text_free(r.ctx, &text);
+    tsr_program_destroy(&p);
+  }
+  close_rig(&r);
+}
+
 /* A word that is no switch is one line that names those that are. */
 static void unknown_switches_are_refused(void **state) {
   static const char *const bad[] = {"bogus", "fusion,bogus", "fusio", "bogus,rewrites", " fusion"};
@@ -431,6 +448,7 @@ int main(void) {
       cmocka_unit_test(a_tile_by_hand_is_in_the_dump),
       cmocka_unit_test(a_width_by_hand_reaches_the_code),
       cmocka_unit_test(switches_take_away_what_they_name),
+      cmocka_unit_test(strided_accesses_are_told),
       cmocka_unit_test(unknown_switches_are_refused),
       cmocka_unit_test(a_capture_replays_what_was_called),
       cmocka_unit_test(kahan_beats_the_naive_bound_on_adversarial_sums),
