@@ -124,6 +124,8 @@ static tsr_fallback fallback_of(const compile *c) { return c->o && c->o->fallbac
 static tsr_status lower_schedule(compile *c) {
   tsr_program *p = c->p;
   ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
+  for (ir_op *o = m->root->regions[0]->first; o; o = o->next)
+    if (!ir_set_attr(o, "policy", ir_attr_str(m, tsr_policy_name(p->policy)))) return st_oom();
   TSR_TRY(apply_schedules(c, m));
   TSR_TRY(switch_off(c, m));
   TSR_TRY(schedule_turn(m, &c->dev->caps, &p->trace));
@@ -131,8 +133,6 @@ static tsr_status lower_schedule(compile *c) {
   TSR_TRY(rt_tune_schedule(c->dev, m, c->o, p->policy, &p->trace));
   TSR_TRY(rt_lighter_apply(c->lighter, m, &p->trace));
   TSR_TRY(schedule_apply_defaults(m, &(schedule_options){.caps = &c->dev->caps, .error_if_illegal = fallback_of(c) == TSR_FALLBACK_ERROR, .trace = &p->trace}));
-  for (ir_op *o = m->root->regions[0]->first; o; o = o->next)
-    if (!ir_get_attr(o, "policy") && !ir_set_attr(o, "policy", ir_attr_str(m, tsr_policy_name(p->policy)))) return st_oom();
   tile_options opts = {.caps = &c->dev->caps, .policy = tsr_policy_name(p->policy), .suggest = suggest, .user = c->dev};
   return schedule_to_tile(m, &opts, &p->levels[TSR_LEVEL_TILE]);
 }
@@ -218,6 +218,30 @@ static tsr_status lower_all(compile *c, tsr_level level) {
   return emit_module(p->levels[TSR_LEVEL_TARGET], &c->dev->caps, &p->arena, &p->desc);
 }
 
+/* The policy of the innermost scope that names one: the compile options, the text's function or program, the context. */
+static tsr_status choose_policy(compile *c, const ir_module *m) {
+  tsr_program *p = c->p;
+  const char *named = NULL;
+  p->policy = p->ctx->policy;
+  for (const ir_op *o = m->root->regions[0]->first; o; o = o->next) {
+    if (o->def->level != IR_GRAPH && o->def->level != IR_SCHEDULE) continue;
+    const char *name = ir_get_str(o, "policy", ""), *mode = ir_get_str(o, "precision", "standard");
+    if (strcmp(mode, "standard"))
+      return ir_error_at(o, o->loc, TSR_UNSUPPORTED, "give the values the types they are to have: docs/precision.md", "precision mode \"%s\": only standard is there", mode);
+    if (!*name) continue;
+    tsr_status st = tsr_policy_parse(name, &p->policy);
+    if (st) {
+      tsr_status_free(st);
+      return ir_error_at(o, o->loc, TSR_VERIFY_ERROR, "fast, deterministic, kahan_sum", "unknown numerics policy \"%s\"", name);
+    }
+    if (named && strcmp(named, name)) return ir_error_at(o, o->loc, TSR_UNSUPPORTED, "compile them apart", "policy %s beside %s: a program has one", name, named);
+    named = name;
+  }
+  if (c->o && c->o->policy) p->policy = c->o->policy;
+  if (!c->o || c->o->precision == TSR_PRECISION_STANDARD) return NULL;
+  return st_make(&p->ctx->al, TSR_UNSUPPORTED, RT_WHERE("compile", "give the values the types they are to have: docs/precision.md"), "precision modes other than standard are not there");
+}
+
 /* Not the machine's: memory, a lost device, a caller's wish. */
 static bool is_schedules_fault(tsr_status st) {
   tsr_code c = tsr_status_code(st);
@@ -236,7 +260,6 @@ static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_
   p->dev = dev;
   arena_init(&p->arena, &ctx->al);
   trace_init(&p->trace, &ctx->al);
-  p->policy = o && o->policy ? o->policy : ctx->policy;
   tsr_level level = level_of(m);
   p->levels[level] = m;
   compile c = {.dev = dev, .p = p, .o = o, .lighter = lighter};
@@ -244,6 +267,7 @@ static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_
   const ir_op *first = m->root->regions[0]->first;
   if (o) TSR_GOTO(pass_check_disable(&ctx->al, "tsr_compile_options.disable", o->disable));
   if (!first || first->def->level == IR_BUILTIN) TSR_GOTO(st_make(&ctx->al, TSR_PARSE_ERROR, RT_WHERE("compile", "wrap them in a function, program or kernel"), "%s:1:1: nothing that can be run", m->file ? m->file : "<text>"));
+  TSR_GOTO(choose_policy(&c, m));
   TSR_GOTO(lower_all(&c, level));
   TSR_GOTO(rt_plan(p));
   dump(&c, TSR_LEVEL_SOURCE, "source");

@@ -153,8 +153,6 @@ typedef struct walk {
 } walk;
 typedef tsr_status (*kernel_fn)(walk *w, rt_kernel *k);
 
-static tsr_policy policy_of(const tsr_context *ctx, const tsr_compile_options *o) { return o && o->policy ? o->policy : ctx->policy; }
-
 static tsr_status restrict_space(rt_kernel *k, const char *knobs) {
   for (const char *at = knobs; *at; at += strcspn(at, ","), at += *at == ',') {
     size_t n = strcspn(at, ",");
@@ -182,7 +180,7 @@ static tsr_status each_kernel(walk *w, const tsr_graph *g, const tsr_compile_opt
     for (ir_op *o2 = prog->n_regions ? prog->regions[0]->first : NULL; o2 && !st && !w->stop; o2 = o2->next) {
       bool worth = false;
       if (o2->def->level != IR_SCHEDULE || o2->def->code != S_KERNEL) continue;
-      st = rt_kernel_open(w->dev, o2, policy_of(ctx, o), &device, k, &worth);
+      st = rt_kernel_open(w->dev, o2, p->policy, &device, k, &worth);
       if (!st && worth && w->tune && w->tune->knobs) st = restrict_space(k, w->tune->knobs);
       if (!st && (worth || (w->estimates && k->streamed))) st = fn(w, k);
       rt_kernel_close(k);

@@ -37,7 +37,7 @@ tsr_status tsr_profile_create(tsr_context *ctx, tsr_profile **out) {
   p->ctx = ctx;
   arena_init(&p->mem, &ctx->al);
   strb_init(&p->trace, &ctx->al);
-  p->program = (audit_program){.cache_persistent = -1, .n_devices = 0, .comm_ns = -1, .overlapped_ns = -1};
+  p->program = (audit_program){.cache_persistent = -1, .n_devices = 0, .implicit_shards = -1, .comm_ns = -1, .overlapped_ns = -1};
   tsr_status st = prof_log_create(&ctx->al, &p->log);
   if (st) tsr_profile_destroy(&p);
   *out = p;

@@ -28,7 +28,8 @@ typedef struct tsr_recording tsr_recording;
 
 typedef enum tsr_log_level { TSR_LOG_ERROR, TSR_LOG_WARN, TSR_LOG_INFO, TSR_LOG_DEBUG } tsr_log_level;
 
-/* Numerics policy (seed 003 A.7): how sums are ordered. */
+/* Numerics policy (seed 003 A.7): how sums are ordered. The innermost scope that names one decides: tsr_compile_options, then the function's
+ * attribute `policy` in IR text, then the context. docs/precision.md has the table. */
 typedef enum tsr_policy {
   TSR_POLICY_DEFAULT,       /* the enclosing scope's; "fast" at the top */
   TSR_POLICY_FAST,          /* benchmarking, inference */
@@ -41,7 +42,8 @@ TSR_API const char *tsr_policy_name(tsr_policy p);
 /* The policy's use case in one line (seed 003 A.7). A constant string. */
 TSR_API const char *tsr_policy_help(tsr_policy p);
 
-/* Precision mode (seed 003 A.3): accumulation is f32 in all modes but aggressive. */
+/* Precision mode (seed 003 A.3). Only standard is there: the types are those of the graph, floats of up to 32 bits are accumulated in f32. The others
+ * are TSR_UNSUPPORTED. */
 typedef enum tsr_precision { TSR_PRECISION_STANDARD, TSR_PRECISION_SAFE, TSR_PRECISION_AGGRESSIVE, TSR_PRECISION_DETERMINISTIC } tsr_precision;
 
 /* What happens where a device lacks a capability. */
@@ -122,8 +124,9 @@ TSR_API TSR_MUST_USE tsr_status tsr_buffer_read(tsr_buffer *buf, size_t offset, 
 
 /* ---- streams and events ---------------------------------------------------------------------------------------- */
 
-/* Work on one stream runs in order; streams run beside each other. Launch errors surface at tsr_stream_sync. A NULL stream in
- * the calls below means the device's own, which is created with it. */
+/* Work on one stream runs in order; streams run beside each other. Launch errors surface at tsr_stream_sync. A NULL stream
+ * in calls that also take a program, an event or a recording means the device's own, which is created with it; tsr_buffer_write and
+ * tsr_buffer_read use that one and wait for it, not for other streams. */
 TSR_API TSR_MUST_USE tsr_status tsr_stream_create(tsr_device *dev, int priority, tsr_stream **out);
 TSR_API void tsr_stream_destroy(tsr_stream **s);
 /* timeout_ns < 0 waits for ever; TSR_TIMEOUT otherwise. */

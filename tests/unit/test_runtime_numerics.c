@@ -208,12 +208,77 @@ static void kahan_sum_reaches_into_row_operations(void **state) {
     }
 }
 
+/* ---- scopes --------------------------------------------------------------------------------------------------------- */
+
+/* A sum of TERMS floats as IR text, with `attrs` on the function. */
+static tsr_status compile_text(tsr_policy in_context, const char *attrs, const tsr_compile_options *o, char **explained) {
+  tsr_context *ctx;
+  tsr_device *dev;
+  tsr_program *p = NULL;
+  char text[1024];
+  OK(tsr_context_create(&(tsr_context_desc){.policy = in_context, .cache_dir = ""}, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev));
+  int n = snprintf(text, sizeof text,
+                   "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<1x%dxf32>):\n%%0 = \"tessera.graph.reduce_sum\"(%%A) {axes = [1]} : (tensor<1x%dxf32>) -> tensor<1xf32>\n"
+                   "\"tessera.graph.return\"(%%0) : (tensor<1xf32>) -> ()\n}) {sym_name = \"main\"%s} : () -> ()\n}) : () -> ()\n", TERMS, TERMS, attrs);
+  tsr_status st = tsr_program_parse(dev, text, (size_t)n, "scopes.mlir", o, &p);
+  if (!st) {
+    char *tile = NULL, *heads = NULL;
+    OK(tsr_program_dump(p, TSR_LEVEL_TILE, &tile, NULL));
+    OK(tsr_program_explain(p, &heads));
+    *explained = malloc(strlen(tile) + strlen(heads) + 1);
+    strcat(strcpy(*explained, heads), tile);
+    tsr_text_free(ctx, &tile);
+    tsr_text_free(ctx, &heads);
+  }
+  tsr_program_destroy(&p);
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+  return st;
+}
+
+static void the_innermost_scope_that_names_a_policy_decides(void **state) {
+  static const struct { tsr_policy context; const char *text; tsr_policy options; const char *want; } cases[] = {
+      {TSR_POLICY_DETERMINISTIC, "", TSR_POLICY_DEFAULT, "deterministic"},
+      {TSR_POLICY_FAST, ", policy = \"kahan_sum\"", TSR_POLICY_DEFAULT, "kahan_sum"},
+      {TSR_POLICY_KAHAN_SUM, ", policy = \"fast\"", TSR_POLICY_DEFAULT, "fast"},
+      {TSR_POLICY_FAST, ", policy = \"kahan_sum\"", TSR_POLICY_DETERMINISTIC, "deterministic"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char *said, head[64], reduce[64];
+    OK(compile_text(cases[i].context, cases[i].text, &(tsr_compile_options){.policy = cases[i].options}, &said));
+    snprintf(head, sizeof head, "policy %s,", cases[i].want);
+    snprintf(reduce, sizeof reduce, "policy = \"%s\"", cases[i].want);
+    assert_non_null(strstr(said, head));
+    const char *at = strstr(said, "policy = \"");
+    assert_non_null(at);
+    for (; at; at = strstr(at + 1, "policy = \"")) assert_memory_equal(at, reduce, strlen(reduce)); /* the program, the kernel, the reduction */
+    free(said);
+  }
+}
+
+static void an_unknown_policy_or_precision_is_one_clear_line(void **state) {
+  static const struct { const char *text; tsr_precision precision; tsr_code code; const char *says; } cases[] = {
+      {", policy = \"sloppy\"", TSR_PRECISION_STANDARD, TSR_VERIFY_ERROR, "scopes.mlir:2:1"},
+      {", precision = \"aggressive\"", TSR_PRECISION_STANDARD, TSR_UNSUPPORTED, "only standard"},
+      {"", TSR_PRECISION_AGGRESSIVE, TSR_UNSUPPORTED, "other than standard"},
+      {"", TSR_PRECISION_SAFE, TSR_UNSUPPORTED, "docs/precision.md"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char *said = NULL;
+    tsr_status st = compile_text(TSR_POLICY_FAST, cases[i].text, &(tsr_compile_options){.precision = cases[i].precision}, &said);
+    assert_int_equal(tsr_status_code(st), cases[i].code);
+    if (!strstr(tsr_status_message(st), cases[i].says)) fail_msg("%s", tsr_status_message(st));
+    tsr_status_free(st);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(deterministic_bits_are_those_of_every_run_and_thread_count),
       cmocka_unit_test(sixteen_bit_inputs_are_accumulated_in_f32),
       cmocka_unit_test(kahan_sum_beats_the_naive_bound_in_every_type),
       cmocka_unit_test(kahan_sum_reaches_into_row_operations),
+      cmocka_unit_test(the_innermost_scope_that_names_a_policy_decides),
+      cmocka_unit_test(an_unknown_policy_or_precision_is_one_clear_line),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

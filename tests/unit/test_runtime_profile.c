@@ -228,6 +228,21 @@ static void trace_events_never_overlap(void **state) {
   close_all(&f);
 }
 
+/* Nobody records shards and communication of several devices. */
+static void audit_of_two_devices_invents_nothing(void **state) {
+  fixture f = open_with_profile(), other = open_all();
+  char *text;
+  int failed;
+  steps(&f, 1);
+  assert_null(tsr_profile_step(f.prof, other.p, NULL, other.in, &other.out));
+  assert_null(tsr_profile_check(f.prof, false, false, &text, &failed));
+  assert_non_null(strstr(text, "unknown  Shard tensors explicitly across mesh axes"));
+  assert_non_null(strstr(text, "unknown  Overlap communication with compute"));
+  tsr_text_free(f.ctx, &text);
+  close_all(&other);
+  close_all(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(without_a_profile_nothing_is_called),
@@ -235,6 +250,7 @@ int main(void) {
       cmocka_unit_test(blocks_are_timed_one_by_one),
       cmocka_unit_test(measured_bytes_are_shown_beside_the_modelled),
       cmocka_unit_test(trace_events_never_overlap),
+      cmocka_unit_test(audit_of_two_devices_invents_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

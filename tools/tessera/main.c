@@ -22,6 +22,8 @@ static const command commands[] = {
 static int usage(FILE *f) {
   fprintf(f, "usage: tessera COMMAND [options]\n\n");
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) fprintf(f, "  tessera %s %s\n      %s\n", commands[i].name, commands[i].usage, commands[i].help);
+  fprintf(f, "\nnumerics policies (--policy, TSR_POLICY):\n");
+  for (tsr_policy p = TSR_POLICY_FAST; p <= TSR_POLICY_KAHAN_SUM; p++) fprintf(f, "  %-14s %s\n", tsr_policy_name(p), tsr_policy_help(p));
   return f == stdout ? EXIT_OK : EXIT_USAGE;
 }
 
