@@ -4,7 +4,7 @@
 #   the knobs, TSR_ constants and tsr_ names they mention exist;
 #   ```c blocks compile: whole declarations as they are, statements inside a function that has the usual handles (snippet_head below);
 #   ```mlir blocks that are a whole module run on cpu:0;
-#   ```sh blocks: each line that starts with `tessera` is run from the source folder and exits with 0, or with N where it ends in "# exits with N";
+#   ```sh blocks: each line that starts with `tessera`, or with knobs before it, is run from the source folder and exits with 0, or with N where it ends in "# exits with N";
 #   a ```text block after one: each of its lines is part of what those commands print. Commands for cuda: and hip: need CUDA=ON, HIP=ON.
 # The tables of rules, audit points and policies in the guides are held against what the library lists.
 set -u
@@ -62,7 +62,7 @@ commands() { # PAGE BLOCK LINE
   local line want rc
   : >"$dir/printed"
   while read -r line; do
-    case $line in tessera*) ;; *) continue ;; esac
+    case $line in tessera\ * | TSR_*=*\ tessera\ *) ;; *) continue ;; esac
     here "$line" || { echo "$1:$3: not in this build: $line"; skipped=1; continue; }
     want=$(sed -n 's/.*# exits with \([0-9]*\)$/\1/p' <<<"$line")
     timeout 100 bash -c "$line" >>"$dir/printed" 2>&1
@@ -94,7 +94,7 @@ for page in $pages; do
 done
 
 # ---- tables -----------------------------------------------------------------------------------------------------------
-for rule in $(sed -n 's/^  X(\([a-z_]*\),.*/\1/p' core/passes/graph_rules.h) $(sed -n 's/.*fuse_rule_names\[N_FUSE_RULES\] = {\(.*\)};/\1/p' core/passes/graph_fuse.c | tr -d '",') fold_batch hoist_view common_subexpression dead_code; do
+for rule in $(TSR_DISABLE=? tessera run examples/mlp.mlir --device cpu:0 2>&1 | sed -n 's/.*(\(rewrites,.*\))$/\1/p' | tr , ' ' | grep . || echo no-list-of-switches); do
   grep -qF "\`$rule\`" docs/fusion.md || bad "docs/fusion.md doesn't have the rule $rule"
 done
 while read -r point; do grep -qF "| $point |" docs/checklist.md || bad "docs/checklist.md doesn't have \"$point\""; done < <(tessera check add --shape 64x64 --device cpu:0 --json | sed -n 's/.*"point": "\([^"]*\)".*/\1/p')
