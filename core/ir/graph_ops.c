@@ -83,7 +83,7 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"sym_name", IR_A_STR, false, "main", "the function's name"},
                     {"function_type", IR_A_TYPE, false, NULL, "(argument types) -> result types, as MLIR writes a function's; must be what the body has"},
                     {"policy", IR_A_STR, false, NULL, "numerics policy of this function: fast, deterministic, kahan_sum; the context's if absent"},
-                    {"precision", IR_A_STR, false, NULL, "precision mode: safe, standard, aggressive, deterministic; the context's if absent"},
+                    {"precision", IR_A_STR, false, NULL, "precision mode: only standard is there"},
                     {"symbolic", IR_A_ARRAY, false, NULL, "extents above 64 that were unknown dimensions before the function was specialised: tuning decisions are shared per bucket of them"}),
      .help = "A function: block arguments are its inputs, the body ends with return."},
     {NAME(RETURN, "return"), .flags = IR_TERMINATOR, .max_operands = IR_VARIADIC, .operands_doc = "results...", .types_doc = ANY,

@@ -73,7 +73,7 @@ static const ir_opdef rows[] = {
     {NAME("program"), .code = S_PROGRAM, .n_regions = 1, .n_results = 0,
      .attrs = ATTRS({"sym_name", IR_A_STR, true, NULL, "the function's name"},
                     {"policy", IR_A_STR, false, "fast", "numerics policy: fast, deterministic, kahan_sum"},
-                    {"precision", IR_A_STR, false, "standard", "precision mode: safe, standard, aggressive, deterministic"},
+                    {"precision", IR_A_STR, false, "standard", "precision mode: only standard is there"},
                     {"symbolic", IR_A_ARRAY, false, NULL, "as in graph.func"},
                     {"device", IR_A_STR, false, "", "the device it was scheduled for"}),
      .help = "A compiled function: kernels in launch order; block arguments are its inputs."},
