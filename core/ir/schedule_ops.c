@@ -54,6 +54,8 @@ static tsr_status verify_kernel(const ir_op *op) {
   const ir_block *r = op->regions[0];
   if (sched_family_parse(ir_get_str(op, "family", "")) == N_FAMILIES)
     return ir_error(op, "elementwise, row, matmul, copy or custom", "unknown family \"%s\"", ir_get_str(op, "family", ""));
+  const char *policy = ir_get_str(op, "policy", "fast");
+  if (strcmp(policy, "fast") && strcmp(policy, "deterministic") && strcmp(policy, "kahan_sum")) return ir_error(op, "fast, deterministic, kahan_sum", "unknown numerics policy \"%s\"", policy);
   if (r->n_args != op->n_operands) return ir_error(op, NULL, "%d operands for %d block arguments", op->n_operands, r->n_args);
   for (int i = 0; i < r->n_args; i++)
     if (r->args[i]->type != op->operands[i]->type) return ir_error(op, NULL, "block argument %d and its operand differ in type", i);
@@ -83,6 +85,7 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"sym_name", IR_A_STR, true, NULL, "unique name of the kernel"},
                     {"family", IR_A_STR, true, NULL, "elementwise, row, matmul, copy or custom"},
                     {"fused", IR_A_STR, false, "", "the rules that made this group"},
+                    {"policy", IR_A_STR, false, NULL, "numerics policy of this launch alone; the program's if absent"},
                     {"space", IR_A_ARRAY, false, NULL, "iteration space: elementwise, copy [elements]; row [m, n]; matmul [batch, m, n, k]"}),
      .operands_doc = "inputs...", .verify = verify_kernel,
      .help = "One launch: a fusion group of Graph IR ops with its schedule primitives."},

@@ -126,6 +126,11 @@ sched_params sched_default(const ir_op *kernel, const tsr_caps *c) {
   return p;
 }
 
+const char *sched_policy(const ir_op *kernel, const char *otherwise) {
+  const ir_op *program = kernel->parent ? kernel->parent->parent : NULL;
+  return ir_get_str(kernel, "policy", program ? ir_get_str(program, "policy", otherwise) : otherwise);
+}
+
 int64_t sched_block_elements(const tsr_caps *c) { return c->dialect == DIALECT_CPU ? 16384 : 2048; }
 
 /* One softmax or norm and nothing else. */

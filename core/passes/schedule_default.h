@@ -23,6 +23,8 @@ typedef struct schedule_options {
 bool sched_recommended(const char *op, tsr_dtype t, sched_params *out);
 /* The defaults of one kernel on a device, before legalisation. */
 sched_params sched_default(const ir_op *kernel, const tsr_caps *caps);
+/* The numerics policy of one launch: the kernel's own, else its program's, else `otherwise`. */
+const char *sched_policy(const ir_op *kernel, const char *otherwise);
 /* What a block takes where no schedule says it: elements of an elementwise kernel or a copy, rows of n elements, of m, of a row kernel. */
 int64_t sched_block_elements(const tsr_caps *caps);
 int64_t sched_block_rows(const ir_op *kernel, const tsr_caps *caps, int64_t m, int64_t n);

@@ -28,8 +28,8 @@ static task describe(const ir_op *product, const tsr_caps *c) {
   x.size = (int64_t)tsr_dtype_size(x.t);
   for (int i = 0; i < x.g.n_batch; i++) x.batch *= x.g.batch[i] > 0 ? x.g.batch[i] : 1;
   x.known = x.g.m > 0 && x.g.n > 0 && x.g.k > 0;
-  const ir_op *program = product->parent ? product->parent->parent : NULL;
-  x.exact = program && !strcmp(ir_get_str(program, "policy", ""), "kahan_sum");
+  const ir_op *kernel = product->parent ? product->parent->parent : NULL;
+  x.exact = kernel && !strcmp(sched_policy(kernel, "fast"), "kahan_sum");
   return x;
 }
 

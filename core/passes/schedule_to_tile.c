@@ -306,7 +306,9 @@ static tsr_status lower_custom(const ir_op *src, ir_builder *program, ir_value *
 
 /* operands: the kernel's inputs, then its result buffers. */
 static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top, const tile_options *opts, ir_value **operands) {
-  kern k = {.m = top->m, .src = src, .opts = opts};
+  tile_options own = *opts;
+  kern k = {.m = top->m, .src = src, .opts = &own};
+  own.policy = ir_get_str(src, "policy", opts->policy);
   const char *name = ir_get_str(src, "sym_name", "");
   int n = src->n_operands, results = src->n_results;
   if (sched_family_parse(ir_get_str(src, "family", "")) == FAMILY_CUSTOM) return lower_custom(src, program, operands);

@@ -179,6 +179,7 @@ void rt_kernel_tile(const tsr_program *p, const char *name, int64_t tile[3]) {
 tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy policy, const tune_device *device, rt_kernel *k, bool *worth) {
   int64_t tile[3];
   memset(k, 0, sizeof *k);
+  TSR_TRY(tsr_policy_parse(ir_get_str(kernel, "policy", tsr_policy_name(policy)), &policy));
   k->dev = dev;
   k->policy = policy;
   *worth = tune_kernel_problem(kernel, tsr_policy_name(policy), &k->problem) && kernel->n_operands <= MAX_OPERANDS && kernel->n_results <= MAX_OPERANDS;

@@ -256,6 +256,39 @@ static void the_innermost_scope_that_names_a_policy_decides(void **state) {
   }
 }
 
+/* Two sums in one program, each with its own policy. */
+static void a_launch_may_have_a_policy_of_its_own(void **state) {
+  static const char text[] =
+      "\"builtin.module\"() ({\n\"tessera.schedule.program\"() ({\n^bb0(%A: tensor<4x64xf32>):\n"
+      "%0 = \"tessera.schedule.kernel\"(%A) ({\n^bb0(%a: tensor<4x64xf32>):\n%r = \"tessera.graph.reduce_sum\"(%a) {axes = [1]} : (tensor<4x64xf32>) -> tensor<4xf32>\n"
+      "\"tessera.schedule.yield\"(%r) : (tensor<4xf32>) -> ()\n}) {sym_name = \"careful\", family = \"row\", policy = \"%s\"} : (tensor<4x64xf32>) -> tensor<4xf32>\n"
+      "%1 = \"tessera.schedule.kernel\"(%A) ({\n^bb0(%b: tensor<4x64xf32>):\n%s = \"tessera.graph.reduce_sum\"(%b) {axes = [1]} : (tensor<4x64xf32>) -> tensor<4xf32>\n"
+      "\"tessera.schedule.yield\"(%s) : (tensor<4xf32>) -> ()\n}) {sym_name = \"quick\", family = \"row\"} : (tensor<4x64xf32>) -> tensor<4xf32>\n"
+      "\"tessera.schedule.return\"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> ()\n}) {sym_name = \"main\"} : () -> ()\n}) : () -> ()\n";
+  tsr_context *ctx;
+  tsr_device *dev;
+  tsr_program *p;
+  char good[2048], bad[2048], *tile;
+  const char *cut = strstr(text, "policy = \"%s") + strlen("policy = \"");
+  int head = (int)(cut - text);
+  snprintf(good, sizeof good, "%.*skahan_sum%s", head, text, cut + 2);
+  snprintf(bad, sizeof bad, "%.*ssloppy%s", head, text, cut + 2);
+  OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev));
+  OK(tsr_program_parse(dev, good, strlen(good), "launch.mlir", NULL, &p));
+  OK(tsr_program_dump(p, TSR_LEVEL_TILE, &tile, NULL));
+  const char *careful = strstr(tile, "op = \"sum\", policy = \"kahan_sum\""), *quick = strstr(tile, "op = \"sum\", policy = \"fast\"");
+  assert_true(careful && quick && careful < quick);
+  tsr_text_free(ctx, &tile);
+  tsr_program_destroy(&p);
+  tsr_status st = tsr_program_parse(dev, bad, strlen(bad), "launch.mlir", NULL, &p);
+  assert_int_equal(tsr_status_code(st), TSR_VERIFY_ERROR);
+  assert_non_null(strstr(tsr_status_message(st), "sloppy"));
+  tsr_status_free(st);
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+}
+
 static void an_unknown_policy_or_precision_is_one_clear_line(void **state) {
   static const struct { const char *text; tsr_precision precision; tsr_code code; const char *says; } cases[] = {
       {", policy = \"sloppy\"", TSR_PRECISION_STANDARD, TSR_VERIFY_ERROR, "scopes.mlir:2:1"},
@@ -278,6 +311,7 @@ int main(void) {
       cmocka_unit_test(kahan_sum_beats_the_naive_bound_in_every_type),
       cmocka_unit_test(kahan_sum_reaches_into_row_operations),
       cmocka_unit_test(the_innermost_scope_that_names_a_policy_decides),
+      cmocka_unit_test(a_launch_may_have_a_policy_of_its_own),
       cmocka_unit_test(an_unknown_policy_or_precision_is_one_clear_line),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
