@@ -32,7 +32,30 @@ static tsr_status verify_access(const ir_op *op) {
   const ir_type *p = op->operands[at]->type;
   if (p->kind != IR_T_PTR) return ir_error(op, NULL, "operand %d must be a pointer", at);
   const ir_type *v = at ? op->operands[0]->type : op->results[0]->type;
-  if (v->kind != IR_T_MATRIX && v->dtype != p->dtype) return ir_error(op, "use ptr_cast", "the value's element type is not the pointer's");
+  const bool matrix = op->def->code == TG_MAT_STORE || op->def->code == TG_MAT_LOAD;
+  if (matrix != (v->kind == IR_T_MATRIX)) return ir_error(op, matrix ? "load and store take the others" : "mat_load and mat_store take it", "%s a matrix", matrix ? "needs" : "does not take");
+  if (!matrix && v->dtype != p->dtype) return ir_error(op, "use ptr_cast", "the value's element type is not the pointer's");
+  return NULL;
+}
+
+static bool is_fragment(const ir_type *t, const char *use) { return t->kind == IR_T_MATRIX && t->rank == 2 && t->use && !strcmp(t->use, use); }
+
+/* A matrix lies in the lanes as its use wants it; the others' layouts are wrong for it. */
+static tsr_status verify_mat_mma(const ir_op *op) {
+  static const char *const uses[] = {"a", "b", "acc"};
+  const ir_type *t[3];
+  for (int i = 0; i < 3; i++)
+    if (!is_fragment(t[i] = op->operands[i]->type, uses[i])) return ir_error(op, "mat_cast changes a use, mat_load loads for one", "operand %d must be a matrix of use \"%s\"", i, uses[i]);
+  if (t[0]->dims[1] != t[1]->dims[0] || t[0]->dims[0] != t[2]->dims[0] || t[1]->dims[1] != t[2]->dims[1] || op->results[0]->type != t[2])
+    return ir_error(op, NULL, "shapes don't fit: %lldx%lld times %lldx%lld into %lldx%lld", (long long)t[0]->dims[0], (long long)t[0]->dims[1], (long long)t[1]->dims[0], (long long)t[1]->dims[1], (long long)t[2]->dims[0], (long long)t[2]->dims[1]);
+  return NULL;
+}
+
+static tsr_status verify_mat_cast(const ir_op *op) {
+  const ir_type *from = op->operands[0]->type, *to = op->results[0]->type;
+  if (from->kind != IR_T_MATRIX || to->kind != IR_T_MATRIX || from->rank != 2 || to->rank != 2 || from->dims[0] != to->dims[0] || from->dims[1] != to->dims[1])
+    return ir_error(op, NULL, "takes a matrix and gives one of its shape");
+  if (from->use != to->use && !is_fragment(from, "acc") && strcmp(from->use ? from->use : "", to->use ? to->use : "")) return ir_error(op, NULL, "only an accumulator changes its use");
   return NULL;
 }
 
@@ -162,10 +185,10 @@ static const ir_opdef rows[] = {
      .verify = verify_access, .help = "Subgroup-collective load; stride in the pointer's elements between rows (row) or columns (col). The pointer may have another element type than the matrix (same bits, wider access); then index and stride count pointer elements. Stride 0 repeats one row (column). With rows and columns (tensor addressing only), elements at or past them are 0."},
     {NAME("mat_store"), .code = TG_MAT_STORE, IN(4, 6, "matrix, pointer, index, stride[, rows, columns]"), .attrs = ATTRS(S("layout", false, "row", "row or col"), I("align", false, "0", "bytes known of address and stride"), B("tensor", "false", "by tensor addressing")),
      .verify = verify_access, .help = "Subgroup-collective store. With rows and columns (tensor addressing only), elements at or past them are left alone."},
-    {NAME("mat_mma"), .code = TG_MAT_MMA, IN(3, 3, "a, b, accumulator"), .n_results = 1, .flags = IR_PURE, .infer = infer_last, .help = "a * b + accumulator in the accumulator's type."},
+    {NAME("mat_mma"), .code = TG_MAT_MMA, IN(3, 3, "a, b, accumulator"), .n_results = 1, .flags = IR_PURE, .infer = infer_last, .verify = verify_mat_mma, .help = "a * b + accumulator in the accumulator's type."},
     {NAME("mat_map"), .code = TG_MAT_MAP, IN(1, ANY, "matrices..."), .n_results = 1, .n_regions = 1, .flags = IR_PURE, .help = "An elementwise expression over matrices of one shape and use: the region gets a scalar each and yields one. With attribute coords the region gets row and column (index) after the scalars.",
      .attrs = ATTRS(B("coords", "false", "pass row and column; needs per-element ops"))},
-    {NAME("mat_cast"), .code = TG_MAT_CAST, IN(1, 1, "matrix"), .n_results = 1, .flags = IR_PURE, .help = "Element type or use (acc to a or b) changed, where the device can."},
+    {NAME("mat_cast"), .code = TG_MAT_CAST, IN(1, 1, "matrix"), .n_results = 1, .flags = IR_PURE, .verify = verify_mat_cast, .help = "Element type or use (acc to a or b) changed, where the device can."},
     {NAME("mat_reduce"), .code = TG_MAT_REDUCE, IN(1, 1, "matrix"), .n_results = 1, .flags = IR_PURE, .attrs = ATTRS(S("op", true, NULL, "sum, max, min"), I("axis", true, NULL, "0 or 1")), .infer = infer_same_as_first,
      .help = "Row or column combination, repeated over the axis (NV cooperative matrix 2)."},
 

@@ -13,6 +13,10 @@
 #define SCRATCH(kernel, offset)                                                                                                                                   \
   "\"tessera.target.kernel\"() ({\n^bb0(%a: !tessera.view<4xf32>):\n%s = \"tessera.target.scratch\"() {offset = " offset "} : () -> !tessera.array<4xf32>\n" \
   "\"tessera.target.call\"(%a, %s) {fn = \"copy\"}\n\"tessera.target.return\"()\n}) {sym_name = \"k\", outputs = 1, " kernel "}\n"
+#define MATRIX(name, shape, use) "%" name " = \"tessera.target.mat_fill\"(%z) : (f16) -> !tessera.matrix<" shape "xf16, \"" use "\">\n"
+#define MATRICES(a, b, c, b_shape)                                                                                                                             \
+  "\"tessera.target.kernel\"() ({\n^bb0(%v: !tessera.view<4xf32>):\n%z = \"tessera.target.const\"() {value = 0.0} : () -> f16\n" MATRIX("a", "16x16", a)       \
+  MATRIX("b", b_shape, b) MATRIX("c", "16x16", c) "%d = \"tessera.target.mat_mma\"(%a, %b, %c)\n\"tessera.target.return\"()\n}) {sym_name = \"k\", outputs = 1, grid = [1, 1, 1]}\n"
 #define CPU ", dialect = \"cpu\""
 #define CALL(call, region)                                                                                                                                               \
   "\"tessera.target.kernel\"() ({\n^bb0(%a: !tessera.view<8x4xf32>, %b: !tessera.view<4x6xf32>, %c: !tessera.view<8x6xf32>, %v: !tessera.view<4xf32>):\n" \
@@ -77,6 +81,10 @@ static const struct { const char *what, *text, *says; } cases[] = {
     {"target: scratch without any", SCRATCH("grid = [1, 1, 1]" CPU, "0"), "x.mlir:3:6: 4 elements at byte 0 do not fit"},
     {"target: scratch before its begin", SCRATCH("grid = [1, 1, 1], scratch_bytes = 64" CPU, "-16"), "x.mlir:3:6: offset = -16"},
     {"target: scratch between elements", SCRATCH("grid = [1, 1, 1], scratch_bytes = 64" CPU, "2"), "x.mlir:3:6: offset = 2"},
+    {"target: an accumulator as an operand", MATRICES("a", "acc", "acc", "16x16"), "x.mlir:7:6: operand 1 must be a matrix of use \"b\""},
+    {"target: operands changed about", MATRICES("b", "a", "acc", "16x16"), "x.mlir:7:6: operand 0 must be a matrix of use \"a\""},
+    {"target: no accumulator", MATRICES("a", "b", "b", "16x16"), "x.mlir:7:6: operand 2 must be a matrix of use \"acc\""},
+    {"target: matrices that don't fit", MATRICES("a", "b", "acc", "8x16"), "x.mlir:7:6: shapes don't fit: 16x16 times 8x16 into 16x16"},
     {"target: another dialect", SCRATCH("grid = [1, 1, 1], scratch_bytes = 64, dialect = \"cuda\"", "0"), "x.mlir:1:1: dialect = \"cuda\""},
     {"call: product smaller than its operands'", CALL("(%t, %a, %b) {fn = \"matmul\"}", ""), "x.mlir:5:1: \"matmul\" takes"},
     {"call: product larger than its operands'", CALL("(%c, %u, %b) {fn = \"gemm\"}", ""), "x.mlir:5:1: \"gemm\" takes"},
