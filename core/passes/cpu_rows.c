@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/knob.h"
 #include "core/ir/tile.h"
 
 const row_act *rows_find(const row_plan *p, const ir_op *op) {
@@ -266,7 +265,6 @@ static bool stays(const row_plan *p, const ir_op *load) {
 
 tsr_status rows_plan(row_plan *p, const ir_block *block) {
   row_act a;
-  if (knob_has("TSR_DISABLE", "row_kernels")) return NULL;
   for (ir_op *o = block->first; o; o = o->next) {
     bool ok = true;
     if (o->def->code == T_REDUCE) ok = plan_reduce(p, o);

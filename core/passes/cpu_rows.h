@@ -1,6 +1,6 @@
 /* core/passes/cpu_rows.h - which ops of a Tile IR block become fused row kernels on the CPU (softmax, layernorm, rmsnorm and their parts), so that
  * a row is read from cache by few passes and 16-bit rows are never copied to f32 first. Not under
- * kahan_sum. The order of their sums is fixed by the row's length alone, so "deterministic" may use them. TSR_DISABLE=row_kernels switches it off. */
+ * kahan_sum. The order of their sums is fixed by the row's length alone, so "deterministic" may use them. The kernel's attribute `row_kernels = false` (the switch row_kernels) leaves them out. */
 #ifndef CORE_PASSES_CPU_ROWS_H
 #define CORE_PASSES_CPU_ROWS_H
 #include "core/ir/ir.h"

@@ -504,7 +504,7 @@ static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
 static tsr_status lower_block(lower *l, ir_block *from, ir_builder *b, ir_block *stop) {
   row_plan outer = l->rows;
   l->rows = (row_plan){.al = outer.al};
-  tsr_status st = rows_plan(&l->rows, from);
+  tsr_status st = ir_get_bool(l->kernel, "row_kernels", true) ? rows_plan(&l->rows, from) : NULL;
   for (ir_op *o = from->first; o && !st; o = o->next) {
     const row_act *a = rows_find(&l->rows, o);
     b->loc = o->loc;

@@ -200,6 +200,15 @@ static void note_strides(compile *c) {
   }
 }
 
+static tsr_status switch_off_row_kernels(compile *c) {
+  const pass_options opts = {.disable = joined_disable(c)};
+  ir_module *m = c->p->levels[TSR_LEVEL_TILE];
+  if (pass_enabled(&opts, "row_kernels", "row_kernels") || c->dev->caps.dialect != DIALECT_CPU) return NULL;
+  for (ir_op *o = m->root->regions[0]->first; o; o = o->next)
+    if (o->def->level == IR_TILE && o->def->code == T_KERNEL && !ir_set_attr(o, "row_kernels", ir_attr_bool(m, false))) return st_oom();
+  return NULL;
+}
+
 static tsr_status lower_all(compile *c, tsr_level level) {
   tsr_program *p = c->p;
   if (level == TSR_LEVEL_GRAPH) TSR_TRY(lower_graph(c));
@@ -209,6 +218,7 @@ static tsr_status lower_all(compile *c, tsr_level level) {
   if (level == TSR_LEVEL_TILE) TSR_TRY(add_program(p->levels[TSR_LEVEL_TILE], "tile"));
   if (level <= TSR_LEVEL_TILE) TSR_TRY(rt_custom_resolve(p, p->levels[TSR_LEVEL_TILE], fallback_of(c)));
   if (level <= TSR_LEVEL_TILE) note_strides(c);
+  if (level <= TSR_LEVEL_TILE) TSR_TRY(switch_off_row_kernels(c));
   dump(c, TSR_LEVEL_TILE, "tile");
   if (level <= TSR_LEVEL_TILE) TSR_TRY(tile_to_target(p->levels[TSR_LEVEL_TILE], &c->dev->caps, &p->levels[TSR_LEVEL_TARGET]));
   else TSR_TRY(target_check_device(p->levels[TSR_LEVEL_TARGET], &c->dev->caps));

@@ -75,7 +75,10 @@ static double wanted(const a_case *c, int i, int j) {
     return c->means.relu ? fmax(z, 0) : z * 0.5 * (1 + erf(z / sqrt(2)));
   }
   double m = -INFINITY, s = 0;
-  for (int k = 0; k < COLS; k++) m = fmax(m, x[i * COLS + k]);
+  for (int k = 0; k < COLS; k++) { /* no fmax: gcc 12 for aarch64 fails on a maximum of floats in double */
+    double v = x[i * COLS + k];
+    if (v > m) m = v;
+  }
   for (int k = 0; k < COLS; k++) s += exp(x[i * COLS + k] - m);
   return (c->means.factor != 0 ? c->means.factor : 1) * exp(x[i * COLS + j] - m) / s;
 }
