@@ -280,6 +280,8 @@ tsr_status ir_verify_op(ir_op *op);
 tsr_status ir_error(const ir_op *op, const char *hint, const char *fmt, ...) TSR_PRINTF(3, 4);
 /* The same with another code, and at another place than the op's (an argument, say). */
 tsr_status ir_error_at(const ir_op *op, ir_loc at, tsr_code code, const char *hint, const char *fmt, ...) TSR_PRINTF(5, 6);
+/* For verifiers: the attribute `policy`, where op has one, is a numerics policy. */
+tsr_status ir_check_policy(const ir_op *op);
 
 /* All ops as JSON (an array) or as the markdown of docs/ir.md. */
 void ir_ops_json(strb *b);

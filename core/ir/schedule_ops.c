@@ -54,8 +54,7 @@ static tsr_status verify_kernel(const ir_op *op) {
   const ir_block *r = op->regions[0];
   if (sched_family_parse(ir_get_str(op, "family", "")) == N_FAMILIES)
     return ir_error(op, "elementwise, row, matmul, copy or custom", "unknown family \"%s\"", ir_get_str(op, "family", ""));
-  const char *policy = ir_get_str(op, "policy", "fast");
-  if (strcmp(policy, "fast") && strcmp(policy, "deterministic") && strcmp(policy, "kahan_sum")) return ir_error(op, "fast, deterministic, kahan_sum", "unknown numerics policy \"%s\"", policy);
+  TSR_TRY(ir_check_policy(op));
   if (r->n_args != op->n_operands) return ir_error(op, NULL, "%d operands for %d block arguments", op->n_operands, r->n_args);
   for (int i = 0; i < r->n_args; i++)
     if (r->args[i]->type != op->operands[i]->type) return ir_error(op, NULL, "block argument %d and its operand differ in type", i);

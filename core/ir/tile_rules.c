@@ -155,11 +155,10 @@ tsr_status tile_infer_map(ir_op *op, const ir_type **results) {
 tsr_status tile_infer_reduce(ir_op *op, const ir_type **results) {
   const ir_type *x = op->operands[0]->type;
   int64_t axis = ir_get_int(op, "axis", 0);
-  const char *kind = ir_get_str(op, "op", ""), *policy = ir_get_str(op, "policy", "fast");
+  const char *kind = ir_get_str(op, "op", "");
   if (x->kind != IR_T_FRAG || axis < 0 || axis >= x->rank) return ir_error(op, NULL, "axis %lld is not one of the fragment's", (long long)axis);
   if (strcmp(kind, "sum") && strcmp(kind, "max") && strcmp(kind, "min") && strcmp(kind, "prod")) return ir_error(op, "sum, max, min, prod", "unknown op \"%s\"", kind);
-  if (strcmp(policy, "fast") && strcmp(policy, "deterministic") && strcmp(policy, "kahan_sum"))
-    return ir_error(op, "fast, deterministic, kahan_sum", "unknown policy \"%s\"", policy);
+  TSR_TRY(ir_check_policy(op));
   ir_type t = *x;
   t.dims[axis] = 1;
   return give(results, ir_type_get(op->module, &t));

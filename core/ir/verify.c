@@ -29,6 +29,12 @@ tsr_status ir_error_at(const ir_op *op, ir_loc at, tsr_code code, const char *hi
   return st;
 }
 
+tsr_status ir_check_policy(const ir_op *op) {
+  const char *policy = ir_get_str(op, "policy", "fast");
+  if (!strcmp(policy, "fast") || !strcmp(policy, "deterministic") || !strcmp(policy, "kahan_sum")) return NULL;
+  return ir_error(op, "fast, deterministic, kahan_sum", "unknown policy \"%s\"", policy);
+}
+
 static const char *const kind_names[] = {"a unit", "a bool", "an integer", "a float", "a string", "a type", "a list", "dense data"};
 
 static bool kind_fits(ir_attr_kind want, ir_attr_kind have) {

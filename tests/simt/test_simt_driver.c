@@ -15,6 +15,7 @@
 #include "tessera/cuda.h"
 #include "tessera/hip.h"
 #include "tessera/tessera.h"
+#include "tests/simt/emu_check.h"
 #include "tests/fake/fake_driver.h"
 #include "tests/simt/simt.h"
 
@@ -71,13 +72,6 @@ static void load_fake(int i, const char *lib, const char *lib_knob, const char *
   *(fake_run_fn *)dlsym(h, "fake_runner") = run_launch;
   setenv(lib_knob, lib, 1);
   setenv(rtc_knob, lib, 1);
-}
-
-static void ok(tsr_status st, const char *what) {
-  if (!st) return;
-  fprintf(stderr, "%s: %s\n", what, tsr_status_message(st));
-  tsr_status_free(st);
-  fail();
 }
 
 static int side_of(const char *device) { return !strncmp(device, "hip", 3); }

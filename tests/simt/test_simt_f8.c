@@ -13,18 +13,12 @@
 #include "core/base/dtype.h"
 #include "tessera/tessera.h"
 #include "tests/simt/backend_emu.h"
+#include "tests/simt/emu_check.h"
 #include "tests/simt/matmul_run.h"
 #include "tests/simt/target_run.h"
 
 enum { MAX_VALUES = 4096 };
 static tsr_context *ctx;
-
-static void ok(tsr_status st, const char *what) {
-  if (!st) return;
-  fprintf(stderr, "%s: %s\n", what, tsr_status_message(st));
-  tsr_status_free(st);
-  fail();
-}
 
 /* ---- the table -------------------------------------------------------------------------------------------------------------- */
 
@@ -164,14 +158,7 @@ static void host_conversions_match_the_table(void **state) {
 static void casts_on_the_cpu_match_the_table(void **state) { check_casts("cpu:0", "cpu:0"); }
 
 static void casts_on_vulkan_match_the_table(void **state) {
-  tsr_device *dev;
-  tsr_status st = tsr_device_open(ctx, "vulkan:0", &dev);
-  if (st) {
-    printf("skipped: %s\n", tsr_status_message(st));
-    tsr_status_free(st);
-    skip();
-  }
-  tsr_device_close(&dev);
+  need_device(ctx, "vulkan:0");
   check_casts("vulkan:0", "vulkan:0");
 }
 

@@ -13,16 +13,10 @@
 #include "core/base/str.h"
 #include "tessera/tessera.h"
 #include "tests/simt/backend_emu.h"
+#include "tests/simt/emu_check.h"
 
 enum { N = 200, MAX_OUT = 40 };
 static tsr_context *ctx;
-
-static void ok(tsr_status st, const char *what) {
-  if (!st) return;
-  fprintf(stderr, "%s: %s\n", what, tsr_status_message(st));
-  tsr_status_free(st);
-  fail();
-}
 
 /* What an op is defined for, and what its first operand must be. */
 enum { FLOATS = 1, INTEGERS = 2, POSITIVE = 4, TWO = 8, COMPARE = 16, SELECT = 32 };

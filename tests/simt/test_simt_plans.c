@@ -16,19 +16,13 @@
 #include "core/passes/tile_to_simt.h"
 #include "tessera/tessera.h"
 #include "tests/simt/backend_emu.h"
+#include "tests/simt/emu_check.h"
 #include "tests/simt/target_run.h"
 #include "tests/support/plan.h"
 
 enum { MAX_INPUTS = 4 };
 static tsr_context *ctx;
 static tsr_policy policy; /* of the programs; 0 = the context's */
-
-static void ok(tsr_status st, const char *what) {
-  if (!st) return;
-  fprintf(stderr, "%s: %s\n", what, tsr_status_message(st));
-  tsr_status_free(st);
-  fail();
-}
 
 static double uniform(uint64_t *state) {
   *state = *state * 6364136223846793005ull + 1442695040888963407ull;
@@ -321,14 +315,7 @@ static void clusters_by_hand(void **state) {
 }
 
 static void long_rows_on_vulkan(void **state) {
-  tsr_device *dev;
-  tsr_status st = tsr_device_open(ctx, "vulkan:0", &dev);
-  if (st) {
-    printf("skipped: %s\n", tsr_status_message(st));
-    tsr_status_free(st);
-    skip();
-  }
-  tsr_device_close(&dev);
+  need_device(ctx, "vulkan:0");
   check_rows("vulkan:0", "vulkan:0", chunks);
 }
 

@@ -14,17 +14,11 @@
 #include "core/base/str.h"
 #include "tessera/tessera.h"
 #include "tests/simt/backend_emu.h"
+#include "tests/simt/emu_check.h"
 #include "tests/support/tile_gen.h"
 
 enum { MAX_TENSORS = 8 };
 static tsr_context *ctx;
-
-static void ok(tsr_status st, const char *what) {
-  if (!st) return;
-  fprintf(stderr, "%s: %s\n", what, tsr_status_message(st));
-  tsr_status_free(st);
-  fail();
-}
 
 typedef struct run { void *out[MAX_TENSORS]; tsr_tensor_info info[MAX_TENSORS]; int n; bool unsupported; } run;
 
