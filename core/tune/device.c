@@ -195,16 +195,32 @@ tsr_status tune_device_load(const char *path, tune_device *out) {
   return tune_device_parse(text, path, out);
 }
 
+/* Short where that reads back as the same number: what is kept gives the same estimates, bit for bit. */
+static void print_number(double v, const char *before, strb *out) {
+  char text[32];
+  snprintf(text, sizeof text, "%.12g", v);
+  if (strtod(text, NULL) != v) snprintf(text, sizeof text, "%.17g", v);
+  strb_printf(out, "%s%s", before, text);
+}
+
 void tune_device_print(const tune_device *d, strb *out) {
   strb_printf(out, "name = %s\n", d->name);
   for (size_t i = 0; i < N_FIELDS; i++) {
     double v = field_get(d, &fields[i]);
-    if (v && fields[i].type == F_ORIGIN) strb_printf(out, "%s = %s\n", fields[i].name, tune_origin_name((tune_origin)v));
-    else if (v) strb_printf(out, "%s = %.12g\n", fields[i].name, v);
+    if (v && fields[i].type == F_ORIGIN) {
+      strb_printf(out, "%s = %s\n", fields[i].name, tune_origin_name((tune_origin)v));
+    } else if (v) {
+      strb_puts(out, fields[i].name);
+      print_number(v, " = ", out);
+      strb_puts(out, "\n");
+    }
   }
-  for (int i = 0; i < d->n_tiers; i++)
-    strb_printf(out, "tier = %s %.12g %.12g %.12g%s\n", d->tier[i].name, d->tier[i].bytes, d->tier[i].gbps,
-                d->tier[i].latency_cycles, d->tier[i].measured ? " measured" : "");
+  for (int i = 0; i < d->n_tiers; i++) {
+    const tune_tier *t = &d->tier[i];
+    strb_printf(out, "tier = %s", t->name);
+    print_number(t->bytes, " ", out), print_number(t->gbps, " ", out), print_number(t->latency_cycles, " ", out);
+    strb_puts(out, t->measured ? " measured\n" : "\n");
+  }
   for (int i = 0; i < d->n_matrix; i++)
     strb_printf(out, "matrix = %d %d %d %s %s\n", d->matrix[i].m, d->matrix[i].n, d->matrix[i].k,
                 tsr_dtype_name(d->matrix[i].in), tsr_dtype_name(d->matrix[i].acc));

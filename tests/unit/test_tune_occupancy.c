@@ -210,6 +210,23 @@ static void profile_keeps_what_a_device_can_do(void **state) {
   strb_clear(&text);
 }
 
+/* An estimate of exactly half a last digit is printed one way by the device that was measured and another by what was kept, if a bit is lost. */
+static void profile_keeps_every_bit_of_a_rate(void **state) {
+  for (int i = 1; i < 2000; i++) {
+    tune_device d = h100(), again;
+    d.launch_ns = 1000.0 / i, d.barrier_ns = 0.1 * i, d.fma_gflops = 1e6 / i;
+    for (int t = 0; t < d.n_tiers; t++) d.tier[t].gbps = 2097152.0 * (t + 1) / (i + 0.5), d.tier[t].latency_cycles = 1e4 / i;
+    strb text;
+    strb_init(&text, NULL);
+    tune_device_print(&d, &text);
+    assert_null(tune_device_parse(strb_text(&text), "printed", &again));
+    strb_clear(&text);
+    assert_true(again.launch_ns == d.launch_ns && again.barrier_ns == d.barrier_ns && again.fma_gflops == d.fma_gflops);
+    for (int t = 0; t < d.n_tiers; t++)
+      assert_true(again.tier[t].bytes == d.tier[t].bytes && again.tier[t].gbps == d.tier[t].gbps && again.tier[t].latency_cycles == d.tier[t].latency_cycles);
+  }
+}
+
 static void profile_bad_line_names_its_place(void **state) {
   static const char *const bad[] = {"name = x\ncores = -1\n", "name = x\nwhat = 3\n", "name = x\ntier = l2 1\n", "name = x\ntier = l2 -1 5 5\n", "name = x\ntier = l2 1 5 nan\n",
                                     "name = x\nmatrix = 16 16 16 bf16 nope\n", "name = x\ncores = 1e300\n", "name = x\ncores 4\n", "name = x\nfma_from = hearsay\n"};
@@ -253,6 +270,7 @@ int main(void) {
       cmocka_unit_test(verdicts_follow_the_guide),
       cmocka_unit_test(profile_files_equal_builtin_rows),
       cmocka_unit_test(profile_keeps_what_a_device_can_do),
+      cmocka_unit_test(profile_keeps_every_bit_of_a_rate),
       cmocka_unit_test(profile_bad_line_names_its_place),
       cmocka_unit_test(device_measured_rate_replaces_listed),
   };
