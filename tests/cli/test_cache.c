@@ -39,6 +39,30 @@ static const struct { const char *args, *says; } refused[] = {
     {"cache clear --dir junk", "junk/default.sqlite could not be cleared"},
 };
 
+/* Looking at a cache that isn't there, in one line, and making neither it nor its folder nor a file of results. */
+static const struct { const char *args; int rc; const char *says; } absent[] = {
+    {"cache list --dir nowhere", 0, "0 entries, 0 trials in nowhere/default.sqlite, which does not exist yet\n"},
+    {"cache list --dir nowhere --json", 0, ""},
+    {"cache show --dir nowhere", 0, "0 entries in nowhere/default.sqlite, which does not exist yet\n"},
+    {"cache show --dir nowhere --json", 0, "{\"schema\": 1, \"entries\": []}\n"},
+    {"cache show matmul --dir nowhere", 1, "no entry matches \"matmul\": nowhere/default.sqlite does not exist yet\n"},
+    {"cache verify --dir nowhere", 0, "sound: 0 entries in nowhere/default.sqlite, which does not exist yet\n"},
+    {"cache verify --dir nowhere --json", 0, "{\"sound\": true, \"file_sound\": true, \"entries\": 0, \"bad_entries\": 0, \"bad_trials\": 0}\n"},
+    {"cache export --dir nowhere", 2, "nowhere/default.sqlite does not exist yet: there is nothing to export\n"},
+    {"cache export nowhere.json --dir nowhere", 2, "nothing to export\n"},
+};
+
+static void expect_none(cli *c, const char *args, int want, const char *says) {
+  static const char *const made[] = {"nowhere", "nowhere.json", ".tessera"};
+  char path[256];
+  expect(c, args, want, says);
+  if (*says ? !cli_one_line(c) : *c->said) printf("%s: not one line: %s\n", args, c->said), c->wrong++;
+  for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+    cli_path(c, made[i], path, sizeof path);
+    if (access(path, F_OK) == 0) printf("%s: made %s\n", args, made[i]), c->wrong++;
+  }
+}
+
 int main(void) {
   cli c;
   if (!cli_begin(&c)) return 77;
@@ -47,11 +71,7 @@ int main(void) {
   cli_write(&c, "junk", junk, sizeof junk - 1);
   cli_write(&c, "later.json", later, sizeof later - 1);
   cli_write(&c, "partly.json", partly, sizeof partly - 1);
-  char made[256];
-  expect(&c, "cache list --dir nowhere", 0, "0 entries, 0 trials in nowhere/default.sqlite, which does not exist yet\n");
-  expect(&c, "cache list --dir nowhere --json", 0, "");
-  cli_path(&c, "nowhere", made, sizeof made);
-  if (access(made, F_OK) == 0) printf("cache list made a folder\n"), c.wrong++;
+  for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) expect_none(&c, absent[i].args, absent[i].rc, absent[i].says);
   expect(&c, "tune matmul --shape 8x8x8 --device cpu:0 --samples 2 --json", 0, "\"source\": \"search\"");
   if (!strstr(c.said, "\"stored\": true")) return cli_end(&c), 77; /* built without SQLite */
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);

@@ -131,23 +131,40 @@ static int do_clear(tune_cache *c, const cache_args *a) {
   return EXIT_OK;
 }
 
+/* ---- where no cache is: looking makes none ------------------------------------------------------------------------------------ */
+
+static int none_to_list(const cache_args *a, const char *path) {
+  if (!a->json) printf("0 entries, 0 trials in %s, which does not exist yet\n", path);
+  return EXIT_OK;
+}
+
+static int none_to_show(const cache_args *a, const char *path) {
+  if (a->operand) {
+    fprintf(stderr, "tessera cache: no entry matches \"%s\": %s does not exist yet\n", a->operand, path);
+    return EXIT_WRONG;
+  }
+  if (a->json) printf("{\"schema\": 1, \"entries\": []}\n");
+  else printf("0 entries in %s, which does not exist yet\n", path);
+  return EXIT_OK;
+}
+
+static int none_to_export(const cache_args *a, const char *path) {
+  return cli_usage("cache", "%s does not exist yet: there is nothing to export", path);
+}
+
+static int none_to_verify(const cache_args *a, const char *path) {
+  if (a->json) printf("{\"sound\": true, \"file_sound\": true, \"entries\": 0, \"bad_entries\": 0, \"bad_trials\": 0}\n");
+  else printf("sound: 0 entries in %s, which does not exist yet\n", path);
+  return EXIT_OK;
+}
+
 static const struct {
   const char *name;
   int (*run)(tune_cache *c, const cache_args *a);
-  bool alone; /* takes no operand */
-} actions[] = {{"list", do_list, false},     {"show", do_show, false},    {"export", do_export, false}, {"import", do_import, false},
-               {"merge", do_merge, false}, {"verify", do_verify, true}, {"clear", do_clear, true}};
-
-/* To look makes nothing. True if there is nothing to list, which is said then. */
-static bool nothing_to_list(const cache_args *a, int *rc) {
-  char path[1024];
-  bool exists = true;
-  tsr_status st = cache_path(NULL, a->dir, a->name ? a->name : "default", path, sizeof path, &exists);
-  *rc = st ? cli_fail(st) : EXIT_OK;
-  if (!st && exists) return false;
-  if (!st && !a->json) printf("0 entries, 0 trials in %s, which does not exist yet\n", path);
-  return true;
-}
+  int (*none)(const cache_args *a, const char *path); /* what there is to say without a cache; NULL: one is made */
+  bool alone;                                         /* takes no operand */
+} actions[] = {{"list", do_list, none_to_list, false}, {"show", do_show, none_to_show, false},     {"export", do_export, none_to_export, false}, {"import", do_import, NULL, false},
+               {"merge", do_merge, NULL, false},       {"verify", do_verify, none_to_verify, true}, {"clear", do_clear, NULL, true}};
 
 int cmd_cache(int argc, char **argv) {
   cache_args a = {0};
@@ -156,12 +173,15 @@ int cmd_cache(int argc, char **argv) {
   for (size_t i = 0; argc >= 2 && i < sizeof actions / sizeof *actions; i++) {
     if (strcmp(argv[1], actions[i].name)) continue;
     if (argc > (actions[i].alone ? 2 : 3)) return cli_usage("cache", "%s takes %s", argv[1], actions[i].alone ? "no operand: it is about the whole cache" : "at most one operand");
+    char path[1024];
+    bool exists = true;
     tune_cache *c = NULL;
+    const char *name = a.name ? a.name : "default";
     a.operand = argc == 3 ? argv[2] : NULL;
-    int rc;
-    if (actions[i].run == do_list && nothing_to_list(&a, &rc)) return rc;
-    tsr_status st = cache_open(NULL, a.dir, a.name ? a.name : "default", &c);
-    rc = st ? cli_fail(st) : actions[i].run(c, &a);
+    tsr_status st = cache_path(NULL, a.dir, name, path, sizeof path, &exists);
+    if (!st && !exists && actions[i].none) return actions[i].none(&a, path);
+    if (!st) st = cache_open(NULL, a.dir, name, &c);
+    int rc = st ? cli_fail(st) : actions[i].run(c, &a);
     cache_close(&c);
     return rc;
   }
