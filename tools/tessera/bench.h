@@ -56,6 +56,7 @@ typedef struct bench_place bench_place;
 typedef struct bench_options {
   tsr_device *dev;
   tsr_policy policy;
+  long seed; /* of the operands */
   tsr_tune tune; /* when searched or cached schedules are asked for, the default ones are timed beside */
   const peer *peers[8];
   int n_peers;

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "core/base/arena.h"
 #include "core/profile/page.h"
@@ -88,20 +86,18 @@ void bench_html_tune(bench_html *h, tsr_context *ctx, tsr_device *dev, const ben
   tsr_graph_destroy(&g);
 }
 
-bool bench_html_write(bench_html *h, const char *path) {
-  char when[64], machine[128];
-  time_t now = time(NULL);
-  struct tm tm;
-  strftime(when, sizeof when, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &tm));
-  snprintf(machine, sizeof machine, "%ld cores online, library ABI %d.%d", sysconf(_SC_NPROCESSORS_ONLN), TSR_ABI_MAJOR, TSR_ABI_MINOR);
-  page_desc d = {"Tessera benchmark", when, machine, h->devices, h->n_devices, h->rows, h->n_rows, h->curves, h->n_curves};
-  strb b;
+bool bench_html_write(bench_html *h, const bench_env *e, const char *path) {
+  strb b, machine;
   strb_init(&b, NULL);
+  strb_init(&machine, NULL);
+  bench_env_text(e, &machine);
+  page_desc d = {"Tessera benchmark", e->when, strb_text(&machine), h->devices, h->n_devices, h->rows, h->n_rows, h->curves, h->n_curves};
   tsr_status st = page_write(&d, &b);
   FILE *f = st ? NULL : fopen(path, "wb");
   bool ok = f && fputs(strb_text(&b), f) >= 0;
   if (f && fclose(f)) ok = false;
   tsr_status_free(st);
+  strb_clear(&machine);
   strb_clear(&b);
   return ok;
 }

@@ -1,7 +1,7 @@
 /* tools/tessera/bench_html.h - collects what `tessera bench --html FILE` measured and writes the page. */
 #ifndef TOOLS_TESSERA_BENCH_HTML_H
 #define TOOLS_TESSERA_BENCH_HTML_H
-#include "tools/tessera/bench.h"
+#include "tools/tessera/bench_env.h"
 
 typedef struct bench_html bench_html;
 
@@ -12,5 +12,5 @@ void bench_html_row(bench_html *h, const tsr_device_info *d, const bench_case *c
 /* Tunes the case's graph and keeps its curve; the decision is in the cache afterwards. Cases that can't be named as one op have none. */
 void bench_html_tune(bench_html *h, tsr_context *ctx, tsr_device *dev, const bench_case *c, tsr_policy policy);
 /* False when the file can't be written. */
-bool bench_html_write(bench_html *h, const char *path);
+bool bench_html_write(bench_html *h, const bench_env *e, const char *path);
 #endif

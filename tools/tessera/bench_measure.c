@@ -65,7 +65,7 @@ static tsr_status operand(measure *m, const char *name, tsr_dtype t, tsr_shape s
   m->bytes[i] = n * tsr_dtype_size(t);
   m->data[i] = malloc(m->bytes[i] + 64);
   if (!m->data[i]) return NULL; /* reported by the caller through a NULL operand */
-  draw(t, m->data[i], n, 88172645463325252ull + (uint64_t)i * 977);
+  draw(t, m->data[i], n, 88172645463325252ull + (uint64_t)i * 977 + (uint64_t)m->o->seed * 0x9e3779b97f4a7c15ull);
   m->n_in++;
   return constant ? tsr_graph_constant(m->g, t, s, m->data[i], out) : tsr_graph_input(m->g, name, t, s, out);
 }
@@ -119,7 +119,7 @@ static tsr_status build(measure *m) {
 tsr_status bench_check(tsr_context *ctx, const bench_case *c) {
   bench_case least = *c;
   least.m = least.n = least.k = 1;
-  measure m = {.c = &least, .ctx = ctx};
+  measure m = {.c = &least, .o = &(bench_options){0}, .ctx = ctx};
   tsr_status st = build(&m);
   tsr_graph_destroy(&m.g);
   for (int i = 0; i < m.n_in; i++) free(m.data[i]);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/tessera/bench.h"
+#include "tools/tessera/bench_env.h"
 #include "tools/tessera/bench_html.h"
 
 enum { MAX_CASES = 256 };
@@ -18,6 +18,7 @@ typedef struct bench_run {
   bool have_peaks[TSR_N_DTYPES];
   double copy;
   bench_html *html; /* NULL: no page */
+  bench_env env;
   struct { double log_sum, least; int n; } gain[2]; /* over the default schedules, and over appendix A.1's tiles */
 } bench_run;
 
@@ -63,6 +64,8 @@ static void print_json(const bench_run *r, const bench_case *c, const bench_resu
   json_number("watts", x->clocks.watts, x->clocks.watts > 0);
   json_number("celsius", x->clocks.celsius, x->clocks.celsius > 0);
   printf(", \"ok\": %s, \"packed_b\": %s", x->ok ? "true" : "false", c->packed_b ? "true" : "false");
+  printf(", \"environment\": ");
+  bench_env_json(&r->env, tsr_device_get_info(r->o.dev), stdout);
   if (peer_index >= 0) {
     printf(", \"baseline\": ");
     cli_json_string(stdout, x->peers[peer_index].name);
@@ -78,8 +81,17 @@ static void print_json(const bench_run *r, const bench_case *c, const bench_resu
   printf("}\n");
 }
 
+static void print_environment(const bench_run *r) {
+  strb line;
+  strb_init(&line, NULL);
+  bench_env_text(&r->env, &line);
+  printf("%s\n", strb_text(&line));
+  strb_clear(&line);
+}
+
 static void print_row(bench_run *r, const bench_case *c, const bench_result *x, const bench_peaks *p) {
   char shape[96];
+  if (!r->headed) print_environment(r);
   if (!r->headed) printf("%-9s %-17s %-18s %-5s %10s %9s %8s %6s %6s  %s\n", "device", "op", "shape", "dtype", "median us", "GFLOP/s", "GB/s", "fma", "copy", "check");
   r->headed = true;
   double gflops = bench_flops(c) / x->median_us * 1e-3, gbytes = bench_bytes(c) / x->median_us * 1e-3;
@@ -233,8 +245,8 @@ int cmd_bench(int argc, char **argv) {
   bench_run r = {.json = false};
   const option options[] = {{.name = "--suite", .text = &suite}, {.name = "--device", .text = &device}, {.name = "--shape", .text = &shape}, {.name = "--dtype", .text = &dtype},
                             {.name = "--against", .text = &against}, {.name = "--policy", .text = &policy}, {.name = "--json", .flag = &r.json}, {.name = "--packed", .flag = &packed},
-                            {.name = "--milliseconds", .number = &ms}, {.name = "--tune", .text = &tune}, {.name = "--html", .text = &html}};
-  if (!cli_options("bench", &argc, argv, options, 11)) return EXIT_USAGE;
+                            {.name = "--milliseconds", .number = &ms}, {.name = "--tune", .text = &tune}, {.name = "--html", .text = &html}, {.name = "--seed", .number = &r.o.seed}};
+  if (!cli_options("bench", &argc, argv, options, 12)) return EXIT_USAGE;
   if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full")) return cli_usage("bench", "--tune is off, cached or full");
   bench_case *cases = calloc(MAX_CASES, sizeof *cases);
   int n = 0, rc = cases ? collect(argc, argv, suite, shape, dtype, packed, cases, &n) : EXIT_USAGE;
@@ -246,11 +258,12 @@ int cmd_bench(int argc, char **argv) {
   if (!rc) rc = find_peers(&r, against);
   tsr_status st = rc ? NULL : tsr_policy_parse(policy ? policy : "fast", &r.o.policy);
   if (!rc && !st) st = tsr_context_create(NULL, &r.ctx);
+  if (!rc && !st) st = bench_env_read(r.ctx, tune, r.o.seed, ms, &r.env);
   if (st) rc = cli_fail(st);
   for (int i = 0; i < n && !rc; i++) /* all of them before the first is timed */
     if ((st = bench_check(r.ctx, &cases[i]))) rc = cli_fail(st);
   if (!rc) rc = !strcmp(device, "all") ? run_all(&r, cases, n) : run_device(&r, device, cases, n);
-  if (!rc && html && !bench_html_write(r.html, html)) rc = cli_usage("bench", "%s: can't be written", html);
+  if (!rc && html && !bench_html_write(r.html, &r.env, html)) rc = cli_usage("bench", "%s: can't be written", html);
   bench_html_free(&r.html);
   bench_place_destroy(&r.o.place);
   tsr_context_destroy(&r.ctx);

@@ -1,0 +1,52 @@
+/* tests/cli/test_bench_environment.c - a benchmark can be repeated: what its figures depend on is recorded in JSON, table and page, the same seed gives the
+ * same operands and so the same error to the last digit, another seed others. */
+#include "tests/cli/cli_run.h"
+
+#define BENCH "bench matmul --shape 48x40x56 --device cpu:0 --policy deterministic --milliseconds 1 "
+
+static void expect(cli *c, const char *says) {
+  c->n++;
+  if (strstr(c->said, says)) return;
+  c->wrong++;
+  printf("expected %s in:\n%s\n", says, c->said);
+}
+
+/* The error of the line that was printed last. */
+static double error_of(cli *c, const char *args) {
+  int rc = cli_run(c, args);
+  const char *at = strstr(c->said, "\"error\": ");
+  c->n++;
+  if (rc || !at) printf("%s: exit status %d\n%s\n", args, rc, c->said), c->wrong++;
+  return at ? strtod(at + 9, NULL) : -1;
+}
+
+int main(void) {
+  static const char *const keys[] = {"library", "generator", "compiler", "os", "cpu", "isa", "cores", "threads", "governor", "cpu_mhz", "load", "device_name", "driver", "arch", "tune", "when"};
+  char key[64];
+  cli c;
+  if (!cli_begin(&c)) return 77;
+  setenv("TSR_CACHE_DIR", c.dir, 1);
+  setenv("TSR_THREADS", "1", 1);
+  setenv("TSR_CPU_ISA", "portable", 1);
+  double first = error_of(&c, BENCH "--json --html page.html"), again = error_of(&c, BENCH "--json");
+  expect(&c, "\"ok\": true, \"packed_b\": false, \"environment\": {\"library\": ");
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) snprintf(key, sizeof key, "\"%s\": ", keys[i]), expect(&c, key);
+  expect(&c, "\"isa\": \"portable\"");
+  expect(&c, "\"threads\": 1,");
+  expect(&c, "\"seed\": 0, \"milliseconds\": 1,");
+  expect(&c, "\"TSR_CPU_ISA\": \"portable\", \"TSR_THREADS\": \"1\"}}, \"baseline\": null");
+  double other = error_of(&c, BENCH "--json --seed 7");
+  expect(&c, "\"seed\": 7,");
+  c.n++;
+  if (first != again || first == other) printf("errors of seeds 0, 0, 7: %g %g %g\n", first, again, other), c.wrong++;
+
+  c.n++;
+  if (cli_run(&c, BENCH)) c.wrong++;
+  expect(&c, "threads 1, kernels portable");
+  expect(&c, "seed 0, 1 ms a case; TSR_CACHE_DIR=");
+  char command[160];
+  snprintf(command, sizeof command, "grep -q 'threads 1, kernels portable.*TSR_THREADS=1' %s/page.html", c.dir);
+  c.n++;
+  if (system(command)) printf("the page lacks the environment\n"), c.wrong++;
+  return cli_end(&c);
+}
