@@ -1,0 +1,94 @@
+/* Several devices of one context share a batch as docs/distributed.md does by hand: each has the weights and works through its rows, and what is
+ * brought together is what one device computes of the whole. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/api_check.h"
+
+enum { ROWS = 45, INNER = 33, COLUMNS = 19, MOST = 3 };
+
+static tsr_shape shape2(int64_t m, int64_t n) { return (tsr_shape){.rank = 2, .dims = {m, n}}; }
+
+/* relu(X W) for so many rows. */
+static tsr_program *part(tsr_context *ctx, tsr_device *dev, int64_t rows) {
+  tsr_graph *g;
+  tsr_program *p;
+  tsr_value v[2], y;
+  OK(tsr_graph_create(ctx, "part", &g));
+  OK(tsr_graph_input(g, "X", TSR_F32, shape2(rows, INNER), &v[0]));
+  OK(tsr_graph_input(g, "W", TSR_F32, shape2(INNER, COLUMNS), &v[1]));
+  OK(tsr_graph_op(g, "matmul", v, 2, NULL, 0, &y));
+  OK(tsr_graph_op(g, "relu", &y, 1, NULL, 0, &y));
+  OK(tsr_graph_output(g, y));
+  OK(tsr_program_compile(dev, g, NULL, &p));
+  tsr_graph_destroy(&g);
+  return p;
+}
+
+typedef struct share {
+  tsr_program *p;
+  tsr_buffer *x, *w, *y;
+} share;
+
+/* Started, not waited for. */
+static share start(tsr_context *ctx, tsr_device *dev, const float *x, const float *w, int64_t rows) {
+  share s = {part(ctx, dev, rows), NULL, NULL, NULL};
+  OK(tsr_buffer_create(dev, (size_t)rows * INNER * 4, TSR_MEMORY_DEVICE, &s.x));
+  OK(tsr_buffer_create(dev, INNER * COLUMNS * 4, TSR_MEMORY_DEVICE, &s.w));
+  OK(tsr_buffer_create(dev, (size_t)rows * COLUMNS * 4, TSR_MEMORY_DEVICE, &s.y));
+  OK(tsr_buffer_write(s.x, 0, x, (size_t)rows * INNER * 4));
+  OK(tsr_buffer_write(s.w, 0, w, INNER * COLUMNS * 4));
+  OK(tsr_program_run(s.p, NULL, (tsr_binding[]){{s.x, 0}, {s.w, 0}}, &(tsr_binding){s.y, 0}));
+  return s;
+}
+
+static void finish(share *s, float *y) {
+  OK(tsr_buffer_read(s->y, 0, y, tsr_buffer_bytes(s->y)));
+  tsr_buffer_destroy(&s->x);
+  tsr_buffer_destroy(&s->w);
+  tsr_buffer_destroy(&s->y);
+  tsr_program_destroy(&s->p);
+}
+
+/* Whole numbers, so that no order of sums rounds: results are equal to the bit on every kind of device. */
+static void fill(float *p, size_t n, unsigned seed) {
+  for (size_t i = 0; i < n; i++) p[i] = (float)((int)((i * 2654435761u + seed) % 17) - 8);
+}
+
+static void batch_split_over_devices_is_the_whole_on_one(void **state) {
+  static float x[ROWS * INNER], w[INNER * COLUMNS], whole[ROWS * COLUMNS], together[ROWS * COLUMNS];
+  tsr_context *ctx;
+  tsr_device *dev[MOST] = {NULL};
+  share s[MOST];
+  int n = 2;
+  fill(x, ROWS * INNER, 1), fill(w, INNER * COLUMNS, 2);
+  OK(tsr_context_create(&(tsr_context_desc){.abi_version = TSR_ABI_VERSION, .cache_dir = ""}, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev[0]));
+  OK(tsr_device_open(ctx, "cpu:0", &dev[1]));
+  tsr_status st = tsr_device_open(ctx, "vulkan:0", &dev[2]); /* another kind, where there is one */
+  if (st) printf("two devices: %s\n", tsr_status_message(st));
+  else n = 3;
+  tsr_status_free(st);
+  s[0] = start(ctx, dev[0], x, w, ROWS);
+  finish(&s[0], whole);
+  float most = 0;
+  for (int i = 0; i < ROWS * COLUMNS; i++) most = whole[i] > most ? whole[i] : most;
+  assert_true(most > 100); /* there is something to compare */
+  for (int i = 0; i < n; i++) s[i] = start(ctx, dev[i], x + i * (ROWS / n) * INNER, w, i + 1 < n ? ROWS / n : ROWS - i * (ROWS / n));
+  for (int i = 0; i < n; i++) finish(&s[i], together + i * (ROWS / n) * COLUMNS);
+  assert_memory_equal(whole, together, sizeof whole);
+  for (int i = 0; i < n; i++) tsr_device_close(&dev[i]);
+  tsr_context_destroy(&ctx);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(batch_split_over_devices_is_the_whole_on_one)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
