@@ -97,7 +97,7 @@ static void name_launch(const ir_op *src, const tsr_kernel_info *k, prof_event *
   }
   if (!op[0]) snprintf(op, 64, "%s", k->name);
   bool matmul = !strcmp(op, "matmul");
-  if (!strncmp(op, "flash_attention", 15)) {
+  if (!strncmp(op, "flash_attention", 15) || !strcmp(k->family, "attention")) { /* the latter: a block program that says so of itself */
     e->kind = PROF_FUSED;
     snprintf(detail, 128, "FlashAttn");
   } else if (matmul && k->tile[0] > 0) {

@@ -255,6 +255,7 @@ void cost_explain(const tune_device *d, const tune_problem *p, const tune_config
               tune_problem_bytes(p) / 1e6, r.memory, tier_origin(d, "memory"));
   if (p->family == TUNE_ATTENTION) strb_printf(out, "  exp      %10.2f us  at %.4g Gexp/s, assumed\n", e.term_ns[COST_EXP] / 1e3, r.exps);
   strb_printf(out, "  barrier  %10.2f us  %.4g ns each, %s\n", e.term_ns[COST_BARRIER] / 1e3, r.barrier_ns, origin_of(d->barrier_ns, d->barrier_from));
+  if (p->family == TUNE_MATMUL) strb_printf(out, "  reuse                    between two of them an accumulator's register is used %lld times\n", (long long)c->k);
   strb_printf(out, "  fill     %10.2f us  memory latency %.4g ns, %s\n", e.term_ns[COST_FILL] / 1e3, r.latency_ns, mem && mem->latency_cycles > 0 && d->clock_ghz > 0 ? "listed" : "assumed");
   strb_printf(out, "  launch   %10.2f us  %s\n", e.term_ns[COST_LAUNCH] / 1e3, origin_of(d->launch_ns, d->launch_from));
   explain_device(d, &e, out);

@@ -228,6 +228,27 @@ static void trace_events_never_overlap(void **state) {
   close_all(&f);
 }
 
+/* The seeds' third row (seed 001, section 7.7), of the program in the tests that is flash attention. */
+static void hand_written_attention_is_the_seeds_row(void **state) {
+  static char text[1 << 14];
+  fixture f = open_all();
+  FILE *file = fopen(TSR_SOURCE_DIR "/tests/tile/flash_attention.mlir", "r");
+  assert_non_null(file);
+  size_t n = fread(text, 1, sizeof text, file);
+  fclose(file);
+  assert_true(n > 0 && n < sizeof text);
+  assert_null(tsr_text_profile(f.dev, text, n, "flash_attention.mlir", NULL, 2, &f.prof));
+  char *rows;
+  assert_null(tsr_profile_text(f.prof, false, &rows));
+  assert_int_equal(strncmp(rows, "FusedOp[FlashAttn]  latency=", 28), 0);
+  assert_non_null(strstr(rows, "  tiles=16\n"));
+  tsr_text_free(f.ctx, &rows);
+  const json *row = json_get(parsed(&f, tsr_profile_json), "rows")->first;
+  assert_string_equal(json_str(row, "label", ""), "FusedOp[FlashAttn]");
+  assert_string_equal(json_str(row, "kind", ""), "fused");
+  close_all(&f);
+}
+
 /* Nobody records shards and communication of several devices. */
 static void audit_of_two_devices_invents_nothing(void **state) {
   fixture f = open_with_profile(), other = open_all();
@@ -250,6 +271,7 @@ int main(void) {
       cmocka_unit_test(blocks_are_timed_one_by_one),
       cmocka_unit_test(measured_bytes_are_shown_beside_the_modelled),
       cmocka_unit_test(trace_events_never_overlap),
+      cmocka_unit_test(hand_written_attention_is_the_seeds_row),
       cmocka_unit_test(audit_of_two_devices_invents_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

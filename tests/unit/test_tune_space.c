@@ -265,6 +265,16 @@ static void cost_larger_k_means_more_reuse_less_barrier(void **state) {
   c.k = 32;
   cost_compute(&d, &p, &c, &b);
   assert_true(b.term_ns[COST_BARRIER] < a.term_ns[COST_BARRIER]);
+  for (c.k = 16; c.k <= 64; c.k *= 2) {
+    char want[64];
+    strb text;
+    strb_init(&text, NULL);
+    cost_explain(&d, &p, &c, &text);
+    snprintf(want, sizeof want, "an accumulator's register is used %d times\n", c.k);
+    assert_non_null(strstr(strb_text(&text), want));
+    strb_clear(&text);
+  }
+  c.k = 32;
   c.m = c.n = 64;
   cost_estimate small;
   cost_compute(&d, &p, &c, &small);
