@@ -4,6 +4,7 @@
 
 #include "core/ir/schedule.h"
 #include "core/runtime/tune.h"
+#include "core/tune/timeline.h"
 
 struct tsr_tune_report {
   tsr_context *ctx;
@@ -273,8 +274,9 @@ static tsr_status print_estimate(walk *w, rt_kernel *k) {
   for (int32_t i = 0; i < s->n_knobs; i++) values[i] = *tune_config_field(&c, s->knob[i].name);
   if (memcmp(&c, &k->dflt, sizeof c) && !s->legal(s->user, values, why, sizeof why)) strb_printf(w->text, "illegal candidate, never compiled: %s\n", why);
   strb_printf(w->text, "%s: ", ir_get_str(k->kernel, "sym_name", ""));
-  if (k->streamed) cost_explain_once(&k->device, &k->problem, w->text);
-  else cost_explain(&k->device, &k->problem, &c, w->text);
+  if (k->streamed) return cost_explain_once(&k->device, &k->problem, w->text), NULL;
+  cost_explain(&k->device, &k->problem, &c, w->text);
+  timeline_explain(&k->device, &k->problem, &c, w->text);
   return NULL;
 }
 
@@ -298,6 +300,7 @@ tsr_status tsr_tune_explain_attention(tsr_device *dev, const tsr_attention *a, c
     strb_printf(&b, "illegal candidate: shared memory %lld > %lld bytes per block\n", (long long)in.shared_bytes, (long long)device.shared_per_block);
   if (device.regs_per_thread > 0 && in.regs > device.regs_per_thread) strb_printf(&b, "illegal candidate: registers %d > %d per thread\n", in.regs, device.regs_per_thread);
   cost_explain(&device, &p, &c, &b);
+  timeline_explain(&device, &p, &c, &b);
   return rt_text(ctx, &b, text);
 }
 

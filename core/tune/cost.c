@@ -27,6 +27,8 @@ static double tier_gbps(const tune_device *d, const char *name, double dflt) {
  * and what a subgroup does besides multiplying is not hidden by others. */
 static bool simd_like(const tune_device *d) { return !d->is_cpu && d->warp_size > 1 && d->warp_size <= 8; }
 
+bool cost_stages_by_cache(const tune_device *d) { return d->is_cpu || simd_like(d); }
+
 /* Those that nobody told are assumed: enough to rank. */
 typedef struct rates {
   double peak, exps, shared, l2, memory, barrier_ns, launch_ns, latency_ns;
@@ -60,7 +62,7 @@ static void spread(const tune_device *d, cost_estimate *e) {
 
 /* Warps x stages in flight against what covers the memory latency. A CPU core hides its own. */
 static double hiding_of(const tune_device *d, const tune_config *c, const cost_estimate *e) {
-  if (d->is_cpu || simd_like(d)) return 1;
+  if (cost_stages_by_cache(d)) return 1;
   double active = e->occupancy.known ? e->occupancy.active_warps : c->warps;
   double blocks_here = min2(at_least(e->occupancy.blocks, 1), ceil_div(e->blocks, at_least(d->cores, 1)));
   active = min2(active, blocks_here * at_least(c->warps, 1));
@@ -88,6 +90,7 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
   /* Stream-k: every block has the same steps, so the wave is even but for rounding up to whole steps. */
   double tiles = batch * tm * tn, streams = c->stream_k > 0 ? min2(c->stream_k, tiles * steps) : 0, each = streams > 0 ? ceil_div(tiles * steps, streams) : steps / split;
   if (streams > 0) e->blocks = ceil_div(tiles * steps, each);
+  e->steps = ceil(each);
   e->occupancy = occ_of_config(d, p, c);
   spread(d, e);
   e->hiding = hiding_of(d, c, e);
@@ -138,6 +141,7 @@ static void attention_terms(const tune_device *d, const tune_problem *p, const t
   if (p->causal) steps = clamp((steps + ceil_div(m, n)) / 2, 1, steps); /* those on the diagonal are whole tiles */
   double scores = heads * blocks_q * m * steps * n, tiles = heads * blocks_q * steps;
   e->blocks = heads * blocks_q;
+  e->steps = ceil(steps);
   e->occupancy = occ_of_config(d, p, c);
   spread(d, e);
   e->hiding = hiding_of(d, c, e);
@@ -197,6 +201,7 @@ void cost_compute(const tune_device *d, const tune_problem *p, const tune_config
   *e = (cost_estimate){.overlap = c->stages > 1 ? 0.9 : 0.6};
   rates r = rates_of(d, p, c);
   e->flops = tune_problem_flops(p);
+  e->latency_ns = r.latency_ns, e->barrier_ns = r.barrier_ns;
   if (p->family == TUNE_MATMUL) matmul_terms(d, p, c, &r, e);
   else if (p->family == TUNE_ATTENTION) attention_terms(d, p, c, &r, e);
   else vector_terms(d, p, c, &r, e);

@@ -25,6 +25,8 @@ typedef struct cost_estimate {
   double flops, padded_flops; /* useful, and with what tiles add */
   double memory_bytes, l2_bytes, shared_bytes;
   double blocks, waves, wave_efficiency; /* of the last wave's idle cores: 1 is even */
+  double steps;               /* k steps of a block (attention: tiles of keys); 0: it has no such loop */
+  double latency_ns, barrier_ns; /* of the memory; of one step */
   double hiding;              /* share of latency that occupancy and stages hide, 0..1 */
   double overlap;             /* share of the lesser terms that runs under the greatest */
   occ_result occupancy;
@@ -33,6 +35,8 @@ typedef struct cost_estimate {
 } cost_estimate;
 
 void cost_compute(const tune_device *d, const tune_problem *p, const tune_config *c, cost_estimate *out);
+/* A CPU, or a Vulkan device that is one: caches stage the operands and hide the latency; no copies are scheduled. */
+bool cost_stages_by_cache(const tune_device *d);
 /* Term by term, one line each, with the inputs and where each rate comes from: measured (the day stands below), reached (a lower bound
  * from our own kernels), listed (guide, data sheet, profile file), assumed (nobody told). */
 void cost_explain(const tune_device *d, const tune_problem *p, const tune_config *c, strb *out);

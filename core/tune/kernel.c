@@ -27,6 +27,13 @@ static void add_tier(tune_device *d, const char *name, int64_t bytes) {
   snprintf(t->name, sizeof t->name, "%s", name);
 }
 
+/* No driver tells the rate: the guide's of the device, else of its architecture. */
+static void add_link(const char *arch, const tune_device *guide, tune_device *d) {
+  if (!guide) guide = !strcmp(arch, "sm_90a") ? tune_device_find("H100") : !strcmp(arch, "sm_100a") ? tune_device_find("GB200") : NULL;
+  const tune_tier *link = guide ? tune_device_tier(guide, "link") : NULL;
+  if (link && d->n_tiers < TUNE_MAX_TIERS) d->tier[d->n_tiers++] = *link;
+}
+
 tune_device tune_device_from_caps(const tsr_caps *c, const char *name) {
   tune_device d = {.is_cpu = c->dialect == DIALECT_CPU, .async_copy = c->async_copy, .cores = c->n_cores > 0 ? c->n_cores : 1,
                    .warp_size = c->dialect == DIALECT_CPU ? (c->vector_bytes > 0 ? c->vector_bytes / 4 : 8) : c->subgroup > 0 ? c->subgroup : 32,
@@ -57,6 +64,7 @@ tune_device tune_device_from_caps(const tsr_caps *c, const char *name) {
       if (t && !(d.tier[i].gbps > 0)) d.tier[i].gbps = t->gbps, d.tier[i].latency_cycles = t->latency_cycles;
     }
   }
+  add_link(c->arch, guide, &d);
   return d;
 }
 
