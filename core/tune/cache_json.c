@@ -200,6 +200,7 @@ static bool show_trial(void *user, const tune_trial *t) {
   writer *w = user;
   if (!strcmp(t->state, "ok")) strb_printf(w->b, "    %12.2f us ", t->ns / 1e3);
   else strb_printf(w->b, "    %12s    ", t->state);
+  if (t->registers > 0) strb_printf(w->b, " %3.0f registers ", t->registers);
   put_config(w->b, t->config);
   return true;
 }

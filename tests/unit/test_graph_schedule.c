@@ -82,6 +82,25 @@ static void default_tile_is_legalised_on_small_shared_memory(void **state) {
   ir_module_destroy(&s);
 }
 
+/* Fewer registers a thread: more threads while the block may have them, then a smaller tile, always with the reason. */
+static void few_registers_force_a_smaller_tile(void **state) {
+  int64_t last = 128 * 128 + 1;
+  for (int registers = 256; registers >= 32; registers /= 2) {
+    ir_module *s = matmul("bf16", "");
+    tsr_caps c = gpu(228 << 10);
+    sched_params p;
+    c.max_registers = registers;
+    c.max_threads = 256;
+    assert_null(schedule_apply_defaults(s, &(schedule_options){.caps = &c}));
+    sched_read(kernel(s), &p);
+    assert_true(p.m * p.n / (p.warps * 32) + 24 <= registers); /* one accumulator an output, and addresses */
+    if (registers <= 64) assert_true(p.m * p.n < last && gt_says(ir_get_str(legalized(kernel(s)), "reason", ""), "registers per thread"));
+    last = p.m * p.n;
+    ir_module_destroy(&s);
+  }
+  assert_true(last < 64 * 64);
+}
+
 static void explicit_tile_is_honoured_or_an_error_naming_the_limit(void **state) {
   ir_module *s = matmul("bf16", "tile_shape = [64, 256, 32]");
   tsr_caps c = gpu(64 << 10);
@@ -198,6 +217,7 @@ int main(void) {
       cmocka_unit_test(table_of_appendix_a1),
       cmocka_unit_test(default_tile_is_the_tables_when_it_fits),
       cmocka_unit_test(default_tile_is_legalised_on_small_shared_memory),
+      cmocka_unit_test(few_registers_force_a_smaller_tile),
       cmocka_unit_test(explicit_tile_is_honoured_or_an_error_naming_the_limit),
       cmocka_unit_test(explicit_tile_off_the_matrix_shape_is_rounded),
       cmocka_unit_test(primitives_by_hand_win),

@@ -281,6 +281,34 @@ static void cost_larger_k_means_more_reuse_less_barrier(void **state) {
   assert_true(small.l2_bytes > 1.9 * b.l2_bytes); /* half the tile, twice the traffic */
 }
 
+/* Too small a register budget makes the tuner's candidates, and the one it would start with, smaller. */
+static void fewer_registers_mean_smaller_tiles(void **state) {
+  tune_device d = small_gpu();
+  tune_problem p = gemm(4096, 4096, 4096, TSR_F32);
+  int32_t last_best = INT32_MAX, last_most = INT32_MAX;
+  for (d.regs_per_thread = 256; d.regs_per_thread >= 32; d.regs_per_thread /= 2) {
+    static space s;
+    space_point *pts;
+    size_t n;
+    bool cut;
+    space_build(&d, &p, &(space_options){.knobs = SPACE_USES_TILE | SPACE_USES_SHARED | SPACE_USES_VECTORIZE}, &s);
+    assert_null(space_enumerate(&s, NULL, 1u << 20, &pts, &n, &cut));
+    assert_true(n > 0);
+    tune_config best = {0};
+    int32_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+      tune_config c = space_config(&s, &pts[i]);
+      assert_true(occ_regs(&d, &p, &c) <= d.regs_per_thread);
+      if (c.m * c.n > most) most = c.m * c.n;
+      if (!best.m || predict(&d, &p, c) < predict(&d, &p, best)) best = c;
+    }
+    assert_true(most < last_most && best.m * best.n <= last_best);
+    last_most = most, last_best = best.m * best.n;
+    al_free_array(NULL, pts, n);
+  }
+  assert_true(last_best <= 32 * 32);
+}
+
 static void streamed_product_costs_its_bytes_and_a_launch(void **state) {
   tune_problem p = gemm(1, 4096, 4096, TSR_BF16);
   tune_device d = *tune_device_find("h100");
@@ -452,6 +480,7 @@ int main(void) {
       cmocka_unit_test(restricted_space_moves_only_the_named_knobs),
       cmocka_unit_test(space_print_accounts_for_every_point),
       cmocka_unit_test(cost_larger_k_means_more_reuse_less_barrier),
+      cmocka_unit_test(fewer_registers_mean_smaller_tiles),
       cmocka_unit_test(streamed_product_costs_its_bytes_and_a_launch),
       cmocka_unit_test(cost_terms_add_up_and_explain_names_all),
       cmocka_unit_test(attention_is_estimated_term_by_term),

@@ -180,6 +180,38 @@ static void winner_is_the_fastest_despite_drift(void **state) {
   assert_false(r.stored);
 }
 
+/* What the driver says of each candidate's registers stays with its time, also in what `tessera cache show` prints. */
+static double p_registers(void *user, void *kern) { return ((kernel *)kern)->c.m + ((kernel *)kern)->c.n; }
+static bool registers_are_the_candidates(void *user, const tune_trial *t) {
+  tune_config c;
+  assert_true(tune_config_parse(t->config, &c));
+  if (!strcmp(t->state, "ok")) ++*(int *)user, assert_true(t->registers == c.m + c.n);
+  else assert_true(t->registers < 0);
+  return true;
+}
+static void registers_of_each_candidate_are_recorded(void **state) {
+  if (!has_cache()) skip();
+  pretend p = {.drift = 1, .broken_n = 96};
+  tune_target t = target_of(&p);
+  t.registers = p_registers;
+  tune_cache *c = open_cache();
+  tuner_desc d = desc_of(&t, c);
+  d.key.op = "registers";
+  tuner_result r;
+  int n = 0;
+  strb shown;
+  assert_null(tuner_run(&d, &r));
+  cache_trials(c, &d.key, registers_are_the_candidates, &n);
+  assert_true(n >= 20);
+  strb_init(&shown, NULL);
+  cache_show(c, "registers", false, &shown);
+  char want[80];
+  snprintf(want, sizeof want, " %3d registers  m=%d n=%d", r.config.m + r.config.n, r.config.m, r.config.n);
+  assert_non_null(strstr(strb_text(&shown), want));
+  strb_clear(&shown);
+  cache_close(&c);
+}
+
 static void wrong_winner_is_never_stored(void **state) {
   pretend p = {.drift = 1, .wrong_m = 128};
   tune_target t = target_of(&p);
@@ -447,6 +479,7 @@ int main(void) {
       CASE(second_call_measures_nothing_also_in_another_process),
       CASE(buckets_decision_is_checked_for_each_shape),
       CASE(winner_is_the_fastest_despite_drift),
+      CASE(registers_of_each_candidate_are_recorded),
       CASE(wrong_winner_is_never_stored),
       CASE(broken_candidates_are_failed_trials),
       CASE(everything_wrong_leaves_the_default),
