@@ -134,3 +134,25 @@ ir_value *cpu_store_target(const ir_value *v, ir_op **store) {
   }
   return NULL;
 }
+
+/* The argument or tile that a view or window shows a part of. */
+static const ir_value *memory_of(const ir_value *v) {
+  while (v->def && (v->def->def->code == T_WINDOW || v->def->def->code == T_VIEW)) v = v->def->operands[0];
+  return v;
+}
+
+ir_value *cpu_epilogue_target(const ir_value *r) {
+  const ir_op *map = r->def->next;
+  while (map && (map->def->code == T_LOAD || map->def->code == T_CONST || map->def->code == T_WINDOW || map->def->code == T_VIEW)) map = map->next;
+  if (!map || map->def->code != T_MAP || map->n_results != 1 || map->results[0]->type != r->type) return NULL;
+  ir_op *store;
+  ir_value *memory = cpu_store_target(map->results[0], &store);
+  if (!memory) return NULL;
+  int uses = 0;
+  for (int i = 0; i < map->n_operands; i++) {
+    const ir_value *x = map->operands[i];
+    if (x == r) uses++;
+    else if (x->def && x->def->def->code == T_LOAD && memory_of(x->def->operands[0]) == memory_of(memory)) return NULL; /* read after the product is written */
+  }
+  return uses == r->n_uses ? memory : NULL;
+}

@@ -265,9 +265,10 @@ static tsr_status lower_contraction(lower *l, ir_builder *b, const cpu_contracti
   TSR_TRY(whole_window(l, b, c, c->window_a, c->k_dim_a, &a));
   TSR_TRY(whole_window(l, b, c, c->window_b, c->k_dim_b, &bb));
   ir_value *memory = cpu_store_target(r, &store);
+  if (!memory) memory = cpu_epilogue_target(r);
   if (memory && at(memory) && memory->type->dtype == cpu_compute_type(r->type->dtype)) {
     r->data = at(memory);
-    store->data = store;
+    if (store) store->data = store; /* done */
   } else {
     TSR_TRY(tile_for(l, b, r));
   }

@@ -67,6 +67,9 @@ VINL vf v_silu(vf x) {
 }
 VINL vf v_relu(vf x) { return v_max_raw(v_set1(0), x); }
 
+#ifdef v_lookup32
+#include "body_phi.h"
+#else
 /* x Phi(x) = max(x, 0) - |x| Phi(-|x|), with Phi(-t) = e^Q(t). */
 VINL vf v_gelu(vf x) {
   vf t = v_min_raw(v_set1(12.0f), v_abs(x));
@@ -81,6 +84,7 @@ VINL vf v_gelu_tanh(vf x) {
   vf e = v_exp(v_neg(u));
   return v_fnma(t, e / (1.0f + e), v_relu(x));
 }
+#endif
 
 #ifdef v_fma /* Cody and Waite's reduction by pi/2 in three parts needs the fused product */
 #define SINCOS_LIMIT 30000.0f

@@ -44,7 +44,7 @@ typedef enum cpuk_ct { CPUK_CT_F32, CPUK_CT_F64, CPUK_CT_I32, CPUK_CT_BOOL, CPUK
  * cos. 2.5: sigmoid. 3: silu, + 2^-140 where its sigmoid is denormal. gelu: 2 + 2^-24 |x|, gelu_tanh: 2 + 2^-23 |x|: they cancel for negative
  * x, and the absolute error is what a layer sees. Vectors with an argument of sin or cos beyond 30000 take libm.
  * NaN in gives NaN out; exp(-inf)=0, log(0)=-inf, log(<0)=NaN, rsqrt(0)=inf, sigmoid/tanh/erf/gelu/silu have their limits at +-inf
- * (gelu(-inf) = silu(-inf) = -0). relu(NaN)=NaN, relu(-0) is a zero of either sign. f64 uses libm's accuracy. Denormal results aren't flushed.
+ * (silu(-inf) = -0, gelu(-inf) a zero of either sign). relu(NaN)=NaN, relu(-0) is a zero of either sign. f64 uses libm's accuracy. Denormal results aren't flushed.
  *  ct:       f32 f64: all but NOT.   i32: NEG ABS RELU (wrapping) and NOT (bitwise).   bool: NOT (logical). */
 typedef enum cpuk_unary_op {
   CPUK_NEG, CPUK_ABS, CPUK_EXP, CPUK_LOG, CPUK_SQRT, CPUK_RSQRT, CPUK_TANH, CPUK_ERF, CPUK_SIGMOID, CPUK_RELU,

@@ -67,6 +67,8 @@ AVX512_INL avx512_vi v_to_int(vf a) { return (avx512_vi)_mm512_cvtps_epi32(a); }
 AVX512_INL vf v_scale(vf a, vf n) { return _mm512_scalef_ps(a, n); }
 #define v_fraction v_fraction /* a - floor(a); 0 of infinities */
 AVX512_INL vf v_fraction(vf a) { return _mm512_reduce_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+#define v_lookup32 v_lookup32 /* table[i mod 32] */
+AVX512_INL vf v_lookup32(const float table[32], avx512_vi i) { return _mm512_permutex2var_ps(_mm512_loadu_ps(table), (__m512i)i, _mm512_loadu_ps(table + 16)); }
 #define v_from_f16 v_from_f16
 AVX512_INL vf v_from_f16(avx512_vh h) { return _mm512_cvtph_ps((__m256i)h); }
 AVX512_INL avx512_vh v_to_f16(vf a) { return (avx512_vh)_mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
