@@ -1,6 +1,7 @@
 /* backends/simt/simt_arch.c - one table row per architecture. Sources: CUDA C++ programming guide, "Compute Capabilities"; the vendors'
  * data sheets for the part named in the row (dense rates); AMD's instruction set manuals. Allocation units: CUDA's occupancy calculator;
- * LLVM's AMDGPU subtargets (512 VGPRs a SIMD in eights on CDNA; 1536 of 32 lanes in units of 24 on the RDNA parts here). */
+ * LLVM's AMDGPU subtargets (512 VGPRs a SIMD in eights on CDNA; 1536 of 32 lanes in units of 24 on the RDNA parts here). Banks: 32, on
+ * CDNA 4 64 (as Composable Kernel's architecture table has it); an RDNA CU's half of its pair's memory has 32. */
 #include "backends/simt/simt_arch.h"
 
 #include <stdio.h>
@@ -14,24 +15,24 @@ typedef struct arch_row {
   int shared, shared_per_core;       /* KB; RDNA: a CU's half of its pair's 128 */
   int64_t registers_per_core;
   int parts, register_granule;       /* each part of a core has its own share of the registers; allocation unit per warp */
-  int shared_granule, shared_reserved;
+  int shared_granule, shared_reserved, banks; /* banks of 4 bytes */
   int l2_mb, memory_gb;
   double tflops_f32, tflops_f16, gb_s;
   bool wgmma, fp8, fnuz;
 } arch_row;
 
 static const arch_row rows[] = {
-    {"sm_80", "A100", DIALECT_CUDA, 108, 32, 64, 32, 0, 163, 164, 65536, 4, 256, 128, 1024, 40, 80, 19.5, 312, 2039, false, false, false},
-    {"sm_86", "RTX 3090", DIALECT_CUDA, 82, 32, 48, 16, 0, 99, 100, 65536, 4, 256, 128, 1024, 6, 24, 35.6, 71, 936, false, false, false},
-    {"sm_89", "L40S", DIALECT_CUDA, 142, 32, 48, 24, 0, 99, 100, 65536, 4, 256, 128, 1024, 96, 48, 91.6, 362, 864, false, true, false},
-    {"sm_90a", "H100", DIALECT_CUDA, 132, 32, 64, 32, 0, 227, 228, 65536, 4, 256, 128, 1024, 50, 80, 66.9, 989, 3350, true, true, false},
-    {"sm_100a", "B200", DIALECT_CUDA, 148, 32, 64, 32, 0, 227, 228, 65536, 4, 256, 128, 1024, 126, 180, 75, 2250, 8000, false, true, false},
-    {"sm_120a", "RTX 5090", DIALECT_CUDA, 170, 32, 48, 24, 0, 99, 100, 65536, 4, 256, 128, 1024, 96, 32, 104.8, 209, 1792, false, true, false},
-    {"gfx90a", "MI250X, one die", DIALECT_HIP, 110, 64, 32, 32, 16, 64, 64, 131072, 4, 512, 512, 0, 8, 64, 23.9, 191, 1638, false, false, false},
-    {"gfx942", "MI300X", DIALECT_HIP, 304, 64, 32, 32, 16, 64, 64, 131072, 4, 512, 512, 0, 4, 192, 163.4, 1307, 5300, false, true, true},
-    {"gfx950", "MI355X", DIALECT_HIP, 256, 64, 32, 32, 16, 160, 160, 131072, 4, 512, 1280, 0, 4, 288, 157.3, 2500, 8000, false, true, false},
-    {"gfx1100", "RX 7900 XTX", DIALECT_HIP, 96, 32, 32, 32, 16, 64, 64, 98304, 2, 768, 512, 0, 6, 24, 61.4, 123, 960, false, false, false},
-    {"gfx1201", "RX 9070 XT", DIALECT_HIP, 64, 32, 32, 32, 16, 64, 64, 98304, 2, 768, 512, 0, 8, 16, 48.7, 195, 640, false, true, false},
+    {"sm_80", "A100", DIALECT_CUDA, 108, 32, 64, 32, 0, 163, 164, 65536, 4, 256, 128, 1024, 32, 40, 80, 19.5, 312, 2039, false, false, false},
+    {"sm_86", "RTX 3090", DIALECT_CUDA, 82, 32, 48, 16, 0, 99, 100, 65536, 4, 256, 128, 1024, 32, 6, 24, 35.6, 71, 936, false, false, false},
+    {"sm_89", "L40S", DIALECT_CUDA, 142, 32, 48, 24, 0, 99, 100, 65536, 4, 256, 128, 1024, 32, 96, 48, 91.6, 362, 864, false, true, false},
+    {"sm_90a", "H100", DIALECT_CUDA, 132, 32, 64, 32, 0, 227, 228, 65536, 4, 256, 128, 1024, 32, 50, 80, 66.9, 989, 3350, true, true, false},
+    {"sm_100a", "B200", DIALECT_CUDA, 148, 32, 64, 32, 0, 227, 228, 65536, 4, 256, 128, 1024, 32, 126, 180, 75, 2250, 8000, false, true, false},
+    {"sm_120a", "RTX 5090", DIALECT_CUDA, 170, 32, 48, 24, 0, 99, 100, 65536, 4, 256, 128, 1024, 32, 96, 32, 104.8, 209, 1792, false, true, false},
+    {"gfx90a", "MI250X, one die", DIALECT_HIP, 110, 64, 32, 32, 16, 64, 64, 131072, 4, 512, 512, 0, 32, 8, 64, 23.9, 191, 1638, false, false, false},
+    {"gfx942", "MI300X", DIALECT_HIP, 304, 64, 32, 32, 16, 64, 64, 131072, 4, 512, 512, 0, 32, 4, 192, 163.4, 1307, 5300, false, true, true},
+    {"gfx950", "MI355X", DIALECT_HIP, 256, 64, 32, 32, 16, 160, 160, 131072, 4, 512, 1280, 0, 64, 4, 288, 157.3, 2500, 8000, false, true, false},
+    {"gfx1100", "RX 7900 XTX", DIALECT_HIP, 96, 32, 32, 32, 16, 64, 64, 98304, 2, 768, 512, 0, 32, 6, 24, 61.4, 123, 960, false, false, false},
+    {"gfx1201", "RX 9070 XT", DIALECT_HIP, 64, 32, 32, 32, 16, 64, 64, 98304, 2, 768, 512, 0, 32, 8, 16, 48.7, 195, 640, false, true, false},
 };
 
 /* ---- matrix shapes --------------------------------------------------------------------------------------------- */
@@ -101,7 +102,7 @@ static void fill(const arch_row *r, tsr_caps *c) {
                   .max_threads = 1024, .max_block = {1024, 1024, cuda ? 64 : 1024}, .max_grid = {INT32_MAX, 65535, 65535},
                   .max_warps_per_core = r->max_warps, .max_blocks_per_core = r->max_blocks, .max_barriers_per_core = r->max_barriers, .core_parts = r->parts,
                   .register_granule = r->register_granule, .shared_granule = r->shared_granule, .shared_reserved = r->shared_reserved, .registers_per_core = r->registers_per_core, .max_registers = cuda ? 255 : !strncmp(r->name, "gfx9", 4) ? 512 : 256,
-                  .shared_bytes = (int64_t)r->shared << 10, .shared_per_core = (int64_t)r->shared_per_core << 10, .shared_banks = 32,
+                  .shared_bytes = (int64_t)r->shared << 10, .shared_per_core = (int64_t)r->shared_per_core << 10, .shared_banks = r->banks,
                   .l2_bytes = (int64_t)r->l2_mb << 20, .max_buffer_bytes = (int64_t)r->memory_gb << 30, .memory_bytes = (int64_t)r->memory_gb << 30,
                   .alignment = 256, .vector_bytes = 16, .f64 = true, .f16 = true, .bf16 = true, .f8 = r->fp8, .i8 = true, .i64 = true, .atomics = true,
                   .async_copy = cuda, .tma = r->wgmma, .wgmma = r->wgmma, .clusters = r->wgmma, .int_dot = true, .subgroup_shuffle = true,

@@ -207,7 +207,7 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const propertie
   bool software = q->base.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   *c = (tsr_caps){.dialect = DIALECT_SPIRV, .arch = "spirv1.6", .n_cores = software ? 2 : 16, .subgroup = (int)q->v11.subgroupSize,
                   .subgroup_min = (int)q->v13.minSubgroupSize, .subgroup_max = (int)q->v13.maxSubgroupSize, .max_threads = (int)m->maxComputeWorkGroupInvocations,
-                  .shared_bytes = m->maxComputeSharedMemorySize, .shared_per_core = m->maxComputeSharedMemorySize, .shared_banks = 32,
+                  .shared_bytes = m->maxComputeSharedMemorySize, .shared_per_core = m->maxComputeSharedMemorySize, .shared_banks = 32 /* no query; most have so many */,
                   .max_range_bytes = 0, .alignment = 256, .vector_bytes = 16,
                   .f64 = f->f64, .f16 = f->f16 && f->storage16, .bf16 = f->bfloat16, .f8 = f->float8, .i8 = f->i8 && f->storage8, .i16 = f->i16 && f->storage16, .i64 = f->i64, .atomics = true,
                   .coopmat = f->coopmat, .coopmat2 = f->nv2, .coopmat2_workgroup = f->nv2_workgroup, .coopmat2_tensor = f->nv2_tensor,

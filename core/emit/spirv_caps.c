@@ -53,7 +53,7 @@ static bool is_subgroup(int n) { return n >= 4 && n <= 64 && !(n & (n - 1)); }
 static tsr_status fill(const tsr_allocator *al, const char *file, const json *j, tsr_caps *c) {
   if (j->type != JSON_OBJECT) return wrong(al, file, "expected", "{");
   *c = (tsr_caps){.dialect = DIALECT_SPIRV, .arch = "spirv1.6", .n_cores = json_i32(j, "cores", 16), .subgroup = json_i32(j, "subgroup", 32),
-                  .max_threads = json_i32(j, "threads", 1024), .shared_bytes = json_i64(j, "shared_bytes", 32768), .shared_banks = 32,
+                  .max_threads = json_i32(j, "threads", 1024), .shared_bytes = json_i64(j, "shared_bytes", 32768), .shared_banks = json_i32(j, "shared_banks", 32),
                   .max_buffer_bytes = INT64_MAX, .alignment = 256, .vector_bytes = json_i32(j, "vector_bytes", 16), .atomics = true,
                   .coopmat2_max_dim = json_i32(j, "nv2_max_dim", 0), .coopmat2_shared_bytes = json_i64(j, "nv2_shared_bytes", 0)};
   c->subgroup_min = json_i32(j, "subgroup_min", c->subgroup);
@@ -61,7 +61,7 @@ static tsr_status fill(const tsr_allocator *al, const char *file, const json *j,
   c->shared_per_core = c->shared_bytes;
   if (!is_subgroup(c->subgroup) || !is_subgroup(c->subgroup_min) || !is_subgroup(c->subgroup_max)) return wrong(al, file, "subgroup must be a power of two from 4 to 64, not", "another number");
   if (c->subgroup_min > c->subgroup || c->subgroup > c->subgroup_max) return wrong(al, file, "subgroup must lie between", "subgroup_min and subgroup_max");
-  if (c->max_threads < c->subgroup || c->max_threads > 1024 || c->shared_bytes < 0 || c->vector_bytes < 1 || c->n_cores < 1 || c->coopmat2_shared_bytes < 0) return wrong(al, file, "a limit makes no sense in", "capabilities");
+  if (c->max_threads < c->subgroup || c->max_threads > 1024 || c->shared_bytes < 0 || c->vector_bytes < 1 || c->n_cores < 1 || c->shared_banks < 1 || c->coopmat2_shared_bytes < 0) return wrong(al, file, "a limit makes no sense in", "capabilities");
   for (int i = 0; i < 3; i++) c->max_block[i] = i < 2 ? c->max_threads : 64, c->max_grid[i] = INT32_MAX;
   TSR_TRY(set_flags(al, file, json_get(j, "features"), features, sizeof features / sizeof *features, c));
   TSR_TRY(set_flags(al, file, json_get(j, "nv2"), nv2, sizeof nv2 / sizeof *nv2, c));

@@ -104,6 +104,7 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
   if (warpgroup) side_m = 64, side_n = n;
   bool swizzled = warpgroup || c->matrix_path > 1;
   int ways = c->use_shared && !d->is_cpu && !swizzled ? occ_bank_conflict(d, p->in, c->k, c->padding) : 1;
+  if (c->use_shared && !d->is_cpu) e->bank_ways = ways;
   e->shared_bytes = e->padded_flops / 2 * in * (1 / at_least(side_m, 1) + 1 / at_least(side_n, 1)) * ways;
   if (!d->is_cpu && !c->use_shared) e->shared_bytes = 0;
   e->term_ns[COST_SHARED] = e->shared_bytes / r->shared;
@@ -254,7 +255,9 @@ void cost_explain(const tune_device *d, const tune_problem *p, const tune_config
   tune_config_print(c, out);
   strb_printf(out, "\n  math     %10.2f us  %.4g Gflop (%.4g with padding) at %.4g Gflop/s, %s\n", e.term_ns[COST_MATH] / 1e3,
               e.flops / 1e9, e.padded_flops / 1e9, r.peak, peak_origin(d, p, c));
-  strb_printf(out, "  shared   %10.2f us  %.4g MB at %.4g GB/s, %s\n", e.term_ns[COST_SHARED] / 1e3, e.shared_bytes / 1e6, r.shared, tier_origin(d, d->is_cpu ? "l1" : "shared"));
+  strb_printf(out, "  shared   %10.2f us  %.4g MB at %.4g GB/s, %s", e.term_ns[COST_SHARED] / 1e3, e.shared_bytes / 1e6, r.shared, tier_origin(d, d->is_cpu ? "l1" : "shared"));
+  if (e.bank_ways) strb_printf(out, "; %d-way conflicts on %d banks%s", e.bank_ways, d->banks > 0 ? d->banks : 32, d->banks > 0 ? "" : ", assumed");
+  strb_puts(out, "\n");
   strb_printf(out, "  l2       %10.2f us  %.4g MB at %.4g GB/s, %s\n", e.term_ns[COST_L2] / 1e3, e.l2_bytes / 1e6, r.l2, tier_origin(d, "l2"));
   strb_printf(out, "  memory   %10.2f us  %.4g MB (least %.4g) at %.4g GB/s, %s\n", e.term_ns[COST_MEMORY] / 1e3, e.memory_bytes / 1e6,
               tune_problem_bytes(p) / 1e6, r.memory, tier_origin(d, "memory"));

@@ -25,6 +25,7 @@ typedef struct cost_estimate {
   double flops, padded_flops; /* useful, and with what tiles add */
   double memory_bytes, l2_bytes, shared_bytes;
   double blocks, waves, wave_efficiency; /* of the last wave's idle cores: 1 is even */
+  int bank_ways;              /* conflicts of the staged tile's column accesses; 0: nothing is staged in banks */
   double steps;               /* k steps of a block (attention: tiles of keys); 0: it has no such loop */
   double latency_ns, barrier_ns; /* of the memory; of one step */
   double hiding;              /* share of latency that occupancy and stages hide, 0..1 */

@@ -100,6 +100,7 @@ int main(void) {
   expect(&c, EXPLAIN("cuda:sm_80", "tile=64x64x32,warps=16,vectorize=16"), 0, false, "illegal candidate, never compiled: vector wider than 16 bytes");
   expect(&c, "tune matmul --shape 2048x2048x2048 --dtype bf16 --device cuda:sm_90a --explain", 0, false, "over 8 ranks (ring at 450 GB/s, listed");
   expect(&c, EXPLAIN("cuda:sm_80", "stages=1,async_copy=0"), 0, false, "steps, 1 buffer(s); a step loads");
+  expect(&c, EXPLAIN("hip:gfx950", "tile=64x64x64,padding=0"), 0, false, "64-way conflicts on 64 banks");
   expect(&c, EXPLAIN("cuda:sm_80", "m=64"), 0, false, "GB/s, listed\n  barrier");
   if (strstr(c.said, "measured")) c.wrong++, printf("an architecture without hardware has measured rates:\n%s\n", c.said);
   expect(&c, EXPLAIN("cpu:0", "m=16,speed=3"), 2, true, "--candidate is");

@@ -125,7 +125,7 @@ static void damaged_capabilities_are_refused(void **state) {
   static const char *const bad[][2] = {
       {"{\"subgroup\": 32", "expected"}, {"[]", "expected"}, {"{\"subgroup\": 24}", "subgroup"}, {"{\"features\": [\"f16\", \"warp_drive\"]}", "warp_drive"},
       {"{\"matrix\": [{\"m\": 16, \"n\": 16, \"k\": 0}]}", "m, n and k"}, {"{\"matrix\": [{\"m\": 16, \"n\": 16, \"k\": 16, \"ab\": \"f17\"}]}", "f17"},
-      {"{\"matrix\": [{\"m\": 16, \"n\": 16, \"k\": 16, \"scope\": \"workgroup\"}]}", "threads"}, {"{\"shared_bytes\": -1}", "limit"},
+      {"{\"matrix\": [{\"m\": 16, \"n\": 16, \"k\": 16, \"scope\": \"workgroup\"}]}", "threads"}, {"{\"shared_bytes\": -1}", "limit"}, {"{\"shared_banks\": 0}", "limit"},
       {"{\"subgroup\": 32, \"subgroup_max\": 40}", "subgroup"}, {"{\"subgroup\": 32, \"subgroup_max\": 16}", "subgroup"}, {"{\"subgroup\": 32, \"subgroup_min\": 64}", "subgroup"}, {"{\"cores\": 0}", "limit"},
       {"{\"threads\": 1e300}", "limit"}, {"{\"threads\": 128, \"matrix\": [{\"m\": 16, \"n\": 16, \"k\": 16, \"scope\": \"workgroup\", \"threads\": 256}]}", "threads"}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

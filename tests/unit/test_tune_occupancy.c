@@ -1,8 +1,9 @@
 /* Occupancy against hand-computed rows (CUDA's allocation rules), verdicts of A.2/A.8, profiles from files. */
 #include "backends/simt/simt_arch.h"
+#include "core/emit/spirv_caps.h"
 #include "core/profile/verdict.h"
+#include "core/tune/cost.h"
 #include "core/tune/kernel.h"
-#include "core/tune/occupancy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -152,6 +153,41 @@ static void bank_conflict_padding_removes_it(void **state) {
   assert_int_equal(occ_bank_conflict(&d, TSR_F32, 32, 2), 2);
 }
 
+/* The count comes from the device's table row, through its caps and the profile's text, to what judges a padding. */
+static void bank_count_is_a_property_of_the_device(void **state) {
+  static const struct {
+    tsr_dialect dialect;
+    const char *arch;
+    int banks, unpadded, padded; /* ways of rows of 64 words, with 0 and 1 more */
+  } rows[] = {{DIALECT_CUDA, "sm_80", 32, 32, 1}, {DIALECT_CUDA, "sm_90a", 32, 32, 1}, {DIALECT_HIP, "gfx90a", 32, 32, 1}, {DIALECT_HIP, "gfx942", 32, 32, 1},
+              {DIALECT_HIP, "gfx950", 64, 64, 1}, {DIALECT_HIP, "gfx1100", 32, 32, 1}, {DIALECT_SPIRV, "{\"shared_banks\": 16}", 16, 16, 1}, {DIALECT_SPIRV, "{}", 32, 32, 1}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    tsr_caps caps;
+    if (rows[i].dialect == DIALECT_SPIRV) assert_null(spirv_caps_parse(NULL, rows[i].arch, strlen(rows[i].arch), "caps", &caps));
+    else assert_null(simt_arch_caps(rows[i].dialect, rows[i].arch, &caps));
+    tune_device d = tune_device_from_caps(&caps, ""), kept;
+    strb b;
+    strb_init(&b, NULL);
+    tune_device_print(&d, &b);
+    assert_null(tune_device_parse(strb_text(&b), "profile", &kept));
+    strb_clear(&b);
+    assert_int_equal(caps.shared_banks, rows[i].banks);
+    assert_int_equal(kept.banks, rows[i].banks);
+    assert_int_equal(occ_bank_conflict(&kept, TSR_F32, 64, 0), rows[i].unpadded);
+    assert_int_equal(occ_bank_conflict(&kept, TSR_F32, 64, 1), rows[i].padded);
+    /* 12 more words: 76 a row. Every fourth bank is hit: so many lanes share one as there are lanes for it. */
+    assert_int_equal(occ_bank_conflict(&kept, TSR_F32, 64, 12), 4);
+    tune_problem p = {.family = TUNE_MATMUL, .op = "matmul", .batch = 1, .m = 1024, .n = 1024, .k = 1024, .in = TSR_F32, .acc = TSR_F32, .out = TSR_F32};
+    tune_config plain = {.m = 64, .n = 64, .k = 64, .use_shared = 1, .stages = 2, .warps = 4, .split_k = 1}, padded = plain;
+    padded.padding = 1;
+    cost_estimate with, without;
+    cost_compute(&kept, &p, &plain, &without);
+    cost_compute(&kept, &p, &padded, &with);
+    assert_int_equal(without.bank_ways, rows[i].unpadded);
+    assert_true(without.term_ns[COST_SHARED] == rows[i].unpadded * with.term_ns[COST_SHARED]);
+  }
+}
+
 static void verdicts_follow_the_guide(void **state) {
   const char *hint = NULL;
   assert_int_equal(verdict_occupancy(0.5, 300, 290, &hint), VERDICT_PASS);
@@ -267,6 +303,7 @@ int main(void) {
       cmocka_unit_test(shared_bytes_counts_stages_and_padding),
       cmocka_unit_test(registers_grow_with_tile_and_shrink_with_warps),
       cmocka_unit_test(bank_conflict_padding_removes_it),
+      cmocka_unit_test(bank_count_is_a_property_of_the_device),
       cmocka_unit_test(verdicts_follow_the_guide),
       cmocka_unit_test(profile_files_equal_builtin_rows),
       cmocka_unit_test(profile_keeps_what_a_device_can_do),
