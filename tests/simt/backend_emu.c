@@ -17,7 +17,7 @@ struct be_buffer { be_device *d; uint8_t *p; size_t bytes; bool owned; };
 struct be_stream { be_device *d; };
 struct be_event { be_device *d; double at; };
 struct be_module { be_device *d; emu_unit unit; };
-struct be_program { be_device *d; int n; be_launch *launches; };
+struct be_program { be_device *d; int n; be_launch *launches; be_block_times *block_times; /* the runtime's, while it wants them */ };
 
 static void *take(size_t bytes) { return calloc(1, bytes); }
 #define NEW(T, out) T *x = *(out) = take(sizeof(T)); if (!x) return st_oom()
@@ -141,7 +141,7 @@ static void module_destroy(be_module *m) {
 
 static tsr_status program_create(be_device *d, const be_program_desc *desc, be_program **out) {
   NEW(be_program, out);
-  *x = (be_program){d, desc->n_launches, take(sizeof(be_launch) * (size_t)(desc->n_launches + 1))};
+  *x = (be_program){d, desc->n_launches, take(sizeof(be_launch) * (size_t)(desc->n_launches + 1)), NULL};
   for (int i = 0; x->launches && i < x->n; i++) {
     int n = desc->launches[i].module->unit.kernels[desc->launches[i].kernel].n_args, *slots = take(sizeof(int) * (size_t)(n + 1));
     if (slots) memcpy(slots, desc->launches[i].slots, sizeof(int) * (size_t)n);
@@ -155,7 +155,7 @@ static void program_destroy(be_program *p) {
   free(p);
 }
 
-static tsr_status launch(const be_launch *l, const be_range *slots) {
+static tsr_status launch(const be_launch *l, const be_range *slots, be_block_times *seen) {
   const be_kernel_desc *k = &l->module->unit.kernels[l->kernel];
   const be_env *env = l->module->d->env;
   emu_range buffers[EMU_MAX_ARGS];
@@ -165,6 +165,7 @@ static tsr_status launch(const be_launch *l, const be_range *slots) {
   tsr_status st = emu_launch(&l->module->unit, l->kernel, buffers, 0, r);
   counts.launches++;
   counts.findings += r->n_findings;
+  if (seen) *seen = (be_block_times){.memory_bytes = r->global_bytes, .memory_known = true};
   if (!st && r->n_findings) {
     const char *dump = getenv("TSR_SIMT_REPORT");
     if (dump) {
@@ -180,16 +181,18 @@ static tsr_status launch(const be_launch *l, const be_range *slots) {
 static tsr_status program_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns) {
   for (int i = 0; i < p->n; i++) {
     double t = now();
-    TSR_TRY(launch(&p->launches[i], slots));
+    TSR_TRY(launch(&p->launches[i], slots, times_ns && p->block_times ? &p->block_times[i] : NULL));
     if (times_ns) times_ns[i] = now() - t;
   }
   return NULL;
 }
+
+static void time_blocks(be_program *p, be_block_times *out) { p->block_times = out; }
 
 const be_vtable emu_backend = {
     .abi = BE_ABI, .name = "emu", .dialect = DIALECT_HOST, .instance_create = instance_create, .instance_destroy = instance_destroy, .n_devices = n_devices, .device_info = device_info,
     .device_open = device_open, .device_close = device_close, .arch_caps = emu_arch_caps, .buffer_create = buffer_create, .buffer_import = buffer_import, .buffer_destroy = buffer_destroy,
     .buffer_map = buffer_map, .stream_create = stream_create, .stream_destroy = stream_destroy, .stream_sync = stream_sync, .event_create = event_create, .event_destroy = event_destroy,
     .event_record = event_record, .stream_wait = stream_wait, .event_sync = event_sync, .event_elapsed = event_elapsed, .write = do_write, .read = do_read, .copy = do_copy, .fill = do_fill,
-    .module_create = module_create, .module_destroy = module_destroy, .program_create = program_create, .program_destroy = program_destroy, .program_run = program_run,
+    .module_create = module_create, .module_destroy = module_destroy, .program_create = program_create, .program_destroy = program_destroy, .program_run = program_run, .time_blocks = time_blocks,
 };

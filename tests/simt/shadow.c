@@ -194,6 +194,7 @@ void shadow_global(const void *p, int bytes, bool write, int line) {
     sim_range *r = &S.ranges[i];
     int64_t at = (const uint8_t *)p - (uint8_t *)r->r.data;
     if (at < 0 || at + bytes > (int64_t)r->r.bytes) continue;
+    S.report->global_bytes += bytes;
     if (!r->r.writable) {
       if (write) sim_find(EMU_OUT_OF_BOUNDS, line, 0, "writes byte %lld of buffer %d, which is an input", (long long)at, i);
       return;

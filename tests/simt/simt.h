@@ -48,6 +48,7 @@ typedef struct emu_report {
   int n_findings, n_sites;
   long n_kind[EMU_N_KINDS];
   bool stopped; /* the launch was abandoned: outputs are incomplete */
+  double global_bytes; /* read and written in global memory, each access with all its bytes */
   emu_finding findings[EMU_MAX_FINDINGS];
   emu_site sites[EMU_MAX_SITES];
 } emu_report;
