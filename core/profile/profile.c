@@ -137,7 +137,7 @@ tsr_status prof_aggregate(const prof_log *l, const tsr_allocator *al, prof_row *
   *out = NULL;
   *n_out = 0;
   size_t *row_of = al_alloc(al, (l->n + 1) * sizeof *row_of, 16);
-  double *times = al_alloc(al, (l->n + 1) * sizeof *times, 16), total = 0;
+  double *times = al_alloc(al, (l->n + 1) * sizeof *times, 16);
   bool ok = row_of && times;
   for (size_t i = 0; ok && i < l->n; i++) {
     size_t r = n;
@@ -153,9 +153,13 @@ tsr_status prof_aggregate(const prof_log *l, const tsr_allocator *al, prof_row *
   for (size_t r = 0; ok && r < n; r++) {
     exact[r] = rows[r];
     fill_row(l, row_of, r, &exact[r], times);
-    total += exact[r].total_ns;
   }
-  for (size_t r = 0; ok && r < n; r++) exact[r].share = total > 0 ? exact[r].total_ns / total : 0;
+  for (size_t r = 0; ok && r < n; r++) {
+    double total = 0;
+    for (size_t k = 0; k < n; k++)
+      if (!strcmp(exact[k].first.device, exact[r].first.device)) total += exact[k].total_ns;
+    exact[r].share = total > 0 ? exact[r].total_ns / total : 0;
+  }
   al_free(al, row_of, (l->n + 1) * sizeof *row_of, 16);
   al_free(al, times, (l->n + 1) * sizeof *times, 16);
   al_free_array(al, rows, cap);

@@ -144,11 +144,65 @@ void report_row(const prof_row *r, bool wide, strb *out) {
   strb_putc(out, '\n');
 }
 
+/* All rows of one op on one device, whatever their tiles and kernels; of what was fused, those of the same ops. */
+typedef struct op_total {
+  char op[128];
+  size_t kernels, count;
+  double total_ns, share;
+} op_total;
+
+static void op_of(const prof_row *r, char out[128]) {
+  if (r->first.kind == PROF_FUSED) report_label(&r->first, out, 128);
+  else camel(r->first.op, out, 128);
+}
+
+/* False when row i's op stood in an earlier row. */
+static bool sum_op(const prof_row *rows, size_t n, size_t i, op_total *t) {
+  char other[128];
+  *t = (op_total){.kernels = 0};
+  op_of(&rows[i], t->op);
+  for (size_t k = 0; k < n; k++) {
+    op_of(&rows[k], other);
+    if (strcmp(other, t->op) || strcmp(rows[k].first.device, rows[i].first.device)) continue;
+    if (k < i) return false;
+    t->kernels++, t->count += rows[k].count, t->total_ns += rows[k].total_ns, t->share += rows[k].share;
+  }
+  return true;
+}
+
+static void ops_text(const prof_row *rows, size_t n, strb *out) {
+  op_total t;
+  char total[16];
+  strb_puts(out, "per op:\n");
+  for (size_t i = 0; i < n; i++) {
+    if (!sum_op(rows, n, i, &t)) continue;
+    column(out, t.op, 20);
+    report_time(t.total_ns, total);
+    strb_printf(out, "total=%s  share=%.1f%%  n=%zu  kernels=%zu  %s\n", total, 100 * t.share, t.count, t.kernels, rows[i].first.device);
+  }
+}
+
+static void ops_json(const prof_row *rows, size_t n, strb *out) {
+  op_total t;
+  bool any = false;
+  strb_puts(out, "], \"ops\": [");
+  for (size_t i = 0; i < n; i++) {
+    if (!sum_op(rows, n, i, &t)) continue;
+    strb_puts(out, any ? ",\n  {\"op\": " : "\n  {\"op\": ");
+    strb_json(out, t.op);
+    strb_puts(out, ", \"device\": ");
+    strb_json(out, rows[i].first.device);
+    strb_printf(out, ", \"kernels\": %zu, \"count\": %zu, \"total_ns\": %.10g, \"share\": %.10g}", t.kernels, t.count, t.total_ns, t.share);
+    any = true;
+  }
+}
+
 tsr_status report_text(const prof_log *l, const char *fusion_trace, bool wide, strb *out) {
   prof_row *rows;
   size_t n;
   TSR_TRY(prof_aggregate(l, NULL, &rows, &n));
   for (size_t i = 0; i < n; i++) report_row(&rows[i], wide, out);
+  if (wide && n > 1) ops_text(rows, n, out);
   al_free_array(NULL, rows, n);
   if (prof_dropped(l)) strb_printf(out, "%zu events were dropped: out of memory\n", prof_dropped(l));
   if (fusion_trace && *fusion_trace) strb_printf(out, "fusion trace:\n%s", fusion_trace);
@@ -213,6 +267,7 @@ tsr_status report_json(const prof_log *l, const char *fusion_trace, strb *out) {
     strb_puts(out, i ? ",\n  " : "\n  ");
     row_json(&rows[i], out);
   }
+  ops_json(rows, n, out);
   al_free_array(NULL, rows, n);
   trace_json(fusion_trace, out);
   strb_puts(out, "]}\n");

@@ -129,6 +129,34 @@ static void aggregation_over_steps_takes_medians_and_shares(void **state) {
   prof_log_destroy(&l);
 }
 
+/* Many steps, an op in several kernels and on two devices: one line an op and device; shares are of the device's own time. */
+static void ops_are_added_up_over_kernels_and_steps(void **state) {
+  prof_log *l = make_log();
+  static const struct { prof_kind kind; const char *op, *detail, *kernel, *device; double ns; } runs[] = {
+      {PROF_KERNEL, "matmul", "64x64x64", "matmul_0", "cpu:0", 300}, {PROF_FUSED, "softmax", "softmax+exp", "row_0", "cpu:0", 100},
+      {PROF_KERNEL, "matmul", "128x64x64", "matmul_1", "cpu:0", 500}, {PROF_KERNEL, "softmax", "4x64", "row_1", "cpu:0", 100}, {PROF_KERNEL, "matmul", "64x64x64", "matmul_0", "vulkan:0", 50}};
+  for (int s = 0; s < 10; s++)
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+      prof_event e = prof_event_init(runs[i].kind, runs[i].op);
+      e.detail = runs[i].detail, e.kernel = runs[i].kernel, e.device = runs[i].device, e.step = s, e.end_ns = runs[i].ns;
+      prof_add(l, &e);
+    }
+  strb b;
+  strb_init(&b, NULL);
+  assert_null(report_text(l, NULL, true, &b));
+  assert_non_null(strstr(strb_text(&b), "per op:\n"
+                                        "MatMul              total=8.0µs  share=80.0%  n=20  kernels=2  cpu:0\n"
+                                        "FusedOp[Softmax+Exp]  total=1.0µs  share=10.0%  n=10  kernels=1  cpu:0\n"
+                                        "Softmax             total=1.0µs  share=10.0%  n=10  kernels=1  cpu:0\n"
+                                        "MatMul              total=500ns  share=100.0%  n=10  kernels=1  vulkan:0\n"));
+  strb_clear(&b);
+  strb_init(&b, NULL);
+  assert_null(report_json(l, NULL, &b));
+  assert_non_null(strstr(strb_text(&b), "\"ops\": [\n  {\"op\": \"MatMul\", \"device\": \"cpu:0\", \"kernels\": 2, \"count\": 20, \"total_ns\": 8000, \"share\": 0.8},\n"));
+  strb_clear(&b);
+  prof_log_destroy(&l);
+}
+
 static void *fail_alloc(void *user, size_t size, size_t align) {
   int *left = user;
   return (*left)-- > 0 ? al_default.alloc(NULL, size, align) : NULL;
@@ -401,6 +429,7 @@ int main(void) {
       cmocka_unit_test(unknown_fields_are_na_and_null),
       cmocka_unit_test(times_and_labels_are_spelled),
       cmocka_unit_test(aggregation_over_steps_takes_medians_and_shares),
+      cmocka_unit_test(ops_are_added_up_over_kernels_and_steps),
       cmocka_unit_test(out_of_memory_drops_and_counts),
       cmocka_unit_test(bound_names_the_limit_and_the_next_knob),
       cmocka_unit_test(trace_keeps_to_the_format),

@@ -201,6 +201,33 @@ static void strided_accesses_are_told(void **state) {
   close_rig(&r);
 }
 
+/* Each kernel of a chain without fusion needs its operand and its result: two temporaries' room, however long the chain. */
+static void temporaries_share_one_workspace(void **state) {
+  enum { TENSOR = 64 * 64 * 4 };
+  rig r = open_rig();
+  for (int pairs = 2; pairs <= 8; pairs *= 2) {
+    tsr_graph *g;
+    tsr_program *p;
+    tsr_value v;
+    char *text, want[80];
+    OK(tsr_graph_create(r.ctx, "chain", &g));
+    OK(tsr_graph_input(g, "X", TSR_F32, shape2(64, 64), &v));
+    for (int i = 0; i < pairs; i++) {
+      OK(tsr_graph_op(g, "exp", &v, 1, NULL, 0, &v));
+      OK(tsr_graph_op(g, "softmax", &v, 1, NULL, 0, &v));
+    }
+    OK(tsr_graph_output(g, v));
+    OK(tsr_program_compile(r.dev, g, &(tsr_compile_options){.disable = "fusion"}, &p));
+    OK(tsr_program_explain(p, &text));
+    snprintf(want, sizeof want, "%d kernel(s), workspace %d bytes\n", 2 * pairs, 2 * TENSOR);
+    assert_non_null(strstr(text, want));
+    tsr_text_free(r.ctx, &text);
+    tsr_program_destroy(&p);
+    tsr_graph_destroy(&g);
+  }
+  close_rig(&r);
+}
+
 /* A word that is no switch is one line that names those that are. */
 static void unknown_switches_are_refused(void **state) {
   static const char *const bad[] = {"bogus", "fusion,bogus", "fusio", "bogus,rewrites", " fusion"};
@@ -449,6 +476,7 @@ int main(void) {
       cmocka_unit_test(a_width_by_hand_reaches_the_code),
       cmocka_unit_test(switches_take_away_what_they_name),
       cmocka_unit_test(strided_accesses_are_told),
+      cmocka_unit_test(temporaries_share_one_workspace),
       cmocka_unit_test(unknown_switches_are_refused),
       cmocka_unit_test(a_capture_replays_what_was_called),
       cmocka_unit_test(kahan_beats_the_naive_bound_on_adversarial_sums),
