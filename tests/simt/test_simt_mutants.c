@@ -1,6 +1,7 @@
 /* tests/simt/test_simt_mutants.c - mistakes planted in what the library emits: a wrong swizzle, lane map, descriptor field, wait, fence,
  * parity or barrier in the text of a matmul kernel of each matrix path. The emulator's run of each must show it: by the finding that it is,
  * or by a wrong result. The kernel without a mistake is right and without findings. All mutants of a kernel are compiled as one unit.
+ * In the same way each wait, barrier and fence of kernels with asynchronous copies is taken out, one at a time.
  * In patterns '#' is a number that may be any; the replacement's '#' are the same numbers in order. */
 #include <ctype.h>
 #include <setjmp.h>
@@ -88,6 +89,26 @@ static const host hosts[] = {
      {{"((v# >> 4) * 8)", "((v# & 1) * 8)", WRONG}, {"(v# >> 4) * 256) + (v# & 15)", "(v# >> 4) * 32) + (v# & 15)", WRONG}}},
 };
 
+/* Kernels with asynchronous copies, one for each way to make them. Every call that synchronises is taken out, one at a time, and the run must have a
+ * finding, but for the spare ones: they are counted as they stand in the text, from 1, with the reason why they may go. */
+typedef struct overlapped {
+  const char *arch, *path;
+  tile_matmul_case c;
+  int spare[4];
+} overlapped;
+
+static const char *const syncs[] = {"cp_wait<", "cp_commit(", "barrier();", "mbar_wait(", "mbar_arrive(", "mbar_expect(", "mbar_init(", "wgmma_wait<", "wgmma_fence(", "wgmma_commit(", "fence_async_proxy(",
+                                    "fence_mbarrier_init(", "cluster_", "tma_commit(", "tma_wait_read<", "named_barrier_sync<", "waitcnt<0, -1>"};
+
+static const overlapped overlaps[] = {
+    {"sm_80", "mma", {.name = "cp_async_warp", .m = 32, .n = 32, .k = 192, .bm = 32, .bn = 32, .bk = 32, .in = TSR_F16, .out = TSR_F32, .warps = 1}, {1, 8, 9}},     /* around the loop: for one before or after it, which this kernel has not */
+    {"sm_80", "mma", {.name = "cp_async_block", .m = 64, .n = 64, .k = 192, .bm = 64, .bn = 64, .bk = 32, .in = TSR_F16, .out = TSR_F32, .warps = 4}, {1, 8, 9}},
+    {"sm_90a", "wgmma", {.name = "tma", .m = 128, .n = 128, .k = 256, .bm = 64, .bn = 64, .bk = 64, .in = TSR_BF16, .out = TSR_BF16}, {7, 21}}, /* the warp meets its elected lane again: nothing is handed over there */
+    {"sm_90a", "wgmma", {.name = "tma_multicast", .m = 256, .n = 256, .k = 512, .bm = 128, .bn = 128, .bk = 64, .in = TSR_BF16, .out = TSR_BF16}, {7, 21}},
+    {"gfx950", "direct", {.name = "lds_direct", .m = 64, .n = 64, .k = 192, .bm = 64, .bn = 64, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true, .path = "direct"}, {0}},
+    {"gfx942", "pingpong", {.name = "lds_pingpong", .m = 128, .n = 128, .k = 192, .bm = 128, .bn = 128, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true, .path = "pingpong"}, {4, 5}}, /* they only keep the halves of the block taking turns */
+};
+
 /* ---- text ---------------------------------------------------------------------------------------------------------------- */
 
 /* Length of the match of a pattern at s, 0 = none. Its numbers' places go to `numbers`. */
@@ -135,39 +156,56 @@ static int put_mutant(strb *b, const char *kernel, const char *end, const char *
 
 /* ---- runs ------------------------------------------------------------------------------------------------------------------ */
 
+static void lower(const char *arch, const char *path, const tile_matmul_case *c, tsr_caps *caps, emu_unit *one) {
+  ir_module *m;
+  strb tile;
+  strb_init(&tile, &al_default);
+  tile_gen_matmul(&tile, c);
+  assert_null(ir_parse(NULL, strb_text(&tile), tile.n, c->name, &m));
+  assert_null(emu_arch_caps(arch, caps));
+  caps->n_cores = 1; /* so that one block walks all tiles */
+  tsr_status st = emu_build(m, caps, one);
+  if (st) fail_msg("%s: %s", c->name, tsr_status_message(st));
+  if (strncmp(one->paths[0], path, strlen(path))) fail_msg("%s took the path \"%s\"", c->name, one->paths[0]);
+  ir_module_destroy(&m);
+  strb_clear(&tile);
+}
+
+/* The variants of one kernel that go into a unit. */
+typedef struct variants {
+  be_kernel_desc desc[EMU_MAX_KERNELS];
+  char name[EMU_MAX_KERNELS][160];
+  int n;
+} variants;
+
+static void add_variant(variants *v, emu_unit *one) {
+  snprintf(v->name[v->n], sizeof v->name[v->n], "%s_%d", one->names[0], v->n);
+  v->desc[v->n] = one->kernels[0];
+  v->desc[v->n].name = v->name[v->n];
+  v->desc[v->n].maps = one->maps[0];
+  v->n++;
+}
+
 static void build_host(const host *h, int n, emu_unit *out) {
+  static variants v;
   emu_unit one;
   tsr_caps caps;
-  ir_module *m;
-  strb text, tile;
-  static be_kernel_desc kernels[MAX_MUTANTS + 1];
-  static char names[MAX_MUTANTS + 1][128];
+  strb text;
+  v.n = 0;
   strb_init(&text, &al_default);
-  strb_init(&tile, &al_default);
-  tile_gen_matmul(&tile, &h->c);
-  assert_null(ir_parse(NULL, strb_text(&tile), tile.n, h->c.name, &m));
-  assert_null(emu_arch_caps(h->arch, &caps));
-  caps.n_cores = 1; /* so that one block walks all tiles */
-  tsr_status st = emu_build(m, &caps, &one);
-  if (st) fail_msg("%s: %s", h->c.name, tsr_status_message(st));
-  if (strncmp(one.paths[0], h->path, strlen(h->path))) fail_msg("%s took the path \"%s\"", h->c.name, one.paths[0]);
+  lower(h->arch, h->path, &h->c, &caps, &one);
   const char *kernel = strstr(one.source, "/* mm_"), *end = strstr(kernel, "} // namespace tsr");
   strb_printf(&text, "%.*s", (int)(kernel - one.source), one.source);
   for (int i = 0; i <= n; i++) { /* the last without a mistake */
     const mutant *mutated = i < n ? &h->mutants[i] : NULL;
     if (!put_mutant(&text, kernel, end, one.names[0], i, mutated) && mutated && !mutated->map) fail_msg("%s: \"%s\" is not in the text:\n%s", h->c.name, mutated->from, kernel);
-    snprintf(names[i], sizeof names[i], "%s_%d", one.names[0], i);
-    kernels[i] = one.kernels[0];
-    kernels[i].name = names[i];
-    kernels[i].maps = one.maps[0];
+    add_variant(&v, &one);
   }
   strb_puts(&text, end);
-  st = emu_build_text(strb_text(&text), kernels, n + 1, &caps, out);
+  tsr_status st = emu_build_text(strb_text(&text), v.desc, v.n, &caps, out);
   if (st) fail_msg("%s: %s", h->c.name, tsr_status_message(st));
   emu_unit_clear(&one);
-  ir_module_destroy(&m);
   strb_clear(&text);
-  strb_clear(&tile);
 }
 
 static bool caught(const host *h, emu_unit *u, int i, unsigned seed) {
@@ -185,6 +223,74 @@ static bool caught(const host *h, emu_unit *u, int i, unsigned seed) {
   tsr_status_free(st);
   matmul_data_clear(&data);
   return found;
+}
+
+/* The next line from s on, before end, that is a call of one of `syncs`; NULL: none. */
+static const char *next_sync(const char *s, const char *end) {
+  for (; s < end; s = strchr(s, '\n') + 1) {
+    const char *call = s + strspn(s, " "), *bare = !strncmp(call, "warp_barrier", 12) ? call + 5 : call;
+    for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++)
+      if (!strncmp(bare, syncs[i], strlen(syncs[i]))) return call;
+  }
+  return NULL;
+}
+
+/* The kernel as it is, then without each of its calls in turn; `calls` receives where they stand. */
+static void build_without(const overlapped *o, emu_unit *one, emu_unit *out, const char *calls[EMU_MAX_KERNELS], int *n) {
+  static variants v;
+  tsr_caps caps;
+  strb text;
+  v.n = 0;
+  strb_init(&text, &al_default);
+  lower(o->arch, o->path, &o->c, &caps, one);
+  const char *kernel = strstr(one->source, "/* mm_"), *end = strstr(kernel, "} // namespace tsr"), *call = NULL;
+  strb_printf(&text, "%.*s", (int)(kernel - one->source), one->source);
+  do {
+    assert_true(v.n < EMU_MAX_KERNELS);
+    calls[v.n] = call;
+    put_mutant(&text, kernel, call ? call : end, one->names[0], v.n, NULL);
+    if (call) put_mutant(&text, strchr(call, '\n'), end, one->names[0], v.n, NULL);
+    add_variant(&v, one);
+  } while ((call = next_sync(call ? strchr(call, '\n') + 1 : kernel, end)));
+  strb_puts(&text, end);
+  tsr_status st = emu_build_text(strb_text(&text), v.desc, v.n, &caps, out);
+  if (st) fail_msg("%s: %s", o->c.name, tsr_status_message(st));
+  strb_clear(&text);
+  *n = v.n;
+}
+
+static bool has_findings(const overlapped *o, const emu_unit *u, int i) {
+  static emu_report r;
+  matmul_data data = matmul_data_make(&o->c, 1);
+  memset(&r, 0, sizeof r);
+  tsr_status st = emu_launch(u, i, data.buffers, 1, &r);
+  if (!i && !(matmul_error(&o->c, &data) <= 1)) fail_msg("%s: wrong as it is", o->c.name);
+  tsr_status_free(st);
+  matmul_data_clear(&data);
+  return r.n_findings > 0;
+}
+
+static void any_wait_or_barrier_that_goes_is_missed(void **state) {
+  static emu_unit one, u;
+  int wrong = 0;
+  for (size_t k = 0; k < sizeof overlaps / sizeof *overlaps; k++) {
+    const overlapped *o = &overlaps[k];
+    const char *calls[EMU_MAX_KERNELS];
+    int n;
+    build_without(o, &one, &u, calls, &n);
+    assert_true(n > 2);
+    for (int i = 0; i < n; i++) {
+      bool spare = !i;
+      for (size_t s = 0; s < sizeof o->spare / sizeof *o->spare; s++) spare |= o->spare[s] == i;
+      if (has_findings(o, &u, i) != spare) continue;
+      fprintf(stderr, "%s on %s: call %d, \"%.*s\": %s\n", o->c.name, o->arch, i, calls[i] ? (int)strcspn(calls[i], "\n") : 0, calls[i] ? calls[i] : "",
+              spare ? "a finding where none was expected" : "nothing is found without it");
+      wrong++;
+    }
+    emu_unit_clear(&u);
+    emu_unit_clear(&one);
+  }
+  assert_int_equal(wrong, 0);
 }
 
 static void planted_mistakes_in_emitted_kernels_are_found(void **state) {
@@ -210,6 +316,6 @@ static void planted_mistakes_in_emitted_kernels_are_found(void **state) {
 
 int main(void) {
   if (system("g++ --version >/dev/null 2>&1")) return 77;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(planted_mistakes_in_emitted_kernels_are_found)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(planted_mistakes_in_emitted_kernels_are_found), cmocka_unit_test(any_wait_or_barrier_that_goes_is_missed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
