@@ -95,7 +95,7 @@ rehearse() {
   case " $* " in *" ctest "*) small+=(-N) ;; esac
   [[ $tried == *"|${small[*]}|"* ]] && return
   tried+="|${small[*]}|"
-  timeout 120 "${small[@]}" >"$work/said" 2>&1
+  timeout 1000 "${small[@]}" >"$work/said" 2>&1
   rc=$?
   [ $rc = 3 ] && [[ " $* " == *" compile "* ]] && rc=0 # no run-time compiler on this machine
   if [ $rc != 0 ] || grep -q '^Total Tests: 0' "$work/said"; then

@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
   printf("%s %s: tile %s, %.0f us (untuned %.0f), predicted %.0f us by own model; priced %d, refused %d, strategy asked %d times for %zu samples\n", r.problem.op, r.problem.shape, r.tile,
          r.best_us, r.default_us, r.predicted_us, n.priced, n.refused, n.asked, r.samples);
   int wrong = n.priced < 2 || n.refused < 1 || n.asked < 2 || r.samples < 2 || (size_t)n.asked > r.samples + 1;
-  if (r.predicted_us > 0) wrong |= r.predicted_us * 1e3 != traffic(&n, &r.problem, &r.schedule);
+  if (r.predicted_us > 0) wrong |= r.predicted_us != traffic(&n, &r.problem, &r.schedule) / 1e3;
 
   tsr_schedule schedule = {.m = 48, .n = 64, .k = 64};
   check(tsr_program_compile(dev, g, &(tsr_compile_options){.schedules = &schedule, .n_schedules = 1}, &by_hand));

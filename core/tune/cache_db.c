@@ -151,6 +151,7 @@ static kind classify(db *d, int *rc) {
     *rc = SQLITE_OK;
   }
   sqlite3_finalize(st);
+  if (*rc == SQLITE_ERROR && !strcmp(sqlite3_errmsg(d->handle), "unsupported file format")) return KIND_FOREIGN; /* a number of the header, which no code of its own tells */
   if (*rc != SQLITE_OK) return is_damage(*rc) ? KIND_FOREIGN : KIND_UNREADABLE;
   if (!id && !version && !tables) return KIND_FRESH;
   if (id != APPLICATION_ID) return KIND_FOREIGN;
@@ -272,7 +273,8 @@ static bool try_open(db *d) {
       if (rc == SQLITE_OK) rc = exec(d, "COMMIT");
       if (rc == SQLITE_OK) return d->state = DB_ON, true;
     }
-    if (!is_damage(rc)) return open_reader(d, sqlite3_errmsg(d->handle)), true;
+    bool by_header = rc == SQLITE_OK && sqlite3_db_readonly(d->handle, "main") == 1 && access(d->path, W_OK) == 0; /* another format for writers: not ours */
+    if (!is_damage(rc) && !by_header) return open_reader(d, sqlite3_errmsg(d->handle)), true;
     k = KIND_FOREIGN;
   }
   if (k == KIND_UNREADABLE) return open_reader(d, sqlite3_errmsg(d->handle)), true;
@@ -362,19 +364,21 @@ static int step_all(db *d, sqlite3_stmt *st, const db_arg *args, int n_args, db_
   return rc;
 }
 
+/* What wants no rows writes: where it met damage it is done once more, in the file that took the damaged one's place. */
 bool db_run(db *d, db_statement s, const db_arg *args, int n_args, db_row_fn row, void *user, int *changed) {
-  int rc;
   if (changed) *changed = 0;
-  if (d->state == DB_OFF || !d->handle) return false;
-  sqlite3_stmt *st = prepared(d, s, &rc);
-  bool damage = !st && (rc & 0xff) == SQLITE_ERROR; /* our statements are right, so the stored schema is not */
-  if (st) rc = step_all(d, st, args, n_args, row, user);
-  if (rc == SQLITE_DONE) {
-    if (changed) *changed = sqlite3_changes(d->handle);
-    return true;
-  }
-  say(d, "not done", sqlite3_errmsg(d->handle));
-  if ((damage || is_damage(rc)) && d->state == DB_ON) {
+  for (int tries = row ? 1 : 2; tries > 0; tries--) {
+    int rc;
+    if (d->state == DB_OFF || !d->handle) return false;
+    sqlite3_stmt *st = prepared(d, s, &rc);
+    bool damage = !st && (rc & 0xff) == SQLITE_ERROR; /* our statements are right, so the stored schema is not */
+    if (st) rc = step_all(d, st, args, n_args, row, user);
+    if (rc == SQLITE_DONE) {
+      if (changed) *changed = sqlite3_changes(d->handle);
+      return true;
+    }
+    say(d, "not done", sqlite3_errmsg(d->handle));
+    if (!(damage || is_damage(rc)) || d->state != DB_ON) return false;
     shut(d);
     if (set_aside(d)) open_all(d);
     else d->state = DB_OFF;

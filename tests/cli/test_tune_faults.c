@@ -260,7 +260,6 @@ int main(void) {
   return 77; /* the cache is off */
 #endif
   if (!cli_begin(&c)) return 77;
-  unsetenv("TSR_CACHE_DIR");
   expect(&c, tune(&c, "16x16x16", 4), "the first search, which measures the device too");
   killed_at_random_moments(&c);
   a_hundred_tune_the_same_op(&c);

@@ -65,7 +65,7 @@ commands() { # PAGE BLOCK LINE
     case $line in tessera\ * | TSR_*=*\ tessera\ *) ;; *) continue ;; esac
     here "$line" || { echo "$1:$3: not in this build: $line"; skipped=1; continue; }
     want=$(sed -n 's/.*# exits with \([0-9]*\)$/\1/p' <<<"$line")
-    timeout 100 bash -c "$line" >>"$dir/printed" 2>&1
+    timeout 1000 bash -c "$line" >>"$dir/printed" 2>&1
     rc=$?
     n_commands=$((n_commands + 1))
     [ $rc = "${want:-0}" ] || bad "$1:$3: exit status $rc, expected ${want:-0}: $line

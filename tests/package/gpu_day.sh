@@ -18,20 +18,23 @@ for what in bf16 f16 fp8_e4m3 tf32 i8 'vulkan:0 .*--against cublaslt' 'attention
 valid "$dir/dry.json"
 grep -q '"part": "cubes", "predicted_us": [0-9]' "$dir/dry.json" || wrong "rows have no prediction"
 
-# A tool that takes a second for a row, and a compiler of which nothing is known.
+# A tool that has a row at once and never ends by itself.
 mkdir -p "$dir/fake/tools" "$dir/fake/bench"
 cat >"$dir/fake/tools/tessera" <<'EOF'
 #!/usr/bin/env bash
 case $1 in
 devices) echo '  {"id": "cuda:0", "backend": "cuda", "name": "Some GPU \ 1"}' ;;
 tune) echo "  total   12.5 us  bound by memory" ;;
-bench) for i in 1 2 3 4 5 6 7 8 9; do sleep 1; echo '{"op": "matmul", "shape": "4096x4096x4096", "dtype": "bf16", "median_us": '$i'}'; done ;;
+bench) echo '{"op": "matmul", "shape": "4096x4096x4096", "dtype": "bf16", "median_us": 1}'; sleep 1000 ;;
 esac
 EOF
 chmod +x "$dir/fake/tools/tessera"
-out=$(DEADLINE=4 OUT=$dir/cut.json BUILD=$dir/fake bash "$SOURCE/bench/gpu-day.sh" cuda:0 cubes llama 2>&1) || wrong "cut run: $out"
+for seconds in 4 20 100; do # what is predicted beforehand counts too: a busy machine needs more than 4 to come to a row
+  out=$(DEADLINE=$seconds OUT=$dir/cut.json BUILD=$dir/fake bash "$SOURCE/bench/gpu-day.sh" cuda:0 cubes llama 2>&1) || wrong "cut run: $out"
+  grep -q median_us "$dir/cut.json" && break
+done
 valid "$dir/cut.json"
-grep -q '"part": "cubes", "share_s": 200, "used_s": [3-6], "cut": true' "$dir/cut.json" || wrong "the part is not said to be cut"
+grep -q '"part": "cubes", "share_s": 200, "used_s": [0-9]*, "cut": true' "$dir/cut.json" || wrong "the part is not said to be cut"
 grep -q '"part": "llama", .*"cut": true' "$dir/cut.json" || wrong "the next part is not said to be cut"
 grep -q '"part": "cubes", "predicted_us": 12.5, "command": "tools/tessera bench matmul --device cuda:0 --shape 4096x4096x4096 .*"median_us": 1}' "$dir/cut.json" || wrong "the rows are lost"
 printf '#!/bin/sh\ncase $1 in devices) echo "[]";; esac\n' >"$dir/fake/tools/tessera"

@@ -6,7 +6,7 @@ set(package_env "CC=${CMAKE_C_COMPILER}" "CMAKE=${CMAKE_COMMAND}" "SOURCE=${PROJ
 
 function(tsr_package_test name script)
   add_test(NAME package.${name} COMMAND bash ${package_dir}/${script} ${ARGN})
-  set_tests_properties(package.${name} PROPERTIES LABELS package SKIP_RETURN_CODE 77 TIMEOUT 1200 ENVIRONMENT "${package_env}")
+  set_tests_properties(package.${name} PROPERTIES LABELS package SKIP_RETURN_CODE 77 TIMEOUT ${TSR_TEST_SECONDS} ENVIRONMENT "${package_env}")
 endfunction()
 
 tsr_package_test(include_rules includes.sh)

@@ -58,7 +58,9 @@ void emu_record(const emu_unit *u, int kernel) {
   snprintf(head, sizeof head, "\n/* %s", u->kernels[kernel].name);
   const char *at = file ? strstr(u->source, head) : NULL;
   FILE *f = at ? fopen(file, "a") : NULL;
+  static char room[1 << 16];
   if (!f) return;
+  setvbuf(f, room, _IOFBF, sizeof room); /* one write a kernel: tests that run at the same time don't cut each other's lines */
   const char *end = strstr(at, "\n}\n"), *stop = strstr(at, ": blocks of"), *comma = at + strlen(head);
   char path[160];
   if (*comma == ',' && stop) {

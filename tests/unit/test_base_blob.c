@@ -223,7 +223,12 @@ static void file_of_another_user_is_refused(void **state) {
 
 static void kill_9_leaves_whole_files_or_none(void **state) {
   static char data[200000];
+  char first[65];
   for (size_t i = 0; i < sizeof data; i++) data[i] = (char)(i * 7);
+  blob_store *made = open_store(0); /* the folder is there, however early the kills come */
+  id_of(0, first);
+  assert_true(blob_put(made, first, data, sizeof data));
+  blob_close(&made);
   for (int round = 0; round < 200; round++) {
     pid_t pid = fork();
     if (!pid) {
@@ -249,6 +254,7 @@ static void kill_9_leaves_whole_files_or_none(void **state) {
   char blobs[128];
   snprintf(blobs, sizeof blobs, "%s/blobs", dir);
   DIR *d = opendir(blobs);
+  assert_non_null(d);
   for (struct dirent *e; (e = readdir(d));) assert_null(strstr(e->d_name, ".tmp")); /* left-overs are removed */
   closedir(d);
 }

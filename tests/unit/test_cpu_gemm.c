@@ -81,14 +81,14 @@ static void check_compensated(const cpuk_table *table) {
   }
 }
 
-static void check_plan(const cpuk_table *table) {
+static void check_plan(const cpuk_table *table, const cpuk_caches *caches) {
   static const size_t s[][3] = {{1, 4096, 4096}, {16, 4096, 4096}, {512, 4096, 4096}, {4096, 512, 14336}, {17, 1, 3}, {256, 256, 256}, {1, 1, 1}};
   for (int kind = 0; kind < CPUK_N_GEMM; kind++)
     for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
       const cpuk_gemm *g = table->gemm[kind];
       cpuk_plan_args p = {.kind = (cpuk_gemm_kind)kind, .m = s[i][0], .n = s[i][1], .k = s[i][2], .a_rs = (ptrdiff_t)s[i][2], .a_cs = 1,
                           .b_rs = (ptrdiff_t)s[i][1], .b_cs = 1};
-      cpuk_plan plan = cpuk_gemm_plan(table, &p);
+      cpuk_plan plan = cpuk_gemm_plan_for(table, &p, caches);
       CHECK(plan.bm % g->mr == 0 && plan.bn % g->nr == 0 && plan.bk % g->kr == 0 && plan.bm && plan.bn && plan.bk, "%s %zu %zu %zu", g->name,
             plan.bm, plan.bn, plan.bk);
       CHECK(!plan.skinny || (g->skinny != NULL && s[i][0] <= CPUK_SKINNY_M), "%s", g->name);
@@ -96,18 +96,32 @@ static void check_plan(const cpuk_table *table) {
 }
 
 /* Large products are cut into blocks that two threads share evenly; B packed ahead is cut no deeper in k than plain B. */
-static void check_plan_for_threads(const cpuk_table *table) {
+static void check_plan_for_threads(const cpuk_table *table, const cpuk_caches *caches) {
   static const size_t s[][3] = {{512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 512, 14336}, {512, 4096, 4096}, {16, 4096, 4096}};
   for (int kind = 0; kind < CPUK_N_GEMM; kind++)
     for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
       const cpuk_gemm *g = table->gemm[kind];
       cpuk_plan_args p = {.kind = (cpuk_gemm_kind)kind, .m = s[i][0], .n = s[i][1], .k = s[i][2], .a_rs = (ptrdiff_t)s[i][2], .a_cs = 1,
                           .b_rs = (ptrdiff_t)s[i][1], .b_cs = 1, .threads = 2};
-      cpuk_plan plain = cpuk_gemm_plan(table, &p);
+      cpuk_plan plain = cpuk_gemm_plan_for(table, &p, caches);
       size_t n = ((p.m + plain.bm - 1) / plain.bm) * ((p.n + plain.bn - 1) / plain.bn);
       CHECK(n >= 2 && (n % 2 == 0 || n >= 9), "%s %zux%zux%zu: %zu blocks of %zu x %zu", g->name, p.m, p.n, p.k, n, plain.bm, plain.bn);
       p.b_packed = true;
-      CHECK(cpuk_gemm_plan(table, &p).bk >= plain.bk || plain.bk >= p.k, "%s", g->name);
+      CHECK(cpuk_gemm_plan_for(table, &p, caches).bk >= plain.bk || plain.bk >= p.k, "%s", g->name);
+    }
+}
+
+/* On this machine, and on all whose caches processors and hypervisors tell. */
+static void check_plans(const cpuk_table *table) {
+  static const size_t l1[] = {16, 24, 32, 48, 64, 96, 128, 192}, l2[] = {128, 256, 512, 1024, 1280, 1536, 2048, 3072, 4096, 16384};
+  const cpuk_caches here = cpuk_cache_sizes();
+  check_plan(table, &here);
+  check_plan_for_threads(table, &here);
+  for (size_t i = 0; i < sizeof l1 / sizeof *l1; i++)
+    for (size_t k = 0; k < sizeof l2 / sizeof *l2; k++) {
+      const cpuk_caches other = {l1[i] << 10, l2[k] << 10, 32 << 20};
+      check_plan(table, &other);
+      check_plan_for_threads(table, &other);
     }
 }
 
@@ -123,18 +137,22 @@ static void check_select(void) {
 #endif
 }
 
-int main(void) {
+/* An argument is the one instruction set to test. */
+int main(int argc, char **argv) {
   const cpuk_table *t;
+  int n = 0;
   check_select();
   for (size_t i = 0; (t = cpuk_available(i)) != NULL; i++) {
     int before = n_failures;
+    if (argc > 1 && strcmp(t->isa, argv[1])) continue;
+    n++;
     t->thread_begin();
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) check_kind(t, &kinds[k]);
     check_compensated(t);
-    check_plan(t);
-    check_plan_for_threads(t);
+    check_plans(t);
     t->thread_end();
     printf("%s: %s\n", t->features, n_failures == before ? "ok" : "FAILED");
   }
+  if (!n) return printf("no %s here\n", argv[1]), 77;
   return test_report("test_cpu_gemm");
 }

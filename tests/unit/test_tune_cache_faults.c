@@ -40,11 +40,12 @@ static pid_t start(void (*fn)(int out), int *from) {
   return pid;
 }
 
+static int32_t first_written; /* of the round */
 static void write_for_ever(int out) {
   tune_cache *c = NULL;
   tsr_status st = cache_open(NULL, dir, "t", &c);
   tsr_status_free(st);
-  for (int32_t i = (int32_t)(getpid() % 1000) * 100000;; i++) {
+  for (int32_t i = first_written;; i++) {
     char shape[32];
     snprintf(shape, sizeof shape, "%dx1x1", i);
     tune_key k = key_of(shape);
@@ -59,6 +60,7 @@ static void kill_9_two_hundred_times_loses_nothing_acknowledged(void **state) {
   uint64_t rng = 12345;
   for (int round = 0; round < 200; round++) {
     int from = -1;
+    first_written = round * 1000000;
     pid_t pid = start(write_for_ever, &from);
     int32_t i, last = -1;
     if (round % 2) assert_int_equal(read(from, &last, sizeof last), sizeof last); /* half of them while it writes, however slow the machine is */
@@ -117,6 +119,7 @@ static void damaged_files_are_misses_never_wrong_answers(void **state) {
     cache_close(&c);
     damage(round % 4, &rng);
     c = open_cache();
+    assert_true(round % 8 < 4 || works(c, 61)); /* also where it is the store that finds the damage */
     for (int i = 1; i <= 60; i++) {
       char shape[32];
       snprintf(shape, sizeof shape, "%dx1x1", i);
@@ -126,11 +129,7 @@ static void damaged_files_are_misses_never_wrong_answers(void **state) {
       if (hit) assert_memory_equal(&got, &e, sizeof e);
       misses += !hit;
     }
-    tune_entry scratch;
-    tune_key k = key_of("61x1x1");
-    (void)cache_store(c, &k, &(tune_entry){.config = "m=1"}, true, &scratch); /* may find the damage; the next one must work */
-    bool usable = works(c, 62) || works(c, 63);
-    assert_true(usable);
+    assert_true(works(c, 62));
     cache_info info;
     cache_describe(c, &info);
     quarantined += info.quarantined;
@@ -138,6 +137,38 @@ static void damaged_files_are_misses_never_wrong_answers(void **state) {
   }
   print_message("120 damaged files: %d set aside, %d misses\n", quarantined, misses);
   assert_true(quarantined >= 30 && misses > 0);
+}
+
+/* No byte of the file's header makes a cache that keeps nothing. */
+static void any_byte_of_the_header_may_be_wrong(void **state) {
+  enum { HEADER = 100, MOST = 1 << 18 };
+  static unsigned char whole[MOST];
+  char path[128], cmd[200];
+  tune_cache *c = open_cache();
+  assert_true(works(c, 1));
+  cache_close(&c);
+  file_path(path, sizeof path, "");
+  FILE *f = fopen(path, "rb");
+  size_t n = f ? fread(whole, 1, sizeof whole, f) : 0;
+  assert_true(n > HEADER && n < MOST && fclose(f) == 0);
+  for (int at = 0; at < HEADER; at++)
+    for (int how = 0; how < 4; how++) {
+      const unsigned char was = whole[at], bad[] = {0, 0xff, was ^ 1, was + 3};
+      snprintf(cmd, sizeof cmd, "rm -f %s/t.*", dir);
+      assert_int_equal(system(cmd), 0);
+      whole[at] = bad[how];
+      f = fopen(path, "wb");
+      assert_true(f && fwrite(whole, 1, n, f) == n && fclose(f) == 0);
+      whole[at] = was;
+      c = open_cache();
+      if (!works(c, 2)) fail_msg("byte %d as %d: nothing is kept", at, bad[how]);
+      cache_close(&c);
+      c = open_cache();
+      tune_key k = key_of("2x1x1");
+      tune_entry got;
+      if (!cache_lookup(c, &k, &got)) fail_msg("byte %d as %d: the next process doesn't find what was kept", at, bad[how]);
+      cache_close(&c);
+    }
 }
 
 static void overwritten_wal_is_survived(void **state) {
@@ -157,7 +188,7 @@ static void overwritten_wal_is_survived(void **state) {
       fclose(f);
     }
     tune_cache *c = open_cache();
-    assert_true(works(c, 64) || works(c, 65));
+    assert_true(works(c, 64));
     cache_close(&c);
   }
 }
@@ -219,7 +250,11 @@ static void without_rights(void) {
   char cmd[200];
   snprintf(cmd, sizeof cmd, "chmod 0444 %s/t.sqlite; chmod 0555 %s", dir, dir);
   if (system(cmd)) _exit(9);
-  if (geteuid() == 0 && (setgid(65534) || setuid(65534))) _exit(8); /* root may write anywhere */
+  if (geteuid() == 0 && (setgid(65534) || setuid(65534))) { /* root may write anywhere */
+    printf("left out: there is nobody else to be here\n");
+    fflush(stdout);
+    _exit(0);
+  }
   tsr_status st = cache_open(NULL, dir, "t", &c);
   if (st) _exit(1);
   tune_key k = key_of("300x1x1"), other = key_of("301x1x1");
@@ -370,7 +405,8 @@ static void altered_row_is_a_miss_and_is_reported(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       IN_DIR(kill_9_two_hundred_times_loses_nothing_acknowledged),
-      IN_DIR(damaged_files_are_misses_never_wrong_answers),
+      IN_MEMORY(damaged_files_are_misses_never_wrong_answers),
+      IN_MEMORY(any_byte_of_the_header_may_be_wrong),
       IN_DIR(overwritten_wal_is_survived),
       IN_DIR(full_disk_refuses_writes_and_still_reads),
       IN_DIR(read_only_folder_is_read),

@@ -85,7 +85,7 @@ static int teardown(void **state) {
 static tuner_desc desc_of(const tune_target *t, tune_cache *c) {
   return (tuner_desc){.mode = TUNE_FULL, .device = &device, .problem = &problem, .space = &sp, .dflt = &dflt, .target = t, .cache = c,
                       .key = {"matmul", "512x512x512", "f32", "", "fast", "", "avx512", "cpu", "g"}, .stop_fraction = 2, .samples = 40,
-                      .timing = {.most_seconds = 1e-9}};
+                      .timing = {.most_runs = 10}};
 }
 static tune_cache *open_cache(void) {
   tune_cache *c = NULL;
@@ -456,7 +456,7 @@ static void timing_takes_medians_and_counts_runs(void **state) {
   clocked c[3] = {{.ns = 100}, {.ns = 200}, {.ns = 50, .fail_at = 6}};
   timing_subject s[3] = {{clocked_run, &c[0]}, {clocked_run, &c[1]}, {clocked_run, &c[2]}};
   timing_result r[3];
-  assert_null(timing_interleaved(NULL, s, 3, &(timing_options){.most_seconds = 1e-9}, r));
+  assert_null(timing_interleaved(NULL, s, 3, &(timing_options){.most_runs = 10}, r));
   assert_true(r[0].median_ns == 100 && r[1].median_ns == 200 && r[0].min_ns == 100);
   assert_true(r[0].runs == 10 && c[0].runs == 13); /* 3 warm-ups */
   assert_int_equal(tsr_status_code(r[2].failure), TSR_LAUNCH_FAILED);
@@ -465,7 +465,7 @@ static void timing_takes_medians_and_counts_runs(void **state) {
   clocked slow[4] = {{.ns = 100}, {.ns = 5000}, {.ns = 3000}, {.ns = 2000}};
   timing_subject with[4] = {{clocked_run, &slow[0]}, {clocked_run, &slow[1]}, {clocked_run, &slow[2], true}, {clocked_run, &slow[3]}};
   timing_result r4[4];
-  assert_null(timing_interleaved(NULL, with, 4, &(timing_options){.most_seconds = 1e-9, .give_up_ns = 1000}, r4));
+  assert_null(timing_interleaved(NULL, with, 4, &(timing_options){.most_runs = 10, .give_up_ns = 1000}, r4));
   assert_true(r4[1].given_up && slow[1].runs == 2 && r4[1].median_ns == 5000 && r4[1].runs == 1);
   assert_true(r4[3].given_up && slow[3].runs == 3 && r4[3].median_ns == 2000);
   assert_true(!r4[0].given_up && slow[0].runs == 13 && !r4[2].given_up && slow[2].runs == 13 && r4[2].median_ns == 3000);

@@ -328,6 +328,7 @@ typedef struct cpuk_plan_args {
   unsigned threads; /* 0 = 1. Moves bm and bn only */
 } cpuk_plan_args;
 cpuk_plan cpuk_gemm_plan(const cpuk_table *t, const cpuk_plan_args *args);
+cpuk_plan cpuk_gemm_plan_for(const cpuk_table *t, const cpuk_plan_args *args, const cpuk_caches *caches); /* for a machine of these caches */
 /* The skinny kernel takes these operand types, and is the fastest for so few rows. Reads kind, m, the types and B's strides. */
 bool cpuk_skinny_fits(const cpuk_gemm *g, const cpuk_plan_args *args);
 

@@ -133,24 +133,29 @@ static size_t even_rows(const cpuk_gemm *g, const cpuk_plan_args *p, size_t most
 }
 
 cpuk_plan cpuk_gemm_plan(const cpuk_table *t, const cpuk_plan_args *p) {
-  const cpuk_gemm *g = t->gemm[p->kind];
   const cpuk_caches cache = cpuk_cache_sizes();
+  return cpuk_gemm_plan_for(t, p, &cache);
+}
+
+cpuk_plan cpuk_gemm_plan_for(const cpuk_table *t, const cpuk_plan_args *p, const cpuk_caches *cache) {
+  const cpuk_gemm *g = t->gemm[p->kind];
   cpuk_plan plan = {0};
   plan.skinny = !p->b_packed && p->a_cs == 1 && cpuk_skinny_fits(g, p);
   const size_t probe = (size_t)g->kr * 1024, a_row = g->a_panel_bytes(probe) / g->mr / 1024, b_row = g->b_panel_bytes(probe) / 1024; /* a step of kr */
   const size_t steps = (p->k + g->kr - 1) / g->kr;
   const bool tiles = g->kr >= 32; /* AMX */
+  const size_t panel = cache->l1d * 2 / 3 / b_row; /* steps of B's panel that take two thirds of L1 */
   size_t bk, most_rows;
   if (tiles || p->m < TALL) {
     /* A panel of bk x nr fills two thirds of L1: it's packed where it's used, and few rows use it; A's block takes two thirds of L2. B packed
      * ahead costs nothing to use again: longer k blocks, so that C passes less often, and a lower block. */
-    bk = even_piece(steps, cache.l1d * 2 / 3 / b_row * (p->b_packed ? 2 : 1), 8);
-    most_rows = cache.l2 * (p->b_packed ? 1 : 4) / (p->b_packed ? 2 : 6) / (bk * a_row);
+    bk = even_piece(steps, panel * (p->b_packed ? 2 : 1), 8);
+    most_rows = cache->l2 * (p->b_packed ? 1 : 4) / (p->b_packed ? 2 : 6) / (bk * a_row);
   } else {
     /* Vectors take a line or two of B and a few numbers of A a step and ask no more than L2 and L3 give: what costs is each pass over C, so k blocks are
      * deep, though B's panel leaves L1 and A's block takes twice L2. */
     bk = even_piece(steps, DEEP, 8);
-    most_rows = 2 * cache.l2 / (bk * a_row);
+    most_rows = 2 * cache->l2 / (bk * a_row);
     if (most_rows > TALLEST) most_rows = TALLEST;
   }
   if (bk > steps) bk = steps == 0 ? 1 : steps;
@@ -159,8 +164,9 @@ cpuk_plan cpuk_gemm_plan(const cpuk_table *t, const cpuk_plan_args *p) {
   plan.bn = even_piece(p->n, 2048, g->nr);
   plan.b_on_the_way = !p->b_packed;
   cut_for_threads(g, p, &plan);
-  if (tiles && !p->b_packed && plan.bm >= TALL && bk < steps && 2 * bk * a_row * plan.bm <= cache.l2 * 2 / 3) plan.bk = (bk = even_piece(steps, 2 * bk, 8)) * g->kr; /* C passes half as often */
+  const size_t deeper = even_piece(steps, 2 * panel, 8); /* C passes half as often */
+  if (tiles && !p->b_packed && plan.bm >= TALL && bk < steps && deeper * a_row * plan.bm <= cache->l2 * 2 / 3) plan.bk = (bk = deeper) * g->kr;
   plan.a_inplace = g->a_inplace == (int)p->a_type && p->a_cs == 1 && p->k % g->kr == 0 &&
-                   rows_fit(&cache, p->a_rs * (ptrdiff_t)cpuk_dtype_bytes(p->a_type), bk * a_row, plan.bm);
+                   rows_fit(cache, p->a_rs * (ptrdiff_t)cpuk_dtype_bytes(p->a_type), bk * a_row, plan.bm);
   return plan;
 }
