@@ -95,6 +95,8 @@ static void name_launch(const ir_op *src, const tsr_kernel_info *k, prof_event *
     snprintf(detail + at, 128 - at, "%s%s", at ? "+" : "", op_name(o));
     n++;
   }
+  for (const ir_op *o = src && !op[0] ? src->regions[0]->first : NULL; o && !op[0]; o = o->next) /* nothing but moves: by the first of them */
+    if (o->def->level == IR_GRAPH && !graph_is(o, G_CONSTANT)) snprintf(op, 64, "%s", op_name(o));
   if (!op[0]) snprintf(op, 64, "%s", k->name);
   bool matmul = !strcmp(op, "matmul");
   if (!strncmp(op, "flash_attention", 15) || !strcmp(k->family, "attention")) { /* the latter: a block program that says so of itself */

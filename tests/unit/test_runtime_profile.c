@@ -249,6 +249,19 @@ static void hand_written_attention_is_the_seeds_row(void **state) {
   close_all(&f);
 }
 
+/* A kernel that only moves data is named by what moves it, not by the symbol that it got. */
+static void moves_are_named_by_their_op(void **state) {
+  static const char text[] = "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%x: tensor<30x20xf32>):\n%t = \"tessera.graph.transpose\"(%x) {perm = [1, 0]}\n"
+                             "\"tessera.graph.return\"(%t)\n}) {sym_name = \"main\"} }) : () -> ()\n";
+  fixture f = open_all();
+  char *rows;
+  assert_null(tsr_text_profile(f.dev, text, strlen(text), "moves", NULL, 1, &f.prof));
+  assert_null(tsr_profile_text(f.prof, false, &rows));
+  assert_int_equal(strncmp(rows, "Transpose[", 10), 0);
+  tsr_text_free(f.ctx, &rows);
+  close_all(&f);
+}
+
 /* Nobody records shards and communication of several devices. */
 static void audit_of_two_devices_invents_nothing(void **state) {
   fixture f = open_with_profile(), other = open_all();
@@ -272,6 +285,7 @@ int main(void) {
       cmocka_unit_test(measured_bytes_are_shown_beside_the_modelled),
       cmocka_unit_test(trace_events_never_overlap),
       cmocka_unit_test(hand_written_attention_is_the_seeds_row),
+      cmocka_unit_test(moves_are_named_by_their_op),
       cmocka_unit_test(audit_of_two_devices_invents_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
