@@ -17,6 +17,8 @@ static tsr_status verify_func(const ir_op *op) {
   if (!graph_is(r->last, G_RETURN)) return ir_error(op, NULL, "the body must end with tessera.graph.return");
   for (int i = 0; i < r->n_args; i++)
     if (!r->args[i]->type || r->args[i]->type->kind != IR_T_TENSOR) return ir_error(op, NULL, "argument %d must be a tensor", i);
+  for (const ir_op *o = r->first; o; o = o->next)
+    if (o->def->level != IR_GRAPH) return ir_error(o, "a function holds operations of its level only", "is no operation of Graph IR");
   return NULL;
 }
 

@@ -11,6 +11,7 @@
 #include "core/passes/graph_simplify.h"
 #include "core/passes/graph_to_schedule.h"
 #include "core/passes/schedule_default.h"
+#include "core/passes/schedule_expand.h"
 #include "core/passes/schedule_to_tile.h"
 #include "core/passes/schedule_turn.h"
 #include "core/passes/tile_to_target.h"
@@ -126,6 +127,7 @@ static tsr_status lower_schedule(compile *c) {
   ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
   for (ir_op *o = m->root->regions[0]->first; o; o = o->next)
     if (!ir_set_attr(o, "policy", ir_attr_str(m, tsr_policy_name(p->policy)))) return st_oom();
+  TSR_TRY(schedule_expand(m));
   TSR_TRY(apply_schedules(c, m));
   TSR_TRY(switch_off(c, m));
   TSR_TRY(schedule_turn(m, &c->dev->caps, &p->trace));
