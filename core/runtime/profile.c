@@ -157,7 +157,8 @@ static void access_facts(const ir_op *src, const tune_problem *problem, const tu
   sched_params s;
   sched_read(src, &s);
   k->bytes_per_access = s.vectorize > 0 ? s.vectorize * (int64_t)tsr_dtype_size(problem->in) : -1;
-  k->bank_ways = problem->family != TUNE_MATMUL || s.use_shared < 0 ? 0 : occ_bank_conflict(d, problem->in, (int32_t)s.k, s.padding > 0 ? (int32_t)s.padding : 0);
+  tune_config staged = {.k = (int32_t)s.k, .padding = s.padding > 0 ? (int32_t)s.padding : 0, .use_shared = s.use_shared >= 0, .matrix_path = tune_path_of(s.matrix_path)};
+  k->bank_ways = occ_bank_ways(d, problem, &staged);
 }
 
 static audit_kernel facts_of(tsr_profile *prof, const tsr_program *p, const prof_event *e, const tune_device *d, const tile_work *w, bool has_work) {

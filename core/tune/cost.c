@@ -102,10 +102,8 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
   double side_m = d->is_cpu ? min2(m, 12) : m / sqrt(at_least(c->warps, 1)), side_n = d->is_cpu ? 2 * r->lanes : n / sqrt(at_least(c->warps, 1));
   bool warpgroup = d->warpgroup_matrix && c->matrix_path;
   if (warpgroup) side_m = 64, side_n = n;
-  bool swizzled = warpgroup || c->matrix_path > 1;
-  int ways = c->use_shared && !d->is_cpu && !swizzled ? occ_bank_conflict(d, p->in, c->k, c->padding) : 1;
-  if (c->use_shared && !d->is_cpu) e->bank_ways = ways;
-  e->shared_bytes = e->padded_flops / 2 * in * (1 / at_least(side_m, 1) + 1 / at_least(side_n, 1)) * ways;
+  e->bank_ways = occ_bank_ways(d, p, c);
+  e->shared_bytes = e->padded_flops / 2 * in * (1 / at_least(side_m, 1) + 1 / at_least(side_n, 1)) * at_least(e->bank_ways, 1);
   if (!d->is_cpu && !c->use_shared) e->shared_bytes = 0;
   e->term_ns[COST_SHARED] = e->shared_bytes / r->shared;
 

@@ -73,17 +73,27 @@ occ_result occ_of_config(const tune_device *d, const tune_problem *p, const tune
   return occ_compute(d, &in);
 }
 
-int32_t occ_bank_conflict(const tune_device *d, tsr_dtype in, int32_t row_elems, int32_t padding) {
-  int32_t banks = d->banks > 0 ? d->banks : 32;
+int32_t occ_bank_conflict(const tune_device *d, tsr_dtype in, int32_t row_elems, int32_t padding, int32_t access) {
+  enum { MOST = 256 };
+  int32_t banks = d->banks > 0 ? d->banks : 32, words = access > 4 ? access / 4 : 1;
   int64_t stride = (int64_t)(row_elems + padding) * (int64_t)tsr_dtype_size(in);
-  int32_t hits[256] = {0}, worst = 1;
-  int64_t last_word[256];
-  if (banks > 256) banks = 256;
-  for (int32_t lane = 0; lane < banks; lane++) {
-    int64_t word = lane * stride / 4, bank = word % banks;
-    if (hits[bank] && last_word[bank] == word) continue; /* the same word is broadcast */
-    last_word[bank] = word;
-    if (++hits[bank] > worst) worst = hits[bank];
-  }
+  int32_t hits[MOST] = {0}, worst = 1;
+  int64_t last_word[MOST];
+  if (banks > MOST) banks = MOST;
+  for (int32_t lane = 0; lane < banks / words; lane++)
+    for (int32_t w = 0; w < words; w++) {
+      int64_t word = lane * stride / 4 + w, bank = word % banks;
+      if (hits[bank] && last_word[bank] == word) continue; /* the same word is broadcast */
+      last_word[bank] = word;
+      if (++hits[bank] > worst) worst = hits[bank];
+    }
   return worst;
+}
+
+int32_t occ_bank_ways(const tune_device *d, const tune_problem *p, const tune_config *c) {
+  if (p->family != TUNE_MATMUL || !c->use_shared || d->is_cpu) return 0;
+  const tune_matrix *x = c->matrix_path ? tune_device_matrix(d, p->in) : NULL;
+  if ((x && d->warpgroup_matrix) || c->matrix_path > 1) return 1; /* swizzled */
+  int64_t bytes = x && d->warp_size > 0 ? (int64_t)x->m * x->k / d->warp_size * (int64_t)tsr_dtype_size(p->in) : 4;
+  return occ_bank_conflict(d, p->in, c->k, c->padding, bytes >= 16 ? 16 : bytes >= 8 ? 8 : 4);
 }

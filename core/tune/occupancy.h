@@ -29,6 +29,9 @@ occ_result occ_of_config(const tune_device *d, const tune_problem *p, const tune
 int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config *c);
 /* Shared bytes per block: stages x (padded A tile + padded B tile), or the row buffers of a row kernel. */
 int64_t occ_shared_bytes(const tune_problem *p, const tune_config *c);
-/* How many ways a column access of the padded tile conflicts: 1 is free. Banks are 4 bytes wide. */
-int32_t occ_bank_conflict(const tune_device *d, tsr_dtype in, int32_t row_elems, int32_t padding);
+/* How many ways a column access of the padded tile conflicts, a lane a row: 1 is free. Banks are 4 bytes wide. Lanes take `access` bytes each (4 or less:
+ * a word); so many at once as fill all banks. */
+int32_t occ_bank_conflict(const tune_device *d, tsr_dtype in, int32_t row_elems, int32_t padding, int32_t access);
+/* The same of a candidate: a matrix instruction's lane takes its part of the operand, at most 16 bytes; plain multiply-adds a word. 0: nothing is staged in banks. */
+int32_t occ_bank_ways(const tune_device *d, const tune_problem *p, const tune_config *c);
 #endif

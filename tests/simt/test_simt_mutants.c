@@ -97,7 +97,7 @@ typedef struct overlapped {
   int spare[4];
 } overlapped;
 
-static const char *const syncs[] = {"cp_wait<", "cp_commit(", "barrier();", "mbar_wait(", "mbar_arrive(", "mbar_expect(", "mbar_init(", "wgmma_wait<", "wgmma_fence(", "wgmma_commit(", "fence_async_proxy(",
+static const char *const syncs[] = {"cp_wait<", "cp_commit(", "barrier();", "mbar_wait(", "mbar_arrive", "mbar_expect(", "mbar_init(", "wgmma_wait<", "wgmma_fence(", "wgmma_commit(", "fence_async_proxy(",
                                     "fence_mbarrier_init(", "cluster_", "tma_commit(", "tma_wait_read<", "named_barrier_sync<", "waitcnt<0, -1>"};
 
 static const overlapped overlaps[] = {

@@ -146,11 +146,32 @@ static void registers_grow_with_tile_and_shrink_with_warps(void **state) {
 
 static void bank_conflict_padding_removes_it(void **state) {
   tune_device d = h100();
-  assert_int_equal(occ_bank_conflict(&d, TSR_F32, 32, 0), 32);
-  assert_int_equal(occ_bank_conflict(&d, TSR_F32, 32, 1), 1);
-  assert_int_equal(occ_bank_conflict(&d, TSR_F32, 128, 1), 1);
-  assert_int_equal(occ_bank_conflict(&d, TSR_F32, 33, 0), 1);
-  assert_int_equal(occ_bank_conflict(&d, TSR_F32, 32, 2), 2);
+  assert_int_equal(occ_bank_conflict(&d, TSR_F32, 32, 0, 4), 32);
+  assert_int_equal(occ_bank_conflict(&d, TSR_F32, 32, 1, 4), 1);
+  assert_int_equal(occ_bank_conflict(&d, TSR_F32, 128, 1, 4), 1);
+  assert_int_equal(occ_bank_conflict(&d, TSR_F32, 33, 0, 4), 1);
+  assert_int_equal(occ_bank_conflict(&d, TSR_F32, 32, 2, 4), 2);
+}
+
+/* Default tiles (16 bytes more a row) of f16: ldmatrix takes 16 bytes of eight rows, which meet no bank twice; unpadded rows of 128 bytes all begin in one. */
+static void bank_conflicts_are_of_what_a_lane_takes(void **state) {
+  static const struct {
+    tsr_dialect dialect;
+    const char *arch;
+    int path, padding, ways;
+  } rows[] = {{DIALECT_CUDA, "sm_80", 1, 8, 1},   {DIALECT_CUDA, "sm_80", 1, 0, 8},  {DIALECT_CUDA, "sm_80", 0, 8, 4},   {DIALECT_CUDA, "sm_90a", 1, 0, 1}, /* wgmma: swizzled */
+              {DIALECT_CUDA, "sm_90a", 0, 0, 32}, {DIALECT_HIP, "gfx942", 1, 8, 2},  {DIALECT_HIP, "gfx942", 1, 0, 16},  {DIALECT_HIP, "gfx942", 2, 0, 1},
+              {DIALECT_HIP, "gfx950", 1, 8, 1},   {DIALECT_HIP, "gfx1100", 1, 8, 1}, {DIALECT_HIP, "gfx1100", 1, 0, 8}};
+  tune_problem p = {.family = TUNE_MATMUL, .op = "matmul", .batch = 1, .m = 1024, .n = 1024, .k = 1024, .in = TSR_F16, .acc = TSR_F32, .out = TSR_F16};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    tsr_caps caps;
+    assert_null(simt_arch_caps(rows[i].dialect, rows[i].arch, &caps));
+    tune_device d = tune_device_from_caps(&caps, "");
+    tune_config c = {.m = 64, .n = 64, .k = 64, .use_shared = 1, .padding = rows[i].padding, .matrix_path = rows[i].path};
+    if (occ_bank_ways(&d, &p, &c) != rows[i].ways) fail_msg("%s, path %d, padding %d: %d ways, not %d", rows[i].arch, rows[i].path, rows[i].padding, occ_bank_ways(&d, &p, &c), rows[i].ways);
+    c.use_shared = 0;
+    assert_int_equal(occ_bank_ways(&d, &p, &c), 0);
+  }
 }
 
 /* The count comes from the device's table row, through its caps and the profile's text, to what judges a padding. */
@@ -173,10 +194,10 @@ static void bank_count_is_a_property_of_the_device(void **state) {
     strb_clear(&b);
     assert_int_equal(caps.shared_banks, rows[i].banks);
     assert_int_equal(kept.banks, rows[i].banks);
-    assert_int_equal(occ_bank_conflict(&kept, TSR_F32, 64, 0), rows[i].unpadded);
-    assert_int_equal(occ_bank_conflict(&kept, TSR_F32, 64, 1), rows[i].padded);
+    assert_int_equal(occ_bank_conflict(&kept, TSR_F32, 64, 0, 4), rows[i].unpadded);
+    assert_int_equal(occ_bank_conflict(&kept, TSR_F32, 64, 1, 4), rows[i].padded);
     /* 12 more words: 76 a row. Every fourth bank is hit: so many lanes share one as there are lanes for it. */
-    assert_int_equal(occ_bank_conflict(&kept, TSR_F32, 64, 12), 4);
+    assert_int_equal(occ_bank_conflict(&kept, TSR_F32, 64, 12, 4), 4);
     tune_problem p = {.family = TUNE_MATMUL, .op = "matmul", .batch = 1, .m = 1024, .n = 1024, .k = 1024, .in = TSR_F32, .acc = TSR_F32, .out = TSR_F32};
     tune_config plain = {.m = 64, .n = 64, .k = 64, .use_shared = 1, .stages = 2, .warps = 4, .split_k = 1}, padded = plain;
     padded.padding = 1;
@@ -303,6 +324,7 @@ int main(void) {
       cmocka_unit_test(shared_bytes_counts_stages_and_padding),
       cmocka_unit_test(registers_grow_with_tile_and_shrink_with_warps),
       cmocka_unit_test(bank_conflict_padding_removes_it),
+      cmocka_unit_test(bank_conflicts_are_of_what_a_lane_takes),
       cmocka_unit_test(bank_count_is_a_property_of_the_device),
       cmocka_unit_test(verdicts_follow_the_guide),
       cmocka_unit_test(profile_files_equal_builtin_rows),
