@@ -117,7 +117,7 @@ static const ir_opdef rows[] = {
      .verify = verify_cluster, .help = "Blocks that hold one row of a row kernel together and exchange partial results through each other's shared memory, so that memory is read once."},
     {NAME("stream_k"), .code = S_STREAM_K, .max_operands = IR_VARIADIC, .attrs = ATTRS({"n", IR_A_INT, true, NULL, "blocks"}),
      .verify = verify_positive, .help = "Shares the k steps of all tiles of a contraction out evenly among n blocks; a tile that is cut is added up by a second kernel in the order of k."},
-    {NAME("matrix_path"), .code = S_MATRIX_PATH, .max_operands = IR_VARIADIC, .attrs = ATTRS({"path", IR_A_STR, true, NULL, "auto, coopmat, coopmat2, subgroup, mma, wgmma, mfma, wmma, fma, stream (at most 4 rows: b is read once), direct (CDNA: operands go straight to LDS), pingpong (the same, by two groups of four waves)"}),
+    {NAME("matrix_path"), .code = S_MATRIX_PATH, .max_operands = IR_VARIADIC, .attrs = ATTRS({"path", IR_A_STR, true, NULL, "auto, coopmat, coopmat2, subgroup, mma, wgmma, mfma, wmma, fma, stream (at most 4 rows: b is read once), direct (CDNA: operands go straight to LDS), pingpong (the same, by two groups of four waves), columns (subgroups that are SIMD registers of a CPU: neighbouring columns in their lanes)"}),
      .help = "Which matrix instruction family to use."},
     {NAME("legalized"), .code = S_LEGALIZED, .max_operands = IR_VARIADIC,
      .attrs = ATTRS({"original", IR_A_STR, true, NULL, "the schedule that was asked for"}, {"reason", IR_A_STR, true, NULL, "the limit it broke"}),

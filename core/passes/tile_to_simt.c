@@ -69,7 +69,7 @@ static tsr_status enter(simt *c) {
   c->tid = thread_value(c, TG_THREAD_ID);
   if (!c->tid) return st_oom();
   c->anchor = c->tid->def;
-  c->lane = c->warps == 1 ? c->tid : thread_value(c, TG_LANE_ID);
+  c->lane = c->warps == 1 && c->path != &simt_path_columns ? c->tid : thread_value(c, TG_LANE_ID);
   c->warp = c->warps == 1 ? sx_int(c, 0) : thread_value(c, TG_WARP_ID);
   for (int i = 0; i < 3; i++) {
     ir_op *op = ir_op_new(&c->b, ir_find_op("tessera.target.block_id"), 0, NULL, 1, (const ir_type *[]){ir_type_index(c->m)}, 0);
@@ -145,6 +145,7 @@ static tsr_status lower_kernel(simt *c, ir_builder *top) {
   TSR_TRY(check_grid(c));
   for (int i = 0; simt_paths[i]; i++) c->path = simt_paths[i];
   TSR_TRY(simt_choose_path(c));
+  c->wide_index = c->path == &simt_path_columns;
   TSR_TRY(bind_arguments(c));
   TSR_TRY(enter(c));
   if (c->in->ring) {

@@ -46,6 +46,17 @@ static ir_value *at_lane_0(simt *c, ir_value *v) {
   return v->def->def->code == SC_ADD ? sx_add(c, a, b) : v->def->def->code == SC_SUB ? sx_sub(c, a, b) : sx_mul(c, a, b);
 }
 
+/* v / n, term by term where each is a multiple, so that what neighbouring addresses have in common is seen; NULL: some term isn't. */
+static ir_value *divided(simt *c, ir_value *v, int64_t n) {
+  int64_t k;
+  if (sx_const(v, &k)) return k % n ? NULL : sx_int(c, k / n);
+  if (!v->def || v->def->def->level != IR_TARGET || v->def->n_operands != 2) return NULL;
+  ir_value *a = v->def->operands[0], *b = v->def->operands[1], *x, *y;
+  if (v->def->def->code == SC_MUL) return sx_const(b, &k) && k % n == 0 ? sx_muli(c, a, k / n) : (x = divided(c, a, n)) ? sx_mul(c, x, b) : NULL;
+  if (v->def->def->code != SC_ADD || !(x = divided(c, a, n)) || !(y = divided(c, b, n))) return NULL;
+  return sx_add(c, x, y);
+}
+
 /* Not under a condition: at the kernel's top, or in loops that run at least once. */
 static bool always_runs(const simt *c) {
   for (const ir_block *b = c->b.block; b && b->parent != c->out; b = b->parent->parent) {
@@ -59,12 +70,14 @@ static bool always_runs(const simt *c) {
 
 ir_value *simt_simd_load(simt *c, const simt_mem *m, ir_value *index, const ir_type *type, int n) {
   int64_t stride, size = (int64_t)tsr_dtype_size(type->dtype), bytes = n * size;
-  if (!simt_is_simd(c) || m->shared || !index || c->b.failed || (bytes != 8 && (bytes != 4 || n != 1)) || !always_runs(c)) return NULL;
+  if (!simt_is_simd(c) || m->shared || !index || c->b.failed || (bytes != 8 && bytes != 4) || !always_runs(c)) return NULL;
   if (!lane_stride(c, index, 0, &stride) || stride != n) return NULL;
   tsr_dtype word = bytes == 8 ? TSR_I64 : TSR_I32;
   const ir_type *scalar = ir_type_scalar(c->m, word), *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = word, .use = "global"});
   if (!scalar || !ptr) return NULL;
-  ir_value *p = word == type->dtype ? m->ptr : sx_op(c, TG_PTR_CAST, ptr, 1, (ir_value *[]){m->ptr}), *at = sx_div(c, at_lane_0(c, index), sx_int(c, n)), *v = NULL;
+  ir_value *p = word == type->dtype ? m->ptr : sx_op(c, TG_PTR_CAST, ptr, 1, (ir_value *[]){m->ptr}), *at = at_lane_0(c, index), *v = NULL;
+  ir_value *words = divided(c, at, n);
+  at = words ? words : sx_div(c, at, sx_int(c, n));
   for (int i = 0; i < c->subgroup; i++) {
     ir_value *x = sx_op(c, TG_LOAD, scalar, 2, (ir_value *[]){p, sx_addi(c, at, i)});
     v = i ? sx_select(c, sx_compare(c, "eq", c->lane, sx_int(c, i)), x, v) : x;

@@ -23,11 +23,7 @@ static double tier_gbps(const tune_device *d, const char *name, double dflt) {
   return t && t->gbps > 0 ? t->gbps : dflt;
 }
 
-/* Subgroups of at most 8 lanes are a CPU's SIMD registers (lavapipe): a block runs on one core, its subgroups in turns. Caches hide latency there,
- * and what a subgroup does besides multiplying is not hidden by others. */
-static bool simd_like(const tune_device *d) { return !d->is_cpu && d->warp_size > 1 && d->warp_size <= 8; }
-
-bool cost_stages_by_cache(const tune_device *d) { return d->is_cpu || simd_like(d); }
+bool cost_stages_by_cache(const tune_device *d) { return d->is_cpu || tune_device_simd_like(d); }
 
 /* Those that nobody told are assumed: enough to rank. */
 typedef struct rates {
@@ -38,14 +34,14 @@ typedef struct rates {
 static rates rates_of(const tune_device *d, const tune_problem *p, const tune_config *c) {
   rates r = {.cores = at_least(d->cores, 1), .lanes = at_least(d->warp_size, 1)};
   double clock = d->clock_ghz > 0 ? d->clock_ghz : d->is_cpu ? 2.5 : 1.5;
-  r.peak = tune_device_peak(d, p->in, c->matrix_path != 0);
+  r.peak = tune_device_peak(d, p->in, c->matrix_path && c->matrix_path != TUNE_PATH_COLUMNS);
   if (!(r.peak > 0)) r.peak = r.cores * clock * (d->is_cpu ? 4 * r.lanes : 8 * r.lanes);
   /* A special-function unit for every eight multiply-adds (NVIDIA's and AMD's are near), or a polynomial and what is around it. Never measured. */
-  r.exps = (d->fma_gflops > 0 ? d->fma_gflops : r.peak) / (d->is_cpu || simd_like(d) ? 32 : 16);
+  r.exps = (d->fma_gflops > 0 ? d->fma_gflops : r.peak) / (d->is_cpu || tune_device_simd_like(d) ? 32 : 16);
   r.memory = tier_gbps(d, "memory", d->is_cpu ? 20 : 300);
   r.l2 = tier_gbps(d, "l2", d->is_cpu ? r.cores * clock * 32 : 3 * r.memory);
   r.shared = tier_gbps(d, d->is_cpu ? "l1" : "shared", r.cores * clock * 128);
-  r.barrier_ns = d->barrier_ns > 0 ? d->barrier_ns : d->is_cpu ? 300 : simd_like(d) ? 400 : 20;
+  r.barrier_ns = d->barrier_ns > 0 ? d->barrier_ns : d->is_cpu ? 300 : tune_device_simd_like(d) ? 400 : 20;
   r.launch_ns = d->launch_ns > 0 ? d->launch_ns : d->is_cpu ? 2000 : 5000;
   const tune_tier *mem = tune_device_tier(d, "memory");
   r.latency_ns = (mem && mem->latency_cycles > 0 ? mem->latency_cycles : d->is_cpu ? 200 : 500) / clock;
@@ -60,7 +56,8 @@ static void spread(const tune_device *d, cost_estimate *e) {
   e->wave_efficiency = clamp(e->blocks / (cores * rounds), 1e-3, 1);
 }
 
-/* Warps x stages in flight against what covers the memory latency. A CPU core hides its own. */
+/* Warps x stages in flight against what covers the memory latency. A CPU core hides its own: caches do on simd_like devices, and what a subgroup
+ * does there besides multiplying is not hidden by others. */
 static double hiding_of(const tune_device *d, const tune_config *c, const cost_estimate *e) {
   if (cost_stages_by_cache(d)) return 1;
   double active = e->occupancy.known ? e->occupancy.active_warps : c->warps;
@@ -71,13 +68,18 @@ static double hiding_of(const tune_device *d, const tune_config *c, const cost_e
 }
 
 /* Share of the issue slots that do arithmetic: loads per multiply-add fall with the register tile's sides. */
+/* Of the rate that untuned products reach: no gathers of a, but 16 sums at least to keep the units busy, and from 32 on they don't stay in
+ * registers (f32 512 cubed: 16 and 32 sums 1.9 ms, 64 2.3; untuned 3.7). */
+static double columns_efficiency(double sums) { return 1.8 * min2(1, sums / 16) / sqrt(at_least(sums / 32, 1)); }
+
 static double register_tile_efficiency(const tune_device *d, const tune_config *c, double lanes) {
   if (d->is_cpu) {
     double rows = min2(c->m, 12), cols = min2(c->n, 2 * lanes);
     return clamp(1 - 0.5 * (lanes / at_least(cols, 1) / 2 + 1 / at_least(rows, 1)), 0.2, 1);
   }
   double per_warp = (double)c->m * c->n / at_least(c->warps, 1), side = sqrt(per_warp);
-  if (simd_like(d)) return 1 / (1 + 8 * lanes / at_least(per_warp, 1)); /* lanes of sums against loads and index arithmetic */
+  if (c->matrix_path == TUNE_PATH_COLUMNS) return columns_efficiency(per_warp / lanes);
+  if (tune_device_simd_like(d)) return 1 / (1 + 8 * lanes / at_least(per_warp, 1)); /* lanes of sums against loads and index arithmetic */
   double loads = c->matrix_path ? 16 / at_least(side, 16) : 2 * sqrt(lanes) / at_least(side, sqrt(lanes));
   return 1 / (1 + 0.5 * loads);
 }
@@ -129,7 +131,7 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
 
   double serial = ceil_div(e->blocks, slots);
   e->term_ns[COST_BARRIER] = serial * ceil(each) * r->barrier_ns * (c->use_shared || d->is_cpu ? 1 : 0) / at_least(c->stages, 1);
-  if (simd_like(d)) e->term_ns[COST_BARRIER] *= at_least(c->warps, 1); /* each subgroup is left and entered again */
+  if (tune_device_simd_like(d)) e->term_ns[COST_BARRIER] *= at_least(c->warps, 1); /* each subgroup is left and entered again */
   e->term_ns[COST_FILL] = serial * r->latency_ns * (d->is_cpu ? 1 : at_least(c->stages, 1) * 0.5);
 }
 
@@ -161,7 +163,7 @@ static void attention_terms(const tune_device *d, const tune_problem *p, const t
   e->memory_bytes = fits ? tune_problem_bytes(p) : e->l2_bytes;
   e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory;
   double serial = ceil_div(e->blocks, slots);
-  e->term_ns[COST_BARRIER] = serial * steps * r->barrier_ns / at_least(c->stages, 1) * (simd_like(d) ? at_least(c->warps, 1) : 1);
+  e->term_ns[COST_BARRIER] = serial * steps * r->barrier_ns / at_least(c->stages, 1) * (tune_device_simd_like(d) ? at_least(c->warps, 1) : 1);
   e->term_ns[COST_FILL] = serial * r->latency_ns * (d->is_cpu ? 1 : at_least(c->stages, 1) * 0.5);
 }
 
@@ -183,7 +185,7 @@ static void vector_terms(const tune_device *d, const tune_problem *p, const tune
   double held = 64 * at_least(c->warps, 1) * r->lanes * cluster; /* elements that a GPU's blocks keep in registers */
   if (p->family == TUNE_ROW && d->is_cpu && p->passes > 1 && row_bytes > near) e->memory_bytes += (p->passes - 1) * tune_problem_bytes(p) * 0.5;
   if (p->family == TUNE_ROW && !d->is_cpu && m * (double)p->n > held) e->memory_bytes += (double)p->m * (double)p->n * in; /* goes by in chunks, twice */
-  e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory * (d->is_cpu || simd_like(d) ? 1 : 1 + 0.15 * log2(16 / vec));
+  e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory * (d->is_cpu || tune_device_simd_like(d) ? 1 : 1 + 0.15 * log2(16 / vec));
   e->l2_bytes = e->memory_bytes;
   e->term_ns[COST_L2] = e->l2_bytes / r->l2;
   if (c->use_shared) e->shared_bytes = e->blocks * at_least(c->warps, 1) * 8;
@@ -191,7 +193,7 @@ static void vector_terms(const tune_device *d, const tune_problem *p, const tune
   double slots = at_least(d->cores, 1) * at_least(e->occupancy.known ? e->occupancy.blocks : 1, 1), serial = ceil_div(e->blocks, slots);
   e->term_ns[COST_BARRIER] = c->use_shared || d->is_cpu ? serial * r->barrier_ns : 0;
   if (cluster > 1) e->term_ns[COST_BARRIER] += 2 * serial * CLUSTER_BARRIER_NS;
-  if (simd_like(d) && p->family == TUNE_ROW && c->warps > c->m) /* subgroups that share a row meet at barriers */
+  if (tune_device_simd_like(d) && p->family == TUNE_ROW && c->warps > c->m) /* subgroups that share a row meet at barriers */
     e->term_ns[COST_BARRIER] = (double)p->m / at_least(d->cores, 1) * c->warps / m * r->barrier_ns;
   e->term_ns[COST_FILL] = serial * r->latency_ns * 0.25;
 }

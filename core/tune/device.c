@@ -270,6 +270,8 @@ double tune_device_peak(const tune_device *d, tsr_dtype in, bool matrix) {
   return tsr_dtype_size(in) == 1 ? d->matrix_gflops * 2 : d->matrix_gflops;
 }
 
+bool tune_device_simd_like(const tune_device *d) { return !d->is_cpu && d->warp_size > 1 && d->warp_size <= 8; }
+
 const tune_matrix *tune_device_matrix(const tune_device *d, tsr_dtype in) {
   for (int i = 0; i < d->n_matrix; i++)
     if (d->matrix[i].in == in) return &d->matrix[i];

@@ -181,7 +181,7 @@ tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const 
 
 static int32_t fit32(int64_t v) { return (int32_t)(v > INT32_MAX ? INT32_MAX : v < 0 ? 0 : v); }
 
-static const char *const path_names[] = {"fma", NULL, "direct", "pingpong"}; /* of a config's matrix_path */
+static const char *const path_names[] = {"fma", NULL, "direct", "pingpong", "columns"}; /* of a config's matrix_path */
 
 int32_t tune_path_of(const char *path) {
   if (!path) return 1;
@@ -236,7 +236,7 @@ sched_params tune_config_params(const tune_config *c, const tune_problem *proble
   p.split_k = c->split_k;
   p.stream_k = c->stream_k;
   bool known = c->matrix_path >= 0 && c->matrix_path < (int32_t)(sizeof path_names / sizeof *path_names);
-  if (known && has_matrix(caps, problem->in)) p.matrix_path = path_names[c->matrix_path]; /* without one the lowering's choice stays open */
+  if (known && (c->matrix_path > 1 || has_matrix(caps, problem->in))) p.matrix_path = path_names[c->matrix_path]; /* without one the lowering's choice stays open */
   return p;
 }
 
@@ -246,6 +246,11 @@ static bool kernel_legal(const void *user, const int32_t *values, char *why, siz
   tune_config c = {0};
   for (int32_t i = 0; i < k->s.n_knobs; i++) *tune_config_field(&c, k->s.knob[i].name) = values[i];
   sched_params p = tune_config_params(&c, &k->s.problem, &k->caps);
+  const ir_op *mm = c.matrix_path == TUNE_PATH_COLUMNS ? find_matmul(k->kernel) : NULL;
+  if (mm && (graph_matmul_get(mm).transpose_b || mm->operands[1]->def || mm->operands[1]->type->dtype != k->s.problem.in)) {
+    snprintf(why, why_bytes, "columns in lanes: those of b don't lie side by side in memory");
+    return false;
+  }
   return !sched_broken_limit(k->kernel, &k->caps, &p, why, why_bytes);
 }
 

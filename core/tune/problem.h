@@ -1,7 +1,7 @@
 /* core/tune/problem.h - what is tuned (a problem) and what is chosen for it (a config), shared by the whole module.
  * A config has the fields of Schedule IR's sched_params under the same names, each an integer that a knob can step: 0 is
  * "off" for switches (there -1), vectorize 0 is the lowering's own width, raster 0 the device's own order, matrix_path 0 is plain
- * multiply-adds, 1 the device's own, 2 "direct" and 3 "pingpong" (CDNA: operands straight to LDS). */
+ * multiply-adds, 1 the device's own, 2 "direct" and 3 "pingpong" (CDNA: operands straight to LDS), 4 "columns" (lavapipe: columns in lanes). */
 #ifndef CORE_TUNE_PROBLEM_H
 #define CORE_TUNE_PROBLEM_H
 #include "tessera/base.h"
@@ -11,6 +11,8 @@ typedef enum tune_family { TUNE_MATMUL, TUNE_ROW, TUNE_ELEMENTWISE, TUNE_N_FAMIL
 /* matmul: [batch, m, k] x [k, n]; row: m rows of n elements, `passes` reads of each row; elementwise: n elements,
  * `passes` operands read; attention: `batch` heads of m queries against n keys and values, k wide (estimated, not searched: such kernels are written
  * by hand), a config's m by n the tile of scores. A config's m is rows per block of a row kernel, elements per block of an elementwise one. */
+enum { TUNE_PATH_COLUMNS = 4 }; /* a config's matrix_path, see above */
+
 typedef struct tune_problem {
   tune_family family;
   char op[32];

@@ -145,6 +145,17 @@ static bool thread_rule(const space *s, const tune_config *c, char *why, size_t 
   return true;
 }
 
+/* What tile_to_simt_columns.c reads without gathers. */
+static bool columns_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
+  const tune_problem *p = &s->problem;
+  int32_t row = s->device.warp_size * 4 / (int32_t)tsr_dtype_size(p->in);
+  if (c->n % row) REFUSE("columns in lanes: a tile's rows are no whole registers of %d", row);
+  if (c->use_shared || c->split_k > 1 || c->stream_k) REFUSE("columns in lanes are read straight from memory, by whole products");
+  if (p->m % c->m || p->n % c->n || p->k % c->k) REFUSE("columns in lanes: tiles at an edge are gathered");
+  if ((int64_t)c->m * c->n < (int64_t)c->warps * row) REFUSE("columns in lanes: fewer registers than subgroups (%d)", c->warps);
+  return true;
+}
+
 static bool matmul_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
   const tune_device *d = &s->device;
   const tune_problem *p = &s->problem;
@@ -164,8 +175,10 @@ static bool matmul_rule(const space *s, const tune_config *c, char *why, size_t 
   if (c->vectorize * (int64_t)tsr_dtype_size(p->in) > 16 && !d->is_cpu) REFUSE("vector wider than 16 bytes");
   if (!d->is_cpu && c->vectorize && (c->k % c->vectorize || c->n % c->vectorize)) REFUSE("vector does not divide the tile");
   if (!d->is_cpu && !c->use_shared && c->vectorize != s->dflt.vectorize) REFUSE("a vector width is that of staging through shared memory");
-  if (c->matrix_path && !d->is_cpu && !matrix_rule(s, c, why, why_bytes)) return false;
-  if (c->matrix_path > 1 && !d->is_cpu && !direct_rule(s, c, why, why_bytes)) return false;
+  bool columns = c->matrix_path == TUNE_PATH_COLUMNS;
+  if (columns && !columns_rule(s, c, why, why_bytes)) return false;
+  if (c->matrix_path && !columns && !d->is_cpu && !matrix_rule(s, c, why, why_bytes)) return false;
+  if (c->matrix_path > 1 && !columns && !d->is_cpu && !direct_rule(s, c, why, why_bytes)) return false;
   if (!c->matrix_path && !d->is_cpu && (int64_t)c->m * c->n < (int64_t)c->warps * d->warp_size)
     REFUSE("fewer outputs than threads (%d)", c->warps * d->warp_size);
   if (d->is_cpu) { /* the packed panels stay near the second-level cache */
@@ -264,14 +277,17 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
     memcpy(k->value, f->row[i].value, sizeof f->row[i].value);
     for (int32_t j = 0; j < k->n; j++)
       if (k->value[j] == PER_CORE) k->value[j] = d->cores > 0 ? d->cores : 1;
-    if (p->family == TUNE_MATMUL && !strcmp(k->name, "k") && !d->is_cpu && out->device.warp_size <= 8 && tsr_dtype_size(p->in) == 2)
+    if (p->family == TUNE_MATMUL && !strcmp(k->name, "k") && tune_device_simd_like(&out->device) && tsr_dtype_size(p->in) == 2)
       include_value(k, 256); /* a CPU's SIMD registers: nothing is staged (f16 512 cubed: 3.09 ms, by steps of 64 3.47) */
-    if (f->row[i].uses == SPACE_USES_MATRIX && d->lds_direct)
+    bool is_path = f->row[i].uses == SPACE_USES_MATRIX, has_matrix = !is_path || tune_device_matrix(d, p->in);
+    bool columns = is_path && tune_device_simd_like(&out->device) && tsr_dtype_size(p->in) <= 4;
+    if (columns && !has_matrix) fix_knob(k, 0);
+    if (columns) include_value(k, TUNE_PATH_COLUMNS);
+    if (is_path && d->lds_direct)
       for (int32_t path = 2; path <= 3; path++) include_value(k, path);
     int32_t v = *tune_config_field(&dflt, k->name);
-    bool has_matrix = strcmp(k->name, "matrix_path") || tune_device_matrix(d, p->in);
     if (!has_matrix) v = 0;
-    if (!(uses & f->row[i].uses) || (p->deterministic && !k->keeps_order) || (p->compensated && f->row[i].uses & (SPACE_USES_SPLIT_K | SPACE_USES_STREAM_K)) || !has_matrix) fix_knob(k, v);
+    if (!(uses & f->row[i].uses) || (p->deterministic && !k->keeps_order) || (p->compensated && f->row[i].uses & (SPACE_USES_SPLIT_K | SPACE_USES_STREAM_K)) || !(has_matrix || columns)) fix_knob(k, v);
     else if (d->is_cpu && p->family == TUNE_MATMUL && f->row[i].uses == SPACE_USES_TILE) include_around(k, v, i == 0 ? p->m : i == 1 ? p->n : p->k);
     else include_value(k, v);
     *tune_config_field(&out->dflt, k->name) = v;

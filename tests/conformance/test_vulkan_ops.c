@@ -4,7 +4,9 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/scalar_ops.h"
+#include "core/passes/tile_to_simt.h"
 #include "tests/conformance/vulkan_run.h"
+#include "tests/support/tile_gen.h"
 
 static vr dev;
 
@@ -234,13 +236,71 @@ static void loops_read_nothing_after_their_end(void **state) {
   for (int i = 0; i < BLOCKS * LANES; i++) assert_float_equal(y[i], i < LANES ? 255 : (1 << i / LANES) - 1, 0); /* small integers: exact */
 }
 
+/* Small integers: products and their sums are exact in every order, so are the results. */
+static int64_t small(int64_t i, int64_t seed) { return (i * 2654435761u + seed) / 65536 % 7 - 3; }
+
+static void check_columns(const tile_matmul_case *c, const char *path) {
+  enum { MOST = 1 << 14 };
+  static uint8_t a[MOST * 4], b[MOST * 4], out[MOST * 4];
+  int64_t batch = c->batch ? c->batch : 1;
+  size_t in = tsr_dtype_size(c->in), o = tsr_dtype_size(c->out);
+  strb tile, target;
+  ir_module *from, *to;
+  assert_true(batch * c->m * c->k <= MOST && batch * c->k * c->n <= MOST && batch * c->m * c->n <= MOST);
+  for (int64_t i = 0; i < batch * c->m * c->k; i++) dtype_store(c->in, a, (size_t)i, (double)small(i, 1));
+  for (int64_t i = 0; i < batch * c->k * c->n; i++) dtype_store(c->in, b, (size_t)i, (double)small(i, 77));
+  memset(out, 0xff, sizeof out);
+  strb_init(&tile, NULL);
+  strb_init(&target, NULL);
+  tile_gen_matmul(&tile, c);
+  VR_OK(ir_parse(&al_default, strb_text(&tile), tile.n, c->name, &from));
+  VR_OK(tile_to_simt(from, &dev.caps, &to));
+  ir_print(&target, to);
+  if (path && dev.caps.subgroup == 8 && dev.caps.subgroup_max == 8) {
+    char expected[64];
+    snprintf(expected, sizeof expected, "path = \"%s\"", path);
+    if (!strstr(strb_text(&target), expected)) fail_msg("%s: no %s", c->name, expected);
+  }
+  vr_run(&dev, strb_text(&target), (vr_arg[]){{a, NULL, (size_t)(batch * c->m * c->k) * in}, {b, NULL, (size_t)(batch * c->k * c->n) * in}, {NULL, out, (size_t)(batch * c->m * c->n) * o}}, 3, 1);
+  for (int64_t i = 0; i < batch * c->m * c->n; i++) {
+    int64_t z = i / (c->m * c->n), row = i / c->n % c->m, col = i % c->n;
+    double sum = 0;
+    for (int64_t k = 0; k < c->k; k++)
+      sum += dtype_load(c->in, a, (size_t)(z * c->m * c->k + (c->ta ? k * c->m + row : row * c->k + k))) * dtype_load(c->in, b, (size_t)(z * c->n * c->k + (c->tb ? col * c->k + k : k * c->n + col)));
+    if (dtype_load(c->out, out, (size_t)i) != sum) fail_msg("%s: element %lld is %g, not %g", c->name, (long long)i, dtype_load(c->out, out, (size_t)i), sum);
+  }
+  ir_module_destroy(&from);
+  ir_module_destroy(&to);
+  strb_clear(&tile);
+  strb_clear(&target);
+}
+
+static void columns_in_lanes_are_exact_at_edges_too(void **state) {
+#define COLUMNS .direct = true, .path = "columns"
+  static const struct { tile_matmul_case c; const char *path; } cases[] = {
+      {{.name = "f32", .m = 64, .n = 64, .k = 96, .bm = 16, .bn = 16, .bk = 32, .in = TSR_F32, .out = TSR_F32, .warps = 1, COLUMNS}, "columns"},
+      {{.name = "f32_warps", .m = 64, .n = 64, .k = 64, .bm = 32, .bn = 64, .bk = 64, .in = TSR_F32, .out = TSR_F32, .warps = 8, COLUMNS}, "columns"},
+      {{.name = "f32_edges", .m = 50, .n = 76, .k = 40, .bm = 16, .bn = 16, .bk = 32, .in = TSR_F32, .out = TSR_F32, .warps = 1, COLUMNS}, "columns"},
+      {{.name = "f32_odd", .m = 19, .n = 33, .k = 21, .bm = 16, .bn = 32, .bk = 16, .in = TSR_F32, .out = TSR_F32, .warps = 2, COLUMNS}, "columns"},
+      {{.name = "f32_ta", .m = 32, .n = 32, .k = 32, .bm = 16, .bn = 32, .bk = 32, .in = TSR_F32, .out = TSR_F32, .ta = true, .warps = 1, COLUMNS}, "columns"},
+      {{.name = "f32_tb", .m = 32, .n = 32, .k = 32, .bm = 16, .bn = 32, .bk = 32, .in = TSR_F32, .out = TSR_F32, .tb = true, .warps = 1, COLUMNS}, "fma"},
+      {{.name = "row", .m = 1, .n = 128, .k = 64, .bm = 1, .bn = 128, .bk = 32, .in = TSR_F32, .out = TSR_F32, .warps = 1, COLUMNS}, "columns"},
+      {{.name = "bf16", .m = 32, .n = 64, .k = 48, .bm = 16, .bn = 32, .bk = 16, .in = TSR_BF16, .out = TSR_F32, .warps = 2, COLUMNS}, "columns"},
+      {{.name = "f16_batch", .m = 16, .n = 32, .k = 32, .batch = 3, .bm = 16, .bn = 16, .bk = 32, .in = TSR_F16, .out = TSR_F32, .warps = 1, COLUMNS}, "columns"},
+      {{.name = "i8", .m = 32, .n = 64, .k = 64, .bm = 16, .bn = 64, .bk = 32, .in = TSR_I8, .out = TSR_I32, .warps = 4, COLUMNS}, "columns"},
+      {{.name = "i8_odd", .m = 18, .n = 37, .k = 33, .bm = 16, .bn = 32, .bk = 16, .in = TSR_I8, .out = TSR_I32, .warps = 1, COLUMNS}, "columns"},
+      {{.name = "f32_staged", .m = 32, .n = 32, .k = 32, .bm = 16, .bn = 32, .bk = 16, .in = TSR_F32, .out = TSR_F32, .warps = 2, .path = "columns"}, "columns"}};
+#undef COLUMNS
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_columns(&cases[i].c, cases[i].path);
+}
+
 static int setup(void **state) { return vr_open(&dev) ? 0 : 77; }
 
 int main(void) {
   if (setup(NULL)) return 77;
   const struct CMUnitTest tests[] = {cmocka_unit_test(functions_edge_and_random_values_within_bounds), cmocka_unit_test(casts_every_pair_same_as_host), cmocka_unit_test(rounding_through_a_narrower_float_kept),
                                      cmocka_unit_test(binary_ops_edge_values_as_documented), cmocka_unit_test(integer_division_by_zero_as_documented),
-                                     cmocka_unit_test(bitcast_of_eight_bytes_and_one_i64), cmocka_unit_test(loops_read_nothing_after_their_end)};
+                                     cmocka_unit_test(bitcast_of_eight_bytes_and_one_i64), cmocka_unit_test(loops_read_nothing_after_their_end), cmocka_unit_test(columns_in_lanes_are_exact_at_edges_too)};
   int r = cmocka_run_group_tests(tests, NULL, NULL);
   return vr_close(&dev) ? 1 : r;
 }

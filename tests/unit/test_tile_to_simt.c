@@ -12,6 +12,7 @@
 
 #include "core/ir/target.h"
 #include "core/passes/tile_to_simt.h"
+#include "tests/support/tile_gen.h"
 
 static tsr_caps device(tsr_dialect d, int subgroup) {
   tsr_caps c = {.dialect = d, .subgroup = subgroup, .max_threads = 1024, .vector_bytes = 16, .shared_bytes = 48 * 1024, .f16 = true, .f64 = true,
@@ -276,6 +277,39 @@ static void simd_drivers_load_registers_at_uniform_addresses(void **state) {
   ir_module_destroy(&m);
 }
 
+/* Path columns, 16x16 sums in one subgroup: 2 registers of columns by 16 rows, bodies of 8 k's. Of a a word for each row and as many k's as it has, of b
+ * 8 words for each register, all at uniform addresses. */
+static void columns_in_lanes_gather_nothing(void **state) {
+  static const struct { tsr_dtype t; bool transposed; int loads; } cases[] = {{TSR_F32, false, 16 * 8 + 8 * 2 * 8}, {TSR_BF16, false, 16 * 4 + 8 * 8}, {TSR_F32, true, 0}};
+  tsr_caps simd = device(DIALECT_SPIRV, 8);
+  simd.subgroup_min = simd.subgroup_max = 8;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tile_matmul_case c = {.name = "c", .m = 64, .n = 64, .k = 64, .bm = 16, .bn = 16, .bk = 64, .in = cases[i].t, .out = TSR_F32, .tb = cases[i].transposed, .direct = true, .warps = 1, .path = "columns"};
+    strb text;
+    strb_init(&text, NULL);
+    tile_gen_matmul(&text, &c);
+    ir_module *m = parse(strb_text(&text), "columns"), *t = lower(m, simd);
+    ir_op *k = kernel_of(t);
+    assert_string_equal(ir_get_str(k, "path", ""), cases[i].transposed ? "fma" : "columns");
+    assert_int_equal(ir_get_bool(k, "wide_index", false), !cases[i].transposed);
+    if (!cases[i].transposed) {
+      assert_int_equal(count(k, TG_LOAD, 1) + count(k, TG_LOAD, 2), cases[i].loads);
+      assert_int_equal(count(k, TG_LOAD, 4) + count(k, TG_LOAD, 8), 0);
+    }
+    ir_module_destroy(&t);
+    ir_module_destroy(&m);
+    t = NULL;
+    c.path = NULL; /* nobody asked for it */
+    strb_clear(&text);
+    tile_gen_matmul(&text, &c);
+    m = parse(strb_text(&text), "columns"), t = lower(m, simd);
+    assert_string_equal(ir_get_str(kernel_of(t), "path", ""), "fma");
+    ir_module_destroy(&t);
+    ir_module_destroy(&m);
+    strb_clear(&text);
+  }
+}
+
 static tsr_caps with_matrices(int subgroup, int size) {
   tsr_caps c = device(DIALECT_SPIRV, subgroup);
   c.coopmat = true;
@@ -437,7 +471,7 @@ int main(void) {
       cmocka_unit_test(fft_exchanges_twice_for_three_stages),
       cmocka_unit_test(oversized_things_are_refused_with_their_limit),
       cmocka_unit_test(cooperative_matrices_load_whole_windows_directly),
-      cmocka_unit_test(simd_drivers_load_registers_at_uniform_addresses), cmocka_unit_test(cooperative_matrix_epilogues_stay_on_matrices), cmocka_unit_test(cooperative_matrices_at_ragged_edges_go_through_scratch),
+      cmocka_unit_test(simd_drivers_load_registers_at_uniform_addresses), cmocka_unit_test(columns_in_lanes_gather_nothing), cmocka_unit_test(cooperative_matrix_epilogues_stay_on_matrices), cmocka_unit_test(cooperative_matrices_at_ragged_edges_go_through_scratch),
       cmocka_unit_test(demoted_matrices_are_not_used_and_the_reason_is_kept),
       cmocka_unit_test(tight_shared_memory_gives_up_the_pipeline_before_the_kernel),
       cmocka_unit_test(running_out_of_memory_is_a_status_and_leaks_nothing),

@@ -74,6 +74,35 @@ static void other_families_are_problems_too(void **state) {
   ir_module_destroy(&s);
 }
 
+/* Columns in lanes: not of a transposed b, whose columns don't lie side by side, nor of one that the kernel makes itself. */
+static void columns_in_lanes_need_b_as_it_lies(void **state) {
+  static const char *const bodies[] = {"%0 = \"tessera.graph.matmul\"(%A, %B) {}", "%0 = \"tessera.graph.matmul\"(%A, %B) {transpose_b = true}"};
+  for (int v = 0; v < 2; v++) {
+    static tune_kernel_space sp;
+    ir_module *s = compile("%A: tensor<64x64xf32>, %B: tensor<64x64xf32>", bodies[v], "%0", "tensor<64x64xf32>");
+    tsr_caps c = gpu();
+    tune_problem p;
+    c.subgroup = c.subgroup_min = c.subgroup_max = 8;
+    assert_true(tune_kernel_problem(kernel(s), "fast", &p));
+    tune_device d = tune_device_from_caps(&c, "test");
+    tune_config dflt = tune_kernel_default(kernel(s), &c, NULL);
+    tune_kernel_space_build(kernel(s), &d, &p, &dflt, &c, &sp);
+    space_point *pts;
+    size_t n, columns = 0;
+    bool cut;
+    assert_null(space_enumerate(&sp.s, NULL, 1u << 20, &pts, &n, &cut));
+    for (size_t i = 0; i < n; i++) {
+      tune_config at = space_config(&sp.s, &pts[i]);
+      sched_params params = tune_config_params(&at, &p, &c);
+      assert_int_equal(at.matrix_path == TUNE_PATH_COLUMNS, params.matrix_path && !strcmp(params.matrix_path, "columns"));
+      columns += at.matrix_path == TUNE_PATH_COLUMNS;
+    }
+    assert_int_equal(columns > 0, !v);
+    al_free_array(NULL, pts, n);
+    ir_module_destroy(&s);
+  }
+}
+
 static void every_point_keeps_the_kernels_own_limits(void **state) {
   ir_module *s = matmul_add("bf16");
   tsr_caps all[2] = {gpu(), cpu()};
@@ -219,7 +248,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(matmul_kernel_is_a_problem_with_a_key),
       cmocka_unit_test(other_families_are_problems_too),
-      cmocka_unit_test(every_point_keeps_the_kernels_own_limits),
+      cmocka_unit_test(columns_in_lanes_need_b_as_it_lies), cmocka_unit_test(every_point_keeps_the_kernels_own_limits),
       cmocka_unit_test(config_switches_become_the_schedules_spelling),
       cmocka_unit_test(extracted_kernel_computes_the_same),
       cmocka_unit_test(known_device_brings_advice_but_no_limit),

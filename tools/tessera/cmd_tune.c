@@ -94,7 +94,7 @@ static bool parse_knob(const char *name, const char *value, tsr_schedule *s) {
       FIELD("stages", pipeline_stages, 0), FIELD("split_k", split_k, 0), FIELD("warps", warps, 0), FIELD("raster", raster, 0), FIELD("cluster", cluster, 0), FIELD("stream_k", stream_k, 0),
 #undef FIELD
   };
-  static const char *const paths[] = {"fma", NULL, "direct", "pingpong"}; /* 1, the device's own, is what a schedule does by itself */
+  static const char *const paths[] = {"fma", NULL, "direct", "pingpong", "columns"}; /* 1, the device's own, is what a schedule does by itself */
   int64_t d[3] = {0};
   char *end;
   if (!strcmp(name, "tile")) {
@@ -112,7 +112,7 @@ static bool parse_knob(const char *name, const char *value, tsr_schedule *s) {
   if (!strcmp(name, "use_shared")) s->use_shared = v ? 1 : -1;
   else if (!strcmp(name, "async_copy")) s->async_copy = v ? 1 : -1;
   else if (!strcmp(name, "matrix_path")) {
-    if (v > 3) return false;
+    if (v > 4) return false;
     s->matrix_path = paths[v];
   } else {
     size_t i = 0, n = sizeof fields / sizeof *fields;
