@@ -104,7 +104,7 @@ static const overlapped overlaps[] = {
     {"sm_80", "mma", {.name = "cp_async_warp", .m = 32, .n = 32, .k = 192, .bm = 32, .bn = 32, .bk = 32, .in = TSR_F16, .out = TSR_F32, .warps = 1}, {1, 8, 9}},     /* around the loop: for one before or after it, which this kernel has not */
     {"sm_80", "mma", {.name = "cp_async_block", .m = 64, .n = 64, .k = 192, .bm = 64, .bn = 64, .bk = 32, .in = TSR_F16, .out = TSR_F32, .warps = 4}, {1, 8, 9}},
     {"sm_90a", "wgmma", {.name = "tma", .m = 128, .n = 128, .k = 256, .bm = 64, .bn = 64, .bk = 64, .in = TSR_BF16, .out = TSR_BF16}, {7, 21}}, /* the warp meets its elected lane again: nothing is handed over there */
-    {"sm_90a", "wgmma", {.name = "tma_multicast", .m = 256, .n = 256, .k = 512, .bm = 128, .bn = 128, .bk = 64, .in = TSR_BF16, .out = TSR_BF16}, {7, 21}},
+    {"sm_90a", "wgmma", {.name = "tma_multicast", .m = 256, .n = 256, .k = 512, .bm = 128, .bn = 128, .bk = 64, .in = TSR_BF16, .out = TSR_BF16}, {7, 23}},
     {"gfx950", "direct", {.name = "lds_direct", .m = 64, .n = 64, .k = 192, .bm = 64, .bn = 64, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true, .path = "direct"}, {0}},
     {"gfx942", "pingpong", {.name = "lds_pingpong", .m = 128, .n = 128, .k = 192, .bm = 128, .bn = 128, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true, .path = "pingpong"}, {4, 5}}, /* they only keep the halves of the block taking turns */
 };
