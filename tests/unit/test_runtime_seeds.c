@@ -1,5 +1,5 @@
-/* The seeds' line of Schedule IR (seed 002, section 6.2), as written, in the body of a kernel: it is the product of its operands under that tile,
- * and autotune = true hands the tile to the tuner. */
+/* The seeds' two lines of IR text, as written, in the body of a kernel. Schedule IR (seed 002, section 6.2): the product of the operands under that
+ * tile, and autotune = true hands the tile to the tuner. Tile IR (section 6.4): one matrix instruction, where the device lists it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,7 +112,59 @@ static void tile_without_a_product_is_one_clear_line(void **state) {
   tsr_context_destroy(&ctx);
 }
 
+static void seeds_mma_sync_runs_where_the_device_lists_it(void **state) {
+  static const char text[] = "\"builtin.module\"() ({\n\"tessera.tile.kernel\"() ({\n"
+                             "^bb0(%a: !tessera.view<16x16xbf16>, %b: !tessera.view<16x16xbf16>, %c: !tessera.view<16x16xf32>, %o: !tessera.view<16x16xf32>):\n"
+                             "%fragA = \"tessera.tile.load\"(%a) : (!tessera.view<16x16xbf16>) -> !tessera.frag<16x16xbf16>\n"
+                             "%fragB = \"tessera.tile.load\"(%b) : (!tessera.view<16x16xbf16>) -> !tessera.frag<16x16xbf16>\n"
+                             "%fragC0 = \"tessera.tile.load\"(%c) : (!tessera.view<16x16xf32>) -> !tessera.frag<16x16xf32>\n"
+                             "%fragC = \"tessera.tile.mma_sync\"(%fragA, %fragB, %fragC0)\n          {m=16, n=16, k=16, dtype=\"bf16\"}\n"
+                             "\"tessera.tile.store\"(%fragC, %o)\n\"tessera.tile.return\"()\n}) {sym_name = \"product\", grid = [1, 1, 1], outputs = 1}\n}) : () -> ()\n";
+  uint16_t a[256], b[256];
+  float c[256], y[256];
+  for (int i = 0; i < 256; i++) {
+    float va = (float)(i % 7 - 3), vb = (float)(i % 5 - 2);
+    uint32_t bits;
+    memcpy(&bits, &va, 4), a[i] = (uint16_t)(bits >> 16); /* small whole numbers are bf16 as they are */
+    memcpy(&bits, &vb, 4), b[i] = (uint16_t)(bits >> 16);
+    c[i] = (float)(i % 11);
+  }
+  const void *data[3] = {a, b, c};
+  const size_t bytes[3] = {sizeof a, sizeof b, sizeof c};
+  tsr_context *ctx;
+  tsr_device *dev;
+  tsr_program *p;
+  tsr_binding in[3] = {{0}}, out = {0};
+  OK(tsr_context_create(&(tsr_context_desc){.abi_version = TSR_ABI_VERSION, .cache_dir = ""}, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev));
+  OK(tsr_program_parse(dev, text, strlen(text), "seed", NULL, &p));
+  for (int i = 0; i < 3; i++) {
+    OK(tsr_buffer_create(dev, bytes[i], TSR_MEMORY_DEVICE, &in[i].buffer));
+    OK(tsr_buffer_write(in[i].buffer, 0, data[i], bytes[i]));
+  }
+  OK(tsr_buffer_create(dev, sizeof y, TSR_MEMORY_DEVICE, &out.buffer));
+  OK(tsr_program_run(p, NULL, in, &out));
+  OK(tsr_buffer_read(out.buffer, 0, y, sizeof y));
+  for (int i = 0; i < 16; i++)
+    for (int j = 0; j < 16; j++) {
+      float want = c[i * 16 + j];
+      for (int k = 0; k < 16; k++) want += (float)((i * 16 + k) % 7 - 3) * (float)((k * 16 + j) % 5 - 2);
+      assert_true(y[i * 16 + j] == want);
+    }
+  for (int i = 0; i < 3; i++) tsr_buffer_destroy(&in[i].buffer);
+  tsr_buffer_destroy(&out.buffer);
+  tsr_program_destroy(&p);
+  tsr_device_close(&dev);
+  OK(tsr_device_open(ctx, "null:spirv", &dev)); /* no matrix instructions */
+  tsr_status st = tsr_program_parse(dev, text, strlen(text), "seed", NULL, &p);
+  if (!st || !strstr(tsr_status_message(st), "seed:7:10: kernel \"product\": spirv has no enabled 16x16x16 matrix instruction for bf16")) fail_msg("%s", tsr_status_message(st));
+  tsr_status_free(st);
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(seeds_tile_is_a_product_under_that_tile), cmocka_unit_test(autotune_hands_the_tile_to_the_tuner), cmocka_unit_test(tile_without_a_product_is_one_clear_line)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(seeds_tile_is_a_product_under_that_tile), cmocka_unit_test(autotune_hands_the_tile_to_the_tuner), cmocka_unit_test(tile_without_a_product_is_one_clear_line),
+                                     cmocka_unit_test(seeds_mma_sync_runs_where_the_device_lists_it)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
