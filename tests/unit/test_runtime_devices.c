@@ -1,4 +1,4 @@
-/* Several devices of one context share a batch as docs/distributed.md does by hand: each has the weights and works through its rows, and what is
+/* Devices and what is bound to them. Buffers are aligned, and tensors that aren't compute the same. Several devices of one context share a batch as docs/distributed.md does by hand: each has the weights and works through its rows, and what is
  * brought together is what one device computes of the whole. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,7 +88,65 @@ static void batch_split_over_devices_is_the_whole_on_one(void **state) {
   tsr_context_destroy(&ctx);
 }
 
+/* Seed 004, section 3.2: 128 bits at least; ours start at multiples of 256. */
+static void buffers_start_at_multiples_of_256(void **state) {
+  static const size_t sizes[] = {1, 3, 64, 100, 4097, 1 << 20};
+  tsr_context *ctx;
+  tsr_device *dev;
+  OK(tsr_context_create(&(tsr_context_desc){.abi_version = TSR_ABI_VERSION, .cache_dir = ""}, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev));
+  for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+    tsr_buffer *b;
+    OK(tsr_buffer_create(dev, sizes[i / 2], i % 2 ? TSR_MEMORY_HOST : TSR_MEMORY_DEVICE, &b));
+    assert_true(tsr_buffer_map(b) && (uintptr_t)tsr_buffer_map(b) % 256 == 0);
+    tsr_buffer_destroy(&b);
+  }
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+}
+
+/* Every tensor begins at an odd element of its buffer. */
+static void misaligned_views_compute_the_same(void **state) {
+  static const char *const devices[] = {"cpu:0", "vulkan:0"};
+  static float x[ROWS * INNER + 32], w[INNER * COLUMNS + 32], y[ROWS * COLUMNS + 32], want[ROWS * COLUMNS];
+  tsr_context *ctx;
+  OK(tsr_context_create(&(tsr_context_desc){.abi_version = TSR_ABI_VERSION, .cache_dir = ""}, &ctx));
+  for (int d = 0; d < 2; d++) {
+    tsr_device *dev;
+    tsr_status st = tsr_device_open(ctx, devices[d], &dev);
+    if (st) {
+      printf("without %s: %s\n", devices[d], tsr_status_message(st));
+      tsr_status_free(st);
+      continue;
+    }
+    fill(x, ROWS * INNER, 1), fill(w, INNER * COLUMNS, 2);
+    share s = start(ctx, dev, x, w, ROWS);
+    tsr_program *p = s.p;
+    s.p = NULL;
+    finish(&s, want);
+    for (size_t odd = 1; odd < 16; odd += 3) {
+      tsr_buffer *in[2], *out;
+      fill(x + odd, ROWS * INNER, 1), fill(w + odd + 1, INNER * COLUMNS, 2);
+      OK(tsr_buffer_create(dev, sizeof x, TSR_MEMORY_DEVICE, &in[0]));
+      OK(tsr_buffer_create(dev, sizeof w, TSR_MEMORY_DEVICE, &in[1]));
+      OK(tsr_buffer_create(dev, sizeof y, TSR_MEMORY_DEVICE, &out));
+      OK(tsr_buffer_write(in[0], 0, x, sizeof x));
+      OK(tsr_buffer_write(in[1], 0, w, sizeof w));
+      OK(tsr_program_run(p, NULL, (tsr_binding[]){{in[0], 4 * odd}, {in[1], 4 * (odd + 1)}}, &(tsr_binding){out, 4 * (odd + 2)}));
+      OK(tsr_buffer_read(out, 0, y, sizeof y));
+      assert_memory_equal(y + odd + 2, want, sizeof want);
+      tsr_buffer_destroy(&in[0]);
+      tsr_buffer_destroy(&in[1]);
+      tsr_buffer_destroy(&out);
+    }
+    tsr_program_destroy(&p);
+    tsr_device_close(&dev);
+  }
+  tsr_context_destroy(&ctx);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(batch_split_over_devices_is_the_whole_on_one)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(buffers_start_at_multiples_of_256), cmocka_unit_test(misaligned_views_compute_the_same),
+                                     cmocka_unit_test(batch_split_over_devices_is_the_whole_on_one)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
