@@ -17,6 +17,7 @@ struct tsr_profile {
   prof_log *log;
   strb trace;
   int step;
+  bool in_steps; /* tsr_profile_steps counts them */
   struct {
     const tsr_program *p;
     size_t first; /* of its kernels below */
@@ -259,9 +260,21 @@ tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, co
     if (blocks[i].memory_known) e.bytes_measured = blocks[i].memory_bytes;
     prof_add(prof->log, &e);
   }
-  prof->step += !st;
+  prof->step += !st && !prof->in_steps;
   if (ns) al_free(&prof->ctx->al, ns, (size_t)(n + 1) * sizeof *ns, 16);
   if (blocks) al_free(&prof->ctx->al, blocks, (size_t)(n + 1) * sizeof *blocks, 16);
+  return st;
+}
+
+tsr_status tsr_profile_steps(tsr_profile *p, int steps, tsr_step_fn step, void *user) {
+  tsr_status st = NULL;
+  bool nested = p->in_steps;
+  for (int i = 0; i < steps && !st; i++) {
+    p->in_steps = true;
+    st = step(user, p, i);
+    p->in_steps = nested;
+    p->step += !st && !nested;
+  }
   return st;
 }
 

@@ -16,6 +16,10 @@ TSR_API TSR_MUST_USE tsr_status tsr_profile_create(tsr_context *ctx, tsr_profile
 TSR_API void tsr_profile_destroy(tsr_profile **p);
 /* Runs the program once, timing each kernel on the device, and adds the step. Bindings as for tsr_program_run. */
 TSR_API TSR_MUST_USE tsr_status tsr_profile_step(tsr_profile *p, tsr_program *prog, tsr_stream *s, const tsr_binding *inputs, const tsr_binding *outputs);
+/* Seed 001 section 7.7, graph.profile(step_fn): calls `step` with 0, 1, ... `steps` times; what it runs through tsr_profile_step belongs to one step,
+ * however many programs that are. Ends with the first status that it returns. */
+typedef tsr_status (*tsr_step_fn)(void *user, tsr_profile *p, int step);
+TSR_API TSR_MUST_USE tsr_status tsr_profile_steps(tsr_profile *p, int steps, tsr_step_fn step, void *user);
 /* Compiles the graph and profiles `steps` runs (0: 10) on random inputs, after 3 that are not recorded. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_profile(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, int steps, tsr_profile **out);
 /* The same for IR text of any level. */

@@ -262,6 +262,32 @@ static void moves_are_named_by_their_op(void **state) {
   close_all(&f);
 }
 
+typedef struct two_runs {
+  fixture *f;
+  int calls, fail_at;
+} two_runs;
+static tsr_status run_twice(void *user, tsr_profile *p, int step) {
+  two_runs *t = user;
+  assert_int_equal(step, t->calls++);
+  tsr_policy policy;
+  if (step == t->fail_at) return tsr_policy_parse("no such policy", &policy); /* some failure */
+  tsr_status st = tsr_profile_step(p, t->f->p, NULL, t->f->in, &t->f->out);
+  return st ? st : tsr_profile_step(p, t->f->p, NULL, t->f->in, &t->f->out);
+}
+static void a_step_is_what_the_callback_runs(void **state) {
+  fixture f = open_with_profile();
+  two_runs t = {&f, 0, -1};
+  assert_null(tsr_profile_steps(f.prof, 5, run_twice, &t));
+  const json *row = json_get(parsed(&f, tsr_profile_json), "rows")->first;
+  assert_true(t.calls == 5 && json_num(row, "count", 0) == 10 && json_num(row, "steps", 0) == 5);
+  t = (two_runs){&f, 0, 2};
+  tsr_status st = tsr_profile_steps(f.prof, 5, run_twice, &t);
+  assert_non_null(st);
+  tsr_status_free(st);
+  assert_int_equal(t.calls, 3);
+  close_all(&f);
+}
+
 /* Nobody records shards and communication of several devices. */
 static void audit_of_two_devices_invents_nothing(void **state) {
   fixture f = open_with_profile(), other = open_all();
@@ -286,6 +312,7 @@ int main(void) {
       cmocka_unit_test(trace_events_never_overlap),
       cmocka_unit_test(hand_written_attention_is_the_seeds_row),
       cmocka_unit_test(moves_are_named_by_their_op),
+      cmocka_unit_test(a_step_is_what_the_callback_runs),
       cmocka_unit_test(audit_of_two_devices_invents_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
