@@ -1,5 +1,5 @@
 /* tests/cli/test_bench_environment.c - a benchmark can be repeated: what its figures depend on is recorded in JSON, table and page, the same seed gives the
- * same operands and so the same error to the last digit, another seed others. */
+ * same operands and so the same error to the last digit, another seed others. And what each level's switch is worth. */
 #include "tests/cli/cli_run.h"
 
 #define BENCH "bench matmul --shape 48x40x56 --device cpu:0 --policy deterministic --milliseconds 1 "
@@ -40,6 +40,14 @@ int main(void) {
   expect(&c, "\"seed\": 7,");
   c.n++;
   if (first != again || first == other) printf("errors of seeds 0, 0, 7: %g %g %g\n", first, again, other), c.wrong++;
+
+  /* What a switch of TSR_DISABLE is worth, timed beside. */
+  error_of(&c, "bench matmul_bias_gelu --shape 32x32x32 --device cpu:0 --milliseconds 1 --json --without fusion,tiling");
+  const char *share = strstr(c.said, "\"without\": {\"fusion\": "), *second = share ? strstr(share, ", \"tiling\": ") : NULL;
+  c.n++;
+  if (!second || !(strtod(share + 22, NULL) > 0) || !(strtod(second + 12, NULL) > 0)) printf("no shares of fusion and tiling in %s\n", c.said), c.wrong++;
+  cli_refused(&c, "a word that is no switch", "bench add --shape 8x8 --device cpu:0 --without speed", "no switch is called \"speed\"");
+  cli_refused(&c, "too many", "bench add --shape 8x8 --device cpu:0 --without a,b,c,d,e,f,g,h,i", "at most 8 switches");
 
   c.n++;
   if (cli_run(&c, BENCH)) c.wrong++;

@@ -40,10 +40,14 @@ tsr_status bench_timer_start(bench_timer *t) TSR_MUST_USE;
 tsr_status bench_timer_stop(bench_timer *t, double *us) TSR_MUST_USE; /* waits */
 void bench_timer_destroy(bench_timer *t);
 
+enum { BENCH_MOST_WITHOUT = 8 };
+
 typedef struct bench_result {
   double median_us, min_us, error, tolerance;
   double default_us; /* the median with the schedules that untuned compilations get, timed in turns; 0: not asked for */
   double table_us;   /* the same with the tile of appendix A.1's table; 0: not asked for, or no contraction */
+  int n_without;
+  struct { char name[32]; double median_us; } without[BENCH_MOST_WITHOUT]; /* with one switch of TSR_DISABLE off, timed in turns */
   bool ok, by_events; /* by_events: timed by the device's clock, the peers too; else by the host's */
   bench_clocks clocks; /* under this load */
   int n_peers;
@@ -58,6 +62,7 @@ typedef struct bench_options {
   tsr_policy policy;
   long seed; /* of the operands */
   tsr_tune tune; /* when searched or cached schedules are asked for, the default ones are timed beside */
+  const char *without; /* switches (TSR_DISABLE's) to measure the share of, a comma list; NULL: none */
   const peer *peers[8];
   int n_peers;
   double seconds; /* budget of one case */

@@ -11,13 +11,15 @@
 #include "tools/tessera/bench.h"
 
 enum { MAX_SETS = 128, MAX_REPS = 64, SAMPLES = 96 };
+enum { UNTUNED, TABLE, WITHOUT, N_RIVALS = WITHOUT + BENCH_MOST_WITHOUT };
 
 typedef struct measure {
   const bench_case *c;
   const bench_options *o;
   tsr_context *ctx;
   tsr_graph *g;
-  tsr_program *p, *dflt, *table; /* without tuning, and with the tile of appendix A.1; or NULL */
+  tsr_program *p;
+  tsr_program *rival[N_RIVALS]; /* the same work without tuning, with the tile of appendix A.1, without single switches; or NULL */
   int n_in, n_sets;
   void *data[4];   /* operands on the host, the same in every set */
   size_t bytes[4];
@@ -289,9 +291,6 @@ static tsr_status theirs(const measure *m, int i, int *set, int inner, double *u
   return NULL;
 }
 
-/* What p is compared with: the same work by other schedules, in r's order. */
-static tsr_program *rival(const measure *m, int i) { return i ? m->table : m->dflt; }
-
 /* Short calls are timed with the threads awake. */
 static tsr_status wake(measure *m, int who, int *set, double last_us) {
   double us;
@@ -330,7 +329,7 @@ static tsr_status read_clocks(measure *m, bench_result *r, int *set, double us) 
 
 static tsr_status time_all(measure *m, bench_result *r) {
   static const int warm = 2;
-  double t[9][MAX_REPS], rivals[2][MAX_REPS], last[9], us;
+  double t[9][MAX_REPS], rivals[N_RIVALS][MAX_REPS], last[9], us;
   int set[9] = {0}, inner[9] = {0}, reps = 0;
   for (int w = 0; w < warm; w++) {
     bench_place_hold_caller(m->o->place, w > 0); /* threads inherit their creator's cores: they're all there by now */
@@ -339,8 +338,8 @@ static tsr_status time_all(measure *m, bench_result *r) {
     bench_place_new_threads(m->o->place);
     last[0] = us;
     inner[0] = inner_for(us);
-    for (int i = 0; i < 2; i++)
-      if (rival(m, i)) TRY(program_runs(m, rival(m, i), &set[0], 1, &us));
+    for (int i = 0; i < N_RIVALS; i++)
+      if (m->rival[i]) TRY(program_runs(m, m->rival[i], &set[0], 1, &us));
     for (int i = 0; i < r->n_peers; i++) {
       if (!m->jobs[i]) continue;
       bench_settle();
@@ -355,8 +354,8 @@ static tsr_status time_all(measure *m, bench_result *r) {
   while (reps < MAX_REPS && (reps < 7 || bench_now_us() - start < m->o->seconds * 1e6) && (reps < 3 || bench_now_us() - start < 4 * m->o->seconds * 1e6)) {
     TRY(wake(m, 0, &set[0], last[0]));
     TRY(ours(m, &set[0], inner[0], &t[0][reps]));
-    for (int i = 0; i < 2; i++)
-      if (rival(m, i)) TRY(program_runs(m, rival(m, i), &set[0], inner[0], &rivals[i][reps]));
+    for (int i = 0; i < N_RIVALS; i++)
+      if (m->rival[i]) TRY(program_runs(m, m->rival[i], &set[0], inner[0], &rivals[i][reps]));
     for (int i = 0; i < r->n_peers; i++) {
       if (!m->jobs[i]) continue;
       TRY(wake(m, 1 + i, &set[1 + i], last[1 + i]));
@@ -370,10 +369,10 @@ static tsr_status time_all(measure *m, bench_result *r) {
     if (i) r->peers[i - 1].median_us = t[i][reps / 2];
   }
   r->median_us = t[0][reps / 2];
-  for (int i = 0; i < 2; i++) {
-    if (!rival(m, i)) continue;
+  for (int i = 0; i < N_RIVALS; i++) {
+    if (!m->rival[i]) continue;
     qsort(rivals[i], (size_t)reps, sizeof rivals[i][0], by_value);
-    *(i ? &r->table_us : &r->default_us) = rivals[i][reps / 2];
+    *(i == UNTUNED ? &r->default_us : i == TABLE ? &r->table_us : &r->without[i - WITHOUT].median_us) = rivals[i][reps / 2];
   }
   r->min_us = t[0][0];
   return read_clocks(m, r, &set[0], r->median_us);
@@ -387,8 +386,7 @@ static void close_all(measure *m) {
   }
   for (int i = 0; i < m->n_in; i++) free(m->data[i]);
   bench_timer_destroy(&m->timer);
-  tsr_program_destroy(&m->table);
-  tsr_program_destroy(&m->dflt);
+  for (int i = 0; i < N_RIVALS; i++) tsr_program_destroy(&m->rival[i]);
   tsr_program_destroy(&m->p);
   tsr_graph_destroy(&m->g);
 }
@@ -416,7 +414,19 @@ static tsr_status compile_table(measure *m, const tsr_compile_options *untuned) 
   tsr_schedule s = {.m = fit(p.m, c->m), .n = fit(p.n, c->n), .k = fit(p.k, c->k)};
   tsr_compile_options o = *untuned;
   o.schedules = &s, o.n_schedules = 1;
-  return tsr_program_compile(m->o->dev, m->g, &o, &m->table);
+  return tsr_program_compile(m->o->dev, m->g, &o, &m->rival[TABLE]);
+}
+
+static tsr_status compile_without(measure *m, const tsr_compile_options *as_ours, bench_result *r) {
+  tsr_compile_options o = *as_ours;
+  for (const char *list = m->o->without; list && *list && r->n_without < BENCH_MOST_WITHOUT; r->n_without++) {
+    size_t n = strcspn(list, ",");
+    snprintf(r->without[r->n_without].name, sizeof r->without[0].name, "%.*s", (int)n, list);
+    list += n + (list[n] == ',');
+    o.disable = r->without[r->n_without].name;
+    TRY(tsr_program_compile(m->o->dev, m->g, &o, &m->rival[WITHOUT + r->n_without]));
+  }
+  return NULL;
 }
 
 tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_options *o, bench_result *r) {
@@ -430,13 +440,14 @@ tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_opti
   tsr_status st = build(m);
   tsr_compile_options co = {.policy = o->policy, .tune = o->tune};
   if (!st) st = tsr_program_compile(o->dev, m->g, &co, &m->p);
+  if (!st) st = compile_without(m, &co, r);
   co.tune = TSR_TUNE_OFF;
   bool compare = o->tune == TSR_TUNE_CACHED || o->tune == TSR_TUNE_FULL;
-  if (!st && compare) st = tsr_program_compile(o->dev, m->g, &co, &m->dflt);
+  if (!st && compare) st = tsr_program_compile(o->dev, m->g, &co, &m->rival[UNTUNED]);
   if (!st && compare) st = compile_table(m, &co);
   if (!st) {
     tile_text(m->p, r->tile);
-    if (m->table) tile_text(m->table, r->table_tile);
+    if (m->rival[TABLE]) tile_text(m->rival[TABLE], r->table_tile);
     st = make_sets(m);
   }
   if (!st) st = check(m, r);

@@ -64,6 +64,11 @@ static void print_json(const bench_run *r, const bench_case *c, const bench_resu
   json_number("watts", x->clocks.watts, x->clocks.watts > 0);
   json_number("celsius", x->clocks.celsius, x->clocks.celsius > 0);
   printf(", \"ok\": %s, \"packed_b\": %s", x->ok ? "true" : "false", c->packed_b ? "true" : "false");
+  if (x->n_without) {
+    printf(", \"without\": {");
+    for (int i = 0; i < x->n_without; i++) printf("%s\"%s\": %.6g", i ? ", " : "", x->without[i].name, x->without[i].median_us / x->median_us);
+    printf("}");
+  }
   printf(", \"environment\": ");
   bench_env_json(&r->env, tsr_device_get_info(r->o.dev), stdout);
   if (peer_index >= 0) {
@@ -103,6 +108,7 @@ static void print_row(bench_run *r, const bench_case *c, const bench_result *x, 
   printf("  %-5s", x->ok ? "ok" : "WRONG");
   if (x->default_us > 0) printf("  default %.1f us, gain %.2fx", x->default_us, x->default_us / x->median_us);
   if (x->table_us > 0) printf("  table tile %s %.1f us, gain %.2fx", x->table_tile, x->table_us, x->table_us / x->median_us);
+  for (int i = 0; i < x->n_without; i++) printf("  without %s %.2fx", x->without[i].name, x->without[i].median_us / x->median_us);
   for (int i = 0; i < x->n_peers; i++) {
     if (x->peers[i].median_us > 0) printf("  %s %.2fx", x->peers[i].name, x->peers[i].median_us / x->median_us);
     else printf("  %s: %s", x->peers[i].name, x->peers[i].why);
@@ -245,9 +251,13 @@ int cmd_bench(int argc, char **argv) {
   bench_run r = {.json = false};
   const option options[] = {{.name = "--suite", .text = &suite}, {.name = "--device", .text = &device}, {.name = "--shape", .text = &shape}, {.name = "--dtype", .text = &dtype},
                             {.name = "--against", .text = &against}, {.name = "--policy", .text = &policy}, {.name = "--json", .flag = &r.json}, {.name = "--packed", .flag = &packed},
-                            {.name = "--milliseconds", .number = &ms}, {.name = "--tune", .text = &tune}, {.name = "--html", .text = &html}, {.name = "--seed", .number = &r.o.seed}};
-  if (!cli_options("bench", &argc, argv, options, 12)) return EXIT_USAGE;
+                            {.name = "--milliseconds", .number = &ms}, {.name = "--tune", .text = &tune}, {.name = "--html", .text = &html}, {.name = "--seed", .number = &r.o.seed},
+                            {.name = "--without", .text = &r.o.without}};
+  if (!cli_options("bench", &argc, argv, options, 13)) return EXIT_USAGE;
   if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full")) return cli_usage("bench", "--tune is off, cached or full");
+  int n_without = 0;
+  for (const char *c = r.o.without; c && *c; c++) n_without += c == r.o.without || *c == ',';
+  if (n_without > BENCH_MOST_WITHOUT) return cli_usage("bench", "--without takes at most %d switches", BENCH_MOST_WITHOUT);
   bench_case *cases = calloc(MAX_CASES, sizeof *cases);
   int n = 0, rc = cases ? collect(argc, argv, suite, shape, dtype, packed, cases, &n) : EXIT_USAGE;
   r.progress = isatty(2) && !r.json;

@@ -10,7 +10,7 @@ static const command commands[] = {
     {"ops", "[--json|--markdown]", "lists the operations of all IR levels", cmd_ops},
     {"run", "FILE [--device ID] [--input NAME=F.npy]... [--output N=F.npy]... [--shape NAME=2x3]... [--policy P] [--tune off|cached|full] [--seed N] [--repeat N]", "runs IR text of any level", cmd_run},
     {"dump", "FILE --level graph|schedule|tile|target|source|binary [--device ID] [--shape NAME=2x3]... [--explain]", "prints a program at a level", cmd_dump},
-    {"bench", "[OP...] [--suite NAME] [--device ID|all] [--shape S[,S]] [--dtype T[,T]] [--against PEER[,PEER]] [--packed] [--policy P] [--tune off|cached|full] [--milliseconds N] [--seed N] [--html F] [--json]",
+    {"bench", "[OP...] [--suite NAME] [--device ID|all] [--shape S[,S]] [--dtype T[,T]] [--against PEER[,PEER]] [--without SWITCH[,SWITCH]] [--packed] [--policy P] [--tune off|cached|full] [--milliseconds N] [--seed N] [--html F] [--json]",
      "times operations, checks each against the reference, compares with other libraries", cmd_bench},
     {"tune", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--strategy hybrid|grid|random|model-only] [--samples N] [--policy P] [--cache NAME] [--knobs m,n,..] [--again] [--seed N] [--json] [--space|--explain [--candidate tile=MxNxK,warps=W,..]|--record F]",
      "finds the fastest schedule of each kernel and remembers it", cmd_tune},
