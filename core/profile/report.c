@@ -17,6 +17,10 @@ static void camel(const char *op, char *out, size_t n) {
       snprintf(out, n, "%s", spellings[i].shown);
       return;
     }
+  if (strchr(op, '.')) { /* an application's own name */
+    snprintf(out, n, "%s", op);
+    return;
+  }
   size_t at = 0;
   bool up = true;
   for (; *op && at + 1 < n; op++) {

@@ -341,7 +341,8 @@ static void custom_ops_are_in_every_dump_and_run_from_it(void **state) {
   char *rows;
   OK(tsr_graph_profile(dev, g, NULL, 2, &profile));
   OK(tsr_profile_json(profile, &rows));
-  assert_non_null(strstr(rows, "my.rowdot"));
+  assert_non_null(strstr(rows, "\"label\": \"my.rowdot"));
+  assert_non_null(strstr(rows, "\"op\": \"my.rowdot\", \"detail\""));
   tsr_text_free(ctx, &rows);
   tsr_profile_destroy(&profile);
   int customs = 0;
