@@ -7,7 +7,7 @@
 #include <strings.h>
 
 static const knob knobs[] = {
-    {"TSR_BACKEND", "", KNOB_STRING, "device used when none is named: cpu, vulkan, cuda, hip, or an id such as vulkan:1"},
+    {"TSR_BACKEND", "", KNOB_STRING, "device used when none is named: cpu, vulkan, cuda, hip, an id such as vulkan:1, or a list of them of which the first that is there is taken"},
     {"TSR_THREADS", "0", KNOB_INT, "threads of the CPU backend; 0 = one per core"},
     {"TSR_CPU_BIND", "1", KNOB_BOOL, "bind each thread of the CPU backend to a core of its own"},
     {"TSR_CPU_ISA", "auto", KNOB_STRING, "CPU micro-kernels: auto, portable, avx2, avx512, amx, neon"},

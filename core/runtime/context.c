@@ -241,10 +241,7 @@ static tsr_status open_arch(tsr_context *c, rt_backend *b, const char *arch, con
   return NULL;
 }
 
-tsr_status tsr_device_open(tsr_context *c, const char *id, tsr_device **out) {
-  *out = NULL;
-  if (!id || !*id) id = knob_str("TSR_BACKEND");
-  if (!*id) id = "cpu:0";
+static tsr_status open_one(tsr_context *c, const char *id, tsr_device **out) {
   size_t n = strcspn(id, ":");
   const char *which = id[n] ? id + n + 1 : "0";
   rt_backend *b = find_backend(c, id, n);
@@ -278,6 +275,24 @@ tsr_status tsr_device_open(tsr_context *c, const char *id, tsr_device **out) {
 done:
   al_free(&c->al, info, sizeof *info, 16);
   if (st) tsr_device_close(&d);
+  return st;
+}
+
+tsr_status tsr_device_open(tsr_context *c, const char *id, tsr_device **out) {
+  char one[256];
+  tsr_status st = NULL;
+  *out = NULL;
+  if (!id || !*id) id = knob_str("TSR_BACKEND");
+  if (!*id) id = "cpu:0";
+  if (!strchr(id, ',')) return open_one(c, id, out);
+  while (*id && !*out) { /* the first of the list that is there */
+    size_t n = strcspn(id, ",");
+    snprintf(one, sizeof one, "%.*s", (int)n, id);
+    id += n + (id[n] == ',');
+    tsr_status_free(st);
+    st = open_one(c, *one ? one : "cpu:0", out);
+    if (st && tsr_status_code(st) != TSR_UNAVAILABLE) break;
+  }
   return st;
 }
 

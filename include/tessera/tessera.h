@@ -96,7 +96,7 @@ typedef struct tsr_backend_info {
 TSR_API TSR_MUST_USE tsr_status tsr_devices(tsr_context *ctx, const tsr_device_info **out, int *n);
 TSR_API TSR_MUST_USE tsr_status tsr_backends(tsr_context *ctx, const tsr_backend_info **out, int *n);
 
-/* id: "cpu:0", "vulkan" (= ":0"), "" or NULL (the knob TSR_BACKEND, else cpu:0). An architecture instead of a number ("cuda:sm_90a",
+/* id: "cpu:0", "vulkan" (= ":0"), "" or NULL (the knob TSR_BACKEND, else cpu:0), a list "cuda,hip,vulkan,cpu" (the first that is there). An architecture instead of a number ("cuda:sm_90a",
  * "hip:gfx942", "null:spirv") opens a device that compiles and dumps but has no memory and runs nothing.
  * TSR_UNAVAILABLE says why. */
 TSR_API TSR_MUST_USE tsr_status tsr_device_open(tsr_context *ctx, const char *id, tsr_device **out);

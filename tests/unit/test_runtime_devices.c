@@ -105,6 +105,26 @@ static void buffers_start_at_multiples_of_256(void **state) {
   tsr_context_destroy(&ctx);
 }
 
+/* Of a list the first that is there, by argument and by knob; what isn't there is passed over, what is wrong isn't. */
+static void list_of_devices_opens_the_first_there(void **state) {
+  static const struct { const char *list, *opens; } lists[] = {{"none:0,cpu:0", "cpu:0"}, {"cpu:7,cpu", "cpu:0"}, {"cpu,none", "cpu:0"}, {"null:spirv,cpu", "null:spirv"}, {"none,never", NULL}, {"none,", NULL}};
+  tsr_context *ctx;
+  tsr_device *dev;
+  OK(tsr_context_create(&(tsr_context_desc){.abi_version = TSR_ABI_VERSION, .cache_dir = ""}, &ctx));
+  for (size_t i = 0; i < 2 * sizeof lists / sizeof *lists; i++) {
+    bool knob = i % 2;
+    if (knob) setenv("TSR_BACKEND", lists[i / 2].list, 1);
+    tsr_status st = tsr_device_open(ctx, knob ? NULL : lists[i / 2].list, &dev);
+    unsetenv("TSR_BACKEND");
+    if (lists[i / 2].opens) OK(st);
+    else assert_int_equal(tsr_status_code(st), TSR_UNAVAILABLE);
+    if (dev) assert_string_equal(tsr_device_get_info(dev)->id, lists[i / 2].opens);
+    if (!lists[i / 2].opens) tsr_status_free(st), assert_null(dev);
+    tsr_device_close(&dev);
+  }
+  tsr_context_destroy(&ctx);
+}
+
 /* Every tensor begins at an odd element of its buffer. */
 static void misaligned_views_compute_the_same(void **state) {
   static const char *const devices[] = {"cpu:0", "vulkan:0"};
@@ -146,7 +166,7 @@ static void misaligned_views_compute_the_same(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(buffers_start_at_multiples_of_256), cmocka_unit_test(misaligned_views_compute_the_same),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(buffers_start_at_multiples_of_256), cmocka_unit_test(misaligned_views_compute_the_same), cmocka_unit_test(list_of_devices_opens_the_first_there),
                                      cmocka_unit_test(batch_split_over_devices_is_the_whole_on_one)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
