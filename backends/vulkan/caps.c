@@ -16,6 +16,7 @@ typedef struct features {
   VkPhysicalDeviceCooperativeMatrix2FeaturesNV nv2;
   VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR layout;
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable;
+  VkPhysicalDeviceShaderClockFeaturesKHR clock;
 } features;
 
 typedef struct ext_list { const char *const *names; VkExtensionProperties *props; uint32_t n; } ext_list;
@@ -47,19 +48,20 @@ static void read_features(const be_instance *in, VkPhysicalDevice p, const ext_l
   INIT(f, v13, VULKAN_1_3_FEATURES), LINK(f, v13);
   INIT(f, matrix, COOPERATIVE_MATRIX_FEATURES_KHR), INIT(f, bf16, SHADER_BFLOAT16_FEATURES_KHR), INIT(f, f8, SHADER_FLOAT8_FEATURES_EXT);
   INIT(f, nv2, COOPERATIVE_MATRIX_2_FEATURES_NV), INIT(f, layout, WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR);
-  INIT(f, executable, PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR);
+  INIT(f, executable, PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR), INIT(f, clock, SHADER_CLOCK_FEATURES_KHR);
   if (has(e, "VK_KHR_cooperative_matrix")) LINK(f, matrix);
   if (has(e, "VK_KHR_shader_bfloat16")) LINK(f, bf16);
   if (has(e, "VK_EXT_shader_float8")) LINK(f, f8);
   if (has(e, "VK_NV_cooperative_matrix2")) LINK(f, nv2);
   if (has(e, "VK_KHR_workgroup_memory_explicit_layout")) LINK(f, layout);
   if (has(e, "VK_KHR_pipeline_executable_properties")) LINK(f, executable);
+  if (has(e, "VK_KHR_shader_clock")) LINK(f, clock);
   if (!imported) {
     in->fn.vkGetPhysicalDeviceFeatures2(p, &f->base);
     return;
   }
 #define COPY(member) from_chain(chain, (VkBaseOutStructure *)&f->member, sizeof f->member)
-  COPY(base), COPY(v11), COPY(v12), COPY(v13), COPY(matrix), COPY(bf16), COPY(f8), COPY(nv2), COPY(layout), COPY(executable);
+  COPY(base), COPY(v11), COPY(v12), COPY(v13), COPY(matrix), COPY(bf16), COPY(f8), COPY(nv2), COPY(layout), COPY(executable), COPY(clock);
   f->base.features.shaderInt64 = f->v12.bufferDeviceAddress = f->v12.timelineSemaphore = f->v12.vulkanMemoryModel = f->v13.synchronization2 = f->v13.maintenance4 = VK_TRUE;
 }
 
@@ -83,7 +85,7 @@ static void summarise(const features *f, vk_features *o) {
       .f64 = f->base.features.shaderFloat64, .i64 = f->base.features.shaderInt64, .i16 = f->base.features.shaderInt16,
       .i8 = f->v12.shaderInt8, .f16 = f->v12.shaderFloat16, .storage8 = f->v12.storageBuffer8BitAccess, .storage16 = f->v11.storageBuffer16BitAccess, .subgroup_types = f->v12.shaderSubgroupExtendedTypes,
       .subgroup_size_control = f->v13.subgroupSizeControl, .full_subgroups = f->v13.computeFullSubgroups, .scalar_layout = f->v12.scalarBlockLayout,
-      .statistics = f->executable.pipelineExecutableInfo};
+      .statistics = f->executable.pipelineExecutableInfo, .clock = f->clock.shaderDeviceClock};
   o->nv2 = o->nv2_workgroup || o->nv2_reduce || o->nv2_convert || o->nv2_per_element || o->nv2_tensor;
 }
 
@@ -191,7 +193,7 @@ static const char *vendor_name(uint32_t id) {
 static void fill_limits(VkPhysicalDevice p, const properties *q, vk_limits *l) {
   const VkPhysicalDeviceLimits *m = &q->base.properties.limits;
   VkPhysicalDeviceType type = q->base.properties.deviceType;
-  *l = (vk_limits){.timestamp_period = m->timestampPeriod, .timestamps = m->timestampComputeAndGraphics, .software = type == VK_PHYSICAL_DEVICE_TYPE_CPU,
+  *l = (vk_limits){.timestamp_period = m->timestampPeriod, .software = type == VK_PHYSICAL_DEVICE_TYPE_CPU,
                    .unified = type == VK_PHYSICAL_DEVICE_TYPE_CPU || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
                    .max_buffer = q->v13.maxBufferSize, .max_allocation = q->v11.maxMemoryAllocationSize};
   for (int i = 0; i < 3; i++) l->max_groups[i] = m->maxComputeWorkGroupCount[i];
@@ -254,6 +256,7 @@ tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import
   if (missing(&have))
     return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", q.base.properties.deviceName, NULL), "%s lacks %s", q.base.properties.deviceName, missing(&have));
   fill_limits(p, &q, l);
+  f->clock &= l->software; /* clock.c; a GPU's timestamps cost little */
   fill_caps(in, p, &q, f, &info->caps);
   snprintf(info->name, sizeof info->name, "%.127s", q.base.properties.deviceName);
   snprintf(info->driver, sizeof info->driver, "%.60s %.60s", q.v12.driverName, q.v12.driverInfo);

@@ -67,6 +67,7 @@ static VkResult create_device(be_device *d) {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR, .workgroupMemoryExplicitLayout = VK_TRUE,
       .workgroupMemoryExplicitLayout8BitAccess = VK_TRUE, .workgroupMemoryExplicitLayout16BitAccess = VK_TRUE};
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR, .pipelineExecutableInfo = VK_TRUE};
+  VkPhysicalDeviceShaderClockFeaturesKHR clock = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CLOCK_FEATURES_KHR, .shaderDeviceClock = VK_TRUE};
   void *chain = &v13;
 #define USE(cond, s, name) \
   if (cond) s.pNext = chain, chain = &s, ext[n++] = name
@@ -76,6 +77,7 @@ static VkResult create_device(be_device *d) {
   USE(f->nv2, nv2, "VK_NV_cooperative_matrix2");
   USE(f->explicit_layout, layout, "VK_KHR_workgroup_memory_explicit_layout");
   USE(f->statistics, executable, "VK_KHR_pipeline_executable_properties");
+  USE(f->clock, clock, "VK_KHR_shader_clock");
 #undef USE
   float priority = 0.5f;
   VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueFamilyIndex = d->family, .queueCount = 1, .pQueuePriorities = &priority};
@@ -91,7 +93,7 @@ static tsr_status open_own(be_device *d, be_instance *in, int index, be_device_i
   d->owned = true;
   TSR_TRY(vk_query(in, d->physical, NULL, &d->features, &d->limits, info));
   if (!find_family(d, &d->family, &bits)) return st_make(d->env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, NULL), "%s has no compute queue", info->name);
-  d->limits.timestamps = bits > 0;
+  d->limits.timestamp_bits = bits;
   VK_TRY(d, create_device(d));
   vk_load_device(&in->fn, d->vk, &d->fn);
   d->fn.vkGetDeviceQueue(d->vk, d->family, 0, &d->queue);
@@ -117,7 +119,7 @@ static tsr_status open_imported(be_device *d, be_instance *in, const tsr_vulkan_
   in->fn.vkGetPhysicalDeviceQueueFamilyProperties(d->physical, &n, q);
   if (d->family >= n || !(q[d->family].queueFlags & VK_QUEUE_COMPUTE_BIT))
     return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "import", NULL), "queue family %u has no compute", d->family);
-  d->limits.timestamps = q[d->family].timestampValidBits > 0;
+  d->limits.timestamp_bits = q[d->family].timestampValidBits;
   vk_load_device(&in->fn, d->vk, &d->fn);
   return NULL;
 }
@@ -134,6 +136,7 @@ tsr_status vk_device_open(be_instance *in, int index, const be_import *import, b
   if (!d) return st_oom();
   d->env = in->env;
   pthread_mutex_init(&d->mutex, NULL);
+  pthread_mutex_init(&d->clock.mutex, NULL);
   atomic_init(&d->lost, false);
   atomic_init(&d->n_live, 0);
   read_faults(d);
@@ -166,9 +169,11 @@ void vk_device_close(be_device *d) {
     vk_cache_save(d);
     if (d->cache) d->fn.vkDestroyPipelineCache(d->vk, d->cache, NULL);
     vk_timelines_destroy(d);
+    vk_module_destroy(d->clock.kernel);
     if (d->layout) d->fn.vkDestroyPipelineLayout(d->vk, d->layout, NULL);
     if (d->owned) d->fn.vkDestroyDevice(d->vk, NULL);
   }
+  pthread_mutex_destroy(&d->clock.mutex);
   pthread_mutex_destroy(&d->mutex);
   al_delete(d->env->al, d);
 }

@@ -27,8 +27,11 @@ struct be_program {
   be_launch *launches;
   int n_launches, n_slots;
   size_t table_bytes;
-  recording recordings[ALL_RECORDINGS]; /* the last one with timestamps */
-  VkQueryPool queries;                  /* of that one, made when first asked for */
+  recording recordings[ALL_RECORDINGS]; /* the last one with times */
+  VkQueryPool queries;                  /* of that one, made when first asked for: begin and end of each launch */
+  be_buffer *clocks;                    /* readings of the device's clock, before the first launch and after each, instead: where it has one (clock.c) */
+  bool by_clock;                        /* what the timed recording does */
+  double timed_ns;                      /* how long the last timed run took; 0: none yet */
   VkDeviceAddress *now;
   uint64_t uses;
   pthread_mutex_t mutex;
@@ -78,6 +81,7 @@ void vk_program_destroy(be_program *p) {
     al_free_array(d->env->al, r->cmds, (size_t)r->cap_cmds);
   }
   if (p->queries) d->fn.vkDestroyQueryPool(d->vk, p->queries, NULL);
+  vk_buffer_destroy(p->clocks);
   pthread_mutex_destroy(&p->mutex);
   arena_clear(&p->a);
   al_delete(d->env->al, p);
@@ -92,7 +96,7 @@ typedef struct recorder {
   VkCommandBuffer cmd;
   double budget_ns, used_ns;
   VkDeviceSize table_at;
-  VkQueryPool queries; /* timed runs only */
+  bool timed; /* all in one command buffer, a barrier between any two launches */
 } recorder;
 
 /* Modelled time of a kernel; rates that nobody measured are guessed low. */
@@ -164,7 +168,7 @@ static tsr_status dispatch(recorder *c, const be_launch *l, const vk_kernel *k) 
   for (int64_t z = 0; z < g[2]; z += cut[2])
     for (int64_t y = 0; y < g[1]; y += cut[1])
       for (int64_t x = 0; x < g[0]; x += cut[0]) {
-        if (c->used_ns > 0 && c->used_ns + slab_ns > c->budget_ns && !c->queries) {
+        if (c->used_ns > 0 && c->used_ns + slab_ns > c->budget_ns && !c->timed) {
           TSR_TRY(next_buffer(c));
           bind(c, l, k);
         }
@@ -177,25 +181,44 @@ static tsr_status dispatch(recorder *c, const be_launch *l, const vk_kernel *k) 
   return NULL;
 }
 
+static void compute_barrier(recorder *c) { vk_memory_barrier(c->p->d, c->cmd, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT); }
+
+static bool is_empty(const be_launch *l) {
+  const int64_t *g = l->module->kernels[l->kernel].desc.grid;
+  return g[0] < 1 || g[1] < 1 || g[2] < 1;
+}
+
+/* Before the first launch (i 0) and after each (i + 1). */
+static void read_clock(recorder *c, int i) {
+  if (i) compute_barrier(c);
+  vk_clock_record(c->p->d, c->cmd, c->p->clocks->address + 8 * (VkDeviceAddress)i);
+  if (!i) compute_barrier(c); /* after the others stands the next launch's */
+}
+
+static void stamp(recorder *c, int i) {
+  if (!c->p->by_clock) c->p->d->fn.vkCmdWriteTimestamp2(c->cmd, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, c->p->queries, (uint32_t)i);
+}
+
 static tsr_status record_launches(recorder *c) {
   be_program *p = c->p;
-  be_device *d = p->d;
   int fenced = 0; /* launches before this one are complete for later ones */
+  if (c->timed && p->by_clock) read_clock(c, 0);
   for (int i = 0; i < p->n_launches; i++) {
     const be_launch *l = &p->launches[i];
     const vk_kernel *k = &l->module->kernels[l->kernel];
     int before = c->r->n_cmds;
-    bool barrier = c->queries != VK_NULL_HANDLE && i > 0;
+    bool barrier = c->timed && i > 0;
     for (int w = 0; w < l->n_waits; w++) barrier |= l->waits[w] >= fenced;
     if (barrier) {
-      vk_memory_barrier(d, c->cmd, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT);
+      compute_barrier(c);
       fenced = i;
     }
-    if (k->desc.grid[0] < 1 || k->desc.grid[1] < 1 || k->desc.grid[2] < 1) continue;
-    if (c->queries) d->fn.vkCmdWriteTimestamp2(c->cmd, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, c->queries, 2 * (uint32_t)i);
+    if (is_empty(l)) continue;
+    if (c->timed) stamp(c, 2 * i);
     bind(c, l, k);
     TSR_TRY(dispatch(c, l, k));
-    if (c->queries) d->fn.vkCmdWriteTimestamp2(c->cmd, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, c->queries, 2 * (uint32_t)i + 1);
+    if (c->timed) stamp(c, 2 * i + 1);
+    if (c->timed && p->by_clock) read_clock(c, i + 1);
     if (c->r->n_cmds != before) fenced = i; /* a new command buffer began with a barrier: only this launch may still run */
     if (k->desc.n_args > EMIT_SPIRV_MAX_PUSH) c->table_at += 8 * (VkDeviceSize)k->desc.n_args;
   }
@@ -223,7 +246,7 @@ static tsr_status wait_unused(be_device *d, recording *r) {
   return NULL;
 }
 
-static tsr_status record(be_program *p, be_stream *s, recording *r, VkQueryPool queries) {
+static tsr_status record(be_program *p, be_stream *s, recording *r, bool timed) {
   be_device *d = p->d;
   r->valid = false;
   TSR_TRY(wait_unused(d, r));
@@ -235,9 +258,9 @@ static tsr_status record(be_program *p, be_stream *s, recording *r, VkQueryPool 
   }
   r->n_cmds = 0;
   TSR_TRY(fill_tables(p, r));
-  recorder c = {.p = p, .r = r, .s = s, .budget_ns = 1e6 * (double)knob_int("TSR_SUBMIT_MS"), .queries = queries};
+  recorder c = {.p = p, .r = r, .s = s, .budget_ns = 1e6 * (double)knob_int("TSR_SUBMIT_MS"), .timed = timed};
   TSR_TRY(open_buffer(&c));
-  if (queries) d->fn.vkCmdResetQueryPool(c.cmd, queries, 0, 2 * (uint32_t)p->n_launches);
+  if (timed && !p->by_clock) d->fn.vkCmdResetQueryPool(c.cmd, p->queries, 0, 2 * (uint32_t)p->n_launches);
   TSR_TRY(record_launches(&c));
   TSR_TRY(vk_end(s, c.cmd));
   memcpy(r->key, p->now, sizeof *r->key * (size_t)p->n_slots);
@@ -259,7 +282,7 @@ static tsr_status find_recording(be_program *p, be_stream *s, recording **out) {
     if (r->age < oldest->age) oldest = r;
   }
   *out = oldest;
-  return record(p, s, oldest, VK_NULL_HANDLE);
+  return record(p, s, oldest, false);
 }
 
 static tsr_status submit(be_program *p, be_stream *s, recording *r) {
@@ -272,23 +295,68 @@ static tsr_status submit(be_program *p, be_stream *s, recording *r) {
   return NULL;
 }
 
-static tsr_status run_timed(be_program *p, be_stream *s, double *times_ns) {
+/* ---- timed runs ---- */
+
+/* How long a run may take whose readings of the clock are to be told apart. */
+static double clock_span_ns(const be_device *d) { return d->clock.ns_per_tick * (double)((uint64_t)1 << (VK_CLOCK_BITS - 1)); }
+
+/* By the clock when the last timed run was far shorter than that allows; the first one by timestamps where there are any. */
+static tsr_status choose_timer(be_program *p, be_stream *s, bool *by_clock) {
+  be_device *d = p->d;
+  *by_clock = false;
+  if (d->limits.timestamp_bits && !p->timed_ns) return NULL;
+  TSR_TRY(vk_clock_ready(s, by_clock));
+  if (!d->limits.timestamp_bits && !*by_clock) return st_make(d->env->al, TSR_UNSUPPORTED, ST_WHERE("vulkan", "timing", NULL), "the queue has no timestamps");
+  if (d->limits.timestamp_bits && p->timed_ns > clock_span_ns(d) / 2) *by_clock = false;
+  return NULL;
+}
+
+static tsr_status make_timer(be_program *p, be_stream *s) {
+  be_device *d = p->d;
+  bool by_clock;
+  TSR_TRY(choose_timer(p, s, &by_clock));
+  if (by_clock != p->by_clock) p->recordings[TIMED].valid = false;
+  p->by_clock = by_clock;
+  if (by_clock) return p->clocks ? NULL : vk_buffer_create(d, 8 * ((size_t)p->n_launches + 1), BE_HOST_VISIBLE, &p->clocks);
+  if (p->queries) return NULL;
+  VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = 2 * (uint32_t)p->n_launches};
+  return vk_status(d, d->fn.vkCreateQueryPool(d->vk, &info, NULL, &p->queries), "vkCreateQueryPool");
+}
+
+/* All 0, not known, after a run that was too long. */
+static void clock_times(const be_program *p, double *times_ns) {
+  const uint64_t *t = p->clocks->host;
+  bool known = p->timed_ns < clock_span_ns(p->d);
+  for (int i = 0, last = 0; i < p->n_launches; i++) {
+    bool empty = is_empty(&p->launches[i]);
+    times_ns[i] = empty || !known ? 0 : (double)vk_ticks(t[last], t[i + 1], VK_CLOCK_BITS) * p->d->clock.ns_per_tick;
+    if (!empty) last = i + 1;
+  }
+}
+
+static tsr_status query_times(const be_program *p, double *times_ns) {
   be_device *d = p->d;
   uint32_t n = 2 * (uint32_t)p->n_launches;
-  if (!d->limits.timestamps) return st_make(d->env->al, TSR_UNSUPPORTED, ST_WHERE("vulkan", "timing", NULL), "the queue has no timestamps");
-  recording *r = &p->recordings[TIMED];
-  uint64_t *t = al_zalloc(d->env->al, 16 * (size_t)n + 16); /* value and availability */
-  VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = n};
-  tsr_status st = t ? NULL : st_oom();
-  if (!st && !p->queries) st = vk_status(d, d->fn.vkCreateQueryPool(d->vk, &info, NULL, &p->queries), "vkCreateQueryPool");
-  if (!st && !fits(p, r)) st = record(p, s, r, p->queries);
-  if (!st) st = submit(p, s, r);
-  if (!st) st = vk_stream_sync(s, -1);
-  if (!st) st = vk_status(d, d->fn.vkGetQueryPoolResults(d->vk, p->queries, 0, n, 16 * (size_t)n, t, 16, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT), "vkGetQueryPoolResults");
+  uint64_t *t = al_zalloc(d->env->al, 16 * (size_t)n); /* value and availability */
+  if (!t) return st_oom();
+  tsr_status st = vk_status(d, d->fn.vkGetQueryPoolResults(d->vk, p->queries, 0, n, 16 * (size_t)n, t, 16, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT), "vkGetQueryPoolResults");
   for (int i = 0; !st && i < p->n_launches; i++)
-    times_ns[i] = t[4 * i + 1] && t[4 * i + 3] ? (double)(int64_t)(t[4 * i + 2] - t[4 * i]) * (double)d->limits.timestamp_period : 0;
-  al_free(d->env->al, t, 16 * (size_t)n + 16, 16);
+    times_ns[i] = t[4 * i + 1] && t[4 * i + 3] ? (double)vk_ticks(t[4 * i], t[4 * i + 2], d->limits.timestamp_bits) * (double)d->limits.timestamp_period : 0;
+  al_free(d->env->al, t, 16 * (size_t)n, 16);
   return st;
+}
+
+static tsr_status run_timed(be_program *p, be_stream *s, double *times_ns) {
+  recording *r = &p->recordings[TIMED];
+  TSR_TRY(make_timer(p, s));
+  if (!fits(p, r)) TSR_TRY(record(p, s, r, true));
+  double from_ns = vk_host_ns();
+  TSR_TRY(submit(p, s, r));
+  TSR_TRY(vk_stream_sync(s, -1));
+  p->timed_ns = vk_host_ns() - from_ns;
+  if (!p->by_clock) return query_times(p, times_ns);
+  clock_times(p, times_ns);
+  return NULL;
 }
 
 tsr_status vk_program_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns) {

@@ -138,9 +138,9 @@ static tsr_status bench_run(bench *b, const char *text, double *rate) {
   if (!st) st = vk_module_create(d, &desc, &mod);
   be_launch l = {.module = mod, .slots = slots};
   if (!st) st = vk_program_create(d, &(be_program_desc){&l, 1, 3}, &prog);
-  for (int i = 0; !st && i < (d->limits.timestamps ? REPEATS : 1); i++) {
+  for (int i = 0; !st && i < (d->limits.timestamp_bits ? REPEATS : 1); i++) {
     double ns = 0;
-    st = vk_program_run(b->s, prog, r, d->limits.timestamps ? &ns : NULL);
+    st = vk_program_run(b->s, prog, r, d->limits.timestamp_bits ? &ns : NULL);
     if (ns > 0 && (best == 0 || ns < best)) best = ns;
   }
   if (!st) st = vk_read(b->s, r[2], b->host[2]);

@@ -160,7 +160,7 @@ tsr_status vk_event_create(be_device *d, be_event **out) {
   if (!e) return st_oom();
   e->d = d;
   VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = 1};
-  tsr_status st = d->limits.timestamps ? vk_status(d, d->fn.vkCreateQueryPool(d->vk, &info, NULL, &e->query), "vkCreateQueryPool") : NULL;
+  tsr_status st = d->limits.timestamp_bits ? vk_status(d, d->fn.vkCreateQueryPool(d->vk, &info, NULL, &e->query), "vkCreateQueryPool") : NULL;
   if (st) vk_event_destroy(e);
   else *out = e;
   return st;
@@ -202,7 +202,7 @@ tsr_status vk_event_elapsed(be_event *from, be_event *to, double *ns) {
   be_device *d = from->d;
   if (!from->query || !to->query || !from->value || !to->value) return st_make(d->env->al, TSR_UNSUPPORTED, ST_WHERE("vulkan", "event", NULL), "the queue has no timestamps, or an event was never recorded");
   for (int i = 0; i < 2; i++) VK_TRY(d, d->fn.vkGetQueryPoolResults(d->vk, i ? to->query : from->query, 0, 1, 8, &t[i], 8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT));
-  *ns = (double)(int64_t)(t[1] - t[0]) * (double)d->limits.timestamp_period;
+  *ns = (double)vk_ticks(t[0], t[1], d->limits.timestamp_bits) * (double)d->limits.timestamp_period;
   return NULL;
 }
 

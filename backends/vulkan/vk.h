@@ -41,14 +41,15 @@ struct be_instance {
 
 /* What a physical device has, beyond tsr_caps. */
 typedef struct vk_features {
-  bool coopmat, bfloat16, float8, nv2, nv2_workgroup, nv2_reduce, nv2_convert, nv2_per_element, nv2_tensor, explicit_layout, robustness_off, statistics;
+  bool coopmat, bfloat16, float8, nv2, nv2_workgroup, nv2_reduce, nv2_convert, nv2_per_element, nv2_tensor, explicit_layout, robustness_off, statistics, clock;
   bool f64, i64, i16, i8, f16, storage8, storage16, subgroup_types, subgroup_size_control, full_subgroups, scalar_layout;
 } vk_features;
 
 typedef struct vk_limits {
   uint32_t max_groups[3];
   float timestamp_period;
-  bool timestamps, software, unified;
+  uint32_t timestamp_bits; /* that count; 0: the queue has no timestamps */
+  bool software, unified;
   uint8_t pipeline_uuid[16], device_uuid[16], driver_uuid[16];
   uint64_t max_buffer, max_allocation;
 } vk_limits;
@@ -77,6 +78,7 @@ struct be_device {
   _Atomic bool lost;
   _Atomic int fault_oom, fault_lost; /* countdown of injected failures (TSR_VK_FAULT); < 0 = none */
   _Atomic int n_live;                /* buffers alive, for leak tests */
+  struct { pthread_mutex_t mutex; be_module *kernel; double ns_per_tick; bool tried; } clock; /* clock.c */
 };
 
 enum { VK_MAX_PIECES = 64, VK_PIECE_ALIGN = 1 << 20 };
@@ -210,6 +212,19 @@ tsr_status vk_fill(be_stream *s, be_range dst, uint32_t pattern);
 /* Joined to the stream's next submission (signals: after all that was submitted before). */
 tsr_status vk_external_wait(be_stream *s, const void *desc);
 tsr_status vk_external_signal(be_stream *s, const void *desc);
+
+/* ---- clock.c: how software devices time launches ---- */
+enum { VK_CLOCK_BITS = 32 };
+/* False where timestamps are all there is. The first call of a device compiles and calibrates (20 ms). */
+tsr_status vk_clock_ready(be_stream *s, bool *ready);
+double vk_host_ns(void);
+/* Writes the device's clock to an address, 64 bits; a dispatch: barriers on both sides are the caller's. */
+void vk_clock_record(be_device *d, VkCommandBuffer cmd, VkDeviceAddress to);
+/* Ticks from one timestamp to another, less than half of what their bits count apart: they wrap around. */
+static inline int64_t vk_ticks(uint64_t from, uint64_t to, uint32_t bits) {
+  uint64_t count = bits < 64 ? (uint64_t)1 << bits : 0, d = (to - from) & (count - 1);
+  return d < (uint64_t)1 << (bits - 1) ? (int64_t)d : -(int64_t)(count - d);
+}
 
 /* ---- module.c, program.c ---- */
 tsr_status vk_module_create(be_device *d, const be_module_desc *desc, be_module **out);

@@ -1,8 +1,9 @@
-/* Measures what the tuner's memory and profiles cost: tune_driver [--device ID] [--entries N]
+/* Measures what the tuner's memory and profiles cost: tune_driver [--device ID] [--entries N] [--only profile]
  *
  * `look-up`: one decision out of a cache of N (1000) entries, found and not found. `compile`: a graph of one matmul with its decision in the cache, and
- * without looking (--tune off). `replay`: a recorded run, with the look-ups that it made. `profile`: a matmul that takes about 1 ms, run without
- * a profile and recorded by one (tsr_profile_step), in turns, from the call to its end. Medians. */
+ * without looking (--tune off). `replay`: a recorded run, with the look-ups that it made. `profile`: a matmul that takes about 1 ms, and
+ * four that wait for each other, run without a profile and recorded by one (tsr_profile_step), in turns, from the call to its end; `rows`: what the
+ * device said that its kernels took, together. Medians. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,14 +70,16 @@ typedef struct matmul {
   tsr_binding in[2], out;
 } matmul;
 
-static matmul make_matmul(tsr_context *ctx, tsr_device *dev, int64_t d) {
+/* Multiplied by B n times over. */
+static matmul make_matmul(tsr_context *ctx, tsr_device *dev, int64_t d, int n) {
   matmul m = {0};
   tsr_value v[2], r;
   size_t bytes = (size_t)(d * d) * 4;
   void *zeros = calloc(1, bytes);
   check(tsr_graph_create(ctx, "main", &m.g));
   for (int i = 0; i < 2; i++) check(tsr_graph_input(m.g, "", TSR_F32, (tsr_shape){2, {d, d}}, &v[i]));
-  check(tsr_graph_op(m.g, "matmul", v, 2, NULL, 0, &r));
+  r = v[0];
+  for (int i = 0; i < n; i++) check(tsr_graph_op(m.g, "matmul", (tsr_value[]){r, v[1]}, 2, NULL, 0, &r));
   check(tsr_graph_output(m.g, r));
   check(tsr_program_compile(dev, m.g, NULL, &m.p));
   for (int i = 0; i < 2; i++) {
@@ -105,7 +108,7 @@ static double run_us(matmul *m, tsr_stream *s) {
 static void time_compiling(tsr_context *ctx, tsr_device *dev, tsr_stream *s) {
   enum { RUNS = 41 };
   double us[2][RUNS], replay[RUNS];
-  matmul m = make_matmul(ctx, dev, 64);
+  matmul m = make_matmul(ctx, dev, 64, 1);
   tsr_tune_report *r = NULL;
   tsr_recording *rec;
   check(tsr_graph_tune(dev, m.g, NULL, &(tsr_tune_options){.samples = 4, .samples_fixed = true}, &r));
@@ -133,39 +136,57 @@ static void time_compiling(tsr_context *ctx, tsr_device *dev, tsr_stream *s) {
   drop_matmul(&m);
 }
 
-static void time_profiling(tsr_context *ctx, tsr_device *dev, tsr_stream *s) {
-  enum { RUNS = 401 };
-  static double off[RUNS], on[RUNS];
-  int64_t d = 64;
-  matmul m = make_matmul(ctx, dev, d);
-  for (run_us(&m, s), run_us(&m, s); run_us(&m, s) < 1000 && d < 4096; run_us(&m, s)) {
+static double least_us(matmul *m, tsr_stream *s) {
+  double least = run_us(m, s);
+  for (int i = 0; i < 5; i++) {
+    double us = run_us(m, s);
+    if (us < least) least = us;
+  }
+  return least;
+}
+
+static int64_t size_of_1_ms(tsr_context *ctx, tsr_device *dev, tsr_stream *s) {
+  for (int64_t d = 64;; d += 64) {
+    matmul m = make_matmul(ctx, dev, d, 1);
+    double us = least_us(&m, s);
     drop_matmul(&m);
-    m = make_matmul(ctx, dev, d += 64);
-    run_us(&m, s);
+    if (us >= 1000 || d == 4096) return d;
   }
+}
+
+static void time_profiling(tsr_context *ctx, tsr_device *dev, tsr_stream *s, int64_t d, int n) {
+  enum { RUNS = 401, WARM_UPS = 5, MAX_KERNELS = 8 };
+  static double off[RUNS], on[RUNS], rows[RUNS];
+  matmul m = make_matmul(ctx, dev, d, n);
   tsr_profile *prof;
+  int runs = RUNS / n;
   check(tsr_profile_create(ctx, &prof));
-  for (int i = 0; i < RUNS; i++) {
-    off[i] = run_us(&m, s);
-    double t = now_us();
+  for (int i = -WARM_UPS; i < runs; i++) {
+    double a = run_us(&m, s), t = now_us(), ns[MAX_KERNELS] = {0};
     check(tsr_profile_step(prof, m.p, s, m.in, &m.out));
-    on[i] = now_us() - t;
+    t = now_us() - t;
+    check(tsr_program_profile(m.p, s, m.in, &m.out, ns));
+    if (i < 0) continue;
+    off[i] = a, on[i] = t, rows[i] = 0;
+    for (int k = 0; k < n; k++) rows[i] += ns[k] * 1e-3;
   }
-  double a = median(off, RUNS), b = median(on, RUNS);
-  printf("profile   off %.1f us   on %.1f us   (%+.2f %%; matmul %lldx%lldx%lld)\n", a, b, 100 * (b / a - 1), (long long)d, (long long)d, (long long)d);
+  double a = median(off, runs), b = median(on, runs);
+  printf("profile   off %.1f us   on %.1f us   %+.2f %%   rows %.1f us   (%d x matmul %lldx%lldx%lld)\n", a, b, 100 * (b / a - 1), median(rows, runs), tsr_program_n_kernels(m.p), (long long)d, (long long)d,
+         (long long)d);
   tsr_profile_destroy(&prof);
   drop_matmul(&m);
 }
 
 int main(int argc, char **argv) {
-  const char *device = "cpu:0";
+  const char *device = "cpu:0", *only = "";
   int entries = 1000;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (!strcmp(argv[i], "--device")) device = argv[i + 1];
+    else if (!strcmp(argv[i], "--only") && !strcmp(argv[i + 1], "profile")) only = argv[i + 1];
     else if (!strcmp(argv[i], "--entries")) entries = (int)strtol(argv[i + 1], NULL, 10);
     else argc = 2;
   }
-  if (argc % 2 == 0 || entries < 1) return fprintf(stderr, "usage: tune_driver [--device ID] [--entries N]\n"), 2;
+  if (argc % 2 == 0 || entries < 1) return fprintf(stderr, "usage: tune_driver [--device ID] [--entries N] [--only profile]\n"), 2;
   char dir[64] = "/tmp/tessera-tune-XXXXXX", command[100];
   tsr_context *ctx;
   tsr_device *dev;
@@ -174,9 +195,11 @@ int main(int argc, char **argv) {
   check(tsr_context_create(&(tsr_context_desc){.cache_dir = dir}, &ctx));
   check(tsr_device_open(ctx, device, &dev));
   check(tsr_stream_create(dev, 0, &s));
-  time_lookups(dir, entries);
-  time_compiling(ctx, dev, s);
-  time_profiling(ctx, dev, s);
+  if (!*only) time_lookups(dir, entries);
+  if (!*only) time_compiling(ctx, dev, s);
+  int64_t d = size_of_1_ms(ctx, dev, s);
+  time_profiling(ctx, dev, s, d, 1);
+  time_profiling(ctx, dev, s, d, 4);
   tsr_stream_destroy(&s);
   tsr_device_close(&dev);
   tsr_context_destroy(&ctx);

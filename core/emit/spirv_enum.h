@@ -24,6 +24,7 @@ enum {
   OpAtomicAnd = 240, OpAtomicOr = 241, OpPhi = 245, OpLoopMerge = 246, OpSelectionMerge = 247, OpLabel = 248,
   OpBranch = 249, OpBranchConditional = 250, OpReturn = 253, OpReturnValue = 254, OpGroupNonUniformShuffle = 345,
   OpGroupNonUniformShuffleXor = 346,
+  OpReadClockKHR = 5056, /* SPV_KHR_shader_clock */
   /* SPV_KHR_cooperative_matrix */
   OpTypeCooperativeMatrixKHR = 4456, OpCooperativeMatrixLoadKHR = 4457, OpCooperativeMatrixStoreKHR = 4458,
   OpCooperativeMatrixMulAddKHR = 4459, OpCooperativeMatrixLengthKHR = 4460,
@@ -38,7 +39,7 @@ enum {
   CapShader = 1, CapFloat16 = 9, CapFloat64 = 10, CapInt64 = 11, CapInt16 = 22, CapInt8 = 39, CapGroupNonUniform = 61,
   CapGroupNonUniformShuffle = 65, CapStorageBuffer16BitAccess = 4433, CapStorageBuffer8BitAccess = 4448,
   CapWorkgroupMemoryExplicitLayout = 4428, CapWorkgroupMemoryExplicitLayout8 = 4429, CapWorkgroupMemoryExplicitLayout16 = 4430,
-  CapSignedZeroInfNanPreserve = 4466, CapVulkanMemoryModel = 5345, CapPhysicalStorageBufferAddresses = 5347,
+  CapSignedZeroInfNanPreserve = 4466, CapShaderClock = 5055, CapVulkanMemoryModel = 5345, CapPhysicalStorageBufferAddresses = 5347,
   CapCooperativeMatrix = 6022, CapBFloat16Type = 5116, CapBFloat16CooperativeMatrix = 5118, CapFloat8 = 4212,
   CapFloat8CooperativeMatrix = 4213, CapCoopmatReductionsNV = 5430, CapCoopmatConversionsNV = 5431,
   CapCoopmatPerElementNV = 5432, CapCoopmatTensorAddressingNV = 5433, CapTensorAddressingNV = 5439

@@ -554,18 +554,7 @@ static void replay_cost_of_a_launch_is_small(void **state) {
 }
 
 int main(void) {
-  setenv("TSR_VK_VALIDATION", "1", 0);
-  be_env env = {.al = &al_default, .log = vr_log};
-  be_instance *in;
-  tsr_status st = vulkan_backend.instance_create(&env, &in);
-  if (st) { /* without the layers the tests still run */
-    printf("no validation: %s\n", tsr_status_message(st));
-    tsr_status_free(st);
-    unsetenv("TSR_VK_VALIDATION");
-  } else {
-    vulkan_backend.instance_destroy(in);
-  }
-  if (!vr_open(&dev)) return 77;
+  if (!vr_open_validated(&dev)) return 77;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(program_replayed_with_other_buffers_right), cmocka_unit_test(copies_and_fills_in_order), cmocka_unit_test(streams_wait_for_each_others_events),
       cmocka_unit_test(buffer_beyond_storage_range_addressed), cmocka_unit_test(buffer_beyond_the_largest_made_of_pieces), cmocka_unit_test(indices_beyond_4_gib_addressed), cmocka_unit_test(barriers_only_where_a_launch_waits),

@@ -49,6 +49,17 @@ static bool vr_open(vr *r) {
   return true;
 }
 
+/* The same under the validation layers, unless TSR_VK_VALIDATION says otherwise or they are missing: without them the tests still run. */
+static inline bool vr_open_validated(vr *r) {
+  be_env env = {.al = &al_default, .log = vr_log};
+  be_instance *in;
+  setenv("TSR_VK_VALIDATION", "1", 0);
+  tsr_status st = vulkan_backend.instance_create(&env, &in);
+  if (!st) vulkan_backend.instance_destroy(in);
+  else printf("no validation: %s\n", tsr_status_message(st)), tsr_status_free(st), unsetenv("TSR_VK_VALIDATION");
+  return vr_open(r);
+}
+
 /* Returns how many validation messages there were. */
 static int vr_close(vr *r) {
   int n = atomic_load(&r->in->n_messages);
@@ -76,7 +87,7 @@ static be_module *vr_module(vr *r, const char *text) {
 }
 
 /* Runs the text's first kernel `repeat` times; returns the best device time in ns when repeat > 1. */
-static double vr_run(vr *r, const char *text, vr_arg *args, int n, int repeat) {
+static inline double vr_run(vr *r, const char *text, vr_arg *args, int n, int repeat) {
   be_module *mod = vr_module(r, text);
   be_range slots[32];
   int ids[32];
