@@ -68,9 +68,13 @@ static double hiding_of(const tune_device *d, const tune_config *c, const cost_e
 }
 
 /* Share of the issue slots that do arithmetic: loads per multiply-add fall with the register tile's sides. */
-/* Of the rate that untuned products reach: no gathers of a, but 16 sums at least to keep the units busy, and from 32 on they don't stay in
- * registers (f32 512 cubed: 16 and 32 sums 1.9 ms, 64 2.3; untuned 3.7). */
-static double columns_efficiency(double sums) { return 1.8 * min2(1, sums / 16) / sqrt(at_least(sums / 32, 1)); }
+/* Columns in lanes, in the rate that untuned products reach: no gathers of a, but 16 sums a lane at least to keep the units busy, and from 32 on they don't
+ * stay in registers (f32 512 cubed: 8 sums 2.9 ms, 16 and 32 1.7, 64 2.4; untuned 3.7). Subgroups have 8 rows each, side by side they take longer
+ * (64x32 by 16 subgroups 2.5 ms, 128x16 1.75). */
+static double columns_efficiency(const tune_config *c, double sums) {
+  double side_by_side = 8.0 * c->warps > at_least(c->m, 8) ? 0.75 : 1;
+  return 1.9 * side_by_side * min2(1, sums / 16) / sqrt(at_least(sums / 32, 1));
+}
 
 static double register_tile_efficiency(const tune_device *d, const tune_config *c, double lanes) {
   if (d->is_cpu) {
@@ -78,7 +82,7 @@ static double register_tile_efficiency(const tune_device *d, const tune_config *
     return clamp(1 - 0.5 * (lanes / at_least(cols, 1) / 2 + 1 / at_least(rows, 1)), 0.2, 1);
   }
   double per_warp = (double)c->m * c->n / at_least(c->warps, 1), side = sqrt(per_warp);
-  if (c->matrix_path == TUNE_PATH_COLUMNS) return columns_efficiency(per_warp / lanes);
+  if (c->matrix_path == TUNE_PATH_COLUMNS) return columns_efficiency(c, per_warp / lanes);
   if (tune_device_simd_like(d)) return 1 / (1 + 8 * lanes / at_least(per_warp, 1)); /* lanes of sums against loads and index arithmetic */
   double loads = c->matrix_path ? 16 / at_least(side, 16) : 2 * sqrt(lanes) / at_least(side, sqrt(lanes));
   return 1 / (1 + 0.5 * loads);
