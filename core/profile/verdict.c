@@ -13,11 +13,15 @@ static verdict decide(bool known, bool pass, const char *text, const char **hint
   return !known ? VERDICT_UNKNOWN : pass ? VERDICT_PASS : VERDICT_FAIL;
 }
 
+static const char no_figure[] = "the guide has no figure for this architecture";
+
 verdict verdict_occupancy(double fraction, double flops_per_byte, double ridge, const char **hint) {
   bool known = fraction >= 0 && flops_per_byte >= 0 && ridge > 0;
   const char *text = flops_per_byte >= ridge ? "occupancy is under 50 %: use fewer registers or stages, or smaller tiles"
                                              : "memory-bound under 50 % occupancy: use smaller tiles or more warps";
-  return decide(known, fraction >= 0.5, text, hint);
+  verdict v = decide(known, fraction >= 0.5, text, hint);
+  if (v == VERDICT_UNKNOWN && hint && fraction >= 0) *hint = "its work or the device's peaks are not known";
+  return v;
 }
 
 verdict verdict_spills(int64_t spill_bytes, const char **hint) {
@@ -25,19 +29,27 @@ verdict verdict_spills(int64_t spill_bytes, const char **hint) {
 }
 
 verdict verdict_registers(int32_t regs, int32_t ideal, const char **hint) {
-  return decide(regs > 0 && ideal > 0, regs <= ideal, "more registers per thread than the guide's figure: smaller tile or more warps", hint);
+  verdict v = decide(regs > 0 && ideal > 0, regs <= ideal, "more registers per thread than the guide's figure: smaller tile or more warps", hint);
+  if (v == VERDICT_UNKNOWN && hint && ideal <= 0) *hint = no_figure;
+  return v;
 }
 
 verdict verdict_shared(int64_t bytes, int64_t limit, const char **hint) {
-  return decide(bytes >= 0 && limit > 0, bytes <= limit, "more shared memory than a block may have: fewer stages or a smaller k", hint);
+  verdict v = decide(bytes >= 0 && limit > 0, bytes <= limit, "more shared memory than a block may have: fewer stages or a smaller k", hint);
+  if (v == VERDICT_UNKNOWN && hint && limit <= 0) *hint = no_figure;
+  return v;
 }
 
 verdict verdict_coalescing(double contiguous, const char **hint) {
-  return decide(contiguous >= 0, contiguous >= 0.999, "strided accesses: make the last axis contiguous or transpose once", hint);
+  verdict v = decide(contiguous >= 0, contiguous >= 0.999, "strided accesses: make the last axis contiguous or transpose once", hint);
+  if (v == VERDICT_UNKNOWN && hint) *hint = "gathered at run time, or nothing moves";
+  return v;
 }
 
 verdict verdict_alignment(int64_t bytes_per_access, const char **hint) {
-  return decide(bytes_per_access > 0, bytes_per_access >= 16, "accesses under 128 bits: align the extents and vectorize", hint);
+  verdict v = decide(bytes_per_access > 0, bytes_per_access >= 16, "accesses under 128 bits: align the extents and vectorize", hint);
+  if (v == VERDICT_UNKNOWN && hint) *hint = "the schedule leaves their width to the lowering";
+  return v;
 }
 
 verdict verdict_padding(int ways, const char **hint) {

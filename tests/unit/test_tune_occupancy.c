@@ -227,6 +227,15 @@ static void verdicts_follow_the_guide(void **state) {
   assert_int_equal(verdict_registers(0, 64, &hint), VERDICT_UNKNOWN);
   assert_int_equal(verdict_shared(96 * 1024, h100().shared_per_block, &hint), VERDICT_PASS);
   assert_int_equal(verdict_shared(96 * 1024 + 1, h100().shared_per_block, &hint), VERDICT_FAIL);
+  /* Unknown always says why. */
+  hint = "";
+  assert_true(verdict_registers(-1, 64, &hint) == VERDICT_UNKNOWN && strstr(hint, "does not tell"));
+  assert_true(verdict_registers(32, 0, &hint) == VERDICT_UNKNOWN && strstr(hint, "no figure"));
+  assert_true(verdict_shared(1024, 0, &hint) == VERDICT_UNKNOWN && strstr(hint, "no figure"));
+  assert_true(verdict_occupancy(-1, 10, 5, &hint) == VERDICT_UNKNOWN && strstr(hint, "does not tell"));
+  assert_true(verdict_occupancy(0.6, 10, 0, &hint) == VERDICT_UNKNOWN && strstr(hint, "peaks"));
+  assert_true(verdict_alignment(-1, &hint) == VERDICT_UNKNOWN && strstr(hint, "lowering"));
+  assert_true(verdict_coalescing(-1, &hint) == VERDICT_UNKNOWN && strstr(hint, "gathered"));
 }
 
 static void profile_files_equal_builtin_rows(void **state) {
