@@ -326,7 +326,9 @@ ir_value *ir_build1(ir_builder *b, const char *name, const ir_type *type, int n_
     }
     op->results[0]->type = type;
   }
-  return op->results[0];
+  if (op->results[0]->type) return op->results[0];
+  b->failed = true; /* there was no memory for it */
+  return NULL;
 }
 
 ir_op *ir_build0(ir_builder *b, const char *name, int n_operands, ir_value *const *operands) {
@@ -338,6 +340,7 @@ ir_op *ir_build0(ir_builder *b, const char *name, int n_operands, ir_value *cons
 }
 
 ir_value *ir_block_arg(ir_module *m, ir_block *b, const ir_type *type, const char *name) {
+  if (!type) return NULL; /* there was no memory for it */
   ir_value **v = arena_array(&m->arena, ir_value *, b->n_args + 1);
   ir_value *a = arena_new(&m->arena, ir_value);
   if (!v || !a) return NULL;

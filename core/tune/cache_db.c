@@ -12,7 +12,7 @@ struct db {
   tsr_allocator al;
   db_state state;
   int quarantined;
-  bool no_writes;
+  bool no_writes, checked; /* checked: the file was read as a whole and is sound */
   char path[1024], why[256];
   void *handle;
   void *prepared[DB_N_STATEMENTS];
@@ -87,7 +87,7 @@ static const char *const sql[DB_N_STATEMENTS] = {
     [DB_DEVICE_SET] = "INSERT OR REPLACE INTO device(id,profile,sum) VALUES(?,?,?)",
     [DB_DEVICES_CLEAR] = "DELETE FROM device",
     [DB_COUNT] = "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM trial)",
-    [DB_CHECK] = "PRAGMA quick_check(1)",
+    [DB_CHECK] = "PRAGMA integrity_check(1)",
     [DB_BEGIN] = "BEGIN IMMEDIATE",
     [DB_COMMIT] = "COMMIT",
     [DB_ROLLBACK] = "ROLLBACK",
@@ -296,6 +296,7 @@ static bool try_open(db *d) {
 static void open_all(db *d) {
   enum { TRIES = 4 };
   d->state = DB_OFF;
+  d->checked = false;
   for (int i = 0; i < TRIES; i++)
     if (try_open(d)) return;
   say(d, "off", "the file is damaged each time it is opened");
@@ -364,20 +365,33 @@ static int step_all(db *d, sqlite3_stmt *st, const db_arg *args, int n_args, db_
   return rc;
 }
 
-/* What wants no rows writes: where it met damage it is done once more, in the file that took the damaged one's place. */
+/* Damage may lie where a write doesn't look and the next process does: the file is read as a whole before the first write. */
+static bool found_unsound(db *d) {
+  sqlite3_stmt *st = NULL;
+  int rc = sqlite3_prepare_v2(d->handle, sql[DB_CHECK], -1, &st, NULL);
+  if (rc == SQLITE_OK) rc = sqlite3_step(st);
+  const unsigned char *says = rc == SQLITE_ROW ? sqlite3_column_text(st, 0) : NULL;
+  bool unsound = is_damage(rc) || (says && strcmp((const char *)says, "ok"));
+  d->checked = says && !unsound;
+  sqlite3_finalize(st);
+  return unsound;
+}
+
+/* What wants no rows writes: where there is damage it is done in the file that takes the damaged one's place. */
 bool db_run(db *d, db_statement s, const db_arg *args, int n_args, db_row_fn row, void *user, int *changed) {
   if (changed) *changed = 0;
   for (int tries = row ? 1 : 2; tries > 0; tries--) {
-    int rc;
+    int rc = SQLITE_CORRUPT;
     if (d->state == DB_OFF || !d->handle) return false;
-    sqlite3_stmt *st = prepared(d, s, &rc);
-    bool damage = !st && (rc & 0xff) == SQLITE_ERROR; /* our statements are right, so the stored schema is not */
+    bool damage = !row && d->state == DB_ON && !d->checked && found_unsound(d);
+    sqlite3_stmt *st = damage ? NULL : prepared(d, s, &rc);
+    damage |= !st && (rc & 0xff) == SQLITE_ERROR; /* our statements are right, so the stored schema is not */
     if (st) rc = step_all(d, st, args, n_args, row, user);
     if (rc == SQLITE_DONE) {
       if (changed) *changed = sqlite3_changes(d->handle);
       return true;
     }
-    say(d, "not done", sqlite3_errmsg(d->handle));
+    say(d, "not done", damage ? "the file is damaged" : sqlite3_errmsg(d->handle));
     if (!(damage || is_damage(rc)) || d->state != DB_ON) return false;
     shut(d);
     if (set_aside(d)) open_all(d);

@@ -139,36 +139,88 @@ static void damaged_files_are_misses_never_wrong_answers(void **state) {
   assert_true(quarantined >= 30 && misses > 0);
 }
 
-/* No byte of the file's header makes a cache that keeps nothing. */
-static void any_byte_of_the_header_may_be_wrong(void **state) {
-  enum { HEADER = 100, MOST = 1 << 18 };
-  static unsigned char whole[MOST];
-  char path[128], cmd[200];
-  tune_cache *c = open_cache();
-  assert_true(works(c, 1));
-  cache_close(&c);
+enum { HEADER = 100, MOST = 1 << 20 };
+static unsigned char whole[MOST];
+
+/* The sound file of what was kept so far. */
+static size_t read_whole(void) {
+  char path[128];
   file_path(path, sizeof path, "");
   FILE *f = fopen(path, "rb");
   size_t n = f ? fread(whole, 1, sizeof whole, f) : 0;
   assert_true(n > HEADER && n < MOST && fclose(f) == 0);
+  return n;
+}
+/* In place of all that is there. */
+static void write_whole(const unsigned char *bytes, size_t n) {
+  char path[128], cmd[200];
+  snprintf(cmd, sizeof cmd, "rm -f %s/t.*", dir);
+  assert_int_equal(system(cmd), 0);
+  file_path(path, sizeof path, "");
+  FILE *f = fopen(path, "wb");
+  assert_true(f && fwrite(bytes, 1, n, f) == n && fclose(f) == 0);
+}
+static bool kept_for_the_next(int m) {
+  char shape[32];
+  snprintf(shape, sizeof shape, "%dx1x1", m);
+  tune_key k = key_of(shape);
+  tune_entry e = entry_of(m), got;
+  tune_cache *c = open_cache();
+  bool hit = cache_lookup(c, &k, &got) && !memcmp(&got, &e, sizeof e);
+  cache_close(&c);
+  return hit;
+}
+
+/* No byte of the file's header makes a cache that keeps nothing. */
+static void any_byte_of_the_header_may_be_wrong(void **state) {
+  tune_cache *c = open_cache();
+  assert_true(works(c, 1));
+  cache_close(&c);
+  size_t n = read_whole();
   for (int at = 0; at < HEADER; at++)
     for (int how = 0; how < 4; how++) {
-      const unsigned char was = whole[at], bad[] = {0, 0xff, was ^ 1, was + 3};
-      snprintf(cmd, sizeof cmd, "rm -f %s/t.*", dir);
-      assert_int_equal(system(cmd), 0);
+      const unsigned char was = whole[at], bad[] = {0, 0xff, was ^ 1, (unsigned char)(was + 3)};
       whole[at] = bad[how];
-      f = fopen(path, "wb");
-      assert_true(f && fwrite(whole, 1, n, f) == n && fclose(f) == 0);
+      write_whole(whole, n);
       whole[at] = was;
       c = open_cache();
       if (!works(c, 2)) fail_msg("byte %d as %d: nothing is kept", at, bad[how]);
       cache_close(&c);
+      if (!kept_for_the_next(2)) fail_msg("byte %d as %d: the next process doesn't find what was kept", at, bad[how]);
+    }
+}
+
+/* Damage where neither the first lookup nor the store happens to look. */
+static void what_is_kept_after_damage_stays(void **state) {
+  enum { ROUNDS = 400, ENTRIES = 150, TRIALS = 6 };
+  static unsigned char bad[MOST];
+  uint64_t rng = 31;
+  tune_cache *c = open_cache();
+  for (int i = 0; i < ENTRIES; i++) {
+    char shape[32];
+    snprintf(shape, sizeof shape, "%dx1x1", 10 * i);
+    tune_key k = key_of(shape);
+    for (int t = 0; t < TRIALS; t++) {
+      tune_trial x = {.state = "ok", .ns = t + 0.5};
+      snprintf(x.config, sizeof x.config, "m=%d n=64", t + 1);
+      assert_true(cache_keep_trial(c, &k, &x));
+    }
+    assert_true(works(c, 10 * i));
+  }
+  cache_close(&c);
+  size_t n = read_whole();
+  for (int round = 0; round < ROUNDS; round++) {
+    memcpy(bad, whole, n);
+    for (uint64_t i = 0, hurt = 1 + search_rand(&rng, 64); i < hurt; i++) bad[search_rand(&rng, n)] = (unsigned char)search_rand(&rng, 256);
+    write_whole(bad, n);
+    for (int m = 1; m <= 2; m++) { /* two processes, one after the other */
       c = open_cache();
-      tune_key k = key_of("2x1x1");
-      tune_entry got;
-      if (!cache_lookup(c, &k, &got)) fail_msg("byte %d as %d: the next process doesn't find what was kept", at, bad[how]);
+      assert_true(works(c, m));
       cache_close(&c);
     }
+    for (int m = 1; m <= 2; m++)
+      if (!kept_for_the_next(m)) fail_msg("round %d: what process %d kept is gone", round, m);
+  }
 }
 
 static void overwritten_wal_is_survived(void **state) {
@@ -407,6 +459,7 @@ int main(void) {
       IN_DIR(kill_9_two_hundred_times_loses_nothing_acknowledged),
       IN_MEMORY(damaged_files_are_misses_never_wrong_answers),
       IN_MEMORY(any_byte_of_the_header_may_be_wrong),
+      IN_MEMORY(what_is_kept_after_damage_stays),
       IN_DIR(overwritten_wal_is_survived),
       IN_DIR(full_disk_refuses_writes_and_still_reads),
       IN_DIR(read_only_folder_is_read),
