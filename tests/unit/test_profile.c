@@ -208,6 +208,18 @@ static void bound_names_the_limit_and_the_next_knob(void **state) {
   assert_int_equal(prof_classify(1e6, -1, -1, -1, &p).limit, PROF_UNKNOWN); /* work that is not known does not say that nothing is busy */
   assert_int_equal(prof_classify(1e6, -1, 1e6, -1, &p).limit, PROF_UNKNOWN);
   assert_non_null(strstr(prof_classify(1e6, -1, -1, -1, &p).next, "not known"));
+  /* The greatest share wins: the same kernel over a link of falling rate. */
+  static const struct {
+    double link_rate;
+    prof_limit limit;
+  } links[] = {{1000, PROF_MEMORY}, {13, PROF_MEMORY}, {11, PROF_COMM}, {1, PROF_COMM}, {0, PROF_MEMORY}};
+  for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+    p.link_gbytes_per_s = links[i].link_rate;
+    assert_int_equal(prof_classify(1e6, 3e8, 7e7, 8.4e6, &p).limit, links[i].limit); /* 0.3 of compute, 0.7 of memory, 0.7 of a link of 12 GB/s */
+  }
+  p.link_gbytes_per_s = 0;
+  assert_int_equal(prof_classify(1e6, -1, -1, 8e6, &p).limit, PROF_UNKNOWN); /* a collective alone, over a link of unknown rate */
+  assert_non_null(strstr(prof_classify(1e6, 1e6, 9e7, -1, &p).next, "a smaller tile"));
   p.matrix_path = true;
   assert_non_null(strstr(prof_classify(1e6, 9e8, 1e6, -1, &p).next, "bf16"));
 }
