@@ -47,6 +47,12 @@ static verdict shared(const audit_kernel *k, const char **hint, char found[96]) 
   return verdict_shared(k->shared_bytes, k->shared_ideal, hint);
 }
 
+static verdict tiles(const audit_kernel *k, const char **hint, char found[96]) {
+  if (k->tile_fits >= 0 && k->tile[0] > 0) snprintf(found, 96, "%lldx%lldx%lld", (long long)k->tile[0], (long long)k->tile[1], (long long)k->tile[2]);
+  else if (k->tile_fits > 0) snprintf(found, 96, "no product on matrix instructions");
+  return verdict_tile(k->tile_fits, hint);
+}
+
 /* The first failing kernel, else the first unknown one, else the first. */
 static void worst(const audit_program *p, kernel_check check, audit_row *row) {
   static const int rank[] = {[VERDICT_PASS] = 0, [VERDICT_UNKNOWN] = 1, [VERDICT_FAIL] = 2};
@@ -133,6 +139,7 @@ void audit_run(const audit_program *p, audit_row out[AUDIT_ROWS]) {
       {"Avoid bank conflicts", padding, NULL},
       {"Registers per thread within the guide", registers, NULL},
       {"Shared memory per block within the guide", shared, NULL},
+      {"Align tile shapes with the matrix instructions", tiles, NULL},
   };
   for (int i = 0; i < AUDIT_ROWS; i++) {
     out[i] = (audit_row){.point = points[i].point, .kernel = "", .hint = ""};

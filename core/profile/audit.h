@@ -1,5 +1,5 @@
 /* core/profile/audit.h - appendix A.8, the checklist for performance tuning, as an executable audit: pass, fail or unknown
- * for each of its nine points, and the "take-aways" of chapter 3.7 for each kernel. Input: facts; negative or NULL: not known.
+ * for each of its nine points, and the "take-aways" of chapters 3.7 and 7.10 for each kernel. Input: facts; negative or NULL: not known.
  * Source: seed 003 A.2, A.8, seed 004 section 3.7. */
 #ifndef CORE_PROFILE_AUDIT_H
 #define CORE_PROFILE_AUDIT_H
@@ -17,6 +17,8 @@ typedef struct audit_kernel {
   int bank_ways;            /* 0: no shared memory */
   int stages, async_copy;   /* stages 0: nothing to stage: no k loop, or caches do it */
   bool async_possible;
+  int tile_fits;            /* 1: a multiple of a matrix instruction of its type, or no product on one; 0: cut; -1: not known */
+  int64_t tile[3];          /* of a product; zeros: none */
   int tuned;                /* 1: its schedule comes from the tuner's cache or search */
 } audit_kernel;
 
@@ -35,7 +37,7 @@ typedef struct audit_program {
   bool needs_reproducible;
 } audit_program;
 
-enum { AUDIT_ROWS = 13 };
+enum { AUDIT_ROWS = 14 };
 typedef struct audit_row {
   const char *point;  /* the checklist's own words */
   verdict verdict;
@@ -44,7 +46,7 @@ typedef struct audit_row {
   const char *kernel; /* the worst kernel, "" for points about the program */
 } audit_row;
 
-/* The nine points of A.8, then alignment, padding and registers of 3.7 and shared memory of A.2. A point about kernels is the worst of all kernels. */
+/* The nine points of A.8, then alignment, padding and registers of 3.7, shared memory of A.2 and tile shapes of 7.10. A point about kernels is the worst of all kernels. */
 void audit_run(const audit_program *p, audit_row out[AUDIT_ROWS]);
 /* Number of failed points. */
 int audit_failed(const audit_row rows[AUDIT_ROWS]);

@@ -62,6 +62,12 @@ verdict verdict_pipeline(int stages, int async_copy, bool possible, const char *
   return decide(known, stages >= 2 && (async_copy || !possible), text, hint);
 }
 
+verdict verdict_tile(int fits, const char **hint) {
+  verdict v = decide(fits >= 0, fits > 0, "part of each matrix instruction is padding: a tile that is a multiple of its shape (`tessera devices`)", hint);
+  if (v == VERDICT_UNKNOWN && hint) *hint = "written below Schedule IR: its tile is not known";
+  return v;
+}
+
 verdict verdict_tuned(int tuned, int cache_persistent, const char **hint) {
   bool bad = tuned == 0 || cache_persistent == 0;
   verdict v = decide(bad || (tuned > 0 && cache_persistent > 0), !bad, cache_persistent == 0 ? "set TSR_CACHE_DIR to a folder that can be written" : "run `tessera tune`, or TSR_TUNE=full once", hint);

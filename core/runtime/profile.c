@@ -164,6 +164,29 @@ static void access_facts(const ir_op *src, const tune_problem *problem, const tu
   k->bank_ways = occ_bank_ways(d, problem, &staged);
 }
 
+/* Seed 001 section 7.10: is the tile a multiple of some matrix instruction of the type? CPU tiles are cache blocks, cut to registers inside. */
+static void tile_facts(const ir_op *src, const tune_device *d, const tile_work *w, audit_kernel *k) {
+  tune_problem problem;
+  sched_params s;
+  bool listed = false;
+  k->tile_fits = 1;
+  if (d->is_cpu || !w->has_gemm) return;
+  k->tile_fits = -1;
+  if (!src || !tune_kernel_problem(src, "", &problem)) return;
+  sched_read(src, &s);
+  k->tile_fits = s.m > 0 ? 1 : -1;
+  if (s.m <= 0 || (s.matrix_path && (!strcmp(s.matrix_path, "fma") || !strcmp(s.matrix_path, "stream")))) return;
+  k->tile[0] = s.m, k->tile[1] = s.n, k->tile[2] = s.k;
+  k->tile_fits = 0;
+  for (int i = 0; i < d->n_matrix; i++) {
+    const tune_matrix *x = &d->matrix[i];
+    if (x->in != problem.in) continue;
+    listed = true;
+    if (s.m % x->m == 0 && s.n % x->n == 0 && s.k % x->k == 0) k->tile_fits = 1;
+  }
+  if (!listed) k->tile_fits = 1, k->tile[0] = 0; /* no such instruction: nothing to be a multiple of */
+}
+
 static audit_kernel facts_of(tsr_profile *prof, const tsr_program *p, const prof_event *e, const tune_device *d, const tile_work *w, bool has_work) {
   const ir_op *src = source_of(p, e->kernel);
   tune_problem problem;
@@ -180,6 +203,7 @@ static audit_kernel facts_of(tsr_profile *prof, const tsr_program *p, const prof
     k.stages = !w->has_gemm || caches_stage ? 0 : w->stages ? w->stages : 1;
     k.async_copy = w->async_copy && d->async_copy;
   }
+  tile_facts(src, d, w, &k);
   if (src && !d->is_cpu && tune_kernel_problem(src, "", &problem)) access_facts(src, &problem, d, &k);
   return k;
 }

@@ -265,7 +265,7 @@ static void trace_keeps_to_the_format(void **state) {
 static audit_kernel good_kernel(void) {
   return (audit_kernel){.name = "matmul_0", .op = "matmul", .occupancy = 0.75, .flops_per_byte = 300, .ridge = 290, .spill_bytes = 0, .registers = 64,
                         .registers_ideal = 64, .shared_bytes = 65536, .shared_ideal = 98304, .contiguous = 1, .bytes_per_access = 16, .bank_ways = 1, .stages = 3, .async_copy = 1,
-                        .async_possible = true, .tuned = 1};
+                        .async_possible = true, .tuned = 1, .tile_fits = 1};
 }
 static audit_program good_program(const audit_kernel *k, size_t n) {
   return (audit_program){.kernels = k, .n_kernels = n, .cache_persistent = 1, .n_devices = 8, .comm_ns = 1000, .overlapped_ns = 900,
@@ -304,6 +304,7 @@ static void audit_each_fault_fails_its_point_alone(void **state) {
     case 10: k[1].bank_ways = 8; break;
     case 11: k[1].registers = 200; break;
     case 12: k[1].shared_bytes = 98305; break;
+    case 13: k[1].tile_fits = 0, k[1].tile[0] = 100, k[1].tile[1] = 72, k[1].tile[2] = 64; break;
     default: p.cache_persistent = 0, expect = 4; break;
     }
     audit_row rows[AUDIT_ROWS];
@@ -317,7 +318,7 @@ static void audit_each_fault_fails_its_point_alone(void **state) {
 
 static void audit_unknown_stays_unknown(void **state) {
   audit_kernel k = {.name = "k", .op = "matmul", .occupancy = -1, .flops_per_byte = -1, .spill_bytes = -1, .contiguous = -1, .bytes_per_access = -1,
-                    .bank_ways = -1, .stages = -1, .async_copy = -1, .tuned = -1, .registers = -1, .shared_bytes = -1};
+                    .bank_ways = -1, .stages = -1, .async_copy = -1, .tuned = -1, .registers = -1, .shared_bytes = -1, .tile_fits = -1};
   audit_program p = {.kernels = &k, .n_kernels = 1, .cache_persistent = -1, .n_devices = -1, .comm_ns = -1, .overlapped_ns = -1, .has_matmul = true};
   audit_row rows[AUDIT_ROWS];
   audit_run(&p, rows);
