@@ -15,7 +15,7 @@ static const knob knobs[] = {
     {"TSR_DISABLE", "", KNOB_LIST, "switches off: rewrites, fusion, tiling, mma, pipeline (of products), row_kernels (CPU), or any rule by name"},
     {"TSR_POLICY", "fast", KNOB_STRING, "numerics policy of new contexts: fast, deterministic, kahan_sum"},
     {"TSR_FALLBACK", "warn", KNOB_STRING, "when a device lacks a capability: error, warn or allow the slower path"},
-    {"TSR_MATRIX", "auto", KNOB_STRING, "matrix path: auto, coopmat, coopmat2, subgroup, scalar"},
+    {"TSR_MATRIX", "auto", KNOB_STRING, "matrix path: auto, coopmat, coopmat2, subgroup, columns, scalar"},
     {"TSR_CACHE_DIR", ".tessera/cache", KNOB_STRING, "folder of the tuning and binary caches"},
     {"TSR_TUNE", "cached", KNOB_STRING, "tuning of compiled programs: off, cached, full"},
     {"TSR_LOG", "warn", KNOB_STRING, "messages on standard error: error, warn, info, debug"},
