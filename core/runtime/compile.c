@@ -197,8 +197,10 @@ static void note_strides(compile *c) {
     if (o->def->level != IR_TILE || o->def->code != T_KERNEL) continue;
     tile_work_count(o, &w);
     if (verdict_coalescing(w.contiguous, &hint) != VERDICT_FAIL) continue;
-    trace_add(&c->p->trace, "tile", "coalescing", o, false, "%s: %.0f %% of the elements moved lie beside their neighbours: %s", name, 100 * w.contiguous, hint);
-    rt_log(c->p->ctx, TSR_LOG_INFO, "%s: %.0f %% of the elements moved lie beside their neighbours: %s", name, 100 * w.contiguous, hint);
+    char text[256];
+    snprintf(text, sizeof text, "%s: %.0f %% of the elements moved lie beside their neighbours: %s", name, 100 * w.contiguous, hint);
+    trace_add(&c->p->trace, "tile", "coalescing", o, false, "%s", text);
+    rt_log(c->p->ctx, TSR_LOG_INFO, "%s", text);
   }
 }
 
