@@ -1,5 +1,5 @@
 /* Tuning and profiling through the public interface on the CPU: nothing is measured twice, results stay right, deterministic stays
- * bit-identical, the user's own parts are called, profiles have the seeds' rows. */
+ * bit-identical, profiles have the seeds' rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,48 +16,7 @@
 #include "core/backend.h"
 #include "core/base/json.h"
 #include "core/base/status.h"
-#include "tessera/profile.h"
-#include "tessera/tune.h"
-
-static char dir[64];
-
-static int make_dir(void **state) {
-  snprintf(dir, sizeof dir, "/tmp/tsr-rt-XXXXXX");
-  return mkdtemp(dir) ? 0 : -1;
-}
-static int drop_dir(void **state) {
-  char cmd[100];
-  snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
-  return system(cmd);
-}
-
-typedef struct fixture {
-  tsr_context *ctx;
-  tsr_device *dev;
-  tsr_graph *g;
-} fixture;
-
-static fixture open_matmul(int64_t m, int64_t n, int64_t k) {
-  fixture f = {0};
-  tsr_value a, b, c, mm, r;
-  assert_null(tsr_context_create(&(tsr_context_desc){.cache_dir = dir}, &f.ctx));
-  assert_null(tsr_device_open(f.ctx, "cpu:0", &f.dev));
-  assert_null(tsr_graph_create(f.ctx, "main", &f.g));
-  assert_null(tsr_graph_input(f.g, "A", TSR_F32, (tsr_shape){2, {m, k}}, &a));
-  assert_null(tsr_graph_input(f.g, "B", TSR_F32, (tsr_shape){2, {k, n}}, &b));
-  assert_null(tsr_graph_input(f.g, "C", TSR_F32, (tsr_shape){2, {m, n}}, &c));
-  assert_null(tsr_graph_op(f.g, "matmul", (tsr_value[]){a, b}, 2, NULL, 0, &mm));
-  assert_null(tsr_graph_op(f.g, "add", (tsr_value[]){mm, c}, 2, NULL, 0, &r));
-  assert_null(tsr_graph_output(f.g, r));
-  return f;
-}
-static void close_all(fixture *f) {
-  tsr_graph_destroy(&f->g);
-  tsr_device_close(&f->dev);
-  tsr_context_destroy(&f->ctx);
-}
-
-static const tsr_tune_options few = {.samples = 8, .samples_fixed = true, .stop_fraction = 2};
+#include "tests/unit/tune_matmul.h"
 
 static void second_context_measures_nothing(void **state) {
   fixture f = open_matmul(96, 80, 128);
@@ -89,92 +48,6 @@ static void second_context_measures_nothing(void **state) {
   assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* f's graph of unknown rows, for `rows`. */
-static fixture specialised(const fixture *f, int64_t rows) {
-  fixture s = *f;
-  assert_null(tsr_graph_specialize(f->g, (tsr_shape[]){{2, {rows, 128}}, {2, {128, 80}}, {2, {rows, 80}}}, 3, &s.g));
-  return s;
-}
-static tsr_tune_result tuned(const fixture *f, int64_t rows, bool again, const char *source) {
-  fixture s = specialised(f, rows);
-  tsr_tune_report *r;
-  tsr_tune_options t = few;
-  t.again = again;
-  assert_null(tsr_graph_tune(s.dev, s.g, NULL, &t, &r));
-  assert_int_equal(tsr_tune_report_count(r), 1);
-  tsr_tune_result x = tsr_tune_report_get(r, 0);
-  if (strcmp(x.source, source)) fail_msg("%lld rows: from %s, expected %s", (long long)rows, x.source, source);
-  assert_true((x.measurements > 0) == !strcmp(source, "search"));
-  tsr_tune_report_destroy(&r);
-  tsr_graph_destroy(&s.g);
-  return x;
-}
-static double *run_options(fixture *f, const tsr_compile_options *o, float **out, size_t *n_out);
-
-static void shapes_of_a_bucket_share_one_decision(void **state) {
-  fixture f = open_matmul(TSR_ANY_DIM, 80, 128), fixed = open_matmul(310, 80, 128);
-  tuned(&f, 300, false, "search");
-  uint64_t before = tsr_context_tune_counters(f.ctx).measurements;
-  tsr_tune_result shared = tuned(&f, 290, false, "bucket");
-  tuned(&f, 384, false, "bucket");
-  assert_true(shared.best_us == 0 && shared.predicted_us > 0 && !shared.stored);
-  assert_true(tsr_context_tune_counters(f.ctx).measurements == before);
-  tuned(&f, 256, false, "search"); /* the bucket below */
-  tuned(&f, 290, true, "search");
-  tuned(&f, 290, false, "cache"); /* its own goes first */
-  tuned(&f, 40, false, "search");
-  tuned(&f, 41, false, "search"); /* small extents are exact */
-  tsr_tune_report *r;
-  assert_null(tsr_graph_tune(fixed.dev, fixed.g, NULL, &few, &r));
-  assert_string_equal(tsr_tune_report_get(r, 0).source, "search"); /* 310 rows that always were known */
-  tsr_tune_report_destroy(&r);
-  fixture s = specialised(&f, 333);
-  uint64_t hits = tsr_context_tune_counters(f.ctx).hits;
-  float *got;
-  size_t n;
-  double *want = run_options(&s, &(tsr_compile_options){.tune = TSR_TUNE_CACHED}, &got, &n);
-  assert_true(tsr_context_tune_counters(f.ctx).hits == hits + 1);
-  for (size_t i = 0; i < n; i++) assert_true(fabs(got[i] - want[i]) < 2 * sqrt(128) * 6e-8 * 128 + 1e-5); /* the tolerance of compiling_uses_the_cache_and_stays_right */
-  free(got), free(want);
-  tsr_graph_destroy(&s.g);
-  close_all(&fixed);
-  close_all(&f);
-}
-
-static double *run_options(fixture *f, const tsr_compile_options *o, float **out, size_t *n_out) {
-  tsr_program *p;
-  tsr_binding in[3], res;
-  assert_null(tsr_program_compile(f->dev, f->g, o, &p));
-  const void *host[3];
-  for (int i = 0; i < 3; i++) {
-    tsr_tensor_info t = tsr_program_input(p, i);
-    float *data = malloc(t.bytes);
-    uint32_t s = 17 + (uint32_t)i;
-    for (size_t k = 0; k < t.bytes / 4; k++) s = s * 1664525u + 1013904223u, data[k] = (float)(s >> 8) / 8388608.0f - 1;
-    assert_null(tsr_buffer_create(f->dev, t.bytes, TSR_MEMORY_HOST, &in[i].buffer));
-    assert_null(tsr_buffer_write(in[i].buffer, 0, data, t.bytes));
-    in[i].offset = 0;
-    host[i] = data;
-  }
-  tsr_tensor_info t = tsr_program_output(p, 0);
-  *n_out = t.bytes / 4;
-  assert_null(tsr_buffer_create(f->dev, t.bytes, TSR_MEMORY_HOST, &res.buffer));
-  res.offset = 0;
-  assert_null(tsr_program_run(p, NULL, in, &res));
-  *out = malloc(t.bytes);
-  double ns[8];
-  assert_null(tsr_program_profile(p, NULL, in, &res, ns)); /* waits */
-  assert_null(tsr_buffer_read(res.buffer, 0, *out, t.bytes));
-  double *want = malloc(*n_out * sizeof *want), *outs[1] = {want};
-  assert_null(tsr_graph_reference(f->g, host, outs, NULL));
-  for (int i = 0; i < 3; i++) {
-    free((void *)host[i]);
-    tsr_buffer_destroy(&in[i].buffer);
-  }
-  tsr_buffer_destroy(&res.buffer);
-  tsr_program_destroy(&p);
-  return want;
-}
 
 static double *run_program(fixture *f, tsr_tune mode, tsr_policy policy, float **out, size_t *n_out) {
   return run_options(f, &(tsr_compile_options){.tune = mode, .policy = policy}, out, n_out);
@@ -366,21 +239,6 @@ static void failing_winner_gives_way_to_runner_up_then_default(void **state) {
   close_all(&f);
 }
 
-typedef struct mine {
-  int costs, nexts, progress, objectives;
-} mine;
-static double my_cost(void *user, const tsr_tune_problem *p, const tsr_schedule *c) {
-  ((mine *)user)->costs++;
-  return c->m == 32 ? (double)c->n : -1; /* only m = 32 may be tried */
-}
-static size_t my_next(void *user, const tsr_tune_problem *p, const tsr_schedule *c, const double *measured, size_t n, size_t left) {
-  mine *m = user;
-  m->nexts++;
-  assert_true(left > 0);
-  for (size_t i = 0; i < n; i++)
-    if (measured[i] == 0 && m->nexts <= 3) return i;
-  return n;
-}
 /* Every candidate in turn; n_failed counts those that could not run. */
 typedef struct walk_all {
   size_t n, n_failed;
@@ -472,48 +330,6 @@ static void default_that_wins_is_the_untuned_code(void **state) {
   close_all(&f);
 }
 
-static double my_objective(void *user, const tsr_tune_problem *p, double latency_ns, double work) {
-  mine *m = user;
-  m->objectives += !strcmp(p->op, "matmul+add") && p->k == 128 && work >= 2.0 * 96 * 80 * 128;
-  return 1 / latency_ns; /* the slowest wins */
-}
-static bool my_progress(void *user, const tsr_tune_progress *p) {
-  ((mine *)user)->progress++;
-  return true;
-}
-static void users_cost_model_and_strategy_decide(void **state) {
-  fixture f = open_matmul(96, 80, 128);
-  mine m = {0};
-  tsr_tune_hooks h = {.cost = my_cost, .next = my_next, .progress = my_progress, .user = &m};
-  tsr_tune_options t = few;
-  t.hooks = &h;
-  tsr_tune_report *r;
-  assert_null(tsr_graph_tune(f.dev, f.g, NULL, &t, &r));
-  tsr_tune_result x = tsr_tune_report_get(r, 0);
-  assert_true(m.costs > 3 && m.nexts == 4 && m.progress == 4); /* the default, then three of theirs */
-  assert_int_equal(x.samples, 4);
-  tsr_tune_report_destroy(&r);
-  close_all(&f);
-}
-
-static void users_objective_decides(void **state) {
-  fixture f = open_matmul(96, 80, 128);
-  mine m = {0};
-  tsr_tune_hooks h = {.objective = my_objective, .user = &m};
-  tsr_tune_options t = few;
-  t.hooks = &h;
-  tsr_tune_report *r;
-  assert_null(tsr_graph_tune(f.dev, f.g, NULL, &t, &r));
-  assert_true(m.objectives >= 8);
-  tsr_tune_report_destroy(&r);
-  t.knobs = "m,speed";
-  tsr_status st = tsr_graph_tune(f.dev, f.g, NULL, &t, &r);
-  assert_int_equal(tsr_status_code(st), TSR_NOT_FOUND);
-  assert_non_null(strstr(tsr_status_message(st), "speed"));
-  tsr_status_free(st);
-  close_all(&f);
-}
-
 static void unknown_strategy_and_missing_device_are_said(void **state) {
   fixture f = open_matmul(8, 8, 8);
   tsr_tune_report *r;
@@ -584,21 +400,19 @@ static void profile_has_rows_json_trace_and_audit(void **state) {
   tsr_text_free(f.ctx, &text);
   assert_null(tsr_profile_check(p, true, true, &text, &failed));
   assert_null(json_parse(&mem, text, strlen(text), "check", &j));
-  assert_true(j->n == 13 && failed >= 2); /* not tuned, f32 inputs, and not deterministic */
+  assert_true(j->n == 14 && failed >= 2); /* not tuned, f32 inputs, and not deterministic */
   tsr_text_free(f.ctx, &text);
   arena_clear(&mem);
   tsr_profile_destroy(&p);
   close_all(&f);
 }
 
-#define IN_DIR(f) cmocka_unit_test_setup_teardown(f, make_dir, drop_dir)
 int main(void) {
 #ifndef TSR_HAVE_SQLITE
   return 77; /* the cache is off */
 #endif
   const struct CMUnitTest tests[] = {
       IN_DIR(second_context_measures_nothing),
-      IN_DIR(shapes_of_a_bucket_share_one_decision),
       IN_DIR(compiling_uses_the_cache_and_stays_right),
       IN_DIR(deterministic_gives_the_same_bits_with_and_without_tuning),
       IN_DIR(cpu_knobs_keep_the_result),
@@ -606,8 +420,6 @@ int main(void) {
       IN_DIR(hand_written_schedule_is_left_alone),
       IN_DIR(pipeline_preset_reaches_the_code),
       IN_DIR(failing_winner_gives_way_to_runner_up_then_default),
-      IN_DIR(users_cost_model_and_strategy_decide),
-      IN_DIR(users_objective_decides),
       IN_DIR(every_candidate_of_a_cpu_row_kernel_runs),
       IN_DIR(default_that_wins_is_the_untuned_code),
       IN_DIR(unknown_strategy_and_missing_device_are_said),
