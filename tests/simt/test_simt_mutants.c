@@ -95,6 +95,7 @@ typedef struct overlapped {
   const char *arch, *path;
   tile_matmul_case c;
   int spare[4];
+  tile_attention_case attention; /* instead, with a `t` */
 } overlapped;
 
 static const char *const syncs[] = {"cp_wait<", "cp_commit(", "barrier();", "mbar_wait(", "mbar_arrive", "mbar_expect(", "mbar_init(", "wgmma_wait<", "wgmma_fence(", "wgmma_commit(", "fence_async_proxy(",
@@ -105,6 +106,8 @@ static const overlapped overlaps[] = {
     {"sm_80", "mma", {.name = "cp_async_block", .m = 64, .n = 64, .k = 192, .bm = 64, .bn = 64, .bk = 32, .in = TSR_F16, .out = TSR_F32, .warps = 4}, {1, 8, 9}},
     {"sm_90a", "wgmma", {.name = "tma", .m = 128, .n = 128, .k = 256, .bm = 64, .bn = 64, .bk = 64, .in = TSR_BF16, .out = TSR_BF16}, {7, 21}}, /* the warp meets its elected lane again: nothing is handed over there */
     {"sm_90a", "wgmma", {.name = "tma_multicast", .m = 256, .n = 256, .k = 512, .bm = 128, .bn = 128, .bk = 64, .in = TSR_BF16, .out = TSR_BF16}, {7, 23}},
+    {"sm_90a", "wgmma", {.name = "attention"}, {19, 22, 27, 34}, {.heads = 1, .positions = 192, .width = 64, .rows = 128, .columns = 32, .t = TSR_F16}},
+    /* 19 and 27 are the warpgroups' turns; 22: nothing was written to registers since the fence before; 34 as above */
     {"gfx950", "direct", {.name = "lds_direct", .m = 64, .n = 64, .k = 192, .bm = 64, .bn = 64, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true, .path = "direct"}, {0}},
     {"gfx942", "pingpong", {.name = "lds_pingpong", .m = 128, .n = 128, .k = 192, .bm = 128, .bn = 128, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true, .path = "pingpong"}, {4, 5}}, /* they only keep the halves of the block taking turns */
 };
@@ -156,11 +159,23 @@ static int put_mutant(strb *b, const char *kernel, const char *end, const char *
 
 /* ---- runs ------------------------------------------------------------------------------------------------------------------ */
 
-static void lower(const char *arch, const char *path, const tile_matmul_case *c, tsr_caps *caps, emu_unit *one) {
+static void tile_text(const tile_matmul_case *c, const tile_attention_case *a, strb *out) {
+  static char program[1 << 16];
+  strb_init(out, &al_default);
+  if (!a || !a->t) return tile_gen_matmul(out, c);
+  FILE *f = fopen(TSR_SOURCE_DIR "/tests/tile/flash_attention.mlir", "rb");
+  assert_non_null(f);
+  program[fread(program, 1, sizeof program - 1, f)] = 0;
+  fclose(f);
+  tile_gen_attention(out, program, a);
+}
+
+/* Returns where the kernel begins in its text. */
+static const char *lower(const char *arch, const char *path, const tile_matmul_case *c, const tile_attention_case *a, tsr_caps *caps, emu_unit *one) {
   ir_module *m;
   strb tile;
-  strb_init(&tile, &al_default);
-  tile_gen_matmul(&tile, c);
+  char head[160];
+  tile_text(c, a, &tile);
   assert_null(ir_parse(NULL, strb_text(&tile), tile.n, c->name, &m));
   assert_null(emu_arch_caps(arch, caps));
   caps->n_cores = 1; /* so that one block walks all tiles */
@@ -169,6 +184,9 @@ static void lower(const char *arch, const char *path, const tile_matmul_case *c,
   if (strncmp(one->paths[0], path, strlen(path))) fail_msg("%s took the path \"%s\"", c->name, one->paths[0]);
   ir_module_destroy(&m);
   strb_clear(&tile);
+  snprintf(head, sizeof head, "/* %s, ", one->names[0]);
+  assert_non_null(strstr(one->source, head));
+  return strstr(one->source, head);
 }
 
 /* The variants of one kernel that go into a unit. */
@@ -193,8 +211,7 @@ static void build_host(const host *h, int n, emu_unit *out) {
   strb text;
   v.n = 0;
   strb_init(&text, &al_default);
-  lower(h->arch, h->path, &h->c, &caps, &one);
-  const char *kernel = strstr(one.source, "/* mm_"), *end = strstr(kernel, "} // namespace tsr");
+  const char *kernel = lower(h->arch, h->path, &h->c, NULL, &caps, &one), *end = strstr(kernel, "} // namespace tsr");
   strb_printf(&text, "%.*s", (int)(kernel - one.source), one.source);
   for (int i = 0; i <= n; i++) { /* the last without a mistake */
     const mutant *mutated = i < n ? &h->mutants[i] : NULL;
@@ -242,8 +259,7 @@ static void build_without(const overlapped *o, emu_unit *one, emu_unit *out, con
   strb text;
   v.n = 0;
   strb_init(&text, &al_default);
-  lower(o->arch, o->path, &o->c, &caps, one);
-  const char *kernel = strstr(one->source, "/* mm_"), *end = strstr(kernel, "} // namespace tsr"), *call = NULL;
+  const char *kernel = lower(o->arch, o->path, &o->c, &o->attention, &caps, one), *end = strstr(kernel, "} // namespace tsr"), *call = NULL;
   strb_printf(&text, "%.*s", (int)(kernel - one->source), one->source);
   do {
     assert_true(v.n < EMU_MAX_KERNELS);
@@ -259,13 +275,23 @@ static void build_without(const overlapped *o, emu_unit *one, emu_unit *out, con
   *n = v.n;
 }
 
+/* Queries, keys, values and the result: zeros will do where only order counts. */
+static void attend(const tile_attention_case *a, const emu_unit *u, int i, emu_report *r) {
+  size_t bytes = (size_t)(a->heads * a->positions * a->width) * tsr_dtype_size(a->t);
+  emu_range buffers[4];
+  for (int b = 0; b < 4; b++) buffers[b] = (emu_range){aligned_alloc(256, bytes), bytes, b == 3};
+  for (int b = 0; b < 4; b++) memset(buffers[b].data, 0, bytes);
+  tsr_status_free(emu_launch(u, i, buffers, 1, r));
+  for (int b = 0; b < 4; b++) free(buffers[b].data);
+}
+
 static bool has_findings(const overlapped *o, const emu_unit *u, int i) {
   static emu_report r;
-  matmul_data data = matmul_data_make(&o->c, 1);
   memset(&r, 0, sizeof r);
-  tsr_status st = emu_launch(u, i, data.buffers, 1, &r);
+  if (o->attention.t) return attend(&o->attention, u, i, &r), r.n_findings > 0;
+  matmul_data data = matmul_data_make(&o->c, 1);
+  tsr_status_free(emu_launch(u, i, data.buffers, 1, &r));
   if (!i && !(matmul_error(&o->c, &data) <= 1)) fail_msg("%s: wrong as it is", o->c.name);
-  tsr_status_free(st);
   matmul_data_clear(&data);
   return r.n_findings > 0;
 }
