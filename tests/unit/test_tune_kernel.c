@@ -103,6 +103,23 @@ static void columns_in_lanes_need_b_as_it_lies(void **state) {
   }
 }
 
+/* One row of f32 on SIMD registers: two columns a lane, where the row has whole ones. */
+static void untuned_rows_are_read_by_whole_registers(void **state) {
+  static const struct { int n, tile; } cases[] = {{4096, 16}, {1000, 32}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char args[128], type[32];
+    snprintf(args, sizeof args, "%%A: tensor<1x256xf32>, %%B: tensor<256x%dxf32>", cases[i].n);
+    snprintf(type, sizeof type, "tensor<1x%dxf32>", cases[i].n);
+    ir_module *s = compile(args, "%0 = \"tessera.graph.matmul\"(%A, %B) {}", "%0", type);
+    tsr_caps c = gpu();
+    c.subgroup = c.subgroup_min = c.subgroup_max = 8, c.n_matrix = 0;
+    tune_config d = tune_kernel_default(kernel(s), &c, NULL);
+    assert_int_equal(d.m, 1);
+    assert_int_equal(d.n, cases[i].tile);
+    ir_module_destroy(&s);
+  }
+}
+
 static void every_point_keeps_the_kernels_own_limits(void **state) {
   ir_module *s = matmul_add("bf16");
   tsr_caps all[2] = {gpu(), cpu()};
@@ -248,7 +265,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(matmul_kernel_is_a_problem_with_a_key),
       cmocka_unit_test(other_families_are_problems_too),
-      cmocka_unit_test(columns_in_lanes_need_b_as_it_lies), cmocka_unit_test(every_point_keeps_the_kernels_own_limits),
+      cmocka_unit_test(columns_in_lanes_need_b_as_it_lies), cmocka_unit_test(untuned_rows_are_read_by_whole_registers), cmocka_unit_test(every_point_keeps_the_kernels_own_limits),
       cmocka_unit_test(config_switches_become_the_schedules_spelling),
       cmocka_unit_test(extracted_kernel_computes_the_same),
       cmocka_unit_test(known_device_brings_advice_but_no_limit),
