@@ -225,7 +225,7 @@ static tsr_status record_launches(recorder *c) {
   return NULL;
 }
 
-/* Address tables for kernels with more arguments than push constants hold. */
+/* Address tables for kernels with more arguments than push constants hold, in the order of record_launches. */
 static tsr_status fill_tables(be_program *p, recording *r) {
   if (!p->table_bytes) return NULL;
   if (!r->tables) TSR_TRY(vk_buffer_create(p->d, p->table_bytes, BE_HOST_VISIBLE, &r->tables));
@@ -233,7 +233,7 @@ static tsr_status fill_tables(be_program *p, recording *r) {
   for (int i = 0; i < p->n_launches; i++) {
     const be_launch *l = &p->launches[i];
     int n = l->module->kernels[l->kernel].desc.n_args;
-    for (int a = 0; n > EMIT_SPIRV_MAX_PUSH && a < n; a++) *t++ = p->now[l->slots[a]];
+    for (int a = 0; n > EMIT_SPIRV_MAX_PUSH && !is_empty(l) && a < n; a++) *t++ = p->now[l->slots[a]];
   }
   return NULL;
 }

@@ -372,23 +372,49 @@ static void figures_of_drivers_understood(void **state) {
   vulkan_backend.module_destroy(m);
 }
 
-static void many_arguments_through_a_table(void **state) {
-  enum { ARGS = 24 };
-  char *p = text, *end = text + sizeof text;
+enum { ARGS = 24 };
+
+/* The last argument = the sum of all others, 64 elements; returns the end of the text. */
+static char *many_kernel(char *p, const char *end, const char *name, int grid) {
   p += snprintf(p, (size_t)(end - p), "\"tessera.target.kernel\"() ({\n^bb0(");
   for (int i = 0; i < ARGS; i++) p += snprintf(p, (size_t)(end - p), "%s%%a%d: !tessera.ptr<f32, \"global\">", i ? ", " : "", i);
   p += snprintf(p, (size_t)(end - p), "):\n%%t = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n%%s0 = \"tessera.target.const\"() {value = 0.0} : () -> f32\n");
   for (int i = 0; i < ARGS - 1; i++)
     p += snprintf(p, (size_t)(end - p), "%%x%d = \"tessera.target.load\"(%%a%d, %%t) : (!tessera.ptr<f32, \"global\">, index) -> f32\n%%s%d = \"tessera.target.add\"(%%s%d, %%x%d) : (f32, f32) -> f32\n", i, i, i + 1, i, i);
-  snprintf(p, (size_t)(end - p), "\"tessera.target.store\"(%%s%d, %%a%d, %%t) : (f32, !tessera.ptr<f32, \"global\">, index) -> ()\n\"tessera.target.return\"() : () -> ()\n}) {sym_name = \"many\", dialect = \"spirv\", grid = [1, 1, 1], block = [64, 1, 1]} : () -> ()\n", ARGS - 1, ARGS - 1);
+  return p + snprintf(p, (size_t)(end - p), "\"tessera.target.store\"(%%s%d, %%a%d, %%t) : (f32, !tessera.ptr<f32, \"global\">, index) -> ()\n\"tessera.target.return\"() : () -> ()\n}) {sym_name = \"%s\", dialect = \"spirv\", grid = [%d, 1, 1], block = [64, 1, 1]} : () -> ()\n", ARGS - 1, ARGS - 1, name, grid);
+}
+
+static void many_arguments_through_a_table(void **state) {
   float in[ARGS][64], out[64];
   vr_arg args[ARGS];
+  many_kernel(text, text + sizeof text, "many", 1);
   for (int a = 0; a < ARGS; a++) {
     for (int i = 0; i < 64; i++) in[a][i] = (float)(a * 100 + i);
     args[a] = (vr_arg){in[a], a == ARGS - 1 ? out : NULL, sizeof out};
   }
   vr_run(&dev, text, args, ARGS, 1);
   for (int i = 0; i < 64; i++) assert_float_equal(out[i], 100 * (ARGS - 1) * (ARGS - 2) / 2 + (ARGS - 1) * i, 0);
+}
+
+/* A launch without blocks has a table too; the next one must not take it for its own. */
+static void empty_launch_keeps_its_table(void **state) {
+  static float zero[64], one[64], out[64];
+  int all_zero[ARGS] = {0}, ones[ARGS];
+  for (int i = 0; i < ARGS; i++) ones[i] = i < ARGS - 1 ? 1 : 2;
+  for (int i = 0; i < 64; i++) one[i] = 1;
+  many_kernel(many_kernel(text, text + sizeof text, "empty", 0), text + sizeof text, "many", 1);
+  be_module *m = vr_module(&dev, text);
+  const be_launch l[] = {{m, 0, all_zero, NULL, 0}, {m, 1, ones, NULL, 0}};
+  be_program *p;
+  VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){l, 2, 3}, &p));
+  be_buffer *b[] = {buffer(&dev, sizeof zero, zero), buffer(&dev, sizeof one, one), buffer(&dev, sizeof out, zero)};
+  VR_OK(vulkan_backend.program_run(dev.s, p, (be_range[]){{b[0], 0, sizeof out}, {b[1], 0, sizeof out}, {b[2], 0, sizeof out}}, NULL));
+  VR_OK(vulkan_backend.read(dev.s, (be_range){b[2], 0, sizeof out}, out));
+  VR_OK(vulkan_backend.stream_sync(dev.s, -1));
+  for (int i = 0; i < 64; i++) assert_float_equal(out[i], ARGS - 1, 0);
+  vulkan_backend.program_destroy(p);
+  vulkan_backend.module_destroy(m);
+  for (int i = 0; i < 3; i++) vulkan_backend.buffer_destroy(b[i]);
 }
 
 static void out_of_memory_is_a_status_and_leaks_nothing(void **state) {
@@ -558,7 +584,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(program_replayed_with_other_buffers_right), cmocka_unit_test(copies_and_fills_in_order), cmocka_unit_test(streams_wait_for_each_others_events),
       cmocka_unit_test(buffer_beyond_storage_range_addressed), cmocka_unit_test(buffer_beyond_the_largest_made_of_pieces), cmocka_unit_test(indices_beyond_4_gib_addressed), cmocka_unit_test(barriers_only_where_a_launch_waits),
-      cmocka_unit_test(submissions_cut_to_the_budget), cmocka_unit_test(kernels_of_the_same_code_share_a_pipeline), cmocka_unit_test(self_tests_of_recorded_devices_emitted), cmocka_unit_test(figures_of_drivers_understood), cmocka_unit_test(many_arguments_through_a_table), cmocka_unit_test(out_of_memory_is_a_status_and_leaks_nothing),
+      cmocka_unit_test(submissions_cut_to_the_budget), cmocka_unit_test(kernels_of_the_same_code_share_a_pipeline), cmocka_unit_test(self_tests_of_recorded_devices_emitted), cmocka_unit_test(figures_of_drivers_understood), cmocka_unit_test(many_arguments_through_a_table), cmocka_unit_test(empty_launch_keeps_its_table), cmocka_unit_test(out_of_memory_is_a_status_and_leaks_nothing),
       cmocka_unit_test(lost_device_is_a_status_and_can_be_opened_again), cmocka_unit_test(two_devices_at_once_independent), cmocka_unit_test(damaged_cache_files_are_misses),
       cmocka_unit_test(replay_cost_of_a_launch_is_small)};
   int r = cmocka_run_group_tests(tests, NULL, NULL), messages = vr_close(&dev);
