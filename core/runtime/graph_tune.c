@@ -126,10 +126,12 @@ static tsr_status add_result(tsr_tune_report *rep, hooked *x, const tuner_result
   tune_config shown = r->config;
   if (x->k->problem.family == TUNE_ROW) shown.n = (int32_t)(x->k->problem.n < INT32_MAX ? x->k->problem.n : INT32_MAX);
   tune_config_tile(&shown, x->k->problem.family, tile, sizeof tile);
+  const char *kept_tile = arena_str(&rep->mem, tile);
+  if (!kept_tile) return st_oom();
   double *curve = x->n_curve ? arena_dup(&rep->mem, x->curve, x->n_curve * sizeof *curve) : NULL;
   rep->v[rep->n++] = (tsr_tune_result){
       .problem = x->problem, .schedule = schedule_of(x, &r->config), .runner_up = schedule_of(x, &r->runner_up), .has_runner_up = r->has_runner_up,
-      .cancelled = r->cancelled, .stored = r->stored, .tile = arena_str(&rep->mem, tile), .source = tune_source_name(r->source), .best_us = r->best_ns / 1e3,
+      .cancelled = r->cancelled, .stored = r->stored, .tile = kept_tile, .source = tune_source_name(r->source), .best_us = r->best_ns / 1e3,
       .default_us = r->default_ns / 1e3, .predicted_us = r->predicted_ns / 1e3, .roofline_us = r->roofline_ns / 1e3, .measurements = r->measurements,
       .samples = r->samples, .rejected = r->rejected, .curve_us = curve, .n_curve = curve ? x->n_curve : 0};
   return NULL;
@@ -193,7 +195,8 @@ static tsr_status each_kernel(walk *w, const tsr_graph *g, const tsr_compile_opt
 
 static tsr_status tune_kernel(walk *w, rt_kernel *k) {
   hooked x = {.k = k, .h = w->tune->hooks, .problem = problem_of(k, &w->report->mem)};
-  tuner_result r;
+  tuner_result r = {0};
+  if (!x.problem.kernel || !x.problem.op || !x.problem.shape || !x.problem.dtype) return st_oom();
   if (seen_before(w->report, &x.problem)) return NULL;
   tsr_status st = run_tuner(&x, w->tune, w->cache, &r);
   if (!st) st = add_result(w->report, &x, &r);

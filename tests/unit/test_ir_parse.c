@@ -260,12 +260,24 @@ static void every_allocation_failure_is_a_status(void **state) {
   free(text);
 }
 
+/* What a builder gets for a type that there was no memory for. */
+static void a_value_without_a_type_is_none(void **state) {
+  ir_module *m;
+  assert_null(ir_module_create(NULL, &m));
+  ir_builder b = ir_at_end(m, m->root->regions[0]);
+  assert_null(ir_block_arg(m, m->root->regions[0], NULL, "a"));
+  assert_int_equal(m->root->regions[0]->n_args, 0);
+  assert_null(ir_build1(&b, "tessera.tile.fill", NULL, 0, NULL));
+  assert_true(b.failed);
+  ir_module_destroy(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_text_gives_one_line_with_its_place), cmocka_unit_test(invalid_utf8_is_named),
       cmocka_unit_test(deep_nesting_is_refused),                cmocka_unit_test(long_chains_are_fine),
       cmocka_unit_test(the_seeds_lines_parse_as_written),       cmocka_unit_test(numbers_keep_their_bits),
-      cmocka_unit_test(function_types_are_attributes),
+      cmocka_unit_test(function_types_are_attributes),          cmocka_unit_test(a_value_without_a_type_is_none),
       cmocka_unit_test(every_allocation_failure_is_a_status),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
