@@ -22,9 +22,9 @@ verdict verdict_alignment(int64_t bytes_per_access, const char **hint);
 verdict verdict_padding(int ways, const char **hint);
 /* Async copy and at least two stages; only asked of kernels with a k loop. `possible`: the device has async copy. */
 verdict verdict_pipeline(int stages, int async_copy, bool possible, const char **hint);
-/* A schedule from the tuner (1, 0, negative: not known) and a cache on disk that keeps it. */
 /* fits: 1, 0, or -1 where the tile is not known. Source: seed 001 section 7.10. */
 verdict verdict_tile(int fits, const char **hint);
+/* A schedule from the tuner (1, 0, negative: not known) and a cache on disk that keeps it. */
 verdict verdict_tuned(int tuned, int cache_persistent, const char **hint);
 /* Tensors without a ShardSpec; asked of programs on several devices. */
 verdict verdict_sharding(int n_devices, int implicit_shards, const char **hint);

@@ -196,7 +196,7 @@ static audit_kernel facts_of(tsr_profile *prof, const tsr_program *p, const prof
                     .shared_ideal = d->shared_ideal};
   k.flops_per_byte = e->flops > 0 && e->bytes > 0 ? e->flops / e->bytes : -1;
   k.ridge = e->peaks.gflops > 0 && e->peaks.gbytes_per_s > 0 ? e->peaks.gflops / e->peaks.gbytes_per_s : 0;
-  bool caches_stage = d->is_cpu || sched_simd_like(&p->dev->caps);
+  bool caches_stage = cost_stages_by_cache(d);
   if (d->is_cpu) k.bank_ways = 0; /* no banks */
   if (has_work) {
     /* Operands of a product that don't go through shared memory are loaded when they are needed: one buffer. */

@@ -67,7 +67,6 @@ static double hiding_of(const tune_device *d, const tune_config *c, const cost_e
   return clamp(sqrt(in_flight / 16.0), 0.15, 1);
 }
 
-/* Share of the issue slots that do arithmetic: loads per multiply-add fall with the register tile's sides. */
 /* Columns in lanes, in the rate that untuned products reach: no gathers of a, but 16 sums a lane at least to keep the units busy, and from 32 on they don't
  * stay in registers (f32 512 cubed: 8 sums 2.9 ms, 16 and 32 1.7, 64 2.4; untuned 3.7). Subgroups have 8 rows each, side by side they take longer
  * (64x32 by 16 subgroups 2.5 ms, 128x16 1.75). */
@@ -76,6 +75,7 @@ static double columns_efficiency(const tune_config *c, double sums) {
   return 1.9 * side_by_side * min2(1, sums / 16) / sqrt(at_least(sums / 32, 1));
 }
 
+/* Share of the issue slots that do arithmetic: loads per multiply-add fall with the register tile's sides. */
 static double register_tile_efficiency(const tune_device *d, const tune_config *c, double lanes) {
   if (d->is_cpu) {
     double rows = min2(c->m, 12), cols = min2(c->n, 2 * lanes);

@@ -181,11 +181,18 @@ tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const 
 
 static int32_t fit32(int64_t v) { return (int32_t)(v > INT32_MAX ? INT32_MAX : v < 0 ? 0 : v); }
 
-static const char *const path_names[] = {"fma", NULL, "direct", "pingpong", "columns"}; /* of a config's matrix_path */
+static const char *const path_names[] = {"fma", NULL, "direct", "pingpong", [TUNE_PATH_COLUMNS] = "columns"}; /* of a config's matrix_path; 1, the device's own, is what a schedule does by itself */
+enum { N_PATHS = sizeof path_names / sizeof *path_names };
+
+bool tune_path_name(int64_t path, const char **name) {
+  if (path < 0 || path >= N_PATHS) return false;
+  *name = path_names[path];
+  return true;
+}
 
 int32_t tune_path_of(const char *path) {
   if (!path) return 1;
-  for (int32_t i = 2; i < (int32_t)(sizeof path_names / sizeof *path_names); i++)
+  for (int32_t i = 2; i < N_PATHS; i++)
     if (!strcmp(path, path_names[i])) return i;
   return strcmp(path, "fma") && strcmp(path, "scalar") && strcmp(path, "stream");
 }
@@ -235,8 +242,7 @@ sched_params tune_config_params(const tune_config *c, const tune_problem *proble
   p.stages = c->stages;
   p.split_k = c->split_k;
   p.stream_k = c->stream_k;
-  bool known = c->matrix_path >= 0 && c->matrix_path < (int32_t)(sizeof path_names / sizeof *path_names);
-  if (known && (c->matrix_path > 1 || has_matrix(caps, problem->in))) p.matrix_path = path_names[c->matrix_path]; /* without one the lowering's choice stays open */
+  if (c->matrix_path > 1 || has_matrix(caps, problem->in)) (void)tune_path_name(c->matrix_path, &p.matrix_path); /* without one the lowering's choice stays open */
   return p;
 }
 

@@ -11,8 +11,6 @@ typedef enum tune_family { TUNE_MATMUL, TUNE_ROW, TUNE_ELEMENTWISE, TUNE_N_FAMIL
 /* matmul: [batch, m, k] x [k, n]; row: m rows of n elements, `passes` reads of each row; elementwise: n elements,
  * `passes` operands read; attention: `batch` heads of m queries against n keys and values, k wide (estimated, not searched: such kernels are written
  * by hand), a config's m by n the tile of scores. A config's m is rows per block of a row kernel, elements per block of an elementwise one. */
-enum { TUNE_PATH_COLUMNS = 4 }; /* a config's matrix_path, see above */
-
 typedef struct tune_problem {
   tune_family family;
   char op[32];
@@ -24,6 +22,8 @@ typedef struct tune_problem {
   bool causal;        /* attention: query i sees keys 0..i */
   bool compensated;   /* sums carry their rounding errors along: they are not cut into parts */
 } tune_problem;
+
+enum { TUNE_PATH_COLUMNS = 4 }; /* a config's matrix_path, see above */
 
 typedef struct tune_config {
   int32_t m, n, k;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/tune/kernel.h"
 #include "tessera/tune.h"
 #include "tools/tessera/op_graph.h"
 
@@ -94,7 +95,6 @@ static bool parse_knob(const char *name, const char *value, tsr_schedule *s) {
       FIELD("stages", pipeline_stages, 0), FIELD("split_k", split_k, 0), FIELD("warps", warps, 0), FIELD("raster", raster, 0), FIELD("cluster", cluster, 0), FIELD("stream_k", stream_k, 0),
 #undef FIELD
   };
-  static const char *const paths[] = {"fma", NULL, "direct", "pingpong", "columns"}; /* 1, the device's own, is what a schedule does by itself */
   int64_t d[3] = {0};
   char *end;
   if (!strcmp(name, "tile")) {
@@ -112,8 +112,7 @@ static bool parse_knob(const char *name, const char *value, tsr_schedule *s) {
   if (!strcmp(name, "use_shared")) s->use_shared = v ? 1 : -1;
   else if (!strcmp(name, "async_copy")) s->async_copy = v ? 1 : -1;
   else if (!strcmp(name, "matrix_path")) {
-    if (v > 4) return false;
-    s->matrix_path = paths[v];
+    if (!tune_path_name(v, &s->matrix_path)) return false;
   } else {
     size_t i = 0, n = sizeof fields / sizeof *fields;
     while (i < n && strcmp(fields[i].name, name)) i++;
