@@ -11,7 +11,7 @@ typedef enum step_kind { ST_NOP, ST_UNARY, ST_BINARY, ST_BINARY_VS, ST_BINARY_SV
 typedef struct step {
   uint8_t kind, level, uniform, esize; /* esize of the result */
   uint8_t a_esize, is_float, ct, to_ct;
-  int16_t dst, a, b, c;
+  int32_t dst, a, b, c;
   uint8_t a_uniform, b_uniform, c_uniform, code;
   union {
     cpuk_unary_fn unary;
@@ -28,9 +28,9 @@ struct map_plan {
   step *steps;
   int n_steps, cap_steps;
   int n_regs;
-  int16_t *place;  /* register -> strip buffer, or -1 - k for a one-element cell */
+  int32_t *place;  /* register -> strip buffer, or -1 - k for a one-element cell */
   int n_buffers, n_cells, n_yields;
-  int16_t yields[64];
+  int32_t yields[64];
   uint8_t yield_uniform[64], yield_esize[64];
   int writer[64];     /* last step before the yield that writes the register, when that may write the output directly; else -1 */
   bool uses_index;
@@ -65,7 +65,7 @@ static bool plan_op(const cpuk_lanes *l, const cpu_strip *s, step *t) {
     t->kind = vs ? ST_BINARY_VS : sv ? ST_BINARY_SV : ST_BINARY;
     t->fn.binary = vs ? l->cmp_vs[s->predicate][ct] : sv ? l->cmp_vs[swapped[s->predicate]][ct] : l->cmp[s->predicate][ct];
     if (sv) { /* a op b with uniform a is b swapped-op a */
-      int16_t x = t->a;
+      int32_t x = t->a;
       t->a = t->b;
       t->b = x;
       t->kind = ST_BINARY_VS;
@@ -121,7 +121,7 @@ static tsr_status unsupported(const tsr_allocator *al, const cpu_strip *s) {
   return st_make(al, TSR_UNSUPPORTED, ST_WHERE("cpu", s->code < SC_N ? names[s->code] : "cast", "cast to f32"), "no micro-kernel for element type %s", tsr_dtype_name((tsr_dtype)s->ct));
 }
 
-static void uses_of(const step *t, int16_t *out, int *n) {
+static void uses_of(const step *t, int32_t *out, int *n) {
   *n = 0;
   if (t->kind == ST_CONST || t->kind == ST_REG || t->kind == ST_INPUT || t->kind == ST_INDEX || t->kind == ST_NOP) return;
   out[(*n)++] = t->a;
@@ -134,7 +134,7 @@ static bool place_registers(const tsr_allocator *al, map_plan *p) {
   int *last = al_zalloc(al, sizeof(int) * (size_t)(p->n_regs + 1)), *free_at = al_zalloc(al, sizeof(int) * (size_t)(p->n_regs + 1));
   bool ok = last && free_at;
   for (int i = 0; ok && i < p->n_steps; i++) {
-    int16_t u[3];
+    int32_t u[3];
     int n;
     uses_of(&p->steps[i], u, &n);
     for (int k = 0; k < n; k++) last[u[k]] = i;
@@ -143,14 +143,14 @@ static bool place_registers(const tsr_allocator *al, map_plan *p) {
   for (int i = 0; ok && i < p->n_steps; i++) {
     step *t = &p->steps[i];
     if (t->uniform) {
-      p->place[t->dst] = (int16_t)(-1 - p->n_cells++);
+      p->place[t->dst] = -1 - p->n_cells++;
       continue;
     }
     int b = 0;
     while (b < p->n_buffers && free_at[b] >= i) b++;
     if (b == p->n_buffers) p->n_buffers++;
     free_at[b] = last[t->dst] > i ? last[t->dst] : i;
-    p->place[t->dst] = (int16_t)b;
+    p->place[t->dst] = b;
   }
   al_free(al, last, sizeof(int) * (size_t)(p->n_regs + 1), 16);
   al_free(al, free_at, sizeof(int) * (size_t)(p->n_regs + 1), 16);
@@ -198,7 +198,7 @@ static tsr_status plan_fill(const tsr_allocator *al, const cpuk_table *k, const 
     case CPU_S_INPUT: t.kind = ST_INPUT; t.level = s->uniform ? 1 : 2; break;
     case CPU_S_INDEX: t.kind = ST_INDEX; t.level = s->uniform ? 1 : 2; p->uses_index = true; break;
     default: {
-      int16_t ops[3] = {s->a, s->b, s->c};
+      int32_t ops[3] = {s->a, s->b, s->c};
       for (int o = 0; o < 3; o++) {
         if (ops[o] < 0 || ops[o] >= prog->n_regs) return unsupported(al, s);
         if (level[ops[o]] > t.level && (o == 0 || s->op == CPU_S_OP)) t.level = level[ops[o]];
@@ -232,7 +232,7 @@ tsr_status map_plans_create(vm_module *m) {
     p->strip = prog->strip < 0 ? 0 : prog->strip > CPU_STRIP ? CPU_STRIP : prog->strip;
     p->cap_steps = prog->n;
     p->steps = al_zalloc(m->al, sizeof(step) * (size_t)(prog->n + 1));
-    p->place = al_zalloc(m->al, sizeof(int16_t) * (size_t)(prog->n_regs + 1));
+    p->place = al_zalloc(m->al, sizeof(int32_t) * (size_t)(prog->n_regs + 1));
     if (!p->steps || !p->place) return st_oom();
     TSR_TRY(plan_fill(m->al, m->k, m->image, prog, p));
     if (!place_registers(m->al, p)) return st_oom();
@@ -245,7 +245,7 @@ void map_plans_destroy(vm_module *m) {
   for (int i = 0; m->plans && i < m->image->n_programs; i++) {
     map_plan *p = &m->plans[i];
     al_free(m->al, p->steps, sizeof(step) * (size_t)(p->cap_steps + 1), 16);
-    al_free(m->al, p->place, sizeof(int16_t) * (size_t)(p->n_regs + 1), 16);
+    al_free(m->al, p->place, sizeof(int32_t) * (size_t)(p->n_regs + 1), 16);
   }
   if (m->plans) al_free(m->al, m->plans, sizeof(map_plan) * (size_t)(m->image->n_programs + 1), 16);
   m->plans = NULL;
@@ -284,8 +284,8 @@ typedef struct run {
   int rank;
 } run;
 
-static char *home(const run *r, int16_t reg) {
-  int16_t b = r->p->place[reg];
+static char *home(const run *r, int32_t reg) {
+  int32_t b = r->p->place[reg];
   return b >= 0 ? r->buffers + (size_t)b * STRIP_BYTES : r->cells + (size_t)(-1 - b) * CELL;
 }
 
@@ -333,7 +333,7 @@ static void put(const run *r, const row *w, const char *strip, int64_t col, int6
 
 static void splat(const run *r, char *dst, const char *cell, size_t esize, int64_t n) { r->v->k->lanes->fill(dst, cell, esize, (size_t)n); }
 
-static const char *wide(const run *r, int16_t reg, bool uniform, size_t esize, int spare, int64_t n) {
+static const char *wide(const run *r, int32_t reg, bool uniform, size_t esize, int spare, int64_t n) {
   if (!uniform) return r->at[reg];
   char *b = r->spare + (size_t)(1 + spare) * STRIP_BYTES;
   splat(r, b, r->at[reg], esize, n);

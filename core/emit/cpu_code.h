@@ -9,7 +9,7 @@
 #include "tessera/base.h"
 
 #define CPU_MAGIC 0x54555043u /* "CPUT" */
-#define CPU_CODE_VERSION 3
+#define CPU_CODE_VERSION 4
 #define CPU_STRIP 1024 /* elements of a strip in map, gather and scatter programs */
 
 typedef enum cpu_opcode {
@@ -76,7 +76,7 @@ typedef struct cpu_strip {
   uint8_t op, code;   /* code: scalar_code; CAST: destination dtype */
   uint8_t ct, to_ct;  /* compute type of the operands and of the result */
   uint8_t predicate, uniform;
-  int16_t dst, a, b, c; /* INPUT: a = operand; INDEX: a = dimension; REG: a = VM register; YIELD: dst = output, a */
+  int32_t dst, a, b, c; /* INPUT: a = operand; INDEX: a = dimension; REG: a = VM register; YIELD: dst = output, a */
   int64_t imm;        /* CONST: int64 or bits of a double */
 } cpu_strip;
 

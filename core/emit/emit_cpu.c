@@ -94,7 +94,7 @@ typedef struct prog {
 } prog;
 
 static int strip(prog *p, cpu_strip s) {
-  s.dst = s.op == CPU_S_YIELD ? s.dst : (int16_t)p->p.n_regs++;
+  s.dst = s.op == CPU_S_YIELD ? s.dst : p->p.n_regs++;
   p->p.n++;
   push(p->g, &p->g->strips, &s);
   return s.dst;
@@ -111,17 +111,17 @@ static bool uniform(const prog *p, int r) {
 static int strip_operand(prog *p, ir_value *v) {
   bool inside = v->owner ? v->owner == p->region : v->def->parent == p->region;
   if (inside) return (int)v->scratch;
-  return strip(p, (cpu_strip){.op = CPU_S_REG, .ct = (uint8_t)compute(v->type), .to_ct = (uint8_t)compute(v->type), .a = (int16_t)reg(v), .predicate = is_float(v->type), .uniform = 1});
+  return strip(p, (cpu_strip){.op = CPU_S_REG, .ct = (uint8_t)compute(v->type), .to_ct = (uint8_t)compute(v->type), .a = reg(v), .predicate = is_float(v->type), .uniform = 1});
 }
 
 static tsr_status strip_op(prog *p, ir_op *o) {
   cpu_strip s = {.op = CPU_S_OP, .code = (uint8_t)o->def->code, .predicate = (uint8_t)predicate(o)};
-  int16_t *slots[3] = {&s.a, &s.b, &s.c};
+  int32_t *slots[3] = {&s.a, &s.b, &s.c};
   if (p->p.n_regs > 1000) return ir_error(o, "split the map", "the elementwise program is too long");
   if (o->def->code == TG_YIELD) {
     for (int i = 0; i < o->n_operands; i++) {
       int a = strip_operand(p, o->operands[i]);
-      strip(p, (cpu_strip){.op = CPU_S_YIELD, .ct = (uint8_t)compute(o->operands[i]->type), .dst = (int16_t)i, .a = (int16_t)a, .uniform = uniform(p, a)});
+      strip(p, (cpu_strip){.op = CPU_S_YIELD, .ct = (uint8_t)compute(o->operands[i]->type), .dst = i, .a = a, .uniform = uniform(p, a)});
     }
     return NULL;
   }
@@ -137,13 +137,13 @@ static tsr_status strip_op(prog *p, ir_op *o) {
   if (o->def->code == TG_ELEMENT_INDEX) {
     int d = (int)ir_get_int(o, "dim", 0);
     if (d < 0 || d > p->last) return ir_error(o, NULL, "dim %d is not one of the tile's", d);
-    r->scratch = strip(p, (cpu_strip){.op = CPU_S_INDEX, .ct = TSR_I32, .to_ct = TSR_I32, .a = (int16_t)d, .uniform = d != p->last});
+    r->scratch = strip(p, (cpu_strip){.op = CPU_S_INDEX, .ct = TSR_I32, .to_ct = TSR_I32, .a = d, .uniform = d != p->last});
     return NULL;
   }
   s.uniform = 1;
   for (int i = 0; i < o->n_operands; i++) {
     int a = strip_operand(p, o->operands[i]);
-    *slots[i] = (int16_t)a;
+    *slots[i] = a;
     if (!uniform(p, a)) s.uniform = 0;
   }
   s.ct = (uint8_t)compute(o->operands[o->def->code == SC_SELECT ? 1 : 0]->type);
@@ -160,7 +160,7 @@ static tsr_status program(gen *g, const ir_op *op, bool args_are_indices, int fi
   const ir_block *r = op->regions[0];
   prog p = {g, r, {.first = (int32_t)g->strips.n, .strip = g->strip}, last};
   for (int i = 0; i < r->n_args; i++) {
-    cpu_strip s = {.op = args_are_indices ? CPU_S_INDEX : CPU_S_INPUT, .a = (int16_t)(args_are_indices ? i : first_input + i)};
+    cpu_strip s = {.op = args_are_indices ? CPU_S_INDEX : CPU_S_INPUT, .a = args_are_indices ? i : first_input + i};
     s.ct = s.to_ct = (uint8_t)compute(r->args[i]->type);
     if (args_are_indices) {
       s.uniform = i != last;
