@@ -190,12 +190,9 @@ done:
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 static bool suggest_tile(be_device *d, const be_matmul *x, int64_t tile[3]) {
-  cpuk_plan_args a = {.kind = CPUK_GEMM_F32, .m = (size_t)x->m, .n = (size_t)x->n, .k = (size_t)x->k, .a_type = vm_cpuk(x->a), .b_type = vm_cpuk(x->b), .b_packed = x->constant_b, .threads = x->batch > 1 ? 1 : (size_t)d->n_threads};
+  cpuk_plan_args a = {.m = (size_t)x->m, .n = (size_t)x->n, .k = (size_t)x->k, .a_type = vm_cpuk(x->a), .b_type = vm_cpuk(x->b), .b_packed = x->constant_b, .threads = x->batch > 1 ? 1 : (size_t)d->n_threads};
   if (a.a_type == CPUK_N_DTYPE || a.b_type == CPUK_N_DTYPE) return false;
-  if (x->acc == TSR_I32) a.kind = x->a == TSR_U8 ? CPUK_GEMM_U8S8 : CPUK_GEMM_S8S8;
-  else if (x->acc == TSR_F64) a.kind = CPUK_GEMM_F64;
-  else if (x->a == TSR_BF16 && x->b == TSR_BF16) a.kind = CPUK_GEMM_BF16;
-  else if (x->a == TSR_F16 && x->b == TSR_F16) a.kind = CPUK_GEMM_F16;
+  a.kind = cpuk_gemm_kind_for(vm_cpuk(x->acc), a.a_type, a.b_type, false);
   a.a_rs = x->transpose_a ? 1 : x->k;
   a.a_cs = x->transpose_a ? x->m : 1;
   a.b_rs = x->transpose_b ? 1 : x->n;

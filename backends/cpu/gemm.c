@@ -19,18 +19,9 @@ static operand operand_of(const vm *v, const cpu_desc *d, bool transposed) {
   return (operand){vm_base(v, d), vm_cpuk((tsr_dtype)d->dtype), d->strides[r], d->strides[c], ext[r], ext[c]};
 }
 
-static cpuk_gemm_kind kind_of(const cpu_desc *c, const cpu_desc *a, const cpu_desc *b, bool kahan) {
-  if (c->dtype == TSR_F64) return kahan ? CPUK_GEMM_F64_KAHAN : CPUK_GEMM_F64;
-  if (c->dtype == TSR_I32) return a->dtype == TSR_U8 ? CPUK_GEMM_U8S8 : CPUK_GEMM_S8S8;
-  if (kahan) return CPUK_GEMM_F32_KAHAN;
-  if (a->dtype == TSR_BF16 && b->dtype == TSR_BF16) return CPUK_GEMM_BF16;
-  if (a->dtype == TSR_F16 && b->dtype == TSR_F16) return CPUK_GEMM_F16;
-  return CPUK_GEMM_F32;
-}
-
 static const cpuk_gemm *gemm_of(const vm_module *m, const cpu_instr *i, cpuk_gemm_kind *kind) {
   const cpu_desc *d = cpu_descs(m->image);
-  *kind = kind_of(&d[i->a[0]], &d[i->a[1]], &d[i->a[2]], i->a[5]);
+  *kind = cpuk_gemm_kind_for(vm_cpuk((tsr_dtype)d[i->a[0]].dtype), vm_cpuk((tsr_dtype)d[i->a[1]].dtype), vm_cpuk((tsr_dtype)d[i->a[2]].dtype), i->a[5]);
   return m->k->gemm[*kind];
 }
 
@@ -73,7 +64,7 @@ size_t gemm_pack_bytes(const vm_module *m, const cpu_instr *i) {
   return a + (i->op == CPU_GEMM ? cpuk_packed_b_bytes(g, (size_t)kk, (size_t)nn) : g->b_chunk * g->b_panel_bytes(bk)) + 256;
 }
 
-/* Accumulators in another type than the tile's (kahan), and operands whose type must be narrowed first. */
+/* Accumulators in another type than the tile's (kahan). */
 size_t gemm_temp_bytes(const vm_module *m, const cpu_instr *i) {
   cpuk_gemm_kind kind;
   int64_t mm, nn, kk;
@@ -82,15 +73,7 @@ size_t gemm_temp_bytes(const vm_module *m, const cpu_instr *i) {
   const cpu_desc *c = cpu_descs(m->image) + i->a[0];
   size_t bytes = 0;
   if (g->acc_type != vm_cpuk((tsr_dtype)c->dtype) || kind == CPUK_GEMM_F64_KAHAN) bytes += (size_t)(mm * nn) * 16;
-  return bytes + (size_t)(mm * kk + kk * nn) * 8 * (kind == CPUK_GEMM_S8S8 || kind == CPUK_GEMM_U8S8) + 256;
-}
-
-/* Integer tiles hold i32; the kernels want bytes. */
-static void narrow(const vm *v, const cpuk_gemm *g, operand *x, cpuk_dtype to, char *temp) {
-  if (g->pack_types >> x->type & 1) return;
-  for (int64_t r = 0; r < x->rows; r++)
-    for (int64_t c = 0; c < x->cols; c++) v->k->lanes->convert[x->type][to](temp + r * x->cols + c, x->p + (r * x->rs + c * x->cs) * (int64_t)cpuk_dtype_bytes(x->type), 1);
-  *x = (operand){temp, to, x->cols, 1, x->rows, x->cols};
+  return bytes + 256;
 }
 
 /* Where the kernels accumulate: the destination itself, or wider memory that is rounded into it at the end. */
@@ -162,13 +145,6 @@ static void block(const cpuk_gemm *g, const target *t, const operand *a, const c
   g->block(&args);
 }
 
-static void narrow_both(const vm *v, const cpuk_gemm *g, cpuk_gemm_kind kind, operand *a, operand *b) {
-  if (kind != CPUK_GEMM_S8S8 && kind != CPUK_GEMM_U8S8) return;
-  char *temp = v->t->temp + CPU_STRIP * 64;
-  narrow(v, g, a, kind == CPUK_GEMM_U8S8 ? CPUK_U8 : CPUK_I8, temp);
-  narrow(v, g, b, CPUK_I8, temp + a->rows * a->cols * 8);
-}
-
 static void clear_block(const target *t, const cpuk_gemm *g) {
   for (int64_t r = 0; r < t->m; r++) memset(t->c + r * t->ldc * (int64_t)cpuk_dtype_bytes(g->acc_type), 0, (size_t)t->n * cpuk_dtype_bytes(g->acc_type));
 }
@@ -186,7 +162,6 @@ void vm_gemm(const vm *v, const cpu_instr *i) {
   const cpuk_gemm *g = gemm_of(v->m, i, &kind);
   operand a = operand_of(v, vm_desc(v, i->a[1]), i->a[3]), b = operand_of(v, vm_desc(v, i->a[2]), i->a[4]);
   bool accumulate = i->a[6];
-  narrow_both(v, g, kind, &a, &b);
   target whole = begin_target(v, g, kind, vm_desc(v, i->a[0]), accumulate), t = trim(v, whole, &a, &b, g, accumulate);
   int64_t k = min64(a.cols, b.rows);
   if (t.m > 0 && t.n > 0 && !try_skinny(v, kind, g, &a, &b, &t, accumulate)) {
@@ -225,7 +200,6 @@ void vm_matmul(const vm *v, const cpu_instr *i) {
   cpuk_gemm_kind kind;
   const cpuk_gemm *g = gemm_of(v->m, i, &kind);
   operand a = operand_of(v, vm_desc(v, i->a[1]), i->a[3]), b = operand_of(v, vm_desc(v, i->a[2]), i->a[4]);
-  narrow_both(v, g, kind, &a, &b);
   target whole = begin_target(v, g, kind, vm_desc(v, i->a[0]), false), t = trim(v, whole, &a, &b, g, false);
   int64_t k = min64(a.cols, b.rows), bk = k_step(g, i, k);
   if (k <= 0) clear_block(&whole, g);

@@ -84,7 +84,7 @@ static bool plan_op(const cpuk_lanes *l, const cpu_strip *s, step *t) {
   }
   if (s->code == SC_SHL || s->code == SC_SHR) {
     t->kind = ST_SHIFT;
-    return ct == CPUK_CT_I32;
+    return ct == CPUK_CT_I32 || ct == CPUK_CT_I64;
   }
   int u = unary_of(s->code), b = binary_of(s->code);
   if (u >= 0) {
@@ -340,16 +340,25 @@ static const char *wide(const run *r, int32_t reg, bool uniform, size_t esize, i
   return b;
 }
 
-static void shift(const run *r, const step *t, char *dst, int64_t n) {
-  const int32_t *a = (const int32_t *)(const void *)wide(r, t->a, t->a_uniform, 4, 0, n), *b = (const int32_t *)(const void *)wide(r, t->b, t->b_uniform, 4, 1, n);
-  int32_t *d = (int32_t *)(void *)dst;
-  for (int64_t i = 0; i < n; i++) {
-    bool in = b[i] >= 0 && b[i] < 32;
-    d[i] = t->code == SC_SHL ? (in ? (int32_t)((uint32_t)a[i] << b[i]) : 0) : a[i] >> (in ? b[i] : 31);
-  }
+#define SHIFT_LOOP(T, U, BITS)                                                                    \
+  do {                                                                                            \
+    const T *x = a, *y = b;                                                                       \
+    T *d = dst;                                                                                   \
+    for (int64_t i = 0; i < n; i++) {                                                             \
+      bool in = y[i] >= 0 && y[i] < BITS;                                                         \
+      d[i] = t->code == SC_SHL ? (in ? (T)((U)x[i] << y[i]) : 0) : x[i] >> (in ? y[i] : BITS - 1); \
+    }                                                                                             \
+  } while (0)
+static void shift(const run *r, const step *t, void *dst, int64_t n) {
+  const void *a = wide(r, t->a, t->a_uniform, t->esize, 0, n), *b = wide(r, t->b, t->b_uniform, t->esize, 1, n);
+  if (t->ct == TSR_I64) SHIFT_LOOP(int64_t, uint64_t, 64);
+  else SHIFT_LOOP(int32_t, uint32_t, 32);
 }
 
-static void set_cell(char *dst, int ct, bool is_float, int64_t i, double f) { dtype_store((tsr_dtype)ct, dst, 0, is_float ? f : (double)i); }
+static void set_cell(char *dst, int ct, bool is_float, int64_t i, double f) {
+  if (ct == TSR_I64 && !is_float) memcpy(dst, &i, sizeof i);
+  else dtype_store((tsr_dtype)ct, dst, 0, is_float ? f : (double)i);
+}
 
 static void do_step(run *r, const step *t, char *dst, int64_t col, int64_t n) {
   if (t->uniform) n = 1;

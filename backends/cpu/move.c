@@ -154,7 +154,7 @@ static void reduce_rows(const reduction *r, const char *p, int64_t rs, int64_t c
   cpuk_reduce_cols_fn fn = l->reduce_cols[r->op][r->ct][r->policy];
   char *temp = r->v->t->temp, *acc = temp, *comp = temp + CPU_STRIP * 8, *line = temp + CPU_STRIP * 16;
   char init[16];
-  bool kahan = r->policy == CPUK_KAHAN && r->op == CPUK_RSUM && r->ct != CPUK_CT_I32;
+  bool kahan = r->policy == CPUK_KAHAN && r->op == CPUK_RSUM && (r->ct == CPUK_CT_F32 || r->ct == CPUK_CT_F64);
   cpuk_reduce_init(r->op, r->ct, CPUK_FAST, init);
   for (int64_t at = 0; at < cols; at += CPU_STRIP) {
     int64_t m = cols - at < CPU_STRIP ? cols - at : CPU_STRIP, ok = have_cols - at < 0 ? 0 : have_cols - at < m ? have_cols - at : m;

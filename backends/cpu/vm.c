@@ -15,7 +15,9 @@ cpuk_dtype vm_cpuk(tsr_dtype t) {
   case TSR_BF16: return CPUK_BF16;
   case TSR_F8E4M3: return CPUK_F8E4M3;
   case TSR_F8E5M2: return CPUK_F8E5M2;
+  case TSR_I64: return CPUK_I64;
   case TSR_I32: return CPUK_I32;
+  case TSR_I16: return CPUK_I16;
   case TSR_I8: return CPUK_I8;
   case TSR_U8: return CPUK_U8;
   case TSR_BOOL: return CPUK_BOOL;
@@ -23,7 +25,15 @@ cpuk_dtype vm_cpuk(tsr_dtype t) {
   }
 }
 
-cpuk_ct vm_ct(tsr_dtype t) { return t == TSR_F64 ? CPUK_CT_F64 : t == TSR_F32 ? CPUK_CT_F32 : t == TSR_BOOL ? CPUK_CT_BOOL : CPUK_CT_I32; }
+cpuk_ct vm_ct(tsr_dtype t) {
+  switch (t) {
+  case TSR_F64: return CPUK_CT_F64;
+  case TSR_F32: return CPUK_CT_F32;
+  case TSR_I64: return CPUK_CT_I64;
+  case TSR_BOOL: return CPUK_CT_BOOL;
+  default: return CPUK_CT_I32;
+  }
+}
 
 bool vm_is_large(const vm *v, const cpu_desc *d, int64_t elements) {
   const int64_t *grid = v->l->k->grid;
@@ -326,9 +336,14 @@ static void do_load_scalar(const vm *v, const cpu_instr *i) {
     inside &= x >= 0 && x < w->ext[k];
     at += x * d->strides[k];
   }
+  vm_reg *out = &v->t->regs[i->a[0]];
+  if (inside && d->dtype == TSR_I64) {
+    memcpy(&out->i, w->p + at * 8, 8);
+    return;
+  }
   double value = inside ? dtype_load((tsr_dtype)d->dtype, w->p + at * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype), 0) : 0;
-  if (i->a[2]) v->t->regs[i->a[0]].f = value;
-  else v->t->regs[i->a[0]].i = (int64_t)value;
+  if (i->a[2]) out->f = value;
+  else out->i = (int64_t)value;
 }
 
 /* ---- the loop -------------------------------------------------------------------------------------------------- */

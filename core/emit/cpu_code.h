@@ -70,7 +70,7 @@ typedef struct cpu_desc {
 } cpu_desc;
 
 /* One step of an elementwise program. Registers are strips; a register whose value is the same for the whole strip is
- * `uniform` and holds one element. Compute types: f32, f64, i32, bool (as tsr_dtype). */
+ * `uniform` and holds one element. Compute types: f32, f64, i32, i64, bool (as tsr_dtype). */
 typedef enum cpu_strip_op { CPU_S_OP, CPU_S_CONST, CPU_S_REG, CPU_S_INPUT, CPU_S_INDEX, CPU_S_CAST, CPU_S_YIELD } cpu_strip_op;
 typedef struct cpu_strip {
   uint8_t op, code;   /* code: scalar_code; CAST: destination dtype */
@@ -106,7 +106,7 @@ static inline const cpu_strip *cpu_strips(const cpu_image *m) { return (const cp
 static inline const cpu_program *cpu_programs(const cpu_image *m) { return (const cpu_program *)((const char *)m + m->programs); }
 static inline const int64_t *cpu_extra(const cpu_image *m) { return (const int64_t *)((const char *)m + m->extra); }
 
-/* The type an element is computed in: f32, f64, i32 or bool; TSR_DTYPE_NONE where the CPU has none (i64). */
+/* The type an element is computed in: f32, f64, i32, i64 or bool. */
 tsr_dtype cpu_compute_type(tsr_dtype t);
 
 #endif

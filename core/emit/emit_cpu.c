@@ -74,6 +74,9 @@ static int64_t bits(double f) {
   return i;
 }
 
+/* An attribute's number as an integer constant; infinities are the identities of reductions. */
+static int64_t integer(double v) { return v != v ? 0 : v <= -0x1p63 ? INT64_MIN : v >= 0x1p63 ? INT64_MAX : (int64_t)v; }
+
 static int predicate(const ir_op *op) {
   static const char *const names[] = {"eq", "ne", "lt", "le", "gt", "ge"};
   const char *p = ir_get_str(op, "predicate", "eq");
@@ -131,7 +134,7 @@ static tsr_status strip_op(prog *p, ir_op *o) {
   if (o->def->code == TG_CONST) {
     double v = ir_get_float(o, "value", 0);
     bool f = s.to_ct == TSR_F32 || s.to_ct == TSR_F64;
-    r->scratch = strip(p, (cpu_strip){.op = CPU_S_CONST, .ct = s.to_ct, .to_ct = s.to_ct, .uniform = 1, .imm = f ? bits(v) : (int64_t)v});
+    r->scratch = strip(p, (cpu_strip){.op = CPU_S_CONST, .ct = s.to_ct, .to_ct = s.to_ct, .uniform = 1, .imm = f ? bits(v) : integer(v)});
     return NULL;
   }
   if (o->def->code == TG_ELEMENT_INDEX) {
@@ -335,7 +338,7 @@ static tsr_status gen_op(gen *g, ir_op *op) {
   case TG_CONST: {
     double v = ir_get_float(op, "value", 0);
     int r = new_reg(g, op->results[0]);
-    INSTR(g, CPU_CONST, is_float(op->results[0]->type) ? bits(v) : (int64_t)v, -1, r);
+    INSTR(g, CPU_CONST, is_float(op->results[0]->type) ? bits(v) : integer(v), -1, r);
     return NULL;
   }
   case TG_BLOCK_ID: {

@@ -96,7 +96,7 @@ static graph_num *element(graph_evaluator *e, graph_slot *s, int64_t i) {
 
 graph_num graph_read(graph_evaluator *e, ir_value *v, int64_t i) {
   graph_slot *s = v->data;
-  if (s->input) return (graph_num){dtype_load(v->type->dtype, s->input, (size_t)i), 0, 0};
+  if (s->input) return (graph_num){dtype_load(v->type->dtype, s->input, (size_t)i), 0, 0, v->type->dtype == TSR_I64 ? ((const int64_t *)s->input)[i] : 0};
   graph_num *x = e->st ? NULL : element(e, s, i);
   if (!x) return (graph_num){0, 0, 0};
   if (x->e >= 0) return *x;
@@ -119,7 +119,7 @@ void graph_write(graph_evaluator *e, ir_value *v, int64_t i, graph_num x) {
   graph_num *p = element(e, v->data, i);
   if (!p) return;
   if (isnan(x.e)) x.e = isnan(x.v) ? 0 : INFINITY;
-  if (e->rounded) {
+  if (e->rounded && v->type->dtype != TSR_I64) {
     uint64_t bits = 0;
     dtype_store(v->type->dtype, &bits, 0, x.v);
     x.v = dtype_load(v->type->dtype, &bits, 0);
@@ -160,7 +160,8 @@ tsr_status graph_eval(ir_op *func, const void *const *inputs, void *const *outpu
     int64_t n = ir_type_count(v->type);
     for (int64_t i = 0; i < n; i++) {
       graph_num x = graph_read(e, v, i);
-      dtype_store(v->type->dtype, outputs[o], (size_t)i, x.v);
+      if (v->type->dtype == TSR_I64) ((int64_t *)outputs[o])[i] = x.i;
+      else dtype_store(v->type->dtype, outputs[o], (size_t)i, x.v);
       if (tolerance && tolerance[o]) tolerance[o][i] = x.e;
     }
   }

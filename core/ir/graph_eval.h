@@ -13,7 +13,7 @@
  *  - a sum of n terms contributes 2 sqrt(n) u S, u the unit roundoff of the accumulator and S the sum of magnitudes (the
  *    probabilistic bound of Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, with lambda = 2), and its operands' errors as
  *    independent ones, with half of their mean relative size once more as an error common to all.
- * Integers are exact up to 2^53 (i64 beyond that is not). Not thread-safe; the function's values' data fields are in use
+ * Integers are exact, i64 by a number of its own beside the double. Not thread-safe; the function's values' data fields are in use
  * while an evaluator lives. */
 #ifndef CORE_IR_GRAPH_EVAL_H
 #define CORE_IR_GRAPH_EVAL_H
@@ -22,6 +22,7 @@
 typedef struct graph_num {
   double v, e; /* the value and the tolerance around it */
   double r;    /* the part of e that is the last rounding */
+  int64_t i;   /* of an i64 value, exactly; v is its nearest double */
 } graph_num;
 
 /* inputs[i]: argument i of func, row-major in the argument's type; borrowed until destroy. All dimensions must be known. */

@@ -43,12 +43,25 @@ static int64_t wrap(tsr_dtype t, int64_t v) {
 
 static int64_t to_integer(double v) { return isnan(v) ? 0 : v <= -0x1p63 ? INT64_MIN : v >= 0x1p63 ? INT64_MAX : (int64_t)v; }
 
+static int64_t exact(const ir_value *v, graph_num x) { return v->type->dtype == TSR_I64 ? x.i : to_integer(x.v); }
+static graph_num integer(tsr_dtype t, int64_t i) { return i = wrap(t, i), (graph_num){(double)i, 0, 0, i}; }
+
+static bool is_integer_op(const ir_op *op) {
+  const graph_row *row = graph_ext(op);
+  return !dtype_is_float(op->operands[op->n_operands - 1]->type->dtype) && row->integer;
+}
+
+static graph_num apply_integer(const ir_op *op, int variant, const int64_t *i) {
+  const graph_row *row = graph_ext(op);
+  return integer(op->results[0]->type->dtype, row->integer(variant, i));
+}
+
 static double apply(const ir_op *op, int variant, const double *x) {
   const graph_row *row = graph_ext(op);
-  if (dtype_is_float(op->operands[op->n_operands - 1]->type->dtype) || !row->integer) return row->scalar(variant, x);
   int64_t i[3] = {0};
+  if (!is_integer_op(op)) return row->scalar(variant, x);
   for (int k = 0; k < op->n_operands; k++) i[k] = to_integer(x[k]);
-  return (double)wrap(op->results[0]->type->dtype, row->integer(variant, i));
+  return apply_integer(op, variant, i).v;
 }
 
 /* The error of an implementation's function itself, in the unit roundoff of its computation: Vulkan's allowances for exp, log
@@ -110,12 +123,20 @@ tsr_status eval_elementwise(graph_evaluator *e, ir_op *op, int64_t at) {
   const ir_type *t = op->results[0]->type;
   int64_t c[TSR_MAX_RANK];
   double x[3] = {0}, err[3] = {0}, any = 0;
+  int64_t i[3] = {0};
   int variant = graph_variant(op);
   split(t, at, c);
   for (int k = 0; k < op->n_operands; k++) {
     graph_num n = graph_read(e, op->operands[k], broadcast_at(op->operands[k]->type, t->rank, c));
     x[k] = n.v;
+    i[k] = exact(op->operands[k], n);
     any += err[k] = carried(n);
+  }
+  if (is_integer_op(op)) {
+    graph_num whole = apply_integer(op, variant, i);
+    if (any > 0) whole.e = spread(op, variant, x, err, whole.v);
+    graph_write(e, op->results[0], at, whole);
+    return NULL;
   }
   graph_num r = {apply(op, variant, x), 0, 0};
   if (any > 0) r.e = spread(op, variant, x, err, r.v);
@@ -132,7 +153,9 @@ static double convert(tsr_dtype t, double v) {
 
 tsr_status eval_cast(graph_evaluator *e, ir_op *op, int64_t at) {
   tsr_dtype t = op->results[0]->type->dtype;
+  tsr_dtype from = op->operands[0]->type->dtype;
   graph_num x = graph_read(e, op->operands[0], at), r = {convert(t, x.v), x.e, x.r};
+  if (t == TSR_I64) r.i = dtype_is_float(from) ? to_integer(x.v) : exact(op->operands[0], x), r.v = (double)r.i;
   if (!dtype_is_float(t)) {
     double a = fabs(convert(t, x.v + x.e) - r.v), b = fabs(convert(t, x.v - x.e) - r.v);
     r.e = a > b ? a : b;
@@ -146,7 +169,9 @@ tsr_status eval_cast(graph_evaluator *e, ir_op *op, int64_t at) {
 }
 
 tsr_status eval_constant(graph_evaluator *e, ir_op *op, int64_t at) {
-  graph_write(e, op->results[0], at, (graph_num){graph_constant_at(op, at), 0, 0});
+  const ir_attr *a = ir_get_attr(op, "value");
+  int64_t i = op->results[0]->type->dtype == TSR_I64 ? ((const int64_t *)a->u.dense.data)[a->u.dense.splat ? 0 : at] : 0;
+  graph_write(e, op->results[0], at, (graph_num){graph_constant_at(op, at), 0, 0, i});
   return NULL;
 }
 
@@ -175,21 +200,21 @@ typedef struct line { /* n elements of v from `at`, `step` apart */
   int64_t at, step;
 } line;
 
-static graph_num dot(graph_evaluator *e, const graph_matmul *g, tsr_dtype out, bool integer, line a, line b) {
+static graph_num dot(graph_evaluator *e, const graph_matmul *g, tsr_dtype out, bool whole, line a, line b) {
   sum s = {0};
   for (int64_t k = 0; k < g->k; k++) {
     graph_num x = graph_read(e, a.v, a.at + k * a.step), y = graph_read(e, b.v, b.at + k * b.step);
-    if (integer) s.exact += (uint64_t)(int64_t)x.v * (uint64_t)(int64_t)y.v;
+    if (whole) s.exact += (uint64_t)exact(a.v, x) * (uint64_t)exact(b.v, y);
     else sum_add(&s, x.v * y.v, x.e > 0 || y.e > 0 ? hypot(x.v * carried(y), y.v * carried(x)) : 0);
   }
-  if (integer) return (graph_num){(double)wrap(out, (int64_t)s.exact), 0, 0};
+  if (whole) return integer(out, wrap(g->accum, (int64_t)s.exact));
   return (graph_num){s.v, sum_inherited(&s) + graph_tolerance(out, g->accum, g->k, s.v, s.abs), graph_rounding(out, s.v)};
 }
 
 tsr_status eval_matmul(graph_evaluator *e, ir_op *op, int64_t at) {
   ir_value *va = op->operands[0], *vb = op->operands[1], *vc = op->results[0];
   graph_matmul g = graph_matmul_get(op);
-  bool integer = !dtype_is_float(va->type->dtype);
+  bool whole = !dtype_is_float(va->type->dtype);
   int64_t x[TSR_MAX_RANK], base[2] = {0};
   split(vc->type, at, x);
   for (int o = 0; o < 2; o++) {
@@ -204,7 +229,7 @@ tsr_status eval_matmul(graph_evaluator *e, ir_op *op, int64_t at) {
   int64_t n = column ? g.m : row ? g.n : 1;
   for (int64_t l = 0; l < n && !e->st; l++) {
     int64_t ri = column ? l : i, rj = row ? l : j;
-    graph_num r = dot(e, &g, vc->type->dtype, integer, (line){va, base[0] + ri * ai, ak}, (line){vb, base[1] + rj * bj, bk});
+    graph_num r = dot(e, &g, vc->type->dtype, whole, (line){va, base[0] + ri * ai, ak}, (line){vb, base[1] + rj * bj, bk});
     graph_write(e, vc, first + ri * g.n + rj, r);
   }
   return NULL;
@@ -218,6 +243,7 @@ typedef struct reducer {
   int64_t n;
   sum s;
   double best, low, high; /* max, min: of x, x - e, x + e */
+  int64_t whole;          /* max, min of integers */
   graph_num prod;
   uint64_t iprod;
 } reducer;
@@ -226,41 +252,44 @@ static double extreme(bool max, double a, double b) { return isnan(a) || isnan(b
 
 static void reduce_step(reducer *r, graph_num x) {
   bool max = r->code == G_REDUCE_MAX;
+  int64_t i = r->t == TSR_I64 ? x.i : to_integer(x.v);
   r->n++;
   switch (r->code) {
   case G_REDUCE_MAX:
   case G_REDUCE_MIN:
+    if (max ? i > r->whole : i < r->whole) r->whole = i;
     r->best = extreme(max, r->best, x.v);
     r->low = extreme(max, r->low, x.v - carried(x));
     r->high = extreme(max, r->high, x.v + carried(x));
     break;
   case G_REDUCE_PROD:
-    r->iprod *= (uint64_t)to_integer(x.v);
+    r->iprod *= (uint64_t)i;
     r->prod.e = fabs(r->prod.v) * carried(x) + fabs(x.v) * r->prod.e + carried(x) * r->prod.e;
     r->prod.v *= x.v;
     break;
   default:
-    r->s.exact += (uint64_t)to_integer(x.v);
+    r->s.exact += (uint64_t)i;
     sum_add(&r->s, x.v, carried(x));
   }
 }
 
 static graph_num reduce_end(const reducer *r) {
   tsr_dtype t = r->t, acc = graph_accum_default(t);
-  bool integer = !dtype_is_float(t);
+  bool whole = !dtype_is_float(t);
   graph_num out = {0};
   switch (r->code) {
   case G_REDUCE_MAX:
   case G_REDUCE_MIN:
-    out = (graph_num){r->best, fmax(fabs(r->high - r->best), fabs(r->best - r->low)), 0};
+    out = (graph_num){r->best, fmax(fabs(r->high - r->best), fabs(r->best - r->low)), 0, r->whole};
+    if (t == TSR_I64) out.v = (double)r->whole;
     if (r->high == r->best && r->low == r->best) out.e = 0; /* infinities */
     return out;
   case G_REDUCE_PROD:
-    if (integer) return (graph_num){(double)wrap(t, (int64_t)r->iprod), 0, 0};
+    if (whole) return integer(t, (int64_t)r->iprod);
     out.r = graph_rounding(t, r->prod.v);
     return (graph_num){r->prod.v, r->prod.e + (double)r->n * unit(t) * fabs(r->prod.v) + out.r, out.r};
   default:
-    if (integer) return (graph_num){(double)wrap(t, (int64_t)r->s.exact), 0, 0};
+    if (whole) return integer(t, (int64_t)r->s.exact);
     out = (graph_num){r->s.v, sum_inherited(&r->s) + graph_tolerance(acc, acc, r->n, r->s.v, r->s.abs), 0};
     if (r->code == G_REDUCE_MEAN) out.v /= (double)r->n, out.e /= (double)r->n;
     out.r = graph_rounding(t, out.v);
@@ -288,7 +317,7 @@ tsr_status eval_reduce(graph_evaluator *e, ir_op *op, int64_t at) {
   }
   graph_code code = (graph_code)op->def->code;
   double start = identity(code, t->dtype);
-  reducer r = {.code = code, .t = t->dtype, .best = start, .low = start, .high = start, .prod = {1, 0}, .iprod = 1};
+  reducer r = {.code = code, .t = t->dtype, .best = start, .low = start, .high = start, .whole = to_integer(start), .prod = {1, 0}, .iprod = 1};
   for (int64_t k = 0; k < total && !e->st; k++) {
     reduce_step(&r, graph_read(e, x, join(t, c)));
     for (int i = t->rank - 1; i >= 0; i--) {
@@ -420,7 +449,8 @@ tsr_status eval_pad(graph_evaluator *e, ir_op *op, int64_t at) {
     c[i] -= low[i];
     inside &= c[i] >= 0 && c[i] < t->dims[i];
   }
-  graph_num r = {convert(t->dtype, ir_get_float(op, "value", 0)), 0, 0};
+  double value = ir_get_float(op, "value", 0);
+  graph_num r = {convert(t->dtype, value), 0, 0, to_integer(value)};
   if (inside) r = graph_read(e, op->operands[0], join(t, c));
   graph_write(e, op->results[0], at, r);
   return NULL;

@@ -175,12 +175,18 @@ static tsr_status matmul_dtype(ir_op *op, tsr_dtype a, tsr_dtype b, tsr_dtype *o
   return NULL;
 }
 
-static tsr_status matmul_attrs(ir_op *op, bool is_float) {
+/* f32 or f64 for floats: shorter sums belong to mode aggressive, which isn't there. i32 or i64 for integers, at least the operands' width. */
+static bool may_accumulate(tsr_dtype accum, tsr_dtype operand) {
+  if (dtype_is_float(operand)) return accum == TSR_F64 || accum == TSR_F32;
+  return accum == TSR_I64 || (accum == TSR_I32 && operand != TSR_I64);
+}
+
+static tsr_status matmul_attrs(ir_op *op, tsr_dtype operand) {
   tsr_dtype accum;
   int64_t tile[3];
   TSR_TRY(dtype_attr(op, "accum_dtype", &accum));
-  if (accum && (dtype_is_float(accum) != is_float || tsr_dtype_size(accum) < (is_float ? 2 : 4)))
-    return ir_error(op, is_float ? "f32 or f64" : "i32", "can't accumulate in %s", tsr_dtype_name(accum));
+  if (accum && !may_accumulate(accum, operand))
+    return ir_error(op, dtype_is_float(operand) ? "f32 or f64" : operand == TSR_I64 ? "i64" : "i32 or i64", "can't accumulate in %s", tsr_dtype_name(accum));
   int n = ir_get_ints(op, "tile_shape", tile, 3);
   if (n < 0 || (n != 0 && n != 3) || (!n && ir_get_attr(op, "tile_shape")))
     return ir_error(op, "[BM, BN, BK]", "tile_shape must be a list of three integers");
@@ -197,7 +203,7 @@ tsr_status graph_infer_matmul(ir_op *op, const ir_type **results) {
     return ir_error(op, "reshape a vector to [1, k] or [k, 1]", "needs matrices, has %s and %s", type_text(a, ta, sizeof ta), type_text(b, tb, sizeof tb));
   tsr_dtype t;
   TSR_TRY(matmul_dtype(op, a->dtype, b->dtype, &t));
-  TSR_TRY(matmul_attrs(op, dtype_is_float(a->dtype)));
+  TSR_TRY(matmul_attrs(op, a->dtype));
   bool xa = ir_get_bool(op, "transpose_a", false), xb = ir_get_bool(op, "transpose_b", false);
   int64_t k = a->dims[a->rank - (xa ? 2 : 1)], l = b->dims[b->rank - (xb ? 1 : 2)];
   if (k != l && k != IR_DYNAMIC && l != IR_DYNAMIC)

@@ -99,7 +99,7 @@ static const ir_opdef rows[] = {
     {NAME(MATMUL, "matmul"), .flags = IR_PURE, .min_operands = 2, .max_operands = 2, .n_results = 1, .operands_doc = "a, b",
      .types_doc = NUMBERS "; i8 and u8 give i32; of two float types the wider is the result's",
      .attrs = ATTRS({"transpose_a", IR_A_BOOL, false, "false", "a is [..., k, m]"}, {"transpose_b", IR_A_BOOL, false, "false", "b is [..., n, k]"},
-                    {"accum_dtype", IR_A_STR, false, NULL, "type of the sums; f32 for floats of up to 32 bits, f64, i32 for integers"},
+                    {"accum_dtype", IR_A_STR, false, NULL, "type of the sums: f32 or f64, i32 or i64; by default f32 for floats of up to 32 bits, else f64; i32 for integers of up to 32 bits, else i64"},
                     {"out_dtype", IR_A_STR, false, NULL, "type of the result, rounded once from the sums"},
                     {"tile_shape", IR_A_ARRAY, false, NULL, "[BM, BN, BK]: the block tile to use instead of the default or tuned one"}),
      .infer = graph_infer_matmul, .ext = ROW(eval_matmul, .adjoint = adjoint_matmul, .shard = SHARD_CONTRACT),
@@ -253,6 +253,7 @@ graph_matmul graph_matmul_get(const ir_op *op) {
   if (g.k == IR_DYNAMIC) g.k = b->dims[b->rank - (g.transpose_b ? 1 : 2)];
   g.accum = tsr_dtype_parse(ir_get_str(op, "accum_dtype", ""));
   if (!g.accum) g.accum = graph_accum_default(tsr_dtype_size(a->dtype) > tsr_dtype_size(b->dtype) ? a->dtype : b->dtype);
+  if (c->dtype == TSR_I64 && !ir_get_attr(op, "accum_dtype")) g.accum = TSR_I64;
   ir_get_ints(op, "tile_shape", g.tile, 3);
   return g;
 }
@@ -271,7 +272,10 @@ bool graph_splat(const ir_op *op, double *value) {
   for (int64_t i = 1; i < n && !a->u.dense.splat; i++)
     if (memcmp(a->u.dense.data, (const char *)a->u.dense.data + (size_t)i * size, size)) return false;
   *value = graph_constant_at(op, 0);
-  return true;
+  int64_t whole;
+  if (a->u.dense.type->dtype != TSR_I64) return true;
+  memcpy(&whole, a->u.dense.data, sizeof whole);
+  return *value < 0x1p63 && (int64_t)*value == whole; /* else no double holds it */
 }
 
 ir_op *graph_find_func(const ir_module *m, const char *name) {

@@ -285,6 +285,7 @@ tsr_status family_matmul(kern *k) {
   n->n_frags = 1;
   n->frags[0].s = &x.c;
   n->frags[0].f = FORM_FULL;
-  n->frags[0].frag = acc;
+  n->frags[0].frag = kb_wrap(k, acc, x.orig->dtype);
+  if (!n->frags[0].frag) return st_oom();
   return kb_store_results(k, &x.c, x.orig, windows);
 }

@@ -130,9 +130,16 @@ static ir_value *wrap(kern *k, ir_builder *r, ir_value *x, tsr_dtype t) {
 ir_value *kb_wrap(kern *k, ir_value *x, tsr_dtype t) {
   ir_value *args[1];
   ir_builder r;
-  if (!x || (t != TSR_I8 && t != TSR_U8 && t != TSR_I16)) return x;
+  bool halved = x && x->type->dtype == TSR_I64 && t != TSR_I64; /* a cast saturates: the upper half goes first */
+  if (!x || dtype_is_float(x->type->dtype) || (!halved && t != TSR_I8 && t != TSR_U8 && t != TSR_I16)) return x;
   ir_op *map = map_open(k, 1, &x, args, &r, NULL, 0);
-  return map ? map_close(k, map, &r, wrap(k, &r, args[0], t)) : NULL;
+  if (!map) return NULL;
+  ir_value *y = args[0];
+  if (halved) {
+    ir_value *n = number(k, &r, TSR_I64, 32), *up = ir_build1(&r, "tessera.tile.shl", NULL, 2, (ir_value *[]){y, n});
+    y = cast_to(k, &r, ir_build1(&r, "tessera.tile.shr", NULL, 2, (ir_value *[]){up, n}), TSR_I32);
+  }
+  return map_close(k, map, &r, wrap(k, &r, y, t));
 }
 
 static tsr_status elementwise(kern *k, ir_op *op, const space *s, const ir_type *orig, form f, ir_value **out) {

@@ -1,4 +1,4 @@
-/* Runs one gemm kind's kernels the way the interpreter does and compares them with a plain f64 product. */
+/* Runs one gemm kind's kernels the way the interpreter does and compares them with a plain product, in f64 or in wrapping 64-bit integers. */
 #ifndef TESTS_SUPPORT_CPU_GEMM_TEST_H
 #define TESTS_SUPPORT_CPU_GEMM_TEST_H
 
@@ -16,7 +16,14 @@ typedef struct gemm_data {
   ptrdiff_t a_rs, a_cs, b_rs, b_cs;
   double *want, *bound; /* the product; the sum of |a b| plus |c| */
   double *start;        /* C before */
+  int64_t *whole;       /* the product of integers, modulo 2^64 */
 } gemm_data;
+
+static inline bool gemm_is_integer(cpuk_dtype t) { return t == CPUK_I8 || t == CPUK_U8 || t == CPUK_I16 || t == CPUK_I32 || t == CPUK_I64; }
+static inline int64_t gemm_integer(cpuk_dtype t, const void *p, size_t i) {
+  if (t == CPUK_I64) return ((const int64_t *)p)[i];
+  return gemm_is_integer(t) ? (int64_t)test_read(t, p, i) : 0;
+}
 
 static inline gemm_data gemm_data_make(const gemm_case *t) {
   size_t m = t->m, n = t->n, k = t->k, pad = 3;
@@ -27,22 +34,26 @@ static inline gemm_data gemm_data_make(const gemm_case *t) {
   d.a = test_alloc(na * 8), d.b = test_alloc(nb * 8);
   test_fill(t->a_type, d.a, na);
   test_fill(t->b_type, d.b, nb);
+  d.whole = test_alloc(m * n * 8);
   d.want = test_alloc(m * n * 8), d.bound = test_alloc(m * n * 8), d.start = test_alloc(m * n * 8);
   for (size_t i = 0; i < m; i++)
     for (size_t j = 0; j < n; j++) {
       double s = 0, e = 0;
+      uint64_t w = 0;
       d.start[i * n + j] = t->accumulate ? (double)((int)(test_u32() % 64) - 32) : 0;
       for (size_t q = 0; q < k; q++) {
-        double x = test_read(t->a_type, d.a, (size_t)((ptrdiff_t)i * d.a_rs + (ptrdiff_t)q * d.a_cs));
-        double y = test_read(t->b_type, d.b, (size_t)((ptrdiff_t)q * d.b_rs + (ptrdiff_t)j * d.b_cs));
+        size_t at = (size_t)((ptrdiff_t)i * d.a_rs + (ptrdiff_t)q * d.a_cs), bt = (size_t)((ptrdiff_t)q * d.b_rs + (ptrdiff_t)j * d.b_cs);
+        double x = test_read(t->a_type, d.a, at), y = test_read(t->b_type, d.b, bt);
         s += x * y, e += fabs(x * y);
+        w += (uint64_t)gemm_integer(t->a_type, d.a, at) * (uint64_t)gemm_integer(t->b_type, d.b, bt);
       }
       d.want[i * n + j] = s + d.start[i * n + j];
+      d.whole[i * n + j] = (int64_t)(w + (uint64_t)(int64_t)d.start[i * n + j]);
       d.bound[i * n + j] = e + fabs(d.start[i * n + j]);
     }
   return d;
 }
-static inline void gemm_data_free(gemm_data *d) { free(d->a), free(d->b), free(d->want), free(d->bound), free(d->start); }
+static inline void gemm_data_free(gemm_data *d) { free(d->a), free(d->b), free(d->want), free(d->bound), free(d->start), free(d->whole); }
 
 /* gamma_k of an f32 or f64 chain (Higham 2002, 3.1), one rounding more for C; integers are exact. */
 static inline double gemm_tolerance(const gemm_case *t, cpuk_dtype acc) {
@@ -56,6 +67,10 @@ static inline void gemm_compare(const char *what, const cpuk_gemm *g, const gemm
   for (size_t i = 0; i < t->m; i++)
     for (size_t j = 0; j < t->n; j++) {
       double err = fabs(test_read(g->acc_type, c, i * ldc + j) - d->want[i * t->n + j]);
+      if (gemm_is_integer(g->acc_type)) {
+        int64_t whole = d->whole[i * t->n + j];
+        err = gemm_integer(g->acc_type, c, i * ldc + j) == (g->acc_type == CPUK_I32 ? (int32_t)(uint32_t)whole : whole) ? 0 : INFINITY;
+      }
       if (!(err <= gemm_tolerance(t, g->acc_type) * d->bound[i * t->n + j]) && !bad++) at = i * t->n + j;
     }
   CHECK(bad == 0, "%s %s %zux%zux%zu at%d bt%d acc%d: %d wrong, first at %zu,%zu: %g for %g", what, g->name, t->m, t->n, t->k, t->a_trans,
@@ -65,6 +80,7 @@ static inline void gemm_compare(const char *what, const cpuk_gemm *g, const gemm
 static inline void gemm_write(cpuk_dtype acc, void *c, size_t i, double v) {
   if (acc == CPUK_F32) ((float *)c)[i] = (float)v;
   else if (acc == CPUK_F64) ((double *)c)[i] = v;
+  else if (acc == CPUK_I64) ((int64_t *)c)[i] = (int64_t)v;
   else ((int32_t *)c)[i] = (int32_t)v;
 }
 

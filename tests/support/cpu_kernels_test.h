@@ -21,6 +21,9 @@ static int n_failures, n_checks;
   } while (0)
 
 static uint64_t test_seed = 1;
+static inline uint32_t test_u32(void);
+/* The whole range of 64 bits, small values as often as large ones. */
+static inline int64_t test_i64(void) { return (int64_t)((uint64_t)test_u32() << 32 | test_u32()) >> test_u32() % 64; }
 static inline uint32_t test_u32(void) {
   test_seed = test_seed * 6364136223846793005ull + 1442695040888963407ull;
   return (uint32_t)(test_seed >> 32);
@@ -38,7 +41,7 @@ static inline uint32_t test_to_bits(float f) {
   return u;
 }
 
-/* The value of one stored element. */
+/* The value of one stored element; i64 is rounded. */
 static inline double test_read(cpuk_dtype t, const void *p, size_t i) {
   const uint16_t *h = p;
   const uint8_t *b = p;
@@ -49,6 +52,8 @@ static inline double test_read(cpuk_dtype t, const void *p, size_t i) {
     case CPUK_I8: return ((const int8_t *)p)[i];
     case CPUK_U8: return b[i];
     case CPUK_I32: return ((const int32_t *)p)[i];
+    case CPUK_I16: return ((const int16_t *)p)[i];
+    case CPUK_I64: return (double)((const int64_t *)p)[i];
     case CPUK_BOOL: return b[i] != 0;
     default: break;
   }
@@ -60,7 +65,7 @@ static inline double test_read(cpuk_dtype t, const void *p, size_t i) {
   return e == 0 ? s * ldexp(m, 1 - bias - mbits) : s * ldexp((1u << mbits) + m, (int)e - bias - mbits);
 }
 
-/* Fills with values that each type holds exactly: small multiples of 1/8 for floats, the whole range for bytes. */
+/* Fills with values that each type holds exactly: small multiples of 1/8 for floats, the whole range for integers. */
 static inline void test_fill(cpuk_dtype t, void *p, size_t n) {
   for (size_t i = 0; i < n; i++) {
     float f = (float)((int)(test_u32() % 33) - 16) / 8;
@@ -70,6 +75,8 @@ static inline void test_fill(cpuk_dtype t, void *p, size_t n) {
       case CPUK_BF16: ((uint16_t *)p)[i] = (uint16_t)(test_to_bits(f) >> 16); break;
       case CPUK_F16: ((uint16_t *)p)[i] = (uint16_t)(f == 0 ? 0 : (test_to_bits(f) >> 16 & 0x8000) | (((test_to_bits(f) & 0x7fffffff) - (112u << 23)) >> 13)); break;
       case CPUK_I32: ((int32_t *)p)[i] = (int32_t)test_u32(); break;
+      case CPUK_I16: ((int16_t *)p)[i] = (int16_t)test_u32(); break;
+      case CPUK_I64: ((int64_t *)p)[i] = test_i64(); break;
       case CPUK_BOOL: ((uint8_t *)p)[i] = (uint8_t)(test_u32() & 1); break;
       case CPUK_F8E4M3: ((uint8_t *)p)[i] = (uint8_t)(0x20 + test_u32() % 0x20); break;
       case CPUK_F8E5M2: ((uint8_t *)p)[i] = (uint8_t)(0x30 + test_u32() % 0x10); break;

@@ -11,7 +11,9 @@ static const kind_types kinds[] = {
     {CPUK_GEMM_BF16, CPUK_BF16, CPUK_BF16},    {CPUK_GEMM_BF16, CPUK_BF16, CPUK_F8E5M2},  {CPUK_GEMM_F16, CPUK_F16, CPUK_F16},
     {CPUK_GEMM_S8S8, CPUK_I8, CPUK_I8},        {CPUK_GEMM_U8S8, CPUK_U8, CPUK_I8},        {CPUK_GEMM_F64, CPUK_F64, CPUK_F64},
     {CPUK_GEMM_F64, CPUK_F32, CPUK_F64},       {CPUK_GEMM_F32_KAHAN, CPUK_F32, CPUK_F32}, {CPUK_GEMM_F32_KAHAN, CPUK_BF16, CPUK_F32},
-    {CPUK_GEMM_F64_KAHAN, CPUK_F64, CPUK_F64},
+    {CPUK_GEMM_F64_KAHAN, CPUK_F64, CPUK_F64}, {CPUK_GEMM_S16, CPUK_U8, CPUK_U8},         {CPUK_GEMM_S16, CPUK_I8, CPUK_U8},
+    {CPUK_GEMM_S16, CPUK_I16, CPUK_I16},       {CPUK_GEMM_S16, CPUK_I16, CPUK_U8},        {CPUK_GEMM_S32, CPUK_I32, CPUK_I32},
+    {CPUK_GEMM_S32, CPUK_I8, CPUK_I32},        {CPUK_GEMM_S64, CPUK_I64, CPUK_I64},       {CPUK_GEMM_S64, CPUK_U8, CPUK_I64},
 };
 static const size_t shapes[][3] = {
     {1, 1, 1},    {1, 0, 3},    {0, 5, 3},    {3, 5, 0},    {1, 33, 7},   {2, 31, 64},  {5, 16, 13},   {7, 17, 3},    {12, 32, 16},
@@ -33,13 +35,13 @@ static void check_kind(const cpuk_table *table, const kind_types *kt) {
       free(cut);
       t.bm = 3u * g->mr, t.bn = g->nr, t.bk = g->kr * ((8u + g->kr - 1) / g->kr);
       cut = gemm_run_blocks(g, &t, &d);
-      if (g->acc_type == CPUK_I32 || (kt->kind == CPUK_GEMM_F32 && strcmp(table->isa, "portable") != 0))
-        CHECK(memcmp(whole, cut, t.m * (t.n + 5) * 4) == 0, "%s %zux%zux%zu: bits depend on bk", g->name, t.m, t.n, t.k);
+      if (gemm_is_integer(g->acc_type) || (kt->kind == CPUK_GEMM_F32 && strcmp(table->isa, "portable") != 0))
+        CHECK(memcmp(whole, cut, t.m * (t.n + 5) * cpuk_dtype_bytes(g->acc_type)) == 0, "%s %zux%zux%zu: bits depend on bk", g->name, t.m, t.n, t.k);
       free(cut);
       t.b_plain = true;
       cut = gemm_run_blocks(g, &t, &d);
-      if (g->acc_type == CPUK_I32 || (kt->kind == CPUK_GEMM_F32 && strcmp(table->isa, "portable") != 0))
-        CHECK(memcmp(whole, cut, t.m * (t.n + 5) * 4) == 0, "%s %zux%zux%zu: bits depend on b_plain", g->name, t.m, t.n, t.k);
+      if (gemm_is_integer(g->acc_type) || (kt->kind == CPUK_GEMM_F32 && strcmp(table->isa, "portable") != 0))
+        CHECK(memcmp(whole, cut, t.m * (t.n + 5) * cpuk_dtype_bytes(g->acc_type)) == 0, "%s %zux%zux%zu: bits depend on b_plain", g->name, t.m, t.n, t.k);
       free(cut);
       if (!t.a_trans && g->a_inplace == (int)t.a_type && t.k % g->kr == 0) {
         t.in_place = true;
@@ -54,6 +56,32 @@ static void check_kind(const cpuk_table *table, const kind_types *kt) {
       free(whole);
       gemm_data_free(&d);
     }
+}
+
+/* Every pair of integer types has a kind that takes it, and is exact at the corners of the types, where products are largest. */
+static void check_integer_pairs(const cpuk_table *table) {
+  static const struct { cpuk_dtype t; int64_t corner[4]; } types[] = {{CPUK_I8, {-128, 127, -1, 1}}, {CPUK_U8, {255, 128, 127, 0}}, {CPUK_I16, {-32768, 32767, 300, -1}},
+                                                                   {CPUK_I32, {INT32_MIN, INT32_MAX, 70000, -1}}, {CPUK_I64, {INT64_MIN, INT64_MAX, 5000000000, -1}}};
+  enum { N = 5, K = 10 };
+  for (int x = 0; x < N * N; x++) {
+    cpuk_dtype ta = types[x / N].t, tb = types[x % N].t, acc = ta == CPUK_I64 || tb == CPUK_I64 ? CPUK_I64 : CPUK_I32;
+    const cpuk_gemm *g = table->gemm[cpuk_gemm_kind_for(acc, ta, tb, false)];
+    int64_t a[K], b[K], c = 0;
+    uint64_t want = 0;
+    CHECK(g->acc_type == acc && (g->pack_types >> ta & 1) && (g->pack_types >> tb & 1), "%s: %d by %d", table->features, ta, tb);
+    for (int i = 0; i < K; i++) {
+      int64_t va = types[x / N].corner[i % 3], vb = types[x % N].corner[i % 4];
+      size_t ea = cpuk_dtype_bytes(ta), eb = cpuk_dtype_bytes(tb);
+      memcpy((char *)a + (size_t)i * ea, &va, ea), memcpy((char *)b + (size_t)i * eb, &vb, eb); /* little-endian: the low bytes */
+      want += (uint64_t)va * (uint64_t)vb;
+    }
+    void *pa = test_alloc(cpuk_packed_a_bytes(g, 1, K)), *pb = test_alloc(cpuk_packed_b_bytes(g, K, 1));
+    g->pack_a(&(cpuk_pack_args){pa, a, ta, K, 1, 1, K});
+    g->pack_b(&(cpuk_pack_args){pb, b, tb, 1, 1, K, 1});
+    g->block(&(cpuk_block_args){.c = &c, .ldc = 1, .a = pa, .b = pb, .m = 1, .n = 1, .k = K});
+    CHECK(acc == CPUK_I64 ? c == (int64_t)want : (int32_t)c == (int32_t)want, "%s %s: types %d by %d", table->features, g->name, ta, tb);
+    free(pa), free(pb);
+  }
 }
 
 /* A sum that loses everything in f32 and half of everything in f64: 1, then big values that cancel. */
@@ -148,6 +176,7 @@ int main(int argc, char **argv) {
     n++;
     t->thread_begin();
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) check_kind(t, &kinds[k]);
+    check_integer_pairs(t);
     check_compensated(t);
     check_plans(t);
     t->thread_end();

@@ -1,19 +1,9 @@
 /* Elementwise kernels over strips. Included once per instruction set, after body_math.h.
  *
- * f32 is written with vectors; f64, i32 and bool are plain loops over a scalar expression, which the compiler vectorises where it can. */
+ * f32 is written with vectors; f64, the integers and bool are plain loops over a scalar expression, which the compiler vectorises where it can. */
 
 /* ---- scalar meanings ---- */
 
-static inline int32_t i32_wrap(uint32_t x) { return (int32_t)x; }
-static inline int32_t i32_div(int32_t a, int32_t b) { return b == 0 ? 0 : b == -1 ? i32_wrap(0u - (uint32_t)a) : a / b; }
-static inline int32_t i32_rem(int32_t a, int32_t b) { return b == 0 ? a : b == -1 ? 0 : a % b; }
-static inline int32_t i32_pow(int32_t a, int32_t b) {
-  if (b < 0) return a == 1 ? 1 : a == -1 ? ((b & 1) ? -1 : 1) : 0;
-  uint32_t r = 1, x = (uint32_t)a;
-  for (uint32_t e = (uint32_t)b; e != 0; e >>= 1, x *= x)
-    if (e & 1) r *= x;
-  return i32_wrap(r);
-}
 static inline double f64_max(double a, double b) { return a != a || a > b ? a : b; }
 static inline double f64_min(double a, double b) { return a != a || a < b ? a : b; }
 static inline double f64_sigmoid(double x) {
@@ -69,10 +59,6 @@ UNARY_FLOAT(silu, v_silu(x), f64_silu(x))
 UNARY_FLOAT(sin, v_sin(x), sin(x))
 UNARY_FLOAT(cos, v_cos(x), cos(x))
 UNARY_FLOAT(floor, v_floor(x), floor(x))
-UNARY_LOOP(neg_i32, int32_t, i32_wrap(0u - (uint32_t)x))
-UNARY_LOOP(abs_i32, int32_t, i32_wrap(x < 0 ? 0u - (uint32_t)x : (uint32_t)x))
-UNARY_LOOP(relu_i32, int32_t, x < 0 ? 0 : x)
-UNARY_LOOP(not_i32, int32_t, ~x)
 UNARY_LOOP(not_bool, uint8_t, x == 0)
 
 /* ---- binary ---- */
@@ -128,45 +114,36 @@ BINARY_PLAIN(pow_f64, double, pow(x, y))
 BINARY_PLAIN(min_f64, double, f64_min(x, y))
 BINARY_PLAIN(max_f64, double, f64_max(x, y))
 BINARY_PLAIN(rem_f64, double, fmod(x, y))
-BINARY_PLAIN(add_i32, int32_t, i32_wrap((uint32_t)x + (uint32_t)y))
-BINARY_PLAIN(sub_i32, int32_t, i32_wrap((uint32_t)x - (uint32_t)y))
-BINARY_PLAIN(mul_i32, int32_t, i32_wrap((uint32_t)x *(uint32_t)y))
-BINARY_PLAIN(div_i32, int32_t, i32_div(x, y))
-BINARY_PLAIN(pow_i32, int32_t, i32_pow(x, y))
-BINARY_PLAIN(min_i32, int32_t, x < y ? x : y)
-BINARY_PLAIN(max_i32, int32_t, x < y ? y : x)
-BINARY_PLAIN(rem_i32, int32_t, i32_rem(x, y))
-BINARY_PLAIN(and_i32, int32_t, x &y)
-BINARY_PLAIN(or_i32, int32_t, x | y)
-BINARY_PLAIN(xor_i32, int32_t, x ^ y)
 BINARY_PLAIN(and_bool, uint8_t, (x != 0) & (y != 0))
 BINARY_PLAIN(or_bool, uint8_t, (x != 0) | (y != 0))
 BINARY_PLAIN(xor_bool, uint8_t, (x != 0) ^ (y != 0))
 
+#include "body_integers.h"
+
 #define BINARY_ROWS(suffix)                                                                                                       \
   {                                                                                                                               \
-    [CPUK_ADD] = {add_f32##suffix, add_f64##suffix, add_i32##suffix, or_bool##suffix},                                            \
-    [CPUK_SUB] = {sub_f32##suffix, sub_f64##suffix, sub_i32##suffix, NULL},                                                       \
-    [CPUK_MUL] = {mul_f32##suffix, mul_f64##suffix, mul_i32##suffix, and_bool##suffix},                                           \
-    [CPUK_DIV] = {div_f32##suffix, div_f64##suffix, div_i32##suffix, NULL},                                                       \
-    [CPUK_POW] = {pow_f32##suffix, pow_f64##suffix, pow_i32##suffix, NULL},                                                       \
-    [CPUK_MIN] = {min_f32##suffix, min_f64##suffix, min_i32##suffix, and_bool##suffix},                                           \
-    [CPUK_MAX] = {max_f32##suffix, max_f64##suffix, max_i32##suffix, or_bool##suffix},                                            \
-    [CPUK_REM] = {rem_f32##suffix, rem_f64##suffix, rem_i32##suffix, NULL},                                                       \
-    [CPUK_AND] = {NULL, NULL, and_i32##suffix, and_bool##suffix}, [CPUK_OR] = {NULL, NULL, or_i32##suffix, or_bool##suffix},      \
-    [CPUK_XOR] = {NULL, NULL, xor_i32##suffix, xor_bool##suffix},                                                                 \
+    [CPUK_ADD] = {add_f32##suffix, add_f64##suffix, add_i32##suffix, or_bool##suffix, add_i64##suffix}, \
+    [CPUK_SUB] = {sub_f32##suffix, sub_f64##suffix, sub_i32##suffix, NULL, sub_i64##suffix}, \
+    [CPUK_MUL] = {mul_f32##suffix, mul_f64##suffix, mul_i32##suffix, and_bool##suffix, mul_i64##suffix}, \
+    [CPUK_DIV] = {div_f32##suffix, div_f64##suffix, div_i32##suffix, NULL, div_i64##suffix}, \
+    [CPUK_POW] = {pow_f32##suffix, pow_f64##suffix, pow_i32##suffix, NULL, pow_i64##suffix}, \
+    [CPUK_MIN] = {min_f32##suffix, min_f64##suffix, min_i32##suffix, and_bool##suffix, min_i64##suffix}, \
+    [CPUK_MAX] = {max_f32##suffix, max_f64##suffix, max_i32##suffix, or_bool##suffix, max_i64##suffix}, \
+    [CPUK_REM] = {rem_f32##suffix, rem_f64##suffix, rem_i32##suffix, NULL, rem_i64##suffix}, \
+    [CPUK_AND] = {NULL, NULL, and_i32##suffix, and_bool##suffix, and_i64##suffix}, [CPUK_OR] = {NULL, NULL, or_i32##suffix, or_bool##suffix, or_i64##suffix}, \
+    [CPUK_XOR] = {NULL, NULL, xor_i32##suffix, xor_bool##suffix, xor_i64##suffix}, \
   }
 #define UNARY_ROWS                                                                                                                \
   {                                                                                                                               \
-    [CPUK_NEG] = {neg_f32, neg_f64, neg_i32, NULL}, [CPUK_ABS] = {abs_f32, abs_f64, abs_i32, NULL},                               \
+    [CPUK_NEG] = {neg_f32, neg_f64, neg_i32, NULL, neg_i64}, [CPUK_ABS] = {abs_f32, abs_f64, abs_i32, NULL, abs_i64}, \
     [CPUK_EXP] = {exp_f32, exp_f64, NULL, NULL}, [CPUK_LOG] = {log_f32, log_f64, NULL, NULL},                                     \
     [CPUK_SQRT] = {sqrt_f32, sqrt_f64, NULL, NULL}, [CPUK_RSQRT] = {rsqrt_f32, rsqrt_f64, NULL, NULL},                            \
     [CPUK_TANH] = {tanh_f32, tanh_f64, NULL, NULL}, [CPUK_ERF] = {erf_f32, erf_f64, NULL, NULL},                                  \
-    [CPUK_SIGMOID] = {sigmoid_f32, sigmoid_f64, NULL, NULL}, [CPUK_RELU] = {relu_f32, relu_f64, relu_i32, NULL},                  \
+    [CPUK_SIGMOID] = {sigmoid_f32, sigmoid_f64, NULL, NULL}, [CPUK_RELU] = {relu_f32, relu_f64, relu_i32, NULL, relu_i64}, \
     [CPUK_GELU] = {gelu_f32, gelu_f64, NULL, NULL}, [CPUK_GELU_TANH] = {gelu_tanh_f32, gelu_tanh_f64, NULL, NULL},                \
     [CPUK_SILU] = {silu_f32, silu_f64, NULL, NULL}, [CPUK_SIN] = {sin_f32, sin_f64, NULL, NULL},                                  \
     [CPUK_COS] = {cos_f32, cos_f64, NULL, NULL}, [CPUK_FLOOR] = {floor_f32, floor_f64, NULL, NULL},                               \
-    [CPUK_NOT] = {NULL, NULL, not_i32, not_bool},                                                                                 \
+    [CPUK_NOT] = {NULL, NULL, not_i32, not_bool, not_i64}, \
   }
 
 /* ---- compare, select, fma ---- */
@@ -192,6 +169,7 @@ BINARY_PLAIN(xor_bool, uint8_t, (x != 0) ^ (y != 0))
   CMP_F32(name, f32_expr)                                                                             \
   BINARY_LOOP(name##_f64, double, uint8_t, x op y)                                                    \
   BINARY_LOOP(name##_i32, int32_t, uint8_t, x op y)                                                   \
+  BINARY_LOOP(name##_i64, int64_t, uint8_t, x op y)                                                   \
   BINARY_LOOP(name##_bool, uint8_t, uint8_t, (x != 0)op(y != 0))
 CMP(eq, v_eq(x, y), ==)
 CMP(ne, vm_not(v_eq(x, y)), !=)
@@ -199,7 +177,7 @@ CMP(lt, v_lt(x, y), <)
 CMP(le, v_le(x, y), <=)
 CMP(gt, v_lt(y, x), >)
 CMP(ge, v_le(y, x), >=)
-#define CMP_ROW(name, suffix) {name##_f32##suffix, name##_f64##suffix, name##_i32##suffix, name##_bool##suffix}
+#define CMP_ROW(name, suffix) {name##_f32##suffix, name##_f64##suffix, name##_i32##suffix, name##_bool##suffix, name##_i64##suffix}
 #define CMP_ROWS(suffix) \
   { CMP_ROW(eq, suffix), CMP_ROW(ne, suffix), CMP_ROW(lt, suffix), CMP_ROW(le, suffix), CMP_ROW(gt, suffix), CMP_ROW(ge, suffix) }
 
@@ -237,9 +215,4 @@ static void fma_f64(void *dst, const void *a, const void *b, const void *c, size
   size_t i = 0;
   for (; i + VD <= n; i += VD) vd_store(d + i, vd_fma(vd_load(p + i), vd_load(q + i), vd_load(r + i)));
   if (i < n) vd_store_n(d + i, vd_fma(vd_load_n(p + i, n - i), vd_load_n(q + i, n - i), vd_load_n(r + i, n - i)), n - i);
-}
-static void fma_i32(void *dst, const void *a, const void *b, const void *c, size_t n) {
-  const int32_t *p = a, *q = b, *r = c;
-  int32_t *d = dst;
-  for (size_t i = 0; i < n; i++) d[i] = i32_wrap((uint32_t)p[i] * (uint32_t)q[i] + (uint32_t)r[i]);
 }

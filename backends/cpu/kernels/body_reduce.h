@@ -40,21 +40,24 @@ REDUCE(reduce_prod_f64, double, vd, vd, 1, OP_MUL, OP_MUL)
 REDUCE(reduce_max_f64, double, vd, vd, INF_NEG, vd_max, f64_max)
 REDUCE(reduce_min_f64, double, vd, vd, INF_POS, vd_min, f64_min)
 
-#define REDUCE_I32(name, init, expr)                                 \
+#define REDUCE_INT(name, T, init, expr)                              \
   static void name(void *out, const void *a, size_t n) {             \
-    const int32_t *p = a;                                            \
-    int32_t *o = out, r = init;                                      \
+    const T *p = a;                                                  \
+    T *o = out, r = init;                                            \
     for (size_t i = 0; i < n; i++) {                                 \
-      int32_t x = p[i];                                              \
+      T x = p[i];                                                    \
       r = expr;                                                      \
     }                                                                \
-    int32_t x = o[0];                                                \
+    T x = o[0];                                                      \
     o[0] = expr;                                                     \
   }
-REDUCE_I32(reduce_sum_i32, 0, i32_wrap((uint32_t)r + (uint32_t)x))
-REDUCE_I32(reduce_prod_i32, 1, i32_wrap((uint32_t)r *(uint32_t)x))
-REDUCE_I32(reduce_max_i32, INT32_MIN, x < r ? r : x)
-REDUCE_I32(reduce_min_i32, INT32_MAX, r < x ? r : x)
+#define REDUCE_INTS(p, T, U, MIN, MAX)                               \
+  REDUCE_INT(reduce_sum_##p, T, 0, p##_wrap((U)r + (U)x))            \
+  REDUCE_INT(reduce_prod_##p, T, 1, p##_wrap((U)r * (U)x))           \
+  REDUCE_INT(reduce_max_##p, T, MIN, x < r ? r : x)                  \
+  REDUCE_INT(reduce_min_##p, T, MAX, r < x ? r : x)
+REDUCE_INTS(i32, int32_t, uint32_t, INT32_MIN, INT32_MAX)
+REDUCE_INTS(i64, int64_t, uint64_t, INT64_MIN, INT64_MAX)
 
 /* ---- compensated sums ---- */
 
@@ -123,10 +126,13 @@ REDUCE_COLS(cols_sum_f64, double, r + y)
 REDUCE_COLS(cols_prod_f64, double, r *y)
 REDUCE_COLS(cols_max_f64, double, f64_max(r, y))
 REDUCE_COLS(cols_min_f64, double, f64_min(r, y))
-REDUCE_COLS(cols_sum_i32, int32_t, i32_wrap((uint32_t)r + (uint32_t)y))
-REDUCE_COLS(cols_prod_i32, int32_t, i32_wrap((uint32_t)r *(uint32_t)y))
-REDUCE_COLS(cols_max_i32, int32_t, r < y ? y : r)
-REDUCE_COLS(cols_min_i32, int32_t, y < r ? y : r)
+#define REDUCE_COLS_INTS(p, T, U)                                \
+  REDUCE_COLS(cols_sum_##p, T, p##_wrap((U)r + (U)y))            \
+  REDUCE_COLS(cols_prod_##p, T, p##_wrap((U)r * (U)y))           \
+  REDUCE_COLS(cols_max_##p, T, r < y ? y : r)                    \
+  REDUCE_COLS(cols_min_##p, T, y < r ? y : r)
+REDUCE_COLS_INTS(i32, int32_t, uint32_t)
+REDUCE_COLS_INTS(i64, int64_t, uint64_t)
 
 #define REDUCE_COLS_KAHAN(name, T, plain)                                                                   \
   static void name(void *acc, void *comp, const void *x, ptrdiff_t ldx, size_t rows, size_t cols) {         \
@@ -150,8 +156,8 @@ REDUCE_COLS_KAHAN(cols_kahan_f64, double, cols_sum_f64)
 #define SAME3(f) {f, f, f}
 #define REDUCE_ROWS(p)                                                                                                              \
   {                                                                                                                                 \
-    [CPUK_RSUM] = {{p##_sum_f32, p##_sum_f32, p##_kahan_f32}, {p##_sum_f64, p##_sum_f64, p##_kahan_f64}, SAME3(p##_sum_i32)},       \
-    [CPUK_RPROD] = {SAME3(p##_prod_f32), SAME3(p##_prod_f64), SAME3(p##_prod_i32)},                                                 \
-    [CPUK_RMAX] = {SAME3(p##_max_f32), SAME3(p##_max_f64), SAME3(p##_max_i32)},                                                     \
-    [CPUK_RMIN] = {SAME3(p##_min_f32), SAME3(p##_min_f64), SAME3(p##_min_i32)},                                                     \
+    [CPUK_RSUM] = {{p##_sum_f32, p##_sum_f32, p##_kahan_f32}, {p##_sum_f64, p##_sum_f64, p##_kahan_f64}, SAME3(p##_sum_i32), {NULL}, SAME3(p##_sum_i64)}, \
+    [CPUK_RPROD] = {SAME3(p##_prod_f32), SAME3(p##_prod_f64), SAME3(p##_prod_i32), {NULL}, SAME3(p##_prod_i64)}, \
+    [CPUK_RMAX] = {SAME3(p##_max_f32), SAME3(p##_max_f64), SAME3(p##_max_i32), {NULL}, SAME3(p##_max_i64)}, \
+    [CPUK_RMIN] = {SAME3(p##_min_f32), SAME3(p##_min_f64), SAME3(p##_min_i32), {NULL}, SAME3(p##_min_i64)}, \
   }

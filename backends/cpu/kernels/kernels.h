@@ -29,13 +29,14 @@ typedef enum cpuk_dtype {
   CPUK_F32, CPUK_F64, CPUK_F16, CPUK_BF16, CPUK_I8, CPUK_U8, CPUK_I32, CPUK_BOOL,
   CPUK_F8E4M3, /* OCP e4m3: no infinity, S.1111.111 is NaN, max 448 */
   CPUK_F8E5M2, /* OCP e5m2: IEEE-like, max 57344 */
+  CPUK_I16, CPUK_I64,
   CPUK_N_DTYPE
 } cpuk_dtype;
 
 size_t cpuk_dtype_bytes(cpuk_dtype t);
 
 /* Compute types of the elementwise and reduction kernels: other storage types are converted to one of these first. */
-typedef enum cpuk_ct { CPUK_CT_F32, CPUK_CT_F64, CPUK_CT_I32, CPUK_CT_BOOL, CPUK_N_CT } cpuk_ct;
+typedef enum cpuk_ct { CPUK_CT_F32, CPUK_CT_F64, CPUK_CT_I32, CPUK_CT_BOOL, CPUK_CT_I64, CPUK_N_CT } cpuk_ct;
 
 /* ---- elementwise ------------------------------------------------------------------------------------------------------------ */
 
@@ -45,7 +46,7 @@ typedef enum cpuk_ct { CPUK_CT_F32, CPUK_CT_F64, CPUK_CT_I32, CPUK_CT_BOOL, CPUK
  * x, and the absolute error is what a layer sees. Vectors with an argument of sin or cos beyond 30000 take libm.
  * NaN in gives NaN out; exp(-inf)=0, log(0)=-inf, log(<0)=NaN, rsqrt(0)=inf, sigmoid/tanh/erf/gelu/silu have their limits at +-inf
  * (silu(-inf) = -0, gelu(-inf) a zero of either sign). relu(NaN)=NaN, relu(-0) is a zero of either sign. f64 uses libm's accuracy. Denormal results aren't flushed.
- *  ct:       f32 f64: all but NOT.   i32: NEG ABS RELU (wrapping) and NOT (bitwise).   bool: NOT (logical). */
+ *  ct:       f32 f64: all but NOT.   i32 i64: NEG ABS RELU (wrapping) and NOT (bitwise).   bool: NOT (logical). */
 typedef enum cpuk_unary_op {
   CPUK_NEG, CPUK_ABS, CPUK_EXP, CPUK_LOG, CPUK_SQRT, CPUK_RSQRT, CPUK_TANH, CPUK_ERF, CPUK_SIGMOID, CPUK_RELU,
   CPUK_GELU,      /* 0.5 x (1 + erf(x / sqrt 2)) */
@@ -57,7 +58,7 @@ typedef enum cpuk_unary_op {
 
 /* f32, f64: ADD SUB MUL DIV are IEEE; MIN MAX give NaN if either operand is NaN, and -0 < +0 isn't promised; REM is C's fmod (sign of a,
  * exact); POW is C's pow within 1 ulp for f32.
- * i32: wrapping; DIV truncates, x/0 = 0, INT_MIN/-1 = INT_MIN; REM has the sign of a, x rem 0 = x, INT_MIN rem -1 = 0; POW by squaring, a
+ * i32, i64: wrapping; DIV truncates, x/0 = 0, INT_MIN/-1 = INT_MIN; REM has the sign of a, x rem 0 = x, INT_MIN rem -1 = 0; POW by squaring, a
  * negative exponent gives 0 except for bases 1 and -1; AND OR XOR bitwise.
  * bool: AND OR XOR, and MIN = and, MAX = or, ADD = or, MUL = and. AND OR XOR don't exist for floats. */
 typedef enum cpuk_binary_op {
@@ -91,17 +92,17 @@ typedef enum cpuk_reduce_op { CPUK_RSUM, CPUK_RPROD, CPUK_RMAX, CPUK_RMIN, CPUK_
 
 /* FAST and DETERMINISTIC are the same code: element i goes to lane i % 64 (f64: i % 32), lanes are combined in a fixed halving tree
  * (lane j with lane j + half). So the bits depend on n alone: not on the ISA, the alignment or the run. KAHAN is Neumaier's compensated sum
- * per lane, lanes combined compensated: |error| <= (2u + O(n u^2)) * sum |x|; for ops other than SUM and for i32 it equals DETERMINISTIC. */
+ * per lane, lanes combined compensated: |error| <= (2u + O(n u^2)) * sum |x|; for ops other than SUM and for integers it equals DETERMINISTIC. */
 typedef enum cpuk_policy { CPUK_FAST, CPUK_DETERMINISTIC, CPUK_KAHAN, CPUK_N_POLICY } cpuk_policy;
 
 /* acc[0] = acc[0] op reduce(a[0..n)). Under KAHAN SUM, acc has two elements, {sum, compensation}: the value is acc[0] + acc[1], and the pair
- * carries over from strip to strip. The caller starts from cpuk_reduce_init. i32 sums and products wrap; MAX and MIN propagate NaN. */
+ * carries over from strip to strip. The caller starts from cpuk_reduce_init. Integer sums and products wrap; MAX and MIN propagate NaN. */
 typedef void (*cpuk_reduce_fn)(void *acc, const void *a, size_t n);
 /* acc[j] = acc[j] op x[i * ldx + j] for i = 0..rows-1 in that order, j < cols. comp is NULL, or under KAHAN SUM holds the columns' compensation
  * (zero at first; add it to acc at the end). One pass over x. */
 typedef void (*cpuk_reduce_cols_fn)(void *acc, void *comp, const void *x, ptrdiff_t ldx, size_t rows, size_t cols);
 
-/* Writes the identity of op (0, 1, -inf or INT32_MIN, +inf or INT32_MAX) to acc[0], and 0 to acc[1] under KAHAN SUM. */
+/* Writes the identity of op (0, 1, -inf or the type's minimum, +inf or its maximum) to acc[0], and 0 to acc[1] under KAHAN SUM. */
 void cpuk_reduce_init(cpuk_reduce_op op, cpuk_ct ct, cpuk_policy policy, void *acc);
 
 /* ---- fused row kernels ------------------------------------------------------------------------------------------------------ */
@@ -178,9 +179,9 @@ typedef struct cpuk_lanes {
   cpuk_binary_fn cmp[CPUK_N_CMP][CPUK_N_CT];
   cpuk_binary_fn cmp_vs[CPUK_N_CMP][CPUK_N_CT];
   cpuk_select_fn select[4]; /* by log2 of the element size: 1, 2, 4, 8 bytes */
-  cpuk_fma_fn fma[CPUK_N_CT]; /* f32, f64, i32 */
+  cpuk_fma_fn fma[CPUK_N_CT]; /* all but bool */
   cpuk_convert_fn convert[CPUK_N_DTYPE][CPUK_N_DTYPE]; /* [from][to] */
-  cpuk_reduce_fn reduce[CPUK_N_REDUCE][CPUK_N_CT][CPUK_N_POLICY]; /* f32, f64, i32 */
+  cpuk_reduce_fn reduce[CPUK_N_REDUCE][CPUK_N_CT][CPUK_N_POLICY]; /* all but bool */
   cpuk_reduce_cols_fn reduce_cols[CPUK_N_REDUCE][CPUK_N_CT][CPUK_N_POLICY];
   cpuk_copy2d_fn copy2d;
   cpuk_stream_fn stream;
@@ -206,12 +207,18 @@ typedef enum cpuk_gemm_kind {
   CPUK_GEMM_BF16,      /* bf16 x bf16 -> f32; packed as f32 where that's faster than the machine's bf16 dot product */
   CPUK_GEMM_F16,       /* f16 x f16 -> f32 (packed as f32) */
   CPUK_GEMM_S8S8,      /* s8 x s8 -> s32, exact (wrapping only past 2^31) */
-  CPUK_GEMM_U8S8,      /* u8 x s8 -> s32, exact */
+  CPUK_GEMM_U8S8,      /* u8 x s8 -> s32, exact: the only signs that vpdpbusd multiplies */
   CPUK_GEMM_F64,       /* f64 x f64 -> f64; also any float, converted */
   CPUK_GEMM_F32_KAHAN, /* f32 (or f16, bf16) x same -> f64 accumulators: products exact, error far under Kahan's bound; round C once at the end */
   CPUK_GEMM_F64_KAHAN, /* f64 x f64 -> f64 with a compensation matrix: Dot2 (Ogita, Rump, Oishi 2005), as if in twice the precision */
+  CPUK_GEMM_S16,       /* s8, u8 and s16 in any pair -> s32, exact (wrapping past 2^31); packed as s16 */
+  CPUK_GEMM_S32,       /* integers of up to 32 bits in any pair -> s32, wrapping */
+  CPUK_GEMM_S64,       /* any integers -> s64, wrapping */
   CPUK_N_GEMM
 } cpuk_gemm_kind;
+
+/* The kind for sums in acc (F32, F64, I32 or I64; the result's type before it is narrowed) of products of these types. */
+cpuk_gemm_kind cpuk_gemm_kind_for(cpuk_dtype acc, cpuk_dtype a, cpuk_dtype b, bool compensated);
 
 /* What pack_a and pack_b read. For A: rows = m, cols = k. For B: rows = k, cols = n. Any strides, so a transposed operand is a swap of the two. */
 typedef struct cpuk_pack_args {
@@ -256,8 +263,8 @@ typedef struct cpuk_skinny_args {
  * skinny has an order of its own, so choose it by shape alone (cpuk_gemm_plan does). */
 typedef struct cpuk_gemm {
   const char *name;     /* for traces: "f32 6x64 avx512" */
-  cpuk_dtype pack_type; /* what the operands become in the panels: F32, F64, BF16, I8 */
-  cpuk_dtype acc_type;  /* F32, F64 or I32 */
+  cpuk_dtype pack_type; /* what the operands become in the panels: F32, F64, BF16, I8, I16, I32, I64 */
+  cpuk_dtype acc_type;  /* F32, F64, I32 or I64 */
   uint32_t pack_types;  /* bit (1u << t): pack_a and pack_b accept cpuk_dtype t */
   int a_inplace;        /* the cpuk_dtype that A must have to be used without packing, or -1: A must always be packed. In place k must be
                          * a multiple of kr */
@@ -271,7 +278,7 @@ typedef struct cpuk_gemm {
   void (*pack_a)(const cpuk_pack_args *args);
   void (*pack_b)(const cpuk_pack_args *args);
   void (*block)(const cpuk_block_args *args);
-  void (*skinny)(const cpuk_skinny_args *args); /* NULL where there's none (the KAHAN kinds) */
+  void (*skinny)(const cpuk_skinny_args *args); /* NULL where there's none (the KAHAN kinds, S16, S32, S64) */
 } cpuk_gemm;
 
 static inline size_t cpuk_packed_a_bytes(const cpuk_gemm *g, size_t m, size_t k) { return (m + g->mr - 1) / g->mr * g->a_panel_bytes(k); }

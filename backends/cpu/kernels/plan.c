@@ -12,16 +12,19 @@
 #endif
 
 size_t cpuk_dtype_bytes(cpuk_dtype t) {
-  static const uint8_t bytes[CPUK_N_DTYPE] = {4, 8, 2, 2, 1, 1, 4, 1, 1, 1};
+  static const uint8_t bytes[CPUK_N_DTYPE] = {4, 8, 2, 2, 1, 1, 4, 1, 1, 1, 2, 8};
   return bytes[t];
 }
 
 void cpuk_reduce_init(cpuk_reduce_op op, cpuk_ct ct, cpuk_policy policy, void *acc) {
   static const double identity[CPUK_N_REDUCE] = {0, 1, -INFINITY, INFINITY};
   static const int32_t identity_i32[CPUK_N_REDUCE] = {0, 1, INT32_MIN, INT32_MAX};
+  static const int64_t identity_i64[CPUK_N_REDUCE] = {0, 1, INT64_MIN, INT64_MAX};
   bool pair = policy == CPUK_KAHAN && op == CPUK_RSUM;
   if (ct == CPUK_CT_I32) {
     *(int32_t *)acc = identity_i32[op];
+  } else if (ct == CPUK_CT_I64) {
+    *(int64_t *)acc = identity_i64[op];
   } else if (ct == CPUK_CT_F64) {
     ((double *)acc)[0] = identity[op];
     if (pair) ((double *)acc)[1] = 0;
@@ -68,6 +71,21 @@ cpuk_caches cpuk_cache_sizes(void) {
 }
 
 /* ---- matmul plan ---- */
+
+cpuk_gemm_kind cpuk_gemm_kind_for(cpuk_dtype acc, cpuk_dtype a, cpuk_dtype b, bool compensated) {
+  const uint32_t up_to_16 = 1u << CPUK_I8 | 1u << CPUK_U8 | 1u << CPUK_I16;
+  switch (acc) {
+  case CPUK_F64: return compensated ? CPUK_GEMM_F64_KAHAN : CPUK_GEMM_F64;
+  case CPUK_I64: return CPUK_GEMM_S64;
+  case CPUK_I32:
+    if (b == CPUK_I8 && (a == CPUK_I8 || a == CPUK_U8)) return a == CPUK_I8 ? CPUK_GEMM_S8S8 : CPUK_GEMM_U8S8;
+    return (up_to_16 >> a & 1) && (up_to_16 >> b & 1) ? CPUK_GEMM_S16 : CPUK_GEMM_S32;
+  default:
+    if (compensated) return CPUK_GEMM_F32_KAHAN;
+    if (a == b && (a == CPUK_BF16 || a == CPUK_F16)) return a == CPUK_BF16 ? CPUK_GEMM_BF16 : CPUK_GEMM_F16;
+    return CPUK_GEMM_F32;
+  }
+}
 
 static size_t round_up(size_t a, size_t b) { return (a + b - 1) / b * b; }
 /* The smallest number of equal pieces of at most `most`, as a piece size that is a multiple of `unit`. */

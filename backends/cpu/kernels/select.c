@@ -83,7 +83,8 @@ static void nothing(void) {}
     .gemm = {[CPUK_GEMM_F32] = &cpuk_gemm_f32_##base, [CPUK_GEMM_BF16] = &cpuk_gemm_bf16_##bf16,                                       \
              [CPUK_GEMM_F16] = &cpuk_gemm_f16_##base, [CPUK_GEMM_S8S8] = &cpuk_gemm_s8s8_##s8s8,                                       \
              [CPUK_GEMM_U8S8] = &cpuk_gemm_u8s8_##u8s8, [CPUK_GEMM_F64] = &cpuk_gemm_f64_##base,                                       \
-             [CPUK_GEMM_F32_KAHAN] = &cpuk_gemm_f32_kahan_##base, [CPUK_GEMM_F64_KAHAN] = &cpuk_gemm_f64_kahan_##base},                \
+             [CPUK_GEMM_F32_KAHAN] = &cpuk_gemm_f32_kahan_##base, [CPUK_GEMM_F64_KAHAN] = &cpuk_gemm_f64_kahan_##base,                 \
+             [CPUK_GEMM_S16] = &cpuk_gemm_s16_##base, [CPUK_GEMM_S32] = &cpuk_gemm_s32_##base, [CPUK_GEMM_S64] = &cpuk_gemm_s64_##base}, \
     .thread_begin = BEGIN, .thread_end = END                                                                                           \
   }
 typedef struct choice {
