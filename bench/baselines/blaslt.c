@@ -30,7 +30,7 @@ enum { WORKSPACE = 64 << 20, HEURISTIC_BYTES = 96 };
              void *d, void *ld, const void *algo, void *workspace, size_t bytes, void *stream))
 
 typedef struct vendor {
-  const char *name, *prefix, *package, *lib_variable, *driver_knob;
+  const char *name, *prefix, *package, *lib_knob, *driver_knob;
   const char *libs[5], *drivers[5];
   const char *init, *retain, *current, *alloc, *release, *to_device, *to_host, *sync, *event_create, *event_destroy, *event_record, *event_sync, *event_elapsed;
   int compute_f32, compute_f64, compute_tf32, compute_i32, trans_a, trans, batch_count, batch_stride, fast_sums; /* trans: the value "transposed"; fast_sums: an attribute, -1 = none */
@@ -45,13 +45,13 @@ typedef struct vendor {
 } vendor;
 
 static vendor vendors[2] = {
-    {.name = "cublaslt", .prefix = "cublasLt", .package = "the CUDA toolkit", .lib_variable = "TSR_CUBLASLT", .driver_knob = "TSR_LIBCUDA",
+    {.name = "cublaslt", .prefix = "cublasLt", .package = "the CUDA toolkit", .lib_knob = "TSR_CUBLASLT", .driver_knob = "TSR_LIBCUDA",
      .libs = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", "/usr/local/cuda/lib64/libcublasLt.so"},
      .drivers = {"libcuda.so.1"}, .init = "cuInit", .retain = "cuDevicePrimaryCtxRetain", .current = "cuCtxSetCurrent", .alloc = "cuMemAlloc_v2", .release = "cuMemFree_v2",
      .to_device = "cuMemcpyHtoD_v2", .to_host = "cuMemcpyDtoH_v2", .sync = "cuCtxSynchronize", .event_create = "cuEventCreate", .event_destroy = "cuEventDestroy_v2", .event_record = "cuEventRecord",
      .event_sync = "cuEventSynchronize", .event_elapsed = "cuEventElapsedTime", .compute_f32 = 68, .compute_f64 = 70, .compute_tf32 = 77, .compute_i32 = 72, .trans_a = 3, .trans = 1, .batch_count = 5,
      .batch_stride = 6, .fast_sums = 25},
-    {.name = "hipblaslt", .prefix = "hipblasLt", .package = "ROCm", .lib_variable = "TSR_HIPBLASLT", .driver_knob = "TSR_LIBHIP",
+    {.name = "hipblaslt", .prefix = "hipblasLt", .package = "ROCm", .lib_knob = "TSR_HIPBLASLT", .driver_knob = "TSR_LIBHIP",
      .libs = {"libhipblaslt.so.1", "libhipblaslt.so.0", "libhipblaslt.so", "/opt/rocm/lib/libhipblaslt.so"},
      .drivers = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"}, .init = "hipInit", .retain = "hipDevicePrimaryCtxRetain", .current = "hipCtxSetCurrent", .alloc = "hipMalloc",
      .release = "hipFree", .to_device = "hipMemcpyHtoD", .to_host = "hipMemcpyDtoH", .sync = "hipDeviceSynchronize", .event_create = "hipEventCreateWithFlags", .event_destroy = "hipEventDestroy",
@@ -86,7 +86,7 @@ static tsr_status open_vendor(vendor *v) {
   int (*init)(unsigned);
   if (v->lib && v->driver && v->Create) return NULL;
   TSR_TRY(open_library(knob_str(v->driver_knob), v->drivers, "the GPU's driver", &v->driver));
-  TSR_TRY(open_library(getenv(v->lib_variable), v->libs, v->package, &v->lib));
+  TSR_TRY(open_library(knob_str(v->lib_knob), v->libs, v->package, &v->lib));
   const peer_symbol driver[] = {{v->init, &init}, {v->retain, &v->retain_context}, {v->current, &v->make_current}, {v->alloc, &v->mem_alloc}, {v->release, &v->mem_free},
                                 {v->to_device, &v->write}, {v->to_host, &v->read}, {v->sync, &v->wait}, {v->event_create, &v->new_event}, {v->event_destroy, &v->end_event},
                                 {v->event_record, &v->record}, {v->event_sync, &v->wait_event}, {v->event_elapsed, &v->elapsed}};

@@ -111,7 +111,8 @@ tsr_status blob_open(const tsr_allocator *al, const char *dir, uint64_t max_byte
   s->max_bytes = max_bytes ? max_bytes : 256u << 20;
   s->serial = (unsigned)((uintptr_t)s >> 4) & 0xffffff; /* two stores of one process write under different names */
   *out = s;
-  if (snprintf(s->dir, sizeof s->dir, "%s/blobs", dir) > (int)sizeof s->dir - 80) snprintf(s->why, sizeof s->why, "the path is too long");
+  if (!*dir) snprintf(s->why, sizeof s->why, "off: TSR_CACHE_DIR is empty");
+  else if (snprintf(s->dir, sizeof s->dir, "%s/blobs", dir) > (int)sizeof s->dir - 80) snprintf(s->why, sizeof s->why, "the path is too long");
   else if (!access(s->dir, F_OK) || errno != ENOENT) use_folder(s);
   return NULL;
 }

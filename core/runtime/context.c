@@ -61,14 +61,45 @@ static tsr_status add_backend(tsr_context *c, const be_vtable *vt) {
   return NULL;
 }
 
-static tsr_status parse_fallback(tsr_context *c, const char *name) {
-  static const char *const names[] = {"", "error", "warn", "allow"};
-  for (int i = TSR_FALLBACK_ERROR; i <= TSR_FALLBACK_ALLOW; i++)
-    if (!strcmp(name, names[i])) {
-      c->fallback = (tsr_fallback)i;
-      return NULL;
-    }
-  return RT_BAD(c, "TSR_FALLBACK", "error, warn, allow", "unknown fall-back policy \"%s\"", name);
+static rt_backend *find_backend(tsr_context *c, const char *name, size_t n) {
+  for (int i = 0; i < c->n_backends; i++)
+    if (strlen(c->backends[i].vt->name) == n && !strncmp(c->backends[i].vt->name, name, n)) return &c->backends[i];
+  return NULL;
+}
+
+/* Why a backend that the library has was left out of this build; NULL when it was not. */
+static const char *not_built(const char *name, size_t n) {
+  for (const rt_not_built *b = rt_backends_not_built; b->name; b++)
+    if (strlen(b->name) == n && !strncmp(b->name, name, n)) return b->why;
+  return NULL;
+}
+
+static tsr_fallback fallback_of(const char *name) { return !strcmp(name, "error") ? TSR_FALLBACK_ERROR : !strcmp(name, "allow") ? TSR_FALLBACK_ALLOW : TSR_FALLBACK_WARN; }
+
+/* Of each id in TSR_BACKEND the backend must be known, built or not; whether a device is there is asked when one is opened. */
+static tsr_status check_backend_knob(tsr_context *c) {
+  char known[256] = "";
+  size_t at = 0;
+  for (int i = 0; i < c->n_backends; i++) at += (size_t)snprintf(known + at, sizeof known - at, "%s%.12s", at ? ", " : "", c->backends[i].vt->name);
+  for (const rt_not_built *b = rt_backends_not_built; b->name; b++) at += (size_t)snprintf(known + at, sizeof known - at, ", %s", b->name);
+  for (const char *id = knob_str("TSR_BACKEND"); *id; id += *id == ',') {
+    size_t whole = strcspn(id, ","), n = strcspn(id, ":,");
+    if (n && !find_backend(c, id, n) && !not_built(id, n))
+      return st_make(&c->al, TSR_INVALID_ARGUMENT, ST_WHERE("environment", "TSR_BACKEND", known), "unknown backend \"%.*s\"", (int)(n < 100 ? n : 100), id);
+    id += whole;
+  }
+  return NULL;
+}
+
+static tsr_status check_environment(tsr_context *c) {
+  char name[64];
+  const char *near;
+  TSR_TRY(knob_check(&c->al));
+  TSR_TRY(pass_check_disable(&c->al, "TSR_DISABLE", knob_str("TSR_DISABLE")));
+  TSR_TRY(check_backend_knob(c));
+  for (size_t at = 0; knob_unknown(&at, name, sizeof name, &near);)
+    rt_log(c, TSR_LOG_WARN, "the environment has %s, which is no knob%s%s%s; `tessera knobs` lists them", name, *near ? " (" : "", *near ? near : "", *near ? "?)" : "");
+  return NULL;
 }
 
 tsr_status tsr_context_create(const tsr_context_desc *desc, tsr_context **out) {
@@ -89,17 +120,17 @@ tsr_status tsr_context_create(const tsr_context_desc *desc, tsr_context **out) {
   pthread_mutex_init(&c->lock, NULL);
   arena_init(&c->devices_arena, al);
   tsr_status st = NULL;
+  for (const be_vtable *const *b = rt_backends; *b; b++) TSR_GOTO(add_backend(c, *b));
+  for (const void *const *b = desc->extra_backends; b && *b; b++) TSR_GOTO(add_backend(c, *b));
+  TSR_GOTO(check_environment(c));
   if (!c->policy) TSR_GOTO(tsr_policy_parse(knob_str("TSR_POLICY"), &c->policy));
-  if (!c->fallback) TSR_GOTO(parse_fallback(c, knob_str("TSR_FALLBACK")));
-  TSR_GOTO(pass_check_disable(&c->al, "TSR_DISABLE", knob_str("TSR_DISABLE")));
+  if (!c->fallback) c->fallback = fallback_of(knob_str("TSR_FALLBACK"));
   const char *dir = desc->cache_dir ? desc->cache_dir : knob_str("TSR_CACHE_DIR");
   c->cache_dir_bytes = strlen(dir) + 1;
   c->cache_dir = al_alloc(al, c->cache_dir_bytes, 16);
   if (!c->cache_dir) TSR_GOTO(st_oom());
   memcpy(c->cache_dir, dir, c->cache_dir_bytes);
   c->env = (be_env){.al = &c->al, .log = env_log, .log_user = c, .cache_dir = *dir ? c->cache_dir : NULL};
-  for (const be_vtable *const *b = rt_backends; *b; b++) TSR_GOTO(add_backend(c, *b));
-  for (const void *const *b = desc->extra_backends; b && *b; b++) TSR_GOTO(add_backend(c, *b));
   *out = c;
 done:
   if (st) tsr_context_destroy(&c);
@@ -215,12 +246,7 @@ tsr_status tsr_backends(tsr_context *c, const tsr_backend_info **out, int *n) {
   }
   *out = c->infos;
   *n = c->n_backends;
-  return NULL;
-}
-
-static rt_backend *find_backend(tsr_context *c, const char *name, size_t n) {
-  for (int i = 0; i < c->n_backends; i++)
-    if (strlen(c->backends[i].vt->name) == n && !strncmp(c->backends[i].vt->name, name, n)) return &c->backends[i];
+  for (const rt_not_built *b = rt_backends_not_built; b->name; b++) c->infos[(*n)++] = (tsr_backend_info){b->name, false, b->why};
   return NULL;
 }
 
@@ -245,6 +271,8 @@ static tsr_status open_one(tsr_context *c, const char *id, tsr_device **out) {
   size_t n = strcspn(id, ":");
   const char *which = id[n] ? id + n + 1 : "0";
   rt_backend *b = find_backend(c, id, n);
+  const char *why = b ? NULL : not_built(id, n);
+  if (why) return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", NULL), "%.*s: %s", (int)n, id, why);
   if (!b) return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", "`tessera devices` lists what is there"), "no backend \"%.*s\" in this build", (int)n, id);
   bool number = *which && strspn(which, "0123456789") == strlen(which) && strlen(which) < 6;
   tsr_device *d = al_new(&c->al, tsr_device);

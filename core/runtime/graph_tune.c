@@ -120,18 +120,28 @@ static tsr_status run_tuner(hooked *x, const tsr_tune_options *t, tune_cache *ca
   return st;
 }
 
-static tsr_status add_result(tsr_tune_report *rep, hooked *x, const tuner_result *r) {
+/* Why what this search found is not in the cache: "" where it is, or where nothing new was found. */
+static const char *not_stored(arena *mem, tune_cache *cache, const tuner_result *r) {
+  cache_info i;
+  if (r->stored || r->cancelled || (r->source != TUNE_FROM_SEARCH && r->source != TUNE_FROM_MODEL)) return "";
+  if (!cache) return "the cache is off: TSR_CACHE_DIR is empty, or the context was made without a folder";
+  cache_describe(cache, &i);
+  return arena_str(mem, i.why[0] ? i.why : "the cache refused it");
+}
+
+static tsr_status add_result(tsr_tune_report *rep, hooked *x, tune_cache *cache, const tuner_result *r) {
   char tile[64];
   if (!al_grow(&rep->ctx->al, &rep->v, &rep->cap, rep->n + 1, sizeof *rep->v)) return st_oom();
   tune_config shown = r->config;
   if (x->k->problem.family == TUNE_ROW) shown.n = (int32_t)(x->k->problem.n < INT32_MAX ? x->k->problem.n : INT32_MAX);
   tune_config_tile(&shown, x->k->problem.family, tile, sizeof tile);
   const char *kept_tile = arena_str(&rep->mem, tile);
-  if (!kept_tile) return st_oom();
+  const char *why = not_stored(&rep->mem, cache, r);
+  if (!kept_tile || !why) return st_oom();
   double *curve = x->n_curve ? arena_dup(&rep->mem, x->curve, x->n_curve * sizeof *curve) : NULL;
   rep->v[rep->n++] = (tsr_tune_result){
       .problem = x->problem, .schedule = schedule_of(x, &r->config), .runner_up = schedule_of(x, &r->runner_up), .has_runner_up = r->has_runner_up,
-      .cancelled = r->cancelled, .stored = r->stored, .tile = kept_tile, .source = tune_source_name(r->source), .best_us = r->best_ns / 1e3,
+      .cancelled = r->cancelled, .stored = r->stored, .not_stored = why, .tile = kept_tile, .source = tune_source_name(r->source), .best_us = r->best_ns / 1e3,
       .default_us = r->default_ns / 1e3, .predicted_us = r->predicted_ns / 1e3, .roofline_us = r->roofline_ns / 1e3, .measurements = r->measurements,
       .samples = r->samples, .rejected = r->rejected, .curve_us = curve, .n_curve = curve ? x->n_curve : 0};
   return NULL;
@@ -199,7 +209,7 @@ static tsr_status tune_kernel(walk *w, rt_kernel *k) {
   if (!x.problem.kernel || !x.problem.op || !x.problem.shape || !x.problem.dtype) return st_oom();
   if (seen_before(w->report, &x.problem)) return NULL;
   tsr_status st = run_tuner(&x, w->tune, w->cache, &r);
-  if (!st) st = add_result(w->report, &x, &r);
+  if (!st) st = add_result(w->report, &x, w->cache, &r);
   w->stop = r.cancelled;
   al_free_array(&w->dev->ctx->al, x.curve, x.cap_curve);
   return st;

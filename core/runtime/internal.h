@@ -9,12 +9,15 @@
 #include "core/passes/trace.h"
 #include "tessera/tessera.h"
 
-enum { RT_MAX_BACKENDS = 16 };
+enum { RT_MAX_BACKENDS = 16, RT_MAX_NOT_BUILT = 3 };
 
 struct graph_evaluator;
 
 /* All backends compiled in, in order of preference for listing; ended by NULL. registry.c is the only file that names them. */
 extern const be_vtable *const rt_backends[];
+/* Those that the library has and this build has not, with the reason; ended by a NULL name. */
+typedef struct rt_not_built { const char *name, *why; } rt_not_built;
+extern const rt_not_built rt_backends_not_built[];
 
 /* A backend within a context: its driver is loaded once, on first use. */
 typedef struct rt_backend {
@@ -36,7 +39,7 @@ struct tsr_context {
   size_t cache_dir_bytes;
   rt_backend backends[RT_MAX_BACKENDS];
   int n_backends;
-  tsr_backend_info infos[RT_MAX_BACKENDS];
+  tsr_backend_info infos[RT_MAX_BACKENDS + RT_MAX_NOT_BUILT];
   arena devices_arena; /* device infos, made once */
   tsr_device_info *devices;
   int n_devices;

@@ -29,3 +29,21 @@ const be_vtable *const rt_backends[] = {
     &null_backend,
     NULL,
 };
+
+/* Of those that CMake could build and did not; TSR_WHY_VULKAN is its own word for the reason. */
+const rt_not_built rt_backends_not_built[] = {
+#if !HAVE_VULKAN
+#ifdef TSR_WHY_VULKAN
+    {"vulkan", "not built: " TSR_WHY_VULKAN},
+#else
+    {"vulkan", "not built: TSR_VULKAN was off when it was configured"},
+#endif
+#endif
+#if !HAVE_CUDA
+    {"cuda", "not built: TSR_CUDA was off when it was configured"},
+#endif
+#if !HAVE_HIP
+    {"hip", "not built: TSR_HIP was off when it was configured"},
+#endif
+    {NULL, NULL},
+};

@@ -79,11 +79,12 @@ static void make_folder(const char *dir) {
   mkdir(path, 0700);
 }
 
+/* Without a path: a cache that keeps nothing. */
 static tsr_status make(const tsr_allocator *al, const char *path, bool read_only, tune_cache **out) {
   tune_cache *c = al_new(al, tune_cache);
   if (!c) return st_oom();
   c->al = al && al->alloc ? *al : al_default;
-  c->d = read_only ? db_open_read_only(al, path) : db_open(al, path);
+  c->d = !path ? db_none(al, "off: TSR_CACHE_DIR is empty") : read_only ? db_open_read_only(al, path) : db_open(al, path);
   if (!c->d) {
     al_delete(&c->al, c);
     return st_oom();
@@ -106,13 +107,18 @@ tsr_status cache_open(const tsr_allocator *al, const char *dir, const char *name
   char path[1024];
   *out = NULL;
   if (!dir || !*dir) dir = knob_str("TSR_CACHE_DIR");
+  if (!*dir) return make(al, NULL, false, out);
   TSR_TRY(place(al, dir, name && *name ? name : "tune", path, sizeof path));
-  make_folder(dir);
+  if (cache_in_build()) make_folder(dir);
   return make(al, path, false, out);
 }
 
+bool cache_in_build(void) { return db_in_build(); }
+
 tsr_status cache_path(const tsr_allocator *al, const char *dir, const char *name, char *path, size_t path_bytes, bool *exists) {
-  TSR_TRY(place(al, dir && *dir ? dir : knob_str("TSR_CACHE_DIR"), name && *name ? name : "tune", path, path_bytes));
+  if (!dir || !*dir) dir = knob_str("TSR_CACHE_DIR");
+  if (!*dir) return *path = 0, *exists = false, NULL;
+  TSR_TRY(place(al, dir, name && *name ? name : "tune", path, path_bytes));
   *exists = access(path, F_OK) == 0 || errno != ENOENT;
   return NULL;
 }
@@ -145,12 +151,14 @@ static bool count_row(void *user, const db_row *r) {
 void cache_describe(tune_cache *c, cache_info *out) {
   memset(out, 0, sizeof *out);
   if (!c) {
+    out->off = true;
     snprintf(out->why, sizeof out->why, "off");
     return;
   }
   pthread_mutex_lock(&c->lock);
   db_run(c->d, DB_COUNT, NULL, 0, count_row, out, NULL);
   out->readable = db_state_of(c->d) != DB_OFF;
+  out->off = db_is_none(c->d);
   out->writable = db_state_of(c->d) == DB_ON;
   snprintf(out->why, sizeof out->why, "%s", db_why(c->d));
   snprintf(out->path, sizeof out->path, "%s", db_path(c->d));

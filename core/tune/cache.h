@@ -33,16 +33,19 @@ typedef struct tune_trial {
 
 typedef struct cache_info {
   bool readable, writable;
+  bool off; /* there is no file to keep anything in: switched off, or built without SQLite */
   char why[256], path[1024]; /* why it is off or read-only, or what was set aside */
   int quarantined;
   uint64_t hits, misses, refused_writes, bad_rows; /* of this process */
   uint64_t entries, trials;
 } cache_info;
 
-/* `dir` NULL: TSR_CACHE_DIR. `name` NULL: "tune"; letters, digits, `_`, `-`, `.`. Makes the folder. Errors: a bad name, out of
+/* `dir` NULL or empty: TSR_CACHE_DIR; where that is empty too, a cache that is off. `name` NULL: "tune"; letters, digits, `_`, `-`, `.`. Makes the folder. Errors: a bad name, out of
  * memory; an unusable place is no error (cache_info tells). */
 TSR_MUST_USE tsr_status cache_open(const tsr_allocator *al, const char *dir, const char *name, tune_cache **out);
-/* Where cache_open would keep it, and whether something is there; makes nothing. */
+/* Was the library built with SQLite? Without, every cache is off. */
+bool cache_in_build(void);
+/* Where cache_open would keep it ("" when that is switched off), and whether something is there; makes nothing. */
 TSR_MUST_USE tsr_status cache_path(const tsr_allocator *al, const char *dir, const char *name, char *path, size_t path_bytes, bool *exists);
 /* Reads a database at its own path and never writes. */
 TSR_MUST_USE tsr_status cache_open_file(const tsr_allocator *al, const char *path, tune_cache **out);

@@ -12,7 +12,7 @@ struct db {
   tsr_allocator al;
   db_state state;
   int quarantined;
-  bool no_writes, checked; /* checked: the file was read as a whole and is sound */
+  bool none, no_writes, checked; /* checked: the file was read as a whole and is sound */
   char path[1024], why[256];
   void *handle;
   void *prepared[DB_N_STATEMENTS];
@@ -22,6 +22,7 @@ struct db {
 db_state db_state_of(const db *d) { return d->state; }
 const char *db_why(const db *d) { return d->why; }
 int db_quarantined(const db *d) { return d->quarantined; }
+bool db_is_none(const db *d) { return d->none; }
 const char *db_path(const db *d) { return d->path; }
 
 static db *make(const tsr_allocator *al, const char *path) {
@@ -32,13 +33,16 @@ static db *make(const tsr_allocator *al, const char *path) {
   return d;
 }
 
-#ifndef TSR_HAVE_SQLITE
-
-db *db_open(const tsr_allocator *al, const char *path) {
-  db *d = make(al, path);
-  if (d) snprintf(d->why, sizeof d->why, "built without SQLite");
+db *db_none(const tsr_allocator *al, const char *why) {
+  db *d = make(al, "");
+  if (d) d->none = true, snprintf(d->why, sizeof d->why, "%s", why);
   return d;
 }
+
+#ifndef TSR_HAVE_SQLITE
+
+bool db_in_build(void) { return false; }
+db *db_open(const tsr_allocator *al, const char *path) { return db_none(al, "built without SQLite"); }
 db *db_open_read_only(const tsr_allocator *al, const char *path) { return db_open(al, path); }
 void db_close(db **d) {
   if (!*d) return;
@@ -49,6 +53,8 @@ void db_close(db **d) {
 bool db_run(db *d, db_statement s, const db_arg *args, int n_args, db_row_fn row, void *user, int *changed) { return false; }
 
 #else
+
+bool db_in_build(void) { return true; }
 
 #include <errno.h>
 #include <fcntl.h>

@@ -31,6 +31,11 @@ typedef bool (*db_row_fn)(void *user, const db_row *row); /* false stops */
 db *db_open(const tsr_allocator *al, const char *path);
 /* Opens without ever writing: for merging from a file. */
 db *db_open_read_only(const tsr_allocator *al, const char *path);
+bool db_in_build(void);
+/* Switched off, or built without SQLite: there is no file. */
+bool db_is_none(const db *d);
+/* One that is off from the start, with the reason. */
+db *db_none(const tsr_allocator *al, const char *why);
 void db_close(db **d);
 db_state db_state_of(const db *d);
 /* Why it is off, or read-only, or what was set aside last; "" when all is well. */

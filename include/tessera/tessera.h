@@ -85,7 +85,8 @@ typedef struct tsr_device_info {
   int64_t shared_bytes, max_buffer_bytes, memory_bytes, max_range_bytes;
 } tsr_device_info;
 
-/* One row per backend that was compiled in but has no device here: "why" is its one line. */
+/* One row per backend. Where it has no device here, "why" is the reason in one line; it begins with "not built: " where this build was
+ * configured without the backend. */
 typedef struct tsr_backend_info {
   const char *name;
   bool available;

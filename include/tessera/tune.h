@@ -70,6 +70,7 @@ typedef struct tsr_tune_result {
   size_t rejected;     /* fast candidates whose results were wrong */
   const double *curve_us; /* best so far after each sample of this call */
   size_t n_curve;
+  const char *not_stored; /* why what was found was not kept; "" where it was, or where nothing new was found */
 } tsr_tune_result;
 
 typedef struct tsr_tune_report tsr_tune_report;

@@ -18,8 +18,10 @@ double bench_bytes(const bench_case *c); /* every operand and the result once */
 const char *bench_shape(const bench_case *c, char *buf, size_t n);
 /* "BxMxNxK", "MxNxK" or "ROWSxCOLS"; false if malformed for the op. */
 bool bench_parse_shape(const char *text, bench_case *c);
-/* The i-th case of a suite; false past the end. Suites: quick gemm llama3-8b bert-base vit-b16 rowwise. */
+/* The i-th case of a suite; false past the end. */
 bool bench_suite(const char *name, int i, bench_case *out);
+/* The i-th suite's name; NULL past the last. */
+const char *bench_suite_name(int i);
 
 /* The best that this machine's loops reach, measured once per run of the command. 0 = not measurable here. */
 typedef struct bench_peaks {

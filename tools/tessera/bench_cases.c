@@ -97,3 +97,9 @@ bool bench_suite(const char *name, int i, bench_case *out) {
     }
   return false;
 }
+
+const char *bench_suite_name(int i) {
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+    if ((!r || strcmp(rows[r].suite, rows[r - 1].suite)) && i-- == 0) return rows[r].suite; /* a suite's rows stand together */
+  return NULL;
+}

@@ -44,4 +44,5 @@ int cmd_tune(int argc, char **argv);
 int cmd_cache(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_knobs(int argc, char **argv);
 #endif

@@ -241,7 +241,10 @@ static int collect(int argc, char **argv, const char *suite, const char *shape, 
     cases[*n].packed_b = packed && bench_is_matmul(&cases[*n]);
     ++*n;
   }
-  return *n ? EXIT_OK : cli_usage("bench", "no suite \"%s\"; there are quick, gemm, ggml, llama3-8b, bert-base, vit-b16, rowwise", suite);
+  if (*n) return EXIT_OK;
+  char known[256] = "";
+  for (int i = 0; bench_suite_name(i); i++) snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", bench_suite_name(i));
+  return cli_usage("bench", "no suite \"%s\"; there are %s", suite, known);
 }
 
 int cmd_bench(int argc, char **argv) {

@@ -131,6 +131,28 @@ static int do_clear(tune_cache *c, const cache_args *a) {
   return EXIT_OK;
 }
 
+/* Switched off, or not in this build: `list` says so, everything else is refused. */
+static int say_off(const cache_args *a, const char *action, const char *why) {
+  if (strcmp(action, "list")) return cli_usage("cache", "nothing to %s: %s", action, why);
+  if (!a->json) printf("0 entries: nothing is stored, %s\n", why);
+  return EXIT_OK;
+}
+
+/* One action on a cache that is there, or that may be made. */
+static int act(const cache_args *a, const char *action, int (*run)(tune_cache *c, const cache_args *a), tune_cache *c) {
+  cache_info i;
+  cache_describe(c, &i);
+  return i.off ? say_off(a, action, i.why) : run(c, a);
+}
+
+/* The environment is judged where contexts are made; this command needs none for its own work. */
+static tsr_status check_environment(void) {
+  tsr_context *ctx = NULL;
+  tsr_status st = tsr_context_create(NULL, &ctx);
+  tsr_context_destroy(&ctx);
+  return st;
+}
+
 /* ---- where no cache is: looking makes none ------------------------------------------------------------------------------------ */
 
 static int none_to_list(const cache_args *a, const char *path) {
@@ -178,10 +200,11 @@ int cmd_cache(int argc, char **argv) {
     tune_cache *c = NULL;
     const char *name = a.name ? a.name : "default";
     a.operand = argc == 3 ? argv[2] : NULL;
-    tsr_status st = cache_path(NULL, a.dir, name, path, sizeof path, &exists);
-    if (!st && !exists && actions[i].none) return actions[i].none(&a, path);
+    tsr_status st = check_environment();
+    if (!st) st = cache_path(NULL, a.dir, name, path, sizeof path, &exists);
+    if (!st && !exists && *path && cache_in_build() && actions[i].none) return actions[i].none(&a, path);
     if (!st) st = cache_open(NULL, a.dir, name, &c);
-    int rc = st ? cli_fail(st) : actions[i].run(c, &a);
+    int rc = st ? cli_fail(st) : act(&a, argv[1], actions[i].run, c);
     cache_close(&c);
     return rc;
   }

@@ -14,7 +14,7 @@ static void json_device(const tsr_device_info *d, bool last) {
   cli_json_string(stdout, d->driver);
   printf(", \"arch\": ");
   cli_json_string(stdout, d->arch);
-  printf(", \"software\": %s, \"matrix\": [", d->software ? "true" : "false");
+  printf(", \"available\": true, \"software\": %s, \"matrix\": [", d->software ? "true" : "false");
   for (int i = 0; i < d->n_matrix; i++) {
     const tsr_matrix_info *m = &d->matrix[i];
     printf("%s{\"m\": %d, \"n\": %d, \"k\": %d, \"a\": \"%s\", \"b\": \"%s\", \"c\": \"%s\", \"scope\": \"%s\", \"enabled\": %s, \"reason\": ", i ? ", " : "", m->m, m->n, m->k, tsr_dtype_name(m->a),
@@ -35,6 +35,15 @@ static void print_device(const tsr_device_info *d) {
   }
 }
 
+/* A backend that this build lacks is a row too, so that its absence is not taken for that of a device. */
+static void json_not_built(const tsr_backend_info *b, bool last) {
+  printf("  {\"id\": \"%s\", \"backend\": \"%s\", \"name\": \"\", \"driver\": \"\", \"arch\": \"\", \"available\": false, \"why\": ", b->name, b->name);
+  cli_json_string(stdout, b->why);
+  printf("}%s\n", last ? "" : ",");
+}
+
+static bool is_built(const tsr_backend_info *b) { return strncmp(b->why, "not built", 9) != 0; }
+
 int cmd_devices(int argc, char **argv) {
   bool json = false;
   const option options[] = {{.name = "--json", .flag = &json}};
@@ -52,6 +61,7 @@ int cmd_devices(int argc, char **argv) {
     tsr_context_destroy(&ctx);
     return rc;
   }
+  for (int i = 0; i < n_backends; i++) shown += !is_built(&b[i]);
   for (int i = 0; i < n; i++) shown += strcmp(d[i].backend, "null") != 0;
   if (json) printf("[\n");
   for (int i = 0; i < n; i++) {
@@ -59,9 +69,11 @@ int cmd_devices(int argc, char **argv) {
     if (json) json_device(&d[i], --shown == 0);
     else print_device(&d[i]);
   }
+  for (int i = 0; i < n_backends && json; i++)
+    if (!is_built(&b[i])) json_not_built(&b[i], --shown == 0);
   if (json) printf("]\n");
   for (int i = 0; i < n_backends && !json; i++)
-    if (!b[i].available) printf("%-10s unavailable: %s\n", b[i].name, b[i].why);
+    if (!b[i].available) printf("%-10s %s%s\n", b[i].name, is_built(&b[i]) ? "unavailable: " : "", b[i].why);
   tsr_context_destroy(&ctx);
   return EXIT_OK;
 }

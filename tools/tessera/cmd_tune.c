@@ -43,6 +43,8 @@ static void print_json(const tune_args *a, const char *device, const tsr_tune_re
          a->shape ? (a->dtype ? a->dtype : "f32") : r->problem.dtype, device, a->strategy ? a->strategy : "hybrid", r->source);
   printf(", \"measurements\": %zu, \"samples\": %zu, \"rejected\": %zu, \"best_us\": %.3f, \"default_us\": %.3f, \"tile\": \"%s\", \"predicted_us\": %.3f, \"roofline_us\": %.3f, \"stored\": %s",
          r->measurements, r->samples, r->rejected, r->best_us, r->default_us, r->tile, r->predicted_us, r->roofline_us, r->stored ? "true" : "false");
+  printf(", \"not_stored\": ");
+  cli_json_string(stdout, r->not_stored);
   printf(", \"interrupted\": %s, \"curve_us\": [", r->cancelled ? "true" : "false");
   for (size_t i = 0; i < r->n_curve; i++) printf("%s%.3f", i ? ", " : "", r->curve_us[i]);
   printf("]}\n");
@@ -68,6 +70,7 @@ static int print_text(tsr_context *ctx, tsr_status st, char *text, const char *p
 
 static int search(const tune_args *a, tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const tsr_tune_options *t) {
   tsr_tune_report *r = NULL;
+  char why_not[256] = "";
   catch_interrupt();
   tsr_status st = tsr_graph_tune(dev, g, o, t, &r);
   if (st) return cli_fail(st);
@@ -76,7 +79,9 @@ static int search(const tune_args *a, tsr_device *dev, const tsr_graph *g, const
     tsr_tune_result x = tsr_tune_report_get(r, i);
     if (a->json) print_json(a, device, &x);
     else print_row(&x);
+    if (x.not_stored[0] && !why_not[0]) snprintf(why_not, sizeof why_not, "%s", x.not_stored);
   }
+  if (why_not[0]) fprintf(stderr, "tessera tune: nothing was stored: %s\n", why_not);
   if (!tsr_tune_report_count(r)) fprintf(stderr, "tessera tune: no kernel of it has anything to tune\n");
   tsr_tune_report_destroy(&r);
   return EXIT_OK;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tessera/cli.h"
+#include "tools/tessera/bench.h"
 
 static const command commands[] = {
     {"devices", "[--json]", "lists devices, their matrix shapes and limits, and why a backend has none", cmd_devices},
@@ -17,6 +17,7 @@ static const command commands[] = {
     {"cache", "list|show|export|import|merge|verify|clear [FILE|MATCH] [--dir D] [--name N] [--replace] [--json]", "the tuning cache", cmd_cache},
     {"profile", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--steps N] [--tune off|cached|full] [--wide] [--json] [--trace F]", "times each kernel and says what limits it", cmd_profile},
     {"check", "FILE|OP [--shape S] [--dtype T] [--device ID] [--policy P] [--reproducible] [--json]", "the checklist for performance tuning as an audit", cmd_check},
+    {"knobs", "[--json]", "lists the environment variables that the library reads: default, values, what each is set to", cmd_knobs},
 };
 
 static int usage(FILE *f) {
@@ -24,6 +25,9 @@ static int usage(FILE *f) {
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) fprintf(f, "  tessera %s %s\n      %s\n", commands[i].name, commands[i].usage, commands[i].help);
   fprintf(f, "\nnumerics policies (--policy, TSR_POLICY):\n");
   for (tsr_policy p = TSR_POLICY_FAST; p <= TSR_POLICY_KAHAN_SUM; p++) fprintf(f, "  %-14s %s\n", tsr_policy_name(p), tsr_policy_help(p));
+  fprintf(f, "\nsuites (bench --suite):");
+  for (int i = 0; bench_suite_name(i); i++) fprintf(f, " %s", bench_suite_name(i));
+  fprintf(f, "\nexit status: 0 ok, 1 wrong result or failed check, 2 bad usage or input, 3 device unavailable, 4 (bench) a case is not supported\n");
   return f == stdout ? EXIT_OK : EXIT_USAGE;
 }
 
