@@ -23,12 +23,15 @@ bool bench_suite(const char *name, int i, bench_case *out);
 /* The i-th suite's name; NULL past the last. */
 const char *bench_suite_name(int i);
 
-/* The best that this machine's loops reach, measured once per run of the command. 0 = not measurable here. */
+/* The best that this machine's loops reach, measured once per run of the command, and again beside a case that came out above it. 0 = not
+ * measurable here. */
 typedef struct bench_peaks {
-  double gflops;      /* FMA or matrix loop in the type */
+  double gflops;      /* multiply-adds in the type: a loop in registers; on GPUs, for types of their matrix units, a large product too */
   double gbytes_per_s; /* copy: bytes read and written */
 } bench_peaks;
-bench_peaks bench_cpu_peaks(tsr_dtype t, int threads);
+double bench_cpu_gflops(tsr_dtype t, int threads);
+double bench_cpu_copy(int threads);
+double bench_device_gflops(tsr_device *dev, tsr_dtype t); /* bench_peak_gpu.c */
 double bench_device_copy(tsr_device *dev);
 
 /* What a GPU runs at; 0 = not known. */

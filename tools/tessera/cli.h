@@ -1,12 +1,13 @@
 /* tools/tessera/cli.h - what the commands share: options, files, JSON, exit codes.
- * Exit codes: 0 ok, 1 wrong result or failed check, 2 bad usage or input, 3 device unavailable. */
+ * Exit codes: 0 ok, 1 wrong result or failed check, 2 bad usage or input, 3 device unavailable, 4 (bench) nothing
+ * failed, but a case is not supported on a device. */
 #ifndef TOOLS_TESSERA_CLI_H
 #define TOOLS_TESSERA_CLI_H
 #include <stdio.h>
 
 #include "tessera/tessera.h"
 
-enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_UNAVAILABLE = 3 };
+enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_UNAVAILABLE = 3, EXIT_UNSUPPORTED = 4 };
 
 typedef struct command {
   const char *name, *usage, *help;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/passes/options.h"
 #include "tools/tessera/bench_env.h"
 #include "tools/tessera/bench_html.h"
 
@@ -22,14 +23,33 @@ typedef struct bench_run {
   struct { double log_sum, least; int n; } gain[2]; /* over the default schedules, and over appendix A.1's tiles */
 } bench_run;
 
+static double measure_gflops(const bench_run *r, tsr_dtype t) {
+  const tsr_device_info *d = tsr_device_get_info(r->o.dev);
+  return !strcmp(d->backend, "cpu") ? bench_cpu_gflops(t, d->n_cores) : bench_device_gflops(r->o.dev, t);
+}
+
 static const bench_peaks *peaks_for(bench_run *r, tsr_dtype t) {
   const tsr_device_info *d = tsr_device_get_info(r->o.dev);
   if (!r->have_peaks[t]) {
     r->have_peaks[t] = true;
-    if (!strcmp(d->backend, "cpu")) r->peaks[t] = bench_cpu_peaks(t, d->n_cores);
-    else r->peaks[t] = (bench_peaks){0, r->copy > 0 ? r->copy : (r->copy = bench_device_copy(r->o.dev))};
+    if (!(r->copy > 0)) r->copy = !strcmp(d->backend, "cpu") ? bench_cpu_copy(d->n_cores) : bench_device_copy(r->o.dev);
+    r->peaks[t] = (bench_peaks){measure_gflops(r, t), r->copy};
   }
   return &r->peaks[t];
+}
+
+/* A case above the peak says that the peak was measured in a slower moment: it is measured again in turns with the case, which may be the faster
+ * one of the two only by what the machine did meanwhile. */
+static tsr_status raise_peak(bench_run *r, const bench_case *c, bench_result *x) {
+  bench_peaks *p = &r->peaks[c->dtype];
+  for (int turn = 0; turn < 3 && p->gflops > 0 && bench_flops(c) / x->median_us * 1e-3 > p->gflops; turn++) {
+    double again = measure_gflops(r, c->dtype);
+    if (again > p->gflops) p->gflops = again;
+    if (bench_flops(c) / x->median_us * 1e-3 <= p->gflops) break;
+    tsr_status st = bench_measure(r->ctx, c, &r->o, x);
+    if (st) return st;
+  }
+  return NULL;
 }
 
 static void json_number(const char *name, double v, bool known) {
@@ -50,6 +70,7 @@ static void print_json(const bench_run *r, const bench_case *c, const bench_resu
   json_number("gbytes_per_s", gbytes, true);
   json_number("peak_fraction", fraction, fraction > 0);
   json_number("peak_gflops", p->gflops, p->gflops > 0);
+  printf(", \"above_peak\": %s", p->gflops > 0 && gflops > p->gflops ? "true" : "false");
   json_number("copy_gbytes_per_s", p->gbytes_per_s, p->gbytes_per_s > 0);
   json_number("error", x->error, true);
   json_number("tolerance", x->tolerance, true);
@@ -94,17 +115,26 @@ static void print_environment(const bench_run *r) {
   strb_clear(&line);
 }
 
+static void print_head(bench_run *r) {
+  if (r->headed) return;
+  print_environment(r);
+  printf("%-9s %-17s %-18s %-5s %10s %9s %8s %6s %6s  %s\n", "device", "op", "shape", "dtype", "median us", "GFLOP/s", "GB/s", "fma", "copy", "check");
+  r->headed = true;
+}
+
+/* Of a measured peak; "*": above it. For fma the peak was too low although measured again; above a copy's rate are operands that stay in a cache. */
+static void print_percent(double of, double peak) {
+  if (peak > 0) printf(" %5.0f%%%s", 100 * of / peak, of > peak ? "*" : "");
+  else printf("   n/a");
+}
+
 static void print_row(bench_run *r, const bench_case *c, const bench_result *x, const bench_peaks *p) {
   char shape[96];
-  if (!r->headed) print_environment(r);
-  if (!r->headed) printf("%-9s %-17s %-18s %-5s %10s %9s %8s %6s %6s  %s\n", "device", "op", "shape", "dtype", "median us", "GFLOP/s", "GB/s", "fma", "copy", "check");
-  r->headed = true;
+  print_head(r);
   double gflops = bench_flops(c) / x->median_us * 1e-3, gbytes = bench_bytes(c) / x->median_us * 1e-3;
   printf("%-9s %-17s %-18s %-5s %10.1f %9.1f %8.1f", tsr_device_get_info(r->o.dev)->id, c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), x->median_us, gflops, gbytes);
-  if (p->gflops > 0) printf(" %5.0f%%", 100 * gflops / p->gflops);
-  else printf("   n/a");
-  if (p->gbytes_per_s > 0) printf(" %5.0f%%", 100 * gbytes / p->gbytes_per_s);
-  else printf("   n/a");
+  print_percent(gflops, p->gflops);
+  print_percent(gbytes, p->gbytes_per_s);
   printf("  %-5s", x->ok ? "ok" : "WRONG");
   if (x->default_us > 0) printf("  default %.1f us, gain %.2fx", x->default_us, x->default_us / x->median_us);
   if (x->table_us > 0) printf("  table tile %s %.1f us, gain %.2fx", x->table_tile, x->table_us, x->table_us / x->median_us);
@@ -116,6 +146,23 @@ static void print_row(bench_run *r, const bench_case *c, const bench_result *x, 
   printf("\n");
 }
 
+/* A case without a result is a row all the same: `kind` is "unsupported" (the device lacks something) or "failed". */
+static void print_none(bench_run *r, const bench_case *c, const char *kind, const char *why) {
+  char shape[96];
+  const char *id = tsr_device_get_info(r->o.dev)->id;
+  if (!r->json) {
+    print_head(r);
+    printf("%-9s %-17s %-18s %-5s %10s %9s %8s %6s %6s  %s: %s\n", id, c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), "n/a", "n/a", "n/a", "n/a", "n/a", kind, why);
+    fflush(stdout);
+    return;
+  }
+  printf("{\"op\": \"%s\", \"shape\": \"%s\", \"dtype\": \"%s\", \"device\": \"%s\", \"policy\": \"%s\", \"median_us\": null, \"ok\": false, \"%s\": ", c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), id,
+         tsr_policy_name(r->o.policy), kind);
+  cli_json_string(stdout, why);
+  printf("}\n");
+  fflush(stdout);
+}
+
 static int run_case(bench_run *r, const bench_case *c) {
   char shape[96];
   bench_result x;
@@ -123,16 +170,15 @@ static int run_case(bench_run *r, const bench_case *c) {
   const bench_peaks *p = peaks_for(r, c->dtype);
   if (r->html && r->o.tune == TSR_TUNE_FULL) bench_html_tune(r->html, r->ctx, r->o.dev, c, r->o.policy);
   tsr_status st = bench_measure(r->ctx, c, &r->o, &x);
+  if (!st && x.ok) st = raise_peak(r, c, &x);
   if (r->progress) fprintf(stderr, "\r%-60s\r", "");
-  if (tsr_status_code(st) == TSR_UNSUPPORTED) {
-    /* A capability that the device lacks is said, and the rest goes on. */
-    fprintf(stderr, "tessera bench: %s %s %s on %s: %s\n", c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), tsr_device_get_info(r->o.dev)->id, tsr_status_message(st));
-    tsr_status_free(st);
-    return EXIT_OK;
-  }
   if (st) {
+    bool unsupported = tsr_status_code(st) == TSR_UNSUPPORTED;
     r->lost = tsr_status_code(st) == TSR_DEVICE_LOST;
-    return cli_fail(st);
+    print_none(r, c, unsupported ? "unsupported" : "failed", tsr_status_message(st));
+    if (!unsupported) return cli_fail(st);
+    tsr_status_free(st);
+    return EXIT_UNSUPPORTED;
   }
   if (!x.ok) r->wrong = true;
   const double rivals[2] = {x.default_us, x.table_us};
@@ -158,6 +204,9 @@ static void print_gain(const bench_run *r) {
     if (r->gain[i].n) printf("tuned against %s: geometric mean %.3f over %d cases, least %.3f\n", against[i], exp(r->gain[i].log_sum / r->gain[i].n), r->gain[i].n, r->gain[i].least);
 }
 
+/* Of two exit statuses the one that says more: a failure, the first of several, before what is only not supported. */
+static int worse(int a, int b) { return !a || (a == EXIT_UNSUPPORTED && b) ? b : a; }
+
 static int run_device(bench_run *r, const char *id, const bench_case *cases, int n) {
   tsr_status st = tsr_device_open(r->ctx, id, &r->o.dev);
   if (st) return cli_fail(st);
@@ -165,12 +214,12 @@ static int run_device(bench_run *r, const char *id, const bench_case *cases, int
   r->copy = 0;
   if (r->html) bench_html_device(r->html, tsr_device_get_info(r->o.dev));
   int rc = EXIT_OK;
+  r->lost = false;
   memset(r->gain, 0, sizeof r->gain);
   for (int i = 0; i < n && !r->lost; i++) {
-    int case_rc = run_case(r, &cases[i]);
-    if (case_rc) rc = case_rc; /* said; the others are measured all the same */
+    rc = worse(rc, run_case(r, &cases[i])); /* said; the others are measured all the same */
   }
-  if (!rc) print_gain(r);
+  print_gain(r);
   tsr_device_close(&r->o.dev);
   return rc;
 }
@@ -180,8 +229,8 @@ static int run_all(bench_run *r, const bench_case *cases, int n) {
   int n_devices, rc = EXIT_OK;
   tsr_status st = tsr_devices(r->ctx, &d, &n_devices);
   if (st) return cli_fail(st);
-  for (int i = 0; i < n_devices && !rc; i++)
-    if (strcmp(d[i].backend, "null")) rc = run_device(r, d[i].id, cases, n);
+  for (int i = 0; i < n_devices; i++)
+    if (strcmp(d[i].backend, "null")) rc = worse(rc, run_device(r, d[i].id, cases, n));
   return rc;
 }
 
@@ -200,6 +249,11 @@ static int find_peers(bench_run *r, const char *list) {
     p += n + (p[n] == ',');
   }
   return EXIT_OK;
+}
+
+static int check_without(const char *list) {
+  tsr_status st = pass_check_disable(NULL, "--without", list);
+  return st ? cli_fail(st) : EXIT_OK;
 }
 
 /* The next name of a comma list, "" past the last. */
@@ -269,6 +323,7 @@ int cmd_bench(int argc, char **argv) {
   r.o.tune = !tune ? TSR_TUNE_DEFAULT : !strcmp(tune, "off") ? TSR_TUNE_OFF : !strcmp(tune, "full") ? TSR_TUNE_FULL : TSR_TUNE_CACHED;
   if (html && !(r.html = bench_html_new())) rc = EXIT_USAGE;
   if (!rc) rc = find_peers(&r, against);
+  if (!rc && r.o.without) rc = check_without(r.o.without);
   tsr_status st = rc ? NULL : tsr_policy_parse(policy ? policy : "fast", &r.o.policy);
   if (!rc && !st) st = tsr_context_create(NULL, &r.ctx);
   if (!rc && !st) st = bench_env_read(r.ctx, tune, r.o.seed, ms, &r.env);
@@ -276,10 +331,10 @@ int cmd_bench(int argc, char **argv) {
   for (int i = 0; i < n && !rc; i++) /* all of them before the first is timed */
     if ((st = bench_check(r.ctx, &cases[i]))) rc = cli_fail(st);
   if (!rc) rc = !strcmp(device, "all") ? run_all(&r, cases, n) : run_device(&r, device, cases, n);
-  if (!rc && html && !bench_html_write(r.html, &r.env, html)) rc = cli_usage("bench", "%s: can't be written", html);
+  if ((!rc || rc == EXIT_UNSUPPORTED) && html && !bench_html_write(r.html, &r.env, html)) rc = cli_usage("bench", "%s: can't be written", html);
   bench_html_free(&r.html);
   bench_place_destroy(&r.o.place);
   tsr_context_destroy(&r.ctx);
   free(cases);
-  return rc ? rc : r.wrong ? EXIT_WRONG : EXIT_OK;
+  return worse(rc, r.wrong ? EXIT_WRONG : EXIT_OK);
 }
