@@ -23,11 +23,11 @@ static const command commands[] = {
 static int usage(FILE *f) {
   fprintf(f, "usage: tessera COMMAND [options]\n\n");
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) fprintf(f, "  tessera %s %s\n      %s\n", commands[i].name, commands[i].usage, commands[i].help);
-  fprintf(f, "\nnumerics policies (--policy, TSR_POLICY):\n");
-  for (tsr_policy p = TSR_POLICY_FAST; p <= TSR_POLICY_KAHAN_SUM; p++) fprintf(f, "  %-14s %s\n", tsr_policy_name(p), tsr_policy_help(p));
   fprintf(f, "\nsuites (bench --suite):");
   for (int i = 0; bench_suite_name(i); i++) fprintf(f, " %s", bench_suite_name(i));
   fprintf(f, "\nexit status: 0 ok, 1 wrong result or failed check, 2 bad usage or input, 3 device unavailable, 4 (bench) a case is not supported\n");
+  fprintf(f, "\nnumerics policies (--policy, TSR_POLICY):\n");
+  for (tsr_policy p = TSR_POLICY_FAST; p <= TSR_POLICY_KAHAN_SUM; p++) fprintf(f, "  %-14s %s\n", tsr_policy_name(p), tsr_policy_help(p));
   return f == stdout ? EXIT_OK : EXIT_USAGE;
 }
 
