@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/base/hash.h"
 #include "core/ir/tables.h"
 
 static const char *const level_names[IR_N_LEVELS] = {"builtin", "graph", "schedule", "tile", "target"};
@@ -71,14 +72,41 @@ static bool same_type(const ir_type *a, const ir_type *b) {
   return true;
 }
 
+static uint64_t hash_type(const ir_type *t) {
+  uint64_t h = hash_u64(hash_u64(HASH_SEED, (uint64_t)t->kind << 32 | (uint64_t)t->dtype), (uint64_t)t->rank);
+  for (int i = 0; i < t->rank; i++) h = hash_u64(hash_u64(h, (uint64_t)t->dims[i]), t->has_strides ? (uint64_t)t->strides[i] : 0);
+  h = hash_u64(hash_u64(h, (uint64_t)t->offset), (uint64_t)t->pad);
+  return hash_mix(t->use ? hash_str(h, t->use) : h);
+}
+
+/* The place of t in the module's table, or the empty one where it belongs. */
+static ir_type **type_place(ir_type **table, size_t cap, const ir_type *t) {
+  size_t at = (size_t)hash_type(t) & (cap - 1);
+  while (table[at] && !same_type(table[at], t)) at = (at + 1) & (cap - 1);
+  return &table[at];
+}
+
+static bool grow_types(ir_module *m) {
+  size_t cap = m->cap_types ? 2 * m->cap_types : 32;
+  ir_type **table = al_zalloc(&m->arena.al, cap * sizeof *table);
+  if (!table) return false;
+  for (size_t i = 0; i < m->cap_types; i++)
+    if (m->types[i]) *type_place(table, cap, m->types[i]) = m->types[i];
+  al_free_array(&m->arena.al, m->types, m->cap_types);
+  m->types = table;
+  m->cap_types = cap;
+  return true;
+}
+
 const ir_type *ir_type_get(ir_module *m, const ir_type *t) {
-  for (size_t i = 0; i < m->n_types; i++)
-    if (same_type(m->types[i], t)) return m->types[i];
-  if (!al_grow(&m->arena.al, &m->types, &m->cap_types, m->n_types + 1, sizeof *m->types)) return NULL;
+  if (2 * (m->n_types + 1) > m->cap_types && !grow_types(m)) return NULL;
+  ir_type **place = type_place(m->types, m->cap_types, t);
+  if (*place) return *place;
   ir_type *c = arena_dup(&m->arena, t, sizeof *t);
   if (!c) return NULL;
   if (t->use && !(c->use = arena_str(&m->arena, t->use))) return NULL;
-  return m->types[m->n_types++] = c;
+  m->n_types++;
+  return *place = c;
 }
 
 const ir_type *ir_type_index(ir_module *m) { return ir_type_get(m, &(ir_type){.kind = IR_T_INDEX}); }
@@ -339,16 +367,26 @@ ir_op *ir_build0(ir_builder *b, const char *name, int n_operands, ir_value *cons
   return ir_op_new(b, def, n_operands, operands, 0, NULL, def->n_regions > 0 ? def->n_regions : 0);
 }
 
+/* Room for one more value behind n in an array of the module; the old array stays the arena's. */
+static ir_value **grown(ir_module *m, ir_value **v, int n, int *cap) {
+  if (n < *cap) return v;
+  int more = n < 4 ? 4 : 2 * n;
+  ir_value **w = arena_array(&m->arena, ir_value *, more);
+  if (!w) return NULL;
+  if (n) memcpy(w, v, sizeof *w * (size_t)n);
+  *cap = more;
+  return w;
+}
+
 ir_value *ir_block_arg(ir_module *m, ir_block *b, const ir_type *type, const char *name) {
   if (!type) return NULL; /* there was no memory for it */
-  ir_value **v = arena_array(&m->arena, ir_value *, b->n_args + 1);
+  ir_value **v = grown(m, b->args, b->n_args, &b->cap_args);
   ir_value *a = arena_new(&m->arena, ir_value);
+  if (v) b->args = v;
   if (!v || !a) return NULL;
-  if (b->n_args) memcpy(v, b->args, sizeof *v * (size_t)b->n_args);
   *a = (ir_value){.type = type, .owner = b, .index = b->n_args};
   if (name && !(a->name = arena_str(&m->arena, name))) return NULL;
   v[b->n_args++] = a;
-  b->args = v;
   return a;
 }
 
@@ -356,95 +394,6 @@ ir_value *ir_block_arg_like(ir_module *m, ir_block *b, const ir_type *type, cons
   ir_value *v = ir_block_arg(m, b, type, like->name);
   if (v) v->loc = ir_value_loc(like);
   return v;
-}
-
-/* ---- copying --------------------------------------------------------------------------------------------------- */
-
-ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a) {
-  switch (a->kind) {
-  case IR_A_STR: return ir_attr_str(m, a->u.s);
-  case IR_A_TYPE: return ir_attr_type(m, ir_type_get(m, a->u.type));
-  case IR_A_DENSE: return ir_attr_dense(m, ir_type_get(m, a->u.dense.type), a->u.dense.data, a->u.dense.bytes, a->u.dense.splat);
-  case IR_A_ARRAY: {
-    ir_attr *c = attr_new(m, IR_A_ARRAY);
-    if (!c || !(c->u.array.v = arena_array(&m->arena, ir_attr *, a->u.array.n))) return NULL;
-    c->u.array.n = a->u.array.n;
-    for (int i = 0; i < a->u.array.n; i++)
-      if (!(c->u.array.v[i] = ir_attr_copy(m, a->u.array.v[i]))) return NULL;
-    return c;
-  }
-  default: return arena_dup(&m->arena, a, sizeof *a);
-  }
-}
-
-/* Values already copied: the new value is kept in the old one's data field while a copy runs. */
-typedef struct copy_map {
-  ir_value *(*map)(void *user, ir_value *v);
-  void *user;
-  struct { ir_value *from, *to; } *pairs;
-  size_t n, cap;
-  const tsr_allocator *al;
-} copy_map;
-
-static bool copy_note(copy_map *c, ir_value *from, ir_value *to) {
-  if (!al_grow(c->al, &c->pairs, &c->cap, c->n + 1, sizeof *c->pairs)) return false;
-  c->pairs[c->n].from = from;
-  c->pairs[c->n++].to = to;
-  return true;
-}
-
-static ir_value *copy_find(copy_map *c, ir_value *v) {
-  for (size_t i = c->n; i-- > 0;)
-    if (c->pairs[i].from == v) return c->pairs[i].to;
-  ir_value *r = c->map ? c->map(c->user, v) : NULL;
-  return r ? r : v;
-}
-
-static ir_op *copy_op(ir_builder *b, const ir_op *op, copy_map *c) {
-  ir_value *small[16], **operands = small;
-  if (op->n_operands > 16 && !(operands = arena_array(&b->m->arena, ir_value *, op->n_operands))) return NULL;
-  for (int i = 0; i < op->n_operands; i++) operands[i] = copy_find(c, op->operands[i]);
-  ir_op *n = ir_op_new(b, op->def, op->n_operands, operands, op->n_results, NULL, op->n_regions);
-  if (!n) return NULL;
-  n->loc = op->loc;
-  for (int i = 0; i < op->n_results; i++) {
-    n->results[i]->type = op->results[i]->type ? ir_type_get(b->m, op->results[i]->type) : NULL;
-    if (op->results[i]->name && !(n->results[i]->name = arena_str(&b->m->arena, op->results[i]->name))) return NULL;
-    if (!copy_note(c, op->results[i], n->results[i])) return NULL;
-  }
-  for (int i = 0; i < op->n_attrs; i++)
-    if (!ir_set_attr(n, op->attrs[i].name, ir_attr_copy(b->m, op->attrs[i].attr))) return NULL;
-  for (int r = 0; r < op->n_regions; r++) {
-    for (int i = 0; i < op->regions[r]->n_args; i++) {
-      ir_value *v = op->regions[r]->args[i];
-      ir_value *w = ir_block_arg_like(b->m, n->regions[r], ir_type_get(b->m, v->type), v);
-      if (!w || !copy_note(c, v, w)) return NULL;
-    }
-    ir_builder inner = ir_at_end(b->m, n->regions[r]);
-    for (const ir_op *o = op->regions[r]->first; o; o = o->next)
-      if (!copy_op(&inner, o, c)) return NULL;
-  }
-  return n;
-}
-
-ir_op *ir_op_copy(ir_builder *b, const ir_op *op, ir_value *(*map)(void *user, ir_value *v), void *user) {
-  copy_map c = {map, user, NULL, 0, 0, &b->m->arena.al};
-  ir_op *n = copy_op(b, op, &c);
-  if (!n) b->failed = true;
-  al_free_array(c.al, c.pairs, c.cap);
-  return n;
-}
-
-tsr_status ir_module_clone(const ir_module *m, ir_module **out) {
-  TSR_TRY(ir_module_create(&m->arena.al, out));
-  ir_builder b = {.m = *out};
-  ir_op *root = ir_op_copy(&b, m->root, NULL, NULL);
-  if (!root || (m->file && !((*out)->file = arena_str(&(*out)->arena, m->file)))) {
-    ir_module_destroy(out);
-    return st_oom();
-  }
-  (*out)->root = root;
-  return NULL;
 }
 
 /* ---- editing --------------------------------------------------------------------------------------------------- */
@@ -471,22 +420,33 @@ void ir_set_operand(ir_op *op, int i, ir_value *v) {
 }
 
 bool ir_add_operand(ir_op *op, ir_value *v) {
-  ir_value **w = arena_array(&op->module->arena, ir_value *, op->n_operands + 1);
+  ir_value **w = grown(op->module, op->operands, op->n_operands, &op->cap_operands);
   if (!w) return false;
-  if (op->n_operands) memcpy(w, op->operands, sizeof *w * (size_t)op->n_operands);
-  w[op->n_operands++] = v;
   op->operands = w;
+  w[op->n_operands++] = v;
   v->n_uses++;
   return true;
 }
 
 void ir_replace_uses(ir_op *root, ir_value *from, ir_value *to) {
   for (int r = 0; r < root->n_regions; r++)
-    for (ir_op *o = root->regions[r]->first; o; o = o->next) {
+    for (ir_op *o = root->regions[r]->first; o && from->n_uses; o = o->next) {
       for (int i = 0; i < o->n_operands; i++)
         if (o->operands[i] == from) ir_set_operand(o, i, to);
-      ir_replace_uses(o, from, to);
+      if (o->n_regions) ir_replace_uses(o, from, to);
     }
+}
+
+void ir_forward(ir_value *from, ir_value *to) {
+  while (to->forward) to = to->forward;
+  from->forward = to;
+  to->n_uses += from->n_uses;
+  from->n_uses = 0;
+}
+
+void ir_settle(ir_op *op) {
+  for (int i = 0; i < op->n_operands; i++)
+    while (op->operands[i]->forward) op->operands[i] = op->operands[i]->forward;
 }
 
 int ir_dce(ir_op *root) {

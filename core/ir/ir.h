@@ -105,11 +105,12 @@ struct ir_value {
   ir_loc loc;       /* of an argument; a result is where its op is (ir_value_loc) */
   int64_t scratch; /* for the running pass */
   void *data;
+  ir_value *forward; /* what stands in its place, until the ops that read it are settled (ir_forward); else NULL */
 };
 
 struct ir_block {
   ir_value **args;
-  int n_args;
+  int n_args, cap_args;
   ir_op *first, *last;
   ir_op *parent;
 };
@@ -117,7 +118,7 @@ struct ir_block {
 struct ir_op {
   const ir_opdef *def;
   ir_value **operands, **results;
-  int n_operands, n_results;
+  int n_operands, n_results, cap_operands; /* cap_operands: 0 until ir_add_operand grew the array */
   ir_named_attr *attrs;
   int n_attrs;
   ir_block **regions; /* one block each */
@@ -134,7 +135,7 @@ struct ir_module {
   arena arena;
   const char *file; /* for messages; may be NULL */
   ir_op *root;      /* builtin.module */
-  ir_type **types;
+  ir_type **types; /* open addressing */
   size_t n_types, cap_types;
 };
 
@@ -229,7 +230,12 @@ ir_value *ir_block_arg_like(ir_module *m, ir_block *b, const ir_type *type, cons
 void ir_op_remove(ir_op *op); /* unlinks; results must have no uses left */
 void ir_set_operand(ir_op *op, int i, ir_value *v);
 bool ir_add_operand(ir_op *op, ir_value *v);
-void ir_replace_uses(ir_op *root, ir_value *from, ir_value *to); /* within root's regions */
+void ir_replace_uses(ir_op *root, ir_value *from, ir_value *to); /* within root's regions; walks them until no use is left */
+/* The same for a pass that walks a block in order, at a cost that doesn't depend on how far away the uses are: ir_forward counts from's
+ * uses as to's, and ir_settle, which the pass calls at each op it comes to, writes them. Every op behind from must be settled before
+ * anything else looks at its operands. */
+void ir_forward(ir_value *from, ir_value *to);
+void ir_settle(ir_op *op);
 /* Removes unused pure ops under root, innermost last. Returns how many went. */
 int ir_dce(ir_op *root);
 
@@ -247,8 +253,6 @@ ir_attr *ir_attr_ints(ir_module *m, const int64_t *v, int n);
 /* A deep copy owned by m, also of another module's attribute. */
 ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a);
 ir_attr *ir_attr_dense(ir_module *m, const ir_type *t, const void *data, size_t bytes, bool splat);
-/* A copy that lives in m. */
-ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a);
 /* Sets or replaces; NULL attr (out of memory) returns false. */
 bool ir_set_attr(ir_op *op, const char *name, ir_attr *a);
 ir_attr *ir_get_attr(const ir_op *op, const char *name);

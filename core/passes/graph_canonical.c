@@ -7,9 +7,8 @@
 #include "core/ir/graph_ops.h"
 
 void graph_replace(ir_op *op, ir_value *v) {
-  ir_op *func = op->parent->parent;
   if (!v->name && v->def) v->name = op->results[0]->name;
-  ir_replace_uses(func, op->results[0], v);
+  ir_forward(op->results[0], v);
   ir_op_remove(op);
 }
 
@@ -145,6 +144,7 @@ static bool has_unknown(const ir_op *op) {
 tsr_status graph_canonicalize(ir_op *func, const pass_options *opts) {
   for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
     next = op->next;
+    ir_settle(op);
     if (op->def->level != IR_GRAPH || has_unknown(op)) continue;
     ir_builder b = ir_before(op);
     int code = op->def->code;
@@ -158,6 +158,7 @@ tsr_status graph_canonicalize(ir_op *func, const pass_options *opts) {
   ir_dce(func);
   for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
     next = op->next;
+    ir_settle(op);
     if ((graph_is(op, G_RESHAPE) || graph_is(op, G_TRANSPOSE)) && op->operands[0]->def && pass_enabled(opts, "fusion", "hoist_view") && !has_unknown(op) && hoistable(op->operands[0], 0))
       if (!hoist_view(op, opts)) return st_oom();
   }

@@ -12,6 +12,7 @@ tsr_status graph_canonicalize(ir_op *func, const pass_options *opts);
 tsr_status graph_fold_batch(ir_op *func, const pass_options *opts);
 /* Is v computed elementwise, by ops that nothing else needs, from values that are in memory anyway? A view of it is then free. */
 bool graph_view_is_free(const ir_value *v);
-/* Replaces op's only result by v everywhere in its function and removes op. */
+/* Replaces op's only result by v and removes op. For a pass that walks the function in order and settles each op it comes to (ir_settle):
+ * ops behind op read v from then on. */
 void graph_replace(ir_op *op, ir_value *v);
 #endif

@@ -91,6 +91,7 @@ tsr_status graph_fold_batch(ir_op *func, const pass_options *opts) {
   for (ir_op *op = func->regions[0]->first; op; op = op->next) op->scratch = 0;
   for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
     next = op->next;
+    ir_settle(op);
     bool product = graph_is(op, G_MATMUL);
     if (op->n_results != 1 || !known(op->results[0]->type) || op->results[0]->type->rank < 3) continue;
     if (product ? !one_matrix(op->operands[1]->type) || !known(op->operands[0]->type) : !reads_folded(op) || !follows(op, op->results[0]->type)) continue;

@@ -10,8 +10,6 @@
 const char *const fuse_rule_names[N_FUSE_RULES] = {FUSE_RULES(NAME)};
 #undef NAME
 
-enum { MAX_ARGS = 32 };
-
 /* ---- shapes ---------------------------------------------------------------------------------------------------- */
 
 static bool same_shape(const ir_type *a, const ir_type *b) {
@@ -59,64 +57,66 @@ static sched_family family_of(const ir_op *op) {
 static int new_group(graph_groups *g, ir_op *op) {
   int at = (int)op->scratch, id = g->n++;
   sched_family f = family_of(op);
-  g->v[id] = (fuse_group){f, f == FAMILY_ROW ? op->operands[0]->type : op->n_results ? op->results[0]->type : NULL, f == FAMILY_MATMUL ? op : NULL, 0, at};
+  g->v[id] = (fuse_group){f, f == FAMILY_ROW ? op->operands[0]->type : op->n_results ? op->results[0]->type : NULL, f == FAMILY_MATMUL ? op : NULL, 0, at, sched_work(op)};
+  fuse_order_append(&g->order, id);
   g->group[at] = id;
   g->next[at] = -1;
   return id;
 }
 
-typedef struct worklist {
-  const tsr_allocator *al;
-  int *v;
-  size_t n, cap;
-} worklist;
+static int node_of(const graph_groups *g, int at) { return g->group[at] >= 0 ? g->group[at] : g->n_ops + at; }
 
-/* Adds op `at` and, since a kernel waits for all that any op of it needs, the rest of its group. */
-static bool push(graph_groups *g, worklist *w, int at) {
-  int id = g->group[at];
-  for (int k = id >= 0 ? g->v[id].head : at; k >= 0; k = id >= 0 ? g->next[k] : -1) {
-    if (g->mark[k] == g->epoch) continue;
-    g->mark[k] = g->epoch;
-    if (!al_grow(w->al, &w->v, &w->cap, w->n + 1, sizeof *w->v)) return false;
-    w->v[w->n++] = k;
-  }
-  return true;
-}
-
-/* Is there a way from an op of group p or c back to one of them that leaves both? The kernel would wait for itself. Out of
- * memory counts as yes: refusing is always right. */
-static bool detour(graph_groups *g, int p, int c) {
-  worklist w = {.al = g->al};
-  g->epoch++;
-  bool found = !push(g, &w, g->v[p].head) || !push(g, &w, g->v[c].head);
-  while (w.n && !found) {
-    int at = w.v[--w.n], id = g->group[at];
-    bool inside = id == p || id == c;
-    for (int i = 0; i < g->ops[at]->n_operands && !found; i++) {
+/* Offers all that the ops of a node read; a kernel waits for all that any op of it needs. True where that is `from`. */
+static bool offer_inputs(graph_groups *g, int node, int from, int to) {
+  bool grouped = node < g->n_ops;
+  for (int at = grouped ? g->v[node].head : node - g->n_ops; at >= 0; at = grouped ? g->next[at] : -1)
+    for (int i = 0; i < g->ops[at]->n_operands; i++) {
       const ir_op *d = g->ops[at]->operands[i]->def;
-      if (!d) continue;
-      int from = g->group[d->scratch];
-      if (from == p || from == c) found = !inside;
-      else found = !push(g, &w, (int)d->scratch);
+      int input = d ? node_of(g, (int)d->scratch) : -1;
+      if (!d || input == node || (node == to && input == from)) continue;
+      if (fuse_search_offer(&g->order, from, input)) return true;
     }
-  }
-  al_free_array(w.al, w.v, w.cap);
-  return found;
+  return false;
 }
 
-static int count_args(graph_groups *g, int p, int c) {
-  int n = 0;
+/* Is there a way from group c back to group p that leaves both? The kernel would wait for itself. A search that takes too long
+ * counts as yes: refusing is always right. */
+static bool detour(graph_groups *g, int p, int c) {
+  bool gave_up = false;
+  fuse_search_begin(&g->order, c);
+  for (int at = c; at >= 0; at = fuse_search_next(&g->order, &gave_up))
+    if (offer_inputs(g, at, p, c)) return true;
+  return gave_up;
+}
+
+/* What the kernel of groups p and c would read, and what of theirs something else may read: ops that were not visited yet count as
+ * outside, so that a group within its limits stays there. */
+static void count_tensors(graph_groups *g, int p, int c, int *args, int *results) {
   int64_t stamp = ++g->epoch;
+  *args = *results = 0;
   for (int side = 0; side < 2; side++)
     for (int at = g->v[side ? c : p].head; at >= 0; at = g->next[at])
       for (int i = 0; i < g->ops[at]->n_operands; i++) {
         ir_value *v = g->ops[at]->operands[i];
         int from = group_of(g, v);
-        if (from == p || from == c || v->scratch == stamp) continue;
-        v->scratch = stamp;
-        n++;
+        if (from == p || from == c) g->inside[v->def->scratch]++;
+        else if (v->scratch != stamp) ++*args, v->scratch = stamp;
       }
-  return n;
+  for (int side = 0; side < 2; side++)
+    for (int at = g->v[side ? c : p].head; at >= 0; at = g->next[at]) {
+      int uses = 0;
+      for (int i = 0; i < g->ops[at]->n_results; i++) uses += g->ops[at]->results[i]->n_uses;
+      if (uses > g->inside[at]) *results += g->ops[at]->n_results;
+      g->inside[at] = 0;
+    }
+}
+
+static const char *check_limits(graph_groups *g, int p, int c) {
+  int args, results;
+  if (g->v[p].work + g->v[c].work > SCHED_MOST_WORK) return "the kernel would be too long";
+  count_tensors(g, p, c, &args, &results);
+  if (args > SCHED_MOST_ARGS) return "the kernel would have too many arguments";
+  return results > SCHED_MOST_RESULTS ? "the kernel would have too many results" : NULL;
 }
 
 static void merge(graph_groups *g, int p, int c, enum fuse_rule rule) {
@@ -132,7 +132,9 @@ static void merge(graph_groups *g, int p, int c, enum fuse_rule rule) {
   if (a->family == FAMILY_MATMUL || a->family == FAMILY_ROW) b->family = a->family, b->space = a->space;
   if (a->contraction) b->contraction = a->contraction;
   b->rules |= a->rules | 1u << rule;
+  b->work += a->work;
   b->head = head;
+  fuse_order_merge(&g->order, p, c);
   a->head = -1;
   for (int at = head; at >= 0; at = g->next[at]) g->group[at] = c;
 }
@@ -197,7 +199,7 @@ static void try_merge(graph_groups *g, ir_op *op, ir_value *v, const pass_option
   const char *why = check(g, p, c, op, v, &rule);
   if (!pass_enabled(opts, "fusion", fuse_rule_names[rule])) why = "switched off";
   if (!why && detour(g, p, c)) why = "another kernel lies between them";
-  if (!why && count_args(g, p, c) > MAX_ARGS) why = "the kernel would have too many arguments";
+  if (!why) why = check_limits(g, p, c);
   trace_add(opts->trace, "fuse", fuse_rule_names[rule], op, !why, "with %s%s%s", v->def->def->name, why ? ": " : "", why ? why : "");
   if (!why) merge(g, p, c, rule);
 }
@@ -215,30 +217,28 @@ static bool repeats_matrix(const ir_op *view) {
   return false;
 }
 
-/* Is it a product's operand, as it is or through what may be fused before the product: casts, signs, factors? */
-static bool feeds_product(const ir_op *op, const graph_groups *g) {
-  for (int i = (int)op->scratch + 1; i < g->n_ops; i++) {
-    const ir_op *user = g->ops[i];
-    bool uses = false, alone = true;
-    for (int k = 0; k < user->n_operands; k++) {
-      if (user->operands[k] == op->results[0]) uses = true;
-      else alone &= ir_type_count(user->operands[k]->type) == 1;
+/* Notes on each op, in one walk from the end: is its result a product's operand, as it is or through what may be fused before the product
+ * (casts, signs, factors); must its elements lie in order for an output, an alias or a custom op? */
+static void note_users(graph_groups *g) {
+  for (int at = g->n_ops - 1; at >= 0; at--) {
+    const ir_op *user = g->ops[at];
+    bool order = graph_is(user, G_RETURN) || graph_is(user, G_RESHAPE) || graph_is(user, G_CUSTOM);
+    bool product = graph_is(user, G_MATMUL), through = user->def->flags & IR_ELEMENTWISE && g->notes[at].feeds_product;
+    for (int i = 0; i < user->n_operands && (order || product || through); i++) {
+      const ir_op *d = user->operands[i]->def;
+      bool alone = through;
+      if (!d) continue;
+      for (int k = 0; k < user->n_operands && alone; k++) alone = user->operands[k] == user->operands[i] || ir_type_count(user->operands[k]->type) == 1;
+      g->notes[d->scratch].feeds_product |= product || alone;
+      g->notes[d->scratch].needs_order |= order;
     }
-    if (uses && (graph_is(user, G_MATMUL) || (alone && user->def->flags & IR_ELEMENTWISE && feeds_product(user, g)))) return true;
   }
-  return false;
 }
 
 /* Must a view's elements be written out in order: for an output, an alias or a custom op, or as a product's operand? */
 static bool needs_memory(const ir_op *view, const graph_groups *g) {
-  if (repeats_matrix(view) && feeds_product(view, g)) return true;
-  for (int i = (int)view->scratch + 1; i < g->n_ops; i++) {
-    const ir_op *user = g->ops[i];
-    if (!graph_is(user, G_RETURN) && !graph_is(user, G_RESHAPE) && !graph_is(user, G_CUSTOM)) continue;
-    for (int k = 0; k < user->n_operands; k++)
-      if (user->operands[k] == view->results[0]) return true;
-  }
-  return false;
+  const struct fuse_note *n = &g->notes[view->scratch];
+  return n->needs_order || (n->feeds_product && repeats_matrix(view));
 }
 
 /* Reshapes and broadcasts of per-row values belong into the row kernel. */
@@ -248,19 +248,39 @@ static bool is_row_view(const graph_groups *g, const ir_op *op) {
   return p >= 0 && g->v[p].family == FAMILY_ROW && class_of(g->v[p].space, op->operands[0]->type) != ROW_FULL && row_edge_ok(g->v[p].space, op, 0);
 }
 
+/* A view of a view ... of something in memory: how many above one another. */
+static int views_above(const graph_groups *g, const ir_op *op) {
+  const ir_op *d = op->operands[0]->def;
+  return d && is_view(d) && g->group[d->scratch] < 0 ? g->notes[d->scratch].views + 1 : 1;
+}
+
+static void visit_view(graph_groups *g, ir_op *op, const pass_options *opts) {
+  bool on = pass_enabled(opts, "fusion", fuse_rule_names[FUSE_VIEW]), memory = needs_memory(op, g);
+  int n = views_above(g, op);
+  bool deep = n > SCHED_MOST_VIEWS;
+  const char *why = !on ? "switched off" : memory ? "its elements must lie in memory in order" : deep ? "too many views above one another" : NULL;
+  trace_add(opts->trace, "fuse", fuse_rule_names[FUSE_VIEW], op, !why, "%s", why ? why : "a strided load");
+  if (why) new_group(g, op);
+  else g->notes[op->scratch].views = (uint8_t)n, fuse_order_append(&g->order, node_of(g, (int)op->scratch));
+}
+
 static void visit(graph_groups *g, ir_op *op, const pass_options *opts) {
-  if (graph_is(op, G_CONSTANT) || graph_is(op, G_RETURN)) return;
+  int at = (int)op->scratch;
   bool row_view = is_row_view(g, op);
-  if (graph_is(op, G_RESHAPE) && !row_view) return;
+  if (graph_is(op, G_CONSTANT) || graph_is(op, G_RETURN) || (graph_is(op, G_RESHAPE) && !row_view)) {
+    fuse_order_append(&g->order, node_of(g, at));
+    return;
+  }
   if (is_view(op) && !row_view) {
-    bool on = pass_enabled(opts, "fusion", fuse_rule_names[FUSE_VIEW]), memory = needs_memory(op, g);
-    trace_add(opts->trace, "fuse", fuse_rule_names[FUSE_VIEW], op, on && !memory, "%s", !on ? "switched off" : memory ? "its elements must lie in memory in order" : "a strided load");
-    if (!on || memory) new_group(g, op);
+    visit_view(g, op, opts);
     return;
   }
   int id = new_group(g, op);
   for (int i = 0; i < op->n_operands; i++) try_merge(g, op, op->operands[i], opts);
-  if (row_view && g->v[id].head == (int)op->scratch && g->next[op->scratch] < 0) g->group[op->scratch] = -1, g->v[id].head = -1;
+  if (!row_view || g->v[id].head != at || g->next[at] >= 0) return;
+  g->group[at] = -1, g->v[id].head = -1;
+  g->notes[at].views = (uint8_t)(is_view(op) ? views_above(g, op) : 0);
+  fuse_order_append(&g->order, node_of(g, at));
 }
 
 /* A view at the end of a row kernel is better left to its readers. */
@@ -287,14 +307,17 @@ tsr_status graph_fuse(ir_op *func, const pass_options *opts, graph_groups *g) {
   g->ops = al_zalloc(g->al, n * sizeof *g->ops);
   g->group = al_zalloc(g->al, n * sizeof *g->group);
   g->next = al_zalloc(g->al, n * sizeof *g->next);
-  g->mark = al_zalloc(g->al, n * sizeof *g->mark);
+  g->inside = al_zalloc(g->al, n * sizeof *g->inside);
+  g->notes = al_zalloc(g->al, n * sizeof *g->notes);
   g->v = al_zalloc(g->al, n * sizeof *g->v);
-  if (!g->ops || !g->group || !g->next || !g->mark || !g->v) return st_oom();
+  bool order = fuse_order_init(&g->order, g->al, 2 * g->n_ops);
+  if (!g->ops || !g->group || !g->next || !g->inside || !g->notes || !g->v || !order) return st_oom();
   for (ir_op *o = func->regions[0]->first; o; o = o->next) {
     g->ops[o->scratch] = o;
     g->group[o->scratch] = g->next[o->scratch] = -1;
     for (int r = 0; r < o->n_results; r++) o->results[r]->scratch = 0;
   }
+  note_users(g);
   for (int i = 0; i < g->n_ops; i++) visit(g, g->ops[i], opts);
   shed_views(g);
   return NULL;
@@ -306,7 +329,9 @@ void graph_groups_clear(graph_groups *g) {
   al_free_array(g->al, g->ops, n);
   al_free_array(g->al, g->group, n);
   al_free_array(g->al, g->next, n);
-  al_free_array(g->al, g->mark, n);
+  al_free_array(g->al, g->inside, n);
+  al_free_array(g->al, g->notes, n);
+  fuse_order_clear(&g->order);
   al_free_array(g->al, g->v, n);
   *g = (graph_groups){0};
 }

@@ -7,10 +7,12 @@
  *   fuse_row               softmax, layernorm, rmsnorm and reductions over the last dimension, with elementwise ops around them
  *   fuse_reduce_producer   elementwise ops that feed a reduction
  *   fuse_view              transpose, slice and broadcast of a value in memory become strided loads of their consumers
- * A group never needs a value that depends on another kernel which needs one of its own. */
+ * A group never needs a value that depends on another kernel which needs one of its own, and never holds more than the levels below
+ * take in one kernel (SCHED_MOST_*, core/ir/schedule.h). Time and memory grow linearly with the ops of the function. */
 #ifndef CORE_PASSES_GRAPH_FUSE_H
 #define CORE_PASSES_GRAPH_FUSE_H
 #include "core/ir/schedule.h"
+#include "core/passes/fuse_order.h"
 #include "core/passes/options.h"
 
 #define FUSE_RULES(X)                                                                                              \
@@ -27,6 +29,7 @@ typedef struct fuse_group {
   ir_op *contraction;   /* matmul family */
   unsigned rules;       /* bits of the rules that made it */
   int head;             /* first op of the list, -1 = merged into another */
+  int work;             /* sched_work of its ops */
 } fuse_group;
 
 typedef struct graph_groups {
@@ -34,7 +37,10 @@ typedef struct graph_groups {
   ir_op **ops; /* the function's body in order; op->scratch is its index here */
   int *group;  /* per op; -1 = no kernel: constant, alias, view inside its consumers, return */
   int *next;   /* per op: the next of its group in program order, -1 = last */
-  unsigned *mark, epoch;
+  int *inside; /* per op: uses of its results in the two groups at hand; 0 between questions */
+  struct fuse_note { bool feeds_product, needs_order; uint8_t views; } *notes; /* per op, see graph_fuse.c */
+  int64_t epoch;
+  fuse_order order; /* of groups, then of ops without one: n_ops + index */
   fuse_group *v;
   int n_ops, n;
 } graph_groups;

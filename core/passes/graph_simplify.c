@@ -82,9 +82,24 @@ static bool same_op(const ir_op *a, const ir_op *b) {
   return true;
 }
 
+static uint64_t hash_attr(uint64_t h, const ir_attr *a) {
+  h = hash_u64(h, (uint64_t)a->kind);
+  switch (a->kind) {
+  case IR_A_UNIT: return h;
+  case IR_A_STR: return hash_str(h, a->u.s);
+  case IR_A_TYPE: return hash_u64(h, (uint64_t)(uintptr_t)a->u.type);
+  case IR_A_DENSE: return hash_bytes(hash_u64(h, (uint64_t)a->u.dense.bytes), a->u.dense.data, a->u.dense.bytes);
+  case IR_A_ARRAY:
+    for (int i = 0; i < a->u.array.n; i++) h = hash_attr(h, a->u.array.v[i]);
+    return h;
+  default: return hash_u64(h, (uint64_t)a->u.i);
+  }
+}
+
 static uint64_t hash_op(const ir_op *op) {
   uint64_t h = hash_u64(HASH_SEED, (uint64_t)op->def->code);
   for (int i = 0; i < op->n_operands; i++) h = hash_u64(h, (uint64_t)(uintptr_t)op->operands[i]);
+  for (int i = 0; i < op->n_attrs; i++) h += hash_mix(hash_attr(hash_str(HASH_SEED, op->attrs[i].name), op->attrs[i].attr)); /* in any order */
   return hash_mix(hash_u64(h, (uint64_t)(uintptr_t)op->results[0]->type));
 }
 
@@ -97,6 +112,7 @@ static tsr_status common_subexpressions(ir_op *func, const pass_options *o, bool
   if (!table) return st_oom();
   for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
     next = op->next;
+    ir_settle(op);
     if (!(op->def->flags & IR_PURE) || op->n_results != 1) continue;
     size_t at = hash_op(op) & (cap - 1);
     while (table[at] && !same_op(table[at], op)) at = (at + 1) & (cap - 1);
@@ -125,6 +141,7 @@ tsr_status graph_simplify(ir_op *func, const pass_options *opts) {
     changed = false;
     for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
       next = op->next;
+      ir_settle(op);
       if (op->def->level == IR_GRAPH && (op->def->flags & IR_PURE)) TSR_TRY(rewrite_op(op, o, false, &changed));
     }
     if (pass_enabled(o, "rewrites", "common_subexpression")) TSR_TRY(common_subexpressions(func, o, &changed));

@@ -22,7 +22,8 @@ typedef struct emitter {
   graph_groups g;
   place *places;
   size_t n_places;
-  bool *emitted; /* per group */
+  enum { WAITING, ENTERED, EMITTED } *state; /* per group */
+  int *stack; /* groups that wait for those above them */
   int n_kernels;
 } emitter;
 
@@ -33,8 +34,9 @@ static tsr_status make_places(emitter *e, ir_op *func) {
   e->n_places = (size_t)r->n_args;
   for (ir_op *o = r->first; o; o = o->next) e->n_places += (size_t)o->n_results;
   e->places = al_zalloc(&e->m->arena.al, e->n_places * sizeof *e->places);
-  e->emitted = al_zalloc(&e->m->arena.al, (size_t)e->g.n_ops);
-  if (!e->places || !e->emitted) return st_oom();
+  e->state = al_zalloc(&e->m->arena.al, (size_t)e->g.n_ops * sizeof *e->state);
+  e->stack = al_zalloc(&e->m->arena.al, (size_t)e->g.n_ops * sizeof *e->stack);
+  if (!e->places || !e->state || !e->stack) return st_oom();
   place *next = e->places;
   for (int i = 0; i < r->n_args; i++) r->args[i]->data = next++;
   for (ir_op *o = r->first; o; o = o->next)
@@ -54,9 +56,6 @@ typedef struct kernel {
   ir_op *op;
   ir_builder body;
 } kernel;
-
-static tsr_status materialize(emitter *e, ir_value *v, ir_value **out);
-static tsr_status emit_kernel(emitter *e, int group);
 
 static bool set_body(kernel *k, ir_value *v, ir_value *b) {
   of(v)->body = b;
@@ -90,7 +89,7 @@ static tsr_status bring_operands(emitter *e, kernel *k, ir_op *op) {
   return NULL;
 }
 
-/* Makes v readable in k's body: as itself, as a copied view or number, or as an argument. */
+/* Makes v readable in k's body: as itself, as a copied view or number, or as an argument. Recursion ends after SCHED_MOST_VIEWS views. */
 static tsr_status bring(emitter *e, kernel *k, ir_value *v) {
   if (of(v)->kernel == k->number && of(v)->body) return NULL;
   if (inlined(e, v, k->group)) {
@@ -104,13 +103,48 @@ static tsr_status bring(emitter *e, kernel *k, ir_value *v) {
   return set_body(k, v, arg) ? NULL : st_oom();
 }
 
-/* All that the group's ops read from memory must be at program level before the kernel. */
-static tsr_status materialize_inputs(emitter *e, ir_op *op, int group) {
-  for (int i = 0; i < op->n_operands; i++) {
-    ir_value *v = op->operands[i], *unused;
+static ir_value *map_program(void *user, ir_value *v) { return of(v)->program; }
+
+/* v at program level, where the kernel that makes it is there: copies the constant or the reshapes that it is, the one nearest to memory
+ * first. An op's data is, on the way back, the one that reads it. */
+static tsr_status materialize(emitter *e, ir_value *v) {
+  if (of(v)->program) return NULL;
+  ir_op *d = v->def, *reader = NULL;
+  for (;; d = d->operands[0]->def) {
+    if (e->g.group[d->scratch] >= 0) return ir_error_at(d, d->loc, TSR_INTERNAL, NULL, "used before the kernel that makes it");
+    d->data = reader;
+    reader = d;
+    if (!d->n_operands || of(d->operands[0])->program) break;
+  }
+  for (; d; d = d->data) {
+    ir_op *c = ir_op_copy(&e->at, d, map_program, NULL);
+    if (!c) return st_oom();
+    of(d->results[0])->program = c->results[0];
+  }
+  return NULL;
+}
+
+/* The group whose kernel must come before v is there at program level; -1 = none. */
+static int awaited(const emitter *e, const ir_value *v) {
+  for (; !of(v)->program; v = v->def->operands[0]) {
+    int group = e->g.group[v->def->scratch];
+    if (group >= 0) return e->state[group] == EMITTED ? -1 : group;
+    if (!v->def->n_operands) return -1;
+  }
+  return -1;
+}
+
+/* All that op, of the group or a view in it, reads from memory must be at program level before the kernel. `wait` gets a group that
+ * is to come first, unless it has one already. */
+static tsr_status materialize_inputs(emitter *e, ir_op *op, int group, int *wait) {
+  for (int i = 0; i < op->n_operands && *wait < 0; i++) {
+    ir_value *v = op->operands[i];
     if (v->def && e->g.group[v->def->scratch] == group) continue;
-    if (inlined(e, v, group)) TSR_TRY(materialize_inputs(e, v->def, group));
-    else TSR_TRY(materialize(e, v, &unused));
+    if (inlined(e, v, group)) {
+      TSR_TRY(materialize_inputs(e, v->def, group, wait));
+      continue;
+    }
+    if ((*wait = awaited(e, v)) < 0) TSR_TRY(materialize(e, v));
   }
   return NULL;
 }
@@ -167,18 +201,16 @@ static bool name_kernel(emitter *e, kernel *k, const fuse_group *g) {
 
 static tsr_status emit_kernel(emitter *e, int group) {
   const fuse_group *g = &e->g.v[group];
-  e->emitted[group] = true;
-  for (int at = g->head; at >= 0; at = e->g.next[at]) TSR_TRY(materialize_inputs(e, e->g.ops[at], group));
-
+  e->state[group] = EMITTED;
   kernel k = {.number = ++e->n_kernels, .group = group};
-  ir_value *yields[64];
-  const ir_type *types[64];
+  ir_value *yields[SCHED_MOST_RESULTS];
+  const ir_type *types[SCHED_MOST_RESULTS];
   int n = 0;
   for (int at = g->head; at >= 0; at = e->g.next[at])
     for (int i = 0; i < e->g.ops[at]->n_results; i++) {
       ir_value *v = e->g.ops[at]->results[i];
       if (!of(v)->escapes) continue;
-      if (n == 64) return ir_error(v->def, "switch a fusion rule off", "the kernel has too many results");
+      if (n == SCHED_MOST_RESULTS) return ir_error_at(v->def, v->def->loc, TSR_INTERNAL, "switch a fusion rule off", "the kernel has too many results");
       types[n] = ir_type_get(e->m, v->type);
       yields[n++] = v;
     }
@@ -190,7 +222,7 @@ static tsr_status emit_kernel(emitter *e, int group) {
     TSR_TRY(bring_operands(e, &k, e->g.ops[at]));
     TSR_TRY(copy_into(&k, e->g.ops[at]));
   }
-  ir_value *values[64];
+  ir_value *values[SCHED_MOST_RESULTS];
   for (int i = 0; i < n; i++) {
     values[i] = of(yields[i])->body;
     of(yields[i])->program = k.op->results[i];
@@ -201,25 +233,22 @@ static tsr_status emit_kernel(emitter *e, int group) {
 
 /* ---- program level --------------------------------------------------------------------------------------------- */
 
-static ir_value *map_program(void *user, ir_value *v) { return of(v)->program; }
-
-/* v at program level. Recursion follows dependencies between kernels and aliases. */
-static tsr_status materialize(emitter *e, ir_value *v, ir_value **out) {
-  ir_op *d = v->def;
-  if (!of(v)->program && d) {
-    int group = e->g.group[d->scratch];
-    if (group >= 0) {
-      if (e->emitted[group]) return ir_error(d, NULL, "its kernel depends on itself");
-      TSR_TRY(emit_kernel(e, group));
-    } else {
-      ir_value *unused;
-      for (int i = 0; i < d->n_operands; i++) TSR_TRY(materialize(e, d->operands[i], &unused));
-      ir_op *c = ir_op_copy(&e->at, d, map_program, NULL);
-      if (!c) return st_oom();
-      of(v)->program = c->results[0];
+/* The group's kernel, after those of the groups that it needs: a stack of groups, however deep they are above one another. */
+static tsr_status emit_group(emitter *e, int group) {
+  int n = 0;
+  e->stack[n++] = group;
+  while (n) {
+    int top = e->stack[n - 1], wait = -1;
+    e->state[top] = ENTERED;
+    for (int at = e->g.v[top].head; at >= 0 && wait < 0; at = e->g.next[at]) TSR_TRY(materialize_inputs(e, e->g.ops[at], top, &wait));
+    if (wait >= 0) {
+      if (e->state[wait] == ENTERED) return ir_error_at(e->g.ops[e->g.v[wait].head], (ir_loc){0}, TSR_INTERNAL, "switch a fusion rule off", "its kernel depends on itself");
+      e->stack[n++] = wait;
+      continue;
     }
+    TSR_TRY(emit_kernel(e, top));
+    n--;
   }
-  *out = of(v)->program;
   return NULL;
 }
 
@@ -238,14 +267,19 @@ static tsr_status emit_program(emitter *e, ir_op *func) {
     of(v)->program = ir_block_arg_like(e->m, program->regions[0], ir_type_get(e->m, v->type), v);
     if (!of(v)->program) return st_oom();
   }
-  /* In program order, so that kernels stay where the author put them; the recursion then is shallow. */
+  /* In program order, so that kernels stay where the author put them. */
   for (int i = 0; i < e->g.n_ops; i++) {
     int group = e->g.group[i];
-    if (group >= 0 && !e->emitted[group] && e->g.next[i] < 0) TSR_TRY(emit_kernel(e, group));
+    if (group >= 0 && e->state[group] == WAITING && e->g.next[i] < 0) TSR_TRY(emit_group(e, group));
   }
   ir_value **results = arena_array(&e->m->arena, ir_value *, r->last->n_operands + 1);
   if (!results) return st_oom();
-  for (int i = 0; i < r->last->n_operands; i++) TSR_TRY(materialize(e, r->last->operands[i], &results[i]));
+  for (int i = 0; i < r->last->n_operands; i++) {
+    int wait = awaited(e, r->last->operands[i]);
+    if (wait >= 0) TSR_TRY(emit_group(e, wait));
+    TSR_TRY(materialize(e, r->last->operands[i]));
+    results[i] = of(r->last->operands[i])->program;
+  }
   e->at.loc = r->last->loc;
   return ir_build0(&e->at, "tessera.schedule.return", r->last->n_operands, results) ? NULL : st_oom();
 }
@@ -259,7 +293,8 @@ static tsr_status lower_func(ir_module *m, ir_op *func, const pass_options *opts
   TSR_GOTO(emit_program(&e, func));
 done:
   al_free_array(&m->arena.al, e.places, e.n_places);
-  al_free(&m->arena.al, e.emitted, (size_t)e.g.n_ops, 16);
+  al_free_array(&m->arena.al, e.state, (size_t)e.g.n_ops);
+  al_free_array(&m->arena.al, e.stack, (size_t)e.g.n_ops);
   graph_groups_clear(&e.g);
   return st;
 }
