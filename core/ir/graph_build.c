@@ -16,14 +16,13 @@ static bool attr(ir_builder *b, ir_op *op, const char *name, ir_attr *a) {
   return op && !b->failed;
 }
 
-/* Infers the result's type; the rules hold by construction, so only memory can fail. */
+/* Infers the result's type. The rules should hold by construction: where they don't, the module keeps the reason. */
 static ir_value *finish(ir_builder *b, ir_op *op) {
   const ir_type *t = NULL;
   if (!op || b->failed) return NULL;
   tsr_status st = op->def->infer(op, &t);
-  assert(!st || tsr_status_code(st) == TSR_OUT_OF_MEMORY);
   if (st) {
-    tsr_status_free(st);
+    ir_refuse(b->m, st);
     b->failed = true;
     return NULL;
   }

@@ -53,6 +53,7 @@ tsr_status ir_module_create(const tsr_allocator *al, ir_module **out) {
 void ir_module_destroy(ir_module **m) {
   if (!*m) return;
   tsr_allocator al = (*m)->arena.al;
+  tsr_status_free((*m)->refusal);
   al_free_array(&al, (*m)->types, (*m)->cap_types);
   arena_clear(&(*m)->arena);
   al_delete(&al, *m);
@@ -300,6 +301,20 @@ static void link_op(ir_builder *b, ir_op *op) {
   *(next ? &next->prev : &b->block->last) = op;
 }
 
+void ir_refuse(ir_module *m, tsr_status why) {
+  if (m->refusal || tsr_status_code(why) == TSR_OUT_OF_MEMORY) tsr_status_free(why);
+  else m->refusal = why;
+}
+
+tsr_status ir_cause(ir_module *m, tsr_status st) {
+  if (!m->refusal || tsr_status_code(st) != TSR_OUT_OF_MEMORY) return st;
+  tsr_status_free(st);
+  st = st_make(&m->arena.al, TSR_INTERNAL, ST_WHERE(NULL, NULL, "please report it with the program"), "a pass built what can't be: %s", tsr_status_message(m->refusal));
+  tsr_status_free(m->refusal);
+  m->refusal = NULL;
+  return st;
+}
+
 static ir_loc place(const ir_builder *b) {
   if (b->loc.line) return b->loc;
   const ir_op *near = b->before ? b->before : b->block ? b->block->parent : NULL;
@@ -346,9 +361,8 @@ ir_value *ir_build1(ir_builder *b, const char *name, const ir_type *type, int n_
   if (!op) return NULL;
   if (!type && def->infer) {
     tsr_status st = def->infer(op, &type);
-    assert(!st || tsr_status_code(st) == TSR_OUT_OF_MEMORY);
     if (st) {
-      tsr_status_free(st);
+      ir_refuse(b->m, st);
       b->failed = true;
       return NULL;
     }

@@ -137,6 +137,8 @@ struct ir_module {
   ir_op *root;      /* builtin.module */
   ir_type **types; /* open addressing */
   size_t n_types, cap_types;
+  const struct ir_symbols *symbols; /* while the module is verified: its kernels by name; else NULL */
+  tsr_status refusal; /* what a builder was refused, if anything: see ir_cause */
 };
 
 typedef enum ir_level { IR_BUILTIN, IR_GRAPH, IR_SCHEDULE, IR_TILE, IR_TARGET, IR_N_LEVELS } ir_level;
@@ -211,6 +213,11 @@ typedef struct ir_builder {
   bool failed; /* sticky out-of-memory; builder calls then return NULL */
   ir_loc loc;
 } ir_builder;
+
+/* A builder gives NULL where there is no memory, and where the op it was asked for can't be: a fault of the pass. The module keeps the
+ * first of the latter, and a pass that ends with "out of memory" tells it instead: `return ir_cause(m, st_oom())`. */
+void ir_refuse(ir_module *m, tsr_status why);
+tsr_status ir_cause(ir_module *m, tsr_status st);
 
 static inline ir_builder ir_at_end(ir_module *m, ir_block *b) { return (ir_builder){.m = m, .block = b}; }
 static inline ir_builder ir_before(ir_op *op) { return (ir_builder){.m = op->module, .block = op->parent, .before = op}; }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/ir/symbols.h"
 #include "core/ir/tile.h"
 
 static tsr_status give(const ir_type **results, const ir_type *t) {
@@ -266,15 +267,14 @@ tsr_status tile_verify_launch(const ir_op *op) {
   for (int i = 0; i < op->n_operands; i++)
     if (op->operands[i]->type->kind != IR_T_TENSOR) return ir_error(op, NULL, "argument %d must be a tensor", i);
   const char *name = ir_get_str(op, "kernel", "");
-  for (const ir_op *k = op->module->root->regions[0]->first; k; k = k->next) {
-    if (strcmp(ir_get_str(k, "sym_name", ""), name) || k->def->level != op->def->level || !strstr(k->def->name, ".kernel")) continue;
-    const ir_block *r = k->regions[0];
-    if (r->n_args != op->n_operands) return ir_error(op, NULL, "%d arguments for the %d of kernel \"%s\"", op->n_operands, r->n_args, name);
-    for (int i = 0; i < r->n_args; i++)
-      if (r->args[i]->type->kind == IR_T_VIEW) TSR_TRY(verify_argument(op, i, r->args[i]->type));
-    return NULL;
-  }
-  return ir_error(op, NULL, "no kernel \"%s\" in the module", name);
+  const ir_op *k = op->module->symbols ? ir_symbols_find(op->module->symbols, name) : NULL;
+  if (!op->module->symbols) return NULL; /* an op by itself, while its text is read: the kernel may follow it */
+  if (!k || k->def->level != op->def->level || !k->n_regions) return ir_error(op, NULL, "no kernel \"%s\" in the module", name);
+  const ir_block *r = k->regions[0];
+  if (r->n_args != op->n_operands) return ir_error(op, NULL, "%d arguments for the %d of kernel \"%s\"", op->n_operands, r->n_args, name);
+  for (int i = 0; i < r->n_args; i++)
+    if (r->args[i]->type->kind == IR_T_VIEW) TSR_TRY(verify_argument(op, i, r->args[i]->type));
+  return NULL;
 }
 
 tsr_status tile_verify_custom(const ir_op *op) {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/ir/ir.h"
+#include "core/ir/symbols.h"
 
 static tsr_status error(const ir_op *op, ir_loc at, tsr_code code, const char *hint, const char *fmt, va_list ap) {
   char cause[512], where[256] = "";
@@ -136,4 +136,12 @@ static tsr_status verify_tree(ir_op *op) {
   return NULL;
 }
 
-tsr_status ir_verify(ir_module *m) { return verify_tree(m->root); }
+tsr_status ir_verify(ir_module *m) {
+  ir_symbols kernels;
+  TSR_TRY(ir_symbols_make(m, &kernels));
+  m->symbols = &kernels;
+  tsr_status st = verify_tree(m->root);
+  m->symbols = NULL;
+  ir_symbols_clear(&kernels);
+  return st;
+}

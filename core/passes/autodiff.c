@@ -88,6 +88,7 @@ tsr_status graph_grad_of(ir_op *func, const grad_request *q, ir_op **out) {
   if (!f) return st_oom();
   tsr_status st = ir_set_attr(f, "sym_name", ir_attr_str(m, q->name)) ? differentiate(f, q) : st_oom();
   if (!st) st = ir_verify(m);
+  if (st) st = ir_cause(m, st);
   if (st) ir_op_remove(f);
   else *out = f;
   return st;

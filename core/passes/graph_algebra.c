@@ -241,11 +241,13 @@ ir_value *rule_constant_fold(rewrite *r) {
   size_t bytes = (size_t)n * tsr_dtype_size(t->dtype);
   void *out = al_alloc(&r->b.m->arena.al, bytes + 1, 16);
   tsr_status st = out ? evaluate(op, out) : st_oom();
+  bool oom = tsr_status_code(st) == TSR_OUT_OF_MEMORY;
   ir_op *c = st ? NULL : ir_op_new(&r->b, graph_def(G_CONSTANT), 0, NULL, 1, &t, 0);
-  if (!c || !ir_set_attr(c, "value", ir_attr_dense(r->b.m, t, out, bytes, false))) r->b.failed = true;
+  if (oom || (!st && (!c || !ir_set_attr(c, "value", ir_attr_dense(r->b.m, t, out, bytes, false))))) r->b.failed = true;
+  if (st && !oom) r->why = "the oracle can't evaluate it";
   tsr_status_free(st);
   al_free(&r->b.m->arena.al, out, bytes + 1, 16);
-  return r->b.failed ? NULL : c->results[0];
+  return r->b.failed || !c ? NULL : c->results[0];
 }
 
 /* ---- matmul ---------------------------------------------------------------------------------------------------- */

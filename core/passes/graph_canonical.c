@@ -119,8 +119,11 @@ bool graph_view_is_free(const ir_value *v) { return hoistable(v, 1); }
 
 static ir_value *pull(ir_builder *b, const ir_op *view, ir_value *v) {
   const ir_op *op = v->def;
-  if (one_element(v) && !one_element(view->results[0])) return graph_reshape(b, v, 0, NULL);
-  if (!op || !(op->def->flags & IR_ELEMENTWISE)) return graph_build_like(b, view, &v);
+  bool computed = op && op->def->flags & IR_ELEMENTWISE, to_one = one_element(view->results[0]);
+  /* One element repeats along whatever the others have, in any shape: as no dimensions, or, where the result is one element too, as its own. */
+  if (one_element(v) && !to_one) return graph_reshape(b, v, 0, NULL);
+  if (one_element(v) && !computed) return graph_reshape(b, v, view->results[0]->type->rank, view->results[0]->type->dims);
+  if (!computed) return graph_build_like(b, view, &v);
   ir_value *x[3];
   for (int i = 0; i < op->n_operands; i++) x[i] = pull(b, view, op->operands[i]);
   return graph_build_like(b, op, x);

@@ -12,7 +12,7 @@ static tsr_status expand(ir_op *tile) {
   for (int i = 0; i < tile->n_attrs; i++)
     if (!ir_set_attr(plain, tile->attrs[i].name, tile->attrs[i].attr)) return st_oom();
   TSR_TRY(ir_verify_op(product));
-  ir_replace_uses(tile->module->root, tile->results[0], product->results[0]);
+  ir_replace_uses(tile->parent->parent, tile->results[0], product->results[0]);
   ir_op_remove(tile);
   return NULL;
 }

@@ -5,9 +5,13 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/base/hash.h"
 #include "core/passes/schedule_default.h"
+#include "core/passes/schedule_key.h"
 #include "core/passes/tile_build.h"
 #include "core/passes/tile_matmul.h"
+
+enum { MOST_OPERANDS = 256 }; /* of a launch */
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -15,31 +19,27 @@ static bool on_cpu(const kern *k) { return k->opts->caps->dialect == DIALECT_CPU
 
 /* ---- leaves ---------------------------------------------------------------------------------------------------- */
 
-static void add_row(stride_rows *rows, const mem *m, form f, int rank) {
-  if (rows->n < MAX_LEAVES) mem_align(m, f, rank, rows->v[rows->n++]);
-}
-
 /* Whatever the body reads from memory, and its results. False when out of memory. */
 static bool collect(kern *k, const ir_type *orig, stride_rows *rows) {
   const ir_block *body = k->src->regions[0];
-  rows->n = 0;
+  rows_clear_all(rows);
   for (const ir_op *o = body->first; o; o = o->next) {
     if (o->def->level != IR_GRAPH || (o->def->flags & IR_VIEWLIKE && o->def->n_results == 1 && node_of(k, o->results[0]) && node_of(k, o->results[0])->is_mem && o->results[0]->n_uses)) continue;
     bool whole = o->def->flags & IR_REDUCES || o->def->code == G_SOFTMAX || o->def->code == G_LAYERNORM || o->def->code == G_RMSNORM;
     for (int i = 0; i < o->n_operands && o->def->code != G_MATMUL; i++) {
       node *n = node_of(k, o->operands[i]);
       if (!n) return false;
-      if (n->is_mem) add_row(rows, &n->m, whole ? FORM_FULL : form_of(o->results[0]->type, orig), orig->rank);
+      if (n->is_mem) rows_add(rows, &n->m, whole ? FORM_FULL : form_of(o->results[0]->type, orig), orig->rank);
     }
   }
   for (int i = 0; i < body->last->n_operands; i++) {
     node *n = node_of(k, body->last->operands[i]);
     if (!n) return false;
-    if (n->is_mem) add_row(rows, &n->m, FORM_FULL, orig->rank);
+    if (n->is_mem) rows_add(rows, &n->m, FORM_FULL, orig->rank);
     mem out = {.rank = body->last->operands[i]->type->rank};
     memcpy(out.dims, body->last->operands[i]->type->dims, sizeof out.dims);
     ir_type_strides(body->last->operands[i]->type, out.strides);
-    add_row(rows, &out, form_of(body->last->operands[i]->type, orig), orig->rank);
+    rows_add(rows, &out, form_of(body->last->operands[i]->type, orig), orig->rank);
   }
   return true;
 }
@@ -168,6 +168,50 @@ tsr_status family_row(kern *k) {
     return write_results(k, &s, orig);
   }
   return kb_rows_are_long(k, &s) ? kb_long_rows(k, &s, orig) : write_results(k, &s, orig);
+}
+
+/* ---- kernels that are there already ---------------------------------------------------------------------------- */
+
+/* By the key of their schedule.kernel, in open addressing; name is NULL where a place is empty. */
+typedef struct seen_kernel { uint64_t hash; const char *key, *name; size_t key_bytes; } seen_kernel;
+typedef struct seen_kernels {
+  seen_kernel *v;
+  size_t n, cap;
+  strb key; /* of the kernel at hand */
+} seen_kernels;
+
+static seen_kernel *seen_place(seen_kernel *v, size_t cap, const seen_kernel *k) {
+  size_t at = (size_t)k->hash & (cap - 1);
+  while (v[at].name && (v[at].hash != k->hash || v[at].key_bytes != k->key_bytes || memcmp(v[at].key, k->key, k->key_bytes))) at = (at + 1) & (cap - 1);
+  return &v[at];
+}
+
+static bool seen_grow(seen_kernels *s) {
+  size_t cap = s->cap ? 2 * s->cap : 16;
+  seen_kernel *v = al_zalloc(s->key.al, cap * sizeof *v);
+  if (!v) return false;
+  for (size_t i = 0; i < s->cap; i++)
+    if (s->v[i].name) *seen_place(v, cap, &s->v[i]) = s->v[i];
+  al_free_array(s->key.al, s->v, s->cap);
+  s->v = v;
+  s->cap = cap;
+  return true;
+}
+
+/* *name gets the name of an equal kernel, else NULL, and src is noted under its own. */
+static tsr_status seen_before(seen_kernels *s, ir_module *m, const ir_op *src, const char **name) {
+  *name = NULL;
+  if (!sched_key(src, &s->key)) return NULL;
+  if (!strb_ok(&s->key) || (2 * (s->n + 1) > s->cap && !seen_grow(s))) return st_oom();
+  seen_kernel k = {.hash = hash_mix(hash_bytes(HASH_SEED, s->key.p, s->key.n)), .key = s->key.p, .key_bytes = s->key.n, .name = ir_get_str(src, "sym_name", "")}, *at = seen_place(s->v, s->cap, &k);
+  if (at->name) {
+    *name = at->name;
+    return NULL;
+  }
+  if (!(k.key = arena_dup(&m->arena, k.key, k.key_bytes))) return st_oom();
+  *at = k;
+  s->n++;
+  return NULL;
 }
 
 /* ---- kernels and programs -------------------------------------------------------------------------------------- */
@@ -304,31 +348,35 @@ static tsr_status lower_custom(const ir_op *src, ir_builder *program, ir_value *
   return NULL;
 }
 
-/* operands: the kernel's inputs, then its result buffers. */
-static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top, const tile_options *opts, ir_value **operands) {
+/* operands: the kernel's inputs, then its result buffers. A kernel that equals an earlier one is one more launch of that. */
+static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top, const tile_options *opts, ir_value **operands, seen_kernels *seen) {
   tile_options own = *opts;
   kern k = {.m = top->m, .src = src, .opts = &own};
   own.policy = ir_get_str(src, "policy", opts->policy);
-  const char *name = ir_get_str(src, "sym_name", "");
+  const char *name = ir_get_str(src, "sym_name", ""), *equal;
   int n = src->n_operands, results = src->n_results;
   if (sched_family_parse(ir_get_str(src, "family", "")) == FAMILY_CUSTOM) return lower_custom(src, program, operands);
   sched_read(src, &k.params);
+  TSR_TRY(seen_before(seen, k.m, src, &equal));
+  if (equal) name = equal;
   const ir_type *parts = k.params.stream_k > 0 ? stream_k_type(k.m, src, opts->caps, &k.params) : NULL;
   k.stream_k = parts != NULL;
   if (!parts && k.params.split_k > 1) parts = split_type(k.m, src, k.params.split_k);
   if (!parts) {
     if (!launch(program, name, n + results, operands)) return st_oom();
+    if (equal) return NULL;
     TSR_TRY(make_kernel(&k, top, name, NULL));
     return fill_kernel(&k);
   }
   char first[256];
   snprintf(first, sizeof first, "%s_parts", name);
-  ir_value *buffer = ir_build1(program, "tessera.tile.buffer", parts, 0, NULL), *all[256];
+  ir_value *buffer = ir_build1(program, "tessera.tile.buffer", parts, 0, NULL), *all[MOST_OPERANDS];
   if (!buffer) return st_oom();
   memcpy(all, operands, sizeof *all * (size_t)n);
   all[n] = buffer;
   memcpy(all + n + 1, operands + n, sizeof *all * (size_t)results);
   if (!launch(program, first, n + 1, all) || !launch(program, name, n + 1 + results, all)) return st_oom();
+  if (equal) return NULL;
   k.split = SPLIT_PARTS;
   TSR_TRY(make_kernel(&k, top, first, parts));
   TSR_TRY(fill_kernel(&k));
@@ -340,22 +388,24 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top,
 }
 
 /* Program level: constants, aliases and launches. value->data is the counterpart in the new program. */
-static tsr_status lower_step(ir_op *o, ir_builder *b, ir_builder *top, const tile_options *opts) {
-  ir_value *operands[256];
+static tsr_status lower_step(ir_op *o, ir_builder *b, ir_builder *top, const tile_options *opts, seen_kernels *seen) {
   int n = o->n_operands;
+  bool is_return = o->def->level == IR_SCHEDULE && o->def->code == S_RETURN;
+  ir_value *few[MOST_OPERANDS], **operands = is_return ? arena_array(&b->m->arena, ir_value *, n + 1) : few;
   b->loc = top->loc = o->loc;
-  if (n + o->n_results > 250) return ir_error(o, NULL, "has too many operands");
+  if (!operands) return st_oom();
+  if (!is_return && n + o->n_results > MOST_OPERANDS - 2) return ir_error(o, "split the kernel", "%d operands and results; at most %d", n + o->n_results, MOST_OPERANDS - 2);
   for (int i = 0; i < n; i++) operands[i] = o->operands[i]->data;
   if (o->def->level == IR_SCHEDULE && o->def->code == S_KERNEL) {
     for (int i = 0; i < o->n_results; i++) {
       if (!(operands[n + i] = ir_build1(b, "tessera.tile.buffer", ir_type_get(b->m, o->results[i]->type), 0, NULL))) return st_oom();
       if (o->results[i]->name && !(operands[n + i]->name = arena_str(&b->m->arena, o->results[i]->name))) return st_oom();
     }
-    TSR_TRY(lower_kernel(o, b, top, opts, operands));
+    TSR_TRY(lower_kernel(o, b, top, opts, operands, seen));
     for (int i = 0; i < o->n_results; i++) o->results[i]->data = operands[n + i];
     return NULL;
   }
-  if (o->def->level == IR_SCHEDULE && o->def->code == S_RETURN) return ir_build0(b, "tessera.tile.return", n, operands) ? NULL : st_oom();
+  if (is_return) return ir_build0(b, "tessera.tile.return", n, operands) ? NULL : st_oom();
   const ir_type *t = o->n_results == 1 ? ir_type_get(b->m, o->results[0]->type) : NULL;
   ir_value *v = NULL;
   if (graph_is(o, G_CONSTANT)) {
@@ -369,7 +419,7 @@ static tsr_status lower_step(ir_op *o, ir_builder *b, ir_builder *top, const til
   return (o->results[0]->data = v) ? NULL : st_oom();
 }
 
-static tsr_status lower_program(ir_op *p, ir_builder *top, const tile_options *opts) {
+static tsr_status lower_program(ir_op *p, ir_builder *top, const tile_options *opts, seen_kernels *seen) {
   top->loc = p->loc;
   ir_op *n = ir_op_new(top, ir_find_op("tessera.tile.program"), 0, NULL, 0, NULL, 1);
   if (!n) return st_oom();
@@ -379,7 +429,7 @@ static tsr_status lower_program(ir_op *p, ir_builder *top, const tile_options *o
   for (int i = 0; i < from->n_args; i++)
     if (!(from->args[i]->data = ir_block_arg_like(top->m, n->regions[0], ir_type_get(top->m, from->args[i]->type), from->args[i]))) return st_oom();
   ir_builder b = ir_at_end(top->m, n->regions[0]);
-  for (ir_op *o = from->first; o; o = o->next) TSR_TRY(lower_step(o, &b, top, opts));
+  for (ir_op *o = from->first; o; o = o->next) TSR_TRY(lower_step(o, &b, top, opts, seen));
   return b.failed ? st_oom() : NULL;
 }
 
@@ -387,16 +437,21 @@ tsr_status schedule_to_tile(const ir_module *schedule, const tile_options *opts,
   TSR_TRY(ir_module_create(&schedule->arena.al, out));
   ir_builder top = ir_at_end(*out, (*out)->root->regions[0]);
   tsr_status st = NULL;
+  seen_kernels seen = {.v = NULL};
+  strb_init(&seen.key, &schedule->arena.al);
   if (schedule->file && !((*out)->file = arena_str(&(*out)->arena, schedule->file))) TSR_GOTO(st_oom());
   clear_data(schedule->root);
   for (ir_op *o = schedule->root->regions[0]->first; o; o = o->next) {
     if (o->def->level != IR_SCHEDULE || o->def->code != S_PROGRAM) TSR_GOTO(ir_error(o, NULL, "expected a tessera.schedule.program"));
-    TSR_GOTO(lower_program(o, &top, opts));
+    TSR_GOTO(lower_program(o, &top, opts, &seen));
   }
   TSR_GOTO(tile_fuse_maps(*out));
   ir_dce((*out)->root);
   TSR_GOTO(ir_verify(*out));
 done:
+  al_free_array(&schedule->arena.al, seen.v, seen.cap);
+  strb_clear(&seen.key);
+  if (st) st = ir_cause(*out, st);
   if (st) ir_module_destroy(out);
   return st;
 }

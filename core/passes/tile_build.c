@@ -161,6 +161,15 @@ tsr_status kb_store(kern *k, ir_value *frag, const mem *m, const space *s, const
   return ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){frag, w}) ? NULL : st_oom();
 }
 
+void rows_add(stride_rows *rows, const mem *m, form f, int rank) {
+  int64_t row[TSR_MAX_RANK];
+  mem_align(m, f, rank, row);
+  for (int i = 0; i < rows->n; i++)
+    if (!memcmp(rows->v[i], row, sizeof *row * (size_t)rank)) return;
+  rows->more |= rows->n == MAX_LEAVES;
+  if (rows->n < MAX_LEAVES) memcpy(rows->v[rows->n++], row, sizeof *row * (size_t)rank);
+}
+
 /* ---- spaces ---------------------------------------------------------------------------------------------------- */
 
 void space_make(space *s, const ir_type *orig, int n, const stride_rows *rows) {
@@ -169,7 +178,7 @@ void space_make(space *s, const ir_type *orig, int n, const stride_rows *rows) {
   for (int i = 0; i < orig->rank; i++) {
     int64_t d = orig->dims[i];
     if (i < n && d == 1) continue;
-    bool merge = i < n && out > 0;
+    bool merge = i < n && out > 0 && !rows->more;
     for (int o = 0; o < rows->n && merge; o++) merge = rows->v[o][s->from[out - 1]] == rows->v[o][i] * d;
     if (!merge) s->dims[out++] = 1;
     s->dims[out - 1] *= d;

@@ -79,9 +79,13 @@ tsr_status kb_store(kern *k, ir_value *frag, const mem *m, const space *s, const
 
 /* Strides over the original space of everything that lies in memory: what decides which dimensions can be merged. */
 typedef struct stride_rows {
-  int64_t v[MAX_LEAVES][TSR_MAX_RANK];
+  bool more; /* than fit: nothing can be said of all of them */
+  int64_t v[MAX_LEAVES][TSR_MAX_RANK]; /* each once */
   int n;
 } stride_rows;
+/* Starts with none; adds one, unless its like is there. */
+static inline void rows_clear_all(stride_rows *rows) { rows->n = 0, rows->more = false; }
+void rows_add(stride_rows *rows, const mem *m, form f, int rank);
 /* Makes the space of `orig` with its leading `n` dimensions merged where neighbours are contiguous in all rows; at least rank 2. */
 void space_make(space *s, const ir_type *orig, int n, const stride_rows *rows);
 /* The strides of m over a space. */

@@ -17,85 +17,67 @@ static bool can_join(const ir_op *user, const ir_value *v) {
   return uses == v->n_uses && user->n_operands + p->n_operands < 24;
 }
 
-typedef struct remap {
-  const ir_block *from;
-  ir_value **args;
-} remap;
-
-static ir_value *map_arg(void *user, ir_value *v) {
-  remap *r = user;
-  return v->owner == r->from ? r->args[v->index] : NULL;
+/* Each distinct fragment of the map appears once: arguments of equal operands become the first of them. */
+static void merge_equal(ir_op *map) {
+  ir_block *r = map->regions[0];
+  for (int i = 0; i < map->n_operands; i++)
+    for (int k = i + 1; k < map->n_operands;) {
+      if (map->operands[k] != map->operands[i]) {
+        k++;
+        continue;
+      }
+      ir_replace_uses(map, r->args[k], r->args[i]);
+      map->operands[k]->n_uses--;
+      for (int j = k; j + 1 < map->n_operands; j++) map->operands[j] = map->operands[j + 1], r->args[j] = r->args[j + 1], r->args[j]->index = j;
+      map->n_operands--;
+      r->n_args--;
+    }
 }
 
-/* Operands of `user` with v replaced by the producer's operands; each distinct fragment appears once. */
-static int operand_index(ir_value **list, int *n, ir_value *v) {
-  for (int i = 0; i < *n; i++)
-    if (list[i] == v) return i;
-  list[*n] = v;
-  return (*n)++;
+/* The map's argument for a fragment, which is added if it has none. */
+static ir_value *argument_for(ir_op *map, ir_value *frag) {
+  for (int i = 0; i < map->n_operands; i++)
+    if (map->operands[i] == frag) return map->regions[0]->args[i];
+  ir_value *a = ir_block_arg(map->module, map->regions[0], ir_type_scalar(map->module, frag->type->dtype), NULL);
+  return a && ir_add_operand(map, frag) ? a : NULL;
 }
 
+static void relink(ir_op *op, ir_block *to, ir_op *before) {
+  ir_block *from = op->parent;
+  *(op->prev ? &op->prev->next : &from->first) = op->next;
+  *(op->next ? &op->next->prev : &from->last) = op->prev;
+  op->parent = to;
+  op->next = before;
+  op->prev = before ? before->prev : to->last;
+  *(op->prev ? &op->prev->next : &to->first) = op;
+  *(before ? &before->prev : &to->last) = op;
+}
+
+/* The producer takes the user's place, its results and, behind its own ops, its ops: what is there already is not copied, so that a
+ * chain of n maps costs n. */
 static tsr_status join(ir_op *user, ir_value *v) {
-  ir_module *m = user->module;
   ir_op *p = v->def;
-  ir_value *operands[64], *args[64];
-  int n = 0, user_at[64], p_at[64];
-  for (int i = 0; i < p->n_operands; i++) p_at[i] = operand_index(operands, &n, p->operands[i]);
-  for (int i = 0; i < user->n_operands; i++) user_at[i] = user->operands[i] == v ? -1 : operand_index(operands, &n, user->operands[i]);
-  ir_builder b = ir_before(user);
-  const ir_type *types[16];
-  if (user->n_results > 16) return NULL;
-  for (int i = 0; i < user->n_results; i++) types[i] = user->results[i]->type;
-  ir_op *joined = ir_op_new(&b, user->def, n, operands, user->n_results, types, 1);
-  if (!joined) return st_oom();
-  for (int i = 0; i < user->n_attrs; i++)
-    if (!ir_set_attr(joined, user->attrs[i].name, user->attrs[i].attr)) return st_oom();
-  ir_value *fresh[64];
-  for (int i = 0; i < n; i++)
-    if (!(fresh[i] = ir_block_arg(m, joined->regions[0], ir_type_scalar(m, operands[i]->type->dtype), NULL))) return st_oom();
-  ir_builder in = ir_at_end(m, joined->regions[0]);
-  /* The producer's ops, then the user's with the yielded scalar in place of its argument. Copies within one module: cloning the two
-   * maps whole, then splicing, keeps every inner reference right. */
-  for (int i = 0; i < p->n_operands; i++) args[i] = fresh[p_at[i]];
-  remap r = {p->regions[0], args};
-  ir_value *value = NULL;
-  for (ir_op *o = p->regions[0]->first; o; o = o->next) {
-    if (o->def->code == T_YIELD) {
-      ir_value *y = o->operands[0], *mapped = map_arg(&r, y);
-      value = mapped ? mapped : y->data ? y->data : y;
-      break;
-    }
-    for (int i = 0; i < o->n_results; i++) o->results[i]->data = NULL;
-    ir_value *ops[4];
-    for (int i = 0; i < o->n_operands; i++) {
-      ir_value *x = o->operands[i], *mapped = map_arg(&r, x);
-      ops[i] = mapped ? mapped : x->def && x->def->parent == p->regions[0] ? x->data : x;
-    }
-    ir_op *c = ir_op_new(&in, o->def, o->n_operands, ops, o->n_results, NULL, 0);
-    if (!c) return st_oom();
-    for (int i = 0; i < o->n_results; i++) c->results[i]->type = o->results[i]->type, o->results[i]->data = c->results[i];
-    for (int i = 0; i < o->n_attrs; i++)
-      if (!ir_set_attr(c, o->attrs[i].name, o->attrs[i].attr)) return st_oom();
+  ir_block *to = p->regions[0], *from = user->regions[0];
+  ir_value *args[64], *value;
+  merge_equal(p);
+  value = to->last->operands[0];
+  for (int i = 0; i < user->n_operands; i++)
+    if (!(args[i] = user->operands[i] == v ? value : argument_for(p, user->operands[i]))) return st_oom();
+  ir_op_remove(to->last);
+  while (from->first) {
+    ir_op *o = from->first;
+    for (int i = 0; i < o->n_operands; i++)
+      if (o->operands[i]->owner == from) ir_set_operand(o, i, args[o->operands[i]->index]);
+    relink(o, to, NULL);
   }
-  for (int i = 0; i < user->n_operands; i++) args[i] = user_at[i] < 0 ? value : fresh[user_at[i]];
-  r = (remap){user->regions[0], args};
-  for (ir_op *o = user->regions[0]->first; o; o = o->next) {
-    ir_value *ops[16];
-    if (o->n_operands > 16) return ir_error(o, NULL, "has too many operands");
-    for (int i = 0; i < o->n_operands; i++) {
-      ir_value *x = o->operands[i], *mapped = map_arg(&r, x);
-      ops[i] = mapped ? mapped : x->def && x->def->parent == user->regions[0] ? x->data : x;
-    }
-    ir_op *c = ir_op_new(&in, o->def, o->n_operands, ops, o->n_results, NULL, 0);
-    if (!c) return st_oom();
-    for (int i = 0; i < o->n_results; i++) c->results[i]->type = o->results[i]->type, o->results[i]->data = c->results[i];
-    for (int i = 0; i < o->n_attrs; i++)
-      if (!ir_set_attr(c, o->attrs[i].name, o->attrs[i].attr)) return st_oom();
-  }
-  ir_op *scope = user->parent->parent;
-  for (int i = 0; i < user->n_results; i++) ir_replace_uses(scope, user->results[i], joined->results[i]);
+  relink(p, user->parent, user);
+  p->results = user->results;
+  p->n_results = user->n_results;
+  for (int i = 0; i < p->n_results; i++) p->results[i]->def = p, p->results[i]->name = NULL;
+  p->attrs = user->attrs;
+  p->n_attrs = user->n_attrs;
+  p->loc = user->loc;
   ir_op_remove(user);
-  ir_op_remove(p);
   return NULL;
 }
 
@@ -132,10 +114,8 @@ static tsr_status fuse_in(ir_block *b) {
     if (!is_map(o)) continue;
     for (int i = 0; i < o->n_operands; i++)
       if (can_join(o, o->operands[i])) {
-        ir_op *before = o->prev;
+        next = o->operands[i]->def; /* the joined map, which then stands where o stood: looked at again */
         TSR_TRY(join(o, o->operands[i]));
-        /* The joined map stands where o stood: look at it again. */
-        next = before && before->parent == b ? before->next : b->first;
         break;
       }
   }

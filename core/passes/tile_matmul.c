@@ -21,7 +21,7 @@ static ir_op *find_matmul(const ir_op *kernel) {
 static tsr_status side_leaves(kern *k, ir_value *v, int rank, stride_rows *rows) {
   node *n = node_of(k, v);
   if (!n) return st_oom();
-  if (n->is_mem && rows->n < MAX_LEAVES) mem_align(&n->m, FORM_FULL, rank, rows->v[rows->n++]);
+  if (n->is_mem) rows_add(rows, &n->m, FORM_FULL, rank);
   if (n->is_mem || n->is_imm || !v->def) return NULL;
   for (int i = 0; i < v->def->n_operands; i++) TSR_TRY(side_leaves(k, v->def->operands[i], rank, rows));
   return NULL;
@@ -29,19 +29,19 @@ static tsr_status side_leaves(kern *k, ir_value *v, int rank, stride_rows *rows)
 
 static tsr_status all_leaves(kern *k, contraction *x, stride_rows *rows) {
   int rank = x->orig->rank;
-  rows->n = 0;
+  rows_clear_all(rows);
   TSR_TRY(side_leaves(k, x->a.value, rank, rows));
   TSR_TRY(side_leaves(k, x->b.value, rank, rows));
   for (const ir_op *o = k->src->regions[0]->first; o; o = o->next)
     for (int i = 0; i < o->n_operands && o != x->op; i++) {
       node *n = node_of(k, o->operands[i]);
       if (!n) return st_oom();
-      if (n->is_mem && rows->n < MAX_LEAVES) mem_align(&n->m, FORM_FULL, rank, rows->v[rows->n++]);
+      if (n->is_mem) rows_add(rows, &n->m, FORM_FULL, rank);
     }
   mem out = {.rank = rank};
   memcpy(out.dims, x->orig->dims, sizeof out.dims);
   ir_type_strides(x->orig, out.strides);
-  if (rows->n < MAX_LEAVES) mem_align(&out, FORM_FULL, rank, rows->v[rows->n++]);
+  rows_add(rows, &out, FORM_FULL, rank);
   return NULL;
 }
 

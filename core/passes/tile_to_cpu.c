@@ -560,6 +560,7 @@ tsr_status tile_to_cpu(const ir_module *tile, const tsr_caps *caps, ir_module **
   }
   TSR_GOTO(ir_verify(*out));
 done:
+  if (st) st = ir_cause(*out, st);
   if (st) ir_module_destroy(out);
   return st;
 }

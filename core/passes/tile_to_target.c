@@ -28,9 +28,9 @@ tsr_status tile_lower_program(const ir_op *program, ir_builder *b) {
     strcpy(name, "tessera.target");
     strncat(name, tail, sizeof name - strlen(name) - 1);
     const ir_opdef *def = ir_find_op(name);
-    ir_value *operands[256];
     if (!def) return ir_error(o, NULL, "is not an operation of a tile program");
-    if (o->n_operands > 256) return ir_error(o, NULL, "has too many operands");
+    ir_value *few[64], **operands = o->n_operands > 64 ? arena_array(&b->m->arena, ir_value *, o->n_operands) : few;
+    if (!operands) return st_oom();
     for (int i = 0; i < o->n_operands; i++) operands[i] = mapped(o->operands[i]);
     in.loc = o->loc;
     ir_op *n = ir_op_new(&in, def, o->n_operands, operands, o->n_results, NULL, 0);

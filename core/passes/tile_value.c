@@ -43,7 +43,7 @@ static ir_value *map_close(kern *k, ir_op *map, ir_builder *region, ir_value *y)
   }
   tsr_status st = map->def->infer(map, &map->results[0]->type);
   if (st) {
-    tsr_status_free(st);
+    ir_refuse(k->m, st);
     k->b.failed = true;
     return NULL;
   }
