@@ -1,4 +1,5 @@
 /* core/runtime/program.c - running programs and looking into them; see tessera/tessera.h. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/emit/emit.h"
@@ -45,18 +46,64 @@ static bool ranges_meet(const tsr_binding *a, size_t an, const tsr_binding *b, s
   return a->buffer == b->buffer && an && bn && a->offset < b->offset + bn && b->offset < a->offset + an;
 }
 
+enum { MOST_PAIRS = 4096 };
+
+static tsr_status overlap(const tsr_program *p, int output, const char *what, int other) {
+  return RT_BAD(p->ctx, "program_run", "bind separate memory", "output %d overlaps %s %d", output, what, other);
+}
+
+static tsr_status check_pairs(const tsr_program *p, const tsr_binding *in, const tsr_binding *out) {
+  for (int i = 0; i < p->n_outputs; i++) {
+    for (int k = 0; k < p->n_inputs; k++)
+      if (ranges_meet(&out[i], p->outputs[i].bytes, &in[k], p->inputs[k].bytes)) return overlap(p, i, "input", k);
+    for (int k = 0; k < i; k++)
+      if (ranges_meet(&out[i], p->outputs[i].bytes, &out[k], p->outputs[k].bytes)) return overlap(p, i, "output", k);
+  }
+  return NULL;
+}
+
+typedef struct bound_range { uintptr_t buffer; size_t from, to; int output, index; } bound_range;
+
+static int by_place(const void *a, const void *b) {
+  const bound_range *x = a, *y = b;
+  if (x->buffer != y->buffer) return x->buffer < y->buffer ? -1 : 1;
+  return x->from != y->from ? (x->from < y->from ? -1 : 1) : x->to < y->to ? -1 : x->to > y->to;
+}
+
+/* The same for thousands of tensors: sorted by place, whatever meets an output meets the output, or the input, that reaches farthest. */
+static tsr_status check_sorted(const tsr_program *p, const tsr_binding *in, const tsr_binding *out) {
+  int n = 0, all = p->n_inputs + p->n_outputs;
+  bound_range *v = al_alloc(&p->ctx->al, sizeof *v * (size_t)all, 16), far[2] = {{0}, {0}};
+  tsr_status st = v ? NULL : st_oom();
+  for (int i = 0; i < all && v; i++) {
+    bool output = i >= p->n_inputs;
+    int index = output ? i - p->n_inputs : i;
+    const tsr_binding *b = output ? &out[index] : &in[index];
+    size_t bytes = output ? p->outputs[index].bytes : p->inputs[index].bytes;
+    if (bytes) v[n++] = (bound_range){(uintptr_t)b->buffer, b->offset, b->offset + bytes, output, index};
+  }
+  if (n) qsort(v, (size_t)n, sizeof *v, by_place);
+  for (int i = 0; i < n && !st; i++) {
+    for (int side = v[i].output ? 0 : 1; side < 2 && !st; side++) {
+      if (far[side].buffer != v[i].buffer || far[side].to <= v[i].from) continue;
+      const bound_range *o = v[i].output ? &v[i] : &far[side], *x = v[i].output ? &far[side] : &v[i];
+      st = overlap(p, o->index, x->output ? "output" : "input", x->index);
+    }
+    bound_range *f = &far[v[i].output];
+    if (f->buffer != v[i].buffer || v[i].to > f->to) *f = v[i];
+  }
+  al_free(&p->ctx->al, v, sizeof *v * (size_t)all, 16);
+  return st;
+}
+
 static tsr_status check_run(const tsr_program *p, const tsr_stream *s, const tsr_binding *in, const tsr_binding *out) {
   if (!p->dev->be) return st_make(&p->ctx->al, TSR_UNAVAILABLE, RT_WHERE("program_run", "open a device by number"), "%s is an architecture without hardware", p->dev->info.id);
   if (s->dev != p->dev) return RT_BAD(p->ctx, "program_run", NULL, "the stream belongs to another device");
   for (int i = 0; i < p->n_inputs; i++) TSR_TRY(check_binding(p, "input", i, &in[i], &p->inputs[i]));
   for (int i = 0; i < p->n_outputs; i++) {
     TSR_TRY(check_binding(p, "output", i, &out[i], &p->outputs[i]));
-    for (int k = 0; k < p->n_inputs; k++)
-      if (ranges_meet(&out[i], p->outputs[i].bytes, &in[k], p->inputs[k].bytes)) return RT_BAD(p->ctx, "program_run", "bind separate memory", "output %d overlaps input %d", i, k);
-    for (int k = 0; k < i; k++)
-      if (ranges_meet(&out[i], p->outputs[i].bytes, &out[k], p->outputs[k].bytes)) return RT_BAD(p->ctx, "program_run", "bind separate memory", "output %d overlaps output %d", i, k);
   }
-  return NULL;
+  return (int64_t)p->n_outputs * (p->n_inputs + p->n_outputs) <= MOST_PAIRS ? check_pairs(p, in, out) : check_sorted(p, in, out);
 }
 
 static void bind(tsr_program *p, const tsr_binding *in, const tsr_binding *out) {

@@ -3,16 +3,17 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/ir/symbols.h"
 #include "core/ir/target.h"
-#include "core/passes/cpu_slots.h"
 #include "core/runtime/internal.h"
+#include "core/runtime/program_memory.h"
 
 typedef struct plan {
   tsr_program *p;
   ir_op *program;
   const ir_block *b;
+  ir_symbols kernels;
   int *first, *last; /* launches that touch a slot */
-  int cap;
 } plan;
 
 static int slot_of(const ir_value *v) { return (int)v->scratch; }
@@ -50,7 +51,6 @@ static tsr_status make_slots(plan *x) {
   for (const ir_op *o = x->b->first; o; o = o->next) n += o->n_results;
   p->slots = arena_array(&p->arena, rt_slot, n + 1);
   p->inputs = arena_array(&p->arena, tsr_tensor_info, x->b->n_args + 1);
-  x->cap = n + 1;
   if (!p->slots || !p->inputs) return st_oom();
   for (int i = 0; i < x->b->n_args; i++) {
     TSR_TRY(check_static(x, x->b->args[i]));
@@ -89,10 +89,18 @@ static tsr_status make_outputs(plan *x) {
   return NULL;
 }
 
-static int kernel_index(const tsr_program *p, const char *name) {
-  for (int i = 0; i < p->desc.n_kernels; i++)
-    if (!strcmp(p->desc.kernels[i].name, name)) return i;
-  return -1;
+/* The number of each kernel is where its op keeps it: scratch, from 1. */
+static void number_kernels(plan *x) {
+  for (ir_op *o = x->p->levels[TSR_LEVEL_TARGET]->root->regions[0]->first; o; o = o->next) o->scratch = 0;
+  for (int i = 0; i < x->p->desc.n_kernels; i++) {
+    ir_op *k = ir_symbols_find(&x->kernels, x->p->desc.kernels[i].name);
+    if (k) k->scratch = i + 1;
+  }
+}
+
+static int kernel_index(const plan *x, const char *name) {
+  const ir_op *k = ir_symbols_find(&x->kernels, name);
+  return k ? (int)k->scratch - 1 : -1;
 }
 
 static tsr_status make_launches(plan *x) {
@@ -101,6 +109,7 @@ static tsr_status make_launches(plan *x) {
   for (const ir_op *o = x->b->first; o; o = o->next) n += o->def->code == TG_LAUNCH || o->def->code == TG_CUSTOM;
   p->launches = arena_array(&p->arena, rt_launch, n + 1);
   if (!p->launches) return st_oom();
+  number_kernels(x);
   for (const ir_op *o = x->b->first; o; o = o->next) {
     if (o->def->code != TG_LAUNCH && o->def->code != TG_CUSTOM) continue;
     rt_launch *l = &p->launches[p->n_launches++];
@@ -111,7 +120,7 @@ static tsr_status make_launches(plan *x) {
       l->n_outputs = 1;
       if (!l->kernel) return st_oom();
     } else {
-      l->kernel_index = kernel_index(p, ir_get_str(o, "kernel", ""));
+      l->kernel_index = kernel_index(x, ir_get_str(o, "kernel", ""));
       if (l->kernel_index < 0) return ir_error(o, NULL, "no kernel \"%s\"", ir_get_str(o, "kernel", ""));
       l->kernel = p->desc.kernels[l->kernel_index].name;
       l->n_outputs = p->desc.kernels[l->kernel_index].n_outputs;
@@ -130,7 +139,8 @@ static tsr_status plan_workspace(plan *x) {
   tsr_program *p = x->p;
   x->first = arena_array(&p->arena, int, p->n_slots + 1);
   x->last = arena_array(&p->arena, int, p->n_slots + 1);
-  if (!x->first || !x->last) return st_oom();
+  int *horizon = arena_array(&p->arena, int, p->n_slots + 1); /* the first launch that this temporary or a later one is in */
+  if (!x->first || !x->last || !horizon) return st_oom();
   for (int i = 0; i < p->n_slots; i++) x->first[i] = -1;
   for (int l = 0; l < p->n_launches; l++)
     for (int k = 0; k < p->launches[l].n_slots; k++) {
@@ -138,7 +148,9 @@ static tsr_status plan_workspace(plan *x) {
       if (x->first[s] < 0) x->first[s] = l;
       x->last[s] = l;
     }
-  slots mem = {.al = &p->ctx->al};
+  horizon[p->n_slots] = p->n_launches;
+  for (int i = p->n_slots; i-- > 0;) horizon[i] = p->slots[i].kind == SLOT_TEMP && x->first[i] >= 0 && x->first[i] < horizon[i + 1] ? x->first[i] : horizon[i + 1];
+  rt_areas mem = {.al = &p->ctx->al};
   int64_t sum = 0; /* of all, so that no offset can overflow */
   tsr_status st = NULL;
   for (int i = 0; i < p->n_slots && !st; i++) {
@@ -149,54 +161,16 @@ static tsr_status plan_workspace(plan *x) {
       st = ir_error_at(x->program, p->slots[i].loc, TSR_OUT_OF_MEMORY, "split the tensor", "the bytes of all temporaries overflow 64 bits");
       break;
     }
-    int at = slots_alloc(&mem, x->first[i], x->last[i], (int64_t)((p->slots[i].bytes + 255) & ~(size_t)255));
+    int64_t at = rt_areas_take(&mem, x->first[i], x->last[i], (int64_t)((p->slots[i].bytes + 255) & ~(size_t)255), horizon[i]);
     if (at < 0) st = st_oom();
-    else p->slots[i].offset = (size_t)mem.v[at].offset;
+    else p->slots[i].offset = (size_t)at;
   }
   p->workspace_bytes = (size_t)mem.total;
   if (!st) st = check_fits(x, x->program->loc, p->workspace_bytes, "temporaries");
   /* Temporaries without elements still need memory to point into. */
   for (int i = 0; i < p->n_slots && !p->workspace_bytes; i++)
     if (p->slots[i].kind == SLOT_TEMP) p->workspace_bytes = 256;
-  slots_clear(&mem);
-  return st;
-}
-
-static bool overlap(const tsr_program *p, int a, int b) {
-  const rt_slot *x = &p->slots[a], *y = &p->slots[b];
-  if (a == b) return true;
-  if (x->kind != SLOT_TEMP || y->kind != SLOT_TEMP) return false;
-  return x->offset < y->offset + y->bytes && y->offset < x->offset + x->bytes;
-}
-
-static bool depends(const tsr_program *p, const rt_launch *a, const rt_launch *b) {
-  int wa = a->n_slots - a->n_outputs, wb = b->n_slots - b->n_outputs;
-  for (int i = 0; i < a->n_slots; i++)
-    for (int k = 0; k < b->n_slots; k++)
-      if ((i >= wa || k >= wb) && overlap(p, a->slots[i], b->slots[k])) return true;
-  return false;
-}
-
-/* Direct dependencies only: what a waited-for launch already waits for is left out. */
-static tsr_status make_waits(plan *x) {
-  tsr_program *p = x->p;
-  int n = p->n_launches;
-  size_t words = (size_t)(n + 63) / 64;
-  uint64_t *reach = al_zalloc(&p->ctx->al, sizeof *reach * words * (size_t)(n + 1));
-  if (!reach) return st_oom();
-  tsr_status st = NULL;
-  for (int i = 0; i < n && !st; i++) {
-    rt_launch *l = &p->launches[i];
-    uint64_t *mine = reach + words * (size_t)i;
-    if (!(l->waits = arena_array(&p->arena, int, i + 1))) st = st_oom();
-    for (int k = i; k-- > 0 && !st;) {
-      if (mine[k / 64] >> (k % 64) & 1 || !depends(p, &p->launches[k], l)) continue;
-      l->waits[l->n_waits++] = k;
-      mine[k / 64] |= 1ull << (k % 64);
-      for (size_t w = 0; w < words; w++) mine[w] |= reach[words * (size_t)k + w];
-    }
-  }
-  al_free(&p->ctx->al, reach, sizeof *reach * words * (size_t)(n + 1), 16);
+  rt_areas_clear(&mem);
   return st;
 }
 
@@ -274,38 +248,66 @@ static tsr_status build(tsr_program *p) {
   return upload_constants(p);
 }
 
-static tsr_status describe_kernels(tsr_program *p) {
+static tsr_status describe_kernel(const plan *x, int index, tsr_kernel_info *k) {
+  tsr_program *p = x->p;
+  const be_kernel_desc *d = &p->desc.kernels[index];
+  *k = (tsr_kernel_info){.name = d->name, .family = "", .shared_bytes = d->shared_bytes, .flops = d->flops, .bytes = d->bytes, .registers = -1, .spill_bytes = -1, .occupancy = -1, .path = ""};
+  memcpy(k->grid, d->grid, sizeof k->grid);
+  memcpy(k->block, d->block, sizeof k->block);
+  const ir_op *o = ir_symbols_find(&x->kernels, d->name);
+  if (o) {
+    int64_t tile[3] = {0};
+    k->family = ir_get_str(o, "family", "");
+    k->path = ir_get_str(o, "path", "");
+    ir_get_ints(o, "tile", tile, 3);
+    memcpy(k->tile, tile, sizeof tile);
+  }
+  if (!k->tile[0]) rt_kernel_tile(p, d->name, k->tile);
+  be_kernel_stats s = {-1, -1, -1, -1, false, -1};
+  if (!p->module || !p->dev->vt->kernel_stats) return NULL;
+  TSR_TRY(p->dev->vt->kernel_stats(p->module, index, &s));
+  k->registers = s.registers;
+  k->spill_bytes = s.spill_bytes;
+  k->occupancy = s.occupancy;
+  return NULL;
+}
+
+static void describe_host_call(const tsr_program *p, const rt_launch *l, tsr_kernel_info *k) {
+  *k = (tsr_kernel_info){.name = l->kernel, .family = "custom", .grid = {1, 1, 1}, .block = {1, 1, 1}, .registers = -1, .spill_bytes = -1, .occupancy = -1, .path = ""};
+  for (int s = 0; s < l->n_slots; s++) k->bytes += (double)p->slots[l->slots[s]].bytes;
+}
+
+/* A kernel is described once, however many launches it has. */
+static tsr_status describe_kernels(const plan *x) {
+  tsr_program *p = x->p;
   p->kernels = arena_array(&p->arena, tsr_kernel_info, p->n_launches + 1);
-  if (!p->kernels) return st_oom();
+  const tsr_kernel_info **known = arena_array(&p->arena, const tsr_kernel_info *, p->desc.n_kernels + 1);
+  if (!p->kernels || !known) return st_oom();
   for (int i = 0; i < p->n_launches; i++) {
-    tsr_kernel_info *k = &p->kernels[i];
-    if (p->launches[i].host) {
-      *k = (tsr_kernel_info){.name = p->launches[i].kernel, .family = "custom", .grid = {1, 1, 1}, .block = {1, 1, 1}, .registers = -1, .spill_bytes = -1, .occupancy = -1, .path = ""};
-      for (int s = 0; s < p->launches[i].n_slots; s++) k->bytes += (double)p->slots[p->launches[i].slots[s]].bytes;
+    const rt_launch *l = &p->launches[i];
+    if (l->host) {
+      describe_host_call(p, l, &p->kernels[i]);
       continue;
     }
-    const be_kernel_desc *d = &p->desc.kernels[p->launches[i].kernel_index];
-    *k = (tsr_kernel_info){.name = d->name, .family = "", .shared_bytes = d->shared_bytes, .flops = d->flops, .bytes = d->bytes, .registers = -1, .spill_bytes = -1, .occupancy = -1, .path = ""};
-    memcpy(k->grid, d->grid, sizeof k->grid);
-    memcpy(k->block, d->block, sizeof k->block);
-    for (const ir_op *o = p->levels[TSR_LEVEL_TARGET]->root->regions[0]->first; o; o = o->next)
-      if (o->def->code == TG_KERNEL && !strcmp(ir_get_str(o, "sym_name", ""), d->name)) {
-        k->family = ir_get_str(o, "family", "");
-        k->path = ir_get_str(o, "path", "");
-        int64_t tile[3] = {0};
-        ir_get_ints(o, "tile", tile, 3);
-        memcpy(k->tile, tile, sizeof tile);
-      }
-    if (!k->tile[0]) rt_kernel_tile(p, d->name, k->tile);
-    be_kernel_stats s = {-1, -1, -1, -1, false, -1};
-    if (p->module && p->dev->vt->kernel_stats) {
-      TSR_TRY(p->dev->vt->kernel_stats(p->module, p->launches[i].kernel_index, &s));
-      k->registers = s.registers;
-      k->spill_bytes = s.spill_bytes;
-      k->occupancy = s.occupancy;
+    const tsr_kernel_info **first = &known[l->kernel_index];
+    if (*first) {
+      p->kernels[i] = **first;
+      continue;
     }
+    *first = &p->kernels[i];
+    TSR_TRY(describe_kernel(x, l->kernel_index, &p->kernels[i]));
   }
   return NULL;
+}
+
+static tsr_status make_plan(plan *x) {
+  TSR_TRY(make_slots(x));
+  TSR_TRY(make_outputs(x));
+  TSR_TRY(make_launches(x));
+  TSR_TRY(plan_workspace(x));
+  TSR_TRY(rt_make_waits(x->p));
+  if (x->p->dev->be) TSR_TRY(build(x->p));
+  return describe_kernels(x);
 }
 
 tsr_status rt_plan(tsr_program *p) {
@@ -317,11 +319,8 @@ tsr_status rt_plan(tsr_program *p) {
     }
   if (!x.program) return ir_error(p->levels[TSR_LEVEL_TARGET]->root, NULL, "the module has no program");
   x.b = x.program->regions[0];
-  TSR_TRY(make_slots(&x));
-  TSR_TRY(make_outputs(&x));
-  TSR_TRY(make_launches(&x));
-  TSR_TRY(plan_workspace(&x));
-  TSR_TRY(make_waits(&x));
-  if (p->dev->be) TSR_TRY(build(p));
-  return describe_kernels(p);
+  TSR_TRY(ir_symbols_make(p->levels[TSR_LEVEL_TARGET], &x.kernels));
+  tsr_status st = make_plan(&x);
+  ir_symbols_clear(&x.kernels);
+  return st;
 }

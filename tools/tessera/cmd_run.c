@@ -1,5 +1,5 @@
 /* tools/tessera/cmd_run.c - `tessera run FILE`: IR text of any level, inputs and outputs as .npy files. Inputs that are not given
- * are random (--seed). f16, bf16 and fp8 results are written as f32, others in their own type. */
+ * are random (--seed); behind the first 64 MiB of them, inputs of the same type and size take turns with the same memory. f16, bf16 and fp8 results are written as f32, others in their own type. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "tools/tessera/npy.h"
 #include "tools/tessera/shapes.h"
 
-enum { MAX_FILES = 256, MAX_REPEAT = 100000000 };
+enum { MAX_FILES = 256, MAX_REPEAT = 100000000, MOST_DRAWN = 64 << 20 };
 
 typedef struct files {
   const char *text[MAX_FILES]; /* NAME=PATH */
@@ -24,6 +24,9 @@ typedef struct run_state {
   tsr_program *prog;
   tsr_binding *in, *out;
   int n_in, n_out;
+  size_t drawn;      /* bytes of random inputs */
+  int *next, *again; /* per drawn input: the next of its type and size, round and round; of the first of them, which is shared next, else -1 */
+  bool *shared;      /* per input: its memory is another one's */
 } run_state;
 
 static bool add_file(void *user, const char *value) {
@@ -83,12 +86,12 @@ static int make_buffer(const run_state *r, const char *what, int i, const tsr_te
 static int make_buffers(run_state *r) {
   r->in = calloc((size_t)r->n_in + 1, sizeof *r->in);
   r->out = calloc((size_t)r->n_out + 1, sizeof *r->out);
-  if (!r->in || !r->out) return cli_usage("run", "out of memory");
+  r->next = malloc(((size_t)r->n_in + 1) * sizeof *r->next);
+  r->again = malloc(((size_t)r->n_in + 1) * sizeof *r->again);
+  r->shared = calloc((size_t)r->n_in + 1, sizeof *r->shared);
+  if (!r->in || !r->out || !r->next || !r->again || !r->shared) return cli_usage("run", "out of memory");
   int rc = EXIT_OK;
-  for (int i = 0; i < r->n_in && !rc; i++) {
-    tsr_tensor_info t = tsr_program_input(r->prog, i);
-    rc = make_buffer(r, "input", i, &t, &r->in[i].buffer);
-  }
+  for (int i = 0; i < r->n_in; i++) r->next[i] = r->again[i] = -1;
   for (int i = 0; i < r->n_out && !rc; i++) {
     tsr_tensor_info t = tsr_program_output(r->prog, i);
     rc = make_buffer(r, "output", i, &t, &r->out[i].buffer);
@@ -96,11 +99,40 @@ static int make_buffers(run_state *r) {
   return rc;
 }
 
+/* The first drawn input of t's type and size, -1 if there is none. Its `again` is the one to be shared next. */
+static int drawn_like(const run_state *r, const tsr_tensor_info *t, int before) {
+  for (int i = 0; i < before; i++) {
+    if (r->again[i] < 0) continue;
+    tsr_tensor_info x = tsr_program_input(r->prog, i);
+    if (x.dtype == t->dtype && x.bytes == t->bytes) return i;
+  }
+  return -1;
+}
+
+/* A random input: memory of its own, or, where there is much of that already, another one's. False: it is to be drawn. */
+static bool share_input(run_state *r, int i, const tsr_tensor_info *t) {
+  int first = drawn_like(r, t, i);
+  if (first >= 0 && r->drawn >= MOST_DRAWN) {
+    int from = r->again[first];
+    r->again[first] = r->next[from];
+    r->in[i].buffer = r->in[from].buffer;
+    return r->shared[i] = true;
+  }
+  r->drawn += t->bytes;
+  r->next[i] = first < 0 ? i : r->next[first];
+  if (first < 0) r->again[i] = i;
+  else r->next[first] = i;
+  return false;
+}
+
 static int load_input(run_state *r, int i, const files *f, int *used, uint64_t seed) {
   tsr_tensor_info t = tsr_program_input(r->prog, i);
   char number[16], why[512], a[128], b[128];
   snprintf(number, sizeof number, "%d", i);
   const char *path = path_for(f, *t.name ? t.name : number, used);
+  if (!path && share_input(r, i, &t)) return EXIT_OK;
+  int made = make_buffer(r, "input", i, &t, &r->in[i].buffer);
+  if (made) return made;
   void *data = malloc(t.bytes ? t.bytes : 1);
   if (!data) return cli_usage("run", "%s:%d:%d: no memory for input %s: %zu bytes", r->file, t.line, t.column, t.name, t.bytes);
   int rc = EXIT_OK;
@@ -244,10 +276,14 @@ int cmd_run(int argc, char **argv) {
   run_state r = {0};
   st = tsr_context_create(NULL, &r.ctx);
   int rc = st ? cli_fail(st) : run_file(&r, argv[1], device, policy, &inputs, &outputs, &shapes, seed, repeat, tune);
-  for (int i = 0; r.in && i < r.n_in; i++) tsr_buffer_destroy(&r.in[i].buffer);
+  for (int i = 0; r.in && r.shared && i < r.n_in; i++)
+    if (!r.shared[i]) tsr_buffer_destroy(&r.in[i].buffer);
   for (int i = 0; r.out && i < r.n_out; i++) tsr_buffer_destroy(&r.out[i].buffer);
   free(r.in);
   free(r.out);
+  free(r.next);
+  free(r.again);
+  free(r.shared);
   tsr_program_destroy(&r.prog);
   tsr_device_close(&r.dev);
   tsr_context_destroy(&r.ctx);
