@@ -59,6 +59,8 @@ typedef struct tsr_caps {
   bool int_dot, subgroup_shuffle, subgroup_arithmetic, full_subgroups;
   bool shared_layout;         /* Vulkan: workgroup memory with explicit layout, 8 and 16-bit types included */
   bool nan_preserve;          /* Vulkan: shaderSignedZeroInfNanPreserveFloat32 */
+  /* Vulkan, per width of float: what kernels may ask for beside (VK_KHR_shader_float_controls, independence of the widths considered). */
+  bool nan_f16, nan_f64, denorm_f16, denorm_f32, denorm_f64, rte_f16, rte_f32, rte_f64;
   bool fnuz;                  /* fp8 is FNUZ (gfx942) */
   int n_matrix;
   tsr_matrix_shape matrix[TSR_MAX_MATRIX];

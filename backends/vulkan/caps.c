@@ -202,6 +202,21 @@ static void fill_limits(VkPhysicalDevice p, const properties *q, vk_limits *l) {
   memcpy(l->driver_uuid, q->v11.driverUUID, 16);
 }
 
+/* Of three widths, those that may be asked for: a driver that ties widths together takes all of a set or none. `all` is 16, 32 and 64; some
+ * drivers tie 16 and 64 only. */
+static void controls(VkShaderFloatControlsIndependence tie, VkBool32 f16, VkBool32 f32, VkBool32 f64, bool *out16, bool *out32, bool *out64) {
+  bool outer = f16 && f64, all = outer && f32;
+  *out16 = tie == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL ? f16 : tie == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY ? outer : all;
+  *out32 = tie == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE ? all : f32;
+  *out64 = tie == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL ? f64 : tie == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY ? outer : all;
+}
+
+static void fill_float_controls(const VkPhysicalDeviceVulkan12Properties *p, tsr_caps *c) {
+  c->nan_f16 = p->shaderSignedZeroInfNanPreserveFloat16, c->nan_preserve = p->shaderSignedZeroInfNanPreserveFloat32, c->nan_f64 = p->shaderSignedZeroInfNanPreserveFloat64;
+  controls(p->denormBehaviorIndependence, p->shaderDenormPreserveFloat16, p->shaderDenormPreserveFloat32, p->shaderDenormPreserveFloat64, &c->denorm_f16, &c->denorm_f32, &c->denorm_f64);
+  controls(p->roundingModeIndependence, p->shaderRoundingModeRTEFloat16, p->shaderRoundingModeRTEFloat32, p->shaderRoundingModeRTEFloat64, &c->rte_f16, &c->rte_f32, &c->rte_f64);
+}
+
 static void fill_caps(const be_instance *in, VkPhysicalDevice p, const properties *q, const vk_features *f, tsr_caps *c) {
   const VkPhysicalDeviceLimits *m = &q->base.properties.limits;
   VkPhysicalDeviceMemoryProperties mem;
@@ -215,7 +230,6 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const propertie
                   .coopmat = f->coopmat, .coopmat2 = f->nv2, .coopmat2_workgroup = f->nv2_workgroup, .coopmat2_tensor = f->nv2_tensor,
                   .coopmat2_per_element = f->nv2_per_element, .coopmat2_reduce = f->nv2_reduce, .coopmat2_convert = f->nv2_convert,
                   .full_subgroups = f->full_subgroups && f->subgroup_size_control, .shared_layout = f->explicit_layout,
-                  .nan_preserve = q->v12.shaderSignedZeroInfNanPreserveFloat32,
                   .coopmat2_max_dim = (int)q->nv2.cooperativeMatrixFlexibleDimensionsMaxDimension, .coopmat2_shared_bytes = q->nv2.cooperativeMatrixWorkgroupScopeReservedSharedMemory};
   VkSubgroupFeatureFlags s = q->v11.subgroupSupportedOperations;
   bool in_compute = q->v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
@@ -225,6 +239,7 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const propertie
   for (uint32_t i = 0; i < mem.memoryHeapCount; i++)
     if (mem.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) c->memory_bytes += (int64_t)mem.memoryHeaps[i].size;
   c->max_buffer_bytes = c->memory_bytes; /* not maxBufferSize: see buffer.c */
+  fill_float_controls(&q->v12, c);
   matrices(in, p, f, c);
 }
 

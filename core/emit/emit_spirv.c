@@ -117,6 +117,21 @@ static tsr_status load_args(emitter *e) {
   return NULL;
 }
 
+/* How floats behave, asked for where the device lets us: else a driver may flush subnormals and round toward zero. */
+static void float_controls(emitter *e, uint32_t main_id) {
+  const tsr_caps *c = e->caps;
+  const struct { uint32_t capability, mode; bool have[3]; } rows[] = {
+      {CapSignedZeroInfNanPreserve, ModeSignedZeroInfNanPreserve, {c->nan_f16, c->nan_preserve, c->nan_f64}},
+      {CapDenormPreserve, ModeDenormPreserve, {c->denorm_f16, c->denorm_f32, c->denorm_f64}},
+      {CapRoundingModeRTE, ModeRoundingModeRTE, {c->rte_f16, c->rte_f32, c->rte_f64}}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (int w = 0; w < 3; w++) {
+      if (!rows[i].have[w]) continue;
+      spv_capability(&e->s, rows[i].capability);
+      SPV(&e->s, SEC_MODES, OpExecutionMode, main_id, rows[i].mode, 16u << w);
+    }
+}
+
 static void preamble(emitter *e, uint32_t main_id) {
   spv *s = &e->s;
   const uint32_t modes[] = {CapShader, CapVulkanMemoryModel, CapPhysicalStorageBufferAddresses};
@@ -125,10 +140,7 @@ static void preamble(emitter *e, uint32_t main_id) {
   spv_string(s, SEC_IMPORTS, OpExtInstImport, &e->glsl, 1, "GLSL.std.450", NULL, 0);
   SPV(s, SEC_MODEL, OpMemoryModel, 5348, 3); /* PhysicalStorageBuffer64, Vulkan */
   SPV(s, SEC_MODES, OpExecutionMode, main_id, ModeLocalSize, (uint32_t)e->block[0], (uint32_t)e->block[1], (uint32_t)e->block[2]);
-  if (e->caps->nan_preserve) {
-    spv_capability(s, CapSignedZeroInfNanPreserve);
-    SPV(s, SEC_MODES, OpExecutionMode, main_id, ModeSignedZeroInfNanPreserve, 32);
-  }
+  float_controls(e, main_id);
 }
 
 static tsr_status kernel_body(emitter *e) {

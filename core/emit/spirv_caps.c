@@ -15,7 +15,8 @@ typedef struct flag_name { const char *name; size_t at; } flag_name;
 static const flag_name features[] = {
     FLAG("f64", f64), FLAG("f16", f16), FLAG("bf16", bf16), FLAG("f8", f8), FLAG("i8", i8), FLAG("i16", i16), FLAG("i64", i64), FLAG("int_dot", int_dot),
     FLAG("shuffle", subgroup_shuffle), FLAG("arithmetic", subgroup_arithmetic), FLAG("full_subgroups", full_subgroups),
-    FLAG("shared_layout", shared_layout), FLAG("nan_preserve", nan_preserve)};
+    FLAG("shared_layout", shared_layout), FLAG("nan_preserve", nan_preserve), FLAG("nan_f16", nan_f16), FLAG("nan_f64", nan_f64), FLAG("denorm_f16", denorm_f16), FLAG("denorm_f32", denorm_f32),
+    FLAG("denorm_f64", denorm_f64), FLAG("rte_f16", rte_f16), FLAG("rte_f32", rte_f32), FLAG("rte_f64", rte_f64)};
 static const flag_name nv2[] = {
     FLAG("workgroup", coopmat2_workgroup), FLAG("tensor", coopmat2_tensor), FLAG("per_element", coopmat2_per_element),
     FLAG("reduce", coopmat2_reduce), FLAG("convert", coopmat2_convert)};

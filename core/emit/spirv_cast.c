@@ -111,6 +111,16 @@ static uint32_t limited(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, in
   return pick(e, it, VAL(&e->s, OpSLessThan, bt, x, least), least, x);
 }
 
+/* An i32 or i64 as f32 rounded to odd, so that a second rounding gives what one would. */
+static uint32_t int_to_odd(emitter *e, uint32_t x, int bits, int n) {
+  uint32_t it = e_vec(e, e_int(e, bits), n), ft = e_vec(e, e_float(e, 32), n), ut = e_vec(e, e_int(e, 32), n), bt = e_vec(e, e_bool(e), n);
+  uint32_t minus = VAL(&e->s, OpSLessThan, bt, x, e_const_int(e, bits, 0, n)), mag = pick(e, it, minus, VAL(&e->s, OpSNegate, it, x), x);
+  uint32_t f = VAL(&e->s, OpConvertUToF, ft, mag), b = bits_f32(e, f, n), back = VAL(&e->s, OpConvertFToU, it, f);
+  uint32_t grew = VAL(&e->s, OpUGreaterThan, bt, back, mag), odd = bin(e, OpBitwiseOr, 32, n, bin(e, OpISub, 32, n, b, pick(e, ut, grew, u(e, 1, n), u(e, 0, n))), u(e, 1, n));
+  uint32_t r = pick(e, ut, VAL(&e->s, OpIEqual, bt, back, mag), b, odd);
+  return f32_bits(e, bin(e, OpBitwiseOr, 32, n, r, pick(e, ut, minus, u(e, 0x80000000u, n), u(e, 0, n))), n);
+}
+
 /* Integer or bool source. */
 static uint32_t from_int(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n) {
   uint32_t type = e_reg(e, to, n);
@@ -118,8 +128,8 @@ static uint32_t from_int(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, i
   if (from == TSR_BOOL) return pick(e, type, x, e_const(e, to, 1, n), e_const(e, to, 0, n));
   int bits = 8 * (int)tsr_dtype_size(from);
   if (to == TSR_BOOL) return VAL(&e->s, OpINotEqual, type, x, e_const_int(e, bits, 0, n));
-  if (to == TSR_F64 || to == TSR_F32 || to == TSR_F16) return VAL(&e->s, sign ? OpConvertSToF : OpConvertUToF, type, x);
-  if (dtype_is_float(to)) return e_cast(e, VAL(&e->s, sign ? OpConvertSToF : OpConvertUToF, e_reg(e, TSR_F32, n), x), TSR_F32, to, n);
+  if (to == TSR_F64 || to == TSR_F32) return VAL(&e->s, sign ? OpConvertSToF : OpConvertUToF, type, x);
+  if (dtype_is_float(to)) return e_cast(e, bits < 32 ? VAL(&e->s, sign ? OpConvertSToF : OpConvertUToF, e_reg(e, TSR_F32, n), x) : int_to_odd(e, x, bits, n), TSR_F32, to, n);
   if (tsr_dtype_size(to) <= tsr_dtype_size(from)) x = limited(e, x, from, to, n);
   if (tsr_dtype_size(to) == tsr_dtype_size(from)) return x;
   return VAL(&e->s, sign ? OpSConvert : OpUConvert, type, x);
@@ -159,9 +169,10 @@ uint32_t e_cast(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n) {
   uint32_t type = e_reg(e, to, n);
   if (to == TSR_BOOL) return VAL(&e->s, OpFUnordNotEqual, type, x, float_const(e, from, 0, n));
   if (!dtype_is_float(to)) return float_to_int(e, x, from, to, n);
-  if (to == TSR_F64 || to == TSR_F32 || to == TSR_F16) return convert(e, type, x, tsr_dtype_size(to) < tsr_dtype_size(from));
+  if (to == TSR_F64 || to == TSR_F32) return convert(e, type, x, tsr_dtype_size(to) < tsr_dtype_size(from));
   if (from == TSR_F64) x = to_odd(e, x, n);
   switch (to) {
+  case TSR_F16: return convert(e, type, x, true);
   case TSR_BF16: return f32_to_bf16(e, x, n);
   case TSR_TF32: return f32_to_tf32(e, x, n);
   default: return f32_to_f8(e, to, x, n);

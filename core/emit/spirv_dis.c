@@ -19,7 +19,7 @@ static const struct row { int op; const char *name, *format; } rows[] = {
     R(OpConvertFToS, "trI"), R(OpConvertSToF, "trI"), R(OpConvertUToF, "trI"), R(OpUConvert, "trI"), R(OpSConvert, "trI"), R(OpFConvert, "trI"),
     R(OpConvertUToPtr, "trI"), R(OpBitcast, "trI"), R(OpSNegate, "trI"), R(OpFNegate, "trI"), R(OpIAdd, "trI"), R(OpFAdd, "trI"), R(OpISub, "trI"),
     R(OpFSub, "trI"), R(OpIMul, "trI"), R(OpFMul, "trI"), R(OpUDiv, "trI"), R(OpSDiv, "trI"), R(OpFDiv, "trI"), R(OpUMod, "trI"), R(OpSRem, "trI"),
-    R(OpFRem, "trI"), R(OpIsNan, "trI"), R(OpIsInf, "trI"), R(OpLogicalEqual, "trI"), R(OpLogicalNotEqual, "trI"), R(OpLogicalOr, "trI"),
+    R(OpFRem, "trI"), R(OpAny, "tri"), R(OpIsNan, "trI"), R(OpIsInf, "trI"), R(OpLogicalEqual, "trI"), R(OpLogicalNotEqual, "trI"), R(OpLogicalOr, "trI"),
     R(OpLogicalAnd, "trI"), R(OpLogicalNot, "trI"), R(OpSelect, "trI"), R(OpIEqual, "trI"), R(OpINotEqual, "trI"), R(OpUGreaterThan, "trI"),
     R(OpSGreaterThan, "trI"), R(OpUGreaterThanEqual, "trI"), R(OpSGreaterThanEqual, "trI"), R(OpULessThan, "trI"), R(OpSLessThan, "trI"),
     R(OpULessThanEqual, "trI"), R(OpSLessThanEqual, "trI"), R(OpFOrdEqual, "trI"), R(OpFUnordNotEqual, "trI"), R(OpFOrdLessThan, "trI"),
@@ -46,7 +46,7 @@ static const char *capability(uint32_t c) {
   static const struct { uint32_t n; const char *name; } names[] = {
 #define C(n) {Cap##n, #n}
       C(Shader), C(Float16), C(Float64), C(Int64), C(Int16), C(Int8), C(GroupNonUniform), C(GroupNonUniformShuffle), C(StorageBuffer16BitAccess),
-      C(StorageBuffer8BitAccess), C(SignedZeroInfNanPreserve), C(VulkanMemoryModel), C(PhysicalStorageBufferAddresses),
+      C(StorageBuffer8BitAccess), C(DenormPreserve), C(SignedZeroInfNanPreserve), C(RoundingModeRTE), C(VulkanMemoryModel), C(PhysicalStorageBufferAddresses),
 #undef C
       {CapWorkgroupMemoryExplicitLayout, "WorkgroupMemoryExplicitLayoutKHR"}, {CapWorkgroupMemoryExplicitLayout8, "WorkgroupMemoryExplicitLayout8BitAccessKHR"},
       {CapWorkgroupMemoryExplicitLayout16, "WorkgroupMemoryExplicitLayout16BitAccessKHR"}, {CapCooperativeMatrix, "CooperativeMatrixKHR"},

@@ -79,11 +79,13 @@ void e_block(emitter *e, uint32_t label); /* starts a block */
 uint32_t e_local(emitter *e, uint32_t type); /* a Function variable */
 void e_interface(emitter *e, uint32_t var);
 
-/* ---- scalar arithmetic: spirv_scalar.c, spirv_math.c, spirv_cast.c ---- */
+/* ---- scalar arithmetic: spirv_scalar.c, spirv_math.c, spirv_rem.c, spirv_cast.c ---- */
 tsr_status e_scalar_op(emitter *e, const ir_op *op);
 /* f32 functions; -1 when code isn't one of them. x, y, z are f32 of n components. */
 bool e_is_math(int code);
 uint32_t e_math(emitter *e, int code, int n, uint32_t x, uint32_t y);
+uint32_t e_float_rem(emitter *e, vt v, uint32_t a, uint32_t b); /* f32 and f64: exact, by spirv_rem.c */
+uint32_t e_int_pow(emitter *e, vt v, uint32_t a, uint32_t b);
 uint32_t e_min_max(emitter *e, bool max, vt v, uint32_t a, uint32_t b);
 uint32_t e_cast(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n);
 /* Two-operand reduction step: "sum", "prod", "min", "max". */

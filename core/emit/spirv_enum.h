@@ -14,7 +14,7 @@ enum {
   OpCompositeInsert = 82, OpConvertFToU = 109, OpConvertFToS = 110, OpConvertSToF = 111, OpConvertUToF = 112,
   OpUConvert = 113, OpSConvert = 114, OpFConvert = 115, OpConvertUToPtr = 120, OpBitcast = 124, OpSNegate = 126,
   OpFNegate = 127, OpIAdd = 128, OpFAdd = 129, OpISub = 130, OpFSub = 131, OpIMul = 132, OpFMul = 133, OpUDiv = 134,
-  OpSDiv = 135, OpFDiv = 136, OpUMod = 137, OpSRem = 138, OpFRem = 140, OpIsNan = 156, OpIsInf = 157, OpLogicalEqual = 164,
+  OpSDiv = 135, OpFDiv = 136, OpUMod = 137, OpSRem = 138, OpFRem = 140, OpAny = 154, OpIsNan = 156, OpIsInf = 157, OpLogicalEqual = 164,
   OpLogicalNotEqual = 165, OpLogicalOr = 166, OpLogicalAnd = 167, OpLogicalNot = 168, OpSelect = 169, OpIEqual = 170,
   OpINotEqual = 171, OpUGreaterThan = 172, OpSGreaterThan = 173, OpUGreaterThanEqual = 174, OpSGreaterThanEqual = 175,
   OpULessThan = 176, OpSLessThan = 177, OpULessThanEqual = 178, OpSLessThanEqual = 179, OpFOrdEqual = 180,
@@ -39,7 +39,7 @@ enum {
   CapShader = 1, CapFloat16 = 9, CapFloat64 = 10, CapInt64 = 11, CapInt16 = 22, CapInt8 = 39, CapGroupNonUniform = 61,
   CapGroupNonUniformShuffle = 65, CapStorageBuffer16BitAccess = 4433, CapStorageBuffer8BitAccess = 4448,
   CapWorkgroupMemoryExplicitLayout = 4428, CapWorkgroupMemoryExplicitLayout8 = 4429, CapWorkgroupMemoryExplicitLayout16 = 4430,
-  CapSignedZeroInfNanPreserve = 4466, CapShaderClock = 5055, CapVulkanMemoryModel = 5345, CapPhysicalStorageBufferAddresses = 5347,
+  CapDenormPreserve = 4464, CapSignedZeroInfNanPreserve = 4466, CapRoundingModeRTE = 4467, CapShaderClock = 5055, CapVulkanMemoryModel = 5345, CapPhysicalStorageBufferAddresses = 5347,
   CapCooperativeMatrix = 6022, CapBFloat16Type = 5116, CapBFloat16CooperativeMatrix = 5118, CapFloat8 = 4212,
   CapFloat8CooperativeMatrix = 4213, CapCoopmatReductionsNV = 5430, CapCoopmatConversionsNV = 5431,
   CapCoopmatPerElementNV = 5432, CapCoopmatTensorAddressingNV = 5433, CapTensorAddressingNV = 5439
@@ -50,7 +50,7 @@ enum {
   DecBlock = 2, DecArrayStride = 6, DecBuiltIn = 11, DecAliased = 20, DecOffset = 35, DecNoContraction = 42,
   BuiltInWorkgroupId = 26, BuiltInLocalInvocationId = 27, BuiltInSubgroupId = 40, BuiltInSubgroupLocalInvocationId = 41
 };
-enum { ModeLocalSize = 17, ModeSignedZeroInfNanPreserve = 4461 };
+enum { ModeLocalSize = 17, ModeDenormPreserve = 4459, ModeSignedZeroInfNanPreserve = 4461, ModeRoundingModeRTE = 4462 };
 enum { ScopeDevice = 1, ScopeWorkgroup = 2, ScopeSubgroup = 3 };
 enum {
   SemAcquireRelease = 0x8, SemUniformMemory = 0x40, SemWorkgroupMemory = 0x100, SemMakeAvailable = 0x2000, SemMakeVisible = 0x4000

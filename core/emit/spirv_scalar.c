@@ -65,7 +65,8 @@ uint32_t e_binary(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
   case SC_SUB: return keep(e, VAL(&e->s, f ? OpFSub : OpISub, type, a, b));
   case SC_MUL: return keep(e, VAL(&e->s, f ? OpFMul : OpIMul, type, a, b));
   case SC_DIV: return f ? keep(e, VAL(&e->s, OpFDiv, type, a, b)) : int_div(e, false, v, a, b);
-  case SC_REM: return f ? VAL(&e->s, OpFRem, type, a, b) : int_div(e, true, v, a, b);
+  case SC_REM: return f ? e_float_rem(e, v, a, b) : int_div(e, true, v, a, b);
+  case SC_POW: return e_int_pow(e, v, a, b);
   case SC_MIN:
   case SC_MAX: return e_min_max(e, code == SC_MAX, v, a, b);
   case SC_AND:
@@ -180,8 +181,9 @@ static bool simplify(emitter *e, const ir_op *op) {
 static uint32_t arithmetic(emitter *e, const ir_op *op, vt v, const uint32_t *x) {
   int code = op->def->code;
   /* Functions are computed in f32 whatever the float type; f64 has its own check in e_scalar_op. */
-  bool math = e_is_math(code) && v.t != TSR_F64; /* f64 has rsqrt alone */
-  tsr_dtype c = math ? TSR_F32 : compute_type(v.t);
+  bool math = e_is_math(code) && is_float(v.t) && v.t != TSR_F64; /* f64 has rsqrt alone */
+  bool by_f32 = math || (code == SC_REM && v.t == TSR_F16);
+  tsr_dtype c = by_f32 ? TSR_F32 : compute_type(v.t);
   uint32_t y[3] = {0};
   for (int i = 0; i < op->n_operands; i++) y[i] = c != v.t ? e_cast(e, x[i], v.t, c, v.n) : x[i];
   vt w = {c, v.n};
@@ -211,7 +213,6 @@ tsr_status e_scalar_op(emitter *e, const ir_op *op) {
   int n_parts = e_parts(first);
   vt v = e_part(e, first);
   TSR_TRY(check(e, op, v));
-  if (code == SC_POW && !dtype_is_float(v.t)) return e_fail(e, op, TSR_UNSUPPORTED, "cast to a float type", "integer pow");
   sv r = {.part = {0}};
   for (int p = 0; p < n_parts; p++) {
     uint32_t x[3] = {0};

@@ -121,6 +121,8 @@ tsr_status kb_long_rows(kern *k, space *s, const ir_type *orig);
 tsr_status kb_row_apply(kern *k, ir_op *op, const space *s, const ir_type *orig, ir_value **out);
 /* x where the element's column, `from` further, is below n; else `other`. */
 ir_value *kb_mask(kern *k, ir_value *x, ir_value *from, int64_t n, double other);
+/* x where it is finite, else 0. */
+ir_value *kb_finite(kern *k, ir_value *x);
 /* map with one scalar op over fragments; NULL when out of memory. */
 ir_value *kb_map1(kern *k, int scalar_code, ir_value *a);
 ir_value *kb_map2(kern *k, int scalar_code, ir_value *a, ir_value *b);

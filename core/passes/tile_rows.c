@@ -96,11 +96,11 @@ static ir_value *square_about(kern *k, ir_value *x, ir_value *stat) { return squ
 
 typedef struct fold { int code; const char *name; double identity; term of; } fold;
 
-/* next[0] = sum + x; with compensation, next[1] holds what the sum has lost so far. */
+/* next[0] = sum + x; with compensation, next[1] holds what the sum has lost so far: nothing once it is infinite, where inf - inf is no loss. */
 static void accumulate(kern *k, const fold *f, bool compensated, ir_value *const *carried, ir_value *x, ir_value **next) {
   if (x && compensated) x = kb_map2(k, SC_SUB, x, carried[1]);
   next[0] = x ? kb_map2(k, f->code, carried[0], x) : NULL;
-  if (next[0] && compensated) next[1] = kb_map2(k, SC_SUB, kb_map2(k, SC_SUB, next[0], carried[0]), x);
+  if (next[0] && compensated) next[1] = kb_finite(k, kb_map2(k, SC_SUB, kb_map2(k, SC_SUB, next[0], carried[0]), x));
 }
 
 static tsr_status run_fold(kern *k, ir_op *op, const space *row, const ir_type *orig, const fold *f, ir_value *stat, ir_value **out) {

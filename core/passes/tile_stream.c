@@ -94,6 +94,7 @@ static tsr_status store_row(kern *k, stream *s, int i, ir_value *sum) {
   node *n = node_of(k, s->x->op->results[0]);
   if (!n) return st_oom();
   TSR_TRY(kb_result_windows(k, &s->c[i], s->x->orig, windows));
+  if (!(sum = kb_wrap(k, sum, s->x->orig->dtype))) return st_oom();
   n->n_frags = 1;
   n->frags[0].s = &s->c[i];
   n->frags[0].f = FORM_FULL;

@@ -237,6 +237,13 @@ static partial combine(simt *c, const reducer *r, partial a, partial b) {
   return (partial){s, lost ? op2(c, SC_ADD, lost, err) : err};
 }
 
+ir_value *simt_compensated(simt *c, ir_value *sum, ir_value *lost) {
+  ir_value *r = op2(c, SC_ADD, sum, lost);
+  if (!r) return NULL;
+  ir_value *finite = sx_compare(c, "le", sx_op(c, SC_ABS, NULL, 1, &r), sx_num(c, r->type->dtype, dtype_get(r->type->dtype)->max));
+  return sx_select(c, finite, r, sum);
+}
+
 /* Combines over the lanes of the axis by exchanges at distances stride, 2 stride, ... */
 static ir_value *shuffled(simt *c, ir_value *v, int distance) {
   ir_value *r = sx_op(c, TG_SHUFFLE, v ? v->type : NULL, 2, (ir_value *[]){v, sx_int(c, distance)});
@@ -364,7 +371,7 @@ tsr_status simt_lower_reduce(simt *c, ir_op *op) {
   if (spread && c->cluster > 1 && l->warps[axis] > 1 && !shared_by_cluster) return simt_unsupported(c, op, "leave the attribute cluster out", "the tile is too small for a cluster");
   if (spread && (l->warps[axis] > c->cluster || (l->lanes[axis] > 1 && !by_shuffle))) TSR_TRY(over_shared(c, &q, l, axis, !by_shuffle, p, to->n_regs));
   if (shared_by_cluster) TSR_TRY(over_cluster(c, &q, l, axis, p, to->n_regs));
-  for (int i = 0; i < to->n_regs; i++) v[i] = sx_cast(c, p[i].lost ? op2(c, SC_ADD, p[i].v, p[i].lost) : p[i].v, op->results[0]->type->dtype);
+  for (int i = 0; i < to->n_regs; i++) v[i] = sx_cast(c, p[i].lost ? simt_compensated(c, p[i].v, p[i].lost) : p[i].v, op->results[0]->type->dtype);
   simt_val *s = simt_bind(c, op->results[0], SV_FRAG);
   if (!s || c->b.failed) return st_oom();
   s->frag = (simt_frag){.layout = to, .dtype = op->results[0]->type->dtype, .v = v, .n = to->n_regs};

@@ -297,7 +297,7 @@ static tsr_status fma_variant(simt *c, fma_plan *p, bool clipped, const simt_fra
   memcpy(v, acc->v, sizeof *v * (size_t)n);
   for (int i = 0; i < n && p->g->kahan; i++) v[n + i] = sx_num(c, p->g->c, 0);
   TSR_TRY(fma_depth(c, p, v, n, p->g->kahan));
-  for (int i = 0; i < n && p->g->kahan; i++) v[i] = op2(c, SC_ADD, v[i], v[n + i]);
+  for (int i = 0; i < n && p->g->kahan; i++) v[i] = simt_compensated(c, v[i], v[n + i]);
   return c->b.failed ? st_oom() : NULL;
 }
 

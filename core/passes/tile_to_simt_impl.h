@@ -129,6 +129,8 @@ tsr_status simt_lower_scalar(simt *c, ir_op *op);
 tsr_status simt_inline(simt *c, const ir_block *region, ir_value **yields); /* region arguments must be bound */
 tsr_status simt_lower_map(simt *c, ir_op *op);
 tsr_status simt_lower_reduce(simt *c, ir_op *op);
+/* A compensated sum's result: with what it lost, where that is finite; an infinite sum's loss is inf - inf. */
+ir_value *simt_compensated(simt *c, ir_value *sum, ir_value *lost);
 tsr_status simt_lower_transpose(simt *c, ir_op *op);
 tsr_status simt_lower_reshape(simt *c, ir_op *op);
 tsr_status simt_lower_fft(simt *c, ir_op *op);

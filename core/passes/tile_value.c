@@ -72,6 +72,11 @@ ir_value *kb_map2_imm(kern *k, int code, ir_value *a, double imm) {
   return map ? map_close(k, map, &r, ir_build1(&r, scalar_name(code), NULL, 2, args)) : NULL;
 }
 
+static ir_value *number(kern *k, ir_builder *r, tsr_dtype t, double v) {
+  ir_value *x = ir_build1(r, "tessera.tile.const", ir_type_scalar(k->m, t), 0, NULL);
+  return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
+}
+
 ir_value *kb_mask(kern *k, ir_value *x, ir_value *from, int64_t n, double other) {
   ir_value *args[1], *end = kb_index(k, n);
   ir_builder r;
@@ -83,6 +88,17 @@ ir_value *kb_mask(kern *k, ir_value *x, ir_value *from, int64_t n, double other)
   ir_value *outside = ir_build1(&r, "tessera.tile.const", ir_type_scalar(k->m, x->type->dtype), 0, NULL);
   if (!inside || !outside || !ir_set_attr(inside->def, "predicate", ir_attr_str(k->m, "lt")) || !ir_set_attr(outside->def, "value", ir_attr_float(k->m, other))) return NULL;
   return map_close(k, map, &r, ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){inside, args[0], outside}));
+}
+
+ir_value *kb_finite(kern *k, ir_value *x) {
+  ir_value *args[1];
+  ir_builder r;
+  ir_op *map = x ? map_open(k, 1, &x, args, &r, NULL, 0) : NULL;
+  if (!map) return NULL;
+  ir_value *most = number(k, &r, x->type->dtype, dtype_get(x->type->dtype)->max), *zero = number(k, &r, x->type->dtype, 0);
+  ir_value *inside = ir_build1(&r, "tessera.tile.compare", ir_type_scalar(k->m, TSR_BOOL), 2, (ir_value *[]){ir_build1(&r, "tessera.tile.abs", NULL, 1, args), most});
+  if (!inside || !zero || !ir_set_attr(inside->def, "predicate", ir_attr_str(k->m, "le"))) return NULL;
+  return map_close(k, map, &r, ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){inside, args[0], zero}));
 }
 
 ir_value *kb_reduce(kern *k, const char *op, ir_value *x) {
@@ -105,11 +121,6 @@ static int scalar_of(const ir_op *op) {
       [G_SIN] = SC_SIN + 1, [G_COS] = SC_COS + 1, [G_FLOOR] = SC_FLOOR + 1, [G_NOT] = SC_NOT + 1, [G_COMPARE] = SC_COMPARE + 1, [G_SELECT] = SC_SELECT + 1};
   int c = map[op->def->code] - 1;
   return c == SC_GELU && graph_variant(op) ? SC_GELU_TANH : c;
-}
-
-static ir_value *number(kern *k, ir_builder *r, tsr_dtype t, double v) {
-  ir_value *x = ir_build1(r, "tessera.tile.const", ir_type_scalar(k->m, t), 0, NULL);
-  return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
 }
 
 static ir_value *cast_to(kern *k, ir_builder *r, ir_value *x, tsr_dtype t) {

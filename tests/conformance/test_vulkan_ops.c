@@ -10,18 +10,19 @@
 
 static vr dev;
 
-static double ref_gelu(double a) { return 0.5 * a * (1 + erf(a / sqrt(2))); }
-static double ref_gelu_tanh(double a) { return 0.5 * a * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (a + 0.044715 * a * a * a))); }
+static double ref_gelu(double a) { return a == -INFINITY ? -0.0 : 0.5 * a * (1 + erf(a / sqrt(2))); }
+static double ref_gelu_tanh(double a) { return a == -INFINITY ? -0.0 : 0.5 * a * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (a + 0.044715 * a * a * a))); }
 static double ref_sigmoid(double a) { return 1 / (1 + exp(-a)); }
-static double ref_silu(double a) { return a / (1 + exp(-a)); }
+static double ref_silu(double a) { return a == -INFINITY ? -0.0 : a / (1 + exp(-a)); }
 static double ref_rsqrt(double a) { return 1 / sqrt(a); }
 static double ref_relu(double a) { return isnan(a) ? a : a > 0 ? a : 0; }
 static double ref_neg(double a) { return -a; }
 
 /* ulp: bound relative to the result; absolute: added for results that cancel (gelu of large negative numbers). */
 static const struct { const char *name; double (*f)(double); double ulp, absolute, lo, hi; } functions[] = {
-    {"exp", exp, 4, 1e-37, -110, 100}, {"log", log, 4, 1e-7, 0, 1e30}, {"sqrt", sqrt, 2, 1e-22, 0, 1e30}, {"rsqrt", ref_rsqrt, 4, 0, 1e-30, 1e30},
-    {"tanh", tanh, 4, 1e-37, -20, 20}, {"erf", erf, 4, 1e-37, -6, 6}, {"sin", sin, 4, 2e-7, -1000, 1000}, {"cos", cos, 4, 2e-7, -1000, 1000},
+    {"exp", exp, 2, 1e-37, -110, 100}, {"log", log, 4, 1e-7, 0, 1e30}, {"sqrt", sqrt, 2, 1e-22, 0, 1e30}, {"rsqrt", ref_rsqrt, 4, 0, 1e-30, 1e30},
+    {"tanh", tanh, 4, 1e-37, -20, 20}, {"erf", erf, 4, 1e-37, -6, 6}, {"sin", sin, 2.5, 0, -1000, 1000}, {"cos", cos, 2.5, 0, -1000, 1000},
+    {"sin", sin, 2.5, 0, -1e30, 1e30}, {"cos", cos, 2.5, 0, -1e30, 1e30},
     {"floor", floor, 0, 0, -1e6, 1e6}, {"sigmoid", ref_sigmoid, 6, 1e-37, -90, 90}, {"relu", ref_relu, 0, 0, -5, 5}, {"gelu", ref_gelu, 6, 1e-6, -10, 10},
     {"gelu_tanh", ref_gelu_tanh, 8, 1e-6, -10, 10}, {"silu", ref_silu, 8, 1e-37, -80, 80}, {"neg", ref_neg, 0, 0, -1e30, 1e30}, {"abs", fabs, 0, 0, -1e30, 1e30},
 };
@@ -68,9 +69,6 @@ static void functions_edge_and_random_values_within_bounds(void **state) {
     vr_run(&dev, text, (vr_arg[]){{x, NULL, sizeof x}, {NULL, y, sizeof y}}, 2, 1);
     for (int i = 0; i < N; i++) {
       double want = functions[f].f(x[i]), got = y[i];
-      bool trig = !strcmp(functions[f].name, "sin") || !strcmp(functions[f].name, "cos");
-      if (trig && fabs(x[i]) > 1e4) continue; /* outside the reduction's range */
-      if (!strcmp(functions[f].name, "silu") && isinf(x[i])) continue; /* a * sigmoid(a) is inf * 0 */
       if (isnan(want) || isinf(want) || fabs(want) > 3.40282347e38) {
         bool ok = isnan(want) ? isnan(got) : isinf(got) && (got > 0) == (want > 0);
         if (!ok && bad++ < 20) print_error("%s(%g) = %g, want %g\n", functions[f].name, x[i], got, want);
@@ -105,13 +103,10 @@ static void casts_every_pair_same_as_host(void **state) {
         double value = dtype_load(types[a], in, (size_t)i), want_raw = 0, got = dtype_load(types[b], out, (size_t)i);
         if (types[a] == TSR_I64 && fabs(value) >= 9007199254740992.0) continue; /* not exact in the reference */
         if (fabs(value) < 1.2e-38 && value != 0) continue;                    /* f32 subnormals may be flushed */
-        bool integer = types[a] == TSR_I64 || types[a] == TSR_I32 || types[a] == TSR_I16 || types[a] == TSR_I8 || types[a] == TSR_U8;
         uint64_t raw = 0;
         dtype_store(types[b], &raw, 0, value);
         want_raw = dtype_load(types[b], &raw, 0);
         if (fabs(want_raw) < 6.2e-5 && types[b] == TSR_F16 && fabs(got - want_raw) < 6.2e-5) continue; /* f16 subnormals may be flushed */
-        if (types[a] == TSR_F64 && types[b] == TSR_F16 && fabs(got - want_raw) <= fabs(want_raw) * dtype_get(types[b])->eps * 2.01) continue; /* drivers go by way of f32 */
-        if (integer && tsr_dtype_size(types[a]) > 2 && dtype_is_float(types[b]) && fabs(got - want_raw) <= fabs(want_raw) * dtype_get(types[b])->eps * 2.01) continue;
         if (!(got == want_raw || (isnan(got) && isnan(want_raw))) && bad++ < 20) print_error("%s -> %s: %.9g gives %.9g, want %.9g\n", names[a], names[b], value, got, want_raw);
       }
     }
@@ -160,9 +155,8 @@ static void binary_ops_edge_values_as_documented(void **state) {
       double p = a[i], q = b[i];
       double want = o == 0 ? a[i] + b[i] : o == 1 ? a[i] - b[i] : o == 2 ? a[i] * b[i] : o == 3 ? a[i] / b[i] : o == 4 ? fmodf(a[i], b[i]) : o == 5 ? pow(p, q)
                     : isnan(p) || isnan(q) ? NAN : o == 6 ? (p < q ? p : q) : p > q ? p : q;
-      if (o == 4 && (isinf(q) || fabs(p / q) > 1e6)) continue; /* OpFRem may use a - b * trunc(a / b) */
       if (o == 3 && (fabs(q) < 1.2e-38 || fabs(q) > 1.7e38 || fabs(want) < 1.2e-38)) continue; /* Vulkan's bound on division ends there */
-      double allowed = (o == 3 ? 2.5 : o == 4 ? 64 : o == 5 ? 32 : 0.51) * 1.1920929e-7 * fabs(want) + (o == 4 ? 4e-6 : 1.3e-38);
+      double allowed = (o == 3 ? 2.5 : o == 4 ? 0 : o == 5 ? 2 : 0.51) * 1.1920929e-7 * fabs(want) + (o == 4 ? 0 : 1.3e-38);
       bool ok = isnan(want) ? isnan(y[i]) : isinf(want) || fabs(want) > 3.40282347e38 ? isinf(y[i]) && (y[i] > 0) == (want > 0) : fabs(y[i] - want) <= allowed;
       if (isfinite(want) && want != 0 && fabs(want) > 1e-37 && isfinite(y[i]) && fabs(y[i] / want - 1) > worst) worst = fabs(y[i] / want - 1);
       if (!ok && bad++ < 20) print_error("%s(%.9g, %.9g) = %.9g, want %.9g\n", names[o], p, q, y[i], want);

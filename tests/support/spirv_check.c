@@ -11,7 +11,8 @@ tsr_caps spirv_full_caps(void) {
                 .max_block = {1024, 1024, 64}, .shared_bytes = 48 << 10, .f64 = true, .f16 = true, .bf16 = true, .f8 = true, .i8 = true, .i16 = true, .i64 = true,
                 .coopmat = true, .coopmat2 = true, .coopmat2_workgroup = true, .coopmat2_tensor = true, .coopmat2_per_element = true,
                 .coopmat2_reduce = true, .coopmat2_convert = true, .subgroup_shuffle = true, .subgroup_arithmetic = true, .full_subgroups = true,
-                .shared_layout = true, .nan_preserve = true};
+                .shared_layout = true, .nan_preserve = true, .nan_f16 = true, .nan_f64 = true, .denorm_f16 = true, .denorm_f32 = true, .denorm_f64 = true,
+                .rte_f16 = true, .rte_f32 = true, .rte_f64 = true};
   return c;
 }
 
