@@ -166,6 +166,7 @@ static void device_close(be_device *d) {
 static tsr_status device_open(be_instance *in, int index, const be_import *import, be_device **out, tsr_caps *caps) {
   const tsr_allocator *al = in->env->al;
   *out = NULL;
+  if (import) return st_make(al, TSR_UNSUPPORTED, ST_WHERE("cpu", "device_import", "open cpu:0"), "the CPU is no device of an application's own");
   be_device *d = al_new(al, be_device);
   if (!d) return st_oom();
   d->env = in->env;

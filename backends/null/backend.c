@@ -55,6 +55,7 @@ static tsr_status device_info(be_instance *in, int index, be_device_info *out) {
 }
 
 static tsr_status device_open(be_instance *in, int index, const be_import *import, be_device **out, tsr_caps *caps) {
+  if (import) return st_make(in->env->al, TSR_UNSUPPORTED, ST_WHERE("null", "device_import", NULL), "there is nothing to import");
   plain_caps(caps, DIALECT_CPU);
   snprintf(caps->arch, sizeof caps->arch, "null");
   CREATE(be_device, in->env->al, in->env);

@@ -59,10 +59,13 @@ typedef struct sched_params {
   int64_t cluster;    /* row kernels: blocks that hold one row together; 1 = none */
   int64_t stream_k;   /* blocks among which all steps of a contraction are shared out evenly; 0 = one block a tile */
   int64_t raster;     /* blocks per raster group along m; 1 = plain row order */
-  const char *matrix_path; /* "auto", "coopmat", "mma", "wgmma", "fma", ...; NULL = auto */
+  const char *matrix_path; /* one of sched_path_list; NULL = auto */
   bool autotune;
 } sched_params;
 
+/* Matrix paths that a schedule may name, and all of them with what they are in one line: "auto, coopmat, ...". */
+bool sched_path_known(const char *name);
+const char *sched_path_list(void);
 /* Reads the primitives of a schedule.kernel; later ones win. */
 void sched_read(const ir_op *kernel, sched_params *out);
 /* Replaces the kernel's primitives by what is set in p. False when out of memory. */

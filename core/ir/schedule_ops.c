@@ -66,6 +66,30 @@ static tsr_status verify_kernel(const ir_op *op) {
   return NULL;
 }
 
+/* The names are the words outside of parentheses: the table, its documentation and every check have them from here. */
+#define PATHS                                                                                                                       \
+  "auto, coopmat, coopmat2, subgroup, dot, mma, wgmma, mfma, wmma, fma, scalar (as fma), stream (at most 4 rows: b is read once), " \
+  "direct (CDNA: operands go straight to LDS), pingpong (the same, by two groups of four waves), "                                  \
+  "columns (subgroups that are SIMD registers of a CPU: neighbouring columns in their lanes)"
+
+const char *sched_path_list(void) { return PATHS; }
+
+bool sched_path_known(const char *name) {
+  size_t n = strlen(name);
+  for (const char *at = PATHS; *at;) {
+    size_t word = strcspn(at, ", ("), depth = 0;
+    if (word == n && !strncmp(at, name, n)) return true;
+    for (; *at && (depth || *at != ','); at++) depth += (size_t)(*at == '(') - (size_t)(*at == ')');
+    at += strspn(at, ", ");
+  }
+  return false;
+}
+
+static tsr_status verify_path(const ir_op *op) {
+  const char *path = ir_get_str(op, "path", "");
+  return sched_path_known(path) ? NULL : ir_error(op, PATHS, "no matrix path \"%.64s\"", path);
+}
+
 #define A_END {NULL, IR_A_UNIT, false, NULL, NULL}
 #define ATTRS(...) (const ir_attr_def[]){__VA_ARGS__, A_END}
 #define NAME(s) .name = "tessera.schedule." s, .level = IR_SCHEDULE
@@ -117,8 +141,8 @@ static const ir_opdef rows[] = {
      .verify = verify_cluster, .help = "Blocks that hold one row of a row kernel together and exchange partial results through each other's shared memory, so that memory is read once."},
     {NAME("stream_k"), .code = S_STREAM_K, .max_operands = IR_VARIADIC, .attrs = ATTRS({"n", IR_A_INT, true, NULL, "blocks"}),
      .verify = verify_positive, .help = "Shares the k steps of all tiles of a contraction out evenly among n blocks; a tile that is cut is added up by a second kernel in the order of k."},
-    {NAME("matrix_path"), .code = S_MATRIX_PATH, .max_operands = IR_VARIADIC, .attrs = ATTRS({"path", IR_A_STR, true, NULL, "auto, coopmat, coopmat2, subgroup, mma, wgmma, mfma, wmma, fma, stream (at most 4 rows: b is read once), direct (CDNA: operands go straight to LDS), pingpong (the same, by two groups of four waves), columns (subgroups that are SIMD registers of a CPU: neighbouring columns in their lanes)"}),
-     .help = "Which matrix instruction family to use."},
+    {NAME("matrix_path"), .code = S_MATRIX_PATH, .max_operands = IR_VARIADIC, .attrs = ATTRS({"path", IR_A_STR, true, NULL, PATHS}),
+     .verify = verify_path, .help = "Which matrix instruction family to use."},
     {NAME("legalized"), .code = S_LEGALIZED, .max_operands = IR_VARIADIC,
      .attrs = ATTRS({"original", IR_A_STR, true, NULL, "the schedule that was asked for"}, {"reason", IR_A_STR, true, NULL, "the limit it broke"}),
      .help = "Left by the legaliser: the schedule above it was changed to fit the device."},

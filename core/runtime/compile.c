@@ -42,31 +42,34 @@ static void from_public(const tsr_schedule *s, sched_params *p) {
                       .cluster = s->cluster, .stream_k = s->stream_k};
 }
 
-static tsr_status check_schedule(compile *c, const tsr_schedule *s) {
-  const int64_t sizes[] = {s->m, s->n, s->k, s->vectorize, s->pipeline_stages, s->split_k, s->warps, s->raster, s->cluster, s->stream_k};
-  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-    if (sizes[i] < 0 || sizes[i] > 1 << 24) return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "tsr_schedule", "0 means the default"), "a field is %lld", (long long)sizes[i]);
-  if (s->vectorize & (s->vectorize - 1)) return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "vectorize", "1, 2, 4, 8, ..."), "%lld is not a power of two", (long long)s->vectorize);
-  if (s->pipeline_stages > 16) return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "pipeline_stages", "1 to 16"), "%lld stages", (long long)s->pipeline_stages);
-  if (s->cluster > SCHED_MOST_CLUSTER || s->cluster & (s->cluster - 1)) return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "cluster", "1, 2, 4 or 8"), "a cluster of %lld blocks", (long long)s->cluster);
-  return NULL;
+/* Names of the kernels that there are, for who named none of them. */
+static tsr_status no_such_kernel(compile *c, const ir_module *m, const char *want) {
+  char names[512] = "";
+  for (const ir_op *p = m->root->regions[0]->first; p; p = p->next)
+    for (const ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next) {
+      size_t at = strlen(names);
+      if (k->def->level == IR_SCHEDULE && k->def->code == S_KERNEL) snprintf(names + at, sizeof names - at, "%s%s", at ? ", " : "", ir_get_str(k, "sym_name", ""));
+    }
+  return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "kernel", *names ? names : NULL), "no kernel's name begins with \"%.64s\"", want);
 }
 
 static tsr_status apply_schedules(compile *c, ir_module *m) {
   for (int i = 0; c->o && i < c->o->n_schedules; i++) {
     const tsr_schedule *s = &c->o->schedules[i];
-    TSR_TRY(check_schedule(c, s));
+    const char *want = s->kernel ? s->kernel : "";
+    bool found = !*want;
     for (ir_op *p = m->root->regions[0]->first; p; p = p->next)
       for (ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next) {
         if (k->def->level != IR_SCHEDULE || k->def->code != S_KERNEL) continue;
-        const char *name = ir_get_str(k, "sym_name", ""), *want = s->kernel ? s->kernel : "";
-        if (strncmp(name, want, strlen(want)) || (!*want && strcmp(ir_get_str(k, "family", ""), "matmul"))) continue;
+        if (strncmp(ir_get_str(k, "sym_name", ""), want, strlen(want)) || (!*want && strcmp(ir_get_str(k, "family", ""), "matmul"))) continue;
         sched_params have, over;
+        found = true;
         sched_read(k, &have);
         from_public(s, &over);
         sched_merge(&have, &over);
         if (!sched_write(k, &have)) return st_oom();
       }
+    if (!found) return no_such_kernel(c, m, want);
   }
   return NULL;
 }
@@ -232,6 +235,26 @@ static tsr_status lower_all(compile *c, tsr_level level) {
   return emit_module(p->levels[TSR_LEVEL_TARGET], &c->dev->caps, &p->arena, &p->desc);
 }
 
+/* The attribute `device` of a program: a device of a backend that there is. Another than the one compiled for is told, as its tiles may not fit. */
+static tsr_status check_scheduled_for(compile *c, const ir_op *program) {
+  const tsr_context *ctx = c->p->ctx;
+  const char *id = ir_get_str(program, "device", "");
+  size_t n = strcspn(id, ":");
+  char known[256] = "";
+  if (!*id || program->def->level != IR_SCHEDULE || program->def->code != S_PROGRAM) return NULL;
+  for (int i = 0; i < ctx->n_backends; i++) {
+    const char *name = ctx->backends[i].vt->name;
+    size_t at = strlen(known);
+    snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", name);
+    if (strlen(name) != n || strncmp(name, id, n)) continue;
+    if (!strcmp(name, c->dev->vt->name)) return NULL;
+    trace_add(&c->p->trace, "schedule", "device", program, false, "scheduled for %s, compiled for %s", id, c->dev->info.id);
+    rt_log(c->p->ctx, TSR_LOG_WARN, "a program scheduled for %s is compiled for %s: its tiles are made to fit", id, c->dev->info.id);
+    return NULL;
+  }
+  return ir_error_at(program, program->loc, TSR_VERIFY_ERROR, known, "no backend of device \"%.64s\"", id);
+}
+
 /* The policy of the innermost scope that names one: the compile options, the text's function or program, the context. */
 static tsr_status choose_policy(compile *c, const ir_module *m) {
   tsr_program *p = c->p;
@@ -239,6 +262,7 @@ static tsr_status choose_policy(compile *c, const ir_module *m) {
   p->policy = p->ctx->policy;
   for (const ir_op *o = m->root->regions[0]->first; o; o = o->next) {
     if (o->def->level != IR_GRAPH && o->def->level != IR_SCHEDULE) continue;
+    TSR_TRY(check_scheduled_for(c, o));
     const char *name = ir_get_str(o, "policy", ""), *mode = ir_get_str(o, "precision", "standard");
     if (strcmp(mode, "standard"))
       return ir_error_at(o, o->loc, TSR_UNSUPPORTED, "give the values the types they are to have: docs/precision.md", "precision mode \"%s\": only standard is there", mode);
@@ -272,6 +296,7 @@ static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_
   }
   p->ctx = ctx;
   p->dev = dev;
+  p->number = rt_number(ctx);
   arena_init(&p->arena, &ctx->al);
   trace_init(&p->trace, &ctx->al);
   tsr_level level = level_of(m);
@@ -279,6 +304,8 @@ static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_
   compile c = {.dev = dev, .p = p, .o = o, .lighter = lighter};
   tsr_status st = NULL;
   const ir_op *first = m->root->regions[0]->first;
+  if (level > TSR_LEVEL_SCHEDULE && o && o->n_schedules)
+    TSR_GOTO(st_make(&ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "schedules", "give Graph or Schedule IR"), "the text begins below the level that has schedules"));
   if (o) TSR_GOTO(pass_check_disable(&ctx->al, "tsr_compile_options.disable", o->disable));
   if (!first || first->def->level == IR_BUILTIN) TSR_GOTO(st_make(&ctx->al, TSR_PARSE_ERROR, RT_WHERE("compile", "wrap them in a function, program or kernel"), "%s:1:1: nothing that can be run", m->file ? m->file : "<text>"));
   TSR_GOTO(choose_policy(&c, m));
@@ -343,7 +370,10 @@ tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *
 tsr_schedule tsr_schedule_pipelined(void) { return (tsr_schedule){.use_shared = 1, .async_copy = 1, .pipeline_stages = 3}; }
 
 tsr_status tsr_program_compile(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, tsr_program **out) {
-  *out = NULL;
+  RT_OUT("program_compile", out);
+  RT_NEED("program_compile", "dev", dev);
+  RT_NEED("program_compile", "g", g);
+  TSR_TRY(rt_check_options(dev->ctx, "program_compile", o));
   ir_module *m = NULL;
   TSR_TRY(ir_verify(g->m));
   TSR_TRY(ir_module_clone(g->m, &m));
@@ -351,7 +381,10 @@ tsr_status tsr_program_compile(tsr_device *dev, const tsr_graph *g, const tsr_co
 }
 
 tsr_status tsr_program_parse(tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *o, tsr_program **out) {
-  *out = NULL;
+  RT_OUT("program_parse", out);
+  RT_NEED("program_parse", "dev", dev);
+  TSR_TRY(rt_check_array("program_parse", "text", text, (int64_t)bytes));
+  TSR_TRY(rt_check_options(dev->ctx, "program_parse", o));
   ir_module *m = NULL;
   TSR_TRY(ir_parse(&dev->ctx->al, text, bytes, file, &m));
   return rt_compile(dev, m, o, out);

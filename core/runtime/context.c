@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/base/knob.h"
 #include "core/passes/options.h"
@@ -40,7 +41,7 @@ static const struct { const char *name, *help; } policies[] = {
     [TSR_POLICY_KAHAN_SUM] = {"kahan_sum", "compensated summation: sensitive PDEs, physics training"}};
 
 tsr_status tsr_policy_parse(const char *name, tsr_policy *out) {
-  *out = TSR_POLICY_DEFAULT;
+  RT_OUT("policy_parse", out);
   for (int i = TSR_POLICY_FAST; i <= TSR_POLICY_KAHAN_SUM; i++)
     if (name && !strcmp(name, policies[i].name)) {
       *out = (tsr_policy)i;
@@ -49,8 +50,8 @@ tsr_status tsr_policy_parse(const char *name, tsr_policy *out) {
   return st_make(NULL, TSR_NOT_FOUND, RT_WHERE("policy", "fast, deterministic, kahan_sum"), "unknown numerics policy \"%s\"", name ? name : "");
 }
 
-const char *tsr_policy_name(tsr_policy p) { return policies[p <= TSR_POLICY_KAHAN_SUM ? p : 0].name; }
-const char *tsr_policy_help(tsr_policy p) { return policies[p <= TSR_POLICY_KAHAN_SUM ? p : 0].help; }
+const char *tsr_policy_name(tsr_policy p) { return policies[(unsigned)p <= TSR_POLICY_KAHAN_SUM ? p : 0].name; }
+const char *tsr_policy_help(tsr_policy p) { return policies[(unsigned)p <= TSR_POLICY_KAHAN_SUM ? p : 0].help; }
 
 /* ---- context --------------------------------------------------------------------------------------------------- */
 
@@ -103,9 +104,10 @@ static tsr_status check_environment(tsr_context *c) {
 }
 
 tsr_status tsr_context_create(const tsr_context_desc *desc, tsr_context **out) {
+  RT_OUT("context_create", out);
   static const tsr_context_desc none = {0};
-  *out = NULL;
   if (!desc) desc = &none;
+  TSR_TRY(rt_check_context_desc(desc));
   if (desc->abi_version && desc->abi_version >> 16 != TSR_ABI_MAJOR)
     return st_make(desc->allocator, TSR_ABI_MISMATCH, RT_WHERE("context", "rebuild against the installed headers"), "the caller was built for ABI %u, the library has %d", desc->abi_version >> 16, TSR_ABI_MAJOR);
   const tsr_allocator *al = desc->allocator ? desc->allocator : &al_default;
@@ -117,6 +119,9 @@ tsr_status tsr_context_create(const tsr_context_desc *desc, tsr_context **out) {
   c->log_level = log_level();
   c->policy = desc->policy;
   c->fallback = desc->fallback;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  c->last_number = ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) << 20;
   pthread_mutex_init(&c->lock, NULL);
   arena_init(&c->devices_arena, al);
   tsr_status st = NULL;
@@ -229,8 +234,9 @@ done:
 }
 
 tsr_status tsr_devices(tsr_context *c, const tsr_device_info **out, int *n) {
-  *out = NULL;
-  *n = 0;
+  RT_OUT("devices", out);
+  RT_OUT("devices", n);
+  RT_NEED("devices", "ctx", c);
   if (!c->listed) TSR_TRY(list_all(c));
   *out = c->devices;
   *n = c->n_devices;
@@ -238,8 +244,9 @@ tsr_status tsr_devices(tsr_context *c, const tsr_device_info **out, int *n) {
 }
 
 tsr_status tsr_backends(tsr_context *c, const tsr_backend_info **out, int *n) {
-  *out = NULL;
-  *n = 0;
+  RT_OUT("backends", out);
+  RT_OUT("backends", n);
+  RT_NEED("backends", "ctx", c);
   for (int i = 0; i < c->n_backends; i++) {
     TSR_TRY(rt_backend_load(c, &c->backends[i]));
     c->infos[i] = (tsr_backend_info){c->backends[i].vt->name, !*c->backends[i].why, c->backends[i].why};
@@ -282,6 +289,7 @@ static tsr_status open_one(tsr_context *c, const char *id, tsr_device **out) {
   if (d) {
     d->ctx = c;
     d->vt = b->vt;
+    d->number = rt_number(c);
     arena_init(&d->arena, &c->al);
   }
   if (!d || !info) TSR_GOTO(st_oom());
@@ -307,9 +315,10 @@ done:
 }
 
 tsr_status tsr_device_open(tsr_context *c, const char *id, tsr_device **out) {
+  RT_OUT("device_open", out);
+  RT_NEED("device_open", "ctx", c);
   char one[256];
   tsr_status st = NULL;
-  *out = NULL;
   if (!id || !*id) id = knob_str("TSR_BACKEND");
   if (!*id) id = "cpu:0";
   if (!strchr(id, ',')) return open_one(c, id, out);
@@ -325,7 +334,8 @@ tsr_status tsr_device_open(tsr_context *c, const char *id, tsr_device **out) {
 }
 
 tsr_status tsr_device_import(tsr_context *c, const char *backend, const void *import, tsr_device **out) {
-  *out = NULL;
+  RT_OUT("device_import", out);
+  RT_NEED("device_import", "ctx", c);
   rt_backend *b = backend ? find_backend(c, backend, strlen(backend)) : NULL;
   if (!b || !import) return RT_BAD(c, "device_import", NULL, "needs a backend's name and its import struct");
   be_instance *shell = NULL; /* so that nothing is made in the driver beside the application's own objects */
@@ -338,6 +348,7 @@ tsr_status tsr_device_import(tsr_context *c, const char *backend, const void *im
   if (d) {
     d->ctx = c;
     d->vt = b->vt;
+    d->number = rt_number(c);
     d->shell = shell;
     arena_init(&d->arena, &c->al);
   } else if (shell) {
@@ -369,4 +380,4 @@ void tsr_device_close(tsr_device **dp) {
   *dp = NULL;
 }
 
-const tsr_device_info *tsr_device_get_info(const tsr_device *d) { return &d->info; }
+const tsr_device_info *tsr_device_get_info(const tsr_device *d) { return d ? &d->info : NULL; }

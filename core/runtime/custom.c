@@ -22,6 +22,8 @@ static const rt_custom *find(tsr_context *c, const char *name) {
 }
 
 tsr_status tsr_custom_op_register(tsr_context *c, const tsr_custom_op *op) {
+  RT_NEED("custom_op_register", "ctx", c);
+  RT_NEED("custom_op_register", "op", op);
   if (!op->name || !*op->name || !op->infer || !op->cpu || op->n_operands < 0 || op->n_operands > RT_CUSTOM_OPERANDS)
     return RT_BAD(c, "custom_op_register", NULL, "needs a name, infer, cpu and 0 to %d operands", RT_CUSTOM_OPERANDS);
   if (find(c, op->name)) return RT_BAD(c, "custom_op_register", NULL, "\"%s\" is registered already", op->name);
@@ -106,7 +108,9 @@ static tsr_status infer(tsr_context *c, const ir_op *op, rt_host_call *h) {
   const tsr_custom_op *x = &h->custom->op;
   char why[256] = "";
   *h->call.result = (tsr_custom_tensor){0};
-  if (!x->infer(x->user, &h->call, why, sizeof why)) return ir_error_at(op, op->loc, TSR_SHAPE_MISMATCH, NULL, "%s: %s", x->name, *why ? why : "the operands don't fit");
+  bool fits = x->infer(x->user, &h->call, why, sizeof why);
+  why[sizeof why - 1] = 0; /* written by the user */
+  if (!fits) return ir_error_at(op, op->loc, TSR_SHAPE_MISMATCH, NULL, "%s: %s", x->name, *why ? why : "the operands don't fit");
   const tsr_shape *s = &h->call.result->shape;
   bool possible = tsr_dtype_size(h->call.result->dtype) && s->rank >= 0 && s->rank <= TSR_MAX_RANK;
   ir_type t = {.kind = IR_T_TENSOR, .dtype = h->call.result->dtype, .rank = possible ? s->rank : 0};
@@ -162,6 +166,8 @@ static tsr_status check_kernel(const ir_op *k, const ir_op *op, const char *name
   return NULL;
 }
 
+enum { MOST_SOURCE = 1 << 24 };
+
 /* The op's kernel for this backend, copied into m as `name`; *out is NULL where it has none. */
 static tsr_status add_kernel(tsr_program *p, ir_module *m, const ir_op *op, const rt_host_call *h, ir_op **out) {
   const tsr_custom_op *x = &h->custom->op;
@@ -169,12 +175,16 @@ static tsr_status add_kernel(tsr_program *p, ir_module *m, const ir_op *op, cons
   *out = NULL;
   size_t n = x->source ? x->source(x->user, backend, &h->call, NULL, 0) : 0;
   if (!n) return NULL;
+  if (n > MOST_SOURCE) return ir_error_at(op, op->loc, TSR_INVALID_ARGUMENT, "it returns what snprintf does, without errors", "the source of %s for %s has %zu bytes; at most %d", x->name, backend, n, MOST_SOURCE);
   tsr_status st = NULL;
   ir_module *parsed = NULL;
   char file[160], *text = al_alloc(&p->ctx->al, n + 1, 16);
   if (!text) return st_oom();
   snprintf(file, sizeof file, "<%s for %s>", x->name, backend);
-  x->source(x->user, backend, &h->call, text, n + 1);
+  size_t again = x->source(x->user, backend, &h->call, text, n + 1);
+  text[n] = 0;
+  if (again != n || strlen(text) != n)
+    TSR_GOTO(ir_error_at(op, op->loc, TSR_INVALID_ARGUMENT, "equal calls give equal text", "the source of %s for %s has %zu bytes when asked for its length, then %zu", x->name, backend, n, again != n ? again : strlen(text)));
   TSR_GOTO(ir_parse(&p->ctx->al, text, n, file, &parsed));
   ir_op *k = only_kernel(parsed);
   if (!k) TSR_GOTO(st_make(&p->ctx->al, TSR_VERIFY_ERROR, ST_WHERE("tile", x->name, NULL), "%s:1:1: expected one tessera.tile.kernel", file));
@@ -247,6 +257,7 @@ static void run_rows(void *arg, int64_t item, int worker) {
   int64_t first = item * j->step, last = first + j->step < j->rows ? first + j->step : j->rows;
   char why[sizeof j->why] = "";
   if (j->op->cpu(j->op->user, j->call, first, last, why, sizeof why)) return;
+  why[sizeof why - 1] = 0; /* written by the user */
   if (!__atomic_exchange_n(&j->failed, 1, __ATOMIC_RELAXED)) memcpy(j->why, why, sizeof why);
 }
 

@@ -55,7 +55,9 @@ static tsr_status check_known(const tsr_graph *g) {
 }
 
 tsr_status tsr_graph_grad(const tsr_graph *g, const tsr_value *wrt, int n, tsr_graph **out) {
-  *out = NULL;
+  RT_OUT("graph_grad", out);
+  RT_NEED("graph_grad", "g", g);
+  RT_NEED("graph_grad", "wrt", wrt);
   if (n < 1 || n > 1 << 16) return RT_BAD(g->ctx, "graph_grad", NULL, "%d inputs", n);
   TSR_TRY(ir_verify(g->m));
   TSR_TRY(check_known(g));

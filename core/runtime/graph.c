@@ -39,7 +39,8 @@ void tsr_graph_destroy(tsr_graph **gp) {
 }
 
 tsr_status tsr_graph_create(tsr_context *c, const char *name, tsr_graph **out) {
-  *out = NULL;
+  RT_OUT("graph_create", out);
+  RT_NEED("graph_create", "ctx", c);
   tsr_graph *g;
   TSR_TRY(rt_graph_new(c, &g));
   tsr_status st = ir_module_create(&c->al, &g->m);
@@ -58,7 +59,9 @@ tsr_status tsr_graph_create(tsr_context *c, const char *name, tsr_graph **out) {
 }
 
 tsr_status tsr_graph_parse(tsr_context *c, const char *text, size_t bytes, const char *file, tsr_graph **out) {
-  *out = NULL;
+  RT_OUT("graph_parse", out);
+  RT_NEED("graph_parse", "ctx", c);
+  TSR_TRY(rt_check_array("graph_parse", "text", text, (int64_t)bytes));
   tsr_graph *g;
   TSR_TRY(rt_graph_new(c, &g));
   tsr_status st = ir_parse(&c->al, text, bytes, file, &g->m);
@@ -81,7 +84,8 @@ tsr_status rt_check_shape(const tsr_graph *g, const char *fn, tsr_dtype t, const
 }
 
 tsr_status tsr_graph_input(tsr_graph *g, const char *name, tsr_dtype t, tsr_shape s, tsr_value *out) {
-  *out = 0;
+  RT_OUT("graph_input", out);
+  RT_NEED("graph_input", "g", g);
   if (g->closed) return RT_BAD(g->ctx, "graph_input", NULL, "the graph is complete and can't be extended");
   TSR_TRY(rt_check_shape(g, "graph_input", t, &s));
   for (int i = 0; i < s.rank; i++)
@@ -92,12 +96,14 @@ tsr_status tsr_graph_input(tsr_graph *g, const char *name, tsr_dtype t, tsr_shap
 static ir_builder before_return(tsr_graph *g) { return ir_before(g->func->regions[0]->last); }
 
 tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, tsr_shape s, const void *data, tsr_value *out) {
-  *out = 0;
+  RT_OUT("graph_constant", out);
+  RT_NEED("graph_constant", "g", g);
   if (g->closed) return RT_BAD(g->ctx, "graph_constant", NULL, "the graph is complete and can't be extended");
   TSR_TRY(rt_check_shape(g, "graph_constant", t, &s));
   const ir_type *type = ir_type_tensor(g->m, t, s.rank, s.dims);
   if (!type) return st_oom();
   if (ir_type_count(type) < 0) return RT_BAD(g->ctx, "graph_constant", NULL, "a constant has known dimensions");
+  if (ir_type_count(type) > 0) RT_NEED("graph_constant", "data", data);
   ir_attr *a = ir_attr_dense(g->m, type, data, (size_t)ir_type_count(type) * tsr_dtype_size(t), false);
   ir_builder b = before_return(g);
   ir_op *op = ir_op_new(&b, graph_def(G_CONSTANT), 0, NULL, 1, &type, 0);
@@ -110,9 +116,20 @@ static ir_attr *make_attr(ir_module *m, const tsr_attr *a) {
   case TSR_ATTR_INT: return ir_attr_int(m, a->i);
   case TSR_ATTR_FLOAT: return ir_attr_float(m, a->f);
   case TSR_ATTR_BOOL: return ir_attr_bool(m, a->i != 0);
-  case TSR_ATTR_STRING: return ir_attr_str(m, a->s ? a->s : "");
+  case TSR_ATTR_STRING: return ir_attr_str(m, a->s);
   default: return ir_attr_ints(m, a->ints, a->n_ints);
   }
+}
+
+static tsr_status check_attrs(const tsr_graph *g, const char *op, const tsr_attr *a, int n) {
+  TSR_TRY(rt_check_array(op, "attributes", a, n));
+  for (int i = 0; i < n; i++) {
+    if (!a[i].name || !*a[i].name) return RT_BAD(g->ctx, op, NULL, "attribute %d has no name", i);
+    TSR_TRY(rt_check_enum(&g->ctx->al, op, "attribute kind", (int64_t)a[i].kind, "int, float, bool, string, ints"));
+    if (a[i].kind == TSR_ATTR_STRING && !a[i].s) return RT_BAD(g->ctx, op, NULL, "the string of attribute %s is NULL", a[i].name);
+    if (a[i].kind == TSR_ATTR_INTS && (a[i].n_ints < 0 || (a[i].n_ints && !a[i].ints))) return RT_BAD(g->ctx, op, NULL, "the %d numbers of attribute %s are not there", a[i].n_ints, a[i].name);
+  }
+  return NULL;
 }
 
 static const ir_opdef *find_op(const char *name) {
@@ -122,8 +139,7 @@ static const ir_opdef *find_op(const char *name) {
   return ir_find_op(full);
 }
 
-tsr_status tsr_graph_op(tsr_graph *g, const char *name, const tsr_value *operands, int n, const tsr_attr *attrs, int n_attrs, tsr_value *out) {
-  /* out may be one of the operands: it is written last. */
+static tsr_status add_op(tsr_graph *g, const char *name, const tsr_value *operands, int n, const tsr_attr *attrs, int n_attrs, tsr_value *out) {
   if (g->closed) return RT_BAD(g->ctx, "graph_op", NULL, "the graph is complete and can't be extended");
   const ir_opdef *def = name ? find_op(name) : NULL;
   bool custom = !def;
@@ -131,6 +147,8 @@ tsr_status tsr_graph_op(tsr_graph *g, const char *name, const tsr_value *operand
   if (def->level != IR_GRAPH || def->code == G_FUNC || def->code == G_RETURN) return st_make(&g->ctx->al, TSR_NOT_FOUND, ST_WHERE("graph", name, "`tessera ops` lists them"), "no such operation");
   ir_value *v[64];
   if (n < 0 || n > 64) return RT_BAD(g->ctx, name, NULL, "%d operands", n);
+  TSR_TRY(rt_check_array(name, "operands", operands, n));
+  TSR_TRY(check_attrs(g, name, attrs, n_attrs));
   for (int i = 0; i < n; i++) {
     if (operands[i] < 1 || operands[i] > g->n_values) return RT_BAD(g->ctx, name, NULL, "operand %d is not a value of this graph", i);
     v[i] = g->values[operands[i] - 1];
@@ -153,7 +171,15 @@ tsr_status tsr_graph_op(tsr_graph *g, const char *name, const tsr_value *operand
   return st;
 }
 
+tsr_status tsr_graph_op(tsr_graph *g, const char *name, const tsr_value *operands, int n, const tsr_attr *attrs, int n_attrs, tsr_value *out) {
+  RT_NEED("graph_op", "out", out);
+  tsr_status st = g ? add_op(g, name, operands, n, attrs, n_attrs, out) : rt_missing("graph_op", "g");
+  if (st) *out = 0; /* not before: it may be one of the operands */
+  return st;
+}
+
 tsr_status tsr_graph_output(tsr_graph *g, tsr_value v) {
+  RT_NEED("graph_output", "g", g);
   if (g->closed) return RT_BAD(g->ctx, "graph_output", NULL, "the graph is complete and can't be extended");
   if (v < 1 || v > g->n_values) return RT_BAD(g->ctx, "graph_output", NULL, "not a value of this graph");
   return ir_add_operand(g->func->regions[0]->last, g->values[v - 1]) ? NULL : st_oom();
@@ -164,8 +190,10 @@ static void public_dims(const ir_type *t, int64_t dims[TSR_MAX_RANK]) {
 }
 
 tsr_status tsr_graph_type(const tsr_graph *g, tsr_value v, tsr_dtype *t, tsr_shape *s) {
-  *t = TSR_DTYPE_NONE;
+  RT_OUT("graph_type", t);
+  RT_NEED("graph_type", "shape", s);
   *s = (tsr_shape){0};
+  RT_NEED("graph_type", "g", g);
   if (v < 1 || v > g->n_values) return RT_BAD(g->ctx, "graph_type", NULL, "not a value of this graph");
   const ir_type *x = g->values[v - 1]->type;
   *t = x->dtype;
@@ -191,22 +219,37 @@ tsr_status rt_text(tsr_context *c, strb *b, char **text) {
 }
 
 void tsr_text_free(tsr_context *c, char **text) {
-  if (!text || !*text) return;
+  if (!c || !text || !*text) return;
   size_t *p = (size_t *)(void *)(*text - 16);
   al_free(&c->al, p, 16 + *p + 1, 16);
   *text = NULL;
 }
 
 tsr_status tsr_graph_print(const tsr_graph *g, char **text) {
+  RT_OUT("graph_print", text);
+  RT_NEED("graph_print", "g", g);
   strb b;
   strb_init(&b, &g->ctx->al);
   ir_print(&b, g->m);
   return rt_text(g->ctx, &b, text);
 }
 
+static tsr_status check_inputs(const tsr_graph *g, const char *fn, const void *const *inputs) {
+  int n = tsr_graph_n_inputs(g);
+  TSR_TRY(rt_check_array(fn, "inputs", inputs, n));
+  for (int i = 0; i < n; i++)
+    if (!inputs[i] && tsr_graph_input_info(g, i).bytes) return RT_BAD(g->ctx, fn, NULL, "input %d is NULL", i);
+  return NULL;
+}
+
 tsr_status tsr_graph_reference(const tsr_graph *g, const void *const *inputs, double *const *outputs, double *const *tolerance) {
   graph_evaluator *e = NULL;
   tsr_status st = NULL;
+  RT_NEED("graph_reference", "g", g);
+  TSR_TRY(check_inputs(g, "graph_reference", inputs));
+  TSR_TRY(rt_check_array("graph_reference", "outputs", outputs, tsr_graph_n_outputs(g)));
+  for (int i = 0; i < tsr_graph_n_outputs(g); i++)
+    if (tsr_graph_output_info(g, i).bytes) RT_NEED("graph_reference", "an output", outputs[i]);
   TSR_TRY(ir_verify(g->m));
   TSR_TRY(graph_evaluator_create(g->func, inputs, &e));
   graph_evaluator_set_custom(e, rt_custom_eval, g->ctx);
@@ -229,6 +272,10 @@ done:
 tsr_status tsr_graph_reference_at(const tsr_graph *g, const void *const *inputs, int output, const int64_t *elements, int n, double *values, double *tolerance) {
   graph_evaluator *e = NULL;
   tsr_status st = NULL;
+  RT_NEED("graph_reference_at", "g", g);
+  TSR_TRY(check_inputs(g, "graph_reference_at", inputs));
+  TSR_TRY(rt_check_array("graph_reference_at", "elements", elements, n));
+  TSR_TRY(rt_check_array("graph_reference_at", "values", values, n));
   const ir_op *ret = g->func->regions[0]->last;
   if (output < 0 || output >= ret->n_operands) return RT_BAD(g->ctx, "graph_reference_at", NULL, "no output %d", output);
   int64_t count = ir_type_count(ret->operands[output]->type);
@@ -246,8 +293,8 @@ done:
   return st;
 }
 
-int tsr_graph_n_inputs(const tsr_graph *g) { return g->func->regions[0]->n_args; }
-int tsr_graph_n_outputs(const tsr_graph *g) { return g->func->regions[0]->last->n_operands; }
+int tsr_graph_n_inputs(const tsr_graph *g) { return !g ? 0 : g->func->regions[0]->n_args; }
+int tsr_graph_n_outputs(const tsr_graph *g) { return !g ? 0 : g->func->regions[0]->last->n_operands; }
 
 static tsr_tensor_info info_of(const ir_value *v) {
   tsr_tensor_info i = {.name = v->name ? v->name : "", .dtype = v->type->dtype, .shape.rank = v->type->rank, .line = ir_value_loc(v).line, .column = ir_value_loc(v).col};
@@ -257,10 +304,12 @@ static tsr_tensor_info info_of(const ir_value *v) {
   return i;
 }
 
-tsr_tensor_info tsr_graph_input_info(const tsr_graph *g, int i) { return info_of(g->func->regions[0]->args[i]); }
-tsr_tensor_info tsr_graph_output_info(const tsr_graph *g, int i) { return info_of(g->func->regions[0]->last->operands[i]); }
+tsr_tensor_info tsr_graph_input_info(const tsr_graph *g, int i) { return i < 0 || i >= tsr_graph_n_inputs(g) ? (tsr_tensor_info){.name = ""} : info_of(g->func->regions[0]->args[i]); }
+tsr_tensor_info tsr_graph_output_info(const tsr_graph *g, int i) { return i < 0 || i >= tsr_graph_n_outputs(g) ? (tsr_tensor_info){.name = ""} : info_of(g->func->regions[0]->last->operands[i]); }
 
 tsr_status tsr_ops_json(tsr_context *c, char **text) {
+  RT_OUT("ops_json", text);
+  RT_NEED("ops_json", "ctx", c);
   strb b;
   strb_init(&b, &c->al);
   ir_ops_json(&b);
@@ -268,6 +317,8 @@ tsr_status tsr_ops_json(tsr_context *c, char **text) {
 }
 
 tsr_status tsr_ops_markdown(tsr_context *c, char **text) {
+  RT_OUT("ops_markdown", text);
+  RT_NEED("ops_markdown", "ctx", c);
   strb b;
   strb_init(&b, &c->al);
   ir_ops_markdown(&b);

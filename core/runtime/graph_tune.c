@@ -49,7 +49,7 @@ static bool hook_candidates(hooked *x, const search_view *v) {
   const tsr_allocator *al = &x->k->dev->ctx->al;
   if (!x->candidates) {
     x->candidates = al_zalloc(al, v->n_points * sizeof *x->candidates);
-    x->measured_us = al_zalloc(al, v->n_points * sizeof *x->measured_us);
+    if (!x->measured_us) x->measured_us = al_zalloc(al, v->n_points * sizeof *x->measured_us);
     x->n_candidates = v->n_points;
     for (size_t i = 0; x->candidates && i < v->n_points; i++) {
       tune_config c = space_config(v->space, &v->points[i]);
@@ -203,6 +203,17 @@ static tsr_status each_kernel(walk *w, const tsr_graph *g, const tsr_compile_opt
   return st;
 }
 
+static tsr_status check_tune_options(const tsr_device *dev, const tsr_compile_options *o, const tsr_tune_options *t) {
+  enum { MOST_SAMPLES = 1 << 24 };
+  tsr_context *ctx = dev->ctx;
+  TSR_TRY(rt_check_options(ctx, "tune", o));
+  if (!t) return NULL;
+  if (t->samples > MOST_SAMPLES) return RT_BAD(ctx, "tune", NULL, "%zu samples; at most %d", t->samples, MOST_SAMPLES);
+  if (!(t->stop_fraction >= 0)) return RT_BAD(ctx, "tune", "0 means the default", "stop_fraction is %g", t->stop_fraction);
+  if (t->mesh && (t->mesh->rank < 0 || !t->mesh->broadcast)) return RT_BAD(ctx, "tune", NULL, "a mesh needs a rank from 0 on and broadcast");
+  return NULL;
+}
+
 static tsr_status tune_kernel(walk *w, rt_kernel *k) {
   hooked x = {.k = k, .h = w->tune->hooks, .problem = problem_of(k, &w->report->mem)};
   tuner_result r = {0};
@@ -216,10 +227,13 @@ static tsr_status tune_kernel(walk *w, rt_kernel *k) {
 }
 
 tsr_status tsr_graph_tune(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const tsr_tune_options *t, tsr_tune_report **out) {
+  RT_OUT("graph_tune", out);
+  RT_NEED("graph_tune", "dev", dev);
+  RT_NEED("graph_tune", "g", g);
   static const tsr_tune_options none = {0};
   const search_strategy *strategy;
-  *out = NULL;
   if (!dev->be) return st_make(&dev->ctx->al, TSR_UNAVAILABLE, ST_WHERE("tune", NULL, "open a device by number"), "%s is an architecture without hardware", dev->info.id);
+  TSR_TRY(check_tune_options(dev, o, t));
   TSR_TRY(find_strategy(dev->ctx, t ? t->strategy : NULL, &strategy));
   tsr_tune_report *rep = al_new(&dev->ctx->al, tsr_tune_report);
   if (!rep) return st_oom();
@@ -233,8 +247,11 @@ tsr_status tsr_graph_tune(tsr_device *dev, const tsr_graph *g, const tsr_compile
   return st;
 }
 
-int tsr_tune_report_count(const tsr_tune_report *r) { return (int)r->n; }
-tsr_tune_result tsr_tune_report_get(const tsr_tune_report *r, int i) { return r->v[i]; }
+int tsr_tune_report_count(const tsr_tune_report *r) { return r ? (int)r->n : 0; }
+tsr_tune_result tsr_tune_report_get(const tsr_tune_report *r, int i) {
+  static const tsr_tune_result none = {.problem = {.kernel = "", .op = "", .shape = "", .dtype = ""}, .tile = "", .source = ""};
+  return i < 0 || i >= tsr_tune_report_count(r) ? none : r->v[i];
+}
 
 void tsr_tune_report_destroy(tsr_tune_report **r) {
   if (!r || !*r) return;
@@ -294,11 +311,14 @@ static tsr_status print_estimate(walk *w, rt_kernel *k) {
 }
 
 tsr_status tsr_tune_explain_attention(tsr_device *dev, const tsr_attention *a, const tsr_schedule *s, char **text) {
-  tsr_context *ctx = dev->ctx;
+  RT_OUT("tune_explain_attention", text);
+  RT_NEED("tune_explain_attention", "dev", dev);
+  RT_NEED("tune_explain_attention", "a", a);
   static const tsr_schedule none = {0};
   tune_device device;
-  *text = NULL;
+  tsr_context *ctx = dev->ctx;
   if (!s) s = &none;
+  TSR_TRY(rt_check_schedule(ctx, s));
   if (a->heads < 1 || a->queries < 1 || a->keys < 1 || a->width < 1 || a->width > 1 << 20 || !tsr_dtype_size(a->dtype))
     return st_make(&ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "attention", NULL), "heads, queries, keys and width must be positive, the type one of numbers");
   TSR_TRY(rt_tune_device(dev, rt_tune_cache(ctx, NULL, true), true, &device));
@@ -329,11 +349,20 @@ static tsr_status to_text(walk *w, const tsr_graph *g, const tsr_compile_options
 }
 
 tsr_status tsr_graph_tune_space(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const tsr_tune_options *t, char **text) {
+  RT_OUT("graph_tune_space", text);
+  RT_NEED("graph_tune_space", "dev", dev);
+  RT_NEED("graph_tune_space", "g", g);
+  TSR_TRY(check_tune_options(dev, o, t));
   walk w = {.dev = dev, .tune = t};
   return to_text(&w, g, o, false, print_space, text);
 }
 
 tsr_status tsr_graph_tune_explain(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const tsr_schedule *candidate, char **text) {
+  RT_OUT("graph_tune_explain", text);
+  RT_NEED("graph_tune_explain", "dev", dev);
+  RT_NEED("graph_tune_explain", "g", g);
+  TSR_TRY(check_tune_options(dev, o, NULL));
+  if (candidate) TSR_TRY(rt_check_schedule(dev->ctx, candidate));
   walk w = {.dev = dev, .candidate = candidate, .estimates = true, .cache = rt_tune_cache(dev->ctx, o ? o->cache : NULL, true)};
   return to_text(&w, g, o, true, print_estimate, text);
 }
@@ -354,6 +383,10 @@ static tsr_status record_kernel(walk *w, rt_kernel *k) {
 }
 
 tsr_status tsr_graph_tune_record(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const char *label, const tsr_tune_options *t, char **text) {
+  RT_OUT("graph_tune_record", text);
+  RT_NEED("graph_tune_record", "dev", dev);
+  RT_NEED("graph_tune_record", "g", g);
+  TSR_TRY(check_tune_options(dev, o, t));
   static const tsr_tune_options none = {0};
   walk w = {.dev = dev, .label = label ? label : "", .tune = t ? t : &none, .cache = rt_tune_cache(dev->ctx, o ? o->cache : NULL, true)};
   return to_text(&w, g, o, true, record_kernel, text);

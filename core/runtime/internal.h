@@ -46,6 +46,7 @@ struct tsr_context {
   bool listed;
   pthread_mutex_t lock; /* loading and listing */
   struct rt_custom *custom;
+  uint64_t last_number; /* of the devices and programs made so far; begins at the time, so that other contexts have others */
   struct rt_tune_state { struct tune_cache *cache; char name[64]; uint64_t measurements, lookups, hits, used; } tune; /* tune.c */
 };
 
@@ -57,6 +58,7 @@ struct tsr_device {
   tsr_device_info info;
   arena arena;
   tsr_stream *stream; /* the device's own */
+  uint64_t number;
   be_instance *shell; /* of an imported device: stands in for the backend's instance */
 };
 
@@ -117,6 +119,7 @@ typedef struct rt_pass_through { int output, slot; } rt_pass_through;
 struct tsr_program {
   tsr_context *ctx;
   tsr_device *dev;
+  uint64_t number; /* no other program or device had or gets it */
   arena arena;
   ir_module *levels[TSR_LEVEL_TARGET + 1];
   pass_trace trace;
@@ -145,6 +148,20 @@ void rt_log(tsr_context *ctx, tsr_log_level level, const char *fmt, ...) TSR_PRI
 #define RT_WHERE(fn, hint) ST_WHERE("runtime", fn, hint)
 #define RT_BAD(ctx, fn, hint, ...) st_make(&(ctx)->al, TSR_INVALID_ARGUMENT, RT_WHERE(fn, hint), __VA_ARGS__)
 
+/* Arguments of public functions: a pointer that must be there, an out parameter (zeroed), an enum. */
+tsr_status rt_missing(const char *fn, const char *name);
+#define RT_NEED(fn, name, p) do { if (!(p)) return rt_missing(fn, name); } while (0)
+#define RT_OUT(fn, out) do { if (!(out)) return rt_missing(fn, #out); *(out) = 0; } while (0)
+/* TSR_INVALID_ARGUMENT unless v is one of `known`, the names from 0 on, separated by commas. */
+tsr_status rt_check_enum(const tsr_allocator *al, const char *fn, const char *what, int64_t v, const char *known);
+/* arguments.c: everything in the options that can be wrong by itself; NULL is fine. */
+tsr_status rt_check_options(const tsr_context *ctx, const char *fn, const tsr_compile_options *o);
+tsr_status rt_check_schedule(const tsr_context *ctx, const tsr_schedule *s);
+tsr_status rt_check_context_desc(const tsr_context_desc *d);
+/* An array that calls of `n` elements are to bring. */
+tsr_status rt_check_array(const char *fn, const char *name, const void *v, int64_t n);
+
+static inline uint64_t rt_number(tsr_context *ctx) { return __atomic_add_fetch(&ctx->last_number, 1, __ATOMIC_RELAXED); }
 /* Loads the driver of a backend once; its reason for absence is in ->why. */
 tsr_status rt_backend_load(tsr_context *ctx, rt_backend *b);
 tsr_stream *rt_stream(tsr_device *dev, tsr_stream *s);

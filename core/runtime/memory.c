@@ -19,7 +19,9 @@ static tsr_status new_buffer(tsr_device *d, size_t bytes, tsr_buffer **out) {
 }
 
 tsr_status tsr_buffer_create(tsr_device *d, size_t bytes, tsr_memory kind, tsr_buffer **out) {
-  *out = NULL;
+  RT_OUT("buffer_create", out);
+  RT_NEED("buffer_create", "dev", d);
+  TSR_TRY(rt_check_enum(&d->ctx->al, "buffer_create", "memory kind", (int64_t)kind, "device, host"));
   TSR_TRY(need_hardware(d, "buffer_create"));
   if (bytes > (size_t)PTRDIFF_MAX) return RT_BAD(d->ctx, "buffer_create", NULL, "%zu bytes", bytes);
   if (d->caps.max_buffer_bytes && bytes > (size_t)d->caps.max_buffer_bytes)
@@ -33,7 +35,9 @@ tsr_status tsr_buffer_create(tsr_device *d, size_t bytes, tsr_memory kind, tsr_b
 }
 
 tsr_status tsr_buffer_import(tsr_device *d, const void *handle, size_t bytes, tsr_buffer **out) {
-  *out = NULL;
+  RT_OUT("buffer_import", out);
+  RT_NEED("buffer_import", "dev", d);
+  if (bytes > (size_t)PTRDIFF_MAX) return RT_BAD(d->ctx, "buffer_import", NULL, "%zu bytes", bytes);
   TSR_TRY(need_hardware(d, "buffer_import"));
   if (!handle) return RT_BAD(d->ctx, "buffer_import", NULL, "no handle");
   tsr_buffer *b;
@@ -52,8 +56,8 @@ void tsr_buffer_destroy(tsr_buffer **bp) {
   *bp = NULL;
 }
 
-size_t tsr_buffer_bytes(const tsr_buffer *b) { return b->bytes; }
-void *tsr_buffer_map(tsr_buffer *b) { return b->dev->vt->buffer_map(b->be); }
+size_t tsr_buffer_bytes(const tsr_buffer *b) { return b ? b->bytes : 0; }
+void *tsr_buffer_map(tsr_buffer *b) { return b ? b->dev->vt->buffer_map(b->be) : NULL; }
 
 static tsr_status check_range(const tsr_buffer *b, const char *fn, size_t offset, size_t bytes) {
   if (offset <= b->bytes && bytes <= b->bytes - offset) return NULL;
@@ -61,16 +65,20 @@ static tsr_status check_range(const tsr_buffer *b, const char *fn, size_t offset
 }
 
 tsr_status tsr_buffer_write(tsr_buffer *b, size_t offset, const void *src, size_t bytes) {
+  RT_NEED("buffer_write", "buf", b);
   TSR_TRY(check_range(b, "buffer_write", offset, bytes));
   if (!bytes) return NULL;
+  RT_NEED("buffer_write", "src", src);
   tsr_stream *s = b->dev->stream;
   TSR_TRY(b->dev->vt->write(s->be, (be_range){b->be, offset, bytes}, src));
   return b->dev->vt->stream_sync(s->be, -1);
 }
 
 tsr_status tsr_buffer_read(tsr_buffer *b, size_t offset, void *dst, size_t bytes) {
+  RT_NEED("buffer_read", "buf", b);
   TSR_TRY(check_range(b, "buffer_read", offset, bytes));
   if (!bytes) return NULL;
+  RT_NEED("buffer_read", "dst", dst);
   tsr_stream *s = b->dev->stream;
   TSR_TRY(b->dev->vt->read(s->be, (be_range){b->be, offset, bytes}, dst));
   return b->dev->vt->stream_sync(s->be, -1);
@@ -130,7 +138,8 @@ tsr_status rt_record_run(tsr_program *p, tsr_stream *s, const tsr_binding *input
 tsr_stream *rt_stream(tsr_device *d, tsr_stream *s) { return s ? s : d->stream; }
 
 tsr_status tsr_stream_create(tsr_device *d, int priority, tsr_stream **out) {
-  *out = NULL;
+  RT_OUT("stream_create", out);
+  RT_NEED("stream_create", "dev", d);
   TSR_TRY(need_hardware(d, "stream_create"));
   tsr_stream *s = al_new(&d->ctx->al, tsr_stream);
   if (!s) return st_oom();
@@ -151,28 +160,38 @@ void tsr_stream_destroy(tsr_stream **sp) {
   *sp = NULL;
 }
 
-tsr_status tsr_stream_sync(tsr_stream *s, int64_t timeout_ns) { return s->dev->vt->stream_sync(s->be, timeout_ns); }
+tsr_status tsr_stream_sync(tsr_stream *s, int64_t timeout_ns) {
+  RT_NEED("stream_sync", "s", s);
+  return s->dev->vt->stream_sync(s->be, timeout_ns);
+}
 
 /* Devices of one backend and context may know each other's memory and events. */
 static bool reaches(const tsr_device *d, const tsr_device *other) { return d == other || (d->vt == other->vt && d->ctx == other->ctx && d->vt->between_devices); }
 
 tsr_status tsr_stream_wait(tsr_stream *s, tsr_event *e) {
+  RT_NEED("stream_wait", "s", s);
+  RT_NEED("stream_wait", "e", e);
   if (!e->recorded) return RT_BAD(s->dev->ctx, "stream_wait", "record it first", "the event was never recorded");
   if (!reaches(s->dev, e->dev)) return RT_BAD(s->dev->ctx, "stream_wait", NULL, "the event belongs to another device");
   return s->dev->vt->stream_wait(s->be, e->be);
 }
 
 tsr_status tsr_stream_wait_external(tsr_stream *s, const void *handle) {
+  RT_NEED("stream_wait_external", "s", s);
   if (!s->dev->vt->external_wait) return st_make(&s->dev->ctx->al, TSR_UNSUPPORTED, RT_WHERE("stream_wait_external", NULL), "%s has no semaphores to import", s->dev->info.id);
   return handle ? s->dev->vt->external_wait(s->be, handle) : RT_BAD(s->dev->ctx, "stream_wait_external", NULL, "no handle");
 }
 
 tsr_status tsr_stream_signal_external(tsr_stream *s, const void *handle) {
+  RT_NEED("stream_signal_external", "s", s);
   if (!s->dev->vt->external_signal) return st_make(&s->dev->ctx->al, TSR_UNSUPPORTED, RT_WHERE("stream_signal_external", NULL), "%s has no semaphores to import", s->dev->info.id);
   return handle ? s->dev->vt->external_signal(s->be, handle) : RT_BAD(s->dev->ctx, "stream_signal_external", NULL, "no handle");
 }
 
 tsr_status tsr_stream_copy(tsr_stream *s, tsr_buffer *dst, size_t dst_offset, tsr_buffer *src, size_t src_offset, size_t bytes) {
+  RT_NEED("stream_copy", "s", s);
+  RT_NEED("stream_copy", "dst", dst);
+  RT_NEED("stream_copy", "src", src);
   TSR_TRY(check_range(dst, "stream_copy", dst_offset, bytes));
   TSR_TRY(check_range(src, "stream_copy", src_offset, bytes));
   if ((dst->dev != s->dev && src->dev != s->dev) || !reaches(s->dev, dst->dev) || !reaches(s->dev, src->dev)) return RT_BAD(s->dev->ctx, "stream_copy", "copy through the host", "a buffer belongs to another device");
@@ -181,6 +200,8 @@ tsr_status tsr_stream_copy(tsr_stream *s, tsr_buffer *dst, size_t dst_offset, ts
 }
 
 tsr_status tsr_stream_fill(tsr_stream *s, tsr_buffer *dst, size_t offset, size_t bytes, uint32_t pattern) {
+  RT_NEED("stream_fill", "s", s);
+  RT_NEED("stream_fill", "dst", dst);
   TSR_TRY(check_range(dst, "stream_fill", offset, bytes));
   if (offset % 4 || bytes % 4) return RT_BAD(s->dev->ctx, "stream_fill", NULL, "offset and bytes must be multiples of 4");
   if (s->capturing) return record(s, &(rt_command){.kind = CMD_FILL, .dst = dst, .dst_offset = offset, .bytes = bytes, .pattern = pattern});
@@ -188,13 +209,15 @@ tsr_status tsr_stream_fill(tsr_stream *s, tsr_buffer *dst, size_t offset, size_t
 }
 
 tsr_status tsr_capture_begin(tsr_stream *s) {
+  RT_NEED("capture_begin", "s", s);
   if (s->capturing) return RT_BAD(s->dev->ctx, "capture_begin", NULL, "the stream is already capturing");
   s->capturing = true;
   return NULL;
 }
 
 tsr_status tsr_capture_end(tsr_stream *s, tsr_recording **out) {
-  *out = NULL;
+  RT_OUT("capture_end", out);
+  RT_NEED("capture_end", "s", s);
   if (!s->capturing) return RT_BAD(s->dev->ctx, "capture_end", "call tsr_capture_begin first", "the stream is not capturing");
   tsr_recording *r = al_new(&s->dev->ctx->al, tsr_recording);
   if (r) *r = (tsr_recording){s->dev, s->recorded};
@@ -207,6 +230,7 @@ tsr_status tsr_capture_end(tsr_stream *s, tsr_recording **out) {
 }
 
 tsr_status tsr_recording_replay(tsr_recording *r, tsr_stream *s) {
+  RT_NEED("recording_replay", "r", r);
   s = rt_stream(r->dev, s);
   if (s->dev != r->dev) return RT_BAD(r->dev->ctx, "recording_replay", NULL, "the stream belongs to another device");
   for (rt_command *c = r->first; c; c = c->next) switch (c->kind) {
@@ -228,7 +252,8 @@ void tsr_recording_destroy(tsr_recording **rp) {
 /* ---- events ---------------------------------------------------------------------------------------------------- */
 
 tsr_status tsr_event_create(tsr_device *d, tsr_event **out) {
-  *out = NULL;
+  RT_OUT("event_create", out);
+  RT_NEED("event_create", "dev", d);
   TSR_TRY(need_hardware(d, "event_create"));
   tsr_event *e = al_new(&d->ctx->al, tsr_event);
   if (!e) return st_oom();
@@ -248,6 +273,7 @@ void tsr_event_destroy(tsr_event **ep) {
 }
 
 tsr_status tsr_event_record(tsr_event *e, tsr_stream *s) {
+  RT_NEED("event_record", "e", e);
   s = rt_stream(e->dev, s);
   if (s->dev != e->dev) return RT_BAD(e->dev->ctx, "event_record", NULL, "the stream belongs to another device");
   TSR_TRY(e->dev->vt->event_record(s->be, e->be));
@@ -256,12 +282,15 @@ tsr_status tsr_event_record(tsr_event *e, tsr_stream *s) {
 }
 
 tsr_status tsr_event_sync(tsr_event *e) {
+  RT_NEED("event_sync", "e", e);
   if (!e->recorded) return RT_BAD(e->dev->ctx, "event_sync", "record it first", "the event was never recorded");
   return e->dev->vt->event_sync(e->be);
 }
 
 tsr_status tsr_event_elapsed(tsr_event *from, tsr_event *to, double *ns) {
-  *ns = 0;
+  RT_OUT("event_elapsed", ns);
+  RT_NEED("event_elapsed", "from", from);
+  RT_NEED("event_elapsed", "to", to);
   if (!from->recorded || !to->recorded) return RT_BAD(from->dev->ctx, "event_elapsed", "record both first", "an event was never recorded");
   if (from->dev != to->dev) return RT_BAD(from->dev->ctx, "event_elapsed", NULL, "the events belong to different devices");
   TSR_TRY(from->dev->vt->event_sync(from->be));

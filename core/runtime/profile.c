@@ -11,6 +11,12 @@
 #include "core/runtime/tune.h"
 #include "tessera/profile.h"
 
+/* Programs and devices by number: they may be gone, and another be where they were. */
+typedef struct seen {
+  uint64_t program, device;
+  size_t first;       /* of its kernels in the profile */
+} seen;
+
 struct tsr_profile {
   tsr_context *ctx;
   arena mem;
@@ -18,21 +24,19 @@ struct tsr_profile {
   strb trace;
   int step;
   bool in_steps; /* tsr_profile_steps counts them */
-  struct {
-    const tsr_program *p;
-    size_t first; /* of its kernels below */
-  } seen[64];     /* programs whose facts and trace are in */
-  int n_seen;
+  seen *seen; /* programs whose facts and trace are in */
+  size_t n_seen, cap_seen;
   audit_kernel *kernels;
   tile_work *work; /* beside kernels */
   size_t n_kernels, cap_kernels, cap_work;
   audit_program program;
-  const tsr_device *known; /* whose rates these are: read once, not each step */
+  uint64_t known; /* the device whose rates these are: read once, not each step */
   tune_device rates;
 };
 
 tsr_status tsr_profile_create(tsr_context *ctx, tsr_profile **out) {
-  *out = NULL;
+  RT_OUT("profile_create", out);
+  RT_NEED("profile_create", "ctx", ctx);
   tsr_profile *p = al_new(&ctx->al, tsr_profile);
   if (!p) return st_oom();
   p->ctx = ctx;
@@ -52,6 +56,7 @@ void tsr_profile_destroy(tsr_profile **pp) {
   strb_clear(&p->trace);
   al_free_array(&p->ctx->al, p->kernels, p->cap_kernels);
   al_free_array(&p->ctx->al, p->work, p->cap_work);
+  al_free_array(&p->ctx->al, p->seen, p->cap_seen);
   arena_clear(&p->mem);
   al_delete(&p->ctx->al, p);
   *pp = NULL;
@@ -219,23 +224,23 @@ static void note_types(tsr_profile *prof, const tile_work *w, bool has_work) {
 
 static const tile_work *kept_work(const tsr_profile *prof, const tsr_program *p, int i) {
   static const tile_work unknown = {.flops = -1, .bytes = -1, .contiguous = -1, .stages = -1};
-  for (int s = 0; s < prof->n_seen; s++)
-    if (prof->seen[s].p == p) return &prof->work[prof->seen[s].first + (size_t)i];
+  for (size_t s = 0; s < prof->n_seen; s++)
+    if (prof->seen[s].program == p->number) return &prof->work[prof->seen[s].first + (size_t)i];
   return &unknown;
 }
 
 static tsr_status first_time(tsr_profile *prof, tsr_program *p, const tune_device *d) {
-  for (int i = 0; i < prof->n_seen; i++)
-    if (prof->seen[i].p == p) return NULL;
-  if (prof->n_seen == 64) return NULL;
   bool new_device = true;
-  for (int i = 0; i < prof->n_seen; i++) new_device &= prof->seen[i].p->dev != p->dev;
   int n = tsr_program_n_kernels(p);
+  for (size_t i = 0; i < prof->n_seen; i++) {
+    if (prof->seen[i].program == p->number) return NULL;
+    new_device &= prof->seen[i].device != p->dev->number;
+  }
+  if (!al_grow(&prof->ctx->al, &prof->seen, &prof->cap_seen, prof->n_seen + 1, sizeof *prof->seen)) return st_oom();
   if (!al_grow(&prof->ctx->al, &prof->kernels, &prof->cap_kernels, prof->n_kernels + (size_t)n, sizeof *prof->kernels) ||
       !al_grow(&prof->ctx->al, &prof->work, &prof->cap_work, prof->n_kernels + (size_t)n, sizeof *prof->work))
     return st_oom();
-  prof->seen[prof->n_seen].p = p;
-  prof->seen[prof->n_seen++].first = prof->n_kernels;
+  prof->seen[prof->n_seen++] = (seen){p->number, p->dev->number, prof->n_kernels};
   trace_print(&prof->trace, &p->trace);
   for (int i = 0; i < n; i++) {
     prof_event e;
@@ -263,10 +268,12 @@ static void time_blocks(tsr_program *p, be_block_times *blocks) {
 }
 
 tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out) {
+  RT_NEED("profile_step", "p", prof);
+  RT_NEED("profile_step", "prog", p);
   int n = tsr_program_n_kernels(p);
   const tune_device *d = &prof->rates;
-  if (prof->known != p->dev) TSR_TRY(rt_tune_device(p->dev, rt_tune_cache(prof->ctx, NULL, false), false, &prof->rates));
-  prof->known = p->dev;
+  if (prof->known != p->dev->number) TSR_TRY(rt_tune_device(p->dev, rt_tune_cache(prof->ctx, NULL, false), false, &prof->rates));
+  prof->known = p->dev->number;
   TSR_TRY(first_time(prof, p, d));
   double *ns = al_zalloc(&prof->ctx->al, (size_t)(n + 1) * sizeof *ns);
   be_block_times *blocks = al_zalloc(&prof->ctx->al, (size_t)(n + 1) * sizeof *blocks);
@@ -293,6 +300,9 @@ tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, co
 }
 
 tsr_status tsr_profile_steps(tsr_profile *p, int steps, tsr_step_fn step, void *user) {
+  RT_NEED("profile_steps", "p", p);
+  RT_NEED("profile_steps", "step", step);
+  if (steps < 0) return RT_BAD(p->ctx, "profile_steps", NULL, "%d steps", steps);
   tsr_status st = NULL;
   bool nested = p->in_steps;
   for (int i = 0; i < steps && !st; i++) {
@@ -350,7 +360,6 @@ static tsr_status profile_program(tsr_program *p, int steps, tsr_profile **out) 
     TSR_GOTO(tsr_stream_sync(rt_stream(p->dev, NULL), -1));
   }
   for (int i = 0; i < (steps > 0 ? steps : STEPS); i++) TSR_GOTO(tsr_profile_step(prof, p, NULL, in.v, res.v));
-  prof->n_seen = 0; /* the program goes now; its address may come again */
 done:
   drop_operands(ctx, &in);
   drop_operands(ctx, &res);
@@ -361,15 +370,20 @@ done:
 }
 
 tsr_status tsr_graph_profile(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, int steps, tsr_profile **out) {
+  RT_OUT("graph_profile", out);
+  RT_NEED("graph_profile", "dev", dev);
+  RT_NEED("graph_profile", "g", g);
+  if (steps < 0) return RT_BAD(dev->ctx, "graph_profile", "0 means 10", "%d steps", steps);
   tsr_program *p = NULL;
-  *out = NULL;
   TSR_TRY(tsr_program_compile(dev, g, o, &p));
   return profile_program(p, steps, out);
 }
 
 tsr_status tsr_text_profile(tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *o, int steps, tsr_profile **out) {
+  RT_OUT("text_profile", out);
+  RT_NEED("text_profile", "dev", dev);
+  if (steps < 0) return RT_BAD(dev->ctx, "text_profile", "0 means 10", "%d steps", steps);
   tsr_program *p = NULL;
-  *out = NULL;
   TSR_TRY(tsr_program_parse(dev, text, bytes, file, o, &p));
   return profile_program(p, steps, out);
 }
@@ -384,24 +398,33 @@ static tsr_status give(const tsr_profile *p, tsr_status st, strb *b, char **text
 }
 
 tsr_status tsr_profile_text(const tsr_profile *p, bool wide, char **text) {
+  RT_OUT("profile_text", text);
+  RT_NEED("profile_text", "p", p);
   strb b;
   strb_init(&b, &p->ctx->al);
   return give(p, report_text(p->log, wide ? strb_text(&p->trace) : NULL, wide, &b), &b, text);
 }
 
 tsr_status tsr_profile_json(const tsr_profile *p, char **text) {
+  RT_OUT("profile_json", text);
+  RT_NEED("profile_json", "p", p);
   strb b;
   strb_init(&b, &p->ctx->al);
   return give(p, report_json(p->log, strb_text(&p->trace), &b), &b, text);
 }
 
 tsr_status tsr_profile_trace(const tsr_profile *p, char **text) {
+  RT_OUT("profile_trace", text);
+  RT_NEED("profile_trace", "p", p);
   strb b;
   strb_init(&b, &p->ctx->al);
   return give(p, chrome_trace(p->log, &b), &b, text);
 }
 
 tsr_status tsr_profile_check(const tsr_profile *p, bool needs_reproducible, bool json, char **text, int *failed) {
+  RT_OUT("profile_check", text);
+  RT_OUT("profile_check", failed);
+  RT_NEED("profile_check", "p", p);
   audit_program a = p->program;
   audit_row rows[AUDIT_ROWS];
   strb b;

@@ -23,13 +23,16 @@ void tsr_program_destroy(tsr_program **pp) {
   *pp = NULL;
 }
 
-int tsr_program_n_inputs(const tsr_program *p) { return p->n_inputs; }
-int tsr_program_n_outputs(const tsr_program *p) { return p->n_outputs; }
-tsr_tensor_info tsr_program_input(const tsr_program *p, int i) { return p->inputs[i]; }
-tsr_tensor_info tsr_program_output(const tsr_program *p, int i) { return p->outputs[i]; }
-int tsr_program_n_fallbacks(const tsr_program *p) { return p->n_fallbacks; }
-int tsr_program_n_kernels(const tsr_program *p) { return p->n_launches; }
-tsr_kernel_info tsr_program_kernel(const tsr_program *p, int i) { return p->kernels[i]; }
+int tsr_program_n_inputs(const tsr_program *p) { return p ? p->n_inputs : 0; }
+int tsr_program_n_outputs(const tsr_program *p) { return p ? p->n_outputs : 0; }
+tsr_tensor_info tsr_program_input(const tsr_program *p, int i) { return i < 0 || i >= tsr_program_n_inputs(p) ? (tsr_tensor_info){.name = ""} : p->inputs[i]; }
+tsr_tensor_info tsr_program_output(const tsr_program *p, int i) { return i < 0 || i >= tsr_program_n_outputs(p) ? (tsr_tensor_info){.name = ""} : p->outputs[i]; }
+int tsr_program_n_fallbacks(const tsr_program *p) { return p ? p->n_fallbacks : 0; }
+int tsr_program_n_kernels(const tsr_program *p) { return p ? p->n_launches : 0; }
+tsr_kernel_info tsr_program_kernel(const tsr_program *p, int i) {
+  static const tsr_kernel_info none = {.name = "", .family = "", .path = "", .registers = -1, .spill_bytes = -1, .occupancy = -1};
+  return i < 0 || i >= tsr_program_n_kernels(p) ? none : p->kernels[i];
+}
 
 /* ---- running --------------------------------------------------------------------------------------------------- */
 
@@ -99,6 +102,8 @@ static tsr_status check_sorted(const tsr_program *p, const tsr_binding *in, cons
 static tsr_status check_run(const tsr_program *p, const tsr_stream *s, const tsr_binding *in, const tsr_binding *out) {
   if (!p->dev->be) return st_make(&p->ctx->al, TSR_UNAVAILABLE, RT_WHERE("program_run", "open a device by number"), "%s is an architecture without hardware", p->dev->info.id);
   if (s->dev != p->dev) return RT_BAD(p->ctx, "program_run", NULL, "the stream belongs to another device");
+  TSR_TRY(rt_check_array("program_run", "inputs", in, p->n_inputs));
+  TSR_TRY(rt_check_array("program_run", "outputs", out, p->n_outputs));
   for (int i = 0; i < p->n_inputs; i++) TSR_TRY(check_binding(p, "input", i, &in[i], &p->inputs[i]));
   for (int i = 0; i < p->n_outputs; i++) {
     TSR_TRY(check_binding(p, "output", i, &out[i], &p->outputs[i]));
@@ -172,9 +177,14 @@ static tsr_status run(tsr_program *p, tsr_stream *s, const tsr_binding *in, cons
   return unstage_outputs(p, s, out);
 }
 
-tsr_status tsr_program_run(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out) { return run(p, s, in, out, NULL); }
+tsr_status tsr_program_run(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out) {
+  RT_NEED("program_run", "p", p);
+  return run(p, s, in, out, NULL);
+}
 
 tsr_status tsr_program_profile(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, double *ns) {
+  RT_NEED("program_profile", "p", p);
+  TSR_TRY(rt_check_array("program_profile", "ns", ns, p->n_launches));
   TSR_TRY(run(p, s, in, out, ns));
   return tsr_stream_sync(rt_stream(p->dev, s), -1);
 }
@@ -204,8 +214,10 @@ done:
 }
 
 tsr_status tsr_program_dump(const tsr_program *p, tsr_level level, char **text, size_t *bytes) {
-  *text = NULL;
+  RT_OUT("program_dump", text);
+  RT_NEED("program_dump", "p", p);
   if (bytes) *bytes = 0;
+  TSR_TRY(rt_check_enum(&p->ctx->al, "dump", "level", (int64_t)level, "graph, schedule, tile, target, source, binary"));
   if (level == TSR_LEVEL_BINARY) return dump_binary(p, text, bytes);
   strb b;
   strb_init(&b, &p->ctx->al);
@@ -222,6 +234,8 @@ tsr_status tsr_program_dump(const tsr_program *p, tsr_level level, char **text, 
 }
 
 tsr_status tsr_program_explain(const tsr_program *p, char **text) {
+  RT_OUT("program_explain", text);
+  RT_NEED("program_explain", "p", p);
   strb b;
   strb_init(&b, &p->ctx->al);
   strb_printf(&b, "device %s, policy %s, %d kernel(s), workspace %zu bytes\n", p->dev->info.id, tsr_policy_name(p->policy), p->n_launches, p->workspace_bytes);

@@ -4,7 +4,7 @@
 
 #include "core/runtime/internal.h"
 
-enum { DEFAULT_MOST = 16 };
+enum { DEFAULT_MOST = 16, MOST = 1 << 16 };
 
 typedef struct member {
   tsr_shape *shapes;
@@ -20,9 +20,12 @@ struct tsr_program_set {
 };
 
 tsr_status tsr_program_set_create(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, int most, tsr_program_set **out) {
+  RT_OUT("program_set_create", out);
+  RT_NEED("program_set_create", "dev", dev);
+  RT_NEED("program_set_create", "g", g);
   tsr_context *ctx = dev->ctx;
-  *out = NULL;
-  if (most < 0) return RT_BAD(ctx, "program_set_create", "0 means 16", "room for %d programs", most);
+  TSR_TRY(rt_check_options(ctx, "program_set_create", o));
+  if (most < 0 || most > MOST) return RT_BAD(ctx, "program_set_create", "0 means 16, 65536 is the most", "room for %d programs", most);
   tsr_program_set *s = al_new(&ctx->al, tsr_program_set);
   if (!s) return st_oom();
   *s = (tsr_program_set){.dev = dev, .g = g, .options = o ? *o : (tsr_compile_options){0}, .most = most ? most : DEFAULT_MOST, .n_inputs = tsr_graph_n_inputs(g)};
@@ -58,10 +61,12 @@ static tsr_status make(tsr_program_set *s, const tsr_shape *shapes, member *m) {
 }
 
 tsr_status tsr_program_set_get(tsr_program_set *s, const tsr_shape *shapes, int n, tsr_program **out) {
+  RT_OUT("program_set_get", out);
+  RT_NEED("program_set_get", "s", s);
   member m;
   int at = 0;
-  *out = NULL;
   if (n != s->n_inputs) return RT_BAD(s->dev->ctx, "program_set_get", NULL, "%d shapes for %d inputs", n, s->n_inputs);
+  TSR_TRY(rt_check_array("program_set_get", "shapes", shapes, n));
   for (int i = 0; i < n; i++)
     if (shapes[i].rank < 0 || shapes[i].rank > TSR_MAX_RANK) return RT_BAD(s->dev->ctx, "program_set_get", NULL, "shape %d has rank %d", i, shapes[i].rank);
   while (at < s->n && !same(&s->v[at], shapes, n)) at++;
@@ -77,7 +82,7 @@ tsr_status tsr_program_set_get(tsr_program_set *s, const tsr_shape *shapes, int 
   return NULL;
 }
 
-int tsr_program_set_count(const tsr_program_set *s) { return s->n; }
+int tsr_program_set_count(const tsr_program_set *s) { return s ? s->n : 0; }
 
 void tsr_program_set_destroy(tsr_program_set **ps) {
   tsr_program_set *s = ps ? *ps : NULL;

@@ -31,8 +31,10 @@ static tsr_status infer_again(tsr_graph *g, ir_op *op) {
 }
 
 tsr_status tsr_graph_specialize(const tsr_graph *g, const tsr_shape *shapes, int n, tsr_graph **out) {
-  *out = NULL;
+  RT_OUT("graph_specialize", out);
+  RT_NEED("graph_specialize", "g", g);
   if (n != tsr_graph_n_inputs(g)) return RT_BAD(g->ctx, "graph_specialize", NULL, "%d shapes for %d inputs", n, tsr_graph_n_inputs(g));
+  TSR_TRY(rt_check_array("graph_specialize", "shapes", shapes, n));
   tsr_graph *s;
   TSR_TRY(rt_graph_new(g->ctx, &s));
   tsr_status st = ir_module_clone(g->m, &s->m);

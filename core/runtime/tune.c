@@ -33,7 +33,7 @@ tune_cache *rt_tune_cache(tsr_context *ctx, const char *name, bool create) {
 void rt_tune_close(tsr_context *ctx) { cache_close(&ctx->tune.cache); }
 
 tsr_tune_counters tsr_context_tune_counters(const tsr_context *ctx) {
-  return (tsr_tune_counters){ctx->tune.measurements, ctx->tune.lookups, ctx->tune.hits};
+  return !ctx ? (tsr_tune_counters){0} : (tsr_tune_counters){ctx->tune.measurements, ctx->tune.lookups, ctx->tune.hits};
 }
 
 enum { BARRIER_WARPS = 4 };

@@ -24,7 +24,9 @@ typedef struct rt_kernel {
   tune_target target;
   tsr_buffer **in, **out;      /* scratch operands, made on first use */
   void **host;                 /* copies of the inputs, for the reference */
+  size_t *host_bytes;
   int n_in, n_out;
+  bool ready;                  /* all of these are there */
   struct graph_evaluator *oracle;
   double *ns;                  /* per launch */
   int n_ns;

@@ -41,23 +41,39 @@ void rt_fill_random(tsr_dtype t, void *p, size_t bytes, uint64_t seed) {
   for (size_t done = block; done < n; done += block) memcpy((char *)p + done * size, p, (n - done < block ? n - done : block) * size);
 }
 
+/* Whatever make_operands got to. */
+static void drop_operands(rt_kernel *k) {
+  const tsr_allocator *al = k->dev ? &k->dev->ctx->al : NULL;
+  for (int i = 0; k->host && k->host_bytes && i < k->n_in; i++) al_free(al, k->host[i], k->host_bytes[i], 64);
+  for (int i = 0; k->in && i < k->n_in; i++) tsr_buffer_destroy(&k->in[i]);
+  for (int i = 0; k->out && i < k->n_out; i++) tsr_buffer_destroy(&k->out[i]);
+  al_free_array(al, k->in, (size_t)k->n_in + 1);
+  al_free_array(al, k->out, (size_t)k->n_out + 1);
+  al_free_array(al, k->host, (size_t)k->n_in + 1);
+  al_free_array(al, k->host_bytes, (size_t)k->n_in + 1);
+  k->in = k->out = NULL, k->host = NULL, k->host_bytes = NULL;
+}
+
 static tsr_status make_operands(rt_kernel *k, const tsr_program *p) {
   tsr_context *ctx = k->dev->ctx;
-  if (k->in) return NULL;
-  int n_in = tsr_program_n_inputs(p), n_out = tsr_program_n_outputs(p);
+  if (k->ready) return NULL;
+  drop_operands(k); /* of an earlier try that there was no memory for */
+  int n_in = k->n_in = tsr_program_n_inputs(p), n_out = k->n_out = tsr_program_n_outputs(p);
   k->in = al_zalloc(&ctx->al, (size_t)(n_in + 1) * sizeof *k->in);
   k->out = al_zalloc(&ctx->al, (size_t)(n_out + 1) * sizeof *k->out);
   k->host = al_zalloc(&ctx->al, (size_t)(n_in + 1) * sizeof *k->host);
-  if (!k->in || !k->out || !k->host) return st_oom();
-  k->n_in = n_in, k->n_out = n_out;
+  k->host_bytes = al_zalloc(&ctx->al, (size_t)(n_in + 1) * sizeof *k->host_bytes);
+  if (!k->in || !k->out || !k->host || !k->host_bytes) return st_oom();
   for (int i = 0; i < n_in; i++) {
     tsr_tensor_info t = tsr_program_input(p, i);
     if (!(k->host[i] = al_alloc(&ctx->al, t.bytes, 64))) return st_oom();
+    k->host_bytes[i] = t.bytes;
     rt_fill_random(t.dtype, k->host[i], t.bytes, 0x5eed + (uint64_t)i);
     TSR_TRY(tsr_buffer_create(k->dev, t.bytes, TSR_MEMORY_DEVICE, &k->in[i]));
     TSR_TRY(tsr_buffer_write(k->in[i], 0, k->host[i], t.bytes));
   }
   for (int i = 0; i < n_out; i++) TSR_TRY(tsr_buffer_create(k->dev, tsr_program_output(p, i).bytes, TSR_MEMORY_DEVICE, &k->out[i]));
+  k->ready = true;
   return NULL;
 }
 
@@ -211,14 +227,7 @@ tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy polic
 void rt_kernel_close(rt_kernel *k) {
   const tsr_allocator *al = k->dev ? &k->dev->ctx->al : NULL;
   graph_evaluator_destroy(&k->oracle);
-  for (int i = 0; i < k->n_in; i++) {
-    if (k->in[i]) al_free(al, k->host[i], tsr_buffer_bytes(k->in[i]), 64);
-    tsr_buffer_destroy(&k->in[i]);
-  }
-  for (int i = 0; i < k->n_out; i++) tsr_buffer_destroy(&k->out[i]);
-  al_free(al, k->in, (size_t)(k->n_in + 1) * sizeof *k->in, 16);
-  al_free(al, k->out, (size_t)(k->n_out + 1) * sizeof *k->out, 16);
-  al_free(al, k->host, (size_t)(k->n_in + 1) * sizeof *k->host, 16);
+  drop_operands(k);
   al_free_array(al, k->ns, (size_t)k->n_ns);
   ir_module_destroy(&k->schedule);
   ir_module_destroy(&k->graph);

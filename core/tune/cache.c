@@ -94,10 +94,16 @@ static tsr_status make(const tsr_allocator *al, const char *path, bool read_only
   return NULL;
 }
 
-static tsr_status place(const tsr_allocator *al, const char *dir, const char *name, char *path, size_t path_bytes) {
+tsr_status cache_check_name(const tsr_allocator *al, const char *name) {
+  enum { MOST = 60 };
   for (const char *c = name; *c; c++)
     if (name[0] == '.' || !(isalnum((unsigned char)*c) || strchr("_-.", *c)))
       return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "cache", "use letters, digits, `_`, `-`, `.`"), "bad cache name `%.64s`", name);
+  return strlen(name) <= MOST ? NULL : st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "cache", NULL), "a cache name of %zu letters; at most %d", strlen(name), MOST);
+}
+
+static tsr_status place(const tsr_allocator *al, const char *dir, const char *name, char *path, size_t path_bytes) {
+  TSR_TRY(cache_check_name(al, name));
   if (snprintf(path, path_bytes, "%s/%s.sqlite", dir, name) >= (int)path_bytes - 32)
     return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "cache", NULL), "the path of the cache is too long");
   return NULL;

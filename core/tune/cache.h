@@ -43,6 +43,8 @@ typedef struct cache_info {
 /* `dir` NULL or empty: TSR_CACHE_DIR; where that is empty too, a cache that is off. `name` NULL: "tune"; letters, digits, `_`, `-`, `.`. Makes the folder. Errors: a bad name, out of
  * memory; an unusable place is no error (cache_info tells). */
 TSR_MUST_USE tsr_status cache_open(const tsr_allocator *al, const char *dir, const char *name, tune_cache **out);
+/* TSR_INVALID_ARGUMENT for what is no name of a cache. */
+TSR_MUST_USE tsr_status cache_check_name(const tsr_allocator *al, const char *name);
 /* Was the library built with SQLite? Without, every cache is off. */
 bool cache_in_build(void);
 /* Where cache_open would keep it ("" when that is switched off), and whether something is there; makes nothing. */

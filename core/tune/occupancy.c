@@ -1,7 +1,20 @@
 /* core/tune/occupancy.c - see occupancy.h. */
 #include "core/tune/occupancy.h"
 
-static int64_t round_up(int64_t v, int64_t unit) { return unit > 1 ? (v + unit - 1) / unit * unit : v; }
+/* Configs come from users and from files: sums and products of what they say stay at the largest number instead of wrapping round. */
+static int64_t sum(int64_t a, int64_t b) {
+  int64_t r;
+  return __builtin_add_overflow(a, b, &r) ? INT64_MAX : r;
+}
+
+static int64_t product(int64_t a, int64_t b) {
+  int64_t r;
+  return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r;
+}
+
+static int64_t ceil_div(int64_t v, int64_t unit) { return v / unit + (v % unit > 0); }
+static int64_t round_up(int64_t v, int64_t unit) { return unit > 1 ? product(ceil_div(v, unit), unit) : v; }
+static int64_t positive(int64_t v, int64_t otherwise) { return v > 0 ? v : otherwise; }
 
 static void limit_to(occ_result *r, int64_t blocks, const char *by) {
   if (blocks >= r->blocks) return;
@@ -25,9 +38,9 @@ occ_result occ_compute(const tune_device *d, const occ_input *in) {
   }
   if (in->shared_bytes > 0 && d->shared_per_core > 0) {
     bool over = !d->advisory && d->shared_per_block > 0 && in->shared_bytes > d->shared_per_block;
-    limit_to(&r, over ? 0 : d->shared_per_core / (round_up(in->shared_bytes, d->shared_granule) + d->shared_reserved), "shared");
+    limit_to(&r, over ? 0 : d->shared_per_core / sum(round_up(in->shared_bytes, d->shared_granule), d->shared_reserved), "shared");
   }
-  r.active_warps = r.blocks * in->warps;
+  r.active_warps = r.blocks * in->warps; /* at most max_warps */
   r.fraction = (double)r.active_warps / d->max_warps;
   return r;
 }
@@ -40,32 +53,32 @@ static int32_t threads_of(const tune_device *d, const tune_config *c) {
 int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config *c) {
   enum { ADDRESSES = 24, ROW_REGS = 64 };
   int64_t threads = threads_of(d, c), regs = ADDRESSES;
-  int64_t in_bytes = (int64_t)tsr_dtype_size(p->in), vec = c->vectorize > 0 ? c->vectorize : 1;
+  int64_t in_bytes = (int64_t)tsr_dtype_size(p->in), vec = positive(c->vectorize, 1), mn = product(c->m, c->n);
   if (p->family == TUNE_MATMUL) {
     const tune_matrix *mx = c->matrix_path ? tune_device_matrix(d, p->in) : NULL;
-    int64_t step = mx ? mx->k : 1;
-    regs += ((int64_t)c->m * c->n + threads - 1) / threads;
+    int64_t step = mx ? mx->k : 1, sides = (int64_t)c->m + c->n;
+    regs = sum(regs, ceil_div(mn, threads));
     /* Fragments of one k step, two sets so that loads run ahead. */
-    regs += 2 * (((int64_t)c->m + c->n) * step * in_bytes / 4 + threads - 1) / threads;
+    regs = sum(regs, sum(product(2, product(sides, step * in_bytes) / 4), 2 * threads - 2) / threads);
     /* What a copy without its own path holds on its way to shared memory. */
-    if (c->use_shared && !c->async_copy) regs += ((int64_t)(c->m + c->n) * c->k * in_bytes / 4 + threads - 1) / threads;
+    if (c->use_shared && !c->async_copy) regs = sum(regs, ceil_div(product(product(sides, c->k), in_bytes) / 4, threads));
   } else if (p->family == TUNE_ATTENTION) { /* the result's rows, a tile of scores, its weights in the narrow type */
-    regs += ((int64_t)c->m * p->k + (int64_t)c->m * c->n + (int64_t)c->m * c->n * in_bytes / 4 + threads - 1) / threads;
+    regs = sum(regs, ceil_div(sum(sum(product(c->m, p->k), mn), product(mn, in_bytes) / 4), threads));
   } else {
-    int64_t width = c->n > 0 ? c->n : p->n;
-    int64_t per_thread = p->family == TUNE_ROW ? (width * (c->m > 0 ? c->m : 1) / (c->cluster > 1 ? c->cluster : 1) + threads - 1) / threads : vec;
+    int64_t width = positive(c->n, p->n);
+    int64_t per_thread = p->family == TUNE_ROW ? ceil_div(product(width, positive(c->m, 1)) / positive(c->cluster, 1), threads) : vec;
     if (per_thread > ROW_REGS) per_thread = ROW_REGS; /* a longer row is read again instead of being held */
-    regs += per_thread * (p->passes > 1 && p->family == TUNE_ELEMENTWISE ? p->passes : 1) + vec;
+    regs = sum(regs, product(per_thread, p->passes > 1 && p->family == TUNE_ELEMENTWISE ? p->passes : 1) + vec);
   }
   return (int32_t)(regs > INT32_MAX ? INT32_MAX : regs);
 }
 
 int64_t occ_shared_bytes(const tune_problem *p, const tune_config *c) {
-  int64_t in_bytes = (int64_t)tsr_dtype_size(p->in), stages = c->stages > 0 ? c->stages : 1;
+  int64_t in_bytes = (int64_t)tsr_dtype_size(p->in), stages = positive(c->stages, 1);
   if (p->family == TUNE_ELEMENTWISE || !c->use_shared) return 0;
-  if (p->family == TUNE_ATTENTION) return in_bytes * ((int64_t)c->m * (p->k + c->padding) + 2 * stages * (int64_t)c->n * (p->k + c->padding));
-  if (p->family == TUNE_ROW) return 4 * (int64_t)(c->warps > 0 ? c->warps : 1) * (c->m > 0 ? c->m : 1);
-  return stages * in_bytes * ((int64_t)c->m * (c->k + c->padding) + (int64_t)c->k * (c->n + c->padding));
+  if (p->family == TUNE_ROW) return product(4 * positive(c->warps, 1), positive(c->m, 1));
+  if (p->family == TUNE_ATTENTION) return product(in_bytes, product(sum(p->k, c->padding), sum(c->m, product(2 * stages, c->n))));
+  return product(stages * in_bytes, sum(product(c->m, (int64_t)c->k + c->padding), product(c->k, (int64_t)c->n + c->padding)));
 }
 
 occ_result occ_of_config(const tune_device *d, const tune_problem *p, const tune_config *c) {
@@ -75,13 +88,13 @@ occ_result occ_of_config(const tune_device *d, const tune_problem *p, const tune
 
 int32_t occ_bank_conflict(const tune_device *d, tsr_dtype in, int32_t row_elems, int32_t padding, int32_t access) {
   enum { MOST = 256 };
-  int32_t banks = d->banks > 0 ? d->banks : 32, words = access > 4 ? access / 4 : 1;
-  int64_t stride = (int64_t)(row_elems + padding) * (int64_t)tsr_dtype_size(in);
+  int64_t banks = d->banks > 0 ? d->banks : 32, words = access > 4 ? access / 4 : 1;
+  int64_t stride = positive((int64_t)row_elems + padding, 0) * (int64_t)tsr_dtype_size(in);
   int32_t hits[MOST] = {0}, worst = 1;
   int64_t last_word[MOST];
   if (banks > MOST) banks = MOST;
-  for (int32_t lane = 0; lane < banks / words; lane++)
-    for (int32_t w = 0; w < words; w++) {
+  for (int64_t lane = 0; lane < banks / words; lane++)
+    for (int64_t w = 0; w < words; w++) {
       int64_t word = lane * stride / 4 + w, bank = word % banks;
       if (hits[bank] && last_word[bank] == word) continue; /* the same word is broadcast */
       last_word[bank] = word;

@@ -3,6 +3,8 @@
  * Life of a program: tsr_context -> tsr_device -> tsr_graph (built by calls or parsed from IR text) -> tsr_program (compiled for a
  * device) -> tsr_program_run on buffers. Everything a call creates is destroyed by the caller with the matching destroy
  * call, which accepts NULL and sets the handle to NULL; a parent must outlive its children (context > device > buffer, program, ...).
+ * Arguments: a pointer that may be NULL says so where it is declared, as do counts and enums their values; anything else is TSR_INVALID_ARGUMENT,
+ * and the functions that return no status then return NULL, zero or "". An array of no elements may be NULL.
  * Threads: different contexts never share state. Within one context, calls on different objects may run on different
  * threads; one object is used by one thread at a time. Nothing is kept in global variables.
  * Sources: the layers follow the Tessera performance guides (seeds 000 section 1.4, 001 section 7, 002 section 6). */
@@ -188,12 +190,13 @@ typedef struct tsr_attr {
 #define TSR_STRING(name_, v) {.name = (name_), .kind = TSR_ATTR_STRING, .s = (v)}
 #define TSR_INTS(name_, v, n) {.name = (name_), .kind = TSR_ATTR_INTS, .ints = (v), .n_ints = (n)}
 
-/* An empty graph with the given function name. */
+/* An empty graph with the given function name; NULL = "main". */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_create(tsr_context *ctx, const char *name, tsr_graph **out);
 /* From IR text of the Graph level (any level for tsr_program_parse). `file` is for messages and may be NULL. The graph can't be extended; its
  * inputs are the values 1, 2, ... in order. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_parse(tsr_context *ctx, const char *text, size_t bytes, const char *file, tsr_graph **out);
 TSR_API void tsr_graph_destroy(tsr_graph **g);
+/* name may be NULL. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_input(tsr_graph *g, const char *name, tsr_dtype t, tsr_shape shape, tsr_value *out);
 /* data: row-major elements, copied. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, tsr_shape shape, const void *data, tsr_value *out);
@@ -220,7 +223,7 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_print(const tsr_graph *g, char **text)
 typedef enum tsr_level { TSR_LEVEL_GRAPH, TSR_LEVEL_SCHEDULE, TSR_LEVEL_TILE, TSR_LEVEL_TARGET, TSR_LEVEL_SOURCE, TSR_LEVEL_BINARY } tsr_level;
 
 /* Schedule primitives by hand (seed 004 sections 3.2, 3.3, 3.6); zero = the default. Applies to the kernels whose name starts with `kernel` (NULL or
- * "" = all that have a tile of that kind). Illegal values are legalised for the device, and both are reported. */
+ * "" = all that have a tile of that kind; a name that begins none is TSR_INVALID_ARGUMENT, as are values that no device has). Illegal values are legalised for the device, and both are reported. */
 typedef struct tsr_schedule {
   const char *kernel;
   int64_t m, n, k;      /* tile */
@@ -230,7 +233,7 @@ typedef struct tsr_schedule {
   int async_copy;       /* 1 on, -1 off */
   int64_t pipeline_stages;
   int64_t split_k, warps, raster;
-  const char *matrix_path;
+  const char *matrix_path; /* a name of tessera.schedule.matrix_path's table row */
   bool autotune;
   int64_t cluster;      /* blocks that hold one row together: 1, 2, 4 or 8 */
   int64_t stream_k;     /* blocks among which the steps of a contraction are shared out; in place of split_k */
@@ -373,7 +376,7 @@ typedef struct tsr_custom_op {
   bool (*cpu)(void *user, const tsr_custom_call *call, int64_t first, int64_t last, char *why, size_t why_bytes);
   /* Optional: a kernel of the op's own for a backend ("vulkan", "cuda", "hip", "cpu", ...): Tile IR text with one tessera.tile.kernel whose
    * arguments are views of the operands and the result, written as snprintf does: at most bytes with the closing zero; returns the length
-   * without it, 0 = none for this backend. Without one the CPU kernel runs between copies to and from the host: tsr_program_run then
+   * without it (at most 16 MiB, the same in both calls), 0 = none for this backend. Without one the CPU kernel runs between copies to and from the host: tsr_program_run then
    * waits for the device, the launch counts in tsr_program_n_fallbacks, and TSR_FALLBACK_ERROR makes it TSR_UNSUPPORTED. */
   size_t (*source)(void *user, const char *backend, const tsr_custom_call *call, char *text, size_t bytes);
   void *user;

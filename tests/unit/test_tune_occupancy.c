@@ -4,6 +4,7 @@
 #include "core/profile/verdict.h"
 #include "core/tune/cost.h"
 #include "core/tune/kernel.h"
+#include "core/tune/timeline.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -209,6 +210,31 @@ static void bank_count_is_a_property_of_the_device(void **state) {
   }
 }
 
+/* Configs come from users and cache files: whatever 32 bits hold gives some number, in bounds and never negative. */
+static void any_config_is_computed_safely(void **state) {
+  static const int32_t values[] = {INT32_MIN, -1, 0, 1, 3, 64, 65537, INT32_MAX};
+  static const tune_family families[] = {TUNE_MATMUL, TUNE_ROW, TUNE_ELEMENTWISE, TUNE_ATTENTION};
+  enum { N = sizeof values / sizeof *values };
+  tune_device d = h100();
+  for (int i = 0; i < N * N * N * 4; i++) {
+    int32_t x = values[i % N], y = values[i / N % N], z = values[i / N / N % N];
+    tune_config c = {.m = x, .n = y, .k = z, .padding = y, .stages = x, .warps = z, .vectorize = y, .use_shared = 1, .cluster = x, .split_k = z, .stream_k = y, .raster = x};
+    tune_problem p = {.family = families[i / N / N / N], .op = "x", .batch = INT64_MAX, .m = INT64_MAX, .n = INT64_MAX, .k = z == INT32_MAX ? INT64_MAX : 1 << 20, .in = TSR_F64, .acc = TSR_F64, .out = TSR_F64,
+                      .passes = INT32_MAX};
+    int32_t ways = occ_bank_conflict(&d, TSR_F64, x, y, z);
+    assert_true(ways >= 1 && ways <= 32);
+    if (x > 0 && y > 0 && z > 0) assert_true(occ_shared_bytes(&p, &c) >= 0 && occ_regs(&d, &p, &c) > 0);
+    occ_result r = occ_of_config(&d, &p, &c);
+    assert_true(r.blocks >= 0 && r.active_warps >= 0 && r.active_warps <= d.max_warps);
+    strb text;
+    strb_init(&text, NULL);
+    cost_explain(&d, &p, &c, &text);
+    timeline_explain(&d, &p, &c, &text);
+    assert_true(strb_ok(&text));
+    strb_clear(&text);
+  }
+}
+
 static void verdicts_follow_the_guide(void **state) {
   const char *hint = NULL;
   assert_int_equal(verdict_occupancy(0.5, 300, 290, &hint), VERDICT_PASS);
@@ -335,6 +361,7 @@ int main(void) {
       cmocka_unit_test(bank_conflict_padding_removes_it),
       cmocka_unit_test(bank_conflicts_are_of_what_a_lane_takes),
       cmocka_unit_test(bank_count_is_a_property_of_the_device),
+      cmocka_unit_test(any_config_is_computed_safely),
       cmocka_unit_test(verdicts_follow_the_guide),
       cmocka_unit_test(profile_files_equal_builtin_rows),
       cmocka_unit_test(profile_keeps_what_a_device_can_do),
