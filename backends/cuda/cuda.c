@@ -30,7 +30,7 @@ static tsr_status device_caps(const simt_api *api, int device, tsr_caps *out) {
   if (!arch)
     return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("cuda", NULL, "compute capability 8.0 or later is needed"), "compute capability %d.%d", major, minor);
   TSR_TRY(simt_arch_caps(DIALECT_CUDA, arch, out));
-  if (!api->device_attribute(&v, ATTR_CORES, device) && v > 0) out->n_cores = v;
+  if (!api->device_attribute(&v, ATTR_CORES, device) && v > 0) simt_set_processors(out, v);
   if (!api->device_attribute(&v, ATTR_L2, device) && v > 0) out->l2_bytes = v;
   if (!api->device_attribute(&v, ATTR_SHARED_OPTIN, device) && v > 0) out->shared_bytes = v;
   if (!api->device_attribute(&v, ATTR_SHARED_PER_CORE, device) && v > 0) out->shared_per_core = v;
@@ -158,8 +158,9 @@ static const char *const rtcs[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc
 
 static const simt_dialect dialect = {
     .name = "cuda", .label = "CUDA", .dialect = DIALECT_CUDA, .lib_knob = "TSR_LIBCUDA", .rtc_knob = "TSR_NVRTC", .libs = libs, .rtcs = rtcs, .min_driver = 12000,
-    /* illegal address, launch timeout, assert, hardware stack, illegal instruction, misaligned, address space, program counter, launch failed, ECC, NVLink, contained */
-    .lost_codes = {700, 702, 710, 714, 715, 716, 717, 718, 719, 214, 220, 721},
+    /* illegal address, launch timeout, assert, hardware stack, illegal instruction, misaligned, address space, program counter, launch failed, tensor memory
+     * leak, ECC, NVLink, contained, external device */
+    .lost_codes = {700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 214, 220, 226, 911},
     .error_name = error_name, .device_caps = device_caps, .options = options, .launch_cluster = launch_cluster, .tensor_map = tensor_map,
     .set_shared_limit = set_shared_limit, .graph_update = graph_update, .peer_enable = peer_enable, .import = import_device, .import_pointer = import_pointer,
 };

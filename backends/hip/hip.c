@@ -46,7 +46,7 @@ static tsr_status device_caps(const simt_api *api, int device, tsr_caps *out) {
     tsr_status_free(st);
     return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("hip", NULL, "gfx90a, gfx942, gfx950, gfx1100 and gfx1201 are known"), "architecture %s", arch);
   }
-  if (!api->device_attribute(&v, ATTR_CORES, device) && v > 0) out->n_cores = v;
+  if (!api->device_attribute(&v, ATTR_CORES, device) && v > 0) simt_set_processors(out, v);
   return NULL;
 }
 

@@ -50,13 +50,13 @@ static void put_operands(strb *b, const char *constraint, const char *array, int
   for (int i = 0; i < n; i++) strb_printf(b, "%s\"%s\"(%s[%d])", i ? ", " : "", constraint, array, i);
 }
 
-/* A warp of 32: registers of 32 bits per lane. */
+/* A warp of 32: registers of 32 bits per lane. Whole numbers wrap, as wgmma's do, so there is no .satfinite. */
 void text_cuda_mma(strb *b, const text_mma *i) {
   int size = (int)tsr_dtype_size(i->a), na = i->m * i->k * size / 128, nb = i->n * i->k * size / 128, nc = i->m * i->n / 32;
   bool whole = i->c == TSR_I32;
   strb_printf(b, "template <> FN vec<%s, %d> mma<%d, %d, %d, %s, %s>(vec<int, %d> a, vec<int, %d> b, vec<%s, %d> c) {\n", text_type(i->c), nc, i->m, i->n,
               i->k, text_type(i->a), text_type(i->b), na, nb, text_type(i->c), nc);
-  strb_printf(b, "  asm volatile(\"mma.sync.aligned.m%dn%dk%d.row.col%s.%s.%s.%s.%s {", i->m, i->n, i->k, whole ? ".satfinite" : "", ptx_type(i->c),
+  strb_printf(b, "  asm volatile(\"mma.sync.aligned.m%dn%dk%d.row.col.%s.%s.%s.%s {", i->m, i->n, i->k, ptx_type(i->c),
               ptx_type(i->a), ptx_type(i->b), ptx_type(i->c));
   put_registers(b, 0, nc);
   strb_puts(b, "}, {");

@@ -205,6 +205,8 @@ static void put_tma(strb *b, int rank) {
   strb_clear(&params);
 }
 
+/* A consumer gives a stage back to the other block by a plain arrive: its reads of the stage were those of wgmma, which are complete after
+ * wgmma.wait_group, so nothing of its own has to be made visible, and `.release.cluster` would cost a fence of the whole GPU in each step. */
 static const char cluster[] =
     "FN void cluster_sync() { asm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\"); }\n"
     "FN void cluster_arrive() { asm volatile(\"barrier.cluster.arrive.release.aligned;\" ::: \"memory\"); }\n"
@@ -230,7 +232,7 @@ static const char cluster[] =
     "      \"{\\n\"\n"
     "      \".reg .b32 there;\\n\"\n"
     "      \"mapa.shared::cluster.u32 there, %0, %1;\\n\"\n"
-    "      \"mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\\n\"\n"
+    "      \"mbarrier.arrive.shared::cluster.b64 _, [there];\\n\"\n"
     "      \"}\" ::\"r\"(shared_address(bar)), \"r\"(rank) : \"memory\");\n"
     "}\n";
 

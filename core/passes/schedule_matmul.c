@@ -48,13 +48,18 @@ static double parts_ns(const task *x, int64_t parts) {
   return parts > 1 ? bytes / l2 * 1e9 + launch : 0;
 }
 
+/* Is the product made of operands converted to 16 bits? */
+static bool is_converted(const task *x) { return x->c->f8_by_f16 && x->size == 1 && x->g.accum == TSR_F32; }
+
+/* The rate of its type against that of 16-bit floats. */
+static double type_rate(const task *x) { return is_converted(x) ? 1 : x->size == 1 ? 2 : x->size == 4 ? 0.5 : 1; }
+
 /* The sum of a product on m x n tiles whose k is cut in parts: full waves of blocks at the tile's share of the peak, or the operands'
  * bytes, whichever takes longer. ns */
 static double estimate(const task *x, int64_t m, int64_t n, int64_t step, int64_t parts, double rate, int64_t per_core) {
   const tsr_caps *c = x->c;
   double peak = c->peak_flops_matrix > 0 ? c->peak_flops_matrix : 1e13, memory = c->bytes_per_s > 0 ? c->bytes_per_s : 1e11;
-  if (x->size == 1) peak *= 2;
-  if (x->size == 4) peak /= 2;
+  peak *= type_rate(x);
   int64_t depth = ceil_div(ceil_div(x->g.k, parts), step) * step, blocks = ceil_div(x->g.m, m) * ceil_div(x->g.n, n) * x->batch * parts;
   double each = 2.0 * (double)m * (double)n * (double)depth / (peak / (double)cores(c) * rate) * 1e9;
   double waves = (double)ceil_div(blocks, cores(c) * per_core) * (double)per_core;
@@ -112,8 +117,7 @@ static bool warpgroup_suits(const task *x) {
 static void share_out(const task *x, int64_t step, double best, sched_params *p) {
   const tsr_caps *c = x->c;
   double peak = c->peak_flops_matrix > 0 ? c->peak_flops_matrix : 1e13, l2 = c->bytes_per_s > 0 ? 2 * c->bytes_per_s : 1e12, least = 0.9 * best;
-  if (x->size == 1) peak *= 2;
-  if (x->size == 4) peak /= 2;
+  peak *= type_rate(x);
   for (size_t i = 0; i < sizeof warpgroup_tiles / sizeof *warpgroup_tiles; i++) {
     sched_params q = {.m = warpgroup_tiles[i].m, .n = warpgroup_tiles[i].n, .k = step, .stream_k = cores(c)};
     sched_shares s;
@@ -279,8 +283,7 @@ static void tile_plan(const task *x, sched_params *p) {
   /* A grid that leaves cores idle: smaller tiles, as far as they stay efficient. */
   while (c->n_cores > 0 && x->g.m > 0 && x->g.n > 0 && p->m * p->n > 64 * 64 && blocks_of(x, p) < c->n_cores) *(p->m >= p->n ? &p->m : &p->n) /= 2;
   bool small_file = c->dialect == DIALECT_HIP && c->max_registers > 0 && c->max_registers <= 256; /* RDNA: accumulators share it with all else */
-  bool converted = !strcmp(c->arch, "sm_100a") && x->size == 1 && x->g.accum == TSR_F32; /* its mma.sync works on 16-bit floats */
-  while ((small_file || converted) && p->m * p->n > 128 * 128) *(p->m >= p->n ? &p->m : &p->n) /= 2;
+  while ((small_file || is_converted(x)) && p->m * p->n > 128 * 128) *(p->m >= p->n ? &p->m : &p->n) /= 2;
   int64_t lanes = c->subgroup > 0 ? c->subgroup : 32;
   bool bytewise = x->size == 1 && (x->g.transpose_a || !x->g.transpose_b); /* gathered byte by byte: more registers */
   if (small_file && bytewise && p->k > 64) p->k = 64;

@@ -176,8 +176,8 @@ static tsr_status mma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
       d[i * ni + j] = sx_vector(c, 4, (ir_value *[]){acc->v[top], acc->v[top + 1], acc->v[low], acc->v[low + 1]});
     }
   bool by_element = !rows_of_16_bytes(&g->B.mem) || !rows_of_16_bytes(&g->A.mem) || (tsr_dtype_size(in.b) != 2 && (!g->B.transposed || g->A.transposed));
-  /* sm_100 has no 8-bit float form of mma.sync: its compiler converts, and all steps at once would not fit the registers. */
-  bool converted = !strcmp(c->caps->arch, "sm_100a") && tsr_dtype_size(in.a) == 1 && in.c == TSR_F32;
+  /* Where the compiler converts the operands, all steps at once would not fit the registers. */
+  bool converted = c->caps->f8_by_f16 && tsr_dtype_size(in.a) == 1 && in.c == TSR_F32;
   product p = {g, &in, l, mi, ni, na, nb, from_regs, a, b, d};
   if ((by_element || converted) && g->k > in.k && !from_regs) {
     /* A loop keeps the compiler from loading the operands of all steps at once. */

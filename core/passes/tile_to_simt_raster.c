@@ -1,15 +1,13 @@
 /* core/passes/tile_to_simt_raster.c - the order in which blocks take the tiles of a matmul on NVIDIA and AMD devices.
  * Blocks that run at the same time should share operands in L2: tiles go in groups of 8 rows, rows fastest within a group. CDNA 3
- * and later deal blocks out to 8 dies in turn, each with an L2 of its own, so first each die gets a contiguous run of tiles:
- * block i of n takes tile (i mod 8) * (n / 8) + i / 8, where 8 divides n; the rest keep their places. */
+ * and later deal blocks out to their dies in turn, each with an L2 of its own, so first each die gets a contiguous run of tiles: of d dies
+ * (caps.n_dies) block i of n takes tile (i mod d) * (n / d) + i / d, where d divides n; the rest keep their places. */
 #include <string.h>
 
 #include "core/passes/tile_to_simt_impl.h"
 #include "core/passes/tile_to_simt_matrix.h"
 
-enum { GROUP_ROWS = 8, DIES = 8, LEAST_TILES = 64 };
-
-static bool has_dies(const tsr_caps *c) { return !strncmp(c->arch, "gfx94", 5) || !strncmp(c->arch, "gfx95", 5); }
+enum { GROUP_ROWS = 8, LEAST_TILES = 64 };
 
 bool simt_raster_wanted(const ir_op *kernel) {
   int64_t grid[3] = {1, 1, 1};
@@ -19,11 +17,11 @@ bool simt_raster_wanted(const ir_op *kernel) {
 }
 
 void simt_raster_order(tgb *t, const tsr_caps *caps, int64_t nx, int64_t ny, ir_value *block[2]) {
-  int64_t n = nx * ny;
+  int64_t n = nx * ny, dies = caps->n_dies;
   ir_value *i = tg_add(t, tg_muli(t, block[1], nx), block[0]);
-  if (has_dies(caps)) {
-    int64_t each = n / DIES, whole = each * DIES;
-    ir_value *moved = tg_add(t, tg_muli(t, tg_remi(t, i, DIES), each), tg_divi(t, i, DIES));
+  if (dies > 1) {
+    int64_t each = n / dies, whole = each * dies;
+    ir_value *moved = tg_add(t, tg_muli(t, tg_remi(t, i, dies), each), tg_divi(t, i, dies));
     i = whole == n ? moved : tg_select(t, tg_compare(t, "lt", i, tg_index(t, whole)), moved, i);
   }
   int64_t group = ny < GROUP_ROWS ? ny : GROUP_ROWS;

@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/dtype.h"
+
 /* Appendix A.2: warps, ideal registers and shared memory per block are the guide's. Clocks and rates are the vendors'
- * data sheets (H100 SXM; GB200 per GPU), HBM latency and GB200's 3-5 TB/s those of chapter 3.1 (its middle is taken). */
+ * data sheets (H100 SXM; GB200 per GPU), HBM latency and GB200's 3-5 TB/s those of chapter 3.1 (its middle is taken).
+ * GB200's matrix rate is a quarter of its data sheet's: kernels here have mma.sync, not tcgen05 (backends/simt/simt_arch.c). */
 static const tune_device builtin[] = {
     {.name = "NVIDIA H100", .advisory = true, .async_copy = true, .cores = 132, .warp_size = 32, .max_warps = 64,
      .max_blocks = 32, .max_threads = 1024, .regs_per_core = 65536, .regs_per_thread = 255, .regs_ideal = 64,
@@ -24,7 +27,7 @@ static const tune_device builtin[] = {
     {.name = "NVIDIA GB200", .advisory = true, .async_copy = true, .cores = 148, .warp_size = 32, .max_warps = 96,
      .max_blocks = 32, .max_threads = 1024, .regs_per_core = 65536, .regs_per_thread = 255, .regs_ideal = 48,
      .core_parts = 4, .reg_granule = 256, .shared_granule = 128, .shared_reserved = 1024, .shared_per_block = 128 * 1024, .shared_per_core = 228 * 1024,
-     .banks = 32, .clock_ghz = 1.965, .fma_gflops = 80000, .matrix_gflops = 2500000, .launch_ns = 3000, .barrier_ns = 20,
+     .banks = 32, .clock_ghz = 1.965, .fma_gflops = 80000, .matrix_gflops = 625000, .f8_by_f16 = true, .launch_ns = 3000, .barrier_ns = 20,
      .n_tiers = 4,
      .tier = {{"shared", 228 * 1024, 37000, 30, false}, {"l2", 126e6, 9000, 260, false},
               {"memory", 186e9, 4000, 600, false}, {"link", 0, 900, 0, false}},
@@ -50,7 +53,7 @@ static const struct field {
     FIELD(regs_ideal, F_I32),       FIELD(reg_granule, F_I32),       FIELD(shared_granule, F_I32),
     FIELD(shared_reserved, F_I32),  FIELD(shared_per_block, F_I64),  FIELD(shared_per_core, F_I64),
     FIELD(shared_ideal, F_I64),     FIELD(clusters, F_BOOL),         FIELD(lds_direct, F_BOOL),
-    FIELD(warpgroup_matrix, F_BOOL),
+    FIELD(warpgroup_matrix, F_BOOL), FIELD(f8_by_f16, F_BOOL),
     FIELD(banks, F_I32),            FIELD(clock_ghz, F_F64),         FIELD(fma_gflops, F_F64),
     FIELD(matrix_gflops, F_F64),    FIELD(launch_ns, F_F64),         FIELD(barrier_ns, F_F64),
     FIELD(fma_from, F_ORIGIN),      FIELD(matrix_from, F_ORIGIN),    FIELD(launch_from, F_ORIGIN),
@@ -267,7 +270,7 @@ bool tune_device_has_roofline(const tune_device *d) {
 double tune_device_peak(const tune_device *d, tsr_dtype in, bool matrix) {
   if (!matrix || !d->matrix_gflops || (d->is_cpu && tsr_dtype_size(in) >= 4)) return d->fma_gflops;
   if (in == TSR_TF32 || in == TSR_F32) return d->matrix_gflops / 2;
-  return tsr_dtype_size(in) == 1 ? d->matrix_gflops * 2 : d->matrix_gflops;
+  return tsr_dtype_size(in) == 1 && !(d->f8_by_f16 && dtype_is_float(in)) ? d->matrix_gflops * 2 : d->matrix_gflops;
 }
 
 bool tune_device_simd_like(const tune_device *d) { return !d->is_cpu && d->warp_size > 1 && d->warp_size <= 8; }

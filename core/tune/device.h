@@ -52,6 +52,7 @@ typedef struct tune_device {
   int64_t shared_ideal;  /* the guide's figure, per block */
   bool clusters;         /* blocks that reach each other's shared memory */
   bool lds_direct;       /* CDNA: loads from global memory straight to shared memory */
+  bool f8_by_f16;        /* fp8 products run as f16 ones, at their rate */
   bool warpgroup_matrix; /* wgmma: operands come straight from swizzled shared memory, 64 rows at a time */
   int32_t banks;
   double clock_ghz;

@@ -37,7 +37,7 @@ typedef struct gate {
 
 static gate gates[MAX_KERNELS];
 static int n_gates;
-static const char *const cuda_archs[] = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
+static const char *const cuda_archs[] = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"};
 static const char *const hip_archs[] = {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"};
 enum { N_CUDA = sizeof cuda_archs / sizeof *cuda_archs, N_HIP = sizeof hip_archs / sizeof *hip_archs };
 

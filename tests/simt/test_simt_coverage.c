@@ -19,7 +19,7 @@ typedef struct row { const char *archs, *what; } row; /* SOME: on any; a pattern
 
 static const row rows[] = {
     /* matrix paths and what they vary */
-    {"sm_80 sm_90a sm_120a", "path: mma"}, {"gfx90a gfx942 gfx950", "path: mfma"}, {"gfx1100 gfx1201", "path: wmma"}, {ALL, "path: fma"}, {"sm_90a", "path: wgmma"},
+    {"sm_80 sm_90a sm_120", "path: mma"}, {"gfx90a gfx942 gfx950", "path: mfma"}, {"gfx1100 gfx1201", "path: wmma"}, {ALL, "path: fma"}, {"sm_90a", "path: wgmma"},
     {"sm_90a", "path: wgmma * cluster 1, *"}, {"sm_90a", "path: wgmma * cluster 2, *"}, {"sm_90a", "path: wgmma * 1+1 warpgroups*"}, {"sm_90a", "path: wgmma * 2+1 warpgroups*"},
     {"sm_90a", "path: wgmma *TMA epilogue"}, {"sm_90a", "path: wgmma * [2345] stages, *"}, {"sm_90a", "path: wgmma * 8 stages, *"},
     {"gfx90a gfx942", "path: direct mfma *, 2 stages, 4-byte loads"}, {"gfx942", "path: direct mfma *, 4 stages, 4-byte loads"}, {"gfx950", "path: direct mfma *, 2 stages, 16-byte loads"},
@@ -89,7 +89,7 @@ static void every_row_was_run(void **state) {
 
 /* Every shape that an architecture's table offers to the lowerings; MFMA of 32 x 32 is for the tuner's arithmetic alone: none takes it. */
 static void every_matrix_instruction_was_run(void **state) {
-  static const char *const archs[] = {"sm_80", "sm_90a", "sm_120a", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"};
+  static const char *const archs[] = {"sm_80", "sm_90a", "sm_120", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"};
   int n = 0;
   for (size_t i = 0; i < sizeof archs / sizeof *archs; i++) {
     tsr_caps caps;
@@ -102,7 +102,7 @@ static void every_matrix_instruction_was_run(void **state) {
       if (s->scope == SCOPE_WARPGROUP) snprintf(pattern, sizeof pattern, "wgmma<%d, %d, %s, %s, *", s->n, s->k, a, b);
       else snprintf(pattern, sizeof pattern, "%s<%d, %d, %d, %s, %s>", name, s->m, s->n, s->k, a, b);
       if (!strcmp(archs[i], "sm_90a") && s->scope != SCOPE_WARPGROUP) continue; /* sm_80's */
-      if (!strcmp(archs[i], "sm_120a") && (tsr_dtype_size(s->a) != 1 || s->a == TSR_I8 || s->a == TSR_U8)) continue;
+      if (!strcmp(archs[i], "sm_120") && (tsr_dtype_size(s->a) != 1 || s->a == TSR_I8 || s->a == TSR_U8)) continue;
       n += missing(archs[i], pattern);
     }
   }

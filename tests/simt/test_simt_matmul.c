@@ -128,7 +128,7 @@ static void mma_kernels_match_f64(void **s) {
   check("sm_80", &tf32_small, "mma");
   check("sm_80", &many_tiles, "mma");
   check("sm_80", &u8_small, "mma");
-  for (size_t i = 0; i < sizeof f8_small / sizeof *f8_small; i++) check("sm_120a", &f8_small[i], "mma");
+  for (size_t i = 0; i < sizeof f8_small / sizeof *f8_small; i++) check("sm_120", &f8_small[i], "mma");
 }
 static void mfma_kernels_match_f64(void **s) {
   all_small("gfx90a", "mfma", false);

@@ -240,6 +240,27 @@ static void failed_module_load_leaves_the_device_usable(void **state) {
   }
 }
 
+/* cuda.h of CUDA 13.0: the codes that leave "the process in an inconsistent state and any further CUDA work will return the same error". Those around them don't. */
+static void code_after_which_nothing_works_loses_the_device(void **state) {
+  static const int lost[] = {226, 700, 702, 714, 715, 716, 717, 718, 719, 721, 911}, other[] = {1, 2, 100, 225, 227, 701, 703, 713, 720, 722, 910, 912};
+  enum { N_LOST = sizeof lost / sizeof *lost, N_OTHER = sizeof other / sizeof *other };
+  for (int i = 0; i < N_LOST + N_OTHER; i++) {
+    control c = take(&sides[0]);
+    be_instance *in;
+    be_device *dev;
+    be_buffer *b = NULL;
+    assert_null(cuda_backend.instance_create(&env, &in));
+    assert_null(cuda_backend.device_open(in, 0, NULL, &dev, NULL));
+    c.fail_later(1, i < N_LOST ? lost[i] : other[i - N_LOST]);
+    tsr_code code = st_take_code(cuda_backend.buffer_create(dev, 64, BE_DEVICE_LOCAL, &b));
+    assert_int_not_equal(code, TSR_OK);
+    assert_int_equal(code == TSR_DEVICE_LOST, i < N_LOST);
+    c.fail_later(-1, 0);
+    cuda_backend.device_close(dev);
+    cuda_backend.instance_destroy(in);
+  }
+}
+
 static void sticky_error_stays_until_the_device_is_reopened(void **state) {
   control c = take(&sides[0]);
   const be_vtable *be = sides[0].be;
@@ -434,7 +455,7 @@ int main(void) {
       cmocka_unit_test(each_failing_call_gives_a_status_and_leaks_nothing),
       cmocka_unit_test(each_refused_host_allocation_is_out_of_memory),
       cmocka_unit_test(failed_module_load_leaves_the_device_usable),
-      cmocka_unit_test(sticky_error_stays_until_the_device_is_reopened),
+      cmocka_unit_test(code_after_which_nothing_works_loses_the_device), cmocka_unit_test(sticky_error_stays_until_the_device_is_reopened),
       cmocka_unit_test(missing_and_old_drivers_say_so),
       cmocka_unit_test(missing_compiler_fails_the_module_only),
       cmocka_unit_test(old_architecture_is_unsupported),

@@ -1,5 +1,5 @@
 /* tests/unit/test_simt_raster.c - the order in which blocks take tiles, computed by running the index code that is emitted: every tile
- * once; on CDNA 3 and later, the blocks that one die gets (every eighth) take a run of neighbouring tiles; within a run, groups of
+ * once; on CDNA 3 and later, the blocks that one die gets (every eighth of eight dies) take a run of neighbouring tiles; within a run, groups of
  * eight rows, rows first. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "backends/hip/backend.h"
+#include "backends/simt/simt_arch.h"
 #include "core/passes/tile_to_simt_matrix.h"
 
 typedef struct place { int64_t x, y; } place;
@@ -38,10 +39,12 @@ static int64_t value_of(const ir_value *v) {
   return 0;
 }
 
-static place *order_of(const char *arch, int64_t nx, int64_t ny) {
+/* cus: as the device says, 0 for the table's. */
+static place *order_on(const char *arch, int cus, int64_t nx, int64_t ny) {
   tsr_caps caps;
   ir_module *m;
   assert_null(hip_backend.arch_caps(arch, &caps));
+  if (cus) simt_set_processors(&caps, cus);
   assert_null(ir_module_create(&al_default, &m));
   tgb t = {m, ir_at_end(m, m->root->regions[0])};
   ir_value *block[2];
@@ -56,6 +59,8 @@ static place *order_of(const char *arch, int64_t nx, int64_t ny) {
   ir_module_destroy(&m);
   return p;
 }
+
+static place *order_of(const char *arch, int64_t nx, int64_t ny) { return order_on(arch, 0, nx, ny); }
 
 /* Number of a tile in groups of eight rows, rows first. */
 static int64_t rank_of(place p, int64_t nx, int64_t ny) {
@@ -93,7 +98,22 @@ static void each_die_gets_neighbouring_tiles(void **state) {
   free(one);
 }
 
+/* MI300A has six dies, a partition of CPX mode one; 250 tiles are no multiple of six: the last four stay. */
+static void dies_are_as_many_as_the_device_has(void **state) {
+  static const struct { int cus, dies; } parts[] = {{304, 8}, {228, 6}, {38, 1}};
+  for (int i = 0; i < 3; i++) {
+    int dies = parts[i].dies;
+    place *p = order_on("gfx942", parts[i].cus, 25, 10);
+    char taken[250] = {0};
+    for (int64_t b = 0; b < 250; b++) assert_false(taken[p[b].y * 25 + p[b].x]++);
+    for (int64_t b = dies; b < 250 / dies * dies; b++) assert_int_equal(rank_of(p[b], 25, 10), rank_of(p[b - dies], 25, 10) + 1);
+    for (int64_t b = 250 / dies * dies; b < 250; b++) assert_int_equal(rank_of(p[b], 25, 10), b);
+    free(p);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_tile_is_taken_once), cmocka_unit_test(each_die_gets_neighbouring_tiles)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_tile_is_taken_once), cmocka_unit_test(each_die_gets_neighbouring_tiles),
+                                     cmocka_unit_test(dies_are_as_many_as_the_device_has)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

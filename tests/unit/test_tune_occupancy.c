@@ -73,8 +73,8 @@ static void occupancy_of_known_architectures(void **state) {
       {"sm_89", {4, 32, 49152}, 8, "shared"},   {"sm_89", {4, 32, 101376}, 4, "shared"},
       {"sm_90a", {8, 32, 0}, 64, "warps"},      {"sm_90a", {12, 168, 0}, 12, "registers"}, {"sm_90a", {4, 32, 232448}, 4, "shared"}, /* 227 KiB */
       {"sm_90a", {4, 32, 232449}, 0, "shared"}, {"sm_90a", {1, 16, 0}, 32, "blocks"},
-      {"sm_100a", {4, 64, 0}, 32, "registers"}, {"sm_100a", {8, 32, 114688}, 16, "shared"}, {"sm_100a", {2, 16, 0}, 64, "warps"},
-      {"sm_120a", {1, 16, 0}, 24, "blocks"},    {"sm_120a", {8, 80, 0}, 24, "registers"},  {"sm_120a", {6, 40, 0}, 48, "warps"},
+      {"sm_100", {4, 64, 0}, 32, "registers"}, {"sm_100", {8, 32, 114688}, 16, "shared"}, {"sm_100", {2, 16, 0}, 64, "warps"},
+      {"sm_120", {1, 16, 0}, 24, "blocks"},    {"sm_120", {8, 80, 0}, 24, "registers"},  {"sm_120", {6, 40, 0}, 48, "warps"},
       {"gfx90a", {4, 64, 0}, 32, "warps"},      {"gfx90a", {4, 65, 0}, 28, "registers"},   {"gfx90a", {4, 72, 0}, 28, "registers"},
       {"gfx90a", {4, 73, 0}, 24, "registers"},  {"gfx90a", {4, 80, 0}, 24, "registers"},   {"gfx90a", {4, 96, 0}, 20, "registers"},
       {"gfx90a", {4, 97, 0}, 16, "registers"},  {"gfx90a", {4, 128, 0}, 16, "registers"},  {"gfx90a", {4, 168, 0}, 12, "registers"},
