@@ -62,8 +62,8 @@ typedef struct tsr_caps {
   /* Vulkan, per width of float: what kernels may ask for beside (VK_KHR_shader_float_controls, independence of the widths considered). */
   bool nan_f16, nan_f64, denorm_f16, denorm_f32, denorm_f64, rte_f16, rte_f32, rte_f64;
   bool fnuz;                  /* fp8 is FNUZ (gfx942) */
-  bool f8_by_f16;             /* matrix products of fp8 are made by converting to f16, at its rate (sm_100 without tcgen05) */
-  int f8_sum_bits;            /* mantissa bits that a matrix product of fp8 keeps of its sum; 0: all of f32 */
+  bool f8_by_f16;             /* a subgroup's matrix products of fp8 are made by converting to f16, at its rate and with its sums */
+  int f8_sum_bits;            /* bits of its sum that a matrix product of fp8 keeps; 0: all of f32 */
   int n_dies;                 /* parts of the device with an L2 each, to which blocks are dealt out in turn; 0 or 1: one */
   int n_matrix;
   tsr_matrix_shape matrix[TSR_MAX_MATRIX];

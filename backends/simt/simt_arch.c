@@ -118,7 +118,7 @@ static void fill(const arch_row *r, tsr_caps *c) {
                   .peak_flops_matrix = r->tflops_f16 * 1e12, .bytes_per_s = r->gb_s * 1e9, .launch_ns = cuda ? 2500 : 5000};
   snprintf(c->arch, sizeof c->arch, "%s", r->name);
   c->n_dies = dies(c->arch, c->n_cores);
-  c->f8_by_f16 = !strcmp(c->arch, "sm_100");
+  c->f8_by_f16 = !strcmp(c->arch, "sm_90a") || !strcmp(c->arch, "sm_100"); /* ptxas 13.0: F2FP.F16.E4M3.UNPACK_B, HMMA */
   c->f8_sum_bits = !strcmp(c->arch, "sm_89") || !strcmp(c->arch, "sm_90a") ? 14 : 0;
   if (cuda) nvidia_shapes(c, r);
   else amd_shapes(c, r);

@@ -5,6 +5,7 @@
 
 #include "core/ir/graph_ops.h"
 #include "core/passes/schedule_default.h"
+#include "core/passes/tile_to_simt_wgmma.h"
 
 /* The product as this file sees it. */
 typedef struct task {
@@ -48,8 +49,18 @@ static double parts_ns(const task *x, int64_t parts) {
   return parts > 1 ? bytes / l2 * 1e9 + launch : 0;
 }
 
+/* 16-bit operands may lie either way; all others must run along k. */
+static bool warpgroup_suits(const task *x) {
+  if (!x->c->wgmma || !x->known || x->exact || x->g.m <= 16 || x->g.n < 64 || x->g.k < 32) return false;
+  if (x->g.accum != TSR_F32 && x->g.accum != TSR_I32) return false;
+  if (x->size != 2 && (x->g.transpose_a || !x->g.transpose_b)) return false;
+  for (int i = 0; i < x->c->n_matrix; i++)
+    if (x->c->matrix[i].enabled && x->c->matrix[i].scope == SCOPE_WARPGROUP && x->c->matrix[i].a == x->t && x->op->operands[1]->type->dtype == x->t) return true;
+  return false;
+}
+
 /* Is the product made of operands converted to 16 bits? */
-static bool is_converted(const task *x) { return x->c->f8_by_f16 && x->size == 1 && x->g.accum == TSR_F32; }
+static bool is_converted(const task *x) { return x->c->f8_by_f16 && x->size == 1 && x->g.accum == TSR_F32 && !warpgroup_suits(x); }
 
 /* The rate of its type against that of 16-bit floats. */
 static double type_rate(const task *x) { return is_converted(x) ? 1 : x->size == 1 ? 2 : x->size == 4 ? 0.5 : 1; }
@@ -102,16 +113,6 @@ const char *sched_stream_k(const ir_op *product, const tsr_caps *c, const sched_
 static const struct { int m, n; double rate; } warpgroup_tiles[] = {{128, 256, 1.0}, {256, 128, 1.0}, {128, 192, 0.93}, {128, 128, 0.85}, {64, 256, 0.75},
                                                                     {128, 64, 0.6}, {64, 128, 0.55}, {64, 64, 0.4}};
 
-/* 16-bit operands may lie either way; all others must run along k. */
-static bool warpgroup_suits(const task *x) {
-  if (!x->c->wgmma || !x->known || x->exact || x->g.m <= 16 || x->g.n < 64 || x->g.k < 32) return false;
-  if (x->g.accum != TSR_F32 && x->g.accum != TSR_I32) return false;
-  if (x->size != 2 && (x->g.transpose_a || !x->g.transpose_b)) return false;
-  for (int i = 0; i < x->c->n_matrix; i++)
-    if (x->c->matrix[i].enabled && x->c->matrix[i].scope == SCOPE_WARPGROUP && x->c->matrix[i].a == x->t && x->op->operands[1]->type->dtype == x->t) return true;
-  return false;
-}
-
 /* Steps shared out among all cores, where that saves a tenth of `best` by the model: a grid that leaves cores idle and k too short, or cores too
  * many, for even parts. */
 static void share_out(const task *x, int64_t step, double best, sched_params *p) {
@@ -121,6 +122,7 @@ static void share_out(const task *x, int64_t step, double best, sched_params *p)
   for (size_t i = 0; i < sizeof warpgroup_tiles / sizeof *warpgroup_tiles; i++) {
     sched_params q = {.m = warpgroup_tiles[i].m, .n = warpgroup_tiles[i].n, .k = step, .stream_k = cores(c)};
     sched_shares s;
+    if (!simt_wgmma_holds(c, x->t, q.m, q.n)) continue;
     if (sched_stream_k(x->op, c, &q, &s) || s.each < LEAST_STEPS) continue;
     double area = (double)q.m * (double)q.n, math = 2.0 * area * (double)(s.each * step) / (peak / (double)cores(c) * warpgroup_tiles[i].rate) * 1e9;
     double operands = (double)x->batch * (double)x->size * ((double)x->g.m + (double)x->g.n) * (double)x->g.k, move = c->bytes_per_s > 0 ? operands / c->bytes_per_s * 1e9 : 0;
@@ -137,7 +139,7 @@ static void warpgroup_plan(const task *x, sched_params *p) {
   int64_t step = 128 / x->size;
   for (size_t i = 0; i < sizeof warpgroup_tiles / sizeof *warpgroup_tiles; i++)
     for (int s = 0; s < N_PARTS; s++) {
-      if (!parts_ok(x, part_counts[s], step)) continue;
+      if (!parts_ok(x, part_counts[s], step) || !simt_wgmma_holds(x->c, x->t, warpgroup_tiles[i].m, warpgroup_tiles[i].n)) continue;
       double time = estimate(x, warpgroup_tiles[i].m, warpgroup_tiles[i].n, step, part_counts[s], warpgroup_tiles[i].rate, 1);
       if (best && time >= best) continue;
       best = time;
@@ -283,7 +285,8 @@ static void tile_plan(const task *x, sched_params *p) {
   /* A grid that leaves cores idle: smaller tiles, as far as they stay efficient. */
   while (c->n_cores > 0 && x->g.m > 0 && x->g.n > 0 && p->m * p->n > 64 * 64 && blocks_of(x, p) < c->n_cores) *(p->m >= p->n ? &p->m : &p->n) /= 2;
   bool small_file = c->dialect == DIALECT_HIP && c->max_registers > 0 && c->max_registers <= 256; /* RDNA: accumulators share it with all else */
-  while ((small_file || is_converted(x)) && p->m * p->n > 128 * 128) *(p->m >= p->n ? &p->m : &p->n) /= 2;
+  bool twice = is_converted(x) || (simt_promotes(c, x->t) && x->g.accum == TSR_F32); /* registers for operands of 16 bits, for two sets of sums */
+  while ((small_file || twice) && p->m * p->n > 128 * 128) *(p->m >= p->n ? &p->m : &p->n) /= 2;
   int64_t lanes = c->subgroup > 0 ? c->subgroup : 32;
   bool bytewise = x->size == 1 && (x->g.transpose_a || !x->g.transpose_b); /* gathered byte by byte: more registers */
   if (small_file && bytewise && p->k > 64) p->k = 64;

@@ -7,6 +7,7 @@
 
 #include "core/passes/tile_to_simt_impl.h"
 #include "core/passes/tile_to_simt_matrix.h"
+#include "core/passes/tile_to_simt_wgmma.h"
 
 enum { BLOCK_M = 16, BLOCK_N = 8 };
 
@@ -160,6 +161,40 @@ static void step(simt *c, const product *p, ir_value *k, int number) {
     for (int i = 0; i < p->mi; i++) p->d[i * p->ni + j] = mma(c, p->in, p->a + i * p->na, p->na, p->b + j * p->nb, p->nb, p->d[i * p->ni + j]);
 }
 
+/* Depths from .. to. rolled: a loop, which keeps the compiler from loading the operands of all steps at once. */
+static tsr_status depth(simt *c, const product *p, int64_t from, int64_t to, bool rolled) {
+  ir_op *loop;
+  if (!rolled || to - from <= p->in->k) {
+    for (int64_t k = from; k < to; k += p->in->k) step(c, p, sx_int(c, k), (int)(k / p->in->k));
+    return NULL;
+  }
+  TSR_TRY(simt_begin_for(c, sx_int(c, from), sx_int(c, to), sx_int(c, p->in->k), p->mi * p->ni, p->d, &loop));
+  if (loop && !ir_set_attr(loop, "unroll_by", ir_attr_int(c->m, 1))) c->b.failed = true;
+  step(c, p, loop ? loop->regions[0]->args[0] : NULL, 0);
+  return simt_end_for(c, loop, p->mi * p->ni, p->d);
+}
+
+/* Where element e of the accumulator's block (i, j) is in a fragment with per_row registers in each row. */
+static int in_fragment(int per_row, int i, int j, int e) { return (2 * i + e / 2) * per_row + 2 * j + e % 2; }
+
+static void put_sums(simt *c, const product *p, int per_row, ir_value *const *v) {
+  for (int i = 0; i < p->mi; i++)
+    for (int j = 0; j < p->ni; j++) {
+      ir_value *x[4];
+      for (int e = 0; e < 4; e++) x[e] = v ? v[in_fragment(per_row, i, j, e)] : sx_num(c, p->in->c, 0);
+      p->d[i * p->ni + j] = sx_vector(c, 4, x);
+    }
+}
+
+static void take_sums(simt *c, const product *p, int per_row, bool added, ir_value **v) {
+  for (int i = 0; i < p->mi; i++)
+    for (int j = 0; j < p->ni; j++)
+      for (int e = 0; e < 4; e++) {
+        ir_value **to = &v[in_fragment(per_row, i, j, e)], *x = sx_extract(c, p->d[i * p->ni + j], e);
+        *to = added ? sx_op(c, SC_ADD, NULL, 2, (ir_value *[]){*to, x}) : x;
+      }
+}
+
 static tsr_status mma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt_frag *out) {
   simt_instruction in = {0};
   const simt_layout *l = acc->layout;
@@ -170,28 +205,17 @@ static tsr_status mma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
   ir_value **v = arena_array(&c->m->arena, ir_value *, acc->n), **d = arena_array(&c->m->arena, ir_value *, mi * ni);
   ir_value **a = arena_array(&c->m->arena, ir_value *, mi * 4), **b = arena_array(&c->m->arena, ir_value *, ni * 4 + 4);
   if (!v || !d || !a || !b) return st_oom();
-  for (int i = 0; i < mi; i++)
-    for (int j = 0; j < ni; j++) {
-      int top = 2 * i * per_row + 2 * j, low = top + per_row;
-      d[i * ni + j] = sx_vector(c, 4, (ir_value *[]){acc->v[top], acc->v[top + 1], acc->v[low], acc->v[low + 1]});
-    }
+  memcpy(v, acc->v, sizeof *v * (size_t)acc->n);
   bool by_element = !rows_of_16_bytes(&g->B.mem) || !rows_of_16_bytes(&g->A.mem) || (tsr_dtype_size(in.b) != 2 && (!g->B.transposed || g->A.transposed));
-  /* Where the compiler converts the operands, all steps at once would not fit the registers. */
-  bool converted = c->caps->f8_by_f16 && tsr_dtype_size(in.a) == 1 && in.c == TSR_F32;
+  bool converted = c->caps->f8_by_f16 && tsr_dtype_size(in.a) == 1 && in.c == TSR_F32; /* by the compiler: it takes registers */
+  bool promoted = !converted && in.c == TSR_F32 && simt_promotes(c->caps, in.a), rolled = (by_element || converted) && !from_regs;
   product p = {g, &in, l, mi, ni, na, nb, from_regs, a, b, d};
-  if ((by_element || converted) && g->k > in.k && !from_regs) {
-    /* A loop keeps the compiler from loading the operands of all steps at once. */
-    ir_op *loop;
-    TSR_TRY(simt_begin_for(c, sx_int(c, 0), sx_int(c, g->k), sx_int(c, in.k), mi * ni, d, &loop));
-    if (loop && !ir_set_attr(loop, "unroll_by", ir_attr_int(c->m, 1))) c->b.failed = true;
-    step(c, &p, loop ? loop->regions[0]->args[0] : NULL, 0);
-    TSR_TRY(simt_end_for(c, loop, mi * ni, d));
-  } else {
-    for (int64_t k = 0; k < g->k; k += in.k) step(c, &p, sx_int(c, k), (int)(k / in.k));
+  int64_t each = promoted ? SIMT_F8_PROMOTE : g->k;
+  for (int64_t k = 0; k < g->k; k += each) {
+    put_sums(c, &p, per_row, promoted ? NULL : v);
+    TSR_TRY(depth(c, &p, k, k + each < g->k ? k + each : g->k, rolled));
+    take_sums(c, &p, per_row, promoted, v);
   }
-  for (int i = 0; i < mi; i++)
-    for (int j = 0; j < ni; j++)
-      for (int e = 0; e < 4; e++) v[(2 * i + e / 2) * per_row + 2 * j + e % 2] = sx_extract(c, d[i * ni + j], e);
   *out = (simt_frag){.layout = l, .dtype = g->c, .v = v, .n = acc->n};
   return c->b.failed ? st_oom() : NULL;
 }

@@ -32,7 +32,7 @@ typedef struct wg_plan {
   int consumers, blocks;      /* warpgroups; 64-row blocks of each */
   int cluster, stages, ctas;
   side_plan a, b;
-  bool tma_store;
+  bool tma_store, promote;    /* promote: sums of 128 of k are added up in f32 */
   simt_tile_store store;
   int64_t at_a, at_b, at_full, at_empty, shared;
 } wg_plan;
@@ -80,6 +80,16 @@ static void plan_store(wg_plan *p, int64_t per_stage, int64_t room) {
     }
 }
 
+bool simt_promotes(const tsr_caps *caps, tsr_dtype in) { return caps->f8_sum_bits > 0 && (in == TSR_F8E4M3 || in == TSR_F8E5M2); }
+
+static int warpgroups(int64_t m) { return m == 256 ? 2 : (int)(m / 64); }
+
+/* Registers of a consumer: 232 of two, 160 of three (registers()). Both sets of sums leave room for addresses and the epilogue's values. */
+bool simt_wgmma_holds(const tsr_caps *caps, tsr_dtype in, int64_t m, int64_t n) {
+  int64_t groups = warpgroups(m), columns = m / 64 / groups * n;
+  return columns <= (!simt_promotes(caps, in) ? 256 : groups == 3 ? 96 : 192);
+}
+
 static const char *plan(const simt_matmul *mm, const tsr_caps *caps, wg_plan *p) {
   const char *why;
   *p = (wg_plan){.mm = *mm};
@@ -88,9 +98,10 @@ static const char *plan(const simt_matmul *mm, const tsr_caps *caps, wg_plan *p)
   p->per_atom = ATOM / p->size;
   p->k_step = 32 / p->size;
   if (mm->bm % 64 || mm->bm > 256 || mm->bn % 8 || mm->bn > 256) return "wgmma needs tiles of 64 to 256 rows and up to 256 columns";
-  p->consumers = mm->bm == 256 ? 2 : (int)(mm->bm / 64);
+  p->consumers = warpgroups(mm->bm);
   p->blocks = (int)(mm->bm / 64) / p->consumers;
-  if (p->blocks * mm->bn > 256) return "the accumulator does not fit the registers";
+  p->promote = simt_promotes(caps, mm->a.dtype);
+  if (!simt_wgmma_holds(caps, mm->a.dtype, mm->bm, mm->bn)) return "the accumulator does not fit the registers";
   if ((why = plan_side(p, &mm->a, mm->a.transposed, mm->bm, &p->a))) return why;
   if ((why = plan_side(p, &mm->b, !mm->b.transposed, mm->bn, &p->b))) return why;
   int64_t per_stage = p->a.bytes + p->b.bytes, room = caps->shared_bytes - 1024;
@@ -247,14 +258,15 @@ static int64_t step_offset(const wg_plan *p, const side_plan *s, int step, int64
   return (int64_t)(k / p->per_atom) * mn * p->per_atom + k % p->per_atom;
 }
 
-static void issue(wg *g, ir_value *acc, ir_value *group, ir_value *stage) {
+/* The products of a stage from its wgmma step `from` up to `to`. */
+static void issue(wg *g, ir_value *acc, ir_value *group, ir_value *stage, int from, int to) {
   tgb *t = &g->t;
   const wg_plan *p = &g->p;
   ir_value *base_a = tg_muli(t, stage, p->a.bytes / p->size), *base_b = tg_muli(t, stage, p->b.bytes / p->size);
   /* 64 rows are 64 lines of a k-major tile, or one 128-byte column of boxes of an m-major one */
   int64_t rows = p->a.mn_major ? (int64_t)64 / p->per_atom * p->a.box[1] * p->per_atom : (int64_t)64 * p->per_atom;
   base_a = tg_add(t, base_a, tg_muli(t, group, rows * p->blocks));
-  for (int s = 0; s < p->mm.bk / p->k_step; s++)
+  for (int s = from; s < to; s++)
     for (int m = 0; m < p->blocks; m++) {
       ir_value *at_a = tg_addi(t, base_a, step_offset(p, &p->a, s, p->mm.bm) + m * rows), *at_b = tg_addi(t, base_b, step_offset(p, &p->b, s, p->mm.bn));
       ir_op *op = tg_op(t, NAME("wgmma"), NULL, TG_V(acc, g->sa, at_a, g->sb, at_b));
@@ -302,35 +314,68 @@ static void epilogue_direct(wg *g, ir_value *acc, ir_value *group, ir_value *war
   }
 }
 
+static void clear_sums(tgb *t, tsr_dtype type, ir_value *sums, int n) {
+  ir_op *zero = tg_unrolled(t, n, "i");
+  tg_set(t, tg_number(t, type, 0), sums, tg_counter(zero));
+  tg_close(t, zero);
+}
+
+static ir_value *stage_before(wg *g, ir_value *stage) {
+  tgb *t = &g->t;
+  return tg_select(t, tg_compare(t, "eq", stage, tg_index(t, 0)), tg_index(t, g->p.stages - 1), tg_addi(t, stage, -1));
+}
+
+/* A stage's products. One group stays in flight; the stage before this one has been read once it is the only one. */
+static void stage_products(wg *g, ir_value *acc, ir_value *group, ir_value *lane, ir_op *depth, ir_value *stage) {
+  tgb *t = &g->t;
+  tg_op(t, NAME("wgmma_fence"), NULL, TG_V(acc));
+  issue(g, acc, group, stage, 0, (int)g->p.mm.bk / g->p.k_step);
+  tg_op(t, NAME("wgmma_commit"), NULL, 0, NULL);
+  tg_int(t, tg_op(t, NAME("wgmma_wait"), NULL, TG_V(acc)), "pending", 1);
+  ir_op *later = tg_if(t, tg_compare(t, "gt", tg_counter(depth), tg_index(t, 0)));
+  release(g, lane, stage_before(g, stage));
+  tg_close(t, later);
+}
+
+/* The same, added to `sums` in f32 each SIMT_F8_PROMOTE of k: while one warpgroup adds, the tensor cores are the other's. */
+static void stage_promoted(wg *g, ir_value *acc, ir_value *sums, int n_acc, ir_value *group, ir_value *lane, ir_value *stage) {
+  tgb *t = &g->t;
+  int each = SIMT_F8_PROMOTE / g->p.k_step, steps = (int)g->p.mm.bk / g->p.k_step;
+  for (int s = 0; s < steps; s += each) {
+    tg_op(t, NAME("wgmma_fence"), NULL, TG_V(acc));
+    issue(g, acc, group, stage, s, s + each < steps ? s + each : steps);
+    tg_op(t, NAME("wgmma_commit"), NULL, 0, NULL);
+    tg_int(t, tg_op(t, NAME("wgmma_wait"), NULL, TG_V(acc)), "pending", 0);
+    if (s + each >= steps) release(g, lane, stage);
+    ir_op *i = tg_unrolled(t, n_acc, "i");
+    tg_set(t, tg_add(t, tg_get(t, sums, tg_counter(i)), tg_get(t, acc, tg_counter(i))), sums, tg_counter(i));
+    tg_set(t, tg_number(t, g->p.mm.c, 0), acc, tg_counter(i));
+    tg_close(t, i);
+  }
+}
+
 static void consumer(wg *g, ir_value *group, ir_value *thread, ir_value *warp, ir_value *lane) {
   tgb *t = &g->t;
   const wg_plan *p = &g->p;
   int n_acc = (int)(p->blocks * p->mm.bn / 2);
-  ir_value *next[2], *acc = tg_local(t, p->mm.c, n_acc, "acc");
-  g->p.store.acc = acc, g->p.store.group = group, g->p.store.thread = thread, g->p.store.warp = warp, g->p.store.lane = lane;
+  ir_value *next[2], *acc = tg_local(t, p->mm.c, n_acc, "acc"), *sums = p->promote ? tg_local(t, p->mm.c, n_acc, "sums") : acc;
+  g->p.store.acc = sums, g->p.store.group = group, g->p.store.thread = thread, g->p.store.warp = warp, g->p.store.lane = lane;
   ir_op *tiles = tile_loop(g, tg_named(tg_index(t, 0), "stage"), tg_named(tg_index(t, 0), "phase"));
-  ir_op *zero = tg_unrolled(t, n_acc, "i");
-  tg_set(t, tg_number(t, p->mm.c, 0), acc, tg_counter(zero));
-  tg_close(t, zero);
+  clear_sums(t, p->mm.c, acc, n_acc);
+  if (p->promote) clear_sums(t, p->mm.c, sums, n_acc);
   ir_op *depth = depth_loop(g, tiles);
   ir_value *stage = tg_carried(depth, 0), *phase = tg_carried(depth, 1);
   tg_op(t, NAME("mbar_wait"), NULL, TG_V(g->full, stage, phase));
-  tg_op(t, NAME("wgmma_fence"), NULL, TG_V(acc));
-  issue(g, acc, group, stage);
-  tg_op(t, NAME("wgmma_commit"), NULL, 0, NULL);
-  /* One group stays in flight; the stage before this one has been read once it is the only one. */
-  tg_int(t, tg_op(t, NAME("wgmma_wait"), NULL, TG_V(acc)), "pending", 1);
-  ir_op *later = tg_if(t, tg_compare(t, "gt", tg_counter(depth), tg_index(t, 0)));
-  ir_value *before = tg_select(t, tg_compare(t, "eq", stage, tg_index(t, 0)), tg_index(t, p->stages - 1), tg_addi(t, stage, -1));
-  release(g, lane, before);
-  tg_close(t, later);
+  if (p->promote) stage_promoted(g, acc, sums, n_acc, group, lane, stage);
+  else stage_products(g, acc, group, lane, depth, stage);
   advance(g, stage, phase, next);
   tg_end(t, depth, 2, next);
-  tg_int(t, tg_op(t, NAME("wgmma_wait"), NULL, TG_V(acc)), "pending", 0);
-  ir_value *after = depth ? depth->results[0] : NULL;
-  release(g, lane, tg_select(t, tg_compare(t, "eq", after, tg_index(t, 0)), tg_index(t, p->stages - 1), tg_addi(t, after, -1)));
+  if (!p->promote) {
+    tg_int(t, tg_op(t, NAME("wgmma_wait"), NULL, TG_V(acc)), "pending", 0);
+    release(g, lane, stage_before(g, depth ? depth->results[0] : NULL));
+  }
   if (p->tma_store) simt_tile_store_emit(&g->place, &p->store);
-  else epilogue_direct(g, acc, group, warp, lane);
+  else epilogue_direct(g, sums, group, warp, lane);
   tg_end(t, tiles, 2, depth ? (ir_value *[]){depth->results[0], depth->results[1]} : next);
 }
 

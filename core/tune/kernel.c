@@ -40,7 +40,7 @@ tune_device tune_device_from_caps(const tsr_caps *c, const char *name) {
                    .max_warps = c->max_warps_per_core, .max_blocks = c->max_blocks_per_core, .max_barriers = c->max_barriers_per_core,
                    .core_parts = c->core_parts, .reg_granule = c->register_granule, .shared_granule = c->shared_granule, .shared_reserved = c->shared_reserved, .max_threads = c->max_threads, .regs_per_thread = c->max_registers,
                    .shared_per_block = c->dialect == DIALECT_CPU ? c->l2_bytes : c->shared_bytes, .shared_per_core = c->shared_per_core,
-                   .banks = c->shared_banks, .warpgroup_matrix = c->wgmma, .f8_by_f16 = c->f8_by_f16, .clusters = c->clusters,
+                   .banks = c->shared_banks, .warpgroup_matrix = c->wgmma, .f8_by_f16 = c->f8_by_f16 && !c->wgmma, .clusters = c->clusters,
                    .lds_direct = c->dialect == DIALECT_HIP && !strncmp(c->arch, "gfx9", 4)};
   snprintf(d.name, sizeof d.name, "%s", name && *name ? name : c->arch);
   d.regs_per_core = (int32_t)(c->registers_per_core < INT32_MAX ? c->registers_per_core : INT32_MAX);

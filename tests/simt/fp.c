@@ -93,3 +93,21 @@ void fp_put(void *p, int type, int index, double v) {
     memcpy(at, &code, (size_t)(fp_bits(type) / 8));
   }
 }
+
+/* The model of Khattak and Mikaitis, "Accurate Models of NVIDIA Tensor Cores" (arXiv 2512.07004), for fp8 on Ada and Hopper: all products of an
+ * instruction and the accumulator are aligned with the largest of them, cut off below `bits` bits (toward zero), added, and the sum cut off likewise.
+ * Also DeepGEMM, issue 50, and SageAttention2 (arXiv 2411.10958), section 3: e8m13. */
+static double cut(double x, int exponent, int bits) { return ldexp(trunc(ldexp(x, bits - 1 - exponent)), exponent - bits + 1); }
+
+double fp_f8_sum(double acc, const double *products, int n, int bits) {
+  double largest = fabs(acc), sum = acc;
+  for (int i = 0; i < n; i++) {
+    sum += products[i];
+    if (fabs(products[i]) > largest) largest = fabs(products[i]);
+  }
+  if (!bits || !isfinite(sum) || largest == 0) return sum;
+  int e = ilogb(largest);
+  sum = cut(acc, e, bits);
+  for (int i = 0; i < n; i++) sum += cut(products[i], e, bits);
+  return sum == 0 ? 0 : cut(sum, ilogb(sum), bits);
+}

@@ -111,11 +111,15 @@ void warp_mma(sim_warp *w) {
     for (int r = 0; r < regs; r++)
       for (int e = 0; e < per; e++) b[4 * per * r + per * q + e][g] = fp_get(c->p2, d->b, r * per + e);
   }
+  bool f8 = d->a == EMU_E4M3 || d->a == EMU_E5M2;
+  int sum_bits = f8 && d->c == EMU_F32 && !S.d->f8_by_f16 ? S.d->f8_sum_bits : 0;
+  double products[32];
   for (int l = 0; l < 32; l++)
     for (int i = 0; i < 4; i++) {
       int row = l / 4 + 8 * (i / 2), col = 2 * (l % 4) + i % 2;
       double s = fp_get(w->lanes[l]->call.p3, d->c, i);
-      for (int k = 0; k < d->k; k++) s += a[row][k] * b[k][col];
+      for (int k = 0; k < d->k; k++) products[k] = a[row][k] * b[k][col];
+      s = fp_f8_sum(s, products, d->k, sum_bits);
       fp_put(w->lanes[l]->call.out, d->c, i, s);
     }
 }

@@ -198,4 +198,6 @@ bool registers_free(sim_warp *w, int registers);
 int fp_bits(int type);
 double fp_get(const void *p, int type, int index);
 void fp_put(void *p, int type, int index, double v);
+/* acc plus n products of fp8 as a tensor core adds them that keeps so many bits (0: exactly). */
+double fp_f8_sum(double acc, const double *products, int n, int bits);
 #endif

@@ -81,6 +81,8 @@ typedef struct emu_run_desc {
   int grid[3], block[3], cluster[3]; /* zeros count as 1 */
   int warp;                          /* 32 or 64; 0 = 32 */
   int banks;                         /* of shared memory; 0 = 32 */
+  int f8_sum_bits;                   /* caps.f8_sum_bits; f8_by_f16: mma.sync has all of f32 nevertheless */
+  bool f8_by_f16;
   int64_t shared_bytes;
   void **args; /* one pointer to each parameter's value */
   int n_args;

@@ -150,12 +150,16 @@ static void load_operands(sim_warp *w, const wgmma_op *op) {
 }
 
 static void land(sim_warp *w, const wgmma_op *op) {
+  bool f8 = op->d.a == EMU_E4M3 || op->d.a == EMU_E5M2;
+  int sum_bits = f8 ? S.d->f8_sum_bits : 0;
+  double products[32];
   load_operands(w, op);
   for (int l = 0; l < 32; l++)
     for (int i = 0; i < op->d.n / 2; i++) {
       int row = l / 4 + 8 * (i / 2 % 2), col = 8 * (i / 4) + 2 * (l % 4) + i % 2;
       double s = fp_get(op->acc->value[l], op->d.c, i);
-      for (int k = 0; k < op->d.k; k++) s += tile_a[row][k] * tile_b[k][col];
+      for (int k = 0; k < op->d.k; k++) products[k] = tile_a[row][k] * tile_b[k][col];
+      s = fp_f8_sum(s, products, op->d.k, sum_bits);
       fp_put(op->acc->value[l], op->d.c, i, s);
     }
   operands(w, op, shadow_async_read_end);
