@@ -1,9 +1,74 @@
-/* backends/vulkan/vk_newer.h - what the backend uses of extensions that came after the oldest Vulkan headers it builds with (1.3.272; CMakeLists.txt
- * checks that, and Ubuntu 24.04 has 1.3.275). An extension is asked only of a driver that lists it, so old headers cost nothing at run time.
+/* backends/vulkan/vk_newer.h - what the backend uses of extensions that came after the oldest Vulkan headers it builds with: those of Vulkan 1.3
+ * (CMakeLists.txt checks that; Debian 12 has 1.3.239). An extension is asked only of a driver that lists it, so old headers cost nothing at run time.
  * Source of values and layouts: the Vulkan registry. Numbers are macros, since an enum of another header can't be added to. */
 #ifndef BACKENDS_VULKAN_VK_NEWER_H
 #define BACKENDS_VULKAN_VK_NEWER_H
 #include <vulkan/vulkan_core.h>
+
+#ifndef VK_KHR_cooperative_matrix /* 1.3.255 */
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR ((VkStructureType)1000506000)
+#define VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR ((VkStructureType)1000506001)
+
+typedef enum VkComponentTypeKHR {
+  VK_COMPONENT_TYPE_FLOAT16_KHR = 0,
+  VK_COMPONENT_TYPE_FLOAT32_KHR = 1,
+  VK_COMPONENT_TYPE_FLOAT64_KHR = 2,
+  VK_COMPONENT_TYPE_SINT8_KHR = 3,
+  VK_COMPONENT_TYPE_SINT16_KHR = 4,
+  VK_COMPONENT_TYPE_SINT32_KHR = 5,
+  VK_COMPONENT_TYPE_SINT64_KHR = 6,
+  VK_COMPONENT_TYPE_UINT8_KHR = 7,
+  VK_COMPONENT_TYPE_UINT16_KHR = 8,
+  VK_COMPONENT_TYPE_UINT32_KHR = 9,
+  VK_COMPONENT_TYPE_UINT64_KHR = 10,
+  VK_COMPONENT_TYPE_MAX_ENUM_KHR = 0x7FFFFFFF
+} VkComponentTypeKHR;
+
+typedef enum VkScopeKHR {
+  VK_SCOPE_DEVICE_KHR = 1,
+  VK_SCOPE_WORKGROUP_KHR = 2,
+  VK_SCOPE_SUBGROUP_KHR = 3,
+  VK_SCOPE_QUEUE_FAMILY_KHR = 5,
+  VK_SCOPE_MAX_ENUM_KHR = 0x7FFFFFFF
+} VkScopeKHR;
+
+typedef struct VkCooperativeMatrixPropertiesKHR {
+  VkStructureType sType;
+  void *pNext;
+  uint32_t MSize, NSize, KSize;
+  VkComponentTypeKHR AType, BType, CType, ResultType;
+  VkBool32 saturatingAccumulation;
+  VkScopeKHR scope;
+} VkCooperativeMatrixPropertiesKHR;
+
+typedef struct VkPhysicalDeviceCooperativeMatrixFeaturesKHR {
+  VkStructureType sType;
+  void *pNext;
+  VkBool32 cooperativeMatrix, cooperativeMatrixRobustBufferAccess;
+} VkPhysicalDeviceCooperativeMatrixFeaturesKHR;
+
+typedef VkResult(VKAPI_PTR *PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)(VkPhysicalDevice, uint32_t *, VkCooperativeMatrixPropertiesKHR *);
+#endif
+
+#ifndef VK_EXT_layer_settings /* 1.3.272 */
+#define VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT ((VkStructureType)1000496000)
+
+typedef enum VkLayerSettingTypeEXT { VK_LAYER_SETTING_TYPE_BOOL32_EXT = 0, VK_LAYER_SETTING_TYPE_MAX_ENUM_EXT = 0x7FFFFFFF } VkLayerSettingTypeEXT;
+
+typedef struct VkLayerSettingEXT {
+  const char *pLayerName, *pSettingName;
+  VkLayerSettingTypeEXT type;
+  uint32_t valueCount;
+  const void *pValues;
+} VkLayerSettingEXT;
+
+typedef struct VkLayerSettingsCreateInfoEXT {
+  VkStructureType sType;
+  const void *pNext;
+  uint32_t settingCount;
+  const VkLayerSettingEXT *pSettings;
+} VkLayerSettingsCreateInfoEXT;
+#endif
 
 #ifndef VK_NV_cooperative_matrix2 /* 1.3.300 */
 #define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV ((VkStructureType)1000593000)

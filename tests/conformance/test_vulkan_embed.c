@@ -15,6 +15,7 @@
 #include <cmocka.h>
 #include <vulkan/vulkan.h>
 
+#include "backends/vulkan/vk_newer.h"
 #include "tessera/vulkan.h"
 #include "tests/support/api_check.h"
 
