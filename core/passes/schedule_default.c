@@ -303,6 +303,28 @@ bool sched_note_legalized(ir_op *kernel, const sched_params *asked, const char *
   return ok;
 }
 
+static void note_change(pass_trace *trace, const ir_op *op, const char *rule, const char *kernel, const sched_params *was, const sched_params *now, const char *why) {
+  strb original, chosen;
+  if (!trace) return;
+  strb_init(&original, &trace->arena.al);
+  strb_init(&chosen, &trace->arena.al);
+  sched_print(&original, was);
+  sched_print(&chosen, now);
+  if (strb_ok(&original) && strb_ok(&chosen)) trace_schedule(trace, op, &(trace_change){rule, kernel, strb_text(&original), strb_text(&chosen), why});
+  else trace->failed = true;
+  strb_clear(&original);
+  strb_clear(&chosen);
+}
+
+/* A product that nobody gave a tile starts from the table's; shape and device may make it another one. */
+static void note_fitted(const ir_op *kernel, const ir_op *product, const schedule_options *o, const sched_params *p) {
+  sched_params table = {0}, now = {.m = p->m, .n = p->n, .k = p->k};
+  if (o->caps->dialect == DIALECT_CPU || !p->m || !sched_recommended("gemm", product->operands[0]->type->dtype, &table)) return;
+  if (table.m == p->m && table.n == p->n && table.k == p->k) return;
+  table = (sched_params){.m = table.m, .n = table.n, .k = table.k};
+  note_change(o->trace, product, "tile_fitted", ir_get_str(kernel, "sym_name", "?"), &table, &now, "the table's tile, fitted to this shape and device");
+}
+
 /* Names in the trace what the author asked for and this device or kernel has no use for; a split that can't be is taken out of p. */
 static void note_unused(const ir_op *kernel, const schedule_options *o, const sched_params *asked, sched_params *p) {
   const ir_op *product = contraction(kernel);
@@ -349,11 +371,12 @@ static tsr_status apply(ir_op *kernel, const schedule_options *o) {
   if (explicit_tile && !asked.warps && p.warps && product)
     while (p.m * p.n / (p.warps * lanes) > 64 && (!o->caps->max_threads || 2 * p.warps * lanes <= o->caps->max_threads)) p.warps *= 2;
   sched_params before = p;
+  if (product && !explicit_tile) note_fitted(kernel, product, o, &p);
   if (sched_broken_limit(kernel, o->caps, &p, why, sizeof why)) {
     const char *name = ir_get_str(kernel, "sym_name", "?");
     if (o->error_if_illegal) return ir_error(product ? product : kernel, "choose a smaller tile, or let it be legalised", "the schedule of %s breaks a limit: %s", name, why);
     if (!sched_legalize(kernel, o->caps, &p)) return ir_error(product ? product : kernel, NULL, "no schedule of %s fits the device: %s", name, why);
-    trace_add(o->trace, "schedule", "schedule_legalize", product ? product : kernel, true, "%s: %s", name, why);
+    note_change(o->trace, product ? product : kernel, "schedule_legalize", name, &before, &p, why);
     if (!sched_note_legalized(kernel, &before, why)) return st_oom();
   }
   sched_shares shares;

@@ -12,6 +12,7 @@ typedef struct trace_entry {
   ir_loc loc;
   bool fired;
   const char *reason; /* why it was refused, or what it made; "" if there is nothing to say */
+  const char *kernel, *original; /* of a schedule that was changed to fit: whose, and what it was; else NULL */
 } trace_entry;
 
 typedef struct pass_trace {
@@ -25,6 +26,14 @@ void trace_init(pass_trace *t, const tsr_allocator *al);
 void trace_clear(pass_trace *t);
 /* t may be NULL: nothing is recorded. */
 void trace_add(pass_trace *t, const char *pass, const char *rule, const ir_op *op, bool fired, const char *fmt, ...) TSR_PRINTF(6, 7);
+/* The kernel's schedule is not the one that was asked for, or that the guide's table has: both, and why. */
+typedef struct trace_change { const char *rule, *kernel, *original, *chosen, *why; } trace_change;
+void trace_schedule(pass_trace *t, const ir_op *op, const trace_change *c);
+/* Those entries by kernel, for programs of many thousands: the last entry of each counts. False when out of memory. */
+typedef struct trace_changes { const trace_entry **v; size_t n, cap; } trace_changes;
+bool trace_changes_make(const pass_trace *t, trace_changes *out);
+const trace_entry *trace_changes_find(const trace_changes *c, const char *kernel); /* NULL: its schedule is the one that was asked for */
+void trace_changes_clear(const pass_trace *t, trace_changes *c);
 /* How many entries of a rule fired (or were refused). */
 int trace_count(const pass_trace *t, const char *rule, bool fired);
 /* One line per entry; or a JSON array of {pass, rule, op, line, fired, reason}. */

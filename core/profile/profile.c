@@ -14,7 +14,7 @@ struct prof_log {
 };
 
 prof_event prof_event_init(prof_kind kind, const char *op) {
-  return (prof_event){.kind = kind, .op = op, .detail = "", .kernel = "", .device = "", .flops = -1, .bytes = -1, .bytes_measured = -1,
+  return (prof_event){.kind = kind, .op = op, .detail = "", .kernel = "", .device = "", .original = "", .flops = -1, .bytes = -1, .bytes_measured = -1,
                       .occupancy = -1, .registers = -1, .spill_bytes = -1, .shared_bytes = -1, .tiles = -1, .parallel = -1,
                       .tile_ns = -1, .tile_min_ns = -1, .tile_max_ns = -1};
 }
@@ -69,7 +69,8 @@ void prof_add(prof_log *l, const prof_event *e) {
     copy.detail = keep(l, e->detail, offsetof(prof_event, detail));
     copy.kernel = keep(l, e->kernel, offsetof(prof_event, kernel));
     copy.device = keep(l, e->device, offsetof(prof_event, device));
-    if (copy.op && copy.detail && copy.kernel && copy.device) l->events[l->n++] = copy;
+    copy.original = keep(l, e->original, offsetof(prof_event, original));
+    if (copy.op && copy.detail && copy.kernel && copy.device && copy.original) l->events[l->n++] = copy;
     else l->dropped++;
   } else {
     l->dropped++;

@@ -17,6 +17,7 @@ typedef struct prof_event {
   const char *detail;  /* what stands in brackets: the tile "128x128x64", the mesh axis "dp", the fused op "FlashAttn" */
   const char *kernel;  /* the compiled kernel's name */
   const char *device;  /* "cpu:0" */
+  const char *original; /* the schedule that was asked for, or that the table has, where another one runs; else "" */
   int stream, step;
   double start_ns, end_ns;
   double flops, bytes;          /* modelled; of a collective, bytes over the links */

@@ -234,6 +234,7 @@ static void row_json(const prof_row *r, strb *out) {
   text(out, "detail", e->detail);
   text(out, "kernel", e->kernel);
   text(out, "device", e->device);
+  text(out, "original", e->original);
   strb_printf(out, ", \"stream\": %d, \"count\": %zu, \"steps\": %zu", e->stream, r->count, r->steps);
   number(out, "median_ns", r->median_ns), number(out, "min_ns", r->min_ns), number(out, "max_ns", r->max_ns), number(out, "total_ns", r->total_ns);
   number(out, "share", r->share), number(out, "flops", e->flops), number(out, "gflops", r->gflops);

@@ -125,6 +125,15 @@ static bool suggest(void *user, const be_matmul *d, int64_t tile[3]) {
 
 static tsr_fallback fallback_of(const compile *c) { return c->o && c->o->fallback ? c->o->fallback : c->p->ctx->fallback; }
 
+/* What runs is not the schedule that was asked for: under the policy `warn` that is a warning. */
+static void tell_changes(const compile *c) {
+  const pass_trace *t = &c->p->trace;
+  for (size_t i = 0; i < t->n; i++) {
+    bool asked = t->v[i].kernel && !strcmp(t->v[i].rule, "schedule_legalize");
+    if (t->v[i].kernel) rt_log(c->p->ctx, asked && fallback_of(c) == TSR_FALLBACK_WARN ? TSR_LOG_WARN : TSR_LOG_INFO, "%s: the schedule of %s", t->v[i].rule, t->v[i].reason);
+  }
+}
+
 static tsr_status lower_schedule(compile *c) {
   tsr_program *p = c->p;
   ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
@@ -138,6 +147,7 @@ static tsr_status lower_schedule(compile *c) {
   TSR_TRY(rt_tune_schedule(c->dev, m, c->o, p->policy, &p->trace));
   TSR_TRY(rt_lighter_apply(c->lighter, m, &p->trace));
   TSR_TRY(schedule_apply_defaults(m, &(schedule_options){.caps = &c->dev->caps, .error_if_illegal = fallback_of(c) == TSR_FALLBACK_ERROR, .trace = &p->trace}));
+  tell_changes(c);
   tile_options opts = {.caps = &c->dev->caps, .policy = tsr_policy_name(p->policy), .suggest = suggest, .user = c->dev};
   return schedule_to_tile(m, &opts, &p->levels[TSR_LEVEL_TILE]);
 }

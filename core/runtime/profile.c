@@ -143,6 +143,7 @@ static void describe(const tsr_program *p, int i, const tune_device *d, const ti
   bool known = src && tune_kernel_problem(src, "", &problem);
   e->kernel = k.name;
   e->device = p->dev->info.id;
+  e->original = k.original;
   e->flops = first_known(k.flops, known ? tune_problem_flops(&problem) : w->flops);
   e->bytes = first_known(k.bytes, known ? tune_problem_bytes(&problem) : w->bytes);
   e->occupancy = occupancy_of(&k, d);

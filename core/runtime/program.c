@@ -233,6 +233,52 @@ tsr_status tsr_program_dump(const tsr_program *p, tsr_level level, char **text, 
   return rt_text(p->ctx, &b, text);
 }
 
+/* The launches by name, for programs of many thousands. */
+typedef struct launch_index { const tsr_kernel_info **v; int n, next; } launch_index;
+
+static int by_name(const void *a, const void *b) {
+  const tsr_kernel_info *x = *(const tsr_kernel_info *const *)a, *y = *(const tsr_kernel_info *const *)b;
+  int c = strcmp(x->name, y->name);
+  return c ? c : x < y ? -1 : x > y;
+}
+
+static bool index_launches(const tsr_program *p, launch_index *x) {
+  *x = (launch_index){.v = al_alloc(&p->ctx->al, sizeof *x->v * (size_t)(p->n_launches + 1), 16), .n = p->n_launches};
+  if (!x->v) return false;
+  for (int i = 0; i < x->n; i++) x->v[i] = &p->kernels[i];
+  if (x->n) qsort(x->v, (size_t)x->n, sizeof *x->v, by_name);
+  return true;
+}
+
+/* The first launch of a kernel. One that equals an earlier kernel is launched under that one's name: it is then the next launch of its family. */
+static const tsr_kernel_info *launch_of(const tsr_program *p, launch_index *x, const char *kernel, const char *family) {
+  int from = 0, to = x->n;
+  while (from < to) {
+    int mid = from + (to - from) / 2;
+    if (strcmp(x->v[mid]->name, kernel) < 0) from = mid + 1;
+    else to = mid;
+  }
+  if (from < x->n && !strcmp(x->v[from]->name, kernel)) {
+    x->next = (int)(x->v[from] - p->kernels) + 1;
+    return x->v[from];
+  }
+  for (int i = x->next; i < x->n && i < x->next + 4; i++)
+    if (!strcmp(p->kernels[i].family, family)) return x->next = i + 1, &p->kernels[i];
+  return NULL;
+}
+
+/* Where the schedule leaves the tile to the device, the one that it took. */
+static void print_schedule(strb *b, const tsr_kernel_info *k, sched_params p) {
+  if (!p.m && !p.n && !p.k && k) p.m = k->tile[0], p.n = k->tile[1], p.k = k->tile[2];
+  if (p.m || p.n || p.k) {
+    p.n = p.n ? p.n : 1, p.k = p.k ? p.k : 1;
+    sched_print(b, &p);
+  } else {
+    strb_puts(b, "of the device's own");
+  }
+  if (k && *k->original) strb_printf(b, " (asked for, or in the table: %s)", k->original);
+}
+
 tsr_status tsr_program_explain(const tsr_program *p, char **text) {
   RT_OUT("program_explain", text);
   RT_NEED("program_explain", "p", p);
@@ -241,13 +287,16 @@ tsr_status tsr_program_explain(const tsr_program *p, char **text) {
   strb_printf(&b, "device %s, policy %s, %d kernel(s), workspace %zu bytes\n", p->dev->info.id, tsr_policy_name(p->policy), p->n_launches, p->workspace_bytes);
   trace_print(&b, &p->trace);
   const ir_module *s = p->levels[TSR_LEVEL_SCHEDULE];
+  launch_index index;
+  if (!index_launches(p, &index)) return strb_clear(&b), st_oom();
   for (const ir_op *o = s && s->root->regions[0]->first ? s->root->regions[0]->first->regions[0]->first : NULL; o; o = o->next) {
     if (o->def->level != IR_SCHEDULE || o->def->code != S_KERNEL) continue;
     sched_params params;
     sched_read(o, &params);
     strb_printf(&b, "kernel %s: family %s, fused by %s, schedule ", ir_get_str(o, "sym_name", ""), ir_get_str(o, "family", ""), *ir_get_str(o, "fused", "") ? ir_get_str(o, "fused", "") : "nothing");
-    sched_print(&b, &params);
+    print_schedule(&b, launch_of(p, &index, ir_get_str(o, "sym_name", ""), ir_get_str(o, "family", "")), params);
     strb_putc(&b, '\n');
   }
+  al_free(&p->ctx->al, index.v, sizeof *index.v * (size_t)(p->n_launches + 1), 16);
   return rt_text(p->ctx, &b, text);
 }

@@ -251,7 +251,7 @@ static tsr_status build(tsr_program *p) {
 static tsr_status describe_kernel(const plan *x, int index, tsr_kernel_info *k) {
   tsr_program *p = x->p;
   const be_kernel_desc *d = &p->desc.kernels[index];
-  *k = (tsr_kernel_info){.name = d->name, .family = "", .shared_bytes = d->shared_bytes, .flops = d->flops, .bytes = d->bytes, .registers = -1, .spill_bytes = -1, .occupancy = -1, .path = ""};
+  *k = (tsr_kernel_info){.name = d->name, .family = "", .shared_bytes = d->shared_bytes, .flops = d->flops, .bytes = d->bytes, .registers = -1, .spill_bytes = -1, .occupancy = -1, .path = "", .original = "", .original_why = ""};
   memcpy(k->grid, d->grid, sizeof k->grid);
   memcpy(k->block, d->block, sizeof k->block);
   const ir_op *o = ir_symbols_find(&x->kernels, d->name);
@@ -273,8 +273,20 @@ static tsr_status describe_kernel(const plan *x, int index, tsr_kernel_info *k) 
 }
 
 static void describe_host_call(const tsr_program *p, const rt_launch *l, tsr_kernel_info *k) {
-  *k = (tsr_kernel_info){.name = l->kernel, .family = "custom", .grid = {1, 1, 1}, .block = {1, 1, 1}, .registers = -1, .spill_bytes = -1, .occupancy = -1, .path = ""};
+  *k = (tsr_kernel_info){.name = l->kernel, .family = "custom", .grid = {1, 1, 1}, .block = {1, 1, 1}, .registers = -1, .spill_bytes = -1, .occupancy = -1, .path = "", .original = "", .original_why = ""};
   for (int s = 0; s < l->n_slots; s++) k->bytes += (double)p->slots[l->slots[s]].bytes;
+}
+
+/* Which schedules are not those that were asked for. The trace lives as long as the program. */
+static tsr_status note_originals(tsr_program *p) {
+  trace_changes changes;
+  if (!trace_changes_make(&p->trace, &changes)) return st_oom();
+  for (int i = 0; i < p->n_launches && changes.n; i++) {
+    const trace_entry *e = trace_changes_find(&changes, p->kernels[i].name);
+    if (e) p->kernels[i].original = e->original, p->kernels[i].original_why = e->reason;
+  }
+  trace_changes_clear(&p->trace, &changes);
+  return NULL;
 }
 
 /* A kernel is described once, however many launches it has. */
@@ -307,7 +319,8 @@ static tsr_status make_plan(plan *x) {
   TSR_TRY(plan_workspace(x));
   TSR_TRY(rt_make_waits(x->p));
   if (x->p->dev->be) TSR_TRY(build(x->p));
-  return describe_kernels(x);
+  TSR_TRY(describe_kernels(x));
+  return note_originals(x->p);
 }
 
 tsr_status rt_plan(tsr_program *p) {

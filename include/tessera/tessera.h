@@ -223,7 +223,8 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_print(const tsr_graph *g, char **text)
 typedef enum tsr_level { TSR_LEVEL_GRAPH, TSR_LEVEL_SCHEDULE, TSR_LEVEL_TILE, TSR_LEVEL_TARGET, TSR_LEVEL_SOURCE, TSR_LEVEL_BINARY } tsr_level;
 
 /* Schedule primitives by hand (seed 004 sections 3.2, 3.3, 3.6); zero = the default. Applies to the kernels whose name starts with `kernel` (NULL or
- * "" = all that have a tile of that kind; a name that begins none is TSR_INVALID_ARGUMENT, as are values that no device has). Illegal values are legalised for the device, and both are reported. */
+ * "" = all that have a tile of that kind; a name that begins none is TSR_INVALID_ARGUMENT, as are values that no device has). Illegal values are legalised
+ * for the device; both are reported: in the trace, as a warning under the fall-back policy `warn`, and by tsr_kernel_info.original. */
 typedef struct tsr_schedule {
   const char *kernel;
   int64_t m, n, k;      /* tile */
@@ -295,6 +296,8 @@ typedef struct tsr_kernel_info {
   int registers, spill_bytes; /* -1 = unknown */
   double occupancy;       /* 0..1; < 0 = unknown */
   const char *path;       /* matrix path taken, "" if none */
+  const char *original;   /* the schedule that was asked for, or that the table of default tiles has, where another one runs; else "" */
+  const char *original_why; /* that one, the one that runs, and why; "" */
 } tsr_kernel_info;
 TSR_API int tsr_program_n_kernels(const tsr_program *p);
 /* Launches that run on the host because the device lacks them (custom ops without a source for it). */
