@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What tuning gains: the shapes of suite gemm with a searched schedule, with the untuned one and with the tile of appendix A.1's table (fitted to
+# What tuning gains: the shapes of suite gemm with a searched schedule, with the untuned one and with the tile of the default table (fitted to
 # problem and device), timed in turns, and the geometric means of the ratios. For a quiet machine. The first run searches (minutes a shape on a slow device), later ones only measure: the cache is kept in build/.
 #   bench/tune/gain.sh [DEVICE...]     cpu:0 and vulkan:0 when none is given
 # SUITE (gemm), MOST_MS (200: shapes that take longer untuned are left out, and said), MILLISECONDS_EACH (400), ROUNDS (3) from the environment.
@@ -36,9 +36,9 @@ for device in "$@"; do
     row=$(while read -r one; do echo "$(for f in gain default_median_us median_us tile table_median_us table_gain table_tile; do field $f <<< "$one"; done | tr '\n' ' ')"; done < "$dir/rounds" |
       sort -n | sed -n "$((rounds / 2 + 1))p")
     read -r gain default tuned tile table table_gain table_tile <<< "$row"
-    printf '%-9s %-8s %-16s %-5s tuned %-12s %10.1f us  untuned %10.1f us  A.1 %-12s %10.1f us  %.3f %.3f\n' \
+    printf '%-9s %-8s %-16s %-5s tuned %-12s %10.1f us  untuned %10.1f us  table %-12s %10.1f us  %.3f %.3f\n' \
       "$device" "$op" "$shape" "$dtype" "$tile" "$tuned" "$default" "$table_tile" "$table" "$gain" "$table_gain" | tee -a "$dir/ratios"
   done < "$dir/cases"
   awk -v device="$device" '{ for (i = 0; i < 2; i++) { r = $(NF - 1 + i) + 0; sum[i] += log(r); if (!n || r < worst[i]) worst[i] = r } n++ }
-    END { for (i = 0; n && i < 2; i++) printf "%-9s over %s: geometric mean %.3f over %d shapes, least %.3f\n", device, i ? "the tiles of A.1" : "untuned", exp(sum[i] / n), n, worst[i] }' "$dir/ratios"
+    END { for (i = 0; n && i < 2; i++) printf "%-9s over %s: geometric mean %.3f over %d shapes, least %.3f\n", device, i ? "the default table" : "untuned", exp(sum[i] / n), n, worst[i] }' "$dir/ratios"
 done

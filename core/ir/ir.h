@@ -277,7 +277,7 @@ int ir_get_ints(const ir_op *op, const char *name, int64_t *v, int cap);
 void ir_print(strb *b, const ir_module *m);
 void ir_print_op(strb *b, const ir_op *op, int indent);
 /* Parses text into a new module and verifies it. `file` is used in messages ("file:line:column: expected ..."). A text
- * without builtin.module around it is wrapped in one; bare operations whose operands are defined nowhere (the seeds' two
+ * without builtin.module around it is wrapped in one; bare operations whose operands are defined nowhere (the two short
  * lines) become a "tessera.fragment" whose block arguments are those operands. TSR_PARSE_ERROR or TSR_VERIFY_ERROR on bad
  * input. */
 tsr_status ir_parse(const tsr_allocator *al, const char *text, size_t n, const char *file, ir_module **out);

@@ -1,7 +1,7 @@
 /* core/passes/schedule_default.h - fills in the schedule parameters that a kernel's author left open, and fits all of them
  * to the device. Precedence: primitives written in the kernel, then matmul's tile_shape, then the default.
  *
- * Defaults of GPUs: appendix A.1 of the performance guide (sched_recommended), double buffering, 256 threads a block, one row
+ * Defaults of GPUs: the table of docs/tuning.md (sched_recommended), double buffering, 256 threads a block, one row
  * per warp in row kernels, 16-byte accesses; tiles of small problems shrink to the problem. The CPU's lowering chooses its own
  * blocking: nothing is set for it but what the author wrote.
  * Legality: shared memory, threads, registers, access width and matrix instruction shape of the device. What was asked for
@@ -19,7 +19,7 @@ typedef struct schedule_options {
   pass_trace *trace;     /* may be NULL */
 } schedule_options;
 
-/* Appendix A.1: op is "gemm", "conv2d", "flash_attention" or "layernorm"; false if the table has no row for it. */
+/* A row of the table: op is "gemm", "conv2d", "flash_attention" or "layernorm"; false if the table has no row for it. */
 bool sched_recommended(const char *op, tsr_dtype t, sched_params *out);
 /* The defaults of one kernel on a device, before legalisation. */
 sched_params sched_default(const ir_op *kernel, const tsr_caps *caps);

@@ -1,4 +1,4 @@
-/* core/passes/schedule_expand.h - the seeds' short form of a tiled product (seed 002, section 6.2): in a kernel's body
+/* core/passes/schedule_expand.h - the short form of a tiled product (docs/ir.md): in a kernel's body
  *   %0 = "tessera.schedule.tile"(%A, %B) {m = 128, n = 128, k = 64, autotune = true}
  * is the product of A and B under that tile, and becomes a tile without a result and a tessera.graph.matmul. */
 #ifndef CORE_PASSES_SCHEDULE_EXPAND_H

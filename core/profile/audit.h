@@ -1,6 +1,5 @@
-/* core/profile/audit.h - appendix A.8, the checklist for performance tuning, as an executable audit: pass, fail or unknown
- * for each of its nine points, and the "take-aways" of chapters 3.7 and 7.10 for each kernel. Input: facts; negative or NULL: not known.
- * Source: seed 003 A.2, A.8, seed 004 section 3.7. */
+/* core/profile/audit.h - the checklist for performance tuning (docs/checklist.md) as an executable audit: pass, fail or unknown
+ * for each of its nine points, and five more for each kernel. Input: facts; negative or NULL: not known. */
 #ifndef CORE_PROFILE_AUDIT_H
 #define CORE_PROFILE_AUDIT_H
 #include "core/base/str.h"
@@ -46,7 +45,7 @@ typedef struct audit_row {
   const char *kernel; /* the worst kernel, "" for points about the program */
 } audit_row;
 
-/* The nine points of A.8, then alignment, padding and registers of 3.7, shared memory of A.2 and tile shapes of 7.10. A point about kernels is the worst of all kernels. */
+/* The nine points of the checklist, then alignment, padding, registers, shared memory and tile shapes. A point about kernels is the worst of all kernels. */
 void audit_run(const audit_program *p, audit_row out[AUDIT_ROWS]);
 /* Number of failed points. */
 int audit_failed(const audit_row rows[AUDIT_ROWS]);

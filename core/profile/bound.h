@@ -1,4 +1,4 @@
-/* core/profile/bound.h - what limits a kernel, and the next thing to try. Source: seed 002 section 6.5 (compute: raise matrix
+/* core/profile/bound.h - what limits a kernel, and the next thing to try. The table of docs/profile.md (compute: raise matrix
  * throughput; memory: smaller tiles, more prefetch; comm: fuse the collective with compute), launch for short kernels. */
 #ifndef CORE_PROFILE_BOUND_H
 #define CORE_PROFILE_BOUND_H

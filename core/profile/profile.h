@@ -13,7 +13,7 @@ typedef enum prof_kind { PROF_KERNEL, PROF_COLLECTIVE, PROF_FUSED, PROF_COPY, PR
 /* One execution. Strings are copied. Times are nanoseconds on one clock per device. */
 typedef struct prof_event {
   prof_kind kind;
-  const char *op;      /* "matmul", "all_reduce", "flash_attention": report.c spells them as the seeds do */
+  const char *op;      /* "matmul", "all_reduce", "flash_attention": report.c spells them */
   const char *detail;  /* what stands in brackets: the tile "128x128x64", the mesh axis "dp", the fused op "FlashAttn" */
   const char *kernel;  /* the compiled kernel's name */
   const char *device;  /* "cpu:0" */

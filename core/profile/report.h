@@ -1,8 +1,8 @@
-/* core/profile/report.h - rows as the seeds print them, and as JSON.
+/* core/profile/report.h - rows as text (docs/profile.md), and as JSON.
  *   MatMul[128x128x64]  latency=2.3µs   occupancy=92%
  *   AllReduce[dp]       latency=15µs    bandwidth=1.6TB/s
  *   FusedOp[FlashAttn]  latency=4.1µs   tiles=256
- * Source: seed 001 section 7.7. What a device does not tell is n/a, in JSON null. JSON schema: docs/profile.md. */
+ * What a device does not tell is n/a, in JSON null. JSON schema: docs/profile.md. */
 #ifndef CORE_PROFILE_REPORT_H
 #define CORE_PROFILE_REPORT_H
 #include "core/base/str.h"

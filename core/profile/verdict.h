@@ -1,5 +1,5 @@
-/* core/profile/verdict.h - the rules of appendix A.2 and A.8 as functions of what they look at. A negative input means that the
- * device does not tell; the verdict is then "unknown", never a guess. Source: seed 003 A.2, A.8; seed 004 section 3.7. */
+/* core/profile/verdict.h - the rules of docs/checklist.md and docs/occupancy.md as functions of what they look at. A negative input means that the
+ * device does not tell; the verdict is then "unknown", never a guess. */
 #ifndef CORE_PROFILE_VERDICT_H
 #define CORE_PROFILE_VERDICT_H
 #include "tessera/base.h"
@@ -22,7 +22,7 @@ verdict verdict_alignment(int64_t bytes_per_access, const char **hint);
 verdict verdict_padding(int ways, const char **hint);
 /* Async copy and at least two stages; only asked of kernels with a k loop. `possible`: the device has async copy. */
 verdict verdict_pipeline(int stages, int async_copy, bool possible, const char **hint);
-/* fits: 1, 0, or -1 where the tile is not known. Source: seed 001 section 7.10. */
+/* fits: 1, 0, or -1 where the tile is not known. */
 verdict verdict_tile(int fits, const char **hint);
 /* A schedule from the tuner (1, 0, negative: not known) and a cache on disk that keeps it. */
 verdict verdict_tuned(int tuned, int cache_persistent, const char **hint);

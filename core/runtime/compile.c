@@ -202,7 +202,7 @@ static void dump(compile *c, tsr_level level, const char *name) {
   tsr_text_free(c->p->ctx, &text);
 }
 
-/* Seed 004 section 3.2: strided accesses of global memory are told, with what helps. */
+/* Strided accesses of global memory are told, with what helps (docs/memory.md). */
 static void note_strides(compile *c) {
   for (const ir_op *o = c->p->levels[TSR_LEVEL_TILE]->root->regions[0]->first; o; o = o->next) {
     const char *hint = NULL, *name = ir_get_str(o, "sym_name", "?");

@@ -170,7 +170,7 @@ static void access_facts(const ir_op *src, const tune_problem *problem, const tu
   k->bank_ways = occ_bank_ways(d, problem, &staged);
 }
 
-/* Seed 001 section 7.10: is the tile a multiple of some matrix instruction of the type? CPU tiles are cache blocks, cut to registers inside. */
+/* Is the tile a multiple of some matrix instruction of the type? CPU tiles are cache blocks, cut to registers inside. */
 static void tile_facts(const ir_op *src, const tune_device *d, const tile_work *w, audit_kernel *k) {
   tune_problem problem;
   sched_params s;

@@ -2,7 +2,7 @@
  * Extents that come from an unknown dimension are rounded up: 1..64 stay exact; above that to the next power of two or one and a half
  * times one (65..96 -> 96, 97..128 -> 128, 129..192 -> 192, ...), so that the common sizes name their buckets. Known extents stay exact.
  * Only decisions are shared, never code: each shape is compiled for itself, and a decision found for exactly this shape goes first.
- * Source: DESIGN sections 3 and 5. */
+ * For users: docs/tuning.md. */
 #ifndef CORE_TUNE_BUCKET_H
 #define CORE_TUNE_BUCKET_H
 #include "core/ir/ir.h"

@@ -2,7 +2,7 @@
  * failed ones, and each device's measured rates. One SQLite file (WAL, many processes) per cache name in `.tessera/cache/`.
  * Invariant: the cache never fails the work. Anything missing, damaged, foreign or from another device is a miss; what can't
  * be written is counted. Every row carries a checksum. No decision uses the clock.
- * Threads: all calls may come from any thread. Source: seed 002 section 6.6, seed 003 A.4, DESIGN section 5. */
+ * Threads: all calls may come from any thread. For users: docs/tuning.md. */
 #ifndef CORE_TUNE_CACHE_H
 #define CORE_TUNE_CACHE_H
 #include "core/base/str.h"

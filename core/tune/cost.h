@@ -57,7 +57,7 @@ typedef struct cost_model {
 } cost_model;
 extern const cost_model cost_model_roofline;
 
-/* What is minimised: latency x (1 / throughput) by default (appendix A.4); work is flops, or bytes without arithmetic. */
+/* What is minimised: latency x (1 / throughput) by default (docs/tuning.md); work is flops, or bytes without arithmetic. */
 typedef double (*cost_objective)(void *user, double latency_ns, double work);
 double cost_latency_by_throughput(void *user, double latency_ns, double work);
 double cost_latency(void *user, double latency_ns, double work);

@@ -10,8 +10,8 @@
 
 #include "core/base/dtype.h"
 
-/* Appendix A.2: warps, ideal registers and shared memory per block are the guide's. Clocks and rates are the vendors'
- * data sheets (H100 SXM; GB200 per GPU), HBM latency and GB200's 3-5 TB/s those of chapter 3.1 (its middle is taken).
+/* Warps, ideal registers and shared memory per block are advice (docs/occupancy.md). Clocks and rates are the vendors'
+ * data sheets (H100 SXM; GB200 per GPU), HBM latency and GB200's 3-5 TB/s announced ones (their middle is taken).
  * GB200's matrix rate is a quarter of its data sheet's: kernels here have mma.sync, not tcgen05 (backends/simt/simt_arch.c). */
 static const tune_device builtin[] = {
     {.name = "NVIDIA H100", .advisory = true, .async_copy = true, .cores = 132, .warp_size = 32, .max_warps = 64,

@@ -1,5 +1,5 @@
 /* core/tune/device.h - what the tuner knows of a device: limits that prune, rates that rank, tiers that explain.
- * Input: the built-in advisory rows (appendix A.2), a profile file of "key = value" lines, or what a backend queried.
+ * Input: the built-in advisory rows (docs/occupancy.md), a profile file of "key = value" lines, or what a backend queried.
  * Invariant: zero means "not known", never "none"; a rate measured on the machine replaces a listed one and says so. */
 #ifndef CORE_TUNE_DEVICE_H
 #define CORE_TUNE_DEVICE_H

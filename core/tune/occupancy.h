@@ -1,5 +1,5 @@
-/* core/tune/occupancy.h - how many warps of a kernel fit on one core, what limits them. Source: seed
- * 002 section 6.2, seed 003 A.2; the allocation rules are those of CUDA's calculator and of LLVM's AMDGPU subtargets. Verdicts on it: core/profile/verdict.h.
+/* core/tune/occupancy.h - how many warps of a kernel fit on one core, what limits them. Explained in
+ * docs/occupancy.md; the allocation rules are those of CUDA's calculator and of LLVM's AMDGPU subtargets. Verdicts on it: core/profile/verdict.h.
  * A CPU has no occupancy: the result's `known` is false and reports print n/a. */
 #ifndef CORE_TUNE_OCCUPANCY_H
 #define CORE_TUNE_OCCUPANCY_H

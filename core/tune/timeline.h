@@ -2,7 +2,7 @@
  * Input: how long each step loads, computes and communicates, and how many buffers there are. Output: an event per piece of work, the total,
  * how busy each resource is, how much of the communication is hidden. Same input, same events: no clock and no chance in it.
  * Invariant: a buffer is not written before its reader is done, a step is not computed before its data has arrived.
- * Source: seed 002 section 6.3, "load (N+1), compute (N), comm (N-1)". Ranks work in lock step: one of them stands for all. */
+ * What it models: docs/tuning.md, "Overlap: the timeline" - load (N+1), compute (N), comm (N-1). Ranks work in lock step: one of them stands for all. */
 #ifndef CORE_TUNE_TIMELINE_H
 #define CORE_TUNE_TIMELINE_H
 #include "core/tune/cost.h"

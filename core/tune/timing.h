@@ -1,5 +1,5 @@
 /* core/tune/timing.h - interleaved medians: several things that can be run are timed in turns, so that a slow moment of the
- * machine falls on all of them. 3 warm-up and at least 10 timed runs each (checklist X12); short ones are run more often. */
+ * machine falls on all of them. 3 warm-up and at least 10 timed runs each (docs/tuning.md); short ones are run more often. */
 #ifndef CORE_TUNE_TIMING_H
 #define CORE_TUNE_TIMING_H
 #include "core/base/status.h"

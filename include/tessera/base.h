@@ -110,7 +110,7 @@ typedef enum tsr_dtype {
 TSR_API size_t tsr_dtype_size(tsr_dtype t);
 /* The name used on command lines and in reports: "f32", "bf16", "fp8_e4m3", "bool", ... A constant string. */
 TSR_API const char *tsr_dtype_name(tsr_dtype t);
-/* Accepts tsr_dtype_name's names, MLIR's spellings (f8E4M3FN, i1, ui8) and the seeds' (fp32, fp16). NONE if unknown. */
+/* Accepts tsr_dtype_name's names, MLIR's spellings (f8E4M3FN, i1, ui8) and fp32, fp16. NONE if unknown. */
 TSR_API tsr_dtype tsr_dtype_parse(const char *name);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* tessera/profile.h - what a program's kernels did: rows, JSON (docs/profile.md), a Chrome/Perfetto trace, and the checklist
- * of appendix A.8 as an audit. A field that a device can't tell is n/a or null, never invented.
- * Sources: seed 001 section 7.7, seed 003 A.8. Threads: one call at a time per profile. */
+ * for performance tuning (docs/checklist.md) as an audit. A field that a device can't tell is n/a or null, never invented.
+ * Threads: one call at a time per profile. */
 #ifndef TESSERA_PROFILE_H
 #define TESSERA_PROFILE_H
 #include "tessera/tessera.h"
@@ -16,7 +16,7 @@ TSR_API TSR_MUST_USE tsr_status tsr_profile_create(tsr_context *ctx, tsr_profile
 TSR_API void tsr_profile_destroy(tsr_profile **p);
 /* Runs the program once, timing each kernel on the device, and adds the step. Bindings as for tsr_program_run. */
 TSR_API TSR_MUST_USE tsr_status tsr_profile_step(tsr_profile *p, tsr_program *prog, tsr_stream *s, const tsr_binding *inputs, const tsr_binding *outputs);
-/* Seed 001 section 7.7, graph.profile(step_fn): calls `step` with 0, 1, ... `steps` times; what it runs through tsr_profile_step belongs to one step,
+/* Calls `step` with 0, 1, ... `steps` times; what it runs through tsr_profile_step belongs to one step,
  * however many programs that are. Ends with the first status that it returns. */
 typedef tsr_status (*tsr_step_fn)(void *user, tsr_profile *p, int step);
 TSR_API TSR_MUST_USE tsr_status tsr_profile_steps(tsr_profile *p, int steps, tsr_step_fn step, void *user);

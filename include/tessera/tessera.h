@@ -7,7 +7,7 @@
  * and the functions that return no status then return NULL, zero or "". An array of no elements may be NULL.
  * Threads: different contexts never share state. Within one context, calls on different objects may run on different
  * threads; one object is used by one thread at a time. Nothing is kept in global variables.
- * Sources: the layers follow the Tessera performance guides (seeds 000 section 1.4, 001 section 7, 002 section 6). */
+ * Guides: docs/programming-guide.md, docs/runtime-abi.md. */
 #ifndef TESSERA_TESSERA_H
 #define TESSERA_TESSERA_H
 
@@ -30,7 +30,7 @@ typedef struct tsr_recording tsr_recording;
 
 typedef enum tsr_log_level { TSR_LOG_ERROR, TSR_LOG_WARN, TSR_LOG_INFO, TSR_LOG_DEBUG } tsr_log_level;
 
-/* Numerics policy (seed 003 A.7): how sums are ordered. The innermost scope that names one decides: tsr_compile_options, then the function's
+/* Numerics policy (docs/precision.md): how sums are ordered. The innermost scope that names one decides: tsr_compile_options, then the function's
  * attribute `policy` in IR text, then the context. docs/precision.md has the table. */
 typedef enum tsr_policy {
   TSR_POLICY_DEFAULT,       /* the enclosing scope's; "fast" at the top */
@@ -41,10 +41,10 @@ typedef enum tsr_policy {
 /* "fast", "deterministic", "kahan_sum"; TSR_NOT_FOUND for other names. */
 TSR_API TSR_MUST_USE tsr_status tsr_policy_parse(const char *name, tsr_policy *out);
 TSR_API const char *tsr_policy_name(tsr_policy p);
-/* The policy's use case in one line (seed 003 A.7). A constant string. */
+/* The policy's use case in one line. A constant string. */
 TSR_API const char *tsr_policy_help(tsr_policy p);
 
-/* Precision mode (seed 003 A.3). Only standard is there: the types are those of the graph, floats of up to 32 bits are accumulated in f32. The others
+/* Precision mode (docs/precision.md). Only standard is there: the types are those of the graph, floats of up to 32 bits are accumulated in f32. The others
  * are TSR_UNSUPPORTED. */
 typedef enum tsr_precision { TSR_PRECISION_STANDARD, TSR_PRECISION_SAFE, TSR_PRECISION_AGGRESSIVE, TSR_PRECISION_DETERMINISTIC } tsr_precision;
 
@@ -222,7 +222,7 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_print(const tsr_graph *g, char **text)
 
 typedef enum tsr_level { TSR_LEVEL_GRAPH, TSR_LEVEL_SCHEDULE, TSR_LEVEL_TILE, TSR_LEVEL_TARGET, TSR_LEVEL_SOURCE, TSR_LEVEL_BINARY } tsr_level;
 
-/* Schedule primitives by hand (seed 004 sections 3.2, 3.3, 3.6); zero = the default. Applies to the kernels whose name starts with `kernel` (NULL or
+/* Schedule primitives by hand (docs/tuning.md, docs/memory.md); zero = the default. Applies to the kernels whose name starts with `kernel` (NULL or
  * "" = all that have a tile of that kind; a name that begins none is TSR_INVALID_ARGUMENT, as are values that no device has). Illegal values are legalised
  * for the device; both are reported: in the trace, as a warning under the fall-back policy `warn`, and by tsr_kernel_info.original. */
 typedef struct tsr_schedule {
@@ -240,7 +240,7 @@ typedef struct tsr_schedule {
   int64_t stream_k;     /* blocks among which the steps of a contraction are shared out; in place of split_k */
 } tsr_schedule;
 
-/* The guide's "async copy + multi-stage pipeline" (appendix A.8) as one preset: staging through shared memory, copied asynchronously, three stages. The rest is
+/* "Async copy + multi-stage pipeline" (docs/checklist.md) as one preset: staging through shared memory, copied asynchronously, three stages. The rest is
  * the lowering's; where the device has no asynchronous copies they are emulated and the schedule says so. */
 TSR_API tsr_schedule tsr_schedule_pipelined(void);
 
@@ -254,7 +254,7 @@ typedef struct tsr_compile_options {
   const char *disable;  /* comma-separated passes or rules to switch off, besides the knob TSR_DISABLE; unknown words are TSR_INVALID_ARGUMENT, known ones in its hint */
   const tsr_schedule *schedules;
   int n_schedules;
-  const char *cache;    /* named tuning cache; NULL = "default" (seed 002 section 6.6) */
+  const char *cache;    /* named tuning cache; NULL = "default" */
 } tsr_compile_options;
 
 /* options may be NULL. The graph may be destroyed afterwards. */
@@ -366,7 +366,7 @@ typedef struct tsr_custom_call {
   tsr_custom_tensor *result;
 } tsr_custom_call;
 
-/* A kernel developer's own op (seed 000 section 1.3): a pure function of its operands and attributes, so that an unused one is left out
+/* A kernel developer's own op (docs/custom-ops.md): a pure function of its operands and attributes, so that an unused one is left out
  * and equal ones are computed once. It is a launch of its own in the program, never fused. Callbacks may run on any thread, several at
  * once, and (but for adjoint) must not call into the library. Those that return false write one line to why. */
 typedef struct tsr_custom_op {

@@ -1,6 +1,6 @@
 /* tessera/tune.h - finding, keeping and explaining schedules. Compiling looks decisions up by itself (tsr_compile_options.tune, knob
  * TSR_TUNE); these calls search on purpose, with the caller's own cost model, strategy or pruning if wanted, and report.
- * Sources: seed 002 section 6.6, seed 003 A.4. Threads: one call at a time per context. */
+ * Guide: docs/tuning.md. Threads: one call at a time per context. */
 #ifndef TESSERA_TUNE_H
 #define TESSERA_TUNE_H
 #include "tessera/tessera.h"
@@ -88,7 +88,7 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_tune_space(tsr_device *dev, const tsr_
 /* The cost model's estimate of each kernel term by term, for `candidate` (NULL: the schedule it has now). */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_tune_explain(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, const tsr_schedule *candidate, char **text);
 /* The same for flash attention written by hand (Tile IR, or a custom op): `heads` times batch, tile m x n of scores, warps, pipeline_stages, padding of the candidate
- * (NULL: appendix A.1's 128 x 64). Nothing is compiled. TSR_INVALID_ARGUMENT: an extent below 1. */
+ * (NULL: the table's 128 x 64). Nothing is compiled. TSR_INVALID_ARGUMENT: an extent below 1. */
 typedef struct tsr_attention {
   int64_t heads, queries, keys, width;
   tsr_dtype dtype;

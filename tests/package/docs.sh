@@ -31,6 +31,10 @@ while IFS=: read -r page name; do
   grep -qxF -- "$name" <<<"$known" || grep -qE -- "^$name" <<<"$known" || bad "$page: there is no $name"
 done < <(grep -oE '\b(tsr|TSR)_[A-Za-z0-9_]+' $pages | sort -u)
 
+# ---- citations: only docs/checklist.md may name texts that the repository doesn't have -----------------------------------
+while read -r line; do bad "cites what isn't here: $line"; done < <(grep -rnIE "\b[Ss]eeds? 0[0-9][0-9]|\b[Tt]he seeds\b|[Aa]ppendix [A-Z]\b|\bA\.[0-9]\b|[Cc]hapters? [0-9]+\.[0-9]|DESIGN(\.md)? section|LAYOUT\.md|CHECKLIST" \
+  core backends include tools tests docs bench scripts cmake examples shaders CMakeLists.txt CONTRIBUTING.md README.md CHANGELOG.md | grep -vE '^(docs/checklist\.md|tests/package/docs\.sh):' | cut -c1-160)
+
 # ---- code -----------------------------------------------------------------------------------------------------------
 # Splits a page into $dir/blocks/LINE.LANGUAGE.
 split() {

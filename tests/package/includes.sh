@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Who may include whom (DESIGN section 2): one row a folder, with the folders whose headers it may name. Its own is always allowed.
+# Who may include whom (CONTRIBUTING.md): one row a folder, with the folders whose headers it may name. Its own is always allowed.
 set -u
 cd "$SOURCE" || exit 1
 bad=0

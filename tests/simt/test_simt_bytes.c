@@ -97,7 +97,7 @@ static void row_kernel_takes_its_producer_in(void **state) {
   assert_true(fused.measured >= 2 * TENSOR && parts.measured - fused.measured >= 2 * TENSOR);
 }
 
-/* Attention of 4 heads, 200 positions, width 64: its scores are 200 x 200 a head, and flash attention (seed 004, section 3.6) keeps them in the block.
+/* Attention of 4 heads, 200 positions, width 64: its scores are 200 x 200 a head, and flash attention (docs/fusion.md) keeps them in the block.
  * That program is causal: the parts would read a mask beside, which is left out here. */
 static void flash_attention_moves_a_third_of_its_parts(void **state) {
   static char flash[1 << 14];

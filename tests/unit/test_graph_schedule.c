@@ -1,4 +1,4 @@
-/* Tests of schedule defaults: appendix A.1, explicit tiles, legalisation with original and reason, advice. */
+/* Tests of schedule defaults: the table of default tiles, explicit tiles, legalisation with original and reason, advice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ static ir_op *legalized(ir_op *k) {
   return NULL;
 }
 
-static void table_of_appendix_a1(void **state) {
+static void table_of_default_tiles(void **state) {
   sched_params p;
   assert_true(sched_recommended("gemm", TSR_BF16, &p) && p.m == 128 && p.n == 128 && p.k == 64);
   assert_true(sched_recommended("gemm", TSR_F8E4M3, &p) && p.m == 256 && p.n == 128 && p.k == 128);
@@ -214,7 +214,7 @@ static void constant_operands_are_known(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(table_of_appendix_a1),
+      cmocka_unit_test(table_of_default_tiles),
       cmocka_unit_test(default_tile_is_the_tables_when_it_fits),
       cmocka_unit_test(default_tile_is_legalised_on_small_shared_memory),
       cmocka_unit_test(few_registers_force_a_smaller_tile),

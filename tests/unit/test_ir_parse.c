@@ -1,4 +1,4 @@
-/* Tests of the parser: bad input gives one line with file:line:column; the seeds' two lines; allocation failures. */
+/* Tests of the parser: bad input gives one line with file:line:column; the two short forms; allocation failures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

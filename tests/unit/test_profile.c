@@ -1,4 +1,4 @@
-/* Profiles: the seeds' rows byte for byte, aggregation, bound verdicts, JSON, trace against the format, audit, page. */
+/* Profiles: the rows of docs/profile.md byte for byte, aggregation, bound verdicts, JSON, trace against the format, audit, page. */
 #include "core/base/json.h"
 #include "core/profile/audit.h"
 #include "core/profile/chrome_trace.h"

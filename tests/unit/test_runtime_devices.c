@@ -88,7 +88,7 @@ static void batch_split_over_devices_is_the_whole_on_one(void **state) {
   tsr_context_destroy(&ctx);
 }
 
-/* Seed 004, section 3.2: 128 bits at least; ours start at multiples of 256. */
+/* 128 bits at least; ours start at multiples of 256. */
 static void buffers_start_at_multiples_of_256(void **state) {
   static const size_t sizes[] = {1, 3, 64, 100, 4097, 1 << 20};
   tsr_context *ctx;

@@ -228,7 +228,7 @@ static void trace_events_never_overlap(void **state) {
   close_all(&f);
 }
 
-/* The seeds' third row (seed 001, section 7.7), of the program in the tests that is flash attention. */
+/* The third row of docs/profile.md, of the program in the tests that is flash attention. */
 static void hand_written_attention_is_the_seeds_row(void **state) {
   static char text[1 << 14];
   fixture f = open_all();

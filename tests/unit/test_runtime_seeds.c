@@ -1,5 +1,5 @@
-/* The seeds' two lines of IR text, as written, in the body of a kernel. Schedule IR (seed 002, section 6.2): the product of the operands under that
- * tile, and autotune = true hands the tile to the tuner. Tile IR (section 6.4): one matrix instruction, where the device lists it. */
+/* Two short lines of IR text, without types, in the body of a kernel. Schedule IR: the product of the operands under that
+ * tile, and autotune = true hands the tile to the tuner. Tile IR: one matrix instruction, where the device lists it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

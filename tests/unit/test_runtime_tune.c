@@ -1,5 +1,5 @@
 /* Tuning and profiling through the public interface on the CPU: nothing is measured twice, results stay right, deterministic stays
- * bit-identical, profiles have the seeds' rows. */
+ * bit-identical, profiles have the rows of docs/profile.md. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Temporaries of a kernel are register fragments: Tile IR that the library makes has no scratch buffers between the operations of one kernel. Shared
- * tiles only stage operands that come from memory; no argument is written and read again. Seed 001, section 7.3. */
+ * tiles only stage operands that come from memory; no argument is written and read again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -259,7 +259,7 @@ static void candidates_take_their_steps_from_the_cost_model(void **state) {
   assert_null(simt_arch_caps(DIALECT_HIP, "gfx942", &caps));
   d = tune_device_from_caps(&caps, "");
   timeline_kernel k;
-  assert_true(timeline_of(&d, &p, &c, 1, &k) && !timeline_of(&d, &p, &c, 8, &k)); /* A.2 lists no link for it */
+  assert_true(timeline_of(&d, &p, &c, 1, &k) && !timeline_of(&d, &p, &c, 8, &k)); /* its profile lists no link */
   d.is_cpu = true;
   assert_false(timeline_of(&d, &p, &c, 1, &k));
 }

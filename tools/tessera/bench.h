@@ -50,7 +50,7 @@ enum { BENCH_MOST_WITHOUT = 8 };
 typedef struct bench_result {
   double median_us, min_us, error, tolerance;
   double default_us; /* the median with the schedules that untuned compilations get, timed in turns; 0: not asked for */
-  double table_us;   /* the same with the tile of appendix A.1's table; 0: not asked for, or no contraction */
+  double table_us;   /* the same with the tile of the default table (docs/tuning.md); 0: not asked for, or no contraction */
   int n_without;
   struct { char name[32]; double median_us; } without[BENCH_MOST_WITHOUT]; /* with one switch of TSR_DISABLE off, timed in turns */
   bool ok, by_events; /* by_events: timed by the device's clock, the peers too; else by the host's */

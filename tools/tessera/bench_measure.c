@@ -19,7 +19,7 @@ typedef struct measure {
   tsr_context *ctx;
   tsr_graph *g;
   tsr_program *p;
-  tsr_program *rival[N_RIVALS]; /* the same work without tuning, with the tile of appendix A.1, without single switches; or NULL */
+  tsr_program *rival[N_RIVALS]; /* the same work without tuning, with the tile of the default table, without single switches; or NULL */
   int n_in, n_sets;
   void *data[4];   /* operands on the host, the same in every set */
   size_t bytes[4];
@@ -406,7 +406,7 @@ static int64_t fit(int64_t tile, int64_t extent) {
   return tile;
 }
 
-/* Appendix A.1's tile, no larger than the problem and what the device allows. */
+/* The tile of the table in docs/tuning.md, no larger than the problem and what the device allows. */
 static tsr_status compile_table(measure *m, const tsr_compile_options *untuned) {
   const bench_case *c = m->c;
   sched_params p;

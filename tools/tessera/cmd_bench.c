@@ -20,7 +20,7 @@ typedef struct bench_run {
   double copy;
   bench_html *html; /* NULL: no page */
   bench_env env;
-  struct { double log_sum, least; int n; } gain[2]; /* over the default schedules, and over appendix A.1's tiles */
+  struct { double log_sum, least; int n; } gain[2]; /* over the default schedules, and over the table's tiles */
 } bench_run;
 
 static double measure_gflops(const bench_run *r, tsr_dtype t) {
@@ -199,7 +199,7 @@ static int run_case(bench_run *r, const bench_case *c) {
 
 /* Of all cases measured with other schedules beside the tuned ones. */
 static void print_gain(const bench_run *r) {
-  static const char *const against[2] = {"the default schedules", "the tiles of appendix A.1"};
+  static const char *const against[2] = {"the default schedules", "the table of default tiles"};
   for (int i = 0; i < 2 && !r->json; i++)
     if (r->gain[i].n) printf("tuned against %s: geometric mean %.3f over %d cases, least %.3f\n", against[i], exp(r->gain[i].log_sum / r->gain[i].n), r->gain[i].n, r->gain[i].least);
 }

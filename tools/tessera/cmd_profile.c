@@ -1,4 +1,4 @@
-/* tools/tessera/cmd_profile.c - `tessera profile` and `tessera check`: what the kernels of a FILE (or one OP) did, and appendix A.8 as an audit. */
+/* tools/tessera/cmd_profile.c - `tessera profile` and `tessera check`: what the kernels of a FILE (or one OP) did, and the checklist as an audit. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-# Appendix A.2, row Hopper (H100): advisory. Warps, ideal registers and shared memory per block are the guide's;
+# docs/occupancy.md, row Hopper (H100): advisory. Warps, ideal registers and shared memory per block are advice;
 # rates are the SXM data sheet's. tier = NAME BYTES GB/S LATENCY_CYCLES. Real limits are queried.
 name = NVIDIA H100
 advisory = 1

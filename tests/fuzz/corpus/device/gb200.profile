@@ -1,5 +1,5 @@
-# Appendix A.2, row GB200: advisory. Warps, ideal registers and shared memory per block are the guide's; memory is the
-# middle of chapter 3.1's 3-5 TB/s. tier = NAME BYTES GB/S LATENCY_CYCLES. Real limits are queried.
+# docs/occupancy.md, row GB200: advisory. Warps, ideal registers and shared memory per block are advice; memory is the
+# middle of the announced 3-5 TB/s. tier = NAME BYTES GB/S LATENCY_CYCLES. Real limits are queried.
 name = NVIDIA GB200
 advisory = 1
 async_copy = 1
