@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/file.h"
 #include "core/base/alloc.h"
 #include "core/base/dtype.h"
 #include "core/base/json.h"
@@ -84,8 +85,9 @@ tsr_status spirv_caps_parse(const tsr_allocator *al, const char *text, size_t n,
 }
 
 tsr_status spirv_caps_read(const tsr_allocator *al, const char *path, tsr_caps *out) {
-  FILE *f = fopen(path, "rb");
-  if (!f) return st_make(al, TSR_NOT_FOUND, ST_WHERE("capabilities", NULL, NULL), "%s: can't be opened", path);
+  const char *why;
+  FILE *f = file_open(path, &why);
+  if (!f) return st_make(al, TSR_NOT_FOUND, ST_WHERE("capabilities", NULL, NULL), "%s: can't be opened: %s", path, why);
   char *text = al_alloc(al, MAX_FILE, 16);
   size_t n = text ? fread(text, 1, MAX_FILE, f) : 0;
   fclose(f);

@@ -17,7 +17,7 @@
 #include "core/passes/tile_to_target.h"
 #include "core/passes/tile_work.h"
 #include "core/profile/verdict.h"
-#include "core/runtime/internal.h"
+#include "core/runtime/fallback.h"
 #include "core/runtime/spills.h"
 
 typedef struct compile {
@@ -337,11 +337,13 @@ static tsr_status compile_cached(tsr_device *dev, ir_module *m, const tsr_compil
     tsr_status cloned = ir_module_clone(m, &again);
     tsr_status st = compile_once(dev, m, o, lighter, out);
     tsr_status_free(cloned);
+    if (!st && again && dev->ctx->tune.used != used) return rt_keep_spare(*out, again, o), NULL;
     if (!st || !again || dev->ctx->tune.used == used || !is_schedules_fault(st)) {
       ir_module_destroy(&again);
       return st;
     }
     rt_log(dev->ctx, TSR_LOG_WARN, "a tuned schedule failed and is dropped: %s", tsr_status_message(st));
+    dev->ctx->tune.fallbacks++;
     tsr_status_free(st);
     used = dev->ctx->tune.used;
     m = again;

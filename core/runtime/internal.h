@@ -47,7 +47,7 @@ struct tsr_context {
   pthread_mutex_t lock; /* loading and listing */
   struct rt_custom *custom;
   uint64_t last_number; /* of the devices and programs made so far; begins at the time, so that other contexts have others */
-  struct rt_tune_state { struct tune_cache *cache; char name[64]; uint64_t measurements, lookups, hits, used; } tune; /* tune.c */
+  struct rt_tune_state { struct tune_cache *cache; char name[64]; uint64_t measurements, lookups, hits, used, fallbacks; } tune; /* tune.c */
 };
 
 struct tsr_device {
@@ -142,6 +142,9 @@ struct tsr_program {
   size_t workspace_bytes;
   be_range *ranges; /* scratch of a run */
   tsr_kernel_info *kernels;
+  struct rt_spare *spare; /* fallback.h: of a program with tuned kernels */
+  tsr_program *retired;   /* what this one fell back from */
+  int n_falls;
 };
 
 void rt_log(tsr_context *ctx, tsr_log_level level, const char *fmt, ...) TSR_PRINTF(3, 4);

@@ -283,7 +283,8 @@ tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, co
   if (!st) time_blocks(p, blocks);
   if (!st) st = tsr_program_profile(p, s, in, out, ns);
   time_blocks(p, NULL);
-  for (int i = 0; i < n && !st; i++) {
+  if (!st) st = first_time(prof, p, d); /* it may have another schedule now */
+  for (int i = 0; i < n && i < tsr_program_n_kernels(p) && !st; i++) {
     prof_event e;
     char op[64], detail[128];
     describe(p, i, d, kept_work(prof, p, i), &e, op, detail);

@@ -4,7 +4,7 @@
 
 #include "core/emit/emit.h"
 #include "core/ir/schedule.h"
-#include "core/runtime/internal.h"
+#include "core/runtime/fallback.h"
 
 void tsr_program_destroy(tsr_program **pp) {
   tsr_program *p = pp ? *pp : NULL;
@@ -17,6 +17,8 @@ void tsr_program_destroy(tsr_program **pp) {
   tsr_buffer_destroy(&p->workspace);
   if (p->staging) al_free(&p->ctx->al, p->staging, p->staging_bytes, 256);
   for (int i = 0; i <= TSR_LEVEL_TARGET; i++) ir_module_destroy(&p->levels[i]);
+  rt_drop_spare(p);
+  tsr_program_destroy(&p->retired);
   trace_clear(&p->trace);
   arena_clear(&p->arena);
   al_delete(&p->ctx->al, p);
@@ -156,7 +158,9 @@ static tsr_status unstage_outputs(tsr_program *p, tsr_stream *s, const tsr_bindi
 
 tsr_status rt_record_run(tsr_program *p, tsr_stream *s, const tsr_binding *inputs, const tsr_binding *outputs);
 
-static tsr_status run(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, double *ns) {
+/* *launch_failed: the backend refused or failed a kernel, rather than a copy, a custom op or the caller. */
+static tsr_status run(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, double *ns, bool *launch_failed) {
+  *launch_failed = false;
   s = rt_stream(p->dev, s);
   if (!s) return check_run(p, NULL, in, out);
   TSR_TRY(check_run(p, s, in, out));
@@ -166,8 +170,11 @@ static tsr_status run(tsr_program *p, tsr_stream *s, const tsr_binding *in, cons
   TSR_TRY(stage_inputs(p, s));
   for (int i = 0; i < p->n_parts; i++) {
     const rt_part *part = &p->parts[i];
-    if (part->be) TSR_TRY(vt->program_run(s->be, part->be, p->ranges, ns ? ns + part->first : NULL));
-    else TSR_TRY(rt_custom_run(p, s->be, &p->launches[part->first], ns ? ns + part->first : NULL));
+    if (part->be) {
+      tsr_status st = vt->program_run(s->be, part->be, p->ranges, ns ? ns + part->first : NULL);
+      *launch_failed = st != NULL;
+      if (st) return st;
+    } else TSR_TRY(rt_custom_run(p, s->be, &p->launches[part->first], ns ? ns + part->first : NULL));
   }
   for (int i = 0; i < p->n_passes; i++) {
     const tsr_binding *o = &out[p->passes[i].output];
@@ -179,14 +186,38 @@ static tsr_status run(tsr_program *p, tsr_stream *s, const tsr_binding *in, cons
 
 tsr_status tsr_program_run(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out) {
   RT_NEED("program_run", "p", p);
-  return run(p, s, in, out, NULL);
+  for (;;) {
+    bool launch_failed;
+    tsr_status st = run(p, s, in, out, NULL, &launch_failed);
+    if (!st || !launch_failed || !rt_fall_back(p, st)) return st;
+    tsr_status_free(st);
+  }
+}
+
+/* A schedule that another fell back to may have more launches than the caller has room for: the last number then holds their sum. */
+static tsr_status run_and_wait(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, double *ns, int room) {
+  const tsr_allocator *al = &p->ctx->al;
+  int n = p->n_launches;
+  double *own = n > room ? al_zalloc(al, (size_t)n * sizeof *own) : NULL;
+  bool launch_failed;
+  if (n > room && !own) return st_oom();
+  tsr_status st = run(p, s, in, out, own ? own : ns, &launch_failed);
+  if (!st) st = tsr_stream_sync(rt_stream(p->dev, s), -1), launch_failed = tsr_status_code(st) == TSR_LAUNCH_FAILED;
+  for (int i = 0; own && !st && i < n; i++) {
+    if (i < room) ns[i] = own[i];
+    else if (room && own[i] > 0) ns[room - 1] += own[i];
+  }
+  if (own) al_free(al, own, (size_t)n * sizeof *own, 16);
+  if (!st || !launch_failed || !rt_fall_back(p, st)) return st;
+  tsr_status_free(st);
+  for (int i = 0; i < room; i++) ns[i] = 0;
+  return run_and_wait(p, s, in, out, ns, room);
 }
 
 tsr_status tsr_program_profile(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, double *ns) {
   RT_NEED("program_profile", "p", p);
   TSR_TRY(rt_check_array("program_profile", "ns", ns, p->n_launches));
-  TSR_TRY(run(p, s, in, out, ns));
-  return tsr_stream_sync(rt_stream(p->dev, s), -1);
+  return run_and_wait(p, s, in, out, ns, p->n_launches);
 }
 
 /* ---- looking inside -------------------------------------------------------------------------------------------- */

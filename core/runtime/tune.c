@@ -33,7 +33,7 @@ tune_cache *rt_tune_cache(tsr_context *ctx, const char *name, bool create) {
 void rt_tune_close(tsr_context *ctx) { cache_close(&ctx->tune.cache); }
 
 tsr_tune_counters tsr_context_tune_counters(const tsr_context *ctx) {
-  return !ctx ? (tsr_tune_counters){0} : (tsr_tune_counters){ctx->tune.measurements, ctx->tune.lookups, ctx->tune.hits};
+  return !ctx ? (tsr_tune_counters){0} : (tsr_tune_counters){ctx->tune.measurements, ctx->tune.lookups, ctx->tune.hits, ctx->tune.fallbacks};
 }
 
 enum { BARRIER_WARPS = 4 };
@@ -251,6 +251,12 @@ bool rt_was_tuned(const tsr_program *p, const char *kernel) {
   return false;
 }
 
+bool rt_any_tuned(const tsr_program *p) {
+  for (size_t i = 0; i < p->trace.n; i++)
+    if (!strcmp(p->trace.v[i].pass, "tune") && p->trace.v[i].fired) return true;
+  return false;
+}
+
 void rt_tune_failed(tsr_program *p, const tsr_compile_options *o) {
   tsr_context *ctx = p->ctx;
   tune_device device = tune_device_from_caps(&p->dev->caps, p->dev->info.name);
@@ -262,10 +268,8 @@ void rt_tune_failed(tsr_program *p, const tsr_compile_options *o) {
       bool worth;
       if (kernel->def->level != IR_SCHEDULE || kernel->def->code != S_KERNEL || !rt_was_tuned(p, ir_get_str(kernel, "sym_name", ""))) continue;
       tsr_status st = rt_kernel_open(p->dev, kernel, p->policy, &device, k, &worth);
-      tune_entry now;
-      tune_key bucket = k->key;
-      bucket.shape = k->bucket;
-      if (!st && worth && !cache_winner_failed(cache, &k->key, &now) && k->bucket[0]) cache_winner_failed(cache, &bucket, &now);
+      tuner_result was = {.source = TUNE_FROM_CACHE};
+      if (!st && worth) tuner_winner_failed(&(tuner_desc){.cache = cache, .key = k->key, .bucket = k->bucket, .dflt = &k->dflt}, &was);
       tsr_status_free(st);
       rt_kernel_close(k);
     }

@@ -48,6 +48,7 @@ tune_cache *rt_tune_cache(tsr_context *ctx, const char *name, bool create);
 bool rt_tune_is_fixed(const ir_op *kernel);
 /* Did this kernel's schedule come from the tuner? */
 bool rt_was_tuned(const tsr_program *p, const char *kernel);
+bool rt_any_tuned(const tsr_program *p);
 /* Uniform in [-1, 1], small integers for integer types. */
 void rt_fill_random(tsr_dtype t, void *p, size_t bytes, uint64_t seed);
 #endif

@@ -5,6 +5,8 @@
 #endif
 #include "core/tune/cache_db.h"
 
+#include "core/base/file.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -231,10 +233,28 @@ static void open_reader(db *d, const char *reason) {
   else say(d, "off", why);
 }
 
+enum { MOST_RESCUED = 8, RESCUE_PATH = 1120 };
+static const char *const companions[] = {"-wal", "-shm", ""};
+
+/* The first name of NAME.sqlite.bad, .bad2, .bad3, ... under which nothing is. A cache that is damaged again and again must not fill the disk: the last
+ * name is used over, the copies before it are never touched. */
+static void rescue_path(const db *d, char out[RESCUE_PATH]) {
+  char part[RESCUE_PATH + 8];
+  for (int i = 1; i <= MOST_RESCUED; i++) {
+    bool taken = false;
+    snprintf(out, RESCUE_PATH, i > 1 ? "%s.bad%d" : "%s.bad", d->path, i);
+    for (int k = 0; k < 3; k++) {
+      snprintf(part, sizeof part, "%s%s", out, companions[k]);
+      taken |= access(part, F_OK) == 0 || errno != ENOENT;
+      if (i == MOST_RESCUED) unlink(part);
+    }
+    if (!taken) return;
+  }
+}
+
 /* Moves the file and its companions aside, unless another process already put a new one in its place. */
 static bool set_aside(db *d) {
-  char lock[1100], to[1100], from[1100];
-  static const char *const parts[] = {"-wal", "-shm", ""};
+  char lock[1100], to[RESCUE_PATH + 8], from[1100], name[RESCUE_PATH];
   unsigned long long inode = 0, device = 0;
   snprintf(lock, sizeof lock, "%s.lock", d->path);
   int fd = open(lock, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -243,12 +263,13 @@ static bool set_aside(db *d) {
     return false;
   }
   bool same = stat_path(d->path, &inode, &device) && inode == d->inode && device == d->device, ok = true;
+  if (same) rescue_path(d, name);
   for (int i = 0; same && i < 3; i++) {
-    snprintf(from, sizeof from, "%s%s", d->path, parts[i]);
-    snprintf(to, sizeof to, "%s.bad%s", d->path, parts[i]);
+    snprintf(from, sizeof from, "%s%s", d->path, companions[i]);
+    snprintf(to, sizeof to, "%s%s", name, companions[i]);
     if (rename(from, to) && errno != ENOENT) ok = false;
   }
-  if (same) d->quarantined++;
+  if (same) d->quarantined++, snprintf(d->why, sizeof d->why, "a damaged or foreign file was set aside: %.200s", name);
   close(fd);
   return ok;
 }
@@ -260,10 +281,31 @@ static void side_path(db *d) {
   memcpy(d->path, side, sizeof d->path);
 }
 
+/* What is opened here, by us or by SQLite, must be a file: a FIFO would wait. */
+static const char *special_part(const db *d) {
+  static const char *const parts[] = {"", "-wal", "-shm", "-journal", ".lock"};
+  char path[1100];
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    snprintf(path, sizeof path, "%s%s", d->path, parts[i]);
+    if (file_is_special(path)) return parts[i];
+  }
+  return NULL;
+}
+
+/* True: the state is decided. */
+static bool refuse_special(db *d) {
+  const char *part = special_part(d);
+  if (!part) return false;
+  d->state = DB_OFF;
+  snprintf(d->why, sizeof d->why, "%.200s%s: not a regular file", d->path, part);
+  return true;
+}
+
 /* One try; true when the state is decided. */
 static bool try_open(db *d) {
   char uri[3200];
   int rc;
+  if (refuse_special(d)) return true;
   make_uri(d->path, "mode=rwc", uri, sizeof uri);
   rc = open_handle(d, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, uri);
   if (rc != SQLITE_OK) return open_reader(d, d->handle ? sqlite3_errmsg(d->handle) : "out of memory"), true;
@@ -290,10 +332,7 @@ static bool try_open(db *d) {
     side_path(d);
     return false;
   }
-  if (set_aside(d)) {
-    snprintf(d->why, sizeof d->why, "a damaged or foreign file was set aside: %.200s.bad", d->path);
-    return false;
-  }
+  if (set_aside(d)) return false;
   d->state = DB_OFF;
   say(d, "off", "a damaged file could not be set aside");
   return true;
@@ -320,7 +359,7 @@ db *db_open_read_only(const tsr_allocator *al, const char *path) {
   db *d = make(al, path);
   if (!d) return NULL;
   d->no_writes = true;
-  open_reader(d, "opened for reading");
+  if (!refuse_special(d)) open_reader(d, "opened for reading");
   return d;
 }
 

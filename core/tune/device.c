@@ -1,6 +1,7 @@
 /* core/tune/device.c - see device.h. The fields of a profile file are one table; parsing and printing walk it. */
 #include "core/tune/device.h"
 
+#include "core/base/file.h"
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -187,8 +188,9 @@ tsr_status tune_device_parse(const char *text, const char *file, tune_device *ou
 
 tsr_status tune_device_load(const char *path, tune_device *out) {
   memset(out, 0, sizeof *out);
-  FILE *f = fopen(path, "rb");
-  if (!f) return st_make(NULL, TSR_IO_ERROR, ST_WHERE("tune", "profile", NULL), "%s: %s", path, strerror(errno));
+  const char *why;
+  FILE *f = file_open(path, &why);
+  if (!f) return st_make(NULL, TSR_IO_ERROR, ST_WHERE("tune", "profile", NULL), "%s: %s", path, why);
   char text[16384];
   size_t n = fread(text, 1, sizeof text - 1, f);
   bool bad = ferror(f) || n == sizeof text - 1;

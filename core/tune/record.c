@@ -1,6 +1,7 @@
 /* core/tune/record.c - see record.h. */
 #include "core/tune/record.h"
 
+#include "core/base/file.h"
 #include "core/base/json.h"
 
 #include <errno.h>
@@ -140,8 +141,9 @@ done:
 }
 
 tsr_status record_load(const char *path, record *r) {
-  FILE *f = fopen(path, "rb");
-  if (!f) return st_make(NULL, TSR_IO_ERROR, ST_WHERE("tune", "record", NULL), "%s: %s", path, strerror(errno));
+  const char *why;
+  FILE *f = file_open(path, &why);
+  if (!f) return st_make(NULL, TSR_IO_ERROR, ST_WHERE("tune", "record", NULL), "%s: %s", path, why);
   enum { MOST = 64 << 20 };
   char *text = NULL;
   size_t n = 0, cap = 0;

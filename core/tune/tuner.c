@@ -442,8 +442,8 @@ tsr_status tuner_run(const tuner_desc *d, tuner_result *out) {
 void tuner_winner_failed(const tuner_desc *d, tuner_result *io) {
   tune_entry now;
   tune_key bucket = bucket_key(d);
-  cache_winner_failed(d->cache, &d->key, &now);
-  if (io->source == TUNE_FROM_BUCKET) cache_winner_failed(d->cache, &bucket, &now);
+  bool own = cache_winner_failed(d->cache, &d->key, &now);
+  if (io->source == TUNE_FROM_BUCKET || (!own && d->bucket && d->bucket[0])) cache_winner_failed(d->cache, &bucket, &now);
   io->config = io->has_runner_up ? io->runner_up : *d->dflt;
   io->source = io->has_runner_up ? TUNE_FROM_CACHE : TUNE_FROM_DEFAULT;
   io->has_runner_up = false;

@@ -313,7 +313,9 @@ typedef struct tsr_binding {
   size_t offset; /* bytes; a multiple of the element size. On GPUs others than multiples of 16 cost a copy in each run. */
 } tsr_binding;
 
-/* Asynchronous on the stream. inputs and outputs hold one binding per tensor; outputs must not overlap each other or inputs.
+/* Where a stored schedule fails to launch, the run goes on with its runner-up or the untuned schedule (tsr_tune_counters.fallbacks, tsr_program_explain);
+ * the cache forgets the winner. A failure that shows only at tsr_stream_sync is reported there.
+ * Asynchronous on the stream. inputs and outputs hold one binding per tensor; outputs must not overlap each other or inputs.
  * Temporaries and constants belong to the program, so one program runs on one stream at a time. */
 TSR_API TSR_MUST_USE tsr_status tsr_program_run(tsr_program *p, tsr_stream *s, const tsr_binding *inputs, const tsr_binding *outputs);
 /* Runs and waits, timing each kernel on the device: ns receives tsr_program_n_kernels entries. */

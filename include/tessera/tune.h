@@ -98,9 +98,10 @@ TSR_API TSR_MUST_USE tsr_status tsr_tune_explain_attention(tsr_device *dev, cons
 /* Measures every point of the first kernel's space and writes it as a record that strategies can be replayed on. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_tune_record(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, const char *label, const tsr_tune_options *tune, char **text);
 
-/* Of this context since it was created: candidates timed, cache look-ups and hits. */
+/* Of this context since it was created: candidates timed, cache look-ups and hits, stored schedules that failed (while compiling or at
+ * tsr_program_run) and gave way to the runner-up or the untuned schedule. */
 typedef struct tsr_tune_counters {
-  uint64_t measurements, lookups, hits;
+  uint64_t measurements, lookups, hits, fallbacks;
 } tsr_tune_counters;
 TSR_API tsr_tune_counters tsr_context_tune_counters(const tsr_context *ctx);
 

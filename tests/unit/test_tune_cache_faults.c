@@ -434,6 +434,38 @@ static void foreign_database_is_set_aside(void **state) {
   assert_int_equal(access(path, R_OK), 0); /* nothing of theirs was deleted */
 }
 
+/* Each damaged file gets a copy of its own, up to eight; the first seven are never touched again. */
+static void damage_after_damage_keeps_every_rescue_copy(void **state) {
+  enum { TIMES = 11, MOST = 8 };
+  char path[128], text[32], had[32];
+  for (int i = 1; i <= TIMES; i++) {
+    file_path(path, sizeof path, "");
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    fprintf(f, "no database, number %d", i);
+    assert_int_equal(fclose(f), 0);
+    tune_cache *c = open_cache();
+    assert_true(works(c, 900));
+    cache_info info;
+    cache_describe(c, &info);
+    assert_int_equal(info.quarantined, 1);
+    snprintf(text, sizeof text, i == 1 ? ".bad" : ".bad%d", i < MOST ? i : MOST);
+    assert_non_null(strstr(info.why, text));
+    cache_close(&c);
+  }
+  for (int i = 1; i <= MOST; i++) {
+    snprintf(had, sizeof had, i == 1 ? ".bad" : ".bad%d", i);
+    file_path(path, sizeof path, had);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = 0;
+    snprintf(had, sizeof had, "no database, number %d", i < MOST ? i : TIMES);
+    assert_string_equal(text, had);
+  }
+}
+
 static void altered_row_is_a_miss_and_is_reported(void **state) {
   tune_cache *c = open_cache();
   assert_true(works(c, 700));
@@ -468,6 +500,7 @@ int main(void) {
 #ifdef TSR_HAVE_SQLITE
       IN_DIR(newer_schema_is_left_alone_beside_our_own),
       IN_DIR(foreign_database_is_set_aside),
+      IN_DIR(damage_after_damage_keeps_every_rescue_copy),
       IN_DIR(altered_row_is_a_miss_and_is_reported),
 #endif
   };

@@ -86,18 +86,15 @@ void bench_html_tune(bench_html *h, tsr_context *ctx, tsr_device *dev, const ben
   tsr_graph_destroy(&g);
 }
 
-bool bench_html_write(bench_html *h, const bench_env *e, const char *path) {
+int bench_html_write(bench_html *h, const bench_env *e, const char *path) {
   strb b, machine;
   strb_init(&b, NULL);
   strb_init(&machine, NULL);
   bench_env_text(e, &machine);
   page_desc d = {"Tessera benchmark", e->when, strb_text(&machine), h->devices, h->n_devices, h->rows, h->n_rows, h->curves, h->n_curves};
   tsr_status st = page_write(&d, &b);
-  FILE *f = st ? NULL : fopen(path, "wb");
-  bool ok = f && fputs(strb_text(&b), f) >= 0;
-  if (f && fclose(f)) ok = false;
-  tsr_status_free(st);
+  int rc = st ? cli_fail(st) : cli_write_text("bench", path, strb_text(&b));
   strb_clear(&machine);
   strb_clear(&b);
-  return ok;
+  return rc;
 }

@@ -331,7 +331,10 @@ int cmd_bench(int argc, char **argv) {
   for (int i = 0; i < n && !rc; i++) /* all of them before the first is timed */
     if ((st = bench_check(r.ctx, &cases[i]))) rc = cli_fail(st);
   if (!rc) rc = !strcmp(device, "all") ? run_all(&r, cases, n) : run_device(&r, device, cases, n);
-  if ((!rc || rc == EXIT_UNSUPPORTED) && html && !bench_html_write(r.html, &r.env, html)) rc = cli_usage("bench", "%s: can't be written", html);
+  if ((!rc || rc == EXIT_UNSUPPORTED) && html) {
+    int written = bench_html_write(r.html, &r.env, html);
+    if (written) rc = written;
+  }
   bench_html_free(&r.html);
   bench_place_destroy(&r.o.place);
   tsr_context_destroy(&r.ctx);

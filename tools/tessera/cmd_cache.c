@@ -64,10 +64,7 @@ static int do_export(tune_cache *c, const cache_args *a) {
   if (!i.readable) return cli_usage("cache", "%s can't be read: %s", i.path, i.why);
   strb_init(&b, NULL);
   tsr_status st = cache_export(c, &b);
-  FILE *f = a->operand ? fopen(a->operand, "wb") : stdout;
-  int rc = st ? cli_fail(st) : EXIT_OK;
-  if (!rc && (!f || fputs(strb_text(&b), f) < 0)) rc = cli_usage("cache", "%s: can't be written", a->operand ? a->operand : "output");
-  if (f && f != stdout && fclose(f) && !rc) rc = cli_usage("cache", "%s: can't be written", a->operand);
+  int rc = st ? cli_fail(st) : a->operand ? cli_write_text("cache", a->operand, strb_text(&b)) : print(&b);
   strb_clear(&b);
   return rc;
 }

@@ -43,11 +43,9 @@ static int write_trace(tsr_context *ctx, const tsr_profile *p, const char *path)
   char *text = NULL;
   tsr_status st = tsr_profile_trace(p, &text);
   if (st) return cli_fail(st);
-  FILE *f = fopen(path, "wb");
-  bool ok = f && fputs(text, f) >= 0;
-  if (f && fclose(f)) ok = false;
+  int rc = cli_write_text("profile", path, text);
   tsr_text_free(ctx, &text);
-  return ok ? EXIT_OK : cli_usage("profile", "%s: can't be written", path);
+  return rc;
 }
 
 static int report(const profile_args *a, tsr_context *ctx, const tsr_profile *p) {

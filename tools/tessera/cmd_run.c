@@ -155,7 +155,6 @@ static int load_input(run_state *r, int i, const files *f, int *used, uint64_t s
 
 static int save_output(run_state *r, int i, const char *path) {
   tsr_tensor_info t = tsr_program_output(r->prog, i);
-  char why[512];
   npy_array x = {.dtype = t.dtype, .shape = t.shape, .bytes = t.bytes, .data = malloc(t.bytes ? t.bytes : 1)};
   int rc = EXIT_OK;
   tsr_status st = x.data ? tsr_buffer_read(r->out[i].buffer, 0, x.data, t.bytes) : NULL;
@@ -170,7 +169,10 @@ static int save_output(run_state *r, int i, const char *path) {
     x = wide;
     if (!x.data) rc = cli_usage("run", "no memory for output %d", i);
   }
-  if (!rc && !npy_save(path, &x, why, sizeof why)) rc = cli_usage("run", "%s", why);
+  if (!rc && !npy_has_form(t.dtype) && !narrow) rc = cli_usage("run", "%s: element type %s has no .npy form", path, tsr_dtype_name(t.dtype));
+  FILE *f = rc ? NULL : cli_create("run", path);
+  if (!rc && !f) rc = EXIT_USAGE;
+  if (f) npy_write(f, &x), rc = cli_finish("run", path, f);
   npy_free(&x);
   return rc;
 }

@@ -62,8 +62,8 @@ static void print_row(const tsr_tune_result *r) {
 static int print_text(tsr_context *ctx, tsr_status st, char *text, const char *path) {
   if (st) return cli_fail(st);
   int rc = EXIT_OK;
-  FILE *f = path ? fopen(path, "wb") : stdout;
-  if (!f || fputs(text, f) < 0 || (path ? fclose(f) : fflush(f))) rc = cli_usage("tune", "%s: can't be written", path ? path : "output");
+  if (path) rc = cli_write_text("tune", path, text);
+  else fputs(text, stdout);
   tsr_text_free(ctx, &text);
   return rc;
 }

@@ -1,8 +1,11 @@
 /* tools/tessera/main.c - the command line's table of commands and its shared helpers. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/file.h"
 #include "tools/tessera/bench.h"
 
 static const command commands[] = {
@@ -25,13 +28,20 @@ static int usage(FILE *f) {
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) fprintf(f, "  tessera %s %s\n      %s\n", commands[i].name, commands[i].usage, commands[i].help);
   fprintf(f, "\nsuites (bench --suite):");
   for (int i = 0; bench_suite_name(i); i++) fprintf(f, " %s", bench_suite_name(i));
-  fprintf(f, "\nexit status: 0 ok, 1 wrong result or failed check, 2 bad usage or input, 3 device unavailable, 4 (bench) a case is not supported\n");
+  fprintf(f, "\nexit status: 0 ok, 1 wrong result, failed check or unwritten output, 2 bad usage or input, 3 device unavailable, 4 (bench) a case is not supported\n");
   fprintf(f, "\nnumerics policies (--policy, TSR_POLICY):\n");
   for (tsr_policy p = TSR_POLICY_FAST; p <= TSR_POLICY_KAHAN_SUM; p++) fprintf(f, "  %-14s %s\n", tsr_policy_name(p), tsr_policy_help(p));
   return f == stdout ? EXIT_OK : EXIT_USAGE;
 }
 
-int main(int argc, char **argv) {
+/* Standard files that the caller closed are taken up, so that no file which is opened later becomes one of them: results would end in it. What is
+ * written to standard output then fails, as it should. */
+static void keep_standard_files(void) {
+  for (int fd = 0; fd <= 2; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 1 ? O_RDONLY : O_WRONLY) != fd) return;
+}
+
+static int run(int argc, char **argv) {
   if (argc < 2) return usage(stderr);
   if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) return usage(stdout);
   if (!strcmp(argv[1], "--version")) {
@@ -42,6 +52,16 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc - 1, argv + 1);
   fprintf(stderr, "tessera: no command \"%s\"; `tessera --help` lists them\n", argv[1]);
   return EXIT_USAGE;
+}
+
+/* A result that nobody got is none, whatever the command thinks. */
+int main(int argc, char **argv) {
+  keep_standard_files();
+  int rc = run(argc, argv);
+  errno = 0;
+  if (!fflush(stdout) && !ferror(stdout)) return rc;
+  fprintf(stderr, "tessera: standard output: can't be written%s%s\n", errno ? ": " : "", errno ? strerror(errno) : "");
+  return rc ? rc : EXIT_WRONG;
 }
 
 /* ---- shared ---------------------------------------------------------------------------------------------------- */
@@ -112,9 +132,10 @@ bool cli_options(const char *cmd, int *argc, char **argv, const option *options,
 }
 
 char *cli_read_file(const char *path, size_t *bytes) {
-  FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
+  const char *why = "";
+  FILE *f = strcmp(path, "-") ? file_open(path, &why) : stdin;
   if (!f) {
-    fprintf(stderr, "tessera: %s: can't be opened\n", path);
+    fprintf(stderr, "tessera: %s: can't be %s: %s\n", path, file_is_special(path) ? "read" : "opened", why);
     return NULL;
   }
   size_t cap = 1 << 16, n = 0;
@@ -142,6 +163,29 @@ char *cli_read_file(const char *path, size_t *bytes) {
   p[n] = 0;
   *bytes = n;
   return p;
+}
+
+FILE *cli_create(const char *command, const char *path) {
+  FILE *f = fopen(path, "wb");
+  if (!f) cli_usage(command, "%s: can't be written: %s", path, strerror(errno));
+  return f;
+}
+
+int cli_finish(const char *command, const char *path, FILE *f) {
+  errno = 0;
+  bool bad = fflush(f) || ferror(f);
+  int cause = errno;
+  if (fclose(f) && !bad) bad = true, cause = errno;
+  if (!bad) return EXIT_OK;
+  cli_usage(command, "%s: can't be written%s%s", path, cause ? ": " : "", cause ? strerror(cause) : "");
+  return EXIT_WRONG;
+}
+
+int cli_write_text(const char *command, const char *path, const char *text) {
+  FILE *f = cli_create(command, path);
+  if (!f) return EXIT_USAGE;
+  fputs(text, f);
+  return cli_finish(command, path, f);
 }
 
 void cli_json_string(FILE *f, const char *s) {

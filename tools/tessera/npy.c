@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/base/dtype.h"
+#include "core/base/file.h"
 
 static const struct { const char *descr; tsr_dtype t; } kinds[] = {{"f8", TSR_F64}, {"f4", TSR_F32}, {"f2", TSR_F16}, {"i8", TSR_I64}, {"i4", TSR_I32},
                                                                    {"i2", TSR_I16}, {"i1", TSR_I8},  {"u1", TSR_U8},  {"b1", TSR_BOOL}};
@@ -186,8 +187,6 @@ static bool load(FILE *f, const char *path, unsigned char *start, npy_array *out
   header h;
   struct stat s;
   if (fstat(fileno(f), &s)) FAIL("%s: %s", path, strerror(errno));
-  if (S_ISDIR(s.st_mode)) FAIL("%s: is a directory", path);
-  if (!S_ISREG(s.st_mode)) FAIL("%s: not a regular file", path);
   size_t n = fread(start, 1, MAX_HEADER + 12, f);
   if (ferror(f)) FAIL("%s: can't be read", path);
   if (!parse_header(start, n, path, &h, why, why_bytes)) return false;
@@ -200,8 +199,9 @@ static bool load(FILE *f, const char *path, unsigned char *start, npy_array *out
 
 bool npy_load(const char *path, npy_array *out, char *why, size_t why_bytes) {
   *out = (npy_array){0};
-  FILE *f = fopen(path, "rb");
-  if (!f) FAIL("%s: can't be opened: %s", path, strerror(errno));
+  const char *reason;
+  FILE *f = file_open(path, &reason);
+  if (!f) FAIL("%s: %s%s", path, file_is_special(path) ? "" : "can't be opened: ", reason);
   unsigned char *start = malloc(MAX_HEADER + 12);
   bool ok = start && load(f, path, start, out, why, why_bytes);
   if (!start) snprintf(why, why_bytes, "%s: out of memory", path);
@@ -211,24 +211,25 @@ bool npy_load(const char *path, npy_array *out, char *why, size_t why_bytes) {
   return ok;
 }
 
-bool npy_save(const char *path, const npy_array *a, char *why, size_t why_bytes) {
-  char h[512];
-  const char *descr = NULL;
+static const char *descr_of(tsr_dtype t) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (kinds[i].t == a->dtype) descr = kinds[i].descr;
-  if (!descr) FAIL("%s: element type %s has no .npy form", path, tsr_dtype_name(a->dtype));
-  int n = snprintf(h, sizeof h, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", tsr_dtype_size(a->dtype) == 1 ? '|' : '<', descr);
+    if (kinds[i].t == t) return kinds[i].descr;
+  return NULL;
+}
+
+bool npy_has_form(tsr_dtype t) { return descr_of(t) != NULL; }
+
+void npy_write(FILE *f, const npy_array *a) {
+  char h[512];
+  int n = snprintf(h, sizeof h, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", tsr_dtype_size(a->dtype) == 1 ? '|' : '<', descr_of(a->dtype));
   for (int i = 0; i < a->shape.rank; i++) n += snprintf(h + n, sizeof h - (size_t)n, "%lld,%s", (long long)a->shape.dims[i], i + 1 < a->shape.rank ? " " : "");
   n += snprintf(h + n, sizeof h - (size_t)n, "), }");
   while ((10 + n + 1) % 64) h[n++] = ' ';
   h[n++] = '\n';
-  FILE *f = fopen(path, "wb");
-  if (!f) FAIL("%s: can't be written: %s", path, strerror(errno));
-  unsigned char pre[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(n & 255), (unsigned char)(n >> 8)};
-  bool ok = fwrite(pre, 1, 10, f) == 10 && fwrite(h, 1, (size_t)n, f) == (size_t)n && fwrite(a->data, 1, a->bytes, f) == a->bytes;
-  ok = fclose(f) == 0 && ok;
-  if (!ok) FAIL("%s: writing failed", path);
-  return true;
+  const unsigned char pre[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(n & 255), (unsigned char)(n >> 8)};
+  fwrite(pre, 1, sizeof pre, f);
+  fwrite(h, 1, (size_t)n, f);
+  fwrite(a->data, 1, a->bytes, f);
 }
 
 void npy_free(npy_array *a) {

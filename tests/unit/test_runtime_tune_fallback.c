@@ -1,0 +1,251 @@
+/* A stored schedule that fails to launch: the run goes on with the runner-up, then with the untuned schedule, with right results; it is counted, told, and
+ * the cache no longer has the winner. The device is the CPU's with launches that fail on command. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/runtime/internal.h"
+#include "tessera/profile.h"
+#include "tessera/tune.h"
+#include "tests/support/api_check.h"
+
+enum { M = 48, N = 40, K = 64 };
+
+static const be_vtable *real;
+static be_vtable faulty;
+static int failures, launches, warnings;
+static tsr_code failure_code;
+
+static tsr_status faulty_run(be_stream *s, be_program *p, const be_range *slots, double *ns) {
+  launches++;
+  if (failures > 0) {
+    failures--;
+    return st_make(NULL, failure_code, ST_WHERE("faulty", "launch", NULL), "injected");
+  }
+  return real->program_run(s, p, slots, ns);
+}
+
+static void note(void *user, tsr_log_level level, const char *text) { warnings += strstr(text, "failed to launch") != NULL; }
+
+typedef struct session {
+  tsr_context *ctx;
+  tsr_device *dev;
+  tsr_graph *g;
+  tsr_program *p;
+  tsr_buffer *b[3];
+  tsr_binding in[2], out;
+} session;
+
+static char dir[64];
+static float a[M * K], b[K * N], y[M * N];
+static double want[M * N], tolerance[M * N];
+
+static void begin(session *s) {
+  tsr_value v[2];
+  const void *extra[] = {&faulty, NULL};
+  *s = (session){0};
+  OK(tsr_context_create(&(tsr_context_desc){.cache_dir = dir, .extra_backends = extra, .log = note}, &s->ctx));
+  OK(tsr_device_open(s->ctx, "faulty:0", &s->dev));
+  OK(tsr_graph_create(s->ctx, "main", &s->g));
+  OK(tsr_graph_input(s->g, "A", TSR_F32, (tsr_shape){2, {M, K}}, &v[0]));
+  OK(tsr_graph_input(s->g, "B", TSR_F32, (tsr_shape){2, {K, N}}, &v[1]));
+  OK(tsr_graph_op(s->g, "matmul", v, 2, NULL, 0, &v[0]));
+  OK(tsr_graph_output(s->g, v[0]));
+  OK(tsr_graph_reference(s->g, (const void *[]){a, b}, (double *[]){want}, (double *[]){tolerance}));
+}
+
+static void compile(session *s, tsr_tune tune) {
+  OK(tsr_program_compile(s->dev, s->g, &(tsr_compile_options){.tune = tune}, &s->p));
+  OK(tsr_buffer_create(s->dev, sizeof a, TSR_MEMORY_DEVICE, &s->b[0]));
+  OK(tsr_buffer_create(s->dev, sizeof b, TSR_MEMORY_DEVICE, &s->b[1]));
+  OK(tsr_buffer_create(s->dev, sizeof y, TSR_MEMORY_DEVICE, &s->b[2]));
+  OK(tsr_buffer_write(s->b[0], 0, a, sizeof a));
+  OK(tsr_buffer_write(s->b[1], 0, b, sizeof b));
+  s->in[0] = (tsr_binding){s->b[0], 0}, s->in[1] = (tsr_binding){s->b[1], 0}, s->out = (tsr_binding){s->b[2], 0};
+}
+
+static void end(session *s) {
+  for (int i = 0; i < 3; i++) tsr_buffer_destroy(&s->b[i]);
+  tsr_program_destroy(&s->p);
+  tsr_graph_destroy(&s->g);
+  tsr_device_close(&s->dev);
+  tsr_context_destroy(&s->ctx);
+}
+
+static void check_result(session *s) {
+  OK(tsr_buffer_read(s->b[2], 0, y, sizeof y));
+  for (int i = 0; i < M * N; i++)
+    if (!(y[i] - want[i] <= tolerance[i] && want[i] - y[i] <= tolerance[i])) fail_msg("element %d: %g, not %g", i, (double)y[i], want[i]);
+}
+
+static bool explains(session *s, const char *what) {
+  char *text;
+  OK(tsr_program_explain(s->p, &text));
+  bool found = strstr(text, what) != NULL;
+  tsr_text_free(s->ctx, &text);
+  return found;
+}
+
+static uint64_t falls(const session *s) { return tsr_context_tune_counters(s->ctx).fallbacks; }
+
+/* A winner and a runner-up in a cache of their own. */
+static int set_up(void **state) {
+  session s;
+  tsr_tune_report *r;
+  for (int i = 0; rt_backends[i]; i++)
+    if (!strcmp(rt_backends[i]->name, "cpu")) real = rt_backends[i];
+  faulty = *real;
+  faulty.name = "faulty", faulty.program_run = faulty_run;
+  failures = launches = warnings = 0;
+  failure_code = TSR_LAUNCH_FAILED;
+  for (int i = 0; i < M * K; i++) a[i] = (float)(i % 17) / 17;
+  for (int i = 0; i < K * N; i++) b[i] = (float)(i % 13) / 13;
+  snprintf(dir, sizeof dir, "/tmp/test_tune_fallback.XXXXXX");
+  assert_non_null(mkdtemp(dir));
+  begin(&s);
+  OK(tsr_graph_tune(s.dev, s.g, NULL, &(tsr_tune_options){.strategy = "random", .samples = 12, .samples_fixed = true, .again = true}, &r));
+  tsr_tune_result x = tsr_tune_report_get(r, 0);
+  bool stored = x.stored, both = x.has_runner_up;
+  tsr_tune_report_destroy(&r);
+  end(&s);
+  if (!stored) return -1; /* built without SQLite */
+  assert_true(both);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  char command[128];
+  snprintf(command, sizeof command, "rm -rf %s", dir);
+  return system(command);
+}
+
+static void run_falls_back_to_the_runner_up_then_to_the_default(void **state) {
+  session s;
+  begin(&s);
+  compile(&s, TSR_TUNE_CACHED);
+  const char *name = tsr_program_kernel(s.p, 0).name; /* the program's, whatever happens to its schedule */
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  assert_int_equal(falls(&s), 0);
+  failures = 1;
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  check_result(&s);
+  assert_int_equal(falls(&s), 1);
+  assert_int_equal(warnings, 1);
+  assert_true(explains(&s, "its runner-up took its place"));
+  assert_true(*name);
+  failures = 1;
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  check_result(&s);
+  assert_int_equal(falls(&s), 2);
+  assert_true(explains(&s, "the untuned schedule took its place"));
+  failures = 1; /* nothing is left to fall back to */
+  tsr_status st = tsr_program_run(s.p, NULL, s.in, &s.out);
+  assert_int_equal(tsr_status_code(st), TSR_LAUNCH_FAILED);
+  tsr_status_free(st);
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  check_result(&s);
+  end(&s);
+  begin(&s); /* what failed is remembered: the next process takes neither */
+  compile(&s, TSR_TUNE_CACHED);
+  assert_int_equal(tsr_context_tune_counters(s.ctx).hits, 0);
+  end(&s);
+}
+
+static void two_failures_in_one_run_are_two_fall_backs(void **state) {
+  session s;
+  begin(&s);
+  compile(&s, TSR_TUNE_DEFAULT);
+  failures = 2, launches = 0;
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  check_result(&s);
+  assert_int_equal(falls(&s), 2);
+  assert_int_equal(launches, 3);
+  end(&s);
+}
+
+static void the_winner_is_marked_for_the_next_process(void **state) {
+  session s;
+  begin(&s);
+  compile(&s, TSR_TUNE_CACHED);
+  failures = 1;
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  end(&s);
+  begin(&s);
+  compile(&s, TSR_TUNE_CACHED);
+  assert_int_equal(tsr_context_tune_counters(s.ctx).hits, 1); /* the runner-up */
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  check_result(&s);
+  assert_int_equal(falls(&s), 0);
+  end(&s);
+}
+
+static void profiles_and_captures_fall_back_too(void **state) {
+  session s;
+  tsr_profile *prof;
+  tsr_recording *r;
+  tsr_stream *stream;
+  double ns[16];
+  begin(&s);
+  compile(&s, TSR_TUNE_CACHED);
+  OK(tsr_stream_create(s.dev, 0, &stream));
+  OK(tsr_capture_begin(stream));
+  OK(tsr_program_run(s.p, stream, s.in, &s.out));
+  OK(tsr_capture_end(stream, &r));
+  failures = 1;
+  OK(tsr_program_profile(s.p, NULL, s.in, &s.out, ns));
+  check_result(&s);
+  failures = 1;
+  OK(tsr_recording_replay(r, stream));
+  OK(tsr_stream_sync(stream, -1));
+  check_result(&s);
+  assert_int_equal(falls(&s), 2);
+  OK(tsr_profile_create(s.ctx, &prof));
+  OK(tsr_profile_step(prof, s.p, NULL, s.in, &s.out));
+  tsr_profile_destroy(&prof);
+  tsr_recording_destroy(&r);
+  tsr_stream_destroy(&stream);
+  end(&s);
+}
+
+/* Neither the machine's troubles nor a schedule of nobody's choice are a winner's fault. */
+static void other_failures_stay_failures(void **state) {
+  static const tsr_code codes[] = {TSR_OUT_OF_MEMORY, TSR_DEVICE_LOST, TSR_TIMEOUT, TSR_CANCELLED};
+  session s;
+  begin(&s);
+  compile(&s, TSR_TUNE_CACHED);
+  for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+    failures = 1, failure_code = codes[i];
+    tsr_status st = tsr_program_run(s.p, NULL, s.in, &s.out);
+    assert_int_equal(tsr_status_code(st), codes[i]);
+    tsr_status_free(st);
+  }
+  end(&s);
+  begin(&s);
+  compile(&s, TSR_TUNE_OFF);
+  failures = 1, failure_code = TSR_LAUNCH_FAILED;
+  tsr_status st = tsr_program_run(s.p, NULL, s.in, &s.out);
+  assert_int_equal(tsr_status_code(st), TSR_LAUNCH_FAILED);
+  tsr_status_free(st);
+  assert_int_equal(falls(&s), 0);
+  end(&s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(run_falls_back_to_the_runner_up_then_to_the_default, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(two_failures_in_one_run_are_two_fall_backs, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(the_winner_is_marked_for_the_next_process, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(profiles_and_captures_fall_back_too, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(other_failures_stay_failures, set_up, tear_down),
+  };
+#ifndef TSR_HAVE_SQLITE
+  printf("built without SQLite: nothing is stored\n");
+  return 77;
+#endif
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
