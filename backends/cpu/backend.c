@@ -464,9 +464,9 @@ static tsr_status prepare_packs(be_device *d, cpu_launch *l, const cpu_kernel *k
   TSR_TRY(packs_reset(d->packs, (d->n_threads + 1) * matmuls, bytes, false));
   if (!constant || l->const_packs) return NULL;
   TSR_TRY(packs_create(d->env->al, &l->const_packs));
-  int64_t columns = k->grid[0] * k->grid[2] * matmuls;
+  double columns = (double)k->grid[0] * (double)k->grid[2] * matmuls;
   /* Panels for every column; a constant too large for that is packed anew each run. */
-  tsr_status st = columns < 100000 && columns * (int64_t)bytes < (int64_t)8 << 30 ? packs_reset(l->const_packs, (int)columns, bytes, true) : st_oom();
+  tsr_status st = columns < 100000 && columns * (double)bytes < (double)((int64_t)8 << 30) ? packs_reset(l->const_packs, (int)columns, bytes, true) : st_oom();
   if (st) {
     tsr_status_free(st);
     packs_destroy(&l->const_packs);

@@ -61,7 +61,7 @@ STAGE(stage_f64, double)
 
 void vm_fft(const vm *v, const cpu_instr *i) {
   const cpu_desc *ore = vm_desc(v, i->a[0]), *oim = vm_desc(v, i->a[1]), *re = vm_desc(v, i->a[2]), *im = vm_desc(v, i->a[3]);
-  stage s = {re->dims[re->rank - 1], i->a[5], i->a[4], i->a[6] ? -1 : 1};
+  stage s = {re->dims[re->rank - 1], i->imm, i->a[4], i->a[5] ? -1 : 1};
   double roots[2 * MAX_RADIX];
   if (s.radix < 2 || s.radix > MAX_RADIX || s.span < 1) return;
   for (int t = 0; t < s.radix; t++) cell(&s, -6.283185307179586476925 * t / s.radix, &roots[2 * t], &roots[2 * t + 1]);

@@ -25,6 +25,13 @@ static const cpuk_gemm *gemm_of(const vm_module *m, const cpu_instr *i, cpuk_gem
   return m->k->gemm[*kind];
 }
 
+bool gemm_has_kernel(const vm_module *m, const cpu_instr *i) {
+  cpuk_gemm_kind kind;
+  const cpuk_gemm *g = gemm_of(m, i, &kind);
+  const cpu_desc *d = cpu_descs(m->image);
+  return g->pack_types >> vm_cpuk((tsr_dtype)d[i->a[1]].dtype) & 1 && g->pack_types >> vm_cpuk((tsr_dtype)d[i->a[2]].dtype) & 1;
+}
+
 /* Blocks with as many rows, and those that are alone in their columns, pack their own B; the others share it. */
 enum { PACK_ON_THE_WAY_ROWS = 192 };
 
@@ -64,7 +71,12 @@ size_t gemm_pack_bytes(const vm_module *m, const cpu_instr *i) {
   return a + (i->op == CPU_GEMM ? cpuk_packed_b_bytes(g, (size_t)kk, (size_t)nn) : g->b_chunk * g->b_panel_bytes(bk)) + 256;
 }
 
-/* Accumulators in another type than the tile's (kahan). */
+/* Kernels accumulate in rows of their own type: another destination than that, of n columns, gets its sums at the end. */
+static bool is_staged(const cpuk_gemm *g, cpuk_gemm_kind kind, const cpu_desc *c, int64_t n) {
+  return g->acc_type != vm_cpuk((tsr_dtype)c->dtype) || kind == CPUK_GEMM_F64_KAHAN || (c->strides[1] != 1 && n > 1);
+}
+
+/* Accumulators in another type than the tile's (kahan), or elsewhere. */
 size_t gemm_temp_bytes(const vm_module *m, const cpu_instr *i) {
   cpuk_gemm_kind kind;
   int64_t mm, nn, kk;
@@ -72,7 +84,7 @@ size_t gemm_temp_bytes(const vm_module *m, const cpu_instr *i) {
   sizes_of(m, i, &mm, &nn, &kk);
   const cpu_desc *c = cpu_descs(m->image) + i->a[0];
   size_t bytes = 0;
-  if (g->acc_type != vm_cpuk((tsr_dtype)c->dtype) || kind == CPUK_GEMM_F64_KAHAN) bytes += (size_t)(mm * nn) * 16;
+  if (is_staged(g, kind, c, nn)) bytes += (size_t)(mm * nn) * 16;
   return bytes + 256;
 }
 
@@ -89,15 +101,22 @@ typedef struct target {
 static target begin_target(const vm *v, const cpuk_gemm *g, cpuk_gemm_kind kind, const cpu_desc *d, bool accumulate) {
   const int64_t *ext = vm_ext(v, d);
   target t = {vm_base(v, d), d->strides[0], NULL, false, ext[0], ext[1], d};
-  if (g->acc_type == vm_cpuk((tsr_dtype)d->dtype) && kind != CPUK_GEMM_F64_KAHAN && (d->strides[1] == 1 || ext[1] <= 1)) return t;
+  if (!is_staged(g, kind, d, ext[1])) return t;
   t.staged = true;
   t.ldc = t.n;
   char *from = t.c;
   t.c = v->t->temp + CPU_STRIP * 64;
   t.comp = t.c + t.m * t.n * 8;
   memset(t.comp, 0, (size_t)(t.m * t.n) * 8);
-  for (int64_t r = 0; accumulate && r < t.m; r++)
-    v->k->lanes->convert[vm_cpuk((tsr_dtype)d->dtype)][g->acc_type](t.c + r * t.n * (int64_t)cpuk_dtype_bytes(g->acc_type), from + r * d->strides[0] * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype), (size_t)t.n);
+  cpuk_convert_fn widen = v->k->lanes->convert[vm_cpuk((tsr_dtype)d->dtype)][g->acc_type];
+  const int64_t acc = (int64_t)cpuk_dtype_bytes(g->acc_type), e = (int64_t)tsr_dtype_size((tsr_dtype)d->dtype);
+  for (int64_t r = 0; accumulate && r < t.m; r++) {
+    char *to = t.c + r * t.n * acc;
+    const char *row = from + r * d->strides[0] * e;
+    if (d->strides[1] == 1) widen(to, row, (size_t)t.n);
+    else
+      for (int64_t c = 0; c < t.n; c++) widen(to + c * acc, row + c * d->strides[1] * e, 1);
+  }
   return t;
 }
 
@@ -135,7 +154,7 @@ static void pack_b(const cpuk_gemm *g, const operand *b, int64_t k0, int64_t k, 
 /* Rows that don't fall on the same cache sets may be read where they lie. */
 static bool a_in_place(const cpuk_gemm *g, const operand *a) {
   /* A depth that kernels would read past is packed, which pads it with zeros. */
-  return g->a_inplace == (int)a->type && a->cs == 1 && a->cols % g->kr == 0 && (a->rs * (int64_t)cpuk_dtype_bytes(a->type)) % 1024 != 0;
+  return g->a_inplace == (int)a->type && a->cs == 1 && a->cols % g->kr == 0 && (uint64_t)a->rs * cpuk_dtype_bytes(a->type) % 1024 != 0;
 }
 
 static void block(const cpuk_gemm *g, const target *t, const operand *a, const char *packed_a, int64_t k0, const char *packed_b, int64_t k, bool accumulate) {
@@ -216,7 +235,7 @@ void vm_matmul(const vm *v, const cpu_instr *i) {
     packs *shared = constant ? v->l->const_packs : v->l->packs;
     int parts = (int)((k + bk - 1) / bk);
     size_t part_bytes = cpuk_packed_b_bytes(g, (size_t)bk, (size_t)t.n);
-    pack_entry *e = packs_get(shared, &(pack_key){b.p, k, t.n}, parts);
+    pack_entry *e = packs_get(shared, &(pack_key){i, b.p, k, t.n}, parts);
     bool in_place = a_in_place(g, &a);
     for (int part = 0; part < parts; part++) {
       int64_t k0 = part * bk, kn = min64(bk, k - k0);

@@ -293,19 +293,22 @@ static char *home(const run *r, int32_t reg) {
 static char *stage(const run *r, const row *w, char *buffer, size_t ct_bytes, int64_t col, int64_t n) {
   int64_t have = w->valid - col;
   if (have > n) have = n;
-  if (have < 0) have = 0;
+  if (have <= 0) { /* there may be no address for what does not exist */
+    memset(buffer, 0, (size_t)n * ct_bytes);
+    return buffer;
+  }
   char *src = w->p + col * w->stride * (int64_t)w->esize;
   if (w->ahead)
     for (int64_t at = 0; at < have * (int64_t)w->esize; at += 64) __builtin_prefetch(src + w->ahead + at, 0, 2);
   if (have == n && w->stride == 1 && !w->convert) return src;
-  if (w->stride != 1 && have) {
+  if (w->stride != 1) {
     char *dst = w->convert ? r->spare : buffer;
     cpuk_copy_args c = {dst, src, have, 1, 0, w->stride, 1, (size_t)have, w->esize};
     r->v->k->lanes->copy2d(&c);
     src = dst;
   }
   if (w->convert) w->convert(buffer, src, (size_t)have);
-  else if (src != buffer && have) memcpy(buffer, src, (size_t)have * w->esize);
+  else if (src != buffer) memcpy(buffer, src, (size_t)have * w->esize);
   if (have < n) memset(buffer + (size_t)have * ct_bytes, 0, (size_t)(n - have) * ct_bytes);
   return buffer;
 }
@@ -320,7 +323,7 @@ static void put(const run *r, const row *w, const char *strip, int64_t col, int6
       if (w->convert) w->convert(r->spare, strip, (size_t)have);
       r->v->k->lanes->stream(dst, w->convert ? r->spare : strip, (size_t)have * w->esize);
     } else if (w->convert) w->convert(dst, strip, (size_t)have);
-    else if (dst != strip) memcpy(dst, strip, (size_t)have * w->esize);
+    else if (dst != strip) memmove(dst, strip, (size_t)have * w->esize);
     return;
   }
   if (w->convert) {
@@ -438,7 +441,7 @@ static void set_rows(run *r, const int64_t *idx, int outer) {
     for (int k = 0; k < outer; k++) {
       int64_t x = d->dims[k] == 1 ? 0 : idx[k];
       inside &= x < ext[k];
-      at += x * d->strides[k];
+      if (inside) at += x * d->strides[k];
     }
     w->p = vm_base(r->v, d) + at * (int64_t)w->esize;
     w->valid = inside ? ext[d->rank - 1] : 0;
@@ -477,8 +480,8 @@ static void begin_run(run *r, const vm *v, const map_plan *p, int n_ops, int n_o
 static int64_t ahead_of(const vm *v, const row *w, int64_t rows) {
   const cpu_desc *d = w->d;
   if (!v->l->stream_bytes || d->kind != CPU_D_VIEW || w->stride != 1 || d->rank < 2 || d->dims[d->rank - 2] == 1) return 0;
-  int64_t bytes = rows * d->strides[d->rank - 2] * (int64_t)w->esize;
-  return bytes > 0 && bytes <= 256 * 1024 ? bytes : 0;
+  double bytes = (double)rows * (double)d->strides[d->rank - 2] * (double)w->esize; /* of strides that nothing moves along, too */
+  return bytes > 0 && bytes <= 256 * 1024 ? (int64_t)bytes : 0;
 }
 
 void vm_map(const vm *v, const cpu_instr *i) {
@@ -549,6 +552,7 @@ static void indexed(const vm *v, const cpu_instr *i, const cpu_desc *tile, const
   cpuk_dtype tt = vm_cpuk((tsr_dtype)tile->dtype), vt = vm_cpuk((tsr_dtype)view->dtype);
   cpuk_convert_fn convert = gather ? v->k->lanes->convert[vt][tt] : v->k->lanes->convert[tt][vt];
   const int64_t *ext = vm_ext(v, view);
+  const bool exists = vr || view->kind == CPU_D_TILE || ext[0];
   char *base = vm_base(v, view), *store = r.cells + (size_t)(r.p->n_cells + 8) * CELL, *line = store + (size_t)(yields + 1) * CPU_STRIP * 4;
   int64_t rows = 1, cols = tile->dims[rank - 1];
   for (int d = 0; d < rank - 1; d++) rows *= tile->dims[d];
@@ -567,11 +571,11 @@ static void indexed(const vm *v, const cpu_instr *i, const cpu_desc *tile, const
       if (!gather) convert(line, strip, (size_t)n);
       for (int64_t e = 0; e < n; e++) {
         int64_t off = 0;
-        bool inside = !valid || valid[e];
-        for (int d = 0; d < vr; d++) {
+        bool inside = exists && (!valid || valid[e]);
+        for (int d = 0; d < vr && inside; d++) {
           int64_t x = coord[d][e];
-          inside = inside && x >= 0 && x < ext[d];
-          off += x * view->strides[d];
+          inside = x >= 0 && x < ext[d];
+          if (inside) off += x * view->strides[d];
         }
         if (!gather) {
           if (inside) memcpy(base + off * (int64_t)vs, line + e * (int64_t)vs, vs);

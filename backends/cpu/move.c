@@ -56,7 +56,7 @@ void vm_copy(const vm *v, const cpu_instr *i) {
   char *dst = vm_base(v, d);
   const char *src = vm_base(v, s);
   if (rank == 0) {
-    copy_row(v, d, dst, s, src, 1, 1);
+    if (d->kind == CPU_D_TILE || de[0]) copy_row(v, d, dst, s, src, s->kind == CPU_D_TILE || se[0], 1);
     return;
   }
   /* Plain 2-d block of one type: one call, which transposes well too. */
@@ -72,8 +72,8 @@ void vm_copy(const vm *v, const cpu_instr *i) {
     bool inside = true;
     for (int k = 0; k < rank - 1; k++) {
       dof += idx[k] * d->strides[k];
-      sof += idx[k] * s->strides[k];
       inside &= idx[k] < se[k];
+      if (inside) sof += idx[k] * s->strides[k];
     }
     int64_t have = inside ? (se[rank - 1] < width ? se[rank - 1] : width) : 0;
     copy_row(v, d, dst + dof * (int64_t)esize_of(d), s, src + sof * (int64_t)esize_of(s), have, width);
@@ -138,7 +138,7 @@ static void reduce_line(const reduction *r, const char *p, int64_t s, int64_t n,
     char *temp = r->v->t->temp;
     for (int64_t at = 0; at < n; at += CPU_STRIP) {
       int64_t m = n - at < CPU_STRIP ? n - at : CPU_STRIP, ok = have - at < 0 ? 0 : have - at < m ? have - at : m;
-      cpuk_copy_args c = {temp, p + at * s * (int64_t)r->e, 0, 1, 0, s, 1, (size_t)ok, r->e};
+      cpuk_copy_args c = {temp, ok ? p + at * s * (int64_t)r->e : p, 0, 1, 0, s, 1, (size_t)ok, r->e};
       if (ok) r->v->k->lanes->copy2d(&c);
       memset(temp + ok * (int64_t)r->e, 0, (size_t)(m - ok) * r->e);
       fn(&acc, temp, (size_t)m);
@@ -160,13 +160,13 @@ static void reduce_rows(const reduction *r, const char *p, int64_t rs, int64_t c
     int64_t m = cols - at < CPU_STRIP ? cols - at : CPU_STRIP, ok = have_cols - at < 0 ? 0 : have_cols - at < m ? have_cols - at : m;
     l->fill(acc, init, r->e, (size_t)m);
     memset(comp, 0, (size_t)m * r->e);
-    const char *src = p + at * cs * (int64_t)r->e;
+    const char *src = ok ? p + at * cs * (int64_t)r->e : p;
     if (cs == 1 && ok == m && have_rows == rows) {
       fn(acc, kahan ? comp : NULL, src, rs, (size_t)rows, (size_t)m);
     } else {
       for (int64_t k = 0; k < rows; k++) {
         int64_t n = k < have_rows ? ok : 0;
-        cpuk_copy_args c = {line, src + k * rs * (int64_t)r->e, 0, 1, 0, cs, 1, (size_t)n, r->e};
+        cpuk_copy_args c = {line, n ? src + k * rs * (int64_t)r->e : src, 0, 1, 0, cs, 1, (size_t)n, r->e};
         if (n) l->copy2d(&c);
         memset(line + n * (int64_t)r->e, 0, (size_t)(m - n) * r->e);
         fn(acc, kahan ? comp : NULL, line, m, 1, (size_t)m);
@@ -191,9 +191,9 @@ void vm_reduce(const vm *v, const cpu_instr *i) {
     bool inside = true;
     for (int k = 0; k < rank; k++) {
       if (k == axis || k == last) continue;
-      sof += idx[k] * in->strides[k];
       dof += idx[k] * out->strides[k];
       inside &= idx[k] < ext[k];
+      if (inside) sof += idx[k] * in->strides[k];
     }
     const char *p = src + sof * (int64_t)r.e;
     char *o = dst + dof * (int64_t)r.e;

@@ -69,19 +69,23 @@ tsr_status packs_reset(packs *p, int entries, size_t bytes, bool keep) {
   return NULL;
 }
 
+static bool holds(const pack_entry *e, const pack_key *k) {
+  return e->used && e->key.matmul == k->matmul && e->key.b == k->b && e->key.rows == k->rows && e->key.cols == k->cols;
+}
+
 pack_entry *packs_get(packs *p, const pack_key *key, int n_parts) {
   pthread_mutex_lock(&p->lock);
   pack_entry *best = NULL;
   for (int i = 0; i < p->n; i++) {
     pack_entry *e = &p->entries[i];
-    if (e->used && e->key.b == key->b && e->key.rows == key->rows && e->key.cols == key->cols) {
+    if (holds(e, key)) {
       best = e;
       break;
     }
     if (e->users) continue;
     if (!best || (best->used && (!e->used || e->age < best->age))) best = e;
   }
-  if (best && !(best->used && best->key.b == key->b && best->key.rows == key->rows && best->key.cols == key->cols)) {
+  if (best && !holds(best, key)) {
     best->key = *key;
     best->used = true;
     memset((void *)best->state, UNPACKED, (size_t)n_parts);

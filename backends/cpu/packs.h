@@ -7,6 +7,7 @@
 
 typedef struct pack_entry pack_entry;
 typedef struct pack_key {
+  const void *matmul; /* the instruction, which says how b lies and what it becomes */
   const void *b;
   int64_t rows, cols;
 } pack_key;

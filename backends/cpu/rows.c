@@ -8,7 +8,24 @@
 enum { FETCH_AHEAD = 8192 }; /* bytes: far enough for memory, near enough to be still in L2 beside three rows */
 
 static int row_type(const cpu_desc *d) { return d->dtype == TSR_BF16 ? CPUK_ROW_BF16 : d->dtype == TSR_F16 ? CPUK_ROW_F16 : CPUK_ROW_F32; }
-static int64_t row_step(const cpu_desc *d) { return d->strides[0] * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype); }
+/* 0 for a stride that no memory has: then there is one row. */
+static int64_t row_step(const cpu_desc *d) {
+  const int64_t most = (int64_t)1 << 40;
+  return d->strides[0] > most || d->strides[0] < -most ? 0 : d->strides[0] * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype);
+}
+
+/* The row of f32 that all rows share. What its window misses reads as 0, from a copy: `place` is its part of the thread's memory. */
+static const float *repeated_at(const vm *v, int desc, int64_t cols, int place) {
+  const cpu_desc *d = vm_desc(v, desc);
+  const int64_t *ext = vm_ext(v, d);
+  if (ext[0] >= 1 && ext[1] >= cols) return (const float *)(void *)vm_base(v, d);
+  float *row = (float *)(void *)v->t->temp + (place + 1) * d->dims[1];
+  int64_t n = ext[0] < 1 ? 0 : ext[1];
+  memcpy(row, vm_base(v, d), (size_t)n * sizeof *row);
+  memset(row + n, 0, (size_t)(cols - n) * sizeof *row);
+  return row;
+}
+
 static char *row_at(const vm *v, const cpu_desc *d, int64_t r) { return vm_base(v, d) + r * row_step(d); }
 static float *number_at(const vm *v, int desc, int64_t r) { return (float *)(void *)row_at(v, vm_desc(v, desc), r); }
 
@@ -80,8 +97,8 @@ static void whole(const vm *v, const cpu_instr *i, int64_t rows, int64_t cols) {
   norm t = {.k = v->k->rows, .out = vm_base(v, out), .x = vm_base(v, x), .out_step = row_step(out), .x_step = row_step(x), .rows = rows, .cols = (size_t)cols, .from = row_type(x),
             .to = row_type(out), .fn = (cpu_row_fn)i->a[0], .mean_scale = number(v, i, 0), .square_scale = number(v, i, 1), .eps = number(v, i, 2),
             .e = (float *)(void *)v->t->temp, .stream = vm_is_large(v, out, rows * cols)};
-  if (i->a[5] >= 0) t.g = number_at(v, i->a[5], 0);
-  if (i->a[6] >= 0) t.b = number_at(v, i->a[6], 0);
+  if (i->a[5] >= 0) t.g = repeated_at(v, i->a[5], cols, 0);
+  if (i->a[6] >= 0) t.b = repeated_at(v, i->a[6], cols, 1);
   cpuk_row_pipe_fn pipe = pipe_of(&t);
   if (pipe) {
     by_threes(&t, pipe);
@@ -94,7 +111,8 @@ static void whole(const vm *v, const cpu_instr *i, int64_t rows, int64_t cols) {
 }
 
 size_t vm_row_temp_bytes(const vm_module *m, const cpu_instr *i) {
-  return i->a[0] == CPU_ROW_SOFTMAX ? (size_t)cpu_descs(m->image)[i->a[2]].dims[1] * sizeof(float) : 0;
+  const bool repeats = i->a[5] >= 0 || i->a[6] >= 0;
+  return i->a[0] == CPU_ROW_SOFTMAX || repeats ? (size_t)cpu_descs(m->image)[i->a[2]].dims[1] * sizeof(float) * (repeats ? 3 : 1) : 0;
 }
 
 /* ---- parts ----------------------------------------------------------------------------------------------------- */
@@ -105,6 +123,7 @@ void vm_row(const vm *v, const cpu_instr *i) {
   const cpuk_rows *k = v->k->rows;
   const int64_t *x_ext = vm_ext(v, x), *out_ext = vm_ext(v, out);
   int64_t rows = x_ext[0] < out_ext[0] ? x_ext[0] : out_ext[0], cols = x_ext[1], block = rows * row_step(x);
+  if ((i->a[0] == CPU_ROW_EXP || i->a[0] >= CPU_ROW_NORM) && out_ext[1] < cols) cols = out_ext[1]; /* writes of what the window misses are dropped */
   int s = row_type(x), d = row_type(out);
   bool stream = i->a[0] == CPU_ROW_NORM && vm_is_large(v, out, rows * cols);
   if (i->a[0] >= CPU_ROW_SOFTMAX) {
@@ -122,8 +141,8 @@ void vm_row(const vm *v, const cpu_instr *i) {
     case CPU_ROW_EXP: *number_at(v, sums, r) = k->exp[s]((float *)(void *)q, p, m, (size_t)cols, ahead); break;
     case CPU_ROW_NORM: {
       cpuk_norm_args args = {.dst = q, .x = p, .mean = m, .rstd = *number_at(v, factor_desc, r), .n = (size_t)cols, .stream = stream};
-      if (scale >= 0) args.g = number_at(v, scale, 0);
-      if (shift >= 0) args.b = number_at(v, shift, 0);
+      if (scale >= 0) args.g = repeated_at(v, scale, cols, 0);
+      if (shift >= 0) args.b = repeated_at(v, shift, cols, 1);
       k->norm[s][d](&args);
       break;
     }

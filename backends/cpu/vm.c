@@ -119,6 +119,18 @@ static void measure_needs(vm_module *v) {
   }
 }
 
+/* There is a kernel for each product's types. */
+static tsr_status check_products(const vm_module *v) {
+  for (int i = 0; i < v->image->n_instrs; i++) {
+    const cpu_instr *in = cpu_instrs(v->image) + i;
+    if ((in->op != CPU_GEMM && in->op != CPU_MATMUL) || gemm_has_kernel(v, in)) continue;
+    const cpu_desc *d = cpu_descs(v->image);
+    return st_make(v->al, TSR_UNSUPPORTED, ST_WHERE("cpu", "gemm", "cast an operand"), "no micro-kernel for %s times %s into %s", tsr_dtype_name((tsr_dtype)d[in->a[1]].dtype),
+                   tsr_dtype_name((tsr_dtype)d[in->a[2]].dtype), tsr_dtype_name((tsr_dtype)d[in->a[0]].dtype));
+  }
+  return NULL;
+}
+
 tsr_status vm_load(const tsr_allocator *al, const cpuk_table *k, const void *code, size_t bytes, vm_module **out) {
   *out = NULL;
   TSR_TRY(check_image(al, code, bytes));
@@ -133,6 +145,7 @@ tsr_status vm_load(const tsr_allocator *al, const cpuk_table *k, const void *cod
   m->matmul_arg = m->image ? al_zalloc(al, sizeof(int) * ((size_t)m->image->n_instrs + 1)) : NULL;
   if (!m->matmul_arg) st = st_oom();
   else st = map_plans_create(m);
+  if (!st) st = check_products(m);
   if (st) {
     vm_unload(&m);
     return st;
@@ -300,6 +313,12 @@ static void do_cast(vm_reg *r, const cpu_instr *i) {
   else r[i->a[0]].i = (int64_t)v;
 }
 
+/* All of it exists. */
+static void set_extents(vm_view *w, const cpu_desc *d) {
+  memcpy(w->ext, d->dims, sizeof w->ext);
+  if (!d->rank) w->ext[0] = 1;
+}
+
 static void do_window(const vm *v, const cpu_instr *i) {
   const cpu_desc *out = vm_desc(v, i->a[0]), *src = vm_desc(v, i->a[1]);
   const vm_view *s = &v->t->views[src->reg];
@@ -309,11 +328,12 @@ static void do_window(const vm *v, const cpu_instr *i) {
   bool empty = false;
   int n = 0;
   for (int d = 0; d < src->rank; d++) {
-    int64_t at = v->t->regs[regs[d]].i, left = s->ext[d] - at;
-    if (left <= 0 || at < 0) empty = true, left = 0;
-    else w.p += at * src->strides[d] * (int64_t)esize;
+    int64_t at = v->t->regs[regs[d]].i, left = 0;
+    if (at < 0 || at >= s->ext[d]) empty = true;
+    else left = s->ext[d] - at, w.p += at * src->strides[d] * (int64_t)esize;
     if (sizes[d]) w.ext[n++] = left < sizes[d] ? left : sizes[d];
   }
+  if (!n) w.ext[0] = src->rank || s->ext[0]; /* of a view without dimensions: does its element exist? */
   if (empty) memset(w.ext, 0, sizeof w.ext);
   v->t->views[out->reg] = w;
 }
@@ -321,7 +341,7 @@ static void do_window(const vm *v, const cpu_instr *i) {
 static void do_view(const vm *v, const cpu_instr *i) {
   const cpu_desc *out = vm_desc(v, i->a[0]), *src = vm_desc(v, i->a[1]);
   vm_view w = {.p = v->t->views[src->reg].p + i->imm * (int64_t)tsr_dtype_size((tsr_dtype)src->dtype)};
-  memcpy(w.ext, out->dims, sizeof w.ext);
+  set_extents(&w, out);
   v->t->views[out->reg] = w;
 }
 
@@ -330,11 +350,11 @@ static void do_load_scalar(const vm *v, const cpu_instr *i) {
   const vm_view *w = &v->t->views[d->reg];
   const int64_t *regs = cpu_extra(v->m->image) + i->extra;
   int64_t at = 0;
-  bool inside = true;
+  bool inside = d->rank || w->ext[0];
   for (int k = 0; k < d->rank; k++) {
     int64_t x = v->t->regs[regs[k]].i;
     inside &= x >= 0 && x < w->ext[k];
-    at += x * d->strides[k];
+    if (inside) at += x * d->strides[k];
   }
   vm_reg *out = &v->t->regs[i->a[0]];
   if (inside && d->dtype == TSR_I64) {
@@ -357,8 +377,10 @@ static int next_pc(const vm *v, const cpu_instr *code, int pc) {
     return r[i->a[1]].i < r[i->a[2]].i && r[i->a[3]].i > 0 ? pc + 1 : i->a[4];
   case CPU_ENDFOR: {
     const cpu_instr *f = &code[i->a[0]];
+    /* The counter is below the end, and stays so: it never overflows. */
+    if ((uint64_t)r[f->a[2]].i - (uint64_t)r[f->a[0]].i <= (uint64_t)r[f->a[3]].i) return pc + 1;
     r[f->a[0]].i += r[f->a[3]].i;
-    return r[f->a[0]].i < r[f->a[2]].i ? i->a[0] + 1 : pc + 1;
+    return i->a[0] + 1;
   }
   case CPU_IF: return r[i->a[0]].i ? pc + 1 : i->a[1];
   case CPU_JUMP: return i->a[0];
@@ -381,7 +403,7 @@ void vm_block(const vm_launch *l, vm_thread *t, const int64_t block[3]) {
       const cpu_desc *d = vm_desc(&v, i->a[0]);
       vm_view *w = &t->views[d->reg];
       w->p = l->args[i->a[1]] + i->imm * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype);
-      memcpy(w->ext, d->dims, sizeof w->ext);
+      set_extents(w, d);
       break;
     }
     case CPU_WINDOW: do_window(&v, i); break;

@@ -10,7 +10,7 @@ enum { PACKS_MAX_PARTS = 512 };
 typedef struct packs packs;
 typedef struct map_plan map_plan;
 
-/* A window at run time: extents that are valid; the rest of it reads as 0. */
+/* A window at run time: extents that are valid; the rest of it reads as 0. Of one without dimensions, ext[0] says whether its element exists. */
 typedef struct vm_view {
   char *p;
   int64_t ext[TSR_MAX_RANK];
@@ -100,6 +100,8 @@ tsr_status map_plan_create(const tsr_allocator *al, const cpuk_table *k, const c
 tsr_status map_plans_create(vm_module *m);
 void map_plans_destroy(vm_module *m);
 size_t map_temp_bytes(const vm_module *m, int program, int n_operands);
+/* The kernel of the product's kind reads both operands' types. */
+bool gemm_has_kernel(const vm_module *m, const cpu_instr *i);
 size_t gemm_pack_bytes(const vm_module *m, const cpu_instr *i);
 /* Bytes of the packed panel of one b window of a matmul. */
 size_t gemm_panel_bytes(const vm_module *m, const cpu_instr *i);

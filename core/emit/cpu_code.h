@@ -35,7 +35,7 @@ typedef enum cpu_opcode {
   CPU_JUMP,        /* instruction */
   CPU_GATHER,      /* d out, d source view, p program (yields indices, then maybe valid), n yields */
   CPU_SCATTER,     /* d in, d destination view, p program, n yields */
-  CPU_FFT,         /* d re out, d im out, d re, d im, radix, span, inverse */
+  CPU_FFT,         /* d re out, d im out, d re, d im, radix, inverse; imm = span */
   CPU_TRANSPOSE,   /* d out, d in, extra: perm */
   CPU_ROW,         /* cpu_row_fn, d out, d x, then d mean, d factor, d scale, d shift, d sums: -1 = none; extra of whole normalisations: bits of the
                     * doubles mean_scale, square_scale, eps */

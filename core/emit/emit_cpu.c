@@ -74,8 +74,13 @@ static int64_t bits(double f) {
   return i;
 }
 
-/* An attribute's number as an integer constant; infinities are the identities of reductions. */
-static int64_t integer(double v) { return v != v ? 0 : v <= -0x1p63 ? INT64_MIN : v >= 0x1p63 ? INT64_MAX : (int64_t)v; }
+/* A constant as an integer: infinities, the identities of reductions, saturate; NaN is 0. */
+static int64_t whole(const ir_op *op) {
+  const ir_attr *a = ir_get_attr(op, "value");
+  double f = ir_get_float(op, "value", 0);
+  if (a && a->kind == IR_A_INT) return a->u.i;
+  return f != f ? 0 : f >= 0x1p63 ? INT64_MAX : f < -0x1p63 ? INT64_MIN : (int64_t)f;
+}
 
 static int predicate(const ir_op *op) {
   static const char *const names[] = {"eq", "ne", "lt", "le", "gt", "ge"};
@@ -117,6 +122,10 @@ static int strip_operand(prog *p, ir_value *v) {
   return strip(p, (cpu_strip){.op = CPU_S_REG, .ct = (uint8_t)compute(v->type), .to_ct = (uint8_t)compute(v->type), .a = reg(v), .predicate = is_float(v->type), .uniform = 1});
 }
 
+static tsr_status check_computed(const ir_op *o, const ir_value *v) {
+  return compute(v->type) ? NULL : ir_error_at(o, o->loc, TSR_UNSUPPORTED, "cast it", "element type %s can't be computed with on the CPU", tsr_dtype_name(v->type->dtype));
+}
+
 static tsr_status strip_op(prog *p, ir_op *o) {
   cpu_strip s = {.op = CPU_S_OP, .code = (uint8_t)o->def->code, .predicate = (uint8_t)predicate(o)};
   int32_t *slots[3] = {&s.a, &s.b, &s.c};
@@ -130,16 +139,16 @@ static tsr_status strip_op(prog *p, ir_op *o) {
   }
   ir_value *r = o->results[0];
   s.to_ct = (uint8_t)compute(r->type);
-  if (!s.to_ct) return ir_error(o, "cast it", "element type %s can't be computed with on the CPU", tsr_dtype_name(r->type->dtype));
+  TSR_TRY(check_computed(o, r));
+  for (int i = 0; i < o->n_operands; i++) TSR_TRY(check_computed(o, o->operands[i]));
   if (o->def->code == TG_CONST) {
     double v = ir_get_float(o, "value", 0);
     bool f = s.to_ct == TSR_F32 || s.to_ct == TSR_F64;
-    r->scratch = strip(p, (cpu_strip){.op = CPU_S_CONST, .ct = s.to_ct, .to_ct = s.to_ct, .uniform = 1, .imm = f ? bits(v) : integer(v)});
+    r->scratch = strip(p, (cpu_strip){.op = CPU_S_CONST, .ct = s.to_ct, .to_ct = s.to_ct, .uniform = 1, .imm = f ? bits(v) : whole(o)});
     return NULL;
   }
   if (o->def->code == TG_ELEMENT_INDEX) {
     int d = (int)ir_get_int(o, "dim", 0);
-    if (d < 0 || d > p->last) return ir_error(o, NULL, "dim %d is not one of the tile's", d);
     r->scratch = strip(p, (cpu_strip){.op = CPU_S_INDEX, .ct = TSR_I32, .to_ct = TSR_I32, .a = d, .uniform = d != p->last});
     return NULL;
   }
@@ -183,13 +192,10 @@ static tsr_status program(gen *g, const ir_op *op, bool args_are_indices, int fi
 static tsr_status gen_block(gen *g, ir_block *b);
 
 static tsr_status gen_map(gen *g, ir_op *op) {
-  int64_t d[64];
+  int64_t d[EMIT_CPU_MOST_OPERANDS];
   int outputs = (int)ir_get_int(op, "outputs", 1), p, rank = op->operands[0]->type->rank;
-  if (op->n_operands > 64 || outputs < 1 || outputs > op->n_operands) return ir_error(op, NULL, "bad number of operands");
-  for (int i = 0; i < op->n_operands; i++) {
-    if (op->operands[i]->type->rank != rank || !rank) return ir_error(op, NULL, "operands differ in rank");
-    d[i] = desc(g, op->operands[i]);
-  }
+  TSR_TRY(emit_cpu_check_map(op));
+  for (int i = 0; i < op->n_operands; i++) d[i] = desc(g, op->operands[i]);
   TSR_TRY(program(g, op, false, outputs, rank - 1, &p));
   INSTR(g, CPU_MAP, rank, extra_ints(g, d, op->n_operands), p, outputs, op->n_operands);
   return NULL;
@@ -197,6 +203,7 @@ static tsr_status gen_map(gen *g, ir_op *op) {
 
 static tsr_status gen_for(gen *g, ir_op *op) {
   ir_block *body = op->regions[0];
+  TSR_TRY(emit_cpu_check_scalars(op, op->results, op->n_results));
   int iv = new_reg(g, body->args[0]);
   for (int i = 1; i < body->n_args; i++) {
     int r = new_reg(g, body->args[i]);
@@ -216,6 +223,7 @@ static tsr_status gen_for(gen *g, ir_op *op) {
 }
 
 static tsr_status gen_if(gen *g, ir_op *op) {
+  TSR_TRY(emit_cpu_check_scalars(op, op->results, op->n_results));
   for (int i = 0; i < op->n_results; i++) new_reg(g, op->results[i]);
   int branch = here(g);
   INSTR(g, CPU_IF, 0, -1, reg(op->operands[0]), 0);
@@ -271,8 +279,8 @@ static tsr_status gen_call(gen *g, ir_op *op) {
   ir_value **v = op->operands;
   TSR_TRY(emit_cpu_check_call(op));
   if (!strcmp(fn, "copy") || !strcmp(fn, "move")) {
-    /* A move is a reinterpretation of dense tiles of one count (reshape); a copy keeps coordinates. */
-    INSTR(g, CPU_COPY, fn[0] == 'm', -1, desc(g, v[0]), desc(g, v[1]));
+    /* A move is a reinterpretation of dense tiles of one count (reshape); a copy keeps coordinates, and so does a move of padded rows. */
+    INSTR(g, CPU_COPY, fn[0] == 'm' && !v[0]->type->pad && !v[1]->type->pad, -1, desc(g, v[0]), desc(g, v[1]));
   } else if (!strcmp(fn, "fill")) {
     INSTR(g, CPU_FILL, bits(ir_get_float(op, "value", 0)), -1, desc(g, v[0]));
   } else if (!strcmp(fn, "splat")) {
@@ -280,16 +288,17 @@ static tsr_status gen_call(gen *g, ir_op *op) {
   } else if (!strcmp(fn, "reduce")) {
     INSTR(g, CPU_REDUCE, 0, -1, desc(g, v[0]), desc(g, v[1]), (int)ir_get_int(op, "axis", 0), reduce_code(op), policy_code(op));
   } else if (!strcmp(fn, "gemm") || !strcmp(fn, "matmul")) {
-    bool whole = fn[0] == 'm';
-    if (whole) g->k.has_matmul = 1;
-    INSTR(g, whole ? CPU_MATMUL : CPU_GEMM, 0, -1, desc(g, v[0]), desc(g, v[1]), desc(g, v[2]), ir_get_bool(op, "transpose_a", false), ir_get_bool(op, "transpose_b", false),
-          policy_code(op) == 2, whole ? (int)ir_get_int(op, "k", 0) : ir_get_bool(op, "accumulate", true));
+    bool all = fn[0] == 'm';
+    int64_t k = ir_get_int(op, "k", 0);
+    if (all) g->k.has_matmul = 1;
+    INSTR(g, all ? CPU_MATMUL : CPU_GEMM, 0, -1, desc(g, v[0]), desc(g, v[1]), desc(g, v[2]), ir_get_bool(op, "transpose_a", false), ir_get_bool(op, "transpose_b", false),
+          policy_code(op) == 2, all ? (int)(k < 0 || k > INT32_MAX ? 0 : k) : ir_get_bool(op, "accumulate", true));
   } else if (!strcmp(fn, "gather") || !strcmp(fn, "scatter")) {
     int p;
     TSR_TRY(program(g, op, true, 0, v[0]->type->rank - 1, &p));
     INSTR(g, fn[0] == 'g' ? CPU_GATHER : CPU_SCATTER, 0, -1, desc(g, v[0]), desc(g, v[1]), p, op->regions[0]->last->n_operands);
   } else if (!strcmp(fn, "fft_stage")) {
-    INSTR(g, CPU_FFT, 0, -1, desc(g, v[0]), desc(g, v[1]), desc(g, v[2]), desc(g, v[3]), (int)ir_get_int(op, "radix", 2), (int)ir_get_int(op, "span", 1), ir_get_bool(op, "inverse", false));
+    INSTR(g, CPU_FFT, ir_get_int(op, "span", 1), -1, desc(g, v[0]), desc(g, v[1]), desc(g, v[2]), desc(g, v[3]), (int)ir_get_int(op, "radix", 2), ir_get_bool(op, "inverse", false));
   } else if (!strcmp(fn, "transpose")) {
     int64_t perm[TSR_MAX_RANK];
     ir_get_ints(op, "perm", perm, TSR_MAX_RANK);
@@ -325,6 +334,10 @@ static tsr_status gen_fetch(gen *g, ir_op *op) {
 static tsr_status gen_op(gen *g, ir_op *op) {
   TSR_TRY(emit_cpu_check_types(op, op->operands, op->n_operands));
   TSR_TRY(emit_cpu_check_types(op, op->results, op->n_results));
+  if (op->def->code < SC_N || op->def->code == TG_CONST) {
+    TSR_TRY(emit_cpu_check_scalars(op, op->operands, op->n_operands));
+    TSR_TRY(emit_cpu_check_scalars(op, op->results, 1));
+  }
   if (op->def->code < SC_N) {
     int a[3] = {0};
     for (int i = 0; i < op->n_operands; i++) a[i] = reg(op->operands[i]);
@@ -338,7 +351,7 @@ static tsr_status gen_op(gen *g, ir_op *op) {
   case TG_CONST: {
     double v = ir_get_float(op, "value", 0);
     int r = new_reg(g, op->results[0]);
-    INSTR(g, CPU_CONST, is_float(op->results[0]->type) ? bits(v) : integer(v), -1, r);
+    INSTR(g, CPU_CONST, is_float(op->results[0]->type) ? bits(v) : whole(op), -1, r);
     return NULL;
   }
   case TG_BLOCK_ID: {

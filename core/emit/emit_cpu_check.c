@@ -72,9 +72,29 @@ static bool transpose_fits(const ir_op *op, const ir_type *out, const ir_type *i
 static bool fft_fits(const ir_op *op) {
   const ir_type *t = op->operands[0]->type;
   int64_t radix = ir_get_int(op, "radix", 2), span = ir_get_int(op, "span", 1);
-  bool fits = t->rank > 0 && (t->dtype == TSR_F32 || t->dtype == TSR_F64) && radix >= 2 && radix <= 16 && span >= 1 && span <= t->dims[t->rank - 1] && t->dims[t->rank - 1] % (radix * span) == 0;
-  for (int i = 0; fits && i < 4; i++) fits = op->operands[i]->type->kind == IR_T_ARRAY && op->operands[i]->type->dtype == t->dtype && same_shape(op->operands[i]->type, t);
+  bool fits = t->rank > 0 && (t->dtype == TSR_F32 || t->dtype == TSR_F64) && radix >= 2 && radix <= 16 && span >= 1 && span <= t->dims[t->rank - 1] / radix && t->dims[t->rank - 1] % (radix * span) == 0;
+  for (int i = 0; fits && i < 4; i++) fits = op->operands[i]->type->kind == IR_T_ARRAY && op->operands[i]->type->dtype == t->dtype && same_shape(op->operands[i]->type, t) && !op->operands[i]->type->pad;
   return fits;
+}
+
+/* Micro-kernels reduce in the types that they compute with, into a tile. */
+static bool reduces(const ir_op *op, const ir_type *out, const ir_type *in) {
+  static const char *const known[] = {"sum", "prod", "max", "min"};
+  bool fits = reduce_fits(op, out, in) && out->kind == IR_T_ARRAY && in->dtype == cpu_compute_type(in->dtype) && in->dtype != TSR_BOOL, found = false;
+  for (int i = 0; i < 4; i++) found |= !strcmp(ir_get_str(op, "op", "sum"), known[i]);
+  return fits && found;
+}
+
+/* What the packed operands take can be counted; b of a matmul is memory, whose address tells one panel from another. */
+static bool sizes_fit(const ir_op *op, const ir_type *c, const ir_type *a, const ir_type *b) {
+  const double most = 1LL << 40, m = (double)c->dims[0], n = (double)c->dims[1], k = (double)a->dims[!ir_get_bool(op, "transpose_a", false)];
+  return m * n <= most && m * k <= most && k * n <= most && (strcmp(ir_get_str(op, "fn", ""), "matmul") || b->kind == IR_T_VIEW);
+}
+
+/* Tiles move as they lie when nothing pads their rows. */
+static bool move_fits(const ir_type *out, const ir_type *in) {
+  if (same_shape(out, in)) return true;
+  return out->kind == IR_T_ARRAY && in->kind == IR_T_ARRAY && !out->pad && !in->pad && ir_type_count(out) == ir_type_count(in);
 }
 
 /* A coordinate for each of the view's dimensions, and perhaps whether the element exists. */
@@ -83,7 +103,7 @@ static bool indices_fit(const ir_op *op, const ir_type *tile, const ir_type *vie
   bool fits = r && r->last && tile->kind == IR_T_ARRAY && tile->rank > 0 && r->n_args == tile->rank && (r->last->n_operands == view->rank || r->last->n_operands == view->rank + 1);
   for (int i = 0; fits && i < r->last->n_operands; i++) {
     const ir_type *t = r->last->operands[i]->type;
-    fits = i < view->rank ? t->kind == IR_T_INDEX || t->dtype == TSR_I32 : t->kind == IR_T_SCALAR && t->dtype == TSR_BOOL;
+    fits = i < view->rank ? t->kind == IR_T_INDEX || (t->kind == IR_T_SCALAR && t->dtype == TSR_I32) : t->kind == IR_T_SCALAR && t->dtype == TSR_BOOL;
   }
   return fits;
 }
@@ -100,17 +120,17 @@ tsr_status emit_cpu_check_call(const ir_op *op) {
   if (row == sizeof rows / sizeof *rows) return NULL;
   TSR_TRY(need(op, rows[row].n));
   const ir_type *out = op->operands[0]->type, *in = rows[row].n > 1 ? op->operands[1]->type : out;
-  bool tile = out->kind == IR_T_ARRAY || out->kind == IR_T_VIEW, fits = true;
+  bool fits = true;
   switch (row) {
   case 0: fits = same_shape(out, in); break;
-  case 1: fits = out->kind == IR_T_ARRAY && in->kind == IR_T_ARRAY ? ir_type_count(out) == ir_type_count(in) : same_shape(out, in); break;
-  case 2: break;
-  case 3: fits = tile && (in->kind == IR_T_SCALAR || in->kind == IR_T_INDEX); break;
-  case 4: fits = reduce_fits(op, out, in); break;
-  case 5: case 6: fits = product_fits(op, out, in, op->operands[2]->type); break;
+  case 1: fits = move_fits(out, in); break;
+  case 2: fits = out->kind == IR_T_ARRAY; break;
+  case 3: fits = out->kind == IR_T_ARRAY && (in->kind == IR_T_SCALAR || in->kind == IR_T_INDEX); break;
+  case 4: fits = reduces(op, out, in); break;
+  case 5: case 6: fits = product_fits(op, out, in, op->operands[2]->type) && sizes_fit(op, out, in, op->operands[2]->type); break;
   case 7: case 8: fits = indices_fit(op, out, in); break;
   case 9: fits = fft_fits(op); break;
-  default: fits = transpose_fits(op, out, in);
+  default: fits = transpose_fits(op, out, in) && out->kind == IR_T_ARRAY && in->kind == IR_T_ARRAY;
   }
   return fits ? NULL : ir_error(op, NULL, "\"%s\" takes %s", fn, rows[row].takes);
 }
@@ -120,5 +140,25 @@ tsr_status emit_cpu_check_types(const ir_op *op, ir_value *const *v, int n) {
     const ir_type *t = v[i]->type;
     if (ir_type_is_shaped(t) && !cpu_compute_type(t->dtype)) return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "cast it", "element type %s can't be computed with on the CPU", tsr_dtype_name(t->dtype));
   }
+  return NULL;
+}
+
+static tsr_dtype computed(const ir_type *t) { return t->kind == IR_T_INDEX ? TSR_I32 : t->kind == IR_T_SCALAR ? cpu_compute_type(t->dtype) : TSR_DTYPE_NONE; }
+
+tsr_status emit_cpu_check_map(const ir_op *op) {
+  const int outputs = (int)ir_get_int(op, "outputs", 1);
+  const ir_block *r = op->regions[0];
+  if (op->n_operands > EMIT_CPU_MOST_OPERANDS) return ir_error(op, "split the map", "%d operands; at most %d", op->n_operands, EMIT_CPU_MOST_OPERANDS);
+  for (int i = 0; i < op->n_operands; i++) {
+    const ir_type *have = i < outputs ? r->last->operands[i]->type : r->args[i - outputs]->type;
+    tsr_dtype want = cpu_compute_type(op->operands[i]->type->dtype);
+    if (computed(have) != want) return ir_error(op, "cast it in the region", "operand %d is computed with as %s, not as its scalar in the region", i, tsr_dtype_name(want));
+  }
+  return NULL;
+}
+
+tsr_status emit_cpu_check_scalars(const ir_op *op, ir_value *const *v, int n) {
+  for (int i = 0; i < n; i++)
+    if (v[i]->type->kind != IR_T_SCALAR && v[i]->type->kind != IR_T_INDEX) return ir_error(op, NULL, "the CPU's registers hold scalars and indices only");
   return NULL;
 }

@@ -155,12 +155,22 @@ int64_t ir_type_count(const ir_type *t) {
   return dynamic ? IR_DYNAMIC : empty ? 0 : n;
 }
 
+/* A dimension without elements looks like any other to strides. */
+static int64_t extent(const ir_type *t, int i) { return t->dims[i] == IR_DYNAMIC || t->dims[i] == 0 ? 1 : t->dims[i]; }
+
+bool ir_type_fits(const ir_type *t) {
+  int64_t n = 1;
+  for (int i = t->rank - 1; i >= 0; i--)
+    if (t->dims[i] < 0 ? t->dims[i] != IR_DYNAMIC : __builtin_mul_overflow(n, extent(t, i), &n) || (i == t->rank - 1 && __builtin_add_overflow(n, t->pad, &n))) return false;
+  return !ir_type_is_shaped(t) || !__builtin_mul_overflow(n, (int64_t)tsr_dtype_size(t->dtype), &n);
+}
+
 void ir_type_strides(const ir_type *t, int64_t *strides) {
-  int64_t s = 1;
+  uint64_t s = 1; /* wraps for types that don't fit */
   for (int i = t->rank - 1; i >= 0; i--) {
-    strides[i] = t->has_strides ? t->strides[i] : s;
-    s *= t->dims[i] == IR_DYNAMIC || t->dims[i] == 0 ? 1 : t->dims[i]; /* so that a dimension without elements looks like any other */
-    if (i == t->rank - 1) s += t->pad;
+    strides[i] = t->has_strides ? t->strides[i] : (int64_t)s;
+    s *= (uint64_t)extent(t, i);
+    if (i == t->rank - 1) s += (uint64_t)t->pad;
   }
 }
 

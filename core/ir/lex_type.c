@@ -33,11 +33,7 @@ static tsr_status dims_and_dtype(lexer *x, ir_type *t) {
     x->p++;
     t->dims[t->rank++] = d;
   }
-  TSR_TRY(scalar_name(x, &t->dtype));
-  int64_t n = ir_type_count(t), bytes;
-  if (n == -1 || (n != IR_DYNAMIC && __builtin_mul_overflow(n, (int64_t)tsr_dtype_size(t->dtype), &bytes)))
-    return lex_error(x, x->p, "the number of elements overflows 64 bits");
-  return NULL;
+  return scalar_name(x, &t->dtype);
 }
 
 static tsr_status layout(lexer *x, ir_type *t) {
@@ -71,6 +67,7 @@ static tsr_status shaped(lexer *x, ir_type *t, bool with_layout) {
   TSR_TRY(lex_expect(x, "<"));
   TSR_TRY(dims_and_dtype(x, t));
   if (with_layout) TSR_TRY(layout(x, t));
+  if (!ir_type_fits(t)) return lex_error(x, x->p, "the number of elements overflows 64 bits");
   return lex_expect(x, ">");
 }
 

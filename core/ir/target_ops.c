@@ -94,13 +94,22 @@ static tsr_status verify_pow2_vector(const ir_op *op) {
   return NULL;
 }
 
+enum { MAX_BLOCK = 1 << 16 }; /* more threads than any device's block has */
+
 static tsr_status verify_kernel(const ir_op *op) {
-  int64_t v[3];
-  if (ir_get_ints(op, "grid", v, 3) != 3) return ir_error(op, NULL, "grid must have three extents");
-  for (int i = 0; i < 3; i++)
-    if (v[i] < 0 || v[i] > INT32_MAX) return ir_error(op, NULL, "grid extent %lld is out of range", (long long)v[i]);
-  if (ir_get_attr(op, "block") && ir_get_ints(op, "block", v, 3) != 3) return ir_error(op, NULL, "block must have three extents");
-  return NULL;
+  static const char *const shapes[] = {"block", "cluster"};
+  for (int s = 0; s < 2; s++) {
+    int64_t v[3], n = 1;
+    if (!ir_get_attr(op, shapes[s])) continue;
+    if (ir_get_ints(op, shapes[s], v, 3) != 3) return ir_error(op, NULL, "%s must have three extents", shapes[s]);
+    for (int i = 0; i < 3; i++) {
+      if (v[i] < 1 || v[i] > MAX_BLOCK || (n *= v[i]) > MAX_BLOCK) return ir_error(op, NULL, "extent %lld of %s is out of range", (long long)v[i], shapes[s]);
+    }
+  }
+  int64_t subgroup = ir_get_int(op, "subgroup", 0), shared = ir_get_int(op, "shared_bytes", 0);
+  if (subgroup < 0 || subgroup > MAX_BLOCK) return ir_error(op, NULL, "subgroup = %lld is out of range", (long long)subgroup);
+  if (shared < 0 || shared > INT32_MAX) return ir_error(op, NULL, "shared_bytes = %lld is out of range", (long long)shared);
+  return tile_verify_grid(op);
 }
 
 /* The tile lies in the memory that its kernel gives each thread. */
@@ -109,12 +118,39 @@ static tsr_status verify_scratch(const ir_op *op) {
   const ir_op *kernel = op->parent ? op->parent->parent : NULL;
   int64_t lo, hi, size = (int64_t)tsr_dtype_size(t->dtype), offset = ir_get_int(op, "offset", 0), end;
   while (kernel && kernel->def->code != TG_KERNEL) kernel = kernel->parent ? kernel->parent->parent : NULL;
-  if (t->kind != IR_T_ARRAY || !tile_range(t, &lo, &hi)) return ir_error(op, NULL, "needs an array type of known dimensions, small enough");
+  if (t->kind != IR_T_ARRAY || t->has_strides || t->offset || !tile_range(t, &lo, &hi)) return ir_error(op, NULL, "needs an array type of known dimensions, small enough, row-major");
+  if (t->rank && t->pad && hi) hi += t->pad; /* of the last row, which fills write too */
   if (offset < 0 || offset % size) return ir_error(op, NULL, "offset = %lld is not a place for elements of %lld bytes", (long long)offset, (long long)size);
   int64_t bytes = kernel ? ir_get_int(kernel, "scratch_bytes", 0) : 0;
   if (lo < 0 || __builtin_mul_overflow(hi, size, &end) || __builtin_add_overflow(end, offset, &end) || end > bytes)
     return ir_error(op, "raise the kernel's scratch_bytes", "%lld elements at byte %lld do not fit the kernel's scratch_bytes = %lld", (long long)hi, (long long)offset, (long long)bytes);
   return NULL;
+}
+
+static bool is_memory(const ir_type *t) { return t->kind == IR_T_ARRAY || t->kind == IR_T_VIEW; }
+
+/* The region gets a scalar for each source and yields one for each destination. */
+static tsr_status verify_map(const ir_op *op) {
+  const int64_t outputs = ir_get_int(op, "outputs", 1);
+  const ir_block *r = op->regions[0];
+  const int rank = op->operands[0]->type->rank;
+  if (outputs < 1 || outputs > op->n_operands) return ir_error(op, NULL, "outputs = %lld for %d operands", (long long)outputs, op->n_operands);
+  for (int i = 0; i < op->n_operands; i++)
+    if (!is_memory(op->operands[i]->type) || !rank || op->operands[i]->type->rank != rank) return ir_error(op, NULL, "operand %d must be a tile or a view, of the first one's rank", i);
+  if (r->n_args != op->n_operands - outputs) return ir_error(op, NULL, "the region has %d arguments for %d sources", r->n_args, op->n_operands - (int)outputs);
+  for (int i = 0; i < r->n_args; i++)
+    if (r->args[i]->type->kind != IR_T_SCALAR) return ir_error(op, NULL, "argument %d of the region must be a scalar", i);
+  if (!r->last || r->last->def->code != TG_YIELD || r->last->n_operands != outputs) return ir_error(op, NULL, "the region must yield a scalar for each of %d destinations", (int)outputs);
+  return NULL;
+}
+
+/* Only a gather and a scatter compute per element: their region gets the tile's indices. */
+static tsr_status verify_call(const ir_op *op) {
+  if (op->n_regions > 1) return ir_error(op, NULL, "takes one region at most");
+  const ir_block *r = op->n_regions ? op->regions[0] : NULL;
+  for (int i = 0; r && i < r->n_args; i++)
+    if (r->args[i]->type->kind != IR_T_INDEX) return ir_error(op, NULL, "argument %d of the region must be an index", i);
+  return !r || (r->last && r->last->def->code == TG_YIELD) ? NULL : ir_error(op, NULL, "the region must end with a yield");
 }
 
 static const ir_attr_def predicate[] = {S("predicate", true, NULL, "eq, ne, lt, le, gt, ge"), A_END};
@@ -128,7 +164,7 @@ static const ir_opdef rows[] = {
     {NAME("program"), .code = TG_PROGRAM, .n_regions = 1, .flags = IR_ANY_ATTRS, .attrs = ATTRS(S("sym_name", true, NULL, "the function's name")),
      .help = "Launches in order; block arguments are the inputs."},
     {NAME("buffer"), .code = TG_BUFFER, .n_results = 1, .attrs = ATTRS(I("offset", false, "-1", "bytes into the workspace; -1 = an output or not planned")),
-     .help = "Memory for an output or a temporary."},
+     .verify = tile_verify_buffer, .help = "Memory for an output or a temporary."},
     {NAME("constant"), .code = TG_CONSTANT, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS({"value", IR_A_DENSE, true, NULL, "the elements"}),
      .infer = tile_infer_constant, .help = "A tensor known when the program is compiled."},
     {NAME("alias"), .code = TG_ALIAS, IN(1, 1, "tensor"), .n_results = 1, .flags = IR_PURE, .verify = tile_verify_alias, .help = "The same memory as a tensor of another shape."},
@@ -150,8 +186,8 @@ static const ir_opdef rows[] = {
      .verify = verify_kernel, .help = "A kernel for one device; block arguments are pointers (views on the CPU)."},
     {NAME("const"), .code = TG_CONST, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS({"value", IR_A_FLOAT, true, NULL, "the number"}), .infer = tile_infer_const,
      .help = "A constant scalar, index, or vector of equal elements."},
-    {NAME("thread_id"), .code = TG_THREAD_ID, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS(I("axis", false, "0", "0, 1 or 2")), .infer = tile_infer_index, .help = "Position in the block."},
-    {NAME("block_id"), .code = TG_BLOCK_ID, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS(I("axis", false, "0", "0, 1 or 2")), .infer = tile_infer_index, .help = "Position in the grid."},
+    {NAME("thread_id"), .code = TG_THREAD_ID, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS(I("axis", false, "0", "0, 1 or 2")), .infer = tile_infer_axis, .help = "Position in the block."},
+    {NAME("block_id"), .code = TG_BLOCK_ID, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS(I("axis", false, "0", "0, 1 or 2")), .infer = tile_infer_axis, .help = "Position in the grid."},
     {NAME("lane_id"), .code = TG_LANE_ID, .n_results = 1, .flags = IR_PURE, .infer = tile_infer_index, .help = "Position in the subgroup."},
     {NAME("warp_id"), .code = TG_WARP_ID, .n_results = 1, .flags = IR_PURE, .infer = tile_infer_index, .help = "Subgroup within the block; uniform over it."},
     {NAME("load"), .code = TG_LOAD, IN(2, 2, "pointer, index"), .n_results = 1, .attrs = ATTRS(I("align", false, "0", "bytes; 0 = the vector's size"), B("streaming", "false", "will not be read again")),
@@ -243,11 +279,11 @@ static const ir_opdef rows[] = {
     {NAME("scratch"), .code = TG_SCRATCH, .n_results = 1, .attrs = ATTRS(I("offset", true, NULL, "bytes into the thread's scratch memory")), .verify = verify_scratch,
      .help = "CPU: a tile in the thread's scratch memory (array type); shared tiles and fragments both become these."},
     {NAME("call"), .code = TG_CALL, IN(0, ANY, "destinations, sources, scalars"), .n_regions = ANY, .flags = IR_ANY_ATTRS, .attrs = ATTRS(S("fn", true, NULL, "micro-kernel")),
-     .help = "CPU: one micro-kernel over whole tiles, written to its first operand; their shapes must fit. Of \"matmul\", k is the step in which the depth is packed; the depth is the operands'."},
+     .verify = verify_call, .help = "CPU: one micro-kernel over whole tiles, written to its first operand; their shapes must fit. Of \"matmul\", k is the step in which the depth is packed; the depth is the operands'."},
     {NAME("window"), .code = TG_WINDOW, IN(1, 1 + TSR_MAX_RANK, "view, offsets..."), .n_results = 1, .flags = IR_PURE, .attrs = ATTRS(L("sizes", true, "extent per dimension; 0 drops it")), .infer = tile_infer_window, .help = "CPU: as in Tile IR."},
     {NAME("view"), .code = TG_VIEW, IN(1, 1, "view"), .n_results = 1, .flags = IR_PURE, .verify = tile_verify_view, .help = "CPU: as in Tile IR."},
     {NAME("map"), .code = TG_MAP, IN(1, ANY, "destinations, sources"), .n_regions = 1, .flags = IR_ANY_ATTRS, .attrs = ATTRS(I("outputs", false, "1", "how many operands are destinations")),
-     .help = "CPU: an elementwise expression over strips; the region gets a scalar per source (and may use tessera.target.element_index) and yields one per destination."},
+     .verify = verify_map, .help = "CPU: an elementwise expression over strips; the region gets a scalar per source (and may use tessera.target.element_index) and yields one per destination."},
     {NAME("fetch"), .code = TG_FETCH, IN(1, 1 + TSR_MAX_RANK, "view, indices..."), .n_results = 1, .flags = IR_PURE, .infer = tile_infer_load_scalar, .help = "CPU: one element, as load_scalar in Tile IR."},
     {NAME("element_index"), .code = TG_ELEMENT_INDEX, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS(I("dim", true, NULL, "dimension of the tile")), .infer = tile_infer_index, .help = "CPU: inside map, the element's position."},
 };

@@ -20,14 +20,22 @@ static bool same_dims(const ir_type *a, const ir_type *b) {
   return a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank);
 }
 
+/* The result's type says what to cast to. */
+static tsr_status check_cast(const ir_op *op) {
+  const ir_type *a = op->operands[0]->type, *r = op->results[0]->type;
+  if (!r || (a->kind == IR_T_VECTOR ? r->kind == IR_T_VECTOR && same_dims(a, r) : r->kind == IR_T_SCALAR || r->kind == IR_T_INDEX)) return NULL;
+  return ir_error(op, NULL, "casts a scalar to a scalar and a vector to one of its length");
+}
+
 tsr_status scalar_infer(ir_op *op, const ir_type **results) {
   const ir_type *a = op->operands[0]->type;
   int code = op->def->code;
   for (int i = 0; i < op->n_operands; i++) {
     const ir_type *t = op->operands[i]->type;
-    if (t->kind != IR_T_SCALAR && t->kind != IR_T_INDEX && t->kind != IR_T_VECTOR) return ir_error(op, NULL, "operand %d must be a scalar or a vector", i);
+    if (t->kind != IR_T_SCALAR && t->kind != IR_T_INDEX && (t->kind != IR_T_VECTOR || op->def->level == IR_TILE))
+      return ir_error(op, NULL, "operand %d must be a scalar%s", i, op->def->level == IR_TILE ? "" : " or a vector");
   }
-  if (code == SC_CAST) return NULL; /* the result's type says what to cast to */
+  if (code == SC_CAST) return check_cast(op);
   int first = code == SC_SELECT ? 1 : 0;
   for (int i = first + 1; i < op->n_operands; i++)
     if (op->operands[i]->type != op->operands[first]->type) return ir_error(op, "insert a cast", "operands %d and %d differ in type", first, i);
@@ -57,9 +65,15 @@ tsr_status tile_infer_constant(ir_op *op, const ir_type **results) {
 
 tsr_status tile_infer_index(ir_op *op, const ir_type **results) { return give(results, ir_type_index(op->module)); }
 
+tsr_status tile_infer_axis(ir_op *op, const ir_type **results) {
+  int64_t axis = ir_get_int(op, "axis", 0);
+  if (axis < 0 || axis > 2) return ir_error(op, "0, 1 or 2", "there is no axis %lld", (long long)axis);
+  return tile_infer_index(op, results);
+}
+
 tsr_status tile_infer_const(ir_op *op, const ir_type **results) {
   const ir_type *t = op->results[0]->type;
-  if (t) return t->kind == IR_T_INDEX || t->kind == IR_T_SCALAR || t->kind == IR_T_VECTOR ? NULL : ir_error(op, NULL, "must be a scalar");
+  if (t) return t->kind == IR_T_INDEX || t->kind == IR_T_SCALAR || (t->kind == IR_T_VECTOR && op->def->level == IR_TARGET) ? NULL : ir_error(op, NULL, "must be a scalar");
   const ir_attr *v = ir_get_attr(op, "value");
   if (!v) return st_oom(); /* builders leave the type out only when there was no memory for it */
   if (v->kind == IR_A_INT) return give(results, ir_type_index(op->module));
@@ -130,11 +144,13 @@ tsr_status tile_infer_map(ir_op *op, const ir_type **results) {
   if (r->n_args != op->n_operands) return ir_error(op, NULL, "the region needs one argument per operand");
   if (!op->n_operands) {
     t.rank = ir_get_ints(op, "shape", t.dims, TSR_MAX_RANK);
-    if (t.rank < 1) return ir_error(op, NULL, "a map without operands needs the attribute shape");
+    if (t.rank < 1 || t.rank > TSR_MAX_RANK) return ir_error(op, NULL, "a map without operands needs the attribute shape, of 1 to %d dimensions", TSR_MAX_RANK);
+    for (int d = 0; d < t.rank; d++)
+      if (t.dims[d] < 0) return ir_error(op, NULL, "extent %lld in dimension %d of the shape", (long long)t.dims[d], d);
   }
   for (int i = 0; i < op->n_operands; i++) {
     const ir_type *x = op->operands[i]->type;
-    if (x->kind != IR_T_FRAG) return ir_error(op, NULL, "operand %d must be a fragment", i);
+    if (x->kind != IR_T_FRAG || !x->rank) return ir_error(op, NULL, "operand %d must be a fragment with dimensions", i);
     if (i && x->rank != t.rank) return ir_error(op, "reshape it", "operand %d has another rank", i);
     if (r->args[i]->type->kind != IR_T_SCALAR || r->args[i]->type->dtype != x->dtype) return ir_error(op, NULL, "region argument %d must be a scalar of its operand's type", i);
     t.rank = x->rank;
@@ -165,6 +181,12 @@ tsr_status tile_infer_reduce(ir_op *op, const ir_type **results) {
   return give(results, ir_type_get(op->module, &t));
 }
 
+/* What loops carry and branches yield: values. Memory has one name wherever it is read, so that what is written to it is known. */
+static bool is_value(const ir_op *op, const ir_type *t) {
+  bool memory = t->kind == IR_T_VIEW || t->kind == IR_T_SHARED || t->kind == IR_T_TENSOR || t->kind == IR_T_NONE;
+  return op->def->level == IR_TILE ? t->kind == IR_T_FRAG || t->kind == IR_T_SCALAR || t->kind == IR_T_INDEX : !memory && t->kind != IR_T_ARRAY && t->kind != IR_T_FRAG;
+}
+
 tsr_status tile_infer_for(ir_op *op, const ir_type **results) {
   const ir_block *r = op->regions[0];
   for (int i = 0; i < 3; i++)
@@ -175,6 +197,7 @@ tsr_status tile_infer_for(ir_op *op, const ir_type **results) {
   if (!r->last || !(r->last->def->flags & IR_TERMINATOR) || r->last->n_operands != op->n_results) return ir_error(op, NULL, "the region must yield one value per initial value");
   for (int i = 0; i < op->n_results; i++) {
     results[i] = op->operands[3 + i]->type;
+    if (!is_value(op, results[i])) return ir_error(op, "use it inside", "carried value %d is memory", i);
     if (r->args[1 + i]->type != results[i] || (r->last->operands[i]->type && r->last->operands[i]->type != results[i]))
       return ir_error(op, NULL, "carried value %d changes its type", i);
   }
@@ -192,6 +215,7 @@ tsr_status tile_infer_if(ir_op *op, const ir_type **results) {
     for (int i = 0; i < op->n_results; i++) {
       const ir_type *t = y->operands[i]->type;
       if (results[i] && t != results[i]) return ir_error(op, NULL, "the regions yield different types for result %d", i);
+      if (t && !is_value(op, t)) return ir_error(op, "use it inside", "yielded value %d is memory", i);
       results[i] = t;
     }
   }
@@ -201,10 +225,10 @@ tsr_status tile_infer_if(ir_op *op, const ir_type **results) {
 tsr_status tile_infer_fft(ir_op *op, const ir_type **results) {
   const ir_type *re = op->operands[0]->type;
   int64_t r = ir_get_int(op, "radix", 0), span = ir_get_int(op, "span", 0);
-  if (re->kind != IR_T_FRAG || re != op->operands[1]->type || !dtype_is_float(re->dtype)) return ir_error(op, NULL, "re and im must be float fragments of one type");
+  if (re->kind != IR_T_FRAG || !re->rank || re != op->operands[1]->type || !dtype_is_float(re->dtype)) return ir_error(op, NULL, "re and im must be float fragments of one type");
   int64_t n = re->dims[re->rank - 1];
   if (r != 2 && r != 4 && r != 8 && r != 16) return ir_error(op, "2, 4, 8 or 16", "radix %lld", (long long)r);
-  if (span < 1 || n % (r * span)) return ir_error(op, NULL, "radix * span = %lld does not divide %lld", (long long)(r * span), (long long)n);
+  if (span < 1 || span > n / r || n % (r * span)) return ir_error(op, NULL, "radix * span = %lld * %lld does not divide %lld", (long long)r, (long long)span, (long long)n);
   results[0] = results[1] = re;
   return NULL;
 }
@@ -231,8 +255,26 @@ tsr_status tile_infer_load_scalar(ir_op *op, const ir_type **results) {
   return give(results, ir_type_scalar(op->module, v->dtype));
 }
 
+/* The result's type is written out: an op gives only its own kind of value. */
+static tsr_status gives(const ir_op *op, ir_type_kind kind, const char *what) { return op->results[0]->type->kind == kind ? NULL : ir_error(op, NULL, "the result must be %s", what); }
+tsr_status tile_verify_frag(const ir_op *op) { return gives(op, IR_T_FRAG, "a fragment"); }
+tsr_status tile_verify_alloc(const ir_op *op) { return gives(op, IR_T_SHARED, "a shared tile"); }
+tsr_status tile_verify_buffer(const ir_op *op) { return gives(op, IR_T_TENSOR, "a tensor"); }
+
+tsr_status tile_verify_splat(const ir_op *op) {
+  const ir_type *t = op->operands[0]->type;
+  if (t->kind != IR_T_SCALAR && t->kind != IR_T_INDEX) return ir_error(op, NULL, "the operand must be a scalar");
+  return tile_verify_frag(op);
+}
+
+tsr_status tile_verify_reshape(const ir_op *op) {
+  TSR_TRY(tile_verify_frag(op));
+  return tile_verify_alias(op);
+}
+
 tsr_status tile_verify_alias(const ir_op *op) {
   const ir_type *a = op->operands[0]->type, *b = op->results[0]->type;
+  if (b->kind != IR_T_TENSOR && b->kind != IR_T_FRAG) return ir_error(op, NULL, "the result must be a tensor");
   if (a->kind != b->kind || a->dtype != b->dtype || ir_type_count(a) != ir_type_count(b)) return ir_error(op, NULL, "kind, element type and number of elements must stay");
   return NULL;
 }
@@ -248,8 +290,7 @@ bool tile_range(const ir_type *v, int64_t *lo, int64_t *hi) {
     if (__builtin_mul_overflow(v->dims[i] - 1, strides[i], &d)) return false;
     if (__builtin_add_overflow(d < 0 ? *lo : *hi, d, d < 0 ? lo : hi)) return false;
   }
-  ++*hi;
-  return true;
+  return !__builtin_add_overflow(*hi, 1, hi);
 }
 
 /* A kernel reaches no further than its views say, and these must lie within the memory that the launch passes. */
@@ -284,23 +325,33 @@ tsr_status tile_verify_custom(const ir_op *op) {
   return result && strstr(result->def->name, ".buffer") ? NULL : ir_error(op, NULL, "the last operand must be a buffer: the op writes it");
 }
 
-tsr_status tile_verify_kernel(const ir_op *op) {
-  int64_t grid[3];
+tsr_status tile_verify_grid(const ir_op *op) {
+  int64_t grid[3], blocks = 1;
   if (ir_get_ints(op, "grid", grid, 3) != 3) return ir_error(op, NULL, "grid must have three extents");
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 3; i++) {
     if (grid[i] < 0 || grid[i] > INT32_MAX) return ir_error(op, NULL, "grid extent %lld is out of range", (long long)grid[i]);
+    if (__builtin_mul_overflow(blocks, grid[i], &blocks)) return ir_error(op, NULL, "the number of blocks overflows 64 bits");
+  }
   const ir_block *r = op->regions[0];
-  for (int i = 0; i < r->n_args; i++)
-    if (r->args[i]->type->kind != IR_T_VIEW) return ir_error(op, NULL, "argument %d must be a view", i);
   int64_t outputs = ir_get_int(op, "outputs", 1);
   if (outputs < 0 || outputs > r->n_args) return ir_error(op, NULL, "outputs = %lld for %d arguments", (long long)outputs, r->n_args);
   return NULL;
 }
 
+tsr_status tile_verify_kernel(const ir_op *op) {
+  const ir_block *r = op->regions[0];
+  for (int i = 0; i < r->n_args; i++)
+    if (r->args[i]->type->kind != IR_T_VIEW) return ir_error(op, NULL, "argument %d must be a view", i);
+  return tile_verify_grid(op);
+}
+
 tsr_status tile_verify_view(const ir_op *op) {
   const ir_type *a = op->operands[0]->type, *b = op->results[0]->type;
+  const ir_op *def = op->operands[0]->def;
   int64_t lo, hi, alo, ahi;
   if (a->kind != IR_T_VIEW || b->kind != IR_T_VIEW || a->dtype != b->dtype) return ir_error(op, NULL, "must stay a view of the same element type");
+  /* How much of a window exists is known when it runs, and other dimensions would not show it. */
+  if (def && def->def != op->def) return ir_error(op, "take the window of the view", "shows an argument or a view of one, not a window");
   if (!tile_range(a, &alo, &ahi) || !tile_range(b, &lo, &hi)) return ir_error(op, NULL, "dimensions must be known and small enough");
   if (lo < hi && (lo < (alo - a->offset) || hi > (ahi - a->offset)))
     return ir_error(op, NULL, "elements %lld..%lld lie outside the operand's %lld..%lld", (long long)lo, (long long)hi, (long long)(alo - a->offset), (long long)(ahi - a->offset));

@@ -5,6 +5,7 @@
 
 tsr_status tile_infer_constant(ir_op *op, const ir_type **results);
 tsr_status tile_infer_index(ir_op *op, const ir_type **results);
+tsr_status tile_infer_axis(ir_op *op, const ir_type **results); /* of block_id and thread_id */
 tsr_status tile_infer_const(ir_op *op, const ir_type **results);
 tsr_status tile_infer_window(ir_op *op, const ir_type **results);
 tsr_status tile_infer_load(ir_op *op, const ir_type **results);
@@ -21,6 +22,15 @@ tsr_status tile_infer_load_scalar(ir_op *op, const ir_type **results);
 bool tile_range(const ir_type *v, int64_t *lo, int64_t *hi);
 const ir_type *tile_implied_mma(ir_op *op, int i);
 
+/* Where op stands and what its region holds (tile_place.c): for the walk over a whole module, since it asks the ops around. */
+tsr_status tile_verify_place(const ir_op *op);
+/* The attributes grid and outputs of a kernel. */
+tsr_status tile_verify_grid(const ir_op *op);
+tsr_status tile_verify_frag(const ir_op *op);
+tsr_status tile_verify_alloc(const ir_op *op);
+tsr_status tile_verify_buffer(const ir_op *op);
+tsr_status tile_verify_splat(const ir_op *op);
+tsr_status tile_verify_reshape(const ir_op *op);
 tsr_status tile_verify_alias(const ir_op *op);
 tsr_status tile_verify_launch(const ir_op *op);
 tsr_status tile_verify_custom(const ir_op *op);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/ir/symbols.h"
+#include "core/ir/tile_rules.h"
 
 static tsr_status error(const ir_op *op, ir_loc at, tsr_code code, const char *hint, const char *fmt, va_list ap) {
   char cause[512], where[256] = "";
@@ -117,6 +118,16 @@ static bool visible(const ir_op *op, const ir_value *v) {
   return false;
 }
 
+/* What passes compute with types is safe only while sizes can be counted. */
+static tsr_status check_sizes(const ir_op *op) {
+  for (int i = 0; i < op->n_results; i++)
+    if (op->results[i]->type && !ir_type_fits(op->results[i]->type)) return ir_error(op, "use smaller tensors", "the size of result %d overflows 64 bits", i);
+  for (int r = 0; r < op->n_regions; r++)
+    for (int i = 0; i < op->regions[r]->n_args; i++)
+      if (!ir_type_fits(op->regions[r]->args[i]->type)) return ir_error(op, "use smaller tensors", "the size of argument %d overflows 64 bits", i);
+  return NULL;
+}
+
 static tsr_status verify_tree(ir_op *op) {
   for (int i = 0; i < op->n_operands; i++) {
     if (!op->operands[i]->type) return ir_error(op, NULL, "operand %d has no type", i);
@@ -125,6 +136,8 @@ static tsr_status verify_tree(ir_op *op) {
   /* Loop bodies know their arguments' types only from the op around them, so the op comes first; ops whose result types
    * come from their region's terminator declare no inference. */
   TSR_TRY(ir_verify_op(op));
+  TSR_TRY(check_sizes(op));
+  if (op->def->level >= IR_TILE) TSR_TRY(tile_verify_place(op));
   for (int r = 0; r < op->n_regions; r++) {
     int64_t order = 0;
     for (ir_op *o = op->regions[r]->first; o; o = o->next) o->scratch = order++;

@@ -6,7 +6,9 @@
 
 bool cpu_const_index(const ir_value *v, int64_t *out) {
   if (!v->def || v->def->def->code != T_CONST || v->type->kind != IR_T_INDEX) return false;
-  *out = (int64_t)ir_get_float(v->def, "value", 0);
+  double f = ir_get_float(v->def, "value", 0);
+  if (!(f >= 0 && f <= INT32_MAX)) return false; /* no view is as long */
+  *out = (int64_t)f;
   return true;
 }
 
@@ -55,7 +57,11 @@ static bool k_offset(const ir_op *w, const ir_op *loop, int result_dim, int *out
   return k >= 0;
 }
 
+/* The steps' windows meet, and end where the whole one does. */
 static bool reaches_end(const ir_op *w, int k_dim, const cpu_contraction *c) {
+  int64_t sizes[TSR_MAX_RANK] = {0};
+  ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK);
+  if (sizes[k_dim] != c->step) return false;
   return w->operands[0]->type->dims[k_dim] == c->to || (c->to - c->from) % c->step == 0;
 }
 
@@ -67,7 +73,10 @@ bool cpu_find_contraction(ir_op *loop, cpu_contraction *c) {
   ir_block *body = loop->regions[0];
   for (ir_op *o = body->first; o; o = o->next) {
     switch (o->def->code) {
-    case T_WINDOW: case T_COPY: case T_WAIT: case T_BARRIER: case T_CONST: case T_YIELD: break;
+    case T_WINDOW: case T_WAIT: case T_BARRIER: case T_CONST: case T_YIELD: break;
+    case T_COPY: /* into the tile that the gemm reads, and nothing else does */
+      if (!o->operands[1]->def || o->operands[1]->def->def->code != T_ALLOC || o->operands[1]->n_uses != 2) return false;
+      break;
     case T_GEMM:
       if (c->gemm) return false;
       c->gemm = o;

@@ -54,7 +54,105 @@ static void map_reads_register_beyond_65536(void **state) {
   strb_clear(&b);
 }
 
+/* ---- rules ----------------------------------------------------------------------------------------------------- */
+
+#define PROGRAM(LEVEL, T) \
+  "\"builtin.module\"() ({\n\"tessera." LEVEL ".program\"() ({\n^bb0(%A: tensor<" T ">):\n%B = \"tessera." LEVEL ".buffer\"() : () -> tensor<" T ">\n\"tessera." LEVEL \
+  ".launch\"(%A, %B) {kernel = \"k\"}\n\"tessera." LEVEL ".return\"(%B)\n}) {sym_name = \"main\"}\n\"tessera." LEVEL ".kernel\"() ({\n^bb0(%a: !tessera.view<" T ">, %b: !tessera.view<" T ">):\n"
+#define TILE_GRID(T, body, grid) PROGRAM("tile", T) body "\"tessera.tile.return\"()\n}) {sym_name = \"k\", grid = " grid ", outputs = 1}\n})\n"
+#define TARGET_OF(T, body) PROGRAM("target", T) body "\"tessera.target.return\"()\n}) {sym_name = \"k\", dialect = \"cpu\", grid = [1, 1, 1], outputs = 1, scratch_bytes = 4096}\n})\n"
+#define TILE(body) TILE_GRID("8xf32", body, "[1, 1, 1]")
+#define TARGET(body) TARGET_OF("8xf32", body)
+#define T(op) "\"tessera.tile." op "\""
+#define G(op) "\"tessera.target." op "\""
+#define LOADED "%x = " T("load") "(%a)\n"
+#define MAP(operands, args, body, rest) G("map") "(" operands ") ({\n^bb0(" args "):\n" body "})" rest "\n"
+#define ADD1 "%y = " G("add") "(%x, %x)\n" G("yield") "(%y)\n"
+#define SCRATCH(name, type) name " = " G("scratch") "() {offset = 0} : () -> !tessera.array<" type ">\n"
+
+static const struct { const char *what, *says, *text; } refused[] = {
+    {"view of a window", "not a window", TILE("%i = " T("const") "() {value = 4}\n%w = " T("window") "(%a, %i) {sizes = [8]}\n%v = " T("view") "(%w) : (!tessera.view<8xf32, strides=[1]>) -> !tessera.view<8xf32>\n")},
+    {"view of a large window", "not a window", TARGET("%i = " G("const") "() {value = 0 : i64} : () -> index\n%w = " G("window") "(%b, %i) {sizes = [1000]}\n%v = " G("view") "(%w) : (!tessera.view<1000xf32, strides=[1]>) -> !tessera.view<1000xf32>\n")},
+    {"axis 3", "no axis 3", TILE("%i = " T("block_id") "() {axis = 3}\n")},
+    {"axis -1", "no axis -1", TARGET("%i = " G("block_id") "() {axis = -1}\n")},
+    {"axis 1000000", "no axis 1000000", TARGET("%i = " G("thread_id") "() {axis = 1000000}\n")},
+    {"loop carries a view", "is memory", TILE("%i = " T("const") "() {value = 4}\n%v = " T("for") "(%i, %i, %i, %a) ({\n^bb0(%k: index, %c: !tessera.view<8xf32>):\n" T("yield") "(%c)\n})\n")},
+    {"loop carries an array", "is memory", TARGET(SCRATCH("%s", "8xf32") "%i = " G("const") "() {value = 4 : i64} : () -> index\n%v = " G("for") "(%i, %i, %i, %s) ({\n^bb0(%k: index, %c: !tessera.array<8xf32>):\n" G("yield") "(%c)\n})\n")},
+    {"branch yields a view", "is memory", TARGET("%c = " G("const") "() {value = 1 : i64} : () -> i1\n%v = " G("if") "(%c) ({\n" G("yield") "(%a)\n}, {\n" G("yield") "(%b)\n})\n")},
+    {"cast to a view", "casts a scalar", TILE("%i = " T("const") "() {value = 4}\n%v = " T("cast") "(%i) : (index) -> !tessera.view<8xf32>\n")},
+    {"cast to an array", "casts a scalar", TARGET("%i = " G("const") "() {value = 4 : i64} : () -> index\n%v = " G("cast") "(%i) : (index) -> !tessera.array<8xf32>\n")},
+    {"fill of a view's type", "must be a fragment", TILE("%v = " T("fill") "() {value = 0} : () -> !tessera.view<8xf32>\n")},
+    {"reshape of a view", "must be a fragment", TILE("%v = " T("reshape") "(%a) : (!tessera.view<8xf32>) -> !tessera.view<8xf32, offset=100>\n")},
+    {"a store to an input", "writes argument 0", TILE(LOADED T("store") "(%x, %a)\n")},
+    {"return in a loop", "has no place", TILE("%i = " T("const") "() {value = 4}\n" T("for") "(%i, %i, %i) ({\n^bb0(%k: index):\n" T("return") "()\n})\n")},
+    {"blocks beyond 64 bits", "overflows 64 bits", TILE_GRID("8xf32", "", "[2147483647, 2147483647, 2147483647]")},
+    {"fft of no dimensions", "float fragments", TILE("%i = " T("const") "() {value = 4.0}\n%f = " T("splat") "(%i) : (f32) -> !tessera.frag<f32>\n%r, %s = " T("fft_stage") "(%f, %f) {radix = 2, span = 1}\n")},
+    {"fft of a huge span", "does not divide", TILE(LOADED "%r, %s = " T("fft_stage") "(%x, %x) {radix = 4, span = 4611686018427387904}\n")},
+    {"map of nine dimensions", "1 to 8 dimensions", TILE("%v = " T("map") "() ({\n%c = " T("const") "() {value = 1.0}\n" T("yield") "(%c)\n}) {shape = [1, 1, 1, 1, 1, 1, 1, 1, 1]}\n")},
+    {"map too large", "overflows 64 bits", TILE("%v = " T("map") "() ({\n%c = " T("const") "() {value = 1.0}\n" T("yield") "(%c)\n}) {shape = [4611686018427387904, 4]}\n")},
+    {"map: more arguments than sources", "2 arguments for 1", TARGET(MAP("%b, %a", "%x: f32, %z: f32", ADD1, ""))},
+    {"map: a wider type", "not as its scalar", TARGET(MAP("%b, %a", "%x: f64", ADD1, ""))},
+    {"map: yields another type", "not as its scalar", TARGET(MAP("%b, %a", "%x: f32", "%y = " G("cast") "(%x) : (f32) -> f64\n" G("yield") "(%y)\n", ""))},
+    {"map: a barrier", "has no place", TARGET(MAP("%b, %a", "%x: f32", G("barrier") "()\n" ADD1, ""))},
+    {"map: a return", "has no place", TARGET(MAP("%b, %a", "%x: f32", G("return") "()\n", ""))},
+    {"map: a fetch", "has no place", TARGET("%i = " G("const") "() {value = 0 : i64} : () -> index\n" MAP("%b, %a", "%x: f32", "%y = " G("fetch") "(%a, %i)\n" G("yield") "(%y)\n", ""))},
+    {"map: a thread_id", "has no place", TARGET(MAP("%b, %a", "%x: f32", "%i = " G("thread_id") "() {axis = 0}\n" ADD1, ""))},
+    {"map: yields a view", "not a scalar", TARGET(MAP("%b, %a", "%x: f32", G("yield") "(%a)\n", ""))},
+    {"map: more yields than outputs", "must yield", TARGET(MAP("%b, %a", "%x: f32", G("yield") "(%x, %x)\n", ""))},
+    {"map: outputs beyond its operands", "outputs = 3", TARGET(MAP("%b, %a", "%x: f32", ADD1, " {outputs = 3}"))},
+    {"map: an input as output", "writes argument 0", TARGET(MAP("%a, %b", "%x: f32", ADD1, ""))},
+    {"map: an index beyond the rank", "no dimension 1", TARGET(MAP("%b, %a", "%x: f32", "%i = " G("element_index") "() {dim = 1}\n" ADD1, ""))},
+    {"scratch with strides", "row-major", TARGET("%s = " G("scratch") "() {offset = 0} : () -> !tessera.array<1000x1000xf32, strides=[0, 0]>\n")},
+    {"scratch before its memory", "row-major", TARGET("%s = " G("scratch") "() {offset = 0} : () -> !tessera.array<8xf32, strides=[-1], offset=8>\n")},
+    {"fill of a clipped window", "\"fill\" takes", TARGET("%i = " G("const") "() {value = 4 : i64} : () -> index\n%w = " G("window") "(%b, %i) {sizes = [8]}\n" G("call") "(%w) {fn = \"fill\", value = 1.0}\n")},
+    {"reduce into a window", "\"reduce\" takes", TARGET("%i = " G("const") "() {value = 8 : i64} : () -> index\n%w = " G("window") "(%b, %i) {sizes = [1]}\n" G("call") "(%w, %a) {fn = \"reduce\", op = \"sum\", axis = 0}\n")},
+    {"transpose of a window", "\"transpose\" takes", TARGET(SCRATCH("%s", "16xf32") "%i = " G("const") "() {value = 4 : i64} : () -> index\n%w = " G("window") "(%a, %i) {sizes = [16]}\n" G("call") "(%s, %w) {fn = \"transpose\", perm = [0]}\n")},
+    {"reduce of half floats", "\"reduce\" takes", TARGET_OF("8xf16", SCRATCH("%s", "1xf16") G("call") "(%s, %a) {fn = \"reduce\", op = \"sum\", axis = 0}\n")},
+    {"fft of padded rows", "\"fft_stage\" takes", TARGET(SCRATCH("%s", "4x4xf32, pad=3") G("call") "(%s, %s, %s, %s) {fn = \"fft_stage\", radix = 2, span = 1}\n")},
+};
+
+static void broken_rule_is_refused(void **state) {
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    tsr_status st = ir_run(dev, refused[i].text, NULL, 0);
+    if (!st || !strstr(tsr_status_message(st), refused[i].says)) fail_msg("%s: %s, wanted: %s\n%s", refused[i].what, st ? tsr_status_message(st) : "ran", refused[i].says, refused[i].text);
+    tsr_status_free(st);
+  }
+}
+
+/* What is not there reads as 0; inputs are 1, 2, 1, 2, ... */
+#define INDEX(name, v) name " = " T("const") "() {value = " v "}\n"
+#define COPIED(at, size) TILE(INDEX("%i", at) "%w = " T("window") "(%a, %i) {sizes = [" size "]}\n" INDEX("%z", "0") "%o = " T("window") "(%b, %z) {sizes = [" size "]}\n" T("copy") "(%w, %o)\n")
+#define SUM_LOOP(from, to, step) \
+  TILE(INDEX("%f", from) INDEX("%t", to) INDEX("%s", step) LOADED "%r = " T("for") "(%f, %t, %s, %x) ({\n^bb0(%k: index, %c: !tessera.frag<8xf32>):\n%n = " T("map") "(%c) ({\n^bb0(%p: f32):\n%q = " T("add") "(%p, %p)\n" \
+       T("yield") "(%q)\n})\n" T("yield") "(%n)\n})\n" T("store") "(%r, %b)\n")
+/* Windows without dimensions are one element, which is there or isn't: b is 5s, then b[at] = 7 and b[1] = a[at]. */
+#define POINT(at) \
+  TILE(INDEX("%i", at) INDEX("%z", "1") "%w = " T("window") "(%a, %i) {sizes = [0]}\n%o = " T("window") "(%b, %z) {sizes = [0]}\n%far = " T("window") "(%b, %i) {sizes = [0]}\n" \
+       "%x = " T("fill") "() {value = 5.0} : () -> !tessera.frag<8xf32>\n" T("store") "(%x, %b)\n%y = " T("fill") "() {value = 7.0} : () -> !tessera.frag<f32>\n" T("store") "(%y, %far)\n" T("copy") "(%w, %o)\n")
+
+static const struct { const char *what, *text; float want[8]; } edges[] = {
+    {"a window larger than its view", COPIED("4", "1000"), {1, 2, 1, 2, 0, 0, 0, 0}},
+    {"an offset of 2^63 - 1", COPIED("9223372036854775807", "8"), {0}},
+    {"an offset of -2^63", COPIED("-9223372036854775808", "8"), {0}},
+    {"a loop that ends at 2^63 - 1", SUM_LOOP("9223372036854775800", "9223372036854775807", "5"), {4, 8, 4, 8, 4, 8, 4, 8}},
+    {"a step of 2^63 - 1", SUM_LOOP("-9223372036854775808", "9223372036854775807", "9223372036854775807"), {8, 16, 8, 16, 8, 16, 8, 16}},
+    {"one element, the first", POINT("0"), {7, 1, 5, 5, 5, 5, 5, 5}},
+    {"one element, the last", POINT("7"), {5, 2, 5, 5, 5, 5, 5, 7}},
+    {"one element beyond the end", POINT("8"), {5, 0, 5, 5, 5, 5, 5, 5}},
+    {"one element before the start", POINT("-1"), {5, 0, 5, 5, 5, 5, 5, 5}},
+    {"a step of -1", SUM_LOOP("0", "4", "-1"), {1, 2, 1, 2, 1, 2, 1, 2}},
+};
+
+static void edge_of_a_rule_runs(void **state) {
+  for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+    float y[8];
+    runs(edges[i].text, y, sizeof y);
+    for (int k = 0; k < 8; k++)
+      if (y[k] != edges[i].want[k]) fail_msg("%s: element %d is %g, not %g", edges[i].what, k, (double)y[k], (double)edges[i].want[k]);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(map_reads_register_beyond_65536)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(map_reads_register_beyond_65536), cmocka_unit_test(broken_rule_is_refused), cmocka_unit_test(edge_of_a_rule_runs)};
   return cmocka_run_group_tests(tests, open_cpu, close_cpu);
 }

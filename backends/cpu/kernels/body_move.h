@@ -66,15 +66,17 @@ static void copy_transpose32(uint32_t *dst, ptrdiff_t drs, const uint32_t *src, 
   if (rb < rows) copy_strided32(dst + (ptrdiff_t)rb * drs, drs, 1, src + rb, 1, scs, rows - rb, cb);
 }
 
+/* Programs may name memory that overlaps. */
 static void copy_rows(const cpuk_copy_args *p) {
   size_t row = p->cols * p->esize;
   char *d = p->dst;
   const char *s = p->src;
+  const ptrdiff_t e = (ptrdiff_t)p->esize;
   if (p->dst_rs == (ptrdiff_t)p->cols && p->src_rs == p->dst_rs) {
-    memcpy(d, s, row * p->rows);
+    memmove(d, s, row * p->rows);
     return;
   }
-  for (size_t r = 0; r < p->rows; r++, d += p->dst_rs * (ptrdiff_t)p->esize, s += p->src_rs * (ptrdiff_t)p->esize) memcpy(d, s, row);
+  for (ptrdiff_t r = 0; r < (ptrdiff_t)p->rows; r++) memmove(d + r * p->dst_rs * e, s + r * p->src_rs * e, row);
 }
 
 static void CPUK_FN(stream)(void *dst, const void *src, size_t bytes) {
@@ -83,11 +85,11 @@ static void CPUK_FN(stream)(void *dst, const void *src, size_t bytes) {
   const char *s = src;
   size_t head = (step - (uintptr_t)d % step) % step;
   if (head > bytes) head = bytes;
-  memcpy(d, s, head);
+  memmove(d, s, head);
   size_t i = head;
   for (; i + 4 * step <= bytes; i += 4 * step)
     for (size_t j = 0; j < 4 * step; j += step) v_stream((float *)(void *)(d + i + j), v_load((const float *)(const void *)(s + i + j)));
-  memcpy(d + i, s + i, bytes - i);
+  memmove(d + i, s + i, bytes - i);
 }
 
 static void CPUK_FN(stream_fence)(void) { v_stream_fence(); }
