@@ -94,7 +94,7 @@ static const struct { const char *what, *says, *text; } refused[] = {
     {"map: a wider type", "not as its scalar", TARGET(MAP("%b, %a", "%x: f64", ADD1, ""))},
     {"map: yields another type", "not as its scalar", TARGET(MAP("%b, %a", "%x: f32", "%y = " G("cast") "(%x) : (f32) -> f64\n" G("yield") "(%y)\n", ""))},
     {"map: a barrier", "has no place", TARGET(MAP("%b, %a", "%x: f32", G("barrier") "()\n" ADD1, ""))},
-    {"map: a return", "has no place", TARGET(MAP("%b, %a", "%x: f32", G("return") "()\n", ""))},
+    {"map: a return", "must yield", TARGET(MAP("%b, %a", "%x: f32", G("return") "()\n", ""))},
     {"map: a fetch", "has no place", TARGET("%i = " G("const") "() {value = 0 : i64} : () -> index\n" MAP("%b, %a", "%x: f32", "%y = " G("fetch") "(%a, %i)\n" G("yield") "(%y)\n", ""))},
     {"map: a thread_id", "has no place", TARGET(MAP("%b, %a", "%x: f32", "%i = " G("thread_id") "() {axis = 0}\n" ADD1, ""))},
     {"map: yields a view", "not a scalar", TARGET(MAP("%b, %a", "%x: f32", G("yield") "(%a)\n", ""))},
