@@ -96,6 +96,12 @@ ir_value *graph_reduce(ir_builder *b, graph_code c, ir_value *x, const bool redu
   return finish(b, op);
 }
 
+ir_value *graph_concat(ir_builder *b, int n, ir_value *const *x, int axis) {
+  ir_op *op = start(b, G_CONCAT, n, x);
+  attr(b, op, "axis", ir_attr_int(b->m, axis));
+  return finish(b, op);
+}
+
 ir_value *graph_matmul_build(ir_builder *b, ir_value *x, ir_value *y, bool transpose_a, bool transpose_b) {
   ir_op *op = start(b, G_MATMUL, 2, (ir_value *[]){x, y});
   if (transpose_a) attr(b, op, "transpose_a", ir_attr_bool(b->m, true));

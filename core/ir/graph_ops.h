@@ -120,6 +120,7 @@ ir_value *graph_reshape(ir_builder *b, ir_value *x, int rank, const int64_t *dim
 ir_value *graph_broadcast(ir_builder *b, ir_value *x, int rank, const int64_t *dims);
 ir_value *graph_transpose(ir_builder *b, ir_value *x, const int *perm);
 ir_value *graph_reduce(ir_builder *b, graph_code c, ir_value *x, const bool reduced[TSR_MAX_RANK], bool keepdims);
+ir_value *graph_concat(ir_builder *b, int n, ir_value *const *x, int axis);
 ir_value *graph_matmul_build(ir_builder *b, ir_value *x, ir_value *y, bool transpose_a, bool transpose_b);
 ir_value *graph_compare(ir_builder *b, int predicate, ir_value *x, ir_value *y);
 

@@ -9,38 +9,60 @@ typedef struct binding {
   const char *name;
   ir_value *value;
   size_t shadowed; /* index + 1 of the binding with the same bucket below, 0 = none */
-  uint32_t bucket;
+  uint64_t hash;
 } binding;
 
-enum { N_BUCKETS = 1024, MAX_RESULTS = 4096 };
+enum { MAX_RESULTS = 4096 };
 
 typedef struct parser {
   lexer x;
   binding *scope;
   size_t n_scope, cap_scope;
-  size_t buckets[N_BUCKETS]; /* index + 1 of the newest binding */
+  size_t *buckets, n_buckets; /* index + 1 of the newest binding; as many as there are bindings, or more */
   ir_block *implicit;        /* where undefined values become arguments; NULL = they are errors */
 } parser;
 
+static void link_binding(parser *p, size_t i) {
+  size_t *bucket = &p->buckets[p->scope[i].hash & (p->n_buckets - 1)];
+  p->scope[i].shadowed = *bucket;
+  *bucket = i + 1;
+}
+
+static tsr_status grow_buckets(parser *p) {
+  size_t n = p->n_buckets ? 2 * p->n_buckets : 256;
+  size_t *v = al_zalloc(p->x.al, n * sizeof *v);
+  if (!v) {
+    p->n_scope--;
+    return st_oom();
+  }
+  al_free_array(p->x.al, p->buckets, p->n_buckets);
+  p->buckets = v;
+  p->n_buckets = n;
+  for (size_t i = 0; i < p->n_scope; i++) link_binding(p, i);
+  return NULL;
+}
+
 static tsr_status bind(parser *p, const char *name, ir_value *v) {
   if (!al_grow(p->x.al, &p->scope, &p->cap_scope, p->n_scope + 1, sizeof *p->scope)) return st_oom();
-  uint32_t h = (uint32_t)hash_mix(hash_str(HASH_SEED, name)) % N_BUCKETS;
-  p->scope[p->n_scope] = (binding){name, v, p->buckets[h], h};
-  p->buckets[h] = ++p->n_scope;
+  p->scope[p->n_scope] = (binding){name, v, 0, hash_mix(hash_str(HASH_SEED, name))};
+  p->n_scope++;
+  if (p->n_scope > p->n_buckets) return grow_buckets(p);
+  link_binding(p, p->n_scope - 1);
   return NULL;
 }
 
 static void unbind_to(parser *p, size_t n) {
   while (p->n_scope > n) {
     binding *b = &p->scope[--p->n_scope];
-    p->buckets[b->bucket] = b->shadowed;
+    p->buckets[b->hash & (p->n_buckets - 1)] = b->shadowed;
   }
 }
 
 static ir_value *lookup(parser *p, const char *name, size_t from) {
-  uint32_t h = (uint32_t)hash_mix(hash_str(HASH_SEED, name)) % N_BUCKETS;
-  for (size_t i = p->buckets[h]; i > from; i = p->scope[i - 1].shadowed)
-    if (!strcmp(p->scope[i - 1].name, name)) return p->scope[i - 1].value;
+  if (!p->n_buckets) return NULL;
+  uint64_t h = hash_mix(hash_str(HASH_SEED, name));
+  for (size_t i = p->buckets[h & (p->n_buckets - 1)]; i > from; i = p->scope[i - 1].shadowed)
+    if (p->scope[i - 1].hash == h && !strcmp(p->scope[i - 1].name, name)) return p->scope[i - 1].value;
   return NULL;
 }
 
@@ -339,6 +361,7 @@ tsr_status ir_parse(const tsr_allocator *al, const char *text, size_t n, const c
 done:
   if (p) {
     al_free_array(&m->arena.al, p->scope, p->cap_scope);
+    al_free_array(&m->arena.al, p->buckets, p->n_buckets);
     al_delete(&m->arena.al, p);
   }
   if (st) ir_module_destroy(&m);

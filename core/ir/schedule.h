@@ -36,13 +36,13 @@ typedef enum sched_family {
 const char *sched_family_name(sched_family f);
 sched_family sched_family_parse(const char *name); /* N_FAMILIES if unknown */
 
-/* What the levels below take in one kernel, of any family: tensors read and written, and work (an op counts 1, one along whole rows what its
- * steps are in Tile IR). 192 of the longest elementwise ops (narrow integers that wrap: 5 registers each) fit the 1000 registers of the CPU's
+/* What the levels below take in one kernel, of any family: tensors read and written, and work (an op counts 1, a function that GPUs compute in
+ * a dozen instructions or more 4, one along whole rows what its steps are in Tile IR). 192 of the longest elementwise ops (narrow integers that wrap: 5 registers each) fit the 1000 registers of the CPU's
  * programs. Whoever makes kernels asks before one grows. */
-enum { SCHED_MOST_ARGS = 32, SCHED_MOST_RESULTS = 64, SCHED_MOST_WORK = 192, SCHED_ROW_WORK = 8 };
+enum { SCHED_MOST_ARGS = 32, SCHED_MOST_RESULTS = 64, SCHED_MOST_WORK = 192, SCHED_ROW_WORK = 8, SCHED_FUNCTION_WORK = 4 };
 /* Views above one another that a kernel may hold for each value it reads. */
 enum { SCHED_MOST_VIEWS = 16 };
-static inline int sched_work(const ir_op *op) { return op->def->flags & IR_REDUCES ? SCHED_ROW_WORK : 1; }
+int sched_work(const ir_op *op);
 
 enum { SCHED_LEAST_STRIP = 64, SCHED_MOST_CLUSTER = 8 };
 

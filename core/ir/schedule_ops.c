@@ -153,6 +153,15 @@ const ir_opdef *schedule_ops(size_t *n) {
   return rows;
 }
 
+/* ---- limits ---------------------------------------------------------------------------------------------------- */
+
+int sched_work(const ir_op *op) {
+  static const bool function[G_N_CODES] = {[G_POW] = true, [G_EXP] = true, [G_LOG] = true, [G_TANH] = true, [G_ERF] = true, [G_SIGMOID] = true,
+                                           [G_GELU] = true, [G_SILU] = true, [G_SIN] = true, [G_COS] = true};
+  if (op->def->flags & IR_REDUCES) return SCHED_ROW_WORK;
+  return op->def->level == IR_GRAPH && function[op->def->code] ? SCHED_FUNCTION_WORK : 1;
+}
+
 /* ---- parameters ------------------------------------------------------------------------------------------------ */
 
 static const char *const family_names[N_FAMILIES] = {"elementwise", "row", "matmul", "copy", "custom"};

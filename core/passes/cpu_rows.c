@@ -139,16 +139,14 @@ static bool plan_reduce(row_plan *p, const ir_op *op) {
   return !is_base(x) || add(p, (row_act){.op = op, .kind = ROW_STAT, .x = x});
 }
 
-/* How often the plan's ops read v through a row kernel, or would have read it. */
-static int covered_uses(const row_plan *p, const ir_value *v) {
+/* How often the plan's ops would have read v where a row kernel reads what v is made of, or, with `itself`, v as it is. */
+static int covered_uses(const row_plan *p, const ir_value *v, bool itself) {
   int n = 0;
   for (size_t i = 0; i < p->n; i++) {
     const row_act *a = &p->v[i];
-    if (a->kind == ROW_DIRECT) continue;
-    for (int k = 0; k < a->op->n_operands; k++) {
-      if (a->op->operands[k] != v) continue;
-      n += a->kind == ROW_SKIP || a->x == v || a->x != a->op->operands[k];
-    }
+    bool read = !itself && a->kind != ROW_SKIP && (a->x == v || a->mean == v || a->factor == v || a->scale == v || a->shift == v);
+    if (a->kind == ROW_DIRECT || read) continue;
+    for (int k = 0; k < a->op->n_operands; k++) n += a->op->operands[k] == v;
   }
   return n;
 }
@@ -274,7 +272,7 @@ tsr_status rows_plan(row_plan *p, const ir_block *block) {
   /* x - mean that only row kernels wanted; then what makes a whole normalisation; then loads that only they read. */
   for (ir_op *o = block->first; o; o = o->next) {
     ir_value *x, *m;
-    if (o->def->code == T_MAP && o->n_results == 1 && !rows_find(p, o) && is_centred(o->results[0], &x, &m) && o->results[0]->n_uses && covered_uses(p, o->results[0]) == o->results[0]->n_uses &&
+    if (o->def->code == T_MAP && o->n_results == 1 && !rows_find(p, o) && is_centred(o->results[0], &x, &m) && o->results[0]->n_uses && covered_uses(p, o->results[0], false) == o->results[0]->n_uses &&
         !add(p, (row_act){.op = o, .kind = ROW_SKIP}))
       return st_oom();
   }
@@ -284,7 +282,7 @@ tsr_status rows_plan(row_plan *p, const ir_block *block) {
   }
   for (ir_op *o = block->first; o; o = o->next) {
     ir_value *v = o->n_results ? o->results[0] : NULL;
-    if (o->def->code == T_LOAD && is_base(v) && v->n_uses && covered_uses(p, v) == v->n_uses && stays(p, o) && !add(p, (row_act){.op = o, .kind = ROW_DIRECT})) return st_oom();
+    if (o->def->code == T_LOAD && is_base(v) && v->n_uses && covered_uses(p, v, true) == v->n_uses && stays(p, o) && !add(p, (row_act){.op = o, .kind = ROW_DIRECT})) return st_oom();
   }
   return NULL;
 }

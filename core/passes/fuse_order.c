@@ -100,6 +100,7 @@ bool fuse_search_offer(fuse_order *o, int from, int node) {
 int fuse_search_next(fuse_order *o, bool *gave_up) {
   *gave_up = o->n_heap && o->n_path == FUSE_MOST_PATH;
   if (!o->n_heap || *gave_up) return -1;
+  o->looked_at++;
   return o->path[o->n_path++] = heap_pop(o);
 }
 

@@ -22,6 +22,7 @@ typedef struct fuse_order {
   int n_heap;
   int *path; /* nodes looked at, the latest first */
   int n_path;
+  int64_t looked_at; /* nodes, by all searches so far */
 } fuse_order;
 
 /* What a search may look at: two ops farther apart than this share too little time for a common kernel to be of use. */

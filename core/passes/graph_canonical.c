@@ -5,6 +5,7 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/graph_ops.h"
+#include "core/ir/schedule.h"
 
 void graph_replace(ir_op *op, ir_value *v) {
   if (!v->name && v->def) v->name = op->results[0]->name;
@@ -97,6 +98,26 @@ static bool canonical_softmax(ir_builder *b, ir_op *op, const pass_options *opts
   return true;
 }
 
+/* ---- concat ---------------------------------------------------------------------------------------------------- */
+
+/* More operands than one kernel takes: neighbours are joined first, and what they give is joined again. */
+static bool canonical_concat(ir_builder *b, ir_op *op, const pass_options *opts) {
+  int n = op->n_operands, axis = graph_axis(op), steps = 0;
+  ir_value **x = arena_dup(&b->m->arena, op->operands, sizeof *x * (size_t)n);
+  for (; x && n > 1 && !b->failed; steps++) {
+    int parts = 0;
+    for (int i = 0; i < n; i += SCHED_MOST_ARGS) {
+      int some = n - i < SCHED_MOST_ARGS ? n - i : SCHED_MOST_ARGS;
+      x[parts++] = some == 1 ? x[i] : graph_concat(b, some, x + i, axis);
+    }
+    n = parts;
+  }
+  if (!x || b->failed) return false;
+  trace_add(opts->trace, "fuse", "canonical_concat", op, true, "%d operands, in %d steps", op->n_operands, steps);
+  graph_replace(op, x[0]);
+  return true;
+}
+
 /* ---- views above elementwise chains ---------------------------------------------------------------------------- */
 
 static bool one_element(const ir_value *v) { return ir_type_count(v->type) == 1; }
@@ -155,6 +176,8 @@ tsr_status graph_canonicalize(ir_op *func, const pass_options *opts) {
       if (!canonical_reduce(&b, op, opts)) return st_oom();
     } else if (code == G_SOFTMAX && graph_axis(op) != op->operands[0]->type->rank - 1) {
       if (!canonical_softmax(&b, op, opts)) return st_oom();
+    } else if (code == G_CONCAT && op->n_operands > SCHED_MOST_ARGS) {
+      if (!canonical_concat(&b, op, opts)) return st_oom();
     }
   }
   if (pass_enabled(opts, "fusion", "fold_batch")) TSR_TRY(graph_fold_batch(func, opts));

@@ -36,6 +36,7 @@ static bool row_edge_ok(const ir_type *space, const ir_op *op, int operand) {
   if (from == ROW_NONE || to == ROW_NONE) return false;
   if (op->def->flags & IR_REDUCES) return from == ROW_FULL && operand == 0;
   if (graph_is(op, G_RESHAPE)) return from != ROW_FULL && to != ROW_FULL;
+  if (graph_is(op, G_TRANSPOSE) || graph_is(op, G_SLICE)) return false; /* of the rows' shape or not: elements come from other rows */
   if (from == to) return true;
   return to == ROW_FULL && (from == ROW_KEPT || op->operands[operand]->type->rank == 0);
 }
@@ -57,7 +58,7 @@ static sched_family family_of(const ir_op *op) {
 static int new_group(graph_groups *g, ir_op *op) {
   int at = (int)op->scratch, id = g->n++;
   sched_family f = family_of(op);
-  g->v[id] = (fuse_group){f, f == FAMILY_ROW ? op->operands[0]->type : op->n_results ? op->results[0]->type : NULL, f == FAMILY_MATMUL ? op : NULL, 0, at, sched_work(op)};
+  g->v[id] = (fuse_group){f, f == FAMILY_ROW ? op->operands[0]->type : op->n_results ? op->results[0]->type : NULL, f == FAMILY_MATMUL ? op : NULL, 0, at, sched_work(op), op->def->flags & IR_VIEWLIKE};
   fuse_order_append(&g->order, id);
   g->group[at] = id;
   g->next[at] = -1;
@@ -133,6 +134,7 @@ static void merge(graph_groups *g, int p, int c, enum fuse_rule rule) {
   if (a->contraction) b->contraction = a->contraction;
   b->rules |= a->rules | 1u << rule;
   b->work += a->work;
+  b->has_view |= a->has_view;
   b->head = head;
   fuse_order_merge(&g->order, p, c);
   a->head = -1;
@@ -178,6 +180,16 @@ static const char *check_row(const graph_groups *g, int p, int c) {
   return NULL;
 }
 
+/* Does a view in one of the groups read what the other computes? Kernels compute element by element, and only rows repeat what they have. */
+static bool view_between(const graph_groups *g, int p, int c) {
+  for (int side = 0; side < 2; side++) {
+    int mine = side ? c : p, other = side ? p : c;
+    for (int at = g->v[mine].has_view ? g->v[mine].head : -1; at >= 0; at = g->next[at])
+      if (g->ops[at]->def->flags & IR_VIEWLIKE && group_of(g, g->ops[at]->operands[0]) == other) return true;
+  }
+  return false;
+}
+
 static const char *check(graph_groups *g, int p, int c, const ir_op *op, const ir_value *v, enum fuse_rule *rule) {
   const fuse_group *a = &g->v[p], *b = &g->v[c];
   bool row = a->family == FAMILY_ROW || b->family == FAMILY_ROW, product = a->contraction || b->contraction;
@@ -186,6 +198,7 @@ static const char *check(graph_groups *g, int p, int c, const ir_op *op, const i
   if (product) *rule = row ? FUSE_ROW : b->contraction == op ? FUSE_MATMUL_PROLOGUE : FUSE_MATMUL_EPILOGUE;
   if (a->contraction && b->contraction) return "a kernel holds one contraction";
   if (product && row) return "a row needs all its columns in one block, a product's tile has only some";
+  if (!row && view_between(g, p, c)) return "a view's elements must lie in memory before it reads them";
   if (product) return b->contraction == op ? check_prologue(g, p, op, v) : check_epilogue(g, a->contraction ? c : p, a->contraction ? a->contraction : b->contraction);
   if (row) *rule = op->def->code >= G_REDUCE_SUM && op->def->code <= G_REDUCE_PROD && a->family == FAMILY_ELEMENTWISE ? FUSE_REDUCE_PRODUCER : FUSE_ROW;
   if (row) return check_row(g, p, c);

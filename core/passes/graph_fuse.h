@@ -30,6 +30,7 @@ typedef struct fuse_group {
   unsigned rules;       /* bits of the rules that made it */
   int head;             /* first op of the list, -1 = merged into another */
   int work;             /* sched_work of its ops */
+  bool has_view;        /* holds a transpose, slice or broadcast */
 } fuse_group;
 
 typedef struct graph_groups {

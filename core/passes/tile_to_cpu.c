@@ -112,6 +112,8 @@ static bool take_slot(lower *l, ir_value *result, const ir_value *operand) {
 /* ---- calls ----------------------------------------------------------------------------------------------------- */
 
 static ir_op *call(lower *l, ir_builder *b, const char *fn, int n, ir_value *const *operands) {
+  for (int i = 0; i < n; i++)
+    if (!operands[i]) ir_refuse(l->m, ir_error(l->kernel, NULL, "operand %d of %s is nowhere", i, fn));
   ir_op *op = ir_build0(b, "tessera.target.call", n, operands);
   return op && ir_set_attr(op, "fn", ir_attr_str(l->m, fn)) ? op : NULL;
 }

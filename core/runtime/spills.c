@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/passes/schedule_default.h"
+#include "core/passes/schedule_key.h"
 #include "core/runtime/tune.h"
 
 bool rt_is_heavy(const tsr_program *p, int i, char *why, size_t size) {
@@ -50,11 +51,29 @@ void rt_lighter_note_fixed(rt_lighter *l, const ir_module *schedule) {
   }
 }
 
+/* Kernels that equal this one are launches of the same code: they follow it. */
+static tsr_status apply_to_equal(const rt_lighter *l, int i, ir_module *schedule, ir_op *kernel) {
+  strb want, have;
+  strb_init(&want, &schedule->arena.al);
+  strb_init(&have, &schedule->arena.al);
+  bool ok = true, keyed = sched_key(kernel, &want);
+  for (ir_op *f = schedule->root->regions[0]->first; f && ok; f = f->next)
+    for (ir_op *k = f->n_regions ? f->regions[0]->first : NULL; k && ok; k = k->next) {
+      if (k->def->level != IR_SCHEDULE || k->def->code != S_KERNEL) continue;
+      if (k != kernel && (!keyed || !sched_key(k, &have) || have.n != want.n || memcmp(have.p, want.p, want.n))) continue;
+      ok = sched_write(k, &l->v[i].params) && sched_note_legalized(k, &l->v[i].first, l->v[i].reason);
+    }
+  ok &= strb_ok(&want) && strb_ok(&have);
+  strb_clear(&want);
+  strb_clear(&have);
+  return ok ? NULL : st_oom();
+}
+
 tsr_status rt_lighter_apply(const rt_lighter *l, ir_module *schedule, pass_trace *trace) {
   for (int i = 0; i < l->n; i++) {
     ir_op *k = kernel_of(schedule, l->v[i].kernel);
     if (!k || !memcmp(&l->v[i].params, &l->v[i].first, sizeof l->v[i].first)) continue;
-    if (!sched_write(k, &l->v[i].params) || !sched_note_legalized(k, &l->v[i].first, l->v[i].reason)) return st_oom();
+    TSR_TRY(apply_to_equal(l, i, schedule, k));
     trace_add(trace, "schedule", "spill_retry", k, true, "%s: %s: another schedule is taken", l->v[i].kernel, l->v[i].reason);
   }
   return NULL;

@@ -331,9 +331,123 @@ static void attention(build *b) {
   output(b, op(b, "transpose", 1, &w, 1, &p));
 }
 
+/* ---- small ranks ----------------------------------------------------------------------------------------------- */
+
+/* Extents of which many are 1, changes of rank, values that several ops read and that are returned beside what is made of them: what a
+ * rewrite says of "the shape" must hold for each of these. */
+enum { POOL = 12 };
+
+typedef struct pool {
+  tsr_value v[POOL];
+  int n;
+} pool;
+
+static int64_t small_extent(rng *r) {
+  static const int64_t e[] = {1, 1, 1, 2, 3, 5};
+  return e[rng_range(r, 0, 5)];
+}
+
+static tsr_value any(build *b, const pool *p) { return p->v[rng_range(b->r, 0, 3) ? rng_range(b->r, p->n > 2 ? p->n - 2 : 0, p->n - 1) : rng_range(b->r, 0, p->n - 1)]; }
+
+static bool broadcasts(const tsr_shape *a, const tsr_shape *b) {
+  for (int i = 1; i <= a->rank && i <= b->rank; i++) {
+    int64_t x = a->dims[a->rank - i], y = b->dims[b->rank - i];
+    if (x != y && x != 1 && y != 1) return false;
+  }
+  return true;
+}
+
+/* A partner for x among the values; x itself fits always. */
+static tsr_value partner(build *b, const pool *p, tsr_value x) {
+  tsr_shape s = shape_of(b, x);
+  for (int tries = 0; tries < 4; tries++) {
+    tsr_value y = p->v[rng_range(b->r, 0, p->n - 1)];
+    tsr_shape t = shape_of(b, y);
+    if (broadcasts(&s, &t)) return y;
+  }
+  return x;
+}
+
+static tsr_value small_reduce(build *b, tsr_value x) {
+  static const char *const names[] = {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min"};
+  tsr_shape s = shape_of(b, x);
+  int64_t axes[TSR_MAX_RANK];
+  int n = 0;
+  for (int i = 0; i < s.rank; i++)
+    if (rng_range(b->r, 0, 1)) axes[n++] = i;
+  tsr_attr a[2] = {TSR_BOOLEAN("keepdims", rng_range(b->r, 0, 2) == 0), TSR_INTS("axes", axes, n)};
+  return op(b, names[rng_range(b->r, 0, 3)], 1, &x, n ? 2 : 1, a);
+}
+
+static tsr_value small_transpose(build *b, tsr_value x) {
+  tsr_shape s = shape_of(b, x);
+  int64_t perm[TSR_MAX_RANK] = {0};
+  for (int i = 0; i < s.rank; i++) perm[i] = i;
+  for (int i = s.rank - 1; i > 0; i--) {
+    int k = (int)rng_range(b->r, 0, i);
+    int64_t y = perm[i];
+    perm[i] = perm[k];
+    perm[k] = y;
+  }
+  tsr_attr a = TSR_INTS("perm", perm, s.rank);
+  return op(b, "transpose", 1, &x, 1, &a);
+}
+
+/* Drops or adds a dimension of 1, or turns all into one. */
+static tsr_value small_reshape(build *b, tsr_value x) {
+  tsr_shape s = shape_of(b, x);
+  int64_t to[TSR_MAX_RANK + 1], n = 1;
+  int rank = 0, add = rng_range(b->r, 0, 1) && s.rank < 4 ? (int)rng_range(b->r, 0, s.rank) : -1;
+  for (int i = 0; i < s.rank; i++) {
+    if (i == add) to[rank++] = 1;
+    if (add >= 0 || s.dims[i] != 1 || rng_range(b->r, 0, 1)) to[rank++] = s.dims[i];
+    n *= s.dims[i];
+  }
+  if (add == s.rank) to[rank++] = 1;
+  if (add < 0 && rng_range(b->r, 0, 3) == 0) to[0] = n, rank = 1;
+  tsr_attr a = TSR_INTS("shape", to, rank);
+  return op(b, "reshape", 1, &x, 1, &a);
+}
+
+static tsr_value small_broadcast(build *b, tsr_value x) {
+  tsr_shape s = shape_of(b, x);
+  int64_t to[TSR_MAX_RANK];
+  int more = s.rank < 3 ? (int)rng_range(b->r, 0, 1) : 0;
+  if (more) to[0] = small_extent(b->r);
+  for (int i = 0; i < s.rank; i++) to[more + i] = s.dims[i] == 1 ? small_extent(b->r) : s.dims[i];
+  tsr_attr a = TSR_INTS("shape", to, s.rank + more);
+  return op(b, "broadcast", 1, &x, 1, &a);
+}
+
+static void shapes(build *b) {
+  static const char *const unary[] = {"neg", "abs", "relu", "tanh"};
+  tsr_dtype t = float_type(b->r);
+  pool p = {.n = 0};
+  for (int i = (int)rng_range(b->r, 1, 2); i > 0; i--) {
+    tsr_shape s = {.rank = (int)rng_range(b->r, 0, 3)};
+    for (int d = 0; d < s.rank; d++) s.dims[d] = small_extent(b->r);
+    p.v[p.n++] = input(b, t, s);
+  }
+  int inputs = p.n;
+  for (int steps = (int)rng_range(b->r, 2, POOL - 2); steps > 0 && !b->st; steps--) {
+    tsr_value x = any(b, &p);
+    switch (rng_range(b->r, 0, 7)) {
+    case 0: x = op1(b, unary[rng_range(b->r, 0, 3)], x); break;
+    case 1: case 2: x = op2(b, rng_range(b->r, 0, 1) ? "add" : "sub", x, partner(b, &p, x)); break;
+    case 3: case 4: x = small_reduce(b, x); break;
+    case 5: x = small_transpose(b, x); break;
+    case 6: x = small_reshape(b, x); break;
+    default: x = small_broadcast(b, x);
+    }
+    p.v[p.n++] = x;
+  }
+  output(b, p.v[p.n - 1]);
+  for (int i = (int)rng_range(b->r, 0, 3); i > 0; i--) output(b, p.v[rng_range(b->r, inputs, p.n - 1)]);
+}
+
 static const struct { const char *name; void (*make)(build *b); } families[] = {
     {"elementwise", elementwise}, {"positive", positive}, {"integers", integers}, {"logic", logic},       {"casts", casts},
-    {"reductions", reductions},   {"rows", rows},         {"matmuls", matmuls},   {"movement", movement}, {"attention", attention}};
+    {"reductions", reductions},   {"rows", rows},         {"matmuls", matmuls},   {"movement", movement}, {"attention", attention}, {"shapes", shapes}};
 
 int random_graph_families(void) { return (int)(sizeof families / sizeof *families); }
 const char *random_graph_family_name(int f) { return families[f].name; }
