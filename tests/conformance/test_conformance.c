@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "tests/conformance/open_device.h"
 #include "tests/conformance/random_graph.h"
 
 enum { MAX_TENSORS = 16 };
@@ -156,19 +157,12 @@ static const char *env(const char *name, const char *dflt) { return getenv(name)
 
 int main(void) {
   suite s = {0};
-  const char *device = env("TSR_TEST_DEVICE", "cpu:0"), *only = env("TSR_TEST_FAMILY", "");
+  const char *device, *only = env("TSR_TEST_FAMILY", "");
   long cases = strtol(env("TSR_TEST_CASES", "2000"), NULL, 10);
   uint64_t seed = strtoull(env("TSR_TEST_SEED", "20261121"), NULL, 10);
   tsr_context_desc d = {.cache_dir = "", .extra_backends = conformance_backends};
-  tsr_status st = tsr_context_create(&d, &s.ctx);
-  if (!st) st = tsr_device_open(s.ctx, device, &s.dev);
-  if (st) {
-    printf("%s: %s\n", device, tsr_status_message(st));
-    int rc = tsr_status_code(st) == TSR_UNAVAILABLE ? 77 : 1;
-    tsr_status_free(st);
-    tsr_context_destroy(&s.ctx);
-    return rc;
-  }
+  int rc = open_for_test(&d, &s.ctx, &s.dev, &device);
+  if (rc) return rc;
   printf("device %s, %ld cases, seed %llu\n", device, cases, (unsigned long long)seed);
   static const tsr_policy policies[] = {TSR_POLICY_FAST, TSR_POLICY_FAST, TSR_POLICY_DETERMINISTIC, TSR_POLICY_KAHAN_SUM};
   bool single = getenv("TSR_TEST_ONE") != NULL; /* the seed of a FAIL line, with its family */

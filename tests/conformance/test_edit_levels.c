@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/conformance/open_device.h"
 #include "tests/conformance/random_graph.h"
 
 enum { M = 40, N = 36, K = 93, ROWS = 6, COLS = 40, MAX_OUT = M * N, TEXT = 1 << 20 };
@@ -185,29 +186,25 @@ static void fill(rng *r, float *p, int n) {
 }
 
 int main(void) {
-  const char *device = getenv("TSR_TEST_DEVICE") ? getenv("TSR_TEST_DEVICE") : "cpu:0";
+  const char *device;
   tsr_context *ctx = NULL;
   tsr_device *dev = NULL;
-  int n = 0, wrong = 0;
-  tsr_status st = tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx);
-  if (!st) st = tsr_device_open(ctx, device, &dev);
-  if (st) {
-    printf("%s\n", tsr_status_message(st));
-    int rc = tsr_status_code(st) == TSR_UNAVAILABLE ? 77 : 1;
-    tsr_status_free(st);
-    tsr_context_destroy(&ctx);
-    return rc;
-  }
+  int n = 0, others = 0, wrong = 0;
+  int rc = open_for_test(&(tsr_context_desc){.cache_dir = ""}, &ctx, &dev, &device);
+  if (rc) return rc;
   rng r = {7};
   fill(&r, a, M * K), fill(&r, b, K * N), fill(&r, bias, N), fill(&r, x, ROWS * COLS);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    if (cases[i].device && strncmp(cases[i].device, device, strlen(cases[i].device))) continue;
+    if (cases[i].device && strncmp(cases[i].device, device, strlen(cases[i].device))) {
+      others++;
+      continue;
+    }
     n++;
     setenv("TSR_DISABLE", cases[i].off ? cases[i].off : "", 1);
     wrong += !one(ctx, dev, &cases[i]);
   }
   tsr_device_close(&dev);
   tsr_context_destroy(&ctx);
-  printf("%d edits on %s, %d wrong\n", n, device, wrong);
+  printf("%d edits on %s, %d wrong, %d skipped: of other devices\n", n, device, wrong, others);
   return wrong != 0;
 }

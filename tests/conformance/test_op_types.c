@@ -9,6 +9,7 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/graph_ops.h"
+#include "tests/conformance/open_device.h"
 #include "tests/conformance/random_graph.h"
 
 enum { MAX_IN = 3 };
@@ -174,16 +175,9 @@ static void check_complete(suite *s) {
 
 int main(void) {
   suite s = {0};
-  const char *device = getenv("TSR_TEST_DEVICE") ? getenv("TSR_TEST_DEVICE") : "cpu:0";
-  tsr_status st = tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &s.ctx);
-  if (!st) st = tsr_device_open(s.ctx, device, &s.dev);
-  if (st) {
-    printf("%s\n", tsr_status_message(st));
-    int rc = tsr_status_code(st) == TSR_UNAVAILABLE ? 77 : 1;
-    tsr_status_free(st);
-    tsr_context_destroy(&s.ctx);
-    return rc;
-  }
+  const char *device;
+  int rc = open_for_test(&(tsr_context_desc){.cache_dir = ""}, &s.ctx, &s.dev, &device);
+  if (rc) return rc;
   check_complete(&s);
   s.cpu = !strncmp(device, "cpu", 3);
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "tests/conformance/open_device.h"
 #include "tests/conformance/random_graph.h"
 
 typedef struct reach {
@@ -164,17 +165,9 @@ static void program(reach *r, const char *name, double (*check)(const run *x)) {
 
 int main(void) {
   reach r = {0};
-  const char *device = getenv("TSR_TEST_DEVICE");
-  tsr_context_desc d = {.cache_dir = ""};
-  tsr_status st = tsr_context_create(&d, &r.ctx);
-  if (!st) st = tsr_device_open(r.ctx, device ? device : "cpu:0", &r.dev);
-  if (st) {
-    printf("%s\n", tsr_status_message(st));
-    int rc = tsr_status_code(st) == TSR_UNAVAILABLE ? 77 : 1;
-    tsr_status_free(st);
-    tsr_context_destroy(&r.ctx);
-    return rc;
-  }
+  const char *device;
+  int rc = open_for_test(&(tsr_context_desc){.cache_dir = ""}, &r.ctx, &r.dev, &device);
+  if (rc) return rc;
   program(&r, "flash_attention", check_attention);
   program(&r, "conv2d", check_conv);
   program(&r, "fft4096", check_fft);

@@ -1,4 +1,4 @@
-/* tests/support/mlir_opt.h - whether MLIR's own reader takes a file of dumps, split at "// -----". True, and said, where mlir-opt is not installed. */
+/* tests/support/mlir_opt.h - whether MLIR's own reader takes a file of dumps, split at "// -----". True where mlir-opt is not installed: the caller asks mlir_opt() and counts that as skipped. */
 #ifndef TESTS_SUPPORT_MLIR_OPT_H
 #define TESTS_SUPPORT_MLIR_OPT_H
 #include <stdbool.h>

@@ -73,7 +73,7 @@ static void batch_split_over_devices_is_the_whole_on_one(void **state) {
   OK(tsr_device_open(ctx, "cpu:0", &dev[0]));
   OK(tsr_device_open(ctx, "cpu:0", &dev[1]));
   tsr_status st = tsr_device_open(ctx, "vulkan:0", &dev[2]); /* another kind, where there is one */
-  if (st) printf("two devices: %s\n", tsr_status_message(st));
+  if (st) printf("skipped: a third device: %s\n", tsr_status_message(st));
   else n = 3;
   tsr_status_free(st);
   s[0] = start(ctx, dev[0], x, w, ROWS);
@@ -130,13 +130,15 @@ static void misaligned_views_compute_the_same(void **state) {
   static const char *const devices[] = {"cpu:0", "vulkan:0"};
   static float x[ROWS * INNER + 32], w[INNER * COLUMNS + 32], y[ROWS * COLUMNS + 32], want[ROWS * COLUMNS];
   tsr_context *ctx;
+  bool left_out = false;
   OK(tsr_context_create(&(tsr_context_desc){.abi_version = TSR_ABI_VERSION, .cache_dir = ""}, &ctx));
   for (int d = 0; d < 2; d++) {
     tsr_device *dev;
     tsr_status st = tsr_device_open(ctx, devices[d], &dev);
     if (st) {
-      printf("without %s: %s\n", devices[d], tsr_status_message(st));
+      printf("skipped: %s: %s\n", devices[d], tsr_status_message(st));
       tsr_status_free(st);
+      left_out = true;
       continue;
     }
     fill(x, ROWS * INNER, 1), fill(w, INNER * COLUMNS, 2);
@@ -163,6 +165,7 @@ static void misaligned_views_compute_the_same(void **state) {
     tsr_device_close(&dev);
   }
   tsr_context_destroy(&ctx);
+  if (left_out) skip(); /* the other device was looked at */
 }
 
 int main(void) {
