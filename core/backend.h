@@ -196,6 +196,8 @@ typedef struct be_vtable {
 
   /* `copy` takes a buffer of another device of this backend, and `stream_wait` its events. */
   bool between_devices;
+  /* stream_create takes priorities: of two streams with work ready, that with the larger number goes first. Elsewhere they are ignored. */
+  bool stream_priorities;
 } be_vtable;
 
 #endif

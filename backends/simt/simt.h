@@ -126,6 +126,6 @@ tsr_status simt_program_run(be_stream *s, be_program *p, const be_range *slots, 
   .stream_wait = simt_stream_wait, .event_sync = simt_event_sync, .event_elapsed = simt_event_elapsed, .write = simt_be_write,    \
   .read = simt_be_read, .copy = simt_be_copy, .fill = simt_be_fill, .module_create = simt_module_create,                                \
   .module_destroy = simt_module_destroy, .kernel_stats = simt_kernel_stats, .program_create = simt_program_create,             \
-  .program_destroy = simt_program_destroy, .program_run = simt_program_run, .between_devices = true
+  .program_destroy = simt_program_destroy, .program_run = simt_program_run, .between_devices = true, .stream_priorities = true
 
 #endif

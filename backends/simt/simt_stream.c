@@ -16,7 +16,7 @@ tsr_status simt_stream_create(be_device *dev, int priority, be_stream **out) {
     return NULL;
   }
   /* Lower numbers are more urgent for the driver. */
-  tsr_status st = simt_check(dev, dev->in->api.stream_create(&s->handle, SIMT_STREAM_NON_BLOCKING, -priority), "create a stream");
+  tsr_status st = simt_check(dev, dev->in->api.stream_create(&s->handle, SIMT_STREAM_NON_BLOCKING, priority > -1000 ? -priority : 1000), "create a stream");
   if (st) al_delete(dev->in->env.al, s);
   else *out = s;
   return st;

@@ -24,6 +24,14 @@ static const struct { const char *op; tsr_dtype t; int64_t m, n, k, warps; } tab
     {"layernorm", TSR_DTYPE_NONE, 8, 0, 0, 8}, /* 256 threads, one row per warp of 32 */
 };
 
+bool sched_recommended_row(size_t i, const char **op, tsr_dtype *t, sched_params *out) {
+  *out = (sched_params){0};
+  if (i >= sizeof table / sizeof *table) return false;
+  *op = table[i].op, *t = table[i].t;
+  out->m = table[i].m, out->n = table[i].n, out->k = table[i].k, out->warps = table[i].warps;
+  return true;
+}
+
 bool sched_recommended(const char *op, tsr_dtype t, sched_params *out) {
   *out = (sched_params){0};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)

@@ -21,6 +21,8 @@ typedef struct schedule_options {
 
 /* A row of the table: op is "gemm", "conv2d", "flash_attention" or "layernorm"; false if the table has no row for it. */
 bool sched_recommended(const char *op, tsr_dtype t, sched_params *out);
+/* The table's rows from 0 on; TSR_DTYPE_NONE: all types without a row of their own. False past the last. */
+bool sched_recommended_row(size_t i, const char **op, tsr_dtype *t, sched_params *out);
 /* The defaults of one kernel on a device, before legalisation. */
 sched_params sched_default(const ir_op *kernel, const tsr_caps *caps);
 /* The numerics policy of one launch: the kernel's own, else its program's, else `otherwise`. */

@@ -59,6 +59,7 @@ struct tsr_device {
   arena arena;
   tsr_stream *stream; /* the device's own */
   uint64_t number;
+  struct tune_device *profile; /* the user's; NULL: none */
   be_instance *shell; /* of an imported device: stands in for the backend's instance */
 };
 
@@ -199,6 +200,8 @@ bool rt_tune_cached(tsr_device *dev, const tsr_compile_options *o);
 /* The program's tuned schedules lose to their runners-up in the cache. */
 void rt_tune_failed(tsr_program *p, const tsr_compile_options *o);
 void rt_tune_close(tsr_context *ctx);
+/* device_profile.c: what the user loaded. */
+void rt_drop_profile(tsr_device *dev);
 /* The block tile of a matmul kernel whose target code does not name it (CPU); left alone otherwise. */
 void rt_kernel_tile(const tsr_program *p, const char *name, int64_t tile[3]);
 #endif

@@ -145,6 +145,7 @@ tsr_status tsr_stream_create(tsr_device *d, int priority, tsr_stream **out) {
   if (!s) return st_oom();
   s->dev = d;
   s->tail = &s->recorded;
+  if (priority && !d->vt->stream_priorities) rt_log(d->ctx, TSR_LOG_INFO, "streams of %s have no priorities: %d is ignored", d->info.id, priority);
   tsr_status st = d->vt->stream_create(d->be, priority, &s->be);
   if (st) tsr_stream_destroy(&s);
   *out = s;

@@ -38,6 +38,21 @@ tsr_tune_counters tsr_context_tune_counters(const tsr_context *ctx) {
 
 enum { BARRIER_WARPS = 4 };
 
+tsr_status tsr_context_check_cache(tsr_context *ctx, const char *name) {
+  RT_NEED("context_check_cache", "ctx", ctx);
+  if (name) TSR_TRY(cache_check_name(&ctx->al, name));
+  tune_cache *c = rt_tune_cache(ctx, name, false);
+  cache_check v;
+  cache_info i;
+  if (!c) return NULL;
+  bool sound = cache_verify(c, &v);
+  cache_describe(c, &i);
+  if (i.off || (sound && !i.quarantined)) return NULL;
+  if (!i.readable) return st_make(&ctx->al, TSR_IO_ERROR, ST_WHERE("tune", "cache", NULL), "%.300s: %s", i.path, i.why);
+  return st_make(&ctx->al, TSR_CACHE_CORRUPT, ST_WHERE("tune", "cache", "`tessera cache verify` and `clear`"), "%.300s: %zu damaged entries, %zu damaged trials, %d file(s) set aside", i.path, v.bad_entries,
+                 v.bad_trials, i.quarantined);
+}
+
 /* ---- the device's rates ---------------------------------------------------------------------------------------- */
 
 /* Least time of a graph text on the device, since rates are what it can reach; 0 when it can't run there. */
@@ -148,7 +163,7 @@ static void measure_rates(tsr_device *dev, tune_device *d) {
   d->measured_on = (double)time(NULL);
 }
 
-tsr_status rt_tune_device(tsr_device *dev, tune_cache *cache, bool measure, tune_device *out) {
+static tsr_status device_itself(tsr_device *dev, tune_cache *cache, bool measure, tune_device *out) {
   char id[256];
   strb text;
   *out = tune_device_from_caps(&dev->caps, dev->info.name);
@@ -178,6 +193,12 @@ tsr_status rt_tune_device(tsr_device *dev, tune_cache *cache, bool measure, tune
   tune_device_print(out, &text);
   if (strb_ok(&text)) cache_set_device(cache, id, strb_text(&text));
   strb_clear(&text);
+  return NULL;
+}
+
+tsr_status rt_tune_device(tsr_device *dev, tune_cache *cache, bool measure, tune_device *out) {
+  TSR_TRY(device_itself(dev, cache, measure, out));
+  if (dev->profile) tune_device_override(out, dev->profile);
   return NULL;
 }
 

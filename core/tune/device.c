@@ -140,7 +140,7 @@ static bool parse_field(tune_device *d, const char *key, const char *value) {
     char *end = "";
     if (strcmp(fields[i].name, key)) continue;
     double v = fields[i].type == F_ORIGIN ? parse_origin(value) : strtod(value, &end);
-    if (end == value || *end || !(v >= 0) || v > 1e15) return false;
+    if (end == value || *end || !(v >= 0) || v > (fields[i].type == F_I32 ? INT32_MAX : 1e15)) return false;
     if (fields[i].type == F_I32 && v > INT32_MAX) return false;
     field_set(d, &fields[i], v);
     return true;
@@ -242,6 +242,20 @@ void tune_device_complete(tune_device *d, const tune_device *from) {
     d->n_matrix = from->n_matrix;
     memcpy(d->matrix, from->matrix, sizeof d->matrix);
   }
+}
+
+void tune_device_override(tune_device *d, const tune_device *user) {
+  memcpy(d->name, user->name, sizeof d->name);
+  for (size_t i = 0; i < N_FIELDS; i++)
+    if (field_get(user, &fields[i]) > 0) field_set(d, &fields[i], field_get(user, &fields[i]));
+  for (int i = 0; i < user->n_tiers; i++) {
+    int at = 0;
+    while (at < d->n_tiers && strcmp(d->tier[at].name, user->tier[i].name)) at++;
+    if (at == TUNE_MAX_TIERS) continue;
+    d->tier[at] = user->tier[i];
+    d->n_tiers += at == d->n_tiers;
+  }
+  if (user->n_matrix) d->n_matrix = user->n_matrix, memcpy(d->matrix, user->matrix, sizeof d->matrix);
 }
 
 const tune_tier *tune_device_tier(const tune_device *d, const char *name) {

@@ -79,6 +79,9 @@ void tune_device_print(const tune_device *d, strb *out);
 /* Fills what is zero in `d` from `from`; the tiers and matrix shapes as a whole. */
 void tune_device_complete(tune_device *d, const tune_device *from);
 
+/* What `user` says replaces what is in `d`; tiers one by one, matrix shapes as a whole. Switches can only be turned on. */
+void tune_device_override(tune_device *d, const tune_device *user);
+
 /* The tier of that name ("shared", "l2", "memory", "link", "l1", "l3"), or NULL. */
 const tune_tier *tune_device_tier(const tune_device *d, const char *name);
 /* Sets or adds a tier's measured bandwidth. */

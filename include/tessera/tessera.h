@@ -85,6 +85,7 @@ typedef struct tsr_device_info {
   const tsr_matrix_info *matrix;
   int n_cores, subgroup, max_threads, vector_bytes;
   int64_t shared_bytes, max_buffer_bytes, memory_bytes, max_range_bytes;
+  bool stream_priorities; /* tsr_stream_create's is taken, else ignored */
 } tsr_device_info;
 
 /* One row per backend. Where it has no device here, "why" is the reason in one line; it begins with "not built: " where this build was
@@ -130,6 +131,9 @@ TSR_API TSR_MUST_USE tsr_status tsr_buffer_read(tsr_buffer *buf, size_t offset, 
 /* Work on one stream runs in order; streams run beside each other. Launch errors surface at tsr_stream_sync. A NULL stream
  * in calls that also take a program, an event or a recording means the device's own, which is created with it; tsr_buffer_write and
  * tsr_buffer_read use that one and wait for it, not for other streams. */
+/* priority: of two streams with work ready, that with the larger number goes first; 0 is the usual. CUDA and HIP take it, in the range that the driver
+ * has. The CPU runs one launch at a time and a Vulkan device has one queue: there it is ignored (tsr_device_info.stream_priorities is false, and the log
+ * says so at level info). */
 TSR_API TSR_MUST_USE tsr_status tsr_stream_create(tsr_device *dev, int priority, tsr_stream **out);
 TSR_API void tsr_stream_destroy(tsr_stream **s);
 /* timeout_ns < 0 waits for ever; TSR_TIMEOUT otherwise. */

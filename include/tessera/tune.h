@@ -98,6 +98,28 @@ TSR_API TSR_MUST_USE tsr_status tsr_tune_explain_attention(tsr_device *dev, cons
 /* Measures every point of the first kernel's space and writes it as a record that strategies can be replayed on. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_tune_record(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, const char *label, const tsr_tune_options *tune, char **text);
 
+/* A profile of the device from a file (`key = value` lines as core/tune/profiles has them and tsr_device_print_profile writes): what it says goes before
+ * what the driver, the table and measurements say, in estimates, search spaces, occupancy and the audit of this device handle. What compiles at all is
+ * still the device's own limits'. NULL takes it away. TSR_IO_ERROR, TSR_PARSE_ERROR with file:line, TSR_ARCH_MISMATCH for a GPU's on a CPU. */
+TSR_API TSR_MUST_USE tsr_status tsr_device_load_profile(tsr_device *dev, const char *path);
+/* What is taken for the device now, in that form; tsr_text_free. */
+TSR_API TSR_MUST_USE tsr_status tsr_device_print_profile(tsr_device *dev, char **text);
+
+/* A row of the performance guide's table of tiles (docs/tuning.md): what it says, and what it comes to on a device. */
+typedef struct tsr_tile_default {
+  const char *op;         /* "gemm", "conv2d", "flash_attention", "layernorm" */
+  tsr_dtype dtype;        /* TSR_DTYPE_NONE: all that have no row of their own */
+  int64_t m, n, k, warps; /* 0: left open. layernorm: m rows a block, one a warp */
+  int64_t legal_m, legal_n, legal_k, legal_warps; /* on the device; all 0: nothing of the kind fits it */
+  const char *why;        /* the limit that the row breaks there; "" = none. Lives as long as the device */
+} tsr_tile_default;
+/* Row i, from 0; TSR_NOT_FOUND past the last. dev may be NULL: the row as it stands. */
+TSR_API TSR_MUST_USE tsr_status tsr_tile_default_get(tsr_device *dev, int i, tsr_tile_default *out);
+
+/* Reads the whole tuning cache of that name (NULL = "default"). TSR_CACHE_CORRUPT: entries or the file are damaged, or were and have been set aside since
+ * this context opened it; TSR_IO_ERROR: it can't be read. No cache, or none that is kept, is sound. */
+TSR_API TSR_MUST_USE tsr_status tsr_context_check_cache(tsr_context *ctx, const char *name);
+
 /* Of this context since it was created: candidates timed, cache look-ups and hits, stored schedules that failed (while compiling or at
  * tsr_program_run) and gave way to the runner-up or the untuned schedule. */
 typedef struct tsr_tune_counters {

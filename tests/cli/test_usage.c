@@ -109,6 +109,16 @@ int main(void) {
   expect(&c, "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain --candidate tile=256x256,stages=4", 0, false, "illegal candidate: shared memory");
   expect(&c, "tune attention --shape 8x512x512x64 --device cpu:0", 2, true, "attention takes --explain");
   expect(&c, EXPLAIN("cuda:sm_80", "preset=pipelined"), 0, false, "use_shared=1 padding=4 async_copy=1 stages=3");
+  static const char mine[] = "name = Example 9000\ncores = 777\n";
+  cli_write(&c, "mine.profile", mine, sizeof mine - 1);
+#define PROFILED(rest) "tune matmul --shape 64x64x64 --dtype bf16 --device cuda:sm_90a --explain " rest
+  expect(&c, PROFILED("--profile mine.profile"), 0, false, "on Example 9000");
+  expect(&c, PROFILED("--profile none.profile"), 2, true, "none.profile");
+  expect(&c, PROFILED("--profile x.mlir"), 2, true, "x.mlir:1:1:");
+  expect(&c, "check x.mlir --device cpu:0 --profile none.profile", 2, true, "none.profile");
+  expect(&c, "ops --tiles", 0, false, "conv2d           others    128x128x32");
+  expect(&c, "ops --tiles --device cuda:sm_80", 0, false, "here");
+  expect(&c, "ops --device cpu:0", 2, true, "--device goes with --tiles");
   expect(&c, EXPLAIN("cpu:0", "m=x"), 2, true, "--candidate is");
   expect(&c, "tune matmul --shape 64x64x64 --device cpu:0 --candidate m=16", 2, true, "go with --explain");
   return cli_end(&c);

@@ -16,6 +16,8 @@
 #include "tessera/profile.h"
 #include "tessera/tune.h"
 #include "tessera/vulkan.h"
+#include "core/base/knob.h"
+#include "core/ir/schedule.h"
 #include "tests/support/api_check.h"
 
 static const char *tried[256];
@@ -148,6 +150,8 @@ static void contexts_and_devices(void **state) {
   try("tsr_device_close("), tsr_device_close(NULL), d = NULL, tsr_device_close(&d);
   HOLDS(tsr_device_get_info(NULL), == NULL);
   HOLDS(tsr_context_tune_counters(NULL).lookups, == 0);
+  BAD(tsr_context_check_cache(NULL, NULL));
+  BAD(tsr_context_check_cache(ctx, "../x"));
 }
 
 /* What an application gives of its own, with nothing in it; a driver that isn't here says so first. */
@@ -479,6 +483,16 @@ static void tuning(void **state) {
                                          {1, 4, 4, 4, (tsr_dtype)77, false}, {1, 4, 4, 4, (tsr_dtype)-1, false}};
   tsr_tune_report *r;
   char *text;
+  BAD(tsr_device_load_profile(NULL, "x"));
+  BAD_OUT(text, tsr_device_print_profile(NULL, &text));
+  BAD(tsr_device_print_profile(dev, NULL));
+  BAD(tsr_tile_default_get(dev, 0, NULL));
+  for (int i = -1; i < 100; i += 50) {
+    tsr_tile_default t;
+    tsr_status st = i == 49 ? NULL : tsr_tile_default_get(dev, i, &t);
+    if (i != 49) assert_true(tsr_status_code(st) == TSR_NOT_FOUND && !*t.op && !*t.why && !t.m);
+    tsr_status_free(st);
+  }
   BAD_OUT(r, tsr_graph_tune(NULL, g, NULL, NULL, &r));
   BAD_OUT(r, tsr_graph_tune(dev, NULL, NULL, NULL, &r));
   BAD(tsr_graph_tune(dev, g, NULL, NULL, NULL));
@@ -520,6 +534,22 @@ static void custom_ops(void **state) {
   BAD(tsr_custom_op_register(ctx, NULL));
 }
 
+/* What the knob takes a schedule may name too. */
+static void paths_of_the_knob_are_paths_of_schedules(void **state) {
+  size_t n_knobs, n_words = 0;
+  const knob *k = knob_table(&n_knobs);
+  while (strcmp(k->name, "TSR_MATRIX")) k++;
+  for (const char *at = k->words; *at; at += strspn(at, ",")) {
+    char word[32];
+    size_t n = strcspn(at, ",");
+    snprintf(word, sizeof word, "%.*s", (int)n, at);
+    if (!sched_path_known(word)) fail_msg("no schedule can name the path %s", word);
+    at += n, n_words++;
+  }
+  assert_true(n_words > 5);
+  assert_false(sched_path_known("") || sched_path_known("coop") || sched_path_known("at") || sched_path_known("memory") || sched_path_known("auto,"));
+}
+
 static void every_function_of_the_headers_was_tried(void **state) {
   static const char *const headers[] = {"base", "tessera", "tune", "profile", "vulkan", "cuda", "hip"};
   static char text[1 << 17];
@@ -547,6 +577,7 @@ int main(void) {
       cmocka_unit_test(base_functions),      cmocka_unit_test(contexts_and_devices), cmocka_unit_test(empty_imports_are_refused), cmocka_unit_test(buffers),
       cmocka_unit_test(streams_and_events),  cmocka_unit_test(attributes),           cmocka_unit_test(graphs),                    cmocka_unit_test(options),
       cmocka_unit_test(programs),            cmocka_unit_test(profiles),             cmocka_unit_test(tuning),                    cmocka_unit_test(custom_ops),
+      cmocka_unit_test(paths_of_the_knob_are_paths_of_schedules),
       cmocka_unit_test(every_function_of_the_headers_was_tried),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

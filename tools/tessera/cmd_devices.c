@@ -1,6 +1,7 @@
 /* tools/tessera/cmd_devices.c - `tessera devices` and `tessera ops`. */
 #include <string.h>
 
+#include "tessera/tune.h"
 #include "tools/tessera/cli.h"
 
 static void json_device(const tsr_device_info *d, bool last) {
@@ -78,14 +79,51 @@ int cmd_devices(int argc, char **argv) {
   return EXIT_OK;
 }
 
+static void print_tile(const char *before, int64_t m, int64_t n, int64_t k, int64_t warps) {
+  char text[64];
+  int at = snprintf(text, sizeof text, "%lld", (long long)m);
+  if (n) at += snprintf(text + at, sizeof text - (size_t)at, "x%lld", (long long)n);
+  if (k) at += snprintf(text + at, sizeof text - (size_t)at, "x%lld", (long long)k);
+  if (warps) snprintf(text + at, sizeof text - (size_t)at, ", %lld warps", (long long)warps);
+  printf("%s%-14s", before, m ? text : "nothing fits");
+}
+
+/* The guide's table of tiles: op, type, tile; on a device also what it comes to there and why. */
+static int print_tiles(tsr_context *ctx, const char *id) {
+  tsr_device *dev = NULL;
+  tsr_tile_default t;
+  tsr_status st = id ? tsr_device_open(ctx, id, &dev) : NULL;
+  for (int i = 0; !st; i++) {
+    st = tsr_tile_default_get(dev, i, &t);
+    if (tsr_status_code(st) == TSR_NOT_FOUND) {
+      tsr_status_free(st);
+      st = NULL;
+      break;
+    }
+    if (st) break;
+    printf("%-16s %-9s", t.op, t.dtype ? tsr_dtype_name(t.dtype) : "others");
+    print_tile(" ", t.m, t.n, t.k, t.warps);
+    if (dev) print_tile("  here ", t.legal_m, t.legal_n, t.legal_k, t.legal_warps);
+    printf("%s%s\n", *t.why ? "  " : "", t.why);
+  }
+  tsr_device_close(&dev);
+  return st ? cli_fail(st) : EXIT_OK;
+}
+
 int cmd_ops(int argc, char **argv) {
-  bool json = false, markdown = false;
-  const option options[] = {{.name = "--json", .flag = &json}, {.name = "--markdown", .flag = &markdown}};
-  if (!cli_options("ops", &argc, argv, options, 2)) return EXIT_USAGE;
+  bool json = false, markdown = false, tiles = false;
+  const char *device = NULL;
+  const option options[] = {{.name = "--json", .flag = &json}, {.name = "--markdown", .flag = &markdown}, {.name = "--tiles", .flag = &tiles}, {.name = "--device", .text = &device}};
+  if (!cli_options("ops", &argc, argv, options, 4)) return EXIT_USAGE;
   if (argc > 1) return cli_usage("ops", "unexpected \"%s\"", argv[1]);
   tsr_context *ctx = NULL;
   char *text = NULL;
   tsr_status st = tsr_context_create(NULL, &ctx);
+  if (tiles || device) {
+    int rc = st ? cli_fail(st) : tiles ? print_tiles(ctx, device) : cli_usage("ops", "--device goes with --tiles");
+    tsr_context_destroy(&ctx);
+    return rc;
+  }
   if (!st) st = json ? tsr_ops_json(ctx, &text) : tsr_ops_markdown(ctx, &text);
   int rc = st ? cli_fail(st) : EXIT_OK;
   if (text) fputs(text, stdout);

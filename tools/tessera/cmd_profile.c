@@ -3,10 +3,11 @@
 #include <string.h>
 
 #include "tessera/profile.h"
+#include "tessera/tune.h"
 #include "tools/tessera/op_graph.h"
 
 typedef struct profile_args {
-  const char *shape, *dtype, *device, *policy, *tune, *trace;
+  const char *shape, *dtype, *device, *policy, *tune, *trace, *profile;
   long steps;
   bool json, wide, reproducible;
 } profile_args;
@@ -72,7 +73,7 @@ static int run(int argc, char **argv, int (*show)(const profile_args *a, tsr_con
   const option options[] = {{.name = "--shape", .text = &a.shape}, {.name = "--dtype", .text = &a.dtype},   {.name = "--device", .text = &a.device},
                             {.name = "--policy", .text = &a.policy}, {.name = "--tune", .text = &a.tune},     {.name = "--trace", .text = &a.trace},
                             {.name = "--steps", .number = &a.steps}, {.name = "--json", .flag = &a.json},     {.name = "--wide", .flag = &a.wide},
-                            {.name = "--reproducible", .flag = &a.reproducible}};
+                            {.name = "--reproducible", .flag = &a.reproducible}, {.name = "--profile", .text = &a.profile}};
   if (!cli_options(argv[0], &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
   if (argc != 2) return cli_usage(argv[0], "needs one FILE or OP");
   if (a.steps < 0 || a.steps > 1000000) return cli_usage(argv[0], "--steps is 1 to 1000000");
@@ -81,6 +82,7 @@ static int run(int argc, char **argv, int (*show)(const profile_args *a, tsr_con
   tsr_profile *p = NULL;
   tsr_status st = tsr_context_create(NULL, &ctx);
   if (!st) st = tsr_device_open(ctx, a.device, &dev);
+  if (!st && a.profile) st = tsr_device_load_profile(dev, a.profile);
   int rc = st ? cli_fail(st) : compile_and_run(&a, argv[1], ctx, dev, &p);
   if (!rc) rc = show(&a, ctx, p);
   tsr_profile_destroy(&p);

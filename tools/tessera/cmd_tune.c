@@ -9,7 +9,7 @@
 #include "tools/tessera/op_graph.h"
 
 typedef struct tune_args {
-  const char *shape, *dtype, *device, *strategy, *policy, *cache, *record, *tile, *candidate, *knobs;
+  const char *shape, *dtype, *device, *strategy, *policy, *cache, *record, *tile, *candidate, *knobs, *profile;
   long samples, seed;
   bool json, space, explain, again;
 } tune_args;
@@ -179,7 +179,7 @@ int cmd_tune(int argc, char **argv) {
                             {.name = "--cache", .text = &a.cache},   {.name = "--seed", .number = &a.seed},   {.name = "--record", .text = &a.record},
                             {.name = "--tile", .text = &a.tile},     {.name = "--json", .flag = &a.json},     {.name = "--space", .flag = &a.space},
                             {.name = "--knobs", .text = &a.knobs},     {.name = "--explain", .flag = &a.explain}, {.name = "--again", .flag = &a.again},
-                            {.name = "--candidate", .text = &a.candidate}};
+                            {.name = "--candidate", .text = &a.candidate}, {.name = "--profile", .text = &a.profile}};
   if (!cli_options("tune", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("tune", "needs one FILE or OP");
   if (a.samples < 0) return cli_usage("tune", "--samples needs a positive number");
@@ -188,6 +188,7 @@ int cmd_tune(int argc, char **argv) {
   tsr_graph *g = NULL;
   tsr_status st = tsr_context_create(NULL, &ctx);
   if (!st) st = tsr_device_open(ctx, a.device, &dev);
+  if (!st && a.profile) st = tsr_device_load_profile(dev, a.profile);
   bool attention = !strcmp(argv[1], "attention");
   int rc = st ? cli_fail(st) : attention ? explain_attention(&a, ctx, dev) : op_graph("tune", ctx, argv[1], a.shape, a.dtype, &g);
   if (!rc && !attention) rc = with_graph(&a, ctx, dev, g);

@@ -10,16 +10,16 @@
 
 static const command commands[] = {
     {"devices", "[--json]", "lists devices, their matrix shapes and limits, and why a backend has none", cmd_devices},
-    {"ops", "[--json|--markdown]", "lists the operations of all IR levels", cmd_ops},
+    {"ops", "[--json|--markdown|--tiles [--device ID]]", "lists the operations of all IR levels; --tiles: the table of default tiles, as it stands and as the device runs it", cmd_ops},
     {"run", "FILE [--device ID] [--input NAME=F.npy]... [--output N=F.npy]... [--shape NAME=2x3]... [--policy P] [--tune off|cached|full] [--seed N] [--repeat N]", "runs IR text of any level", cmd_run},
     {"dump", "FILE --level graph|schedule|tile|target|source|binary [--device ID] [--shape NAME=2x3]... [--explain]", "prints a program at a level", cmd_dump},
     {"bench", "[OP...] [--suite NAME] [--device ID|all] [--shape S[,S]] [--dtype T[,T]] [--against PEER[,PEER]] [--without SWITCH[,SWITCH]] [--packed] [--policy P] [--tune off|cached|full] [--milliseconds N] [--seed N] [--html F] [--json]",
      "times operations, checks each against the reference, compares with other libraries; --milliseconds (1200) is the time spent on measuring one case: at least 7 rounds, at most four times as long; compiling, the reference and the peaks come on top", cmd_bench},
-    {"tune", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--strategy hybrid|grid|random|model-only] [--samples N] [--policy P] [--cache NAME] [--knobs m,n,..] [--again] [--seed N] [--json] [--space|--explain [--candidate tile=MxNxK,warps=W,..]|--record F]",
+    {"tune", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--strategy hybrid|grid|random|model-only] [--samples N] [--policy P] [--cache NAME] [--knobs m,n,..] [--again] [--seed N] [--profile F] [--json] [--space|--explain [--candidate tile=MxNxK,warps=W,..]|--record F]",
      "finds the fastest schedule of each kernel and remembers it", cmd_tune},
     {"cache", "list|show|export|import|merge|verify|clear [FILE|MATCH] [--dir D] [--name N] [--replace] [--json]", "the tuning cache", cmd_cache},
-    {"profile", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--steps N] [--tune off|cached|full] [--wide] [--json] [--trace F]", "times each kernel and says what limits it", cmd_profile},
-    {"check", "FILE|OP [--shape S] [--dtype T] [--device ID] [--policy P] [--reproducible] [--json]", "the checklist for performance tuning as an audit", cmd_check},
+    {"profile", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--steps N] [--tune off|cached|full] [--profile F] [--wide] [--json] [--trace F]", "times each kernel and says what limits it", cmd_profile},
+    {"check", "FILE|OP [--shape S] [--dtype T] [--device ID] [--policy P] [--profile F] [--reproducible] [--json]", "the checklist for performance tuning as an audit", cmd_check},
     {"knobs", "[--json]", "lists the environment variables that the library reads: default, values, what each is set to", cmd_knobs},
 };
 
