@@ -50,6 +50,17 @@ static bool has_layer(const char *name) {
   return false;
 }
 
+/* Layers before 1.3.272 take settings for a mistake. */
+static bool takes_settings(const char *layer) {
+  VkExtensionProperties p[64];
+  uint32_t n = 64;
+  VkResult r = vkEnumerateInstanceExtensionProperties(layer, &n, p);
+  if (r != VK_SUCCESS && r != VK_INCOMPLETE) return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (!strcmp(p[i].extensionName, "VK_EXT_layer_settings")) return true;
+  return false;
+}
+
 static VkResult create(be_instance *in, bool validate) {
   static const char *const layer = "VK_LAYER_KHRONOS_validation";
   static const char *const extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
@@ -57,7 +68,7 @@ static VkResult create(be_instance *in, bool validate) {
   VkLayerSettingEXT setting = {layer, "validate_sync", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &yes};
   VkLayerSettingsCreateInfoEXT settings = {.sType = VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT, .settingCount = 1, .pSettings = &setting};
   VkDebugUtilsMessengerCreateInfoEXT messenger = {
-      .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT, .pNext = &settings,
+      .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT, .pNext = validate && takes_settings(layer) ? &settings : NULL,
       .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
       .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT, .pfnUserCallback = on_message, .pUserData = in};
   VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pApplicationName = "tessera", .pEngineName = "tessera", .apiVersion = VK_API_VERSION_1_3};

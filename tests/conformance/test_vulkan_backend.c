@@ -420,14 +420,16 @@ static void empty_launch_keeps_its_table(void **state) {
 static void out_of_memory_is_a_status_and_leaks_nothing(void **state) {
   vr r;
   assert_true(vr_open(&r));
-  be_device *second;
-  tsr_caps caps;
-  setenv("TSR_VK_FAULT", "oom:1", 1); /* already the self-test needs memory */
-  tsr_status failed = vulkan_backend.device_open(r.in, 0, NULL, &second, &caps);
-  unsetenv("TSR_VK_FAULT");
-  assert_int_equal(tsr_status_code(failed), TSR_OUT_OF_MEMORY);
-  assert_null(second);
-  tsr_status_free(failed);
+  if (r.d->features.coopmat) { /* the self-test of matrices already needs memory */
+    be_device *second;
+    tsr_caps caps;
+    setenv("TSR_VK_FAULT", "oom:1", 1);
+    tsr_status failed = vulkan_backend.device_open(r.in, 0, NULL, &second, &caps);
+    unsetenv("TSR_VK_FAULT");
+    assert_int_equal(tsr_status_code(failed), TSR_OUT_OF_MEMORY);
+    assert_null(second);
+    tsr_status_free(failed);
+  }
   int before = atomic_load(&r.d->n_live), failures = 0;
   be_buffer *b[8] = {0};
   atomic_store(&r.d->fault_oom, 4);

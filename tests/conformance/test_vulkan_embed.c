@@ -142,12 +142,22 @@ static VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {.sType = VK_STRUCT
 static VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &v11, .features = {.shaderInt64 = VK_TRUE}};
 static const char *extensions[] = {"VK_KHR_cooperative_matrix"};
 
+/* Layers before 1.3.272 take settings for a mistake. */
+static bool takes_settings(const char *layer) {
+  VkExtensionProperties p[64];
+  uint32_t n = 64;
+  VkResult r = ((PFN_vkEnumerateInstanceExtensionProperties)loader(NULL, "vkEnumerateInstanceExtensionProperties"))(layer, &n, p);
+  for (uint32_t i = 0; r >= 0 && i < n; i++)
+    if (!strcmp(p[i].extensionName, "VK_EXT_layer_settings")) return true;
+  return false;
+}
+
 static bool open_instance(bool validate) {
   static const char *const layer = "VK_LAYER_KHRONOS_validation", *const ext = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
   VkBool32 yes = VK_TRUE;
   VkLayerSettingEXT setting = {layer, "validate_sync", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &yes};
   VkLayerSettingsCreateInfoEXT settings = {.sType = VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT, .settingCount = 1, .pSettings = &setting};
-  VkDebugUtilsMessengerCreateInfoEXT messages = {.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT, .pNext = &settings,
+  VkDebugUtilsMessengerCreateInfoEXT messages = {.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT, .pNext = validate && takes_settings(layer) ? &settings : NULL,
                                                  .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
                                                  .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT, .pfnUserCallback = on_message};
   VkApplicationInfo about = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pApplicationName = "test", .apiVersion = VK_API_VERSION_1_3};
