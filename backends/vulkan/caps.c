@@ -190,12 +190,19 @@ static const char *vendor_name(uint32_t id) {
   }
 }
 
+bool vk_may_require(const vk_features *f, const vk_limits *l, const tsr_caps *c, int subgroup, int threads) {
+  if (!f->subgroup_size_control || !l->sized_compute || subgroup <= 0 || subgroup < c->subgroup_min || subgroup > c->subgroup_max) return false;
+  return (uint32_t)((threads + subgroup - 1) / subgroup) <= l->max_subgroups;
+}
+
 static void fill_limits(VkPhysicalDevice p, const properties *q, vk_limits *l) {
   const VkPhysicalDeviceLimits *m = &q->base.properties.limits;
   VkPhysicalDeviceType type = q->base.properties.deviceType;
   *l = (vk_limits){.timestamp_period = m->timestampPeriod, .software = type == VK_PHYSICAL_DEVICE_TYPE_CPU,
                    .unified = type == VK_PHYSICAL_DEVICE_TYPE_CPU || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
                    .max_buffer = q->v13.maxBufferSize, .max_allocation = q->v11.maxMemoryAllocationSize};
+  l->sized_compute = q->v13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT;
+  l->max_subgroups = q->v13.maxComputeWorkgroupSubgroups;
   for (int i = 0; i < 3; i++) l->max_groups[i] = m->maxComputeWorkGroupCount[i];
   memcpy(l->pipeline_uuid, q->base.properties.pipelineCacheUUID, 16);
   memcpy(l->device_uuid, q->v11.deviceUUID, 16);

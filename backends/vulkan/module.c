@@ -62,7 +62,7 @@ static VkResult make_pipeline(be_device *d, const vk_kernel *k, VkPipeline *out)
   if (r != VK_SUCCESS) return r;
   int threads = k->desc.block[0] * k->desc.block[1] * k->desc.block[2];
   VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, .requiredSubgroupSize = (uint32_t)k->desc.subgroup};
-  bool sized = k->desc.subgroup > 0 && d->features.subgroup_size_control && k->desc.subgroup >= d->caps.subgroup_min && k->desc.subgroup <= d->caps.subgroup_max;
+  bool sized = vk_may_require(&d->features, &d->limits, &d->caps, k->desc.subgroup, threads);
   bool full = sized && d->features.full_subgroups && k->desc.block[0] % k->desc.subgroup == 0 && threads % k->desc.subgroup == 0;
   VkPipelineShaderStageCreateInfo stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .pNext = sized ? &size : NULL,
                                            .flags = full ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT : 0, .stage = VK_SHADER_STAGE_COMPUTE_BIT, .module = module, .pName = "main"};

@@ -50,6 +50,8 @@ typedef struct vk_limits {
   float timestamp_period;
   uint32_t timestamp_bits; /* that count; 0: the queue has no timestamps */
   bool software, unified;
+  bool sized_compute;           /* requiredSubgroupSizeStages has compute */
+  uint32_t max_subgroups;       /* maxComputeWorkgroupSubgroups: of one block, where a size is required */
   uint8_t pipeline_uuid[16], device_uuid[16], driver_uuid[16];
   uint64_t max_buffer, max_allocation;
 } vk_limits;
@@ -161,6 +163,8 @@ tsr_status vk_load(const be_env *env);
 void vk_load_calls(VkInstance vk, PFN_vkGetInstanceProcAddr get, vk_calls *out);
 void vk_load_device(const vk_calls *calls, VkDevice vk, struct VolkDeviceTable *out);
 /* Everything about a device. `chain`: enabled features of an imported device, or NULL to take what the device has. */
+/* May a kernel of that many threads ask for a subgroup size (VkPipelineShaderStageCreateInfo, VUID pNext-02755 and 02756)? */
+bool vk_may_require(const vk_features *f, const vk_limits *l, const tsr_caps *c, int subgroup, int threads);
 tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l, be_device_info *info);
 
 /* ---- device.c ---- */
@@ -231,6 +235,8 @@ tsr_status vk_module_create(be_device *d, const be_module_desc *desc, be_module 
 void vk_module_destroy(be_module *m);
 /* selftest.c: the kernel that tries a matrix shape on C[m,n] = A[m,k] * B[k,n]; tensor: by tensor addressing */
 typedef struct vk_selftest_problem { tsr_dtype a, b, c; int m, n, k; } vk_selftest_problem;
+/* Element i of either operand of the self-test. */
+int vk_selftest_value(size_t i);
 void vk_selftest_kernel(strb *s, const vk_selftest_problem *p, const tsr_matrix_shape *x, int subgroup, bool tensor);
 /* stats.c */
 tsr_status vk_kernel_stats(be_module *m, int kernel, be_kernel_stats *out);

@@ -203,12 +203,14 @@ static const char shuffle[] =
 
 /* Not by clang's builtin: LLVM waits for all of its loads before any later read of LDS, as it can't tell the stages apart (and clang 19
  * fails on it). LDS addresses of a wave come from m0, which must be set one state earlier. */
-static const char lds[] =
-    "template <int BYTES> FN void lds_load(void *to, const void *from) {\n"
-    "  unsigned at = __builtin_amdgcn_readfirstlane((unsigned)(unsigned long)(__attribute__((address_space(3))) void *)to);\n"
-    "  if constexpr (BYTES == 16) asm volatile(\"s_nop 0\\n\\tglobal_load_lds_dwordx4 %0, off\" ::\"v\"(from), \"{m0}\"(at) : \"memory\");\n"
-    "  else asm volatile(\"s_nop 0\\n\\tglobal_load_lds_dword %0, off\" ::\"v\"(from), \"{m0}\"(at) : \"memory\");\n"
-    "}\n";
+static void put_lds_load(strb *b, const char *arch) {
+  bool cdna2 = !strcmp(arch, "gfx90a"); /* the name and the width of 16 bytes are gfx940's and gfx950's */
+  strb_puts(b, "template <int BYTES> FN void lds_load(void *to, const void *from) {\n"
+               "  unsigned at = __builtin_amdgcn_readfirstlane((unsigned)(unsigned long)(__attribute__((address_space(3))) void *)to);\n");
+  if (!cdna2) strb_puts(b, "  if constexpr (BYTES == 16) asm volatile(\"s_nop 0\\n\\tglobal_load_lds_dwordx4 %0, off\" ::\"v\"(from), \"{m0}\"(at) : \"memory\");\n  else ");
+  else strb_puts(b, "  static_assert(BYTES == 4, \"gfx90a loads words\");\n  ");
+  strb_printf(b, "asm volatile(\"s_nop 0\\n\\t%s\" ::\"v\"(from), \"{m0}\"(at) : \"memory\");\n}\n", cdna2 ? "global_load_dword %0, off lds" : "global_load_lds_dword %0, off");
+}
 
 /* s_waitcnt's fields by generation: vmcnt is bits 3:0 and 15:14 (gfx9, gfx10), bits 15:10 (gfx11); gfx12 has an instruction per counter. */
 static void put_waits(strb *b, const char *arch) {
@@ -248,7 +250,7 @@ void text_hip_base(strb *b, const text_use *u) {
   if (f & TEXT_BF16) strb_puts(b, bf16_base);
   if (f & TEXT_MATH) strb_puts(b, math);
   if (f & TEXT_SHUFFLE) strb_puts(b, shuffle);
-  if (f & TEXT_LDS) strb_puts(b, lds);
+  if (f & TEXT_LDS) put_lds_load(b, u->arch);
   if (f & (TEXT_WAITS | TEXT_NAMED)) put_waits(b, u->arch);
 }
 

@@ -176,18 +176,15 @@ bool coop_has_accumulator(const simt *c, tsr_dtype t) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------ */
 
-/* Bytes that divide every matrix's address and the stride, at most 16. */
-static int64_t known_align(const simt *c, const simt_mem *m, int64_t stride) {
-  int64_t g = simt_gcd(simt_gcd(m->mult, stride), simt_gcd(simt_gcd(c->shape.m, c->shape.n), c->shape.k)), size = (int64_t)tsr_dtype_size(m->dtype);
-  return simt_gcd(g * size, 16);
+/* Bytes that divide every matrix's address and the stride, at most 16. minor: elements of a row of the matrix (of a column where those lie side by side). */
+static int64_t known_align(const simt_mem *m, int64_t stride, int64_t minor) {
+  return simt_gcd(simt_gcd(simt_gcd(m->mult, stride), minor) * (int64_t)tsr_dtype_size(m->dtype), 16);
 }
 
-/* Vulkan wants address and stride aligned to the lesser of 16 bytes and a row of the matrix (VUID 08986). */
-static bool is_aligned(const simt *c, const simt_mem *m, int64_t stride) {
-  int side = c->shape.m < c->shape.n ? c->shape.m : c->shape.n;
-  if (c->shape.k && c->shape.k < side) side = c->shape.k;
-  int64_t need = side * (int64_t)tsr_dtype_size(m->dtype);
-  return known_align(c, m, stride) >= (need < 16 ? need : 16);
+/* Vulkan wants address and stride aligned to the lesser of 16 bytes and a row, or column, of the very matrix (VUID 08986). */
+static bool is_aligned(const simt_mem *m, int64_t stride, int64_t minor) {
+  int64_t need = minor * (int64_t)tsr_dtype_size(m->dtype);
+  return known_align(m, stride, minor) >= (need < 16 ? need : 16);
 }
 
 /* The dimension whose neighbours lie side by side is the minor one; the other one's stride counts (0: its extent is 1). */
@@ -198,11 +195,13 @@ static int64_t major_stride(const simt_mem *m, bool col) {
 
 static bool is_col(const simt_mem *m) { return m->dims[1] <= 1 ? m->dims[0] > 1 : m->strides[1] != 1; }
 
-bool coop_reaches(const simt *c, const simt_mem *m, bool clipped) {
+int64_t coop_acc_minor(const simt *c, bool col) { return col ? c->shape.m : c->shape.n; }
+
+bool coop_reaches(const simt *c, const simt_mem *m, int64_t minor, bool clipped) {
   bool col = is_col(m);
   if (m->rank != 2 || m->strides[!col] != 1) return false;
   if (clipped) return !m->shared && c->caps->coopmat2_tensor;
-  return is_aligned(c, m, major_stride(m, col));
+  return is_aligned(m, major_stride(m, col), minor);
 }
 
 /* Rows and columns that exist from the matrix's first element on; extents of 1 never end. */
@@ -215,6 +214,7 @@ static ir_value *left_of(simt *c, const simt_mem *m, const coop_place *at, int d
 
 static ir_op *access(simt *c, int code, const ir_type *type, ir_value *stored, const simt_mem *m, const coop_place *at, bool col, bool clipped) {
   ir_value *index = m->base, *v[6];
+  const ir_type *x = stored ? stored->type : type;
   int64_t stride = major_stride(m, col), off = 0;
   int n = 0;
   bool tensor = clipped || (scope_of(c) == SCOPE_WORKGROUP && c->caps->coopmat2_tensor && !m->shared);
@@ -229,7 +229,7 @@ static ir_op *access(simt *c, int code, const ir_type *type, ir_value *stored, c
     for (int d = 0; d < 2; d++) v[n++] = left_of(c, m, at, d);
   ir_value *r = stored ? NULL : sx_op(c, code, type, n, v);
   ir_op *op = stored ? sx_effect(c, code, n, v) : r ? r->def : NULL;
-  int64_t align = clipped ? (int64_t)tsr_dtype_size(m->dtype) : known_align(c, m, stride);
+  int64_t align = clipped ? (int64_t)tsr_dtype_size(m->dtype) : known_align(m, stride, x ? x->dims[col ? 0 : 1] : 1);
   if (!op || (col && !ir_set_attr(op, "layout", ir_attr_str(c->m, "col"))) || !ir_set_attr(op, "align", ir_attr_int(c->m, align)) ||
       (tensor && !ir_set_attr(op, "tensor", ir_attr_bool(c->m, true))))
     c->b.failed = true;
@@ -387,7 +387,7 @@ tsr_status coop_from_regs(simt *c, const simt_frag *f, simt_frag *out) {
 static bool coopmat_store(simt *c, const simt_frag *f, const simt_mem *to) {
   coop_grid g = coop_grid_of(c, f->layout);
   bool clipped = simt_interior(c, to) != NULL, col = is_col(to);
-  if (!coop_reaches(c, to, clipped) || !coop_has_accumulator(c, to->dtype) || !coop_covers(c, &g, to->dims)) return false;
+  if (!coop_reaches(c, to, coop_acc_minor(c, col), clipped) || !coop_has_accumulator(c, to->dtype) || !coop_covers(c, &g, to->dims)) return false;
   for (int d = 0; d < 2; d++)
     if (f->layout->dims[d] <= 1) return false; /* repeated values: one thread stores them */
   if (to->shared) simt_write(c, to->lo, to->hi);
@@ -404,9 +404,9 @@ static bool coopmat_store(simt *c, const simt_frag *f, const simt_mem *to) {
 /* ---- gemm ------------------------------------------------------------------------------------------------------------------- */
 
 /* A window that may leave its view, or that no stride describes, is staged whole where the matrices can't be clipped. */
-static tsr_status stage(simt *c, const simt_gemm *g, simt_mem *m, bool *clipped) {
+static tsr_status stage(simt *c, const simt_gemm *g, simt_mem *m, int64_t minor, bool *clipped) {
   *clipped = simt_interior(c, m) != NULL;
-  if (coop_reaches(c, m, *clipped)) return NULL;
+  if (coop_reaches(c, m, minor, *clipped)) return NULL;
   simt_mem tile;
   TSR_TRY(simt_scratch_tile(c, m->dtype, 2, m->dims, 16 / (int64_t)tsr_dtype_size(m->dtype), &tile));
   TSR_TRY(simt_copy(c, g->op, m, &tile));
@@ -461,7 +461,8 @@ static tsr_status operand_of(simt *c, const simt_gemm *g, const coop_grid *q, in
     o->grid = coop_grid_of(c, in->frag->layout);
     return NULL;
   }
-  TSR_TRY(stage(c, g, &o->m, &o->clipped));
+  bool col = o->m.strides[is_a ? o->k : o->row] != 1;
+  TSR_TRY(stage(c, g, &o->m, o->type->dims[col ? 0 : 1], &o->clipped));
   /* Row-major as the instruction sees it ([m, k] or [k, n]) unless the other memory dimension is the dense one. */
   o->col = o->m.strides[is_a ? o->k : o->row] != 1;
   o->origin = coop_origin(c, q, is_a ? 0 : 1);

@@ -24,8 +24,11 @@ int64_t coop_offset(const coop_grid *g, int d, int i);
 const ir_type *coop_acc_type(simt *c, tsr_dtype t);
 /* Does the device have accumulators of this type and the kernel's shape? */
 bool coop_has_accumulator(const simt *c, tsr_dtype t);
-/* Can matrices be loaded from (stored to) memory as it lies? clipped: its ends may fall inside, which takes tensor addressing. */
-bool coop_reaches(const simt *c, const simt_mem *m, bool clipped);
+/* Can matrices be loaded from (stored to) memory as it lies? minor: elements of one of their rows (columns, where those lie side by side). clipped: its
+ * ends may fall inside, which takes tensor addressing. */
+bool coop_reaches(const simt *c, const simt_mem *m, int64_t minor, bool clipped);
+/* minor of an accumulator. */
+int64_t coop_acc_minor(const simt *c, bool col);
 /* Memory to accumulator matrices and back; (row, column) of the matrix's first element are origin and constant offset. */
 typedef struct coop_place { ir_value *origin[2]; int64_t off[2]; } coop_place;
 ir_value *coop_load(simt *c, const ir_type *type, const simt_mem *m, const coop_place *at, bool col, bool clipped);

@@ -141,7 +141,7 @@ tsr_status coop_load_frag(simt *c, const ir_op *op, const simt_mem *m, const sim
   TSR_TRY(ir_walk((ir_op *)c->tile, find_use, &s));
   coop_grid g = coop_grid_of(c, l);
   bool clipped = simt_interior(c, m) != NULL;
-  if (!s.used || !s.kept || !coop_covers(c, &g, l->dims) || !coop_reaches(c, m, clipped)) return NULL;
+  if (!s.used || !s.kept || !coop_covers(c, &g, l->dims) || !coop_reaches(c, m, coop_acc_minor(c, m->dims[1] <= 1 ? m->dims[0] > 1 : m->strides[1] != 1), clipped)) return NULL;
   int n = g.n[0] * g.n[1];
   const ir_type *from = coop_acc_type(c, m->dtype), *to = coop_acc_type(c, op->results[0]->type->dtype);
   ir_value **v = arena_array(&c->m->arena, ir_value *, n);

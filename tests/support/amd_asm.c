@@ -68,7 +68,11 @@ bool amd_asm_has(const char *assembly, const char *instruction) { return amd_asm
 /* ---- loops ----------------------------------------------------------------------------------------------------- */
 
 static bool is_matrix(const line *l) { return starts(l, "v_mfma") || starts(l, "v_wmma"); }
-static bool is_direct(const line *l) { return starts(l, "global_load_lds") || (starts(l, "buffer_load") && strstr(l->at, " lds") && strstr(l->at, " lds") < l->at + l->n); }
+/* To LDS: an instruction of that name, or on gfx90a an ordinary one with the modifier. */
+static bool is_direct(const line *l) {
+  const char *modifier = strstr(l->at, " lds");
+  return starts(l, "global_load_lds") || ((starts(l, "buffer_load") || starts(l, "global_load")) && modifier && modifier < l->at + l->n);
+}
 static bool is_load(const line *l) { return starts(l, "global_load") || starts(l, "buffer_load"); }
 
 static bool has_counter(const line *l, const char *name) {

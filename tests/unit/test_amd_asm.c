@@ -62,6 +62,9 @@ static void direct_loads_have_no_copies_beside_them(void **state) {
   assert_non_null(amd_asm_waits(LOOP(DIRECT "\ts_waitcnt vmcnt(0)\n" READS MATRIX)));
   assert_non_null(amd_asm_waits(LOOP("\ts_waitcnt vmcnt(0)\n" DIRECT READS MATRIX "\ts_waitcnt vmcnt(0)\n" MATRIX "\ts_waitcnt vmcnt(0)\n")));
   assert_non_null(amd_asm_waits(LOOP(DIRECT READS MATRIX "\tds_write_b128 v20, v[0:3]\n\ts_waitcnt vmcnt(0)\n")));
+  /* gfx90a says it with a modifier */
+  assert_null(amd_asm_waits(LOOP("\ts_waitcnt vmcnt(0)\n\ts_barrier\n\tglobal_load_dword v[0:1], off lds\n" READS MATRIX)));
+  assert_non_null(amd_asm_waits(LOOP("\tglobal_load_dword v[0:1], off lds\n" READS MATRIX "\tds_write_b128 v20, v[0:3]\n\ts_waitcnt vmcnt(0)\n")));
 }
 
 static void turns_hold_matrix_instructions_only(void **state) {
