@@ -64,6 +64,7 @@ typedef struct tsr_caps {
   bool fnuz;                  /* fp8 is FNUZ (gfx942) */
   bool f8_by_f16;             /* a subgroup's matrix products of fp8 are made by converting to f16, at its rate and with its sums */
   int f8_sum_bits;            /* bits of its sum that a matrix product of fp8 keeps; 0: all of f32 */
+  bool mfma_flushes;          /* matrix products of f16 and bf16 take subnormal inputs, and give subnormal sums, as 0 (gfx90a) */
   int n_dies;                 /* parts of the device with an L2 each, to which blocks are dealt out in turn; 0 or 1: one */
   int n_matrix;
   tsr_matrix_shape matrix[TSR_MAX_MATRIX];

@@ -119,6 +119,7 @@ static void fill(const arch_row *r, tsr_caps *c) {
   snprintf(c->arch, sizeof c->arch, "%s", r->name);
   c->n_dies = dies(c->arch, c->n_cores);
   c->f8_by_f16 = !strcmp(c->arch, "sm_90a") || !strcmp(c->arch, "sm_100"); /* ptxas 13.0: F2FP.F16.E4M3.UNPACK_B, HMMA */
+  c->mfma_flushes = !strcmp(c->arch, "gfx90a"); /* MIOpen's documentation */
   c->f8_sum_bits = !strcmp(c->arch, "sm_89") || !strcmp(c->arch, "sm_90a") ? 14 : 0;
   if (cuda) nvidia_shapes(c, r);
   else amd_shapes(c, r);

@@ -1,16 +1,22 @@
-/* tests/simt/amd.c - MFMA, WMMA and direct-to-LDS loads. Lane maps, checked against the tables that the AMD Matrix Instruction
- * Calculator (github.com/ROCm/amd_matrix_instruction_calculator) prints for CDNA2, CDNA3, RDNA3 and RDNA4, and the ISA documents:
+/* tests/simt/amd.c - MFMA, WMMA and direct-to-LDS loads. Lane maps, held against those of the AMD Matrix Instruction
+ * Calculator by test_simt_lanes.c, and the ISA documents:
  * MFMA MxMxK on a wave of 64, e elements of A and B per lane, lane l:
  *   A: row l mod M, k = e (l / M) + i          B: column l mod M, the same k
  *   D: column l mod M, row 4 (64 / M) (r / 4) + 4 (l / M) + r mod 4; f64 16x16x4: row 4 r + l / 16
+ * f8f6f4 (gfx950, K 64 and 128): A and B as above is right for products without scales only, where any order of k that both share will do.
+ * gfx90a takes subnormal f16 and bf16 as 0, and gives 0 for subnormal sums of them (MIOpen's documentation).
  * WMMA 16x16x16 on a wave of 32:
  *   gfx11  A: row l mod 16, k = i (16 elements; lanes 16 to 31 repeat 0 to 15)   D: row 2 r + l / 16, column l mod 16
  *   gfx12  A: row l mod 16, 8 elements; D: row 8 (l / 16) + r, column l mod 16. 8-bit types: k = 8 (l / 16) + i; 16-bit types:
  *          k = 8 (i / 4) + 4 (l / 16) + i mod 4 (as B has the same k in the same place, loading 8 neighbours is right too) */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/simt/sim.h"
+
+static bool flushes(const emu_mma_desc *d) { return S.d->mfma_flushes && (d->a == EMU_F16 || d->a == EMU_BF16); }
+static double flushed(double x, int type) { return fabs(x) < ldexp(1, type == EMU_F16 ? -14 : -126) ? 0 : x; }
 
 static void multiply(sim_warp *w, const emu_mma_desc *d, double a[32][128], double b[128][32], int (*row)(const emu_mma_desc *, int lane, int r), int n_out) {
   for (int l = 0; l < w->n_lanes; l++)
@@ -18,7 +24,7 @@ static void multiply(sim_warp *w, const emu_mma_desc *d, double a[32][128], doub
       int i = row(d, l, r), j = l % d->n;
       double s = fp_get(w->lanes[l]->call.p3, d->c, r);
       for (int k = 0; k < d->k; k++) s += a[i][k] * b[k][j];
-      fp_put(w->lanes[l]->call.out, d->c, r, s);
+      fp_put(w->lanes[l]->call.out, d->c, r, flushes(d) ? flushed(s, d->c) : s);
     }
 }
 
@@ -41,6 +47,9 @@ void warp_mfma(sim_warp *w) {
       int k = e * (l / d->m) + i;
       tile_a[l % d->m][k] = fp_get(w->lanes[l]->call.p1, d->a, i);
       tile_b[k][l % d->n] = fp_get(w->lanes[l]->call.p2, d->b, i);
+      if (!flushes(d)) continue;
+      tile_a[l % d->m][k] = flushed(tile_a[l % d->m][k], d->a);
+      tile_b[k][l % d->n] = flushed(tile_b[k][l % d->n], d->b);
     }
   multiply(w, d, tile_a, tile_b, mfma_row, d->m * d->n / 64);
 }

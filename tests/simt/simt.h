@@ -83,6 +83,7 @@ typedef struct emu_run_desc {
   int banks;                         /* of shared memory; 0 = 32 */
   int f8_sum_bits;                   /* caps.f8_sum_bits; f8_by_f16: mma.sync has all of f32 nevertheless */
   bool f8_by_f16;
+  bool mfma_flushes;                 /* caps.mfma_flushes */
   int64_t shared_bytes;
   void **args; /* one pointer to each parameter's value */
   int n_args;

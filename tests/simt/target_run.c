@@ -124,7 +124,7 @@ tsr_status emu_launch(const emu_unit *u, int kernel, const emu_range *buffers, u
   void *data[EMU_MAX_ARGS], *args[EMU_MAX_ARGS + EMU_MAX_MAPS];
   emu_range ranges[EMU_MAX_ARGS];
   static emu_tensor_map maps[EMU_MAX_MAPS];
-  emu_run_desc d = {.kernel = k->name, .warp = u->caps.subgroup, .banks = u->caps.shared_banks, .f8_sum_bits = u->caps.f8_sum_bits, .f8_by_f16 = u->caps.f8_by_f16, .shared_bytes = k->shared_bytes, .args = args,
+  emu_run_desc d = {.kernel = k->name, .warp = u->caps.subgroup, .banks = u->caps.shared_banks, .f8_sum_bits = u->caps.f8_sum_bits, .f8_by_f16 = u->caps.f8_by_f16, .mfma_flushes = u->caps.mfma_flushes, .shared_bytes = k->shared_bytes, .args = args,
                         .n_args = k->n_args + k->n_maps, .ranges = ranges, .n_ranges = k->n_args, .seed = seed};
   for (int i = 0; i < 3; i++) {
     d.grid[i] = (int)k->grid[i];

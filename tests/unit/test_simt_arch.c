@@ -79,6 +79,7 @@ static void processors_of_amd_are_compute_units_and_dies(void **state) {
     assert_int_equal(c.n_dies, parts[i].dies);
   }
   assert_int_equal(caps_of("gfx942").n_dies, 8);
+  assert_true(caps_of("gfx90a").mfma_flushes && !caps_of("gfx942").mfma_flushes); /* MIOpen's documentation */
   tsr_caps cuda = caps_of("sm_90a");
   simt_set_processors(&cuda, 114);
   assert_int_equal(cuda.n_cores, 114);
