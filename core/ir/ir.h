@@ -275,6 +275,8 @@ int ir_get_ints(const ir_op *op, const char *name, int64_t *v, int cap);
 
 /* ---- text ------------------------------------------------------------------------------------------------------ */
 
+/* Whether a value's name survives printing and reading: a letter or _, then letters, digits and _ . $ - (letters of ASCII). */
+bool ir_name_is_plain(const char *name);
 /* Prints the module (or one op) in generic form with explicit types. */
 void ir_print(strb *b, const ir_module *m);
 void ir_print_op(strb *b, const ir_op *op, int indent);

@@ -73,8 +73,9 @@ static const char *kept_name(const char *name) { return name[0] >= '0' && name[0
 static tsr_status value_name(parser *p, const char **out) {
   lexer *x = &p->x;
   if (!lex_peek(x, '%')) return lex_error(x, x->p, "expected a value (%%name)");
-  x->p++;
+  const char *at = x->p++;
   TSR_TRY(lex_ident(x, true, out));
+  if (!kept_name(*out) && (*out)[strspn(*out, "0123456789")]) return lex_error(x, at, "a name that begins with a digit is a number");
   if (x->p < x->end && *x->p == '#') {
     x->p++;
     int64_t k;

@@ -131,12 +131,15 @@ static void put_attr(strb *b, const ir_attr *a) {
   }
 }
 
-static bool plain_name(const char *s) {
+static bool plain(const char *s, const char *more) {
   if (!isalpha((unsigned char)*s) && *s != '_') return false;
   for (; *s; s++)
-    if (!isalnum((unsigned char)*s) && *s != '_' && *s != '.' && *s != '$') return false;
+    if (!isalnum((unsigned char)*s) && !strchr(more, *s)) return false;
   return true;
 }
+
+static bool plain_attr(const char *s) { return plain(s, "_.$"); }
+bool ir_name_is_plain(const char *s) { return plain(s, "_.$-"); }
 
 /* ---- value names: a value keeps its own name if it is the first with it, else it gets a number ---- */
 
@@ -176,7 +179,7 @@ static bool claim(printer *p, const char *name) {
 }
 
 static void name_value(printer *p, ir_value *v) {
-  v->scratch = v->name && plain_name(v->name) && claim(p, v->name) ? BY_NAME : p->next++;
+  v->scratch = v->name && ir_name_is_plain(v->name) && claim(p, v->name) ? BY_NAME : p->next++;
 }
 
 static void name_all(printer *p, const ir_op *op) {
@@ -246,7 +249,7 @@ static void put_op(strb *b, const ir_op *op, int indent) {
     strb_puts(b, " {");
     for (int i = 0; i < op->n_attrs; i++) {
       if (i) strb_puts(b, ", ");
-      if (plain_name(op->attrs[i].name)) strb_puts(b, op->attrs[i].name);
+      if (plain_attr(op->attrs[i].name)) strb_puts(b, op->attrs[i].name);
       else put_string(b, op->attrs[i].name);
       if (op->attrs[i].attr->kind == IR_A_UNIT) continue;
       strb_puts(b, " = ");

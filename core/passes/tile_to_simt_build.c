@@ -141,12 +141,12 @@ ir_value *sx_add(simt *c, ir_value *a, ir_value *b) {
   int64_t x, y, z;
   if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
   if (sx_const(a, &x)) {
-    if (sx_const(b, &y)) return sx_int(c, x + y);
+    if (sx_const(b, &y)) return sx_int(c, simt_plus(x, y));
     return sx_add(c, b, a);
   }
   if (sx_const(b, &y)) {
     if (!y) return a;
-    if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z)) return sx_add(c, a->def->operands[0], sx_int(c, y + z));
+    if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z)) return sx_add(c, a->def->operands[0], sx_int(c, simt_plus(y, z)));
     return two(c, SC_ADD, a, b);
   }
   /* Constants float to the end: (a + k) + b = (a + b) + k. */
@@ -159,7 +159,7 @@ ir_value *sx_sub(simt *c, ir_value *a, ir_value *b) {
   int64_t x, y;
   if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
   if (a == b && a->type->kind == IR_T_INDEX) return sx_int(c, 0);
-  if (sx_const(b, &y)) return sx_const(a, &x) ? sx_int(c, x - y) : sx_add(c, a, sx_int(c, -y));
+  if (sx_const(b, &y)) return sx_const(a, &x) ? sx_int(c, simt_minus(x, y)) : sx_add(c, a, sx_int(c, simt_minus(0, y)));
   return two(c, SC_SUB, a, b);
 }
 
@@ -167,14 +167,14 @@ ir_value *sx_mul(simt *c, ir_value *a, ir_value *b) {
   int64_t x, y, z;
   if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
   if (sx_const(a, &x)) {
-    if (sx_const(b, &y)) return sx_int(c, x * y);
+    if (sx_const(b, &y)) return sx_int(c, simt_times(x, y));
     return sx_mul(c, b, a);
   }
   if (sx_const(b, &y)) {
     if (y == 0) return sx_int(c, 0);
     if (y == 1) return a;
-    if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z)) return sx_add(c, sx_mul(c, a->def->operands[0], b), sx_int(c, y * z));
-    if (is_index_op(a, SC_MUL) && sx_const(a->def->operands[1], &z)) return sx_mul(c, a->def->operands[0], sx_int(c, y * z));
+    if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z)) return sx_add(c, sx_mul(c, a->def->operands[0], b), sx_int(c, simt_times(y, z)));
+    if (is_index_op(a, SC_MUL) && sx_const(a->def->operands[1], &z)) return sx_mul(c, a->def->operands[0], sx_int(c, simt_times(y, z)));
   }
   return two(c, SC_MUL, a, b);
 }
@@ -191,7 +191,7 @@ ir_value *sx_div(simt *c, ir_value *a, ir_value *b) {
   if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
   if (sx_const(b, &y)) {
     if (y == 1) return a;
-    if (sx_const(a, &x)) return sx_int(c, y ? x / y : 0);
+    if (sx_const(a, &x)) return sx_int(c, y == -1 ? simt_minus(0, x) : y ? x / y : 0);
     if (log2_of(y) > 0) return two(c, SC_SHR, a, sx_int(c, log2_of(y)));
   }
   return two(c, SC_DIV, a, b);
@@ -202,7 +202,7 @@ ir_value *sx_rem(simt *c, ir_value *a, ir_value *b) {
   if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
   if (sx_const(b, &y)) {
     if (y == 1) return sx_int(c, 0);
-    if (sx_const(a, &x)) return sx_int(c, y ? x % y : 0);
+    if (sx_const(a, &x)) return sx_int(c, y && y != -1 ? x % y : 0);
     if (log2_of(y) > 0) return two(c, SC_AND, a, sx_int(c, y - 1));
   }
   return two(c, SC_REM, a, b);

@@ -188,13 +188,18 @@ bool simt_shared_join(simt *c, const simt_shared_state *s); /* pending accesses 
 /* tf32 names how a matrix instruction reads a float. */
 static inline tsr_dtype simt_in_memory(tsr_dtype t) { return t == TSR_TF32 ? TSR_F32 : t; }
 
+/* Index arithmetic of constants wraps, as it does on the device. */
+static inline int64_t simt_plus(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+static inline int64_t simt_minus(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
+static inline int64_t simt_times(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+
 static inline int64_t simt_gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t t = a % b;
-    a = b;
-    b = t;
+  uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+  while (y) {
+    uint64_t t = x % y;
+    x = y, y = t;
   }
-  return a < 0 ? -a : a;
+  return x > INT64_MAX ? (int64_t)1 << 62 : (int64_t)x; /* of 2^63 and 0: what divides it as far as accesses go */
 }
 static inline int64_t simt_pow2_ceil(int64_t v) {
   int64_t p = 1;

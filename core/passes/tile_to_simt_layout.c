@@ -104,7 +104,7 @@ static tsr_status group_op(simt *c, ir_op *op) {
 
 /* ---- widest access by alignment ------------------------------------------------------------------------------------ */
 
-/* A number that divides the index value v; 0 if v is 0. */
+/* A number that divides the index value v, as far as powers of two go; 0 if v is 0. */
 static int64_t divisor_of(const ir_value *v, int depth) {
   const ir_op *op = v->def;
   if (depth > 16) return 1;
@@ -115,7 +115,7 @@ static int64_t divisor_of(const ir_value *v, int depth) {
   }
   switch (op->def->code) {
   case T_CONST: return ir_get_int(op, "value", 1);
-  case SC_MUL: return divisor_of(op->operands[0], depth + 1) * divisor_of(op->operands[1], depth + 1);
+  case SC_MUL: return simt_times(divisor_of(op->operands[0], depth + 1), divisor_of(op->operands[1], depth + 1));
   case SC_ADD: case SC_SUB: case SC_MIN: case SC_MAX: return simt_gcd(divisor_of(op->operands[0], depth + 1), divisor_of(op->operands[1], depth + 1));
   default: return 1;
   }
@@ -129,7 +129,7 @@ static int64_t offset_divisor(const ir_value *v) {
   g = offset_divisor(op->operands[0]);
   if (op->def->code == T_VIEW) return simt_gcd(g, v->type->offset);
   ir_type_strides(op->operands[0]->type, strides);
-  for (int i = 1; i < op->n_operands; i++) g = simt_gcd(g, divisor_of(op->operands[i], 0) * strides[i - 1]);
+  for (int i = 1; i < op->n_operands; i++) g = simt_gcd(g, simt_times(divisor_of(op->operands[i], 0), strides[i - 1]));
   return g;
 }
 

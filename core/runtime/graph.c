@@ -88,6 +88,7 @@ tsr_status tsr_graph_input(tsr_graph *g, const char *name, tsr_dtype t, tsr_shap
   RT_NEED("graph_input", "g", g);
   if (g->closed) return RT_BAD(g->ctx, "graph_input", NULL, "the graph is complete and can't be extended");
   TSR_TRY(rt_check_shape(g, "graph_input", t, &s));
+  if (name && *name && !ir_name_is_plain(name)) return RT_BAD(g->ctx, "graph_input", "a letter or _, then letters, digits and _ . $ -", "the name is none that IR text can hold");
   for (int i = 0; i < s.rank; i++)
     if (s.dims[i] == TSR_ANY_DIM) s.dims[i] = IR_DYNAMIC;
   return rt_graph_note(g, ir_block_arg(g->m, g->func->regions[0], ir_type_tensor(g->m, t, s.rank, s.dims), name), out);

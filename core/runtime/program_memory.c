@@ -147,7 +147,7 @@ static tsr_status choose_waits(tracker *t, past *ring, int at) {
   rt_launch *l = &t->p->launches[at];
   past *mine = &ring[at % RT_WAIT_WINDOW];
   memset(mine, 0, sizeof *mine);
-  qsort(t->found, t->n_found, sizeof *t->found, later_first);
+  if (t->n_found) qsort(t->found, t->n_found, sizeof *t->found, later_first);
   if (!(l->waits = arena_array(&t->p->arena, int, t->n_found + 1))) return st_oom();
   for (size_t i = 0; i < t->n_found; i++) {
     int distance = at - t->found[i];

@@ -103,8 +103,8 @@ static void report(const ir_fuzz *f, uint64_t seed, const progress *p, int statu
 }
 
 int ir_fuzz_run(const ir_fuzz *f) {
-  const uint64_t seed = number("TSR_IR_FUZZ_SEED", 1), only = number("TSR_IR_FUZZ_ONLY", UINT64_MAX);
-  const int accept = (int)number("TSR_IR_FUZZ", (uint64_t)f->accept);
+  const uint64_t seed = number("TSR_TEST_IR_FUZZ_SEED", 1), only = number("TSR_TEST_IR_FUZZ_ONLY", UINT64_MAX);
+  const int accept = (int)number("TSR_TEST_IR_FUZZ", (uint64_t)f->accept);
   progress *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   int faults = 0, slow = 0;
   if (p == MAP_FAILED) return 1;

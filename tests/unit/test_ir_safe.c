@@ -152,7 +152,32 @@ static void edge_of_a_rule_runs(void **state) {
   }
 }
 
+/* ---- names ----------------------------------------------------------------------------------------------------- */
+
+static void name_survives_text_or_is_refused(void **state) {
+  static const struct { const char *name; bool fits; } names[] = {{"a", true}, {"_a.b$c-d", true}, {"A0", true}, {"", true}, {"a b", false}, {"0", false}, {"-a", false}, {"%a", false}, {"a\nb", false}, {"\xc3\xa9", false}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    tsr_graph *g = NULL, *again = NULL;
+    tsr_value v, w;
+    char *text = NULL;
+    tsr_status st = tsr_graph_create(ctx, "main", &g);
+    if (!st) st = tsr_graph_input(g, names[i].name, TSR_F32, (tsr_shape){1, {4}}, &v);
+    if ((st == NULL) != names[i].fits) fail_msg("\"%s\": %s", names[i].name, st ? tsr_status_message(st) : "was taken");
+    if (!st) st = tsr_graph_op(g, "neg", &v, 1, NULL, 0, &w);
+    if (!st) st = tsr_graph_output(g, w);
+    if (!st) st = tsr_graph_print(g, &text);
+    if (!st) st = tsr_graph_parse(ctx, text, strlen(text), "again", &again);
+    if (names[i].fits && st) fail_msg("%s", tsr_status_message(st));
+    if (names[i].fits && *names[i].name) assert_string_equal(tsr_graph_input_info(again, 0).name, names[i].name);
+    tsr_status_free(st);
+    tsr_text_free(ctx, &text);
+    tsr_graph_destroy(&g);
+    tsr_graph_destroy(&again);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(map_reads_register_beyond_65536), cmocka_unit_test(broken_rule_is_refused), cmocka_unit_test(edge_of_a_rule_runs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(map_reads_register_beyond_65536), cmocka_unit_test(broken_rule_is_refused), cmocka_unit_test(edge_of_a_rule_runs),
+                                     cmocka_unit_test(name_survives_text_or_is_refused)};
   return cmocka_run_group_tests(tests, open_cpu, close_cpu);
 }
