@@ -59,8 +59,8 @@ typedef struct tsr_caps {
   bool int_dot, subgroup_shuffle, subgroup_arithmetic, full_subgroups;
   bool shared_layout;         /* Vulkan: workgroup memory with explicit layout, 8 and 16-bit types included */
   bool nan_preserve;          /* Vulkan: shaderSignedZeroInfNanPreserveFloat32 */
-  /* Vulkan, per width of float: what kernels may ask for beside (VK_KHR_shader_float_controls, independence of the widths considered). */
-  bool nan_f16, nan_f64, denorm_f16, denorm_f32, denorm_f64, rte_f16, rte_f32, rte_f64;
+  bool denorm_f16, denorm_f32, denorm_f64; /* arithmetic keeps subnormals; Vulkan: shaderDenormPreserveFloat*, which kernels then ask for */
+  bool nan_f16, nan_f64, rte_f16, rte_f32, rte_f64; /* Vulkan: further float controls that kernels ask for */
   bool fnuz;                  /* fp8 is FNUZ (gfx942) */
   bool f8_by_f16;             /* a subgroup's matrix products of fp8 are made by converting to f16, at its rate and with its sums */
   int f8_sum_bits;            /* bits of its sum that a matrix product of fp8 keeps; 0: all of f32 */

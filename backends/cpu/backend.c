@@ -107,7 +107,8 @@ static void add_shape(tsr_caps *c, int m, int n, int k, tsr_dtype a, tsr_dtype b
 
 static void fill_caps(const cpuk_table *k, tsr_caps *c) {
   cpuk_caches caches = cpuk_cache_sizes();
-  *c = (tsr_caps){.dialect = DIALECT_CPU, .n_cores = thread_count(), .subgroup = 1, .subgroup_min = 1, .subgroup_max = 1, .max_threads = 1, .max_warps_per_core = 1};
+  *c = (tsr_caps){.dialect = DIALECT_CPU, .n_cores = thread_count(), .subgroup = 1, .subgroup_min = 1, .subgroup_max = 1, .max_threads = 1, .max_warps_per_core = 1,
+                  .denorm_f16 = true, .denorm_f32 = true, .denorm_f64 = true};
   snprintf(c->arch, sizeof c->arch, "%s", k->isa);
   for (int i = 0; i < 3; i++) c->max_block[i] = 1, c->max_grid[i] = INT32_MAX;
   c->shared_bytes = c->shared_per_core = (int64_t)caches.l2;

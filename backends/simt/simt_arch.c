@@ -112,7 +112,7 @@ static void fill(const arch_row *r, tsr_caps *c) {
                   .register_granule = r->register_granule, .shared_granule = r->shared_granule, .shared_reserved = r->shared_reserved, .registers_per_core = r->registers_per_core, .max_registers = cuda ? 255 : !strncmp(r->name, "gfx9", 4) ? 512 : 256,
                   .shared_bytes = (int64_t)r->shared << 10, .shared_per_core = (int64_t)r->shared_per_core << 10, .shared_banks = r->banks,
                   .l2_bytes = (int64_t)r->l2_mb << 20, .max_buffer_bytes = (int64_t)r->memory_gb << 30, .memory_bytes = (int64_t)r->memory_gb << 30,
-                  .alignment = 256, .vector_bytes = 16, .f64 = true, .f16 = true, .bf16 = true, .f8 = r->fp8, .i8 = true, .i64 = true, .atomics = true,
+                  .alignment = 256, .vector_bytes = 16, .f64 = true, .denorm_f16 = true, .denorm_f32 = true, .denorm_f64 = true, .f16 = true, .bf16 = true, .f8 = r->fp8, .i8 = true, .i64 = true, .atomics = true,
                   .async_copy = cuda, .tma = r->wgmma, .wgmma = r->wgmma, .clusters = r->wgmma, .int_dot = true, .subgroup_shuffle = true,
                   .subgroup_arithmetic = true, .full_subgroups = true, .fnuz = r->fnuz, .peak_flops_f32 = r->tflops_f32 * 1e12,
                   .peak_flops_matrix = r->tflops_f16 * 1e12, .bytes_per_s = r->gb_s * 1e9, .launch_ns = cuda ? 2500 : 5000};

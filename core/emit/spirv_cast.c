@@ -111,14 +111,26 @@ static uint32_t limited(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, in
   return pick(e, it, VAL(&e->s, OpSLessThan, bt, x, least), least, x);
 }
 
-/* An i32 or i64 as f32 rounded to odd, so that a second rounding gives what one would. */
+/* Magnitudes from 2^limit on are cut by `shift` bits; the last bit kept tells whether any was lost. */
+static uint32_t cut(emitter *e, uint32_t x, int bits, int limit, int shift, int n, uint32_t *scale) {
+  uint32_t it = e_vec(e, e_int(e, bits), n), ft = e_vec(e, e_float(e, 32), n), bt = e_vec(e, e_bool(e), n), zero = e_const_int(e, bits, 0, n);
+  uint32_t big = VAL(&e->s, OpUGreaterThanEqual, bt, x, e_const_int(e, bits, (int64_t)1 << limit, n));
+  uint32_t lost = VAL(&e->s, OpINotEqual, bt, bin(e, OpBitwiseAnd, bits, n, x, e_const_int(e, bits, ((int64_t)1 << shift) - 1, n)), zero);
+  uint32_t high = bin(e, OpShiftRightLogical, bits, n, x, e_const_int(e, bits, shift, n));
+  uint32_t odd = bin(e, OpBitwiseOr, bits, n, high, pick(e, it, lost, e_const_int(e, bits, 1, n), zero));
+  *scale = VAL(&e->s, OpFMul, ft, *scale, pick(e, ft, big, e_const_f32(e, ldexp(1, shift), n), e_const_f32(e, 1, n)));
+  return pick(e, it, big, odd, x);
+}
+
+/* An i32 or i64 as an f32 of at most 24 bits that is odd where bits were lost, so that rounding it gives what one rounding would. Not by
+ * converting there and back: drivers take that for nothing done. */
 static uint32_t int_to_odd(emitter *e, uint32_t x, int bits, int n) {
-  uint32_t it = e_vec(e, e_int(e, bits), n), ft = e_vec(e, e_float(e, 32), n), ut = e_vec(e, e_int(e, 32), n), bt = e_vec(e, e_bool(e), n);
-  uint32_t minus = VAL(&e->s, OpSLessThan, bt, x, e_const_int(e, bits, 0, n)), mag = pick(e, it, minus, VAL(&e->s, OpSNegate, it, x), x);
-  uint32_t f = VAL(&e->s, OpConvertUToF, ft, mag), b = bits_f32(e, f, n), back = VAL(&e->s, OpConvertFToU, it, f);
-  uint32_t grew = VAL(&e->s, OpUGreaterThan, bt, back, mag), odd = bin(e, OpBitwiseOr, 32, n, bin(e, OpISub, 32, n, b, pick(e, ut, grew, u(e, 1, n), u(e, 0, n))), u(e, 1, n));
-  uint32_t r = pick(e, ut, VAL(&e->s, OpIEqual, bt, back, mag), b, odd);
-  return f32_bits(e, bin(e, OpBitwiseOr, 32, n, r, pick(e, ut, minus, u(e, 0x80000000u, n), u(e, 0, n))), n);
+  uint32_t it = e_vec(e, e_int(e, bits), n), ft = e_vec(e, e_float(e, 32), n), bt = e_vec(e, e_bool(e), n), scale = e_const_f32(e, 1, n);
+  uint32_t minus = VAL(&e->s, OpSLessThan, bt, x, e_const_int(e, bits, 0, n)), m = pick(e, it, minus, VAL(&e->s, OpSNegate, it, x), x);
+  if (bits == 64) m = cut(e, m, bits, 48, 24, n, &scale), m = cut(e, m, bits, 32, 16, n, &scale);
+  m = cut(e, m, bits, 24, 8, n, &scale);
+  uint32_t r = VAL(&e->s, OpFMul, ft, VAL(&e->s, OpConvertUToF, ft, m), scale);
+  return pick(e, ft, minus, VAL(&e->s, OpFNegate, ft, r), r);
 }
 
 /* Integer or bool source. */

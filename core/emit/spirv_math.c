@@ -34,7 +34,7 @@ static uint32_t tanh_(mx m, uint32_t x) {
   static const double c[] = {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1};
   uint32_t a = mx_abs(m, x), z = mx_mul(m, x, x), small = mx_fma(m, mx_mul(m, mx_poly(m, z, c, 5), z), x, x);
   uint32_t big = mx_sub(m, mx_k(m, 1), mx_div(m, mx_k(m, 2), mx_add(m, exp_(m, mx_add(m, a, a)), mx_k(m, 1))));
-  return mx_pick(m, mx_cmp(m, OpFOrdLessThan, a, mx_k(m, 0.625)), small, mx_copysign(m, big, x));
+  return mx_copysign(m, mx_pick(m, mx_cmp(m, OpFOrdLessThan, a, mx_k(m, 0.625)), small, big), x); /* of -0 too */
 }
 
 static uint32_t erf_(mx m, uint32_t x) {

@@ -86,5 +86,6 @@ uint32_t mx_sin_cos(mx m, uint32_t x, uint32_t shift) {
   uint32_t cs = mx_fma(m, mx_mul(m, mx_poly(m, z, c, 3), z), z, mx_fma(m, z, mx_k(m, -0.5), mx_k(m, 1)));
   uint32_t odd = VAL(&m.e->s, OpINotEqual, m.bt, mx_u(m, OpBitwiseAnd, i, mx_uk(m, 1)), mx_uk(m, 0));
   uint32_t y = mx_pick(m, odd, cs, sn), flip = mx_u(m, OpShiftLeftLogical, mx_u(m, OpBitwiseAnd, i, mx_uk(m, 2)), mx_uk(m, 30));
-  return mx_from_bits(m, mx_u(m, OpBitwiseXor, mx_bits(m, y), flip));
+  y = mx_from_bits(m, mx_u(m, OpBitwiseXor, mx_bits(m, y), flip));
+  return shift ? y : mx_pick(m, mx_cmp(m, OpFOrdEqual, x, mx_k(m, 0)), x, y); /* -0 */
 }

@@ -62,13 +62,21 @@ static const char types[] =
     "}\n";
 
 static const char odd[] =
-    "/* Double to float, to odd: a second rounding then gives what a single one would. */\n"
+    "/* Double or integer to float, to odd: a second rounding then gives what a single one would. */\n"
     "FN float to_odd(double x) {\n"
     "  float f = float(x);\n"
     "  unsigned u = bits<unsigned>(f);\n"
     "  if (x != x || (u & 0x7fffffff) == 0x7f800000 || double(f) == x) return f;\n"
     "  if ((f < 0 ? -double(f) : double(f)) > (x < 0 ? -x : x)) u--;\n"
     "  return bits<float>(u | 1);\n"
+    "}\n"
+    "FN float to_odd(long long x) {\n"
+    "  unsigned long long m = x < 0 ? 0ull - (unsigned long long)x : (unsigned long long)x;\n"
+    "  float f = float(m);\n"
+    "  unsigned long long back = (unsigned long long)f;\n"
+    "  unsigned u = bits<unsigned>(f);\n"
+    "  if (back != m) u = (back > m ? u - 1 : u) | 1;\n"
+    "  return bits<float>(u | (x < 0 ? 0x80000000u : 0u));\n"
     "}\n";
 
 static const char f16_type[] =
@@ -77,7 +85,7 @@ static const char f16_type[] =
     "  f16() = default;\n"
     "  FN explicit f16(float x) : u(f16_bits(x)) {}\n"
     "  FN explicit f16(double x) : u(f16_bits(to_odd(x))) {}\n"
-    "  FN explicit f16(int x) : u(f16_bits(float(x))) {}\n"
+    "  FN explicit f16(int x) : u(f16_bits(to_odd((long long)x))) {}\n"
     "  FN operator float() const { return f16_value(u); }\n"
     "};\n";
 
@@ -87,7 +95,7 @@ static const char bf16_type[] =
     "  bf16() = default;\n"
     "  FN explicit bf16(float x) : u(bf16_bits(x)) {}\n"
     "  FN explicit bf16(double x) : u(bf16_bits(to_odd(x))) {}\n"
-    "  FN explicit bf16(int x) : u(bf16_bits(float(x))) {}\n"
+    "  FN explicit bf16(int x) : u(bf16_bits(to_odd((long long)x))) {}\n"
     "  FN operator float() const { return bits<float>((unsigned)u << 16); }\n"
     "};\n";
 
@@ -127,7 +135,7 @@ static const char f8_types[] =
     "  f8e4m3() = default;\n"
     "  FN explicit f8e4m3(float x) : u((unsigned char)((bits<unsigned>(x) >> 24 & 0x80) | e4m3_code(x))) {}\n"
     "  FN explicit f8e4m3(double x) : f8e4m3(to_odd(x)) {}\n"
-    "  FN explicit f8e4m3(int x) : f8e4m3(float(x)) {}\n"
+    "  FN explicit f8e4m3(int x) : f8e4m3(to_odd((long long)x)) {}\n"
     "  FN operator float() const { return bits<float>(bits<unsigned>(e4m3_value(u & 0x7f)) | (u & 0x80u) << 24); }\n"
     "};\n"
     "struct f8e5m2 {\n"
@@ -140,7 +148,7 @@ static const char f8_types[] =
     "    u = (unsigned char)((bits<unsigned>(x) >> 24 & 0x80) | code);\n"
     "  }\n"
     "  FN explicit f8e5m2(double x) : f8e5m2(to_odd(x)) {}\n"
-    "  FN explicit f8e5m2(int x) : f8e5m2(float(x)) {}\n"
+    "  FN explicit f8e5m2(int x) : f8e5m2(to_odd((long long)x)) {}\n"
     "  FN operator float() const { return bits<float>(bits<unsigned>(e5m2_value(u & 0x7f)) | (u & 0x80u) << 24); }\n"
     "};\n";
 
@@ -154,11 +162,13 @@ static const char tf32_type[] =
 
 static const char math[] =
     "template <class F> FN F sigmoid(F x) { return F(1) / (F(1) + fexp(-x)); }\n"
-    "template <class F> FN F gelu(F x) { return x * F(0.5) * (F(1) + ferf(x * F(0.70710678118654752440))); }\n"
+    "/* For what is multiplied with a factor that becomes 0: of -inf the product is then -0, not NaN. */\n"
+    "template <class F> FN F finite_below(F x) { return x < F(0) && x + x == x ? F(-1) : x; }\n"
+    "template <class F> FN F gelu(F x) { return finite_below(x) * F(0.5) * (F(1) + ferf(x * F(0.70710678118654752440))); }\n"
     "template <class F> FN F gelu_tanh(F x) {\n"
-    "  return x * F(0.5) * (F(1) + ftanh(F(0.79788456080286535588) * ffma(F(0.044715) * x * x, x, x)));\n"
+    "  return finite_below(x) * F(0.5) * (F(1) + ftanh(F(0.79788456080286535588) * ffma(F(0.044715) * x * x, x, x)));\n"
     "}\n"
-    "template <class F> FN F silu(F x) { return x * sigmoid(x); }\n";
+    "template <class F> FN F silu(F x) { return finite_below(x) / (F(1) + fexp(-x)); }\n";
 
 static const char shuffles[] =
     "template <int MODE, class T> FN T shuffle(T x, int lane, int width) {\n"
@@ -203,7 +213,7 @@ static const char shuffles[] =
 
 void text_common_types(strb *b, const text_use *u) {
   strb_puts(b, types);
-  if (u->features & (TEXT_F16 | TEXT_BF16 | TEXT_F8)) strb_puts(b, odd);
+  if (u->features & (TEXT_F16 | TEXT_BF16 | TEXT_F8 | TEXT_TF32)) strb_puts(b, odd);
   if (u->features & TEXT_F16) strb_puts(b, f16_type);
   if (u->features & TEXT_BF16) strb_puts(b, bf16_type);
   if (u->features & TEXT_F8) strb_puts(b, f8_types);

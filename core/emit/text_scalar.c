@@ -48,6 +48,10 @@ static const char *cast(text_printer *p, const ir_type *from, const ir_type *to,
   const char *type = text_storage(t);
   if (f == t) return x;
   if (t == TSR_BOOL) return text_fmt(p, "(%s != 0)", is_narrow(f) ? text_fmt(p, "float(%s)", x) : x);
+  if (f == TSR_I32 || f == TSR_I64) {
+    if (t == TSR_TF32) return text_fmt(p, "tf32_round(to_odd((long long)(%s)))", x);
+    if (is_narrow(t)) return text_fmt(p, "%s(to_odd((long long)(%s)))", type, x);
+  }
   if (t == TSR_TF32) return text_fmt(p, "tf32_round(%s)", f == TSR_F64 ? text_fmt(p, "to_odd(%s)", x) : text_fmt(p, "float(%s)", x));
   if (is_narrow(t)) return text_fmt(p, f == TSR_F64 || f == TSR_F32 || f == TSR_TF32 ? "%s(%s)" : "%s(float(%s))", type, x);
   if (dtype_is_float(f) && !dtype_is_float(t)) return text_fmt(p, is_narrow(f) ? "to_int<%s>(float(%s))" : "to_int<%s>(%s)", type, x);

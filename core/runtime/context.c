@@ -187,7 +187,8 @@ static tsr_status public_info(arena *a, const be_vtable *vt, const char *id, con
   *out = (tsr_device_info){.id = arena_str(a, id), .backend = vt->name, .name = arena_str(a, d->name), .driver = arena_str(a, d->driver), .arch = arena_str(a, caps->arch), .software = d->software,
                            .n_matrix = caps->n_matrix, .matrix = m, .n_cores = caps->n_cores, .subgroup = caps->subgroup, .max_threads = caps->max_threads, .vector_bytes = caps->vector_bytes,
                            .shared_bytes = caps->shared_bytes, .max_buffer_bytes = caps->max_buffer_bytes, .memory_bytes = caps->memory_bytes, .max_range_bytes = caps->max_range_bytes,
-                           .stream_priorities = vt->stream_priorities};
+                           .stream_priorities = vt->stream_priorities, .subnormals_f16 = caps->denorm_f16, .subnormals_f32 = caps->denorm_f32,
+                           .subnormals_f64 = caps->denorm_f64};
   if (!m || !out->id || !out->name || !out->driver || !out->arch) return st_oom();
   for (int i = 0; i < caps->n_matrix; i++) {
     const tsr_matrix_shape *s = &caps->matrix[i];

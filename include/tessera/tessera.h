@@ -86,6 +86,8 @@ typedef struct tsr_device_info {
   int n_cores, subgroup, max_threads, vector_bytes;
   int64_t shared_bytes, max_buffer_bytes, memory_bytes, max_range_bytes;
   bool stream_priorities; /* tsr_stream_create's is taken, else ignored */
+  /* Arithmetic keeps subnormal operands and results of these types (bf16 is computed in f32); else it may take them for 0. */
+  bool subnormals_f16, subnormals_f32, subnormals_f64;
 } tsr_device_info;
 
 /* One row per backend. Where it has no device here, "why" is the reason in one line; it begins with "not built: " where this build was

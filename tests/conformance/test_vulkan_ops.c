@@ -48,6 +48,10 @@ static void one_op(const char *line, const char *in, const char *out, int n) {
 static const float edges[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 3.40282347e38f, -3.40282347e38f, 1.17549435e-38f, 0.5f, -0.5f, 2.0f, 88.0f, -87.0f, 1e-6f, -1e-6f, 127.5f, -128.5f, 255.5f, 65504.0f, 65520.0f, 448.0f, 480.0f, 57344.0f, 2147483648.0f, -2147483904.0f};
 enum { N_EDGES = sizeof edges / sizeof *edges };
 
+/* Where two roundings to nearest (by way of f32) give another number than one: just beside ties of f16, bf16 and fp8. */
+static const double ties[] = {65519.99999999999, 16842753, -16842753, 33685505, 4311810305, -4311810305, 1.00390625000001, 1.00048828125001, 1.0625000000001, 1.12500000000001, 2148532225, 1125899906842623.0};
+enum { N_TIES = sizeof ties / sizeof *ties };
+
 static void fill(float *x, double lo, double hi) {
   uint32_t seed = 12345;
   for (int i = 0; i < N; i++) {
@@ -96,7 +100,7 @@ static void casts_every_pair_same_as_host(void **state) {
       snprintf(line, sizeof line, "%%r = \"tessera.target.cast\"(%%x0) : (%s) -> %s", names[a], names[b]);
       one_op(line, names[a], names[b], 1);
       fill(x, -300, 300);
-      for (int i = 0; i < N; i++) dtype_store(types[a], in, (size_t)i, i > N / 2 ? ldexp(x[i], (i % 48) - 24) : x[i]);
+      for (int i = 0; i < N; i++) dtype_store(types[a], in, (size_t)i, i > N / 2 ? ldexp(x[i], (i % 48) - 24) : i >= N_EDGES && i < N_EDGES + N_TIES ? ties[i - N_EDGES] : x[i]);
       memset(out, 0, sizeof out);
       vr_run(&dev, text, (vr_arg[]){{in, NULL, N * tsr_dtype_size(types[a])}, {NULL, out, N * tsr_dtype_size(types[b])}}, 2, 1);
       for (int i = 0; i < N; i++) {

@@ -39,8 +39,8 @@ VINL vf v_log(vf x) {
 VINL vf v_tanh(vf x) {
   vf a = v_abs(x), s = x * x;
   vf small = v_fma(x * s, POLY(s, -0x1.55553ep-2f, 0x1.1109bep-3f, -0x1.b89a8ap-5f, 0x1.54c0d8p-6f, -0x1.8271d4p-8f), x);
-  vf big = v_copysign(1.0f - 2.0f / (v_exp(a + a) + 1.0f), x);
-  return v_sel(v_lt(a, v_set1(0.6f)), small, big);
+  vf big = 1.0f - 2.0f / (v_exp(a + a) + 1.0f);
+  return v_copysign(v_sel(v_lt(a, v_set1(0.6f)), small, big), x); /* of -0 too */
 }
 
 /* erf x = x + x P(x^2) near 0, else 1 - e^Q(|x|) with Q = log erfc. */
@@ -98,7 +98,8 @@ VINL vf sincos_reduced(vf x, const int shift) {
   vf cs = v_fma(s * s, POLY(s, 0x1.55554ap-5f, -0x1.6c0c1ap-10f, 0x1.99e0ecp-16f), v_fnma(v_set1(0.5f), s, v_set1(1.0f)));
   vi q = v_to_int(n) + shift;
   vf y = v_sel(vi_eq(q & 1, vi_set1(0)), sn, cs);
-  return (vf)((vi)y ^ ((q & 2) << 30));
+  y = (vf)((vi)y ^ ((q & 2) << 30));
+  return shift ? y : v_sel(v_lt(v_abs(x), v_set1(0x1p-100f)), x, y); /* -0 */
 }
 #else
 #define SINCOS_LIMIT -1.0f
