@@ -88,18 +88,19 @@ VINL vf v_gelu_tanh(vf x) {
 
 #ifdef v_fma /* Cody and Waite's reduction by pi/2 in three parts needs the fused product */
 #define SINCOS_LIMIT 30000.0f
+/* Of |x|; the sine takes x's sign at the end, so that -0 keeps it. */
 VINL vf sincos_reduced(vf x, const int shift) {
-  vf n = v_rint(x * 0x1.45f306p-1f);
-  vf r = v_fnma(n, v_set1(0x1.921fb6p0f), x);
+  vf a = v_abs(x), n = v_rint(a * 0x1.45f306p-1f);
+  vf r = v_fnma(n, v_set1(0x1.921fb6p0f), a);
   r = v_fnma(n, v_set1(-0x1.777a5cp-25f), r);
   r = v_fnma(n, v_set1(-0x1.ee59dap-50f), r);
   vf s = r * r;
   vf sn = v_fma(r * s, POLY(s, -0x1.555556p-3f, 0x1.111176p-7f, -0x1.a05ba8p-13f, 0x1.7ccf12p-19f), r);
   vf cs = v_fma(s * s, POLY(s, 0x1.55554ap-5f, -0x1.6c0c1ap-10f, 0x1.99e0ecp-16f), v_fnma(v_set1(0.5f), s, v_set1(1.0f)));
-  vi q = v_to_int(n) + shift;
+  vi q = v_to_int(n) + shift, flip = q << 30;
   vf y = v_sel(vi_eq(q & 1, vi_set1(0)), sn, cs);
-  y = (vf)((vi)y ^ ((q & 2) << 30));
-  return shift ? y : v_sel(v_lt(v_abs(x), v_set1(0x1p-100f)), x, y); /* -0 */
+  if (!shift) flip ^= (vi)x;
+  return (vf)((vi)y ^ (flip & (vi)v_set1(-0.0f)));
 }
 #else
 #define SINCOS_LIMIT -1.0f
