@@ -84,6 +84,60 @@ static void check_integer_pairs(const cpuk_table *table) {
   }
 }
 
+static void product(const cpuk_gemm *g, cpuk_dtype t, const void *a, const void *b, float *c, const size_t size[3], bool plain, bool accumulate) {
+  size_t m = size[0], n = size[1], k = size[2];
+  char *pa = test_alloc(cpuk_packed_a_bytes(g, m, k)), *pb = test_alloc(plain ? g->b_chunk * g->b_panel_bytes(k) : cpuk_packed_b_bytes(g, k, n));
+  cpuk_pack_args args = {pb, b, t, (ptrdiff_t)n, 1, k, n};
+  g->pack_a(&(cpuk_pack_args){pa, a, t, (ptrdiff_t)k, 1, m, k});
+  if (!plain) g->pack_b(&args);
+  g->block(&(cpuk_block_args){.c = c, .ldc = (ptrdiff_t)n, .a = pa, .b = plain ? NULL : pb, .b_plain = plain ? &args : NULL, .m = m, .n = n, .k = k, .accumulate = accumulate});
+  free(pa), free(pb);
+}
+
+/* Denormals are numbers like any others: as operands on either side, as products, as sums so far. Everything here is exact in f32. What stands beside
+ * them in other rows keeps its bits. */
+static void check_small(const cpuk_table *table) {
+  enum { M = 14, N = 70, K = 40 };
+  static const struct { int row, column, a_exp, b_exp, c_exp; } cases[] = {{3, -1, -133, 0, 0}, {-1, 35, 0, -133, 0}, {3, 35, -70, -70, 0}, {-1, -1, 0, 0, -149}, {0, 0, -100, -33, -140}};
+  const size_t size[3] = {M, N, K};
+  for (int kind = CPUK_GEMM_F32; kind <= CPUK_GEMM_BF16; kind++)
+    for (size_t x = 0; x < sizeof cases / sizeof *cases; x++)
+      for (int plain = 0; plain < 2; plain++) {
+        const cpuk_gemm *g = table->gemm[kind];
+        if (kind == CPUK_GEMM_BF16 && strcmp(table->isa, "amx") == 0) continue; /* tdpbf16ps takes them for zeros (docs/precision.md) */
+        uint16_t a[M * K], b[K * N];
+        static float c[M * N];
+        int bad = 0;
+        for (int i = 0; i < M * K; i++) a[i] = (uint16_t)(test_to_bits(ldexpf((float)(i % 3 - 1), i / K == cases[x].row ? cases[x].a_exp : 0)) >> 16);
+        for (int i = 0; i < K * N; i++) b[i] = (uint16_t)(test_to_bits(ldexpf((float)(1 + i % 2), i % N == cases[x].column ? cases[x].b_exp : 0)) >> 16);
+        for (int i = 0; i < M * N; i++) c[i] = cases[x].c_exp ? ldexpf((float)(i % 5), cases[x].c_exp) : 0;
+        for (int i = 0; cases[x].c_exp && i < M * K; i++) a[i] = i / K % 2 ? a[i] : 0;
+        product(g, CPUK_BF16, a, b, c, size, plain, true);
+        for (int i = 0; i < M; i++)
+          for (int j = 0; j < N; j++) {
+            double want = cases[x].c_exp ? ldexp((i * N + j) % 5, cases[x].c_exp) : 0;
+            for (int q = 0; q < K; q++) want += test_read(CPUK_BF16, a, (size_t)(i * K + q)) * test_read(CPUK_BF16, b, (size_t)(q * N + j));
+            bad += c[i * N + j] != (float)want;
+          }
+        CHECK(bad == 0, "%s %s: %d of %d sums with denormals are wrong, case %zu plain %d", table->features, g->name, bad, M * N, x, plain);
+      }
+}
+
+/* A kernel that changes for small numbers gives all others the bits that they had. */
+static void check_small_beside(const cpuk_table *table) {
+  enum { M = 9, N = 70, K = 130 };
+  const cpuk_gemm *g = table->gemm[CPUK_GEMM_BF16];
+  const size_t size[3] = {M, N, K};
+  static uint16_t a[M * K], b[K * N];
+  static float c[2][M * N];
+  for (int i = 0; i < M * K; i++) a[i] = (uint16_t)(test_to_bits((float)test_unit()) >> 16);
+  for (int i = 0; i < K * N; i++) b[i] = (uint16_t)(test_to_bits((float)test_unit()) >> 16);
+  product(g, CPUK_BF16, a, b, c[0], size, false, false);
+  a[4 * K + 7] = 3; /* 3 * 2^-133 */
+  product(g, CPUK_BF16, a, b, c[1], size, false, false);
+  for (int i = 0; i < M; i++) CHECK(i == 4 || memcmp(c[0] + i * N, c[1] + i * N, N * sizeof(float)) == 0, "%s %s: row %d changed with row 4", table->features, g->name, i);
+}
+
 /* A sum that loses everything in f32 and half of everything in f64: 1, then big values that cancel. */
 static void check_compensated(const cpuk_table *table) {
   enum { K = 1000 };
@@ -177,6 +231,8 @@ int main(int argc, char **argv) {
     t->thread_begin();
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) check_kind(t, &kinds[k]);
     check_integer_pairs(t);
+    check_small(t);
+    check_small_beside(t);
     check_compensated(t);
     check_plans(t);
     t->thread_end();

@@ -9,6 +9,9 @@
  *   G_LOADB(p)         one B vector, from the aligned panel, p counts in G_ELT
  *   G_MADD(acc, a, b)  acc + a . b
  *   G_LOADC G_LOADC_N G_STOREC G_STOREC_N G_ZERO
+ *   G_EXACT(name)      optional: names another kind with the same panels, whose rows take over where its is_needed (by A) or is_needed_for (by a
+ *                      panel and its columns of C) says so; see gemm_avx512bf16.c
+ *   G_ROWS_ONLY        optional: no block, for such another kind
  *   G_COMP             optional: the panel ends with one row of C's type to be added once (offset compensation of s8 x s8)
  *
  * Panels: B is [k-group][G_NV * G_LANES] groups; A is row-major whether packed or not (a row is broadcast group by group), so the rows of a
@@ -135,12 +138,16 @@ static void G_FN(rows)(const cpuk_block_args *p, gemm_tile_args t, size_t j, con
   }
 }
 
+#ifndef G_ROWS_ONLY
 /* Panels of B outside, tiles of A inside: a B panel stays in L1 while the A block streams from L2. */
 static void G_FN(block)(const cpuk_block_args *p) {
   enum { NR = G_NV * G_LANES, KR = sizeof(G_ELT) / sizeof(G_PACKED), CHUNK = GEMM_CHUNK(KR) };
   const size_t groups = (p->k + KR - 1) / KR, panel_bytes = G_FN(b_panel_bytes)(p->k);
   gemm_tile_args t = {.a = p->a, .accumulate = p->accumulate, .groups = groups, .ldc = p->ldc, .last = G_LANES};
   t.lda = p->lda != 0 ? p->lda * (ptrdiff_t)sizeof(G_PACKED) : (ptrdiff_t)gemm_row_bytes(groups * sizeof(G_ELT));
+#ifdef G_EXACT
+  const bool exact = G_EXACT(is_needed)(p, t.lda, groups);
+#endif
   for (size_t j0 = 0; j0 < p->n; j0 += CHUNK * NR) {
     size_t width = p->n - j0 < CHUNK * NR ? p->n - j0 : CHUNK * NR;
     const char *b = (const char *)p->b + j0 / NR * panel_bytes;
@@ -151,12 +158,19 @@ static void G_FN(block)(const cpuk_block_args *p) {
     }
     for (size_t j = 0; j < width; j += NR) {
       const char *panel = b + j / NR * panel_bytes;
+#ifdef G_EXACT
+      if (exact || G_EXACT(is_needed_for)(p, panel + panel_bytes, j0 + j)) {
+        G_EXACT(rows)(p, t, j0 + j, panel, 0);
+        continue;
+      }
+#endif
       if (p->b_plain != NULL) gemm_soon_plain(&t, p, j0 + CHUNK * NR, j / NR, NR * sizeof(G_ELT), KR);
       else t.soon = panel + panel_bytes, t.soon_step = NR * sizeof(G_ELT) / (p->m > G_MR ? 2 : 1);
       G_FN(rows)(p, t, j0 + j, panel, p->b_plain != NULL || p->m <= G_MR ? 1 : 2);
     }
   }
 }
+#endif
 
 #undef G_ROWS
 #undef G_COLUMN
@@ -179,3 +193,5 @@ static void G_FN(block)(const cpuk_block_args *p) {
 #undef G_STOREC_N
 #undef G_ZERO
 #undef G_COMP
+#undef G_EXACT
+#undef G_ROWS_ONLY
