@@ -34,6 +34,7 @@ static float *number_at(const vm *v, int desc, int64_t r) { return (float *)(voi
 /* Every row has a first number (its maximum or mean), a second (the factor of its results: 1 / sum of exponentials, or 1 / deviation) and results. */
 typedef struct norm {
   const cpuk_rows *k;
+  const cpuk_convert_fn (*convert)[CPUK_N_DTYPE]; /* [from][to] */
   char *out;
   const char *x;
   int64_t out_step, x_step, rows; /* steps in bytes */
@@ -55,13 +56,49 @@ static float first(const norm *t, int64_t r) {
   return first_of(t, t->fn == CPU_ROW_SOFTMAX ? t->k->max[t->from](x, t->cols) : t->k->sum[t->from](x, t->cols));
 }
 
-/* Fetches the next row meanwhile. */
-static float factor(const norm *t, int64_t r, float m) {
+/* What the factor is made of. Fetches the next row meanwhile. */
+static float second(const norm *t, int64_t r, float m) {
   const char *x = t->x + r * t->x_step, *next = x + t->x_step;
-  return factor_of(t, t->fn == CPU_ROW_SOFTMAX ? t->k->exp[t->from](t->e, x, m, t->cols, next) : t->k->sqdev[t->from](x, m, t->cols, next));
+  return t->fn == CPU_ROW_SOFTMAX ? t->k->exp[t->from](t->e, x, m, t->cols, next) : t->k->sqdev[t->from](x, m, t->cols, next);
 }
 
-static void results(const norm *t, int64_t r, float m, float f) {
+/* Of a norm: f32 has lost the row. Its squares, or its sum, left the range, or what its numbers differ by is near what their mean is rounded to. */
+static bool is_lost(const norm *t, float m, float raw) {
+  if (t->fn == CPU_ROW_SOFTMAX) return false;
+  const float var = raw * (float)t->square_scale, noise = m * 0x1p-16f;
+  return !(var < INFINITY) || var < noise * noise || (var < 0x1p-100f && t->eps < 0x1p-100);
+}
+
+/* The same in f64, where squares of f32 fit: sums about the row's first number, so that equal numbers have no rest. */
+static void careful(const norm *t, int64_t r) {
+  enum { PIECE = 256 };
+  const size_t out_size = t->to == CPUK_ROW_F32 ? 4 : 2, in_size = t->from == CPUK_ROW_F32 ? 4 : 2;
+  static const cpuk_dtype type[CPUK_N_ROW] = {CPUK_F32, CPUK_BF16, CPUK_F16};
+  const char *x = t->x + r * t->x_step;
+  float piece[PIECE];
+  double about = 0, sum = 0, squares = 0;
+  for (int pass = t->fn == CPU_ROW_LAYERNORM ? 0 : 1; pass < 3; pass++)
+    for (size_t i = 0; i < t->cols; i += PIECE) {
+      size_t n = t->cols - i < PIECE ? t->cols - i : PIECE;
+      t->convert[type[t->from]][CPUK_F32](piece, x + i * in_size, n);
+      if (pass == 0 && i == 0) about = piece[0];
+      double factor = 1 / sqrt(squares / (double)t->cols + t->eps), mean = about + sum / (double)t->cols;
+      for (size_t k = 0; k < n; k++) {
+        double d = piece[k] - mean;
+        if (pass == 0) sum += piece[k] - about;
+        else if (pass == 1) squares += d * d;
+        else piece[k] = (float)(d * factor * (t->g ? t->g[i + k] : 1) + (t->b ? t->b[i + k] : 0));
+      }
+      if (pass == 2) t->convert[CPUK_F32][type[t->to]](t->out + r * t->out_step + i * out_size, piece, n);
+    }
+}
+
+static void results(const norm *t, int64_t r, float m, float raw) {
+  const float f = factor_of(t, raw);
+  if (is_lost(t, m, raw)) {
+    careful(t, r);
+    return;
+  }
   cpuk_norm_args a = {.dst = t->out + r * t->out_step, .x = t->x + r * t->x_step, .mean = m, .rstd = f, .n = t->cols, .stream = t->stream, .g = t->g, .b = t->b};
   if (t->fn == CPU_ROW_SOFTMAX) a.x = t->e, a.mean = 0;
   t->k->norm[t->fn == CPU_ROW_SOFTMAX ? CPUK_ROW_F32 : t->from][t->to](&a);
@@ -76,14 +113,15 @@ static cpuk_row_pipe_fn pipe_of(const norm *t) {
 
 static void by_threes(const norm *t, cpuk_row_pipe_fn pipe) {
   const int64_t row_bytes = (int64_t)t->cols * (t->from == CPUK_ROW_F32 ? 4 : 2), ahead = t->x_step == row_bytes ? FETCH_AHEAD : t->x_step;
-  float m0 = first(t, 0), f0 = factor(t, 0, m0), m1 = first(t, 1);
+  float m0 = first(t, 0), s0 = second(t, 0, m0), m1 = first(t, 1);
   for (int64_t r = 0; r + 1 < t->rows; r++) {
     const char *x = t->x + r * t->x_step, *last = r + 2 < t->rows ? x + 2 * t->x_step : x + t->x_step;
-    cpuk_pipe_args a = {.dst = t->out + r * t->out_step, .x = {x, x + t->x_step, last}, .e = t->e, .g = t->g, .b = t->b, .mean = m0, .factor = f0, .m = m1, .n = t->cols, .ahead = last + ahead};
+    cpuk_pipe_args a = {.dst = t->out + r * t->out_step, .x = {x, x + t->x_step, last}, .e = t->e, .g = t->g, .b = t->b, .mean = m0, .factor = factor_of(t, s0), .m = m1, .n = t->cols, .ahead = last + ahead};
     pipe(&a);
-    m0 = m1, f0 = factor_of(t, a.second), m1 = first_of(t, a.first);
+    if (is_lost(t, m0, s0)) careful(t, r);
+    m0 = m1, s0 = a.second, m1 = first_of(t, a.first);
   }
-  results(t, t->rows - 1, m0, f0);
+  results(t, t->rows - 1, m0, s0);
 }
 
 static double number(const vm *v, const cpu_instr *i, int k) {
@@ -94,7 +132,7 @@ static double number(const vm *v, const cpu_instr *i, int k) {
 
 static void whole(const vm *v, const cpu_instr *i, int64_t rows, int64_t cols) {
   const cpu_desc *out = vm_desc(v, i->a[1]), *x = vm_desc(v, i->a[2]);
-  norm t = {.k = v->k->rows, .out = vm_base(v, out), .x = vm_base(v, x), .out_step = row_step(out), .x_step = row_step(x), .rows = rows, .cols = (size_t)cols, .from = row_type(x),
+  norm t = {.k = v->k->rows, .convert = v->k->lanes->convert, .out = vm_base(v, out), .x = vm_base(v, x), .out_step = row_step(out), .x_step = row_step(x), .rows = rows, .cols = (size_t)cols, .from = row_type(x),
             .to = row_type(out), .fn = (cpu_row_fn)i->a[0], .mean_scale = number(v, i, 0), .square_scale = number(v, i, 1), .eps = number(v, i, 2),
             .e = (float *)(void *)v->t->temp, .stream = vm_is_large(v, out, rows * cols)};
   if (i->a[5] >= 0) t.g = repeated_at(v, i->a[5], cols, 0);
@@ -106,7 +144,7 @@ static void whole(const vm *v, const cpu_instr *i, int64_t rows, int64_t cols) {
   }
   for (int64_t r = 0; r < rows; r++) {
     float m = first(&t, r);
-    results(&t, r, m, factor(&t, r, m));
+    results(&t, r, m, second(&t, r, m));
   }
 }
 

@@ -279,9 +279,9 @@ static double alu_float(int code, double a, double b, double c) {
   case SC_FLOOR: return floor(a);
   case SC_SIGMOID: return 1 / (1 + exp(-a));
   case SC_RELU: return a < 0 ? 0 : a;
-  case SC_GELU: return 0.5 * a * (1 + erf(a * 0.70710678118654752440));
-  case SC_GELU_TANH: return 0.5 * a * (1 + tanh(0.79788456080286535588 * (a + 0.044715 * a * a * a)));
-  case SC_SILU: return a / (1 + exp(-a));
+  case SC_GELU: return a == -INFINITY ? -0.0 : 0.5 * a * erfc(-a * 0.70710678118654752440);
+  case SC_GELU_TANH: return a == -INFINITY ? -0.0 : 0.5 * a * (1 + tanh(0.79788456080286535588 * (a + 0.044715 * a * a * a)));
+  case SC_SILU: return a == -INFINITY ? -0.0 : a / (1 + exp(-a));
   case SC_FMA: return fma(a, b, c);
   default: return a;
   }

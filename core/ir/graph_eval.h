@@ -13,6 +13,7 @@
  *  - a sum of n terms contributes 2 sqrt(n) u S, u the unit roundoff of the accumulator and S the sum of magnitudes (the
  *    probabilistic bound of Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, with lambda = 2), and its operands' errors as
  *    independent ones, with half of their mean relative size once more as an error common to all.
+ * Overflow: where a value, or a sum in some order of its terms, may leave the type, what follows from it has an infinite tolerance.
  * Integers are exact, i64 by a number of its own beside the double. Not thread-safe; the function's values' data fields are in use
  * while an evaluator lives. */
 #ifndef CORE_IR_GRAPH_EVAL_H
@@ -21,7 +22,7 @@
 
 typedef struct graph_num {
   double v, e; /* the value and the tolerance around it */
-  double r;    /* the part of e that is the last rounding */
+  double r;    /* the part of e that is the last rounding; infinite where an implementation may hold an infinity in v's place */
   int64_t i;   /* of an i64 value, exactly; v is its nearest double */
 } graph_num;
 
@@ -44,7 +45,8 @@ tsr_status graph_eval(ir_op *func, const void *const *inputs, void *const *outpu
 double graph_tolerance(tsr_dtype result, tsr_dtype accum, int64_t n, double value, double sum_abs);
 /* Largest error of one rounding of v to t, flushed subnormals included. */
 double graph_rounding(tsr_dtype t, double v);
-/* Is `got`, read from an implementation's result of type t, within the tolerance of want? NaN agrees with NaN only. */
+/* Is `got`, read from an implementation's result of type t, within the tolerance of want? NaN agrees with NaN only, infinity with that of its sign or
+ * with what overflows; an infinite tolerance says that nothing is known. */
 bool graph_agrees(tsr_dtype t, double got, graph_num want);
 
 /* ---- for the rows' evaluation functions (graph_eval_ops.c) -------------------------------------------------------- */

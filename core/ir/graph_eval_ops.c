@@ -83,7 +83,7 @@ static double function_error(const ir_op *op, const double *x, double v) {
 }
 
 /* The error that x brings into an op: its last rounding counts as a random one. */
-static double carried(graph_num x) { return x.r > 0 ? hypot(x.e - x.r, 3.5 * x.r) : x.e; }
+static double carried(graph_num x) { return x.r == INFINITY ? INFINITY : x.r > 0 ? hypot(x.e - x.r, 3.5 * x.r) : x.e; }
 
 /* How far f moves when the operands that are value number `k` move by e. */
 static double moved(const ir_op *op, int variant, const double *x, int k, double e, double v) {
@@ -134,12 +134,12 @@ tsr_status eval_elementwise(graph_evaluator *e, ir_op *op, int64_t at) {
   }
   if (is_integer_op(op)) {
     graph_num whole = apply_integer(op, variant, i);
-    if (any > 0) whole.e = spread(op, variant, x, err, whole.v);
+    if (any > 0) whole.e = any < INFINITY ? spread(op, variant, x, err, whole.v) : INFINITY;
     graph_write(e, op->results[0], at, whole);
     return NULL;
   }
   graph_num r = {apply(op, variant, x), 0, 0};
-  if (any > 0) r.e = spread(op, variant, x, err, r.v);
+  if (any > 0) r.e = any < INFINITY ? spread(op, variant, x, err, r.v) : INFINITY; /* an operand may even be NaN */
   if (rounds(op)) r.r = graph_rounding(t->dtype, r.v), r.e += function_error(op, x, r.v) + r.r;
   graph_write(e, op->results[0], at, r);
   return NULL;
@@ -157,12 +157,13 @@ tsr_status eval_cast(graph_evaluator *e, ir_op *op, int64_t at) {
   graph_num x = graph_read(e, op->operands[0], at), r = {convert(t, x.v), x.e, x.r};
   if (t == TSR_I64) r.i = dtype_is_float(from) ? to_integer(x.v) : exact(op->operands[0], x), r.v = (double)r.i;
   if (!dtype_is_float(t)) {
-    double a = fabs(convert(t, x.v + x.e) - r.v), b = fabs(convert(t, x.v - x.e) - r.v);
+    double a = fabs(convert(t, x.v + carried(x)) - r.v), b = fabs(convert(t, x.v - carried(x)) - r.v);
     r.e = a > b ? a : b;
     r.r = 0;
   } else if (r.v != x.v || x.e > 0) {
     r.r = graph_rounding(t, r.v);
     r.e = (x.e > 0 ? carried(x) : 0) + r.r;
+    if (isinf(r.v) && isfinite(convert(t, x.v - copysign(x.e, x.v)))) r.e = INFINITY; /* it may also stay below */
   }
   graph_write(e, op->results[0], at, r);
   return NULL;
@@ -184,7 +185,7 @@ typedef struct sum {
 
 static void sum_add(sum *s, double x, double e) {
   s->v += x;
-  s->abs += fabs(x);
+  if (isfinite(x)) s->abs += fabs(x); /* an infinity is one in every order */
   s->e2 += e * e;
   s->x2 += x * x;
 }
@@ -195,6 +196,9 @@ static double sum_inherited(const sum *s) {
   return hypot(sqrt(s->e2), s->x2 > 0 ? 0.5 * sqrt(s->e2 / s->x2) * fabs(s->v) : 0);
 }
 
+/* own: the summation's. Of a sum that may overflow nothing is known, though its inherited error be NaN. */
+static double sum_error(const sum *s, double own) { return own == INFINITY ? own : sum_inherited(s) + own; }
+
 typedef struct line { /* n elements of v from `at`, `step` apart */
   ir_value *v;
   int64_t at, step;
@@ -204,11 +208,12 @@ static graph_num dot(graph_evaluator *e, const graph_matmul *g, tsr_dtype out, b
   sum s = {0};
   for (int64_t k = 0; k < g->k; k++) {
     graph_num x = graph_read(e, a.v, a.at + k * a.step), y = graph_read(e, b.v, b.at + k * b.step);
+    if (isfinite(x.v) && isfinite(y.v) && !isfinite(x.v * y.v)) s.abs = INFINITY;
     if (whole) s.exact += (uint64_t)exact(a.v, x) * (uint64_t)exact(b.v, y);
     else sum_add(&s, x.v * y.v, x.e > 0 || y.e > 0 ? hypot(x.v * carried(y), y.v * carried(x)) : 0);
   }
   if (whole) return integer(out, wrap(g->accum, (int64_t)s.exact));
-  return (graph_num){s.v, sum_inherited(&s) + graph_tolerance(out, g->accum, g->k, s.v, s.abs), graph_rounding(out, s.v)};
+  return (graph_num){s.v, sum_error(&s, graph_tolerance(out, g->accum, g->k, s.v, s.abs)), graph_rounding(out, s.v)};
 }
 
 tsr_status eval_matmul(graph_evaluator *e, ir_op *op, int64_t at) {
@@ -245,6 +250,7 @@ typedef struct reducer {
   double best, low, high; /* max, min: of x, x - e, x + e */
   int64_t whole;          /* max, min of integers */
   graph_num prod;
+  double up, down; /* how far the factors above 1, and those below, bring a product in powers of two */
   uint64_t iprod;
 } reducer;
 
@@ -264,6 +270,7 @@ static void reduce_step(reducer *r, graph_num x) {
     break;
   case G_REDUCE_PROD:
     r->iprod *= (uint64_t)i;
+    if (isfinite(x.v) && x.v != 0) (fabs(x.v) > 1 ? &r->up : &r->down)[0] += fabs(log2(fabs(x.v)));
     r->prod.e = fabs(r->prod.v) * carried(x) + fabs(x.v) * r->prod.e + carried(x) * r->prod.e;
     r->prod.v *= x.v;
     break;
@@ -271,6 +278,12 @@ static void reduce_step(reducer *r, graph_num x) {
     r->s.exact += (uint64_t)i;
     sum_add(&r->s, x.v, carried(x));
   }
+}
+
+/* In some order of its factors a product overflows, or passes through what is too small and grows again. */
+static bool leaves_range(const reducer *r) {
+  double high = r->t == TSR_F64 ? 1024 : 128, low = r->t == TSR_F64 ? 1022 : 126;
+  return !isnan(r->prod.v) && (r->up >= high || (r->up > 0 && r->down > low));
 }
 
 static graph_num reduce_end(const reducer *r) {
@@ -287,10 +300,11 @@ static graph_num reduce_end(const reducer *r) {
   case G_REDUCE_PROD:
     if (whole) return integer(t, (int64_t)r->iprod);
     out.r = graph_rounding(t, r->prod.v);
+    if (leaves_range(r)) return (graph_num){r->prod.v, INFINITY, 0};
     return (graph_num){r->prod.v, r->prod.e + (double)r->n * unit(t) * fabs(r->prod.v) + out.r, out.r};
   default:
     if (whole) return integer(t, (int64_t)r->s.exact);
-    out = (graph_num){r->s.v, sum_inherited(&r->s) + graph_tolerance(acc, acc, r->n, r->s.v, r->s.abs), 0};
+    out = (graph_num){r->s.v, sum_error(&r->s, graph_tolerance(acc, acc, r->n, r->s.v, r->s.abs)), 0};
     if (r->code == G_REDUCE_MEAN) out.v /= (double)r->n, out.e /= (double)r->n;
     out.r = graph_rounding(t, out.v);
     out.e += out.r;
@@ -364,23 +378,31 @@ typedef struct moments {
   double scale, scale_e; /* 1 / sqrt(variance + eps); its error is relative */
 } moments;
 
+/* In long double: squares of f64 leave its range. */
 static moments row_moments(graph_evaluator *e, ir_value *x, int64_t first, int64_t n, bool center, double eps) {
-  sum m = {0}, q = {0};
+  sum m = {0};
   moments r = {0};
   double u = unit(x->type->dtype), root = sqrt((double)n);
+  long double mean = 0, q = 0, q_e2 = 0, q2 = 0;
   for (int64_t i = 0; center && i < n; i++) {
     graph_num a = graph_read(e, x, first + i);
-    sum_add(&m, a.v, carried(a));
+    sum_add(&m, a.v / (double)n, carried(a) / (double)n);
+    mean += a.v;
   }
-  if (center) r.mean = m.v / (double)n, r.mean_e = (sum_inherited(&m) + 2 * root * u * m.abs) / (double)n;
+  mean /= (long double)n;
+  r.mean = (double)mean;
+  if (center) r.mean_e = sum_inherited(&m) + 2 * root * u * m.abs;
   for (int64_t i = 0; i < n; i++) {
     graph_num a = graph_read(e, x, first + i);
-    double d = a.v - r.mean, de = hypot(carried(a), r.mean_e) + u * fabs(d);
-    sum_add(&q, d * d, 2 * fabs(d) * de + de * de);
+    long double d = a.v - mean, de = hypotl(carried(a), r.mean_e) + u * fabsl(d), square_e = 2 * fabsl(d) * de + de * de;
+    q += d * d;
+    q_e2 += square_e * square_e;
+    q2 += d * d * d * d;
   }
-  double var = q.v / (double)n + eps;
-  r.scale = 1 / sqrt(var);
-  r.scale_e = 0.5 * (sum_inherited(&q) + 2 * root * u * q.abs) / (double)n / var + 6 * u;
+  long double var = q / (long double)n + eps;
+  long double inherited = q_e2 > 0 ? hypotl(sqrtl(q_e2), q2 > 0 ? 0.5L * sqrtl(q_e2 / q2) * q : 0) : q_e2;
+  r.scale = (double)(1 / sqrtl(var));
+  r.scale_e = (double)(0.5L * (inherited + 2 * root * u * q) / (long double)n / var) + 6 * u;
   return r;
 }
 

@@ -48,10 +48,10 @@ static bool is_base(const ir_value *v) {
 /* One number a row, in scratch memory as f32. */
 static bool is_per_row(const ir_value *v, int64_t rows) { return shape_is(v, rows, 1) && v->type->dtype == TSR_F32 && v->def && !has_code(v, T_LOAD); }
 
-/* One row for all rows, as f32. */
+/* One row for all rows, as f32; a load of another type is converted into a tile. */
 static bool is_repeated(const ir_value *v, int64_t cols) {
   if (!shape_is(v, 1, cols) || v->type->dtype != TSR_F32) return false;
-  return !has_code(v, T_LOAD) || (v->def->operands[0]->type->dtype == TSR_F32 && rows_type(v->def->operands[0]->type));
+  return !has_code(v, T_LOAD) || rows_type(v->def->operands[0]->type);
 }
 
 /* The operand of the map that a value of its body stands for; NULL if it is computed there. */
@@ -149,6 +149,13 @@ static int covered_uses(const row_plan *p, const ir_value *v, bool itself) {
     for (int k = 0; k < a->op->n_operands; k++) n += a->op->operands[k] == v;
   }
   return n;
+}
+
+/* A scale or shift that isn't f32 in memory: the kernels read it from a tile. */
+static bool needs_tile(const row_plan *p, const ir_value *v) {
+  for (size_t i = 0; i < p->n; i++)
+    if ((p->v[i].scale == v || p->v[i].shift == v) && v->def->operands[0]->type->dtype != TSR_F32) return true;
+  return false;
 }
 
 /* ---- whole normalisations -------------------------------------------------------------------------------------- */
@@ -282,7 +289,7 @@ tsr_status rows_plan(row_plan *p, const ir_block *block) {
   }
   for (ir_op *o = block->first; o; o = o->next) {
     ir_value *v = o->n_results ? o->results[0] : NULL;
-    if (o->def->code == T_LOAD && is_base(v) && v->n_uses && covered_uses(p, v, true) == v->n_uses && stays(p, o) && !add(p, (row_act){.op = o, .kind = ROW_DIRECT})) return st_oom();
+    if (o->def->code == T_LOAD && is_base(v) && !needs_tile(p, v) && v->n_uses && covered_uses(p, v, true) == v->n_uses && stays(p, o) && !add(p, (row_act){.op = o, .kind = ROW_DIRECT})) return st_oom();
   }
   return NULL;
 }

@@ -74,6 +74,9 @@ form form_of(const ir_type *t, const ir_type *space);
 tsr_status kb_window(kern *k, const mem *m, const space *s, const int64_t *strides, bool *transposed, ir_value **out);
 /* Value v of the body as a fragment on the tile of s. orig: the shape (of the operand or results) that s was made from. */
 tsr_status kb_value(kern *k, ir_value *v, const space *s, const ir_type *orig, form f, ir_value **out);
+/* The same as an operand of another op. Under `deterministic`, what this kernel computed in f32 is rounded to the value's own type: the same bits as if it
+ * had been written and read again. */
+tsr_status kb_operand(kern *k, ir_value *v, const space *s, const ir_type *orig, form f, ir_value **out);
 /* Stores a fragment of result i. */
 tsr_status kb_store(kern *k, ir_value *frag, const mem *m, const space *s, const int64_t *strides);
 
@@ -128,6 +131,8 @@ ir_value *kb_map1(kern *k, int scalar_code, ir_value *a);
 ir_value *kb_map2(kern *k, int scalar_code, ir_value *a, ir_value *b);
 ir_value *kb_map2_imm(kern *k, int scalar_code, ir_value *a, double imm);
 ir_value *kb_reduce(kern *k, const char *op, ir_value *x);
+/* 1 / sum, by the row. */
+ir_value *kb_reciprocal(kern *k, ir_value *sum);
 /* What an integer type narrower than the one it is computed in keeps of x; x itself for other types. */
 ir_value *kb_wrap(kern *k, ir_value *x, tsr_dtype t);
 #endif

@@ -82,7 +82,7 @@ static tsr_status operand(kern *k, ir_op *op, const pass *p, const ir_type *orig
   const space *s = p->s;
   int64_t n = s->dims[s->rank - 1];
   ir_value *x;
-  TSR_TRY(kb_value(k, op->operands[0], s, orig, FORM_FULL, &x));
+  TSR_TRY(kb_operand(k, op->operands[0], s, orig, FORM_FULL, &x));
   x = kb_spread(k, x, s);
   *out = n % s->tn ? kb_mask(k, x, s->at[s->rank - 1], n, other) : x;
   return *out ? NULL : st_oom();
@@ -119,7 +119,7 @@ static tsr_status run_fold(kern *k, ir_op *op, const space *row, const ir_type *
   return (*out = kb_reduce(k, f->name, p.loop->results[0])) ? NULL : st_oom();
 }
 
-/* Maximum so far and sum of exponentials about it, per lane; the start is finite, so that rows with -inf stay clear of inf - inf. */
+/* Maximum so far and sum of exponentials about it, per lane; in the end the sum's reciprocal, as short rows have it; the start is finite, so that rows with -inf stay clear of inf - inf. */
 static tsr_status run_softmax(kern *k, ir_op *op, const space *row, const ir_type *orig, ir_value **stat) {
   pass p = {0};
   tsr_dtype t = kb_compute(op->operands[0]->type->dtype);
@@ -133,7 +133,7 @@ static tsr_status run_softmax(kern *k, ir_op *op, const space *row, const ir_typ
   TSR_TRY(end(k, &p, 2, next));
   ir_value *most = p.loop->results[0], *sum = p.loop->results[1];
   stat[0] = kb_reduce(k, "max", most);
-  stat[1] = kb_reduce(k, "sum", kb_map2(k, SC_MUL, sum, kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, most, stat[0]))));
+  stat[1] = kb_reciprocal(k, kb_reduce(k, "sum", kb_map2(k, SC_MUL, sum, kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, most, stat[0])))));
   return stat[0] && stat[1] ? NULL : st_oom();
 }
 
@@ -157,7 +157,7 @@ static tsr_status run_row_op(kern *k, ir_op *op, const space *row, const ir_type
   case G_SOFTMAX: return run_softmax(k, op, row, orig, stat);
   case G_LAYERNORM:
     TSR_TRY(run_fold(k, op, row, orig, &sum, NULL, stat));
-    stat[0] = kb_map2_imm(k, SC_MUL, stat[0], 1 / n);
+    stat[0] = kb_map2_imm(k, SC_DIV, stat[0], n);
     TSR_TRY(run_fold(k, op, row, orig, &squares_about, stat[0], &stat[1]));
     stat[1] = kb_map1(k, SC_RSQRT, kb_map2_imm(k, SC_ADD, kb_map2_imm(k, SC_MUL, stat[1], 1 / n), eps));
     return stat[1] ? NULL : st_oom();
@@ -175,13 +175,13 @@ tsr_status kb_row_apply(kern *k, ir_op *op, const space *s, const ir_type *orig,
   ir_value *x, *y, *v;
   *out = n->stat[0];
   if (op->def->code != G_SOFTMAX && op->def->code != G_LAYERNORM && op->def->code != G_RMSNORM) return NULL;
-  TSR_TRY(kb_value(k, op->operands[0], s, orig, FORM_FULL, &x));
+  TSR_TRY(kb_operand(k, op->operands[0], s, orig, FORM_FULL, &x));
   x = kb_spread(k, x, s);
-  if (op->def->code == G_SOFTMAX) y = kb_map2(k, SC_DIV, kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, x, n->stat[0])), n->stat[1]);
+  if (op->def->code == G_SOFTMAX) y = kb_map2(k, SC_MUL, kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, x, n->stat[0])), n->stat[1]);
   else if (op->def->code == G_RMSNORM) y = kb_map2(k, SC_MUL, x, n->stat[0]);
   else y = kb_map2(k, SC_MUL, kb_map2(k, SC_SUB, x, n->stat[0]), n->stat[1]);
   for (int i = 1; i < op->n_operands; i++) {
-    TSR_TRY(kb_value(k, op->operands[i], s, orig, FORM_FULL, &v));
+    TSR_TRY(kb_operand(k, op->operands[i], s, orig, FORM_FULL, &v));
     y = kb_map2(k, i == 1 ? SC_MUL : SC_ADD, y, v);
   }
   return (*out = y) ? NULL : st_oom();

@@ -18,15 +18,6 @@ uint64_t rng_next(rng *r) {
 int64_t rng_range(rng *r, int64_t lo, int64_t hi) { return lo + (int64_t)(rng_next(r) % (uint64_t)(hi - lo + 1)); }
 double rng_unit(rng *r) { return (double)(rng_next(r) >> 11) / 9007199254740992.0; }
 
-void random_fill(rng *r, tsr_dtype t, void *data, size_t n, bool positive) {
-  for (size_t i = 0; i < n; i++) {
-    double v = positive ? 0.25 + 2 * rng_unit(r) : 4 * rng_unit(r) - 2;
-    if (t == TSR_BOOL) v = rng_next(r) & 1;
-    else if (!dtype_is_float(t)) v = positive ? (double)rng_range(r, 1, 9) : (double)rng_range(r, -9, 9);
-    dtype_store(t, data, i, v);
-  }
-}
-
 /* 1, primes, multiples of tiles and their neighbours, now and then 0. */
 static int64_t extent(rng *r) {
   static const int64_t awkward[] = {1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 32, 33, 47, 61, 64, 65, 96, 127, 128, 129, 131};
@@ -102,6 +93,11 @@ static tsr_dtype float_type(rng *r) {
   return t[rng_range(r, 0, 5)];
 }
 
+static tsr_dtype integer_type(rng *r) {
+  static const tsr_dtype t[] = {TSR_I8, TSR_U8, TSR_I16, TSR_I32, TSR_I64};
+  return t[rng_range(r, 0, 4)];
+}
+
 static tsr_shape random_shape(rng *r, int rank, int64_t most) {
   tsr_shape s = {.rank = rank};
   int64_t n = 1;
@@ -149,18 +145,21 @@ static void positive(build *b) {
 }
 
 static void integers(build *b) {
-  static const tsr_dtype types[] = {TSR_I32, TSR_I8};
-  tsr_dtype t = types[rng_range(b->r, 0, 1)];
+  tsr_dtype t = integer_type(b->r);
   tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 8000);
-  static const char *const names[] = {"add", "sub", "mul", "min", "max"};
+  static const char *const names[] = {"add", "sub", "mul", "min", "max", "div", "rem", "and", "or"}, *const folds[] = {"reduce_sum", "reduce_prod", "reduce_max", "reduce_min"};
   tsr_value x = input(b, t, s), y = input(b, t, narrower(b->r, s));
-  x = op2(b, names[rng_range(b->r, 0, 4)], x, y);
-  output(b, op1(b, rng_range(b->r, 0, 1) ? "neg" : "abs", x));
+  x = op2(b, names[rng_range(b->r, 0, 8)], x, y);
+  x = op1(b, rng_range(b->r, 0, 1) ? "neg" : "abs", x);
+  output(b, x);
+  int64_t axis = rng_range(b->r, 0, s.rank - 1);
+  tsr_attr a = TSR_INTS("axes", &axis, 1);
+  if (rng_range(b->r, 0, 1)) output(b, op(b, folds[rng_range(b->r, 0, 3)], 1, &x, 1, &a));
 }
 
 static void logic(build *b) {
   static const char *const predicates[] = {"eq", "ne", "lt", "le", "gt", "ge"};
-  tsr_dtype t = rng_range(b->r, 0, 2) ? TSR_F32 : TSR_I32;
+  tsr_dtype t = rng_range(b->r, 0, 1) ? float_type(b->r) : integer_type(b->r);
   tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 8000);
   tsr_value v[3] = {input(b, t, s), input(b, t, s)};
   tsr_attr a = TSR_STRING("predicate", predicates[rng_range(b->r, 0, 5)]);
@@ -173,12 +172,12 @@ static void logic(build *b) {
 }
 
 static void casts(build *b) {
-  static const tsr_dtype types[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_F64, TSR_I32, TSR_I8};
+  static const tsr_dtype types[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_F64, TSR_I32, TSR_I8, TSR_U8, TSR_I16, TSR_I64};
   tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 8000);
-  tsr_value x = input(b, types[rng_range(b->r, 0, 5)], s);
+  tsr_value x = input(b, types[rng_range(b->r, 0, 8)], s);
   int steps = (int)rng_range(b->r, 1, 3);
   for (int i = 0; i < steps; i++) {
-    tsr_attr a = TSR_STRING("dtype", tsr_dtype_name(types[rng_range(b->r, 0, 5)]));
+    tsr_attr a = TSR_STRING("dtype", tsr_dtype_name(types[rng_range(b->r, 0, 8)]));
     x = op(b, "cast", 1, &x, 1, &a);
   }
   output(b, x);
@@ -225,8 +224,8 @@ static void rows(build *b) {
 }
 
 static void matmuls(build *b) {
-  static const tsr_dtype types[] = {TSR_F32, TSR_F32, TSR_F16, TSR_BF16, TSR_I8, TSR_F64};
-  tsr_dtype t = types[rng_range(b->r, 0, 5)];
+  tsr_dtype t = rng_range(b->r, 0, 2) ? float_type(b->r) : integer_type(b->r), u = t;
+  if (tsr_dtype_size(t) == 1) u = rng_range(b->r, 0, 1) ? TSR_I8 : TSR_U8; /* bytes of either sign go together */
   int64_t m = extent(b->r), n = extent(b->r), k = extent(b->r);
   bool ta = rng_range(b->r, 0, 3) == 0, tb = rng_range(b->r, 0, 3) == 0;
   int batch = (int)rng_range(b->r, 0, 5) < 4 ? 0 : (int)rng_range(b->r, 1, 2);
@@ -238,10 +237,10 @@ static void matmuls(build *b) {
   }
   sa.dims[sa.rank - 2] = ta ? k : m, sa.dims[sa.rank - 1] = ta ? m : k;
   sb.dims[sb.rank - 2] = tb ? n : k, sb.dims[sb.rank - 1] = tb ? k : n;
-  tsr_value v[2] = {input(b, t, sa), input(b, t, sb)};
+  tsr_value v[2] = {input(b, t, sa), input(b, u, sb)};
   tsr_attr a[2] = {TSR_BOOLEAN("transpose_a", ta), TSR_BOOLEAN("transpose_b", tb)};
   tsr_value x = op(b, "matmul", 2, v, 2, a);
-  if (t != TSR_I8 && rng_range(b->r, 0, 1)) {
+  if (dtype_is_float(t) && rng_range(b->r, 0, 1)) {
     tsr_shape bias = {.rank = 1, .dims = {n}}, s = shape_of(b, x);
     x = op2(b, "add", x, input(b, t, rng_range(b->r, 0, 1) ? bias : s));
     if (rng_range(b->r, 0, 1)) x = some_unary(b, x, false);

@@ -39,14 +39,15 @@ static uint64_t next_random(uint64_t *s) {
   return *s ^= *s << 17;
 }
 
-/* Normal numbers, integers uniform over what i8 holds: n drawn from 65536 of them, since hundreds of millions are wanted at once. */
+/* Normal numbers, integers uniform over the type's range: n drawn from 65536 of them, since hundreds of millions are wanted at once. */
 static void draw(tsr_dtype t, void *out, size_t n, uint64_t seed) {
   static _Alignas(8) unsigned char pool[65536 * 8];
   size_t size = tsr_dtype_size(t);
   for (size_t k = 0; k < 65536; k++) {
     uint64_t r = next_random(&seed);
     double u = (double)(r >> 11) / 9007199254740992.0, v = sqrt(-2 * log(u + 1e-12)) * cos(6.283185307 * (double)(r & 0xffff) / 65536.0);
-    dtype_store(t, pool, k, dtype_is_float(t) ? v : floor(u * 255) - (t == TSR_U8 ? 0 : 127));
+    if (dtype_is_float(t)) dtype_store(t, pool, k, v);
+    else memcpy(pool + k * size, &(uint64_t){t == TSR_BOOL ? r & 1 : r}, size);
   }
 #define DRAW(type)                                                             \
   for (size_t k = 0; k < n; k += 4) {                                          \
@@ -184,7 +185,8 @@ static tsr_status check(measure *m, bench_result *r) {
   if (!st) st = tsr_graph_reference_at(m->g, inputs, 0, at, samples, want, tolerance);
   r->ok = !st;
   for (int i = 0; i < samples && !st; i++) {
-    double e = fabs(dtype_load(t.dtype, got, (size_t)at[i]) - want[i]);
+    double have = dtype_load(t.dtype, got, (size_t)at[i]), e = fabs(have - want[i]);
+    if (have == want[i] || (isnan(have) && isnan(want[i]))) e = 0;
     if (!(e <= tolerance[i])) r->ok = false;
     /* The element that comes closest to its tolerance stands for all. */
     if (i == 0 || !(e / (tolerance[i] + 1e-300) <= r->error / (r->tolerance + 1e-300))) {

@@ -109,14 +109,16 @@ VINL vf sincos_reduced(vf x, const int shift) {
   return x;
 }
 #endif
+/* libm's for the lanes beyond the limit, so that a lane's bits don't depend on its neighbours. */
 VINL vf v_sincos(vf x, const int shift, float (*libm)(float)) {
   vm big = vm_not(v_lt(v_abs(x), v_set1(SINCOS_LIMIT)));
-  if (!vm_any(big)) return sincos_reduced(x, shift);
+  vf near = sincos_reduced(v_sel(big, v_set1(0), x), shift);
+  if (!vm_any(big)) return near;
   float t[VF];
   v_store(t, x);
-  for (int i = 0; i < VF; i++) t[i] = libm(t[i]);
-  return v_load(t);
+  for (int i = 0; i < VF; i++)
+    if (!(fabsf(t[i]) < SINCOS_LIMIT)) t[i] = libm(t[i]);
+  return v_sel(big, v_load(t), near);
 }
-/* A vector with one far argument takes libm for all its lanes: both are within the stated error, but their bits may differ. */
 VINL vf v_sin(vf x) { return v_sincos(x, 0, sinf); }
 VINL vf v_cos(vf x) { return v_sincos(x, 1, cosf); }

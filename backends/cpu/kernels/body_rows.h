@@ -27,6 +27,12 @@ VINL void row_load_two_f16(const uint16_t *p, vf x[2]) {
   x[1] = row_load_f16(p + VF);
 }
 
+/* The accumulator of x[h] when the pair starts at vector i of 64 elements: the same 64 lanes on every instruction set, those of vectors of 16. */
+#define row_acc_f32(i, h) ((i) + (h))
+#define row_acc_f16 row_acc_f32
+#define ROW_PER_16 (16 / VF)
+#define row_acc_bf16(i, h) ((i) / 2 / ROW_PER_16 * 2 * ROW_PER_16 + (h) * ROW_PER_16 + (i) / 2 % ROW_PER_16)
+
 /* Runs `fetch` once for 64 elements, `each` on the vectors x[0] and x[1] that hold the row's elements from o on, with acc[i] and acc[i + 1] their accumulators; in the tail
  * `each_tail` on x[0] and acc[i], whose lanes past n hold `fill`. */
 #define ROW_LOOP(t, T, fill, fetch, each, each_tail)                       \
@@ -52,7 +58,7 @@ VINL void row_load_two_f16(const uint16_t *p, vf x[2]) {
 #define ROW_STAT_LOOP(t, T, fill, fetch, add)                              \
   ROW_LOOP(t, T, fill, fetch,                                              \
            row_load_two_##t(p + o, x);                                     \
-           for (int h = 0; h < 2; h++) add(acc[i + h], x[h]),              \
+           for (int h = 0; h < 2; h++) add(acc[row_acc_##t(i, h)], x[h]),              \
            add(acc[i], x[0]))
 static const int32_t row_lane_indices[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 VINL vi row_lane_index(void) { return vi_load(row_lane_indices); }
@@ -210,7 +216,7 @@ ROW_PAIRS(f16, uint16_t)
         size_t o = k + (size_t)i * VF;                                                                   \
         vf x[2], y[2];                                                                                   \
         row_load_two_##s(p2 + o, x);                                                                     \
-        for (int h = 0; h < 2; h++) JOIN_FIRST(acc2[i + h], x[h]);                                       \
+        for (int h = 0; h < 2; h++) JOIN_FIRST(acc2[row_acc_##s(i, h)], x[h]);                                     \
         for (int h = 0; h < 2; h++) y[h] = RESULT(s, o + (size_t)h * VF);                                 \
         row_stream_##s(q + o, y[0], y[1]);                                                               \
         SECOND(s, o, i);                                                                                 \
@@ -229,7 +235,7 @@ ROW_PAIRS(f16, uint16_t)
   }
 #define PIPE_SQDEV(s, o, i)                                          \
   row_load_two_##s(p1 + (o), x);                                     \
-  for (int h = 0; h < 2; h++) x[h] -= m, acc1[(i) + h] = v_fma(x[h], x[h], acc1[(i) + h])
+  for (int h = 0; h < 2; h++) x[h] -= m, acc1[row_acc_##s(i, h)] = v_fma(x[h], x[h], acc1[row_acc_##s(i, h)])
 #define PIPE_SCALE(s, o) v_load(e + (o)) * factor
 #define PIPE_NORM(s, o) row_norm_one(row_load_##s(p0 + (o)), mean, factor, g, b, o, VF)
 #define ROW_PIPES(s, S)                                                                                                                                       \

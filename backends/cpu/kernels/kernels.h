@@ -41,9 +41,9 @@ typedef enum cpuk_ct { CPUK_CT_F32, CPUK_CT_F64, CPUK_CT_I32, CPUK_CT_BOOL, CPUK
 /* ---- elementwise ------------------------------------------------------------------------------------------------------------ */
 
 /* f32 accuracy, in ulp of the result against the exact value, over all finite inputs incl. denormals, on machines with FMA (portable: one
- * ulp more); tests/unit/test_cpu_kernels.c checks these. Exact: neg abs relu floor not. 0.5: sqrt. 1: exp log. 1.5: rsqrt. 2: tanh erf sin
- * cos. 2.5: sigmoid. 3: silu, + 2^-140 where its sigmoid is denormal. gelu: 2 + 2^-24 |x|, gelu_tanh: 2 + 2^-23 |x|: they cancel for negative
- * x, and the absolute error is what a layer sees. Vectors with an argument of sin or cos beyond 30000 take libm.
+ * ulp more); tests/unit/test_cpu_kernels.c checks these. Exact: neg abs relu floor not. 0.5: sqrt. 1: log. 1.05: exp. 1.5: rsqrt. 2: tanh erf
+ * sin cos. 2.5: sigmoid. 3.5: silu, + 2^-140 where its sigmoid is denormal. gelu: 2 + 2^-24 |x|, gelu_tanh: 2 + 2^-23 |x|: they cancel for negative
+ * x, and the absolute error is what a layer sees. Arguments of sin or cos beyond 30000 take libm, each lane for itself.
  * NaN in gives NaN out; exp(-inf)=0, log(0)=-inf, log(<0)=NaN, rsqrt(0)=inf, sigmoid/tanh/erf/gelu/silu have their limits at +-inf
  * (silu(-inf) = -0, gelu(-inf) a zero of either sign). relu(NaN)=NaN, relu(-0) is a zero of either sign. f64 uses libm's accuracy. Denormal results aren't flushed.
  *  ct:       f32 f64: all but NOT.   i32 i64: NEG ABS RELU (wrapping) and NOT (bitwise).   bool: NOT (logical). */
@@ -110,7 +110,8 @@ void cpuk_reduce_init(cpuk_reduce_op op, cpuk_ct ct, cpuk_policy policy, void *a
 /* Sources and destinations of the row kernels. */
 typedef enum cpuk_row_type { CPUK_ROW_F32, CPUK_ROW_BF16, CPUK_ROW_F16, CPUK_N_ROW } cpuk_row_type;
 
-/* A row as read: max(x), sum(x); all in f32, in the fixed lane order of the reductions. n = 0 gives -inf and 0. */
+/* A row as read: max(x), sum(x); all in f32, in the fixed lane order of the reductions; of bf16 the lanes are dealt otherwise (body_rows.h), on every
+ * instruction set alike. n = 0 gives -inf and 0. */
 typedef float (*cpuk_row_reduce_fn)(const void *x, size_t n);
 /* sum over i of (x[i] - mean)^2; mean = 0 gives rmsnorm's sum of squares. Meanwhile the row at `ahead`, of as many
  * bytes as this one, is fetched into L2. It needn't exist. */

@@ -1,0 +1,105 @@
+/* tests/conformance/test_row_range.c - norms at the ends of the range, on a device: a row of equal numbers has no deviation, and a row is normalised whatever its
+ * magnitude. Values worked out by hand.
+ *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "tessera/tessera.h"
+
+static int wrong, ran;
+static const char *device;
+
+/* op over x of shape [2, n]; got receives its elements. False: not supported. */
+static bool evaluate(tsr_context *ctx, tsr_device *dev, const char *op, tsr_dtype t, int n, tsr_policy policy, bool weights, const double *x, double *got) {
+  tsr_graph *g = NULL;
+  tsr_program *p = NULL;
+  tsr_value v[2];
+  size_t bytes = tsr_dtype_size(t) * 2 * (size_t)n;
+  void *data = malloc(bytes), *ones = malloc(bytes);
+  tsr_binding in[2] = {{0}}, out = {0};
+  for (int i = 0; i < 2 * n; i++) dtype_store(t, data, (size_t)i, x[i]), dtype_store(t, ones, (size_t)i, 1);
+  tsr_status st = tsr_graph_create(ctx, "main", &g);
+  if (!st) st = tsr_graph_input(g, "x", t, (tsr_shape){.rank = 2, .dims = {2, n}}, &v[0]);
+  if (!st && weights) st = tsr_graph_input(g, "w", t, (tsr_shape){.rank = 1, .dims = {n}}, &v[1]);
+  if (!st) st = tsr_graph_op(g, op, v, 1 + weights, NULL, 0, &v[0]);
+  if (!st) st = tsr_graph_output(g, v[0]);
+  if (!st) st = tsr_program_compile(dev, g, &(tsr_compile_options){.policy = policy, .tune = TSR_TUNE_OFF}, &p);
+  for (int i = 0; !st && i < 1 + weights; i++) {
+    st = tsr_buffer_create(dev, bytes, TSR_MEMORY_DEVICE, &in[i].buffer);
+    if (!st) st = tsr_buffer_write(in[i].buffer, 0, i ? ones : data, i ? bytes / 2 : bytes);
+  }
+  if (!st) st = tsr_buffer_create(dev, bytes, TSR_MEMORY_DEVICE, &out.buffer);
+  if (!st) st = tsr_program_run(p, NULL, in, &out);
+  if (!st) st = tsr_buffer_read(out.buffer, 0, data, bytes);
+  for (int i = 0; !st && i < 2 * n; i++) got[i] = dtype_load(t, data, (size_t)i);
+  bool ok = !st, lacks = tsr_status_code(st) == TSR_UNSUPPORTED;
+  if (st && !lacks) printf("FAIL %s of %s: %s\n", op, tsr_dtype_name(t), tsr_status_message(st)), wrong++;
+  tsr_status_free(st);
+  for (int i = 0; i < 2; i++) tsr_buffer_destroy(&in[i].buffer);
+  tsr_buffer_destroy(&out.buffer);
+  tsr_program_destroy(&p);
+  tsr_graph_destroy(&g);
+  free(data), free(ones);
+  return ok;
+}
+
+static void one(tsr_context *ctx, tsr_device *dev, tsr_dtype t, int n, tsr_policy policy, bool weights) {
+  double *x = malloc(sizeof *x * 4 * (size_t)n), *got = x + 2 * n, max = dtype_get(t)->max, u = dtype_get(t)->eps + dtype_get(TSR_F32)->eps * 8;
+  const double constants[] = {6e4, 0.1, -59999.7, max, 1}, sizes[] = {1, max / 4, t == TSR_F16 ? 1 : 3e19};
+  bool cpu = !strncmp(device, "cpu", 3); /* what GPUs hold: docs/precision.md */
+  for (size_t c = 0; c < sizeof constants / sizeof *constants; c++) {
+    if (!cpu && (t == TSR_F32 || t == TSR_F64 || t == TSR_BF16 || constants[c] < 0)) continue;
+    for (int i = 0; i < 2 * n; i++) x[i] = constants[c];
+    if (!evaluate(ctx, dev, "layernorm", t, n, policy, weights, x, got)) continue;
+    ran++;
+    for (int i = 0; i < 2 * n; i++)
+      if (got[i] != 0) {
+        printf("FAIL %s layernorm of %d times %g in %s, policy %d, weights %d: %g\n", device, n, x[0], tsr_dtype_name(t), policy, weights, got[i]), wrong++;
+        break;
+      }
+  }
+  /* s, -s, s, ..: the mean is 0 and the deviation s, if there are as many of each. */
+  for (size_t c = 0; c < sizeof sizes / sizeof *sizes; c++)
+    for (int op = 0; op < 2; op++) {
+      if (n % 2 || (!cpu && sizes[c] > 1 && t != TSR_F16)) continue;
+      for (int i = 0; i < 2 * n; i++) x[i] = i % 2 ? -sizes[c] : sizes[c];
+      if (!evaluate(ctx, dev, op ? "rmsnorm" : "layernorm", t, n, policy, weights, x, got)) continue;
+      ran++;
+      for (int i = 0; i < 2 * n; i++) {
+        double want = (i % 2 ? -1 : 1) / sqrt(1 + (sizes[c] == 1 ? 1e-5 : 0));
+        if (fabs(got[i] - want) <= 4 * u) continue;
+        printf("FAIL %s %s of %d times +-%g in %s, policy %d, weights %d: %g\n", device, op ? "rmsnorm" : "layernorm", n, sizes[c], tsr_dtype_name(t), policy, weights, got[i]), wrong++;
+        break;
+      }
+    }
+  free(x);
+}
+
+int main(void) {
+  tsr_context *ctx = NULL;
+  tsr_device *dev = NULL;
+  device = getenv("TSR_TEST_DEVICE") ? getenv("TSR_TEST_DEVICE") : "cpu:0";
+  tsr_status st = tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx);
+  if (!st) st = tsr_device_open(ctx, device, &dev);
+  if (st) {
+    printf("%s\n", tsr_status_message(st));
+    int rc = tsr_status_code(st) == TSR_UNAVAILABLE ? 77 : 1;
+    tsr_status_free(st);
+    tsr_context_destroy(&ctx);
+    return rc;
+  }
+  static const tsr_dtype types[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_F64};
+  static const int lengths[] = {1, 2, 1000, 1024, 70};
+  static const tsr_policy policies[] = {TSR_POLICY_FAST, TSR_POLICY_KAHAN_SUM};
+  for (int t = 0; t < 4; t++)
+    for (int n = 0; n < 5; n++)
+      for (int p = 0; p < 2; p++)
+        for (int w = 0; w < 2; w++) one(ctx, dev, types[t], lengths[n], policies[p], w);
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+  printf("%s: %d cases, %d wrong\n", device, ran, wrong);
+  return wrong != 0 || ran < 50;
+}
