@@ -126,7 +126,7 @@ static bool find(tsr_device *dev, const row *want, tsr_tile_default *out) {
   }
 }
 
-/* Appendix A.1 of the guide. */
+/* The rows of docs/tuning.md, "Default tiles". */
 static void the_table_of_tiles_is_readable(void **state) {
   static const row rows[] = {{"gemm", TSR_BF16, 128, 128, 64, 0}, {"gemm", TSR_F8E4M3, 256, 128, 128, 0}, {"conv2d", TSR_DTYPE_NONE, 128, 128, 32, 0},
                              {"flash_attention", TSR_DTYPE_NONE, 128, 64, 64, 0}, {"layernorm", TSR_DTYPE_NONE, 8, 0, 0, 8}};
