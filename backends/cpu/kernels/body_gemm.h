@@ -44,7 +44,7 @@ const cpuk_gemm CPUK_FN(gemm_s16) = {
     .nr = INT_NR, .kr = 2, .b_chunk = GEMM_CHUNK(2), .a_panel_bytes = int_a_panel_bytes, .b_panel_bytes = int_b_panel_bytes, .pack_a = int_pack_a,
     .pack_b = int_pack_b, .block = int_block,
 };
-const cpuk_gemm CPUK_FN(gemm_s32) = GEMM_PLAIN("s32", s32, GEMM_F32_MR, S32_NR, CPUK_I32, CPUK_I32, INT_TYPES32, CPUK_I32, NULL);
-const cpuk_gemm CPUK_FN(gemm_s64) = GEMM_PLAIN("s64", s64, GEMM_F64_MR, S64_NR, CPUK_I64, CPUK_I64, INT_TYPES32 | 1u << CPUK_I64, CPUK_I64, NULL);
+const cpuk_gemm CPUK_FN(gemm_s32) = GEMM_PLAIN("s32", s32, WIDE_MR, S32_NR, CPUK_I32, CPUK_I32, INT_TYPES32, CPUK_I32, NULL);
+const cpuk_gemm CPUK_FN(gemm_s64) = GEMM_PLAIN("s64", s64, WIDE_MR, S64_NR, CPUK_I64, CPUK_I64, INT_TYPES32 | 1u << CPUK_I64, CPUK_I64, NULL);
 const cpuk_gemm CPUK_FN(gemm_s8s8) = GEMM_INT(s8s8, 1u << CPUK_I8);
 const cpuk_gemm CPUK_FN(gemm_u8s8) = GEMM_INT(u8s8, 1u << CPUK_I8 | 1u << CPUK_U8);
