@@ -45,13 +45,13 @@ static void add(tsr_caps *c, int m, int n, int k, tsr_dtype a, tsr_dtype acc, ma
 
 static void nvidia_shapes(tsr_caps *c, const arch_row *r) {
   if (r->wgmma) {
-    static const int columns[] = {256, 128, 64};
+    static const int columns[] = {256, 128, 64}, f8_columns[] = {192, 128, 64}; /* fp8 has two sets of sums (simt_wgmma_holds) */
     for (int i = 0; i < 3; i++) {
       add(c, 64, columns[i], 16, TSR_BF16, TSR_F32, SCOPE_WARPGROUP);
       add(c, 64, columns[i], 16, TSR_F16, TSR_F32, SCOPE_WARPGROUP);
       add(c, 64, columns[i], 8, TSR_TF32, TSR_F32, SCOPE_WARPGROUP);
-      add(c, 64, columns[i], 32, TSR_F8E4M3, TSR_F32, SCOPE_WARPGROUP);
-      add(c, 64, columns[i], 32, TSR_F8E5M2, TSR_F32, SCOPE_WARPGROUP);
+      add(c, 64, f8_columns[i], 32, TSR_F8E4M3, TSR_F32, SCOPE_WARPGROUP);
+      add(c, 64, f8_columns[i], 32, TSR_F8E5M2, TSR_F32, SCOPE_WARPGROUP);
       add(c, 64, columns[i], 32, TSR_I8, TSR_I32, SCOPE_WARPGROUP);
     }
   }

@@ -66,6 +66,7 @@ static const tile_matmul_case hopper[] = {
     {.name = "i8_plain", .m = 128, .n = 128, .k = 256, .bm = 128, .bn = 128, .bk = 128, .in = TSR_I8, .out = TSR_I32, .tb = true},
     {.name = "tf32_wide", .m = 64, .n = 256, .k = 64, .bm = 64, .bn = 256, .bk = 32, .in = TSR_TF32, .out = TSR_TF32, .tb = true},
     {.name = "f8_192_columns", .m = 64, .n = 192, .k = 384, .bm = 64, .bn = 192, .bk = 256, .in = TSR_F8E4M3, .out = TSR_BF16, .tb = true},
+    {.name = "f8_e5m2_192_columns", .m = 64, .n = 192, .k = 256, .bm = 64, .bn = 192, .bk = 256, .in = TSR_F8E5M2, .out = TSR_BF16, .tb = true},
     {.name = "f8_e5m2_128_columns", .m = 64, .n = 128, .k = 128, .bm = 64, .bn = 128, .bk = 128, .in = TSR_F8E5M2, .out = TSR_BF16, .tb = true},
     {.name = "i8_256_columns", .m = 64, .n = 256, .k = 128, .bm = 64, .bn = 256, .bk = 128, .in = TSR_I8, .out = TSR_I32, .tb = true},
     {.name = "i8_64_columns", .m = 64, .n = 64, .k = 128, .bm = 64, .bn = 64, .bk = 128, .in = TSR_I8, .out = TSR_I32, .tb = true},
