@@ -3,8 +3,8 @@
 #ifndef BACKENDS_CPU_VM_H
 #define BACKENDS_CPU_VM_H
 #include "backends/cpu/kernels/kernels.h"
-#include "core/backend.h"
-#include "core/emit/cpu_code.h"
+#include "core/device/backend.h"
+#include "core/emit/cpu/code.h"
 
 enum { PACKS_MAX_PARTS = 512 };
 typedef struct packs packs;

@@ -2,7 +2,7 @@
  * hardware, and the recipe for a new backend. */
 #ifndef BACKENDS_NULL_BACKEND_H
 #define BACKENDS_NULL_BACKEND_H
-#include "core/backend.h"
+#include "core/device/backend.h"
 
 extern const be_vtable null_backend;
 #endif

@@ -4,7 +4,7 @@
  * Sources: CUDA driver API reference, HIP run-time API reference, NVRTC and hipRTC documentation. */
 #ifndef BACKENDS_SIMT_SIMT_API_H
 #define BACKENDS_SIMT_SIMT_API_H
-#include "core/backend.h"
+#include "core/device/backend.h"
 
 /* X(field, CUDA symbol, HIP symbol, required, arguments) */
 #define SIMT_CALLS(X)                                                                                                                       \

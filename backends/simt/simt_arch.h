@@ -2,7 +2,7 @@
 #ifndef BACKENDS_SIMT_SIMT_ARCH_H
 #define BACKENDS_SIMT_SIMT_ARCH_H
 #include "core/base/status.h"
-#include "core/caps.h"
+#include "core/device/caps.h"
 
 /* Capabilities of "sm_90a", "gfx942", ... Other names of the same ("sm_120a", "sm_121") give the row's. TSR_NOT_FOUND lists the known names. */
 tsr_status simt_arch_caps(tsr_dialect dialect, const char *arch, tsr_caps *out);

@@ -104,7 +104,7 @@ tsr_status vk_buffer_create(be_device *d, size_t bytes, be_memory kind, be_buffe
   *out = NULL;
   if (atomic_load(&d->lost)) return vk_lost_status(d);
   /* llvmpipe executes loads with lane-uniform addresses also where all lanes are switched off (a short branch not taken; loops see to it
-   * themselves, core/emit/spirv_walk.c): reads that the program doesn't make may then fall behind the buffer. Pages that nobody touches
+   * themselves, core/emit/spirv/walk.c): reads that the program doesn't make may then fall behind the buffer. Pages that nobody touches
    * cost nothing there. */
   size_t slack = d->limits.software ? 1 << 20 : 0, size = (bytes + 15) / 16 * 16 + (bytes ? 0 : 16) + slack;
   if (size > d->limits.max_buffer && size - slack <= d->limits.max_buffer) size -= slack;

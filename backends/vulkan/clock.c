@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "backends/vulkan/vk.h"
-#include "core/emit/spirv_words.h"
+#include "core/emit/spirv/words.h"
 
 /* ---- the kernel ---- */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backends/vulkan/vk.h"
-#include "core/emit/emit_spirv.h"
+#include "core/emit/spirv/spirv.h"
 
 enum { RECORDINGS = 4, TIMED = RECORDINGS, ALL_RECORDINGS };
 

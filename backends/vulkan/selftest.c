@@ -9,7 +9,7 @@
 #include "core/base/dtype.h"
 #include "core/base/hash.h"
 #include "core/base/str.h"
-#include "core/emit/emit_spirv.h"
+#include "core/emit/spirv/spirv.h"
 
 enum { TEST_VERSION = 4, REPEATS = 3 };
 

@@ -11,10 +11,10 @@
 #include <volk.h>
 
 #include "backends/vulkan/vk_newer.h"
-#include "core/backend.h"
 #include "core/base/arena.h"
 #include "core/base/knob.h"
 #include "core/base/str.h"
+#include "core/device/backend.h"
 #include "tessera/vulkan.h"
 
 enum { VK_MAX_DEVICES = 16, VK_STAGING_BYTES = 8 << 20, VK_PUSH_BYTES = 128 };

@@ -10,11 +10,11 @@
 #include <time.h>
 
 #include "core/emit/emit.h"
-#include "core/passes/graph_simplify.h"
-#include "core/passes/graph_to_schedule.h"
-#include "core/passes/schedule_default.h"
-#include "core/passes/schedule_to_tile.h"
-#include "core/passes/tile_to_target.h"
+#include "core/passes/graph/simplify.h"
+#include "core/passes/schedule/defaults.h"
+#include "core/passes/schedule/from_graph.h"
+#include "core/passes/target/program.h"
+#include "core/passes/tile/from_schedule.h"
 #include "core/runtime/internal.h"
 #include "tests/support/chain_text.h"
 

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "core/emit/emit_spirv.h"
-#include "core/emit/emit_text.h"
-#include "core/ir/target.h"
+#include "core/emit/spirv/spirv.h"
+#include "core/emit/text/emit_text.h"
+#include "core/ir/target/target.h"
 
 static bool is_kernel(const ir_op *o) { return o->def->level == IR_TARGET && o->def->code == TG_KERNEL; }
 

@@ -1,7 +1,7 @@
 /* core/emit/emit.h - Target IR to what a backend loads. Data lives in the arena given. */
 #ifndef CORE_EMIT_EMIT_H
 #define CORE_EMIT_EMIT_H
-#include "core/backend.h"
+#include "core/device/backend.h"
 #include "core/ir/ir.h"
 
 /* Code of all kernels of the module in the dialect's format, with a be_kernel_desc each, in the order of the module. */

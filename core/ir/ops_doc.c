@@ -44,9 +44,9 @@ void ir_ops_json(strb *b) {
 
 static const char *const intros[IR_N_LEVELS] = {
     "Operations that belong to no level.",
-    "The algebra: tensors in, tensors out, no device detail; `?` is a dimension unknown until `tsr_graph_specialize`. `core/ir/graph_ops.h` explains the level.",
-    "What becomes a kernel and how. `core/ir/schedule.h` explains the level.",
-    "One kernel as a block program; every operation is collective over the block. `core/ir/tile.h` explains the level.",
+    "The algebra: tensors in, tensors out, no device detail; `?` is a dimension unknown until `tsr_graph_specialize`. `core/ir/graph/ops.h` explains the level.",
+    "What becomes a kernel and how. `core/ir/schedule/schedule.h` explains the level.",
+    "One kernel as a block program; every operation is collective over the block. `core/ir/tile/tile.h` explains the level.",
     "One kernel for one device: threads, lanes, barriers, matrix instructions."};
 
 static void markdown_op(strb *b, const ir_opdef *d) {

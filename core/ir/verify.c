@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/ir/symbols.h"
-#include "core/ir/tile_rules.h"
+#include "core/ir/tile/rules.h"
 
 static tsr_status error(const ir_op *op, ir_loc at, tsr_code code, const char *hint, const char *fmt, va_list ap) {
   char cause[512], where[256] = "";

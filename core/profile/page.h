@@ -2,8 +2,8 @@
  * with the peers' ratios and the correctness column, and tuning curves. No script, no font, no network: inline SVG and CSS. */
 #ifndef CORE_PROFILE_PAGE_H
 #define CORE_PROFILE_PAGE_H
-#include "core/base/str.h"
 #include "core/base/status.h"
+#include "core/base/str.h"
 
 enum { PAGE_MAX_PEERS = 4 };
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/ir/schedule.h"
+#include "core/ir/schedule/schedule.h"
 #include "core/runtime/internal.h"
 #include "core/tune/cache.h"
 

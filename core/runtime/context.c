@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "core/base/knob.h"
-#include "core/passes/options.h"
+#include "core/passes/switches.h"
 #include "core/runtime/internal.h"
 
 static void default_log(void *user, tsr_log_level level, const char *text) {

@@ -9,9 +9,9 @@
 #include <time.h>
 
 #include "core/base/dtype.h"
-#include "core/ir/graph_eval.h"
-#include "core/ir/target.h"
-#include "core/ir/tile.h"
+#include "core/ir/graph/eval.h"
+#include "core/ir/target/target.h"
+#include "core/ir/tile/tile.h"
 
 static const rt_custom *find(tsr_context *c, const char *name) {
   pthread_mutex_lock(&c->lock);

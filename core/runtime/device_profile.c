@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/ir/graph_ops.h"
-#include "core/ir/schedule.h"
-#include "core/passes/graph_to_schedule.h"
-#include "core/passes/schedule_default.h"
+#include "core/ir/graph/ops.h"
+#include "core/ir/schedule/schedule.h"
+#include "core/passes/schedule/defaults.h"
+#include "core/passes/schedule/from_graph.h"
 #include "core/runtime/tune.h"
 #include "core/tune/extract.h"
 

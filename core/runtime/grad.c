@@ -1,9 +1,9 @@
-/* core/runtime/grad.c - derivatives of graphs (core/passes/autodiff.h), with those that applications give for their own ops.
+/* core/runtime/grad.c - derivatives of graphs (core/passes/graph/autodiff.h), with those that applications give for their own ops.
  * Input: a graph and some of its inputs; output: a new, complete graph. */
 #include <string.h>
 
-#include "core/ir/graph_ops.h"
-#include "core/passes/autodiff.h"
+#include "core/ir/graph/ops.h"
+#include "core/passes/graph/autodiff.h"
 #include "core/runtime/custom.h"
 
 /* What the op's callback gave, as values of the function. */

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
-#include "core/ir/graph_eval.h"
-#include "core/ir/graph_ops.h"
+#include "core/ir/graph/eval.h"
+#include "core/ir/graph/ops.h"
 #include "core/runtime/internal.h"
 
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/ir/schedule.h"
+#include "core/ir/schedule/schedule.h"
 #include "core/runtime/tune.h"
 #include "core/tune/timeline.h"
 

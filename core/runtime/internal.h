@@ -3,8 +3,8 @@
 #define CORE_RUNTIME_INTERNAL_H
 #include <pthread.h>
 
-#include "core/backend.h"
 #include "core/base/status.h"
+#include "core/device/backend.h"
 #include "core/ir/ir.h"
 #include "core/passes/trace.h"
 #include "tessera/tessera.h"

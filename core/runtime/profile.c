@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/ir/graph_ops.h"
-#include "core/passes/schedule_matmul.h"
-#include "core/passes/tile_work.h"
+#include "core/ir/graph/ops.h"
+#include "core/passes/schedule/gemm_heuristics.h"
+#include "core/passes/tile/work.h"
 #include "core/profile/audit.h"
 #include "core/profile/chrome_trace.h"
 #include "core/profile/report.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/emit/emit.h"
-#include "core/ir/schedule.h"
+#include "core/ir/schedule/schedule.h"
 #include "core/runtime/fallback.h"
 
 void tsr_program_destroy(tsr_program **pp) {

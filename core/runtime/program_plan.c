@@ -4,7 +4,7 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/symbols.h"
-#include "core/ir/target.h"
+#include "core/ir/target/target.h"
 #include "core/runtime/internal.h"
 #include "core/runtime/program_memory.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
-#include "core/ir/graph_ops.h"
+#include "core/ir/graph/ops.h"
 #include "core/runtime/internal.h"
 #include "core/tune/bucket.h"
 

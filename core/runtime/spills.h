@@ -3,7 +3,7 @@
  * its reason stand in the Schedule IR (tessera.schedule.legalized) and in the trace (rule "spill_retry"). What the author fixed is kept, and said. */
 #ifndef CORE_RUNTIME_SPILLS_H
 #define CORE_RUNTIME_SPILLS_H
-#include "core/ir/schedule.h"
+#include "core/ir/schedule/schedule.h"
 #include "core/passes/trace.h"
 #include "core/runtime/internal.h"
 

@@ -3,10 +3,10 @@
 #ifndef CORE_RUNTIME_TUNE_H
 #define CORE_RUNTIME_TUNE_H
 #include "core/runtime/internal.h"
-#include "tessera/tune.h"
 #include "core/tune/kernel.h"
 #include "core/tune/record.h"
 #include "core/tune/tuner.h"
+#include "tessera/tune.h"
 
 /* One kernel ready for the tuner. Filled by rt_kernel_open; do not move. */
 typedef struct rt_kernel {

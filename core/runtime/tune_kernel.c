@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
-#include "core/ir/graph_eval.h"
+#include "core/ir/graph/eval.h"
+#include "core/passes/schedule/defaults.h"
 #include "core/runtime/spills.h"
 #include "core/runtime/tune.h"
-#include "core/passes/schedule_default.h"
 #include "core/tune/bucket.h"
 #include "core/tune/extract.h"
 

@@ -5,8 +5,8 @@
  * Threads: all calls may come from any thread. For users: docs/tuning.md. */
 #ifndef CORE_TUNE_CACHE_H
 #define CORE_TUNE_CACHE_H
-#include "core/base/str.h"
 #include "core/base/status.h"
+#include "core/base/str.h"
 #include "core/tune/problem.h"
 
 typedef struct tune_cache tune_cache;

@@ -3,8 +3,8 @@
  * Invariant: zero means "not known", never "none"; a rate measured on the machine replaces a listed one and says so. */
 #ifndef CORE_TUNE_DEVICE_H
 #define CORE_TUNE_DEVICE_H
-#include "core/base/str.h"
 #include "core/base/status.h"
+#include "core/base/str.h"
 
 enum { TUNE_MAX_TIERS = 6, TUNE_MAX_MATRIX = 32 };
 

@@ -1,8 +1,8 @@
 /* core/tune/extract.c - see extract.h. */
 #include "core/tune/extract.h"
 
-#include "core/ir/graph_ops.h"
-#include "core/ir/schedule.h"
+#include "core/ir/graph/ops.h"
+#include "core/ir/schedule/schedule.h"
 
 /* Old values to new ones. */
 typedef struct value_map {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/base/hash.h"
-#include "core/ir/graph_ops.h"
-#include "core/passes/schedule_default.h"
+#include "core/ir/graph/ops.h"
+#include "core/passes/schedule/defaults.h"
 
 /* CUDA's and HIP's are those of the architecture's table, Vulkan's what its self-tests reached. */
 static void copy_rates(const tsr_caps *c, tune_device *d) {

@@ -3,8 +3,8 @@
  * legality rule (sched_broken_limit) allows on the device. */
 #ifndef CORE_TUNE_KERNEL_H
 #define CORE_TUNE_KERNEL_H
-#include "core/caps.h"
-#include "core/ir/schedule.h"
+#include "core/device/caps.h"
+#include "core/ir/schedule/schedule.h"
 #include "core/tune/cache.h"
 #include "core/tune/space.h"
 

@@ -112,7 +112,7 @@ static bool matrix_rule(const space *s, const tune_config *c, char *why, size_t 
   return true;
 }
 
-/* What tile_to_simt_direct.c takes. */
+/* What simt/whole/lds_direct.c takes. */
 static bool direct_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
   int32_t bytes = c->k * (int32_t)tsr_dtype_size(s->problem.in);
   if (!s->device.lds_direct) REFUSE("the device has no loads straight to shared memory");
@@ -145,7 +145,7 @@ static bool thread_rule(const space *s, const tune_config *c, char *why, size_t 
   return true;
 }
 
-/* What tile_to_simt_columns.c reads without gathers. */
+/* What simt/matrix/lane_n.c reads without gathers. */
 static bool columns_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
   const tune_problem *p = &s->problem;
   int32_t row = s->device.warp_size * 4 / (int32_t)tsr_dtype_size(p->in);

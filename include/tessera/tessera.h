@@ -59,7 +59,7 @@ typedef struct tsr_context_desc {
   tsr_policy policy;
   tsr_fallback fallback;
   const char *cache_dir;          /* NULL = the knob TSR_CACHE_DIR; "" = keep nothing on disk */
-  const void *const *extra_backends; /* tables of core/backend.h, NULL-terminated, for tests and out-of-tree devices; may be NULL */
+  const void *const *extra_backends; /* tables of core/device/backend.h, NULL-terminated, for tests and out-of-tree devices; may be NULL */
 } tsr_context_desc;
 
 /* desc may be NULL. Drivers are loaded when devices are first listed or opened, not here. */

@@ -1,5 +1,5 @@
 /* tests/conformance/test_conformance.c - random graphs on one device against the f64 reference, element by element, within the
- * tolerance that graph_eval.h derives from data types and reduction lengths. Written against include/tessera alone.
+ * tolerance that ir/graph/eval.h derives from data types and reduction lengths. Written against include/tessera alone.
  *   TSR_TEST_DEVICE (cpu:0), TSR_TEST_CASES (2000), TSR_TEST_SEED (printed), TSR_TEST_FAMILY (all)
  * Exit 77: the device is not here. What a device says it can't do (TSR_UNSUPPORTED) is counted by reason and printed. */
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
-#include "core/ir/graph_eval.h"
+#include "core/ir/graph/eval.h"
 #include "tests/conformance/open_device.h"
 #include "tests/conformance/random_graph.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
-#include "core/ir/graph_eval.h"
+#include "core/ir/graph/eval.h"
 #include "tests/conformance/open_device.h"
 #include "tests/conformance/random_graph.h"
 

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "backends/cuda/backend.h"
-#include "core/emit/emit_text.h"
+#include "core/emit/text/emit_text.h"
 #include "core/ir/ir.h"
-#include "core/passes/tile_to_simt.h"
+#include "core/passes/simt/simt.h"
 #include "tests/support/nv_sass.h"
 #include "tests/support/plan.h"
 

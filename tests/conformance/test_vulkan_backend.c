@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "core/base/blob.h"
-#include "core/emit/spirv_caps.h"
+#include "core/emit/spirv/caps.h"
 #include "tests/conformance/vulkan_run.h"
 
 static vr dev;

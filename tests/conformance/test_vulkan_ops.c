@@ -4,7 +4,7 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/scalar_ops.h"
-#include "core/passes/tile_to_simt.h"
+#include "core/passes/simt/simt.h"
 #include "tests/conformance/vulkan_run.h"
 #include "tests/support/tile_gen.h"
 

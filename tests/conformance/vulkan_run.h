@@ -13,7 +13,7 @@
 #include "backends/vulkan/backend.h"
 #include "backends/vulkan/vk.h"
 #include "core/base/dtype.h"
-#include "core/emit/emit_spirv.h"
+#include "core/emit/spirv/spirv.h"
 
 typedef struct vr {
   be_env env;

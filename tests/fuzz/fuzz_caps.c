@@ -1,6 +1,6 @@
 /* tests/fuzz/fuzz_caps.c - libFuzzer target of the capabilities files that `--device null:FILE` takes (tests/vulkan). What is accepted must lie
  * in the ranges that emission relies on. */
-#include "core/emit/spirv_caps.h"
+#include "core/emit/spirv/caps.h"
 #include "tests/fuzz/fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -6,7 +6,7 @@
 #include <spirv-tools/libspirv.h>
 
 #include "core/emit/emit.h"
-#include "core/passes/tile_to_target.h"
+#include "core/passes/target/program.h"
 #include "tests/support/ir_bases.h"
 #include "tests/support/ir_fuzz.h"
 #include "tests/support/spirv_check.h"

@@ -5,8 +5,8 @@
 
 #include "backends/simt/simt_arch.h"
 #include "core/emit/emit.h"
-#include "core/ir/target.h"
-#include "core/passes/tile_to_target.h"
+#include "core/ir/target/target.h"
+#include "core/passes/target/program.h"
 #include "tessera/tessera.h"
 #include "tests/support/ir_bases.h"
 #include "tests/support/ir_fuzz.h"

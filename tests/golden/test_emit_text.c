@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backends/simt/simt_arch.h"
-#include "core/emit/emit_text.h"
+#include "core/emit/text/emit_text.h"
 
 static const struct { const char *file, *arch; } cases[] = {{"add", "sm_80"}, {"add", "gfx1100"}, {"transpose", "sm_90a"}, {"matmul", "sm_80"}, {"matmul", "sm_90a"}};
 

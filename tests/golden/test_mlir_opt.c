@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/ir/graph_ops.h"
+#include "core/ir/graph/ops.h"
 #include "tessera/tessera.h"
 #include "tests/support/mlir_opt.h"
 

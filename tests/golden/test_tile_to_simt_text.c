@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/passes/tile_to_simt.h"
+#include "core/passes/simt/simt.h"
 
 static const struct { const char *program; tsr_dialect dialect; const char *arch; int subgroup; bool matrices; } cases[] = {
     {"transpose", DIALECT_SPIRV, "spirv1.6", 32, false},     /* shared exchange, ragged edges */

@@ -9,7 +9,7 @@ function(tsr_package_test name script)
   set_tests_properties(package.${name} PROPERTIES LABELS package SKIP_RETURN_CODE 77 TIMEOUT ${TSR_TEST_SECONDS} ENVIRONMENT "${package_env}")
 endfunction()
 
-tsr_package_test(include_rules includes.sh)
+tsr_package_test(rooms rooms.sh)
 tsr_package_test(headers_alone headers.sh)
 tsr_package_test(readme readme.sh)
 tsr_package_test(docs docs.sh)

@@ -3,7 +3,7 @@
  * emulator. A launch with findings fails with the first of them as its message. */
 #ifndef TSR_SIMT_BACKEND_EMU_H
 #define TSR_SIMT_BACKEND_EMU_H
-#include "core/backend.h"
+#include "core/device/backend.h"
 
 extern const be_vtable emu_backend;
 enum { EMU_N_DEVICES = 5 };

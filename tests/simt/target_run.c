@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "backends/simt/simt_arch.h"
-#include "core/emit/emit_text.h"
-#include "core/ir/target.h"
-#include "core/passes/tile_to_simt.h"
+#include "core/emit/text/emit_text.h"
+#include "core/ir/target/target.h"
+#include "core/passes/simt/simt.h"
 #include "tests/simt/record.h"
 
 #define WHERE(op) ST_WHERE("emulator", op, NULL)

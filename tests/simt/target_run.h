@@ -2,7 +2,7 @@
  * compiled for the host and launched. Used by the tests and by the emulated backend. */
 #ifndef TSR_SIMT_TARGET_RUN_H
 #define TSR_SIMT_TARGET_RUN_H
-#include "core/backend.h"
+#include "core/device/backend.h"
 #include "core/ir/ir.h"
 #include "tests/simt/simt.h"
 

@@ -15,8 +15,8 @@
 #include "tessera/cuda.h"
 #include "tessera/hip.h"
 #include "tessera/tessera.h"
-#include "tests/simt/emu_check.h"
 #include "tests/fake/fake_driver.h"
+#include "tests/simt/emu_check.h"
 #include "tests/simt/simt.h"
 
 enum { MAX_MODULES = 32, MAX_INPUTS = 3 };

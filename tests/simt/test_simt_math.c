@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/base/str.h"
-#include "core/emit/text.h"
+#include "core/emit/text/text.h"
 #include "tests/simt/simt.h"
 
 enum { N = 4000 };

@@ -13,7 +13,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/str.h"
-#include "core/passes/tile_to_simt.h"
+#include "core/passes/simt/simt.h"
 #include "tessera/tessera.h"
 #include "tests/simt/backend_emu.h"
 #include "tests/simt/emu_check.h"

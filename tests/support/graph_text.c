@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
-#include "core/ir/schedule.h"
+#include "core/ir/schedule/schedule.h"
 
 const char *gt_func(const char *args, const char *body, const char *results, const char *types) {
   static char text[1 << 16];

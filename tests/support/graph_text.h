@@ -1,7 +1,7 @@
 /* tests/support/graph_text.h - helpers of the Graph IR tests: wrap a body in a function, parse, evaluate on random data. */
 #ifndef TESTS_SUPPORT_GRAPH_TEXT_H
 #define TESTS_SUPPORT_GRAPH_TEXT_H
-#include "core/ir/graph_eval.h"
+#include "core/ir/graph/eval.h"
 
 /* "%A: tensor<..>, .." + body lines + "%0, %1" + their types: the text of a module with one function. Static memory, 64 KiB. */
 const char *gt_func(const char *args, const char *body, const char *results, const char *types);

@@ -2,7 +2,7 @@
  * here, and the hand-written programs of tests/tile. */
 #ifndef TESTS_SUPPORT_IR_BASES_H
 #define TESTS_SUPPORT_IR_BASES_H
-#include "core/caps.h"
+#include "core/device/caps.h"
 #include "core/ir/ir.h"
 
 enum { IR_BASES_MOST = 128 };

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/ir/target.h"
-#include "core/ir/tile.h"
+#include "core/ir/target/target.h"
+#include "core/ir/tile/tile.h"
 
 enum { MOST = 4096 };
 

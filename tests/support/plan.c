@@ -1,12 +1,12 @@
 /* tests/support/plan.c - see plan.h. */
 #include "tests/support/plan.h"
 
-#include "core/passes/graph_simplify.h"
-#include "core/passes/graph_to_schedule.h"
-#include "core/passes/options.h"
-#include "core/passes/schedule_default.h"
-#include "core/passes/schedule_to_tile.h"
-#include "core/passes/schedule_turn.h"
+#include "core/passes/graph/simplify.h"
+#include "core/passes/schedule/defaults.h"
+#include "core/passes/schedule/from_graph.h"
+#include "core/passes/schedule/transpose_operand.h"
+#include "core/passes/switches.h"
+#include "core/passes/tile/from_schedule.h"
 
 tsr_status plan_tile(const char *graph, size_t bytes, const char *file, const tsr_caps *caps, ir_module **out) {
   ir_module *g = NULL, *s = NULL;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/emit/emit_spirv.h"
+#include "core/emit/spirv/spirv.h"
 
 tsr_caps spirv_full_caps(void) {
   tsr_caps c = {.dialect = DIALECT_SPIRV, .arch = "spirv1.6", .subgroup = 32, .subgroup_min = 32, .subgroup_max = 32, .max_threads = 1024,

@@ -1,7 +1,7 @@
 /* tests/support/spirv_check.h - Target IR text to SPIR-V and through SPIRV-Tools' validator (Vulkan 1.3). */
 #ifndef TESTS_SUPPORT_SPIRV_CHECK_H
 #define TESTS_SUPPORT_SPIRV_CHECK_H
-#include "core/caps.h"
+#include "core/device/caps.h"
 #include "core/ir/ir.h"
 
 /* Capabilities with everything on that a kernel of any type needs; tests switch off what they want absent. */

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ir/graph_ops.h"
-#include "core/passes/graph_canonical.h"
-#include "core/passes/graph_fuse.h"
-#include "core/passes/graph_simplify.h"
+#include "core/ir/graph/ops.h"
+#include "core/passes/graph/canonical.h"
+#include "core/passes/graph/fuse.h"
+#include "core/passes/graph/simplify.h"
 #include "core/runtime/internal.h"
 #include "core/runtime/program_memory.h"
 #include "tests/support/chain_text.h"

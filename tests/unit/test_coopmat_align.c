@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "core/base/dtype.h"
-#include "core/emit/spirv_caps.h"
-#include "core/ir/target.h"
-#include "core/passes/tile_to_simt.h"
+#include "core/emit/spirv/caps.h"
+#include "core/ir/target/target.h"
+#include "core/passes/simt/simt.h"
 #include "tests/support/tile_gen.h"
 
 static int seen, seen_from_global;

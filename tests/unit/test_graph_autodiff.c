@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/passes/autodiff.h"
-#include "core/passes/graph_simplify.h"
+#include "core/passes/graph/autodiff.h"
+#include "core/passes/graph/simplify.h"
 #include "tests/support/graph_text.h"
 
 #define OP(r, name, args) "%" r " = \"tessera.graph." name "\"(" args ")\n"

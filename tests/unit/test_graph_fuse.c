@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ir/schedule.h"
-#include "core/passes/graph_fuse.h"
-#include "core/passes/graph_to_schedule.h"
+#include "core/ir/schedule/schedule.h"
+#include "core/passes/graph/fuse.h"
+#include "core/passes/schedule/from_graph.h"
 #include "tests/support/graph_text.h"
 
 static char families[512]; /* "matmul row ..." of the last program */

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/passes/graph_to_schedule.h"
-#include "core/passes/schedule_default.h"
+#include "core/passes/schedule/defaults.h"
+#include "core/passes/schedule/from_graph.h"
 #include "tests/support/graph_text.h"
 
 static tsr_caps gpu(int64_t shared) {

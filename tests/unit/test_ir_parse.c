@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ir/schedule.h"
-#include "core/passes/autodiff.h"
-#include "core/passes/graph_simplify.h"
-#include "core/passes/graph_to_schedule.h"
+#include "core/ir/schedule/schedule.h"
+#include "core/passes/graph/autodiff.h"
+#include "core/passes/graph/simplify.h"
+#include "core/passes/schedule/from_graph.h"
 #include "tests/support/graph_text.h"
 
 #define IN(body) "\"tessera.graph.func\"() ({\n^bb0(%a: tensor<4xf32>):\n" body "\n\"tessera.graph.return\"(%a)\n}) : () -> ()\n"

@@ -11,13 +11,13 @@
 
 #include <cmocka.h>
 
+#include "core/base/knob.h"
+#include "core/ir/schedule/schedule.h"
 #include "tessera/cuda.h"
 #include "tessera/hip.h"
 #include "tessera/profile.h"
 #include "tessera/tune.h"
 #include "tessera/vulkan.h"
-#include "core/base/knob.h"
-#include "core/ir/schedule.h"
 #include "tests/support/api_check.h"
 
 static const char *tried[256];

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/backend.h"
 #include "core/base/json.h"
+#include "core/device/backend.h"
 #include "tessera/profile.h"
 #include "tests/support/json_schema.h"
 

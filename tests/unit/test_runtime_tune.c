@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/backend.h"
 #include "core/base/json.h"
 #include "core/base/status.h"
+#include "core/device/backend.h"
 #include "tests/unit/tune_matmul.h"
 
 static void second_context_measures_nothing(void **state) {

@@ -10,7 +10,7 @@
 
 #include "backends/hip/backend.h"
 #include "backends/simt/simt_arch.h"
-#include "core/passes/tile_to_simt_matrix.h"
+#include "core/passes/simt/matrix/operands.h"
 
 typedef struct place { int64_t x, y; } place;
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "core/base/dtype.h"
-#include "core/emit/spirv_caps.h"
-#include "core/passes/tile_to_simt.h"
+#include "core/emit/spirv/caps.h"
+#include "core/passes/simt/simt.h"
 #include "tests/support/spirv_check.h"
 
 static int n_unknown; /* modules that this machine's validator is too old for */

@@ -8,7 +8,7 @@
 #include <spirv-tools/libspirv.h>
 
 #include "core/base/dtype.h"
-#include "core/emit/emit_spirv.h"
+#include "core/emit/spirv/spirv.h"
 #include "core/ir/scalar_ops.h"
 #include "tests/support/spirv_check.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/ir/ir.h"
-#include "core/ir/tile.h"
+#include "core/ir/tile/tile.h"
 #include "tests/conformance/random_graph.h"
 
 static const char *const devices[] = {"cpu:0", "null:spirv", "cuda:sm_80", "cuda:sm_90a", "hip:gfx942", "hip:gfx1100"};

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "core/ir/target.h"
-#include "core/passes/tile_to_simt.h"
+#include "core/ir/target/target.h"
+#include "core/passes/simt/simt.h"
 #include "tests/support/tile_gen.h"
 
 static tsr_caps device(tsr_dialect d, int subgroup) {

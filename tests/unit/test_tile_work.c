@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/passes/tile_work.h"
+#include "core/passes/tile/work.h"
 #include "tessera/profile.h"
 
 static char *read_program(const char *name, size_t *n) {

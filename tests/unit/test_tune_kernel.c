@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/passes/graph_to_schedule.h"
-#include "core/passes/schedule_default.h"
+#include "core/passes/schedule/defaults.h"
+#include "core/passes/schedule/from_graph.h"
 #include "core/tune/bucket.h"
 #include "core/tune/cost.h"
 #include "core/tune/extract.h"

@@ -1,6 +1,6 @@
 /* Occupancy against hand-computed rows (CUDA's allocation rules), verdicts, profiles from files. */
 #include "backends/simt/simt_arch.h"
-#include "core/emit/spirv_caps.h"
+#include "core/emit/spirv/caps.h"
 #include "core/profile/verdict.h"
 #include "core/tune/cost.h"
 #include "core/tune/kernel.h"

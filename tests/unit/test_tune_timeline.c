@@ -1,7 +1,7 @@
 /* The schedule simulator: the pattern load(N+1), compute(N), comm(N-1), totals worked out by hand, hazards under random durations. */
+#include "backends/simt/simt_arch.h"
 #include "core/tune/kernel.h"
 #include "core/tune/timeline.h"
-#include "backends/simt/simt_arch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

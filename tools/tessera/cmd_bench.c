@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/passes/options.h"
+#include "core/passes/switches.h"
 #include "tools/tessera/bench_env.h"
 #include "tools/tessera/bench_html.h"
 

@@ -1,4 +1,4 @@
-/* tests/simt/kernels/good.cpp - hand-written kernels in the spelling of core/emit/text.h that do nothing wrong: one of each
+/* tests/simt/kernels/good.cpp - hand-written kernels in the spelling of core/emit/text/text.h that do nothing wrong: one of each
  * technique. All matmuls compute C[M,N] f32 = A[M,K] B with B given as [N,K] rows unless said. */
 #include "types.h"
 namespace tsr {

@@ -1,0 +1,117 @@
+/* core/emit/spirv/internal.h - what the files of the SPIR-V emitter share; only core/emit/spirv*.c include it.
+ *
+ * How Target IR becomes SPIR-V:
+ *   index          32-bit integer (64-bit with wide_index); known constants are folded so that unrolled array indices vanish
+ *   f32 f64 f16    floats; f16 needs shaderFloat16. bf16 and fp8 are their bits in u16 / u8: arithmetic goes through f32
+ *   bool           OpTypeBool in registers, one byte in memory
+ *   vector<N>      one value for N <= 4, else N / 4 values of 4 ("parts")
+ *   global ptr     64-bit address (PhysicalStorageBuffer), shared ptr = 32-bit byte offset into the block's memory
+ *   array          a Function variable; matrix = a cooperative matrix value
+ * All integers have signedness 0; the opcode says how they are meant. */
+#ifndef CORE_EMIT_SPIRV_INTERNAL_H
+#define CORE_EMIT_SPIRV_INTERNAL_H
+#include "core/base/dtype.h"
+#include "core/device/caps.h"
+#include "core/emit/spirv/words.h"
+#include "core/ir/target/target.h"
+
+enum { SV_PARTS = 4 };
+
+/* A value of the kernel. */
+typedef struct sv {
+  uint32_t part[SV_PARTS];
+  bool is_const; /* index or integer known now */
+  int64_t c;
+} sv;
+
+/* Element type and number of components (1 to 4) of one part. */
+typedef struct vt { tsr_dtype t; int n; } vt;
+/* The dtype that stands for `index`; 32 or 64 bits by the kernel. */
+#define INDEX_DTYPE(e) ((e)->wide ? TSR_I64 : TSR_I32)
+
+typedef struct emitter {
+  spv s;
+  const tsr_caps *caps;
+  const ir_op *kernel;
+  arena *a; /* values of this kernel */
+  bool wide, exact, has_barrier, needs_lane;
+  int64_t block[3], shared_bytes;
+  uint32_t glsl, label; /* ext import; label of the block being written */
+  uint32_t thread_id[3], block_id[3], lane, warp; /* loaded once in the first block */
+  uint32_t interface[24];
+  int n_interface;
+  struct { uint32_t type, var; } shared_vars[12];
+  int n_shared_vars;
+  const ir_op *yield_to; /* NULL; see region code */
+  int depth;
+} emitter;
+
+/* ---- types, constants ---- */
+uint32_t e_void(emitter *e);
+uint32_t e_int(emitter *e, int bits);
+uint32_t e_float(emitter *e, int bits);
+uint32_t e_bool(emitter *e);
+uint32_t e_vec(emitter *e, uint32_t elem, int n);
+uint32_t e_ptr(emitter *e, int storage, uint32_t type);
+/* How a value of this type is held in registers. */
+uint32_t e_reg(emitter *e, tsr_dtype t, int n);
+uint32_t e_u32(emitter *e, uint32_t v);
+uint32_t e_u64(emitter *e, uint64_t v);
+/* A constant of an integer width, a float, or the bits of one; n components. */
+uint32_t e_const_int(emitter *e, int bits, int64_t v, int n);
+uint32_t e_const_f32(emitter *e, double v, int n);
+uint32_t e_const_f64(emitter *e, double v, int n);
+uint32_t e_const(emitter *e, tsr_dtype t, double v, int n);
+uint32_t e_splat_const(emitter *e, uint32_t elem_type, uint32_t scalar, int n);
+tsr_dtype e_dtype(const emitter *e, const ir_type *t); /* index resolved */
+int e_parts(const ir_type *t);                         /* 1 to 4 */
+vt e_part(const emitter *e, const ir_type *t);         /* of each part */
+uint32_t e_undef(emitter *e, uint32_t type);
+
+/* ---- values ---- */
+sv *e_value(emitter *e, const ir_value *v);
+void e_define(emitter *e, const ir_value *v, sv x);
+sv e_index_const(emitter *e, int64_t v);
+tsr_status e_fail(const emitter *e, const ir_op *op, tsr_code code, const char *hint, const char *fmt, ...) TSR_PRINTF(5, 6);
+uint32_t e_glsl(emitter *e, int fn, uint32_t type, const uint32_t *args, int n);
+#define GLSL(e, fn, type, ...) e_glsl(e, fn, type, (const uint32_t[]){__VA_ARGS__}, (int)(sizeof((const uint32_t[]){__VA_ARGS__}) / 4))
+void e_block(emitter *e, uint32_t label); /* starts a block */
+uint32_t e_local(emitter *e, uint32_t type); /* a Function variable */
+void e_interface(emitter *e, uint32_t var);
+
+/* ---- scalar arithmetic: emit/spirv/scalar.c, emit/spirv/math.c, emit/spirv/rem.c, emit/spirv/cast.c ---- */
+tsr_status e_scalar_op(emitter *e, const ir_op *op);
+/* f32 functions; -1 when code isn't one of them. x, y, z are f32 of n components. */
+bool e_is_math(int code);
+uint32_t e_math(emitter *e, int code, int n, uint32_t x, uint32_t y);
+uint32_t e_float_rem(emitter *e, vt v, uint32_t a, uint32_t b); /* f32 and f64: exact, by emit/spirv/rem.c */
+uint32_t e_int_pow(emitter *e, vt v, uint32_t a, uint32_t b);
+uint32_t e_min_max(emitter *e, bool max, vt v, uint32_t a, uint32_t b);
+uint32_t e_cast(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n);
+/* Two-operand reduction step: "sum", "prod", "min", "max". */
+uint32_t e_combine(emitter *e, const char *op, vt v, uint32_t a, uint32_t b);
+uint32_t e_binary(emitter *e, int code, vt v, uint32_t a, uint32_t b);
+
+/* ---- memory: emit/spirv/memory.c ---- */
+tsr_status e_load(emitter *e, const ir_op *op);
+tsr_status e_store(emitter *e, const ir_op *op);
+tsr_status e_ptr_op(emitter *e, const ir_op *op); /* shared, ptr_cast, ptr_add */
+tsr_status e_array_op(emitter *e, const ir_op *op); /* local, get, set */
+/* A SPIR-V pointer to an array element for matrix loads: element type `dt` (possibly u32 words); alignment out. */
+uint32_t e_element_pointer(emitter *e, const ir_value *ptr, const ir_value *index, uint32_t *scale_log2, bool *physical);
+/* idx as a byte offset id in 32 bits (shared) or 64 bits (global). */
+uint32_t e_bytes(emitter *e, const sv *index, size_t elem, bool to64);
+
+/* ---- subgroup and matrix ops: emit/spirv/subgroup.c, emit/spirv/matrix.c ---- */
+tsr_status e_subgroup_op(emitter *e, const ir_op *op);
+tsr_status e_matrix_op(emitter *e, const ir_op *op);
+uint32_t e_matrix_type(emitter *e, const ir_type *t);
+uint32_t e_lane(emitter *e);
+
+/* ---- control flow: emit/spirv/walk.c ---- */
+tsr_status e_ops(emitter *e, const ir_block *b, const ir_op **terminator);
+tsr_status e_op(emitter *e, const ir_op *op);
+uint32_t e_type(emitter *e, const ir_type *t); /* of one part of a value */
+void e_barrier(emitter *e, int scope);
+
+#endif

@@ -1,0 +1,145 @@
+/* core/emit/spirv/types.c - types, constants and small helpers of the SPIR-V emitter; see emit/spirv/internal.h. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/emit/spirv/internal.h"
+
+uint32_t e_void(emitter *e) { return spv_once(&e->s, OpTypeVoid, NULL, 0, false); }
+uint32_t e_bool(emitter *e) { return spv_once(&e->s, OpTypeBool, NULL, 0, false); }
+
+uint32_t e_int(emitter *e, int bits) {
+  if (bits != 32) spv_capability(&e->s, bits == 64 ? CapInt64 : bits == 16 ? CapInt16 : CapInt8);
+  return TYPE(&e->s, OpTypeInt, (uint32_t)bits, 0);
+}
+
+uint32_t e_float(emitter *e, int bits) {
+  if (bits != 32) spv_capability(&e->s, bits == 64 ? CapFloat64 : CapFloat16);
+  return TYPE(&e->s, OpTypeFloat, (uint32_t)bits);
+}
+
+uint32_t e_vec(emitter *e, uint32_t elem, int n) { return n == 1 ? elem : TYPE(&e->s, OpTypeVector, elem, (uint32_t)n); }
+uint32_t e_ptr(emitter *e, int storage, uint32_t type) { return TYPE(&e->s, OpTypePointer, (uint32_t)storage, type); }
+
+uint32_t e_reg(emitter *e, tsr_dtype t, int n) {
+  uint32_t s;
+  switch (t) {
+  case TSR_F64: s = e_float(e, 64); break;
+  case TSR_F32:
+  case TSR_TF32: s = e_float(e, 32); break;
+  case TSR_F16: s = e_float(e, 16); break;
+  case TSR_BOOL: s = e_bool(e); break;
+  default: s = e_int(e, 8 * (int)tsr_dtype_size(t)); break;
+  }
+  return e_vec(e, s, n);
+}
+
+uint32_t e_splat_const(emitter *e, uint32_t elem_type, uint32_t scalar, int n) {
+  if (n == 1) return scalar;
+  uint32_t w[5] = {e_vec(e, elem_type, n), scalar, scalar, scalar, scalar};
+  return spv_once(&e->s, OpConstantComposite, w, n + 1, true);
+}
+
+uint32_t e_const_int(emitter *e, int bits, int64_t v, int n) {
+  uint32_t t = e_int(e, bits), c;
+  if (bits == 64) c = CONST(&e->s, OpConstant, t, (uint32_t)(uint64_t)v, (uint32_t)((uint64_t)v >> 32));
+  else c = CONST(&e->s, OpConstant, t, bits == 32 ? (uint32_t)v : (uint32_t)v & ((1u << bits) - 1));
+  return e_splat_const(e, t, c, n);
+}
+
+uint32_t e_u32(emitter *e, uint32_t v) { return e_const_int(e, 32, v, 1); }
+uint32_t e_u64(emitter *e, uint64_t v) { return e_const_int(e, 64, (int64_t)v, 1); }
+
+uint32_t e_const_f32(emitter *e, double v, int n) {
+  float f = (float)v;
+  uint32_t u, t = e_float(e, 32);
+  memcpy(&u, &f, 4);
+  return e_splat_const(e, t, CONST(&e->s, OpConstant, t, u), n);
+}
+
+uint32_t e_const_f64(emitter *e, double v, int n) {
+  uint64_t u;
+  uint32_t t = e_float(e, 64);
+  memcpy(&u, &v, 8);
+  return e_splat_const(e, t, CONST(&e->s, OpConstant, t, (uint32_t)u, (uint32_t)(u >> 32)), n);
+}
+
+uint32_t e_const(emitter *e, tsr_dtype t, double v, int n) {
+  uint64_t bits = 0;
+  if (t == TSR_F64) return e_const_f64(e, v, n);
+  if (t == TSR_F32 || t == TSR_TF32) return e_const_f32(e, v, n);
+  if (t == TSR_BOOL) {
+    uint32_t c = CONST(&e->s, v != 0 ? OpConstantTrue : OpConstantFalse, e_bool(e));
+    return e_splat_const(e, e_bool(e), c, n);
+  }
+  dtype_store(t, &bits, 0, v);
+  if (t == TSR_F16) {
+    uint32_t ty = e_float(e, 16);
+    return e_splat_const(e, ty, CONST(&e->s, OpConstant, ty, (uint32_t)(bits & 0xffff)), n);
+  }
+  return e_const_int(e, 8 * (int)tsr_dtype_size(t), (int64_t)bits, n);
+}
+
+uint32_t e_undef(emitter *e, uint32_t type) { return CONST(&e->s, OpUndef, type); }
+
+tsr_dtype e_dtype(const emitter *e, const ir_type *t) { return t->kind == IR_T_INDEX ? INDEX_DTYPE(e) : t->dtype; }
+
+int e_parts(const ir_type *t) { return t->kind == IR_T_VECTOR && t->dims[0] > 4 ? (int)((t->dims[0] + 3) / 4) : 1; }
+
+vt e_part(const emitter *e, const ir_type *t) {
+  return (vt){e_dtype(e, t), t->kind != IR_T_VECTOR ? 1 : t->dims[0] > 4 ? 4 : (int)t->dims[0]};
+}
+
+uint32_t e_type(emitter *e, const ir_type *t) {
+  if (t->kind == IR_T_MATRIX) return e_matrix_type(e, t);
+  if (t->kind == IR_T_PTR) return e_int(e, t->use && !strcmp(t->use, "shared") ? 32 : 64);
+  vt v = e_part(e, t);
+  return e_reg(e, v.t, v.n);
+}
+
+sv *e_value(emitter *e, const ir_value *v) { return v->data; }
+
+void e_define(emitter *e, const ir_value *v, sv x) {
+  ir_value *w = (ir_value *)v; /* `data` is the running pass's */
+  if (!w->data && !(w->data = arena_new(e->a, sv))) {
+    e->s.failed = true;
+    return;
+  }
+  *(sv *)w->data = x;
+}
+
+sv e_index_const(emitter *e, int64_t v) {
+  return (sv){.part = {e_const_int(e, e->wide ? 64 : 32, v, 1)}, .is_const = true, .c = v};
+}
+
+tsr_status e_fail(const emitter *e, const ir_op *op, tsr_code code, const char *hint, const char *fmt, ...) {
+  char text[300];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  if (!op) op = e->kernel;
+  return ir_error_at(op, op->loc, code, hint, "kernel '%s': %s", ir_get_str(e->kernel, "sym_name", "?"), text);
+}
+
+uint32_t e_glsl(emitter *e, int fn, uint32_t type, const uint32_t *args, int n) {
+  uint32_t w[6] = {e->glsl, (uint32_t)fn};
+  for (int i = 0; i < n; i++) w[2 + i] = args[i];
+  return spv_val_n(&e->s, OpExtInst, type, w, n + 2);
+}
+
+void e_block(emitter *e, uint32_t label) {
+  SPV(&e->s, e->s.body, OpLabel, label);
+  e->label = label;
+}
+
+uint32_t e_local(emitter *e, uint32_t type) {
+  uint32_t id = spv_id(&e->s);
+  SPV(&e->s, SEC_VARS, OpVariable, e_ptr(e, StorageFunction, type), id, StorageFunction);
+  return id;
+}
+
+void e_interface(emitter *e, uint32_t var) {
+  if (e->n_interface < (int)(sizeof e->interface / 4)) e->interface[e->n_interface++] = var;
+  else e->s.failed = true;
+}

@@ -1,0 +1,344 @@
+/* core/emit/spirv/walk.c - control flow and the remaining ops of Target IR; see emit/spirv/internal.h.
+ * Loops are structured (header with OpPhi, merge, continue); carried matrices live in Function variables, since drivers are
+ * used to those. A loop marked `unroll` with known bounds is written out, so that array indices become constants. */
+#include <string.h>
+
+#include "core/emit/spirv/internal.h"
+
+enum { MAX_CARRIED = 4096, MAX_UNROLL = 512, MAX_DEPTH = 200 };
+
+static bool is_matrix(const ir_value *v) { return v->type->kind == IR_T_MATRIX; }
+static void branch(emitter *e, uint32_t to) { SPV(&e->s, e->s.body, OpBranch, to); }
+
+/* ---- carried values: parts as phis, matrices as variables ---- */
+
+typedef struct carried {
+  uint32_t var;             /* matrices */
+  uint32_t id[SV_PARTS];    /* phis */
+  size_t patch[SV_PARTS];   /* word of the phi's second value */
+  int parts;
+} carried;
+
+static void carry_begin(emitter *e, carried *c, const ir_value *v, const sv *init) {
+  c->parts = e_parts(v->type);
+  c->var = 0;
+  if (!is_matrix(v)) return;
+  c->var = e_local(e, e_type(e, v->type));
+  SPV(&e->s, e->s.body, OpStore, c->var, init->part[0]);
+}
+
+static void carry_phis(emitter *e, carried *c, const ir_value *v, const sv *init, uint32_t pre, uint32_t cont) {
+  if (c->var) return;
+  uint32_t type = e_type(e, v->type);
+  for (int p = 0; p < c->parts; p++) {
+    c->id[p] = spv_id(&e->s);
+    SPV(&e->s, e->s.body, OpPhi, type, c->id[p], init->part[p], pre, 0, cont);
+    c->patch[p] = e->s.sec[e->s.body].n - 2;
+  }
+}
+
+static sv carry_value(emitter *e, const carried *c, const ir_value *v) {
+  sv r = {.part = {0}};
+  if (c->var) r.part[0] = VAL(&e->s, OpLoad, e_type(e, v->type), c->var);
+  else memcpy(r.part, c->id, sizeof r.part);
+  return r;
+}
+
+static void carry_next(emitter *e, const carried *c, const sv *next) {
+  if (c->var) {
+    SPV(&e->s, e->s.body, OpStore, c->var, next->part[0]);
+    return;
+  }
+  for (int p = 0; p < c->parts; p++)
+    if (spv_ok(&e->s)) e->s.sec[e->s.body].w[c->patch[p]] = next->part[p];
+}
+
+/* ---- for ---- */
+
+static tsr_status region(emitter *e, const ir_op *op, int r, const ir_op **end) {
+  *end = NULL;
+  TSR_TRY(e_ops(e, op->regions[r], end));
+  return *end ? NULL : e_fail(e, op, TSR_VERIFY_ERROR, NULL, "a region does not end in yield");
+}
+
+/* Runs the body once with the induction value and `cur` bound, leaving the yielded values in `cur`. */
+static tsr_status iterate(emitter *e, const ir_op *op, sv i, sv *cur, int n) {
+  const ir_block *b = op->regions[0];
+  const ir_op *end;
+  e_define(e, b->args[0], i);
+  for (int k = 0; k < n; k++) e_define(e, b->args[1 + k], cur[k]);
+  TSR_TRY(region(e, op, 0, &end));
+  if (end->n_operands != n) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "yields %d values for %d carried", end->n_operands, n);
+  for (int k = 0; k < n; k++) cur[k] = *e_value(e, end->operands[k]);
+  return NULL;
+}
+
+static tsr_status unrolled(emitter *e, const ir_op *op, int64_t from, int64_t to, int64_t step, sv *cur, int n) {
+  for (int64_t i = from; i < to; i += step) TSR_TRY(iterate(e, op, e_index_const(e, i), cur, n));
+  for (int k = 0; k < n; k++) e_define(e, op->results[k], cur[k]);
+  return NULL;
+}
+
+/* x or y, by the block that control comes from. */
+static sv merged(emitter *e, const ir_type *t, const sv *x, uint32_t x_from, const sv *y, uint32_t y_from) {
+  sv r = {.part = {0}};
+  for (int p = 0; p < e_parts(t); p++) r.part[p] = VAL(&e->s, OpPhi, e_type(e, t), x->part[p], x_from, y->part[p], y_from);
+  return r;
+}
+
+/* Around a loop that may not run at all. */
+typedef struct guard { uint32_t before, after; sv *init; } guard;
+
+static tsr_status guard_begin(emitter *e, guard *g, sv from, sv to, const sv *cur, int n) {
+  if (!(g->init = arena_dup(e->a, cur, sizeof *cur * (size_t)(n + 1)))) return st_oom();
+  uint32_t enter = spv_id(&e->s), any = VAL(&e->s, OpSLessThan, e_bool(e), from.part[0], to.part[0]);
+  g->before = e->label;
+  g->after = spv_id(&e->s);
+  SPV(&e->s, e->s.body, OpSelectionMerge, g->after, 0);
+  SPV(&e->s, e->s.body, OpBranchConditional, any, enter, g->after);
+  e_block(e, enter);
+  return NULL;
+}
+
+static void guard_end(emitter *e, const guard *g, const carried *c, const ir_op *op, sv *cur, int n) {
+  uint32_t last = e->label;
+  branch(e, g->after);
+  e_block(e, g->after);
+  for (int k = 0; k < n; k++)
+    if (!c[k].var) cur[k] = merged(e, op->results[k]->type, &g->init[k], g->before, &cur[k], last);
+}
+
+/* The test stands at the end, and under a condition before the loop unless the body `runs` at least once. llvmpipe makes this necessary:
+ * it goes through a body whose test at the top has failed once more with all lanes off, makes the loads at lane-uniform addresses all
+ * the same, and does so with counters of inner loops as they were left: reads up to two steps behind the end. It does branch around
+ * what stands under a condition, if that has a loop in it. */
+static tsr_status looped(emitter *e, const ir_op *op, sv from, sv to, sv step, int64_t by, bool runs, sv *cur, int n) {
+  const ir_block *b = op->regions[0];
+  carried *c = arena_array(e->a, carried, n + 1);
+  uint32_t type = e_reg(e, INDEX_DTYPE(e), 1);
+  guard g = {0};
+  if (!c) return st_oom();
+  for (int k = 0; k < n; k++) carry_begin(e, &c[k], b->args[1 + k], &cur[k]);
+  if (!runs) TSR_TRY(guard_begin(e, &g, from, to, cur, n));
+  uint32_t pre = e->label, head = spv_id(&e->s), in = spv_id(&e->s), cont = spv_id(&e->s), merge = spv_id(&e->s), i = spv_id(&e->s), next = spv_id(&e->s);
+  branch(e, head);
+  e_block(e, head);
+  SPV(&e->s, e->s.body, OpPhi, type, i, from.part[0], pre, next, cont);
+  for (int k = 0; k < n; k++) carry_phis(e, &c[k], b->args[1 + k], &cur[k], pre, cont);
+  SPV(&e->s, e->s.body, OpLoopMerge, merge, cont, ir_get_bool(op, "unroll", false) ? LoopUnroll : 0);
+  branch(e, in);
+  e_block(e, in);
+  for (int k = 0; k < n; k++) cur[k] = carry_value(e, &c[k], b->args[1 + k]);
+  sv at = {.part = {i}};
+  for (int64_t u = 0; u < by; u++) {
+    TSR_TRY(iterate(e, op, at, cur, n));
+    if (u + 1 < by) at.part[0] = VAL(&e->s, OpIAdd, type, at.part[0], step.part[0]);
+  }
+  for (int k = 0; k < n; k++) carry_next(e, &c[k], &cur[k]);
+  branch(e, cont);
+  e_block(e, cont);
+  uint32_t stride = by > 1 ? e_index_const(e, step.c * by).part[0] : step.part[0];
+  SPV(&e->s, e->s.body, OpIAdd, type, next, i, stride);
+  SPV(&e->s, e->s.body, OpBranchConditional, VAL(&e->s, OpSLessThan, e_bool(e), next, to.part[0]), head, merge);
+  e_block(e, merge);
+  if (!runs) guard_end(e, &g, c, op, cur, n);
+  for (int k = 0; k < n; k++) e_define(e, op->results[k], c[k].var ? carry_value(e, &c[k], b->args[1 + k]) : cur[k]);
+  return NULL;
+}
+
+static tsr_status loop(emitter *e, const ir_op *op) {
+  int n = op->n_operands - 3;
+  sv from = *e_value(e, op->operands[0]), to = *e_value(e, op->operands[1]), step = *e_value(e, op->operands[2]), *cur;
+  if (n > MAX_CARRIED) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "more than %d carried values", MAX_CARRIED);
+  if (!(cur = arena_array(e->a, sv, n + 1))) return st_oom();
+  for (int k = 0; k < n; k++) cur[k] = *e_value(e, op->operands[3 + k]);
+  bool known = from.is_const && to.is_const && step.is_const && step.c > 0;
+  if (step.is_const && step.c <= 0) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "the step must be positive");
+  int64_t trips = known && to.c > from.c ? (to.c - from.c + step.c - 1) / step.c : 0, by = ir_get_int(op, "unroll_by", 0);
+  if (known && (trips <= 1 || (ir_get_bool(op, "unroll", false) && trips <= MAX_UNROLL))) return unrolled(e, op, from.c, to.c, step.c, cur, n);
+  bool split = known && by > 1 && by <= 32 && trips % by == 0;
+  return looped(e, op, from, to, step, split ? by : 1, trips > 0, cur, n);
+}
+
+/* ---- if ---- */
+
+static tsr_status conditional(emitter *e, const ir_op *op) {
+  int n = op->n_results;
+  uint32_t yes = spv_id(&e->s), no = spv_id(&e->s), merge = spv_id(&e->s), *vars, from[2];
+  bool has_else = op->n_regions > 1;
+  sv *v[2];
+  if (n > MAX_CARRIED) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "more than %d results", MAX_CARRIED);
+  if (n && !has_else) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "results need an else region");
+  for (int r = 0; r < 2; r++)
+    if (!(v[r] = arena_array(e->a, sv, n + 1))) return st_oom();
+  if (!(vars = arena_array(e->a, uint32_t, n + 1))) return st_oom();
+  for (int k = 0; k < n; k++)
+    if (is_matrix(op->results[k])) vars[k] = e_local(e, e_type(e, op->results[k]->type));
+  SPV(&e->s, e->s.body, OpSelectionMerge, merge, 0);
+  SPV(&e->s, e->s.body, OpBranchConditional, e_value(e, op->operands[0])->part[0], yes, has_else ? no : merge);
+  for (int r = 0; r < (has_else ? 2 : 1); r++) {
+    const ir_op *end = NULL;
+    e_block(e, r ? no : yes);
+    TSR_TRY(e_ops(e, op->regions[r], &end));
+    if (n && (!end || end->n_operands != n)) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "a branch yields the wrong number of values");
+    for (int k = 0; k < n; k++) {
+      v[r][k] = *e_value(e, end->operands[k]);
+      if (vars[k]) SPV(&e->s, e->s.body, OpStore, vars[k], v[r][k].part[0]);
+    }
+    from[r] = e->label;
+    branch(e, merge);
+  }
+  e_block(e, merge);
+  for (int k = 0; k < n; k++) {
+    const ir_type *t = op->results[k]->type;
+    e_define(e, op->results[k], vars[k] ? (sv){.part = {0}} : merged(e, t, &v[0][k], from[0], &v[1][k], from[1]));
+  }
+  for (int k = 0; k < n; k++) /* loads come after all phis */
+    if (vars[k]) e_define(e, op->results[k], (sv){.part = {VAL(&e->s, OpLoad, e_type(e, op->results[k]->type), vars[k])}});
+  return NULL;
+}
+
+/* ---- the rest ---- */
+
+void e_barrier(emitter *e, int scope) {
+  uint32_t semantics = SemAcquireRelease | SemWorkgroupMemory | SemUniformMemory | SemMakeAvailable | SemMakeVisible;
+  uint32_t s = e_u32(e, (uint32_t)scope);
+  SPV(&e->s, e->s.body, OpControlBarrier, s, s, e_u32(e, semantics));
+}
+
+static void constant(emitter *e, const ir_op *op) {
+  const ir_type *t = op->results[0]->type;
+  const ir_attr *a = ir_get_attr(op, "value");
+  double d = a->kind == IR_A_INT ? (double)a->u.i : ir_get_float(op, "value", 0);
+  vt v = e_part(e, t);
+  sv r = {.part = {0}};
+  if (t->kind == IR_T_INDEX) {
+    r = e_index_const(e, a->kind == IR_A_INT ? a->u.i : (int64_t)d);
+  } else if (a->kind == IR_A_INT && !dtype_is_float(v.t) && v.t != TSR_BOOL) {
+    for (int p = 0; p < e_parts(t); p++) r.part[p] = e_const_int(e, 8 * (int)tsr_dtype_size(v.t), a->u.i, v.n);
+  } else {
+    for (int p = 0; p < e_parts(t); p++) r.part[p] = e_const(e, v.t, d, v.n);
+  }
+  e_define(e, op->results[0], r);
+}
+
+static void vector_op(emitter *e, const ir_op *op) {
+  int code = op->def->code, at = (int)ir_get_int(op, "at", 0);
+  sv r = {.part = {0}};
+  if (code == TG_EXTRACT) {
+    const ir_type *t = op->operands[0]->type;
+    vt v = e_part(e, t);
+    const sv *x = e_value(e, op->operands[0]);
+    r.part[0] = v.n == 1 ? x->part[0] : VAL(&e->s, OpCompositeExtract, e_reg(e, v.t, 1), x->part[at / 4], (uint32_t)(at % 4));
+  } else if (code == TG_INSERT) {
+    vt v = e_part(e, op->results[0]->type);
+    r = *e_value(e, op->operands[1]);
+    uint32_t s = e_value(e, op->operands[0])->part[0];
+    r.part[at / 4] = v.n == 1 ? s : VAL(&e->s, OpCompositeInsert, e_reg(e, v.t, v.n), s, r.part[at / 4], (uint32_t)(at % 4));
+  } else {
+    vt v = e_part(e, op->results[0]->type);
+    for (int p = 0; p < e_parts(op->results[0]->type); p++) {
+      uint32_t w[4];
+      for (int k = 0; k < v.n; k++) w[k] = e_value(e, op->operands[4 * p + k])->part[0];
+      r.part[p] = v.n == 1 ? w[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, v.t, v.n), w, v.n);
+    }
+  }
+  e_define(e, op->results[0], r);
+}
+
+/* One piece: ka elements of type a to kb of type b. SPIR-V's vectors have at most 4 components, so 8 bytes and one i64 meet at two words. */
+static void bitcast_piece(emitter *e, tsr_dtype a, int ka, const uint32_t *in, tsr_dtype b, int kb, uint32_t *out) {
+  uint32_t words[2];
+  if (ka > 4 || kb > 4) {
+    if (ka > kb) {
+      for (int i = 0; i < 2; i++) bitcast_piece(e, a, ka / 2, in + i * (ka / 2), TSR_I32, 1, &words[i]);
+      bitcast_piece(e, TSR_I32, 2, words, b, kb, out);
+    } else {
+      bitcast_piece(e, a, ka, in, TSR_I32, 2, words);
+      for (int i = 0; i < 2; i++) bitcast_piece(e, TSR_I32, 1, &words[i], b, kb / 2, out + i * (kb / 2));
+    }
+    return;
+  }
+  uint32_t v = ka == 1 ? in[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, a, ka), in, ka), type = e_reg(e, b, kb);
+  if (type != e_reg(e, a, ka)) v = VAL(&e->s, OpBitcast, type, v);
+  for (int k = 0; k < kb; k++) out[k] = kb == 1 ? v : VAL(&e->s, OpCompositeExtract, e_reg(e, b, 1), v, (uint32_t)k);
+}
+
+/* Same total size; SPIR-V casts between vectors whose sizes match, so values are cut into equal pieces of at most 16 bytes. */
+static tsr_status bitcast(emitter *e, const ir_op *op) {
+  const ir_type *from = op->operands[0]->type, *to = op->results[0]->type;
+  vt a = e_part(e, from), b = e_part(e, to);
+  int na = (from->kind == IR_T_VECTOR ? (int)from->dims[0] : 1), nb = to->kind == IR_T_VECTOR ? (int)to->dims[0] : 1;
+  int sa = (int)tsr_dtype_size(a.t), sb = (int)tsr_dtype_size(b.t);
+  const sv *x = e_value(e, op->operands[0]);
+  if (a.t == TSR_BOOL || b.t == TSR_BOOL || na * sa != nb * sb || na > 16 || nb > 16) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "sizes differ");
+  uint32_t in[16], out[16];
+  for (int i = 0; i < na; i++) in[i] = a.n == 1 ? x->part[0] : VAL(&e->s, OpCompositeExtract, e_reg(e, a.t, 1), x->part[i / 4], (uint32_t)(i % 4));
+  /* Pieces of max(sa, sb) bytes: several narrow elements against one wide one. */
+  int piece = sa > sb ? sa : sb, ka = piece / sa, kb = piece / sb;
+  for (int i = 0; i < na * sa / piece; i++) bitcast_piece(e, a.t, ka, in + i * ka, b.t, kb, out + i * kb);
+  sv r = {.part = {0}};
+  for (int p = 0; p * 4 < nb; p++) r.part[p] = b.n == 1 ? out[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, b.t, b.n), out + 4 * p, b.n);
+  e_define(e, op->results[0], r);
+  return NULL;
+}
+
+static void position(emitter *e, const ir_op *op) {
+  int axis = (int)ir_get_int(op, "axis", 0);
+  axis = axis < 0 || axis > 2 ? 0 : axis;
+  uint32_t id = op->def->code == TG_THREAD_ID ? e->thread_id[axis] : op->def->code == TG_BLOCK_ID ? e->block_id[axis] : op->def->code == TG_LANE_ID ? e->lane : e->warp;
+  if (op->def->code == TG_THREAD_ID && e->block[axis] == 1) {
+    e_define(e, op->results[0], e_index_const(e, 0));
+    return;
+  }
+  e_define(e, op->results[0], (sv){.part = {e->wide ? VAL(&e->s, OpUConvert, e_int(e, 64), id) : id}});
+}
+
+tsr_status e_op(emitter *e, const ir_op *op) {
+  int code = op->def->code;
+  if (code < SC_N) return e_scalar_op(e, op);
+  switch (code) {
+  case TG_CONST: constant(e, op); return NULL;
+  case TG_THREAD_ID:
+  case TG_BLOCK_ID:
+  case TG_LANE_ID:
+  case TG_WARP_ID: position(e, op); return NULL;
+  case TG_LOAD: return e_load(e, op);
+  case TG_STORE: return e_store(e, op);
+  case TG_SHARED:
+  case TG_PTR_CAST:
+  case TG_PTR_ADD: return e_ptr_op(e, op);
+  case TG_LOCAL:
+  case TG_GET:
+  case TG_SET: return e_array_op(e, op);
+  case TG_FOR: return loop(e, op);
+  case TG_IF: return conditional(e, op);
+  case TG_BARRIER: e_barrier(e, ScopeWorkgroup); return NULL;
+  case TG_WARP_BARRIER: e_barrier(e, ScopeSubgroup); return NULL;
+  case TG_VECTOR:
+    if (op->n_operands > 4 * SV_PARTS) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "vectors have at most 16 elements");
+    /* fall through */
+  case TG_EXTRACT:
+  case TG_INSERT: vector_op(e, op); return NULL;
+  case TG_BITCAST: return bitcast(e, op);
+  case TG_SHUFFLE:
+  case TG_WARP_REDUCE: return e_subgroup_op(e, op);
+  default: break;
+  }
+  if (code >= TG_MAT_FILL && code <= TG_MAT_REDUCE) return e_matrix_op(e, op);
+  return e_fail(e, op, TSR_UNSUPPORTED, NULL, "this op does not exist on Vulkan");
+}
+
+tsr_status e_ops(emitter *e, const ir_block *b, const ir_op **terminator) {
+  if (++e->depth > MAX_DEPTH) return e_fail(e, NULL, TSR_UNSUPPORTED, NULL, "regions nested too deeply");
+  for (const ir_op *o = b->first; o; o = o->next) {
+    if (o->def->flags & IR_TERMINATOR) {
+      *terminator = o;
+      break;
+    }
+    TSR_TRY(e_op(e, o));
+    if (!spv_ok(&e->s)) return st_oom();
+  }
+  e->depth--;
+  return NULL;
+}

@@ -1,0 +1,205 @@
+/* core/emit/text/mma.c - wrappers of the matrix instructions: one explicit specialisation for each shape and type that a module
+ * uses. Sources: PTX ISA (mma, wgmma), LLVM's BuiltinsAMDGPU.def (mfma, wmma). */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/emit/text/text.h"
+
+const char *text_type(tsr_dtype t) {
+  switch (t) {
+  case TSR_F64: return "double";
+  case TSR_F32: return "float";
+  case TSR_TF32: return "tf32";
+  case TSR_F16: return "f16";
+  case TSR_BF16: return "bf16";
+  case TSR_F8E4M3: return "f8e4m3";
+  case TSR_F8E5M2: return "f8e5m2";
+  case TSR_I64: return "long long";
+  case TSR_I32: return "int";
+  case TSR_I16: return "short";
+  case TSR_I8: return "signed char";
+  case TSR_U8: return "unsigned char";
+  case TSR_BOOL: return "bool";
+  default: return "void";
+  }
+}
+
+static const char *ptx_type(tsr_dtype t) {
+  switch (t) {
+  case TSR_F64: return "f64";
+  case TSR_F32: return "f32";
+  case TSR_TF32: return "tf32";
+  case TSR_F16: return "f16";
+  case TSR_BF16: return "bf16";
+  case TSR_F8E4M3: return "e4m3";
+  case TSR_F8E5M2: return "e5m2";
+  case TSR_I32: return "s32";
+  case TSR_I8: return "s8";
+  case TSR_U8: return "u8";
+  default: return "b32";
+  }
+}
+
+/* "%first, %first+1, ..." */
+static void put_registers(strb *b, int first, int n) {
+  for (int i = 0; i < n; i++) strb_printf(b, i ? ", %%%d" : "%%%d", first + i);
+}
+
+static void put_operands(strb *b, const char *constraint, const char *array, int n) {
+  for (int i = 0; i < n; i++) strb_printf(b, "%s\"%s\"(%s[%d])", i ? ", " : "", constraint, array, i);
+}
+
+/* A warp of 32: registers of 32 bits per lane. Whole numbers wrap, as wgmma's do, so there is no .satfinite. */
+void text_cuda_mma(strb *b, const text_mma *i) {
+  int size = (int)tsr_dtype_size(i->a), na = i->m * i->k * size / 128, nb = i->n * i->k * size / 128, nc = i->m * i->n / 32;
+  bool whole = i->c == TSR_I32;
+  strb_printf(b, "template <> FN vec<%s, %d> mma<%d, %d, %d, %s, %s>(vec<int, %d> a, vec<int, %d> b, vec<%s, %d> c) {\n", text_type(i->c), nc, i->m, i->n,
+              i->k, text_type(i->a), text_type(i->b), na, nb, text_type(i->c), nc);
+  strb_printf(b, "  asm volatile(\"mma.sync.aligned.m%dn%dk%d.row.col.%s.%s.%s.%s {", i->m, i->n, i->k, ptx_type(i->c),
+              ptx_type(i->a), ptx_type(i->b), ptx_type(i->c));
+  put_registers(b, 0, nc);
+  strb_puts(b, "}, {");
+  put_registers(b, nc, na);
+  strb_puts(b, "}, {");
+  put_registers(b, nc + na, nb);
+  strb_puts(b, "}, {");
+  put_registers(b, 0, nc);
+  strb_puts(b, "};\"\n               : ");
+  put_operands(b, whole ? "+r" : "+f", "c", nc);
+  strb_puts(b, "\n               : ");
+  put_operands(b, "r", "a", na);
+  strb_puts(b, ", ");
+  put_operands(b, "r", "b", nb);
+  strb_puts(b, ");\n  return c;\n}\n");
+}
+
+static bool narrow(tsr_dtype t) { return t == TSR_F16 || t == TSR_BF16; }
+
+/* m64nNkK on a warpgroup: N / 2 accumulator registers per thread. The K-major flags exist for 16-bit types only. */
+void text_cuda_wgmma(strb *b, const text_mma *i) {
+  bool rs = i->kind == TEXT_IS_WGMMA_RS, whole = i->c == TSR_I32;
+  int nc = i->n / 2, at = nc, na = rs ? 4 : 1;
+  const char *c = text_type(i->c);
+  if (rs)
+    strb_printf(b, "template <> FN void wgmma_rs<%d, %d, %s, %s, %d, %s>(%s *d, const int *a, const void *b, int lbo_b, int sbo_b) {\n", i->n, i->k,
+                text_type(i->a), text_type(i->b), i->swizzle, i->tb ? "true" : "false", c);
+  else
+    strb_printf(b, "template <> FN void wgmma<%d, %d, %s, %s, %d, %s, %s>(%s *d, const void *a, const void *b, int lbo_a, int sbo_a, int lbo_b, int sbo_b) {\n",
+                i->n, i->k, text_type(i->a), text_type(i->b), i->swizzle, i->ta ? "true" : "false", i->tb ? "true" : "false", c);
+  strb_printf(b, "  asm volatile(\n      \"wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s {\"\n", i->n, i->k, ptx_type(i->c), ptx_type(i->a), ptx_type(i->b));
+  for (int r = 0; r < nc; r += 16) {
+    strb_puts(b, "      \"");
+    put_registers(b, r, nc - r < 16 ? nc - r : 16);
+    strb_puts(b, r + 16 < nc ? ", \"\n" : "}, ");
+  }
+  if (rs) {
+    strb_puts(b, "{");
+    put_registers(b, at, 4);
+    strb_puts(b, "}");
+  } else {
+    strb_printf(b, "%%%d", at);
+  }
+  strb_printf(b, ", %%%d, 1", at + na);
+  if (!whole) strb_puts(b, ", 1, 1");
+  if (narrow(i->a)) strb_printf(b, rs ? ", %d" : ", %d, %d", rs ? i->tb : i->ta, i->tb);
+  strb_puts(b, ";\"\n      : ");
+  for (int r = 0; r < nc; r++) strb_printf(b, "%s\"%s\"(d[%d])", !r ? "" : r % 8 ? ", " : ",\n        ", whole ? "+r" : "+f", r);
+  strb_puts(b, "\n      : ");
+  if (rs) put_operands(b, "r", "a", 4);
+  else strb_printf(b, "\"l\"(wgmma_desc<%d>(a, lbo_a, sbo_a))", i->swizzle);
+  strb_printf(b, ", \"l\"(wgmma_desc<%d>(b, lbo_b, sbo_b)));\n}\n", i->swizzle);
+}
+
+/* ---- AMD ------------------------------------------------------------------------------------------------------- */
+
+typedef struct amd_row {
+  int kind, m, n, k;
+  tsr_dtype a, b;
+  const char *arch; /* prefix it is used for */
+  const char *builtin;
+  const char *operand, *acc; /* clang types of the raw operands */
+} amd_row;
+
+#define V(t, n) t " __attribute__((ext_vector_type(" #n ")))"
+#define F4 V("float", 4)
+#define F16X V("float", 16)
+#define MF(m, n, k, a, b, arch, name, op, acc) {TEXT_IS_MFMA, m, n, k, a, b, arch, "__builtin_amdgcn_mfma_" name, op, acc}
+#define WM(a, b, arch, name, op, acc) {TEXT_IS_WMMA, 16, 16, 16, a, b, arch, "__builtin_amdgcn_wmma_" name, op, acc}
+
+/* The first row that fits counts. */
+static const amd_row amd_rows[] = {
+    MF(16, 16, 16, TSR_F16, TSR_F16, "gfx9", "f32_16x16x16f16", V("_Float16", 4), F4),
+    MF(32, 32, 8, TSR_F16, TSR_F16, "gfx9", "f32_32x32x8f16", V("_Float16", 4), F16X),
+    MF(16, 16, 16, TSR_BF16, TSR_BF16, "gfx9", "f32_16x16x16bf16_1k", V("short", 4), F4),
+    MF(32, 32, 8, TSR_BF16, TSR_BF16, "gfx9", "f32_32x32x8bf16_1k", V("short", 4), F16X),
+    MF(16, 16, 32, TSR_F16, TSR_F16, "gfx950", "f32_16x16x32_f16", V("_Float16", 8), F4),
+    MF(32, 32, 16, TSR_F16, TSR_F16, "gfx950", "f32_32x32x16_f16", V("_Float16", 8), F16X),
+    MF(16, 16, 32, TSR_BF16, TSR_BF16, "gfx950", "f32_16x16x32_bf16", V("__bf16", 8), F4),
+    MF(32, 32, 16, TSR_BF16, TSR_BF16, "gfx950", "f32_32x32x16_bf16", V("__bf16", 8), F16X),
+    MF(16, 16, 4, TSR_F32, TSR_F32, "gfx9", "f32_16x16x4f32", "float", F4),
+    MF(32, 32, 2, TSR_F32, TSR_F32, "gfx9", "f32_32x32x2f32", "float", F16X),
+    MF(16, 16, 8, TSR_TF32, TSR_TF32, "gfx942", "f32_16x16x8_xf32", V("float", 2), F4),
+    MF(16, 16, 4, TSR_F64, TSR_F64, "gfx9", "f64_16x16x4f64", "double", V("double", 4)),
+    MF(16, 16, 16, TSR_I8, TSR_I8, "gfx90a", "i32_16x16x16i8", "int", V("int", 4)),
+    MF(16, 16, 64, TSR_I8, TSR_I8, "gfx950", "i32_16x16x64_i8", V("int", 4), V("int", 4)),
+    MF(16, 16, 128, TSR_F8E4M3, TSR_F8E4M3, "gfx950", "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
+    MF(16, 16, 128, TSR_F8E4M3, TSR_F8E5M2, "gfx950", "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
+    MF(16, 16, 128, TSR_F8E5M2, TSR_F8E4M3, "gfx950", "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
+    MF(16, 16, 128, TSR_F8E5M2, TSR_F8E5M2, "gfx950", "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
+    MF(16, 16, 32, TSR_I8, TSR_I8, "gfx9", "i32_16x16x32_i8", "long", V("int", 4)),
+    MF(32, 32, 16, TSR_I8, TSR_I8, "gfx9", "i32_32x32x16_i8", "long", V("int", 16)),
+    MF(16, 16, 32, TSR_F8E4M3, TSR_F8E4M3, "gfx9", "f32_16x16x32_fp8_fp8", "long", F4),
+    MF(16, 16, 32, TSR_F8E5M2, TSR_F8E5M2, "gfx9", "f32_16x16x32_bf8_bf8", "long", F4),
+    MF(16, 16, 32, TSR_F8E4M3, TSR_F8E5M2, "gfx9", "f32_16x16x32_fp8_bf8", "long", F4),
+    MF(16, 16, 32, TSR_F8E5M2, TSR_F8E4M3, "gfx9", "f32_16x16x32_bf8_fp8", "long", F4),
+    MF(32, 32, 16, TSR_F8E4M3, TSR_F8E4M3, "gfx9", "f32_32x32x16_fp8_fp8", "long", F16X),
+    WM(TSR_F16, TSR_F16, "gfx11", "f32_16x16x16_f16_w32", V("_Float16", 16), V("float", 8)),
+    WM(TSR_BF16, TSR_BF16, "gfx11", "f32_16x16x16_bf16_w32", V("short", 16), V("float", 8)),
+    WM(TSR_I8, TSR_I8, "gfx11", "i32_16x16x16_iu8_w32", V("int", 4), V("int", 8)),
+    WM(TSR_F16, TSR_F16, "gfx12", "f32_16x16x16_f16_w32_gfx12", V("_Float16", 8), V("float", 8)),
+    WM(TSR_BF16, TSR_BF16, "gfx12", "f32_16x16x16_bf16_w32_gfx12", V("short", 8), V("float", 8)),
+    WM(TSR_F8E4M3, TSR_F8E4M3, "gfx12", "f32_16x16x16_fp8_fp8_w32_gfx12", V("int", 2), V("float", 8)),
+    WM(TSR_F8E5M2, TSR_F8E5M2, "gfx12", "f32_16x16x16_bf8_bf8_w32_gfx12", V("int", 2), V("float", 8)),
+    WM(TSR_I8, TSR_I8, "gfx12", "i32_16x16x16_iu8_w32_gfx12", V("int", 2), V("int", 8)),
+};
+
+static const amd_row *amd_find(const text_mma *i, const char *arch) {
+  for (size_t r = 0; r < sizeof amd_rows / sizeof *amd_rows; r++) {
+    const amd_row *x = &amd_rows[r];
+    if (x->kind == (int)i->kind && x->m == i->m && x->n == i->n && x->k == i->k && x->a == i->a && x->b == i->b && !strncmp(arch, x->arch, strlen(x->arch))) return x;
+  }
+  return NULL;
+}
+
+/* How the instruction reads an element: gfx942 knows fp8 only in its own encoding. */
+const char *text_mma_type(tsr_dtype t, const char *arch) {
+  bool fnuz = !strncmp(arch, "gfx94", 5);
+  return fnuz && t == TSR_F8E4M3 ? "f8e4m3fnuz" : fnuz && t == TSR_F8E5M2 ? "f8e5m2fnuz" : text_type(t);
+}
+
+/* "type attributes" with the name in between. */
+static void put_typedef(strb *b, const char *type, const char *name) {
+  const char *attr = strchr(type, ' ');
+  if (!attr) strb_printf(b, "  typedef %s %s;\n", type, name);
+  else strb_printf(b, "  typedef %.*s %s%s;\n", (int)(attr - type), type, name, attr);
+}
+
+bool text_hip_has_mma(const text_mma *i, const char *arch) { return amd_find(i, arch) != NULL; }
+
+void text_hip_mma(strb *b, const text_mma *i, const char *arch) {
+  const amd_row *x = amd_find(i, arch);
+  if (!x) return;
+  bool wmma = i->kind == TEXT_IS_WMMA, iu8 = wmma && i->a == TSR_I8;
+  int wave = wmma ? 32 : 64, repeat = wmma && !strncmp(arch, "gfx11", 5) ? 2 : 1;
+  int na = i->m * i->k / wave * repeat, nb = i->n * i->k / wave * repeat, nc = i->m * i->n / wave;
+  const char *ea = i->a == TSR_TF32 ? "float" : text_type(i->a), *eb = i->b == TSR_TF32 ? "float" : text_type(i->b), *tc = text_type(i->c);
+  strb_printf(b, "template <> FN vec<%s, %d> %s<%d, %d, %d, %s, %s>(vec<%s, %d> a, vec<%s, %d> b, vec<%s, %d> c) {\n", tc, nc, wmma ? "wmma" : "mfma", i->m,
+              i->n, i->k, text_mma_type(i->a, arch), text_mma_type(i->b, arch), ea, na, eb, nb, tc, nc);
+  put_typedef(b, x->operand, "operand");
+  put_typedef(b, x->acc, "accumulator");
+  char formats[32]; /* f8f6f4 has its operands' formats beside it: 0 e4m3, 1 e5m2; a scale of 0 in place 0 makes it the plain product */
+  snprintf(formats, sizeof formats, ", %d, %d, 0, 0, 0, 0", i->a == TSR_F8E5M2, i->b == TSR_F8E5M2);
+  strb_printf(b, "  return bits<vec<%s, %d>>(%s(%sbits<operand>(a), %sbits<operand>(b), bits<accumulator>(c)%s));\n}\n", tc, nc, x->builtin, iu8 ? "true, " : "",
+              iu8 ? "true, " : "", iu8 ? ", false" : wmma ? "" : i->k == 128 ? formats : ", 0, 0, 0");
+}

@@ -1,0 +1,568 @@
+/* core/passes/cpu/from_tile.c - Tile IR to Target IR of the CPU dialect: every collective op becomes one micro-kernel call over
+ * whole tiles in scratch memory. Loads and stores are folded into the ops beside them where that is safe, and the canonical k loop
+ * becomes one `matmul` call, for which the backend packs b once per launch.
+ * Input: a verified module; output: a new module. Invariant: a value's data field is its counterpart in the output. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/emit/cpu/code.h"
+#include "core/ir/target/target.h"
+#include "core/ir/tile/tile.h"
+#include "core/passes/cpu/patterns.h"
+#include "core/passes/cpu/row_kernels.h"
+#include "core/passes/cpu/scratch.h"
+#include "core/passes/target/program.h"
+
+typedef struct lower {
+  ir_module *m; /* output */
+  slots slots;
+  ir_op *kernel; /* input */
+  row_plan rows; /* of the block being lowered */
+} lower;
+
+tsr_dtype cpu_compute_type(tsr_dtype t) {
+  switch (t) {
+  case TSR_F64: return TSR_F64;
+  case TSR_F32: case TSR_TF32: case TSR_F16: case TSR_BF16: case TSR_F8E4M3: case TSR_F8E5M2: return TSR_F32;
+  case TSR_I64: return TSR_I64;
+  case TSR_I32: case TSR_I16: case TSR_I8: case TSR_U8: return TSR_I32;
+  case TSR_BOOL: return TSR_BOOL;
+  default: return TSR_DTYPE_NONE;
+  }
+}
+
+static tsr_status lower_block(lower *l, ir_block *from, ir_builder *b, ir_block *stop);
+
+static ir_value *at(const ir_value *v) { return v->data; }
+static bool is_tile_value(const ir_value *v) { return v->type->kind == IR_T_FRAG || v->type->kind == IR_T_SHARED; }
+
+/* ---- tiles in scratch memory ----------------------------------------------------------------------------------- */
+
+/* The scratch tile of a fragment is dense in the compute type; a shared tile keeps its own type and padding. */
+static const ir_type *tile_type(lower *l, const ir_type *t) {
+  ir_type x = {.kind = IR_T_ARRAY, .dtype = t->kind == IR_T_SHARED ? t->dtype : cpu_compute_type(t->dtype), .rank = t->rank, .pad = t->kind == IR_T_SHARED ? t->pad : 0};
+  memcpy(x.dims, t->dims, sizeof x.dims);
+  return ir_type_get(l->m, &x);
+}
+
+static int64_t tile_bytes(const ir_type *t) {
+  int64_t n = ir_type_count(t), row = t->rank ? t->dims[t->rank - 1] : 1;
+  return (row ? n / row * (row + t->pad) : 0) * (int64_t)tsr_dtype_size(t->dtype);
+}
+
+static tsr_status check_type(const ir_op *op, const ir_type *t) {
+  if (!cpu_compute_type(t->dtype)) return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "cast it", "element type %s can't be computed with on the CPU", tsr_dtype_name(t->dtype));
+  int64_t n = ir_type_count(t);
+  if (n < 0 || n > (int64_t)1 << 31) return ir_error(op, "use smaller tiles", "the tile is too large");
+  return NULL;
+}
+
+/* A handle on slot `index`, made where b stands. */
+static ir_value *handle(lower *l, ir_builder *b, const ir_type *t, int index) {
+  ir_value *v = ir_build1(b, "tessera.target.scratch", t, 0, NULL);
+  if (!v || !ir_set_attr(v->def, "offset", ir_attr_int(l->m, l->slots.v[index].offset))) return NULL;
+  v->scratch = index;
+  return v;
+}
+
+static tsr_status new_tile(lower *l, ir_builder *b, const ir_op *op, const ir_type *type, int64_t start, int64_t end, ir_value **out) {
+  TSR_TRY(check_type(op, type));
+  const ir_type *t = tile_type(l, type);
+  int i = t ? slots_alloc(&l->slots, start, end, tile_bytes(t)) : -1;
+  *out = i < 0 ? NULL : handle(l, b, t, i);
+  return *out ? NULL : st_oom();
+}
+
+/* Row kernels read some values later than the ops they stand for did. */
+static int64_t last_use(const lower *l, const ir_value *v) {
+  int64_t last = slots_last_use(v);
+  for (size_t i = 0; i < l->rows.n; i++) {
+    const row_act *a = &l->rows.v[i];
+    bool reads = a->x == v || a->mean == v || a->factor == v || a->scale == v || a->shift == v;
+    if (reads && a->op->scratch > last) last = a->op->scratch;
+  }
+  return last;
+}
+
+static tsr_status tile_for(lower *l, ir_builder *b, ir_value *v) {
+  ir_value *t;
+  TSR_TRY(new_tile(l, b, v->def, v->type, v->def->scratch, last_use(l, v), &t));
+  v->data = t;
+  return NULL;
+}
+
+/* The result of op takes the place of a dying operand of the same shape. */
+static bool take_slot(lower *l, ir_value *result, const ir_value *operand) {
+  ir_value *t = at(operand);
+  if (t->type->kind != IR_T_ARRAY || last_use(l, operand) > result->def->scratch || t->type != tile_type(l, result->type)) return false;
+  if (operand->owner) {
+    /* A carried value's slot may only be overwritten by what is carried on in its place. */
+    ir_op *loop = operand->owner->parent, *y = operand->owner->last;
+    if (loop->def->code != T_FOR || operand->index < 1 || result->n_uses != 1 || result->def->parent != operand->owner || y->operands[operand->index - 1] != result) return false;
+  }
+  slot *s = &l->slots.v[t->scratch];
+  int64_t end = last_use(l, result);
+  if (end > s->end) s->end = end;
+  result->data = t;
+  return true;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------------------------- */
+
+static ir_op *call(lower *l, ir_builder *b, const char *fn, int n, ir_value *const *operands) {
+  for (int i = 0; i < n; i++)
+    if (!operands[i]) ir_refuse(l->m, ir_error(l->kernel, NULL, "operand %d of %s is nowhere", i, fn));
+  ir_op *op = ir_build0(b, "tessera.target.call", n, operands);
+  return op && ir_set_attr(op, "fn", ir_attr_str(l->m, fn)) ? op : NULL;
+}
+
+static bool call2(lower *l, ir_builder *b, const char *fn, ir_value *x, ir_value *y) { return call(l, b, fn, 2, (ir_value *[]){x, y}) != NULL; }
+
+static bool copy_attrs(ir_op *to, const ir_op *from, const char *const *names) {
+  for (; *names; names++) {
+    ir_attr *a = ir_get_attr(from, *names);
+    if (a && !ir_set_attr(to, *names, ir_attr_copy(to->module, a))) return false;
+  }
+  return true;
+}
+
+/* Copies a scalar-like op under the target prefix; results are registers or views. */
+static tsr_status copy_op(lower *l, ir_builder *b, ir_op *op) {
+  char name[96] = "tessera.target";
+  strncat(name, strrchr(op->def->name, '.'), sizeof name - 32);
+  const ir_opdef *def = ir_find_op(name);
+  assert(def);
+  ir_value *operands[1 + TSR_MAX_RANK];
+  for (int i = 0; i < op->n_operands; i++) operands[i] = at(op->operands[i]);
+  const ir_type *t = ir_type_get(l->m, op->results[0]->type);
+  ir_op *n = t ? ir_op_new(b, def, op->n_operands, operands, 1, &t, 0) : NULL;
+  if (!n) return st_oom();
+  for (int i = 0; i < op->n_attrs; i++)
+    if (!ir_set_attr(n, op->attrs[i].name, ir_attr_copy(l->m, op->attrs[i].attr))) return st_oom();
+  op->results[0]->data = n->results[0];
+  return NULL;
+}
+
+/* ---- map ------------------------------------------------------------------------------------------------------- */
+
+static tsr_status lower_region(lower *l, ir_op *op, ir_block *to) {
+  ir_block *from = op->regions[0];
+  ir_builder b = ir_at_end(l->m, to);
+  for (int i = 0; i < from->n_args; i++)
+    if (!(from->args[i]->data = ir_block_arg(l->m, to, ir_type_get(l->m, from->args[i]->type), NULL))) return st_oom();
+  for (ir_op *o = from->first; o; o = o->next) {
+    b.loc = o->loc;
+    if (o->def->code == T_INDEX) {
+      ir_value *v = ir_build1(&b, "tessera.target.element_index", NULL, 0, NULL);
+      if (!v || !ir_set_attr(v->def, "dim", ir_attr_int(l->m, ir_get_int(o, "dim", 0)))) return st_oom();
+      o->results[0]->data = v;
+    } else if (o->def->code == T_YIELD) {
+      ir_value *y[1 + TSR_MAX_RANK + 8];
+      if (o->n_operands > (int)(sizeof y / sizeof *y)) return ir_error(o, NULL, "yields too many values");
+      for (int i = 0; i < o->n_operands; i++) y[i] = at(o->operands[i]);
+      if (!ir_build0(&b, "tessera.target.yield", o->n_operands, y)) return st_oom();
+    } else if (o->def->code < SC_N || o->def->code == T_CONST) {
+      TSR_TRY(copy_op(l, &b, o));
+    } else {
+      return ir_error(o, "compute it before the region", "can't be used inside an elementwise region");
+    }
+  }
+  return NULL;
+}
+
+static bool same_dims(const ir_type *a, const ir_type *b) { return a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank); }
+
+static tsr_status lower_map(lower *l, ir_builder *b, ir_op *op) {
+  ir_value *operands[64];
+  int n = 0;
+  if (op->n_results + op->n_operands > 64) return ir_error(op, NULL, "has too many operands");
+  bool taken[64] = {0};
+  for (int i = 0; i < op->n_results; i++) {
+    ir_value *r = op->results[i];
+    ir_op *store = NULL;
+    ir_value *memory = r->n_uses ? cpu_store_target(r, &store) : NULL;
+    if (memory && at(memory)) {
+      r->data = at(memory);
+      store->data = store; /* done */
+    } else {
+      for (int k = 0; k < op->n_operands && !r->data; k++)
+        if (!taken[k] && same_dims(op->operands[k]->type, r->type) && take_slot(l, r, op->operands[k])) {
+          for (int j = 0; j < op->n_operands; j++) taken[j] |= op->operands[j] == op->operands[k];
+        }
+      if (!r->data) TSR_TRY(tile_for(l, b, r));
+    }
+    operands[n++] = at(r);
+  }
+  for (int i = 0; i < op->n_operands; i++) operands[n++] = at(op->operands[i]);
+  ir_op *m = ir_build0(b, "tessera.target.map", n, operands);
+  if (!m || !ir_set_attr(m, "outputs", ir_attr_int(l->m, op->n_results))) return st_oom();
+  return lower_region(l, op, m->regions[0]);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------ */
+
+/* Where a row kernel may write v at once: the memory of its store, else a tile. */
+static tsr_status row_target(lower *l, ir_builder *b, ir_value *v) {
+  ir_op *store = NULL;
+  ir_value *memory = v->n_uses ? cpu_store_target(v, &store) : NULL;
+  if (!memory || !at(memory) || !rows_type(memory->type)) return tile_for(l, b, v);
+  v->data = at(memory);
+  store->data = store; /* done */
+  return NULL;
+}
+
+/* A call's operands: out, x, then those of mean, factor, scale, shift and other that there are; attributes tell which. */
+static tsr_status lower_row(lower *l, ir_builder *b, ir_op *op, const row_act *a) {
+  static const char *const fn[] = {[ROW_STAT] = "row_", [ROW_EXP] = "row_exp", [ROW_SQDEV] = "row_sqdev", [ROW_NORM] = "row_norm",
+                                   [ROW_SOFTMAX] = "row_softmax", [ROW_LAYERNORM] = "row_layernorm", [ROW_RMSNORM] = "row_rmsnorm"};
+  const struct { const char *name; ir_value *v; } optional[] = {{"mean", a->mean}, {"factor", a->factor}, {"scale", a->scale}, {"shift", a->shift}, {"sums", a->other}};
+  const struct { const char *name; double v; } numbers[] = {{"mean_scale", a->mean_scale}, {"square_scale", a->square_scale}, {"eps", a->eps}};
+  char name[32];
+  ir_value *operands[8], *out = op->results[0];
+  int n = 0;
+  if (a->kind == ROW_SKIP) return NULL;
+  if (a->kind == ROW_DIRECT) {
+    out->data = at(op->operands[0]);
+    return NULL;
+  }
+  TSR_TRY(a->kind >= ROW_NORM ? row_target(l, b, out) : tile_for(l, b, out));
+  if (a->other) {
+    ir_value *t;
+    TSR_TRY(new_tile(l, b, op, a->other->type, op->scratch, last_use(l, a->other), &t));
+    a->other->data = t;
+  }
+  operands[n++] = at(out);
+  operands[n++] = at(a->x);
+  for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
+    if (optional[i].v) operands[n++] = at(optional[i].v);
+  snprintf(name, sizeof name, "%s%s", fn[a->kind], a->kind == ROW_STAT ? ir_get_str(op, "op", "") : "");
+  ir_op *c = call(l, b, name, n, operands);
+  if (!c) return st_oom();
+  for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
+    if (optional[i].v && !ir_set_attr(c, optional[i].name, ir_attr_bool(l->m, true))) return st_oom();
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    if (numbers[i].v != 0 && !ir_set_attr(c, numbers[i].name, ir_attr_float(l->m, numbers[i].v))) return st_oom();
+  return NULL;
+}
+
+/* ---- contractions ---------------------------------------------------------------------------------------------- */
+
+static tsr_status whole_window(lower *l, ir_builder *b, const cpu_contraction *c, ir_op *w, int k_dim, ir_value **out) {
+  int64_t sizes[TSR_MAX_RANK];
+  ir_value *operands[1 + TSR_MAX_RANK];
+  int n = ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK);
+  for (int i = 0; i < w->n_operands; i++) operands[i] = i == 1 + k_dim ? at(c->loop->operands[0]) : at(w->operands[i]);
+  sizes[k_dim] = c->to - c->from;
+  ir_op *op = ir_op_new(b, ir_find_op("tessera.target.window"), w->n_operands, operands, 1, NULL, 0);
+  if (!op || !ir_set_attr(op, "sizes", ir_attr_ints(l->m, sizes, n))) return st_oom();
+  TSR_TRY(op->def->infer(op, &op->results[0]->type));
+  *out = op->results[0];
+  return NULL;
+}
+
+static tsr_status lower_contraction(lower *l, ir_builder *b, const cpu_contraction *c) {
+  ir_value *a, *bb, *r = c->loop->results[0];
+  ir_op *store = NULL;
+  TSR_TRY(whole_window(l, b, c, c->window_a, c->k_dim_a, &a));
+  TSR_TRY(whole_window(l, b, c, c->window_b, c->k_dim_b, &bb));
+  ir_value *memory = cpu_store_target(r, &store);
+  if (!memory) memory = cpu_epilogue_target(r);
+  if (memory && at(memory) && memory->type->dtype == cpu_compute_type(r->type->dtype)) {
+    r->data = at(memory);
+    if (store) store->data = store; /* done */
+  } else {
+    TSR_TRY(tile_for(l, b, r));
+  }
+  ir_op *m = call(l, b, "matmul", 3, (ir_value *[]){at(r), a, bb});
+  static const char *const names[] = {"transpose_a", "transpose_b", "policy", NULL};
+  if (!m || !copy_attrs(m, c->gemm, names) || !ir_set_attr(m, "k", ir_attr_int(l->m, c->step))) return st_oom();
+  return NULL;
+}
+
+static tsr_status lower_gemm(lower *l, ir_builder *b, ir_op *op) {
+  ir_value *acc = op->operands[0], *r = op->results[0], *a = at(op->operands[1]), *bb = at(op->operands[2]);
+  bool zero = acc->def && acc->def->def->code == T_FILL && !at(acc); /* a zero nobody else needs: see fill */
+  if (zero || !take_slot(l, r, acc)) {
+    TSR_TRY(tile_for(l, b, r));
+    if (!zero && !call2(l, b, "move", at(r), at(acc))) return st_oom();
+  }
+  ir_op *g = call(l, b, "gemm", 3, (ir_value *[]){at(r), a, bb});
+  static const char *const names[] = {"transpose_a", "transpose_b", "policy", NULL};
+  if (!g || !copy_attrs(g, op, names) || !ir_set_attr(g, "accumulate", ir_attr_bool(l->m, !zero))) return st_oom();
+  return NULL;
+}
+
+/* ---- control flow ---------------------------------------------------------------------------------------------- */
+
+/* Tiles keep their slot through a loop; only registers are carried as values. */
+static tsr_status enter_carried(lower *l, ir_builder *b, ir_op *op, int i) {
+  ir_value *init = op->operands[3 + i], *arg = op->regions[0]->args[1 + i], *r = op->results[i];
+  int64_t end = slots_last_use(r), loop_end = slots_end(op);
+  if (loop_end > end) end = loop_end;
+  ir_value *t = at(init);
+  if (t->type->kind == IR_T_ARRAY && init->n_uses == 1 && !init->owner && init->def->parent == op->parent) {
+    slot *s = &l->slots.v[t->scratch];
+    if (end > s->end) s->end = end;
+  } else {
+    TSR_TRY(new_tile(l, b, op, init->type, op->scratch, end, &t));
+    if (!call2(l, b, "move", t, at(init))) return st_oom();
+  }
+  arg->data = r->data = t;
+  return NULL;
+}
+
+/* Yielded tiles go to their slots; a tile that lies in another's slot is saved first. */
+static tsr_status leave_carried(lower *l, ir_builder *b, ir_op *op, ir_op *yield) {
+  ir_value *from[64];
+  for (int i = 0; i < op->n_results; i++) {
+    if (!is_tile_value(op->results[i])) continue;
+    from[i] = at(yield->operands[i]);
+    for (int j = 0; j < op->n_results; j++)
+      if (j != i && is_tile_value(op->results[j]) && from[i] != at(op->results[i]) && from[i] == at(op->results[j])) {
+        ir_value *t;
+        TSR_TRY(new_tile(l, b, op, op->results[i]->type, op->scratch, slots_end(op), &t));
+        if (!call2(l, b, "move", t, from[i])) return st_oom();
+        from[i] = t;
+        break;
+      }
+  }
+  for (int i = 0; i < op->n_results; i++)
+    if (is_tile_value(op->results[i]) && from[i] != at(op->results[i]) && !call2(l, b, "move", at(op->results[i]), from[i])) return st_oom();
+  return NULL;
+}
+
+static tsr_status lower_for(lower *l, ir_builder *b, ir_op *op) {
+  cpu_contraction c;
+  if (cpu_find_contraction(op, &c)) return lower_contraction(l, b, &c);
+  if (op->n_results > 60) return ir_error(op, NULL, "carries too many values");
+  ir_value *operands[64];
+  const ir_type *types[64];
+  int n = 0;
+  for (int i = 0; i < 3; i++) operands[i] = at(op->operands[i]);
+  for (int i = 0; i < op->n_results; i++) {
+    if (is_tile_value(op->results[i])) {
+      if (!at(op->operands[3 + i])) TSR_TRY(tile_for(l, b, op->operands[3 + i]));
+      TSR_TRY(enter_carried(l, b, op, i));
+      continue;
+    }
+    operands[3 + n] = at(op->operands[3 + i]);
+    types[n++] = ir_type_get(l->m, op->results[i]->type);
+  }
+  ir_op *f = ir_op_new(b, ir_find_op("tessera.target.for"), 3 + n, operands, n, types, 1);
+  if (!f) return st_oom();
+  ir_block *body = f->regions[0];
+  if (!(op->regions[0]->args[0]->data = ir_block_arg(l->m, body, ir_type_index(l->m), NULL))) return st_oom();
+  n = 0;
+  for (int i = 0; i < op->n_results; i++)
+    if (!is_tile_value(op->results[i])) {
+      if (!(op->regions[0]->args[1 + i]->data = ir_block_arg(l->m, body, types[n], NULL))) return st_oom();
+      op->results[i]->data = f->results[n++];
+    }
+  ir_builder in = ir_at_end(l->m, body);
+  TSR_TRY(lower_block(l, op->regions[0], &in, NULL));
+  ir_op *y = op->regions[0]->last;
+  TSR_TRY(leave_carried(l, &in, op, y));
+  n = 0;
+  for (int i = 0; i < y->n_operands; i++)
+    if (!is_tile_value(y->operands[i])) operands[n++] = at(y->operands[i]);
+  return ir_build0(&in, "tessera.target.yield", n, operands) ? NULL : st_oom();
+}
+
+static tsr_status lower_if(lower *l, ir_builder *b, ir_op *op) {
+  ir_value *cond = at(op->operands[0]), *regs[64];
+  const ir_type *types[64];
+  int n = 0;
+  if (op->n_results > 60) return ir_error(op, NULL, "has too many results");
+  for (int i = 0; i < op->n_results; i++) {
+    if (is_tile_value(op->results[i])) TSR_TRY(tile_for(l, b, op->results[i]));
+    else types[n++] = ir_type_get(l->m, op->results[i]->type);
+  }
+  ir_op *f = ir_op_new(b, ir_find_op("tessera.target.if"), 1, &cond, n, types, op->n_regions);
+  if (!f) return st_oom();
+  n = 0;
+  for (int i = 0; i < op->n_results; i++)
+    if (!is_tile_value(op->results[i])) op->results[i]->data = f->results[n++];
+  for (int r = 0; r < op->n_regions; r++) {
+    ir_builder in = ir_at_end(l->m, f->regions[r]);
+    TSR_TRY(lower_block(l, op->regions[r], &in, NULL));
+    ir_op *y = op->regions[r]->last;
+    n = 0;
+    for (int i = 0; y && i < op->n_results; i++) {
+      if (!is_tile_value(op->results[i])) regs[n++] = at(y->operands[i]);
+      else if (!call2(l, &in, "move", at(op->results[i]), at(y->operands[i]))) return st_oom();
+    }
+    if (!ir_build0(&in, "tessera.target.yield", n, regs)) return st_oom();
+  }
+  return NULL;
+}
+
+/* ---- the rest -------------------------------------------------------------------------------------------------- */
+
+/* A zero that only starts a contraction or a gemm needs no memory. */
+static bool fill_is_implied(const ir_op *op) {
+  if (op->results[0]->n_uses != 1 || ir_get_float(op, "value", 1) != 0) return false;
+  for (ir_op *o = op->next; o; o = o->next) {
+    cpu_contraction c;
+    if (o->def->code == T_FOR && o->n_operands == 4 && o->operands[3] == op->results[0]) return cpu_find_contraction(o, &c);
+    if (o->def->code == T_GEMM && o->operands[0] == op->results[0]) return true;
+  }
+  return false;
+}
+
+static tsr_status lower_gather(lower *l, ir_builder *b, ir_op *op) {
+  ir_value *dst;
+  if (op->n_results) {
+    TSR_TRY(tile_for(l, b, op->results[0]));
+    dst = at(op->results[0]);
+  } else {
+    dst = at(op->operands[1]);
+  }
+  ir_op *g = ir_op_new(b, ir_find_op("tessera.target.call"), 2, (ir_value *[]){dst, at(op->operands[0])}, 0, NULL, 1);
+  if (!g || !ir_set_attr(g, "fn", ir_attr_str(l->m, "gather"))) return st_oom();
+  return lower_region(l, op, g->regions[0]);
+}
+
+static tsr_status lower_scatter(lower *l, ir_builder *b, ir_op *op) {
+  ir_op *g = ir_op_new(b, ir_find_op("tessera.target.call"), 2, (ir_value *[]){at(op->operands[0]), at(op->operands[1])}, 0, NULL, 1);
+  if (!g || !ir_set_attr(g, "fn", ir_attr_str(l->m, "scatter"))) return st_oom();
+  return lower_region(l, op, g->regions[0]);
+}
+
+/* One call with a fresh destination per result: reduce, fft_stage, transpose, splat. */
+static tsr_status lower_simple(lower *l, ir_builder *b, ir_op *op, const char *fn, const char *const *attrs) {
+  ir_value *operands[8];
+  int n = 0;
+  for (int i = 0; i < op->n_results; i++) {
+    TSR_TRY(tile_for(l, b, op->results[i]));
+    operands[n++] = at(op->results[i]);
+  }
+  for (int i = 0; i < op->n_operands; i++) operands[n++] = at(op->operands[i]);
+  ir_op *c = call(l, b, fn, n, operands);
+  if (!c || !copy_attrs(c, op, attrs)) return st_oom();
+  return NULL;
+}
+
+static tsr_status lower_load_scalar(lower *l, ir_builder *b, ir_op *op) {
+  ir_value *operands[1 + TSR_MAX_RANK];
+  for (int i = 0; i < op->n_operands; i++) operands[i] = at(op->operands[i]);
+  const ir_type *t = ir_type_get(l->m, op->results[0]->type);
+  ir_op *c = t ? ir_op_new(b, ir_find_op("tessera.target.fetch"), op->n_operands, operands, 1, &t, 0) : NULL;
+  if (!c) return st_oom();
+  op->results[0]->data = c->results[0];
+  return NULL;
+}
+
+static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
+  static const char *const none[] = {NULL}, *const reduce[] = {"axis", "op", "policy", NULL}, *const perm[] = {"perm", NULL},
+                          *const fft[] = {"radix", "span", "inverse", NULL};
+  if (op->def->code < SC_N) return copy_op(l, b, op);
+  switch (op->def->code) {
+  case T_BLOCK_ID: case T_CONST: case T_VIEW: case T_WINDOW: return copy_op(l, b, op);
+  case T_ALLOC:
+    if (!op->results[0]->n_uses) return NULL;
+    return tile_for(l, b, op->results[0]);
+  case T_LOAD:
+    if (cpu_load_is_view(op)) {
+      op->results[0]->data = at(op->operands[0]);
+      return NULL;
+    }
+    return lower_simple(l, b, op, "copy", none);
+  case T_STORE:
+    if (op->data == op) return NULL;
+    return call2(l, b, "copy", at(op->operands[1]), at(op->operands[0])) ? NULL : st_oom();
+  case T_COPY: return call2(l, b, "copy", at(op->operands[1]), at(op->operands[0])) ? NULL : st_oom();
+  case T_WAIT: case T_BARRIER: return NULL; /* a block is one thread here */
+  case T_FILL: {
+    if (fill_is_implied(op)) return NULL;
+    TSR_TRY(tile_for(l, b, op->results[0]));
+    ir_op *c = call(l, b, "fill", 1, (ir_value *[]){at(op->results[0])});
+    return c && ir_set_attr(c, "value", ir_attr_float(l->m, ir_get_float(op, "value", 0))) ? NULL : st_oom();
+  }
+  case T_SPLAT: return lower_simple(l, b, op, "splat", none);
+  case T_GEMM: return lower_gemm(l, b, op);
+  case T_MMA_SYNC: {
+    /* c + a * b: the accumulator comes last in the text. */
+    ir_value *v[3] = {op->operands[2], op->operands[0], op->operands[1]};
+    TSR_TRY(tile_for(l, b, op->results[0]));
+    if (!call2(l, b, "move", at(op->results[0]), at(v[0]))) return st_oom();
+    ir_op *g = call(l, b, "gemm", 3, (ir_value *[]){at(op->results[0]), at(v[1]), at(v[2])});
+    return g && ir_set_attr(g, "accumulate", ir_attr_bool(l->m, true)) ? NULL : st_oom();
+  }
+  case T_MAP: return lower_map(l, b, op);
+  case T_REDUCE: return lower_simple(l, b, op, "reduce", reduce);
+  case T_FOR: return lower_for(l, b, op);
+  case T_IF: return lower_if(l, b, op);
+  case T_GATHER: return lower_gather(l, b, op);
+  case T_SCATTER: return lower_scatter(l, b, op);
+  case T_FFT_STAGE: return lower_simple(l, b, op, "fft_stage", fft);
+  case T_TRANSPOSE: return lower_simple(l, b, op, "transpose", perm);
+  case T_RESHAPE: return lower_simple(l, b, op, "move", none);
+  case T_LOAD_SCALAR: return lower_load_scalar(l, b, op);
+  case T_RETURN: case T_YIELD: return NULL; /* written by the op around the region */
+  default: return ir_error(op, NULL, "can't be used inside a kernel");
+  }
+}
+
+static tsr_status lower_block(lower *l, ir_block *from, ir_builder *b, ir_block *stop) {
+  row_plan outer = l->rows;
+  l->rows = (row_plan){.al = outer.al};
+  tsr_status st = ir_get_bool(l->kernel, "row_kernels", true) ? rows_plan(&l->rows, from) : NULL;
+  for (ir_op *o = from->first; o && !st; o = o->next) {
+    const row_act *a = rows_find(&l->rows, o);
+    b->loc = o->loc;
+    st = a ? lower_row(l, b, o, a) : lower_op(l, b, o);
+  }
+  rows_clear(&l->rows);
+  l->rows = outer;
+  return st;
+}
+
+static void clear_data(ir_op *op) {
+  op->data = NULL;
+  for (int i = 0; i < op->n_results; i++) op->results[i]->data = NULL;
+  for (int r = 0; r < op->n_regions; r++) {
+    for (int i = 0; i < op->regions[r]->n_args; i++) op->regions[r]->args[i]->data = NULL;
+    for (ir_op *o = op->regions[r]->first; o; o = o->next) clear_data(o);
+  }
+}
+
+static tsr_status lower_kernel(ir_op *kernel, ir_builder *top, const tsr_caps *caps) {
+  lower l = {.m = top->m, .slots = {.al = &top->m->arena.al}, .rows = {.al = &top->m->arena.al}, .kernel = kernel};
+  tsr_status st = NULL;
+  slots_number(kernel);
+  top->loc = kernel->loc;
+  ir_op *k = ir_op_new(top, ir_find_op("tessera.target.kernel"), 0, NULL, 0, NULL, 1);
+  static const char *const keep[] = {"sym_name", "grid", "outputs", "policy", "family", "tile", "flops", "bytes", "raster", "strip", NULL};
+  if (!k || !copy_attrs(k, kernel, keep) || !ir_set_attr(k, "dialect", ir_attr_str(l.m, "cpu")) || !ir_set_attr(k, "arch", ir_attr_str(l.m, caps->arch))) return st_oom();
+  ir_block *from = kernel->regions[0];
+  for (int i = 0; i < from->n_args; i++) {
+    TSR_TRY(check_type(kernel, &(ir_type){.dtype = from->args[i]->type->dtype}));
+    if (!(from->args[i]->data = ir_block_arg_like(l.m, k->regions[0], ir_type_get(l.m, from->args[i]->type), from->args[i]))) return st_oom();
+  }
+  ir_builder b = ir_at_end(l.m, k->regions[0]);
+  TSR_GOTO(lower_block(&l, from, &b, NULL));
+  if (!ir_build0(&b, "tessera.target.return", 0, NULL) || !ir_set_attr(k, "scratch_bytes", ir_attr_int(l.m, l.slots.total))) st = st_oom();
+done:
+  slots_clear(&l.slots);
+  return st;
+}
+
+tsr_status tile_to_cpu(const ir_module *tile, const tsr_caps *caps, ir_module **out) {
+  TSR_TRY(ir_module_create(&tile->arena.al, out));
+  ir_builder b = ir_at_end(*out, (*out)->root->regions[0]);
+  tsr_status st = NULL;
+  if (tile->file && !((*out)->file = arena_str(&(*out)->arena, tile->file))) TSR_GOTO(st_oom());
+  clear_data(tile->root);
+  for (ir_op *o = tile->root->regions[0]->first; o; o = o->next) {
+    if (o->def->level == IR_TILE && o->def->code == T_KERNEL) TSR_GOTO(lower_kernel(o, &b, caps));
+    else if (o->def->level == IR_TILE && o->def->code == T_PROGRAM) TSR_GOTO(tile_lower_program(o, &b));
+    else TSR_GOTO(ir_error(o, NULL, "expected a tile program or kernel"));
+  }
+  TSR_GOTO(ir_verify(*out));
+done:
+  if (st) st = ir_cause(*out, st);
+  if (st) ir_module_destroy(out);
+  return st;
+}

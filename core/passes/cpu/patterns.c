@@ -1,0 +1,167 @@
+/* core/passes/cpu/patterns.c - see cpu/patterns.h. Every test is conservative: "no" only costs a copy. */
+#include "core/passes/cpu/patterns.h"
+
+#include "core/emit/cpu/code.h"
+#include "core/ir/tile/tile.h"
+
+bool cpu_const_index(const ir_value *v, int64_t *out) {
+  if (!v->def || v->def->def->code != T_CONST || v->type->kind != IR_T_INDEX) return false;
+  double f = ir_get_float(v->def, "value", 0);
+  if (!(f >= 0 && f <= INT32_MAX)) return false; /* no view is as long */
+  *out = (int64_t)f;
+  return true;
+}
+
+static bool is_zero_fill(const ir_value *v) {
+  return v->def && v->def->def->code == T_FILL && ir_get_float(v->def, "value", 1) == 0;
+}
+
+static bool inside(const ir_op *op, const ir_op *loop) {
+  for (; op; op = op->parent ? op->parent->parent : NULL)
+    if (op == loop) return true;
+  return false;
+}
+
+static bool invariant(const ir_value *v, const ir_op *loop) {
+  return v->owner ? v->owner != loop->regions[0] : !inside(v->def, loop);
+}
+
+/* The window that feeds a gemm operand, directly or through one copy into a shared tile of the same element type. */
+static ir_op *window_of(const ir_value *v, const ir_op *loop) {
+  if (v->def && v->def->def->code == T_ALLOC) {
+    ir_op *copy = NULL;
+    for (ir_op *o = loop->regions[0]->first; o; o = o->next)
+      if (o->def->code == T_COPY && o->operands[1] == v) {
+        if (copy) return NULL;
+        copy = o;
+      }
+    if (!copy || copy->operands[0]->type->dtype != v->type->dtype) return NULL;
+    v = copy->operands[0];
+  }
+  return v->def && v->def->def->code == T_WINDOW && v->def->parent == loop->regions[0] ? v->def : NULL;
+}
+
+/* One offset is the counter, on the given dimension of the window's result; the others don't change in the loop. */
+static bool k_offset(const ir_op *w, const ir_op *loop, int result_dim, int *out) {
+  int64_t sizes[TSR_MAX_RANK];
+  int n = ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK), dim = 0, k = -1;
+  if (!invariant(w->operands[0], loop)) return false;
+  for (int i = 0; i < n; i++) {
+    bool counter = w->operands[1 + i] == loop->regions[0]->args[0];
+    if (counter && (k >= 0 || !sizes[i] || dim != result_dim)) return false;
+    if (counter) k = i;
+    else if (!invariant(w->operands[1 + i], loop)) return false;
+    dim += sizes[i] != 0;
+  }
+  *out = k;
+  return k >= 0;
+}
+
+/* The steps' windows meet, and end where the whole one does. */
+static bool reaches_end(const ir_op *w, int k_dim, const cpu_contraction *c) {
+  int64_t sizes[TSR_MAX_RANK] = {0};
+  ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK);
+  if (sizes[k_dim] != c->step) return false;
+  return w->operands[0]->type->dims[k_dim] == c->to || (c->to - c->from) % c->step == 0;
+}
+
+bool cpu_find_contraction(ir_op *loop, cpu_contraction *c) {
+  *c = (cpu_contraction){.loop = loop};
+  if (loop->n_results != 1 || !is_zero_fill(loop->operands[3])) return false;
+  if (!cpu_const_index(loop->operands[0], &c->from) || !cpu_const_index(loop->operands[1], &c->to) || !cpu_const_index(loop->operands[2], &c->step)) return false;
+  if (c->step < 1 || c->to <= c->from) return false;
+  ir_block *body = loop->regions[0];
+  for (ir_op *o = body->first; o; o = o->next) {
+    switch (o->def->code) {
+    case T_WINDOW: case T_WAIT: case T_BARRIER: case T_CONST: case T_YIELD: break;
+    case T_COPY: /* into the tile that the gemm reads, and nothing else does */
+      if (!o->operands[1]->def || o->operands[1]->def->def->code != T_ALLOC || o->operands[1]->n_uses != 2) return false;
+      break;
+    case T_GEMM:
+      if (c->gemm) return false;
+      c->gemm = o;
+      break;
+    default: return false;
+    }
+  }
+  if (!c->gemm || c->gemm->operands[0] != body->args[1] || body->args[1]->n_uses != 1 || body->last->operands[0] != c->gemm->results[0]) return false;
+  c->window_a = window_of(c->gemm->operands[1], loop);
+  c->window_b = window_of(c->gemm->operands[2], loop);
+  if (!c->window_a || !c->window_b) return false;
+  bool ta = ir_get_bool(c->gemm, "transpose_a", false), tb = ir_get_bool(c->gemm, "transpose_b", false);
+  if (!k_offset(c->window_a, loop, ta ? 0 : 1, &c->k_dim_a) || !k_offset(c->window_b, loop, tb ? 1 : 0, &c->k_dim_b)) return false;
+  return reaches_end(c->window_a, c->k_dim_a, c) && reaches_end(c->window_b, c->k_dim_b, c);
+}
+
+static bool writes_memory(const ir_op *op) {
+  if (op->def->code == T_STORE || op->def->code == T_COPY || op->def->code == T_SCATTER || op->def->code == T_GATHER) return true;
+  for (int r = 0; r < op->n_regions; r++)
+    for (const ir_op *o = op->regions[r]->first; o; o = o->next)
+      if (writes_memory(o)) return true;
+  return false;
+}
+
+static bool can_read_memory(const ir_op *user, const ir_op *load) {
+  tsr_dtype t = load->operands[0]->type->dtype;
+  switch (user->def->code) {
+  case T_MAP: case T_STORE: return true;
+  case T_REDUCE: return t == cpu_compute_type(t);
+  case T_GEMM: return user->operands[0] != load->results[0];
+  default: return false;
+  }
+}
+
+bool cpu_load_is_view(const ir_op *load) {
+  const ir_value *v = load->results[0];
+  tsr_dtype t = load->operands[0]->type->dtype;
+  if (v->type->dtype != t || (v->n_uses > 1 && t != cpu_compute_type(t))) return false;
+  int seen = 0;
+  for (const ir_op *o = load->next; o && seen < v->n_uses; o = o->next) {
+    for (int i = 0; i < o->n_operands; i++)
+      if (o->operands[i] == v) {
+        if (!can_read_memory(o, load)) return false;
+        seen++;
+      }
+    if (seen < v->n_uses && writes_memory(o)) return false;
+  }
+  return seen == v->n_uses; /* uses inside nested regions don't count: they read later */
+}
+
+ir_value *cpu_store_target(const ir_value *v, ir_op **store) {
+  if (v->n_uses != 1 || !v->def) return NULL;
+  for (ir_op *o = v->def->next; o; o = o->next) {
+    if (o->def->code == T_STORE && o->operands[0] == v) {
+      ir_value *m = o->operands[1];
+      if (m->def && (m->def->parent != v->def->parent ? inside(m->def, v->def) : m->def->scratch > v->def->scratch)) return NULL;
+      *store = o;
+      return m;
+    }
+    /* Other results of the same producer are stored at once too; anything else in between must not touch memory. */
+    bool sibling = o->def->code == T_STORE && o->operands[0]->def == v->def;
+    bool quiet = o->def->code < SC_N || o->def->code == T_CONST || o->def->code == T_WINDOW || o->def->code == T_VIEW || o->def->code == T_BLOCK_ID;
+    if (!sibling && !quiet) return NULL;
+  }
+  return NULL;
+}
+
+/* The argument or tile that a view or window shows a part of. */
+static const ir_value *memory_of(const ir_value *v) {
+  while (v->def && (v->def->def->code == T_WINDOW || v->def->def->code == T_VIEW)) v = v->def->operands[0];
+  return v;
+}
+
+ir_value *cpu_epilogue_target(const ir_value *r) {
+  const ir_op *map = r->def->next;
+  while (map && (map->def->code == T_LOAD || map->def->code == T_CONST || map->def->code == T_WINDOW || map->def->code == T_VIEW)) map = map->next;
+  if (!map || map->def->code != T_MAP || map->n_results != 1 || map->results[0]->type != r->type) return NULL;
+  ir_op *store;
+  ir_value *memory = cpu_store_target(map->results[0], &store);
+  if (!memory) return NULL;
+  int uses = 0;
+  for (int i = 0; i < map->n_operands; i++) {
+    const ir_value *x = map->operands[i];
+    if (x == r) uses++;
+    else if (x->def && x->def->def->code == T_LOAD && memory_of(x->def->operands[0]) == memory_of(memory)) return NULL; /* read after the product is written */
+  }
+  return uses == r->n_uses ? memory : NULL;
+}

@@ -1,0 +1,295 @@
+/* core/passes/cpu/row_kernels.c - see cpu/row_kernels.h. First every op is looked at by itself, then values that nobody computes with any more are
+ * dropped. Every test is conservative: "no" leaves the op to the general path. */
+#include "core/passes/cpu/row_kernels.h"
+
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/ir/tile/tile.h"
+
+const row_act *rows_find(const row_plan *p, const ir_op *op) {
+  for (size_t i = 0; i < p->n; i++)
+    if (p->v[i].op == op) return &p->v[i];
+  return NULL;
+}
+
+void rows_clear(row_plan *p) {
+  al_free_array(p->al, p->v, p->cap);
+  *p = (row_plan){.al = p->al};
+}
+
+static bool add(row_plan *p, row_act a) {
+  if (!al_grow(p->al, &p->v, &p->cap, p->n + 1, sizeof *p->v)) return false;
+  p->v[p->n++] = a;
+  return true;
+}
+
+/* ---- shapes and bodies ----------------------------------------------------------------------------------------- */
+
+static bool is_row_dtype(tsr_dtype t) { return t == TSR_F32 || t == TSR_BF16 || t == TSR_F16; }
+
+bool rows_type(const ir_type *t) {
+  int64_t strides[TSR_MAX_RANK];
+  if (t->rank != 2 || !is_row_dtype(t->dtype)) return false;
+  ir_type_strides(t, strides);
+  return strides[1] == 1;
+}
+
+static bool has_code(const ir_value *v, int code) { return v && v->def && v->def->def->code == code; }
+static bool is_frag2(const ir_value *v) { return v && v->type->kind == IR_T_FRAG && v->type->rank == 2; }
+static bool shape_is(const ir_value *v, int64_t rows, int64_t cols) { return is_frag2(v) && v->type->dims[0] == rows && v->type->dims[1] == cols; }
+
+/* A whole row operand: memory of a row type, or a fragment that is computed in f32. */
+static bool is_base(const ir_value *v) {
+  if (!is_frag2(v) || v->type->dims[1] < 2 || !is_row_dtype(v->type->dtype)) return false;
+  return has_code(v, T_LOAD) ? rows_type(v->def->operands[0]->type) : v->type->dtype == TSR_F32;
+}
+
+/* One number a row, in scratch memory as f32. */
+static bool is_per_row(const ir_value *v, int64_t rows) { return shape_is(v, rows, 1) && v->type->dtype == TSR_F32 && v->def && !has_code(v, T_LOAD); }
+
+/* One row for all rows, as f32; a load of another type is converted into a tile. */
+static bool is_repeated(const ir_value *v, int64_t cols) {
+  if (!shape_is(v, 1, cols) || v->type->dtype != TSR_F32) return false;
+  return !has_code(v, T_LOAD) || rows_type(v->def->operands[0]->type);
+}
+
+/* The operand of the map that a value of its body stands for; NULL if it is computed there. */
+static ir_value *outer(const ir_op *map, const ir_value *v) { return v->owner && v->owner == map->regions[0] ? map->operands[v->index] : NULL; }
+
+static const ir_value *yielded(const ir_value *result) {
+  if (!has_code(result, T_MAP) || result->def->n_results != 1) return NULL;
+  const ir_op *y = result->def->regions[0]->last;
+  return y && y->n_operands == 1 ? y->operands[0] : NULL;
+}
+
+static bool body_is(const ir_value *v, int code) { return v->def && !v->owner && v->def->def->code == code; }
+
+static bool is_square(const ir_value *v, ir_value **of) {
+  const ir_value *y = yielded(v);
+  if (!y || !body_is(y, SC_MUL)) return false;
+  *of = outer(v->def, y->def->operands[0]);
+  return *of && *of == outer(v->def, y->def->operands[1]);
+}
+
+/* x - m[r] inside map's body */
+static bool body_is_sub(const ir_op *map, const ir_value *y, ir_value **x, ir_value **m) {
+  if (!body_is(y, SC_SUB)) return false;
+  *x = outer(map, y->def->operands[0]);
+  *m = outer(map, y->def->operands[1]);
+  return *x && *m && is_base(*x) && is_per_row(*m, (*x)->type->dims[0]);
+}
+
+static bool is_centred(const ir_value *v, ir_value **x, ir_value **mean) {
+  const ir_value *y = yielded(v);
+  return y && body_is_sub(v->def, y, x, mean);
+}
+
+static bool is_exp(const ir_value *v, ir_value **x, ir_value **m) {
+  const ir_value *y = yielded(v);
+  return y && body_is(y, SC_EXP) && v->type->dtype == TSR_F32 && body_is_sub(v->def, y->def->operands[0], x, m);
+}
+
+/* The other factor or term of y = a op b, when one of them is an operand of the map of the given shape. */
+static const ir_value *split(const ir_op *map, const ir_value *y, int code, bool (*shape)(const ir_value *, int64_t), int64_t n, ir_value **found) {
+  if (!body_is(y, code)) return NULL;
+  for (int i = 1; i >= 0; i--) {
+    ir_value *o = outer(map, y->def->operands[i]);
+    if (!o || !shape(o, n)) continue;
+    *found = o;
+    return y->def->operands[1 - i];
+  }
+  return NULL;
+}
+
+static bool is_norm(ir_value *v, row_act *a) {
+  const ir_value *y = yielded(v), *rest;
+  if (!y || !is_frag2(v) || v->type->dims[1] < 2 || v->type->dtype != TSR_F32) return false;
+  const ir_op *map = v->def;
+  int64_t rows = v->type->dims[0], cols = v->type->dims[1];
+  *a = (row_act){.op = map, .kind = ROW_NORM};
+  if ((rest = split(map, y, SC_ADD, is_repeated, cols, &a->shift))) y = rest;
+  for (int with_scale = 1; with_scale >= 0 && !a->factor; with_scale--) { /* a block of one row: what repeats looks like the row itself */
+    const ir_value *z = y;
+    a->scale = NULL;
+    if (with_scale && (rest = split(map, z, SC_MUL, is_repeated, cols, &a->scale))) z = rest;
+    rest = split(map, z, SC_MUL, is_per_row, rows, &a->factor);
+    a->x = rest ? outer(map, rest) : NULL;
+  }
+  if (!a->x || !shape_is(a->x, rows, cols)) return false;
+  ir_value *x, *mean;
+  if (is_centred(a->x, &x, &mean)) a->x = x, a->mean = mean;
+  return is_base(a->x);
+}
+
+/* ---- the plan -------------------------------------------------------------------------------------------------- */
+
+static bool plan_reduce(row_plan *p, const ir_op *op) {
+  const char *kind = ir_get_str(op, "op", "");
+  ir_value *x = op->operands[0], *of, *base, *m;
+  bool sum = !strcmp(kind, "sum");
+  if (!strcmp(ir_get_str(op, "policy", "fast"), "kahan_sum") || (!sum && strcmp(kind, "max")) || ir_get_int(op, "axis", 0) != 1 || op->results[0]->type->dtype != TSR_F32 || !is_frag2(op->results[0]))
+    return true;
+  if (sum && x->n_uses == 1 && is_square(x, &of) && of->type == x->type) {
+    if (!is_centred(of, &base, &m)) base = of, m = NULL;
+    if (is_base(base)) return add(p, (row_act){.op = x->def, .kind = ROW_SKIP}) && add(p, (row_act){.op = op, .kind = ROW_SQDEV, .x = base, .mean = m});
+  }
+  if (sum && is_exp(x, &base, &m) && !rows_find(p, x->def))
+    return add(p, (row_act){.op = x->def, .kind = ROW_EXP, .x = base, .mean = m, .other = op->results[0]}) && add(p, (row_act){.op = op, .kind = ROW_SKIP});
+  return !is_base(x) || add(p, (row_act){.op = op, .kind = ROW_STAT, .x = x});
+}
+
+/* How often the plan's ops would have read v where a row kernel reads what v is made of, or, with `itself`, v as it is. */
+static int covered_uses(const row_plan *p, const ir_value *v, bool itself) {
+  int n = 0;
+  for (size_t i = 0; i < p->n; i++) {
+    const row_act *a = &p->v[i];
+    bool read = !itself && a->kind != ROW_SKIP && (a->x == v || a->mean == v || a->factor == v || a->scale == v || a->shift == v);
+    if (a->kind == ROW_DIRECT || read) continue;
+    for (int k = 0; k < a->op->n_operands; k++) n += a->op->operands[k] == v;
+  }
+  return n;
+}
+
+/* A scale or shift that isn't f32 in memory: the kernels read it from a tile. */
+static bool needs_tile(const row_plan *p, const ir_value *v) {
+  for (size_t i = 0; i < p->n; i++)
+    if ((p->v[i].scale == v || p->v[i].shift == v) && v->def->operands[0]->type->dtype != TSR_F32) return true;
+  return false;
+}
+
+/* ---- whole normalisations -------------------------------------------------------------------------------------- */
+
+static bool is_constant(const ir_value *v, double *c) {
+  if (!has_code(v, T_CONST) && !has_code(v, T_FILL)) return false;
+  *c = ir_get_float(v->def, "value", 0);
+  return true;
+}
+
+/* y = a op c or c op a in map's body: *rest is a. */
+static bool with_constant(const ir_value *y, int code, const ir_value **rest, double *c) {
+  if (!body_is(y, code)) return false;
+  for (int i = 1; i >= 0; i--) {
+    *rest = y->def->operands[1 - i];
+    if (is_constant(y->def->operands[i], c)) return true;
+  }
+  return false;
+}
+
+/* 1 / s[r] */
+static bool is_reciprocal(const ir_value *v, ir_value **s) {
+  const ir_value *y = yielded(v);
+  double c;
+  if (!y || !body_is(y, SC_DIV)) return false;
+  const ir_value *one = outer(v->def, y->def->operands[0]);
+  *s = outer(v->def, y->def->operands[1]);
+  return *s && is_constant(one ? one : y->def->operands[0], &c) && c == 1;
+}
+
+/* s[r] * c */
+static bool is_multiple(const ir_value *v, ir_value **s, double *c) {
+  const ir_value *y = yielded(v), *rest;
+  return y && with_constant(y, SC_MUL, &rest, c) && (*s = outer(v->def, rest));
+}
+
+/* rsqrt(s[r] * c + eps) */
+static bool is_inverse_root(const ir_value *v, ir_value **s, double *c, double *eps) {
+  const ir_value *y = yielded(v), *sum, *rest;
+  return y && body_is(y, SC_RSQRT) && with_constant(y->def->operands[0], SC_ADD, &sum, eps) && with_constant(sum, SC_MUL, &rest, c) && (*s = outer(v->def, rest));
+}
+
+/* The plan's entry of kind that computes v from x, when v has just so many uses. */
+static row_act *made_by(row_plan *p, const ir_value *v, row_kind kind, const ir_value *x, int uses) {
+  for (size_t i = 0; v && v->n_uses == uses && i < p->n; i++)
+    if (p->v[i].op == v->def && p->v[i].kind == kind && (!x || p->v[i].x == x)) return &p->v[i];
+  return NULL;
+}
+
+/* Nothing but what the plan skips reads v. */
+static bool only_skipped_read(const row_plan *p, const ir_value *v) {
+  int n = 0;
+  for (size_t i = 0; i < p->n; i++)
+    for (int k = 0; p->v[i].kind == ROW_SKIP && k < p->v[i].op->n_operands; k++) n += p->v[i].op->operands[k] == v;
+  return n == v->n_uses;
+}
+
+static bool skip(row_plan *p, const ir_value *v) { return add(p, (row_act){.op = v->def, .kind = ROW_SKIP}); }
+
+/* p->v[i], a scaling by reciprocal sums of exponentials: the whole softmax when nobody else reads what it is made of. False when out of memory. */
+static bool plan_softmax(row_plan *p, size_t i) {
+  row_act *a = &p->v[i], *e = made_by(p, a->x, ROW_EXP, NULL, 2), *max;
+  ir_value *s, *factor = a->factor;
+  if (!e || a->mean || a->scale || a->shift || !is_reciprocal(factor, &s) || s != e->other || s->n_uses != 1 || factor->n_uses != 1) return true;
+  max = made_by(p, e->mean, ROW_STAT, e->x, 1);
+  if (!max || strcmp(ir_get_str(max->op, "op", ""), "max")) return true;
+  ir_value *one = factor->def->operands[0];
+  a->kind = ROW_SOFTMAX, a->x = e->x, a->factor = NULL;
+  e->kind = max->kind = ROW_SKIP;
+  e->other = NULL;
+  return skip(p, factor) && (!has_code(one, T_FILL) || one->n_uses != 1 || skip(p, one));
+}
+
+/* p->v[i], a scaling by an inverse deviation: likewise layernorm or rmsnorm. */
+static bool plan_norm(row_plan *p, size_t i) {
+  row_act *a = &p->v[i], *sq, *sum = NULL;
+  ir_value *s, *factor = a->factor, *mean = a->mean, *of;
+  double mean_scale = 0, square_scale, eps;
+  if (!is_inverse_root(factor, &s, &square_scale, &eps) || factor->n_uses != 1) return true;
+  sq = made_by(p, s, ROW_SQDEV, a->x, 1);
+  if (!sq || sq->mean != mean) return true;
+  if (mean) {
+    if (!is_multiple(mean, &of, &mean_scale) || !only_skipped_read(p, mean)) return true;
+    sum = made_by(p, of, ROW_STAT, a->x, 1);
+    if (!sum || strcmp(ir_get_str(sum->op, "op", ""), "sum")) return true;
+    sum->kind = ROW_SKIP;
+  }
+  a->kind = mean ? ROW_LAYERNORM : ROW_RMSNORM;
+  a->mean_scale = mean_scale, a->square_scale = square_scale, a->eps = eps;
+  a->mean = a->factor = NULL;
+  sq->kind = ROW_SKIP;
+  return (!mean || skip(p, mean)) && skip(p, factor);
+}
+
+/* ---- the whole block ------------------------------------------------------------------------------------------- */
+
+static bool writes(const ir_op *o) { return o->def->code == T_STORE || o->def->code == T_COPY || o->def->code == T_SCATTER || o->def->code == T_GATHER || o->n_regions > 1 || o->def->code == T_FOR; }
+
+/* Nothing is written between the load and its last reader. */
+static bool stays(const row_plan *p, const ir_op *load) {
+  const ir_op *last = load;
+  for (const ir_op *o = load->next; o; o = o->next) {
+    const row_act *a = rows_find(p, o);
+    for (int k = 0; k < o->n_operands; k++)
+      if (o->operands[k] == load->results[0]) last = o;
+    if (a && a->x == load->results[0]) last = o;
+  }
+  for (const ir_op *o = load->next; o && o != last->next; o = o->next)
+    if (writes(o)) return false;
+  return true;
+}
+
+tsr_status rows_plan(row_plan *p, const ir_block *block) {
+  row_act a;
+  for (ir_op *o = block->first; o; o = o->next) {
+    bool ok = true;
+    if (o->def->code == T_REDUCE) ok = plan_reduce(p, o);
+    else if (o->def->code == T_MAP && o->n_results == 1 && is_norm(o->results[0], &a)) ok = add(p, a);
+    if (!ok) return st_oom();
+  }
+  /* x - mean that only row kernels wanted; then what makes a whole normalisation; then loads that only they read. */
+  for (ir_op *o = block->first; o; o = o->next) {
+    ir_value *x, *m;
+    if (o->def->code == T_MAP && o->n_results == 1 && !rows_find(p, o) && is_centred(o->results[0], &x, &m) && o->results[0]->n_uses && covered_uses(p, o->results[0], false) == o->results[0]->n_uses &&
+        !add(p, (row_act){.op = o, .kind = ROW_SKIP}))
+      return st_oom();
+  }
+  for (size_t i = 0; i < p->n; i++) {
+    if (p->v[i].kind == ROW_NORM && !plan_softmax(p, i)) return st_oom();
+    if (p->v[i].kind == ROW_NORM && !plan_norm(p, i)) return st_oom();
+  }
+  for (ir_op *o = block->first; o; o = o->next) {
+    ir_value *v = o->n_results ? o->results[0] : NULL;
+    if (o->def->code == T_LOAD && is_base(v) && !needs_tile(p, v) && v->n_uses && covered_uses(p, v, true) == v->n_uses && stays(p, o) && !add(p, (row_act){.op = o, .kind = ROW_DIRECT})) return st_oom();
+  }
+  return NULL;
+}

@@ -1,0 +1,95 @@
+/* core/passes/graph/autodiff.c - see autodiff.h. The copy of the function is extended in place: `active` marks what depends on the
+ * chosen arguments (value->scratch), value->data holds the gradient collected so far. */
+#include "core/passes/graph/autodiff.h"
+
+#include <string.h>
+
+#include "core/base/dtype.h"
+
+static tsr_status check_request(const ir_op *func, const grad_request *q) {
+  const int *wrt = q->wrt;
+  const ir_block *r = func->regions[0];
+  if (!r->last->n_operands) return ir_error(func, NULL, "has no result to differentiate");
+  const ir_type *t = r->last->operands[0]->type;
+  if (ir_type_count(t) != 1 || !dtype_is_float(t->dtype)) return ir_error(func, "reduce it to one number first, e.g. reduce_sum", "the first result must be one float to be differentiated");
+  for (int i = 0; i < q->n_wrt; i++) {
+    if (wrt[i] < 0 || wrt[i] >= r->n_args) return ir_error(func, NULL, "has no argument %d", wrt[i]);
+    if (!dtype_is_float(r->args[wrt[i]]->type->dtype)) return ir_error(func, "cast inside the function", "argument %d is %s: only floats have gradients", wrt[i], tsr_dtype_name(r->args[wrt[i]]->type->dtype));
+  }
+  return NULL;
+}
+
+static void mark_active(ir_block *r, const int *wrt, int n_wrt) {
+  for (int i = 0; i < r->n_args; i++) r->args[i]->scratch = 0, r->args[i]->data = NULL;
+  for (int i = 0; i < n_wrt; i++) r->args[wrt[i]]->scratch = 1;
+  for (ir_op *o = r->first; o; o = o->next)
+    for (int k = 0; k < o->n_results; k++) {
+      ir_value *v = o->results[k];
+      v->scratch = 0;
+      v->data = NULL;
+      for (int i = 0; i < o->n_operands; i++) v->scratch |= o->operands[i]->scratch;
+    }
+}
+
+static bool collect(ir_builder *b, ir_value *v, ir_value *g) {
+  v->data = v->data ? graph_op2(b, G_ADD, v->data, g) : g;
+  return v->data != NULL;
+}
+
+static tsr_status step_back(ir_builder *b, ir_op *op, const grad_request *q) {
+  ir_value *g = op->n_results == 1 ? op->results[0]->data : NULL, **grads;
+  if (op->n_results == 0) return NULL;
+  if (op->n_results == 1 && (!g || !op->results[0]->scratch)) return NULL;
+  const graph_row *row = graph_ext(op);
+  bool custom = graph_is(op, G_CUSTOM) && q->custom;
+  if (!custom && (!row || !row->adjoint)) return op->results[0]->scratch ? ir_error(op, NULL, "has no derivative") : NULL;
+  if (!(grads = arena_array(&b->m->arena, ir_value *, op->n_operands + 1))) return st_oom();
+  if (custom) TSR_TRY(q->custom(q->user, op, g, grads));
+  else if (!row->adjoint(b, op, g, grads)) return st_oom();
+  for (int i = 0; i < op->n_operands; i++) {
+    ir_value *v = op->operands[i];
+    if (grads[i] && v->scratch && dtype_is_float(v->type->dtype) && !collect(b, v, grads[i])) return st_oom();
+  }
+  return NULL;
+}
+
+static tsr_status differentiate(ir_op *f, const grad_request *q) {
+  ir_block *r = f->regions[0];
+  ir_op *ret = r->last, *last = ret->prev;
+  ir_builder b = ir_before(ret);
+  mark_active(r, q->wrt, q->n_wrt);
+  ir_value *y = ret->operands[0];
+  if (!(y->data = graph_fill(&b, y->type, 1))) return st_oom();
+  for (ir_op *op = last, *prev; op; op = prev) {
+    prev = op->prev;
+    TSR_TRY(step_back(&b, op, q));
+  }
+  for (int i = 0; i < q->n_wrt; i++) {
+    ir_value *x = r->args[q->wrt[i]], *g = x->data ? x->data : graph_fill(&b, x->type, 0);
+    if (!g || !ir_add_operand(ret, g)) return st_oom();
+  }
+  for (int i = 0; i < r->n_args; i++) r->args[i]->data = NULL;
+  for (ir_op *o = r->first; o; o = o->next)
+    for (int k = 0; k < o->n_results; k++) o->results[k]->data = NULL;
+  ir_dce(f);
+  return graph_sign(f) ? NULL : st_oom();
+}
+
+tsr_status graph_grad(ir_op *func, const int *wrt, int n_wrt, const char *name, ir_op **out) {
+  return graph_grad_of(func, &(grad_request){.wrt = wrt, .n_wrt = n_wrt, .name = name}, out);
+}
+
+tsr_status graph_grad_of(ir_op *func, const grad_request *q, ir_op **out) {
+  ir_module *m = func->module;
+  *out = NULL;
+  TSR_TRY(check_request(func, q));
+  ir_builder end = ir_at_end(m, func->parent);
+  ir_op *f = ir_op_copy(&end, func, NULL, NULL);
+  if (!f) return st_oom();
+  tsr_status st = ir_set_attr(f, "sym_name", ir_attr_str(m, q->name)) ? differentiate(f, q) : st_oom();
+  if (!st) st = ir_verify(m);
+  if (st) st = ir_cause(m, st);
+  if (st) ir_op_remove(f);
+  else *out = f;
+  return st;
+}

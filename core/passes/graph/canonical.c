@@ -1,0 +1,193 @@
+/* core/passes/graph/canonical.c - see graph/canonical.h. */
+#include "core/passes/graph/canonical.h"
+
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/ir/graph/ops.h"
+#include "core/ir/schedule/schedule.h"
+
+void graph_replace(ir_op *op, ir_value *v) {
+  if (!v->name && v->def) v->name = op->results[0]->name;
+  ir_forward(op->results[0], v);
+  ir_op_remove(op);
+}
+
+/* ---- reductions ------------------------------------------------------------------------------------------------ */
+
+/* The operand's dimensions with neighbours of one kind merged and those of extent 1 dropped: kept and reduced alternate. */
+typedef struct runs {
+  int n;
+  int64_t extent[TSR_MAX_RANK + 1];
+  bool reduced[TSR_MAX_RANK + 1];
+} runs;
+
+static void runs_push(runs *r, int64_t extent, bool reduced) {
+  if (r->n && r->reduced[r->n - 1] == reduced) {
+    r->extent[r->n - 1] *= extent;
+  } else {
+    r->extent[r->n] = extent;
+    r->reduced[r->n++] = reduced;
+  }
+}
+
+static runs runs_of(const ir_op *op) {
+  runs r = {0};
+  bool reduced[TSR_MAX_RANK];
+  const ir_type *t = op->operands[0]->type;
+  graph_axes(op, reduced);
+  for (int i = 0; i < t->rank; i++)
+    if (t->dims[i] != 1) runs_push(&r, t->dims[i], reduced[i]);
+  return r;
+}
+
+/* Reduces the last reduced run of x (shaped like r) and drops it from r. */
+static ir_value *reduce_last_run(ir_builder *b, graph_code code, ir_value *x, runs *r) {
+  int at = r->n - 1, perm[TSR_MAX_RANK];
+  while (!r->reduced[at]) at--;
+  if (at < r->n - 1) {
+    for (int i = 0; i < r->n; i++) perm[i] = i < at ? i : i + 1;
+    perm[r->n - 1] = at;
+    x = graph_transpose(b, x, perm);
+  }
+  bool last[TSR_MAX_RANK] = {0};
+  last[r->n - 1] = true;
+  x = graph_reduce(b, code, x, last, false);
+  runs left = {0};
+  for (int i = 0; i < r->n; i++)
+    if (i != at) runs_push(&left, r->extent[i], r->reduced[i]);
+  *r = left;
+  return graph_reshape(b, x, r->n, r->extent);
+}
+
+static bool is_canonical(const ir_op *op) {
+  bool reduced[TSR_MAX_RANK];
+  int rank = op->operands[0]->type->rank;
+  return rank > 0 && graph_axes(op, reduced) == 1 && reduced[rank - 1];
+}
+
+static bool canonical_reduce(ir_builder *b, ir_op *op, const pass_options *opts) {
+  ir_value *x = op->operands[0];
+  const ir_type *out = op->results[0]->type;
+  runs r = runs_of(op);
+  int steps = 0;
+  for (int i = 0; i < r.n; i++) steps += r.reduced[i];
+  tsr_dtype t = x->type->dtype;
+  /* Between two steps narrow floats would be rounded once more than the program says. */
+  bool widen = steps > 1 && dtype_is_float(t) && tsr_dtype_size(t) < 4;
+  x = graph_reshape(b, x, r.n, r.extent);
+  if (widen) x = graph_cast(b, x, TSR_F32);
+  for (int i = 0; i < steps; i++) x = reduce_last_run(b, (graph_code)op->def->code, x, &r);
+  if (widen) x = graph_cast(b, x, t);
+  x = graph_reshape(b, x, out->rank, out->dims);
+  if (b->failed) return false;
+  trace_add(opts->trace, "fuse", "canonical_reduce", op, true, "over the last dimension, in %d step%s", steps, steps == 1 ? "" : "s");
+  graph_replace(op, x);
+  return true;
+}
+
+static bool canonical_softmax(ir_builder *b, ir_op *op, const pass_options *opts) {
+  ir_value *x = op->operands[0];
+  int rank = x->type->rank, axis = graph_axis(op), perm[TSR_MAX_RANK];
+  for (int i = 0; i < rank; i++) perm[i] = i == axis ? rank - 1 : i == rank - 1 ? axis : i;
+  ir_value *y = graph_op1(b, G_SOFTMAX, graph_transpose(b, x, perm));
+  y = graph_transpose(b, y, perm);
+  if (!y) return false;
+  trace_add(opts->trace, "fuse", "canonical_softmax", op, true, "axis %d becomes the last", axis);
+  graph_replace(op, y);
+  return true;
+}
+
+/* ---- concat ---------------------------------------------------------------------------------------------------- */
+
+/* More operands than one kernel takes: neighbours are joined first, and what they give is joined again. */
+static bool canonical_concat(ir_builder *b, ir_op *op, const pass_options *opts) {
+  int n = op->n_operands, axis = graph_axis(op), steps = 0;
+  ir_value **x = arena_dup(&b->m->arena, op->operands, sizeof *x * (size_t)n);
+  for (; x && n > 1 && !b->failed; steps++) {
+    int parts = 0;
+    for (int i = 0; i < n; i += SCHED_MOST_ARGS) {
+      int some = n - i < SCHED_MOST_ARGS ? n - i : SCHED_MOST_ARGS;
+      x[parts++] = some == 1 ? x[i] : graph_concat(b, some, x + i, axis);
+    }
+    n = parts;
+  }
+  if (!x || b->failed) return false;
+  trace_add(opts->trace, "fuse", "canonical_concat", op, true, "%d operands, in %d steps", op->n_operands, steps);
+  graph_replace(op, x[0]);
+  return true;
+}
+
+/* ---- views above elementwise chains ---------------------------------------------------------------------------- */
+
+static bool one_element(const ir_value *v) { return ir_type_count(v->type) == 1; }
+
+/* Is v computed by this view's operand chain alone, elementwise, from values that are in memory anyway? */
+static bool hoistable(const ir_value *v, int depth) {
+  const ir_op *op = v->def;
+  if (!op || graph_is(op, G_CONSTANT) || graph_is(op, G_RESHAPE)) return depth > 0;
+  if (!(op->def->flags & IR_ELEMENTWISE) || v->n_uses != 1 || depth > 32) return false;
+  for (int i = 0; i < op->n_operands; i++) {
+    const ir_value *x = op->operands[i];
+    if (one_element(x)) continue;
+    if (x->type->rank != v->type->rank || memcmp(x->type->dims, v->type->dims, sizeof *v->type->dims * (size_t)v->type->rank)) return false;
+    if (!hoistable(x, depth + 1)) return false;
+  }
+  return true;
+}
+
+bool graph_view_is_free(const ir_value *v) { return hoistable(v, 1); }
+
+static ir_value *pull(ir_builder *b, const ir_op *view, ir_value *v) {
+  const ir_op *op = v->def;
+  bool computed = op && op->def->flags & IR_ELEMENTWISE, to_one = one_element(view->results[0]);
+  /* One element repeats along whatever the others have, in any shape: as no dimensions, or, where the result is one element too, as its own. */
+  if (one_element(v) && !to_one) return graph_reshape(b, v, 0, NULL);
+  if (one_element(v) && !computed) return graph_reshape(b, v, view->results[0]->type->rank, view->results[0]->type->dims);
+  if (!computed) return graph_build_like(b, view, &v);
+  ir_value *x[3];
+  for (int i = 0; i < op->n_operands; i++) x[i] = pull(b, view, op->operands[i]);
+  return graph_build_like(b, op, x);
+}
+
+static bool hoist_view(ir_op *op, const pass_options *opts) {
+  ir_builder b = ir_before(op);
+  ir_value *v = pull(&b, op, op->operands[0]);
+  if (b.failed) return false;
+  trace_add(opts->trace, "fuse", "hoist_view", op, true, "above the elementwise ops that feed it");
+  graph_replace(op, v);
+  return true;
+}
+
+static bool has_unknown(const ir_op *op) {
+  for (int i = 0; i < op->n_operands; i++)
+    if (ir_type_count(op->operands[i]->type) == IR_DYNAMIC) return true;
+  return false;
+}
+
+tsr_status graph_canonicalize(ir_op *func, const pass_options *opts) {
+  for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
+    next = op->next;
+    ir_settle(op);
+    if (op->def->level != IR_GRAPH || has_unknown(op)) continue;
+    ir_builder b = ir_before(op);
+    int code = op->def->code;
+    if (code >= G_REDUCE_SUM && code <= G_REDUCE_PROD && !is_canonical(op)) {
+      if (!canonical_reduce(&b, op, opts)) return st_oom();
+    } else if (code == G_SOFTMAX && graph_axis(op) != op->operands[0]->type->rank - 1) {
+      if (!canonical_softmax(&b, op, opts)) return st_oom();
+    } else if (code == G_CONCAT && op->n_operands > SCHED_MOST_ARGS) {
+      if (!canonical_concat(&b, op, opts)) return st_oom();
+    }
+  }
+  if (pass_enabled(opts, "fusion", "fold_batch")) TSR_TRY(graph_fold_batch(func, opts));
+  ir_dce(func);
+  for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
+    next = op->next;
+    ir_settle(op);
+    if ((graph_is(op, G_RESHAPE) || graph_is(op, G_TRANSPOSE)) && op->operands[0]->def && pass_enabled(opts, "fusion", "hoist_view") && !has_unknown(op) && hoistable(op->operands[0], 0))
+      if (!hoist_view(op, opts)) return st_oom();
+  }
+  ir_dce(func);
+  return NULL;
+}

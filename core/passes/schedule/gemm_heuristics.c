@@ -1,0 +1,320 @@
+/* core/passes/schedule/gemm_heuristics.c - see schedule/gemm_heuristics.h. */
+#include "core/passes/schedule/gemm_heuristics.h"
+
+#include <string.h>
+
+#include "core/ir/graph/ops.h"
+#include "core/passes/schedule/defaults.h"
+#include "core/passes/simt/whole/wgmma.h"
+
+/* The product as this file sees it. */
+typedef struct task {
+  const ir_op *op;
+  const tsr_caps *c;
+  graph_matmul g;
+  tsr_dtype t;
+  int64_t batch, size; /* bytes of an operand's element */
+  bool known;          /* all extents */
+  bool exact;          /* compensated sums */
+} task;
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t cores(const tsr_caps *c) { return c->n_cores > 0 ? c->n_cores : 64; }
+static bool is_simt(const tsr_caps *c) { return c->dialect == DIALECT_CUDA || c->dialect == DIALECT_HIP; }
+
+bool sched_simd_like(const tsr_caps *c) { return c->dialect == DIALECT_SPIRV && c->subgroup > 1 && c->subgroup <= 8; }
+
+static task describe(const ir_op *product, const tsr_caps *c) {
+  task x = {.op = product, .c = c, .g = graph_matmul_get(product), .t = product->operands[0]->type->dtype, .batch = 1};
+  x.size = (int64_t)tsr_dtype_size(x.t);
+  for (int i = 0; i < x.g.n_batch; i++) x.batch *= x.g.batch[i] > 0 ? x.g.batch[i] : 1;
+  x.known = x.g.m > 0 && x.g.n > 0 && x.g.k > 0;
+  const ir_op *kernel = product->parent ? product->parent->parent : NULL;
+  x.exact = kernel && !strcmp(sched_policy(kernel, "fast"), "kahan_sum");
+  return x;
+}
+
+/* Does v come from memory as it is, but for its layout and type? */
+static bool plain(const ir_value *v) {
+  while (v->def && (v->def->def->flags & IR_VIEWLIKE || graph_is(v->def, G_CAST))) v = v->def->operands[0];
+  return !v->def;
+}
+
+/* ---- parts of k ------------------------------------------------------------------------------------------------ */
+
+/* What adding the parts costs: they are written and read once in the accumulator's type, by one more launch. */
+static double parts_ns(const task *x, int64_t parts) {
+  double bytes = 2.0 * (double)parts * (double)x->batch * (double)x->g.m * (double)x->g.n * (double)tsr_dtype_size(x->g.accum);
+  double l2 = x->c->bytes_per_s > 0 ? 2 * x->c->bytes_per_s : 1e12, launch = x->c->launch_ns > 0 ? x->c->launch_ns : 4000;
+  return parts > 1 ? bytes / l2 * 1e9 + launch : 0;
+}
+
+/* 16-bit operands may lie either way; all others must run along k. */
+static bool warpgroup_suits(const task *x) {
+  if (!x->c->wgmma || !x->known || x->exact || x->g.m <= 16 || x->g.n < 64 || x->g.k < 32) return false;
+  if (x->g.accum != TSR_F32 && x->g.accum != TSR_I32) return false;
+  if (x->size != 2 && (x->g.transpose_a || !x->g.transpose_b)) return false;
+  for (int i = 0; i < x->c->n_matrix; i++)
+    if (x->c->matrix[i].enabled && x->c->matrix[i].scope == SCOPE_WARPGROUP && x->c->matrix[i].a == x->t && x->op->operands[1]->type->dtype == x->t) return true;
+  return false;
+}
+
+/* Is the product made of operands converted to 16 bits? */
+static bool is_converted(const task *x) { return x->c->f8_by_f16 && x->size == 1 && x->g.accum == TSR_F32 && !warpgroup_suits(x); }
+
+/* The rate of its type against that of 16-bit floats. */
+static double type_rate(const task *x) { return is_converted(x) ? 1 : x->size == 1 ? 2 : x->size == 4 ? 0.5 : 1; }
+
+/* The sum of a product on m x n tiles whose k is cut in parts: full waves of blocks at the tile's share of the peak, or the operands'
+ * bytes, whichever takes longer. ns */
+static double estimate(const task *x, int64_t m, int64_t n, int64_t step, int64_t parts, double rate, int64_t per_core) {
+  const tsr_caps *c = x->c;
+  double peak = c->peak_flops_matrix > 0 ? c->peak_flops_matrix : 1e13, memory = c->bytes_per_s > 0 ? c->bytes_per_s : 1e11;
+  peak *= type_rate(x);
+  int64_t depth = ceil_div(ceil_div(x->g.k, parts), step) * step, blocks = ceil_div(x->g.m, m) * ceil_div(x->g.n, n) * x->batch * parts;
+  double each = 2.0 * (double)m * (double)n * (double)depth / (peak / (double)cores(c) * rate) * 1e9;
+  double waves = (double)ceil_div(blocks, cores(c) * per_core) * (double)per_core;
+  if (blocks < cores(c) * per_core) waves = (double)ceil_div(blocks, cores(c));
+  double bytes = (double)x->batch * (double)x->size * ((double)x->g.m + (double)x->g.n) * (double)x->g.k;
+  double math = waves * each, move = bytes / memory * 1e9, busy = (double)blocks / (double)cores(c);
+  if (busy < 1) move /= busy; /* idle cores fetch nothing */
+  return (math > move ? math : move) + 1500 + parts_ns(x, parts);
+}
+
+static const int part_counts[] = {1, 2, 3, 4, 6, 8, 12, 16};
+enum { N_PARTS = sizeof part_counts / sizeof *part_counts, LEAST_STEPS = 4 };
+
+/* A part is at least LEAST_STEPS steps deep, and none is empty. */
+static bool parts_ok(const task *x, int64_t parts, int64_t step) {
+  int64_t chunk = ceil_div(ceil_div(x->g.k, parts), step) * step;
+  return parts == 1 || (!x->exact && is_simt(x->c) && chunk >= LEAST_STEPS * step && chunk * (parts - 1) < x->g.k);
+}
+
+const char *sched_stream_k(const ir_op *product, const tsr_caps *c, const sched_params *p, sched_shares *out) {
+  task x = describe(product, c);
+  if (p->stream_k <= 0) return "not asked for";
+  if (!is_simt(c) && c->dialect != DIALECT_SPIRV) return "the CPU's threads take blocks as they come";
+  if (!x.known || p->m <= 0 || p->n <= 0 || p->k <= 0) return "extents or tile are not known";
+  if (x.exact) return "compensated sums are not cut";
+  if (p->matrix_path && !strcmp(p->matrix_path, "stream")) return "a stream has no tiles";
+  sched_shares s = {.rows = ceil_div(x.g.m, p->m), .columns = ceil_div(x.g.n, p->n), .steps = ceil_div(x.g.k, p->k)};
+  s.tiles = s.rows * s.columns * x.batch;
+  if (s.tiles > p->stream_k) return "there are more tiles than blocks: each is busy as it is";
+  if (s.tiles >= INT32_MAX / s.steps) return "too many steps";
+  s.each = ceil_div(s.tiles * s.steps, p->stream_k);
+  s.blocks = ceil_div(s.tiles * s.steps, s.each);
+  *out = s;
+  return NULL;
+}
+
+/* ---- warpgroup instructions (sm_90a) --------------------------------------------------------------------------- */
+
+/* How much of the tensor cores' rate a tile keeps: operand bytes per product; two consumer warpgroups hide each other's waits. */
+static const struct { int m, n; double rate; } warpgroup_tiles[] = {{128, 256, 1.0}, {256, 128, 1.0}, {128, 192, 0.93}, {128, 128, 0.85}, {64, 256, 0.75},
+                                                                    {128, 64, 0.6}, {64, 128, 0.55}, {64, 64, 0.4}};
+
+/* Steps shared out among all cores, where that saves a tenth of `best` by the model: a grid that leaves cores idle and k too short, or cores too
+ * many, for even parts. */
+static void share_out(const task *x, int64_t step, double best, sched_params *p) {
+  const tsr_caps *c = x->c;
+  double peak = c->peak_flops_matrix > 0 ? c->peak_flops_matrix : 1e13, l2 = c->bytes_per_s > 0 ? 2 * c->bytes_per_s : 1e12, least = 0.9 * best;
+  peak *= type_rate(x);
+  for (size_t i = 0; i < sizeof warpgroup_tiles / sizeof *warpgroup_tiles; i++) {
+    sched_params q = {.m = warpgroup_tiles[i].m, .n = warpgroup_tiles[i].n, .k = step, .stream_k = cores(c)};
+    sched_shares s;
+    if (!simt_wgmma_holds(c, x->t, q.m, q.n)) continue;
+    if (sched_stream_k(x->op, c, &q, &s) || s.each < LEAST_STEPS) continue;
+    double area = (double)q.m * (double)q.n, math = 2.0 * area * (double)(s.each * step) / (peak / (double)cores(c) * warpgroup_tiles[i].rate) * 1e9;
+    double operands = (double)x->batch * (double)x->size * ((double)x->g.m + (double)x->g.n) * (double)x->g.k, move = c->bytes_per_s > 0 ? operands / c->bytes_per_s * 1e9 : 0;
+    double pieces = 2.0 * (double)(s.tiles + s.blocks) * area * (double)tsr_dtype_size(x->g.accum) / l2 * 1e9;
+    double time = (math > move ? math : move) + 1500 + pieces + (c->launch_ns > 0 ? c->launch_ns : 4000);
+    if (time >= least) continue;
+    least = time;
+    p->m = q.m, p->n = q.n, p->k = step, p->split_k = 0, p->stream_k = cores(c);
+  }
+}
+
+static void warpgroup_plan(const task *x, sched_params *p) {
+  double best = 0;
+  int64_t step = 128 / x->size;
+  for (size_t i = 0; i < sizeof warpgroup_tiles / sizeof *warpgroup_tiles; i++)
+    for (int s = 0; s < N_PARTS; s++) {
+      if (!parts_ok(x, part_counts[s], step) || !simt_wgmma_holds(x->c, x->t, warpgroup_tiles[i].m, warpgroup_tiles[i].n)) continue;
+      double time = estimate(x, warpgroup_tiles[i].m, warpgroup_tiles[i].n, step, part_counts[s], warpgroup_tiles[i].rate, 1);
+      if (best && time >= best) continue;
+      best = time;
+      p->m = warpgroup_tiles[i].m, p->n = warpgroup_tiles[i].n, p->k = step;
+      p->split_k = part_counts[s] > 1 ? part_counts[s] : 0;
+    }
+  share_out(x, step, best, p);
+  p->warps = p->m * p->n / 64 / 32;
+  if (p->warps > 16) p->warps = 16;
+  int64_t result = tsr_dtype_size(x->op->results[0]->type->dtype) > 1 ? 2 : 1; /* bytes of an element; wider ones leave in passes */
+  int64_t room = (x->c->shared_bytes - 1024 - p->m * p->n * result) / (p->k * (p->m + p->n) * x->size);
+  p->stages = room > 8 ? 8 : room < 2 ? 2 : room;
+  p->use_shared = p->async_copy = 1;
+  p->vectorize = 16 / x->size;
+}
+
+/* ---- a few rows ------------------------------------------------------------------------------------------------ */
+
+/* One to four rows: b goes by once and no tile is kept (tile/gemv.c). */
+static bool stream_suits(const task *x) {
+  bool type = x->t == TSR_F32 || x->t == TSR_F16 || x->t == TSR_BF16 || x->t == TSR_I8 || x->t == TSR_F8E4M3 || x->t == TSR_F8E5M2;
+  if (!x->known || x->exact || x->g.m > 4 || x->g.k < 64 || x->g.n < 8 || !type || sched_simd_like(x->c)) return false;
+  if (x->g.accum != (x->t == TSR_I8 ? TSR_I32 : TSR_F32)) return false;
+  return x->op->operands[1]->type->dtype == x->t && plain(x->op->operands[0]) && plain(x->op->operands[1]);
+}
+
+static void stream_plan(const task *x, sched_params *p) {
+  int64_t lanes = x->c->subgroup > 0 ? x->c->subgroup : 32, wide = 16 / x->size > 8 ? 8 : 16 / x->size, threads = 256;
+  int64_t elements = threads * wide * (x->g.m <= 2 ? 2 : 1); /* of b a step: one or two accesses of each thread */
+  p->matrix_path = "stream";
+  p->m = x->g.m;
+  p->warps = threads / lanes;
+  p->stages = 1;
+  p->use_shared = p->async_copy = -1;
+  p->vectorize = wide;
+  if (x->g.transpose_b) { /* a warp reads along k */
+    p->n = x->g.n / 16 * x->batch >= 2 * cores(x->c) ? 16 : 8;
+    p->k = elements / p->n;
+  } else {
+    p->n = x->g.n / 64 * x->batch >= 2 * cores(x->c) ? 64 : 32;
+    p->k = elements / p->n;
+  }
+  int64_t blocks = ceil_div(x->g.n, p->n) * x->batch;
+  for (int64_t s = 2; s <= 8 && blocks * s <= cores(x->c) && is_simt(x->c); s *= 2)
+    if (parts_ok(x, s, p->k)) p->split_k = s;
+}
+
+/* ---- CDNA: operands straight to LDS, two groups of four waves ----------------------------------------------------- */
+
+/* A lane's load, and what of k a tile has: two stages of 256 x 256 fill the shared memory. */
+static int64_t cdna_load(const tsr_caps *c) { return !strcmp(c->arch, "gfx950") ? 16 : 4; }
+static int64_t cdna_step(const task *x) { return (x->c->shared_bytes >= 128 << 10 ? 128 : 64) / x->size; }
+
+/* gfx942 and gfx950, operands that lie in memory as they are; 8-bit ones run along k. The lowering has the last word (simt/whole/lds_direct.c). */
+static bool pingpong_suits(const task *x) {
+  const tsr_caps *c = x->c;
+  bool cdna = c->dialect == DIALECT_HIP && (!strcmp(c->arch, "gfx942") || !strcmp(c->arch, "gfx950")), along = !x->g.transpose_a && x->g.transpose_b;
+  if (!cdna || !x->known || x->exact || x->size > 2 || x->g.accum != (x->t == TSR_I8 ? TSR_I32 : TSR_F32)) return false;
+  if (x->op->operands[1]->type->dtype != x->t || x->op->operands[0]->def || x->op->operands[1]->def) return false;
+  if (x->size == 1 && !along) return false;
+  int64_t a_run = x->g.transpose_a ? x->g.m : x->g.k, b_run = x->g.transpose_b ? x->g.k : x->g.n, least = cdna_load(c) / x->size;
+  return x->g.k % cdna_step(x) == 0 && x->g.k >= 4 * cdna_step(x) && a_run % (least ? least : 1) == 0 && b_run % (least ? least : 1) == 0;
+}
+
+static void tile_plan(const task *x, sched_params *p);
+
+/* What of the peak the ping-pong keeps. fp8 on gfx942: making a step's operands FNUZ is 48 words a lane of 8 (e4m3) or 10 (e5m2) instructions of 4 cycles,
+ * 1536 to 1920, beside the other half's 64 products of 16 cycles, 1024: the turn at memory is the longer one, which leaves 0.53 to 0.67. */
+static double pingpong_rate(const task *x) { return x->size == 1 && x->t != TSR_I8 && x->c->fnuz ? 0.6 : 0.75; }
+
+/* True if its waves of large tiles, at that rate, take less time than the usual plan. */
+static bool pingpong_plan(const task *x, sched_params *p) {
+  int64_t wide = x->size == 1 && x->t != TSR_I8 && !x->c->fnuz ? 128 : 256; /* f8f6f4 operands take twice the registers */
+  tile_plan(x, p);
+  if (estimate(x, 256, wide, cdna_step(x), 1, pingpong_rate(x), 1) >= estimate(x, p->m, p->n, p->k, p->split_k ? p->split_k : 1, 0.5, 1)) return false;
+  *p = (sched_params){.m = 256, .n = wide, .k = cdna_step(x), .warps = 8, .stages = 2, .use_shared = 1, .padding = -1, .async_copy = 1, .vectorize = 16 / x->size, .matrix_path = "pingpong"};
+  return true;
+}
+
+/* ---- everything else ------------------------------------------------------------------------------------------- */
+
+/* One subgroup a block, rows in its lanes, columns in registers; operands straight from memory. */
+static void simd_plan(const task *x, sched_params *p) {
+  const graph_matmul *g = &x->g;
+  *p = (sched_params){.m = 16, .n = 32, .k = 64, .warps = 1, .stages = 1, .use_shared = -1, .async_copy = -1};
+  /* Of one row the lanes have columns: 8 bytes each, which are loaded as a register (f32 1x4096x4096: 3.1 ms, by 4 columns a lane 22). */
+  int64_t row = 2 * x->c->subgroup;
+  if (g->m == 1 && x->size == 4 && !g->transpose_b && g->n > 0 && g->n % row == 0) p->n = row;
+  while (p->n > 1 && g->n > 0 && p->n / 2 >= g->n) p->n /= 2;
+  while (p->m > 1 && g->m > 0 && p->m / 2 >= g->m) p->m /= 2;
+  while (p->k > 8 && g->k > 0 && p->k / 2 >= g->k) p->k /= 2;
+}
+
+static int64_t clamp_tile(int64_t tile, int64_t extent, int64_t least) {
+  while (tile > least && extent > 0 && tile / 2 >= extent) tile /= 2;
+  return tile;
+}
+
+/* The instruction of one subgroup for these types; NULL: none. */
+static const tsr_matrix_shape *subgroup_shape(const task *x) {
+  const tsr_matrix_shape *any = NULL;
+  for (int i = 0; i < x->c->n_matrix; i++) {
+    const tsr_matrix_shape *s = &x->c->matrix[i];
+    if (!s->enabled || s->a != x->t || s->b != x->op->operands[1]->type->dtype || s->c != x->g.accum) continue;
+    if (s->scope != SCOPE_WARPGROUP) return s;
+    if (!any) any = s;
+  }
+  return any;
+}
+
+static int64_t blocks_of(const task *x, const sched_params *p) { return ceil_div(x->g.m, p->m) * ceil_div(x->g.n, p->n) * x->batch; }
+
+/* At most 16 rows of tiles: reading b is all there is to do. Narrow tiles, deep steps, so that every core has much in flight. */
+static void few_rows(const task *x, sched_params *p) {
+  p->n = x->g.n / 64 * x->batch >= cores(x->c) ? 64 : 32;
+  p->k = is_simt(x->c) && x->c->async_copy ? 256 / x->size : 128 / x->size;
+  p->k = clamp_tile(p->k, x->g.k, 32);
+}
+
+static void split(const task *x, sched_params *p) {
+  double best = estimate(x, p->m, p->n, p->k, 1, 0.5, 1), time;
+  for (int i = 1; i < N_PARTS && blocks_of(x, p) < cores(x->c); i++) {
+    if (!parts_ok(x, part_counts[i], p->k)) continue;
+    if ((time = estimate(x, p->m, p->n, p->k, part_counts[i], 0.5, 1)) > 0.9 * best) continue;
+    best = time;
+    p->split_k = part_counts[i];
+  }
+}
+
+static void tile_plan(const task *x, sched_params *p) {
+  const tsr_caps *c = x->c;
+  const tsr_matrix_shape *s = subgroup_shape(x);
+  sched_recommended("gemm", !s && is_simt(c) && x->size < 4 ? TSR_DTYPE_NONE : x->t, p);
+  if (!s && sched_simd_like(c)) {
+    simd_plan(x, p);
+    return;
+  }
+  p->m = clamp_tile(p->m, x->g.m, s ? s->m : 16);
+  p->n = clamp_tile(p->n, x->g.n, s ? s->n : 16);
+  p->k = clamp_tile(p->k, x->g.k, s ? s->k : 8);
+  bool few = is_simt(c) && s && x->known && x->g.m <= 16;
+  if (few) few_rows(x, p);
+  /* A grid that leaves cores idle: smaller tiles, as far as they stay efficient. */
+  while (c->n_cores > 0 && x->g.m > 0 && x->g.n > 0 && p->m * p->n > 64 * 64 && blocks_of(x, p) < c->n_cores) *(p->m >= p->n ? &p->m : &p->n) /= 2;
+  bool small_file = c->dialect == DIALECT_HIP && c->max_registers > 0 && c->max_registers <= 256; /* RDNA: accumulators share it with all else */
+  bool twice = is_converted(x) || (simt_promotes(c, x->t) && x->g.accum == TSR_F32); /* registers for operands of 16 bits, for two sets of sums */
+  while ((small_file || twice) && p->m * p->n > 128 * 128) *(p->m >= p->n ? &p->m : &p->n) /= 2;
+  int64_t lanes = c->subgroup > 0 ? c->subgroup : 32;
+  bool bytewise = x->size == 1 && (x->g.transpose_a || !x->g.transpose_b); /* gathered byte by byte: more registers */
+  if (small_file && bytewise && p->k > 64) p->k = 64;
+  int64_t each = is_simt(c) && (!s || bytewise || small_file || (c->fnuz && x->size == 1)) ? 32 : 64;
+  int64_t threads = p->m * p->n / each;
+  if (threads > 256) threads = 256;
+  if (few) threads = 128;
+  p->warps = threads > lanes ? threads / lanes : 1;
+  p->stages = 2;
+  p->use_shared = 1;
+  p->padding = 16 / x->size;
+  p->async_copy = c->async_copy ? 1 : -1;
+  p->vectorize = 16 / x->size;
+  /* The driver moves a workgroup's matrices itself, edges included. */
+  if (s && c->coopmat2_workgroup && c->coopmat2_tensor) p->use_shared = -1, p->stages = 1, p->padding = 0, p->async_copy = -1;
+  if (x->known && is_simt(c)) split(x, p);
+}
+
+void sched_matmul_tiles(const ir_op *product, const tsr_caps *c, sched_params *p) {
+  task x = describe(product, c);
+  *p = (sched_params){0};
+  if (warpgroup_suits(&x)) warpgroup_plan(&x, p);
+  else tile_plan(&x, p);
+}
+
+void sched_matmul_default(const ir_op *product, const tsr_caps *c, sched_params *p) {
+  task x = describe(product, c);
+  *p = (sched_params){0};
+  if (stream_suits(&x)) stream_plan(&x, p);
+  else if (!pingpong_suits(&x) || !pingpong_plan(&x, p)) sched_matmul_tiles(product, c, p);
+}

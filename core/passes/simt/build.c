@@ -1,0 +1,423 @@
+/* core/passes/simt/build.c - making Target IR: constant folding, small algebra, value numbering, hoisting.
+ * Pure ops that were made before and are still visible are not made again; `mark` and `forget` bracket a region. */
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/hash.h"
+#include "core/passes/simt/state.h"
+
+static const ir_opdef *def_of(simt *c, int code) {
+  const ir_opdef **slot = &c->in->defs[code];
+  if (!*slot) {
+    size_t n;
+    const ir_opdef *t = ir_table(IR_TARGET, &n);
+    for (size_t i = 0; i < n && !*slot; i++)
+      if (t[i].code == code) *slot = &t[i];
+  }
+  assert(*slot);
+  return *slot;
+}
+
+static bool any_null(simt *c, int n, ir_value *const *v) {
+  for (int i = 0; i < n; i++)
+    if (!v[i]) c->b.failed = true;
+  return c->b.failed;
+}
+
+bool sx_const(const ir_value *v, int64_t *out) {
+  if (!v || !v->def || v->def->def->code != TG_CONST || v->def->def->level != IR_TARGET || v->type->kind != IR_T_INDEX) return false;
+  *out = ir_get_int(v->def, "value", 0);
+  return true;
+}
+
+/* ---- constants: once per kernel, before everything else ----------------------------------------------------------- */
+
+static bool is_constant(const ir_value *v, const ir_type *type, bool is_int, int64_t i, double f) {
+  const ir_attr *a = ir_get_attr(v->def, "value");
+  return v->type == type && (a->kind == IR_A_INT) == is_int && (is_int ? a->u.i == i : !memcmp(&a->u.f, &f, sizeof f));
+}
+
+static ir_value *constant(simt *c, const ir_type *type, bool is_int, int64_t i, double f) {
+  struct simt_impl *in = c->in;
+  if (!type || c->b.failed) return NULL;
+  uint64_t h = hash_u64(HASH_SEED, (uint64_t)(uintptr_t)type);
+  h = hash_mix(is_int ? hash_u64(h, (uint64_t)i) : hash_bytes(h, &f, sizeof f)) % SIMT_BUCKETS;
+  for (size_t k = in->constant_buckets[h]; k; k = in->constants[k - 1].below)
+    if (is_constant(in->constants[k - 1].v, type, is_int, i, f)) return in->constants[k - 1].v;
+  ir_builder b = c->anchor ? ir_before(c->anchor) : c->b;
+  ir_op *op = ir_op_new(&b, def_of(c, TG_CONST), 0, NULL, 1, &type, 0);
+  if (!op || !ir_set_attr(op, "value", is_int ? ir_attr_int(c->m, i) : ir_attr_float(c->m, f)) ||
+      !al_grow(&c->m->arena.al, &in->constants, &in->cap_constants, in->n_constants + 1, sizeof *in->constants)) {
+    c->b.failed = true;
+    return NULL;
+  }
+  in->constants[in->n_constants] = (simt_known){h, op->results[0], in->constant_buckets[h]};
+  in->constant_buckets[h] = ++in->n_constants;
+  return op->results[0];
+}
+
+ir_value *sx_int(simt *c, int64_t v) { return constant(c, ir_type_index(c->m), true, v, 0); }
+
+ir_value *sx_num(simt *c, tsr_dtype t, double v) {
+  const ir_type *type = ir_type_scalar(c->m, t);
+  if (dtype_is_float(t)) return constant(c, type, false, 0, v);
+  /* Infinities, the identities of min and max, are the type's ends. */
+  bool above = v >= 9223372036854775807.0, below = v <= -9223372036854775808.0;
+  if ((above || below) && t != TSR_I64) v = above ? dtype_get(t)->max : dtype_get(t)->is_signed ? -dtype_get(t)->max - 1 : 0;
+  return constant(c, type, true, t == TSR_I64 && above ? INT64_MAX : t == TSR_I64 && below ? INT64_MIN : (int64_t)v, 0);
+}
+
+/* ---- value numbering ------------------------------------------------------------------------------------------------- */
+
+size_t sx_mark(const simt *c) { return c->in->n_known; }
+
+void sx_forget(simt *c, size_t mark) {
+  struct simt_impl *in = c->in;
+  while (in->n_known > mark) {
+    const simt_known *k = &in->known[--in->n_known];
+    in->buckets[k->hash % SIMT_BUCKETS] = k->below;
+  }
+}
+
+static uint64_t hash_op(int code, const ir_type *type, const char *predicate, int n, ir_value *const *v) {
+  uint64_t h = hash_u64(hash_u64(HASH_SEED, (uint64_t)code), (uint64_t)(uintptr_t)type);
+  for (int i = 0; i < n; i++) h = hash_u64(h, (uint64_t)(uintptr_t)v[i]);
+  return hash_mix(predicate ? hash_str(h, predicate) : h);
+}
+
+static bool is_same(const ir_op *op, int code, const ir_type *type, const char *predicate, int n, ir_value *const *v) {
+  if (op->def->code != code || op->n_operands != n || op->results[0]->type != type) return false;
+  for (int i = 0; i < n; i++)
+    if (op->operands[i] != v[i]) return false;
+  return !predicate || !strcmp(predicate, ir_get_str(op, "predicate", ""));
+}
+
+static ir_value *find_known(simt *c, uint64_t h, int code, const ir_type *type, const char *predicate, int n, ir_value *const *v) {
+  struct simt_impl *in = c->in;
+  for (size_t i = in->buckets[h % SIMT_BUCKETS]; i; i = in->known[i - 1].below)
+    if (in->known[i - 1].hash == h && is_same(in->known[i - 1].v->def, code, type, predicate, n, v)) return in->known[i - 1].v;
+  return NULL;
+}
+
+static ir_value *numbered(simt *c, int code, const ir_type *type, const char *predicate, int n, ir_value *const *v) {
+  struct simt_impl *in = c->in;
+  uint64_t h = hash_op(code, type, predicate, n, v);
+  ir_value *old = find_known(c, h, code, type, predicate, n, v);
+  if (old) return old;
+  ir_op *op = ir_op_new(&c->b, def_of(c, code), n, v, 1, &type, 0);
+  if (!op) return NULL;
+  if (predicate && !ir_set_attr(op, "predicate", ir_attr_str(c->m, predicate))) c->b.failed = true;
+  if (!al_grow(&c->m->arena.al, &in->known, &in->cap_known, in->n_known + 1, sizeof *in->known)) {
+    c->b.failed = true;
+    return NULL;
+  }
+  in->known[in->n_known] = (simt_known){h, op->results[0], in->buckets[h % SIMT_BUCKETS]};
+  in->buckets[h % SIMT_BUCKETS] = ++in->n_known;
+  return op->results[0];
+}
+
+ir_value *sx_op(simt *c, int code, const ir_type *type, int n, ir_value *const *v) {
+  if (any_null(c, n, v)) return NULL;
+  const ir_opdef *def = def_of(c, code);
+  if (!type) type = v[code == SC_SELECT ? 1 : 0]->type;
+  if ((def->flags & IR_PURE) && code <= TG_WARP_ID) return numbered(c, code, type, NULL, n, v);
+  ir_op *op = ir_op_new(&c->b, def, n, v, 1, &type, 0);
+  return op ? op->results[0] : NULL;
+}
+
+ir_op *sx_effect(simt *c, int code, int n, ir_value *const *v) {
+  if (any_null(c, n, v)) return NULL;
+  return ir_op_new(&c->b, def_of(c, code), n, v, 0, NULL, 0);
+}
+
+/* ---- index algebra ------------------------------------------------------------------------------------------------ */
+
+static ir_value *two(simt *c, int code, ir_value *a, ir_value *b) { return sx_op(c, code, NULL, 2, (ir_value *[]){a, b}); }
+static bool is_index_op(const ir_value *v, int code) {
+  return v->def && v->def->def->level == IR_TARGET && v->def->def->code == code && v->type->kind == IR_T_INDEX;
+}
+
+ir_value *sx_add(simt *c, ir_value *a, ir_value *b) {
+  int64_t x, y, z;
+  if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
+  if (sx_const(a, &x)) {
+    if (sx_const(b, &y)) return sx_int(c, simt_plus(x, y));
+    return sx_add(c, b, a);
+  }
+  if (sx_const(b, &y)) {
+    if (!y) return a;
+    if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z)) return sx_add(c, a->def->operands[0], sx_int(c, simt_plus(y, z)));
+    return two(c, SC_ADD, a, b);
+  }
+  /* Constants float to the end: (a + k) + b = (a + b) + k. */
+  if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z)) return sx_add(c, sx_add(c, a->def->operands[0], b), sx_int(c, z));
+  if (is_index_op(b, SC_ADD) && sx_const(b->def->operands[1], &z)) return sx_add(c, sx_add(c, a, b->def->operands[0]), sx_int(c, z));
+  return two(c, SC_ADD, a, b);
+}
+
+ir_value *sx_sub(simt *c, ir_value *a, ir_value *b) {
+  int64_t x, y;
+  if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
+  if (a == b && a->type->kind == IR_T_INDEX) return sx_int(c, 0);
+  if (sx_const(b, &y)) return sx_const(a, &x) ? sx_int(c, simt_minus(x, y)) : sx_add(c, a, sx_int(c, simt_minus(0, y)));
+  return two(c, SC_SUB, a, b);
+}
+
+ir_value *sx_mul(simt *c, ir_value *a, ir_value *b) {
+  int64_t x, y, z;
+  if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
+  if (sx_const(a, &x)) {
+    if (sx_const(b, &y)) return sx_int(c, simt_times(x, y));
+    return sx_mul(c, b, a);
+  }
+  if (sx_const(b, &y)) {
+    if (y == 0) return sx_int(c, 0);
+    if (y == 1) return a;
+    if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z)) return sx_add(c, sx_mul(c, a->def->operands[0], b), sx_int(c, simt_times(y, z)));
+    if (is_index_op(a, SC_MUL) && sx_const(a->def->operands[1], &z)) return sx_mul(c, a->def->operands[0], sx_int(c, simt_times(y, z)));
+  }
+  return two(c, SC_MUL, a, b);
+}
+
+static int log2_of(int64_t v) {
+  int n = 0;
+  if (v < 1 || (v & (v - 1))) return -1;
+  while (v >>= 1) n++;
+  return n;
+}
+
+ir_value *sx_div(simt *c, ir_value *a, ir_value *b) {
+  int64_t x, y;
+  if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
+  if (sx_const(b, &y)) {
+    if (y == 1) return a;
+    if (sx_const(a, &x)) return sx_int(c, y == -1 ? simt_minus(0, x) : y ? x / y : 0);
+    if (log2_of(y) > 0) return two(c, SC_SHR, a, sx_int(c, log2_of(y)));
+  }
+  return two(c, SC_DIV, a, b);
+}
+
+ir_value *sx_rem(simt *c, ir_value *a, ir_value *b) {
+  int64_t x, y;
+  if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
+  if (sx_const(b, &y)) {
+    if (y == 1) return sx_int(c, 0);
+    if (sx_const(a, &x)) return sx_int(c, y && y != -1 ? x % y : 0);
+    if (log2_of(y) > 0) return two(c, SC_AND, a, sx_int(c, y - 1));
+  }
+  return two(c, SC_REM, a, b);
+}
+
+ir_value *sx_min(simt *c, ir_value *a, ir_value *b) {
+  int64_t x, y;
+  if (a && a == b) return a;
+  if (sx_const(a, &x) && sx_const(b, &y)) return sx_int(c, x < y ? x : y);
+  return two(c, SC_MIN, a, b);
+}
+
+ir_value *sx_addi(simt *c, ir_value *a, int64_t k) { return k ? sx_add(c, a, sx_int(c, k)) : a; }
+ir_value *sx_muli(simt *c, ir_value *a, int64_t k) { return sx_mul(c, a, sx_int(c, k)); }
+
+static bool holds(const char *p, int64_t x, int64_t y) {
+  switch (p[0] << 8 | p[1]) {
+  case 'e' << 8 | 'q': return x == y;
+  case 'n' << 8 | 'e': return x != y;
+  case 'l' << 8 | 't': return x < y;
+  case 'l' << 8 | 'e': return x <= y;
+  case 'g' << 8 | 't': return x > y;
+  default: return x >= y;
+  }
+}
+
+ir_value *sx_compare(simt *c, const char *predicate, ir_value *a, ir_value *b) {
+  int64_t x, y, z;
+  if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
+  if (sx_const(a, &x) && sx_const(b, &y)) return sx_num(c, TSR_BOOL, holds(predicate, x, y));
+  /* a + k < const: compare a alone, so that unrolled elements share their left side. */
+  if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z) && sx_const(b, &y)) return sx_compare(c, predicate, a->def->operands[0], sx_int(c, y - z));
+  return numbered(c, SC_COMPARE, ir_type_scalar(c->m, TSR_BOOL), predicate, 2, (ir_value *[]){a, b});
+}
+
+/* 1 or 0 for a constant bool, else -1. */
+static int known_bool(const ir_value *v) {
+  if (!v || !v->def || v->def->def->code != TG_CONST || v->type->kind != IR_T_SCALAR || v->type->dtype != TSR_BOOL) return -1;
+  return ir_get_int(v->def, "value", 0) != 0;
+}
+
+ir_value *sx_all(simt *c, ir_value *a, ir_value *b) {
+  if (!a || known_bool(a) == 1) return b ? b : a;
+  if (!b || a == b || known_bool(b) == 1) return a;
+  if (!known_bool(a)) return a;
+  if (!known_bool(b)) return b;
+  return two(c, SC_AND, a, b);
+}
+
+ir_value *sx_select(simt *c, ir_value *cond, ir_value *a, ir_value *b) {
+  if (a && a == b) return a;
+  if (known_bool(cond) >= 0) return known_bool(cond) ? a : b;
+  return sx_op(c, SC_SELECT, NULL, 3, (ir_value *[]){cond, a, b});
+}
+
+/* ---- values ----------------------------------------------------------------------------------------------------- */
+
+ir_value *sx_cast(simt *c, ir_value *v, tsr_dtype t) {
+  if (any_null(c, 1, &v) || (v->type->kind != IR_T_INDEX && v->type->dtype == t)) return v;
+  const ir_type *type = v->type->kind == IR_T_VECTOR ? ir_type_shaped(c->m, IR_T_VECTOR, t, v->type->rank, v->type->dims) : ir_type_scalar(c->m, t);
+  return sx_op(c, SC_CAST, type, 1, &v);
+}
+
+ir_value *sx_fma(simt *c, ir_value *a, ir_value *b, ir_value *acc) {
+  if (any_null(c, 3, (ir_value *[]){a, b, acc})) return NULL;
+  if (dtype_is_float(acc->type->dtype)) return sx_op(c, SC_FMA, acc->type, 3, (ir_value *[]){a, b, acc});
+  return two(c, SC_ADD, acc, two(c, SC_MUL, a, b));
+}
+
+/* Bools lie in memory as bytes. */
+static tsr_dtype stored(tsr_dtype t) { return t == TSR_BOOL ? TSR_U8 : t == TSR_TF32 ? TSR_F32 : t; }
+
+ir_value *simt_harmless(simt *c, const simt_mem *m) { return m->shared && m->base ? m->base : sx_int(c, 0); }
+
+ir_value *sx_load(simt *c, const simt_mem *m, ir_value *index, int n) {
+  int64_t dim = n;
+  tsr_dtype t = stored(m->dtype);
+  for (int d = 0; d < m->rank; d++) /* an empty tensor has no memory to read even with the value unused */
+    if (!m->dims[d]) return n == 1 ? sx_num(c, m->dtype, 0) : constant(c, ir_type_shaped(c->m, IR_T_VECTOR, m->dtype, 1, &dim), true, 0, 0);
+  const ir_type *type = n == 1 ? ir_type_scalar(c->m, t) : ir_type_shaped(c->m, IR_T_VECTOR, t, 1, &dim);
+  ir_value *v = type ? simt_simd_load(c, m, index, type, n) : NULL;
+  if (!v) v = type ? sx_op(c, TG_LOAD, type, 2, (ir_value *[]){m->ptr, index}) : NULL;
+  if (!v || m->dtype != TSR_BOOL) return v;
+  ir_value *zero = n == 1 ? sx_num(c, TSR_U8, 0) : constant(c, type, true, 0, 0);
+  const ir_type *bools = n == 1 ? ir_type_scalar(c->m, TSR_BOOL) : ir_type_shaped(c->m, IR_T_VECTOR, TSR_BOOL, 1, &dim);
+  return zero ? numbered(c, SC_COMPARE, bools, "ne", 2, (ir_value *[]){v, zero}) : NULL;
+}
+
+void sx_store(simt *c, const simt_mem *m, ir_value *index, ir_value *v) {
+  if (v && v->type->dtype != stored(m->dtype)) v = sx_cast(c, v, stored(m->dtype));
+  sx_effect(c, TG_STORE, 3, (ir_value *[]){v, m->ptr, index});
+}
+
+ir_value *sx_extract(simt *c, ir_value *v, int at) {
+  if (any_null(c, 1, &v)) return NULL;
+  if (v->type->kind != IR_T_VECTOR) return v;
+  if (v->def && v->def->def->code == TG_VECTOR && v->def->def->level == IR_TARGET) return v->def->operands[at];
+  const ir_type *type = ir_type_scalar(c->m, v->type->dtype);
+  ir_op *op = type ? ir_op_new(&c->b, def_of(c, TG_EXTRACT), 1, &v, 1, &type, 0) : NULL;
+  if (!op || !ir_set_attr(op, "at", ir_attr_int(c->m, at))) {
+    c->b.failed = true;
+    return NULL;
+  }
+  return op->results[0];
+}
+
+/* The vector that v[0] to v[n - 1] are the elements of, in order; NULL if they aren't. */
+static ir_value *source_vector(int n, ir_value *const *v) {
+  ir_value *from = NULL;
+  for (int i = 0; i < n; i++) {
+    const ir_op *op = v[i]->def;
+    if (!op || op->def->level != IR_TARGET || op->def->code != TG_EXTRACT || ir_get_int(op, "at", -1) != i || (from && op->operands[0] != from)) return NULL;
+    from = op->operands[0];
+  }
+  return from && from->type->dims[0] == n ? from : NULL;
+}
+
+ir_value *sx_vector(simt *c, int n, ir_value *const *v) {
+  int64_t dim = n;
+  if (any_null(c, n, v)) return NULL;
+  ir_value *whole = n > 1 && c->caps->dialect == DIALECT_HIP ? source_vector(n, v) : NULL;
+  if (whole) return whole;
+  return n == 1 ? v[0] : sx_op(c, TG_VECTOR, ir_type_shaped(c->m, IR_T_VECTOR, v[0]->type->dtype, 1, &dim), n, v);
+}
+
+int sx_together(const simt *c, int n, int w) { return c->caps->dialect == DIALECT_HIP && n % w == 0 ? w : 1; }
+
+const ir_type *sx_pack_type(simt *c, tsr_dtype t, int w) {
+  int64_t dim = w;
+  return w == 1 ? ir_type_scalar(c->m, t) : ir_type_shaped(c->m, IR_T_VECTOR, t, 1, &dim);
+}
+
+void sx_pack(simt *c, int n, int w, ir_value *const *v, ir_value **out) {
+  for (int i = 0; i < n; i += w) out[i / w] = sx_vector(c, w, v + i);
+}
+
+void sx_unpack(simt *c, int n, int w, ir_value *const *v, ir_value **out) {
+  for (int i = 0; i < n; i++) out[i] = sx_extract(c, v[i / w], i % w);
+}
+
+/* ---- regions --------------------------------------------------------------------------------------------------- */
+
+ir_op *sx_if(simt *c, ir_value *cond, int n, const ir_type *const *types, bool with_else) {
+  if (any_null(c, 1, &cond)) return NULL;
+  ir_op *op = ir_op_new(&c->b, def_of(c, TG_IF), 1, &cond, n, types, with_else ? 2 : 1);
+  if (!op) return NULL;
+  op->scratch = (int64_t)sx_mark(c);
+  c->b = ir_at_end(c->m, op->regions[0]);
+  return op;
+}
+
+void sx_else(simt *c, ir_op *op, int n, ir_value *const *yields) {
+  sx_effect(c, TG_YIELD, n, yields);
+  bool failed = c->b.failed;
+  if (!op) return;
+  sx_forget(c, (size_t)op->scratch);
+  c->b = ir_at_end(c->m, op->regions[1]);
+  c->b.failed = failed;
+}
+
+void sx_close(simt *c, ir_op *op, int n, ir_value *const *yields) {
+  sx_effect(c, TG_YIELD, n, yields);
+  bool failed = c->b.failed;
+  if (!op) return;
+  sx_forget(c, (size_t)op->scratch);
+  c->b = ir_at_end(c->m, op->parent);
+  c->b.failed = failed;
+}
+
+/* ---- hoisting ----------------------------------------------------------------------------------------------------- */
+
+static bool inside(const ir_value *v, const ir_op *loop) {
+  for (const ir_block *b = v->def ? v->def->parent : v->owner; b; b = b->parent ? b->parent->parent : NULL)
+    if (b->parent == loop) return true;
+  return false;
+}
+
+static void move_before(ir_op *op, ir_op *at) {
+  ir_block *from = op->parent, *to = at->parent;
+  *(op->prev ? &op->prev->next : &from->first) = op->next;
+  *(op->next ? &op->next->prev : &from->last) = op->prev;
+  op->parent = to;
+  op->prev = at->prev;
+  op->next = at;
+  *(at->prev ? &at->prev->next : &to->first) = op;
+  at->prev = op;
+}
+
+/* Address and predicate arithmetic only: hoisting data would lengthen live ranges. */
+static bool may_hoist(const ir_op *op) {
+  if (!(op->def->flags & IR_PURE) || op->def->code > TG_WARP_ID || !op->n_results) return false;
+  const ir_type *t = op->results[0]->type;
+  return t->kind == IR_T_INDEX || (t->kind == IR_T_SCALAR && t->dtype == TSR_BOOL);
+}
+
+static int hoist_from(ir_op *loop, ir_block *b) {
+  int moved = 0;
+  for (ir_op *op = b->first, *next; op; op = next) {
+    next = op->next;
+    bool invariant = may_hoist(op);
+    for (int i = 0; i < op->n_operands && invariant; i++) invariant = !inside(op->operands[i], loop);
+    if (invariant) {
+      move_before(op, loop);
+      moved++;
+    }
+    for (int r = 0; r < op->n_regions; r++) moved += hoist_from(loop, op->regions[r]);
+  }
+  return moved;
+}
+
+int sx_hoist(ir_op *op) {
+  int moved = 0;
+  for (int r = 0; r < op->n_regions; r++)
+    for (ir_op *o = op->regions[r]->first; o; o = o->next) moved += sx_hoist(o);
+  if (op->def->code == TG_FOR && op->def->level == IR_TARGET)
+    for (int r = 0; r < op->n_regions; r++) moved += hoist_from(op, op->regions[r]);
+  return moved;
+}

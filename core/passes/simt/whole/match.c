@@ -1,0 +1,401 @@
+/* core/passes/simt/whole/match.c - see simt/whole/match.h. */
+#include "core/passes/simt/whole/match.h"
+
+#include <string.h>
+
+#include "core/base/dtype.h"
+
+/* ---- matching -------------------------------------------------------------------------------------------------- */
+
+static bool is_op(const ir_op *op, int code) { return op && op->def->level == IR_TILE && op->def->code == code; }
+
+static bool known(const ir_value *v, int64_t *out) {
+  if (!v->def || !is_op(v->def, T_CONST) || v->type->kind != IR_T_INDEX) return false;
+  *out = ir_get_int(v->def, "value", 0);
+  return true;
+}
+
+/* The range of a part of a split contraction: from = anything, to = min(from + a constant depth, a constant). */
+static bool match_part(const ir_op *loop, int64_t *depth, int64_t *k) {
+  const ir_value *from = loop->operands[0], *to = loop->operands[1];
+  if (!to->def || to->def->def->code != SC_MIN || !known(to->def->operands[1], k)) return false;
+  const ir_value *end = to->def->operands[0];
+  return end->def && end->def->def->code == SC_ADD && end->def->operands[0] == from && known(end->def->operands[1], depth);
+}
+
+/* The argument under a chain of views that keep the origin. */
+static ir_value *argument_of(ir_value *v) {
+  while (v->def && is_op(v->def, T_VIEW) && v->type->offset == 0) v = v->def->operands[0];
+  return v->def || v->type->kind != IR_T_VIEW || v->type->offset ? NULL : v;
+}
+
+static bool match_window(ir_value *v, const ir_op **window, ir_value **arg, const ir_type **view, int kept[2]) {
+  int64_t sizes[TSR_MAX_RANK];
+  int n = 0;
+  if (!v->def || !is_op(v->def, T_WINDOW)) return false;
+  int rank = ir_get_ints(v->def, "sizes", sizes, TSR_MAX_RANK);
+  for (int d = 0; d < rank; d++) {
+    if (!sizes[d]) continue;
+    if (n == 2) return false;
+    kept[n++] = d;
+  }
+  *window = v->def;
+  *view = v->def->operands[0]->type;
+  *arg = argument_of(v->def->operands[0]);
+  return n == 2 && *arg;
+}
+
+static bool match_side(const ir_op *loop, ir_value *tile, simt_side *s, bool *copied) {
+  const ir_op *window = NULL;
+  int kept[2];
+  ir_value *src = tile;
+  *copied = false;
+  if (tile->type->kind == IR_T_SHARED) {
+    src = NULL;
+    for (const ir_op *op = loop->regions[0]->first; op; op = op->next)
+      if (is_op(op, T_COPY) && op->operands[1] == tile) src = op->operands[0];
+    *copied = true;
+  }
+  if (!src || src->type->kind != IR_T_VIEW || !match_window(src, &window, &s->arg, &s->view, kept)) return false;
+  int64_t strides[TSR_MAX_RANK];
+  ir_type_strides(s->view, strides);
+  s->window = window;
+  s->row = kept[0];
+  s->col = kept[1];
+  s->dtype = s->view->dtype;
+  return kept[1] == s->view->rank - 1 && strides[s->col] == 1 && tile->type->dtype == s->dtype;
+}
+
+/* Every op of the epilogue must be one that simt_epilogue knows, on tiles of the accumulator's shape. */
+static const char *check_epilogue(const simt_matmul *mm, const ir_op *op, simt_matmul *out) {
+  for (; op; op = op->next) {
+    if (op->def->code < SC_N) continue;
+    switch (op->def->code) {
+    case T_BLOCK_ID: case T_CONST: case T_VIEW: case T_WINDOW: case T_SPLAT: case T_FILL: case T_RETURN: case T_YIELD: break;
+    case T_MAP:
+      for (const ir_op *x = op->regions[0]->first; x; x = x->next)
+        if (x->def->code >= SC_N && x->def->code != T_INDEX && x->def->code != T_CONST && x->def->code != T_YIELD) return "the epilogue's map is not elementwise";
+      break;
+    case T_LOAD: {
+      const ir_op *w;
+      ir_value *arg;
+      const ir_type *view;
+      int kept[2];
+      if (!match_window(op->operands[0], &w, &arg, &view, kept)) return "the epilogue reads something else than windows";
+      break;
+    }
+    case T_STORE: {
+      const ir_op *w;
+      ir_value *arg;
+      const ir_type *view;
+      int kept[2];
+      if (!match_window(op->operands[1], &w, &arg, &view, kept)) return "the epilogue stores to something else than windows";
+      const ir_type *f = op->operands[0]->type;
+      if (f->dims[0] != mm->bm || f->dims[1] != mm->bn || kept[1] != view->rank - 1) return "the epilogue stores another shape";
+      if (out->n_stores == 4) return "too many results";
+      out->stores[out->n_stores++] = op;
+      break;
+    }
+    default: return "the epilogue is not elementwise";
+    }
+  }
+  return out->n_stores ? NULL : "nothing is stored";
+}
+
+/* The one loop of a block. */
+static bool only_loop(const ir_block *b, const ir_op **loop) {
+  *loop = NULL;
+  for (const ir_op *op = b->first; op; op = op->next) {
+    if (!is_op(op, T_FOR)) continue;
+    if (*loop) return false;
+    *loop = op;
+  }
+  return *loop;
+}
+
+bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) {
+  simt_matmul mm = {.kernel = kernel};
+  const ir_op *loop = NULL, *gemm = NULL;
+  bool copied_a, copied_b;
+  int64_t from, to = 0, step, depth = 0;
+  *why = "not a matmul kernel";
+  if (!only_loop(kernel->regions[0], &loop)) return false;
+  if (!loop->n_results) { /* over tiles */
+    mm.tiles = loop;
+    if (!known(loop->operands[2], &step) || step != 1 || !only_loop(loop->regions[0], &loop)) return false;
+    for (const ir_op *op = mm.tiles->next; op; op = op->next)
+      if (!is_op(op, T_RETURN)) return false;
+  }
+  if (loop->n_results != 1 || !known(loop->operands[2], &step)) return false;
+  bool whole = known(loop->operands[0], &from) && !from && known(loop->operands[1], &to);
+  if (!whole && !mm.tiles && (!match_part(loop, &depth, &to) || depth % step)) return false;
+  for (const ir_op *op = loop->regions[0]->first; op; op = op->next) {
+    int c = op->def->code;
+    if (c == T_GEMM) {
+      if (gemm) return false;
+      gemm = op;
+    } else if (c >= SC_N && c != T_COPY && c != T_WAIT && c != T_BARRIER && c != T_WINDOW && c != T_VIEW && c != T_YIELD && c != T_CONST) {
+      return false;
+    }
+  }
+  if (!gemm || gemm->operands[0] != loop->regions[0]->args[1] || loop->regions[0]->last->operands[0] != gemm->results[0]) return false;
+  const ir_value *init = loop->operands[3];
+  if (!init->def || !is_op(init->def, T_FILL) || ir_get_float(init->def, "value", 1) != 0) return false;
+  if (!strcmp(ir_get_str(gemm, "policy", "fast"), "kahan_sum")) {
+    *why = "compensated sums need the scalar path";
+    return false;
+  }
+  if (!match_side(loop, gemm->operands[1], &mm.a, &copied_a) || !match_side(loop, gemm->operands[2], &mm.b, &copied_b)) {
+    *why = "operands are not plain windows with unit stride";
+    return false;
+  }
+  mm.a.transposed = ir_get_bool(gemm, "transpose_a", false);
+  mm.b.transposed = ir_get_bool(gemm, "transpose_b", false);
+  const ir_type *c = gemm->results[0]->type;
+  mm.loop = loop;
+  mm.gemm = gemm;
+  mm.c = c->dtype;
+  mm.bm = c->dims[0];
+  mm.bn = c->dims[1];
+  mm.bk = step;
+  mm.k = whole ? to : depth;
+  mm.first_k = whole ? NULL : loop->operands[0];
+  mm.last_k = mm.tiles ? loop->operands[1] : NULL;
+  mm.m = mm.a.view->dims[mm.a.transposed ? mm.a.col : mm.a.row];
+  mm.n = mm.b.view->dims[mm.b.transposed ? mm.b.row : mm.b.col];
+  mm.stages = (int)ir_get_int(loop, "stages", 0);
+  if (gemm->operands[1]->type->dims[!mm.a.transposed] != step) return false;
+  ir_get_ints(kernel, "grid", mm.grid, 3);
+  /* k beyond the operands' own extent reads zeros; both must agree on it for a full sum. */
+  int64_t ka = mm.a.view->dims[mm.a.transposed ? mm.a.row : mm.a.col], kb = mm.b.view->dims[mm.b.transposed ? mm.b.col : mm.b.row];
+  if (mm.tiles) mm.k = to = ka;
+  if (whole ? ka < to && kb < to : ka != to || kb != to) return false; /* the last part may run beyond, into zeros */
+  *out = mm;
+  *why = check_epilogue(&mm, loop->next, out);
+  return !*why;
+}
+
+/* ---- index expressions ----------------------------------------------------------------------------------------- */
+
+ir_value *simt_place_index(const simt_place *p, const ir_value *v) {
+  int64_t c;
+  if (!v->def) return v == p->mm->loop->regions[0]->args[0] ? p->k : p->mm->tiles && v == p->mm->tiles->regions[0]->args[0] ? p->tile : NULL;
+  if (known(v, &c)) return tg_index(p->t, c);
+  if (is_op(v->def, T_BLOCK_ID)) return p->block[ir_get_int(v->def, "axis", 0) % 3];
+  if (v->def->def->code >= SC_N) return NULL;
+  ir_value *x[3] = {NULL, NULL, NULL};
+  for (int i = 0; i < v->def->n_operands && i < 3; i++)
+    if (!(x[i] = simt_place_index(p, v->def->operands[i]))) return NULL;
+  switch (v->def->def->code) {
+  case SC_ADD: return tg_add(p->t, x[0], x[1]);
+  case SC_SUB: return tg_sub(p->t, x[0], x[1]);
+  case SC_MUL: return tg_mul(p->t, x[0], x[1]);
+  case SC_DIV: return tg_div(p->t, x[0], x[1]);
+  case SC_REM: return tg_rem(p->t, x[0], x[1]);
+  case SC_MIN: return tg_min(p->t, x[0], x[1]);
+  default: break;
+  }
+  char name[64];
+  const char *last = strrchr(v->def->def->name, '.');
+  strcpy(name, "tessera.target");
+  strncat(name, last, sizeof name - strlen(name) - 1);
+  if (v->def->def->code == SC_COMPARE) return tg_compare(p->t, ir_get_str(v->def, "predicate", "eq"), x[0], x[1]);
+  return tg_value(p->t, name, v->type->kind == IR_T_INDEX ? ir_type_index(p->t->m) : tg_scalar_type(p->t, v->type->dtype), v->def->n_operands, x);
+}
+
+ir_value *simt_place_offset(const simt_place *p, const ir_op *window, int d) { return simt_place_index(p, window->operands[1 + d]); }
+
+/* ---- epilogue -------------------------------------------------------------------------------------------------- */
+
+typedef struct evaluation {
+  const simt_place *p;
+  ir_value *row, *col;
+  int w;
+  ir_value *const *acc;
+} evaluation;
+
+static void evaluate(const evaluation *e, const ir_value *v, ir_value **out);
+
+static int kept_dims(const ir_op *window, int kept[2]) {
+  int64_t sizes[TSR_MAX_RANK];
+  int n = 0, rank = ir_get_ints(window, "sizes", sizes, TSR_MAX_RANK);
+  for (int d = 0; d < rank; d++)
+    if (sizes[d] && n < 2) kept[n++] = d;
+  return n;
+}
+
+static ir_value *arg_value(const simt_place *p, ir_value *arg) { return p->args[arg->index]; }
+
+/* Element index of (row, col) in a window; with clamp the position is first moved into the view. */
+static ir_value *address(const simt_place *p, const ir_op *window, ir_value *row, ir_value *col, int w, bool clamp) {
+  const ir_type *view = window->operands[0]->type;
+  int64_t strides[TSR_MAX_RANK];
+  int kept[2];
+  ir_value *sum = tg_index(p->t, 0);
+  ir_type_strides(view, strides);
+  kept_dims(window, kept);
+  for (int d = 0; d < view->rank; d++) {
+    if (!strides[d]) continue;
+    ir_value *at = simt_place_offset(p, window, d);
+    bool is_row = d == kept[0], is_col = d == kept[1];
+    if (is_row) at = tg_add(p->t, at, row);
+    if (is_col) at = tg_add(p->t, at, col);
+    int64_t tile = is_row ? p->mm->bm : is_col ? p->mm->bn : 1, last = view->dims[d] - (is_col && view->dims[d] >= w ? w : 1);
+    if (clamp && (is_row || is_col) && view->dims[d] % tile) at = tg_min(p->t, at, tg_index(p->t, last < 0 ? 0 : last));
+    sum = tg_add(p->t, sum, tg_muli(p->t, at, strides[d]));
+  }
+  return sum;
+}
+
+/* Elements that may be read at once from this window at a column that is a multiple of w. */
+static bool vector_ok(const simt_place *p, const ir_op *window, int w) {
+  const ir_type *view = window->operands[0]->type;
+  int64_t strides[TSR_MAX_RANK];
+  int kept[2];
+  ir_type_strides(view, strides);
+  kept_dims(window, kept);
+  if (strides[kept[1]] != 1 || view->dims[kept[1]] % w || p->mm->bn % w) return false;
+  for (int d = 0; d < view->rank; d++)
+    if (d != kept[1] && strides[d] % w) return false;
+  return true;
+}
+
+static void evaluate_load(const evaluation *e, const ir_op *load, ir_value **out) {
+  const simt_place *p = e->p;
+  const ir_op *window = load->operands[0]->def;
+  const ir_type *f = load->results[0]->type;
+  int64_t strides[TSR_MAX_RANK];
+  int kept[2];
+  ir_type_strides(window->operands[0]->type, strides);
+  kept_dims(window, kept);
+  ir_value *arg = arg_value(p, argument_of(window->operands[0])), *zero = tg_index(p->t, 0);
+  ir_value *row = f->dims[0] == 1 ? zero : e->row, *col = f->dims[1] == 1 ? zero : e->col;
+  bool one = f->dims[1] == 1 || strides[kept[1]] == 0;
+  if (one || !vector_ok(p, window, e->w)) {
+    for (int i = 0; i < e->w; i++) {
+      if (one && i) out[i] = out[0];
+      else out[i] = tg_cast(p->t, tg_load(p->t, arg, address(p, window, row, one ? col : tg_addi(p->t, col, i), 1, true), 1), f->dtype);
+    }
+    return;
+  }
+  ir_value *v = tg_load(p->t, arg, address(p, window, row, col, e->w, true), e->w);
+  for (int i = 0; i < e->w; i++) out[i] = tg_cast(p->t, tg_extract(p->t, v, i), f->dtype);
+}
+
+/* A scalar of a map's region for element i; region arguments come from args. */
+static ir_value *region_value(const evaluation *e, const ir_op *map, const ir_value *v, int i, ir_value *const *args, ir_value **memo) {
+  const simt_place *p = e->p;
+  tgb *t = p->t;
+  if (!v->def) return v->owner && v->owner->parent == map ? args[v->index] : NULL;
+  const ir_op *op = v->def;
+  if (op->parent != map->regions[0]) { /* an outer scalar */
+    int64_t c;
+    if (known(v, &c) || v->type->kind == IR_T_INDEX) return simt_place_index(p, v);
+    if (is_op(op, T_CONST)) return tg_number(t, v->type->dtype, ir_get_float(op, "value", (double)ir_get_int(op, "value", 0)));
+  }
+  if (memo[op->scratch]) return memo[op->scratch];
+  ir_value *r = NULL, *x[3] = {NULL, NULL, NULL};
+  if (is_op(op, T_CONST)) {
+    const ir_attr *a = ir_get_attr(op, "value");
+    double f = a->kind == IR_A_INT ? (double)a->u.i : a->u.f;
+    r = v->type->kind == IR_T_INDEX ? tg_index(t, (int64_t)f) : tg_number(t, v->type->dtype, f);
+  } else if (is_op(op, T_INDEX)) {
+    const ir_type *f = map->results[0]->type;
+    int64_t d = ir_get_int(op, "dim", 0);
+    r = f->dims[d] == 1 ? tg_index(t, 0) : d ? tg_addi(t, e->col, i) : e->row;
+  } else {
+    char name[64] = "tessera.target";
+    strncat(name, strrchr(op->def->name, '.'), sizeof name - strlen(name) - 1);
+    for (int k = 0; k < op->n_operands && k < 3; k++) x[k] = region_value(e, map, op->operands[k], i, args, memo);
+    r = tg_value(t, name, v->type->kind == IR_T_INDEX ? ir_type_index(t->m) : tg_scalar_type(t, v->type->dtype), op->n_operands, x);
+    if (r && op->def->code == SC_COMPARE) tg_text(t, r->def, "predicate", ir_get_str(op, "predicate", "eq"));
+  }
+  memo[op->scratch] = r;
+  return r;
+}
+
+static void evaluate_map(const evaluation *e, const ir_op *map, int result, ir_value **out) {
+  enum { MAX_ARGS = 16, MAX_OPS = 128 };
+  ir_value *args[MAX_ARGS][8], *one[MAX_ARGS], *memo[MAX_OPS];
+  int n_ops = 0, n = map->n_operands < MAX_ARGS ? map->n_operands : MAX_ARGS;
+  for (ir_op *op = map->regions[0]->first; op; op = op->next) op->scratch = n_ops < MAX_OPS - 1 ? n_ops++ : n_ops;
+  for (int a = 0; a < n; a++) {
+    const ir_type *f = map->operands[a]->type;
+    evaluation inner = *e;
+    if (f->dims[0] == 1) inner.row = tg_index(e->p->t, 0);
+    evaluate(&inner, map->operands[a], args[a]);
+  }
+  for (int i = 0; i < e->w; i++) {
+    memset(memo, 0, sizeof memo);
+    for (int a = 0; a < n; a++) one[a] = args[a][i];
+    out[i] = region_value(e, map, map->regions[0]->last->operands[result], i, one, memo);
+  }
+}
+
+static void evaluate(const evaluation *e, const ir_value *v, ir_value **out) {
+  tgb *t = e->p->t;
+  const ir_op *op = v->def;
+  ir_value *x = NULL;
+  if (op == e->p->mm->loop) {
+    for (int i = 0; i < e->w; i++) out[i] = e->acc[i];
+    return;
+  }
+  switch (op->def->code) {
+  case T_LOAD: evaluate_load(e, op, out); return;
+  case T_MAP: evaluate_map(e, op, v->index, out); return;
+  case T_FILL: x = tg_number(t, v->type->dtype, ir_get_float(op, "value", 0)); break;
+  case T_SPLAT: {
+    const ir_op *s = op->operands[0]->def;
+    x = s && is_op(s, T_CONST) ? tg_number(t, v->type->dtype, ir_get_float(s, "value", (double)ir_get_int(s, "value", 0))) : NULL;
+    break;
+  }
+  default: break;
+  }
+  if (!x) t->b.failed = true;
+  for (int i = 0; i < e->w; i++) out[i] = x;
+}
+
+static const ir_type *store_view(const simt_matmul *mm, int s) { return mm->stores[s]->operands[1]->def->operands[0]->type; }
+
+void simt_epilogue(const simt_place *p, int s, ir_value *row, ir_value *col, int w, ir_value *const *acc, ir_value **out) {
+  evaluation e = {p, row, col, w, acc};
+  tsr_dtype to = store_view(p->mm, s)->dtype;
+  evaluate(&e, p->mm->stores[s]->operands[0], out);
+  for (int i = 0; i < w; i++) out[i] = tg_cast(p->t, out[i], to);
+}
+
+ir_value *simt_store_target(const simt_place *p, int s) { return arg_value(p, argument_of(p->mm->stores[s]->operands[1]->def->operands[0])); }
+
+ir_value *simt_store_address(const simt_place *p, int s, ir_value *row, ir_value *col, ir_value **inside) {
+  const ir_op *window = p->mm->stores[s]->operands[1]->def;
+  const ir_type *view = store_view(p->mm, s);
+  int kept[2];
+  ir_value *ok[2] = {NULL, NULL};
+  kept_dims(window, kept);
+  if (view->dims[kept[0]] % p->mm->bm)
+    ok[0] = tg_compare(p->t, "lt", tg_add(p->t, simt_place_offset(p, window, kept[0]), row), tg_index(p->t, view->dims[kept[0]]));
+  if (view->dims[kept[1]] % p->mm->bn)
+    ok[1] = tg_compare(p->t, "lt", tg_add(p->t, simt_place_offset(p, window, kept[1]), col), tg_index(p->t, view->dims[kept[1]]));
+  *inside = ok[0] && ok[1] ? tg_value(p->t, "tessera.target.and", ok[0]->type, TG_V(ok[0], ok[1])) : ok[0] ? ok[0] : ok[1];
+  return address(p, window, row, col, 1, false);
+}
+
+int simt_store_width(const simt_matmul *mm, int s) {
+  simt_place p = {.mm = mm};
+  const ir_op *window = mm->stores[s]->operands[1]->def;
+  return vector_ok(&p, window, 4) ? 4 : vector_ok(&p, window, 2) ? 2 : 1;
+}
+
+void simt_store_direct(const simt_place *p, int s, ir_value *row, ir_value *col, int w, ir_value *const *acc) {
+  ir_value *out[8], *inside = NULL, *at;
+  int step = simt_store_width(p->mm, s);
+  if (step > w) step = w;
+  for (int i = 0; i < w; i += step) {
+    ir_value *c = tg_addi(p->t, col, i);
+    at = simt_store_address(p, s, row, c, &inside);
+    ir_op *guard = inside ? tg_if(p->t, inside) : NULL;
+    simt_epilogue(p, s, row, c, step, acc + i, out);
+    tg_store(p->t, tg_vector(p->t, step, out), simt_store_target(p, s), at);
+    if (inside) tg_close(p->t, guard);
+  }
+}

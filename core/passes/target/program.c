@@ -1,0 +1,65 @@
+/* core/passes/target/program.c - dispatch by dialect, and the part that all dialects share: the program around the kernels. */
+#include "core/passes/target/program.h"
+
+#include <string.h>
+
+#include "core/ir/target/target.h"
+
+tsr_status tile_to_target(const ir_module *tile, const tsr_caps *caps, ir_module **out) {
+  return caps->dialect == DIALECT_CPU ? tile_to_cpu(tile, caps, out) : tile_to_simt(tile, caps, out);
+}
+
+static ir_value *mapped(ir_value *v) { return v->data; }
+
+tsr_status tile_lower_program(const ir_op *program, ir_builder *b) {
+  b->loc = program->loc;
+  ir_op *p = ir_op_new(b, ir_find_op("tessera.target.program"), 0, NULL, 0, NULL, 1);
+  if (!p) return st_oom();
+  for (int i = 0; i < program->n_attrs; i++)
+    if (!ir_set_attr(p, program->attrs[i].name, ir_attr_copy(b->m, program->attrs[i].attr))) return st_oom();
+  ir_block *from = program->regions[0];
+  for (int i = 0; i < from->n_args; i++)
+    if (!(from->args[i]->data = ir_block_arg_like(b->m, p->regions[0], ir_type_get(b->m, from->args[i]->type), from->args[i]))) return st_oom();
+  ir_builder in = ir_at_end(b->m, p->regions[0]);
+  for (ir_op *o = from->first; o; o = o->next) {
+    char name[96];
+    const char *tail = strrchr(o->def->name, '.');
+    if (o->def->level != IR_TILE || !tail) return ir_error(o, NULL, "is not an operation of a tile program");
+    strcpy(name, "tessera.target");
+    strncat(name, tail, sizeof name - strlen(name) - 1);
+    const ir_opdef *def = ir_find_op(name);
+    if (!def) return ir_error(o, NULL, "is not an operation of a tile program");
+    ir_value *few[64], **operands = o->n_operands > 64 ? arena_array(&b->m->arena, ir_value *, o->n_operands) : few;
+    if (!operands) return st_oom();
+    for (int i = 0; i < o->n_operands; i++) operands[i] = mapped(o->operands[i]);
+    in.loc = o->loc;
+    ir_op *n = ir_op_new(&in, def, o->n_operands, operands, o->n_results, NULL, 0);
+    if (!n) return st_oom();
+    for (int i = 0; i < o->n_results; i++) {
+      if (!(n->results[i]->type = ir_type_get(b->m, o->results[i]->type))) return st_oom();
+      if (o->results[i]->name && !(n->results[i]->name = arena_str(&b->m->arena, o->results[i]->name))) return st_oom();
+      o->results[i]->data = n->results[i];
+    }
+    for (int i = 0; i < o->n_attrs; i++) {
+      ir_attr *a = ir_attr_copy(b->m, o->attrs[i].attr);
+      if (!a || !ir_set_attr(n, o->attrs[i].name, a)) return st_oom();
+    }
+  }
+  return NULL;
+}
+
+const char *target_dialect_name(tsr_dialect d) {
+  static const char *const names[N_DIALECTS] = {"cpu", "spirv", "cuda", "hip", "host"};
+  return names[d];
+}
+
+tsr_status target_check_device(const ir_module *target, const tsr_caps *caps) {
+  for (const ir_op *o = target->root->regions[0]->first; o; o = o->next) {
+    if (o->def->level != IR_TARGET || o->def->code != TG_KERNEL) continue;
+    const char *dialect = ir_get_str(o, "dialect", ""), *arch = ir_get_str(o, "arch", ""), *want = target_dialect_name(caps->dialect);
+    const char *hint = "compile its Tile IR for this device";
+    if (strcmp(dialect, want)) return ir_error_at(o, o->loc, TSR_ARCH_MISMATCH, hint, "dialect = \"%s\", but the device runs \"%s\"", dialect, want);
+    if (caps->dialect != DIALECT_CPU && *arch && strcmp(arch, caps->arch)) return ir_error_at(o, o->loc, TSR_ARCH_MISMATCH, hint, "arch = \"%s\", but the device is \"%s\"", arch, caps->arch);
+  }
+  return NULL;
+}

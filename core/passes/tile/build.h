@@ -1,0 +1,138 @@
+/* core/passes/tile/build.h - the tools with which the families of schedule_to_tile build a kernel. */
+#ifndef CORE_PASSES_TILE_BUILD_H
+#define CORE_PASSES_TILE_BUILD_H
+#include "core/ir/graph/ops.h"
+#include "core/ir/tile/tile.h"
+#include "core/passes/tile/from_schedule.h"
+
+enum { MAX_LEAVES = 64 };
+
+/* A tensor in memory, seen through transposes, slices and broadcasts: strides in elements over its own dimensions. */
+typedef struct mem {
+  ir_value *arg; /* kernel argument (a view) */
+  tsr_dtype dtype;
+  int rank;
+  int64_t dims[TSR_MAX_RANK], strides[TSR_MAX_RANK], offset;
+} mem;
+
+/* How a value lies in the space: all of it, one element per row with a last dimension of 1, or without that dimension. */
+typedef enum form { FORM_FULL, FORM_ROW1, FORM_ROW0 } form;
+
+/* The iteration space of one operand's tile or of the results. The last two dimensions are m and n. */
+typedef struct space {
+  int rank; /* of `dims`, at least 2 */
+  int64_t dims[TSR_MAX_RANK + 2];
+  int64_t tm, tn;
+  ir_value *at[TSR_MAX_RANK + 2]; /* index of the tile's corner per dimension */
+  int orig_rank;
+  int from[TSR_MAX_RANK + 2]; /* the innermost original dimension that each one was merged from, -1 = put in */
+  bool plain;                 /* every value in it is FORM_FULL */
+} space;
+
+/* One kernel under construction. */
+typedef struct kern {
+  ir_module *m;
+  ir_builder b;    /* inside the kernel */
+  const ir_op *src; /* schedule.kernel */
+  ir_op *op;        /* tile.kernel */
+  const tile_options *opts;
+  sched_params params;
+  ir_value *zero;
+  /* split-k: the contraction's parts go to a workspace [parts, results...], which a second kernel adds in order; stream_k: in pieces of
+   * tiles, see tile/stream_k.c. */
+  enum { SPLIT_NONE, SPLIT_PARTS, SPLIT_SUM } split;
+  ir_value *workspace; /* argument of either kernel */
+  bool stream_k;
+} kern;
+
+/* What a graph value is in the kernel: its data field points to one of these. */
+typedef struct node {
+  bool is_mem, is_imm, seen;
+  mem m;
+  double imm;
+  struct { const space *s; form f; ir_value *frag; } frags[8];
+  int n_frags;
+  ir_value *stat[2]; /* a row operation's results per row, once they are known (tile/row_chunked.c) */
+} node;
+
+ir_value *kb_index(kern *k, int64_t v);
+ir_value *kb_op2(kern *k, const char *name, ir_value *a, ir_value *b);
+ir_value *kb_block_id(kern *k, int axis);
+const ir_type *kb_frag(kern *k, tsr_dtype t, int64_t m, int64_t n);
+/* The type a fragment of t is computed in. */
+tsr_dtype kb_compute(tsr_dtype t);
+
+/* Strides of m over the dimensions of the original space `dims` (rank r), by the numpy rule from the right; for FORM_ROW0 the last
+ * dimension is skipped. */
+void mem_align(const mem *m, form f, int r, int64_t *strides);
+/* Finds m behind v if v is in memory (a kernel argument or views of one). */
+node *node_of(kern *k, ir_value *v);
+form form_of(const ir_type *t, const ir_type *space);
+
+/* The window of m for the tile of s: a rank 2 view [Tm or 1, Tn or 1]. strides: over s->dims. *transposed (may be NULL): the view may be
+ * given as [Tn, Tm], when m is contiguous along m; *transposed tells. */
+tsr_status kb_window(kern *k, const mem *m, const space *s, const int64_t *strides, bool *transposed, ir_value **out);
+/* Value v of the body as a fragment on the tile of s. orig: the shape (of the operand or results) that s was made from. */
+tsr_status kb_value(kern *k, ir_value *v, const space *s, const ir_type *orig, form f, ir_value **out);
+/* The same as an operand of another op. Under `deterministic`, what this kernel computed in f32 is rounded to the value's own type: the same bits as if it
+ * had been written and read again. */
+tsr_status kb_operand(kern *k, ir_value *v, const space *s, const ir_type *orig, form f, ir_value **out);
+/* Stores a fragment of result i. */
+tsr_status kb_store(kern *k, ir_value *frag, const mem *m, const space *s, const int64_t *strides);
+
+/* Strides over the original space of everything that lies in memory: what decides which dimensions can be merged. */
+typedef struct stride_rows {
+  bool more; /* than fit: nothing can be said of all of them */
+  int64_t v[MAX_LEAVES][TSR_MAX_RANK]; /* each once */
+  int n;
+} stride_rows;
+/* Starts with none; adds one, unless its like is there. */
+static inline void rows_clear_all(stride_rows *rows) { rows->n = 0, rows->more = false; }
+void rows_add(stride_rows *rows, const mem *m, form f, int rank);
+/* Makes the space of `orig` with its leading `n` dimensions merged where neighbours are contiguous in all rows; at least rank 2. */
+void space_make(space *s, const ir_type *orig, int n, const stride_rows *rows);
+/* The strides of m over a space. */
+void space_strides(const mem *m, const space *s, form f, int64_t *strides);
+/* Block indices -> tile corner: n tiles vary fastest, then m, then the outer dimensions; sets the kernel's grid. */
+tsr_status space_grid(kern *k, space *s);
+
+/* The windows that results are written to come first, so that their producers may write there at once. */
+tsr_status kb_result_window(kern *k, int i, const space *s, const ir_type *orig, ir_value **window);
+tsr_status kb_store_result(kern *k, int i, const space *s, const ir_type *orig, ir_value *window);
+/* The same of all results. */
+tsr_status kb_result_windows(kern *k, const space *s, const ir_type *orig, ir_value **windows);
+tsr_status kb_store_results(kern *k, const space *s, const ir_type *orig, ir_value *const *windows);
+
+tsr_status family_elementwise(kern *k);
+tsr_status family_row(kern *k);
+tsr_status family_matmul(kern *k);
+tsr_status family_copy(kern *k);
+/* Notes the tile in the kernel, for reports. */
+bool kb_note_tile(kern *k, int64_t m, int64_t n, int64_t depth);
+/* The body's row operations (reductions, softmax, norms) on whole rows. */
+tsr_status kb_row_op(kern *k, ir_op *op, const space *s, const ir_type *orig, ir_value **out);
+bool kb_is_row_op(const ir_op *op);
+/* x repeated to the width of s's tile. */
+ir_value *kb_spread(kern *k, ir_value *x, const space *s);
+/* Whether rows are held whole by the params.cluster blocks of a cluster. */
+bool kb_rows_by_cluster(const kern *k, const space *s);
+/* Rows too long for the registers of a block: chunks of them, in a loop for each row operation and one for the results. s: the grid's
+ * space, with whole rows. */
+bool kb_rows_are_long(const kern *k, const space *s);
+tsr_status kb_long_rows(kern *k, space *s, const ir_type *orig);
+/* A row operation's result on the tile of s, from its statistics. */
+tsr_status kb_row_apply(kern *k, ir_op *op, const space *s, const ir_type *orig, ir_value **out);
+/* x where the element's column, `from` further, is below n; else `other`. */
+ir_value *kb_mask(kern *k, ir_value *x, ir_value *from, int64_t n, double other);
+/* x where it is finite, else 0. */
+ir_value *kb_finite(kern *k, ir_value *x);
+/* map with one scalar op over fragments; NULL when out of memory. */
+ir_value *kb_map1(kern *k, int scalar_code, ir_value *a);
+ir_value *kb_map2(kern *k, int scalar_code, ir_value *a, ir_value *b);
+ir_value *kb_map2_imm(kern *k, int scalar_code, ir_value *a, double imm);
+ir_value *kb_reduce(kern *k, const char *op, ir_value *x);
+/* 1 / sum, by the row. */
+ir_value *kb_reciprocal(kern *k, ir_value *sum);
+/* What an integer type narrower than the one it is computed in keeps of x; x itself for other types. */
+ir_value *kb_wrap(kern *k, ir_value *x, tsr_dtype t);
+#endif

@@ -1,0 +1,457 @@
+/* core/passes/tile/from_schedule.c - programs, and the families that walk one space: elementwise, row; see tile/from_schedule.h. */
+#include "core/passes/tile/from_schedule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/base/hash.h"
+#include "core/passes/schedule/defaults.h"
+#include "core/passes/schedule/key.h"
+#include "core/passes/tile/build.h"
+#include "core/passes/tile/gemm.h"
+
+enum { MOST_OPERANDS = 256 }; /* of a launch */
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+static bool on_cpu(const kern *k) { return k->opts->caps->dialect == DIALECT_CPU; }
+
+/* ---- leaves ---------------------------------------------------------------------------------------------------- */
+
+/* Whatever the body reads from memory, and its results. False when out of memory. */
+static bool collect(kern *k, const ir_type *orig, stride_rows *rows) {
+  const ir_block *body = k->src->regions[0];
+  rows_clear_all(rows);
+  for (const ir_op *o = body->first; o; o = o->next) {
+    if (o->def->level != IR_GRAPH || (o->def->flags & IR_VIEWLIKE && o->def->n_results == 1 && node_of(k, o->results[0]) && node_of(k, o->results[0])->is_mem && o->results[0]->n_uses)) continue;
+    bool whole = o->def->flags & IR_REDUCES || o->def->code == G_SOFTMAX || o->def->code == G_LAYERNORM || o->def->code == G_RMSNORM;
+    for (int i = 0; i < o->n_operands && o->def->code != G_MATMUL; i++) {
+      node *n = node_of(k, o->operands[i]);
+      if (!n) return false;
+      if (n->is_mem) rows_add(rows, &n->m, whole ? FORM_FULL : form_of(o->results[0]->type, orig), orig->rank);
+    }
+  }
+  for (int i = 0; i < body->last->n_operands; i++) {
+    node *n = node_of(k, body->last->operands[i]);
+    if (!n) return false;
+    if (n->is_mem) rows_add(rows, &n->m, FORM_FULL, orig->rank);
+    mem out = {.rank = body->last->operands[i]->type->rank};
+    memcpy(out.dims, body->last->operands[i]->type->dims, sizeof out.dims);
+    ir_type_strides(body->last->operands[i]->type, out.strides);
+    rows_add(rows, &out, form_of(body->last->operands[i]->type, orig), orig->rank);
+  }
+  return true;
+}
+
+static mem result_mem(const kern *k, int i) {
+  const ir_block *args = k->op->regions[0];
+  const ir_type *t = k->src->results[i]->type;
+  mem m = {.arg = args->args[k->src->n_operands + (k->split == SPLIT_SUM) + i], .dtype = t->dtype, .rank = t->rank};
+  memcpy(m.dims, t->dims, sizeof m.dims);
+  ir_type_strides(t, m.strides);
+  return m;
+}
+
+tsr_status kb_result_window(kern *k, int i, const space *s, const ir_type *orig, ir_value **window) {
+  mem m = result_mem(k, i);
+  int64_t strides[TSR_MAX_RANK + 2];
+  space_strides(&m, s, form_of(k->src->results[i]->type, orig), strides);
+  return kb_window(k, &m, s, strides, NULL, window);
+}
+
+tsr_status kb_result_windows(kern *k, const space *s, const ir_type *orig, ir_value **windows) {
+  if (k->src->n_results > MAX_LEAVES) return ir_error(k->src, NULL, "has too many results");
+  for (int i = 0; i < k->src->n_results; i++) TSR_TRY(kb_result_window(k, i, s, orig, &windows[i]));
+  return NULL;
+}
+
+/* Repeats v to the dimensions of `like`. */
+static tsr_status expand(kern *k, ir_value **v, const ir_type *like) {
+  const ir_type *t = (*v)->type;
+  if (t->dims[0] == like->dims[0] && t->dims[1] == like->dims[1]) return NULL;
+  ir_value *zero = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t->dtype, like->dims[0], like->dims[1]), 0, NULL);
+  if (!zero || !ir_set_attr(zero->def, "value", ir_attr_float(k->m, 0))) return st_oom();
+  ir_op *map = ir_op_new(&k->b, ir_find_op("tessera.tile.map"), 2, (ir_value *[]){*v, zero}, 1, NULL, 1);
+  if (!map) return st_oom();
+  ir_value *x = ir_block_arg(k->m, map->regions[0], ir_type_scalar(k->m, t->dtype), NULL);
+  ir_builder r = ir_at_end(k->m, map->regions[0]);
+  if (!x || !ir_block_arg(k->m, map->regions[0], x->type, NULL) || !ir_build0(&r, "tessera.tile.yield", 1, &x)) return st_oom();
+  TSR_TRY(map->def->infer(map, &map->results[0]->type));
+  *v = map->results[0];
+  return NULL;
+}
+
+tsr_status kb_store_result(kern *k, int i, const space *s, const ir_type *orig, ir_value *window) {
+  ir_value *y = k->src->regions[0]->last->operands[i], *v;
+  TSR_TRY(kb_value(k, y, s, orig, form_of(y->type, orig), &v));
+  TSR_TRY(expand(k, &v, window->type));
+  return ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){v, window}) ? NULL : st_oom();
+}
+
+tsr_status kb_store_results(kern *k, const space *s, const ir_type *orig, ir_value *const *windows) {
+  for (int i = 0; i < k->src->regions[0]->last->n_operands; i++) TSR_TRY(kb_store_result(k, i, s, orig, windows[i]));
+  return NULL;
+}
+
+static tsr_status write_results(kern *k, const space *s, const ir_type *orig) {
+  ir_value *windows[MAX_LEAVES];
+  TSR_TRY(kb_result_windows(k, s, orig, windows));
+  return kb_store_results(k, s, orig, windows);
+}
+
+/* ---- elementwise and row --------------------------------------------------------------------------------------- */
+
+/* Reads along m rather than n: a square tile keeps both sides in cache lines. */
+static bool has_transposed(const space *s, const stride_rows *rows) {
+  int n = s->from[s->rank - 1], m = s->from[s->rank - 2];
+  for (int i = 0; i < rows->n && n >= 0 && m >= 0; i++)
+    if (rows->v[i][n] > 1 && rows->v[i][m] == 1) return true;
+  return false;
+}
+
+static size_t element_bytes(const ir_op *kernel) {
+  size_t most = 1;
+  for (int i = 0; i < kernel->n_operands; i++)
+    if (tsr_dtype_size(kernel->operands[i]->type->dtype) > most) most = tsr_dtype_size(kernel->operands[i]->type->dtype);
+  return most;
+}
+
+tsr_status family_elementwise(kern *k) {
+  ir_value *first = k->src->regions[0]->last->operands[0];
+  const ir_type *orig = first->type;
+  stride_rows rows;
+  space s;
+  if (!collect(k, orig, &rows)) return st_oom();
+  space_make(&s, orig, orig->rank, &rows);
+  s.plain = true;
+  int64_t elements = k->params.m > 0 ? k->params.m * max64(1, k->params.n) : sched_block_elements(k->opts->caps);
+  int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];
+  if (has_transposed(&s, &rows)) {
+    int64_t side = on_cpu(k) || element_bytes(k->src) < 4 ? 64 : 32;
+    s.tn = max64(1, min64(n, side));
+    s.tm = max64(1, min64(m, side));
+  } else {
+    s.tn = max64(1, min64(n, elements));
+    s.tm = max64(1, min64(m, elements / s.tn));
+  }
+  if (!kb_note_tile(k, s.tm, s.tn, 1)) return st_oom();
+  TSR_TRY(space_grid(k, &s));
+  return write_results(k, &s, orig);
+}
+
+/* The shape [.., m, n] of a row kernel: that of the operand of its first row operation, else of the widest result. */
+static const ir_type *row_shape(const ir_op *kernel) {
+  const ir_type *best = NULL;
+  for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
+    if (o->def->level != IR_GRAPH) continue;
+    if (o->def->flags & IR_REDUCES || o->def->code == G_SOFTMAX || o->def->code == G_LAYERNORM || o->def->code == G_RMSNORM) return o->operands[0]->type;
+    if (o->n_results && (!best || ir_type_count(o->results[0]->type) > ir_type_count(best))) best = o->results[0]->type;
+  }
+  return best;
+}
+
+tsr_status family_row(kern *k) {
+  const ir_type *orig = row_shape(k->src);
+  stride_rows rows;
+  space s;
+  if (!orig || orig->rank < 1) return ir_error(k->src, NULL, "a row kernel needs a shape with rows");
+  if (!collect(k, orig, &rows)) return st_oom();
+  space_make(&s, orig, orig->rank - 1, &rows);
+  int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];
+  s.tn = max64(1, n);
+  s.tm = k->params.m > 0 ? min64(k->params.m, max64(1, m)) : sched_block_rows(k->src, k->opts->caps, m, s.tn);
+  if (!kb_note_tile(k, s.tm, s.tn, 1)) return st_oom();
+  TSR_TRY(space_grid(k, &s));
+  if (kb_rows_by_cluster(k, &s) && !has_transposed(&s, &rows)) {
+    if (!ir_set_attr(k->op, "cluster", ir_attr_ints(k->m, (int64_t[]){k->params.cluster, 1, 1}, 3))) return st_oom();
+    return write_results(k, &s, orig);
+  }
+  return kb_rows_are_long(k, &s) ? kb_long_rows(k, &s, orig) : write_results(k, &s, orig);
+}
+
+/* ---- kernels that are there already ---------------------------------------------------------------------------- */
+
+/* By the key of their schedule.kernel, in open addressing; name is NULL where a place is empty. */
+typedef struct seen_kernel { uint64_t hash; const char *key, *name; size_t key_bytes; } seen_kernel;
+typedef struct seen_kernels {
+  seen_kernel *v;
+  size_t n, cap;
+  strb key; /* of the kernel at hand */
+} seen_kernels;
+
+static seen_kernel *seen_place(seen_kernel *v, size_t cap, const seen_kernel *k) {
+  size_t at = (size_t)k->hash & (cap - 1);
+  while (v[at].name && (v[at].hash != k->hash || v[at].key_bytes != k->key_bytes || memcmp(v[at].key, k->key, k->key_bytes))) at = (at + 1) & (cap - 1);
+  return &v[at];
+}
+
+static bool seen_grow(seen_kernels *s) {
+  size_t cap = s->cap ? 2 * s->cap : 16;
+  seen_kernel *v = al_zalloc(s->key.al, cap * sizeof *v);
+  if (!v) return false;
+  for (size_t i = 0; i < s->cap; i++)
+    if (s->v[i].name) *seen_place(v, cap, &s->v[i]) = s->v[i];
+  al_free_array(s->key.al, s->v, s->cap);
+  s->v = v;
+  s->cap = cap;
+  return true;
+}
+
+/* *name gets the name of an equal kernel, else NULL, and src is noted under its own. */
+static tsr_status seen_before(seen_kernels *s, ir_module *m, const ir_op *src, const char **name) {
+  *name = NULL;
+  if (!sched_key(src, &s->key)) return NULL;
+  if (!strb_ok(&s->key) || (2 * (s->n + 1) > s->cap && !seen_grow(s))) return st_oom();
+  seen_kernel k = {.hash = hash_mix(hash_bytes(HASH_SEED, s->key.p, s->key.n)), .key = s->key.p, .key_bytes = s->key.n, .name = ir_get_str(src, "sym_name", "")}, *at = seen_place(s->v, s->cap, &k);
+  if (at->name) {
+    *name = at->name;
+    return NULL;
+  }
+  if (!(k.key = arena_dup(&m->arena, k.key, k.key_bytes))) return st_oom();
+  *at = k;
+  s->n++;
+  return NULL;
+}
+
+/* ---- kernels and programs -------------------------------------------------------------------------------------- */
+
+static void clear_data(ir_op *op) {
+  for (int i = 0; i < op->n_results; i++) op->results[i]->data = NULL;
+  for (int r = 0; r < op->n_regions; r++) {
+    for (int i = 0; i < op->regions[r]->n_args; i++) op->regions[r]->args[i]->data = NULL;
+    for (ir_op *o = op->regions[r]->first; o; o = o->next) clear_data(o);
+  }
+}
+
+static const ir_type *view_of(ir_module *m, const ir_type *t) { return ir_type_shaped(m, IR_T_VIEW, t->dtype, t->rank, t->dims); }
+
+/* Arithmetic and traffic as modelled: products of a contraction, one operation per element and op otherwise; every operand and
+ * result is moved once. */
+static bool note_work(const kern *k) {
+  double flops = 0, bytes = 0;
+  for (const ir_op *o = k->src->regions[0]->first; o; o = o->next) {
+    if (o->def->level != IR_GRAPH || !o->n_results || o->def->flags & IR_VIEWLIKE) continue;
+    if (graph_is(o, G_MATMUL)) {
+      graph_matmul g = graph_matmul_get(o);
+      flops += 2.0 * (double)ir_type_count(o->results[0]->type) * (double)g.k;
+    } else if (o->n_operands) {
+      flops += (double)ir_type_count(o->operands[0]->type);
+    }
+  }
+  for (int i = 0; i < k->src->n_operands; i++) bytes += (double)ir_type_count(k->src->operands[i]->type) * (double)tsr_dtype_size(k->src->operands[i]->type->dtype);
+  for (int i = 0; i < k->src->n_results; i++) bytes += (double)ir_type_count(k->src->results[i]->type) * (double)tsr_dtype_size(k->src->results[i]->type->dtype);
+  return ir_set_attr(k->op, "flops", ir_attr_float(k->m, flops)) && ir_set_attr(k->op, "bytes", ir_attr_float(k->m, bytes));
+}
+
+static tsr_status make_kernel(kern *k, ir_builder *top, const char *name, const ir_type *workspace) {
+  const ir_op *src = k->src;
+  bool parts = k->split == SPLIT_PARTS;
+  k->op = ir_op_new(top, ir_find_op("tessera.tile.kernel"), 0, NULL, 0, NULL, 1);
+  if (!k->op || !ir_set_attr(k->op, "sym_name", ir_attr_str(k->m, name)) || !ir_set_attr(k->op, "grid", ir_attr_ints(k->m, (int64_t[]){1, 1, 1}, 3)) ||
+      !ir_set_attr(k->op, "outputs", ir_attr_int(k->m, parts ? 1 : src->n_results)) || !ir_set_attr(k->op, "family", ir_attr_str(k->m, ir_get_str(src, "family", ""))) ||
+      !ir_set_attr(k->op, "policy", ir_attr_str(k->m, k->opts->policy)) || !note_work(k))
+    return st_oom();
+  if (k->params.warps && !ir_set_attr(k->op, "warps", ir_attr_int(k->m, k->params.warps))) return st_oom();
+  if (k->params.raster && !ir_set_attr(k->op, "raster", ir_attr_int(k->m, k->params.raster))) return st_oom();
+  if (on_cpu(k) && k->params.vectorize >= SCHED_LEAST_STRIP && !ir_set_attr(k->op, "strip", ir_attr_int(k->m, k->params.vectorize))) return st_oom();
+  if (k->params.matrix_path && !ir_set_attr(k->op, "matrix_path", ir_attr_str(k->m, k->params.matrix_path))) return st_oom();
+  ir_block *args = k->op->regions[0];
+  for (int i = 0; i < src->n_operands; i++)
+    if (!ir_block_arg(k->m, args, view_of(k->m, src->operands[i]->type), src->operands[i]->owner ? src->operands[i]->name : NULL)) return st_oom();
+  if (workspace && !(k->workspace = ir_block_arg(k->m, args, view_of(k->m, workspace), "parts"))) return st_oom();
+  for (int i = 0; i < src->n_results && !parts; i++)
+    if (!ir_block_arg(k->m, args, view_of(k->m, src->results[i]->type), NULL)) return st_oom();
+  k->b = ir_at_end(k->m, args);
+  return (k->zero = kb_index(k, 0)) ? NULL : st_oom();
+}
+
+/* Accesses of global memory carry the width asked for, where it is narrower than the widest. */
+static bool note_vectorize(kern *k, ir_block *b) {
+  int64_t n = k->params.vectorize;
+  if (on_cpu(k) || n < 1 || n * sched_element_bytes(k->src) >= 16) return true;
+  for (ir_op *o = b->first; o; o = o->next) {
+    bool access = o->def->code == T_LOAD || o->def->code == T_STORE || o->def->code == T_COPY, global = false;
+    for (int i = 0; i < o->n_operands; i++) global |= o->operands[i]->type->kind == IR_T_VIEW;
+    if (access && global && !ir_set_attr(o, "vectorize", ir_attr_int(k->m, n))) return false;
+    for (int r = 0; r < o->n_regions; r++)
+      if (!note_vectorize(k, o->regions[r])) return false;
+  }
+  return true;
+}
+
+static tsr_status fill_kernel(kern *k) {
+  bool empty = true;
+  for (int i = 0; i < k->src->n_results; i++) empty &= ir_type_count(k->src->results[i]->type) == 0;
+  tsr_status st = NULL;
+  if (empty) { /* nothing to write: a grid without blocks */
+    if (!ir_set_attr(k->op, "grid", ir_attr_ints(k->m, (int64_t[]){0, 1, 1}, 3))) return st_oom();
+  } else {
+    switch (sched_family_parse(ir_get_str(k->src, "family", ""))) {
+    case FAMILY_ELEMENTWISE: st = family_elementwise(k); break;
+    case FAMILY_ROW: st = family_row(k); break;
+    case FAMILY_MATMUL: st = family_matmul(k); break;
+    case FAMILY_COPY: st = family_copy(k); break;
+    default: st = ir_error(k->src, NULL, "no lowering for family \"%s\"", ir_get_str(k->src, "family", ""));
+    }
+  }
+  TSR_TRY(st);
+  return !k->b.failed && ir_build0(&k->b, "tessera.tile.return", 0, NULL) && note_vectorize(k, k->op->regions[0]) ? NULL : st_oom();
+}
+
+static void clear_body(ir_op *src) {
+  for (int i = 0; i < src->regions[0]->n_args; i++) src->regions[0]->args[i]->data = NULL;
+  for (ir_op *o = src->regions[0]->first; o; o = o->next) clear_data(o);
+}
+
+static ir_op *launch(ir_builder *b, const char *kernel, int n, ir_value *const *operands) {
+  ir_op *l = ir_build0(b, "tessera.tile.launch", n, operands);
+  return l && ir_set_attr(l, "kernel", ir_attr_str(b->m, kernel)) ? l : NULL;
+}
+
+/* The workspace of a split contraction: [parts, result of the matmul...] in the accumulator's type. NULL: not split. */
+static const ir_type *split_type(ir_module *m, const ir_op *src, int64_t parts) {
+  for (const ir_op *o = src->regions[0]->first; o; o = o->next) {
+    if (!graph_is(o, G_MATMUL)) continue;
+    graph_matmul g = graph_matmul_get(o);
+    ir_type t = {.kind = IR_T_TENSOR, .dtype = g.accum, .rank = o->results[0]->type->rank + 1, .dims = {parts}};
+    if (t.rank > TSR_MAX_RANK || parts > g.k) return NULL;
+    memcpy(t.dims + 1, o->results[0]->type->dims, sizeof *t.dims * (size_t)(t.rank - 1));
+    return ir_type_get(m, &t);
+  }
+  return NULL;
+}
+
+static const ir_type *stream_k_type(ir_module *m, const ir_op *src, const tsr_caps *caps, const sched_params *p) {
+  for (const ir_op *o = src->regions[0]->first; o; o = o->next)
+    if (graph_is(o, G_MATMUL)) return mm_stream_k_type(m, o, caps, p);
+  return NULL;
+}
+
+/* A custom op is a step of the program: what it becomes depends on what the application registered. */
+static tsr_status lower_custom(const ir_op *src, ir_builder *program, ir_value *const *operands) {
+  const ir_block *body = src->regions[0];
+  const ir_op *op = body->first, *yield = body->last;
+  while (op && op->def->level == IR_SCHEDULE && op != yield) op = op->next; /* primitives */
+  bool alone = op && graph_is(op, G_CUSTOM) && op->next == yield && yield->n_operands == 1 && yield->operands[0] == op->results[0] && op->n_operands < 64;
+  ir_value *v[64];
+  for (int i = 0; alone && i < op->n_operands; i++) {
+    alone = op->operands[i]->owner == body;
+    if (alone) v[i] = operands[op->operands[i]->index];
+  }
+  if (!alone) return ir_error(src, NULL, "a kernel of family custom holds one custom op on the kernel's arguments");
+  v[op->n_operands] = operands[src->n_operands];
+  ir_op *c = ir_build0(program, "tessera.tile.custom", op->n_operands + 1, v);
+  if (!c) return st_oom();
+  for (int i = 0; i < op->n_attrs; i++)
+    if (!ir_set_attr(c, op->attrs[i].name, ir_attr_copy(program->m, op->attrs[i].attr))) return st_oom();
+  return NULL;
+}
+
+/* operands: the kernel's inputs, then its result buffers. A kernel that equals an earlier one is one more launch of that. */
+static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top, const tile_options *opts, ir_value **operands, seen_kernels *seen) {
+  tile_options own = *opts;
+  kern k = {.m = top->m, .src = src, .opts = &own};
+  own.policy = ir_get_str(src, "policy", opts->policy);
+  const char *name = ir_get_str(src, "sym_name", ""), *equal;
+  int n = src->n_operands, results = src->n_results;
+  if (sched_family_parse(ir_get_str(src, "family", "")) == FAMILY_CUSTOM) return lower_custom(src, program, operands);
+  sched_read(src, &k.params);
+  TSR_TRY(seen_before(seen, k.m, src, &equal));
+  if (equal) name = equal;
+  const ir_type *parts = k.params.stream_k > 0 ? stream_k_type(k.m, src, opts->caps, &k.params) : NULL;
+  k.stream_k = parts != NULL;
+  if (!parts && k.params.split_k > 1) parts = split_type(k.m, src, k.params.split_k);
+  if (!parts) {
+    if (!launch(program, name, n + results, operands)) return st_oom();
+    if (equal) return NULL;
+    TSR_TRY(make_kernel(&k, top, name, NULL));
+    return fill_kernel(&k);
+  }
+  char first[256];
+  snprintf(first, sizeof first, "%s_parts", name);
+  ir_value *buffer = ir_build1(program, "tessera.tile.buffer", parts, 0, NULL), *all[MOST_OPERANDS];
+  if (!buffer) return st_oom();
+  memcpy(all, operands, sizeof *all * (size_t)n);
+  all[n] = buffer;
+  memcpy(all + n + 1, operands + n, sizeof *all * (size_t)results);
+  if (!launch(program, first, n + 1, all) || !launch(program, name, n + 1 + results, all)) return st_oom();
+  if (equal) return NULL;
+  k.split = SPLIT_PARTS;
+  TSR_TRY(make_kernel(&k, top, first, parts));
+  TSR_TRY(fill_kernel(&k));
+  clear_body(src);
+  k.split = SPLIT_SUM;
+  if (opts->caps->dialect != DIALECT_CPU && opts->caps->subgroup > 8) k.params.warps = max64(1, 256 / opts->caps->subgroup);
+  TSR_TRY(make_kernel(&k, top, name, parts));
+  return fill_kernel(&k);
+}
+
+/* Program level: constants, aliases and launches. value->data is the counterpart in the new program. */
+static tsr_status lower_step(ir_op *o, ir_builder *b, ir_builder *top, const tile_options *opts, seen_kernels *seen) {
+  int n = o->n_operands;
+  bool is_return = o->def->level == IR_SCHEDULE && o->def->code == S_RETURN;
+  ir_value *few[MOST_OPERANDS], **operands = is_return ? arena_array(&b->m->arena, ir_value *, n + 1) : few;
+  b->loc = top->loc = o->loc;
+  if (!operands) return st_oom();
+  if (!is_return && n + o->n_results > MOST_OPERANDS - 2) return ir_error(o, "split the kernel", "%d operands and results; at most %d", n + o->n_results, MOST_OPERANDS - 2);
+  for (int i = 0; i < n; i++) operands[i] = o->operands[i]->data;
+  if (o->def->level == IR_SCHEDULE && o->def->code == S_KERNEL) {
+    for (int i = 0; i < o->n_results; i++) {
+      if (!(operands[n + i] = ir_build1(b, "tessera.tile.buffer", ir_type_get(b->m, o->results[i]->type), 0, NULL))) return st_oom();
+      if (o->results[i]->name && !(operands[n + i]->name = arena_str(&b->m->arena, o->results[i]->name))) return st_oom();
+    }
+    TSR_TRY(lower_kernel(o, b, top, opts, operands, seen));
+    for (int i = 0; i < o->n_results; i++) o->results[i]->data = operands[n + i];
+    return NULL;
+  }
+  if (is_return) return ir_build0(b, "tessera.tile.return", n, operands) ? NULL : st_oom();
+  const ir_type *t = o->n_results == 1 ? ir_type_get(b->m, o->results[0]->type) : NULL;
+  ir_value *v = NULL;
+  if (graph_is(o, G_CONSTANT)) {
+    v = ir_build1(b, "tessera.tile.constant", t, 0, NULL);
+    if (v && !ir_set_attr(v->def, "value", ir_attr_copy(b->m, ir_get_attr(o, "value")))) return st_oom();
+  } else if (graph_is(o, G_RESHAPE)) {
+    v = ir_build1(b, "tessera.tile.alias", t, 1, operands);
+  } else {
+    return ir_error(o, NULL, "is not an operation of a schedule program");
+  }
+  return (o->results[0]->data = v) ? NULL : st_oom();
+}
+
+static tsr_status lower_program(ir_op *p, ir_builder *top, const tile_options *opts, seen_kernels *seen) {
+  top->loc = p->loc;
+  ir_op *n = ir_op_new(top, ir_find_op("tessera.tile.program"), 0, NULL, 0, NULL, 1);
+  if (!n) return st_oom();
+  for (int i = 0; i < p->n_attrs; i++)
+    if (!ir_set_attr(n, p->attrs[i].name, ir_attr_copy(top->m, p->attrs[i].attr))) return st_oom();
+  ir_block *from = p->regions[0];
+  for (int i = 0; i < from->n_args; i++)
+    if (!(from->args[i]->data = ir_block_arg_like(top->m, n->regions[0], ir_type_get(top->m, from->args[i]->type), from->args[i]))) return st_oom();
+  ir_builder b = ir_at_end(top->m, n->regions[0]);
+  for (ir_op *o = from->first; o; o = o->next) TSR_TRY(lower_step(o, &b, top, opts, seen));
+  return b.failed ? st_oom() : NULL;
+}
+
+tsr_status schedule_to_tile(const ir_module *schedule, const tile_options *opts, ir_module **out) {
+  TSR_TRY(ir_module_create(&schedule->arena.al, out));
+  ir_builder top = ir_at_end(*out, (*out)->root->regions[0]);
+  tsr_status st = NULL;
+  seen_kernels seen = {.v = NULL};
+  strb_init(&seen.key, &schedule->arena.al);
+  if (schedule->file && !((*out)->file = arena_str(&(*out)->arena, schedule->file))) TSR_GOTO(st_oom());
+  clear_data(schedule->root);
+  for (ir_op *o = schedule->root->regions[0]->first; o; o = o->next) {
+    if (o->def->level != IR_SCHEDULE || o->def->code != S_PROGRAM) TSR_GOTO(ir_error(o, NULL, "expected a tessera.schedule.program"));
+    TSR_GOTO(lower_program(o, &top, opts, &seen));
+  }
+  TSR_GOTO(tile_fuse_maps(*out));
+  ir_dce((*out)->root);
+  TSR_GOTO(ir_verify(*out));
+done:
+  al_free_array(&schedule->arena.al, seen.v, seen.cap);
+  strb_clear(&seen.key);
+  if (st) st = ir_cause(*out, st);
+  if (st) ir_module_destroy(out);
+  return st;
+}

@@ -1,0 +1,170 @@
+/* core/passes/tile/work.c - see tile/work.h. */
+#include "core/passes/tile/work.h"
+
+#include <math.h>
+
+#include "core/base/dtype.h"
+
+enum { MAX_BLOCKS = 1 << 16, MAX_DEPTH = 32 };
+
+typedef struct counter {
+  tile_work *w;
+  int64_t grid[3];
+  double moved, in_order; /* elements */
+  bool chosen;            /* a gather or scatter */
+} counter;
+
+/* ---- loop bounds ----------------------------------------------------------------------------------------------- */
+
+/* A block-uniform index of block `at`; *known turns false when it depends on anything else. */
+static double value_of(const ir_value *v, const int64_t at[3], int depth, bool *known) {
+  const ir_op *o = v->def;
+  if (!o || depth > MAX_DEPTH) return *known = false, 0;
+  if (o->def->code == T_CONST) return ir_get_float(o, "value", 0);
+  if (o->def->code == T_BLOCK_ID) return (double)at[ir_get_int(o, "axis", 0)];
+  if (o->n_operands != 2) return *known = false, 0;
+  double a = value_of(o->operands[0], at, depth + 1, known), b = value_of(o->operands[1], at, depth + 1, known);
+  switch (o->def->code) {
+  case SC_ADD: return a + b;
+  case SC_SUB: return a - b;
+  case SC_MUL: return a * b;
+  case SC_DIV: return b != 0 ? trunc(a / b) : 0;
+  case SC_REM: return b != 0 ? fmod(a, b) : a;
+  case SC_MIN: return a < b ? a : b;
+  case SC_MAX: return a > b ? a : b;
+  }
+  return *known = false, 0;
+}
+
+static double trips_in(const ir_op *loop, const int64_t at[3], bool *known) {
+  double from = value_of(loop->operands[0], at, 0, known), to = value_of(loop->operands[1], at, 0, known), step = value_of(loop->operands[2], at, 0, known);
+  if (!*known || !(step > 0)) return *known = false, 0;
+  return to > from ? ceil((to - from) / step) : 0;
+}
+
+static bool is_constant(const ir_value *v) { return v->def && v->def->def->code == T_CONST; }
+
+/* Iterations, the mean of all blocks; negative: not known. */
+static double trips(const counter *c, const ir_op *loop) {
+  bool known = true;
+  int64_t n[3] = {c->grid[0], c->grid[1], c->grid[2]}, at[3] = {0};
+  if (is_constant(loop->operands[0]) && is_constant(loop->operands[1])) n[0] = n[1] = n[2] = 1;
+  if (n[0] < 1 || n[1] < 1 || n[2] < 1 || n[0] > MAX_BLOCKS / n[1] || n[0] * n[1] > MAX_BLOCKS / n[2]) return -1;
+  double sum = 0;
+  for (at[2] = 0; at[2] < n[2]; at[2]++)
+    for (at[1] = 0; at[1] < n[1]; at[1]++)
+      for (at[0] = 0; at[0] < n[0] && known; at[0]++) sum += trips_in(loop, at, &known);
+  return known ? sum / ((double)n[0] * (double)n[1] * (double)n[2]) : -1;
+}
+
+/* ---- what ops do ----------------------------------------------------------------------------------------------- */
+
+static double elements(const ir_type *t) { return (double)ir_type_count(t); }
+
+/* Lanes take neighbours along the innermost dimension that has any; stride 0 is one element for all. */
+static bool lies_in_order(const ir_type *view) {
+  int64_t s[TSR_MAX_RANK];
+  ir_type_strides(view, s);
+  for (int i = view->rank; i-- > 0;)
+    if (view->dims[i] > 1) return s[i] == 0 || s[i] == 1;
+  return true;
+}
+
+static void move(counter *c, const ir_value *memory, double times) {
+  if (memory->type->kind != IR_T_VIEW) return;
+  double n = elements(memory->type) * (times >= 0 ? times : 1);
+  c->moved += n;
+  if (lies_in_order(memory->type)) c->in_order += n;
+}
+
+static void add_flops(counter *c, double flops, double times) {
+  if (!(flops > 0) || c->w->flops < 0) return;
+  c->w->flops = times < 0 ? -1 : c->w->flops + flops * times;
+}
+
+static void product(counter *c, const ir_op *o, double times) {
+  tile_work *w = c->w;
+  const ir_type *a = o->operands[1]->type, *b = o->operands[2]->type, *sum = o->results[0]->type, *wide = tsr_dtype_size(a->dtype) >= tsr_dtype_size(b->dtype) ? a : b;
+  double k = (double)a->dims[ir_get_bool(o, "transpose_a", false) ? 0 : 1];
+  add_flops(c, 2 * elements(sum) * k, times);
+  if (!w->has_gemm || tsr_dtype_size(wide->dtype) > tsr_dtype_size(w->in)) w->in = wide->dtype;
+  if (!w->has_gemm || tsr_dtype_size(sum->dtype) < tsr_dtype_size(w->acc)) w->acc = sum->dtype;
+  w->has_gemm = true;
+  move(c, o->operands[1], times);
+  move(c, o->operands[2], times);
+}
+
+/* Scalar ops on floats of a map's region, an element. */
+static double expression(const ir_op *map) {
+  double n = 0;
+  for (const ir_op *o = map->n_regions ? map->regions[0]->first : NULL; o; o = o->next)
+    n += o->def->code < SC_N && o->def->code != SC_SELECT && o->def->code != SC_CAST && o->n_results == 1 && o->results[0]->type->kind == IR_T_SCALAR && dtype_is_float(o->results[0]->type->dtype);
+  return n;
+}
+
+static bool holds(const ir_block *b, bool (*is)(const ir_op *o)) {
+  for (const ir_op *o = b->first; o; o = o->next) {
+    if (is(o)) return true;
+    for (int r = 0; r < o->n_regions; r++)
+      if (holds(o->regions[r], is)) return true;
+  }
+  return false;
+}
+static bool is_product(const ir_op *o) { return o->def->code == T_GEMM || o->def->code == T_MMA_SYNC; }
+static bool fills_shared(const ir_op *o) { return o->def->code == T_COPY && o->operands[0]->type->kind == IR_T_VIEW && o->operands[1]->type->kind == IR_T_SHARED; }
+static bool fills_async(const ir_op *o) { return fills_shared(o) && ir_get_bool(o, "async", false); }
+
+static void staging(tile_work *w, const ir_op *kernel, const ir_op *loop) {
+  if (!holds(loop->regions[0], is_product) || !holds(loop->regions[0], fills_shared)) return;
+  int64_t stages = ir_get_int(loop, "stages", 0);
+  if (!stages) stages = ir_get_int(kernel, "stages", 0);
+  w->stages = stages > 0 ? (int)stages : -1;
+  w->async_copy = holds(loop->regions[0], fills_async);
+}
+
+static void walk(counter *c, const ir_op *kernel, const ir_block *b, double times) {
+  for (const ir_op *o = b->first; o; o = o->next) {
+    double t;
+    switch (o->def->code) {
+    case T_GEMM: product(c, o, times); break;
+    case T_MMA_SYNC:
+      add_flops(c, 2.0 * (double)ir_get_int(o, "m", 0) * (double)ir_get_int(o, "n", 0) * (double)ir_get_int(o, "k", 0), times);
+      c->w->has_gemm = true, c->w->in = o->operands[0]->type->dtype, c->w->acc = o->results[0]->type->dtype;
+      break;
+    case T_MAP: add_flops(c, o->n_results ? elements(o->results[0]->type) * expression(o) : 0, times); break;
+    case T_REDUCE: add_flops(c, elements(o->operands[0]->type), times); break;
+    case T_FFT_STAGE: add_flops(c, 5 * elements(o->results[0]->type) * log2((double)ir_get_int(o, "radix", 2)), times); break;
+    case T_LOAD: move(c, o->operands[0], times); break;
+    case T_STORE: move(c, o->operands[1], times); break;
+    case T_COPY:
+      move(c, o->operands[0], times);
+      move(c, o->operands[1], times);
+      break;
+    case T_GATHER:
+    case T_SCATTER:
+    case T_LOAD_SCALAR: c->chosen = true; break;
+    case T_FOR:
+      t = trips(c, o);
+      staging(c->w, kernel, o);
+      walk(c, kernel, o->regions[0], t < 0 || times < 0 ? -1 : t * times);
+      break;
+    case T_IF:
+      for (int r = 0; r < o->n_regions; r++) walk(c, kernel, o->regions[r], -1);
+      break;
+    }
+  }
+}
+
+void tile_work_count(const ir_op *kernel, tile_work *out) {
+  counter c = {.w = out, .grid = {1, 1, 1}};
+  *out = (tile_work){0};
+  ir_get_ints(kernel, "grid", c.grid, 3);
+  walk(&c, kernel, kernel->regions[0], 1);
+  if (out->flops > 0) out->flops *= (double)c.grid[0] * (double)c.grid[1] * (double)c.grid[2];
+  for (int i = 0; i < kernel->regions[0]->n_args; i++) {
+    const ir_type *t = kernel->regions[0]->args[i]->type;
+    out->bytes += elements(t) * (double)tsr_dtype_size(t->dtype);
+  }
+  if (c.chosen) out->bytes = -1;
+  out->contiguous = c.chosen || !(c.moved > 0) ? -1 : c.in_order / c.moved;
+}

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Who may see whom: one row a room of core/ with the rooms that it may name besides itself, checked on quoted includes and on the calls between
+objects (nm). No circle of more than two files but for those listed, which may only become fewer. Then include/, the backends and the registry.
+usage: rooms.py SOURCE BUILD"""
+import os
+import re
+import subprocess
+import sys
+
+SOURCE, BUILD = sys.argv[1:3]
+IR = ["base", "device", "ir"]
+LEVELS = IR + ["ir/graph", "ir/schedule", "ir/tile", "ir/target"]
+EMIT = ["emit", "emit/cpu", "emit/spirv", "emit/text"]
+SIMT = ["passes/simt", "passes/simt/matrix", "passes/simt/whole"]
+BELOW = IR + ["ir/tile", "ir/target", "passes"]  # what the lowerings to a target see
+PASSES = ["passes", "passes/graph", "passes/schedule", "passes/tile", "passes/cpu", "passes/target"] + SIMT
+ROWS = {
+    "base": [],
+    "device": ["base"],
+    "ir": ["base", "device"],
+    "ir/graph": IR,
+    "ir/schedule": IR + ["ir/graph"],
+    "ir/tile": IR,
+    "ir/target": IR + ["ir/tile"],
+    "emit": IR + ["ir/tile", "ir/target"] + EMIT,
+    "emit/cpu": IR + ["ir/tile", "ir/target", "emit"],
+    "emit/spirv": IR + ["ir/tile", "ir/target", "emit"],
+    "emit/text": IR + ["ir/tile", "ir/target", "emit"],
+    "passes": LEVELS + EMIT + PASSES,
+    "passes/graph": IR + ["ir/graph", "passes"],
+    "passes/schedule": LEVELS + ["passes", "passes/graph"],
+    "passes/tile": LEVELS + ["passes", "passes/graph", "passes/schedule"],
+    "passes/simt": BELOW + ["passes/target"] + SIMT,
+    "passes/simt/matrix": BELOW + ["passes/target"] + SIMT,
+    "passes/simt/whole": BELOW + ["passes/target"] + SIMT,
+    "passes/cpu": BELOW + ["passes/target", "emit/cpu"],
+    "passes/target": BELOW,
+    "tune": LEVELS + EMIT + PASSES,
+    "profile": LEVELS + EMIT + PASSES + ["tune"],
+    "runtime": LEVELS + EMIT + PASSES + ["tune", "profile"],
+}
+TABLES = "ir/tables"  # the one file of ir/ that names the levels, as the registry is the one that names backends
+
+# Still against the order or in a circle: each line goes with the cut that ends it.
+KNOWN = {
+    ("emit/cpu/check.c", "passes/cpu/from_tile.c"),
+    ("emit/cpu/emit_cpu.c", "passes/cpu/from_tile.c"),
+    ("ir/ir.c", "ir/graph/ops.c"),
+    ("ir/ir.c", "ir/schedule/ops.c"),
+    ("ir/ir.c", "ir/target/ops.c"),
+    ("ir/ir.c", "ir/tile/ops.c"),
+    ("ir/tile/place.c", "ir/target/target.h"),
+    ("ir/verify.c", "ir/tile/place.c"),
+    ("ir/verify.c", "ir/tile/rules.h"),
+    ("passes/graph/canonical.c", "ir/schedule/schedule.h"),
+    ("passes/graph/fuse.c", "ir/schedule/ops.c"),
+    ("passes/graph/fuse.h", "ir/schedule/schedule.h"),
+    ("passes/schedule/gemm_heuristics.c", "passes/simt/whole/wgmma.c"),
+    ("passes/schedule/gemm_heuristics.c", "passes/simt/whole/wgmma.h"),
+    ("passes/target/program.c", "passes/cpu/from_tile.c"),
+    ("passes/target/program.c", "passes/simt/simt.c"),
+}
+IN_CIRCLES = set(
+    """
+    emit/spirv/cast emit/spirv/math emit/spirv/matrix emit/spirv/memory emit/spirv/pow emit/spirv/rem
+    emit/spirv/scalar emit/spirv/subgroup emit/spirv/trig emit/spirv/types emit/spirv/walk
+    emit/text/mma emit/text/prelude_common emit/text/prelude_cuda emit/text/prelude_hip emit/text/print
+    emit/text/scalar emit/text/text emit/text/vendor
+    ir/graph/adjoint ir/graph/build ir/graph/eval ir/graph/eval_ops ir/graph/infer ir/graph/ops ir/graph/scalar
+    ir/graph/table
+    ir/ir ir/print ir/symbols ir/verify
+    ir/schedule/ops ir/schedule/schedule
+    ir/target/ops ir/target/target
+    ir/tile/ops ir/tile/place ir/tile/rules ir/tile/tile
+    passes/cpu/from_tile passes/cpu/patterns
+    passes/simt/build passes/simt/cluster passes/simt/control passes/simt/element passes/simt/layout
+    passes/simt/memory passes/simt/pipeline passes/simt/raster passes/simt/shared passes/simt/simd passes/simt/simt
+    passes/simt/state passes/simt/transpose
+    passes/simt/matrix/amd passes/simt/matrix/coopmat passes/simt/matrix/coopmat_map passes/simt/matrix/dot
+    passes/simt/matrix/fnuz passes/simt/matrix/gemm passes/simt/matrix/lane_n passes/simt/matrix/mma
+    passes/simt/matrix/operands passes/simt/matrix/paths
+    passes/simt/whole/lds_direct passes/simt/whole/ring passes/simt/whole/ring_gemm passes/simt/whole/ring_overlap
+    passes/target/program
+    passes/tile/build passes/tile/copy passes/tile/from_schedule passes/tile/fuse_maps passes/tile/gemm
+    passes/tile/gemv passes/tile/row_chunked passes/tile/stream_k passes/tile/value
+    runtime/compile runtime/context runtime/custom runtime/device_profile runtime/fallback runtime/graph
+    runtime/memory runtime/program runtime/program_plan runtime/spills runtime/tune runtime/tune_kernel
+    tune/search tune/search_basic tune/search_hybrid
+    """.split()
+)
+
+
+def room_of(path):
+    return os.path.dirname(path)
+
+
+def stem(path):
+    return os.path.splitext(path)[0]
+
+
+def calls():
+    top = os.path.join(BUILD, "core/CMakeFiles/tsr_core.dir")
+    defined, wanted = {}, {}
+    for folder, _, files in os.walk(top):
+        for f in files:
+            if not f.endswith(".c.o"):
+                continue
+            path = os.path.join(folder, f)
+            source = os.path.relpath(path, top)[:-2]
+            if not os.path.exists(os.path.join(SOURCE, "core", source)):
+                continue  # left by an earlier build
+            for line in subprocess.check_output(["nm", path], text=True).splitlines():
+                *_, kind, name = line.split()
+                if kind in "TDBR":
+                    defined[name] = source
+                elif kind == "U":
+                    wanted.setdefault(source, set()).add(name)
+    for source, names in wanted.items():
+        for name in sorted(names):
+            if defined.get(name, source) != source:
+                yield source, defined[name], name
+
+
+def quoted(folder):
+    for where, _, files in os.walk(os.path.join(SOURCE, folder)):
+        for f in sorted(files):
+            if f.endswith((".c", ".h")):
+                path = os.path.join(where, f)
+                with open(path, encoding="utf-8") as text:
+                    for m in re.finditer(r'^\s*#\s*include\s*"([^"]+)"', text.read(), re.M):
+                        yield os.path.relpath(path, SOURCE), m.group(1)
+
+
+def includes():
+    for path, name in quoted("core"):
+        if name.startswith("core/"):
+            yield path[len("core/"):], name[len("core/"):], "include"
+
+
+def circles(edges):
+    """Strongly connected components of more than two files, a source and its header being one (Tarjan, without recursion)."""
+    graph = {}
+    for a, b in edges:
+        if stem(a) != stem(b) and stem(a) != TABLES:
+            graph.setdefault(stem(a), set()).add(stem(b))
+            graph.setdefault(stem(b), set())
+    index, low, on, stack, found = {}, {}, set(), [], []
+
+    def enter(v):
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        on.add(v)
+        return v, iter(sorted(graph[v]))
+
+    for root in sorted(graph):
+        work = [] if root in index else [enter(root)]
+        while work:
+            v, rest = work[-1]
+            for w in rest:
+                if w not in index:
+                    work.append(enter(w))
+                    break
+                if w in on:
+                    low[v] = min(low[v], index[w])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[v])
+                if low[v] == index[v]:
+                    at = stack.index(v)
+                    found.append(sorted(stack[at:]))
+                    on.difference_update(stack[at:])
+                    del stack[at:]
+    return [c for c in found if len(c) > 2]
+
+
+bad = []
+edges, against = [], {}
+for kind, pairs in (("includes", includes()), ("calls", calls())):
+    for a, b, what in pairs:
+        edges.append((a, b))
+        seen, room = room_of(b), room_of(a)
+        if room not in ROWS:
+            bad.append(f"core/{a} is in no room of the table")
+        elif seen != room and seen not in ROWS[room] and stem(a) != TABLES:
+            against.setdefault((a, b), []).append((kind, what))
+for (a, b), found in sorted(against.items()):
+    if (a, b) not in KNOWN:
+        words = " ".join(sorted({what for kind, what in found if kind == "calls"})[:4])
+        bad.append(f"core/{a} {found[0][0]} core/{b}, which {room_of(a)} may not see" + (f": {words}" if words else ""))
+bad += [f"core/{a} keeps to the rules towards core/{b} now: take it off the list" for a, b in KNOWN if (a, b) not in against]
+members = set()
+for c in circles(edges):
+    members.update(c)
+    new = [f for f in c if f not in IN_CIRCLES]
+    if new:
+        bad.append(f"a circle of {len(c)} files: {' '.join(c)}")
+bad += [f"core/{f} is in no circle any more: take it off the list" for f in sorted(IN_CIRCLES - members)]
+
+for path, name in quoted("include"):
+    if "/" in name and not name.startswith("tessera/"):
+        bad.append(f"{path} includes {name}: public headers see public headers")
+for path, name in quoted("backends"):
+    own = "/".join(path.split("/")[:2]) + "/"
+    allowed = (own, "tessera/", "core/base/", "core/device/", "core/ir/", "core/emit/")
+    if path.split("/")[1] in ("cuda", "hip"):
+        allowed += ("backends/simt/",)
+    if "/" in name and not name.startswith(allowed):
+        bad.append(f"{path} includes {name}, which {own} may not")
+for path, name in quoted("core"):
+    if name.startswith("backends/") and path != "core/runtime/registry.c":
+        bad.append(f"{path} names a backend's folder; only core/runtime/registry.c may")
+print("\n".join(bad) if bad else f"{len(edges)} includes and calls keep to the rules")
+sys.exit(bool(bad))
