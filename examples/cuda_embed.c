@@ -1,6 +1,6 @@
-/* examples/cuda_embed.c - tessera inside a CUDA application: the application owns the context, the stream and the memory; the library
- * computes relu(A x B) on them without a copy. Nothing of CUDA is linked: the example, too, finds the driver at run time.
- * Exit status 77: no CUDA driver or device here. */
+/* examples/cuda_embed.c - tessera inside a CUDA application: the application owns the context, the stream and the
+ * memory; the library computes relu(A x B) on them without a copy. Nothing of CUDA is linked: the example, too, finds
+ * the driver at run time. Exit status 77: no CUDA driver or device here. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,15 +20,28 @@ static void check_cuda(int code, const char *what) {
 }
 
 /* The application's own side: six driver calls. */
-static int (*cuInit)(unsigned), (*cuDeviceGet)(int *, int), (*cuMemAlloc)(uint64_t *, size_t), (*cuStreamCreate)(void **, unsigned);
-static int (*cuDevicePrimaryCtxRetain)(void **, int), (*cuCtxSetCurrent)(void *), (*cuMemcpyHtoDAsync)(uint64_t, const void *, size_t, void *);
-static int (*cuMemcpyDtoHAsync)(void *, uint64_t, size_t, void *), (*cuStreamSynchronize)(void *), (*cuMemFree)(uint64_t);
+static int (*cuInit)(unsigned), (*cuDeviceGet)(int *, int), (*cuMemAlloc)(uint64_t *, size_t),
+    (*cuStreamCreate)(void **, unsigned);
+static int (*cuDevicePrimaryCtxRetain)(void **, int), (*cuCtxSetCurrent)(void *),
+    (*cuMemcpyHtoDAsync)(uint64_t, const void *, size_t, void *);
+static int (*cuMemcpyDtoHAsync)(void *, uint64_t, size_t, void *), (*cuStreamSynchronize)(void *),
+    (*cuMemFree)(uint64_t);
 
 static int load_driver(void) {
   void *lib = dlopen(getenv("TSR_LIBCUDA") ? getenv("TSR_LIBCUDA") : "libcuda.so.1", RTLD_NOW);
-  struct { const char *name; void *to; } calls[] = {{"cuInit", &cuInit}, {"cuDeviceGet", &cuDeviceGet}, {"cuMemAlloc_v2", &cuMemAlloc}, {"cuStreamCreate", &cuStreamCreate},
-      {"cuDevicePrimaryCtxRetain", &cuDevicePrimaryCtxRetain}, {"cuCtxSetCurrent", &cuCtxSetCurrent}, {"cuMemcpyHtoDAsync_v2", &cuMemcpyHtoDAsync},
-      {"cuMemcpyDtoHAsync_v2", &cuMemcpyDtoHAsync}, {"cuStreamSynchronize", &cuStreamSynchronize}, {"cuMemFree_v2", &cuMemFree}};
+  struct {
+    const char *name;
+    void *to;
+  } calls[] = {{"cuInit", &cuInit},
+               {"cuDeviceGet", &cuDeviceGet},
+               {"cuMemAlloc_v2", &cuMemAlloc},
+               {"cuStreamCreate", &cuStreamCreate},
+               {"cuDevicePrimaryCtxRetain", &cuDevicePrimaryCtxRetain},
+               {"cuCtxSetCurrent", &cuCtxSetCurrent},
+               {"cuMemcpyHtoDAsync_v2", &cuMemcpyHtoDAsync},
+               {"cuMemcpyDtoHAsync_v2", &cuMemcpyDtoHAsync},
+               {"cuStreamSynchronize", &cuStreamSynchronize},
+               {"cuMemFree_v2", &cuMemFree}};
   for (size_t i = 0; lib && i < sizeof calls / sizeof *calls; i++)
     if (!(*(void **)calls[i].to = dlsym(lib, calls[i].name))) return 0;
   return lib != NULL;
@@ -57,7 +70,8 @@ int main(void) {
   tsr_buffer *in[2], *out;
   tsr_value x, y, v;
   check(tsr_context_create(NULL, &ctx));
-  check(tsr_device_import(ctx, "cuda", &(tsr_cuda_import){.device = device, .context = cu_context, .stream = stream}, &dev));
+  check(tsr_device_import(ctx, "cuda", &(tsr_cuda_import){.device = device, .context = cu_context, .stream = stream},
+                          &dev));
   check(tsr_buffer_import(dev, &(tsr_cuda_pointer){a}, bytes, &in[0]));
   check(tsr_buffer_import(dev, &(tsr_cuda_pointer){b}, bytes, &in[1]));
   check(tsr_buffer_import(dev, &(tsr_cuda_pointer){c}, bytes, &out));

@@ -1,5 +1,5 @@
-/* examples/custom_op.c - an op of one's own between the library's: softsign(A x A') * 2, on a device named on the command line. docs/custom-ops.md
- * shows it. */
+/* examples/custom_op.c - an op of one's own between the library's: softsign(A x A') * 2, on a device named on the
+ * command line. docs/custom-ops.md shows it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +13,16 @@ static void check(tsr_status s) {
 
 /* The result's type: that of the operand, which must be f32. */
 static bool softsign_type(void *user, const tsr_custom_call *call, char *why, size_t why_bytes) {
-  if (call->operands[0].dtype != TSR_F32) return snprintf(why, why_bytes, "softsign takes f32, not %s", tsr_dtype_name(call->operands[0].dtype)), false;
+  if (call->operands[0].dtype != TSR_F32)
+    return snprintf(why, why_bytes, "softsign takes f32, not %s", tsr_dtype_name(call->operands[0].dtype)), false;
   call->result->dtype = TSR_F32;
   call->result->shape = call->operands[0].shape;
   return true;
 }
 
 /* Rows first..last-1 of the result; other threads do other rows. */
-static bool softsign_rows(void *user, const tsr_custom_call *call, int64_t first, int64_t last, char *why, size_t why_bytes) {
+static bool softsign_rows(void *user, const tsr_custom_call *call, int64_t first, int64_t last, char *why,
+                          size_t why_bytes) {
   const float *x = call->operands[0].data;
   float *y = call->result->data;
   int64_t columns = call->result->shape.dims[1];
@@ -55,7 +57,8 @@ int main(int argc, char **argv) {
   check(tsr_buffer_write(in, 0, x, sizeof x));
   check(tsr_program_run(program, NULL, &(tsr_binding){in, 0}, &(tsr_binding){out, 0}));
   check(tsr_buffer_read(out, 0, y, sizeof y));
-  printf("%.5f %.5f\n%.5f %.5f\n%d launches\n", (double)y[0][0], (double)y[0][1], (double)y[1][0], (double)y[1][1], tsr_program_n_kernels(program));
+  printf("%.5f %.5f\n%.5f %.5f\n%d launches\n", (double)y[0][0], (double)y[0][1], (double)y[1][0], (double)y[1][1],
+         tsr_program_n_kernels(program));
 
   tsr_buffer_destroy(&out);
   tsr_buffer_destroy(&in);

@@ -1,4 +1,5 @@
-/* examples/embed.c - the smallest whole program: relu(A x A') on a device named on the command line. The README shows it. */
+/* examples/embed.c - the smallest whole program: relu(A x A') on a device named on the command line. The README shows
+ * it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <tessera/tessera.h>

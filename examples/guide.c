@@ -1,4 +1,5 @@
-/* examples/guide.c - the program of docs/programming-guide.md: a graph by calls, as text and back, compiled, run on buffers, its result. */
+/* examples/guide.c - the program of docs/programming-guide.md: a graph by calls, as text and back, compiled, run on
+ * buffers, its result. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* examples/own_tuner.c - a cost model, a search strategy and an objective of one's own, handed to the tuner as functions, then a schedule by hand
- * that the tuner leaves alone. The device may be named on the command line. docs/tuning.md says what the parts mean. */
+/* examples/own_tuner.c - a cost model, a search strategy and an objective of one's own, handed to the tuner as
+ * functions, then a schedule by hand that the tuner leaves alone. The device may be named on the command line.
+ * docs/tuning.md says what the parts mean. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,8 @@ static void check(tsr_status s) {
 
 static double panels(int64_t extent, int64_t tile) { return tile > 0 ? (double)((extent + tile - 1) / tile) : 1; }
 
-/* Nanoseconds of reading each operand once per row or column of tiles at 10 GB/s; tiles of fewer than 32 rows are never tried. */
+/* Nanoseconds of reading each operand once per row or column of tiles at 10 GB/s; tiles of fewer than 32 rows are never
+ * tried. */
 static double traffic(void *user, const tsr_tune_problem *p, const tsr_schedule *c) {
   counts *n = user;
   n->priced++;
@@ -29,7 +31,8 @@ static double traffic(void *user, const tsr_tune_problem *p, const tsr_schedule 
 }
 
 /* From the cheapest by the model on, until PATIENCE candidates in a row were no better than the best before them. */
-static size_t cheapest_first(void *user, const tsr_tune_problem *p, const tsr_schedule *candidates, const double *measured_us, size_t n, size_t samples_left) {
+static size_t cheapest_first(void *user, const tsr_tune_problem *p, const tsr_schedule *candidates,
+                             const double *measured_us, size_t n, size_t samples_left) {
   counts *c = user, unused = {0};
   static double best;
   static int misses;
@@ -40,7 +43,9 @@ static size_t cheapest_first(void *user, const tsr_tune_problem *p, const tsr_sc
     if (measured_us[i] > 0 && (!(best > 0) || measured_us[i] < best)) best = measured_us[i];
   size_t next = n;
   for (size_t i = 0; i < n && misses < PATIENCE; i++)
-    if (measured_us[i] == 0 && (next == n || traffic(&unused, p, &candidates[i]) < traffic(&unused, p, &candidates[next]))) next = i;
+    if (measured_us[i] == 0 &&
+        (next == n || traffic(&unused, p, &candidates[i]) < traffic(&unused, p, &candidates[next])))
+      next = i;
   return last = next;
 }
 
@@ -67,8 +72,10 @@ int main(int argc, char **argv) {
   check(tsr_graph_output(g, c));
   check(tsr_graph_tune(dev, g, NULL, &options, &report));
   tsr_tune_result r = tsr_tune_report_get(report, 0);
-  printf("%s %s: tile %s, %.0f us (untuned %.0f), predicted %.0f us by own model; priced %d, refused %d, strategy asked %d times for %zu samples\n", r.problem.op, r.problem.shape, r.tile,
-         r.best_us, r.default_us, r.predicted_us, n.priced, n.refused, n.asked, r.samples);
+  printf("%s %s: tile %s, %.0f us (untuned %.0f), predicted %.0f us by own model; priced %d, refused %d, strategy "
+         "asked %d times for %zu samples\n",
+         r.problem.op, r.problem.shape, r.tile, r.best_us, r.default_us, r.predicted_us, n.priced, n.refused, n.asked,
+         r.samples);
   int wrong = n.priced < 2 || n.refused < 1 || n.asked < 2 || r.samples < 2 || (size_t)n.asked > r.samples + 1;
   if (r.predicted_us > 0) wrong |= r.predicted_us != traffic(&n, &r.problem, &r.schedule) / 1e3;
 

@@ -1,10 +1,10 @@
-/* examples/transformer_block.c - one decoder block of llama3-8b from its parts: rmsnorm, grouped-query attention with rotary
- * positions and a causal mask, residuals, gated MLP. Widths are the model's divided by --scale.
+/* examples/transformer_block.c - one decoder block of llama3-8b from its parts: rmsnorm, grouped-query attention with
+ * rotary positions and a causal mask, residuals, gated MLP. Widths are the model's divided by --scale.
  *
  *   transformer_block [--scale N] [--tokens N] [--dtype f32|bf16|f16] [--device ID] [--print]
  *
- * --print writes the graph as IR text (for `tessera run`); else the block runs on random data and a sample of its outputs is
- * compared with the f64 reference: exit status 1 if one is outside the derived tolerance. */
+ * --print writes the graph as IR text (for `tessera run`); else the block runs on random data and a sample of its
+ * outputs is compared with the f64 reference: exit status 1 if one is outside the derived tolerance. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,9 @@ static tsr_value op(block *b, const char *name, int n, const tsr_value *x, const
 }
 
 static tsr_value op1(block *b, const char *name, tsr_value x) { return op(b, name, 1, &x, NULL, 0); }
-static tsr_value op2(block *b, const char *name, tsr_value x, tsr_value y) { return op(b, name, 2, (tsr_value[]){x, y}, NULL, 0); }
+static tsr_value op2(block *b, const char *name, tsr_value x, tsr_value y) {
+  return op(b, name, 2, (tsr_value[]){x, y}, NULL, 0);
+}
 
 static tsr_value input(block *b, const char *name, tsr_shape shape) {
   tsr_value v;
@@ -39,7 +41,9 @@ static tsr_value input(block *b, const char *name, tsr_shape shape) {
   return v;
 }
 
-static tsr_value matrix(block *b, const char *name, int64_t rows, int64_t cols) { return input(b, name, (tsr_shape){2, {rows, cols}}); }
+static tsr_value matrix(block *b, const char *name, int64_t rows, int64_t cols) {
+  return input(b, name, (tsr_shape){2, {rows, cols}});
+}
 
 static tsr_value cast(block *b, tsr_value x, const char *dtype) {
   tsr_attr a = TSR_STRING("dtype", dtype);
@@ -159,7 +163,9 @@ static float element(const block *b, const tsr_tensor_info *t, size_t i, uint64_
   if (!strcmp(t->name, "sin")) return (float)sin(angle);
   *s = *s * 6364136223846793005u + 1442695040888963407u;
   double u = 2.0 * (double)(*s >> 11) / 9007199254740992.0 - 1;
-  return (float)(t->name[0] == 'w' ? u * sqrt(3.0 / (double)t->shape.dims[0]) : t->name[0] == 'n' ? 1 + 0.1 * u : u * 1.7);
+  return (float)(t->name[0] == 'w'   ? u * sqrt(3.0 / (double)t->shape.dims[0])
+                 : t->name[0] == 'n' ? 1 + 0.1 * u
+                                     : u * 1.7);
 }
 
 static int compare(const block *b, const void *const *inputs, const void *have) {
@@ -167,11 +173,15 @@ static int compare(const block *b, const void *const *inputs, const void *have) 
   int64_t at[N], total = b->tokens * b->hidden;
   double want[N], tolerance[N], worst = 0;
   int wrong = 0;
-  for (int i = 0; i < N; i++) at[i] = (int64_t)((uint64_t)i * 2654435761u % (uint64_t)b->hidden) + (i % 3 == 0 ? total - b->hidden : (total / b->hidden / 2) * b->hidden);
+  for (int i = 0; i < N; i++)
+    at[i] = (int64_t)((uint64_t)i * 2654435761u % (uint64_t)b->hidden) +
+            (i % 3 == 0 ? total - b->hidden : (total / b->hidden / 2) * b->hidden);
   check(tsr_graph_reference_at(b->g, inputs, 0, at, N, want, tolerance));
   for (int i = 0; i < N; i++) {
     double error = fabs(load(b->dtype, have, (size_t)at[i]) - want[i]);
-    if (!(error <= tolerance[i])) wrong++, fprintf(stderr, "element %lld: %g, reference %g, tolerance %g\n", (long long)at[i], load(b->dtype, have, (size_t)at[i]), want[i], tolerance[i]);
+    if (!(error <= tolerance[i]))
+      wrong++, fprintf(stderr, "element %lld: %g, reference %g, tolerance %g\n", (long long)at[i],
+                       load(b->dtype, have, (size_t)at[i]), want[i], tolerance[i]);
     if (error / tolerance[i] > worst) worst = error / tolerance[i];
   }
   printf("%d of %d sampled outputs within tolerance, largest error %.2f of it\n", N - wrong, N, worst);
@@ -198,7 +208,8 @@ static int run(tsr_context *ctx, block *b, const char *device) {
   for (int i = 0; i < n; i++) {
     tsr_tensor_info t = tsr_program_input(p, i);
     data[i] = malloc(t.bytes);
-    for (size_t k = 0; data[i] && k < t.bytes / tsr_dtype_size(t.dtype); k++) store(t.dtype, data[i], k, element(b, &t, k, &seed));
+    for (size_t k = 0; data[i] && k < t.bytes / tsr_dtype_size(t.dtype); k++)
+      store(t.dtype, data[i], k, element(b, &t, k, &seed));
     check(tsr_buffer_create(dev, t.bytes, TSR_MEMORY_DEVICE, &in[i].buffer));
     check(tsr_buffer_write(in[i].buffer, 0, data[i], t.bytes));
   }
@@ -209,8 +220,8 @@ static int run(tsr_context *ctx, block *b, const char *device) {
   check(tsr_program_run(p, NULL, in, &out));
   check(tsr_buffer_read(out.buffer, 0, have, bytes));
   double t3 = now_ms();
-  printf("%lld tokens x %lld, %s: %d kernels, compiled in %.1f ms, first run %.1f ms\n", (long long)b->tokens, (long long)b->hidden, tsr_dtype_name(b->dtype),
-         tsr_program_n_kernels(p), t1 - t0, t3 - t2);
+  printf("%lld tokens x %lld, %s: %d kernels, compiled in %.1f ms, first run %.1f ms\n", (long long)b->tokens,
+         (long long)b->hidden, tsr_dtype_name(b->dtype), tsr_program_n_kernels(p), t1 - t0, t3 - t2);
   int rc = compare(b, (const void *const *)data, have);
   for (int i = 0; i < n; i++) {
     tsr_buffer_destroy(&in[i].buffer);
@@ -224,7 +235,8 @@ static int run(tsr_context *ctx, block *b, const char *device) {
 }
 
 static int usage(void) {
-  fprintf(stderr, "usage: transformer_block [--scale N] [--tokens N] [--dtype f32|bf16|f16] [--device ID] [--print]; the scale is 1, 2, 4 or 8\n");
+  fprintf(stderr, "usage: transformer_block [--scale N] [--tokens N] [--dtype f32|bf16|f16] [--device ID] [--print]; "
+                  "the scale is 1, 2, 4 or 8\n");
   return 2;
 }
 
@@ -242,8 +254,16 @@ int main(int argc, char **argv) {
     else return usage();
   }
   tsr_dtype t = tsr_dtype_parse(dtype);
-  if ((scale != 1 && scale != 2 && scale != 4 && scale != 8) || tokens < 1 || (t != TSR_F32 && t != TSR_BF16 && t != TSR_F16)) return usage();
-  block b = {.tokens = tokens, .hidden = 4096 / scale, .heads = 32 / scale, .kv_heads = 8 / scale, .head_dim = 128, .mlp = 14336 / scale, .dtype = t};
+  if ((scale != 1 && scale != 2 && scale != 4 && scale != 8) || tokens < 1 ||
+      (t != TSR_F32 && t != TSR_BF16 && t != TSR_F16))
+    return usage();
+  block b = {.tokens = tokens,
+             .hidden = 4096 / scale,
+             .heads = 32 / scale,
+             .kv_heads = 8 / scale,
+             .head_dim = 128,
+             .mlp = 14336 / scale,
+             .dtype = t};
   tsr_context *ctx;
   int rc = 0;
   check(tsr_context_create(NULL, &ctx));

@@ -1,6 +1,6 @@
-/* examples/vulkan_embed.c - inside an application that owns Vulkan: its instance, device and queue, its buffers, its timeline
- * semaphore. The library multiplies two matrices between values 1 and 2 of that semaphore; the application never waits for the
- * queue, only for its own semaphore. Exit status 77 when there is no Vulkan 1.3 device. */
+/* examples/vulkan_embed.c - inside an application that owns Vulkan: its instance, device and queue, its buffers, its
+ * timeline semaphore. The library multiplies two matrices between values 1 and 2 of that semaphore; the application
+ * never waits for the queue, only for its own semaphore. Exit status 77 when there is no Vulkan 1.3 device. */
 #define VK_NO_PROTOTYPES
 #include <dlfcn.h>
 #include <stdio.h>
@@ -46,9 +46,19 @@ static void skip(const char *why) {
   exit(77);
 }
 
-static const VkPhysicalDeviceVulkan12Features features12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .bufferDeviceAddress = VK_TRUE, .timelineSemaphore = VK_TRUE, .vulkanMemoryModel = VK_TRUE};
-static const VkPhysicalDeviceVulkan13Features features13 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, .pNext = (void *)&features12, .synchronization2 = VK_TRUE, .maintenance4 = VK_TRUE};
-static const VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = (void *)&features13, .features = {.shaderInt64 = VK_TRUE}};
+static const VkPhysicalDeviceVulkan12Features features12 = {.sType =
+                                                                VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                                            .bufferDeviceAddress = VK_TRUE,
+                                                            .timelineSemaphore = VK_TRUE,
+                                                            .vulkanMemoryModel = VK_TRUE};
+static const VkPhysicalDeviceVulkan13Features features13 = {.sType =
+                                                                VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+                                                            .pNext = (void *)&features12,
+                                                            .synchronization2 = VK_TRUE,
+                                                            .maintenance4 = VK_TRUE};
+static const VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                                   .pNext = (void *)&features13,
+                                                   .features = {.shaderInt64 = VK_TRUE}};
 
 static void open_vulkan(app *a) {
   void *lib = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -56,8 +66,12 @@ static void open_vulkan(app *a) {
   PFN_vkGetInstanceProcAddr get;
   *(void **)&get = dlsym(lib, "vkGetInstanceProcAddr");
   PFN_vkCreateInstance create = (PFN_vkCreateInstance)get(NULL, "vkCreateInstance");
-  VkApplicationInfo about = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pApplicationName = "vulkan_embed", .apiVersion = VK_API_VERSION_1_3};
-  if (create(&(VkInstanceCreateInfo){.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &about}, NULL, &a->instance) != VK_SUCCESS) skip("no Vulkan driver");
+  VkApplicationInfo about = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                             .pApplicationName = "vulkan_embed",
+                             .apiVersion = VK_API_VERSION_1_3};
+  if (create(&(VkInstanceCreateInfo){.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &about}, NULL,
+             &a->instance) != VK_SUCCESS)
+    skip("no Vulkan driver");
 #define LOAD(name) name = (PFN_##name)get(a->instance, #name);
   ENTRY_POINTS(LOAD)
   uint32_t n = 1;
@@ -67,11 +81,22 @@ static void open_vulkan(app *a) {
   vkGetPhysicalDeviceProperties(a->physical, &p);
   if (p.apiVersion < VK_API_VERSION_1_3) skip("the device is older than Vulkan 1.3");
   float priority = 1;
-  VkDeviceQueueCreateInfo q = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueFamilyIndex = 0, .queueCount = 1, .pQueuePriorities = &priority};
-  VK(vkCreateDevice(a->physical, &(VkDeviceCreateInfo){.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = &features, .queueCreateInfoCount = 1, .pQueueCreateInfos = &q}, NULL, &a->device));
+  VkDeviceQueueCreateInfo q = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                               .queueFamilyIndex = 0,
+                               .queueCount = 1,
+                               .pQueuePriorities = &priority};
+  VK(vkCreateDevice(a->physical,
+                    &(VkDeviceCreateInfo){.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                          .pNext = &features,
+                                          .queueCreateInfoCount = 1,
+                                          .pQueueCreateInfos = &q},
+                    NULL, &a->device));
   vkGetDeviceQueue(a->device, 0, 0, &a->queue);
-  VkSemaphoreTypeCreateInfo timeline = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
-  VK(vkCreateSemaphore(a->device, &(VkSemaphoreCreateInfo){.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &timeline}, NULL, &a->timeline));
+  VkSemaphoreTypeCreateInfo timeline = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                        .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+  VK(vkCreateSemaphore(a->device,
+                       &(VkSemaphoreCreateInfo){.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &timeline},
+                       NULL, &a->timeline));
 }
 
 typedef struct own_buffer { VkBuffer vk; VkDeviceMemory memory; float *host; } own_buffer;
@@ -86,9 +111,17 @@ static own_buffer make_buffer(app *a, size_t bytes) {
   vkGetBufferMemoryRequirements(a->device, b.vk, &need);
   vkGetPhysicalDeviceMemoryProperties(a->physical, &mem);
   uint32_t type = 0, want = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  while (type + 1 < mem.memoryTypeCount && (!(need.memoryTypeBits & 1u << type) || (mem.memoryTypes[type].propertyFlags & want) != want)) type++;
-  VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO, .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
-  VK(vkAllocateMemory(a->device, &(VkMemoryAllocateInfo){.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = &flags, .allocationSize = need.size, .memoryTypeIndex = type}, NULL, &b.memory));
+  while (type + 1 < mem.memoryTypeCount &&
+         (!(need.memoryTypeBits & 1u << type) || (mem.memoryTypes[type].propertyFlags & want) != want))
+    type++;
+  VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+                                     .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
+  VK(vkAllocateMemory(a->device,
+                      &(VkMemoryAllocateInfo){.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                              .pNext = &flags,
+                                              .allocationSize = need.size,
+                                              .memoryTypeIndex = type},
+                      NULL, &b.memory));
   VK(vkBindBufferMemory(a->device, b.vk, b.memory, 0));
   VK(vkMapMemory(a->device, b.memory, 0, VK_WHOLE_SIZE, 0, (void **)&b.host));
   return b;
@@ -122,10 +155,20 @@ int main(void) {
   tsr_stream *stream;
   tsr_buffer *t[3];
   check(tsr_context_create(NULL, &ctx));
-  tsr_vulkan_import import = {.instance = a.instance, .physical_device = a.physical, .device = a.device, .queue = a.queue, .queue_family = 0, .lock = lock, .unlock = unlock, .user = &a, .features = &features};
+  tsr_vulkan_import import = {.instance = a.instance,
+                              .physical_device = a.physical,
+                              .device = a.device,
+                              .queue = a.queue,
+                              .queue_family = 0,
+                              .lock = lock,
+                              .unlock = unlock,
+                              .user = &a,
+                              .features = &features};
   check(tsr_device_import(ctx, "vulkan", &import, &dev));
   check(tsr_stream_create(dev, 0, &stream));
-  for (int i = 0; i < 3; i++) check(tsr_buffer_import(dev, &(tsr_vulkan_buffer){.buffer = (uint64_t)b[i].vk, .host = b[i].host}, N * N * sizeof(float), &t[i]));
+  for (int i = 0; i < 3; i++)
+    check(tsr_buffer_import(dev, &(tsr_vulkan_buffer){.buffer = (uint64_t)b[i].vk, .host = b[i].host},
+                            N * N * sizeof(float), &t[i]));
   tsr_program *program = build(ctx, dev);
 
   /* Work is queued before its inputs exist: it waits for value 1 of our semaphore and ends with value 2. */
@@ -133,8 +176,15 @@ int main(void) {
   check(tsr_program_run(program, stream, (tsr_binding[]){{t[0], 0}, {t[1], 0}}, &(tsr_binding){t[2], 0}));
   check(tsr_stream_signal_external(stream, &(tsr_vulkan_semaphore){(uint64_t)a.timeline, 2}));
   for (int i = 0; i < N * N; i++) b[0].host[i] = (float)(i % 7 - 3), b[1].host[i] = (float)(i % 5 - 2);
-  VK(vkSignalSemaphore(a.device, &(VkSemaphoreSignalInfo){.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = a.timeline, .value = 1}));
-  VK(vkWaitSemaphores(a.device, &(VkSemaphoreWaitInfo){.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, .semaphoreCount = 1, .pSemaphores = &a.timeline, .pValues = (const uint64_t[]){2}}, UINT64_MAX));
+  VK(vkSignalSemaphore(
+      a.device,
+      &(VkSemaphoreSignalInfo){.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = a.timeline, .value = 1}));
+  VK(vkWaitSemaphores(a.device,
+                      &(VkSemaphoreWaitInfo){.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                             .semaphoreCount = 1,
+                                             .pSemaphores = &a.timeline,
+                                             .pValues = (const uint64_t[]){2}},
+                      UINT64_MAX));
 
   int wrong = 0;
   for (int i = 0; i < N; i++)

@@ -1,5 +1,5 @@
-/* shaders/shaders.h - the hand-written kernels of this folder as SPIR-V, compiled from GLSL when the build finds glslc. They follow the
- * calling convention of core/emit/spirv/spirv.h. */
+/* shaders/shaders.h - the hand-written kernels of this folder as SPIR-V, compiled from GLSL when the build finds glslc.
+ * They follow the calling convention of core/emit/spirv/spirv.h. */
 #ifndef SHADERS_SHADERS_H
 #define SHADERS_SHADERS_H
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* backends/cpu/backend.c - the CPU as a device: host memory, one pool of threads, kernels as code images.
- * Calls on a stream run at once on the calling thread and the pool; streams and events therefore only keep order and time.
- * One program runs at a time per device (a lock), so that several host threads may share it. */
+ * Calls on a stream run at once on the calling thread and the pool; streams and events therefore only keep order and
+ * time. One program runs at a time per device (a lock), so that several host threads may share it. */
 #include "backends/cpu/backend.h"
 
 #include <pthread.h>
@@ -81,7 +81,9 @@ static tsr_status instance_create(const be_env *env, be_instance **out) {
   char why[160] = "";
   *out = NULL;
   const cpuk_table *k = cpuk_select(knob_str("TSR_CPU_ISA"), why, sizeof why);
-  if (!k) return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("cpu", "TSR_CPU_ISA", "auto, portable, avx2, avx512, amx or neon"), "%s", why);
+  if (!k)
+    return st_make(env->al, TSR_UNAVAILABLE,
+                   ST_WHERE("cpu", "TSR_CPU_ISA", "auto, portable, avx2, avx512, amx or neon"), "%s", why);
   be_instance *in = al_new(env->al, be_instance);
   if (!in) return st_oom();
   *in = (be_instance){env, k};
@@ -102,13 +104,22 @@ static int thread_count(void) {
 }
 
 static void add_shape(tsr_caps *c, int m, int n, int k, tsr_dtype a, tsr_dtype b, tsr_dtype acc) {
-  c->matrix[c->n_matrix++] = (tsr_matrix_shape){.m = m, .n = n, .k = k, .a = a, .b = b, .c = acc, .scope = SCOPE_CORE, .enabled = true};
+  c->matrix[c->n_matrix++] =
+      (tsr_matrix_shape){.m = m, .n = n, .k = k, .a = a, .b = b, .c = acc, .scope = SCOPE_CORE, .enabled = true};
 }
 
 static void fill_caps(const cpuk_table *k, tsr_caps *c) {
   cpuk_caches caches = cpuk_cache_sizes();
-  *c = (tsr_caps){.dialect = DIALECT_CPU, .n_cores = thread_count(), .subgroup = 1, .subgroup_min = 1, .subgroup_max = 1, .max_threads = 1, .max_warps_per_core = 1,
-                  .denorm_f16 = true, .denorm_f32 = true, .denorm_f64 = true};
+  *c = (tsr_caps){.dialect = DIALECT_CPU,
+                  .n_cores = thread_count(),
+                  .subgroup = 1,
+                  .subgroup_min = 1,
+                  .subgroup_max = 1,
+                  .max_threads = 1,
+                  .max_warps_per_core = 1,
+                  .denorm_f16 = true,
+                  .denorm_f32 = true,
+                  .denorm_f64 = true};
   snprintf(c->arch, sizeof c->arch, "%s", k->isa);
   for (int i = 0; i < 3; i++) c->max_block[i] = 1, c->max_grid[i] = INT32_MAX;
   c->shared_bytes = c->shared_per_core = (int64_t)caches.l2;
@@ -167,7 +178,9 @@ static void device_close(be_device *d) {
 static tsr_status device_open(be_instance *in, int index, const be_import *import, be_device **out, tsr_caps *caps) {
   const tsr_allocator *al = in->env->al;
   *out = NULL;
-  if (import) return st_make(al, TSR_UNSUPPORTED, ST_WHERE("cpu", "device_import", "open cpu:0"), "the CPU is no device of an application's own");
+  if (import)
+    return st_make(al, TSR_UNSUPPORTED, ST_WHERE("cpu", "device_import", "open cpu:0"),
+                   "the CPU is no device of an application's own");
   be_device *d = al_new(al, be_device);
   if (!d) return st_oom();
   d->env = in->env;
@@ -192,7 +205,13 @@ done:
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 static bool suggest_tile(be_device *d, const be_matmul *x, int64_t tile[3]) {
-  cpuk_plan_args a = {.m = (size_t)x->m, .n = (size_t)x->n, .k = (size_t)x->k, .a_type = vm_cpuk(x->a), .b_type = vm_cpuk(x->b), .b_packed = x->constant_b, .threads = x->batch > 1 ? 1 : (size_t)d->n_threads};
+  cpuk_plan_args a = {.m = (size_t)x->m,
+                      .n = (size_t)x->n,
+                      .k = (size_t)x->k,
+                      .a_type = vm_cpuk(x->a),
+                      .b_type = vm_cpuk(x->b),
+                      .b_packed = x->constant_b,
+                      .threads = x->batch > 1 ? 1 : (size_t)d->n_threads};
   if (a.a_type == CPUK_N_DTYPE || a.b_type == CPUK_N_DTYPE) return false;
   a.kind = cpuk_gemm_kind_for(vm_cpuk(x->acc), a.a_type, a.b_type, false);
   a.a_rs = x->transpose_a ? 1 : x->k;
@@ -226,7 +245,8 @@ static tsr_status buffer_create(be_device *d, size_t bytes, be_memory kind, be_b
   b->p = al_alloc(d->env->al, bytes, b->align);
   if (!b->p) {
     al_delete(d->env->al, b);
-    return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("cpu", "buffer", NULL), "no host memory for %zu bytes", bytes);
+    return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("cpu", "buffer", NULL), "no host memory for %zu bytes",
+                   bytes);
   }
   if (b->align == huge) madvise(b->p, bytes, MADV_HUGEPAGE);
   *out = b;
@@ -320,7 +340,8 @@ static void module_destroy(be_module *m) {
 static tsr_status module_create(be_device *d, const be_module_desc *desc, be_module **out) {
   const tsr_allocator *al = d->env->al;
   *out = NULL;
-  if (desc->format != BE_CPU_CODE) return st_make(al, TSR_UNSUPPORTED, ST_WHERE("cpu", "module", NULL), "needs CPU code");
+  if (desc->format != BE_CPU_CODE)
+    return st_make(al, TSR_UNSUPPORTED, ST_WHERE("cpu", "module", NULL), "needs CPU code");
   be_module *m = al_new(al, be_module);
   if (!m) return st_oom();
   m->d = d;
@@ -334,7 +355,8 @@ static tsr_status module_create(be_device *d, const be_module_desc *desc, be_mod
     m->kernels[i].maps = NULL;
   }
   TSR_GOTO(vm_load(al, d->k, desc->code, desc->code_bytes, &m->vm));
-  if (m->vm->image->n_kernels != desc->n_kernels) TSR_GOTO(st_make(al, TSR_ARCH_MISMATCH, ST_WHERE("cpu", "module", NULL), "code and description differ"));
+  if (m->vm->image->n_kernels != desc->n_kernels)
+    TSR_GOTO(st_make(al, TSR_ARCH_MISMATCH, ST_WHERE("cpu", "module", NULL), "code and description differ"));
   *out = m;
 done:
   if (st) module_destroy(m);
@@ -374,7 +396,9 @@ static tsr_status program_create(be_device *d, const be_program_desc *desc, be_p
     l->module = from->module;
     l->kernel = from->kernel;
     l->n_args = from->module->kernels[from->kernel].n_args;
-    if (l->n_args > MAX_ARGS) TSR_GOTO(st_make(al, TSR_UNSUPPORTED, ST_WHERE("cpu", "launch", "split the kernel"), "%d arguments; at most %d", l->n_args, MAX_ARGS));
+    if (l->n_args > MAX_ARGS)
+      TSR_GOTO(st_make(al, TSR_UNSUPPORTED, ST_WHERE("cpu", "launch", "split the kernel"), "%d arguments; at most %d",
+                       l->n_args, MAX_ARGS));
     l->slots = al_zalloc(al, sizeof(int) * (size_t)(l->n_args + 1));
     l->constant = al_zalloc(al, sizeof(bool) * (size_t)(l->n_args + 1));
     if (!l->slots || !l->constant) TSR_GOTO(st_oom());
@@ -467,7 +491,9 @@ static tsr_status prepare_packs(be_device *d, cpu_launch *l, const cpu_kernel *k
   TSR_TRY(packs_create(d->env->al, &l->const_packs));
   double columns = (double)k->grid[0] * (double)k->grid[2] * matmuls;
   /* Panels for every column; a constant too large for that is packed anew each run. */
-  tsr_status st = columns < 100000 && columns * (double)bytes < (double)((int64_t)8 << 30) ? packs_reset(l->const_packs, (int)columns, bytes, true) : st_oom();
+  tsr_status st = columns < 100000 && columns * (double)bytes < (double)((int64_t)8 << 30)
+                      ? packs_reset(l->const_packs, (int)columns, bytes, true)
+                      : st_oom();
   if (st) {
     tsr_status_free(st);
     packs_destroy(&l->const_packs);
@@ -483,7 +509,10 @@ static tsr_status run_launch(be_device *d, cpu_launch *l, const be_range *slots,
   char *args[MAX_ARGS];
   for (int a = 0; a < l->n_args; a++) args[a] = slots[l->slots[a]].buffer->p + slots[l->slots[a]].offset;
   if (k->has_matmul) TSR_TRY(prepare_packs(d, l, k, m));
-  job j = {{m, k, args, d->packs, l->constant, l->const_packs, d->stream_bytes}, d, {kd->grid[0], kd->grid[1], kd->grid[2]}, k->has_matmul && !k->across};
+  job j = {{m, k, args, d->packs, l->constant, l->const_packs, d->stream_bytes},
+           d,
+           {kd->grid[0], kd->grid[1], kd->grid[2]},
+           k->has_matmul && !k->across};
   int64_t blocks = j.grid[0] * j.grid[1] * j.grid[2];
   if (times && d->counter) counter_mark(d->counter);
   if (times) run_timed(d, &j, blocks, times);

@@ -25,8 +25,14 @@ struct counter {
 #include <sys/syscall.h>
 
 static int perf_open(void *user, int op, int tid, int group) {
-  struct perf_event_attr a = {.type = PERF_TYPE_HW_CACHE, .size = sizeof a, .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
-                              .config = PERF_COUNT_HW_CACHE_LL | (uint64_t)op << 8 | (uint64_t)PERF_COUNT_HW_CACHE_RESULT_MISS << 16, .disabled = group < 0, .exclude_kernel = 1, .exclude_hv = 1};
+  struct perf_event_attr a = {.type = PERF_TYPE_HW_CACHE,
+                              .size = sizeof a,
+                              .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+                              .config = PERF_COUNT_HW_CACHE_LL | (uint64_t)op << 8 |
+                                        (uint64_t)PERF_COUNT_HW_CACHE_RESULT_MISS << 16,
+                              .disabled = group < 0,
+                              .exclude_kernel = 1,
+                              .exclude_hv = 1};
   return (int)syscall(SYS_perf_event_open, &a, tid, -1, group, PERF_FLAG_FD_CLOEXEC);
 }
 static bool perf_read(void *user, int fd, counter_value *out) {
@@ -35,7 +41,9 @@ static bool perf_read(void *user, int fd, counter_value *out) {
   *out = (counter_value){v[0], v[1], v[2]};
   return true;
 }
-static bool perf_enable(void *user, int fd, bool on) { return !ioctl(fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP); }
+static bool perf_enable(void *user, int fd, bool on) {
+  return !ioctl(fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP);
+}
 static void perf_close(void *user, int fd) { close(fd); }
 static const counter_sys kernel = {perf_open, perf_read, perf_enable, perf_close, NULL};
 

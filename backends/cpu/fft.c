@@ -1,5 +1,6 @@
-/* backends/cpu/fft.c - one Stockham stage over the last dimension (tile op fft_stage): for every j the radix points that lie N/r
- * apart are twiddled and combined by a radix-r butterfly. Written for autovectorisation over runs of equal twiddles. */
+/* backends/cpu/fft.c - one Stockham stage over the last dimension (tile op fft_stage): for every j the radix points
+ * that lie N/r apart are twiddled and combined by a radix-r butterfly. Written for autovectorisation over runs of equal
+ * twiddles. */
 #include <math.h>
 #include <string.h>
 
@@ -60,7 +61,8 @@ STAGE(stage_f32, float)
 STAGE(stage_f64, double)
 
 void vm_fft(const vm *v, const cpu_instr *i) {
-  const cpu_desc *ore = vm_desc(v, i->a[0]), *oim = vm_desc(v, i->a[1]), *re = vm_desc(v, i->a[2]), *im = vm_desc(v, i->a[3]);
+  const cpu_desc *ore = vm_desc(v, i->a[0]), *oim = vm_desc(v, i->a[1]), *re = vm_desc(v, i->a[2]),
+                 *im = vm_desc(v, i->a[3]);
   stage s = {re->dims[re->rank - 1], i->imm, i->a[4], i->a[5] ? -1 : 1};
   double roots[2 * MAX_RADIX];
   if (s.radix < 2 || s.radix > MAX_RADIX || s.span < 1) return;
@@ -70,8 +72,10 @@ void vm_fft(const vm *v, const cpu_instr *i) {
   for (int64_t r = 0; r < rows; r++) {
     int64_t at = r * s.n;
     if (re->dtype == TSR_F64)
-      stage_f64(&s, roots, (const double *)(void *)vm_base(v, re) + at, (const double *)(void *)vm_base(v, im) + at, (double *)(void *)vm_base(v, ore) + at, (double *)(void *)vm_base(v, oim) + at);
+      stage_f64(&s, roots, (const double *)(void *)vm_base(v, re) + at, (const double *)(void *)vm_base(v, im) + at,
+                (double *)(void *)vm_base(v, ore) + at, (double *)(void *)vm_base(v, oim) + at);
     else
-      stage_f32(&s, roots, (const float *)(void *)vm_base(v, re) + at, (const float *)(void *)vm_base(v, im) + at, (float *)(void *)vm_base(v, ore) + at, (float *)(void *)vm_base(v, oim) + at);
+      stage_f32(&s, roots, (const float *)(void *)vm_base(v, re) + at, (const float *)(void *)vm_base(v, im) + at,
+                (float *)(void *)vm_base(v, ore) + at, (float *)(void *)vm_base(v, oim) + at);
   }
 }

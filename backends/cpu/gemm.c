@@ -1,6 +1,7 @@
 /* backends/cpu/gemm.c - the gemm and matmul instructions on the packed micro-kernels.
- * gemm: one product of tiles or windows, packed here and now. matmul: the whole contraction of a C block; b's panels are packed
- * once per launch through packs.h, a is packed per block or used in place. The bits depend on shapes and tiles only. */
+ * gemm: one product of tiles or windows, packed here and now. matmul: the whole contraction of a C block; b's panels
+ * are packed once per launch through packs.h, a is packed per block or used in place. The bits depend on shapes and
+ * tiles only. */
 #include <string.h>
 
 #include "backends/cpu/packs.h"
@@ -21,7 +22,8 @@ static operand operand_of(const vm *v, const cpu_desc *d, bool transposed) {
 
 static const cpuk_gemm *gemm_of(const vm_module *m, const cpu_instr *i, cpuk_gemm_kind *kind) {
   const cpu_desc *d = cpu_descs(m->image);
-  *kind = cpuk_gemm_kind_for(vm_cpuk((tsr_dtype)d[i->a[0]].dtype), vm_cpuk((tsr_dtype)d[i->a[1]].dtype), vm_cpuk((tsr_dtype)d[i->a[2]].dtype), i->a[5]);
+  *kind = cpuk_gemm_kind_for(vm_cpuk((tsr_dtype)d[i->a[0]].dtype), vm_cpuk((tsr_dtype)d[i->a[1]].dtype),
+                             vm_cpuk((tsr_dtype)d[i->a[2]].dtype), i->a[5]);
   return m->k->gemm[*kind];
 }
 
@@ -29,7 +31,8 @@ bool gemm_has_kernel(const vm_module *m, const cpu_instr *i) {
   cpuk_gemm_kind kind;
   const cpuk_gemm *g = gemm_of(m, i, &kind);
   const cpu_desc *d = cpu_descs(m->image);
-  return g->pack_types >> vm_cpuk((tsr_dtype)d[i->a[1]].dtype) & 1 && g->pack_types >> vm_cpuk((tsr_dtype)d[i->a[2]].dtype) & 1;
+  return g->pack_types >> vm_cpuk((tsr_dtype)d[i->a[1]].dtype) & 1 &&
+         g->pack_types >> vm_cpuk((tsr_dtype)d[i->a[2]].dtype) & 1;
 }
 
 /* Blocks with as many rows, and those that are alone in their columns, pack their own B; the others share it. */
@@ -68,10 +71,12 @@ size_t gemm_pack_bytes(const vm_module *m, const cpu_instr *i) {
   const cpuk_gemm *g = gemm_of(m, i, &kind);
   sizes_of(m, i, &mm, &nn, &kk);
   size_t bk = (size_t)k_step(g, i, kk), a = cpuk_packed_a_bytes(g, (size_t)mm, bk);
-  return a + (i->op == CPU_GEMM ? cpuk_packed_b_bytes(g, (size_t)kk, (size_t)nn) : g->b_chunk * g->b_panel_bytes(bk)) + 256;
+  return a + (i->op == CPU_GEMM ? cpuk_packed_b_bytes(g, (size_t)kk, (size_t)nn) : g->b_chunk * g->b_panel_bytes(bk)) +
+         256;
 }
 
-/* Kernels accumulate in rows of their own type: another destination than that, of n columns, gets its sums at the end. */
+/* Kernels accumulate in rows of their own type: another destination than that, of n columns, gets its sums at the end.
+ */
 static bool is_staged(const cpuk_gemm *g, cpuk_gemm_kind kind, const cpu_desc *c, int64_t n) {
   return g->acc_type != vm_cpuk((tsr_dtype)c->dtype) || kind == CPUK_GEMM_F64_KAHAN || (c->strides[1] != 1 && n > 1);
 }
@@ -123,7 +128,8 @@ static target begin_target(const vm *v, const cpuk_gemm *g, cpuk_gemm_kind kind,
 static void end_target(const vm *v, const cpuk_gemm *g, cpuk_gemm_kind kind, const target *t) {
   if (!t->staged) return;
   size_t acc = cpuk_dtype_bytes(g->acc_type), e = tsr_dtype_size((tsr_dtype)t->d->dtype);
-  if (kind == CPUK_GEMM_F64_KAHAN) v->k->lanes->binary[CPUK_ADD][CPUK_CT_F64](t->c, t->c, t->comp, (size_t)(t->m * t->n));
+  if (kind == CPUK_GEMM_F64_KAHAN)
+    v->k->lanes->binary[CPUK_ADD][CPUK_CT_F64](t->c, t->c, t->comp, (size_t)(t->m * t->n));
   for (int64_t r = 0; r < t->m; r++) {
     char *src = t->c + r * t->n * (int64_t)acc, *dst = vm_base(v, t->d) + r * t->d->strides[0] * (int64_t)e;
     cpuk_convert_fn f = v->k->lanes->convert[g->acc_type][vm_cpuk((tsr_dtype)t->d->dtype)];
@@ -133,39 +139,55 @@ static void end_target(const vm *v, const cpuk_gemm *g, cpuk_gemm_kind kind, con
   }
 }
 
-static bool try_skinny(const vm *v, cpuk_gemm_kind kind, const cpuk_gemm *g, const operand *a, const operand *b, const target *t, bool accumulate) {
-  cpuk_plan_args p = {.kind = kind, .m = (size_t)t->m, .a_type = a->type, .b_type = b->type, .b_rs = b->rs, .b_cs = b->cs};
+static bool try_skinny(const vm *v, cpuk_gemm_kind kind, const cpuk_gemm *g, const operand *a, const operand *b,
+                       const target *t, bool accumulate) {
+  cpuk_plan_args p = {
+      .kind = kind, .m = (size_t)t->m, .a_type = a->type, .b_type = b->type, .b_rs = b->rs, .b_cs = b->cs};
   if (t->staged || (a->cs != 1 && a->cols > 1) || !cpuk_skinny_fits(g, &p)) return false;
-  cpuk_skinny_args s = {t->c, t->ldc, a->p, a->rs, b->p, b->rs, b->cs, (size_t)t->m, (size_t)t->n, (size_t)min64(a->cols, b->rows), accumulate};
+  cpuk_skinny_args s = {t->c,      t->ldc, a->p,         a->rs,        b->p,
+                        b->rs,     b->cs,  (size_t)t->m, (size_t)t->n, (size_t)min64(a->cols, b->rows),
+                        accumulate};
   g->skinny(&s);
   return true;
 }
 
 static void pack_a(const cpuk_gemm *g, const operand *a, int64_t k0, int64_t k, char *dst) {
-  cpuk_pack_args p = {dst, a->p + k0 * a->cs * (int64_t)cpuk_dtype_bytes(a->type), a->type, a->rs, a->cs, (size_t)a->rows, (size_t)k};
+  cpuk_pack_args p = {
+      dst, a->p + k0 * a->cs * (int64_t)cpuk_dtype_bytes(a->type), a->type, a->rs, a->cs, (size_t)a->rows, (size_t)k};
   g->pack_a(&p);
 }
 
 static void pack_b(const cpuk_gemm *g, const operand *b, int64_t k0, int64_t k, char *dst) {
-  cpuk_pack_args p = {dst, b->p + k0 * b->rs * (int64_t)cpuk_dtype_bytes(b->type), b->type, b->rs, b->cs, (size_t)k, (size_t)b->cols};
+  cpuk_pack_args p = {
+      dst, b->p + k0 * b->rs * (int64_t)cpuk_dtype_bytes(b->type), b->type, b->rs, b->cs, (size_t)k, (size_t)b->cols};
   g->pack_b(&p);
 }
 
 /* Rows that don't fall on the same cache sets may be read where they lie. */
 static bool a_in_place(const cpuk_gemm *g, const operand *a) {
   /* A depth that kernels would read past is packed, which pads it with zeros. */
-  return g->a_inplace == (int)a->type && a->cs == 1 && a->cols % g->kr == 0 && (uint64_t)a->rs * cpuk_dtype_bytes(a->type) % 1024 != 0;
+  return g->a_inplace == (int)a->type && a->cs == 1 && a->cols % g->kr == 0 &&
+         (uint64_t)a->rs * cpuk_dtype_bytes(a->type) % 1024 != 0;
 }
 
-static void block(const cpuk_gemm *g, const target *t, const operand *a, const char *packed_a, int64_t k0, const char *packed_b, int64_t k, bool accumulate) {
-  cpuk_block_args args = {.c = t->c, .ldc = t->ldc, .comp = t->comp, .b = packed_b, .m = (size_t)t->m, .n = (size_t)t->n, .k = (size_t)k, .accumulate = accumulate};
+static void block(const cpuk_gemm *g, const target *t, const operand *a, const char *packed_a, int64_t k0,
+                  const char *packed_b, int64_t k, bool accumulate) {
+  cpuk_block_args args = {.c = t->c,
+                          .ldc = t->ldc,
+                          .comp = t->comp,
+                          .b = packed_b,
+                          .m = (size_t)t->m,
+                          .n = (size_t)t->n,
+                          .k = (size_t)k,
+                          .accumulate = accumulate};
   if (packed_a) args.a = packed_a;
   else args.a = a->p + k0 * (int64_t)cpuk_dtype_bytes(a->type), args.lda = a->rs;
   g->block(&args);
 }
 
 static void clear_block(const target *t, const cpuk_gemm *g) {
-  for (int64_t r = 0; r < t->m; r++) memset(t->c + r * t->ldc * (int64_t)cpuk_dtype_bytes(g->acc_type), 0, (size_t)t->n * cpuk_dtype_bytes(g->acc_type));
+  for (int64_t r = 0; r < t->m; r++)
+    memset(t->c + r * t->ldc * (int64_t)cpuk_dtype_bytes(g->acc_type), 0, (size_t)t->n * cpuk_dtype_bytes(g->acc_type));
 }
 
 /* Rows and columns of the destination that no operand reaches are products of zeros. */
@@ -195,15 +217,25 @@ void vm_gemm(const vm *v, const cpu_instr *i) {
   end_target(v, g, kind, &whole);
 }
 
-/* B that few blocks use: packed inside block, a chunk at a time, so that it never goes to memory (docs/cpu-kernels.md). */
-static void matmul_on_the_way(const vm *v, const cpuk_gemm *g, const target *t, const operand *a, const operand *b, int64_t k, int64_t bk) {
+/* B that few blocks use: packed inside block, a chunk at a time, so that it never goes to memory (docs/cpu-kernels.md).
+ */
+static void matmul_on_the_way(const vm *v, const cpuk_gemm *g, const target *t, const operand *a, const operand *b,
+                              int64_t k, int64_t bk) {
   bool in_place = a_in_place(g, a);
-  size_t ae = cpuk_dtype_bytes(a->type), be = cpuk_dtype_bytes(b->type), chunk = g->b_chunk * g->b_panel_bytes((size_t)bk);
+  size_t ae = cpuk_dtype_bytes(a->type), be = cpuk_dtype_bytes(b->type),
+         chunk = g->b_chunk * g->b_panel_bytes((size_t)bk);
   char *pb = v->t->pack, *pa = pb + chunk;
   for (int64_t k0 = 0; k0 < k; k0 += bk) {
     int64_t kn = min64(bk, k - k0);
     cpuk_pack_args plain = {pb, b->p + k0 * b->rs * (int64_t)be, b->type, b->rs, b->cs, (size_t)kn, (size_t)t->n};
-    cpuk_block_args args = {.c = t->c, .ldc = t->ldc, .comp = t->comp, .b_plain = &plain, .m = (size_t)t->m, .n = (size_t)t->n, .k = (size_t)kn, .accumulate = k0 > 0};
+    cpuk_block_args args = {.c = t->c,
+                            .ldc = t->ldc,
+                            .comp = t->comp,
+                            .b_plain = &plain,
+                            .m = (size_t)t->m,
+                            .n = (size_t)t->n,
+                            .k = (size_t)kn,
+                            .accumulate = k0 > 0};
     if (in_place) {
       args.a = a->p + k0 * (int64_t)ae;
       args.lda = a->rs;

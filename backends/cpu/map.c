@@ -1,12 +1,28 @@
 /* backends/cpu/map.c - elementwise programs over strips of up to CPU_STRIP elements.
- * A program is planned once: every step gets its micro-kernel and a level (0 once per call, 1 once per row, 2 once per strip), and
- * strips that are dead share memory. Invariant: a uniform register holds one element, any other a whole strip. */
+ * A program is planned once: every step gets its micro-kernel and a level (0 once per call, 1 once per row, 2 once per
+ * strip), and strips that are dead share memory. Invariant: a uniform register holds one element, any other a whole
+ * strip. */
 #include <string.h>
 
 #include "backends/cpu/vm.h"
 #include "core/base/dtype.h"
 
-typedef enum step_kind { ST_NOP, ST_UNARY, ST_BINARY, ST_BINARY_VS, ST_BINARY_SV, ST_SELECT, ST_FMA, ST_CONVERT, ST_ROUND, ST_SHIFT, ST_CONST, ST_REG, ST_INPUT, ST_INDEX } step_kind;
+typedef enum step_kind {
+  ST_NOP,
+  ST_UNARY,
+  ST_BINARY,
+  ST_BINARY_VS,
+  ST_BINARY_SV,
+  ST_SELECT,
+  ST_FMA,
+  ST_CONVERT,
+  ST_ROUND,
+  ST_SHIFT,
+  ST_CONST,
+  ST_REG,
+  ST_INPUT,
+  ST_INDEX
+} step_kind;
 
 typedef struct step {
   uint8_t kind, level, uniform, esize; /* esize of the result */
@@ -32,7 +48,8 @@ struct map_plan {
   int n_buffers, n_cells, n_yields;
   int32_t yields[64];
   uint8_t yield_uniform[64], yield_esize[64];
-  int writer[64];     /* last step before the yield that writes the register, when that may write the output directly; else -1 */
+  int writer[64]; /* last step before the yield that writes the register, when that may write the output directly; else
+                     -1 */
   bool uses_index;
   int strip;          /* elements taken at once, if the image says */
 };
@@ -43,15 +60,20 @@ static size_t ct_size(int ct) { return tsr_dtype_size((tsr_dtype)ct); }
 
 static int unary_of(int code) {
   static const int8_t map[SC_N] = {
-      [SC_NEG] = CPUK_NEG + 1, [SC_ABS] = CPUK_ABS + 1, [SC_EXP] = CPUK_EXP + 1, [SC_LOG] = CPUK_LOG + 1, [SC_SQRT] = CPUK_SQRT + 1, [SC_RSQRT] = CPUK_RSQRT + 1,
-      [SC_TANH] = CPUK_TANH + 1, [SC_ERF] = CPUK_ERF + 1, [SC_SIGMOID] = CPUK_SIGMOID + 1, [SC_RELU] = CPUK_RELU + 1, [SC_GELU] = CPUK_GELU + 1,
-      [SC_GELU_TANH] = CPUK_GELU_TANH + 1, [SC_SILU] = CPUK_SILU + 1, [SC_SIN] = CPUK_SIN + 1, [SC_COS] = CPUK_COS + 1, [SC_FLOOR] = CPUK_FLOOR + 1, [SC_NOT] = CPUK_NOT + 1};
+      [SC_NEG] = CPUK_NEG + 1,     [SC_ABS] = CPUK_ABS + 1,   [SC_EXP] = CPUK_EXP + 1,
+      [SC_LOG] = CPUK_LOG + 1,     [SC_SQRT] = CPUK_SQRT + 1, [SC_RSQRT] = CPUK_RSQRT + 1,
+      [SC_TANH] = CPUK_TANH + 1,   [SC_ERF] = CPUK_ERF + 1,   [SC_SIGMOID] = CPUK_SIGMOID + 1,
+      [SC_RELU] = CPUK_RELU + 1,   [SC_GELU] = CPUK_GELU + 1, [SC_GELU_TANH] = CPUK_GELU_TANH + 1,
+      [SC_SILU] = CPUK_SILU + 1,   [SC_SIN] = CPUK_SIN + 1,   [SC_COS] = CPUK_COS + 1,
+      [SC_FLOOR] = CPUK_FLOOR + 1, [SC_NOT] = CPUK_NOT + 1};
   return map[code] - 1;
 }
 
 static int binary_of(int code) {
-  static const int8_t map[SC_N] = {[SC_ADD] = CPUK_ADD + 1, [SC_SUB] = CPUK_SUB + 1, [SC_MUL] = CPUK_MUL + 1, [SC_DIV] = CPUK_DIV + 1, [SC_POW] = CPUK_POW + 1, [SC_MIN] = CPUK_MIN + 1,
-                                   [SC_MAX] = CPUK_MAX + 1, [SC_REM] = CPUK_REM + 1, [SC_AND] = CPUK_AND + 1, [SC_OR] = CPUK_OR + 1, [SC_XOR] = CPUK_XOR + 1};
+  static const int8_t map[SC_N] = {
+      [SC_ADD] = CPUK_ADD + 1, [SC_SUB] = CPUK_SUB + 1, [SC_MUL] = CPUK_MUL + 1, [SC_DIV] = CPUK_DIV + 1,
+      [SC_POW] = CPUK_POW + 1, [SC_MIN] = CPUK_MIN + 1, [SC_MAX] = CPUK_MAX + 1, [SC_REM] = CPUK_REM + 1,
+      [SC_AND] = CPUK_AND + 1, [SC_OR] = CPUK_OR + 1,   [SC_XOR] = CPUK_XOR + 1};
   return map[code] - 1;
 }
 
@@ -63,7 +85,9 @@ static bool plan_op(const cpuk_lanes *l, const cpu_strip *s, step *t) {
   bool vs = t->b_uniform && !t->uniform, sv = t->a_uniform && !t->uniform;
   if (s->code == SC_COMPARE) {
     t->kind = vs ? ST_BINARY_VS : sv ? ST_BINARY_SV : ST_BINARY;
-    t->fn.binary = vs ? l->cmp_vs[s->predicate][ct] : sv ? l->cmp_vs[swapped[s->predicate]][ct] : l->cmp[s->predicate][ct];
+    t->fn.binary = vs   ? l->cmp_vs[s->predicate][ct]
+                   : sv ? l->cmp_vs[swapped[s->predicate]][ct]
+                        : l->cmp[s->predicate][ct];
     if (sv) { /* a op b with uniform a is b swapped-op a */
       int32_t x = t->a;
       t->a = t->b;
@@ -118,20 +142,25 @@ static tsr_status unsupported(const tsr_allocator *al, const cpu_strip *s) {
       SCALAR_OPS(NAME_OF)
 #undef NAME_OF
   };
-  return st_make(al, TSR_UNSUPPORTED, ST_WHERE("cpu", s->code < SC_N ? names[s->code] : "cast", "cast to f32"), "no micro-kernel for element type %s", tsr_dtype_name((tsr_dtype)s->ct));
+  return st_make(al, TSR_UNSUPPORTED, ST_WHERE("cpu", s->code < SC_N ? names[s->code] : "cast", "cast to f32"),
+                 "no micro-kernel for element type %s", tsr_dtype_name((tsr_dtype)s->ct));
 }
 
 static void uses_of(const step *t, int32_t *out, int *n) {
   *n = 0;
-  if (t->kind == ST_CONST || t->kind == ST_REG || t->kind == ST_INPUT || t->kind == ST_INDEX || t->kind == ST_NOP) return;
+  if (t->kind == ST_CONST || t->kind == ST_REG || t->kind == ST_INPUT || t->kind == ST_INDEX || t->kind == ST_NOP)
+    return;
   out[(*n)++] = t->a;
-  if (t->kind == ST_BINARY || t->kind == ST_BINARY_VS || t->kind == ST_BINARY_SV || t->kind == ST_SHIFT || t->kind == ST_SELECT || t->kind == ST_FMA) out[(*n)++] = t->b;
+  if (t->kind == ST_BINARY || t->kind == ST_BINARY_VS || t->kind == ST_BINARY_SV || t->kind == ST_SHIFT ||
+      t->kind == ST_SELECT || t->kind == ST_FMA)
+    out[(*n)++] = t->b;
   if (t->kind == ST_SELECT || t->kind == ST_FMA) out[(*n)++] = t->c;
 }
 
 /* Buffers by liveness; inputs keep theirs for staging. */
 static bool place_registers(const tsr_allocator *al, map_plan *p) {
-  int *last = al_zalloc(al, sizeof(int) * (size_t)(p->n_regs + 1)), *free_at = al_zalloc(al, sizeof(int) * (size_t)(p->n_regs + 1));
+  int *last = al_zalloc(al, sizeof(int) * (size_t)(p->n_regs + 1)),
+      *free_at = al_zalloc(al, sizeof(int) * (size_t)(p->n_regs + 1));
   bool ok = last && free_at;
   for (int i = 0; ok && i < p->n_steps; i++) {
     int32_t u[3];
@@ -176,14 +205,24 @@ static void find_writers(map_plan *p) {
   }
 }
 
-static tsr_status plan_fill(const tsr_allocator *al, const cpuk_table *k, const cpu_image *m, const cpu_program *prog, map_plan *p) {
+static tsr_status plan_fill(const tsr_allocator *al, const cpuk_table *k, const cpu_image *m, const cpu_program *prog,
+                            map_plan *p) {
   const cpu_strip *s = cpu_strips(m) + prog->first;
   const cpuk_lanes *l = k->lanes;
   uint8_t uniform[1024] = {0}, level[1024] = {0}, esize[1024] = {0};
   if (prog->first < 0 || prog->n < 0 || prog->n > m->n_strips - prog->first || prog->n_regs > 1024)
-    return st_make(al, TSR_ARCH_MISMATCH, ST_WHERE("cpu", "module", NULL), "the code image is damaged: a program lies outside it");
+    return st_make(al, TSR_ARCH_MISMATCH, ST_WHERE("cpu", "module", NULL),
+                   "the code image is damaged: a program lies outside it");
   for (int i = 0; i < prog->n; i++, s++) {
-    step t = {.dst = s->dst, .a = s->a, .b = s->b, .c = s->c, .uniform = s->uniform, .ct = s->ct, .to_ct = s->to_ct, .imm = s->imm, .code = s->code};
+    step t = {.dst = s->dst,
+              .a = s->a,
+              .b = s->b,
+              .c = s->c,
+              .uniform = s->uniform,
+              .ct = s->ct,
+              .to_ct = s->to_ct,
+              .imm = s->imm,
+              .code = s->code};
     t.esize = (uint8_t)ct_size(s->to_ct);
     switch (s->op) {
     case CPU_S_YIELD:
@@ -255,7 +294,8 @@ enum { CELL = 8, N_SPARE = 4, STRIP_BYTES = CPU_STRIP * 8 };
 
 size_t map_temp_bytes(const vm_module *m, int program, int n_operands) {
   const map_plan *p = &m->plans[program];
-  return (size_t)(p->n_buffers + N_SPARE) * STRIP_BYTES + (size_t)(p->n_cells + 8) * CELL + 256 + (size_t)n_operands * 64;
+  return (size_t)(p->n_buffers + N_SPARE) * STRIP_BYTES + (size_t)(p->n_cells + 8) * CELL + 256 +
+         (size_t)n_operands * 64;
 }
 
 /* ---- running --------------------------------------------------------------------------------------------------- */
@@ -334,7 +374,9 @@ static void put(const run *r, const row *w, const char *strip, int64_t col, int6
   r->v->k->lanes->copy2d(&c);
 }
 
-static void splat(const run *r, char *dst, const char *cell, size_t esize, int64_t n) { r->v->k->lanes->fill(dst, cell, esize, (size_t)n); }
+static void splat(const run *r, char *dst, const char *cell, size_t esize, int64_t n) {
+  r->v->k->lanes->fill(dst, cell, esize, (size_t)n);
+}
 
 static const char *wide(const run *r, int32_t reg, bool uniform, size_t esize, int spare, int64_t n) {
   if (!uniform) return r->at[reg];
@@ -369,10 +411,12 @@ static void do_step(run *r, const step *t, char *dst, int64_t col, int64_t n) {
   case ST_UNARY: t->fn.unary(dst, r->at[t->a], (size_t)n); break;
   case ST_BINARY: case ST_BINARY_VS: case ST_BINARY_SV: t->fn.binary(dst, r->at[t->a], r->at[t->b], (size_t)n); break;
   case ST_SELECT:
-    t->fn.select(dst, (const uint8_t *)wide(r, t->a, t->a_uniform && !t->uniform, 1, 0, n), r->at[t->b], !t->b_uniform, r->at[t->c], !t->c_uniform, (size_t)n);
+    t->fn.select(dst, (const uint8_t *)wide(r, t->a, t->a_uniform && !t->uniform, 1, 0, n), r->at[t->b], !t->b_uniform,
+                 r->at[t->c], !t->c_uniform, (size_t)n);
     break;
   case ST_FMA:
-    t->fn.fma(dst, wide(r, t->a, t->a_uniform && !t->uniform, t->esize, 0, n), wide(r, t->b, t->b_uniform && !t->uniform, t->esize, 1, n),
+    t->fn.fma(dst, wide(r, t->a, t->a_uniform && !t->uniform, t->esize, 0, n),
+              wide(r, t->b, t->b_uniform && !t->uniform, t->esize, 1, n),
               wide(r, t->c, t->c_uniform && !t->uniform, t->esize, 2, n), (size_t)n);
     break;
   case ST_CONVERT: t->fn.convert(dst, r->at[t->a], (size_t)n); break;
@@ -414,7 +458,8 @@ static void do_strip(run *r, int64_t col, int64_t n) {
   char *direct[64] = {0};
   for (int y = 0; y < p->n_yields; y++) {
     const row *w = &r->rows[y];
-    if (p->writer[y] >= 0 && !w->convert && !w->stream && w->stride == 1 && w->valid - col >= n) direct[y] = w->p + col * (int64_t)w->esize;
+    if (p->writer[y] >= 0 && !w->convert && !w->stream && w->stride == 1 && w->valid - col >= n)
+      direct[y] = w->p + col * (int64_t)w->esize;
   }
   for (int i = 0; i < p->n_steps; i++) {
     const step *t = &p->steps[i];
@@ -476,11 +521,14 @@ static void begin_run(run *r, const vm *v, const map_plan *p, int n_ops, int n_o
   r->cells = r->spare + (size_t)N_SPARE * STRIP_BYTES;
 }
 
-/* Rows that blocks read more than once: memory works on the next block's while the arithmetic of this one runs. Prefetching past the end is harmless. */
+/* Rows that blocks read more than once: memory works on the next block's while the arithmetic of this one runs.
+ * Prefetching past the end is harmless. */
 static int64_t ahead_of(const vm *v, const row *w, int64_t rows) {
   const cpu_desc *d = w->d;
-  if (!v->l->stream_bytes || d->kind != CPU_D_VIEW || w->stride != 1 || d->rank < 2 || d->dims[d->rank - 2] == 1) return 0;
-  double bytes = (double)rows * (double)d->strides[d->rank - 2] * (double)w->esize; /* of strides that nothing moves along, too */
+  if (!v->l->stream_bytes || d->kind != CPU_D_VIEW || w->stride != 1 || d->rank < 2 || d->dims[d->rank - 2] == 1)
+    return 0;
+  double bytes =
+      (double)rows * (double)d->strides[d->rank - 2] * (double)w->esize; /* of strides that nothing moves along, too */
   return bytes > 0 && bytes <= 256 * 1024 ? (int64_t)bytes : 0;
 }
 
@@ -507,19 +555,25 @@ void vm_map(const vm *v, const cpu_instr *i) {
   for (int k = 0; k < rank; k++) total *= bound[k];
   if (!total) return;
   bool streams = false;
-  for (int o = 0; o < r.n_ops; o++) r.rows[o].stream = o < r.n_out && r.rows[o].stride == 1 && vm_is_large(v, r.rows[o].d, total), streams |= r.rows[o].stream;
-  for (int o = 0; o < r.n_ops; o++) r.rows[o].ahead = o >= r.n_out ? ahead_of(v, &r.rows[o], rank > 1 ? bound[rank - 2] : 1) : 0;
+  for (int o = 0; o < r.n_ops; o++)
+    r.rows[o].stream = o < r.n_out && r.rows[o].stride == 1 && vm_is_large(v, r.rows[o].d, total),
+    streams |= r.rows[o].stream;
+  for (int o = 0; o < r.n_ops; o++)
+    r.rows[o].ahead = o >= r.n_out ? ahead_of(v, &r.rows[o], rank > 1 ? bound[rank - 2] : 1) : 0;
   do_level(&r, 0);
-  int64_t step_n = strip_length(r.p), columns = flat ? total : bound[rank - 1], rows = flat ? 1 : total / bound[rank - 1];
+  int64_t step_n = strip_length(r.p), columns = flat ? total : bound[rank - 1],
+          rows = flat ? 1 : total / bound[rank - 1];
   memset(r.index, 0, sizeof r.index);
   for (int64_t k = 0; k < rows; k++) {
     if (flat) {
-      for (int o = 0; o < r.n_ops; o++) r.rows[o].p = vm_base(v, r.rows[o].d), r.rows[o].valid = total, r.rows[o].stride = 1;
+      for (int o = 0; o < r.n_ops; o++)
+        r.rows[o].p = vm_base(v, r.rows[o].d), r.rows[o].valid = total, r.rows[o].stride = 1;
     } else {
       set_rows(&r, r.index, rank - 1);
     }
     do_level(&r, 1);
-    for (int64_t col = 0; col < columns; col += step_n) do_strip(&r, col, columns - col < step_n ? columns - col : step_n);
+    for (int64_t col = 0; col < columns; col += step_n)
+      do_strip(&r, col, columns - col < step_n ? columns - col : step_n);
     for (int d = rank - 2; d >= 0 && ++r.index[d] == bound[d]; d--) r.index[d] = 0;
   }
   if (streams) v->k->lanes->stream_fence();
@@ -553,7 +607,8 @@ static void indexed(const vm *v, const cpu_instr *i, const cpu_desc *tile, const
   cpuk_convert_fn convert = gather ? v->k->lanes->convert[vt][tt] : v->k->lanes->convert[tt][vt];
   const int64_t *ext = vm_ext(v, view);
   const bool exists = vr || view->kind == CPU_D_TILE || ext[0];
-  char *base = vm_base(v, view), *store = r.cells + (size_t)(r.p->n_cells + 8) * CELL, *line = store + (size_t)(yields + 1) * CPU_STRIP * 4;
+  char *base = vm_base(v, view), *store = r.cells + (size_t)(r.p->n_cells + 8) * CELL,
+       *line = store + (size_t)(yields + 1) * CPU_STRIP * 4;
   int64_t rows = 1, cols = tile->dims[rank - 1];
   for (int d = 0; d < rank - 1; d++) rows *= tile->dims[d];
   memset(r.index, 0, sizeof r.index);

@@ -13,7 +13,8 @@ static int64_t count(const cpu_desc *d) {
 }
 
 /* A row of the last dimension. n elements exist, the rest up to `width` becomes 0. */
-static void copy_row(const vm *v, const cpu_desc *d, char *dst, const cpu_desc *s, const char *src, int64_t n, int64_t width) {
+static void copy_row(const vm *v, const cpu_desc *d, char *dst, const cpu_desc *s, const char *src, int64_t n,
+                     int64_t width) {
   size_t de = esize_of(d), se = esize_of(s);
   int64_t ds = d->rank ? d->strides[d->rank - 1] : 1, ss = s->rank ? s->strides[s->rank - 1] : 1;
   cpuk_dtype dt = vm_cpuk((tsr_dtype)d->dtype), st = vm_cpuk((tsr_dtype)s->dtype);
@@ -61,7 +62,9 @@ void vm_copy(const vm *v, const cpu_instr *i) {
   }
   /* Plain 2-d block of one type: one call, which transposes well too. */
   if (rank == 2 && d->dtype == s->dtype && vm_full(v, s) && vm_full(v, d)) {
-    cpuk_copy_args c = {dst, src, d->strides[0], d->strides[1], s->strides[0], s->strides[1], (size_t)d->dims[0], (size_t)d->dims[1], esize_of(d)};
+    cpuk_copy_args c = {dst,           src,           d->strides[0],      d->strides[1],
+                        s->strides[0], s->strides[1], (size_t)d->dims[0], (size_t)d->dims[1],
+                        esize_of(d)};
     v->k->lanes->copy2d(&c);
     return;
   }
@@ -86,7 +89,8 @@ void vm_fill(const vm *v, const cpu_desc *d, double value) {
   dtype_store((tsr_dtype)d->dtype, &one, 0, value);
   int64_t n = 1;
   for (int k = 0; k < d->rank; k++) n *= d->dims[k];
-  if (d->rank && d->rank >= 2 && d->dims[d->rank - 1]) n = n / d->dims[d->rank - 1] * d->strides[d->rank - 2]; /* padding too */
+  if (d->rank && d->rank >= 2 && d->dims[d->rank - 1])
+    n = n / d->dims[d->rank - 1] * d->strides[d->rank - 2]; /* padding too */
   v->k->lanes->fill(vm_base(v, d), &one, esize_of(d), (size_t)n);
 }
 
@@ -103,8 +107,15 @@ void vm_transpose(const vm *v, const cpu_instr *i) {
     int64_t dof = 0, sof = 0;
     for (int k = 0; k < rank - 2; k++) dof += idx[k] * d->strides[k], sof += idx[k] * ss[k];
     bool two = rank >= 2;
-    cpuk_copy_args c = {dst + dof * (int64_t)e, src + sof * (int64_t)e, two ? d->strides[rank - 2] : 0, d->strides[rank - 1], two ? ss[rank - 2] : 0, ss[rank - 1],
-                        two ? (size_t)d->dims[rank - 2] : 1, (size_t)d->dims[rank - 1], e};
+    cpuk_copy_args c = {dst + dof * (int64_t)e,
+                        src + sof * (int64_t)e,
+                        two ? d->strides[rank - 2] : 0,
+                        d->strides[rank - 1],
+                        two ? ss[rank - 2] : 0,
+                        ss[rank - 1],
+                        two ? (size_t)d->dims[rank - 2] : 1,
+                        (size_t)d->dims[rank - 1],
+                        e};
     v->k->lanes->copy2d(&c);
     for (int k = rank - 3; k >= 0 && ++idx[k] == d->dims[k]; k--) idx[k] = 0;
   }
@@ -149,7 +160,8 @@ static void reduce_line(const reduction *r, const char *p, int64_t s, int64_t n,
 }
 
 /* Rows of `cols` elements combined into one, in strips so that accumulators stay in L1. */
-static void reduce_rows(const reduction *r, const char *p, int64_t rs, int64_t cs, int64_t rows, int64_t cols, int64_t have_rows, int64_t have_cols, char *out) {
+static void reduce_rows(const reduction *r, const char *p, int64_t rs, int64_t cs, int64_t rows, int64_t cols,
+                        int64_t have_rows, int64_t have_cols, char *out) {
   const cpuk_lanes *l = r->v->k->lanes;
   cpuk_reduce_cols_fn fn = l->reduce_cols[r->op][r->ct][r->policy];
   char *temp = r->v->t->temp, *acc = temp, *comp = temp + CPU_STRIP * 8, *line = temp + CPU_STRIP * 16;
@@ -157,7 +169,9 @@ static void reduce_rows(const reduction *r, const char *p, int64_t rs, int64_t c
   bool kahan = r->policy == CPUK_KAHAN && r->op == CPUK_RSUM && (r->ct == CPUK_CT_F32 || r->ct == CPUK_CT_F64);
   cpuk_reduce_init(r->op, r->ct, CPUK_FAST, init);
   for (int64_t at = 0; at < cols; at += CPU_STRIP) {
-    int64_t m = cols - at < CPU_STRIP ? cols - at : CPU_STRIP, ok = have_cols - at < 0 ? 0 : have_cols - at < m ? have_cols - at : m;
+    int64_t m = cols - at < CPU_STRIP ? cols - at : CPU_STRIP, ok = have_cols - at < 0   ? 0
+                                                                    : have_cols - at < m ? have_cols - at
+                                                                                         : m;
     l->fill(acc, init, r->e, (size_t)m);
     memset(comp, 0, (size_t)m * r->e);
     const char *src = ok ? p + at * cs * (int64_t)r->e : p;
@@ -179,7 +193,14 @@ static void reduce_rows(const reduction *r, const char *p, int64_t rs, int64_t c
 
 void vm_reduce(const vm *v, const cpu_instr *i) {
   const cpu_desc *out = vm_desc(v, i->a[0]), *in = vm_desc(v, i->a[1]);
-  reduction r = {v, in, (cpuk_reduce_op)i->a[3], i->a[4] == 2 ? CPUK_KAHAN : i->a[4] == 1 ? CPUK_DETERMINISTIC : CPUK_FAST, vm_ct((tsr_dtype)in->dtype), esize_of(in)};
+  reduction r = {v,
+                 in,
+                 (cpuk_reduce_op)i->a[3],
+                 i->a[4] == 2   ? CPUK_KAHAN
+                 : i->a[4] == 1 ? CPUK_DETERMINISTIC
+                                : CPUK_FAST,
+                 vm_ct((tsr_dtype)in->dtype),
+                 esize_of(in)};
   int axis = i->a[2], rank = in->rank, last = rank - 1;
   const int64_t *ext = vm_ext(v, in);
   char *src = vm_base(v, in), *dst = vm_base(v, out);
@@ -198,7 +219,9 @@ void vm_reduce(const vm *v, const cpu_instr *i) {
     const char *p = src + sof * (int64_t)r.e;
     char *o = dst + dof * (int64_t)r.e;
     if (axis == last) reduce_line(&r, p, in->strides[last], in->dims[last], inside ? ext[last] : 0, o);
-    else reduce_rows(&r, p, in->strides[axis], in->strides[last], in->dims[axis], in->dims[last], inside ? ext[axis] : 0, ext[last], o);
+    else
+      reduce_rows(&r, p, in->strides[axis], in->strides[last], in->dims[axis], in->dims[last], inside ? ext[axis] : 0,
+                  ext[last], o);
     for (int k = last; k >= 0; k--) {
       if (k == axis || k == last) continue;
       if (++idx[k] < in->dims[k]) break;

@@ -1,10 +1,12 @@
-/* backends/cpu/pool.c - see pool.h. One word holds the job's generation, whether it is open, and how many workers are in it. A worker
- * joins an open job, claims items from one counter, and checks out; the caller closes the job when the items are gone and leaves when
- * those who joined have checked out. A worker that never woke up, or whose core does something else, is not waited for.
+/* backends/cpu/pool.c - see pool.h. One word holds the job's generation, whether it is open, and how many workers are
+ * in it. A worker joins an open job, claims items from one counter, and checks out; the caller closes the job when the
+ * items are gone and leaves when those who joined have checked out. A worker that never woke up, or whose core does
+ * something else, is not waited for.
  *
- * Placement: schedulers may wake a worker on its caller's core though another one idles (seen on Linux 6.18 with two cores: half the speed for
- * milliseconds). So each slot has a thread bound to a core of its own; the slot of the core that the caller happens to run on sits the
- * job out, and the caller works in its place. The caller's own affinity is never touched. */
+ * Placement: schedulers may wake a worker on its caller's core though another one idles (seen on Linux 6.18 with two
+ * cores: half the speed for milliseconds). So each slot has a thread bound to a core of its own; the slot of the core
+ * that the caller happens to run on sits the job out, and the caller works in its place. The caller's own affinity is
+ * never touched. */
 #define _GNU_SOURCE /* the CPU_* macros, pthread_setaffinity_np, sched_getcpu */
 #include "backends/cpu/pool.h"
 
@@ -63,14 +65,15 @@ void pool_relax(int64_t i) {
   else relax();
 }
 
-/* Neighbouring items, fewer towards the end (guided self-scheduling, Polychronopoulos and Kuck 1987): a thread that walks through memory
- * finds what it fetched ahead. */
+/* Neighbouring items, fewer towards the end (guided self-scheduling, Polychronopoulos and Kuck 1987): a thread that
+ * walks through memory finds what it fetched ahead. */
 static int64_t claim(pool *p, int64_t *first) {
   int64_t i = atomic_load_explicit(&p->next, memory_order_relaxed), n;
   do {
     n = (p->n_items - i) / (8 * p->n_slots);
     if (n < 1) n = i < p->n_items;
-  } while (n && !atomic_compare_exchange_weak_explicit(&p->next, &i, i + n, memory_order_relaxed, memory_order_relaxed));
+  } while (n &&
+           !atomic_compare_exchange_weak_explicit(&p->next, &i, i + n, memory_order_relaxed, memory_order_relaxed));
   *first = i;
   return n;
 }
@@ -106,7 +109,8 @@ static uint32_t wait_call(slot *s, uint32_t seen) {
 static bool join(pool *p, uint32_t generation) {
   uint64_t s = atomic_load_explicit(&p->state, memory_order_acquire);
   while (s & STATE_OPEN && STATE_GENERATION(s) == generation)
-    if (atomic_compare_exchange_weak_explicit(&p->state, &s, s + 1, memory_order_acq_rel, memory_order_acquire)) return true;
+    if (atomic_compare_exchange_weak_explicit(&p->state, &s, s + 1, memory_order_acq_rel, memory_order_acquire))
+      return true;
   return false;
 }
 

@@ -1,5 +1,5 @@
-/* backends/cpu/rows.c - the fused row kernels: whole softmax, layernorm and rmsnorm, and their parts where other ops stand between. The operands' shapes
- * and types were checked when the code was made (core/emit/cpu/emit_cpu.c). */
+/* backends/cpu/rows.c - the fused row kernels: whole softmax, layernorm and rmsnorm, and their parts where other ops
+ * stand between. The operands' shapes and types were checked when the code was made (core/emit/cpu/emit_cpu.c). */
 #include <math.h>
 #include <string.h>
 
@@ -7,14 +7,18 @@
 
 enum { FETCH_AHEAD = 8192 }; /* bytes: far enough for memory, near enough to be still in L2 beside three rows */
 
-static int row_type(const cpu_desc *d) { return d->dtype == TSR_BF16 ? CPUK_ROW_BF16 : d->dtype == TSR_F16 ? CPUK_ROW_F16 : CPUK_ROW_F32; }
+static int row_type(const cpu_desc *d) {
+  return d->dtype == TSR_BF16 ? CPUK_ROW_BF16 : d->dtype == TSR_F16 ? CPUK_ROW_F16 : CPUK_ROW_F32;
+}
 /* 0 for a stride that no memory has: then there is one row. */
 static int64_t row_step(const cpu_desc *d) {
   const int64_t most = (int64_t)1 << 40;
-  return d->strides[0] > most || d->strides[0] < -most ? 0 : d->strides[0] * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype);
+  return d->strides[0] > most || d->strides[0] < -most ? 0
+                                                       : d->strides[0] * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype);
 }
 
-/* The row of f32 that all rows share. What its window misses reads as 0, from a copy: `place` is its part of the thread's memory. */
+/* The row of f32 that all rows share. What its window misses reads as 0, from a copy: `place` is its part of the
+ * thread's memory. */
 static const float *repeated_at(const vm *v, int desc, int64_t cols, int place) {
   const cpu_desc *d = vm_desc(v, desc);
   const int64_t *ext = vm_ext(v, d);
@@ -31,7 +35,8 @@ static float *number_at(const vm *v, int desc, int64_t r) { return (float *)(voi
 
 /* ---- whole normalisations -------------------------------------------------------------------------------------- */
 
-/* Every row has a first number (its maximum or mean), a second (the factor of its results: 1 / sum of exponentials, or 1 / deviation) and results. */
+/* Every row has a first number (its maximum or mean), a second (the factor of its results: 1 / sum of exponentials, or
+ * 1 / deviation) and results. */
 typedef struct norm {
   const cpuk_rows *k;
   const cpuk_convert_fn (*convert)[CPUK_N_DTYPE]; /* [from][to] */
@@ -47,8 +52,12 @@ typedef struct norm {
   bool stream;
 } norm;
 
-static float first_of(const norm *t, float raw) { return t->fn == CPU_ROW_SOFTMAX ? raw : t->fn == CPU_ROW_LAYERNORM ? raw * (float)t->mean_scale : 0; }
-static float factor_of(const norm *t, float raw) { return t->fn == CPU_ROW_SOFTMAX ? 1 / raw : 1 / sqrtf(raw * (float)t->square_scale + (float)t->eps); }
+static float first_of(const norm *t, float raw) {
+  return t->fn == CPU_ROW_SOFTMAX ? raw : t->fn == CPU_ROW_LAYERNORM ? raw * (float)t->mean_scale : 0;
+}
+static float factor_of(const norm *t, float raw) {
+  return t->fn == CPU_ROW_SOFTMAX ? 1 / raw : 1 / sqrtf(raw * (float)t->square_scale + (float)t->eps);
+}
 
 static float first(const norm *t, int64_t r) {
   const char *x = t->x + r * t->x_step;
@@ -59,10 +68,12 @@ static float first(const norm *t, int64_t r) {
 /* What the factor is made of. Fetches the next row meanwhile. */
 static float second(const norm *t, int64_t r, float m) {
   const char *x = t->x + r * t->x_step, *next = x + t->x_step;
-  return t->fn == CPU_ROW_SOFTMAX ? t->k->exp[t->from](t->e, x, m, t->cols, next) : t->k->sqdev[t->from](x, m, t->cols, next);
+  return t->fn == CPU_ROW_SOFTMAX ? t->k->exp[t->from](t->e, x, m, t->cols, next)
+                                  : t->k->sqdev[t->from](x, m, t->cols, next);
 }
 
-/* Of a norm: f32 has lost the row. Its squares, or its sum, left the range, or what its numbers differ by is near what their mean is rounded to. */
+/* Of a norm: f32 has lost the row. Its squares, or its sum, left the range, or what its numbers differ by is near what
+ * their mean is rounded to. */
 static bool is_lost(const norm *t, float m, float raw) {
   if (t->fn == CPU_ROW_SOFTMAX) return false;
   const float var = raw * (float)t->square_scale, noise = m * 0x1p-16f;
@@ -99,7 +110,14 @@ static void results(const norm *t, int64_t r, float m, float raw) {
     careful(t, r);
     return;
   }
-  cpuk_norm_args a = {.dst = t->out + r * t->out_step, .x = t->x + r * t->x_step, .mean = m, .rstd = f, .n = t->cols, .stream = t->stream, .g = t->g, .b = t->b};
+  cpuk_norm_args a = {.dst = t->out + r * t->out_step,
+                      .x = t->x + r * t->x_step,
+                      .mean = m,
+                      .rstd = f,
+                      .n = t->cols,
+                      .stream = t->stream,
+                      .g = t->g,
+                      .b = t->b};
   if (t->fn == CPU_ROW_SOFTMAX) a.x = t->e, a.mean = 0;
   t->k->norm[t->fn == CPU_ROW_SOFTMAX ? CPUK_ROW_F32 : t->from][t->to](&a);
 }
@@ -112,11 +130,21 @@ static cpuk_row_pipe_fn pipe_of(const norm *t) {
 }
 
 static void by_threes(const norm *t, cpuk_row_pipe_fn pipe) {
-  const int64_t row_bytes = (int64_t)t->cols * (t->from == CPUK_ROW_F32 ? 4 : 2), ahead = t->x_step == row_bytes ? FETCH_AHEAD : t->x_step;
+  const int64_t row_bytes = (int64_t)t->cols * (t->from == CPUK_ROW_F32 ? 4 : 2),
+                ahead = t->x_step == row_bytes ? FETCH_AHEAD : t->x_step;
   float m0 = first(t, 0), s0 = second(t, 0, m0), m1 = first(t, 1);
   for (int64_t r = 0; r + 1 < t->rows; r++) {
     const char *x = t->x + r * t->x_step, *last = r + 2 < t->rows ? x + 2 * t->x_step : x + t->x_step;
-    cpuk_pipe_args a = {.dst = t->out + r * t->out_step, .x = {x, x + t->x_step, last}, .e = t->e, .g = t->g, .b = t->b, .mean = m0, .factor = factor_of(t, s0), .m = m1, .n = t->cols, .ahead = last + ahead};
+    cpuk_pipe_args a = {.dst = t->out + r * t->out_step,
+                        .x = {x, x + t->x_step, last},
+                        .e = t->e,
+                        .g = t->g,
+                        .b = t->b,
+                        .mean = m0,
+                        .factor = factor_of(t, s0),
+                        .m = m1,
+                        .n = t->cols,
+                        .ahead = last + ahead};
     pipe(&a);
     if (is_lost(t, m0, s0)) careful(t, r);
     m0 = m1, s0 = a.second, m1 = first_of(t, a.first);
@@ -132,9 +160,22 @@ static double number(const vm *v, const cpu_instr *i, int k) {
 
 static void whole(const vm *v, const cpu_instr *i, int64_t rows, int64_t cols) {
   const cpu_desc *out = vm_desc(v, i->a[1]), *x = vm_desc(v, i->a[2]);
-  norm t = {.k = v->k->rows, .convert = v->k->lanes->convert, .out = vm_base(v, out), .x = vm_base(v, x), .out_step = row_step(out), .x_step = row_step(x), .rows = rows, .cols = (size_t)cols, .from = row_type(x),
-            .to = row_type(out), .fn = (cpu_row_fn)i->a[0], .mean_scale = number(v, i, 0), .square_scale = number(v, i, 1), .eps = number(v, i, 2),
-            .e = (float *)(void *)v->t->temp, .stream = vm_is_large(v, out, rows * cols)};
+  norm t = {.k = v->k->rows,
+            .convert = v->k->lanes->convert,
+            .out = vm_base(v, out),
+            .x = vm_base(v, x),
+            .out_step = row_step(out),
+            .x_step = row_step(x),
+            .rows = rows,
+            .cols = (size_t)cols,
+            .from = row_type(x),
+            .to = row_type(out),
+            .fn = (cpu_row_fn)i->a[0],
+            .mean_scale = number(v, i, 0),
+            .square_scale = number(v, i, 1),
+            .eps = number(v, i, 2),
+            .e = (float *)(void *)v->t->temp,
+            .stream = vm_is_large(v, out, rows * cols)};
   if (i->a[5] >= 0) t.g = repeated_at(v, i->a[5], cols, 0);
   if (i->a[6] >= 0) t.b = repeated_at(v, i->a[6], cols, 1);
   cpuk_row_pipe_fn pipe = pipe_of(&t);
@@ -150,7 +191,9 @@ static void whole(const vm *v, const cpu_instr *i, int64_t rows, int64_t cols) {
 
 size_t vm_row_temp_bytes(const vm_module *m, const cpu_instr *i) {
   const bool repeats = i->a[5] >= 0 || i->a[6] >= 0;
-  return i->a[0] == CPU_ROW_SOFTMAX || repeats ? (size_t)cpu_descs(m->image)[i->a[2]].dims[1] * sizeof(float) * (repeats ? 3 : 1) : 0;
+  return i->a[0] == CPU_ROW_SOFTMAX || repeats
+             ? (size_t)cpu_descs(m->image)[i->a[2]].dims[1] * sizeof(float) * (repeats ? 3 : 1)
+             : 0;
 }
 
 /* ---- parts ----------------------------------------------------------------------------------------------------- */
@@ -161,7 +204,8 @@ void vm_row(const vm *v, const cpu_instr *i) {
   const cpuk_rows *k = v->k->rows;
   const int64_t *x_ext = vm_ext(v, x), *out_ext = vm_ext(v, out);
   int64_t rows = x_ext[0] < out_ext[0] ? x_ext[0] : out_ext[0], cols = x_ext[1], block = rows * row_step(x);
-  if ((i->a[0] == CPU_ROW_EXP || i->a[0] >= CPU_ROW_NORM) && out_ext[1] < cols) cols = out_ext[1]; /* writes of what the window misses are dropped */
+  if ((i->a[0] == CPU_ROW_EXP || i->a[0] >= CPU_ROW_NORM) && out_ext[1] < cols)
+    cols = out_ext[1]; /* writes of what the window misses are dropped */
   int s = row_type(x), d = row_type(out);
   bool stream = i->a[0] == CPU_ROW_NORM && vm_is_large(v, out, rows * cols);
   if (i->a[0] >= CPU_ROW_SOFTMAX) {
@@ -178,7 +222,8 @@ void vm_row(const vm *v, const cpu_instr *i) {
     case CPU_ROW_SQDEV: *(float *)(void *)q = k->sqdev[s](p, m, (size_t)cols, ahead); break;
     case CPU_ROW_EXP: *number_at(v, sums, r) = k->exp[s]((float *)(void *)q, p, m, (size_t)cols, ahead); break;
     case CPU_ROW_NORM: {
-      cpuk_norm_args args = {.dst = q, .x = p, .mean = m, .rstd = *number_at(v, factor_desc, r), .n = (size_t)cols, .stream = stream};
+      cpuk_norm_args args = {
+          .dst = q, .x = p, .mean = m, .rstd = *number_at(v, factor_desc, r), .n = (size_t)cols, .stream = stream};
       if (scale >= 0) args.g = repeated_at(v, scale, cols, 0);
       if (shift >= 0) args.b = repeated_at(v, shift, cols, 1);
       k->norm[s][d](&args);

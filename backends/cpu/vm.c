@@ -37,7 +37,8 @@ cpuk_ct vm_ct(tsr_dtype t) {
 
 bool vm_is_large(const vm *v, const cpu_desc *d, int64_t elements) {
   const int64_t *grid = v->l->k->grid;
-  double bytes = (double)elements * (double)tsr_dtype_size((tsr_dtype)d->dtype) * (double)grid[0] * (double)grid[1] * (double)grid[2];
+  double bytes = (double)elements * (double)tsr_dtype_size((tsr_dtype)d->dtype) * (double)grid[0] * (double)grid[1] *
+                 (double)grid[2];
   return v->l->stream_bytes && d->kind == CPU_D_VIEW && bytes > (double)v->l->stream_bytes;
 }
 
@@ -49,7 +50,8 @@ bool vm_full(const vm *v, const cpu_desc *d) {
 /* ---- loading --------------------------------------------------------------------------------------------------- */
 
 static tsr_status bad(const tsr_allocator *al, const char *what) {
-  return st_make(al, TSR_ARCH_MISMATCH, ST_WHERE("cpu", "module", "compile it again"), "the code image is damaged: %s", what);
+  return st_make(al, TSR_ARCH_MISMATCH, ST_WHERE("cpu", "module", "compile it again"), "the code image is damaged: %s",
+                 what);
 }
 
 static bool table_ok(const cpu_image *m, uint64_t at, int32_t n, size_t size) {
@@ -67,13 +69,16 @@ static bool types_ok(const cpu_image *m) {
 static tsr_status check_image(const tsr_allocator *al, const cpu_image *m, size_t bytes) {
   if (bytes < sizeof *m || m->magic != CPU_MAGIC || m->bytes > bytes) return bad(al, "not a CPU code image");
   if (m->version != CPU_CODE_VERSION) return bad(al, "another version");
-  if (!table_ok(m, m->kernels, m->n_kernels, sizeof(cpu_kernel)) || !table_ok(m, m->instrs, m->n_instrs, sizeof(cpu_instr)) ||
-      !table_ok(m, m->descs, m->n_descs, sizeof(cpu_desc)) || !table_ok(m, m->strips, m->n_strips, sizeof(cpu_strip)) ||
-      !table_ok(m, m->programs, m->n_programs, sizeof(cpu_program)) || !table_ok(m, m->extra, m->n_extra, sizeof(int64_t)))
+  if (!table_ok(m, m->kernels, m->n_kernels, sizeof(cpu_kernel)) ||
+      !table_ok(m, m->instrs, m->n_instrs, sizeof(cpu_instr)) || !table_ok(m, m->descs, m->n_descs, sizeof(cpu_desc)) ||
+      !table_ok(m, m->strips, m->n_strips, sizeof(cpu_strip)) ||
+      !table_ok(m, m->programs, m->n_programs, sizeof(cpu_program)) ||
+      !table_ok(m, m->extra, m->n_extra, sizeof(int64_t)))
     return bad(al, "a table lies outside it");
   for (int i = 0; i < m->n_kernels; i++) {
     const cpu_kernel *k = cpu_kernels(m) + i;
-    if (k->first_instr < 0 || k->n_instr < 1 || k->n_instr > m->n_instrs - k->first_instr) return bad(al, "a kernel lies outside it");
+    if (k->first_instr < 0 || k->n_instr < 1 || k->n_instr > m->n_instrs - k->first_instr)
+      return bad(al, "a kernel lies outside it");
   }
   return types_ok(m) ? NULL : bad(al, "an element type that the CPU has no code for");
 }
@@ -106,7 +111,10 @@ static void measure_needs(vm_module *v) {
     size_t temp = (size_t)CPU_STRIP * 64, pack = 0;
     switch (in->op) {
     case CPU_MAP: temp += map_temp_bytes(v, in->a[0], in->a[2]); break;
-    case CPU_GATHER: case CPU_SCATTER: temp += map_temp_bytes(v, in->a[2], in->a[3]) + (size_t)CPU_STRIP * 16 * (size_t)(in->a[3] + 2); break;
+    case CPU_GATHER:
+    case CPU_SCATTER:
+      temp += map_temp_bytes(v, in->a[2], in->a[3]) + (size_t)CPU_STRIP * 16 * (size_t)(in->a[3] + 2);
+      break;
     case CPU_GEMM: case CPU_MATMUL:
       temp += gemm_temp_bytes(v, in);
       pack = gemm_pack_bytes(v, in);
@@ -125,7 +133,8 @@ static tsr_status check_products(const vm_module *v) {
     const cpu_instr *in = cpu_instrs(v->image) + i;
     if ((in->op != CPU_GEMM && in->op != CPU_MATMUL) || gemm_has_kernel(v, in)) continue;
     const cpu_desc *d = cpu_descs(v->image);
-    return st_make(v->al, TSR_UNSUPPORTED, ST_WHERE("cpu", "gemm", "cast an operand"), "no micro-kernel for %s times %s into %s", tsr_dtype_name((tsr_dtype)d[in->a[1]].dtype),
+    return st_make(v->al, TSR_UNSUPPORTED, ST_WHERE("cpu", "gemm", "cast an operand"),
+                   "no micro-kernel for %s times %s into %s", tsr_dtype_name((tsr_dtype)d[in->a[1]].dtype),
                    tsr_dtype_name((tsr_dtype)d[in->a[2]].dtype), tsr_dtype_name((tsr_dtype)d[in->a[0]].dtype));
   }
   return NULL;
@@ -190,8 +199,10 @@ static bool grow(const tsr_allocator *al, char **p, size_t *have, size_t need) {
 tsr_status vm_thread_reserve(const tsr_allocator *al, vm_thread *t, const vm_module *m, const cpu_kernel *k) {
   size_t n = t->n_regs * sizeof *t->regs, w = t->n_views * sizeof *t->views;
   char *regs = (char *)t->regs, *views = (char *)t->views;
-  bool ok = grow(al, &t->scratch, &t->scratch_bytes, (size_t)k->scratch_bytes + 64) && grow(al, &t->temp, &t->temp_bytes, m->temp_bytes) &&
-            grow(al, &t->pack, &t->pack_bytes, m->pack_bytes + 64) && grow(al, &regs, &n, sizeof(vm_reg) * (size_t)(k->n_regs + 1)) &&
+  bool ok = grow(al, &t->scratch, &t->scratch_bytes, (size_t)k->scratch_bytes + 64) &&
+            grow(al, &t->temp, &t->temp_bytes, m->temp_bytes) &&
+            grow(al, &t->pack, &t->pack_bytes, m->pack_bytes + 64) &&
+            grow(al, &regs, &n, sizeof(vm_reg) * (size_t)(k->n_regs + 1)) &&
             grow(al, &views, &w, sizeof(vm_view) * (size_t)(k->n_views + 1));
   t->regs = (vm_reg *)(void *)regs;
   t->n_regs = n / sizeof *t->regs;
@@ -280,7 +291,8 @@ static double alu_float(int code, double a, double b, double c) {
   case SC_SIGMOID: return 1 / (1 + exp(-a));
   case SC_RELU: return a < 0 ? 0 : a;
   case SC_GELU: return a == -INFINITY ? -0.0 : 0.5 * a * erfc(-a * 0.70710678118654752440);
-  case SC_GELU_TANH: return a == -INFINITY ? -0.0 : 0.5 * a * (1 + tanh(0.79788456080286535588 * (a + 0.044715 * a * a * a)));
+  case SC_GELU_TANH:
+    return a == -INFINITY ? -0.0 : 0.5 * a * (1 + tanh(0.79788456080286535588 * (a + 0.044715 * a * a * a)));
   case SC_SILU: return a == -INFINITY ? -0.0 : a / (1 + exp(-a));
   case SC_FMA: return fma(a, b, c);
   default: return a;
@@ -361,7 +373,8 @@ static void do_load_scalar(const vm *v, const cpu_instr *i) {
     memcpy(&out->i, w->p + at * 8, 8);
     return;
   }
-  double value = inside ? dtype_load((tsr_dtype)d->dtype, w->p + at * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype), 0) : 0;
+  double value =
+      inside ? dtype_load((tsr_dtype)d->dtype, w->p + at * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype), 0) : 0;
   if (i->a[2]) out->f = value;
   else out->i = (int64_t)value;
 }

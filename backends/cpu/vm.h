@@ -10,7 +10,8 @@ enum { PACKS_MAX_PARTS = 512 };
 typedef struct packs packs;
 typedef struct map_plan map_plan;
 
-/* A window at run time: extents that are valid; the rest of it reads as 0. Of one without dimensions, ext[0] says whether its element exists. */
+/* A window at run time: extents that are valid; the rest of it reads as 0. Of one without dimensions, ext[0] says
+ * whether its element exists. */
 typedef struct vm_view {
   char *p;
   int64_t ext[TSR_MAX_RANK];
@@ -74,7 +75,9 @@ static inline const cpu_desc *vm_desc(const vm *v, int i) { return cpu_descs(v->
 static inline char *vm_base(const vm *v, const cpu_desc *d) {
   return d->kind == CPU_D_TILE ? v->t->scratch + d->offset : v->t->views[d->reg].p;
 }
-static inline const int64_t *vm_ext(const vm *v, const cpu_desc *d) { return d->kind == CPU_D_TILE ? d->dims : v->t->views[d->reg].ext; }
+static inline const int64_t *vm_ext(const vm *v, const cpu_desc *d) {
+  return d->kind == CPU_D_TILE ? d->dims : v->t->views[d->reg].ext;
+}
 bool vm_full(const vm *v, const cpu_desc *d); /* nothing is clipped */
 /* d is memory, and what all blocks together write there, `elements` each, is more than the caches should keep. */
 bool vm_is_large(const vm *v, const cpu_desc *d, int64_t elements);
@@ -96,7 +99,8 @@ void vm_fft(const vm *v, const cpu_instr *i);
 void vm_transpose(const vm *v, const cpu_instr *i);
 
 /* Strip programs: see map.c. */
-tsr_status map_plan_create(const tsr_allocator *al, const cpuk_table *k, const cpu_image *m, const cpu_program *p, map_plan **out);
+tsr_status map_plan_create(const tsr_allocator *al, const cpuk_table *k, const cpu_image *m, const cpu_program *p,
+                           map_plan **out);
 tsr_status map_plans_create(vm_module *m);
 void map_plans_destroy(vm_module *m);
 size_t map_temp_bytes(const vm_module *m, int program, int n_operands);

@@ -18,17 +18,28 @@ static const char *error_name(void *lib, int code) {
   return name && !name(code, &s) && s ? s : "CUDA error";
 }
 
-/* ---- capabilities ------------------------------------------------------------------------------------------------------ */
+/* ---- capabilities
+ * ------------------------------------------------------------------------------------------------------ */
 
-enum { ATTR_CORES = 16, ATTR_L2 = 38, ATTR_MAJOR = 75, ATTR_MINOR = 76, ATTR_SHARED_PER_CORE = 81, ATTR_REGISTERS_PER_CORE = 82, ATTR_SHARED_OPTIN = 97 };
+enum {
+  ATTR_CORES = 16,
+  ATTR_L2 = 38,
+  ATTR_MAJOR = 75,
+  ATTR_MINOR = 76,
+  ATTR_SHARED_PER_CORE = 81,
+  ATTR_REGISTERS_PER_CORE = 82,
+  ATTR_SHARED_OPTIN = 97
+};
 
 static tsr_status device_caps(const simt_api *api, int device, tsr_caps *out) {
   int major = 0, minor = 0, v = 0;
   if (api->device_attribute(&major, ATTR_MAJOR, device) || api->device_attribute(&minor, ATTR_MINOR, device))
-    return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("cuda", "device attributes", NULL), "the driver does not tell the compute capability");
+    return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("cuda", "device attributes", NULL),
+                   "the driver does not tell the compute capability");
   const char *arch = simt_cuda_arch(major, minor);
   if (!arch)
-    return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("cuda", NULL, "compute capability 8.0 or later is needed"), "compute capability %d.%d", major, minor);
+    return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("cuda", NULL, "compute capability 8.0 or later is needed"),
+                   "compute capability %d.%d", major, minor);
   TSR_TRY(simt_arch_caps(DIALECT_CUDA, arch, out));
   if (!api->device_attribute(&v, ATTR_CORES, device) && v > 0) simt_set_processors(out, v);
   if (!api->device_attribute(&v, ATTR_L2, device) && v > 0) out->l2_bytes = v;
@@ -46,7 +57,8 @@ static int options(const char *arch, char *buf, const char **o) {
   return 3;
 }
 
-/* ---- launches ---------------------------------------------------------------------------------------------------------- */
+/* ---- launches
+ * ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct launch_attribute { /* CUlaunchAttribute */
   int id;
@@ -92,8 +104,9 @@ static int map_type(tsr_dtype t) {
   }
 }
 
-typedef int (*encode_fn)(void *map, int type, unsigned rank, void *address, const uint64_t *dims, const uint64_t *strides, const unsigned *box,
-                         const unsigned *steps, int interleave, int swizzle, int l2, int fill);
+typedef int (*encode_fn)(void *map, int type, unsigned rank, void *address, const uint64_t *dims,
+                         const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave,
+                         int swizzle, int l2, int fill);
 
 static encode_fn find_encoder(void *lib) {
   int (*get)(const char *, void **, int, uint64_t, int *);
@@ -110,15 +123,23 @@ static tsr_status tensor_map(void *lib, const be_tensor_map *m, uint64_t address
   encode_fn encode = find_encoder(lib);
   uint64_t dims[5], strides[5];
   unsigned box[5], steps[5] = {1, 1, 1, 1, 1};
-  if (!encode) return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("cuda", "tensor map", "update the driver"), "the driver has no cuTensorMapEncodeTiled");
+  if (!encode)
+    return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("cuda", "tensor map", "update the driver"),
+                   "the driver has no cuTensorMapEncodeTiled");
   for (int i = 0; i < m->rank; i++) {
     dims[i] = (uint64_t)m->dims[i];
     box[i] = (unsigned)m->box[i];
     if (i) strides[i - 1] = (uint64_t)m->strides[i]; /* the driver's begin with those of dimension 1 */
   }
-  int code = encode(out, map_type(m->dtype), (unsigned)m->rank, (void *)(uintptr_t)address, dims, strides, box, steps, 0,
-                    m->swizzle == 128 ? 3 : m->swizzle == 64 ? 2 : m->swizzle == 32 ? 1 : 0, 2 /* 128 bytes at a time into L2 */, 0);
-  if (code) return st_make(NULL, TSR_INTERNAL, ST_WHERE("cuda", "tensor map", NULL), "%s (%d)", error_name(lib, code), code);
+  int code =
+      encode(out, map_type(m->dtype), (unsigned)m->rank, (void *)(uintptr_t)address, dims, strides, box, steps, 0,
+             m->swizzle == 128  ? 3
+             : m->swizzle == 64 ? 2
+             : m->swizzle == 32 ? 1
+                                : 0,
+             2 /* 128 bytes at a time into L2 */, 0);
+  if (code)
+    return st_make(NULL, TSR_INTERNAL, ST_WHERE("cuda", "tensor map", NULL), "%s (%d)", error_name(lib, code), code);
   return NULL;
 }
 
@@ -144,7 +165,8 @@ static int peer_enable(void *lib, void *context, int device) {
 
 static tsr_status import_device(const void *desc, int *device, void **context, void **stream) {
   const tsr_cuda_import *i = desc;
-  if (!i || !i->context) return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("cuda", "import", NULL), "no CUcontext given");
+  if (!i || !i->context)
+    return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("cuda", "import", NULL), "no CUcontext given");
   *device = i->device;
   *context = i->context;
   *stream = i->stream;
@@ -157,18 +179,36 @@ static const char *const libs[] = {"libcuda.so.1", "libcuda.so", NULL};
 static const char *const rtcs[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", NULL};
 
 static const simt_dialect dialect = {
-    .name = "cuda", .label = "CUDA", .dialect = DIALECT_CUDA, .lib_knob = "TSR_LIBCUDA", .rtc_knob = "TSR_NVRTC", .libs = libs, .rtcs = rtcs, .min_driver = 12000,
-    /* illegal address, launch timeout, assert, hardware stack, illegal instruction, misaligned, address space, program counter, launch failed, tensor memory
-     * leak, ECC, NVLink, contained, external device */
+    .name = "cuda",
+    .label = "CUDA",
+    .dialect = DIALECT_CUDA,
+    .lib_knob = "TSR_LIBCUDA",
+    .rtc_knob = "TSR_NVRTC",
+    .libs = libs,
+    .rtcs = rtcs,
+    .min_driver = 12000,
+    /* illegal address, launch timeout, assert, hardware stack, illegal instruction, misaligned, address space, program
+     * counter, launch failed, tensor memory leak, ECC, NVLink, contained, external device */
     .lost_codes = {700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 214, 220, 226, 911},
-    .error_name = error_name, .device_caps = device_caps, .options = options, .launch_cluster = launch_cluster, .tensor_map = tensor_map,
-    .set_shared_limit = set_shared_limit, .graph_update = graph_update, .peer_enable = peer_enable, .import = import_device, .import_pointer = import_pointer,
+    .error_name = error_name,
+    .device_caps = device_caps,
+    .options = options,
+    .launch_cluster = launch_cluster,
+    .tensor_map = tensor_map,
+    .set_shared_limit = set_shared_limit,
+    .graph_update = graph_update,
+    .peer_enable = peer_enable,
+    .import = import_device,
+    .import_pointer = import_pointer,
 };
 
-static tsr_status instance_create(const be_env *env, be_instance **out) { return simt_instance_create(env, &dialect, out); }
+static tsr_status instance_create(const be_env *env, be_instance **out) {
+  return simt_instance_create(env, &dialect, out);
+}
 static tsr_status arch_caps(const char *arch, tsr_caps *out) { return simt_arch_caps(DIALECT_CUDA, arch, out); }
 
-static tsr_status compile(const be_env *env, const char *arch, const char *source, void **code, size_t *bytes, char **log) {
+static tsr_status compile(const be_env *env, const char *arch, const char *source, void **code, size_t *bytes,
+                          char **log) {
   simt_code c;
   TSR_TRY(simt_compile_source(env, &dialect, arch, source, &c));
   *code = c.code;
@@ -177,4 +217,10 @@ static tsr_status compile(const be_env *env, const char *arch, const char *sourc
   return NULL;
 }
 
-const be_vtable cuda_backend = {.abi = BE_ABI, .name = "cuda", .dialect = DIALECT_CUDA, .instance_create = instance_create, .arch_caps = arch_caps, .compile = compile, SIMT_VTABLE(dialect)};
+const be_vtable cuda_backend = {.abi = BE_ABI,
+                                .name = "cuda",
+                                .dialect = DIALECT_CUDA,
+                                .instance_create = instance_create,
+                                .arch_caps = arch_caps,
+                                .compile = compile,
+                                SIMT_VTABLE(dialect)};

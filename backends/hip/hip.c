@@ -18,8 +18,8 @@ static const char *error_name(void *lib, int code) {
 
 enum { ATTR_CORES = 63, PROPERTIES_BYTES = 4096 };
 
-/* hipDeviceProp_t changes between releases, but the architecture's name ("gfx942:sramecc+:xnack-") is the only text in it that
- * starts with "gfx". */
+/* hipDeviceProp_t changes between releases, but the architecture's name ("gfx942:sramecc+:xnack-") is the only text in
+ * it that starts with "gfx". */
 static const char *find_arch(const unsigned char *p, size_t n, char *out, size_t cap) {
   for (size_t i = 0; i + 8 < n; i++) {
     if (memcmp(p + i, "gfx", 3)) continue;
@@ -40,11 +40,14 @@ static tsr_status device_caps(const simt_api *api, int device, tsr_caps *out) {
   *(void **)&get = dlsym(api->lib, "hipGetDevicePropertiesR0600");
   if (!get) *(void **)&get = dlsym(api->lib, "hipGetDeviceProperties");
   if (!get || get(properties, device) || !find_arch(properties, sizeof properties, arch, sizeof arch))
-    return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("hip", "device properties", NULL), "the driver does not tell the architecture");
+    return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("hip", "device properties", NULL),
+                   "the driver does not tell the architecture");
   tsr_status st = simt_arch_caps(DIALECT_HIP, arch, out);
   if (st) {
     tsr_status_free(st);
-    return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("hip", NULL, "gfx90a, gfx942, gfx950, gfx1100 and gfx1201 are known"), "architecture %s", arch);
+    return st_make(NULL, TSR_UNSUPPORTED,
+                   ST_WHERE("hip", NULL, "gfx90a, gfx942, gfx950, gfx1100 and gfx1201 are known"), "architecture %s",
+                   arch);
   }
   if (!api->device_attribute(&v, ATTR_CORES, device) && v > 0) simt_set_processors(out, v);
   return NULL;
@@ -74,7 +77,9 @@ static int peer_enable(void *lib, void *context, int device) {
 
 static tsr_status import_device(const void *desc, int *device, void **context, void **stream) {
   const tsr_hip_import *i = desc;
-  if (!i || !i->context) return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("hip", "import", "hipDevicePrimaryCtxRetain gives one"), "no hipCtx_t given");
+  if (!i || !i->context)
+    return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("hip", "import", "hipDevicePrimaryCtxRetain gives one"),
+                   "no hipCtx_t given");
   *device = i->device;
   *context = i->context;
   *stream = i->stream;
@@ -93,10 +98,13 @@ static const simt_dialect dialect = {
     .import = import_device, .import_pointer = import_pointer,
 };
 
-static tsr_status instance_create(const be_env *env, be_instance **out) { return simt_instance_create(env, &dialect, out); }
+static tsr_status instance_create(const be_env *env, be_instance **out) {
+  return simt_instance_create(env, &dialect, out);
+}
 static tsr_status arch_caps(const char *arch, tsr_caps *out) { return simt_arch_caps(DIALECT_HIP, arch, out); }
 
-static tsr_status compile(const be_env *env, const char *arch, const char *source, void **code, size_t *bytes, char **log) {
+static tsr_status compile(const be_env *env, const char *arch, const char *source, void **code, size_t *bytes,
+                          char **log) {
   simt_code c;
   TSR_TRY(simt_compile_source(env, &dialect, arch, source, &c));
   *code = c.code;
@@ -105,4 +113,10 @@ static tsr_status compile(const be_env *env, const char *arch, const char *sourc
   return NULL;
 }
 
-const be_vtable hip_backend = {.abi = BE_ABI, .name = "hip", .dialect = DIALECT_HIP, .instance_create = instance_create, .arch_caps = arch_caps, .compile = compile, SIMT_VTABLE(dialect)};
+const be_vtable hip_backend = {.abi = BE_ABI,
+                               .name = "hip",
+                               .dialect = DIALECT_HIP,
+                               .instance_create = instance_create,
+                               .arch_caps = arch_caps,
+                               .compile = compile,
+                               SIMT_VTABLE(dialect)};

@@ -1,5 +1,5 @@
-/* backends/null/backend.c - see backend.h. Memory is host memory; modules are checked for having their kernels' code; runs do nothing.
- * "null:cpu", "null:spirv", "null:cuda" and "null:hip" compile for a plain device of that dialect. */
+/* backends/null/backend.c - see backend.h. Memory is host memory; modules are checked for having their kernels' code;
+ * runs do nothing. "null:cpu", "null:spirv", "null:cuda" and "null:hip" compile for a plain device of that dialect. */
 #include "backends/null/backend.h"
 
 #include <stdio.h>
@@ -20,24 +20,60 @@ struct be_program { be_device *d; int n_launches; };
   return NULL
 
 static void plain_caps(tsr_caps *c, tsr_dialect dialect) {
-  *c = (tsr_caps){.dialect = dialect, .n_cores = 1, .subgroup = 32, .subgroup_min = 32, .subgroup_max = 32, .max_threads = 1024, .max_block = {1024, 1024, 64},
-                  .max_grid = {2147483647, 65535, 65535}, .max_warps_per_core = 48, .registers_per_core = 65536, .max_registers = 255, .shared_bytes = 48 * 1024, .shared_per_core = 100 * 1024,
-                  .shared_banks = 32, .l1_bytes = 32 * 1024, .l2_bytes = 1 << 20, .l3_bytes = 8 << 20, .alignment = 256, .vector_bytes = 16,
-                  .f64 = true, .f16 = true, .bf16 = true, .f8 = true, .i8 = true, .i16 = true, .i64 = true, .subgroup_shuffle = true, .subgroup_arithmetic = true};
-  if (dialect == DIALECT_CPU) c->subgroup = c->subgroup_min = c->subgroup_max = c->max_threads = 1, c->vector_bytes = 64;
+  *c = (tsr_caps){.dialect = dialect,
+                  .n_cores = 1,
+                  .subgroup = 32,
+                  .subgroup_min = 32,
+                  .subgroup_max = 32,
+                  .max_threads = 1024,
+                  .max_block = {1024, 1024, 64},
+                  .max_grid = {2147483647, 65535, 65535},
+                  .max_warps_per_core = 48,
+                  .registers_per_core = 65536,
+                  .max_registers = 255,
+                  .shared_bytes = 48 * 1024,
+                  .shared_per_core = 100 * 1024,
+                  .shared_banks = 32,
+                  .l1_bytes = 32 * 1024,
+                  .l2_bytes = 1 << 20,
+                  .l3_bytes = 8 << 20,
+                  .alignment = 256,
+                  .vector_bytes = 16,
+                  .f64 = true,
+                  .f16 = true,
+                  .bf16 = true,
+                  .f8 = true,
+                  .i8 = true,
+                  .i16 = true,
+                  .i64 = true,
+                  .subgroup_shuffle = true,
+                  .subgroup_arithmetic = true};
+  if (dialect == DIALECT_CPU)
+    c->subgroup = c->subgroup_min = c->subgroup_max = c->max_threads = 1, c->vector_bytes = 64;
 }
 
-static const struct { const char *name; tsr_dialect dialect; } dialects[] = {{"cpu", DIALECT_CPU}, {"spirv", DIALECT_SPIRV}, {"cuda", DIALECT_CUDA}, {"hip", DIALECT_HIP}, {"host", DIALECT_HOST}};
+static const struct {
+  const char *name;
+  tsr_dialect dialect;
+} dialects[] = {{"cpu", DIALECT_CPU},
+                {"spirv", DIALECT_SPIRV},
+                {"cuda", DIALECT_CUDA},
+                {"hip", DIALECT_HIP},
+                {"host", DIALECT_HOST}};
 
 static tsr_status arch_caps(const char *arch, tsr_caps *out) {
   for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++)
     if (!strcmp(arch, dialects[i].name)) {
       plain_caps(out, dialects[i].dialect);
-      snprintf(out->arch, sizeof out->arch, "%s", dialects[i].dialect == DIALECT_CUDA ? "sm_80" : dialects[i].dialect == DIALECT_HIP ? "gfx90a" : arch);
+      snprintf(out->arch, sizeof out->arch, "%s",
+               dialects[i].dialect == DIALECT_CUDA  ? "sm_80"
+               : dialects[i].dialect == DIALECT_HIP ? "gfx90a"
+                                                    : arch);
       if (dialects[i].dialect == DIALECT_HIP) out->subgroup = out->subgroup_min = out->subgroup_max = 64;
       return NULL;
     }
-  return st_make(NULL, TSR_NOT_FOUND, ST_WHERE("null", "arch", "cpu, spirv, cuda, hip or host"), "no dialect \"%s\"", arch);
+  return st_make(NULL, TSR_NOT_FOUND, ST_WHERE("null", "arch", "cpu, spirv, cuda, hip or host"), "no dialect \"%s\"",
+                 arch);
 }
 
 static tsr_status instance_create(const be_env *env, be_instance **out) { CREATE(be_instance, env->al, env); }
@@ -55,7 +91,8 @@ static tsr_status device_info(be_instance *in, int index, be_device_info *out) {
 }
 
 static tsr_status device_open(be_instance *in, int index, const be_import *import, be_device **out, tsr_caps *caps) {
-  if (import) return st_make(in->env->al, TSR_UNSUPPORTED, ST_WHERE("null", "device_import", NULL), "there is nothing to import");
+  if (import)
+    return st_make(in->env->al, TSR_UNSUPPORTED, ST_WHERE("null", "device_import", NULL), "there is nothing to import");
   plain_caps(caps, DIALECT_CPU);
   snprintf(caps->arch, sizeof caps->arch, "null");
   CREATE(be_device, in->env->al, in->env);
@@ -76,7 +113,9 @@ static tsr_status buffer_create(be_device *d, size_t bytes, be_memory kind, be_b
   return NULL;
 }
 
-static tsr_status buffer_import(be_device *d, const void *desc, size_t bytes, be_buffer **out) { CREATE(be_buffer, d->env->al, d, (char *)(uintptr_t)desc, bytes, false); }
+static tsr_status buffer_import(be_device *d, const void *desc, size_t bytes, be_buffer **out) {
+  CREATE(be_buffer, d->env->al, d, (char *)(uintptr_t)desc, bytes, false);
+}
 static void buffer_destroy(be_buffer *b) {
   if (!b) return;
   if (b->owned) al_free(b->d->env->al, b->p, b->bytes, 256);
@@ -116,12 +155,16 @@ static tsr_status do_fill(be_stream *s, be_range dst, uint32_t pattern) {
 
 static tsr_status module_create(be_device *d, const be_module_desc *desc, be_module **out) {
   *out = NULL;
-  if (desc->n_kernels && !desc->code_bytes) return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("null", "module", NULL), "%d kernels without code", desc->n_kernels);
+  if (desc->n_kernels && !desc->code_bytes)
+    return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("null", "module", NULL), "%d kernels without code",
+                   desc->n_kernels);
   CREATE(be_module, d->env->al, d, desc->n_kernels);
 }
 static void module_destroy(be_module *m) { if (m) al_delete(m->d->env->al, m); }
 
-static tsr_status program_create(be_device *d, const be_program_desc *desc, be_program **out) { CREATE(be_program, d->env->al, d, desc->n_launches); }
+static tsr_status program_create(be_device *d, const be_program_desc *desc, be_program **out) {
+  CREATE(be_program, d->env->al, d, desc->n_launches);
+}
 static void program_destroy(be_program *p) { if (p) al_delete(p->d->env->al, p); }
 static tsr_status program_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns) {
   for (int i = 0; times_ns && i < p->n_launches; i++) times_ns[i] = 0;

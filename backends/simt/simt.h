@@ -1,7 +1,7 @@
-/* backends/simt/simt.h - what the CUDA and HIP backends share: everything but the hooks of simt_dialect. A backend is one
- * simt_dialect and one be_vtable made by SIMT_VTABLE.
- * Every driver call goes through simt_check, which turns a code into a status; a sticky error marks the device lost, after which
- * each call answers TSR_DEVICE_LOST and closing the device resets its context. */
+/* backends/simt/simt.h - what the CUDA and HIP backends share: everything but the hooks of simt_dialect. A backend is
+ * one simt_dialect and one be_vtable made by SIMT_VTABLE. Every driver call goes through simt_check, which turns a code
+ * into a status; a sticky error marks the device lost, after which each call answers TSR_DEVICE_LOST and closing the
+ * device resets its context. */
 #ifndef BACKENDS_SIMT_SIMT_H
 #define BACKENDS_SIMT_SIMT_H
 #include <pthread.h>
@@ -75,7 +75,8 @@ tsr_status simt_enter(be_device *dev);
 
 /* ---- compiling (simt_compile.c) ---- */
 typedef struct simt_code { void *code; size_t bytes; char *log; } simt_code;
-tsr_status simt_compile_source(const be_env *env, const simt_dialect *d, const char *arch, const char *source, simt_code *out);
+tsr_status simt_compile_source(const be_env *env, const simt_dialect *d, const char *arch, const char *source,
+                               simt_code *out);
 void simt_code_free(const be_env *env, simt_code *c);
 /* Registers, spills, shared bytes and serialized wgmma of one kernel from a compile log (ptxas -v). */
 void simt_log_stats(const char *log, const char *kernel, be_kernel_stats *out);

@@ -1,6 +1,6 @@
-/* backends/simt/simt_api.h - the driver calls that CUDA and HIP have in common, as one table of entry points loaded at run time.
- * Both interfaces take the same arguments for these calls (device addresses are 64 bits in both, handles are pointers), so one
- * prototype serves; what differs is behind the hooks of simt_dialect. No vendor header is used.
+/* backends/simt/simt_api.h - the driver calls that CUDA and HIP have in common, as one table of entry points loaded at
+ * run time. Both interfaces take the same arguments for these calls (device addresses are 64 bits in both, handles are
+ * pointers), so one prototype serves; what differs is behind the hooks of simt_dialect. No vendor header is used.
  * Sources: CUDA driver API reference, HIP run-time API reference, NVRTC and hipRTC documentation. */
 #ifndef BACKENDS_SIMT_SIMT_API_H
 #define BACKENDS_SIMT_SIMT_API_H
@@ -96,9 +96,11 @@ typedef struct simt_dialect {
   int lost_codes[16];       /* sticky errors, ended by 0 */
   /* A vendor's error code as text. */
   const char *(*error_name)(void *lib, int code);
-  /* Fills a device's capabilities and architecture name; a status if the architecture is not one that code can be made for. */
+  /* Fills a device's capabilities and architecture name; a status if the architecture is not one that code can be made
+   * for. */
   tsr_status (*device_caps)(const simt_api *api, int device, tsr_caps *out);
-  /* Options for compiling for `arch`: fills `options` (cap entries), returns how many. buf is 256 bytes for the text. */
+  /* Options for compiling for `arch`: fills `options` (cap entries), returns how many. buf is 256 bytes for the text.
+   */
   int (*options)(const char *arch, char *buf, const char **options);
   /* A launch with a cluster; NULL if the API has none. */
   int (*launch_cluster)(void *lib, void *function, const be_kernel_desc *k, void *stream, void **params);

@@ -1,9 +1,10 @@
-/* backends/simt/simt_arch.c - one table row per architecture. Sources: CUDA C++ programming guide, "Compute Capabilities"; the vendors'
- * data sheets for the part named in the row (dense rates); AMD's instruction set manuals. Allocation units: CUDA's occupancy calculator;
- * LLVM's AMDGPU subtargets (512 VGPRs a SIMD in eights on CDNA; 1536 of 32 lanes in units of 24 on the RDNA parts here). Banks: 32, on
- * CDNA 4 64 (as Composable Kernel's architecture table has it); an RDNA CU's half of its pair's memory has 32.
- * sm_100's matrix rate is that of mma.sync, which is all that the text uses there: a quarter of the data sheet's 2,250 TFLOP/s, which only tcgen05
- * reaches (2,048 operations a clock and SM as on sm_80; no public figure is known). */
+/* backends/simt/simt_arch.c - one table row per architecture. Sources: CUDA C++ programming guide, "Compute
+ * Capabilities"; the vendors' data sheets for the part named in the row (dense rates); AMD's instruction set manuals.
+ * Allocation units: CUDA's occupancy calculator; LLVM's AMDGPU subtargets (512 VGPRs a SIMD in eights on CDNA; 1536 of
+ * 32 lanes in units of 24 on the RDNA parts here). Banks: 32, on CDNA 4 64 (as Composable Kernel's architecture table
+ * has it); an RDNA CU's half of its pair's memory has 32. sm_100's matrix rate is that of mma.sync, which is all that
+ * the text uses there: a quarter of the data sheet's 2,250 TFLOP/s, which only tcgen05 reaches (2,048 operations a
+ * clock and SM as on sm_80; no public figure is known). */
 #include "backends/simt/simt_arch.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ typedef struct arch_row {
   int max_blocks, max_barriers;      /* resident blocks per core; those of more than one warp (0: no further limit) */
   int shared, shared_per_core;       /* KB; RDNA: a CU's half of its pair's 128 */
   int64_t registers_per_core;
-  int parts, register_granule;       /* each part of a core has its own share of the registers; allocation unit per warp */
+  int parts, register_granule; /* each part of a core has its own share of the registers; allocation unit per warp */
   int shared_granule, shared_reserved, banks; /* banks of 4 bytes */
   int l2_mb, memory_gb;
   double tflops_f32, tflops_f16, gb_s;
@@ -40,12 +41,15 @@ static const arch_row rows[] = {
 /* ---- matrix shapes --------------------------------------------------------------------------------------------- */
 
 static void add(tsr_caps *c, int m, int n, int k, tsr_dtype a, tsr_dtype acc, matrix_scope scope) {
-  if (c->n_matrix < TSR_MAX_MATRIX) c->matrix[c->n_matrix++] = (tsr_matrix_shape){.m = m, .n = n, .k = k, .a = a, .b = a, .c = acc, .scope = scope, .enabled = true};
+  if (c->n_matrix < TSR_MAX_MATRIX)
+    c->matrix[c->n_matrix++] =
+        (tsr_matrix_shape){.m = m, .n = n, .k = k, .a = a, .b = a, .c = acc, .scope = scope, .enabled = true};
 }
 
 static void nvidia_shapes(tsr_caps *c, const arch_row *r) {
   if (r->wgmma) {
-    static const int columns[] = {256, 128, 64}, f8_columns[] = {192, 128, 64}; /* fp8 has two sets of sums (simt_wgmma_holds) */
+    static const int columns[] = {256, 128, 64},
+                     f8_columns[] = {192, 128, 64}; /* fp8 has two sets of sums (simt_wgmma_holds) */
     for (int i = 0; i < 3; i++) {
       add(c, 64, columns[i], 16, TSR_BF16, TSR_F32, SCOPE_WARPGROUP);
       add(c, 64, columns[i], 16, TSR_F16, TSR_F32, SCOPE_WARPGROUP);
@@ -98,7 +102,8 @@ static void amd_shapes(tsr_caps *c, const arch_row *r) {
   }
 }
 
-/* XCDs of CDNA 3 and 4, from the compute units that a device shows: 38 each on MI300 (X: 8, A: 6, one partition of CPX mode: 1), 32 each on MI350. */
+/* XCDs of CDNA 3 and 4, from the compute units that a device shows: 38 each on MI300 (X: 8, A: 6, one partition of CPX
+ * mode: 1), 32 each on MI350. */
 static int dies(const char *arch, int cores) {
   int each = !strcmp(arch, "gfx942") ? 38 : !strcmp(arch, "gfx950") ? 32 : 0, n = each ? (cores + each / 2) / each : 1;
   return n > 0 ? n : 1;
@@ -106,28 +111,72 @@ static int dies(const char *arch, int cores) {
 
 static void fill(const arch_row *r, tsr_caps *c) {
   bool cuda = r->dialect == DIALECT_CUDA;
-  *c = (tsr_caps){.dialect = r->dialect, .n_cores = r->cores, .subgroup = r->subgroup, .subgroup_min = r->subgroup, .subgroup_max = r->subgroup,
-                  .max_threads = 1024, .max_block = {1024, 1024, cuda ? 64 : 1024}, .max_grid = {INT32_MAX, 65535, 65535},
-                  .max_warps_per_core = r->max_warps, .max_blocks_per_core = r->max_blocks, .max_barriers_per_core = r->max_barriers, .core_parts = r->parts,
-                  .register_granule = r->register_granule, .shared_granule = r->shared_granule, .shared_reserved = r->shared_reserved, .registers_per_core = r->registers_per_core, .max_registers = cuda ? 255 : !strncmp(r->name, "gfx9", 4) ? 512 : 256,
-                  .shared_bytes = (int64_t)r->shared << 10, .shared_per_core = (int64_t)r->shared_per_core << 10, .shared_banks = r->banks,
-                  .l2_bytes = (int64_t)r->l2_mb << 20, .max_buffer_bytes = (int64_t)r->memory_gb << 30, .memory_bytes = (int64_t)r->memory_gb << 30,
-                  .alignment = 256, .vector_bytes = 16, .f64 = true, .denorm_f16 = true, .denorm_f32 = true, .denorm_f64 = true, .f16 = true, .bf16 = true, .f8 = r->fp8, .i8 = true, .i64 = true, .atomics = true,
-                  .async_copy = cuda, .tma = r->wgmma, .wgmma = r->wgmma, .clusters = r->wgmma, .int_dot = true, .subgroup_shuffle = true,
-                  .subgroup_arithmetic = true, .full_subgroups = true, .fnuz = r->fnuz, .peak_flops_f32 = r->tflops_f32 * 1e12,
-                  .peak_flops_matrix = r->tflops_f16 * 1e12, .bytes_per_s = r->gb_s * 1e9, .launch_ns = cuda ? 2500 : 5000};
+  *c = (tsr_caps){.dialect = r->dialect,
+                  .n_cores = r->cores,
+                  .subgroup = r->subgroup,
+                  .subgroup_min = r->subgroup,
+                  .subgroup_max = r->subgroup,
+                  .max_threads = 1024,
+                  .max_block = {1024, 1024, cuda ? 64 : 1024},
+                  .max_grid = {INT32_MAX, 65535, 65535},
+                  .max_warps_per_core = r->max_warps,
+                  .max_blocks_per_core = r->max_blocks,
+                  .max_barriers_per_core = r->max_barriers,
+                  .core_parts = r->parts,
+                  .register_granule = r->register_granule,
+                  .shared_granule = r->shared_granule,
+                  .shared_reserved = r->shared_reserved,
+                  .registers_per_core = r->registers_per_core,
+                  .max_registers = cuda                           ? 255
+                                   : !strncmp(r->name, "gfx9", 4) ? 512
+                                                                  : 256,
+                  .shared_bytes = (int64_t)r->shared << 10,
+                  .shared_per_core = (int64_t)r->shared_per_core << 10,
+                  .shared_banks = r->banks,
+                  .l2_bytes = (int64_t)r->l2_mb << 20,
+                  .max_buffer_bytes = (int64_t)r->memory_gb << 30,
+                  .memory_bytes = (int64_t)r->memory_gb << 30,
+                  .alignment = 256,
+                  .vector_bytes = 16,
+                  .f64 = true,
+                  .denorm_f16 = true,
+                  .denorm_f32 = true,
+                  .denorm_f64 = true,
+                  .f16 = true,
+                  .bf16 = true,
+                  .f8 = r->fp8,
+                  .i8 = true,
+                  .i64 = true,
+                  .atomics = true,
+                  .async_copy = cuda,
+                  .tma = r->wgmma,
+                  .wgmma = r->wgmma,
+                  .clusters = r->wgmma,
+                  .int_dot = true,
+                  .subgroup_shuffle = true,
+                  .subgroup_arithmetic = true,
+                  .full_subgroups = true,
+                  .fnuz = r->fnuz,
+                  .peak_flops_f32 = r->tflops_f32 * 1e12,
+                  .peak_flops_matrix = r->tflops_f16 * 1e12,
+                  .bytes_per_s = r->gb_s * 1e9,
+                  .launch_ns = cuda ? 2500 : 5000};
   snprintf(c->arch, sizeof c->arch, "%s", r->name);
   c->n_dies = dies(c->arch, c->n_cores);
-  c->f8_by_f16 = !strcmp(c->arch, "sm_90a") || !strcmp(c->arch, "sm_100"); /* ptxas 13.0: F2FP.F16.E4M3.UNPACK_B, HMMA */
+  c->f8_by_f16 =
+      !strcmp(c->arch, "sm_90a") || !strcmp(c->arch, "sm_100"); /* ptxas 13.0: F2FP.F16.E4M3.UNPACK_B, HMMA */
   c->mfma_flushes = !strcmp(c->arch, "gfx90a"); /* MIOpen's documentation */
   c->f8_sum_bits = !strcmp(c->arch, "sm_89") || !strcmp(c->arch, "sm_90a") ? 14 : 0;
   if (cuda) nvidia_shapes(c, r);
   else amd_shapes(c, r);
 }
 
-/* The names that users type for what a row's text runs on: those with features that the text doesn't use, and later members of the family. */
+/* The names that users type for what a row's text runs on: those with features that the text doesn't use, and later
+ * members of the family. */
 static const char *row_name(const char *arch) {
-  static const char *const same[][2] = {{"sm_90", "sm_90a"}, {"sm_100a", "sm_100"}, {"sm_103", "sm_100"}, {"sm_103a", "sm_100"}, {"sm_120a", "sm_120"}, {"sm_121", "sm_120"}, {"sm_121a", "sm_120"}};
+  static const char *const same[][2] = {{"sm_90", "sm_90a"},   {"sm_100a", "sm_100"}, {"sm_103", "sm_100"},
+                                        {"sm_103a", "sm_100"}, {"sm_120a", "sm_120"}, {"sm_121", "sm_120"},
+                                        {"sm_121a", "sm_120"}};
   for (size_t i = 0; i < sizeof same / sizeof *same; i++)
     if (!strcmp(arch, same[i][0])) return same[i][1];
   return arch;
@@ -141,12 +190,15 @@ tsr_status simt_arch_caps(tsr_dialect dialect, const char *arch, tsr_caps *out) 
     size_t n = strlen(known);
     snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", rows[i].name);
   }
-  return st_make(NULL, TSR_NOT_FOUND, ST_WHERE(dialect == DIALECT_CUDA ? "cuda" : "hip", arch, known), "unknown architecture \"%s\"", arch);
+  return st_make(NULL, TSR_NOT_FOUND, ST_WHERE(dialect == DIALECT_CUDA ? "cuda" : "hip", arch, known),
+                 "unknown architecture \"%s\"", arch);
 }
 
 const char *simt_cuda_arch(int major, int minor) {
   if (major == 9) return "sm_90a";
-  if (major == 10) return "sm_100"; /* 10.3 runs it too, 12.1 what is made for 12.0: not with the suffix a, which binds code to one number */
+  if (major == 10)
+    return "sm_100"; /* 10.3 runs it too, 12.1 what is made for 12.0: not with the suffix a, which binds code to one
+                        number */
   if (major == 12) return "sm_120";
   if (major == 8) return minor >= 9 ? "sm_89" : minor >= 6 ? "sm_86" : "sm_80";
   return NULL;

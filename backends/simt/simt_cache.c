@@ -1,14 +1,16 @@
-/* backends/simt/simt_cache.c - compiled binaries between runs, in the store of core/base/blob.h, named by everything they were made from.
- * An entry is the length of the compiler's log, the log, the code. */
+/* backends/simt/simt_cache.c - compiled binaries between runs, in the store of core/base/blob.h, named by everything
+ * they were made from. An entry is the length of the compiler's log, the log, the code. */
 #include <string.h>
 
 #include "backends/simt/simt.h"
 #include "core/base/blob.h"
 
-static blob_store *open_store(const be_env *env, const char *arch, const char *compiler, const char *source, char id[65]) {
+static blob_store *open_store(const be_env *env, const char *arch, const char *compiler, const char *source,
+                              char id[65]) {
   blob_store *s = NULL;
   if (!env->cache_dir) return NULL;
-  blob_id((blob_part[]){{"simt 1", 6}, {arch, strlen(arch)}, {compiler, strlen(compiler)}, {source, strlen(source)}}, 4, id);
+  blob_id((blob_part[]){{"simt 1", 6}, {arch, strlen(arch)}, {compiler, strlen(compiler)}, {source, strlen(source)}}, 4,
+          id);
   tsr_status_free(blob_open(env->al, env->cache_dir, 0, &s));
   if (s && blob_why(s)[0]) env->log(env->log_user, 2, blob_why(s));
   return s;

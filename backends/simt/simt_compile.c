@@ -1,4 +1,5 @@
-/* backends/simt/simt_compile.c - source text to binary by NVRTC or hipRTC, and what the compiler tells about the result. */
+/* backends/simt/simt_compile.c - source text to binary by NVRTC or hipRTC, and what the compiler tells about the
+ * result. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,26 +41,33 @@ static int first_error(const char *log, const char **line) {
   return (int)strcspn(e, "\n");
 }
 
-static tsr_status build(const be_env *env, const simt_dialect *d, const simt_rtc *rtc, const char *arch, const char *source, simt_code *out) {
+static tsr_status build(const be_env *env, const simt_dialect *d, const simt_rtc *rtc, const char *arch,
+                        const char *source, simt_code *out) {
   const char *options[8];
   char buf[256];
   void *program = NULL;
   tsr_status st = NULL;
   int n = d->options(arch, buf, options), code = rtc->create(&program, source, "tessera", 0, NULL, NULL);
   if (code == RTC_OUT_OF_MEMORY) return st_oom();
-  if (code) return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE(d->name, "compile", NULL), "the run-time compiler does not start (%d)", code);
+  if (code)
+    return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE(d->name, "compile", NULL),
+                   "the run-time compiler does not start (%d)", code);
   code = rtc->compile(program, n, options);
   out->log = read_log(env, rtc, program);
   if (!out->log || code == RTC_OUT_OF_MEMORY) {
     st = st_oom();
   } else if (code == RTC_INVALID_OPTION) { /* the one that may not fit is the architecture */
-    st = st_make(env->al, TSR_ARCH_MISMATCH, ST_WHERE(d->name, "compile", "update the run-time compiler"), "the run-time compiler does not know %s", arch);
+    st = st_make(env->al, TSR_ARCH_MISMATCH, ST_WHERE(d->name, "compile", "update the run-time compiler"),
+                 "the run-time compiler does not know %s", arch);
   } else if (code) {
     const char *line;
     int len = first_error(out->log, &line);
-    st = st_make(env->al, TSR_INTERNAL, ST_WHERE(d->name, "compile", NULL), "the run-time compiler refuses the source for %s (%d): %.*s", arch, code, len > 300 ? 300 : len, line);
+    st = st_make(env->al, TSR_INTERNAL, ST_WHERE(d->name, "compile", NULL),
+                 "the run-time compiler refuses the source for %s (%d): %.*s", arch, code, len > 300 ? 300 : len, line);
   } else if (rtc->code_size(program, &out->bytes) || !out->bytes || !(out->code = al_alloc(env->al, out->bytes, 16))) {
-    st = out->bytes ? st_oom() : st_make(env->al, TSR_INTERNAL, ST_WHERE(d->name, "compile", NULL), "the run-time compiler made no code for %s", arch);
+    st = out->bytes ? st_oom()
+                    : st_make(env->al, TSR_INTERNAL, ST_WHERE(d->name, "compile", NULL),
+                              "the run-time compiler made no code for %s", arch);
   } else if (rtc->code(program, out->code)) {
     st = st_make(env->al, TSR_INTERNAL, ST_WHERE(d->name, "compile", NULL), "the code can't be read back");
   }
@@ -67,7 +75,8 @@ static tsr_status build(const be_env *env, const simt_dialect *d, const simt_rtc
   return st;
 }
 
-tsr_status simt_compile_source(const be_env *env, const simt_dialect *d, const char *arch, const char *source, simt_code *out) {
+tsr_status simt_compile_source(const be_env *env, const simt_dialect *d, const char *arch, const char *source,
+                               simt_code *out) {
   simt_rtc rtc;
   int major = 0, minor = 0;
   char compiler[48];
@@ -90,7 +99,8 @@ tsr_status simt_compile_source(const be_env *env, const simt_dialect *d, const c
   return st;
 }
 
-/* ---- the log of ptxas ------------------------------------------------------------------------------------------------- */
+/* ---- the log of ptxas
+ * ------------------------------------------------------------------------------------------------- */
 
 void simt_log_stats(const char *log, const char *kernel, be_kernel_stats *out) {
   char want[320];
@@ -104,7 +114,8 @@ void simt_log_stats(const char *log, const char *kernel, be_kernel_stats *out) {
   if ((p = strstr(at, "bytes stack frame")) && (size_t)(p - at) < n) {
     for (q = p - 1; q > at && (q[-1] == ' ' || (q[-1] >= '0' && q[-1] <= '9')); q--) continue;
     out->scratch_bytes = atoi(q);
-    if (sscanf(p, "bytes stack frame, %d bytes spill stores, %d bytes spill loads", &spill_out, &spill_in) == 2) out->spill_bytes = spill_out + spill_in;
+    if (sscanf(p, "bytes stack frame, %d bytes spill stores, %d bytes spill loads", &spill_out, &spill_in) == 2)
+      out->spill_bytes = spill_out + spill_in;
   }
   if ((p = strstr(at, "Used ")) && (size_t)(p - at) < n) out->registers = atoi(p + 5);
   if ((p = strstr(at, " bytes smem")) && (size_t)(p - at) < n) {
@@ -121,7 +132,8 @@ void simt_log_stats(const char *log, const char *kernel, be_kernel_stats *out) {
   }
 }
 
-/* ---- the notes of an AMD code object ----------------------------------------------------------------------------------- */
+/* ---- the notes of an AMD code object
+ * ----------------------------------------------------------------------------------- */
 
 /* MessagePack integers up to 64 bits; -1 if it is none. */
 static int64_t pack_int(const uint8_t *p, const uint8_t *end) {
@@ -141,7 +153,8 @@ static const uint8_t *find(const uint8_t *p, const uint8_t *end, const char *key
   return NULL;
 }
 
-/* A kernel's entry is a map with sorted keys: everything up to the next .agpr_count or .args belongs to it; ".name" in its midst. */
+/* A kernel's entry is a map with sorted keys: everything up to the next .agpr_count or .args belongs to it; ".name" in
+ * its midst. */
 void simt_object_stats(const void *code, size_t bytes, const char *kernel, be_kernel_stats *out) {
   const uint8_t *p = code, *end = p + bytes, *k, *v;
   char name[300];

@@ -1,10 +1,12 @@
-/* backends/simt/simt_device.c - instances, devices, buffers, and the one place where a driver's code becomes a status. */
+/* backends/simt/simt_device.c - instances, devices, buffers, and the one place where a driver's code becomes a status.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "backends/simt/simt.h"
 
-/* ---- statuses ------------------------------------------------------------------------------------------------------ */
+/* ---- statuses ------------------------------------------------------------------------------------------------------
+ */
 
 static bool is_lost_code(const simt_dialect *d, int code) {
   for (int i = 0; d->lost_codes[i]; i++)
@@ -14,10 +16,13 @@ static bool is_lost_code(const simt_dialect *d, int code) {
 
 static tsr_status lost(const be_device *dev, const char *call) {
   const simt_dialect *d = dev->in->d;
-  return st_make(dev->in->env.al, TSR_DEVICE_LOST,
-                 ST_WHERE(d->name, call, dev->foreign ? "make a new context and import it: buffers, programs, streams and events of this one are gone"
-                                                      : "close the device and open it again: buffers, programs, streams and events must be made anew"),
-                 "%s (%d): the device's context is unusable", d->error_name(dev->in->api.lib, dev->lost_code), dev->lost_code);
+  return st_make(
+      dev->in->env.al, TSR_DEVICE_LOST,
+      ST_WHERE(d->name, call,
+               dev->foreign
+                   ? "make a new context and import it: buffers, programs, streams and events of this one are gone"
+                   : "close the device and open it again: buffers, programs, streams and events must be made anew"),
+      "%s (%d): the device's context is unusable", d->error_name(dev->in->api.lib, dev->lost_code), dev->lost_code);
 }
 
 tsr_status simt_check(be_device *dev, int code, const char *call) {
@@ -28,8 +33,11 @@ tsr_status simt_check(be_device *dev, int code, const char *call) {
     dev->lost_code = code;
     return lost(dev, call);
   }
-  tsr_code c = code == SIMT_OUT_OF_MEMORY ? TSR_OUT_OF_MEMORY : code == 209 || code == 218 ? TSR_ARCH_MISMATCH : TSR_LAUNCH_FAILED;
-  return st_make(dev->in->env.al, c, ST_WHERE(d->name, call, NULL), "%s (%d)", d->error_name(dev->in->api.lib, code), code);
+  tsr_code c = code == SIMT_OUT_OF_MEMORY   ? TSR_OUT_OF_MEMORY
+               : code == 209 || code == 218 ? TSR_ARCH_MISMATCH
+                                            : TSR_LAUNCH_FAILED;
+  return st_make(dev->in->env.al, c, ST_WHERE(d->name, call, NULL), "%s (%d)", d->error_name(dev->in->api.lib, code),
+                 code);
 }
 
 tsr_status simt_enter(be_device *dev) {
@@ -37,7 +45,8 @@ tsr_status simt_enter(be_device *dev) {
   return simt_check(dev, dev->in->api.context_current(dev->context), "set the current context");
 }
 
-/* ---- instance ------------------------------------------------------------------------------------------------------ */
+/* ---- instance ------------------------------------------------------------------------------------------------------
+ */
 
 tsr_status simt_instance_create(const be_env *env, const simt_dialect *d, be_instance **out) {
   be_instance *in = al_new(env->al, be_instance);
@@ -49,15 +58,19 @@ tsr_status simt_instance_create(const be_env *env, const simt_dialect *d, be_ins
   in->d = d;
   pthread_mutex_init(&in->lock, NULL);
   TSR_GOTO(simt_load_api(env, d, &in->api));
-  if ((code = in->api.init(0)) || (code = in->api.driver_version(&in->driver)) || (code = in->api.device_count(&in->n_devices))) {
-    st = st_make(env->al, TSR_UNAVAILABLE, ST_WHERE(d->name, NULL, NULL), "the %s driver does not start: %s (%d)", d->label, d->error_name(in->api.lib, code), code);
+  if ((code = in->api.init(0)) || (code = in->api.driver_version(&in->driver)) ||
+      (code = in->api.device_count(&in->n_devices))) {
+    st = st_make(env->al, TSR_UNAVAILABLE, ST_WHERE(d->name, NULL, NULL), "the %s driver does not start: %s (%d)",
+                 d->label, d->error_name(in->api.lib, code), code);
     goto done;
   }
   if (in->driver < d->min_driver) {
-    st = st_make(env->al, TSR_UNAVAILABLE, ST_WHERE(d->name, NULL, "update the driver"), "driver version %d is older than the %d that is needed", in->driver, d->min_driver);
+    st = st_make(env->al, TSR_UNAVAILABLE, ST_WHERE(d->name, NULL, "update the driver"),
+                 "driver version %d is older than the %d that is needed", in->driver, d->min_driver);
     goto done;
   }
-  if (in->n_devices < 1) st = st_make(env->al, TSR_UNAVAILABLE, ST_WHERE(d->name, NULL, NULL), "the driver knows no device");
+  if (in->n_devices < 1)
+    st = st_make(env->al, TSR_UNAVAILABLE, ST_WHERE(d->name, NULL, NULL), "the driver knows no device");
 done:
   if (st) simt_instance_destroy(in);
   else *out = in;
@@ -74,7 +87,8 @@ void simt_instance_destroy(be_instance *in) {
 int simt_n_devices(be_instance *in) { return in->n_devices; }
 
 static tsr_status driver_error(const be_instance *in, int code, const char *call) {
-  return st_make(in->env.al, TSR_UNAVAILABLE, ST_WHERE(in->d->name, call, NULL), "%s (%d)", in->d->error_name(in->api.lib, code), code);
+  return st_make(in->env.al, TSR_UNAVAILABLE, ST_WHERE(in->d->name, call, NULL), "%s (%d)",
+                 in->d->error_name(in->api.lib, code), code);
 }
 
 tsr_status simt_device_info(be_instance *in, int index, be_device_info *out) {
@@ -88,7 +102,8 @@ tsr_status simt_device_info(be_instance *in, int index, be_device_info *out) {
   if ((code = in->api.device_memory(&bytes, handle))) return driver_error(in, code, "device memory");
   out->caps.memory_bytes = out->caps.max_buffer_bytes = (int64_t)bytes;
   bool cuda = in->d->dialect == DIALECT_CUDA;
-  if (cuda) snprintf(out->driver, sizeof out->driver, "CUDA driver API %d.%d", in->driver / 1000, in->driver % 1000 / 10);
+  if (cuda)
+    snprintf(out->driver, sizeof out->driver, "CUDA driver API %d.%d", in->driver / 1000, in->driver % 1000 / 10);
   else snprintf(out->driver, sizeof out->driver, "HIP %d.%d", in->driver / 10000000, in->driver / 100000 % 100);
   snprintf(out->vendor, sizeof out->vendor, "%s", cuda ? "NVIDIA" : "AMD");
   if (in->api.device_uuid && !in->api.device_uuid(uuid, handle))
@@ -96,13 +111,17 @@ tsr_status simt_device_info(be_instance *in, int index, be_device_info *out) {
   return NULL;
 }
 
-/* ---- device -------------------------------------------------------------------------------------------------------- */
+/* ---- device --------------------------------------------------------------------------------------------------------
+ */
 
 static void reach(const be_device *from, const be_device *to) {
   const simt_api *api = &from->in->api;
   int can = 0;
-  if (from->handle == to->handle || from->lost || to->lost || api->peer_can(&can, from->handle, to->handle) || !can || api->context_current(from->context)) return;
-  from->in->d->peer_enable(api->lib, to->context, to->handle); /* "already enabled" is fine; without it copies go through the host */
+  if (from->handle == to->handle || from->lost || to->lost || api->peer_can(&can, from->handle, to->handle) || !can ||
+      api->context_current(from->context))
+    return;
+  from->in->d->peer_enable(api->lib, to->context,
+                           to->handle); /* "already enabled" is fine; without it copies go through the host */
 }
 
 /* Both ways between a new device and those that are open: the others get no context before somebody wants one. */
@@ -141,13 +160,15 @@ tsr_status simt_device_open(be_instance *in, int index, const be_import *import,
     dev->foreign = true;
   }
   if (dev->index < 0 || dev->index >= in->n_devices) {
-    st = st_make(in->env.al, TSR_NOT_FOUND, ST_WHERE(in->d->name, NULL, NULL), "device %d of %d", dev->index, in->n_devices);
+    st = st_make(in->env.al, TSR_NOT_FOUND, ST_WHERE(in->d->name, NULL, NULL), "device %d of %d", dev->index,
+                 in->n_devices);
     goto done;
   }
   TSR_GOTO(simt_device_info(in, dev->index, &info));
   dev->caps = info.caps;
   TSR_GOTO(simt_check(dev, in->api.device_get(&dev->handle, dev->index), "device"));
-  if (!dev->foreign) TSR_GOTO(simt_check(dev, in->api.context_retain(&dev->context, dev->handle), "retain the primary context"));
+  if (!dev->foreign)
+    TSR_GOTO(simt_check(dev, in->api.context_retain(&dev->context, dev->handle), "retain the primary context"));
   TSR_GOTO(simt_enter(dev));
   if (!dev->foreign) join_peers(dev);
 done:
@@ -171,7 +192,8 @@ void simt_device_close(be_device *dev) {
   al_delete(dev->in->env.al, dev);
 }
 
-/* ---- buffers ------------------------------------------------------------------------------------------------------- */
+/* ---- buffers -------------------------------------------------------------------------------------------------------
+ */
 
 tsr_status simt_buffer_create(be_device *dev, size_t bytes, be_memory kind, be_buffer **out) {
   be_buffer *b;
@@ -181,7 +203,9 @@ tsr_status simt_buffer_create(be_device *dev, size_t bytes, be_memory kind, be_b
   if (!(b = al_new(dev->in->env.al, be_buffer))) return st_oom();
   *b = (be_buffer){.dev = dev, .bytes = bytes};
   if (kind == BE_HOST_VISIBLE) { /* page-locked, device-mapped: one address for both sides */
-    st = simt_check(dev, dev->in->api.host_alloc(&b->host, bytes ? bytes : 1, dev->in->d->dialect == DIALECT_CUDA ? 3 : 1), "allocate host memory");
+    st = simt_check(dev,
+                    dev->in->api.host_alloc(&b->host, bytes ? bytes : 1, dev->in->d->dialect == DIALECT_CUDA ? 3 : 1),
+                    "allocate host memory");
     b->address = (uint64_t)(uintptr_t)b->host;
   } else {
     st = simt_check(dev, dev->in->api.memory_alloc(&b->address, bytes ? bytes : 1), "allocate device memory");
@@ -194,7 +218,10 @@ tsr_status simt_buffer_create(be_device *dev, size_t bytes, be_memory kind, be_b
 tsr_status simt_buffer_import(be_device *dev, const void *desc, size_t bytes, be_buffer **out) {
   uint64_t address = dev->in->d->import_pointer(desc);
   *out = NULL;
-  if (address % 16) return st_make(dev->in->env.al, TSR_INVALID_ARGUMENT, ST_WHERE(dev->in->d->name, "buffer_import", "import what it lies in, and bind with an offset"), "the pointer is not a multiple of 16 bytes");
+  if (address % 16)
+    return st_make(dev->in->env.al, TSR_INVALID_ARGUMENT,
+                   ST_WHERE(dev->in->d->name, "buffer_import", "import what it lies in, and bind with an offset"),
+                   "the pointer is not a multiple of 16 bytes");
   be_buffer *b = al_new(dev->in->env.al, be_buffer);
   if (!b) return st_oom();
   *b = (be_buffer){.dev = dev, .bytes = bytes, .address = address, .imported = true};

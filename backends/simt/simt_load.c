@@ -1,4 +1,5 @@
-/* backends/simt/simt_load.c - finding and loading the driver and the run-time compiler; every failure says what was looked for. */
+/* backends/simt/simt_load.c - finding and loading the driver and the run-time compiler; every failure says what was
+ * looked for. */
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
@@ -14,7 +15,8 @@ void simt_close_lib(void **lib) {
   *lib = NULL;
 }
 
-static tsr_status missing(const be_env *env, const simt_dialect *d, const char *what, const char *detail, const char *hint) {
+static tsr_status missing(const be_env *env, const simt_dialect *d, const char *what, const char *detail,
+                          const char *hint) {
   return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE(d->name, NULL, hint), "%s: %s", what, detail);
 }
 
@@ -83,12 +85,14 @@ static void *open_beside(const char *tool, const char *const patterns[], char *p
 }
 
 static void *find_rtc(const simt_dialect *d, char *path, size_t cap) {
-  static const char *const cuda[] = {"lib64/libnvrtc.so*", "lib/libnvrtc.so*", "targets/x86_64-linux/lib/libnvrtc.so*", NULL};
+  static const char *const cuda[] = {"lib64/libnvrtc.so*", "lib/libnvrtc.so*", "targets/x86_64-linux/lib/libnvrtc.so*",
+                                     NULL};
   static const char *const hip[] = {"lib/libhiprtc.so*", "lib64/libhiprtc.so*", NULL};
   bool is_cuda = d->dialect == DIALECT_CUDA;
   void *lib = open_first(d->rtcs, path, cap);
   if (!lib) lib = open_beside(is_cuda ? "nvcc" : "hipcc", is_cuda ? cuda : hip, path, cap);
-  if (!lib) lib = open_glob(is_cuda ? "/usr/local/cuda*/lib64/libnvrtc.so*" : "/opt/rocm*/lib/libhiprtc.so*", path, cap);
+  if (!lib)
+    lib = open_glob(is_cuda ? "/usr/local/cuda*/lib64/libnvrtc.so*" : "/opt/rocm*/lib/libhiprtc.so*", path, cap);
   return lib;
 }
 
@@ -99,7 +103,9 @@ tsr_status simt_load_rtc(const be_env *env, const simt_dialect *d, simt_rtc *out
   out->lib = *wish ? open_first(list, out->path, sizeof out->path) : find_rtc(d, out->path, sizeof out->path);
   if (!out->lib) {
     snprintf(text, sizeof text, "%s not found", *wish ? wish : d->rtcs[0]);
-    return missing(env, d, d->dialect == DIALECT_CUDA ? "no NVRTC" : "no hipRTC", text, d->dialect == DIALECT_CUDA ? "install the CUDA toolkit or set TSR_NVRTC" : "install ROCm or set TSR_HIPRTC");
+    return missing(env, d, d->dialect == DIALECT_CUDA ? "no NVRTC" : "no hipRTC", text,
+                   d->dialect == DIALECT_CUDA ? "install the CUDA toolkit or set TSR_NVRTC"
+                                              : "install ROCm or set TSR_HIPRTC");
   }
 #define LOAD(field, cuda, hip, args)                                                                    \
   *(void **)&out->field = dlsym(out->lib, d->dialect == DIALECT_CUDA ? cuda : hip);                     \

@@ -1,4 +1,5 @@
-/* backends/simt/simt_module.c - modules: source or binary to kernels ready to launch, with what the compiler said about each. */
+/* backends/simt/simt_module.c - modules: source or binary to kernels ready to launch, with what the compiler said about
+ * each. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,14 +28,16 @@ static tsr_status copy_kernel(be_module *m, simt_kernel *k, const be_kernel_desc
 static void read_stats(be_module *m, simt_kernel *k, const simt_code *code) {
   const simt_api *api = &m->dev->in->api;
   int v = 0, threads = k->desc.block[0] * k->desc.block[1] * k->desc.block[2];
-  if (m->dev->in->d->dialect == DIALECT_HIP && code->code) simt_object_stats(code->code, code->bytes, k->name, &k->stats);
+  if (m->dev->in->d->dialect == DIALECT_HIP && code->code)
+    simt_object_stats(code->code, code->bytes, k->name, &k->stats);
   else simt_log_stats(m->log ? m->log : "", k->name, &k->stats);
   if (api->function_get) {
     if (!api->function_get(&v, ATTR_REGISTERS, k->function)) k->stats.registers = v;
     if (!api->function_get(&v, ATTR_LOCAL, k->function)) k->stats.scratch_bytes = v;
     if (!api->function_get(&v, ATTR_SHARED, k->function)) k->stats.shared_bytes = v + (int)k->desc.shared_bytes;
   }
-  if (api->occupancy && m->dev->caps.max_warps_per_core > 0 && !api->occupancy(&v, k->function, threads, (size_t)k->desc.shared_bytes)) {
+  if (api->occupancy && m->dev->caps.max_warps_per_core > 0 &&
+      !api->occupancy(&v, k->function, threads, (size_t)k->desc.shared_bytes)) {
     double warps = (double)v * ((threads + m->dev->caps.subgroup - 1) / m->dev->caps.subgroup);
     k->stats.occupancy = warps / m->dev->caps.max_warps_per_core;
   }
@@ -45,11 +48,13 @@ static tsr_status load_kernel(be_module *m, simt_kernel *k, const be_kernel_desc
   TSR_TRY(copy_kernel(m, k, d));
   TSR_TRY(simt_check(dev, dev->in->api.module_function(&k->function, m->handle, k->name), "find a kernel"));
   if (d->shared_bytes > STATIC_SHARED_LIMIT && dev->in->d->set_shared_limit)
-    TSR_TRY(simt_check(dev, dev->in->d->set_shared_limit(dev->in->api.lib, k->function, (int)d->shared_bytes), "raise the shared memory limit"));
+    TSR_TRY(simt_check(dev, dev->in->d->set_shared_limit(dev->in->api.lib, k->function, (int)d->shared_bytes),
+                       "raise the shared memory limit"));
   read_stats(m, k, code);
   if (k->stats.spill_bytes > 0 || k->stats.serialized) {
     char text[256];
-    snprintf(text, sizeof text, "kernel %s: %d bytes of registers spilled%s", k->name, k->stats.spill_bytes, k->stats.serialized ? ", wgmma serialized" : "");
+    snprintf(text, sizeof text, "kernel %s: %d bytes of registers spilled%s", k->name, k->stats.spill_bytes,
+             k->stats.serialized ? ", wgmma serialized" : "");
     dev->in->env.log(dev->in->env.log_user, 1, text);
   }
   return NULL;
@@ -65,10 +70,12 @@ tsr_status simt_module_create(be_device *dev, const be_module_desc *desc, be_mod
   if (!m) return st_oom();
   m->dev = dev;
   if (desc->format != BE_TEXT && desc->format != BE_BINARY) {
-    st = st_make(env->al, TSR_ARCH_MISMATCH, ST_WHERE(dev->in->d->name, "module", NULL), "the module holds no %s code", dev->in->d->label);
+    st = st_make(env->al, TSR_ARCH_MISMATCH, ST_WHERE(dev->in->d->name, "module", NULL), "the module holds no %s code",
+                 dev->in->d->label);
     goto done;
   }
-  if (desc->format == BE_TEXT) TSR_GOTO(simt_compile_source(env, dev->in->d, desc->arch ? desc->arch : dev->caps.arch, desc->code, &code));
+  if (desc->format == BE_TEXT)
+    TSR_GOTO(simt_compile_source(env, dev->in->d, desc->arch ? desc->arch : dev->caps.arch, desc->code, &code));
   m->log = code.log;
   code.log = NULL;
   TSR_GOTO(simt_check(dev, dev->in->api.module_load(&m->handle, code.code ? code.code : desc->code), "load a module"));

@@ -1,6 +1,7 @@
-/* backends/simt/simt_program.c - programs: launches in order on one stream, replayed as a graph. The graph is captured on the second
- * run in a row with the same addresses, an older executable graph being updated in place; with addresses that always change a capture would cost more
- * than it saves, and the kernels are launched one by one. A timed run does that too, between events. Launch order on one stream implies every dependency in `waits`. */
+/* backends/simt/simt_program.c - programs: launches in order on one stream, replayed as a graph. The graph is captured
+ * on the second run in a row with the same addresses, an older executable graph being updated in place; with addresses
+ * that always change a capture would cost more than it saves, and the kernels are launched one by one. A timed run does
+ * that too, between events. Launch order on one stream implies every dependency in `waits`. */
 #include <string.h>
 
 #include "backends/simt/simt.h"
@@ -47,7 +48,8 @@ tsr_status simt_program_create(be_device *dev, const be_program_desc *desc, be_p
   p->dev = dev;
   p->n_launches = desc->n_launches;
   p->n_slots = desc->n_slots;
-  p->no_graphs = !api->capture_begin || !api->capture_end || !api->graph_instantiate || !api->graph_launch || !api->graph_destroy || !api->exec_destroy;
+  p->no_graphs = !api->capture_begin || !api->capture_end || !api->graph_instantiate || !api->graph_launch ||
+                 !api->graph_destroy || !api->exec_destroy;
   p->bound = al_zalloc(al, 2 * sizeof *p->bound * (size_t)(p->n_slots + 1));
   if (p->bound) p->last = p->bound + p->n_slots + 1;
   if (desc->n_launches) p->launches = al_zalloc(al, sizeof *p->launches * (size_t)desc->n_launches);
@@ -57,7 +59,8 @@ tsr_status simt_program_create(be_device *dev, const be_program_desc *desc, be_p
     simt_kernel *k = &l->module->kernels[l->kernel];
     int n = k->desc.n_args;
     if (n + k->desc.n_maps > MAX_PARAMS) {
-      st = st_make(al, TSR_UNSUPPORTED, ST_WHERE(dev->in->d->name, k->name, NULL), "%d parameters; %d fit a launch", n + k->desc.n_maps, MAX_PARAMS);
+      st = st_make(al, TSR_UNSUPPORTED, ST_WHERE(dev->in->d->name, k->name, NULL), "%d parameters; %d fit a launch",
+                   n + k->desc.n_maps, MAX_PARAMS);
       break;
     }
     p->launches[i].kernel = k;
@@ -84,9 +87,13 @@ static tsr_status launch_one(be_stream *s, const launch *l, const be_range *slot
     args[n] = address_of(&slots[l->slots[n]]);
     params[n] = &args[n];
   }
-  if (d->n_maps > 8) return st_make(dev->in->env.al, TSR_UNSUPPORTED, ST_WHERE(dev->in->d->name, k->name, NULL), "%d tensor maps", d->n_maps);
+  if (d->n_maps > 8)
+    return st_make(dev->in->env.al, TSR_UNSUPPORTED, ST_WHERE(dev->in->d->name, k->name, NULL), "%d tensor maps",
+                   d->n_maps);
   for (int i = 0; i < d->n_maps; i++) {
-    if (!dev->in->d->tensor_map) return st_make(dev->in->env.al, TSR_UNSUPPORTED, ST_WHERE(dev->in->d->name, k->name, NULL), "no tensor maps on this device");
+    if (!dev->in->d->tensor_map)
+      return st_make(dev->in->env.al, TSR_UNSUPPORTED, ST_WHERE(dev->in->d->name, k->name, NULL),
+                     "no tensor maps on this device");
     TSR_TRY(dev->in->d->tensor_map(dev->in->api.lib, &d->maps[i], args[d->maps[i].arg], maps[i].bytes));
     params[n++] = maps[i].bytes;
   }
@@ -96,8 +103,10 @@ static tsr_status launch_one(be_stream *s, const launch *l, const be_range *slot
   if (clustered && dev->in->d->launch_cluster)
     code = dev->in->d->launch_cluster(dev->in->api.lib, k->function, d, s->handle, params);
   else
-    code = dev->in->api.launch(k->function, (unsigned)d->grid[0], (unsigned)d->grid[1], (unsigned)d->grid[2], (unsigned)d->block[0], (unsigned)d->block[1], (unsigned)d->block[2],
-                               dev->in->d->dialect == DIALECT_CUDA ? (unsigned)d->shared_bytes : 0, s->handle, params, NULL);
+    code = dev->in->api.launch(k->function, (unsigned)d->grid[0], (unsigned)d->grid[1], (unsigned)d->grid[2],
+                               (unsigned)d->block[0], (unsigned)d->block[1], (unsigned)d->block[2],
+                               dev->in->d->dialect == DIALECT_CUDA ? (unsigned)d->shared_bytes : 0, s->handle, params,
+                               NULL);
   return simt_check(dev, code, k->name);
 }
 

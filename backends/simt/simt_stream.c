@@ -16,7 +16,9 @@ tsr_status simt_stream_create(be_device *dev, int priority, be_stream **out) {
     return NULL;
   }
   /* Lower numbers are more urgent for the driver. */
-  tsr_status st = simt_check(dev, dev->in->api.stream_create(&s->handle, SIMT_STREAM_NON_BLOCKING, priority > -1000 ? -priority : 1000), "create a stream");
+  tsr_status st = simt_check(
+      dev, dev->in->api.stream_create(&s->handle, SIMT_STREAM_NON_BLOCKING, priority > -1000 ? -priority : 1000),
+      "create a stream");
   if (st) al_delete(dev->in->env.al, s);
   else *out = s;
   return st;
@@ -42,7 +44,9 @@ tsr_status simt_stream_sync(be_stream *s, int64_t timeout_ns) {
   for (int64_t end = now_ns() + timeout_ns;;) {
     int code = dev->in->api.stream_query(s->handle);
     if (code != SIMT_NOT_READY) return simt_check(dev, code, "query a stream");
-    if (now_ns() >= end) return st_make(dev->in->env.al, TSR_TIMEOUT, ST_WHERE(dev->in->d->name, "stream_sync", NULL), "still running after %lld ns", (long long)timeout_ns);
+    if (now_ns() >= end)
+      return st_make(dev->in->env.al, TSR_TIMEOUT, ST_WHERE(dev->in->d->name, "stream_sync", NULL),
+                     "still running after %lld ns", (long long)timeout_ns);
     struct timespec nap = {0, 20000};
     nanosleep(&nap, NULL);
   }
@@ -93,20 +97,26 @@ tsr_status simt_event_elapsed(be_event *from, be_event *to, double *ns) {
 
 tsr_status simt_be_write(be_stream *s, be_range dst, const void *src) {
   TSR_TRY(simt_enter(s->dev));
-  return simt_check(s->dev, s->dev->in->api.to_device(dst.buffer->address + dst.offset, src, dst.bytes, s->handle), "copy to the device");
+  return simt_check(s->dev, s->dev->in->api.to_device(dst.buffer->address + dst.offset, src, dst.bytes, s->handle),
+                    "copy to the device");
 }
 
 tsr_status simt_be_read(be_stream *s, be_range src, void *dst) {
   TSR_TRY(simt_enter(s->dev));
-  return simt_check(s->dev, s->dev->in->api.to_host(dst, src.buffer->address + src.offset, src.bytes, s->handle), "copy to the host");
+  return simt_check(s->dev, s->dev->in->api.to_host(dst, src.buffer->address + src.offset, src.bytes, s->handle),
+                    "copy to the host");
 }
 
 tsr_status simt_be_copy(be_stream *s, be_range dst, be_range src) {
   TSR_TRY(simt_enter(s->dev));
-  return simt_check(s->dev, s->dev->in->api.copy(dst.buffer->address + dst.offset, src.buffer->address + src.offset, src.bytes, s->handle), "copy on the device");
+  return simt_check(
+      s->dev,
+      s->dev->in->api.copy(dst.buffer->address + dst.offset, src.buffer->address + src.offset, src.bytes, s->handle),
+      "copy on the device");
 }
 
 tsr_status simt_be_fill(be_stream *s, be_range dst, uint32_t pattern) {
   TSR_TRY(simt_enter(s->dev));
-  return simt_check(s->dev, s->dev->in->api.set32(dst.buffer->address + dst.offset, (int)pattern, dst.bytes / 4, s->handle), "fill");
+  return simt_check(
+      s->dev, s->dev->in->api.set32(dst.buffer->address + dst.offset, (int)pattern, dst.bytes / 4, s->handle), "fill");
 }

@@ -1,5 +1,5 @@
-/* backends/vulkan/buffer.c - device memory. One allocation a buffer: the runtime's planner makes few and large ones. Kernels know addresses alone, so
- * a buffer may exceed maxStorageBufferRange, and maxBufferSize too. */
+/* backends/vulkan/buffer.c - device memory. One allocation a buffer: the runtime's planner makes few and large ones.
+ * Kernels know addresses alone, so a buffer may exceed maxStorageBufferRange, and maxBufferSize too. */
 #include <string.h>
 
 #include "backends/vulkan/vk.h"
@@ -18,10 +18,11 @@ static int find_type(const be_device *d, uint32_t allowed, VkMemoryPropertyFlags
   return best;
 }
 
-/* Device-local memory that the host can also reach is taken where it costs nothing: unified memory. With a separate card its
- * window may be small, so plain device-local memory is preferred there. */
+/* Device-local memory that the host can also reach is taken where it costs nothing: unified memory. With a separate
+ * card its window may be small, so plain device-local memory is preferred there. */
 static int choose_type(const be_device *d, uint32_t allowed, be_memory kind) {
-  const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+                              local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
   const VkMemoryPropertyFlags never = VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT;
   VkMemoryPropertyFlags order[4];
   int n = 0;
@@ -41,7 +42,8 @@ static int choose_type(const be_device *d, uint32_t allowed, be_memory kind) {
 }
 
 static tsr_status too_large(const be_device *d, size_t bytes) {
-  return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", "split the tensor"), "%zu bytes; the driver's largest buffer has %llu", bytes, (unsigned long long)d->limits.max_buffer);
+  return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", "split the tensor"),
+                 "%zu bytes; the driver's largest buffer has %llu", bytes, (unsigned long long)d->limits.max_buffer);
 }
 
 /* `size` bytes as VkBuffers of at most the driver's largest. What they ask of memory, all together, in *req. */
@@ -50,7 +52,8 @@ static tsr_status make_pieces(be_device *d, be_buffer *b, size_t size, VkMemoryR
                              .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT};
   *req = (VkMemoryRequirements){.memoryTypeBits = UINT32_MAX};
   b->piece = size;
-  if (d->limits.max_buffer && size > d->limits.max_buffer) b->piece = d->limits.max_buffer / VK_PIECE_ALIGN * VK_PIECE_ALIGN;
+  if (d->limits.max_buffer && size > d->limits.max_buffer)
+    b->piece = d->limits.max_buffer / VK_PIECE_ALIGN * VK_PIECE_ALIGN;
   if (!b->piece || size > b->piece * VK_MAX_PIECES) return too_large(d, b->bytes);
   for (size_t at = 0; at < size; at += b->piece) {
     VkMemoryRequirements one;
@@ -59,7 +62,8 @@ static tsr_status make_pieces(be_device *d, be_buffer *b, size_t size, VkMemoryR
     VK_TRY(d, d->fn.vkCreateBuffer(d->vk, &info, NULL, &vk));
     b->vk[b->n_pieces++] = vk;
     d->fn.vkGetBufferMemoryRequirements(d->vk, vk, &one);
-    if (at + b->piece < size && one.size > b->piece) return too_large(d, b->bytes); /* the next one would not follow at once */
+    if (at + b->piece < size && one.size > b->piece)
+      return too_large(d, b->bytes); /* the next one would not follow at once */
     if (at && VK_PIECE_ALIGN % one.alignment) return too_large(d, b->bytes);
     req->size = at + one.size;
     req->memoryTypeBits &= one.memoryTypeBits;
@@ -85,12 +89,19 @@ static tsr_status allocate(be_device *d, be_buffer *b, size_t size, be_memory ki
   bool follow;
   TSR_TRY(make_pieces(d, b, size, &req));
   int type = choose_type(d, req.memoryTypeBits, kind);
-  if (type < 0) return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", NULL), "no suitable memory type");
-  VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO, .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
-  VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = &flags, .allocationSize = req.size, .memoryTypeIndex = (uint32_t)type};
-  VkResult r = vk_fault(&d->fault_oom) ? VK_ERROR_OUT_OF_DEVICE_MEMORY : d->fn.vkAllocateMemory(d->vk, &info, NULL, &b->memory);
+  if (type < 0)
+    return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", NULL), "no suitable memory type");
+  VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+                                     .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
+  VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                               .pNext = &flags,
+                               .allocationSize = req.size,
+                               .memoryTypeIndex = (uint32_t)type};
+  VkResult r =
+      vk_fault(&d->fault_oom) ? VK_ERROR_OUT_OF_DEVICE_MEMORY : d->fn.vkAllocateMemory(d->vk, &info, NULL, &b->memory);
   if (r == VK_ERROR_OUT_OF_DEVICE_MEMORY)
-    return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", "use smaller tensors or free others"), "out of device memory for %zu bytes", b->bytes);
+    return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", "use smaller tensors or free others"),
+                   "out of device memory for %zu bytes", b->bytes);
   VK_TRY(d, r);
   TSR_TRY(bind_pieces(d, b, &follow));
   if (!follow) return too_large(d, b->bytes);
@@ -103,9 +114,9 @@ static tsr_status allocate(be_device *d, be_buffer *b, size_t size, be_memory ki
 tsr_status vk_buffer_create(be_device *d, size_t bytes, be_memory kind, be_buffer **out) {
   *out = NULL;
   if (atomic_load(&d->lost)) return vk_lost_status(d);
-  /* llvmpipe executes loads with lane-uniform addresses also where all lanes are switched off (a short branch not taken; loops see to it
-   * themselves, core/emit/spirv/walk.c): reads that the program doesn't make may then fall behind the buffer. Pages that nobody touches
-   * cost nothing there. */
+  /* llvmpipe executes loads with lane-uniform addresses also where all lanes are switched off (a short branch not
+   * taken; loops see to it themselves, core/emit/spirv/walk.c): reads that the program doesn't make may then fall
+   * behind the buffer. Pages that nobody touches cost nothing there. */
   size_t slack = d->limits.software ? 1 << 20 : 0, size = (bytes + 15) / 16 * 16 + (bytes ? 0 : 16) + slack;
   if (size > d->limits.max_buffer && size - slack <= d->limits.max_buffer) size -= slack;
   be_buffer *b = al_new(d->env->al, be_buffer);
@@ -122,7 +133,9 @@ tsr_status vk_buffer_create(be_device *d, size_t bytes, be_memory kind, be_buffe
 tsr_status vk_buffer_import(be_device *d, const void *desc, size_t bytes, be_buffer **out) {
   const tsr_vulkan_buffer *v = desc;
   *out = NULL;
-  if (!v || !v->buffer || v->offset % 16) return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "buffer import", NULL), "needs a VkBuffer and an offset that is a multiple of 16");
+  if (!v || !v->buffer || v->offset % 16)
+    return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "buffer import", NULL),
+                   "needs a VkBuffer and an offset that is a multiple of 16");
   be_buffer *b = al_new(d->env->al, be_buffer);
   if (!b) return st_oom();
   b->d = d;
@@ -140,11 +153,13 @@ tsr_status vk_buffer_import(be_device *d, const void *desc, size_t bytes, be_buf
   return NULL;
 }
 
-/* Who destroys a buffer has waited for its uses, which can't be done on a lost device: work submitted before may still run there. */
+/* Who destroys a buffer has waited for its uses, which can't be done on a lost device: work submitted before may still
+ * run there. */
 static void wait_if_lost(be_device *d) {
   if (!atomic_load(&d->lost)) return;
   vk_queue_lock(d);
-  VkResult r = d->fn.vkQueueWaitIdle(d->queue); /* ends in finite time on a lost device too (Vulkan specification, "Lost Device") */
+  VkResult r = d->fn.vkQueueWaitIdle(
+      d->queue); /* ends in finite time on a lost device too (Vulkan specification, "Lost Device") */
   vk_queue_unlock(d);
   tsr_status_free(vk_status(d, r, "vkQueueWaitIdle"));
 }
@@ -161,7 +176,8 @@ void vk_buffer_destroy(be_buffer *b) {
 
 size_t vk_buffer_part(const be_range *r, size_t at, VkBuffer *vk, VkDeviceSize *offset) {
   const be_buffer *b = r->buffer;
-  size_t from = b->offset + r->offset + at, i = from / b->piece, left = r->bytes - at, here = b->piece - from % b->piece;
+  size_t from = b->offset + r->offset + at, i = from / b->piece, left = r->bytes - at,
+         here = b->piece - from % b->piece;
   *vk = b->vk[i];
   *offset = from % b->piece;
   return left < here ? left : here;

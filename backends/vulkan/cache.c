@@ -1,5 +1,6 @@
-/* backends/vulkan/cache.c - what is kept on disk: the driver's pipeline cache and self-test results, in the store of core/base/blob.h, which
- * refuses what is damaged or what others can write. An ID is the hash of a name that tells driver and device apart. */
+/* backends/vulkan/cache.c - what is kept on disk: the driver's pipeline cache and self-test results, in the store of
+ * core/base/blob.h, which refuses what is damaged or what others can write. An ID is the hash of a name that tells
+ * driver and device apart. */
 #include <stdio.h>
 #include <string.h>
 
@@ -51,7 +52,8 @@ void vk_cache_load(be_device *d) {
     al_free(d->env->al, p, n, 16);
     p = NULL;
   }
-  VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, .initialDataSize = p ? n : 0, .pInitialData = p};
+  VkPipelineCacheCreateInfo info = {
+      .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, .initialDataSize = p ? n : 0, .pInitialData = p};
   if (d->fn.vkCreatePipelineCache(d->vk, &info, NULL, &d->cache) != VK_SUCCESS) d->cache = VK_NULL_HANDLE;
   if (p) d->cache_hash = hash_of(p, n), al_free(d->env->al, p, n, 16);
 }
@@ -59,7 +61,9 @@ void vk_cache_load(be_device *d) {
 void vk_cache_save(be_device *d) {
   size_t n = 0;
   char name[80];
-  if (!d->cache || !d->env->cache_dir || d->fn.vkGetPipelineCacheData(d->vk, d->cache, &n, NULL) != VK_SUCCESS || n <= 32) return;
+  if (!d->cache || !d->env->cache_dir || d->fn.vkGetPipelineCacheData(d->vk, d->cache, &n, NULL) != VK_SUCCESS ||
+      n <= 32)
+    return;
   void *p = al_alloc(d->env->al, n, 16);
   size_t got = n;
   if (p && d->fn.vkGetPipelineCacheData(d->vk, d->cache, &got, p) == VK_SUCCESS && hash_of(p, got) != d->cache_hash) {

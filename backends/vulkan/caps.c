@@ -1,5 +1,6 @@
-/* backends/vulkan/caps.c - what a device can do: features, limits, cooperative matrix properties. Each extension is asked only when it
- * is listed, and the answers are not believed further than that: the self-test has the last word on matrices. */
+/* backends/vulkan/caps.c - what a device can do: features, limits, cooperative matrix properties. Each extension is
+ * asked only when it is listed, and the answers are not believed further than that: the self-test has the last word on
+ * matrices. */
 #include <stdio.h>
 #include <string.h>
 
@@ -40,13 +41,15 @@ static void from_chain(const void *chain, VkBaseOutStructure *to, size_t size) {
 #define INIT(f, member, type) (f)->member.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type
 #define LINK(f, member) ((f)->member.pNext = (f)->base.pNext, (f)->base.pNext = &(f)->member)
 
-static void read_features(const be_instance *in, VkPhysicalDevice p, const ext_list *e, const void *chain, bool imported, features *f) {
+static void read_features(const be_instance *in, VkPhysicalDevice p, const ext_list *e, const void *chain,
+                          bool imported, features *f) {
   memset(f, 0, sizeof *f);
   INIT(f, base, FEATURES_2);
   INIT(f, v11, VULKAN_1_1_FEATURES), LINK(f, v11);
   INIT(f, v12, VULKAN_1_2_FEATURES), LINK(f, v12);
   INIT(f, v13, VULKAN_1_3_FEATURES), LINK(f, v13);
-  INIT(f, matrix, COOPERATIVE_MATRIX_FEATURES_KHR), INIT(f, bf16, SHADER_BFLOAT16_FEATURES_KHR), INIT(f, f8, SHADER_FLOAT8_FEATURES_EXT);
+  INIT(f, matrix, COOPERATIVE_MATRIX_FEATURES_KHR), INIT(f, bf16, SHADER_BFLOAT16_FEATURES_KHR),
+      INIT(f, f8, SHADER_FLOAT8_FEATURES_EXT);
   INIT(f, nv2, COOPERATIVE_MATRIX_2_FEATURES_NV), INIT(f, layout, WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR);
   INIT(f, executable, PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR), INIT(f, clock, SHADER_CLOCK_FEATURES_KHR);
   if (has(e, "VK_KHR_cooperative_matrix")) LINK(f, matrix);
@@ -61,8 +64,10 @@ static void read_features(const be_instance *in, VkPhysicalDevice p, const ext_l
     return;
   }
 #define COPY(member) from_chain(chain, (VkBaseOutStructure *)&f->member, sizeof f->member)
-  COPY(base), COPY(v11), COPY(v12), COPY(v13), COPY(matrix), COPY(bf16), COPY(f8), COPY(nv2), COPY(layout), COPY(executable), COPY(clock);
-  f->base.features.shaderInt64 = f->v12.bufferDeviceAddress = f->v12.timelineSemaphore = f->v12.vulkanMemoryModel = f->v13.synchronization2 = f->v13.maintenance4 = VK_TRUE;
+  COPY(base), COPY(v11), COPY(v12), COPY(v13), COPY(matrix), COPY(bf16), COPY(f8), COPY(nv2), COPY(layout),
+      COPY(executable), COPY(clock);
+  f->base.features.shaderInt64 = f->v12.bufferDeviceAddress = f->v12.timelineSemaphore = f->v12.vulkanMemoryModel =
+      f->v13.synchronization2 = f->v13.maintenance4 = VK_TRUE;
 }
 
 static const char *missing(const features *f) {
@@ -119,14 +124,26 @@ static bool usable(const vk_features *f, tsr_dtype t) {
   }
 }
 
-static void add_shape(tsr_caps *c, const vk_features *f, int m, int n, int k, VkComponentTypeKHR a, VkComponentTypeKHR b, VkComponentTypeKHR acc, VkScopeKHR scope, int threads) {
-  tsr_matrix_shape s = {m, n, k, component(a), component(b), component(acc), scope == VK_SCOPE_WORKGROUP_KHR ? SCOPE_WORKGROUP : SCOPE_SUBGROUP, true, "", threads};
+static void add_shape(tsr_caps *c, const vk_features *f, int m, int n, int k, VkComponentTypeKHR a,
+                      VkComponentTypeKHR b, VkComponentTypeKHR acc, VkScopeKHR scope, int threads) {
+  tsr_matrix_shape s = {m,
+                        n,
+                        k,
+                        component(a),
+                        component(b),
+                        component(acc),
+                        scope == VK_SCOPE_WORKGROUP_KHR ? SCOPE_WORKGROUP : SCOPE_SUBGROUP,
+                        true,
+                        "",
+                        threads};
   if (c->n_matrix == TSR_MAX_MATRIX || !usable(f, s.a) || !usable(f, s.b) || !usable(f, s.c)) return;
   if (scope != VK_SCOPE_SUBGROUP_KHR && scope != VK_SCOPE_WORKGROUP_KHR) return;
   if (m < 1 || n < 1 || k < 1 || m > 1024 || n > 1024 || k > 1024) return;
   for (int i = 0; i < c->n_matrix; i++) {
     const tsr_matrix_shape *o = &c->matrix[i];
-    if (o->m == m && o->n == n && o->k == k && o->a == s.a && o->b == s.b && o->c == s.c && o->scope == s.scope && o->threads == threads) return;
+    if (o->m == m && o->n == n && o->k == k && o->a == s.a && o->b == s.b && o->c == s.c && o->scope == s.scope &&
+        o->threads == threads)
+      return;
   }
   c->matrix[c->n_matrix++] = s;
 }
@@ -134,7 +151,8 @@ static void add_shape(tsr_caps *c, const vk_features *f, int m, int n, int k, Vk
 static void matrices(const be_instance *in, VkPhysicalDevice p, const vk_features *f, tsr_caps *c) {
   VkCooperativeMatrixPropertiesKHR props[256];
   uint32_t n = 256;
-  for (uint32_t i = 0; i < n; i++) props[i] = (VkCooperativeMatrixPropertiesKHR){.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR};
+  for (uint32_t i = 0; i < n; i++)
+    props[i] = (VkCooperativeMatrixPropertiesKHR){.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR};
   if (!f->coopmat || !in->fn.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) return;
   VkResult r = in->fn.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(p, &n, props);
   if (r != VK_SUCCESS && r != VK_INCOMPLETE) n = 0;
@@ -142,19 +160,25 @@ static void matrices(const be_instance *in, VkPhysicalDevice p, const vk_feature
   for (int pass = 0; pass < 2; pass++)
     for (uint32_t i = 0; i < n; i++) {
       const VkCooperativeMatrixPropertiesKHR *q = &props[i];
-      bool wide = q->CType == VK_COMPONENT_TYPE_FLOAT32_KHR || q->CType == VK_COMPONENT_TYPE_SINT32_KHR || q->CType == VK_COMPONENT_TYPE_UINT32_KHR;
-      if (q->CType == q->ResultType && !q->saturatingAccumulation && wide == (pass == 0)) add_shape(c, f, (int)q->MSize, (int)q->NSize, (int)q->KSize, q->AType, q->BType, q->CType, q->scope, 0);
+      bool wide = q->CType == VK_COMPONENT_TYPE_FLOAT32_KHR || q->CType == VK_COMPONENT_TYPE_SINT32_KHR ||
+                  q->CType == VK_COMPONENT_TYPE_UINT32_KHR;
+      if (q->CType == q->ResultType && !q->saturatingAccumulation && wide == (pass == 0))
+        add_shape(c, f, (int)q->MSize, (int)q->NSize, (int)q->KSize, q->AType, q->BType, q->CType, q->scope, 0);
     }
   if (!f->nv2_workgroup || !in->fn.vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) return;
   VkCooperativeMatrixFlexibleDimensionsPropertiesNV flex[64];
   n = 64;
-  for (uint32_t i = 0; i < n; i++) flex[i] = (VkCooperativeMatrixFlexibleDimensionsPropertiesNV){.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV};
+  for (uint32_t i = 0; i < n; i++)
+    flex[i] = (VkCooperativeMatrixFlexibleDimensionsPropertiesNV){
+        .sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV};
   r = in->fn.vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV(p, &n, flex);
   if (r != VK_SUCCESS && r != VK_INCOMPLETE) return;
   /* Workgroup scope takes any multiples of the granularity. */
   for (uint32_t i = 0; i < n; i++)
-    if (flex[i].scope == VK_SCOPE_WORKGROUP_KHR && flex[i].workgroupInvocations && !flex[i].saturatingAccumulation && flex[i].CType == flex[i].ResultType)
-      add_shape(c, f, (int)flex[i].MGranularity, (int)flex[i].NGranularity, (int)flex[i].KGranularity, flex[i].AType, flex[i].BType, flex[i].CType, VK_SCOPE_WORKGROUP_KHR, (int)flex[i].workgroupInvocations);
+    if (flex[i].scope == VK_SCOPE_WORKGROUP_KHR && flex[i].workgroupInvocations && !flex[i].saturatingAccumulation &&
+        flex[i].CType == flex[i].ResultType)
+      add_shape(c, f, (int)flex[i].MGranularity, (int)flex[i].NGranularity, (int)flex[i].KGranularity, flex[i].AType,
+                flex[i].BType, flex[i].CType, VK_SCOPE_WORKGROUP_KHR, (int)flex[i].workgroupInvocations);
 }
 
 /* ---- properties ---- */
@@ -191,7 +215,9 @@ static const char *vendor_name(uint32_t id) {
 }
 
 bool vk_may_require(const vk_features *f, const vk_limits *l, const tsr_caps *c, int subgroup, int threads) {
-  if (!f->subgroup_size_control || !l->sized_compute || subgroup <= 0 || subgroup < c->subgroup_min || subgroup > c->subgroup_max) return false;
+  if (!f->subgroup_size_control || !l->sized_compute || subgroup <= 0 || subgroup < c->subgroup_min ||
+      subgroup > c->subgroup_max)
+    return false;
   return (uint32_t)((threads + subgroup - 1) / subgroup) <= l->max_subgroups;
 }
 
@@ -209,40 +235,74 @@ static void fill_limits(VkPhysicalDevice p, const properties *q, vk_limits *l) {
   memcpy(l->driver_uuid, q->v11.driverUUID, 16);
 }
 
-/* Of three widths, those that may be asked for: a driver that ties widths together takes all of a set or none. `all` is 16, 32 and 64; some
- * drivers tie 16 and 64 only. */
-static void controls(VkShaderFloatControlsIndependence tie, VkBool32 f16, VkBool32 f32, VkBool32 f64, bool *out16, bool *out32, bool *out64) {
+/* Of three widths, those that may be asked for: a driver that ties widths together takes all of a set or none. `all` is
+ * 16, 32 and 64; some drivers tie 16 and 64 only. */
+static void controls(VkShaderFloatControlsIndependence tie, VkBool32 f16, VkBool32 f32, VkBool32 f64, bool *out16,
+                     bool *out32, bool *out64) {
   bool outer = f16 && f64, all = outer && f32;
-  *out16 = tie == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL ? f16 : tie == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY ? outer : all;
+  *out16 = tie == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL           ? f16
+           : tie == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY ? outer
+                                                                      : all;
   *out32 = tie == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE ? all : f32;
-  *out64 = tie == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL ? f64 : tie == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY ? outer : all;
+  *out64 = tie == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL           ? f64
+           : tie == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY ? outer
+                                                                      : all;
 }
 
 static void fill_float_controls(const VkPhysicalDeviceVulkan12Properties *p, tsr_caps *c) {
-  c->nan_f16 = p->shaderSignedZeroInfNanPreserveFloat16, c->nan_preserve = p->shaderSignedZeroInfNanPreserveFloat32, c->nan_f64 = p->shaderSignedZeroInfNanPreserveFloat64;
-  controls(p->denormBehaviorIndependence, p->shaderDenormPreserveFloat16, p->shaderDenormPreserveFloat32, p->shaderDenormPreserveFloat64, &c->denorm_f16, &c->denorm_f32, &c->denorm_f64);
-  controls(p->roundingModeIndependence, p->shaderRoundingModeRTEFloat16, p->shaderRoundingModeRTEFloat32, p->shaderRoundingModeRTEFloat64, &c->rte_f16, &c->rte_f32, &c->rte_f64);
+  c->nan_f16 = p->shaderSignedZeroInfNanPreserveFloat16, c->nan_preserve = p->shaderSignedZeroInfNanPreserveFloat32,
+  c->nan_f64 = p->shaderSignedZeroInfNanPreserveFloat64;
+  controls(p->denormBehaviorIndependence, p->shaderDenormPreserveFloat16, p->shaderDenormPreserveFloat32,
+           p->shaderDenormPreserveFloat64, &c->denorm_f16, &c->denorm_f32, &c->denorm_f64);
+  controls(p->roundingModeIndependence, p->shaderRoundingModeRTEFloat16, p->shaderRoundingModeRTEFloat32,
+           p->shaderRoundingModeRTEFloat64, &c->rte_f16, &c->rte_f32, &c->rte_f64);
 }
 
-static void fill_caps(const be_instance *in, VkPhysicalDevice p, const properties *q, const vk_features *f, tsr_caps *c) {
+static void fill_caps(const be_instance *in, VkPhysicalDevice p, const properties *q, const vk_features *f,
+                      tsr_caps *c) {
   const VkPhysicalDeviceLimits *m = &q->base.properties.limits;
   VkPhysicalDeviceMemoryProperties mem;
   in->fn.vkGetPhysicalDeviceMemoryProperties(p, &mem);
   bool software = q->base.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
-  *c = (tsr_caps){.dialect = DIALECT_SPIRV, .arch = "spirv1.6", .n_cores = software ? 2 : 16, .subgroup = (int)q->v11.subgroupSize,
-                  .subgroup_min = (int)q->v13.minSubgroupSize, .subgroup_max = (int)q->v13.maxSubgroupSize, .max_threads = (int)m->maxComputeWorkGroupInvocations,
-                  .shared_bytes = m->maxComputeSharedMemorySize, .shared_per_core = m->maxComputeSharedMemorySize, .shared_banks = 32 /* no query; most have so many */,
-                  .max_range_bytes = 0, .alignment = 256, .vector_bytes = 16,
-                  .f64 = f->f64, .f16 = f->f16 && f->storage16, .bf16 = f->bfloat16, .f8 = f->float8, .i8 = f->i8 && f->storage8, .i16 = f->i16 && f->storage16, .i64 = f->i64, .atomics = true,
-                  .coopmat = f->coopmat, .coopmat2 = f->nv2, .coopmat2_workgroup = f->nv2_workgroup, .coopmat2_tensor = f->nv2_tensor,
-                  .coopmat2_per_element = f->nv2_per_element, .coopmat2_reduce = f->nv2_reduce, .coopmat2_convert = f->nv2_convert,
-                  .full_subgroups = f->full_subgroups && f->subgroup_size_control, .shared_layout = f->explicit_layout,
-                  .coopmat2_max_dim = (int)q->nv2.cooperativeMatrixFlexibleDimensionsMaxDimension, .coopmat2_shared_bytes = q->nv2.cooperativeMatrixWorkgroupScopeReservedSharedMemory};
+  *c = (tsr_caps){.dialect = DIALECT_SPIRV,
+                  .arch = "spirv1.6",
+                  .n_cores = software ? 2 : 16,
+                  .subgroup = (int)q->v11.subgroupSize,
+                  .subgroup_min = (int)q->v13.minSubgroupSize,
+                  .subgroup_max = (int)q->v13.maxSubgroupSize,
+                  .max_threads = (int)m->maxComputeWorkGroupInvocations,
+                  .shared_bytes = m->maxComputeSharedMemorySize,
+                  .shared_per_core = m->maxComputeSharedMemorySize,
+                  .shared_banks = 32 /* no query; most have so many */,
+                  .max_range_bytes = 0,
+                  .alignment = 256,
+                  .vector_bytes = 16,
+                  .f64 = f->f64,
+                  .f16 = f->f16 && f->storage16,
+                  .bf16 = f->bfloat16,
+                  .f8 = f->float8,
+                  .i8 = f->i8 && f->storage8,
+                  .i16 = f->i16 && f->storage16,
+                  .i64 = f->i64,
+                  .atomics = true,
+                  .coopmat = f->coopmat,
+                  .coopmat2 = f->nv2,
+                  .coopmat2_workgroup = f->nv2_workgroup,
+                  .coopmat2_tensor = f->nv2_tensor,
+                  .coopmat2_per_element = f->nv2_per_element,
+                  .coopmat2_reduce = f->nv2_reduce,
+                  .coopmat2_convert = f->nv2_convert,
+                  .full_subgroups = f->full_subgroups && f->subgroup_size_control,
+                  .shared_layout = f->explicit_layout,
+                  .coopmat2_max_dim = (int)q->nv2.cooperativeMatrixFlexibleDimensionsMaxDimension,
+                  .coopmat2_shared_bytes = q->nv2.cooperativeMatrixWorkgroupScopeReservedSharedMemory};
   VkSubgroupFeatureFlags s = q->v11.subgroupSupportedOperations;
   bool in_compute = q->v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
   c->subgroup_shuffle = in_compute && (s & VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
   c->subgroup_arithmetic = in_compute && (s & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
-  for (int i = 0; i < 3; i++) c->max_block[i] = (int)m->maxComputeWorkGroupSize[i], c->max_grid[i] = INT32_MAX; /* larger grids are cut into several dispatches */
+  for (int i = 0; i < 3; i++)
+    c->max_block[i] = (int)m->maxComputeWorkGroupSize[i],
+    c->max_grid[i] = INT32_MAX; /* larger grids are cut into several dispatches */
   for (uint32_t i = 0; i < mem.memoryHeapCount; i++)
     if (mem.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) c->memory_bytes += (int64_t)mem.memoryHeaps[i].size;
   c->max_buffer_bytes = c->memory_bytes; /* not maxBufferSize: see buffer.c */
@@ -254,7 +314,8 @@ static void hex(char *out, const uint8_t *b, int n) {
   for (int i = 0; i < n; i++) snprintf(out + 2 * i, 3, "%02x", b[i]);
 }
 
-tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l, be_device_info *info) {
+tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l,
+                    be_device_info *info) {
   const be_env *env = in->env;
   features have;
   properties q;
@@ -276,7 +337,8 @@ tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import
   summarise(&have, f);
   read_properties(in, p, f, &q);
   if (missing(&have))
-    return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", q.base.properties.deviceName, NULL), "%s lacks %s", q.base.properties.deviceName, missing(&have));
+    return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", q.base.properties.deviceName, NULL), "%s lacks %s",
+                   q.base.properties.deviceName, missing(&have));
   fill_limits(p, &q, l);
   f->clock &= l->software; /* clock.c; a GPU's timestamps cost little */
   fill_caps(in, p, &q, f, &info->caps);

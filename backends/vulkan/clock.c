@@ -1,8 +1,10 @@
-/* backends/vulkan/clock.c - the clock of software devices, read by a kernel of one invocation (VK_KHR_shader_clock); timed runs put it between
- * their launches. llvmpipe makes of a timestamp a scene for the threads of its rasteriser, which wake, meet twice and go back to sleep: 40 to
- * 50 us, during which the next barrier waits. A dispatch is 2 to 15 us, and what it wrote is memory that the host reads without a call.
- * What a tick lasts nobody says: it is measured once per device, against the host's clock. Of the 64 bits only VK_CLOCK_BITS are believed: lavapipe 26.1
- * counts nanoseconds and leaves the upper word 0. So runs that may be longer than half of what these count (2 s) keep to timestamps. */
+/* backends/vulkan/clock.c - the clock of software devices, read by a kernel of one invocation (VK_KHR_shader_clock);
+ * timed runs put it between their launches. llvmpipe makes of a timestamp a scene for the threads of its rasteriser,
+ * which wake, meet twice and go back to sleep: 40 to 50 us, during which the next barrier waits. A dispatch is 2 to 15
+ * us, and what it wrote is memory that the host reads without a call. What a tick lasts nobody says: it is measured
+ * once per device, against the host's clock. Of the 64 bits only VK_CLOCK_BITS are believed: lavapipe 26.1 counts
+ * nanoseconds and leaves the upper word 0. So runs that may be longer than half of what these count (2 s) keep to
+ * timestamps. */
 #include <time.h>
 
 #include "backends/vulkan/vk.h"
@@ -12,19 +14,23 @@
 
 /* *address = clock of the device; the address is the only push constant, as for kernels of one argument. */
 static uint32_t *clock_words(const tsr_allocator *al, arena *a, size_t *n) {
-  const uint32_t caps[] = {CapShader, CapInt64, CapVulkanMemoryModel, CapPhysicalStorageBufferAddresses, CapShaderClock};
+  const uint32_t caps[] = {CapShader, CapInt64, CapVulkanMemoryModel, CapPhysicalStorageBufferAddresses,
+                           CapShaderClock};
   spv s;
   spv_init(&s, al);
   for (size_t i = 0; i < sizeof caps / sizeof *caps; i++) spv_capability(&s, caps[i]);
   spv_extension(&s, "SPV_KHR_shader_clock");
   uint32_t main_id = spv_id(&s), block = spv_id(&s), var = spv_id(&s);
-  uint32_t u32 = TYPE(&s, OpTypeInt, 32, 0), u64 = TYPE(&s, OpTypeInt, 64, 0), none = spv_once(&s, OpTypeVoid, NULL, 0, false), function = TYPE(&s, OpTypeFunction, none);
+  uint32_t u32 = TYPE(&s, OpTypeInt, 32, 0), u64 = TYPE(&s, OpTypeInt, 64, 0),
+           none = spv_once(&s, OpTypeVoid, NULL, 0, false), function = TYPE(&s, OpTypeFunction, none);
   SPV(&s, SEC_MODEL, OpMemoryModel, 5348, 3); /* PhysicalStorageBuffer64, Vulkan */
   SPV(&s, SEC_MODES, OpExecutionMode, main_id, ModeLocalSize, 1, 1, 1);
   SPV(&s, SEC_TYPES, OpTypeStruct, block, u64);
   SPV(&s, SEC_DECORATIONS, OpDecorate, block, DecBlock);
   SPV(&s, SEC_DECORATIONS, OpMemberDecorate, block, 0, DecOffset, 0);
-  uint32_t whole = TYPE(&s, OpTypePointer, StoragePushConstant, block), member = TYPE(&s, OpTypePointer, StoragePushConstant, u64), memory = TYPE(&s, OpTypePointer, StoragePhysical, u64);
+  uint32_t whole = TYPE(&s, OpTypePointer, StoragePushConstant, block),
+           member = TYPE(&s, OpTypePointer, StoragePushConstant, u64),
+           memory = TYPE(&s, OpTypePointer, StoragePhysical, u64);
   SPV(&s, SEC_TYPES, OpVariable, whole, var, StoragePushConstant);
   SPV(&s, SEC_HEAD, OpFunction, none, main_id, 0, function);
   SPV(&s, SEC_HEAD, OpLabel, spv_id(&s));
@@ -44,9 +50,18 @@ static tsr_status make_module(be_device *d) {
   size_t n;
   arena_init(&a, d->env->al);
   const uint32_t *words = clock_words(d->env->al, &a, &n);
-  be_kernel_desc k = {.name = "clock", .grid = {1, 1, 1}, .block = {1, 1, 1}, .cluster = {1, 1, 1}, .n_args = 1, .n_outputs = 1};
+  be_kernel_desc k = {
+      .name = "clock", .grid = {1, 1, 1}, .block = {1, 1, 1}, .cluster = {1, 1, 1}, .n_args = 1, .n_outputs = 1};
   const size_t offsets[] = {0, 4 * n};
-  tsr_status st = words ? vk_module_create(d, &(be_module_desc){.format = BE_SPIRV, .code = words, .code_bytes = 4 * n, .offsets = offsets, .kernels = &k, .n_kernels = 1}, &d->clock.kernel) : st_oom();
+  tsr_status st = words ? vk_module_create(d,
+                                           &(be_module_desc){.format = BE_SPIRV,
+                                                             .code = words,
+                                                             .code_bytes = 4 * n,
+                                                             .offsets = offsets,
+                                                             .kernels = &k,
+                                                             .n_kernels = 1},
+                                           &d->clock.kernel)
+                        : st_oom();
   arena_clear(&a);
   return st;
 }
@@ -92,8 +107,8 @@ static tsr_status read_sharply(be_stream *s, be_buffer *to, reading *out) {
   return NULL;
 }
 
-/* Each later reading bounds the rate from both sides; they are taken until it is known to 0.2 % (20 ms on an idle machine), for 0.3 s at most. A
- * nanosecond where that is within the bounds; no rate when the clock stands still. */
+/* Each later reading bounds the rate from both sides; they are taken until it is known to 0.2 % (20 ms on an idle
+ * machine), for 0.3 s at most. A nanosecond where that is within the bounds; no rate when the clock stands still. */
 static tsr_status calibrate(be_stream *s) {
   const double sharp = 0.004, most_ns = 3e8, pause_ns = 2e6;
   be_device *d = s->d;

@@ -50,24 +50,50 @@ static VkResult create_device(be_device *d) {
   uint32_t n = 0;
   VkPhysicalDeviceFeatures2 base = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                                     .features = {.shaderFloat64 = f->f64, .shaderInt64 = VK_TRUE, .shaderInt16 = f->i16}};
-  VkPhysicalDeviceVulkan11Features v11 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, .pNext = &base, .storageBuffer16BitAccess = f->storage16};
-  VkPhysicalDeviceVulkan12Features v12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .pNext = &v11, .storageBuffer8BitAccess = f->storage8,
-                                          .shaderInt8 = f->i8, .shaderFloat16 = f->f16, .shaderSubgroupExtendedTypes = f->subgroup_types, .bufferDeviceAddress = VK_TRUE, .timelineSemaphore = VK_TRUE,
-                                          .vulkanMemoryModel = VK_TRUE, .scalarBlockLayout = f->scalar_layout};
-  VkPhysicalDeviceVulkan13Features v13 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, .pNext = &v12, .synchronization2 = VK_TRUE,
-                                          .maintenance4 = VK_TRUE, .subgroupSizeControl = f->subgroup_size_control, .computeFullSubgroups = f->full_subgroups};
-  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, .cooperativeMatrix = VK_TRUE};
-  VkPhysicalDeviceShaderBfloat16FeaturesKHR bf16 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR, .shaderBFloat16Type = VK_TRUE, .shaderBFloat16CooperativeMatrix = VK_TRUE};
-  VkPhysicalDeviceShaderFloat8FeaturesEXT f8 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT8_FEATURES_EXT, .shaderFloat8 = VK_TRUE, .shaderFloat8CooperativeMatrix = VK_TRUE};
-  VkPhysicalDeviceCooperativeMatrix2FeaturesNV nv2 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV,
-                                                      .cooperativeMatrixWorkgroupScope = f->nv2_workgroup, .cooperativeMatrixFlexibleDimensions = f->nv2_workgroup,
-                                                      .cooperativeMatrixReductions = f->nv2_reduce, .cooperativeMatrixConversions = f->nv2_convert,
-                                                      .cooperativeMatrixPerElementOperations = f->nv2_per_element, .cooperativeMatrixTensorAddressing = f->nv2_tensor};
+  VkPhysicalDeviceVulkan11Features v11 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
+                                          .pNext = &base,
+                                          .storageBuffer16BitAccess = f->storage16};
+  VkPhysicalDeviceVulkan12Features v12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                          .pNext = &v11,
+                                          .storageBuffer8BitAccess = f->storage8,
+                                          .shaderInt8 = f->i8,
+                                          .shaderFloat16 = f->f16,
+                                          .shaderSubgroupExtendedTypes = f->subgroup_types,
+                                          .bufferDeviceAddress = VK_TRUE,
+                                          .timelineSemaphore = VK_TRUE,
+                                          .vulkanMemoryModel = VK_TRUE,
+                                          .scalarBlockLayout = f->scalar_layout};
+  VkPhysicalDeviceVulkan13Features v13 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+                                          .pNext = &v12,
+                                          .synchronization2 = VK_TRUE,
+                                          .maintenance4 = VK_TRUE,
+                                          .subgroupSizeControl = f->subgroup_size_control,
+                                          .computeFullSubgroups = f->full_subgroups};
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, .cooperativeMatrix = VK_TRUE};
+  VkPhysicalDeviceShaderBfloat16FeaturesKHR bf16 = {.sType =
+                                                        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR,
+                                                    .shaderBFloat16Type = VK_TRUE,
+                                                    .shaderBFloat16CooperativeMatrix = VK_TRUE};
+  VkPhysicalDeviceShaderFloat8FeaturesEXT f8 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT8_FEATURES_EXT,
+                                                .shaderFloat8 = VK_TRUE,
+                                                .shaderFloat8CooperativeMatrix = VK_TRUE};
+  VkPhysicalDeviceCooperativeMatrix2FeaturesNV nv2 = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV,
+      .cooperativeMatrixWorkgroupScope = f->nv2_workgroup,
+      .cooperativeMatrixFlexibleDimensions = f->nv2_workgroup,
+      .cooperativeMatrixReductions = f->nv2_reduce,
+      .cooperativeMatrixConversions = f->nv2_convert,
+      .cooperativeMatrixPerElementOperations = f->nv2_per_element,
+      .cooperativeMatrixTensorAddressing = f->nv2_tensor};
   VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR layout = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR, .workgroupMemoryExplicitLayout = VK_TRUE,
       .workgroupMemoryExplicitLayout8BitAccess = VK_TRUE, .workgroupMemoryExplicitLayout16BitAccess = VK_TRUE};
-  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR, .pipelineExecutableInfo = VK_TRUE};
-  VkPhysicalDeviceShaderClockFeaturesKHR clock = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CLOCK_FEATURES_KHR, .shaderDeviceClock = VK_TRUE};
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,
+      .pipelineExecutableInfo = VK_TRUE};
+  VkPhysicalDeviceShaderClockFeaturesKHR clock = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CLOCK_FEATURES_KHR,
+                                                  .shaderDeviceClock = VK_TRUE};
   void *chain = &v13;
 #define USE(cond, s, name) \
   if (cond) s.pNext = chain, chain = &s, ext[n++] = name
@@ -80,9 +106,16 @@ static VkResult create_device(be_device *d) {
   USE(f->clock, clock, "VK_KHR_shader_clock");
 #undef USE
   float priority = 0.5f;
-  VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueFamilyIndex = d->family, .queueCount = 1, .pQueuePriorities = &priority};
-  VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = chain, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue,
-                             .enabledExtensionCount = n, .ppEnabledExtensionNames = ext};
+  VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                   .queueFamilyIndex = d->family,
+                                   .queueCount = 1,
+                                   .pQueuePriorities = &priority};
+  VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                             .pNext = chain,
+                             .queueCreateInfoCount = 1,
+                             .pQueueCreateInfos = &queue,
+                             .enabledExtensionCount = n,
+                             .ppEnabledExtensionNames = ext};
   return d->instance->fn.vkCreateDevice(d->physical, &info, NULL, &d->vk);
 }
 
@@ -92,7 +125,8 @@ static tsr_status open_own(be_device *d, be_instance *in, int index, be_device_i
   d->physical = in->devices[index];
   d->owned = true;
   TSR_TRY(vk_query(in, d->physical, NULL, &d->features, &d->limits, info));
-  if (!find_family(d, &d->family, &bits)) return st_make(d->env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, NULL), "%s has no compute queue", info->name);
+  if (!find_family(d, &d->family, &bits))
+    return st_make(d->env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, NULL), "%s has no compute queue", info->name);
   d->limits.timestamp_bits = bits;
   VK_TRY(d, create_device(d));
   vk_load_device(&in->fn, d->vk, &d->fn);
@@ -102,7 +136,8 @@ static tsr_status open_own(be_device *d, be_instance *in, int index, be_device_i
 
 static tsr_status open_imported(be_device *d, be_instance *in, const tsr_vulkan_import *im, be_device_info *info) {
   if (!im || !im->instance || !im->physical_device || !im->device || !im->queue)
-    return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "import", NULL), "instance, physical_device, device and queue must be given");
+    return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "import", NULL),
+                   "instance, physical_device, device and queue must be given");
   if (!im->get_instance_proc_addr) TSR_TRY(vk_load(d->env));
   vk_load_calls((VkInstance)im->instance, (PFN_vkGetInstanceProcAddr)im->get_instance_proc_addr, &in->fn);
   d->instance = in;
@@ -118,7 +153,8 @@ static tsr_status open_imported(be_device *d, be_instance *in, const tsr_vulkan_
   uint32_t n = 32;
   in->fn.vkGetPhysicalDeviceQueueFamilyProperties(d->physical, &n, q);
   if (d->family >= n || !(q[d->family].queueFlags & VK_QUEUE_COMPUTE_BIT))
-    return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "import", NULL), "queue family %u has no compute", d->family);
+    return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "import", NULL),
+                   "queue family %u has no compute", d->family);
   d->limits.timestamp_bits = q[d->family].timestampValidBits;
   vk_load_device(&in->fn, d->vk, &d->fn);
   return NULL;
@@ -126,7 +162,9 @@ static tsr_status open_imported(be_device *d, be_instance *in, const tsr_vulkan_
 
 static tsr_status make_layout(be_device *d) {
   VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, VK_PUSH_BYTES};
-  VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .pushConstantRangeCount = 1, .pPushConstantRanges = &push};
+  VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                     .pushConstantRangeCount = 1,
+                                     .pPushConstantRanges = &push};
   return vk_status(d, d->fn.vkCreatePipelineLayout(d->vk, &info, NULL, &d->layout), "vkCreatePipelineLayout");
 }
 

@@ -10,9 +10,13 @@ tsr_status vk_load(const be_env *env) {
   pthread_mutex_lock(&volk_lock);
   VkResult r = volkInitialize(); /* keeps what it found the first time */
   pthread_mutex_unlock(&volk_lock);
-  if (r != VK_SUCCESS) return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, "install the Vulkan loader (libvulkan1) and a driver"), "no Vulkan loader (libvulkan.so.1)");
+  if (r != VK_SUCCESS)
+    return st_make(env->al, TSR_UNAVAILABLE,
+                   ST_WHERE("vulkan", NULL, "install the Vulkan loader (libvulkan1) and a driver"),
+                   "no Vulkan loader (libvulkan.so.1)");
   if (volkGetInstanceVersion() < VK_API_VERSION_1_3)
-    return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, "update the Vulkan loader"), "the Vulkan loader is older than 1.3");
+    return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, "update the Vulkan loader"),
+                   "the Vulkan loader is older than 1.3");
   return NULL;
 }
 
@@ -30,12 +34,15 @@ void vk_load_device(const vk_calls *calls, VkDevice vk, struct VolkDeviceTable *
   pthread_mutex_unlock(&volk_lock);
 }
 
-static VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types, const VkDebugUtilsMessengerCallbackDataEXT *data, void *user) {
+static VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                     VkDebugUtilsMessageTypeFlagsEXT types,
+                                     const VkDebugUtilsMessengerCallbackDataEXT *data, void *user) {
   be_instance *in = user;
   bool error = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT;
   if (error) atomic_fetch_add(&in->n_messages, 1);
   char text[1000]; /* the layers' text names the rule only sometimes */
-  snprintf(text, sizeof text, "Vulkan validation: %s: %s", data->pMessageIdName ? data->pMessageIdName : "", data->pMessage);
+  snprintf(text, sizeof text, "Vulkan validation: %s: %s", data->pMessageIdName ? data->pMessageIdName : "",
+           data->pMessage);
   in->env->log(in->env->log_user, error ? 0 : 3, text);
   return VK_FALSE;
 }
@@ -66,14 +73,23 @@ static VkResult create(be_instance *in, bool validate) {
   static const char *const extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
   VkBool32 yes = VK_TRUE;
   VkLayerSettingEXT setting = {layer, "validate_sync", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &yes};
-  VkLayerSettingsCreateInfoEXT settings = {.sType = VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT, .settingCount = 1, .pSettings = &setting};
+  VkLayerSettingsCreateInfoEXT settings = {
+      .sType = VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT, .settingCount = 1, .pSettings = &setting};
   VkDebugUtilsMessengerCreateInfoEXT messenger = {
       .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT, .pNext = validate && takes_settings(layer) ? &settings : NULL,
       .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
       .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT, .pfnUserCallback = on_message, .pUserData = in};
-  VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pApplicationName = "tessera", .pEngineName = "tessera", .apiVersion = VK_API_VERSION_1_3};
-  VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pNext = validate ? &messenger : NULL, .pApplicationInfo = &app,
-                               .enabledLayerCount = validate, .ppEnabledLayerNames = &layer, .enabledExtensionCount = validate, .ppEnabledExtensionNames = extensions};
+  VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                           .pApplicationName = "tessera",
+                           .pEngineName = "tessera",
+                           .apiVersion = VK_API_VERSION_1_3};
+  VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                               .pNext = validate ? &messenger : NULL,
+                               .pApplicationInfo = &app,
+                               .enabledLayerCount = validate,
+                               .ppEnabledLayerNames = &layer,
+                               .enabledExtensionCount = validate,
+                               .ppEnabledExtensionNames = extensions};
   VkResult r = vkCreateInstance(&info, NULL, &in->vk);
   if (r != VK_SUCCESS) return r;
   vk_load_calls(in->vk, NULL, &in->fn);
@@ -95,7 +111,8 @@ static void list_devices(be_instance *in) {
       continue;
     }
     char text[400];
-    snprintf(text, sizeof text, "vulkan: %s speaks only Vulkan %u.%u and is left out", p.deviceName, VK_API_VERSION_MAJOR(p.apiVersion), VK_API_VERSION_MINOR(p.apiVersion));
+    snprintf(text, sizeof text, "vulkan: %s speaks only Vulkan %u.%u and is left out", p.deviceName,
+             VK_API_VERSION_MAJOR(p.apiVersion), VK_API_VERSION_MINOR(p.apiVersion));
     in->env->log(in->env->log_user, 2, text);
   }
 }
@@ -105,7 +122,9 @@ tsr_status vk_instance_create(const be_env *env, be_instance **out) {
   TSR_TRY(vk_load(env));
   bool validate = knob_bool("TSR_VK_VALIDATION");
   if (validate && !has_layer("VK_LAYER_KHRONOS_validation"))
-    return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, "install vulkan-validationlayers or unset TSR_VK_VALIDATION"), "TSR_VK_VALIDATION is set but VK_LAYER_KHRONOS_validation is not installed");
+    return st_make(env->al, TSR_UNAVAILABLE,
+                   ST_WHERE("vulkan", NULL, "install vulkan-validationlayers or unset TSR_VK_VALIDATION"),
+                   "TSR_VK_VALIDATION is set but VK_LAYER_KHRONOS_validation is not installed");
   be_instance *in = al_new(env->al, be_instance);
   if (!in) return st_oom();
   in->env = env;
@@ -114,7 +133,8 @@ tsr_status vk_instance_create(const be_env *env, be_instance **out) {
   if (r != VK_SUCCESS || !in->n_devices) {
     vk_instance_destroy(in);
     if (r == VK_ERROR_OUT_OF_HOST_MEMORY) return st_oom();
-    return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, "install a Vulkan 1.3 driver (mesa-vulkan-drivers has one for the CPU)"),
+    return st_make(env->al, TSR_UNAVAILABLE,
+                   ST_WHERE("vulkan", NULL, "install a Vulkan 1.3 driver (mesa-vulkan-drivers has one for the CPU)"),
                    r != VK_SUCCESS ? "vkCreateInstance failed (%d)" : "no Vulkan 1.3 device", (int)r);
   }
   *out = in;

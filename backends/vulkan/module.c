@@ -1,4 +1,5 @@
-/* backends/vulkan/module.c - SPIR-V modules and their pipelines, made when a program first needs them, several at once. */
+/* backends/vulkan/module.c - SPIR-V modules and their pipelines, made when a program first needs them, several at once.
+ */
 #include <string.h>
 
 #include "backends/vulkan/vk.h"
@@ -7,12 +8,14 @@ enum { MAX_COMPILERS = 16 };
 
 /* Layers of a network repeat their kernels; the grid is no part of the code. */
 static bool same_code(const vk_kernel *a, const vk_kernel *b) {
-  return a->n_words == b->n_words && a->desc.subgroup == b->desc.subgroup && !memcmp(a->desc.block, b->desc.block, sizeof a->desc.block) && !memcmp(a->words, b->words, 4 * a->n_words);
+  return a->n_words == b->n_words && a->desc.subgroup == b->desc.subgroup &&
+         !memcmp(a->desc.block, b->desc.block, sizeof a->desc.block) && !memcmp(a->words, b->words, 4 * a->n_words);
 }
 
 tsr_status vk_module_create(be_device *d, const be_module_desc *desc, be_module **out) {
   *out = NULL;
-  if (desc->format != BE_SPIRV) return st_make(d->env->al, TSR_ARCH_MISMATCH, ST_WHERE("vulkan", "module", NULL), "not SPIR-V");
+  if (desc->format != BE_SPIRV)
+    return st_make(d->env->al, TSR_ARCH_MISMATCH, ST_WHERE("vulkan", "module", NULL), "not SPIR-V");
   be_module *m = al_new(d->env->al, be_module);
   arena *a = al_new(d->env->al, arena);
   if (!m || !a) goto oom;
@@ -56,17 +59,31 @@ void vk_module_destroy(be_module *m) {
 }
 
 static VkResult make_pipeline(be_device *d, const vk_kernel *k, VkPipeline *out) {
-  VkShaderModuleCreateInfo code = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = 4 * k->n_words, .pCode = k->words};
+  VkShaderModuleCreateInfo code = {
+      .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = 4 * k->n_words, .pCode = k->words};
   VkShaderModule module;
   VkResult r = d->fn.vkCreateShaderModule(d->vk, &code, NULL, &module);
   if (r != VK_SUCCESS) return r;
   int threads = k->desc.block[0] * k->desc.block[1] * k->desc.block[2];
-  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, .requiredSubgroupSize = (uint32_t)k->desc.subgroup};
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
+      .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
+      .requiredSubgroupSize = (uint32_t)k->desc.subgroup};
   bool sized = vk_may_require(&d->features, &d->limits, &d->caps, k->desc.subgroup, threads);
-  bool full = sized && d->features.full_subgroups && k->desc.block[0] % k->desc.subgroup == 0 && threads % k->desc.subgroup == 0;
-  VkPipelineShaderStageCreateInfo stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .pNext = sized ? &size : NULL,
-                                           .flags = full ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT : 0, .stage = VK_SHADER_STAGE_COMPUTE_BIT, .module = module, .pName = "main"};
-  VkComputePipelineCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, .flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT | (d->features.statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0), .stage = stage, .layout = d->layout};
+  bool full = sized && d->features.full_subgroups && k->desc.block[0] % k->desc.subgroup == 0 &&
+              threads % k->desc.subgroup == 0;
+  VkPipelineShaderStageCreateInfo stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                                           .pNext = sized ? &size : NULL,
+                                           .flags =
+                                               full ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT : 0,
+                                           .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                                           .module = module,
+                                           .pName = "main"};
+  VkComputePipelineCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+                                      .flags =
+                                          VK_PIPELINE_CREATE_DISPATCH_BASE_BIT |
+                                          (d->features.statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0),
+                                      .stage = stage,
+                                      .layout = d->layout};
   r = d->fn.vkCreateComputePipelines(d->vk, d->cache, 1, &info, NULL, out);
   d->fn.vkDestroyShaderModule(d->vk, module, NULL);
   return r;
@@ -118,7 +135,11 @@ tsr_status vk_pipelines(be_device *d, const vk_need *needs, int n) {
   for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
   int r = atomic_load(&b.result);
   if (r == VK_SUCCESS) return NULL;
-  if (r == VK_ERROR_DEVICE_LOST || r == VK_ERROR_OUT_OF_HOST_MEMORY || r == VK_ERROR_OUT_OF_DEVICE_MEMORY) return vk_status(d, (VkResult)r, "vkCreateComputePipelines");
+  if (r == VK_ERROR_DEVICE_LOST || r == VK_ERROR_OUT_OF_HOST_MEMORY || r == VK_ERROR_OUT_OF_DEVICE_MEMORY)
+    return vk_status(d, (VkResult)r, "vkCreateComputePipelines");
   const vk_need *w = &needs[atomic_load(&b.failed)];
-  return st_make(d->env->al, TSR_LAUNCH_FAILED, ST_WHERE("vulkan", w->m->kernels[w->kernel].desc.name, "TSR_MATRIX=scalar avoids the matrix paths of the driver"), "the driver refused the kernel (%d)", r);
+  return st_make(
+      d->env->al, TSR_LAUNCH_FAILED,
+      ST_WHERE("vulkan", w->m->kernels[w->kernel].desc.name, "TSR_MATRIX=scalar avoids the matrix paths of the driver"),
+      "the driver refused the kernel (%d)", r);
 }

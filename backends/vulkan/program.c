@@ -1,8 +1,10 @@
-/* backends/vulkan/program.c - programs: recorded once into command buffers, replayed while the buffers' addresses stay the same.
+/* backends/vulkan/program.c - programs: recorded once into command buffers, replayed while the buffers' addresses stay
+ * the same.
  *
- * A recording is cut into command buffers so that the estimated time of each submission stays under TSR_SUBMIT_MS (driver watchdogs);
- * a single dispatch that is longer than that is cut along its grid with vkCmdDispatchBase; one with more blocks than every
- * device allows gets its first block in push constants. Barriers stand only where a launch waits for one that no barrier separates it from yet. */
+ * A recording is cut into command buffers so that the estimated time of each submission stays under TSR_SUBMIT_MS
+ * (driver watchdogs); a single dispatch that is longer than that is cut along its grid with vkCmdDispatchBase; one with
+ * more blocks than every device allows gets its first block in push constants. Barriers stand only where a launch waits
+ * for one that no barrier separates it from yet. */
 #include <string.h>
 
 #include "backends/vulkan/vk.h"
@@ -29,7 +31,8 @@ struct be_program {
   size_t table_bytes;
   recording recordings[ALL_RECORDINGS]; /* the last one with times */
   VkQueryPool queries;                  /* of that one, made when first asked for: begin and end of each launch */
-  be_buffer *clocks;                    /* readings of the device's clock, before the first launch and after each, instead: where it has one (clock.c) */
+  be_buffer *clocks; /* readings of the device's clock, before the first launch and after each, instead: where it has
+                        one (clock.c) */
   bool by_clock;                        /* what the timed recording does */
   double timed_ns;                      /* how long the last timed run took; 0: none yet */
   VkDeviceAddress *now;
@@ -51,7 +54,8 @@ tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_progr
   p->now = arena_array(&p->a, VkDeviceAddress, desc->n_slots + 1);
   bool ok = needs && p->launches && p->now;
   int n_needs = 0;
-  for (int i = 0; ok && i < ALL_RECORDINGS; i++) ok = (p->recordings[i].key = arena_array(&p->a, VkDeviceAddress, desc->n_slots + 1)) != NULL;
+  for (int i = 0; ok && i < ALL_RECORDINGS; i++)
+    ok = (p->recordings[i].key = arena_array(&p->a, VkDeviceAddress, desc->n_slots + 1)) != NULL;
   for (int i = 0; ok && i < desc->n_launches; i++) {
     be_launch *l = &p->launches[i];
     int n_args = l->module->kernels[l->kernel].desc.n_args;
@@ -120,14 +124,19 @@ static tsr_status open_buffer(recorder *c) {
     r->cap_cmds = cap;
   }
   if (!r->cmds[r->n_cmds]) {
-    VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = r->pool, .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY, .commandBufferCount = 1};
+    VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                        .commandPool = r->pool,
+                                        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                        .commandBufferCount = 1};
     VK_TRY(d, d->fn.vkAllocateCommandBuffers(d->vk, &info, &r->cmds[r->n_cmds]));
   }
   c->cmd = r->cmds[r->n_cmds++];
   c->used_ns = 0;
-  VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT};
+  VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                    .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT};
   VK_TRY(d, d->fn.vkBeginCommandBuffer(c->cmd, &begin));
-  vk_memory_barrier(d, c->cmd, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT);
+  vk_memory_barrier(d, c->cmd, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT,
+                    VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT);
   return NULL;
 }
 
@@ -150,7 +159,8 @@ static void bind(recorder *c, const be_launch *l, const vk_kernel *k) {
   if (n) d->fn.vkCmdPushConstants(c->cmd, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8 * (uint32_t)n, args);
 }
 
-/* Dispatches the grid in slabs along its outermost long axis: as many blocks as the limits and the budget allow at once. */
+/* Dispatches the grid in slabs along its outermost long axis: as many blocks as the limits and the budget allow at
+ * once. */
 static tsr_status dispatch(recorder *c, const be_launch *l, const vk_kernel *k) {
   be_device *d = c->p->d;
   const int64_t *g = k->desc.grid;
@@ -164,7 +174,8 @@ static tsr_status dispatch(recorder *c, const be_launch *l, const vk_kernel *k) 
     if (slab < cut[axis]) cut[axis] = slab > 0 ? slab : 1;
   }
   bool rebased = emit_spirv_rebased(g);
-  double slab_ns = ns * ((double)cut[0] / (double)g[0]) * ((double)cut[1] / (double)g[1]) * ((double)cut[2] / (double)g[2]);
+  double slab_ns =
+      ns * ((double)cut[0] / (double)g[0]) * ((double)cut[1] / (double)g[1]) * ((double)cut[2] / (double)g[2]);
   for (int64_t z = 0; z < g[2]; z += cut[2])
     for (int64_t y = 0; y < g[1]; y += cut[1])
       for (int64_t x = 0; x < g[0]; x += cut[0]) {
@@ -174,14 +185,19 @@ static tsr_status dispatch(recorder *c, const be_launch *l, const vk_kernel *k) 
         }
         c->used_ns += slab_ns;
         uint32_t base[3] = {(uint32_t)x, (uint32_t)y, (uint32_t)z}, zero[3] = {0}, *from = rebased ? zero : base;
-        uint32_t n[3] = {(uint32_t)(g[0] - x < cut[0] ? g[0] - x : cut[0]), (uint32_t)(g[1] - y < cut[1] ? g[1] - y : cut[1]), (uint32_t)(g[2] - z < cut[2] ? g[2] - z : cut[2])};
-        if (rebased) d->fn.vkCmdPushConstants(c->cmd, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, EMIT_SPIRV_BASE, sizeof base, base);
+        uint32_t n[3] = {(uint32_t)(g[0] - x < cut[0] ? g[0] - x : cut[0]),
+                         (uint32_t)(g[1] - y < cut[1] ? g[1] - y : cut[1]),
+                         (uint32_t)(g[2] - z < cut[2] ? g[2] - z : cut[2])};
+        if (rebased)
+          d->fn.vkCmdPushConstants(c->cmd, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, EMIT_SPIRV_BASE, sizeof base, base);
         d->fn.vkCmdDispatchBase(c->cmd, from[0], from[1], from[2], n[0], n[1], n[2]);
       }
   return NULL;
 }
 
-static void compute_barrier(recorder *c) { vk_memory_barrier(c->p->d, c->cmd, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT); }
+static void compute_barrier(recorder *c) {
+  vk_memory_barrier(c->p->d, c->cmd, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT);
+}
 
 static bool is_empty(const be_launch *l) {
   const int64_t *g = l->module->kernels[l->kernel].desc.grid;
@@ -196,7 +212,8 @@ static void read_clock(recorder *c, int i) {
 }
 
 static void stamp(recorder *c, int i) {
-  if (!c->p->by_clock) c->p->d->fn.vkCmdWriteTimestamp2(c->cmd, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, c->p->queries, (uint32_t)i);
+  if (!c->p->by_clock)
+    c->p->d->fn.vkCmdWriteTimestamp2(c->cmd, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, c->p->queries, (uint32_t)i);
 }
 
 static tsr_status record_launches(recorder *c) {
@@ -219,7 +236,8 @@ static tsr_status record_launches(recorder *c) {
     TSR_TRY(dispatch(c, l, k));
     if (c->timed) stamp(c, 2 * i + 1);
     if (c->timed && p->by_clock) read_clock(c, i + 1);
-    if (c->r->n_cmds != before) fenced = i; /* a new command buffer began with a barrier: only this launch may still run */
+    if (c->r->n_cmds != before)
+      fenced = i; /* a new command buffer began with a barrier: only this launch may still run */
     if (k->desc.n_args > EMIT_SPIRV_MAX_PUSH) c->table_at += 8 * (VkDeviceSize)k->desc.n_args;
   }
   return NULL;
@@ -240,7 +258,10 @@ static tsr_status fill_tables(be_program *p, recording *r) {
 
 static tsr_status wait_unused(be_device *d, recording *r) {
   if (!r->semaphore) return NULL;
-  VkSemaphoreWaitInfo w = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, .semaphoreCount = 1, .pSemaphores = &r->semaphore, .pValues = &r->value};
+  VkSemaphoreWaitInfo w = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                           .semaphoreCount = 1,
+                           .pSemaphores = &r->semaphore,
+                           .pValues = &r->value};
   VK_TRY(d, d->fn.vkWaitSemaphores(d->vk, &w, UINT64_MAX));
   r->semaphore = VK_NULL_HANDLE;
   return NULL;
@@ -268,7 +289,9 @@ static tsr_status record(be_program *p, be_stream *s, recording *r, bool timed) 
   return NULL;
 }
 
-static bool fits(const be_program *p, const recording *r) { return r->valid && !memcmp(r->key, p->now, sizeof *r->key * (size_t)p->n_slots); }
+static bool fits(const be_program *p, const recording *r) {
+  return r->valid && !memcmp(r->key, p->now, sizeof *r->key * (size_t)p->n_slots);
+}
 
 /* The recording for these addresses: an old one, or the least recently used one made anew. */
 static tsr_status find_recording(be_program *p, be_stream *s, recording **out) {
@@ -298,15 +321,19 @@ static tsr_status submit(be_program *p, be_stream *s, recording *r) {
 /* ---- timed runs ---- */
 
 /* How long a run may take whose readings of the clock are to be told apart. */
-static double clock_span_ns(const be_device *d) { return d->clock.ns_per_tick * (double)((uint64_t)1 << (VK_CLOCK_BITS - 1)); }
+static double clock_span_ns(const be_device *d) {
+  return d->clock.ns_per_tick * (double)((uint64_t)1 << (VK_CLOCK_BITS - 1));
+}
 
-/* By the clock when the last timed run was far shorter than that allows; the first one by timestamps where there are any. */
+/* By the clock when the last timed run was far shorter than that allows; the first one by timestamps where there are
+ * any. */
 static tsr_status choose_timer(be_program *p, be_stream *s, bool *by_clock) {
   be_device *d = p->d;
   *by_clock = false;
   if (d->limits.timestamp_bits && !p->timed_ns) return NULL;
   TSR_TRY(vk_clock_ready(s, by_clock));
-  if (!d->limits.timestamp_bits && !*by_clock) return st_make(d->env->al, TSR_UNSUPPORTED, ST_WHERE("vulkan", "timing", NULL), "the queue has no timestamps");
+  if (!d->limits.timestamp_bits && !*by_clock)
+    return st_make(d->env->al, TSR_UNSUPPORTED, ST_WHERE("vulkan", "timing", NULL), "the queue has no timestamps");
   if (d->limits.timestamp_bits && p->timed_ns > clock_span_ns(d) / 2) *by_clock = false;
   return NULL;
 }
@@ -317,9 +344,12 @@ static tsr_status make_timer(be_program *p, be_stream *s) {
   TSR_TRY(choose_timer(p, s, &by_clock));
   if (by_clock != p->by_clock) p->recordings[TIMED].valid = false;
   p->by_clock = by_clock;
-  if (by_clock) return p->clocks ? NULL : vk_buffer_create(d, 8 * ((size_t)p->n_launches + 1), BE_HOST_VISIBLE, &p->clocks);
+  if (by_clock)
+    return p->clocks ? NULL : vk_buffer_create(d, 8 * ((size_t)p->n_launches + 1), BE_HOST_VISIBLE, &p->clocks);
   if (p->queries) return NULL;
-  VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = 2 * (uint32_t)p->n_launches};
+  VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+                                .queryType = VK_QUERY_TYPE_TIMESTAMP,
+                                .queryCount = 2 * (uint32_t)p->n_launches};
   return vk_status(d, d->fn.vkCreateQueryPool(d->vk, &info, NULL, &p->queries), "vkCreateQueryPool");
 }
 
@@ -339,9 +369,14 @@ static tsr_status query_times(const be_program *p, double *times_ns) {
   uint32_t n = 2 * (uint32_t)p->n_launches;
   uint64_t *t = al_zalloc(d->env->al, 16 * (size_t)n); /* value and availability */
   if (!t) return st_oom();
-  tsr_status st = vk_status(d, d->fn.vkGetQueryPoolResults(d->vk, p->queries, 0, n, 16 * (size_t)n, t, 16, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT), "vkGetQueryPoolResults");
+  tsr_status st = vk_status(d,
+                            d->fn.vkGetQueryPoolResults(d->vk, p->queries, 0, n, 16 * (size_t)n, t, 16,
+                                                        VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT),
+                            "vkGetQueryPoolResults");
   for (int i = 0; !st && i < p->n_launches; i++)
-    times_ns[i] = t[4 * i + 1] && t[4 * i + 3] ? (double)vk_ticks(t[4 * i], t[4 * i + 2], d->limits.timestamp_bits) * (double)d->limits.timestamp_period : 0;
+    times_ns[i] = t[4 * i + 1] && t[4 * i + 3] ? (double)vk_ticks(t[4 * i], t[4 * i + 2], d->limits.timestamp_bits) *
+                                                     (double)d->limits.timestamp_period
+                                               : 0;
   al_free(d->env->al, t, 16 * (size_t)n, 16);
   return st;
 }

@@ -1,5 +1,5 @@
-/* backends/vulkan/stats.c - what the driver tells of a kernel it compiled (VK_KHR_pipeline_executable_properties). The names of the figures are
- * the driver's own: each row below is one that some driver uses. */
+/* backends/vulkan/stats.c - what the driver tells of a kernel it compiled (VK_KHR_pipeline_executable_properties). The
+ * names of the figures are the driver's own: each row below is one that some driver uses. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -42,12 +42,18 @@ tsr_status vk_kernel_stats(be_module *m, int kernel, be_kernel_stats *out) {
   be_device *d = m->d;
   VkPipelineExecutableStatisticKHR list[64];
   uint32_t n = 64;
-  *out = (be_kernel_stats){.registers = -1, .spill_bytes = -1, .shared_bytes = (int)m->kernels[kernel].desc.shared_bytes, .scratch_bytes = -1, .occupancy = -1};
+  *out = (be_kernel_stats){.registers = -1,
+                           .spill_bytes = -1,
+                           .shared_bytes = (int)m->kernels[kernel].desc.shared_bytes,
+                           .scratch_bytes = -1,
+                           .occupancy = -1};
   if (!d->features.statistics) return NULL;
   kernel = m->kernels[kernel].twin;
   TSR_TRY(vk_pipelines(d, &(vk_need){m, kernel}, 1));
-  for (uint32_t i = 0; i < n; i++) list[i] = (VkPipelineExecutableStatisticKHR){.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR};
-  VkPipelineExecutableInfoKHR which = {.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR, .pipeline = m->kernels[kernel].pipeline};
+  for (uint32_t i = 0; i < n; i++)
+    list[i] = (VkPipelineExecutableStatisticKHR){.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR};
+  VkPipelineExecutableInfoKHR which = {.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR,
+                                       .pipeline = m->kernels[kernel].pipeline};
   VkResult r = d->fn.vkGetPipelineExecutableStatisticsKHR(d->vk, &which, &n, list);
   if (r == VK_INCOMPLETE) r = VK_SUCCESS;
   VK_TRY(d, r);

@@ -2,7 +2,10 @@
 #include "backends/vulkan/vk.h"
 
 tsr_status vk_lost_status(const be_device *d) {
-  return st_make(d->env->al, TSR_DEVICE_LOST, ST_WHERE("vulkan", NULL, "close the device and open it again; a smaller TSR_SUBMIT_MS helps against driver watchdogs"), "the device was lost");
+  return st_make(d->env->al, TSR_DEVICE_LOST,
+                 ST_WHERE("vulkan", NULL,
+                          "close the device and open it again; a smaller TSR_SUBMIT_MS helps against driver watchdogs"),
+                 "the device was lost");
 }
 
 static const char *name_of(VkResult r) {
@@ -28,5 +31,7 @@ tsr_status vk_status(be_device *d, VkResult r, const char *what) {
     return vk_lost_status(d);
   }
   bool oom = r == VK_ERROR_OUT_OF_DEVICE_MEMORY || r == VK_ERROR_OUT_OF_HOST_MEMORY || r == VK_ERROR_TOO_MANY_OBJECTS;
-  return st_make(d->env->al, oom ? TSR_OUT_OF_MEMORY : TSR_LAUNCH_FAILED, ST_WHERE("vulkan", NULL, oom ? "use smaller tensors or free others" : NULL), "%.*s: %s (%d)", len, what, name_of(r), (int)r);
+  return st_make(d->env->al, oom ? TSR_OUT_OF_MEMORY : TSR_LAUNCH_FAILED,
+                 ST_WHERE("vulkan", NULL, oom ? "use smaller tensors or free others" : NULL), "%.*s: %s (%d)", len,
+                 what, name_of(r), (int)r);
 }

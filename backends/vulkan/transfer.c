@@ -1,5 +1,5 @@
-/* backends/vulkan/transfer.c - host to device and back, copies and fills. Host-visible memory is copied by the CPU once the
- * stream is idle; other memory goes through two staging buffers in turn. */
+/* backends/vulkan/transfer.c - host to device and back, copies and fills. Host-visible memory is copied by the CPU once
+ * the stream is idle; other memory goes through two staging buffers in turn. */
 #include <string.h>
 
 #include "backends/vulkan/vk.h"

@@ -1,8 +1,9 @@
 /* backends/vulkan/vk.h - what the files of the Vulkan backend share.
  *
- * One device = one VkDevice and one queue. A stream = a timeline semaphore with its own command pool; every submission signals
- * the next value. All streams of a device share the queue, so order inside a stream is submission order plus a barrier at the head
- * of each submission; order between streams is by timeline waits. Buffers are known to kernels by their 64-bit addresses. */
+ * One device = one VkDevice and one queue. A stream = a timeline semaphore with its own command pool; every submission
+ * signals the next value. All streams of a device share the queue, so order inside a stream is submission order plus a
+ * barrier at the head of each submission; order between streams is by timeline waits. Buffers are known to kernels by
+ * their 64-bit addresses. */
 #ifndef BACKENDS_VULKAN_VK_H
 #define BACKENDS_VULKAN_VK_H
 #define VK_NO_PROTOTYPES
@@ -41,8 +42,10 @@ struct be_instance {
 
 /* What a physical device has, beyond tsr_caps. */
 typedef struct vk_features {
-  bool coopmat, bfloat16, float8, nv2, nv2_workgroup, nv2_reduce, nv2_convert, nv2_per_element, nv2_tensor, explicit_layout, robustness_off, statistics, clock;
-  bool f64, i64, i16, i8, f16, storage8, storage16, subgroup_types, subgroup_size_control, full_subgroups, scalar_layout;
+  bool coopmat, bfloat16, float8, nv2, nv2_workgroup, nv2_reduce, nv2_convert, nv2_per_element, nv2_tensor,
+      explicit_layout, robustness_off, statistics, clock;
+  bool f64, i64, i16, i8, f16, storage8, storage16, subgroup_types, subgroup_size_control, full_subgroups,
+      scalar_layout;
 } vk_features;
 
 typedef struct vk_limits {
@@ -85,7 +88,8 @@ struct be_device {
 
 enum { VK_MAX_PIECES = 64, VK_PIECE_ALIGN = 1 << 20 };
 
-/* Beyond the driver's largest VkBuffer a buffer is several, bound one after the other to one allocation, with addresses that go on likewise. */
+/* Beyond the driver's largest VkBuffer a buffer is several, bound one after the other to one allocation, with addresses
+ * that go on likewise. */
 struct be_buffer {
   be_device *d;
   VkBuffer vk[VK_MAX_PIECES];
@@ -114,7 +118,10 @@ struct be_stream {
   vk_timeline *kept; /* where timeline comes from and goes back to */
   VkSemaphore timeline;
   uint64_t submitted; /* last value handed to the queue */
-  struct { VkCommandBuffer cmd; uint64_t value; } ring[VK_RING]; /* one-time command buffers, reused when their value is reached */
+  struct {
+    VkCommandBuffer cmd;
+    uint64_t value;
+  } ring[VK_RING]; /* one-time command buffers, reused when their value is reached */
   int next;
   vk_wait waits[VK_MAX_WAITS], signals[VK_MAX_WAITS]; /* joined to the next submission */
   int n_waits, n_signals;
@@ -159,13 +166,16 @@ int vk_n_devices(be_instance *in);
 tsr_status vk_device_info(be_instance *in, int index, be_device_info *out);
 /* Opens the system's loader once; TSR_UNAVAILABLE says why not. */
 tsr_status vk_load(const be_env *env);
-/* Fills the tables of an instance and of a device. get: the application's loader, or NULL for the system's (vk_load first). */
+/* Fills the tables of an instance and of a device. get: the application's loader, or NULL for the system's (vk_load
+ * first). */
 void vk_load_calls(VkInstance vk, PFN_vkGetInstanceProcAddr get, vk_calls *out);
 void vk_load_device(const vk_calls *calls, VkDevice vk, struct VolkDeviceTable *out);
 /* Everything about a device. `chain`: enabled features of an imported device, or NULL to take what the device has. */
-/* May a kernel of that many threads ask for a subgroup size (VkPipelineShaderStageCreateInfo, VUID pNext-02755 and 02756)? */
+/* May a kernel of that many threads ask for a subgroup size (VkPipelineShaderStageCreateInfo, VUID pNext-02755 and
+ * 02756)? */
 bool vk_may_require(const vk_features *f, const vk_limits *l, const tsr_caps *c, int subgroup, int threads);
-tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l, be_device_info *info);
+tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l,
+                    be_device_info *info);
 
 /* ---- device.c ---- */
 tsr_status vk_device_open(be_instance *in, int index, const be_import *import, be_device **out, tsr_caps *caps);
@@ -178,7 +188,8 @@ bool vk_fault(_Atomic int *countdown);
 /* ---- cache.c ---- */
 void vk_cache_load(be_device *d);
 void vk_cache_save(be_device *d);
-/* The named file of the cache folder, checksummed; NULL when absent or damaged. Free with al_free(env->al, p, *n, 16). */
+/* The named file of the cache folder, checksummed; NULL when absent or damaged. Free with al_free(env->al, p, *n, 16).
+ */
 void *vk_cache_read(const be_env *env, const char *name, size_t *n);
 void vk_cache_write(const be_env *env, const char *name, const void *p, size_t n);
 
@@ -187,7 +198,8 @@ tsr_status vk_buffer_create(be_device *d, size_t bytes, be_memory kind, be_buffe
 tsr_status vk_buffer_import(be_device *d, const void *desc, size_t bytes, be_buffer **out);
 void vk_buffer_destroy(be_buffer *b);
 void *vk_buffer_map(be_buffer *b);
-/* The VkBuffer with byte `at` of the range, and where in it that is; returns how many of the range's bytes follow there without a break. */
+/* The VkBuffer with byte `at` of the range, and where in it that is; returns how many of the range's bytes follow there
+ * without a break. */
 size_t vk_buffer_part(const be_range *r, size_t at, VkBuffer *vk, VkDeviceSize *offset);
 
 /* ---- stream.c, transfer.c ---- */
@@ -195,7 +207,8 @@ tsr_status vk_stream_create(be_device *d, int priority, be_stream **out);
 void vk_stream_destroy(be_stream *s);
 void vk_timelines_destroy(be_device *d); /* when the device closes */
 tsr_status vk_stream_sync(be_stream *s, int64_t timeout_ns);
-/* Before something is destroyed: waits for its last use, also on a lost device, of which earlier work may still run (but not for ever). */
+/* Before something is destroyed: waits for its last use, also on a lost device, of which earlier work may still run
+ * (but not for ever). */
 void vk_drain(be_device *d, VkSemaphore sem, uint64_t value);
 tsr_status vk_stream_reach(be_stream *s, uint64_t value, int64_t timeout_ns);
 /* A command buffer open for recording, headed by the barrier that orders it after earlier submissions. */

@@ -1,6 +1,7 @@
-/* backends/vulkan/vk_newer.h - what the backend uses of extensions that came after the oldest Vulkan headers it builds with: those of Vulkan 1.3
- * (CMakeLists.txt checks that; Debian 12 has 1.3.239). An extension is asked only of a driver that lists it, so old headers cost nothing at run time.
- * Source of values and layouts: the Vulkan registry. Numbers are macros, since an enum of another header can't be added to. */
+/* backends/vulkan/vk_newer.h - what the backend uses of extensions that came after the oldest Vulkan headers it builds
+ * with: those of Vulkan 1.3 (CMakeLists.txt checks that; Debian 12 has 1.3.239). An extension is asked only of a driver
+ * that lists it, so old headers cost nothing at run time. Source of values and layouts: the Vulkan registry. Numbers
+ * are macros, since an enum of another header can't be added to. */
 #ifndef BACKENDS_VULKAN_VK_NEWER_H
 #define BACKENDS_VULKAN_VK_NEWER_H
 #include <vulkan/vulkan_core.h>
@@ -47,13 +48,17 @@ typedef struct VkPhysicalDeviceCooperativeMatrixFeaturesKHR {
   VkBool32 cooperativeMatrix, cooperativeMatrixRobustBufferAccess;
 } VkPhysicalDeviceCooperativeMatrixFeaturesKHR;
 
-typedef VkResult(VKAPI_PTR *PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)(VkPhysicalDevice, uint32_t *, VkCooperativeMatrixPropertiesKHR *);
+typedef VkResult(VKAPI_PTR *PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)(VkPhysicalDevice, uint32_t *,
+                                                                                   VkCooperativeMatrixPropertiesKHR *);
 #endif
 
 #ifndef VK_EXT_layer_settings /* 1.3.272 */
 #define VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT ((VkStructureType)1000496000)
 
-typedef enum VkLayerSettingTypeEXT { VK_LAYER_SETTING_TYPE_BOOL32_EXT = 0, VK_LAYER_SETTING_TYPE_MAX_ENUM_EXT = 0x7FFFFFFF } VkLayerSettingTypeEXT;
+typedef enum VkLayerSettingTypeEXT {
+  VK_LAYER_SETTING_TYPE_BOOL32_EXT = 0,
+  VK_LAYER_SETTING_TYPE_MAX_ENUM_EXT = 0x7FFFFFFF
+} VkLayerSettingTypeEXT;
 
 typedef struct VkLayerSettingEXT {
   const char *pLayerName, *pSettingName;
@@ -88,7 +93,8 @@ typedef struct VkCooperativeMatrixFlexibleDimensionsPropertiesNV {
 typedef struct VkPhysicalDeviceCooperativeMatrix2FeaturesNV {
   VkStructureType sType;
   void *pNext;
-  VkBool32 cooperativeMatrixWorkgroupScope, cooperativeMatrixFlexibleDimensions, cooperativeMatrixReductions, cooperativeMatrixConversions;
+  VkBool32 cooperativeMatrixWorkgroupScope, cooperativeMatrixFlexibleDimensions, cooperativeMatrixReductions,
+      cooperativeMatrixConversions;
   VkBool32 cooperativeMatrixPerElementOperations, cooperativeMatrixTensorAddressing, cooperativeMatrixBlockLoads;
 } VkPhysicalDeviceCooperativeMatrix2FeaturesNV;
 
@@ -99,7 +105,8 @@ typedef struct VkPhysicalDeviceCooperativeMatrix2PropertiesNV {
   uint32_t cooperativeMatrixWorkgroupScopeReservedSharedMemory;
 } VkPhysicalDeviceCooperativeMatrix2PropertiesNV;
 
-typedef VkResult(VKAPI_PTR *PFN_vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV)(VkPhysicalDevice, uint32_t *, VkCooperativeMatrixFlexibleDimensionsPropertiesNV *);
+typedef VkResult(VKAPI_PTR *PFN_vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV)(
+    VkPhysicalDevice, uint32_t *, VkCooperativeMatrixFlexibleDimensionsPropertiesNV *);
 #endif
 
 #ifndef VK_KHR_shader_bfloat16 /* 1.4.311 */

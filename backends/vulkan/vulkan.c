@@ -3,7 +3,8 @@
 #include "backends/vulkan/vk.h"
 #include "core/emit/spirv/caps.h"
 
-/* "vulkan:FILE.json": recorded capabilities, so that kernels can be made and looked at for a device that is not here. */
+/* "vulkan:FILE.json": recorded capabilities, so that kernels can be made and looked at for a device that is not here.
+ */
 static tsr_status arch_caps(const char *arch, tsr_caps *out) { return spirv_caps_read(&al_default, arch, out); }
 
 const be_vtable vulkan_backend = {

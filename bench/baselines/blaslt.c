@@ -1,9 +1,10 @@
-/* bench/baselines/blaslt.c - cuBLASLt and hipBLASLt: one interface twice, loaded at run time with the vendor's driver. Matmuls are
- * computed as the transposed product in column-major order; 8-bit B is brought into the [n, k] layout that the libraries want for it
- * when it is written. The heuristic's first algorithm with 64 MiB of workspace is used. fp8 sums as our kernels do, in the matrix unit's own
- * precision (cuBLASLt calls that fast accumulation). gfx942 knows 8-bit floats of the FNUZ kind only: it is given those, with the same bits.
- * TSR_CUBLASLT and TSR_HIPBLASLT name other libraries, TSR_LIBCUDA and TSR_LIBHIP other drivers.
- * Sources: cuBLASLt and hipBLASLt API references; the two differ in the values of some enumerations (table `vendors`). */
+/* bench/baselines/blaslt.c - cuBLASLt and hipBLASLt: one interface twice, loaded at run time with the vendor's driver.
+ * Matmuls are computed as the transposed product in column-major order; 8-bit B is brought into the [n, k] layout that
+ * the libraries want for it when it is written. The heuristic's first algorithm with 64 MiB of workspace is used. fp8
+ * sums as our kernels do, in the matrix unit's own precision (cuBLASLt calls that fast accumulation). gfx942 knows
+ * 8-bit floats of the FNUZ kind only: it is given those, with the same bits. TSR_CUBLASLT and TSR_HIPBLASLT name other
+ * libraries, TSR_LIBCUDA and TSR_LIBHIP other drivers. Sources: cuBLASLt and hipBLASLt API references; the two differ
+ * in the values of some enumerations (table `vendors`). */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,16 +33,20 @@ enum { WORKSPACE = 64 << 20, HEURISTIC_BYTES = 96 };
 typedef struct vendor {
   const char *name, *prefix, *package, *lib_knob, *driver_knob;
   const char *libs[5], *drivers[5];
-  const char *init, *retain, *current, *alloc, *release, *to_device, *to_host, *sync, *event_create, *event_destroy, *event_record, *event_sync, *event_elapsed;
-  int compute_f32, compute_f64, compute_tf32, compute_i32, trans_a, trans, batch_count, batch_stride, fast_sums; /* trans: the value "transposed"; fast_sums: an attribute, -1 = none */
+  const char *init, *retain, *current, *alloc, *release, *to_device, *to_host, *sync, *event_create, *event_destroy,
+      *event_record, *event_sync, *event_elapsed;
+  int compute_f32, compute_f64, compute_tf32, compute_i32, trans_a, trans, batch_count, batch_stride,
+      fast_sums; /* trans: the value "transposed"; fast_sums: an attribute, -1 = none */
   void *lib, *driver, *context, *handle, *workspace, *from, *to;
   int index;
   char text[64];
 #define FIELD(field, args) int(*field) args;
   LT_CALLS(FIELD)
 #undef FIELD
-  int (*retain_context)(void **, int), (*make_current)(void *), (*mem_alloc)(void **, size_t), (*mem_free)(void *), (*write)(void *, const void *, size_t), (*read)(void *, void *, size_t), (*wait)(void);
-  int (*new_event)(void **, unsigned), (*end_event)(void *), (*record)(void *, void *), (*wait_event)(void *), (*elapsed)(float *, void *, void *);
+  int (*retain_context)(void **, int), (*make_current)(void *), (*mem_alloc)(void **, size_t), (*mem_free)(void *),
+      (*write)(void *, const void *, size_t), (*read)(void *, void *, size_t), (*wait)(void);
+  int (*new_event)(void **, unsigned), (*end_event)(void *), (*record)(void *, void *), (*wait_event)(void *),
+      (*elapsed)(float *, void *, void *);
 } vendor;
 
 static vendor vendors[2] = {
@@ -68,7 +73,9 @@ typedef struct lt_job {
 
 static vendor *vendor_of(const peer_job *j) { return &vendors[!strcmp(j->peer->name, "hipblaslt")]; }
 
-static tsr_status failed(const vendor *v, const char *call, int code) { return st_make(NULL, TSR_LAUNCH_FAILED, ST_WHERE("bench", NULL, NULL), "%s: %s: status %d", v->name, call, code); }
+static tsr_status failed(const vendor *v, const char *call, int code) {
+  return st_make(NULL, TSR_LAUNCH_FAILED, ST_WHERE("bench", NULL, NULL), "%s: %s: status %d", v->name, call, code);
+}
 #define LT_TRY(v, call, args)                          \
   do {                                                 \
     int code_ = (v)->call args;                        \
@@ -87,9 +94,19 @@ static tsr_status open_vendor(vendor *v) {
   if (v->lib && v->driver && v->Create) return NULL;
   TSR_TRY(open_library(knob_str(v->driver_knob), v->drivers, "the GPU's driver", &v->driver));
   TSR_TRY(open_library(knob_str(v->lib_knob), v->libs, v->package, &v->lib));
-  const peer_symbol driver[] = {{v->init, &init}, {v->retain, &v->retain_context}, {v->current, &v->make_current}, {v->alloc, &v->mem_alloc}, {v->release, &v->mem_free},
-                                {v->to_device, &v->write}, {v->to_host, &v->read}, {v->sync, &v->wait}, {v->event_create, &v->new_event}, {v->event_destroy, &v->end_event},
-                                {v->event_record, &v->record}, {v->event_sync, &v->wait_event}, {v->event_elapsed, &v->elapsed}};
+  const peer_symbol driver[] = {{v->init, &init},
+                                {v->retain, &v->retain_context},
+                                {v->current, &v->make_current},
+                                {v->alloc, &v->mem_alloc},
+                                {v->release, &v->mem_free},
+                                {v->to_device, &v->write},
+                                {v->to_host, &v->read},
+                                {v->sync, &v->wait},
+                                {v->event_create, &v->new_event},
+                                {v->event_destroy, &v->end_event},
+                                {v->event_record, &v->record},
+                                {v->event_sync, &v->wait_event},
+                                {v->event_elapsed, &v->elapsed}};
   TSR_TRY(peer_symbols(v->driver, driver, sizeof driver / sizeof *driver));
   int code = init(0);
   if (code) return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL), "%s: no device (%d)", v->name, code);
@@ -105,7 +122,9 @@ static tsr_status open_vendor(vendor *v) {
 /* Handle, workspace and events on the device that is measured; made once, for the first job. */
 static tsr_status use_device(vendor *v, int index) {
   void *context = NULL;
-  if (v->handle && v->index != index) return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("bench", NULL, NULL), "%s: in use on device %d of this process", v->name, v->index);
+  if (v->handle && v->index != index)
+    return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("bench", NULL, NULL), "%s: in use on device %d of this process",
+                   v->name, v->index);
   if (!v->context) {
     LT_TRY(v, retain_context, (&context, index));
     v->context = context;
@@ -183,7 +202,10 @@ static tsr_status create(peer_job *job) {
   TSR_TRY(use_device(v, d->index));
   if (f8) d->out_dtype = TSR_BF16;
   if (d->dtype == TSR_TF32) d->out_dtype = TSR_F32;
-  int compute = d->dtype == TSR_I8 ? v->compute_i32 : d->dtype == TSR_TF32 ? v->compute_tf32 : d->dtype == TSR_F64 ? v->compute_f64 : v->compute_f32;
+  int compute = d->dtype == TSR_I8     ? v->compute_i32
+                : d->dtype == TSR_TF32 ? v->compute_tf32
+                : d->dtype == TSR_F64  ? v->compute_f64
+                                       : v->compute_f32;
   LT_TRY(v, MatmulDescCreate, (&j->desc, compute, d->dtype == TSR_I8 ? 10 : d->dtype == TSR_F64 ? 1 : 0));
   if (narrow(d->dtype)) LT_TRY(v, MatmulDescSetAttribute, (j->desc, v->trans_a, &v->trans, sizeof v->trans));
   if (f8 && v->fast_sums >= 0) LT_TRY(v, MatmulDescSetAttribute, (j->desc, v->fast_sums, &(int8_t){1}, 1));
@@ -229,7 +251,9 @@ static tsr_status run(peer_job *job, int set) {
   void **x = &j->device[3 * set];
   static const union { float f; int32_t i; double d; } one[3] = {{.f = 1}, {.i = 1}, {.d = 1}}, zero = {.d = 0};
   const void *alpha = &one[job->desc.dtype == TSR_I8 ? 1 : job->desc.dtype == TSR_F64 ? 2 : 0];
-  LT_TRY(v, Matmul, (v->handle, j->desc, alpha, x[1], j->b, x[0], j->a, &zero, x[2], j->c, x[2], j->c, j->found, v->workspace, WORKSPACE, NULL));
+  LT_TRY(v, Matmul,
+         (v->handle, j->desc, alpha, x[1], j->b, x[0], j->a, &zero, x[2], j->c, x[2], j->c, j->found, v->workspace,
+          WORKSPACE, NULL));
   return NULL;
 }
 
@@ -258,7 +282,9 @@ static tsr_status wait_all(peer_job *job) {
 
 static void read_result(peer_job *job, int set, void *out) {
   lt_job *j = (lt_job *)job;
-  if (vendor_of(job)->read(out, j->device[3 * set + 2], peer_count(&job->desc, 2) * tsr_dtype_size(job->desc.out_dtype))) memset(out, 0xff, peer_count(&job->desc, 2));
+  if (vendor_of(job)->read(out, j->device[3 * set + 2],
+                           peer_count(&job->desc, 2) * tsr_dtype_size(job->desc.out_dtype)))
+    memset(out, 0xff, peer_count(&job->desc, 2));
 }
 
 static void destroy(peer_job *job) {

@@ -1,5 +1,5 @@
-/* bench/baselines/blis.c - BLIS. On CPUs whose FMA units it doesn't know it picks AVX2 kernels, so the architecture is forced
- * to the fastest by measurement. */
+/* bench/baselines/blis.c - BLIS. On CPUs whose FMA units it doesn't know it picks AVX2 kernels, so the architecture is
+ * forced to the fastest by measurement. */
 #include "bench/baselines/peer_impl.h"
 
 #include <stdio.h>
@@ -7,8 +7,9 @@
 static const char *const names[] = {"/usr/lib/x86_64-linux-gnu/blis-openmp/libblis.so.4",
                                     "/usr/lib/aarch64-linux-gnu/blis-openmp/libblis.so.4", "libblis.so.4", NULL};
 /* The environment variable takes BLIS's own numbers, which differ from version to version: all are tried. */
-static const char *const architectures[] = {"0",  "1",  "2",  "3",  "4",  "5",  "6",  "7",  "8",  "9",  "10", "11", "12", "13",
-                                            "14", "15", "16", "17", "18", "19", "20", "21", "22", "23", NULL};
+static const char *const architectures[] = {"0",  "1",  "2",  "3",  "4",  "5",  "6",  "7",  "8",
+                                            "9",  "10", "11", "12", "13", "14", "15", "16", "17",
+                                            "18", "19", "20", "21", "22", "23", NULL};
 
 static void *lib;
 static cblas_api api;

@@ -1,8 +1,8 @@
 /* bench/baselines/ggml.c - ggml's CPU and Vulkan backends through its C interface, declared here as far as it is used.
- * ggml multiplies by a weight matrix kept transposed, [n,k], which its users prepare once: peer_write does so, and plain and
- * packed-ahead B are the same here. Results of matmul are always f32.
- * For Vulkan ggml leaves CPU drivers such as lavapipe out unless GGML_VK_VISIBLE_DEVICES names them: where it finds no other
- * device, this file names the first. */
+ * ggml multiplies by a weight matrix kept transposed, [n,k], which its users prepare once: peer_write does so, and
+ * plain and packed-ahead B are the same here. Results of matmul are always f32. For Vulkan ggml leaves CPU drivers such
+ * as lavapipe out unless GGML_VK_VISIBLE_DEVICES names them: where it finds no other device, this file names the first.
+ */
 #include "bench/baselines/peer_impl.h"
 #include "core/base/dtype.h"
 
@@ -109,9 +109,11 @@ static tsr_status open_once(void) {
   static bool opened;
   if (opened) return NULL;
   TSR_TRY(load());
-  if (!getenv(VISIBLE) && !peer_probe(NULL, NULL, has_vulkan) && peer_probe(VISIBLE, "0", has_vulkan)) setenv(VISIBLE, "0", 1);
+  if (!getenv(VISIBLE) && !peer_probe(NULL, NULL, has_vulkan) && peer_probe(VISIBLE, "0", has_vulkan))
+    setenv(VISIBLE, "0", 1);
   load_backends();
-  if (!find_device("CPU")) return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL), "ggml: no CPU backend could be loaded");
+  if (!find_device("CPU"))
+    return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL), "ggml: no CPU backend could be loaded");
   opened = true;
   return NULL;
 }
@@ -142,7 +144,8 @@ static tsr_status open_device(ggml_job *j) {
     return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, "package libggml0-backend-vulkan; VK_DRIVER_FILES"),
                    "ggml finds no Vulkan device");
   j->backend = ggml.backend_dev_init(device, NULL);
-  if (!j->backend) return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL), "ggml can't open its %s device", d->device);
+  if (!j->backend)
+    return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL), "ggml can't open its %s device", d->device);
   void (*set_n_threads)(ggml_object, int) = NULL;
   void *fn = ggml.backend_reg_get_proc_address(ggml.backend_dev_backend_reg(device), "ggml_backend_set_n_threads");
   memcpy(&set_n_threads, &fn, sizeof fn);
@@ -181,7 +184,8 @@ static void build_graphs(ggml_job *j, int type) {
 
 static tsr_status build(ggml_job *j, int type) {
   size_t n = (size_t)j->base.desc.n_sets;
-  ggml_init_params params = {.mem_size = n * (4 * ggml.tensor_overhead() + ggml.graph_overhead()) + 4096, .no_alloc = true};
+  ggml_init_params params = {.mem_size = n * (4 * ggml.tensor_overhead() + ggml.graph_overhead()) + 4096,
+                             .no_alloc = true};
   if (j->context) ggml.free(j->context);
   j->context = ggml.init(params);
   if (!j->context) return st_oom();
@@ -204,7 +208,8 @@ static tsr_status create(peer_job *job) {
     j->a_type = GGML_TYPE_F32; /* what its users have as activations */
     TSR_TRY(build(j, type));
   }
-  if (!ggml.backend_supports_op(j->backend, j->sets[0].out)) return peer_unsupported(job->peer, "no kernel for this operation and data type");
+  if (!ggml.backend_supports_op(j->backend, j->sets[0].out))
+    return peer_unsupported(job->peer, "no kernel for this operation and data type");
   j->buffer = ggml.backend_alloc_ctx_tensors(j->context, j->backend);
   if (!j->buffer) return st_oom();
   ggml.backend_buffer_clear(j->buffer, 0);
@@ -248,7 +253,8 @@ static tsr_status run(peer_job *job, int set) {
   ggml_job *j = (ggml_job *)job;
   int status = ggml.backend_graph_compute(j->backend, j->sets[set].graph);
   if (status == GGML_STATUS_SUCCESS) return NULL;
-  return st_make(NULL, TSR_LAUNCH_FAILED, ST_WHERE("bench", NULL, NULL), "ggml: graph_compute failed with status %d", status);
+  return st_make(NULL, TSR_LAUNCH_FAILED, ST_WHERE("bench", NULL, NULL), "ggml: graph_compute failed with status %d",
+                 status);
 }
 
 static void read_result(peer_job *job, int set, void *out) {

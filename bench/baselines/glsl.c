@@ -1,5 +1,5 @@
-/* bench/baselines/glsl.c - the matmul of shaders/, written by hand in GLSL and compiled by shaderc, on the first Vulkan device: what the
- * emitted kernels are compared with. */
+/* bench/baselines/glsl.c - the matmul of shaders/, written by hand in GLSL and compiled by shaderc, on the first Vulkan
+ * device: what the emitted kernels are compared with. */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +26,9 @@ static tsr_caps caps;
 
 static tsr_status glsl_open(void) {
   if (device) return NULL;
-  if (!shader_find("matmul_f16")) return st_make(&al_default, TSR_UNAVAILABLE, ST_WHERE("bench", "glsl", "install glslc and build again"), "built without glslc");
+  if (!shader_find("matmul_f16"))
+    return st_make(&al_default, TSR_UNAVAILABLE, ST_WHERE("bench", "glsl", "install glslc and build again"),
+                   "built without glslc");
   env.cache_dir = knob_str("TSR_CACHE_DIR");
   if (!instance) TSR_TRY(vulkan_backend.instance_create(&env, &instance));
   return vulkan_backend.device_open(instance, 0, NULL, &device, &caps);
@@ -38,17 +40,29 @@ static tsr_status make_module(glsl_job *j) {
   const peer_desc *d = &j->base.desc;
   const shader *s = shader_find("matmul_f16");
   const size_t offsets[2] = {0, 4 * s->n_words};
-  be_kernel_desc k = {.name = "matmul_f16", .grid = {d->n / 16, d->m / 8, 1}, .block = {8, 1, 1}, .n_args = 4, .n_outputs = 1, .flops = 2.0 * (double)d->m * (double)d->n * (double)d->k};
-  be_module_desc m = {.format = BE_SPIRV, .code = s->words, .code_bytes = 4 * s->n_words, .offsets = offsets, .kernels = &k, .n_kernels = 1};
+  be_kernel_desc k = {.name = "matmul_f16",
+                      .grid = {d->n / 16, d->m / 8, 1},
+                      .block = {8, 1, 1},
+                      .n_args = 4,
+                      .n_outputs = 1,
+                      .flops = 2.0 * (double)d->m * (double)d->n * (double)d->k};
+  be_module_desc m = {.format = BE_SPIRV,
+                      .code = s->words,
+                      .code_bytes = 4 * s->n_words,
+                      .offsets = offsets,
+                      .kernels = &k,
+                      .n_kernels = 1};
   static const int slots[4] = {0, 1, 2, 3};
   TSR_TRY(vulkan_backend.module_create(device, &m, &j->module));
-  return vulkan_backend.program_create(device, &(be_program_desc){&(be_launch){j->module, 0, slots, NULL, 0}, 1, 4}, &j->program);
+  return vulkan_backend.program_create(device, &(be_program_desc){&(be_launch){j->module, 0, slots, NULL, 0}, 1, 4},
+                                       &j->program);
 }
 
 static tsr_status glsl_create(peer_job *job) {
   glsl_job *j = (glsl_job *)job;
   peer_desc *d = &job->desc;
-  if (d->op != PEER_MATMUL || d->dtype != TSR_F16 || d->batch != 1 || d->m % 8 || d->n % 16 || d->k % 4) return peer_unsupported(job->peer, "only f16 matmul with m, n, k multiples of 8, 16, 4");
+  if (d->op != PEER_MATMUL || d->dtype != TSR_F16 || d->batch != 1 || d->m % 8 || d->n % 16 || d->k % 4)
+    return peer_unsupported(job->peer, "only f16 matmul with m, n, k multiples of 8, 16, 4");
   if (strcmp(d->device, "vulkan")) return peer_unsupported(job->peer, "runs on vulkan only");
   d->out_dtype = TSR_F16;
   const uint32_t sizes[3] = {(uint32_t)d->m, (uint32_t)d->n, (uint32_t)d->k};
@@ -94,5 +108,13 @@ static void glsl_destroy(peer_job *job) {
   vulkan_backend.stream_destroy(j->stream);
 }
 
-const peer peer_glsl = {.name = "glsl", .open = glsl_open, .describe = glsl_describe, .create = glsl_create, .write = glsl_write, .run = glsl_run,
-                        .wait = glsl_wait, .read = glsl_read, .destroy = glsl_destroy, .job_size = sizeof(glsl_job)};
+const peer peer_glsl = {.name = "glsl",
+                        .open = glsl_open,
+                        .describe = glsl_describe,
+                        .create = glsl_create,
+                        .write = glsl_write,
+                        .run = glsl_run,
+                        .wait = glsl_wait,
+                        .read = glsl_read,
+                        .destroy = glsl_destroy,
+                        .job_size = sizeof(glsl_job)};

@@ -1,6 +1,6 @@
 /* bench/baselines/onednn.c - oneDNN 3.x through its C interface, declared here as far as it is used.
- * Plain operands use plain row-major formats throughout; with packed_b the weights have the format that oneDNN itself asks
- * for (format `any`), into which they are reordered when they are written. */
+ * Plain operands use plain row-major formats throughout; with packed_b the weights have the format that oneDNN itself
+ * asks for (format `any`), into which they are reordered when they are written. */
 #include "bench/baselines/peer_impl.h"
 
 #include <dlfcn.h>
@@ -66,11 +66,14 @@ typedef struct onednn_job {
 } onednn_job;
 
 static tsr_status failed(const char *call, int status) {
-  static const char *const words[] = {"success", "out of memory", "invalid arguments", "unimplemented", "last impl reached",
-                                      "runtime error", "not required"};
+  static const char *const words[] = {"success",           "out of memory", "invalid arguments", "unimplemented",
+                                      "last impl reached", "runtime error", "not required"};
   bool known = status >= 0 && status < (int)(sizeof words / sizeof *words);
-  return st_make(NULL, status == 1 ? TSR_OUT_OF_MEMORY : status == 3 ? TSR_UNSUPPORTED : TSR_LAUNCH_FAILED, ST_WHERE("bench", NULL, NULL),
-                 "onednn: %s: %s", call, known ? words[status] : "unknown status");
+  return st_make(NULL,
+                 status == 1   ? TSR_OUT_OF_MEMORY
+                 : status == 3 ? TSR_UNSUPPORTED
+                               : TSR_LAUNCH_FAILED,
+                 ST_WHERE("bench", NULL, NULL), "onednn: %s: %s", call, known ? words[status] : "unknown status");
 }
 
 #define DNNL_TRY(call, args)                          \
@@ -100,7 +103,8 @@ static tsr_status open_once(void) {
 #undef ROW
   TSR_TRY(peer_symbols(lib, symbols, sizeof symbols / sizeof *symbols));
   if (dnnl.version()->major != 3)
-    return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL), "onednn: version %d, needed is 3", dnnl.version()->major);
+    return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL), "onednn: version %d, needed is 3",
+                   dnnl.version()->major);
   void *fn = dlsym(lib, "omp_set_num_threads"); /* from the OpenMP run-time it is linked to */
   memcpy(&set_num_threads, &fn, sizeof fn);
   if (!engine) DNNL_TRY(engine_create, (&engine, DNNL_CPU, 0));
@@ -140,14 +144,16 @@ static tsr_status create_primitives(onednn_job *j) {
   DNNL_TRY(memory_desc_create_with_tag, (&j->dst_desc, ndims, dims[2], type_of(d->out_dtype), tag));
   dnnl_object any = NULL;
   if (d->packed_b) DNNL_TRY(memory_desc_create_with_tag, (&any, ndims, dims[1], weights_type, DNNL_FORMAT_ANY));
-  int status = dnnl.matmul_primitive_desc_create(&j->desc, engine, j->src_desc, any ? any : j->weights_desc, NULL, j->dst_desc, NULL);
+  int status = dnnl.matmul_primitive_desc_create(&j->desc, engine, j->src_desc, any ? any : j->weights_desc, NULL,
+                                                 j->dst_desc, NULL);
   dnnl.memory_desc_destroy(any);
   if (status) return failed("matmul_primitive_desc_create", status);
   DNNL_TRY(primitive_create, (&j->matmul, j->desc));
   if (!d->packed_b) return NULL;
   dnnl_object reorder_desc = NULL;
   DNNL_TRY(reorder_primitive_desc_create,
-           (&reorder_desc, j->weights_desc, engine, dnnl.primitive_desc_query_md(j->desc, DNNL_QUERY_WEIGHTS_MD, 0), engine, NULL));
+           (&reorder_desc, j->weights_desc, engine, dnnl.primitive_desc_query_md(j->desc, DNNL_QUERY_WEIGHTS_MD, 0),
+            engine, NULL));
   status = dnnl.primitive_create(&j->reorder, reorder_desc);
   dnnl.primitive_desc_destroy(reorder_desc);
   return status ? failed("primitive_create", status) : NULL;
@@ -170,7 +176,8 @@ static tsr_status create(peer_job *job) {
     DNNL_TRY(memory_create, (&m->weights, j->weights_desc, engine, h->operand[1]));
     DNNL_TRY(memory_create, (&m->dst, j->dst_desc, engine, h->out));
     if (d->packed_b) { /* (void *)-1: oneDNN allocates, since only it knows the size of its format */
-      DNNL_TRY(memory_create, (&m->packed, dnnl.primitive_desc_query_md(j->desc, DNNL_QUERY_WEIGHTS_MD, 0), engine, (void *)-1));
+      DNNL_TRY(memory_create,
+               (&m->packed, dnnl.primitive_desc_query_md(j->desc, DNNL_QUERY_WEIGHTS_MD, 0), engine, (void *)-1));
     }
   }
   return NULL;

@@ -1,13 +1,15 @@
-/* bench/baselines/openblas.c - OpenBLAS. Its start-up detection falls back to AVX2 kernels on CPUs newer than the build, so
- * the core type is forced to the fastest by measurement. */
+/* bench/baselines/openblas.c - OpenBLAS. Its start-up detection falls back to AVX2 kernels on CPUs newer than the
+ * build, so the core type is forced to the fastest by measurement. */
 #include "bench/baselines/peer_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const names[] = {"openblas-pthread/libopenblas.so.0", "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0",
-                                    "/usr/lib/aarch64-linux-gnu/openblas-pthread/libopenblas.so.0", "libopenblas.so.0", NULL};
-static const char *const core_types[] = {"SkylakeX", "Cooperlake", "SapphireRapids", "Zen", "Haswell", "NeoverseN1", "NeoverseV1", NULL};
+static const char *const names[] = {
+    "openblas-pthread/libopenblas.so.0", "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0",
+    "/usr/lib/aarch64-linux-gnu/openblas-pthread/libopenblas.so.0", "libopenblas.so.0", NULL};
+static const char *const core_types[] = {"SkylakeX", "Cooperlake", "SapphireRapids", "Zen",
+                                         "Haswell",  "NeoverseN1", "NeoverseV1",     NULL};
 
 static void *lib;
 static cblas_api api;

@@ -1,4 +1,5 @@
-/* bench/baselines/peer.c - the list of peers, the checked front, and what the peers share: loading and choosing kernels. */
+/* bench/baselines/peer.c - the list of peers, the checked front, and what the peers share: loading and choosing
+ * kernels. */
 #include "bench/baselines/peer_impl.h"
 
 #include <dlfcn.h>
@@ -11,9 +12,10 @@
 
 #define ALIGN 64
 
-static const peer *const peers[] = {&peer_openblas, &peer_blis, &peer_onednn, &peer_ggml, &peer_cublaslt, &peer_hipblaslt,
+static const peer *const peers[] = {
+    &peer_openblas, &peer_blis, &peer_onednn, &peer_ggml, &peer_cublaslt, &peer_hipblaslt,
 #if PEER_GLSL
-                                    &peer_glsl,
+    &peer_glsl,
 #endif
 };
 
@@ -51,7 +53,9 @@ static tsr_dtype operand_dtype(const peer_desc *d, int which) {
   return which == 1 && d->dtype == TSR_U8 ? TSR_I8 : d->dtype;
 }
 
-static size_t operand_bytes(const peer_desc *d, int which) { return peer_count(d, which) * tsr_dtype_size(operand_dtype(d, which)); }
+static size_t operand_bytes(const peer_desc *d, int which) {
+  return peer_count(d, which) * tsr_dtype_size(operand_dtype(d, which));
+}
 
 static void fill_defaults(peer_desc *d) {
   bool integer = d->dtype == TSR_I8 || d->dtype == TSR_U8;
@@ -136,14 +140,15 @@ void peer_destroy(peer_job **job) {
 tsr_status peer_load(const char *const *names, const char *package, void **lib) {
   for (const char *const *n = names; *n && !*lib; n++) *lib = dlopen(*n, RTLD_NOW | RTLD_LOCAL);
   if (*lib) return NULL;
-  return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, "scripts/setup --peers"), "%s does not load (package %s): %s", names[0],
-                 package, dlerror());
+  return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, "scripts/setup --peers"),
+                 "%s does not load (package %s): %s", names[0], package, dlerror());
 }
 
 tsr_status peer_symbols(void *lib, const peer_symbol *symbols, size_t n) {
   for (size_t i = 0; i < n; i++) {
     void *fn = dlsym(lib, symbols[i].name);
-    if (!fn) return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL), "the library has no %s", symbols[i].name);
+    if (!fn)
+      return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL), "the library has no %s", symbols[i].name);
     memcpy(symbols[i].fn, &fn, sizeof fn);
   }
   return NULL;

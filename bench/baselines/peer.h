@@ -25,7 +25,8 @@ typedef enum peer_op {
 typedef struct peer_desc {
   peer_op op;
   tsr_dtype dtype;     /* of the operands: f32, f16, bf16; matmul also i8, and u8 for u8 x i8 */
-  tsr_dtype out_dtype; /* none: the operands' type, i32 for integers; where a peer has only another one (ggml: f32), that */
+  tsr_dtype
+      out_dtype; /* none: the operands' type, i32 for integers; where a peer has only another one (ggml: f32), that */
   int64_t batch;       /* matmul only; 1 */
   int64_t m, n, k;
   bool packed_b;      /* the matmul's B is a constant, brought ahead of time into the peer's own layout */
@@ -41,7 +42,8 @@ const peer *peer_find(const char *name);
 const char *peer_name(const peer *p);
 /* Loads the library if that has not happened yet. The first call may take a second: it tries out the peer's kernels. */
 tsr_status peer_available(const peer *p) TSR_MUST_USE;
-/* Version and kernels in use, "openblas 0.3.29 SkylakeX"; the name alone while it isn't loaded. Valid until the process ends. */
+/* Version and kernels in use, "openblas 0.3.29 SkylakeX"; the name alone while it isn't loaded. Valid until the process
+ * ends. */
 const char *peer_describe(const peer *p);
 /* A peer's idle threads may go on spinning after a run: wait until they sleep before timing something else. */
 
@@ -49,8 +51,8 @@ const char *peer_describe(const peer *p);
 tsr_status peer_create(const peer *p, const peer_desc *desc, peer_job **out) TSR_MUST_USE;
 /* Copies in an operand (0 or 1), dense and row-major. A layout that the peer wants is made here, outside any timing. */
 tsr_status peer_write(peer_job *job, int set, int operand, const void *data) TSR_MUST_USE;
-/* Computes one set: what is to be timed, together with a peer_wait after the last of a series. Peers on a GPU only put it on their
- * stream; for the others peer_wait has nothing left to do. */
+/* Computes one set: what is to be timed, together with a peer_wait after the last of a series. Peers on a GPU only put
+ * it on their stream; for the others peer_wait has nothing left to do. */
 tsr_status peer_run(peer_job *job, int set) TSR_MUST_USE;
 tsr_status peer_wait(peer_job *job) TSR_MUST_USE;
 /* The peer's own clock on its GPU, around what is run between the two; the second waits. Only where peer_has_clock. */

@@ -1,6 +1,6 @@
 /* bench/baselines/peer_check.c - does every peer that is installed compute what peer.h says?
- * Compares each (peer, device, operation, data type) with a plain f64 reference on shapes that are no multiple of anything,
- * and names what is missing and why. With --speed also prints GFLOP/s at 512 and 1024 cubed, median and best.
+ * Compares each (peer, device, operation, data type) with a plain f64 reference on shapes that are no multiple of
+ * anything, and names what is missing and why. With --speed also prints GFLOP/s at 512 and 1024 cubed, median and best.
  * Exit status: 0 all right, 1 a wrong result, 77 no peer at all. */
 #include "bench/baselines/peer_impl.h"
 #include "core/base/dtype.h"
@@ -28,7 +28,9 @@ static void *must_calloc(size_t n, size_t size) {
   return p;
 }
 
-static tsr_dtype dtype_of(const peer_desc *d, int operand) { return operand == 1 && d->dtype == TSR_U8 ? TSR_I8 : d->dtype; }
+static tsr_dtype dtype_of(const peer_desc *d, int operand) {
+  return operand == 1 && d->dtype == TSR_U8 ? TSR_I8 : d->dtype;
+}
 
 /* Uniform in [-1,1), integers in -100..100 (0..200 unsigned). */
 static void fill(tsr_dtype t, void *p, size_t n, uint32_t seed) {
@@ -39,8 +41,8 @@ static void fill(tsr_dtype t, void *p, size_t n, uint32_t seed) {
   }
 }
 
-/* Accumulation in f32 errs by at most k roundings of the sum of magnitudes, in f16, as in ggml's shaders, by that many of f16's;
- * then the result is rounded to its type. */
+/* Accumulation in f32 errs by at most k roundings of the sum of magnitudes, in f16, as in ggml's shaders, by that many
+ * of f16's; then the result is rounded to its type. */
 static double matmul_bound(const peer_desc *d, tsr_dtype out, double value, double magnitudes) {
   if (out == TSR_I32) return 0;
   double rounding = ldexp(1, strcmp(d->device, "vulkan") ? -24 : -11);
@@ -81,10 +83,12 @@ static void reference_rows(const peer_desc *d, tsr_dtype out, check_data *c) {
     }
     for (int64_t j = 0; j < d->n; j++) {
       size_t at = (size_t)(i * d->n + j);
-      double x = dtype_load(d->dtype, c->operand[0], at), y = d->op == PEER_ADD ? dtype_load(d->dtype, c->operand[1], at) : 0;
+      double x = dtype_load(d->dtype, c->operand[0], at),
+             y = d->op == PEER_ADD ? dtype_load(d->dtype, c->operand[1], at) : 0;
       c->reference[at] = row_value(d, x, y, mean, square, exps);
       /* a reduction over n in f32, a few roundings on top of it, and the result's own */
-      c->bound[at] = (double)(d->n + 16) * ldexp(1, -24) * (fabs(c->reference[at]) + 1e-3) + dtype_get(out)->eps * fabs(c->reference[at]);
+      c->bound[at] = (double)(d->n + 16) * ldexp(1, -24) * (fabs(c->reference[at]) + 1e-3) +
+                     dtype_get(out)->eps * fabs(c->reference[at]);
     }
   }
 }
@@ -216,7 +220,8 @@ static void print_speed(const peer *p, peer_desc d) {
     qsort(times, (size_t)n, sizeof *times, by_value);
     describe_desc(p, &d);
     double gflop = 2e-9 * (double)(d.m * d.n * d.k);
-    printf(" -> %-4s %8.1f GFLOP/s, %8.1f at best\n", tsr_dtype_name(peer_out_dtype(job)), gflop / times[n / 2], gflop / times[0]);
+    printf(" -> %-4s %8.1f GFLOP/s, %8.1f at best\n", tsr_dtype_name(peer_out_dtype(job)), gflop / times[n / 2],
+           gflop / times[0]);
   }
   tsr_status_free(st);
   peer_destroy(&job);
@@ -229,7 +234,9 @@ static void print_speeds(const peer *p, const char *device) {
     for (size_t s = 0; s < 2; s++)
       for (int packed = 0; packed < 2; packed++) {
         int64_t n = sizes[s];
-        print_speed(p, (peer_desc){.dtype = types[t], .batch = 1, .m = n, .n = n, .k = n, .packed_b = packed, .device = device});
+        print_speed(
+            p,
+            (peer_desc){.dtype = types[t], .batch = 1, .m = n, .n = n, .k = n, .packed_b = packed, .device = device});
       }
 }
 

@@ -45,13 +45,13 @@ tsr_status peer_load(const char *const *names, const char *package, void **lib);
 /* TSR_UNAVAILABLE naming the first missing symbol. */
 tsr_status peer_symbols(void *lib, const peer_symbol *symbols, size_t n);
 
-/* What `probe` returns in a child process, with the environment variable set (`var` may be NULL); 0 if the child dies or
- * takes more than 20 seconds. For trying out a library without loading it here. */
+/* What `probe` returns in a child process, with the environment variable set (`var` may be NULL); 0 if the child dies
+ * or takes more than 20 seconds. For trying out a library without loading it here. */
 double peer_probe(const char *var, const char *value, double (*probe)(void));
-/* Sets environment variable `var` to the candidate (NULL-terminated list) whose `probe` reports the highest rate, the earlier
- * one where two are within 3 %. Each probe runs in a process of its own, so that the library is loaded afresh and a kernel that
- * this machine can't execute is merely no candidate. Whatever the environment said before counts for nothing. Call before the
- * library is loaded. */
+/* Sets environment variable `var` to the candidate (NULL-terminated list) whose `probe` reports the highest rate, the
+ * earlier one where two are within 3 %. Each probe runs in a process of its own, so that the library is loaded afresh
+ * and a kernel that this machine can't execute is merely no candidate. Whatever the environment said before counts for
+ * nothing. Call before the library is loaded. */
 void peer_force_kernels(const char *var, const char *const *candidates, double (*probe)(void));
 
 /* TSR_UNSUPPORTED "peer: what". */
@@ -61,10 +61,10 @@ double peer_now(void); /* seconds, monotonic */
 
 /* ---- peers behind the CBLAS interface --------------------------------------------------------------------------- */
 
-typedef void (*cblas_sgemm_fn)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b,
-                               int ldb, float beta, float *c, int ldc);
-typedef void (*cblas_sgemv_fn)(int order, int trans, int m, int n, float alpha, const float *a, int lda, const float *x, int incx,
-                               float beta, float *y, int incy);
+typedef void (*cblas_sgemm_fn)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
+                               const float *b, int ldb, float beta, float *c, int ldc);
+typedef void (*cblas_sgemv_fn)(int order, int trans, int m, int n, float alpha, const float *a, int lda, const float *x,
+                               int incx, float beta, float *y, int incy);
 
 typedef struct cblas_api {
   cblas_sgemm_fn sgemm;

@@ -1,9 +1,10 @@
 /* Measures how compilation grows with the program: compile_driver [--device ID] [--kind NAME] [--most N]
  *
- * Programs of 10, 100, ... N (100,000) ops go through every pass on a device that needs no hardware (null:spirv) or is there (cpu:0). Per pass
- * the processor time and the bytes asked for, both for each op of the program: a pass that grows linearly shows the same figures in each block.
- * The last lines are the whole compilation as a program sees it (tsr_program_parse), what was held at once, and its end. Kinds: all of
- * tests/support/chain_text.h; `layers`, transformer-like layers of ten ops, unless one is named. */
+ * Programs of 10, 100, ... N (100,000) ops go through every pass on a device that needs no hardware (null:spirv) or is
+ * there (cpu:0). Per pass the processor time and the bytes asked for, both for each op of the program: a pass that
+ * grows linearly shows the same figures in each block. The last lines are the whole compilation as a program sees it
+ * (tsr_program_parse), what was held at once, and its end. Kinds: all of tests/support/chain_text.h; `layers`,
+ * transformer-like layers of ten ops, unless one is named. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,9 @@ static void begin(meter *m) {
   m->ns = now_ns();
 }
 
-static void end(const meter *m, const char *what, int n) { printf("  %-20s %10.0f ns/op %10.0f bytes/op\n", what, (now_ns() - m->ns) / n, (double)m->bytes / n); }
+static void end(const meter *m, const char *what, int n) {
+  printf("  %-20s %10.0f ns/op %10.0f bytes/op\n", what, (now_ns() - m->ns) / n, (double)m->bytes / n);
+}
 
 #define PASS(what, call) begin(m), check(call), end(m, what, n)
 
@@ -91,7 +94,8 @@ static void whole(meter *m, tsr_device *dev, const strb *text, int n) {
   begin(m);
   check(tsr_program_parse(dev, strb_text(text), text->n, "chain", NULL, &p));
   end(m, "whole compilation", n);
-  printf("  %-20s %10.0f bytes/op, %.1f MiB; %d kernels for %d launches\n", "held at once", (double)(m->peak - before) / n, (double)(m->peak - before) / (1 << 20), p->desc.n_kernels, p->n_launches);
+  printf("  %-20s %10.0f bytes/op, %.1f MiB; %d kernels for %d launches\n", "held at once",
+         (double)(m->peak - before) / n, (double)(m->peak - before) / (1 << 20), p->desc.n_kernels, p->n_launches);
   begin(m);
   tsr_program_destroy(&p);
   end(m, "end", n);

@@ -1,10 +1,12 @@
 /* Measures the gemm kernels, driven as the interpreter drives them, against OpenBLAS, BLIS and oneDNN, interleaved.
  *
- *   gemm_driver [--types f32,bf16,s8] [--shapes MxNxK,...] [--threads N] [--rounds N] [--packed 0|1|2] [--isa NAME] [--cold] [--trans] [--no-peers]
+ *   gemm_driver [--types f32,bf16,s8] [--shapes MxNxK,...] [--threads N] [--rounds N] [--packed 0|1|2] [--isa NAME]
+ * [--cold] [--trans] [--no-peers]
  *
- * Prints per shape our median time and rate, and each peer's ratio (its time / ours: above 1 we win), of medians and of minima. --packed 1 gives
- * both sides B packed ahead, 2 runs both forms. --trans: B is stored n x k (no peers). --cold rotates buffers so that the operands come from memory. BM, BN, BK in the environment override
- * the plan. Every first result is checked against an f64 product at sampled places; a wrong one exits 1. */
+ * Prints per shape our median time and rate, and each peer's ratio (its time / ours: above 1 we win), of medians and of
+ * minima. --packed 1 gives both sides B packed ahead, 2 runs both forms. --trans: B is stored n x k (no peers). --cold
+ * rotates buffers so that the operands come from memory. BM, BN, BK in the environment override the plan. Every first
+ * result is checked against an f64 product at sampled places; a wrong one exits 1. */
 #include "bench/baselines/peer.h"
 #include "bench/kernels/gemm_launch.h"
 #include "tessera/tessera.h"
@@ -120,7 +122,8 @@ static void *alloc(size_t bytes) {
   size_t unit = bytes >= 1 << 20 ? 2 << 20 : 4096;
   void *p = aligned_alloc(unit, (bytes + 4096 + unit - 1) / unit * unit);
 #ifdef MADV_HUGEPAGE
-  if (p != NULL && unit > 4096 && override("HUGE", 1)) madvise(p, (bytes + 4096 + unit - 1) / unit * unit, MADV_HUGEPAGE);
+  if (p != NULL && unit > 4096 && override("HUGE", 1))
+    madvise(p, (bytes + 4096 + unit - 1) / unit * unit, MADV_HUGEPAGE);
 #endif
   if (p == NULL) {
     fprintf(stderr, "out of memory\n");
@@ -151,7 +154,8 @@ static void check(const bench_case *t, const cpuk_gemm *g, const char *who, cons
     size_t i = s * 7919 % t->m, j = s * 104729 % t->n;
     double want = 0, bound = 0;
     for (size_t q = 0; q < t->k; q++) {
-      double x = element(t->type, t->a[0], i * t->k + q) * element(t->type, t->b[0], t->b_trans ? j * t->k + q : q * t->n + j);
+      double x =
+          element(t->type, t->a[0], i * t->k + q) * element(t->type, t->b[0], t->b_trans ? j * t->k + q : q * t->n + j);
       want += x, bound += fabs(x);
     }
     double got = element(g->acc_type, c, i * t->n + j);
@@ -214,10 +218,21 @@ static void case_run(bench_case *t, const options *o, pool *p, double *log_sum, 
   size_t e = cpuk_dtype_bytes(t->type), ce = cpuk_dtype_bytes(g->acc_type);
   size_t bytes = (t->m * t->k + t->k * t->n) * e + t->m * t->n * ce;
   gemm_job job = {.table = o->table, .ldc = (ptrdiff_t)t->n};
-  job.shape = (cpuk_plan_args){.kind = t->kind, .m = t->m, .n = t->n, .k = t->k, .a_type = t->type, .b_type = t->type, .a_rs = (ptrdiff_t)t->k,
-                               .a_cs = 1, .b_rs = t->b_trans ? 1 : (ptrdiff_t)t->n, .b_cs = t->b_trans ? (ptrdiff_t)t->k : 1, .b_packed = t->packed, .threads = o->threads};
+  job.shape = (cpuk_plan_args){.kind = t->kind,
+                               .m = t->m,
+                               .n = t->n,
+                               .k = t->k,
+                               .a_type = t->type,
+                               .b_type = t->type,
+                               .a_rs = (ptrdiff_t)t->k,
+                               .a_cs = 1,
+                               .b_rs = t->b_trans ? 1 : (ptrdiff_t)t->n,
+                               .b_cs = t->b_trans ? (ptrdiff_t)t->k : 1,
+                               .b_packed = t->packed,
+                               .threads = o->threads};
   job.plan = cpuk_gemm_plan(o->table, &job.shape);
-  job.plan.bm = override("BM", job.plan.bm), job.plan.bn = override("BN", job.plan.bn), job.plan.bk = override("BK", job.plan.bk);
+  job.plan.bm = override("BM", job.plan.bm), job.plan.bn = override("BN", job.plan.bn),
+  job.plan.bk = override("BK", job.plan.bk);
   job.plan.a_inplace = override("INPLACE", job.plan.a_inplace) && g->a_inplace == (int)t->type;
   job.plan.column_major = override("COLUMN", job.plan.column_major);
   job.plan.skinny = override("SKINNY", job.plan.skinny);
@@ -225,7 +240,8 @@ static void case_run(bench_case *t, const options *o, pool *p, double *log_sum, 
   t->n_sets = o->cold ? (int)(100000000 / bytes + 2) : 1;
   if (t->n_sets > MAX_SETS) t->n_sets = MAX_SETS;
   for (int i = 0; i < t->n_sets; i++) {
-    t->a[i] = alloc(t->m * t->k * e), t->b[i] = alloc(t->k * t->n * e), t->c[i] = alloc(t->m * t->n * ce), t->packed_b[i] = NULL;
+    t->a[i] = alloc(t->m * t->k * e), t->b[i] = alloc(t->k * t->n * e), t->c[i] = alloc(t->m * t->n * ce),
+    t->packed_b[i] = NULL;
     fill(t->a[i], t->m * t->k, t->type), fill(t->b[i], t->k * t->n, t->type), memset(t->c[i], 0, t->m * t->n * ce);
     if (t->packed) {
       t->packed_b[i] = alloc(gemm_packed_b_bytes(&job));
@@ -241,13 +257,21 @@ static void case_run(bench_case *t, const options *o, pool *p, double *log_sum, 
   int n_sides = 1;
   static const tsr_dtype dtypes[CPUK_N_DTYPE] = {[CPUK_F32] = TSR_F32, [CPUK_BF16] = TSR_BF16, [CPUK_I8] = TSR_I8};
   for (size_t i = 0; o->peers && !t->b_trans && n_sides < MAX_SIDES && peer_at(i) != NULL; i++) {
-    peer_desc d = {.op = PEER_MATMUL, .dtype = dtypes[t->type], .out_dtype = t->type == CPUK_I8 ? TSR_I32 : TSR_F32, .m = (int64_t)t->m,
-                   .n = (int64_t)t->n, .k = (int64_t)t->k, .packed_b = t->packed, .n_sets = t->n_sets, .threads = (int)o->threads};
+    peer_desc d = {.op = PEER_MATMUL,
+                   .dtype = dtypes[t->type],
+                   .out_dtype = t->type == CPUK_I8 ? TSR_I32 : TSR_F32,
+                   .m = (int64_t)t->m,
+                   .n = (int64_t)t->n,
+                   .k = (int64_t)t->k,
+                   .packed_b = t->packed,
+                   .n_sets = t->n_sets,
+                   .threads = (int)o->threads};
     side s = {.name = peer_name(peer_at(i))};
     tsr_status st = strcmp(s.name, "ggml") == 0 ? NULL : peer_create(peer_at(i), &d, &s.peer);
     if (st != NULL) tsr_status_free(st);
     if (s.peer == NULL) continue;
-    for (int set = 0; set < t->n_sets; set++) must(peer_write(s.peer, set, 0, t->a[set])), must(peer_write(s.peer, set, 1, t->b[set]));
+    for (int set = 0; set < t->n_sets; set++)
+      must(peer_write(s.peer, set, 0, t->a[set])), must(peer_write(s.peer, set, 1, t->b[set]));
     sides[n_sides++] = s;
   }
   for (int s = 0; s < n_sides; s++) {
@@ -260,9 +284,12 @@ static void case_run(bench_case *t, const options *o, pool *p, double *log_sum, 
     for (int s = 0; s < n_sides; s++) sides[s].us[r] = side_round(&sides[s], t, &job, p);
   for (int s = 0; s < n_sides; s++) qsort(sides[s].us, (size_t)o->rounds, sizeof(double), by_value);
   double ours = sides[0].us[o->rounds / 2], best = 1e30, flops = 2.0 * (double)t->m * (double)t->n * (double)t->k;
-  printf("%-4s %5zux%5zux%5zu %-6s %10.1f us (%.1f) %7.1f GOP/s  bm %4zu bn %4zu bk %4zu%s%s ", t->type == CPUK_F32 ? "f32" : t->type == CPUK_I8 ? "s8" : "bf16", t->m, t->n, t->k, t->packed ? "packed" : "plain", ours,
-         sides[0].us[0],
-         flops / ours * 1e-3, job.plan.bm, job.plan.bn, job.plan.bk, job.plan.a_inplace ? " in place" : "", job.plan.skinny ? " skinny" : "");
+  printf("%-4s %5zux%5zux%5zu %-6s %10.1f us (%.1f) %7.1f GOP/s  bm %4zu bn %4zu bk %4zu%s%s ",
+         t->type == CPUK_F32  ? "f32"
+         : t->type == CPUK_I8 ? "s8"
+                              : "bf16",
+         t->m, t->n, t->k, t->packed ? "packed" : "plain", ours, sides[0].us[0], flops / ours * 1e-3, job.plan.bm,
+         job.plan.bn, job.plan.bk, job.plan.a_inplace ? " in place" : "", job.plan.skinny ? " skinny" : "");
   for (int s = 1; s < n_sides; s++) {
     double ratio = sides[s].us[o->rounds / 2] / ours;
     if (ratio < best) best = ratio;
@@ -279,7 +306,8 @@ static void case_run(bench_case *t, const options *o, pool *p, double *log_sum, 
 
 int main(int argc, char **argv) {
   const char *types = "f32,bf16,s8", *isa = NULL;
-  const char *shapes = "256x256x256,512x512x512,1024x1024x1024,2048x2048x2048,4096x512x14336,512x4096x4096,16x4096x4096,1x4096x4096";
+  const char *shapes =
+      "256x256x256,512x512x512,1024x1024x1024,2048x2048x2048,4096x512x14336,512x4096x4096,16x4096x4096,1x4096x4096";
   options o = {.threads = 2, .rounds = 9, .peers = true};
   int packed = 0;
   for (int i = 1; i < argc; i++) {
@@ -298,7 +326,8 @@ int main(int argc, char **argv) {
   char err[160];
   o.table = cpuk_select(isa, err, sizeof err);
   if (o.table == NULL) return fprintf(stderr, "gemm_driver: %s\n", err), 2;
-  if (o.threads < 1 || o.threads > MAX_THREADS || o.rounds < 1 || o.rounds > MAX_ROUNDS) return fprintf(stderr, "gemm_driver: bad number\n"), 2;
+  if (o.threads < 1 || o.threads > MAX_THREADS || o.rounds < 1 || o.rounds > MAX_ROUNDS)
+    return fprintf(stderr, "gemm_driver: bad number\n"), 2;
   cpuk_caches c = cpuk_cache_sizes();
   printf("%s, %u threads, l1 %zuK l2 %zuK l3 %zuK", o.table->features, o.threads, c.l1d >> 10, c.l2 >> 10, c.l3 >> 10);
   printf("; ratio of medians (of minima), above 1 we win\n");
@@ -319,7 +348,9 @@ int main(int argc, char **argv) {
         t = (bench_case){.kind = kinds[q].kind, .type = kinds[q].type, .packed = form, .b_trans = o.b_trans};
         if (sscanf(s, "%zux%zux%zu", &t.m, &t.n, &t.k) == 3) case_run(&t, &o, &p, &log_sum, &n_log);
       }
-      if (n_log != 0) printf("%s %s: geometric mean against the best peer %.3f\n", kinds[q].name, form ? "packed" : "plain", exp(log_sum / n_log));
+      if (n_log != 0)
+        printf("%s %s: geometric mean against the best peer %.3f\n", kinds[q].name, form ? "packed" : "plain",
+               exp(log_sum / n_log));
     }
   pool_stop(&p);
   return 0;

@@ -1,5 +1,5 @@
-/* One matmul on a pool of threads, on the kernels alone: the launch that the Tile IR interpreter makes, without the interpreter.
- * Kept small on purpose: it is the model to copy, and the place to try another decomposition. */
+/* One matmul on a pool of threads, on the kernels alone: the launch that the Tile IR interpreter makes, without the
+ * interpreter. Kept small on purpose: it is the model to copy, and the place to try another decomposition. */
 #ifndef BENCH_KERNELS_GEMM_LAUNCH_H
 #define BENCH_KERNELS_GEMM_LAUNCH_H
 

@@ -1,7 +1,8 @@
 /* bench/kernels/gpu_driver.c - two figures that a single operation doesn't show, one JSON object a line:
- *   gpu_driver compile BACKEND ARCH FILE...   NVRTC's or hipRTC's time for a source (`tessera dump --level source`), nothing cached: the first call in
- *                                             a process, and the median of five more. Needs no device.
- *   gpu_driver replay DEVICE N                a program of N softmax kernels one after the other, replayed: microseconds a run and a kernel, on the device's clock. */
+ *   gpu_driver compile BACKEND ARCH FILE...   NVRTC's or hipRTC's time for a source (`tessera dump --level source`),
+ * nothing cached: the first call in a process, and the median of five more. Needs no device. gpu_driver replay DEVICE N
+ * a program of N softmax kernels one after the other, replayed: microseconds a run and a kernel, on the device's clock.
+ */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,8 +80,9 @@ static int compile_files(const char *backend, const char *arch, char **files, in
     free(text);
     qsort(ms, MORE, sizeof *ms, by_value);
     qsort(cpu, MORE, sizeof *cpu, by_value);
-    printf("{\"op\": \"compile\", \"file\": \"%s\", \"device\": \"%s:%s\", \"first_ms\": %.1f, \"median_ms\": %.1f, \"cpu_ms\": %.1f, \"code_bytes\": %zu}\n", name, backend, arch, first, ms[MORE / 2],
-           cpu[MORE / 2], bytes);
+    printf("{\"op\": \"compile\", \"file\": \"%s\", \"device\": \"%s:%s\", \"first_ms\": %.1f, \"median_ms\": %.1f, "
+           "\"cpu_ms\": %.1f, \"code_bytes\": %zu}\n",
+           name, backend, arch, first, ms[MORE / 2], cpu[MORE / 2], bytes);
   }
   return 0;
 }
@@ -97,7 +99,8 @@ static void build_chain(tsr_context *ctx, int n, tsr_graph **g) {
   check(tsr_graph_output(*g, v));
 }
 
-static double time_runs(tsr_program *p, const tsr_binding *in, const tsr_binding *out, tsr_event *from, tsr_event *to, bool by_events) {
+static double time_runs(tsr_program *p, const tsr_binding *in, const tsr_binding *out, tsr_event *from, tsr_event *to,
+                        bool by_events) {
   double ns = 0, start = now_ms(CLOCK_MONOTONIC);
   check(tsr_event_record(from, NULL));
   for (int i = 0; i < RUNS; i++) check(tsr_program_run(p, NULL, in, out));
@@ -131,8 +134,10 @@ static int replay(const char *device, int n) {
   for (int i = 0; i < TIMED; i++) us[i] = time_runs(p, &in, &out, from, to, by_events);
   qsort(us, TIMED, sizeof *us, by_value);
   int kernels = p->n_launches;
-  printf("{\"op\": \"replay\", \"shape\": \"%dx%dx%d\", \"dtype\": \"f32\", \"device\": \"%s\", \"kernels\": %d, \"median_us\": %.3f, \"min_us\": %.3f, \"us_per_kernel\": %.4f, \"timed_by\": \"%s\"}\n", n, ROWS,
-         COLUMNS, device, kernels, us[TIMED / 2], us[0], us[TIMED / 2] / kernels, by_events ? "events" : "host");
+  printf("{\"op\": \"replay\", \"shape\": \"%dx%dx%d\", \"dtype\": \"f32\", \"device\": \"%s\", \"kernels\": %d, "
+         "\"median_us\": %.3f, \"min_us\": %.3f, \"us_per_kernel\": %.4f, \"timed_by\": \"%s\"}\n",
+         n, ROWS, COLUMNS, device, kernels, us[TIMED / 2], us[0], us[TIMED / 2] / kernels,
+         by_events ? "events" : "host");
   tsr_event_destroy(&from);
   tsr_event_destroy(&to);
   tsr_buffer_destroy(&in.buffer);

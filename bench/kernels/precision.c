@@ -30,7 +30,11 @@ static uint64_t next(sample *s) {
 static double unit(sample *s) { return (double)(next(s) & 0xffffff) / 0x1p24; }
 
 static double least_normal(tsr_dtype t) {
-  return t == TSR_F64 ? 0x1p-1022 : t == TSR_F16 ? 0x1p-14 : t == TSR_F8E4M3 ? 0x1p-6 : t == TSR_F8E5M2 ? 0x1p-14 : 0x1p-126;
+  return t == TSR_F64      ? 0x1p-1022
+         : t == TSR_F16    ? 0x1p-14
+         : t == TSR_F8E4M3 ? 0x1p-6
+         : t == TSR_F8E5M2 ? 0x1p-14
+                           : 0x1p-126;
 }
 
 static int special_values(tsr_dtype t, double *v) {
@@ -38,14 +42,16 @@ static int special_values(tsr_dtype t, double *v) {
   double max = dtype_get(t)->max;
   if (dtype_is_float(t)) {
     double small = least_normal(t), step = small * dtype_get(t)->eps * 2;
-    const double list[] = {0, 1, 0.5, 2, 3, 10, 0.1, 88.5, 104, 1e5, 1e10, 3e18, 65504, 65520, 448, max, max / 2, small, small * 1.5, small / 2, step, INFINITY};
+    const double list[] = {0,    1,     0.5,   2,   3,   10,      0.1,   88.5,        104,       1e5,  1e10,
+                           3e18, 65504, 65520, 448, max, max / 2, small, small * 1.5, small / 2, step, INFINITY};
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) v[n++] = list[i], v[n++] = -list[i];
     v[n++] = NAN;
     return n;
   }
   bool sign = dtype_get(t)->is_signed;
   double least = sign ? -max - 1 : 0;
-  const double list[] = {0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 63, 64, 127, 128, 255, 256, 1000, 32767, 65536, 1e9, max, max - 1, least, least + 1, -1, -2, -3, -8, -31, -128};
+  const double list[] = {0,   1,    2,     3,     7,   8,   15,      16,    31,        32, 63, 64, 127, 128, 255,
+                         256, 1000, 32767, 65536, 1e9, max, max - 1, least, least + 1, -1, -2, -3, -8,  -31, -128};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     if (list[i] <= max && list[i] >= least && fabs(list[i]) < 0x1p53) v[n++] = list[i];
   return n;
@@ -98,8 +104,14 @@ static double error_of(const precision_op *op, tsr_dtype t, bool flushes, const 
   double slack = flushes ? 0x1p-120 : 0;
   if (isfinite(got) && isfinite(want) && fabs(got - want) <= slack && (want != 0 || got != 0)) return 0;
   bool sign = op->zero_sign && (x[0] == 0 || isinf(x[0])); /* else the result is one that underflows */
-  if (want == 0) return got == 0 && (!sign || signbit(got) == signbit(want)) ? 0 : got == 0 ? -1 : fabs(got) / ulp_of(t, op->of_argument ? x[0] : 0);
-  if (got == w) return got == 0 || isinf(got) || fabs(want) > max ? 0 : fabs(got - want) / ulp_of(t, op->of_argument ? fmax(fabs(want), fabs(x[0])) : want);
+  if (want == 0)
+    return got == 0 && (!sign || signbit(got) == signbit(want)) ? 0
+           : got == 0                                           ? -1
+                                                                : fabs(got) / ulp_of(t, op->of_argument ? x[0] : 0);
+  if (got == w)
+    return got == 0 || isinf(got) || fabs(want) > max
+               ? 0
+               : fabs(got - want) / ulp_of(t, op->of_argument ? fmax(fabs(want), fabs(x[0])) : want);
   if (isinf(want)) return -1;
   double top = max + ulp_of(t, max);
   if (isinf(got)) got = copysign(top, got);
@@ -108,7 +120,8 @@ static double error_of(const precision_op *op, tsr_dtype t, bool flushes, const 
   return fabs(got - want) / ulp_of(t, want);
 }
 
-static void compare(const precision_op *op, const sample *s, bool flushes, const void *out, const double *want, const double *want2, precision_result *r) {
+static void compare(const precision_op *op, const sample *s, bool flushes, const void *out, const double *want,
+                    const double *want2, precision_result *r) {
   *r = (precision_result){.n = s->n};
   for (long i = 0; i < s->n; i++) {
     double x[2] = {dtype_load(s->t, s->x[0], (size_t)i), op->n_in > 1 ? dtype_load(s->t, s->x[1], (size_t)i) : 0};
@@ -127,8 +140,11 @@ static void compare(const precision_op *op, const sample *s, bool flushes, const
 static tsr_status parse(tsr_context *ctx, const precision_op *op, tsr_dtype t, long n, tsr_graph **g) {
   char text[512], type[64];
   snprintf(type, sizeof type, "tensor<%ldx%s>", n, dtype_get(t)->mlir);
-  snprintf(text, sizeof text, "\"tessera.graph.func\"() ({\n^bb0(%%a: %s%s%s):\n%%r = \"tessera.graph.%s\"(%%a%s)%s\n\"tessera.graph.return\"(%%r)\n}) {sym_name = \"main\"}\n",
-           type, op->n_in > 1 ? ", %b: " : "", op->n_in > 1 ? type : "", op->name, op->n_in > 1 ? ", %b" : "", op->attrs);
+  snprintf(text, sizeof text,
+           "\"tessera.graph.func\"() ({\n^bb0(%%a: %s%s%s):\n%%r = "
+           "\"tessera.graph.%s\"(%%a%s)%s\n\"tessera.graph.return\"(%%r)\n}) {sym_name = \"main\"}\n",
+           type, op->n_in > 1 ? ", %b: " : "", op->n_in > 1 ? type : "", op->name, op->n_in > 1 ? ", %b" : "",
+           op->attrs);
   return tsr_graph_parse(ctx, text, strlen(text), "precision", g);
 }
 
@@ -161,10 +177,14 @@ static void flush(sample *s, int n_in) {
 static bool may_flush(const tsr_device *dev, tsr_dtype t) {
   const tsr_device_info *d = tsr_device_get_info(dev);
   if (!dtype_is_float(t)) return false;
-  return t == TSR_F64 ? !d->subnormals_f64 : t == TSR_F32 || t == TSR_BF16 ? !d->subnormals_f32 : t == TSR_F16 ? !d->subnormals_f16 : false;
+  return t == TSR_F64                    ? !d->subnormals_f64
+         : t == TSR_F32 || t == TSR_BF16 ? !d->subnormals_f32
+         : t == TSR_F16                  ? !d->subnormals_f16
+                                         : false;
 }
 
-tsr_status precision_measure(tsr_context *ctx, tsr_device *dev, const precision_op *op, tsr_dtype t, long n, precision_result *out) {
+tsr_status precision_measure(tsr_context *ctx, tsr_device *dev, const precision_op *op, tsr_dtype t, long n,
+                             precision_result *out) {
   double v[64];
   int n_special = special_values(t, v);
   size_t e = tsr_dtype_size(t);

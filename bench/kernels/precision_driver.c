@@ -1,5 +1,6 @@
-/* Writes docs/precision.md's table: for each op and type, the largest error on each device (precision.h). A column is a device, or cpu:0 with
- * an instruction set: precision_driver [-n VALUES] [cpu:0/avx2 vulkan:0 ...]. Wrong classes of results go to stderr and make the exit status 1. */
+/* Writes docs/precision.md's table: for each op and type, the largest error on each device (precision.h). A column is a
+ * device, or cpu:0 with an instruction set: precision_driver [-n VALUES] [cpu:0/avx2 vulkan:0 ...]. Wrong classes of
+ * results go to stderr and make the exit status 1. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,10 @@ typedef struct cell { bool there; double ulp; } cell;
 static cell cells[PRECISION_MAX_OPS][N_TYPES][MAX_COLUMNS];
 
 static void report(const char *column, const precision_op *op, tsr_dtype t, const precision_result *r) {
-  fprintf(stderr, "%s %s%s %s: %.3f ulp at %.9g %.9g; %ld wrong", column, op->name, op->attrs, tsr_dtype_name(t), r->ulp, r->at[0], r->at[1], r->wrong);
-  if (r->wrong) fprintf(stderr, ", first (%.9g, %.9g) is %.9g, not %.9g", r->wrong_at[0], r->wrong_at[1], r->got, r->want);
+  fprintf(stderr, "%s %s%s %s: %.3f ulp at %.9g %.9g; %ld wrong", column, op->name, op->attrs, tsr_dtype_name(t),
+          r->ulp, r->at[0], r->at[1], r->wrong);
+  if (r->wrong)
+    fprintf(stderr, ", first (%.9g, %.9g) is %.9g, not %.9g", r->wrong_at[0], r->wrong_at[1], r->got, r->want);
   fprintf(stderr, "\n");
 }
 
@@ -51,7 +54,8 @@ int main(int argc, char **argv) {
   if (argc > 2 && !strcmp(argv[1], "-n")) n = strtol(argv[2], NULL, 10), argc -= 2, argv += 2;
   char **names = argc > 1 ? argv + 1 : standard;
   int n_columns = argc > 1 ? argc - 1 : 4;
-  if (n < 0 || n_columns > MAX_COLUMNS) return fprintf(stderr, "precision_driver: at most %d columns, and a positive number of values\n", MAX_COLUMNS), 2;
+  if (n < 0 || n_columns > MAX_COLUMNS)
+    return fprintf(stderr, "precision_driver: at most %d columns, and a positive number of values\n", MAX_COLUMNS), 2;
   for (int c = 0; c < n_columns; c++) {
     tsr_status st = column(c, names[c], n, &wrong);
     if (st) return fprintf(stderr, "precision_driver: %s\n", tsr_status_message(st)), 1;

@@ -1,9 +1,11 @@
 /* Measures what stands before the first result: start_driver [--device ID] [--warm N] [--keep DIR]
  *
- * A graph of 20 ops that become 20 different kernels is opened, compiled and run in processes of their own: one with empty caches, then N (5) with
- * what that one left on disk: the library's cache folder and the driver's shader cache (MESA_SHADER_CACHE_DIR). Per phase the wall and the processor time in
- * milliseconds: `load` opens the context and the device, `compile` takes the graph to pipelines, `first` is the first run up to its end, `next` the second.
- * Last the lowering (Tile IR to Target IR) and the emission (to code) per kernel, best of 5, in processor time. --keep: the caches stay in DIR. */
+ * A graph of 20 ops that become 20 different kernels is opened, compiled and run in processes of their own: one with
+ * empty caches, then N (5) with what that one left on disk: the library's cache folder and the driver's shader cache
+ * (MESA_SHADER_CACHE_DIR). Per phase the wall and the processor time in milliseconds: `load` opens the context and the
+ * device, `compile` takes the graph to pipelines, `first` is the first run up to its end, `next` the second. Last the
+ * lowering (Tile IR to Target IR) and the emission (to code) per kernel, best of 5, in processor time. --keep: the
+ * caches stay in DIR. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +20,11 @@
 
 enum { LOAD, COMPILE, FIRST, NEXT, N_PHASES, MAX_TENSORS = 48 };
 
-typedef struct one_op { const char *op; tsr_dtype type; int64_t d[3]; } one_op; /* matmul: m, n, k; others: rows, columns */
+typedef struct one_op {
+  const char *op;
+  tsr_dtype type;
+  int64_t d[3];
+} one_op; /* matmul: m, n, k; others: rows, columns */
 static const one_op ops[] = {
     {"matmul", TSR_F32, {64, 64, 64}}, {"matmul", TSR_F16, {64, 64, 64}}, {"matmul", TSR_BF16, {64, 64, 64}}, {"matmul", TSR_F32, {1, 256, 128}},
     {"matmul", TSR_F16, {1, 256, 128}}, {"matmul", TSR_F32, {33, 65, 47}}, {"matmul", TSR_I8, {64, 64, 64}}, {"softmax", TSR_F32, {64, 256}},
@@ -41,10 +47,12 @@ static double now_ms(clockid_t clock) {
 }
 
 static void add_op(tsr_graph *g, const one_op *o) {
-  bool matmul = !strcmp(o->op, "matmul"), two = matmul || !strcmp(o->op, "add") || !strcmp(o->op, "mul"), reduces = !strncmp(o->op, "reduce", 6), turns = !strcmp(o->op, "transpose");
+  bool matmul = !strcmp(o->op, "matmul"), two = matmul || !strcmp(o->op, "add") || !strcmp(o->op, "mul"),
+       reduces = !strncmp(o->op, "reduce", 6), turns = !strcmp(o->op, "transpose");
   tsr_shape a = {2, {o->d[0], matmul ? o->d[2] : o->d[1]}}, b = {2, {matmul ? o->d[2] : o->d[0], o->d[1]}};
   tsr_value v[2], r;
-  tsr_attr attr = reduces ? (tsr_attr)TSR_INTS("axes", (const int64_t[]){-1}, 1) : (tsr_attr)TSR_INTS("perm", ((const int64_t[]){1, 0}), 2);
+  tsr_attr attr = reduces ? (tsr_attr)TSR_INTS("axes", (const int64_t[]){-1}, 1)
+                          : (tsr_attr)TSR_INTS("perm", ((const int64_t[]){1, 0}), 2);
   check(tsr_graph_input(g, "", o->type, a, &v[0]));
   if (two) check(tsr_graph_input(g, "", o->type, b, &v[1]));
   check(tsr_graph_op(g, o->op, v, two ? 2 : 1, &attr, reduces || turns, &r));

@@ -1,5 +1,6 @@
-/* Measures the strip kernels: ns per element of the f32 functions in L1, and softmax, layernorm and rmsnorm of 4096 x 4096 rows as a part of a
- * copy's bandwidth (read + write), measured beside them. One thread, processor time, best of many: strip_driver [ISA] */
+/* Measures the strip kernels: ns per element of the f32 functions in L1, and softmax, layernorm and rmsnorm of 4096 x
+ * 4096 rows as a part of a copy's bandwidth (read + write), measured beside them. One thread, processor time, best of
+ * many: strip_driver [ISA] */
 #include "backends/cpu/kernels/kernels.h"
 
 #include <math.h>
@@ -17,7 +18,8 @@ static double now_ns(void) {
 enum { ROWS = 4096, COLS = 4096, STRIP = 2048 };
 typedef enum row_op { COPY, SOFTMAX, LAYERNORM, RMSNORM, N_OPS } row_op;
 
-static void run_rows(const cpuk_rows *k, row_op op, cpuk_row_type t, char *dst, const char *src, float *scratch, const float *g) {
+static void run_rows(const cpuk_rows *k, row_op op, cpuk_row_type t, char *dst, const char *src, float *scratch,
+                     const float *g) {
   size_t e = t == CPUK_ROW_F32 ? 4 : 2;
   for (size_t r = 0; r < ROWS; r++, dst += COLS * e, src += COLS * e) {
     cpuk_norm_args n = {.dst = dst, .x = src, .g = g, .b = g, .n = COLS, .rstd = 1, .stream = true};
@@ -40,7 +42,8 @@ static void run_rows(const cpuk_rows *k, row_op op, cpuk_row_type t, char *dst, 
 }
 
 int main(int argc, char **argv) {
-  static const char *const unary[] = {"neg", "abs", "exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "sin", "cos", "floor"};
+  static const char *const unary[] = {"neg",     "abs",  "exp",  "log",       "sqrt", "rsqrt", "tanh", "erf",
+                                      "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "sin",   "cos",  "floor"};
   static const char *const rows[] = {"copy", "softmax", "layernorm", "rmsnorm"};
   char err[160];
   const cpuk_table *table = cpuk_select(argc > 1 ? argv[1] : NULL, err, sizeof err);

@@ -1,9 +1,10 @@
 /* Measures what the tuner's memory and profiles cost: tune_driver [--device ID] [--entries N] [--only profile]
  *
- * `look-up`: one decision out of a cache of N (1000) entries, found and not found. `compile`: a graph of one matmul with its decision in the cache, and
- * without looking (--tune off). `replay`: a recorded run, with the look-ups that it made. `profile`: a matmul that takes about 1 ms, and
- * four that wait for each other, run without a profile and recorded by one (tsr_profile_step), in turns, from the call to its end; `rows`: what the
- * device said that its kernels took, together. Medians. */
+ * `look-up`: one decision out of a cache of N (1000) entries, found and not found. `compile`: a graph of one matmul
+ * with its decision in the cache, and without looking (--tune off). `replay`: a recorded run, with the look-ups that it
+ * made. `profile`: a matmul that takes about 1 ms, and four that wait for each other, run without a profile and
+ * recorded by one (tsr_profile_step), in turns, from the call to its end; `rows`: what the device said that its kernels
+ * took, together. Medians. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +42,18 @@ static double median(double *us, int n) {
 static void time_lookups(const char *dir, int entries) {
   static double hit[MAX_RUNS], miss[MAX_RUNS];
   tune_cache *c = NULL;
-  tune_entry e = {.config = "m=64 n=64 k=64 stages=1 split_k=1 warps=4", .strategy = "hybrid", .best_ns = 1e6, .default_ns = 2e6, .samples = 50};
-  tune_key k = {.op = "matmul", .dtype = "f32,f32->f32", .layout = "nn", .policy = "fast", .arch = "none", .driver = "none", .generator = "0123456789abcdef"};
+  tune_entry e = {.config = "m=64 n=64 k=64 stages=1 split_k=1 warps=4",
+                  .strategy = "hybrid",
+                  .best_ns = 1e6,
+                  .default_ns = 2e6,
+                  .samples = 50};
+  tune_key k = {.op = "matmul",
+                .dtype = "f32,f32->f32",
+                .layout = "nn",
+                .policy = "fast",
+                .arch = "none",
+                .driver = "none",
+                .generator = "0123456789abcdef"};
   char shape[64];
   k.shape = shape;
   check(cache_open(NULL, dir, "lookup", &c));
@@ -60,7 +71,8 @@ static void time_lookups(const char *dir, int entries) {
     miss[i] = now_us() - t;
     if (!there || !absent) fprintf(stderr, "tune_driver: the cache answers wrongly\n"), exit(1);
   }
-  printf("look-up   found %6.1f us   not found %6.1f us   (%d entries)\n", median(hit, MAX_RUNS), median(miss, MAX_RUNS), entries);
+  printf("look-up   found %6.1f us   not found %6.1f us   (%d entries)\n", median(hit, MAX_RUNS),
+         median(miss, MAX_RUNS), entries);
   cache_close(&c);
 }
 
@@ -131,7 +143,8 @@ static void time_compiling(tsr_context *ctx, tsr_device *dev, tsr_stream *s) {
     check(tsr_stream_sync(s, -1));
     replay[i] = now_us() - t;
   }
-  printf("replay    %6.1f us   look-ups in %d replays: %llu\n", median(replay, RUNS), RUNS, (unsigned long long)(tsr_context_tune_counters(ctx).lookups - before));
+  printf("replay    %6.1f us   look-ups in %d replays: %llu\n", median(replay, RUNS), RUNS,
+         (unsigned long long)(tsr_context_tune_counters(ctx).lookups - before));
   tsr_recording_destroy(&rec);
   drop_matmul(&m);
 }
@@ -171,8 +184,8 @@ static void time_profiling(tsr_context *ctx, tsr_device *dev, tsr_stream *s, int
     for (int k = 0; k < n; k++) rows[i] += ns[k] * 1e-3;
   }
   double a = median(off, runs), b = median(on, runs);
-  printf("profile   off %.1f us   on %.1f us   %+.2f %%   rows %.1f us   (%d x matmul %lldx%lldx%lld)\n", a, b, 100 * (b / a - 1), median(rows, runs), tsr_program_n_kernels(m.p), (long long)d, (long long)d,
-         (long long)d);
+  printf("profile   off %.1f us   on %.1f us   %+.2f %%   rows %.1f us   (%d x matmul %lldx%lldx%lld)\n", a, b,
+         100 * (b / a - 1), median(rows, runs), tsr_program_n_kernels(m.p), (long long)d, (long long)d, (long long)d);
   tsr_profile_destroy(&prof);
   drop_matmul(&m);
 }
@@ -186,7 +199,8 @@ int main(int argc, char **argv) {
     else if (!strcmp(argv[i], "--entries")) entries = (int)strtol(argv[i + 1], NULL, 10);
     else argc = 2;
   }
-  if (argc % 2 == 0 || entries < 1) return fprintf(stderr, "usage: tune_driver [--device ID] [--entries N] [--only profile]\n"), 2;
+  if (argc % 2 == 0 || entries < 1)
+    return fprintf(stderr, "usage: tune_driver [--device ID] [--entries N] [--only profile]\n"), 2;
   char dir[64] = "/tmp/tessera-tune-XXXXXX", command[100];
   tsr_context *ctx;
   tsr_device *dev;

@@ -37,7 +37,9 @@ const char *blob_why(const blob_store *s) { return s->why; }
 uint64_t blob_total(const blob_store *s) { return s->total; }
 
 /* Ours (or root's), and nobody else may write. */
-static bool is_safe(const struct stat *st) { return (st->st_uid == geteuid() || st->st_uid == 0) && !(st->st_mode & (S_IWGRP | S_IWOTH)); }
+static bool is_safe(const struct stat *st) {
+  return (st->st_uid == geteuid() || st->st_uid == 0) && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
 
 static bool check_folder(blob_store *s, const char *path) {
   struct stat st;
@@ -112,7 +114,8 @@ tsr_status blob_open(const tsr_allocator *al, const char *dir, uint64_t max_byte
   s->serial = (unsigned)((uintptr_t)s >> 4) & 0xffffff; /* two stores of one process write under different names */
   *out = s;
   if (!*dir) snprintf(s->why, sizeof s->why, "off: TSR_CACHE_DIR is empty");
-  else if (snprintf(s->dir, sizeof s->dir, "%s/blobs", dir) > (int)sizeof s->dir - 80) snprintf(s->why, sizeof s->why, "the path is too long");
+  else if (snprintf(s->dir, sizeof s->dir, "%s/blobs", dir) > (int)sizeof s->dir - 80)
+    snprintf(s->why, sizeof s->why, "the path is too long");
   else if (!access(s->dir, F_OK) || errno != ENOENT) use_folder(s);
   return NULL;
 }
@@ -178,7 +181,9 @@ static bool load(blob_store *s, int fd, const char *id, void **data, size_t *byt
   struct stat st;
   uint8_t digest[32];
   if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !is_safe(&st) || !read_all(fd, &head, sizeof head)) return false;
-  if (memcmp(head.magic, magic, sizeof magic) || (uint64_t)st.st_size != sizeof head + head.bytes || head.bytes > s->max_bytes) return false;
+  if (memcmp(head.magic, magic, sizeof magic) || (uint64_t)st.st_size != sizeof head + head.bytes ||
+      head.bytes > s->max_bytes)
+    return false;
   void *p = al_alloc(&s->al, (size_t)head.bytes, 16);
   if (!p) return false;
   bool ok = read_all(fd, p, (size_t)head.bytes);

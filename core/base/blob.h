@@ -1,14 +1,15 @@
-/* core/base/blob.h - compiled binaries kept between runs, beside the tuning cache: `DIR/blobs/ID.bin`, ID = SHA-256 of everything
- * that made the binary. A file carries its own checksum, appears at once (rename) and is never loaded from a folder or
- * file that others can write. Over the size cap the least recently used go.
- * Invariant: never an error; anything doubtful is a miss. Many processes may share a folder. Threads: one at a time a store. */
+/* core/base/blob.h - compiled binaries kept between runs, beside the tuning cache: `DIR/blobs/ID.bin`, ID = SHA-256 of
+ * everything that made the binary. A file carries its own checksum, appears at once (rename) and is never loaded from a
+ * folder or file that others can write. Over the size cap the least recently used go. Invariant: never an error;
+ * anything doubtful is a miss. Many processes may share a folder. Threads: one at a time a store. */
 #ifndef CORE_TUNE_BLOB_H
 #define CORE_TUNE_BLOB_H
 #include "core/base/status.h"
 
 typedef struct blob_store blob_store;
 
-/* `dir` NULL: TSR_CACHE_DIR; `max_bytes` 0: 256 MiB. The folder is made by the first blob_put. Only out of memory is an error. */
+/* `dir` NULL: TSR_CACHE_DIR; `max_bytes` 0: 256 MiB. The folder is made by the first blob_put. Only out of memory is an
+ * error. */
 TSR_MUST_USE tsr_status blob_open(const tsr_allocator *al, const char *dir, uint64_t max_bytes, blob_store **out);
 void blob_close(blob_store **s);
 /* "" when usable, else why not: "others can write ...". */

@@ -1,4 +1,5 @@
-/* core/base/dtype.c - see dtype.h. Narrow floats share one rounding routine driven by (exponent bits, mantissa bits). */
+/* core/base/dtype.c - see dtype.h. Narrow floats share one rounding routine driven by (exponent bits, mantissa bits).
+ */
 #include "core/base/dtype.h"
 
 #include <math.h>
@@ -50,8 +51,8 @@ static float float_of(uint32_t u) {
   return f;
 }
 
-/* The magnitude of f rounded to a float with `m` mantissa bits and exponent bias `bias`, as an integer code without sign;
- * may come out above the largest finite code, which the caller saturates or turns into infinity. */
+/* The magnitude of f rounded to a float with `m` mantissa bits and exponent bias `bias`, as an integer code without
+ * sign; may come out above the largest finite code, which the caller saturates or turns into infinity. */
 static uint32_t round_code(float f, int m, int bias) {
   uint32_t u = bits_of(f) & 0x7fffffffu;
   int e = (int)(u >> 23) - 127 + bias; /* the biased exponent in the narrow type */

@@ -1,4 +1,5 @@
-/* core/base/file.c - see file.h. Looked at before it is opened, and again afterwards: another may have come in its place. */
+/* core/base/file.c - see file.h. Looked at before it is opened, and again afterwards: another may have come in its
+ * place. */
 #include "core/base/file.h"
 
 #include <errno.h>

@@ -1,11 +1,13 @@
-/* core/base/file.h - opening files that a user named. Only regular files are opened: a FIFO waits for whoever writes it, a device for its own reasons,
- * and opening one may already change something. Standard input is the way for everything else. */
+/* core/base/file.h - opening files that a user named. Only regular files are opened: a FIFO waits for whoever writes
+ * it, a device for its own reasons, and opening one may already change something. Standard input is the way for
+ * everything else. */
 #ifndef CORE_BASE_FILE_H
 #define CORE_BASE_FILE_H
 #include <stdbool.h>
 #include <stdio.h>
 
-/* For reading, in binary. NULL with the reason in *why: a constant string, or strerror's, valid until the next call of that. */
+/* For reading, in binary. NULL with the reason in *why: a constant string, or strerror's, valid until the next call of
+ * that. */
 FILE *file_open(const char *path, const char **why);
 /* Is something there that is no regular file? What isn't there, or can't be looked at, is none. */
 bool file_is_special(const char *path);

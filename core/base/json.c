@@ -18,7 +18,8 @@ static tsr_status fail(const reader *r, const char *what) {
     column = *c == '\n' ? 1 : column + 1;
     line += *c == '\n';
   }
-  return st_make(&r->a->al, TSR_PARSE_ERROR, ST_WHERE("json", NULL, NULL), "%s:%d:%d: expected %s", r->file, line, column, what);
+  return st_make(&r->a->al, TSR_PARSE_ERROR, ST_WHERE("json", NULL, NULL), "%s:%d:%d: expected %s", r->file, line,
+                 column, what);
 }
 
 static void skip_space(reader *r) {
@@ -35,8 +36,11 @@ static bool take(reader *r, const char *word) {
 static char *put_utf8(char *o, uint32_t c) {
   if (c < 0x80) *o++ = (char)c;
   else if (c < 0x800) *o++ = (char)(0xc0 | c >> 6), *o++ = (char)(0x80 | (c & 63));
-  else if (c < 0x10000) *o++ = (char)(0xe0 | c >> 12), *o++ = (char)(0x80 | (c >> 6 & 63)), *o++ = (char)(0x80 | (c & 63));
-  else *o++ = (char)(0xf0 | c >> 18), *o++ = (char)(0x80 | (c >> 12 & 63)), *o++ = (char)(0x80 | (c >> 6 & 63)), *o++ = (char)(0x80 | (c & 63));
+  else if (c < 0x10000)
+    *o++ = (char)(0xe0 | c >> 12), *o++ = (char)(0x80 | (c >> 6 & 63)), *o++ = (char)(0x80 | (c & 63));
+  else
+    *o++ = (char)(0xf0 | c >> 18), *o++ = (char)(0x80 | (c >> 12 & 63)), *o++ = (char)(0x80 | (c >> 6 & 63)),
+    *o++ = (char)(0x80 | (c & 63));
   return o;
 }
 
@@ -45,7 +49,10 @@ static bool hex4(reader *r, uint32_t *out) {
   if (r->end - r->p < 4) return false;
   for (int i = 0; i < 4; i++, r->p++) {
     char c = *r->p;
-    int d = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    int d = c >= '0' && c <= '9'   ? c - '0'
+            : c >= 'a' && c <= 'f' ? c - 'a' + 10
+            : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                   : -1;
     if (d < 0) return false;
     *out = *out * 16 + (uint32_t)d;
   }
@@ -103,7 +110,8 @@ static tsr_status read_number(reader *r, double *out) {
   char *stop;
   *out = strtod(buf, &stop);
   bool leading_zero = digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9';
-  if (!n || *stop || digits[0] < '0' || digits[0] > '9' || leading_zero || stop[-1] == '.' || !isfinite(*out)) return fail(r, "a value");
+  if (!n || *stop || digits[0] < '0' || digits[0] > '9' || leading_zero || stop[-1] == '.' || !isfinite(*out))
+    return fail(r, "a value");
   r->p += n;
   return NULL;
 }

@@ -93,8 +93,11 @@ bool knob_has(const char *name, const char *item) { return in_list(knob_str(name
 
 void knob_values(const knob *k, char *out, size_t cap) {
   size_t at = 0;
-  static const char *const fixed[] = {[KNOB_TEXT] = "a path", [KNOB_SWITCH] = "a path, or empty", [KNOB_BOOL] = "0, 1, off, on, false, true, no, yes",
-                                      [KNOB_DEVICES] = "ids of devices, comma-separated", [KNOB_RULES] = "names of rules, comma-separated"};
+  static const char *const fixed[] = {[KNOB_TEXT] = "a path",
+                                      [KNOB_SWITCH] = "a path, or empty",
+                                      [KNOB_BOOL] = "0, 1, off, on, false, true, no, yes",
+                                      [KNOB_DEVICES] = "ids of devices, comma-separated",
+                                      [KNOB_RULES] = "names of rules, comma-separated"};
   if (k->type == KNOB_INT) snprintf(out, cap, "%lld to %lld", (long long)k->least, (long long)k->most);
   else if (!k->words) snprintf(out, cap, "%s", fixed[k->type]);
   else
@@ -113,7 +116,9 @@ static bool is_word(const char *words, const char *v, size_t n) {
   if (!colon) return in_list(words, v, n);
   char numbered[32];
   size_t name = (size_t)(colon - v) + 1;
-  return all_digits(colon + 1, n - name) && snprintf(numbered, sizeof numbered, "%.*sN", (int)name, v) < (int)sizeof numbered && in_list(words, numbered, strlen(numbered));
+  return all_digits(colon + 1, n - name) &&
+         snprintf(numbered, sizeof numbered, "%.*sN", (int)name, v) < (int)sizeof numbered &&
+         in_list(words, numbered, strlen(numbered));
 }
 
 static bool int_fits(const knob *k, const char *v) {
@@ -144,7 +149,9 @@ tsr_status knob_check(const tsr_allocator *al) {
     if (!n) continue;
     char known[256];
     knob_values(&knobs[i], known, sizeof known);
-    return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("environment", knobs[i].name, known), knobs[i].type == KNOB_INT ? "\"%.*s\" is no number in its range" : "unknown word \"%.*s\"", (int)(n < 100 ? n : 100), bad);
+    return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("environment", knobs[i].name, known),
+                   knobs[i].type == KNOB_INT ? "\"%.*s\" is no number in its range" : "unknown word \"%.*s\"",
+                   (int)(n < 100 ? n : 100), bad);
   }
   return NULL;
 }

@@ -10,7 +10,8 @@ typedef struct st_where {
   const char *hint;  /* what the user can do */
 } st_where;
 
-/* Never NULL: falls back to the static out-of-memory status when there is no memory for the record. Strings are copied. */
+/* Never NULL: falls back to the static out-of-memory status when there is no memory for the record. Strings are copied.
+ */
 tsr_status st_make(const tsr_allocator *al, tsr_code code, st_where where, const char *fmt, ...) TSR_PRINTF(4, 5);
 /* The static out-of-memory status; freeing it does nothing. */
 tsr_status st_oom(void);

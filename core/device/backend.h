@@ -1,11 +1,11 @@
 /* core/device/backend.h - the one header a backend implements. A backend is one const table of functions; the registry
  * (core/runtime/registry.c) is the only file that names backends.
  *
- * The checked front (core/runtime) has validated every argument: handles are live, ranges lie inside buffers, kernels belong to
- * the device. A backend validates only what it alone can know. Every function that can fail returns a status; out parameters
- * are NULL after failure; destroy functions accept NULL.
- * Threads: instance and device calls may come from any thread, one at a time per object except where said; different devices
- * and streams may be used from different threads at once. */
+ * The checked front (core/runtime) has validated every argument: handles are live, ranges lie inside buffers, kernels
+ * belong to the device. A backend validates only what it alone can know. Every function that can fail returns a status;
+ * out parameters are NULL after failure; destroy functions accept NULL. Threads: instance and device calls may come
+ * from any thread, one at a time per object except where said; different devices and streams may be used from different
+ * threads at once. */
 #ifndef CORE_DEVICE_BACKEND_H
 #define CORE_DEVICE_BACKEND_H
 #include "core/base/status.h"
@@ -77,7 +77,8 @@ typedef struct be_kernel_desc {
 
 typedef struct be_module_desc {
   be_format format;
-  const void *code; /* CPU code image, SPIR-V words of all kernels as separate modules (see offsets), source text, or binary */
+  const void
+      *code; /* CPU code image, SPIR-V words of all kernels as separate modules (see offsets), source text, or binary */
   size_t code_bytes;
   const size_t *offsets; /* BE_SPIRV: start of each kernel's module in bytes, n_kernels + 1 entries; else NULL */
   const be_kernel_desc *kernels;
@@ -137,10 +138,12 @@ typedef struct be_vtable {
   void (*instance_destroy)(be_instance *in);
   int (*n_devices)(be_instance *in);
   tsr_status (*device_info)(be_instance *in, int index, be_device_info *out);
-  /* index -1 with an import opens the application's device. `caps` receives the opened device's (self-tested) capabilities. */
+  /* index -1 with an import opens the application's device. `caps` receives the opened device's (self-tested)
+   * capabilities. */
   tsr_status (*device_open)(be_instance *in, int index, const be_import *import, be_device **out, tsr_caps *caps);
   void (*device_close)(be_device *d);
-  /* Capabilities of a device by architecture name without hardware ("sm_90a"); TSR_NOT_FOUND if unknown. May be NULL. */
+  /* Capabilities of a device by architecture name without hardware ("sm_90a"); TSR_NOT_FOUND if unknown. May be NULL.
+   */
   tsr_status (*arch_caps)(const char *arch, tsr_caps *out);
 
   tsr_status (*buffer_create)(be_device *d, size_t bytes, be_memory kind, be_buffer **out);
@@ -158,8 +161,8 @@ typedef struct be_vtable {
   tsr_status (*event_record)(be_stream *s, be_event *e);
   tsr_status (*stream_wait)(be_stream *s, be_event *e);
   tsr_status (*event_sync)(be_event *e);
-  /* An application's own semaphore (see tessera/vulkan.h): work submitted later waits for it; it is signalled after all work so far. NULL:
-   * not available. */
+  /* An application's own semaphore (see tessera/vulkan.h): work submitted later waits for it; it is signalled after all
+   * work so far. NULL: not available. */
   tsr_status (*external_wait)(be_stream *s, const void *desc);
   tsr_status (*external_signal)(be_stream *s, const void *desc);
   tsr_status (*event_elapsed)(be_event *from, be_event *to, double *ns); /* both complete */
@@ -176,27 +179,31 @@ typedef struct be_vtable {
 
   tsr_status (*program_create)(be_device *d, const be_program_desc *desc, be_program **out);
   void (*program_destroy)(be_program *p);
-  /* Runs all launches with slots[i] bound to slot i. With `times_ns` (n_launches entries) each launch is timed on the device and
-   * the call returns when they are known; else it is asynchronous. */
+  /* Runs all launches with slots[i] bound to slot i. With `times_ns` (n_launches entries) each launch is timed on the
+   * device and the call returns when they are known; else it is asynchronous. */
   tsr_status (*program_run)(be_stream *s, be_program *p, const be_range *slots, double *times_ns);
 
-  /* Runs fn(arg, item, worker) for all items on the device's own threads and waits: the CPU kernels of custom ops. NULL: the caller's
-   * thread does it. */
+  /* Runs fn(arg, item, worker) for all items on the device's own threads and waits: the CPU kernels of custom ops.
+   * NULL: the caller's thread does it. */
   void (*parallel)(be_device *d, void (*fn)(void *arg, int64_t item, int worker), void *arg, int64_t n_items);
 
-  /* From now on runs with `times_ns` fill out[launch] too, until it is called with NULL. `out` outlives that. NULL: blocks can't be timed. */
+  /* From now on runs with `times_ns` fill out[launch] too, until it is called with NULL. `out` outlives that. NULL:
+   * blocks can't be timed. */
   void (*time_blocks)(be_program *p, be_block_times *out);
 
-  /* The backend's own default block tile [m, n, k] for a contraction; depends on the device and the shape only. NULL or false: the
-   * table of defaults decides. */
+  /* The backend's own default block tile [m, n, k] for a contraction; depends on the device and the shape only. NULL or
+   * false: the table of defaults decides. */
   bool (*suggest_tile)(be_device *d, const be_matmul *desc, int64_t tile[3]);
 
-  /* Source text to binary without a device (NVRTC, hipRTC); *log and *code are al's memory. NULL where it makes no sense. */
-  tsr_status (*compile)(const be_env *env, const char *arch, const char *source, void **code, size_t *bytes, char **log);
+  /* Source text to binary without a device (NVRTC, hipRTC); *log and *code are al's memory. NULL where it makes no
+   * sense. */
+  tsr_status (*compile)(const be_env *env, const char *arch, const char *source, void **code, size_t *bytes,
+                        char **log);
 
   /* `copy` takes a buffer of another device of this backend, and `stream_wait` its events. */
   bool between_devices;
-  /* stream_create takes priorities: of two streams with work ready, that with the larger number goes first. Elsewhere they are ignored. */
+  /* stream_create takes priorities: of two streams with work ready, that with the larger number goes first. Elsewhere
+   * they are ignored. */
   bool stream_priorities;
 } be_vtable;
 

@@ -1,12 +1,20 @@
-/* core/device/caps.h - what a device can do, as the compiler sees it: filled by a backend from the driver, or from a recorded
- * profile for a device that is not here ("cuda:sm_90a", "hip:gfx942", "null:spirv"). Plain data, compared and hashed. */
+/* core/device/caps.h - what a device can do, as the compiler sees it: filled by a backend from the driver, or from a
+ * recorded profile for a device that is not here ("cuda:sm_90a", "hip:gfx942", "null:spirv"). Plain data, compared and
+ * hashed. */
 #ifndef CORE_DEVICE_CAPS_H
 #define CORE_DEVICE_CAPS_H
 #include "tessera/base.h"
 
 #define TSR_MAX_MATRIX 64
 
-typedef enum tsr_dialect { DIALECT_CPU, DIALECT_SPIRV, DIALECT_CUDA, DIALECT_HIP, DIALECT_HOST, N_DIALECTS } tsr_dialect;
+typedef enum tsr_dialect {
+  DIALECT_CPU,
+  DIALECT_SPIRV,
+  DIALECT_CUDA,
+  DIALECT_HIP,
+  DIALECT_HOST,
+  N_DIALECTS
+} tsr_dialect;
 
 typedef enum matrix_scope { SCOPE_SUBGROUP, SCOPE_WORKGROUP, SCOPE_WARPGROUP, SCOPE_CORE } matrix_scope;
 
@@ -17,7 +25,8 @@ typedef struct tsr_matrix_shape {
   matrix_scope scope;
   bool enabled;       /* false: listed by the driver, demoted by the self-test */
   char reason[64];    /* why it was demoted */
-  int threads;        /* workgroup scope: threads of the block; m, n and k are then granularities, of which any multiple is allowed */
+  int threads; /* workgroup scope: threads of the block; m, n and k are then granularities, of which any multiple is
+                  allowed */
 } tsr_matrix_shape;
 
 typedef struct tsr_caps {
@@ -59,13 +68,14 @@ typedef struct tsr_caps {
   bool int_dot, subgroup_shuffle, subgroup_arithmetic, full_subgroups;
   bool shared_layout;         /* Vulkan: workgroup memory with explicit layout, 8 and 16-bit types included */
   bool nan_preserve;          /* Vulkan: shaderSignedZeroInfNanPreserveFloat32 */
-  bool denorm_f16, denorm_f32, denorm_f64; /* arithmetic keeps subnormals; Vulkan: shaderDenormPreserveFloat*, which kernels then ask for */
+  bool denorm_f16, denorm_f32,
+      denorm_f64; /* arithmetic keeps subnormals; Vulkan: shaderDenormPreserveFloat*, which kernels then ask for */
   bool nan_f16, nan_f64, rte_f16, rte_f32, rte_f64; /* Vulkan: further float controls that kernels ask for */
   bool fnuz;                  /* fp8 is FNUZ (gfx942) */
-  bool f8_by_f16;             /* a subgroup's matrix products of fp8 are made by converting to f16, at its rate and with its sums */
+  bool f8_by_f16; /* a subgroup's matrix products of fp8 are made by converting to f16, at its rate and with its sums */
   int f8_sum_bits;            /* bits of its sum that a matrix product of fp8 keeps; 0: all of f32 */
-  bool mfma_flushes;          /* matrix products of f16 and bf16 take subnormal inputs, and give subnormal sums, as 0 (gfx90a) */
-  int n_dies;                 /* parts of the device with an L2 each, to which blocks are dealt out in turn; 0 or 1: one */
+  bool mfma_flushes; /* matrix products of f16 and bf16 take subnormal inputs, and give subnormal sums, as 0 (gfx90a) */
+  int n_dies;        /* parts of the device with an L2 each, to which blocks are dealt out in turn; 0 or 1: one */
   int n_matrix;
   tsr_matrix_shape matrix[TSR_MAX_MATRIX];
   /* rates for the cost model; 0 = not measured */

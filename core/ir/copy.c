@@ -8,7 +8,8 @@ ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a) {
   switch (a->kind) {
   case IR_A_STR: return ir_attr_str(m, a->u.s);
   case IR_A_TYPE: return ir_attr_type(m, ir_type_get(m, a->u.type));
-  case IR_A_DENSE: return ir_attr_dense(m, ir_type_get(m, a->u.dense.type), a->u.dense.data, a->u.dense.bytes, a->u.dense.splat);
+  case IR_A_DENSE:
+    return ir_attr_dense(m, ir_type_get(m, a->u.dense.type), a->u.dense.data, a->u.dense.bytes, a->u.dense.splat);
   case IR_A_ARRAY: {
     ir_attr *c = arena_dup(&m->arena, a, sizeof *a);
     if (!c || !(c->u.array.v = arena_array(&m->arena, ir_attr *, a->u.array.n))) return NULL;
@@ -20,7 +21,8 @@ ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a) {
   }
 }
 
-/* Values already copied: an open-addressing table from old to new, so that a long function costs no more an op than a short one. */
+/* Values already copied: an open-addressing table from old to new, so that a long function costs no more an op than a
+ * short one. */
 typedef struct copy_pair { ir_value *from, *to; } copy_pair;
 typedef struct copy_map {
   ir_value *(*map)(void *user, ir_value *v);

@@ -75,7 +75,8 @@ static bool same_type(const ir_type *a, const ir_type *b) {
 
 static uint64_t hash_type(const ir_type *t) {
   uint64_t h = hash_u64(hash_u64(HASH_SEED, (uint64_t)t->kind << 32 | (uint64_t)t->dtype), (uint64_t)t->rank);
-  for (int i = 0; i < t->rank; i++) h = hash_u64(hash_u64(h, (uint64_t)t->dims[i]), t->has_strides ? (uint64_t)t->strides[i] : 0);
+  for (int i = 0; i < t->rank; i++)
+    h = hash_u64(hash_u64(h, (uint64_t)t->dims[i]), t->has_strides ? (uint64_t)t->strides[i] : 0);
   h = hash_u64(hash_u64(h, (uint64_t)t->offset), (uint64_t)t->pad);
   return hash_mix(t->use ? hash_str(h, t->use) : h);
 }
@@ -132,7 +133,8 @@ static void put_types(strb *b, const ir_type *const *types, int n) {
   strb_putc(b, ')');
 }
 
-const ir_type *ir_type_function(ir_module *m, const ir_type *const *in, int n_in, const ir_type *const *out, int n_out) {
+const ir_type *ir_type_function(ir_module *m, const ir_type *const *in, int n_in, const ir_type *const *out,
+                                int n_out) {
   strb b;
   strb_init(&b, &m->arena.al);
   put_types(&b, in, n_in);
@@ -161,7 +163,10 @@ static int64_t extent(const ir_type *t, int i) { return t->dims[i] == IR_DYNAMIC
 bool ir_type_fits(const ir_type *t) {
   int64_t n = 1;
   for (int i = t->rank - 1; i >= 0; i--)
-    if (t->dims[i] < 0 ? t->dims[i] != IR_DYNAMIC : __builtin_mul_overflow(n, extent(t, i), &n) || (i == t->rank - 1 && __builtin_add_overflow(n, t->pad, &n))) return false;
+    if (t->dims[i] < 0 ? t->dims[i] != IR_DYNAMIC
+                       : __builtin_mul_overflow(n, extent(t, i), &n) ||
+                             (i == t->rank - 1 && __builtin_add_overflow(n, t->pad, &n)))
+      return false;
   return !ir_type_is_shaped(t) || !__builtin_mul_overflow(n, (int64_t)tsr_dtype_size(t->dtype), &n);
 }
 
@@ -319,7 +324,8 @@ void ir_refuse(ir_module *m, tsr_status why) {
 tsr_status ir_cause(ir_module *m, tsr_status st) {
   if (!m->refusal || tsr_status_code(st) != TSR_OUT_OF_MEMORY) return st;
   tsr_status_free(st);
-  st = st_make(&m->arena.al, TSR_INTERNAL, ST_WHERE(NULL, NULL, "please report it with the program"), "a pass built what can't be: %s", tsr_status_message(m->refusal));
+  st = st_make(&m->arena.al, TSR_INTERNAL, ST_WHERE(NULL, NULL, "please report it with the program"),
+               "a pass built what can't be: %s", tsr_status_message(m->refusal));
   tsr_status_free(m->refusal);
   m->refusal = NULL;
   return st;

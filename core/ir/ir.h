@@ -1,10 +1,11 @@
 /* core/ir/ir.h - the one data structure behind all four levels: operations with operands, results, attributes and
  * single-block regions, in SSA form, owned by one arena per module.
  *
- * A level is an op table (ir/graph/ops.c, ir/schedule/ops.c, ir/tile/ops.c, ir/target/ops.c): an operation is one row. Builder, verifier,
- * printer and parser below are the same for every level; the text is MLIR's generic operation form.
- * Invariants: every op points at a row of a table; a value has exactly one definition; all memory is the module's; names
- * of ops are full ("tessera.graph.matmul"). Not thread-safe; different modules may be used by different threads. */
+ * A level is an op table (ir/graph/ops.c, ir/schedule/ops.c, ir/tile/ops.c, ir/target/ops.c): an operation is one row.
+ * Builder, verifier, printer and parser below are the same for every level; the text is MLIR's generic operation form.
+ * Invariants: every op points at a row of a table; a value has exactly one definition; all memory is the module's;
+ * names of ops are full ("tessera.graph.matmul"). Not thread-safe; different modules may be used by different threads.
+ */
 #ifndef CORE_IR_IR_H
 #define CORE_IR_IR_H
 #include "core/base/arena.h"
@@ -60,8 +61,8 @@ const ir_type *ir_type_shaped(ir_module *m, ir_type_kind kind, tsr_dtype t, int 
 /* The type of a function with these arguments and results. */
 const ir_type *ir_type_function(ir_module *m, const ir_type *const *in, int n_in, const ir_type *const *out, int n_out);
 #define ir_type_frag(m, t, rank, dims) ir_type_shaped(m, IR_T_FRAG, t, rank, dims)
-/* Elements; IR_DYNAMIC if any dimension is; -1 on overflow of int64, of the non-zero dimensions' product too, so that any
- * part of a valid shape can be multiplied safely. */
+/* Elements; IR_DYNAMIC if any dimension is; -1 on overflow of int64, of the non-zero dimensions' product too, so that
+ * any part of a valid shape can be multiplied safely. */
 int64_t ir_type_count(const ir_type *t);
 /* Every part of it, padding too, can be counted in bytes with 64 bits. True of types without a shape. */
 bool ir_type_fits(const ir_type *t);
@@ -172,7 +173,8 @@ enum ir_op_flags {
 /* Fills results[] with the types of op's results, or checks the regions and attributes; reports with ir_error. */
 typedef tsr_status (*ir_infer_fn)(ir_op *op, const ir_type **results);
 typedef tsr_status (*ir_verify_fn)(const ir_op *op);
-/* The type that operand i must have by the attributes alone, for text that leaves it out (see ir_parse); NULL if unknown. */
+/* The type that operand i must have by the attributes alone, for text that leaves it out (see ir_parse); NULL if
+ * unknown. */
 typedef const ir_type *(*ir_implied_fn)(ir_op *op, int i);
 
 struct ir_opdef {
@@ -206,8 +208,9 @@ void ir_module_destroy(ir_module **m);
 tsr_status ir_module_clone(const ir_module *m, ir_module **out);
 
 /* Where new ops go: at the end of block, or before `before` if not NULL.
- * What a pass builds is found where its source is in the text: at loc if that is set, else where `before` is, else where the op around
- * it is. So a pass sets loc for each op that it lowers, and whatever goes wrong below names the user's line. */
+ * What a pass builds is found where its source is in the text: at loc if that is set, else where `before` is, else
+ * where the op around it is. So a pass sets loc for each op that it lowers, and whatever goes wrong below names the
+ * user's line. */
 typedef struct ir_builder {
   ir_module *m;
   ir_block *block;
@@ -216,13 +219,16 @@ typedef struct ir_builder {
   ir_loc loc;
 } ir_builder;
 
-/* A builder gives NULL where there is no memory, and where the op it was asked for can't be: a fault of the pass. The module keeps the
- * first of the latter, and a pass that ends with "out of memory" tells it instead: `return ir_cause(m, st_oom())`. */
+/* A builder gives NULL where there is no memory, and where the op it was asked for can't be: a fault of the pass. The
+ * module keeps the first of the latter, and a pass that ends with "out of memory" tells it instead: `return ir_cause(m,
+ * st_oom())`. */
 void ir_refuse(ir_module *m, tsr_status why);
 tsr_status ir_cause(ir_module *m, tsr_status st);
 
 static inline ir_builder ir_at_end(ir_module *m, ir_block *b) { return (ir_builder){.m = m, .block = b}; }
-static inline ir_builder ir_before(ir_op *op) { return (ir_builder){.m = op->module, .block = op->parent, .before = op}; }
+static inline ir_builder ir_before(ir_op *op) {
+  return (ir_builder){.m = op->module, .block = op->parent, .before = op};
+}
 static inline ir_loc ir_value_loc(const ir_value *v) { return v->def ? v->def->loc : v->loc; }
 
 /* A new op with n_results untyped results and as many empty regions as asked for. NULL when out of memory. */
@@ -239,10 +245,11 @@ ir_value *ir_block_arg_like(ir_module *m, ir_block *b, const ir_type *type, cons
 void ir_op_remove(ir_op *op); /* unlinks; results must have no uses left */
 void ir_set_operand(ir_op *op, int i, ir_value *v);
 bool ir_add_operand(ir_op *op, ir_value *v);
-void ir_replace_uses(ir_op *root, ir_value *from, ir_value *to); /* within root's regions; walks them until no use is left */
-/* The same for a pass that walks a block in order, at a cost that doesn't depend on how far away the uses are: ir_forward counts from's
- * uses as to's, and ir_settle, which the pass calls at each op it comes to, writes them. Every op behind from must be settled before
- * anything else looks at its operands. */
+void ir_replace_uses(ir_op *root, ir_value *from,
+                     ir_value *to); /* within root's regions; walks them until no use is left */
+/* The same for a pass that walks a block in order, at a cost that doesn't depend on how far away the uses are:
+ * ir_forward counts from's uses as to's, and ir_settle, which the pass calls at each op it comes to, writes them. Every
+ * op behind from must be settled before anything else looks at its operands. */
 void ir_forward(ir_value *from, ir_value *to);
 void ir_settle(ir_op *op);
 /* Removes unused pure ops under root, innermost last. Returns how many went. */
@@ -275,15 +282,16 @@ int ir_get_ints(const ir_op *op, const char *name, int64_t *v, int cap);
 
 /* ---- text ------------------------------------------------------------------------------------------------------ */
 
-/* Whether a value's name survives printing and reading: a letter or _, then letters, digits and _ . $ - (letters of ASCII). */
+/* Whether a value's name survives printing and reading: a letter or _, then letters, digits and _ . $ - (letters of
+ * ASCII). */
 bool ir_name_is_plain(const char *name);
 /* Prints the module (or one op) in generic form with explicit types. */
 void ir_print(strb *b, const ir_module *m);
 void ir_print_op(strb *b, const ir_op *op, int indent);
 /* Parses text into a new module and verifies it. `file` is used in messages ("file:line:column: expected ..."). A text
  * without builtin.module around it is wrapped in one; bare operations whose operands are defined nowhere (the two short
- * lines) become a "tessera.fragment" whose block arguments are those operands. TSR_PARSE_ERROR or TSR_VERIFY_ERROR on bad
- * input. */
+ * lines) become a "tessera.fragment" whose block arguments are those operands. TSR_PARSE_ERROR or TSR_VERIFY_ERROR on
+ * bad input. */
 tsr_status ir_parse(const tsr_allocator *al, const char *text, size_t n, const char *file, ir_module **out);
 
 /* ---- verification ---------------------------------------------------------------------------------------------- */
@@ -294,7 +302,8 @@ tsr_status ir_verify_op(ir_op *op);
 /* A TSR_VERIFY_ERROR that names file:line:column (if known), level and op. */
 tsr_status ir_error(const ir_op *op, const char *hint, const char *fmt, ...) TSR_PRINTF(3, 4);
 /* The same with another code, and at another place than the op's (an argument, say). */
-tsr_status ir_error_at(const ir_op *op, ir_loc at, tsr_code code, const char *hint, const char *fmt, ...) TSR_PRINTF(5, 6);
+tsr_status ir_error_at(const ir_op *op, ir_loc at, tsr_code code, const char *hint, const char *fmt, ...)
+    TSR_PRINTF(5, 6);
 /* For verifiers: the attribute `policy`, where op has one, is a numerics policy. */
 tsr_status ir_check_policy(const ir_op *op);
 

@@ -24,7 +24,8 @@ tsr_status lex_error(lexer *x, const char *at, const char *fmt, ...) {
   vsnprintf(cause, sizeof cause, fmt, ap);
   va_end(ap);
   ir_loc l = lex_loc(x, at);
-  return st_make(x->al, TSR_PARSE_ERROR, ST_WHERE(NULL, NULL, NULL), "%s:%d:%d: %s", x->file ? x->file : "<text>", l.line, l.col, cause);
+  return st_make(x->al, TSR_PARSE_ERROR, ST_WHERE(NULL, NULL, NULL), "%s:%d:%d: %s", x->file ? x->file : "<text>",
+                 l.line, l.col, cause);
 }
 
 void lex_skip(lexer *x) {
@@ -72,7 +73,10 @@ tsr_status lex_ident(lexer *x, bool digits_first, const char **out) {
 }
 
 static int hex_digit(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  return c >= '0' && c <= '9'   ? c - '0'
+         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                : -1;
 }
 
 tsr_status lex_string(lexer *x, const char **out) {
@@ -117,7 +121,9 @@ tsr_status lex_number(lexer *x, bool *is_int, bool *is_hex, int64_t *i, double *
     char c = *x->p;
     bool sign = (c == '-' || c == '+') && (n == 0 || (!hex && (buf[n - 1] == 'e' || buf[n - 1] == 'E')));
     bool exp = !hex && (c == 'e' || c == 'E') && n && point;
-    if (!(isdigit((unsigned char)c) || sign || exp || (!hex && c == '.') || (hex && (hex_digit(c) >= 0 || (n == 1 && c == 'x'))))) break;
+    if (!(isdigit((unsigned char)c) || sign || exp || (!hex && c == '.') ||
+          (hex && (hex_digit(c) >= 0 || (n == 1 && c == 'x')))))
+      break;
     if (c == '.') point = true;
     buf[n++] = c;
     x->p++;
@@ -150,7 +156,12 @@ tsr_status lex_int(lexer *x, int64_t *out) {
 
 tsr_status lex_check_utf8(lexer *x) {
   for (const unsigned char *p = (const unsigned char *)x->text, *e = (const unsigned char *)x->end; p < e;) {
-    int n = *p == 0 ? 0 : *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
+    int n = *p == 0                   ? 0
+            : *p < 0x80               ? 1
+            : *p >= 0xc2 && *p < 0xe0 ? 2
+            : *p >= 0xe0 && *p < 0xf0 ? 3
+            : *p >= 0xf0 && *p < 0xf5 ? 4
+                                      : 0;
     bool ok = n && e - p >= n;
     for (int i = 1; ok && i < n; i++) ok = (p[i] & 0xc0) == 0x80;
     if (ok && n == 3) ok = !(p[0] == 0xe0 && p[1] < 0xa0) && !(p[0] == 0xed && p[1] >= 0xa0);

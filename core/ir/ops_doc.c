@@ -13,7 +13,8 @@ static void json_attrs(strb *b, const ir_attr_def *d) {
   for (int i = 0; d && d->name; d++, i++) {
     strb_puts(b, i ? ", {\"name\": " : "{\"name\": ");
     strb_json(b, d->name);
-    strb_printf(b, ", \"kind\": \"%s\", \"required\": %s, \"default\": ", kind_names[d->kind], d->required ? "true" : "false");
+    strb_printf(b, ", \"kind\": \"%s\", \"required\": %s, \"default\": ", kind_names[d->kind],
+                d->required ? "true" : "false");
     if (d->dflt) strb_json(b, d->dflt);
     else strb_puts(b, "null");
     json_field(b, "help", d->help);

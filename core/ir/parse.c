@@ -1,5 +1,6 @@
 /* core/ir/parse.c - operations from text in MLIR's generic form.
- * Input: the whole text; output: a verified module. A value must be defined before its use; names are scoped by region. */
+ * Input: the whole text; output: a verified module. A value must be defined before its use; names are scoped by region.
+ */
 #include <string.h>
 
 #include "core/base/hash.h"
@@ -75,7 +76,8 @@ static tsr_status value_name(parser *p, const char **out) {
   if (!lex_peek(x, '%')) return lex_error(x, x->p, "expected a value (%%name)");
   const char *at = x->p++;
   TSR_TRY(lex_ident(x, true, out));
-  if (!kept_name(*out) && (*out)[strspn(*out, "0123456789")]) return lex_error(x, at, "a name that begins with a digit is a number");
+  if (!kept_name(*out) && (*out)[strspn(*out, "0123456789")])
+    return lex_error(x, at, "a name that begins with a digit is a number");
   if (x->p < x->end && *x->p == '#') {
     x->p++;
     int64_t k;
@@ -97,7 +99,8 @@ static bool name_push(parser *p, name_list *l, const char *name, const char *at,
   if (l->n == l->cap) {
     int cap = l->cap ? 2 * l->cap : 8;
     arena *a = &p->x.m->arena;
-    name_list g = {arena_array(a, const char *, cap), arena_array(a, const char *, cap), arena_array(a, int64_t, cap), l->n, cap};
+    name_list g = {arena_array(a, const char *, cap), arena_array(a, const char *, cap), arena_array(a, int64_t, cap),
+                   l->n, cap};
     if (!g.v || !g.at || !g.count) return false;
     for (int i = 0; i < l->n; i++) g.v[i] = l->v[i], g.at[i] = l->at[i], g.count[i] = l->count[i];
     *l = g;
@@ -200,7 +203,8 @@ static tsr_status parse_signature(parser *p, const ir_type **operands, int n_ope
   return NULL;
 }
 
-static tsr_status resolve_operand(parser *p, ir_op *op, int i, const char *name, const char *at, const ir_type *declared) {
+static tsr_status resolve_operand(parser *p, ir_op *op, int i, const char *name, const char *at,
+                                  const ir_type *declared) {
   ir_value *v = lookup(p, name, 0);
   if (!v && p->implicit) {
     const ir_type *t = declared ? declared : op->def->implied ? op->def->implied(op, i) : NULL;
@@ -214,7 +218,8 @@ static tsr_status resolve_operand(parser *p, ir_op *op, int i, const char *name,
     strb s;
     strb_init(&s, p->x.al);
     if (v->type) ir_type_print(&s, v->type);
-    tsr_status st = lex_error(&p->x, at, "%%%s has type %s, not the one written here", name, v->type ? strb_text(&s) : "(unknown)");
+    tsr_status st =
+        lex_error(&p->x, at, "%%%s has type %s, not the one written here", name, v->type ? strb_text(&s) : "(unknown)");
     strb_clear(&s);
     return st;
   }

@@ -1,6 +1,7 @@
 /* core/ir/scalar_ops.h - the scalar operations that Tile IR (in map regions and for block-uniform index arithmetic) and
  * Target IR (per thread, also on vectors) have in common: one list, expanded into both tables.
- * X(CODE, name, operands, kind, help); kind: A arithmetic (any numeric type), F float only, I integer or index or bool. */
+ * X(CODE, name, operands, kind, help); kind: A arithmetic (any numeric type), F float only, I integer or index or bool.
+ */
 #ifndef CORE_IR_SCALAR_OPS_H
 #define CORE_IR_SCALAR_OPS_H
 

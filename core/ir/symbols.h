@@ -1,5 +1,5 @@
-/* core/ir/symbols.h - the kernels of a module by name: of its top level, and of the programs there. Where a name stands twice, the first
- * op counts. The table lives as long as the module's ops keep their names and places. */
+/* core/ir/symbols.h - the kernels of a module by name: of its top level, and of the programs there. Where a name stands
+ * twice, the first op counts. The table lives as long as the module's ops keep their names and places. */
 #ifndef CORE_IR_SYMBOLS_H
 #define CORE_IR_SYMBOLS_H
 #include "core/ir/ir.h"

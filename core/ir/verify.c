@@ -10,8 +10,10 @@
 static tsr_status error(const ir_op *op, ir_loc at, tsr_code code, const char *hint, const char *fmt, va_list ap) {
   char cause[512], where[256] = "";
   vsnprintf(cause, sizeof cause, fmt, ap);
-  if (at.line) snprintf(where, sizeof where, "%s:%d:%d: ", op->module->file ? op->module->file : "<text>", at.line, at.col);
-  return st_make(&op->module->arena.al, code, ST_WHERE(ir_level_name(op->def->level), op->def->name, hint), "%s%s", where, cause);
+  if (at.line)
+    snprintf(where, sizeof where, "%s:%d:%d: ", op->module->file ? op->module->file : "<text>", at.line, at.col);
+  return st_make(&op->module->arena.al, code, ST_WHERE(ir_level_name(op->def->level), op->def->name, hint), "%s%s",
+                 where, cause);
 }
 
 tsr_status ir_error(const ir_op *op, const char *hint, const char *fmt, ...) {
@@ -36,7 +38,8 @@ tsr_status ir_check_policy(const ir_op *op) {
   return ir_error(op, "fast, deterministic, kahan_sum", "unknown policy \"%s\"", policy);
 }
 
-static const char *const kind_names[] = {"a unit", "a bool", "an integer", "a float", "a string", "a type", "a list", "dense data"};
+static const char *const kind_names[] = {"a unit",   "a bool", "an integer", "a float",
+                                         "a string", "a type", "a list",     "dense data"};
 
 static bool kind_fits(ir_attr_kind want, ir_attr_kind have) {
   if (want == have) return true;
@@ -51,7 +54,8 @@ static tsr_status check_attrs(ir_op *op) {
     while (d && d->name && strcmp(d->name, op->attrs[i].name)) d++;
     if (d && d->name) {
       if (!kind_fits(d->kind, op->attrs[i].attr->kind))
-        return ir_error(op, d->help, "attribute '%s' must be %s, not %s", d->name, kind_names[d->kind], kind_names[op->attrs[i].attr->kind]);
+        return ir_error(op, d->help, "attribute '%s' must be %s, not %s", d->name, kind_names[d->kind],
+                        kind_names[op->attrs[i].attr->kind]);
     } else if (!(op->def->flags & IR_ANY_ATTRS)) {
       return ir_error(op, "`tessera ops` lists the attributes", "unknown attribute '%s'", op->attrs[i].name);
     }
@@ -65,7 +69,8 @@ static tsr_status check_types(ir_op *op) {
   const ir_type *few[64] = {0}, **types = few;
   if (!op->def->infer) {
     for (int i = 0; i < op->n_results; i++)
-      if (!op->results[i]->type) return ir_error(op, "write the types out", "the type of result %d can't be inferred", i);
+      if (!op->results[i]->type)
+        return ir_error(op, "write the types out", "the type of result %d can't be inferred", i);
     return NULL;
   }
   /* Unrolled loops of Target IR carry one value per register. */
@@ -96,7 +101,10 @@ tsr_status ir_verify_op(ir_op *op) {
   const ir_opdef *d = op->def;
   if (op->n_operands < d->min_operands || (d->max_operands != IR_VARIADIC && op->n_operands > d->max_operands))
     return ir_error(op, d->operands_doc, "takes %d%s operands, has %d", d->min_operands,
-                    d->max_operands == IR_VARIADIC ? " or more" : d->max_operands > d->min_operands ? " or some more" : "", op->n_operands);
+                    d->max_operands == IR_VARIADIC      ? " or more"
+                    : d->max_operands > d->min_operands ? " or some more"
+                                                        : "",
+                    op->n_operands);
   if (d->n_results != IR_VARIADIC && op->n_results != d->n_results)
     return ir_error(op, NULL, "has %d results, not %d", d->n_results, op->n_results);
   if (d->n_regions != IR_VARIADIC && op->n_regions != d->n_regions)
@@ -121,17 +129,21 @@ static bool visible(const ir_op *op, const ir_value *v) {
 /* What passes compute with types is safe only while sizes can be counted. */
 static tsr_status check_sizes(const ir_op *op) {
   for (int i = 0; i < op->n_results; i++)
-    if (op->results[i]->type && !ir_type_fits(op->results[i]->type)) return ir_error(op, "use smaller tensors", "the size of result %d overflows 64 bits", i);
+    if (op->results[i]->type && !ir_type_fits(op->results[i]->type))
+      return ir_error(op, "use smaller tensors", "the size of result %d overflows 64 bits", i);
   for (int r = 0; r < op->n_regions; r++)
     for (int i = 0; i < op->regions[r]->n_args; i++)
-      if (!ir_type_fits(op->regions[r]->args[i]->type)) return ir_error(op, "use smaller tensors", "the size of argument %d overflows 64 bits", i);
+      if (!ir_type_fits(op->regions[r]->args[i]->type))
+        return ir_error(op, "use smaller tensors", "the size of argument %d overflows 64 bits", i);
   return NULL;
 }
 
 static tsr_status verify_tree(ir_op *op) {
   for (int i = 0; i < op->n_operands; i++) {
     if (!op->operands[i]->type) return ir_error(op, NULL, "operand %d has no type", i);
-    if (!visible(op, op->operands[i])) return ir_error(op, "define it before its use, in the same or an outer region", "operand %d is not defined here", i);
+    if (!visible(op, op->operands[i]))
+      return ir_error(op, "define it before its use, in the same or an outer region", "operand %d is not defined here",
+                      i);
   }
   /* Loop bodies know their arguments' types only from the op around them, so the op comes first; ops whose result types
    * come from their region's terminator declare no inference. */
@@ -142,7 +154,8 @@ static tsr_status verify_tree(ir_op *op) {
     int64_t order = 0;
     for (ir_op *o = op->regions[r]->first; o; o = o->next) o->scratch = order++;
     for (ir_op *o = op->regions[r]->first; o; o = o->next) {
-      if ((o->def->flags & IR_TERMINATOR) && o->next) return ir_error(o, NULL, "must be the last operation of its region");
+      if ((o->def->flags & IR_TERMINATOR) && o->next)
+        return ir_error(o, NULL, "must be the last operation of its region");
       TSR_TRY(verify_tree(o));
     }
   }

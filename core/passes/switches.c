@@ -11,7 +11,9 @@
 /* Groups first. */
 #define SIMPLIFY(name, rounds, help) "," #name
 #define FUSE(id, name) "," name
-static const char known[] = "rewrites,fusion,tiling,mma,pipeline,row_kernels,common_subexpression,dead_code,fold_batch,hoist_view" FUSE_RULES(FUSE) GRAPH_RULES(SIMPLIFY);
+static const char known[] =
+    "rewrites,fusion,tiling,mma,pipeline,row_kernels,common_subexpression,dead_code,fold_batch,hoist_view" FUSE_RULES(
+        FUSE) GRAPH_RULES(SIMPLIFY);
 
 static bool listed(const char *list, const char *item) {
   size_t n = strlen(item);
@@ -32,7 +34,8 @@ tsr_status pass_check_disable(const tsr_allocator *al, const char *from, const c
     char word[64];
     size_t len = strcspn(list, ",");
     snprintf(word, sizeof word, "%.*s", (int)len, list);
-    if (len && (len >= sizeof word || !listed(known, word))) return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("runtime", from, known), "no switch is called \"%s\"", word);
+    if (len && (len >= sizeof word || !listed(known, word)))
+      return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("runtime", from, known), "no switch is called \"%s\"", word);
     list += len + (list[len] == ',');
   }
   return NULL;

@@ -12,6 +12,7 @@ typedef struct pass_options {
 
 /* Is the rule switched on: neither it nor its group is in the disable list? */
 bool pass_enabled(const pass_options *o, const char *group, const char *rule);
-/* NULL, or a status that names the first word of the list that is no switch, and all that are. `from`: where the list comes from. */
+/* NULL, or a status that names the first word of the list that is no switch, and all that are. `from`: where the list
+ * comes from. */
 tsr_status pass_check_disable(const tsr_allocator *al, const char *from, const char *list);
 #endif

@@ -27,7 +27,9 @@ void trace_add(pass_trace *t, const char *pass, const char *rule, const ir_op *o
   vsnprintf(reason, sizeof reason, fmt, ap);
   va_end(ap);
   const char *name = op->n_results && op->results[0]->name ? op->results[0]->name : NULL;
-  trace_entry e = {pass, rule, name ? arena_fmt(&t->arena, "%s %%%s", op->def->name, name) : op->def->name, op->loc, fired, arena_str(&t->arena, reason), NULL, NULL};
+  trace_entry e = {pass,    rule,  name ? arena_fmt(&t->arena, "%s %%%s", op->def->name, name) : op->def->name,
+                   op->loc, fired, arena_str(&t->arena, reason),
+                   NULL,    NULL};
   if (!e.op || !e.reason || !al_grow(&t->arena.al, &t->v, &t->cap, t->n + 1, sizeof *t->v)) {
     t->failed = true;
     return;

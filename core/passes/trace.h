@@ -1,6 +1,7 @@
-/* core/passes/trace.h - what the passes did and did not do: one line per rule that fired or was refused, with the reason.
- * Users read it as the fusion trace (`tessera dump --trace`, profiles); tests read it to pin decisions. Memory failure is
- * sticky in `failed`, so that recording never interrupts a pass. Not thread-safe: one trace per compilation. */
+/* core/passes/trace.h - what the passes did and did not do: one line per rule that fired or was refused, with the
+ * reason. Users read it as the fusion trace (`tessera dump --trace`, profiles); tests read it to pin decisions. Memory
+ * failure is sticky in `failed`, so that recording never interrupts a pass. Not thread-safe: one trace per compilation.
+ */
 #ifndef CORE_PASSES_TRACE_H
 #define CORE_PASSES_TRACE_H
 #include "core/ir/ir.h"
@@ -25,14 +26,16 @@ typedef struct pass_trace {
 void trace_init(pass_trace *t, const tsr_allocator *al);
 void trace_clear(pass_trace *t);
 /* t may be NULL: nothing is recorded. */
-void trace_add(pass_trace *t, const char *pass, const char *rule, const ir_op *op, bool fired, const char *fmt, ...) TSR_PRINTF(6, 7);
+void trace_add(pass_trace *t, const char *pass, const char *rule, const ir_op *op, bool fired, const char *fmt, ...)
+    TSR_PRINTF(6, 7);
 /* The kernel's schedule is not the one that was asked for, or that the guide's table has: both, and why. */
 typedef struct trace_change { const char *rule, *kernel, *original, *chosen, *why; } trace_change;
 void trace_schedule(pass_trace *t, const ir_op *op, const trace_change *c);
 /* Those entries by kernel, for programs of many thousands: the last entry of each counts. False when out of memory. */
 typedef struct trace_changes { const trace_entry **v; size_t n, cap; } trace_changes;
 bool trace_changes_make(const pass_trace *t, trace_changes *out);
-const trace_entry *trace_changes_find(const trace_changes *c, const char *kernel); /* NULL: its schedule is the one that was asked for */
+const trace_entry *trace_changes_find(const trace_changes *c,
+                                      const char *kernel); /* NULL: its schedule is the one that was asked for */
 void trace_changes_clear(const pass_trace *t, trace_changes *c);
 /* How many entries of a rule fired (or were refused). */
 int trace_count(const pass_trace *t, const char *rule, bool fired);

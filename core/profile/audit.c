@@ -25,7 +25,11 @@ static verdict pipeline(const audit_kernel *k, const char **hint, char found[96]
     snprintf(found, 96, "nothing to stage");
     return VERDICT_PASS;
   }
-  if (k->stages > 0) snprintf(found, 96, "%d stages, async copy %s", k->stages, k->async_copy > 0 ? "on" : k->async_possible ? "off" : "not on this device");
+  if (k->stages > 0)
+    snprintf(found, 96, "%d stages, async copy %s", k->stages,
+             k->async_copy > 0   ? "on"
+             : k->async_possible ? "off"
+                                 : "not on this device");
   return verdict_pipeline(k->stages, k->async_copy, k->async_possible, hint);
 }
 static verdict alignment(const audit_kernel *k, const char **hint, char found[96]) {
@@ -43,12 +47,14 @@ static verdict registers(const audit_kernel *k, const char **hint, char found[96
 }
 
 static verdict shared(const audit_kernel *k, const char **hint, char found[96]) {
-  if (k->shared_bytes >= 0 && k->shared_ideal > 0) snprintf(found, 96, "%lld of %lld bytes", (long long)k->shared_bytes, (long long)k->shared_ideal);
+  if (k->shared_bytes >= 0 && k->shared_ideal > 0)
+    snprintf(found, 96, "%lld of %lld bytes", (long long)k->shared_bytes, (long long)k->shared_ideal);
   return verdict_shared(k->shared_bytes, k->shared_ideal, hint);
 }
 
 static verdict tiles(const audit_kernel *k, const char **hint, char found[96]) {
-  if (k->tile_fits >= 0 && k->tile[0] > 0) snprintf(found, 96, "%lldx%lldx%lld", (long long)k->tile[0], (long long)k->tile[1], (long long)k->tile[2]);
+  if (k->tile_fits >= 0 && k->tile[0] > 0)
+    snprintf(found, 96, "%lldx%lldx%lld", (long long)k->tile[0], (long long)k->tile[1], (long long)k->tile[2]);
   else if (k->tile_fits > 0) snprintf(found, 96, "no product on matrix instructions");
   return verdict_tile(k->tile_fits, hint);
 }
@@ -94,7 +100,8 @@ static void autotuner(const audit_program *p, audit_row *row) {
 static void sharding(const audit_program *p, audit_row *row) {
   row->verdict = verdict_sharding(p->n_devices, p->implicit_shards, &row->hint);
   if (p->n_devices >= 0 && p->n_devices <= 1) found(row, "one device");
-  else if (p->n_devices > 1 && p->implicit_shards >= 0) found(row, "%d tensors without a ShardSpec on %d devices", p->implicit_shards, p->n_devices);
+  else if (p->n_devices > 1 && p->implicit_shards >= 0)
+    found(row, "%d tensors without a ShardSpec on %d devices", p->implicit_shards, p->n_devices);
   else if (p->n_devices > 1) found(row, "%d devices", p->n_devices);
 }
 
@@ -102,7 +109,8 @@ static void overlap(const audit_program *p, audit_row *row) {
   row->verdict = verdict_overlap(p->n_devices, p->comm_ns, p->overlapped_ns, &row->hint);
   if (p->n_devices >= 0 && p->n_devices <= 1) found(row, "no communication");
   else if (p->comm_ns >= 0 && p->overlapped_ns >= 0)
-    found(row, "%.0f%% of %.3g us of communication is hidden", p->comm_ns > 0 ? 100 * p->overlapped_ns / p->comm_ns : 100.0, p->comm_ns / 1e3);
+    found(row, "%.0f%% of %.3g us of communication is hidden",
+          p->comm_ns > 0 ? 100 * p->overlapped_ns / p->comm_ns : 100.0, p->comm_ns / 1e3);
 }
 
 static void precision(const audit_program *p, audit_row *row) {

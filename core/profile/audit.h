@@ -1,5 +1,5 @@
-/* core/profile/audit.h - the checklist for performance tuning (docs/checklist.md) as an executable audit: pass, fail or unknown
- * for each of its nine points, and five more for each kernel. Input: facts; negative or NULL: not known. */
+/* core/profile/audit.h - the checklist for performance tuning (docs/checklist.md) as an executable audit: pass, fail or
+ * unknown for each of its nine points, and five more for each kernel. Input: facts; negative or NULL: not known. */
 #ifndef CORE_PROFILE_AUDIT_H
 #define CORE_PROFILE_AUDIT_H
 #include "core/base/str.h"
@@ -16,7 +16,7 @@ typedef struct audit_kernel {
   int bank_ways;            /* 0: no shared memory */
   int stages, async_copy;   /* stages 0: nothing to stage: no k loop, or caches do it */
   bool async_possible;
-  int tile_fits;            /* 1: a multiple of a matrix instruction of its type, or no product on one; 0: cut; -1: not known */
+  int tile_fits; /* 1: a multiple of a matrix instruction of its type, or no product on one; 0: cut; -1: not known */
   int64_t tile[3];          /* of a product; zeros: none */
   int tuned;                /* 1: its schedule comes from the tuner's cache or search */
 } audit_kernel;
@@ -45,7 +45,8 @@ typedef struct audit_row {
   const char *kernel; /* the worst kernel, "" for points about the program */
 } audit_row;
 
-/* The nine points of the checklist, then alignment, padding, registers, shared memory and tile shapes. A point about kernels is the worst of all kernels. */
+/* The nine points of the checklist, then alignment, padding, registers, shared memory and tile shapes. A point about
+ * kernels is the worst of all kernels. */
 void audit_run(const audit_program *p, audit_row out[AUDIT_ROWS]);
 /* Number of failed points. */
 int audit_failed(const audit_row rows[AUDIT_ROWS]);

@@ -1,5 +1,6 @@
-/* core/profile/bound.h - what limits a kernel, and the next thing to try. The table of docs/profile.md (compute: raise matrix
- * throughput; memory: smaller tiles, more prefetch; comm: fuse the collective with compute), launch for short kernels. */
+/* core/profile/bound.h - what limits a kernel, and the next thing to try. The table of docs/profile.md (compute: raise
+ * matrix throughput; memory: smaller tiles, more prefetch; comm: fuse the collective with compute), launch for short
+ * kernels. */
 #ifndef CORE_PROFILE_BOUND_H
 #define CORE_PROFILE_BOUND_H
 #include "tessera/base.h"
@@ -19,6 +20,7 @@ typedef struct prof_bound {
   const char *next; /* the knob to try */
 } prof_bound;
 
-/* Work in flops, bytes of memory and bytes over links (negative: not known). PROF_LATENCY: no rate explains half of the time. */
+/* Work in flops, bytes of memory and bytes over links (negative: not known). PROF_LATENCY: no rate explains half of the
+ * time. */
 prof_bound prof_classify(double latency_ns, double flops, double bytes, double link_bytes, const prof_peaks *p);
 #endif

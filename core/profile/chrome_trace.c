@@ -19,7 +19,8 @@ static int device_of(const char **names, int *n, const char *device) {
 }
 
 static void meta(strb *out, bool *any, const char *what, int pid, int tid, const char *name) {
-  strb_printf(out, "%s{\"ph\": \"M\", \"name\": \"%s\", \"pid\": %d, \"tid\": %d, \"args\": {\"name\": ", *any ? ",\n" : "\n", what, pid, tid);
+  strb_printf(out, "%s{\"ph\": \"M\", \"name\": \"%s\", \"pid\": %d, \"tid\": %d, \"args\": {\"name\": ",
+              *any ? ",\n" : "\n", what, pid, tid);
   strb_json(out, name);
   strb_puts(out, "}}");
   *any = true;
@@ -47,15 +48,18 @@ static void arg(strb *out, const char *name, double v) {
 static void event(strb *out, bool *any, const prof_event *e, int pid, double origin) {
   static const char *const categories[] = {"kernel", "collective", "fused", "copy", "host"};
   char label[128];
-  double from = round(e->start_ns - origin), to = round(e->end_ns - origin); /* ends before rounding would let neighbours overlap */
+  double from = round(e->start_ns - origin),
+         to = round(e->end_ns - origin); /* ends before rounding would let neighbours overlap */
   report_label(e, label, sizeof label);
   strb_printf(out, "%s{\"ph\": \"X\", \"name\": ", *any ? ",\n" : "\n");
   strb_json(out, label);
-  strb_printf(out, ", \"cat\": \"%s\", \"pid\": %d, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"kernel\": ", categories[e->kind], pid, e->stream,
-              from / 1e3, (to - from) / 1e3);
+  strb_printf(out, ", \"cat\": \"%s\", \"pid\": %d, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"kernel\": ",
+              categories[e->kind], pid, e->stream, from / 1e3, (to - from) / 1e3);
   strb_json(out, e->kernel);
-  arg(out, "step", e->step), arg(out, "flops", e->flops), arg(out, "bytes", e->bytes), arg(out, "bytes_measured", e->bytes_measured);
-  arg(out, "occupancy", e->occupancy), arg(out, "registers", e->registers), arg(out, "spill_bytes", e->spill_bytes), arg(out, "tiles", e->tiles);
+  arg(out, "step", e->step), arg(out, "flops", e->flops), arg(out, "bytes", e->bytes),
+      arg(out, "bytes_measured", e->bytes_measured);
+  arg(out, "occupancy", e->occupancy), arg(out, "registers", e->registers), arg(out, "spill_bytes", e->spill_bytes),
+      arg(out, "tiles", e->tiles);
   strb_puts(out, "}}");
   *any = true;
 }

@@ -47,8 +47,9 @@ static void number(strb *out, double v, const char *unit) {
 
 static void correctness(strb *out, const page_row *r) {
   if (!r->checked) strb_puts(out, "<td class=t>not checked</td>");
-  else strb_printf(out, "<td class=\"t %s\" title=\"error %.2e, tolerance %.2e\">%s %.0e</td>", r->ok ? "ok" : "bad", r->error, r->tolerance,
-                   r->ok ? "right" : "WRONG", r->error);
+  else
+    strb_printf(out, "<td class=\"t %s\" title=\"error %.2e, tolerance %.2e\">%s %.0e</td>", r->ok ? "ok" : "bad",
+                r->error, r->tolerance, r->ok ? "right" : "WRONG", r->error);
 }
 
 static void row(strb *out, const page_row *r, const char *const *peers, int n_peers) {
@@ -78,8 +79,10 @@ static void table(strb *out, const page_desc *d) {
       for (int p = 0; p < n; p++) known |= !strcmp(peers[p], d->rows[i].peer[k].name);
       if (!known) peers[n++] = d->rows[i].peer[k].name;
     }
-  strb_puts(out, "<h2>Kernels</h2><p class=note>Median of interleaved runs. A ratio is the peer's time over ours: above 1 we are faster. The result column is the error against the f64 reference.</p>\n"
-                 "<div class=scroll><table><thead><tr><th>op</th><th class=t>shape</th><th class=t>type</th><th class=t>device</th><th class=t>result</th><th class=t>tile</th>"
+  strb_puts(out, "<h2>Kernels</h2><p class=note>Median of interleaved runs. A ratio is the peer's time over ours: "
+                 "above 1 we are faster. The result column is the error against the f64 reference.</p>\n"
+                 "<div class=scroll><table><thead><tr><th>op</th><th class=t>shape</th><th class=t>type</th><th "
+                 "class=t>device</th><th class=t>result</th><th class=t>tile</th>"
                  "<th>&micro;s</th><th>Gflop/s</th><th>GB/s</th><th>of peak</th>");
   for (int p = 0; p < n; p++) {
     strb_puts(out, "<th>vs ");
@@ -93,8 +96,10 @@ static void table(strb *out, const page_desc *d) {
 
 tsr_status page_write(const page_desc *d, strb *out) {
   size_t wrong = 0, unchecked = 0;
-  for (size_t i = 0; i < d->n_rows; i++) wrong += d->rows[i].checked && !d->rows[i].ok, unchecked += !d->rows[i].checked;
-  strb_puts(out, "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width,initial-scale=1\"><title>");
+  for (size_t i = 0; i < d->n_rows; i++)
+    wrong += d->rows[i].checked && !d->rows[i].ok, unchecked += !d->rows[i].checked;
+  strb_puts(out, "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
+                 "content=\"width=device-width,initial-scale=1\"><title>");
   page_text(out, d->title);
   strb_puts(out, "</title>\n");
   strb_puts(out, style);
@@ -104,10 +109,14 @@ tsr_status page_write(const page_desc *d, strb *out) {
   page_text(out, d->when);
   strb_puts(out, " &middot; ");
   page_text(out, d->environment);
-  strb_printf(out, "</p><p class=%s>%zu results, %zu wrong, %zu not checked</p>\n", wrong ? "bad" : "ok", d->n_rows, wrong, unchecked);
+  strb_printf(out, "</p><p class=%s>%zu results, %zu wrong, %zu not checked</p>\n", wrong ? "bad" : "ok", d->n_rows,
+              wrong, unchecked);
   for (size_t i = 0; i < d->n_devices; i++) page_roofline(out, &d->devices[i], d->rows, d->n_rows);
   table(out, d);
-  if (d->n_curves) strb_puts(out, "<h2>Tuning</h2><p class=note>Best so far against samples, as the search timed them; the caption has the winner timed once more against the untuned schedule. Dashed: the untuned kernel, and the roofline of the modelled bytes, below which operands came from a cache.</p>\n");
+  if (d->n_curves)
+    strb_puts(out, "<h2>Tuning</h2><p class=note>Best so far against samples, as the search timed them; the caption "
+                   "has the winner timed once more against the untuned schedule. Dashed: the untuned kernel, and the "
+                   "roofline of the modelled bytes, below which operands came from a cache.</p>\n");
   if (d->n_curves) strb_puts(out, "<div class=curves>\n");
   for (size_t i = 0; i < d->n_curves; i++) page_tuning_curve(out, &d->curves[i]);
   if (d->n_curves) strb_puts(out, "</div>\n");

@@ -1,5 +1,6 @@
-/* core/profile/page.h - the benchmark as one self-contained HTML page: per device a roofline with every kernel on it, the table
- * with the peers' ratios and the correctness column, and tuning curves. No script, no font, no network: inline SVG and CSS. */
+/* core/profile/page.h - the benchmark as one self-contained HTML page: per device a roofline with every kernel on it,
+ * the table with the peers' ratios and the correctness column, and tuning curves. No script, no font, no network:
+ * inline SVG and CSS. */
 #ifndef CORE_PROFILE_PAGE_H
 #define CORE_PROFILE_PAGE_H
 #include "core/base/status.h"
@@ -33,7 +34,7 @@ typedef struct page_curve {
   const double *best_us;
   size_t n;
   double default_us, roofline_us; /* 0: not known */
-  double chosen_us;               /* of the winner, timed once more against the default; the default's own when that stays */
+  double chosen_us; /* of the winner, timed once more against the default; the default's own when that stays */
 } page_curve;
 
 typedef struct page_desc {

@@ -50,26 +50,32 @@ static void decades(strb *out, const axis *x, const axis *y) {
 }
 
 /* The slope up to the ridge, then flat. */
-static void roof(strb *out, const char *class, const axis *x, const axis *y, double peak, double gbps, const char *name) {
+static void roof(strb *out, const char *class, const axis *x, const axis *y, double peak, double gbps,
+                 const char *name) {
   char s[64];
   double ridge = peak / gbps, left = x->lo * gbps > y->lo ? x->lo : y->lo / gbps;
   if (!(peak > 0)) return;
-  strb_printf(out, "<polyline class=%s points=\"%.1f,%.1f %.1f,%.1f %.1f,%.1f\"/>\n", class, at(x, left), at(y, left * gbps), at(x, ridge), at(y, peak), at(x, x->hi), at(y, peak));
+  strb_printf(out, "<polyline class=%s points=\"%.1f,%.1f %.1f,%.1f %.1f,%.1f\"/>\n", class, at(x, left),
+              at(y, left * gbps), at(x, ridge), at(y, peak), at(x, x->hi), at(y, peak));
   snprintf(s, sizeof s, "%s %.4g Gflop/s", name, peak);
   note(out, x->to - 4, at(y, peak) - 6, "end", s);
 }
 
 static void dot(strb *out, const axis *x, const axis *y, const page_row *r) {
   double intensity = r->flops / r->bytes, gflops = r->flops / (r->median_us * 1e3);
-  strb_printf(out, "<circle class=%s cx=%.1f cy=%.1f r=4.5><title>", r->checked && !r->ok ? "dotbad" : "dot", at(x, intensity), at(y, gflops));
+  strb_printf(out, "<circle class=%s cx=%.1f cy=%.1f r=4.5><title>", r->checked && !r->ok ? "dotbad" : "dot",
+              at(x, intensity), at(y, gflops));
   page_text(out, r->op), strb_putc(out, ' '), page_text(out, r->shape), strb_putc(out, ' '), page_text(out, r->dtype);
   strb_printf(out, ": %.4g Gflop/s at %.3g flop/byte, %.4g us</title></circle>\n", gflops, intensity, r->median_us);
 }
 
-static bool on_chart(const page_device *d, const page_row *r) { return !strcmp(r->device, d->id) && r->flops > 0 && r->bytes > 0 && r->median_us > 0; }
+static bool on_chart(const page_device *d, const page_row *r) {
+  return !strcmp(r->device, d->id) && r->flops > 0 && r->bytes > 0 && r->median_us > 0;
+}
 
 void page_roofline(strb *out, const page_device *d, const page_row *rows, size_t n) {
-  double peak = d->matrix_gflops > d->fma_gflops ? d->matrix_gflops : d->fma_gflops, x_lo = 0.1, x_hi = 1000, y_lo = 0, y_hi = peak;
+  double peak = d->matrix_gflops > d->fma_gflops ? d->matrix_gflops : d->fma_gflops, x_lo = 0.1, x_hi = 1000, y_lo = 0,
+         y_hi = peak;
   char s[64];
   strb_puts(out, "<h2>");
   page_text(out, d->id), strb_puts(out, ": "), page_text(out, d->name);
@@ -89,7 +95,8 @@ void page_roofline(strb *out, const page_device *d, const page_row *rows, size_t
     if (g > y_hi) y_hi = g;
   }
   while (peak / d->gbytes_per_s > x_hi) x_hi *= 10;
-  double floor_y = pow(10, floor(log10(y_lo > 0 && y_lo < peak ? y_lo : peak / 1000))), ceil_y = pow(10, ceil(log10(y_hi * 1.05)));
+  double floor_y = pow(10, floor(log10(y_lo > 0 && y_lo < peak ? y_lo : peak / 1000))),
+         ceil_y = pow(10, ceil(log10(y_hi * 1.05)));
   axis x = {x_lo, x_hi, LEFT, WIDTH - RIGHT, true}, y = {floor_y, ceil_y, HEIGHT - BOTTOM, TOP, true};
   snprintf(s, sizeof s, "Roofline of %.40s", d->id);
   svg_open(out, s);
@@ -123,11 +130,15 @@ void page_tuning_curve(strb *out, const page_curve *c) {
     if (c->best_us[i] > 0 && (least == 0 || c->best_us[i] < least)) least = c->best_us[i];
   }
   if (!c->n || !(most > 0)) return;
-  axis x = {1, c->n > 1 ? (double)c->n : 2, LEFT, WIDTH - RIGHT, false}, y = {0, most * 1.08, HEIGHT - BOTTOM, TOP, false};
+  axis x = {1, c->n > 1 ? (double)c->n : 2, LEFT, WIDTH - RIGHT, false},
+       y = {0, most * 1.08, HEIGHT - BOTTOM, TOP, false};
   strb_puts(out, "<figure><figcaption>");
   page_text(out, c->label);
-  if (c->chosen_us > 0 && c->chosen_us < c->default_us) strb_printf(out, ": %.*f &rarr; %.*f &micro;s", decimals(c->default_us), c->default_us, decimals(c->chosen_us), c->chosen_us);
-  else if (c->default_us > 0) strb_printf(out, ": untuned stays, %.*f &micro;s", decimals(c->default_us), c->default_us);
+  if (c->chosen_us > 0 && c->chosen_us < c->default_us)
+    strb_printf(out, ": %.*f &rarr; %.*f &micro;s", decimals(c->default_us), c->default_us, decimals(c->chosen_us),
+                c->chosen_us);
+  else if (c->default_us > 0)
+    strb_printf(out, ": untuned stays, %.*f &micro;s", decimals(c->default_us), c->default_us);
   strb_puts(out, "</figcaption>\n");
   svg_open(out, c->label);
   double tick = round_step(y.hi / 4);
@@ -147,7 +158,8 @@ void page_tuning_curve(strb *out, const page_curve *c) {
   }
   if (c->roofline_us > 0) {
     line(out, "ref", x.from, at(&y, c->roofline_us), x.to, at(&y, c->roofline_us));
-    note(out, x.from + 4, at(&y, c->roofline_us) + 13, "start", "roofline"); /* the curve is far from its left end, and from the right end of 'untuned' */
+    note(out, x.from + 4, at(&y, c->roofline_us) + 13, "start",
+         "roofline"); /* the curve is far from its left end, and from the right end of 'untuned' */
   }
   strb_puts(out, "<polyline class=curve points=\"");
   double before = 0;

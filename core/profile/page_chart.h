@@ -5,7 +5,8 @@
 
 /* Escapes for HTML. */
 void page_text(strb *out, const char *s);
-/* Roofs from the device's measured peaks, a dot for each of its rows with work and time; nothing without a bandwidth. */
+/* Roofs from the device's measured peaks, a dot for each of its rows with work and time; nothing without a bandwidth.
+ */
 void page_roofline(strb *out, const page_device *d, const page_row *rows, size_t n);
 void page_tuning_curve(strb *out, const page_curve *c);
 #endif

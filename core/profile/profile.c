@@ -14,9 +14,24 @@ struct prof_log {
 };
 
 prof_event prof_event_init(prof_kind kind, const char *op) {
-  return (prof_event){.kind = kind, .op = op, .detail = "", .kernel = "", .device = "", .original = "", .flops = -1, .bytes = -1, .bytes_measured = -1,
-                      .occupancy = -1, .registers = -1, .spill_bytes = -1, .shared_bytes = -1, .tiles = -1, .parallel = -1,
-                      .tile_ns = -1, .tile_min_ns = -1, .tile_max_ns = -1};
+  return (prof_event){.kind = kind,
+                      .op = op,
+                      .detail = "",
+                      .kernel = "",
+                      .device = "",
+                      .original = "",
+                      .flops = -1,
+                      .bytes = -1,
+                      .bytes_measured = -1,
+                      .occupancy = -1,
+                      .registers = -1,
+                      .spill_bytes = -1,
+                      .shared_bytes = -1,
+                      .tiles = -1,
+                      .parallel = -1,
+                      .tile_ns = -1,
+                      .tile_min_ns = -1,
+                      .tile_max_ns = -1};
 }
 
 tsr_status prof_log_create(const tsr_allocator *al, prof_log **out) {
@@ -79,7 +94,8 @@ void prof_add(prof_log *l, const prof_event *e) {
 }
 
 static bool same_row(const prof_event *a, const prof_event *b) {
-  return a->kind == b->kind && !strcmp(a->op, b->op) && !strcmp(a->detail, b->detail) && !strcmp(a->kernel, b->kernel) && !strcmp(a->device, b->device);
+  return a->kind == b->kind && !strcmp(a->op, b->op) && !strcmp(a->detail, b->detail) &&
+         !strcmp(a->kernel, b->kernel) && !strcmp(a->device, b->device);
 }
 
 static int by_value(const void *a, const void *b) {
@@ -128,7 +144,10 @@ static void fill_row(const prof_log *l, const size_t *row_of, size_t row, prof_r
   bool link = e->kind == PROF_COLLECTIVE;
   r->gflops = e->flops > 0 && r->median_ns > 0 ? e->flops / r->median_ns : -1;
   r->gbytes_per_s = bytes > 0 && r->median_ns > 0 ? bytes / r->median_ns : -1;
-  r->tile_ns = tile.n ? mean_of(&tile) : e->tiles > 0 && e->parallel > 0 ? r->median_ns * (e->parallel < e->tiles ? e->parallel : e->tiles) / e->tiles : -1;
+  r->tile_ns = tile.n ? mean_of(&tile)
+               : e->tiles > 0 && e->parallel > 0
+                   ? r->median_ns * (e->parallel < e->tiles ? e->parallel : e->tiles) / e->tiles
+                   : -1;
   r->bound = prof_classify(r->median_ns, e->flops, link ? -1 : bytes, link ? bytes : -1, &e->peaks);
 }
 

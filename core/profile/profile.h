@@ -1,7 +1,8 @@
-/* core/profile/profile.h - what ran, when and how well: events as the runtime records them, and their aggregation per op over
- * many steps. Input: events with modelled work and whatever the device told. Output: rows for report.h and chrome_trace.h.
- * Invariant: a field that is not known is negative (or NULL) and is printed as n/a or null, never filled in.
- * Off means no log at all: the runtime tests one pointer. Threads: prof_add may be called from any thread. */
+/* core/profile/profile.h - what ran, when and how well: events as the runtime records them, and their aggregation per
+ * op over many steps. Input: events with modelled work and whatever the device told. Output: rows for report.h and
+ * chrome_trace.h. Invariant: a field that is not known is negative (or NULL) and is printed as n/a or null, never
+ * filled in. Off means no log at all: the runtime tests one pointer. Threads: prof_add may be called from any thread.
+ */
 #ifndef CORE_PROFILE_PROFILE_H
 #define CORE_PROFILE_PROFILE_H
 #include "core/base/arena.h"
@@ -14,7 +15,7 @@ typedef enum prof_kind { PROF_KERNEL, PROF_COLLECTIVE, PROF_FUSED, PROF_COPY, PR
 typedef struct prof_event {
   prof_kind kind;
   const char *op;      /* "matmul", "all_reduce", "flash_attention": report.c spells them */
-  const char *detail;  /* what stands in brackets: the tile "128x128x64", the mesh axis "dp", the fused op "FlashAttn" */
+  const char *detail; /* what stands in brackets: the tile "128x128x64", the mesh axis "dp", the fused op "FlashAttn" */
   const char *kernel;  /* the compiled kernel's name */
   const char *device;  /* "cpu:0" */
   const char *original; /* the schedule that was asked for, or that the table has, where another one runs; else "" */
@@ -49,7 +50,7 @@ typedef struct prof_row {
   double median_ns, min_ns, max_ns, total_ns, share; /* share of the device's total */
   double occupancy, bytes_measured;                  /* means of what is known, else negative */
   double gflops, gbytes_per_s;                       /* at the median; negative without work or bytes */
-  double tile_ns;                                    /* one block: mean of those timed, else latency x parallel / tiles; negative if not known */
+  double tile_ns; /* one block: mean of those timed, else latency x parallel / tiles; negative if not known */
   double tile_min_ns, tile_max_ns;                   /* of those timed */
   prof_bound bound;
 } prof_row;

@@ -8,8 +8,13 @@
 
 static const struct spelling {
   const char *op, *shown;
-} spellings[] = {{"matmul", "MatMul"},       {"flash_attention", "FlashAttn"}, {"layernorm", "LayerNorm"}, {"rmsnorm", "RMSNorm"},
-                 {"fft", "FFT"},             {"ifft", "IFFT"},                 {"moe", "MoE"}};
+} spellings[] = {{"matmul", "MatMul"},
+                 {"flash_attention", "FlashAttn"},
+                 {"layernorm", "LayerNorm"},
+                 {"rmsnorm", "RMSNorm"},
+                 {"fft", "FFT"},
+                 {"ifft", "IFFT"},
+                 {"moe", "MoE"}};
 
 static void camel(const char *op, char *out, size_t n) {
   for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
@@ -116,7 +121,8 @@ static void wide_part(const prof_row *r, strb *out) {
   else snprintf(v, sizeof v, "n/a");
   if (r->bytes_measured >= 0) snprintf(m, sizeof m, "%.4gMB", r->bytes_measured / 1e6);
   else snprintf(m, sizeof m, "n/a");
-  strb_printf(out, "  modelled=%s measured=%s  n=%zu  share=%.1f%%  bound=%s", v, m, r->count, 100 * r->share, prof_limit_name(r->bound.limit));
+  strb_printf(out, "  modelled=%s measured=%s  n=%zu  share=%.1f%%  bound=%s", v, m, r->count, 100 * r->share,
+              prof_limit_name(r->bound.limit));
   if (r->bound.part >= 0) strb_printf(out, " (%.0f%%)", 100 * r->bound.part);
   strb_printf(out, "  next: %s", r->bound.next);
 }
@@ -182,7 +188,8 @@ static void ops_text(const prof_row *rows, size_t n, strb *out) {
     if (!sum_op(rows, n, i, &t)) continue;
     column(out, t.op, 20);
     report_time(t.total_ns, total);
-    strb_printf(out, "total=%s  share=%.1f%%  n=%zu  kernels=%zu  %s\n", total, 100 * t.share, t.count, t.kernels, rows[i].first.device);
+    strb_printf(out, "total=%s  share=%.1f%%  n=%zu  kernels=%zu  %s\n", total, 100 * t.share, t.count, t.kernels,
+                rows[i].first.device);
   }
 }
 
@@ -196,7 +203,8 @@ static void ops_json(const prof_row *rows, size_t n, strb *out) {
     strb_json(out, t.op);
     strb_puts(out, ", \"device\": ");
     strb_json(out, rows[i].first.device);
-    strb_printf(out, ", \"kernels\": %zu, \"count\": %zu, \"total_ns\": %.10g, \"share\": %.10g}", t.kernels, t.count, t.total_ns, t.share);
+    strb_printf(out, ", \"kernels\": %zu, \"count\": %zu, \"total_ns\": %.10g, \"share\": %.10g}", t.kernels, t.count,
+                t.total_ns, t.share);
     any = true;
   }
 }
@@ -236,10 +244,13 @@ static void row_json(const prof_row *r, strb *out) {
   text(out, "device", e->device);
   text(out, "original", e->original);
   strb_printf(out, ", \"stream\": %d, \"count\": %zu, \"steps\": %zu", e->stream, r->count, r->steps);
-  number(out, "median_ns", r->median_ns), number(out, "min_ns", r->min_ns), number(out, "max_ns", r->max_ns), number(out, "total_ns", r->total_ns);
+  number(out, "median_ns", r->median_ns), number(out, "min_ns", r->min_ns), number(out, "max_ns", r->max_ns),
+      number(out, "total_ns", r->total_ns);
   number(out, "share", r->share), number(out, "flops", e->flops), number(out, "gflops", r->gflops);
-  number(out, "bytes_modelled", e->bytes), number(out, "bytes_measured", r->bytes_measured), number(out, "gbytes_per_s", r->gbytes_per_s);
-  number(out, "occupancy", r->occupancy), number(out, "registers", e->registers), number(out, "spill_bytes", e->spill_bytes);
+  number(out, "bytes_modelled", e->bytes), number(out, "bytes_measured", r->bytes_measured),
+      number(out, "gbytes_per_s", r->gbytes_per_s);
+  number(out, "occupancy", r->occupancy), number(out, "registers", e->registers),
+      number(out, "spill_bytes", e->spill_bytes);
   number(out, "shared_bytes", e->shared_bytes), number(out, "tiles", e->tiles), number(out, "tile_ns", r->tile_ns);
   number(out, "tile_min_ns", r->tile_min_ns), number(out, "tile_max_ns", r->tile_max_ns);
   text(out, "bound", prof_limit_name(r->bound.limit));

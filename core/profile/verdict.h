@@ -1,5 +1,5 @@
-/* core/profile/verdict.h - the rules of docs/checklist.md and docs/occupancy.md as functions of what they look at. A negative input means that the
- * device does not tell; the verdict is then "unknown", never a guess. */
+/* core/profile/verdict.h - the rules of docs/checklist.md and docs/occupancy.md as functions of what they look at. A
+ * negative input means that the device does not tell; the verdict is then "unknown", never a guess. */
 #ifndef CORE_PROFILE_VERDICT_H
 #define CORE_PROFILE_VERDICT_H
 #include "tessera/base.h"

@@ -1,4 +1,5 @@
-/* core/runtime/compile.c - from IR of any level to a program: passes in order with the verifier between them, then the backend. */
+/* core/runtime/compile.c - from IR of any level to a program: passes in order with the verifier between them, then the
+ * backend. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +30,10 @@ typedef struct compile {
 } compile;
 
 static tsr_level level_of(const ir_module *m) {
-  static const tsr_level levels[IR_N_LEVELS] = {[IR_GRAPH] = TSR_LEVEL_GRAPH, [IR_SCHEDULE] = TSR_LEVEL_SCHEDULE, [IR_TILE] = TSR_LEVEL_TILE, [IR_TARGET] = TSR_LEVEL_TARGET};
+  static const tsr_level levels[IR_N_LEVELS] = {[IR_GRAPH] = TSR_LEVEL_GRAPH,
+                                                [IR_SCHEDULE] = TSR_LEVEL_SCHEDULE,
+                                                [IR_TILE] = TSR_LEVEL_TILE,
+                                                [IR_TARGET] = TSR_LEVEL_TARGET};
   const ir_op *first = m->root->regions[0]->first;
   return first ? levels[first->def->level] : TSR_LEVEL_GRAPH;
 }
@@ -37,9 +41,21 @@ static tsr_level level_of(const ir_module *m) {
 /* ---- schedules by hand ----------------------------------------------------------------------------------------- */
 
 static void from_public(const tsr_schedule *s, sched_params *p) {
-  *p = (sched_params){.m = s->m, .n = s->n, .k = s->k, .vectorize = s->vectorize, .use_shared = s->use_shared, .padding = s->padding, .async_copy = s->async_copy, .stages = s->pipeline_stages,
-                      .split_k = s->split_k, .warps = s->warps, .raster = s->raster, .matrix_path = s->matrix_path, .autotune = s->autotune,
-                      .cluster = s->cluster, .stream_k = s->stream_k};
+  *p = (sched_params){.m = s->m,
+                      .n = s->n,
+                      .k = s->k,
+                      .vectorize = s->vectorize,
+                      .use_shared = s->use_shared,
+                      .padding = s->padding,
+                      .async_copy = s->async_copy,
+                      .stages = s->pipeline_stages,
+                      .split_k = s->split_k,
+                      .warps = s->warps,
+                      .raster = s->raster,
+                      .matrix_path = s->matrix_path,
+                      .autotune = s->autotune,
+                      .cluster = s->cluster,
+                      .stream_k = s->stream_k};
 }
 
 /* Names of the kernels that there are, for who named none of them. */
@@ -48,9 +64,11 @@ static tsr_status no_such_kernel(compile *c, const ir_module *m, const char *wan
   for (const ir_op *p = m->root->regions[0]->first; p; p = p->next)
     for (const ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next) {
       size_t at = strlen(names);
-      if (k->def->level == IR_SCHEDULE && k->def->code == S_KERNEL) snprintf(names + at, sizeof names - at, "%s%s", at ? ", " : "", ir_get_str(k, "sym_name", ""));
+      if (k->def->level == IR_SCHEDULE && k->def->code == S_KERNEL)
+        snprintf(names + at, sizeof names - at, "%s%s", at ? ", " : "", ir_get_str(k, "sym_name", ""));
     }
-  return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "kernel", *names ? names : NULL), "no kernel's name begins with \"%.64s\"", want);
+  return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "kernel", *names ? names : NULL),
+                 "no kernel's name begins with \"%.64s\"", want);
 }
 
 static tsr_status apply_schedules(compile *c, ir_module *m) {
@@ -61,7 +79,9 @@ static tsr_status apply_schedules(compile *c, ir_module *m) {
     for (ir_op *p = m->root->regions[0]->first; p; p = p->next)
       for (ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next) {
         if (k->def->level != IR_SCHEDULE || k->def->code != S_KERNEL) continue;
-        if (strncmp(ir_get_str(k, "sym_name", ""), want, strlen(want)) || (!*want && strcmp(ir_get_str(k, "family", ""), "matmul"))) continue;
+        if (strncmp(ir_get_str(k, "sym_name", ""), want, strlen(want)) ||
+            (!*want && strcmp(ir_get_str(k, "family", ""), "matmul")))
+          continue;
         sched_params have, over;
         found = true;
         sched_read(k, &have);
@@ -77,11 +97,13 @@ static tsr_status apply_schedules(compile *c, ir_module *m) {
 /* ---- passes ---------------------------------------------------------------------------------------------------- */
 
 static const char *joined_disable(compile *c) {
-  snprintf(c->disable, sizeof c->disable, "%s%s%s", knob_str("TSR_DISABLE"), c->o && c->o->disable ? "," : "", c->o && c->o->disable ? c->o->disable : "");
+  snprintf(c->disable, sizeof c->disable, "%s%s%s", knob_str("TSR_DISABLE"), c->o && c->o->disable ? "," : "",
+           c->o && c->o->disable ? c->o->disable : "");
   return c->disable;
 }
 
-/* The switches of products' schedules, over what their author or the tuner chose: a block of 16x16, no matrix instructions, one buffer. */
+/* The switches of products' schedules, over what their author or the tuner chose: a block of 16x16, no matrix
+ * instructions, one buffer. */
 static tsr_status switch_off(compile *c, ir_module *m) {
   const pass_options opts = {.disable = joined_disable(c)};
   static const struct { const char *name; sched_params p; } rows[] = {
@@ -89,7 +111,9 @@ static tsr_status switch_off(compile *c, ir_module *m) {
   for (ir_op *p = m->root->regions[0]->first; p; p = p->next)
     for (ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next)
       for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (k->def->level != IR_SCHEDULE || k->def->code != S_KERNEL || strcmp(ir_get_str(k, "family", ""), "matmul") || pass_enabled(&opts, rows[i].name, rows[i].name)) continue;
+        if (k->def->level != IR_SCHEDULE || k->def->code != S_KERNEL || strcmp(ir_get_str(k, "family", ""), "matmul") ||
+            pass_enabled(&opts, rows[i].name, rows[i].name))
+          continue;
         sched_params have;
         sched_read(k, &have);
         sched_merge(&have, &rows[i].p);
@@ -104,7 +128,9 @@ static tsr_status check_dims(const ir_module *m) {
   for (const ir_op *f = m->root->regions[0]->first; f; f = f->next)
     for (int i = 0; graph_is(f, G_FUNC) && i < f->regions[0]->n_args; i++) {
       const ir_value *v = f->regions[0]->args[i];
-      if (ir_type_count(v->type) < 0) return ir_error_at(f, v->loc, TSR_VERIFY_ERROR, "tsr_graph_specialize or --shape gives it a number", "argument %%%s has an unknown dimension", v->name ? v->name : "?");
+      if (ir_type_count(v->type) < 0)
+        return ir_error_at(f, v->loc, TSR_VERIFY_ERROR, "tsr_graph_specialize or --shape gives it a number",
+                           "argument %%%s has an unknown dimension", v->name ? v->name : "?");
     }
   return NULL;
 }
@@ -123,14 +149,18 @@ static bool suggest(void *user, const be_matmul *d, int64_t tile[3]) {
   return dev->be && dev->vt->suggest_tile && dev->vt->suggest_tile(dev->be, d, tile);
 }
 
-static tsr_fallback fallback_of(const compile *c) { return c->o && c->o->fallback ? c->o->fallback : c->p->ctx->fallback; }
+static tsr_fallback fallback_of(const compile *c) {
+  return c->o && c->o->fallback ? c->o->fallback : c->p->ctx->fallback;
+}
 
 /* What runs is not the schedule that was asked for: under the policy `warn` that is a warning. */
 static void tell_changes(const compile *c) {
   const pass_trace *t = &c->p->trace;
   for (size_t i = 0; i < t->n; i++) {
     bool asked = t->v[i].kernel && !strcmp(t->v[i].rule, "schedule_legalize");
-    if (t->v[i].kernel) rt_log(c->p->ctx, asked && fallback_of(c) == TSR_FALLBACK_WARN ? TSR_LOG_WARN : TSR_LOG_INFO, "%s: the schedule of %s", t->v[i].rule, t->v[i].reason);
+    if (t->v[i].kernel)
+      rt_log(c->p->ctx, asked && fallback_of(c) == TSR_FALLBACK_WARN ? TSR_LOG_WARN : TSR_LOG_INFO,
+             "%s: the schedule of %s", t->v[i].rule, t->v[i].reason);
   }
 }
 
@@ -146,7 +176,9 @@ static tsr_status lower_schedule(compile *c) {
   rt_lighter_note_fixed(c->lighter, m);
   TSR_TRY(rt_tune_schedule(c->dev, m, c->o, p->policy, &p->trace));
   TSR_TRY(rt_lighter_apply(c->lighter, m, &p->trace));
-  TSR_TRY(schedule_apply_defaults(m, &(schedule_options){.caps = &c->dev->caps, .error_if_illegal = fallback_of(c) == TSR_FALLBACK_ERROR, .trace = &p->trace}));
+  TSR_TRY(schedule_apply_defaults(m, &(schedule_options){.caps = &c->dev->caps,
+                                                         .error_if_illegal = fallback_of(c) == TSR_FALLBACK_ERROR,
+                                                         .trace = &p->trace}));
   tell_changes(c);
   tile_options opts = {.caps = &c->dev->caps, .policy = tsr_policy_name(p->policy), .suggest = suggest, .user = c->dev};
   return schedule_to_tile(m, &opts, &p->levels[TSR_LEVEL_TILE]);
@@ -211,7 +243,8 @@ static void note_strides(compile *c) {
     tile_work_count(o, &w);
     if (verdict_coalescing(w.contiguous, &hint) != VERDICT_FAIL) continue;
     char text[256];
-    snprintf(text, sizeof text, "%s: %.0f %% of the elements moved lie beside their neighbours: %s", name, 100 * w.contiguous, hint);
+    snprintf(text, sizeof text, "%s: %.0f %% of the elements moved lie beside their neighbours: %s", name,
+             100 * w.contiguous, hint);
     trace_add(&c->p->trace, "tile", "coalescing", o, false, "%s", text);
     rt_log(c->p->ctx, TSR_LOG_INFO, "%s", text);
   }
@@ -222,7 +255,8 @@ static tsr_status switch_off_row_kernels(compile *c) {
   ir_module *m = c->p->levels[TSR_LEVEL_TILE];
   if (pass_enabled(&opts, "row_kernels", "row_kernels") || c->dev->caps.dialect != DIALECT_CPU) return NULL;
   for (ir_op *o = m->root->regions[0]->first; o; o = o->next)
-    if (o->def->level == IR_TILE && o->def->code == T_KERNEL && !ir_set_attr(o, "row_kernels", ir_attr_bool(m, false))) return st_oom();
+    if (o->def->level == IR_TILE && o->def->code == T_KERNEL && !ir_set_attr(o, "row_kernels", ir_attr_bool(m, false)))
+      return st_oom();
   return NULL;
 }
 
@@ -237,7 +271,8 @@ static tsr_status lower_all(compile *c, tsr_level level) {
   if (level <= TSR_LEVEL_TILE) note_strides(c);
   if (level <= TSR_LEVEL_TILE) TSR_TRY(switch_off_row_kernels(c));
   dump(c, TSR_LEVEL_TILE, "tile");
-  if (level <= TSR_LEVEL_TILE) TSR_TRY(tile_to_target(p->levels[TSR_LEVEL_TILE], &c->dev->caps, &p->levels[TSR_LEVEL_TARGET]));
+  if (level <= TSR_LEVEL_TILE)
+    TSR_TRY(tile_to_target(p->levels[TSR_LEVEL_TILE], &c->dev->caps, &p->levels[TSR_LEVEL_TARGET]));
   else TSR_TRY(target_check_device(p->levels[TSR_LEVEL_TARGET], &c->dev->caps));
   if (level == TSR_LEVEL_TARGET) TSR_TRY(add_program(p->levels[TSR_LEVEL_TARGET], "target"));
   dump(c, TSR_LEVEL_TARGET, "target");
@@ -245,7 +280,8 @@ static tsr_status lower_all(compile *c, tsr_level level) {
   return emit_module(p->levels[TSR_LEVEL_TARGET], &c->dev->caps, &p->arena, &p->desc);
 }
 
-/* The attribute `device` of a program: a device of a backend that there is. Another than the one compiled for is told, as its tiles may not fit. */
+/* The attribute `device` of a program: a device of a backend that there is. Another than the one compiled for is told,
+ * as its tiles may not fit. */
 static tsr_status check_scheduled_for(compile *c, const ir_op *program) {
   const tsr_context *ctx = c->p->ctx;
   const char *id = ir_get_str(program, "device", "");
@@ -258,14 +294,17 @@ static tsr_status check_scheduled_for(compile *c, const ir_op *program) {
     snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", name);
     if (strlen(name) != n || strncmp(name, id, n)) continue;
     if (!strcmp(name, c->dev->vt->name)) return NULL;
-    trace_add(&c->p->trace, "schedule", "device", program, false, "scheduled for %s, compiled for %s", id, c->dev->info.id);
-    rt_log(c->p->ctx, TSR_LOG_WARN, "a program scheduled for %s is compiled for %s: its tiles are made to fit", id, c->dev->info.id);
+    trace_add(&c->p->trace, "schedule", "device", program, false, "scheduled for %s, compiled for %s", id,
+              c->dev->info.id);
+    rt_log(c->p->ctx, TSR_LOG_WARN, "a program scheduled for %s is compiled for %s: its tiles are made to fit", id,
+           c->dev->info.id);
     return NULL;
   }
   return ir_error_at(program, program->loc, TSR_VERIFY_ERROR, known, "no backend of device \"%.64s\"", id);
 }
 
-/* The policy of the innermost scope that names one: the compile options, the text's function or program, the context. */
+/* The policy of the innermost scope that names one: the compile options, the text's function or program, the context.
+ */
 static tsr_status choose_policy(compile *c, const ir_module *m) {
   tsr_program *p = c->p;
   const char *named = NULL;
@@ -275,28 +314,36 @@ static tsr_status choose_policy(compile *c, const ir_module *m) {
     TSR_TRY(check_scheduled_for(c, o));
     const char *name = ir_get_str(o, "policy", ""), *mode = ir_get_str(o, "precision", "standard");
     if (strcmp(mode, "standard"))
-      return ir_error_at(o, o->loc, TSR_UNSUPPORTED, "give the values the types they are to have: docs/precision.md", "precision mode \"%s\": only standard is there", mode);
+      return ir_error_at(o, o->loc, TSR_UNSUPPORTED, "give the values the types they are to have: docs/precision.md",
+                         "precision mode \"%s\": only standard is there", mode);
     if (!*name) continue;
     tsr_status st = tsr_policy_parse(name, &p->policy);
     if (st) {
       tsr_status_free(st);
-      return ir_error_at(o, o->loc, TSR_VERIFY_ERROR, "fast, deterministic, kahan_sum", "unknown numerics policy \"%s\"", name);
+      return ir_error_at(o, o->loc, TSR_VERIFY_ERROR, "fast, deterministic, kahan_sum",
+                         "unknown numerics policy \"%s\"", name);
     }
-    if (named && strcmp(named, name)) return ir_error_at(o, o->loc, TSR_UNSUPPORTED, "compile them apart", "policy %s beside %s: a program has one", name, named);
+    if (named && strcmp(named, name))
+      return ir_error_at(o, o->loc, TSR_UNSUPPORTED, "compile them apart", "policy %s beside %s: a program has one",
+                         name, named);
     named = name;
   }
   if (c->o && c->o->policy) p->policy = c->o->policy;
   if (!c->o || c->o->precision == TSR_PRECISION_STANDARD) return NULL;
-  return st_make(&p->ctx->al, TSR_UNSUPPORTED, RT_WHERE("compile", "give the values the types they are to have: docs/precision.md"), "precision modes other than standard are not there");
+  return st_make(&p->ctx->al, TSR_UNSUPPORTED,
+                 RT_WHERE("compile", "give the values the types they are to have: docs/precision.md"),
+                 "precision modes other than standard are not there");
 }
 
 /* Not the machine's: memory, a lost device, a caller's wish. */
 static bool is_schedules_fault(tsr_status st) {
   tsr_code c = tsr_status_code(st);
-  return c != TSR_OUT_OF_MEMORY && c != TSR_DEVICE_LOST && c != TSR_CANCELLED && c != TSR_UNAVAILABLE && c != TSR_PARSE_ERROR;
+  return c != TSR_OUT_OF_MEMORY && c != TSR_DEVICE_LOST && c != TSR_CANCELLED && c != TSR_UNAVAILABLE &&
+         c != TSR_PARSE_ERROR;
 }
 
-static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_options *o, rt_lighter *lighter, tsr_program **out) {
+static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_options *o, rt_lighter *lighter,
+                               tsr_program **out) {
   *out = NULL;
   tsr_context *ctx = dev->ctx;
   tsr_program *p = al_new(&ctx->al, tsr_program);
@@ -315,9 +362,12 @@ static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_
   tsr_status st = NULL;
   const ir_op *first = m->root->regions[0]->first;
   if (level > TSR_LEVEL_SCHEDULE && o && o->n_schedules)
-    TSR_GOTO(st_make(&ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "schedules", "give Graph or Schedule IR"), "the text begins below the level that has schedules"));
+    TSR_GOTO(st_make(&ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "schedules", "give Graph or Schedule IR"),
+                     "the text begins below the level that has schedules"));
   if (o) TSR_GOTO(pass_check_disable(&ctx->al, "tsr_compile_options.disable", o->disable));
-  if (!first || first->def->level == IR_BUILTIN) TSR_GOTO(st_make(&ctx->al, TSR_PARSE_ERROR, RT_WHERE("compile", "wrap them in a function, program or kernel"), "%s:1:1: nothing that can be run", m->file ? m->file : "<text>"));
+  if (!first || first->def->level == IR_BUILTIN)
+    TSR_GOTO(st_make(&ctx->al, TSR_PARSE_ERROR, RT_WHERE("compile", "wrap them in a function, program or kernel"),
+                     "%s:1:1: nothing that can be run", m->file ? m->file : "<text>"));
   TSR_GOTO(choose_policy(&c, m));
   TSR_GOTO(lower_all(&c, level));
   TSR_GOTO(rt_plan(p));
@@ -329,8 +379,10 @@ done:
   return st;
 }
 
-/* A schedule from the cache that no longer compiles (another driver, a bug) gives way to its runner-up, then to the default. */
-static tsr_status compile_cached(tsr_device *dev, ir_module *m, const tsr_compile_options *o, rt_lighter *lighter, tsr_program **out) {
+/* A schedule from the cache that no longer compiles (another driver, a bug) gives way to its runner-up, then to the
+ * default. */
+static tsr_status compile_cached(tsr_device *dev, ir_module *m, const tsr_compile_options *o, rt_lighter *lighter,
+                                 tsr_program **out) {
   uint64_t used = dev->ctx->tune.used;
   for (int attempt = 0; rt_tune_cached(dev, o) && attempt < 2; attempt++) {
     ir_module *again = NULL;
@@ -352,7 +404,9 @@ static tsr_status compile_cached(tsr_device *dev, ir_module *m, const tsr_compil
 }
 
 /* Only these backends' compilers tell of spills that another schedule avoids. */
-static bool tells_spills(const tsr_device *dev) { return dev->caps.dialect == DIALECT_CUDA || dev->caps.dialect == DIALECT_HIP; }
+static bool tells_spills(const tsr_device *dev) {
+  return dev->caps.dialect == DIALECT_CUDA || dev->caps.dialect == DIALECT_HIP;
+}
 
 /* Once more with a lighter schedule for what spills; a try that doesn't compile leaves the program before it. */
 tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out) {
@@ -379,7 +433,9 @@ tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *
   }
 }
 
-tsr_schedule tsr_schedule_pipelined(void) { return (tsr_schedule){.use_shared = 1, .async_copy = 1, .pipeline_stages = 3}; }
+tsr_schedule tsr_schedule_pipelined(void) {
+  return (tsr_schedule){.use_shared = 1, .async_copy = 1, .pipeline_stages = 3};
+}
 
 tsr_status tsr_program_compile(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, tsr_program **out) {
   RT_OUT("program_compile", out);
@@ -392,7 +448,8 @@ tsr_status tsr_program_compile(tsr_device *dev, const tsr_graph *g, const tsr_co
   return rt_compile(dev, m, o, out);
 }
 
-tsr_status tsr_program_parse(tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *o, tsr_program **out) {
+tsr_status tsr_program_parse(tsr_device *dev, const char *text, size_t bytes, const char *file,
+                             const tsr_compile_options *o, tsr_program **out) {
   RT_OUT("program_parse", out);
   RT_NEED("program_parse", "dev", dev);
   TSR_TRY(rt_check_array("program_parse", "text", text, (int64_t)bytes));

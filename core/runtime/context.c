@@ -47,7 +47,8 @@ tsr_status tsr_policy_parse(const char *name, tsr_policy *out) {
       *out = (tsr_policy)i;
       return NULL;
     }
-  return st_make(NULL, TSR_NOT_FOUND, RT_WHERE("policy", "fast, deterministic, kahan_sum"), "unknown numerics policy \"%s\"", name ? name : "");
+  return st_make(NULL, TSR_NOT_FOUND, RT_WHERE("policy", "fast, deterministic, kahan_sum"),
+                 "unknown numerics policy \"%s\"", name ? name : "");
 }
 
 const char *tsr_policy_name(tsr_policy p) { return policies[(unsigned)p <= TSR_POLICY_KAHAN_SUM ? p : 0].name; }
@@ -56,7 +57,9 @@ const char *tsr_policy_help(tsr_policy p) { return policies[(unsigned)p <= TSR_P
 /* ---- context --------------------------------------------------------------------------------------------------- */
 
 static tsr_status add_backend(tsr_context *c, const be_vtable *vt) {
-  if (vt->abi != BE_ABI) return st_make(&c->al, TSR_ABI_MISMATCH, RT_WHERE("context", "rebuild the backend"), "backend \"%s\" has table version %u, not %d", vt->name, vt->abi, BE_ABI);
+  if (vt->abi != BE_ABI)
+    return st_make(&c->al, TSR_ABI_MISMATCH, RT_WHERE("context", "rebuild the backend"),
+                   "backend \"%s\" has table version %u, not %d", vt->name, vt->abi, BE_ABI);
   if (c->n_backends == RT_MAX_BACKENDS) return RT_BAD(c, "context", NULL, "more than %d backends", RT_MAX_BACKENDS);
   c->backends[c->n_backends++].vt = vt;
   return NULL;
@@ -75,18 +78,24 @@ static const char *not_built(const char *name, size_t n) {
   return NULL;
 }
 
-static tsr_fallback fallback_of(const char *name) { return !strcmp(name, "error") ? TSR_FALLBACK_ERROR : !strcmp(name, "allow") ? TSR_FALLBACK_ALLOW : TSR_FALLBACK_WARN; }
+static tsr_fallback fallback_of(const char *name) {
+  return !strcmp(name, "error") ? TSR_FALLBACK_ERROR : !strcmp(name, "allow") ? TSR_FALLBACK_ALLOW : TSR_FALLBACK_WARN;
+}
 
-/* Of each id in TSR_BACKEND the backend must be known, built or not; whether a device is there is asked when one is opened. */
+/* Of each id in TSR_BACKEND the backend must be known, built or not; whether a device is there is asked when one is
+ * opened. */
 static tsr_status check_backend_knob(tsr_context *c) {
   char known[256] = "";
   size_t at = 0;
-  for (int i = 0; i < c->n_backends; i++) at += (size_t)snprintf(known + at, sizeof known - at, "%s%.12s", at ? ", " : "", c->backends[i].vt->name);
-  for (const rt_not_built *b = rt_backends_not_built; b->name; b++) at += (size_t)snprintf(known + at, sizeof known - at, ", %s", b->name);
+  for (int i = 0; i < c->n_backends; i++)
+    at += (size_t)snprintf(known + at, sizeof known - at, "%s%.12s", at ? ", " : "", c->backends[i].vt->name);
+  for (const rt_not_built *b = rt_backends_not_built; b->name; b++)
+    at += (size_t)snprintf(known + at, sizeof known - at, ", %s", b->name);
   for (const char *id = knob_str("TSR_BACKEND"); *id; id += *id == ',') {
     size_t whole = strcspn(id, ","), n = strcspn(id, ":,");
     if (n && !find_backend(c, id, n) && !not_built(id, n))
-      return st_make(&c->al, TSR_INVALID_ARGUMENT, ST_WHERE("environment", "TSR_BACKEND", known), "unknown backend \"%.*s\"", (int)(n < 100 ? n : 100), id);
+      return st_make(&c->al, TSR_INVALID_ARGUMENT, ST_WHERE("environment", "TSR_BACKEND", known),
+                     "unknown backend \"%.*s\"", (int)(n < 100 ? n : 100), id);
     id += whole;
   }
   return NULL;
@@ -99,7 +108,8 @@ static tsr_status check_environment(tsr_context *c) {
   TSR_TRY(pass_check_disable(&c->al, "TSR_DISABLE", knob_str("TSR_DISABLE")));
   TSR_TRY(check_backend_knob(c));
   for (size_t at = 0; knob_unknown(&at, name, sizeof name, &near);)
-    rt_log(c, TSR_LOG_WARN, "the environment has %s, which is no knob%s%s%s; `tessera knobs` lists them", name, *near ? " (" : "", *near ? near : "", *near ? "?)" : "");
+    rt_log(c, TSR_LOG_WARN, "the environment has %s, which is no knob%s%s%s; `tessera knobs` lists them", name,
+           *near ? " (" : "", *near ? near : "", *near ? "?)" : "");
   return NULL;
 }
 
@@ -109,7 +119,8 @@ tsr_status tsr_context_create(const tsr_context_desc *desc, tsr_context **out) {
   if (!desc) desc = &none;
   TSR_TRY(rt_check_context_desc(desc));
   if (desc->abi_version && desc->abi_version >> 16 != TSR_ABI_MAJOR)
-    return st_make(desc->allocator, TSR_ABI_MISMATCH, RT_WHERE("context", "rebuild against the installed headers"), "the caller was built for ABI %u, the library has %d", desc->abi_version >> 16, TSR_ABI_MAJOR);
+    return st_make(desc->allocator, TSR_ABI_MISMATCH, RT_WHERE("context", "rebuild against the installed headers"),
+                   "the caller was built for ABI %u, the library has %d", desc->abi_version >> 16, TSR_ABI_MAJOR);
   const tsr_allocator *al = desc->allocator ? desc->allocator : &al_default;
   tsr_context *c = al_new(al, tsr_context);
   if (!c) return st_oom();
@@ -169,7 +180,10 @@ tsr_status rt_backend_load(tsr_context *c, rt_backend *b) {
       return st;
     }
     b->tried = true;
-    snprintf(b->why, sizeof b->why, "%s", st ? tsr_status_cause(st) : b->vt->n_devices(b->instance) ? "" : "the driver lists no device");
+    snprintf(b->why, sizeof b->why, "%s",
+             st                              ? tsr_status_cause(st)
+             : b->vt->n_devices(b->instance) ? ""
+                                             : "the driver lists no device");
     tsr_status_free(st);
   }
   pthread_mutex_unlock(&c->lock);
@@ -182,17 +196,34 @@ static const char *scope_name(matrix_scope s) {
 }
 
 /* The public view of a device; strings and lists in the arena. */
-static tsr_status public_info(arena *a, const be_vtable *vt, const char *id, const be_device_info *d, const tsr_caps *caps, tsr_device_info *out) {
+static tsr_status public_info(arena *a, const be_vtable *vt, const char *id, const be_device_info *d,
+                              const tsr_caps *caps, tsr_device_info *out) {
   tsr_matrix_info *m = arena_array(a, tsr_matrix_info, caps->n_matrix + 1);
-  *out = (tsr_device_info){.id = arena_str(a, id), .backend = vt->name, .name = arena_str(a, d->name), .driver = arena_str(a, d->driver), .arch = arena_str(a, caps->arch), .software = d->software,
-                           .n_matrix = caps->n_matrix, .matrix = m, .n_cores = caps->n_cores, .subgroup = caps->subgroup, .max_threads = caps->max_threads, .vector_bytes = caps->vector_bytes,
-                           .shared_bytes = caps->shared_bytes, .max_buffer_bytes = caps->max_buffer_bytes, .memory_bytes = caps->memory_bytes, .max_range_bytes = caps->max_range_bytes,
-                           .stream_priorities = vt->stream_priorities, .subnormals_f16 = caps->denorm_f16, .subnormals_f32 = caps->denorm_f32,
+  *out = (tsr_device_info){.id = arena_str(a, id),
+                           .backend = vt->name,
+                           .name = arena_str(a, d->name),
+                           .driver = arena_str(a, d->driver),
+                           .arch = arena_str(a, caps->arch),
+                           .software = d->software,
+                           .n_matrix = caps->n_matrix,
+                           .matrix = m,
+                           .n_cores = caps->n_cores,
+                           .subgroup = caps->subgroup,
+                           .max_threads = caps->max_threads,
+                           .vector_bytes = caps->vector_bytes,
+                           .shared_bytes = caps->shared_bytes,
+                           .max_buffer_bytes = caps->max_buffer_bytes,
+                           .memory_bytes = caps->memory_bytes,
+                           .max_range_bytes = caps->max_range_bytes,
+                           .stream_priorities = vt->stream_priorities,
+                           .subnormals_f16 = caps->denorm_f16,
+                           .subnormals_f32 = caps->denorm_f32,
                            .subnormals_f64 = caps->denorm_f64};
   if (!m || !out->id || !out->name || !out->driver || !out->arch) return st_oom();
   for (int i = 0; i < caps->n_matrix; i++) {
     const tsr_matrix_shape *s = &caps->matrix[i];
-    m[i] = (tsr_matrix_info){s->m, s->n, s->k, s->a, s->b, s->c, scope_name(s->scope), s->enabled, arena_str(a, s->reason)};
+    m[i] = (tsr_matrix_info){
+        s->m, s->n, s->k, s->a, s->b, s->c, scope_name(s->scope), s->enabled, arena_str(a, s->reason)};
     if (!m[i].reason) return st_oom();
   }
   return NULL;
@@ -255,7 +286,8 @@ tsr_status tsr_backends(tsr_context *c, const tsr_backend_info **out, int *n) {
   }
   *out = c->infos;
   *n = c->n_backends;
-  for (const rt_not_built *b = rt_backends_not_built; b->name; b++) c->infos[(*n)++] = (tsr_backend_info){b->name, false, b->why};
+  for (const rt_not_built *b = rt_backends_not_built; b->name; b++)
+    c->infos[(*n)++] = (tsr_backend_info){b->name, false, b->why};
   return NULL;
 }
 
@@ -265,12 +297,16 @@ static tsr_status finish_open(tsr_device *d, const char *id, const be_device_inf
 }
 
 /* "cuda:sm_90a": capabilities from a table, no hardware. */
-static tsr_status open_arch(tsr_context *c, rt_backend *b, const char *arch, const char *id, tsr_device *d, be_device_info *info) {
-  tsr_status st = b->vt->arch_caps ? b->vt->arch_caps(arch, &d->caps) : st_make(&c->al, TSR_NOT_FOUND, RT_WHERE("device", NULL), "no architecture \"%s\"", arch);
+static tsr_status open_arch(tsr_context *c, rt_backend *b, const char *arch, const char *id, tsr_device *d,
+                            be_device_info *info) {
+  tsr_status st = b->vt->arch_caps
+                      ? b->vt->arch_caps(arch, &d->caps)
+                      : st_make(&c->al, TSR_NOT_FOUND, RT_WHERE("device", NULL), "no architecture \"%s\"", arch);
   if (st && tsr_status_code(st) != TSR_NOT_FOUND) return st;
   if (st) {
     tsr_status_free(st);
-    return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", "`tessera devices` lists what is there"), "no device \"%s\"", id);
+    return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", "`tessera devices` lists what is there"),
+                   "no device \"%s\"", id);
   }
   snprintf(info->name, sizeof info->name, "%s (no hardware)", arch);
   return NULL;
@@ -282,7 +318,9 @@ static tsr_status open_one(tsr_context *c, const char *id, tsr_device **out) {
   rt_backend *b = find_backend(c, id, n);
   const char *why = b ? NULL : not_built(id, n);
   if (why) return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", NULL), "%.*s: %s", (int)n, id, why);
-  if (!b) return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", "`tessera devices` lists what is there"), "no backend \"%.*s\" in this build", (int)n, id);
+  if (!b)
+    return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", "`tessera devices` lists what is there"),
+                   "no backend \"%.*s\" in this build", (int)n, id);
   bool number = *which && strspn(which, "0123456789") == strlen(which) && strlen(which) < 6;
   tsr_device *d = al_new(&c->al, tsr_device);
   be_device_info *info = al_new(&c->al, be_device_info);
@@ -304,7 +342,8 @@ static tsr_status open_one(tsr_context *c, const char *id, tsr_device **out) {
     TSR_GOTO(rt_backend_load(c, b));
     if (!b->instance) TSR_GOTO(st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", NULL), "%s: %s", id, b->why));
     if (index >= b->vt->n_devices(b->instance))
-      TSR_GOTO(st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", "`tessera devices` lists what is there"), "%s: the driver lists %d device(s)", id, b->vt->n_devices(b->instance)));
+      TSR_GOTO(st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", "`tessera devices` lists what is there"),
+                       "%s: the driver lists %d device(s)", id, b->vt->n_devices(b->instance)));
     TSR_GOTO(b->vt->device_info(b->instance, index, info));
     TSR_GOTO(b->vt->device_open(b->instance, index, NULL, &d->be, &d->caps));
   }
@@ -343,7 +382,8 @@ tsr_status tsr_device_import(tsr_context *c, const char *backend, const void *im
   be_instance *shell = NULL; /* so that nothing is made in the driver beside the application's own objects */
   if (b->vt->instance_import) TSR_TRY(b->vt->instance_import(&c->env, &shell));
   else TSR_TRY(rt_backend_load(c, b));
-  if (!shell && !b->instance) return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device_import", NULL), "%s: %s", backend, b->why);
+  if (!shell && !b->instance)
+    return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device_import", NULL), "%s: %s", backend, b->why);
   tsr_device *d = al_new(&c->al, tsr_device);
   be_device_info *info = al_new(&c->al, be_device_info);
   tsr_status st = NULL;

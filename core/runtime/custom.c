@@ -1,5 +1,6 @@
-/* core/runtime/custom.c - users' own ops: registration, inference, and their place in a program: a kernel where the op has a source for the
- * device, else its CPU kernel. Input: graph.custom, tile.custom and target.custom ops; each is checked against what is registered. */
+/* core/runtime/custom.c - users' own ops: registration, inference, and their place in a program: a kernel where the op
+ * has a source for the device, else its CPU kernel. Input: graph.custom, tile.custom and target.custom ops; each is
+ * checked against what is registered. */
 #include "core/runtime/custom.h"
 
 #include <ctype.h>
@@ -93,8 +94,11 @@ static bool passes(const ir_named_attr *a) {
 tsr_status rt_custom_call(tsr_context *c, arena *a, const ir_op *op, int n, rt_host_call *h) {
   const char *name = ir_get_str(op, "callee", "");
   *h = (rt_host_call){.custom = find(c, name)};
-  if (!h->custom) return ir_error_at(op, op->loc, TSR_NOT_FOUND, "tsr_custom_op_register makes it known", "no custom operation \"%s\" in this context", name);
-  if (n != h->custom->op.n_operands) return ir_error(op, NULL, "%s takes %d operands, has %d", name, h->custom->op.n_operands, n);
+  if (!h->custom)
+    return ir_error_at(op, op->loc, TSR_NOT_FOUND, "tsr_custom_op_register makes it known",
+                       "no custom operation \"%s\" in this context", name);
+  if (n != h->custom->op.n_operands)
+    return ir_error(op, NULL, "%s takes %d operands, has %d", name, h->custom->op.n_operands, n);
   for (int i = 0; i < n; i++) h->tensors[i] = rt_custom_tensor(op->operands[i]->type);
   h->attrs = arena_array(a, tsr_attr, op->n_attrs + 1);
   if (!h->attrs) return st_oom();
@@ -110,7 +114,8 @@ static tsr_status infer(tsr_context *c, const ir_op *op, rt_host_call *h) {
   *h->call.result = (tsr_custom_tensor){0};
   bool fits = x->infer(x->user, &h->call, why, sizeof why);
   why[sizeof why - 1] = 0; /* written by the user */
-  if (!fits) return ir_error_at(op, op->loc, TSR_SHAPE_MISMATCH, NULL, "%s: %s", x->name, *why ? why : "the operands don't fit");
+  if (!fits)
+    return ir_error_at(op, op->loc, TSR_SHAPE_MISMATCH, NULL, "%s: %s", x->name, *why ? why : "the operands don't fit");
   const tsr_shape *s = &h->call.result->shape;
   bool possible = tsr_dtype_size(h->call.result->dtype) && s->rank >= 0 && s->rank <= TSR_MAX_RANK;
   ir_type t = {.kind = IR_T_TENSOR, .dtype = h->call.result->dtype, .rank = possible ? s->rank : 0};
@@ -136,8 +141,10 @@ static tsr_status checked_call(tsr_program *p, const ir_op *op, rt_host_call *h)
   TSR_TRY(rt_custom_call(p->ctx, &p->arena, op, op->n_operands - 1, h));
   TSR_TRY(infer(p->ctx, op, h));
   const tsr_custom_tensor *r = h->call.result;
-  if (r->dtype != t->dtype || r->shape.rank != t->rank || memcmp(r->shape.dims, t->dims, sizeof *t->dims * (size_t)t->rank))
-    return ir_error_at(op, op->loc, TSR_SHAPE_MISMATCH, "write the type it infers", "the result's type is not what %s infers", h->custom->op.name);
+  if (r->dtype != t->dtype || r->shape.rank != t->rank ||
+      memcmp(r->shape.dims, t->dims, sizeof *t->dims * (size_t)t->rank))
+    return ir_error_at(op, op->loc, TSR_SHAPE_MISMATCH, "write the type it infers",
+                       "the result's type is not what %s infers", h->custom->op.name);
   return NULL;
 }
 
@@ -159,9 +166,11 @@ static ir_op *only_kernel(ir_module *m) {
 
 static tsr_status check_kernel(const ir_op *k, const ir_op *op, const char *name) {
   const ir_block *r = k->regions[0];
-  if (r->n_args != op->n_operands || ir_get_int(k, "outputs", 1) != 1) return ir_error(k, NULL, "the kernel of %s must have %d arguments, the last one written", name, op->n_operands);
+  if (r->n_args != op->n_operands || ir_get_int(k, "outputs", 1) != 1)
+    return ir_error(k, NULL, "the kernel of %s must have %d arguments, the last one written", name, op->n_operands);
   for (int i = 0; i < r->n_args; i++)
-    if (r->args[i]->type->dtype != op->operands[i]->type->dtype || ir_type_count(r->args[i]->type) != ir_type_count(op->operands[i]->type))
+    if (r->args[i]->type->dtype != op->operands[i]->type->dtype ||
+        ir_type_count(r->args[i]->type) != ir_type_count(op->operands[i]->type))
       return ir_error(k, NULL, "argument %d of the kernel of %s is not a view of its operand", i, name);
   return NULL;
 }
@@ -175,7 +184,9 @@ static tsr_status add_kernel(tsr_program *p, ir_module *m, const ir_op *op, cons
   *out = NULL;
   size_t n = x->source ? x->source(x->user, backend, &h->call, NULL, 0) : 0;
   if (!n) return NULL;
-  if (n > MOST_SOURCE) return ir_error_at(op, op->loc, TSR_INVALID_ARGUMENT, "it returns what snprintf does, without errors", "the source of %s for %s has %zu bytes; at most %d", x->name, backend, n, MOST_SOURCE);
+  if (n > MOST_SOURCE)
+    return ir_error_at(op, op->loc, TSR_INVALID_ARGUMENT, "it returns what snprintf does, without errors",
+                       "the source of %s for %s has %zu bytes; at most %d", x->name, backend, n, MOST_SOURCE);
   tsr_status st = NULL;
   ir_module *parsed = NULL;
   char file[160], *text = al_alloc(&p->ctx->al, n + 1, 16);
@@ -184,10 +195,14 @@ static tsr_status add_kernel(tsr_program *p, ir_module *m, const ir_op *op, cons
   size_t again = x->source(x->user, backend, &h->call, text, n + 1);
   text[n] = 0;
   if (again != n || strlen(text) != n)
-    TSR_GOTO(ir_error_at(op, op->loc, TSR_INVALID_ARGUMENT, "equal calls give equal text", "the source of %s for %s has %zu bytes when asked for its length, then %zu", x->name, backend, n, again != n ? again : strlen(text)));
+    TSR_GOTO(ir_error_at(op, op->loc, TSR_INVALID_ARGUMENT, "equal calls give equal text",
+                         "the source of %s for %s has %zu bytes when asked for its length, then %zu", x->name, backend,
+                         n, again != n ? again : strlen(text)));
   TSR_GOTO(ir_parse(&p->ctx->al, text, n, file, &parsed));
   ir_op *k = only_kernel(parsed);
-  if (!k) TSR_GOTO(st_make(&p->ctx->al, TSR_VERIFY_ERROR, ST_WHERE("tile", x->name, NULL), "%s:1:1: expected one tessera.tile.kernel", file));
+  if (!k)
+    TSR_GOTO(st_make(&p->ctx->al, TSR_VERIFY_ERROR, ST_WHERE("tile", x->name, NULL),
+                     "%s:1:1: expected one tessera.tile.kernel", file));
   TSR_GOTO(check_kernel(k, op, x->name));
   ir_builder end = ir_at_end(m, m->root->regions[0]);
   k = ir_op_copy(&end, k, NULL, NULL);
@@ -202,10 +217,14 @@ done:
 static tsr_status fall_back(tsr_program *p, const ir_op *op, tsr_fallback policy) {
   const char *name = ir_get_str(op, "callee", ""), *backend = p->dev->info.backend;
   if (policy == TSR_FALLBACK_ERROR)
-    return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "give the op a source, or allow the fall-back", "the custom op %s has no kernel for %s", name, backend);
+    return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "give the op a source, or allow the fall-back",
+                       "the custom op %s has no kernel for %s", name, backend);
   p->n_fallbacks++;
-  trace_add(&p->trace, "custom", "custom_on_host", op, true, "fall-back: %s has no kernel for %s, its CPU kernel runs", name, backend);
-  if (policy != TSR_FALLBACK_ALLOW) rt_log(p->ctx, TSR_LOG_WARN, "custom op %s has no kernel for %s: its CPU kernel runs, with copies to and from the host", name, backend);
+  trace_add(&p->trace, "custom", "custom_on_host", op, true, "fall-back: %s has no kernel for %s, its CPU kernel runs",
+            name, backend);
+  if (policy != TSR_FALLBACK_ALLOW)
+    rt_log(p->ctx, TSR_LOG_WARN,
+           "custom op %s has no kernel for %s: its CPU kernel runs, with copies to and from the host", name, backend);
   return NULL;
 }
 
@@ -235,7 +254,9 @@ tsr_status rt_custom_resolve(tsr_program *p, ir_module *m, tsr_fallback policy) 
       ir_builder at = ir_before(op);
       const char *name = kernel_name(&m->arena, h.custom->op.name, made++);
       ir_op *launch = name ? ir_build0(&at, "tessera.tile.launch", op->n_operands, op->operands) : NULL;
-      if (!launch || !ir_set_attr(kernel, "sym_name", ir_attr_str(m, name)) || !ir_set_attr(launch, "kernel", ir_attr_str(m, name))) return st_oom();
+      if (!launch || !ir_set_attr(kernel, "sym_name", ir_attr_str(m, name)) ||
+          !ir_set_attr(launch, "kernel", ir_attr_str(m, name)))
+        return st_oom();
       ir_op_remove(op);
     }
   }
@@ -280,7 +301,8 @@ static tsr_status run_call(tsr_context *c, tsr_device *dev, const rt_custom *x, 
   if (spread) dev->vt->parallel(dev->be, run_rows, &j, pieces);
   else run_rows(&j, 0, 0);
   if (!j.failed) return NULL;
-  return st_make(&c->al, TSR_LAUNCH_FAILED, RT_WHERE(x->op.name, NULL), "%s", *j.why ? j.why : "the custom op's kernel failed");
+  return st_make(&c->al, TSR_LAUNCH_FAILED, RT_WHERE(x->op.name, NULL), "%s",
+                 *j.why ? j.why : "the custom op's kernel failed");
 }
 
 static double seconds_ns(void) {
@@ -356,7 +378,8 @@ tsr_status rt_custom_eval(void *user, graph_evaluator *e, ir_op *op) {
   tsr_dtype t = x.h.call.result->dtype;
   int64_t n = elements(x.h.call.result);
   for (int64_t i = 0; i < n && !e->st; i++) {
-    double v = dtype_load(t, x.result[0], (size_t)i), up = fabs(dtype_load(t, x.result[1], (size_t)i) - v), down = fabs(dtype_load(t, x.result[2], (size_t)i) - v);
+    double v = dtype_load(t, x.result[0], (size_t)i), up = fabs(dtype_load(t, x.result[1], (size_t)i) - v),
+           down = fabs(dtype_load(t, x.result[2], (size_t)i) - v);
     double r = graph_rounding(t, v);
     graph_write(e, op->results[0], i, (graph_num){v, fmax(up, down) + ULPS * r, r});
   }

@@ -1,5 +1,6 @@
-/* core/runtime/device_profile.c - what the tuner, the cost model and the audit take a device for, beside what its driver says: a profile that the user
- * loads from a file (its figures go before all others), and the guide's table of tiles, as it stands and as a device can run it. */
+/* core/runtime/device_profile.c - what the tuner, the cost model and the audit take a device for, beside what its
+ * driver says: a profile that the user loads from a file (its figures go before all others), and the guide's table of
+ * tiles, as it stands and as a device can run it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,8 @@
 #include "core/runtime/tune.h"
 #include "core/tune/extract.h"
 
-/* ---- a user's profile ------------------------------------------------------------------------------------------------ */
+/* ---- a user's profile
+ * ------------------------------------------------------------------------------------------------ */
 
 void rt_drop_profile(tsr_device *dev) {
   if (dev->profile) al_delete(&dev->ctx->al, dev->profile);
@@ -25,7 +27,9 @@ tsr_status tsr_device_load_profile(tsr_device *dev, const char *path) {
     TSR_TRY(tune_device_load(path, &d));
     bool cpu = dev->caps.dialect == DIALECT_CPU;
     if (d.is_cpu ? !cpu : cpu && d.max_warps > 0)
-      return st_make(&ctx->al, TSR_ARCH_MISMATCH, RT_WHERE("device_load_profile", NULL), "%s: \"%s\" is a profile of a %s, %s is none", path, d.name, d.is_cpu ? "CPU" : "GPU", dev->info.id);
+      return st_make(&ctx->al, TSR_ARCH_MISMATCH, RT_WHERE("device_load_profile", NULL),
+                     "%s: \"%s\" is a profile of a %s, %s is none", path, d.name, d.is_cpu ? "CPU" : "GPU",
+                     dev->info.id);
     if (!dev->profile && !(dev->profile = al_new(&ctx->al, tune_device))) return st_oom();
     *dev->profile = d;
   } else {
@@ -46,18 +50,26 @@ tsr_status tsr_device_print_profile(tsr_device *dev, char **text) {
   return rt_text(dev->ctx, &b, text);
 }
 
-/* ---- the table of tiles ---------------------------------------------------------------------------------------------- */
+/* ---- the table of tiles
+ * ---------------------------------------------------------------------------------------------- */
 
-/* One kernel of the row's kind, large enough that its size sets no limit. Convolutions run as products of their patches. */
+/* One kernel of the row's kind, large enough that its size sets no limit. Convolutions run as products of their
+ * patches. */
 static tsr_status sample_kernel(tsr_context *ctx, const char *op, tsr_dtype t, ir_module **schedule) {
   char text[1024];
   const char *type = tsr_dtype_name(t);
   ir_module *m = NULL;
   if (!strcmp(op, "layernorm"))
-    snprintf(text, sizeof text, "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<4096x4096x%s>):\n%%0 = \"tessera.graph.layernorm\"(%%A)\n\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}\n", type);
+    snprintf(text, sizeof text,
+             "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<4096x4096x%s>):\n%%0 = "
+             "\"tessera.graph.layernorm\"(%%A)\n\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}\n",
+             type);
   else
-    snprintf(text, sizeof text, "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<4096x4096x%s>, %%B: tensor<4096x4096x%s>):\n%%0 = \"tessera.graph.matmul\"(%%A, %%B)\n"
-             "\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}\n", type, type);
+    snprintf(text, sizeof text,
+             "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<4096x4096x%s>, %%B: tensor<4096x4096x%s>):\n%%0 = "
+             "\"tessera.graph.matmul\"(%%A, %%B)\n"
+             "\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}\n",
+             type, type);
   TSR_TRY(ir_parse(&ctx->al, text, strlen(text), "table", &m));
   const pass_options opts = {.disable = ""};
   tsr_status st = graph_to_schedule(m, &opts, schedule);
@@ -72,7 +84,8 @@ static ir_op *first_kernel(ir_module *m) {
   return NULL;
 }
 
-static tsr_status legalise_kernel(const tsr_device *dev, const char *op, tsr_dtype t, sched_params *p, char *why, size_t size) {
+static tsr_status legalise_kernel(const tsr_device *dev, const char *op, tsr_dtype t, sched_params *p, char *why,
+                                  size_t size) {
   ir_module *m = NULL;
   TSR_TRY(sample_kernel(dev->ctx, op, t, &m));
   const ir_op *k = first_kernel(m);
@@ -88,15 +101,19 @@ static tsr_status legalise_kernel(const tsr_device *dev, const char *op, tsr_dty
   return NULL;
 }
 
-/* Flash attention is a block program of its own: queries, and two stages of keys and values of the head's width, share a block's memory. */
+/* Flash attention is a block program of its own: queries, and two stages of keys and values of the head's width, share
+ * a block's memory. */
 static void legalise_attention(const tsr_device *dev, tsr_dtype t, sched_params *p, char *why, size_t size) {
-  const tune_problem x = {.family = TUNE_ATTENTION, .batch = 1, .m = 4096, .n = 4096, .k = p->k, .in = t, .acc = TSR_F32, .out = t};
+  const tune_problem x = {
+      .family = TUNE_ATTENTION, .batch = 1, .m = 4096, .n = 4096, .k = p->k, .in = t, .acc = TSR_F32, .out = t};
   const int64_t most = dev->caps.shared_bytes;
   why[0] = 0;
   for (; most > 0 && dev->caps.dialect != DIALECT_CPU;) {
-    int64_t bytes = occ_shared_bytes(&x, &(tune_config){.m = (int32_t)p->m, .n = (int32_t)p->n, .use_shared = 1, .stages = 2});
+    int64_t bytes =
+        occ_shared_bytes(&x, &(tune_config){.m = (int32_t)p->m, .n = (int32_t)p->n, .use_shared = 1, .stages = 2});
     if (bytes <= most) return;
-    if (!why[0]) snprintf(why, size, "shared memory: %lld bytes, the device has %lld", (long long)bytes, (long long)most);
+    if (!why[0])
+      snprintf(why, size, "shared memory: %lld bytes, the device has %lld", (long long)bytes, (long long)most);
     int64_t *larger = p->m >= p->n ? &p->m : &p->n;
     if (*larger <= 16) {
       *p = (sched_params){0};
@@ -111,8 +128,11 @@ tsr_status tsr_tile_default_get(tsr_device *dev, int i, tsr_tile_default *out) {
   *out = (tsr_tile_default){.op = "", .why = ""};
   sched_params p;
   if (i < 0 || !sched_recommended_row((size_t)i, &out->op, &out->dtype, &p))
-    return out->op = "", st_make(dev ? &dev->ctx->al : NULL, TSR_NOT_FOUND, RT_WHERE("tile_default_get", "rows count from 0"), "the table has no row %d", i);
-  tsr_dtype t = out->dtype ? out->dtype : !strcmp(out->op, "layernorm") || !strcmp(out->op, "gemm") ? TSR_F32 : TSR_BF16;
+    return out->op = "", st_make(dev ? &dev->ctx->al : NULL, TSR_NOT_FOUND,
+                                 RT_WHERE("tile_default_get", "rows count from 0"), "the table has no row %d", i);
+  tsr_dtype t = out->dtype                                                  ? out->dtype
+                : !strcmp(out->op, "layernorm") || !strcmp(out->op, "gemm") ? TSR_F32
+                                                                            : TSR_BF16;
   out->m = p.m, out->n = p.n, out->k = p.k, out->warps = p.warps;
   char why[160] = "";
   tsr_status st = NULL;

@@ -1,6 +1,7 @@
-/* core/runtime/fallback.c - a program whose stored schedule failed to launch goes on with another: the runner-up, else what an untuned compilation takes.
- * Input: a program with tuned kernels, the IR and options it was made from; output: the same handle with other insides. Everything the failed one gave
- * out (strings, launches that still run on some stream) lives on behind it until the program is destroyed. */
+/* core/runtime/fallback.c - a program whose stored schedule failed to launch goes on with another: the runner-up, else
+ * what an untuned compilation takes. Input: a program with tuned kernels, the IR and options it was made from; output:
+ * the same handle with other insides. Everything the failed one gave out (strings, launches that still run on some
+ * stream) lives on behind it until the program is destroyed. */
 #include "core/runtime/fallback.h"
 
 #include "core/runtime/tune.h"
@@ -56,17 +57,20 @@ static void take_insides(tsr_program *p, tsr_program *other) {
   *other = old;
   p->n_falls = old.n_falls + 1;
   p->retired = other;
-  if (!p->spare && p->n_falls < RT_MOST_FALLS) p->spare = other->spare, other->spare = NULL; /* untuned: kept only to be dropped with it */
+  if (!p->spare && p->n_falls < RT_MOST_FALLS)
+    p->spare = other->spare, other->spare = NULL; /* untuned: kept only to be dropped with it */
 }
 
 bool rt_fall_back(tsr_program *p, tsr_status failure) {
   tsr_context *ctx = p->ctx;
   tsr_program *other = NULL;
-  if (!p->spare || p->n_falls >= RT_MOST_FALLS || !rt_any_tuned(p) || !is_schedules_fault(tsr_status_code(failure))) return false;
+  if (!p->spare || p->n_falls >= RT_MOST_FALLS || !rt_any_tuned(p) || !is_schedules_fault(tsr_status_code(failure)))
+    return false;
   rt_tune_failed(p, &p->spare->options);
   tsr_status st = compile_other(p, &other);
   if (st) {
-    rt_log(ctx, TSR_LOG_WARN, "a tuned schedule failed to launch, and nothing in its place compiles: %s", tsr_status_message(st));
+    rt_log(ctx, TSR_LOG_WARN, "a tuned schedule failed to launch, and nothing in its place compiles: %s",
+           tsr_status_message(st));
     tsr_status_free(st);
     return false;
   }
@@ -74,7 +78,9 @@ bool rt_fall_back(tsr_program *p, tsr_status failure) {
   ctx->tune.fallbacks++;
   const char *now = rt_any_tuned(p) ? "its runner-up" : "the untuned schedule";
   const ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
-  trace_add(&p->trace, "tune", "winner_failed", m ? m->root : NULL, false, "fall-back: a stored schedule failed to launch (%s); %s took its place", tsr_status_cause(failure), now);
-  rt_log(ctx, TSR_LOG_WARN, "a tuned schedule failed to launch: %s; %s took its place", tsr_status_message(failure), now);
+  trace_add(&p->trace, "tune", "winner_failed", m ? m->root : NULL, false,
+            "fall-back: a stored schedule failed to launch (%s); %s took its place", tsr_status_cause(failure), now);
+  rt_log(ctx, TSR_LOG_WARN, "a tuned schedule failed to launch: %s; %s took its place", tsr_status_message(failure),
+         now);
   return true;
 }

@@ -1,5 +1,5 @@
-/* core/runtime/grad.c - derivatives of graphs (core/passes/graph/autodiff.h), with those that applications give for their own ops.
- * Input: a graph and some of its inputs; output: a new, complete graph. */
+/* core/runtime/grad.c - derivatives of graphs (core/passes/graph/autodiff.h), with those that applications give for
+ * their own ops. Input: a graph and some of its inputs; output: a new, complete graph. */
 #include <string.h>
 
 #include "core/ir/graph/ops.h"
@@ -7,13 +7,17 @@
 #include "core/runtime/custom.h"
 
 /* What the op's callback gave, as values of the function. */
-static tsr_status take_gradients(const tsr_graph *g, const ir_op *op, const char *name, const tsr_value *given, ir_value **grads) {
+static tsr_status take_gradients(const tsr_graph *g, const ir_op *op, const char *name, const tsr_value *given,
+                                 ir_value **grads) {
   for (int i = 0; i < op->n_operands; i++) {
     if (!given[i]) continue;
-    if (given[i] > g->n_values) return ir_error_at(op, op->loc, TSR_INVALID_ARGUMENT, NULL, "the adjoint of %s gave no value of the graph for operand %d", name, i);
+    if (given[i] > g->n_values)
+      return ir_error_at(op, op->loc, TSR_INVALID_ARGUMENT, NULL,
+                         "the adjoint of %s gave no value of the graph for operand %d", name, i);
     grads[i] = g->values[given[i] - 1];
     if (grads[i]->type != op->operands[i]->type)
-      return ir_error_at(op, op->loc, TSR_SHAPE_MISMATCH, "it must have the operand's shape and type", "the adjoint of %s gave another type for operand %d", name, i);
+      return ir_error_at(op, op->loc, TSR_SHAPE_MISMATCH, "it must have the operand's shape and type",
+                         "the adjoint of %s gave another type for operand %d", name, i);
   }
   return NULL;
 }
@@ -26,7 +30,8 @@ static tsr_status custom_adjoint(void *user, ir_op *op, ir_value *gradient, ir_v
   tsr_status st = NULL;
   TSR_GOTO(rt_custom_call(g.ctx, &g.m->arena, op, op->n_operands, &h));
   const tsr_custom_op *x = &h.custom->op;
-  if (!x->adjoint) TSR_GOTO(ir_error(op, "give the op an adjoint when it is registered", "%s has no derivative", x->name));
+  if (!x->adjoint)
+    TSR_GOTO(ir_error(op, "give the op an adjoint when it is registered", "%s has no derivative", x->name));
   *h.call.result = rt_custom_tensor(op->results[0]->type);
   for (int i = 0; i < op->n_operands; i++) TSR_GOTO(rt_graph_note(&g, op->operands[i], &operands[i]));
   TSR_GOTO(rt_graph_note(&g, op->results[0], &a.result));
@@ -41,7 +46,8 @@ done:
 /* The number of an input among the function's arguments. */
 static tsr_status input_number(const tsr_graph *g, tsr_value v, int *out) {
   const ir_value *x = v >= 1 && v <= g->n_values ? g->values[v - 1] : NULL;
-  if (!x || x->owner != g->func->regions[0]) return RT_BAD(g->ctx, "graph_grad", NULL, "value %u is not an input of the graph", (unsigned)v);
+  if (!x || x->owner != g->func->regions[0])
+    return RT_BAD(g->ctx, "graph_grad", NULL, "value %u is not an input of the graph", (unsigned)v);
   *out = x->index;
   return NULL;
 }
@@ -50,7 +56,8 @@ static tsr_status check_known(const tsr_graph *g) {
   const ir_block *r = g->func->regions[0];
   for (int i = 0; i < r->n_args; i++)
     if (ir_type_count(r->args[i]->type) < 0)
-      return ir_error_at(g->func, r->args[i]->loc, TSR_VERIFY_ERROR, "tsr_graph_specialize gives it a number", "argument %%%s has an unknown dimension", r->args[i]->name ? r->args[i]->name : "?");
+      return ir_error_at(g->func, r->args[i]->loc, TSR_VERIFY_ERROR, "tsr_graph_specialize gives it a number",
+                         "argument %%%s has an unknown dimension", r->args[i]->name ? r->args[i]->name : "?");
   return NULL;
 }
 

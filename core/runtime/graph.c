@@ -67,7 +67,9 @@ tsr_status tsr_graph_parse(tsr_context *c, const char *text, size_t bytes, const
   tsr_status st = ir_parse(&c->al, text, bytes, file, &g->m);
   if (!st) {
     ir_op *func = graph_find_func(g->m, NULL);
-    st = func ? rt_graph_close(g, func) : st_make(&c->al, TSR_PARSE_ERROR, RT_WHERE("graph_parse", "tsr_program_parse takes the other levels"), "%s:1:1: expected a tessera.graph.func", file ? file : "<text>");
+    st = func ? rt_graph_close(g, func)
+              : st_make(&c->al, TSR_PARSE_ERROR, RT_WHERE("graph_parse", "tsr_program_parse takes the other levels"),
+                        "%s:1:1: expected a tessera.graph.func", file ? file : "<text>");
   }
   if (st) tsr_graph_destroy(&g);
   *out = g;
@@ -76,10 +78,12 @@ tsr_status tsr_graph_parse(tsr_context *c, const char *text, size_t bytes, const
 
 tsr_status rt_check_shape(const tsr_graph *g, const char *fn, tsr_dtype t, const tsr_shape *s) {
   if (!tsr_dtype_size(t)) return RT_BAD(g->ctx, fn, NULL, "unknown data type %d", (int)t);
-  if (s->rank < 0 || s->rank > TSR_MAX_RANK) return RT_BAD(g->ctx, fn, NULL, "rank %d; at most %d", s->rank, TSR_MAX_RANK);
+  if (s->rank < 0 || s->rank > TSR_MAX_RANK)
+    return RT_BAD(g->ctx, fn, NULL, "rank %d; at most %d", s->rank, TSR_MAX_RANK);
   int64_t n = (int64_t)tsr_dtype_size(t);
   for (int i = 0; i < s->rank; i++)
-    if (s->dims[i] != TSR_ANY_DIM && (s->dims[i] < 0 || __builtin_mul_overflow(n, s->dims[i] ? s->dims[i] : 1, &n))) return RT_BAD(g->ctx, fn, NULL, "dimension %d = %lld is out of range", i, (long long)s->dims[i]);
+    if (s->dims[i] != TSR_ANY_DIM && (s->dims[i] < 0 || __builtin_mul_overflow(n, s->dims[i] ? s->dims[i] : 1, &n)))
+      return RT_BAD(g->ctx, fn, NULL, "dimension %d = %lld is out of range", i, (long long)s->dims[i]);
   return NULL;
 }
 
@@ -88,7 +92,9 @@ tsr_status tsr_graph_input(tsr_graph *g, const char *name, tsr_dtype t, tsr_shap
   RT_NEED("graph_input", "g", g);
   if (g->closed) return RT_BAD(g->ctx, "graph_input", NULL, "the graph is complete and can't be extended");
   TSR_TRY(rt_check_shape(g, "graph_input", t, &s));
-  if (name && *name && !ir_name_is_plain(name)) return RT_BAD(g->ctx, "graph_input", "a letter or _, then letters, digits and _ . $ -", "the name is none that IR text can hold");
+  if (name && *name && !ir_name_is_plain(name))
+    return RT_BAD(g->ctx, "graph_input", "a letter or _, then letters, digits and _ . $ -",
+                  "the name is none that IR text can hold");
   for (int i = 0; i < s.rank; i++)
     if (s.dims[i] == TSR_ANY_DIM) s.dims[i] = IR_DYNAMIC;
   return rt_graph_note(g, ir_block_arg(g->m, g->func->regions[0], ir_type_tensor(g->m, t, s.rank, s.dims), name), out);
@@ -127,8 +133,10 @@ static tsr_status check_attrs(const tsr_graph *g, const char *op, const tsr_attr
   for (int i = 0; i < n; i++) {
     if (!a[i].name || !*a[i].name) return RT_BAD(g->ctx, op, NULL, "attribute %d has no name", i);
     TSR_TRY(rt_check_enum(&g->ctx->al, op, "attribute kind", (int64_t)a[i].kind, "int, float, bool, string, ints"));
-    if (a[i].kind == TSR_ATTR_STRING && !a[i].s) return RT_BAD(g->ctx, op, NULL, "the string of attribute %s is NULL", a[i].name);
-    if (a[i].kind == TSR_ATTR_INTS && (a[i].n_ints < 0 || (a[i].n_ints && !a[i].ints))) return RT_BAD(g->ctx, op, NULL, "the %d numbers of attribute %s are not there", a[i].n_ints, a[i].name);
+    if (a[i].kind == TSR_ATTR_STRING && !a[i].s)
+      return RT_BAD(g->ctx, op, NULL, "the string of attribute %s is NULL", a[i].name);
+    if (a[i].kind == TSR_ATTR_INTS && (a[i].n_ints < 0 || (a[i].n_ints && !a[i].ints)))
+      return RT_BAD(g->ctx, op, NULL, "the %d numbers of attribute %s are not there", a[i].n_ints, a[i].name);
   }
   return NULL;
 }
@@ -140,18 +148,22 @@ static const ir_opdef *find_op(const char *name) {
   return ir_find_op(full);
 }
 
-static tsr_status add_op(tsr_graph *g, const char *name, const tsr_value *operands, int n, const tsr_attr *attrs, int n_attrs, tsr_value *out) {
+static tsr_status add_op(tsr_graph *g, const char *name, const tsr_value *operands, int n, const tsr_attr *attrs,
+                         int n_attrs, tsr_value *out) {
   if (g->closed) return RT_BAD(g->ctx, "graph_op", NULL, "the graph is complete and can't be extended");
   const ir_opdef *def = name ? find_op(name) : NULL;
   bool custom = !def;
   if (custom) def = graph_def(G_CUSTOM);
-  if (def->level != IR_GRAPH || def->code == G_FUNC || def->code == G_RETURN) return st_make(&g->ctx->al, TSR_NOT_FOUND, ST_WHERE("graph", name, "`tessera ops` lists them"), "no such operation");
+  if (def->level != IR_GRAPH || def->code == G_FUNC || def->code == G_RETURN)
+    return st_make(&g->ctx->al, TSR_NOT_FOUND, ST_WHERE("graph", name, "`tessera ops` lists them"),
+                   "no such operation");
   ir_value *v[64];
   if (n < 0 || n > 64) return RT_BAD(g->ctx, name, NULL, "%d operands", n);
   TSR_TRY(rt_check_array(name, "operands", operands, n));
   TSR_TRY(check_attrs(g, name, attrs, n_attrs));
   for (int i = 0; i < n; i++) {
-    if (operands[i] < 1 || operands[i] > g->n_values) return RT_BAD(g->ctx, name, NULL, "operand %d is not a value of this graph", i);
+    if (operands[i] < 1 || operands[i] > g->n_values)
+      return RT_BAD(g->ctx, name, NULL, "operand %d is not a value of this graph", i);
     v[i] = g->values[operands[i] - 1];
   }
   ir_builder b = before_return(g);
@@ -164,7 +176,9 @@ static tsr_status add_op(tsr_graph *g, const char *name, const tsr_value *operan
     bool found = false;
     if (!ir_set_attr(op, "callee", ir_attr_str(g->m, name ? name : ""))) st = st_oom();
     if (!st) st = rt_custom_infer(g, name, op, &op->results[0]->type, &found);
-    if (!st && !found) st = st_make(&g->ctx->al, TSR_NOT_FOUND, ST_WHERE("graph", name, "`tessera ops` lists them"), "no such operation");
+    if (!st && !found)
+      st =
+          st_make(&g->ctx->al, TSR_NOT_FOUND, ST_WHERE("graph", name, "`tessera ops` lists them"), "no such operation");
   }
   if (!st) st = ir_verify_op(op);
   if (!st) st = rt_graph_note(g, op->results[0], out);
@@ -172,7 +186,8 @@ static tsr_status add_op(tsr_graph *g, const char *name, const tsr_value *operan
   return st;
 }
 
-tsr_status tsr_graph_op(tsr_graph *g, const char *name, const tsr_value *operands, int n, const tsr_attr *attrs, int n_attrs, tsr_value *out) {
+tsr_status tsr_graph_op(tsr_graph *g, const char *name, const tsr_value *operands, int n, const tsr_attr *attrs,
+                        int n_attrs, tsr_value *out) {
   RT_NEED("graph_op", "out", out);
   tsr_status st = g ? add_op(g, name, operands, n, attrs, n_attrs, out) : rt_missing("graph_op", "g");
   if (st) *out = 0; /* not before: it may be one of the operands */
@@ -243,7 +258,8 @@ static tsr_status check_inputs(const tsr_graph *g, const char *fn, const void *c
   return NULL;
 }
 
-tsr_status tsr_graph_reference(const tsr_graph *g, const void *const *inputs, double *const *outputs, double *const *tolerance) {
+tsr_status tsr_graph_reference(const tsr_graph *g, const void *const *inputs, double *const *outputs,
+                               double *const *tolerance) {
   graph_evaluator *e = NULL;
   tsr_status st = NULL;
   RT_NEED("graph_reference", "g", g);
@@ -270,7 +286,8 @@ done:
   return st;
 }
 
-tsr_status tsr_graph_reference_at(const tsr_graph *g, const void *const *inputs, int output, const int64_t *elements, int n, double *values, double *tolerance) {
+tsr_status tsr_graph_reference_at(const tsr_graph *g, const void *const *inputs, int output, const int64_t *elements,
+                                  int n, double *values, double *tolerance) {
   graph_evaluator *e = NULL;
   tsr_status st = NULL;
   RT_NEED("graph_reference_at", "g", g);
@@ -278,13 +295,16 @@ tsr_status tsr_graph_reference_at(const tsr_graph *g, const void *const *inputs,
   TSR_TRY(rt_check_array("graph_reference_at", "elements", elements, n));
   TSR_TRY(rt_check_array("graph_reference_at", "values", values, n));
   const ir_op *ret = g->func->regions[0]->last;
-  if (output < 0 || output >= ret->n_operands) return RT_BAD(g->ctx, "graph_reference_at", NULL, "no output %d", output);
+  if (output < 0 || output >= ret->n_operands)
+    return RT_BAD(g->ctx, "graph_reference_at", NULL, "no output %d", output);
   int64_t count = ir_type_count(ret->operands[output]->type);
   TSR_TRY(graph_evaluator_create(g->func, inputs, &e));
   graph_evaluator_set_custom(e, rt_custom_eval, g->ctx);
   for (int i = 0; i < n; i++) {
     graph_num x;
-    if (elements[i] < 0 || elements[i] >= count) TSR_GOTO(RT_BAD(g->ctx, "graph_reference_at", NULL, "element %lld of %lld", (long long)elements[i], (long long)count));
+    if (elements[i] < 0 || elements[i] >= count)
+      TSR_GOTO(
+          RT_BAD(g->ctx, "graph_reference_at", NULL, "element %lld of %lld", (long long)elements[i], (long long)count));
     TSR_GOTO(graph_element(e, ret->operands[output], elements[i], &x));
     values[i] = x.v;
     if (tolerance) tolerance[i] = x.e;
@@ -298,15 +318,24 @@ int tsr_graph_n_inputs(const tsr_graph *g) { return !g ? 0 : g->func->regions[0]
 int tsr_graph_n_outputs(const tsr_graph *g) { return !g ? 0 : g->func->regions[0]->last->n_operands; }
 
 static tsr_tensor_info info_of(const ir_value *v) {
-  tsr_tensor_info i = {.name = v->name ? v->name : "", .dtype = v->type->dtype, .shape.rank = v->type->rank, .line = ir_value_loc(v).line, .column = ir_value_loc(v).col};
+  tsr_tensor_info i = {.name = v->name ? v->name : "",
+                       .dtype = v->type->dtype,
+                       .shape.rank = v->type->rank,
+                       .line = ir_value_loc(v).line,
+                       .column = ir_value_loc(v).col};
   public_dims(v->type, i.shape.dims);
   int64_t n = ir_type_count(v->type);
   i.bytes = n > 0 ? (size_t)n * tsr_dtype_size(v->type->dtype) : 0;
   return i;
 }
 
-tsr_tensor_info tsr_graph_input_info(const tsr_graph *g, int i) { return i < 0 || i >= tsr_graph_n_inputs(g) ? (tsr_tensor_info){.name = ""} : info_of(g->func->regions[0]->args[i]); }
-tsr_tensor_info tsr_graph_output_info(const tsr_graph *g, int i) { return i < 0 || i >= tsr_graph_n_outputs(g) ? (tsr_tensor_info){.name = ""} : info_of(g->func->regions[0]->last->operands[i]); }
+tsr_tensor_info tsr_graph_input_info(const tsr_graph *g, int i) {
+  return i < 0 || i >= tsr_graph_n_inputs(g) ? (tsr_tensor_info){.name = ""} : info_of(g->func->regions[0]->args[i]);
+}
+tsr_tensor_info tsr_graph_output_info(const tsr_graph *g, int i) {
+  return i < 0 || i >= tsr_graph_n_outputs(g) ? (tsr_tensor_info){.name = ""}
+                                              : info_of(g->func->regions[0]->last->operands[i]);
+}
 
 tsr_status tsr_ops_json(tsr_context *c, char **text) {
   RT_OUT("ops_json", text);

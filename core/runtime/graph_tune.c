@@ -1,4 +1,5 @@
-/* core/runtime/graph_tune.c - tuning on purpose; see tessera/tune.h. The user's hooks are wrapped into the tuner's tables here. */
+/* core/runtime/graph_tune.c - tuning on purpose; see tessera/tune.h. The user's hooks are wrapped into the tuner's
+ * tables here. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,16 +28,38 @@ typedef struct hooked {
 
 static tsr_schedule public_schedule(const tune_config *c, const tune_problem *problem, const tsr_caps *caps) {
   sched_params p = tune_config_params(c, problem, caps);
-  return (tsr_schedule){.m = p.m, .n = p.n, .k = p.k, .vectorize = p.vectorize, .use_shared = p.use_shared, .padding = p.padding, .async_copy = p.async_copy,
-                        .pipeline_stages = p.stages, .split_k = p.split_k, .warps = p.warps, .raster = p.raster, .matrix_path = p.matrix_path, .cluster = p.cluster, .stream_k = p.stream_k};
+  return (tsr_schedule){.m = p.m,
+                        .n = p.n,
+                        .k = p.k,
+                        .vectorize = p.vectorize,
+                        .use_shared = p.use_shared,
+                        .padding = p.padding,
+                        .async_copy = p.async_copy,
+                        .pipeline_stages = p.stages,
+                        .split_k = p.split_k,
+                        .warps = p.warps,
+                        .raster = p.raster,
+                        .matrix_path = p.matrix_path,
+                        .cluster = p.cluster,
+                        .stream_k = p.stream_k};
 }
 
-static tsr_schedule schedule_of(const hooked *x, const tune_config *c) { return public_schedule(c, &x->k->problem, &x->k->dev->caps); }
+static tsr_schedule schedule_of(const hooked *x, const tune_config *c) {
+  return public_schedule(c, &x->k->problem, &x->k->dev->caps);
+}
 
 static tsr_tune_problem problem_of(rt_kernel *k, arena *a) {
   const tune_problem *p = &k->problem;
-  return (tsr_tune_problem){.kernel = arena_str(a, ir_get_str(k->kernel, "sym_name", "")), .op = arena_str(a, k->key_text.op), .shape = arena_str(a, k->key_text.shape),
-                            .dtype = arena_str(a, k->key_text.dtype), .batch = p->batch, .m = p->m, .n = p->n, .k = p->k, .flops = tune_problem_flops(p), .bytes = tune_problem_bytes(p)};
+  return (tsr_tune_problem){.kernel = arena_str(a, ir_get_str(k->kernel, "sym_name", "")),
+                            .op = arena_str(a, k->key_text.op),
+                            .shape = arena_str(a, k->key_text.shape),
+                            .dtype = arena_str(a, k->key_text.dtype),
+                            .batch = p->batch,
+                            .m = p->m,
+                            .n = p->n,
+                            .k = p->k,
+                            .flops = tune_problem_flops(p),
+                            .bytes = tune_problem_bytes(p)};
 }
 
 static double hook_cost(void *user, const tune_device *d, const tune_problem *p, const tune_config *c) {
@@ -64,13 +87,15 @@ static bool hook_candidates(hooked *x, const search_view *v) {
 static size_t hook_next(void *user, const search_view *v) {
   hooked *x = user;
   if (!hook_candidates(x, v)) return SEARCH_STOP;
-  size_t at = x->h->next(x->h->user, &x->problem, x->candidates, x->measured_us, x->n_candidates, v->budget - v->n_samples);
+  size_t at =
+      x->h->next(x->h->user, &x->problem, x->candidates, x->measured_us, x->n_candidates, v->budget - v->n_samples);
   return at < v->n_points ? at : SEARCH_STOP;
 }
 
 static bool on_progress(void *user, const search_progress *p) {
   hooked *x = user;
-  if (al_grow(&x->k->dev->ctx->al, &x->curve, &x->cap_curve, x->n_curve + 1, sizeof *x->curve)) x->curve[x->n_curve++] = p->best_ns / 1e3;
+  if (al_grow(&x->k->dev->ctx->al, &x->curve, &x->cap_curve, x->n_curve + 1, sizeof *x->curve))
+    x->curve[x->n_curve++] = p->best_ns / 1e3;
   if (!x->h || !x->h->progress) return true;
   tsr_tune_progress q = {&x->problem, p->done, p->budget, p->last_ns / 1e3, p->best_ns / 1e3, p->fraction_of_roofline};
   return x->h->progress(x->h->user, &q);
@@ -79,7 +104,8 @@ static bool on_progress(void *user, const search_progress *p) {
 static tsr_status find_strategy(tsr_context *ctx, const char *name, const search_strategy **out) {
   *out = name && *name ? search_strategy_find(name) : &search_hybrid;
   if (*out) return NULL;
-  return st_make(&ctx->al, TSR_NOT_FOUND, ST_WHERE("tune", "strategy", "hybrid, grid, random or model-only"), "no strategy `%.64s`", name);
+  return st_make(&ctx->al, TSR_NOT_FOUND, ST_WHERE("tune", "strategy", "hybrid, grid, random or model-only"),
+                 "no strategy `%.64s`", name);
 }
 
 typedef struct walk_mesh {
@@ -95,7 +121,9 @@ static double hook_objective(void *user, double latency_ns, double work) {
 static tsr_status mesh_broadcast(void *user, void *data, size_t bytes) {
   const walk_mesh *w = user;
   tsr_code c = w->mesh->broadcast(w->mesh->user, data, bytes);
-  return c == TSR_OK ? NULL : st_make(&w->ctx->al, c, ST_WHERE("tune", "mesh", NULL), "the decision of rank 0 did not reach rank %d", w->mesh->rank);
+  return c == TSR_OK ? NULL
+                     : st_make(&w->ctx->al, c, ST_WHERE("tune", "mesh", NULL),
+                               "the decision of rank 0 did not reach rank %d", w->mesh->rank);
 }
 
 static tsr_status run_tuner(hooked *x, const tsr_tune_options *t, tune_cache *cache, tuner_result *r) {
@@ -108,9 +136,30 @@ static tsr_status run_tuner(hooked *x, const tsr_tune_options *t, tune_cache *ca
   walk_mesh mesh = {ctx, t->mesh};
   tune_agree agree = {t->mesh ? t->mesh->rank : 0, mesh_broadcast, &mesh};
   bool has_cost = x->h && x->h->cost, has_next = x->h && x->h->next;
-  tuner_desc d = {.al = &ctx->al, .mode = TUNE_FULL, .device = &k->device, .problem = &k->problem, .space = &k->space.s, .dflt = &k->dflt, .target = &k->target,
-                  .cache = cache, .key = k->key, .bucket = k->bucket, .strategy = has_next ? &own : strategy, .model = has_cost ? &model : NULL, .objective = x->h && x->h->objective ? hook_objective : NULL, .objective_user = x, .progress = on_progress, .progress_user = x, .samples = t->samples, .samples_fixed = t->samples_fixed,
-                  .agree = t->mesh ? &agree : NULL, .again = t->again, .stop_fraction = t->stop_fraction > 0 ? t->stop_fraction : tune_device_has_roofline(&k->device) ? 0 : 2, .seed = t->seed};
+  tuner_desc d = {.al = &ctx->al,
+                  .mode = TUNE_FULL,
+                  .device = &k->device,
+                  .problem = &k->problem,
+                  .space = &k->space.s,
+                  .dflt = &k->dflt,
+                  .target = &k->target,
+                  .cache = cache,
+                  .key = k->key,
+                  .bucket = k->bucket,
+                  .strategy = has_next ? &own : strategy,
+                  .model = has_cost ? &model : NULL,
+                  .objective = x->h && x->h->objective ? hook_objective : NULL,
+                  .objective_user = x,
+                  .progress = on_progress,
+                  .progress_user = x,
+                  .samples = t->samples,
+                  .samples_fixed = t->samples_fixed,
+                  .agree = t->mesh ? &agree : NULL,
+                  .again = t->again,
+                  .stop_fraction = t->stop_fraction > 0                   ? t->stop_fraction
+                                   : tune_device_has_roofline(&k->device) ? 0
+                                                                          : 2,
+                  .seed = t->seed};
   tsr_status st = tuner_run(&d, r);
   ctx->tune.lookups++;
   ctx->tune.hits += r->source == TUNE_FROM_CACHE || r->source == TUNE_FROM_BUCKET;
@@ -149,7 +198,9 @@ static tsr_status add_result(tsr_tune_report *rep, hooked *x, tune_cache *cache,
 
 static bool seen_before(const tsr_tune_report *rep, const tsr_tune_problem *p) {
   for (size_t i = 0; i < rep->n; i++)
-    if (!strcmp(rep->v[i].problem.op, p->op) && !strcmp(rep->v[i].problem.shape, p->shape) && !strcmp(rep->v[i].problem.dtype, p->dtype)) return true;
+    if (!strcmp(rep->v[i].problem.op, p->op) && !strcmp(rep->v[i].problem.shape, p->shape) &&
+        !strcmp(rep->v[i].problem.dtype, p->dtype))
+      return true;
   return false;
 }
 
@@ -171,7 +222,9 @@ static tsr_status restrict_space(rt_kernel *k, const char *knobs) {
     size_t n = strcspn(at, ",");
     char name[32];
     snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), at);
-    if (n && !tune_config_field(&k->dflt, name)) return st_make(&k->dev->ctx->al, TSR_NOT_FOUND, ST_WHERE("tune", "knobs", "see `tessera tune --space`"), "no knob `%s`", name);
+    if (n && !tune_config_field(&k->dflt, name))
+      return st_make(&k->dev->ctx->al, TSR_NOT_FOUND, ST_WHERE("tune", "knobs", "see `tessera tune --space`"),
+                     "no knob `%s`", name);
   }
   space_restrict(&k->space.s, knobs, &k->dflt);
   return NULL;
@@ -209,8 +262,10 @@ static tsr_status check_tune_options(const tsr_device *dev, const tsr_compile_op
   TSR_TRY(rt_check_options(ctx, "tune", o));
   if (!t) return NULL;
   if (t->samples > MOST_SAMPLES) return RT_BAD(ctx, "tune", NULL, "%zu samples; at most %d", t->samples, MOST_SAMPLES);
-  if (!(t->stop_fraction >= 0)) return RT_BAD(ctx, "tune", "0 means the default", "stop_fraction is %g", t->stop_fraction);
-  if (t->mesh && (t->mesh->rank < 0 || !t->mesh->broadcast)) return RT_BAD(ctx, "tune", NULL, "a mesh needs a rank from 0 on and broadcast");
+  if (!(t->stop_fraction >= 0))
+    return RT_BAD(ctx, "tune", "0 means the default", "stop_fraction is %g", t->stop_fraction);
+  if (t->mesh && (t->mesh->rank < 0 || !t->mesh->broadcast))
+    return RT_BAD(ctx, "tune", NULL, "a mesh needs a rank from 0 on and broadcast");
   return NULL;
 }
 
@@ -226,20 +281,24 @@ static tsr_status tune_kernel(walk *w, rt_kernel *k) {
   return st;
 }
 
-tsr_status tsr_graph_tune(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const tsr_tune_options *t, tsr_tune_report **out) {
+tsr_status tsr_graph_tune(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const tsr_tune_options *t,
+                          tsr_tune_report **out) {
   RT_OUT("graph_tune", out);
   RT_NEED("graph_tune", "dev", dev);
   RT_NEED("graph_tune", "g", g);
   static const tsr_tune_options none = {0};
   const search_strategy *strategy;
-  if (!dev->be) return st_make(&dev->ctx->al, TSR_UNAVAILABLE, ST_WHERE("tune", NULL, "open a device by number"), "%s is an architecture without hardware", dev->info.id);
+  if (!dev->be)
+    return st_make(&dev->ctx->al, TSR_UNAVAILABLE, ST_WHERE("tune", NULL, "open a device by number"),
+                   "%s is an architecture without hardware", dev->info.id);
   TSR_TRY(check_tune_options(dev, o, t));
   TSR_TRY(find_strategy(dev->ctx, t ? t->strategy : NULL, &strategy));
   tsr_tune_report *rep = al_new(&dev->ctx->al, tsr_tune_report);
   if (!rep) return st_oom();
   rep->ctx = dev->ctx;
   arena_init(&rep->mem, &dev->ctx->al);
-  walk w = {.dev = dev, .tune = t ? t : &none, .cache = rt_tune_cache(dev->ctx, o ? o->cache : NULL, true), .report = rep};
+  walk w = {
+      .dev = dev, .tune = t ? t : &none, .cache = rt_tune_cache(dev->ctx, o ? o->cache : NULL, true), .report = rep};
   bool decides = !t || !t->mesh || t->mesh->rank == 0;
   tsr_status st = each_kernel(&w, g, o, decides && strategy != &search_model_only, tune_kernel);
   if (st) tsr_tune_report_destroy(&rep);
@@ -249,7 +308,8 @@ tsr_status tsr_graph_tune(tsr_device *dev, const tsr_graph *g, const tsr_compile
 
 int tsr_tune_report_count(const tsr_tune_report *r) { return r ? (int)r->n : 0; }
 tsr_tune_result tsr_tune_report_get(const tsr_tune_report *r, int i) {
-  static const tsr_tune_result none = {.problem = {.kernel = "", .op = "", .shape = "", .dtype = ""}, .tile = "", .source = ""};
+  static const tsr_tune_result none = {
+      .problem = {.kernel = "", .op = "", .shape = "", .dtype = ""}, .tile = "", .source = ""};
   return i < 0 || i >= tsr_tune_report_count(r) ? none : r->v[i];
 }
 
@@ -263,7 +323,8 @@ void tsr_tune_report_destroy(tsr_tune_report **r) {
 }
 
 static tsr_status print_space(walk *w, rt_kernel *k) {
-  strb_printf(w->text, "%s: %s %s %s on %s\n", ir_get_str(k->kernel, "sym_name", ""), k->key_text.op, k->key_text.shape, k->key_text.dtype, k->device.name);
+  strb_printf(w->text, "%s: %s %s %s on %s\n", ir_get_str(k->kernel, "sym_name", ""), k->key_text.op, k->key_text.shape,
+              k->key_text.dtype, k->device.name);
   return space_print(&k->space.s, &w->dev->ctx->al, w->text);
 }
 
@@ -271,7 +332,8 @@ static tsr_status print_space(walk *w, rt_kernel *k) {
 static tune_config merged(const tune_config *base, const tsr_schedule *s) {
   tune_config c = *base;
   if (!s) return c;
-  const int64_t from[] = {s->m, s->n, s->k, s->vectorize, s->pipeline_stages, s->split_k, s->warps, s->raster, s->cluster, s->stream_k};
+  const int64_t from[] = {s->m,       s->n,     s->k,      s->vectorize, s->pipeline_stages,
+                          s->split_k, s->warps, s->raster, s->cluster,   s->stream_k};
   int32_t *to[] = {&c.m, &c.n, &c.k, &c.vectorize, &c.stages, &c.split_k, &c.warps, &c.raster, &c.cluster, &c.stream_k};
   for (size_t i = 0; i < sizeof to / sizeof *to; i++)
     if (from[i] > 0) *to[i] = (int32_t)(from[i] < INT32_MAX ? from[i] : INT32_MAX);
@@ -284,7 +346,8 @@ static tune_config merged(const tune_config *base, const tsr_schedule *s) {
 
 /* Choices that this device's kernels of the family don't have keep the default, and the text says so. */
 static void drop_foreign(const space *s, const tune_config *dflt, tune_config *c, strb *out) {
-  static const char *const all[] = {"m", "n", "k", "vectorize", "use_shared", "padding", "async_copy", "stages", "split_k", "warps", "raster", "matrix_path", "cluster", "stream_k"};
+  static const char *const all[] = {"m",      "n",       "k",     "vectorize", "use_shared",  "padding", "async_copy",
+                                    "stages", "split_k", "warps", "raster",    "matrix_path", "cluster", "stream_k"};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     tune_config own = *dflt;
     int32_t *to = tune_config_field(c, all[i]), was = *tune_config_field(&own, all[i]), at = 0;
@@ -302,7 +365,8 @@ static tsr_status print_estimate(walk *w, rt_kernel *k) {
   char why[128] = "";
   drop_foreign(s, &k->dflt, &c, w->text);
   for (int32_t i = 0; i < s->n_knobs; i++) values[i] = *tune_config_field(&c, s->knob[i].name);
-  if (memcmp(&c, &k->dflt, sizeof c) && !s->legal(s->user, values, why, sizeof why)) strb_printf(w->text, "illegal candidate, never compiled: %s\n", why);
+  if (memcmp(&c, &k->dflt, sizeof c) && !s->legal(s->user, values, why, sizeof why))
+    strb_printf(w->text, "illegal candidate, never compiled: %s\n", why);
   strb_printf(w->text, "%s: ", ir_get_str(k->kernel, "sym_name", ""));
   if (k->streamed) return cost_explain_once(&k->device, &k->problem, w->text), NULL;
   cost_explain(&k->device, &k->problem, &c, w->text);
@@ -320,24 +384,45 @@ tsr_status tsr_tune_explain_attention(tsr_device *dev, const tsr_attention *a, c
   if (!s) s = &none;
   TSR_TRY(rt_check_schedule(ctx, s));
   if (a->heads < 1 || a->queries < 1 || a->keys < 1 || a->width < 1 || a->width > 1 << 20 || !tsr_dtype_size(a->dtype))
-    return st_make(&ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "attention", NULL), "heads, queries, keys and width must be positive, the type one of numbers");
+    return st_make(&ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "attention", NULL),
+                   "heads, queries, keys and width must be positive, the type one of numbers");
   TSR_TRY(rt_tune_device(dev, rt_tune_cache(ctx, NULL, true), true, &device));
-  tune_problem p = {.family = TUNE_ATTENTION, .op = "attention", .batch = a->heads, .m = a->queries, .n = a->keys, .k = a->width, .in = a->dtype, .acc = TSR_F32, .out = a->dtype, .causal = a->causal};
-  tune_config c = merged(&(tune_config){.m = 128, .n = 64, .use_shared = 1, .async_copy = device.async_copy, .stages = 2, .warps = 8, .split_k = 1, .cluster = 1}, s);
+  tune_problem p = {.family = TUNE_ATTENTION,
+                    .op = "attention",
+                    .batch = a->heads,
+                    .m = a->queries,
+                    .n = a->keys,
+                    .k = a->width,
+                    .in = a->dtype,
+                    .acc = TSR_F32,
+                    .out = a->dtype,
+                    .causal = a->causal};
+  tune_config c = merged(&(tune_config){.m = 128,
+                                        .n = 64,
+                                        .use_shared = 1,
+                                        .async_copy = device.async_copy,
+                                        .stages = 2,
+                                        .warps = 8,
+                                        .split_k = 1,
+                                        .cluster = 1},
+                         s);
   c.k = (int32_t)a->width;
   c.matrix_path = c.matrix_path || (!s->matrix_path && tune_device_matrix(&device, a->dtype));
   strb b;
   strb_init(&b, &ctx->al);
   occ_input in = {.warps = c.warps, .regs = occ_regs(&device, &p, &c), .shared_bytes = occ_shared_bytes(&p, &c)};
   if (!device.is_cpu && device.shared_per_block > 0 && in.shared_bytes > device.shared_per_block)
-    strb_printf(&b, "illegal candidate: shared memory %lld > %lld bytes per block\n", (long long)in.shared_bytes, (long long)device.shared_per_block);
-  if (device.regs_per_thread > 0 && in.regs > device.regs_per_thread) strb_printf(&b, "illegal candidate: registers %d > %d per thread\n", in.regs, device.regs_per_thread);
+    strb_printf(&b, "illegal candidate: shared memory %lld > %lld bytes per block\n", (long long)in.shared_bytes,
+                (long long)device.shared_per_block);
+  if (device.regs_per_thread > 0 && in.regs > device.regs_per_thread)
+    strb_printf(&b, "illegal candidate: registers %d > %d per thread\n", in.regs, device.regs_per_thread);
   cost_explain(&device, &p, &c, &b);
   timeline_explain(&device, &p, &c, &b);
   return rt_text(ctx, &b, text);
 }
 
-static tsr_status to_text(walk *w, const tsr_graph *g, const tsr_compile_options *o, bool measure, kernel_fn fn, char **text) {
+static tsr_status to_text(walk *w, const tsr_graph *g, const tsr_compile_options *o, bool measure, kernel_fn fn,
+                          char **text) {
   strb b;
   *text = NULL;
   strb_init(&b, &w->dev->ctx->al);
@@ -348,7 +433,8 @@ static tsr_status to_text(walk *w, const tsr_graph *g, const tsr_compile_options
   return st;
 }
 
-tsr_status tsr_graph_tune_space(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const tsr_tune_options *t, char **text) {
+tsr_status tsr_graph_tune_space(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o,
+                                const tsr_tune_options *t, char **text) {
   RT_OUT("graph_tune_space", text);
   RT_NEED("graph_tune_space", "dev", dev);
   RT_NEED("graph_tune_space", "g", g);
@@ -357,13 +443,17 @@ tsr_status tsr_graph_tune_space(tsr_device *dev, const tsr_graph *g, const tsr_c
   return to_text(&w, g, o, false, print_space, text);
 }
 
-tsr_status tsr_graph_tune_explain(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const tsr_schedule *candidate, char **text) {
+tsr_status tsr_graph_tune_explain(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o,
+                                  const tsr_schedule *candidate, char **text) {
   RT_OUT("graph_tune_explain", text);
   RT_NEED("graph_tune_explain", "dev", dev);
   RT_NEED("graph_tune_explain", "g", g);
   TSR_TRY(check_tune_options(dev, o, NULL));
   if (candidate) TSR_TRY(rt_check_schedule(dev->ctx, candidate));
-  walk w = {.dev = dev, .candidate = candidate, .estimates = true, .cache = rt_tune_cache(dev->ctx, o ? o->cache : NULL, true)};
+  walk w = {.dev = dev,
+            .candidate = candidate,
+            .estimates = true,
+            .cache = rt_tune_cache(dev->ctx, o ? o->cache : NULL, true)};
   return to_text(&w, g, o, true, print_estimate, text);
 }
 
@@ -374,7 +464,12 @@ static tsr_status record_kernel(walk *w, rt_kernel *k) {
   snprintf(r.label, sizeof r.label, "%s", w->label);
   r.device = k->device, r.problem = k->problem, r.dflt = k->dflt;
   space_custom(k->space.s.knob, k->space.s.n_knobs, NULL, NULL, &r.space);
-  tuner_desc d = {.al = &w->dev->ctx->al, .device = &k->device, .problem = &k->problem, .space = &k->space.s, .dflt = &k->dflt, .target = &k->target};
+  tuner_desc d = {.al = &w->dev->ctx->al,
+                  .device = &k->device,
+                  .problem = &k->problem,
+                  .space = &k->space.s,
+                  .dflt = &k->dflt,
+                  .target = &k->target};
   tsr_status st = tuner_measure_all(&d, &r);
   if (!st) record_print(&r, w->text);
   record_clear(&r);
@@ -382,12 +477,16 @@ static tsr_status record_kernel(walk *w, rt_kernel *k) {
   return st;
 }
 
-tsr_status tsr_graph_tune_record(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const char *label, const tsr_tune_options *t, char **text) {
+tsr_status tsr_graph_tune_record(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const char *label,
+                                 const tsr_tune_options *t, char **text) {
   RT_OUT("graph_tune_record", text);
   RT_NEED("graph_tune_record", "dev", dev);
   RT_NEED("graph_tune_record", "g", g);
   TSR_TRY(check_tune_options(dev, o, t));
   static const tsr_tune_options none = {0};
-  walk w = {.dev = dev, .label = label ? label : "", .tune = t ? t : &none, .cache = rt_tune_cache(dev->ctx, o ? o->cache : NULL, true)};
+  walk w = {.dev = dev,
+            .label = label ? label : "",
+            .tune = t ? t : &none,
+            .cache = rt_tune_cache(dev->ctx, o ? o->cache : NULL, true)};
   return to_text(&w, g, o, true, record_kernel, text);
 }

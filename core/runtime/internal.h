@@ -1,4 +1,5 @@
-/* core/runtime/internal.h - the structs behind the public handles. Each file of core/runtime owns the functions of one of them. */
+/* core/runtime/internal.h - the structs behind the public handles. Each file of core/runtime owns the functions of one
+ * of them. */
 #ifndef CORE_RUNTIME_INTERNAL_H
 #define CORE_RUNTIME_INTERNAL_H
 #include <pthread.h>
@@ -13,7 +14,8 @@ enum { RT_MAX_BACKENDS = 16, RT_MAX_NOT_BUILT = 3 };
 
 struct graph_evaluator;
 
-/* All backends compiled in, in order of preference for listing; ended by NULL. registry.c is the only file that names them. */
+/* All backends compiled in, in order of preference for listing; ended by NULL. registry.c is the only file that names
+ * them. */
 extern const be_vtable *const rt_backends[];
 /* Those that the library has and this build has not, with the reason; ended by a NULL name. */
 typedef struct rt_not_built { const char *name, *why; } rt_not_built;
@@ -46,8 +48,13 @@ struct tsr_context {
   bool listed;
   pthread_mutex_t lock; /* loading and listing */
   struct rt_custom *custom;
-  uint64_t last_number; /* of the devices and programs made so far; begins at the time, so that other contexts have others */
-  struct rt_tune_state { struct tune_cache *cache; char name[64]; uint64_t measurements, lookups, hits, used, fallbacks; } tune; /* tune.c */
+  uint64_t
+      last_number; /* of the devices and programs made so far; begins at the time, so that other contexts have others */
+  struct rt_tune_state {
+    struct tune_cache *cache;
+    char name[64];
+    uint64_t measurements, lookups, hits, used, fallbacks;
+  } tune; /* tune.c */
 };
 
 struct tsr_device {
@@ -97,7 +104,8 @@ typedef struct rt_slot {
   rt_slot_kind kind;
   int index;     /* input or output number */
   size_t bytes, offset; /* TEMP: in the workspace */
-  tsr_buffer *buffer;   /* CONST; INPUT, OUTPUT: the aligned copy of a tensor that begins where a GPU's kernels can't read it, or NULL */
+  tsr_buffer *buffer; /* CONST; INPUT, OUTPUT: the aligned copy of a tensor that begins where a GPU's kernels can't read
+                         it, or NULL */
   const ir_attr *data;  /* CONST */
   ir_loc loc;
 } rt_slot;
@@ -165,14 +173,17 @@ tsr_status rt_check_context_desc(const tsr_context_desc *d);
 /* An array that calls of `n` elements are to bring. */
 tsr_status rt_check_array(const char *fn, const char *name, const void *v, int64_t n);
 
-static inline uint64_t rt_number(tsr_context *ctx) { return __atomic_add_fetch(&ctx->last_number, 1, __ATOMIC_RELAXED); }
+static inline uint64_t rt_number(tsr_context *ctx) {
+  return __atomic_add_fetch(&ctx->last_number, 1, __ATOMIC_RELAXED);
+}
 /* Loads the driver of a backend once; its reason for absence is in ->why. */
 tsr_status rt_backend_load(tsr_context *ctx, rt_backend *b);
 tsr_stream *rt_stream(tsr_device *dev, tsr_stream *s);
 /* Copies the text of a builder into memory that tsr_text_free frees. */
 tsr_status rt_text(tsr_context *ctx, strb *b, char **text);
 
-/* graph.c: an empty graph without a module; a value gets its number; a graph whose function is complete, with its inputs as values 1, 2, ... */
+/* graph.c: an empty graph without a module; a value gets its number; a graph whose function is complete, with its
+ * inputs as values 1, 2, ... */
 tsr_status rt_graph_new(tsr_context *ctx, tsr_graph **out);
 tsr_status rt_graph_note(tsr_graph *g, ir_value *v, tsr_value *out);
 tsr_status rt_graph_close(tsr_graph *g, ir_op *func);
@@ -180,8 +191,8 @@ tsr_status rt_graph_close(tsr_graph *g, ir_op *func);
 tsr_status rt_check_shape(const tsr_graph *g, const char *fn, tsr_dtype t, const tsr_shape *s);
 /* compile.c: everything below the text or graph, to a runnable program. Takes ownership of m. */
 tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out);
-/* custom.c: checks the custom ops of a Tile IR program against what is registered; those with a source for the device become
- * launches of it, the others are counted as fall-backs (an error by policy) unless the device is the CPU. */
+/* custom.c: checks the custom ops of a Tile IR program against what is registered; those with a source for the device
+ * become launches of it, the others are counted as fall-backs (an error by policy) unless the device is the CPU. */
 tsr_status rt_custom_resolve(tsr_program *p, ir_module *tile, tsr_fallback policy);
 /* The call of a target.custom op, in the program's arena. */
 tsr_status rt_custom_bind(tsr_program *p, const ir_op *op, struct rt_host_call **out);
@@ -194,7 +205,8 @@ void rt_custom_clear(tsr_context *ctx);
 /* program_plan.c: slots, launches, waits, workspace from the target program. */
 tsr_status rt_plan(tsr_program *p);
 /* tune.c: cached or searched schedules for kernels that their author left open; closing the context's cache. */
-tsr_status rt_tune_schedule(tsr_device *dev, ir_module *schedule, const tsr_compile_options *o, tsr_policy policy, pass_trace *trace);
+tsr_status rt_tune_schedule(tsr_device *dev, ir_module *schedule, const tsr_compile_options *o, tsr_policy policy,
+                            pass_trace *trace);
 /* Is there a cache whose schedules a compilation would take? */
 bool rt_tune_cached(tsr_device *dev, const tsr_compile_options *o);
 /* The program's tuned schedules lose to their runners-up in the cache. */

@@ -5,7 +5,8 @@
 
 static tsr_status need_hardware(const tsr_device *d, const char *fn) {
   if (d->be) return NULL;
-  return st_make(&d->ctx->al, TSR_UNAVAILABLE, RT_WHERE(fn, "open a device by number"), "%s is an architecture without hardware", d->info.id);
+  return st_make(&d->ctx->al, TSR_UNAVAILABLE, RT_WHERE(fn, "open a device by number"),
+                 "%s is an architecture without hardware", d->info.id);
 }
 
 /* ---- buffers --------------------------------------------------------------------------------------------------- */
@@ -25,10 +26,12 @@ tsr_status tsr_buffer_create(tsr_device *d, size_t bytes, tsr_memory kind, tsr_b
   TSR_TRY(need_hardware(d, "buffer_create"));
   if (bytes > (size_t)PTRDIFF_MAX) return RT_BAD(d->ctx, "buffer_create", NULL, "%zu bytes", bytes);
   if (d->caps.max_buffer_bytes && bytes > (size_t)d->caps.max_buffer_bytes)
-    return st_make(&d->ctx->al, TSR_OUT_OF_MEMORY, RT_WHERE("buffer_create", NULL), "%zu bytes; %s allows %lld at once", bytes, d->info.id, (long long)d->caps.max_buffer_bytes);
+    return st_make(&d->ctx->al, TSR_OUT_OF_MEMORY, RT_WHERE("buffer_create", NULL), "%zu bytes; %s allows %lld at once",
+                   bytes, d->info.id, (long long)d->caps.max_buffer_bytes);
   tsr_buffer *b;
   TSR_TRY(new_buffer(d, bytes, &b));
-  tsr_status st = d->vt->buffer_create(d->be, (bytes + 3) & ~(size_t)3, kind == TSR_MEMORY_HOST ? BE_HOST_VISIBLE : BE_DEVICE_LOCAL, &b->be);
+  tsr_status st = d->vt->buffer_create(d->be, (bytes + 3) & ~(size_t)3,
+                                       kind == TSR_MEMORY_HOST ? BE_HOST_VISIBLE : BE_DEVICE_LOCAL, &b->be);
   if (st) tsr_buffer_destroy(&b);
   *out = b;
   return st;
@@ -42,7 +45,9 @@ tsr_status tsr_buffer_import(tsr_device *d, const void *handle, size_t bytes, ts
   if (!handle) return RT_BAD(d->ctx, "buffer_import", NULL, "no handle");
   tsr_buffer *b;
   TSR_TRY(new_buffer(d, bytes, &b));
-  tsr_status st = d->vt->buffer_import ? d->vt->buffer_import(d->be, handle, bytes, &b->be) : st_make(&d->ctx->al, TSR_UNSUPPORTED, RT_WHERE("buffer_import", NULL), "%s can't import memory", d->info.id);
+  tsr_status st = d->vt->buffer_import ? d->vt->buffer_import(d->be, handle, bytes, &b->be)
+                                       : st_make(&d->ctx->al, TSR_UNSUPPORTED, RT_WHERE("buffer_import", NULL),
+                                                 "%s can't import memory", d->info.id);
   if (st) tsr_buffer_destroy(&b);
   *out = b;
   return st;
@@ -107,7 +112,8 @@ struct tsr_recording {
 static void free_commands(tsr_context *c, rt_command *first) {
   for (rt_command *next; first; first = next) {
     next = first->next;
-    if (first->bindings) al_free(&c->al, first->bindings, sizeof *first->bindings * (size_t)(first->n_bindings + 1), 16);
+    if (first->bindings)
+      al_free(&c->al, first->bindings, sizeof *first->bindings * (size_t)(first->n_bindings + 1), 16);
     al_delete(&c->al, first);
   }
 }
@@ -145,7 +151,8 @@ tsr_status tsr_stream_create(tsr_device *d, int priority, tsr_stream **out) {
   if (!s) return st_oom();
   s->dev = d;
   s->tail = &s->recorded;
-  if (priority && !d->vt->stream_priorities) rt_log(d->ctx, TSR_LOG_INFO, "streams of %s have no priorities: %d is ignored", d->info.id, priority);
+  if (priority && !d->vt->stream_priorities)
+    rt_log(d->ctx, TSR_LOG_INFO, "streams of %s have no priorities: %d is ignored", d->info.id, priority);
   tsr_status st = d->vt->stream_create(d->be, priority, &s->be);
   if (st) tsr_stream_destroy(&s);
   *out = s;
@@ -167,7 +174,9 @@ tsr_status tsr_stream_sync(tsr_stream *s, int64_t timeout_ns) {
 }
 
 /* Devices of one backend and context may know each other's memory and events. */
-static bool reaches(const tsr_device *d, const tsr_device *other) { return d == other || (d->vt == other->vt && d->ctx == other->ctx && d->vt->between_devices); }
+static bool reaches(const tsr_device *d, const tsr_device *other) {
+  return d == other || (d->vt == other->vt && d->ctx == other->ctx && d->vt->between_devices);
+}
 
 tsr_status tsr_stream_wait(tsr_stream *s, tsr_event *e) {
   RT_NEED("stream_wait", "s", s);
@@ -179,33 +188,51 @@ tsr_status tsr_stream_wait(tsr_stream *s, tsr_event *e) {
 
 tsr_status tsr_stream_wait_external(tsr_stream *s, const void *handle) {
   RT_NEED("stream_wait_external", "s", s);
-  if (!s->dev->vt->external_wait) return st_make(&s->dev->ctx->al, TSR_UNSUPPORTED, RT_WHERE("stream_wait_external", NULL), "%s has no semaphores to import", s->dev->info.id);
-  return handle ? s->dev->vt->external_wait(s->be, handle) : RT_BAD(s->dev->ctx, "stream_wait_external", NULL, "no handle");
+  if (!s->dev->vt->external_wait)
+    return st_make(&s->dev->ctx->al, TSR_UNSUPPORTED, RT_WHERE("stream_wait_external", NULL),
+                   "%s has no semaphores to import", s->dev->info.id);
+  return handle ? s->dev->vt->external_wait(s->be, handle)
+                : RT_BAD(s->dev->ctx, "stream_wait_external", NULL, "no handle");
 }
 
 tsr_status tsr_stream_signal_external(tsr_stream *s, const void *handle) {
   RT_NEED("stream_signal_external", "s", s);
-  if (!s->dev->vt->external_signal) return st_make(&s->dev->ctx->al, TSR_UNSUPPORTED, RT_WHERE("stream_signal_external", NULL), "%s has no semaphores to import", s->dev->info.id);
-  return handle ? s->dev->vt->external_signal(s->be, handle) : RT_BAD(s->dev->ctx, "stream_signal_external", NULL, "no handle");
+  if (!s->dev->vt->external_signal)
+    return st_make(&s->dev->ctx->al, TSR_UNSUPPORTED, RT_WHERE("stream_signal_external", NULL),
+                   "%s has no semaphores to import", s->dev->info.id);
+  return handle ? s->dev->vt->external_signal(s->be, handle)
+                : RT_BAD(s->dev->ctx, "stream_signal_external", NULL, "no handle");
 }
 
-tsr_status tsr_stream_copy(tsr_stream *s, tsr_buffer *dst, size_t dst_offset, tsr_buffer *src, size_t src_offset, size_t bytes) {
+tsr_status tsr_stream_copy(tsr_stream *s, tsr_buffer *dst, size_t dst_offset, tsr_buffer *src, size_t src_offset,
+                           size_t bytes) {
   RT_NEED("stream_copy", "s", s);
   RT_NEED("stream_copy", "dst", dst);
   RT_NEED("stream_copy", "src", src);
   TSR_TRY(check_range(dst, "stream_copy", dst_offset, bytes));
   TSR_TRY(check_range(src, "stream_copy", src_offset, bytes));
-  if ((dst->dev != s->dev && src->dev != s->dev) || !reaches(s->dev, dst->dev) || !reaches(s->dev, src->dev)) return RT_BAD(s->dev->ctx, "stream_copy", "copy through the host", "a buffer belongs to another device");
-  if (s->capturing) return record(s, &(rt_command){.kind = CMD_COPY, .dst = dst, .dst_offset = dst_offset, .src = src, .src_offset = src_offset, .bytes = bytes});
-  return bytes ? s->dev->vt->copy(s->be, (be_range){dst->be, dst_offset, bytes}, (be_range){src->be, src_offset, bytes}) : NULL;
+  if ((dst->dev != s->dev && src->dev != s->dev) || !reaches(s->dev, dst->dev) || !reaches(s->dev, src->dev))
+    return RT_BAD(s->dev->ctx, "stream_copy", "copy through the host", "a buffer belongs to another device");
+  if (s->capturing)
+    return record(s, &(rt_command){.kind = CMD_COPY,
+                                   .dst = dst,
+                                   .dst_offset = dst_offset,
+                                   .src = src,
+                                   .src_offset = src_offset,
+                                   .bytes = bytes});
+  return bytes ? s->dev->vt->copy(s->be, (be_range){dst->be, dst_offset, bytes}, (be_range){src->be, src_offset, bytes})
+               : NULL;
 }
 
 tsr_status tsr_stream_fill(tsr_stream *s, tsr_buffer *dst, size_t offset, size_t bytes, uint32_t pattern) {
   RT_NEED("stream_fill", "s", s);
   RT_NEED("stream_fill", "dst", dst);
   TSR_TRY(check_range(dst, "stream_fill", offset, bytes));
-  if (offset % 4 || bytes % 4) return RT_BAD(s->dev->ctx, "stream_fill", NULL, "offset and bytes must be multiples of 4");
-  if (s->capturing) return record(s, &(rt_command){.kind = CMD_FILL, .dst = dst, .dst_offset = offset, .bytes = bytes, .pattern = pattern});
+  if (offset % 4 || bytes % 4)
+    return RT_BAD(s->dev->ctx, "stream_fill", NULL, "offset and bytes must be multiples of 4");
+  if (s->capturing)
+    return record(
+        s, &(rt_command){.kind = CMD_FILL, .dst = dst, .dst_offset = offset, .bytes = bytes, .pattern = pattern});
   return bytes ? s->dev->vt->fill(s->be, (be_range){dst->be, offset, bytes}, pattern) : NULL;
 }
 
@@ -219,7 +246,8 @@ tsr_status tsr_capture_begin(tsr_stream *s) {
 tsr_status tsr_capture_end(tsr_stream *s, tsr_recording **out) {
   RT_OUT("capture_end", out);
   RT_NEED("capture_end", "s", s);
-  if (!s->capturing) return RT_BAD(s->dev->ctx, "capture_end", "call tsr_capture_begin first", "the stream is not capturing");
+  if (!s->capturing)
+    return RT_BAD(s->dev->ctx, "capture_end", "call tsr_capture_begin first", "the stream is not capturing");
   tsr_recording *r = al_new(&s->dev->ctx->al, tsr_recording);
   if (r) *r = (tsr_recording){s->dev, s->recorded};
   else free_commands(s->dev->ctx, s->recorded);
@@ -292,8 +320,10 @@ tsr_status tsr_event_elapsed(tsr_event *from, tsr_event *to, double *ns) {
   RT_OUT("event_elapsed", ns);
   RT_NEED("event_elapsed", "from", from);
   RT_NEED("event_elapsed", "to", to);
-  if (!from->recorded || !to->recorded) return RT_BAD(from->dev->ctx, "event_elapsed", "record both first", "an event was never recorded");
-  if (from->dev != to->dev) return RT_BAD(from->dev->ctx, "event_elapsed", NULL, "the events belong to different devices");
+  if (!from->recorded || !to->recorded)
+    return RT_BAD(from->dev->ctx, "event_elapsed", "record both first", "an event was never recorded");
+  if (from->dev != to->dev)
+    return RT_BAD(from->dev->ctx, "event_elapsed", NULL, "the events belong to different devices");
   TSR_TRY(from->dev->vt->event_sync(from->be));
   TSR_TRY(to->dev->vt->event_sync(to->be));
   return from->dev->vt->event_elapsed(from->be, to->be, ns);

@@ -1,4 +1,5 @@
-/* core/runtime/profile.c - programs as events and facts; see tessera/profile.h. Rows, JSON, trace and audit are core/profile. */
+/* core/runtime/profile.c - programs as events and facts; see tessera/profile.h. Rows, JSON, trace and audit are
+ * core/profile. */
 #include <stdio.h>
 #include <string.h>
 
@@ -42,7 +43,8 @@ tsr_status tsr_profile_create(tsr_context *ctx, tsr_profile **out) {
   p->ctx = ctx;
   arena_init(&p->mem, &ctx->al);
   strb_init(&p->trace, &ctx->al);
-  p->program = (audit_program){.cache_persistent = -1, .n_devices = 0, .implicit_shards = -1, .comm_ns = -1, .overlapped_ns = -1};
+  p->program = (audit_program){
+      .cache_persistent = -1, .n_devices = 0, .implicit_shards = -1, .comm_ns = -1, .overlapped_ns = -1};
   tsr_status st = prof_log_create(&ctx->al, &p->log);
   if (st) tsr_profile_destroy(&p);
   *out = p;
@@ -69,7 +71,8 @@ static const ir_op *source_of(const tsr_program *p, const char *kernel) {
   const ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
   for (const ir_op *prog = m ? m->root->regions[0]->first : NULL; prog; prog = prog->next)
     for (const ir_op *o = prog->n_regions ? prog->regions[0]->first : NULL; o; o = o->next)
-      if (o->def->level == IR_SCHEDULE && o->def->code == S_KERNEL && !strcmp(ir_get_str(o, "sym_name", ""), kernel)) return o;
+      if (o->def->level == IR_SCHEDULE && o->def->code == S_KERNEL && !strcmp(ir_get_str(o, "sym_name", ""), kernel))
+        return o;
   return NULL;
 }
 
@@ -77,7 +80,8 @@ static const ir_op *source_of(const tsr_program *p, const char *kernel) {
 static bool work_of(const tsr_program *p, const char *kernel, tile_work *out) {
   const ir_module *m = p->levels[TSR_LEVEL_TILE];
   for (const ir_op *o = m ? m->root->regions[0]->first : NULL; o; o = o->next)
-    if (o->def->level == IR_TILE && o->def->code == T_KERNEL && !strcmp(ir_get_str(o, "sym_name", ""), kernel)) return tile_work_count(o, out), true;
+    if (o->def->level == IR_TILE && o->def->code == T_KERNEL && !strcmp(ir_get_str(o, "sym_name", ""), kernel))
+      return tile_work_count(o, out), true;
   *out = (tile_work){.flops = -1, .bytes = -1, .contiguous = -1, .stages = -1};
   return false;
 }
@@ -90,7 +94,10 @@ static const char *op_name(const ir_op *o) {
 }
 
 /* Moving data about and constants say little of what a kernel does. */
-static bool is_work(const ir_op *o) { return o->def->level == IR_GRAPH && !(o->def->flags & IR_VIEWLIKE) && !graph_is(o, G_CONSTANT) && !graph_is(o, G_BROADCAST) && !graph_is(o, G_CAST); }
+static bool is_work(const ir_op *o) {
+  return o->def->level == IR_GRAPH && !(o->def->flags & IR_VIEWLIKE) && !graph_is(o, G_CONSTANT) &&
+         !graph_is(o, G_BROADCAST) && !graph_is(o, G_CAST);
+}
 
 /* A matmul keeps its name whatever is fused to it; other fused kernels are FusedOp[a+b]. */
 static void name_launch(const ir_op *src, const tsr_kernel_info *k, prof_event *e, char op[64], char detail[128]) {
@@ -103,11 +110,13 @@ static void name_launch(const ir_op *src, const tsr_kernel_info *k, prof_event *
     snprintf(detail + at, 128 - at, "%s%s", at ? "+" : "", op_name(o));
     n++;
   }
-  for (const ir_op *o = src && !op[0] ? src->regions[0]->first : NULL; o && !op[0]; o = o->next) /* nothing but moves: by the first of them */
+  for (const ir_op *o = src && !op[0] ? src->regions[0]->first : NULL; o && !op[0];
+       o = o->next) /* nothing but moves: by the first of them */
     if (o->def->level == IR_GRAPH && !graph_is(o, G_CONSTANT)) snprintf(op, 64, "%s", op_name(o));
   if (!op[0]) snprintf(op, 64, "%s", k->name);
   bool matmul = !strcmp(op, "matmul");
-  if (!strncmp(op, "flash_attention", 15) || !strcmp(k->family, "attention")) { /* the latter: a block program that says so of itself */
+  if (!strncmp(op, "flash_attention", 15) ||
+      !strcmp(k->family, "attention")) { /* the latter: a block program that says so of itself */
     e->kind = PROF_FUSED;
     snprintf(detail, 128, "FlashAttn");
   } else if (matmul && k->tile[0] > 0) {
@@ -128,13 +137,16 @@ static double occupancy_of(const tsr_kernel_info *k, const tune_device *d) {
   if (k->occupancy >= 0) return k->occupancy;
   int threads = k->block[0] * (k->block[1] > 0 ? k->block[1] : 1) * (k->block[2] > 0 ? k->block[2] : 1);
   if (d->is_cpu || k->registers <= 0 || d->max_warps <= 0 || d->regs_per_core <= 0 || threads <= 0) return -1;
-  occ_result r = occ_compute(d, &(occ_input){.warps = (threads + d->warp_size - 1) / d->warp_size, .regs = k->registers, .shared_bytes = k->shared_bytes});
+  occ_result r = occ_compute(d, &(occ_input){.warps = (threads + d->warp_size - 1) / d->warp_size,
+                                             .regs = k->registers,
+                                             .shared_bytes = k->shared_bytes});
   return r.known ? r.fraction : -1;
 }
 
 static double first_known(double a, double b) { return a > 0 ? a : b >= 0 ? b : -1; }
 
-static void describe(const tsr_program *p, int i, const tune_device *d, const tile_work *w, prof_event *e, char op[64], char detail[128]) {
+static void describe(const tsr_program *p, int i, const tune_device *d, const tile_work *w, prof_event *e, char op[64],
+                     char detail[128]) {
   tsr_kernel_info k = tsr_program_kernel(p, i);
   const ir_op *src = source_of(p, k.name);
   tune_problem problem;
@@ -150,12 +162,16 @@ static void describe(const tsr_program *p, int i, const tune_device *d, const ti
   e->registers = k.registers;
   e->spill_bytes = k.spill_bytes;
   e->shared_bytes = d->is_cpu ? -1 : (double)k.shared_bytes;
-  e->tiles = k.grid[0] > 0 ? (double)k.grid[0] * (double)(k.grid[1] > 0 ? k.grid[1] : 1) * (double)(k.grid[2] > 0 ? k.grid[2] : 1) : -1;
+  e->tiles = k.grid[0] > 0
+                 ? (double)k.grid[0] * (double)(k.grid[1] > 0 ? k.grid[1] : 1) * (double)(k.grid[2] > 0 ? k.grid[2] : 1)
+                 : -1;
   e->parallel = d->is_cpu ? d->cores : -1;
   const tune_tier *mem = tune_device_tier(d, "memory");
   tsr_dtype in = known ? problem.in : w->has_gemm ? w->in : TSR_F32;
   bool matrix = (known ? problem.family == TUNE_MATMUL : w->has_gemm) && tune_device_matrix(d, in);
-  e->peaks = (prof_peaks){.gflops = tune_device_peak(d, in, matrix), .gbytes_per_s = mem ? mem->gbps : 0, .launch_ns = d->launch_ns,
+  e->peaks = (prof_peaks){.gflops = tune_device_peak(d, in, matrix),
+                          .gbytes_per_s = mem ? mem->gbps : 0,
+                          .launch_ns = d->launch_ns,
                           .matrix_path = matrix && tsr_dtype_size(in) < 4};
 }
 
@@ -166,11 +182,15 @@ static void access_facts(const ir_op *src, const tune_problem *problem, const tu
   sched_params s;
   sched_read(src, &s);
   k->bytes_per_access = s.vectorize > 0 ? s.vectorize * (int64_t)tsr_dtype_size(problem->in) : -1;
-  tune_config staged = {.k = (int32_t)s.k, .padding = s.padding > 0 ? (int32_t)s.padding : 0, .use_shared = s.use_shared >= 0, .matrix_path = tune_path_of(s.matrix_path)};
+  tune_config staged = {.k = (int32_t)s.k,
+                        .padding = s.padding > 0 ? (int32_t)s.padding : 0,
+                        .use_shared = s.use_shared >= 0,
+                        .matrix_path = tune_path_of(s.matrix_path)};
   k->bank_ways = occ_bank_ways(d, problem, &staged);
 }
 
-/* Is the tile a multiple of some matrix instruction of the type? CPU tiles are cache blocks, cut to registers inside. */
+/* Is the tile a multiple of some matrix instruction of the type? CPU tiles are cache blocks, cut to registers inside.
+ */
 static void tile_facts(const ir_op *src, const tune_device *d, const tile_work *w, audit_kernel *k) {
   tune_problem problem;
   sched_params s;
@@ -193,12 +213,24 @@ static void tile_facts(const ir_op *src, const tune_device *d, const tile_work *
   if (!listed) k->tile_fits = 1, k->tile[0] = 0; /* no such instruction: nothing to be a multiple of */
 }
 
-static audit_kernel facts_of(tsr_profile *prof, const tsr_program *p, const prof_event *e, const tune_device *d, const tile_work *w, bool has_work) {
+static audit_kernel facts_of(tsr_profile *prof, const tsr_program *p, const prof_event *e, const tune_device *d,
+                             const tile_work *w, bool has_work) {
   const ir_op *src = source_of(p, e->kernel);
   tune_problem problem;
-  audit_kernel k = {.name = arena_str(&prof->mem, e->kernel), .op = arena_str(&prof->mem, e->op), .occupancy = e->occupancy, .spill_bytes = e->spill_bytes >= 0 ? (int64_t)e->spill_bytes : -1,
-                    .registers = e->registers > 0 ? (int)e->registers : 0, .registers_ideal = d->regs_ideal, .contiguous = w->contiguous, .bytes_per_access = -1, .bank_ways = -1, .stages = -1,
-                    .async_copy = -1, .async_possible = d->async_copy, .tuned = src ? rt_was_tuned(p, e->kernel) : -1, .shared_bytes = e->shared_bytes >= 0 ? (int64_t)e->shared_bytes : -1,
+  audit_kernel k = {.name = arena_str(&prof->mem, e->kernel),
+                    .op = arena_str(&prof->mem, e->op),
+                    .occupancy = e->occupancy,
+                    .spill_bytes = e->spill_bytes >= 0 ? (int64_t)e->spill_bytes : -1,
+                    .registers = e->registers > 0 ? (int)e->registers : 0,
+                    .registers_ideal = d->regs_ideal,
+                    .contiguous = w->contiguous,
+                    .bytes_per_access = -1,
+                    .bank_ways = -1,
+                    .stages = -1,
+                    .async_copy = -1,
+                    .async_possible = d->async_copy,
+                    .tuned = src ? rt_was_tuned(p, e->kernel) : -1,
+                    .shared_bytes = e->shared_bytes >= 0 ? (int64_t)e->shared_bytes : -1,
                     .shared_ideal = d->shared_ideal};
   k.flops_per_byte = e->flops > 0 && e->bytes > 0 ? e->flops / e->bytes : -1;
   k.ridge = e->peaks.gflops > 0 && e->peaks.gbytes_per_s > 0 ? e->peaks.gflops / e->peaks.gbytes_per_s : 0;
@@ -238,7 +270,8 @@ static tsr_status first_time(tsr_profile *prof, tsr_program *p, const tune_devic
     new_device &= prof->seen[i].device != p->dev->number;
   }
   if (!al_grow(&prof->ctx->al, &prof->seen, &prof->cap_seen, prof->n_seen + 1, sizeof *prof->seen)) return st_oom();
-  if (!al_grow(&prof->ctx->al, &prof->kernels, &prof->cap_kernels, prof->n_kernels + (size_t)n, sizeof *prof->kernels) ||
+  if (!al_grow(&prof->ctx->al, &prof->kernels, &prof->cap_kernels, prof->n_kernels + (size_t)n,
+               sizeof *prof->kernels) ||
       !al_grow(&prof->ctx->al, &prof->work, &prof->cap_work, prof->n_kernels + (size_t)n, sizeof *prof->work))
     return st_oom();
   prof->seen[prof->n_seen++] = (seen){p->number, p->dev->number, prof->n_kernels};
@@ -268,12 +301,14 @@ static void time_blocks(tsr_program *p, be_block_times *blocks) {
     if (p->parts[i].be) p->dev->vt->time_blocks(p->parts[i].be, blocks ? blocks + p->parts[i].first : NULL);
 }
 
-tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out) {
+tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, const tsr_binding *in,
+                            const tsr_binding *out) {
   RT_NEED("profile_step", "p", prof);
   RT_NEED("profile_step", "prog", p);
   int n = tsr_program_n_kernels(p);
   const tune_device *d = &prof->rates;
-  if (prof->known != p->dev->number) TSR_TRY(rt_tune_device(p->dev, rt_tune_cache(prof->ctx, NULL, false), false, &prof->rates));
+  if (prof->known != p->dev->number)
+    TSR_TRY(rt_tune_device(p->dev, rt_tune_cache(prof->ctx, NULL, false), false, &prof->rates));
   prof->known = p->dev->number;
   TSR_TRY(first_time(prof, p, d));
   double *ns = al_zalloc(&prof->ctx->al, (size_t)(n + 1) * sizeof *ns);
@@ -371,7 +406,8 @@ done:
   return st;
 }
 
-tsr_status tsr_graph_profile(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, int steps, tsr_profile **out) {
+tsr_status tsr_graph_profile(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, int steps,
+                             tsr_profile **out) {
   RT_OUT("graph_profile", out);
   RT_NEED("graph_profile", "dev", dev);
   RT_NEED("graph_profile", "g", g);
@@ -381,7 +417,8 @@ tsr_status tsr_graph_profile(tsr_device *dev, const tsr_graph *g, const tsr_comp
   return profile_program(p, steps, out);
 }
 
-tsr_status tsr_text_profile(tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *o, int steps, tsr_profile **out) {
+tsr_status tsr_text_profile(tsr_device *dev, const char *text, size_t bytes, const char *file,
+                            const tsr_compile_options *o, int steps, tsr_profile **out) {
   RT_OUT("text_profile", out);
   RT_NEED("text_profile", "dev", dev);
   if (steps < 0) return RT_BAD(dev->ctx, "text_profile", "0 means 10", "%d steps", steps);

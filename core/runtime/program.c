@@ -27,23 +27,32 @@ void tsr_program_destroy(tsr_program **pp) {
 
 int tsr_program_n_inputs(const tsr_program *p) { return p ? p->n_inputs : 0; }
 int tsr_program_n_outputs(const tsr_program *p) { return p ? p->n_outputs : 0; }
-tsr_tensor_info tsr_program_input(const tsr_program *p, int i) { return i < 0 || i >= tsr_program_n_inputs(p) ? (tsr_tensor_info){.name = ""} : p->inputs[i]; }
-tsr_tensor_info tsr_program_output(const tsr_program *p, int i) { return i < 0 || i >= tsr_program_n_outputs(p) ? (tsr_tensor_info){.name = ""} : p->outputs[i]; }
+tsr_tensor_info tsr_program_input(const tsr_program *p, int i) {
+  return i < 0 || i >= tsr_program_n_inputs(p) ? (tsr_tensor_info){.name = ""} : p->inputs[i];
+}
+tsr_tensor_info tsr_program_output(const tsr_program *p, int i) {
+  return i < 0 || i >= tsr_program_n_outputs(p) ? (tsr_tensor_info){.name = ""} : p->outputs[i];
+}
 int tsr_program_n_fallbacks(const tsr_program *p) { return p ? p->n_fallbacks : 0; }
 int tsr_program_n_kernels(const tsr_program *p) { return p ? p->n_launches : 0; }
 tsr_kernel_info tsr_program_kernel(const tsr_program *p, int i) {
-  static const tsr_kernel_info none = {.name = "", .family = "", .path = "", .registers = -1, .spill_bytes = -1, .occupancy = -1};
+  static const tsr_kernel_info none = {
+      .name = "", .family = "", .path = "", .registers = -1, .spill_bytes = -1, .occupancy = -1};
   return i < 0 || i >= tsr_program_n_kernels(p) ? none : p->kernels[i];
 }
 
 /* ---- running --------------------------------------------------------------------------------------------------- */
 
-static tsr_status check_binding(const tsr_program *p, const char *what, int i, const tsr_binding *b, const tsr_tensor_info *t) {
+static tsr_status check_binding(const tsr_program *p, const char *what, int i, const tsr_binding *b,
+                                const tsr_tensor_info *t) {
   if (!b->buffer) return RT_BAD(p->ctx, "program_run", NULL, "%s %d has no buffer", what, i);
-  if (b->buffer->dev != p->dev) return RT_BAD(p->ctx, "program_run", NULL, "the buffer of %s %d belongs to another device", what, i);
+  if (b->buffer->dev != p->dev)
+    return RT_BAD(p->ctx, "program_run", NULL, "the buffer of %s %d belongs to another device", what, i);
   if (b->offset > b->buffer->bytes || t->bytes > b->buffer->bytes - b->offset)
-    return RT_BAD(p->ctx, "program_run", NULL, "%s %d needs %zu bytes; its buffer has %zu from offset %zu", what, i, t->bytes, b->buffer->bytes, b->offset);
-  if (b->offset % tsr_dtype_size(t->dtype)) return RT_BAD(p->ctx, "program_run", NULL, "the offset of %s %d is not a multiple of its element size", what, i);
+    return RT_BAD(p->ctx, "program_run", NULL, "%s %d needs %zu bytes; its buffer has %zu from offset %zu", what, i,
+                  t->bytes, b->buffer->bytes, b->offset);
+  if (b->offset % tsr_dtype_size(t->dtype))
+    return RT_BAD(p->ctx, "program_run", NULL, "the offset of %s %d is not a multiple of its element size", what, i);
   return NULL;
 }
 
@@ -75,7 +84,8 @@ static int by_place(const void *a, const void *b) {
   return x->from != y->from ? (x->from < y->from ? -1 : 1) : x->to < y->to ? -1 : x->to > y->to;
 }
 
-/* The same for thousands of tensors: sorted by place, whatever meets an output meets the output, or the input, that reaches farthest. */
+/* The same for thousands of tensors: sorted by place, whatever meets an output meets the output, or the input, that
+ * reaches farthest. */
 static tsr_status check_sorted(const tsr_program *p, const tsr_binding *in, const tsr_binding *out) {
   int n = 0, all = p->n_inputs + p->n_outputs;
   bound_range *v = al_alloc(&p->ctx->al, sizeof *v * (size_t)all, 16), far[2] = {{0}, {0}};
@@ -102,7 +112,9 @@ static tsr_status check_sorted(const tsr_program *p, const tsr_binding *in, cons
 }
 
 static tsr_status check_run(const tsr_program *p, const tsr_stream *s, const tsr_binding *in, const tsr_binding *out) {
-  if (!p->dev->be) return st_make(&p->ctx->al, TSR_UNAVAILABLE, RT_WHERE("program_run", "open a device by number"), "%s is an architecture without hardware", p->dev->info.id);
+  if (!p->dev->be)
+    return st_make(&p->ctx->al, TSR_UNAVAILABLE, RT_WHERE("program_run", "open a device by number"),
+                   "%s is an architecture without hardware", p->dev->info.id);
   if (s->dev != p->dev) return RT_BAD(p->ctx, "program_run", NULL, "the stream belongs to another device");
   TSR_TRY(rt_check_array("program_run", "inputs", in, p->n_inputs));
   TSR_TRY(rt_check_array("program_run", "outputs", out, p->n_outputs));
@@ -110,7 +122,8 @@ static tsr_status check_run(const tsr_program *p, const tsr_stream *s, const tsr
   for (int i = 0; i < p->n_outputs; i++) {
     TSR_TRY(check_binding(p, "output", i, &out[i], &p->outputs[i]));
   }
-  return (int64_t)p->n_outputs * (p->n_inputs + p->n_outputs) <= MOST_PAIRS ? check_pairs(p, in, out) : check_sorted(p, in, out);
+  return (int64_t)p->n_outputs * (p->n_inputs + p->n_outputs) <= MOST_PAIRS ? check_pairs(p, in, out)
+                                                                            : check_sorted(p, in, out);
 }
 
 static void bind(tsr_program *p, const tsr_binding *in, const tsr_binding *out) {
@@ -127,11 +140,13 @@ static void bind(tsr_program *p, const tsr_binding *in, const tsr_binding *out) 
   }
 }
 
-/* GPUs' kernels read and write 16 bytes at once: a tensor that begins elsewhere has an aligned copy while it is computed on. */
+/* GPUs' kernels read and write 16 bytes at once: a tensor that begins elsewhere has an aligned copy while it is
+ * computed on. */
 enum { ACCESS_BYTES = 16 };
 
 static bool is_staged(const tsr_program *p, const rt_slot *s, const be_range *r) {
-  return (s->kind == SLOT_INPUT || s->kind == SLOT_OUTPUT) && r->offset % ACCESS_BYTES && s->bytes && p->dev->caps.dialect != DIALECT_CPU;
+  return (s->kind == SLOT_INPUT || s->kind == SLOT_OUTPUT) && r->offset % ACCESS_BYTES && s->bytes &&
+         p->dev->caps.dialect != DIALECT_CPU;
 }
 
 static tsr_status stage_inputs(tsr_program *p, tsr_stream *s) {
@@ -159,7 +174,8 @@ static tsr_status unstage_outputs(tsr_program *p, tsr_stream *s, const tsr_bindi
 tsr_status rt_record_run(tsr_program *p, tsr_stream *s, const tsr_binding *inputs, const tsr_binding *outputs);
 
 /* *launch_failed: the backend refused or failed a kernel, rather than a copy, a custom op or the caller. */
-static tsr_status run(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, double *ns, bool *launch_failed) {
+static tsr_status run(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, double *ns,
+                      bool *launch_failed) {
   *launch_failed = false;
   s = rt_stream(p->dev, s);
   if (!s) return check_run(p, NULL, in, out);
@@ -194,8 +210,10 @@ tsr_status tsr_program_run(tsr_program *p, tsr_stream *s, const tsr_binding *in,
   }
 }
 
-/* A schedule that another fell back to may have more launches than the caller has room for: the last number then holds their sum. */
-static tsr_status run_and_wait(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, double *ns, int room) {
+/* A schedule that another fell back to may have more launches than the caller has room for: the last number then holds
+ * their sum. */
+static tsr_status run_and_wait(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, double *ns,
+                               int room) {
   const tsr_allocator *al = &p->ctx->al;
   int n = p->n_launches;
   double *own = n > room ? al_zalloc(al, (size_t)n * sizeof *own) : NULL;
@@ -214,7 +232,8 @@ static tsr_status run_and_wait(tsr_program *p, tsr_stream *s, const tsr_binding 
   return run_and_wait(p, s, in, out, ns, room);
 }
 
-tsr_status tsr_program_profile(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, double *ns) {
+tsr_status tsr_program_profile(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out,
+                               double *ns) {
   RT_NEED("program_profile", "p", p);
   TSR_TRY(rt_check_array("program_profile", "ns", ns, p->n_launches));
   return run_and_wait(p, s, in, out, ns, p->n_launches);
@@ -229,7 +248,9 @@ static tsr_status dump_binary(const tsr_program *p, char **text, size_t *bytes) 
   char *log = NULL;
   tsr_status st = NULL;
   if (p->desc.format == BE_TEXT) {
-    if (!p->dev->vt->compile) return st_make(&p->ctx->al, TSR_UNSUPPORTED, RT_WHERE("dump", "dump the source level"), "%s has no compiler here", p->dev->info.id);
+    if (!p->dev->vt->compile)
+      return st_make(&p->ctx->al, TSR_UNSUPPORTED, RT_WHERE("dump", "dump the source level"), "%s has no compiler here",
+                     p->dev->info.id);
     TSR_GOTO(p->dev->vt->compile(&p->ctx->env, p->dev->caps.arch, p->desc.code, &made, &n, &log));
     code = made;
   }
@@ -255,7 +276,8 @@ tsr_status tsr_program_dump(const tsr_program *p, tsr_level level, char **text, 
   tsr_status st = NULL;
   if (level == TSR_LEVEL_SOURCE) st = emit_source(p->levels[TSR_LEVEL_TARGET], &p->dev->caps, &b);
   else if (level <= TSR_LEVEL_TARGET && p->levels[level]) ir_print(&b, p->levels[level]);
-  else st = st_make(&p->ctx->al, TSR_NOT_FOUND, RT_WHERE("dump", NULL), "the program was not lowered through that level");
+  else
+    st = st_make(&p->ctx->al, TSR_NOT_FOUND, RT_WHERE("dump", NULL), "the program was not lowered through that level");
   if (st) {
     strb_clear(&b);
     return st;
@@ -281,7 +303,8 @@ static bool index_launches(const tsr_program *p, launch_index *x) {
   return true;
 }
 
-/* The first launch of a kernel. One that equals an earlier kernel is launched under that one's name: it is then the next launch of its family. */
+/* The first launch of a kernel. One that equals an earlier kernel is launched under that one's name: it is then the
+ * next launch of its family. */
 static const tsr_kernel_info *launch_of(const tsr_program *p, launch_index *x, const char *kernel, const char *family) {
   int from = 0, to = x->n;
   while (from < to) {
@@ -315,16 +338,19 @@ tsr_status tsr_program_explain(const tsr_program *p, char **text) {
   RT_NEED("program_explain", "p", p);
   strb b;
   strb_init(&b, &p->ctx->al);
-  strb_printf(&b, "device %s, policy %s, %d kernel(s), workspace %zu bytes\n", p->dev->info.id, tsr_policy_name(p->policy), p->n_launches, p->workspace_bytes);
+  strb_printf(&b, "device %s, policy %s, %d kernel(s), workspace %zu bytes\n", p->dev->info.id,
+              tsr_policy_name(p->policy), p->n_launches, p->workspace_bytes);
   trace_print(&b, &p->trace);
   const ir_module *s = p->levels[TSR_LEVEL_SCHEDULE];
   launch_index index;
   if (!index_launches(p, &index)) return strb_clear(&b), st_oom();
-  for (const ir_op *o = s && s->root->regions[0]->first ? s->root->regions[0]->first->regions[0]->first : NULL; o; o = o->next) {
+  for (const ir_op *o = s && s->root->regions[0]->first ? s->root->regions[0]->first->regions[0]->first : NULL; o;
+       o = o->next) {
     if (o->def->level != IR_SCHEDULE || o->def->code != S_KERNEL) continue;
     sched_params params;
     sched_read(o, &params);
-    strb_printf(&b, "kernel %s: family %s, fused by %s, schedule ", ir_get_str(o, "sym_name", ""), ir_get_str(o, "family", ""), *ir_get_str(o, "fused", "") ? ir_get_str(o, "fused", "") : "nothing");
+    strb_printf(&b, "kernel %s: family %s, fused by %s, schedule ", ir_get_str(o, "sym_name", ""),
+                ir_get_str(o, "family", ""), *ir_get_str(o, "fused", "") ? ir_get_str(o, "fused", "") : "nothing");
     print_schedule(&b, launch_of(p, &index, ir_get_str(o, "sym_name", ""), ir_get_str(o, "family", "")), params);
     strb_putc(&b, '\n');
   }

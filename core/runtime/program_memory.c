@@ -1,5 +1,5 @@
-/* core/runtime/program_memory.c - see program_memory.h. Slots of a kind of their own have one owner of memory each; temporaries share the
- * workspace, which is kept as ranges of bytes that the same launches touched. */
+/* core/runtime/program_memory.c - see program_memory.h. Slots of a kind of their own have one owner of memory each;
+ * temporaries share the workspace, which is kept as ranges of bytes that the same launches touched. */
 #include "core/runtime/program_memory.h"
 
 #include <stdlib.h>
@@ -112,7 +112,8 @@ static bool split(tracker *t, int64_t at) {
 /* Applies look, or note, to all that the slot's memory is. */
 static bool over(tracker *t, int slot, int at, bool writes, bool noting) {
   const rt_slot *s = &t->p->slots[slot];
-  if (s->kind != SLOT_TEMP || !s->bytes) return noting ? note(t, &t->slots[slot], at, writes) : look(t, &t->slots[slot], writes);
+  if (s->kind != SLOT_TEMP || !s->bytes)
+    return noting ? note(t, &t->slots[slot], at, writes) : look(t, &t->slots[slot], writes);
   int64_t from = (int64_t)s->offset, to = from + (int64_t)s->bytes;
   if (!split(t, from) || !split(t, to)) return false;
   for (size_t i = range_at(t, from); from < to; i++) {
@@ -141,7 +142,9 @@ static void add_past(past *mine, const past *other, int distance) {
   }
 }
 
-static int later_first(const void *a, const void *b) { return (*(const int *)a < *(const int *)b) - (*(const int *)a > *(const int *)b); }
+static int later_first(const void *a, const void *b) {
+  return (*(const int *)a < *(const int *)b) - (*(const int *)a > *(const int *)b);
+}
 
 static tsr_status choose_waits(tracker *t, past *ring, int at) {
   rt_launch *l = &t->p->launches[at];
@@ -152,7 +155,8 @@ static tsr_status choose_waits(tracker *t, past *ring, int at) {
   for (size_t i = 0; i < t->n_found; i++) {
     int distance = at - t->found[i];
     bool near = distance <= RT_WAIT_WINDOW - 1;
-    if ((i && t->found[i] == t->found[i - 1]) || (near && mine->bit[(distance - 1) / 64] >> ((distance - 1) % 64) & 1)) continue;
+    if ((i && t->found[i] == t->found[i - 1]) || (near && mine->bit[(distance - 1) / 64] >> ((distance - 1) % 64) & 1))
+      continue;
     l->waits[l->n_waits++] = t->found[i];
     if (!near) continue;
     mine->bit[(distance - 1) / 64] |= 1ull << ((distance - 1) % 64);

@@ -1,5 +1,5 @@
-/* core/runtime/program_plan.c - from a target program to slots, launches with their dependencies, and one workspace in which
- * temporaries share memory where their lives don't meet. */
+/* core/runtime/program_plan.c - from a target program to slots, launches with their dependencies, and one workspace in
+ * which temporaries share memory where their lives don't meet. */
 #include <string.h>
 
 #include "core/base/dtype.h"
@@ -21,8 +21,12 @@ static int slot_of(const ir_value *v) { return (int)v->scratch; }
 static size_t bytes_of(const ir_type *t) { return (size_t)ir_type_count(t) * tsr_dtype_size(t->dtype); }
 
 static tsr_tensor_info info_of(arena *a, const ir_value *v) {
-  tsr_tensor_info i = {.name = v->name ? arena_str(a, v->name) : "", .dtype = v->type->dtype, .shape.rank = v->type->rank, .bytes = bytes_of(v->type),
-                       .line = ir_value_loc(v).line, .column = ir_value_loc(v).col};
+  tsr_tensor_info i = {.name = v->name ? arena_str(a, v->name) : "",
+                       .dtype = v->type->dtype,
+                       .shape.rank = v->type->rank,
+                       .bytes = bytes_of(v->type),
+                       .line = ir_value_loc(v).line,
+                       .column = ir_value_loc(v).col};
   memcpy(i.shape.dims, v->type->dims, sizeof i.shape.dims);
   return i;
 }
@@ -34,14 +38,17 @@ static int add_slot(plan *x, rt_slot s) {
 
 static tsr_status check_static(const plan *x, const ir_value *v) {
   if (v->type->kind == IR_T_TENSOR && ir_type_count(v->type) >= 0) return NULL;
-  return ir_error(x->program, "give every dimension a number", "a tensor of the program has unknown or too many elements");
+  return ir_error(x->program, "give every dimension a number",
+                  "a tensor of the program has unknown or too many elements");
 }
 
-/* What the program itself must allocate has to fit at all; inputs and outputs are the caller's, who may have mapped them. */
+/* What the program itself must allocate has to fit at all; inputs and outputs are the caller's, who may have mapped
+ * them. */
 static tsr_status check_fits(const plan *x, ir_loc at, size_t bytes, const char *what) {
   int64_t most = x->p->dev->caps.max_buffer_bytes;
   if (!most || bytes <= (size_t)most) return NULL;
-  return ir_error_at(x->program, at, TSR_OUT_OF_MEMORY, "split the tensor", "%s of %zu bytes; %s allows %lld at once", what, bytes, x->p->dev->info.id, (long long)most);
+  return ir_error_at(x->program, at, TSR_OUT_OF_MEMORY, "split the tensor", "%s of %zu bytes; %s allows %lld at once",
+                     what, bytes, x->p->dev->info.id, (long long)most);
 }
 
 /* Slots for arguments, buffers and constants; aliases share. */
@@ -55,14 +62,17 @@ static tsr_status make_slots(plan *x) {
   for (int i = 0; i < x->b->n_args; i++) {
     TSR_TRY(check_static(x, x->b->args[i]));
     p->inputs[p->n_inputs++] = info_of(&p->arena, x->b->args[i]);
-    x->b->args[i]->scratch = add_slot(x, (rt_slot){.kind = SLOT_INPUT, .index = i, .bytes = bytes_of(x->b->args[i]->type)});
+    x->b->args[i]->scratch =
+        add_slot(x, (rt_slot){.kind = SLOT_INPUT, .index = i, .bytes = bytes_of(x->b->args[i]->type)});
   }
   for (ir_op *o = x->b->first; o; o = o->next) {
     if (o->n_results != 1) continue;
     ir_value *v = o->results[0];
     TSR_TRY(check_static(x, v));
     if (o->def->code == TG_ALIAS) v->scratch = o->operands[0]->scratch;
-    else if (o->def->code == TG_CONSTANT) v->scratch = add_slot(x, (rt_slot){.kind = SLOT_CONST, .bytes = bytes_of(v->type), .data = ir_get_attr(o, "value"), .loc = o->loc});
+    else if (o->def->code == TG_CONSTANT)
+      v->scratch = add_slot(
+          x, (rt_slot){.kind = SLOT_CONST, .bytes = bytes_of(v->type), .data = ir_get_attr(o, "value"), .loc = o->loc});
     else v->scratch = add_slot(x, (rt_slot){.kind = SLOT_TEMP, .bytes = bytes_of(v->type), .loc = o->loc});
   }
   return NULL;
@@ -139,7 +149,8 @@ static tsr_status plan_workspace(plan *x) {
   tsr_program *p = x->p;
   x->first = arena_array(&p->arena, int, p->n_slots + 1);
   x->last = arena_array(&p->arena, int, p->n_slots + 1);
-  int *horizon = arena_array(&p->arena, int, p->n_slots + 1); /* the first launch that this temporary or a later one is in */
+  int *horizon =
+      arena_array(&p->arena, int, p->n_slots + 1); /* the first launch that this temporary or a later one is in */
   if (!x->first || !x->last || !horizon) return st_oom();
   for (int i = 0; i < p->n_slots; i++) x->first[i] = -1;
   for (int l = 0; l < p->n_launches; l++)
@@ -149,7 +160,9 @@ static tsr_status plan_workspace(plan *x) {
       x->last[s] = l;
     }
   horizon[p->n_slots] = p->n_launches;
-  for (int i = p->n_slots; i-- > 0;) horizon[i] = p->slots[i].kind == SLOT_TEMP && x->first[i] >= 0 && x->first[i] < horizon[i + 1] ? x->first[i] : horizon[i + 1];
+  for (int i = p->n_slots; i-- > 0;)
+    horizon[i] = p->slots[i].kind == SLOT_TEMP && x->first[i] >= 0 && x->first[i] < horizon[i + 1] ? x->first[i]
+                                                                                                   : horizon[i + 1];
   rt_areas mem = {.al = &p->ctx->al};
   int64_t sum = 0; /* of all, so that no offset can overflow */
   tsr_status st = NULL;
@@ -158,10 +171,12 @@ static tsr_status plan_workspace(plan *x) {
     if (p->slots[i].kind != SLOT_TEMP || x->first[i] < 0) continue;
     if ((st = check_fits(x, p->slots[i].loc, p->slots[i].bytes, "a temporary"))) break;
     if (__builtin_add_overflow(sum, (int64_t)(p->slots[i].bytes + 512), &sum)) {
-      st = ir_error_at(x->program, p->slots[i].loc, TSR_OUT_OF_MEMORY, "split the tensor", "the bytes of all temporaries overflow 64 bits");
+      st = ir_error_at(x->program, p->slots[i].loc, TSR_OUT_OF_MEMORY, "split the tensor",
+                       "the bytes of all temporaries overflow 64 bits");
       break;
     }
-    int64_t at = rt_areas_take(&mem, x->first[i], x->last[i], (int64_t)((p->slots[i].bytes + 255) & ~(size_t)255), horizon[i]);
+    int64_t at =
+        rt_areas_take(&mem, x->first[i], x->last[i], (int64_t)((p->slots[i].bytes + 255) & ~(size_t)255), horizon[i]);
     if (at < 0) st = st_oom();
     else p->slots[i].offset = (size_t)at;
   }
@@ -228,7 +243,8 @@ static tsr_status make_staging(tsr_program *p) {
   if (p->dev->caps.dialect == DIALECT_CPU) return NULL;
   for (int i = 0; i < p->n_launches; i++) {
     size_t n = 0;
-    for (int k = 0; p->launches[i].host && k < p->launches[i].n_slots; k++) n += (p->slots[p->launches[i].slots[k]].bytes + 255) & ~(size_t)255;
+    for (int k = 0; p->launches[i].host && k < p->launches[i].n_slots; k++)
+      n += (p->slots[p->launches[i].slots[k]].bytes + 255) & ~(size_t)255;
     if (n > p->staging_bytes) p->staging_bytes = n;
   }
   if (p->staging_bytes && !(p->staging = al_alloc(&p->ctx->al, p->staging_bytes, 256))) return st_oom();
@@ -251,7 +267,17 @@ static tsr_status build(tsr_program *p) {
 static tsr_status describe_kernel(const plan *x, int index, tsr_kernel_info *k) {
   tsr_program *p = x->p;
   const be_kernel_desc *d = &p->desc.kernels[index];
-  *k = (tsr_kernel_info){.name = d->name, .family = "", .shared_bytes = d->shared_bytes, .flops = d->flops, .bytes = d->bytes, .registers = -1, .spill_bytes = -1, .occupancy = -1, .path = "", .original = "", .original_why = ""};
+  *k = (tsr_kernel_info){.name = d->name,
+                         .family = "",
+                         .shared_bytes = d->shared_bytes,
+                         .flops = d->flops,
+                         .bytes = d->bytes,
+                         .registers = -1,
+                         .spill_bytes = -1,
+                         .occupancy = -1,
+                         .path = "",
+                         .original = "",
+                         .original_why = ""};
   memcpy(k->grid, d->grid, sizeof k->grid);
   memcpy(k->block, d->block, sizeof k->block);
   const ir_op *o = ir_symbols_find(&x->kernels, d->name);
@@ -273,7 +299,16 @@ static tsr_status describe_kernel(const plan *x, int index, tsr_kernel_info *k) 
 }
 
 static void describe_host_call(const tsr_program *p, const rt_launch *l, tsr_kernel_info *k) {
-  *k = (tsr_kernel_info){.name = l->kernel, .family = "custom", .grid = {1, 1, 1}, .block = {1, 1, 1}, .registers = -1, .spill_bytes = -1, .occupancy = -1, .path = "", .original = "", .original_why = ""};
+  *k = (tsr_kernel_info){.name = l->kernel,
+                         .family = "custom",
+                         .grid = {1, 1, 1},
+                         .block = {1, 1, 1},
+                         .registers = -1,
+                         .spill_bytes = -1,
+                         .occupancy = -1,
+                         .path = "",
+                         .original = "",
+                         .original_why = ""};
   for (int s = 0; s < l->n_slots; s++) k->bytes += (double)p->slots[l->slots[s]].bytes;
 }
 

@@ -1,5 +1,6 @@
-/* core/runtime/program_set.c - one program per list of input shapes of a graph with unknown dimensions, compiled when first asked for, the least
- * recently asked for given up first. Invariant: entries [0, n) are sorted by use, the latest first. */
+/* core/runtime/program_set.c - one program per list of input shapes of a graph with unknown dimensions, compiled when
+ * first asked for, the least recently asked for given up first. Invariant: entries [0, n) are sorted by use, the latest
+ * first. */
 #include <string.h>
 
 #include "core/runtime/internal.h"
@@ -19,16 +20,22 @@ struct tsr_program_set {
   int n, most, n_inputs;
 };
 
-tsr_status tsr_program_set_create(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, int most, tsr_program_set **out) {
+tsr_status tsr_program_set_create(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, int most,
+                                  tsr_program_set **out) {
   RT_OUT("program_set_create", out);
   RT_NEED("program_set_create", "dev", dev);
   RT_NEED("program_set_create", "g", g);
   tsr_context *ctx = dev->ctx;
   TSR_TRY(rt_check_options(ctx, "program_set_create", o));
-  if (most < 0 || most > MOST) return RT_BAD(ctx, "program_set_create", "0 means 16, 65536 is the most", "room for %d programs", most);
+  if (most < 0 || most > MOST)
+    return RT_BAD(ctx, "program_set_create", "0 means 16, 65536 is the most", "room for %d programs", most);
   tsr_program_set *s = al_new(&ctx->al, tsr_program_set);
   if (!s) return st_oom();
-  *s = (tsr_program_set){.dev = dev, .g = g, .options = o ? *o : (tsr_compile_options){0}, .most = most ? most : DEFAULT_MOST, .n_inputs = tsr_graph_n_inputs(g)};
+  *s = (tsr_program_set){.dev = dev,
+                         .g = g,
+                         .options = o ? *o : (tsr_compile_options){0},
+                         .most = most ? most : DEFAULT_MOST,
+                         .n_inputs = tsr_graph_n_inputs(g)};
   s->v = al_zalloc(&ctx->al, (size_t)s->most * sizeof *s->v);
   if (!s->v) tsr_program_set_destroy(&s);
   *out = s;
@@ -39,7 +46,9 @@ static size_t shapes_bytes(const tsr_program_set *s) { return ((size_t)s->n_inpu
 
 static bool same(const member *m, const tsr_shape *shapes, int n) {
   for (int i = 0; i < n; i++)
-    if (m->shapes[i].rank != shapes[i].rank || memcmp(m->shapes[i].dims, shapes[i].dims, (size_t)shapes[i].rank * sizeof shapes[i].dims[0])) return false;
+    if (m->shapes[i].rank != shapes[i].rank ||
+        memcmp(m->shapes[i].dims, shapes[i].dims, (size_t)shapes[i].rank * sizeof shapes[i].dims[0]))
+      return false;
   return true;
 }
 
@@ -68,7 +77,8 @@ tsr_status tsr_program_set_get(tsr_program_set *s, const tsr_shape *shapes, int 
   if (n != s->n_inputs) return RT_BAD(s->dev->ctx, "program_set_get", NULL, "%d shapes for %d inputs", n, s->n_inputs);
   TSR_TRY(rt_check_array("program_set_get", "shapes", shapes, n));
   for (int i = 0; i < n; i++)
-    if (shapes[i].rank < 0 || shapes[i].rank > TSR_MAX_RANK) return RT_BAD(s->dev->ctx, "program_set_get", NULL, "shape %d has rank %d", i, shapes[i].rank);
+    if (shapes[i].rank < 0 || shapes[i].rank > TSR_MAX_RANK)
+      return RT_BAD(s->dev->ctx, "program_set_get", NULL, "shape %d has rank %d", i, shapes[i].rank);
   while (at < s->n && !same(&s->v[at], shapes, n)) at++;
   if (at < s->n) m = s->v[at];
   else {

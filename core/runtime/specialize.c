@@ -1,6 +1,6 @@
-/* core/runtime/specialize.c - a graph with unknown dimensions becomes one for given shapes: its inputs get them and every type is inferred
- * anew. Input: a graph and a shape per input; output: a new, complete graph of known dimensions, which remembers what was unknown so that
- * tuning decisions can be shared (core/tune/bucket.h). */
+/* core/runtime/specialize.c - a graph with unknown dimensions becomes one for given shapes: its inputs get them and
+ * every type is inferred anew. Input: a graph and a shape per input; output: a new, complete graph of known dimensions,
+ * which remembers what was unknown so that tuning decisions can be shared (core/tune/bucket.h). */
 #include <string.h>
 
 #include "core/base/dtype.h"
@@ -12,8 +12,11 @@ static tsr_status set_input(const tsr_graph *g, ir_value *v, const tsr_shape *s)
   const char *name = v->name ? v->name : "?";
   TSR_TRY(rt_check_shape(g, "graph_specialize", v->type->dtype, s));
   bool fits = s->rank == v->type->rank;
-  for (int i = 0; fits && i < s->rank; i++) fits = v->type->dims[i] == IR_DYNAMIC ? s->dims[i] >= 0 : v->type->dims[i] == s->dims[i];
-  if (!fits) return ir_error_at(g->func, v->loc, TSR_SHAPE_MISMATCH, "known dimensions stay as they are", "the shape given for input %%%s does not fit its type", name);
+  for (int i = 0; fits && i < s->rank; i++)
+    fits = v->type->dims[i] == IR_DYNAMIC ? s->dims[i] >= 0 : v->type->dims[i] == s->dims[i];
+  if (!fits)
+    return ir_error_at(g->func, v->loc, TSR_SHAPE_MISMATCH, "known dimensions stay as they are",
+                       "the shape given for input %%%s does not fit its type", name);
   const ir_type *before = v->type;
   v->type = ir_type_tensor(g->m, v->type->dtype, s->rank, s->dims);
   return v->type && bucket_note(g->func, before, v->type) ? NULL : st_oom();
@@ -33,7 +36,8 @@ static tsr_status infer_again(tsr_graph *g, ir_op *op) {
 tsr_status tsr_graph_specialize(const tsr_graph *g, const tsr_shape *shapes, int n, tsr_graph **out) {
   RT_OUT("graph_specialize", out);
   RT_NEED("graph_specialize", "g", g);
-  if (n != tsr_graph_n_inputs(g)) return RT_BAD(g->ctx, "graph_specialize", NULL, "%d shapes for %d inputs", n, tsr_graph_n_inputs(g));
+  if (n != tsr_graph_n_inputs(g))
+    return RT_BAD(g->ctx, "graph_specialize", NULL, "%d shapes for %d inputs", n, tsr_graph_n_inputs(g));
   TSR_TRY(rt_check_array("graph_specialize", "shapes", shapes, n));
   tsr_graph *s;
   TSR_TRY(rt_graph_new(g->ctx, &s));

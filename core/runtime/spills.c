@@ -14,7 +14,9 @@ bool rt_is_heavy(const tsr_program *p, int i, char *why, size_t size) {
   tsr_status st = p->dev->vt->kernel_stats(p->module, p->launches[i].kernel_index, &s);
   tsr_status_free(st);
   if (st || (s.spill_bytes <= 0 && !s.serialized)) return false;
-  if (s.spill_bytes > 0) snprintf(why, size, "%d bytes of registers spill%s", s.spill_bytes, s.serialized ? ", and wgmma is serialized" : "");
+  if (s.spill_bytes > 0)
+    snprintf(why, size, "%d bytes of registers spill%s", s.spill_bytes,
+             s.serialized ? ", and wgmma is serialized" : "");
   else snprintf(why, size, "wgmma is serialized");
   return true;
 }
@@ -22,7 +24,9 @@ bool rt_is_heavy(const tsr_program *p, int i, char *why, size_t size) {
 tsr_status rt_refuse_heavy(const tsr_program *p) {
   char why[128];
   for (int i = 0; i < p->n_launches; i++)
-    if (rt_is_heavy(p, i, why, sizeof why)) return st_make(&p->ctx->al, TSR_UNSUPPORTED, RT_WHERE("compile", "use a smaller tile or more warps"), "kernel %s: %s", p->launches[i].kernel, why);
+    if (rt_is_heavy(p, i, why, sizeof why))
+      return st_make(&p->ctx->al, TSR_UNSUPPORTED, RT_WHERE("compile", "use a smaller tile or more warps"),
+                     "kernel %s: %s", p->launches[i].kernel, why);
   return NULL;
 }
 
@@ -60,7 +64,8 @@ static tsr_status apply_to_equal(const rt_lighter *l, int i, ir_module *schedule
   for (ir_op *f = schedule->root->regions[0]->first; f && ok; f = f->next)
     for (ir_op *k = f->n_regions ? f->regions[0]->first : NULL; k && ok; k = k->next) {
       if (k->def->level != IR_SCHEDULE || k->def->code != S_KERNEL) continue;
-      if (k != kernel && (!keyed || !sched_key(k, &have) || have.n != want.n || memcmp(have.p, want.p, want.n))) continue;
+      if (k != kernel && (!keyed || !sched_key(k, &have) || have.n != want.n || memcmp(have.p, want.p, want.n)))
+        continue;
       ok = sched_write(k, &l->v[i].params) && sched_note_legalized(k, &l->v[i].first, l->v[i].reason);
     }
   ok &= strb_ok(&want) && strb_ok(&have);
@@ -74,7 +79,8 @@ tsr_status rt_lighter_apply(const rt_lighter *l, ir_module *schedule, pass_trace
     ir_op *k = kernel_of(schedule, l->v[i].kernel);
     if (!k || !memcmp(&l->v[i].params, &l->v[i].first, sizeof l->v[i].first)) continue;
     TSR_TRY(apply_to_equal(l, i, schedule, k));
-    trace_add(trace, "schedule", "spill_retry", k, true, "%s: %s: another schedule is taken", l->v[i].kernel, l->v[i].reason);
+    trace_add(trace, "schedule", "spill_retry", k, true, "%s: %s: another schedule is taken", l->v[i].kernel,
+              l->v[i].reason);
   }
   return NULL;
 }
@@ -116,7 +122,8 @@ bool rt_lighter_next(rt_lighter *l, tsr_program *p, bool may) {
   for (int i = 0; i < p->n_launches; i++) {
     if (!rt_is_heavy(p, i, why, sizeof why)) continue;
     ir_op *k = kernel_of(p->levels[TSR_LEVEL_SCHEDULE], p->launches[i].kernel);
-    trace_add(&p->trace, "schedule", "spill_retry", k ? k : p->levels[TSR_LEVEL_TARGET]->root, false, "%s: %s, and there is no other schedule to take", p->launches[i].kernel, why);
+    trace_add(&p->trace, "schedule", "spill_retry", k ? k : p->levels[TSR_LEVEL_TARGET]->root, false,
+              "%s: %s, and there is no other schedule to take", p->launches[i].kernel, why);
     rt_log(p->ctx, TSR_LOG_WARN, "kernel %s: %s, and there is no other schedule to take", p->launches[i].kernel, why);
   }
   return false;

@@ -1,4 +1,5 @@
-/* core/runtime/tune.c - cached and searched schedules while compiling; the context's cache; the device's measured rates. */
+/* core/runtime/tune.c - cached and searched schedules while compiling; the context's cache; the device's measured
+ * rates. */
 #include "core/runtime/tune.h"
 
 #include <stdio.h>
@@ -33,7 +34,8 @@ tune_cache *rt_tune_cache(tsr_context *ctx, const char *name, bool create) {
 void rt_tune_close(tsr_context *ctx) { cache_close(&ctx->tune.cache); }
 
 tsr_tune_counters tsr_context_tune_counters(const tsr_context *ctx) {
-  return !ctx ? (tsr_tune_counters){0} : (tsr_tune_counters){ctx->tune.measurements, ctx->tune.lookups, ctx->tune.hits, ctx->tune.fallbacks};
+  return !ctx ? (tsr_tune_counters){0}
+              : (tsr_tune_counters){ctx->tune.measurements, ctx->tune.lookups, ctx->tune.hits, ctx->tune.fallbacks};
 }
 
 enum { BARRIER_WARPS = 4 };
@@ -49,7 +51,8 @@ tsr_status tsr_context_check_cache(tsr_context *ctx, const char *name) {
   cache_describe(c, &i);
   if (i.off || (sound && !i.quarantined)) return NULL;
   if (!i.readable) return st_make(&ctx->al, TSR_IO_ERROR, ST_WHERE("tune", "cache", NULL), "%.300s: %s", i.path, i.why);
-  return st_make(&ctx->al, TSR_CACHE_CORRUPT, ST_WHERE("tune", "cache", "`tessera cache verify` and `clear`"), "%.300s: %zu damaged entries, %zu damaged trials, %d file(s) set aside", i.path, v.bad_entries,
+  return st_make(&ctx->al, TSR_CACHE_CORRUPT, ST_WHERE("tune", "cache", "`tessera cache verify` and `clear`"),
+                 "%.300s: %zu damaged entries, %zu damaged trials, %d file(s) set aside", i.path, v.bad_entries,
                  v.bad_trials, i.quarantined);
 }
 
@@ -61,7 +64,8 @@ static double time_scheduled(tsr_device *dev, const char *text, const tsr_schedu
   tsr_buffer *in = NULL, *out = NULL;
   double v[7] = {0}, ns[4] = {0};
   int n = 0;
-  tsr_compile_options o = {.tune = TSR_TUNE_OFF, .fallback = TSR_FALLBACK_ALLOW, .schedules = by_hand, .n_schedules = by_hand ? 1 : 0};
+  tsr_compile_options o = {
+      .tune = TSR_TUNE_OFF, .fallback = TSR_FALLBACK_ALLOW, .schedules = by_hand, .n_schedules = by_hand ? 1 : 0};
   tsr_status st = tsr_program_parse(dev, text, strlen(text), "rates", &o, &p);
   if (!st && tsr_program_n_kernels(p) > 4) st = st_oom();
   if (!st) st = tsr_buffer_create(dev, tsr_program_input(p, 0).bytes, TSR_MEMORY_DEVICE, &in);
@@ -86,8 +90,12 @@ static double time_scheduled(tsr_device *dev, const char *text, const tsr_schedu
 static double time_text(tsr_device *dev, const char *text) { return time_scheduled(dev, text, NULL); }
 
 static const char *unary_text(char *buf, size_t cap, const char *op, long long n) {
-  snprintf(buf, cap, "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<%lldxf32>):\n%%0 = \"tessera.graph.%s\"(%%A) : (tensor<%lldxf32>) -> tensor<%lldxf32>\n"
-           "\"tessera.graph.return\"(%%0) : (tensor<%lldxf32>) -> ()\n}) {sym_name = \"main\"} : () -> ()\n}) : () -> ()\n", n, op, n, n, n);
+  snprintf(
+      buf, cap,
+      "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<%lldxf32>):\n%%0 = "
+      "\"tessera.graph.%s\"(%%A) : (tensor<%lldxf32>) -> tensor<%lldxf32>\n"
+      "\"tessera.graph.return\"(%%0) : (tensor<%lldxf32>) -> ()\n}) {sym_name = \"main\"} : () -> ()\n}) : () -> ()\n",
+      n, op, n, n, n);
   return buf;
 }
 
@@ -99,18 +107,27 @@ static const char *matmul_text(char *buf, size_t cap, int m, int n, int k, const
 
 /* A block that turns a 16x16 tile `steps` times through shared memory: two barriers a step, as staging a k step has. */
 static const char *barrier_text(char *buf, size_t cap, int steps) {
-  snprintf(buf, cap, "\"builtin.module\"() ({\n\"tessera.tile.program\"() ({\n^bb0(%%A: tensor<16x16xf32>):\n%%B = \"tessera.tile.buffer\"() : () -> tensor<16x16xf32>\n"
-           "\"tessera.tile.launch\"(%%A, %%B) {kernel = \"turn\"}\n\"tessera.tile.return\"(%%B)\n}) {sym_name = \"main\"}\n"
-           "\"tessera.tile.kernel\"() ({\n^bb0(%%a: !tessera.view<16x16xf32>, %%b: !tessera.view<16x16xf32>):\n"
-           "%%zero = \"tessera.tile.const\"() {value = 0}\n%%one = \"tessera.tile.const\"() {value = 1}\n%%n = \"tessera.tile.const\"() {value = %d}\n"
-           "%%v = \"tessera.tile.window\"(%%a, %%zero, %%zero) {sizes = [16, 16]}\n%%w = \"tessera.tile.window\"(%%b, %%zero, %%zero) {sizes = [16, 16]}\n"
-           "%%x = \"tessera.tile.load\"(%%v)\n%%z = \"tessera.tile.for\"(%%zero, %%n, %%one, %%x) ({\n^bb0(%%i: index, %%y: !tessera.frag<16x16xf32>):\n"
-           "%%t = \"tessera.tile.transpose\"(%%y) {perm = [1, 0]}\n\"tessera.tile.yield\"(%%t)\n})\n\"tessera.tile.store\"(%%z, %%w)\n\"tessera.tile.return\"()\n"
-           "}) {sym_name = \"turn\", grid = [1, 1, 1], outputs = 1, warps = %d}\n}) : () -> ()\n", steps, BARRIER_WARPS);
+  snprintf(
+      buf, cap,
+      "\"builtin.module\"() ({\n\"tessera.tile.program\"() ({\n^bb0(%%A: tensor<16x16xf32>):\n%%B = "
+      "\"tessera.tile.buffer\"() : () -> tensor<16x16xf32>\n"
+      "\"tessera.tile.launch\"(%%A, %%B) {kernel = \"turn\"}\n\"tessera.tile.return\"(%%B)\n}) {sym_name = \"main\"}\n"
+      "\"tessera.tile.kernel\"() ({\n^bb0(%%a: !tessera.view<16x16xf32>, %%b: !tessera.view<16x16xf32>):\n"
+      "%%zero = \"tessera.tile.const\"() {value = 0}\n%%one = \"tessera.tile.const\"() {value = 1}\n%%n = "
+      "\"tessera.tile.const\"() {value = %d}\n"
+      "%%v = \"tessera.tile.window\"(%%a, %%zero, %%zero) {sizes = [16, 16]}\n%%w = \"tessera.tile.window\"(%%b, "
+      "%%zero, %%zero) {sizes = [16, 16]}\n"
+      "%%x = \"tessera.tile.load\"(%%v)\n%%z = \"tessera.tile.for\"(%%zero, %%n, %%one, %%x) ({\n^bb0(%%i: index, %%y: "
+      "!tessera.frag<16x16xf32>):\n"
+      "%%t = \"tessera.tile.transpose\"(%%y) {perm = [1, "
+      "0]}\n\"tessera.tile.yield\"(%%t)\n})\n\"tessera.tile.store\"(%%z, %%w)\n\"tessera.tile.return\"()\n"
+      "}) {sym_name = \"turn\", grid = [1, 1, 1], outputs = 1, warps = %d}\n}) : () -> ()\n",
+      steps, BARRIER_WARPS);
   return buf;
 }
 
-/* What one more k step costs a block beside its arithmetic; 0: too little to tell. On a CPU the same product in more steps, elsewhere the loop above. */
+/* What one more k step costs a block beside its arithmetic; 0: too little to tell. On a CPU the same product in more
+ * steps, elsewhere the loop above. */
 static double step_ns(tsr_device *dev, char *text, size_t cap) {
   enum { SIDE = 32, LONG_K = 8192, FEW = 16, MANY = 256, LOOPS = 2000 };
   double few, many, steps;
@@ -128,14 +145,16 @@ static double step_ns(tsr_device *dev, char *text, size_t cap) {
   return few > 0 && many > 1.2 * few ? (many - few) / steps : 0;
 }
 
-/* GB/s of a copy that stays in the second-level cache (of all cores, where each has its own); 0: not seen, being no faster than memory. */
+/* GB/s of a copy that stays in the second-level cache (of all cores, where each has its own); 0: not seen, being no
+ * faster than memory. */
 static double near_gbps(tsr_device *dev, const tune_device *d, double launch, char *text, size_t cap) {
   enum { UNKNOWN = 1 << 19 }; /* no device of today has less */
   const tune_tier *l2 = tune_device_tier(d, "l2"), *memory = tune_device_tier(d, "memory");
   double bytes = l2 && l2->bytes > 0 ? l2->bytes * (d->is_cpu ? d->cores : 1) / 2 : UNKNOWN;
   if (bytes < 1 << 16 || bytes > 1 << 28) return 0;
   long long n = (long long)bytes / 8;
-  double ns = time_text(dev, unary_text(text, cap, "neg", n)), rate = ns > 2 * launch ? 8.0 * (double)n / (ns - launch) : 0;
+  double ns = time_text(dev, unary_text(text, cap, "neg", n)),
+         rate = ns > 2 * launch ? 8.0 * (double)n / (ns - launch) : 0;
   return memory && rate > memory->gbps ? rate : 0;
 }
 
@@ -146,20 +165,24 @@ static void reached(double flops, double ns, double launch, double *gflops, tune
   *from = TUNE_REACHED;
 }
 
-/* What the device reaches with our own kernels: copies, an untuned matmul, a kernel of one block, a loop of barriers. Those of shared memory and
- * the latencies stay listed or assumed. */
+/* What the device reaches with our own kernels: copies, an untuned matmul, a kernel of one block, a loop of barriers.
+ * Those of shared memory and the latencies stay listed or assumed. */
 static void measure_rates(tsr_device *dev, tune_device *d) {
   enum { COPY = 1 << 24, SIDE = 768 };
   char text[1600];
   const double flops = 2.0 * SIDE * SIDE * SIDE;
-  double launch = time_text(dev, unary_text(text, sizeof text, "neg", 16)), copy = time_text(dev, unary_text(text, sizeof text, "neg", COPY));
+  double launch = time_text(dev, unary_text(text, sizeof text, "neg", 16)),
+         copy = time_text(dev, unary_text(text, sizeof text, "neg", COPY));
   if (launch > 0) d->launch_ns = launch, d->launch_from = TUNE_MEASURED;
   if (copy > 0) tune_device_measured(d, "memory", 8.0 * COPY / copy);
   double near = launch > 0 ? near_gbps(dev, d, launch, text, sizeof text) : 0, step = step_ns(dev, text, sizeof text);
   if (near > 0) tune_device_measured(d, "l2", near);
   if (step > 0) d->barrier_ns = step, d->barrier_from = TUNE_MEASURED;
-  reached(flops, time_text(dev, matmul_text(text, sizeof text, SIDE, SIDE, SIDE, "f32")), launch, &d->fma_gflops, &d->fma_from);
-  if (d->n_matrix) reached(flops, time_text(dev, matmul_text(text, sizeof text, SIDE, SIDE, SIDE, "bf16")), launch, &d->matrix_gflops, &d->matrix_from);
+  reached(flops, time_text(dev, matmul_text(text, sizeof text, SIDE, SIDE, SIDE, "f32")), launch, &d->fma_gflops,
+          &d->fma_from);
+  if (d->n_matrix)
+    reached(flops, time_text(dev, matmul_text(text, sizeof text, SIDE, SIDE, SIDE, "bf16")), launch, &d->matrix_gflops,
+            &d->matrix_from);
   d->measured_on = (double)time(NULL);
 }
 
@@ -168,7 +191,8 @@ static tsr_status device_itself(tsr_device *dev, tune_cache *cache, bool measure
   strb text;
   *out = tune_device_from_caps(&dev->caps, dev->info.name);
   out->queried = dev->be != NULL;
-  snprintf(id, sizeof id, "%.64s|%.32s|%d|%.128s|%s", dev->info.name, dev->caps.arch, dev->caps.n_cores, dev->info.driver ? dev->info.driver : "", tune_generator());
+  snprintf(id, sizeof id, "%.64s|%.32s|%d|%.128s|%s", dev->info.name, dev->caps.arch, dev->caps.n_cores,
+           dev->info.driver ? dev->info.driver : "", tune_generator());
   strb_init(&text, &dev->ctx->al);
   bool known = false;
   if (cache_device(cache, id, &text)) {
@@ -216,10 +240,12 @@ bool rt_tune_is_fixed(const ir_op *kernel) {
   sched_read(kernel, &p);
   if (p.autotune) return false;
   p.autotune = false;
-  return p.m || p.n || p.k || p.vectorize || p.use_shared || p.padding || p.async_copy || p.stages || p.split_k || p.warps || p.raster || p.cluster || p.stream_k || p.matrix_path;
+  return p.m || p.n || p.k || p.vectorize || p.use_shared || p.padding || p.async_copy || p.stages || p.split_k ||
+         p.warps || p.raster || p.cluster || p.stream_k || p.matrix_path;
 }
 
-static tsr_status tune_one(tsr_device *dev, ir_op *kernel, tune_mode mode, tune_cache *cache, tsr_policy policy, const tune_device *device, pass_trace *trace) {
+static tsr_status tune_one(tsr_device *dev, ir_op *kernel, tune_mode mode, tune_cache *cache, tsr_policy policy,
+                           const tune_device *device, pass_trace *trace) {
   tsr_context *ctx = dev->ctx;
   rt_kernel *k = al_new(&ctx->al, rt_kernel);
   bool worth;
@@ -227,15 +253,25 @@ static tsr_status tune_one(tsr_device *dev, ir_op *kernel, tune_mode mode, tune_
   tsr_status st = rt_kernel_open(dev, kernel, policy, device, k, &worth);
   if (!st && worth) {
     tuner_result r;
-    tuner_desc d = {.al = &ctx->al, .mode = mode, .device = &k->device, .problem = &k->problem, .space = &k->space.s, .dflt = &k->dflt,
-                    .target = mode == TUNE_FULL ? &k->target : NULL, .cache = cache, .key = k->key, .bucket = k->bucket, .stop_fraction = tune_device_has_roofline(&k->device) ? 0 : 2};
+    tuner_desc d = {.al = &ctx->al,
+                    .mode = mode,
+                    .device = &k->device,
+                    .problem = &k->problem,
+                    .space = &k->space.s,
+                    .dflt = &k->dflt,
+                    .target = mode == TUNE_FULL ? &k->target : NULL,
+                    .cache = cache,
+                    .key = k->key,
+                    .bucket = k->bucket,
+                    .stop_fraction = tune_device_has_roofline(&k->device) ? 0 : 2};
     st = tuner_run(&d, &r);
     ctx->tune.lookups++;
     ctx->tune.hits += r.source == TUNE_FROM_CACHE || r.source == TUNE_FROM_BUCKET;
     ctx->tune.measurements += r.measurements;
     if (!st && r.source != TUNE_FROM_DEFAULT) {
       sched_params p = rt_kernel_params(k, &r.config);
-      trace_add(trace, "tune", tune_source_name(r.source), kernel, true, "%s: %dx%dx%d", ir_get_str(kernel, "sym_name", ""), r.config.m, r.config.n, r.config.k);
+      trace_add(trace, "tune", tune_source_name(r.source), kernel, true, "%s: %dx%dx%d",
+                ir_get_str(kernel, "sym_name", ""), r.config.m, r.config.n, r.config.k);
       ctx->tune.used++;
       if (!sched_write(kernel, &p)) st = st_oom();
     }
@@ -245,7 +281,8 @@ static tsr_status tune_one(tsr_device *dev, ir_op *kernel, tune_mode mode, tune_
   return st;
 }
 
-tsr_status rt_tune_schedule(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_policy policy, pass_trace *trace) {
+tsr_status rt_tune_schedule(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_policy policy,
+                            pass_trace *trace) {
   tune_mode mode = mode_of(o);
   tune_device device;
   if (mode == TUNE_OFF || !dev->be) return NULL;
@@ -254,7 +291,8 @@ tsr_status rt_tune_schedule(tsr_device *dev, ir_module *m, const tsr_compile_opt
   TSR_TRY(rt_tune_device(dev, cache, mode == TUNE_FULL, &device));
   for (ir_op *p = m->root->regions[0]->first; p; p = p->next)
     for (ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next)
-      if (k->def->level == IR_SCHEDULE && k->def->code == S_KERNEL && !rt_tune_is_fixed(k)) TSR_TRY(tune_one(dev, k, mode, cache, policy, &device, trace));
+      if (k->def->level == IR_SCHEDULE && k->def->code == S_KERNEL && !rt_tune_is_fixed(k))
+        TSR_TRY(tune_one(dev, k, mode, cache, policy, &device, trace));
   return NULL;
 }
 
@@ -287,10 +325,13 @@ void rt_tune_failed(tsr_program *p, const tsr_compile_options *o) {
   for (ir_op *prog = k && m ? m->root->regions[0]->first : NULL; prog; prog = prog->next)
     for (ir_op *kernel = prog->n_regions ? prog->regions[0]->first : NULL; kernel; kernel = kernel->next) {
       bool worth;
-      if (kernel->def->level != IR_SCHEDULE || kernel->def->code != S_KERNEL || !rt_was_tuned(p, ir_get_str(kernel, "sym_name", ""))) continue;
+      if (kernel->def->level != IR_SCHEDULE || kernel->def->code != S_KERNEL ||
+          !rt_was_tuned(p, ir_get_str(kernel, "sym_name", "")))
+        continue;
       tsr_status st = rt_kernel_open(p->dev, kernel, p->policy, &device, k, &worth);
       tuner_result was = {.source = TUNE_FROM_CACHE};
-      if (!st && worth) tuner_winner_failed(&(tuner_desc){.cache = cache, .key = k->key, .bucket = k->bucket, .dflt = &k->dflt}, &was);
+      if (!st && worth)
+        tuner_winner_failed(&(tuner_desc){.cache = cache, .key = k->key, .bucket = k->bucket, .dflt = &k->dflt}, &was);
       tsr_status_free(st);
       rt_kernel_close(k);
     }

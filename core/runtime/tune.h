@@ -35,9 +35,11 @@ typedef struct rt_kernel {
 } rt_kernel;
 
 /* False in *worth: nothing to tune. */
-tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy policy, const tune_device *device, rt_kernel *out, bool *worth);
+tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy policy, const tune_device *device,
+                          rt_kernel *out, bool *worth);
 void rt_kernel_close(rt_kernel *k);
-/* What is written into the kernel for a config. Nothing for the default: it is what the lowering does by itself, to the last bit of code. */
+/* What is written into the kernel for a config. Nothing for the default: it is what the lowering does by itself, to the
+ * last bit of code. */
 sched_params rt_kernel_params(const rt_kernel *k, const tune_config *c);
 
 /* The device's profile with its measured rates: from the cache, else (with `measure`) measured now and kept. */

@@ -1,5 +1,5 @@
-/* core/runtime/tune_kernel.c - one kernel as the tuner's target: compiled alone with a candidate's parameters, run on scratch operands,
- * compared with the oracle on sampled elements. See tune.h. */
+/* core/runtime/tune_kernel.c - one kernel as the tuner's target: compiled alone with a candidate's parameters, run on
+ * scratch operands, compared with the oracle on sampled elements. See tune.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +38,8 @@ void rt_fill_random(tsr_dtype t, void *p, size_t bytes, uint64_t seed) {
     double u = (double)search_rand(&seed, 1u << 20) / (1u << 19) - 1;
     dtype_store(t, p, i, dtype_is_float(t) ? u : t == TSR_BOOL ? u > 0 : (double)(int)(u * 8));
   }
-  for (size_t done = block; done < n; done += block) memcpy((char *)p + done * size, p, (n - done < block ? n - done : block) * size);
+  for (size_t done = block; done < n; done += block)
+    memcpy((char *)p + done * size, p, (n - done < block ? n - done : block) * size);
 }
 
 /* Whatever make_operands got to. */
@@ -72,7 +73,8 @@ static tsr_status make_operands(rt_kernel *k, const tsr_program *p) {
     TSR_TRY(tsr_buffer_create(k->dev, t.bytes, TSR_MEMORY_DEVICE, &k->in[i]));
     TSR_TRY(tsr_buffer_write(k->in[i], 0, k->host[i], t.bytes));
   }
-  for (int i = 0; i < n_out; i++) TSR_TRY(tsr_buffer_create(k->dev, tsr_program_output(p, i).bytes, TSR_MEMORY_DEVICE, &k->out[i]));
+  for (int i = 0; i < n_out; i++)
+    TSR_TRY(tsr_buffer_create(k->dev, tsr_program_output(p, i).bytes, TSR_MEMORY_DEVICE, &k->out[i]));
   k->ready = true;
   return NULL;
 }
@@ -144,7 +146,8 @@ static tsr_status check(void *user, void *kernel, bool *right) {
     TSR_TRY(st);
   }
   TSR_TRY(run(k, p, &ns));
-  if (!k->oracle) TSR_TRY(graph_evaluator_create(k->graph->root->regions[0]->first, (const void *const *)k->host, &k->oracle));
+  if (!k->oracle)
+    TSR_TRY(graph_evaluator_create(k->graph->root->regions[0]->first, (const void *const *)k->host, &k->oracle));
   *right = true;
   for (int i = 0; *right && i < k->n_out; i++) TSR_TRY(compare_output(k, p, i, right));
   return NULL;
@@ -171,8 +174,16 @@ static void suggested_tile(tsr_device *dev, const ir_op *kernel, const tune_prob
   for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
     if (!graph_is(o, G_MATMUL)) continue;
     graph_matmul g = graph_matmul_get(o);
-    be_matmul d = {.batch = p->batch, .m = p->m, .n = p->n, .k = p->k, .a = o->operands[0]->type->dtype, .b = o->operands[1]->type->dtype, .acc = g.accum,
-                   .transpose_a = g.transpose_a, .transpose_b = g.transpose_b, .constant_b = sched_is_constant(kernel, o->operands[1])};
+    be_matmul d = {.batch = p->batch,
+                   .m = p->m,
+                   .n = p->n,
+                   .k = p->k,
+                   .a = o->operands[0]->type->dtype,
+                   .b = o->operands[1]->type->dtype,
+                   .acc = g.accum,
+                   .transpose_a = g.transpose_a,
+                   .transpose_b = g.transpose_b,
+                   .constant_b = sched_is_constant(kernel, o->operands[1])};
     if (!dev->vt->suggest_tile(dev->be, &d, tile)) memset(tile, 0, 3 * sizeof *tile);
   }
 }
@@ -183,7 +194,8 @@ void rt_kernel_tile(const tsr_program *p, const char *name, int64_t tile[3]) {
     for (ir_op *o = prog->n_regions ? prog->regions[0]->first : NULL; o; o = o->next) {
       tune_problem problem;
       int64_t suggested[3];
-      if (o->def->level != IR_SCHEDULE || o->def->code != S_KERNEL || strcmp(ir_get_str(o, "sym_name", ""), name)) continue;
+      if (o->def->level != IR_SCHEDULE || o->def->code != S_KERNEL || strcmp(ir_get_str(o, "sym_name", ""), name))
+        continue;
       if (!tune_kernel_problem(o, "", &problem) || problem.family != TUNE_MATMUL) return;
       suggested_tile(p->dev, o, &problem, suggested);
       tune_config c = tune_kernel_default(o, &p->dev->caps, suggested);
@@ -192,13 +204,15 @@ void rt_kernel_tile(const tsr_program *p, const char *name, int64_t tile[3]) {
     }
 }
 
-tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy policy, const tune_device *device, rt_kernel *k, bool *worth) {
+tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy policy, const tune_device *device,
+                          rt_kernel *k, bool *worth) {
   int64_t tile[3];
   memset(k, 0, sizeof *k);
   TSR_TRY(tsr_policy_parse(ir_get_str(kernel, "policy", tsr_policy_name(policy)), &policy));
   k->dev = dev;
   k->policy = policy;
-  *worth = tune_kernel_problem(kernel, tsr_policy_name(policy), &k->problem) && kernel->n_operands <= MAX_OPERANDS && kernel->n_results <= MAX_OPERANDS;
+  *worth = tune_kernel_problem(kernel, tsr_policy_name(policy), &k->problem) && kernel->n_operands <= MAX_OPERANDS &&
+           kernel->n_results <= MAX_OPERANDS;
   if (!*worth) return NULL;
   TSR_TRY(extract_schedule(kernel, &k->schedule));
   k->kernel = extract_kernel(k->schedule);
@@ -218,7 +232,8 @@ tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy polic
   *worth = space_nearest(&k->space.s, &k->dflt, &at);
   if (*worth) k->dflt = space_config(&k->space.s, &at);
   snprintf(k->driver, sizeof k->driver, "%s", dev->info.driver ? dev->info.driver : "");
-  k->key = tune_kernel_make_key(k->kernel, &k->problem, &dev->caps, k->driver, tsr_policy_name(policy), "", &k->key_text);
+  k->key =
+      tune_kernel_make_key(k->kernel, &k->problem, &dev->caps, k->driver, tsr_policy_name(policy), "", &k->key_text);
   bucket_shape(kernel->parent ? kernel->parent->parent : NULL, &k->problem, k->bucket, sizeof k->bucket);
   k->target = (tune_target){k, prepare, run, check, release, registers};
   return extract_graph(kernel, &k->graph);

@@ -37,7 +37,10 @@ bool bucket_shape(const ir_op *program, const tune_problem *p, char *out, size_t
   int64_t v[BUCKET_MAX_EXTENTS];
   const int64_t extents[] = {p->batch, p->m, p->n, p->k};
   int n = program ? ir_get_ints(program, "symbolic", v, BUCKET_MAX_EXTENTS) : 0;
-  int from = p->family == TUNE_MATMUL ? p->batch <= 1 : p->family == TUNE_ROW ? 1 : 2, end = p->family == TUNE_MATMUL ? 4 : 3;
+  int from = p->family == TUNE_MATMUL ? p->batch <= 1
+             : p->family == TUNE_ROW  ? 1
+                                      : 2,
+      end = p->family == TUNE_MATMUL ? 4 : 3;
   bool rounded = false;
   size_t at = 0;
   out[0] = 0;
@@ -46,7 +49,8 @@ bool bucket_shape(const ir_op *program, const tune_problem *p, char *out, size_t
   for (int i = from; i < end && at < out_bytes; i++) {
     bool unknown = extents[i] > BUCKET_EXACT && holds(v, n, extents[i]);
     rounded |= unknown;
-    at += (size_t)snprintf(out + at, out_bytes - at, "%s%s%lld", i > from ? "x" : "", unknown ? "~" : "", (long long)(unknown ? tune_bucket(extents[i]) : extents[i]));
+    at += (size_t)snprintf(out + at, out_bytes - at, "%s%s%lld", i > from ? "x" : "", unknown ? "~" : "",
+                           (long long)(unknown ? tune_bucket(extents[i]) : extents[i]));
   }
   if (!rounded || at >= out_bytes) out[0] = 0;
   return out[0] != 0;

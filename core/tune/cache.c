@@ -1,4 +1,5 @@
-/* core/tune/cache.c - see cache.h. Rows in and out of the database, their checksums, and the lock. JSON: cache_json.c. */
+/* core/tune/cache.c - see cache.h. Rows in and out of the database, their checksums, and the lock. JSON: cache_json.c.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -30,7 +31,8 @@ struct tune_cache {
 };
 
 static const char *part(const tune_key *k, int i) {
-  const char *const p[KEY_PARTS] = {k->op, k->shape, k->dtype, k->layout, k->policy, k->mesh, k->arch, k->driver, k->generator};
+  const char *const p[KEY_PARTS] = {k->op,   k->shape, k->dtype,  k->layout,   k->policy,
+                                    k->mesh, k->arch,  k->driver, k->generator};
   return p[i] ? p[i] : "";
 }
 
@@ -52,7 +54,8 @@ static void sum_row(const db_arg *args, int n, char out[20]) {
   uint64_t h = HASH_SEED;
   for (int i = 0; i < n; i++) {
     char number[40];
-    if (!args[i].text) snprintf(number, sizeof number, "%.17g", args[i].number + 0.0); /* no minus before 0: SQLite keeps none */
+    if (!args[i].text)
+      snprintf(number, sizeof number, "%.17g", args[i].number + 0.0); /* no minus before 0: SQLite keeps none */
     h = hash_str(h, args[i].text ? args[i].text : number);
   }
   snprintf(out, 20, "%016llx", (unsigned long long)hash_mix(h));
@@ -84,7 +87,9 @@ static tsr_status make(const tsr_allocator *al, const char *path, bool read_only
   tune_cache *c = al_new(al, tune_cache);
   if (!c) return st_oom();
   c->al = al && al->alloc ? *al : al_default;
-  c->d = !path ? db_none(al, "off: TSR_CACHE_DIR is empty") : read_only ? db_open_read_only(al, path) : db_open(al, path);
+  c->d = !path       ? db_none(al, "off: TSR_CACHE_DIR is empty")
+         : read_only ? db_open_read_only(al, path)
+                     : db_open(al, path);
   if (!c->d) {
     al_delete(&c->al, c);
     return st_oom();
@@ -98,8 +103,11 @@ tsr_status cache_check_name(const tsr_allocator *al, const char *name) {
   enum { MOST = 60 };
   for (const char *c = name; *c; c++)
     if (name[0] == '.' || !(isalnum((unsigned char)*c) || strchr("_-.", *c)))
-      return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "cache", "use letters, digits, `_`, `-`, `.`"), "bad cache name `%.64s`", name);
-  return strlen(name) <= MOST ? NULL : st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "cache", NULL), "a cache name of %zu letters; at most %d", strlen(name), MOST);
+      return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "cache", "use letters, digits, `_`, `-`, `.`"),
+                     "bad cache name `%.64s`", name);
+  return strlen(name) <= MOST ? NULL
+                              : st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "cache", NULL),
+                                        "a cache name of %zu letters; at most %d", strlen(name), MOST);
 }
 
 static tsr_status place(const tsr_allocator *al, const char *dir, const char *name, char *path, size_t path_bytes) {
@@ -121,7 +129,8 @@ tsr_status cache_open(const tsr_allocator *al, const char *dir, const char *name
 
 bool cache_in_build(void) { return db_in_build(); }
 
-tsr_status cache_path(const tsr_allocator *al, const char *dir, const char *name, char *path, size_t path_bytes, bool *exists) {
+tsr_status cache_path(const tsr_allocator *al, const char *dir, const char *name, char *path, size_t path_bytes,
+                      bool *exists) {
   if (!dir || !*dir) dir = knob_str("TSR_CACHE_DIR");
   if (!*dir) return *path = 0, *exists = false, NULL;
   TSR_TRY(place(al, dir, name && *name ? name : "tune", path, path_bytes));
@@ -226,7 +235,8 @@ bool cache_lookup(tune_cache *c, const tune_key *key, tune_entry *out) {
 }
 
 /* The row's arguments, the checksum last. `text` and `sum` must live as long. */
-static void entry_args(const tune_key *k, const char *text, const tune_entry *e, double created, db_arg a[ENTRY_COLUMNS], char sum[20]) {
+static void entry_args(const tune_key *k, const char *text, const tune_entry *e, double created,
+                       db_arg a[ENTRY_COLUMNS], char sum[20]) {
   a[0] = (db_arg){text, 0};
   for (int i = 0; i < KEY_PARTS; i++) a[1 + i] = (db_arg){part(k, i), 0};
   a[10] = (db_arg){e->config, 0}, a[11] = (db_arg){e->runner_up, 0}, a[12] = (db_arg){e->strategy, 0};
@@ -310,7 +320,8 @@ static bool trial_row(void *user, const db_row *r) {
   trial_walk *w = user;
   tune_trial t = {.ns = r->number[3], .registers = r->number[4]};
   tune_config tmp;
-  if (!row_is_sound(r, 6) || !r->text[1] || strlen(r->text[1]) >= sizeof t.config || !tune_config_parse(r->text[1], &tmp)) {
+  if (!row_is_sound(r, 6) || !r->text[1] || strlen(r->text[1]) >= sizeof t.config ||
+      !tune_config_parse(r->text[1], &tmp)) {
     w->bad++;
     return true;
   }
@@ -372,7 +383,8 @@ size_t cache_neighbours(tune_cache *c, const tune_key *key, tune_config *out, si
   char text[KEY_TEXT];
   if (!c || !max || !key_text(key, text)) return 0;
   near_walk w = {.key = text, .shape = part(key, 1), .mesh = part(key, 5), .max = max < MAX_NEAR ? max : MAX_NEAR};
-  db_arg a[7] = {{part(key, 0), 0}, {part(key, 2), 0}, {part(key, 6), 0}, {part(key, 3), 0}, {part(key, 4), 0}, {part(key, 7), 0}, {part(key, 8), 0}};
+  db_arg a[7] = {{part(key, 0), 0}, {part(key, 2), 0}, {part(key, 6), 0}, {part(key, 3), 0},
+                 {part(key, 4), 0}, {part(key, 7), 0}, {part(key, 8), 0}};
   pthread_mutex_lock(&c->lock);
   db_run(c->d, DB_NEIGHBOURS, a, 7, near_row, &w, NULL);
   pthread_mutex_unlock(&c->lock);
@@ -411,7 +423,8 @@ bool cache_set_device(tune_cache *c, const char *id, const char *profile) {
 bool cache_clear(tune_cache *c) {
   if (!c) return false;
   pthread_mutex_lock(&c->lock);
-  bool ok = db_run(c->d, DB_CLEAR, NULL, 0, NULL, NULL, NULL) && db_run(c->d, DB_TRIALS_CLEAR, NULL, 0, NULL, NULL, NULL) &&
+  bool ok = db_run(c->d, DB_CLEAR, NULL, 0, NULL, NULL, NULL) &&
+            db_run(c->d, DB_TRIALS_CLEAR, NULL, 0, NULL, NULL, NULL) &&
             db_run(c->d, DB_DEVICES_CLEAR, NULL, 0, NULL, NULL, NULL);
   pthread_mutex_unlock(&c->lock);
   return ok;

@@ -1,7 +1,7 @@
-/* core/tune/cache.h - what tuning found, kept between runs: the best config and its runner-up per key, every trial also the
- * failed ones, and each device's measured rates. One SQLite file (WAL, many processes) per cache name in `.tessera/cache/`.
- * Invariant: the cache never fails the work. Anything missing, damaged, foreign or from another device is a miss; what can't
- * be written is counted. Every row carries a checksum. No decision uses the clock.
+/* core/tune/cache.h - what tuning found, kept between runs: the best config and its runner-up per key, every trial also
+ * the failed ones, and each device's measured rates. One SQLite file (WAL, many processes) per cache name in
+ * `.tessera/cache/`. Invariant: the cache never fails the work. Anything missing, damaged, foreign or from another
+ * device is a miss; what can't be written is counted. Every row carries a checksum. No decision uses the clock.
  * Threads: all calls may come from any thread. For users: docs/tuning.md. */
 #ifndef CORE_TUNE_CACHE_H
 #define CORE_TUNE_CACHE_H
@@ -40,15 +40,17 @@ typedef struct cache_info {
   uint64_t entries, trials;
 } cache_info;
 
-/* `dir` NULL or empty: TSR_CACHE_DIR; where that is empty too, a cache that is off. `name` NULL: "tune"; letters, digits, `_`, `-`, `.`. Makes the folder. Errors: a bad name, out of
- * memory; an unusable place is no error (cache_info tells). */
+/* `dir` NULL or empty: TSR_CACHE_DIR; where that is empty too, a cache that is off. `name` NULL: "tune"; letters,
+ * digits, `_`, `-`, `.`. Makes the folder. Errors: a bad name, out of memory; an unusable place is no error (cache_info
+ * tells). */
 TSR_MUST_USE tsr_status cache_open(const tsr_allocator *al, const char *dir, const char *name, tune_cache **out);
 /* TSR_INVALID_ARGUMENT for what is no name of a cache. */
 TSR_MUST_USE tsr_status cache_check_name(const tsr_allocator *al, const char *name);
 /* Was the library built with SQLite? Without, every cache is off. */
 bool cache_in_build(void);
 /* Where cache_open would keep it ("" when that is switched off), and whether something is there; makes nothing. */
-TSR_MUST_USE tsr_status cache_path(const tsr_allocator *al, const char *dir, const char *name, char *path, size_t path_bytes, bool *exists);
+TSR_MUST_USE tsr_status cache_path(const tsr_allocator *al, const char *dir, const char *name, char *path,
+                                   size_t path_bytes, bool *exists);
 /* Reads a database at its own path and never writes. */
 TSR_MUST_USE tsr_status cache_open_file(const tsr_allocator *al, const char *path, tune_cache **out);
 void cache_close(tune_cache **c);
@@ -58,8 +60,8 @@ void cache_describe(tune_cache *c, cache_info *out);
 bool cache_lookup(tune_cache *c, const tune_key *key, tune_entry *out);
 /* Without `replace` the first writer wins; then *kept holds what is now stored, so that all processes agree. */
 bool cache_store(tune_cache *c, const tune_key *key, const tune_entry *entry, bool replace, tune_entry *kept);
-/* The winner failed to launch: the runner-up takes its place and the winner becomes a failed trial; without a runner-up the
- * entry goes. False when there was nothing to do. */
+/* The winner failed to launch: the runner-up takes its place and the winner becomes a failed trial; without a runner-up
+ * the entry goes. False when there was nothing to do. */
 bool cache_winner_failed(tune_cache *c, const tune_key *key, tune_entry *now);
 bool cache_keep_trial(tune_cache *c, const tune_key *key, const tune_trial *t);
 /* Calls `fn` for each sound trial; returns their number. */
@@ -79,7 +81,8 @@ typedef struct cache_import_count {
   size_t added, kept, refused; /* new; already there; malformed */
 } cache_import_count;
 /* Entries of other devices are welcome: their key can't match here. `replace` overwrites what is there. */
-TSR_MUST_USE tsr_status cache_import(tune_cache *c, const char *text, size_t n, const char *file, bool replace, cache_import_count *count);
+TSR_MUST_USE tsr_status cache_import(tune_cache *c, const char *text, size_t n, const char *file, bool replace,
+                                     cache_import_count *count);
 TSR_MUST_USE tsr_status cache_merge(tune_cache *c, tune_cache *from, bool replace, cache_import_count *count);
 typedef struct cache_check {
   size_t entries, bad_entries, bad_trials;

@@ -1,5 +1,6 @@
-/* core/tune/cache_db.c - see cache_db.h. Waiting is counted in steps, never by the clock, so that a clock that jumps changes
- * nothing. Setting a damaged file aside happens under a lock file and only if the damaged file is still the one in place. */
+/* core/tune/cache_db.c - see cache_db.h. Waiting is counted in steps, never by the clock, so that a clock that jumps
+ * changes nothing. Setting a damaged file aside happens under a lock file and only if the damaged file is still the one
+ * in place. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -52,7 +53,9 @@ void db_close(db **d) {
   al_delete(&al, *d);
   *d = NULL;
 }
-bool db_run(db *d, db_statement s, const db_arg *args, int n_args, db_row_fn row, void *user, int *changed) { return false; }
+bool db_run(db *d, db_statement s, const db_arg *args, int n_args, db_row_fn row, void *user, int *changed) {
+  return false;
+}
 
 #else
 
@@ -83,7 +86,9 @@ static const char *const sql[DB_N_STATEMENTS] = {
     [DB_STORE_NEW] = "INSERT OR IGNORE INTO entry(" ENTRY ")" VALUES20,
     [DB_STORE_REPLACE] = "INSERT OR REPLACE INTO entry(" ENTRY ")" VALUES20,
     [DB_DELETE] = "DELETE FROM entry WHERE key=?",
-    [DB_NEIGHBOURS] = "SELECT " ENTRY " FROM entry WHERE op=? AND dtype=? AND arch=? AND layout=? AND policy=? AND driver=? AND generator=?",
+    [DB_NEIGHBOURS] =
+        "SELECT " ENTRY
+        " FROM entry WHERE op=? AND dtype=? AND arch=? AND layout=? AND policy=? AND driver=? AND generator=?",
     [DB_ALL] = "SELECT " ENTRY " FROM entry ORDER BY key",
     [DB_CLEAR] = "DELETE FROM entry",
     [DB_SWAP] = "UPDATE entry SET config=?, runner_up=?, best_ns=?, runner_up_ns=?, sum=? WHERE key=?",
@@ -103,10 +108,13 @@ static const char *const sql[DB_N_STATEMENTS] = {
 
 static bool is_damage(int rc) {
   int primary = rc & 0xff;
-  return primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || rc == SQLITE_IOERR_SHORT_READ || primary == SQLITE_FORMAT;
+  return primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || rc == SQLITE_IOERR_SHORT_READ ||
+         primary == SQLITE_FORMAT;
 }
 
-static void say(db *d, const char *what, const char *detail) { snprintf(d->why, sizeof d->why, "%.48s: %.200s", what, detail); }
+static void say(db *d, const char *what, const char *detail) {
+  snprintf(d->why, sizeof d->why, "%.48s: %.200s", what, detail);
+}
 
 static void shut(db *d) {
   for (int i = 0; i < DB_N_STATEMENTS; i++) {
@@ -159,7 +167,8 @@ static kind classify(db *d, int *rc) {
     *rc = SQLITE_OK;
   }
   sqlite3_finalize(st);
-  if (*rc == SQLITE_ERROR && !strcmp(sqlite3_errmsg(d->handle), "unsupported file format")) return KIND_FOREIGN; /* a number of the header, which no code of its own tells */
+  if (*rc == SQLITE_ERROR && !strcmp(sqlite3_errmsg(d->handle), "unsupported file format"))
+    return KIND_FOREIGN; /* a number of the header, which no code of its own tells */
   if (*rc != SQLITE_OK) return is_damage(*rc) ? KIND_FOREIGN : KIND_UNREADABLE;
   if (!id && !version && !tables) return KIND_FRESH;
   if (id != APPLICATION_ID) return KIND_FOREIGN;
@@ -225,7 +234,11 @@ static void open_reader(db *d, const char *reason) {
       say(d, "read-only", why);
       return;
     }
-    if (d->no_writes) snprintf(why, sizeof why, "%s", k == KIND_NEWER ? "a newer library's cache" : k == KIND_UNREADABLE ? "can't be opened" : "damaged, or not a tuning cache");
+    if (d->no_writes)
+      snprintf(why, sizeof why, "%s",
+               k == KIND_NEWER        ? "a newer library's cache"
+               : k == KIND_UNREADABLE ? "can't be opened"
+                                      : "damaged, or not a tuning cache");
   }
   shut(d);
   d->state = DB_OFF;
@@ -236,8 +249,8 @@ static void open_reader(db *d, const char *reason) {
 enum { MOST_RESCUED = 8, RESCUE_PATH = 1120 };
 static const char *const companions[] = {"-wal", "-shm", ""};
 
-/* The first name of NAME.sqlite.bad, .bad2, .bad3, ... under which nothing is. A cache that is damaged again and again must not fill the disk: the last
- * name is used over, the copies before it are never touched. */
+/* The first name of NAME.sqlite.bad, .bad2, .bad3, ... under which nothing is. A cache that is damaged again and again
+ * must not fill the disk: the last name is used over, the copies before it are never touched. */
 static void rescue_path(const db *d, char out[RESCUE_PATH]) {
   char part[RESCUE_PATH + 8];
   for (int i = 1; i <= MOST_RESCUED; i++) {
@@ -321,7 +334,8 @@ static bool try_open(db *d) {
       if (rc == SQLITE_OK) rc = exec(d, "COMMIT");
       if (rc == SQLITE_OK) return d->state = DB_ON, true;
     }
-    bool by_header = rc == SQLITE_OK && sqlite3_db_readonly(d->handle, "main") == 1 && access(d->path, W_OK) == 0; /* another format for writers: not ours */
+    bool by_header = rc == SQLITE_OK && sqlite3_db_readonly(d->handle, "main") == 1 &&
+                     access(d->path, W_OK) == 0; /* another format for writers: not ours */
     if (!is_damage(rc) && !by_header) return open_reader(d, sqlite3_errmsg(d->handle)), true;
     k = KIND_FOREIGN;
   }
@@ -410,7 +424,8 @@ static int step_all(db *d, sqlite3_stmt *st, const db_arg *args, int n_args, db_
   return rc;
 }
 
-/* Damage may lie where a write doesn't look and the next process does: the file is read as a whole before the first write. */
+/* Damage may lie where a write doesn't look and the next process does: the file is read as a whole before the first
+ * write. */
 static bool found_unsound(db *d) {
   sqlite3_stmt *st = NULL;
   int rc = sqlite3_prepare_v2(d->handle, sql[DB_CHECK], -1, &st, NULL);

@@ -1,7 +1,7 @@
-/* core/tune/cache_db.h - one database file of the tuning cache: opening, schema, quarantine, prepared statements. The only file
- * that knows SQLite; built without it, db_open says "off" and nothing else is called. Internal to the cache.
- * Invariant: nothing here fails the caller's work. A damaged or foreign file is set aside and a new one begun; what can't be
- * written is counted. Not thread-safe: cache.c holds a lock. */
+/* core/tune/cache_db.h - one database file of the tuning cache: opening, schema, quarantine, prepared statements. The
+ * only file that knows SQLite; built without it, db_open says "off" and nothing else is called. Internal to the cache.
+ * Invariant: nothing here fails the caller's work. A damaged or foreign file is set aside and a new one begun; what
+ * can't be written is counted. Not thread-safe: cache.c holds a lock. */
 #ifndef CORE_TUNE_CACHE_DB_H
 #define CORE_TUNE_CACHE_DB_H
 #include "core/base/status.h"
@@ -50,8 +50,8 @@ typedef struct db_arg {
   double number;
 } db_arg;
 
-/* Runs a statement; `row` may be NULL. False: nothing was done (busy, full, read-only, damaged); why it was is in db_why.
- * Damage found on the way sets the file aside and begins a new one. *changed, if not NULL: rows written. */
+/* Runs a statement; `row` may be NULL. False: nothing was done (busy, full, read-only, damaged); why it was is in
+ * db_why. Damage found on the way sets the file aside and begins a new one. *changed, if not NULL: rows written. */
 bool db_run(db *d, db_statement s, const db_arg *args, int n_args, db_row_fn row, void *user, int *changed);
 #define db_do(d, s, ...) db_run(d, s, (const db_arg[]){__VA_ARGS__}, (int)(sizeof((const db_arg[]){__VA_ARGS__}) / sizeof(db_arg)), NULL, NULL, NULL)
 #endif

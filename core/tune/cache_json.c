@@ -8,19 +8,23 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const key_names[] = {"op", "shape", "dtype", "layout", "policy", "mesh", "arch", "driver", "generator"};
+static const char *const key_names[] = {"op",   "shape", "dtype",  "layout",   "policy",
+                                        "mesh", "arch",  "driver", "generator"};
 enum { N_KEY_NAMES = sizeof key_names / sizeof *key_names };
 
 static const char **key_part(tune_key *k, int i) {
-  const char **const p[N_KEY_NAMES] = {&k->op, &k->shape, &k->dtype, &k->layout, &k->policy, &k->mesh, &k->arch, &k->driver, &k->generator};
+  const char **const p[N_KEY_NAMES] = {&k->op,   &k->shape, &k->dtype,  &k->layout,   &k->policy,
+                                       &k->mesh, &k->arch,  &k->driver, &k->generator};
   return p[i];
 }
 
 static const struct number_field {
   const char *name;
   size_t at;
-} numbers[] = {{"best_ns", offsetof(tune_entry, best_ns)},           {"runner_up_ns", offsetof(tune_entry, runner_up_ns)},
-               {"default_ns", offsetof(tune_entry, default_ns)},     {"predicted_ns", offsetof(tune_entry, predicted_ns)},
+} numbers[] = {{"best_ns", offsetof(tune_entry, best_ns)},
+               {"runner_up_ns", offsetof(tune_entry, runner_up_ns)},
+               {"default_ns", offsetof(tune_entry, default_ns)},
+               {"predicted_ns", offsetof(tune_entry, predicted_ns)},
                {"samples", offsetof(tune_entry, samples)}};
 enum { N_NUMBERS = sizeof numbers / sizeof *numbers };
 
@@ -57,7 +61,8 @@ static bool put_trial(void *user, const tune_trial *t) {
   strb_puts(w->b, w->n_trials++ ? ",\n    {" : "\n    {");
   put_member(w->b, "config", t->config);
   put_member(w->b, "state", t->state);
-  strb_printf(w->b, "\"ns\": %.17g, \"registers\": %.17g}", isfinite(t->ns) ? t->ns : 0, isfinite(t->registers) ? t->registers : -1);
+  strb_printf(w->b, "\"ns\": %.17g, \"registers\": %.17g}", isfinite(t->ns) ? t->ns : 0,
+              isfinite(t->registers) ? t->registers : -1);
   return true;
 }
 
@@ -122,7 +127,8 @@ static void import_trials(tune_cache *c, const tune_key *key, const json *list) 
   }
 }
 
-tsr_status cache_import(tune_cache *c, const char *text, size_t n, const char *file, bool replace, cache_import_count *count) {
+tsr_status cache_import(tune_cache *c, const char *text, size_t n, const char *file, bool replace,
+                        cache_import_count *count) {
   arena a;
   json *j = NULL;
   memset(count, 0, sizeof *count);
@@ -130,7 +136,8 @@ tsr_status cache_import(tune_cache *c, const char *text, size_t n, const char *f
   tsr_status st = json_parse(&a, text, n, file, &j);
   const json *list = st ? NULL : json_get(j, "entries");
   if (!st && (json_num(j, "schema", 0) != 1 || !list || list->type != JSON_ARRAY))
-    st = st_make(NULL, TSR_PARSE_ERROR, ST_WHERE("tune", "cache", "made by `tessera cache export`"), "%s:1:1: expected schema 1 with entries", file);
+    st = st_make(NULL, TSR_PARSE_ERROR, ST_WHERE("tune", "cache", "made by `tessera cache export`"),
+                 "%s:1:1: expected schema 1 with entries", file);
   for (const json *e = st ? NULL : list->first; e; e = e->next) {
     tune_key key;
     tune_entry entry, there;
@@ -146,7 +153,8 @@ tsr_status cache_import(tune_cache *c, const char *text, size_t n, const char *f
     } else {
       cache_info info;
       cache_describe(c, &info);
-      st = st_make(NULL, TSR_IO_ERROR, ST_WHERE("tune", "cache", NULL), "could not write %.200s: %.200s", info.path, info.why);
+      st = st_make(NULL, TSR_IO_ERROR, ST_WHERE("tune", "cache", NULL), "could not write %.200s: %.200s", info.path,
+                   info.why);
       break;
     }
     import_trials(c, &key, json_get(e, "trials"));
@@ -184,8 +192,8 @@ static bool list_entry(void *user, const tune_key *key, const char *text, const 
     strb_puts(w->b, "}\n");
     return true;
   }
-  strb_printf(w->b, "%-12s %-20s %-10s %-14s best %10.2f us  default %10.2f us  %3.0f samples ", key->op, key->shape, key->dtype, key->arch,
-              e->best_ns / 1e3, e->default_ns / 1e3, e->samples);
+  strb_printf(w->b, "%-12s %-20s %-10s %-14s best %10.2f us  default %10.2f us  %3.0f samples ", key->op, key->shape,
+              key->dtype, key->arch, e->best_ns / 1e3, e->default_ns / 1e3, e->samples);
   put_config(w->b, e->config);
   return true;
 }
@@ -209,15 +217,17 @@ static bool show_entry(void *user, const tune_key *key, const char *text, const 
   writer *w = user;
   if (w->match && !strstr(text, w->match)) return true;
   w->n++;
-  strb_printf(w->b, "%s %s %s\n  layout %s, policy %s, mesh %s, arch %s, driver %s, generator %s\n", key->op, key->shape, key->dtype, key->layout,
-              key->policy, *key->mesh ? key->mesh : "none", key->arch, key->driver, key->generator);
+  strb_printf(w->b, "%s %s %s\n  layout %s, policy %s, mesh %s, arch %s, driver %s, generator %s\n", key->op,
+              key->shape, key->dtype, key->layout, key->policy, *key->mesh ? key->mesh : "none", key->arch, key->driver,
+              key->generator);
   strb_printf(w->b, "  best      %12.2f us ", e->best_ns / 1e3);
   put_config(w->b, e->config);
   if (e->runner_up[0]) {
     strb_printf(w->b, "  runner-up %12.2f us ", e->runner_up_ns / 1e3);
     put_config(w->b, e->runner_up);
   }
-  strb_printf(w->b, "  default   %12.2f us; predicted %.2f us; %s, %.0f samples; trials:\n", e->default_ns / 1e3, e->predicted_ns / 1e3, e->strategy, e->samples);
+  strb_printf(w->b, "  default   %12.2f us; predicted %.2f us; %s, %.0f samples; trials:\n", e->default_ns / 1e3,
+              e->predicted_ns / 1e3, e->strategy, e->samples);
   cache_trials(w->c, key, show_trial, w);
   return true;
 }

@@ -36,7 +36,8 @@ static rates rates_of(const tune_device *d, const tune_problem *p, const tune_co
   double clock = d->clock_ghz > 0 ? d->clock_ghz : d->is_cpu ? 2.5 : 1.5;
   r.peak = tune_device_peak(d, p->in, c->matrix_path && c->matrix_path != TUNE_PATH_COLUMNS);
   if (!(r.peak > 0)) r.peak = r.cores * clock * (d->is_cpu ? 4 * r.lanes : 8 * r.lanes);
-  /* A special-function unit for every eight multiply-adds (NVIDIA's and AMD's are near), or a polynomial and what is around it. Never measured. */
+  /* A special-function unit for every eight multiply-adds (NVIDIA's and AMD's are near), or a polynomial and what is
+   * around it. Never measured. */
   r.exps = (d->fma_gflops > 0 ? d->fma_gflops : r.peak) / (d->is_cpu || tune_device_simd_like(d) ? 32 : 16);
   r.memory = tier_gbps(d, "memory", d->is_cpu ? 20 : 300);
   r.l2 = tier_gbps(d, "l2", d->is_cpu ? r.cores * clock * 32 : 3 * r.memory);
@@ -56,8 +57,8 @@ static void spread(const tune_device *d, cost_estimate *e) {
   e->wave_efficiency = clamp(e->blocks / (cores * rounds), 1e-3, 1);
 }
 
-/* Warps x stages in flight against what covers the memory latency. A CPU core hides its own: caches do on simd_like devices, and what a subgroup
- * does there besides multiplying is not hidden by others. */
+/* Warps x stages in flight against what covers the memory latency. A CPU core hides its own: caches do on simd_like
+ * devices, and what a subgroup does there besides multiplying is not hidden by others. */
 static double hiding_of(const tune_device *d, const tune_config *c, const cost_estimate *e) {
   if (cost_stages_by_cache(d)) return 1;
   double active = e->occupancy.known ? e->occupancy.active_warps : c->warps;
@@ -67,9 +68,10 @@ static double hiding_of(const tune_device *d, const tune_config *c, const cost_e
   return clamp(sqrt(in_flight / 16.0), 0.15, 1);
 }
 
-/* Columns in lanes, in the rate that untuned products reach: no gathers of a, but 16 sums a lane at least to keep the units busy, and from 32 on they don't
- * stay in registers (f32 512 cubed: 8 sums 2.9 ms, 16 and 32 1.7, 64 2.4; untuned 3.7). Subgroups have 8 rows each, side by side they take longer
- * (64x32 by 16 subgroups 2.5 ms, 128x16 1.75). */
+/* Columns in lanes, in the rate that untuned products reach: no gathers of a, but 16 sums a lane at least to keep the
+ * units busy, and from 32 on they don't stay in registers (f32 512 cubed: 8 sums 2.9 ms, 16 and 32 1.7, 64 2.4;
+ * untuned 3.7). Subgroups have 8 rows each, side by side they take longer (64x32 by 16 subgroups 2.5 ms, 128x16 1.75).
+ */
 static double columns_efficiency(const tune_config *c, double sums) {
   double side_by_side = 8.0 * c->warps > at_least(c->m, 8) ? 0.75 : 1;
   return 1.9 * side_by_side * min2(1, sums / 16) / sqrt(at_least(sums / 32, 1));
@@ -83,18 +85,22 @@ static double register_tile_efficiency(const tune_device *d, const tune_config *
   }
   double per_warp = (double)c->m * c->n / at_least(c->warps, 1), side = sqrt(per_warp);
   if (c->matrix_path == TUNE_PATH_COLUMNS) return columns_efficiency(c, per_warp / lanes);
-  if (tune_device_simd_like(d)) return 1 / (1 + 8 * lanes / at_least(per_warp, 1)); /* lanes of sums against loads and index arithmetic */
+  if (tune_device_simd_like(d))
+    return 1 / (1 + 8 * lanes / at_least(per_warp, 1)); /* lanes of sums against loads and index arithmetic */
   double loads = c->matrix_path ? 16 / at_least(side, 16) : 2 * sqrt(lanes) / at_least(side, sqrt(lanes));
   return 1 / (1 + 0.5 * loads);
 }
 
-static void matmul_terms(const tune_device *d, const tune_problem *p, const tune_config *c, const rates *r, cost_estimate *e) {
-  double batch = at_least((double)p->batch, 1), in = (double)tsr_dtype_size(p->in), out = (double)tsr_dtype_size(p->out);
+static void matmul_terms(const tune_device *d, const tune_problem *p, const tune_config *c, const rates *r,
+                         cost_estimate *e) {
+  double batch = at_least((double)p->batch, 1), in = (double)tsr_dtype_size(p->in),
+         out = (double)tsr_dtype_size(p->out);
   double m = at_least(c->m, 1), n = at_least(c->n, 1), k = at_least(c->k, 1), split = at_least(c->split_k, 1);
   double tm = ceil_div((double)p->m, m), tn = ceil_div((double)p->n, n), steps = ceil_div((double)p->k, k);
   e->blocks = batch * tm * tn * split;
   /* Stream-k: every block has the same steps, so the wave is even but for rounding up to whole steps. */
-  double tiles = batch * tm * tn, streams = c->stream_k > 0 ? min2(c->stream_k, tiles * steps) : 0, each = streams > 0 ? ceil_div(tiles * steps, streams) : steps / split;
+  double tiles = batch * tm * tn, streams = c->stream_k > 0 ? min2(c->stream_k, tiles * steps) : 0,
+         each = streams > 0 ? ceil_div(tiles * steps, streams) : steps / split;
   if (streams > 0) e->blocks = ceil_div(tiles * steps, each);
   e->steps = ceil(each);
   e->occupancy = occ_of_config(d, p, c);
@@ -105,17 +111,21 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
   e->padded_flops = 2 * batch * pad_m * pad_n * (d->is_cpu ? (double)p->k : steps * k);
   e->term_ns[COST_MATH] = e->padded_flops / r->peak / register_tile_efficiency(d, c, r->lanes);
 
-  double side_m = d->is_cpu ? min2(m, 12) : m / sqrt(at_least(c->warps, 1)), side_n = d->is_cpu ? 2 * r->lanes : n / sqrt(at_least(c->warps, 1));
+  double side_m = d->is_cpu ? min2(m, 12) : m / sqrt(at_least(c->warps, 1)),
+         side_n = d->is_cpu ? 2 * r->lanes : n / sqrt(at_least(c->warps, 1));
   bool warpgroup = d->warpgroup_matrix && c->matrix_path;
   if (warpgroup) side_m = 64, side_n = n;
   e->bank_ways = occ_bank_ways(d, p, c);
-  e->shared_bytes = e->padded_flops / 2 * in * (1 / at_least(side_m, 1) + 1 / at_least(side_n, 1)) * at_least(e->bank_ways, 1);
+  e->shared_bytes =
+      e->padded_flops / 2 * in * (1 / at_least(side_m, 1) + 1 / at_least(side_n, 1)) * at_least(e->bank_ways, 1);
   if (!d->is_cpu && !c->use_shared) e->shared_bytes = 0;
   e->term_ns[COST_SHARED] = e->shared_bytes / r->shared;
 
-  double tile_reads = batch * tm * tn * steps * (m + n) * k * in, partials = split > 1 ? 2 * split * batch * p->m * p->n * 4.0 : 0;
+  double tile_reads = batch * tm * tn * steps * (m + n) * k * in,
+         partials = split > 1 ? 2 * split * batch * p->m * p->n * 4.0 : 0;
   if (streams > 0) partials = 2 * (tiles + e->blocks) * m * n * 4.0; /* each block ends within a tile */
-  if (d->is_cpu) tile_reads += 2 * (steps - 1) * batch * p->m * p->n * 4.0; /* sums leave the registers between k steps */
+  if (d->is_cpu)
+    tile_reads += 2 * (steps - 1) * batch * p->m * p->n * 4.0; /* sums leave the registers between k steps */
   else if (!c->use_shared) tile_reads *= 2;
   e->l2_bytes = tile_reads + partials + batch * p->m * p->n * out;
   double vec_bytes = d->is_cpu || !c->vectorize ? 16 : clamp(c->vectorize * in, 2, 16);
@@ -129,19 +139,25 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
   const tune_tier *last = tune_device_tier(d, d->is_cpu ? "l3" : "l2");
   bool fits = last && last->bytes > 0 && tune_problem_bytes(p) < last->bytes;
   double least = tune_problem_bytes(p);
-  e->memory_bytes = fits ? least : clamp(waves * wave_bytes + batch * p->m * p->n * out, least, at_least(e->l2_bytes, least));
+  e->memory_bytes =
+      fits ? least : clamp(waves * wave_bytes + batch * p->m * p->n * out, least, at_least(e->l2_bytes, least));
   e->memory_bytes += fits ? 0 : partials;
   e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory;
 
   double serial = ceil_div(e->blocks, slots);
-  e->term_ns[COST_BARRIER] = serial * ceil(each) * r->barrier_ns * (c->use_shared || d->is_cpu ? 1 : 0) / at_least(c->stages, 1);
-  if (tune_device_simd_like(d)) e->term_ns[COST_BARRIER] *= at_least(c->warps, 1); /* each subgroup is left and entered again */
+  e->term_ns[COST_BARRIER] =
+      serial * ceil(each) * r->barrier_ns * (c->use_shared || d->is_cpu ? 1 : 0) / at_least(c->stages, 1);
+  if (tune_device_simd_like(d))
+    e->term_ns[COST_BARRIER] *= at_least(c->warps, 1); /* each subgroup is left and entered again */
   e->term_ns[COST_FILL] = serial * r->latency_ns * (d->is_cpu ? 1 : at_least(c->stages, 1) * 0.5);
 }
 
-/* Flash attention: scores and weights stay in the block; each block of queries reads all keys and values that it sees, through the L2. */
-static void attention_terms(const tune_device *d, const tune_problem *p, const tune_config *c, const rates *r, cost_estimate *e) {
-  double heads = at_least((double)p->batch, 1), in = (double)tsr_dtype_size(p->in), width = (double)p->k, m = at_least(c->m, 1), n = at_least(c->n, 1);
+/* Flash attention: scores and weights stay in the block; each block of queries reads all keys and values that it sees,
+ * through the L2. */
+static void attention_terms(const tune_device *d, const tune_problem *p, const tune_config *c, const rates *r,
+                            cost_estimate *e) {
+  double heads = at_least((double)p->batch, 1), in = (double)tsr_dtype_size(p->in), width = (double)p->k,
+         m = at_least(c->m, 1), n = at_least(c->n, 1);
   double blocks_q = ceil_div((double)p->m, m), steps = ceil_div((double)p->n, n);
   if (p->causal) steps = clamp((steps + ceil_div(m, n)) / 2, 1, steps); /* those on the diagonal are whole tiles */
   double scores = heads * blocks_q * m * steps * n, tiles = heads * blocks_q * steps;
@@ -153,7 +169,9 @@ static void attention_terms(const tune_device *d, const tune_problem *p, const t
   e->padded_flops = 4 * scores * width;
   e->term_ns[COST_MATH] = e->padded_flops / r->peak / register_tile_efficiency(d, c, r->lanes);
   e->term_ns[COST_EXP] = scores / r->exps;
-  double readers = d->is_cpu ? m / min2(m, 12) : d->warpgroup_matrix && c->matrix_path ? at_least(m / 64, 1) : at_least(c->warps, 1); /* each for itself */
+  double readers = d->is_cpu                               ? m / min2(m, 12)
+                   : d->warpgroup_matrix && c->matrix_path ? at_least(m / 64, 1)
+                                                           : at_least(c->warps, 1); /* each for itself */
   e->shared_bytes = tiles * 2 * n * width * in * readers;
   e->term_ns[COST_SHARED] = e->shared_bytes / r->shared;
   double once = heads * (double)p->m * width * (in + (double)tsr_dtype_size(p->out));
@@ -167,11 +185,13 @@ static void attention_terms(const tune_device *d, const tune_problem *p, const t
   e->memory_bytes = fits ? tune_problem_bytes(p) : e->l2_bytes;
   e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory;
   double serial = ceil_div(e->blocks, slots);
-  e->term_ns[COST_BARRIER] = serial * steps * r->barrier_ns / at_least(c->stages, 1) * (tune_device_simd_like(d) ? at_least(c->warps, 1) : 1);
+  e->term_ns[COST_BARRIER] =
+      serial * steps * r->barrier_ns / at_least(c->stages, 1) * (tune_device_simd_like(d) ? at_least(c->warps, 1) : 1);
   e->term_ns[COST_FILL] = serial * r->latency_ns * (d->is_cpu ? 1 : at_least(c->stages, 1) * 0.5);
 }
 
-static void vector_terms(const tune_device *d, const tune_problem *p, const tune_config *c, const rates *r, cost_estimate *e) {
+static void vector_terms(const tune_device *d, const tune_problem *p, const tune_config *c, const rates *r,
+                         cost_estimate *e) {
   double in = (double)tsr_dtype_size(p->in), vec = c->vectorize ? clamp(c->vectorize * in, 1, 16) : 16;
   double m = at_least(c->m, 1);
   e->blocks = p->family == TUNE_ROW ? ceil_div((double)p->m, m) * at_least((double)p->batch, 1)
@@ -185,19 +205,25 @@ static void vector_terms(const tune_device *d, const tune_problem *p, const tune
   e->term_ns[COST_MATH] = e->padded_flops / r->peak;
   e->memory_bytes = tune_problem_bytes(p);
   /* A row longer than its share of the near cache is read again by every further pass. */
-  double row_bytes = p->family == TUNE_ROW ? m * (double)p->n * in : 0, near = d->is_cpu && d->shared_per_block > 0 ? (double)d->shared_per_block : 64e3;
+  double row_bytes = p->family == TUNE_ROW ? m * (double)p->n * in : 0,
+         near = d->is_cpu && d->shared_per_block > 0 ? (double)d->shared_per_block : 64e3;
   double held = 64 * at_least(c->warps, 1) * r->lanes * cluster; /* elements that a GPU's blocks keep in registers */
-  if (p->family == TUNE_ROW && d->is_cpu && p->passes > 1 && row_bytes > near) e->memory_bytes += (p->passes - 1) * tune_problem_bytes(p) * 0.5;
-  if (p->family == TUNE_ROW && !d->is_cpu && m * (double)p->n > held) e->memory_bytes += (double)p->m * (double)p->n * in; /* goes by in chunks, twice */
-  e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory * (d->is_cpu || tune_device_simd_like(d) ? 1 : 1 + 0.15 * log2(16 / vec));
+  if (p->family == TUNE_ROW && d->is_cpu && p->passes > 1 && row_bytes > near)
+    e->memory_bytes += (p->passes - 1) * tune_problem_bytes(p) * 0.5;
+  if (p->family == TUNE_ROW && !d->is_cpu && m * (double)p->n > held)
+    e->memory_bytes += (double)p->m * (double)p->n * in; /* goes by in chunks, twice */
+  e->term_ns[COST_MEMORY] =
+      e->memory_bytes / r->memory * (d->is_cpu || tune_device_simd_like(d) ? 1 : 1 + 0.15 * log2(16 / vec));
   e->l2_bytes = e->memory_bytes;
   e->term_ns[COST_L2] = e->l2_bytes / r->l2;
   if (c->use_shared) e->shared_bytes = e->blocks * at_least(c->warps, 1) * 8;
   e->term_ns[COST_SHARED] = e->shared_bytes / r->shared;
-  double slots = at_least(d->cores, 1) * at_least(e->occupancy.known ? e->occupancy.blocks : 1, 1), serial = ceil_div(e->blocks, slots);
+  double slots = at_least(d->cores, 1) * at_least(e->occupancy.known ? e->occupancy.blocks : 1, 1),
+         serial = ceil_div(e->blocks, slots);
   e->term_ns[COST_BARRIER] = c->use_shared || d->is_cpu ? serial * r->barrier_ns : 0;
   if (cluster > 1) e->term_ns[COST_BARRIER] += 2 * serial * CLUSTER_BARRIER_NS;
-  if (tune_device_simd_like(d) && p->family == TUNE_ROW && c->warps > c->m) /* subgroups that share a row meet at barriers */
+  if (tune_device_simd_like(d) && p->family == TUNE_ROW &&
+      c->warps > c->m) /* subgroups that share a row meet at barriers */
     e->term_ns[COST_BARRIER] = (double)p->m / at_least(d->cores, 1) * c->warps / m * r->barrier_ns;
   e->term_ns[COST_FILL] = serial * r->latency_ns * 0.25;
 }
@@ -218,7 +244,8 @@ void cost_compute(const tune_device *d, const tune_problem *p, const tune_config
     most = e->term_ns[t];
     e->bound = (cost_term)t;
   }
-  /* Idle cores cost arithmetic and near memory; far memory is shared, so a partly filled device may still saturate it. */
+  /* Idle cores cost arithmetic and near memory; far memory is shared, so a partly filled device may still saturate it.
+   */
   double even = e->bound == COST_MEMORY ? sqrt(e->wave_efficiency) : e->wave_efficiency;
   double body = (most + (1 - e->overlap) * (sum - most)) / (even * e->hiding);
   e->total_ns = body + e->term_ns[COST_BARRIER] + e->term_ns[COST_FILL] + e->term_ns[COST_LAUNCH];
@@ -232,22 +259,27 @@ static const char *tier_origin(const tune_device *d, const char *name) {
 }
 
 static const char *peak_origin(const tune_device *d, const tune_problem *p, const tune_config *c) {
-  bool matrix = c->matrix_path != 0, plain = !matrix || tune_device_peak(d, p->in, true) == tune_device_peak(d, p->in, false);
+  bool matrix = c->matrix_path != 0,
+       plain = !matrix || tune_device_peak(d, p->in, true) == tune_device_peak(d, p->in, false);
   return origin_of(tune_device_peak(d, p->in, matrix), plain ? d->fma_from : d->matrix_from);
 }
 
 /* What the model makes of the device as a whole: how its cores are filled, how much is hidden, and by what. */
 static void explain_device(const tune_device *d, const cost_estimate *e, strb *out) {
-  strb_printf(out, "  blocks %.0f on %d cores: %.2f waves, %.0f%% even; ", e->blocks, d->cores, e->waves, 100 * e->wave_efficiency);
+  strb_printf(out, "  blocks %.0f on %d cores: %.2f waves, %.0f%% even; ", e->blocks, d->cores, e->waves,
+              100 * e->wave_efficiency);
   if (e->occupancy.known)
-    strb_printf(out, "occupancy %.0f%% (%d blocks a core, limited by %s; limits %s), hides %.0f%%", 100 * e->occupancy.fraction, e->occupancy.blocks, e->occupancy.limiter,
+    strb_printf(out, "occupancy %.0f%% (%d blocks a core, limited by %s; limits %s), hides %.0f%%",
+                100 * e->occupancy.fraction, e->occupancy.blocks, e->occupancy.limiter,
                 d->queried ? "queried" : "listed", 100 * e->hiding);
   else strb_puts(out, "occupancy n/a");
-  strb_printf(out, "; overlap %.0f%%\n  total    %10.2f us  bound by %s\n", 100 * e->overlap, e->total_ns / 1e3, cost_term_name(e->bound));
+  strb_printf(out, "; overlap %.0f%%\n  total    %10.2f us  bound by %s\n", 100 * e->overlap, e->total_ns / 1e3,
+              cost_term_name(e->bound));
   time_t on = (time_t)d->measured_on;
   struct tm day;
   char text[32];
-  if (on > 0 && gmtime_r(&on, &day) && strftime(text, sizeof text, "%Y-%m-%d %H:%M", &day)) strb_printf(out, "  rates of this device were measured on %s UTC\n", text);
+  if (on > 0 && gmtime_r(&on, &day) && strftime(text, sizeof text, "%Y-%m-%d %H:%M", &day))
+    strb_printf(out, "  rates of this device were measured on %s UTC\n", text);
 }
 
 void cost_explain(const tune_device *d, const tune_problem *p, const tune_config *c, strb *out) {
@@ -257,18 +289,27 @@ void cost_explain(const tune_device *d, const tune_problem *p, const tune_config
   cost_compute(d, p, c, &e);
   strb_printf(out, "%s on %s: ", p->op, d->name);
   tune_config_print(c, out);
-  strb_printf(out, "\n  math     %10.2f us  %.4g Gflop (%.4g with padding) at %.4g Gflop/s, %s\n", e.term_ns[COST_MATH] / 1e3,
-              e.flops / 1e9, e.padded_flops / 1e9, r.peak, peak_origin(d, p, c));
-  strb_printf(out, "  shared   %10.2f us  %.4g MB at %.4g GB/s, %s", e.term_ns[COST_SHARED] / 1e3, e.shared_bytes / 1e6, r.shared, tier_origin(d, d->is_cpu ? "l1" : "shared"));
-  if (e.bank_ways) strb_printf(out, "; %d-way conflicts on %d banks%s", e.bank_ways, d->banks > 0 ? d->banks : 32, d->banks > 0 ? "" : ", assumed");
+  strb_printf(out, "\n  math     %10.2f us  %.4g Gflop (%.4g with padding) at %.4g Gflop/s, %s\n",
+              e.term_ns[COST_MATH] / 1e3, e.flops / 1e9, e.padded_flops / 1e9, r.peak, peak_origin(d, p, c));
+  strb_printf(out, "  shared   %10.2f us  %.4g MB at %.4g GB/s, %s", e.term_ns[COST_SHARED] / 1e3, e.shared_bytes / 1e6,
+              r.shared, tier_origin(d, d->is_cpu ? "l1" : "shared"));
+  if (e.bank_ways)
+    strb_printf(out, "; %d-way conflicts on %d banks%s", e.bank_ways, d->banks > 0 ? d->banks : 32,
+                d->banks > 0 ? "" : ", assumed");
   strb_puts(out, "\n");
-  strb_printf(out, "  l2       %10.2f us  %.4g MB at %.4g GB/s, %s\n", e.term_ns[COST_L2] / 1e3, e.l2_bytes / 1e6, r.l2, tier_origin(d, "l2"));
-  strb_printf(out, "  memory   %10.2f us  %.4g MB (least %.4g) at %.4g GB/s, %s\n", e.term_ns[COST_MEMORY] / 1e3, e.memory_bytes / 1e6,
-              tune_problem_bytes(p) / 1e6, r.memory, tier_origin(d, "memory"));
-  if (p->family == TUNE_ATTENTION) strb_printf(out, "  exp      %10.2f us  at %.4g Gexp/s, assumed\n", e.term_ns[COST_EXP] / 1e3, r.exps);
-  strb_printf(out, "  barrier  %10.2f us  %.4g ns each, %s\n", e.term_ns[COST_BARRIER] / 1e3, r.barrier_ns, origin_of(d->barrier_ns, d->barrier_from));
-  if (p->family == TUNE_MATMUL) strb_printf(out, "  reuse                    between two of them an accumulator's register is used %lld times\n", (long long)c->k);
-  strb_printf(out, "  fill     %10.2f us  memory latency %.4g ns, %s\n", e.term_ns[COST_FILL] / 1e3, r.latency_ns, mem && mem->latency_cycles > 0 && d->clock_ghz > 0 ? "listed" : "assumed");
+  strb_printf(out, "  l2       %10.2f us  %.4g MB at %.4g GB/s, %s\n", e.term_ns[COST_L2] / 1e3, e.l2_bytes / 1e6, r.l2,
+              tier_origin(d, "l2"));
+  strb_printf(out, "  memory   %10.2f us  %.4g MB (least %.4g) at %.4g GB/s, %s\n", e.term_ns[COST_MEMORY] / 1e3,
+              e.memory_bytes / 1e6, tune_problem_bytes(p) / 1e6, r.memory, tier_origin(d, "memory"));
+  if (p->family == TUNE_ATTENTION)
+    strb_printf(out, "  exp      %10.2f us  at %.4g Gexp/s, assumed\n", e.term_ns[COST_EXP] / 1e3, r.exps);
+  strb_printf(out, "  barrier  %10.2f us  %.4g ns each, %s\n", e.term_ns[COST_BARRIER] / 1e3, r.barrier_ns,
+              origin_of(d->barrier_ns, d->barrier_from));
+  if (p->family == TUNE_MATMUL)
+    strb_printf(out, "  reuse                    between two of them an accumulator's register is used %lld times\n",
+                (long long)c->k);
+  strb_printf(out, "  fill     %10.2f us  memory latency %.4g ns, %s\n", e.term_ns[COST_FILL] / 1e3, r.latency_ns,
+              mem && mem->latency_cycles > 0 && d->clock_ghz > 0 ? "listed" : "assumed");
   strb_printf(out, "  launch   %10.2f us  %s\n", e.term_ns[COST_LAUNCH] / 1e3, origin_of(d->launch_ns, d->launch_from));
   explain_device(d, &e, out);
 }
@@ -277,10 +318,15 @@ void cost_explain_once(const tune_device *d, const tune_problem *p, strb *out) {
   const tune_config none = {0};
   rates r = rates_of(d, p, &none);
   double math = tune_problem_flops(p) / r.peak, memory = tune_problem_bytes(p) / r.memory;
-  strb_printf(out, "%s on %s: nothing to choose, operands are read once\n  math     %10.2f us  %.4g Gflop/s, %s\n  memory   %10.2f us  %.4g GB/s, %s\n", p->op, d->name, math / 1e3, r.peak, peak_origin(d, p, &none),
-              memory / 1e3, r.memory, tier_origin(d, "memory"));
-  strb_printf(out, "  fill     %10.2f us\n  launch   %10.2f us  %s\n  total    %10.2f us  bound by %s\n", r.latency_ns / 1e3, r.launch_ns / 1e3, origin_of(d->launch_ns, d->launch_from),
-              (fmax(math, memory) + r.latency_ns + r.launch_ns) / 1e3, cost_term_name(math > memory ? COST_MATH : COST_MEMORY));
+  strb_printf(out,
+              "%s on %s: nothing to choose, operands are read once\n  math     %10.2f us  %.4g Gflop/s, %s\n  memory   "
+              "%10.2f us  %.4g GB/s, %s\n",
+              p->op, d->name, math / 1e3, r.peak, peak_origin(d, p, &none), memory / 1e3, r.memory,
+              tier_origin(d, "memory"));
+  strb_printf(out, "  fill     %10.2f us\n  launch   %10.2f us  %s\n  total    %10.2f us  bound by %s\n",
+              r.latency_ns / 1e3, r.launch_ns / 1e3, origin_of(d->launch_ns, d->launch_from),
+              (fmax(math, memory) + r.latency_ns + r.launch_ns) / 1e3,
+              cost_term_name(math > memory ? COST_MATH : COST_MEMORY));
 }
 
 double cost_roofline_ns(const tune_device *d, const tune_problem *p) {
@@ -304,5 +350,7 @@ static void roofline_explain(void *user, const tune_device *d, const tune_proble
 }
 const cost_model cost_model_roofline = {"roofline", roofline_predict, roofline_explain, NULL};
 
-double cost_latency_by_throughput(void *user, double latency_ns, double work) { return latency_ns * (latency_ns / (work > 0 ? work : 1)); }
+double cost_latency_by_throughput(void *user, double latency_ns, double work) {
+  return latency_ns * (latency_ns / (work > 0 ? work : 1));
+}
 double cost_latency(void *user, double latency_ns, double work) { return latency_ns; }

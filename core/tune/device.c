@@ -13,7 +13,8 @@
 
 /* Warps, ideal registers and shared memory per block are advice (docs/occupancy.md). Clocks and rates are the vendors'
  * data sheets (H100 SXM; GB200 per GPU), HBM latency and GB200's 3-5 TB/s announced ones (their middle is taken).
- * GB200's matrix rate is a quarter of its data sheet's: kernels here have mma.sync, not tcgen05 (backends/simt/simt_arch.c). */
+ * GB200's matrix rate is a quarter of its data sheet's: kernels here have mma.sync, not tcgen05
+ * (backends/simt/simt_arch.c). */
 static const tune_device builtin[] = {
     {.name = "NVIDIA H100", .advisory = true, .async_copy = true, .cores = 132, .warp_size = 32, .max_warps = 64,
      .max_blocks = 32, .max_threads = 1024, .regs_per_core = 65536, .regs_per_thread = 255, .regs_ideal = 64,
@@ -111,7 +112,8 @@ static bool parse_tier(tune_device *d, const char *s) {
   if (d->n_tiers == TUNE_MAX_TIERS) return false;
   int n = sscanf(s, "%15s %lf %lf %lf %15s", t.name, &t.bytes, &t.gbps, &t.latency_cycles, flag);
   if (n < 4 || (n == 5 && strcmp(flag, "measured"))) return false;
-  if (!(t.bytes >= 0 && t.gbps >= 0 && t.latency_cycles >= 0) || !isfinite(t.bytes + t.gbps + t.latency_cycles)) return false;
+  if (!(t.bytes >= 0 && t.gbps >= 0 && t.latency_cycles >= 0) || !isfinite(t.bytes + t.gbps + t.latency_cycles))
+    return false;
   t.measured = n == 5;
   d->tier[d->n_tiers++] = t;
   return true;
@@ -179,11 +181,13 @@ tsr_status tune_device_parse(const char *text, const char *file, tune_device *ou
     snprintf(shown, sizeof shown, "%s", s);
     if (n < sizeof line && parse_line(out, s)) continue;
     memset(out, 0, sizeof *out);
-    return st_make(NULL, TSR_PARSE_ERROR, ST_WHERE("tune", "profile", "lines are `key = value`, `tier = NAME BYTES GBPS CYCLES`"),
+    return st_make(NULL, TSR_PARSE_ERROR,
+                   ST_WHERE("tune", "profile", "lines are `key = value`, `tier = NAME BYTES GBPS CYCLES`"),
                    "%s:%d:1: expected a known key with a value that is not negative, got `%s`", file, line_no, shown);
   }
   if (out->name[0]) return NULL;
-  return st_make(NULL, TSR_PARSE_ERROR, ST_WHERE("tune", "profile", "add a line `name = ...`"), "%s:1:1: no name", file);
+  return st_make(NULL, TSR_PARSE_ERROR, ST_WHERE("tune", "profile", "add a line `name = ...`"), "%s:1:1: no name",
+                 file);
 }
 
 tsr_status tune_device_load(const char *path, tune_device *out) {
@@ -195,7 +199,8 @@ tsr_status tune_device_load(const char *path, tune_device *out) {
   size_t n = fread(text, 1, sizeof text - 1, f);
   bool bad = ferror(f) || n == sizeof text - 1;
   fclose(f);
-  if (bad) return st_make(NULL, TSR_IO_ERROR, ST_WHERE("tune", "profile", NULL), "%s: unreadable or above 16 KiB", path);
+  if (bad)
+    return st_make(NULL, TSR_IO_ERROR, ST_WHERE("tune", "profile", NULL), "%s: unreadable or above 16 KiB", path);
   text[n] = 0;
   return tune_device_parse(text, path, out);
 }
@@ -233,7 +238,8 @@ void tune_device_print(const tune_device *d, strb *out) {
 
 void tune_device_complete(tune_device *d, const tune_device *from) {
   for (size_t i = 0; i < N_FIELDS; i++)
-    if (fields[i].type != F_BOOL && fields[i].type != F_ORIGIN && !field_get(d, &fields[i])) field_set(d, &fields[i], field_get(from, &fields[i]));
+    if (fields[i].type != F_BOOL && fields[i].type != F_ORIGIN && !field_get(d, &fields[i]))
+      field_set(d, &fields[i], field_get(from, &fields[i]));
   if (!d->n_tiers) {
     d->n_tiers = from->n_tiers;
     memcpy(d->tier, from->tier, sizeof d->tier);

@@ -1,6 +1,7 @@
 /* core/tune/device.h - what the tuner knows of a device: limits that prune, rates that rank, tiers that explain.
- * Input: the built-in advisory rows (docs/occupancy.md), a profile file of "key = value" lines, or what a backend queried.
- * Invariant: zero means "not known", never "none"; a rate measured on the machine replaces a listed one and says so. */
+ * Input: the built-in advisory rows (docs/occupancy.md), a profile file of "key = value" lines, or what a backend
+ * queried. Invariant: zero means "not known", never "none"; a rate measured on the machine replaces a listed one and
+ * says so. */
 #ifndef CORE_TUNE_DEVICE_H
 #define CORE_TUNE_DEVICE_H
 #include "core/base/status.h"
@@ -60,7 +61,7 @@ typedef struct tune_device {
   double matrix_gflops;       /* 16-bit inputs, whole device; 8-bit ones count double, tf32 half */
   double launch_ns, barrier_ns; /* barrier: one k step's synchronisation of a block (simd_like devices: per subgroup) */
   tune_origin fma_from, matrix_from, launch_from, barrier_from;
-  double measured_on;         /* seconds since 1970 when this machine's rates were measured; 0: never. Shown, decides nothing */
+  double measured_on; /* seconds since 1970 when this machine's rates were measured; 0: never. Shown, decides nothing */
   bool queried;               /* limits are a driver's answers, not an architecture's table */
   int32_t n_tiers, n_matrix;
   tune_tier tier[TUNE_MAX_TIERS];
@@ -79,18 +80,21 @@ void tune_device_print(const tune_device *d, strb *out);
 /* Fills what is zero in `d` from `from`; the tiers and matrix shapes as a whole. */
 void tune_device_complete(tune_device *d, const tune_device *from);
 
-/* What `user` says replaces what is in `d`; tiers one by one, matrix shapes as a whole. Switches can only be turned on. */
+/* What `user` says replaces what is in `d`; tiers one by one, matrix shapes as a whole. Switches can only be turned on.
+ */
 void tune_device_override(tune_device *d, const tune_device *user);
 
 /* The tier of that name ("shared", "l2", "memory", "link", "l1", "l3"), or NULL. */
 const tune_tier *tune_device_tier(const tune_device *d, const char *name);
 /* Sets or adds a tier's measured bandwidth. */
 void tune_device_measured(tune_device *d, const char *tier, double gbps);
-/* Compute and memory rates bound from below what a kernel can take: both known, and the former no lower bound itself. */
+/* Compute and memory rates bound from below what a kernel can take: both known, and the former no lower bound itself.
+ */
 bool tune_device_has_roofline(const tune_device *d);
 /* Peak for the input type, with or without matrix instructions, in Gflop/s. */
 double tune_device_peak(const tune_device *d, tsr_dtype in, bool matrix);
-/* Subgroups of at most 8 lanes are a CPU's SIMD registers (lavapipe): a block runs on one core, its subgroups in turns. */
+/* Subgroups of at most 8 lanes are a CPU's SIMD registers (lavapipe): a block runs on one core, its subgroups in turns.
+ */
 bool tune_device_simd_like(const tune_device *d);
 /* The matrix shape for the input type, or NULL. */
 const tune_matrix *tune_device_matrix(const tune_device *d, tsr_dtype in);

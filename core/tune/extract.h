@@ -1,5 +1,6 @@
-/* core/tune/extract.h - one kernel of a Schedule IR program on its own: as a program that can be compiled and timed with other
- * parameters, and as a graph function that the oracle can evaluate. What the kernel reads becomes an input; constants stay constants. */
+/* core/tune/extract.h - one kernel of a Schedule IR program on its own: as a program that can be compiled and timed
+ * with other parameters, and as a graph function that the oracle can evaluate. What the kernel reads becomes an input;
+ * constants stay constants. */
 #ifndef CORE_TUNE_EXTRACT_H
 #define CORE_TUNE_EXTRACT_H
 #include "core/ir/ir.h"

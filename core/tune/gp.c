@@ -1,5 +1,5 @@
-/* core/tune/gp.c - see gp.h. The signal variance is profiled out in closed form, so only lengths and the noise share are
- * searched. Everything is n^3 of n <= 256 and runs in one preallocated block. */
+/* core/tune/gp.c - see gp.h. The signal variance is profiled out in closed form, so only lengths and the noise share
+ * are searched. Everything is n^3 of n <= 256 and runs in one preallocated block. */
 #include "core/tune/gp.h"
 
 #include <math.h>

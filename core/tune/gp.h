@@ -1,6 +1,6 @@
-/* core/tune/gp.h - Gaussian-process regression for a few dozen points: Matern 5/2 with one length per dimension, found by
- * maximum likelihood on a fixed grid (coordinate ascent), so the same observations always give the same bits.
- * Input: coordinates in 0..1 and values of any scale (standardised inside). Source: Rasmussen & Williams 2006, ch. 2, 4, 5. */
+/* core/tune/gp.h - Gaussian-process regression for a few dozen points: Matern 5/2 with one length per dimension, found
+ * by maximum likelihood on a fixed grid (coordinate ascent), so the same observations always give the same bits. Input:
+ * coordinates in 0..1 and values of any scale (standardised inside). Source: Rasmussen & Williams 2006, ch. 2, 4, 5. */
 #ifndef CORE_TUNE_GP_H
 #define CORE_TUNE_GP_H
 #include "core/base/status.h"

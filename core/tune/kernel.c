@@ -29,18 +29,36 @@ static void add_tier(tune_device *d, const char *name, int64_t bytes) {
 
 /* No driver tells the rate: the guide's of the device, else of its architecture. */
 static void add_link(const char *arch, const tune_device *guide, tune_device *d) {
-  if (!guide) guide = !strcmp(arch, "sm_90a") ? tune_device_find("H100") : !strcmp(arch, "sm_100") ? tune_device_find("GB200") : NULL;
+  if (!guide)
+    guide = !strcmp(arch, "sm_90a")   ? tune_device_find("H100")
+            : !strcmp(arch, "sm_100") ? tune_device_find("GB200")
+                                      : NULL;
   const tune_tier *link = guide ? tune_device_tier(guide, "link") : NULL;
   if (link && d->n_tiers < TUNE_MAX_TIERS) d->tier[d->n_tiers++] = *link;
 }
 
 tune_device tune_device_from_caps(const tsr_caps *c, const char *name) {
-  tune_device d = {.is_cpu = c->dialect == DIALECT_CPU, .async_copy = c->async_copy, .cores = c->n_cores > 0 ? c->n_cores : 1,
-                   .warp_size = c->dialect == DIALECT_CPU ? (c->vector_bytes > 0 ? c->vector_bytes / 4 : 8) : c->subgroup > 0 ? c->subgroup : 32,
-                   .max_warps = c->max_warps_per_core, .max_blocks = c->max_blocks_per_core, .max_barriers = c->max_barriers_per_core,
-                   .core_parts = c->core_parts, .reg_granule = c->register_granule, .shared_granule = c->shared_granule, .shared_reserved = c->shared_reserved, .max_threads = c->max_threads, .regs_per_thread = c->max_registers,
-                   .shared_per_block = c->dialect == DIALECT_CPU ? c->l2_bytes : c->shared_bytes, .shared_per_core = c->shared_per_core,
-                   .banks = c->shared_banks, .warpgroup_matrix = c->wgmma, .f8_by_f16 = c->f8_by_f16 && !c->wgmma, .clusters = c->clusters,
+  tune_device d = {.is_cpu = c->dialect == DIALECT_CPU,
+                   .async_copy = c->async_copy,
+                   .cores = c->n_cores > 0 ? c->n_cores : 1,
+                   .warp_size = c->dialect == DIALECT_CPU ? (c->vector_bytes > 0 ? c->vector_bytes / 4 : 8)
+                                : c->subgroup > 0         ? c->subgroup
+                                                          : 32,
+                   .max_warps = c->max_warps_per_core,
+                   .max_blocks = c->max_blocks_per_core,
+                   .max_barriers = c->max_barriers_per_core,
+                   .core_parts = c->core_parts,
+                   .reg_granule = c->register_granule,
+                   .shared_granule = c->shared_granule,
+                   .shared_reserved = c->shared_reserved,
+                   .max_threads = c->max_threads,
+                   .regs_per_thread = c->max_registers,
+                   .shared_per_block = c->dialect == DIALECT_CPU ? c->l2_bytes : c->shared_bytes,
+                   .shared_per_core = c->shared_per_core,
+                   .banks = c->shared_banks,
+                   .warpgroup_matrix = c->wgmma,
+                   .f8_by_f16 = c->f8_by_f16 && !c->wgmma,
+                   .clusters = c->clusters,
                    .lds_direct = c->dialect == DIALECT_HIP && !strncmp(c->arch, "gfx9", 4)};
   snprintf(d.name, sizeof d.name, "%s", name && *name ? name : c->arch);
   d.regs_per_core = (int32_t)(c->registers_per_core < INT32_MAX ? c->registers_per_core : INT32_MAX);
@@ -146,7 +164,8 @@ static void body_name(const ir_op *kernel, char *out, size_t cap) {
 /* Types of the operands and of the first result: "f32,f32->f32". */
 static void type_names(const ir_op *kernel, char *out, size_t cap) {
   out[0] = 0;
-  for (int i = 0; i < kernel->n_operands; i++) append(out, cap - 16, ",", tsr_dtype_name(kernel->operands[i]->type->dtype));
+  for (int i = 0; i < kernel->n_operands; i++)
+    append(out, cap - 16, ",", tsr_dtype_name(kernel->operands[i]->type->dtype));
   append(out, cap, "->", tsr_dtype_name(kernel->results[0]->type->dtype));
 }
 
@@ -157,20 +176,23 @@ static const char *operand_kind(const ir_op *kernel, const ir_value *v) {
   return from && from->def && graph_is(from->def, G_CONSTANT) ? "c" : "";
 }
 
-tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const tsr_caps *caps, const char *driver, const char *policy,
-                              const char *mesh, tune_kernel_key *t) {
+tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const tsr_caps *caps, const char *driver,
+                              const char *policy, const char *mesh, tune_kernel_key *t) {
   const ir_op *mm = find_matmul(kernel);
   memset(t, 0, sizeof *t);
   body_name(kernel, t->op, sizeof t->op);
   type_names(kernel, t->dtype, sizeof t->dtype);
   if (p->family == TUNE_MATMUL && p->batch > 1)
-    snprintf(t->shape, sizeof t->shape, "%lldx%lldx%lldx%lld", (long long)p->batch, (long long)p->m, (long long)p->n, (long long)p->k);
-  else if (p->family == TUNE_MATMUL) snprintf(t->shape, sizeof t->shape, "%lldx%lldx%lld", (long long)p->m, (long long)p->n, (long long)p->k);
+    snprintf(t->shape, sizeof t->shape, "%lldx%lldx%lldx%lld", (long long)p->batch, (long long)p->m, (long long)p->n,
+             (long long)p->k);
+  else if (p->family == TUNE_MATMUL)
+    snprintf(t->shape, sizeof t->shape, "%lldx%lldx%lld", (long long)p->m, (long long)p->n, (long long)p->k);
   else if (p->family == TUNE_ROW) snprintf(t->shape, sizeof t->shape, "%lldx%lld", (long long)p->m, (long long)p->n);
   else snprintf(t->shape, sizeof t->shape, "%lld", (long long)p->n);
   if (mm) {
     graph_matmul g = graph_matmul_get(mm);
-    snprintf(t->layout, sizeof t->layout, "%c%c%s", g.transpose_a ? 't' : 'n', g.transpose_b ? 't' : 'n', operand_kind(kernel, mm->operands[1]));
+    snprintf(t->layout, sizeof t->layout, "%c%c%s", g.transpose_a ? 't' : 'n', g.transpose_b ? 't' : 'n',
+             operand_kind(kernel, mm->operands[1]));
   } else {
     snprintf(t->layout, sizeof t->layout, "row");
   }
@@ -181,7 +203,9 @@ tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const 
 
 static int32_t fit32(int64_t v) { return (int32_t)(v > INT32_MAX ? INT32_MAX : v < 0 ? 0 : v); }
 
-static const char *const path_names[] = {"fma", NULL, "direct", "pingpong", [TUNE_PATH_COLUMNS] = "columns"}; /* of a config's matrix_path; 1, the device's own, is what a schedule does by itself */
+static const char *const path_names[] = {
+    "fma", NULL, "direct", "pingpong", [TUNE_PATH_COLUMNS] = "columns"}; /* of a config's matrix_path; 1, the device's
+                                                                            own, is what a schedule does by itself */
 enum { N_PATHS = sizeof path_names / sizeof *path_names };
 
 bool tune_path_name(int64_t path, const char **name) {
@@ -205,16 +229,27 @@ tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const
   sched_legalize(kernel, caps, &p);
   int64_t s[4] = {0};
   sched_family f = sched_family_parse(ir_get_str(kernel, "family", ""));
-  if (!p.m && f == FAMILY_ROW && ir_get_ints(kernel, "space", s, 4) == 2) p.m = sched_block_rows(kernel, caps, s[0], s[1]);
+  if (!p.m && f == FAMILY_ROW && ir_get_ints(kernel, "space", s, 4) == 2)
+    p.m = sched_block_rows(kernel, caps, s[0], s[1]);
   if (!p.m && f == FAMILY_ELEMENTWISE) p.m = sched_block_elements(caps);
   const ir_op *mm = find_matmul(kernel);
   bool matrix = mm && tune_path_of(p.matrix_path) &&
-                caps_find_matrix(caps, mm->operands[0]->type->dtype, mm->operands[1]->type->dtype, graph_matmul_get(mm).accum) >= 0;
-  return (tune_config){.m = fit32(p.m), .n = fit32(p.n), .k = fit32(p.k), .vectorize = fit32(p.vectorize > 0 ? p.vectorize : caps->dialect == DIALECT_CPU),
-                       .use_shared = p.use_shared > 0, .padding = fit32(p.padding), .async_copy = p.async_copy > 0,
-                       .stages = fit32(p.stages > 0 ? p.stages : 1), .split_k = fit32(p.split_k > 0 ? p.split_k : 1),
-                       .warps = fit32(p.warps > 0 ? p.warps : 1), .raster = fit32(p.raster), .matrix_path = matrix ? tune_path_of(p.matrix_path) : 0,
-                       .cluster = fit32(p.cluster > 0 ? p.cluster : 1), .stream_k = fit32(p.stream_k)};
+                caps_find_matrix(caps, mm->operands[0]->type->dtype, mm->operands[1]->type->dtype,
+                                 graph_matmul_get(mm).accum) >= 0;
+  return (tune_config){.m = fit32(p.m),
+                       .n = fit32(p.n),
+                       .k = fit32(p.k),
+                       .vectorize = fit32(p.vectorize > 0 ? p.vectorize : caps->dialect == DIALECT_CPU),
+                       .use_shared = p.use_shared > 0,
+                       .padding = fit32(p.padding),
+                       .async_copy = p.async_copy > 0,
+                       .stages = fit32(p.stages > 0 ? p.stages : 1),
+                       .split_k = fit32(p.split_k > 0 ? p.split_k : 1),
+                       .warps = fit32(p.warps > 0 ? p.warps : 1),
+                       .raster = fit32(p.raster),
+                       .matrix_path = matrix ? tune_path_of(p.matrix_path) : 0,
+                       .cluster = fit32(p.cluster > 0 ? p.cluster : 1),
+                       .stream_k = fit32(p.stream_k)};
 }
 
 static bool has_matrix(const tsr_caps *c, tsr_dtype in) {
@@ -242,7 +277,8 @@ sched_params tune_config_params(const tune_config *c, const tune_problem *proble
   p.stages = c->stages;
   p.split_k = c->split_k;
   p.stream_k = c->stream_k;
-  if (c->matrix_path > 1 || has_matrix(caps, problem->in)) (void)tune_path_name(c->matrix_path, &p.matrix_path); /* without one the lowering's choice stays open */
+  if (c->matrix_path > 1 || has_matrix(caps, problem->in))
+    (void)tune_path_name(c->matrix_path, &p.matrix_path); /* without one the lowering's choice stays open */
   return p;
 }
 
@@ -253,21 +289,24 @@ static bool kernel_legal(const void *user, const int32_t *values, char *why, siz
   for (int32_t i = 0; i < k->s.n_knobs; i++) *tune_config_field(&c, k->s.knob[i].name) = values[i];
   sched_params p = tune_config_params(&c, &k->s.problem, &k->caps);
   const ir_op *mm = c.matrix_path == TUNE_PATH_COLUMNS ? find_matmul(k->kernel) : NULL;
-  if (mm && (graph_matmul_get(mm).transpose_b || mm->operands[1]->def || mm->operands[1]->type->dtype != k->s.problem.in)) {
+  if (mm &&
+      (graph_matmul_get(mm).transpose_b || mm->operands[1]->def || mm->operands[1]->type->dtype != k->s.problem.in)) {
     snprintf(why, why_bytes, "columns in lanes: those of b don't lie side by side in memory");
     return false;
   }
   return !sched_broken_limit(k->kernel, &k->caps, &p, why, why_bytes);
 }
 
-void tune_kernel_space_build(const ir_op *kernel, const tune_device *d, const tune_problem *p, const tune_config *dflt, const tsr_caps *caps,
-                             tune_kernel_space *out) {
+void tune_kernel_space_build(const ir_op *kernel, const tune_device *d, const tune_problem *p, const tune_config *dflt,
+                             const tsr_caps *caps, tune_kernel_space *out) {
   space_options opt = {.dflt = *dflt, .knobs = SPACE_USES_TILE | SPACE_USES_VECTORIZE};
   if (p->family == TUNE_MATMUL) opt.knobs |= SPACE_USES_RASTER | SPACE_USES_SPLIT_K;
   if (caps->dialect != DIALECT_CPU) {
     opt.knobs |= SPACE_USES_WARPS;
-    if (p->family == TUNE_MATMUL) opt.knobs |= SPACE_USES_STAGES | SPACE_USES_PADDING | SPACE_USES_SHARED | SPACE_USES_MATRIX;
-    if (p->family == TUNE_MATMUL && (caps->dialect == DIALECT_CUDA || caps->dialect == DIALECT_HIP)) opt.knobs |= SPACE_USES_STREAM_K;
+    if (p->family == TUNE_MATMUL)
+      opt.knobs |= SPACE_USES_STAGES | SPACE_USES_PADDING | SPACE_USES_SHARED | SPACE_USES_MATRIX;
+    if (p->family == TUNE_MATMUL && (caps->dialect == DIALECT_CUDA || caps->dialect == DIALECT_HIP))
+      opt.knobs |= SPACE_USES_STREAM_K;
     if (p->family == TUNE_ROW && caps->clusters) opt.knobs |= SPACE_USES_CLUSTER;
     if (caps->async_copy) opt.knobs |= SPACE_USES_ASYNC;
   }

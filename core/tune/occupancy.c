@@ -1,7 +1,8 @@
 /* core/tune/occupancy.c - see occupancy.h. */
 #include "core/tune/occupancy.h"
 
-/* Configs come from users and from files: sums and products of what they say stay at the largest number instead of wrapping round. */
+/* Configs come from users and from files: sums and products of what they say stay at the largest number instead of
+ * wrapping round. */
 static int64_t sum(int64_t a, int64_t b) {
   int64_t r;
   return __builtin_add_overflow(a, b, &r) ? INT64_MAX : r;
@@ -38,7 +39,8 @@ occ_result occ_compute(const tune_device *d, const occ_input *in) {
   }
   if (in->shared_bytes > 0 && d->shared_per_core > 0) {
     bool over = !d->advisory && d->shared_per_block > 0 && in->shared_bytes > d->shared_per_block;
-    limit_to(&r, over ? 0 : d->shared_per_core / sum(round_up(in->shared_bytes, d->shared_granule), d->shared_reserved), "shared");
+    limit_to(&r, over ? 0 : d->shared_per_core / sum(round_up(in->shared_bytes, d->shared_granule), d->shared_reserved),
+             "shared");
   }
   r.active_warps = r.blocks * in->warps; /* at most max_warps */
   r.fraction = (double)r.active_warps / d->max_warps;
@@ -61,12 +63,14 @@ int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config 
     /* Fragments of one k step, two sets so that loads run ahead. */
     regs = sum(regs, sum(product(2, product(sides, step * in_bytes) / 4), 2 * threads - 2) / threads);
     /* What a copy without its own path holds on its way to shared memory. */
-    if (c->use_shared && !c->async_copy) regs = sum(regs, ceil_div(product(product(sides, c->k), in_bytes) / 4, threads));
+    if (c->use_shared && !c->async_copy)
+      regs = sum(regs, ceil_div(product(product(sides, c->k), in_bytes) / 4, threads));
   } else if (p->family == TUNE_ATTENTION) { /* the result's rows, a tile of scores, its weights in the narrow type */
     regs = sum(regs, ceil_div(sum(sum(product(c->m, p->k), mn), product(mn, in_bytes) / 4), threads));
   } else {
     int64_t width = positive(c->n, p->n);
-    int64_t per_thread = p->family == TUNE_ROW ? ceil_div(product(width, positive(c->m, 1)) / positive(c->cluster, 1), threads) : vec;
+    int64_t per_thread =
+        p->family == TUNE_ROW ? ceil_div(product(width, positive(c->m, 1)) / positive(c->cluster, 1), threads) : vec;
     if (per_thread > ROW_REGS) per_thread = ROW_REGS; /* a longer row is read again instead of being held */
     regs = sum(regs, product(per_thread, p->passes > 1 && p->family == TUNE_ELEMENTWISE ? p->passes : 1) + vec);
   }
@@ -77,12 +81,15 @@ int64_t occ_shared_bytes(const tune_problem *p, const tune_config *c) {
   int64_t in_bytes = (int64_t)tsr_dtype_size(p->in), stages = positive(c->stages, 1);
   if (p->family == TUNE_ELEMENTWISE || !c->use_shared) return 0;
   if (p->family == TUNE_ROW) return product(4 * positive(c->warps, 1), positive(c->m, 1));
-  if (p->family == TUNE_ATTENTION) return product(in_bytes, product(sum(p->k, c->padding), sum(c->m, product(2 * stages, c->n))));
-  return product(stages * in_bytes, sum(product(c->m, (int64_t)c->k + c->padding), product(c->k, (int64_t)c->n + c->padding)));
+  if (p->family == TUNE_ATTENTION)
+    return product(in_bytes, product(sum(p->k, c->padding), sum(c->m, product(2 * stages, c->n))));
+  return product(stages * in_bytes,
+                 sum(product(c->m, (int64_t)c->k + c->padding), product(c->k, (int64_t)c->n + c->padding)));
 }
 
 occ_result occ_of_config(const tune_device *d, const tune_problem *p, const tune_config *c) {
-  occ_input in = {.warps = c->warps > 0 ? c->warps : 4, .regs = occ_regs(d, p, c), .shared_bytes = occ_shared_bytes(p, c)};
+  occ_input in = {
+      .warps = c->warps > 0 ? c->warps : 4, .regs = occ_regs(d, p, c), .shared_bytes = occ_shared_bytes(p, c)};
   return occ_compute(d, &in);
 }
 

@@ -1,6 +1,6 @@
 /* core/tune/occupancy.h - how many warps of a kernel fit on one core, what limits them. Explained in
- * docs/occupancy.md; the allocation rules are those of CUDA's calculator and of LLVM's AMDGPU subtargets. Verdicts on it: core/profile/verdict.h.
- * A CPU has no occupancy: the result's `known` is false and reports print n/a. */
+ * docs/occupancy.md; the allocation rules are those of CUDA's calculator and of LLVM's AMDGPU subtargets. Verdicts on
+ * it: core/profile/verdict.h. A CPU has no occupancy: the result's `known` is false and reports print n/a. */
 #ifndef CORE_TUNE_OCCUPANCY_H
 #define CORE_TUNE_OCCUPANCY_H
 #include "core/tune/device.h"
@@ -29,9 +29,10 @@ occ_result occ_of_config(const tune_device *d, const tune_problem *p, const tune
 int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config *c);
 /* Shared bytes per block: stages x (padded A tile + padded B tile), or the row buffers of a row kernel. */
 int64_t occ_shared_bytes(const tune_problem *p, const tune_config *c);
-/* How many ways a column access of the padded tile conflicts, a lane a row: 1 is free. Banks are 4 bytes wide. Lanes take `access` bytes each (4 or less:
- * a word); so many at once as fill all banks. */
+/* How many ways a column access of the padded tile conflicts, a lane a row: 1 is free. Banks are 4 bytes wide. Lanes
+ * take `access` bytes each (4 or less: a word); so many at once as fill all banks. */
 int32_t occ_bank_conflict(const tune_device *d, tsr_dtype in, int32_t row_elems, int32_t padding, int32_t access);
-/* The same of a candidate: a matrix instruction's lane takes its part of the operand, at most 16 bytes; plain multiply-adds a word. 0: nothing is staged in banks. */
+/* The same of a candidate: a matrix instruction's lane takes its part of the operand, at most 16 bytes; plain
+ * multiply-adds a word. 0: nothing is staged in banks. */
 int32_t occ_bank_ways(const tune_device *d, const tune_problem *p, const tune_config *c);
 #endif

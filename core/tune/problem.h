@@ -1,16 +1,24 @@
 /* core/tune/problem.h - what is tuned (a problem) and what is chosen for it (a config), shared by the whole module.
- * A config has the fields of Schedule IR's sched_params under the same names, each an integer that a knob can step: 0 is
- * "off" for switches (there -1), vectorize 0 is the lowering's own width, raster 0 the device's own order, matrix_path 0 is plain
- * multiply-adds, 1 the device's own, 2 "direct" and 3 "pingpong" (CDNA: operands straight to LDS), 4 "columns" (lavapipe: columns in lanes). */
+ * A config has the fields of Schedule IR's sched_params under the same names, each an integer that a knob can step: 0
+ * is "off" for switches (there -1), vectorize 0 is the lowering's own width, raster 0 the device's own order,
+ * matrix_path 0 is plain multiply-adds, 1 the device's own, 2 "direct" and 3 "pingpong" (CDNA: operands straight to
+ * LDS), 4 "columns" (lavapipe: columns in lanes). */
 #ifndef CORE_TUNE_PROBLEM_H
 #define CORE_TUNE_PROBLEM_H
 #include "tessera/base.h"
 
-typedef enum tune_family { TUNE_MATMUL, TUNE_ROW, TUNE_ELEMENTWISE, TUNE_N_FAMILIES, TUNE_ATTENTION = TUNE_N_FAMILIES } tune_family; /* the last has no space */
+typedef enum tune_family {
+  TUNE_MATMUL,
+  TUNE_ROW,
+  TUNE_ELEMENTWISE,
+  TUNE_N_FAMILIES,
+  TUNE_ATTENTION = TUNE_N_FAMILIES
+} tune_family; /* the last has no space */
 
 /* matmul: [batch, m, k] x [k, n]; row: m rows of n elements, `passes` reads of each row; elementwise: n elements,
- * `passes` operands read; attention: `batch` heads of m queries against n keys and values, k wide (estimated, not searched: such kernels are written
- * by hand), a config's m by n the tile of scores. A config's m is rows per block of a row kernel, elements per block of an elementwise one. */
+ * `passes` operands read; attention: `batch` heads of m queries against n keys and values, k wide (estimated, not
+ * searched: such kernels are written by hand), a config's m by n the tile of scores. A config's m is rows per block of
+ * a row kernel, elements per block of an elementwise one. */
 typedef struct tune_problem {
   tune_family family;
   char op[32];
@@ -40,7 +48,8 @@ static inline double tune_problem_flops(const tune_problem *p) {
   return mn * (p->family == TUNE_ROW ? 8 : 1);
 }
 static inline double tune_problem_bytes(const tune_problem *p) {
-  double b = (double)(p->batch > 0 ? p->batch : 1), in = (double)tsr_dtype_size(p->in), out = (double)tsr_dtype_size(p->out);
+  double b = (double)(p->batch > 0 ? p->batch : 1), in = (double)tsr_dtype_size(p->in),
+         out = (double)tsr_dtype_size(p->out);
   double m = (double)(p->m > 0 ? p->m : 1), n = (double)p->n, k = (double)p->k;
   if (p->family == TUNE_MATMUL) return b * (m * k * in + m * n * out) + k * n * in;
   if (p->family == TUNE_ATTENTION) return b * k * ((m + 2 * n) * in + m * out);

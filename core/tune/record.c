@@ -42,7 +42,8 @@ static bool grow_index(record *r) {
 }
 
 tsr_status record_add(record *r, const space_point *p, const search_result *result) {
-  if (!grow_index(r) || !al_grow(&r->mem.al, &r->samples, &r->cap_samples, r->n_samples + 1, sizeof *r->samples)) return st_oom();
+  if (!grow_index(r) || !al_grow(&r->mem.al, &r->samples, &r->cap_samples, r->n_samples + 1, sizeof *r->samples))
+    return st_oom();
   uint32_t *slot = slot_of(r, p);
   if (*slot) {
     r->samples[*slot - 1].result = *result;
@@ -70,7 +71,8 @@ static bool recorded(const void *user, const int32_t *values, char *why, size_t 
 }
 
 static tsr_status bad(const char *file, const char *what) {
-  return st_make(NULL, TSR_PARSE_ERROR, ST_WHERE("tune", "record", "written by `tessera tune --record`"), "%s: %s", file, what);
+  return st_make(NULL, TSR_PARSE_ERROR, ST_WHERE("tune", "record", "written by `tessera tune --record`"), "%s: %s",
+                 file, what);
 }
 
 static bool read_problem(const json *j, tune_problem *p) {
@@ -95,9 +97,11 @@ static bool read_knobs(const json *list, record *r) {
   int32_t n = 0;
   for (const json *k = list && list->type == JSON_ARRAY ? list->first : NULL; k; k = k->next) {
     const json *values = json_get(k, "values");
-    if (n == SPACE_MAX_KNOBS || !values || values->n < 1 || values->n > SPACE_MAX_VALUES || !json_get(k, "name")) return false;
+    if (n == SPACE_MAX_KNOBS || !values || values->n < 1 || values->n > SPACE_MAX_VALUES || !json_get(k, "name"))
+      return false;
     space_knob *o = &knobs[n++];
-    *o = (space_knob){.name = arena_str(&r->mem, json_str(k, "name", "")), .keeps_order = json_num(k, "keeps_order", 0) != 0};
+    *o = (space_knob){.name = arena_str(&r->mem, json_str(k, "name", "")),
+                      .keeps_order = json_num(k, "keeps_order", 0) != 0};
     for (const json *v = values->first; v; v = v->next) {
       if (v->type != JSON_NUMBER || !(fabs(v->number) <= INT32_MAX)) return false;
       o->value[o->n++] = (int32_t)v->number;
@@ -112,7 +116,8 @@ static tsr_status read_samples(const json *list, const char *file, record *r) {
     space_point p = {{0}};
     const json *v = s->first;
     for (int32_t i = 0; i < r->space.n_knobs; i++, v = v->next) {
-      if (!v || v->type != JSON_NUMBER || v->number < 0 || v->number >= r->space.knob[i].n) return bad(file, "a sample's index is out of range");
+      if (!v || v->type != JSON_NUMBER || v->number < 0 || v->number >= r->space.knob[i].n)
+        return bad(file, "a sample's index is out of range");
       p.i[i] = (uint8_t)v->number;
     }
     if (!v || v->type != JSON_NUMBER || v->next) return bad(file, "a sample needs an index per knob and nanoseconds");
@@ -171,9 +176,11 @@ void record_print(const record *r, strb *out) {
   strb_clear(&device);
   strb_printf(out, ",\n\"problem\": {\"family\": \"%s\", \"op\": ", families[p->family]);
   strb_json(out, p->op);
-  strb_printf(out, ", \"batch\": %lld, \"m\": %lld, \"n\": %lld, \"k\": %lld, \"passes\": %d, \"in\": \"%s\", \"acc\": \"%s\", \"out\": \"%s\"},\n\"default\": \"",
-              (long long)p->batch, (long long)p->m, (long long)p->n, (long long)p->k, p->passes,
-              tsr_dtype_name(p->in), tsr_dtype_name(p->acc ? p->acc : TSR_F32), tsr_dtype_name(p->out));
+  strb_printf(out,
+              ", \"batch\": %lld, \"m\": %lld, \"n\": %lld, \"k\": %lld, \"passes\": %d, \"in\": \"%s\", \"acc\": "
+              "\"%s\", \"out\": \"%s\"},\n\"default\": \"",
+              (long long)p->batch, (long long)p->m, (long long)p->n, (long long)p->k, p->passes, tsr_dtype_name(p->in),
+              tsr_dtype_name(p->acc ? p->acc : TSR_F32), tsr_dtype_name(p->out));
   tune_config_print(&r->dflt, out);
   strb_puts(out, "\",\n\"knobs\": [");
   for (int32_t i = 0; i < r->space.n_knobs; i++) {
@@ -199,7 +206,8 @@ static tsr_status replay_measure(void *user, const space *s, const space_point *
   for (size_t i = 0; i < n; i++) {
     const search_result *found = record_find(r, &points[i]);
     if (!found)
-      return st_make(&r->mem.al, TSR_NOT_FOUND, ST_WHERE("tune", "replay", "record the space again"), "a point was never recorded");
+      return st_make(&r->mem.al, TSR_NOT_FOUND, ST_WHERE("tune", "replay", "record the space again"),
+                     "a point was never recorded");
     out[i] = *found;
   }
   r->lookups += n;
@@ -220,7 +228,8 @@ double record_best(const record *r) {
 void record_curve(const record *r, const search_outcome *o, double *curve, size_t n) {
   double all = record_best(r), best = 0;
   for (size_t i = 0; i < n; i++) {
-    if (i < o->n_samples && o->samples[i].state == SAMPLE_OK && (best == 0 || o->samples[i].ns < best)) best = o->samples[i].ns;
+    if (i < o->n_samples && o->samples[i].state == SAMPLE_OK && (best == 0 || o->samples[i].ns < best))
+      best = o->samples[i].ns;
     curve[i] = best > 0 ? all / best : 0;
   }
 }

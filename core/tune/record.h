@@ -1,6 +1,6 @@
-/* core/tune/record.h - a recorded space: the knobs, what every point (or some) took, and the device it was on. Recording is a
- * JSON file (in bench/tune); replaying is a search_measure that looks up instead of running, so that strategies are
- * compared without noise and a choice can be repeated bit for bit. */
+/* core/tune/record.h - a recorded space: the knobs, what every point (or some) took, and the device it was on.
+ * Recording is a JSON file (in bench/tune); replaying is a search_measure that looks up instead of running, so that
+ * strategies are compared without noise and a choice can be repeated bit for bit. */
 #ifndef CORE_TUNE_RECORD_H
 #define CORE_TUNE_RECORD_H
 #include "core/base/arena.h"

@@ -55,7 +55,9 @@ static int by_ns(const void *a, const void *b) {
   return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static bool same_point(const search *s, const space_point *a, size_t i) { return space_point_equal(s->d->space, a, &s->points[i]); }
+static bool same_point(const search *s, const space_point *a, size_t i) {
+  return space_point_equal(s->d->space, a, &s->points[i]);
+}
 
 static size_t find_point(const search *s, const space_point *p) {
   for (size_t i = 0; i < s->v.n_points; i++)
@@ -153,7 +155,8 @@ static bool report(search *s, const search_outcome *out) {
 static bool good_enough(const search *s, const search_outcome *out) {
   double fraction = s->d->stop_fraction > 0 ? s->d->stop_fraction : 0.97;
   size_t best = best_sample(s, SEARCH_STOP);
-  return best != SEARCH_STOP && fraction < 2 && out->roofline_ns > 0 && out->roofline_ns >= fraction * s->samples[best].ns;
+  return best != SEARCH_STOP && fraction < 2 && out->roofline_ns > 0 &&
+         out->roofline_ns >= fraction * s->samples[best].ns;
 }
 
 static size_t next_candidate(search *s, const search_strategy *strategy, void *state) {
@@ -183,7 +186,9 @@ static tsr_status sample_all(search *s, const search_strategy *strategy, search_
 }
 
 /* By its median, and in most rounds: in a busy moment the one without the other says little. */
-static bool clearly_faster(const search_result *r, double ns) { return r->ns <= ns && !(r->beats_default > 0 && r->beats_default < 2.0 / 3); }
+static bool clearly_faster(const search_result *r, double ns) {
+  return r->ns <= ns && !(r->beats_default > 0 && r->beats_default < 2.0 / 3);
+}
 
 /* The best few and the default once more, their runs interleaved: what a noisy moment did to one of them is undone. */
 static tsr_status play_off(search *s, size_t dflt, search_outcome *out) {
@@ -201,7 +206,8 @@ static tsr_status play_off(search *s, size_t dflt, search_outcome *out) {
   }
   if (!n) return NULL;
   bool has_default = false, default_ran = false;
-  for (size_t i = 0; i < s->v.n_samples; i++) default_ran |= s->samples[i].candidate == dflt && s->samples[i].state == SAMPLE_OK;
+  for (size_t i = 0; i < s->v.n_samples; i++)
+    default_ran |= s->samples[i].candidate == dflt && s->samples[i].state == SAMPLE_OK;
   for (size_t i = 0; i < n; i++) has_default |= at[i] == dflt;
   if (!has_default && default_ran) at[n++] = dflt;
   space_point pts[PLAYOFF];
@@ -217,7 +223,8 @@ static tsr_status play_off(search *s, size_t dflt, search_outcome *out) {
   }
   if (!n_ok) return NULL;
   qsort(r, n_ok, sizeof *r, by_ns);
-  double gain = s->d->keep_default_gain > 0 ? s->d->keep_default_gain : 0.05; /* less may turn round where operands are not in the caches */
+  double gain = s->d->keep_default_gain > 0 ? s->d->keep_default_gain
+                                            : 0.05; /* less may turn round where operands are not in the caches */
   for (size_t i = 1; i < n_ok; i++) { /* the default stays unless it is clearly beaten */
     if (at[r[i].at] != dflt || clearly_faster(&res[r[0].at], (1 - gain) * res[r[i].at].ns)) continue;
     ranked keep = r[i];
@@ -307,7 +314,8 @@ void search_outcome_clear(const tsr_allocator *al, search_outcome *o) {
 }
 
 static tsr_status empty_space(const search_desc *d) {
-  return st_make(d->al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", d->problem->op, "widen the space or the device's limits"),
+  return st_make(d->al, TSR_INVALID_ARGUMENT,
+                 ST_WHERE("tune", d->problem->op, "widen the space or the device's limits"),
                  "the search space has no legal point");
 }
 
@@ -336,7 +344,9 @@ tsr_status search_run(const search_desc *d, search_outcome *out) {
   space_point seed_points[1 + MAX_NEIGHBOURS];
   s.work = tune_problem_flops(d->problem);
   s.v.space = d->space;
-  s.v.budget = strategy == &search_model_only ? 0 : d->samples_fixed ? search_budget(d->samples, 0) : search_budget(d->samples, n_near);
+  s.v.budget = strategy == &search_model_only ? 0
+               : d->samples_fixed             ? search_budget(d->samples, 0)
+                                              : search_budget(d->samples, n_near);
   out->roofline_ns = cost_roofline_ns(d->device, d->problem);
   tune_config dflt_config = d->dflt ? *d->dflt : (tune_config){0};
   if (!space_nearest(d->space, &dflt_config, &seed_points[n_seeds++])) return empty_space(d);

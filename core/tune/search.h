@@ -1,7 +1,7 @@
 /* core/tune/search.h - finding a good point of a space with few measurements. A strategy proposes, the search measures,
  * and remembers. Strategies, cost models, objectives and the way of measuring are function tables.
- * Invariant: all choices follow from (space, model, seed, measured values) alone, so a recorded set of measurements replays to
- * the same choice, bit for bit. Not thread-safe; measuring may use threads. */
+ * Invariant: all choices follow from (space, model, seed, measured values) alone, so a recorded set of measurements
+ * replays to the same choice, bit for bit. Not thread-safe; measuring may use threads. */
 #ifndef CORE_TUNE_SEARCH_H
 #define CORE_TUNE_SEARCH_H
 #include "core/tune/cost.h"
@@ -51,7 +51,8 @@ const search_strategy *search_strategy_at(size_t i);
 typedef struct search_result {
   double ns; /* median */
   sample_state state;
-  double beats_default; /* share of the rounds in which it was faster than the default, whose runs were interleaved; 0: not known */
+  double beats_default; /* share of the rounds in which it was faster than the default, whose runs were interleaved; 0:
+                           not known */
 } search_result;
 typedef struct search_progress {
   size_t done, budget;

@@ -28,7 +28,8 @@ static size_t model_next(void *state, const search_view *v) { return SEARCH_STOP
 
 const search_strategy search_grid = {"grid", "even strides through the legal points", NULL, grid_next, NULL, NULL};
 const search_strategy search_random = {"random", "uniform without repetition, seeded", NULL, random_next, NULL, NULL};
-const search_strategy search_model_only = {"model-only", "the cost model's first choice, nothing is measured", NULL, model_next, NULL, NULL};
+const search_strategy search_model_only = {
+    "model-only", "the cost model's first choice, nothing is measured", NULL, model_next, NULL, NULL};
 
 static const search_strategy *const all[] = {&search_hybrid, &search_grid, &search_random, &search_model_only};
 

@@ -1,7 +1,7 @@
-/* core/tune/search_hybrid.c - coarse grid, then Gaussian-process Bayesian optimisation with the cost model as prior mean.
- * The process models log(measured) - beta * log(predicted); beta is 1 until the measurements say that the model misleads.
- * Expected improvement picks; every fourth pick takes the lowest posterior mean, which polishes the incumbent.
- * Failed candidates count as slow, so their surroundings are left alone. */
+/* core/tune/search_hybrid.c - coarse grid, then Gaussian-process Bayesian optimisation with the cost model as prior
+ * mean. The process models log(measured) - beta * log(predicted); beta is 1 until the measurements say that the model
+ * misleads. Expected improvement picks; every fourth pick takes the lowest posterior mean, which polishes the
+ * incumbent. Failed candidates count as slow, so their surroundings are left alone. */
 #include "core/tune/gp.h"
 #include "core/tune/search.h"
 
@@ -119,5 +119,6 @@ static size_t hybrid_next(void *state, const search_view *v) {
   return at == SEARCH_STOP ? spread_next(v) : at;
 }
 
-const search_strategy search_hybrid = {"hybrid", "coarse grid, then Bayesian optimisation with the cost model as prior (default)",
-                                       NULL, hybrid_next, NULL, NULL};
+const search_strategy search_hybrid = {
+    "hybrid", "coarse grid, then Bayesian optimisation with the cost model as prior (default)", NULL, hybrid_next, NULL,
+    NULL};

@@ -53,7 +53,8 @@ void space_restrict(space *s, const char *knobs, const tune_config *dflt) {
     space_knob *k = &s->knob[i];
     size_t n = strlen(k->name);
     bool kept = false;
-    for (const char *at = knobs; *at; at += strcspn(at, ","), at += *at == ',') kept |= strcspn(at, ",") == n && !strncmp(at, k->name, n);
+    for (const char *at = knobs; *at; at += strcspn(at, ","), at += *at == ',')
+      kept |= strcspn(at, ",") == n && !strncmp(at, k->name, n);
     if (kept || s->field[i] < 0) continue;
     k->n = 1;
     k->value[0] = *config_at(&d, s->field[i]);
@@ -139,7 +140,8 @@ static bool advance(const space *s, space_point *p) {
   return false;
 }
 
-tsr_status space_enumerate(const space *s, const tsr_allocator *al, size_t max, space_point **out, size_t *n_out, bool *truncated) {
+tsr_status space_enumerate(const space *s, const tsr_allocator *al, size_t max, space_point **out, size_t *n_out,
+                           bool *truncated) {
   space_point *v = NULL, p = {{0}};
   size_t n = 0, cap = 0;
   *out = NULL;
@@ -279,7 +281,8 @@ typedef struct prune_count {
   uint64_t n;
 } prune_count;
 
-/* Reasons are grouped by their first word(s) up to a digit, so that "shared memory 98304 > 49152" is one row; the first of a group stands for it. */
+/* Reasons are grouped by their first word(s) up to a digit, so that "shared memory 98304 > 49152" is one row; the first
+ * of a group stands for it. */
 static void count_reason(prune_count *rows, size_t n_rows, const char *why) {
   size_t len = strcspn(why, "0123456789");
   for (size_t i = 0; i < n_rows; i++) {
@@ -309,6 +312,7 @@ tsr_status space_print(const space *s, const tsr_allocator *al, strb *out) {
   strb_printf(out, "points %llu, legal %llu%s, pruned %llu\n", (unsigned long long)size, (unsigned long long)legal,
               seen < size ? " (of the first 4194304)" : "", (unsigned long long)(seen - legal));
   for (size_t i = 0; i < sizeof rows / sizeof *rows && rows[i].n; i++)
-    strb_printf(out, "  pruned %10llu  %s%s\n", (unsigned long long)rows[i].n, rows[i].why, rows[i].why[strcspn(rows[i].why, "0123456789")] ? " (and the like)" : "");
+    strb_printf(out, "  pruned %10llu  %s%s\n", (unsigned long long)rows[i].n, rows[i].why,
+                rows[i].why[strcspn(rows[i].why, "0123456789")] ? " (and the like)" : "");
   return strb_ok(out) ? NULL : st_oom();
 }

@@ -40,8 +40,18 @@ typedef struct space_options {
   uint32_t knobs;       /* bits of SPACE_USES_*: what the backend honours; 0 = all but stream_k */
 } space_options;
 enum {
-  SPACE_USES_TILE = 1, SPACE_USES_VECTORIZE = 2, SPACE_USES_SHARED = 4, SPACE_USES_PADDING = 8, SPACE_USES_ASYNC = 16,
-  SPACE_USES_STAGES = 32, SPACE_USES_SPLIT_K = 64, SPACE_USES_WARPS = 128, SPACE_USES_RASTER = 256, SPACE_USES_MATRIX = 512, SPACE_USES_CLUSTER = 1024, SPACE_USES_STREAM_K = 2048
+  SPACE_USES_TILE = 1,
+  SPACE_USES_VECTORIZE = 2,
+  SPACE_USES_SHARED = 4,
+  SPACE_USES_PADDING = 8,
+  SPACE_USES_ASYNC = 16,
+  SPACE_USES_STAGES = 32,
+  SPACE_USES_SPLIT_K = 64,
+  SPACE_USES_WARPS = 128,
+  SPACE_USES_RASTER = 256,
+  SPACE_USES_MATRIX = 512,
+  SPACE_USES_CLUSTER = 1024,
+  SPACE_USES_STREAM_K = 2048
 };
 
 /* The space of a problem. `out` must not move afterwards (its rule points into it). */
@@ -60,7 +70,8 @@ bool space_nearest(const space *s, const tune_config *c, space_point *out);
 /* Number of points without the rule; saturates. */
 uint64_t space_size(const space *s);
 /* All legal points up to `max` (then *truncated); the caller frees with al_free_array(al, *out, *n_out) . */
-TSR_MUST_USE tsr_status space_enumerate(const space *s, const tsr_allocator *al, size_t max, space_point **out, size_t *n_out, bool *truncated);
+TSR_MUST_USE tsr_status space_enumerate(const space *s, const tsr_allocator *al, size_t max, space_point **out,
+                                        size_t *n_out, bool *truncated);
 /* Legal points one knob step away; returns their number (at most 2 per knob). */
 size_t space_neighbours(const space *s, const space_point *p, space_point out[2 * SPACE_MAX_KNOBS]);
 uint64_t space_hash(const space *s);

@@ -1,5 +1,5 @@
-/* core/tune/space_build.c - the spaces of the kernel families, made from a device's limits. One table row a knob; one rule
- * a family names the limit that prunes. Output: a space whose every legal point the lowering accepts. */
+/* core/tune/space_build.c - the spaces of the kernel families, made from a device's limits. One table row a knob; one
+ * rule a family names the limit that prunes. Output: a space whose every legal point the lowering accepts. */
 #include "core/tune/space.h"
 
 #include <stdio.h>
@@ -100,7 +100,9 @@ static int64_t pow2_ceil(int64_t v) {
 }
 
 /* A tile beyond the problem only adds padding, but the smallest listed one always stays. */
-static bool beyond(int64_t tile, int64_t extent, int64_t smallest) { return tile > smallest && tile > pow2_ceil(extent); }
+static bool beyond(int64_t tile, int64_t extent, int64_t smallest) {
+  return tile > smallest && tile > pow2_ceil(extent);
+}
 
 static bool matrix_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
   const tune_matrix *mx = tune_device_matrix(&s->device, s->problem.in);
@@ -116,9 +118,11 @@ static bool matrix_rule(const space *s, const tune_config *c, char *why, size_t 
 static bool direct_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
   int32_t bytes = c->k * (int32_t)tsr_dtype_size(s->problem.in);
   if (!s->device.lds_direct) REFUSE("the device has no loads straight to shared memory");
-  if (!c->use_shared || c->padding || c->split_k > 1 || c->stream_k || c->stages < 2) REFUSE("direct loads need unpadded tiles in two stages");
+  if (!c->use_shared || c->padding || c->split_k > 1 || c->stream_k || c->stages < 2)
+    REFUSE("direct loads need unpadded tiles in two stages");
   if (bytes % 64 || s->problem.k % c->k) REFUSE("direct loads need steps of 64 bytes that divide k");
-  if (c->matrix_path == 3 && (c->warps != 8 || c->stages != 2 || c->m < 128 || c->n < 128)) REFUSE("the ping-pong needs 8 warps, 2 stages and large tiles");
+  if (c->matrix_path == 3 && (c->warps != 8 || c->stages != 2 || c->m < 128 || c->n < 128))
+    REFUSE("the ping-pong needs 8 warps, 2 stages and large tiles");
   return true;
 }
 
@@ -137,7 +141,8 @@ static bool thread_rule(const space *s, const tune_config *c, char *why, size_t 
   const tune_device *d = &s->device;
   if (d->is_cpu) return true;
   int64_t threads = (int64_t)c->warps * (d->warp_size > 0 ? d->warp_size : 32);
-  if (d->max_threads > 0 && threads > d->max_threads) REFUSE("threads %lld > %d per block", (long long)threads, d->max_threads);
+  if (d->max_threads > 0 && threads > d->max_threads)
+    REFUSE("threads %lld > %d per block", (long long)threads, d->max_threads);
   int32_t regs = occ_regs(d, &s->problem, c), most = d->regs_per_thread > 0 ? d->regs_per_thread : 255;
   if (regs > most) REFUSE("registers %d > %d per thread", regs, most);
   occ_result o = occ_of_config(d, &s->problem, c);
@@ -150,9 +155,11 @@ static bool columns_rule(const space *s, const tune_config *c, char *why, size_t
   const tune_problem *p = &s->problem;
   int32_t row = s->device.warp_size * 4 / (int32_t)tsr_dtype_size(p->in);
   if (c->n % row) REFUSE("columns in lanes: a tile's rows are no whole registers of %d", row);
-  if (c->use_shared || c->split_k > 1 || c->stream_k) REFUSE("columns in lanes are read straight from memory, by whole products");
+  if (c->use_shared || c->split_k > 1 || c->stream_k)
+    REFUSE("columns in lanes are read straight from memory, by whole products");
   if (p->m % c->m || p->n % c->n || p->k % c->k) REFUSE("columns in lanes: tiles at an edge are gathered");
-  if ((int64_t)c->m * c->n < (int64_t)c->warps * row) REFUSE("columns in lanes: fewer registers than subgroups (%d)", c->warps);
+  if ((int64_t)c->m * c->n < (int64_t)c->warps * row)
+    REFUSE("columns in lanes: fewer registers than subgroups (%d)", c->warps);
   return true;
 }
 
@@ -171,10 +178,13 @@ static bool matmul_rule(const space *s, const tune_config *c, char *why, size_t 
     if (tiles * steps < 2 * (int64_t)c->stream_k) REFUSE("fewer than two steps a block");
   }
   if (c->raster && (c->m >= p->m || c->n >= p->n)) REFUSE("one row or column of blocks has one order");
-  if (c->raster > 1 && (int64_t)c->raster * c->m >= 2 * p->m) REFUSE("a raster group has more rows of blocks than there are");
+  if (c->raster > 1 && (int64_t)c->raster * c->m >= 2 * p->m)
+    REFUSE("a raster group has more rows of blocks than there are");
   if (c->vectorize * (int64_t)tsr_dtype_size(p->in) > 16 && !d->is_cpu) REFUSE("vector wider than 16 bytes");
-  if (!d->is_cpu && c->vectorize && (c->k % c->vectorize || c->n % c->vectorize)) REFUSE("vector does not divide the tile");
-  if (!d->is_cpu && !c->use_shared && c->vectorize != s->dflt.vectorize) REFUSE("a vector width is that of staging through shared memory");
+  if (!d->is_cpu && c->vectorize && (c->k % c->vectorize || c->n % c->vectorize))
+    REFUSE("vector does not divide the tile");
+  if (!d->is_cpu && !c->use_shared && c->vectorize != s->dflt.vectorize)
+    REFUSE("a vector width is that of staging through shared memory");
   bool columns = c->matrix_path == TUNE_PATH_COLUMNS;
   if (columns && !columns_rule(s, c, why, why_bytes)) return false;
   if (c->matrix_path && !columns && !d->is_cpu && !matrix_rule(s, c, why, why_bytes)) return false;
@@ -182,7 +192,8 @@ static bool matmul_rule(const space *s, const tune_config *c, char *why, size_t 
   if (!c->matrix_path && !d->is_cpu && (int64_t)c->m * c->n < (int64_t)c->warps * d->warp_size)
     REFUSE("fewer outputs than threads (%d)", c->warps * d->warp_size);
   if (d->is_cpu) { /* the packed panels stay near the second-level cache */
-    int64_t panels = ((int64_t)c->m * c->k + (int64_t)c->k * c->n) * (int64_t)tsr_dtype_size(p->in), most = 2 * d->shared_per_block;
+    int64_t panels = ((int64_t)c->m * c->k + (int64_t)c->k * c->n) * (int64_t)tsr_dtype_size(p->in),
+            most = 2 * d->shared_per_block;
     if (most > 0 && panels > most) REFUSE("panels %lld > %lld bytes, twice L2", (long long)panels, (long long)most);
     return true;
   }
@@ -202,15 +213,18 @@ static bool vector_rule(const space *s, const tune_config *c, char *why, size_t 
     threads *= c->cluster;
     if (p->n > 64 * threads) REFUSE("the cluster can't hold a row");
   }
-  if (!s->device.is_cpu && (row ? p->n : c->m) < at_least(c->vectorize, 1) * threads / (row ? 2 : 1) && threads > s->device.warp_size)
+  if (!s->device.is_cpu && (row ? p->n : c->m) < at_least(c->vectorize, 1) * threads / (row ? 2 : 1) &&
+      threads > s->device.warp_size)
     REFUSE("more lanes than elements");
   /* Rows held whole are unrolled over the lanes: beyond this the compiler, then the registers, give up. */
   if (row && !s->device.is_cpu && c->m > 1 && c->m * p->n > 32 * threads) REFUSE("more than 32 elements a lane");
   /* Elementwise blocks are unrolled over the lanes too; drivers take minutes for hundreds of elements. */
   if (!row && !s->device.is_cpu && c->m > 64 * threads) REFUSE("more than 64 elements a lane");
-  bool shared_moves = row && s->n_knobs > 2 && s->knob[2].n > 1; /* else the lowering takes shared memory where warps share a row */
+  bool shared_moves =
+      row && s->n_knobs > 2 && s->knob[2].n > 1; /* else the lowering takes shared memory where warps share a row */
   if (shared_moves && c->use_shared && c->warps < 2) REFUSE("one warp needs no shared memory");
-  if (shared_moves && !c->use_shared && c->warps > c->m && !s->device.is_cpu) REFUSE("several warps on a row need shared memory");
+  if (shared_moves && !c->use_shared && c->warps > c->m && !s->device.is_cpu)
+    REFUSE("several warps on a row need shared memory");
   return thread_rule(s, c, why, why_bytes);
 }
 
@@ -245,8 +259,8 @@ static void include_value(space_knob *k, int32_t v) {
   k->n++;
 }
 
-/* A CPU's kernels take any tile, so fractions and multiples of the lowering's own choice and the whole extent are worth a
- * try; a default far from the list then still has near neighbours. */
+/* A CPU's kernels take any tile, so fractions and multiples of the lowering's own choice and the whole extent are worth
+ * a try; a default far from the list then still has near neighbours. */
 static void include_around(space_knob *k, int32_t v, int64_t extent) {
   if (v < 1) return;
   include_value(k, v);
@@ -263,22 +277,28 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
   tune_config dflt = family_default(&out->device, p);
   if (opt && opt->dflt.m > 0) {
     tune_config own = dflt;
-    int32_t *given[] = {&dflt.n, &dflt.k, &dflt.stages, &dflt.split_k, &dflt.warps, &dflt.cluster}, least[] = {own.n, own.k, own.stages, own.split_k, own.warps, own.cluster};
+    int32_t *given[] = {&dflt.n, &dflt.k, &dflt.stages, &dflt.split_k, &dflt.warps, &dflt.cluster},
+            least[] = {own.n, own.k, own.stages, own.split_k, own.warps, own.cluster};
     dflt = opt->dflt;
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++) /* a count of 0 is none given; of the others 0 is a value */
+    for (size_t i = 0; i < sizeof given / sizeof *given;
+         i++) /* a count of 0 is none given; of the others 0 is a value */
       if (!*given[i]) *given[i] = least[i];
   }
   const struct family_rows *f = &families[p->family][d->is_cpu];
   out->dflt_is_legal = opt && opt->dflt.m > 0;
-  uint32_t uses = opt && opt->knobs ? opt->knobs : ~(uint32_t)SPACE_USES_STREAM_K; /* that one doubles the space: only where a backend has it */
+  uint32_t uses = opt && opt->knobs
+                      ? opt->knobs
+                      : ~(uint32_t)SPACE_USES_STREAM_K; /* that one doubles the space: only where a backend has it */
   for (size_t i = 0; i < f->n; i++) {
     space_knob *k = &out->knob[out->n_knobs++];
     *k = (space_knob){.name = f->row[i].name, .keeps_order = f->row[i].keeps_order, .n = f->row[i].n};
     memcpy(k->value, f->row[i].value, sizeof f->row[i].value);
     for (int32_t j = 0; j < k->n; j++)
       if (k->value[j] == PER_CORE) k->value[j] = d->cores > 0 ? d->cores : 1;
-    if (p->family == TUNE_MATMUL && !strcmp(k->name, "k") && tune_device_simd_like(&out->device) && tsr_dtype_size(p->in) == 2)
-      include_value(k, 256); /* a CPU's SIMD registers: nothing is staged (f16 512 cubed: 3.09 ms, by steps of 64 3.47) */
+    if (p->family == TUNE_MATMUL && !strcmp(k->name, "k") && tune_device_simd_like(&out->device) &&
+        tsr_dtype_size(p->in) == 2)
+      include_value(k,
+                    256); /* a CPU's SIMD registers: nothing is staged (f16 512 cubed: 3.09 ms, by steps of 64 3.47) */
     bool is_path = f->row[i].uses == SPACE_USES_MATRIX, has_matrix = !is_path || tune_device_matrix(d, p->in);
     bool columns = is_path && tune_device_simd_like(&out->device) && tsr_dtype_size(p->in) <= 4;
     if (columns && !has_matrix) fix_knob(k, 0);
@@ -287,8 +307,11 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
       for (int32_t path = 2; path <= 3; path++) include_value(k, path);
     int32_t v = *tune_config_field(&dflt, k->name);
     if (!has_matrix) v = 0;
-    if (!(uses & f->row[i].uses) || (p->deterministic && !k->keeps_order) || (p->compensated && f->row[i].uses & (SPACE_USES_SPLIT_K | SPACE_USES_STREAM_K)) || !(has_matrix || columns)) fix_knob(k, v);
-    else if (d->is_cpu && p->family == TUNE_MATMUL && f->row[i].uses == SPACE_USES_TILE) include_around(k, v, i == 0 ? p->m : i == 1 ? p->n : p->k);
+    if (!(uses & f->row[i].uses) || (p->deterministic && !k->keeps_order) ||
+        (p->compensated && f->row[i].uses & (SPACE_USES_SPLIT_K | SPACE_USES_STREAM_K)) || !(has_matrix || columns))
+      fix_knob(k, v);
+    else if (d->is_cpu && p->family == TUNE_MATMUL && f->row[i].uses == SPACE_USES_TILE)
+      include_around(k, v, i == 0 ? p->m : i == 1 ? p->n : p->k);
     else include_value(k, v);
     *tune_config_field(&out->dflt, k->name) = v;
   }

@@ -4,7 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_STEPS = 1 << 20, DRAWN_STEPS = 6, DRAWN_COLUMNS = 64, ROUND_NS = 1000 /* latency of a ring's round: assumed */ };
+enum {
+  MOST_STEPS = 1 << 20,
+  DRAWN_STEPS = 6,
+  DRAWN_COLUMNS = 64,
+  ROUND_NS = 1000 /* latency of a ring's round: assumed */
+};
 
 const char *timeline_resource_name(timeline_resource r) {
   static const char *const names[] = {"load", "compute", "link"};
@@ -36,7 +41,8 @@ static double run(const timeline *t, bool with_link, state *s) {
   *s = (state){.t = t};
   for (int64_t i = 0; i < t->n_steps; i++) {
     timeline_step x = t->step(t->user, i);
-    int32_t buffer = (int32_t)(i % t->stages), send = (int32_t)(result % t->sends), block = t->resident ? (int32_t)(result % t->resident) : 0;
+    int32_t buffer = (int32_t)(i % t->stages), send = (int32_t)(result % t->sends),
+            block = t->resident ? (int32_t)(result % t->resident) : 0;
     double room = begins && t->resident ? later(s->read_ns[buffer], s->computed_ns[block]) : s->read_ns[buffer];
     double ready = take(s, TIMELINE_LOAD, i, buffer, room, x.load_ns) + t->latency_ns;
     if (begins) ready = later(ready, s->sent_ns[send]);
@@ -89,27 +95,40 @@ static timeline_step step_of(const cost_estimate *e, double cores) {
     most = later(most, e->term_ns[on_core[i]]);
     sum += e->term_ns[on_core[i]];
   }
-  return (timeline_step){.load_ns = later(e->term_ns[COST_L2], e->term_ns[COST_MEMORY]) * (cores < e->blocks ? cores : e->blocks) / n_steps,
+  return (timeline_step){.load_ns = later(e->term_ns[COST_L2], e->term_ns[COST_MEMORY]) *
+                                    (cores < e->blocks ? cores : e->blocks) / n_steps,
                          .compute_ns = (most + (1 - e->overlap) * (sum - most)) * cores / n_steps};
 }
 
-bool timeline_of(const tune_device *d, const tune_problem *p, const tune_config *c, int32_t ranks, timeline_kernel *out) {
+bool timeline_of(const tune_device *d, const tune_problem *p, const tune_config *c, int32_t ranks,
+                 timeline_kernel *out) {
   cost_estimate e;
   const tune_tier *link = tune_device_tier(d, "link");
-  if (!c->use_shared || cost_stages_by_cache(d) || (p->family != TUNE_MATMUL && p->family != TUNE_ATTENTION)) return false;
+  if (!c->use_shared || cost_stages_by_cache(d) || (p->family != TUNE_MATMUL && p->family != TUNE_ATTENTION))
+    return false;
   if (ranks > 1 && !(link && link->gbps > 0)) return false;
   cost_compute(d, p, c, &e);
   double cores = d->cores > 0 ? d->cores : 1, rounds = ceil(e.blocks / cores);
   if (!(e.steps >= 1 && rounds >= 1 && rounds * e.steps <= MOST_STEPS)) return false;
-  bool runs_ahead = p->family == TUNE_MATMUL && d->warpgroup_matrix && c->matrix_path; /* one block a core walks all its tiles */
-  double fitting = e.occupancy.known && e.occupancy.blocks > 0 ? e.occupancy.blocks : 1, resident = runs_ahead ? 1 : fitting < rounds ? fitting : rounds;
+  bool runs_ahead =
+      p->family == TUNE_MATMUL && d->warpgroup_matrix && c->matrix_path; /* one block a core walks all its tiles */
+  double fitting = e.occupancy.known && e.occupancy.blocks > 0 ? e.occupancy.blocks : 1, resident = runs_ahead ? 1
+                                                                                                    : fitting < rounds
+                                                                                                        ? fitting
+                                                                                                        : rounds;
   *out = (timeline_kernel){.each = step_of(&e, cores), .steps = (int64_t)e.steps, .rounds = (int64_t)rounds};
   if (ranks > 1) {
     double bytes = (double)(p->batch > 0 ? p->batch : 1) * (double)p->m * (double)p->n * (double)tsr_dtype_size(p->out);
     out->each.comm_ns = timeline_all_reduce_ns(ranks, bytes / rounds, link->gbps, ROUND_NS);
   }
-  out->t = (timeline){.n_steps = out->steps * out->rounds, .stages = fit((c->stages > 0 ? c->stages : 1) * resident), .sends = 2, .resident = runs_ahead ? 0 : fit(resident),
-                      .latency_ns = e.latency_ns, .barrier_ns = e.barrier_ns, .step = kernel_step, .user = out};
+  out->t = (timeline){.n_steps = out->steps * out->rounds,
+                      .stages = fit((c->stages > 0 ? c->stages : 1) * resident),
+                      .sends = 2,
+                      .resident = runs_ahead ? 0 : fit(resident),
+                      .latency_ns = e.latency_ns,
+                      .barrier_ns = e.barrier_ns,
+                      .step = kernel_step,
+                      .user = out};
   return true;
 }
 
@@ -134,7 +153,8 @@ static void draw_first_steps(const timeline *t, strb *out) {
   w.ns_per_column = timeline_run(&first).total_ns / DRAWN_COLUMNS;
   first.event = draw, first.sink = &w;
   timeline_run(&first);
-  for (int on = TIMELINE_LOAD; on <= TIMELINE_COMPUTE; on++) strb_printf(out, "    %-8s|%.*s|\n", timeline_resource_name((timeline_resource)on), DRAWN_COLUMNS, w.row[on]);
+  for (int on = TIMELINE_LOAD; on <= TIMELINE_COMPUTE; on++)
+    strb_printf(out, "    %-8s|%.*s|\n", timeline_resource_name((timeline_resource)on), DRAWN_COLUMNS, w.row[on]);
 }
 
 void timeline_explain(const tune_device *d, const tune_problem *p, const tune_config *c, strb *out) {
@@ -142,13 +162,19 @@ void timeline_explain(const tune_device *d, const tune_problem *p, const tune_co
   timeline_kernel k;
   if (!timeline_of(d, p, c, 1, &k)) return;
   timeline_result r = timeline_run(&k.t);
-  strb_printf(out, "  timeline of a core: %lld block(s) of %lld steps, %d buffer(s); a step loads for %.4g ns, arrives %.4g ns later, computes for %.4g ns\n", (long long)k.rounds, (long long)k.steps,
-              k.t.stages, k.each.load_ns, k.t.latency_ns, k.each.compute_ns);
+  strb_printf(out,
+              "  timeline of a core: %lld block(s) of %lld steps, %d buffer(s); a step loads for %.4g ns, arrives %.4g "
+              "ns later, computes for %.4g ns\n",
+              (long long)k.rounds, (long long)k.steps, k.t.stages, k.each.load_ns, k.t.latency_ns, k.each.compute_ns);
   draw_first_steps(&k.t, out);
-  strb_printf(out, "    ends at %.2f us: load busy %.0f%%, compute %.0f%%; in turns %.2f us\n", r.total_ns / 1e3, 100 * r.busy[TIMELINE_LOAD], 100 * r.busy[TIMELINE_COMPUTE], r.in_turns_ns / 1e3);
-  for (size_t i = 0; i < sizeof ranks / sizeof *ranks && p->family == TUNE_MATMUL && timeline_of(d, p, c, ranks[i], &k); i++) {
+  strb_printf(out, "    ends at %.2f us: load busy %.0f%%, compute %.0f%%; in turns %.2f us\n", r.total_ns / 1e3,
+              100 * r.busy[TIMELINE_LOAD], 100 * r.busy[TIMELINE_COMPUTE], r.in_turns_ns / 1e3);
+  for (size_t i = 0; i < sizeof ranks / sizeof *ranks && p->family == TUNE_MATMUL && timeline_of(d, p, c, ranks[i], &k);
+       i++) {
     r = timeline_run(&k.t);
-    strb_printf(out, "    all-reduce of each round of blocks over %d ranks (ring at %.4g GB/s, listed; a round's latency %d ns, assumed): %.2f us in all, %.0f%% hidden\n", ranks[i],
-                tune_device_tier(d, "link")->gbps, ROUND_NS, r.comm_ns / 1e3, 100 * r.hidden);
+    strb_printf(out,
+                "    all-reduce of each round of blocks over %d ranks (ring at %.4g GB/s, listed; a round's latency %d "
+                "ns, assumed): %.2f us in all, %.0f%% hidden\n",
+                ranks[i], tune_device_tier(d, "link")->gbps, ROUND_NS, r.comm_ns / 1e3, 100 * r.hidden);
   }
 }

@@ -31,7 +31,8 @@ static double run_once(const timing_subject *s, timing_result *r) {
   return told > 0 ? told : took > 0 ? took : 1;
 }
 
-/* Slow beyond doubt after the second run, or twice slow: given up. The first may hold a driver's compilation, one run a busy moment. */
+/* Slow beyond doubt after the second run, or twice slow: given up. The first may hold a driver's compilation, one run a
+ * busy moment. */
 static void judge(const timing_options *o, int warmup, double ns, timing_result *r) {
   if (warmup == 1) r->min_ns = ns;
   else if (ns < r->min_ns) r->min_ns = ns;
@@ -47,7 +48,8 @@ static double share_of_wins(const double *v, size_t rounds, size_t a, size_t b, 
   return runs > 0 ? (double)wins / runs : 0;
 }
 
-tsr_status timing_interleaved(const tsr_allocator *al, const timing_subject *subjects, size_t n, const timing_options *opt, timing_result *out) {
+tsr_status timing_interleaved(const tsr_allocator *al, const timing_subject *subjects, size_t n,
+                              const timing_options *opt, timing_result *out) {
   timing_options o = opt ? *opt : (timing_options){0};
   if (!o.warmups) o.warmups = 3;
   if (!o.runs) o.runs = 10;
@@ -73,7 +75,9 @@ tsr_status timing_interleaved(const tsr_allocator *al, const timing_subject *sub
       if (!out[i].failure) v[i * (size_t)o.most_runs + (size_t)out[i].runs++] = ns;
     }
   }
-  for (size_t i = 0; i + 1 < n; i++) out[i].beats_last = out[i].runs == out[n - 1].runs ? share_of_wins(v, (size_t)o.most_runs, i, n - 1, out[i].runs) : 0;
+  for (size_t i = 0; i + 1 < n; i++)
+    out[i].beats_last =
+        out[i].runs == out[n - 1].runs ? share_of_wins(v, (size_t)o.most_runs, i, n - 1, out[i].runs) : 0;
   for (size_t i = 0; i < n; i++) {
     if (out[i].given_up) continue;
     if (out[i].failure || !out[i].runs) {

@@ -70,13 +70,15 @@ static double give_up_after(const session *s) {
   return times * best > least_ns ? times * best : least_ns;
 }
 
-/* Times r[0..n) interleaved; with a reference (the last), again when the machine was busy: a median far over the least run says so. */
+/* Times r[0..n) interleaved; with a reference (the last), again when the machine was busy: a median far over the least
+ * run says so. */
 static tsr_status time_calmly(session *s, runnable *r, size_t n, bool with_reference, timing_result *res) {
   enum { TRIES = 3 };
   timing_subject subject[MAX_TOGETHER + 1];
   timing_options timing = s->d->timing;
   if (!(timing.give_up_ns > 0)) timing.give_up_ns = give_up_after(s);
-  if (n > 2 && !s->least && !(timing.most_seconds > 0)) timing.most_seconds = 1; /* the play-off decides what everyone gets from then on */
+  if (n > 2 && !s->least && !(timing.most_seconds > 0))
+    timing.most_seconds = 1; /* the play-off decides what everyone gets from then on */
   for (size_t i = 0; i < n; i++) subject[i] = (timing_subject){run_kernel, &r[i], with_reference && i == n - 1};
   for (int attempt = 0; attempt < TRIES; attempt++) {
     TSR_TRY(timing_interleaved(s->d->al, subject, n, &timing, res));
@@ -87,7 +89,8 @@ static tsr_status time_calmly(session *s, runnable *r, size_t n, bool with_refer
   return NULL;
 }
 
-/* What figures of this batch are multiplied by, so that they compare with those of other batches. In a busy moment the reference says little. */
+/* What figures of this batch are multiplied by, so that they compare with those of other batches. In a busy moment the
+ * reference says little. */
 static double scale_of(session *s, const timing_result *ref) {
   double ns = s->least ? ref->min_ns : ref->median_ns;
   if (!(ns > 0)) return 1;
@@ -175,7 +178,9 @@ static bool exact_point(const space *s, const tune_config *c, space_point *out) 
 static bool add_known(void *user, const tune_trial *t) {
   known_list *k = user;
   tune_config c;
-  search_known x = {.result = {t->ns, !strcmp(t->state, "ok") ? SAMPLE_OK : !strcmp(t->state, "wrong") ? SAMPLE_WRONG : SAMPLE_FAILED}};
+  search_known x = {.result = {t->ns, !strcmp(t->state, "ok")      ? SAMPLE_OK
+                                      : !strcmp(t->state, "wrong") ? SAMPLE_WRONG
+                                                                   : SAMPLE_FAILED}};
   if (!tune_config_parse(t->config, &c) || !exact_point(k->space, &c, &x.point)) return true; /* of another space */
   if (!al_grow(k->al, &k->v, &k->cap, k->n + 1, sizeof *k->v)) return false;
   k->v[k->n++] = x;
@@ -204,7 +209,8 @@ static tsr_status is_right(session *s, const tune_config *c, bool *right) {
   return NULL;
 }
 
-/* The fastest right one: the winner, its runner-up, then the samples in order of time. The next right one is the runner-up. */
+/* The fastest right one: the winner, its runner-up, then the samples in order of time. The next right one is the
+ * runner-up. */
 static tsr_status choose_right(session *s, const search_outcome *o, tuner_result *out) {
   size_t n = o->n_samples;
   bool have = false;
@@ -219,7 +225,8 @@ static tsr_status choose_right(session *s, const search_outcome *o, tuner_result
     else {
       size_t best = n;
       for (size_t i = 0; i < n; i++)
-        if (!tried[i] && o->samples[i].state == SAMPLE_OK && (best == n || o->samples[i].ns < o->samples[best].ns)) best = i;
+        if (!tried[i] && o->samples[i].state == SAMPLE_OK && (best == n || o->samples[i].ns < o->samples[best].ns))
+          best = i;
       if (best == n) break;
       p = o->sample_points[best], ns = o->samples[best].ns;
     }
@@ -263,12 +270,16 @@ static void store_bucket(const tuner_desc *d, const tune_entry *e, const tuner_r
   tune_key key = bucket_key(d);
   if (!d->bucket || !d->bucket[0]) return;
   if (!memcmp(&out->config, d->dflt, sizeof out->config)) config_text(&untuned, shared.config);
-  if (out->has_runner_up && !memcmp(&out->runner_up, d->dflt, sizeof out->runner_up)) config_text(&untuned, shared.runner_up);
+  if (out->has_runner_up && !memcmp(&out->runner_up, d->dflt, sizeof out->runner_up))
+    config_text(&untuned, shared.runner_up);
   (void)cache_store(d->cache, &key, &shared, d->again, &kept);
 }
 
 static void store(const tuner_desc *d, const search_outcome *o, tuner_result *out) {
-  tune_entry e = {.best_ns = out->best_ns, .default_ns = out->default_ns, .predicted_ns = out->predicted_ns, .samples = (double)out->samples};
+  tune_entry e = {.best_ns = out->best_ns,
+                  .default_ns = out->default_ns,
+                  .predicted_ns = out->predicted_ns,
+                  .samples = (double)out->samples};
   tune_entry kept;
   config_text(&out->config, e.config);
   if (out->has_runner_up) {
@@ -303,10 +314,24 @@ static tsr_status search_now(const tuner_desc *d, tuner_result *out) {
   size_t n_near = cache_neighbours(d->cache, &d->key, near, MAX_NEIGHBOURS);
   if (!d->again) cache_trials(d->cache, &d->key, add_known, &known);
   if (!by_model) s.reference = prepare(&s, d->dflt, &st);
-  search_desc sd = {.al = d->al, .space = d->space, .device = d->device, .problem = d->problem, .strategy = d->strategy, .model = d->model,
-                    .objective = d->objective, .objective_user = d->objective_user, .measure = &m, .dflt = d->dflt, .neighbours = near,
-                    .known = known.v, .n_neighbours = n_near, .n_known = known.n, .samples = d->samples, .samples_fixed = d->samples_fixed,
-                    .stop_fraction = d->stop_fraction, .seed = d->seed};
+  search_desc sd = {.al = d->al,
+                    .space = d->space,
+                    .device = d->device,
+                    .problem = d->problem,
+                    .strategy = d->strategy,
+                    .model = d->model,
+                    .objective = d->objective,
+                    .objective_user = d->objective_user,
+                    .measure = &m,
+                    .dflt = d->dflt,
+                    .neighbours = near,
+                    .known = known.v,
+                    .n_neighbours = n_near,
+                    .n_known = known.n,
+                    .samples = d->samples,
+                    .samples_fixed = d->samples_fixed,
+                    .stop_fraction = d->stop_fraction,
+                    .seed = d->seed};
   if (!st) st = search_run(&sd, &o);
   out->measurements = o.measurements;
   out->samples = o.n_samples;
@@ -399,7 +424,12 @@ typedef struct shared_decision {
 
 /* A rank that received a decision keeps it as if it had found it, so that it compiles what rank 0 compiles. */
 static void take(const tuner_desc *d, const shared_decision *x, tuner_result *out) {
-  tune_entry e = {.best_ns = x->best_ns, .default_ns = x->default_ns, .predicted_ns = x->predicted_ns, .samples = x->samples, .strategy = "rank0"}, kept;
+  tune_entry e = {.best_ns = x->best_ns,
+                  .default_ns = x->default_ns,
+                  .predicted_ns = x->predicted_ns,
+                  .samples = x->samples,
+                  .strategy = "rank0"},
+             kept;
   out->config = x->config, out->runner_up = x->runner_up, out->has_runner_up = x->has_runner_up != 0;
   out->best_ns = x->best_ns, out->default_ns = x->default_ns, out->predicted_ns = x->predicted_ns;
   out->samples = (size_t)x->samples;
@@ -411,16 +441,24 @@ static void take(const tuner_desc *d, const shared_decision *x, tuner_result *ou
 }
 
 static tsr_status agree(const tuner_desc *d, tsr_status st, tuner_result *out) {
-  shared_decision x = {.config = out->config, .runner_up = out->runner_up, .best_ns = out->best_ns, .default_ns = out->default_ns, .predicted_ns = out->predicted_ns,
-                       .samples = (double)out->samples, .has_runner_up = out->has_runner_up,
-                       .keep = out->source == TUNE_FROM_SEARCH || out->source == TUNE_FROM_CACHE || out->source == TUNE_FROM_BUCKET, .code = (int32_t)tsr_status_code(st)};
+  shared_decision x = {.config = out->config,
+                       .runner_up = out->runner_up,
+                       .best_ns = out->best_ns,
+                       .default_ns = out->default_ns,
+                       .predicted_ns = out->predicted_ns,
+                       .samples = (double)out->samples,
+                       .has_runner_up = out->has_runner_up,
+                       .keep = out->source == TUNE_FROM_SEARCH || out->source == TUNE_FROM_CACHE ||
+                               out->source == TUNE_FROM_BUCKET,
+                       .code = (int32_t)tsr_status_code(st)};
   tsr_status sent = d->agree->broadcast(d->agree->user, &x, sizeof x);
   if (sent) {
     tsr_status_free(st);
     return sent;
   }
   if (d->agree->rank == 0) return st;
-  if (x.code != TSR_OK) return st_make(d->al, (tsr_code)x.code, ST_WHERE("tune", d->problem->op, NULL), "tuning failed on rank 0");
+  if (x.code != TSR_OK)
+    return st_make(d->al, (tsr_code)x.code, ST_WHERE("tune", d->problem->op, NULL), "tuning failed on rank 0");
   take(d, &x, out);
   return NULL;
 }
@@ -443,7 +481,8 @@ void tuner_winner_failed(const tuner_desc *d, tuner_result *io) {
   tune_entry now;
   tune_key bucket = bucket_key(d);
   bool own = cache_winner_failed(d->cache, &d->key, &now);
-  if (io->source == TUNE_FROM_BUCKET || (!own && d->bucket && d->bucket[0])) cache_winner_failed(d->cache, &bucket, &now);
+  if (io->source == TUNE_FROM_BUCKET || (!own && d->bucket && d->bucket[0]))
+    cache_winner_failed(d->cache, &bucket, &now);
   io->config = io->has_runner_up ? io->runner_up : *d->dflt;
   io->source = io->has_runner_up ? TUNE_FROM_CACHE : TUNE_FROM_DEFAULT;
   io->has_runner_up = false;
@@ -491,7 +530,8 @@ tsr_status tuner_measure_all(const tuner_desc *d, record *out) {
   TSR_TRY(space_enumerate(d->space, d->al, 1u << 16, &points, &n, &cut));
   s.reference = prepare(&s, d->dflt, &st);
   if (!st) st = measure_blocks(&s, points, n, out);
-  /* Among hundreds the first is also the luckiest: the best are measured again, longer, and the second figure counts. */
+  /* Among hundreds the first is also the luckiest: the best are measured again, longer, and the second figure counts.
+   */
   careful.timing = (timing_options){.runs = 60, .most_runs = 60};
   if (!st) st = measure_blocks(&s, top, fastest(out, top, AGAIN), out);
   if (s.reference) d->target->release(d->target->user, s.reference);

@@ -1,9 +1,10 @@
 /* core/tune/tuner.h - the whole decision for one kernel: cached? then that; else search, compare the winner with the
- * reference, store it with its runner-up. What can run and how it is compared comes through a table, so the tuner knows no device.
- * With a bucket: no decision for the shape but one for its bucket is taken as it is, moved to the nearest legal point, and in
- * TUNE_FULL compared with the reference first; what a search finds is the bucket's decision if it has none.
- * Invariants: a second call with the same key measures nothing, also from another process; a winner that is wrong or can't
- * launch is never stored; trials are kept as they are measured, so a killed search goes on where it stopped. */
+ * reference, store it with its runner-up. What can run and how it is compared comes through a table, so the tuner knows
+ * no device. With a bucket: no decision for the shape but one for its bucket is taken as it is, moved to the nearest
+ * legal point, and in TUNE_FULL compared with the reference first; what a search finds is the bucket's decision if it
+ * has none. Invariants: a second call with the same key measures nothing, also from another process; a winner that is
+ * wrong or can't launch is never stored; trials are kept as they are measured, so a killed search goes on where it
+ * stopped. */
 #ifndef CORE_TUNE_TUNER_H
 #define CORE_TUNE_TUNER_H
 #include "core/tune/cache.h"
@@ -18,8 +19,8 @@ bool tune_mode_parse(const char *name, tune_mode *out);
 /* The thing that is tuned. All callbacks get `user`; candidates are numbered by the tuner and released in any order. */
 typedef struct tune_target {
   void *user;
-  /* Compiles a candidate and binds scratch copies of the operands. TSR_UNSUPPORTED and compile errors make it a failed trial;
-   * TSR_DEVICE_LOST, TSR_OUT_OF_MEMORY and TSR_CANCELLED end the search. */
+  /* Compiles a candidate and binds scratch copies of the operands. TSR_UNSUPPORTED and compile errors make it a failed
+   * trial; TSR_DEVICE_LOST, TSR_OUT_OF_MEMORY and TSR_CANCELLED end the search. */
   tsr_status (*prepare)(void *user, const tune_config *c, void **kernel);
   /* Runs once, waits; *ns as in timing_subject. */
   tsr_status (*run)(void *user, void *kernel, double *ns);
@@ -64,14 +65,22 @@ typedef struct tuner_desc {
   timing_options timing;
 } tuner_desc;
 
-typedef enum tune_source { TUNE_FROM_DEFAULT, TUNE_FROM_CACHE, TUNE_FROM_SEARCH, TUNE_FROM_MODEL, TUNE_FROM_RANK0, TUNE_FROM_BUCKET } tune_source;
+typedef enum tune_source {
+  TUNE_FROM_DEFAULT,
+  TUNE_FROM_CACHE,
+  TUNE_FROM_SEARCH,
+  TUNE_FROM_MODEL,
+  TUNE_FROM_RANK0,
+  TUNE_FROM_BUCKET
+} tune_source;
 const char *tune_source_name(tune_source s);
 
 typedef struct tuner_result {
   tune_config config, runner_up;
   bool has_runner_up, cancelled, stopped_early, stored;
   tune_source source;
-  double best_ns, default_ns, predicted_ns, roofline_ns; /* a cancelled search: the best so far, source stays TUNE_FROM_DEFAULT */
+  double best_ns, default_ns, predicted_ns,
+      roofline_ns;                        /* a cancelled search: the best so far, source stays TUNE_FROM_DEFAULT */
   size_t measurements, samples, rejected; /* timed now; samples behind the decision; winners that were wrong */
 } tuner_result;
 
@@ -80,7 +89,7 @@ TSR_MUST_USE tsr_status tuner_run(const tuner_desc *d, tuner_result *out);
 /* At launch time: the stored winner failed. Gives the runner-up, else the default, and remembers. */
 void tuner_winner_failed(const tuner_desc *d, tuner_result *io);
 
-/* Measures every legal point of the space (in blocks whose runs are interleaved with the default's) into `out`, whose space
- * holds the same knobs. For recorded spaces; nothing is cached. */
+/* Measures every legal point of the space (in blocks whose runs are interleaved with the default's) into `out`, whose
+ * space holds the same knobs. For recorded spaces; nothing is cached. */
 TSR_MUST_USE tsr_status tuner_measure_all(const tuner_desc *d, record *out);
 #endif

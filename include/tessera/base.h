@@ -67,7 +67,8 @@ typedef struct tsr_status_rec *tsr_status;
 TSR_API tsr_code tsr_status_code(tsr_status s);
 /* One line: "[level] op: cause (hint)" with the parts that are known. Never NULL; valid until the status is freed. */
 TSR_API const char *tsr_status_message(tsr_status s);
-/* The parts; "" where not known. Level is an IR level or a layer: "graph", "schedule", "tile", "target", "runtime", ... */
+/* The parts; "" where not known. Level is an IR level or a layer: "graph", "schedule", "tile", "target", "runtime", ...
+ */
 TSR_API const char *tsr_status_level(tsr_status s);
 TSR_API const char *tsr_status_op(tsr_status s);
 TSR_API const char *tsr_status_cause(tsr_status s);

@@ -1,6 +1,7 @@
-/* tessera/cuda.h - running on an application's own CUDA context. No CUDA header is needed: handles are passed as pointers.
- * Ownership: everything stays the application's. The context must outlive the device that was opened on it, a pointer the buffer that
- * imports it. Work is put on `stream`; the application orders its own work with that stream as usual. */
+/* tessera/cuda.h - running on an application's own CUDA context. No CUDA header is needed: handles are passed as
+ * pointers. Ownership: everything stays the application's. The context must outlive the device that was opened on it, a
+ * pointer the buffer that imports it. Work is put on `stream`; the application orders its own work with that stream as
+ * usual. */
 #ifndef TESSERA_CUDA_H
 #define TESSERA_CUDA_H
 #include "tessera/base.h"

@@ -1,6 +1,7 @@
 /* tessera/hip.h - running on an application's own HIP context. No HIP header is needed: handles are passed as pointers.
- * Ownership: everything stays the application's. The context must outlive the device that was opened on it, a pointer the buffer that
- * imports it. Work is put on `stream`; the application orders its own work with that stream as usual. */
+ * Ownership: everything stays the application's. The context must outlive the device that was opened on it, a pointer
+ * the buffer that imports it. Work is put on `stream`; the application orders its own work with that stream as usual.
+ */
 #ifndef TESSERA_HIP_H
 #define TESSERA_HIP_H
 #include "tessera/base.h"

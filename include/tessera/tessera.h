@@ -1,13 +1,13 @@
 /* tessera/tessera.h - the library: contexts, devices, buffers, streams, graphs, programs.
  *
- * Life of a program: tsr_context -> tsr_device -> tsr_graph (built by calls or parsed from IR text) -> tsr_program (compiled for a
- * device) -> tsr_program_run on buffers. Everything a call creates is destroyed by the caller with the matching destroy
- * call, which accepts NULL and sets the handle to NULL; a parent must outlive its children (context > device > buffer, program, ...).
- * Arguments: a pointer that may be NULL says so where it is declared, as do counts and enums their values; anything else is TSR_INVALID_ARGUMENT,
- * and the functions that return no status then return NULL, zero or "". An array of no elements may be NULL.
- * Threads: different contexts never share state. Within one context, calls on different objects may run on different
- * threads; one object is used by one thread at a time. Nothing is kept in global variables.
- * Guides: docs/programming-guide.md, docs/runtime-abi.md. */
+ * Life of a program: tsr_context -> tsr_device -> tsr_graph (built by calls or parsed from IR text) -> tsr_program
+ * (compiled for a device) -> tsr_program_run on buffers. Everything a call creates is destroyed by the caller with the
+ * matching destroy call, which accepts NULL and sets the handle to NULL; a parent must outlive its children (context >
+ * device > buffer, program, ...). Arguments: a pointer that may be NULL says so where it is declared, as do counts and
+ * enums their values; anything else is TSR_INVALID_ARGUMENT, and the functions that return no status then return NULL,
+ * zero or "". An array of no elements may be NULL. Threads: different contexts never share state. Within one context,
+ * calls on different objects may run on different threads; one object is used by one thread at a time. Nothing is kept
+ * in global variables. Guides: docs/programming-guide.md, docs/runtime-abi.md. */
 #ifndef TESSERA_TESSERA_H
 #define TESSERA_TESSERA_H
 
@@ -30,8 +30,9 @@ typedef struct tsr_recording tsr_recording;
 
 typedef enum tsr_log_level { TSR_LOG_ERROR, TSR_LOG_WARN, TSR_LOG_INFO, TSR_LOG_DEBUG } tsr_log_level;
 
-/* Numerics policy (docs/precision.md): how sums are ordered. The innermost scope that names one decides: tsr_compile_options, then the function's
- * attribute `policy` in IR text, then the context. docs/precision.md has the table. */
+/* Numerics policy (docs/precision.md): how sums are ordered. The innermost scope that names one decides:
+ * tsr_compile_options, then the function's attribute `policy` in IR text, then the context. docs/precision.md has the
+ * table. */
 typedef enum tsr_policy {
   TSR_POLICY_DEFAULT,       /* the enclosing scope's; "fast" at the top */
   TSR_POLICY_FAST,          /* benchmarking, inference */
@@ -44,12 +45,22 @@ TSR_API const char *tsr_policy_name(tsr_policy p);
 /* The policy's use case in one line. A constant string. */
 TSR_API const char *tsr_policy_help(tsr_policy p);
 
-/* Precision mode (docs/precision.md). Only standard is there: the types are those of the graph, floats of up to 32 bits are accumulated in f32. The others
- * are TSR_UNSUPPORTED. */
-typedef enum tsr_precision { TSR_PRECISION_STANDARD, TSR_PRECISION_SAFE, TSR_PRECISION_AGGRESSIVE, TSR_PRECISION_DETERMINISTIC } tsr_precision;
+/* Precision mode (docs/precision.md). Only standard is there: the types are those of the graph, floats of up to 32 bits
+ * are accumulated in f32. The others are TSR_UNSUPPORTED. */
+typedef enum tsr_precision {
+  TSR_PRECISION_STANDARD,
+  TSR_PRECISION_SAFE,
+  TSR_PRECISION_AGGRESSIVE,
+  TSR_PRECISION_DETERMINISTIC
+} tsr_precision;
 
 /* What happens where a device lacks a capability. */
-typedef enum tsr_fallback { TSR_FALLBACK_DEFAULT, TSR_FALLBACK_ERROR, TSR_FALLBACK_WARN, TSR_FALLBACK_ALLOW } tsr_fallback;
+typedef enum tsr_fallback {
+  TSR_FALLBACK_DEFAULT,
+  TSR_FALLBACK_ERROR,
+  TSR_FALLBACK_WARN,
+  TSR_FALLBACK_ALLOW
+} tsr_fallback;
 
 typedef struct tsr_context_desc {
   uint32_t abi_version;           /* TSR_ABI_VERSION, or 0 = don't check */
@@ -59,7 +70,8 @@ typedef struct tsr_context_desc {
   tsr_policy policy;
   tsr_fallback fallback;
   const char *cache_dir;          /* NULL = the knob TSR_CACHE_DIR; "" = keep nothing on disk */
-  const void *const *extra_backends; /* tables of core/device/backend.h, NULL-terminated, for tests and out-of-tree devices; may be NULL */
+  const void *const *extra_backends; /* tables of core/device/backend.h, NULL-terminated, for tests and out-of-tree
+                                        devices; may be NULL */
 } tsr_context_desc;
 
 /* desc may be NULL. Drivers are loaded when devices are first listed or opened, not here. */
@@ -86,12 +98,13 @@ typedef struct tsr_device_info {
   int n_cores, subgroup, max_threads, vector_bytes;
   int64_t shared_bytes, max_buffer_bytes, memory_bytes, max_range_bytes;
   bool stream_priorities; /* tsr_stream_create's is taken, else ignored */
-  /* Arithmetic keeps subnormal operands and results of these types (bf16 is computed in f32); else it may take them for 0. */
+  /* Arithmetic keeps subnormal operands and results of these types (bf16 is computed in f32); else it may take them for
+   * 0. */
   bool subnormals_f16, subnormals_f32, subnormals_f64;
 } tsr_device_info;
 
-/* One row per backend. Where it has no device here, "why" is the reason in one line; it begins with "not built: " where this build was
- * configured without the backend. */
+/* One row per backend. Where it has no device here, "why" is the reason in one line; it begins with "not built: " where
+ * this build was configured without the backend. */
 typedef struct tsr_backend_info {
   const char *name;
   bool available;
@@ -102,12 +115,14 @@ typedef struct tsr_backend_info {
 TSR_API TSR_MUST_USE tsr_status tsr_devices(tsr_context *ctx, const tsr_device_info **out, int *n);
 TSR_API TSR_MUST_USE tsr_status tsr_backends(tsr_context *ctx, const tsr_backend_info **out, int *n);
 
-/* id: "cpu:0", "vulkan" (= ":0"), "" or NULL (the knob TSR_BACKEND, else cpu:0), a list "cuda,hip,vulkan,cpu" (the first that is there). An architecture instead of a number ("cuda:sm_90a",
- * "hip:gfx942", "null:spirv") opens a device that compiles and dumps but has no memory and runs nothing.
- * TSR_UNAVAILABLE says why. */
+/* id: "cpu:0", "vulkan" (= ":0"), "" or NULL (the knob TSR_BACKEND, else cpu:0), a list "cuda,hip,vulkan,cpu" (the
+ * first that is there). An architecture instead of a number ("cuda:sm_90a", "hip:gfx942", "null:spirv") opens a device
+ * that compiles and dumps but has no memory and runs nothing. TSR_UNAVAILABLE says why. */
 TSR_API TSR_MUST_USE tsr_status tsr_device_open(tsr_context *ctx, const char *id, tsr_device **out);
-/* An application's own device: `import` is a tsr_vulkan_import, tsr_cuda_import or tsr_hip_import (tessera/vulkan.h, ...). Borrowed. */
-TSR_API TSR_MUST_USE tsr_status tsr_device_import(tsr_context *ctx, const char *backend, const void *import, tsr_device **out);
+/* An application's own device: `import` is a tsr_vulkan_import, tsr_cuda_import or tsr_hip_import (tessera/vulkan.h,
+ * ...). Borrowed. */
+TSR_API TSR_MUST_USE tsr_status tsr_device_import(tsr_context *ctx, const char *backend, const void *import,
+                                                  tsr_device **out);
 TSR_API void tsr_device_close(tsr_device **dev);
 TSR_API const tsr_device_info *tsr_device_get_info(const tsr_device *dev);
 
@@ -115,14 +130,16 @@ TSR_API const tsr_device_info *tsr_device_get_info(const tsr_device *dev);
 
 typedef enum tsr_memory { TSR_MEMORY_DEVICE, TSR_MEMORY_HOST } tsr_memory;
 
-/* Memory of `bytes` bytes, aligned to at least 256; contents undefined. TSR_MEMORY_HOST can be mapped. bytes may be 0. */
+/* Memory of `bytes` bytes, aligned to at least 256; contents undefined. TSR_MEMORY_HOST can be mapped. bytes may be 0.
+ */
 TSR_API TSR_MUST_USE tsr_status tsr_buffer_create(tsr_device *dev, size_t bytes, tsr_memory kind, tsr_buffer **out);
-/* The caller's memory, not copied and not owned: a host pointer on the CPU (aligned to the element), a native handle elsewhere
- * (see tessera/vulkan.h, tessera/cuda.h). Must outlive the buffer. */
+/* The caller's memory, not copied and not owned: a host pointer on the CPU (aligned to the element), a native handle
+ * elsewhere (see tessera/vulkan.h, tessera/cuda.h). Must outlive the buffer. */
 TSR_API TSR_MUST_USE tsr_status tsr_buffer_import(tsr_device *dev, const void *handle, size_t bytes, tsr_buffer **out);
 TSR_API void tsr_buffer_destroy(tsr_buffer **buf);
 TSR_API size_t tsr_buffer_bytes(const tsr_buffer *buf);
-/* Host address, or NULL where the memory is not visible to the host. Contents are current after the stream was synchronised. */
+/* Host address, or NULL where the memory is not visible to the host. Contents are current after the stream was
+ * synchronised. */
 TSR_API void *tsr_buffer_map(tsr_buffer *buf);
 /* Blocking copies between host memory and a buffer. */
 TSR_API TSR_MUST_USE tsr_status tsr_buffer_write(tsr_buffer *buf, size_t offset, const void *src, size_t bytes);
@@ -130,27 +147,30 @@ TSR_API TSR_MUST_USE tsr_status tsr_buffer_read(tsr_buffer *buf, size_t offset, 
 
 /* ---- streams and events ---------------------------------------------------------------------------------------- */
 
-/* Work on one stream runs in order; streams run beside each other. Launch errors surface at tsr_stream_sync. A NULL stream
- * in calls that also take a program, an event or a recording means the device's own, which is created with it; tsr_buffer_write and
- * tsr_buffer_read use that one and wait for it, not for other streams. */
-/* priority: of two streams with work ready, that with the larger number goes first; 0 is the usual. CUDA and HIP take it, in the range that the driver
- * has. The CPU runs one launch at a time and a Vulkan device has one queue: there it is ignored (tsr_device_info.stream_priorities is false, and the log
- * says so at level info). */
+/* Work on one stream runs in order; streams run beside each other. Launch errors surface at tsr_stream_sync. A NULL
+ * stream in calls that also take a program, an event or a recording means the device's own, which is created with it;
+ * tsr_buffer_write and tsr_buffer_read use that one and wait for it, not for other streams. */
+/* priority: of two streams with work ready, that with the larger number goes first; 0 is the usual. CUDA and HIP take
+ * it, in the range that the driver has. The CPU runs one launch at a time and a Vulkan device has one queue: there it
+ * is ignored (tsr_device_info.stream_priorities is false, and the log says so at level info). */
 TSR_API TSR_MUST_USE tsr_status tsr_stream_create(tsr_device *dev, int priority, tsr_stream **out);
 TSR_API void tsr_stream_destroy(tsr_stream **s);
 /* timeout_ns < 0 waits for ever; TSR_TIMEOUT otherwise. */
 TSR_API TSR_MUST_USE tsr_status tsr_stream_sync(tsr_stream *s, int64_t timeout_ns);
 /* On CUDA and HIP the event may be another device's of the same backend and context. */
 TSR_API TSR_MUST_USE tsr_status tsr_stream_wait(tsr_stream *s, tsr_event *e);
-/* The application's own semaphore, e.g. a tsr_vulkan_semaphore: later work of the stream waits for it, or it is signalled once all work so
- * far is done. TSR_UNSUPPORTED where a backend has none. */
+/* The application's own semaphore, e.g. a tsr_vulkan_semaphore: later work of the stream waits for it, or it is
+ * signalled once all work so far is done. TSR_UNSUPPORTED where a backend has none. */
 TSR_API TSR_MUST_USE tsr_status tsr_stream_wait_external(tsr_stream *s, const void *handle);
 TSR_API TSR_MUST_USE tsr_status tsr_stream_signal_external(tsr_stream *s, const void *handle);
-/* At least one buffer is of the stream's device; on CUDA and HIP the other may be of another device of the same backend and context, and the
- * copy goes from device to device. Elsewhere such a copy is TSR_INVALID_ARGUMENT: go through the host. */
-TSR_API TSR_MUST_USE tsr_status tsr_stream_copy(tsr_stream *s, tsr_buffer *dst, size_t dst_offset, tsr_buffer *src, size_t src_offset, size_t bytes);
+/* At least one buffer is of the stream's device; on CUDA and HIP the other may be of another device of the same backend
+ * and context, and the copy goes from device to device. Elsewhere such a copy is TSR_INVALID_ARGUMENT: go through the
+ * host. */
+TSR_API TSR_MUST_USE tsr_status tsr_stream_copy(tsr_stream *s, tsr_buffer *dst, size_t dst_offset, tsr_buffer *src,
+                                                size_t src_offset, size_t bytes);
 /* offset and bytes must be multiples of 4. */
-TSR_API TSR_MUST_USE tsr_status tsr_stream_fill(tsr_stream *s, tsr_buffer *dst, size_t offset, size_t bytes, uint32_t pattern);
+TSR_API TSR_MUST_USE tsr_status tsr_stream_fill(tsr_stream *s, tsr_buffer *dst, size_t offset, size_t bytes,
+                                                uint32_t pattern);
 TSR_API TSR_MUST_USE tsr_status tsr_event_create(tsr_device *dev, tsr_event **out);
 TSR_API void tsr_event_destroy(tsr_event **e);
 TSR_API TSR_MUST_USE tsr_status tsr_event_record(tsr_event *e, tsr_stream *s);
@@ -179,7 +199,13 @@ typedef struct tsr_tensor_info {
   int line, column; /* where the text that was parsed defines it; 0 for graphs built by calls */
 } tsr_tensor_info;
 
-typedef enum tsr_attr_kind { TSR_ATTR_INT, TSR_ATTR_FLOAT, TSR_ATTR_BOOL, TSR_ATTR_STRING, TSR_ATTR_INTS } tsr_attr_kind;
+typedef enum tsr_attr_kind {
+  TSR_ATTR_INT,
+  TSR_ATTR_FLOAT,
+  TSR_ATTR_BOOL,
+  TSR_ATTR_STRING,
+  TSR_ATTR_INTS
+} tsr_attr_kind;
 /* An attribute of an op, by the name `tessera ops` lists. */
 typedef struct tsr_attr {
   const char *name;
@@ -198,27 +224,33 @@ typedef struct tsr_attr {
 
 /* An empty graph with the given function name; NULL = "main". */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_create(tsr_context *ctx, const char *name, tsr_graph **out);
-/* From IR text of the Graph level (any level for tsr_program_parse). `file` is for messages and may be NULL. The graph can't be extended; its
- * inputs are the values 1, 2, ... in order. */
-TSR_API TSR_MUST_USE tsr_status tsr_graph_parse(tsr_context *ctx, const char *text, size_t bytes, const char *file, tsr_graph **out);
+/* From IR text of the Graph level (any level for tsr_program_parse). `file` is for messages and may be NULL. The graph
+ * can't be extended; its inputs are the values 1, 2, ... in order. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_parse(tsr_context *ctx, const char *text, size_t bytes, const char *file,
+                                                tsr_graph **out);
 TSR_API void tsr_graph_destroy(tsr_graph **g);
-/* name may be NULL or "": none. Else it is one that IR text can hold: a letter or _, then letters, digits and _ . $ - (TSR_INVALID_ARGUMENT). */
-TSR_API TSR_MUST_USE tsr_status tsr_graph_input(tsr_graph *g, const char *name, tsr_dtype t, tsr_shape shape, tsr_value *out);
+/* name may be NULL or "": none. Else it is one that IR text can hold: a letter or _, then letters, digits and _ . $ -
+ * (TSR_INVALID_ARGUMENT). */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_input(tsr_graph *g, const char *name, tsr_dtype t, tsr_shape shape,
+                                                tsr_value *out);
 /* data: row-major elements, copied. */
-TSR_API TSR_MUST_USE tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, tsr_shape shape, const void *data, tsr_value *out);
+TSR_API TSR_MUST_USE tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, tsr_shape shape, const void *data,
+                                                   tsr_value *out);
 /* op: a name of the table, "matmul" or "tessera.graph.matmul", or a registered custom op. One result. */
-TSR_API TSR_MUST_USE tsr_status tsr_graph_op(tsr_graph *g, const char *op, const tsr_value *operands, int n_operands, const tsr_attr *attrs, int n_attrs, tsr_value *out);
+TSR_API TSR_MUST_USE tsr_status tsr_graph_op(tsr_graph *g, const char *op, const tsr_value *operands, int n_operands,
+                                             const tsr_attr *attrs, int n_attrs, tsr_value *out);
 TSR_API TSR_MUST_USE tsr_status tsr_graph_output(tsr_graph *g, tsr_value v);
 TSR_API TSR_MUST_USE tsr_status tsr_graph_type(const tsr_graph *g, tsr_value v, tsr_dtype *t, tsr_shape *shape);
-/* Reverse-mode derivative: a new graph with g's inputs, whose outputs are g's and then, for each of the n inputs wrt[i] of g, the gradient of
- * g's first output (one float) with respect to it. It can't be extended; its inputs are the values 1, 2, ... in order.
- * TSR_VERIFY_ERROR names an op without a derivative on the way. */
+/* Reverse-mode derivative: a new graph with g's inputs, whose outputs are g's and then, for each of the n inputs wrt[i]
+ * of g, the gradient of g's first output (one float) with respect to it. It can't be extended; its inputs are the
+ * values 1, 2, ... in order. TSR_VERIFY_ERROR names an op without a derivative on the way. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_grad(const tsr_graph *g, const tsr_value *wrt, int n, tsr_graph **out);
 
-/* Programs are made for one size each: a new graph in which the inputs of g have the given shapes (one per input; known dimensions must be the
- * same) and every type is inferred anew. It can't be extended; its inputs are the values 1, 2, ... in order. TSR_SHAPE_MISMATCH or
- * TSR_VERIFY_ERROR where the shapes don't fit. */
-TSR_API TSR_MUST_USE tsr_status tsr_graph_specialize(const tsr_graph *g, const tsr_shape *shapes, int n, tsr_graph **out);
+/* Programs are made for one size each: a new graph in which the inputs of g have the given shapes (one per input; known
+ * dimensions must be the same) and every type is inferred anew. It can't be extended; its inputs are the values 1, 2,
+ * ... in order. TSR_SHAPE_MISMATCH or TSR_VERIFY_ERROR where the shapes don't fit. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_specialize(const tsr_graph *g, const tsr_shape *shapes, int n,
+                                                     tsr_graph **out);
 
 /* Text returned by the library; free with tsr_text_free. */
 TSR_API void tsr_text_free(tsr_context *ctx, char **text);
@@ -226,11 +258,20 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_print(const tsr_graph *g, char **text)
 
 /* ---- compiling ------------------------------------------------------------------------------------------------- */
 
-typedef enum tsr_level { TSR_LEVEL_GRAPH, TSR_LEVEL_SCHEDULE, TSR_LEVEL_TILE, TSR_LEVEL_TARGET, TSR_LEVEL_SOURCE, TSR_LEVEL_BINARY } tsr_level;
+typedef enum tsr_level {
+  TSR_LEVEL_GRAPH,
+  TSR_LEVEL_SCHEDULE,
+  TSR_LEVEL_TILE,
+  TSR_LEVEL_TARGET,
+  TSR_LEVEL_SOURCE,
+  TSR_LEVEL_BINARY
+} tsr_level;
 
-/* Schedule primitives by hand (docs/tuning.md, docs/memory.md); zero = the default. Applies to the kernels whose name starts with `kernel` (NULL or
- * "" = all that have a tile of that kind; a name that begins none is TSR_INVALID_ARGUMENT, as are values that no device has). Illegal values are legalised
- * for the device; both are reported: in the trace, as a warning under the fall-back policy `warn`, and by tsr_kernel_info.original. */
+/* Schedule primitives by hand (docs/tuning.md, docs/memory.md); zero = the default. Applies to the kernels whose name
+ * starts with `kernel` (NULL or
+ * "" = all that have a tile of that kind; a name that begins none is TSR_INVALID_ARGUMENT, as are values that no device
+ * has). Illegal values are legalised for the device; both are reported: in the trace, as a warning under the fall-back
+ * policy `warn`, and by tsr_kernel_info.original. */
 typedef struct tsr_schedule {
   const char *kernel;
   int64_t m, n, k;      /* tile */
@@ -246,8 +287,9 @@ typedef struct tsr_schedule {
   int64_t stream_k;     /* blocks among which the steps of a contraction are shared out; in place of split_k */
 } tsr_schedule;
 
-/* "Async copy + multi-stage pipeline" (docs/checklist.md) as one preset: staging through shared memory, copied asynchronously, three stages. The rest is
- * the lowering's; where the device has no asynchronous copies they are emulated and the schedule says so. */
+/* "Async copy + multi-stage pipeline" (docs/checklist.md) as one preset: staging through shared memory, copied
+ * asynchronously, three stages. The rest is the lowering's; where the device has no asynchronous copies they are
+ * emulated and the schedule says so. */
 TSR_API tsr_schedule tsr_schedule_pipelined(void);
 
 typedef enum tsr_tune { TSR_TUNE_DEFAULT, TSR_TUNE_OFF, TSR_TUNE_CACHED, TSR_TUNE_FULL } tsr_tune;
@@ -257,27 +299,34 @@ typedef struct tsr_compile_options {
   tsr_precision precision;
   tsr_fallback fallback;
   tsr_tune tune;
-  const char *disable;  /* comma-separated passes or rules to switch off, besides the knob TSR_DISABLE; unknown words are TSR_INVALID_ARGUMENT, known ones in its hint */
+  const char *disable; /* comma-separated passes or rules to switch off, besides the knob TSR_DISABLE; unknown words are
+                          TSR_INVALID_ARGUMENT, known ones in its hint */
   const tsr_schedule *schedules;
   int n_schedules;
   const char *cache;    /* named tuning cache; NULL = "default" */
 } tsr_compile_options;
 
 /* options may be NULL. The graph may be destroyed afterwards. */
-TSR_API TSR_MUST_USE tsr_status tsr_program_compile(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, tsr_program **out);
-/* The same from IR text of any level: lowering starts at the text's level. A Tile or Target IR text with kernels but no program
- * gets a program that launches its kernels in order. */
-TSR_API TSR_MUST_USE tsr_status tsr_program_parse(tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *options, tsr_program **out);
+TSR_API TSR_MUST_USE tsr_status tsr_program_compile(tsr_device *dev, const tsr_graph *g,
+                                                    const tsr_compile_options *options, tsr_program **out);
+/* The same from IR text of any level: lowering starts at the text's level. A Tile or Target IR text with kernels but no
+ * program gets a program that launches its kernels in order. */
+TSR_API TSR_MUST_USE tsr_status tsr_program_parse(tsr_device *dev, const char *text, size_t bytes, const char *file,
+                                                  const tsr_compile_options *options, tsr_program **out);
 TSR_API void tsr_program_destroy(tsr_program **p);
 
-/* A graph with unknown dimensions as a set of programs: one for each list of input shapes, compiled when first asked for; at most `most` are kept (0: 16),
- * and the one asked for longest ago goes first. Each is compiled for exactly its shapes; tuning decisions are shared by bucket (docs/tuning.md). The device, the graph and
- * what options point to must outlive the set. One call at a time per set. */
+/* A graph with unknown dimensions as a set of programs: one for each list of input shapes, compiled when first asked
+ * for; at most `most` are kept (0: 16), and the one asked for longest ago goes first. Each is compiled for exactly its
+ * shapes; tuning decisions are shared by bucket (docs/tuning.md). The device, the graph and what options point to must
+ * outlive the set. One call at a time per set. */
 typedef struct tsr_program_set tsr_program_set;
-TSR_API TSR_MUST_USE tsr_status tsr_program_set_create(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *options, int most, tsr_program_set **out);
-/* One shape per input, as for tsr_graph_specialize, with its errors. *out belongs to the set and lives until `most` other lists were asked for: its work must be
- * done by then. */
-TSR_API TSR_MUST_USE tsr_status tsr_program_set_get(tsr_program_set *s, const tsr_shape *shapes, int n, tsr_program **out);
+TSR_API TSR_MUST_USE tsr_status tsr_program_set_create(tsr_device *dev, const tsr_graph *g,
+                                                       const tsr_compile_options *options, int most,
+                                                       tsr_program_set **out);
+/* One shape per input, as for tsr_graph_specialize, with its errors. *out belongs to the set and lives until `most`
+ * other lists were asked for: its work must be done by then. */
+TSR_API TSR_MUST_USE tsr_status tsr_program_set_get(tsr_program_set *s, const tsr_shape *shapes, int n,
+                                                    tsr_program **out);
 TSR_API int tsr_program_set_count(const tsr_program_set *s);
 TSR_API void tsr_program_set_destroy(tsr_program_set **s);
 
@@ -287,7 +336,8 @@ TSR_API int tsr_program_n_outputs(const tsr_program *p);
 TSR_API tsr_tensor_info tsr_program_input(const tsr_program *p, int i);
 TSR_API tsr_tensor_info tsr_program_output(const tsr_program *p, int i);
 
-/* The program as IR text, source or (TSR_LEVEL_BINARY) bytes at any level it was lowered through. *bytes may be NULL for text. */
+/* The program as IR text, source or (TSR_LEVEL_BINARY) bytes at any level it was lowered through. *bytes may be NULL
+ * for text. */
 TSR_API TSR_MUST_USE tsr_status tsr_program_dump(const tsr_program *p, tsr_level level, char **text, size_t *bytes);
 /* What fired, what was refused and why, the tiles chosen, fall-backs: lines of text. */
 TSR_API TSR_MUST_USE tsr_status tsr_program_explain(const tsr_program *p, char **text);
@@ -302,7 +352,8 @@ typedef struct tsr_kernel_info {
   int registers, spill_bytes; /* -1 = unknown */
   double occupancy;       /* 0..1; < 0 = unknown */
   const char *path;       /* matrix path taken, "" if none */
-  const char *original;   /* the schedule that was asked for, or that the table of default tiles has, where another one runs; else "" */
+  const char *original;   /* the schedule that was asked for, or that the table of default tiles has, where another one
+                             runs; else "" */
   const char *original_why; /* that one, the one that runs, and why; "" */
 } tsr_kernel_info;
 TSR_API int tsr_program_n_kernels(const tsr_program *p);
@@ -316,19 +367,23 @@ TSR_API tsr_kernel_info tsr_program_kernel(const tsr_program *p, int i);
 /* A part of a buffer that holds one tensor. */
 typedef struct tsr_binding {
   tsr_buffer *buffer;
-  size_t offset; /* bytes; a multiple of the element size. On GPUs others than multiples of 16 cost a copy in each run. */
+  size_t
+      offset; /* bytes; a multiple of the element size. On GPUs others than multiples of 16 cost a copy in each run. */
 } tsr_binding;
 
-/* Where a stored schedule fails to launch, the run goes on with its runner-up or the untuned schedule (tsr_tune_counters.fallbacks, tsr_program_explain);
- * the cache forgets the winner. A failure that shows only at tsr_stream_sync is reported there.
- * Asynchronous on the stream. inputs and outputs hold one binding per tensor; outputs must not overlap each other or inputs.
- * Temporaries and constants belong to the program, so one program runs on one stream at a time. */
-TSR_API TSR_MUST_USE tsr_status tsr_program_run(tsr_program *p, tsr_stream *s, const tsr_binding *inputs, const tsr_binding *outputs);
+/* Where a stored schedule fails to launch, the run goes on with its runner-up or the untuned schedule
+ * (tsr_tune_counters.fallbacks, tsr_program_explain); the cache forgets the winner. A failure that shows only at
+ * tsr_stream_sync is reported there. Asynchronous on the stream. inputs and outputs hold one binding per tensor;
+ * outputs must not overlap each other or inputs. Temporaries and constants belong to the program, so one program runs
+ * on one stream at a time. */
+TSR_API TSR_MUST_USE tsr_status tsr_program_run(tsr_program *p, tsr_stream *s, const tsr_binding *inputs,
+                                                const tsr_binding *outputs);
 /* Runs and waits, timing each kernel on the device: ns receives tsr_program_n_kernels entries. */
-TSR_API TSR_MUST_USE tsr_status tsr_program_profile(tsr_program *p, tsr_stream *s, const tsr_binding *inputs, const tsr_binding *outputs, double *ns);
+TSR_API TSR_MUST_USE tsr_status tsr_program_profile(tsr_program *p, tsr_stream *s, const tsr_binding *inputs,
+                                                    const tsr_binding *outputs, double *ns);
 
-/* Capture: calls on the stream between begin and end are recorded instead of run; a recording replays them. Buffers and programs
- * must outlive it. */
+/* Capture: calls on the stream between begin and end are recorded instead of run; a recording replays them. Buffers and
+ * programs must outlive it. */
 TSR_API TSR_MUST_USE tsr_status tsr_capture_begin(tsr_stream *s);
 TSR_API TSR_MUST_USE tsr_status tsr_capture_end(tsr_stream *s, tsr_recording **out);
 TSR_API TSR_MUST_USE tsr_status tsr_recording_replay(tsr_recording *r, tsr_stream *s);
@@ -342,12 +397,16 @@ TSR_API int tsr_graph_n_outputs(const tsr_graph *g);
 TSR_API tsr_tensor_info tsr_graph_input_info(const tsr_graph *g, int i);
 TSR_API tsr_tensor_info tsr_graph_output_info(const tsr_graph *g, int i);
 
-/* Evaluates the graph in f64 on the host (the oracle). inputs: row-major elements in each input's own type; outputs: arrays of
- * doubles, one per element. tolerance (may be NULL, also its entries) receives per element the largest absolute error that a correct
- * implementation with f32 accumulation may show, derived from data types and reduction lengths. */
-TSR_API TSR_MUST_USE tsr_status tsr_graph_reference(const tsr_graph *g, const void *const *inputs, double *const *outputs, double *const *tolerance);
+/* Evaluates the graph in f64 on the host (the oracle). inputs: row-major elements in each input's own type; outputs:
+ * arrays of doubles, one per element. tolerance (may be NULL, also its entries) receives per element the largest
+ * absolute error that a correct implementation with f32 accumulation may show, derived from data types and reduction
+ * lengths. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_reference(const tsr_graph *g, const void *const *inputs,
+                                                    double *const *outputs, double *const *tolerance);
 /* The same for n elements (row-major positions) of one output: for results too large to evaluate whole. */
-TSR_API TSR_MUST_USE tsr_status tsr_graph_reference_at(const tsr_graph *g, const void *const *inputs, int output, const int64_t *elements, int n, double *values, double *tolerance);
+TSR_API TSR_MUST_USE tsr_status tsr_graph_reference_at(const tsr_graph *g, const void *const *inputs, int output,
+                                                       const int64_t *elements, int n, double *values,
+                                                       double *tolerance);
 
 /* ---- custom ops ------------------------------------------------------------------------------------------------ */
 
@@ -357,13 +416,15 @@ typedef struct tsr_custom_tensor {
   void *data; /* row-major; NULL where only types are asked for */
 } tsr_custom_tensor;
 
-/* What an op's derivative has and gives: ops added to `graph` by tsr_graph_op or tsr_graph_constant make the gradient of each operand from that
- * of the result. */
+/* What an op's derivative has and gives: ops added to `graph` by tsr_graph_op or tsr_graph_constant make the gradient
+ * of each operand from that of the result. */
 typedef struct tsr_custom_adjoint {
   tsr_graph *graph; /* for tsr_graph_op, tsr_graph_constant and tsr_graph_type, during the call alone */
   const tsr_value *operands;
-  tsr_value result, gradient;    /* the op's result, and the derivative of the whole with respect to it, of the same type */
-  tsr_value *operand_gradients;  /* to be filled, each of its operand's type; 0 (as it comes) = the operand has no influence */
+  tsr_value result,
+      gradient; /* the op's result, and the derivative of the whole with respect to it, of the same type */
+  tsr_value
+      *operand_gradients; /* to be filled, each of its operand's type; 0 (as it comes) = the operand has no influence */
 } tsr_custom_adjoint;
 
 typedef struct tsr_custom_call {
@@ -374,25 +435,29 @@ typedef struct tsr_custom_call {
   tsr_custom_tensor *result;
 } tsr_custom_call;
 
-/* A kernel developer's own op (docs/custom-ops.md): a pure function of its operands and attributes, so that an unused one is left out
- * and equal ones are computed once. It is a launch of its own in the program, never fused. Callbacks may run on any thread, several at
- * once, and (but for adjoint) must not call into the library. Those that return false write one line to why. */
+/* A kernel developer's own op (docs/custom-ops.md): a pure function of its operands and attributes, so that an unused
+ * one is left out and equal ones are computed once. It is a launch of its own in the program, never fused. Callbacks
+ * may run on any thread, several at once, and (but for adjoint) must not call into the library. Those that return false
+ * write one line to why. */
 typedef struct tsr_custom_op {
   const char *name; /* "mylib.swish"; used as tsr_graph_op's op, and as callee of "tessera.graph.custom" in IR text */
   int n_operands;
   /* Fills the result's type from the operands' and the attributes, or returns false: TSR_SHAPE_MISMATCH. */
   bool (*infer)(void *user, const tsr_custom_call *call, char *why, size_t why_bytes);
-  /* The CPU kernel, also the reference: writes rows first..last-1 of the result's first dimension (0..1 if its rank is 0). Called for
-   * disjoint ranges by the CPU device's threads, and not at all for a result without elements. False fails the run with TSR_LAUNCH_FAILED. */
+  /* The CPU kernel, also the reference: writes rows first..last-1 of the result's first dimension (0..1 if its rank is
+   * 0). Called for disjoint ranges by the CPU device's threads, and not at all for a result without elements. False
+   * fails the run with TSR_LAUNCH_FAILED. */
   bool (*cpu)(void *user, const tsr_custom_call *call, int64_t first, int64_t last, char *why, size_t why_bytes);
-  /* Optional: a kernel of the op's own for a backend ("vulkan", "cuda", "hip", "cpu", ...): Tile IR text with one tessera.tile.kernel whose
-   * arguments are views of the operands and the result, written as snprintf does: at most bytes with the closing zero; returns the length
-   * without it (at most 16 MiB, the same in both calls), 0 = none for this backend. Without one the CPU kernel runs between copies to and from the host: tsr_program_run then
-   * waits for the device, the launch counts in tsr_program_n_fallbacks, and TSR_FALLBACK_ERROR makes it TSR_UNSUPPORTED. */
+  /* Optional: a kernel of the op's own for a backend ("vulkan", "cuda", "hip", "cpu", ...): Tile IR text with one
+   * tessera.tile.kernel whose arguments are views of the operands and the result, written as snprintf does: at most
+   * bytes with the closing zero; returns the length without it (at most 16 MiB, the same in both calls), 0 = none for
+   * this backend. Without one the CPU kernel runs between copies to and from the host: tsr_program_run then waits for
+   * the device, the launch counts in tsr_program_n_fallbacks, and TSR_FALLBACK_ERROR makes it TSR_UNSUPPORTED. */
   size_t (*source)(void *user, const char *backend, const tsr_custom_call *call, char *text, size_t bytes);
   void *user;
-  /* Optional: the op's derivative, for tsr_graph_grad; without one that is an error where the op is on the way. The only callback that may
-   * call into the library: the functions named at tsr_custom_adjoint, whose statuses it passes on. */
+  /* Optional: the op's derivative, for tsr_graph_grad; without one that is an error where the op is on the way. The
+   * only callback that may call into the library: the functions named at tsr_custom_adjoint, whose statuses it passes
+   * on. */
   tsr_status (*adjoint)(void *user, const tsr_custom_call *call, tsr_custom_adjoint *a);
 } tsr_custom_op;
 /* *op is copied, its name too. TSR_INVALID_ARGUMENT where the name is taken. */

@@ -1,4 +1,5 @@
-/* tests/cli/cli_run.h - runs the command (environment TESSERA) on files in a folder of its own and catches what it says. */
+/* tests/cli/cli_run.h - runs the command (environment TESSERA) on files in a folder of its own and catches what it
+ * says. */
 #ifndef TESTS_CLI_CLI_RUN_H
 #define TESTS_CLI_CLI_RUN_H
 #include <stdbool.h>
@@ -21,7 +22,9 @@ static inline bool cli_begin(cli *c) {
   return getenv("TESSERA") && mkdtemp(c->dir);
 }
 
-static inline void cli_path(const cli *c, const char *name, char *path, size_t n) { snprintf(path, n, "%s/%s", c->dir, name); }
+static inline void cli_path(const cli *c, const char *name, char *path, size_t n) {
+  snprintf(path, n, "%s/%s", c->dir, name);
+}
 
 static inline void cli_write(const cli *c, const char *name, const void *bytes, size_t n) {
   char path[256];

@@ -1,4 +1,5 @@
-/* tests/cli/test_bad_ir.c - `tessera run` and `tessera dump` on malformed IR text of every level: one line with file:line:column and exit status 2. */
+/* tests/cli/test_bad_ir.c - `tessera run` and `tessera dump` on malformed IR text of every level: one line with
+ * file:line:column and exit status 2. */
 #include <stdbool.h>
 
 #include "tests/cli/cli_run.h"
@@ -14,9 +15,11 @@
   "\"tessera.target.kernel\"() ({\n^bb0(%a: !tessera.view<4xf32>):\n%s = \"tessera.target.scratch\"() {offset = " offset "} : () -> !tessera.array<4xf32>\n" \
   "\"tessera.target.call\"(%a, %s) {fn = \"copy\"}\n\"tessera.target.return\"()\n}) {sym_name = \"k\", outputs = 1, " kernel "}\n"
 #define MATRIX(name, shape, use) "%" name " = \"tessera.target.mat_fill\"(%z) : (f16) -> !tessera.matrix<" shape "xf16, \"" use "\">\n"
-#define MATRICES(a, b, c, b_shape)                                                                                                                             \
-  "\"tessera.target.kernel\"() ({\n^bb0(%v: !tessera.view<4xf32>):\n%z = \"tessera.target.const\"() {value = 0.0} : () -> f16\n" MATRIX("a", "16x16", a)       \
-  MATRIX("b", b_shape, b) MATRIX("c", "16x16", c) "%d = \"tessera.target.mat_mma\"(%a, %b, %c)\n\"tessera.target.return\"()\n}) {sym_name = \"k\", outputs = 1, grid = [1, 1, 1]}\n"
+#define MATRICES(a, b, c, b_shape)                                                                                     \
+  "\"tessera.target.kernel\"() ({\n^bb0(%v: !tessera.view<4xf32>):\n%z = \"tessera.target.const\"() {value = 0.0} : "  \
+  "() -> f16\n" MATRIX("a", "16x16", a) MATRIX("b", b_shape, b)                                                        \
+      MATRIX("c", "16x16", c) "%d = \"tessera.target.mat_mma\"(%a, %b, %c)\n\"tessera.target.return\"()\n}) "          \
+                              "{sym_name = \"k\", outputs = 1, grid = [1, 1, 1]}\n"
 #define CPU ", dialect = \"cpu\""
 #define CALL(call, region)                                                                                                                                               \
   "\"tessera.target.kernel\"() ({\n^bb0(%a: !tessera.view<8x4xf32>, %b: !tessera.view<4x6xf32>, %c: !tessera.view<8x6xf32>, %v: !tessera.view<4xf32>):\n" \

@@ -1,5 +1,5 @@
-/* tests/cli/test_bad_npy.c - `tessera run` on .npy files: every version, byte and element order it takes, and malformed ones, each of which gets
- * one clear line and exit status 2. */
+/* tests/cli/test_bad_npy.c - `tessera run` on .npy files: every version, byte and element order it takes, and malformed
+ * ones, each of which gets one clear line and exit status 2. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -21,7 +21,8 @@ static size_t npy(unsigned char *p, int version, const char *header, const void 
   return at + n + bytes;
 }
 
-/* ---- good files: -A in C order comes out ------------------------------------------------------------------------------- */
+/* ---- good files: -A in C order comes out
+ * ------------------------------------------------------------------------------- */
 
 static bool six(const cli *c, const float *want) {
   char path[256];
@@ -49,17 +50,22 @@ static void good_files(cli *c) {
   for (int i = 0; i < 24; i++) big[i] = ((const unsigned char *)x)[i / 4 * 4 + 3 - i % 4];
   const char *plain = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n";
   for (int v = 1; v <= 3; v++) taken(c, "a version", p, npy(p, v, plain, x, 24), want);
-  taken(c, "Fortran order", p, npy(p, 1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }\n", f_order, 24), want);
+  taken(c, "Fortran order", p, npy(p, 1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }\n", f_order, 24),
+        want);
   taken(c, "big-endian", p, npy(p, 1, "{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3), }\n", big, 24), want);
-  taken(c, "entries in another order, no blanks", p, npy(p, 1, "{\"shape\":(2,3),\"fortran_order\":False,\"descr\":\"<f4\"}", x, 24), want);
+  taken(c, "entries in another order, no blanks", p,
+        npy(p, 1, "{\"shape\":(2,3),\"fortran_order\":False,\"descr\":\"<f4\"}", x, 24), want);
   taken(c, "bytes after the array", p, npy(p, 1, plain, x, 24) + 9, want);
   static const signed char bytes[6] = {1, 2, 3, 4, 5, 6};
   static const double wide[6] = {1, 2, 3, 4, 5, 6};
-  taken(c, "i8 converted", p, npy(p, 1, "{'descr': '|i1', 'fortran_order': False, 'shape': (2, 3), }\n", bytes, 6), want);
-  taken(c, "f64 converted", p, npy(p, 1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n", wide, 48), want);
+  taken(c, "i8 converted", p, npy(p, 1, "{'descr': '|i1', 'fortran_order': False, 'shape': (2, 3), }\n", bytes, 6),
+        want);
+  taken(c, "f64 converted", p, npy(p, 1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n", wide, 48),
+        want);
 }
 
-/* ---- bad files ---------------------------------------------------------------------------------------------------- */
+/* ---- bad files ----------------------------------------------------------------------------------------------------
+ */
 
 static void refused(cli *c, const void *file, size_t n, const char *says) {
   cli_write(c, "x.npy", file, n);
@@ -108,10 +114,15 @@ static void bad_files(cli *c) {
   static const float x[6] = {1, 2, 3, 4, 5, 6};
   unsigned char p[1024];
   const char *plain = HEAD("'<f4'", "False", "(2, 3)");
-  for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) refused(c, p, npy(p, 1 + (int)i % 3, headers[i].header, x, 24), headers[i].says);
+  for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+    refused(c, p, npy(p, 1 + (int)i % 3, headers[i].header, x, 24), headers[i].says);
   size_t n = npy(p, 1, plain, x, 24);
   for (size_t cut = 1; cut <= 24; cut += 23) refused(c, p, n - cut, "truncated: ");
-  static const struct { size_t bytes; const char *says; } cuts[] = {{0, "not an .npy file"}, {5, "not an .npy file"}, {6, "truncated .npy header"}, {9, "truncated .npy header"}, {10, "truncated .npy header"}, {40, "truncated .npy header"}};
+  static const struct {
+    size_t bytes;
+    const char *says;
+  } cuts[] = {{0, "not an .npy file"},      {5, "not an .npy file"},       {6, "truncated .npy header"},
+              {9, "truncated .npy header"}, {10, "truncated .npy header"}, {40, "truncated .npy header"}};
   for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) refused(c, p, cuts[i].bytes, cuts[i].says);
   n = npy(p, 2, plain, x, 24);
   refused(c, p, 11, "truncated .npy header");

@@ -1,5 +1,6 @@
-/* tests/cli/test_bench_environment.c - a benchmark can be repeated: what its figures depend on is recorded in JSON, table and page, the same seed gives the
- * same operands and so the same error to the last digit, another seed others. And what each level's switch is worth. */
+/* tests/cli/test_bench_environment.c - a benchmark can be repeated: what its figures depend on is recorded in JSON,
+ * table and page, the same seed gives the same operands and so the same error to the last digit, another seed others.
+ * And what each level's switch is worth. */
 #include "tests/cli/cli_run.h"
 
 #define BENCH "bench matmul --shape 48x40x56 --device cpu:0 --policy deterministic --milliseconds 1 "
@@ -21,7 +22,9 @@ static double error_of(cli *c, const char *args) {
 }
 
 int main(void) {
-  static const char *const keys[] = {"library", "generator", "compiler", "os", "cpu", "isa", "cores", "threads", "governor", "cpu_mhz", "load", "device_name", "driver", "arch", "tune", "when"};
+  static const char *const keys[] = {"library", "generator", "compiler", "os",      "cpu",  "isa",
+                                     "cores",   "threads",   "governor", "cpu_mhz", "load", "device_name",
+                                     "driver",  "arch",      "tune",     "when"};
   char key[64];
   cli c;
   if (!cli_begin(&c)) return 77;
@@ -30,7 +33,8 @@ int main(void) {
   setenv("TSR_CPU_ISA", "portable", 1);
   double first = error_of(&c, BENCH "--json --html page.html"), again = error_of(&c, BENCH "--json");
   expect(&c, "\"ok\": true, \"packed_b\": false, \"environment\": {\"library\": ");
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) snprintf(key, sizeof key, "\"%s\": ", keys[i]), expect(&c, key);
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    snprintf(key, sizeof key, "\"%s\": ", keys[i]), expect(&c, key);
   expect(&c, "\"isa\": \"portable\"");
   expect(&c, "\"threads\": 1,");
   expect(&c, "\"seed\": 0, \"milliseconds\": 1,");
@@ -42,11 +46,15 @@ int main(void) {
   if (first != again || first == other) printf("errors of seeds 0, 0, 7: %g %g %g\n", first, again, other), c.wrong++;
 
   /* What a switch of TSR_DISABLE is worth, timed beside. */
-  error_of(&c, "bench matmul_bias_gelu --shape 32x32x32 --device cpu:0 --milliseconds 1 --json --without fusion,tiling");
-  const char *share = strstr(c.said, "\"without\": {\"fusion\": "), *second = share ? strstr(share, ", \"tiling\": ") : NULL;
+  error_of(&c,
+           "bench matmul_bias_gelu --shape 32x32x32 --device cpu:0 --milliseconds 1 --json --without fusion,tiling");
+  const char *share = strstr(c.said, "\"without\": {\"fusion\": "),
+             *second = share ? strstr(share, ", \"tiling\": ") : NULL;
   c.n++;
-  if (!second || !(strtod(share + 22, NULL) > 0) || !(strtod(second + 12, NULL) > 0)) printf("no shares of fusion and tiling in %s\n", c.said), c.wrong++;
-  cli_refused(&c, "a word that is no switch", "bench add --shape 8x8 --device cpu:0 --without speed", "no switch is called \"speed\"");
+  if (!second || !(strtod(share + 22, NULL) > 0) || !(strtod(second + 12, NULL) > 0))
+    printf("no shares of fusion and tiling in %s\n", c.said), c.wrong++;
+  cli_refused(&c, "a word that is no switch", "bench add --shape 8x8 --device cpu:0 --without speed",
+              "no switch is called \"speed\"");
   cli_refused(&c, "too many", "bench add --shape 8x8 --device cpu:0 --without a,b,c,d,e,f,g,h,i", "at most 8 switches");
 
   c.n++;

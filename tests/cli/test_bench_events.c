@@ -1,5 +1,6 @@
-/* tests/cli/test_bench_events.c - `tessera bench` on a fake GPU beside a fake cuBLASLt: both are timed by the device's clock, which there goes on by 10
- * microseconds for a launch of ours and 20 for one of the peer's, so the figures are known to the digit whatever the machine does. */
+/* tests/cli/test_bench_events.c - `tessera bench` on a fake GPU beside a fake cuBLASLt: both are timed by the device's
+ * clock, which there goes on by 10 microseconds for a launch of ours and 20 for one of the peer's, so the figures are
+ * known to the digit whatever the machine does. */
 #include <stdbool.h>
 
 #include "tests/cli/cli_run.h"

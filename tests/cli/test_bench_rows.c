@@ -1,5 +1,6 @@
-/* tests/cli/test_bench_rows.c - every case of `tessera bench` leaves a row on every device: measured, "unsupported" or "failed" with the reason; what
- * one device can't do doesn't end the run before the next, and the exit status says it: 4 where something is only not supported. */
+/* tests/cli/test_bench_rows.c - every case of `tessera bench` leaves a row on every device: measured, "unsupported" or
+ * "failed" with the reason; what one device can't do doesn't end the run before the next, and the exit status says it:
+ * 4 where something is only not supported. */
 #include "tests/cli/cli_run.h"
 
 #define FAKE(name) TSR_BINARY_DIR "/tests/libfake" name ".so"
@@ -20,7 +21,9 @@ static void check(cli *c, bool good, const char *what) {
 /* Products of every type: some device lacks some of them, and each leaves its row. */
 static void each_type_leaves_a_row(cli *c, const char *device) {
   char args[160], row[32];
-  snprintf(args, sizeof args, "bench matmul --shape 8x8x8 --dtype f32,f64,i8,u8,i16,i32,i64,fp8_e4m3 --device %s --milliseconds 1", device);
+  snprintf(args, sizeof args,
+           "bench matmul --shape 8x8x8 --dtype f32,f64,i8,u8,i16,i32,i64,fp8_e4m3 --device %s --milliseconds 1",
+           device);
   snprintf(row, sizeof row, "\n%s ", device);
   int rc = cli_run(c, args), none = count(c->said, "unsupported: ");
   check(c, count(c->said, row) == 8, args);
@@ -35,13 +38,15 @@ int main(void) {
   if (vulkan) {
     each_type_leaves_a_row(&c, "vulkan:0");
     cli_run(&c, "bench matmul --shape 128x128x128 --device vulkan:0 --milliseconds 1 --json");
-    check(&c, strstr(c.said, "\"peak_gflops\": ") && !strstr(c.said, "\"peak_gflops\": null"), "a GPU has no arithmetic peak");
+    check(&c, strstr(c.said, "\"peak_gflops\": ") && !strstr(c.said, "\"peak_gflops\": null"),
+          "a GPU has no arithmetic peak");
   } else printf("no Vulkan device: its rows were not looked at\n");
   setenv("TSR_LIBCUDA", FAKE("cuda"), 1); /* a device after Vulkan's, on which a case ends at once */
   setenv("TSR_NVRTC", FAKE("cuda"), 1);
   setenv("TSR_VK_FAULT", "lost:1", 1);
   int rc = cli_run(&c, "bench add --shape 8x8 --milliseconds 1 --json");
-  check(&c, rc == (vulkan ? 3 : 1) && strstr(c.said, "\"device\": \"cuda:0\""), "a failed case ends the run before the later devices");
+  check(&c, rc == (vulkan ? 3 : 1) && strstr(c.said, "\"device\": \"cuda:0\""),
+        "a failed case ends the run before the later devices");
   check(&c, !vulkan || strstr(c.said, "\"failed\": \""), "a failed case leaves no row");
   return cli_end(&c);
 }

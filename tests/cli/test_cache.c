@@ -1,4 +1,5 @@
-/* tests/cli/test_cache.c - `tessera cache` by hand: each action with what is right and what is wrong with its file, in the words that a user reads. */
+/* tests/cli/test_cache.c - `tessera cache` by hand: each action with what is right and what is wrong with its file, in
+ * the words that a user reads. */
 #include "tests/cli/cli_run.h"
 
 static void expect(cli *c, const char *args, int want, const char *says) {
@@ -11,12 +12,15 @@ static void expect(cli *c, const char *args, int want, const char *says) {
 
 static const char newer[] = "SQLite format 3"; /* of a header that says more is made below */
 
-/* The default cache as a library of a later schema leaves it: only user_version (bytes 60 to 63 of the header) differs. */
+/* The default cache as a library of a later schema leaves it: only user_version (bytes 60 to 63 of the header) differs.
+ */
 static void make_newer(cli *c) {
   char path[256], head[16] = "";
   cli_path(c, ".tessera/cache/default.sqlite", path, sizeof path);
   FILE *f = fopen(path, "r+b");
-  if (!f || fread(head, 1, sizeof head, f) != sizeof head || memcmp(head, newer, sizeof newer) || fseek(f, 60, SEEK_SET) || fwrite("\0\0\0\x63", 1, 4, f) != 4) c->wrong++;
+  if (!f || fread(head, 1, sizeof head, f) != sizeof head || memcmp(head, newer, sizeof newer) ||
+      fseek(f, 60, SEEK_SET) || fwrite("\0\0\0\x63", 1, 4, f) != 4)
+    c->wrong++;
   if (f) fclose(f);
 }
 
@@ -66,14 +70,17 @@ static void expect_none(cli *c, const char *args, int want, const char *says) {
 int main(void) {
   cli c;
   if (!cli_begin(&c)) return 77;
-  static const char junk[] = "not a database, and no JSON either", later[] = "{\"schema\": 2, \"entries\": []}", partly[] = "{\"schema\": 1, \"entries\": [{\"op\": \"x\"}, 3]}";
+  static const char junk[] = "not a database, and no JSON either", later[] = "{\"schema\": 2, \"entries\": []}",
+                    partly[] = "{\"schema\": 1, \"entries\": [{\"op\": \"x\"}, 3]}";
   cli_write(&c, "junk", junk, sizeof junk - 1);
   cli_write(&c, "later.json", later, sizeof later - 1);
   cli_write(&c, "partly.json", partly, sizeof partly - 1);
-  for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) expect_none(&c, absent[i].args, absent[i].rc, absent[i].says);
+  for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+    expect_none(&c, absent[i].args, absent[i].rc, absent[i].says);
   expect(&c, "tune matmul --shape 64x64x64 --device cpu:0 --samples 2 --json", 0, "\"source\": \"search\"");
   if (!strstr(c.said, "\"stored\": true")) return cli_end(&c), 77; /* built without SQLite */
-  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+    cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);
 
   expect(&c, "cache list", 0, "1 entries, 2 trials in .tessera/cache/default.sqlite\n");
   if (strstr(c.said, "=0")) printf("a knob that does not exist here is listed: %s\n", c.said), c.wrong++;
@@ -89,14 +96,19 @@ int main(void) {
   expect(&c, "cache import partly.json", 1, "0 added, 0 kept, 2 refused");
   expect(&c, "cache import whole.json --name second", 0, "1 added");
   expect(&c, "cache merge .tessera/cache/second.sqlite --name third", 0, "1 added");
-  expect(&c, "cache clear --name third", 0, "removed 1 entries and 2 trials from .tessera/cache/third.sqlite, 0.0 kB of compiled binaries");
+  expect(&c, "cache clear --name third", 0,
+         "removed 1 entries and 2 trials from .tessera/cache/third.sqlite, 0.0 kB of compiled binaries");
   expect(&c, "cache list --name third", 0, "0 entries, 0 trials");
 
   make_newer(&c);
-  expect(&c, "cache list", 0, "0 entries, 0 trials in .tessera/cache/default.v1.sqlite; a newer library's file is left alone: .tessera/cache/default.sqlite\n");
+  expect(&c, "cache list", 0,
+         "0 entries, 0 trials in .tessera/cache/default.v1.sqlite; a newer library's file is left alone: "
+         ".tessera/cache/default.sqlite\n");
   expect(&c, "cache merge .tessera/cache/default.sqlite --name third", 2, "a newer library's cache");
   cli_write(&c, ".tessera/cache/second.sqlite", junk, sizeof junk - 1);
-  expect(&c, "cache verify --name second", 1, "DAMAGED: 0 entries, 0 damaged entries, 0 damaged trials, file damaged: .tessera/cache/second.sqlite; a damaged or foreign file was set aside: .tessera/cache/second.sqlite.bad\n");
+  expect(&c, "cache verify --name second", 1,
+         "DAMAGED: 0 entries, 0 damaged entries, 0 damaged trials, file damaged: .tessera/cache/second.sqlite; a "
+         "damaged or foreign file was set aside: .tessera/cache/second.sqlite.bad\n");
   expect(&c, "cache verify --name second", 0, "sound: 0 entries");
   expect(&c, "cache verify --dir junk", 1, "UNREADABLE");
   return cli_end(&c);

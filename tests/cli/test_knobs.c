@@ -1,10 +1,21 @@
-/* tests/cli/test_knobs.c - words in the environment that nobody knows: each command that reads knobs refuses them in one line with exit status 2;
- * an empty TSR_CACHE_DIR is a cache that is off, and says so; `tessera knobs` lists the table. */
+/* tests/cli/test_knobs.c - words in the environment that nobody knows: each command that reads knobs refuses them in
+ * one line with exit status 2; an empty TSR_CACHE_DIR is a cache that is off, and says so; `tessera knobs` lists the
+ * table. */
 #include "tests/cli/cli_run.h"
 
-static const char text[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<16x16xbf16>, %B: tensor<16x16xbf16>):\n%0 = \"tessera.graph.matmul\"(%A, %B)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
-static const char *const knobs[] = {"TSR_MATRIX", "TSR_TUNE", "TSR_LOG", "TSR_DUMP", "TSR_THREADS", "TSR_POLICY", "TSR_FALLBACK", "TSR_CPU_ISA", "TSR_DISABLE", "TSR_BACKEND", "TSR_CPU_BIND", "TSR_SUBMIT_MS", "TSR_VK_VALIDATION", "TSR_VK_FAULT"};
-static const char *const commands[] = {"run x.mlir", "dump x.mlir --level tile", "devices", "cache list", "tune x.mlir --device cpu:0 --samples 1", "profile x.mlir", "check x.mlir", "bench add --shape 4x4 --device cpu:0 --milliseconds 1"};
+static const char text[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<16x16xbf16>, %B: tensor<16x16xbf16>):\n%0 = "
+                           "\"tessera.graph.matmul\"(%A, %B)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
+static const char *const knobs[] = {"TSR_MATRIX",   "TSR_TUNE",      "TSR_LOG",           "TSR_DUMP",    "TSR_THREADS",
+                                    "TSR_POLICY",   "TSR_FALLBACK",  "TSR_CPU_ISA",       "TSR_DISABLE", "TSR_BACKEND",
+                                    "TSR_CPU_BIND", "TSR_SUBMIT_MS", "TSR_VK_VALIDATION", "TSR_VK_FAULT"};
+static const char *const commands[] = {"run x.mlir",
+                                       "dump x.mlir --level tile",
+                                       "devices",
+                                       "cache list",
+                                       "tune x.mlir --device cpu:0 --samples 1",
+                                       "profile x.mlir",
+                                       "check x.mlir",
+                                       "bench add --shape 4x4 --device cpu:0 --milliseconds 1"};
 
 static void expect(cli *c, const char *args, int want, const char *says) {
   int rc = cli_run(c, args);
@@ -36,7 +47,8 @@ int main(void) {
   expect(&c, "knobs --json", 0, "\"name\": \"TSR_BACKEND\"");
   unsetenv("TSR_THREADS");
   setenv("TSR_CACHE_DIR", "", 1);
-  expect(&c, "tune x.mlir --device cpu:0 --samples 1", 0, "nothing was stored: the cache is off: TSR_CACHE_DIR is empty");
+  expect(&c, "tune x.mlir --device cpu:0 --samples 1", 0,
+         "nothing was stored: the cache is off: TSR_CACHE_DIR is empty");
   expect(&c, "cache list", 0, "0 entries: nothing is stored, off: TSR_CACHE_DIR is empty\n");
   cli_refused(&c, "export of a cache that is off", "cache export", "TSR_CACHE_DIR is empty");
   cli_refused(&c, "import into a cache that is off", "cache import x.mlir", "TSR_CACHE_DIR is empty");

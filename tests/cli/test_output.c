@@ -1,5 +1,6 @@
-/* tests/cli/test_output.c - results that can't be written are no success: a full disk (/dev/full), a closed standard output, for every command and each
- * of its forms and output files. And what is no file is refused before it is opened: FIFOs would wait for ever. */
+/* tests/cli/test_output.c - results that can't be written are no success: a full disk (/dev/full), a closed standard
+ * output, for every command and each of its forms and output files. And what is no file is refused before it is opened:
+ * FIFOs would wait for ever. */
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/resource.h>
@@ -36,7 +37,8 @@ static const char *const reading[] = {
 static int say(cli *c, const char *args, const char *redirection) {
   char command[1024];
   const char *from = strstr(args, " <");
-  snprintf(command, sizeof command, "cd %s && timeout 60 \"$TESSERA\" %s %s 2>err.txt %s; rc=$?; cat err.txt; exit $rc", c->dir, args, from ? "" : "</dev/null", redirection);
+  snprintf(command, sizeof command, "cd %s && timeout 60 \"$TESSERA\" %s %s 2>err.txt %s; rc=$?; cat err.txt; exit $rc",
+           c->dir, args, from ? "" : "</dev/null", redirection);
   FILE *f = popen(command, "r");
   if (!f) return -1;
   size_t n = fread(c->said, 1, sizeof c->said - 1, f);
@@ -68,7 +70,8 @@ static void to_nowhere(cli *c) {
     snprintf(args, sizeof args, writing[i], "there");
     expect(c, args, ">/dev/null", 0, "");
   }
-  /* Nothing was to be printed, so nothing is missing; and no file that the command opens becomes its standard output. */
+  /* Nothing was to be printed, so nothing is missing; and no file that the command opens becomes its standard output.
+   */
   expect(c, "run x.mlir --device cpu:0 --output 0=y.npy", ">&-", 0, "");
   expect(c, "tune matmul --shape 24x16x16 --device cpu:0 --samples 1", ">&- 2>&-", 1, "");
   expect(c, "cache verify", ">/dev/null", 0, "");
@@ -107,12 +110,17 @@ static void special_files(cli *c) {
 }
 
 int main(void) {
-  static const char text[] = "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n^bb0(%A: tensor<2x3xf32>):\n%0 = \"tessera.graph.neg\"(%A)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n})\n";
+  static const char text[] = "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n^bb0(%A: tensor<2x3xf32>):\n%0 = "
+                             "\"tessera.graph.neg\"(%A)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n})\n";
   cli c;
   if (!cli_begin(&c)) return 77;
   cli_write(&c, "x.mlir", text, sizeof text - 1);
-  if (cli_run(&c, "tune matmul --shape 32x32x32 --device cpu:0 --samples 2 --json") || !strstr(c.said, "\"stored\": true")) return cli_end(&c), 77; /* built without SQLite */
-  if (cli_run(&c, "cache export e.json") || cli_run(&c, "tune matmul --shape 32x32x32 --device cpu:0 --samples 1 --cache spare")) c.wrong++;
+  if (cli_run(&c, "tune matmul --shape 32x32x32 --device cpu:0 --samples 2 --json") ||
+      !strstr(c.said, "\"stored\": true"))
+    return cli_end(&c), 77; /* built without SQLite */
+  if (cli_run(&c, "cache export e.json") ||
+      cli_run(&c, "tune matmul --shape 32x32x32 --device cpu:0 --samples 1 --cache spare"))
+    c.wrong++;
   to_nowhere(&c);
   special_files(&c);
   return cli_end(&c);

@@ -1,6 +1,7 @@
-/* tests/cli/test_tune_faults.c - `tessera tune` as processes that fare badly: killed at 200 random moments, 100 of them on one op, their cache damaged,
- * the disk full, the folder read-only, a newer library's file, a clock that jumps. What one of them measured and told must be there for the
- * next, no fault may end a command with anything but 0, and `tessera cache verify` finds nothing bad afterwards. */
+/* tests/cli/test_tune_faults.c - `tessera tune` as processes that fare badly: killed at 200 random moments, 100 of them
+ * on one op, their cache damaged, the disk full, the folder read-only, a newer library's file, a clock that jumps. What
+ * one of them measured and told must be there for the next, no fault may end a command with anything but 0, and
+ * `tessera cache verify` finds nothing bad afterwards. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -63,7 +64,8 @@ static void tuned_and_kept(cli *c, const char *shape, const char *what) {
   expect(c, tune(c, shape, 4) && field(c, "measurements") == 0, what);
 }
 
-/* ---- kill -9 ---------------------------------------------------------------------------------------------------------- */
+/* ---- kill -9
+ * ---------------------------------------------------------------------------------------------------------- */
 
 enum { KILLS = 200, SAMPLES = 60 };
 
@@ -145,15 +147,20 @@ static void killed_at_random_moments(cli *c) {
   expect(c, killed == KILLS && acknowledged > KILLS / 4, "the kills came at no useful moments");
   expect(c, cli_run(c, "cache verify") == 0, "the cache is bad after 200 kills");
   expect(c, tune(c, shape, SAMPLES) && field(c, "samples") >= kept, "a killed search does not go on");
-  printf("%d kills, %d samples told by killed searches, %d searches finished between\n", killed, acknowledged, finished);
+  printf("%d kills, %d samples told by killed searches, %d searches finished between\n", killed, acknowledged,
+         finished);
 }
 
-/* ---- 100 at once ------------------------------------------------------------------------------------------------------ */
+/* ---- 100 at once
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void a_hundred_tune_the_same_op(cli *c) {
   enum { N = 100 };
   char tile[64] = "", one[64], path[256];
-  int rc = run_after(c, "for i in $(seq 100); do \"$TESSERA\" tune matmul --shape 40x40x72 --device cpu:0 --samples 6 --json >out.$i 2>&1 || echo failed: $i & done; wait", "cache verify");
+  int rc = run_after(c,
+                     "for i in $(seq 100); do \"$TESSERA\" tune matmul --shape 40x40x72 --device cpu:0 --samples 6 "
+                     "--json >out.$i 2>&1 || echo failed: $i & done; wait",
+                     "cache verify");
   expect(c, rc == 0 && !strstr(c->said, "failed"), "one of 100 processes failed");
   for (int i = 1; i <= N; i++) {
     snprintf(path, sizeof path, "%s/out.%d", c->dir, i);
@@ -170,7 +177,8 @@ static void a_hundred_tune_the_same_op(cli *c) {
   expect(c, tune(c, "40x40x72", 6) && field(c, "measurements") == 0, "the 101st measures again");
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------ */
+/* ---- files
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static const char database[] = ".tessera/cache/default.sqlite";
 
@@ -205,7 +213,8 @@ static void newer_schema_is_left_alone(cli *c) {
   before[60] = before[61] = before[62] = 0, before[63] = 99; /* user_version, of the file format's header */
   cli_write(c, database, before, n);
   tuned_and_kept(c, "24x24x56", "beside a newer library's file");
-  expect(c, read_database(c, after, sizeof after) == n && !memcmp(before, after, n), "a newer library's file was touched");
+  expect(c, read_database(c, after, sizeof after) == n && !memcmp(before, after, n),
+         "a newer library's file was touched");
   before[63] = 1;
   cli_write(c, database, before, n);
 }
@@ -217,16 +226,19 @@ static void clock_jumps(cli *c) {
   cli_path(c, database, path, sizeof path);
   for (int i = 0; i < 2; i++) {
     struct utimbuf t = {jumps[i], jumps[i]};
-    expect(c, !utime(path, &t) && tune(c, "24x24x64", 4) && field(c, "measurements") == 0, "another time is another cache");
+    expect(c, !utime(path, &t) && tune(c, "24x24x64", 4) && field(c, "measurements") == 0,
+           "another time is another cache");
   }
 }
 
-/* ---- disks ------------------------------------------------------------------------------------------------------------ */
+/* ---- disks
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static void files_that_may_not_grow(cli *c) {
   static const char args[] = "tune matmul --shape 24x24x72 --device cpu:0 --samples 4 --json";
   int rc = run_after(c, "rm -rf .tessera; trap '' XFSZ; ulimit -f 8", args);
-  expect(c, rc == 0 && field(c, "measurements") > 0 && strstr(c->said, "\"stored\": false"), "a disk that takes nothing stops a search");
+  expect(c, rc == 0 && field(c, "measurements") > 0 && strstr(c->said, "\"stored\": false"),
+         "a disk that takes nothing stops a search");
   tuned_and_kept(c, "24x24x72", "space is back, and nothing is kept");
 }
 
@@ -235,7 +247,8 @@ static void full_and_read_only_disks(cli *c) {
   char command[1024];
   static const char args[] = "tune matmul --device cpu:0 --samples 4 --json --shape";
   cli_write(c, "mounts", "", 0);
-  if (run_after(c, "unshare -rm sh -c 'mkdir -p disk && mount -t tmpfs -o size=4k none disk' || exit 9", "cache list")) {
+  if (run_after(c, "unshare -rm sh -c 'mkdir -p disk && mount -t tmpfs -o size=4k none disk' || exit 9",
+                "cache list")) {
     printf("full and read-only disks: left out, no mounts of our own here\n");
     return;
   }
@@ -245,12 +258,16 @@ static void full_and_read_only_disks(cli *c) {
            args, args, args, args);
   int rc = run_after(c, command, "cache list");
   expect(c, rc == 0 && !strstr(c->said, "failed"), "a full or a read-only disk stops a search");
-  const char *full = c->said, *first = strchr(full, '\n'), *again = first ? strchr(first + 1, '\n') : NULL, *other = again ? strchr(again + 1, '\n') : NULL;
+  const char *full = c->said, *first = strchr(full, '\n'), *again = first ? strchr(first + 1, '\n') : NULL,
+             *other = again ? strchr(again + 1, '\n') : NULL;
   expect(c, other != NULL, "four searches were asked for");
   if (!other) return;
-  expect(c, strstr(full, "\"stored\": false") && strstr(full, "\"stored\": false") < first, "a full disk keeps what it can't hold");
-  expect(c, strstr(first, "\"stored\": true") && strstr(first, "\"stored\": true") < again, "the disk of 8 MB is no disk");
-  expect(c, strstr(again, "\"measurements\": 0,") && strstr(again, "\"measurements\": 0,") < other, "a read-only cache is not read");
+  expect(c, strstr(full, "\"stored\": false") && strstr(full, "\"stored\": false") < first,
+         "a full disk keeps what it can't hold");
+  expect(c, strstr(first, "\"stored\": true") && strstr(first, "\"stored\": true") < again,
+         "the disk of 8 MB is no disk");
+  expect(c, strstr(again, "\"measurements\": 0,") && strstr(again, "\"measurements\": 0,") < other,
+         "a read-only cache is not read");
   expect(c, strstr(other, "\"stored\": false") != NULL, "a read-only cache is written");
 }
 

@@ -1,6 +1,6 @@
-/* tests/conformance/open_device.h - opens TSR_TEST_DEVICE (cpu:0) for a program of this folder. Exit status 77 with its reason where the device, or the
- * matrix path that TSR_MATRIX forces, is not there. Where the validation layers that TSR_VK_VALIDATION asks for are missing the program still
- * runs, and says that it runs without them. */
+/* tests/conformance/open_device.h - opens TSR_TEST_DEVICE (cpu:0) for a program of this folder. Exit status 77 with its
+ * reason where the device, or the matrix path that TSR_MATRIX forces, is not there. Where the validation layers that
+ * TSR_VK_VALIDATION asks for are missing the program still runs, and says that it runs without them. */
 #ifndef TESTS_CONFORMANCE_OPEN_DEVICE_H
 #define TESTS_CONFORMANCE_OPEN_DEVICE_H
 #include <stdio.h>
@@ -16,7 +16,8 @@ static inline const char *forced_path_missing(const tsr_device_info *d) {
   if (!any) return NULL;
   for (int i = 0; i < d->n_matrix; i++)
     if (d->matrix[i].enabled && (!wide || !strcmp(d->matrix[i].scope, "workgroup"))) return NULL;
-  return wide ? "the device has no workgroup matrices (VK_NV_cooperative_matrix2)" : "the device has no cooperative matrices that work";
+  return wide ? "the device has no workgroup matrices (VK_NV_cooperative_matrix2)"
+              : "the device has no cooperative matrices that work";
 }
 
 static inline void close_for_test(tsr_context **ctx, tsr_device **dev) {
@@ -25,7 +26,8 @@ static inline void close_for_test(tsr_context **ctx, tsr_device **dev) {
 }
 
 /* 0, or the exit status: said, and nothing left open. */
-static inline int open_for_test(const tsr_context_desc *desc, tsr_context **ctx, tsr_device **dev, const char **device) {
+static inline int open_for_test(const tsr_context_desc *desc, tsr_context **ctx, tsr_device **dev,
+                                const char **device) {
   const char *validate = getenv("TSR_VK_VALIDATION");
   *device = getenv("TSR_TEST_DEVICE") && *getenv("TSR_TEST_DEVICE") ? getenv("TSR_TEST_DEVICE") : "cpu:0";
   tsr_status st = NULL;

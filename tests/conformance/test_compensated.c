@@ -1,7 +1,7 @@
-/* tests/conformance/test_compensated.c - sums under the policy kahan_sum are what IEEE says where they are not finite: infinite for an infinite
- * term and for what overflows, NaN for inf - inf and for NaN alone. Reductions of rows and of columns, products and means, short and longer than
- * a block's registers hold, in f32, f16, bf16 and f64. Finite sums are exact to a rounding.
- *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
+/* tests/conformance/test_compensated.c - sums under the policy kahan_sum are what IEEE says where they are not finite:
+ * infinite for an infinite term and for what overflows, NaN for inf - inf and for NaN alone. Reductions of rows and of
+ * columns, products and means, short and longer than a block's registers hold, in f32, f16, bf16 and f64. Finite sums
+ * are exact to a rounding. TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,8 @@ static tsr_status run(tsr_context *ctx, tsr_device *dev, const char *text, void 
   tsr_program *p = NULL;
   tsr_binding bi[2] = {{0}}, bo = {0};
   tsr_status st = tsr_graph_parse(ctx, text, strlen(text), "text", &g);
-  if (!st) st = tsr_program_compile(dev, g, &(tsr_compile_options){.tune = TSR_TUNE_OFF, .policy = TSR_POLICY_KAHAN_SUM}, &p);
+  if (!st)
+    st = tsr_program_compile(dev, g, &(tsr_compile_options){.tune = TSR_TUNE_OFF, .policy = TSR_POLICY_KAHAN_SUM}, &p);
   for (int i = 0; !st && i < tsr_program_n_inputs(p); i++) {
     st = tsr_buffer_create(dev, tsr_program_input(p, i).bytes, TSR_MEMORY_DEVICE, &bi[i].buffer);
     if (!st) st = tsr_buffer_write(bi[i].buffer, 0, in[i], tsr_program_input(p, i).bytes);
@@ -60,12 +61,17 @@ static int one(tsr_context *ctx, tsr_device *dev, size_t k, tsr_dtype t, long n)
   bool product = !strcmp(cases[k].op, "matmul"), mean = !strcmp(cases[k].op, "mean"), columns = cases[k].along_columns;
   double want[ROWS], max = dtype_get(t)->max;
   for (int r = 0; r < ROWS; r++)
-    for (long i = 0; i < n; i++) dtype_store(t, a, columns ? (size_t)(i * ROWS + r) : (size_t)(r * n + i), element((content)r, i, n, max, &want[r]));
+    for (long i = 0; i < n; i++)
+      dtype_store(t, a, columns ? (size_t)(i * ROWS + r) : (size_t)(r * n + i),
+                  element((content)r, i, n, max, &want[r]));
   for (long i = 0; i < 3 * n; i++) dtype_store(t, b, (size_t)i, 1);
   snprintf(type, sizeof type, "%ldx%ldx%s", columns ? n : ROWS, columns ? (long)ROWS : n, m);
   char second[64] = "";
   if (product) snprintf(second, sizeof second, ", %%b: tensor<%ldx3x%s>", n, m);
-  snprintf(text, sizeof text, "\"tessera.graph.func\"() ({\n^bb0(%%a: tensor<%s>%s):\n%s\n\"tessera.graph.return\"(%%r)\n}) {sym_name = \"main\"}\n", type, second, cases[k].body);
+  snprintf(text, sizeof text,
+           "\"tessera.graph.func\"() ({\n^bb0(%%a: tensor<%s>%s):\n%s\n\"tessera.graph.return\"(%%r)\n}) {sym_name = "
+           "\"main\"}\n",
+           type, second, cases[k].body);
   tsr_status st = run(ctx, dev, text, (void *[]){a, b}, out);
   if (st) printf("%s of %s: %s\n", cases[k].op, tsr_dtype_name(t), tsr_status_message(st));
   int bad = st ? tsr_status_code(st) == TSR_UNSUPPORTED ? -1 : 1 : 0;

@@ -1,7 +1,8 @@
-/* tests/conformance/test_conformance.c - random graphs on one device against the f64 reference, element by element, within the
- * tolerance that ir/graph/eval.h derives from data types and reduction lengths. Written against include/tessera alone.
- *   TSR_TEST_DEVICE (cpu:0), TSR_TEST_CASES (2000), TSR_TEST_SEED (printed), TSR_TEST_FAMILY (all)
- * Exit 77: the device is not here. What a device says it can't do (TSR_UNSUPPORTED) is counted by reason and printed. */
+/* tests/conformance/test_conformance.c - random graphs on one device against the f64 reference, element by element,
+ * within the tolerance that ir/graph/eval.h derives from data types and reduction lengths. Written against
+ * include/tessera alone. TSR_TEST_DEVICE (cpu:0), TSR_TEST_CASES (2000), TSR_TEST_SEED (printed), TSR_TEST_FAMILY (all)
+ * Exit 77: the device is not here. What a device says it can't do (TSR_UNSUPPORTED) is counted by reason and printed.
+ */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,11 +40,13 @@ static void fail_line(suite *s, uint64_t seed, const char *what, const char *fmt
 
 static size_t count(const tsr_tensor_info *t) { return t->bytes / tsr_dtype_size(t->dtype); }
 
-static bool compare(suite *s, uint64_t seed, const char *what, int output, const tsr_tensor_info *t, const void *got, const double *want, const double *tolerance) {
+static bool compare(suite *s, uint64_t seed, const char *what, int output, const tsr_tensor_info *t, const void *got,
+                    const double *want, const double *tolerance) {
   for (size_t i = 0; i < count(t); i++) {
     double g = dtype_load(t->dtype, got, i);
     if (graph_agrees(t->dtype, g, (graph_num){.v = want[i], .e = tolerance[i]})) continue;
-    fail_line(s, seed, what, "output %d element %zu: %.9g, reference %.9g, tolerance %.3g", output, i, g, want[i], tolerance[i]);
+    fail_line(s, seed, what, "output %d element %zu: %.9g, reference %.9g, tolerance %.3g", output, i, g, want[i],
+              tolerance[i]);
     return false;
   }
   return true;
@@ -66,7 +69,8 @@ static tsr_status execute(suite *s, tsr_program *p, tensors *x) {
     if (st) return st;
   }
   tsr_status st = tsr_program_run(p, NULL, x->bi, x->bo);
-  for (int i = 0; i < tsr_program_n_outputs(p) && !st; i++) st = tsr_buffer_read(x->bo[i].buffer, 0, x->out[i], tsr_program_output(p, i).bytes);
+  for (int i = 0; i < tsr_program_n_outputs(p) && !st; i++)
+    st = tsr_buffer_read(x->bo[i].buffer, 0, x->out[i], tsr_program_output(p, i).bytes);
   return st;
 }
 
@@ -85,7 +89,8 @@ static tsr_status run_again(suite *s, tsr_program *p, tensors *x, uint64_t seed,
     size_t bytes = tsr_program_output(p, i).bytes;
     void *again = malloc(bytes + 1);
     st = tsr_buffer_read(x->bo[i].buffer, 0, again, bytes);
-    if (!st && memcmp(again, x->out[i], bytes)) fail_line(s, seed, what, "output %d has other bits in a second run under deterministic", i);
+    if (!st && memcmp(again, x->out[i], bytes))
+      fail_line(s, seed, what, "output %d has other bits in a second run under deterministic", i);
     free(again);
   }
   return st;
@@ -150,7 +155,9 @@ static void one_case(suite *s, uint64_t seed, int family, tsr_policy policy) {
   tsr_graph_destroy(&g);
 }
 
-static const char *env(const char *name, const char *dflt) { return getenv(name) && *getenv(name) ? getenv(name) : dflt; }
+static const char *env(const char *name, const char *dflt) {
+  return getenv(name) && *getenv(name) ? getenv(name) : dflt;
+}
 
 int main(void) {
   suite s = {0};
@@ -162,7 +169,8 @@ int main(void) {
   if (rc) return rc;
   s.no_denormals = strncmp(device, "cpu", 3) != 0;
   printf("device %s, %ld cases, seed %llu\n", device, cases, (unsigned long long)seed);
-  static const tsr_policy policies[] = {TSR_POLICY_FAST, TSR_POLICY_FAST, TSR_POLICY_DETERMINISTIC, TSR_POLICY_KAHAN_SUM};
+  static const tsr_policy policies[] = {TSR_POLICY_FAST, TSR_POLICY_FAST, TSR_POLICY_DETERMINISTIC,
+                                        TSR_POLICY_KAHAN_SUM};
   bool single = getenv("TSR_TEST_ONE") != NULL; /* the seed of a FAIL line, with its family */
   for (long i = 0; i < cases; i++) {
     int family = (int)(i % random_graph_families());

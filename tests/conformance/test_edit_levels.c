@@ -1,7 +1,7 @@
-/* tests/conformance/test_edit_levels.c - a user dumps a program at each of the four levels, edits the text and runs it: a matrix product
- * with bias and gelu, and a softmax, on a device, against plain double-precision loops. Each edit changes either the results, which must
- * change as the text says, or how they are made, which the text of a level below must show.
- *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
+/* tests/conformance/test_edit_levels.c - a user dumps a program at each of the four levels, edits the text and runs it:
+ * a matrix product with bias and gelu, and a softmax, on a device, against plain double-precision loops. Each edit
+ * changes either the results, which must change as the text says, or how they are made, which the text of a level below
+ * must show. TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@ typedef struct meaning {
 } meaning;
 
 typedef struct edit {
-  const char *from, *to; /* every occurrence; `to` NULL drops the lines that hold `from`; `from` ending in '\n' inserts before lines with `to` */
+  const char *from, *to; /* every occurrence; `to` NULL drops the lines that hold `from`; `from` ending in '\n' inserts
+                            before lines with `to` */
 } edit;
 
 typedef struct a_case {
@@ -43,7 +44,10 @@ typedef struct a_case {
 #define LINES "      \"tessera.schedule.tile\"() {m = 8, n = 16, k = 32}\n      \"tessera.schedule.use_shared_memory\"() {enable = true, padding = 1}\n      \"tessera.schedule.pipeline_stages\"() {n = 2}\n"
 #define BY_HAND {"schedule.tile\"", NULL}, {"use_shared_memory", NULL}, {"async_copy", NULL}, {"pipeline_stages", NULL}
 static const edit tiled_matmul[] = {BY_HAND, {LINES, "tessera.graph.matmul"}, {NULL, NULL}};
-static const edit tiled_softmax[] = {{"schedule.tile\"", NULL}, {"      \"tessera.schedule.tile\"() {m = 2, n = 40, k = 1}\n", "tessera.graph.softmax"}, {NULL, NULL}};
+static const edit tiled_softmax[] = {
+    {"schedule.tile\"", NULL},
+    {"      \"tessera.schedule.tile\"() {m = 2, n = 40, k = 1}\n", "tessera.graph.softmax"},
+    {NULL, NULL}};
 
 static const a_case cases[] = {
     {"graph: another activation", linear, TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, {{"graph.gelu", "graph.relu"}}, {.relu = true}, 0, NULL, NULL},
@@ -123,7 +127,10 @@ static tsr_status lower(tsr_context *ctx, tsr_device *dev, char *text, tsr_level
 }
 
 static tsr_status run(tsr_device *dev, const a_case *c, const char *text, float *y) {
-  const struct { const float *p; size_t bytes; } in[] = {{c->graph == linear ? a : x, c->graph == linear ? sizeof a : sizeof x}, {b, sizeof b}, {bias, sizeof bias}};
+  const struct {
+    const float *p;
+    size_t bytes;
+  } in[] = {{c->graph == linear ? a : x, c->graph == linear ? sizeof a : sizeof x}, {b, sizeof b}, {bias, sizeof bias}};
   size_t bytes = sizeof *y * (c->graph == linear ? M * N : ROWS * COLS);
   tsr_program *p = NULL;
   tsr_binding bi[3] = {{0}}, bo = {0};
@@ -143,7 +150,8 @@ static tsr_status run(tsr_device *dev, const a_case *c, const char *text, float 
   return st;
 }
 
-/* f32 sums of K + 2 terms below 1 and a few roundings of gelu: K^2 u; softmax: values below 3 after some ten roundings. */
+/* f32 sums of K + 2 terms below 1 and a few roundings of gelu: K^2 u; softmax: values below 3 after some ten roundings.
+ */
 static bool right(const a_case *c, const float *y) {
   int rows = c->graph == linear ? M : ROWS, cols = c->graph == linear ? N : COLS;
   double tolerance = c->graph == linear ? (double)K * K * 5.96e-8 : 30 * 5.96e-8;

@@ -1,5 +1,5 @@
-/* tests/conformance/test_numerics.c - what the numerics attributes promise, by values that tell: accum_dtype, out_dtype and the policy, on a device.
- *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
+/* tests/conformance/test_numerics.c - what the numerics attributes promise, by values that tell: accum_dtype, out_dtype
+ * and the policy, on a device. TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@ static tsr_context *ctx;
 static tsr_device *dev;
 
 /* One element: the product of a row by a column (both of type t), or with `op` a reduction of the row. */
-static void expect(const char *op, tsr_dtype t, const char *accum, const char *out, tsr_policy policy, const double *a, const double *b, double want) {
+static void expect(const char *op, tsr_dtype t, const char *accum, const char *out, tsr_policy policy, const double *a,
+                   const double *b, double want) {
   tsr_graph *g = NULL;
   tsr_program *p = NULL;
   tsr_value v[2] = {0};
@@ -44,7 +45,9 @@ static void expect(const char *op, tsr_dtype t, const char *accum, const char *o
   double got = st ? NAN : dtype_load(info.dtype, &result, 0);
   if (tsr_status_code(st) == TSR_UNSUPPORTED) lacking++;
   else if (st || got != want || (out && strcmp(tsr_dtype_name(info.dtype), out)))
-    printf("FAIL %s of %s accum %s out %s policy %d: %.17g, wanted %.17g %s\n", op, tsr_dtype_name(t), accum ? accum : "-", out ? out : "-", policy, got, want, st ? tsr_status_message(st) : ""), wrong++;
+    printf("FAIL %s of %s accum %s out %s policy %d: %.17g, wanted %.17g %s\n", op, tsr_dtype_name(t),
+           accum ? accum : "-", out ? out : "-", policy, got, want, st ? tsr_status_message(st) : ""),
+        wrong++;
   ran += !st;
   tsr_status_free(st);
   for (int i = 0; i < 2; i++) tsr_buffer_destroy(&in[i].buffer);

@@ -1,7 +1,7 @@
-/* tests/conformance/test_op_types.c - each op of Graph IR's table in each data type, on a device, against the f64 reference: what the table's `types` names must
- * be accepted and right, what it doesn't name must be refused by the text's rules, and the device may refuse (TSR_UNSUPPORTED) only what is
- * listed below. Shapes are primes, ones, and without elements. Prints what is refused.
- *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
+/* tests/conformance/test_op_types.c - each op of Graph IR's table in each data type, on a device, against the f64
+ * reference: what the table's `types` names must be accepted and right, what it doesn't name must be refused by the
+ * text's rules, and the device may refuse (TSR_UNSUPPORTED) only what is listed below. Shapes are primes, ones, and
+ * without elements. Prints what is refused. TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,36 +15,75 @@
 enum { MAX_IN = 3 };
 
 /* $T: the type under test, $R x $C the shape. `args` are values %a, %b, .. in the order of the text. */
-static const struct { const char *op, *args, *body; } cases[] = {
+static const struct { const char *op, *args, *body;
+} cases[] = {
     {"constant", "", "%r = \"tessera.graph.constant\"() {value = dense<1> : tensor<$Rx$Cx$T>}"},
     {"matmul", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$Rx$T>", "%r = \"tessera.graph.matmul\"(%a, %b)"},
-    {"matmul", "%a: tensor<3x$Cx$Rx$T>, %b: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.matmul\"(%a, %b) {transpose_a = true, transpose_b = true}"},
-    {"matmul", "%a: tensor<$Rx1x$T>, %b: tensor<$Rx$Cx$T>", "%s = \"tessera.graph.broadcast\"(%a) {shape = [$R, $C]}\n%r = \"tessera.graph.matmul\"(%s, %b) {transpose_b = true}"},
-    {"matmul", "%a: tensor<$Cx$T>, %b: tensor<$Rx$Cx$T>", "%s = \"tessera.graph.broadcast\"(%a) {shape = [$R, $C]}\n%n = \"tessera.graph.mul\"(%s, %s)\n%r = \"tessera.graph.matmul\"(%b, %n) {transpose_b = true}"},
+    {"matmul", "%a: tensor<3x$Cx$Rx$T>, %b: tensor<$Rx$Cx$T>",
+     "%r = \"tessera.graph.matmul\"(%a, %b) {transpose_a = true, transpose_b = true}"},
+    {"matmul", "%a: tensor<$Rx1x$T>, %b: tensor<$Rx$Cx$T>",
+     "%s = \"tessera.graph.broadcast\"(%a) {shape = [$R, $C]}\n%r = \"tessera.graph.matmul\"(%s, %b) {transpose_b = "
+     "true}"},
+    {"matmul", "%a: tensor<$Cx$T>, %b: tensor<$Rx$Cx$T>",
+     "%s = \"tessera.graph.broadcast\"(%a) {shape = [$R, $C]}\n%n = \"tessera.graph.mul\"(%s, %s)\n%r = "
+     "\"tessera.graph.matmul\"(%b, %n) {transpose_b = true}"},
 #define TWO(name) {name, "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$T>", "%r = \"tessera.graph." name "\"(%a, %b)"}
-    TWO("add"), TWO("sub"), TWO("mul"), TWO("div"), TWO("rem"), TWO("pow"), TWO("min"), TWO("max"), TWO("and"), TWO("or"),
+    TWO("add"),
+    TWO("sub"),
+    TWO("mul"),
+    TWO("div"),
+    TWO("rem"),
+    TWO("pow"),
+    TWO("min"),
+    TWO("max"),
+    TWO("and"),
+    TWO("or"),
 #define ONE(name) {name, "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph." name "\"(%a)"}
-    ONE("neg"), ONE("abs"), ONE("exp"), ONE("log"), ONE("sqrt"), ONE("rsqrt"), ONE("tanh"), ONE("erf"), ONE("sigmoid"), ONE("relu"), ONE("gelu"), ONE("silu"), ONE("sin"), ONE("cos"), ONE("floor"), ONE("not"),
-    {"compare", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Rx1x$T>", "%r = \"tessera.graph.compare\"(%a, %b) {predicate = \"le\"}"},
-    {"select", "%a: tensor<$Rx$Cxi1>, %b: tensor<$Rx$Cx$T>, %c: tensor<$Cx$T>", "%r = \"tessera.graph.select\"(%a, %b, %c)"},
+    ONE("neg"),
+    ONE("abs"),
+    ONE("exp"),
+    ONE("log"),
+    ONE("sqrt"),
+    ONE("rsqrt"),
+    ONE("tanh"),
+    ONE("erf"),
+    ONE("sigmoid"),
+    ONE("relu"),
+    ONE("gelu"),
+    ONE("silu"),
+    ONE("sin"),
+    ONE("cos"),
+    ONE("floor"),
+    ONE("not"),
+    {"compare", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Rx1x$T>",
+     "%r = \"tessera.graph.compare\"(%a, %b) {predicate = \"le\"}"},
+    {"select", "%a: tensor<$Rx$Cxi1>, %b: tensor<$Rx$Cx$T>, %c: tensor<$Cx$T>",
+     "%r = \"tessera.graph.select\"(%a, %b, %c)"},
     {"cast", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.cast\"(%a) {dtype = \"f32\"}"},
     {"cast", "%a: tensor<$Rx$Cxf32>", "%r = \"tessera.graph.cast\"(%a) {dtype = \"$T\"}"},
     {"broadcast", "%a: tensor<$Rx1x$T>", "%r = \"tessera.graph.broadcast\"(%a) {shape = [2, $R, $C]}"},
 #define FOLD(name) {"reduce_" name, "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.reduce_" name "\"(%a) {axes = [1]}"}, {"reduce_" name, "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.reduce_" name "\"(%a) {axes = [0, 1]}"}
-    FOLD("sum"), FOLD("mean"), FOLD("max"), FOLD("min"), FOLD("prod"),
+    FOLD("sum"),
+    FOLD("mean"),
+    FOLD("max"),
+    FOLD("min"),
+    FOLD("prod"),
     ONE("softmax"),
     {"softmax", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.softmax\"(%a) {axis = 0}"},
-    {"layernorm", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$T>, %c: tensor<$Cx$T>", "%r = \"tessera.graph.layernorm\"(%a, %b, %c)"},
+    {"layernorm", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$T>, %c: tensor<$Cx$T>",
+     "%r = \"tessera.graph.layernorm\"(%a, %b, %c)"},
     {"rmsnorm", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$T>", "%r = \"tessera.graph.rmsnorm\"(%a, %b)"},
     {"reshape", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.reshape\"(%a) {shape = [$C, $R]}"},
     ONE("transpose"),
-    {"slice", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.slice\"(%a) {starts = [0, 0], sizes = [-1, -1], strides = [2, 3]}"},
+    {"slice", "%a: tensor<$Rx$Cx$T>",
+     "%r = \"tessera.graph.slice\"(%a) {starts = [0, 0], sizes = [-1, -1], strides = [2, 3]}"},
     {"concat", "%a: tensor<$Rx$Cx$T>, %b: tensor<2x$Cx$T>", "%r = \"tessera.graph.concat\"(%a, %b) {axis = 0}"},
     {"pad", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.pad\"(%a) {low = [1, 0], high = [0, 2]}"},
 };
 
 static const struct { int r, c; } shapes[] = {{13, 7}, {1, 1}, {1, 37}, {31, 1}, {0, 5}, {5, 0}};
-static const tsr_dtype types[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2, TSR_I64, TSR_I32, TSR_I16, TSR_I8, TSR_U8, TSR_BOOL};
+static const tsr_dtype types[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2,
+                                  TSR_I64, TSR_I32, TSR_I16, TSR_I8,   TSR_U8,     TSR_BOOL};
 
 typedef struct suite {
   tsr_context *ctx;
@@ -111,7 +150,8 @@ static tsr_status check(suite *s, const tsr_graph *g, const char *text) {
   for (size_t i = 0; !st && ok && i < count(&t); i++) {
     double have = dtype_load(t.dtype, out, i);
     ok = graph_agrees(t.dtype, have, (graph_num){.v = want[i], .e = tolerance[i]});
-    if (!ok) printf("FAIL element %zu is %.9g, reference %.9g, tolerance %.3g:\n%s", i, have, want[i], tolerance[i], text);
+    if (!ok)
+      printf("FAIL element %zu is %.9g, reference %.9g, tolerance %.3g:\n%s", i, have, want[i], tolerance[i], text);
   }
   if (!st && ok) s->right++;
   if (!ok) s->wrong++;
@@ -142,7 +182,10 @@ static void one(suite *s, size_t k, tsr_dtype t, int r, int c, bool *told) {
   sprintf(o, "\n\"tessera.graph.return\"(%%r)\n}) {sym_name = \"main\"}\n");
   bool doc = documented(cases[k].op, t);
   tsr_status st = tsr_graph_parse(s->ctx, text, strlen(text), "text", &g);
-  if (!st != doc) printf("FAIL %s of %s is %s by the table: %s\n", cases[k].op, tsr_dtype_name(t), doc ? "allowed" : "not allowed", st ? tsr_status_message(st) : "accepted"), s->wrong++;
+  if (!st != doc)
+    printf("FAIL %s of %s is %s by the table: %s\n", cases[k].op, tsr_dtype_name(t), doc ? "allowed" : "not allowed",
+           st ? tsr_status_message(st) : "accepted"),
+        s->wrong++;
   else if (st) s->refused++;
   if (!st) {
     st = check(s, g, text);
@@ -162,7 +205,8 @@ static void check_complete(suite *s) {
   const ir_opdef *row = ir_table(IR_GRAPH, &n);
   for (size_t i = 0; i < n; i++) {
     bool found = row[i].code == G_FUNC || row[i].code == G_RETURN || row[i].code == G_CUSTOM;
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) found |= !strcmp(strrchr(row[i].name, '.') + 1, cases[k].op);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+      found |= !strcmp(strrchr(row[i].name, '.') + 1, cases[k].op);
     if (!found) printf("FAIL %s has no case\n", row[i].name), s->wrong++;
   }
 }
@@ -177,10 +221,12 @@ int main(void) {
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
       bool told = false;
-      for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i += s.cpu ? 1 : 5) one(&s, k, types[t], shapes[i].r, shapes[i].c, &told);
+      for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i += s.cpu ? 1 : 5)
+        one(&s, k, types[t], shapes[i].r, shapes[i].c, &told);
     }
   tsr_device_close(&s.dev);
   tsr_context_destroy(&s.ctx);
-  printf("%s: %d right, %d refused as the table says, %d unsupported, %d wrong\n", device, s.right, s.refused, s.unsupported, s.wrong);
+  printf("%s: %d right, %d refused as the table says, %d unsupported, %d wrong\n", device, s.right, s.refused,
+         s.unsupported, s.wrong);
   return s.wrong != 0;
 }

@@ -1,7 +1,7 @@
-/* tests/conformance/test_precision.c - the scalar functions of a device over special values and beyond, against the f64 oracle: NaN, infinities and
- * signs of zeros in their places for every op and type, integers exact, and the errors within the bounds that docs/precision.md commits.
- * All values of 8 and 16-bit types, fewer of f32 than the table was made from.
- *   TSR_TEST_DEVICE (cpu:0), TSR_CPU_ISA names the table's column. Exit 77: the device is not here. */
+/* tests/conformance/test_precision.c - the scalar functions of a device over special values and beyond, against the f64
+ * oracle: NaN, infinities and signs of zeros in their places for every op and type, integers exact, and the errors
+ * within the bounds that docs/precision.md commits. All values of 8 and 16-bit types, fewer of f32 than the table was
+ * made from. TSR_TEST_DEVICE (cpu:0), TSR_CPU_ISA names the table's column. Exit 77: the device is not here. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,12 @@ static double bound(const char *head, int column, const precision_op *op, tsr_dt
   return -1;
 }
 
-typedef struct suite { tsr_context *ctx; tsr_device *dev; const char *head; int column, measured, bounded, unsupported, bad; } suite;
+typedef struct suite {
+  tsr_context *ctx;
+  tsr_device *dev;
+  const char *head;
+  int column, measured, bounded, unsupported, bad;
+} suite;
 
 static void one(suite *s, const precision_op *op, tsr_dtype t, bool is_float) {
   precision_result r;
@@ -64,19 +69,25 @@ static void one(suite *s, const precision_op *op, tsr_dtype t, bool is_float) {
   } else {
     bool over = most >= 0 && r.ulp > most;
     s->measured++, s->bounded += most >= 0;
-    if (r.wrong) printf("FAIL %s%s of %s: %ld of %ld wrong, first (%.17g, %.17g) is %.17g, not %.17g\n", op->name, op->attrs, tsr_dtype_name(t), r.wrong, r.n, r.wrong_at[0], r.wrong_at[1], r.got, r.want);
-    if (over) printf("FAIL %s%s of %s: %.3f ulp at (%.17g, %.17g), docs/precision.md says %.2f\n", op->name, op->attrs, tsr_dtype_name(t), r.ulp, r.at[0], r.at[1], most);
+    if (r.wrong)
+      printf("FAIL %s%s of %s: %ld of %ld wrong, first (%.17g, %.17g) is %.17g, not %.17g\n", op->name, op->attrs,
+             tsr_dtype_name(t), r.wrong, r.n, r.wrong_at[0], r.wrong_at[1], r.got, r.want);
+    if (over)
+      printf("FAIL %s%s of %s: %.3f ulp at (%.17g, %.17g), docs/precision.md says %.2f\n", op->name, op->attrs,
+             tsr_dtype_name(t), r.ulp, r.at[0], r.at[1], most);
     s->bad += r.wrong || over;
   }
   tsr_status_free(st);
 }
 
 int main(void) {
-  static const tsr_dtype floats[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2}, integers[] = {TSR_I64, TSR_I32, TSR_I16, TSR_I8, TSR_U8};
+  static const tsr_dtype floats[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2},
+                         integers[] = {TSR_I64, TSR_I32, TSR_I16, TSR_I8, TSR_U8};
   const char *device = getenv("TSR_TEST_DEVICE") ? getenv("TSR_TEST_DEVICE") : "cpu:0", *isa = getenv("TSR_CPU_ISA");
   char name[64];
   suite s = {.head = table()};
-  snprintf(name, sizeof name, "%s%s%s", device, isa && !strncmp(device, "cpu", 3) ? "/" : "", isa && !strncmp(device, "cpu", 3) ? isa : "");
+  snprintf(name, sizeof name, "%s%s%s", device, isa && !strncmp(device, "cpu", 3) ? "/" : "",
+           isa && !strncmp(device, "cpu", 3) ? isa : "");
   tsr_status st = tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &s.ctx);
   if (!st) st = tsr_device_open(s.ctx, device, &s.dev);
   if (st) {
@@ -95,6 +106,7 @@ int main(void) {
   }
   tsr_device_close(&s.dev);
   tsr_context_destroy(&s.ctx);
-  printf("%s: %d measured, %d of them against bounds, %d unsupported, %d bad\n", name, s.measured, s.bounded, s.unsupported, s.bad);
+  printf("%s: %d measured, %d of them against bounds, %d unsupported, %d bad\n", name, s.measured, s.bounded,
+         s.unsupported, s.bad);
   return s.bad || !s.measured;
 }

@@ -1,6 +1,6 @@
-/* tests/conformance/test_reach.c - the three Tile IR programs that show what the level can say (flash attention, convolution as an
- * implicit matrix product, a 4096-point FFT) run on a device and are compared with plain double-precision loops.
- *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
+/* tests/conformance/test_reach.c - the three Tile IR programs that show what the level can say (flash attention,
+ * convolution as an implicit matrix product, a 4096-point FFT) run on a device and are compared with plain
+ * double-precision loops. TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,8 +71,8 @@ static tsr_status execute(reach *r, tsr_program *p, run *x) {
 
 /* Each returns the largest error relative to the tolerance it states. */
 
-/* Scores of f16 operands summed in f32 over 64 terms, probabilities rounded to f16 before the second product, f16 results: the
- * outputs are means of values below 1, so 4 roundings to f16 (2^-11 each) bound the error. */
+/* Scores of f16 operands summed in f32 over 64 terms, probabilities rounded to f16 before the second product, f16
+ * results: the outputs are means of values below 1, so 4 roundings to f16 (2^-11 each) bound the error. */
 static double check_attention(const run *x) {
   enum { H = 4, S = 200, D = 64 };
   const double tolerance = 4 * 4.8828125e-4;
@@ -120,7 +120,8 @@ static double check_conv(const run *x) {
   return worst;
 }
 
-/* Three radix-16 stages: about 3 * 5 u log-growth on results of size sqrt(4096); 64 u sqrt(n) is generous and still far below a wrong point. */
+/* Three radix-16 stages: about 3 * 5 u log-growth on results of size sqrt(4096); 64 u sqrt(n) is generous and still far
+ * below a wrong point. */
 static double check_fft(const run *x) {
   enum { ROWS = 6, N = 4096 };
   const double tolerance = 64 * 5.96e-8 * 64;

@@ -1,6 +1,6 @@
-/* tests/conformance/test_row_range.c - norms at the ends of the range, on a device: a row of equal numbers has no deviation, and a row is normalised whatever its
- * magnitude. Values worked out by hand.
- *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
+/* tests/conformance/test_row_range.c - norms at the ends of the range, on a device: a row of equal numbers has no
+ * deviation, and a row is normalised whatever its magnitude. Values worked out by hand. TSR_TEST_DEVICE (cpu:0). Exit
+ * 77: the device is not here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@ static int wrong, ran;
 static const char *device;
 
 /* op over x of shape [2, n]; got receives its elements. False: not supported. */
-static bool evaluate(tsr_context *ctx, tsr_device *dev, const char *op, tsr_dtype t, int n, tsr_policy policy, bool weights, const double *x, double *got) {
+static bool evaluate(tsr_context *ctx, tsr_device *dev, const char *op, tsr_dtype t, int n, tsr_policy policy,
+                     bool weights, const double *x, double *got) {
   tsr_graph *g = NULL;
   tsr_program *p = NULL;
   tsr_value v[2];
@@ -47,7 +48,8 @@ static bool evaluate(tsr_context *ctx, tsr_device *dev, const char *op, tsr_dtyp
 }
 
 static void one(tsr_context *ctx, tsr_device *dev, tsr_dtype t, int n, tsr_policy policy, bool weights) {
-  double *x = malloc(sizeof *x * 4 * (size_t)n), *got = x + 2 * n, max = dtype_get(t)->max, u = dtype_get(t)->eps + dtype_get(TSR_F32)->eps * 8;
+  double *x = malloc(sizeof *x * 4 * (size_t)n), *got = x + 2 * n, max = dtype_get(t)->max,
+         u = dtype_get(t)->eps + dtype_get(TSR_F32)->eps * 8;
   const double constants[] = {6e4, 0.1, -59999.7, max, 1}, sizes[] = {1, max / 4, t == TSR_F16 ? 1 : 3e19};
   bool cpu = !strncmp(device, "cpu", 3); /* what GPUs hold: docs/precision.md */
   for (size_t c = 0; c < sizeof constants / sizeof *constants; c++) {
@@ -57,7 +59,9 @@ static void one(tsr_context *ctx, tsr_device *dev, tsr_dtype t, int n, tsr_polic
     ran++;
     for (int i = 0; i < 2 * n; i++)
       if (got[i] != 0) {
-        printf("FAIL %s layernorm of %d times %g in %s, policy %d, weights %d: %g\n", device, n, x[0], tsr_dtype_name(t), policy, weights, got[i]), wrong++;
+        printf("FAIL %s layernorm of %d times %g in %s, policy %d, weights %d: %g\n", device, n, x[0],
+               tsr_dtype_name(t), policy, weights, got[i]),
+            wrong++;
         break;
       }
   }
@@ -71,7 +75,9 @@ static void one(tsr_context *ctx, tsr_device *dev, tsr_dtype t, int n, tsr_polic
       for (int i = 0; i < 2 * n; i++) {
         double want = (i % 2 ? -1 : 1) / sqrt(1 + (sizes[c] == 1 ? 1e-5 : 0));
         if (fabs(got[i] - want) <= 4 * u) continue;
-        printf("FAIL %s %s of %d times +-%g in %s, policy %d, weights %d: %g\n", device, op ? "rmsnorm" : "layernorm", n, sizes[c], tsr_dtype_name(t), policy, weights, got[i]), wrong++;
+        printf("FAIL %s %s of %d times +-%g in %s, policy %d, weights %d: %g\n", device, op ? "rmsnorm" : "layernorm",
+               n, sizes[c], tsr_dtype_name(t), policy, weights, got[i]),
+            wrong++;
         break;
       }
     }

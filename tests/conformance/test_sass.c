@@ -1,5 +1,6 @@
-/* The machine code that ptxas makes of the emitted CUDA text: the matrix instruction that the plan counts on, whole numbers that wrap (PTX ISA: without
- * .satfinite), and no fence of the whole GPU in a loop with matrix instructions. What is expected are NVIDIA's instructions, not what the emulator knows. */
+/* The machine code that ptxas makes of the emitted CUDA text: the matrix instruction that the plan counts on, whole
+ * numbers that wrap (PTX ISA: without .satfinite), and no fence of the whole GPU in a loop with matrix instructions.
+ * What is expected are NVIDIA's instructions, not what the emulator knows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,9 +34,12 @@ static void problem(const struct row *r, const char *what, int n) {
 }
 
 static char *source_of(const struct row *r, const tsr_caps *caps) {
-  static const char form[] = "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%%A: tensor<4096x4096x%s>, %%B: tensor<4096x4096x%s>):\n"
-                             "%%0 = \"tessera.graph.matmul\"(%%A, %%B) {transpose_b = true} : (tensor<4096x4096x%s>, tensor<4096x4096x%s>) -> tensor<4096x4096x%s>\n"
-                             "\"tessera.graph.return\"(%%0) : (tensor<4096x4096x%s>) -> ()\n}) {sym_name = \"main\"} }) : () -> ()\n";
+  static const char form[] =
+      "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%%A: tensor<4096x4096x%s>, %%B: "
+      "tensor<4096x4096x%s>):\n"
+      "%%0 = \"tessera.graph.matmul\"(%%A, %%B) {transpose_b = true} : (tensor<4096x4096x%s>, tensor<4096x4096x%s>) -> "
+      "tensor<4096x4096x%s>\n"
+      "\"tessera.graph.return\"(%%0) : (tensor<4096x4096x%s>) -> ()\n}) {sym_name = \"main\"} }) : () -> ()\n";
   char text[1024];
   ir_module *tile = NULL, *target = NULL;
   strb b;
@@ -98,7 +102,8 @@ int main(void) {
     tsr_status st = cuda_backend.arch_caps(r->arch, &caps);
     char *text = st ? NULL : source_of(r, &caps);
     if (!st && text) st = cuda_backend.compile(&env, caps.arch, text, &code, &bytes, &log);
-    if (st && tsr_status_code(st) == TSR_UNAVAILABLE) return tsr_status_free(st), printf("skipped: no NVRTC here\n"), 77;
+    if (st && tsr_status_code(st) == TSR_UNAVAILABLE)
+      return tsr_status_free(st), printf("skipped: no NVRTC here\n"), 77;
     if (st) problem(r, tsr_status_message(st), 0);
     if (text && !st) {
       compiled++;

@@ -1,6 +1,7 @@
-/* A Vulkan device through the public interface when things go wrong, and several at once: a lost device is a status, all goes away cleanly, and a new
- * context gives the same bits; running out of device memory at any point is a status that leaks nothing; contexts in threads of
- * their own don't disturb each other. Under the validation layers where they are installed. */
+/* A Vulkan device through the public interface when things go wrong, and several at once: a lost device is a status,
+ * all goes away cleanly, and a new context gives the same bits; running out of device memory at any point is a status
+ * that leaks nothing; contexts in threads of their own don't disturb each other. Under the validation layers where they
+ * are installed. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +63,8 @@ static tsr_status execute(run *r) {
     if (!st) st = tsr_buffer_write(r->in[i], 0, data[i], bytes);
   }
   if (!st && !r->out) st = tsr_buffer_create(r->dev, sizeof r->result, TSR_MEMORY_DEVICE, &r->out);
-  for (int i = 0; i < 3 && !st; i++) st = tsr_program_run(r->p, NULL, (tsr_binding[]){{r->in[0], 0}, {r->in[1], 0}}, &(tsr_binding){r->out, 0});
+  for (int i = 0; i < 3 && !st; i++)
+    st = tsr_program_run(r->p, NULL, (tsr_binding[]){{r->in[0], 0}, {r->in[1], 0}}, &(tsr_binding){r->out, 0});
   return st ? st : tsr_buffer_read(r->out, 0, r->result, sizeof r->result);
 }
 
@@ -173,9 +175,12 @@ static void *work(void *device) {
   for (int i = 0; i < ROUNDS; i++) {
     tsr_status st = whole(r, device);
     if (st) wrong++, tsr_status_free(st);
-    for (int k = 0; k < M * N; k++) wrong += strncmp(device, "vulkan", 6) ? !(r->result[k] - right[k] < 1e-4f && right[k] - r->result[k] < 1e-4f) : r->result[k] != right[k];
+    for (int k = 0; k < M * N; k++)
+      wrong += strncmp(device, "vulkan", 6) ? !(r->result[k] - right[k] < 1e-4f && right[k] - r->result[k] < 1e-4f)
+                                            : r->result[k] != right[k];
     for (int k = 0; k < 2; k++) tsr_buffer_destroy(&r->in[k]);
-    tsr_buffer_destroy(&r->out), tsr_program_destroy(&r->p), tsr_graph_destroy(&r->g), tsr_device_close(&r->dev), tsr_context_destroy(&r->ctx);
+    tsr_buffer_destroy(&r->out), tsr_program_destroy(&r->p), tsr_graph_destroy(&r->g), tsr_device_close(&r->dev),
+        tsr_context_destroy(&r->ctx);
     wrong += r->mem.live != 0;
   }
   test_free(r);
@@ -230,10 +235,11 @@ int main(void) {
   }
   memcpy(right, r.result, sizeof right);
   end(&r);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lost_device_is_a_status_and_a_new_context_gives_the_same_bits), cmocka_unit_test(out_of_device_memory_anywhere_is_a_status_and_leaks_nothing),
-      cmocka_unit_test(out_of_host_memory_anywhere_is_a_status_and_leaks_nothing), cmocka_unit_test(devices_in_threads_of_their_own_independent),
-      cmocka_unit_test(two_devices_of_a_context_independent)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(lost_device_is_a_status_and_a_new_context_gives_the_same_bits),
+                                     cmocka_unit_test(out_of_device_memory_anywhere_is_a_status_and_leaks_nothing),
+                                     cmocka_unit_test(out_of_host_memory_anywhere_is_a_status_and_leaks_nothing),
+                                     cmocka_unit_test(devices_in_threads_of_their_own_independent),
+                                     cmocka_unit_test(two_devices_of_a_context_independent)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   printf("%d validation messages\n", n_messages);
   return failed || n_messages;

@@ -1,5 +1,6 @@
-/* The Vulkan backend through its own table: order of work, replay, barriers from waits, large grids, many arguments, addresses beyond 128 MiB,
- * lost devices, out of memory, two devices at once, warm starts, and no message from the validation layers. */
+/* The Vulkan backend through its own table: order of work, replay, barriers from waits, large grids, many arguments,
+ * addresses beyond 128 MiB, lost devices, out of memory, two devices at once, warm starts, and no message from the
+ * validation layers. */
 #include <math.h>
 #include <time.h>
 #include <unistd.h>
@@ -147,7 +148,8 @@ static void buffer_beyond_storage_range_addressed(void **state) {
   vulkan_backend.buffer_destroy(a);
 }
 
-/* Several VkBuffers on one allocation where one may not be so large: kernels, copies, fills and staging across their borders. */
+/* Several VkBuffers on one allocation where one may not be so large: kernels, copies, fills and staging across their
+ * borders. */
 static void buffer_beyond_the_largest_made_of_pieces(void **state) {
   enum { COUNT = 5 << 18, BYTES = 4 * COUNT }; /* 5 MiB in pieces of 2 */
   float *x = malloc(BYTES), *y = malloc(BYTES);
@@ -159,7 +161,8 @@ static void buffer_beyond_the_largest_made_of_pieces(void **state) {
   dev.d->limits.max_buffer = real;
   assert_true(a->n_pieces >= 3 && b->n_pieces >= 3);
   be_program *p;
-  VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){&(be_launch){m, 0, (const int[]){0, 1}, NULL, 0}, 1, 2}, &p));
+  VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){&(be_launch){m, 0, (const int[]){0, 1}, NULL, 0}, 1, 2},
+                                      &p));
   for (int staged = 0; staged < 2; staged++) {
     void *host[2] = {a->host, b->host};
     if (staged) a->host = b->host = NULL; /* as on a card with memory of its own */
@@ -187,8 +190,8 @@ static void buffer_beyond_the_largest_made_of_pieces(void **state) {
   free(y);
 }
 
-/* Elements 2^33 and up of an address 2^35 bytes before the buffer: what a tensor beyond 4 GiB asks of the index arithmetic, on drivers
- * whose largest buffer is smaller. */
+/* Elements 2^33 and up of an address 2^35 bytes before the buffer: what a tensor beyond 4 GiB asks of the index
+ * arithmetic, on drivers whose largest buffer is smaller. */
 static void indices_beyond_4_gib_addressed(void **state) {
   static float x[64], y[64];
   snprintf(text, sizeof text,
@@ -230,7 +233,8 @@ static VkResult VKAPI_PTR counting_submit(VkQueue q, uint32_t n, const VkSubmitI
   return real_submit(q, n, info, fence);
 }
 
-/* Runs ten launches, of which launch i waits for waits_for(i) (-1: none), and counts barriers of the recording and submissions. */
+/* Runs ten launches, of which launch i waits for waits_for(i) (-1: none), and counts barriers of the recording and
+ * submissions. */
 static void counted(be_module *m, int (*waits_for)(int), be_buffer *const b[2], const char *budget_ms) {
   static const int ab[] = {0, 1};
   be_launch l[10];
@@ -291,7 +295,9 @@ static void submissions_cut_to_the_budget(void **state) {
 static int n_pipelines;
 static PFN_vkCreateComputePipelines real_pipelines;
 
-static VkResult VKAPI_PTR counting_pipelines(VkDevice d, VkPipelineCache cache, uint32_t n, const VkComputePipelineCreateInfo *info, const VkAllocationCallbacks *al, VkPipeline *out) {
+static VkResult VKAPI_PTR counting_pipelines(VkDevice d, VkPipelineCache cache, uint32_t n,
+                                             const VkComputePipelineCreateInfo *info, const VkAllocationCallbacks *al,
+                                             VkPipeline *out) {
   n_pipelines += (int)n;
   return real_pipelines(d, cache, n, info, al, out);
 }
@@ -325,7 +331,8 @@ static void kernels_of_the_same_code_share_a_pipeline(void **state) {
   free(s);
 }
 
-/* The self-test's kernels for a device that is not here: every shape is emitted, a workgroup's with tensor addressing. */
+/* The self-test's kernels for a device that is not here: every shape is emitted, a workgroup's with tensor addressing.
+ */
 static void self_tests_of_recorded_devices_emitted(void **state) {
   tsr_caps caps;
   int wide = 0;
@@ -360,7 +367,8 @@ static void figures_of_drivers_understood(void **state) {
   assert_true(vk_stats_add(&s, "Local Memory Size", 64));
   assert_true(s.registers == 96 && s.spill_bytes == 64);
   s = (be_kernel_stats){-1, -1, 0, -1, false, -1};
-  assert_true(vk_stats_add(&s, "VGPRs", 128) && vk_stats_add(&s, "Spilled VGPRs", 3) && vk_stats_add(&s, "LDS size", 20480) && vk_stats_add(&s, "Scratch size", 12)); /* RADV */
+  assert_true(vk_stats_add(&s, "VGPRs", 128) && vk_stats_add(&s, "Spilled VGPRs", 3) &&
+              vk_stats_add(&s, "LDS size", 20480) && vk_stats_add(&s, "Scratch size", 12)); /* RADV */
   assert_true(s.registers == 128 && s.spill_bytes == 12 && s.shared_bytes == 20480 && s.scratch_bytes == 12);
   assert_true(vk_stats_add(&s, "Spill count", 5)); /* ANV */
   assert_int_equal(s.spill_bytes, 20);
@@ -377,11 +385,21 @@ enum { ARGS = 24 };
 /* The last argument = the sum of all others, 64 elements; returns the end of the text. */
 static char *many_kernel(char *p, const char *end, const char *name, int grid) {
   p += snprintf(p, (size_t)(end - p), "\"tessera.target.kernel\"() ({\n^bb0(");
-  for (int i = 0; i < ARGS; i++) p += snprintf(p, (size_t)(end - p), "%s%%a%d: !tessera.ptr<f32, \"global\">", i ? ", " : "", i);
-  p += snprintf(p, (size_t)(end - p), "):\n%%t = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n%%s0 = \"tessera.target.const\"() {value = 0.0} : () -> f32\n");
+  for (int i = 0; i < ARGS; i++)
+    p += snprintf(p, (size_t)(end - p), "%s%%a%d: !tessera.ptr<f32, \"global\">", i ? ", " : "", i);
+  p += snprintf(p, (size_t)(end - p),
+                "):\n%%t = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n%%s0 = \"tessera.target.const\"() "
+                "{value = 0.0} : () -> f32\n");
   for (int i = 0; i < ARGS - 1; i++)
-    p += snprintf(p, (size_t)(end - p), "%%x%d = \"tessera.target.load\"(%%a%d, %%t) : (!tessera.ptr<f32, \"global\">, index) -> f32\n%%s%d = \"tessera.target.add\"(%%s%d, %%x%d) : (f32, f32) -> f32\n", i, i, i + 1, i, i);
-  return p + snprintf(p, (size_t)(end - p), "\"tessera.target.store\"(%%s%d, %%a%d, %%t) : (f32, !tessera.ptr<f32, \"global\">, index) -> ()\n\"tessera.target.return\"() : () -> ()\n}) {sym_name = \"%s\", dialect = \"spirv\", grid = [%d, 1, 1], block = [64, 1, 1]} : () -> ()\n", ARGS - 1, ARGS - 1, name, grid);
+    p += snprintf(p, (size_t)(end - p),
+                  "%%x%d = \"tessera.target.load\"(%%a%d, %%t) : (!tessera.ptr<f32, \"global\">, index) -> f32\n%%s%d "
+                  "= \"tessera.target.add\"(%%s%d, %%x%d) : (f32, f32) -> f32\n",
+                  i, i, i + 1, i, i);
+  return p + snprintf(p, (size_t)(end - p),
+                      "\"tessera.target.store\"(%%s%d, %%a%d, %%t) : (f32, !tessera.ptr<f32, \"global\">, index) -> "
+                      "()\n\"tessera.target.return\"() : () -> ()\n}) {sym_name = \"%s\", dialect = \"spirv\", grid = "
+                      "[%d, 1, 1], block = [64, 1, 1]} : () -> ()\n",
+                      ARGS - 1, ARGS - 1, name, grid);
 }
 
 static void many_arguments_through_a_table(void **state) {
@@ -408,7 +426,8 @@ static void empty_launch_keeps_its_table(void **state) {
   be_program *p;
   VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){l, 2, 3}, &p));
   be_buffer *b[] = {buffer(&dev, sizeof zero, zero), buffer(&dev, sizeof one, one), buffer(&dev, sizeof out, zero)};
-  VR_OK(vulkan_backend.program_run(dev.s, p, (be_range[]){{b[0], 0, sizeof out}, {b[1], 0, sizeof out}, {b[2], 0, sizeof out}}, NULL));
+  VR_OK(vulkan_backend.program_run(
+      dev.s, p, (be_range[]){{b[0], 0, sizeof out}, {b[1], 0, sizeof out}, {b[2], 0, sizeof out}}, NULL));
   VR_OK(vulkan_backend.read(dev.s, (be_range){b[2], 0, sizeof out}, out));
   VR_OK(vulkan_backend.stream_sync(dev.s, -1));
   for (int i = 0; i < 64; i++) assert_float_equal(out[i], ARGS - 1, 0);
@@ -583,12 +602,24 @@ static void replay_cost_of_a_launch_is_small(void **state) {
 
 int main(void) {
   if (!vr_open_validated(&dev)) return 77;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(program_replayed_with_other_buffers_right), cmocka_unit_test(copies_and_fills_in_order), cmocka_unit_test(streams_wait_for_each_others_events),
-      cmocka_unit_test(buffer_beyond_storage_range_addressed), cmocka_unit_test(buffer_beyond_the_largest_made_of_pieces), cmocka_unit_test(indices_beyond_4_gib_addressed), cmocka_unit_test(barriers_only_where_a_launch_waits),
-      cmocka_unit_test(submissions_cut_to_the_budget), cmocka_unit_test(kernels_of_the_same_code_share_a_pipeline), cmocka_unit_test(self_tests_of_recorded_devices_emitted), cmocka_unit_test(figures_of_drivers_understood), cmocka_unit_test(many_arguments_through_a_table), cmocka_unit_test(empty_launch_keeps_its_table), cmocka_unit_test(out_of_memory_is_a_status_and_leaks_nothing),
-      cmocka_unit_test(lost_device_is_a_status_and_can_be_opened_again), cmocka_unit_test(two_devices_at_once_independent), cmocka_unit_test(damaged_cache_files_are_misses),
-      cmocka_unit_test(replay_cost_of_a_launch_is_small)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(program_replayed_with_other_buffers_right),
+                                     cmocka_unit_test(copies_and_fills_in_order),
+                                     cmocka_unit_test(streams_wait_for_each_others_events),
+                                     cmocka_unit_test(buffer_beyond_storage_range_addressed),
+                                     cmocka_unit_test(buffer_beyond_the_largest_made_of_pieces),
+                                     cmocka_unit_test(indices_beyond_4_gib_addressed),
+                                     cmocka_unit_test(barriers_only_where_a_launch_waits),
+                                     cmocka_unit_test(submissions_cut_to_the_budget),
+                                     cmocka_unit_test(kernels_of_the_same_code_share_a_pipeline),
+                                     cmocka_unit_test(self_tests_of_recorded_devices_emitted),
+                                     cmocka_unit_test(figures_of_drivers_understood),
+                                     cmocka_unit_test(many_arguments_through_a_table),
+                                     cmocka_unit_test(empty_launch_keeps_its_table),
+                                     cmocka_unit_test(out_of_memory_is_a_status_and_leaks_nothing),
+                                     cmocka_unit_test(lost_device_is_a_status_and_can_be_opened_again),
+                                     cmocka_unit_test(two_devices_at_once_independent),
+                                     cmocka_unit_test(damaged_cache_files_are_misses),
+                                     cmocka_unit_test(replay_cost_of_a_launch_is_small)};
   int r = cmocka_run_group_tests(tests, NULL, NULL), messages = vr_close(&dev);
   printf("%d validation messages\n", messages);
   return r || messages;

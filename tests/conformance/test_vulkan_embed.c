@@ -1,6 +1,7 @@
-/* A device of the application (tessera/vulkan.h), seen from its loader: what the library creates there and what it leaves alone, which queue it uses
- * and under which lock, which features; also when the driver lies about a matrix shape. The application's entry points go through wrappers that count, its
- * instance has the validation layers where they are installed. */
+/* A device of the application (tessera/vulkan.h), seen from its loader: what the library creates there and what it
+ * leaves alone, which queue it uses and under which lock, which features; also when the driver lies about a matrix
+ * shape. The application's entry points go through wrappers that count, its instance has the validation layers where
+ * they are installed. */
 #define VK_NO_PROTOTYPES
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* RTLD_NEXT */
@@ -19,7 +20,8 @@
 #include "tessera/vulkan.h"
 #include "tests/support/api_check.h"
 
-/* ---- the application ---------------------------------------------------------------------------------------------- */
+/* ---- the application ----------------------------------------------------------------------------------------------
+ */
 
 static PFN_vkGetInstanceProcAddr loader;
 static PFN_vkGetDeviceProcAddr real_device_address;
@@ -36,7 +38,9 @@ static char forbidden[256]; /* the last entry point called that must not be */
 #define REAL(name) ((PFN_##name)loader(app.instance, #name))
 #define VK(call) assert_int_equal(call, VK_SUCCESS)
 
-static VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types, const VkDebugUtilsMessengerCallbackDataEXT *data, void *user) {
+static VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                     VkDebugUtilsMessageTypeFlagsEXT types,
+                                     const VkDebugUtilsMessengerCallbackDataEXT *data, void *user) {
   n_messages++;
   print_error("%s\n", data->pMessage);
   return VK_FALSE;
@@ -64,10 +68,15 @@ int pthread_join(pthread_t t, void **result) {
 
 /* ---- wrappers ---------------------------------------------------------------------------------------------------- */
 
-/* What an imported device may be asked to make; all other calls that make or own something fail here and are remembered. */
-static const char *const allowed[] = {"vkCreateBuffer", "vkAllocateMemory", "vkCreateShaderModule", "vkCreateComputePipelines", "vkCreatePipelineLayout", "vkCreatePipelineCache",
-                                      "vkCreateCommandPool", "vkAllocateCommandBuffers", "vkCreateQueryPool", "vkCreateSemaphore"};
-static const char *const watched[] = {"vkCreate", "vkAllocate", "vkGetDeviceQueue", "vkDeviceWaitIdle", "vkQueue", "vkEnumeratePhysicalDevice", "vkDestroyDevice", "vkDestroyInstance"};
+/* What an imported device may be asked to make; all other calls that make or own something fail here and are
+ * remembered. */
+static const char *const allowed[] = {"vkCreateBuffer",           "vkAllocateMemory",         "vkCreateShaderModule",
+                                      "vkCreateComputePipelines", "vkCreatePipelineLayout",   "vkCreatePipelineCache",
+                                      "vkCreateCommandPool",      "vkAllocateCommandBuffers", "vkCreateQueryPool",
+                                      "vkCreateSemaphore"};
+static const char *const watched[] = {"vkCreate",         "vkAllocate",       "vkGetDeviceQueue",
+                                      "vkDeviceWaitIdle", "vkQueue",          "vkEnumeratePhysicalDevice",
+                                      "vkDestroyDevice",  "vkDestroyInstance"};
 
 static VkResult refuse(void) {
   snprintf(forbidden, sizeof forbidden, "a call that creates, waits for or takes what is the application's");
@@ -91,15 +100,18 @@ static VkResult VKAPI_PTR submit(VkQueue q, uint32_t n, const VkSubmitInfo2 *inf
 }
 
 static PFN_vkCreateBuffer real_buffer;
-static VkResult VKAPI_PTR create_buffer(VkDevice d, const VkBufferCreateInfo *info, const VkAllocationCallbacks *al, VkBuffer *out) {
+static VkResult VKAPI_PTR create_buffer(VkDevice d, const VkBufferCreateInfo *info, const VkAllocationCallbacks *al,
+                                        VkBuffer *out) {
   created++;
   return real_buffer(d, info, al, out);
 }
 
-/* A driver whose matrix product leaves the sum as it was: OpCooperativeMatrixMulAddKHR becomes a copy of its third operand. */
+/* A driver whose matrix product leaves the sum as it was: OpCooperativeMatrixMulAddKHR becomes a copy of its third
+ * operand. */
 static bool lies;
 static PFN_vkCreateShaderModule real_module;
-static VkResult VKAPI_PTR create_module(VkDevice d, const VkShaderModuleCreateInfo *info, const VkAllocationCallbacks *al, VkShaderModule *out) {
+static VkResult VKAPI_PTR create_module(VkDevice d, const VkShaderModuleCreateInfo *info,
+                                        const VkAllocationCallbacks *al, VkShaderModule *out) {
   enum { MUL_ADD = 4459, COPY_OBJECT = 83, NOP = 0 };
   if (!lies) return real_module(d, info, al, out);
   uint32_t *w = test_malloc(info->codeSize);
@@ -122,11 +134,14 @@ static PFN_vkVoidFunction wrap(const char *name, PFN_vkVoidFunction real) {
   if (!real) return NULL;
   if (!strcmp(name, "vkQueueSubmit2")) return real_submit = (PFN_vkQueueSubmit2)real, (PFN_vkVoidFunction)submit;
   if (!strcmp(name, "vkCreateBuffer")) return real_buffer = (PFN_vkCreateBuffer)real, (PFN_vkVoidFunction)create_buffer;
-  if (!strcmp(name, "vkCreateShaderModule")) return real_module = (PFN_vkCreateShaderModule)real, (PFN_vkVoidFunction)create_module;
+  if (!strcmp(name, "vkCreateShaderModule"))
+    return real_module = (PFN_vkCreateShaderModule)real, (PFN_vkVoidFunction)create_module;
   return is_watched(name) ? (PFN_vkVoidFunction)refuse : real;
 }
 
-static PFN_vkVoidFunction VKAPI_PTR device_address(VkDevice d, const char *name) { return wrap(name, real_device_address(d, name)); }
+static PFN_vkVoidFunction VKAPI_PTR device_address(VkDevice d, const char *name) {
+  return wrap(name, real_device_address(d, name));
+}
 static PFN_vkVoidFunction VKAPI_PTR instance_address(VkInstance in, const char *name) {
   if (!strcmp(name, "vkGetDeviceProcAddr")) return (PFN_vkVoidFunction)device_address;
   if (!strcmp(name, "vkGetInstanceProcAddr")) return (PFN_vkVoidFunction)instance_address;
@@ -135,18 +150,30 @@ static PFN_vkVoidFunction VKAPI_PTR instance_address(VkInstance in, const char *
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-static VkPhysicalDeviceVulkan12Features v12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .bufferDeviceAddress = VK_TRUE, .timelineSemaphore = VK_TRUE, .vulkanMemoryModel = VK_TRUE};
-static VkPhysicalDeviceVulkan13Features v13 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, .pNext = &v12, .synchronization2 = VK_TRUE, .maintenance4 = VK_TRUE};
-static VkPhysicalDeviceVulkan11Features v11 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, .pNext = &v13};
-static VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, .pNext = &v11, .cooperativeMatrix = VK_TRUE};
-static VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &v11, .features = {.shaderInt64 = VK_TRUE}};
+static VkPhysicalDeviceVulkan12Features v12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                               .bufferDeviceAddress = VK_TRUE,
+                                               .timelineSemaphore = VK_TRUE,
+                                               .vulkanMemoryModel = VK_TRUE};
+static VkPhysicalDeviceVulkan13Features v13 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+                                               .pNext = &v12,
+                                               .synchronization2 = VK_TRUE,
+                                               .maintenance4 = VK_TRUE};
+static VkPhysicalDeviceVulkan11Features v11 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
+                                               .pNext = &v13};
+static VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {
+    .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR,
+    .pNext = &v11,
+    .cooperativeMatrix = VK_TRUE};
+static VkPhysicalDeviceFeatures2 features = {
+    .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &v11, .features = {.shaderInt64 = VK_TRUE}};
 static const char *extensions[] = {"VK_KHR_cooperative_matrix"};
 
 /* Layers before 1.3.272 take settings for a mistake. */
 static bool takes_settings(const char *layer) {
   VkExtensionProperties p[64];
   uint32_t n = 64;
-  VkResult r = ((PFN_vkEnumerateInstanceExtensionProperties)loader(NULL, "vkEnumerateInstanceExtensionProperties"))(layer, &n, p);
+  VkResult r = ((PFN_vkEnumerateInstanceExtensionProperties)loader(NULL, "vkEnumerateInstanceExtensionProperties"))(
+      layer, &n, p);
   for (uint32_t i = 0; r >= 0 && i < n; i++)
     if (!strcmp(p[i].extensionName, "VK_EXT_layer_settings")) return true;
   return false;
@@ -156,13 +183,23 @@ static bool open_instance(bool validate) {
   static const char *const layer = "VK_LAYER_KHRONOS_validation", *const ext = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
   VkBool32 yes = VK_TRUE;
   VkLayerSettingEXT setting = {layer, "validate_sync", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &yes};
-  VkLayerSettingsCreateInfoEXT settings = {.sType = VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT, .settingCount = 1, .pSettings = &setting};
-  VkDebugUtilsMessengerCreateInfoEXT messages = {.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT, .pNext = validate && takes_settings(layer) ? &settings : NULL,
-                                                 .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
-                                                 .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT, .pfnUserCallback = on_message};
-  VkApplicationInfo about = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pApplicationName = "test", .apiVersion = VK_API_VERSION_1_3};
-  VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pNext = validate ? &messages : NULL, .pApplicationInfo = &about,
-                               .enabledLayerCount = validate, .ppEnabledLayerNames = &layer, .enabledExtensionCount = validate, .ppEnabledExtensionNames = &ext};
+  VkLayerSettingsCreateInfoEXT settings = {
+      .sType = VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT, .settingCount = 1, .pSettings = &setting};
+  VkDebugUtilsMessengerCreateInfoEXT messages = {.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
+                                                 .pNext = validate && takes_settings(layer) ? &settings : NULL,
+                                                 .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
+                                                                    VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+                                                 .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
+                                                 .pfnUserCallback = on_message};
+  VkApplicationInfo about = {
+      .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pApplicationName = "test", .apiVersion = VK_API_VERSION_1_3};
+  VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                               .pNext = validate ? &messages : NULL,
+                               .pApplicationInfo = &about,
+                               .enabledLayerCount = validate,
+                               .ppEnabledLayerNames = &layer,
+                               .enabledExtensionCount = validate,
+                               .ppEnabledExtensionNames = &ext};
   if (((PFN_vkCreateInstance)loader(NULL, "vkCreateInstance"))(&info, NULL, &app.instance) != VK_SUCCESS) return false;
   messages.pNext = NULL;
   if (validate) VK(REAL(vkCreateDebugUtilsMessengerEXT)(app.instance, &messages, NULL, &app.messenger));
@@ -182,9 +219,16 @@ static bool find_device(void) {
 /* The device with exactly the features of the chain. */
 static void open_device(uint32_t n_extensions) {
   float priority = 1;
-  VkDeviceQueueCreateInfo q = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority};
-  VK(REAL(vkCreateDevice)(app.physical, &(VkDeviceCreateInfo){.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = &features, .queueCreateInfoCount = 1, .pQueueCreateInfos = &q,
-                                                              .enabledExtensionCount = n_extensions, .ppEnabledExtensionNames = extensions}, NULL, &app.device));
+  VkDeviceQueueCreateInfo q = {
+      .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority};
+  VK(REAL(vkCreateDevice)(app.physical,
+                          &(VkDeviceCreateInfo){.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                                .pNext = &features,
+                                                .queueCreateInfoCount = 1,
+                                                .pQueueCreateInfos = &q,
+                                                .enabledExtensionCount = n_extensions,
+                                                .ppEnabledExtensionNames = extensions},
+                          NULL, &app.device));
   REAL(vkGetDeviceQueue)(app.device, 0, 0, &app.queue);
   depth = locks = submits = outside_lock = other_queue = created = 0;
   forbidden[0] = 0;
@@ -196,8 +240,16 @@ static void close_device(void) {
 }
 
 static tsr_vulkan_import import_of(uint32_t n_extensions) {
-  return (tsr_vulkan_import){.instance = app.instance, .physical_device = app.physical, .device = app.device, .queue = app.queue, .lock = lock, .unlock = unlock,
-                             .features = &features, .extensions = extensions, .n_extensions = n_extensions, .get_instance_proc_addr = (void *)instance_address};
+  return (tsr_vulkan_import){.instance = app.instance,
+                             .physical_device = app.physical,
+                             .device = app.device,
+                             .queue = app.queue,
+                             .lock = lock,
+                             .unlock = unlock,
+                             .features = &features,
+                             .extensions = extensions,
+                             .n_extensions = n_extensions,
+                             .get_instance_proc_addr = (void *)instance_address};
 }
 
 /* ---- work -------------------------------------------------------------------------------------------------------- */
@@ -210,7 +262,9 @@ static tsr_status op_program(tsr_context *ctx, tsr_device *dev, const char *op, 
   *out = NULL;
   tsr_status st = tsr_graph_create(ctx, "main", &g);
   for (int i = 0; i < 1 + two && !st; i++) st = tsr_graph_input(g, i ? "B" : "A", t, (tsr_shape){2, {24, 24}}, &v[i]);
-  if (!st) st = tsr_graph_op(g, "transpose", v, 1, &perm, 1, &second); /* a kernel of its own, so that pipelines are made in threads */
+  if (!st)
+    st = tsr_graph_op(g, "transpose", v, 1, &perm, 1,
+                      &second); /* a kernel of its own, so that pipelines are made in threads */
   if (!st) st = tsr_graph_op(g, op, v, 1 + two, NULL, 0, &v[0]);
   if (!st) st = tsr_graph_output(g, v[0]);
   if (!st) st = tsr_graph_output(g, second);
@@ -229,7 +283,8 @@ static tsr_status run_op(tsr_context *ctx, tsr_device *dev, const char *op, tsr_
     st = tsr_buffer_create(dev, tsr_program_input(p, i).bytes, TSR_MEMORY_DEVICE, &in[i].buffer);
     if (!st) st = tsr_buffer_write(in[i].buffer, 0, ones, tsr_program_input(p, i).bytes);
   }
-  for (int i = 0; !st && i < 2; i++) st = tsr_buffer_create(dev, tsr_program_output(p, i).bytes, TSR_MEMORY_DEVICE, &out[i].buffer);
+  for (int i = 0; !st && i < 2; i++)
+    st = tsr_buffer_create(dev, tsr_program_output(p, i).bytes, TSR_MEMORY_DEVICE, &out[i].buffer);
   if (!st) st = tsr_program_run(p, NULL, in, out);
   if (!st) st = tsr_buffer_read(out[0].buffer, 0, back, tsr_program_output(p, 0).bytes);
   for (int i = 0; i < 2; i++) tsr_buffer_destroy(&in[i].buffer), tsr_buffer_destroy(&out[i].buffer);
@@ -248,13 +303,15 @@ static void only_what_is_allowed_created_and_used(void **state) {
   tsr_vulkan_import import = import_of(0);
   OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
   OK(tsr_device_import(ctx, "vulkan", &import, &dev));
-  assert_int_equal(tsr_device_get_info(dev)->n_matrix, 0); /* the driver has some, the application didn't ask for them */
+  assert_int_equal(tsr_device_get_info(dev)->n_matrix,
+                   0); /* the driver has some, the application didn't ask for them */
   for (size_t o = 0; o < sizeof ops / sizeof *ops; o++)
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
       if (o % 2 && types[t] >= TSR_I64) continue; /* softmax and gelu are for floats */
       tsr_status st = run_op(ctx, dev, ops[o], types[t]);
       tsr_code c = tsr_status_code(st);
-      if (c != TSR_OK && c != TSR_UNSUPPORTED) fail_msg("%s %s: %s", ops[o], tsr_dtype_name(types[t]), tsr_status_message(st));
+      if (c != TSR_OK && c != TSR_UNSUPPORTED)
+        fail_msg("%s %s: %s", ops[o], tsr_dtype_name(types[t]), tsr_status_message(st));
       ran += c == TSR_OK, unsupported += c != TSR_OK;
       tsr_status_free(st);
     }
@@ -263,7 +320,8 @@ static void only_what_is_allowed_created_and_used(void **state) {
   tsr_device_close(&dev);
   tsr_context_destroy(&ctx);
   close_device();
-  print_message("%d programs ran, %d refused; %d submissions under %d locks, %d buffers, %d threads\n", ran, unsupported, submits, locks, created, threads_made);
+  print_message("%d programs ran, %d refused; %d submissions under %d locks, %d buffers, %d threads\n", ran,
+                unsupported, submits, locks, created, threads_made);
   assert_string_equal(forbidden, "");
   assert_true(ran >= 6 && submits >= ran && created >= 2 * ran && locks >= submits);
   assert_int_equal(depth, 0);
@@ -271,7 +329,8 @@ static void only_what_is_allowed_created_and_used(void **state) {
   assert_int_equal(other_queue, 0);
 }
 
-/* The application's loader is asked for its own device only: one that the library opens itself goes through the system's. */
+/* The application's loader is asked for its own device only: one that the library opens itself goes through the
+ * system's. */
 static void loader_of_the_application_left_with_its_device(void **state) {
   tsr_context *ctx;
   tsr_device *dev, *own;
@@ -294,12 +353,17 @@ static void loader_of_the_application_left_with_its_device(void **state) {
   close_device();
 }
 
-/* Shapes of a driver that multiplies wrongly are demoted, with a reason, and stay so in the cache; programs keep to other code. */
+/* Shapes of a driver that multiplies wrongly are demoted, with a reason, and stay so in the cache; programs keep to
+ * other code. */
 static void lying_driver_demoted_and_remembered(void **state) {
-  VkPhysicalDeviceCooperativeMatrixFeaturesKHR have = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
-  VkPhysicalDeviceVulkan11Features have11 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, .pNext = &have};
-  VkPhysicalDeviceVulkan12Features have12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .pNext = &have11};
-  REAL(vkGetPhysicalDeviceFeatures2)(app.physical, &(VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &have12});
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR have = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
+  VkPhysicalDeviceVulkan11Features have11 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
+                                             .pNext = &have};
+  VkPhysicalDeviceVulkan12Features have12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                             .pNext = &have11};
+  REAL(vkGetPhysicalDeviceFeatures2)
+  (app.physical, &(VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &have12});
   if (!have.cooperativeMatrix || !have11.storageBuffer16BitAccess || !have12.shaderFloat16) skip();
   features.pNext = &matrix;
   v11.storageBuffer16BitAccess = v12.shaderFloat16 = VK_TRUE;
@@ -319,7 +383,9 @@ static void lying_driver_demoted_and_remembered(void **state) {
     for (int i = 0; i < info->n_matrix; i++) {
       bool found_out = !info->matrix[i].enabled && strstr(info->matrix[i].reason, "wrong results");
       wrong += found_out;
-      if (!round) print_message("%dx%dx%d: %s\n", info->matrix[i].m, info->matrix[i].n, info->matrix[i].k, info->matrix[i].reason);
+      if (!round)
+        print_message("%dx%dx%d: %s\n", info->matrix[i].m, info->matrix[i].n, info->matrix[i].k,
+                      info->matrix[i].reason);
     }
     assert_int_equal(wrong, round < 2 ? info->n_matrix : 0);
     assert_int_equal(submits > 0, round != 1); /* tried, or known */
@@ -342,7 +408,8 @@ int main(void) {
     printf("no Vulkan 1.3 device here\n");
     return 77;
   }
-  const struct CMUnitTest tests[] = {cmocka_unit_test(only_what_is_allowed_created_and_used), cmocka_unit_test(loader_of_the_application_left_with_its_device),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(only_what_is_allowed_created_and_used),
+                                     cmocka_unit_test(loader_of_the_application_left_with_its_device),
                                      cmocka_unit_test(lying_driver_demoted_and_remembered)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   if (app.messenger) REAL(vkDestroyDebugUtilsMessengerEXT)(app.instance, app.messenger, NULL);

@@ -1,5 +1,5 @@
-/* The numbers that emitted SPIR-V computes on the device: every scalar function and cast over edge values against C's library in f64
- * and core/base/dtype.c. Bounds are in units in the last place of f32, stated per function. */
+/* The numbers that emitted SPIR-V computes on the device: every scalar function and cast over edge values against C's
+ * library in f64 and core/base/dtype.c. Bounds are in units in the last place of f32, stated per function. */
 #include <math.h>
 
 #include "core/base/dtype.h"
@@ -11,7 +11,9 @@
 static vr dev;
 
 static double ref_gelu(double a) { return a == -INFINITY ? -0.0 : 0.5 * a * (1 + erf(a / sqrt(2))); }
-static double ref_gelu_tanh(double a) { return a == -INFINITY ? -0.0 : 0.5 * a * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (a + 0.044715 * a * a * a))); }
+static double ref_gelu_tanh(double a) {
+  return a == -INFINITY ? -0.0 : 0.5 * a * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (a + 0.044715 * a * a * a)));
+}
 static double ref_sigmoid(double a) { return 1 / (1 + exp(-a)); }
 static double ref_silu(double a) { return a == -INFINITY ? -0.0 : a / (1 + exp(-a)); }
 static double ref_rsqrt(double a) { return 1 / sqrt(a); }
@@ -33,7 +35,8 @@ static char text[8192];
 static void one_op(const char *line, const char *in, const char *out, int n) {
   char loads[1024] = "", *p = loads;
   for (int i = 0; i < n; i++)
-    p += sprintf(p, "  %%x%d = \"tessera.target.load\"(%%a%d, %%t) : (!tessera.ptr<%s, \"global\">, index) -> %s\n", i, i, in, in);
+    p += sprintf(p, "  %%x%d = \"tessera.target.load\"(%%a%d, %%t) : (!tessera.ptr<%s, \"global\">, index) -> %s\n", i,
+                 i, in, in);
   char args[512] = "", *q = args;
   for (int i = 0; i < n; i++) q += sprintf(q, "%%a%d: !tessera.ptr<%s, \"global\">, ", i, in);
   snprintf(text, sizeof text,
@@ -45,11 +48,19 @@ static void one_op(const char *line, const char *in, const char *out, int n) {
            args, out, loads, line, out, out, N / 64);
 }
 
-static const float edges[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 3.40282347e38f, -3.40282347e38f, 1.17549435e-38f, 0.5f, -0.5f, 2.0f, 88.0f, -87.0f, 1e-6f, -1e-6f, 127.5f, -128.5f, 255.5f, 65504.0f, 65520.0f, 448.0f, 480.0f, 57344.0f, 2147483648.0f, -2147483904.0f};
+static const float edges[] = {0.0f,          -0.0f,         1.0f,           -1.0f,           INFINITY,
+                              -INFINITY,     NAN,           3.40282347e38f, -3.40282347e38f, 1.17549435e-38f,
+                              0.5f,          -0.5f,         2.0f,           88.0f,           -87.0f,
+                              1e-6f,         -1e-6f,        127.5f,         -128.5f,         255.5f,
+                              65504.0f,      65520.0f,      448.0f,         480.0f,          57344.0f,
+                              2147483648.0f, -2147483904.0f};
 enum { N_EDGES = sizeof edges / sizeof *edges };
 
-/* Where two roundings to nearest (by way of f32) give another number than one: just beside ties of f16, bf16 and fp8. */
-static const double ties[] = {65519.99999999999, 16842753, -16842753, 33685505, 4311810305, -4311810305, 1.00390625000001, 1.00048828125001, 1.0625000000001, 1.12500000000001, 2148532225, 1125899906842623.0};
+/* Where two roundings to nearest (by way of f32) give another number than one: just beside ties of f16, bf16 and fp8.
+ */
+static const double ties[] = {65519.99999999999, 16842753,         -16842753,        33685505,
+                              4311810305,        -4311810305,      1.00390625000001, 1.00048828125001,
+                              1.0625000000001,   1.12500000000001, 2148532225,       1125899906842623.0};
 enum { N_TIES = sizeof ties / sizeof *ties };
 
 static void fill(float *x, double lo, double hi) {
@@ -57,7 +68,8 @@ static void fill(float *x, double lo, double hi) {
   for (int i = 0; i < N; i++) {
     seed = seed * 1664525u + 1013904223u;
     x[i] = i < N_EDGES ? edges[i] : (float)(lo + (hi - lo) * (seed >> 8) / 16777216.0);
-    if (i >= N_EDGES && hi > 1e20) x[i] = (float)(((seed & 1) && lo < 0 ? -1 : 1) * exp(-60 + 120 * (double)(seed >> 8) / 16777216.0));
+    if (i >= N_EDGES && hi > 1e20)
+      x[i] = (float)(((seed & 1) && lo < 0 ? -1 : 1) * exp(-60 + 120 * (double)(seed >> 8) / 16777216.0));
   }
 }
 
@@ -80,8 +92,11 @@ static void functions_edge_and_random_values_within_bounds(void **state) {
       }
       double allowed = functions[f].ulp * fabs(want) * 1.1920929e-7 + functions[f].absolute;
       double error = fabs(got - want);
-      if (error - functions[f].absolute > worst * fabs(want) && want != 0) worst = (error - functions[f].absolute) / fabs(want);
-      if (!(error <= allowed) && bad++ < 20) print_error("%s(%.9g) = %.9g, want %.9g (%.1f ulp)\n", functions[f].name, x[i], got, want, error / fabs(want) / 1.19e-7);
+      if (error - functions[f].absolute > worst * fabs(want) && want != 0)
+        worst = (error - functions[f].absolute) / fabs(want);
+      if (!(error <= allowed) && bad++ < 20)
+        print_error("%s(%.9g) = %.9g, want %.9g (%.1f ulp)\n", functions[f].name, x[i], got, want,
+                    error / fabs(want) / 1.19e-7);
     }
     print_message("%-10s worst %.2f ulp\n", functions[f].name, worst / 1.1920929e-7);
   }
@@ -89,8 +104,10 @@ static void functions_edge_and_random_values_within_bounds(void **state) {
 }
 
 static void casts_every_pair_same_as_host(void **state) {
-  static const tsr_dtype types[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2, TSR_I64, TSR_I32, TSR_I16, TSR_I8, TSR_U8, TSR_BOOL};
-  static const char *const names[] = {"f64", "f32", "f16", "bf16", "f8E4M3FN", "f8E5M2", "i64", "i32", "i16", "i8", "ui8", "i1"};
+  static const tsr_dtype types[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2,
+                                    TSR_I64, TSR_I32, TSR_I16, TSR_I8,   TSR_U8,     TSR_BOOL};
+  static const char *const names[] = {"f64", "f32", "f16", "bf16", "f8E4M3FN", "f8E5M2",
+                                      "i64", "i32", "i16", "i8",   "ui8",      "i1"};
   static float x[N];
   static double in[N], out[N]; /* raw storage */
   int bad = 0;
@@ -100,9 +117,14 @@ static void casts_every_pair_same_as_host(void **state) {
       snprintf(line, sizeof line, "%%r = \"tessera.target.cast\"(%%x0) : (%s) -> %s", names[a], names[b]);
       one_op(line, names[a], names[b], 1);
       fill(x, -300, 300);
-      for (int i = 0; i < N; i++) dtype_store(types[a], in, (size_t)i, i > N / 2 ? ldexp(x[i], (i % 48) - 24) : i >= N_EDGES && i < N_EDGES + N_TIES ? ties[i - N_EDGES] : x[i]);
+      for (int i = 0; i < N; i++)
+        dtype_store(types[a], in, (size_t)i,
+                    i > N / 2                              ? ldexp(x[i], (i % 48) - 24)
+                    : i >= N_EDGES && i < N_EDGES + N_TIES ? ties[i - N_EDGES]
+                                                           : x[i]);
       memset(out, 0, sizeof out);
-      vr_run(&dev, text, (vr_arg[]){{in, NULL, N * tsr_dtype_size(types[a])}, {NULL, out, N * tsr_dtype_size(types[b])}}, 2, 1);
+      vr_run(&dev, text,
+             (vr_arg[]){{in, NULL, N * tsr_dtype_size(types[a])}, {NULL, out, N * tsr_dtype_size(types[b])}}, 2, 1);
       for (int i = 0; i < N; i++) {
         double value = dtype_load(types[a], in, (size_t)i), want_raw = 0, got = dtype_load(types[b], out, (size_t)i);
         if (types[a] == TSR_I64 && fabs(value) >= 9007199254740992.0) continue; /* not exact in the reference */
@@ -110,8 +132,10 @@ static void casts_every_pair_same_as_host(void **state) {
         uint64_t raw = 0;
         dtype_store(types[b], &raw, 0, value);
         want_raw = dtype_load(types[b], &raw, 0);
-        if (fabs(want_raw) < 6.2e-5 && types[b] == TSR_F16 && fabs(got - want_raw) < 6.2e-5) continue; /* f16 subnormals may be flushed */
-        if (!(got == want_raw || (isnan(got) && isnan(want_raw))) && bad++ < 20) print_error("%s -> %s: %.9g gives %.9g, want %.9g\n", names[a], names[b], value, got, want_raw);
+        if (fabs(want_raw) < 6.2e-5 && types[b] == TSR_F16 && fabs(got - want_raw) < 6.2e-5)
+          continue; /* f16 subnormals may be flushed */
+        if (!(got == want_raw || (isnan(got) && isnan(want_raw))) && bad++ < 20)
+          print_error("%s -> %s: %.9g gives %.9g, want %.9g\n", names[a], names[b], value, got, want_raw);
       }
     }
   assert_int_equal(bad, 0);
@@ -126,7 +150,9 @@ static void rounding_through_a_narrower_float_kept(void **state) {
     char line[256];
     size_t bytes = N * tsr_dtype_size(trips[t].wide);
     const char *w = trips[t].wide_name, *s = trips[t].name;
-    snprintf(line, sizeof line, "%%y = \"tessera.target.cast\"(%%x0) : (%s) -> %s\n  %%r = \"tessera.target.cast\"(%%y) : (%s) -> %s", w, s, s, w);
+    snprintf(line, sizeof line,
+             "%%y = \"tessera.target.cast\"(%%x0) : (%s) -> %s\n  %%r = \"tessera.target.cast\"(%%y) : (%s) -> %s", w,
+             s, s, w);
     one_op(line, w, w, 1);
     fill(x, -300, 300);
     for (size_t i = 0; i < N; i++) dtype_store(trips[t].wide, in, i, x[i] * (trips[t].wide == TSR_F64 ? 1.1 : 1.0));
@@ -136,7 +162,8 @@ static void rounding_through_a_narrower_float_kept(void **state) {
       uint64_t raw = 0;
       dtype_store(trips[t].narrow, &raw, 0, dtype_load(trips[t].wide, in, i));
       want = dtype_load(trips[t].narrow, &raw, 0);
-      if (got != want) fail_msg("%s -> %s -> %s: %.17g gives %.17g, want %.17g", w, s, w, dtype_load(trips[t].wide, in, i), got, want);
+      if (got != want)
+        fail_msg("%s -> %s -> %s: %.17g gives %.17g, want %.17g", w, s, w, dtype_load(trips[t].wide, in, i), got, want);
     }
   }
 }
@@ -157,12 +184,29 @@ static void binary_ops_edge_values_as_documented(void **state) {
     vr_run(&dev, text, (vr_arg[]){{a, NULL, sizeof a}, {b, NULL, sizeof b}, {NULL, y, sizeof y}}, 3, 1);
     for (int i = 0; i < N; i++) {
       double p = a[i], q = b[i];
-      double want = o == 0 ? a[i] + b[i] : o == 1 ? a[i] - b[i] : o == 2 ? a[i] * b[i] : o == 3 ? a[i] / b[i] : o == 4 ? fmodf(a[i], b[i]) : o == 5 ? pow(p, q)
-                    : isnan(p) || isnan(q) ? NAN : o == 6 ? (p < q ? p : q) : p > q ? p : q;
-      if (o == 3 && (fabs(q) < 1.2e-38 || fabs(q) > 1.7e38 || fabs(want) < 1.2e-38)) continue; /* Vulkan's bound on division ends there */
-      double allowed = (o == 3 ? 2.5 : o == 4 ? 0 : o == 5 ? 2 : 0.51) * 1.1920929e-7 * fabs(want) + (o == 4 ? 0 : 1.3e-38);
-      bool ok = isnan(want) ? isnan(y[i]) : isinf(want) || fabs(want) > 3.40282347e38 ? isinf(y[i]) && (y[i] > 0) == (want > 0) : fabs(y[i] - want) <= allowed;
-      if (isfinite(want) && want != 0 && fabs(want) > 1e-37 && isfinite(y[i]) && fabs(y[i] / want - 1) > worst) worst = fabs(y[i] / want - 1);
+      double want = o == 0                 ? a[i] + b[i]
+                    : o == 1               ? a[i] - b[i]
+                    : o == 2               ? a[i] * b[i]
+                    : o == 3               ? a[i] / b[i]
+                    : o == 4               ? fmodf(a[i], b[i])
+                    : o == 5               ? pow(p, q)
+                    : isnan(p) || isnan(q) ? NAN
+                    : o == 6               ? (p < q ? p : q)
+                    : p > q                ? p
+                                           : q;
+      if (o == 3 && (fabs(q) < 1.2e-38 || fabs(q) > 1.7e38 || fabs(want) < 1.2e-38))
+        continue; /* Vulkan's bound on division ends there */
+      double allowed = (o == 3   ? 2.5
+                        : o == 4 ? 0
+                        : o == 5 ? 2
+                                 : 0.51) *
+                           1.1920929e-7 * fabs(want) +
+                       (o == 4 ? 0 : 1.3e-38);
+      bool ok = isnan(want)                                 ? isnan(y[i])
+                : isinf(want) || fabs(want) > 3.40282347e38 ? isinf(y[i]) && (y[i] > 0) == (want > 0)
+                                                            : fabs(y[i] - want) <= allowed;
+      if (isfinite(want) && want != 0 && fabs(want) > 1e-37 && isfinite(y[i]) && fabs(y[i] / want - 1) > worst)
+        worst = fabs(y[i] / want - 1);
       if (!ok && bad++ < 20) print_error("%s(%.9g, %.9g) = %.9g, want %.9g\n", names[o], p, q, y[i], want);
     }
     print_message("%-10s worst %.2f ulp\n", names[o], worst / 1.1920929e-7);
@@ -193,21 +237,26 @@ static void bitcast_of_eight_bytes_and_one_i64(void **state) {
   for (int i = 0; i < N; i++) x[i] = (int64_t)((uint64_t)i * 0x9e3779b97f4a7c15u);
   for (int at = 0; at < 8; at++) {
     char line[400];
-    snprintf(line, sizeof line, "%%v = \"tessera.target.bitcast\"(%%x0) : (i64) -> vector<8xi8>\n  %%e = \"tessera.target.extract\"(%%v) {at = %d} : (vector<8xi8>) -> i8\n  %%r = \"tessera.target.cast\"(%%e) : (i8) -> i32", at);
+    snprintf(line, sizeof line,
+             "%%v = \"tessera.target.bitcast\"(%%x0) : (i64) -> vector<8xi8>\n  %%e = \"tessera.target.extract\"(%%v) "
+             "{at = %d} : (vector<8xi8>) -> i8\n  %%r = \"tessera.target.cast\"(%%e) : (i8) -> i32",
+             at);
     one_op(line, "i64", "i32", 1);
     vr_run(&dev, text, (vr_arg[]){{x, NULL, sizeof x}, {NULL, b, sizeof b}}, 2, 1);
     for (int i = 0; i < N; i++) assert_int_equal(b[i], (int8_t)(x[i] >> 8 * at));
   }
-  one_op("%v = \"tessera.target.bitcast\"(%x0) : (i64) -> vector<8xi8>\n  %n = \"tessera.target.neg\"(%v) : (vector<8xi8>) -> vector<8xi8>\n"
-         "  %r = \"tessera.target.bitcast\"(%n) : (vector<8xi8>) -> i64", "i64", "i64", 1);
+  one_op("%v = \"tessera.target.bitcast\"(%x0) : (i64) -> vector<8xi8>\n  %n = \"tessera.target.neg\"(%v) : "
+         "(vector<8xi8>) -> vector<8xi8>\n"
+         "  %r = \"tessera.target.bitcast\"(%n) : (vector<8xi8>) -> i64",
+         "i64", "i64", 1);
   vr_run(&dev, text, (vr_arg[]){{x, NULL, sizeof x}, {NULL, y, sizeof y}}, 2, 1);
   for (int i = 0; i < N; i++)
     for (int at = 0; at < 8; at++) assert_int_equal((int8_t)(y[i] >> 8 * at), (int8_t)-(x[i] >> 8 * at));
 }
 
-/* Loops whose bounds only the block knows, over addresses 4 TiB behind the buffer: llvmpipe goes on through a body that all lanes have
- * left or never entered, and makes the loads whose address is the same for all lanes. Block b adds up a[0..7] in the first loop if it
- * is 0, else nothing, and a[0..b) in the second. */
+/* Loops whose bounds only the block knows, over addresses 4 TiB behind the buffer: llvmpipe goes on through a body that
+ * all lanes have left or never entered, and makes the loads whose address is the same for all lanes. Block b adds up
+ * a[0..7] in the first loop if it is 0, else nothing, and a[0..b) in the second. */
 static void loops_read_nothing_after_their_end(void **state) {
   enum { BLOCKS = 4, LANES = 64 };
   static float a[16], y[BLOCKS * LANES];
@@ -231,7 +280,8 @@ static void loops_read_nothing_after_their_end(void **state) {
            "  \"tessera.target.return\"() : () -> ()\n}) {sym_name = \"far_loops\", dialect = \"spirv\", grid = [%d, 1, 1], block = [%d, 1, 1], wide_index = true} : () -> ()\n",
            1ll << 40, LANES, BLOCKS, LANES);
   vr_run(&dev, text, (vr_arg[]){{a, NULL, sizeof a}, {NULL, y, sizeof y}}, 2, 1);
-  for (int i = 0; i < BLOCKS * LANES; i++) assert_float_equal(y[i], i < LANES ? 255 : (1 << i / LANES) - 1, 0); /* small integers: exact */
+  for (int i = 0; i < BLOCKS * LANES; i++)
+    assert_float_equal(y[i], i < LANES ? 255 : (1 << i / LANES) - 1, 0); /* small integers: exact */
 }
 
 /* Small integers: products and their sums are exact in every order, so are the results. */
@@ -259,13 +309,19 @@ static void check_columns(const tile_matmul_case *c, const char *path) {
     snprintf(expected, sizeof expected, "path = \"%s\"", path);
     if (!strstr(strb_text(&target), expected)) fail_msg("%s: no %s", c->name, expected);
   }
-  vr_run(&dev, strb_text(&target), (vr_arg[]){{a, NULL, (size_t)(batch * c->m * c->k) * in}, {b, NULL, (size_t)(batch * c->k * c->n) * in}, {NULL, out, (size_t)(batch * c->m * c->n) * o}}, 3, 1);
+  vr_run(&dev, strb_text(&target),
+         (vr_arg[]){{a, NULL, (size_t)(batch * c->m * c->k) * in},
+                    {b, NULL, (size_t)(batch * c->k * c->n) * in},
+                    {NULL, out, (size_t)(batch * c->m * c->n) * o}},
+         3, 1);
   for (int64_t i = 0; i < batch * c->m * c->n; i++) {
     int64_t z = i / (c->m * c->n), row = i / c->n % c->m, col = i % c->n;
     double sum = 0;
     for (int64_t k = 0; k < c->k; k++)
-      sum += dtype_load(c->in, a, (size_t)(z * c->m * c->k + (c->ta ? k * c->m + row : row * c->k + k))) * dtype_load(c->in, b, (size_t)(z * c->n * c->k + (c->tb ? col * c->k + k : k * c->n + col)));
-    if (dtype_load(c->out, out, (size_t)i) != sum) fail_msg("%s: element %lld is %g, not %g", c->name, (long long)i, dtype_load(c->out, out, (size_t)i), sum);
+      sum += dtype_load(c->in, a, (size_t)(z * c->m * c->k + (c->ta ? k * c->m + row : row * c->k + k))) *
+             dtype_load(c->in, b, (size_t)(z * c->n * c->k + (c->tb ? col * c->k + k : k * c->n + col)));
+    if (dtype_load(c->out, out, (size_t)i) != sum)
+      fail_msg("%s: element %lld is %g, not %g", c->name, (long long)i, dtype_load(c->out, out, (size_t)i), sum);
   }
   ir_module_destroy(&from);
   ir_module_destroy(&to);
@@ -296,9 +352,14 @@ static int setup(void **state) { return vr_open(&dev) ? 0 : 77; }
 
 int main(void) {
   if (setup(NULL)) return 77;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(functions_edge_and_random_values_within_bounds), cmocka_unit_test(casts_every_pair_same_as_host), cmocka_unit_test(rounding_through_a_narrower_float_kept),
-                                     cmocka_unit_test(binary_ops_edge_values_as_documented), cmocka_unit_test(integer_division_by_zero_as_documented),
-                                     cmocka_unit_test(bitcast_of_eight_bytes_and_one_i64), cmocka_unit_test(loops_read_nothing_after_their_end), cmocka_unit_test(columns_in_lanes_are_exact_at_edges_too)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(functions_edge_and_random_values_within_bounds),
+                                     cmocka_unit_test(casts_every_pair_same_as_host),
+                                     cmocka_unit_test(rounding_through_a_narrower_float_kept),
+                                     cmocka_unit_test(binary_ops_edge_values_as_documented),
+                                     cmocka_unit_test(integer_division_by_zero_as_documented),
+                                     cmocka_unit_test(bitcast_of_eight_bytes_and_one_i64),
+                                     cmocka_unit_test(loops_read_nothing_after_their_end),
+                                     cmocka_unit_test(columns_in_lanes_are_exact_at_edges_too)};
   int r = cmocka_run_group_tests(tests, NULL, NULL);
   return vr_close(&dev) ? 1 : r;
 }

@@ -1,4 +1,5 @@
-/* The two ways of making SPIR-V side by side: shaderc from the GLSL of shaders/, and the emitter from Target IR. Same results. */
+/* The two ways of making SPIR-V side by side: shaderc from the GLSL of shaders/, and the emitter from Target IR. Same
+ * results. */
 #include "shaders/shaders.h"
 #include "tests/conformance/vulkan_run.h"
 
@@ -12,7 +13,14 @@ static void run_shader(const char *name, const int64_t *grid, int block, const b
   be_kernel_desc k = {.name = name, .grid = {grid[0], grid[1], 1}, .block = {block, 1, 1}, .n_args = n, .n_outputs = 1};
   be_module *m;
   be_program *p;
-  VR_OK(vulkan_backend.module_create(dev.d, &(be_module_desc){.format = BE_SPIRV, .code = s->words, .code_bytes = 4 * s->n_words, .offsets = offsets, .kernels = &k, .n_kernels = 1}, &m));
+  VR_OK(vulkan_backend.module_create(dev.d,
+                                     &(be_module_desc){.format = BE_SPIRV,
+                                                       .code = s->words,
+                                                       .code_bytes = 4 * s->n_words,
+                                                       .offsets = offsets,
+                                                       .kernels = &k,
+                                                       .n_kernels = 1},
+                                     &m));
   VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){&(be_launch){m, 0, ids, NULL, 0}, 1, n}, &p));
   VR_OK(vulkan_backend.program_run(dev.s, p, slots, NULL));
   VR_OK(vulkan_backend.stream_sync(dev.s, -1));
@@ -55,7 +63,8 @@ static void conversion_same_bits_both_ways(void **state) {
 static void fill_by_hand_same_as_command(void **state) {
   static uint32_t by_hand[N], command[N];
   const uint32_t value = 0x12345678u;
-  be_range v = buffer(16, (const uint32_t[4]){value}), a = buffer(sizeof by_hand, NULL), b = buffer(sizeof command, NULL);
+  be_range v = buffer(16, (const uint32_t[4]){value}), a = buffer(sizeof by_hand, NULL),
+           b = buffer(sizeof command, NULL);
   run_shader("fill_u32", (const int64_t[]){N / 256, 1}, 64, (const be_range[]){v, a}, 2);
   VR_OK(vulkan_backend.fill(dev.s, b, value));
   fetch(a, by_hand);
@@ -88,7 +97,9 @@ int main(void) {
     return 77;
   }
   if (!vr_open(&dev)) return 77;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(conversion_same_bits_both_ways), cmocka_unit_test(fill_by_hand_same_as_command), cmocka_unit_test(matmul_by_hand_right)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(conversion_same_bits_both_ways),
+                                     cmocka_unit_test(fill_by_hand_same_as_command),
+                                     cmocka_unit_test(matmul_by_hand_right)};
   int r = cmocka_run_group_tests(tests, NULL, NULL);
   return vr_close(&dev) ? 1 : r;
 }

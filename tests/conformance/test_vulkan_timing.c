@@ -1,5 +1,6 @@
-/* Timed runs through the Vulkan backend's own table, by the device's clock where it has one (software devices) and by timestamps: launches that do
- * more take longer, empty ones take nothing, all together are most of the time between two events and never more; no message from the validation layers. */
+/* Timed runs through the Vulkan backend's own table, by the device's clock where it has one (software devices) and by
+ * timestamps: launches that do more take longer, empty ones take nothing, all together are most of the time between two
+ * events and never more; no message from the validation layers. */
 #include "tests/conformance/vulkan_run.h"
 
 static vr dev;
@@ -35,7 +36,10 @@ static work make_work(vr *v) {
   add_kernel(text + strlen(text), 2048, SMALL, "small");
   add_kernel(text + strlen(text), 2048, 0, "nothing");
   w.m = vr_module(v, text);
-  const be_launch l[LAUNCHES] = {{w.m, 0, slots, NULL, 0}, {w.m, 2, slots, waits, 1}, {w.m, 1, slots, waits + 1, 1}, {w.m, 0, slots, waits + 2, 1}};
+  const be_launch l[LAUNCHES] = {{w.m, 0, slots, NULL, 0},
+                                 {w.m, 2, slots, waits, 1},
+                                 {w.m, 1, slots, waits + 1, 1},
+                                 {w.m, 0, slots, waits + 2, 1}};
   VR_OK(vulkan_backend.program_create(v->d, &(be_program_desc){l, LAUNCHES, 1}, &w.p));
   VR_OK(vulkan_backend.buffer_create(v->d, 4 * BIG, BE_DEVICE_LOCAL, &w.a));
   VR_OK(vulkan_backend.fill(v->s, (be_range){w.a, 0, 4 * BIG}, 0));
@@ -50,10 +54,13 @@ static void drop_work(work *w) {
 }
 
 /* 512 times the work takes longer, the same work about as long, and little is left beside the launches. */
-static bool is_plausible(const double *ns, double share) { return ns[0] > 2 * ns[2] && ns[3] > 2 * ns[2] && ns[0] < 4 * ns[3] && ns[3] < 4 * ns[0] && share > 0.5; }
+static bool is_plausible(const double *ns, double share) {
+  return ns[0] > 2 * ns[2] && ns[3] > 2 * ns[2] && ns[0] < 4 * ns[3] && ns[3] < 4 * ns[0] && share > 0.5;
+}
 
-/* Other programs may hold the processor between any two launches: the best of so many rounds counts as a busy machine needs. The two clocks of the comparison
- * below are right to 0.2 % of each other; 2 % is far from that and from what a wrong unit or a row too many would give. */
+/* Other programs may hold the processor between any two launches: the best of so many rounds counts as a busy machine
+ * needs. The two clocks of the comparison below are right to 0.2 % of each other; 2 % is far from that and from what a
+ * wrong unit or a row too many would give. */
 static void assert_times_are_the_launches(vr *v) {
   double least[LAUNCHES] = {1e18, 1e18, 1e18, 1e18}, share = 0;
   int rounds = 0;
@@ -98,7 +105,8 @@ static void VKAPI_PTR count_dispatch(VkCommandBuffer c, uint32_t x, uint32_t y, 
   real_dispatch(c, x, y, z);
 }
 
-/* Kernels are dispatched with a base: the plain dispatches are the clock's. Recorded at the second timed run, when it is known that runs are short. */
+/* Kernels are dispatched with a base: the plain dispatches are the clock's. Recorded at the second timed run, when it
+ * is known that runs are short. */
 static void clock_read_before_the_first_launch_and_after_each(void **state) {
   double ns[LAUNCHES];
   bool ready;
@@ -125,7 +133,8 @@ static void launches_timed_by_timestamps(void **state) {
   dev.d->features.clock = clock;
 }
 
-/* The clock's readings are told apart for a while only: longer runs have timestamps, and where there are none no times. */
+/* The clock's readings are told apart for a while only: longer runs have timestamps, and where there are none no times.
+ */
 static void long_runs_not_timed_by_the_clock(void **state) {
   double ns[LAUNCHES];
   uint32_t bits = dev.d->limits.timestamp_bits;
@@ -149,7 +158,10 @@ static void long_runs_not_timed_by_the_clock(void **state) {
   drop_work(&w);
 }
 
-static VkResult VKAPI_PTR refuse_module(VkDevice d, const VkShaderModuleCreateInfo *info, const VkAllocationCallbacks *al, VkShaderModule *out) { return VK_ERROR_INITIALIZATION_FAILED; }
+static VkResult VKAPI_PTR refuse_module(VkDevice d, const VkShaderModuleCreateInfo *info,
+                                        const VkAllocationCallbacks *al, VkShaderModule *out) {
+  return VK_ERROR_INITIALIZATION_FAILED;
+}
 
 /* Drivers list what they can't do: the clock's kernel is refused, and timestamps take its place. */
 static void refused_clock_falls_back_to_timestamps(void **state) {
@@ -201,8 +213,13 @@ static void timestamps_wrap_around(void **state) {
 
 int main(void) {
   if (!vr_open_validated(&dev)) return 77;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(launches_timed_by_the_devices_clock), cmocka_unit_test(clock_read_before_the_first_launch_and_after_each), cmocka_unit_test(launches_timed_by_timestamps), cmocka_unit_test(long_runs_not_timed_by_the_clock), cmocka_unit_test(refused_clock_falls_back_to_timestamps),
-                                     cmocka_unit_test(without_clock_and_timestamps_unsupported), cmocka_unit_test(timestamps_wrap_around)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(launches_timed_by_the_devices_clock),
+                                     cmocka_unit_test(clock_read_before_the_first_launch_and_after_each),
+                                     cmocka_unit_test(launches_timed_by_timestamps),
+                                     cmocka_unit_test(long_runs_not_timed_by_the_clock),
+                                     cmocka_unit_test(refused_clock_falls_back_to_timestamps),
+                                     cmocka_unit_test(without_clock_and_timestamps_unsupported),
+                                     cmocka_unit_test(timestamps_wrap_around)};
   int r = cmocka_run_group_tests(tests, NULL, NULL), messages = vr_close(&dev);
   printf("%d validation messages\n", messages);
   return r || messages;

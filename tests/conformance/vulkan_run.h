@@ -1,5 +1,5 @@
-/* tests/conformance/vulkan_run.h - runs Target IR text on the first Vulkan device through the backend's own table, without the
- * runtime: for tests of the emitter's numerics and of the backend. */
+/* tests/conformance/vulkan_run.h - runs Target IR text on the first Vulkan device through the backend's own table,
+ * without the runtime: for tests of the emitter's numerics and of the backend. */
 #ifndef TESTS_CONFORMANCE_VULKAN_RUN_H
 #define TESTS_CONFORMANCE_VULKAN_RUN_H
 #include <setjmp.h>
@@ -49,7 +49,8 @@ static bool vr_open(vr *r) {
   return true;
 }
 
-/* The same under the validation layers, unless TSR_VK_VALIDATION says otherwise or they are missing: without them the tests still run. */
+/* The same under the validation layers, unless TSR_VK_VALIDATION says otherwise or they are missing: without them the
+ * tests still run. */
 static inline bool vr_open_validated(vr *r) {
   be_env env = {.al = &al_default, .log = vr_log};
   be_instance *in;
@@ -70,7 +71,11 @@ static int vr_close(vr *r) {
   return n;
 }
 
-typedef struct vr_arg { const void *in; void *out; size_t bytes; } vr_arg; /* in: copied there first; out: copied back */
+typedef struct vr_arg {
+  const void *in;
+  void *out;
+  size_t bytes;
+} vr_arg; /* in: copied there first; out: copied back */
 
 static be_module *vr_module(vr *r, const char *text) {
   ir_module *m;

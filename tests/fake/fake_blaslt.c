@@ -1,7 +1,8 @@
-/* tests/fake/fake_blaslt.c - cuBLASLt and hipBLASLt (FAKE_HIP) for machines without a GPU: products are computed on the host, in column-major order
- * with the layouts, transposes and strides that it is told, and take 20 microseconds of the fake driver's clock. What the real libraries have no
- * algorithm for has none here: other combinations of types than documented, 8-bit operands that aren't transposed and plain, sizes that don't fit.
- * Sources: the tables of cublasLtMatmul and hipblasLtMatmul and the enumerations in the vendors' API references; an own transcription. */
+/* tests/fake/fake_blaslt.c - cuBLASLt and hipBLASLt (FAKE_HIP) for machines without a GPU: products are computed on the
+ * host, in column-major order with the layouts, transposes and strides that it is told, and take 20 microseconds of the
+ * fake driver's clock. What the real libraries have no algorithm for has none here: other combinations of types than
+ * documented, 8-bit operands that aren't transposed and plain, sizes that don't fit. Sources: the tables of
+ * cublasLtMatmul and hipblasLtMatmul and the enumerations in the vendors' API references; an own transcription. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdint.h>
@@ -12,15 +13,50 @@
 #ifdef FAKE_HIP
 #define CALL(name) hipblasLt##name
 #define DRIVER "TSR_LIBHIP"
-enum { F32 = 2, F64 = 7, TF32 = 6, I32 = 9, PLAIN = 111, TURNED = 112, TRANS_A = 0, TRANS_B = 1, FAST_SUMS = 99, BATCH = 0, STRIDE = 1 };
+enum {
+  F32 = 2,
+  F64 = 7,
+  TF32 = 6,
+  I32 = 9,
+  PLAIN = 111,
+  TURNED = 112,
+  TRANS_A = 0,
+  TRANS_B = 1,
+  FAST_SUMS = 99,
+  BATCH = 0,
+  STRIDE = 1
+};
 typedef struct algo { unsigned char data[16]; size_t most_workspace; } algo;
 #else
 #define CALL(name) cublasLt##name
 #define DRIVER "TSR_LIBCUDA"
-enum { F32 = 68, F64 = 70, TF32 = 77, I32 = 72, PLAIN = 0, TURNED = 1, TRANS_A = 3, TRANS_B = 4, FAST_SUMS = 25, BATCH = 5, STRIDE = 6 };
+enum {
+  F32 = 68,
+  F64 = 70,
+  TF32 = 77,
+  I32 = 72,
+  PLAIN = 0,
+  TURNED = 1,
+  TRANS_A = 3,
+  TRANS_B = 4,
+  FAST_SUMS = 25,
+  BATCH = 5,
+  STRIDE = 6
+};
 typedef struct algo { unsigned char data[64]; } algo;
 #endif
-enum { T_F32 = 0, T_F64 = 1, T_F16 = 2, T_I8 = 3, T_I32 = 10, T_BF16 = 14, T_E4M3 = 28, T_E5M2 = 29, T_E4M3_FNUZ = 1000, T_E5M2_FNUZ = 1001 };
+enum {
+  T_F32 = 0,
+  T_F64 = 1,
+  T_F16 = 2,
+  T_I8 = 3,
+  T_I32 = 10,
+  T_BF16 = 14,
+  T_E4M3 = 28,
+  T_E5M2 = 29,
+  T_E4M3_FNUZ = 1000,
+  T_E5M2_FNUZ = 1001
+};
 enum { INVALID = 7, UNSUPPORTED = 15, MAX_WORKSPACE = 1 };
 
 typedef struct desc { int compute, scale, turn_a, turn_b; int8_t fast_sums; } desc;
@@ -30,7 +66,8 @@ typedef struct heuristic { algo a; size_t workspace; int state; float waves; int
 
 /* What a test sees and sets. */
 typedef struct fake_blaslt_state {
-  int live, fail_call, no_algorithm, fnuz_only; /* live: handles; fail_call: the how manieth call from now fails, 0 = none */
+  int live, fail_call, no_algorithm,
+      fnuz_only; /* live: handles; fail_call: the how manieth call from now fails, 0 = none */
   int compute, scale, fast_sums, turn_a, turn_b, type_a, type_c; /* of the last product */
   size_t workspace;
   long products;
@@ -104,7 +141,8 @@ static int is_f8(int t) { return t == T_E4M3 || t == T_E5M2 || t == T_E4M3_FNUZ 
 
 static int types_fit(const desc *d, const layout *a, const layout *b, const layout *c) {
   if (a->type != b->type) return 0;
-  if (is_f8(a->type)) return d->compute == F32 && d->scale == T_F32 && c->type == T_BF16 && (a->type >= 1000) == !!fake_blaslt.fnuz_only;
+  if (is_f8(a->type))
+    return d->compute == F32 && d->scale == T_F32 && c->type == T_BF16 && (a->type >= 1000) == !!fake_blaslt.fnuz_only;
   switch (a->type) {
   case T_F32: return (d->compute == F32 || d->compute == TF32) && d->scale == T_F32 && c->type == T_F32;
   case T_F16: case T_BF16: return d->compute == F32 && d->scale == T_F32 && (c->type == a->type || c->type == T_F32);
@@ -116,16 +154,20 @@ static int types_fit(const desc *d, const layout *a, const layout *b, const layo
 
 /* op(A) m x k, op(B) k x n, C m x n. */
 static int sizes_fit(const desc *d, const layout *a, const layout *b, const layout *c) {
-  uint64_t m = d->turn_a == TURNED ? a->cols : a->rows, k = d->turn_a == TURNED ? a->rows : a->cols, kb = d->turn_b == TURNED ? b->cols : b->rows, n = d->turn_b == TURNED ? b->rows : b->cols;
+  uint64_t m = d->turn_a == TURNED ? a->cols : a->rows, k = d->turn_a == TURNED ? a->rows : a->cols,
+           kb = d->turn_b == TURNED ? b->cols : b->rows, n = d->turn_b == TURNED ? b->rows : b->cols;
   int narrow = a->type == T_I8 || is_f8(a->type);
-  return m == c->rows && n == c->cols && k == kb && a->batch == c->batch && b->batch == c->batch && (!narrow || (d->turn_a == TURNED && d->turn_b == PLAIN)) &&
+  return m == c->rows && n == c->cols && k == kb && a->batch == c->batch && b->batch == c->batch &&
+         (!narrow || (d->turn_a == TURNED && d->turn_b == PLAIN)) &&
          (c->batch == 1 || (a->stride && b->stride && c->stride));
 }
 
-EXPORT int CALL(MatmulAlgoGetHeuristic)(void *h, void *d, void *a, void *b, void *c, void *c2, void *p, int n, void *out, int *found) {
+EXPORT int CALL(MatmulAlgoGetHeuristic)(void *h, void *d, void *a, void *b, void *c, void *c2, void *p, int n,
+                                        void *out, int *found) {
   STEP();
   *found = 0;
-  if (fake_blaslt.no_algorithm || !types_fit(d, a, b, c) || !sizes_fit(d, a, b, c)) return fake_blaslt.no_algorithm ? 0 : UNSUPPORTED;
+  if (fake_blaslt.no_algorithm || !types_fit(d, a, b, c) || !sizes_fit(d, a, b, c))
+    return fake_blaslt.no_algorithm ? 0 : UNSUPPORTED;
   heuristic r = {.workspace = ((preference *)p)->workspace};
   memcpy(r.a.data, "algorithm", 10);
   if (n != 1) return INVALID;
@@ -165,11 +207,14 @@ static void store(int type, void *p, int64_t i, double v) {
   else if (type == T_F64) ((double *)p)[i] = v;
   else if (type == T_I32) ((int32_t *)p)[i] = (int32_t)v;
   else if (type == T_BF16) ((uint16_t *)p)[i] = (uint16_t)(u >> 16);
-  else ((uint16_t *)p)[i] = (uint16_t)((u >> 16 & 0x8000) | (fabs(v) < 6.2e-5 ? 0 : (u >> 13 & 0x3ff) | ((u >> 23 & 0xff) - 112) << 10));
+  else
+    ((uint16_t *)p)[i] =
+        (uint16_t)((u >> 16 & 0x8000) | (fabs(v) < 6.2e-5 ? 0 : (u >> 13 & 0x3ff) | ((u >> 23 & 0xff) - 112) << 10));
 }
 
-EXPORT int CALL(Matmul)(void *h, void *dp, const void *alpha, const void *ap, void *alp, const void *bp, void *blp, const void *beta, const void *cp, void *clp, void *out, void *dlp,
-                        const void *found, void *workspace, size_t bytes, void *stream) {
+EXPORT int CALL(Matmul)(void *h, void *dp, const void *alpha, const void *ap, void *alp, const void *bp, void *blp,
+                        const void *beta, const void *cp, void *clp, void *out, void *dlp, const void *found,
+                        void *workspace, size_t bytes, void *stream) {
   const desc *d = dp;
   const layout *a = alp, *b = blp, *c = dlp;
   STEP();
@@ -177,9 +222,15 @@ EXPORT int CALL(Matmul)(void *h, void *dp, const void *alpha, const void *ap, vo
   void (*tick)(double) = NULL;
   *(void **)&bytes_at = driver_call("fake_bytes_at");
   *(void **)&tick = driver_call("fake_tick");
-  if (memcmp(found, "algorithm", 10) || !types_fit(d, a, b, c) || !sizes_fit(d, a, b, c) || !bytes_at || bytes_at(workspace) < bytes || bytes < ((const heuristic *)found)->workspace) return INVALID;
-  double one = d->scale == T_I32 ? *(const int32_t *)alpha : d->scale == T_F64 ? *(const double *)alpha : *(const float *)alpha;
-  double zero = d->scale == T_I32 ? *(const int32_t *)beta : d->scale == T_F64 ? *(const double *)beta : *(const float *)beta;
+  if (memcmp(found, "algorithm", 10) || !types_fit(d, a, b, c) || !sizes_fit(d, a, b, c) || !bytes_at ||
+      bytes_at(workspace) < bytes || bytes < ((const heuristic *)found)->workspace)
+    return INVALID;
+  double one = d->scale == T_I32   ? *(const int32_t *)alpha
+               : d->scale == T_F64 ? *(const double *)alpha
+                                   : *(const float *)alpha;
+  double zero = d->scale == T_I32   ? *(const int32_t *)beta
+                : d->scale == T_F64 ? *(const double *)beta
+                                    : *(const float *)beta;
   int64_t m = (int64_t)c->rows, n = (int64_t)c->cols, k = (int64_t)(d->turn_a == TURNED ? a->rows : a->cols);
   if (zero != 0) return UNSUPPORTED;
   for (int64_t z = 0; z < c->batch; z++)
@@ -187,11 +238,13 @@ EXPORT int CALL(Matmul)(void *h, void *dp, const void *alpha, const void *ap, vo
       for (int64_t y = 0; y < m; y++) {
         double sum = 0;
         for (int64_t i = 0; i < k; i++)
-          sum += load(a->type, ap, z * a->stride + (d->turn_a == TURNED ? y * a->ld + i : i * a->ld + y)) * load(b->type, bp, z * b->stride + (d->turn_b == TURNED ? i * b->ld + x : x * b->ld + i));
+          sum += load(a->type, ap, z * a->stride + (d->turn_a == TURNED ? y * a->ld + i : i * a->ld + y)) *
+                 load(b->type, bp, z * b->stride + (d->turn_b == TURNED ? i * b->ld + x : x * b->ld + i));
         store(c->type, out, z * c->stride + x * c->ld + y, one * sum);
       }
   tick(20);
-  fake_blaslt.compute = d->compute, fake_blaslt.scale = d->scale, fake_blaslt.fast_sums = d->fast_sums, fake_blaslt.turn_a = d->turn_a, fake_blaslt.turn_b = d->turn_b;
+  fake_blaslt.compute = d->compute, fake_blaslt.scale = d->scale, fake_blaslt.fast_sums = d->fast_sums,
+  fake_blaslt.turn_a = d->turn_a, fake_blaslt.turn_b = d->turn_b;
   fake_blaslt.type_a = a->type, fake_blaslt.type_c = c->type, fake_blaslt.workspace = bytes;
   fake_blaslt.products++;
   return 0;

@@ -1,8 +1,9 @@
-/* tests/fake/fake_driver.c - a driver and a run-time compiler for machines without one: built once as a CUDA and once as a HIP library
- * (FAKE_HIP). Each entry point counts as one step; fake_fail makes the n-th step fail with a code. fake_live tells how many handles and
- * allocations exist. Everything is done at once on the host; kernels are run by the test's fake_runner, if there is one. Arguments that a
- * driver refuses are refused, tensor maps above all (CUDA driver API, cuTensorMapEncodeTiled). The device's clock, which events read, goes
- * on by 10 microseconds a launch, 100 a copy, and what another fake library adds. */
+/* tests/fake/fake_driver.c - a driver and a run-time compiler for machines without one: built once as a CUDA and once
+ * as a HIP library (FAKE_HIP). Each entry point counts as one step; fake_fail makes the n-th step fail with a code.
+ * fake_live tells how many handles and allocations exist. Everything is done at once on the host; kernels are run by
+ * the test's fake_runner, if there is one. Arguments that a driver refuses are refused, tensor maps above all (CUDA
+ * driver API, cuTensorMapEncodeTiled). The device's clock, which events read, goes on by 10 microseconds a launch, 100
+ * a copy, and what another fake library adds. */
 #include "tests/fake/fake_driver.h"
 
 #include <stdint.h>
@@ -19,7 +20,13 @@
 #endif
 #define EXPORT __attribute__((visibility("default")))
 
-enum { INVALID = 1, N_DEVICES = 2, MAX_NODES = 128, MAX_FUNCTIONS = 32, PARAM_BYTES = 128 /* a tensor map, the largest */ };
+enum {
+  INVALID = 1,
+  N_DEVICES = 2,
+  MAX_NODES = 128,
+  MAX_FUNCTIONS = 32,
+  PARAM_BYTES = 128 /* a tensor map, the largest */
+};
 static long steps, fail_at = -1;
 static int fail_code, live, version = N(13000, 60000000), launched, graph_launches, arch_minor, arch_major = 9;
 static char gfx[32] = "gfx942";
@@ -63,7 +70,9 @@ EXPORT int fake_graph_launches(void) { return graph_launches; }
 EXPORT void fake_version(int v) { version = v; }
 EXPORT void fake_arch(int major, int minor) { arch_major = major, arch_minor = minor; }
 EXPORT void fake_gfx(const char *name) { snprintf(gfx, sizeof gfx, "%s", name); }
-EXPORT int fake_reaches(int from, int to) { return contexts[from].users && contexts[to].users && contexts[from].reaches[to]; }
+EXPORT int fake_reaches(int from, int to) {
+  return contexts[from].users && contexts[to].users && contexts[from].reaches[to];
+}
 EXPORT int fake_context_users(int device) { return contexts[device].users; }
 
 static const char *failed = "";
@@ -104,7 +113,8 @@ static int allocate(void **out, size_t bytes) {
   return 0;
 }
 
-/* ---- modules, launches, graphs ------------------------------------------------------------------------------------------ */
+/* ---- modules, launches, graphs
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct module module;
 typedef struct function { module *m; char name[128]; int n_params, is_map[FAKE_MAX_PARAMS]; } function;
@@ -120,7 +130,8 @@ typedef struct graph { int n; node nodes[] __attribute__((aligned(64))); } graph
 static node captured[MAX_NODES];
 static int n_captured, capturing;
 
-/* The parameters of "KERNEL(384) name(const bf16 *a, const GRID_CONSTANT tensor_map map0)": which of them are tensor maps. */
+/* The parameters of "KERNEL(384) name(const bf16 *a, const GRID_CONSTANT tensor_map map0)": which of them are tensor
+ * maps. */
 static void scan_signature(function *f) {
   char head[160];
   snprintf(head, sizeof head, " %s(", f->name);
@@ -134,8 +145,14 @@ static void scan_signature(function *f) {
 
 static int run_node(const node *n) {
   void *params[FAKE_MAX_PARAMS];
-  fake_launch l = {.text = n->f->m->text, .kernel = n->f->name, .shared = n->shared, .params = params, .n_params = n->f->n_params, .device = current ? current->device : 0,
-                   .memory = kept, .n_memory = n_kept};
+  fake_launch l = {.text = n->f->m->text,
+                   .kernel = n->f->name,
+                   .shared = n->shared,
+                   .params = params,
+                   .n_params = n->f->n_params,
+                   .device = current ? current->device : 0,
+                   .memory = kept,
+                   .n_memory = n_kept};
   const unsigned char *at = n->bytes;
   launched++;
   clock_us += 10;
@@ -144,7 +161,8 @@ static int run_node(const node *n) {
   return fake_runner ? fake_runner(&l) : 0;
 }
 
-static int launch(const function *f, const unsigned grid[3], const unsigned block[3], const unsigned cluster[3], unsigned shared, void **params) {
+static int launch(const function *f, const unsigned grid[3], const unsigned block[3], const unsigned cluster[3],
+                  unsigned shared, void **params) {
   node one = {.f = f, .shared = shared}, *n = capturing ? &captured[n_captured] : &one;
   STEP();
   if (!grid[0] || !grid[1] || !grid[2] || block[0] * block[1] * block[2] > 1024) return INVALID;
@@ -179,7 +197,11 @@ EXPORT int N(cuInit, hipInit)(unsigned f) { STEP(); return 0; }
 EXPORT int N(cuDriverGetVersion, hipDriverGetVersion)(int *v) { STEP(); *v = version; return 0; }
 EXPORT int N(cuDeviceGetCount, hipGetDeviceCount)(int *n) { STEP(); *n = N_DEVICES; return 0; }
 EXPORT int N(cuDeviceGet, hipDeviceGet)(int *d, int i) { STEP(); *d = i; return 0; }
-EXPORT int N(cuDeviceGetName, hipDeviceGetName)(char *s, int n, int d) { STEP(); snprintf(s, (size_t)n, "Fake device %d", d); return 0; }
+EXPORT int N(cuDeviceGetName, hipDeviceGetName)(char *s, int n, int d) {
+  STEP();
+  snprintf(s, (size_t)n, "Fake device %d", d);
+  return 0;
+}
 EXPORT int N(cuDeviceTotalMem_v2, hipDeviceTotalMem)(size_t *n, int d) { STEP(); *n = (size_t)1 << 30; return 0; }
 EXPORT int N(cuDeviceGetUuid_v2, hipDeviceGetUuid)(void *u, int d) { STEP(); memset(u, d + 1, 16); return 0; }
 EXPORT int N(cuDeviceCanAccessPeer, hipDeviceCanAccessPeer)(int *can, int d, int p) { STEP(); *can = 1; return 0; }
@@ -219,11 +241,34 @@ EXPORT int N(cuMemAlloc_v2, hipMalloc)(uint64_t *p, size_t n) {
 EXPORT int N(cuMemFree_v2, hipFree)(uint64_t p) { return drop((void *)(uintptr_t)p); }
 EXPORT int N(cuMemHostAlloc, hipHostMalloc)(void **p, size_t n, unsigned f) { return allocate(p, n); }
 EXPORT int N(cuMemFreeHost, hipHostFree)(void *p) { return drop(p); }
-EXPORT int N(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(uint64_t to, const void *from, size_t n, void *s) { STEP(); clock_us += 100; memcpy((void *)(uintptr_t)to, from, n); return 0; }
-EXPORT int N(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void *to, uint64_t from, size_t n, void *s) { STEP(); clock_us += 100; memcpy(to, (void *)(uintptr_t)from, n); return 0; }
-EXPORT int N(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(uint64_t to, uint64_t from, size_t n, void *s) { STEP(); clock_us += 100; memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, n); return 0; }
-EXPORT int N(cuMemcpyHtoD_v2, hipMemcpyHtoD)(uint64_t to, const void *from, size_t n) { STEP(); memcpy((void *)(uintptr_t)to, from, n); return 0; }
-EXPORT int N(cuMemcpyDtoH_v2, hipMemcpyDtoH)(void *to, uint64_t from, size_t n) { STEP(); memcpy(to, (void *)(uintptr_t)from, n); return 0; }
+EXPORT int N(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(uint64_t to, const void *from, size_t n, void *s) {
+  STEP();
+  clock_us += 100;
+  memcpy((void *)(uintptr_t)to, from, n);
+  return 0;
+}
+EXPORT int N(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void *to, uint64_t from, size_t n, void *s) {
+  STEP();
+  clock_us += 100;
+  memcpy(to, (void *)(uintptr_t)from, n);
+  return 0;
+}
+EXPORT int N(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(uint64_t to, uint64_t from, size_t n, void *s) {
+  STEP();
+  clock_us += 100;
+  memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, n);
+  return 0;
+}
+EXPORT int N(cuMemcpyHtoD_v2, hipMemcpyHtoD)(uint64_t to, const void *from, size_t n) {
+  STEP();
+  memcpy((void *)(uintptr_t)to, from, n);
+  return 0;
+}
+EXPORT int N(cuMemcpyDtoH_v2, hipMemcpyDtoH)(void *to, uint64_t from, size_t n) {
+  STEP();
+  memcpy(to, (void *)(uintptr_t)from, n);
+  return 0;
+}
 EXPORT int N(cuCtxSynchronize, hipDeviceSynchronize)(void) { STEP(); return 0; }
 EXPORT int N(cuMemsetD32Async, hipMemsetD32Async)(uint64_t p, int v, size_t n, void *s) {
   STEP();
@@ -239,7 +284,11 @@ EXPORT int N(cuEventCreate, hipEventCreateWithFlags)(void **e, unsigned f) { ret
 EXPORT int N(cuEventDestroy_v2, hipEventDestroy)(void *e) { return drop(e); }
 EXPORT int N(cuEventRecord, hipEventRecord)(void *e, void *s) { STEP(); *(double *)e = clock_us; return 0; }
 EXPORT int N(cuEventSynchronize, hipEventSynchronize)(void *e) { STEP(); return 0; }
-EXPORT int N(cuEventElapsedTime, hipEventElapsedTime)(float *ms, void *a, void *b) { STEP(); *ms = (float)((*(double *)b - *(double *)a) / 1e3); return 0; }
+EXPORT int N(cuEventElapsedTime, hipEventElapsedTime)(float *ms, void *a, void *b) {
+  STEP();
+  *ms = (float)((*(double *)b - *(double *)a) / 1e3);
+  return 0;
+}
 EXPORT int N(cuModuleLoadData, hipModuleLoadData)(void **out, const void *image) {
   STEP();
   size_t n = strlen(image) + 1;
@@ -261,14 +310,33 @@ EXPORT int N(cuModuleGetFunction, hipModuleGetFunction)(void **f, void *m, const
   *f = x;
   return 0;
 }
-EXPORT int N(cuFuncGetAttribute, hipFuncGetAttribute)(int *v, int a, void *f) { STEP(); *v = a == 4 ? 32 : 0; return 0; }
-EXPORT int N(cuOccupancyMaxActiveBlocksPerMultiprocessor, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor)(int *n, void *f, int t, size_t s) { STEP(); *n = 2; return 0; }
-EXPORT int N(cuLaunchKernel, hipModuleLaunchKernel)(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned h, void *s, void **p, void **x) {
+EXPORT int N(cuFuncGetAttribute, hipFuncGetAttribute)(int *v, int a, void *f) {
+  STEP();
+  *v = a == 4 ? 32 : 0;
+  return 0;
+}
+EXPORT int N(cuOccupancyMaxActiveBlocksPerMultiprocessor,
+             hipModuleOccupancyMaxActiveBlocksPerMultiprocessor)(int *n, void *f, int t, size_t s) {
+  STEP();
+  *n = 2;
+  return 0;
+}
+EXPORT int N(cuLaunchKernel, hipModuleLaunchKernel)(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e,
+                                                    unsigned g, unsigned h, void *s, void **p, void **x) {
   return launch(f, (unsigned[]){a, b, c}, (unsigned[]){d, e, g}, (unsigned[]){1, 1, 1}, h, p);
 }
-EXPORT int N(cuStreamBeginCapture_v2, hipStreamBeginCapture)(void *s, int mode) { STEP(); capturing = 1, n_captured = 0; return 0; }
-EXPORT int N(cuStreamEndCapture, hipStreamEndCapture)(void *s, void **g) { capturing = 0; return copy_graph(captured, n_captured, g); }
-EXPORT int N(cuGraphInstantiateWithFlags, hipGraphInstantiateWithFlags)(void **e, void *g, unsigned long long f) { return copy_graph(((graph *)g)->nodes, ((graph *)g)->n, e); }
+EXPORT int N(cuStreamBeginCapture_v2, hipStreamBeginCapture)(void *s, int mode) {
+  STEP();
+  capturing = 1, n_captured = 0;
+  return 0;
+}
+EXPORT int N(cuStreamEndCapture, hipStreamEndCapture)(void *s, void **g) {
+  capturing = 0;
+  return copy_graph(captured, n_captured, g);
+}
+EXPORT int N(cuGraphInstantiateWithFlags, hipGraphInstantiateWithFlags)(void **e, void *g, unsigned long long f) {
+  return copy_graph(((graph *)g)->nodes, ((graph *)g)->n, e);
+}
 EXPORT int N(cuGraphLaunch, hipGraphLaunch)(void *e, void *s) {
   STEP();
   graph_launches++;
@@ -288,7 +356,11 @@ EXPORT int hipDeviceEnablePeerAccess(int d, unsigned f) {
   current->reaches[d] = 1;
   return 0;
 }
-EXPORT int hipGetDevicePropertiesR0600(void *p, int d) { STEP(); snprintf((char *)p + 200, 64, "%s:sramecc+:xnack-", gfx); return 0; }
+EXPORT int hipGetDevicePropertiesR0600(void *p, int d) {
+  STEP();
+  snprintf((char *)p + 200, 64, "%s:sramecc+:xnack-", gfx);
+  return 0;
+}
 #else
 EXPORT int cuGetErrorName(int code, const char **s) { *s = "CUDA_ERROR_FAKE"; return 0; }
 EXPORT int cuGraphExecUpdate_v2(void *e, void *g, void *info) { return update_graph(e, g); }
@@ -305,7 +377,15 @@ EXPORT int cuFuncSetAttribute(void *f, int a, int v) { STEP(); return 0; }
 typedef struct launch_config { /* CUlaunchConfig, CUlaunchAttribute */
   unsigned grid[3], block[3], shared;
   void *stream;
-  const struct { int id; char pad[4]; union { char bytes[64]; unsigned cluster[3]; void *aligned; } value; } *attributes;
+  const struct {
+    int id;
+    char pad[4];
+    union {
+      char bytes[64];
+      unsigned cluster[3];
+      void *aligned;
+    } value;
+  } * attributes;
   unsigned n_attributes;
 } launch_config;
 EXPORT int cuLaunchKernelEx(const launch_config *c, void *f, void **p, void **x) {
@@ -318,11 +398,14 @@ EXPORT int cuLaunchKernelEx(const launch_config *c, void *f, void **p, void **x)
     if (!cluster[i] || c->grid[i] % cluster[i]) return INVALID;
   return launch(f, c->grid, c->block, cluster, c->shared, p);
 }
-EXPORT int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, void *address, const uint64_t *dims, const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave,
+EXPORT int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, void *address, const uint64_t *dims,
+                                  const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave,
                                   int swizzle, int l2, int fill) {
   static const int bytes_of[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4}, spans[] = {0, 32, 64, 128};
   STEP();
-  if (type < 0 || type > 12 || rank < 1 || rank > 5 || interleave || swizzle < 0 || swizzle > 3 || l2 < 0 || l2 > 3 || fill || (uintptr_t)out % 64 || (uintptr_t)address % 16) return INVALID;
+  if (type < 0 || type > 12 || rank < 1 || rank > 5 || interleave || swizzle < 0 || swizzle > 3 || l2 < 0 || l2 > 3 ||
+      fill || (uintptr_t)out % 64 || (uintptr_t)address % 16)
+    return INVALID;
   int size = bytes_of[type];
   emu_tensor_map m = {.base = address, .rank = (int32_t)rank, .swizzle = spans[swizzle], .elem_bytes = (int16_t)size};
   for (unsigned i = 0; i < rank; i++) {
@@ -338,7 +421,8 @@ EXPORT int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, void *addr
 }
 #endif
 
-/* ---- NVRTC, hipRTC: the code is the source ------------------------------------------------------------------------------ */
+/* ---- NVRTC, hipRTC: the code is the source
+ * ------------------------------------------------------------------------------ */
 typedef struct program { char *source; } program;
 static const char log_text[] = "ptxas info    : Compiling entry function 'first' for 'sm_90a'\n"
                                "ptxas info    : Function properties for first\n"
@@ -363,14 +447,22 @@ static char *log_of(const char *source) {
   text[0] = 0;
   for (const char *p = source; (p = strstr(p, "\nKERNEL(")); p++) {
     if (sscanf(p, "\nKERNEL(%*d) %255[A-Za-z0-9_]", name) != 1 || n + 1024 > cap) continue;
-    if (heavy && heavy_serialized) n += (size_t)sprintf(text + n, "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to x in function '%s'\n", name);
-    n += (size_t)sprintf(text + n, "ptxas info    : Compiling entry function '%s' for 'sm_90a'\n    0 bytes stack frame, %d bytes spill stores, 0 bytes spill loads\nptxas info    : Used 168 registers\n", name, heavy ? heavy_spill : 0);
+    if (heavy && heavy_serialized)
+      n += (size_t)sprintf(text + n,
+                           "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+                           "serialized due to x in function '%s'\n",
+                           name);
+    n += (size_t)sprintf(text + n,
+                         "ptxas info    : Compiling entry function '%s' for 'sm_90a'\n    0 bytes stack frame, %d "
+                         "bytes spill stores, 0 bytes spill loads\nptxas info    : Used 168 registers\n",
+                         name, heavy ? heavy_spill : 0);
   }
   if (!n) strcpy(text, log_text);
   return text;
 }
 EXPORT int N(nvrtcVersion, hiprtcVersion)(int *a, int *b) { *a = 13, *b = 0; return 0; }
-EXPORT int N(nvrtcCreateProgram, hiprtcCreateProgram)(void **p, const char *s, const char *n, int c, const char *const *h, const char *const *i) {
+EXPORT int N(nvrtcCreateProgram, hiprtcCreateProgram)(void **p, const char *s, const char *n, int c,
+                                                      const char *const *h, const char *const *i) {
   STEP();
   program *x = malloc(sizeof *x);
   x->source = strdup(s);
@@ -378,8 +470,15 @@ EXPORT int N(nvrtcCreateProgram, hiprtcCreateProgram)(void **p, const char *s, c
   live++;
   return 0;
 }
-EXPORT int N(nvrtcCompileProgram, hiprtcCompileProgram)(void *p, int n, const char *const *o) { STEP(); return strstr(((program *)p)->source, "#error") ? 6 : 0; }
-EXPORT int N(nvrtcGetCUBINSize, hiprtcGetCodeSize)(void *p, size_t *n) { STEP(); *n = strlen(((program *)p)->source) + 1; return 0; }
+EXPORT int N(nvrtcCompileProgram, hiprtcCompileProgram)(void *p, int n, const char *const *o) {
+  STEP();
+  return strstr(((program *)p)->source, "#error") ? 6 : 0;
+}
+EXPORT int N(nvrtcGetCUBINSize, hiprtcGetCodeSize)(void *p, size_t *n) {
+  STEP();
+  *n = strlen(((program *)p)->source) + 1;
+  return 0;
+}
 EXPORT int N(nvrtcGetCUBIN, hiprtcGetCode)(void *p, char *s) { STEP(); strcpy(s, ((program *)p)->source); return 0; }
 EXPORT int N(nvrtcGetProgramLogSize, hiprtcGetProgramLogSize)(void *p, size_t *n) {
   STEP();

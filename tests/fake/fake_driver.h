@@ -1,5 +1,5 @@
-/* tests/fake/fake_driver.h - what a test may give the fake driver to run its launches with: fake_runner, found by dlsym. Without one
- * nothing is computed. */
+/* tests/fake/fake_driver.h - what a test may give the fake driver to run its launches with: fake_runner, found by
+ * dlsym. Without one nothing is computed. */
 #ifndef TESTS_FAKE_FAKE_DRIVER_H
 #define TESTS_FAKE_FAKE_DRIVER_H
 #include <stddef.h>

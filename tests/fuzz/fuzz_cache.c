@@ -1,6 +1,6 @@
-/* tests/fuzz/fuzz_cache.c - libFuzzer target of `tessera cache import`: whatever is taken must be found, sound, and come out again as text that another
- * import takes whole. SQLite keeps the cache in memory here, without the locks and syncs of a file, which took most of the time; it
- * is emptied again and again. */
+/* tests/fuzz/fuzz_cache.c - libFuzzer target of `tessera cache import`: whatever is taken must be found, sound, and
+ * come out again as text that another import takes whole. SQLite keeps the cache in memory here, without the locks and
+ * syncs of a file, which took most of the time; it is emptied again and again. */
 #include "core/tune/cache.h"
 #include "tests/fuzz/fuzz_check.h"
 

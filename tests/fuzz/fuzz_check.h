@@ -1,5 +1,6 @@
-/* tests/fuzz/fuzz_check.h - what the libFuzzer targets demand of every reader: a refusal is one status with one line of text, and what
- * was read prints to text that reads and prints the same. A broken demand shows both texts and aborts, which libFuzzer reports. */
+/* tests/fuzz/fuzz_check.h - what the libFuzzer targets demand of every reader: a refusal is one status with one line of
+ * text, and what was read prints to text that reads and prints the same. A broken demand shows both texts and aborts,
+ * which libFuzzer reports. */
 #ifndef TESTS_FUZZ_FUZZ_CHECK_H
 #define TESTS_FUZZ_FUZZ_CHECK_H
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* tests/fuzz/fuzz_device.c - libFuzzer target of device profiles (core/tune/profiles) and of the tuner's configurations in text. */
+/* tests/fuzz/fuzz_device.c - libFuzzer target of device profiles (core/tune/profiles) and of the tuner's configurations
+ * in text. */
 #include "core/tune/device.h"
 #include "core/tune/space.h"
 #include "tests/fuzz/fuzz_check.h"
@@ -9,7 +10,8 @@ static void check_config(const char *text) {
   if (!tune_config_parse(text, &c)) return;
   strb_init(&one, NULL);
   tune_config_print(&c, &one);
-  if (!tune_config_parse(strb_text(&one), &again) || memcmp(&c, &again, sizeof c)) fuzz_die("a configuration does not come back", &one, NULL);
+  if (!tune_config_parse(strb_text(&one), &again) || memcmp(&c, &again, sizeof c))
+    fuzz_die("a configuration does not come back", &one, NULL);
   strb_clear(&one);
 }
 

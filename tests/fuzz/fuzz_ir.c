@@ -1,6 +1,7 @@
-/* tests/fuzz/fuzz_ir.c - libFuzzer target of the IR parser. Any bytes must give a module or one status; a module must print to
- * text that parses to the same text. Small graphs also go through the rewrites, fusion and the printer of Schedule IR.
- * Build: cmake -DCMAKE_C_COMPILER=clang -DTSR_FUZZ=ON -DTSR_SANITIZE=fuzzer-no-link,address,undefined; run: fuzz_ir CORPUS. */
+/* tests/fuzz/fuzz_ir.c - libFuzzer target of the IR parser. Any bytes must give a module or one status; a module must
+ * print to text that parses to the same text. Small graphs also go through the rewrites, fusion and the printer of
+ * Schedule IR. Build: cmake -DCMAKE_C_COMPILER=clang -DTSR_FUZZ=ON -DTSR_SANITIZE=fuzzer-no-link,address,undefined;
+ * run: fuzz_ir CORPUS. */
 #include "core/ir/graph/ops.h"
 #include "core/passes/graph/simplify.h"
 #include "core/passes/schedule/from_graph.h"

@@ -1,4 +1,5 @@
-/* tests/fuzz/fuzz_json.c - libFuzzer target of the JSON reader, which capabilities, recorded spaces and exported tuning caches go through. */
+/* tests/fuzz/fuzz_json.c - libFuzzer target of the JSON reader, which capabilities, recorded spaces and exported tuning
+ * caches go through. */
 #include "core/base/json.h"
 #include "tests/fuzz/fuzz_check.h"
 

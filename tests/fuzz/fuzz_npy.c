@@ -1,5 +1,5 @@
-/* tests/fuzz/fuzz_npy.c - libFuzzer target of the .npy reader. Any bytes must give an array whose data has the size that its shape says, or one
- * line. Build and run as fuzz_ir. */
+/* tests/fuzz/fuzz_npy.c - libFuzzer target of the .npy reader. Any bytes must give an array whose data has the size
+ * that its shape says, or one line. Build and run as fuzz_ir. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Mutants of Tile and Target IR that verify run on cpu:0 under the sanitizers: what the verifier lets through is safe, whatever it says.
- * See tests/support/ir_fuzz.h for the knobs. */
+/* Mutants of Tile and Target IR that verify run on cpu:0 under the sanitizers: what the verifier lets through is safe,
+ * whatever it says. See tests/support/ir_fuzz.h for the knobs. */
 #include <stdio.h>
 #include <stdlib.h>
 

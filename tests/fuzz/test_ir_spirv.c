@@ -1,5 +1,5 @@
-/* Mutants of Tile and Target IR that verify are compiled to SPIR-V: each gives a status, or modules that SPIRV-Tools accepts for Vulkan 1.3.
- * See tests/support/ir_fuzz.h for the knobs. */
+/* Mutants of Tile and Target IR that verify are compiled to SPIR-V: each gives a status, or modules that SPIRV-Tools
+ * accepts for Vulkan 1.3. See tests/support/ir_fuzz.h for the knobs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,9 @@ static tsr_status validate(const uint32_t *words, size_t n) {
   spv_diagnostic d = NULL;
   spv_const_binary_t b = {words, n};
   spv_result_t r = spvValidate(ctx, &b, &d);
-  tsr_status st = r == SPV_SUCCESS ? NULL : st_make(NULL, TSR_INTERNAL, ST_WHERE("test", "spirv-val", NULL), "%s", d ? d->error : "not valid");
+  tsr_status st = r == SPV_SUCCESS ? NULL
+                                   : st_make(NULL, TSR_INTERNAL, ST_WHERE("test", "spirv-val", NULL), "%s",
+                                             d ? d->error : "not valid");
   spvDiagnosticDestroy(d);
   return st;
 }
@@ -32,7 +34,9 @@ static tsr_status use(void *user, ir_module *m, const char *text) {
   arena_init(&a, &al_default);
   tsr_status st = tile ? tile_to_target(m, caps, &target) : target_check_device(m, caps);
   if (!st) st = emit_module(tile ? target : m, caps, &a, &d);
-  for (int i = 0; !st && i < d.n_kernels; i++) st = validate((const uint32_t *)(const void *)((const char *)d.code + d.offsets[i]), (d.offsets[i + 1] - d.offsets[i]) / 4);
+  for (int i = 0; !st && i < d.n_kernels; i++)
+    st = validate((const uint32_t *)(const void *)((const char *)d.code + d.offsets[i]),
+                  (d.offsets[i + 1] - d.offsets[i]) / 4);
   ir_module_destroy(&target);
   arena_clear(&a);
   return st;

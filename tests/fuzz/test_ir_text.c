@@ -1,5 +1,5 @@
-/* Mutants of Tile and Target IR that verify are compiled for CUDA and HIP, down to text, and by the null backend: each gives text or a status.
- * See tests/support/ir_fuzz.h for the knobs. */
+/* Mutants of Tile and Target IR that verify are compiled for CUDA and HIP, down to text, and by the null backend: each
+ * gives text or a status. See tests/support/ir_fuzz.h for the knobs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,10 @@
 #include "tests/support/ir_bases.h"
 #include "tests/support/ir_fuzz.h"
 
-static const struct { tsr_dialect dialect; const char *arch; } archs[] = {{DIALECT_CUDA, "sm_80"}, {DIALECT_CUDA, "sm_90a"}, {DIALECT_HIP, "gfx942"}, {DIALECT_HIP, "gfx1100"}};
+static const struct {
+  tsr_dialect dialect;
+  const char *arch;
+} archs[] = {{DIALECT_CUDA, "sm_80"}, {DIALECT_CUDA, "sm_90a"}, {DIALECT_HIP, "gfx942"}, {DIALECT_HIP, "gfx1100"}};
 enum { N_ARCHS = sizeof archs / sizeof *archs };
 static const char *const null_ids[] = {"null:cuda", "null:hip", "null:cpu"};
 enum { N_NULL = sizeof null_ids / sizeof *null_ids };
@@ -46,7 +49,8 @@ static tsr_status use(void *user, ir_module *m, const char *text) {
   }
   tsr_program *p = NULL;
   tsr_status_free(worst);
-  worst = tsr_program_parse(x->null[strlen(text) % N_NULL], text, strlen(text), "test", &(tsr_compile_options){.tune = TSR_TUNE_OFF}, &p);
+  worst = tsr_program_parse(x->null[strlen(text) % N_NULL], text, strlen(text), "test",
+                            &(tsr_compile_options){.tune = TSR_TUNE_OFF}, &p);
   tsr_program_destroy(&p);
   return worst;
 }

@@ -7,7 +7,9 @@
 #include "backends/simt/simt_arch.h"
 #include "core/emit/text/emit_text.h"
 
-static const struct { const char *file, *arch; } cases[] = {{"add", "sm_80"}, {"add", "gfx1100"}, {"transpose", "sm_90a"}, {"matmul", "sm_80"}, {"matmul", "sm_90a"}};
+static const struct {
+  const char *file, *arch;
+} cases[] = {{"add", "sm_80"}, {"add", "gfx1100"}, {"transpose", "sm_90a"}, {"matmul", "sm_80"}, {"matmul", "sm_90a"}};
 
 static char *read_file(const char *path, size_t *n) {
   FILE *f = fopen(path, "rb");
@@ -56,7 +58,8 @@ int main(void) {
       if (!f || fputs(kernels, f) < 0 || fclose(f)) bad = 1;
     } else {
       const char *want = read_file(path, &n);
-      if (!want || strcmp(want, kernels)) bad = 1, printf("%s differs; TSR_UPDATE_GOLDEN=1 accepts this:\n%s\n", path, kernels);
+      if (!want || strcmp(want, kernels))
+        bad = 1, printf("%s differs; TSR_UPDATE_GOLDEN=1 accepts this:\n%s\n", path, kernels);
     }
     strb_clear(&b);
   }

@@ -1,5 +1,6 @@
-/* Graph IR after its rewrites and Schedule IR of a few graphs, for the CPU and two GPUs that need not be here, against checked-in text; and every
- * level's dump through mlir-opt where that is installed. TSR_UPDATE_GOLDEN=1 writes the files anew. */
+/* Graph IR after its rewrites and Schedule IR of a few graphs, for the CPU and two GPUs that need not be here, against
+ * checked-in text; and every level's dump through mlir-opt where that is installed. TSR_UPDATE_GOLDEN=1 writes the
+ * files anew. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,9 @@
 #define DIR TSR_SOURCE_DIR "/tests/golden/levels/"
 
 static const char *const graphs[] = {"mlp_f16", "attention", "norms", "moves"};
-static const struct { const char *id, *name; } devices[] = {{"cpu:0", "cpu"}, {"cuda:sm_90a", "sm_90a"}, {"null:spirv", "spirv"}};
+static const struct {
+  const char *id, *name;
+} devices[] = {{"cpu:0", "cpu"}, {"cuda:sm_90a", "sm_90a"}, {"null:spirv", "spirv"}};
 
 static int bad;
 
@@ -51,7 +54,9 @@ static void dump(tsr_context *ctx, tsr_device *dev, const char *graph, const cha
   tsr_program *p = NULL;
   snprintf(path, sizeof path, DIR "%s.mlir", graph);
   char *text = read_file(path, &n);
-  tsr_status st = text ? tsr_program_parse(dev, text, n, graph, &(tsr_compile_options){.tune = TSR_TUNE_OFF, .policy = TSR_POLICY_FAST}, &p) : NULL;
+  tsr_status st = text ? tsr_program_parse(dev, text, n, graph,
+                                           &(tsr_compile_options){.tune = TSR_TUNE_OFF, .policy = TSR_POLICY_FAST}, &p)
+                       : NULL;
   if (!p) complain(path, st);
   for (int level = TSR_LEVEL_GRAPH; p && level <= TSR_LEVEL_TARGET; level++) {
     static const char *const names[] = {"graph", "schedule"};

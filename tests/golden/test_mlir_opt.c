@@ -1,5 +1,6 @@
-/* Every level's dump of every op of the Graph IR table, and of custom ops with and without a source, for the CPU and for GPUs that need not be
- * here: each parses again to the same text, and `mlir-opt --allow-unregistered-dialect` takes them all where it is installed. */
+/* Every level's dump of every op of the Graph IR table, and of custom ops with and without a source, for the CPU and
+ * for GPUs that need not be here: each parses again to the same text, and `mlir-opt --allow-unregistered-dialect` takes
+ * them all where it is installed. */
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,13 @@
 #include "tessera/tessera.h"
 #include "tests/support/mlir_opt.h"
 
-static const char *const devices[] = {"cpu:0", "cuda:sm_80", "cuda:sm_90a", "hip:gfx942", "hip:gfx1201", "null:spirv", "vulkan:" TSR_SOURCE_DIR "/tests/vulkan/nvidia-h200.json"};
+static const char *const devices[] = {"cpu:0",
+                                      "cuda:sm_80",
+                                      "cuda:sm_90a",
+                                      "hip:gfx942",
+                                      "hip:gfx1201",
+                                      "null:spirv",
+                                      "vulkan:" TSR_SOURCE_DIR "/tests/vulkan/nvidia-h200.json"};
 static int bad, n_dumps, n_unsupported;
 static bool seen[G_N_CODES];
 
@@ -31,20 +38,23 @@ static void note_ops(const char *text) {
 }
 
 /* What the text of a level compiles to has the same text at that level. */
-static void check_again(tsr_context *ctx, tsr_device *dev, tsr_level level, const char *what, const char *text, const tsr_compile_options *o) {
+static void check_again(tsr_context *ctx, tsr_device *dev, tsr_level level, const char *what, const char *text,
+                        const tsr_compile_options *o) {
   tsr_program *p = NULL;
   char *again = NULL;
   const char *id = tsr_device_get_info(dev)->id;
   tsr_status st = tsr_program_parse(dev, text, strlen(text), what, o, &p);
   if (!st) st = tsr_program_dump(p, level, &again, NULL);
   if (st) complain(id, what, st);
-  else if (strcmp(text, again)) printf("%s: %s: level %d reads\n%s\nand is then\n%s\n", id, what, (int)level, text, again), bad = 1;
+  else if (strcmp(text, again))
+    printf("%s: %s: level %d reads\n%s\nand is then\n%s\n", id, what, (int)level, text, again), bad = 1;
   if (again) tsr_text_free(ctx, &again);
   tsr_program_destroy(&p);
 }
 
 /* The texts' unknown dimensions fit together at any size; those that meet a known one are 2, 3 or 6. */
-static tsr_status compile(tsr_context *ctx, tsr_device *dev, const char *what, const char *text, size_t n, const tsr_compile_options *o, tsr_program **p) {
+static tsr_status compile(tsr_context *ctx, tsr_device *dev, const char *what, const char *text, size_t n,
+                          const tsr_compile_options *o, tsr_program **p) {
   if (!memchr(text, '?', n)) return tsr_program_parse(dev, text, n, what, o, p);
   static const int64_t sizes[] = {2, 3, 4, 5, 6, 1};
   tsr_graph *g = NULL, *s = NULL;
@@ -105,7 +115,8 @@ static void dump_files(tsr_context *ctx, tsr_device *dev, FILE *all) {
   globfree(&g);
 }
 
-/* ---- custom ops --------------------------------------------------------------------------------------------------- */
+/* ---- custom ops ---------------------------------------------------------------------------------------------------
+ */
 
 static bool infer(void *user, const tsr_custom_call *c, char *why, size_t n) {
   c->result->dtype = c->operands[0].dtype;
@@ -113,11 +124,16 @@ static bool infer(void *user, const tsr_custom_call *c, char *why, size_t n) {
   return true;
 }
 
-static bool rows(void *user, const tsr_custom_call *c, int64_t first, int64_t last, char *why, size_t n) { return true; }
+static bool rows(void *user, const tsr_custom_call *c, int64_t first, int64_t last, char *why, size_t n) {
+  return true;
+}
 
 static size_t source(void *user, const char *backend, const tsr_custom_call *c, char *text, size_t bytes) {
-  return (size_t)snprintf(text, bytes, "\"tessera.tile.kernel\"() ({\n^bb0(%%x: !tessera.view<4x8xf32>, %%y: !tessera.view<4x8xf32>):\n%%v = \"tessera.tile.load\"(%%x)\n"
-                                       "\"tessera.tile.store\"(%%v, %%y)\n\"tessera.tile.return\"()\n}) {sym_name = \"copy\", grid = [1, 1, 1], outputs = 1}\n");
+  return (size_t)snprintf(text, bytes,
+                          "\"tessera.tile.kernel\"() ({\n^bb0(%%x: !tessera.view<4x8xf32>, %%y: "
+                          "!tessera.view<4x8xf32>):\n%%v = \"tessera.tile.load\"(%%x)\n"
+                          "\"tessera.tile.store\"(%%v, %%y)\n\"tessera.tile.return\"()\n}) {sym_name = \"copy\", grid "
+                          "= [1, 1, 1], outputs = 1}\n");
 }
 
 static void dump_custom(tsr_context *ctx, tsr_device *dev, FILE *all) {
@@ -132,7 +148,8 @@ static void dump_custom(tsr_context *ctx, tsr_device *dev, FILE *all) {
   }
 }
 
-/* Text -> program -> dump -> MLIR -> program -> dump gives the same text, a function's type among it, where arguments have MLIR's names. */
+/* Text -> program -> dump -> MLIR -> program -> dump gives the same text, a function's type among it, where arguments
+ * have MLIR's names. */
 static void check_through_mlir(tsr_context *ctx, const char *file) {
   static char text[1 << 14], back[1 << 14];
   FILE *f = fopen(TSR_SOURCE_DIR "/tests/fuzz/corpus/ir/op_function_type.mlir", "rb");
@@ -143,7 +160,8 @@ static void check_through_mlir(tsr_context *ctx, const char *file) {
   tsr_status st = tsr_graph_parse(ctx, text, n, "text", &g);
   if (!st) st = tsr_graph_print(g, &one);
   f = fopen(file, "wb");
-  if (!st && (!f || fputs(one, f) < 0 || !strstr(one, "function_type = ("))) complain("", "no function type in the dump", NULL);
+  if (!st && (!f || fputs(one, f) < 0 || !strstr(one, "function_type = (")))
+    complain("", "no function type in the dump", NULL);
   if (f) fclose(f);
   tsr_graph_destroy(&g);
   long bytes = st ? -1 : mlir_opt_prints(file, back, sizeof back);
@@ -164,8 +182,11 @@ int main(void) {
   FILE *all = fd < 0 ? NULL : fdopen(fd, "w");
   tsr_context *ctx = NULL;
   tsr_status st = tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx);
-  if (!st) st = tsr_custom_op_register(ctx, &(tsr_custom_op){.name = "my.host", .n_operands = 1, .infer = infer, .cpu = rows});
-  if (!st) st = tsr_custom_op_register(ctx, &(tsr_custom_op){.name = "my.kernel", .n_operands = 1, .infer = infer, .cpu = rows, .source = source});
+  if (!st)
+    st = tsr_custom_op_register(ctx, &(tsr_custom_op){.name = "my.host", .n_operands = 1, .infer = infer, .cpu = rows});
+  if (!st)
+    st = tsr_custom_op_register(
+        ctx, &(tsr_custom_op){.name = "my.kernel", .n_operands = 1, .infer = infer, .cpu = rows, .source = source});
   if (st || !all) return complain("", "start", st), 1;
   for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
     tsr_device *dev = NULL;

@@ -1,14 +1,21 @@
-/* Target IR that the SIMT lowering makes of small kernels, against checked-in text. TSR_UPDATE_GOLDEN=1 writes the files anew. */
+/* Target IR that the SIMT lowering makes of small kernels, against checked-in text. TSR_UPDATE_GOLDEN=1 writes the
+ * files anew. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/passes/simt/simt.h"
 
-static const struct { const char *program; tsr_dialect dialect; const char *arch; int subgroup; bool matrices; } cases[] = {
-    {"transpose", DIALECT_SPIRV, "spirv1.6", 32, false},     /* shared exchange, ragged edges */
-    {"embedding_mean", DIALECT_HIP, "gfx942", 64, false},    /* gather, scatter, loop and branch with results */
-    {"matmul_direct", DIALECT_SPIRV, "spirv1.6", 32, true},  /* cooperative matrices from global memory */
+static const struct {
+  const char *program;
+  tsr_dialect dialect;
+  const char *arch;
+  int subgroup;
+  bool matrices;
+} cases[] = {
+    {"transpose", DIALECT_SPIRV, "spirv1.6", 32, false},    /* shared exchange, ragged edges */
+    {"embedding_mean", DIALECT_HIP, "gfx942", 64, false},   /* gather, scatter, loop and branch with results */
+    {"matmul_direct", DIALECT_SPIRV, "spirv1.6", 32, true}, /* cooperative matrices from global memory */
 };
 
 static char *read_file(const char *path) {
@@ -23,8 +30,17 @@ static char *read_file(const char *path) {
 static tsr_status lower(size_t i, strb *out) {
   char path[512];
   ir_module *m = NULL, *t = NULL;
-  tsr_caps c = {.dialect = cases[i].dialect, .subgroup = cases[i].subgroup, .max_threads = 1024, .vector_bytes = 16, .shared_bytes = 32768, .f16 = true,
-                .subgroup_shuffle = true, .subgroup_arithmetic = true, .full_subgroups = true, .coopmat = cases[i].matrices, .n_matrix = cases[i].matrices,
+  tsr_caps c = {.dialect = cases[i].dialect,
+                .subgroup = cases[i].subgroup,
+                .max_threads = 1024,
+                .vector_bytes = 16,
+                .shared_bytes = 32768,
+                .f16 = true,
+                .subgroup_shuffle = true,
+                .subgroup_arithmetic = true,
+                .full_subgroups = true,
+                .coopmat = cases[i].matrices,
+                .n_matrix = cases[i].matrices,
                 .matrix = {{16, 16, 16, TSR_F16, TSR_F16, TSR_F32, SCOPE_SUBGROUP, true, ""}}};
   snprintf(c.arch, sizeof c.arch, "%s", cases[i].arch);
   snprintf(path, sizeof path, TSR_SOURCE_DIR "/tests/tile/%s.mlir", cases[i].program);
@@ -56,7 +72,8 @@ int main(void) {
       if (f) fclose(f);
     } else {
       const char *want = read_file(path);
-      if (!want || strcmp(want, strb_text(&b))) bad = 1, printf("%s differs; TSR_UPDATE_GOLDEN=1 accepts this:\n%s\n", path, strb_text(&b));
+      if (!want || strcmp(want, strb_text(&b)))
+        bad = 1, printf("%s differs; TSR_UPDATE_GOLDEN=1 accepts this:\n%s\n", path, strb_text(&b));
     }
     strb_clear(&b);
   }

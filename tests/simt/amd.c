@@ -3,12 +3,12 @@
  * MFMA MxMxK on a wave of 64, e elements of A and B per lane, lane l:
  *   A: row l mod M, k = e (l / M) + i          B: column l mod M, the same k
  *   D: column l mod M, row 4 (64 / M) (r / 4) + 4 (l / M) + r mod 4; f64 16x16x4: row 4 r + l / 16
- * f8f6f4 (gfx950, K 64 and 128): A and B as above is right for products without scales only, where any order of k that both share will do.
- * gfx90a takes subnormal f16 and bf16 as 0, and gives 0 for subnormal sums of them (MIOpen's documentation).
- * WMMA 16x16x16 on a wave of 32:
- *   gfx11  A: row l mod 16, k = i (16 elements; lanes 16 to 31 repeat 0 to 15)   D: row 2 r + l / 16, column l mod 16
- *   gfx12  A: row l mod 16, 8 elements; D: row 8 (l / 16) + r, column l mod 16. 8-bit types: k = 8 (l / 16) + i; 16-bit types:
- *          k = 8 (i / 4) + 4 (l / 16) + i mod 4 (as B has the same k in the same place, loading 8 neighbours is right too) */
+ * f8f6f4 (gfx950, K 64 and 128): A and B as above is right for products without scales only, where any order of k that
+ * both share will do. gfx90a takes subnormal f16 and bf16 as 0, and gives 0 for subnormal sums of them (MIOpen's
+ * documentation). WMMA 16x16x16 on a wave of 32: gfx11  A: row l mod 16, k = i (16 elements; lanes 16 to 31 repeat 0 to
+ * 15)   D: row 2 r + l / 16, column l mod 16 gfx12  A: row l mod 16, 8 elements; D: row 8 (l / 16) + r, column l
+ * mod 16. 8-bit types: k = 8 (l / 16) + i; 16-bit types: k = 8 (i / 4) + 4 (l / 16) + i mod 4 (as B has the same k in
+ * the same place, loading 8 neighbours is right too) */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,8 @@
 static bool flushes(const emu_mma_desc *d) { return S.d->mfma_flushes && (d->a == EMU_F16 || d->a == EMU_BF16); }
 static double flushed(double x, int type) { return fabs(x) < ldexp(1, type == EMU_F16 ? -14 : -126) ? 0 : x; }
 
-static void multiply(sim_warp *w, const emu_mma_desc *d, double a[32][128], double b[128][32], int (*row)(const emu_mma_desc *, int lane, int r), int n_out) {
+static void multiply(sim_warp *w, const emu_mma_desc *d, double a[32][128], double b[128][32],
+                     int (*row)(const emu_mma_desc *, int lane, int r), int n_out) {
   for (int l = 0; l < w->n_lanes; l++)
     for (int r = 0; r < n_out; r++) {
       int i = row(d, l, r), j = l % d->n;
@@ -61,7 +62,8 @@ static int wmma12_row(const emu_mma_desc *d, int l, int r) { return 8 * (l / 16)
 static void check_halves(const sim_warp *w, const emu_mma_desc *d) {
   size_t bytes = (size_t)(16 * fp_bits(d->a) / 8);
   for (int l = 0; l < 16; l++)
-    if (memcmp(w->lanes[l]->call.p1, w->lanes[l + 16]->call.p1, bytes) || memcmp(w->lanes[l]->call.p2, w->lanes[l + 16]->call.p2, bytes)) {
+    if (memcmp(w->lanes[l]->call.p1, w->lanes[l + 16]->call.p1, bytes) ||
+        memcmp(w->lanes[l]->call.p2, w->lanes[l + 16]->call.p2, bytes)) {
       sim_find(EMU_BAD_ARGUMENT, w->lanes[l]->call.line, 0, "wmma: lane %d doesn't repeat lane %d", l + 16, l);
       return;
     }
@@ -92,7 +94,8 @@ void emu_wmma(const emu_mma_desc *d, int gen, const void *a, const void *b, cons
   warp_collect(&(warp_call){.op = OP_WMMA, .line = line, .i0 = gen, .p0 = d, .p1 = a, .p2 = b, .p3 = c, .out = out});
 }
 
-/* ---- direct to LDS: lands at the wait that needs it ------------------------------------------------------------------------ */
+/* ---- direct to LDS: lands at the wait that needs it
+ * ------------------------------------------------------------------------ */
 
 void warp_lds_load(sim_warp *w) {
   const warp_call *first = &w->lanes[0]->call;

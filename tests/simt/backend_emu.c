@@ -1,4 +1,5 @@
-/* tests/simt/backend_emu.c - see backend_emu.h. Everything happens at once and in order, so streams and events are names only. */
+/* tests/simt/backend_emu.c - see backend_emu.h. Everything happens at once and in order, so streams and events are
+ * names only. */
 #include "tests/simt/backend_emu.h"
 
 #include <stdlib.h>
@@ -17,7 +18,12 @@ struct be_buffer { be_device *d; uint8_t *p; size_t bytes; bool owned; };
 struct be_stream { be_device *d; };
 struct be_event { be_device *d; double at; };
 struct be_module { be_device *d; emu_unit unit; };
-struct be_program { be_device *d; int n; be_launch *launches; be_block_times *block_times; /* the runtime's, while it wants them */ };
+struct be_program {
+  be_device *d;
+  int n;
+  be_launch *launches;
+  be_block_times *block_times; /* the runtime's, while it wants them */
+};
 
 static void *take(size_t bytes) { return calloc(1, bytes); }
 #define NEW(T, out) T *x = *(out) = take(sizeof(T)); if (!x) return st_oom()
@@ -40,7 +46,8 @@ static tsr_status device_info(be_instance *in, int index, be_device_info *out) {
 
 static tsr_status device_open(be_instance *in, int index, const be_import *import, be_device **out, tsr_caps *caps) {
   *out = NULL;
-  if (index < 0) return st_make(in->env->al, TSR_UNSUPPORTED, ST_WHERE("emu", "device", NULL), "nothing can be imported");
+  if (index < 0)
+    return st_make(in->env->al, TSR_UNSUPPORTED, ST_WHERE("emu", "device", NULL), "nothing can be imported");
   TSR_TRY(emu_arch_caps(emu_device_arch[index], caps));
   NEW(be_device, out);
   x->env = in->env;
@@ -121,7 +128,8 @@ static tsr_status do_fill(be_stream *s, be_range dst, uint32_t pattern) {
 
 static tsr_status module_create(be_device *d, const be_module_desc *desc, be_module **out) {
   *out = NULL;
-  if (desc->format != BE_TEXT) return st_make(d->env->al, TSR_UNSUPPORTED, ST_WHERE("emu", "module", NULL), "only text can be emulated");
+  if (desc->format != BE_TEXT)
+    return st_make(d->env->al, TSR_UNSUPPORTED, ST_WHERE("emu", "module", NULL), "only text can be emulated");
   char *text = strndup(desc->code, desc->code_bytes);
   NEW(be_module, out);
   x->d = d;
@@ -143,9 +151,11 @@ static tsr_status program_create(be_device *d, const be_program_desc *desc, be_p
   NEW(be_program, out);
   *x = (be_program){d, desc->n_launches, take(sizeof(be_launch) * (size_t)(desc->n_launches + 1)), NULL};
   for (int i = 0; x->launches && i < x->n; i++) {
-    int n = desc->launches[i].module->unit.kernels[desc->launches[i].kernel].n_args, *slots = take(sizeof(int) * (size_t)(n + 1));
+    int n = desc->launches[i].module->unit.kernels[desc->launches[i].kernel].n_args,
+        *slots = take(sizeof(int) * (size_t)(n + 1));
     if (slots) memcpy(slots, desc->launches[i].slots, sizeof(int) * (size_t)n);
-    x->launches[i] = (be_launch){.module = desc->launches[i].module, .kernel = desc->launches[i].kernel, .slots = slots};
+    x->launches[i] =
+        (be_launch){.module = desc->launches[i].module, .kernel = desc->launches[i].kernel, .slots = slots};
   }
   return x->launches ? NULL : st_oom();
 }
@@ -172,7 +182,8 @@ static tsr_status launch(const be_launch *l, const be_range *slots, be_block_tim
       fprintf(stderr, "%s on %s:\n", k->name, l->module->d->caps.arch);
       emu_report_print(r, stderr);
     }
-    st = st_make(env->al, TSR_LAUNCH_FAILED, ST_WHERE("emu", k->name, "TSR_SIMT_REPORT=1 prints all findings"), "line %d: %s: %s", r->findings[0].line, emu_kind_name(r->findings[0].kind), r->findings[0].text);
+    st = st_make(env->al, TSR_LAUNCH_FAILED, ST_WHERE("emu", k->name, "TSR_SIMT_REPORT=1 prints all findings"),
+                 "line %d: %s: %s", r->findings[0].line, emu_kind_name(r->findings[0].kind), r->findings[0].text);
   }
   free(r);
   return st;

@@ -1,6 +1,7 @@
-/* tests/simt/banks.c - bank conflicts: the shared accesses of the lanes of a warp that belong to one instruction (the k-th time that
- * each lane passes one line) are put together and the most words that fall into one bank are counted, per phase of the access:
- * a phase serves as many lanes as fill all banks once (32 lanes of 4 bytes, 8 of 16; Ampere tuning guide, "Shared memory"). */
+/* tests/simt/banks.c - bank conflicts: the shared accesses of the lanes of a warp that belong to one instruction (the
+ * k-th time that each lane passes one line) are put together and the most words that fall into one bank are counted,
+ * per phase of the access: a phase serves as many lanes as fill all banks once (32 lanes of 4 bytes, 8 of 16; Ampere
+ * tuning guide, "Shared memory"). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +45,9 @@ void banks_log(sim_thread *t, uint32_t at, int bytes, bool write, int line) {
   t->log[t->n_log++] = (shared_access){line, bytes, at, write};
 }
 
-static bool same_site(const shared_access *a, const shared_access *b) { return a->line == b->line && a->bytes == b->bytes && a->write == b->write; }
+static bool same_site(const shared_access *a, const shared_access *b) {
+  return a->line == b->line && a->bytes == b->bytes && a->write == b->write;
+}
 
 /* Did all lanes that did anything do the same? Then the i-th records belong together. */
 static bool uniform(const sim_warp *w, const sim_thread *first) {

@@ -1,5 +1,6 @@
-/* tests/simt/build.c - emitted text to a shared object: the host's C++ compiler with the emulator's prelude, one entry per kernel,
- * -fsanitize=thread for the access hooks; then a plain link without that sanitizer's runtime, its calls renamed to ours. */
+/* tests/simt/build.c - emitted text to a shared object: the host's C++ compiler with the emulator's prelude, one entry
+ * per kernel, -fsanitize=thread for the access hooks; then a plain link without that sanitizer's runtime, its calls
+ * renamed to ours. */
 #include <dlfcn.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -46,8 +47,23 @@ static int compile(const emu_compile_desc *d, const char *source, const char *ob
   int n = 0;
   snprintf(prelude, sizeof prelude, "-DTSR_EMULATOR=\"%s/tests/simt/prelude.h\"", TSR_SOURCE_DIR);
   snprintf(include, sizeof include, "-I%s/tests/simt", TSR_SOURCE_DIR);
-  const char *fixed[] = {cxx && *cxx ? cxx : "g++", "-std=c++17", "-O1", "-w", "-fPIC", "-fsanitize=thread", "-fno-exceptions", "-fno-rtti", "-ffp-contract=off",
-                         "-fno-strict-aliasing", "-fno-stack-protector", prelude, include, "-c", source, "-o", object};
+  const char *fixed[] = {cxx && *cxx ? cxx : "g++",
+                         "-std=c++17",
+                         "-O1",
+                         "-w",
+                         "-fPIC",
+                         "-fsanitize=thread",
+                         "-fno-exceptions",
+                         "-fno-rtti",
+                         "-ffp-contract=off",
+                         "-fno-strict-aliasing",
+                         "-fno-stack-protector",
+                         prelude,
+                         include,
+                         "-c",
+                         source,
+                         "-o",
+                         object};
   for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) argv[n++] = (char *)(uintptr_t)fixed[i];
   snprintf(flags, sizeof flags, "%s", d->flags ? d->flags : "");
   for (char *f = strtok(flags, " "); f && n < 31; f = strtok(NULL, " ")) argv[n++] = f;
@@ -56,9 +72,36 @@ static int compile(const emu_compile_desc *d, const char *source, const char *ob
 }
 
 static int link_object(const char *object, const char *so, const char *log) {
-  static const char *const hooks[] = {"read1", "read2", "read4", "read8", "read16", "write1", "write2", "write4", "write8", "write16", "unaligned_read2", "unaligned_read4",
-                                      "unaligned_read8", "unaligned_read16", "unaligned_write2", "unaligned_write4", "unaligned_write8", "unaligned_write16", "read_write1",
-                                      "read_write2", "read_write4", "read_write8", "read_write16", "read_range", "write_range", "memcpy", "memset", "func_entry", "func_exit", "init"};
+  static const char *const hooks[] = {"read1",
+                                      "read2",
+                                      "read4",
+                                      "read8",
+                                      "read16",
+                                      "write1",
+                                      "write2",
+                                      "write4",
+                                      "write8",
+                                      "write16",
+                                      "unaligned_read2",
+                                      "unaligned_read4",
+                                      "unaligned_read8",
+                                      "unaligned_read16",
+                                      "unaligned_write2",
+                                      "unaligned_write4",
+                                      "unaligned_write8",
+                                      "unaligned_write16",
+                                      "read_write1",
+                                      "read_write2",
+                                      "read_write4",
+                                      "read_write8",
+                                      "read_write16",
+                                      "read_range",
+                                      "write_range",
+                                      "memcpy",
+                                      "memset",
+                                      "func_entry",
+                                      "func_exit",
+                                      "init"};
   enum { N = sizeof hooks / sizeof *hooks };
   char wrap[N][48];
   char *argv[N + 8];
@@ -105,7 +148,8 @@ emu_module *emu_compile(const emu_compile_desc *d, char **log) {
   snprintf(path[1], sizeof path[1], "%s/k.o", m->dir);
   snprintf(path[2], sizeof path[2], "%s/k.so", m->dir);
   snprintf(path[3], sizeof path[3], "%s/log", m->dir);
-  if (!write_source(d, path[0]) || compile(d, path[0], path[1], path[3]) || link_object(path[1], path[2], path[3]) || !(m->handle = dlopen(path[2], RTLD_NOW | RTLD_LOCAL))) {
+  if (!write_source(d, path[0]) || compile(d, path[0], path[1], path[3]) || link_object(path[1], path[2], path[3]) ||
+      !(m->handle = dlopen(path[2], RTLD_NOW | RTLD_LOCAL))) {
     *log = read_all(path[3]);
     if (!**log) snprintf(*log, 65536, "%s", dlerror());
     remove_dir(m->dir);

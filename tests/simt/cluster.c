@@ -1,6 +1,6 @@
-/* tests/simt/cluster.c - what the blocks of a cluster do to each other: its barrier in two halves (PTX ISA, "barrier.cluster") and
- * stores into another block's shared memory. Such a store needs the other block to have begun, which only a cluster barrier
- * tells, and a block must not exit before it knows of the last store into it. */
+/* tests/simt/cluster.c - what the blocks of a cluster do to each other: its barrier in two halves (PTX ISA,
+ * "barrier.cluster") and stores into another block's shared memory. Such a store needs the other block to have begun,
+ * which only a cluster barrier tells, and a block must not exit before it knows of the last store into it. */
 #include <string.h>
 
 #include "tests/simt/sim.h"
@@ -48,7 +48,8 @@ void emu_cluster_store(void *p, int rank, const void *v, int bytes, int line) {
   sim_thread *t = S.now;
   uint32_t at = shadow_offset(p, bytes, line);
   if (rank < 0 || rank >= S.n_blocks || at % (unsigned)bytes) {
-    sim_find(EMU_BAD_ARGUMENT, line, 0, "%d bytes to shared byte %u of block %d in a cluster of %d", bytes, at, rank, S.n_blocks);
+    sim_find(EMU_BAD_ARGUMENT, line, 0, "%d bytes to shared byte %u of block %d in a cluster of %d", bytes, at, rank,
+             S.n_blocks);
     sim_stop();
   }
   sim_block *b = &S.blocks[rank];
@@ -69,7 +70,10 @@ void emu_cluster_store(void *p, int rank, const void *v, int bytes, int line) {
 void cluster_block_exit(sim_block *b) {
   for (int r = 0; r < S.n_blocks; r++) {
     bool known = !b->stored[r].clock;
-    for (int t = 0; t < b->n_threads && !known; t++) known = b->threads[t].clock[b->stored[r].thread] >= b->stored[r].clock;
-    if (!known) sim_find(EMU_EXIT_PENDING, b->stored[r].line, 0, "block %d of the cluster exits without waiting for this store from block %d", b->rank, r);
+    for (int t = 0; t < b->n_threads && !known; t++)
+      known = b->threads[t].clock[b->stored[r].thread] >= b->stored[r].clock;
+    if (!known)
+      sim_find(EMU_EXIT_PENDING, b->stored[r].line, 0,
+               "block %d of the cluster exits without waiting for this store from block %d", b->rank, r);
   }
 }

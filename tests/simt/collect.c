@@ -1,5 +1,5 @@
-/* tests/simt/collect.c - barriers of blocks, clusters and parts of blocks, and the collectives of a warp: a lane brings its
- * operands and waits; the last one to arrive does the work for all. */
+/* tests/simt/collect.c - barriers of blocks, clusters and parts of blocks, and the collectives of a warp: a lane brings
+ * its operands and waits; the last one to arrive does the work for all. */
 #include <string.h>
 
 #include "tests/simt/sim.h"
@@ -33,7 +33,8 @@ static void join_all(sim_thread *const *list, int n) {
 static void check_lines(sim_thread *const *list, int n, const char *what, int line) {
   for (int i = 0; i < n; i++)
     if (list[i] != S.now && list[i]->wait != WAIT_EXITED && list[i]->wait_line != line) {
-      sim_find(EMU_DIVERGENT, line, list[i]->wait_line, "%s reached by thread %d at line %d", what, list[i]->in_block, list[i]->wait_line);
+      sim_find(EMU_DIVERGENT, line, list[i]->wait_line, "%s reached by thread %d at line %d", what, list[i]->in_block,
+               list[i]->wait_line);
       return;
     }
 }
@@ -58,7 +59,9 @@ void emu_named_barrier(int id, int threads, int arrive_only, int line) {
     return;
   }
   sim_named *n = &t->block->named[id];
-  if (n->arrived && n->threads != threads) sim_find(EMU_DIVERGENT, line, n->line, "named barrier %d: %d threads here, %d at line %d", id, threads, n->threads, n->line);
+  if (n->arrived && n->threads != threads)
+    sim_find(EMU_DIVERGENT, line, n->line, "named barrier %d: %d threads here, %d at line %d", id, threads, n->threads,
+             n->line);
   n->threads = threads;
   n->line = line;
   n->arrived++;
@@ -82,7 +85,8 @@ void emu_named_barrier(int id, int threads, int arrive_only, int line) {
   memset(n->gather, 0, (size_t)S.n_comp * 4);
 }
 
-/* ---- warps --------------------------------------------------------------------------------------------------------------- */
+/* ---- warps
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static void warp_sync(sim_warp *w) { join_all(w->lanes, w->n_lanes); }
 
@@ -115,11 +119,22 @@ static void warp_elect(sim_warp *w) {
   for (int l = 0; l < w->n_lanes; l++) w->lanes[l]->call.bits = l == 0;
 }
 
-static void (*const work[])(sim_warp *) = {
-    [OP_SYNC] = warp_sync, [OP_SHUFFLE] = warp_shuffle, [OP_BALLOT] = warp_ballot, [OP_ELECT] = warp_elect,
-    [OP_LDMATRIX] = warp_ldmatrix, [OP_STMATRIX] = warp_stmatrix, [OP_MMA] = warp_mma, [OP_WGMMA] = warp_wgmma,
-    [OP_WGMMA_FENCE] = warp_wgmma_fence, [OP_WGMMA_COMMIT] = warp_wgmma_commit, [OP_WGMMA_WAIT] = warp_wgmma_wait,
-    [OP_SETMAXNREG] = warp_setmaxnreg, [OP_MFMA] = warp_mfma, [OP_WMMA] = warp_wmma, [OP_LDS_LOAD] = warp_lds_load, [OP_WAITCNT] = warp_waitcnt};
+static void (*const work[])(sim_warp *) = {[OP_SYNC] = warp_sync,
+                                           [OP_SHUFFLE] = warp_shuffle,
+                                           [OP_BALLOT] = warp_ballot,
+                                           [OP_ELECT] = warp_elect,
+                                           [OP_LDMATRIX] = warp_ldmatrix,
+                                           [OP_STMATRIX] = warp_stmatrix,
+                                           [OP_MMA] = warp_mma,
+                                           [OP_WGMMA] = warp_wgmma,
+                                           [OP_WGMMA_FENCE] = warp_wgmma_fence,
+                                           [OP_WGMMA_COMMIT] = warp_wgmma_commit,
+                                           [OP_WGMMA_WAIT] = warp_wgmma_wait,
+                                           [OP_SETMAXNREG] = warp_setmaxnreg,
+                                           [OP_MFMA] = warp_mfma,
+                                           [OP_WMMA] = warp_wmma,
+                                           [OP_LDS_LOAD] = warp_lds_load,
+                                           [OP_WAITCNT] = warp_waitcnt};
 
 void warp_collect(const warp_call *c) {
   sim_thread *t = S.now;

@@ -1,5 +1,5 @@
-/* tests/simt/copy.c - cp.async: data lands in shared memory only at the wait for its group; until then the destination holds
- * NaN and belongs to the copy (PTX ISA, "cp.async.commit_group / cp.async.wait_group"). Also the fences. */
+/* tests/simt/copy.c - cp.async: data lands in shared memory only at the wait for its group; until then the destination
+ * holds NaN and belongs to the copy (PTX ISA, "cp.async.commit_group / cp.async.wait_group"). Also the fences. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* tests/simt/emu_check.h - for tests on the emulator's devices: a call that must succeed, and a device that may be missing. Include after cmocka.h. */
+/* tests/simt/emu_check.h - for tests on the emulator's devices: a call that must succeed, and a device that may be
+ * missing. Include after cmocka.h. */
 #ifndef TSR_SIMT_EMU_CHECK_H
 #define TSR_SIMT_EMU_CHECK_H
 #include <stdio.h>

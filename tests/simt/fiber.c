@@ -1,5 +1,5 @@
-/* tests/simt/fiber.c - fibers: stacks of their own between which the emulator switches, one per device thread. Stacks are
- * kept for the life of the process. A fiber that is given up is simply never entered again. */
+/* tests/simt/fiber.c - fibers: stacks of their own between which the emulator switches, one per device thread. Stacks
+ * are kept for the life of the process. A fiber that is given up is simply never entered again. */
 #include <assert.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -85,7 +85,8 @@ static void prepare(fiber *f) {
 fiber *fiber_get(int index, void (*run)(void *), void *arg) {
   assert(index >= 0 && index < SIM_MAX_THREADS);
   if (!pool) {
-    pool = mmap(NULL, (size_t)SIM_MAX_THREADS * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    pool = mmap(NULL, (size_t)SIM_MAX_THREADS * STACK_BYTES, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pool == MAP_FAILED) abort();
   }
   fiber *f = &fibers[index];

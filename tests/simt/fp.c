@@ -1,15 +1,17 @@
-/* tests/simt/fp.c - element types as doubles and back, from their definitions (IEEE 754; OCP 8-bit floating point 1.0; the
- * FNUZ forms of the CDNA3 ISA, section "Float8 data formats"). Independent of core/base/dtype.c on purpose. */
+/* tests/simt/fp.c - element types as doubles and back, from their definitions (IEEE 754; OCP 8-bit floating point 1.0;
+ * the FNUZ forms of the CDNA3 ISA, section "Float8 data formats"). Independent of core/base/dtype.c on purpose. */
 #include <math.h>
 #include <string.h>
 
 #include "tests/simt/sim.h"
 
-/* `top` says what the largest exponent means: infinities and NaN (IEEE), only all-ones is NaN, or only the negative zero is. */
+/* `top` says what the largest exponent means: infinities and NaN (IEEE), only all-ones is NaN, or only the negative
+ * zero is. */
 typedef struct format { int mantissa, exponent, bias; enum { TOP_IEEE, TOP_NAN, TOP_FNUZ } top; } format;
 
 static const format *format_of(int type) {
-  static const format f16 = {10, 5, 15, TOP_IEEE}, bf16 = {7, 8, 127, TOP_IEEE}, e4m3 = {3, 4, 7, TOP_NAN}, e5m2 = {2, 5, 15, TOP_IEEE};
+  static const format f16 = {10, 5, 15, TOP_IEEE}, bf16 = {7, 8, 127, TOP_IEEE}, e4m3 = {3, 4, 7, TOP_NAN},
+                      e5m2 = {2, 5, 15, TOP_IEEE};
   static const format e4m3z = {3, 4, 8, TOP_FNUZ}, e5m2z = {2, 5, 16, TOP_FNUZ};
   switch (type) {
   case EMU_F16: return &f16;
@@ -24,7 +26,8 @@ static const format *format_of(int type) {
 
 static double decode(uint32_t bits, const format *f) {
   int width = 1 + f->exponent + f->mantissa;
-  uint32_t e = bits >> f->mantissa & ((1u << f->exponent) - 1), m = bits & ((1u << f->mantissa) - 1), all = (1u << f->exponent) - 1;
+  uint32_t e = bits >> f->mantissa & ((1u << f->exponent) - 1), m = bits & ((1u << f->mantissa) - 1),
+           all = (1u << f->exponent) - 1;
   double sign = bits >> (width - 1) & 1 ? -1.0 : 1.0;
   if (f->top == TOP_FNUZ && bits == 1u << (width - 1)) return NAN;
   if (f->top == TOP_IEEE && e == all) return m ? NAN : sign * INFINITY;
@@ -36,8 +39,10 @@ static double decode(uint32_t bits, const format *f) {
 static uint32_t encode(double x, const format *f) {
   int width = 1 + f->exponent + f->mantissa;
   uint32_t sign = (uint32_t)(signbit(x) != 0) << (width - 1), all = (1u << f->exponent) - 1;
-  uint32_t top = f->top == TOP_IEEE ? all << f->mantissa : (all << f->mantissa | ((1u << f->mantissa) - 1)); /* infinity, or the last code */
-  if (isnan(x)) return f->top == TOP_FNUZ ? 1u << (width - 1) : f->top == TOP_NAN ? top : sign | top | 1u << (f->mantissa - 1);
+  uint32_t top = f->top == TOP_IEEE ? all << f->mantissa
+                                    : (all << f->mantissa | ((1u << f->mantissa) - 1)); /* infinity, or the last code */
+  if (isnan(x))
+    return f->top == TOP_FNUZ ? 1u << (width - 1) : f->top == TOP_NAN ? top : sign | top | 1u << (f->mantissa - 1);
   uint32_t largest = f->top == TOP_NAN ? top - 1 : top;
   if (x == 0) return f->top == TOP_FNUZ ? 0 : sign;
   int e = isinf(x) ? 1024 : ilogb(x);
@@ -94,10 +99,13 @@ void fp_put(void *p, int type, int index, double v) {
   }
 }
 
-/* The model of Khattak and Mikaitis, "Accurate Models of NVIDIA Tensor Cores" (arXiv 2512.07004), for fp8 on Ada and Hopper: all products of an
- * instruction and the accumulator are aligned with the largest of them, cut off below `bits` bits (toward zero), added, and the sum cut off likewise.
- * Also DeepGEMM, issue 50, and SageAttention2 (arXiv 2411.10958), section 3: e8m13. */
-static double cut(double x, int exponent, int bits) { return ldexp(trunc(ldexp(x, bits - 1 - exponent)), exponent - bits + 1); }
+/* The model of Khattak and Mikaitis, "Accurate Models of NVIDIA Tensor Cores" (arXiv 2512.07004), for fp8 on Ada and
+ * Hopper: all products of an instruction and the accumulator are aligned with the largest of them, cut off below `bits`
+ * bits (toward zero), added, and the sum cut off likewise. Also DeepGEMM, issue 50, and SageAttention2 (arXiv
+ * 2411.10958), section 3: e8m13. */
+static double cut(double x, int exponent, int bits) {
+  return ldexp(trunc(ldexp(x, bits - 1 - exponent)), exponent - bits + 1);
+}
 
 double fp_f8_sum(double acc, const double *products, int n, int bits) {
   double largest = fabs(acc), sum = acc;

@@ -1,5 +1,5 @@
-/* tests/simt/hooks.c - the calls that -fsanitize=thread puts at plain memory accesses, renamed by the linker's --wrap. They
- * catch what the text reads or writes through a pointer without saying so through a primitive. */
+/* tests/simt/hooks.c - the calls that -fsanitize=thread puts at plain memory accesses, renamed by the linker's --wrap.
+ * They catch what the text reads or writes through a pointer without saying so through a primitive. */
 #include <string.h>
 
 #include "tests/simt/sim.h"
@@ -15,7 +15,9 @@
 HOOK(1) HOOK(2) HOOK(4) HOOK(8) HOOK(16)
 
 EXPORT void __wrap___tsan_read_range(void *p, unsigned long n) { emu_access(p, (int)n, 1, EMU_READ, EMU_ANY_SPACE, 0); }
-EXPORT void __wrap___tsan_write_range(void *p, unsigned long n) { emu_access(p, (int)n, 1, EMU_WRITE, EMU_ANY_SPACE, 0); }
+EXPORT void __wrap___tsan_write_range(void *p, unsigned long n) {
+  emu_access(p, (int)n, 1, EMU_WRITE, EMU_ANY_SPACE, 0);
+}
 EXPORT void *__wrap___tsan_memcpy(void *to, const void *from, size_t n) {
   emu_access(from, (int)n, 1, EMU_READ, EMU_ANY_SPACE, 0);
   emu_access(to, (int)n, 1, EMU_WRITE, EMU_ANY_SPACE, 0);

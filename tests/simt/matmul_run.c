@@ -17,7 +17,8 @@ static void *fill(tsr_dtype t, int64_t n, uint64_t *state) {
   void *p = aligned_alloc(256, bytes);
   if (!p) abort();
   memset(p, 0, bytes);
-  for (int64_t i = 0; i < n; i++) dtype_store(t, p, (size_t)i, !dtype_is_float(t) ? floor(uniform(state) * 8) : i % 5 ? uniform(state) : -0.0);
+  for (int64_t i = 0; i < n; i++)
+    dtype_store(t, p, (size_t)i, !dtype_is_float(t) ? floor(uniform(state) * 8) : i % 5 ? uniform(state) : -0.0);
   return p;
 }
 
@@ -62,7 +63,8 @@ static double element_error(const tile_matmul_case *c, const matmul_data *d, int
   v = act(c->act, v) + (d->res ? dtype_load(c->out, d->res, at) : 0);
   if (!dtype_is_float(c->out)) dtype_store(c->out, &limited, 0, v), v = dtype_load(c->out, &limited, 0);
   double unit = dtype_is_float(c->out) ? dtype_get(c->out)->eps : 0;
-  double tolerance = dtype_is_float(c->in) ? 4 * (double)(c->k + 8) * 6e-8 * (scale + 1) + 2 * unit * (fabs(v) + 1e-3) : 0.5;
+  double tolerance =
+      dtype_is_float(c->in) ? 4 * (double)(c->k + 8) * 6e-8 * (scale + 1) + 2 * unit * (fabs(v) + 1e-3) : 0.5;
   return fabs(dtype_load(c->out, d->out, at) - v) / tolerance;
 }
 

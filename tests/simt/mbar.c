@@ -1,5 +1,6 @@
-/* tests/simt/mbar.c - mbarriers: phases that complete when all arrivals and all expected bytes are in (PTX ISA, "Parallel
- * Synchronization and Communication Instructions: mbarrier"). A wait by parity returns once the phase of that parity is over. */
+/* tests/simt/mbar.c - mbarriers: phases that complete when all arrivals and all expected bytes are in (PTX ISA,
+ * "Parallel Synchronization and Communication Instructions: mbarrier"). A wait by parity returns once the phase of that
+ * parity is over. */
 #include <string.h>
 
 #include "tests/simt/sim.h"
@@ -75,14 +76,17 @@ static sim_mbar *find(void *bar, int rank, int line) {
     sim_stop();
   }
   if (t->clock[m->init_thread] < m->init_clock)
-    sim_find(EMU_RACE, line, 0, "the mbarrier at shared byte %u is used with nothing between this and its initialisation", at);
+    sim_find(EMU_RACE, line, 0,
+             "the mbarrier at shared byte %u is used with nothing between this and its initialisation", at);
   return m;
 }
 
 static void arrive(sim_mbar *m, int count, int line) {
   sim_thread *t = S.now;
   if (count > m->pending) {
-    sim_find(EMU_MBARRIER, line, 0, "more arrivals in a phase than the %d that the mbarrier at shared byte %u was initialised for", m->count, m->at);
+    sim_find(EMU_MBARRIER, line, 0,
+             "more arrivals in a phase than the %d that the mbarrier at shared byte %u was initialised for", m->count,
+             m->at);
     sim_stop();
   }
   m->pending -= count;
@@ -93,7 +97,8 @@ static void arrive(sim_mbar *m, int count, int line) {
 
 void emu_mbar_expect(void *bar, int bytes, int line) {
   sim_mbar *m = find(bar, -1, line);
-  if (bytes < 0 || m->tx + bytes > MAX_COUNT) sim_find(EMU_MBARRIER, line, 0, "%ld bytes expected in one phase, at most %d can be", m->tx + bytes, MAX_COUNT);
+  if (bytes < 0 || m->tx + bytes > MAX_COUNT)
+    sim_find(EMU_MBARRIER, line, 0, "%ld bytes expected in one phase, at most %d can be", m->tx + bytes, MAX_COUNT);
   m->tx += bytes;
   arrive(m, 1, line);
 }
@@ -115,8 +120,11 @@ void mbar_block_exit(sim_block *b) {
     for (int r = 0; r < S.n_blocks && S.bars[i].block == b; r++) {
       const sim_mbar *m = &S.bars[i];
       bool known = !m->remote[r].clock;
-      for (int t = 0; t < b->n_threads && !known; t++) known = b->threads[t].clock[m->remote[r].thread] >= m->remote[r].clock;
-      if (!known) sim_find(EMU_EXIT_PENDING, m->remote[r].line, 0, "block %d of the cluster exits without waiting for this arrival from block %d", b->rank, r);
+      for (int t = 0; t < b->n_threads && !known; t++)
+        known = b->threads[t].clock[m->remote[r].thread] >= m->remote[r].clock;
+      if (!known)
+        sim_find(EMU_EXIT_PENDING, m->remote[r].line, 0,
+                 "block %d of the cluster exits without waiting for this arrival from block %d", b->rank, r);
     }
 }
 

@@ -1,10 +1,8 @@
 /* tests/simt/mma.c - ldmatrix, stmatrix and mma.sync. Fragment layouts: PTX ISA, "Warp-level Matrix Load Instruction:
- * ldmatrix" and the tables "Matrix Fragments for mma.m16n8k16" and its neighbours. In all of them, with group g = lane / 4 and
- * c = lane % 4, and P elements in a 32-bit register:
- *   A register r, element e: row g + 8 (r mod 2), column 4P (r / 2) + P c + e
- *   B register r, element e: row 4P r + P c + e, column g
- *   C element i: row g + 8 (i / 2), column 2 c + i mod 2
- * m8n8k4 of f64 has one element of A (g, c), one of B (c, g), two of C (g, 2c + i). */
+ * ldmatrix" and the tables "Matrix Fragments for mma.m16n8k16" and its neighbours. In all of them, with group g = lane
+ * / 4 and c = lane % 4, and P elements in a 32-bit register: A register r, element e: row g + 8 (r mod 2), column 4P (r
+ * / 2) + P c + e B register r, element e: row 4P r + P c + e, column g C element i: row g + 8 (i / 2), column 2 c + i
+ * mod 2 m8n8k4 of f64 has one element of A (g, c), one of B (c, g), two of C (g, 2c + i). */
 #include <string.h>
 
 #include "tests/simt/sim.h"
@@ -72,7 +70,8 @@ void emu_stmatrix(const uint32_t *in, void *row, int count, int transpose, int l
 static bool known_shape(const emu_mma_desc *d) {
   int bits = fp_bits(d->a);
   if (d->a == EMU_F64) return d->m == 8 && d->n == 8 && d->k == 4 && d->c == EMU_F64;
-  if (d->m != 16 || d->n != 8 || fp_bits(d->b) != bits || (d->c == EMU_I32) != (d->a == EMU_I8 || d->a == EMU_U8)) return false;
+  if (d->m != 16 || d->n != 8 || fp_bits(d->b) != bits || (d->c == EMU_I32) != (d->a == EMU_I8 || d->a == EMU_U8))
+    return false;
   if (d->c != EMU_I32 && d->c != EMU_F32 && d->c != EMU_F16) return false;
   return d->k * bits == 256 || (d->k * bits == 128 && (d->a != EMU_E4M3 && d->a != EMU_E5M2));
 }
@@ -94,7 +93,8 @@ static void f64_mma(sim_warp *w) {
 void warp_mma(sim_warp *w) {
   const emu_mma_desc *d = w->lanes[0]->call.p0;
   if (w->n_lanes != 32 || !known_shape(d)) {
-    sim_find(EMU_BAD_ARGUMENT, w->lanes[0]->call.line, 0, "no mma.sync m%dn%dk%d of types %d, %d, %d", d->m, d->n, d->k, d->a, d->b, d->c);
+    sim_find(EMU_BAD_ARGUMENT, w->lanes[0]->call.line, 0, "no mma.sync m%dn%dk%d of types %d, %d, %d", d->m, d->n, d->k,
+             d->a, d->b, d->c);
     sim_stop();
   }
   if (d->a == EMU_F64) {
@@ -107,7 +107,8 @@ void warp_mma(sim_warp *w) {
     const warp_call *c = &w->lanes[l]->call;
     int g = l / 4, q = l % 4;
     for (int r = 0; r < 2 * regs; r++)
-      for (int e = 0; e < per; e++) a[g + 8 * (r % 2)][4 * per * (r / 2) + per * q + e] = fp_get(c->p1, d->a, r * per + e);
+      for (int e = 0; e < per; e++)
+        a[g + 8 * (r % 2)][4 * per * (r / 2) + per * q + e] = fp_get(c->p1, d->a, r * per + e);
     for (int r = 0; r < regs; r++)
       for (int e = 0; e < per; e++) b[4 * per * r + per * q + e][g] = fp_get(c->p2, d->b, r * per + e);
   }

@@ -31,7 +31,8 @@ static bool in_name(char c) { return isalnum((unsigned char)c) || c == '_'; }
 /* The end of `<...>` at s, or s if that isn't an argument list. */
 static const char *after_arguments(const char *s) {
   int depth = 0;
-  for (const char *p = s; *p == '<' || *p == '>' || in_name(*p) || *p == ',' || *p == ' ' || *p == '-' || *p == ':'; p++) {
+  for (const char *p = s; *p == '<' || *p == '>' || in_name(*p) || *p == ',' || *p == ' ' || *p == '-' || *p == ':';
+       p++) {
     depth += (*p == '<') - (*p == '>');
     if (!depth) return p + 1;
   }
@@ -60,7 +61,8 @@ void emu_record(const emu_unit *u, int kernel) {
   FILE *f = at ? fopen(file, "a") : NULL;
   static char room[1 << 16];
   if (!f) return;
-  setvbuf(f, room, _IOFBF, sizeof room); /* one write a kernel: tests that run at the same time don't cut each other's lines */
+  setvbuf(f, room, _IOFBF,
+          sizeof room); /* one write a kernel: tests that run at the same time don't cut each other's lines */
   const char *end = strstr(at, "\n}\n"), *stop = strstr(at, ": blocks of"), *comma = at + strlen(head);
   char path[160];
   if (*comma == ',' && stop) {

@@ -57,12 +57,14 @@ int emu_report_worst_degree(const emu_report *r) {
 void emu_report_print(const emu_report *r, FILE *to) {
   for (int i = 0; i < r->n_findings; i++) {
     const emu_finding *f = &r->findings[i];
-    fprintf(to, "line %d: %s: %s (block %d, thread %d; %ld times)\n", f->line, emu_kind_name(f->kind), f->text, f->block, f->thread, f->count);
+    fprintf(to, "line %d: %s: %s (block %d, thread %d; %ld times)\n", f->line, emu_kind_name(f->kind), f->text,
+            f->block, f->thread, f->count);
   }
   for (int i = 0; i < r->n_sites; i++) {
     const emu_site *s = &r->sites[i];
     if (!conflicts(s)) continue;
-    fprintf(to, "line %d: bank conflicts: %ld of %ld %s of %d bytes:", s->line, conflicts(s), s->n, s->write ? "writes" : "reads", s->bytes);
+    fprintf(to, "line %d: bank conflicts: %ld of %ld %s of %d bytes:", s->line, conflicts(s), s->n,
+            s->write ? "writes" : "reads", s->bytes);
     for (int d = 2; d <= EMU_MAX_DEGREE; d++)
       if (s->degree[d]) fprintf(to, " %d-way %ld", d, s->degree[d]);
     fputc('\n', to);

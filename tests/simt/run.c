@@ -1,6 +1,5 @@
-/* tests/simt/run.c - tsr_simt_run: runs every kernel of a Tile or Target IR file in the emulator on random inputs and prints what it
- * finds. For developers of lowerings and printers.
- *   tsr_simt_run ARCH FILE.mlir [--seed N] [--source] */
+/* tests/simt/run.c - tsr_simt_run: runs every kernel of a Tile or Target IR file in the emulator on random inputs and
+ * prints what it finds. For developers of lowerings and printers. tsr_simt_run ARCH FILE.mlir [--seed N] [--source] */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -48,11 +47,17 @@ static int run_kernel(const ir_module *m, const emu_unit *u, int k, unsigned see
   for (int i = 0; i < n; i++) {
     size_t padded = (buffers[i].bytes + 255) / 256 * 256;
     buffers[i].data = aligned_alloc(256, padded);
-    for (size_t j = 0; j < padded; j++) ((uint8_t *)buffers[i].data)[j] = j % 2 ? 0x30 : (uint8_t)(j * 37 % 251); /* small positive numbers in most types */
+    for (size_t j = 0; j < padded; j++)
+      ((uint8_t *)buffers[i].data)[j] =
+          j % 2 ? 0x30 : (uint8_t)(j * 37 % 251); /* small positive numbers in most types */
   }
   clock_t t = clock();
   tsr_status st = emu_launch(u, k, buffers, seed, &r);
-  printf("%s (%s): %s, %.2f s\n", u->names[k], u->paths[k], st ? tsr_status_message(st) : r.n_findings ? "findings" : "clean", (double)(clock() - t) / CLOCKS_PER_SEC);
+  printf("%s (%s): %s, %.2f s\n", u->names[k], u->paths[k],
+         st             ? tsr_status_message(st)
+         : r.n_findings ? "findings"
+                        : "clean",
+         (double)(clock() - t) / CLOCKS_PER_SEC);
   emu_report_print(&r, stdout);
   for (int i = 0; i < n; i++) free(buffers[i].data);
   int bad = st || r.n_findings;

@@ -31,7 +31,9 @@ static void thread_exit(sim_thread *t) {
   if (t->warp->n_wgmma) sim_find(EMU_EXIT_PENDING, 0, 0, "wgmma never waited for");
   if (t->warp->n_lds) sim_find(EMU_EXIT_PENDING, t->warp->lds[0].line, 0, "direct-to-LDS load never waited for");
   sim_warp *first = &t->block->warps[t->warp->in_block / 4 * 4];
-  if (t->warp->wgmma_count < first->wgmma_count) sim_find(EMU_DIVERGENT, 0, 0, "a warp issued %d wgmma, the first of its warpgroup %d", t->warp->wgmma_count, first->wgmma_count);
+  if (t->warp->wgmma_count < first->wgmma_count)
+    sim_find(EMU_DIVERGENT, 0, 0, "a warp issued %d wgmma, the first of its warpgroup %d", t->warp->wgmma_count,
+             first->wgmma_count);
   t->wait = WAIT_EXITED;
   if (--t->block->n_live) return;
   tma_block_exit(t->block);
@@ -56,7 +58,8 @@ static bool can_run(sim_thread *t) {
 }
 
 static const char *wait_name(wait_kind k) {
-  static const char *const n[] = {"running", "barrier", "named barrier", "warp collective", "mbarrier wait", "cluster barrier", "setmaxnreg", "exit"};
+  static const char *const n[] = {"running",       "barrier",         "named barrier", "warp collective",
+                                  "mbarrier wait", "cluster barrier", "setmaxnreg",    "exit"};
   return n[k];
 }
 
@@ -76,7 +79,8 @@ static void explain(void) {
     S.now = t;
     bool collective = k == WAIT_BARRIER || k == WAIT_WARP || k == WAIT_CLUSTER || k == WAIT_NAMED;
     if (collective && other)
-      sim_find(EMU_DIVERGENT, t->wait_line, other->wait_line, "%s that thread %d (at %s, line %d) doesn't reach", wait_name((wait_kind)k), other->in_block, wait_name(other->wait), other->wait_line);
+      sim_find(EMU_DIVERGENT, t->wait_line, other->wait_line, "%s that thread %d (at %s, line %d) doesn't reach",
+               wait_name((wait_kind)k), other->in_block, wait_name(other->wait), other->wait_line);
     else
       sim_find(EMU_DEADLOCK, t->wait_line, 0, "%s for ever", wait_name((wait_kind)k));
   }
@@ -138,7 +142,13 @@ static void setup_block(sim_block *b, int rank, const int at[3]) {
     uint32_t *clock = t->clock, *fence = t->fence_clock;
     copy_op *copies = t->copies;
     int cap = t->cap_copies;
-    *t = (sim_thread){.clock = clock, .fence_clock = fence, .copies = copies, .cap_copies = cap, .block = b, .id = rank * n + i, .in_block = i};
+    *t = (sim_thread){.clock = clock,
+                      .fence_clock = fence,
+                      .copies = copies,
+                      .cap_copies = cap,
+                      .block = b,
+                      .id = rank * n + i,
+                      .in_block = i};
     t->pos[0] = i % S.block[0];
     t->pos[1] = i / S.block[0] % S.block[1];
     t->pos[2] = i / S.block[0] / S.block[1];
@@ -162,7 +172,8 @@ static void *zalloc(size_t bytes) {
 static void make_cluster(void) {
   int n = S.block[0] * S.block[1] * S.block[2];
   S.shared_stride = ((size_t)S.d->shared_bytes + 1023) / 1024 * 1024 + 65536;
-  S.shared_base = mmap(NULL, S.shared_stride * (size_t)S.n_blocks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  S.shared_base =
+      mmap(NULL, S.shared_stride * (size_t)S.n_blocks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (S.shared_base == MAP_FAILED) abort();
   for (int r = 0; r < S.n_blocks; r++) {
     sim_block *b = &S.blocks[r];
@@ -171,7 +182,8 @@ static void make_cluster(void) {
     b->threads = zalloc((size_t)n * sizeof *b->threads);
     b->n_warps = (n + S.warp - 1) / S.warp;
     b->warps = zalloc((size_t)b->n_warps * sizeof *b->warps);
-    for (int w = 0; w < b->n_warps; w++) b->warps[w] = (sim_warp){.block = b, .in_block = w, .n_lanes = n - w * S.warp < S.warp ? n - w * S.warp : S.warp};
+    for (int w = 0; w < b->n_warps; w++)
+      b->warps[w] = (sim_warp){.block = b, .in_block = w, .n_lanes = n - w * S.warp < S.warp ? n - w * S.warp : S.warp};
     for (int i = 0; i < n; i++) {
       b->threads[i].clock = zalloc((size_t)S.n_comp * 4);
       b->threads[i].fence_clock = zalloc((size_t)S.n_comp * 4);
@@ -226,7 +238,8 @@ static void run_grid(void) {
         memset(S.cluster_gather, 0, (size_t)S.n_comp * 4);
         for (in[2] = 0; in[2] < step[2]; in[2]++)
           for (in[1] = 0; in[1] < step[1]; in[1]++)
-            for (in[0] = 0; in[0] < step[0]; in[0]++, rank++) setup_block(&S.blocks[rank], rank, (int[3]){at[0] + in[0], at[1] + in[1], at[2] + in[2]});
+            for (in[0] = 0; in[0] < step[0]; in[0]++, rank++)
+              setup_block(&S.blocks[rank], rank, (int[3]){at[0] + in[0], at[1] + in[1], at[2] + in[2]});
         run_cluster();
         S.cluster_index++;
       }

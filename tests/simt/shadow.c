@@ -1,6 +1,7 @@
-/* tests/simt/shadow.c - what is known of every byte of shared memory and of written global memory: whether it was written,
- * by whom and when, who read it since, and whether an asynchronous copy owns it. Each access is checked against that.
- * An access A is ordered before one of thread t if t's clock has reached A's clock in A's thread (FastTrack, PLDI 2009). */
+/* tests/simt/shadow.c - what is known of every byte of shared memory and of written global memory: whether it was
+ * written, by whom and when, who read it since, and whether an asynchronous copy owns it. Each access is checked
+ * against that. An access A is ordered before one of thread t if t's clock has reached A's clock in A's thread
+ * (FastTrack, PLDI 2009). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ uint32_t shadow_offset(const void *p, int bytes, int line) {
   }
   int64_t at = (const uint8_t *)p - b->shared;
   if (at < 0 || at + bytes > S.d->shared_bytes) {
-    sim_find(EMU_OUT_OF_BOUNDS, line, 0, "shared bytes %lld to %lld of %lld", (long long)at, (long long)at + bytes, (long long)S.d->shared_bytes);
+    sim_find(EMU_OUT_OF_BOUNDS, line, 0, "shared bytes %lld to %lld of %lld", (long long)at, (long long)at + bytes,
+             (long long)S.d->shared_bytes);
     sim_stop();
   }
   return (uint32_t)at;
@@ -66,7 +68,8 @@ static const char *conflict(const cell *c, const sim_thread *t, bool write, int 
 }
 
 static void report_race(const char *what, const char *where, int64_t at, int line, int other_line, int other_thread) {
-  sim_find(EMU_RACE, line, other_line, "%s (line %d, thread %d) at %s byte %lld with nothing between", what, other_line, other_thread, where, (long long)at);
+  sim_find(EMU_RACE, line, other_line, "%s (line %d, thread %d) at %s byte %lld with nothing between", what, other_line,
+           other_thread, where, (long long)at);
 }
 
 static void written(cell *c, unsigned thread, uint32_t clock, int line, int state) {
@@ -84,7 +87,8 @@ static bool shared_ok(const cell *c, const sim_thread *t, uint32_t at, bool writ
   if (c->state & CELL_MBAR)
     sim_find(EMU_MBARRIER, line, 0, "ordinary access to the mbarrier at shared byte %u", at);
   else if (c->state & CELL_IN_FLIGHT)
-    sim_find(EMU_ASYNC_EARLY, line, c->w_line, "%s shared byte %u while the copy of line %d is in flight", write ? "writes" : "reads", at, c->w_line);
+    sim_find(EMU_ASYNC_EARLY, line, c->w_line, "%s shared byte %u while the copy of line %d is in flight",
+             write ? "writes" : "reads", at, c->w_line);
   else if (!write && !(c->state & CELL_WRITTEN))
     sim_find(EMU_UNWRITTEN, line, 0, "shared byte %u was never written", at);
   else if ((what = conflict(c, t, write, &other_line, &other_thread)))
@@ -143,7 +147,9 @@ void shadow_async_read(sim_thread *t, sim_block *b, uint32_t at, int bytes, int 
     cell *c = &b->cells[at + (uint32_t)i];
     if (ok) ok = shared_ok(c, t, at + (uint32_t)i, false, line);
     if (ok && (c->state & CELL_GENERIC) && !fenced(c, t)) {
-      sim_find(EMU_ASYNC_FENCE, line, c->w_line, "shared byte %u was stored at line %d without fence_async_proxy before this", at + (uint32_t)i, c->w_line);
+      sim_find(EMU_ASYNC_FENCE, line, c->w_line,
+               "shared byte %u was stored at line %d without fence_async_proxy before this", at + (uint32_t)i,
+               c->w_line);
       ok = false;
     }
     c->reading++;
@@ -172,7 +178,9 @@ static void global_byte(cell *c, int64_t at, bool write, int line, bool *ok) {
   const char *what = NULL;
   bool others_wrote = c->w_cluster && c->w_cluster != me, others_read = c->r_cluster && c->r_cluster != me;
   if (others_wrote || (write && others_read)) {
-    if (*ok) sim_find(EMU_RACE, line, c->w_line, "%s global byte %lld that block(s) of another cluster %s", write ? "writes" : "reads", (long long)at, others_wrote ? "wrote" : "read");
+    if (*ok)
+      sim_find(EMU_RACE, line, c->w_line, "%s global byte %lld that block(s) of another cluster %s",
+               write ? "writes" : "reads", (long long)at, others_wrote ? "wrote" : "read");
     *ok = false;
     c->state = 0;
   } else if (*ok && (what = conflict(c, t, write, &other_line, &other_thread))) {
@@ -196,7 +204,8 @@ void shadow_global(const void *p, int bytes, bool write, int line) {
     if (at < 0 || at + bytes > (int64_t)r->r.bytes) continue;
     S.report->global_bytes += bytes;
     if (!r->r.writable) {
-      if (write) sim_find(EMU_OUT_OF_BOUNDS, line, 0, "writes byte %lld of buffer %d, which is an input", (long long)at, i);
+      if (write)
+        sim_find(EMU_OUT_OF_BOUNDS, line, 0, "writes byte %lld of buffer %d, which is an input", (long long)at, i);
       return;
     }
     bool ok = true;
@@ -206,11 +215,14 @@ void shadow_global(const void *p, int bytes, bool write, int line) {
   const emu_range *near = NULL;
   int64_t best = INT64_MAX;
   for (int i = 0; i < S.d->n_ranges; i++) {
-    int64_t at = (const uint8_t *)p - (uint8_t *)S.d->ranges[i].data, far = at < 0 ? -at : at - (int64_t)S.d->ranges[i].bytes;
+    int64_t at = (const uint8_t *)p - (uint8_t *)S.d->ranges[i].data,
+            far = at < 0 ? -at : at - (int64_t)S.d->ranges[i].bytes;
     if (far < best) best = far, near = &S.d->ranges[i];
   }
-  sim_find(EMU_OUT_OF_BOUNDS, line, 0, "%s %d bytes at %p, outside every buffer (offset %lld of the nearest, buffer %d of %zu bytes)", write ? "writes" : "reads", bytes, p,
-           near ? (long long)((const uint8_t *)p - (uint8_t *)near->data) : 0, near ? (int)(near - S.d->ranges) : -1, near ? near->bytes : 0);
+  sim_find(EMU_OUT_OF_BOUNDS, line, 0,
+           "%s %d bytes at %p, outside every buffer (offset %lld of the nearest, buffer %d of %zu bytes)",
+           write ? "writes" : "reads", bytes, p, near ? (long long)((const uint8_t *)p - (uint8_t *)near->data) : 0,
+           near ? (int)(near - S.d->ranges) : -1, near ? near->bytes : 0);
   sim_stop();
 }
 

@@ -1,21 +1,53 @@
 /* tests/simt/sim.h - the emulator's state, shared by its source files; see simt.h for what it does.
  *
  * The unit that runs at once is a cluster (one block where there are none). Every thread has a vector clock over the
- * threads of the cluster and its mbarriers' asynchronous agents; barriers join clocks; each byte of shared memory and of written
- * global memory remembers its last write and the reads since, so that a race is found in whatever order the fibers ran. */
+ * threads of the cluster and its mbarriers' asynchronous agents; barriers join clocks; each byte of shared memory and
+ * of written global memory remembers its last write and the reads since, so that a race is found in whatever order the
+ * fibers ran. */
 #ifndef TSR_SIM_H
 #define TSR_SIM_H
 #include "tests/simt/simt.h"
 
-enum { SIM_MAX_THREADS = 2048, SIM_MAX_WARP = 64, SIM_MAX_BARS = 128, SIM_MAX_NAMED = 16, SIM_LOG = 256, SIM_MAX_BLOCKS = 16, WGMMA_HISTORY = 64 };
+enum {
+  SIM_MAX_THREADS = 2048,
+  SIM_MAX_WARP = 64,
+  SIM_MAX_BARS = 128,
+  SIM_MAX_NAMED = 16,
+  SIM_LOG = 256,
+  SIM_MAX_BLOCKS = 16,
+  WGMMA_HISTORY = 64
+};
 
 typedef struct fiber fiber;
-typedef enum wait_kind { WAIT_NONE, WAIT_BARRIER, WAIT_NAMED, WAIT_WARP, WAIT_MBAR, WAIT_CLUSTER, WAIT_REGISTERS, WAIT_EXITED } wait_kind;
+typedef enum wait_kind {
+  WAIT_NONE,
+  WAIT_BARRIER,
+  WAIT_NAMED,
+  WAIT_WARP,
+  WAIT_MBAR,
+  WAIT_CLUSTER,
+  WAIT_REGISTERS,
+  WAIT_EXITED
+} wait_kind;
 
 /* What a lane brings to a collective of its warp. */
 typedef enum warp_op {
-  OP_SYNC, OP_SHUFFLE, OP_BALLOT, OP_ELECT, OP_LDMATRIX, OP_STMATRIX, OP_MMA, OP_WGMMA, OP_WGMMA_FENCE, OP_WGMMA_COMMIT, OP_WGMMA_WAIT,
-  OP_SETMAXNREG, OP_MFMA, OP_WMMA, OP_LDS_LOAD, OP_WAITCNT
+  OP_SYNC,
+  OP_SHUFFLE,
+  OP_BALLOT,
+  OP_ELECT,
+  OP_LDMATRIX,
+  OP_STMATRIX,
+  OP_MMA,
+  OP_WGMMA,
+  OP_WGMMA_FENCE,
+  OP_WGMMA_COMMIT,
+  OP_WGMMA_WAIT,
+  OP_SETMAXNREG,
+  OP_MFMA,
+  OP_WMMA,
+  OP_LDS_LOAD,
+  OP_WAITCNT
 } warp_op;
 typedef struct warp_call {
   warp_op op;
@@ -112,7 +144,11 @@ struct sim_block {
   uint8_t *shared;
   cell *cells;
   sim_named named[SIM_MAX_NAMED];
-  struct { int thread; uint32_t clock; int line; } stored[SIM_MAX_BLOCKS]; /* the last remote store from each other block */
+  struct {
+    int thread;
+    uint32_t clock;
+    int line;
+  } stored[SIM_MAX_BLOCKS]; /* the last remote store from each other block */
 };
 
 typedef struct sim_range { emu_range r; cell *cells; } sim_range;
@@ -121,7 +157,8 @@ typedef struct sim {
   const emu_run_desc *d;
   emu_report *report;
   void (*entry)(void **);
-  int grid[3], block[3], cluster[3], warp, banks, n_threads, n_blocks, n_comp; /* of the cluster; n_comp: clock components */
+  int grid[3], block[3], cluster[3], warp, banks, n_threads, n_blocks,
+      n_comp; /* of the cluster; n_comp: clock components */
   uint32_t cluster_index;
   sim_block blocks[SIM_MAX_BLOCKS];
   sim_thread *threads[SIM_MAX_THREADS];
@@ -164,7 +201,8 @@ void shadow_global(const void *p, int bytes, bool write, int line);
 void shadow_shared(sim_thread *t, sim_block *b, uint32_t at, int bytes, bool write, int line);
 void shadow_async_begin(sim_thread *t, sim_block *b, uint32_t at, int bytes, int line); /* poison: data is on its way */
 void shadow_async_end(sim_thread *t, int agent, sim_block *b, uint32_t at, int bytes, int line); /* landed */
-void shadow_async_read(sim_thread *t, sim_block *b, uint32_t at, int bytes, int line); /* starts reading through the async proxy */
+void shadow_async_read(sim_thread *t, sim_block *b, uint32_t at, int bytes,
+                       int line); /* starts reading through the async proxy */
 void shadow_async_read_end(sim_thread *t, sim_block *b, uint32_t at, int bytes, int line);
 void shadow_reset_block(sim_block *b);
 
@@ -178,8 +216,10 @@ void warp_collect(const warp_call *c);
 
 /* the collectives, once all lanes have arrived */
 void warp_mma(sim_warp *w), warp_ldmatrix(sim_warp *w), warp_stmatrix(sim_warp *w);
-void warp_wgmma(sim_warp *w), warp_wgmma_commit(sim_warp *w), warp_wgmma_wait(sim_warp *w), warp_wgmma_fence(sim_warp *w);
-void wgmma_check_register(const void *p, int line); /* a thread touches its registers in memory: are they an accumulator in flight? */
+void warp_wgmma(sim_warp *w), warp_wgmma_commit(sim_warp *w), warp_wgmma_wait(sim_warp *w),
+    warp_wgmma_fence(sim_warp *w);
+void wgmma_check_register(const void *p,
+                          int line); /* a thread touches its registers in memory: are they an accumulator in flight? */
 void warp_setmaxnreg(sim_warp *w);
 void warp_mfma(sim_warp *w), warp_wmma(sim_warp *w), warp_lds_load(sim_warp *w), warp_waitcnt(sim_warp *w);
 

@@ -1,5 +1,5 @@
-/* tests/simt/simt.h - the SIMT emulator for tests: compiles emitted CUDA or HIP text (core/emit/text/text.h) as host C++, runs
- * kernels of it with one fiber per device thread, and reports what a device would do wrong or not tell.
+/* tests/simt/simt.h - the SIMT emulator for tests: compiles emitted CUDA or HIP text (core/emit/text/text.h) as host
+ * C++, runs kernels of it with one fiber per device thread, and reports what a device would do wrong or not tell.
  *
  * Threads: one launch runs at a time in a process; emu_run takes a lock. Nothing here is fast: small grids only. */
 #ifndef TSR_SIMT_H
@@ -91,9 +91,11 @@ typedef struct emu_run_desc {
   int n_ranges;
   unsigned seed; /* order in which threads and copies are run; 0 = plain order */
 } emu_run_desc;
-/* Runs the grid, adding to `r` (zeroed by the caller). False if nothing could be run (unknown kernel, impossible shape). */
+/* Runs the grid, adding to `r` (zeroed by the caller). False if nothing could be run (unknown kernel, impossible
+ * shape). */
 bool emu_run(emu_module *m, const emu_run_desc *d, emu_report *r);
 
 /* Fills a descriptor as the driver would; NULL if fine, else why the driver would refuse it. */
-const char *emu_tensor_map_make(emu_tensor_map *m, void *base, int elem_bytes, int rank, const int64_t *dims, const int64_t *strides, const int *box, int swizzle);
+const char *emu_tensor_map_make(emu_tensor_map *m, void *base, int elem_bytes, int rank, const int64_t *dims,
+                                const int64_t *strides, const int *box, int swizzle);
 #endif

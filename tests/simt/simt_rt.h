@@ -1,6 +1,7 @@
-/* tests/simt/simt_rt.h - the calls that emulated kernels make into the runtime; the plain C side of prelude.h. Every call acts
- * for the thread (fiber) that makes it. Calls marked "warp" are collective: all live lanes of the warp must make the same call
- * at the same line, else the launch is reported as divergent. Pointers into shared memory are the block's own unless said. */
+/* tests/simt/simt_rt.h - the calls that emulated kernels make into the runtime; the plain C side of prelude.h. Every
+ * call acts for the thread (fiber) that makes it. Calls marked "warp" are collective: all live lanes of the warp must
+ * make the same call at the same line, else the launch is reported as divergent. Pointers into shared memory are the
+ * block's own unless said. */
 #ifndef TSR_SIMT_RT_H
 #define TSR_SIMT_RT_H
 #include <stdint.h>
@@ -51,7 +52,8 @@ void emu_cp_commit(int line), emu_cp_wait(int pending, int line);
 void emu_ldmatrix(uint32_t *out, const void *row, int count, int transpose, int line);   /* warp */
 void emu_stmatrix(const uint32_t *in, void *row, int count, int transpose, int line);    /* warp */
 typedef struct emu_mma_desc { int m, n, k, a, b, c; } emu_mma_desc; /* shape and element types */
-/* PTX fragment registers: a and b packed in 32-bit registers, c and d likewise (f32, i32, or two f16; f64 takes two). */
+/* PTX fragment registers: a and b packed in 32-bit registers, c and d likewise (f32, i32, or two f16; f64 takes two).
+ */
 void emu_mma(const emu_mma_desc *d, const void *a, const void *b, const void *c, void *out, int line); /* warp */
 
 /* Hopper */
@@ -59,7 +61,8 @@ void emu_mbar_init(void *bar, int count, int line), emu_mbar_expect(void *bar, i
 void emu_mbar_arrive(void *bar, int count, int rank, int line); /* rank -1 = this block */
 void emu_mbar_wait(void *bar, int parity, int line);
 int emu_mbar_test(void *bar, int parity, int line);
-void emu_tma_load(const emu_tensor_map *m, void *shared, void *bar, const int *coords, int rank, int multicast, int line);
+void emu_tma_load(const emu_tensor_map *m, void *shared, void *bar, const int *coords, int rank, int multicast,
+                  int line);
 void emu_tma_store(const emu_tensor_map *m, const void *shared, const int *coords, int rank, int line);
 void emu_tma_commit(int line), emu_tma_wait(int pending, int read_only, int line);
 enum emu_fence { EMU_FENCE_ASYNC_PROXY, EMU_FENCE_MBARRIER_INIT, EMU_FENCE_CLUSTER, EMU_FENCE_BLOCK };
@@ -72,16 +75,20 @@ typedef struct emu_wgmma_operand {
 typedef struct emu_wgmma_desc { int n, k, a, b, c; } emu_wgmma_desc;
 /* Accumulates into the thread's registers; a_regs instead of a->at where a comes from registers. Warpgroup-collective,
  * asynchronous until the wait. */
-void emu_wgmma(const emu_wgmma_desc *d, void *acc, const emu_wgmma_operand *a, const uint32_t *a_regs, const emu_wgmma_operand *b, int line);
+void emu_wgmma(const emu_wgmma_desc *d, void *acc, const emu_wgmma_operand *a, const uint32_t *a_regs,
+               const emu_wgmma_operand *b, int line);
 void emu_wgmma_fence(int line), emu_wgmma_commit(int line), emu_wgmma_wait(int pending, int line);
 void emu_setmaxnreg(int registers, int increase, int line);
-void emu_cluster_sync(int line), emu_cluster_arrive(int line), emu_cluster_wait(int line); /* a cluster_sync is both halves */
-void emu_cluster_store(void *shared, int rank, const void *v, int bytes, int line); /* to block `rank`'s copy of the address */
+void emu_cluster_sync(int line), emu_cluster_arrive(int line),
+    emu_cluster_wait(int line); /* a cluster_sync is both halves */
+void emu_cluster_store(void *shared, int rank, const void *v, int bytes,
+                       int line); /* to block `rank`'s copy of the address */
 
 /* AMD */
 void emu_mfma(const emu_mma_desc *d, const void *a, const void *b, const void *c, void *out, int line); /* wave of 64 */
 enum emu_wmma_gen { EMU_GFX11, EMU_GFX12 };
-void emu_wmma(const emu_mma_desc *d, int gen, const void *a, const void *b, const void *c, void *out, int line); /* wave of 32 */
+void emu_wmma(const emu_mma_desc *d, int gen, const void *a, const void *b, const void *c, void *out,
+              int line);                                                                 /* wave of 32 */
 void emu_lds_load(void *shared_wave_base, const void *global, int bytes, int line);      /* warp */
 void emu_waitcnt(int vmcnt, int lgkmcnt, int line);
 

@@ -12,7 +12,9 @@
 
 #define WHERE(op) ST_WHERE("emulator", op, NULL)
 
-tsr_status emu_arch_caps(const char *arch, tsr_caps *out) { return simt_arch_caps(strncmp(arch, "sm_", 3) ? DIALECT_HIP : DIALECT_CUDA, arch, out); }
+tsr_status emu_arch_caps(const char *arch, tsr_caps *out) {
+  return simt_arch_caps(strncmp(arch, "sm_", 3) ? DIALECT_HIP : DIALECT_CUDA, arch, out);
+}
 
 void emu_unit_clear(emu_unit *u) {
   emu_module_destroy(u->module);
@@ -24,7 +26,9 @@ tsr_status emu_build_text(const char *source, const be_kernel_desc *kernels, int
   const char *names[EMU_MAX_KERNELS];
   char *log;
   memset(u, 0, sizeof *u);
-  if (n > EMU_MAX_KERNELS) return st_make(NULL, TSR_UNSUPPORTED, WHERE("build"), "%d kernels in a unit, at most %d can be", n, EMU_MAX_KERNELS);
+  if (n > EMU_MAX_KERNELS)
+    return st_make(NULL, TSR_UNSUPPORTED, WHERE("build"), "%d kernels in a unit, at most %d can be", n,
+                   EMU_MAX_KERNELS);
   u->caps = *caps;
   u->n_kernels = n;
   for (int i = 0; i < n; i++) {
@@ -34,7 +38,8 @@ tsr_status emu_build_text(const char *source, const be_kernel_desc *kernels, int
     k->name = names[i] = u->names[i];
     if (k->n_maps > EMU_MAX_MAPS || k->n_args > EMU_MAX_ARGS) {
       memset(u, 0, sizeof *u);
-      return st_make(NULL, TSR_UNSUPPORTED, WHERE("build"), "%s has %d arguments and %d tensor maps", names[i], kernels[i].n_args, kernels[i].n_maps);
+      return st_make(NULL, TSR_UNSUPPORTED, WHERE("build"), "%s has %d arguments and %d tensor maps", names[i],
+                     kernels[i].n_args, kernels[i].n_maps);
     }
     if (k->n_maps) memcpy(u->maps[i], k->maps, sizeof *k->maps * (size_t)k->n_maps);
     k->maps = u->maps[i];
@@ -42,7 +47,9 @@ tsr_status emu_build_text(const char *source, const be_kernel_desc *kernels, int
   u->module = emu_compile(&(emu_compile_desc){.source = source, .kernels = names, .n_kernels = n}, &log);
   u->source = strdup(source);
   if (u->module && u->source) return NULL;
-  tsr_status st = u->module ? st_oom() : st_make(NULL, TSR_INTERNAL, WHERE("build"), "the emitted text doesn't compile: %.800s", log);
+  tsr_status st = u->module
+                      ? st_oom()
+                      : st_make(NULL, TSR_INTERNAL, WHERE("build"), "the emitted text doesn't compile: %.800s", log);
   free(log);
   emu_unit_clear(u);
   return st;
@@ -71,8 +78,12 @@ static tsr_status scan_op(ir_op *op, void *user) {
 
 static tsr_status describe(ir_op *op, be_kernel_desc *k, be_tensor_map *maps, char *path) {
   int64_t v[3] = {1, 1, 1};
-  *k = (be_kernel_desc){.name = ir_get_str(op, "sym_name", ""), .n_args = op->regions[0]->n_args, .n_outputs = (int)ir_get_int(op, "outputs", 1),
-                        .shared_bytes = ir_get_int(op, "shared_bytes", 0), .subgroup = (int)ir_get_int(op, "subgroup", 0), .maps = maps};
+  *k = (be_kernel_desc){.name = ir_get_str(op, "sym_name", ""),
+                        .n_args = op->regions[0]->n_args,
+                        .n_outputs = (int)ir_get_int(op, "outputs", 1),
+                        .shared_bytes = ir_get_int(op, "shared_bytes", 0),
+                        .subgroup = (int)ir_get_int(op, "subgroup", 0),
+                        .maps = maps};
   ir_get_ints(op, "grid", k->grid, 3);
   ir_get_ints(op, "block", v, 3);
   for (int i = 0; i < 3; i++) k->block[i] = (int)v[i], v[i] = 1;
@@ -124,8 +135,18 @@ tsr_status emu_launch(const emu_unit *u, int kernel, const emu_range *buffers, u
   void *data[EMU_MAX_ARGS], *args[EMU_MAX_ARGS + EMU_MAX_MAPS];
   emu_range ranges[EMU_MAX_ARGS];
   static emu_tensor_map maps[EMU_MAX_MAPS];
-  emu_run_desc d = {.kernel = k->name, .warp = u->caps.subgroup, .banks = u->caps.shared_banks, .f8_sum_bits = u->caps.f8_sum_bits, .f8_by_f16 = u->caps.f8_by_f16, .mfma_flushes = u->caps.mfma_flushes, .shared_bytes = k->shared_bytes, .args = args,
-                        .n_args = k->n_args + k->n_maps, .ranges = ranges, .n_ranges = k->n_args, .seed = seed};
+  emu_run_desc d = {.kernel = k->name,
+                    .warp = u->caps.subgroup,
+                    .banks = u->caps.shared_banks,
+                    .f8_sum_bits = u->caps.f8_sum_bits,
+                    .f8_by_f16 = u->caps.f8_by_f16,
+                    .mfma_flushes = u->caps.mfma_flushes,
+                    .shared_bytes = k->shared_bytes,
+                    .args = args,
+                    .n_args = k->n_args + k->n_maps,
+                    .ranges = ranges,
+                    .n_ranges = k->n_args,
+                    .seed = seed};
   for (int i = 0; i < 3; i++) {
     d.grid[i] = (int)k->grid[i];
     d.block[i] = k->block[i];
@@ -138,11 +159,14 @@ tsr_status emu_launch(const emu_unit *u, int kernel, const emu_range *buffers, u
   }
   for (int i = 0; i < k->n_args - k->n_outputs; i++) /* an input may be updated in place */
     for (int j = k->n_args - k->n_outputs; j < k->n_args; j++)
-      if ((uint8_t *)ranges[i].data < (uint8_t *)ranges[j].data + ranges[j].bytes && (uint8_t *)ranges[j].data < (uint8_t *)ranges[i].data + ranges[i].bytes) ranges[i].writable = true;
+      if ((uint8_t *)ranges[i].data < (uint8_t *)ranges[j].data + ranges[j].bytes &&
+          (uint8_t *)ranges[j].data < (uint8_t *)ranges[i].data + ranges[i].bytes)
+        ranges[i].writable = true;
   for (int i = 0; i < k->n_maps; i++) {
     const be_tensor_map *m = &k->maps[i];
     const char *why = m->arg < 0 ? "its memory is not an argument"
-                                 : emu_tensor_map_make(&maps[i], data[m->arg], (int)tsr_dtype_size(m->dtype), m->rank, m->dims, m->strides, m->box, m->swizzle);
+                                 : emu_tensor_map_make(&maps[i], data[m->arg], (int)tsr_dtype_size(m->dtype), m->rank,
+                                                       m->dims, m->strides, m->box, m->swizzle);
     if (why) return st_make(NULL, TSR_LAUNCH_FAILED, WHERE(k->name), "tensor map %d: %s", i, why);
     args[k->n_args + i] = &maps[i];
   }
@@ -150,5 +174,7 @@ tsr_status emu_launch(const emu_unit *u, int kernel, const emu_range *buffers, u
     emu_record(u, kernel);
     return NULL;
   }
-  return st_make(NULL, TSR_LAUNCH_FAILED, WHERE(k->name), "%d x %d x %d threads with %lld bytes of shared memory can't be launched", k->block[0], k->block[1], k->block[2], (long long)k->shared_bytes);
+  return st_make(NULL, TSR_LAUNCH_FAILED, WHERE(k->name),
+                 "%d x %d x %d threads with %lld bytes of shared memory can't be launched", k->block[0], k->block[1],
+                 k->block[2], (long long)k->shared_bytes);
 }

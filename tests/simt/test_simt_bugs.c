@@ -1,5 +1,5 @@
-/* tests/simt/test_simt_bugs.c - every planted mistake of kernels/bugs.cpp is found, as what it is and in several orders of
- * execution; and the bank-conflict counts are right. */
+/* tests/simt/test_simt_bugs.c - every planted mistake of kernels/bugs.cpp is found, as what it is and in several orders
+ * of execution; and the bank-conflict counts are right. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -92,8 +92,19 @@ static void run(const bug *b, unsigned seed) {
   emu_range ranges[] = {{x, 8192, b->x_writable}, {y, 1024, true}};
   for (int i = 0; i < 8192; i++) ((uint8_t *)x)[i] = (uint8_t)(i % 61);
   memset(&report, 0, sizeof report);
-  assert_true(emu_run(module, &(emu_run_desc){.kernel = b->kernel, .grid = {b->blocks}, .block = {b->threads}, .cluster = {b->cluster}, .warp = b->warp, .shared_bytes = b->shared,
-                                                       .args = args, .n_args = 3, .ranges = ranges, .n_ranges = 2, .seed = seed}, &report));
+  assert_true(emu_run(module,
+                      &(emu_run_desc){.kernel = b->kernel,
+                                      .grid = {b->blocks},
+                                      .block = {b->threads},
+                                      .cluster = {b->cluster},
+                                      .warp = b->warp,
+                                      .shared_bytes = b->shared,
+                                      .args = args,
+                                      .n_args = 3,
+                                      .ranges = ranges,
+                                      .n_ranges = 2,
+                                      .seed = seed},
+                      &report));
 }
 
 static void planted_bugs_are_found(void **state) {
@@ -140,7 +151,12 @@ static void tensor_maps_the_driver_refuses_are_refused(void **state) {
 static void text_that_does_not_compile_is_refused(void **state) {
   char *log;
   const char *const name = "k";
-  assert_null(emu_compile(&(emu_compile_desc){.source = "#include TSR_EMULATOR\nnamespace tsr { KERNEL(32) k(float *x) { this is wrong; } }", .kernels = &name, .n_kernels = 1}, &log));
+  assert_null(emu_compile(
+      &(emu_compile_desc){.source =
+                              "#include TSR_EMULATOR\nnamespace tsr { KERNEL(32) k(float *x) { this is wrong; } }",
+                          .kernels = &name,
+                          .n_kernels = 1},
+      &log));
   assert_non_null(strstr(log, "error"));
   free(log);
 }
@@ -150,14 +166,18 @@ int main(void) {
   const char *names[N_BUGS];
   char *log;
   for (int i = 0; i < N_BUGS; i++) names[i] = bugs[i].kernel;
-  module = emu_compile(&(emu_compile_desc){.path = TSR_SOURCE_DIR "/tests/simt/kernels/bugs.cpp", .kernels = names, .n_kernels = N_BUGS}, &log);
+  module = emu_compile(
+      &(emu_compile_desc){.path = TSR_SOURCE_DIR "/tests/simt/kernels/bugs.cpp", .kernels = names, .n_kernels = N_BUGS},
+      &log);
   if (!module) fprintf(stderr, "%s\n", log);
   free(log);
   if (!module) return 1;
   x = aligned_alloc(128, 8192);
   y = aligned_alloc(128, 1024);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(planted_bugs_are_found), cmocka_unit_test(bank_conflicts_are_counted),
-                                     cmocka_unit_test(tensor_maps_the_driver_refuses_are_refused), cmocka_unit_test(text_that_does_not_compile_is_refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(planted_bugs_are_found),
+                                     cmocka_unit_test(bank_conflicts_are_counted),
+                                     cmocka_unit_test(tensor_maps_the_driver_refuses_are_refused),
+                                     cmocka_unit_test(text_that_does_not_compile_is_refused)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   emu_module_destroy(module);
   free(x);

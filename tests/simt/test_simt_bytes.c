@@ -1,5 +1,5 @@
-/* tests/simt/test_simt_bytes.c - fusion lowers the bytes that pass through global memory, modelled and counted: the emulator sees every access, and where
- * nothing is read twice its count is the model's to the byte. */
+/* tests/simt/test_simt_bytes.c - fusion lowers the bytes that pass through global memory, modelled and counted: the
+ * emulator sees every access, and where nothing is read twice its count is the model's to the byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,7 +48,8 @@ static traffic traffic_of(const char *device, const char *text, const char *disa
     t.measured += json_num(r, "bytes_measured", 0) * json_num(r, "count", 0);
     t.launches += (int)json_num(r, "count", 0);
   }
-  printf("%s, %s: %d launches, modelled %.0f bytes, measured %.0f\n", device, disable ? "without fusion" : "fused", t.launches, t.modelled, t.measured);
+  printf("%s, %s: %d launches, modelled %.0f bytes, measured %.0f\n", device, disable ? "without fusion" : "fused",
+         t.launches, t.modelled, t.measured);
   arena_clear(&a);
   tsr_text_free(ctx, &rows);
   tsr_profile_destroy(&prof);
@@ -61,9 +62,11 @@ static traffic traffic_of(const char *device, const char *text, const char *disa
 
 /* relu((x + y) * z): four tensors at least; kernel by kernel 3 + 3 + 2. */
 static void elementwise_chain_moves_half_of_its_parts(void **state) {
-  static const char text[] = "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%x: tensor<32x64xf32>, %y: tensor<32x64xf32>, %z: tensor<32x64xf32>):\n"
-                             "%a = \"tessera.graph.add\"(%x, %y)\n%b = \"tessera.graph.mul\"(%a, %z)\n%c = \"tessera.graph.relu\"(%b)\n"
-                             "\"tessera.graph.return\"(%c)\n}) {sym_name = \"main\"} }) : () -> ()\n";
+  static const char text[] =
+      "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%x: tensor<32x64xf32>, %y: tensor<32x64xf32>, %z: "
+      "tensor<32x64xf32>):\n"
+      "%a = \"tessera.graph.add\"(%x, %y)\n%b = \"tessera.graph.mul\"(%a, %z)\n%c = \"tessera.graph.relu\"(%b)\n"
+      "\"tessera.graph.return\"(%c)\n}) {sym_name = \"main\"} }) : () -> ()\n";
   enum { TENSOR = 32 * 64 * 4 };
   static const char *const devices[] = {"emu:0", "emu:3"};
   for (int i = 0; i < 2; i++) {
@@ -75,14 +78,17 @@ static void elementwise_chain_moves_half_of_its_parts(void **state) {
 
 /* gelu(a b + bias): the product's result is neither written for nor read by kernels of their own. */
 static void epilogue_saves_the_products_round_trip(void **state) {
-  static const char text[] = "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %bias: tensor<64xf32>):\n"
-                             "%p = \"tessera.graph.matmul\"(%a, %b)\n%s = \"tessera.graph.add\"(%p, %bias)\n%g = \"tessera.graph.gelu\"(%s)\n"
-                             "\"tessera.graph.return\"(%g)\n}) {sym_name = \"main\"} }) : () -> ()\n";
+  static const char text[] =
+      "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %bias: "
+      "tensor<64xf32>):\n"
+      "%p = \"tessera.graph.matmul\"(%a, %b)\n%s = \"tessera.graph.add\"(%p, %bias)\n%g = \"tessera.graph.gelu\"(%s)\n"
+      "\"tessera.graph.return\"(%g)\n}) {sym_name = \"main\"} }) : () -> ()\n";
   enum { RESULT = 64 * 64 * 4, OPERANDS = 2 * 64 * 32 * 4, BIAS = 64 * 4 };
   traffic fused = traffic_of("emu:0", text, NULL), parts = traffic_of("emu:0", text, "fusion");
   assert_true(fused.launches == 1 && fused.modelled == OPERANDS + BIAS + RESULT);
   assert_true(parts.launches == 3 && parts.modelled == OPERANDS + BIAS + 5 * RESULT);
-  assert_true(parts.measured - fused.measured >= 4 * RESULT); /* operands may be read by several blocks, by as many in both */
+  assert_true(parts.measured - fused.measured >=
+              4 * RESULT); /* operands may be read by several blocks, by as many in both */
 }
 
 /* softmax(2 x): the row stays in the block. */
@@ -106,13 +112,16 @@ static void replace(char *text, const char *what, const char *by) {
   assert_null(strstr(text, what));
 }
 
-/* Attention of 4 heads, 200 positions, width 64: its scores are 200 x 200 a head, and flash attention (docs/fusion.md) keeps them in the block. That program
- * is causal and leaves half of the scores out; here it computes all of them, as the parts do. Each of its 4 blocks of queries reads K and V: 10 operands
- * are moved against 4 operands and 4 times the scores at least. */
+/* Attention of 4 heads, 200 positions, width 64: its scores are 200 x 200 a head, and flash attention (docs/fusion.md)
+ * keeps them in the block. That program is causal and leaves half of the scores out; here it computes all of them, as
+ * the parts do. Each of its 4 blocks of queries reads K and V: 10 operands are moved against 4 operands and 4 times the
+ * scores at least. */
 static void flash_attention_moves_two_fifths_of_its_parts(void **state) {
   static char flash[1 << 14];
-  static const char text[] = "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%q: tensor<4x200x64xf16>, %k: tensor<4x200x64xf16>, %v: tensor<4x200x64xf16>):\n"
-                             "%s = \"tessera.graph.matmul\"(%q, %k) {transpose_b = true}\n%w = \"tessera.graph.softmax\"(%s)\n%o = \"tessera.graph.matmul\"(%w, %v)\n"
+  static const char text[] = "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%q: tensor<4x200x64xf16>, %k: "
+                             "tensor<4x200x64xf16>, %v: tensor<4x200x64xf16>):\n"
+                             "%s = \"tessera.graph.matmul\"(%q, %k) {transpose_b = true}\n%w = "
+                             "\"tessera.graph.softmax\"(%s)\n%o = \"tessera.graph.matmul\"(%w, %v)\n"
                              "\"tessera.graph.return\"(%o)\n}) {sym_name = \"main\"} }) : () -> ()\n";
   enum { OPERAND = 4 * 200 * 64 * 2, SCORES = 4 * 200 * 200 * 2 };
   FILE *f = fopen(TSR_SOURCE_DIR "/tests/tile/flash_attention.mlir", "r");
@@ -142,7 +151,9 @@ static int close_context(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(elementwise_chain_moves_half_of_its_parts), cmocka_unit_test(epilogue_saves_the_products_round_trip), cmocka_unit_test(row_kernel_takes_its_producer_in),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(elementwise_chain_moves_half_of_its_parts),
+                                     cmocka_unit_test(epilogue_saves_the_products_round_trip),
+                                     cmocka_unit_test(row_kernel_takes_its_producer_in),
                                      cmocka_unit_test(flash_attention_moves_two_fifths_of_its_parts)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

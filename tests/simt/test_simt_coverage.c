@@ -1,6 +1,7 @@
-/* tests/simt/test_simt_coverage.c - what of all that can be emitted as CUDA or HIP the other tests have run in the emulator: the list is here, in one
- * place, and a row that no launch matched fails. Matrix instructions come from the architectures' own tables. The launches are recorded
- * by record.c; ctest runs this last. Default plans (streams, split-k, stream-k) are asserted where they run: test_simt_plans.c. */
+/* tests/simt/test_simt_coverage.c - what of all that can be emitted as CUDA or HIP the other tests have run in the
+ * emulator: the list is here, in one place, and a row that no launch matched fails. Matrix instructions come from the
+ * architectures' own tables. The launches are recorded by record.c; ctest runs this last. Default plans (streams,
+ * split-k, stream-k) are asserted where they run: test_simt_plans.c. */
 #include <fnmatch.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,9 @@
 
 #define ALL "sm_80 sm_90a gfx90a gfx942 gfx1100"
 #define SOME ""
-typedef struct row { const char *archs, *what; } row; /* SOME: on any; a pattern of what record.h says, | between alternatives */
+typedef struct row {
+  const char *archs, *what;
+} row; /* SOME: on any; a pattern of what record.h says, | between alternatives */
 
 static const row rows[] = {
     /* matrix paths and what they vary */
@@ -87,7 +90,8 @@ static void every_row_was_run(void **state) {
   assert_int_equal(n, 0);
 }
 
-/* Every shape that an architecture's table offers to the lowerings; MFMA of 32 x 32 is for the tuner's arithmetic alone: none takes it. */
+/* Every shape that an architecture's table offers to the lowerings; MFMA of 32 x 32 is for the tuner's arithmetic
+ * alone: none takes it. */
 static void every_matrix_instruction_was_run(void **state) {
   static const char *const archs[] = {"sm_80", "sm_90a", "sm_120", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"};
   int n = 0;
@@ -97,7 +101,10 @@ static void every_matrix_instruction_was_run(void **state) {
     for (int k = 0; k < caps.n_matrix; k++) {
       const tsr_matrix_shape *s = &caps.matrix[k];
       char pattern[128];
-      const char *a = text_mma_type(s->a, archs[i]), *b = text_mma_type(s->b, archs[i]), *name = caps.dialect == DIALECT_CUDA ? "mma" : caps.subgroup == 64 ? "mfma" : "wmma";
+      const char *a = text_mma_type(s->a, archs[i]), *b = text_mma_type(s->b, archs[i]),
+                 *name = caps.dialect == DIALECT_CUDA ? "mma"
+                         : caps.subgroup == 64        ? "mfma"
+                                                      : "wmma";
       if (s->m == 32) continue;
       if (s->scope == SCOPE_WARPGROUP) snprintf(pattern, sizeof pattern, "wgmma<%d, %d, %s, %s, *", s->n, s->k, a, b);
       else snprintf(pattern, sizeof pattern, "%s<%d, %d, %d, %s, %s>", name, s->m, s->n, s->k, a, b);
@@ -120,7 +127,8 @@ int main(void) {
   if (!record) return 1;
   record[fread(record, 1, (1 << 22) - 1, f)] = 0;
   fclose(f);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_row_was_run), cmocka_unit_test(every_matrix_instruction_was_run)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_row_was_run),
+                                     cmocka_unit_test(every_matrix_instruction_was_run)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   free(record);
   return failed != 0;

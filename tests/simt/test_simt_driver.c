@@ -1,6 +1,7 @@
-/* tests/simt/test_simt_driver.c - the CUDA and HIP backends whole, above a driver whose launches are run by the emulator (tests/fake, fake_runner):
- * what the driver gets is what a GPU would get, tensor maps, clusters and captured graphs included. Results agree with the CPU backend's.
- * Tolerance: a few roundings of the result's type on top of what f32 sums of the programs' lengths may differ by. */
+/* tests/simt/test_simt_driver.c - the CUDA and HIP backends whole, above a driver whose launches are run by the
+ * emulator (tests/fake, fake_runner): what the driver gets is what a GPU would get, tensor maps, clusters and captured
+ * graphs included. Results agree with the CPU backend's. Tolerance: a few roundings of the result's type on top of what
+ * f32 sums of the programs' lengths may differ by. */
 #include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
@@ -21,7 +22,8 @@
 
 enum { MAX_MODULES = 32, MAX_INPUTS = 3 };
 
-/* ---- launches -------------------------------------------------------------------------------------------------------------- */
+/* ---- launches
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static struct { char *text; char kernel[128]; emu_module *m; } modules[MAX_MODULES];
 static int n_modules, warp = 32, n_clustered, n_maps;
@@ -43,11 +45,17 @@ static int run_launch(const fake_launch *l) {
   static emu_report r;
   static emu_range ranges[FAKE_MAX_BLOCKS];
   if (!compute) return 0;
-  emu_run_desc d = {.kernel = l->kernel, .warp = warp, .shared_bytes = l->shared ? l->shared : 65536, .args = l->params, .n_args = l->n_params, .ranges = ranges};
+  emu_run_desc d = {.kernel = l->kernel,
+                    .warp = warp,
+                    .shared_bytes = l->shared ? l->shared : 65536,
+                    .args = l->params,
+                    .n_args = l->n_params,
+                    .ranges = ranges};
   memset(&r, 0, sizeof r);
   for (int i = 0; i < l->n_memory; i++)
     if (l->memory[i].bytes) ranges[d.n_ranges++] = (emu_range){l->memory[i].p, l->memory[i].bytes, true};
-  for (int i = 0; i < 3; i++) d.grid[i] = (int)l->grid[i], d.block[i] = (int)l->block[i], d.cluster[i] = (int)l->cluster[i];
+  for (int i = 0; i < 3; i++)
+    d.grid[i] = (int)l->grid[i], d.block[i] = (int)l->block[i], d.cluster[i] = (int)l->cluster[i];
   n_clustered += l->cluster[0] > 1;
   n_maps += strstr(l->text, "tensor_map map0") != NULL;
   bool ran = emu_run(module_of(l), &d, &r);
@@ -55,9 +63,13 @@ static int run_launch(const fake_launch *l) {
   return ran && !r.n_findings ? 0 : 719;
 }
 
-/* ---- the drivers ------------------------------------------------------------------------------------------------------------ */
+/* ---- the drivers
+ * ------------------------------------------------------------------------------------------------------------ */
 
-static struct { void (*arch)(int, int), (*gfx)(const char *); int (*live)(void), (*graph_launches)(void), (*reaches)(int, int), (*users)(int); } fakes[2];
+static struct {
+  void (*arch)(int, int), (*gfx)(const char *);
+  int (*live)(void), (*graph_launches)(void), (*reaches)(int, int), (*users)(int);
+} fakes[2];
 static tsr_context *ctx;
 
 static void load_fake(int i, const char *lib, const char *lib_knob, const char *rtc_knob) {
@@ -86,7 +98,8 @@ static tsr_device *open_as(const char *device, const char *arch) {
   return dev;
 }
 
-/* ---- programs --------------------------------------------------------------------------------------------------------------- */
+/* ---- programs
+ * --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct job {
   tsr_program *p;
@@ -108,7 +121,8 @@ static void fill_inputs(const job *j, unsigned seed) {
 }
 
 static void make_buffers(job *j, tsr_device *dev) {
-  for (int i = 0; i < tsr_program_n_inputs(j->p); i++) ok(tsr_buffer_create(dev, tsr_program_input(j->p, i).bytes, TSR_MEMORY_DEVICE, &j->in[i].buffer), "buffer");
+  for (int i = 0; i < tsr_program_n_inputs(j->p); i++)
+    ok(tsr_buffer_create(dev, tsr_program_input(j->p, i).bytes, TSR_MEMORY_DEVICE, &j->in[i].buffer), "buffer");
   j->result = tsr_program_output(j->p, 0);
   ok(tsr_buffer_create(dev, j->result.bytes, TSR_MEMORY_DEVICE, &j->out.buffer), "buffer");
 }
@@ -139,11 +153,13 @@ static void compare(const tsr_tensor_info *t, const void *got, const void *want,
   for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(dtype_load(t->dtype, want, i)));
   for (size_t i = 0; i < n; i++) {
     double x = dtype_load(t->dtype, want, i), y = dtype_load(t->dtype, got, i);
-    if (!(fabs(x - y) <= 2 * dtype_get(t->dtype)->eps * fabs(x) + 1e-5 * largest)) fail_msg("%s: element %zu is %g, on the CPU %g", what, i, y, x);
+    if (!(fabs(x - y) <= 2 * dtype_get(t->dtype)->eps * fabs(x) + 1e-5 * largest))
+      fail_msg("%s: element %zu is %g, on the CPU %g", what, i, y, x);
   }
 }
 
-/* Runs the text on the device with two sets of buffers: the first ones twice, the others twice, the first again; or the beginning of that. */
+/* Runs the text on the device with two sets of buffers: the first ones twice, the others twice, the first again; or the
+ * beginning of that. */
 static void check_text(tsr_device *dev, const char *text, const char *what, unsigned rounds) {
   tsr_device *cpu;
   ok(tsr_device_open(ctx, "cpu:0", &cpu), "cpu");
@@ -166,9 +182,14 @@ static void check_text(tsr_device *dev, const char *text, const char *what, unsi
 #define FUNC(args, body, result) "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(" args "):\n" body "\"tessera.graph.return\"(" result ")\n}) {sym_name = \"main\"} }) : () -> ()\n"
 static const char product[] = FUNC("%A: tensor<120x192xbf16>, %B: tensor<192x136xbf16>, %v: tensor<136xbf16>",
                                    "%0 = \"tessera.graph.matmul\"(%A, %B)\n%1 = \"tessera.graph.add\"(%0, %v)\n%2 = \"tessera.graph.gelu\"(%1)\n", "%2");
-static const char batched[] = FUNC("%A: tensor<3x64x96xf16>, %B: tensor<3x96x64xf16>", "%0 = \"tessera.graph.matmul\"(%A, %B)\n", "%0");
-static const char chain[] = FUNC("%A: tensor<64x64xf32>, %B: tensor<64x64xf32>", "%0 = \"tessera.graph.matmul\"(%A, %B)\n%1 = \"tessera.graph.softmax\"(%0) {axis = 1}\n%2 = \"tessera.graph.matmul\"(%1, %A)\n", "%2");
-static const char long_rows[] = FUNC("%A: tensor<2x20000xf32>", "%0 = \"tessera.graph.softmax\"(%A) {axis = 1}\n", "%0");
+static const char batched[] =
+    FUNC("%A: tensor<3x64x96xf16>, %B: tensor<3x96x64xf16>", "%0 = \"tessera.graph.matmul\"(%A, %B)\n", "%0");
+static const char chain[] = FUNC("%A: tensor<64x64xf32>, %B: tensor<64x64xf32>",
+                                 "%0 = \"tessera.graph.matmul\"(%A, %B)\n%1 = \"tessera.graph.softmax\"(%0) {axis = "
+                                 "1}\n%2 = \"tessera.graph.matmul\"(%1, %A)\n",
+                                 "%2");
+static const char long_rows[] =
+    FUNC("%A: tensor<2x20000xf32>", "%0 = \"tessera.graph.softmax\"(%A) {axis = 1}\n", "%0");
 
 static void hopper_kernels_get_their_maps_and_clusters(void **state) {
   tsr_device *dev = open_as("cuda:0", "sm_90");
@@ -183,9 +204,13 @@ static void hopper_kernels_get_their_maps_and_clusters(void **state) {
   assert_int_equal(fakes[0].live(), 0);
 }
 
-/* Kernels read 16 bytes at once, and tensor maps begin at multiples of 16: tensors elsewhere are computed on all the same, and nothing beside them changes. */
+/* Kernels read 16 bytes at once, and tensor maps begin at multiples of 16: tensors elsewhere are computed on all the
+ * same, and nothing beside them changes. */
 static void tensors_at_odd_places_are_computed_on(void **state) {
-  static const struct { const char *device, *arch, *text; size_t odd; } list[] = {{"cuda:0", "sm_90", product, 2}, {"cuda:1", "sm_80", chain, 12}, {"hip:0", "gfx942", chain, 4}};
+  static const struct {
+    const char *device, *arch, *text;
+    size_t odd;
+  } list[] = {{"cuda:0", "sm_90", product, 2}, {"cuda:1", "sm_80", chain, 12}, {"hip:0", "gfx942", chain, 4}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     tsr_device *dev = open_as(list[i].device, list[i].arch), *cpu;
     ok(tsr_device_open(ctx, "cpu:0", &cpu), "cpu");
@@ -224,9 +249,12 @@ static void tensors_at_odd_places_are_computed_on(void **state) {
   }
 }
 
-/* Several launches: captured when addresses come again, one by one until then; new addresses are brought into the graph. */
+/* Several launches: captured when addresses come again, one by one until then; new addresses are brought into the
+ * graph. */
 static void graphs_are_replayed_with_new_addresses(void **state) {
-  static const struct { const char *device, *arch; } list[] = {{"cuda:0", "sm_80"}, {"cuda:1", "sm_90"}, {"hip:0", "gfx942"}, {"hip:1", "gfx1100"}};
+  static const struct {
+    const char *device, *arch;
+  } list[] = {{"cuda:0", "sm_80"}, {"cuda:1", "sm_90"}, {"hip:0", "gfx942"}, {"hip:1", "gfx1100"}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     tsr_device *dev = open_as(list[i].device, list[i].arch);
     int side = side_of(list[i].device), before = fakes[side].graph_launches();
@@ -286,7 +314,8 @@ static void devices_reach_each_other(void **state) {
     ok(tsr_event_create(a, &e), "event");
     ok(tsr_event_record(e, NULL), "record");
     ok(tsr_stream_wait(s, e), "wait");
-    for (int i = 0; i < 2; i++) ok(tsr_stream_copy(s, y.in[i].buffer, 0, x.in[i].buffer, 0, tsr_buffer_bytes(x.in[i].buffer)), "copy");
+    for (int i = 0; i < 2; i++)
+      ok(tsr_stream_copy(s, y.in[i].buffer, 0, x.in[i].buffer, 0, tsr_buffer_bytes(x.in[i].buffer)), "copy");
     ok(tsr_program_run(y.p, s, y.in, &y.out), "run");
     ok(tsr_stream_sync(s, -1), "sync");
     ok(tsr_buffer_read(y.out.buffer, 0, got, y.result.bytes), "read");
@@ -317,8 +346,8 @@ static void devices_reach_each_other(void **state) {
   }
 }
 
-/* Each driver call of a program's life fails in turn, as out of memory and as a failed launch: one clear status, nothing left, the other
- * backends as before, and a new device of the same driver works. */
+/* Each driver call of a program's life fails in turn, as out of memory and as a failed launch: one clear status,
+ * nothing left, the other backends as before, and a new device of the same driver works. */
 static tsr_status live_once(const char *device) {
   tsr_device *dev = NULL;
   tsr_program *p = NULL;
@@ -341,7 +370,10 @@ static tsr_status live_once(const char *device) {
 
 static void each_refused_call_is_one_status(void **state) {
   compute = false;
-  static const struct { int code; tsr_code expect; } faults[] = {{2, TSR_OUT_OF_MEMORY}, {719, TSR_DEVICE_LOST}, {1, TSR_LAUNCH_FAILED}};
+  static const struct {
+    int code;
+    tsr_code expect;
+  } faults[] = {{2, TSR_OUT_OF_MEMORY}, {719, TSR_DEVICE_LOST}, {1, TSR_LAUNCH_FAILED}};
   for (int side = 0; side < 2; side++) {
     const char *device = side ? "hip:0" : "cuda:0";
     void *lib = dlopen(side ? TSR_BINARY_DIR "/tests/libfakehip.so" : TSR_BINARY_DIR "/tests/libfakecuda.so", RTLD_NOW);
@@ -362,9 +394,12 @@ static void each_refused_call_is_one_status(void **state) {
         reset(at, faults[k].code);
         tsr_status st = live_once(device);
         expected += tsr_status_code(st) == faults[k].expect;
-        if (st && strlen(tsr_status_message(st)) < 10) fail_msg("step %ld: \"%s\" says nothing", at, tsr_status_message(st));
+        if (st && strlen(tsr_status_message(st)) < 10)
+          fail_msg("step %ld: \"%s\" says nothing", at, tsr_status_message(st));
         /* one release that fails has nobody to tell, and a lost context takes its handles along */
-        if (faults[k].expect != TSR_DEVICE_LOST && fakes[side].live() > !st) fail_msg("step %ld of %s, %s with %d: %d left; %s", at, device, failed(), faults[k].code, fakes[side].live(), st ? tsr_status_message(st) : "no status");
+        if (faults[k].expect != TSR_DEVICE_LOST && fakes[side].live() > !st)
+          fail_msg("step %ld of %s, %s with %d: %d left; %s", at, device, failed(), faults[k].code, fakes[side].live(),
+                   st ? tsr_status_message(st) : "no status");
         tsr_status_free(st);
       }
       assert_true(expected > n / 4);
@@ -382,8 +417,12 @@ int main(void) {
   load_fake(0, TSR_BINARY_DIR "/tests/libfakecuda.so", "TSR_LIBCUDA", "TSR_NVRTC");
   load_fake(1, TSR_BINARY_DIR "/tests/libfakehip.so", "TSR_LIBHIP", "TSR_HIPRTC");
   ok(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx), "context");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(hopper_kernels_get_their_maps_and_clusters), cmocka_unit_test(graphs_are_replayed_with_new_addresses), cmocka_unit_test(tensors_at_odd_places_are_computed_on),
-                                     cmocka_unit_test(foreign_memory_is_computed_on), cmocka_unit_test(devices_reach_each_other), cmocka_unit_test(each_refused_call_is_one_status)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(hopper_kernels_get_their_maps_and_clusters),
+                                     cmocka_unit_test(graphs_are_replayed_with_new_addresses),
+                                     cmocka_unit_test(tensors_at_odd_places_are_computed_on),
+                                     cmocka_unit_test(foreign_memory_is_computed_on),
+                                     cmocka_unit_test(devices_reach_each_other),
+                                     cmocka_unit_test(each_refused_call_is_one_status)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   tsr_context_destroy(&ctx);
   for (int i = 0; i < n_modules; i++) emu_module_destroy(modules[i].m), free(modules[i].text);

@@ -1,6 +1,7 @@
-/* tests/simt/test_simt_f8.c - every conversion to and from 8-bit floats against a table made from the formats' definition (OCP 8-bit floating
- * point 1.0, table 1; FNUZ: CDNA3 ISA): on the CPU, on Vulkan where there is a device, and as each emulated device does it, in matrix
- * instructions too. All codes; their neighbours, the midpoints between them, overflow, NaN, infinities, both zeros, subnormals of every type. */
+/* tests/simt/test_simt_f8.c - every conversion to and from 8-bit floats against a table made from the formats'
+ * definition (OCP 8-bit floating point 1.0, table 1; FNUZ: CDNA3 ISA): on the CPU, on Vulkan where there is a device,
+ * and as each emulated device does it, in matrix instructions too. All codes; their neighbours, the midpoints between
+ * them, overflow, NaN, infinities, both zeros, subnormals of every type. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,11 +21,13 @@
 enum { MAX_VALUES = 4096 };
 static tsr_context *ctx;
 
-/* ---- the table -------------------------------------------------------------------------------------------------------------- */
+/* ---- the table
+ * -------------------------------------------------------------------------------------------------------------- */
 
 /* max: the largest finite code; one beyond it is infinity where there is one. */
 typedef struct format { tsr_dtype t; const char *name; int mantissa, bias, max; bool infinity; } format;
-static const format formats[] = {{TSR_F8E4M3, "f8E4M3FN", 3, 7, 0x7e, false}, {TSR_F8E5M2, "f8E5M2", 2, 15, 0x7b, true}};
+static const format formats[] = {{TSR_F8E4M3, "f8E4M3FN", 3, 7, 0x7e, false},
+                                 {TSR_F8E5M2, "f8E5M2", 2, 15, 0x7b, true}};
 
 /* The value of a code without its sign, as if all codes were finite. */
 static double magnitude(const format *f, int code) {
@@ -38,7 +41,8 @@ static double value(const format *f, int code) {
   return code & 0x80 ? -v : v;
 }
 
-/* The code of x: the nearest, the even one of two; beyond the largest infinity, or the largest itself where there is none. -1: NaN. */
+/* The code of x: the nearest, the even one of two; beyond the largest infinity, or the largest itself where there is
+ * none. -1: NaN. */
 static int nearest(const format *f, double x) {
   int sign = signbit(x) ? 0x80 : 0, best = 0;
   if (isnan(x)) return -1;
@@ -52,7 +56,8 @@ static int nearest(const format *f, double x) {
 
 /* Values of a type that are on, between and next to the codes' values. */
 static int interesting(tsr_dtype t, double *out) {
-  static const double extra[] = {0.0, NAN, INFINITY, 3.4e38, 1e10, 1e-45, 1.1754942e-38, 6e-8, 65504, 65519, 61439, 61440, 61441, 448, 463.9, 464, 464.1, 479, 480, 511, 512};
+  static const double extra[] = {0.0,   NAN,   INFINITY, 3.4e38, 1e10, 1e-45, 1.1754942e-38, 6e-8, 65504, 65519, 61439,
+                                 61440, 61441, 448,      463.9,  464,  464.1, 479,           480,  511,   512};
   int n = 0;
   for (size_t i = 0; i < sizeof extra / sizeof *extra; i++) out[n++] = extra[i], out[n++] = -extra[i];
   for (size_t k = 0; k < 2; k++)
@@ -70,9 +75,13 @@ static int interesting(tsr_dtype t, double *out) {
   return n;
 }
 
-/* ---- casts ------------------------------------------------------------------------------------------------------------------ */
+/* ---- casts
+ * ------------------------------------------------------------------------------------------------------------------ */
 
-static const struct { tsr_dtype t; const char *name; } wide[] = {{TSR_F32, "f32"}, {TSR_F16, "f16"}, {TSR_BF16, "bf16"}, {TSR_F64, "f64"}};
+static const struct {
+  tsr_dtype t;
+  const char *name;
+} wide[] = {{TSR_F32, "f32"}, {TSR_F16, "f16"}, {TSR_BF16, "bf16"}, {TSR_F64, "f64"}};
 enum { N_WIDE = 4, N_IN = N_WIDE + 2, N_OUT = 2 * N_WIDE + 2 };
 
 static void put_casts(strb *b, const int n[N_WIDE]) {
@@ -80,14 +89,18 @@ static void put_casts(strb *b, const int n[N_WIDE]) {
   for (int i = 0; i < N_WIDE; i++) strb_printf(b, "%%w%d: tensor<%dx%s>, ", i, n[i], wide[i].name);
   strb_puts(b, "%n0: tensor<256xf8E4M3FN>, %n1: tensor<256xf8E5M2>):\n");
   for (int i = 0; i < N_WIDE; i++)
-    for (int f = 0; f < 2; f++) strb_printf(b, "%%r%d = \"tessera.graph.cast\"(%%w%d) {dtype = \"%s\"}\n", 2 * i + f, i, tsr_dtype_name(formats[f].t));
-  for (int f = 0; f < 2; f++) strb_printf(b, "%%r%d = \"tessera.graph.cast\"(%%n%d) {dtype = \"f32\"}\n", 2 * N_WIDE + f, f);
+    for (int f = 0; f < 2; f++)
+      strb_printf(b, "%%r%d = \"tessera.graph.cast\"(%%w%d) {dtype = \"%s\"}\n", 2 * i + f, i,
+                  tsr_dtype_name(formats[f].t));
+  for (int f = 0; f < 2; f++)
+    strb_printf(b, "%%r%d = \"tessera.graph.cast\"(%%n%d) {dtype = \"f32\"}\n", 2 * N_WIDE + f, f);
   strb_puts(b, "\"tessera.graph.return\"(");
   for (int i = 0; i < N_OUT; i++) strb_printf(b, "%s%%r%d", i ? ", " : "", i);
   strb_puts(b, ")\n}) {sym_name = \"main\"} }) : () -> ()\n");
 }
 
-static void compare_codes(const format *f, const char *from, const double *x, int n, const uint8_t *got, const char *where) {
+static void compare_codes(const format *f, const char *from, const double *x, int n, const uint8_t *got,
+                          const char *where) {
   for (int i = 0; i < n; i++) {
     int want = nearest(f, x[i]);
     bool same = want < 0 ? isnan(value(f, got[i])) : got[i] == want;
@@ -126,7 +139,8 @@ static void check_casts(const char *device, const char *where) {
     ok(tsr_buffer_create(dev, bytes, TSR_MEMORY_DEVICE, &in[i].buffer), where);
     ok(tsr_buffer_write(in[i].buffer, 0, data, bytes), where);
   }
-  for (int i = 0; i < N_OUT; i++) ok(tsr_buffer_create(dev, tsr_program_output(p, i).bytes, TSR_MEMORY_DEVICE, &out[i].buffer), where);
+  for (int i = 0; i < N_OUT; i++)
+    ok(tsr_buffer_create(dev, tsr_program_output(p, i).bytes, TSR_MEMORY_DEVICE, &out[i].buffer), where);
   ok(tsr_program_run(p, NULL, in, out), where);
   for (int i = 0; i < N_OUT; i++) {
     ok(tsr_buffer_read(out[i].buffer, 0, data, tsr_program_output(p, i).bytes), where);
@@ -170,10 +184,11 @@ static void casts_on_emulated_devices_match_the_table(void **state) {
   }
 }
 
-/* ---- matrix instructions ------------------------------------------------------------------------------------------------------ */
+/* ---- matrix instructions
+ * ------------------------------------------------------------------------------------------------------ */
 
-/* Each code times 1 by itself in a sum of zeros, with the codes on the left (their rows) and then on the right (their columns). An
- * infinity is NaN to gfx942, which has none in 8 bits. */
+/* Each code times 1 by itself in a sum of zeros, with the codes on the left (their rows) and then on the right (their
+ * columns). An infinity is NaN to gfx942, which has none in 8 bits. */
 static void check_products(const char *arch, tile_matmul_case c, const format *f, bool left) {
   static emu_unit u;
   static emu_report r;
@@ -204,7 +219,8 @@ static void check_products(const char *arch, tile_matmul_case c, const format *f
     for (int64_t j = 0; j < c.n; j++) {
       double want = value(f, (int)(left ? i : j)), got = ((const float *)d.out)[i * c.n + j];
       if (caps.fnuz && isinf(want)) want = NAN;
-      if (!(isnan(want) ? isnan(got) : got == want)) fail_msg("%s (%s): %s 0x%02x times 1 is %g, not %g", arch, u.paths[0], f->name, (int)(left ? i : j), got, want);
+      if (!(isnan(want) ? isnan(got) : got == want))
+        fail_msg("%s (%s): %s 0x%02x times 1 is %g, not %g", arch, u.paths[0], f->name, (int)(left ? i : j), got, want);
     }
   matmul_data_clear(&d);
   emu_unit_clear(&u);
@@ -230,8 +246,10 @@ int main(void) {
   if (system("g++ --version >/dev/null 2>&1")) return 77;
   const void *extra[] = {&emu_backend, NULL};
   ok(tsr_context_create(&(tsr_context_desc){.cache_dir = "", .extra_backends = extra}, &ctx), "context");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(host_conversions_match_the_table), cmocka_unit_test(casts_on_the_cpu_match_the_table), cmocka_unit_test(casts_on_vulkan_match_the_table),
-                                     cmocka_unit_test(casts_on_emulated_devices_match_the_table), cmocka_unit_test(products_of_every_code_match_the_table)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(host_conversions_match_the_table), cmocka_unit_test(casts_on_the_cpu_match_the_table),
+      cmocka_unit_test(casts_on_vulkan_match_the_table), cmocka_unit_test(casts_on_emulated_devices_match_the_table),
+      cmocka_unit_test(products_of_every_code_match_the_table)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   tsr_context_destroy(&ctx);
   return failed != 0;

@@ -1,5 +1,6 @@
-/* tests/simt/test_simt_good.c - the hand-written kernels give the right numbers and no findings, in several orders of threads
- * and copies, with gcc and, where there is one, clang. Inputs are small integers, so that every sum is exact. */
+/* tests/simt/test_simt_good.c - the hand-written kernels give the right numbers and no findings, in several orders of
+ * threads and copies, with gcc and, where there is one, clang. Inputs are small integers, so that every sum is exact.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,12 +10,18 @@
 
 #include "tests/simt/simt.h"
 
-static const char *const names[] = {"block_sum", "cp_async_mma", "tma_wgmma_ring", "wgmma_mn_major", "cluster_multicast", "cluster_sum", "mfma_32x32x8", "mfma_fnuz_lds", "wmma_gfx11", "wmma_gfx12", "transpose_matrix"};
+static const char *const names[] = {"block_sum",         "cp_async_mma", "tma_wgmma_ring",  "wgmma_mn_major",
+                                    "cluster_multicast", "cluster_sum",  "mfma_32x32x8",    "mfma_fnuz_lds",
+                                    "wmma_gfx11",        "wmma_gfx12",   "transpose_matrix"};
 static emu_module *module;
 
 static emu_module *build(const char *compiler) {
   char *log;
-  emu_module *m = emu_compile(&(emu_compile_desc){.path = TSR_SOURCE_DIR "/tests/simt/kernels/good.cpp", .kernels = names, .n_kernels = sizeof names / sizeof *names, .compiler = compiler}, &log);
+  emu_module *m = emu_compile(&(emu_compile_desc){.path = TSR_SOURCE_DIR "/tests/simt/kernels/good.cpp",
+                                                  .kernels = names,
+                                                  .n_kernels = sizeof names / sizeof *names,
+                                                  .compiler = compiler},
+                              &log);
   if (log) fprintf(stderr, "%s\n", log);
   free(log);
   return m;
@@ -86,9 +93,21 @@ static void run_pointers(const char *kernel, problem p, int threads, int warp, i
   problem_init(&p);
   int *sizes = p.sizes, size = p.type == EMU_E4M3_FNUZ ? 1 : 2;
   void *args[] = {&p.a, &p.b, &p.c, &sizes};
-  emu_range ranges[] = {{p.a, (size_t)(p.m * p.k * size), false}, {p.b, (size_t)(p.n * p.k * size), false}, {p.c, (size_t)(p.m * p.n) * 4, true}, {sizes, sizeof p.sizes, false}};
+  emu_range ranges[] = {{p.a, (size_t)(p.m * p.k * size), false},
+                        {p.b, (size_t)(p.n * p.k * size), false},
+                        {p.c, (size_t)(p.m * p.n) * 4, true},
+                        {sizes, sizeof p.sizes, false}};
   for (unsigned seed = 0; seed < 4; seed++) {
-    run_clean(&(emu_run_desc){.kernel = kernel, .grid = {1}, .block = {threads}, .warp = warp, .shared_bytes = shared, .args = args, .n_args = 4, .ranges = ranges, .n_ranges = 4, .seed = seed});
+    run_clean(&(emu_run_desc){.kernel = kernel,
+                              .grid = {1},
+                              .block = {threads},
+                              .warp = warp,
+                              .shared_bytes = shared,
+                              .args = args,
+                              .n_args = 4,
+                              .ranges = ranges,
+                              .n_ranges = 4,
+                              .seed = seed});
     problem_check(&p);
   }
   problem_free(&p);
@@ -99,7 +118,14 @@ static void block_sum_is_exact(void **state) {
   for (int i = 0; i < 1024; i++) x[i] = (float)(i % 13);
   void *args[] = {&x, &y};
   emu_range ranges[] = {{x, 4096, false}, {y, 16, true}};
-  run_clean(&(emu_run_desc){.kernel = "block_sum", .grid = {4}, .block = {128}, .shared_bytes = 64, .args = args, .n_args = 2, .ranges = ranges, .n_ranges = 2});
+  run_clean(&(emu_run_desc){.kernel = "block_sum",
+                            .grid = {4},
+                            .block = {128},
+                            .shared_bytes = 64,
+                            .args = args,
+                            .n_args = 2,
+                            .ranges = ranges,
+                            .n_ranges = 2});
   for (int b = 0; b < 4; b++) {
     float s = 0;
     for (int i = 0; i < 256; i++) s += x[b * 256 + i];
@@ -108,27 +134,51 @@ static void block_sum_is_exact(void **state) {
   free(x), free(y);
 }
 
-static void cp_async_mma_is_exact(void **state) { run_pointers("cp_async_mma", (problem){.m = 64, .n = 64, .k = 96, .type = EMU_BF16, .b_rows_k = true}, 128, 32, 19456); }
-static void mfma_is_exact(void **state) { run_pointers("mfma_32x32x8", (problem){.m = 32, .n = 32, .k = 40, .type = EMU_F16}, 64, 64, 0); }
-static void mfma_fnuz_lds_is_exact(void **state) { run_pointers("mfma_fnuz_lds", (problem){.m = 16, .n = 16, .k = 96, .type = EMU_E4M3_FNUZ}, 64, 64, 2048); }
-static void wmma_gfx11_is_exact(void **state) { run_pointers("wmma_gfx11", (problem){.m = 16, .n = 16, .k = 48, .type = EMU_BF16}, 32, 32, 0); }
-static void wmma_gfx12_is_exact(void **state) { run_pointers("wmma_gfx12", (problem){.m = 16, .n = 16, .k = 48, .type = EMU_BF16}, 32, 32, 0); }
+static void cp_async_mma_is_exact(void **state) {
+  run_pointers("cp_async_mma", (problem){.m = 64, .n = 64, .k = 96, .type = EMU_BF16, .b_rows_k = true}, 128, 32,
+               19456);
+}
+static void mfma_is_exact(void **state) {
+  run_pointers("mfma_32x32x8", (problem){.m = 32, .n = 32, .k = 40, .type = EMU_F16}, 64, 64, 0);
+}
+static void mfma_fnuz_lds_is_exact(void **state) {
+  run_pointers("mfma_fnuz_lds", (problem){.m = 16, .n = 16, .k = 96, .type = EMU_E4M3_FNUZ}, 64, 64, 2048);
+}
+static void wmma_gfx11_is_exact(void **state) {
+  run_pointers("wmma_gfx11", (problem){.m = 16, .n = 16, .k = 48, .type = EMU_BF16}, 32, 32, 0);
+}
+static void wmma_gfx12_is_exact(void **state) {
+  run_pointers("wmma_gfx12", (problem){.m = 16, .n = 16, .k = 48, .type = EMU_BF16}, 32, 32, 0);
+}
 
 static emu_tensor_map map_2d(void *p, int size, int rows, int cols, int box_rows, int box_cols, int swizzle) {
   emu_tensor_map m;
-  assert_null(emu_tensor_map_make(&m, p, size, 2, (int64_t[]){cols, rows}, (int64_t[]){0, (int64_t)cols * size}, (int[]){box_cols, box_rows}, swizzle));
+  assert_null(emu_tensor_map_make(&m, p, size, 2, (int64_t[]){cols, rows}, (int64_t[]){0, (int64_t)cols * size},
+                                  (int[]){box_cols, box_rows}, swizzle));
   return m;
 }
 
 static void tma_wgmma_ring_is_exact(void **state) {
   problem p = {.m = 128, .n = 64, .k = 320, .type = EMU_BF16};
   problem_init(&p);
-  emu_tensor_map ma = map_2d(p.a, 2, p.m, p.k, 64, 64, 128), mb = map_2d(p.b, 2, p.n, p.k, 64, 64, 128), mc = map_2d(p.c, 4, p.m, p.n, 64, 64, 0);
+  emu_tensor_map ma = map_2d(p.a, 2, p.m, p.k, 64, 64, 128), mb = map_2d(p.b, 2, p.n, p.k, 64, 64, 128),
+                 mc = map_2d(p.c, 4, p.m, p.n, 64, 64, 0);
   int *sizes = p.sizes;
   void *args[] = {&ma, &mb, &mc, &sizes};
-  emu_range ranges[] = {{p.a, (size_t)(p.m * p.k * 2), false}, {p.b, (size_t)(p.n * p.k * 2), false}, {p.c, (size_t)(p.m * p.n) * 4, true}, {sizes, sizeof p.sizes, false}};
+  emu_range ranges[] = {{p.a, (size_t)(p.m * p.k * 2), false},
+                        {p.b, (size_t)(p.n * p.k * 2), false},
+                        {p.c, (size_t)(p.m * p.n) * 4, true},
+                        {sizes, sizeof p.sizes, false}};
   for (unsigned seed = 0; seed < 4; seed++) {
-    run_clean(&(emu_run_desc){.kernel = "tma_wgmma_ring", .grid = {1, 2}, .block = {256}, .shared_bytes = 65600, .args = args, .n_args = 4, .ranges = ranges, .n_ranges = 4, .seed = seed});
+    run_clean(&(emu_run_desc){.kernel = "tma_wgmma_ring",
+                              .grid = {1, 2},
+                              .block = {256},
+                              .shared_bytes = 65600,
+                              .args = args,
+                              .n_args = 4,
+                              .ranges = ranges,
+                              .n_ranges = 4,
+                              .seed = seed});
     problem_check(&p);
   }
   problem_free(&p);
@@ -140,9 +190,20 @@ static void wgmma_mn_major_is_exact(void **state) {
   emu_tensor_map ma = map_2d(p.a, 2, p.m, p.k, 64, 64, 128), mb = map_2d(p.b, 2, p.k, p.n, 64, 64, 128);
   int *sizes = p.sizes;
   void *args[] = {&ma, &mb, &p.c, &sizes};
-  emu_range ranges[] = {{p.a, (size_t)(p.m * p.k * 2), false}, {p.b, (size_t)(p.n * p.k * 2), false}, {p.c, (size_t)(p.m * p.n) * 4, true}, {sizes, sizeof p.sizes, false}};
+  emu_range ranges[] = {{p.a, (size_t)(p.m * p.k * 2), false},
+                        {p.b, (size_t)(p.n * p.k * 2), false},
+                        {p.c, (size_t)(p.m * p.n) * 4, true},
+                        {sizes, sizeof p.sizes, false}};
   for (unsigned seed = 0; seed < 4; seed++) {
-    run_clean(&(emu_run_desc){.kernel = "wgmma_mn_major", .grid = {1}, .block = {128}, .shared_bytes = 16448, .args = args, .n_args = 4, .ranges = ranges, .n_ranges = 4, .seed = seed});
+    run_clean(&(emu_run_desc){.kernel = "wgmma_mn_major",
+                              .grid = {1},
+                              .block = {128},
+                              .shared_bytes = 16448,
+                              .args = args,
+                              .n_args = 4,
+                              .ranges = ranges,
+                              .n_ranges = 4,
+                              .seed = seed});
     problem_check(&p);
   }
   problem_free(&p);
@@ -154,9 +215,21 @@ static void cluster_multicast_is_exact(void **state) {
   emu_tensor_map ma = map_2d(p.a, 2, p.m, p.k, 64, 64, 128), mb = map_2d(p.b, 2, p.n, p.k, 32, 64, 128);
   int *sizes = p.sizes;
   void *args[] = {&ma, &mb, &p.c, &sizes};
-  emu_range ranges[] = {{p.a, (size_t)(p.m * p.k * 2), false}, {p.b, (size_t)(p.n * p.k * 2), false}, {p.c, (size_t)(p.m * p.n) * 4, true}, {sizes, sizeof p.sizes, false}};
+  emu_range ranges[] = {{p.a, (size_t)(p.m * p.k * 2), false},
+                        {p.b, (size_t)(p.n * p.k * 2), false},
+                        {p.c, (size_t)(p.m * p.n) * 4, true},
+                        {sizes, sizeof p.sizes, false}};
   for (unsigned seed = 0; seed < 4; seed++) {
-    run_clean(&(emu_run_desc){.kernel = "cluster_multicast", .grid = {2}, .block = {128}, .cluster = {2}, .shared_bytes = 16448, .args = args, .n_args = 4, .ranges = ranges, .n_ranges = 4, .seed = seed});
+    run_clean(&(emu_run_desc){.kernel = "cluster_multicast",
+                              .grid = {2},
+                              .block = {128},
+                              .cluster = {2},
+                              .shared_bytes = 16448,
+                              .args = args,
+                              .n_args = 4,
+                              .ranges = ranges,
+                              .n_ranges = 4,
+                              .seed = seed});
     problem_check(&p);
   }
   problem_free(&p);
@@ -169,19 +242,36 @@ static void cluster_sum_is_exact(void **state) {
   emu_range ranges[] = {{x, 1024, false}, {y, 1024, true}};
   for (unsigned seed = 0; seed < 4; seed++) {
     memset(y, 0, 1024);
-    run_clean(&(emu_run_desc){.kernel = "cluster_sum", .grid = {4}, .block = {64}, .cluster = {4}, .shared_bytes = 272, .args = args, .n_args = 2, .ranges = ranges, .n_ranges = 2, .seed = seed});
+    run_clean(&(emu_run_desc){.kernel = "cluster_sum",
+                              .grid = {4},
+                              .block = {64},
+                              .cluster = {4},
+                              .shared_bytes = 272,
+                              .args = args,
+                              .n_args = 2,
+                              .ranges = ranges,
+                              .n_ranges = 2,
+                              .seed = seed});
     for (int i = 0; i < 256; i++) assert_true(y[i] == sum);
   }
   free(x), free(y);
 }
 
-/* stmatrix puts registers where ldmatrix without .trans would take them from; with .trans each 8x8 block comes back transposed. */
+/* stmatrix puts registers where ldmatrix without .trans would take them from; with .trans each 8x8 block comes back
+ * transposed. */
 static void transpose_matrix_transposes_blocks(void **state) {
   uint16_t *x = aligned(512), *y = aligned(512);
   for (int i = 0; i < 256; i++) x[i] = (uint16_t)i;
   void *args[] = {&x, &y};
   emu_range ranges[] = {{x, 512, false}, {y, 512, true}};
-  run_clean(&(emu_run_desc){.kernel = "transpose_matrix", .grid = {1}, .block = {32}, .shared_bytes = 512, .args = args, .n_args = 2, .ranges = ranges, .n_ranges = 2});
+  run_clean(&(emu_run_desc){.kernel = "transpose_matrix",
+                            .grid = {1},
+                            .block = {32},
+                            .shared_bytes = 512,
+                            .args = args,
+                            .n_args = 2,
+                            .ranges = ranges,
+                            .n_ranges = 2});
   for (int l = 0; l < 32; l++)
     for (int m = 0; m < 4; m++)
       for (int e = 0; e < 2; e++) { /* element (2 (l%4) + e, l/4) of block m was in lane 4 row + col / 2 */
@@ -207,10 +297,18 @@ int main(void) {
   if (system("g++ --version >/dev/null 2>&1")) return 77;
   module = build(NULL);
   if (!module) return 1;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(block_sum_is_exact), cmocka_unit_test(cp_async_mma_is_exact), cmocka_unit_test(tma_wgmma_ring_is_exact), cmocka_unit_test(wgmma_mn_major_is_exact),
-      cmocka_unit_test(cluster_multicast_is_exact), cmocka_unit_test(cluster_sum_is_exact), cmocka_unit_test(mfma_is_exact), cmocka_unit_test(mfma_fnuz_lds_is_exact), cmocka_unit_test(wmma_gfx11_is_exact),
-      cmocka_unit_test(wmma_gfx12_is_exact), cmocka_unit_test(transpose_matrix_transposes_blocks), cmocka_unit_test(clang_build_is_exact)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(block_sum_is_exact),
+                                     cmocka_unit_test(cp_async_mma_is_exact),
+                                     cmocka_unit_test(tma_wgmma_ring_is_exact),
+                                     cmocka_unit_test(wgmma_mn_major_is_exact),
+                                     cmocka_unit_test(cluster_multicast_is_exact),
+                                     cmocka_unit_test(cluster_sum_is_exact),
+                                     cmocka_unit_test(mfma_is_exact),
+                                     cmocka_unit_test(mfma_fnuz_lds_is_exact),
+                                     cmocka_unit_test(wmma_gfx11_is_exact),
+                                     cmocka_unit_test(wmma_gfx12_is_exact),
+                                     cmocka_unit_test(transpose_matrix_transposes_blocks),
+                                     cmocka_unit_test(clang_build_is_exact)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   emu_module_destroy(module);
   return failed != 0;

@@ -1,6 +1,7 @@
-/* tests/simt/test_simt_lanes.c - where the emulator's matrix instructions take and leave their elements, against figures that are not ours: AMD's
- * calculator (lanes_amd.txt) and CuTe's layouts (lanes_cute.txt). Matrices of small whole numbers are dealt out to lanes by the figures; the instruction's
- * result, gathered by them, must be the product. (gfx950's deeper shapes are not in the calculator; f8f6f4 is right for products without scales only.) */
+/* tests/simt/test_simt_lanes.c - where the emulator's matrix instructions take and leave their elements, against
+ * figures that are not ours: AMD's calculator (lanes_amd.txt) and CuTe's layouts (lanes_cute.txt). Matrices of small
+ * whole numbers are dealt out to lanes by the figures; the instruction's result, gathered by them, must be the product.
+ * (gfx950's deeper shapes are not in the calculator; f8f6f4 is right for products without scales only.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,7 +40,9 @@ static void read_figures(const char *file, figures *f) {
   while (fgets(line, sizeof line, in)) {
     instruction *x = &f->list[f->n];
     if (line[0] == '#') continue;
-    if (sscanf(line, "instruction %15s %47s %d %d %d %15s %15s %15s %15s", x->kind, x->name, &x->m, &x->n, &x->k, x->type, x->of[0], x->of[1], x->of[2]) == 9) assert_true(++f->n < MAX_INSTRUCTIONS);
+    if (sscanf(line, "instruction %15s %47s %d %d %d %15s %15s %15s %15s", x->kind, x->name, &x->m, &x->n, &x->k,
+               x->type, x->of[0], x->of[1], x->of[2]) == 9)
+      assert_true(++f->n < MAX_INSTRUCTIONS);
     else if (line[0] == 'm') {
       assert_true(f->n_maps < MAX_MAPS);
       sscanf(line, "%15s", f->maps[f->n_maps++].name);
@@ -75,34 +78,62 @@ static void put(const struct element *e, void *p, int at, int v) {
   float f = (float)v;
   int8_t i = (int8_t)v;
   uint32_t bits = e->bytes <= 2 && e->code != EMU_I8 ? emu_narrow(f, e->code) : 0;
-  const void *from = e->code == EMU_F64 ? (const void *)&d : e->code == EMU_F32 ? (const void *)&f : e->code == EMU_I8 ? (const void *)&i : (const void *)&bits;
+  const void *from = e->code == EMU_F64   ? (const void *)&d
+                     : e->code == EMU_F32 ? (const void *)&f
+                     : e->code == EMU_I8  ? (const void *)&i
+                                          : (const void *)&bits;
   memcpy((uint8_t *)p + at * e->bytes, from, (size_t)e->bytes);
 }
 
 static double got(const struct element *e, const void *p, int at) {
-  return !strcmp(e->acc, "double") ? ((const double *)p)[at] : !strcmp(e->acc, "int") ? ((const int *)p)[at] : ((const float *)p)[at];
+  return !strcmp(e->acc, "double") ? ((const double *)p)[at]
+         : !strcmp(e->acc, "int")  ? ((const int *)p)[at]
+                                   : ((const float *)p)[at];
 }
 
 /* ---- kernels ---- */
 
-static const char *operand_type(const instruction *x) { return !strcmp(x->type, "f32") ? "float" : !strcmp(x->type, "f64") ? "double" : !strcmp(x->type, "i8") ? "signed char" : x->type; }
+static const char *operand_type(const instruction *x) {
+  return !strcmp(x->type, "f32")   ? "float"
+         : !strcmp(x->type, "f64") ? "double"
+         : !strcmp(x->type, "i8")  ? "signed char"
+                                   : x->type;
+}
 
 /* Values of a lane lie side by side in memory, as bytes: the emulator's vectors are at most 16-aligned. */
 static void put_kernel(strb *s, int i, const instruction *x, const map *a, const map *b, const map *d) {
   const struct element *e = element_of(x->type);
   const char *t = operand_type(x);
   bool wgmma = !strcmp(x->kind, "wgmma"), mma = !strcmp(x->kind, "mma");
-  strb_printf(s, "KERNEL(%d) k%d(const unsigned char *a, const unsigned char *b, %s *d) {\n  int l = thread_id<0>();\n", d->lanes, i, e->acc);
+  strb_printf(s, "KERNEL(%d) k%d(const unsigned char *a, const unsigned char *b, %s *d) {\n  int l = thread_id<0>();\n",
+              d->lanes, i, e->acc);
   const char *ra = mma || wgmma ? "int" : e->storage;
   int unit = mma || wgmma ? 4 : e->bytes, na = a->values * e->bytes / unit, nb = b ? b->values * e->bytes / unit : 0;
-  strb_printf(s, "  vec<%s, %d> fa;\n  for (int i = 0; i < %d; i++) ((unsigned char *)&fa)[i] = ld_global<unsigned char>(a + l * %d + i);\n", ra, na, a->values * e->bytes, a->values * e->bytes);
-  if (b) strb_printf(s, "  vec<%s, %d> fb;\n  for (int i = 0; i < %d; i++) ((unsigned char *)&fb)[i] = ld_global<unsigned char>(b + l * %d + i);\n", ra, nb, b->values * e->bytes, b->values * e->bytes);
+  strb_printf(s,
+              "  vec<%s, %d> fa;\n  for (int i = 0; i < %d; i++) ((unsigned char *)&fa)[i] = ld_global<unsigned "
+              "char>(a + l * %d + i);\n",
+              ra, na, a->values * e->bytes, a->values * e->bytes);
+  if (b)
+    strb_printf(s,
+                "  vec<%s, %d> fb;\n  for (int i = 0; i < %d; i++) ((unsigned char *)&fb)[i] = ld_global<unsigned "
+                "char>(b + l * %d + i);\n",
+                ra, nb, b->values * e->bytes, b->values * e->bytes);
   if (wgmma) { /* b comes as [n][128 bytes], swizzled */
-    strb_printf(s, "  SHARED_MEMORY(%d);\n  for (int i = l; i < %d; i += 128) st_shared(smem + i, ld_global<unsigned char>(b + i));\n  fence_async_proxy();\n  barrier();\n  %s acc[%d] = {};\n  wgmma_fence();\n", x->n * 128, x->n * 128, e->acc, d->values);
-    strb_printf(s, "  wgmma_rs<%d, %d, %s, %s, 128, false>(acc, (const int *)fa.v, smem, 16, 1024);\n  wgmma_commit();\n  wgmma_wait<0>();\n", x->n, x->k, t, t);
+    strb_printf(s,
+                "  SHARED_MEMORY(%d);\n  for (int i = l; i < %d; i += 128) st_shared(smem + i, ld_global<unsigned "
+                "char>(b + i));\n  fence_async_proxy();\n  barrier();\n  %s acc[%d] = {};\n  wgmma_fence();\n",
+                x->n * 128, x->n * 128, e->acc, d->values);
+    strb_printf(s,
+                "  wgmma_rs<%d, %d, %s, %s, 128, false>(acc, (const int *)fa.v, smem, 16, 1024);\n  wgmma_commit();\n  "
+                "wgmma_wait<0>();\n",
+                x->n, x->k, t, t);
   } else {
     strb_printf(s, "  vec<%s, %d> zero = {}, acc;\n", e->acc, d->values);
-    strb_printf(s, "  acc = %s<%d, %d, %d, %s, %s>(fa, fb, zero);\n", mma ? "mma" : strstr(x->name, "mfma") ? "mfma" : "wmma", x->m, x->n, x->k, t, t);
+    strb_printf(s, "  acc = %s<%d, %d, %d, %s, %s>(fa, fb, zero);\n",
+                mma                       ? "mma"
+                : strstr(x->name, "mfma") ? "mfma"
+                                          : "wmma",
+                x->m, x->n, x->k, t, t);
   }
   strb_printf(s, "  for (int i = 0; i < %d; i++) st_global(d + l * %d + i, acc[i]);\n}\n", d->values, d->values);
 }
@@ -141,26 +172,42 @@ static void check(emu_module *module, const figures *f, int i) {
   const struct element *e = element_of(x->type);
   const map *a = map_of(f, x->of[0]), *b = map_of(f, x->of[1]), *d = map_of(f, x->of[2]);
   int warp = !strncmp(x->kind, "cdna", 4) ? 64 : 32, acc = !strcmp(e->acc, "double") ? 8 : 4;
-  size_t bytes[3] = {(size_t)(a->lanes * a->values * e->bytes), b ? (size_t)(b->lanes * b->values * e->bytes) : (size_t)x->n * 128, (size_t)(d->lanes * d->values * acc)};
+  size_t bytes[3] = {(size_t)(a->lanes * a->values * e->bytes),
+                     b ? (size_t)(b->lanes * b->values * e->bytes) : (size_t)x->n * 128,
+                     (size_t)(d->lanes * d->values * acc)};
   void *p[3] = {room(bytes[0]), room(bytes[1]), room(bytes[2])}, *args[3] = {&p[0], &p[1], &p[2]};
   for (int l = 0; l < a->lanes; l++)
     for (int v = 0; v < a->values; v++) put(e, p[0], l * a->values + v, whole(a->at[l][v]));
   for (int l = 0; b && l < b->lanes; l++)
     for (int v = 0; v < b->values; v++) put(e, p[1], l * b->values + v, whole(1000 + b->at[l][v]));
   for (int j = 0; !b && j < x->n; j++)
-    for (int k = 0; k < x->k; k++) put(e, p[1], (j * 128 + (k * e->bytes / 16 ^ j % 8) * 16 + k * e->bytes % 16) / e->bytes, whole(1000 + k * x->n + j));
+    for (int k = 0; k < x->k; k++)
+      put(e, p[1], (j * 128 + (k * e->bytes / 16 ^ j % 8) * 16 + k * e->bytes % 16) / e->bytes,
+          whole(1000 + k * x->n + j));
   emu_range ranges[3] = {{p[0], bytes[0], false}, {p[1], bytes[1], false}, {p[2], bytes[2], true}};
   char name[16];
   snprintf(name, sizeof name, "k%d", i);
   memset(&r, 0, sizeof r);
-  assert_true(emu_run(module, &(emu_run_desc){.kernel = name, .grid = {1}, .block = {d->lanes}, .warp = warp, .shared_bytes = b ? 16 : x->n * 128, .args = args, .n_args = 3, .ranges = ranges, .n_ranges = 3}, &r));
+  assert_true(emu_run(module,
+                      &(emu_run_desc){.kernel = name,
+                                      .grid = {1},
+                                      .block = {d->lanes},
+                                      .warp = warp,
+                                      .shared_bytes = b ? 16 : x->n * 128,
+                                      .args = args,
+                                      .n_args = 3,
+                                      .ranges = ranges,
+                                      .n_ranges = 3},
+                      &r));
   if (r.n_findings) emu_report_print(&r, stderr);
   assert_int_equal(r.n_findings, 0);
   for (int l = 0; l < d->lanes; l++)
     for (int v = 0; v < d->values; v++) {
       int row = d->at[l][v] / x->n, column = d->at[l][v] % x->n, want = 0;
       for (int k = 0; k < x->k; k++) want += whole(row * x->k + k) * whole(1000 + k * x->n + column);
-      if (got(e, p[2], l * d->values + v) != want) fail_msg("%s %s: value %d of lane %d is %g, not D[%d][%d] = %d", x->kind, x->name, v, l, got(e, p[2], l * d->values + v), row, column, want);
+      if (got(e, p[2], l * d->values + v) != want)
+        fail_msg("%s %s: value %d of lane %d is %g, not D[%d][%d] = %d", x->kind, x->name, v, l,
+                 got(e, p[2], l * d->values + v), row, column, want);
     }
   for (int k = 0; k < 3; k++) free(p[k]);
 }
@@ -189,7 +236,18 @@ static void subnormals_are_flushed_where_the_device_does(void **state) {
   void *args[3] = {&a, &b, &d};
   emu_range ranges[3] = {{a, 512, false}, {b, 512, false}, {d, 1024, true}};
   for (int flush = 0; flush < 2; flush++) {
-    assert_true(emu_run(m, &(emu_run_desc){.kernel = "k0", .grid = {1}, .block = {64}, .warp = 64, .shared_bytes = 16, .mfma_flushes = flush, .args = args, .n_args = 3, .ranges = ranges, .n_ranges = 3}, &r));
+    assert_true(emu_run(m,
+                        &(emu_run_desc){.kernel = "k0",
+                                        .grid = {1},
+                                        .block = {64},
+                                        .warp = 64,
+                                        .shared_bytes = 16,
+                                        .mfma_flushes = flush,
+                                        .args = args,
+                                        .n_args = 3,
+                                        .ranges = ranges,
+                                        .n_ranges = 3},
+                        &r));
     for (int i = 0; i < 256; i++) assert_true(d[i] == (flush ? 0 : 0x1p-16f));
   }
   free(a), free(b), free(d);
@@ -198,7 +256,8 @@ static void subnormals_are_flushed_where_the_device_does(void **state) {
 
 int main(void) {
   if (system("g++ --version >/dev/null 2>&1")) return 77;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(amd_lanes_are_the_calculators), cmocka_unit_test(nvidia_lanes_are_cutes),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(amd_lanes_are_the_calculators),
+                                     cmocka_unit_test(nvidia_lanes_are_cutes),
                                      cmocka_unit_test(subnormals_are_flushed_where_the_device_does)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

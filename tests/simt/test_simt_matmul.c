@@ -1,6 +1,6 @@
-/* Matmul kernels of every matrix path, run in the emulator and compared with f64 sums over the same rounded inputs. Small shapes that
- * still take every part: several tiles, more k-steps than stages, ragged edges, batches, all epilogues. Without a finding of the
- * emulator (races, reads of unwritten memory, wrong waits). */
+/* Matmul kernels of every matrix path, run in the emulator and compared with f64 sums over the same rounded inputs.
+ * Small shapes that still take every part: several tiles, more k-steps than stages, ragged edges, batches, all
+ * epilogues. Without a finding of the emulator (races, reads of unwritten memory, wrong waits). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,7 +29,8 @@ static void check(const char *arch, const tile_matmul_case *c, const char *path)
   caps.n_cores = 2; /* so that blocks walk several tiles */
   st = emu_build(m, &caps, &u);
   if (st) fail_msg("%s on %s: %s", c->name, arch, tsr_status_message(st));
-  if (path && strncmp(u.paths[0], path, strlen(path))) fail_msg("%s on %s took the path \"%s\", not %s", c->name, arch, u.paths[0], path);
+  if (path && strncmp(u.paths[0], path, strlen(path)))
+    fail_msg("%s on %s took the path \"%s\", not %s", c->name, arch, u.paths[0], path);
   matmul_data data = matmul_data_make(c, 1);
   memset(&r, 0, sizeof r);
   st = emu_launch(&u, 0, data.buffers, 1, &r);
@@ -73,7 +74,8 @@ static const tile_matmul_case hopper[] = {
     {.name = "tf32_plain", .m = 128, .n = 128, .k = 96, .bm = 128, .bn = 64, .bk = 32, .in = TSR_TF32, .out = TSR_F32, .tb = true},
 };
 
-/* Results of every size through shared memory and TMA: boxes beyond the last row and column, whole tiles and passes by one and two buffers. */
+/* Results of every size through shared memory and TMA: boxes beyond the last row and column, whole tiles and passes by
+ * one and two buffers. */
 static const tile_matmul_case stored[] = {
     {.name = "f32_ragged", .m = 200, .n = 136, .k = 72, .bm = 128, .bn = 128, .bk = 64, .in = TSR_BF16, .out = TSR_F32, .bias = true, .act = "silu", .residual = true},
     {.name = "f32_passes", .m = 200, .n = 264, .k = 136, .bm = 128, .bn = 256, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true, .bias = true, .act = "gelu"},
@@ -113,11 +115,16 @@ static const tile_matmul_case f8_small[] = {
     {.name = "f8_e5m2", .m = 64, .n = 64, .k = 64, .bm = 64, .bn = 64, .bk = 64, .in = TSR_F8E5M2, .out = TSR_F32},
 };
 /* 9 x 11 tiles: groups of rows and dies that don't divide them. */
-static const tile_matmul_case many_tiles = {.name = "many_tiles", .m = 144, .n = 176, .k = 32, .bm = 16, .bn = 16, .bk = 32, .in = TSR_F16, .out = TSR_F32};
-static const tile_matmul_case tf32_small = {.name = "tf32", .m = 64, .n = 64, .k = 64, .bm = 64, .bn = 64, .bk = 32, .in = TSR_TF32, .out = TSR_F32};
-static const tile_matmul_case u8_small = {.name = "u8", .m = 32, .n = 32, .k = 64, .bm = 32, .bn = 32, .bk = 32, .in = TSR_U8, .out = TSR_I32};
-static const tile_matmul_case i8_shallow = {.name = "i8_shallow", .m = 32, .n = 32, .k = 64, .bm = 32, .bn = 32, .bk = 32, .in = TSR_I8, .out = TSR_I32};
-static const tile_matmul_case f64_small = {.name = "f64", .m = 64, .n = 64, .k = 32, .bm = 32, .bn = 32, .bk = 16, .in = TSR_F64, .out = TSR_F64};
+static const tile_matmul_case many_tiles = {
+    .name = "many_tiles", .m = 144, .n = 176, .k = 32, .bm = 16, .bn = 16, .bk = 32, .in = TSR_F16, .out = TSR_F32};
+static const tile_matmul_case tf32_small = {
+    .name = "tf32", .m = 64, .n = 64, .k = 64, .bm = 64, .bn = 64, .bk = 32, .in = TSR_TF32, .out = TSR_F32};
+static const tile_matmul_case u8_small = {
+    .name = "u8", .m = 32, .n = 32, .k = 64, .bm = 32, .bn = 32, .bk = 32, .in = TSR_U8, .out = TSR_I32};
+static const tile_matmul_case i8_shallow = {
+    .name = "i8_shallow", .m = 32, .n = 32, .k = 64, .bm = 32, .bn = 32, .bk = 32, .in = TSR_I8, .out = TSR_I32};
+static const tile_matmul_case f64_small = {
+    .name = "f64", .m = 64, .n = 64, .k = 32, .bm = 32, .bn = 32, .bk = 16, .in = TSR_F64, .out = TSR_F64};
 
 static void all_small(const char *arch, const char *path, bool f8) {
   for (size_t i = 0; i < sizeof small / sizeof *small; i++) check(arch, &small[i], path);
@@ -145,7 +152,8 @@ static void mfma_kernels_match_f64(void **s) {
   check("gfx950", &deep, "mfma");
 }
 
-/* Operands straight to LDS. m and n not multiples of the tile; every way that operands can lie; one wave's part of 64 and of 32 columns. */
+/* Operands straight to LDS. m and n not multiples of the tile; every way that operands can lie; one wave's part of 64
+ * and of 32 columns. */
 static const tile_matmul_case direct[] = {
     {.name = "nn", .m = 200, .n = 136, .k = 160, .bm = 128, .bn = 128, .bk = 32, .in = TSR_BF16, .out = TSR_BF16, .bias = true, .act = "gelu", .residual = true},
     {.name = "nt", .m = 200, .n = 136, .k = 192, .bm = 128, .bn = 128, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true},
@@ -156,7 +164,16 @@ static const tile_matmul_case direct[] = {
     {.name = "i8", .m = 64, .n = 64, .k = 256, .bm = 64, .bn = 64, .bk = 64, .in = TSR_I8, .out = TSR_I32, .tb = true},
     {.name = "f32", .m = 64, .n = 64, .k = 96, .bm = 64, .bn = 64, .bk = 32, .in = TSR_F32, .out = TSR_F32, .tb = true},
 };
-static const tile_matmul_case direct_f8 = {.name = "f8", .m = 128, .n = 64, .k = 256, .bm = 64, .bn = 64, .bk = 128, .in = TSR_F8E4M3, .out = TSR_BF16, .tb = true};
+static const tile_matmul_case direct_f8 = {.name = "f8",
+                                           .m = 128,
+                                           .n = 64,
+                                           .k = 256,
+                                           .bm = 64,
+                                           .bn = 64,
+                                           .bk = 128,
+                                           .in = TSR_F8E4M3,
+                                           .out = TSR_BF16,
+                                           .tb = true};
 /* gfx942: made FNUZ on the way */
 static const tile_matmul_case converted[] = {
     {.name = "f8_direct", .m = 100, .n = 128, .k = 320, .bm = 64, .bn = 128, .bk = 64, .in = TSR_F8E4M3, .out = TSR_BF16, .tb = true, .bias = true, .act = "relu", .path = "direct"},
@@ -199,7 +216,8 @@ static void pingpong_kernels_match_f64(void **s) {
       c.path = "pingpong";
       check(a ? "gfx950" : "gfx942", &c, "pingpong");
     }
-  for (size_t i = 0; i < sizeof pingpong_bytes / sizeof *pingpong_bytes; i++) check("gfx950", &pingpong_bytes[i], "pingpong");
+  for (size_t i = 0; i < sizeof pingpong_bytes / sizeof *pingpong_bytes; i++)
+    check("gfx950", &pingpong_bytes[i], "pingpong");
 }
 
 /* What these lowerings don't take goes the usual way. */
@@ -219,8 +237,8 @@ static void wmma_kernels_match_f64(void **s) {
   all_small("gfx1201", "wmma", true);
 }
 
-/* Non-negative operands, of which a sum of 4096 loses most: the error in units of the tolerance. promote: the kernel is made as the device's is, else as if
- * its tensor cores kept all of f32; they don't. */
+/* Non-negative operands, of which a sum of 4096 loses most: the error in units of the tolerance. promote: the kernel is
+ * made as the device's is, else as if its tensor cores kept all of f32; they don't. */
 static double long_sum_error(const char *arch, tile_matmul_case c, bool promote) {
   static emu_unit u;
   static emu_report r;
@@ -236,7 +254,8 @@ static double long_sum_error(const char *arch, tile_matmul_case c, bool promote)
   assert_int_equal(bits, 14);
   if (!promote) caps.f8_sum_bits = 0;
   assert_null(emu_build(m, &caps, &u));
-  if (strncmp(u.paths[0], c.path, strlen(c.path))) fail_msg("%s took the path \"%s\", not %s", arch, u.paths[0], c.path);
+  if (strncmp(u.paths[0], c.path, strlen(c.path)))
+    fail_msg("%s took the path \"%s\", not %s", arch, u.paths[0], c.path);
   u.caps.f8_sum_bits = bits;
   matmul_data data = matmul_data_make(&c, 1);
   for (int64_t i = 0; i < c.m * c.k; i++) ((uint8_t *)data.a)[i] &= 0x7f;
@@ -252,8 +271,8 @@ static double long_sum_error(const char *arch, tile_matmul_case c, bool promote)
   return worst;
 }
 
-/* Ada and Hopper keep 14 bits of an fp8 sum: 7 % of a sum of 4096 is lost in one accumulator, less than 0.1 % where each 128 of k go to f32. On Hopper's
- * mma.sync the operands become f16 and the sums are f32's. */
+/* Ada and Hopper keep 14 bits of an fp8 sum: 7 % of a sum of 4096 is lost in one accumulator, less than 0.1 % where
+ * each 128 of k go to f32. On Hopper's mma.sync the operands become f16 and the sums are f32's. */
 static void long_f8_sums_are_promoted(void **s) {
   static const struct { const char *arch; tile_matmul_case c; } list[] = {
       {"sm_90a", {.m = 64, .n = 64, .k = 4096, .bm = 64, .bn = 64, .bk = 128, .in = TSR_F8E4M3, .out = TSR_F32, .tb = true, .path = "wgmma"}},
@@ -262,16 +281,21 @@ static void long_f8_sums_are_promoted(void **s) {
       {"sm_89", {.m = 32, .n = 32, .k = 4096, .bm = 32, .bn = 32, .bk = 256, .in = TSR_F8E4M3, .out = TSR_F32, .path = "mma"}},
       {"sm_89", {.m = 32, .n = 32, .k = 4096, .bm = 32, .bn = 32, .bk = 256, .in = TSR_F8E5M2, .out = TSR_F32, .tb = true, .path = "mma"}}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    double with = long_sum_error(list[i].arch, list[i].c, true), without = long_sum_error(list[i].arch, list[i].c, false);
-    if (!(with <= 1 && without > 10)) fail_msg("%s, case %d: %g of the tolerance, in one accumulator %g", list[i].arch, (int)i, with, without);
+    double with = long_sum_error(list[i].arch, list[i].c, true),
+           without = long_sum_error(list[i].arch, list[i].c, false);
+    if (!(with <= 1 && without > 10))
+      fail_msg("%s, case %d: %g of the tolerance, in one accumulator %g", list[i].arch, (int)i, with, without);
   }
   tile_matmul_case by_f16 = list[2].c;
   assert_true(long_sum_error("sm_90a", by_f16, true) <= 1);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(wgmma_kernels_match_f64), cmocka_unit_test(wgmma_results_go_by_tma), cmocka_unit_test(mma_kernels_match_f64), cmocka_unit_test(mfma_kernels_match_f64),
-                                     cmocka_unit_test(wmma_kernels_match_f64), cmocka_unit_test(direct_kernels_match_f64), cmocka_unit_test(pingpong_kernels_match_f64),
-                                     cmocka_unit_test(unsuited_kernels_take_mfma), cmocka_unit_test(long_f8_sums_are_promoted)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(wgmma_kernels_match_f64),    cmocka_unit_test(wgmma_results_go_by_tma),
+      cmocka_unit_test(mma_kernels_match_f64),      cmocka_unit_test(mfma_kernels_match_f64),
+      cmocka_unit_test(wmma_kernels_match_f64),     cmocka_unit_test(direct_kernels_match_f64),
+      cmocka_unit_test(pingpong_kernels_match_f64), cmocka_unit_test(unsuited_kernels_take_mfma),
+      cmocka_unit_test(long_f8_sums_are_promoted)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

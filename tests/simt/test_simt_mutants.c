@@ -1,8 +1,9 @@
-/* tests/simt/test_simt_mutants.c - mistakes planted in what the library emits: a wrong swizzle, lane map, descriptor field, wait, fence,
- * parity or barrier in the text of a matmul kernel of each matrix path. The emulator's run of each must show it: by the finding that it is,
- * or by a wrong result. The kernel without a mistake is right and without findings. All mutants of a kernel are compiled as one unit.
- * In the same way each wait, barrier and fence of kernels with asynchronous copies is taken out, one at a time.
- * In patterns '#' is a number that may be any; the replacement's '#' are the same numbers in order. */
+/* tests/simt/test_simt_mutants.c - mistakes planted in what the library emits: a wrong swizzle, lane map, descriptor
+ * field, wait, fence, parity or barrier in the text of a matmul kernel of each matrix path. The emulator's run of each
+ * must show it: by the finding that it is, or by a wrong result. The kernel without a mistake is right and without
+ * findings. All mutants of a kernel are compiled as one unit. In the same way each wait, barrier and fence of kernels
+ * with asynchronous copies is taken out, one at a time. In patterns '#' is a number that may be any; the replacement's
+ * '#' are the same numbers in order. */
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,8 +90,9 @@ static const host hosts[] = {
      {{"((v# >> 4) * 8)", "((v# & 1) * 8)", WRONG}, {"(v# >> 4) * 256) + (v# & 15)", "(v# >> 4) * 32) + (v# & 15)", WRONG}}},
 };
 
-/* Kernels with asynchronous copies, one for each way to make them. Every call that synchronises is taken out, one at a time, and the run must have a
- * finding, but for the spare ones: they are counted as they stand in the text, from 1, with the reason why they may go. */
+/* Kernels with asynchronous copies, one for each way to make them. Every call that synchronises is taken out, one at a
+ * time, and the run must have a finding, but for the spare ones: they are counted as they stand in the text, from 1,
+ * with the reason why they may go. */
 typedef struct overlapped {
   const char *arch, *path;
   tile_matmul_case c;
@@ -98,8 +100,10 @@ typedef struct overlapped {
   tile_attention_case attention; /* instead, with a `t` */
 } overlapped;
 
-static const char *const syncs[] = {"cp_wait<", "cp_commit(", "barrier();", "mbar_wait(", "mbar_arrive", "mbar_expect(", "mbar_init(", "wgmma_wait<", "wgmma_fence(", "wgmma_commit(", "fence_async_proxy(",
-                                    "fence_mbarrier_init(", "cluster_", "tma_commit(", "tma_wait_read<", "named_barrier_sync<", "waitcnt<0, -1>"};
+static const char *const syncs[] = {
+    "cp_wait<",   "cp_commit(",  "barrier();",     "mbar_wait(",          "mbar_arrive",        "mbar_expect(",
+    "mbar_init(", "wgmma_wait<", "wgmma_fence(",   "wgmma_commit(",       "fence_async_proxy(", "fence_mbarrier_init(",
+    "cluster_",   "tma_commit(", "tma_wait_read<", "named_barrier_sync<", "waitcnt<0, -1>"};
 
 static const overlapped overlaps[] = {
     {"sm_80", "mma", {.name = "cp_async_warp", .m = 32, .n = 32, .k = 192, .bm = 32, .bn = 32, .bk = 32, .in = TSR_F16, .out = TSR_F32, .warps = 1}, {1, 8, 9}},     /* around the loop: for one before or after it, which this kernel has not */
@@ -112,7 +116,8 @@ static const overlapped overlaps[] = {
     {"gfx942", "pingpong", {.name = "lds_pingpong", .m = 128, .n = 128, .k = 192, .bm = 128, .bn = 128, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true, .path = "pingpong"}, {4, 5}}, /* they only keep the halves of the block taking turns */
 };
 
-/* ---- text ---------------------------------------------------------------------------------------------------------------- */
+/* ---- text
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 /* Length of the match of a pattern at s, 0 = none. Its numbers' places go to `numbers`. */
 static size_t match(const char *s, const char *pattern, const char *numbers[8]) {
@@ -157,7 +162,8 @@ static int put_mutant(strb *b, const char *kernel, const char *end, const char *
   return changed;
 }
 
-/* ---- runs ------------------------------------------------------------------------------------------------------------------ */
+/* ---- runs
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static void tile_text(const tile_matmul_case *c, const tile_attention_case *a, strb *out) {
   static char program[1 << 16];
@@ -171,7 +177,8 @@ static void tile_text(const tile_matmul_case *c, const tile_attention_case *a, s
 }
 
 /* Returns where the kernel begins in its text. */
-static const char *lower(const char *arch, const char *path, const tile_matmul_case *c, const tile_attention_case *a, tsr_caps *caps, emu_unit *one) {
+static const char *lower(const char *arch, const char *path, const tile_matmul_case *c, const tile_attention_case *a,
+                         tsr_caps *caps, emu_unit *one) {
   ir_module *m;
   strb tile;
   char head[160];
@@ -215,7 +222,8 @@ static void build_host(const host *h, int n, emu_unit *out) {
   strb_printf(&text, "%.*s", (int)(kernel - one.source), one.source);
   for (int i = 0; i <= n; i++) { /* the last without a mistake */
     const mutant *mutated = i < n ? &h->mutants[i] : NULL;
-    if (!put_mutant(&text, kernel, end, one.names[0], i, mutated) && mutated && !mutated->map) fail_msg("%s: \"%s\" is not in the text:\n%s", h->c.name, mutated->from, kernel);
+    if (!put_mutant(&text, kernel, end, one.names[0], i, mutated) && mutated && !mutated->map)
+      fail_msg("%s: \"%s\" is not in the text:\n%s", h->c.name, mutated->from, kernel);
     add_variant(&v, &one);
   }
   strb_puts(&text, end);
@@ -234,7 +242,9 @@ static bool caught(const host *h, emu_unit *u, int i, unsigned seed) {
   tsr_status st = emu_launch(u, i, data.buffers, seed, &r);
   bool found = !st && (m->caught_as == WRONG ? matmul_error(&h->c, &data) > 1 : r.n_kind[m->caught_as] > 0);
   if (!found) {
-    fprintf(stderr, "%s on %s: \"%s\" for \"%s\" isn't found as %s\n", h->c.name, h->arch, m->to ? m->to : "no swizzle", m->from ? m->from : "a tensor map's", m->caught_as == WRONG ? "a wrong result" : emu_kind_name((emu_kind)m->caught_as));
+    fprintf(stderr, "%s on %s: \"%s\" for \"%s\" isn't found as %s\n", h->c.name, h->arch, m->to ? m->to : "no swizzle",
+            m->from ? m->from : "a tensor map's",
+            m->caught_as == WRONG ? "a wrong result" : emu_kind_name((emu_kind)m->caught_as));
     emu_report_print(&r, stderr);
   }
   tsr_status_free(st);
@@ -253,13 +263,15 @@ static const char *next_sync(const char *s, const char *end) {
 }
 
 /* The kernel as it is, then without each of its calls in turn; `calls` receives where they stand. */
-static void build_without(const overlapped *o, emu_unit *one, emu_unit *out, const char *calls[EMU_MAX_KERNELS], int *n) {
+static void build_without(const overlapped *o, emu_unit *one, emu_unit *out, const char *calls[EMU_MAX_KERNELS],
+                          int *n) {
   static variants v;
   tsr_caps caps;
   strb text;
   v.n = 0;
   strb_init(&text, &al_default);
-  const char *kernel = lower(o->arch, o->path, &o->c, &o->attention, &caps, one), *end = strstr(kernel, "} // namespace tsr"), *call = NULL;
+  const char *kernel = lower(o->arch, o->path, &o->c, &o->attention, &caps, one),
+             *end = strstr(kernel, "} // namespace tsr"), *call = NULL;
   strb_printf(&text, "%.*s", (int)(kernel - one->source), one->source);
   do {
     assert_true(v.n < EMU_MAX_KERNELS);
@@ -309,7 +321,8 @@ static void any_wait_or_barrier_that_goes_is_missed(void **state) {
       bool spare = !i;
       for (size_t s = 0; s < sizeof o->spare / sizeof *o->spare; s++) spare |= o->spare[s] == i;
       if (has_findings(o, &u, i) != spare) continue;
-      fprintf(stderr, "%s on %s: call %d, \"%.*s\": %s\n", o->c.name, o->arch, i, calls[i] ? (int)strcspn(calls[i], "\n") : 0, calls[i] ? calls[i] : "",
+      fprintf(stderr, "%s on %s: call %d, \"%.*s\": %s\n", o->c.name, o->arch, i,
+              calls[i] ? (int)strcspn(calls[i], "\n") : 0, calls[i] ? calls[i] : "",
               spare ? "a finding where none was expected" : "nothing is found without it");
       wrong++;
     }
@@ -342,6 +355,7 @@ static void planted_mistakes_in_emitted_kernels_are_found(void **state) {
 
 int main(void) {
   if (system("g++ --version >/dev/null 2>&1")) return 77;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(planted_mistakes_in_emitted_kernels_are_found), cmocka_unit_test(any_wait_or_barrier_that_goes_is_missed)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(planted_mistakes_in_emitted_kernels_are_found),
+                                     cmocka_unit_test(any_wait_or_barrier_that_goes_is_missed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

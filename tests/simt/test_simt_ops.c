@@ -1,5 +1,5 @@
-/* tests/simt/test_simt_ops.c - every elementwise op of the graph on each kind of type, one program a type, on an emulated device against the
- * reference and within its tolerances: edge values and random ones. */
+/* tests/simt/test_simt_ops.c - every elementwise op of the graph on each kind of type, one program a type, on an
+ * emulated device against the reference and within its tolerances: edge values and random ones. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,13 +33,21 @@ enum { N_OPS = sizeof ops / sizeof *ops };
 static int put_program(strb *b, tsr_dtype t, const char *names[MAX_OUT]) {
   const char *mlir = dtype_get(t)->mlir;
   int n = 0;
-  strb_printf(b, "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%%x: tensor<%dx%s>, %%y: tensor<%dx%s>, %%p: tensor<%dx%s>):\n", N, mlir, N, mlir, N, mlir);
+  strb_printf(b,
+              "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%%x: tensor<%dx%s>, %%y: tensor<%dx%s>, %%p: "
+              "tensor<%dx%s>):\n",
+              N, mlir, N, mlir, N, mlir);
   for (int i = 0; i < N_OPS; i++) {
     int f = ops[i].flags;
     const char *x = f & POSITIVE ? "p" : "x";
     if (!(f & (dtype_is_float(t) ? FLOATS : INTEGERS))) continue;
-    if (f & COMPARE) strb_printf(b, "%%r%d = \"tessera.graph.compare\"(%%x, %%y) {predicate = \"%s\"}\n", n, ops[i].name);
-    else if (f & SELECT) strb_printf(b, "%%c = \"tessera.graph.compare\"(%%x, %%y) {predicate = \"lt\"}\n%%r%d = \"tessera.graph.select\"(%%c, %%x, %%p)\n", n);
+    if (f & COMPARE)
+      strb_printf(b, "%%r%d = \"tessera.graph.compare\"(%%x, %%y) {predicate = \"%s\"}\n", n, ops[i].name);
+    else if (f & SELECT)
+      strb_printf(b,
+                  "%%c = \"tessera.graph.compare\"(%%x, %%y) {predicate = \"lt\"}\n%%r%d = "
+                  "\"tessera.graph.select\"(%%c, %%x, %%p)\n",
+                  n);
     else strb_printf(b, "%%r%d = \"tessera.graph.%s\"(%%%s%s)\n", n, ops[i].name, x, f & TWO ? ", %y" : "");
     names[n++] = ops[i].name;
   }
@@ -62,7 +70,8 @@ static void fill(tsr_dtype t, int which, void *data) {
   }
 }
 
-static void run_on(const char *device, tsr_dtype t, const strb *text, int n, void *const data[3], double *got[MAX_OUT], double most[MAX_OUT]) {
+static void run_on(const char *device, tsr_dtype t, const strb *text, int n, void *const data[3], double *got[MAX_OUT],
+                   double most[MAX_OUT]) {
   tsr_device *dev;
   tsr_program *p;
   tsr_binding in[3] = {{0}}, out[MAX_OUT] = {{0}};
@@ -74,7 +83,8 @@ static void run_on(const char *device, tsr_dtype t, const strb *text, int n, voi
     ok(tsr_buffer_create(dev, bytes, TSR_MEMORY_DEVICE, &in[i].buffer), device);
     ok(tsr_buffer_write(in[i].buffer, 0, data[i], bytes), device);
   }
-  for (int i = 0; i < n; i++) ok(tsr_buffer_create(dev, tsr_program_output(p, i).bytes, TSR_MEMORY_DEVICE, &out[i].buffer), device);
+  for (int i = 0; i < n; i++)
+    ok(tsr_buffer_create(dev, tsr_program_output(p, i).bytes, TSR_MEMORY_DEVICE, &out[i].buffer), device);
   ok(tsr_program_run(p, NULL, in, out), device);
   for (int i = 0; i < n; i++) {
     tsr_tensor_info info = tsr_program_output(p, i);
@@ -106,8 +116,11 @@ static void check_type(tsr_dtype t, const char *device) {
   for (int i = 0; i < n; i++)
     for (size_t e = 0; e < N; e++) {
       double a = want[i][e], b = got[i][e];
-      bool same = isnan(a) ? isnan(b) : a == b || fabs(a - b) <= tolerance[i][e] || (fabs(a) > most[i] && b == copysign(INFINITY, a));
-      if (!same) fail_msg("%s of %s on %s: element %zu is %.17g, not %.17g", names[i], tsr_dtype_name(t), device, e, b, a);
+      bool same = isnan(a)
+                      ? isnan(b)
+                      : a == b || fabs(a - b) <= tolerance[i][e] || (fabs(a) > most[i] && b == copysign(INFINITY, a));
+      if (!same)
+        fail_msg("%s of %s on %s: element %zu is %.17g, not %.17g", names[i], tsr_dtype_name(t), device, e, b, a);
     }
   tsr_graph_destroy(&g);
   strb_clear(&text);

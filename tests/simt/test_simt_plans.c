@@ -1,7 +1,7 @@
-/* tests/simt/test_simt_plans.c - what a graph's kernels get by default, on every emulated device: small grids whose k is split into parts,
- * products of a few rows as streams, rows longer than a block's registers. The plan must be the expected one (its words are in
- * the schedule or the Target IR), run without a finding of the emulator, and agree with sums in f64 over the same inputs.
- * Tolerance: the accumulator's k roundings of f32 plus one of the result. */
+/* tests/simt/test_simt_plans.c - what a graph's kernels get by default, on every emulated device: small grids whose k
+ * is split into parts, products of a few rows as streams, rows longer than a block's registers. The plan must be the
+ * expected one (its words are in the schedule or the Target IR), run without a finding of the emulator, and agree with
+ * sums in f64 over the same inputs. Tolerance: the accumulator's k roundings of f32 plus one of the result. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,8 @@ typedef struct run {
   tsr_dtype out_type;
 } run;
 
-static void expect_words(const tsr_program *p, tsr_level level, const char *words, const char *name, const char *device) {
+static void expect_words(const tsr_program *p, tsr_level level, const char *words, const char *name,
+                         const char *device) {
   char *text;
   if (!words) return;
   ok(tsr_program_dump(p, level, &text, NULL), "dump");
@@ -45,7 +46,8 @@ static void expect_words(const tsr_program *p, tsr_level level, const char *word
   tsr_text_free(ctx, &text);
 }
 
-static run run_text(const char *device, const char *text, const char *name, const tsr_schedule *by_hand, const char *schedule_words, const char *target_words) {
+static run run_text(const char *device, const char *text, const char *name, const tsr_schedule *by_hand,
+                    const char *schedule_words, const char *target_words) {
   run r = {0};
   uint64_t state = 7;
   tsr_device *dev;
@@ -92,7 +94,8 @@ static void clear(run *r) {
   free(r->out);
 }
 
-/* ---- products -------------------------------------------------------------------------------------------------------------- */
+/* ---- products
+ * -------------------------------------------------------------------------------------------------------------- */
 
 typedef struct product {
   const char *name;
@@ -103,16 +106,20 @@ typedef struct product {
 } product;
 
 static void put_product(strb *b, const product *p) {
-  long long batch = p->batch ? p->batch : 1, am = p->ta ? p->k : p->m, ak = p->ta ? p->m : p->k, bk = p->tb ? p->n : p->k, bn = p->tb ? p->k : p->n, m = p->m, n = p->n;
+  long long batch = p->batch ? p->batch : 1, am = p->ta ? p->k : p->m, ak = p->ta ? p->m : p->k,
+            bk = p->tb ? p->n : p->k, bn = p->tb ? p->k : p->n, m = p->m, n = p->n;
   char a[64], w[64], c[64];
   snprintf(a, sizeof a, "tensor<%lldx%lldx%lldx%s>", batch, am, ak, p->in);
   snprintf(w, sizeof w, "tensor<%lldx%lldx%lldx%s>", batch, bk, bn, p->in);
   snprintf(c, sizeof c, "tensor<%lldx%lldx%lldx%s>", batch, m, n, p->out);
-  strb_printf(b, "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%%A: %s, %%B: %s, %%v: tensor<%lldx%s>):\n", a, w, n, p->out);
-  strb_printf(b, "%%0 = \"tessera.graph.matmul\"(%%A, %%B) {transpose_a = %s, transpose_b = %s} : (%s, %s) -> %s\n", p->ta ? "true" : "false", p->tb ? "true" : "false", a, w, c);
+  strb_printf(b, "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%%A: %s, %%B: %s, %%v: tensor<%lldx%s>):\n",
+              a, w, n, p->out);
+  strb_printf(b, "%%0 = \"tessera.graph.matmul\"(%%A, %%B) {transpose_a = %s, transpose_b = %s} : (%s, %s) -> %s\n",
+              p->ta ? "true" : "false", p->tb ? "true" : "false", a, w, c);
   strb_printf(b, "%%1 = \"tessera.graph.add\"(%%0, %%v) : (%s, tensor<%lldx%s>) -> %s\n", c, n, p->out, c);
   if (p->gelu) strb_printf(b, "%%2 = \"tessera.graph.gelu\"(%%1) : (%s) -> %s\n", c, c);
-  strb_printf(b, "\"tessera.graph.return\"(%%%d) : (%s) -> ()\n}) {sym_name = \"main\"} : () -> () }) : () -> ()\n", p->gelu ? 2 : 1, c);
+  strb_printf(b, "\"tessera.graph.return\"(%%%d) : (%s) -> ()\n}) {sym_name = \"main\"} : () -> () }) : () -> ()\n",
+              p->gelu ? 2 : 1, c);
 }
 
 static void compare_product(const run *r, const product *p, const char *device) {
@@ -123,15 +130,19 @@ static void compare_product(const run *r, const product *p, const char *device) 
       for (int64_t j = 0; j < p->n; j++) {
         double sum = 0, scale = 0;
         for (int64_t k = 0; k < p->k; k++) {
-          double x = r->in[0][z * p->m * p->k + (p->ta ? k * p->m + i : i * p->k + k)] * r->in[1][z * p->n * p->k + (p->tb ? j * p->k + k : k * p->n + j)];
+          double x = r->in[0][z * p->m * p->k + (p->ta ? k * p->m + i : i * p->k + k)] *
+                     r->in[1][z * p->n * p->k + (p->tb ? j * p->k + k : k * p->n + j)];
           sum += x;
           scale += fabs(x);
         }
         double v = sum + r->in[2][j], got = r->out[(z * p->m + i) * p->n + j];
         /* the product and the sum round to the result's type before the activation */
-        double tolerance = dtype_is_float(r->out_type) ? 4 * (double)(p->k + 8) * 6e-8 * (scale + 1) + 4 * unit * (fabs(v) + fabs(sum) + 1e-3) : 0.5;
+        double tolerance = dtype_is_float(r->out_type)
+                               ? 4 * (double)(p->k + 8) * 6e-8 * (scale + 1) + 4 * unit * (fabs(v) + fabs(sum) + 1e-3)
+                               : 0.5;
         if (p->gelu) v = v * 0.5 * (1 + erf(v * M_SQRT1_2));
-        if (!(fabs(got - v) <= tolerance)) fail_msg("%s on %s: [%d, %d, %d] is %g, not %g", p->name, device, (int)z, (int)i, (int)j, got, v);
+        if (!(fabs(got - v) <= tolerance))
+          fail_msg("%s on %s: [%d, %d, %d] is %g, not %g", p->name, device, (int)z, (int)i, (int)j, got, v);
       }
 }
 
@@ -184,10 +195,12 @@ static void check_wgmma(const product *p) {
 
 /* The parts take the same matrix path as a whole product. */
 static void parts_run_on_wgmma(void **state) {
-  check_wgmma(&(product){.name = "deep_wgmma", .m = 100, .n = 136, .k = 1344, .in = "bf16", .out = "bf16", .schedule_words = split});
+  check_wgmma(&(product){
+      .name = "deep_wgmma", .m = 100, .n = 136, .k = 1344, .in = "bf16", .out = "bf16", .schedule_words = split});
 }
 
-/* Twelve tiles of five steps among 32, seven among 17 blocks: pieces that begin or end within a tile, one tile over three blocks. */
+/* Twelve tiles of five steps among 32, seven among 17 blocks: pieces that begin or end within a tile, one tile over
+ * three blocks. */
 static void steps_are_shared_out_among_blocks(void **state) {
   static const struct { product p; tsr_schedule s; } list[] = {
       {{.name = "stream_k", .m = 192, .n = 248, .k = 312, .in = "bf16", .out = "bf16", .gelu = true}, {.m = 64, .n = 64, .k = 64, .stream_k = 32}},
@@ -201,7 +214,8 @@ static void steps_are_shared_out_among_blocks(void **state) {
       put_product(&text, &list[i].p);
       snprintf(device, sizeof device, "emu:%d", d);
       bool hopper = !strcmp(emu_device_arch[d], "sm_90a");
-      run r = run_text(device, strb_text(&text), list[i].p.name, &list[i].s, "tessera.schedule.stream_k", hopper ? "path = \"wgmma" : NULL);
+      run r = run_text(device, strb_text(&text), list[i].p.name, &list[i].s, "tessera.schedule.stream_k",
+                       hopper ? "path = \"wgmma" : NULL);
       compare_product(&r, &list[i].p, emu_device_arch[d]);
       clear(&r);
       strb_clear(&text);
@@ -219,23 +233,33 @@ static void operands_are_turned_for_wgmma(void **state) {
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) check_wgmma(&list[i]);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct row_case { const char *op; int64_t rows, n; const char *type; } row_case;
 
 static void put_rows(strb *b, const row_case *c) {
   bool narrow = !strncmp(c->op, "reduce", 6);
   long long rows = c->rows, n = c->n;
-  strb_printf(b, "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%%A: tensor<%lldx%lldx%s>, %%w: tensor<%lldx%s>, %%v: tensor<%lldx%s>):\n", rows, n, c->type, n, c->type, n, c->type);
-  if (narrow) strb_printf(b, "%%0 = \"tessera.graph.%s\"(%%A) {axes = [1], keepdims = true}\n%%1 = \"tessera.graph.exp\"(%%0)\n", c->op);
-  else if (!strcmp(c->op, "softmax")) strb_puts(b, "%0 = \"tessera.graph.softmax\"(%A)\n%1 = \"tessera.graph.mul\"(%0, %w)\n");
-  else if (!strcmp(c->op, "rmsnorm")) strb_puts(b, "%0 = \"tessera.graph.rmsnorm\"(%A, %w)\n%1 = \"tessera.graph.add\"(%0, %v)\n");
+  strb_printf(b,
+              "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%%A: tensor<%lldx%lldx%s>, %%w: "
+              "tensor<%lldx%s>, %%v: tensor<%lldx%s>):\n",
+              rows, n, c->type, n, c->type, n, c->type);
+  if (narrow)
+    strb_printf(b, "%%0 = \"tessera.graph.%s\"(%%A) {axes = [1], keepdims = true}\n%%1 = \"tessera.graph.exp\"(%%0)\n",
+                c->op);
+  else if (!strcmp(c->op, "softmax"))
+    strb_puts(b, "%0 = \"tessera.graph.softmax\"(%A)\n%1 = \"tessera.graph.mul\"(%0, %w)\n");
+  else if (!strcmp(c->op, "rmsnorm"))
+    strb_puts(b, "%0 = \"tessera.graph.rmsnorm\"(%A, %w)\n%1 = \"tessera.graph.add\"(%0, %v)\n");
   else strb_puts(b, "%0 = \"tessera.graph.layernorm\"(%A, %w, %v)\n%1 = \"tessera.graph.silu\"(%0)\n");
   strb_puts(b, "\"tessera.graph.return\"(%1)\n}) {sym_name = \"main\"} }) : () -> ()\n");
 }
 
 /* Element j of a row's result. sum, most, squares: of the row; the last about the mean for layernorm. */
-static double row_value(const row_case *c, double x, double w, double v, double sum, double most, double squares, double exps) {
+static double row_value(const row_case *c, double x, double w, double v, double sum, double most, double squares,
+                        double exps) {
   double n = (double)c->n, mean = sum / n;
   if (!strcmp(c->op, "reduce_mean")) return exp(mean);
   if (!strcmp(c->op, "reduce_max") || !strcmp(c->op, "reduce_min")) return exp(most);
@@ -256,17 +280,21 @@ static void compare_rows(const run *r, const row_case *c, const char *device) {
     double about = strcmp(c->op, "layernorm") ? 0 : sum / (double)c->n;
     for (int64_t j = 0; j < c->n; j++) squares += (x[j] - about) * (x[j] - about), exps += exp(x[j] - most);
     for (int64_t j = 0; j < width; j++) {
-      double v = row_value(c, x[j], r->n_inputs > 1 ? r->in[1][j] : 0, r->n_inputs > 2 ? r->in[2][j] : 0, sum, most, squares, exps), got = r->out[i * width + j];
-      /* two roundings to the result's type, and those of f32 sums, which lanes and a tree keep short; a norm's result is the sum of
-       * a product and v, each of which can be larger than it */
+      double v = row_value(c, x[j], r->n_inputs > 1 ? r->in[1][j] : 0, r->n_inputs > 2 ? r->in[2][j] : 0, sum, most,
+                           squares, exps),
+             got = r->out[i * width + j];
+      /* two roundings to the result's type, and those of f32 sums, which lanes and a tree keep short; a norm's result
+       * is the sum of a product and v, each of which can be larger than it */
       double parts = strstr(c->op, "norm") ? fabs(v) + 2 : fabs(v);
-      if (!(fabs(got - v) <= 4 * unit * (fabs(v) + 1e-6) + 16 * 6e-8 * parts + 1e-12)) fail_msg("%s of %d on %s: [%d, %d] is %.9g, not %.9g", c->op, (int)c->n, device, (int)i, (int)j, got, v);
+      if (!(fabs(got - v) <= 4 * unit * (fabs(v) + 1e-6) + 16 * 6e-8 * parts + 1e-12))
+        fail_msg("%s of %d on %s: [%d, %d] is %.9g, not %.9g", c->op, (int)c->n, device, (int)i, (int)j, got, v);
     }
   }
 }
 
 /* 33000 and 36864 columns: whole chunks, and a last one that is ragged. */
-static const row_case long_rows[] = {{"softmax", 2, 33000, "f32"}, {"layernorm", 2, 36864, "f32"}, {"rmsnorm", 2, 33001, "f32"}, {"reduce_mean", 3, 33000, "f32"},
+static const row_case long_rows[] = {{"softmax", 2, 33000, "f32"},    {"layernorm", 2, 36864, "f32"},
+                                     {"rmsnorm", 2, 33001, "f32"},    {"reduce_mean", 3, 33000, "f32"},
                                      {"reduce_min", 2, 40000, "f32"}, {"softmax", 1, 36864, "bf16"}};
 
 /* way: what the Target IR of rows that a block can't hold has in it. */
@@ -293,7 +321,8 @@ static void rows_beyond_the_registers_of_a_block(void **state) {
   }
 }
 
-/* Rows that a block could hold, by hand: compensated sums go through the cluster too, and a device without clusters says so. */
+/* Rows that a block could hold, by hand: compensated sums go through the cluster too, and a device without clusters
+ * says so. */
 static void clusters_by_hand(void **state) {
   static const struct { row_case c; int64_t cluster; tsr_policy policy; } list[] = {
       {{"layernorm", 2, 1000, "f32"}, 2, TSR_POLICY_KAHAN_SUM}, {{"softmax", 3, 2048, "bf16"}, 4, TSR_POLICY_DETERMINISTIC}, {{"reduce_max", 2, 777, "f32"}, 8, TSR_POLICY_FAST}};
@@ -319,7 +348,8 @@ static void long_rows_on_vulkan(void **state) {
   check_rows("vulkan:0", "vulkan:0", chunks);
 }
 
-/* As many stages as fit beside the result's tile, of whatever width: fp8 has narrower tiles (two sets of sums), and more of them. */
+/* As many stages as fit beside the result's tile, of whatever width: fp8 has narrower tiles (two sets of sums), and
+ * more of them. */
 static void stages_fill_shared_memory_beside_the_result(void **state) {
   static const struct { const char *type, *stages; } cases[] = {{"bf16", ", 3 stages"}, {"f8E4M3FN", ", 6 stages"}};
   tsr_caps caps;
@@ -329,7 +359,11 @@ static void stages_fill_shared_memory_beside_the_result(void **state) {
     char text[600];
     const char *t = cases[i].type;
     ir_module *tile = NULL, *target = NULL;
-    snprintf(text, sizeof text, "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<4096x4096x%s>, %%B: tensor<4096x4096x%s>):\n%%0 = \"tessera.graph.matmul\"(%%A, %%B) {transpose_b = true}\n\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}", t, t);
+    snprintf(text, sizeof text,
+             "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<4096x4096x%s>, %%B: tensor<4096x4096x%s>):\n%%0 = "
+             "\"tessera.graph.matmul\"(%%A, %%B) {transpose_b = true}\n\"tessera.graph.return\"(%%0)\n}) {sym_name = "
+             "\"main\"}",
+             t, t);
     ok(plan_tile(text, strlen(text), "plan", &caps, &tile), t);
     ok(tile_to_simt(tile, &caps, &target), t);
     const char *path = "";
@@ -345,12 +379,15 @@ int main(void) {
   if (system("g++ --version >/dev/null 2>&1")) return 77;
   const void *extra[] = {&emu_backend, NULL};
   ok(tsr_context_create(&(tsr_context_desc){.cache_dir = "", .extra_backends = extra}, &ctx), "context");
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(clusters_by_hand), cmocka_unit_test(few_rows_are_streamed), cmocka_unit_test(a_deep_product_with_a_small_grid_is_split),
-      cmocka_unit_test(parts_run_on_wgmma), cmocka_unit_test(steps_are_shared_out_among_blocks), cmocka_unit_test(operands_are_turned_for_wgmma),
-      cmocka_unit_test(stages_fill_shared_memory_beside_the_result),
-      cmocka_unit_test(rows_beyond_the_registers_of_a_block),
-      cmocka_unit_test(long_rows_on_vulkan)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(clusters_by_hand),
+                                     cmocka_unit_test(few_rows_are_streamed),
+                                     cmocka_unit_test(a_deep_product_with_a_small_grid_is_split),
+                                     cmocka_unit_test(parts_run_on_wgmma),
+                                     cmocka_unit_test(steps_are_shared_out_among_blocks),
+                                     cmocka_unit_test(operands_are_turned_for_wgmma),
+                                     cmocka_unit_test(stages_fill_shared_memory_beside_the_result),
+                                     cmocka_unit_test(rows_beyond_the_registers_of_a_block),
+                                     cmocka_unit_test(long_rows_on_vulkan)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   tsr_context_destroy(&ctx);
   return failed != 0;

@@ -1,6 +1,6 @@
-/* tests/simt/test_simt_tile.c - the hand-written Tile IR programs of tests/tile on every emulated device against the CPU
- * backend: the same text, two lowerings that share nothing below Tile IR. Tolerance: a few roundings of the result's type
- * on top of what f32 sums of the programs' lengths (at most 4096) may differ by. */
+/* tests/simt/test_simt_tile.c - the hand-written Tile IR programs of tests/tile on every emulated device against the
+ * CPU backend: the same text, two lowerings that share nothing below Tile IR. Tolerance: a few roundings of the
+ * result's type on top of what f32 sums of the programs' lengths (at most 4096) may differ by. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,8 @@ static void *random_input(const tsr_tensor_info *t, unsigned seed) {
   void *p = malloc(t->bytes);
   for (size_t i = 0; i < t->bytes / tsr_dtype_size(t->dtype); i++) {
     seed = seed * 1664525 + 1013904223;
-    dtype_store(t->dtype, p, i, dtype_is_float(t->dtype) ? (double)(seed >> 8) / (1 << 23) - 1 : (double)((seed >> 16) % 12));
+    dtype_store(t->dtype, p, i,
+                dtype_is_float(t->dtype) ? (double)(seed >> 8) / (1 << 23) - 1 : (double)((seed >> 16) % 12));
   }
   return p;
 }
@@ -82,15 +83,18 @@ static void compare(const run *a, const run *b, const char *name, const char *de
     for (size_t k = 0; k < n; k++) {
       double x = dtype_load(t, a->out[i], k), y = dtype_load(t, b->out[i], k);
       double tolerance = dtype_is_float(t) ? 2 * dtype_get(t)->eps * fabs(x) + 64 * 6e-8 * largest : 0;
-      if (t == TSR_F16 || t == TSR_BF16) tolerance += dtype_get(t)->eps * largest; /* flash attention rounds its weights to that type */
-      if (!(fabs(x - y) <= tolerance)) fail_msg("%s on %s: output %d element %zu is %g, on the CPU %g", name, device, i, k, y, x);
+      if (t == TSR_F16 || t == TSR_BF16)
+        tolerance += dtype_get(t)->eps * largest; /* flash attention rounds its weights to that type */
+      if (!(fabs(x - y) <= tolerance))
+        fail_msg("%s on %s: output %d element %zu is %g, on the CPU %g", name, device, i, k, y, x);
     }
   }
 }
 
 static void tile_programs_match_the_cpu(void **state) {
-  static const char *const names[] = {"add", "softmax", "layernorm", "matmul_f32", "matmul_f16_bias_gelu", "matmul_direct", "flash_attention",
-                                      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats"};
+  static const char *const names[] = {
+      "add",    "softmax", "layernorm", "matmul_f32",     "matmul_f16_bias_gelu", "matmul_direct", "flash_attention",
+      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats"};
   static char text[1 << 16];
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     char path[512];
@@ -111,8 +115,8 @@ static void tile_programs_match_the_cpu(void **state) {
   }
 }
 
-/* One to three consumer warpgroups, sizes that end within a tile, blocks with one step and with several: sm_90a streams K and V by TMA into wgmma,
- * P in registers, the softmax beside the product before it; two warpgroups take turns. */
+/* One to three consumer warpgroups, sizes that end within a tile, blocks with one step and with several: sm_90a streams
+ * K and V by TMA into wgmma, P in registers, the softmax beside the product before it; two warpgroups take turns. */
 static void attention_runs_on_wgmma(void **state) {
   static const tile_attention_case cases[] = {
       {.heads = 2, .positions = 200, .width = 128, .rows = 128, .columns = 64, .t = TSR_BF16}, {.heads = 1, .positions = 250, .width = 128, .rows = 128, .columns = 128, .t = TSR_F16},
@@ -150,7 +154,8 @@ int main(void) {
   if (system("g++ --version >/dev/null 2>&1")) return 77;
   const void *extra[] = {&emu_backend, NULL};
   ok(tsr_context_create(&(tsr_context_desc){.cache_dir = "", .extra_backends = extra}, &ctx), "context");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(attention_runs_on_wgmma), cmocka_unit_test(tile_programs_match_the_cpu)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(attention_runs_on_wgmma),
+                                     cmocka_unit_test(tile_programs_match_the_cpu)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   tsr_context_destroy(&ctx);
   return failed != 0;

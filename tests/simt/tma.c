@@ -1,7 +1,8 @@
-/* tests/simt/tma.c - bulk tensor copies. A load reads its box when it lands, which is as late as possible: only when no thread can
- * run. Until then the destination holds NaN. A store is read and written at the wait for its group. Layout in shared memory: the box densely,
- * innermost dimension first; a swizzle of 128, 64 or 32 bytes exclusive-ors address bits 4.. with bits 7.. (3, 2 or 1 of them)
- * (PTX ISA, "Tensor swizzling modes"; CUDA driver API, cuTensorMapEncodeTiled for the limits). */
+/* tests/simt/tma.c - bulk tensor copies. A load reads its box when it lands, which is as late as possible: only when no
+ * thread can run. Until then the destination holds NaN. A store is read and written at the wait for its group. Layout
+ * in shared memory: the box densely, innermost dimension first; a swizzle of 128, 64 or 32 bytes exclusive-ors address
+ * bits 4.. with bits 7.. (3, 2 or 1 of them) (PTX ISA, "Tensor swizzling modes"; CUDA driver API,
+ * cuTensorMapEncodeTiled for the limits). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@ static uint32_t swizzled(uint32_t at, int swizzle) {
   return at ^ ((at >> 7 & mask) << 4);
 }
 
-const char *emu_tensor_map_make(emu_tensor_map *m, void *base, int elem_bytes, int rank, const int64_t *dims, const int64_t *strides, const int *box, int swizzle) {
+const char *emu_tensor_map_make(emu_tensor_map *m, void *base, int elem_bytes, int rank, const int64_t *dims,
+                                const int64_t *strides, const int *box, int swizzle) {
   *m = (emu_tensor_map){.base = base, .rank = rank, .swizzle = swizzle, .elem_bytes = (int16_t)elem_bytes};
   if (rank < 1 || rank > 5) return "rank must be 1 to 5";
   if ((uintptr_t)base % 16) return "the base address must be a multiple of 16";
@@ -83,17 +85,25 @@ static void load_to(const tma_op *load, sim_block *to, uint32_t bar_at) {
   o.block = to;
   o.bar = o.block->n_live ? mbar_at(o.block, bar_at) : NULL;
   if (!o.bar) {
-    sim_find(o.block->n_live ? EMU_MBARRIER : EMU_EXIT_PENDING, o.line, 0, "bulk copy to block %d, which %s", o.block->rank, o.block->n_live ? "has no mbarrier there" : "has exited");
+    sim_find(o.block->n_live ? EMU_MBARRIER : EMU_EXIT_PENDING, o.line, 0, "bulk copy to block %d, which %s",
+             o.block->rank, o.block->n_live ? "has no mbarrier there" : "has exited");
     sim_stop();
   }
-  if (!o.bar->fenced) sim_find(EMU_ASYNC_FENCE, o.line, 0, "the mbarrier at shared byte %u is used by a bulk copy with no fence_mbarrier_init after its initialisation", bar_at);
+  if (!o.bar->fenced)
+    sim_find(
+        EMU_ASYNC_FENCE, o.line, 0,
+        "the mbarrier at shared byte %u is used by a bulk copy with no fence_mbarrier_init after its initialisation",
+        bar_at);
   if (S.now->clock[o.bar->init_thread] < o.bar->init_clock)
-    sim_find(EMU_RACE, o.line, 0, "bulk copy completes on the mbarrier of block %d with nothing between this and its initialisation", o.block->rank);
+    sim_find(EMU_RACE, o.line, 0,
+             "bulk copy completes on the mbarrier of block %d with nothing between this and its initialisation",
+             o.block->rank);
   shadow_async_begin(S.now, o.block, o.at, box_elements(&o.map) * o.map.elem_bytes, o.line);
   push(&o);
 }
 
-void emu_tma_load(const emu_tensor_map *m, void *shared, void *bar, const int *coords, int rank, int multicast, int line) {
+void emu_tma_load(const emu_tensor_map *m, void *shared, void *bar, const int *coords, int rank, int multicast,
+                  int line) {
   tma_op o = {.map = *m, .block = S.now->block, .at = check_shared(m, shared, rank, line), .by = S.now, .line = line};
   uint32_t bar_at = shadow_offset(bar, 8, line);
   memcpy(o.coord, coords, (size_t)rank * sizeof *coords);
@@ -129,7 +139,13 @@ bool tma_land_one(void) {
 }
 
 void emu_tma_store(const emu_tensor_map *m, const void *shared, const int *coords, int rank, int line) {
-  tma_op o = {.store = true, .map = *m, .block = S.now->block, .at = check_shared(m, shared, rank, line), .by = S.now, .group = S.now->store_group, .line = line};
+  tma_op o = {.store = true,
+              .map = *m,
+              .block = S.now->block,
+              .at = check_shared(m, shared, rank, line),
+              .by = S.now,
+              .group = S.now->store_group,
+              .line = line};
   memcpy(o.coord, coords, (size_t)rank * sizeof *coords);
   shadow_async_read(S.now, o.block, o.at, box_elements(m) * m->elem_bytes, line);
   push(&o);
@@ -159,7 +175,9 @@ void tma_block_exit(sim_block *b) {
   for (int i = 0; i < S.n_tma; i++) {
     tma_op *o = &S.tma[i];
     if (o->block != b || o->landed) continue;
-    sim_find(EMU_EXIT_PENDING, o->line, 0, "block %d of the cluster exits while a bulk copy %s its shared memory is in flight", b->rank, o->store ? "from" : "to");
+    sim_find(EMU_EXIT_PENDING, o->line, 0,
+             "block %d of the cluster exits while a bulk copy %s its shared memory is in flight", b->rank,
+             o->store ? "from" : "to");
     if (o->store) land_store(o);
     o->landed = true;
   }

@@ -1,11 +1,12 @@
-/* tests/simt/wgmma.c - wgmma.mma_async. Each warp of a warpgroup makes its 16 rows of the 64; the work is done at the wait for its
- * group, until then the accumulator registers hold NaN and the shared operands count as being read. Sources:
- * registers: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16": D element i of lane l of warp w is row
- *   16 w + l / 4 + 8 (i / 2 mod 2), column 8 (i / 4) + 2 (l mod 4) + i mod 2; A in registers as in mma.m16n8.
- * shared memory: PTX ISA, "Shared Memory Matrix Layout" and "Matrix Descriptor Format"; the canonical layouts as written in
+/* tests/simt/wgmma.c - wgmma.mma_async. Each warp of a warpgroup makes its 16 rows of the 64; the work is done at the
+ * wait for its group, until then the accumulator registers hold NaN and the shared operands count as being read.
+ * Sources: registers: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16": D element i of lane l of warp w is
+ * row 16 w + l / 4 + 8 (i / 2 mod 2), column 8 (i / 4) + 2 (l mod 4) + i mod 2; A in registers as in mma.m16n8. shared
+ * memory: PTX ISA, "Shared Memory Matrix Layout" and "Matrix Descriptor Format"; the canonical layouts as written in
  *   the comments of CUTLASS, include/cute/atom/mma_traits_sm90_gmma.hpp:
- *   K-major   rows of `span` bytes (the swizzle, 16 without), 8-row groups SBO apart; without swizzle 16-byte columns LBO apart
- *   MN-major  k rows of `span` bytes, spans LBO apart, groups of 8 k SBO apart; without swizzle the two offsets change places */
+ *   K-major   rows of `span` bytes (the swizzle, 16 without), 8-row groups SBO apart; without swizzle 16-byte columns
+ * LBO apart MN-major  k rows of `span` bytes, spans LBO apart, groups of 8 k SBO apart; without swizzle the two offsets
+ * change places */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,13 +49,15 @@ static uint32_t operand_at(const emu_wgmma_operand *o, uint32_t start, int i, in
 
 typedef void chunk_fn(sim_thread *t, sim_block *b, uint32_t at, int bytes, int line);
 /* Calls `f` for each 16 bytes that rows first .. first + n of an operand occupy. */
-static void each_chunk(sim_warp *w, const wgmma_op *op, const emu_wgmma_operand *o, uint32_t start, int type, int first, int n, chunk_fn *f) {
+static void each_chunk(sim_warp *w, const wgmma_op *op, const emu_wgmma_operand *o, uint32_t start, int type, int first,
+                       int n, chunk_fn *f) {
   int size = fp_bits(type) / 8, per = 16 / size;
   for (int i = first; i < first + n; i += o->transpose ? per : 1)
     for (int k = 0; k < op->d.k; k += o->transpose ? 1 : per) {
       uint32_t at = operand_at(o, start, i, k, size);
       if ((int64_t)at + 16 > S.d->shared_bytes) {
-        sim_find(EMU_OUT_OF_BOUNDS, op->line, 0, "wgmma operand reaches shared byte %u of %lld", at + 16, (long long)S.d->shared_bytes);
+        sim_find(EMU_OUT_OF_BOUNDS, op->line, 0, "wgmma operand reaches shared byte %u of %lld", at + 16,
+                 (long long)S.d->shared_bytes);
         sim_stop();
       }
       f(w->lanes[0], w->block, at, 16, op->line);
@@ -67,11 +70,16 @@ static void operands(sim_warp *w, const wgmma_op *op, chunk_fn *f) {
 }
 
 static void check_operand(const emu_wgmma_operand *o, uint32_t at, int type, const char *name, int line) {
-  if (o->swizzle != 0 && o->swizzle != 32 && o->swizzle != 64 && o->swizzle != 128) sim_find(EMU_BAD_ARGUMENT, line, 0, "%s: swizzle %d", name, o->swizzle);
+  if (o->swizzle != 0 && o->swizzle != 32 && o->swizzle != 64 && o->swizzle != 128)
+    sim_find(EMU_BAD_ARGUMENT, line, 0, "%s: swizzle %d", name, o->swizzle);
   if (at % 16 || o->lbo % 16 || o->sbo % 16 || o->lbo < 0 || o->sbo < 0 || o->lbo >= 1 << 18 || o->sbo >= 1 << 18)
-    sim_find(EMU_BAD_ARGUMENT, line, 0, "%s: start %u, offsets %d and %d must be multiples of 16 below 2^18", name, at, o->lbo, o->sbo);
-  if (o->swizzle && at / 128 % (unsigned)(o->swizzle / 16)) sim_find(EMU_BAD_ARGUMENT, line, 0, "%s: start %u is not where the swizzle pattern of %d bytes repeats", name, at, o->swizzle * 8);
-  if (o->transpose && fp_bits(type) != 16) sim_find(EMU_BAD_ARGUMENT, line, 0, "%s: only 16-bit types can be MN-major", name);
+    sim_find(EMU_BAD_ARGUMENT, line, 0, "%s: start %u, offsets %d and %d must be multiples of 16 below 2^18", name, at,
+             o->lbo, o->sbo);
+  if (o->swizzle && at / 128 % (unsigned)(o->swizzle / 16))
+    sim_find(EMU_BAD_ARGUMENT, line, 0, "%s: start %u is not where the swizzle pattern of %d bytes repeats", name, at,
+             o->swizzle * 8);
+  if (o->transpose && fp_bits(type) != 16)
+    sim_find(EMU_BAD_ARGUMENT, line, 0, "%s: only 16-bit types can be MN-major", name);
 }
 
 /* The four warps of a warpgroup must issue the same sequence; the last lines of each are compared. */
@@ -80,22 +88,27 @@ static void check_sequence(sim_warp *w, int line) {
   int n = w->wgmma_count++;
   w->wgmma_lines[n % WGMMA_HISTORY] = line;
   for (sim_warp *o = first; o < first + 4; o++)
-    if (o != w && o->wgmma_count > n && o->wgmma_count <= n + WGMMA_HISTORY && o->wgmma_lines[n % WGMMA_HISTORY] != line)
-      sim_find(EMU_DIVERGENT, line, o->wgmma_lines[n % WGMMA_HISTORY], "another warp of the warpgroup issues the wgmma of line %d instead", o->wgmma_lines[n % WGMMA_HISTORY]);
+    if (o != w && o->wgmma_count > n && o->wgmma_count <= n + WGMMA_HISTORY &&
+        o->wgmma_lines[n % WGMMA_HISTORY] != line)
+      sim_find(EMU_DIVERGENT, line, o->wgmma_lines[n % WGMMA_HISTORY],
+               "another warp of the warpgroup issues the wgmma of line %d instead", o->wgmma_lines[n % WGMMA_HISTORY]);
 }
 
 static void check(sim_warp *w, const wgmma_op *op) {
   const emu_wgmma_desc *d = &op->d;
-  bool shape = d->n >= 8 && d->n <= 256 && d->n % 8 == 0 && d->k * fp_bits(d->a) == 256 && fp_bits(d->a) == fp_bits(d->b);
+  bool shape =
+      d->n >= 8 && d->n <= 256 && d->n % 8 == 0 && d->k * fp_bits(d->a) == 256 && fp_bits(d->a) == fp_bits(d->b);
   if (d->c == EMU_I32 && !(d->n == 8 || d->n == 24 || d->n % 16 == 0)) shape = false;
   if ((d->c == EMU_I32) != (d->a == EMU_I8 || d->a == EMU_U8)) shape = false;
   if (!shape || w->n_lanes != 32 || w->block->n_warps % 4) {
-    sim_find(EMU_BAD_ARGUMENT, op->line, 0, "no wgmma m64n%dk%d of types %d, %d, %d in a block of %d warps", d->n, d->k, d->a, d->b, d->c, w->block->n_warps);
+    sim_find(EMU_BAD_ARGUMENT, op->line, 0, "no wgmma m64n%dk%d of types %d, %d, %d in a block of %d warps", d->n, d->k,
+             d->a, d->b, d->c, w->block->n_warps);
     sim_stop();
   }
   if (!op->in_regs) check_operand(&op->a, op->a_at, d->a, "a", op->line);
   check_operand(&op->b, op->b_at, d->b, "b", op->line);
-  if (!w->wgmma_fenced) sim_find(EMU_ASYNC_FENCE, op->line, 0, "wgmma without wgmma_fence since the registers were last accessible");
+  if (!w->wgmma_fenced)
+    sim_find(EMU_ASYNC_FENCE, op->line, 0, "wgmma without wgmma_fence since the registers were last accessible");
   check_sequence(w, op->line);
 }
 
@@ -116,7 +129,11 @@ static accumulators *take_accumulators(sim_warp *w, int words) {
 
 void warp_wgmma(sim_warp *w) {
   const warp_call *c = &w->lanes[0]->call;
-  wgmma_op op = {.d = *(const emu_wgmma_desc *)c->p0, .in_regs = c->p3 != NULL, .b = *(const emu_wgmma_operand *)c->p2, .group = w->wgmma_group, .line = c->line};
+  wgmma_op op = {.d = *(const emu_wgmma_desc *)c->p0,
+                 .in_regs = c->p3 != NULL,
+                 .b = *(const emu_wgmma_operand *)c->p2,
+                 .group = w->wgmma_group,
+                 .line = c->line};
   op.b_at = shadow_offset(op.b.at, 16, op.line);
   if (op.in_regs) {
     for (int l = 0; l < 32; l++) memcpy(op.a_regs[l], w->lanes[l]->call.p3, sizeof op.a_regs[l]);
@@ -141,12 +158,17 @@ static double tile_a[16][32], tile_b[32][256];
 static void load_operands(sim_warp *w, const wgmma_op *op) {
   int size = fp_bits(op->d.a) / 8, per = 4 / size;
   for (int i = 0; i < 16 && !op->in_regs; i++)
-    for (int k = 0; k < op->d.k; k++) tile_a[i][k] = fp_get(w->block->shared + operand_at(&op->a, op->a_at, 16 * (w->in_block % 4) + i, k, size), op->d.a, 0);
+    for (int k = 0; k < op->d.k; k++)
+      tile_a[i][k] =
+          fp_get(w->block->shared + operand_at(&op->a, op->a_at, 16 * (w->in_block % 4) + i, k, size), op->d.a, 0);
   for (int l = 0; l < 32 && op->in_regs; l++)
     for (int r = 0; r < 4; r++)
-      for (int e = 0; e < per; e++) tile_a[l / 4 + 8 * (r % 2)][4 * per * (r / 2) + per * (l % 4) + e] = fp_get(op->a_regs[l], op->d.a, r * per + e);
+      for (int e = 0; e < per; e++)
+        tile_a[l / 4 + 8 * (r % 2)][4 * per * (r / 2) + per * (l % 4) + e] =
+            fp_get(op->a_regs[l], op->d.a, r * per + e);
   for (int j = 0; j < op->d.n; j++)
-    for (int k = 0; k < op->d.k; k++) tile_b[k][j] = fp_get(w->block->shared + operand_at(&op->b, op->b_at, j, k, size), op->d.b, 0);
+    for (int k = 0; k < op->d.k; k++)
+      tile_b[k][j] = fp_get(w->block->shared + operand_at(&op->b, op->b_at, j, k, size), op->d.b, 0);
 }
 
 static void land(sim_warp *w, const wgmma_op *op) {
@@ -181,7 +203,9 @@ void wgmma_check_register(const void *p, int line) {
     const accumulators *acc = t->warp->wgmma[i].acc;
     const uint8_t *reg = acc->reg[t->lane];
     if ((const uint8_t *)p < reg || (const uint8_t *)p >= reg + 4 * acc->words) continue;
-    sim_find(EMU_ASYNC_EARLY, line, t->warp->wgmma[i].line, "accumulator register %d is used while the wgmma of line %d is in flight", (int)((const uint8_t *)p - reg) / 4, t->warp->wgmma[i].line);
+    sim_find(EMU_ASYNC_EARLY, line, t->warp->wgmma[i].line,
+             "accumulator register %d is used while the wgmma of line %d is in flight",
+             (int)((const uint8_t *)p - reg) / 4, t->warp->wgmma[i].line);
     return;
   }
 }
@@ -195,21 +219,27 @@ void warp_wgmma_wait(sim_warp *w) {
   memmove(w->wgmma, w->wgmma + n, (size_t)(w->n_wgmma - n) * sizeof *w->wgmma);
   w->n_wgmma -= n;
   if (!w->n_wgmma) w->wgmma_fenced = false;
-  /* The reads were recorded for lane 0; the other lanes' releases cover them too, as the wait is executed by the whole warp. */
+  /* The reads were recorded for lane 0; the other lanes' releases cover them too, as the wait is executed by the whole
+   * warp. */
   for (int l = 1; l < w->n_lanes; l++)
-    if (w->lanes[l]->clock[w->lanes[0]->id] < w->lanes[0]->clock[w->lanes[0]->id]) w->lanes[l]->clock[w->lanes[0]->id] = w->lanes[0]->clock[w->lanes[0]->id];
+    if (w->lanes[l]->clock[w->lanes[0]->id] < w->lanes[0]->clock[w->lanes[0]->id])
+      w->lanes[l]->clock[w->lanes[0]->id] = w->lanes[0]->clock[w->lanes[0]->id];
   clock_tick(w->lanes[0]);
 }
 
-void emu_wgmma(const emu_wgmma_desc *d, void *acc, const emu_wgmma_operand *a, const uint32_t *a_regs, const emu_wgmma_operand *b, int line) {
+void emu_wgmma(const emu_wgmma_desc *d, void *acc, const emu_wgmma_operand *a, const uint32_t *a_regs,
+               const emu_wgmma_operand *b, int line) {
   warp_collect(&(warp_call){.op = OP_WGMMA, .line = line, .p0 = d, .p1 = a, .p2 = b, .p3 = a_regs, .out = acc});
 }
 
 void emu_wgmma_fence(int line) { warp_collect(&(warp_call){.op = OP_WGMMA_FENCE, .line = line}); }
 void emu_wgmma_commit(int line) { warp_collect(&(warp_call){.op = OP_WGMMA_COMMIT, .line = line}); }
-void emu_wgmma_wait(int pending, int line) { warp_collect(&(warp_call){.op = OP_WGMMA_WAIT, .line = line, .i0 = pending}); }
+void emu_wgmma_wait(int pending, int line) {
+  warp_collect(&(warp_call){.op = OP_WGMMA_WAIT, .line = line, .i0 = pending});
+}
 
-/* ---- setmaxnreg: what the block got at launch is shared out anew, no more (PTX ISA, "setmaxnreg") ---------------------------------- */
+/* ---- setmaxnreg: what the block got at launch is shared out anew, no more (PTX ISA, "setmaxnreg")
+ * ---------------------------------- */
 
 int registers_at_launch(int threads) {
   int n = 65536 / threads / 8 * 8; /* one block a core, as the generated kernels' launch bounds say */
@@ -224,8 +254,10 @@ bool registers_free(sim_warp *w, int registers) {
 
 void warp_setmaxnreg(sim_warp *w) {
   const warp_call *c = &w->lanes[0]->call;
-  if (c->i0 % 8 || c->i0 < 24 || c->i0 > 256 || (w->registers_set && (c->i1 ? c->i0 < w->registers : c->i0 > w->registers)))
-    sim_find(EMU_BAD_ARGUMENT, c->line, 0, "setmaxnreg %s to %d registers from %d", c->i1 ? "up" : "down", c->i0, w->registers);
+  if (c->i0 % 8 || c->i0 < 24 || c->i0 > 256 ||
+      (w->registers_set && (c->i1 ? c->i0 < w->registers : c->i0 > w->registers)))
+    sim_find(EMU_BAD_ARGUMENT, c->line, 0, "setmaxnreg %s to %d registers from %d", c->i1 ? "up" : "down", c->i0,
+             w->registers);
   w->registers_set = true; /* what the kernel starts with is the compiler's choice */
 }
 

@@ -1,5 +1,6 @@
-/* tests/support/amd_asm.c - see amd_asm.h. A loop is what lies between a label and the last branch back to it; the innermost loops
- * with matrix instructions are looked at, as rings, since the compiler may place a loop's parts in another order. */
+/* tests/support/amd_asm.c - see amd_asm.h. A loop is what lies between a label and the last branch back to it; the
+ * innermost loops with matrix instructions are looked at, as rings, since the compiler may place a loop's parts in
+ * another order. */
 #include "tests/support/amd_asm.h"
 
 #include <limits.h>
@@ -71,7 +72,8 @@ static bool is_matrix(const line *l) { return starts(l, "v_mfma") || starts(l, "
 /* To LDS: an instruction of that name, or on gfx90a an ordinary one with the modifier. */
 static bool is_direct(const line *l) {
   const char *modifier = strstr(l->at, " lds");
-  return starts(l, "global_load_lds") || ((starts(l, "buffer_load") || starts(l, "global_load")) && modifier && modifier < l->at + l->n);
+  return starts(l, "global_load_lds") ||
+         ((starts(l, "buffer_load") || starts(l, "global_load")) && modifier && modifier < l->at + l->n);
 }
 static bool is_load(const line *l) { return starts(l, "global_load") || starts(l, "buffer_load"); }
 
@@ -85,11 +87,15 @@ static int loads_left(const line *l) {
   if (has_counter(l, "vmcnt(")) return atoi(strstr(l->at, "vmcnt(") + 6);
   return starts(l, "s_wait_loadcnt") ? (int)strtol(l->at + strcspn(l->at, " "), NULL, 0) : INT_MAX;
 }
-static bool waits_for_lds(const line *l) { return has_counter(l, "lgkmcnt(") || starts(l, "s_wait_dscnt") || starts(l, "s_wait_loadcnt_dscnt"); }
+static bool waits_for_lds(const line *l) {
+  return has_counter(l, "lgkmcnt(") || starts(l, "s_wait_dscnt") || starts(l, "s_wait_loadcnt_dscnt");
+}
 
 /* Jumped over by a branch right before: of the ping-pong's halves only one waits there. */
 static bool is_guarded(const line *l, int i) {
-  while (i > 0 && !starts(&l[i - 1], "s_cbranch") && (!l[i - 1].n || l[i - 1].at[0] == '.' || l[i - 1].at[0] == ';' || starts(&l[i - 1], "%bb"))) i--;
+  while (i > 0 && !starts(&l[i - 1], "s_cbranch") &&
+         (!l[i - 1].n || l[i - 1].at[0] == '.' || l[i - 1].at[0] == ';' || starts(&l[i - 1], "%bb")))
+    i--;
   return i > 0 && starts(&l[i - 1], "s_cbranch");
 }
 
@@ -152,7 +158,8 @@ const char *amd_asm_waits(const char *assembly) {
       matrix += is_matrix(&l[k]);
       for (int x = from; from > first && x <= k; x++) inner += is_matrix(&l[x]);
     }
-    for (int k = i + 1; first >= 0 && k < n && !wider; k++) wider = is_branch(&l[k]) && target_of(&l[k], l, first + 1) == first;
+    for (int k = i + 1; first >= 0 && k < n && !wider; k++)
+      wider = is_branch(&l[k]) && target_of(&l[k], l, first + 1) == first;
     if (matrix && !inner && !wider) fault = check_loop(l + first, i - first + 1);
   }
   free(l);

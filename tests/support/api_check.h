@@ -1,5 +1,5 @@
-/* tests/support/api_check.h - for tests of the public interface: a call that must succeed, and an allocator that refuses after so many
- * calls and counts what is still held. Include after cmocka.h. */
+/* tests/support/api_check.h - for tests of the public interface: a call that must succeed, and an allocator that
+ * refuses after so many calls and counts what is still held. Include after cmocka.h. */
 #ifndef TESTS_SUPPORT_API_CHECK_H
 #define TESTS_SUPPORT_API_CHECK_H
 #include <stdbool.h>
@@ -27,14 +27,18 @@ typedef struct count_head {
 } count_head;
 #define COUNT_MAGIC 0x7e55e7a0b10c0000u
 
-static inline size_t count_room(size_t align) { return align < sizeof(count_head) ? (sizeof(count_head) + align - 1) / align * align : align; }
+static inline size_t count_room(size_t align) {
+  return align < sizeof(count_head) ? (sizeof(count_head) + align - 1) / align * align : align;
+}
 
 static inline void *count_alloc(void *user, size_t size, size_t align) {
   counting *c = user;
   void *p = NULL;
   if (align < sizeof p) align = sizeof p;
   size_t room = count_room(align);
-  if (size > SIZE_MAX / 2 || __atomic_sub_fetch(&c->left, 1, __ATOMIC_RELAXED) < 0 || posix_memalign(&p, align, room + size + sizeof(count_head))) return NULL;
+  if (size > SIZE_MAX / 2 || __atomic_sub_fetch(&c->left, 1, __ATOMIC_RELAXED) < 0 ||
+      posix_memalign(&p, align, room + size + sizeof(count_head)))
+    return NULL;
   count_head h = {size, align, COUNT_MAGIC};
   char *at = (char *)p + room;
   memcpy(at - sizeof h, &h, sizeof h);
@@ -43,13 +47,15 @@ static inline void *count_alloc(void *user, size_t size, size_t align) {
   return at;
 }
 
-/* The process ends where a block was written past its end or is freed with another size or alignment than it was asked for: any thread may be here. */
+/* The process ends where a block was written past its end or is freed with another size or alignment than it was asked
+ * for: any thread may be here. */
 static inline void count_free(void *user, void *p, size_t size, size_t align) {
   count_head before, behind;
   if (align < sizeof p) align = sizeof p;
   memcpy(&before, (char *)p - sizeof before, sizeof before);
   if (before.magic != COUNT_MAGIC || before.size != size || before.align != align) {
-    fprintf(stderr, "a block of %zu bytes aligned to %zu is freed as %zu aligned to %zu\n", before.size, before.align, size, align);
+    fprintf(stderr, "a block of %zu bytes aligned to %zu is freed as %zu aligned to %zu\n", before.size, before.align,
+            size, align);
     abort();
   }
   memcpy(&behind, (char *)p + size, sizeof behind);
@@ -62,8 +68,8 @@ static inline void count_free(void *user, void *p, size_t size, size_t align) {
   free((char *)p - count_room(align));
 }
 
-/* Runs `life` undisturbed, then with its first, second, ... allocation refused: each time out of memory, or success where `spared` says that some
- * can be done without, and never a leak. Returns how many there are. */
+/* Runs `life` undisturbed, then with its first, second, ... allocation refused: each time out of memory, or success
+ * where `spared` says that some can be done without, and never a leak. Returns how many there are. */
 static inline long refuse_each_allocation(tsr_code (*life)(counting *), bool spared) {
   counting c = {.left = 1L << 40};
   assert_int_equal(life(&c), TSR_OK);
@@ -72,7 +78,8 @@ static inline long refuse_each_allocation(tsr_code (*life)(counting *), bool spa
   for (long i = 0; i < needed; i++) {
     c = (counting){.left = i};
     tsr_code code = life(&c);
-    if (code != TSR_OUT_OF_MEMORY && !(spared && code == TSR_OK)) fail_msg("allocation %ld of %ld: %s", i, needed, tsr_code_name(code));
+    if (code != TSR_OUT_OF_MEMORY && !(spared && code == TSR_OK))
+      fail_msg("allocation %ld of %ld: %s", i, needed, tsr_code_name(code));
     if (c.live) fail_msg("allocation %ld of %ld: %ld blocks leak", i, needed, c.live);
   }
   return needed;

@@ -7,7 +7,8 @@
 #define V "tensor<4xf32>"
 #define M "tensor<8x8xf32>"
 
-static const char *const names[N_CHAINS] = {"layers", "adds", "softmaxes", "sines", "fan", "inputs", "results", "returned", "views", "slices", "mixed", "skips", "mirror", "concat"};
+static const char *const names[N_CHAINS] = {"layers",   "adds",  "softmaxes", "sines", "fan",   "inputs", "results",
+                                            "returned", "views", "slices",    "mixed", "skips", "mirror", "concat"};
 const char *chain_name(chain_kind k) { return names[k]; }
 
 typedef struct text {
@@ -34,7 +35,8 @@ static void give(text *t, const char *type, const char *prefix, int i) {
 
 /* %v<i> = op of %v<i - 1>, and of %a where two. */
 static void step(text *t, int i, const char *op, bool two, const char *attrs, const char *type) {
-  strb_printf(t->out, "    %%v%d = \"tessera.graph.%s\"(%%v%d%s) %s : (%s%s%s) -> %s\n", i, op, i - 1, two ? ", %a" : "", attrs, type, two ? ", " : "", two ? type : "", type);
+  strb_printf(t->out, "    %%v%d = \"tessera.graph.%s\"(%%v%d%s) %s : (%s%s%s) -> %s\n", i, op, i - 1,
+              two ? ", %a" : "", attrs, type, two ? ", " : "", two ? type : "", type);
 }
 
 /* ---- kinds ----------------------------------------------------------------------------------------------------- */
@@ -49,15 +51,22 @@ static void layer(text *t, int i) {
 #define T "tensor<16x64xf32>"
 #define P "tensor<16x16xf32>"
 #define H "tensor<16x256xf32>"
-  strb_printf(b, "    %%n%d = \"tessera.graph.layernorm\"(%%x%d, %%g%d, %%b%d) : (" T ", tensor<64xf32>, tensor<64xf32>) -> " T "\n", i, i, i, i);
-  strb_printf(b, "    %%q%d = \"tessera.graph.matmul\"(%%n%d, %%wq%d) : (" T ", tensor<64x64xf32>) -> " T "\n", i, i, i);
-  strb_printf(b, "    %%s%d = \"tessera.graph.matmul\"(%%q%d, %%n%d) {transpose_b = true} : (" T ", " T ") -> " P "\n", i, i, i);
+  strb_printf(b,
+              "    %%n%d = \"tessera.graph.layernorm\"(%%x%d, %%g%d, %%b%d) : (" T
+              ", tensor<64xf32>, tensor<64xf32>) -> " T "\n",
+              i, i, i, i);
+  strb_printf(b, "    %%q%d = \"tessera.graph.matmul\"(%%n%d, %%wq%d) : (" T ", tensor<64x64xf32>) -> " T "\n", i, i,
+              i);
+  strb_printf(b, "    %%s%d = \"tessera.graph.matmul\"(%%q%d, %%n%d) {transpose_b = true} : (" T ", " T ") -> " P "\n",
+              i, i, i);
   strb_printf(b, "    %%p%d = \"tessera.graph.softmax\"(%%s%d) : (" P ") -> " P "\n", i, i);
   strb_printf(b, "    %%o%d = \"tessera.graph.matmul\"(%%p%d, %%q%d) : (" P ", " T ") -> " T "\n", i, i, i);
   strb_printf(b, "    %%r%d = \"tessera.graph.add\"(%%o%d, %%x%d) : (" T ", " T ") -> " T "\n", i, i, i);
-  strb_printf(b, "    %%f%d = \"tessera.graph.matmul\"(%%r%d, %%wu%d) : (" T ", tensor<64x256xf32>) -> " H "\n", i, i, i);
+  strb_printf(b, "    %%f%d = \"tessera.graph.matmul\"(%%r%d, %%wu%d) : (" T ", tensor<64x256xf32>) -> " H "\n", i, i,
+              i);
   strb_printf(b, "    %%h%d = \"tessera.graph.gelu\"(%%f%d) : (" H ") -> " H "\n", i, i);
-  strb_printf(b, "    %%y%d = \"tessera.graph.matmul\"(%%h%d, %%wd%d) : (" H ", tensor<256x64xf32>) -> " T "\n", i, i, i);
+  strb_printf(b, "    %%y%d = \"tessera.graph.matmul\"(%%h%d, %%wd%d) : (" H ", tensor<256x64xf32>) -> " T "\n", i, i,
+              i);
   strb_printf(b, "    %%x%d = \"tessera.graph.add\"(%%y%d, %%r%d) : (" T ", " T ") -> " T "\n", i + 1, i, i);
 }
 
@@ -79,14 +88,18 @@ static void chain(text *t, int n, const char *op, bool two, const char *type, in
 
 /* %s<i> = %s<i - 1> + %<with><i>. */
 static void sum(text *t, int n, const char *with) {
-  for (int i = 1; i < n; i++) strb_printf(t->out, "    %%s%d = \"tessera.graph.add\"(%%s%d, %%%s%d) : (" V ", " V ") -> " V "\n", i, i - 1, with, i);
+  for (int i = 1; i < n; i++)
+    strb_printf(t->out, "    %%s%d = \"tessera.graph.add\"(%%s%d, %%%s%d) : (" V ", " V ") -> " V "\n", i, i - 1, with,
+                i);
   give(t, V, "s", n - 1);
 }
 
 static void fan(text *t, int n) {
   arg(t, V, "a");
-  strb_printf(t->out, "    %%v = \"tessera.graph.sin\"(%%a) : (" V ") -> " V "\n    %%s0 = \"tessera.graph.cos\"(%%v) : (" V ") -> " V "\n");
-  for (int i = 1; i < n / 2; i++) strb_printf(t->out, "    %%w%d = \"tessera.graph.%s\"(%%v) {dtype = \"f32\"} : (" V ") -> " V "\n", i, "cast");
+  strb_printf(t->out, "    %%v = \"tessera.graph.sin\"(%%a) : (" V ") -> " V
+                      "\n    %%s0 = \"tessera.graph.cos\"(%%v) : (" V ") -> " V "\n");
+  for (int i = 1; i < n / 2; i++)
+    strb_printf(t->out, "    %%w%d = \"tessera.graph.%s\"(%%v) {dtype = \"f32\"} : (" V ") -> " V "\n", i, "cast");
   strb_printf(t->out, "    %%w0 = \"tessera.graph.exp\"(%%v) : (" V ") -> " V "\n");
   sum(t, n / 2, "w");
 }
@@ -107,9 +120,16 @@ static void views(text *t, int n) {
   arg(t, M, "v0");
   for (int i = 1; i <= n; i++) {
     bool turn = i % 2;
-    strb_printf(t->out, "    %%v%d = \"tessera.graph.%s\"(%%v%d) {%s} : (%s) -> %s\n", i, turn ? "transpose" : "reshape", i - 1,
-                !turn ? i % 4 ? "shape = [4, 16]" : "shape = [8, 8]" : "perm = [1, 0]", i % 4 == 1 || i % 4 == 2 ? M : i % 4 == 3 ? "tensor<4x16xf32>" : "tensor<16x4xf32>",
-                i % 4 == 1 ? M : i % 4 == 2 ? "tensor<4x16xf32>" : i % 4 == 3 ? "tensor<16x4xf32>" : M);
+    strb_printf(t->out, "    %%v%d = \"tessera.graph.%s\"(%%v%d) {%s} : (%s) -> %s\n", i,
+                turn ? "transpose" : "reshape", i - 1,
+                !turn ? i % 4 ? "shape = [4, 16]" : "shape = [8, 8]" : "perm = [1, 0]",
+                i % 4 == 1 || i % 4 == 2 ? M
+                : i % 4 == 3             ? "tensor<4x16xf32>"
+                                         : "tensor<16x4xf32>",
+                i % 4 == 1   ? M
+                : i % 4 == 2 ? "tensor<4x16xf32>"
+                : i % 4 == 3 ? "tensor<16x4xf32>"
+                             : M);
   }
   give(t, n % 4 < 2 ? M : n % 4 == 2 ? "tensor<4x16xf32>" : "tensor<16x4xf32>", "v", n);
 }
@@ -117,14 +137,26 @@ static void views(text *t, int n) {
 static void slices(text *t, int n) {
   arg(t, "tensor<1x9xf32>", "v0");
   for (int i = 1; i <= n; i++)
-    if (i % 2) strb_printf(t->out, "    %%v%d = \"tessera.graph.broadcast\"(%%v%d) {shape = [3, 9]} : (tensor<1x9xf32>) -> tensor<3x9xf32>\n", i, i - 1);
-    else strb_printf(t->out, "    %%v%d = \"tessera.graph.slice\"(%%v%d) {starts = [1, 0], sizes = [1, 9], strides = [1, 1]} : (tensor<3x9xf32>) -> tensor<1x9xf32>\n", i, i - 1);
+    if (i % 2)
+      strb_printf(
+          t->out,
+          "    %%v%d = \"tessera.graph.broadcast\"(%%v%d) {shape = [3, 9]} : (tensor<1x9xf32>) -> tensor<3x9xf32>\n", i,
+          i - 1);
+    else
+      strb_printf(t->out,
+                  "    %%v%d = \"tessera.graph.slice\"(%%v%d) {starts = [1, 0], sizes = [1, 9], strides = [1, 1]} : "
+                  "(tensor<3x9xf32>) -> tensor<1x9xf32>\n",
+                  i, i - 1);
   give(t, n % 2 ? "tensor<3x9xf32>" : "tensor<1x9xf32>", "v", n);
 }
 
 static void mixed(text *t, int n) {
-  static const struct { const char *op, *attrs; bool two; } ops[] = {{"softmax", "", false}, {"add", "", true}, {"transpose", "{perm = [1, 0]}", false}, {"matmul", "", true},
-                                                                     {"sin", "", false}, {"mul", "", true}, {"layernorm", "", false}, {"sub", "", true}};
+  static const struct {
+    const char *op, *attrs;
+    bool two;
+  } ops[] = {{"softmax", "", false},   {"add", "", true},  {"transpose", "{perm = [1, 0]}", false},
+             {"matmul", "", true},     {"sin", "", false}, {"mul", "", true},
+             {"layernorm", "", false}, {"sub", "", true}};
   arg(t, M, "v0");
   arg(t, M, "a");
   for (int i = 1; i <= n; i++) step(t, i, ops[i % 8].op, ops[i % 8].two, ops[i % 8].attrs, M);
@@ -144,7 +176,9 @@ static void mirror(text *t, int n) {
   arg(t, M, "a");
   for (int i = 1; i <= n / 2; i++) step(t, i, i % 2 ? "softmax" : "matmul", i % 2 == 0, "", M);
   strb_printf(t->out, "    %%d%d = \"tessera.graph.neg\"(%%v%d) : (" M ") -> " M "\n", n / 2, n / 2);
-  for (int i = n / 2; i-- > 0;) strb_printf(t->out, "    %%d%d = \"tessera.graph.%s\"(%%d%d, %%v%d) : (" M ", " M ") -> " M "\n", i, i % 3 ? "mul" : "matmul", i + 1, i);
+  for (int i = n / 2; i-- > 0;)
+    strb_printf(t->out, "    %%d%d = \"tessera.graph.%s\"(%%d%d, %%v%d) : (" M ", " M ") -> " M "\n", i,
+                i % 3 ? "mul" : "matmul", i + 1, i);
   give(t, M, "d", 0);
 }
 
@@ -183,8 +217,11 @@ void chain_text(chain_kind k, int n, strb *out) {
   case CHAIN_MIRROR: mirror(&t, n); break;
   default: concat(&t, n);
   }
-  strb_printf(out, "\"builtin.module\"() ({\n  \"tessera.graph.func\"() ({\n  ^bb0(%s):\n%s", strb_text(&t.args), strb_text(&body));
-  strb_printf(out, "    \"tessera.graph.return\"(%s) : (%s) -> ()\n  }) {sym_name = \"main\"} : () -> ()\n}) : () -> ()\n", strb_text(&t.results), strb_text(&t.types));
+  strb_printf(out, "\"builtin.module\"() ({\n  \"tessera.graph.func\"() ({\n  ^bb0(%s):\n%s", strb_text(&t.args),
+              strb_text(&body));
+  strb_printf(out,
+              "    \"tessera.graph.return\"(%s) : (%s) -> ()\n  }) {sym_name = \"main\"} : () -> ()\n}) : () -> ()\n",
+              strb_text(&t.results), strb_text(&t.types));
   out->failed |= body.failed || t.args.failed || t.results.failed || t.types.failed;
   strb_clear(&body);
   strb_clear(&t.args);

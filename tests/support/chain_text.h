@@ -1,4 +1,5 @@
-/* tests/support/chain_text.h - programs of any length as Graph IR text, for tests and benchmarks of how compilation grows. */
+/* tests/support/chain_text.h - programs of any length as Graph IR text, for tests and benchmarks of how compilation
+ * grows. */
 #ifndef TESTS_SUPPORT_CHAIN_TEXT_H
 #define TESTS_SUPPORT_CHAIN_TEXT_H
 #include "core/base/str.h"

@@ -1,4 +1,5 @@
-/* Runs one gemm kind's kernels the way the interpreter does and compares them with a plain product, in f64 or in wrapping 64-bit integers. */
+/* Runs one gemm kind's kernels the way the interpreter does and compares them with a plain product, in f64 or in
+ * wrapping 64-bit integers. */
 #ifndef TESTS_SUPPORT_CPU_GEMM_TEST_H
 #define TESTS_SUPPORT_CPU_GEMM_TEST_H
 
@@ -19,7 +20,9 @@ typedef struct gemm_data {
   int64_t *whole;       /* the product of integers, modulo 2^64 */
 } gemm_data;
 
-static inline bool gemm_is_integer(cpuk_dtype t) { return t == CPUK_I8 || t == CPUK_U8 || t == CPUK_I16 || t == CPUK_I32 || t == CPUK_I64; }
+static inline bool gemm_is_integer(cpuk_dtype t) {
+  return t == CPUK_I8 || t == CPUK_U8 || t == CPUK_I16 || t == CPUK_I32 || t == CPUK_I64;
+}
 static inline int64_t gemm_integer(cpuk_dtype t, const void *p, size_t i) {
   if (t == CPUK_I64) return ((const int64_t *)p)[i];
   return gemm_is_integer(t) ? (int64_t)test_read(t, p, i) : 0;
@@ -42,7 +45,8 @@ static inline gemm_data gemm_data_make(const gemm_case *t) {
       uint64_t w = 0;
       d.start[i * n + j] = t->accumulate ? (double)((int)(test_u32() % 64) - 32) : 0;
       for (size_t q = 0; q < k; q++) {
-        size_t at = (size_t)((ptrdiff_t)i * d.a_rs + (ptrdiff_t)q * d.a_cs), bt = (size_t)((ptrdiff_t)q * d.b_rs + (ptrdiff_t)j * d.b_cs);
+        size_t at = (size_t)((ptrdiff_t)i * d.a_rs + (ptrdiff_t)q * d.a_cs),
+               bt = (size_t)((ptrdiff_t)q * d.b_rs + (ptrdiff_t)j * d.b_cs);
         double x = test_read(t->a_type, d.a, at), y = test_read(t->b_type, d.b, bt);
         s += x * y, e += fabs(x * y);
         w += (uint64_t)gemm_integer(t->a_type, d.a, at) * (uint64_t)gemm_integer(t->b_type, d.b, bt);
@@ -53,7 +57,9 @@ static inline gemm_data gemm_data_make(const gemm_case *t) {
     }
   return d;
 }
-static inline void gemm_data_free(gemm_data *d) { free(d->a), free(d->b), free(d->want), free(d->bound), free(d->start), free(d->whole); }
+static inline void gemm_data_free(gemm_data *d) {
+  free(d->a), free(d->b), free(d->want), free(d->bound), free(d->start), free(d->whole);
+}
 
 /* gamma_k of an f32 or f64 chain (Higham 2002, 3.1), one rounding more for C; integers are exact. */
 static inline double gemm_tolerance(const gemm_case *t, cpuk_dtype acc) {
@@ -61,7 +67,8 @@ static inline double gemm_tolerance(const gemm_case *t, cpuk_dtype acc) {
   return ((double)t->k + 2) * u * 1.01;
 }
 
-static inline void gemm_compare(const char *what, const cpuk_gemm *g, const gemm_case *t, const gemm_data *d, const void *c, size_t ldc) {
+static inline void gemm_compare(const char *what, const cpuk_gemm *g, const gemm_case *t, const gemm_data *d,
+                                const void *c, size_t ldc) {
   int bad = 0;
   size_t at = 0;
   for (size_t i = 0; i < t->m; i++)
@@ -69,12 +76,15 @@ static inline void gemm_compare(const char *what, const cpuk_gemm *g, const gemm
       double err = fabs(test_read(g->acc_type, c, i * ldc + j) - d->want[i * t->n + j]);
       if (gemm_is_integer(g->acc_type)) {
         int64_t whole = d->whole[i * t->n + j];
-        err = gemm_integer(g->acc_type, c, i * ldc + j) == (g->acc_type == CPUK_I32 ? (int32_t)(uint32_t)whole : whole) ? 0 : INFINITY;
+        err = gemm_integer(g->acc_type, c, i * ldc + j) == (g->acc_type == CPUK_I32 ? (int32_t)(uint32_t)whole : whole)
+                  ? 0
+                  : INFINITY;
       }
       if (!(err <= gemm_tolerance(t, g->acc_type) * d->bound[i * t->n + j]) && !bad++) at = i * t->n + j;
     }
-  CHECK(bad == 0, "%s %s %zux%zux%zu at%d bt%d acc%d: %d wrong, first at %zu,%zu: %g for %g", what, g->name, t->m, t->n, t->k, t->a_trans,
-        t->b_trans, t->accumulate, bad, at / t->n, at % t->n, test_read(g->acc_type, c, at / t->n * ldc + at % t->n), d->want[at]);
+  CHECK(bad == 0, "%s %s %zux%zux%zu at%d bt%d acc%d: %d wrong, first at %zu,%zu: %g for %g", what, g->name, t->m, t->n,
+        t->k, t->a_trans, t->b_trans, t->accumulate, bad, at / t->n, at % t->n,
+        test_read(g->acc_type, c, at / t->n * ldc + at % t->n), d->want[at]);
 }
 
 static inline void gemm_write(cpuk_dtype acc, void *c, size_t i, double v) {
@@ -106,7 +116,8 @@ static inline void gemm_check_margin(const cpuk_gemm *g, const gemm_case *t, con
 
 /* The blocked product; returns C (ldc = n + 5) for the caller to compare bits with and free. */
 static inline char *gemm_run_blocks(const cpuk_gemm *g, const gemm_case *t, const gemm_data *d) {
-  size_t ldc = t->n + 5, e = cpuk_dtype_bytes(g->acc_type), ae = cpuk_dtype_bytes(t->a_type), be = cpuk_dtype_bytes(t->b_type);
+  size_t ldc = t->n + 5, e = cpuk_dtype_bytes(g->acc_type), ae = cpuk_dtype_bytes(t->a_type),
+         be = cpuk_dtype_bytes(t->b_type);
   size_t bm = t->bm ? t->bm : t->m, bn = t->bn ? t->bn : t->n, bk = t->bk ? t->bk : t->k;
   char *c = gemm_c(g, t, d, ldc), *comp = test_alloc(t->m * ldc * 8);
   memset(comp, 0, t->m * ldc * 8);
@@ -117,7 +128,8 @@ static inline char *gemm_run_blocks(const cpuk_gemm *g, const gemm_case *t, cons
     /* every panel apart, in backward order: they're independent */
     for (size_t j = (t->n + g->nr - 1) / g->nr; !t->b_plain && j-- > 0;) {
       size_t w = t->n - j * g->nr < g->nr ? t->n - j * g->nr : g->nr;
-      const char *src = (const char *)d->b + ((ptrdiff_t)k0 * d->b_rs + (ptrdiff_t)(j * g->nr) * d->b_cs) * (ptrdiff_t)be;
+      const char *src =
+          (const char *)d->b + ((ptrdiff_t)k0 * d->b_rs + (ptrdiff_t)(j * g->nr) * d->b_cs) * (ptrdiff_t)be;
       g->pack_b(&(cpuk_pack_args){pb + j * g->b_panel_bytes(kw), src, t->b_type, d->b_rs, d->b_cs, kw, w});
     }
     for (size_t i = 0; i < t->m; i += bm) {
@@ -148,7 +160,8 @@ static inline char *gemm_run_blocks(const cpuk_gemm *g, const gemm_case *t, cons
 static inline void gemm_run_skinny(const cpuk_gemm *g, const gemm_case *t, const gemm_data *d) {
   size_t ldc = t->n + 5;
   char *c = gemm_c(g, t, d, ldc);
-  g->skinny(&(cpuk_skinny_args){c, (ptrdiff_t)ldc, d->a, d->a_rs, d->b, d->b_rs, d->b_cs, t->m, t->n, t->k, t->accumulate});
+  g->skinny(
+      &(cpuk_skinny_args){c, (ptrdiff_t)ldc, d->a, d->a_rs, d->b, d->b_rs, d->b_cs, t->m, t->n, t->k, t->accumulate});
   gemm_compare("skinny", g, t, d, c, ldc);
   gemm_check_margin(g, t, c, ldc);
   free(c);

@@ -1,4 +1,5 @@
-/* What the tests of the CPU kernels share: counted checks, a seeded generator, storage conversions that are too simple to be wrong. */
+/* What the tests of the CPU kernels share: counted checks, a seeded generator, storage conversions that are too simple
+ * to be wrong. */
 #ifndef TESTS_SUPPORT_CPU_KERNELS_TEST_H
 #define TESTS_SUPPORT_CPU_KERNELS_TEST_H
 
@@ -61,7 +62,8 @@ static inline double test_read(cpuk_dtype t, const void *p, size_t i) {
   uint32_t x = t == CPUK_F16 ? h[i] : b[i], m = x & ((1u << mbits) - 1), e = x >> mbits & ((1u << ebits) - 1);
   double s = x >> (ebits + mbits) & 1 ? -1 : 1;
   int bias = (1 << (ebits - 1)) - 1;
-  if (t == CPUK_F8E4M3 ? (x & 0x7f) == 0x7f : e == (1u << ebits) - 1) return t != CPUK_F8E4M3 && m == 0 ? s * INFINITY : NAN;
+  if (t == CPUK_F8E4M3 ? (x & 0x7f) == 0x7f : e == (1u << ebits) - 1)
+    return t != CPUK_F8E4M3 && m == 0 ? s * INFINITY : NAN;
   return e == 0 ? s * ldexp(m, 1 - bias - mbits) : s * ldexp((1u << mbits) + m, (int)e - bias - mbits);
 }
 
@@ -73,7 +75,11 @@ static inline void test_fill(cpuk_dtype t, void *p, size_t n) {
       case CPUK_F32: ((float *)p)[i] = (float)test_unit(); break;
       case CPUK_F64: ((double *)p)[i] = test_unit(); break;
       case CPUK_BF16: ((uint16_t *)p)[i] = (uint16_t)(test_to_bits(f) >> 16); break;
-      case CPUK_F16: ((uint16_t *)p)[i] = (uint16_t)(f == 0 ? 0 : (test_to_bits(f) >> 16 & 0x8000) | (((test_to_bits(f) & 0x7fffffff) - (112u << 23)) >> 13)); break;
+      case CPUK_F16:
+        ((uint16_t *)p)[i] = (uint16_t)(f == 0 ? 0
+                                               : (test_to_bits(f) >> 16 & 0x8000) |
+                                                     (((test_to_bits(f) & 0x7fffffff) - (112u << 23)) >> 13));
+        break;
       case CPUK_I32: ((int32_t *)p)[i] = (int32_t)test_u32(); break;
       case CPUK_I16: ((int16_t *)p)[i] = (int16_t)test_u32(); break;
       case CPUK_I64: ((int64_t *)p)[i] = test_i64(); break;

@@ -91,7 +91,8 @@ bool gt_same(ir_op *a, ir_op *b, unsigned seed, double lo, double hi) {
       tsr_status_free(graph_element(ea, va, i, &x));
       tsr_status_free(graph_element(eb, vb, i, &y));
       same = graph_agrees(va->type->dtype, y.v, x);
-      if (!same) fprintf(stderr, "output %d element %lld: %.9g and %.9g, tolerance %.3g\n", o, (long long)i, x.v, y.v, x.e);
+      if (!same)
+        fprintf(stderr, "output %d element %lld: %.9g and %.9g, tolerance %.3g\n", o, (long long)i, x.v, y.v, x.e);
     }
   }
   tsr_status_free(st);
@@ -116,7 +117,8 @@ ir_module *gt_flatten(const ir_module *schedule) {
   ir_builder top = ir_at_end(m, m->root->regions[0]);
   ir_op *func = ir_op_new(&top, graph_def(G_FUNC), 0, NULL, 0, NULL, 1);
   ir_builder b = ir_at_end(m, func->regions[0]);
-  for (int i = 0; i < from->n_args; i++) from->args[i]->data = ir_block_arg(m, func->regions[0], ir_type_get(m, from->args[i]->type), from->args[i]->name);
+  for (int i = 0; i < from->n_args; i++)
+    from->args[i]->data = ir_block_arg(m, func->regions[0], ir_type_get(m, from->args[i]->type), from->args[i]->name);
   for (ir_op *o = from->first; o; o = o->next) {
     if (o->def->level == IR_GRAPH) {
       copy_op(&b, o);

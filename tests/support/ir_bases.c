@@ -11,16 +11,29 @@
 
 /* Small, so that mutants are quick; extents that don't divide the tiles, so that windows are clipped. */
 static const char *const graphs[] = {
-    FUNC("%a: tensor<21x13xf32>, %b: tensor<13xf16>", "%c = \"tessera.graph.cast\"(%b) {dtype = \"f32\"}\n%d = \"tessera.graph.add\"(%a, %c)\n%e = \"tessera.graph.gelu\"(%d)\n", "%e, %d"),
+    FUNC("%a: tensor<21x13xf32>, %b: tensor<13xf16>",
+         "%c = \"tessera.graph.cast\"(%b) {dtype = \"f32\"}\n%d = \"tessera.graph.add\"(%a, %c)\n%e = "
+         "\"tessera.graph.gelu\"(%d)\n",
+         "%e, %d"),
     FUNC("%a: tensor<9x40xf32>", "%s = \"tessera.graph.softmax\"(%a)\n", "%s"),
-    FUNC("%a: tensor<9x40xbf16>, %g: tensor<40xbf16>, %b: tensor<40xbf16>", "%s = \"tessera.graph.layernorm\"(%a, %g, %b)\n", "%s"),
-    FUNC("%a: tensor<9x40xf32>, %g: tensor<40xf32>, %b: tensor<40xf32>", "%s = \"tessera.graph.layernorm\"(%a, %g, %b)\n", "%s"),
-    FUNC("%a: tensor<20x33xf32>, %b: tensor<33x18xf32>, %c: tensor<18xf32>", "%m = \"tessera.graph.matmul\"(%a, %b)\n%d = \"tessera.graph.add\"(%m, %c)\n%e = \"tessera.graph.relu\"(%d)\n", "%e"),
+    FUNC("%a: tensor<9x40xbf16>, %g: tensor<40xbf16>, %b: tensor<40xbf16>",
+         "%s = \"tessera.graph.layernorm\"(%a, %g, %b)\n", "%s"),
+    FUNC("%a: tensor<9x40xf32>, %g: tensor<40xf32>, %b: tensor<40xf32>",
+         "%s = \"tessera.graph.layernorm\"(%a, %g, %b)\n", "%s"),
+    FUNC("%a: tensor<20x33xf32>, %b: tensor<33x18xf32>, %c: tensor<18xf32>",
+         "%m = \"tessera.graph.matmul\"(%a, %b)\n%d = \"tessera.graph.add\"(%m, %c)\n%e = \"tessera.graph.relu\"(%d)\n",
+         "%e"),
     FUNC("%a: tensor<64x64xf16>, %b: tensor<64x64xf16>", "%m = \"tessera.graph.matmul\"(%a, %b)\n", "%m"),
     FUNC("%a: tensor<20x33xi8>, %b: tensor<33x18xi8>", "%m = \"tessera.graph.matmul\"(%a, %b)\n", "%m"),
-    FUNC("%a: tensor<5x6x7xi32>", "%t = \"tessera.graph.transpose\"(%a) {perm = [2, 0, 1]}\n%r = \"tessera.graph.reduce_max\"(%t) {axes = [1]}\n%n = \"tessera.graph.neg\"(%t)\n", "%n, %r"),
-    FUNC("%a: tensor<9x12xf64>, %b: tensor<4x12xf64>", "%c = \"tessera.graph.concat\"(%a, %b) {axis = 0}\n%s = \"tessera.graph.reduce_sum\"(%c) {axes = [0]}\n", "%c, %s")};
-static const char *const files[] = {"embedding_mean", "flash_attention", "fft4096", "column_stats", "transpose", "conv2d"};
+    FUNC("%a: tensor<5x6x7xi32>",
+         "%t = \"tessera.graph.transpose\"(%a) {perm = [2, 0, 1]}\n%r = \"tessera.graph.reduce_max\"(%t) {axes = "
+         "[1]}\n%n = \"tessera.graph.neg\"(%t)\n",
+         "%n, %r"),
+    FUNC("%a: tensor<9x12xf64>, %b: tensor<4x12xf64>",
+         "%c = \"tessera.graph.concat\"(%a, %b) {axis = 0}\n%s = \"tessera.graph.reduce_sum\"(%c) {axes = [0]}\n",
+         "%c, %s")};
+static const char *const files[] = {"embedding_mean", "flash_attention", "fft4096",
+                                    "column_stats",   "transpose",       "conv2d"};
 
 /* As if read from its text. */
 static tsr_status add(ir_bases *b, const ir_module *m) {

@@ -1,5 +1,5 @@
-/* tests/support/ir_bases.h - the modules that the fuzzers of Tile and Target IR start from: small graphs lowered for a device that need not be
- * here, and the hand-written programs of tests/tile. */
+/* tests/support/ir_bases.h - the modules that the fuzzers of Tile and Target IR start from: small graphs lowered for a
+ * device that need not be here, and the hand-written programs of tests/tile. */
 #ifndef TESTS_SUPPORT_IR_BASES_H
 #define TESTS_SUPPORT_IR_BASES_H
 #include "core/device/caps.h"
@@ -12,7 +12,8 @@ typedef struct ir_bases {
   int n;
 } ir_bases;
 
-/* Adds each at Tile and at Target level. False, with a line on standard output, if one can't be made; a device's refusal is none. */
+/* Adds each at Tile and at Target level. False, with a line on standard output, if one can't be made; a device's
+ * refusal is none. */
 bool ir_bases_add(ir_bases *b, const tsr_caps *caps);
 void ir_bases_clear(ir_bases *b);
 

@@ -1,5 +1,5 @@
-/* tests/support/ir_fuzz.c - see ir_fuzz.h. A child tries mutants until it has used a batch of them, and tells by shared memory which one it is
- * at; when it ends otherwise, the next child goes on behind that one. */
+/* tests/support/ir_fuzz.c - see ir_fuzz.h. A child tries mutants until it has used a batch of them, and tells by shared
+ * memory which one it is at; when it ends otherwise, the next child goes on behind that one. */
 #include "tests/support/ir_fuzz.h"
 
 #include <signal.h>
@@ -24,7 +24,9 @@ typedef struct progress {
 
 /* Sizes that no machine has are a status, as elsewhere; what is found ends the child. */
 const char *__asan_default_options(void);
-const char *__asan_default_options(void) { return "allocator_may_return_null=1:max_allocation_size_mb=1024:detect_leaks=1:handle_abort=1"; }
+const char *__asan_default_options(void) {
+  return "allocator_may_return_null=1:max_allocation_size_mb=1024:detect_leaks=1:handle_abort=1";
+}
 const char *__ubsan_default_options(void);
 const char *__ubsan_default_options(void) { return "halt_on_error=1:print_stacktrace=1"; }
 
@@ -88,7 +90,8 @@ static void report(const ir_fuzz *f, uint64_t seed, const progress *p, int statu
   char path[512];
   strb text;
   strb_init(&text, NULL);
-  snprintf(path, sizeof path, "%s/ir_fuzz_%s_%llu_%llu.mlir", TSR_BINARY_DIR, f->name, (unsigned long long)seed, (unsigned long long)p->at);
+  snprintf(path, sizeof path, "%s/ir_fuzz_%s_%llu_%llu.mlir", TSR_BINARY_DIR, f->name, (unsigned long long)seed,
+           (unsigned long long)p->at);
   pid_t c = fork(); /* what makes the text may be what is broken */
   if (!c) {
     ir_module *m = mutant(f, seed, p->at, &text);
@@ -98,7 +101,8 @@ static void report(const ir_fuzz *f, uint64_t seed, const progress *p, int statu
   }
   if (c > 0) waitpid(c, NULL, 0);
   printf("FAULT %s: mutant %llu of seed %llu %s %d; %s\n", f->name, (unsigned long long)p->at, (unsigned long long)seed,
-         WIFSIGNALED(status) ? (WTERMSIG(status) == SIGALRM ? "hung, signal" : "died of signal") : "ended with", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), path);
+         WIFSIGNALED(status) ? (WTERMSIG(status) == SIGALRM ? "hung, signal" : "died of signal") : "ended with",
+         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), path);
   strb_clear(&text);
 }
 
@@ -111,7 +115,10 @@ int ir_fuzz_run(const ir_fuzz *f) {
   if (only != UINT64_MAX) {
     p->at = only;
     try_one(f, seed, p);
-    printf("%s: mutant %llu: %s\n", f->name, (unsigned long long)only, !p->accepted ? "does not verify" : p->used ? "used" : "refused");
+    printf("%s: mutant %llu: %s\n", f->name, (unsigned long long)only,
+           !p->accepted ? "does not verify"
+           : p->used    ? "used"
+                        : "refused");
     return 0;
   }
   while (p->accepted < accept && faults < MOST_FAULTS) {
@@ -125,8 +132,9 @@ int ir_fuzz_run(const ir_fuzz *f) {
     else report(f, seed, p, status), faults++;
     p->at++;
   }
-  printf("%s: seed %llu, %llu mutants, %d verify: %d used, %d refused, %d took more than %d s; %d faults\n", f->name, (unsigned long long)seed, (unsigned long long)p->at, p->accepted, p->used,
-         p->refused, slow, CPU_SECONDS, faults);
+  printf("%s: seed %llu, %llu mutants, %d verify: %d used, %d refused, %d took more than %d s; %d faults\n", f->name,
+         (unsigned long long)seed, (unsigned long long)p->at, p->accepted, p->used, p->refused, slow, CPU_SECONDS,
+         faults);
   munmap(p, sizeof *p);
   return faults;
 }

@@ -30,15 +30,45 @@ static tsr_status collect(ir_op *op, void *user) {
   if (x->n_ops < MOST) x->ops[x->n_ops++] = op;
   for (int i = 0; i < op->n_results && x->n_values < MOST; i++) x->values[x->n_values++] = op->results[i];
   for (int r = 0; r < op->n_regions; r++)
-    for (int i = 0; i < op->regions[r]->n_args && x->n_values < MOST; i++) x->values[x->n_values++] = op->regions[r]->args[i];
+    for (int i = 0; i < op->regions[r]->n_args && x->n_values < MOST; i++)
+      x->values[x->n_values++] = op->regions[r]->args[i];
   return NULL;
 }
 
 /* ---- numbers --------------------------------------------------------------------------------------------------- */
 
 static int64_t edge(mutation *x, int64_t v) {
-  static const int64_t edges[] = {0, 1, 2, 3, 4, 7, 8, 16, 17, 64, 100, 1023, 1024, 1025, 32767, 32768, 65535, 65536, -1, -2, -8, INT32_MAX, (int64_t)INT32_MAX + 1, INT32_MIN,
-                                  (int64_t)1 << 32, (int64_t)1 << 40, (int64_t)1 << 62, INT64_MAX, INT64_MAX - 1, INT64_MIN, INT64_MIN + 1};
+  static const int64_t edges[] = {0,
+                                  1,
+                                  2,
+                                  3,
+                                  4,
+                                  7,
+                                  8,
+                                  16,
+                                  17,
+                                  64,
+                                  100,
+                                  1023,
+                                  1024,
+                                  1025,
+                                  32767,
+                                  32768,
+                                  65535,
+                                  65536,
+                                  -1,
+                                  -2,
+                                  -8,
+                                  INT32_MAX,
+                                  (int64_t)INT32_MAX + 1,
+                                  INT32_MIN,
+                                  (int64_t)1 << 32,
+                                  (int64_t)1 << 40,
+                                  (int64_t)1 << 62,
+                                  INT64_MAX,
+                                  INT64_MAX - 1,
+                                  INT64_MIN,
+                                  INT64_MIN + 1};
   switch (below(x, 5)) {
   case 0: return (int64_t)((uint64_t)v + 1);
   case 1: return (int64_t)((uint64_t)v - 1);
@@ -49,8 +79,12 @@ static int64_t edge(mutation *x, int64_t v) {
 }
 
 static void change_attr(mutation *x, ir_attr *a) {
-  static const char *const words[] = {"sum", "max", "min", "prod", "eq", "lt", "kahan_sum", "deterministic", "fast", "copy", "move", "fill", "splat", "reduce", "gemm", "matmul", "gather", "scatter",
-                                      "fft_stage", "transpose", "row_max", "row_sum", "row_exp", "row_sqdev", "row_norm", "row_softmax", "row_layernorm", "f16", "f32", "row", "col", "xor", "", "nothing"};
+  static const char *const words[] = {
+      "sum",      "max",         "min",           "prod",      "eq",      "lt",      "kahan_sum", "deterministic",
+      "fast",     "copy",        "move",          "fill",      "splat",   "reduce",  "gemm",      "matmul",
+      "gather",   "scatter",     "fft_stage",     "transpose", "row_max", "row_sum", "row_exp",   "row_sqdev",
+      "row_norm", "row_softmax", "row_layernorm", "f16",       "f32",     "row",     "col",       "xor",
+      "",         "nothing"};
   static const double numbers[] = {0, 1, -1, 0.5, 1e-40, 3e38, 1e300, -1e300};
   switch (a->kind) {
   case IR_A_INT: a->u.i = edge(x, a->u.i); break;
@@ -68,14 +102,17 @@ static void change_attr(mutation *x, ir_attr *a) {
 /* ---- types ----------------------------------------------------------------------------------------------------- */
 
 static const ir_type *other_type(mutation *x, const ir_type *t) {
-  static const tsr_dtype dtypes[] = {TSR_F64, TSR_F32, TSR_TF32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2, TSR_I64, TSR_I32, TSR_I16, TSR_I8, TSR_U8, TSR_BOOL};
+  static const tsr_dtype dtypes[] = {TSR_F64, TSR_F32, TSR_TF32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2,
+                                     TSR_I64, TSR_I32, TSR_I16,  TSR_I8,  TSR_U8,   TSR_BOOL};
   ir_type c = *t;
   const int d = c.rank ? below(x, c.rank) : 0, what = below(x, 9);
   if (what == 0 || !ir_type_is_shaped(t)) c.dtype = dtypes[below(x, (int)(sizeof dtypes / sizeof *dtypes))];
-  else if (what <= 3 && c.rank) c.dims[d] = below(x, 4) ? below(x, 20) : (int64_t)((uint64_t)edge(x, c.dims[d]) & INT64_MAX);
+  else if (what <= 3 && c.rank)
+    c.dims[d] = below(x, 4) ? below(x, 20) : (int64_t)((uint64_t)edge(x, c.dims[d]) & INT64_MAX);
   else if (what == 4 && c.rank < TSR_MAX_RANK) c.dims[c.rank] = below(x, 3), c.strides[c.rank] = 1, c.rank++;
   else if (what == 5 && c.rank) c.rank--;
-  else if (what == 6) ir_type_strides(t, c.strides), c.has_strides = c.rank && c.kind >= IR_T_VIEW, c.strides[d] = edge(x, c.strides[d]);
+  else if (what == 6)
+    ir_type_strides(t, c.strides), c.has_strides = c.rank && c.kind >= IR_T_VIEW, c.strides[d] = edge(x, c.strides[d]);
   else if (what == 7 && c.kind == IR_T_VIEW) c.offset = edge(x, c.offset);
   else if (what == 7 && (c.kind == IR_T_SHARED || c.kind == IR_T_ARRAY)) c.pad = below(x, 10);
   else c.kind = (ir_type_kind)(IR_T_INDEX + below(x, IR_T_TOKEN - IR_T_INDEX + 1));
@@ -105,7 +142,9 @@ static void change_operand(mutation *x, ir_op *op) {
 
 static void change_count(mutation *x, ir_op *op) {
   if (below(x, 2) && op->n_operands) op->operands[op->n_operands - 1]->n_uses--, op->n_operands--;
-  else if (x->n_values) ir_add_operand(op, op->n_operands && below(x, 4) ? op->operands[below(x, op->n_operands)] : x->values[below(x, x->n_values)]);
+  else if (x->n_values)
+    ir_add_operand(op, op->n_operands && below(x, 4) ? op->operands[below(x, op->n_operands)]
+                                                     : x->values[below(x, x->n_values)]);
 }
 
 static void change_arguments(mutation *x, ir_op *op) {
@@ -128,7 +167,8 @@ static void copy_elsewhere(mutation *x, ir_op *op) {
     if (o == op) return; /* not into itself */
   ir_builder b = ir_before(below(x, 2) ? to : op);
   ir_op *c = ir_op_copy(&b, op, NULL, NULL);
-  if (c && c->n_results && op->n_results == c->n_results && below(x, 2)) ir_replace_uses(op->parent->parent, op->results[0], c->results[0]);
+  if (c && c->n_results && op->n_results == c->n_results && below(x, 2))
+    ir_replace_uses(op->parent->parent, op->results[0], c->results[0]);
 }
 
 static void remove_op(ir_op *op) {

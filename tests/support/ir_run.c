@@ -18,7 +18,8 @@ static tsr_status fill(tsr_buffer *b, const tsr_tensor_info *t) {
 }
 
 static tsr_status make(tsr_device *dev, const tsr_tensor_info *t, tsr_binding *b) {
-  if (t->bytes > MOST_BYTES) return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("test", "tensor", NULL), "%zu bytes", t->bytes);
+  if (t->bytes > MOST_BYTES)
+    return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("test", "tensor", NULL), "%zu bytes", t->bytes);
   tsr_status st = tsr_buffer_create(dev, t->bytes, TSR_MEMORY_DEVICE, &b->buffer);
   return st ? st : fill(b->buffer, t);
 }
@@ -29,7 +30,8 @@ tsr_status ir_run(tsr_device *dev, const char *text, void *out, size_t bytes) {
   tsr_status st = tsr_program_parse(dev, text, strlen(text), "test", &(tsr_compile_options){.tune = TSR_TUNE_OFF}, &p);
   if (st) return st;
   const int n = tsr_program_n_inputs(p), m = tsr_program_n_outputs(p);
-  if (n > IR_RUN_MOST_TENSORS || m > IR_RUN_MOST_TENSORS) st = st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("test", "program", NULL), "%d inputs, %d results", n, m);
+  if (n > IR_RUN_MOST_TENSORS || m > IR_RUN_MOST_TENSORS)
+    st = st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("test", "program", NULL), "%d inputs, %d results", n, m);
   for (int i = 0; !st && i < n; i++) {
     tsr_tensor_info t = tsr_program_input(p, i);
     st = make(dev, &t, &in[i]);

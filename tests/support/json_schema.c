@@ -15,7 +15,9 @@ static bool is_type(const json *v, const char *name) {
 static bool equal(const json *a, const json *b) {
   if (a->type != b->type) return false;
   if (a->type == JSON_STRING) return !strcmp(a->string, b->string);
-  return a->type == JSON_NUMBER ? a->number == b->number : a->type == JSON_BOOL ? a->boolean == b->boolean : a->type == JSON_NULL;
+  return a->type == JSON_NUMBER ? a->number == b->number
+         : a->type == JSON_BOOL ? a->boolean == b->boolean
+                                : a->type == JSON_NULL;
 }
 
 static bool one_of(const json *choices, const json *v) {
@@ -44,7 +46,8 @@ static bool properties_hold(const json *schema, const json *v, const char *place
     const json *s = props ? json_get(props, m->key) : NULL;
     snprintf(at, sizeof at, "%.180s.%.60s", place, m->key);
     if (s && !json_schema_holds(s, m, at)) return false;
-    if (!s && others && others->type == JSON_BOOL && !others->boolean) return printf("%s: not in the schema\n", at), false;
+    if (!s && others && others->type == JSON_BOOL && !others->boolean)
+      return printf("%s: not in the schema\n", at), false;
   }
   return true;
 }

@@ -1,5 +1,6 @@
-/* tests/support/json_schema.h - checks JSON against the part of JSON Schema (draft 2020-12) that our schemas use: type, const, enum,
- * required, properties, additionalProperties, items, minimum, maximum, minLength. Any other keyword but annotations fails. */
+/* tests/support/json_schema.h - checks JSON against the part of JSON Schema (draft 2020-12) that our schemas use: type,
+ * const, enum, required, properties, additionalProperties, items, minimum, maximum, minLength. Any other keyword but
+ * annotations fails. */
 #ifndef TESTS_SUPPORT_JSON_SCHEMA_H
 #define TESTS_SUPPORT_JSON_SCHEMA_H
 #include "core/base/json.h"

@@ -1,4 +1,5 @@
-/* tests/support/mlir_opt.h - whether MLIR's own reader takes a file of dumps, split at "// -----". True where mlir-opt is not installed: the caller asks mlir_opt() and counts that as skipped. */
+/* tests/support/mlir_opt.h - whether MLIR's own reader takes a file of dumps, split at "// -----". True where mlir-opt
+ * is not installed: the caller asks mlir_opt() and counts that as skipped. */
 #ifndef TESTS_SUPPORT_MLIR_OPT_H
 #define TESTS_SUPPORT_MLIR_OPT_H
 #include <stdbool.h>
@@ -6,7 +7,9 @@
 #include <stdlib.h>
 
 static inline const char *mlir_opt(void) {
-  const char *opt = !system("command -v mlir-opt-19 >/dev/null 2>&1") ? "mlir-opt-19" : !system("command -v mlir-opt >/dev/null 2>&1") ? "mlir-opt" : NULL;
+  const char *opt = !system("command -v mlir-opt-19 >/dev/null 2>&1") ? "mlir-opt-19"
+                    : !system("command -v mlir-opt >/dev/null 2>&1")  ? "mlir-opt"
+                                                                      : NULL;
   if (!opt) printf("skipped: mlir-opt is not installed\n");
   return opt;
 }

@@ -60,8 +60,9 @@ int nv_sass_saturating(const void *cubin, size_t bytes) {
   return n;
 }
 
-/* Where a branch goes, as an instruction's number: a distance in bytes from the next one in the upper half of the word, from sm_90 on in units
- * of 4 bytes with its low 8 bits elsewhere. -1 if it is none, or one without a condition: those lead back from code that stands aside. */
+/* Where a branch goes, as an instruction's number: a distance in bytes from the next one in the upper half of the word,
+ * from sm_90 on in units of 4 bytes with its low 8 bits elsewhere. -1 if it is none, or one without a condition: those
+ * lead back from code that stands aside. */
 static int64_t target(const code *c, size_t k, int sm) {
   uint64_t w = c->words[2 * k];
   bool always = (w >> 12 & 15) == 7;

@@ -117,10 +117,13 @@ static tsr_shape narrower(rng *r, tsr_shape s) {
   return t;
 }
 
-static const char *const unary_names[] = {"neg", "abs", "exp", "tanh", "erf", "sigmoid", "relu", "gelu", "silu", "log", "sqrt", "rsqrt"};
+static const char *const unary_names[] = {"neg",  "abs",  "exp",  "tanh", "erf",  "sigmoid",
+                                          "relu", "gelu", "silu", "log",  "sqrt", "rsqrt"};
 static const char *const binary_names[] = {"add", "sub", "mul", "div", "min", "max", "pow"};
 
-static tsr_value some_unary(build *b, tsr_value x, bool positive) { return op1(b, unary_names[rng_range(b->r, 0, positive ? 11 : 8)], x); }
+static tsr_value some_unary(build *b, tsr_value x, bool positive) {
+  return op1(b, unary_names[rng_range(b->r, 0, positive ? 11 : 8)], x);
+}
 
 /* ---- families -------------------------------------------------------------------------------------------------- */
 
@@ -147,7 +150,11 @@ static void positive(build *b) {
 static void integers(build *b) {
   tsr_dtype t = integer_type(b->r);
   tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 8000);
-  static const char *const names[] = {"add", "sub", "mul", "min", "max", "div", "rem", "and", "or"}, *const folds[] = {"reduce_sum", "reduce_prod", "reduce_max", "reduce_min"};
+  static const char *const names[] = {"add", "sub", "mul", "min", "max", "div", "rem", "and", "or"}, *const folds[] = {
+                                                                                                         "reduce_sum",
+                                                                                                         "reduce_prod",
+                                                                                                         "reduce_max",
+                                                                                                         "reduce_min"};
   tsr_value x = input(b, t, s), y = input(b, t, narrower(b->r, s));
   x = op2(b, names[rng_range(b->r, 0, 8)], x, y);
   x = op1(b, rng_range(b->r, 0, 1) ? "neg" : "abs", x);
@@ -282,7 +289,8 @@ static void movement(build *b) {
     }
     case 2: {
       for (int d = 0; d < s.rank; d++) v[d] = rng_range(b->r, 0, 3), w[d] = rng_range(b->r, 0, 3);
-      tsr_attr a[3] = {TSR_INTS("low", v, s.rank), TSR_INTS("high", w, s.rank), TSR_FLOAT("value", rng_range(b->r, 0, 1) ? 0.0 : 3.0)};
+      tsr_attr a[3] = {TSR_INTS("low", v, s.rank), TSR_INTS("high", w, s.rank),
+                       TSR_FLOAT("value", rng_range(b->r, 0, 1) ? 0.0 : 3.0)};
       x = op(b, "pad", 1, &x, 3, a);
       break;
     }
@@ -332,8 +340,8 @@ static void attention(build *b) {
 
 /* ---- small ranks ----------------------------------------------------------------------------------------------- */
 
-/* Extents of which many are 1, changes of rank, values that several ops read and that are returned beside what is made of them: what a
- * rewrite says of "the shape" must hold for each of these. */
+/* Extents of which many are 1, changes of rank, values that several ops read and that are returned beside what is made
+ * of them: what a rewrite says of "the shape" must hold for each of these. */
 enum { POOL = 12 };
 
 typedef struct pool {
@@ -346,7 +354,10 @@ static int64_t small_extent(rng *r) {
   return e[rng_range(r, 0, 5)];
 }
 
-static tsr_value any(build *b, const pool *p) { return p->v[rng_range(b->r, 0, 3) ? rng_range(b->r, p->n > 2 ? p->n - 2 : 0, p->n - 1) : rng_range(b->r, 0, p->n - 1)]; }
+static tsr_value any(build *b, const pool *p) {
+  return p
+      ->v[rng_range(b->r, 0, 3) ? rng_range(b->r, p->n > 2 ? p->n - 2 : 0, p->n - 1) : rng_range(b->r, 0, p->n - 1)];
+}
 
 static bool broadcasts(const tsr_shape *a, const tsr_shape *b) {
   for (int i = 1; i <= a->rank && i <= b->rank; i++) {

@@ -1,4 +1,5 @@
-/* tests/support/tile_gen.h - Tile IR text of canonical kernels for many shapes and types, as schedule_to_tile makes them. */
+/* tests/support/tile_gen.h - Tile IR text of canonical kernels for many shapes and types, as schedule_to_tile makes
+ * them. */
 #ifndef TESTS_SUPPORT_TILE_GEN_H
 #define TESTS_SUPPORT_TILE_GEN_H
 #include "core/base/str.h"
@@ -18,7 +19,8 @@ typedef struct tile_matmul_case {
 
 void tile_gen_matmul(strb *b, const tile_matmul_case *c);
 
-/* Row kernels over [rows, n], converted to f32: "softmax", "rmsnorm", "layernorm", "sum", "max"; or a map: the name of a scalar op. */
+/* Row kernels over [rows, n], converted to f32: "softmax", "rmsnorm", "layernorm", "sum", "max"; or a map: the name of
+ * a scalar op. */
 typedef struct tile_row_case {
   const char *name, *op;
   int64_t rows, n, block_rows;

@@ -1,4 +1,5 @@
-/* The store of compiled binaries: content, checksums, size cap, refusal of what others can write, kill -9, full disk. */
+/* The store of compiled binaries: content, checksums, size cap, refusal of what others can write, kill -9, full disk.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

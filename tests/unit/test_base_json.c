@@ -10,7 +10,8 @@
 #include <cmocka.h>
 
 static void values_are_read(void **state) {
-  static const char text[] = " {\"a\": [1, -2.5e3, true, false, null, \"x\\n\\u00e9\\ud83d\\ude00\"], \"b\": {}, \"a2\": 7, \"a2\": 8} ";
+  static const char text[] =
+      " {\"a\": [1, -2.5e3, true, false, null, \"x\\n\\u00e9\\ud83d\\ude00\"], \"b\": {}, \"a2\": 7, \"a2\": 8} ";
   arena a;
   json *j;
   arena_init(&a, NULL);
@@ -28,19 +29,24 @@ static void values_are_read(void **state) {
 }
 
 static void whole_numbers_keep_to_their_type(void **state) {
-  static const char text[] = "{\"big\": 1e300, \"small\": -1e300, \"edge\": 9223372036854775808, \"half\": -2.5, \"word\": \"7\"}";
+  static const char text[] =
+      "{\"big\": 1e300, \"small\": -1e300, \"edge\": 9223372036854775808, \"half\": -2.5, \"word\": \"7\"}";
   arena a;
   json *j;
   arena_init(&a, NULL);
   assert_null(json_parse(&a, text, strlen(text), "t", &j));
-  assert_true(json_i32(j, "big", 0) == INT32_MAX && json_i32(j, "small", 0) == INT32_MIN && json_i32(j, "half", 0) == -2 && json_i32(j, "word", 5) == 5);
-  assert_true(json_i64(j, "big", 0) == INT64_MAX && json_i64(j, "small", 0) == INT64_MIN && json_i64(j, "edge", 0) == INT64_MAX && json_i64(j, "none", INT64_MIN) == INT64_MIN);
+  assert_true(json_i32(j, "big", 0) == INT32_MAX && json_i32(j, "small", 0) == INT32_MIN &&
+              json_i32(j, "half", 0) == -2 && json_i32(j, "word", 5) == 5);
+  assert_true(json_i64(j, "big", 0) == INT64_MAX && json_i64(j, "small", 0) == INT64_MIN &&
+              json_i64(j, "edge", 0) == INT64_MAX && json_i64(j, "none", INT64_MIN) == INT64_MIN);
   arena_clear(&a);
 }
 
 static void malformed_text_is_refused_with_its_place(void **state) {
-  static const char *const bad[] = {"", "{", "[1,]", "[1 2]", "{\"a\" 1}", "{a: 1}", "\"abc", "\"\\q\"", "\"\\u12\"", "\"\\ud800\"",
-                                    "\"\\u0000\"", "01", "1.", "-", "+1", "nul", "1e999", "[1] x", "\"a\nb\"", "\"a\\", ".5"};
+  static const char *const bad[] = {"",         "{",       "[1,]",      "[1 2]",       "{\"a\" 1}",   "{a: 1}",
+                                    "\"abc",    "\"\\q\"", "\"\\u12\"", "\"\\ud800\"", "\"\\u0000\"", "01",
+                                    "1.",       "-",       "+1",        "nul",         "1e999",       "[1] x",
+                                    "\"a\nb\"", "\"a\\",   ".5"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     arena a;
     json *j;
@@ -70,7 +76,8 @@ static void deep_nesting_is_refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(values_are_read), cmocka_unit_test(whole_numbers_keep_to_their_type), cmocka_unit_test(malformed_text_is_refused_with_its_place),
-                                     cmocka_unit_test(deep_nesting_is_refused)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(values_are_read), cmocka_unit_test(whole_numbers_keep_to_their_type),
+      cmocka_unit_test(malformed_text_is_refused_with_its_place), cmocka_unit_test(deep_nesting_is_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

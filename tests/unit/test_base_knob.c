@@ -1,5 +1,5 @@
-/* tests/unit/test_base_knob.c - every knob refuses what its row does not have, by its own type, and takes all that the row lists; names that
- * are no knob are found. */
+/* tests/unit/test_base_knob.c - every knob refuses what its row does not have, by its own type, and takes all that the
+ * row lists; names that are no knob are found. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,9 @@ static void takes(const char *name, const char *value) {
 }
 
 static void every_knob_refuses_an_unknown_word(void **state) {
-  static const char *const of_int[] = {"banana", "-1", "1x", " 1", "+1", "0x4", "99999999999999999999", "1000001"}, *const of_word[] = {"banana", "Auto", "auto,auto", " fast", "\x01", "%s%n"}, *const of_bool[] = {"banana", "2", "01", "-1"};
+  static const char *const of_int[] = {"banana", "-1", "1x", " 1", "+1", "0x4", "99999999999999999999", "1000001"},
+                           *const of_word[] = {"banana", "Auto", "auto,auto", " fast", "\x01", "%s%n"},
+                           *const of_bool[] = {"banana", "2", "01", "-1"};
   size_t n;
   const knob *k = knob_table(&n);
   for (size_t i = 0; i < n; i++) {
@@ -109,7 +111,8 @@ static void unknown_variables_are_warned_of(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_knob_refuses_an_unknown_word), cmocka_unit_test(every_knob_takes_what_its_row_lists),
-                                     cmocka_unit_test(each_matrix_path_is_a_word_of_its_knob), cmocka_unit_test(unknown_variables_are_warned_of)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_knob_refuses_an_unknown_word), cmocka_unit_test(every_knob_takes_what_its_row_lists),
+      cmocka_unit_test(each_matrix_path_is_a_word_of_its_knob), cmocka_unit_test(unknown_variables_are_warned_of)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Baselines cublaslt and hipblaslt of `tessera bench` against libraries that compute on the host and refuse what the real ones refuse (tests/fake): layouts,
- * transposes, leading dimensions, compute and scale types, workspace, the clock, failures of each call, no algorithm, missing libraries. */
+/* Baselines cublaslt and hipblaslt of `tessera bench` against libraries that compute on the host and refuse what the
+ * real ones refuse (tests/fake): layouts, transposes, leading dimensions, compute and scale types, workspace, the
+ * clock, failures of each call, no algorithm, missing libraries. */
 #include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
@@ -28,7 +29,8 @@ typedef struct side {
   const char *peer, *lib;
   int plain, turned, f32, f64, tf32, i32;
 } side;
-static const side sides[2] = {{"cublaslt", FAKE("cublaslt"), 0, 1, 68, 70, 77, 72}, {"hipblaslt", FAKE("hipblaslt"), 111, 112, 2, 7, 6, 9}};
+static const side sides[2] = {{"cublaslt", FAKE("cublaslt"), 0, 1, 68, 70, 77, 72},
+                              {"hipblaslt", FAKE("hipblaslt"), 111, 112, 2, 7, 6, 9}};
 
 static fake_blaslt_state *state_of(const side *s) {
   void *lib = dlopen(s->lib, RTLD_NOW);
@@ -45,7 +47,8 @@ static void fill(tsr_dtype t, void *p, size_t n, uint32_t seed) {
 
 /* Creates a job, writes operands, runs it and compares what comes back, times `scale`, with sums in f64. */
 static void computes(const side *s, tsr_dtype t, int64_t batch, double scale) {
-  peer_desc d = {.op = PEER_MATMUL, .dtype = t, .batch = batch, .m = 24, .n = 40, .k = 32, .n_sets = 2, .device = "gpu"};
+  peer_desc d = {
+      .op = PEER_MATMUL, .dtype = t, .batch = batch, .m = 24, .n = 40, .k = 32, .n_sets = 2, .device = "gpu"};
   peer_job *j = NULL;
   assert_null(peer_create(peer_find(s->peer), &d, &j));
   size_t na = peer_count(&d, 0), nb = peer_count(&d, 1), nc = peer_count(&d, 2);
@@ -64,8 +67,10 @@ static void computes(const side *s, tsr_dtype t, int64_t batch, double scale) {
     for (size_t i = 0; i < nc; i++) {
       double want = 0, have = dtype_load(out, got, i) * scale;
       size_t z = i / (24 * 40), row = i / 40 % 24, column = i % 40;
-      for (size_t k = 0; k < 32; k++) want += dtype_load(t, a, z * 24 * 32 + row * 32 + k) * dtype_load(t, b, z * 32 * 40 + k * 40 + column);
-      if (fabs(have - want) > 2 * dtype_get(out)->eps * fabs(want)) fail_msg("%s %s batch %d [%zu]: %g, expected %g", s->peer, tsr_dtype_name(t), (int)batch, i, have, want);
+      for (size_t k = 0; k < 32; k++)
+        want += dtype_load(t, a, z * 24 * 32 + row * 32 + k) * dtype_load(t, b, z * 32 * 40 + k * 40 + column);
+      if (fabs(have - want) > 2 * dtype_get(out)->eps * fabs(want))
+        fail_msg("%s %s batch %d [%zu]: %g, expected %g", s->peer, tsr_dtype_name(t), (int)batch, i, have, want);
     }
   }
   peer_destroy(&j);
@@ -80,9 +85,13 @@ static void products_are_row_major_in_every_type(void **state) {
       tsr_dtype t = types[i];
       bool narrow = tsr_dtype_size(t) == 1, f8 = t == TSR_F8E4M3 || t == TSR_F8E5M2;
       computes(s, t, 1, 1);
-      assert_int_equal(f->compute, t == TSR_I8 ? s->i32 : t == TSR_TF32 ? s->tf32 : t == TSR_F64 ? s->f64 : s->f32); /* f32 is not tf32, sums are never 16 bits wide */
+      assert_int_equal(f->compute, t == TSR_I8     ? s->i32
+                                   : t == TSR_TF32 ? s->tf32
+                                   : t == TSR_F64  ? s->f64
+                                                   : s->f32); /* f32 is not tf32, sums are never 16 bits wide */
       assert_int_equal(f->scale, t == TSR_I8 ? 10 : t == TSR_F64 ? 1 : 0);
-      assert_int_equal(f->turn_a, narrow ? s->turned : s->plain); /* the libraries' A is our B: 8-bit kinds want it along k */
+      assert_int_equal(f->turn_a,
+                       narrow ? s->turned : s->plain); /* the libraries' A is our B: 8-bit kinds want it along k */
       assert_int_equal(f->turn_b, s->plain);
       assert_int_equal(f->fast_sums, f8 && v == 0);
       assert_true(f->workspace == (size_t)64 << 20);
@@ -114,7 +123,8 @@ static void refusals_are_said_and_leave_nothing(void **state) {
   for (int v = 0; v < 2; v++) {
     const side *s = &sides[v];
     fake_blaslt_state *f = state_of(s);
-    peer_desc d = {.op = PEER_MATMUL, .dtype = TSR_BF16, .batch = 2, .m = 8, .n = 8, .k = 8, .device = "gpu"}, rows = {.op = PEER_SOFTMAX, .dtype = TSR_F32, .m = 8, .n = 8, .device = "gpu"};
+    peer_desc d = {.op = PEER_MATMUL, .dtype = TSR_BF16, .batch = 2, .m = 8, .n = 8, .k = 8, .device = "gpu"},
+              rows = {.op = PEER_SOFTMAX, .dtype = TSR_F32, .m = 8, .n = 8, .device = "gpu"};
     peer_job *j = NULL;
     assert_null(peer_create(peer_find(s->peer), &d, &j));
     peer_destroy(&j);
@@ -168,9 +178,11 @@ static void unavailable(const char *peer, const char *variable, const char *lib,
 }
 
 static void missing_libraries_are_named(void **state) {
-  unavailable("cublaslt", "TSR_CUBLASLT", "/no/such/lib.so", "/no/such/lib.so does not load (package the CUDA toolkit)");
+  unavailable("cublaslt", "TSR_CUBLASLT", "/no/such/lib.so",
+              "/no/such/lib.so does not load (package the CUDA toolkit)");
   unavailable("hipblaslt", "TSR_HIPBLASLT", "/no/such/lib.so", "/no/such/lib.so does not load (package ROCm)");
-  unavailable("cublaslt", "TSR_LIBCUDA", "/no/such/driver.so", "/no/such/driver.so does not load (package the GPU's driver)");
+  unavailable("cublaslt", "TSR_LIBCUDA", "/no/such/driver.so",
+              "/no/such/driver.so does not load (package the GPU's driver)");
   unavailable("cublaslt", "TSR_CUBLASLT", FAKE("cuda"), "the library has no cublasLtCreate");
 }
 
@@ -179,7 +191,9 @@ int main(void) {
   setenv("TSR_LIBHIP", FAKE("hip"), 1);
   setenv("TSR_CUBLASLT", sides[0].lib, 1);
   setenv("TSR_HIPBLASLT", sides[1].lib, 1);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(missing_libraries_are_named), cmocka_unit_test(products_are_row_major_in_every_type),
-                                     cmocka_unit_test(clock_counts_what_runs_between_start_and_stop), cmocka_unit_test(refusals_are_said_and_leave_nothing)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(missing_libraries_are_named),
+                                     cmocka_unit_test(products_are_row_major_in_every_type),
+                                     cmocka_unit_test(clock_counts_what_runs_between_start_and_stop),
+                                     cmocka_unit_test(refusals_are_said_and_leave_nothing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Tests of how compilation grows: programs of every kind of chain compile on each architecture, and twice the length takes twice the memory
- * and twice the searches, counted and not timed. What is equal is compiled once. */
+/* Tests of how compilation grows: programs of every kind of chain compile on each architecture, and twice the length
+ * takes twice the memory and twice the searches, counted and not timed. What is equal is compiled once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,8 @@ static void check(tsr_status st) {
   if (st) fail_msg("%s", tsr_status_message(st));
 }
 
-static tsr_program *compile(tsr_context **ctx, tsr_device **dev, const char *device, const tsr_allocator *al, chain_kind kind, int n) {
+static tsr_program *compile(tsr_context **ctx, tsr_device **dev, const char *device, const tsr_allocator *al,
+                            chain_kind kind, int n) {
   strb text;
   tsr_program *p;
   strb_init(&text, NULL);
@@ -74,12 +75,15 @@ static counts measure(chain_kind kind, int n) {
 
 /* ---- cases ----------------------------------------------------------------------------------------------------- */
 
-/* Three times the ops: three times as much, and half of that more for tables that grow by doubling. A square would be nine times. */
+/* Three times the ops: three times as much, and half of that more for tables that grow by doubling. A square would be
+ * nine times. */
 static void chains_of_any_kind_take_memory_linearly(void **state) {
   for (int k = 0; k < N_CHAINS; k++) {
     counts one = measure((chain_kind)k, 2000), three = measure((chain_kind)k, 6000);
-    if (three.bytes > 4.5 * (double)one.bytes || three.peak > 4.5 * (double)one.peak || three.calls > 4.5 * (double)one.calls)
-      fail_msg("%s: %zu bytes, %zu at once, %zu calls for 2000 ops; %zu, %zu, %zu for 6000", chain_name((chain_kind)k), one.bytes, one.peak, one.calls, three.bytes, three.peak, three.calls);
+    if (three.bytes > 4.5 * (double)one.bytes || three.peak > 4.5 * (double)one.peak ||
+        three.calls > 4.5 * (double)one.calls)
+      fail_msg("%s: %zu bytes, %zu at once, %zu calls for 2000 ops; %zu, %zu, %zu for 6000", chain_name((chain_kind)k),
+               one.bytes, one.peak, one.calls, three.bytes, three.peak, three.calls);
   }
 }
 
@@ -121,7 +125,8 @@ static void fusion_looks_at_a_bounded_stretch_for_each_op(void **state) {
     check(graph_simplify_module(m, NULL));
     check(graph_canonicalize(func, &(pass_options){0}));
     check(graph_fuse(func, &(pass_options){0}, &g));
-    if (g.order.looked_at > 16 * (int64_t)n) fail_msg("%s: %lld nodes looked at for %d ops", chain_name((chain_kind)k), (long long)g.order.looked_at, n);
+    if (g.order.looked_at > 16 * (int64_t)n)
+      fail_msg("%s: %lld nodes looked at for %d ops", chain_name((chain_kind)k), (long long)g.order.looked_at, n);
     for (int i = 0; i < g.n; i++) assert_true(g.v[i].work <= SCHED_MOST_WORK);
     graph_groups_clear(&g);
     ir_module_destroy(&m);
@@ -141,13 +146,16 @@ static int draw(int n) {
 
 static bool meet(const rt_slot *a, const rt_slot *b) {
   if (a == b) return true;
-  return a->kind == SLOT_TEMP && b->kind == SLOT_TEMP && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+  return a->kind == SLOT_TEMP && b->kind == SLOT_TEMP && a->offset < b->offset + b->bytes &&
+         b->offset < a->offset + a->bytes;
 }
 
 static bool depends(const tsr_program *p, const rt_launch *a, const rt_launch *b) {
   for (int i = 0; i < a->n_slots; i++)
     for (int k = 0; k < b->n_slots; k++)
-      if ((i >= a->n_slots - a->n_outputs || k >= b->n_slots - b->n_outputs) && meet(&p->slots[a->slots[i]], &p->slots[b->slots[k]])) return true;
+      if ((i >= a->n_slots - a->n_outputs || k >= b->n_slots - b->n_outputs) &&
+          meet(&p->slots[a->slots[i]], &p->slots[b->slots[k]]))
+        return true;
   return false;
 }
 
@@ -160,7 +168,10 @@ static void waits_are_the_direct_dependencies(void **state) {
     int touched[LAUNCHES][TOUCHED];
     tsr_program p = {.ctx = &ctx, .slots = slots, .n_slots = SLOTS, .launches = launches, .n_launches = LAUNCHES};
     arena_init(&p.arena, NULL);
-    for (int i = 0; i < SLOTS; i++) slots[i] = (rt_slot){.kind = i % 4 ? SLOT_TEMP : SLOT_INPUT, .offset = 256u * (unsigned)draw(30), .bytes = 256u * (unsigned)(1 + draw(4))};
+    for (int i = 0; i < SLOTS; i++)
+      slots[i] = (rt_slot){.kind = i % 4 ? SLOT_TEMP : SLOT_INPUT,
+                           .offset = 256u * (unsigned)draw(30),
+                           .bytes = 256u * (unsigned)(1 + draw(4))};
     for (int i = 0; i < LAUNCHES; i++) {
       launches[i] = (rt_launch){.slots = touched[i], .n_slots = 1 + draw(TOUCHED), .n_outputs = 1};
       for (int k = 0; k < TOUCHED; k++) touched[i][k] = draw(SLOTS);
@@ -193,7 +204,8 @@ static void areas_are_disjoint_while_they_live(void **state) {
     for (bool moved = true; moved;) {
       moved = false;
       for (int k = 0; k < i; k++)
-        if (taken[k].end >= start && lowest < taken[k].offset + taken[k].bytes && taken[k].offset < lowest + bytes) lowest = taken[k].offset + taken[k].bytes, moved = true;
+        if (taken[k].end >= start && lowest < taken[k].offset + taken[k].bytes && taken[k].offset < lowest + bytes)
+          lowest = taken[k].offset + taken[k].bytes, moved = true;
     }
     assert_int_equal(at, lowest);
     taken[i] = (rt_area){start, end, at, bytes};
@@ -204,9 +216,12 @@ static void areas_are_disjoint_while_they_live(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(chains_of_any_kind_take_memory_linearly), cmocka_unit_test(long_chains_compile_for_every_architecture),
-      cmocka_unit_test(equal_kernels_are_compiled_once), cmocka_unit_test(fusion_looks_at_a_bounded_stretch_for_each_op),
-      cmocka_unit_test(waits_are_the_direct_dependencies), cmocka_unit_test(areas_are_disjoint_while_they_live),
+      cmocka_unit_test(chains_of_any_kind_take_memory_linearly),
+      cmocka_unit_test(long_chains_compile_for_every_architecture),
+      cmocka_unit_test(equal_kernels_are_compiled_once),
+      cmocka_unit_test(fusion_looks_at_a_bounded_stretch_for_each_op),
+      cmocka_unit_test(waits_are_the_direct_dependencies),
+      cmocka_unit_test(areas_are_disjoint_while_they_live),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The AMX kernels' indexing, proven with emulated tile instructions: gemm_amx.c is compiled here with amx_emulated.h. Needs AVX-512. */
+/* The AMX kernels' indexing, proven with emulated tile instructions: gemm_amx.c is compiled here with amx_emulated.h.
+ * Needs AVX-512. */
 #define CPUK_AMX_EMULATE
 #if defined(__AVX512BW__)
 #include "backends/cpu/kernels/gemm_amx.c"
@@ -13,8 +14,9 @@ int main(void) {
     printf("%s\n", err);
     return 77;
   }
-  static const size_t shapes[][3] = {{1, 1, 1},   {16, 16, 32},  {16, 32, 64},  {32, 32, 64},  {33, 31, 65},    {17, 33, 31},
-                                     {5, 70, 129}, {64, 64, 128}, {47, 95, 257}, {96, 160, 96}, {100, 129, 320}, {3, 5, 0}};
+  static const size_t shapes[][3] = {{1, 1, 1},     {16, 16, 32},  {16, 32, 64},    {32, 32, 64},
+                                     {33, 31, 65},  {17, 33, 31},  {5, 70, 129},    {64, 64, 128},
+                                     {47, 95, 257}, {96, 160, 96}, {100, 129, 320}, {3, 5, 0}};
   const struct {
     const cpuk_gemm *g;
     cpuk_gemm_kind kind;
@@ -27,13 +29,21 @@ int main(void) {
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
       for (int v = 0; v < 8; v++) {
         const cpuk_gemm *g = kinds[q].g;
-        gemm_case t = {.kind = kinds[q].kind, .a_type = kinds[q].a, .b_type = kinds[q].b, .m = shapes[s][0], .n = shapes[s][1],
-                       .k = shapes[s][2], .a_trans = v & 1, .b_trans = v & 2, .accumulate = v & 4};
+        gemm_case t = {.kind = kinds[q].kind,
+                       .a_type = kinds[q].a,
+                       .b_type = kinds[q].b,
+                       .m = shapes[s][0],
+                       .n = shapes[s][1],
+                       .k = shapes[s][2],
+                       .a_trans = v & 1,
+                       .b_trans = v & 2,
+                       .accumulate = v & 4};
         gemm_data d = gemm_data_make(&t);
         char *whole = gemm_run_blocks(g, &t, &d);
         t.bm = 2u * g->mr, t.bn = g->nr, t.bk = g->kr, t.b_plain = v & 4;
         char *cut = gemm_run_blocks(g, &t, &d);
-        CHECK(memcmp(whole, cut, t.m * (t.n + 5) * 4) == 0, "%s %zux%zux%zu: bits depend on blocks", g->name, t.m, t.n, t.k);
+        CHECK(memcmp(whole, cut, t.m * (t.n + 5) * 4) == 0, "%s %zux%zux%zu: bits depend on blocks", g->name, t.m, t.n,
+              t.k);
         free(whole), free(cut);
         gemm_data_free(&d);
       }

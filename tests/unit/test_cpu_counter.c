@@ -1,4 +1,5 @@
-/* Bytes from memory by the kernel's counters, with a kernel that the test plays: what is added up, and when nothing may be said. */
+/* Bytes from memory by the kernel's counters, with a kernel that the test plays: what is added up, and when nothing may
+ * be said. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +74,8 @@ static void lines_of_all_threads_and_kinds_are_added_up(void **state) {
   double bytes;
   assert_non_null(c);
   assert_int_equal(f.n, 9);
-  for (int i = 0; i < 9; i++) assert_int_equal(f.fd[i].group, i % 3 ? i - i % 3 + 1 : -1); /* scheduled with its thread's loads */
+  for (int i = 0; i < 9; i++)
+    assert_int_equal(f.fd[i].group, i % 3 ? i - i % 3 + 1 : -1); /* scheduled with its thread's loads */
   counter_enable(c, true);
   pass(&f, 1000);
   counter_mark(c);
@@ -155,15 +157,18 @@ static void this_kernels_counters(void **state) {
   char *p = malloc(BYTES);
   assert_non_null(p);
   memset(p, 1, BYTES);
-  if (counter_bytes(c, &bytes)) printf("%d MiB were written, %.1f MiB came from memory\n", BYTES >> 20, bytes / (1 << 20));
+  if (counter_bytes(c, &bytes))
+    printf("%d MiB were written, %.1f MiB came from memory\n", BYTES >> 20, bytes / (1 << 20));
   free(p);
   counter_close(&c);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lines_of_all_threads_and_kinds_are_added_up), cmocka_unit_test(kinds_that_the_processor_lacks_are_left_out),
-      cmocka_unit_test(without_counters_nothing_is_said),            cmocka_unit_test(shared_counters_and_failed_reads_are_not_known),
+      cmocka_unit_test(lines_of_all_threads_and_kinds_are_added_up),
+      cmocka_unit_test(kinds_that_the_processor_lacks_are_left_out),
+      cmocka_unit_test(without_counters_nothing_is_said),
+      cmocka_unit_test(shared_counters_and_failed_reads_are_not_known),
       cmocka_unit_test(this_kernels_counters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

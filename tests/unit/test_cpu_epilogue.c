@@ -1,5 +1,6 @@
-/* Where the CPU accumulates a product that has an epilogue: in the memory of the result, unless the epilogue reads that memory (a sum that is
- * carried on, written by hand) or the result has another type. Results are right for ragged sizes, one and several blocks of k. */
+/* Where the CPU accumulates a product that has an epilogue: in the memory of the result, unless the epilogue reads that
+ * memory (a sum that is carried on, written by hand) or the result has another type. Results are right for ragged
+ * sizes, one and several blocks of k. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +24,8 @@ static tsr_value op(tsr_graph *g, const char *name, tsr_value x, tsr_value y) {
 }
 
 static tsr_graph *build(tsr_context *ctx, form f, tsr_dtype t, const int64_t s[3]) {
-  const tsr_shape shapes[N_INPUTS] = {{2, {s[0], s[2]}}, {2, {s[2], s[1]}}, {1, {s[1]}}, {2, {s[0], 1}}, {2, {s[0], s[1]}}};
+  const tsr_shape shapes[N_INPUTS] = {
+      {2, {s[0], s[2]}}, {2, {s[2], s[1]}}, {1, {s[1]}}, {2, {s[0], 1}}, {2, {s[0], s[1]}}};
   static const char *const names[N_INPUTS] = {"A", "B", "columns", "rows", "full"};
   tsr_graph *g;
   tsr_value v[N_INPUTS], y;
@@ -53,7 +55,8 @@ static bool in_place(tsr_context *ctx, const tsr_program *p) {
   return yes;
 }
 
-static double run(tsr_context *ctx, tsr_device *dev, form f, tsr_dtype t, const int64_t s[3], bool *accumulates_in_place) {
+static double run(tsr_context *ctx, tsr_device *dev, form f, tsr_dtype t, const int64_t s[3],
+                  bool *accumulates_in_place) {
   tsr_graph *g = build(ctx, f, t, s);
   tsr_program *p;
   OK(tsr_program_compile(dev, g, &(tsr_compile_options){.tune = TSR_TUNE_OFF}, &p));
@@ -104,8 +107,10 @@ static void product_accumulates_in_the_result(void **state) {
       for (size_t t = 0; t < 2; t++) {
         bool have;
         double worst = run(ctx, dev, (form)f, types[t], shapes[s], &have);
-        if (!(worst <= 1)) fail_msg("form %d, shape %zu, %s: error %g of the tolerance", f, s, tsr_dtype_name(types[t]), worst);
-        if (have != (types[t] == TSR_F32)) fail_msg("form %d, shape %zu, %s: in place %d", f, s, tsr_dtype_name(types[t]), have);
+        if (!(worst <= 1))
+          fail_msg("form %d, shape %zu, %s: error %g of the tolerance", f, s, tsr_dtype_name(types[t]), worst);
+        if (have != (types[t] == TSR_F32))
+          fail_msg("form %d, shape %zu, %s: in place %d", f, s, tsr_dtype_name(types[t]), have);
       }
   tsr_device_close(&dev);
   tsr_context_destroy(&ctx);
@@ -153,6 +158,7 @@ static void sum_carried_on_is_not_overwritten(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(product_accumulates_in_the_result), cmocka_unit_test(sum_carried_on_is_not_overwritten)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(product_accumulates_in_the_result),
+                                     cmocka_unit_test(sum_carried_on_is_not_overwritten)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The gemm kernels of every instruction set this machine has: kinds, operand types, transposes, tails of m, n and k, blocks, skinny, and
- * that the bits don't depend on how the blocks are cut. */
+/* The gemm kernels of every instruction set this machine has: kinds, operand types, transposes, tails of m, n and k,
+ * blocks, skinny, and that the bits don't depend on how the blocks are cut. */
 #include "tests/support/cpu_gemm_test.h"
 
 typedef struct kind_types {
@@ -25,101 +25,143 @@ static void check_kind(const cpuk_table *table, const kind_types *kt) {
   CHECK(g != NULL && (g->pack_types >> kt->a & 1) && (g->pack_types >> kt->b & 1), "%s: types", table->features);
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
     for (int v = 0; v < 8; v++) {
-      gemm_case t = {.kind = kt->kind, .a_type = kt->a, .b_type = kt->b, .m = shapes[s][0], .n = shapes[s][1], .k = shapes[s][2],
-                     .a_trans = v & 1, .b_trans = v & 2, .accumulate = v & 4};
+      gemm_case t = {.kind = kt->kind,
+                     .a_type = kt->a,
+                     .b_type = kt->b,
+                     .m = shapes[s][0],
+                     .n = shapes[s][1],
+                     .k = shapes[s][2],
+                     .a_trans = v & 1,
+                     .b_trans = v & 2,
+                     .accumulate = v & 4};
       gemm_data d = gemm_data_make(&t);
       char *whole = gemm_run_blocks(g, &t, &d), *cut;
       t.bm = g->mr, t.bn = 2u * g->nr;
       cut = gemm_run_blocks(g, &t, &d);
-      CHECK(memcmp(whole, cut, t.m * (t.n + 5) * cpuk_dtype_bytes(g->acc_type)) == 0, "%s %zux%zux%zu: bits depend on bm, bn", g->name, t.m, t.n, t.k);
+      CHECK(memcmp(whole, cut, t.m * (t.n + 5) * cpuk_dtype_bytes(g->acc_type)) == 0,
+            "%s %zux%zux%zu: bits depend on bm, bn", g->name, t.m, t.n, t.k);
       free(cut);
       t.bm = 3u * g->mr, t.bn = g->nr, t.bk = g->kr * ((8u + g->kr - 1) / g->kr);
       cut = gemm_run_blocks(g, &t, &d);
       if (gemm_is_integer(g->acc_type) || (kt->kind == CPUK_GEMM_F32 && strcmp(table->isa, "portable") != 0))
-        CHECK(memcmp(whole, cut, t.m * (t.n + 5) * cpuk_dtype_bytes(g->acc_type)) == 0, "%s %zux%zux%zu: bits depend on bk", g->name, t.m, t.n, t.k);
+        CHECK(memcmp(whole, cut, t.m * (t.n + 5) * cpuk_dtype_bytes(g->acc_type)) == 0,
+              "%s %zux%zux%zu: bits depend on bk", g->name, t.m, t.n, t.k);
       free(cut);
       t.b_plain = true;
       cut = gemm_run_blocks(g, &t, &d);
       if (gemm_is_integer(g->acc_type) || (kt->kind == CPUK_GEMM_F32 && strcmp(table->isa, "portable") != 0))
-        CHECK(memcmp(whole, cut, t.m * (t.n + 5) * cpuk_dtype_bytes(g->acc_type)) == 0, "%s %zux%zux%zu: bits depend on b_plain", g->name, t.m, t.n, t.k);
+        CHECK(memcmp(whole, cut, t.m * (t.n + 5) * cpuk_dtype_bytes(g->acc_type)) == 0,
+              "%s %zux%zux%zu: bits depend on b_plain", g->name, t.m, t.n, t.k);
       free(cut);
       if (!t.a_trans && g->a_inplace == (int)t.a_type && t.k % g->kr == 0) {
         t.in_place = true;
         cut = gemm_run_blocks(g, &t, &d);
-        CHECK(memcmp(whole, cut, t.m * (t.n + 5) * cpuk_dtype_bytes(g->acc_type)) == 0, "%s %zux%zux%zu: bits depend on packing A", g->name, t.m, t.n, t.k);
+        CHECK(memcmp(whole, cut, t.m * (t.n + 5) * cpuk_dtype_bytes(g->acc_type)) == 0,
+              "%s %zux%zux%zu: bits depend on packing A", g->name, t.m, t.n, t.k);
         free(cut);
       }
-      static const cpuk_dtype plain[CPUK_N_GEMM][2] = {{CPUK_F32, CPUK_F32}, {CPUK_BF16, CPUK_BF16}, {CPUK_F16, CPUK_F16}, {CPUK_I8, CPUK_I8},
+      static const cpuk_dtype plain[CPUK_N_GEMM][2] = {{CPUK_F32, CPUK_F32}, {CPUK_BF16, CPUK_BF16},
+                                                       {CPUK_F16, CPUK_F16}, {CPUK_I8, CPUK_I8},
                                                        {CPUK_U8, CPUK_I8},   {CPUK_F64, CPUK_F64}};
-      if (g->skinny != NULL && t.m <= CPUK_SKINNY_M && !t.a_trans && plain[kt->kind][0] == t.a_type && plain[kt->kind][1] == t.b_type)
+      if (g->skinny != NULL && t.m <= CPUK_SKINNY_M && !t.a_trans && plain[kt->kind][0] == t.a_type &&
+          plain[kt->kind][1] == t.b_type)
         gemm_run_skinny(g, &t, &d);
       free(whole);
       gemm_data_free(&d);
     }
 }
 
-/* Every pair of integer types has a kind that takes it, and is exact at the corners of the types, where products are largest. */
+/* Every pair of integer types has a kind that takes it, and is exact at the corners of the types, where products are
+ * largest. */
 static void check_integer_pairs(const cpuk_table *table) {
-  static const struct { cpuk_dtype t; int64_t corner[4]; } types[] = {{CPUK_I8, {-128, 127, -1, 1}}, {CPUK_U8, {255, 128, 127, 0}}, {CPUK_I16, {-32768, 32767, 300, -1}},
-                                                                   {CPUK_I32, {INT32_MIN, INT32_MAX, 70000, -1}}, {CPUK_I64, {INT64_MIN, INT64_MAX, 5000000000, -1}}};
+  static const struct {
+    cpuk_dtype t;
+    int64_t corner[4];
+  } types[] = {{CPUK_I8, {-128, 127, -1, 1}},
+               {CPUK_U8, {255, 128, 127, 0}},
+               {CPUK_I16, {-32768, 32767, 300, -1}},
+               {CPUK_I32, {INT32_MIN, INT32_MAX, 70000, -1}},
+               {CPUK_I64, {INT64_MIN, INT64_MAX, 5000000000, -1}}};
   enum { N = 5, K = 10 };
   for (int x = 0; x < N * N; x++) {
     cpuk_dtype ta = types[x / N].t, tb = types[x % N].t, acc = ta == CPUK_I64 || tb == CPUK_I64 ? CPUK_I64 : CPUK_I32;
     const cpuk_gemm *g = table->gemm[cpuk_gemm_kind_for(acc, ta, tb, false)];
     int64_t a[K], b[K], c = 0;
     uint64_t want = 0;
-    CHECK(g->acc_type == acc && (g->pack_types >> ta & 1) && (g->pack_types >> tb & 1), "%s: %d by %d", table->features, ta, tb);
+    CHECK(g->acc_type == acc && (g->pack_types >> ta & 1) && (g->pack_types >> tb & 1), "%s: %d by %d", table->features,
+          ta, tb);
     for (int i = 0; i < K; i++) {
       int64_t va = types[x / N].corner[i % 3], vb = types[x % N].corner[i % 4];
       size_t ea = cpuk_dtype_bytes(ta), eb = cpuk_dtype_bytes(tb);
-      memcpy((char *)a + (size_t)i * ea, &va, ea), memcpy((char *)b + (size_t)i * eb, &vb, eb); /* little-endian: the low bytes */
+      memcpy((char *)a + (size_t)i * ea, &va, ea),
+          memcpy((char *)b + (size_t)i * eb, &vb, eb); /* little-endian: the low bytes */
       want += (uint64_t)va * (uint64_t)vb;
     }
     void *pa = test_alloc(cpuk_packed_a_bytes(g, 1, K)), *pb = test_alloc(cpuk_packed_b_bytes(g, K, 1));
     g->pack_a(&(cpuk_pack_args){pa, a, ta, K, 1, 1, K});
     g->pack_b(&(cpuk_pack_args){pb, b, tb, 1, 1, K, 1});
     g->block(&(cpuk_block_args){.c = &c, .ldc = 1, .a = pa, .b = pb, .m = 1, .n = 1, .k = K});
-    CHECK(acc == CPUK_I64 ? c == (int64_t)want : (int32_t)c == (int32_t)want, "%s %s: types %d by %d", table->features, g->name, ta, tb);
+    CHECK(acc == CPUK_I64 ? c == (int64_t)want : (int32_t)c == (int32_t)want, "%s %s: types %d by %d", table->features,
+          g->name, ta, tb);
     free(pa), free(pb);
   }
 }
 
-static void product(const cpuk_gemm *g, cpuk_dtype t, const void *a, const void *b, float *c, const size_t size[3], bool plain, bool accumulate) {
+static void product(const cpuk_gemm *g, cpuk_dtype t, const void *a, const void *b, float *c, const size_t size[3],
+                    bool plain, bool accumulate) {
   size_t m = size[0], n = size[1], k = size[2];
-  char *pa = test_alloc(cpuk_packed_a_bytes(g, m, k)), *pb = test_alloc(plain ? g->b_chunk * g->b_panel_bytes(k) : cpuk_packed_b_bytes(g, k, n));
+  char *pa = test_alloc(cpuk_packed_a_bytes(g, m, k)),
+       *pb = test_alloc(plain ? g->b_chunk * g->b_panel_bytes(k) : cpuk_packed_b_bytes(g, k, n));
   cpuk_pack_args args = {pb, b, t, (ptrdiff_t)n, 1, k, n};
   g->pack_a(&(cpuk_pack_args){pa, a, t, (ptrdiff_t)k, 1, m, k});
   if (!plain) g->pack_b(&args);
-  g->block(&(cpuk_block_args){.c = c, .ldc = (ptrdiff_t)n, .a = pa, .b = plain ? NULL : pb, .b_plain = plain ? &args : NULL, .m = m, .n = n, .k = k, .accumulate = accumulate});
+  g->block(&(cpuk_block_args){.c = c,
+                              .ldc = (ptrdiff_t)n,
+                              .a = pa,
+                              .b = plain ? NULL : pb,
+                              .b_plain = plain ? &args : NULL,
+                              .m = m,
+                              .n = n,
+                              .k = k,
+                              .accumulate = accumulate});
   free(pa), free(pb);
 }
 
-/* Denormals are numbers like any others: as operands on either side, as products, as sums so far. Everything here is exact in f32. What stands beside
- * them in other rows keeps its bits. */
+/* Denormals are numbers like any others: as operands on either side, as products, as sums so far. Everything here is
+ * exact in f32. What stands beside them in other rows keeps its bits. */
 static void check_small(const cpuk_table *table) {
   enum { M = 14, N = 70, K = 40 };
-  static const struct { int row, column, a_exp, b_exp, c_exp; } cases[] = {{3, -1, -133, 0, 0}, {-1, 35, 0, -133, 0}, {3, 35, -70, -70, 0}, {-1, -1, 0, 0, -149}, {0, 0, -100, -33, -140}};
+  static const struct {
+    int row, column, a_exp, b_exp, c_exp;
+  } cases[] = {
+      {3, -1, -133, 0, 0}, {-1, 35, 0, -133, 0}, {3, 35, -70, -70, 0}, {-1, -1, 0, 0, -149}, {0, 0, -100, -33, -140}};
   const size_t size[3] = {M, N, K};
   for (int kind = CPUK_GEMM_F32; kind <= CPUK_GEMM_BF16; kind++)
     for (size_t x = 0; x < sizeof cases / sizeof *cases; x++)
       for (int plain = 0; plain < 2; plain++) {
         const cpuk_gemm *g = table->gemm[kind];
-        if (kind == CPUK_GEMM_BF16 && strcmp(table->isa, "amx") == 0) continue; /* tdpbf16ps takes them for zeros (docs/precision.md) */
+        if (kind == CPUK_GEMM_BF16 && strcmp(table->isa, "amx") == 0)
+          continue; /* tdpbf16ps takes them for zeros (docs/precision.md) */
         uint16_t a[M * K], b[K * N];
         static float c[M * N];
         int bad = 0;
-        for (int i = 0; i < M * K; i++) a[i] = (uint16_t)(test_to_bits(ldexpf((float)(i % 3 - 1), i / K == cases[x].row ? cases[x].a_exp : 0)) >> 16);
-        for (int i = 0; i < K * N; i++) b[i] = (uint16_t)(test_to_bits(ldexpf((float)(1 + i % 2), i % N == cases[x].column ? cases[x].b_exp : 0)) >> 16);
+        for (int i = 0; i < M * K; i++)
+          a[i] = (uint16_t)(test_to_bits(ldexpf((float)(i % 3 - 1), i / K == cases[x].row ? cases[x].a_exp : 0)) >> 16);
+        for (int i = 0; i < K * N; i++)
+          b[i] =
+              (uint16_t)(test_to_bits(ldexpf((float)(1 + i % 2), i % N == cases[x].column ? cases[x].b_exp : 0)) >> 16);
         for (int i = 0; i < M * N; i++) c[i] = cases[x].c_exp ? ldexpf((float)(i % 5), cases[x].c_exp) : 0;
         for (int i = 0; cases[x].c_exp && i < M * K; i++) a[i] = i / K % 2 ? a[i] : 0;
         product(g, CPUK_BF16, a, b, c, size, plain, true);
         for (int i = 0; i < M; i++)
           for (int j = 0; j < N; j++) {
             double want = cases[x].c_exp ? ldexp((i * N + j) % 5, cases[x].c_exp) : 0;
-            for (int q = 0; q < K; q++) want += test_read(CPUK_BF16, a, (size_t)(i * K + q)) * test_read(CPUK_BF16, b, (size_t)(q * N + j));
+            for (int q = 0; q < K; q++)
+              want += test_read(CPUK_BF16, a, (size_t)(i * K + q)) * test_read(CPUK_BF16, b, (size_t)(q * N + j));
             bad += c[i * N + j] != (float)want;
           }
-        CHECK(bad == 0, "%s %s: %d of %d sums with denormals are wrong, case %zu plain %d", table->features, g->name, bad, M * N, x, plain);
+        CHECK(bad == 0, "%s %s: %d of %d sums with denormals are wrong, case %zu plain %d", table->features, g->name,
+              bad, M * N, x, plain);
       }
 }
 
@@ -135,7 +177,9 @@ static void check_small_beside(const cpuk_table *table) {
   product(g, CPUK_BF16, a, b, c[0], size, false, false);
   a[4 * K + 7] = 3; /* 3 * 2^-133 */
   product(g, CPUK_BF16, a, b, c[1], size, false, false);
-  for (int i = 0; i < M; i++) CHECK(i == 4 || memcmp(c[0] + i * N, c[1] + i * N, N * sizeof(float)) == 0, "%s %s: row %d changed with row 4", table->features, g->name, i);
+  for (int i = 0; i < M; i++)
+    CHECK(i == 4 || memcmp(c[0] + i * N, c[1] + i * N, N * sizeof(float)) == 0, "%s %s: row %d changed with row 4",
+          table->features, g->name, i);
 }
 
 /* A sum that loses everything in f32 and half of everything in f64: 1, then big values that cancel. */
@@ -164,30 +208,47 @@ static void check_compensated(const cpuk_table *table) {
 }
 
 static void check_plan(const cpuk_table *table, const cpuk_caches *caches) {
-  static const size_t s[][3] = {{1, 4096, 4096}, {16, 4096, 4096}, {512, 4096, 4096}, {4096, 512, 14336}, {17, 1, 3}, {256, 256, 256}, {1, 1, 1}};
+  static const size_t s[][3] = {{1, 4096, 4096}, {16, 4096, 4096}, {512, 4096, 4096}, {4096, 512, 14336},
+                                {17, 1, 3},      {256, 256, 256},  {1, 1, 1}};
   for (int kind = 0; kind < CPUK_N_GEMM; kind++)
     for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
       const cpuk_gemm *g = table->gemm[kind];
-      cpuk_plan_args p = {.kind = (cpuk_gemm_kind)kind, .m = s[i][0], .n = s[i][1], .k = s[i][2], .a_rs = (ptrdiff_t)s[i][2], .a_cs = 1,
-                          .b_rs = (ptrdiff_t)s[i][1], .b_cs = 1};
+      cpuk_plan_args p = {.kind = (cpuk_gemm_kind)kind,
+                          .m = s[i][0],
+                          .n = s[i][1],
+                          .k = s[i][2],
+                          .a_rs = (ptrdiff_t)s[i][2],
+                          .a_cs = 1,
+                          .b_rs = (ptrdiff_t)s[i][1],
+                          .b_cs = 1};
       cpuk_plan plan = cpuk_gemm_plan_for(table, &p, caches);
-      CHECK(plan.bm % g->mr == 0 && plan.bn % g->nr == 0 && plan.bk % g->kr == 0 && plan.bm && plan.bn && plan.bk, "%s %zu %zu %zu", g->name,
-            plan.bm, plan.bn, plan.bk);
+      CHECK(plan.bm % g->mr == 0 && plan.bn % g->nr == 0 && plan.bk % g->kr == 0 && plan.bm && plan.bn && plan.bk,
+            "%s %zu %zu %zu", g->name, plan.bm, plan.bn, plan.bk);
       CHECK(!plan.skinny || (g->skinny != NULL && s[i][0] <= CPUK_SKINNY_M), "%s", g->name);
     }
 }
 
-/* Large products are cut into blocks that two threads share evenly; B packed ahead is cut no deeper in k than plain B. */
+/* Large products are cut into blocks that two threads share evenly; B packed ahead is cut no deeper in k than plain B.
+ */
 static void check_plan_for_threads(const cpuk_table *table, const cpuk_caches *caches) {
-  static const size_t s[][3] = {{512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 512, 14336}, {512, 4096, 4096}, {16, 4096, 4096}};
+  static const size_t s[][3] = {{512, 512, 512},    {1024, 1024, 1024}, {2048, 2048, 2048},
+                                {4096, 512, 14336}, {512, 4096, 4096},  {16, 4096, 4096}};
   for (int kind = 0; kind < CPUK_N_GEMM; kind++)
     for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
       const cpuk_gemm *g = table->gemm[kind];
-      cpuk_plan_args p = {.kind = (cpuk_gemm_kind)kind, .m = s[i][0], .n = s[i][1], .k = s[i][2], .a_rs = (ptrdiff_t)s[i][2], .a_cs = 1,
-                          .b_rs = (ptrdiff_t)s[i][1], .b_cs = 1, .threads = 2};
+      cpuk_plan_args p = {.kind = (cpuk_gemm_kind)kind,
+                          .m = s[i][0],
+                          .n = s[i][1],
+                          .k = s[i][2],
+                          .a_rs = (ptrdiff_t)s[i][2],
+                          .a_cs = 1,
+                          .b_rs = (ptrdiff_t)s[i][1],
+                          .b_cs = 1,
+                          .threads = 2};
       cpuk_plan plain = cpuk_gemm_plan_for(table, &p, caches);
       size_t n = ((p.m + plain.bm - 1) / plain.bm) * ((p.n + plain.bn - 1) / plain.bn);
-      CHECK(n >= 2 && (n % 2 == 0 || n >= 9), "%s %zux%zux%zu: %zu blocks of %zu x %zu", g->name, p.m, p.n, p.k, n, plain.bm, plain.bn);
+      CHECK(n >= 2 && (n % 2 == 0 || n >= 9), "%s %zux%zux%zu: %zu blocks of %zu x %zu", g->name, p.m, p.n, p.k, n,
+            plain.bm, plain.bn);
       p.b_packed = true;
       CHECK(cpuk_gemm_plan_for(table, &p, caches).bk >= plain.bk || plain.bk >= p.k, "%s", g->name);
     }
@@ -195,7 +256,8 @@ static void check_plan_for_threads(const cpuk_table *table, const cpuk_caches *c
 
 /* On this machine, and on all whose caches processors and hypervisors tell. */
 static void check_plans(const cpuk_table *table) {
-  static const size_t l1[] = {16, 24, 32, 48, 64, 96, 128, 192}, l2[] = {128, 256, 512, 1024, 1280, 1536, 2048, 3072, 4096, 16384};
+  static const size_t l1[] = {16, 24, 32, 48, 64, 96, 128, 192},
+                      l2[] = {128, 256, 512, 1024, 1280, 1536, 2048, 3072, 4096, 16384};
   const cpuk_caches here = cpuk_cache_sizes();
   check_plan(table, &here);
   check_plan_for_threads(table, &here);
@@ -212,7 +274,9 @@ static void check_select(void) {
   CHECK(cpuk_select("sse9", err, sizeof err) == NULL && strstr(err, "sse9") && strstr(err, "portable"), "%s", err);
   CHECK(cpuk_select("sse9", err, 8) == NULL && strlen(err) < 8, "%s", err);
   CHECK(cpuk_select("sse9", NULL, 0) == NULL, "no buffer");
-  CHECK(cpuk_select(NULL, err, sizeof err) == cpuk_available(0) && cpuk_select("auto", err, sizeof err) == cpuk_available(0), "auto");
+  CHECK(cpuk_select(NULL, err, sizeof err) == cpuk_available(0) &&
+            cpuk_select("auto", err, sizeof err) == cpuk_available(0),
+        "auto");
   CHECK(strcmp(cpuk_select("portable", err, sizeof err)->isa, "portable") == 0, "portable");
 #if !defined(__aarch64__)
   CHECK(cpuk_select("neon", err, sizeof err) == NULL && strstr(err, "isn't supported"), "%s", err);

@@ -1,5 +1,6 @@
-/* The CPU's integer lanes over the types' whole ranges on every instruction set this machine has: i64 arithmetic, comparisons, reductions and
- * conversions against plain C, bit by bit. What a double holds exactly is in test_cpu_kernels.c, products in test_cpu_gemm.c. */
+/* The CPU's integer lanes over the types' whole ranges on every instruction set this machine has: i64 arithmetic,
+ * comparisons, reductions and conversions against plain C, bit by bit. What a double holds exactly is in
+ * test_cpu_kernels.c, products in test_cpu_gemm.c. */
 #include "tests/support/cpu_kernels_test.h"
 
 static const cpuk_lanes *L;
@@ -18,7 +19,8 @@ static void check_arithmetic(void) {
   int64_t a[N], b[N], e[N], d[N + 1];
   uint8_t c[N];
   for (int round = 0; round < 200; round++) {
-    for (int i = 0; i < N; i++) a[i] = test_i64(), b[i] = i % 9 == 0 ? 0 : i % 7 == 0 ? -1 : test_i64(), e[i] = (int64_t)(test_u32() % 40) - 3;
+    for (int i = 0; i < N; i++)
+      a[i] = test_i64(), b[i] = i % 9 == 0 ? 0 : i % 7 == 0 ? -1 : test_i64(), e[i] = (int64_t)(test_u32() % 40) - 3;
     a[1] = a[7] = INT64_MIN, b[1] = -1, a[2] = INT64_MAX;
     d[N] = 77;
 #define TWO(op, expr)                                                                                     \
@@ -63,7 +65,8 @@ static void check_arithmetic(void) {
       }
     }
     L->fma[CPUK_CT_I64](d, a, b, e, N);
-    for (int i = 0; i < N; i++) CHECK(d[i] == wrapped((uint64_t)a[i] * (uint64_t)b[i] + (uint64_t)e[i]), "%s i64 fma", isa);
+    for (int i = 0; i < N; i++)
+      CHECK(d[i] == wrapped((uint64_t)a[i] * (uint64_t)b[i] + (uint64_t)e[i]), "%s i64 fma", isa);
     CHECK(d[N] == 77, "%s wrote past the end", isa);
   }
 }
@@ -107,10 +110,27 @@ static void check_conversions(void) {
   enum { N = 4099 };
   static int64_t a[N];
   static uint64_t out[N];
-  static const struct { cpuk_dtype t; int mantissa; double max; } floats[] = {{CPUK_F64, 52, INFINITY}, {CPUK_F32, 23, INFINITY}, {CPUK_F16, 10, 65504}, {CPUK_BF16, 7, INFINITY}, {CPUK_F8E5M2, 2, 57344}};
-  static const struct { cpuk_dtype t; int64_t low, high; } integers[] = {{CPUK_I8, -128, 127}, {CPUK_U8, 0, 255}, {CPUK_I16, -32768, 32767}, {CPUK_I32, INT32_MIN, INT32_MAX}, {CPUK_BOOL, 0, 1}};
+  static const struct {
+    cpuk_dtype t;
+    int mantissa;
+    double max;
+  } floats[] = {{CPUK_F64, 52, INFINITY},
+                {CPUK_F32, 23, INFINITY},
+                {CPUK_F16, 10, 65504},
+                {CPUK_BF16, 7, INFINITY},
+                {CPUK_F8E5M2, 2, 57344}};
+  static const struct {
+    cpuk_dtype t;
+    int64_t low, high;
+  } integers[] = {{CPUK_I8, -128, 127},
+                  {CPUK_U8, 0, 255},
+                  {CPUK_I16, -32768, 32767},
+                  {CPUK_I32, INT32_MIN, INT32_MAX},
+                  {CPUK_BOOL, 0, 1}};
   for (int i = 0; i < N; i++) a[i] = test_i64();
-  for (int i = 0; i < 200; i++) a[i] = wrapped(((uint64_t)1 << (20 + i % 44)) + ((uint64_t)1 << (i % 20)) * (uint64_t)(i % 5) - 1); /* beside and on the ties */
+  for (int i = 0; i < 200; i++)
+    a[i] = wrapped(((uint64_t)1 << (20 + i % 44)) + ((uint64_t)1 << (i % 20)) * (uint64_t)(i % 5) -
+                   1); /* beside and on the ties */
   a[0] = INT64_MIN, a[1] = INT64_MAX, a[2] = 0, a[3] = (1ll << 40) + (1ll << 16), a[4] = (1ll << 40) + (1ll << 16) + 1;
   for (size_t f = 0; f < sizeof floats / sizeof *floats; f++) {
     L->convert[CPUK_I64][floats[f].t](out, a, N);
@@ -122,8 +142,12 @@ static void check_conversions(void) {
   for (size_t t = 0; t < sizeof integers / sizeof *integers; t++) {
     L->convert[CPUK_I64][integers[t].t](out, a, N);
     for (int i = 0; i < N; i++) {
-      int64_t want = integers[t].t == CPUK_BOOL ? a[i] != 0 : a[i] < integers[t].low ? integers[t].low : a[i] > integers[t].high ? integers[t].high : a[i];
-      CHECK(test_read(integers[t].t, out, (size_t)i) == (double)want, "%s i64 %lld to type %d", isa, (long long)a[i], integers[t].t);
+      int64_t want = integers[t].t == CPUK_BOOL ? a[i] != 0
+                     : a[i] < integers[t].low   ? integers[t].low
+                     : a[i] > integers[t].high  ? integers[t].high
+                                                : a[i];
+      CHECK(test_read(integers[t].t, out, (size_t)i) == (double)want, "%s i64 %lld to type %d", isa, (long long)a[i],
+            integers[t].t);
     }
   }
   static const float big[] = {0x1p63f, -0x1p63f, 0x1.fffffep62f, INFINITY, -INFINITY, NAN, -0.75f, 1e30f};

@@ -1,5 +1,6 @@
-/* The strip kernels of every instruction set this machine has, against f64 libm and plain loops: accuracy over the whole range, odd and zero
- * sizes, in place, NaN, infinities, denormals, negatives; conversions bit by bit; reductions under each policy; rows; data movement. */
+/* The strip kernels of every instruction set this machine has, against f64 libm and plain loops: accuracy over the
+ * whole range, odd and zero sizes, in place, NaN, infinities, denormals, negatives; conversions bit by bit; reductions
+ * under each policy; rows; data movement. */
 #include "tests/support/cpu_kernels_test.h"
 
 static const cpuk_lanes *L;
@@ -22,7 +23,9 @@ static double ref_rsqrt(double x) { return 1 / sqrt(x); }
 static double ref_sigmoid(double x) { return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)); }
 static double ref_relu(double x) { return isnan(x) ? x : x > 0 ? x : 0; }
 static double ref_gelu(double x) { return isinf(x) ? (x > 0 ? x : 0) : 0.5 * x * erfc(-x / sqrt(2)); }
-static double ref_gelu_tanh(double x) { return isinf(x) ? (x > 0 ? x : 0) : x * ref_sigmoid(2 * sqrt(2 / acos(-1.0)) * (x + 0.044715 * x * x * x)); }
+static double ref_gelu_tanh(double x) {
+  return isinf(x) ? (x > 0 ? x : 0) : x * ref_sigmoid(2 * sqrt(2 / acos(-1.0)) * (x + 0.044715 * x * x * x));
+}
 static double ref_silu(double x) { return isinf(x) && x < 0 ? 0 : x * ref_sigmoid(x); }
 static const struct function {
   cpuk_unary_op op;
@@ -50,13 +53,17 @@ static void check_functions(void) {
     const struct function *fn = &functions[f];
     double worst = 0;
     float at = 0;
-    for (int round = 0; round < 60 + 250 + 32; round++) { /* random bits and ranges; a million f32 more; all values of f16 and bf16 */
+    for (int round = 0; round < 60 + 250 + 32;
+         round++) { /* random bits and ranges; a million f32 more; all values of f16 and bf16 */
       for (int i = 0; i < N; i++) {
         float s = round < 20 ? test_bits(test_u32()) : (float)(test_unit() * (round < 30 ? 1 : round < 45 ? 10 : 110));
         x[i] = s;
-        if (round >= 310) x[i] = sixteen_bits((uint32_t)((round - 310) / 16), (uint32_t)((round - 310) % 16 * 4096 + i));
+        if (round >= 310)
+          x[i] = sixteen_bits((uint32_t)((round - 310) / 16), (uint32_t)((round - 310) % 16 * 4096 + i));
       }
-      static const float special[] = {0, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 0x1p-149f, -0x1p-149f, 0x1p-126f, 3.4e38f, -3.4e38f, 88.7228f, 88.73f, -87.4f, -103.9f, -104.1f};
+      static const float special[] = {0,        -0.0f,     1,          -1,        INFINITY, -INFINITY,
+                                      NAN,      0x1p-149f, -0x1p-149f, 0x1p-126f, 3.4e38f,  -3.4e38f,
+                                      88.7228f, 88.73f,    -87.4f,     -103.9f,   -104.1f};
       if (round < 310) memcpy(x, special, sizeof special);
       L->unary[fn->op][CPUK_CT_F32](y, x, N);
       for (int i = 0; i < N; i++) {
@@ -82,7 +89,8 @@ static void check_neighbours(void) {
       L->unary[functions[f].op][CPUK_CT_F32](together, x, N);
       for (int i = 0; i < N; i++) {
         L->unary[functions[f].op][CPUK_CT_F32](&alone, x + i, 1);
-        CHECK(test_to_bits(alone) == test_to_bits(together[i]) || isnan(alone), "%s %s of %a: %a alone, %a among others", isa, functions[f].name, x[i], alone, together[i]);
+        CHECK(test_to_bits(alone) == test_to_bits(together[i]) || isnan(alone),
+              "%s %s of %a: %a alone, %a among others", isa, functions[f].name, x[i], alone, together[i]);
       }
     }
 }
@@ -150,17 +158,20 @@ static void check_binary(void) {
     float x = a[i], y = b[0];                                                           \
     CHECK(c[i] == (expr), "%s cmp_vs %d: %g %g gives %d", isa, op, x, y, c[i]);         \
   }
-    CMPF(CPUK_EQ, x == y) CMPF(CPUK_NE, x != y) CMPF(CPUK_LT, x < y) CMPF(CPUK_LE, x <= y) CMPF(CPUK_GT, x > y) CMPF(CPUK_GE, x >= y)
-    L->select[2](e, c, a, 1, b, 1, n);
+    CMPF(CPUK_EQ, x == y)
+    CMPF(CPUK_NE, x != y) CMPF(CPUK_LT, x < y) CMPF(CPUK_LE, x <= y) CMPF(CPUK_GT, x > y) CMPF(CPUK_GE, x >= y)
+        L->select[2](e, c, a, 1, b, 1, n);
     for (size_t i = 0; i < n; i++) CHECK(test_to_bits(e[i]) == test_to_bits(c[i] ? a[i] : b[i]), "%s select", isa);
     if (n) L->select[2](e, c, a, 0, b, 1, n);
-    for (size_t i = 0; i < n; i++) CHECK(test_to_bits(e[i]) == test_to_bits(c[i] ? a[0] : b[i]), "%s select scalar", isa);
+    for (size_t i = 0; i < n; i++)
+      CHECK(test_to_bits(e[i]) == test_to_bits(c[i] ? a[0] : b[i]), "%s select scalar", isa);
     memcpy(e, a, n * 4);
     L->unary[CPUK_NEG][CPUK_CT_F32](e, e, n);
     L->binary[CPUK_ADD][CPUK_CT_F32](e, e, b, n);
     for (size_t i = 0; i < n; i++) CHECK(isnan(a[i]) || isnan(b[i]) || e[i] == -a[i] + b[i], "%s in place", isa);
     L->fma[CPUK_CT_F32](d, a, b, a, n);
-    for (size_t i = 0; i < n; i++) CHECK(isnan(a[i]) || isnan(b[i]) || fabs(d[i] - (double)a[i] * b[i] - a[i]) <= 1e-5, "%s fma", isa);
+    for (size_t i = 0; i < n; i++)
+      CHECK(isnan(a[i]) || isnan(b[i]) || fabs(d[i] - (double)a[i] * b[i] - a[i]) <= 1e-5, "%s fma", isa);
     CHECK(d[n] == 77 && e[n] == 77 && id[n] == 77 && c[n] == 77, "%s wrote past %zu", isa, n);
   }
 }
@@ -199,19 +210,27 @@ static void check_conversions(void) {
   for (int from = 0; from < CPUK_N_DTYPE; from++)
     for (int to = 0; to < CPUK_N_DTYPE; to++)
       for (int round = 0; round < 6; round++) {
-        size_t n = round < 4 ? N : (size_t)(test_u32() % 40), es = cpuk_dtype_bytes((cpuk_dtype)from), ed = cpuk_dtype_bytes((cpuk_dtype)to);
+        size_t n = round < 4 ? N : (size_t)(test_u32() % 40), es = cpuk_dtype_bytes((cpuk_dtype)from),
+               ed = cpuk_dtype_bytes((cpuk_dtype)to);
         for (size_t i = 0; i < n; i++) {
-          if (from == CPUK_F64) ((double *)src)[i] = round % 2 ? test_unit() * ldexp(1, (int)(test_u32() % 60) - 40) : ldexp((double)(1 + 2 * (test_u32() % 4096)), (int)(test_u32() % 40) - 30);
+          if (from == CPUK_F64)
+            ((double *)src)[i] = round % 2 ? test_unit() * ldexp(1, (int)(test_u32() % 60) - 40)
+                                           : ldexp((double)(1 + 2 * (test_u32() % 4096)), (int)(test_u32() % 40) - 30);
           else if (from == CPUK_F32) ((float *)src)[i] = round % 2 ? test_bits(test_u32()) : (float)(test_unit() * 600);
-          else if (from == CPUK_I64) ((int64_t *)src)[i] = test_i64() >> 11 << test_u32() % 11; /* what a double holds: test_cpu_integers has the rest */
+          else if (from == CPUK_I64)
+            ((int64_t *)src)[i] =
+                test_i64() >> 11 << test_u32() % 11; /* what a double holds: test_cpu_integers has the rest */
           else if (from == CPUK_I32) ((int32_t *)src)[i] = (int32_t)(test_u32() >> (test_u32() % 31));
-          else for (size_t b = 0; b < es; b++) ((uint8_t *)src)[i * es + b] = (uint8_t)(i < 512 && es == 2 && b == 0 ? i : test_u32());
+          else
+            for (size_t b = 0; b < es; b++)
+              ((uint8_t *)src)[i * es + b] = (uint8_t)(i < 512 && es == 2 && b == 0 ? i : test_u32());
         }
         memset((char *)dst + n * ed, 0x5a, 8);
         L->convert[from][to](dst, src, n);
         CHECK(((char *)dst)[n * ed] == 0x5a, "%s %d to %d wrote past %zu", isa, from, to, n);
         for (size_t i = 0; i < n; i++) {
-          double x = test_read((cpuk_dtype)from, src, i), got = test_read((cpuk_dtype)to, dst, i), want = rounded((cpuk_dtype)to, x);
+          double x = test_read((cpuk_dtype)from, src, i), got = test_read((cpuk_dtype)to, dst, i),
+                 want = rounded((cpuk_dtype)to, x);
           if (from == to && es <= 4 && to != CPUK_BOOL) want = x;
           bool is_float = to < CPUK_I8 || to == CPUK_F8E4M3 || to == CPUK_F8E5M2;
           CHECK(isnan(want) ? isnan(got) : got == want && (!is_float || signbit(got) == signbit(want)),
@@ -306,7 +325,8 @@ static void check_rows(void) {
     for (int d = 0; d < CPUK_N_ROW; d++)
       for (size_t n = 0; n < 600; n = n < 70 ? n + 1 : n * 2 + 1) {
         double sum = 0, big = -INFINITY, dev = 0, esum = 0;
-        for (size_t i = 0; i < n; i++) f[i] = (float)(test_unit() * 4), g[i] = (float)test_unit(), b[i] = (float)test_unit();
+        for (size_t i = 0; i < n; i++)
+          f[i] = (float)(test_unit() * 4), g[i] = (float)test_unit(), b[i] = (float)test_unit();
         L->convert[CPUK_F32][type[s]](xs, f, n);
         for (size_t i = 0; i < n; i++) {
           double x = test_read(type[s], xs, i);
@@ -355,7 +375,8 @@ static void check_row_sums_alike(void) {
       t->lanes->convert[CPUK_F32][type[s]](x, f, n);
       uint32_t want = test_to_bits(t->rows->sum[s](x, n));
       for (size_t i = 1; (other = cpuk_available(i)) != NULL; i++)
-        CHECK(test_to_bits(other->rows->sum[s](x, n)) == want, "sum of %zu of type %d: %s and %s differ", n, type[s], t->isa, other->isa);
+        CHECK(test_to_bits(other->rows->sum[s](x, n)) == want, "sum of %zu of type %d: %s and %s differ", n, type[s],
+              t->isa, other->isa);
     }
 }
 
@@ -374,17 +395,31 @@ static void check_row_pipes(void) {
         for (size_t i = 0; i < 3 * n; i++) f[i] = form == 0 && i % 5 == 0 ? -INFINITY : (float)(test_unit() * 4);
         if (form == 0 && n == 128)
           for (size_t i = n; i < 2 * n; i++) f[i] = -INFINITY;
-        for (size_t i = 0; i < n; i++) e[i] = scaled[i] = (float)test_unit(), g[i] = (float)test_unit(), b[i] = (float)test_unit();
+        for (size_t i = 0; i < n; i++)
+          e[i] = scaled[i] = (float)test_unit(), g[i] = (float)test_unit(), b[i] = (float)test_unit();
         L->convert[CPUK_F32][type[t]](rows, f, 3 * n);
         const char *x = (const char *)rows;
         float m = form ? 0.25f : R->max[t](x + bytes, n);
-        cpuk_norm_args one = {want, form ? (const void *)x : scaled, form == 1 ? g : NULL, form == 1 ? b : NULL, form ? 0.5f : 0, 1.5f, n, true};
+        cpuk_norm_args one = {
+            want, form ? (const void *)x : scaled, form == 1 ? g : NULL, form == 1 ? b : NULL, form ? 0.5f : 0, 1.5f, n,
+            true};
         R->norm[form ? t : CPUK_ROW_F32][t](&one);
-        float second = form ? R->sqdev[t](x + bytes, m, n, x) : R->exp[t](e_want, x + bytes, m, n, x), first = (form ? R->sum : R->max)[t](x + 2 * bytes, n);
-        cpuk_pipe_args a = {.dst = got, .x = {x, x + bytes, x + 2 * bytes}, .e = e, .g = one.g, .b = one.b, .mean = one.mean, .factor = one.rstd, .m = m, .n = n, .ahead = x};
+        float second = form ? R->sqdev[t](x + bytes, m, n, x) : R->exp[t](e_want, x + bytes, m, n, x),
+              first = (form ? R->sum : R->max)[t](x + 2 * bytes, n);
+        cpuk_pipe_args a = {.dst = got,
+                            .x = {x, x + bytes, x + 2 * bytes},
+                            .e = e,
+                            .g = one.g,
+                            .b = one.b,
+                            .mean = one.mean,
+                            .factor = one.rstd,
+                            .m = m,
+                            .n = n,
+                            .ahead = x};
         pipe(&a);
         CHECK(memcmp(got, want, bytes) == 0, "%s pipe %d type %d n %zu: results", isa, form, t, n);
-        CHECK(a.second == second && a.first == first, "%s pipe %d type %d n %zu: %g %g and %g %g", isa, form, t, n, (double)a.second, (double)second, (double)a.first, (double)first);
+        CHECK(a.second == second && a.first == first, "%s pipe %d type %d n %zu: %g %g and %g %g", isa, form, t, n,
+              (double)a.second, (double)second, (double)a.first, (double)first);
         CHECK(form || memcmp(e, e_want, n * sizeof *e) == 0, "%s pipe type %d n %zu: exponentials", isa, t, n);
       }
 }
@@ -408,7 +443,8 @@ static void check_copies(void) {
       memset(dst, 0, sizeof dst), memset(want, 0, sizeof want);
       for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < cols; c++)
-          memcpy(want + ((ptrdiff_t)r * p.dst_rs + (ptrdiff_t)c * p.dst_cs) * (ptrdiff_t)e, src + ((ptrdiff_t)r * p.src_rs + (ptrdiff_t)c * p.src_cs) * (ptrdiff_t)e, e);
+          memcpy(want + ((ptrdiff_t)r * p.dst_rs + (ptrdiff_t)c * p.dst_cs) * (ptrdiff_t)e,
+                 src + ((ptrdiff_t)r * p.src_rs + (ptrdiff_t)c * p.src_cs) * (ptrdiff_t)e, e);
       L->copy2d(&p);
       CHECK(memcmp(dst, want, sizeof dst) == 0, "%s copy2d form %d esize %zu %zux%zu", isa, form, e, rows, cols);
       uint64_t v = 0x0123456789abcdefull;

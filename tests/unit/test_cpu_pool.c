@@ -1,5 +1,5 @@
-/* The CPU backend's thread pool: every item runs once, worker numbers are distinct at any moment, for any number of threads, bound or not,
- * from any caller. Run under the thread sanitizer too. */
+/* The CPU backend's thread pool: every item runs once, worker numbers are distinct at any moment, for any number of
+ * threads, bound or not, from any caller. Run under the thread sanitizer too. */
 #define _GNU_SOURCE /* sched_setaffinity */
 #include <pthread.h>
 #include <sched.h>
@@ -84,7 +84,8 @@ static void *keep_busy(void *arg) {
   return NULL;
 }
 
-/* A worker that wakes late, here because other threads want its core, must not join a later job in which the caller works in its place. */
+/* A worker that wakes late, here because other threads want its core, must not join a later job in which the caller
+ * works in its place. */
 static void pool_caller_changes_cores_workers_stay_apart(void **state) {
 #if defined(__linux__)
   cpu_set_t home, one;

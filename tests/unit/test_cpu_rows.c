@@ -1,6 +1,6 @@
-/* The CPU's fused row kernels, through the public interface: they're used where they should be, and the results are right with them and
- * without (the switch row_kernels), for lengths that fit no vector, few and many rows, 16-bit rows, weights, and neighbours that keep a
- * value alive for something else. */
+/* The CPU's fused row kernels, through the public interface: they're used where they should be, and the results are
+ * right with them and without (the switch row_kernels), for lengths that fit no vector, few and many rows, 16-bit rows,
+ * weights, and neighbours that keep a value alive for something else. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +51,8 @@ static void fill(void *p, tsr_dtype t, int64_t n, uint32_t seed) {
 }
 
 /* Largest error in units of the tolerance; *calls = the target text names a row kernel. */
-static double run(tsr_context *ctx, tsr_device *dev, form f, tsr_dtype t, int64_t rows, int64_t cols, const char *disable, bool *calls) {
+static double run(tsr_context *ctx, tsr_device *dev, form f, tsr_dtype t, int64_t rows, int64_t cols,
+                  const char *disable, bool *calls) {
   tsr_graph *g = build(ctx, f, t, rows, cols);
   tsr_program *p;
   tsr_compile_options co = {.tune = TSR_TUNE_OFF, .disable = disable};
@@ -103,9 +104,14 @@ static void rows_every_form_is_right_with_and_without_row_kernels(void **state) 
       for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
           bool calls;
-          double worst = run(ctx, dev, (form)f, types[t], shapes[s][0], shapes[s][1], off == 2 ? "row_kernels" : NULL, &calls);
-          if (!(worst <= 1)) fail_msg("form %d, %lldx%lld, %s%s: error %g of the tolerance", f, (long long)shapes[s][0], (long long)shapes[s][1], tsr_dtype_name(types[t]), off ? ", without row kernels" : "", worst);
-          if (off ? calls : !calls) fail_msg("form %d, %lldx%lld, %s: row kernels %s", f, (long long)shapes[s][0], (long long)shapes[s][1], tsr_dtype_name(types[t]), calls ? "in spite of the knob" : "are missing");
+          double worst =
+              run(ctx, dev, (form)f, types[t], shapes[s][0], shapes[s][1], off == 2 ? "row_kernels" : NULL, &calls);
+          if (!(worst <= 1))
+            fail_msg("form %d, %lldx%lld, %s%s: error %g of the tolerance", f, (long long)shapes[s][0],
+                     (long long)shapes[s][1], tsr_dtype_name(types[t]), off ? ", without row kernels" : "", worst);
+          if (off ? calls : !calls)
+            fail_msg("form %d, %lldx%lld, %s: row kernels %s", f, (long long)shapes[s][0], (long long)shapes[s][1],
+                     tsr_dtype_name(types[t]), calls ? "in spite of the knob" : "are missing");
         }
   }
   unsetenv("TSR_DISABLE");

@@ -1,5 +1,5 @@
-/* Under `deterministic` a chain of elementwise ops of f16 or bf16 gives the same bits fused and with fusion off: each op's result is rounded to
- * its type. Random chains on the CPU, values of the whole range. */
+/* Under `deterministic` a chain of elementwise ops of f16 or bf16 gives the same bits fused and with fusion off: each
+ * op's result is rounded to its type. Random chains on the CPU, values of the whole range. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,11 @@
 enum { N = 777 };
 static int failures, compared, differ_fast;
 
-static tsr_status run(tsr_context *ctx, tsr_device *dev, uint64_t seed, tsr_dtype t, tsr_policy policy, const char *disable, uint16_t *out) {
-  static const char *const unary[] = {"exp", "tanh", "silu", "gelu", "sigmoid", "neg", "sqrt"}, *const binary[] = {"add", "sub", "mul", "div", "max"};
+static tsr_status run(tsr_context *ctx, tsr_device *dev, uint64_t seed, tsr_dtype t, tsr_policy policy,
+                      const char *disable, uint16_t *out) {
+  static const char *const unary[] = {"exp", "tanh", "silu", "gelu", "sigmoid", "neg", "sqrt"}, *const binary[] = {
+                                                                                                    "add", "sub", "mul",
+                                                                                                    "div", "max"};
   rng r = {seed, false, false};
   tsr_graph *g = NULL;
   tsr_program *p = NULL;
@@ -30,7 +33,9 @@ static tsr_status run(tsr_context *ctx, tsr_device *dev, uint64_t seed, tsr_dtyp
     st = tsr_graph_op(g, two ? binary[rng_range(&r, 0, 4)] : unary[rng_range(&r, 0, 6)], both, 1 + two, NULL, 0, &x);
   }
   if (!st) st = tsr_graph_output(g, x);
-  if (!st) st = tsr_program_compile(dev, g, &(tsr_compile_options){.policy = policy, .tune = TSR_TUNE_OFF, .disable = disable}, &p);
+  if (!st)
+    st = tsr_program_compile(dev, g, &(tsr_compile_options){.policy = policy, .tune = TSR_TUNE_OFF, .disable = disable},
+                             &p);
   for (int i = 0; !st && i < tsr_program_n_inputs(p); i++) {
     random_fill(&r, t, data, N, false);
     st = tsr_buffer_create(dev, sizeof data, TSR_MEMORY_DEVICE, &in[i].buffer);
@@ -70,7 +75,8 @@ int main(void) {
       continue;
     }
     compared++;
-    if (!alike) printf("FAIL seed %llu: fused and unfused %s differ\n", (unsigned long long)seed, tsr_dtype_name(t)), failures++;
+    if (!alike)
+      printf("FAIL seed %llu: fused and unfused %s differ\n", (unsigned long long)seed, tsr_dtype_name(t)), failures++;
   }
   if (st) printf("FAIL %s\n", tsr_status_message(st)), failures++;
   tsr_status_free(st);

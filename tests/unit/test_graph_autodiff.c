@@ -1,5 +1,6 @@
 /* Tests of autodiff: the gradient of every differentiable op against central differences in f64, through the oracle.
- * With h = 1e-5 the difference quotient is off by about h^2 f''' / 6 + 1e-16 f / h: 1e-7 relative is a safe bound here. */
+ * With h = 1e-5 the difference quotient is off by about h^2 f''' / 6 + 1e-16 f / h: 1e-7 relative is a safe bound here.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,7 +101,8 @@ static void check_gradient(const char *name, ir_op *f, ir_op *grad, int arg, int
     double down = loss_at(f, in);
     x[i] = at;
     double want = (up - down) / (2 * h);
-    if (!(fabs(have - want) <= 1e-7 * (1 + fabs(want)))) fail_msg("%s: argument %d element %lld: gradient %.10g, difference %.10g", name, arg, (long long)i, have, want);
+    if (!(fabs(have - want) <= 1e-7 * (1 + fabs(want))))
+      fail_msg("%s: argument %d element %lld: gradient %.10g, difference %.10g", name, arg, (long long)i, have, want);
   }
   graph_evaluator_destroy(&e);
 }
@@ -109,7 +111,8 @@ static void gradients_agree_with_differences(void **state) {
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     char args[400], body[1000];
     snprintf(args, sizeof args, "%s, %%w: tensor<%sxf64>", cases[c].args, cases[c].type);
-    snprintf(body, sizeof body, "%s%%p = \"tessera.graph.mul\"(%%0, %%w)\n%%loss = \"tessera.graph.reduce_sum\"(%%p)", cases[c].body);
+    snprintf(body, sizeof body, "%s%%p = \"tessera.graph.mul\"(%%0, %%w)\n%%loss = \"tessera.graph.reduce_sum\"(%%p)",
+             cases[c].body);
     ir_module *m = gt_parse(gt_func(args, body, "%loss", "tensor<f64>"));
     ir_op *f = graph_find_func(m, NULL), *grad;
     int n = f->regions[0]->n_args, wrt[4] = {0, 1, 2, 3};
@@ -125,7 +128,9 @@ static void gradients_agree_with_differences(void **state) {
 }
 
 static void product_with_zeros_has_the_right_gradient(void **state) {
-  ir_module *m = gt_parse(gt_func("%x: tensor<3x3xf64>", OPA("0", "reduce_prod", "%x", "axes = [1]") OP("1", "reduce_sum", "%0"), "%1", "tensor<f64>"));
+  ir_module *m =
+      gt_parse(gt_func("%x: tensor<3x3xf64>", OPA("0", "reduce_prod", "%x", "axes = [1]") OP("1", "reduce_sum", "%0"),
+                       "%1", "tensor<f64>"));
   ir_op *grad;
   assert_null(graph_grad(graph_find_func(m, NULL), (int[]){0}, 1, "grad", &grad));
   double x[9] = {2, 3, 4, 2, 0, 4, 0, 0, 5}, want[9] = {12, 8, 6, 0, 8, 0, 0, 0, 0}, loss, g[9];
@@ -135,7 +140,8 @@ static void product_with_zeros_has_the_right_gradient(void **state) {
 }
 
 static void gradient_of_an_unused_argument_is_zero(void **state) {
-  ir_module *m = gt_parse(gt_func("%x: tensor<2xf32>, %y: tensor<3xbf16>", OP("0", "reduce_sum", "%x"), "%0", "tensor<f32>"));
+  ir_module *m =
+      gt_parse(gt_func("%x: tensor<2xf32>, %y: tensor<3xbf16>", OP("0", "reduce_sum", "%x"), "%0", "tensor<f32>"));
   ir_op *grad;
   assert_null(graph_grad(graph_find_func(m, NULL), (int[]){1, 0}, 2, "grad", &grad));
   float x[2] = {1, 2}, loss, gx[2];
@@ -146,7 +152,9 @@ static void gradient_of_an_unused_argument_is_zero(void **state) {
 }
 
 static void mixed_types_cast_back(void **state) {
-  ir_module *m = gt_parse(gt_func("%x: tensor<2x3xbf16>, %y: tensor<3x2xf16>", OPA("0", "matmul", "%x, %y", "out_dtype = \"f32\"") OP("1", "reduce_sum", "%0"), "%1", "tensor<f32>"));
+  ir_module *m = gt_parse(gt_func("%x: tensor<2x3xbf16>, %y: tensor<3x2xf16>",
+                                  OPA("0", "matmul", "%x, %y", "out_dtype = \"f32\"") OP("1", "reduce_sum", "%0"), "%1",
+                                  "tensor<f32>"));
   ir_op *grad;
   assert_null(graph_grad(graph_find_func(m, NULL), (int[]){0, 1}, 2, "grad", &grad));
   assert_int_equal(grad->regions[0]->last->operands[1]->type->dtype, TSR_BF16);
@@ -170,7 +178,9 @@ static void requests_that_make_no_sense_are_errors(void **state) {
   assert_true(gt_says(tsr_status_message(st), "has no argument 7"));
   tsr_status_free(st);
   ir_module_destroy(&m);
-  m = gt_parse(gt_func("%x: tensor<1xf32>", "%0 = \"tessera.graph.custom\"(%x) {callee = \"f\"} : (tensor<1xf32>) -> tensor<1xf32>", "%0", "tensor<1xf32>"));
+  m = gt_parse(gt_func("%x: tensor<1xf32>",
+                       "%0 = \"tessera.graph.custom\"(%x) {callee = \"f\"} : (tensor<1xf32>) -> tensor<1xf32>", "%0",
+                       "tensor<1xf32>"));
   st = graph_grad(graph_find_func(m, NULL), (int[]){0}, 1, "grad", &grad);
   assert_true(gt_says(tsr_status_message(st), "custom: test.mlir:4:6: has no derivative"));
   tsr_status_free(st);
@@ -181,14 +191,18 @@ static void every_float_op_has_a_derivative(void **state) {
   size_t n;
   const ir_opdef *t = ir_table(IR_GRAPH, &n);
   for (size_t i = 0; i < n; i++)
-    if ((t[i].flags & IR_PURE) && t[i].code != G_CUSTOM && !((const graph_row *)t[i].ext)->adjoint) fail_msg("%s has no derivative", t[i].name);
+    if ((t[i].flags & IR_PURE) && t[i].code != G_CUSTOM && !((const graph_row *)t[i].ext)->adjoint)
+      fail_msg("%s has no derivative", t[i].name);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gradients_agree_with_differences),        cmocka_unit_test(product_with_zeros_has_the_right_gradient),
-      cmocka_unit_test(gradient_of_an_unused_argument_is_zero),  cmocka_unit_test(mixed_types_cast_back),
-      cmocka_unit_test(requests_that_make_no_sense_are_errors),  cmocka_unit_test(every_float_op_has_a_derivative),
+      cmocka_unit_test(gradients_agree_with_differences),
+      cmocka_unit_test(product_with_zeros_has_the_right_gradient),
+      cmocka_unit_test(gradient_of_an_unused_argument_is_zero),
+      cmocka_unit_test(mixed_types_cast_back),
+      cmocka_unit_test(requests_that_make_no_sense_are_errors),
+      cmocka_unit_test(every_float_op_has_a_derivative),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

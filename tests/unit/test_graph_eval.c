@@ -35,8 +35,10 @@ static void matmul_of_all_transpositions_is_the_sum_of_products(void **state) {
   float want[4] = {10, 6, 22, 12};
   for (int k = 0; k < 4; k++) {
     char body[300], args[200];
-    snprintf(args, sizeof args, "%%A: tensor<%sxf32>, %%B: tensor<%sxf32>", k & 1 ? "3x2" : "2x3", k & 2 ? "2x3" : "3x2");
-    snprintf(body, sizeof body, "%%0 = \"tessera.graph.matmul\"(%%A, %%B) {transpose_a = %s, transpose_b = %s}", k & 1 ? "true" : "false", k & 2 ? "true" : "false");
+    snprintf(args, sizeof args, "%%A: tensor<%sxf32>, %%B: tensor<%sxf32>", k & 1 ? "3x2" : "2x3",
+             k & 2 ? "2x3" : "3x2");
+    snprintf(body, sizeof body, "%%0 = \"tessera.graph.matmul\"(%%A, %%B) {transpose_a = %s, transpose_b = %s}",
+             k & 1 ? "true" : "false", k & 2 ? "true" : "false");
     float *c = run(gt_func(args, body, "%0", "tensor<2x2xf32>"), (const void *const[]){k & 1 ? at : a, k & 2 ? bt : b});
     for (int i = 0; i < 4; i++) near(c[i], want[i], 0);
     free(c);
@@ -45,7 +47,8 @@ static void matmul_of_all_transpositions_is_the_sum_of_products(void **state) {
 
 static void matmul_of_bytes_gives_exact_i32(void **state) {
   int8_t a[4] = {127, -128, 3, 4}, b[4] = {127, 2, -128, -7};
-  ir_module *m = gt_parse(gt_func("%A: tensor<2x2xi8>, %B: tensor<2x2xi8>", "%0 = \"tessera.graph.matmul\"(%A, %B)", "%0", "tensor<2x2xi32>"));
+  ir_module *m = gt_parse(gt_func("%A: tensor<2x2xi8>, %B: tensor<2x2xi8>", "%0 = \"tessera.graph.matmul\"(%A, %B)",
+                                  "%0", "tensor<2x2xi32>"));
   int32_t c[4];
   assert_null(graph_eval(graph_find_func(m, NULL), (const void *const[]){a, b}, (void *const[]){c}, NULL));
   assert_int_equal(c[0], 127 * 127 + 128 * 128);
@@ -56,7 +59,9 @@ static void matmul_of_bytes_gives_exact_i32(void **state) {
 
 static void matmul_batches_broadcast(void **state) {
   float a[4] = {1, 2, 3, 4}, b[2] = {10, 100};
-  float *c = run(gt_func("%A: tensor<2x1x1x2xf32>, %B: tensor<1x2x1xf32>", "%0 = \"tessera.graph.matmul\"(%A, %B)", "%0", "tensor<2x1x1x1xf32>"), (const void *const[]){a, b});
+  float *c = run(gt_func("%A: tensor<2x1x1x2xf32>, %B: tensor<1x2x1xf32>", "%0 = \"tessera.graph.matmul\"(%A, %B)",
+                         "%0", "tensor<2x1x1x1xf32>"),
+                 (const void *const[]){a, b});
   near(c[0], 210, 0);
   near(c[1], 430, 0);
   free(c);
@@ -64,7 +69,8 @@ static void matmul_batches_broadcast(void **state) {
 
 static void softmax_rows_sum_to_one_and_survive_large_values(void **state) {
   float x[6] = {1000, 1001, 1002, -INFINITY, 0, 0};
-  float *y = run(gt_func("%X: tensor<2x3xf32>", "%0 = \"tessera.graph.softmax\"(%X)", "%0", "tensor<2x3xf32>"), (const void *const[]){x});
+  float *y = run(gt_func("%X: tensor<2x3xf32>", "%0 = \"tessera.graph.softmax\"(%X)", "%0", "tensor<2x3xf32>"),
+                 (const void *const[]){x});
   near(y[0] + y[1] + y[2], 1, 1e-6);
   near(y[2] / y[1], exp(1), 1e-6);
   near(y[3], 0, 0);
@@ -74,13 +80,17 @@ static void softmax_rows_sum_to_one_and_survive_large_values(void **state) {
 
 static void norms_follow_their_formulas(void **state) {
   float x[4] = {1, 2, 3, 6}, g[4] = {1, 1, 2, 1}, b[4] = {0, 0, 0, 5};
-  float *y = run(gt_func("%X: tensor<1x4xf32>, %G: tensor<4xf32>, %B: tensor<4xf32>", "%0 = \"tessera.graph.layernorm\"(%X, %G, %B) {eps = 0.0}", "%0", "tensor<1x4xf32>"), (const void *const[]){x, g, b});
+  float *y = run(gt_func("%X: tensor<1x4xf32>, %G: tensor<4xf32>, %B: tensor<4xf32>",
+                         "%0 = \"tessera.graph.layernorm\"(%X, %G, %B) {eps = 0.0}", "%0", "tensor<1x4xf32>"),
+                 (const void *const[]){x, g, b});
   double s = sqrt(3.5);
   near(y[0], -2 / s, 1e-6);
   near(y[2], 0, 1e-6);
   near(y[3], 3 / s + 5, 1e-6);
   free(y);
-  y = run(gt_func("%X: tensor<1x4xf32>, %G: tensor<4xf32>", "%0 = \"tessera.graph.rmsnorm\"(%X, %G) {eps = 0.5}", "%0", "tensor<1x4xf32>"), (const void *const[]){x, g});
+  y = run(gt_func("%X: tensor<1x4xf32>, %G: tensor<4xf32>", "%0 = \"tessera.graph.rmsnorm\"(%X, %G) {eps = 0.5}", "%0",
+                  "tensor<1x4xf32>"),
+          (const void *const[]){x, g});
   near(y[2], 2 * 3 / sqrt(12.5 + 0.5), 1e-6);
   free(y);
 }
@@ -88,14 +98,20 @@ static void norms_follow_their_formulas(void **state) {
 static void reductions_over_any_axes(void **state) {
   float x[12];
   for (int i = 0; i < 12; i++) x[i] = (float)i;
-  float *y = run(gt_func("%X: tensor<2x3x2xf32>", "%0 = \"tessera.graph.reduce_sum\"(%X) {axes = [0, -1]}", "%0", "tensor<3xf32>"), (const void *const[]){x});
+  float *y = run(
+      gt_func("%X: tensor<2x3x2xf32>", "%0 = \"tessera.graph.reduce_sum\"(%X) {axes = [0, -1]}", "%0", "tensor<3xf32>"),
+      (const void *const[]){x});
   near(y[0], 0 + 1 + 6 + 7, 0);
   near(y[2], 4 + 5 + 10 + 11, 0);
   free(y);
-  y = run(gt_func("%X: tensor<2x3x2xf32>", "%0 = \"tessera.graph.reduce_mean\"(%X) {keepdims = true}", "%0", "tensor<1x1x1xf32>"), (const void *const[]){x});
+  y = run(gt_func("%X: tensor<2x3x2xf32>", "%0 = \"tessera.graph.reduce_mean\"(%X) {keepdims = true}", "%0",
+                  "tensor<1x1x1xf32>"),
+          (const void *const[]){x});
   near(y[0], 5.5, 0);
   free(y);
-  y = run(gt_func("%X: tensor<2x3x2xf32>", "%0 = \"tessera.graph.reduce_max\"(%X) {axes = [1]}", "%0", "tensor<2x2xf32>"), (const void *const[]){x});
+  y = run(
+      gt_func("%X: tensor<2x3x2xf32>", "%0 = \"tessera.graph.reduce_max\"(%X) {axes = [1]}", "%0", "tensor<2x2xf32>"),
+      (const void *const[]){x});
   near(y[1], 5, 0);
   near(y[3], 11, 0);
   free(y);
@@ -111,7 +127,9 @@ static void reductions_of_nothing_give_the_identity(void **state) {
     assert_true(y[0] == want[i] && y[1] == want[i]);
     free(y);
   }
-  float *y = run(gt_func("%X: tensor<2x0xf32>, %Y: tensor<0x3xf32>", "%0 = \"tessera.graph.matmul\"(%X, %Y)", "%0", "tensor<2x3xf32>"), (const void *const[]){"", ""});
+  float *y = run(gt_func("%X: tensor<2x0xf32>, %Y: tensor<0x3xf32>", "%0 = \"tessera.graph.matmul\"(%X, %Y)", "%0",
+                         "tensor<2x3xf32>"),
+                 (const void *const[]){"", ""});
   for (int i = 0; i < 6; i++) near(y[i], 0, 0);
   free(y);
 }
@@ -137,7 +155,8 @@ static void integers_wrap_and_casts_saturate(void **state) {
                                   "%3 = \"tessera.graph.cast\"(%A) {dtype = \"u8\"}\n%4 = \"tessera.graph.not\"(%A)\n%5 = \"tessera.graph.pow\"(%B, %A)",
                                   "%0, %1, %2, %3, %4, %5", "tensor<4xi8>, tensor<4xi8>, tensor<4xi8>, tensor<4xui8>, tensor<4xi8>, tensor<4xi8>"));
   int8_t r[6][4];
-  assert_null(graph_eval(graph_find_func(m, NULL), (const void *const[]){a, b}, (void *const[]){r[0], r[1], r[2], r[3], r[4], r[5]}, NULL));
+  assert_null(graph_eval(graph_find_func(m, NULL), (const void *const[]){a, b},
+                         (void *const[]){r[0], r[1], r[2], r[3], r[4], r[5]}, NULL));
   assert_int_equal(r[0][0], -128);
   assert_int_equal(r[1][2], 44);
   assert_int_equal(r[2][1], -128);
@@ -150,20 +169,25 @@ static void integers_wrap_and_casts_saturate(void **state) {
 
 static void gelu_and_friends_match_their_definitions(void **state) {
   float x[5] = {-3, -0.5f, 0, 0.7f, 20};
-  float *y = run(gt_func("%X: tensor<5xf32>", "%0 = \"tessera.graph.gelu\"(%X)", "%0", "tensor<5xf32>"), (const void *const[]){x});
+  float *y = run(gt_func("%X: tensor<5xf32>", "%0 = \"tessera.graph.gelu\"(%X)", "%0", "tensor<5xf32>"),
+                 (const void *const[]){x});
   for (int i = 0; i < 5; i++) near(y[i], 0.5 * x[i] * (1 + erf(x[i] / sqrt(2))), 1e-7);
   free(y);
-  y = run(gt_func("%X: tensor<5xf32>", "%0 = \"tessera.graph.gelu\"(%X) {approximate = \"tanh\"}", "%0", "tensor<5xf32>"), (const void *const[]){x});
+  y = run(
+      gt_func("%X: tensor<5xf32>", "%0 = \"tessera.graph.gelu\"(%X) {approximate = \"tanh\"}", "%0", "tensor<5xf32>"),
+      (const void *const[]){x});
   near(y[3], 0.5 * 0.7f * (1 + tanh(sqrt(2 / acos(-1)) * (0.7f + 0.044715 * 0.343))), 1e-6);
   free(y);
-  y = run(gt_func("%X: tensor<5xf32>", "%0 = \"tessera.graph.silu\"(%X)", "%0", "tensor<5xf32>"), (const void *const[]){x});
+  y = run(gt_func("%X: tensor<5xf32>", "%0 = \"tessera.graph.silu\"(%X)", "%0", "tensor<5xf32>"),
+          (const void *const[]){x});
   near(y[0], -3 / (1 + exp(3)), 1e-7);
   free(y);
 }
 
 /* An f32 loop in a different order must stay within the tolerance, and a lost term must not. */
 static void tolerance_accepts_f32_sums_and_catches_a_lost_term(void **state) {
-  ir_module *m = gt_parse(gt_func("%A: tensor<8x700xf32>, %B: tensor<700x9xf32>", "%0 = \"tessera.graph.matmul\"(%A, %B)", "%0", "tensor<8x9xf32>"));
+  ir_module *m = gt_parse(gt_func("%A: tensor<8x700xf32>, %B: tensor<700x9xf32>",
+                                  "%0 = \"tessera.graph.matmul\"(%A, %B)", "%0", "tensor<8x9xf32>"));
   ir_op *f = graph_find_func(m, NULL);
   gt_data in = gt_random(f, 3, -1, 1);
   graph_evaluator *e;
@@ -221,8 +245,8 @@ static const char *layers(const char *t) {
   return gt_func(args, body, "%y", type);
 }
 
-/* Rounding every intermediate result, as an implementation without fusion does, must stay inside; but the tolerance must not
- * be so wide that it says nothing. */
+/* Rounding every intermediate result, as an implementation without fusion does, must stay inside; but the tolerance
+ * must not be so wide that it says nothing. */
 static void tolerance_covers_rounded_layers_and_stays_tight(void **state) {
   static const char *const types[] = {"bf16", "f16"};
   for (int k = 0; k < 40; k++) {
@@ -240,7 +264,8 @@ static void tolerance_covers_rounded_layers_and_stays_tight(void **state) {
     rounded->rounded = true;
     for (int i = 0; i < 192; i++) {
       assert_null(graph_element(rounded, y, i, &z));
-      if (!graph_agrees(y->type->dtype, z.v, x[i])) fail_msg("%s, seed %d: %g is not %g within %g", types[k % 2], k, z.v, x[i].v, x[i].e);
+      if (!graph_agrees(y->type->dtype, z.v, x[i]))
+        fail_msg("%s, seed %d: %g is not %g within %g", types[k % 2], k, z.v, x[i].v, x[i].e);
       worst = fmax(worst, fabs(z.v - x[i].v) / x[i].e);
     }
     if (worst < 0.1) fail_msg("seed %d: the largest error is %g of the tolerance", k, worst);
@@ -252,10 +277,12 @@ static void tolerance_covers_rounded_layers_and_stays_tight(void **state) {
 
 /* One addition in bf16 may be off by one rounding, not by a unit in the last place. */
 static void one_rounding_is_not_two(void **state) {
-  ir_module *m = gt_parse(gt_func("%a: tensor<1xbf16>, %b: tensor<1xbf16>", "%0 = \"tessera.graph.add\"(%a, %b)", "%0", "tensor<1xbf16>"));
+  ir_module *m = gt_parse(
+      gt_func("%a: tensor<1xbf16>, %b: tensor<1xbf16>", "%0 = \"tessera.graph.add\"(%a, %b)", "%0", "tensor<1xbf16>"));
   uint16_t a = dtype_f32_to_bf16(1), b = dtype_f32_to_bf16(0.0078125f), sum;
   double tolerance;
-  assert_null(graph_eval(graph_find_func(m, NULL), (const void *const[]){&a, &b}, (void *const[]){&sum}, (double *const[]){&tolerance}));
+  assert_null(graph_eval(graph_find_func(m, NULL), (const void *const[]){&a, &b}, (void *const[]){&sum},
+                         (double *const[]){&tolerance}));
   assert_true(graph_agrees(TSR_BF16, 1.0078125, (graph_num){1.0078125, tolerance, 0}));
   assert_false(graph_agrees(TSR_BF16, 1.015625, (graph_num){1.0078125, tolerance, 0}));
   ir_module_destroy(&m);

@@ -1,5 +1,5 @@
-/* Tests of the Graph IR table: every op's inferred type, every rule's failure message, print -> parse -> print, mlir-opt, the
- * documents made from the tables. */
+/* Tests of the Graph IR table: every op's inferred type, every rule's failure message, print -> parse -> print,
+ * mlir-opt, the documents made from the tables. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,7 +94,8 @@ static void every_op_infers_its_type(void **state) {
     ir_module_destroy(&m);
   }
   for (size_t i = 0; i < n; i++)
-    if ((t[i].flags & IR_PURE) && t[i].code != G_CUSTOM && !seen[i]) fail_msg("%s has no case", t[i].name); /* custom: the application infers */
+    if ((t[i].flags & IR_PURE) && t[i].code != G_CUSTOM && !seen[i])
+      fail_msg("%s has no case", t[i].name); /* custom: the application infers */
 }
 
 static const typed bad[] = { /* type: what the message says */
@@ -166,18 +167,24 @@ static const typed bad[] = { /* type: what the message says */
 static void every_rule_fails_with_one_clear_line(void **state) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     const char *message = gt_error(gt_func(bad[i].args, line(bad[i].op), "%0", "tensor<4xf32>"));
-    if (!gt_says(message, bad[i].type) || !gt_says(message, "test.mlir:4:") || strchr(message, '\n')) fail_msg("%s", bad[i].op);
+    if (!gt_says(message, bad[i].type) || !gt_says(message, "test.mlir:4:") || strchr(message, '\n'))
+      fail_msg("%s", bad[i].op);
   }
 }
 
 static void wrong_declared_type_is_an_error(void **state) {
-  const char *message = gt_error(gt_func("%a: tensor<4xf32>", "%0 = \"tessera.graph.neg\"(%a) : (tensor<4xf32>) -> tensor<5xf32>", "%0", "tensor<5xf32>"));
+  const char *message = gt_error(gt_func(
+      "%a: tensor<4xf32>", "%0 = \"tessera.graph.neg\"(%a) : (tensor<4xf32>) -> tensor<5xf32>", "%0", "tensor<5xf32>"));
   assert_true(gt_says(message, "result 0 is declared tensor<5xf32> but is tensor<4xf32>"));
 }
 
 static void functions_must_return_tensors(void **state) {
-  assert_true(gt_says(gt_error("\"tessera.graph.func\"() ({\n^bb0(%a: tensor<4xf32>):\n%0 = \"tessera.graph.neg\"(%a)\n}) : () -> ()"), "must end with tessera.graph.return"));
-  assert_true(gt_says(gt_error("\"tessera.graph.func\"() ({\n^bb0(%a: f32):\n\"tessera.graph.return\"(%a)\n}) : () -> ()"), "argument 0 must be a tensor"));
+  assert_true(gt_says(
+      gt_error("\"tessera.graph.func\"() ({\n^bb0(%a: tensor<4xf32>):\n%0 = \"tessera.graph.neg\"(%a)\n}) : () -> ()"),
+      "must end with tessera.graph.return"));
+  assert_true(
+      gt_says(gt_error("\"tessera.graph.func\"() ({\n^bb0(%a: f32):\n\"tessera.graph.return\"(%a)\n}) : () -> ()"),
+              "argument 0 must be a tensor"));
 }
 
 static char *printed(const ir_module *m) {
@@ -256,7 +263,9 @@ static void json_lists_every_op_of_every_level(void **state) {
       assert_true(gt_says(strb_text(&b), name));
     }
   }
-  assert_true(gt_says(strb_text(&b), "{\"name\": \"axis\", \"kind\": \"integer\", \"required\": false, \"default\": \"-1\", \"help\": "));
+  assert_true(
+      gt_says(strb_text(&b),
+              "{\"name\": \"axis\", \"kind\": \"integer\", \"required\": false, \"default\": \"-1\", \"help\": "));
   strb_clear(&b);
 }
 
@@ -274,7 +283,8 @@ static void the_document_is_up_to_date(void **state) {
   char *have_text = calloc(1, b.n + 2);
   size_t n = fread(have_text, 1, b.n + 1, f);
   fclose(f);
-  if (n != b.n || memcmp(have_text, b.p, n)) fail_msg("docs/ir.md is out of date: TSR_UPDATE_GOLDEN=1 ctest -R test_graph_ops writes it");
+  if (n != b.n || memcmp(have_text, b.p, n))
+    fail_msg("docs/ir.md is out of date: TSR_UPDATE_GOLDEN=1 ctest -R test_graph_ops writes it");
   free(have_text);
   strb_clear(&b);
 }

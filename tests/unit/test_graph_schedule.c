@@ -1,4 +1,5 @@
-/* Tests of schedule defaults: the table of default tiles, explicit tiles, legalisation with original and reason, advice. */
+/* Tests of schedule defaults: the table of default tiles, explicit tiles, legalisation with original and reason,
+ * advice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,8 +14,14 @@
 #include "tests/support/graph_text.h"
 
 static tsr_caps gpu(int64_t shared) {
-  tsr_caps c = {.dialect = DIALECT_SPIRV, .n_cores = 60, .subgroup = 32, .max_threads = 1024, .shared_bytes = shared, .vector_bytes = 16};
-  c.matrix[c.n_matrix++] = (tsr_matrix_shape){.m = 16, .n = 16, .k = 16, .a = TSR_BF16, .b = TSR_BF16, .c = TSR_F32, .enabled = true};
+  tsr_caps c = {.dialect = DIALECT_SPIRV,
+                .n_cores = 60,
+                .subgroup = 32,
+                .max_threads = 1024,
+                .shared_bytes = shared,
+                .vector_bytes = 16};
+  c.matrix[c.n_matrix++] =
+      (tsr_matrix_shape){.m = 16, .n = 16, .k = 16, .a = TSR_BF16, .b = TSR_BF16, .c = TSR_F32, .enabled = true};
   return c;
 }
 
@@ -77,7 +84,8 @@ static void default_tile_is_legalised_on_small_shared_memory(void **state) {
   /* Doing it again changes nothing more. */
   assert_null(schedule_apply_defaults(s, &(schedule_options){.caps = &c}));
   int n = 0;
-  for (ir_op *o = kernel(s)->regions[0]->first; o; o = o->next) n += o->def->level == IR_SCHEDULE && o->def->code == S_LEGALIZED;
+  for (ir_op *o = kernel(s)->regions[0]->first; o; o = o->next)
+    n += o->def->level == IR_SCHEDULE && o->def->code == S_LEGALIZED;
   assert_int_equal(n, 1);
   ir_module_destroy(&s);
 }
@@ -94,7 +102,8 @@ static void few_registers_force_a_smaller_tile(void **state) {
     assert_null(schedule_apply_defaults(s, &(schedule_options){.caps = &c}));
     sched_read(kernel(s), &p);
     assert_true(p.m * p.n / (p.warps * 32) + 24 <= registers); /* one accumulator an output, and addresses */
-    if (registers <= 64) assert_true(p.m * p.n < last && gt_says(ir_get_str(legalized(kernel(s)), "reason", ""), "registers per thread"));
+    if (registers <= 64)
+      assert_true(p.m * p.n < last && gt_says(ir_get_str(legalized(kernel(s)), "reason", ""), "registers per thread"));
     last = p.m * p.n;
     ir_module_destroy(&s);
   }
@@ -181,7 +190,9 @@ static void cpu_tiles_are_left_to_its_lowering(void **state) {
 }
 
 static void rows_and_elements_get_a_block_of_256_threads(void **state) {
-  ir_module *g = gt_parse(gt_func("%A: tensor<512x1024xf32>", "%0 = \"tessera.graph.layernorm\"(%A)", "%0", "tensor<512x1024xf32>")), *s;
+  ir_module *g = gt_parse(gt_func("%A: tensor<512x1024xf32>", "%0 = \"tessera.graph.layernorm\"(%A)", "%0",
+                                  "tensor<512x1024xf32>")),
+            *s;
   tsr_caps c = gpu(48 << 10);
   sched_params p;
   assert_null(graph_to_schedule(g, NULL, &s));
@@ -196,9 +207,10 @@ static void rows_and_elements_get_a_block_of_256_threads(void **state) {
 }
 
 static void constant_operands_are_known(void **state) {
-  const char *body = "%w = \"tessera.graph.constant\"() {value = dense<2.0> : tensor<8x4xf32>} : () -> tensor<8x4xf32>\n"
-                     "%r = \"tessera.graph.reshape\"(%w) {shape = [4, 8]} : (tensor<8x4xf32>) -> tensor<4x8xf32>\n"
-                     "%0 = \"tessera.graph.matmul\"(%A, %r)";
+  const char *body =
+      "%w = \"tessera.graph.constant\"() {value = dense<2.0> : tensor<8x4xf32>} : () -> tensor<8x4xf32>\n"
+      "%r = \"tessera.graph.reshape\"(%w) {shape = [4, 8]} : (tensor<8x4xf32>) -> tensor<4x8xf32>\n"
+      "%0 = \"tessera.graph.matmul\"(%A, %r)";
   ir_module *g = gt_parse(gt_func("%A: tensor<16x4xf32>", body, "%0", "tensor<16x8xf32>")), *s;
   assert_null(graph_to_schedule(g, NULL, &s));
   const ir_op *k = kernel(s), *mm = NULL;

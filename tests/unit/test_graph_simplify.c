@@ -1,5 +1,5 @@
-/* Tests of the rewrite rules: each fires on its pattern, keeps the values (oracle, both sides), can be switched off, and tells
- * why it was refused. */
+/* Tests of the rewrite rules: each fires on its pattern, keeps the values (oracle, both sides), can be switched off,
+ * and tells why it was refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,7 +94,8 @@ static void each_rule_fires_and_keeps_the_values(void **state) {
     left_ops(graph_find_func(after, NULL), left);
     if (!trace_count(&t, c->rule, true)) fail_msg("%s did not fire on\n%s", c->rule, c->body);
     if (strcmp(left, c->left)) fail_msg("%s: left '%s', wanted '%s'", c->rule, left, c->left);
-    if (!gt_same(graph_find_func(before, NULL), graph_find_func(after, NULL), 5, -2, 2)) fail_msg("%s changes values of\n%s", c->rule, c->body);
+    if (!gt_same(graph_find_func(before, NULL), graph_find_func(after, NULL), 5, -2, 2))
+      fail_msg("%s changes values of\n%s", c->rule, c->body);
     trace_clear(&t);
     ir_module_destroy(&before);
     ir_module_destroy(&after);
@@ -140,7 +141,8 @@ static void refusals_tell_why(void **state) {
     bool found = false;
     trace_init(&t, NULL);
     assert_null(graph_simplify_module(m, &(pass_options){.trace = &t}));
-    for (size_t k = 0; k < t.n; k++) found |= !t.v[k].fired && !strcmp(t.v[k].rule, refused[i].rule) && strstr(t.v[k].reason, refused[i].why);
+    for (size_t k = 0; k < t.n; k++)
+      found |= !t.v[k].fired && !strcmp(t.v[k].rule, refused[i].rule) && strstr(t.v[k].reason, refused[i].why);
     if (!found) fail_msg("%s was not refused with '%s'", refused[i].rule, refused[i].why);
     trace_clear(&t);
     ir_module_destroy(&m);
@@ -157,7 +159,8 @@ static void exact_mode_keeps_rounding(void **state) {
   strb b;
   strb_init(&b, NULL);
   trace_json(&b, &t);
-  assert_true(gt_says(strb_text(&b), "\"rule\": \"recognize_silu\", \"op\": \"tessera.graph.mul\", \"line\": 5, \"fired\": false, \"reason\": \"it would change rounding\""));
+  assert_true(gt_says(strb_text(&b), "\"rule\": \"recognize_silu\", \"op\": \"tessera.graph.mul\", \"line\": 5, "
+                                     "\"fired\": false, \"reason\": \"it would change rounding\""));
   strb_clear(&b);
   trace_clear(&t);
   ir_module_destroy(&m);
@@ -176,17 +179,28 @@ static void random_programs_keep_their_values(void **state) {
     for (int i = 0; i < 12; i++) {
       unsigned kind = DRAW(4), a = DRAW((unsigned)n), b = DRAW((unsigned)n), u = DRAW(7), w = DRAW(6), c = DRAW(5);
       if (kind == 0) at += sprintf(at, "%%v%d = \"tessera.graph.%s\"(%%v%u)\n", n, un[u], a);
-      else if (kind == 1) at += sprintf(at, "%%v%d = \"tessera.graph.%s\"(%%v%u, %%v%u)\n", n, bin[w == 4 ? 0 : w], a, b);
-      else if (kind == 2) at += sprintf(at, "%%c%d = \"tessera.graph.constant\"() {value = dense<%s> : tensor<5x5xf32>}\n%%v%d = \"tessera.graph.%s\"(%%v%u, %%c%d)\n", n, numbers[c], n, bin[w == 4 && c == 0 ? 0 : w], a, n);
-      else at += sprintf(at, "%%c%d = \"tessera.graph.constant\"() {value = dense<%s> : tensor<f32>}\n%%v%d = \"tessera.graph.%s\"(%%c%d, %%v%u)\n", n, numbers[c], n, bin[w % 4], n, a);
+      else if (kind == 1)
+        at += sprintf(at, "%%v%d = \"tessera.graph.%s\"(%%v%u, %%v%u)\n", n, bin[w == 4 ? 0 : w], a, b);
+      else if (kind == 2)
+        at += sprintf(at,
+                      "%%c%d = \"tessera.graph.constant\"() {value = dense<%s> : tensor<5x5xf32>}\n%%v%d = "
+                      "\"tessera.graph.%s\"(%%v%u, %%c%d)\n",
+                      n, numbers[c], n, bin[w == 4 && c == 0 ? 0 : w], a, n);
+      else
+        at += sprintf(at,
+                      "%%c%d = \"tessera.graph.constant\"() {value = dense<%s> : tensor<f32>}\n%%v%d = "
+                      "\"tessera.graph.%s\"(%%c%d, %%v%u)\n",
+                      n, numbers[c], n, bin[w % 4], n, a);
       n++;
     }
     char results[32];
     snprintf(results, sizeof results, "%%v%d, %%v%d", n - 1, n - 2);
-    const char *text = gt_func("%v0: tensor<5x5xf32>, %v1: tensor<5x5xf32>", body, results, "tensor<5x5xf32>, tensor<5x5xf32>");
+    const char *text =
+        gt_func("%v0: tensor<5x5xf32>, %v1: tensor<5x5xf32>", body, results, "tensor<5x5xf32>, tensor<5x5xf32>");
     ir_module *before = gt_parse(text), *after = gt_parse(text);
     assert_null(graph_simplify_module(after, NULL));
-    if (!gt_same(graph_find_func(before, NULL), graph_find_func(after, NULL), seed, -1, 1)) fail_msg("seed %u:\n%s", seed, body);
+    if (!gt_same(graph_find_func(before, NULL), graph_find_func(after, NULL), seed, -1, 1))
+      fail_msg("seed %u:\n%s", seed, body);
     ir_module_destroy(&before);
     ir_module_destroy(&after);
   }

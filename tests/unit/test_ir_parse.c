@@ -60,12 +60,16 @@ static const struct { const char *name, *text, *says; } bad[] = {
 static void bad_text_gives_one_line_with_its_place(void **state) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     const char *message = gt_error(bad[i].text);
-    if (!gt_says(message, bad[i].says) || !gt_says(message, "test.mlir:") || strchr(message, '\n')) fail_msg("%s", bad[i].name);
+    if (!gt_says(message, bad[i].says) || !gt_says(message, "test.mlir:") || strchr(message, '\n'))
+      fail_msg("%s", bad[i].name);
   }
 }
 
 static void invalid_utf8_is_named(void **state) {
-  static const struct { const char *text; size_t n; } cases[] = {{"// \xff\n", 5}, {"// \xc0\x80\n", 6}, {"// \xed\xa0\x80\n", 7}, {"// \xe2\x82", 5}, {"// a\0b", 6}};
+  static const struct {
+    const char *text;
+    size_t n;
+  } cases[] = {{"// \xff\n", 5}, {"// \xc0\x80\n", 6}, {"// \xed\xa0\x80\n", 7}, {"// \xe2\x82", 5}, {"// a\0b", 6}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ir_module *m;
     tsr_status st = ir_parse(NULL, cases[i].text, cases[i].n, "test.mlir", &m);
@@ -117,7 +121,8 @@ static void the_seeds_lines_parse_as_written(void **state) {
   assert_true(ir_get_bool(op, "autotune", false));
   assert_string_equal(op->operands[0]->name, "A");
   ir_module_destroy(&m);
-  m = gt_parse("%fragC = \"tessera.tile.mma_sync\"(%fragA, %fragB, %fragC)\n          {m=16, n=16, k=16, dtype=\"bf16\"}\n");
+  m = gt_parse(
+      "%fragC = \"tessera.tile.mma_sync\"(%fragA, %fragB, %fragC)\n          {m=16, n=16, k=16, dtype=\"bf16\"}\n");
   op = m->root->regions[0]->first->regions[0]->first;
   assert_int_equal(op->def->level, IR_TILE);
   assert_int_equal(ir_get_int(op, "k", 0), 16);
@@ -137,10 +142,13 @@ static void the_seeds_lines_parse_as_written(void **state) {
 
 /* As MLIR writes them: printed again in the one form, and new where arguments or results are. */
 static void function_types_are_attributes(void **state) {
-  ir_module *m = gt_parse("\"tessera.graph.func\"() ({\n^bb0(%a: tensor<2x?xf32>, %b: tensor<?xf32>):\n%0 = \"tessera.graph.mul\"(%a, %b)\n\"tessera.graph.return\"(%0)\n}) "
+  ir_module *m = gt_parse("\"tessera.graph.func\"() ({\n^bb0(%a: tensor<2x?xf32>, %b: tensor<?xf32>):\n%0 = "
+                          "\"tessera.graph.mul\"(%a, %b)\n\"tessera.graph.return\"(%0)\n}) "
                           "{function_type=(tensor<2x?xf32>,tensor<?xf32>)->(tensor<2x?xf32>), sym_name = \"main\"}\n"
-                          "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<f32>):\n%p = \"tessera.graph.custom\"(%x) {callee = \"f\", of = ((i1) -> (), index) -> ((f32) -> (), none), at = [() -> f32]}"
-                          " : (tensor<f32>) -> tensor<f32>\n\"tessera.graph.return\"(%p, %p)\n}) {sym_name = \"other\", function_type = (tensor<f32>) -> (tensor<f32>, tensor<f32>)}\n");
+                          "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<f32>):\n%p = \"tessera.graph.custom\"(%x) "
+                          "{callee = \"f\", of = ((i1) -> (), index) -> ((f32) -> (), none), at = [() -> f32]}"
+                          " : (tensor<f32>) -> tensor<f32>\n\"tessera.graph.return\"(%p, %p)\n}) {sym_name = "
+                          "\"other\", function_type = (tensor<f32>) -> (tensor<f32>, tensor<f32>)}\n");
   strb b, c;
   strb_init(&b, NULL);
   strb_init(&c, NULL);
@@ -154,7 +162,8 @@ static void function_types_are_attributes(void **state) {
   strb_clear(&c);
   ir_module_destroy(&again);
   ir_module_destroy(&m);
-  m = gt_parse("\"tessera.graph.func\"() ({\n^bb0(%a: tensor<3xf32>):\n%0 = \"tessera.graph.mul\"(%a, %a)\n%1 = \"tessera.graph.reduce_sum\"(%0) {axes = [0]}\n\"tessera.graph.return\"(%1)\n}) "
+  m = gt_parse("\"tessera.graph.func\"() ({\n^bb0(%a: tensor<3xf32>):\n%0 = \"tessera.graph.mul\"(%a, %a)\n%1 = "
+               "\"tessera.graph.reduce_sum\"(%0) {axes = [0]}\n\"tessera.graph.return\"(%1)\n}) "
                "{function_type = (tensor<3xf32>) -> tensor<f32>, sym_name = \"main\"}\n");
   ir_op *grad;
   assert_null(graph_grad(graph_find_func(m, NULL), (int[]){0}, 1, "grad", &grad));
@@ -165,16 +174,20 @@ static void function_types_are_attributes(void **state) {
 }
 
 static void numbers_keep_their_bits(void **state) {
-  ir_module *m = gt_parse(gt_func("", "%0 = \"tessera.graph.constant\"() {value = dense<[0x7FC00000, 0xFF800000, 1.0e-45, -0.0, 3.4028234663852886e38]> : tensor<5xf32>}\n"
-                                      "%1 = \"tessera.graph.constant\"() {value = dense<9223372036854775807> : tensor<i64>}\n"
-                                      "%2 = \"tessera.graph.constant\"() {value = dense<[true, false]> : tensor<2xi1>}\n"
-                                      "%3 = \"tessera.graph.constant\"() {value = dense<0.1> : tensor<3x3xf64>}", "%0, %1, %2, %3",
-                                  "tensor<5xf32>, tensor<i64>, tensor<2xi1>, tensor<3x3xf64>"));
+  ir_module *m =
+      gt_parse(gt_func("",
+                       "%0 = \"tessera.graph.constant\"() {value = dense<[0x7FC00000, 0xFF800000, 1.0e-45, -0.0, "
+                       "3.4028234663852886e38]> : tensor<5xf32>}\n"
+                       "%1 = \"tessera.graph.constant\"() {value = dense<9223372036854775807> : tensor<i64>}\n"
+                       "%2 = \"tessera.graph.constant\"() {value = dense<[true, false]> : tensor<2xi1>}\n"
+                       "%3 = \"tessera.graph.constant\"() {value = dense<0.1> : tensor<3x3xf64>}",
+                       "%0, %1, %2, %3", "tensor<5xf32>, tensor<i64>, tensor<2xi1>, tensor<3x3xf64>"));
   strb b;
   strb_init(&b, NULL);
   ir_print(&b, m);
   ir_module *again = gt_parse(strb_text(&b));
-  for (ir_op *x = graph_find_func(m, NULL)->regions[0]->first, *y = graph_find_func(again, NULL)->regions[0]->first; x->n_results; x = x->next, y = y->next) {
+  for (ir_op *x = graph_find_func(m, NULL)->regions[0]->first, *y = graph_find_func(again, NULL)->regions[0]->first;
+       x->n_results; x = x->next, y = y->next) {
     ir_attr *p = ir_get_attr(x, "value"), *q = ir_get_attr(y, "value");
     assert_int_equal(p->u.dense.bytes, q->u.dense.bytes);
     assert_memory_equal(p->u.dense.data, q->u.dense.data, p->u.dense.bytes);

@@ -1,5 +1,5 @@
-/* What the verifier lets through is safe to run: programs that break a rule are refused, and those at the rules' edges run on cpu:0 with the
- * results that their text gives. */
+/* What the verifier lets through is safe to run: programs that break a rule are refused, and those at the rules' edges
+ * run on cpu:0 with the results that their text gives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,12 +43,20 @@ static void map_reads_register_beyond_65536(void **state) {
   float y[4];
   strb b;
   strb_init(&b, NULL);
-  strb_puts(&b, "\"builtin.module\"() ({\n\"tessera.target.program\"() ({\n^bb0(%A: tensor<4xf32>):\n%B = \"tessera.target.buffer\"() : () -> tensor<4xf32>\n"
-                "\"tessera.target.launch\"(%A, %B) {kernel = \"k\"}\n\"tessera.target.return\"(%B)\n}) {sym_name = \"main\"}\n"
-                "\"tessera.target.kernel\"() ({\n^bb0(%a: !tessera.view<4xf32>, %b: !tessera.view<4xf32>):\n");
-  for (int i = 0; i < N; i++) strb_printf(&b, "%%c%d = \"tessera.target.const\"() {value = %d.0 : f64} : () -> f32\n", i, i);
-  strb_printf(&b, "\"tessera.target.map\"(%%b, %%a) ({\n^bb0(%%x: f32):\n%%y = \"tessera.target.add\"(%%x, %%c%d)\n\"tessera.target.yield\"(%%y)\n})\n"
-                  "\"tessera.target.return\"()\n}) {sym_name = \"k\", dialect = \"cpu\", grid = [1, 1, 1], outputs = 1}\n})\n", N - 1);
+  strb_puts(
+      &b,
+      "\"builtin.module\"() ({\n\"tessera.target.program\"() ({\n^bb0(%A: tensor<4xf32>):\n%B = "
+      "\"tessera.target.buffer\"() : () -> tensor<4xf32>\n"
+      "\"tessera.target.launch\"(%A, %B) {kernel = \"k\"}\n\"tessera.target.return\"(%B)\n}) {sym_name = \"main\"}\n"
+      "\"tessera.target.kernel\"() ({\n^bb0(%a: !tessera.view<4xf32>, %b: !tessera.view<4xf32>):\n");
+  for (int i = 0; i < N; i++)
+    strb_printf(&b, "%%c%d = \"tessera.target.const\"() {value = %d.0 : f64} : () -> f32\n", i, i);
+  strb_printf(
+      &b,
+      "\"tessera.target.map\"(%%b, %%a) ({\n^bb0(%%x: f32):\n%%y = \"tessera.target.add\"(%%x, "
+      "%%c%d)\n\"tessera.target.yield\"(%%y)\n})\n"
+      "\"tessera.target.return\"()\n}) {sym_name = \"k\", dialect = \"cpu\", grid = [1, 1, 1], outputs = 1}\n})\n",
+      N - 1);
   runs(strb_text(&b), y, sizeof y);
   for (int i = 0; i < 4; i++) assert_true(y[i] == (float)(1 + i % 2 + N - 1));
   strb_clear(&b);
@@ -114,7 +122,9 @@ static const struct { const char *what, *says, *text; } refused[] = {
 static void broken_rule_is_refused(void **state) {
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
     tsr_status st = ir_run(dev, refused[i].text, NULL, 0);
-    if (!st || !strstr(tsr_status_message(st), refused[i].says)) fail_msg("%s: %s, wanted: %s\n%s", refused[i].what, st ? tsr_status_message(st) : "ran", refused[i].says, refused[i].text);
+    if (!st || !strstr(tsr_status_message(st), refused[i].says))
+      fail_msg("%s: %s, wanted: %s\n%s", refused[i].what, st ? tsr_status_message(st) : "ran", refused[i].says,
+               refused[i].text);
     tsr_status_free(st);
   }
 }
@@ -148,14 +158,19 @@ static void edge_of_a_rule_runs(void **state) {
     float y[8];
     runs(edges[i].text, y, sizeof y);
     for (int k = 0; k < 8; k++)
-      if (y[k] != edges[i].want[k]) fail_msg("%s: element %d is %g, not %g", edges[i].what, k, (double)y[k], (double)edges[i].want[k]);
+      if (y[k] != edges[i].want[k])
+        fail_msg("%s: element %d is %g, not %g", edges[i].what, k, (double)y[k], (double)edges[i].want[k]);
   }
 }
 
 /* ---- names ----------------------------------------------------------------------------------------------------- */
 
 static void name_survives_text_or_is_refused(void **state) {
-  static const struct { const char *name; bool fits; } names[] = {{"a", true}, {"_a.b$c-d", true}, {"A0", true}, {"", true}, {"a b", false}, {"0", false}, {"-a", false}, {"%a", false}, {"a\nb", false}, {"\xc3\xa9", false}};
+  static const struct {
+    const char *name;
+    bool fits;
+  } names[] = {{"a", true},  {"_a.b$c-d", true}, {"A0", true},  {"", true},      {"a b", false},
+               {"0", false}, {"-a", false},      {"%a", false}, {"a\nb", false}, {"\xc3\xa9", false}};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     tsr_graph *g = NULL, *again = NULL;
     tsr_value v, w;
@@ -177,7 +192,8 @@ static void name_survives_text_or_is_refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(map_reads_register_beyond_65536), cmocka_unit_test(broken_rule_is_refused), cmocka_unit_test(edge_of_a_rule_runs),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(map_reads_register_beyond_65536),
+                                     cmocka_unit_test(broken_rule_is_refused), cmocka_unit_test(edge_of_a_rule_runs),
                                      cmocka_unit_test(name_survives_text_or_is_refused)};
   return cmocka_run_group_tests(tests, open_cpu, close_cpu);
 }

@@ -1,4 +1,5 @@
-/* Profiles: the rows of docs/profile.md byte for byte, aggregation, bound verdicts, JSON, trace against the format, audit, page. */
+/* Profiles: the rows of docs/profile.md byte for byte, aggregation, bound verdicts, JSON, trace against the format,
+ * audit, page. */
 #include "core/base/json.h"
 #include "core/profile/audit.h"
 #include "core/profile/chrome_trace.h"
@@ -23,7 +24,8 @@ static prof_log *make_log(void) {
 
 static void seed_rows_are_printed_exactly(void **state) {
   prof_log *l = make_log();
-  prof_event mm = prof_event_init(PROF_KERNEL, "matmul"), ar = prof_event_init(PROF_COLLECTIVE, "all_reduce"), fa = prof_event_init(PROF_FUSED, "flash_attention");
+  prof_event mm = prof_event_init(PROF_KERNEL, "matmul"), ar = prof_event_init(PROF_COLLECTIVE, "all_reduce"),
+             fa = prof_event_init(PROF_FUSED, "flash_attention");
   mm.detail = "128x128x64", mm.end_ns = 2300, mm.occupancy = 0.92;
   ar.detail = "dp", ar.end_ns = 15000, ar.bytes = 24e6;
   fa.detail = "FlashAttn", fa.end_ns = 4100, fa.tiles = 256;
@@ -58,7 +60,8 @@ static void unknown_fields_are_na_and_null(void **state) {
   arena_init(&a, NULL);
   assert_null(json_parse(&a, strb_text(&b), b.n, "report", &j));
   const json *row = json_get(j, "rows")->first;
-  static const char *const nulls[] = {"occupancy", "registers", "spill_bytes", "bytes_modelled", "bytes_measured", "gbytes_per_s", "tile_ns", "gflops", "bound_part"};
+  static const char *const nulls[] = {"occupancy",    "registers", "spill_bytes", "bytes_modelled", "bytes_measured",
+                                      "gbytes_per_s", "tile_ns",   "gflops",      "bound_part"};
   for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++) {
     assert_non_null(json_get(row, nulls[i]));
     assert_int_equal(json_get(row, nulls[i])->type, JSON_NULL);
@@ -75,8 +78,8 @@ static void times_and_labels_are_spelled(void **state) {
   static const struct {
     double ns;
     const char *text;
-  } times[] = {{0, "0ns"}, {850, "850ns"}, {999.6, "1.0µs"}, {2300, "2.3µs"}, {9940, "9.9µs"}, {9960, "10µs"}, {999400, "999µs"},
-               {1.25e6, "1.2ms"}, {3e9, "3.0s"}, {-1, "n/a"}, {NAN, "n/a"}};
+  } times[] = {{0, "0ns"},        {850, "850ns"},    {999.6, "1.0µs"}, {2300, "2.3µs"}, {9940, "9.9µs"}, {9960, "10µs"},
+               {999400, "999µs"}, {1.25e6, "1.2ms"}, {3e9, "3.0s"},    {-1, "n/a"},     {NAN, "n/a"}};
   char v[16], label[64];
   for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
     report_time(times[i].ns, v);
@@ -90,7 +93,11 @@ static void times_and_labels_are_spelled(void **state) {
   fused.detail = "softmax+reduce_sum";
   report_label(&fused, label, sizeof label);
   assert_string_equal(label, "FusedOp[Softmax+ReduceSum]");
-  static const char *const ops[][2] = {{"matmul", "MatMul"}, {"reduce_scatter", "ReduceScatter"}, {"softmax", "Softmax"}, {"layernorm", "LayerNorm"}, {"rmsnorm", "RMSNorm"}};
+  static const char *const ops[][2] = {{"matmul", "MatMul"},
+                                       {"reduce_scatter", "ReduceScatter"},
+                                       {"softmax", "Softmax"},
+                                       {"layernorm", "LayerNorm"},
+                                       {"rmsnorm", "RMSNorm"}};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
     prof_event e = prof_event_init(PROF_KERNEL, ops[i][0]);
     report_label(&e, label, sizeof label);
@@ -116,7 +123,8 @@ static void aggregation_over_steps_takes_medians_and_shares(void **state) {
   size_t n;
   assert_null(prof_aggregate(l, NULL, &r, &n));
   assert_int_equal(n, 2);
-  assert_true(r[0].count == 4 && r[0].steps == 4 && r[0].median_ns == 250 && r[0].min_ns == 100 && r[0].max_ns == 1000 && r[0].total_ns == 1600);
+  assert_true(r[0].count == 4 && r[0].steps == 4 && r[0].median_ns == 250 && r[0].min_ns == 100 &&
+              r[0].max_ns == 1000 && r[0].total_ns == 1600);
   assert_true(r[0].share == 0.5 && r[1].share == 0.5);
   assert_true(r[0].occupancy == 0.5 && r[1].occupancy == -1);
   assert_true(r[0].gflops == 8 && r[0].gbytes_per_s == 1.6 && r[0].tile_ns == 62.5);
@@ -129,7 +137,8 @@ static void aggregation_over_steps_takes_medians_and_shares(void **state) {
   prof_log_destroy(&l);
 }
 
-/* Many steps, an op in several kernels and on two devices: one line an op and device; shares are of the device's own time. */
+/* Many steps, an op in several kernels and on two devices: one line an op and device; shares are of the device's own
+ * time. */
 static void ops_are_added_up_over_kernels_and_steps(void **state) {
   prof_log *l = make_log();
   static const struct { prof_kind kind; const char *op, *detail, *kernel, *device; double ns; } runs[] = {
@@ -138,7 +147,8 @@ static void ops_are_added_up_over_kernels_and_steps(void **state) {
   for (int s = 0; s < 10; s++)
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
       prof_event e = prof_event_init(runs[i].kind, runs[i].op);
-      e.detail = runs[i].detail, e.kernel = runs[i].kernel, e.device = runs[i].device, e.step = s, e.end_ns = runs[i].ns;
+      e.detail = runs[i].detail, e.kernel = runs[i].kernel, e.device = runs[i].device, e.step = s,
+      e.end_ns = runs[i].ns;
       prof_add(l, &e);
     }
   strb b;
@@ -152,7 +162,8 @@ static void ops_are_added_up_over_kernels_and_steps(void **state) {
   strb_clear(&b);
   strb_init(&b, NULL);
   assert_null(report_json(l, NULL, &b));
-  assert_non_null(strstr(strb_text(&b), "\"ops\": [\n  {\"op\": \"MatMul\", \"device\": \"cpu:0\", \"kernels\": 2, \"count\": 20, \"total_ns\": 8000, \"share\": 0.8},\n"));
+  assert_non_null(strstr(strb_text(&b), "\"ops\": [\n  {\"op\": \"MatMul\", \"device\": \"cpu:0\", \"kernels\": 2, "
+                                        "\"count\": 20, \"total_ns\": 8000, \"share\": 0.8},\n"));
   strb_clear(&b);
   prof_log_destroy(&l);
 }
@@ -204,8 +215,10 @@ static void bound_names_the_limit_and_the_next_knob(void **state) {
   }
   assert_int_equal(prof_classify(1e6, 9e8, 1e6, -1, &(prof_peaks){0}).limit, PROF_UNKNOWN);
   assert_int_equal(prof_classify(0, 9e8, 1e6, -1, &p).limit, PROF_UNKNOWN);
-  assert_int_equal(prof_classify(1e6, 1e7, 1e6, -1, &(prof_peaks){.gflops = 1000, .launch_ns = 10}).limit, PROF_UNKNOWN); /* memory could be it */
-  assert_int_equal(prof_classify(1e6, -1, -1, -1, &p).limit, PROF_UNKNOWN); /* work that is not known does not say that nothing is busy */
+  assert_int_equal(prof_classify(1e6, 1e7, 1e6, -1, &(prof_peaks){.gflops = 1000, .launch_ns = 10}).limit,
+                   PROF_UNKNOWN); /* memory could be it */
+  assert_int_equal(prof_classify(1e6, -1, -1, -1, &p).limit,
+                   PROF_UNKNOWN); /* work that is not known does not say that nothing is busy */
   assert_int_equal(prof_classify(1e6, -1, 1e6, -1, &p).limit, PROF_UNKNOWN);
   assert_non_null(strstr(prof_classify(1e6, -1, -1, -1, &p).next, "not known"));
   /* The greatest share wins: the same kernel over a link of falling rate. */
@@ -215,10 +228,12 @@ static void bound_names_the_limit_and_the_next_knob(void **state) {
   } links[] = {{1000, PROF_MEMORY}, {13, PROF_MEMORY}, {11, PROF_COMM}, {1, PROF_COMM}, {0, PROF_MEMORY}};
   for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
     p.link_gbytes_per_s = links[i].link_rate;
-    assert_int_equal(prof_classify(1e6, 3e8, 7e7, 8.4e6, &p).limit, links[i].limit); /* 0.3 of compute, 0.7 of memory, 0.7 of a link of 12 GB/s */
+    assert_int_equal(prof_classify(1e6, 3e8, 7e7, 8.4e6, &p).limit,
+                     links[i].limit); /* 0.3 of compute, 0.7 of memory, 0.7 of a link of 12 GB/s */
   }
   p.link_gbytes_per_s = 0;
-  assert_int_equal(prof_classify(1e6, -1, -1, 8e6, &p).limit, PROF_UNKNOWN); /* a collective alone, over a link of unknown rate */
+  assert_int_equal(prof_classify(1e6, -1, -1, 8e6, &p).limit,
+                   PROF_UNKNOWN); /* a collective alone, over a link of unknown rate */
   assert_non_null(strstr(prof_classify(1e6, 1e6, 9e7, -1, &p).next, "a smaller tile"));
   p.matrix_path = true;
   assert_non_null(strstr(prof_classify(1e6, 9e8, 1e6, -1, &p).next, "bf16"));
@@ -229,7 +244,8 @@ static void trace_keeps_to_the_format(void **state) {
   static const char *const devices[] = {"cpu:0", "vulkan:0"};
   for (int i = 0; i < 40; i++) {
     prof_event e = prof_event_init((prof_kind)(i % 5), i % 2 ? "matmul" : "quote\"\\op");
-    e.device = devices[i % 2], e.stream = i % 3, e.start_ns = 1e12 + 1000.0 * i, e.end_ns = e.start_ns + 500, e.step = i;
+    e.device = devices[i % 2], e.stream = i % 3, e.start_ns = 1e12 + 1000.0 * i, e.end_ns = e.start_ns + 500,
+    e.step = i;
     prof_add(l, &e);
   }
   strb b;
@@ -263,13 +279,37 @@ static void trace_keeps_to_the_format(void **state) {
 }
 
 static audit_kernel good_kernel(void) {
-  return (audit_kernel){.name = "matmul_0", .op = "matmul", .occupancy = 0.75, .flops_per_byte = 300, .ridge = 290, .spill_bytes = 0, .registers = 64,
-                        .registers_ideal = 64, .shared_bytes = 65536, .shared_ideal = 98304, .contiguous = 1, .bytes_per_access = 16, .bank_ways = 1, .stages = 3, .async_copy = 1,
-                        .async_possible = true, .tuned = 1, .tile_fits = 1};
+  return (audit_kernel){.name = "matmul_0",
+                        .op = "matmul",
+                        .occupancy = 0.75,
+                        .flops_per_byte = 300,
+                        .ridge = 290,
+                        .spill_bytes = 0,
+                        .registers = 64,
+                        .registers_ideal = 64,
+                        .shared_bytes = 65536,
+                        .shared_ideal = 98304,
+                        .contiguous = 1,
+                        .bytes_per_access = 16,
+                        .bank_ways = 1,
+                        .stages = 3,
+                        .async_copy = 1,
+                        .async_possible = true,
+                        .tuned = 1,
+                        .tile_fits = 1};
 }
 static audit_program good_program(const audit_kernel *k, size_t n) {
-  return (audit_program){.kernels = k, .n_kernels = n, .cache_persistent = 1, .n_devices = 8, .comm_ns = 1000, .overlapped_ns = 900,
-                         .has_matmul = true, .widest_input = TSR_BF16, .accumulator = TSR_F32, .policy = "deterministic", .needs_reproducible = true};
+  return (audit_program){.kernels = k,
+                         .n_kernels = n,
+                         .cache_persistent = 1,
+                         .n_devices = 8,
+                         .comm_ns = 1000,
+                         .overlapped_ns = 900,
+                         .has_matmul = true,
+                         .widest_input = TSR_BF16,
+                         .accumulator = TSR_F32,
+                         .policy = "deterministic",
+                         .needs_reproducible = true};
 }
 
 static void audit_passes_a_good_program(void **state) {
@@ -317,9 +357,27 @@ static void audit_each_fault_fails_its_point_alone(void **state) {
 }
 
 static void audit_unknown_stays_unknown(void **state) {
-  audit_kernel k = {.name = "k", .op = "matmul", .occupancy = -1, .flops_per_byte = -1, .spill_bytes = -1, .contiguous = -1, .bytes_per_access = -1,
-                    .bank_ways = -1, .stages = -1, .async_copy = -1, .tuned = -1, .registers = -1, .shared_bytes = -1, .tile_fits = -1};
-  audit_program p = {.kernels = &k, .n_kernels = 1, .cache_persistent = -1, .n_devices = -1, .comm_ns = -1, .overlapped_ns = -1, .has_matmul = true};
+  audit_kernel k = {.name = "k",
+                    .op = "matmul",
+                    .occupancy = -1,
+                    .flops_per_byte = -1,
+                    .spill_bytes = -1,
+                    .contiguous = -1,
+                    .bytes_per_access = -1,
+                    .bank_ways = -1,
+                    .stages = -1,
+                    .async_copy = -1,
+                    .tuned = -1,
+                    .registers = -1,
+                    .shared_bytes = -1,
+                    .tile_fits = -1};
+  audit_program p = {.kernels = &k,
+                     .n_kernels = 1,
+                     .cache_persistent = -1,
+                     .n_devices = -1,
+                     .comm_ns = -1,
+                     .overlapped_ns = -1,
+                     .has_matmul = true};
   audit_row rows[AUDIT_ROWS];
   audit_run(&p, rows);
   strb t, j;
@@ -401,12 +459,37 @@ static void audit_precision_of_unknown_kernels_is_unknown(void **state) {
 
 static void page_is_self_contained_and_escapes(void **state) {
   static const double curve[] = {0, 900, 700, 700, 420};
-  page_device dev[2] = {{"cpu:0", "Some <CPU> & co", "built in", 300, 0, 20}, {"vulkan:0", "llvmpipe", "Mesa", 0, 0, 0}};
-  page_row rows[3] = {{.op = "matmul", .shape = "1024x1024x1024", .dtype = "f32", .device = "cpu:0", .tile = "128x64x256", .median_us = 9000, .gflops = 238,
-                       .gbytes_per_s = 1.4, .peak_fraction = 0.79, .flops = 2.1e9, .bytes = 12.6e6, .error = 1e-6, .tolerance = 1e-5, .checked = true, .ok = true,
-                       .peer = {{"openblas", 1.08}, {"onednn", 0.97}}, .n_peers = 2},
-                      {.op = "softmax", .shape = "4096x4096", .dtype = "f32", .device = "cpu:0", .tile = "16x4096", .median_us = 8000, .flops = 1e8, .bytes = 134e6,
-                       .checked = true, .ok = false, .error = 1, .tolerance = 1e-6},
+  page_device dev[2] = {{"cpu:0", "Some <CPU> & co", "built in", 300, 0, 20},
+                        {"vulkan:0", "llvmpipe", "Mesa", 0, 0, 0}};
+  page_row rows[3] = {{.op = "matmul",
+                       .shape = "1024x1024x1024",
+                       .dtype = "f32",
+                       .device = "cpu:0",
+                       .tile = "128x64x256",
+                       .median_us = 9000,
+                       .gflops = 238,
+                       .gbytes_per_s = 1.4,
+                       .peak_fraction = 0.79,
+                       .flops = 2.1e9,
+                       .bytes = 12.6e6,
+                       .error = 1e-6,
+                       .tolerance = 1e-5,
+                       .checked = true,
+                       .ok = true,
+                       .peer = {{"openblas", 1.08}, {"onednn", 0.97}},
+                       .n_peers = 2},
+                      {.op = "softmax",
+                       .shape = "4096x4096",
+                       .dtype = "f32",
+                       .device = "cpu:0",
+                       .tile = "16x4096",
+                       .median_us = 8000,
+                       .flops = 1e8,
+                       .bytes = 134e6,
+                       .checked = true,
+                       .ok = false,
+                       .error = 1,
+                       .tolerance = 1e-6},
                       {.op = "add", .shape = "1", .dtype = "f32", .device = "vulkan:0", .tile = ""}};
   page_curve c[2] = {{"matmul 1024", curve, 5, 90000, 300, 430}, {"matmul 2048", curve, 5, 900, 300, 900}};
   page_desc d = {"Bench", "2025-01-01", "2 cores", dev, 2, rows, 3, c, 2};

@@ -1,5 +1,5 @@
-/* One decision per mesh through the public interface: four ranks, each a thread with a context and a cache of its own, tune the same
- * graph; rank 0 searches, all compile the same schedule afterwards. */
+/* One decision per mesh through the public interface: four ranks, each a thread with a context and a cache of its own,
+ * tune the same graph; rank 0 searches, all compile the same schedule afterwards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,8 @@ static tsr_status tune_and_compile(rank *r, tsr_context *ctx, tsr_device *dev, t
   tsr_tune_report *report = NULL;
   tsr_program *p = NULL;
   tsr_tune_mesh m = {r->index, broadcast, r};
-  tsr_tune_options t = {.samples = 8, .samples_fixed = true, .stop_fraction = 2, .seed = (uint64_t)r->index, .mesh = &m};
+  tsr_tune_options t = {
+      .samples = 8, .samples_fixed = true, .stop_fraction = 2, .seed = (uint64_t)r->index, .mesh = &m};
   tsr_status st = tsr_graph_input(g, "A", TSR_F32, (tsr_shape){2, {96, 128}}, &a);
   if (!st) st = tsr_graph_input(g, "B", TSR_F32, (tsr_shape){2, {128, 200}}, &b);
   if (!st) st = tsr_graph_op(g, "matmul", (tsr_value[]){a, b}, 2, NULL, 0, &mm);
@@ -80,7 +81,8 @@ static tsr_status tune_and_compile(rank *r, tsr_context *ctx, tsr_device *dev, t
     r->schedule[i] = x.schedule;
   }
   if (!st) st = tsr_program_compile(dev, g, &(tsr_compile_options){.tune = TSR_TUNE_CACHED}, &p);
-  for (int i = 0; !st && i < tsr_program_n_kernels(p) && i < KERNELS; i++) memcpy(r->tile[i], tsr_program_kernel(p, i).tile, sizeof r->tile[i]);
+  for (int i = 0; !st && i < tsr_program_n_kernels(p) && i < KERNELS; i++)
+    memcpy(r->tile[i], tsr_program_kernel(p, i).tile, sizeof r->tile[i]);
   r->measurements = tsr_context_tune_counters(ctx).measurements;
   r->hits = tsr_context_tune_counters(ctx).hits;
   tsr_tune_report_destroy(&report);
@@ -145,6 +147,7 @@ int main(void) {
 #ifndef TSR_HAVE_SQLITE
   return 77; /* the cache is off */
 #endif
-  const struct CMUnitTest tests[] = {IN_DIR(four_ranks_compile_what_rank_0_found), IN_DIR(broken_link_is_that_ranks_status)};
+  const struct CMUnitTest tests[] = {IN_DIR(four_ranks_compile_what_rank_0_found),
+                                     IN_DIR(broken_link_is_that_ranks_status)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Each allocation refused in turn, for the parts of the public interface that test_runtime_api's and the others' lives don't reach: graphs by calls and IR text
- * out, schedules and every dump, streams, events, captures, imported memory, profiles, the reference, tuning with its cache on disk. */
+/* Each allocation refused in turn, for the parts of the public interface that test_runtime_api's and the others' lives
+ * don't reach: graphs by calls and IR text out, schedules and every dump, streams, events, captures, imported memory,
+ * profiles, the reference, tuning with its cache on disk. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -160,7 +161,8 @@ static tsr_code profile_and_reference(counting *c) {
 
 static char cache_dir[] = "/tmp/test_runtime_alloc.XXXXXX";
 
-/* Found in the cache, which the first life fills; a cache that can't be read is a miss, so what fails may be measured anew. */
+/* Found in the cache, which the first life fills; a cache that can't be read is a miss, so what fails may be measured
+ * anew. */
 static tsr_code tuned(counting *c) {
   life l;
   tsr_tune_report *r = NULL;
@@ -170,7 +172,8 @@ static tsr_code tuned(counting *c) {
   if (!st) st = tsr_graph_tune(l.dev, l.g, NULL, &o, &r);
   for (int i = 0; !st && i < tsr_tune_report_count(r); i++) {
     tsr_tune_result x = tsr_tune_report_get(r, i);
-    assert_true(x.problem.kernel && x.problem.op && x.problem.shape && x.problem.dtype && x.tile); /* told whole or not at all */
+    assert_true(x.problem.kernel && x.problem.op && x.problem.shape && x.problem.dtype &&
+                x.tile); /* told whole or not at all */
   }
   if (!st) st = tsr_program_compile(l.dev, l.g, &(tsr_compile_options){.tune = TSR_TUNE_CACHED}, &l.p);
   tsr_tune_report_destroy(&r);
@@ -198,7 +201,9 @@ static void tuning(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(graphs_and_text), cmocka_unit_test(streams_events_captures_imports), cmocka_unit_test(profiles_and_the_reference), cmocka_unit_test(tuning)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(graphs_and_text),
+                                     cmocka_unit_test(streams_events_captures_imports),
+                                     cmocka_unit_test(profiles_and_the_reference), cmocka_unit_test(tuning)};
   for (int i = 0; i < M * K; i++) a_data[i] = (float)(i % 17) / 17;
   for (int i = 0; i < K * N; i++) b_data[i] = (float)(i % 13) / 13;
   return cmocka_run_group_tests(tests, NULL, NULL);

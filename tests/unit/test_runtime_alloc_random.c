@@ -1,5 +1,6 @@
-/* Whole sessions with allocations refused at random, one in many or in few: create, open, graph, compile, run, tune, profile, the cache on disk.
- * Each ends in success or out of memory, frees all that it took with the sizes it asked for, and leaves a cache that the next one reads. */
+/* Whole sessions with allocations refused at random, one in many or in few: create, open, graph, compile, run, tune,
+ * profile, the cache on disk. Each ends in success or out of memory, frees all that it took with the sizes it asked
+ * for, and leaves a cache that the next one reads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +39,9 @@ static void *dice_alloc(void *user, size_t size, size_t align) {
   return count_alloc(&d->count, size, align);
 }
 
-static void dice_free(void *user, void *p, size_t size, size_t align) { count_free(&((dice *)user)->count, p, size, align); }
+static void dice_free(void *user, void *p, size_t size, size_t align) {
+  count_free(&((dice *)user)->count, p, size, align);
+}
 
 typedef struct session {
   tsr_context *ctx;
@@ -113,7 +116,8 @@ static void sessions_with_failing_allocations_end_whole(void **state) {
   for (int i = 0; i < SESSIONS; i++) {
     dice d = {.count.left = 1L << 40, .state = seed + (uint64_t)i * 1000003, .one_in = one_in[i % 6]};
     tsr_code code = live(&d, dir);
-    if (code != TSR_OK && code != TSR_OUT_OF_MEMORY) fail_msg("session %d of seed %llu: %s", i, (unsigned long long)seed, tsr_code_name(code));
+    if (code != TSR_OK && code != TSR_OUT_OF_MEMORY)
+      fail_msg("session %d of seed %llu: %s", i, (unsigned long long)seed, tsr_code_name(code));
     if (code == TSR_OUT_OF_MEMORY) assert_true(d.refused > 0);
     if (d.count.live) fail_msg("session %d of seed %llu: %ld blocks leak", i, (unsigned long long)seed, d.count.live);
     refused += d.refused;

@@ -1,4 +1,5 @@
-/* The public interface on the CPU: schedules by hand, captures, imported memory, numerics policies, threads, failing allocations. */
+/* The public interface on the CPU: schedules by hand, captures, imported memory, numerics policies, threads, failing
+ * allocations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +60,9 @@ static tsr_graph *product(rig *r, tsr_dtype t, int64_t m, int64_t n, int64_t k) 
   return g;
 }
 
-static float value_at(size_t i, size_t seed) { return (float)((double)((i * 2654435761u + seed * 40503u) % 2001) / 1000.0 - 1.0); }
+static float value_at(size_t i, size_t seed) {
+  return (float)((double)((i * 2654435761u + seed * 40503u) % 2001) / 1000.0 - 1.0);
+}
 
 static tsr_buffer *filled(rig *r, size_t n, size_t seed) {
   tsr_buffer *b;
@@ -105,7 +108,8 @@ static void schedules_by_hand_keep_the_result(void **state) {
   tsr_graph *g = product(&r, TSR_F32, 8, 8, 8);
   tsr_program *p;
   tsr_schedule bad = {.vectorize = 3};
-  FAILS(TSR_INVALID_ARGUMENT, tsr_program_compile(r.dev, g, &(tsr_compile_options){.schedules = &bad, .n_schedules = 1}, &p));
+  FAILS(TSR_INVALID_ARGUMENT,
+        tsr_program_compile(r.dev, g, &(tsr_compile_options){.schedules = &bad, .n_schedules = 1}, &p));
   assert_null(p);
   tsr_graph_destroy(&g);
   close_rig(&r);
@@ -162,7 +166,8 @@ static void a_width_by_hand_reaches_the_code(void **state) {
   close_rig(&r);
 }
 
-/* On a GPU that need not be here: what each switch takes away is in the default's text and not in the switched one's. */
+/* On a GPU that need not be here: what each switch takes away is in the default's text and not in the switched one's.
+ */
 static void switches_take_away_what_they_name(void **state) {
   static const struct { const char *name, *gone; tsr_level level; } rows[] = {
       {"tiling", "{m = 64", TSR_LEVEL_SCHEDULE}, {"mma", "tessera.target.mma\"", TSR_LEVEL_TARGET}, {"pipeline", "pipeline_stages\"() {n = 2", TSR_LEVEL_SCHEDULE}};
@@ -176,7 +181,8 @@ static void switches_take_away_what_they_name(void **state) {
       char *text;
       OK(tsr_program_compile(r.dev, g, &(tsr_compile_options){.disable = off ? rows[i].name : NULL}, &p));
       OK(tsr_program_dump(p, rows[i].level, &text, NULL));
-      if ((strstr(text, rows[i].gone) != NULL) == off) fail_msg("%s, switched %s:\n%s", rows[i].name, off ? "off" : "on", text);
+      if ((strstr(text, rows[i].gone) != NULL) == off)
+        fail_msg("%s, switched %s:\n%s", rows[i].name, off ? "off" : "on", text);
       tsr_text_free(r.ctx, &text);
       tsr_program_destroy(&p);
     }
@@ -190,18 +196,23 @@ static void strided_accesses_are_told(void **state) {
   for (int stride = 1; stride <= 3; stride += 2) {
     char ir[512], *text;
     tsr_program *p;
-    snprintf(ir, sizeof ir, "\"tessera.graph.func\"() ({\n^bb0(%%x: tensor<64x192xf32>):\n%%0 = \"tessera.graph.slice\"(%%x) {starts = [0, 0], sizes = [64, 64], strides = [1, %d]}\n"
-             "%%1 = \"tessera.graph.exp\"(%%0)\n\"tessera.graph.return\"(%%1)\n}) {sym_name = \"main\"}\n", stride);
+    snprintf(ir, sizeof ir,
+             "\"tessera.graph.func\"() ({\n^bb0(%%x: tensor<64x192xf32>):\n%%0 = \"tessera.graph.slice\"(%%x) {starts "
+             "= [0, 0], sizes = [64, 64], strides = [1, %d]}\n"
+             "%%1 = \"tessera.graph.exp\"(%%0)\n\"tessera.graph.return\"(%%1)\n}) {sym_name = \"main\"}\n",
+             stride);
     OK(tsr_program_parse(r.dev, ir, strlen(ir), "x.mlir", NULL, &p));
     OK(tsr_program_explain(p, &text));
-    if ((strstr(text, "strided accesses: make the last axis contiguous") != NULL) != (stride > 1)) fail_msg("stride %d:\n%s", stride, text);
+    if ((strstr(text, "strided accesses: make the last axis contiguous") != NULL) != (stride > 1))
+      fail_msg("stride %d:\n%s", stride, text);
     tsr_text_free(r.ctx, &text);
     tsr_program_destroy(&p);
   }
   close_rig(&r);
 }
 
-/* Each kernel of a chain without fusion needs its operand and its result: two temporaries' room, however long the chain. */
+/* Each kernel of a chain without fusion needs its operand and its result: two temporaries' room, however long the
+ * chain. */
 static void temporaries_share_one_workspace(void **state) {
   enum { TENSOR = 64 * 64 * 4 };
   rig r = open_rig();
@@ -265,7 +276,8 @@ static void a_capture_replays_what_was_called(void **state) {
   tsr_recording *rec;
   OK(tsr_program_compile(r.dev, g, NULL, &p));
   OK(tsr_stream_create(r.dev, 0, &s));
-  tsr_buffer *a = filled(&r, 64, 1), *b = filled(&r, 64, 2), *c = filled(&r, 8, 3), *y = filled(&r, 64, 9), *z = filled(&r, 64, 9);
+  tsr_buffer *a = filled(&r, 64, 1), *b = filled(&r, 64, 2), *c = filled(&r, 8, 3), *y = filled(&r, 64, 9),
+             *z = filled(&r, 64, 9);
   tsr_binding in[3] = {{a, 0}, {b, 0}, {c, 0}}, out = {y, 0};
   float before = ((float *)tsr_buffer_map(y))[0];
   FAILS(TSR_INVALID_ARGUMENT, tsr_capture_end(s, &rec));
@@ -330,7 +342,8 @@ static void kahan_beats_the_naive_bound_on_adversarial_sums(void **state) {
   for (size_t i = 0; i < N; i++) exact += x[i];
   rig r = open_rig();
   float kahan = run_sum(&r, TSR_POLICY_KAHAN_SUM, x, N);
-  assert_true(fabs(kahan - exact) <= fabs(exact) * 1.2e-7 + 1e-6 * 1e-3 * N / 3); /* 2 u |s| and the second-order term */
+  assert_true(fabs(kahan - exact) <=
+              fabs(exact) * 1.2e-7 + 1e-6 * 1e-3 * N / 3); /* 2 u |s| and the second-order term */
   float det = run_sum(&r, TSR_POLICY_DETERMINISTIC, x, N);
   assert_true(fabs(kahan - exact) <= fabs(det - exact));
   for (int i = 0; i < 3; i++) assert_true(run_sum(&r, TSR_POLICY_DETERMINISTIC, x, N) == det);
@@ -441,7 +454,9 @@ static tsr_code whole_life(counting *c) {
   return code;
 }
 
-static void every_failed_allocation_is_a_status(void **state) { assert_true(refuse_each_allocation(whole_life, true) > 20); }
+static void every_failed_allocation_is_a_status(void **state) {
+  assert_true(refuse_each_allocation(whole_life, true) > 20);
+}
 
 /* ---- wrong use ------------------------------------------------------------------------------------------------- */
 

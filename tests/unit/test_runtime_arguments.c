@@ -1,6 +1,7 @@
-/* Every public function with what its header doesn't allow: NULL for each pointer, counts and indices below zero, past the end and huge, enums that there
- * are not. A function that returns a status says TSR_INVALID_ARGUMENT and leaves its out parameters empty; the others return nothing, zero or "".
- * The last case reads the headers: a function that is not tried here fails it. */
+/* Every public function with what its header doesn't allow: NULL for each pointer, counts and indices below zero, past
+ * the end and huge, enums that there are not. A function that returns a status says TSR_INVALID_ARGUMENT and leaves its
+ * out parameters empty; the others return nothing, zero or "". The last case reads the headers: a function that is not
+ * tried here fails it. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,8 +41,10 @@ static bool was_tried(const char *name, size_t n) {
 
 static void expect_bad(const char *call, tsr_status st) {
   try(call);
-  if (tsr_status_code(st) != TSR_INVALID_ARGUMENT) fail_msg("%s: %s: %s", call, tsr_code_name(tsr_status_code(st)), tsr_status_message(st));
-  if (!*tsr_status_cause(st) || strchr(tsr_status_message(st), '\n')) fail_msg("%s: \"%s\"", call, tsr_status_message(st));
+  if (tsr_status_code(st) != TSR_INVALID_ARGUMENT)
+    fail_msg("%s: %s: %s", call, tsr_code_name(tsr_status_code(st)), tsr_status_message(st));
+  if (!*tsr_status_cause(st) || strchr(tsr_status_message(st), '\n'))
+    fail_msg("%s: \"%s\"", call, tsr_status_message(st));
   tsr_status_free(st);
 }
 
@@ -57,7 +60,8 @@ static void expect_bad(const char *call, tsr_status st) {
 #define HOLDS_TEXT(call, want) do { try(#call); if (!(*(call) want)) fail_msg("%s", #call " " #want); } while (0)
 #define HOLDS(call, want) do { try(#call); if (!((call) want)) fail_msg("%s", #call " " #want); } while (0)
 
-static const char text_ok[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<2x3xf32>):\n%0 = \"tessera.graph.neg\"(%A)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
+static const char text_ok[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<2x3xf32>):\n%0 = "
+                              "\"tessera.graph.neg\"(%A)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
 
 static tsr_context *ctx;
 static tsr_device *dev, *arch;
@@ -160,7 +164,11 @@ static void empty_imports_are_refused(void **state) {
   static const tsr_vulkan_import named = {.n_extensions = 3};
   static const tsr_cuda_import cuda;
   static const tsr_hip_import hip = {.device = -7};
-  const struct { const char *backend; const void *import; } rows[] = {{"vulkan", &vulkan}, {"vulkan", &named}, {"cuda", &cuda}, {"hip", &hip}, {"cpu", &vulkan}, {"null", &vulkan}};
+  const struct {
+    const char *backend;
+    const void *import;
+  } rows[] = {{"vulkan", &vulkan}, {"vulkan", &named}, {"cuda", &cuda},
+              {"hip", &hip},       {"cpu", &vulkan},   {"null", &vulkan}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     tsr_device *d = dev;
     tsr_status st = tsr_device_import(ctx, rows[i].backend, rows[i].import, &d);
@@ -243,8 +251,14 @@ static void streams_and_events(void **state) {
 
 static void attributes(void **state) {
   static const int64_t dims[2] = {2, 8};
-  const tsr_attr bad[] = {TSR_INT(NULL, 1), TSR_INT("", 1), {.name = "shape", .kind = (tsr_attr_kind)9}, {.name = "shape", .kind = (tsr_attr_kind)-1}, TSR_STRING("shape", NULL),
-                          TSR_INTS("shape", NULL, 2), TSR_INTS("shape", dims, -1), TSR_INTS("shape", dims, INT32_MIN)};
+  const tsr_attr bad[] = {TSR_INT(NULL, 1),
+                          TSR_INT("", 1),
+                          {.name = "shape", .kind = (tsr_attr_kind)9},
+                          {.name = "shape", .kind = (tsr_attr_kind)-1},
+                          TSR_STRING("shape", NULL),
+                          TSR_INTS("shape", NULL, 2),
+                          TSR_INTS("shape", dims, -1),
+                          TSR_INTS("shape", dims, INT32_MIN)};
   tsr_value v;
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) BAD_OUT(v, tsr_graph_op(g, "reshape", &a, 1, &bad[i], 1, &v));
   BAD_OUT(v, tsr_graph_op(g, "neg", &a, 1, NULL, 1, &v));
@@ -252,7 +266,9 @@ static void attributes(void **state) {
 }
 
 static void graphs(void **state) {
-  const tsr_shape s = {2, {4, 4}}, bad[] = {{-1, {0}}, {9, {0}}, {INT32_MAX, {0}}, {2, {-2, 4}}, {2, {INT64_MAX, INT64_MAX}}, {1, {INT64_MIN}}};
+  const tsr_shape s = {2, {4, 4}},
+                  bad[] = {{-1, {0}},       {9, {0}}, {INT32_MAX, {0}}, {2, {-2, 4}}, {2, {INT64_MAX, INT64_MAX}},
+                           {1, {INT64_MIN}}};
   static const double element[16];
   tsr_graph *x;
   tsr_value v;
@@ -349,12 +365,39 @@ static void graphs(void **state) {
 
 /* Options and schedules are checked alike wherever they come in. */
 static void options(void **state) {
-  static const tsr_schedule schedules[] = {{.m = -1}, {.n = INT64_MAX}, {.k = INT64_MIN}, {.vectorize = 3}, {.vectorize = -4}, {.padding = 1ll << 31}, {.padding = -2}, {.use_shared = 2}, {.async_copy = -2},
-                                           {.pipeline_stages = 17}, {.pipeline_stages = INT64_MAX}, {.split_k = -1}, {.warps = 1ll << 40}, {.raster = -5}, {.cluster = 3}, {.cluster = 16}, {.stream_k = -1},
-                                           {.matrix_path = "banana"}, {.matrix_path = ""}, {.matrix_path = "coop"}, {.kernel = "nosuchkernel"}};
-  static const tsr_compile_options bad[] = {{.policy = (tsr_policy)99}, {.policy = (tsr_policy)-1}, {.precision = (tsr_precision)4}, {.fallback = (tsr_fallback)77}, {.fallback = (tsr_fallback)-1},
-                                            {.tune = (tsr_tune)4}, {.tune = (tsr_tune)-9}, {.n_schedules = 1}, {.n_schedules = -1, .schedules = schedules}, {.disable = "nosuchrule"},
-                                            {.cache = "../x"}, {.cache = "a b"}};
+  static const tsr_schedule schedules[] = {{.m = -1},
+                                           {.n = INT64_MAX},
+                                           {.k = INT64_MIN},
+                                           {.vectorize = 3},
+                                           {.vectorize = -4},
+                                           {.padding = 1ll << 31},
+                                           {.padding = -2},
+                                           {.use_shared = 2},
+                                           {.async_copy = -2},
+                                           {.pipeline_stages = 17},
+                                           {.pipeline_stages = INT64_MAX},
+                                           {.split_k = -1},
+                                           {.warps = 1ll << 40},
+                                           {.raster = -5},
+                                           {.cluster = 3},
+                                           {.cluster = 16},
+                                           {.stream_k = -1},
+                                           {.matrix_path = "banana"},
+                                           {.matrix_path = ""},
+                                           {.matrix_path = "coop"},
+                                           {.kernel = "nosuchkernel"}};
+  static const tsr_compile_options bad[] = {{.policy = (tsr_policy)99},
+                                            {.policy = (tsr_policy)-1},
+                                            {.precision = (tsr_precision)4},
+                                            {.fallback = (tsr_fallback)77},
+                                            {.fallback = (tsr_fallback)-1},
+                                            {.tune = (tsr_tune)4},
+                                            {.tune = (tsr_tune)-9},
+                                            {.n_schedules = 1},
+                                            {.n_schedules = -1, .schedules = schedules},
+                                            {.disable = "nosuchrule"},
+                                            {.cache = "../x"},
+                                            {.cache = "a b"}};
   enum { N_BAD = sizeof bad / sizeof *bad, N_SCHEDULES = sizeof schedules / sizeof *schedules };
   tsr_program *p;
   tsr_program_set *set;
@@ -362,7 +405,8 @@ static void options(void **state) {
   tsr_tune_report *report;
   char *text;
   for (int i = 0; i < N_BAD + N_SCHEDULES; i++) {
-    const tsr_compile_options o = i < N_BAD ? bad[i] : (tsr_compile_options){.schedules = &schedules[i - N_BAD], .n_schedules = 1};
+    const tsr_compile_options o =
+        i < N_BAD ? bad[i] : (tsr_compile_options){.schedules = &schedules[i - N_BAD], .n_schedules = 1};
     bool late = o.disable || (o.n_schedules == 1 && o.schedules && o.schedules->kernel); /* found while compiling */
     BAD_OUT(p, tsr_program_compile(dev, g, &o, &p));
     BAD_OUT(p, tsr_program_parse(dev, text_ok, sizeof text_ok - 1, NULL, &o, &p));
@@ -378,10 +422,12 @@ static void options(void **state) {
     BAD_OUT(text, tsr_graph_tune_explain(dev, g, NULL, &schedules[i], &text));
     BAD_OUT(text, tsr_tune_explain_attention(dev, &(tsr_attention){1, 4, 4, 4, TSR_F32, false}, &schedules[i], &text));
   }
-  tsr_status st = tsr_program_compile(dev, g, &(tsr_compile_options){.schedules = &(tsr_schedule){.matrix_path = "banana"}, .n_schedules = 1}, &p);
+  tsr_status st = tsr_program_compile(
+      dev, g, &(tsr_compile_options){.schedules = &(tsr_schedule){.matrix_path = "banana"}, .n_schedules = 1}, &p);
   assert_non_null(strstr(tsr_status_hint(st), "coopmat2"));
   tsr_status_free(st);
-  st = tsr_program_compile(dev, g, &(tsr_compile_options){.schedules = &(tsr_schedule){.kernel = "nosuch"}, .n_schedules = 1}, &p);
+  st = tsr_program_compile(
+      dev, g, &(tsr_compile_options){.schedules = &(tsr_schedule){.kernel = "nosuch"}, .n_schedules = 1}, &p);
   assert_non_null(strstr(tsr_status_hint(st), "matmul"));
   tsr_status_free(st);
   st = tsr_program_compile(dev, g, &(tsr_compile_options){.fallback = (tsr_fallback)77}, &p);
@@ -415,7 +461,8 @@ static void programs(void **state) {
   BAD_OUT(p, tsr_program_set_get(set, &wrong, 1, &p));
   BAD(tsr_program_set_get(set, &s, 1, NULL));
   HOLDS(tsr_program_set_count(NULL), == 0);
-  try("tsr_program_set_destroy("), tsr_program_set_destroy(NULL), tsr_program_set_destroy(&set), tsr_program_set_destroy(&set);
+  try("tsr_program_set_destroy("), tsr_program_set_destroy(NULL), tsr_program_set_destroy(&set),
+      tsr_program_set_destroy(&set);
   HOLDS(tsr_program_n_inputs(NULL), == 0);
   HOLDS(tsr_program_n_outputs(NULL), == 0);
   HOLDS(tsr_program_n_kernels(NULL), == 0);
@@ -478,9 +525,11 @@ static void profiles(void **state) {
 
 static void tuning(void **state) {
   static const tsr_tune_mesh silent = {.rank = 1};
-  const tsr_tune_options bad[] = {{.samples = SIZE_MAX}, {.stop_fraction = -1}, {.stop_fraction = (double)NAN}, {.mesh = &silent}};
-  static const tsr_attention shapes[] = {{0, 4, 4, 4, TSR_F32, false}, {1, -1, 4, 4, TSR_F32, false}, {1, 4, INT64_MIN, 4, TSR_F32, false}, {1, 4, 4, INT64_MAX, TSR_F32, false},
-                                         {1, 4, 4, 4, (tsr_dtype)77, false}, {1, 4, 4, 4, (tsr_dtype)-1, false}};
+  const tsr_tune_options bad[] = {
+      {.samples = SIZE_MAX}, {.stop_fraction = -1}, {.stop_fraction = (double)NAN}, {.mesh = &silent}};
+  static const tsr_attention shapes[] = {{0, 4, 4, 4, TSR_F32, false},         {1, -1, 4, 4, TSR_F32, false},
+                                         {1, 4, INT64_MIN, 4, TSR_F32, false}, {1, 4, 4, INT64_MAX, TSR_F32, false},
+                                         {1, 4, 4, 4, (tsr_dtype)77, false},   {1, 4, 4, 4, (tsr_dtype)-1, false}};
   tsr_tune_report *r;
   char *text;
   BAD(tsr_device_load_profile(NULL, "x"));
@@ -517,18 +566,25 @@ static void tuning(void **state) {
   BAD_OUT(text, tsr_graph_tune_record(NULL, g, NULL, "x", NULL, &text));
   BAD_OUT(text, tsr_graph_tune_record(dev, NULL, NULL, "x", NULL, &text));
   BAD(tsr_graph_tune_record(dev, g, NULL, "x", NULL, NULL));
-  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) BAD_OUT(text, tsr_tune_explain_attention(dev, &shapes[i], NULL, &text));
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+    BAD_OUT(text, tsr_tune_explain_attention(dev, &shapes[i], NULL, &text));
   BAD_OUT(text, tsr_tune_explain_attention(NULL, &shapes[0], NULL, &text));
   BAD_OUT(text, tsr_tune_explain_attention(dev, NULL, NULL, &text));
   BAD(tsr_tune_explain_attention(dev, &shapes[0], NULL, NULL));
 }
 
 static bool any_infer(void *user, const tsr_custom_call *call, char *why, size_t bytes) { return false; }
-static bool any_cpu(void *user, const tsr_custom_call *call, int64_t first, int64_t last, char *why, size_t bytes) { return false; }
+static bool any_cpu(void *user, const tsr_custom_call *call, int64_t first, int64_t last, char *why, size_t bytes) {
+  return false;
+}
 
 static void custom_ops(void **state) {
-  const tsr_custom_op bad[] = {{.infer = any_infer, .cpu = any_cpu}, {.name = "", .infer = any_infer, .cpu = any_cpu}, {.name = "x.y", .cpu = any_cpu}, {.name = "x.y", .infer = any_infer},
-                               {.name = "x.y", .infer = any_infer, .cpu = any_cpu, .n_operands = -1}, {.name = "x.y", .infer = any_infer, .cpu = any_cpu, .n_operands = INT32_MAX}};
+  const tsr_custom_op bad[] = {{.infer = any_infer, .cpu = any_cpu},
+                               {.name = "", .infer = any_infer, .cpu = any_cpu},
+                               {.name = "x.y", .cpu = any_cpu},
+                               {.name = "x.y", .infer = any_infer},
+                               {.name = "x.y", .infer = any_infer, .cpu = any_cpu, .n_operands = -1},
+                               {.name = "x.y", .infer = any_infer, .cpu = any_cpu, .n_operands = INT32_MAX}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) BAD(tsr_custom_op_register(ctx, &bad[i]));
   BAD(tsr_custom_op_register(NULL, &bad[0]));
   BAD(tsr_custom_op_register(ctx, NULL));
@@ -547,7 +603,8 @@ static void paths_of_the_knob_are_paths_of_schedules(void **state) {
     at += n, n_words++;
   }
   assert_true(n_words > 5);
-  assert_false(sched_path_known("") || sched_path_known("coop") || sched_path_known("at") || sched_path_known("memory") || sched_path_known("auto,"));
+  assert_false(sched_path_known("") || sched_path_known("coop") || sched_path_known("at") ||
+               sched_path_known("memory") || sched_path_known("auto,"));
 }
 
 static void every_function_of_the_headers_was_tried(void **state) {
@@ -564,9 +621,12 @@ static void every_function_of_the_headers_was_tried(void **state) {
     for (const char *at = text; (at = strstr(at, "\nTSR_API "));) {
       at += strlen("\nTSR_API ");
       const char *open = strchr(at, '('), *name = open;
-      while (name > at && (name[-1] == '_' || (name[-1] >= 'a' && name[-1] <= 'z') || (name[-1] >= '0' && name[-1] <= '9'))) name--;
+      while (name > at &&
+             (name[-1] == '_' || (name[-1] >= 'a' && name[-1] <= 'z') || (name[-1] >= '0' && name[-1] <= '9')))
+        name--;
       n++;
-      if (!was_tried(name, (size_t)(open - name))) fail_msg("%.*s of %s.h is not tried", (int)(open - name), name, headers[i]);
+      if (!was_tried(name, (size_t)(open - name)))
+        fail_msg("%.*s of %s.h is not tried", (int)(open - name), name, headers[i]);
     }
   }
   assert_true(n > 100);
@@ -574,9 +634,18 @@ static void every_function_of_the_headers_was_tried(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(base_functions),      cmocka_unit_test(contexts_and_devices), cmocka_unit_test(empty_imports_are_refused), cmocka_unit_test(buffers),
-      cmocka_unit_test(streams_and_events),  cmocka_unit_test(attributes),           cmocka_unit_test(graphs),                    cmocka_unit_test(options),
-      cmocka_unit_test(programs),            cmocka_unit_test(profiles),             cmocka_unit_test(tuning),                    cmocka_unit_test(custom_ops),
+      cmocka_unit_test(base_functions),
+      cmocka_unit_test(contexts_and_devices),
+      cmocka_unit_test(empty_imports_are_refused),
+      cmocka_unit_test(buffers),
+      cmocka_unit_test(streams_and_events),
+      cmocka_unit_test(attributes),
+      cmocka_unit_test(graphs),
+      cmocka_unit_test(options),
+      cmocka_unit_test(programs),
+      cmocka_unit_test(profiles),
+      cmocka_unit_test(tuning),
+      cmocka_unit_test(custom_ops),
       cmocka_unit_test(paths_of_the_knob_are_paths_of_schedules),
       cmocka_unit_test(every_function_of_the_headers_was_tried),
   };

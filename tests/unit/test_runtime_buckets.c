@@ -1,4 +1,5 @@
-/* Shapes of a graph with unknown dimensions share tuning decisions by buckets, through the public interface on the CPU. */
+/* Shapes of a graph with unknown dimensions share tuning decisions by buckets, through the public interface on the CPU.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +53,9 @@ static void shapes_of_a_bucket_share_one_decision(void **state) {
   size_t n;
   double *want = run_options(&s, &(tsr_compile_options){.tune = TSR_TUNE_CACHED}, &got, &n);
   assert_true(tsr_context_tune_counters(f.ctx).hits == hits + 1);
-  for (size_t i = 0; i < n; i++) assert_true(fabs(got[i] - want[i]) < 2 * sqrt(128) * 6e-8 * 128 + 1e-5); /* the tolerance of compiling_uses_the_cache_and_stays_right */
+  for (size_t i = 0; i < n; i++)
+    assert_true(fabs(got[i] - want[i]) <
+                2 * sqrt(128) * 6e-8 * 128 + 1e-5); /* the tolerance of compiling_uses_the_cache_and_stays_right */
   free(got), free(want);
   tsr_graph_destroy(&s.g);
   close_all(&fixed);

@@ -1,5 +1,5 @@
-/* Custom ops through the public interface alone: between fused ops, with attributes, by IR text, captured, failing, with sources.
- * On vulkan:0 too where there is one. */
+/* Custom ops through the public interface alone: between fused ops, with attributes, by IR text, captured, failing,
+ * with sources. On vulkan:0 too where there is one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,12 +25,14 @@
     tsr_status_free(f_);                                              \
   } while (0)
 
-/* ---- the ops: my.swish(x) = x / (1 + exp(-beta x)); my.rowdot(x, y)[i] = sum over j of x[i][j] y[i][j] ------------- */
+/* ---- the ops: my.swish(x) = x / (1 + exp(-beta x)); my.rowdot(x, y)[i] = sum over j of x[i][j] y[i][j] -------------
+ */
 
 typedef struct counts { long calls, rows, fail_from; } counts;
 
 static bool swish_infer(void *user, const tsr_custom_call *c, char *why, size_t n) {
-  if (c->operands[0].dtype != TSR_F32) return snprintf(why, n, "swish takes f32, not %s", tsr_dtype_name(c->operands[0].dtype)), false;
+  if (c->operands[0].dtype != TSR_F32)
+    return snprintf(why, n, "swish takes f32, not %s", tsr_dtype_name(c->operands[0].dtype)), false;
   c->result->dtype = TSR_F32;
   c->result->shape = c->operands[0].shape;
   return true;
@@ -86,23 +88,33 @@ static size_t swish_source(void *user, const char *backend, const tsr_custom_cal
                           m, n, m, n, n, n, m);
 }
 
-static size_t bad_source(void *user, const char *backend, const tsr_custom_call *c, char *text, size_t bytes) { return (size_t)snprintf(text, bytes, "\"tessera.tile.kernel\"("); }
+static size_t bad_source(void *user, const char *backend, const tsr_custom_call *c, char *text, size_t bytes) {
+  return (size_t)snprintf(text, bytes, "\"tessera.tile.kernel\"(");
+}
 
 static tsr_status register_ops(tsr_context *ctx, counts *k, bool with_source) {
-  tsr_custom_op swish = {.name = "my.swish", .n_operands = 1, .infer = swish_infer, .cpu = swish_cpu, .source = with_source ? swish_source : NULL, .user = k};
+  tsr_custom_op swish = {.name = "my.swish",
+                         .n_operands = 1,
+                         .infer = swish_infer,
+                         .cpu = swish_cpu,
+                         .source = with_source ? swish_source : NULL,
+                         .user = k};
   tsr_custom_op rowdot = {.name = "my.rowdot", .n_operands = 2, .infer = rowdot_infer, .cpu = rowdot_cpu};
   tsr_status st = tsr_custom_op_register(ctx, &swish);
   return st ? st : tsr_custom_op_register(ctx, &rowdot);
 }
 
-/* ---- a graph with three of them between fused ops --------------------------------------------------------------------- */
+/* ---- a graph with three of them between fused ops
+ * --------------------------------------------------------------------- */
 
 enum { M = 300, K = 70, N = 90 };
 
-/* s = swish(relu(A B), beta 1.5); t = sum over rows of transpose(swish(transpose(B))); results: rowdot(s, s) * 2 and softmax(s + t). */
+/* s = swish(relu(A B), beta 1.5); t = sum over rows of transpose(swish(transpose(B))); results: rowdot(s, s) * 2 and
+ * softmax(s + t). */
 static tsr_status build(tsr_context *ctx, tsr_graph **g) {
   tsr_value a, b, v, w, p[2], t;
-  tsr_attr beta = TSR_FLOAT("beta", 1.5), perm = TSR_INTS("perm", ((const int64_t[]){1, 0}), 2), axes = TSR_INTS("axes", ((const int64_t[]){0}), 1);
+  tsr_attr beta = TSR_FLOAT("beta", 1.5), perm = TSR_INTS("perm", ((const int64_t[]){1, 0}), 2),
+           axes = TSR_INTS("axes", ((const int64_t[]){0}), 1);
   tsr_status st = tsr_graph_create(ctx, "main", g);
   if (!st) st = tsr_graph_input(*g, "A", TSR_F32, (tsr_shape){2, {M, K}}, &a);
   if (!st) st = tsr_graph_input(*g, "B", TSR_F32, (tsr_shape){2, {K, N}}, &b);
@@ -134,9 +146,11 @@ static void fill(data *d) {
 
 static void compare(const data *d) {
   for (int i = 0; i < M; i++)
-    if (!(fabs(d->dot[i] - d->want_dot[i]) <= d->tol_dot[i])) fail_msg("dot %d: %g, want %g +- %g", i, (double)d->dot[i], d->want_dot[i], d->tol_dot[i]);
+    if (!(fabs(d->dot[i] - d->want_dot[i]) <= d->tol_dot[i]))
+      fail_msg("dot %d: %g, want %g +- %g", i, (double)d->dot[i], d->want_dot[i], d->tol_dot[i]);
   for (int i = 0; i < M * N; i++)
-    if (!(fabs(d->soft[i] - d->want_soft[i]) <= d->tol_soft[i])) fail_msg("softmax %d: %g, want %g +- %g", i, (double)d->soft[i], d->want_soft[i], d->tol_soft[i]);
+    if (!(fabs(d->soft[i] - d->want_soft[i]) <= d->tol_soft[i]))
+      fail_msg("softmax %d: %g, want %g +- %g", i, (double)d->soft[i], d->want_soft[i], d->tol_soft[i]);
 }
 
 /* The reference by hand, in f64 from the f32 inputs, checks the oracle too. */
@@ -165,7 +179,8 @@ static void run_on(tsr_context *ctx, const char *id, tsr_fallback policy, int wa
   OK(build(ctx, &g));
   OK(tsr_program_compile(dev, g, &(tsr_compile_options){.fallback = policy}, &p));
   assert_int_equal(tsr_program_n_fallbacks(p), want_fallbacks);
-  OK(tsr_graph_reference(g, (const void *[]){d.a, d.b}, (double *[]){d.want_dot, d.want_soft}, (double *[]){d.tol_dot, d.tol_soft}));
+  OK(tsr_graph_reference(g, (const void *[]){d.a, d.b}, (double *[]){d.want_dot, d.want_soft},
+                         (double *[]){d.tol_dot, d.tol_soft}));
   check_oracle(&d);
   OK(tsr_buffer_create(dev, sizeof d.a, TSR_MEMORY_DEVICE, &in[0]));
   OK(tsr_buffer_create(dev, sizeof d.b, TSR_MEMORY_DEVICE, &in[1]));
@@ -243,7 +258,8 @@ static bool run_source(tsr_context *ctx, const char *id, const char *text) {
     tsr_status_free(st);
     return false;
   }
-  OK(tsr_program_parse(dev, text, strlen(text), "source.mlir", &(tsr_compile_options){.fallback = TSR_FALLBACK_ERROR}, &p));
+  OK(tsr_program_parse(dev, text, strlen(text), "source.mlir", &(tsr_compile_options){.fallback = TSR_FALLBACK_ERROR},
+                       &p));
   assert_int_equal(tsr_program_n_fallbacks(p), 0);
   OK(tsr_buffer_create(dev, sizeof x, TSR_MEMORY_DEVICE, &in));
   OK(tsr_buffer_create(dev, sizeof y, TSR_MEMORY_DEVICE, &out));
@@ -251,8 +267,10 @@ static bool run_source(tsr_context *ctx, const char *id, const char *text) {
   OK(tsr_buffer_write(in, 0, x, sizeof x));
   OK(tsr_program_run(p, NULL, &(tsr_binding){in, 0}, &(tsr_binding){out, 0}));
   OK(tsr_buffer_read(out, 0, y, sizeof y));
-  /* The product's rounding and an exponential and a quotient good to a few units in the last place: 1e-6 relative covers them. */
-  for (int i = 0; i < 60; i++) assert_true(fabs((double)y[i] - (double)x[i] / (1 + exp(-(double)x[i]))) <= 1e-6 * fabs((double)x[i]));
+  /* The product's rounding and an exponential and a quotient good to a few units in the last place: 1e-6 relative
+   * covers them. */
+  for (int i = 0; i < 60; i++)
+    assert_true(fabs((double)y[i] - (double)x[i] / (1 + exp(-(double)x[i]))) <= 1e-6 * fabs((double)x[i]));
   tsr_buffer_destroy(&in);
   tsr_buffer_destroy(&out);
   tsr_program_destroy(&p);
@@ -279,7 +297,8 @@ static void custom_source_replaces_the_cpu_kernel(void **state) {
   snprintf(with_bad, sizeof with_bad, "%.*smy.bad%s", (int)(name - text), text, name + 8);
   OK(tsr_custom_op_register(ctx, &bad));
   OK(tsr_device_open(ctx, "cpu:0", &dev));
-  FAILS(TSR_PARSE_ERROR, "<my.bad for cpu>:1:", tsr_program_parse(dev, with_bad, strlen(with_bad), "bad.mlir", NULL, &p));
+  FAILS(TSR_PARSE_ERROR,
+        "<my.bad for cpu>:1:", tsr_program_parse(dev, with_bad, strlen(with_bad), "bad.mlir", NULL, &p));
   tsr_device_close(&dev);
   tsr_context_destroy(&ctx);
   if (!vulkan) skip(); /* the CPU was looked at */
@@ -302,7 +321,8 @@ static void custom_ops_on_vulkan_fall_back_by_policy(void **state) {
     skip();
   }
   OK(build(ctx, &g));
-  FAILS(TSR_UNSUPPORTED, "vulkan", tsr_program_compile(dev, g, &(tsr_compile_options){.fallback = TSR_FALLBACK_ERROR}, &p));
+  FAILS(TSR_UNSUPPORTED, "vulkan",
+        tsr_program_compile(dev, g, &(tsr_compile_options){.fallback = TSR_FALLBACK_ERROR}, &p));
   assert_null(p);
   tsr_graph_destroy(&g);
   tsr_device_close(&dev);
@@ -323,7 +343,8 @@ static void custom_ops_are_in_every_dump_and_run_from_it(void **state) {
   OK(tsr_device_open(ctx, "cpu:0", &dev));
   OK(build(ctx, &g));
   OK(tsr_program_compile(dev, g, NULL, &p));
-  static const char *const prefix[] = {"tessera.graph.custom", "tessera.graph.custom", "tessera.tile.custom", "tessera.target.custom"};
+  static const char *const prefix[] = {"tessera.graph.custom", "tessera.graph.custom", "tessera.tile.custom",
+                                       "tessera.target.custom"};
   for (int level = TSR_LEVEL_GRAPH; level <= TSR_LEVEL_TARGET; level++) {
     char *text, *text2;
     size_t n;
@@ -350,10 +371,12 @@ static void custom_ops_are_in_every_dump_and_run_from_it(void **state) {
   tsr_tune_report *tuned; /* the kernels around them are; an application's own op has no knobs that the tuner knows */
   OK(tsr_graph_tune(dev, g, NULL, &(tsr_tune_options){.samples = 2}, &tuned));
   assert_true(tsr_tune_report_count(tuned) >= 1);
-  for (int i = 0; i < tsr_tune_report_count(tuned); i++) assert_null(strstr(tsr_tune_report_get(tuned, i).problem.op, "my."));
+  for (int i = 0; i < tsr_tune_report_count(tuned); i++)
+    assert_null(strstr(tsr_tune_report_get(tuned, i).problem.op, "my."));
   tsr_tune_report_destroy(&tuned);
   int customs = 0;
-  for (int i = 0; i < tsr_program_n_kernels(p); i++) customs += !strcmp(tsr_program_kernel(p, i).family, "custom") && !strncmp(tsr_program_kernel(p, i).name, "my.", 3);
+  for (int i = 0; i < tsr_program_n_kernels(p); i++)
+    customs += !strcmp(tsr_program_kernel(p, i).family, "custom") && !strncmp(tsr_program_kernel(p, i).name, "my.", 3);
   assert_int_equal(customs, 3);
   tsr_program_destroy(&p);
   OK(tsr_device_open(ctx, "cuda:sm_90a", &shell)); /* compiles without hardware, runs nothing */
@@ -386,7 +409,8 @@ static void custom_op_misuse_is_one_clear_line(void **state) {
   OK(tsr_graph_input(g, "A", TSR_F16, (tsr_shape){2, {4, 5}}, &a));
   OK(tsr_graph_input(g, "B", TSR_F32, (tsr_shape){2, {4, 6}}, &b));
   FAILS(TSR_SHAPE_MISMATCH, "swish takes f32, not f16", tsr_graph_op(g, "my.swish", &a, 1, NULL, 0, &y));
-  FAILS(TSR_SHAPE_MISMATCH, "the operands don't fit", tsr_graph_op(g, "my.rowdot", (tsr_value[]){a, b}, 2, NULL, 0, &y));
+  FAILS(TSR_SHAPE_MISMATCH, "the operands don't fit",
+        tsr_graph_op(g, "my.rowdot", (tsr_value[]){a, b}, 2, NULL, 0, &y));
   FAILS(TSR_VERIFY_ERROR, "takes 2 operands, has 1", tsr_graph_op(g, "my.rowdot", &b, 1, NULL, 0, &y));
   FAILS(TSR_NOT_FOUND, "no such operation", tsr_graph_op(g, "my.unknown", &b, 1, NULL, 0, &y));
   tsr_graph_destroy(&g);
@@ -397,8 +421,14 @@ static void custom_op_misuse_is_one_clear_line(void **state) {
       {"bad.mlir:3:6", "%0 = \"tessera.graph.custom\"(%A) : (tensor<6x10xf32>) -> tensor<6x10xf32>"}};
   for (int i = 0; i < 3; i++) {
     char text[512];
-    int n = snprintf(text, sizeof text, "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<6x10xf32>):\n%s\n\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}\n", texts[i][1]);
-    FAILS((i == 0 ? TSR_NOT_FOUND : i == 1 ? TSR_SHAPE_MISMATCH : TSR_VERIFY_ERROR), texts[i][0], tsr_program_parse(dev, text, (size_t)n, "bad.mlir", NULL, &p));
+    int n = snprintf(text, sizeof text,
+                     "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<6x10xf32>):\n%s\n\"tessera.graph.return\"(%%0)\n}) "
+                     "{sym_name = \"main\"}\n",
+                     texts[i][1]);
+    FAILS((i == 0   ? TSR_NOT_FOUND
+           : i == 1 ? TSR_SHAPE_MISMATCH
+                    : TSR_VERIFY_ERROR),
+          texts[i][0], tsr_program_parse(dev, text, (size_t)n, "bad.mlir", NULL, &p));
   }
   /* A kernel that fails ends the run, and the program can run again. */
   tsr_buffer *in[2], *out[2];
@@ -413,7 +443,8 @@ static void custom_op_misuse_is_one_clear_line(void **state) {
   OK(tsr_buffer_write(in[1], 0, d.b, sizeof d.b));
   tsr_binding bi[2] = {{in[0], 0}, {in[1], 0}}, bo[2] = {{out[0], 0}, {out[1], 0}};
   FAILS(TSR_LAUNCH_FAILED, "my.swish: the kernel doesn't like row 200", tsr_program_run(p, NULL, bi, bo));
-  FAILS(TSR_LAUNCH_FAILED, "row 200", tsr_graph_reference(g, (const void *[]){d.a, d.b}, (double *[]){d.want_dot, d.want_soft}, NULL));
+  FAILS(TSR_LAUNCH_FAILED, "row 200",
+        tsr_graph_reference(g, (const void *[]){d.a, d.b}, (double *[]){d.want_dot, d.want_soft}, NULL));
   k.fail_from = 1 << 30;
   OK(tsr_program_run(p, NULL, bi, bo));
   for (int i = 0; i < 2; i++) {
@@ -426,7 +457,8 @@ static void custom_op_misuse_is_one_clear_line(void **state) {
   tsr_context_destroy(&ctx);
 }
 
-/* ---- failing allocations ------------------------------------------------------------------------------------------ */
+/* ---- failing allocations ------------------------------------------------------------------------------------------
+ */
 
 static tsr_code whole_life(counting *c) {
   static data d;
@@ -459,7 +491,8 @@ static void every_failed_allocation_around_custom_ops_is_a_status(void **state) 
   for (long i = 0; i < needed; i += 1 + i / 400) {
     c = (counting){.left = i};
     tsr_code code = whole_life(&c);
-    if (code != TSR_OUT_OF_MEMORY && code != TSR_OK) fail_msg("allocation %ld of %ld: %s", i, needed, tsr_code_name(code));
+    if (code != TSR_OUT_OF_MEMORY && code != TSR_OK)
+      fail_msg("allocation %ld of %ld: %s", i, needed, tsr_code_name(code));
     if (c.live) fail_msg("allocation %ld of %ld: %ld blocks leak", i, needed, c.live);
   }
 }

@@ -1,4 +1,5 @@
-/* Custom ops whose callbacks break their word: lengths of sources, messages without an end. Meant for the address sanitizer as well. */
+/* Custom ops whose callbacks break their word: lengths of sources, messages without an end. Meant for the address
+ * sanitizer as well. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +48,8 @@ static tsr_code compile_and_run(behaviour *b, bool with_source, char message[102
   tsr_program *p = NULL;
   tsr_buffer *x = NULL, *y = NULL;
   tsr_value v;
-  const tsr_custom_op op = {.name = "my.op", .n_operands = 1, .infer = infer, .cpu = cpu, .source = with_source ? source : NULL, .user = b};
+  const tsr_custom_op op = {
+      .name = "my.op", .n_operands = 1, .infer = infer, .cpu = cpu, .source = with_source ? source : NULL, .user = b};
   OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
   OK(tsr_device_open(ctx, "cpu:0", &dev));
   OK(tsr_custom_op_register(ctx, &op));
@@ -73,12 +75,23 @@ static tsr_code compile_and_run(behaviour *b, bool with_source, char message[102
 }
 
 static void source_lengths_are_checked(void **state) {
-  static const struct { size_t first, second; } rows[] = {{SIZE_MAX, SIZE_MAX}, {SIZE_MAX, 5}, {SIZE_MAX - 1, 1}, {(size_t)1 << 40, 9}, {(1 << 24) + 1, 3}, {10, 11}, {10, 9}, {10, SIZE_MAX}, {10, 0}};
+  static const struct {
+    size_t first, second;
+  } rows[] = {{SIZE_MAX, SIZE_MAX},
+              {SIZE_MAX, 5},
+              {SIZE_MAX - 1, 1},
+              {(size_t)1 << 40, 9},
+              {(1 << 24) + 1, 3},
+              {10, 11},
+              {10, 9},
+              {10, SIZE_MAX},
+              {10, 0}};
   char message[1024];
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     behaviour b = {.first = rows[i].first, .second = rows[i].second};
     tsr_code code = compile_and_run(&b, true, message);
-    if (code != TSR_INVALID_ARGUMENT || !strstr(message, "the source of my.op for cpu")) fail_msg("row %zu: %s: %s", i, tsr_code_name(code), message);
+    if (code != TSR_INVALID_ARGUMENT || !strstr(message, "the source of my.op for cpu"))
+      fail_msg("row %zu: %s: %s", i, tsr_code_name(code), message);
   }
 }
 
@@ -92,6 +105,7 @@ static void messages_without_an_end_are_cut(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(source_lengths_are_checked), cmocka_unit_test(messages_without_an_end_are_cut)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(source_lengths_are_checked),
+                                     cmocka_unit_test(messages_without_an_end_are_cut)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

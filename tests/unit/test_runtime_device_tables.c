@@ -1,5 +1,6 @@
-/* A profile loaded from a file changes what estimates and the audit take the device for; the guide's table of tiles is readable, as it stands and as devices
- * run it; a damaged tuning cache is told to who asks; streams say whether they have priorities. */
+/* A profile loaded from a file changes what estimates and the audit take the device for; the guide's table of tiles is
+ * readable, as it stands and as devices run it; a damaged tuning cache is told to who asks; streams say whether they
+ * have priorities. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +47,8 @@ static const char *file(const char *name, const char *text) {
 
 static void expect(tsr_device *dev, const char *path, tsr_code code, const char *says) {
   tsr_status st = tsr_device_load_profile(dev, path);
-  if (tsr_status_code(st) != code || !strstr(tsr_status_message(st), says)) fail_msg("%s: %s: %s", path, tsr_code_name(tsr_status_code(st)), tsr_status_message(st));
+  if (tsr_status_code(st) != code || !strstr(tsr_status_message(st), says))
+    fail_msg("%s: %s: %s", path, tsr_code_name(tsr_status_code(st)), tsr_status_message(st));
   tsr_status_free(st);
 }
 
@@ -78,13 +80,20 @@ static void a_profile_from_a_file_decides(void **state) {
   tsr_device *dev;
   OK(tsr_device_open(ctx, "cuda:sm_90a", &dev));
   assert_false(explain_has(dev, "777 cores"));
-  OK(tsr_device_load_profile(dev, file("mine.profile", "# mine\nname = Example 9000\ncores = 777\nmax_warps = 96\nregs_ideal = 48\ntier = memory 1e11 4321 600\n")));
-  assert_true(profile_has(dev, "name = Example 9000\n") && profile_has(dev, "cores = 777\n") && profile_has(dev, "max_warps = 96\n") && profile_has(dev, "regs_ideal = 48\n"));
+  OK(tsr_device_load_profile(
+      dev,
+      file(
+          "mine.profile",
+          "# mine\nname = Example 9000\ncores = 777\nmax_warps = 96\nregs_ideal = 48\ntier = memory 1e11 4321 600\n")));
+  assert_true(profile_has(dev, "name = Example 9000\n") && profile_has(dev, "cores = 777\n") &&
+              profile_has(dev, "max_warps = 96\n") && profile_has(dev, "regs_ideal = 48\n"));
   assert_true(profile_has(dev, "warp_size = 32\n")); /* what it does not say stays */
   assert_true(explain_has(dev, "Example 9000") && explain_has(dev, "777 cores") && explain_has(dev, "4321 GB/s"));
   OK(tsr_device_load_profile(dev, NULL));
   assert_false(explain_has(dev, "777 cores") || profile_has(dev, "Example"));
-  OK(tsr_device_load_profile(dev, TSR_SOURCE_DIR "/core/tune/profiles/gb200.profile")); /* the rows that come with the library are such files */
+  OK(tsr_device_load_profile(
+      dev,
+      TSR_SOURCE_DIR "/core/tune/profiles/gb200.profile")); /* the rows that come with the library are such files */
   assert_true(profile_has(dev, "max_warps = 96\n"));
   tsr_device_close(&dev);
 }
@@ -122,14 +131,18 @@ static bool find(tsr_device *dev, const row *want, tsr_tile_default *out) {
       tsr_status_free(st);
       return false;
     }
-    if (!strcmp(out->op, want->op) && out->dtype == want->t) return out->m == want->m && out->n == want->n && out->k == want->k && out->warps == want->warps;
+    if (!strcmp(out->op, want->op) && out->dtype == want->t)
+      return out->m == want->m && out->n == want->n && out->k == want->k && out->warps == want->warps;
   }
 }
 
 /* The rows of docs/tuning.md, "Default tiles". */
 static void the_table_of_tiles_is_readable(void **state) {
-  static const row rows[] = {{"gemm", TSR_BF16, 128, 128, 64, 0}, {"gemm", TSR_F8E4M3, 256, 128, 128, 0}, {"conv2d", TSR_DTYPE_NONE, 128, 128, 32, 0},
-                             {"flash_attention", TSR_DTYPE_NONE, 128, 64, 64, 0}, {"layernorm", TSR_DTYPE_NONE, 8, 0, 0, 8}};
+  static const row rows[] = {{"gemm", TSR_BF16, 128, 128, 64, 0},
+                             {"gemm", TSR_F8E4M3, 256, 128, 128, 0},
+                             {"conv2d", TSR_DTYPE_NONE, 128, 128, 32, 0},
+                             {"flash_attention", TSR_DTYPE_NONE, 128, 64, 64, 0},
+                             {"layernorm", TSR_DTYPE_NONE, 8, 0, 0, 8}};
   static const char *const devices[] = {NULL, "cuda:sm_90a", "cuda:sm_80", "hip:gfx942", "null:spirv", "cpu:0"};
   for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
     tsr_device *dev = NULL;
@@ -193,8 +206,11 @@ static void priorities_are_taken_or_said_to_be_ignored(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_profile_from_a_file_decides),  cmocka_unit_test(a_bad_profile_is_one_line_and_changes_nothing), cmocka_unit_test(the_table_of_tiles_is_readable),
-      cmocka_unit_test(a_damaged_cache_is_told),        cmocka_unit_test(priorities_are_taken_or_said_to_be_ignored),
+      cmocka_unit_test(a_profile_from_a_file_decides),
+      cmocka_unit_test(a_bad_profile_is_one_line_and_changes_nothing),
+      cmocka_unit_test(the_table_of_tiles_is_readable),
+      cmocka_unit_test(a_damaged_cache_is_told),
+      cmocka_unit_test(priorities_are_taken_or_said_to_be_ignored),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

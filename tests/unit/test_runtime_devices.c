@@ -1,5 +1,6 @@
-/* Devices and what is bound to them. Buffers are aligned, and tensors that aren't compute the same. Several devices of one context share a batch as docs/distributed.md does by hand: each has the weights and works through its rows, and what is
- * brought together is what one device computes of the whole. */
+/* Devices and what is bound to them. Buffers are aligned, and tensors that aren't compute the same. Several devices of
+ * one context share a batch as docs/distributed.md does by hand: each has the weights and works through its rows, and
+ * what is brought together is what one device computes of the whole. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,7 +82,8 @@ static void batch_split_over_devices_is_the_whole_on_one(void **state) {
   float most = 0;
   for (int i = 0; i < ROWS * COLUMNS; i++) most = whole[i] > most ? whole[i] : most;
   assert_true(most > 100); /* there is something to compare */
-  for (int i = 0; i < n; i++) s[i] = start(ctx, dev[i], x + i * (ROWS / n) * INNER, w, i + 1 < n ? ROWS / n : ROWS - i * (ROWS / n));
+  for (int i = 0; i < n; i++)
+    s[i] = start(ctx, dev[i], x + i * (ROWS / n) * INNER, w, i + 1 < n ? ROWS / n : ROWS - i * (ROWS / n));
   for (int i = 0; i < n; i++) finish(&s[i], together + i * (ROWS / n) * COLUMNS);
   assert_memory_equal(whole, together, sizeof whole);
   for (int i = 0; i < n; i++) tsr_device_close(&dev[i]);
@@ -107,7 +109,10 @@ static void buffers_start_at_multiples_of_256(void **state) {
 
 /* Of a list the first that is there, by argument and by knob; what isn't there is passed over, what is wrong isn't. */
 static void list_of_devices_opens_the_first_there(void **state) {
-  static const struct { const char *list, *opens; } lists[] = {{"none:0,cpu:0", "cpu:0"}, {"cpu:7,cpu", "cpu:0"}, {"cpu,none", "cpu:0"}, {"null:spirv,cpu", "null:spirv"}, {"none,never", NULL}, {"none,", NULL}};
+  static const struct {
+    const char *list, *opens;
+  } lists[] = {{"none:0,cpu:0", "cpu:0"},        {"cpu:7,cpu", "cpu:0"}, {"cpu,none", "cpu:0"},
+               {"null:spirv,cpu", "null:spirv"}, {"none,never", NULL},   {"none,", NULL}};
   tsr_context *ctx;
   tsr_device *dev;
   OK(tsr_context_create(&(tsr_context_desc){.abi_version = TSR_ABI_VERSION, .cache_dir = ""}, &ctx));
@@ -154,7 +159,8 @@ static void misaligned_views_compute_the_same(void **state) {
       OK(tsr_buffer_create(dev, sizeof y, TSR_MEMORY_DEVICE, &out));
       OK(tsr_buffer_write(in[0], 0, x, sizeof x));
       OK(tsr_buffer_write(in[1], 0, w, sizeof w));
-      OK(tsr_program_run(p, NULL, (tsr_binding[]){{in[0], 4 * odd}, {in[1], 4 * (odd + 1)}}, &(tsr_binding){out, 4 * (odd + 2)}));
+      OK(tsr_program_run(p, NULL, (tsr_binding[]){{in[0], 4 * odd}, {in[1], 4 * (odd + 1)}},
+                         &(tsr_binding){out, 4 * (odd + 2)}));
       OK(tsr_buffer_read(out, 0, y, sizeof y));
       assert_memory_equal(y + odd + 2, want, sizeof want);
       tsr_buffer_destroy(&in[0]);
@@ -169,7 +175,9 @@ static void misaligned_views_compute_the_same(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(buffers_start_at_multiples_of_256), cmocka_unit_test(misaligned_views_compute_the_same), cmocka_unit_test(list_of_devices_opens_the_first_there),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(buffers_start_at_multiples_of_256),
+                                     cmocka_unit_test(misaligned_views_compute_the_same),
+                                     cmocka_unit_test(list_of_devices_opens_the_first_there),
                                      cmocka_unit_test(batch_split_over_devices_is_the_whole_on_one)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* tsr_graph_grad through the public interface alone: gradients through the table's ops and through an op of the application's, run on the
- * CPU against the reference; what is refused; failing allocations. */
+/* tsr_graph_grad through the public interface alone: gradients through the table's ops and through an op of the
+ * application's, run on the CPU against the reference; what is refused; failing allocations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,8 @@
 
 #include "tests/support/api_check.h"
 
-/* ---- my.silu(x) = x / (1 + exp(-x)), with its derivative g (s + y (1 - s)) by ops of the table --------------------- */
+/* ---- my.silu(x) = x / (1 + exp(-x)), with its derivative g (s + y (1 - s)) by ops of the table ---------------------
+ */
 
 static bool silu_infer(void *user, const tsr_custom_call *c, char *why, size_t n) {
   c->result->dtype = c->operands[0].dtype;
@@ -25,7 +26,8 @@ static bool silu_cpu(void *user, const tsr_custom_call *c, int64_t first, int64_
   int64_t row = 1;
   for (int i = 1; i < c->result->shape.rank; i++) row *= c->result->shape.dims[i];
   const float *x = c->operands[0].data;
-  for (int64_t i = first * row; i < last * row; i++) ((float *)c->result->data)[i] = (float)((double)x[i] / (1 + exp(-(double)x[i])));
+  for (int64_t i = first * row; i < last * row; i++)
+    ((float *)c->result->data)[i] = (float)((double)x[i] / (1 + exp(-(double)x[i])));
   return true;
 }
 
@@ -48,11 +50,14 @@ static tsr_status failing_adjoint(void *user, const tsr_custom_call *c, tsr_cust
   return tsr_graph_op(a->graph, "no_such_op", &a->gradient, 1, NULL, 0, &a->operand_gradients[0]);
 }
 
-static tsr_status add_op(tsr_context *ctx, const char *name, tsr_status (*adjoint)(void *, const tsr_custom_call *, tsr_custom_adjoint *)) {
-  return tsr_custom_op_register(ctx, &(tsr_custom_op){.name = name, .n_operands = 1, .infer = silu_infer, .cpu = silu_cpu, .adjoint = adjoint});
+static tsr_status add_op(tsr_context *ctx, const char *name,
+                         tsr_status (*adjoint)(void *, const tsr_custom_call *, tsr_custom_adjoint *)) {
+  return tsr_custom_op_register(
+      ctx, &(tsr_custom_op){.name = name, .n_operands = 1, .infer = silu_infer, .cpu = silu_cpu, .adjoint = adjoint});
 }
 
-/* ---- loss = sum(act(A B) * W) ----------------------------------------------------------------------------------------- */
+/* ---- loss = sum(act(A B) * W)
+ * ----------------------------------------------------------------------------------------- */
 
 enum { M = 12, K = 20, N = 9, N_OUT = 3 };
 static const size_t sizes[] = {M * K, K * N, M * N}, out_sizes[N_OUT] = {1, M * K, K * N};
@@ -87,7 +92,9 @@ static void fill(values *x) {
 }
 
 static tsr_status evaluate(const tsr_graph *g, values *x) {
-  return tsr_graph_reference(g, (const void *[]){x->in[0], x->in[1], x->in[2]}, (double *[]){x->want[0], x->want[1], x->want[2]}, (double *[]){x->tol[0], x->tol[1], x->tol[2]});
+  return tsr_graph_reference(g, (const void *[]){x->in[0], x->in[1], x->in[2]},
+                             (double *[]){x->want[0], x->want[1], x->want[2]},
+                             (double *[]){x->tol[0], x->tol[1], x->tol[2]});
 }
 
 static tsr_status run(tsr_device *dev, const tsr_graph *g, values *x) {
@@ -98,7 +105,8 @@ static tsr_status run(tsr_device *dev, const tsr_graph *g, values *x) {
     st = tsr_buffer_create(dev, sizes[i] * 4, TSR_MEMORY_DEVICE, &in[i].buffer);
     if (!st) st = tsr_buffer_write(in[i].buffer, 0, x->in[i], sizes[i] * 4);
   }
-  for (int i = 0; i < N_OUT && !st; i++) st = tsr_buffer_create(dev, out_sizes[i] * 4, TSR_MEMORY_DEVICE, &out[i].buffer);
+  for (int i = 0; i < N_OUT && !st; i++)
+    st = tsr_buffer_create(dev, out_sizes[i] * 4, TSR_MEMORY_DEVICE, &out[i].buffer);
   if (!st) st = tsr_program_run(p, NULL, in, out);
   for (int i = 0; i < N_OUT && !st; i++) st = tsr_buffer_read(out[i].buffer, 0, x->have[i], out_sizes[i] * 4);
   for (int i = 0; i < 3; i++) tsr_buffer_destroy(&in[i].buffer);
@@ -107,7 +115,8 @@ static tsr_status run(tsr_device *dev, const tsr_graph *g, values *x) {
   return st;
 }
 
-/* ---- tests ---------------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------------------------------
+ */
 
 static void gradient_through_a_custom_op_is_that_of_the_op_it_copies(void **state) {
   static values own, table;
@@ -129,9 +138,12 @@ static void gradient_through_a_custom_op_is_that_of_the_op_it_copies(void **stat
   for (int o = 0; o < N_OUT; o++)
     for (size_t i = 0; i < out_sizes[o]; i++) {
       double own_tol = own.tol[o][i], table_tol = table.tol[o][i];
-      if (!(fabs(own.want[o][i] - table.want[o][i]) <= own_tol + table_tol)) fail_msg("%d[%zu]: %g by the op's own derivative, %g by the table's", o, i, own.want[o][i], table.want[o][i]);
-      if (!(fabs(own.have[o][i] - own.want[o][i]) <= own_tol)) fail_msg("%d[%zu]: %g, want %g", o, i, (double)own.have[o][i], own.want[o][i]);
-      if (!(fabs(table.have[o][i] - table.want[o][i]) <= table_tol)) fail_msg("table: %d[%zu]: %g, want %g", o, i, (double)table.have[o][i], table.want[o][i]);
+      if (!(fabs(own.want[o][i] - table.want[o][i]) <= own_tol + table_tol))
+        fail_msg("%d[%zu]: %g by the op's own derivative, %g by the table's", o, i, own.want[o][i], table.want[o][i]);
+      if (!(fabs(own.have[o][i] - own.want[o][i]) <= own_tol))
+        fail_msg("%d[%zu]: %g, want %g", o, i, (double)own.have[o][i], own.want[o][i]);
+      if (!(fabs(table.have[o][i] - table.want[o][i]) <= table_tol))
+        fail_msg("table: %d[%zu]: %g, want %g", o, i, (double)table.have[o][i], table.want[o][i]);
     }
   /* And against differences: moving one element of A moves the loss by that much. */
   double loss = own.want[0][0], slope = own.want[1][7];
@@ -147,7 +159,8 @@ static void gradient_through_a_custom_op_is_that_of_the_op_it_copies(void **stat
 
 static void expect(tsr_status st, tsr_code code, const char *says) {
   assert_int_equal(tsr_status_code(st), code);
-  if (!strstr(tsr_status_message(st), says) || strchr(tsr_status_message(st), '\n')) fail_msg("\"%s\" does not say \"%s\"", tsr_status_message(st), says);
+  if (!strstr(tsr_status_message(st), says) || strchr(tsr_status_message(st), '\n'))
+    fail_msg("\"%s\" does not say \"%s\"", tsr_status_message(st), says);
   tsr_status_free(st);
 }
 
@@ -162,8 +175,10 @@ static void derivatives_that_can_not_be_are_one_clear_line(void **state) {
   expect(build(ctx, "my.wrong", &d), TSR_SHAPE_MISMATCH, "the adjoint of my.wrong gave another type for operand 0");
   expect(build(ctx, "my.failing", &d), TSR_NOT_FOUND, "no_such_op");
   assert_null(d);
-  static const char text[] = "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<4xf32>, %i: tensor<4xi32>):\n%y = \"tessera.graph.custom\"(%x) {callee = \"my.plain\"} : (tensor<4xf32>) -> tensor<4xf32>\n"
-                             "%s = \"tessera.graph.reduce_sum\"(%y)\n\"tessera.graph.return\"(%s)\n}) {sym_name = \"main\"}\n";
+  static const char text[] =
+      "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<4xf32>, %i: tensor<4xi32>):\n%y = \"tessera.graph.custom\"(%x) "
+      "{callee = \"my.plain\"} : (tensor<4xf32>) -> tensor<4xf32>\n"
+      "%s = \"tessera.graph.reduce_sum\"(%y)\n\"tessera.graph.return\"(%s)\n}) {sym_name = \"main\"}\n";
   OK(tsr_graph_parse(ctx, text, sizeof text - 1, "g.mlir", &g));
   expect(tsr_graph_grad(g, (tsr_value[]){1}, 1, &d), TSR_VERIFY_ERROR, "g.mlir:3:6: my.plain has no derivative");
   expect(tsr_graph_grad(g, (tsr_value[]){2}, 1, &d), TSR_VERIFY_ERROR, "only floats have gradients");
@@ -188,7 +203,9 @@ static tsr_code whole_life(counting *c) {
   return code;
 }
 
-static void every_failed_allocation_of_a_gradient_is_a_status(void **state) { refuse_each_allocation(whole_life, false); }
+static void every_failed_allocation_of_a_gradient_is_a_status(void **state) {
+  refuse_each_allocation(whole_life, false);
+}
 
 int main(void) {
   const struct CMUnitTest tests[] = {

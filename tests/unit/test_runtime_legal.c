@@ -1,5 +1,6 @@
-/* tests/unit/test_runtime_legal.c - a schedule that is not the one that was asked for is told with both: as a warning under the fall-back policy
- * `warn`, in the trace, by tsr_kernel_info, and by explain, which always names the tile that runs. Devices without hardware are enough. */
+/* tests/unit/test_runtime_legal.c - a schedule that is not the one that was asked for is told with both: as a warning
+ * under the fall-back policy `warn`, in the trace, by tsr_kernel_info, and by explain, which always names the tile that
+ * runs. Devices without hardware are enough. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,10 @@ static void on_log(void *user, tsr_log_level level, const char *text) {
 
 static const char *product(int side, const char *attrs) {
   static char text[512];
-  snprintf(text, sizeof text, "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<%dx%dxf32>):\n%%0 = \"tessera.graph.matmul\"(%%A, %%A) {%s}\n\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}\n", side, side, attrs);
+  snprintf(text, sizeof text,
+           "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<%dx%dxf32>):\n%%0 = \"tessera.graph.matmul\"(%%A, %%A) "
+           "{%s}\n\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}\n",
+           side, side, attrs);
   return text;
 }
 
@@ -92,21 +96,26 @@ static void fitted_default_is_told_with_both(void **state) {
 
 static void explain_names_the_tile_that_runs(void **state) {
   static const char *const devices[] = {"cpu:0", "cuda:sm_80", "hip:gfx942", "null:spirv"};
-  static const char softmax[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<64x96xf32>):\n%0 = \"tessera.graph.softmax\"(%A)\n%1 = \"tessera.graph.transpose\"(%0) {perm = [1, 0]}\n%2 = \"tessera.graph.exp\"(%A)\n"
-                                "%3 = \"tessera.graph.reduce_sum\"(%A) {axes = [0]}\n\"tessera.graph.return\"(%1, %2, %3)\n}) {sym_name = \"main\"}\n";
+  static const char softmax[] =
+      "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<64x96xf32>):\n%0 = \"tessera.graph.softmax\"(%A)\n%1 = "
+      "\"tessera.graph.transpose\"(%0) {perm = [1, 0]}\n%2 = \"tessera.graph.exp\"(%A)\n"
+      "%3 = \"tessera.graph.reduce_sum\"(%A) {axes = [0]}\n\"tessera.graph.return\"(%1, %2, %3)\n}) {sym_name = "
+      "\"main\"}\n";
   for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
     const char *texts[] = {product(96, ""), softmax};
     for (int k = 0; k < 2; k++) {
       told t = compile(devices[i], texts[k], TSR_FALLBACK_WARN);
       assert_int_equal(t.code, TSR_OK);
       assert_non_null(strstr(t.explain, "kernel "));
-      if (strstr(t.explain, "0x0x0") || strstr(t.explain, "x0x0") || strstr(t.explain, "of the device's own")) fail_msg("%s:\n%s", devices[i], t.explain);
+      if (strstr(t.explain, "0x0x0") || strstr(t.explain, "x0x0") || strstr(t.explain, "of the device's own"))
+        fail_msg("%s:\n%s", devices[i], t.explain);
     }
   }
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(too_large_tile_is_told_with_both), cmocka_unit_test(fitting_tile_is_not_told), cmocka_unit_test(fitted_default_is_told_with_both),
-                                     cmocka_unit_test(explain_names_the_tile_that_runs)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(too_large_tile_is_told_with_both), cmocka_unit_test(fitting_tile_is_not_told),
+      cmocka_unit_test(fitted_default_is_told_with_both), cmocka_unit_test(explain_names_the_tile_that_runs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
-/* Numerics through the public interface, for the contraction, every reduction and every row operation in each data type on the CPU: the bits
- * under `deterministic` for any number of threads and run, f32 accumulation of 16-bit inputs, and sums that only `kahan_sum` gets right.
- * That results are right under each policy at all is the random suite's matter (tests/conformance). */
+/* Numerics through the public interface, for the contraction, every reduction and every row operation in each data type
+ * on the CPU: the bits under `deterministic` for any number of threads and run, f32 accumulation of 16-bit inputs, and
+ * sums that only `kahan_sum` gets right. That results are right under each policy at all is the random suite's matter
+ * (tests/conformance). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,9 +79,12 @@ static const tsr_dtype floats[] = {TSR_F32, TSR_BF16, TSR_F16, TSR_F64};
 enum { N_FLOATS = 4 };
 
 /* Half a unit in the last place of 1. */
-static double rounding(tsr_dtype t) { return t == TSR_F64 ? 0x1p-53 : t == TSR_F32 ? 0x1p-24 : t == TSR_F16 ? 0x1p-11 : 0x1p-8; }
+static double rounding(tsr_dtype t) {
+  return t == TSR_F64 ? 0x1p-53 : t == TSR_F32 ? 0x1p-24 : t == TSR_F16 ? 0x1p-11 : 0x1p-8;
+}
 
-/* ---- deterministic -------------------------------------------------------------------------------------------------- */
+/* ---- deterministic --------------------------------------------------------------------------------------------------
+ */
 
 static void same_bits(const job *j, const void *x, const void *y) {
   static const char *const threads[] = {"1", "2", "3", "5"};
@@ -93,7 +97,9 @@ static void same_bits(const job *j, const void *x, const void *y) {
       want = have, bytes = again;
       continue;
     }
-    if (bytes != again || memcmp(want, have, bytes)) fail_msg("%s %s %lldx%lld: other bits with %s threads", j->op, tsr_dtype_name(j->dtype), (long long)j->m, (long long)j->n, threads[i < 4 ? i : 3]);
+    if (bytes != again || memcmp(want, have, bytes))
+      fail_msg("%s %s %lldx%lld: other bits with %s threads", j->op, tsr_dtype_name(j->dtype), (long long)j->m,
+               (long long)j->n, threads[i < 4 ? i : 3]);
     free(have);
   }
   unsetenv("TSR_THREADS");
@@ -101,7 +107,8 @@ static void same_bits(const job *j, const void *x, const void *y) {
 }
 
 static void deterministic_bits_are_those_of_every_run_and_thread_count(void **state) {
-  static const char *const ops[] = {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod", "softmax", "layernorm", "rmsnorm"};
+  static const char *const ops[] = {"reduce_sum",  "reduce_mean", "reduce_max", "reduce_min",
+                                    "reduce_prod", "softmax",     "layernorm",  "rmsnorm"};
   enum { MOST = 3 * 70001 };
   static uint8_t x[MOST * 8], y[MOST * 8];
   for (int d = 0; d < N_FLOATS; d++) {
@@ -112,7 +119,8 @@ static void deterministic_bits_are_those_of_every_run_and_thread_count(void **st
     }
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
       bool axes = !strncmp(ops[o], "reduce_", 7);
-      for (int axis = axes ? 0 : 1; axis <= (axes ? 2 : 1); axis++) same_bits(&(job){ops[o], t, 131, 517, 0, axis}, x, y);
+      for (int axis = axes ? 0 : 1; axis <= (axes ? 2 : 1); axis++)
+        same_bits(&(job){ops[o], t, 131, 517, 0, axis}, x, y);
       same_bits(&(job){ops[o], t, 3, 70001, 0, 1}, x, y);
     }
     same_bits(&(job){"matmul", t, 130, 1037, 70, 0}, x, y);
@@ -123,7 +131,8 @@ static void deterministic_bits_are_those_of_every_run_and_thread_count(void **st
   same_bits(&(job){"matmul", TSR_I8, 130, 1037, 70, 0}, x, y);
 }
 
-/* ---- f32 accumulation ----------------------------------------------------------------------------------------------- */
+/* ---- f32 accumulation -----------------------------------------------------------------------------------------------
+ */
 
 /* 4096 ones: a bf16 sum stays at 256, an f16 sum at 2048. */
 static void sixteen_bit_inputs_are_accumulated_in_f32(void **state) {
@@ -141,14 +150,17 @@ static void sixteen_bit_inputs_are_accumulated_in_f32(void **state) {
         double have = first(t, run(&cases[i].j, (tsr_policy)policy, ones, ones, &bytes));
         /* rmsnorm's eps moves it by 5e-6; what is left is the rounding of the result. */
         if (!(fabs(have - cases[i].want) <= 6e-6 * cases[i].want + rounding(t) * cases[i].want))
-          fail_msg("%s of %s ones, policy %s: %.9g, want %.9g", cases[i].j.op, tsr_dtype_name(t), tsr_policy_name((tsr_policy)policy), have, cases[i].want);
+          fail_msg("%s of %s ones, policy %s: %.9g, want %.9g", cases[i].j.op, tsr_dtype_name(t),
+                   tsr_policy_name((tsr_policy)policy), have, cases[i].want);
       }
     }
 }
 
-/* ---- kahan_sum ------------------------------------------------------------------------------------------------------ */
+/* ---- kahan_sum ------------------------------------------------------------------------------------------------------
+ */
 
-/* B, 2048 times s, -B: beside B one s is lost in an accumulator of `bits` bits, and the exact sum of the rest fits the type. */
+/* B, 2048 times s, -B: beside B one s is lost in an accumulator of `bits` bits, and the exact sum of the rest fits the
+ * type. */
 enum { SMALL = 2048, TERMS = SMALL + 2 };
 static void adversarial(tsr_dtype t, void *x, double *big, double *small, int *bits) {
   *bits = t == TSR_F64 ? 53 : 24;
@@ -167,14 +179,22 @@ static void kahan_sum_beats_the_naive_bound_in_every_type(void **state) {
     adversarial(t, x, &big, &small, &bits);
     for (size_t i = 0; i < TERMS; i++) dtype_store(t, ones, i, 1);
     double exact = SMALL * small, sum_abs = 2 * big + exact, u = ldexp(1, -bits);
-    double naive = (TERMS - 1) * u * sum_abs, kahan = (2 * u + 2 * TERMS * u * u) * sum_abs; /* Higham, Accuracy and Stability, 4.3 */
+    double naive = (TERMS - 1) * u * sum_abs,
+           kahan = (2 * u + 2 * TERMS * u * u) * sum_abs; /* Higham, Accuracy and Stability, 4.3 */
     assert_true(naive > 100 * kahan && naive > exact);
-    const struct { job j; double scale; } cases[] = {{{"reduce_sum", t, 1, TERMS, 0, 1}, 1}, {{"reduce_sum", t, TERMS, 1, 0, 0}, 1}, {{"reduce_sum", t, 2, TERMS / 2, 0, 2}, 1},
-                                                     {{"reduce_mean", t, 1, TERMS, 0, 1}, TERMS}, {{"matmul", t, 1, TERMS, 1, 0}, 1}};
+    const struct {
+      job j;
+      double scale;
+    } cases[] = {{{"reduce_sum", t, 1, TERMS, 0, 1}, 1},
+                 {{"reduce_sum", t, TERMS, 1, 0, 0}, 1},
+                 {{"reduce_sum", t, 2, TERMS / 2, 0, 2}, 1},
+                 {{"reduce_mean", t, 1, TERMS, 0, 1}, TERMS},
+                 {{"matmul", t, 1, TERMS, 1, 0}, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
       double want = exact / cases[i].scale, have = first(t, run(&cases[i].j, TSR_POLICY_KAHAN_SUM, x, ones, &bytes));
       if (!(fabs(have - want) <= kahan / cases[i].scale + rounding(t) * fabs(want)))
-        fail_msg("%s %lldx%lld of %s: %.9g, want %.9g +- %.3g", cases[i].j.op, (long long)cases[i].j.m, (long long)cases[i].j.n, tsr_dtype_name(t), have, want, kahan / cases[i].scale);
+        fail_msg("%s %lldx%lld of %s: %.9g, want %.9g +- %.3g", cases[i].j.op, (long long)cases[i].j.m,
+                 (long long)cases[i].j.n, tsr_dtype_name(t), have, want, kahan / cases[i].scale);
     }
   }
 }
@@ -189,29 +209,35 @@ static void kahan_sum_reaches_into_row_operations(void **state) {
     for (int l = 0; l < 2; l++) {
       tsr_dtype t = floats[d];
       int64_t n = lengths[l];
-      double tiny = t == TSR_F64 ? 0x1p-27 : 0x1p-12, lost = -(t == TSR_F64 ? 37.5 : 17.5), tol = 16 * (t == TSR_F64 ? 0x1p-53 : 0x1p-24);
+      double tiny = t == TSR_F64 ? 0x1p-27 : 0x1p-12, lost = -(t == TSR_F64 ? 37.5 : 17.5),
+             tol = 16 * (t == TSR_F64 ? 0x1p-53 : 0x1p-24);
       /* softmax: exp(lost) is less than half a unit beside 1 */
       for (int64_t i = 0; i < n; i++) dtype_store(t, x, (size_t)i, i ? lost : 0);
       double term = exp(dtype_load(t, x, 1)), want = 1 / (1 + (double)(n - 1) * term);
       double have = first(t, run(&(job){"softmax", t, 1, n, 0, 0}, TSR_POLICY_KAHAN_SUM, x, NULL, &bytes));
-      if (!(fabs(have - want) <= tol + rounding(t) * want)) fail_msg("softmax of %lld %s: %.17g, want %.17g", (long long)n, tsr_dtype_name(t), have, want);
+      if (!(fabs(have - want) <= tol + rounding(t) * want))
+        fail_msg("softmax of %lld %s: %.17g, want %.17g", (long long)n, tsr_dtype_name(t), have, want);
       /* rmsnorm and layernorm: squares of `tiny` beside 1; the signs alternate so that the mean is small */
       for (int64_t i = 0; i < n; i++) dtype_store(t, x, (size_t)i, i ? (i % 2 ? tiny : -tiny) : 1);
       double squares = 1 + (double)(n - 1) * tiny * tiny, mean = (1 + (n % 2 ? 0 : tiny)) / (double)n, eps = 1e-5;
       want = 1 / sqrt(squares / (double)n + eps);
       have = first(t, run(&(job){"rmsnorm", t, 1, n, 0, 0}, TSR_POLICY_KAHAN_SUM, x, NULL, &bytes));
-      if (!(fabs(have - want) <= tol * want + rounding(t) * want)) fail_msg("rmsnorm of %lld %s: %.17g, want %.17g", (long long)n, tsr_dtype_name(t), have, want);
+      if (!(fabs(have - want) <= tol * want + rounding(t) * want))
+        fail_msg("rmsnorm of %lld %s: %.17g, want %.17g", (long long)n, tsr_dtype_name(t), have, want);
       double var = squares / (double)n - mean * mean;
       want = (1 - mean) / sqrt(var + eps);
       have = first(t, run(&(job){"layernorm", t, 1, n, 0, 0}, TSR_POLICY_KAHAN_SUM, x, NULL, &bytes));
-      if (!(fabs(have - want) <= tol * want + rounding(t) * want)) fail_msg("layernorm of %lld %s: %.17g, want %.17g", (long long)n, tsr_dtype_name(t), have, want);
+      if (!(fabs(have - want) <= tol * want + rounding(t) * want))
+        fail_msg("layernorm of %lld %s: %.17g, want %.17g", (long long)n, tsr_dtype_name(t), have, want);
     }
 }
 
-/* ---- scopes --------------------------------------------------------------------------------------------------------- */
+/* ---- scopes ---------------------------------------------------------------------------------------------------------
+ */
 
 /* A sum of TERMS floats as IR text, with `attrs` on the function. */
-static tsr_status compile_text(tsr_policy in_context, const char *attrs, const tsr_compile_options *o, char **explained) {
+static tsr_status compile_text(tsr_policy in_context, const char *attrs, const tsr_compile_options *o,
+                               char **explained) {
   tsr_context *ctx;
   tsr_device *dev;
   tsr_program *p = NULL;
@@ -251,7 +277,8 @@ static void the_innermost_scope_that_names_a_policy_decides(void **state) {
     assert_non_null(strstr(said, head));
     const char *at = strstr(said, "policy = \"");
     assert_non_null(at);
-    for (; at; at = strstr(at + 1, "policy = \"")) assert_memory_equal(at, reduce, strlen(reduce)); /* the program, the kernel, the reduction */
+    for (; at; at = strstr(at + 1, "policy = \""))
+      assert_memory_equal(at, reduce, strlen(reduce)); /* the program, the kernel, the reduction */
     free(said);
   }
 }
@@ -277,7 +304,8 @@ static void a_launch_may_have_a_policy_of_its_own(void **state) {
   OK(tsr_device_open(ctx, "cpu:0", &dev));
   OK(tsr_program_parse(dev, good, strlen(good), "launch.mlir", NULL, &p));
   OK(tsr_program_dump(p, TSR_LEVEL_TILE, &tile, NULL));
-  const char *careful = strstr(tile, "op = \"sum\", policy = \"kahan_sum\""), *quick = strstr(tile, "op = \"sum\", policy = \"fast\"");
+  const char *careful = strstr(tile, "op = \"sum\", policy = \"kahan_sum\""),
+             *quick = strstr(tile, "op = \"sum\", policy = \"fast\"");
   assert_true(careful && quick && careful < quick);
   tsr_text_free(ctx, &tile);
   tsr_program_destroy(&p);
@@ -297,7 +325,8 @@ static void an_unknown_policy_or_precision_is_one_clear_line(void **state) {
       {"", TSR_PRECISION_SAFE, TSR_UNSUPPORTED, "docs/precision.md"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char *said = NULL;
-    tsr_status st = compile_text(TSR_POLICY_FAST, cases[i].text, &(tsr_compile_options){.precision = cases[i].precision}, &said);
+    tsr_status st =
+        compile_text(TSR_POLICY_FAST, cases[i].text, &(tsr_compile_options){.precision = cases[i].precision}, &said);
     assert_int_equal(tsr_status_code(st), cases[i].code);
     if (!strstr(tsr_status_message(st), cases[i].says)) fail_msg("%s", tsr_status_message(st));
     tsr_status_free(st);

@@ -1,5 +1,6 @@
-/* Profiles through the public interface: the JSON keeps to docs/profile.schema.json, blocks are timed one by one where the device can, the
- * trace keeps to the format that viewers read, and without a profile nothing is timed, called or allocated. */
+/* Profiles through the public interface: the JSON keeps to docs/profile.schema.json, blocks are timed one by one where
+ * the device can, the trace keeps to the format that viewers read, and without a profile nothing is timed, called or
+ * allocated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +70,8 @@ static fixture open_all(void) {
   counted.event_create = count_event;
   const void *extra[] = {&counted, NULL};
   tsr_allocator al = {count_alloc, count_free, NULL};
-  assert_null(tsr_context_create(&(tsr_context_desc){.allocator = &al, .cache_dir = "", .extra_backends = extra}, &f.ctx));
+  assert_null(
+      tsr_context_create(&(tsr_context_desc){.allocator = &al, .cache_dir = "", .extra_backends = extra}, &f.ctx));
   assert_null(tsr_device_open(f.ctx, "counted:0", &f.dev));
   assert_null(tsr_graph_create(f.ctx, "main", &f.g));
   assert_null(tsr_graph_input(f.g, "A", TSR_F32, (tsr_shape){2, {300, 128}}, &a));
@@ -174,7 +176,8 @@ static void blocks_are_timed_one_by_one(void **state) {
   steps(&f, 5);
   const json *j = parsed(&f, tsr_profile_json);
   for (const json *r = json_get(j, "rows")->first; r; r = r->next, n++) {
-    double least = json_num(r, "tile_min_ns", -1), mean = json_num(r, "tile_ns", -1), most = json_num(r, "tile_max_ns", -1);
+    double least = json_num(r, "tile_min_ns", -1), mean = json_num(r, "tile_ns", -1),
+           most = json_num(r, "tile_max_ns", -1);
     assert_true(least > 0 && least <= mean && mean <= most);
     assert_true(least <= json_num(r, "max_ns", 0)); /* a block is no longer than its launch */
     assert_true(most <= json_num(r, "max_ns", 0));
@@ -197,15 +200,16 @@ static void measured_bytes_are_shown_beside_the_modelled(void **state) {
   memory_bytes = -1;
   const json *j = parsed(&f, tsr_profile_json);
   const json *row = json_get(j, "rows")->first;
-  assert_true(json_num(row, "bytes_measured", -1) == 2e6 && json_num(row, "bytes_modelled", -1) > 0 && json_num(row, "bytes_modelled", -1) != 2e6);
+  assert_true(json_num(row, "bytes_measured", -1) == 2e6 && json_num(row, "bytes_modelled", -1) > 0 &&
+              json_num(row, "bytes_modelled", -1) != 2e6);
   double rate = json_num(row, "gbytes_per_s", -1), should = 2e6 / json_num(row, "median_ns", 1);
   assert_true(rate > 0.999 * should && rate < 1.001 * should);
   assert_text_has(&f, "measured=2MB");
   close_all(&f);
 }
 
-/* The rules of the Trace Event Format for what we write: complete events ("X") and metadata ("M"); on one thread complete events nest or
- * follow each other, in microseconds with at most three decimals. */
+/* The rules of the Trace Event Format for what we write: complete events ("X") and metadata ("M"); on one thread
+ * complete events nest or follow each other, in microseconds with at most three decimals. */
 static void trace_events_never_overlap(void **state) {
   fixture f = open_with_profile();
   double end = 0;
@@ -251,7 +255,8 @@ static void hand_written_attention_is_the_seeds_row(void **state) {
 
 /* A kernel that only moves data is named by what moves it, not by the symbol that it got. */
 static void moves_are_named_by_their_op(void **state) {
-  static const char text[] = "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%x: tensor<30x20xf32>):\n%t = \"tessera.graph.transpose\"(%x) {perm = [1, 0]}\n"
+  static const char text[] = "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%x: tensor<30x20xf32>):\n%t = "
+                             "\"tessera.graph.transpose\"(%x) {perm = [1, 0]}\n"
                              "\"tessera.graph.return\"(%t)\n}) {sym_name = \"main\"} }) : () -> ()\n";
   fixture f = open_all();
   char *rows;

@@ -1,4 +1,5 @@
-/* A profile outlives what was stepped into it: programs and devices that are gone, others that are where these were, and more of them than a few. */
+/* A profile outlives what was stepped into it: programs and devices that are gone, others that are where these were,
+ * and more of them than a few. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -97,6 +98,8 @@ static void devices_that_are_gone_are_other_devices(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(programs_that_are_gone_stay_told), cmocka_unit_test(every_program_is_in_the_audit), cmocka_unit_test(devices_that_are_gone_are_other_devices)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(programs_that_are_gone_stay_told),
+                                     cmocka_unit_test(every_program_is_in_the_audit),
+                                     cmocka_unit_test(devices_that_are_gone_are_other_devices)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

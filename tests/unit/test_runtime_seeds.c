@@ -1,5 +1,6 @@
-/* Two short lines of IR text, without types, in the body of a kernel. Schedule IR: the product of the operands under that
- * tile, and autotune = true hands the tile to the tuner. Tile IR: one matrix instruction, where the device lists it. */
+/* Two short lines of IR text, without types, in the body of a kernel. Schedule IR: the product of the operands under
+ * that tile, and autotune = true hands the tile to the tuner. Tile IR: one matrix instruction, where the device lists
+ * it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -101,12 +102,16 @@ static void tile_without_a_product_is_one_clear_line(void **state) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     const char *text = text_of(bad[i].line, bad[i].dtype);
     tsr_status st = tsr_program_parse(dev, text, strlen(text), "seed", NULL, &p);
-    if (!st || !strstr(tsr_status_message(st), "seed:") || !strstr(tsr_status_message(st), bad[i].says)) fail_msg("%s", tsr_status_message(st));
+    if (!st || !strstr(tsr_status_message(st), "seed:") || !strstr(tsr_status_message(st), bad[i].says))
+      fail_msg("%s", tsr_status_message(st));
     tsr_status_free(st);
   }
-  static const char in_graph[] = "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n^bb0(%A: tensor<64x64xf32>, %B: tensor<64x64xf32>):\n" TILE("true") "\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n}) : () -> ()\n";
+  static const char in_graph[] =
+      "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n^bb0(%A: tensor<64x64xf32>, %B: "
+      "tensor<64x64xf32>):\n" TILE("true") "\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n}) : () -> ()\n";
   tsr_status st = tsr_program_parse(dev, in_graph, strlen(in_graph), "seed", NULL, &p);
-  if (!st || !strstr(tsr_status_message(st), "seed:4:6: is no operation of Graph IR")) fail_msg("%s", tsr_status_message(st));
+  if (!st || !strstr(tsr_status_message(st), "seed:4:6: is no operation of Graph IR"))
+    fail_msg("%s", tsr_status_message(st));
   tsr_status_free(st);
   tsr_device_close(&dev);
   tsr_context_destroy(&ctx);
@@ -157,14 +162,18 @@ static void seeds_mma_sync_runs_where_the_device_lists_it(void **state) {
   tsr_device_close(&dev);
   OK(tsr_device_open(ctx, "null:spirv", &dev)); /* no matrix instructions */
   tsr_status st = tsr_program_parse(dev, text, strlen(text), "seed", NULL, &p);
-  if (!st || !strstr(tsr_status_message(st), "seed:7:10: kernel \"product\": spirv has no enabled 16x16x16 matrix instruction for bf16")) fail_msg("%s", tsr_status_message(st));
+  if (!st || !strstr(tsr_status_message(st),
+                     "seed:7:10: kernel \"product\": spirv has no enabled 16x16x16 matrix instruction for bf16"))
+    fail_msg("%s", tsr_status_message(st));
   tsr_status_free(st);
   tsr_device_close(&dev);
   tsr_context_destroy(&ctx);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(seeds_tile_is_a_product_under_that_tile), cmocka_unit_test(autotune_hands_the_tile_to_the_tuner), cmocka_unit_test(tile_without_a_product_is_one_clear_line),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(seeds_tile_is_a_product_under_that_tile),
+                                     cmocka_unit_test(autotune_hands_the_tile_to_the_tuner),
+                                     cmocka_unit_test(tile_without_a_product_is_one_clear_line),
                                      cmocka_unit_test(seeds_mma_sync_runs_where_the_device_lists_it)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

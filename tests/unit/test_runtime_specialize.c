@@ -1,5 +1,5 @@
-/* Graphs with unknown dimensions through the public interface: built and parsed, given several shapes, run on the CPU against the reference;
- * shapes that don't fit; failing allocations. */
+/* Graphs with unknown dimensions through the public interface: built and parsed, given several shapes, run on the CPU
+ * against the reference; shapes that don't fit; failing allocations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,10 +66,12 @@ static void one_graph_serves_many_shapes(void **state) {
     tsr_graph *s;
     OK(tsr_graph_specialize(g, (tsr_shape[]){{2, {m, 8}}, {2, {8, n}}, {1, {n}}}, 3, &s));
     assert_int_equal(tsr_graph_output_info(s, 0).bytes, (size_t)(m * n) * 4);
-    OK(tsr_graph_reference(s, (const void *[]){data[0], data[1], data[2]}, (double *[]){want}, (double *[]){tolerance}));
+    OK(tsr_graph_reference(s, (const void *[]){data[0], data[1], data[2]}, (double *[]){want},
+                           (double *[]){tolerance}));
     run(dev, s);
     for (int64_t k = 0; k < m * n; k++)
-      if (!(fabs(got[k] - want[k]) <= tolerance[k])) fail_msg("%lldx%lld [%lld]: %g, want %g", (long long)m, (long long)n, (long long)k, (double)got[k], want[k]);
+      if (!(fabs(got[k] - want[k]) <= tolerance[k]))
+        fail_msg("%lldx%lld [%lld]: %g, want %g", (long long)m, (long long)n, (long long)k, (double)got[k], want[k]);
     tsr_graph_destroy(&s);
   }
   tsr_graph_destroy(&g);
@@ -123,13 +125,16 @@ static void program_set_keeps_the_latest_shapes(void **state) {
 }
 
 static void expect(tsr_status st, tsr_code code, const char *says) {
-  if (tsr_status_code(st) != code || !strstr(tsr_status_message(st), says)) fail_msg("\"%s\" (%s) does not say \"%s\"", tsr_status_message(st), tsr_code_name(tsr_status_code(st)), says);
+  if (tsr_status_code(st) != code || !strstr(tsr_status_message(st), says))
+    fail_msg("\"%s\" (%s) does not say \"%s\"", tsr_status_message(st), tsr_code_name(tsr_status_code(st)), says);
   tsr_status_free(st);
 }
 
 static void shapes_that_do_not_fit_are_errors(void **state) {
-  static const char text[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<?x?xf32>, %B: tensor<?x4xf32>):\n%0 = \"tessera.graph.add\"(%A, %B)\n"
-                             "%1 = \"tessera.graph.reshape\"(%0) {shape = [-1, 2]}\n\"tessera.graph.return\"(%1)\n}) {sym_name = \"main\"}\n";
+  static const char text[] =
+      "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<?x?xf32>, %B: tensor<?x4xf32>):\n%0 = \"tessera.graph.add\"(%A, "
+      "%B)\n"
+      "%1 = \"tessera.graph.reshape\"(%0) {shape = [-1, 2]}\n\"tessera.graph.return\"(%1)\n}) {sym_name = \"main\"}\n";
   tsr_context *ctx;
   tsr_device *dev;
   tsr_graph *g, *s;
@@ -137,14 +142,20 @@ static void shapes_that_do_not_fit_are_errors(void **state) {
   OK(tsr_context_create(NULL, &ctx));
   OK(tsr_device_open(ctx, "cpu:0", &dev));
   OK(tsr_graph_parse(ctx, text, sizeof text - 1, "any.mlir", &g));
-  expect(tsr_program_compile(dev, g, NULL, &p), TSR_VERIFY_ERROR, "any.mlir:2:6: argument %A has an unknown dimension (tsr_graph_specialize");
-  expect(tsr_graph_grad(g, (tsr_value[]){1}, 1, &s), TSR_VERIFY_ERROR, "any.mlir:2:6: argument %A has an unknown dimension");
+  expect(tsr_program_compile(dev, g, NULL, &p), TSR_VERIFY_ERROR,
+         "any.mlir:2:6: argument %A has an unknown dimension (tsr_graph_specialize");
+  expect(tsr_graph_grad(g, (tsr_value[]){1}, 1, &s), TSR_VERIFY_ERROR,
+         "any.mlir:2:6: argument %A has an unknown dimension");
   expect(tsr_graph_specialize(g, (tsr_shape[]){{2, {3, 4}}}, 1, &s), TSR_INVALID_ARGUMENT, "1 shapes for 2 inputs");
-  expect(tsr_graph_specialize(g, (tsr_shape[]){{2, {3, 4}}, {1, {4}}}, 2, &s), TSR_SHAPE_MISMATCH, "any.mlir:2:27: the shape given for input %B");
+  expect(tsr_graph_specialize(g, (tsr_shape[]){{2, {3, 4}}, {1, {4}}}, 2, &s), TSR_SHAPE_MISMATCH,
+         "any.mlir:2:27: the shape given for input %B");
   expect(tsr_graph_specialize(g, (tsr_shape[]){{2, {3, 4}}, {2, {3, 5}}}, 2, &s), TSR_SHAPE_MISMATCH, "input %B");
-  expect(tsr_graph_specialize(g, (tsr_shape[]){{2, {3, TSR_ANY_DIM}}, {2, {3, 4}}}, 2, &s), TSR_SHAPE_MISMATCH, "input %A");
-  expect(tsr_graph_specialize(g, (tsr_shape[]){{2, {3, -7}}, {2, {3, 4}}}, 2, &s), TSR_INVALID_ARGUMENT, "out of range");
-  expect(tsr_graph_specialize(g, (tsr_shape[]){{2, {3, 3}}, {2, {3, 4}}}, 2, &s), TSR_VERIFY_ERROR, "any.mlir:3:6: shapes f32[3, 3] and f32[3, 4]");
+  expect(tsr_graph_specialize(g, (tsr_shape[]){{2, {3, TSR_ANY_DIM}}, {2, {3, 4}}}, 2, &s), TSR_SHAPE_MISMATCH,
+         "input %A");
+  expect(tsr_graph_specialize(g, (tsr_shape[]){{2, {3, -7}}, {2, {3, 4}}}, 2, &s), TSR_INVALID_ARGUMENT,
+         "out of range");
+  expect(tsr_graph_specialize(g, (tsr_shape[]){{2, {3, 3}}, {2, {3, 4}}}, 2, &s), TSR_VERIFY_ERROR,
+         "any.mlir:3:6: shapes f32[3, 3] and f32[3, 4]");
   assert_null(s);
   OK(tsr_graph_specialize(g, (tsr_shape[]){{2, {1, 4}}, {2, {3, 4}}}, 2, &s));
   assert_int_equal(tsr_graph_output_info(s, 0).shape.dims[0], 6);

@@ -1,5 +1,6 @@
-/* A kernel that spills, or whose wgmma is serialized, is not taken without a word: the compile driver tries lighter schedules and says why; what
- * the author fixed is kept and said; the tuner's candidate fails. Against the fake CUDA driver, whose compiler spills as it is told. */
+/* A kernel that spills, or whose wgmma is serialized, is not taken without a word: the compile driver tries lighter
+ * schedules and says why; what the author fixed is kept and said; the tuner's candidate fails. Against the fake CUDA
+ * driver, whose compiler spills as it is told. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,9 @@ static tsr_context *ctx;
 static tsr_device *dev;
 static int warnings;
 
-static void on_log(void *user, tsr_log_level level, const char *text) { warnings += strstr(text, "no other schedule to take") != NULL; }
+static void on_log(void *user, tsr_log_level level, const char *text) {
+  warnings += strstr(text, "no other schedule to take") != NULL;
+}
 
 static const char product[] =
     "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%A: tensor<4096x4096xbf16>, %B: tensor<4096x4096xbf16>):\n%0 = \"tessera.graph.matmul\"(%A, %B)\n"
@@ -30,7 +33,8 @@ static const char rows[] =
 static tsr_program *compiled(const char *text, const tsr_schedule *by_hand) {
   tsr_program *p;
   warnings = 0;
-  tsr_status st = tsr_program_parse(dev, text, strlen(text), "spills", &(tsr_compile_options){.schedules = by_hand, .n_schedules = by_hand != NULL}, &p);
+  tsr_status st = tsr_program_parse(dev, text, strlen(text), "spills",
+                                    &(tsr_compile_options){.schedules = by_hand, .n_schedules = by_hand != NULL}, &p);
   if (st) fail_msg("%s", tsr_status_message(st));
   return p;
 }
@@ -155,10 +159,14 @@ int main(void) {
   tsr_status st = tsr_context_create(&(tsr_context_desc){.cache_dir = "", .log = on_log}, &ctx);
   if (!st) st = tsr_device_open(ctx, "cuda:0", &dev);
   if (st) return fprintf(stderr, "%s\n", tsr_status_message(st)), 1;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_spill_gives_way_to_a_lighter_tile), cmocka_unit_test(a_serialized_wgmma_gives_way_too), cmocka_unit_test(a_spilling_row_gives_way_to_more_threads),
-      cmocka_unit_test(what_always_spills_is_said), cmocka_unit_test(an_authors_tile_is_kept_and_said), cmocka_unit_test(a_spilling_tile_program_is_said), cmocka_unit_test(without_spills_nothing_is_said),
-      cmocka_unit_test(a_spilling_candidate_fails_in_the_tuner)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_spill_gives_way_to_a_lighter_tile),
+                                     cmocka_unit_test(a_serialized_wgmma_gives_way_too),
+                                     cmocka_unit_test(a_spilling_row_gives_way_to_more_threads),
+                                     cmocka_unit_test(what_always_spills_is_said),
+                                     cmocka_unit_test(an_authors_tile_is_kept_and_said),
+                                     cmocka_unit_test(a_spilling_tile_program_is_said),
+                                     cmocka_unit_test(without_spills_nothing_is_said),
+                                     cmocka_unit_test(a_spilling_candidate_fails_in_the_tuner)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   tsr_device_close(&dev);
   tsr_context_destroy(&ctx);

@@ -1,5 +1,5 @@
-/* Tuning and profiling through the public interface on the CPU: nothing is measured twice, results stay right, deterministic stays
- * bit-identical, profiles have the rows of docs/profile.md. */
+/* Tuning and profiling through the public interface on the CPU: nothing is measured twice, results stay right,
+ * deterministic stays bit-identical, profiles have the rows of docs/profile.md. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,8 @@ static void second_context_measures_nothing(void **state) {
   assert_string_equal(x.problem.op, "matmul+add");
   assert_string_equal(x.problem.shape, "96x80x128");
   assert_string_equal(x.source, "search");
-  assert_true(x.measurements >= 8 && x.samples == 8 && x.stored && x.best_us > 0 && x.best_us <= x.default_us && x.n_curve == 8 && x.predicted_us > 0);
+  assert_true(x.measurements >= 8 && x.samples == 8 && x.stored && x.best_us > 0 && x.best_us <= x.default_us &&
+              x.n_curve == 8 && x.predicted_us > 0);
   for (size_t i = 1; i < x.n_curve; i++) assert_true(x.curve_us[i] <= x.curve_us[i - 1]);
   tsr_schedule chosen = x.schedule;
   assert_true(tsr_context_tune_counters(f.ctx).measurements == x.measurements);
@@ -40,7 +41,10 @@ static void second_context_measures_nothing(void **state) {
     if (st) _exit(1);
     x = tsr_tune_report_get(r, 0);
     bool same = x.schedule.m == chosen.m && x.schedule.n == chosen.n && x.schedule.k == chosen.k;
-    _exit(!strcmp(x.source, "cache") && x.measurements == 0 && same && tsr_context_tune_counters(f.ctx).measurements == 0 ? 0 : 2);
+    _exit(!strcmp(x.source, "cache") && x.measurements == 0 && same &&
+                  tsr_context_tune_counters(f.ctx).measurements == 0
+              ? 0
+              : 2);
   }
   int status;
   waitpid(pid, &status, 0);
@@ -88,11 +92,18 @@ static void deterministic_gives_the_same_bits_with_and_without_tuning(void **sta
   close_all(&f);
 }
 
-/* What the tuner may move on the CPU, by hand: the order of blocks and the strip keep every bit, parts of the sum its size. */
+/* What the tuner may move on the CPU, by hand: the order of blocks and the strip keep every bit, parts of the sum its
+ * size. */
 static void cpu_knobs_keep_the_result(void **state) {
-  const tsr_schedule all[] = {{.m = 16, .n = 32, .k = 32}, {.m = 16, .n = 32, .k = 32, .raster = 1}, {.m = 16, .n = 32, .k = 32, .raster = 2}, {.m = 16, .n = 32, .k = 32, .raster = 4},
-                              {.m = 16, .n = 32, .k = 32, .vectorize = 64}, {.m = 16, .n = 32, .k = 32, .split_k = 2}, {.m = 16, .n = 32, .k = 32, .split_k = 4}};
-  static const char *const seen[] = {"", "raster = 1", "raster = 2", "raster = 4", "strip = 64", "_parts", "_parts"}; /* in the code made from it */
+  const tsr_schedule all[] = {{.m = 16, .n = 32, .k = 32},
+                              {.m = 16, .n = 32, .k = 32, .raster = 1},
+                              {.m = 16, .n = 32, .k = 32, .raster = 2},
+                              {.m = 16, .n = 32, .k = 32, .raster = 4},
+                              {.m = 16, .n = 32, .k = 32, .vectorize = 64},
+                              {.m = 16, .n = 32, .k = 32, .split_k = 2},
+                              {.m = 16, .n = 32, .k = 32, .split_k = 4}};
+  static const char *const seen[] = {"",           "raster = 1", "raster = 2", "raster = 4",
+                                     "strip = 64", "_parts",     "_parts"}; /* in the code made from it */
   enum { N = sizeof all / sizeof *all, K = 130 };
   fixture f = open_matmul(70, 90, K);
   float *plain, *got;
@@ -102,7 +113,8 @@ static void cpu_knobs_keep_the_result(void **state) {
     free(run_scheduled(&f, &all[s], &got, &n));
     tsr_program *p;
     char *text;
-    assert_null(tsr_program_compile(f.dev, f.g, &(tsr_compile_options){.tune = TSR_TUNE_OFF, .schedules = &all[s], .n_schedules = 1}, &p));
+    assert_null(tsr_program_compile(
+        f.dev, f.g, &(tsr_compile_options){.tune = TSR_TUNE_OFF, .schedules = &all[s], .n_schedules = 1}, &p));
     assert_null(tsr_program_dump(p, TSR_LEVEL_TARGET, &text, NULL));
     assert_non_null(strstr(text, seen[s]));
     tsr_text_free(f.ctx, &text);
@@ -130,7 +142,8 @@ static void runs_and_replays_look_nothing_up(void **state) {
   assert_null(tsr_program_compile(f.dev, f.g, NULL, &p));
   tsr_tune_counters compiled = tsr_context_tune_counters(f.ctx);
   assert_true(compiled.lookups == before + 1 && compiled.hits > 0);
-  for (int i = 0; i < 3; i++) assert_null(tsr_buffer_create(f.dev, tsr_program_input(p, i).bytes, TSR_MEMORY_HOST, &in[i].buffer));
+  for (int i = 0; i < 3; i++)
+    assert_null(tsr_buffer_create(f.dev, tsr_program_input(p, i).bytes, TSR_MEMORY_HOST, &in[i].buffer));
   assert_null(tsr_buffer_create(f.dev, tsr_program_output(p, 0).bytes, TSR_MEMORY_HOST, &out.buffer));
   assert_null(tsr_stream_create(f.dev, 0, &s));
   assert_null(tsr_program_run(p, s, in, &out));
@@ -171,10 +184,12 @@ static void pipeline_preset_reaches_the_code(void **state) {
   char *schedule, *source;
   tsr_schedule s = tsr_schedule_pipelined();
   assert_null(tsr_device_open(f.ctx, "cuda:sm_80", &dev));
-  assert_null(tsr_program_compile(dev, f.g, &(tsr_compile_options){.tune = TSR_TUNE_OFF, .schedules = &s, .n_schedules = 1}, &p));
+  assert_null(tsr_program_compile(dev, f.g,
+                                  &(tsr_compile_options){.tune = TSR_TUNE_OFF, .schedules = &s, .n_schedules = 1}, &p));
   assert_null(tsr_program_dump(p, TSR_LEVEL_SCHEDULE, &schedule, NULL));
   assert_null(tsr_program_dump(p, TSR_LEVEL_SOURCE, &source, NULL));
-  static const char *const says[] = {"tessera.schedule.use_shared_memory\"", "tessera.schedule.async_copy\"", "tessera.schedule.pipeline_stages\"", "{n = 3"};
+  static const char *const says[] = {"tessera.schedule.use_shared_memory\"", "tessera.schedule.async_copy\"",
+                                     "tessera.schedule.pipeline_stages\"", "{n = 3"};
   for (size_t i = 0; i < sizeof says / sizeof *says; i++)
     if (!strstr(schedule, says[i])) fail_msg("no \"%s\" in %s", says[i], schedule);
   assert_non_null(strstr(source, "cp.async"));
@@ -243,7 +258,8 @@ static void failing_winner_gives_way_to_runner_up_then_default(void **state) {
 typedef struct walk_all {
   size_t n, n_failed;
 } walk_all;
-static size_t next_in_order(void *user, const tsr_tune_problem *p, const tsr_schedule *candidates, const double *measured_us, size_t n, size_t samples_left) {
+static size_t next_in_order(void *user, const tsr_tune_problem *p, const tsr_schedule *candidates,
+                            const double *measured_us, size_t n, size_t samples_left) {
   walk_all *w = user;
   size_t next = n;
   w->n = n, w->n_failed = 0;
@@ -264,7 +280,9 @@ static void every_candidate_of_a_cpu_row_kernel_runs(void **state) {
   assert_null(tsr_graph_input(g, "A", TSR_F32, (tsr_shape){2, {40, 600}}, &a));
   assert_null(tsr_graph_op(g, "softmax", &a, 1, NULL, 0, &r));
   assert_null(tsr_graph_output(g, r));
-  assert_null(tsr_graph_tune(f.dev, g, NULL, &(tsr_tune_options){.samples = 100, .samples_fixed = true, .stop_fraction = 2, .hooks = &h}, &report));
+  assert_null(tsr_graph_tune(
+      f.dev, g, NULL, &(tsr_tune_options){.samples = 100, .samples_fixed = true, .stop_fraction = 2, .hooks = &h},
+      &report));
   tsr_tune_result x = tsr_tune_report_get(report, 0);
   assert_true(w.n >= 20 && x.rejected == 0 && x.stored);
   assert_int_equal(w.n_failed, 0);
@@ -273,7 +291,10 @@ static void every_candidate_of_a_cpu_row_kernel_runs(void **state) {
   close_all(&f);
 }
 
-static size_t next_is_none(void *user, const tsr_tune_problem *p, const tsr_schedule *candidates, const double *measured_us, size_t n, size_t samples_left) { return n; }
+static size_t next_is_none(void *user, const tsr_tune_problem *p, const tsr_schedule *candidates,
+                           const double *measured_us, size_t n, size_t samples_left) {
+  return n;
+}
 
 static tsr_graph *one_op(fixture *f, const char *op, tsr_dtype t, int64_t rows, int64_t columns) {
   tsr_graph *g;
@@ -317,7 +338,8 @@ static void default_that_wins_is_the_untuned_code(void **state) {
       tsr_tune_hooks h = {.next = next_is_none};
       tsr_tune_report *r;
       assert_null(tsr_graph_tune(dev, g, NULL, &(tsr_tune_options){.hooks = &h}, &r));
-      for (int k = 0; k < tsr_tune_report_count(r); k++) assert_true(tsr_tune_report_get(r, k).samples == 1 && tsr_tune_report_get(r, k).stored);
+      for (int k = 0; k < tsr_tune_report_count(r); k++)
+        assert_true(tsr_tune_report_get(r, k).samples == 1 && tsr_tune_report_get(r, k).stored);
       uint64_t hits = tsr_context_tune_counters(f.ctx).hits;
       char *untuned = code_of(dev, g, TSR_TUNE_OFF), *tuned = code_of(dev, g, TSR_TUNE_CACHED);
       assert_true(tsr_context_tune_counters(f.ctx).hits == hits + (uint64_t)tsr_tune_report_count(r));
@@ -350,7 +372,8 @@ static void space_and_estimate_are_text(void **state) {
   assert_non_null(strstr(text, "points "));
   assert_null(strstr(text, "points 1, legal 1,"));
   tsr_text_free(f.ctx, &text);
-  assert_null(tsr_graph_tune_space(f.dev, f.g, NULL, &(tsr_tune_options){.knobs = "stages"}, &text)); /* of one value: nothing moves */
+  assert_null(tsr_graph_tune_space(f.dev, f.g, NULL, &(tsr_tune_options){.knobs = "stages"},
+                                   &text)); /* of one value: nothing moves */
   assert_non_null(strstr(text, "points 1, legal 1,"));
   tsr_text_free(f.ctx, &text);
   assert_null(tsr_graph_tune_explain(f.dev, f.g, NULL, &(tsr_schedule){.m = 64, .n = 64, .k = 64}, &text));
@@ -394,7 +417,8 @@ static void profile_has_rows_json_trace_and_audit(void **state) {
   assert_null(tsr_profile_json(p, &text));
   assert_null(json_parse(&mem, text, strlen(text), "profile", &j));
   const json *row = json_get(j, "rows")->first;
-  assert_true(json_num(row, "count", 0) == 5 && json_num(row, "flops", 0) >= 2.0 * 128 * 128 * 128 && json_num(row, "bytes_modelled", 0) > 0);
+  assert_true(json_num(row, "count", 0) == 5 && json_num(row, "flops", 0) >= 2.0 * 128 * 128 * 128 &&
+              json_num(row, "bytes_modelled", 0) > 0);
   assert_true(json_get(j, "fusion_trace")->n > 0);
   tsr_text_free(f.ctx, &text);
   assert_null(tsr_profile_trace(p, &text));

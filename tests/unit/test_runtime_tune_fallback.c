@@ -1,5 +1,6 @@
-/* A stored schedule that fails to launch: the run goes on with the runner-up, then with the untuned schedule, with right results; it is counted, told, and
- * the cache no longer has the winner. The device is the CPU's with launches that fail on command. */
+/* A stored schedule that fails to launch: the run goes on with the runner-up, then with the untuned schedule, with
+ * right results; it is counted, told, and the cache no longer has the winner. The device is the CPU's with launches
+ * that fail on command. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +31,9 @@ static tsr_status faulty_run(be_stream *s, be_program *p, const be_range *slots,
   return real->program_run(s, p, slots, ns);
 }
 
-static void note(void *user, tsr_log_level level, const char *text) { warnings += strstr(text, "failed to launch") != NULL; }
+static void note(void *user, tsr_log_level level, const char *text) {
+  warnings += strstr(text, "failed to launch") != NULL;
+}
 
 typedef struct session {
   tsr_context *ctx;
@@ -80,7 +83,8 @@ static void end(session *s) {
 static void check_result(session *s) {
   OK(tsr_buffer_read(s->b[2], 0, y, sizeof y));
   for (int i = 0; i < M * N; i++)
-    if (!(y[i] - want[i] <= tolerance[i] && want[i] - y[i] <= tolerance[i])) fail_msg("element %d: %g, not %g", i, (double)y[i], want[i]);
+    if (!(y[i] - want[i] <= tolerance[i] && want[i] - y[i] <= tolerance[i]))
+      fail_msg("element %d: %g, not %g", i, (double)y[i], want[i]);
 }
 
 static bool explains(session *s, const char *what) {
@@ -108,7 +112,9 @@ static int set_up(void **state) {
   snprintf(dir, sizeof dir, "/tmp/test_tune_fallback.XXXXXX");
   assert_non_null(mkdtemp(dir));
   begin(&s);
-  OK(tsr_graph_tune(s.dev, s.g, NULL, &(tsr_tune_options){.strategy = "random", .samples = 12, .samples_fixed = true, .again = true}, &r));
+  OK(tsr_graph_tune(s.dev, s.g, NULL,
+                    &(tsr_tune_options){.strategy = "random", .samples = 12, .samples_fixed = true, .again = true},
+                    &r));
   tsr_tune_result x = tsr_tune_report_get(r, 0);
   bool stored = x.stored, both = x.has_runner_up;
   tsr_tune_report_destroy(&r);

@@ -17,11 +17,13 @@ static double my_cost(void *user, const tsr_tune_problem *p, const tsr_schedule 
   ((mine *)user)->costs++;
   return c->m == 32 ? (double)c->n : -1; /* only m = 32 may be tried */
 }
-static size_t my_next(void *user, const tsr_tune_problem *p, const tsr_schedule *c, const double *measured, size_t n, size_t left) {
+static size_t my_next(void *user, const tsr_tune_problem *p, const tsr_schedule *c, const double *measured, size_t n,
+                      size_t left) {
   mine *m = user;
   m->nexts++;
   assert_true(left > 0);
-  for (size_t i = 0; i < n; i++) m->foreign += c[i].m != 32 && measured[i] == 0; /* what the model forbids is never offered */
+  for (size_t i = 0; i < n; i++)
+    m->foreign += c[i].m != 32 && measured[i] == 0; /* what the model forbids is never offered */
   for (size_t i = 0; i < n; i++)
     if (measured[i] == 0 && m->nexts <= 3) return i;
   return n;

@@ -1,5 +1,6 @@
-/* What is said of NVIDIA and AMD devices, against what their vendors say: which architecture's code a device runs (CUDA C++ programming guide, "Binary
- * Compatibility" and the list of GPUs by compute capability), at what rate the instructions of the text run, how many compute units and dies there are. */
+/* What is said of NVIDIA and AMD devices, against what their vendors say: which architecture's code a device runs (CUDA
+ * C++ programming guide, "Binary Compatibility" and the list of GPUs by compute capability), at what rate the
+ * instructions of the text run, how many compute units and dies there are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,10 +22,16 @@ static tsr_caps caps_of(const char *arch) {
   return c;
 }
 
-/* Code for X.y runs on X.z from z = y on, but code with the suffix a on X.y alone: only Hopper, which has one member, may have it. */
+/* Code for X.y runs on X.z from z = y on, but code with the suffix a on X.y alone: only Hopper, which has one member,
+ * may have it. */
 static void device_of_a_family_runs_its_code(void **state) {
-  static const struct { int major, minor; const char *arch; } parts[] = {{8, 0, "sm_80"}, {8, 6, "sm_86"}, {8, 7, "sm_86"}, {8, 9, "sm_89"}, {9, 0, "sm_90a"}, /* H100, GH200 */
-      {10, 0, "sm_100"}, {10, 3, "sm_100"}, /* B200, B300 */ {12, 0, "sm_120"}, {12, 1, "sm_120"} /* RTX 50, GB10 */};
+  static const struct {
+    int major, minor;
+    const char *arch;
+  } parts[] = {{8, 0, "sm_80"},   {8, 6, "sm_86"},   {8, 7, "sm_86"},
+               {8, 9, "sm_89"},   {9, 0, "sm_90a"}, /* H100, GH200 */
+               {10, 0, "sm_100"}, {10, 3, "sm_100"}, /* B200, B300 */ {12, 0, "sm_120"},
+               {12, 1, "sm_120"} /* RTX 50, GB10 */};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     const char *arch = simt_cuda_arch(parts[i].major, parts[i].minor);
     int major = 0, minor = 0;
@@ -40,7 +47,9 @@ static void device_of_a_family_runs_its_code(void **state) {
 }
 
 static void name_that_users_type_is_known(void **state) {
-  static const char *const names[][2] = {{"sm_90", "sm_90a"}, {"sm_100a", "sm_100"}, {"sm_103", "sm_100"}, {"sm_103a", "sm_100"}, {"sm_120a", "sm_120"}, {"sm_121", "sm_120"}, {"sm_121a", "sm_120"}};
+  static const char *const names[][2] = {{"sm_90", "sm_90a"},   {"sm_100a", "sm_100"}, {"sm_103", "sm_100"},
+                                         {"sm_103a", "sm_100"}, {"sm_120a", "sm_120"}, {"sm_121", "sm_120"},
+                                         {"sm_121a", "sm_120"}};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) assert_string_equal(caps_of(names[i][0]).arch, names[i][1]);
   static const char *const wrong[] = {"", "sm_", "sm_70", "sm_80a", "sm_110", "sm_1200", "sm_120ab", "gfx942"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -65,11 +74,22 @@ static void rates_are_those_of_the_instructions_used(void **state) {
   assert_true(guide->matrix_gflops <= 2500e3 / 4 && guide->f8_by_f16);
 }
 
-/* HIP's multiProcessorCount: compute units on CDNA, pairs of them (WGPs) on RDNA: 48 on a 7900 XTX, 32 on a 9070 XT, whose rows say 96 and 64. */
+/* HIP's multiProcessorCount: compute units on CDNA, pairs of them (WGPs) on RDNA: 48 on a 7900 XTX, 32 on a 9070 XT,
+ * whose rows say 96 and 64. */
 static void processors_of_amd_are_compute_units_and_dies(void **state) {
-  static const struct { const char *arch; int says, cores, dies; } parts[] = {{"gfx1100", 48, 96, 1}, {"gfx1201", 32, 64, 1}, {"gfx90a", 104, 104, 1},
-      {"gfx942", 304, 304, 8}, /* MI300X */ {"gfx942", 228, 228, 6}, /* MI300A */ {"gfx942", 38, 38, 1}, /* MI300X in CPX mode */ {"gfx942", 76, 76, 2},
-      {"gfx950", 256, 256, 8}, {"gfx950", 32, 32, 1}, {"gfx950", 1, 1, 1}};
+  static const struct {
+    const char *arch;
+    int says, cores, dies;
+  } parts[] = {{"gfx1100", 48, 96, 1},
+               {"gfx1201", 32, 64, 1},
+               {"gfx90a", 104, 104, 1},
+               {"gfx942", 304, 304, 8},
+               /* MI300X */ {"gfx942", 228, 228, 6},
+               /* MI300A */ {"gfx942", 38, 38, 1},
+               /* MI300X in CPX mode */ {"gfx942", 76, 76, 2},
+               {"gfx950", 256, 256, 8},
+               {"gfx950", 32, 32, 1},
+               {"gfx950", 1, 1, 1}};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     tsr_caps c = caps_of(parts[i].arch);
     int listed = c.n_cores;
@@ -96,7 +116,10 @@ static void grid_limits_hold_on_every_release(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(device_of_a_family_runs_its_code), cmocka_unit_test(name_that_users_type_is_known), cmocka_unit_test(rates_are_those_of_the_instructions_used),
-                                     cmocka_unit_test(processors_of_amd_are_compute_units_and_dies), cmocka_unit_test(grid_limits_hold_on_every_release)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(device_of_a_family_runs_its_code),
+                                     cmocka_unit_test(name_that_users_type_is_known),
+                                     cmocka_unit_test(rates_are_those_of_the_instructions_used),
+                                     cmocka_unit_test(processors_of_amd_are_compute_units_and_dies),
+                                     cmocka_unit_test(grid_limits_hold_on_every_release)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

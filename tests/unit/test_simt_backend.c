@@ -1,4 +1,5 @@
-/* Failures of the CUDA and HIP backends against a fake driver: each gives a clear status, nothing is leaked, other work goes on. */
+/* Failures of the CUDA and HIP backends against a fake driver: each gives a clear status, nothing is leaked, other work
+ * goes on. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,10 +84,19 @@ static tsr_status whole_life(const side *s) {
   be_device_info info;
   double ns, times[2];
   uint32_t x[64] = {7}, y[64] = {0};
-  be_tensor_map map = {.arg = 0, .dtype = TSR_BF16, .rank = 2, .dims = {64, 64}, .strides = {0, 128}, .box = {64, 64}, .swizzle = 128};
-  be_kernel_desc kernels[2] = {{.name = "first", .grid = {4, 1, 1}, .block = {384, 1, 1}, .cluster = {2, 1, 1}, .shared_bytes = 100000, .n_args = 1, .n_outputs = 1, .maps = &map,
-                                .n_maps = be == &cuda_backend},
-                               {.name = "second", .grid = {4, 1, 1}, .block = {128, 1, 1}, .cluster = {1, 1, 1}, .n_args = 1, .n_outputs = 1}};
+  be_tensor_map map = {
+      .arg = 0, .dtype = TSR_BF16, .rank = 2, .dims = {64, 64}, .strides = {0, 128}, .box = {64, 64}, .swizzle = 128};
+  be_kernel_desc kernels[2] = {
+      {.name = "first",
+       .grid = {4, 1, 1},
+       .block = {384, 1, 1},
+       .cluster = {2, 1, 1},
+       .shared_bytes = 100000,
+       .n_args = 1,
+       .n_outputs = 1,
+       .maps = &map,
+       .n_maps = be == &cuda_backend},
+      {.name = "second", .grid = {4, 1, 1}, .block = {128, 1, 1}, .cluster = {1, 1, 1}, .n_args = 1, .n_outputs = 1}};
   be_module_desc md = {.format = BE_TEXT, .code = "kernel text", .code_bytes = 11, .kernels = kernels, .n_kernels = 2};
   int slot = 0;
   be_launch launches[2];
@@ -109,7 +119,9 @@ static tsr_status whole_life(const side *s) {
   TSR_GOTO(be->write(st1, (be_range){a, 0, 256}, x));
   TSR_GOTO(be->fill(st1, (be_range){a, 4, 4}, 9));
   TSR_GOTO(be->copy(st1, (be_range){h, 0, 256}, (be_range){a, 0, 256}));
-  for (int i = 0; i < 4; i++) TSR_GOTO(be->program_run(st1, p, &(be_range){i < 2 ? a : h, 0, 256}, NULL)); /* one by one and as a graph, captured and updated */
+  for (int i = 0; i < 4; i++)
+    TSR_GOTO(be->program_run(st1, p, &(be_range){i < 2 ? a : h, 0, 256},
+                             NULL)); /* one by one and as a graph, captured and updated */
   TSR_GOTO(be->program_run(st1, p, &(be_range){a, 0, 256}, times));
   TSR_GOTO(be->read(st1, (be_range){h, 0, 256}, y));
   TSR_GOTO(be->event_record(st1, e2));
@@ -120,7 +132,8 @@ static tsr_status whole_life(const side *s) {
   TSR_GOTO(be->event_elapsed(e1, e2, &ns));
   assert_int_equal(y[0], 7);
   assert_int_equal(y[1], 9);
-  assert_true(fabs(ns - 1e3 * (3 * 100 + 10 * 10)) < 50 && fabs(times[0] - 10000) < 50); /* by the fake's clock: three copies, ten launches; float milliseconds */
+  assert_true(fabs(ns - 1e3 * (3 * 100 + 10 * 10)) < 50 &&
+              fabs(times[0] - 10000) < 50); /* by the fake's clock: three copies, ten launches; float milliseconds */
 done:
   be->program_destroy(p);
   be->module_destroy(m);
@@ -148,8 +161,8 @@ static void life_without_faults_works(void **state) {
   }
 }
 
-/* Every driver call fails once, with each kind of code. A status that names the code, or success where the call was optional;
- * in both cases nothing is left on the host, nor in the driver. */
+/* Every driver call fails once, with each kind of code. A status that names the code, or success where the call was
+ * optional; in both cases nothing is left on the host, nor in the driver. */
 static void each_failing_call_gives_a_status_and_leaks_nothing(void **state) {
   static const int codes[] = {2, 1, 700, 209};
   for (int i = 0; i < 2; i++) {
@@ -168,10 +181,12 @@ static void each_failing_call_gives_a_status_and_leaks_nothing(void **state) {
           tsr_code code = tsr_status_code(st);
           failed++;
           assert_true(strlen(tsr_status_message(st)) > 10);
-          assert_true(code == TSR_OUT_OF_MEMORY || code == TSR_LAUNCH_FAILED || code == TSR_DEVICE_LOST || code == TSR_UNAVAILABLE || code == TSR_ARCH_MISMATCH || code == TSR_INTERNAL);
+          assert_true(code == TSR_OUT_OF_MEMORY || code == TSR_LAUNCH_FAILED || code == TSR_DEVICE_LOST ||
+                      code == TSR_UNAVAILABLE || code == TSR_ARCH_MISMATCH || code == TSR_INTERNAL);
           if (codes[k] == 700 && code == TSR_DEVICE_LOST) assert_non_null(strstr(tsr_status_hint(st), "open it again"));
         }
-        /* of a lost device nothing can be released, and one handle stays where its context can't be entered to release it */
+        /* of a lost device nothing can be released, and one handle stays where its context can't be entered to release
+         * it */
         if (codes[k] != 700) assert_in_range(c.live(), 0, !st);
         tsr_status_free(st);
         assert_int_equal(outstanding, 0);
@@ -182,7 +197,8 @@ static void each_failing_call_gives_a_status_and_leaks_nothing(void **state) {
   }
 }
 
-/* The host's memory ends at each allocation in turn. A call may do without (a log, a name), else it is out of memory. */
+/* The host's memory ends at each allocation in turn. A call may do without (a log, a name), else it is out of memory.
+ */
 static void each_refused_host_allocation_is_out_of_memory(void **state) {
   for (int i = 0; i < 2; i++) {
     take(&sides[i]);
@@ -240,9 +256,11 @@ static void failed_module_load_leaves_the_device_usable(void **state) {
   }
 }
 
-/* cuda.h of CUDA 13.0: the codes that leave "the process in an inconsistent state and any further CUDA work will return the same error". Those around them don't. */
+/* cuda.h of CUDA 13.0: the codes that leave "the process in an inconsistent state and any further CUDA work will return
+ * the same error". Those around them don't. */
 static void code_after_which_nothing_works_loses_the_device(void **state) {
-  static const int lost[] = {226, 700, 702, 714, 715, 716, 717, 718, 719, 721, 911}, other[] = {1, 2, 100, 225, 227, 701, 703, 713, 720, 722, 910, 912};
+  static const int lost[] = {226, 700, 702, 714, 715, 716, 717, 718, 719, 721, 911},
+                   other[] = {1, 2, 100, 225, 227, 701, 703, 713, 720, 722, 910, 912};
   enum { N_LOST = sizeof lost / sizeof *lost, N_OTHER = sizeof other / sizeof *other };
   for (int i = 0; i < N_LOST + N_OTHER; i++) {
     control c = take(&sides[0]);
@@ -325,7 +343,10 @@ static void missing_compiler_fails_the_module_only(void **state) {
     assert_non_null(strstr(tsr_status_message(st), "/nonexistent/librtc.so"));
     tsr_status_free(st);
     control c = take(&sides[i]);
-    static const struct { int step, code; tsr_code expect; } faults[] = {{0, 1, TSR_OUT_OF_MEMORY}, {1, 1, TSR_OUT_OF_MEMORY}, {1, 5, TSR_ARCH_MISMATCH}};
+    static const struct {
+      int step, code;
+      tsr_code expect;
+    } faults[] = {{0, 1, TSR_OUT_OF_MEMORY}, {1, 1, TSR_OUT_OF_MEMORY}, {1, 5, TSR_ARCH_MISMATCH}};
     for (int k = 0; k < 3; k++) {
       c.fail_at(faults[k].step, faults[k].code);
       assert_int_equal(st_take_code(sides[i].be->compile(&env, "sm_90a", "text", &code, &n, &log)), faults[k].expect);
@@ -369,7 +390,8 @@ static void compile_log_becomes_statistics(void **state) {
   be_kernel_desc k[2] = {{.name = "first", .block = {128, 1, 1}}, {.name = "second", .block = {128, 1, 1}}};
   assert_null(cuda_backend.instance_create(&env, &in));
   assert_null(cuda_backend.device_open(in, 0, NULL, &dev, NULL));
-  assert_null(cuda_backend.module_create(dev, &(be_module_desc){.format = BE_TEXT, .code = "x", .code_bytes = 1, .kernels = k, .n_kernels = 2}, &m));
+  assert_null(cuda_backend.module_create(
+      dev, &(be_module_desc){.format = BE_TEXT, .code = "x", .code_bytes = 1, .kernels = k, .n_kernels = 2}, &m));
   assert_null(cuda_backend.kernel_stats(m, 0, &s));
   assert_int_equal(s.spill_bytes, 28);
   assert_false(s.serialized);
@@ -396,7 +418,8 @@ static void foreign_context_and_pointer_stay_the_applications(void **state) {
     assert_null(be->instance_create(&env, &in));
     int before = c.live();
     assert_null(be->device_open(in, -1, &(be_import){&import}, &dev, NULL));
-    assert_int_equal(st_take_code(be->buffer_import(dev, &(tsr_cuda_pointer){(uint64_t)(uintptr_t)memory + 4}, 16, &b)), TSR_INVALID_ARGUMENT); /* kernels read 16 bytes at once */
+    assert_int_equal(st_take_code(be->buffer_import(dev, &(tsr_cuda_pointer){(uint64_t)(uintptr_t)memory + 4}, 16, &b)),
+                     TSR_INVALID_ARGUMENT); /* kernels read 16 bytes at once */
     assert_null(b);
     assert_null(be->buffer_import(dev, &(tsr_cuda_pointer){(uint64_t)(uintptr_t)memory}, sizeof memory, &b));
     assert_null(be->stream_create(dev, 0, &s));
@@ -455,7 +478,8 @@ int main(void) {
       cmocka_unit_test(each_failing_call_gives_a_status_and_leaks_nothing),
       cmocka_unit_test(each_refused_host_allocation_is_out_of_memory),
       cmocka_unit_test(failed_module_load_leaves_the_device_usable),
-      cmocka_unit_test(code_after_which_nothing_works_loses_the_device), cmocka_unit_test(sticky_error_stays_until_the_device_is_reopened),
+      cmocka_unit_test(code_after_which_nothing_works_loses_the_device),
+      cmocka_unit_test(sticky_error_stays_until_the_device_is_reopened),
       cmocka_unit_test(missing_and_old_drivers_say_so),
       cmocka_unit_test(missing_compiler_fails_the_module_only),
       cmocka_unit_test(old_architecture_is_unsupported),

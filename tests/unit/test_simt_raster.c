@@ -1,6 +1,6 @@
-/* tests/unit/test_simt_raster.c - the order in which blocks take tiles, computed by running the index code that is emitted: every tile
- * once; on CDNA 3 and later, the blocks that one die gets (every eighth of eight dies) take a run of neighbouring tiles; within a run, groups of
- * eight rows, rows first. */
+/* tests/unit/test_simt_raster.c - the order in which blocks take tiles, computed by running the index code that is
+ * emitted: every tile once; on CDNA 3 and later, the blocks that one die gets (every eighth of eight dies) take a run
+ * of neighbouring tiles; within a run, groups of eight rows, rows first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -106,14 +106,16 @@ static void dies_are_as_many_as_the_device_has(void **state) {
     place *p = order_on("gfx942", parts[i].cus, 25, 10);
     char taken[250] = {0};
     for (int64_t b = 0; b < 250; b++) assert_false(taken[p[b].y * 25 + p[b].x]++);
-    for (int64_t b = dies; b < 250 / dies * dies; b++) assert_int_equal(rank_of(p[b], 25, 10), rank_of(p[b - dies], 25, 10) + 1);
+    for (int64_t b = dies; b < 250 / dies * dies; b++)
+      assert_int_equal(rank_of(p[b], 25, 10), rank_of(p[b - dies], 25, 10) + 1);
     for (int64_t b = 250 / dies * dies; b < 250; b++) assert_int_equal(rank_of(p[b], 25, 10), b);
     free(p);
   }
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_tile_is_taken_once), cmocka_unit_test(each_die_gets_neighbouring_tiles),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_tile_is_taken_once),
+                                     cmocka_unit_test(each_die_gets_neighbouring_tiles),
                                      cmocka_unit_test(dies_are_as_many_as_the_device_has)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Cooperative matrices in SPIR-V for devices that are not here (capabilities recorded in tests/vulkan): every mat_* op on every matrix
- * shape that they list, and whole Tile IR programs lowered for them; NV's pieces are used exactly where they are reported. */
+/* Cooperative matrices in SPIR-V for devices that are not here (capabilities recorded in tests/vulkan): every mat_* op
+ * on every matrix shape that they list, and whole Tile IR programs lowered for them; NV's pieces are used exactly where
+ * they are reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -17,7 +18,8 @@
 
 static int n_unknown; /* modules that this machine's validator is too old for */
 
-/* The capabilities of cooperative matrices, bfloat16 and fp8: releases of SPIRV-Tools before 2025 know only some of them, and refuse the number itself. */
+/* The capabilities of cooperative matrices, bfloat16 and fp8: releases of SPIRV-Tools before 2025 know only some of
+ * them, and refuse the number itself. */
 static bool newer_capability(const char *error) {
   static const int newer[] = {6022, 5116, 5117, 5118, 4212, 4213, 5430, 5431, 5432, 5433, 5439};
   int number;
@@ -41,30 +43,41 @@ static bool validate(const uint32_t *words, size_t n, char *why, size_t cap) {
 
 static char text[1 << 15];
 
-/* acc = fill; for k: acc += A * B (global, or through shared memory); epilogue ops in `tail` turn %acc into %r of type f32. */
-static void gemm(const char *path, int m, int n, int k, const char *ab, const char *c, bool shared, const char *layout, const char *tail, const char *out) {
+/* acc = fill; for k: acc += A * B (global, or through shared memory); epilogue ops in `tail` turn %acc into %r of type
+ * f32. */
+static void gemm(const char *path, int m, int n, int k, const char *ab, const char *c, bool shared, const char *layout,
+                 const char *tail, const char *out) {
   char a_type[80], b_type[80], c_type[80];
   snprintf(a_type, sizeof a_type, "!tessera.matrix<%dx%dx%s, \"a\">", m, k, ab);
   snprintf(b_type, sizeof b_type, "!tessera.matrix<%dx%dx%s, \"b\">", k, n, ab);
   snprintf(c_type, sizeof c_type, "!tessera.matrix<%dx%dx%s, \"acc\">", m, n, c);
   const char *space = shared ? "shared" : "global";
   snprintf(text, sizeof text,
-           "\"tessera.target.kernel\"() ({\n^bb0(%%pa: !tessera.ptr<%s, \"global\">, %%pb: !tessera.ptr<%s, \"global\">, %%o: !tessera.ptr<%s, \"global\">):\n"
-           "  %%c0 = \"tessera.target.const\"() {value = 0} : () -> index\n  %%ck = \"tessera.target.const\"() {value = %d} : () -> index\n"
-           "  %%end = \"tessera.target.const\"() {value = 256} : () -> index\n  %%ld = \"tessera.target.const\"() {value = 64} : () -> index\n"
+           "\"tessera.target.kernel\"() ({\n^bb0(%%pa: !tessera.ptr<%s, \"global\">, %%pb: !tessera.ptr<%s, "
+           "\"global\">, %%o: !tessera.ptr<%s, \"global\">):\n"
+           "  %%c0 = \"tessera.target.const\"() {value = 0} : () -> index\n  %%ck = \"tessera.target.const\"() {value "
+           "= %d} : () -> index\n"
+           "  %%end = \"tessera.target.const\"() {value = 256} : () -> index\n  %%ld = \"tessera.target.const\"() "
+           "{value = 64} : () -> index\n"
            "  %%sa = \"tessera.target.shared\"() {offset = 0} : () -> !tessera.ptr<%s, \"shared\">\n"
            "  %%z = \"tessera.target.const\"() {value = 0.0} : () -> %s\n"
            "  %%f = \"tessera.target.mat_fill\"(%%z) : (%s) -> %s\n"
            "  %%acc = \"tessera.target.for\"(%%c0, %%end, %%ck, %%f) ({\n  ^bb0(%%i: index, %%q: %s):\n"
-           "    %%A = \"tessera.target.mat_load\"(%s, %%i, %%ld) {layout = \"%s\"} : (!tessera.ptr<%s, \"%s\">, index, index) -> %s\n"
-           "    %%B = \"tessera.target.mat_load\"(%s, %%i, %%ld) {align = 16} : (!tessera.ptr<%s, \"%s\">, index, index) -> %s\n"
+           "    %%A = \"tessera.target.mat_load\"(%s, %%i, %%ld) {layout = \"%s\"} : (!tessera.ptr<%s, \"%s\">, index, "
+           "index) -> %s\n"
+           "    %%B = \"tessera.target.mat_load\"(%s, %%i, %%ld) {align = 16} : (!tessera.ptr<%s, \"%s\">, index, "
+           "index) -> %s\n"
            "    %%d = \"tessera.target.mat_mma\"(%%A, %%B, %%q) : (%s, %s, %s) -> %s\n"
            "    \"tessera.target.barrier\"() : () -> ()\n"
            "    \"tessera.target.yield\"(%%d) : (%s) -> ()\n  }) : (index, index, index, %s) -> %s\n%s"
-           "  \"tessera.target.mat_store\"(%%r, %%o, %%c0, %%ld) : (!tessera.matrix<%dx%dx%s, \"%s\">, !tessera.ptr<%s, \"global\">, index, index) -> ()\n"
-           "  \"tessera.target.return\"() : () -> ()\n}) {sym_name = \"gemm\", dialect = \"spirv\", grid = [1, 1, 1], block = [64, 1, 1], subgroup = 32, shared_bytes = 8192, path = \"%s\"} : () -> ()\n",
-           ab, ab, out[0] == '@' ? out + 1 : out, k, ab, c, c, c_type, c_type, shared ? "%sa" : "%pa", layout, ab, space, a_type, shared ? "%sa" : "%pb", ab, space, b_type, a_type,
-           b_type, c_type, c_type, c_type, c_type, c_type, tail, m, n, out[0] == '@' ? out + 1 : out, out[0] == '@' ? "a" : "acc", out[0] == '@' ? out + 1 : out, path);
+           "  \"tessera.target.mat_store\"(%%r, %%o, %%c0, %%ld) : (!tessera.matrix<%dx%dx%s, \"%s\">, "
+           "!tessera.ptr<%s, \"global\">, index, index) -> ()\n"
+           "  \"tessera.target.return\"() : () -> ()\n}) {sym_name = \"gemm\", dialect = \"spirv\", grid = [1, 1, 1], "
+           "block = [64, 1, 1], subgroup = 32, shared_bytes = 8192, path = \"%s\"} : () -> ()\n",
+           ab, ab, out[0] == '@' ? out + 1 : out, k, ab, c, c, c_type, c_type, shared ? "%sa" : "%pa", layout, ab,
+           space, a_type, shared ? "%sa" : "%pb", ab, space, b_type, a_type, b_type, c_type, c_type, c_type, c_type,
+           c_type, tail, m, n, out[0] == '@' ? out + 1 : out, out[0] == '@' ? "a" : "acc",
+           out[0] == '@' ? out + 1 : out, path);
 }
 
 /* As written, and with a loop whose end only the block knows, so that it may not run at all. */
@@ -74,7 +87,8 @@ static void check(const tsr_caps *caps, const char *want) {
   const char *at = strstr(text, end), *why = spirv_check(text, caps, want, validate);
   if (why) fail_msg("%s\n%s", why, text);
   if (!at) return;
-  snprintf(dynamic, sizeof dynamic, "%.*s%%end = \"tessera.target.block_id\"() {axis = 0}%s", (int)(at - text), text, at + sizeof end - 1);
+  snprintf(dynamic, sizeof dynamic, "%.*s%%end = \"tessera.target.block_id\"() {axis = 0}%s", (int)(at - text), text,
+           at + sizeof end - 1);
   why = spirv_check(dynamic, caps, want, validate);
   if (why) fail_msg("%s\n%s", why, dynamic);
 }
@@ -127,7 +141,8 @@ static void every_recorded_shape_valid(void **state) {
         const tsr_caps *caps = &devices[i].caps;
         const tsr_matrix_shape *s = &caps->matrix[k];
         const char *ab = dtype_get(s->a)->mlir, *c = dtype_get(s->c)->mlir;
-        gemm(s->scope == SCOPE_WORKGROUP ? "coopmat2_workgroup" : "coopmat", s->m, s->n, s->k, ab, c, variant & 1, variant & 2 ? "col" : "row", map_tail(c, s->m, s->n, "", ""), c);
+        gemm(s->scope == SCOPE_WORKGROUP ? "coopmat2_workgroup" : "coopmat", s->m, s->n, s->k, ab, c, variant & 1,
+             variant & 2 ? "col" : "row", map_tail(c, s->m, s->n, "", ""), c);
         check(caps, "OpCooperativeMatrixMulAddKHR");
         shapes++;
       }
@@ -177,7 +192,8 @@ static const char *path_of(const ir_module *m) {
   return "";
 }
 
-static void program(const char *name, const tsr_caps *caps, const char *attrs, const char *path, const char *const *want) {
+static void program(const char *name, const tsr_caps *caps, const char *attrs, const char *path,
+                    const char *const *want) {
   ir_module *m = lowered(name, caps, attrs);
   if (path && strcmp(path_of(m), path)) fail_msg("%s: path %s, not %s", name, path_of(m), path);
   do {
@@ -188,21 +204,25 @@ static void program(const char *name, const tsr_caps *caps, const char *attrs, c
 }
 
 static void every_program_valid_on_every_recorded_device(void **state) {
-  static const char *const names[] = {"add", "softmax", "layernorm", "matmul_f32", "matmul_f16_bias_gelu", "matmul_direct", "flash_attention",
-                                      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats"};
+  static const char *const names[] = {
+      "add",    "softmax", "layernorm", "matmul_f32",     "matmul_f16_bias_gelu", "matmul_direct", "flash_attention",
+      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats"};
   for (int i = 0; i < n_devices; i++)
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) program(names[k], &devices[i].caps, "", NULL, NULL);
 }
 
 static void workgroup_matrices_with_all_pieces_where_reported(void **state) {
   /* Ragged edges by clamped tensor addressing, bias and gelu as per-element operations: no scratch at all. */
-  static const char *const bias[] = {"OpCooperativeMatrixLoadTensorNV", "OpCooperativeMatrixStoreTensorNV", "OpCooperativeMatrixPerElementOpNV", NULL};
-  static const char *const attention[] = {"OpCooperativeMatrixReduceNV", "OpCooperativeMatrixConvertNV", "OpCooperativeMatrixPerElementOpNV", NULL};
+  static const char *const bias[] = {"OpCooperativeMatrixLoadTensorNV", "OpCooperativeMatrixStoreTensorNV",
+                                     "OpCooperativeMatrixPerElementOpNV", NULL};
+  static const char *const attention[] = {"OpCooperativeMatrixReduceNV", "OpCooperativeMatrixConvertNV",
+                                          "OpCooperativeMatrixPerElementOpNV", NULL};
   static const char *const hopper[] = {"nvidia-h200", "nvidia-rtx40", "nvidia-rtx50"};
   for (int i = 0; i < 3; i++) {
     program("matmul_f16_bias_gelu", device(hopper[i]), "warps = 4, ", "coopmat2_workgroup", bias);
     program("flash_attention", device(hopper[i]), "warps = 4, ", "coopmat2_workgroup", attention);
-    program("matmul_direct", device(hopper[i]), "", "coopmat", NULL); /* one subgroup: the driver has no such block of matrices */
+    program("matmul_direct", device(hopper[i]), "", "coopmat",
+            NULL); /* one subgroup: the driver has no such block of matrices */
   }
 }
 
@@ -227,20 +247,31 @@ static void each_piece_only_where_reported(void **state) {
 
 static void nv2_pieces_used_when_reported(void **state) {
   tsr_caps caps = spirv_full_caps();
-  gemm("coopmat2", 16, 16, 16, "f16", "f32", false, "row", map_tail("f32", 16, 16, " {coords = true}", ", %row: index, %col: index"), "f32");
+  gemm("coopmat2", 16, 16, 16, "f16", "f32", false, "row",
+       map_tail("f32", 16, 16, " {coords = true}", ", %row: index, %col: index"), "f32");
   check(&caps, "OpCooperativeMatrixPerElementOpNV");
-  gemm("coopmat2", 16, 16, 16, "f16", "f32", false, "row", "  %r = \"tessera.target.mat_reduce\"(%acc) {op = \"max\", axis = 1} : (!tessera.matrix<16x16xf32, \"acc\">) -> !tessera.matrix<16x16xf32, \"acc\">\n", "f32");
+  gemm("coopmat2", 16, 16, 16, "f16", "f32", false, "row",
+       "  %r = \"tessera.target.mat_reduce\"(%acc) {op = \"max\", axis = 1} : (!tessera.matrix<16x16xf32, \"acc\">) -> "
+       "!tessera.matrix<16x16xf32, \"acc\">\n",
+       "f32");
   check(&caps, "OpCooperativeMatrixReduceNV");
-  gemm("coopmat2", 16, 16, 16, "f16", "f32", false, "row", "  %r = \"tessera.target.mat_cast\"(%acc) : (!tessera.matrix<16x16xf32, \"acc\">) -> !tessera.matrix<16x16xf16, \"a\">\n", "@f16");
+  gemm("coopmat2", 16, 16, 16, "f16", "f32", false, "row",
+       "  %r = \"tessera.target.mat_cast\"(%acc) : (!tessera.matrix<16x16xf32, \"acc\">) -> !tessera.matrix<16x16xf16, "
+       "\"a\">\n",
+       "@f16");
   check(&caps, "OpCooperativeMatrixConvertNV");
 }
 
 static void nv2_pieces_refused_when_absent(void **state) {
   tsr_caps caps = spirv_full_caps();
   caps.coopmat2_per_element = caps.coopmat2_reduce = caps.coopmat2_convert = false;
-  gemm("coopmat", 16, 16, 16, "f16", "f32", false, "row", map_tail("f32", 16, 16, " {coords = true}", ", %row: index, %col: index"), "f32");
+  gemm("coopmat", 16, 16, 16, "f16", "f32", false, "row",
+       map_tail("f32", 16, 16, " {coords = true}", ", %row: index, %col: index"), "f32");
   assert_non_null(strstr(spirv_check(text, &caps, NULL, NULL), "cooperativeMatrixPerElementOperations"));
-  gemm("coopmat", 16, 16, 16, "f16", "f32", false, "row", "  %r = \"tessera.target.mat_reduce\"(%acc) {op = \"max\", axis = 1} : (!tessera.matrix<16x16xf32, \"acc\">) -> !tessera.matrix<16x16xf32, \"acc\">\n", "f32");
+  gemm("coopmat", 16, 16, 16, "f16", "f32", false, "row",
+       "  %r = \"tessera.target.mat_reduce\"(%acc) {op = \"max\", axis = 1} : (!tessera.matrix<16x16xf32, \"acc\">) -> "
+       "!tessera.matrix<16x16xf32, \"acc\">\n",
+       "f32");
   assert_non_null(strstr(spirv_check(text, &caps, NULL, NULL), "cooperativeMatrixReductions"));
   caps.coopmat = false;
   assert_non_null(strstr(spirv_check(text, &caps, NULL, NULL), "no cooperative matrices"));
@@ -251,17 +282,24 @@ static void casts_of_matrices_valid(void **state) {
   tsr_caps caps = spirv_full_caps();
   for (int i = 0; i < 5; i++) {
     char tail[256];
-    snprintf(tail, sizeof tail, "  %%r = \"tessera.target.mat_cast\"(%%acc) : (!tessera.matrix<16x16xf32, \"acc\">) -> !tessera.matrix<16x16x%s, \"acc\">\n", to[i]);
+    snprintf(tail, sizeof tail,
+             "  %%r = \"tessera.target.mat_cast\"(%%acc) : (!tessera.matrix<16x16xf32, \"acc\">) -> "
+             "!tessera.matrix<16x16x%s, \"acc\">\n",
+             to[i]);
     gemm("coopmat", 16, 16, 16, "f16", "f32", true, "row", tail, to[i]);
     check(&caps, i < 2 ? "OpFConvert" : "OpCooperativeMatrixLengthKHR");
   }
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_recorded_shape_valid), cmocka_unit_test(damaged_capabilities_are_refused),
-                                     cmocka_unit_test(every_program_valid_on_every_recorded_device), cmocka_unit_test(workgroup_matrices_with_all_pieces_where_reported),
-                                     cmocka_unit_test(each_piece_only_where_reported), cmocka_unit_test(nv2_pieces_used_when_reported),
-                                     cmocka_unit_test(nv2_pieces_refused_when_absent), cmocka_unit_test(casts_of_matrices_valid)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_recorded_shape_valid),
+                                     cmocka_unit_test(damaged_capabilities_are_refused),
+                                     cmocka_unit_test(every_program_valid_on_every_recorded_device),
+                                     cmocka_unit_test(workgroup_matrices_with_all_pieces_where_reported),
+                                     cmocka_unit_test(each_piece_only_where_reported),
+                                     cmocka_unit_test(nv2_pieces_used_when_reported),
+                                     cmocka_unit_test(nv2_pieces_refused_when_absent),
+                                     cmocka_unit_test(casts_of_matrices_valid)};
   int failed = cmocka_run_group_tests(tests, load_devices, NULL);
   if (n_unknown) printf("%d skipped: modules with capabilities that this SPIRV-Tools does not know\n", n_unknown);
   return failed;

@@ -28,21 +28,33 @@ static void check(const char *what, const char *text, const tsr_caps *caps, cons
   if (why) fail_msg("%s: %s\n%s", what, why, text);
 }
 
-static const char *const types[] = {"f64", "f32", "tf32", "f16", "bf16", "f8E4M3FN", "f8E5M2", "i64", "i32", "i16", "i8", "ui8", "i1"};
+static const char *const types[] = {"f64", "f32", "tf32", "f16", "bf16", "f8E4M3FN", "f8E5M2",
+                                    "i64", "i32", "i16",  "i8",  "ui8",  "i1"};
 enum { N_TYPES = sizeof types / sizeof *types };
 
 static char text[1 << 16];
 
-/* A kernel that loads n operands of `in`, applies `line` to %x0.. giving %r of `out`, and stores it. vec: elements, 1 = scalars. */
+/* A kernel that loads n operands of `in`, applies `line` to %x0.. giving %r of `out`, and stores it. vec: elements, 1 =
+ * scalars. */
 static void kernel(const char *in, const char *out, int n, int vec, const char *line) {
   char vi[64], vo[64];
   snprintf(vi, sizeof vi, vec > 1 ? "vector<%dx%s>" : "%.0d%s", vec > 1 ? vec : 0, in);
   snprintf(vo, sizeof vo, vec > 1 ? "vector<%dx%s>" : "%.0d%s", vec > 1 ? vec : 0, out);
   char *p = text, *end = text + sizeof text;
-  p += snprintf(p, (size_t)(end - p), "\"tessera.target.kernel\"() ({\n^bb0(%%a: !tessera.ptr<%s, \"global\">, %%o: !tessera.ptr<%s, \"global\">):\n  %%t = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n", in, out);
-  for (int i = 0; i < n; i++) p += snprintf(p, (size_t)(end - p), "  %%x%d = \"tessera.target.load\"(%%a, %%t) : (!tessera.ptr<%s, \"global\">, index) -> %s\n", i, in, vi);
-  p += snprintf(p, (size_t)(end - p), "  %s\n  \"tessera.target.store\"(%%r, %%o, %%t) : (%s, !tessera.ptr<%s, \"global\">, index) -> ()\n", line, vo, out);
-  snprintf(p, (size_t)(end - p), "  \"tessera.target.return\"() : () -> ()\n}) {sym_name = \"k\", dialect = \"spirv\", grid = [1, 1, 1], block = [32, 1, 1], subgroup = 32} : () -> ()\n");
+  p += snprintf(p, (size_t)(end - p),
+                "\"tessera.target.kernel\"() ({\n^bb0(%%a: !tessera.ptr<%s, \"global\">, %%o: !tessera.ptr<%s, "
+                "\"global\">):\n  %%t = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n",
+                in, out);
+  for (int i = 0; i < n; i++)
+    p += snprintf(p, (size_t)(end - p),
+                  "  %%x%d = \"tessera.target.load\"(%%a, %%t) : (!tessera.ptr<%s, \"global\">, index) -> %s\n", i, in,
+                  vi);
+  p += snprintf(p, (size_t)(end - p),
+                "  %s\n  \"tessera.target.store\"(%%r, %%o, %%t) : (%s, !tessera.ptr<%s, \"global\">, index) -> ()\n",
+                line, vo, out);
+  snprintf(p, (size_t)(end - p),
+           "  \"tessera.target.return\"() : () -> ()\n}) {sym_name = \"k\", dialect = \"spirv\", grid = [1, 1, 1], "
+           "block = [32, 1, 1], subgroup = 32} : () -> ()\n");
 }
 
 typedef struct op_row { const char *name; int n; char kind; int code; } op_row;
@@ -72,10 +84,14 @@ static void scalar_ops_every_type_valid(void **state) {
         snprintf(ty, sizeof ty, vec > 1 ? "vector<%dx%s>" : "%.0d%s", vec > 1 ? vec : 0, types[t]);
         snprintf(rt, sizeof rt, vec > 1 ? "vector<%dx%s>" : "%.0d%s", vec > 1 ? vec : 0, "i1");
         if (ops[o].code == SC_SELECT) {
-          snprintf(line, sizeof line, "%%c = \"tessera.target.compare\"(%%x0, %%x1) {predicate = \"le\"} : (%s, %s) -> %s\n  %%r = \"tessera.target.select\"(%%c, %%x0, %%x1) : (%s, %s, %s) -> %s", ty, ty, rt, rt, ty, ty, ty);
+          snprintf(line, sizeof line,
+                   "%%c = \"tessera.target.compare\"(%%x0, %%x1) {predicate = \"le\"} : (%s, %s) -> %s\n  %%r = "
+                   "\"tessera.target.select\"(%%c, %%x0, %%x1) : (%s, %s, %s) -> %s",
+                   ty, ty, rt, rt, ty, ty, ty);
           kernel(types[t], types[t], 2, vec, line);
         } else if (ops[o].code == SC_COMPARE) {
-          snprintf(line, sizeof line, "%%r = \"tessera.target.compare\"(%%x0, %%x1) {predicate = \"ne\"} : (%s, %s) -> %s", ty, ty, rt);
+          snprintf(line, sizeof line,
+                   "%%r = \"tessera.target.compare\"(%%x0, %%x1) {predicate = \"ne\"} : (%s, %s) -> %s", ty, ty, rt);
           kernel(types[t], "i1", 2, vec, line);
         } else {
           const char *args = ops[o].n == 1 ? "%x0" : ops[o].n == 2 ? "%x0, %x1" : "%x0, %x1, %x2";
@@ -94,7 +110,9 @@ static void cast_every_pair_valid(void **state) {
     for (int b = 0; b < N_TYPES; b++)
       for (int vec = 1; vec <= 4; vec *= 4) {
         char line[256];
-        if (vec > 1) snprintf(line, sizeof line, "%%r = \"tessera.target.cast\"(%%x0) : (vector<4x%s>) -> vector<4x%s>", types[a], types[b]);
+        if (vec > 1)
+          snprintf(line, sizeof line, "%%r = \"tessera.target.cast\"(%%x0) : (vector<4x%s>) -> vector<4x%s>", types[a],
+                   types[b]);
         else snprintf(line, sizeof line, "%%r = \"tessera.target.cast\"(%%x0) : (%s) -> %s", types[a], types[b]);
         kernel(types[a], types[b], 1, vec, line);
         check("cast", text, &caps, NULL);
@@ -129,13 +147,19 @@ static void memory_every_type_and_alignment_valid(void **state) {
 
 static void subgroup_ops_every_type_valid(void **state) {
   tsr_caps caps = spirv_full_caps();
-  static const char *const modes[] = {"xor", "index", "up", "down"}, *const reductions[] = {"sum", "max", "min", "prod"};
+  static const char *const modes[] = {"xor", "index", "up", "down"}, *const reductions[] = {"sum", "max", "min",
+                                                                                            "prod"};
   for (int t = 0; t < N_TYPES; t++)
     for (int k = 0; k < 8; k++) {
       char line[256];
       if (k >= 4 && !strcmp(types[t], "i1") && k != 5 && k != 6) continue;
-      if (k < 4) snprintf(line, sizeof line, "%%r = \"tessera.target.shuffle\"(%%x0, %%t) {mode = \"%s\", width = 8} : (%s, index) -> %s", modes[k], types[t], types[t]);
-      else snprintf(line, sizeof line, "%%r = \"tessera.target.warp_reduce\"(%%x0) {op = \"%s\"} : (%s) -> %s", reductions[k - 4], types[t], types[t]);
+      if (k < 4)
+        snprintf(line, sizeof line,
+                 "%%r = \"tessera.target.shuffle\"(%%x0, %%t) {mode = \"%s\", width = 8} : (%s, index) -> %s", modes[k],
+                 types[t], types[t]);
+      else
+        snprintf(line, sizeof line, "%%r = \"tessera.target.warp_reduce\"(%%x0) {op = \"%s\"} : (%s) -> %s",
+                 reductions[k - 4], types[t], types[t]);
       kernel(types[t], types[t], 1, 1, line);
       check("subgroup", text, &caps, "OpGroupNonUniformShuffle");
     }
@@ -183,14 +207,17 @@ static void control_flow_nested_valid(void **state) {
   tsr_caps caps = spirv_full_caps();
   const char *at = strstr(loops, "%s} :");
   for (int wide = 0; wide < 2; wide++) {
-    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - loops), loops, wide ? ", wide_index = true, policy = \"deterministic\"" : "", at + 2);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - loops), loops,
+             wide ? ", wide_index = true, policy = \"deterministic\"" : "", at + 2);
     check("loops", text, &caps, "OpLoopMerge");
   }
 }
 
 static void grid_beyond_limits_rebased_valid(void **state) {
   tsr_caps caps = spirv_full_caps();
-  kernel("f32", "f32", 1, 1, "%b = \"tessera.target.block_id\"() {axis = 0} : () -> index\n  %r = \"tessera.target.neg\"(%x0) : (f32) -> f32");
+  kernel(
+      "f32", "f32", 1, 1,
+      "%b = \"tessera.target.block_id\"() {axis = 0} : () -> index\n  %r = \"tessera.target.neg\"(%x0) : (f32) -> f32");
   char *at = strstr(text, "grid = [1, ");
   memmove(at + 20, at + 11, strlen(at + 11) + 1);
   memcpy(at, "grid = [1000000000, ", 20);
@@ -201,9 +228,14 @@ static void many_arguments_valid(void **state) {
   tsr_caps caps = spirv_full_caps();
   char *p = text, *end = text + sizeof text;
   p += snprintf(p, (size_t)(end - p), "\"tessera.target.kernel\"() ({\n^bb0(");
-  for (int i = 0; i < 20; i++) p += snprintf(p, (size_t)(end - p), "%s%%a%d: !tessera.ptr<f32, \"global\">", i ? ", " : "", i);
-  snprintf(p, (size_t)(end - p), "):\n  %%t = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n  %%x = \"tessera.target.load\"(%%a3, %%t) : (!tessera.ptr<f32, \"global\">, index) -> f32\n"
-           "  \"tessera.target.store\"(%%x, %%a19, %%t) : (f32, !tessera.ptr<f32, \"global\">, index) -> ()\n  \"tessera.target.return\"() : () -> ()\n}) {sym_name = \"many\", dialect = \"spirv\", grid = [1, 1, 1], block = [32, 1, 1]} : () -> ()\n");
+  for (int i = 0; i < 20; i++)
+    p += snprintf(p, (size_t)(end - p), "%s%%a%d: !tessera.ptr<f32, \"global\">", i ? ", " : "", i);
+  snprintf(p, (size_t)(end - p),
+           "):\n  %%t = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n  %%x = \"tessera.target.load\"(%%a3, "
+           "%%t) : (!tessera.ptr<f32, \"global\">, index) -> f32\n"
+           "  \"tessera.target.store\"(%%x, %%a19, %%t) : (f32, !tessera.ptr<f32, \"global\">, index) -> ()\n  "
+           "\"tessera.target.return\"() : () -> ()\n}) {sym_name = \"many\", dialect = \"spirv\", grid = [1, 1, 1], "
+           "block = [32, 1, 1]} : () -> ()\n");
   check("many", text, &caps, "OpConvertUToPtr");
 }
 
@@ -220,8 +252,13 @@ static void shared_memory_too_large_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(scalar_ops_every_type_valid),   cmocka_unit_test(cast_every_pair_valid), cmocka_unit_test(memory_every_type_and_alignment_valid),
-      cmocka_unit_test(subgroup_ops_every_type_valid), cmocka_unit_test(control_flow_nested_valid), cmocka_unit_test(many_arguments_valid), cmocka_unit_test(grid_beyond_limits_rebased_valid),
+      cmocka_unit_test(scalar_ops_every_type_valid),
+      cmocka_unit_test(cast_every_pair_valid),
+      cmocka_unit_test(memory_every_type_and_alignment_valid),
+      cmocka_unit_test(subgroup_ops_every_type_valid),
+      cmocka_unit_test(control_flow_nested_valid),
+      cmocka_unit_test(many_arguments_valid),
+      cmocka_unit_test(grid_beyond_limits_rebased_valid),
       cmocka_unit_test(shared_memory_too_large_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
-/* Temporaries of a kernel are register fragments: Tile IR that the library makes has no scratch buffers between the operations of one kernel. Shared
- * tiles only stage operands that come from memory; no argument is written and read again. */
+/* Temporaries of a kernel are register fragments: Tile IR that the library makes has no scratch buffers between the
+ * operations of one kernel. Shared tiles only stage operands that come from memory; no argument is written and read
+ * again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -34,14 +35,18 @@ static void note_written(const ir_op *op, ir_value *to, const ir_value *from, co
   bool staged = to->type->kind == IR_T_SHARED && from && from->type->kind == IR_T_VIEW;
   root->scratch |= WRITTEN;
   c->staged += staged;
-  if (to->type->kind == IR_T_SHARED && !staged && !c->wrong[0]) snprintf(c->wrong, sizeof c->wrong, "%s writes a shared tile, not from memory", op->def->name);
+  if (to->type->kind == IR_T_SHARED && !staged && !c->wrong[0])
+    snprintf(c->wrong, sizeof c->wrong, "%s writes a shared tile, not from memory", op->def->name);
 }
 
 static tsr_status note(ir_op *op, void *user) {
   counts *c = user;
   if (op->def->level != IR_TILE || (op->def->flags & IR_VIEWLIKE)) return NULL;
   for (int i = 0; i < op->n_results; i++) c->fragments += op->results[i]->type->kind == IR_T_FRAG;
-  int to = op->def->code == T_STORE || op->def->code == T_COPY || op->def->code == T_SCATTER || (op->def->code == T_GATHER && op->n_operands == 2) ? 1 : -1;
+  int to = op->def->code == T_STORE || op->def->code == T_COPY || op->def->code == T_SCATTER ||
+                   (op->def->code == T_GATHER && op->n_operands == 2)
+               ? 1
+               : -1;
   for (int i = 0; i < op->n_operands; i++) {
     if (!in_memory(op->operands[i])) continue;
     if (i == to) note_written(op, op->operands[i], in_memory(op->operands[0]) ? op->operands[0] : NULL, c);
@@ -58,7 +63,9 @@ static void check_module(ir_module *m, counts *c) {
     assert_null(ir_walk(k, note, c));
     c->kernels++;
     for (int i = 0; i < body->n_args; i++)
-      if (body->args[i]->scratch == (READ | WRITTEN) && !c->wrong[0]) snprintf(c->wrong, sizeof c->wrong, "argument %d of %s is written and read again", i, ir_get_str(k, "sym_name", ""));
+      if (body->args[i]->scratch == (READ | WRITTEN) && !c->wrong[0])
+        snprintf(c->wrong, sizeof c->wrong, "argument %d of %s is written and read again", i,
+                 ir_get_str(k, "sym_name", ""));
   }
 }
 
@@ -96,7 +103,8 @@ static void kernels_of_every_op_keep_temporaries_in_registers(void **state) {
     tsr_graph *g = NULL;
     char what[256];
     assert_null(random_graph(ctx, &r, i % random_graph_families(), &g, what, sizeof what));
-    check_graph(ctx, devices[(size_t)i / (size_t)random_graph_families() % (sizeof devices / sizeof *devices)], g, what, &c);
+    check_graph(ctx, devices[(size_t)i / (size_t)random_graph_families() % (sizeof devices / sizeof *devices)], g, what,
+                &c);
     tsr_graph_destroy(&g);
   }
   printf("%d kernels, %d fragments, %d copies into staged tiles\n", c.kernels, c.fragments, c.staged);
@@ -114,7 +122,8 @@ static char *file_text(const char *path) {
 }
 
 static void golden_graphs_keep_temporaries_in_registers(void **state) {
-  static const char *const graphs[] = {"tests/golden/levels/mlp_f16", "tests/golden/levels/attention", "tests/golden/levels/norms", "tests/golden/levels/moves", "examples/mlp"};
+  static const char *const graphs[] = {"tests/golden/levels/mlp_f16", "tests/golden/levels/attention",
+                                       "tests/golden/levels/norms", "tests/golden/levels/moves", "examples/mlp"};
   tsr_context *ctx = NULL;
   assert_null(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
   for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++)
@@ -133,7 +142,8 @@ static void golden_graphs_keep_temporaries_in_registers(void **state) {
   tsr_context_destroy(&ctx);
 }
 
-/* The check itself: a kernel by hand that puts what it computed into shared memory, or writes its result and reads it again. */
+/* The check itself: a kernel by hand that puts what it computed into shared memory, or writes its result and reads it
+ * again. */
 static void scratch_buffers_are_seen(void **state) {
   static const char *const bodies[] = {
       "%s = \"tessera.tile.alloc\"() : () -> !tessera.shared<8xf32>\n\"tessera.tile.store\"(%f, %s)\n%g = \"tessera.tile.load\"(%s)\n\"tessera.tile.store\"(%g, %y)\n",
@@ -142,7 +152,10 @@ static void scratch_buffers_are_seen(void **state) {
     char text[1024];
     counts c = {0};
     ir_module *m = NULL;
-    snprintf(text, sizeof text, "\"tessera.tile.kernel\"() ({\n^bb0(%%x: !tessera.view<8xf32>, %%y: !tessera.view<8xf32>):\n%%f = \"tessera.tile.load\"(%%x)\n%s\"tessera.tile.return\"()\n}) {sym_name = \"k\", grid = [1, 1, 1]}\n", bodies[i]);
+    snprintf(text, sizeof text,
+             "\"tessera.tile.kernel\"() ({\n^bb0(%%x: !tessera.view<8xf32>, %%y: !tessera.view<8xf32>):\n%%f = "
+             "\"tessera.tile.load\"(%%x)\n%s\"tessera.tile.return\"()\n}) {sym_name = \"k\", grid = [1, 1, 1]}\n",
+             bodies[i]);
     tsr_status st = ir_parse(NULL, text, strlen(text), "hand", &m);
     if (st) fail_msg("%s", tsr_status_message(st));
     check_module(m, &c);

@@ -1,5 +1,5 @@
-/* Tile IR to Target IR for SIMT devices: the structure of what comes out (values are checked by running it: tests/simt and the
- * conformance suite). */
+/* Tile IR to Target IR for SIMT devices: the structure of what comes out (values are checked by running it: tests/simt
+ * and the conformance suite). */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +15,18 @@
 #include "tests/support/tile_gen.h"
 
 static tsr_caps device(tsr_dialect d, int subgroup) {
-  tsr_caps c = {.dialect = d, .subgroup = subgroup, .max_threads = 1024, .vector_bytes = 16, .shared_bytes = 48 * 1024, .f16 = true, .f64 = true,
-                .i8 = true, .i64 = true, .subgroup_shuffle = true, .subgroup_arithmetic = true, .full_subgroups = true};
+  tsr_caps c = {.dialect = d,
+                .subgroup = subgroup,
+                .max_threads = 1024,
+                .vector_bytes = 16,
+                .shared_bytes = 48 * 1024,
+                .f16 = true,
+                .f64 = true,
+                .i8 = true,
+                .i64 = true,
+                .subgroup_shuffle = true,
+                .subgroup_arithmetic = true,
+                .full_subgroups = true};
   strcpy(c.arch, d == DIALECT_SPIRV ? "spirv1.6" : d == DIALECT_CUDA ? "sm_80" : "gfx942");
   for (int i = 0; i < 3; i++) c.max_grid[i] = 65535 * 1024;
   return c;
@@ -83,12 +93,16 @@ static ir_op *first(ir_op *op, int code) {
 }
 
 static void every_program_lowers_for_every_subgroup_size(void **state) {
-  static const char *const names[] = {"add", "softmax", "layernorm", "matmul_f32", "matmul_f16_bias_gelu", "matmul_direct", "flash_attention",
-                                      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats"};
+  static const char *const names[] = {
+      "add",    "softmax", "layernorm", "matmul_f32",     "matmul_f16_bias_gelu", "matmul_direct", "flash_attention",
+      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats"};
   static const int sizes[] = {4, 8, 16, 32, 64};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-      ir_module *m = program(names[i]), *t = lower(m, device(sizes[s] == 64 ? DIALECT_HIP : s % 2 ? DIALECT_SPIRV : DIALECT_CUDA, sizes[s]));
+      ir_module *m = program(names[i]), *t = lower(m, device(sizes[s] == 64 ? DIALECT_HIP
+                                                             : s % 2        ? DIALECT_SPIRV
+                                                                            : DIALECT_CUDA,
+                                                             sizes[s]));
       ir_op *k = kernel_of(t);
       int64_t block[3];
       assert_int_equal(ir_get_ints(k, "block", block, 3), 3);
@@ -117,7 +131,8 @@ static void lowering_leaves_its_input_alone(void **state) {
 static void elementwise_block_has_wide_accesses_and_a_checked_variant(void **state) {
   ir_module *m = program("add"), *t = lower(m, device(DIALECT_CUDA, 32));
   ir_op *k = kernel_of(t);
-  /* 1024 elements over 128 threads: two vectors of four per operand in whole blocks; the last block goes element by element. */
+  /* 1024 elements over 128 threads: two vectors of four per operand in whole blocks; the last block goes element by
+   * element. */
   assert_int_equal(count(k, TG_LOAD, 4), 4);
   assert_int_equal(count(k, TG_STORE, 4), 2);
   assert_int_equal(count(k, TG_LOAD, 1), 16);
@@ -127,7 +142,8 @@ static void elementwise_block_has_wide_accesses_and_a_checked_variant(void **sta
   ir_module_destroy(&m);
 }
 
-/* As parts of a split contraction are: the block's number, times the tile, modulo an extent that is a multiple of it. */
+/* As parts of a split contraction are: the block's number, times the tile, modulo an extent that is a multiple of it.
+ */
 static void window_at_remainder_of_multiples_is_whole(void **state) {
   static const char text[] =
       "\"builtin.module\"() ({ \"tessera.tile.kernel\"() ({\n^bb0(%x: !tessera.view<512xf32>, %y: !tessera.view<512xf32>):\n"
@@ -162,7 +178,8 @@ static void pipelined_matmul_has_one_barrier_per_iteration(void **state) {
   ir_module_destroy(&m);
 }
 
-/* AMD's compiler spreads single elements that cross a branch over a register each, and unrolls short loops whole: spills on gfx950. */
+/* AMD's compiler spreads single elements that cross a branch over a register each, and unrolls short loops whole:
+ * spills on gfx950. */
 static void staged_tiles_stay_vectors_in_a_rolled_loop_on_amd(void **state) {
   ir_module *m = program("matmul_f32"), *t = lower(m, device(DIALECT_HIP, 64));
   ir_op *loop = first(kernel_of(t), TG_FOR), *fetch = first(loop, TG_IF);
@@ -222,11 +239,15 @@ static void fft_exchanges_twice_for_three_stages(void **state) {
 }
 
 static void oversized_things_are_refused_with_their_limit(void **state) {
-  static const char big[] = "\"tessera.tile.kernel\"() ({\n^bb0(%x: !tessera.view<1024x1024xf32>, %y: !tessera.view<1024x1024xf32>):\n"
-                            "%v = \"tessera.tile.load\"(%x)\n\"tessera.tile.store\"(%v, %y)\n\"tessera.tile.return\"()\n}) {sym_name = \"big\", grid = [1, 1, 1], warps = 1}\n";
-  static const char shared[] = "\"tessera.tile.kernel\"() ({\n^bb0(%x: !tessera.view<128x128xf32>, %y: !tessera.view<128x128xf32>):\n"
-                               "%s = \"tessera.tile.alloc\"() : () -> !tessera.shared<128x128xf32>\n\"tessera.tile.copy\"(%x, %s)\n\"tessera.tile.copy\"(%s, %y)\n"
-                               "\"tessera.tile.return\"()\n}) {sym_name = \"wide\", grid = [1, 1, 1]}\n";
+  static const char big[] =
+      "\"tessera.tile.kernel\"() ({\n^bb0(%x: !tessera.view<1024x1024xf32>, %y: !tessera.view<1024x1024xf32>):\n"
+      "%v = \"tessera.tile.load\"(%x)\n\"tessera.tile.store\"(%v, %y)\n\"tessera.tile.return\"()\n}) {sym_name = "
+      "\"big\", grid = [1, 1, 1], warps = 1}\n";
+  static const char shared[] =
+      "\"tessera.tile.kernel\"() ({\n^bb0(%x: !tessera.view<128x128xf32>, %y: !tessera.view<128x128xf32>):\n"
+      "%s = \"tessera.tile.alloc\"() : () -> !tessera.shared<128x128xf32>\n\"tessera.tile.copy\"(%x, "
+      "%s)\n\"tessera.tile.copy\"(%s, %y)\n"
+      "\"tessera.tile.return\"()\n}) {sym_name = \"wide\", grid = [1, 1, 1]}\n";
   static const char *const texts[] = {big, shared}, *const says[] = {"registers", "shared memory"};
   for (int i = 0; i < 2; i++) {
     ir_module *m = parse(texts[i], "big"), *t = NULL;
@@ -255,7 +276,8 @@ static ir_module *matrix_by_vector(int m, int k) {
   return parse(text, "mv");
 }
 
-/* llvmpipe loads words at uniform addresses as one vector; hoisting them out of a condition would read what isn't there. */
+/* llvmpipe loads words at uniform addresses as one vector; hoisting them out of a condition would read what isn't
+ * there. */
 static void simd_drivers_load_registers_at_uniform_addresses(void **state) {
   tsr_caps simd = device(DIALECT_SPIRV, 8);
   simd.subgroup_min = simd.subgroup_max = 8;
@@ -265,26 +287,44 @@ static void simd_drivers_load_registers_at_uniform_addresses(void **state) {
     assert_string_equal(ir_get_str(k, "path", ""), "dot");
     assert_int_equal(count(k, TG_WARP_REDUCE, 0), 16);
     assert_int_equal(count(loop, TG_WARP_REDUCE, 0), 0);
-    /* 64 k's in two steps of 8 lanes of 4 halves, 16 rows and the vector: 8 words each. Rows that may be missing are gathered. */
+    /* 64 k's in two steps of 8 lanes of 4 halves, 16 rows and the vector: 8 words each. Rows that may be missing are
+     * gathered. */
     assert_int_equal(count(loop, TG_LOAD, 1), ragged ? 2 * 8 : 2 * 17 * 8);
     assert_int_equal(count(loop, TG_LOAD, 4), ragged ? 2 * 16 : 0);
     ir_module_destroy(&t);
     ir_module_destroy(&m);
   }
-  ir_module *m = matrix_by_vector(64, 256), *t = lower(m, device(DIALECT_SPIRV, 8)); /* a GPU that could also have 32 lanes */
+  ir_module *m = matrix_by_vector(64, 256),
+            *t = lower(m, device(DIALECT_SPIRV, 8)); /* a GPU that could also have 32 lanes */
   assert_string_equal(ir_get_str(kernel_of(t), "path", ""), "fma");
   ir_module_destroy(&t);
   ir_module_destroy(&m);
 }
 
-/* Path columns, 16x16 sums in one subgroup: 2 registers of columns by 16 rows, bodies of 8 k's. Of a a word for each row and as many k's as it has, of b
- * 8 words for each register, all at uniform addresses. */
+/* Path columns, 16x16 sums in one subgroup: 2 registers of columns by 16 rows, bodies of 8 k's. Of a a word for each
+ * row and as many k's as it has, of b 8 words for each register, all at uniform addresses. */
 static void columns_in_lanes_gather_nothing(void **state) {
-  static const struct { tsr_dtype t; bool transposed; int loads; } cases[] = {{TSR_F32, false, 16 * 8 + 8 * 2 * 8}, {TSR_BF16, false, 16 * 4 + 8 * 8}, {TSR_F32, true, 0}};
+  static const struct {
+    tsr_dtype t;
+    bool transposed;
+    int loads;
+  } cases[] = {{TSR_F32, false, 16 * 8 + 8 * 2 * 8}, {TSR_BF16, false, 16 * 4 + 8 * 8}, {TSR_F32, true, 0}};
   tsr_caps simd = device(DIALECT_SPIRV, 8);
   simd.subgroup_min = simd.subgroup_max = 8;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    tile_matmul_case c = {.name = "c", .m = 64, .n = 64, .k = 64, .bm = 16, .bn = 16, .bk = 64, .in = cases[i].t, .out = TSR_F32, .tb = cases[i].transposed, .direct = true, .warps = 1, .path = "columns"};
+    tile_matmul_case c = {.name = "c",
+                          .m = 64,
+                          .n = 64,
+                          .k = 64,
+                          .bm = 16,
+                          .bn = 16,
+                          .bk = 64,
+                          .in = cases[i].t,
+                          .out = TSR_F32,
+                          .tb = cases[i].transposed,
+                          .direct = true,
+                          .warps = 1,
+                          .path = "columns"};
     strb text;
     strb_init(&text, NULL);
     tile_gen_matmul(&text, &c);
@@ -356,7 +396,8 @@ static void cooperative_matrix_epilogues_stay_on_matrices(void **state) {
     if (both) {
       int strides_of_zero = 0;
       for (ir_op *op = k->regions[0]->first; op; op = op->next)
-        if (op->def->code == TG_MAT_LOAD && op->operands[2]->def && op->operands[2]->def->def->code == TG_CONST) strides_of_zero += !ir_get_int(op->operands[2]->def, "value", -1);
+        if (op->def->code == TG_MAT_LOAD && op->operands[2]->def && op->operands[2]->def->def->code == TG_CONST)
+          strides_of_zero += !ir_get_int(op->operands[2]->def, "value", -1);
       assert_int_equal(strides_of_zero, 2); /* the bias, for both columns of matrices */
       assert_int_equal(count(k, TG_MAT_STORE, 0), 4);
     }
@@ -471,7 +512,10 @@ int main(void) {
       cmocka_unit_test(fft_exchanges_twice_for_three_stages),
       cmocka_unit_test(oversized_things_are_refused_with_their_limit),
       cmocka_unit_test(cooperative_matrices_load_whole_windows_directly),
-      cmocka_unit_test(simd_drivers_load_registers_at_uniform_addresses), cmocka_unit_test(columns_in_lanes_gather_nothing), cmocka_unit_test(cooperative_matrix_epilogues_stay_on_matrices), cmocka_unit_test(cooperative_matrices_at_ragged_edges_go_through_scratch),
+      cmocka_unit_test(simd_drivers_load_registers_at_uniform_addresses),
+      cmocka_unit_test(columns_in_lanes_gather_nothing),
+      cmocka_unit_test(cooperative_matrix_epilogues_stay_on_matrices),
+      cmocka_unit_test(cooperative_matrices_at_ragged_edges_go_through_scratch),
       cmocka_unit_test(demoted_matrices_are_not_used_and_the_reason_is_kept),
       cmocka_unit_test(tight_shared_memory_gives_up_the_pipeline_before_the_kernel),
       cmocka_unit_test(running_out_of_memory_is_a_status_and_leaks_nothing),

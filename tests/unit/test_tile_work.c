@@ -1,5 +1,5 @@
-/* What a block program does, counted from its text, against counts by hand; block programs profiled and audited through the public
- * interface. */
+/* What a block program does, counted from its text, against counts by hand; block programs profiled and audited through
+ * the public interface. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,9 +81,13 @@ static void strided_accesses_are_seen(void **state) {
 }
 
 static void branches_with_work_are_not_known(void **state) {
-  static const char text[] = KERNEL("%b = \"tessera.tile.block_id\"() {axis = 0}\n%z = \"tessera.tile.const\"() {value = 0}\n%is = \"tessera.tile.compare\"(%b, %z) {predicate = \"eq\"}\n"
-                                    "\"tessera.tile.if\"(%is) ({\n%x = \"tessera.tile.load\"(%a)\n%y = \"tessera.tile.map\"(%x) ({\n^bb0(%e: f32):\n%n = \"tessera.tile.neg\"(%e)\n"
-                                    "\"tessera.tile.yield\"(%n)\n})\n\"tessera.tile.store\"(%y, %c)\n\"tessera.tile.yield\"()\n})\n", "");
+  static const char text[] =
+      KERNEL("%b = \"tessera.tile.block_id\"() {axis = 0}\n%z = \"tessera.tile.const\"() {value = 0}\n%is = "
+             "\"tessera.tile.compare\"(%b, %z) {predicate = \"eq\"}\n"
+             "\"tessera.tile.if\"(%is) ({\n%x = \"tessera.tile.load\"(%a)\n%y = \"tessera.tile.map\"(%x) ({\n^bb0(%e: "
+             "f32):\n%n = \"tessera.tile.neg\"(%e)\n"
+             "\"tessera.tile.yield\"(%n)\n})\n\"tessera.tile.store\"(%y, %c)\n\"tessera.tile.yield\"()\n})\n",
+             "");
   assert_true(count(text, strlen(text)).flops < 0);
 }
 

@@ -1,4 +1,5 @@
-/* The tuning cache: what it keeps, finds again, hands to others and reads from them. Faults: test_tune_cache_faults.c. */
+/* The tuning cache: what it keeps, finds again, hands to others and reads from them. Faults: test_tune_cache_faults.c.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -210,15 +211,19 @@ static void export_import_round_trips(void **state) {
 
 static void import_refuses_malformed_entries(void **state) {
   tune_cache *c = open_cache();
-  static const char text[] = "{\"schema\": 1, \"entries\": [{\"op\": \"x\"}, 5, {\"op\":\"x\",\"shape\":\"1\",\"dtype\":\"f32\",\"config\":\"rm -rf\"},"
+  static const char text[] = "{\"schema\": 1, \"entries\": [{\"op\": \"x\"}, 5, "
+                             "{\"op\":\"x\",\"shape\":\"1\",\"dtype\":\"f32\",\"config\":\"rm -rf\"},"
                              "{\"op\":\"x\",\"shape\":\"1\",\"dtype\":\"f32\",\"config\":\"m=1\",\"best_ns\":-1}]}";
   cache_import_count n;
   assert_null(cache_import(c, text, strlen(text), "t", true, &n));
   assert_true(n.refused == 4 && n.added == 0);
-  static const char zero[] = "{\"schema\": 1, \"entries\": [{\"op\":\"x\",\"shape\":\"1\",\"dtype\":\"f32\",\"config\":\"m=1\",\"best_ns\":-0,\"trials\":[{\"config\":\"m=1\",\"state\":\"ok\",\"ns\":1,\"registers\":-0}]}]}";
+  static const char zero[] = "{\"schema\": 1, \"entries\": "
+                             "[{\"op\":\"x\",\"shape\":\"1\",\"dtype\":\"f32\",\"config\":\"m=1\",\"best_ns\":-0,"
+                             "\"trials\":[{\"config\":\"m=1\",\"state\":\"ok\",\"ns\":1,\"registers\":-0}]}]}";
   cache_check check;
   assert_null(cache_import(c, zero, strlen(zero), "t", true, &n));
-  assert_true(n.added == 1 && cache_verify(c, &check) && check.entries == 1); /* a minus that SQLite doesn't keep breaks no checksum */
+  assert_true(n.added == 1 && cache_verify(c, &check) &&
+              check.entries == 1); /* a minus that SQLite doesn't keep breaks no checksum */
   assert_true(cache_clear(c));
   static const char *const bad[] = {"{", "{\"schema\": 2, \"entries\": []}", "[]", "{\"schema\": 1}"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

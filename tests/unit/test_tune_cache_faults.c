@@ -1,5 +1,5 @@
-/* Every fault that the tuning cache must survive: kill -9, truncated and overwritten files, a full disk, a read-only folder, 100 processes, a
- * clock that jumps, a newer library's file, a foreign file, altered rows. */
+/* Every fault that the tuning cache must survive: kill -9, truncated and overwritten files, a full disk, a read-only
+ * folder, 100 processes, a clock that jumps, a newer library's file, a foreign file, altered rows. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -63,7 +63,9 @@ static void kill_9_two_hundred_times_loses_nothing_acknowledged(void **state) {
     first_written = round * 1000000;
     pid_t pid = start(write_for_ever, &from);
     int32_t i, last = -1;
-    if (round % 2) assert_int_equal(read(from, &last, sizeof last), sizeof last); /* half of them while it writes, however slow the machine is */
+    if (round % 2)
+      assert_int_equal(read(from, &last, sizeof last),
+                       sizeof last); /* half of them while it writes, however slow the machine is */
     usleep((useconds_t)(1000 + search_rand(&rng, 15000)));
     kill(pid, SIGKILL);
     while (read(from, &i, sizeof i) == (ssize_t)sizeof i) last = i;
@@ -98,12 +100,15 @@ static void damage(int how, uint64_t *rng) {
   fseek(f, 0, SEEK_END);
   long n = ftell(f);
   if (how == 0) assert_int_equal(ftruncate(fileno(f), (long)search_rand(rng, (uint64_t)n)), 0);
-  for (int i = 0; how == 1 && i < 64; i++) fseek(f, (long)search_rand(rng, (uint64_t)n), SEEK_SET), fputc((int)search_rand(rng, 256), f);
+  for (int i = 0; how == 1 && i < 64; i++)
+    fseek(f, (long)search_rand(rng, (uint64_t)n), SEEK_SET), fputc((int)search_rand(rng, 256), f);
   if (how == 2) {
     rewind(f);
     for (long i = 0; i < n; i++) fputc("not a database at all! "[i % 23], f);
   }
-  if (how == 3) fseek(f, 4096 + (long)search_rand(rng, (uint64_t)(n > 8192 ? n - 8192 : 1)), SEEK_SET), fwrite("\0\0\0\0\0\0\0\0garbage", 1, 15, f);
+  if (how == 3)
+    fseek(f, 4096 + (long)search_rand(rng, (uint64_t)(n > 8192 ? n - 8192 : 1)), SEEK_SET),
+        fwrite("\0\0\0\0\0\0\0\0garbage", 1, 15, f);
   fclose(f);
 }
 
@@ -211,7 +216,8 @@ static void what_is_kept_after_damage_stays(void **state) {
   size_t n = read_whole();
   for (int round = 0; round < ROUNDS; round++) {
     memcpy(bad, whole, n);
-    for (uint64_t i = 0, hurt = 1 + search_rand(&rng, 64); i < hurt; i++) bad[search_rand(&rng, n)] = (unsigned char)search_rand(&rng, 256);
+    for (uint64_t i = 0, hurt = 1 + search_rand(&rng, 64); i < hurt; i++)
+      bad[search_rand(&rng, n)] = (unsigned char)search_rand(&rng, 256);
     write_whole(bad, n);
     for (int m = 1; m <= 2; m++) { /* two processes, one after the other */
       c = open_cache();
@@ -236,7 +242,8 @@ static void overwritten_wal_is_survived(void **state) {
     file_path(path, sizeof path, "-wal");
     FILE *f = fopen(path, "r+b");
     if (f) {
-      for (int i = 0; i < 200; i++) fseek(f, (long)search_rand(&rng, 20000), SEEK_SET), fputc((int)search_rand(&rng, 256), f);
+      for (int i = 0; i < 200; i++)
+        fseek(f, (long)search_rand(&rng, 20000), SEEK_SET), fputc((int)search_rand(&rng, 256), f);
       fclose(f);
     }
     tune_cache *c = open_cache();
@@ -245,7 +252,8 @@ static void overwritten_wal_is_survived(void **state) {
   }
 }
 
-/* In a process of its own, whose limits and rights die with it; the part exits with another number where it finds a fault. */
+/* In a process of its own, whose limits and rights die with it; the part exits with another number where it finds a
+ * fault. */
 static void in_child(void (*part)(void)) {
   int status;
   pid_t pid = fork();
@@ -347,7 +355,8 @@ static void hundred_processes_agree_on_one_winner(void **state) {
   pid_t pid[N];
   int from[N];
   char first[TUNE_CONFIG_TEXT] = "", one[TUNE_CONFIG_TEXT];
-  for (int i = 0; i < N; i++) pid[i] = start(tune_the_same_op, &from[i]); /* the file does not exist yet: they also race to make it */
+  for (int i = 0; i < N; i++)
+    pid[i] = start(tune_the_same_op, &from[i]); /* the file does not exist yet: they also race to make it */
   for (int i = 0; i < N; i++) {
     int status;
     waitpid(pid[i], &status, 0);

@@ -1,4 +1,5 @@
-/* The Gaussian process against a brute-force one (dense elimination, no Cholesky), expected improvement against quadrature. */
+/* The Gaussian process against a brute-force one (dense elimination, no Cholesky), expected improvement against
+ * quadrature. */
 #include "core/tune/gp.h"
 
 #include <math.h>

@@ -17,11 +17,20 @@
 #include "tests/support/graph_text.h"
 
 static tsr_caps gpu(void) {
-  tsr_caps c = {.dialect = DIALECT_SPIRV, .arch = "spirv1.6", .n_cores = 60, .subgroup = 32, .max_threads = 1024, .shared_bytes = 48 << 10, .vector_bytes = 16};
-  c.matrix[c.n_matrix++] = (tsr_matrix_shape){.m = 16, .n = 16, .k = 16, .a = TSR_BF16, .b = TSR_BF16, .c = TSR_F32, .enabled = true};
+  tsr_caps c = {.dialect = DIALECT_SPIRV,
+                .arch = "spirv1.6",
+                .n_cores = 60,
+                .subgroup = 32,
+                .max_threads = 1024,
+                .shared_bytes = 48 << 10,
+                .vector_bytes = 16};
+  c.matrix[c.n_matrix++] =
+      (tsr_matrix_shape){.m = 16, .n = 16, .k = 16, .a = TSR_BF16, .b = TSR_BF16, .c = TSR_F32, .enabled = true};
   return c;
 }
-static tsr_caps cpu(void) { return (tsr_caps){.dialect = DIALECT_CPU, .arch = "avx512", .n_cores = 2, .vector_bytes = 64, .l2_bytes = 2 << 20}; }
+static tsr_caps cpu(void) {
+  return (tsr_caps){.dialect = DIALECT_CPU, .arch = "avx512", .n_cores = 2, .vector_bytes = 64, .l2_bytes = 2 << 20};
+}
 
 static ir_module *compile(const char *args, const char *body, const char *result, const char *type) {
   ir_module *g = gt_parse(gt_func(args, body, result, type)), *s;
@@ -36,7 +45,8 @@ static ir_op *kernel(ir_module *s) {
 }
 static ir_module *matmul_add(const char *dtype) {
   char args[200], type[64];
-  snprintf(args, sizeof args, "%%A: tensor<300x500x%s>, %%B: tensor<500x200x%s>, %%C: tensor<300x200x%s>", dtype, dtype, dtype);
+  snprintf(args, sizeof args, "%%A: tensor<300x500x%s>, %%B: tensor<500x200x%s>, %%C: tensor<300x200x%s>", dtype, dtype,
+           dtype);
   snprintf(type, sizeof type, "tensor<300x200x%s>", dtype);
   return compile(args, "%0 = \"tessera.graph.matmul\"(%A, %B) {}\n%1 = \"tessera.graph.add\"(%0, %C)", "%1", type);
 }
@@ -47,7 +57,8 @@ static void matmul_kernel_is_a_problem_with_a_key(void **state) {
   tune_problem p;
   tune_kernel_key text;
   assert_true(tune_kernel_problem(kernel(s), "fast", &p));
-  assert_true(p.family == TUNE_MATMUL && p.batch == 1 && p.m == 300 && p.n == 200 && p.k == 500 && p.in == TSR_BF16 && p.acc == TSR_F32 && !p.deterministic);
+  assert_true(p.family == TUNE_MATMUL && p.batch == 1 && p.m == 300 && p.n == 200 && p.k == 500 && p.in == TSR_BF16 &&
+              p.acc == TSR_F32 && !p.deterministic);
   tune_key k = tune_kernel_make_key(kernel(s), &p, &c, "driver 1", "fast", "", &text);
   assert_string_equal(k.op, "matmul+add");
   assert_string_equal(k.shape, "300x200x500");
@@ -60,23 +71,28 @@ static void matmul_kernel_is_a_problem_with_a_key(void **state) {
 
 static void other_families_are_problems_too(void **state) {
   tune_problem p;
-  ir_module *s = compile("%A: tensor<64x1000xf32>", "%0 = \"tessera.graph.softmax\"(%A) {}", "%0", "tensor<64x1000xf32>");
+  ir_module *s =
+      compile("%A: tensor<64x1000xf32>", "%0 = \"tessera.graph.softmax\"(%A) {}", "%0", "tensor<64x1000xf32>");
   assert_true(tune_kernel_problem(kernel(s), "fast", &p));
   assert_true(p.family == TUNE_ROW && p.m == 64 && p.n == 1000 && tune_problem_bytes(&p) == 2 * 64 * 1000 * 4);
   ir_module_destroy(&s);
   s = compile("%A: tensor<64x1000xf32>", "%0 = \"tessera.graph.reduce_sum\"(%A) {axes = [1]}", "%0", "tensor<64xf32>");
   assert_true(tune_kernel_problem(kernel(s), "fast", &p));
-  assert_true(p.family == TUNE_ROW && tune_problem_bytes(&p) == 64 * 1000 * 4 + 64 * 4); /* what it writes is 64 elements */
+  assert_true(p.family == TUNE_ROW &&
+              tune_problem_bytes(&p) == 64 * 1000 * 4 + 64 * 4); /* what it writes is 64 elements */
   ir_module_destroy(&s);
-  s = compile("%A: tensor<64x1000xf32>, %B: tensor<64x1000xf32>", "%0 = \"tessera.graph.add\"(%A, %B)", "%0", "tensor<64x1000xf32>");
+  s = compile("%A: tensor<64x1000xf32>, %B: tensor<64x1000xf32>", "%0 = \"tessera.graph.add\"(%A, %B)", "%0",
+              "tensor<64x1000xf32>");
   assert_true(tune_kernel_problem(kernel(s), "fast", &p));
   assert_true(p.family == TUNE_ELEMENTWISE && p.n == 64000 && p.passes == 2);
   ir_module_destroy(&s);
 }
 
-/* Columns in lanes: not of a transposed b, whose columns don't lie side by side, nor of one that the kernel makes itself. */
+/* Columns in lanes: not of a transposed b, whose columns don't lie side by side, nor of one that the kernel makes
+ * itself. */
 static void columns_in_lanes_need_b_as_it_lies(void **state) {
-  static const char *const bodies[] = {"%0 = \"tessera.graph.matmul\"(%A, %B) {}", "%0 = \"tessera.graph.matmul\"(%A, %B) {transpose_b = true}"};
+  static const char *const bodies[] = {"%0 = \"tessera.graph.matmul\"(%A, %B) {}",
+                                       "%0 = \"tessera.graph.matmul\"(%A, %B) {transpose_b = true}"};
   for (int v = 0; v < 2; v++) {
     static tune_kernel_space sp;
     ir_module *s = compile("%A: tensor<64x64xf32>, %B: tensor<64x64xf32>", bodies[v], "%0", "tensor<64x64xf32>");
@@ -94,7 +110,8 @@ static void columns_in_lanes_need_b_as_it_lies(void **state) {
     for (size_t i = 0; i < n; i++) {
       tune_config at = space_config(&sp.s, &pts[i]);
       sched_params params = tune_config_params(&at, &p, &c);
-      assert_int_equal(at.matrix_path == TUNE_PATH_COLUMNS, params.matrix_path && !strcmp(params.matrix_path, "columns"));
+      assert_int_equal(at.matrix_path == TUNE_PATH_COLUMNS,
+                       params.matrix_path && !strcmp(params.matrix_path, "columns"));
       columns += at.matrix_path == TUNE_PATH_COLUMNS;
     }
     assert_int_equal(columns > 0, !v);
@@ -133,7 +150,8 @@ static void every_point_keeps_the_kernels_own_limits(void **state) {
     space_point at, *pts;
     assert_true(space_nearest(&sp.s, &dflt, &at));
     tune_config near = space_config(&sp.s, &at);
-    assert_true(near.m == dflt.m && near.n == dflt.n && near.k == dflt.k); /* the untuned kernel is a point of the space */
+    assert_true(near.m == dflt.m && near.n == dflt.n &&
+                near.k == dflt.k); /* the untuned kernel is a point of the space */
     size_t n;
     bool cut;
     assert_null(space_enumerate(&sp.s, NULL, 1u << 20, &pts, &n, &cut));
@@ -152,16 +170,20 @@ static void every_point_keeps_the_kernels_own_limits(void **state) {
 
 static void config_switches_become_the_schedules_spelling(void **state) {
   tsr_caps g = gpu(), c = cpu();
-  tune_problem mm = {.family = TUNE_MATMUL, .in = TSR_BF16}, other = {.family = TUNE_MATMUL, .in = TSR_F32}, row = {.family = TUNE_ROW, .in = TSR_F32};
+  tune_problem mm = {.family = TUNE_MATMUL, .in = TSR_BF16}, other = {.family = TUNE_MATMUL, .in = TSR_F32},
+               row = {.family = TUNE_ROW, .in = TSR_F32};
   tune_config off = {.m = 64, .n = 32, .k = 16, .vectorize = 4, .stages = 1, .split_k = 1, .warps = 2}, on = off;
   on.use_shared = on.async_copy = on.matrix_path = 1, on.padding = 8, on.raster = 4;
   sched_params p = tune_config_params(&off, &mm, &g);
-  assert_true(p.use_shared == -1 && p.padding == -1 && p.async_copy == -1 && !p.raster && !strcmp(p.matrix_path, "fma"));
-  assert_null(tune_config_params(&off, &other, &g).matrix_path); /* no instruction to do without: the lowering may still know a better path */
+  assert_true(p.use_shared == -1 && p.padding == -1 && p.async_copy == -1 && !p.raster &&
+              !strcmp(p.matrix_path, "fma"));
+  assert_null(tune_config_params(&off, &other, &g)
+                  .matrix_path); /* no instruction to do without: the lowering may still know a better path */
   p = tune_config_params(&on, &mm, &g);
   assert_true(p.use_shared == 1 && p.padding == 8 && p.async_copy == 1 && p.raster == 4 && !p.matrix_path);
   p = tune_config_params(&on, &mm, &c);
-  assert_true(p.m == 64 && p.n == 32 && p.k == 16 && !p.use_shared && !p.stages && p.raster == 4 && !p.split_k && !p.vectorize);
+  assert_true(p.m == 64 && p.n == 32 && p.k == 16 && !p.use_shared && !p.stages && p.raster == 4 && !p.split_k &&
+              !p.vectorize);
   tune_config more = on;
   more.split_k = 2, more.vectorize = 256;
   p = tune_config_params(&more, &mm, &c);
@@ -173,17 +195,36 @@ static void config_switches_become_the_schedules_spelling(void **state) {
 static void known_device_brings_advice_but_no_limit(void **state) {
   tsr_caps c = gpu();
   tune_device d = tune_device_from_caps(&c, "NVIDIA H100 80GB HBM3");
-  assert_true(d.regs_ideal == 64 && d.shared_per_block == 48 << 10 && !d.advisory && d.fma_gflops > 0 && d.fma_from == TUNE_LISTED);
+  assert_true(d.regs_ideal == 64 && d.shared_per_block == 48 << 10 && !d.advisory && d.fma_gflops > 0 &&
+              d.fma_from == TUNE_LISTED);
   d = tune_device_from_caps(&c, "Something else");
   assert_true(d.regs_ideal == 0 && d.fma_gflops == 0);
 }
 
 static void buckets_round_up_unknown_extents_only(void **state) {
-  static const int64_t rows[][2] = {{0, 0}, {1, 1}, {63, 63}, {64, 64}, {65, 96}, {96, 96}, {97, 128}, {128, 128}, {129, 192}, {193, 256}, {300, 384}, {385, 512}, {768, 768}, {1000, 1024},
-                                    {1025, 1536}, {4097, 6144}, {INT64_MAX, INT64_MAX}};
+  static const int64_t rows[][2] = {{0, 0},
+                                    {1, 1},
+                                    {63, 63},
+                                    {64, 64},
+                                    {65, 96},
+                                    {96, 96},
+                                    {97, 128},
+                                    {128, 128},
+                                    {129, 192},
+                                    {193, 256},
+                                    {300, 384},
+                                    {385, 512},
+                                    {768, 768},
+                                    {1000, 1024},
+                                    {1025, 1536},
+                                    {4097, 6144},
+                                    {INT64_MAX, INT64_MAX}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) assert_true(tune_bucket(rows[i][0]) == rows[i][1]);
-  for (int64_t x = 1; x < 5000; x++) assert_true(tune_bucket(x) >= x && tune_bucket(x) <= x + x / 2 && tune_bucket(tune_bucket(x)) == tune_bucket(x) && tune_bucket(x + 1) >= tune_bucket(x));
-  ir_module *m = gt_parse(gt_func("%A: tensor<5x60x700xf32>", "%0 = \"tessera.graph.neg\"(%A)", "%0", "tensor<5x60x700xf32>"));
+  for (int64_t x = 1; x < 5000; x++)
+    assert_true(tune_bucket(x) >= x && tune_bucket(x) <= x + x / 2 && tune_bucket(tune_bucket(x)) == tune_bucket(x) &&
+                tune_bucket(x + 1) >= tune_bucket(x));
+  ir_module *m =
+      gt_parse(gt_func("%A: tensor<5x60x700xf32>", "%0 = \"tessera.graph.neg\"(%A)", "%0", "tensor<5x60x700xf32>"));
   ir_op *func = m->root->regions[0]->first;
   const int64_t unknown[3] = {5, IR_DYNAMIC, 700};
   char text[96];
@@ -208,7 +249,14 @@ static void buckets_round_up_unknown_extents_only(void **state) {
 /* Rates of a table are never called measured, those of a self-test are no peak. */
 static void estimate_says_where_each_rate_comes_from(void **state) {
   tsr_caps c = gpu();
-  tune_problem p = {.family = TUNE_MATMUL, .op = "matmul", .m = 256, .n = 256, .k = 256, .in = TSR_F32, .acc = TSR_F32, .out = TSR_F32};
+  tune_problem p = {.family = TUNE_MATMUL,
+                    .op = "matmul",
+                    .m = 256,
+                    .n = 256,
+                    .k = 256,
+                    .in = TSR_F32,
+                    .acc = TSR_F32,
+                    .out = TSR_F32};
   tune_config at = {.m = 64, .n = 64, .k = 16, .use_shared = 1, .stages = 2, .warps = 4};
   strb text;
   strb_init(&text, NULL);
@@ -225,7 +273,10 @@ static void estimate_says_where_each_rate_comes_from(void **state) {
   d.barrier_ns = 30, d.barrier_from = TUNE_MEASURED, d.measured_on = 86400;
   strb_clear(&text), strb_init(&text, NULL);
   cost_explain(&d, &p, &at, &text);
-  static const char *const says[] = {"Gflop/s, listed\n", "GB/s, assumed; 16-way conflicts on 32 banks, assumed\n  l2", "at 900 GB/s, measured\n", "30 ns each, measured\n", "us  listed\n  blocks", "measured on 1970-01-02 00:00 UTC"};
+  static const char *const says[] = {
+      "Gflop/s, listed\n",       "GB/s, assumed; 16-way conflicts on 32 banks, assumed\n  l2",
+      "at 900 GB/s, measured\n", "30 ns each, measured\n",
+      "us  listed\n  blocks",    "measured on 1970-01-02 00:00 UTC"};
   for (size_t i = 0; i < sizeof says / sizeof *says; i++)
     if (!strstr(strb_text(&text), says[i])) fail_msg("no \"%s\" in %s", says[i], strb_text(&text));
   strb_clear(&text);
@@ -265,7 +316,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(matmul_kernel_is_a_problem_with_a_key),
       cmocka_unit_test(other_families_are_problems_too),
-      cmocka_unit_test(columns_in_lanes_need_b_as_it_lies), cmocka_unit_test(untuned_rows_are_read_by_whole_registers), cmocka_unit_test(every_point_keeps_the_kernels_own_limits),
+      cmocka_unit_test(columns_in_lanes_need_b_as_it_lies),
+      cmocka_unit_test(untuned_rows_are_read_by_whole_registers),
+      cmocka_unit_test(every_point_keeps_the_kernels_own_limits),
       cmocka_unit_test(config_switches_become_the_schedules_spelling),
       cmocka_unit_test(extracted_kernel_computes_the_same),
       cmocka_unit_test(known_device_brings_advice_but_no_limit),

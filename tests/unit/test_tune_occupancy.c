@@ -17,7 +17,8 @@
 static tune_device h100(void) { return *tune_device_find("h100"); }
 
 static void occupancy_table_matches(void **state) {
-  /* 64 warps, 65536 registers in units of 256 a warp, 228 KiB shared in units of 128 bytes and 1 KiB a block, 32 blocks. Each quarter has its own registers. */
+  /* 64 warps, 65536 registers in units of 256 a warp, 228 KiB shared in units of 128 bytes and 1 KiB a block, 32
+   * blocks. Each quarter has its own registers. */
   static const struct {
     occ_input in;
     int32_t blocks, warps;
@@ -54,9 +55,10 @@ static void occupancy_table_matches(void **state) {
   }
 }
 
-/* Each architecture as its backend describes it. CUDA: limits of the programming guide's table "Technical Specifications per Compute
- * Capability", rules of the CUDA occupancy calculator. CDNA: waves a SIMD by VGPRs as LLVM's unit test of the gfx90a and gfx940 subtargets
- * lists them (8 up to 64, 7 to 72, 6 to 80, 5 to 96, 4 to 128, 3 to 168, 2 to 256, 1 to 512). RDNA: 1536 VGPRs a SIMD in units of 24. */
+/* Each architecture as its backend describes it. CUDA: limits of the programming guide's table "Technical
+ * Specifications per Compute Capability", rules of the CUDA occupancy calculator. CDNA: waves a SIMD by VGPRs as LLVM's
+ * unit test of the gfx90a and gfx940 subtargets lists them (8 up to 64, 7 to 72, 6 to 80, 5 to 96, 4 to 128, 3 to 168,
+ * 2 to 256, 1 to 512). RDNA: 1536 VGPRs a SIMD in units of 24. */
 static void occupancy_of_known_architectures(void **state) {
   static const struct {
     const char *arch;
@@ -94,8 +96,9 @@ static void occupancy_of_known_architectures(void **state) {
     tune_device d = tune_device_from_caps(&caps, "");
     occ_result r = occ_compute(&d, &rows[i].in);
     if (r.active_warps != rows[i].warps || strcmp(r.limiter, rows[i].limiter))
-      fail_msg("%s, %d warps of %d registers, %lld bytes: %d by %s, not %d by %s", rows[i].arch, rows[i].in.warps, rows[i].in.regs, (long long)rows[i].in.shared_bytes, r.active_warps,
-               r.limiter, rows[i].warps, rows[i].limiter);
+      fail_msg("%s, %d warps of %d registers, %lld bytes: %d by %s, not %d by %s", rows[i].arch, rows[i].in.warps,
+               rows[i].in.regs, (long long)rows[i].in.shared_bytes, r.active_warps, r.limiter, rows[i].warps,
+               rows[i].limiter);
   }
 }
 
@@ -137,7 +140,8 @@ static void shared_bytes_counts_stages_and_padding(void **state) {
 static void registers_grow_with_tile_and_shrink_with_warps(void **state) {
   tune_device d = h100();
   tune_problem p = {.family = TUNE_MATMUL, .m = 512, .n = 512, .k = 512, .in = TSR_F32, .out = TSR_F32};
-  tune_config small = {.m = 64, .n = 64, .k = 32, .use_shared = 1, .async_copy = 1, .stages = 2, .warps = 8}, large = small;
+  tune_config small = {.m = 64, .n = 64, .k = 32, .use_shared = 1, .async_copy = 1, .stages = 2, .warps = 8},
+              large = small;
   large.m = large.n = 128;
   assert_true(occ_regs(&d, &p, &large) >= occ_regs(&d, &p, &small) + 48); /* 64 against 16 accumulators */
   tune_config many = large;
@@ -154,22 +158,36 @@ static void bank_conflict_padding_removes_it(void **state) {
   assert_int_equal(occ_bank_conflict(&d, TSR_F32, 32, 2, 4), 2);
 }
 
-/* Default tiles (16 bytes more a row) of f16: ldmatrix takes 16 bytes of eight rows, which meet no bank twice; unpadded rows of 128 bytes all begin in one. */
+/* Default tiles (16 bytes more a row) of f16: ldmatrix takes 16 bytes of eight rows, which meet no bank twice; unpadded
+ * rows of 128 bytes all begin in one. */
 static void bank_conflicts_are_of_what_a_lane_takes(void **state) {
   static const struct {
     tsr_dialect dialect;
     const char *arch;
     int path, padding, ways;
-  } rows[] = {{DIALECT_CUDA, "sm_80", 1, 8, 1},   {DIALECT_CUDA, "sm_80", 1, 0, 8},  {DIALECT_CUDA, "sm_80", 0, 8, 4},   {DIALECT_CUDA, "sm_90a", 1, 0, 1}, /* wgmma: swizzled */
-              {DIALECT_CUDA, "sm_90a", 0, 0, 32}, {DIALECT_HIP, "gfx942", 1, 8, 2},  {DIALECT_HIP, "gfx942", 1, 0, 16},  {DIALECT_HIP, "gfx942", 2, 0, 1},
-              {DIALECT_HIP, "gfx950", 1, 8, 1},   {DIALECT_HIP, "gfx1100", 1, 8, 1}, {DIALECT_HIP, "gfx1100", 1, 0, 8}};
-  tune_problem p = {.family = TUNE_MATMUL, .op = "matmul", .batch = 1, .m = 1024, .n = 1024, .k = 1024, .in = TSR_F16, .acc = TSR_F32, .out = TSR_F16};
+  } rows[] = {{DIALECT_CUDA, "sm_80", 1, 8, 1},   {DIALECT_CUDA, "sm_80", 1, 0, 8}, {DIALECT_CUDA, "sm_80", 0, 8, 4},
+              {DIALECT_CUDA, "sm_90a", 1, 0, 1}, /* wgmma: swizzled */
+              {DIALECT_CUDA, "sm_90a", 0, 0, 32}, {DIALECT_HIP, "gfx942", 1, 8, 2}, {DIALECT_HIP, "gfx942", 1, 0, 16},
+              {DIALECT_HIP, "gfx942", 2, 0, 1},   {DIALECT_HIP, "gfx950", 1, 8, 1}, {DIALECT_HIP, "gfx1100", 1, 8, 1},
+              {DIALECT_HIP, "gfx1100", 1, 0, 8}};
+  tune_problem p = {.family = TUNE_MATMUL,
+                    .op = "matmul",
+                    .batch = 1,
+                    .m = 1024,
+                    .n = 1024,
+                    .k = 1024,
+                    .in = TSR_F16,
+                    .acc = TSR_F32,
+                    .out = TSR_F16};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     tsr_caps caps;
     assert_null(simt_arch_caps(rows[i].dialect, rows[i].arch, &caps));
     tune_device d = tune_device_from_caps(&caps, "");
-    tune_config c = {.m = 64, .n = 64, .k = 64, .use_shared = 1, .padding = rows[i].padding, .matrix_path = rows[i].path};
-    if (occ_bank_ways(&d, &p, &c) != rows[i].ways) fail_msg("%s, path %d, padding %d: %d ways, not %d", rows[i].arch, rows[i].path, rows[i].padding, occ_bank_ways(&d, &p, &c), rows[i].ways);
+    tune_config c = {
+        .m = 64, .n = 64, .k = 64, .use_shared = 1, .padding = rows[i].padding, .matrix_path = rows[i].path};
+    if (occ_bank_ways(&d, &p, &c) != rows[i].ways)
+      fail_msg("%s, path %d, padding %d: %d ways, not %d", rows[i].arch, rows[i].path, rows[i].padding,
+               occ_bank_ways(&d, &p, &c), rows[i].ways);
     c.use_shared = 0;
     assert_int_equal(occ_bank_ways(&d, &p, &c), 0);
   }
@@ -181,11 +199,18 @@ static void bank_count_is_a_property_of_the_device(void **state) {
     tsr_dialect dialect;
     const char *arch;
     int banks, unpadded, padded; /* ways of rows of 64 words, with 0 and 1 more */
-  } rows[] = {{DIALECT_CUDA, "sm_80", 32, 32, 1}, {DIALECT_CUDA, "sm_90a", 32, 32, 1}, {DIALECT_HIP, "gfx90a", 32, 32, 1}, {DIALECT_HIP, "gfx942", 32, 32, 1},
-              {DIALECT_HIP, "gfx950", 64, 64, 1}, {DIALECT_HIP, "gfx1100", 32, 32, 1}, {DIALECT_SPIRV, "{\"shared_banks\": 16}", 16, 16, 1}, {DIALECT_SPIRV, "{}", 32, 32, 1}};
+  } rows[] = {{DIALECT_CUDA, "sm_80", 32, 32, 1},
+              {DIALECT_CUDA, "sm_90a", 32, 32, 1},
+              {DIALECT_HIP, "gfx90a", 32, 32, 1},
+              {DIALECT_HIP, "gfx942", 32, 32, 1},
+              {DIALECT_HIP, "gfx950", 64, 64, 1},
+              {DIALECT_HIP, "gfx1100", 32, 32, 1},
+              {DIALECT_SPIRV, "{\"shared_banks\": 16}", 16, 16, 1},
+              {DIALECT_SPIRV, "{}", 32, 32, 1}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     tsr_caps caps;
-    if (rows[i].dialect == DIALECT_SPIRV) assert_null(spirv_caps_parse(NULL, rows[i].arch, strlen(rows[i].arch), "caps", &caps));
+    if (rows[i].dialect == DIALECT_SPIRV)
+      assert_null(spirv_caps_parse(NULL, rows[i].arch, strlen(rows[i].arch), "caps", &caps));
     else assert_null(simt_arch_caps(rows[i].dialect, rows[i].arch, &caps));
     tune_device d = tune_device_from_caps(&caps, ""), kept;
     strb b;
@@ -199,8 +224,17 @@ static void bank_count_is_a_property_of_the_device(void **state) {
     assert_int_equal(occ_bank_conflict(&kept, TSR_F32, 64, 1, 4), rows[i].padded);
     /* 12 more words: 76 a row. Every fourth bank is hit: so many lanes share one as there are lanes for it. */
     assert_int_equal(occ_bank_conflict(&kept, TSR_F32, 64, 12, 4), 4);
-    tune_problem p = {.family = TUNE_MATMUL, .op = "matmul", .batch = 1, .m = 1024, .n = 1024, .k = 1024, .in = TSR_F32, .acc = TSR_F32, .out = TSR_F32};
-    tune_config plain = {.m = 64, .n = 64, .k = 64, .use_shared = 1, .stages = 2, .warps = 4, .split_k = 1}, padded = plain;
+    tune_problem p = {.family = TUNE_MATMUL,
+                      .op = "matmul",
+                      .batch = 1,
+                      .m = 1024,
+                      .n = 1024,
+                      .k = 1024,
+                      .in = TSR_F32,
+                      .acc = TSR_F32,
+                      .out = TSR_F32};
+    tune_config plain = {.m = 64, .n = 64, .k = 64, .use_shared = 1, .stages = 2, .warps = 4, .split_k = 1},
+                padded = plain;
     padded.padding = 1;
     cost_estimate with, without;
     cost_compute(&kept, &p, &plain, &without);
@@ -218,8 +252,27 @@ static void any_config_is_computed_safely(void **state) {
   tune_device d = h100();
   for (int i = 0; i < N * N * N * 4; i++) {
     int32_t x = values[i % N], y = values[i / N % N], z = values[i / N / N % N];
-    tune_config c = {.m = x, .n = y, .k = z, .padding = y, .stages = x, .warps = z, .vectorize = y, .use_shared = 1, .cluster = x, .split_k = z, .stream_k = y, .raster = x};
-    tune_problem p = {.family = families[i / N / N / N], .op = "x", .batch = INT64_MAX, .m = INT64_MAX, .n = INT64_MAX, .k = z == INT32_MAX ? INT64_MAX : 1 << 20, .in = TSR_F64, .acc = TSR_F64, .out = TSR_F64,
+    tune_config c = {.m = x,
+                     .n = y,
+                     .k = z,
+                     .padding = y,
+                     .stages = x,
+                     .warps = z,
+                     .vectorize = y,
+                     .use_shared = 1,
+                     .cluster = x,
+                     .split_k = z,
+                     .stream_k = y,
+                     .raster = x};
+    tune_problem p = {.family = families[i / N / N / N],
+                      .op = "x",
+                      .batch = INT64_MAX,
+                      .m = INT64_MAX,
+                      .n = INT64_MAX,
+                      .k = z == INT32_MAX ? INT64_MAX : 1 << 20,
+                      .in = TSR_F64,
+                      .acc = TSR_F64,
+                      .out = TSR_F64,
                       .passes = INT32_MAX};
     int32_t ways = occ_bank_conflict(&d, TSR_F64, x, y, z);
     assert_true(ways >= 1 && ways <= 32);
@@ -290,24 +343,28 @@ static void profile_keeps_what_a_device_can_do(void **state) {
   tune_device d = h100(), again;
   d.clusters = d.lds_direct = d.warpgroup_matrix = true;
   d.shared_ideal = 65536;
-  d.matrix_from = TUNE_REACHED, d.launch_from = d.barrier_from = TUNE_MEASURED, d.measured_on = 1795000000, d.queried = true;
+  d.matrix_from = TUNE_REACHED, d.launch_from = d.barrier_from = TUNE_MEASURED, d.measured_on = 1795000000,
+  d.queried = true;
   strb text;
   strb_init(&text, NULL);
   tune_device_print(&d, &text);
   assert_null(tune_device_parse(strb_text(&text), "printed", &again));
   assert_true(again.clusters && again.lds_direct && again.warpgroup_matrix);
   assert_int_equal(again.shared_ideal, 65536);
-  assert_true(again.fma_from == TUNE_LISTED && again.matrix_from == TUNE_REACHED && again.launch_from == TUNE_MEASURED && again.barrier_from == TUNE_MEASURED);
+  assert_true(again.fma_from == TUNE_LISTED && again.matrix_from == TUNE_REACHED &&
+              again.launch_from == TUNE_MEASURED && again.barrier_from == TUNE_MEASURED);
   assert_true(again.measured_on == 1795000000 && again.queried);
   strb_clear(&text);
 }
 
-/* An estimate of exactly half a last digit is printed one way by the device that was measured and another by what was kept, if a bit is lost. */
+/* An estimate of exactly half a last digit is printed one way by the device that was measured and another by what was
+ * kept, if a bit is lost. */
 static void profile_keeps_every_bit_of_a_rate(void **state) {
   for (int i = 1; i < 2000; i++) {
     tune_device d = h100(), again;
     d.launch_ns = 1000.0 / i, d.barrier_ns = 0.1 * i, d.fma_gflops = 1e6 / i;
-    for (int t = 0; t < d.n_tiers; t++) d.tier[t].gbps = 2097152.0 * (t + 1) / (i + 0.5), d.tier[t].latency_cycles = 1e4 / i;
+    for (int t = 0; t < d.n_tiers; t++)
+      d.tier[t].gbps = 2097152.0 * (t + 1) / (i + 0.5), d.tier[t].latency_cycles = 1e4 / i;
     strb text;
     strb_init(&text, NULL);
     tune_device_print(&d, &text);
@@ -315,13 +372,16 @@ static void profile_keeps_every_bit_of_a_rate(void **state) {
     strb_clear(&text);
     assert_true(again.launch_ns == d.launch_ns && again.barrier_ns == d.barrier_ns && again.fma_gflops == d.fma_gflops);
     for (int t = 0; t < d.n_tiers; t++)
-      assert_true(again.tier[t].bytes == d.tier[t].bytes && again.tier[t].gbps == d.tier[t].gbps && again.tier[t].latency_cycles == d.tier[t].latency_cycles);
+      assert_true(again.tier[t].bytes == d.tier[t].bytes && again.tier[t].gbps == d.tier[t].gbps &&
+                  again.tier[t].latency_cycles == d.tier[t].latency_cycles);
   }
 }
 
 static void profile_bad_line_names_its_place(void **state) {
-  static const char *const bad[] = {"name = x\ncores = -1\n", "name = x\nwhat = 3\n", "name = x\ntier = l2 1\n", "name = x\ntier = l2 -1 5 5\n", "name = x\ntier = l2 1 5 nan\n",
-                                    "name = x\nmatrix = 16 16 16 bf16 nope\n", "name = x\ncores = 1e300\n", "name = x\ncores 4\n", "name = x\nfma_from = hearsay\n"};
+  static const char *const bad[] = {
+      "name = x\ncores = -1\n",       "name = x\nwhat = 3\n",          "name = x\ntier = l2 1\n",
+      "name = x\ntier = l2 -1 5 5\n", "name = x\ntier = l2 1 5 nan\n", "name = x\nmatrix = 16 16 16 bf16 nope\n",
+      "name = x\ncores = 1e300\n",    "name = x\ncores 4\n",           "name = x\nfma_from = hearsay\n"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     tune_device d;
     tsr_status st = tune_device_parse(bad[i], "f.profile", &d);

@@ -1,5 +1,5 @@
-/* Strategies replayed on real spaces that were measured exhaustively (bench/tune, recorded with `tessera tune --record`): without
- * noise, the same on every machine. The thresholds are the tuner's promises. */
+/* Strategies replayed on real spaces that were measured exhaustively (bench/tune, recorded with `tessera tune
+ * --record`): without noise, the same on every machine. The thresholds are the tuner's promises. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,8 +48,17 @@ static int drop_all(void **state) {
 /* Best found over best of all. */
 static double fraction(record *r, const search_strategy *strategy, size_t samples, uint64_t seed) {
   search_measure m = record_replay(r);
-  search_desc d = {.space = &r->space, .device = &r->device, .problem = &r->problem, .strategy = strategy, .measure = &m, .dflt = &r->dflt,
-                   .samples = samples, .samples_fixed = true, .seed = seed, .stop_fraction = 2, .keep_default_gain = 1e-9};
+  search_desc d = {.space = &r->space,
+                   .device = &r->device,
+                   .problem = &r->problem,
+                   .strategy = strategy,
+                   .measure = &m,
+                   .dflt = &r->dflt,
+                   .samples = samples,
+                   .samples_fixed = true,
+                   .seed = seed,
+                   .stop_fraction = 2,
+                   .keep_default_gain = 1e-9};
   search_outcome o;
   tsr_status st = search_run(&d, &o);
   const search_result *best = st ? NULL : record_find(r, &o.best);
@@ -63,9 +72,11 @@ static void hybrid_reaches_97_percent(void **state) {
   int in50 = 0, in16 = 0;
   double model = 0;
   for (int i = 0; i < n_spaces; i++) {
-    double f8 = fraction(&spaces[i], &search_hybrid, 8, 1), f16 = fraction(&spaces[i], &search_hybrid, 16, 1), f50 = fraction(&spaces[i], &search_hybrid, 50, 1);
+    double f8 = fraction(&spaces[i], &search_hybrid, 8, 1), f16 = fraction(&spaces[i], &search_hybrid, 16, 1),
+           f50 = fraction(&spaces[i], &search_hybrid, 50, 1);
     double fm = fraction(&spaces[i], &search_model_only, 0, 1);
-    print_message("%-40s %5zu points: 8 %.3f, 16 %.3f, 50 %.3f, model-only %.3f\n", spaces[i].label, spaces[i].n_samples, f8, f16, f50, fm);
+    print_message("%-40s %5zu points: 8 %.3f, 16 %.3f, 50 %.3f, model-only %.3f\n", spaces[i].label,
+                  spaces[i].n_samples, f8, f16, f50, fm);
     in50 += f50 >= 0.97;
     in16 += f16 >= 0.97;
     model += fm / n_spaces;
@@ -81,7 +92,8 @@ static void hybrid_beats_random_at_every_budget(void **state) {
     double h = 0, r = 0;
     for (int i = 0; i < n_spaces; i++) {
       h += fraction(&spaces[i], &search_hybrid, budget, 1) / n_spaces;
-      for (uint64_t seed = 1; seed <= RANDOM_SEEDS; seed++) r += fraction(&spaces[i], &search_random, budget, seed) / (RANDOM_SEEDS * n_spaces);
+      for (uint64_t seed = 1; seed <= RANDOM_SEEDS; seed++)
+        r += fraction(&spaces[i], &search_random, budget, seed) / (RANDOM_SEEDS * n_spaces);
     }
     print_message("budget %2zu: hybrid %.4f, random %.4f\n", budget, h, r);
     assert_true(h > r);

@@ -1,4 +1,5 @@
-/* Strategies replayed on recorded spaces: quality, bit-for-bit repetition, failures, cancelling, early stop, resuming. */
+/* Strategies replayed on recorded spaces: quality, bit-for-bit repetition, failures, cancelling, early stop, resuming.
+ */
 #include "tests/unit/tune_spaces.h"
 
 #include <setjmp.h>
@@ -22,9 +23,17 @@ static int drop_spaces(void **state) {
   return 0;
 }
 
-static search_desc desc_of(record *r, const search_strategy *strategy, const search_measure *m, size_t samples, uint64_t seed) {
-  return (search_desc){.space = &r->space, .device = &r->device, .problem = &r->problem, .strategy = strategy, .measure = m,
-                       .dflt = &r->dflt, .samples = samples, .seed = seed, .stop_fraction = 2};
+static search_desc desc_of(record *r, const search_strategy *strategy, const search_measure *m, size_t samples,
+                           uint64_t seed) {
+  return (search_desc){.space = &r->space,
+                       .device = &r->device,
+                       .problem = &r->problem,
+                       .strategy = strategy,
+                       .measure = m,
+                       .dflt = &r->dflt,
+                       .samples = samples,
+                       .seed = seed,
+                       .stop_fraction = 2};
 }
 
 static double fraction(record *r, const search_strategy *strategy, size_t samples, uint64_t seed) {
@@ -42,8 +51,8 @@ static void hybrid_reaches_the_best_in_few_samples(void **state) {
   int in50 = 0, in16 = 0;
   for (int i = 0; i < N_SYNTHETIC; i++) {
     double f16 = fraction(&spaces[i], &search_hybrid, 16, 1), f50 = fraction(&spaces[i], &search_hybrid, 50, 1);
-    print_message("%-14s %5zu points: 16 samples %.3f, 50 samples %.3f, model-only %.3f\n", spaces[i].label, spaces[i].n_samples, f16, f50,
-                  fraction(&spaces[i], &search_model_only, 0, 1));
+    print_message("%-14s %5zu points: 16 samples %.3f, 50 samples %.3f, model-only %.3f\n", spaces[i].label,
+                  spaces[i].n_samples, f16, f50, fraction(&spaces[i], &search_model_only, 0, 1));
     in50 += f50 >= 0.97;
     in16 += f16 >= 0.97;
   }
@@ -57,7 +66,8 @@ static void hybrid_beats_random_at_every_budget(void **state) {
     double h = 0, r = 0;
     for (int i = 0; i < N_SYNTHETIC; i++) {
       h += fraction(&spaces[i], &search_hybrid, budgets[b], 1) / N_SYNTHETIC;
-      for (uint64_t seed = 1; seed <= 10; seed++) r += fraction(&spaces[i], &search_random, budgets[b], seed) / (10 * N_SYNTHETIC);
+      for (uint64_t seed = 1; seed <= 10; seed++)
+        r += fraction(&spaces[i], &search_random, budgets[b], seed) / (10 * N_SYNTHETIC);
     }
     print_message("budget %2zu: hybrid %.4f random %.4f\n", budgets[b], h, r);
     assert_true(h > r);
@@ -93,7 +103,8 @@ static void samples_are_distinct_legal_and_within_budget(void **state) {
     assert_true(measures || o.measurements == 0);
     for (size_t i = 0; i < o.n_samples; i++) {
       assert_true(space_is_legal(&spaces[0].space, &o.sample_points[i], NULL, 0));
-      for (size_t j = 0; j < i; j++) assert_false(space_point_equal(&spaces[0].space, &o.sample_points[i], &o.sample_points[j]));
+      for (size_t j = 0; j < i; j++)
+        assert_false(space_point_equal(&spaces[0].space, &o.sample_points[i], &o.sample_points[j]));
     }
     search_outcome_clear(NULL, &o);
   }
@@ -124,13 +135,18 @@ typedef struct scripted {
 
 static tsr_status scripted_measure(void *user, const space *s, const space_point *p, size_t n, search_result *out) {
   scripted *x = user;
-  if (x->fail_after && x->calls >= x->fail_after) return st_make(NULL, TSR_DEVICE_LOST, ST_WHERE("test", NULL, NULL), "gone");
+  if (x->fail_after && x->calls >= x->fail_after)
+    return st_make(NULL, TSR_DEVICE_LOST, ST_WHERE("test", NULL, NULL), "gone");
   x->calls++;
   for (size_t i = 0; i < n; i++)
-    out[i] = x->all_fail ? (search_result){0, SAMPLE_FAILED} : (search_result){1000 + 10.0 * p[i].i[0] + p[i].i[1], p[i].i[2] % 2 ? SAMPLE_FAILED : SAMPLE_OK};
+    out[i] = x->all_fail
+                 ? (search_result){0, SAMPLE_FAILED}
+                 : (search_result){1000 + 10.0 * p[i].i[0] + p[i].i[1], p[i].i[2] % 2 ? SAMPLE_FAILED : SAMPLE_OK};
   return NULL;
 }
-static void scripted_keep(void *user, const space *s, const space_point *p, const search_result *r) { ((scripted *)user)->kept++; }
+static void scripted_keep(void *user, const space *s, const space_point *p, const search_result *r) {
+  ((scripted *)user)->kept++;
+}
 static bool scripted_progress(void *user, const search_progress *p) {
   assert_true(p->done >= 1 && p->done <= p->budget);
   return !((scripted *)user)->cancel || p->done < 5;
@@ -151,18 +167,23 @@ static void failing_candidates_never_win(void **state) {
   search_outcome_clear(NULL, &o);
 }
 
-/* Candidates far faster than the default when alone; in the play-off by the median too, but only in `wins` of the rounds. */
+/* Candidates far faster than the default when alone; in the play-off by the median too, but only in `wins` of the
+ * rounds. */
 typedef struct wavering {
   space_point dflt;
   double wins;
 } wavering;
 static tsr_status wavering_measure(void *user, const space *s, const space_point *p, size_t n, search_result *out) {
   const wavering *w = user;
-  for (size_t i = 0; i < n; i++) out[i] = (search_result){space_point_equal(s, &p[i], &w->dflt) ? 1000 : 800, SAMPLE_OK, w->wins};
+  for (size_t i = 0; i < n; i++)
+    out[i] = (search_result){space_point_equal(s, &p[i], &w->dflt) ? 1000 : 800, SAMPLE_OK, w->wins};
   return NULL;
 }
 static void default_stays_unless_beaten_in_most_rounds(void **state) {
-  static const struct { double wins; bool stays; } all[] = {{0.5, true}, {0.6, true}, {0.7, false}, {1, false}, {0, false}}; /* 0: not known */
+  static const struct {
+    double wins;
+    bool stays;
+  } all[] = {{0.5, true}, {0.6, true}, {0.7, false}, {1, false}, {0, false}}; /* 0: not known */
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     wavering w = {.wins = all[i].wins};
     search_measure m = {wavering_measure, NULL, NULL, &w};
@@ -215,7 +236,8 @@ static void known_measurements_are_not_repeated(void **state) {
   assert_int_equal(from_cache, 12);
   assert_int_equal(second.n_samples, 20);
   assert_true(second.measurements <= 8 + 4);
-  assert_true(space_point_equal(&spaces[2].space, &first.best, &second.best)); /* a resumed search ends where the whole one did */
+  assert_true(space_point_equal(&spaces[2].space, &first.best,
+                                &second.best)); /* a resumed search ends where the whole one did */
   search_outcome_clear(NULL, &first), search_outcome_clear(NULL, &second);
 }
 
@@ -261,7 +283,9 @@ static void objective_is_replaceable(void **state) {
   search_outcome_clear(NULL, &fast), search_outcome_clear(NULL, &slow);
 }
 
-static double constant_model(void *user, const tune_device *d, const tune_problem *p, const tune_config *c) { return c->m == *(int *)user ? 5 : -1; }
+static double constant_model(void *user, const tune_device *d, const tune_problem *p, const tune_config *c) {
+  return c->m == *(int *)user ? 5 : -1;
+}
 static void cost_model_is_replaceable_and_can_forbid(void **state) {
   int only = 64;
   cost_model model = {"only-64", constant_model, NULL, &only};
@@ -325,9 +349,16 @@ static void record_text_round_trips_and_refuses_damage(void **state) {
 
 /* Names with quotes, numbers beyond their type: read, or refused, and what was read comes out readable. */
 static void record_text_may_hold_anything(void **state) {
-  static const char head[] = "{\"schema\": 1, \"label\": \"a \\\"b\\n\", \"device\": \"name = d\\n\", \"problem\": {\"family\": \"row\", \"op\": \"o\\\"p\", \"m\": 1e300, \"n\": 2, \"passes\": 1e300, "
-                             "\"in\": \"f32\", \"out\": \"f32\"}, \"default\": \"m=1\", \"knobs\": [{\"name\": \"k\\n\\\"\", \"values\": [";
-  static const struct { const char *values; bool good; } cases[] = {{"1, 2]}], \"samples\": [[1, 1e300]]}", true}, {"1e300]}], \"samples\": [[0, 1]]}", false}, {"1]}], \"samples\": [[1e300, 1]]}", false}};
+  static const char head[] =
+      "{\"schema\": 1, \"label\": \"a \\\"b\\n\", \"device\": \"name = d\\n\", \"problem\": {\"family\": \"row\", "
+      "\"op\": \"o\\\"p\", \"m\": 1e300, \"n\": 2, \"passes\": 1e300, "
+      "\"in\": \"f32\", \"out\": \"f32\"}, \"default\": \"m=1\", \"knobs\": [{\"name\": \"k\\n\\\"\", \"values\": [";
+  static const struct {
+    const char *values;
+    bool good;
+  } cases[] = {{"1, 2]}], \"samples\": [[1, 1e300]]}", true},
+               {"1e300]}], \"samples\": [[0, 1]]}", false},
+               {"1]}], \"samples\": [[1e300, 1]]}", false}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[1024];
     record r, again;

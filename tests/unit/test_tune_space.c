@@ -13,20 +13,43 @@
 #include <cmocka.h>
 
 static tune_problem gemm(int64_t m, int64_t n, int64_t k, tsr_dtype t) {
-  return (tune_problem){.family = TUNE_MATMUL, .op = "matmul", .batch = 1, .m = m, .n = n, .k = k, .in = t, .acc = TSR_F32, .out = t};
+  return (tune_problem){
+      .family = TUNE_MATMUL, .op = "matmul", .batch = 1, .m = m, .n = n, .k = k, .in = t, .acc = TSR_F32, .out = t};
 }
 static tune_device small_gpu(void) {
-  return (tune_device){.name = "small", .cores = 16, .warp_size = 32, .max_warps = 48, .max_blocks = 16, .max_threads = 512,
-                       .regs_per_core = 65536, .regs_per_thread = 255, .reg_granule = 256, .shared_granule = 256,
-                       .shared_per_block = 49152, .shared_per_core = 98304, .banks = 32, .clock_ghz = 1.5,
-                       .fma_gflops = 8000, .matrix_gflops = 60000, .launch_ns = 5000,
-                       .n_tiers = 2, .tier = {{"l2", 4e6, 1500, 200, false}, {"memory", 8e9, 400, 500, false}},
-                       .n_matrix = 1, .matrix = {{16, 16, 16, TSR_BF16, TSR_F32}}};
+  return (tune_device){.name = "small",
+                       .cores = 16,
+                       .warp_size = 32,
+                       .max_warps = 48,
+                       .max_blocks = 16,
+                       .max_threads = 512,
+                       .regs_per_core = 65536,
+                       .regs_per_thread = 255,
+                       .reg_granule = 256,
+                       .shared_granule = 256,
+                       .shared_per_block = 49152,
+                       .shared_per_core = 98304,
+                       .banks = 32,
+                       .clock_ghz = 1.5,
+                       .fma_gflops = 8000,
+                       .matrix_gflops = 60000,
+                       .launch_ns = 5000,
+                       .n_tiers = 2,
+                       .tier = {{"l2", 4e6, 1500, 200, false}, {"memory", 8e9, 400, 500, false}},
+                       .n_matrix = 1,
+                       .matrix = {{16, 16, 16, TSR_BF16, TSR_F32}}};
 }
 static tune_device small_cpu(void) {
-  return (tune_device){.name = "cpu", .is_cpu = true, .cores = 2, .warp_size = 16, .shared_per_block = 2 << 20, .clock_ghz = 2.5,
-                       .fma_gflops = 300, .n_tiers = 3,
-                       .tier = {{"l1", 48e3, 400, 5, false}, {"l2", 2e6, 150, 14, false}, {"memory", 0, 20, 250, false}}};
+  return (tune_device){
+      .name = "cpu",
+      .is_cpu = true,
+      .cores = 2,
+      .warp_size = 16,
+      .shared_per_block = 2 << 20,
+      .clock_ghz = 2.5,
+      .fma_gflops = 300,
+      .n_tiers = 3,
+      .tier = {{"l1", 48e3, 400, 5, false}, {"l2", 2e6, 150, 14, false}, {"memory", 0, 20, 250, false}}};
 }
 
 static void matmul_space_respects_every_limit(void **state) {
@@ -83,7 +106,8 @@ static void columns_in_lanes_are_points_where_they_suit(void **state) {
       plain.matrix_path = 0;
       cost_compute(&d, &p, &c, &fast);
       cost_compute(&d, &p, &plain, &slow);
-      if (c.m * c.n / c.warps / 8 == 32 && 8 * c.warps <= c.m) assert_true(fast.term_ns[COST_MATH] < slow.term_ns[COST_MATH]);
+      if (c.m * c.n / c.warps / 8 == 32 && 8 * c.warps <= c.m)
+        assert_true(fast.term_ns[COST_MATH] < slow.term_ns[COST_MATH]);
       columns++;
     }
     assert_int_equal(columns > 0, cases[i].any);
@@ -158,7 +182,10 @@ static void long_steps_offered_on_simd_registers_only(void **state) {
   static space s;
   tune_device gpu = small_gpu(), simd = gpu;
   simd.warp_size = 8;
-  static const struct { bool simd; tsr_dtype t; } cases[] = {{true, TSR_BF16}, {true, TSR_F16}, {true, TSR_F32}, {false, TSR_BF16}};
+  static const struct {
+    bool simd;
+    tsr_dtype t;
+  } cases[] = {{true, TSR_BF16}, {true, TSR_F16}, {true, TSR_F32}, {false, TSR_BF16}};
   for (int i = 0; i < 4; i++) {
     tune_problem p = gemm(256, 256, 256, cases[i].t);
     space_build(cases[i].simd ? &simd : &gpu, &p, NULL, &s);
@@ -173,7 +200,13 @@ static void row_and_elementwise_spaces_are_legal_and_not_empty(void **state) {
   for (size_t v = 0; v < 2; v++)
     for (size_t j = 0; j < sizeof cols / sizeof *cols; j++)
       for (int f = TUNE_ROW; f <= TUNE_ELEMENTWISE; f++) {
-        tune_problem p = {.family = (tune_family)f, .op = "x", .m = f == TUNE_ROW ? 33 : 1, .n = cols[j], .in = TSR_F32, .out = TSR_F32, .passes = 2};
+        tune_problem p = {.family = (tune_family)f,
+                          .op = "x",
+                          .m = f == TUNE_ROW ? 33 : 1,
+                          .n = cols[j],
+                          .in = TSR_F32,
+                          .out = TSR_F32,
+                          .passes = 2};
         static space s;
         space_build(&devs[v], &p, NULL, &s);
         space_point at;
@@ -273,7 +306,8 @@ static void restricted_space_moves_only_the_named_knobs(void **state) {
   tune_problem p = gemm(256, 256, 256, TSR_F32);
   static space s;
   space_build(&d, &p, NULL, &s);
-  tune_config dflt = {.m = 64, .n = 64, .k = 32, .vectorize = 4, .use_shared = 1, .stages = 2, .split_k = 1, .warps = 4};
+  tune_config dflt = {
+      .m = 64, .n = 64, .k = 32, .vectorize = 4, .use_shared = 1, .stages = 2, .split_k = 1, .warps = 4};
   space_restrict(&s, "m,warps", &dflt);
   for (int32_t i = 0; i < s.n_knobs; i++) {
     bool free = !strcmp(s.knob[i].name, "m") || !strcmp(s.knob[i].name, "warps");
@@ -292,7 +326,16 @@ static double predict(const tune_device *d, const tune_problem *p, tune_config c
 static void cost_larger_k_means_more_reuse_less_barrier(void **state) {
   tune_device d = small_gpu();
   tune_problem p = gemm(4096, 4096, 4096, TSR_BF16);
-  tune_config c = {.m = 128, .n = 128, .k = 16, .vectorize = 8, .use_shared = 1, .padding = 8, .stages = 2, .warps = 8, .split_k = 1, .matrix_path = 1};
+  tune_config c = {.m = 128,
+                   .n = 128,
+                   .k = 16,
+                   .vectorize = 8,
+                   .use_shared = 1,
+                   .padding = 8,
+                   .stages = 2,
+                   .warps = 8,
+                   .split_k = 1,
+                   .matrix_path = 1};
   cost_estimate a, b;
   cost_compute(&d, &p, &c, &a);
   c.k = 32;
@@ -359,7 +402,16 @@ static void streamed_product_costs_its_bytes_and_a_launch(void **state) {
 static void cost_terms_add_up_and_explain_names_all(void **state) {
   tune_device d = *tune_device_find("h100");
   tune_problem p = gemm(4096, 4096, 4096, TSR_BF16);
-  tune_config c = {.m = 128, .n = 128, .k = 64, .vectorize = 8, .use_shared = 1, .async_copy = 1, .stages = 3, .warps = 8, .split_k = 1, .matrix_path = 1};
+  tune_config c = {.m = 128,
+                   .n = 128,
+                   .k = 64,
+                   .vectorize = 8,
+                   .use_shared = 1,
+                   .async_copy = 1,
+                   .stages = 3,
+                   .warps = 8,
+                   .split_k = 1,
+                   .matrix_path = 1};
   cost_estimate e;
   cost_compute(&d, &p, &c, &e);
   double most = 0;
@@ -372,15 +424,32 @@ static void cost_terms_add_up_and_explain_names_all(void **state) {
   strb b;
   strb_init(&b, NULL);
   cost_explain(&d, &p, &c, &b);
-  for (int t = 0; t < COST_N_TERMS; t++) assert_true(t == COST_EXP || strstr(strb_text(&b), cost_term_name((cost_term)t)));
+  for (int t = 0; t < COST_N_TERMS; t++)
+    assert_true(t == COST_EXP || strstr(strb_text(&b), cost_term_name((cost_term)t)));
   assert_non_null(strstr(strb_text(&b), "bound by"));
   strb_clear(&b);
 }
 
 static void attention_is_estimated_term_by_term(void **state) {
   tune_device d = *tune_device_find("h100");
-  tune_problem p = {.family = TUNE_ATTENTION, .op = "attention", .batch = 32, .m = 4096, .n = 4096, .k = 128, .in = TSR_BF16, .acc = TSR_F32, .out = TSR_BF16};
-  tune_config c = {.m = 128, .n = 64, .k = 128, .use_shared = 1, .async_copy = 1, .stages = 2, .warps = 8, .split_k = 1, .matrix_path = 1};
+  tune_problem p = {.family = TUNE_ATTENTION,
+                    .op = "attention",
+                    .batch = 32,
+                    .m = 4096,
+                    .n = 4096,
+                    .k = 128,
+                    .in = TSR_BF16,
+                    .acc = TSR_F32,
+                    .out = TSR_BF16};
+  tune_config c = {.m = 128,
+                   .n = 64,
+                   .k = 128,
+                   .use_shared = 1,
+                   .async_copy = 1,
+                   .stages = 2,
+                   .warps = 8,
+                   .split_k = 1,
+                   .matrix_path = 1};
   cost_estimate e, x;
   cost_compute(&d, &p, &c, &x);
   assert_int_equal(x.bound, COST_SHARED); /* eight warps read the keys and values each for itself */
@@ -389,13 +458,17 @@ static void attention_is_estimated_term_by_term(void **state) {
   double scores = 32.0 * 4096 * 4096, qkvo = 4.0 * 32 * 4096 * 128 * 2;
   assert_true(e.flops == 4 * scores * 128 && e.padded_flops == e.flops); /* Q K' and P V */
   assert_true(e.term_ns[COST_EXP] == scores / (d.fma_gflops / 16));
-  assert_true(e.memory_bytes == qkvo && qkvo + 2 * scores * 2 > 3 * qkvo); /* unfused, the scores go out and come back */
-  assert_true(e.bound == COST_L2 && e.total_ns >= cost_roofline_ns(&d, &p)); /* at the listed 5.5 TB/s: 128 rows are few for reading all keys */
+  assert_true(e.memory_bytes == qkvo &&
+              qkvo + 2 * scores * 2 > 3 * qkvo); /* unfused, the scores go out and come back */
+  assert_true(e.bound == COST_L2 &&
+              e.total_ns >=
+                  cost_roofline_ns(&d, &p)); /* at the listed 5.5 TB/s: 128 rows are few for reading all keys */
   c.m = 256;
   cost_compute(&d, &p, &c, &x);
   assert_int_equal(x.bound, COST_MATH);
   c.m = 128;
-  assert_int_equal(occ_shared_bytes(&p, &c), 2 * (128 * 128 + 2 * 2 * 64 * 128)); /* the queries, keys and values twice */
+  assert_int_equal(occ_shared_bytes(&p, &c),
+                   2 * (128 * 128 + 2 * 2 * 64 * 128)); /* the queries, keys and values twice */
   c.m = 64;
   cost_compute(&d, &p, &c, &x);
   assert_true(x.l2_bytes > 1.9 * e.l2_bytes && x.term_ns[COST_MATH] > e.term_ns[COST_MATH]);
@@ -423,7 +496,16 @@ static void attention_is_estimated_term_by_term(void **state) {
 static void cost_prefers_what_must_be_better(void **state) {
   tune_device g = small_gpu(), c = small_cpu();
   tune_problem big = gemm(4096, 4096, 4096, TSR_BF16), tall = gemm(128, 128, 65536, TSR_BF16);
-  tune_config base = {.m = 128, .n = 128, .k = 32, .vectorize = 8, .use_shared = 1, .padding = 8, .stages = 2, .warps = 8, .split_k = 1, .matrix_path = 1};
+  tune_config base = {.m = 128,
+                      .n = 128,
+                      .k = 32,
+                      .vectorize = 8,
+                      .use_shared = 1,
+                      .padding = 8,
+                      .stages = 2,
+                      .warps = 8,
+                      .split_k = 1,
+                      .matrix_path = 1};
   tune_config scalar = base, narrow = base, tiny = base, split = base;
   scalar.matrix_path = 0;
   narrow.vectorize = 1;
@@ -440,12 +522,22 @@ static void cost_prefers_what_must_be_better(void **state) {
   assert_true(predict(&c, &f, two) < predict(&c, &f, one)); /* two cores, one task */
   tune_device simd = small_gpu(); /* lavapipe */
   simd.warp_size = 8;
-  tune_config few = {.m = 64, .n = 32, .k = 32, .vectorize = 1, .stages = 1, .split_k = 1, .warps = 4}, many = few, shared = few;
+  tune_config few = {.m = 64, .n = 32, .k = 32, .vectorize = 1, .stages = 1, .split_k = 1, .warps = 4}, many = few,
+              shared = few;
   many.warps = 16, many.m = 16;
   shared.use_shared = 1;
   assert_true(predict(&simd, &f, few) < predict(&simd, &f, many)); /* sums per lane against everything else */
   assert_true(predict(&simd, &f, few) < predict(&simd, &f, shared));
-  tune_problem rows = {.family = TUNE_ROW, .op = "row", .batch = 1, .m = 256, .n = 512, .k = 1, .in = TSR_F32, .acc = TSR_F32, .out = TSR_F32, .passes = 1};
+  tune_problem rows = {.family = TUNE_ROW,
+                       .op = "row",
+                       .batch = 1,
+                       .m = 256,
+                       .n = 512,
+                       .k = 1,
+                       .in = TSR_F32,
+                       .acc = TSR_F32,
+                       .out = TSR_F32,
+                       .passes = 1};
   tune_config alone = {.m = 1, .vectorize = 1, .warps = 1, .stages = 1, .split_k = 1}, together = alone;
   together.warps = 8;
   assert_true(predict(&simd, &rows, alone) < predict(&simd, &rows, together));
@@ -453,8 +545,27 @@ static void cost_prefers_what_must_be_better(void **state) {
 
 static void cost_of_shared_steps_and_shared_rows(void **state) {
   tune_device d = *tune_device_find("h100");
-  tune_problem p = gemm(1536, 1536, 8192, TSR_BF16), rows = {.family = TUNE_ROW, .op = "row", .batch = 1, .m = 4096, .n = 65536, .k = 1, .in = TSR_F32, .acc = TSR_F32, .out = TSR_F32, .passes = 1};
-  tune_config alone = {.m = 128, .n = 256, .k = 64, .vectorize = 8, .use_shared = 1, .async_copy = 1, .stages = 3, .warps = 8, .split_k = 1, .matrix_path = 1}, stream = alone;
+  tune_problem p = gemm(1536, 1536, 8192, TSR_BF16), rows = {.family = TUNE_ROW,
+                                                             .op = "row",
+                                                             .batch = 1,
+                                                             .m = 4096,
+                                                             .n = 65536,
+                                                             .k = 1,
+                                                             .in = TSR_F32,
+                                                             .acc = TSR_F32,
+                                                             .out = TSR_F32,
+                                                             .passes = 1};
+  tune_config alone = {.m = 128,
+                       .n = 256,
+                       .k = 64,
+                       .vectorize = 8,
+                       .use_shared = 1,
+                       .async_copy = 1,
+                       .stages = 3,
+                       .warps = 8,
+                       .split_k = 1,
+                       .matrix_path = 1},
+              stream = alone;
   stream.stream_k = 132;
   assert_true(predict(&d, &p, stream) < 0.8 * predict(&d, &p, alone)); /* 72 tiles on 132 cores */
   tune_config chunks = {.m = 1, .vectorize = 4, .warps = 8, .stages = 1, .split_k = 1, .cluster = 1}, cluster = chunks;
@@ -464,7 +575,16 @@ static void cost_of_shared_steps_and_shared_rows(void **state) {
 
 static void shared_steps_and_rows_have_their_rules(void **state) {
   tune_device d = *tune_device_find("h100");
-  tune_problem p = gemm(1536, 1536, 8192, TSR_BF16), rows = {.family = TUNE_ROW, .op = "row", .batch = 1, .m = 64, .n = 65536, .k = 1, .in = TSR_F32, .acc = TSR_F32, .out = TSR_F32, .passes = 1};
+  tune_problem p = gemm(1536, 1536, 8192, TSR_BF16), rows = {.family = TUNE_ROW,
+                                                             .op = "row",
+                                                             .batch = 1,
+                                                             .m = 64,
+                                                             .n = 65536,
+                                                             .k = 1,
+                                                             .in = TSR_F32,
+                                                             .acc = TSR_F32,
+                                                             .out = TSR_F32,
+                                                             .passes = 1};
   static space s;
   static const struct { int32_t cluster, warps, m; bool clusters; const char *why; } row_cases[] = {
       {8, 8, 1, true, NULL}, {8, 8, 1, false, "no clusters"}, {8, 8, 2, true, "one row"}, {2, 8, 1, true, "can't hold"}, {1, 8, 1, false, NULL}};
@@ -475,7 +595,10 @@ static void shared_steps_and_rows_have_their_rules(void **state) {
     int32_t v[SPACE_MAX_KNOBS] = {0};
     for (int32_t k = 0; k < s.n_knobs; k++) {
       const char *name = s.knob[k].name;
-      v[k] = !strcmp(name, "cluster") ? row_cases[i].cluster : !strcmp(name, "warps") ? row_cases[i].warps : !strcmp(name, "m") ? row_cases[i].m : 1;
+      v[k] = !strcmp(name, "cluster") ? row_cases[i].cluster
+             : !strcmp(name, "warps") ? row_cases[i].warps
+             : !strcmp(name, "m")     ? row_cases[i].m
+                                      : 1;
     }
     bool legal = s.legal(s.user, v, why, sizeof why);
     assert_int_equal(legal, !row_cases[i].why);
@@ -486,7 +609,17 @@ static void shared_steps_and_rows_have_their_rules(void **state) {
   for (size_t i = 0; i < sizeof mm_cases / sizeof *mm_cases; i++) {
     space_build(&d, &p, &(space_options){.knobs = ~0u}, &s);
     int32_t v[SPACE_MAX_KNOBS] = {0};
-    tune_config c = {.m = mm_cases[i].m, .n = mm_cases[i].n, .k = 64, .vectorize = 8, .use_shared = 1, .async_copy = 1, .stages = 2, .warps = 8, .split_k = mm_cases[i].split, .matrix_path = 1, .stream_k = mm_cases[i].stream};
+    tune_config c = {.m = mm_cases[i].m,
+                     .n = mm_cases[i].n,
+                     .k = 64,
+                     .vectorize = 8,
+                     .use_shared = 1,
+                     .async_copy = 1,
+                     .stages = 2,
+                     .warps = 8,
+                     .split_k = mm_cases[i].split,
+                     .matrix_path = 1,
+                     .stream_k = mm_cases[i].stream};
     for (int32_t k = 0; k < s.n_knobs; k++) v[k] = *tune_config_field(&c, s.knob[k].name);
     bool legal = s.legal(s.user, v, why, sizeof why);
     if (legal == !mm_cases[i].why) continue;
@@ -503,7 +636,8 @@ static void objective_default_is_latency_times_inverse_throughput(void **state) 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(matmul_space_respects_every_limit),
-      cmocka_unit_test(columns_in_lanes_are_points_where_they_suit), cmocka_unit_test(matmul_space_prunes_exactly_what_its_rule_refuses),
+      cmocka_unit_test(columns_in_lanes_are_points_where_they_suit),
+      cmocka_unit_test(matmul_space_prunes_exactly_what_its_rule_refuses),
       cmocka_unit_test(deterministic_space_moves_only_order_preserving_knobs),
       cmocka_unit_test(backend_without_a_knob_gets_it_fixed),
       cmocka_unit_test(long_steps_offered_on_simd_registers_only),
@@ -518,7 +652,8 @@ int main(void) {
       cmocka_unit_test(cost_terms_add_up_and_explain_names_all),
       cmocka_unit_test(attention_is_estimated_term_by_term),
       cmocka_unit_test(cost_prefers_what_must_be_better),
-      cmocka_unit_test(cost_of_shared_steps_and_shared_rows), cmocka_unit_test(shared_steps_and_rows_have_their_rules),
+      cmocka_unit_test(cost_of_shared_steps_and_shared_rows),
+      cmocka_unit_test(shared_steps_and_rows_have_their_rules),
       cmocka_unit_test(objective_default_is_latency_times_inverse_throughput),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

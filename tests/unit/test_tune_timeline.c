@@ -1,4 +1,5 @@
-/* The schedule simulator: the pattern load(N+1), compute(N), comm(N-1), totals worked out by hand, hazards under random durations. */
+/* The schedule simulator: the pattern load(N+1), compute(N), comm(N-1), totals worked out by hand, hazards under random
+ * durations. */
 #include "backends/simt/simt_arch.h"
 #include "core/tune/kernel.h"
 #include "core/tune/timeline.h"
@@ -35,7 +36,9 @@ static timeline uniform(const timeline_step *x, int64_t n, int32_t stages, seen 
   return (timeline){.n_steps = n, .stages = stages, .sends = 2, .step = one_step, .user = x, .event = note, .sink = s};
 }
 
-static bool overlap(const timeline_event *a, const timeline_event *b) { return a->start_ns < b->end_ns && b->start_ns < a->end_ns; }
+static bool overlap(const timeline_event *a, const timeline_event *b) {
+  return a->start_ns < b->end_ns && b->start_ns < a->end_ns;
+}
 
 static void two_buffers_load_the_next_tile_and_send_the_last_while_computing(void **state) {
   static const timeline_step x = {30, 100, 40, true};
@@ -95,10 +98,12 @@ static void all_reduce_in_chunks_hides_under_the_computation(void **state) {
   timeline t = uniform(&x, 4, 2, &s);
   timeline_result r = timeline_run(&t);
   assert_true(r.total_ns == 4 + 4 * 10 + 6 && r.comm_ns == 24 && r.hidden == 0.75); /* the last chunk's 6 are seen */
-  /* Computations end at 14, 24; the third waits until the first is sent at 29, the fourth until 44: sent at 29, 44, 59, 74. */
+  /* Computations end at 14, 24; the third waits until the first is sent at 29, the fourth until 44: sent at 29, 44,
+   * 59, 74. */
   t.user = &slow_link;
   r = timeline_run(&t);
-  assert_true(r.total_ns == 74 && s.at[TIMELINE_COMPUTE][2].start_ns == 29 && s.at[TIMELINE_COMPUTE][3].start_ns == 44 && r.hidden == 0.5);
+  assert_true(r.total_ns == 74 && s.at[TIMELINE_COMPUTE][2].start_ns == 29 &&
+              s.at[TIMELINE_COMPUTE][3].start_ns == 44 && r.hidden == 0.5);
   t.sends = 4; /* room for all results: the same end, the computation is not held up */
   r = timeline_run(&t);
   assert_true(r.total_ns == 74 && s.at[TIMELINE_COMPUTE][3].start_ns == 34);
@@ -144,7 +149,8 @@ static void ring_moves_what_its_formula_says(void **state) {
   assert_true(timeline_all_reduce_ns(1, 1e9, 2, 7) == 0);
 }
 
-/* ---- hazards ------------------------------------------------------------------------------------------------------- */
+/* ---- hazards -------------------------------------------------------------------------------------------------------
+ */
 
 static double later(double a, double b) { return a > b ? a : b; }
 
@@ -152,9 +158,12 @@ static double later(double a, double b) { return a > b ? a : b; }
 static int hazards(const timeline *t, const seen *s, const timeline_step *x, int *idle) {
   int bad = 0, result = 0, first[MOST] = {0}, last[MOST];
   for (int i = 0; i < t->n_steps; i++) {
-    const timeline_event *load = &s->at[TIMELINE_LOAD][i], *compute = &s->at[TIMELINE_COMPUTE][i], *link = &s->at[TIMELINE_LINK][i];
-    double room = i >= t->stages ? s->at[TIMELINE_COMPUTE][i - t->stages].end_ns : 0, engine = i ? load[-1].end_ns : 0, units = i ? compute[-1].end_ns : 0;
-    if (i == first[result] && t->resident && result >= t->resident) room = later(room, s->at[TIMELINE_COMPUTE][last[result - t->resident]].end_ns);
+    const timeline_event *load = &s->at[TIMELINE_LOAD][i], *compute = &s->at[TIMELINE_COMPUTE][i],
+                         *link = &s->at[TIMELINE_LINK][i];
+    double room = i >= t->stages ? s->at[TIMELINE_COMPUTE][i - t->stages].end_ns : 0, engine = i ? load[-1].end_ns : 0,
+           units = i ? compute[-1].end_ns : 0;
+    if (i == first[result] && t->resident && result >= t->resident)
+      room = later(room, s->at[TIMELINE_COMPUTE][last[result - t->resident]].end_ns);
     double data = load->end_ns + t->latency_ns;
     if (i == first[result] && result >= t->sends) {
       int before = last[result - t->sends];
@@ -184,9 +193,18 @@ static void no_buffer_is_written_before_its_reader_is_done(void **state) {
   srand(45);
   for (int run = 0; run < 3000; run++) {
     int64_t n = 1 + rand() % MOST;
-    for (int i = 0; i < n; i++) x[i] = (timeline_step){rand() % 50, rand() % 50, rand() % 3 ? rand() % 60 : 0, rand() % 3 == 0};
-    timeline t = {.n_steps = n, .stages = 1 + rand() % 5, .sends = 1 + rand() % 3, .resident = rand() % 4, .latency_ns = rand() % 80, .barrier_ns = rand() % 4,
-                  .step = listed_step, .user = x, .event = note, .sink = &s};
+    for (int i = 0; i < n; i++)
+      x[i] = (timeline_step){rand() % 50, rand() % 50, rand() % 3 ? rand() % 60 : 0, rand() % 3 == 0};
+    timeline t = {.n_steps = n,
+                  .stages = 1 + rand() % 5,
+                  .sends = 1 + rand() % 3,
+                  .resident = rand() % 4,
+                  .latency_ns = rand() % 80,
+                  .barrier_ns = rand() % 4,
+                  .step = listed_step,
+                  .user = x,
+                  .event = note,
+                  .sink = &s};
     memset(&s, 0, sizeof s);
     timeline_result r = timeline_run(&t);
     if (hazards(&t, &s, x, &idle)) fail_msg("run %d has a hazard", run);
@@ -205,11 +223,28 @@ static void no_buffer_is_written_before_its_reader_is_done(void **state) {
   assert_true(caught > more_buffers / 4);
 }
 
-/* ---- candidates ---------------------------------------------------------------------------------------------------- */
+/* ---- candidates ----------------------------------------------------------------------------------------------------
+ */
 
 static void candidates_take_their_steps_from_the_cost_model(void **state) {
-  tune_problem p = {.family = TUNE_MATMUL, .op = "matmul", .batch = 1, .m = 8192, .n = 8192, .k = 4096, .in = TSR_BF16, .acc = TSR_F32, .out = TSR_BF16};
-  tune_config c = {.m = 128, .n = 128, .k = 64, .vectorize = 8, .use_shared = 1, .async_copy = 1, .warps = 8, .split_k = 1, .matrix_path = 1};
+  tune_problem p = {.family = TUNE_MATMUL,
+                    .op = "matmul",
+                    .batch = 1,
+                    .m = 8192,
+                    .n = 8192,
+                    .k = 4096,
+                    .in = TSR_BF16,
+                    .acc = TSR_F32,
+                    .out = TSR_BF16};
+  tune_config c = {.m = 128,
+                   .n = 128,
+                   .k = 64,
+                   .vectorize = 8,
+                   .use_shared = 1,
+                   .async_copy = 1,
+                   .warps = 8,
+                   .split_k = 1,
+                   .matrix_path = 1};
   tsr_caps caps;
   assert_null(simt_arch_caps(DIALECT_CUDA, "sm_90a", &caps));
   tune_device d = tune_device_from_caps(&caps, "");
@@ -229,7 +264,8 @@ static void candidates_take_their_steps_from_the_cost_model(void **state) {
     assert_true(timeline_of(&d, &p, &c, 8, &sharded));
     timeline_result with = timeline_run(&sharded.t);
     double all = timeline_all_reduce_ns(8, 8192.0 * 8192 * 2, 450, 0) + 32 * 14 * 1000.0;
-    assert_true(with.comm_ns > 0.999 * all && with.comm_ns < 1.001 * all && with.hidden > 0.5 && with.total_ns > r.total_ns);
+    assert_true(with.comm_ns > 0.999 * all && with.comm_ns < 1.001 * all && with.hidden > 0.5 &&
+                with.total_ns > r.total_ns);
   }
   assert_true(total[2] < 0.8 * total[1] && total[3] <= total[2]);
 
@@ -247,7 +283,8 @@ static void candidates_take_their_steps_from_the_cost_model(void **state) {
   timeline_explain(&d, &p, &c, &b);
   loads = strstr(strb_text(&b), "load    |"), computes = strstr(strb_text(&b), "compute |");
   int both = 0;
-  for (int x = 9; loads[x] != '|'; x++) both += loads[x] > computes[x] && computes[x] != '.'; /* a later tile is loaded while one is computed */
+  for (int x = 9; loads[x] != '|'; x++)
+    both += loads[x] > computes[x] && computes[x] != '.'; /* a later tile is loaded while one is computed */
   assert_true(both > 5);
   strb_clear(&b);
 

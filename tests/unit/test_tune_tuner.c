@@ -1,5 +1,5 @@
-/* The whole decision with a pretended device: cache, search, reference check, runner-up, resuming, one decision per mesh;
- * and the interleaved timing under drift. */
+/* The whole decision with a pretended device: cache, search, reference check, runner-up, resuming, one decision per
+ * mesh; and the interleaved timing under drift. */
 #include "core/tune/tuner.h"
 
 #include <math.h>
@@ -47,7 +47,8 @@ static tsr_status p_prepare(void *user, const tune_config *c, void **out) {
 }
 static tsr_status p_run(void *user, void *kern, double *ns) {
   pretend *p = user;
-  if (p->die_after && ++p->runs > p->die_after) return st_make(NULL, TSR_DEVICE_LOST, ST_WHERE("test", NULL, NULL), "lost");
+  if (p->die_after && ++p->runs > p->die_after)
+    return st_make(NULL, TSR_DEVICE_LOST, ST_WHERE("test", NULL, NULL), "lost");
   p->drift *= 1.0001;
   if (((kernel *)kern)->c.m == p->slow_m) return p->slow_runs++, *ns = 1e7, NULL;
   *ns = true_ns(&((kernel *)kern)->c) * p->drift;
@@ -67,9 +68,23 @@ static tune_target target_of(pretend *p) { return (tune_target){p, p_prepare, p_
 
 static int setup(void **state) {
   snprintf(dir, sizeof dir, "/tmp/tsr-tuner-XXXXXX");
-  device = (tune_device){.name = "cpu", .is_cpu = true, .cores = 2, .warp_size = 16, .shared_per_block = 2 << 20, .fma_gflops = 1e9, .n_tiers = 1,
+  device = (tune_device){.name = "cpu",
+                         .is_cpu = true,
+                         .cores = 2,
+                         .warp_size = 16,
+                         .shared_per_block = 2 << 20,
+                         .fma_gflops = 1e9,
+                         .n_tiers = 1,
                          .tier = {{"memory", 0, 1e9, 0, false}}};
-  problem = (tune_problem){.family = TUNE_MATMUL, .op = "matmul", .batch = 1, .m = 512, .n = 512, .k = 512, .in = TSR_F32, .acc = TSR_F32, .out = TSR_F32};
+  problem = (tune_problem){.family = TUNE_MATMUL,
+                           .op = "matmul",
+                           .batch = 1,
+                           .m = 512,
+                           .n = 512,
+                           .k = 512,
+                           .in = TSR_F32,
+                           .acc = TSR_F32,
+                           .out = TSR_F32};
   space_build(&device, &problem, &(space_options){.knobs = SPACE_USES_TILE}, &sp);
   space_point at;
   if (!space_nearest(&sp, &(tune_config){.m = 32, .n = 32, .k = 64}, &at)) return -1;
@@ -83,8 +98,16 @@ static int teardown(void **state) {
 }
 
 static tuner_desc desc_of(const tune_target *t, tune_cache *c) {
-  return (tuner_desc){.mode = TUNE_FULL, .device = &device, .problem = &problem, .space = &sp, .dflt = &dflt, .target = t, .cache = c,
-                      .key = {"matmul", "512x512x512", "f32", "", "fast", "", "avx512", "cpu", "g"}, .stop_fraction = 2, .samples = 40,
+  return (tuner_desc){.mode = TUNE_FULL,
+                      .device = &device,
+                      .problem = &problem,
+                      .space = &sp,
+                      .dflt = &dflt,
+                      .target = t,
+                      .cache = c,
+                      .key = {"matmul", "512x512x512", "f32", "", "fast", "", "avx512", "cpu", "g"},
+                      .stop_fraction = 2,
+                      .samples = 40,
                       .timing = {.most_runs = 10}};
 }
 static tune_cache *open_cache(void) {
@@ -121,7 +144,10 @@ static void second_call_measures_nothing_also_in_another_process(void **state) {
     c = open_cache();
     d.cache = c;
     tsr_status st = tuner_run(&d, &second);
-    _exit(!st && second.measurements == 0 && p.prepared == before && !memcmp(&first.config, &second.config, sizeof first.config) ? 0 : 1);
+    _exit(!st && second.measurements == 0 && p.prepared == before &&
+                  !memcmp(&first.config, &second.config, sizeof first.config)
+              ? 0
+              : 1);
   }
   int status;
   waitpid(pid, &status, 0);
@@ -141,7 +167,8 @@ static void buckets_decision_is_checked_for_each_shape(void **state) {
   d.key.shape = "500x512x512";
   int runs = p.checks;
   assert_null(tuner_run(&d, &second));
-  assert_true(second.source == TUNE_FROM_BUCKET && second.measurements == 0 && p.checks == runs + 1 && !memcmp(&first.config, &second.config, sizeof first.config));
+  assert_true(second.source == TUNE_FROM_BUCKET && second.measurements == 0 && p.checks == runs + 1 &&
+              !memcmp(&first.config, &second.config, sizeof first.config));
   d.mode = TUNE_CACHED, d.target = NULL;
   assert_null(tuner_run(&d, &second));
   assert_true(second.source == TUNE_FROM_BUCKET);
@@ -157,7 +184,8 @@ static void buckets_decision_is_checked_for_each_shape(void **state) {
   p.wrong_m = 0;
   assert_null(tuner_run(&d, &second));
   assert_true(second.source == TUNE_FROM_SEARCH); /* no bucket, no sharing */
-  d.key.shape = "300x512x512", d.bucket = "~384x512x512", dflt = second.config; /* the untuned wins: so it does for the bucket, whatever it is there */
+  d.key.shape = "300x512x512", d.bucket = "~384x512x512",
+  dflt = second.config; /* the untuned wins: so it does for the bucket, whatever it is there */
   assert_null(tuner_run(&d, &second));
   assert_memory_equal(&second.config, &dflt, sizeof dflt);
   tune_config other = dflt;
@@ -403,7 +431,8 @@ static void four_ranks_take_rank_0s_decision(void **state) {
   assert_int_equal(f.calls, RANKS);
   assert_true(k[0].r.source == TUNE_FROM_SEARCH && k[0].p.prepared > 8);
   for (int i = 1; i < RANKS; i++) {
-    assert_true(k[i].code == TSR_OK && k[i].r.source == TUNE_FROM_RANK0 && k[i].p.prepared == 0 && k[i].r.measurements == 0);
+    assert_true(k[i].code == TSR_OK && k[i].r.source == TUNE_FROM_RANK0 && k[i].p.prepared == 0 &&
+                k[i].r.measurements == 0);
     assert_memory_equal(&k[0].r.config, &k[i].r.config, sizeof k[i].r.config);
     assert_memory_equal(&k[0].r.runner_up, &k[i].r.runner_up, sizeof k[i].r.runner_up);
   }
@@ -417,7 +446,8 @@ static void slow_candidate_is_not_timed(void **state) {
   tuner_result r;
   assert_null(tuner_run(&d, &r));
   assert_true(p.slow_kernels > 3);
-  assert_int_equal(p.slow_runs, 3 * p.slow_kernels); /* the warm-ups: 10 ms is between once and four times the limit of 5 */
+  assert_int_equal(p.slow_runs,
+                   3 * p.slow_kernels); /* the warm-ups: 10 ms is between once and four times the limit of 5 */
   assert_true(r.config.m == 128 && r.config.n == 128 && r.config.k == 256);
 }
 
@@ -430,7 +460,8 @@ static void cancelled_search_tells_its_best_and_stores_nothing(void **state) {
   d.progress = stop_at_five;
   tuner_result r;
   assert_null(tuner_run(&d, &r));
-  assert_true(r.cancelled && !r.stored && r.samples == 5 && r.best_ns > 0 && r.best_ns <= r.default_ns && p.live == 0 && p.checks == 0);
+  assert_true(r.cancelled && !r.stored && r.samples == 5 && r.best_ns > 0 && r.best_ns <= r.default_ns && p.live == 0 &&
+              p.checks == 0);
   tune_entry e;
   assert_false(cache_lookup(c, &d.key, &e));
   d.progress = NULL;
@@ -463,12 +494,14 @@ static void timing_takes_medians_and_counts_runs(void **state) {
   assert_true(r[2].median_ns == 0 && c[2].runs == 6);
   tsr_status_free(r[2].failure);
   clocked slow[4] = {{.ns = 100}, {.ns = 5000}, {.ns = 3000}, {.ns = 2000}};
-  timing_subject with[4] = {{clocked_run, &slow[0]}, {clocked_run, &slow[1]}, {clocked_run, &slow[2], true}, {clocked_run, &slow[3]}};
+  timing_subject with[4] = {
+      {clocked_run, &slow[0]}, {clocked_run, &slow[1]}, {clocked_run, &slow[2], true}, {clocked_run, &slow[3]}};
   timing_result r4[4];
   assert_null(timing_interleaved(NULL, with, 4, &(timing_options){.most_runs = 10, .give_up_ns = 1000}, r4));
   assert_true(r4[1].given_up && slow[1].runs == 2 && r4[1].median_ns == 5000 && r4[1].runs == 1);
   assert_true(r4[3].given_up && slow[3].runs == 3 && r4[3].median_ns == 2000);
-  assert_true(!r4[0].given_up && slow[0].runs == 13 && !r4[2].given_up && slow[2].runs == 13 && r4[2].median_ns == 3000);
+  assert_true(!r4[0].given_up && slow[0].runs == 13 && !r4[2].given_up && slow[2].runs == 13 &&
+              r4[2].median_ns == 3000);
   double odd[] = {3, 1, 2}, even[] = {4, 1, 3, 2};
   assert_true(timing_median(odd, 3) == 2 && timing_median(even, 4) == 2.5 && timing_median(NULL, 0) == 0);
 }

@@ -8,14 +8,27 @@
 
 #include "backends/vulkan/vk.h"
 
-/* A required subgroup size: the stage must be among requiredSubgroupSizeStages (VUID-VkPipelineShaderStageCreateInfo-pNext-02755), the size within the device's
- * (VkPipelineShaderStageRequiredSubgroupSizeCreateInfo, 02761 and 02762), the block at most maxComputeWorkgroupSubgroups of them (02756). */
+/* A required subgroup size: the stage must be among requiredSubgroupSizeStages
+ * (VUID-VkPipelineShaderStageCreateInfo-pNext-02755), the size within the device's
+ * (VkPipelineShaderStageRequiredSubgroupSizeCreateInfo, 02761 and 02762), the block at most
+ * maxComputeWorkgroupSubgroups of them (02756). */
 static void subgroup_size_is_required_only_where_allowed(void **state) {
-  static const struct { bool control, compute; uint32_t most; int least, largest, subgroup, threads; bool may; } rows[] = {
-      {true, true, 32, 32, 64, 32, 1024, true},   {true, false, 32, 32, 64, 32, 64, false}, /* a public AMD report lists no stage */
-      {false, true, 32, 32, 64, 32, 64, false},   {true, true, 8, 8, 32, 8, 64, true},      {true, true, 8, 8, 32, 8, 72, false},
-      {true, true, 64, 8, 32, 16, 1024, true},    {true, true, 63, 8, 32, 16, 1024, false}, {true, true, 32, 32, 64, 16, 64, false},
-      {true, true, 32, 32, 64, 128, 128, false},  {true, true, 32, 32, 64, 0, 64, false},   {true, true, 0, 32, 64, 32, 32, false}};
+  static const struct {
+    bool control, compute;
+    uint32_t most;
+    int least, largest, subgroup, threads;
+    bool may;
+  } rows[] = {{true, true, 32, 32, 64, 32, 1024, true},
+              {true, false, 32, 32, 64, 32, 64, false}, /* a public AMD report lists no stage */
+              {false, true, 32, 32, 64, 32, 64, false},
+              {true, true, 8, 8, 32, 8, 64, true},
+              {true, true, 8, 8, 32, 8, 72, false},
+              {true, true, 64, 8, 32, 16, 1024, true},
+              {true, true, 63, 8, 32, 16, 1024, false},
+              {true, true, 32, 32, 64, 16, 64, false},
+              {true, true, 32, 32, 64, 128, 128, false},
+              {true, true, 32, 32, 64, 0, 64, false},
+              {true, true, 0, 32, 64, 32, 32, false}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     vk_features f = {.subgroup_size_control = rows[i].control};
     vk_limits l = {.sized_compute = rows[i].compute, .max_subgroups = rows[i].most};
@@ -24,7 +37,8 @@ static void subgroup_size_is_required_only_where_allowed(void **state) {
   }
 }
 
-/* The self-test compares for equality: operands that every type has, none negative (RDNA3's f16 WMMA), sums below 2048, which f16 holds. */
+/* The self-test compares for equality: operands that every type has, none negative (RDNA3's f16 WMMA), sums below 2048,
+ * which f16 holds. */
 static void selftest_values_are_small_and_not_negative(void **state) {
   int kinds[3] = {0};
   for (size_t i = 0; i < 1u << 20; i++) {
@@ -43,6 +57,7 @@ static void selftest_values_are_small_and_not_negative(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(subgroup_size_is_required_only_where_allowed), cmocka_unit_test(selftest_values_are_small_and_not_negative)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(subgroup_size_is_required_only_where_allowed),
+                                     cmocka_unit_test(selftest_values_are_small_and_not_negative)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* A tuning cache in a folder of its own, for the tests of the cache: one folder a test, keys and entries made from a number. Included
- * after cmocka.h. */
+/* A tuning cache in a folder of its own, for the tests of the cache: one folder a test, keys and entries made from a
+ * number. Included after cmocka.h. */
 #ifndef TESTS_UNIT_TUNE_CACHE_DIR_H
 #define TESTS_UNIT_TUNE_CACHE_DIR_H
 #include "core/tune/cache.h"
@@ -47,7 +47,9 @@ static inline tune_cache *open_cache(void) {
   assert_null(cache_open(NULL, dir, "t", &c));
   return c;
 }
-static inline void file_path(char *out, size_t n, const char *suffix) { snprintf(out, n, "%s/t.sqlite%s", dir, suffix); }
+static inline void file_path(char *out, size_t n, const char *suffix) {
+  snprintf(out, n, "%s/t.sqlite%s", dir, suffix);
+}
 static inline bool works(tune_cache *c, int m) {
   char shape[32];
   snprintf(shape, sizeof shape, "%dx1x1", m);

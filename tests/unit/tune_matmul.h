@@ -1,5 +1,5 @@
-/* A product with a sum on cpu:0 in a context whose tuning cache is a folder of the test's own; for the tests of tuning through the public
- * interface. Included after cmocka.h. */
+/* A product with a sum on cpu:0 in a context whose tuning cache is a folder of the test's own; for the tests of tuning
+ * through the public interface. Included after cmocka.h. */
 #ifndef TESTS_UNIT_TUNE_MATMUL_H
 #define TESTS_UNIT_TUNE_MATMUL_H
 #include <stdio.h>
@@ -50,7 +50,8 @@ static inline void close_all(fixture *f) {
 static const tsr_tune_options few = {.samples = 8, .samples_fixed = true, .stop_fraction = 2};
 #define IN_DIR(f) cmocka_unit_test_setup_teardown(f, make_dir, drop_dir)
 
-/* Compiles f's graph and runs it on fixed data; *out: its n results, to be freed. Returns the reference's, to be freed. */
+/* Compiles f's graph and runs it on fixed data; *out: its n results, to be freed. Returns the reference's, to be freed.
+ */
 static inline double *run_options(fixture *f, const tsr_compile_options *o, float **out, size_t *n_out) {
   tsr_program *p;
   tsr_binding in[3], res;

@@ -21,15 +21,38 @@ static inline void synthetic_problem(int i, tune_device *d, tune_problem *p) {
       {0, 0, 256, 256, 256, TSR_F32},   {0, 0, 1024, 1024, 1024, TSR_F32}, {0, 0, 16, 4096, 4096, TSR_F32},  {0, 0, 512, 4096, 4096, TSR_F32},
       {0, 0, 300, 200, 500, TSR_F32},   {0, 0, 2048, 2048, 512, TSR_BF16}, {1, 0, 512, 512, 512, TSR_F32},   {1, 0, 1024, 1024, 1024, TSR_BF16},
       {1, 0, 128, 128, 8192, TSR_BF16}, {1, 0, 77, 768, 768, TSR_F32},     {1, 1, 4096, 4096, 1, TSR_F32},   {1, 2, 1, 1 << 20, 1, TSR_F32}};
-  static const tune_device cpu = {.name = "cpu", .is_cpu = true, .cores = 2, .warp_size = 16, .shared_per_block = 2 << 20, .clock_ghz = 2.5,
-                                  .fma_gflops = 300, .launch_ns = 2000, .n_tiers = 3,
-                                  .tier = {{"l1", 48e3, 400, 5, false}, {"l2", 2e6, 150, 14, false}, {"memory", 0, 20, 250, false}}};
-  static const tune_device gpu = {.name = "gpu", .cores = 16, .warp_size = 32, .max_warps = 48, .max_blocks = 16, .max_threads = 512,
-                                  .regs_per_core = 65536, .regs_per_thread = 255, .reg_granule = 256, .shared_granule = 256,
-                                  .shared_per_block = 49152, .shared_per_core = 98304, .banks = 32, .clock_ghz = 1.5,
-                                  .fma_gflops = 8000, .matrix_gflops = 60000, .launch_ns = 5000, .n_tiers = 2,
+  static const tune_device cpu = {
+      .name = "cpu",
+      .is_cpu = true,
+      .cores = 2,
+      .warp_size = 16,
+      .shared_per_block = 2 << 20,
+      .clock_ghz = 2.5,
+      .fma_gflops = 300,
+      .launch_ns = 2000,
+      .n_tiers = 3,
+      .tier = {{"l1", 48e3, 400, 5, false}, {"l2", 2e6, 150, 14, false}, {"memory", 0, 20, 250, false}}};
+  static const tune_device gpu = {.name = "gpu",
+                                  .cores = 16,
+                                  .warp_size = 32,
+                                  .max_warps = 48,
+                                  .max_blocks = 16,
+                                  .max_threads = 512,
+                                  .regs_per_core = 65536,
+                                  .regs_per_thread = 255,
+                                  .reg_granule = 256,
+                                  .shared_granule = 256,
+                                  .shared_per_block = 49152,
+                                  .shared_per_core = 98304,
+                                  .banks = 32,
+                                  .clock_ghz = 1.5,
+                                  .fma_gflops = 8000,
+                                  .matrix_gflops = 60000,
+                                  .launch_ns = 5000,
+                                  .n_tiers = 2,
                                   .tier = {{"l2", 4e6, 1500, 200, false}, {"memory", 8e9, 400, 500, false}},
-                                  .n_matrix = 1, .matrix = {{16, 16, 16, TSR_BF16, TSR_F32}}};
+                                  .n_matrix = 1,
+                                  .matrix = {{16, 16, 16, TSR_BF16, TSR_F32}}};
   *d = rows[i].gpu ? gpu : cpu;
   *p = (tune_problem){.family = (tune_family)rows[i].family, .batch = 1, .m = rows[i].m, .n = rows[i].n, .k = rows[i].k,
                       .in = rows[i].t, .acc = TSR_F32, .out = rows[i].t, .passes = 2};
@@ -41,7 +64,8 @@ static inline void synthetic_space(int i, record *r) {
   tune_device d, real;
   tune_problem p;
   static space s;
-  space_options opt = {.knobs = SPACE_USES_TILE | SPACE_USES_VECTORIZE | SPACE_USES_STAGES | SPACE_USES_WARPS | SPACE_USES_MATRIX | SPACE_USES_SHARED};
+  space_options opt = {.knobs = SPACE_USES_TILE | SPACE_USES_VECTORIZE | SPACE_USES_STAGES | SPACE_USES_WARPS |
+                                SPACE_USES_MATRIX | SPACE_USES_SHARED};
   synthetic_problem(i, &d, &p);
   space_build(&d, &p, &opt, &s);
   real = d;
@@ -59,7 +83,11 @@ static inline void synthetic_space(int i, record *r) {
   r->device = d;
   r->problem = p;
   space_point at;
-  if (space_nearest(&s, &(tune_config){.m = 64, .n = 64, .k = 64, .vectorize = 4, .use_shared = 1, .stages = 2, .warps = 4, .split_k = 1}, &at))
+  if (space_nearest(
+          &s,
+          &(tune_config){
+              .m = 64, .n = 64, .k = 64, .vectorize = 4, .use_shared = 1, .stages = 2, .warps = 4, .split_k = 1},
+          &at))
     r->dflt = space_config(&s, &at);
   snprintf(r->label, sizeof r->label, "synthetic-%d", i);
   space_knob knobs[SPACE_MAX_KNOBS];
@@ -89,7 +117,8 @@ static inline void synthetic_space(int i, record *r) {
   }
   /* The default is always a point of a recorded space. */
   if (space_nearest(&r->space, &r->dflt, &at) && !record_find(r, &at)) {
-    st = record_add(r, &at, &(search_result){floor(1.5 * cost_model_roofline.predict(NULL, &real, &p, &r->dflt)), SAMPLE_OK});
+    st = record_add(r, &at,
+                    &(search_result){floor(1.5 * cost_model_roofline.predict(NULL, &real, &p, &r->dflt)), SAMPLE_OK});
     tsr_status_free(st);
   }
   strb text;

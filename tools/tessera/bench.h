@@ -1,4 +1,5 @@
-/* tools/tessera/bench.h - parts of `tessera bench`: cases and suites, a device's measured peaks, one interleaved measurement. */
+/* tools/tessera/bench.h - parts of `tessera bench`: cases and suites, a device's measured peaks, one interleaved
+ * measurement. */
 #ifndef TOOLS_TESSERA_BENCH_H
 #define TOOLS_TESSERA_BENCH_H
 #include "bench/baselines/peer.h"
@@ -23,10 +24,11 @@ bool bench_suite(const char *name, int i, bench_case *out);
 /* The i-th suite's name; NULL past the last. */
 const char *bench_suite_name(int i);
 
-/* The best that this machine's loops reach, measured once per run of the command, and again beside a case that came out above it. 0 = not
- * measurable here. */
+/* The best that this machine's loops reach, measured once per run of the command, and again beside a case that came out
+ * above it. 0 = not measurable here. */
 typedef struct bench_peaks {
-  double gflops;      /* multiply-adds in the type: a loop in registers; on GPUs, for types of their matrix units, a large product too */
+  double gflops; /* multiply-adds in the type: a loop in registers; on GPUs, for types of their matrix units, a large
+                    product too */
   double gbytes_per_s; /* copy: bytes read and written */
 } bench_peaks;
 double bench_cpu_gflops(tsr_dtype t, int threads);
@@ -50,9 +52,13 @@ enum { BENCH_MOST_WITHOUT = 8 };
 typedef struct bench_result {
   double median_us, min_us, error, tolerance;
   double default_us; /* the median with the schedules that untuned compilations get, timed in turns; 0: not asked for */
-  double table_us;   /* the same with the tile of the default table (docs/tuning.md); 0: not asked for, or no contraction */
+  double
+      table_us; /* the same with the tile of the default table (docs/tuning.md); 0: not asked for, or no contraction */
   int n_without;
-  struct { char name[32]; double median_us; } without[BENCH_MOST_WITHOUT]; /* with one switch of TSR_DISABLE off, timed in turns */
+  struct {
+    char name[32];
+    double median_us;
+  } without[BENCH_MOST_WITHOUT]; /* with one switch of TSR_DISABLE off, timed in turns */
   bool ok, by_events; /* by_events: timed by the device's clock, the peers too; else by the host's */
   bench_clocks clocks; /* under this load */
   int n_peers;
@@ -80,14 +86,15 @@ tsr_status bench_check(tsr_context *ctx, const bench_case *c);
 tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_options *o, bench_result *out);
 double bench_now_us(void);
 
-/* bench_place.c: gives threads that have appeared since the last call cores of their own; holds the calling thread on the first core, or
- * lets it go. NULL (not to be had here) is accepted. */
+/* bench_place.c: gives threads that have appeared since the last call cores of their own; holds the calling thread on
+ * the first core, or lets it go. NULL (not to be had here) is accepted. */
 bench_place *bench_place_create(void);
 void bench_place_new_threads(bench_place *b);
 void bench_place_hold_caller(bench_place *b, bool hold);
 /* Binds the calling thread to the core-th of the cores it may use, counted from 0. */
 void bench_place_on(int core);
 void bench_place_destroy(bench_place **b);
-/* Waits until the other threads of this process sleep: libraries let theirs spin after a call, on cores that the next contender needs. */
+/* Waits until the other threads of this process sleep: libraries let theirs spin after a call, on cores that the next
+ * contender needs. */
 void bench_settle(void);
 #endif

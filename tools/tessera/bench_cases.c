@@ -19,7 +19,8 @@ double bench_flops(const bench_case *c) {
 }
 
 double bench_bytes(const bench_case *c) {
-  double e = (double)tsr_dtype_size(c->dtype), m = (double)c->m, n = (double)c->n, k = (double)c->k, b = (double)c->batch;
+  double e = (double)tsr_dtype_size(c->dtype), m = (double)c->m, n = (double)c->n, k = (double)c->k,
+         b = (double)c->batch;
   if (bench_is_matmul(c)) return b * (e * (m * k + k * n) + (dtype_is_float(c->dtype) ? e : 4) * m * n);
   if (!strncmp(c->op, "reduce_", 7)) return e * (m * n + m);
   return e * m * n * (1 + n_operands(c->op));
@@ -27,7 +28,8 @@ double bench_bytes(const bench_case *c) {
 
 const char *bench_shape(const bench_case *c, char *buf, size_t n) {
   if (!bench_is_matmul(c)) snprintf(buf, n, "%lldx%lld", (long long)c->m, (long long)c->n);
-  else if (c->batch > 1) snprintf(buf, n, "%lldx%lldx%lldx%lld", (long long)c->batch, (long long)c->m, (long long)c->n, (long long)c->k);
+  else if (c->batch > 1)
+    snprintf(buf, n, "%lldx%lldx%lldx%lld", (long long)c->batch, (long long)c->m, (long long)c->n, (long long)c->k);
   else snprintf(buf, n, "%lldx%lldx%lld", (long long)c->m, (long long)c->n, (long long)c->k);
   return buf;
 }
@@ -62,31 +64,78 @@ typedef struct suite_row {
 #define ROW(s, OP, M, N, T) {s, {OP, 1, M, N, 1, T, false}}
 
 static const suite_row rows[] = {
-    MM("quick", 512, 512, 512, TSR_F32), MM("quick", 512, 512, 512, TSR_BF16), MM("quick", 1, 4096, 4096, TSR_F32), {"quick", {"matmul_bias_gelu", 1, 512, 512, 512, TSR_F32, false}},
-    ROW("quick", "softmax", 1024, 1024, TSR_F32), ROW("quick", "layernorm", 1024, 1024, TSR_F32), ROW("quick", "add", 4096, 512, TSR_F32), ROW("quick", "reduce_sum", 1024, 1024, TSR_F32),
+    MM("quick", 512, 512, 512, TSR_F32),
+    MM("quick", 512, 512, 512, TSR_BF16),
+    MM("quick", 1, 4096, 4096, TSR_F32),
+    {"quick", {"matmul_bias_gelu", 1, 512, 512, 512, TSR_F32, false}},
+    ROW("quick", "softmax", 1024, 1024, TSR_F32),
+    ROW("quick", "layernorm", 1024, 1024, TSR_F32),
+    ROW("quick", "add", 4096, 512, TSR_F32),
+    ROW("quick", "reduce_sum", 1024, 1024, TSR_F32),
 
-    MM("gemm", 256, 256, 256, TSR_F32), MM("gemm", 512, 512, 512, TSR_F32), MM("gemm", 1024, 1024, 1024, TSR_F32), MM("gemm", 2048, 2048, 2048, TSR_F32), MM("gemm", 4096, 512, 14336, TSR_F32),
-    MM("gemm", 512, 4096, 4096, TSR_F32), MM("gemm", 16, 4096, 4096, TSR_F32), MM("gemm", 1, 4096, 4096, TSR_F32),
-    MM("gemm", 512, 512, 512, TSR_BF16), MM("gemm", 1024, 1024, 1024, TSR_BF16), MM("gemm", 2048, 2048, 2048, TSR_BF16), MM("gemm", 16, 4096, 4096, TSR_BF16),
-    MM("gemm", 512, 512, 512, TSR_I8), MM("gemm", 1024, 1024, 1024, TSR_I8), MM("gemm", 2048, 2048, 2048, TSR_I8),
+    MM("gemm", 256, 256, 256, TSR_F32),
+    MM("gemm", 512, 512, 512, TSR_F32),
+    MM("gemm", 1024, 1024, 1024, TSR_F32),
+    MM("gemm", 2048, 2048, 2048, TSR_F32),
+    MM("gemm", 4096, 512, 14336, TSR_F32),
+    MM("gemm", 512, 4096, 4096, TSR_F32),
+    MM("gemm", 16, 4096, 4096, TSR_F32),
+    MM("gemm", 1, 4096, 4096, TSR_F32),
+    MM("gemm", 512, 512, 512, TSR_BF16),
+    MM("gemm", 1024, 1024, 1024, TSR_BF16),
+    MM("gemm", 2048, 2048, 2048, TSR_BF16),
+    MM("gemm", 16, 4096, 4096, TSR_BF16),
+    MM("gemm", 512, 512, 512, TSR_I8),
+    MM("gemm", 1024, 1024, 1024, TSR_I8),
+    MM("gemm", 2048, 2048, 2048, TSR_I8),
 
-    /* What ggml's own benchmark has figures of, for years: decode, prefill, a whole softmax (1024x1024x10) and an addition. */
-    MM("ggml", 512, 512, 512, TSR_F16), MM("ggml", 1024, 1024, 1024, TSR_F16), MM("ggml", 4096, 1, 14336, TSR_F16), MM("ggml", 4096, 512, 14336, TSR_F16),
-    ROW("ggml", "softmax", 10240, 1024, TSR_F32), ROW("ggml", "add", 512, 4096, TSR_F32),
+    /* What ggml's own benchmark has figures of, for years: decode, prefill, a whole softmax (1024x1024x10) and an
+       addition. */
+    MM("ggml", 512, 512, 512, TSR_F16),
+    MM("ggml", 1024, 1024, 1024, TSR_F16),
+    MM("ggml", 4096, 1, 14336, TSR_F16),
+    MM("ggml", 4096, 512, 14336, TSR_F16),
+    ROW("ggml", "softmax", 10240, 1024, TSR_F32),
+    ROW("ggml", "add", 512, 4096, TSR_F32),
 
-    /* Llama 3 8B: hidden 4096, 32 heads and 8 key/value heads of 128, MLP 14336; prefill of 512 tokens and decode of 1. */
-    MM("llama3-8b", 512, 4096, 4096, TSR_BF16), MM("llama3-8b", 512, 1024, 4096, TSR_BF16), MM("llama3-8b", 512, 14336, 4096, TSR_BF16), MM("llama3-8b", 512, 4096, 14336, TSR_BF16),
-    BMM("llama3-8b", 32, 512, 512, 128, TSR_BF16), BMM("llama3-8b", 32, 512, 128, 512, TSR_BF16), MM("llama3-8b", 1, 4096, 4096, TSR_BF16), MM("llama3-8b", 1, 14336, 4096, TSR_BF16),
-    ROW("llama3-8b", "rmsnorm", 512, 4096, TSR_BF16), ROW("llama3-8b", "softmax", 16384, 512, TSR_F32), ROW("llama3-8b", "silu", 512, 14336, TSR_BF16),
+    /* Llama 3 8B: hidden 4096, 32 heads and 8 key/value heads of 128, MLP 14336; prefill of 512 tokens and decode of 1.
+     */
+    MM("llama3-8b", 512, 4096, 4096, TSR_BF16),
+    MM("llama3-8b", 512, 1024, 4096, TSR_BF16),
+    MM("llama3-8b", 512, 14336, 4096, TSR_BF16),
+    MM("llama3-8b", 512, 4096, 14336, TSR_BF16),
+    BMM("llama3-8b", 32, 512, 512, 128, TSR_BF16),
+    BMM("llama3-8b", 32, 512, 128, 512, TSR_BF16),
+    MM("llama3-8b", 1, 4096, 4096, TSR_BF16),
+    MM("llama3-8b", 1, 14336, 4096, TSR_BF16),
+    ROW("llama3-8b", "rmsnorm", 512, 4096, TSR_BF16),
+    ROW("llama3-8b", "softmax", 16384, 512, TSR_F32),
+    ROW("llama3-8b", "silu", 512, 14336, TSR_BF16),
 
-    MM("bert-base", 512, 768, 768, TSR_F32), MM("bert-base", 512, 3072, 768, TSR_F32), MM("bert-base", 512, 768, 3072, TSR_F32), BMM("bert-base", 12, 512, 512, 64, TSR_F32),
-    BMM("bert-base", 12, 512, 64, 512, TSR_F32), ROW("bert-base", "layernorm", 512, 768, TSR_F32), ROW("bert-base", "softmax", 6144, 512, TSR_F32), ROW("bert-base", "gelu", 512, 3072, TSR_F32),
+    MM("bert-base", 512, 768, 768, TSR_F32),
+    MM("bert-base", 512, 3072, 768, TSR_F32),
+    MM("bert-base", 512, 768, 3072, TSR_F32),
+    BMM("bert-base", 12, 512, 512, 64, TSR_F32),
+    BMM("bert-base", 12, 512, 64, 512, TSR_F32),
+    ROW("bert-base", "layernorm", 512, 768, TSR_F32),
+    ROW("bert-base", "softmax", 6144, 512, TSR_F32),
+    ROW("bert-base", "gelu", 512, 3072, TSR_F32),
 
-    MM("vit-b16", 197, 768, 768, TSR_F32), MM("vit-b16", 197, 3072, 768, TSR_F32), MM("vit-b16", 197, 768, 3072, TSR_F32), BMM("vit-b16", 12, 197, 197, 64, TSR_F32),
-    ROW("vit-b16", "layernorm", 197, 768, TSR_F32), ROW("vit-b16", "softmax", 2364, 197, TSR_F32),
+    MM("vit-b16", 197, 768, 768, TSR_F32),
+    MM("vit-b16", 197, 3072, 768, TSR_F32),
+    MM("vit-b16", 197, 768, 3072, TSR_F32),
+    BMM("vit-b16", 12, 197, 197, 64, TSR_F32),
+    ROW("vit-b16", "layernorm", 197, 768, TSR_F32),
+    ROW("vit-b16", "softmax", 2364, 197, TSR_F32),
 
-    ROW("rowwise", "softmax", 4096, 4096, TSR_F32), ROW("rowwise", "softmax", 4096, 4096, TSR_BF16), ROW("rowwise", "layernorm", 4096, 4096, TSR_F32), ROW("rowwise", "layernorm", 4096, 4096, TSR_BF16),
-    ROW("rowwise", "rmsnorm", 4096, 4096, TSR_F32), ROW("rowwise", "rmsnorm", 4096, 4096, TSR_BF16), ROW("rowwise", "reduce_sum", 4096, 4096, TSR_F32), ROW("rowwise", "add", 4096, 4096, TSR_F32),
+    ROW("rowwise", "softmax", 4096, 4096, TSR_F32),
+    ROW("rowwise", "softmax", 4096, 4096, TSR_BF16),
+    ROW("rowwise", "layernorm", 4096, 4096, TSR_F32),
+    ROW("rowwise", "layernorm", 4096, 4096, TSR_BF16),
+    ROW("rowwise", "rmsnorm", 4096, 4096, TSR_F32),
+    ROW("rowwise", "rmsnorm", 4096, 4096, TSR_BF16),
+    ROW("rowwise", "reduce_sum", 4096, 4096, TSR_F32),
+    ROW("rowwise", "add", 4096, 4096, TSR_F32),
 };
 
 bool bench_suite(const char *name, int i, bench_case *out) {
@@ -100,6 +149,7 @@ bool bench_suite(const char *name, int i, bench_case *out) {
 
 const char *bench_suite_name(int i) {
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
-    if ((!r || strcmp(rows[r].suite, rows[r - 1].suite)) && i-- == 0) return rows[r].suite; /* a suite's rows stand together */
+    if ((!r || strcmp(rows[r].suite, rows[r - 1].suite)) && i-- == 0)
+      return rows[r].suite; /* a suite's rows stand together */
   return NULL;
 }

@@ -1,5 +1,6 @@
-/* tools/tessera/bench_clock.c - a GPU's own time between two events, and the clocks and power that it runs at: from NVML (loaded at run time) or,
- * on AMD, from the files of the amdgpu driver below /sys. What can't be read is 0. TSR_LIBNVML names another library. */
+/* tools/tessera/bench_clock.c - a GPU's own time between two events, and the clocks and power that it runs at: from
+ * NVML (loaded at run time) or, on AMD, from the files of the amdgpu driver below /sys. What can't be read is 0.
+ * TSR_LIBNVML names another library. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -31,7 +32,8 @@ tsr_status bench_timer_stop(bench_timer *t, double *us) {
   return st;
 }
 
-/* ---- clocks and power -------------------------------------------------------------------------------------------------------- */
+/* ---- clocks and power
+ * -------------------------------------------------------------------------------------------------------- */
 
 /* "0000:19:00.0" of the device that the driver counts as `index`. */
 static bool bus_id(const char *knob, const char *lib, const char *call, int index, char out[32]) {
@@ -47,7 +49,8 @@ static bool bus_id(const char *knob, const char *lib, const char *call, int inde
 static void read_nvml(const char *bus, bench_clocks *out) {
   const char *wish = knob_str("TSR_LIBNVML");
   static void *h;
-  int (*init)(void), (*find)(const char *, void **), (*clock)(void *, int, unsigned *), (*power)(void *, unsigned *), (*heat)(void *, int, unsigned *);
+  int (*init)(void), (*find)(const char *, void **), (*clock)(void *, int, unsigned *), (*power)(void *, unsigned *),
+      (*heat)(void *, int, unsigned *);
   void *dev = NULL;
   unsigned core = 0, memory = 0, milliwatts = 0, celsius = 0;
   if (!h && !(h = dlopen(*wish ? wish : "libnvidia-ml.so.1", RTLD_NOW))) return;
@@ -95,7 +98,9 @@ bench_clocks bench_read_clocks(const tsr_device_info *d) {
   char bus[32] = "";
   const char *colon = strchr(d->id, ':');
   int index = colon ? atoi(colon + 1) : 0;
-  if (!strcmp(d->backend, "cuda") && bus_id("TSR_LIBCUDA", "libcuda.so.1", "cuDeviceGetPCIBusId", index, bus)) read_nvml(bus, &c);
-  if (!strcmp(d->backend, "hip") && bus_id("TSR_LIBHIP", "libamdhip64.so", "hipDeviceGetPCIBusId", index, bus)) read_amdgpu(bus, &c);
+  if (!strcmp(d->backend, "cuda") && bus_id("TSR_LIBCUDA", "libcuda.so.1", "cuDeviceGetPCIBusId", index, bus))
+    read_nvml(bus, &c);
+  if (!strcmp(d->backend, "hip") && bus_id("TSR_LIBHIP", "libamdhip64.so", "hipDeviceGetPCIBusId", index, bus))
+    read_amdgpu(bus, &c);
   return c;
 }

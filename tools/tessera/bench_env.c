@@ -20,7 +20,9 @@ static const char compiler[] = __VERSION__;
 static const char compiler[] = "gcc " __VERSION__;
 #endif
 
-/* ---- reading --------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 /* The first line of a file; "" where there is none. */
 static void read_line(const char *path, char *out, size_t n) {
@@ -49,7 +51,11 @@ tsr_status bench_env_read(tsr_context *ctx, const char *tune, long seed, long mi
   char load[64];
   time_t now = time(NULL);
   int n;
-  *e = (bench_env){.cores = (int)sysconf(_SC_NPROCESSORS_ONLN), .cpu_mhz = read_clock(), .tune = tune ? tune : knob_str("TSR_TUNE"), .seed = seed, .milliseconds = milliseconds};
+  *e = (bench_env){.cores = (int)sysconf(_SC_NPROCESSORS_ONLN),
+                   .cpu_mhz = read_clock(),
+                   .tune = tune ? tune : knob_str("TSR_TUNE"),
+                   .seed = seed,
+                   .milliseconds = milliseconds};
   tsr_status st = tsr_devices(ctx, &d, &n);
   if (st) return st;
   for (int i = 0; i < n; i++) {
@@ -77,7 +83,9 @@ static int knobs_set(const char *set[MAX_KNOBS]) {
   return n;
 }
 
-/* ---- printing -------------------------------------------------------------------------------------------------------------------- */
+/* ---- printing
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static void text(FILE *f, const char *name, const char *value) {
   fprintf(f, "\"%s\": ", name);
@@ -101,7 +109,8 @@ void bench_env_json(const bench_env *e, const tsr_device_info *d, FILE *f) {
   text(f, "governor", e->governor);
   number(f, "cpu_mhz", e->cpu_mhz, e->cpu_mhz > 0), number(f, "load", e->load, e->load >= 0);
   text(f, "device_name", d->name), text(f, "driver", d->driver), text(f, "arch", d->arch);
-  fprintf(f, "\"tune\": \"%s\", \"seed\": %ld, \"milliseconds\": %ld, \"when\": \"%s\", \"knobs\": {", e->tune, e->seed, e->milliseconds, e->when);
+  fprintf(f, "\"tune\": \"%s\", \"seed\": %ld, \"milliseconds\": %ld, \"when\": \"%s\", \"knobs\": {", e->tune, e->seed,
+          e->milliseconds, e->when);
   for (int i = 0, n = knobs_set(set); i < n; i++) {
     int len = (int)strcspn(set[i], "=");
     snprintf(name, sizeof name, "%.*s", len, set[i]);
@@ -112,10 +121,12 @@ void bench_env_json(const bench_env *e, const tsr_device_info *d, FILE *f) {
 
 void bench_env_text(const bench_env *e, strb *out) {
   const char *set[MAX_KNOBS];
-  strb_printf(out, "%s, cores %d, threads %d, kernels %s", *e->cpu ? e->cpu : "unknown CPU", e->cores, e->threads, *e->isa ? e->isa : "none");
+  strb_printf(out, "%s, cores %d, threads %d, kernels %s", *e->cpu ? e->cpu : "unknown CPU", e->cores, e->threads,
+              *e->isa ? e->isa : "none");
   if (e->cpu_mhz > 0) strb_printf(out, ", %.0f MHz", e->cpu_mhz);
   if (*e->governor) strb_printf(out, ", governor %s", e->governor);
   if (e->load >= 0) strb_printf(out, ", load %.2f", e->load);
-  strb_printf(out, "; %s; tessera %d.%d (%s, %s); tune %s, seed %ld, timed for %ld ms or 7 runs a case", e->os, TSR_ABI_MAJOR, TSR_ABI_MINOR, tune_generator(), compiler, e->tune, e->seed, e->milliseconds);
+  strb_printf(out, "; %s; tessera %d.%d (%s, %s); tune %s, seed %ld, timed for %ld ms or 7 runs a case", e->os,
+              TSR_ABI_MAJOR, TSR_ABI_MINOR, tune_generator(), compiler, e->tune, e->seed, e->milliseconds);
   for (int i = 0, n = knobs_set(set); i < n; i++) strb_printf(out, "%s%s", i ? ", " : "; ", set[i]);
 }

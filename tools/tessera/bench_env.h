@@ -1,5 +1,5 @@
-/* tools/tessera/bench_env.h - what a benchmark's figures depend on beside the case itself, recorded with each of them: the machine, the library,
- * what was asked for, the knobs that were set. What can't be read is null, never guessed. */
+/* tools/tessera/bench_env.h - what a benchmark's figures depend on beside the case itself, recorded with each of them:
+ * the machine, the library, what was asked for, the knobs that were set. What can't be read is null, never guessed. */
 #ifndef TOOLS_TESSERA_BENCH_ENV_H
 #define TOOLS_TESSERA_BENCH_ENV_H
 #include "core/base/str.h"
@@ -15,7 +15,8 @@ typedef struct bench_env {
 } bench_env;
 
 /* `tune` NULL: as the knob TSR_TUNE says. */
-tsr_status bench_env_read(tsr_context *ctx, const char *tune, long seed, long milliseconds, bench_env *out) TSR_MUST_USE;
+tsr_status bench_env_read(tsr_context *ctx, const char *tune, long seed, long milliseconds,
+                          bench_env *out) TSR_MUST_USE;
 /* A JSON object. */
 void bench_env_json(const bench_env *e, const tsr_device_info *d, FILE *f);
 /* One line without its end. */

@@ -51,17 +51,34 @@ static void note_peaks(bench_html *h, const bench_case *c, const bench_peaks *p)
   if (p->gflops > *peak) *peak = p->gflops;
 }
 
-void bench_html_row(bench_html *h, const tsr_device_info *d, const bench_case *c, const bench_options *o, const bench_result *x, const bench_peaks *p) {
+void bench_html_row(bench_html *h, const tsr_device_info *d, const bench_case *c, const bench_options *o,
+                    const bench_result *x, const bench_peaks *p) {
   char shape[96];
   if (!h->n_devices || !al_grow(NULL, &h->rows, &h->cap_rows, h->n_rows + 1, sizeof *h->rows)) return;
   note_peaks(h, c, p);
   double gflops = bench_flops(c) / x->median_us * 1e-3, gbytes = bench_bytes(c) / x->median_us * 1e-3;
-  double by_flops = p->gflops > 0 ? gflops / p->gflops : 0, by_bytes = p->gbytes_per_s > 0 ? gbytes / p->gbytes_per_s : 0;
-  page_row r = {.op = keep(h, c->op), .shape = keep(h, bench_shape(c, shape, sizeof shape)), .dtype = tsr_dtype_name(c->dtype), .device = keep(h, d->id), .policy = tsr_policy_name(o->policy),
-                .tile = keep(h, x->tile), .median_us = x->median_us, .min_us = x->min_us, .gflops = gflops, .gbytes_per_s = gbytes, .peak_fraction = by_flops > by_bytes ? by_flops : by_bytes,
-                .flops = bench_flops(c), .bytes = bench_bytes(c), .error = x->error, .tolerance = x->tolerance, .checked = true, .ok = x->ok};
+  double by_flops = p->gflops > 0 ? gflops / p->gflops : 0,
+         by_bytes = p->gbytes_per_s > 0 ? gbytes / p->gbytes_per_s : 0;
+  page_row r = {.op = keep(h, c->op),
+                .shape = keep(h, bench_shape(c, shape, sizeof shape)),
+                .dtype = tsr_dtype_name(c->dtype),
+                .device = keep(h, d->id),
+                .policy = tsr_policy_name(o->policy),
+                .tile = keep(h, x->tile),
+                .median_us = x->median_us,
+                .min_us = x->min_us,
+                .gflops = gflops,
+                .gbytes_per_s = gbytes,
+                .peak_fraction = by_flops > by_bytes ? by_flops : by_bytes,
+                .flops = bench_flops(c),
+                .bytes = bench_bytes(c),
+                .error = x->error,
+                .tolerance = x->tolerance,
+                .checked = true,
+                .ok = x->ok};
   for (int i = 0; i < x->n_peers && r.n_peers < PAGE_MAX_PEERS; i++)
-    r.peer[r.n_peers++] = (page_peer){keep(h, x->peers[i].name), x->peers[i].median_us > 0 ? x->peers[i].median_us / x->median_us : 0};
+    r.peer[r.n_peers++] =
+        (page_peer){keep(h, x->peers[i].name), x->peers[i].median_us > 0 ? x->peers[i].median_us / x->median_us : 0};
   h->rows[h->n_rows++] = r;
 }
 
@@ -78,9 +95,11 @@ void bench_html_tune(bench_html *h, tsr_context *ctx, tsr_device *dev, const ben
   for (int i = 0; r && i < tsr_tune_report_count(r); i++) {
     tsr_tune_result x = tsr_tune_report_get(r, i);
     if (!x.n_curve || !al_grow(NULL, &h->curves, &h->cap_curves, h->n_curves + 1, sizeof *h->curves)) continue;
-    snprintf(label, sizeof label, "%s %s %s on %s, tile %s", x.problem.op, x.problem.shape, tsr_dtype_name(c->dtype), tsr_device_get_info(dev)->id, x.tile);
+    snprintf(label, sizeof label, "%s %s %s on %s, tile %s", x.problem.op, x.problem.shape, tsr_dtype_name(c->dtype),
+             tsr_device_get_info(dev)->id, x.tile);
     double *curve = arena_dup(&h->mem, x.curve_us, x.n_curve * sizeof *curve);
-    if (curve) h->curves[h->n_curves++] = (page_curve){keep(h, label), curve, x.n_curve, x.default_us, x.roofline_us, x.best_us};
+    if (curve)
+      h->curves[h->n_curves++] = (page_curve){keep(h, label), curve, x.n_curve, x.default_us, x.roofline_us, x.best_us};
   }
   tsr_tune_report_destroy(&r);
   tsr_graph_destroy(&g);
@@ -91,7 +110,8 @@ int bench_html_write(bench_html *h, const bench_env *e, const char *path) {
   strb_init(&b, NULL);
   strb_init(&machine, NULL);
   bench_env_text(e, &machine);
-  page_desc d = {"Tessera benchmark", e->when, strb_text(&machine), h->devices, h->n_devices, h->rows, h->n_rows, h->curves, h->n_curves};
+  page_desc d = {"Tessera benchmark", e->when,   strb_text(&machine), h->devices, h->n_devices, h->rows,
+                 h->n_rows,           h->curves, h->n_curves};
   tsr_status st = page_write(&d, &b);
   int rc = st ? cli_fail(st) : cli_write_text("bench", path, strb_text(&b));
   strb_clear(&machine);

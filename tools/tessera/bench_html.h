@@ -8,8 +8,10 @@ typedef struct bench_html bench_html;
 bench_html *bench_html_new(void);
 void bench_html_free(bench_html **h);
 void bench_html_device(bench_html *h, const tsr_device_info *d);
-void bench_html_row(bench_html *h, const tsr_device_info *d, const bench_case *c, const bench_options *o, const bench_result *x, const bench_peaks *p);
-/* Tunes the case's graph and keeps its curve; the decision is in the cache afterwards. Cases that can't be named as one op have none. */
+void bench_html_row(bench_html *h, const tsr_device_info *d, const bench_case *c, const bench_options *o,
+                    const bench_result *x, const bench_peaks *p);
+/* Tunes the case's graph and keeps its curve; the decision is in the cache afterwards. Cases that can't be named as one
+ * op have none. */
 void bench_html_tune(bench_html *h, tsr_context *ctx, tsr_device *dev, const bench_case *c, tsr_policy policy);
 /* The exit status, after one line where it isn't 0. */
 int bench_html_write(bench_html *h, const bench_env *e, const char *path);

@@ -1,5 +1,5 @@
-/* tools/tessera/bench_measure.c - one case: graph, operands, check against the reference, then ours and the peers in turns on
- * operand sets that rotate through more memory than the caches hold. */
+/* tools/tessera/bench_measure.c - one case: graph, operands, check against the reference, then ours and the peers in
+ * turns on operand sets that rotate through more memory than the caches hold. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,8 @@ typedef struct measure {
   tsr_context *ctx;
   tsr_graph *g;
   tsr_program *p;
-  tsr_program *rival[N_RIVALS]; /* the same work without tuning, with the tile of the default table, without single switches; or NULL */
+  tsr_program *rival[N_RIVALS]; /* the same work without tuning, with the tile of the default table, without single
+                                   switches; or NULL */
   int n_in, n_sets;
   void *data[4];   /* operands on the host, the same in every set */
   size_t bytes[4];
@@ -31,7 +32,9 @@ typedef struct measure {
 
 /* ---- graph ----------------------------------------------------------------------------------------------------- */
 
-static tsr_shape shape_of(int rank, int64_t a, int64_t b, int64_t c) { return (tsr_shape){.rank = rank, .dims = {a, b, c}}; }
+static tsr_shape shape_of(int rank, int64_t a, int64_t b, int64_t c) {
+  return (tsr_shape){.rank = rank, .dims = {a, b, c}};
+}
 
 static uint64_t next_random(uint64_t *s) {
   *s ^= *s << 13;
@@ -39,13 +42,15 @@ static uint64_t next_random(uint64_t *s) {
   return *s ^= *s << 17;
 }
 
-/* Normal numbers, integers uniform over the type's range: n drawn from 65536 of them, since hundreds of millions are wanted at once. */
+/* Normal numbers, integers uniform over the type's range: n drawn from 65536 of them, since hundreds of millions are
+ * wanted at once. */
 static void draw(tsr_dtype t, void *out, size_t n, uint64_t seed) {
   static _Alignas(8) unsigned char pool[65536 * 8];
   size_t size = tsr_dtype_size(t);
   for (size_t k = 0; k < 65536; k++) {
     uint64_t r = next_random(&seed);
-    double u = (double)(r >> 11) / 9007199254740992.0, v = sqrt(-2 * log(u + 1e-12)) * cos(6.283185307 * (double)(r & 0xffff) / 65536.0);
+    double u = (double)(r >> 11) / 9007199254740992.0,
+           v = sqrt(-2 * log(u + 1e-12)) * cos(6.283185307 * (double)(r & 0xffff) / 65536.0);
     if (dtype_is_float(t)) dtype_store(t, pool, k, v);
     else memcpy(pool + k * size, &(uint64_t){t == TSR_BOOL ? r & 1 : r}, size);
   }
@@ -73,7 +78,10 @@ static tsr_status operand(measure *m, const char *name, tsr_dtype t, tsr_shape s
   return constant ? tsr_graph_constant(m->g, t, s, m->data[i], out) : tsr_graph_input(m->g, name, t, s, out);
 }
 
-static tsr_status op(measure *m, const char *name, const tsr_value *v, int n, const tsr_attr *a, int n_attrs, tsr_value *out) { return tsr_graph_op(m->g, name, v, n, a, n_attrs, out); }
+static tsr_status op(measure *m, const char *name, const tsr_value *v, int n, const tsr_attr *a, int n_attrs,
+                     tsr_value *out) {
+  return tsr_graph_op(m->g, name, v, n, a, n_attrs, out);
+}
 
 static bool binary(const char *name) {
   static const char *const two[] = {"add", "sub", "mul", "div", "pow", "min", "max"};
@@ -92,8 +100,10 @@ static tsr_status build_matmul(measure *m, tsr_value *r) {
   const bench_case *c = m->c;
   bool batched = c->batch > 1;
   tsr_value v[2];
-  TRY(operand(m, "A", c->dtype, batched ? shape_of(3, c->batch, c->m, c->k) : shape_of(2, c->m, c->k, 0), false, &v[0]));
-  TRY(operand(m, "B", c->dtype, batched ? shape_of(3, c->batch, c->k, c->n) : shape_of(2, c->k, c->n, 0), c->packed_b, &v[1]));
+  TRY(operand(m, "A", c->dtype, batched ? shape_of(3, c->batch, c->m, c->k) : shape_of(2, c->m, c->k, 0), false,
+              &v[0]));
+  TRY(operand(m, "B", c->dtype, batched ? shape_of(3, c->batch, c->k, c->n) : shape_of(2, c->k, c->n, 0), c->packed_b,
+              &v[1]));
   TRY(op(m, "matmul", v, 2, NULL, 0, r));
   if (strcmp(c->op, "matmul_bias_gelu")) return NULL;
   v[0] = *r;
@@ -201,7 +211,11 @@ static tsr_status check(measure *m, bench_result *r) {
 /* ---- peers ----------------------------------------------------------------------------------------------------- */
 
 static bool peer_op_of(const bench_case *c, peer_op *out) {
-  static const struct { const char *name; peer_op op; } ops[] = {{"matmul", PEER_MATMUL}, {"matmul_bias_gelu", PEER_MATMUL}, {"softmax", PEER_SOFTMAX}, {"rmsnorm", PEER_RMSNORM}, {"layernorm", PEER_LAYERNORM}, {"add", PEER_ADD}};
+  static const struct {
+    const char *name;
+    peer_op op;
+  } ops[] = {{"matmul", PEER_MATMUL},   {"matmul_bias_gelu", PEER_MATMUL}, {"softmax", PEER_SOFTMAX},
+             {"rmsnorm", PEER_RMSNORM}, {"layernorm", PEER_LAYERNORM},     {"add", PEER_ADD}};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (!strcmp(ops[i].name, c->op)) {
       *out = ops[i].op;
@@ -225,8 +239,15 @@ static void open_peers(measure *m, bench_result *r) {
     r->peers[i].name = peer_name(p);
     r->peers[i].why[0] = 0;
     r->n_peers = i + 1;
-    peer_desc d = {.dtype = m->c->dtype, .batch = m->c->batch, .m = m->c->m, .n = m->c->n, .k = m->c->k, .packed_b = m->c->packed_b, .n_sets = m->n_sets,
-                   .device = strcmp(info->backend, "cpu") ? info->backend : "cpu", .index = strchr(info->id, ':') ? atoi(strchr(info->id, ':') + 1) : 0};
+    peer_desc d = {.dtype = m->c->dtype,
+                   .batch = m->c->batch,
+                   .m = m->c->m,
+                   .n = m->c->n,
+                   .k = m->c->k,
+                   .packed_b = m->c->packed_b,
+                   .n_sets = m->n_sets,
+                   .device = strcmp(info->backend, "cpu") ? info->backend : "cpu",
+                   .index = strchr(info->id, ':') ? atoi(strchr(info->id, ':') + 1) : 0};
     tsr_status st = peer_available(p);
     if (!st && !peer_op_of(m->c, &d.op)) {
       snprintf(r->peers[i].why, sizeof r->peers[i].why, "no such operation here");
@@ -243,7 +264,8 @@ static void open_peers(measure *m, bench_result *r) {
   }
 }
 
-/* By events where the device is one and every peer has some too: then nobody's launches or waits on the host are counted. */
+/* By events where the device is one and every peer has some too: then nobody's launches or waits on the host are
+ * counted. */
 static tsr_status choose_clock(measure *m, bench_result *r) {
   const tsr_device_info *d = tsr_device_get_info(m->o->dev);
   r->by_events = !d->software && strcmp(d->backend, "cpu") != 0;
@@ -312,7 +334,8 @@ static tsr_status heat(measure *m, const bench_result *r, int *set) {
   for (int n = 0; n < 500 && bench_now_us() - start < 2e7; n += 50) TRY(ours(m, &set[0], 50, &us));
   for (int i = 0; i < r->n_peers; i++) {
     start = bench_now_us();
-    for (int n = 0; m->jobs[i] && n < 500 && bench_now_us() - start < 2e7; n += 50) TRY(theirs(m, i, &set[1 + i], 50, &us));
+    for (int n = 0; m->jobs[i] && n < 500 && bench_now_us() - start < 2e7; n += 50)
+      TRY(theirs(m, i, &set[1 + i], 50, &us));
   }
   return NULL;
 }
@@ -353,7 +376,8 @@ static tsr_status time_all(measure *m, bench_result *r) {
   }
   TRY(heat(m, r, set));
   double start = bench_now_us();
-  while (reps < MAX_REPS && (reps < 7 || bench_now_us() - start < m->o->seconds * 1e6) && (reps < 3 || bench_now_us() - start < 4 * m->o->seconds * 1e6)) {
+  while (reps < MAX_REPS && (reps < 7 || bench_now_us() - start < m->o->seconds * 1e6) &&
+         (reps < 3 || bench_now_us() - start < 4 * m->o->seconds * 1e6)) {
     TRY(wake(m, 0, &set[0], last[0]));
     TRY(ours(m, &set[0], inner[0], &t[0][reps]));
     for (int i = 0; i < N_RIVALS; i++)
@@ -374,7 +398,9 @@ static tsr_status time_all(measure *m, bench_result *r) {
   for (int i = 0; i < N_RIVALS; i++) {
     if (!m->rival[i]) continue;
     qsort(rivals[i], (size_t)reps, sizeof rivals[i][0], by_value);
-    *(i == UNTUNED ? &r->default_us : i == TABLE ? &r->table_us : &r->without[i - WITHOUT].median_us) = rivals[i][reps / 2];
+    *(i == UNTUNED ? &r->default_us
+      : i == TABLE ? &r->table_us
+                   : &r->without[i - WITHOUT].median_us) = rivals[i][reps / 2];
   }
   r->min_us = t[0][0];
   return read_clocks(m, r, &set[0], r->median_us);
@@ -393,9 +419,11 @@ static void close_all(measure *m) {
   tsr_graph_destroy(&m->g);
 }
 
-/* Before any operand exists: loading may fork to try a library's kernels, after which each page of ours costs a fault to write again. */
+/* Before any operand exists: loading may fork to try a library's kernels, after which each page of ours costs a fault
+ * to write again. */
 static void load_peers(const bench_options *o) {
-  for (int i = 0; i < o->n_peers; i++) tsr_status_free(peer_available(o->peers[i])); /* the reason is given by open_peers */
+  for (int i = 0; i < o->n_peers; i++)
+    tsr_status_free(peer_available(o->peers[i])); /* the reason is given by open_peers */
 }
 
 static void tile_text(const tsr_program *p, char out[64]) {

@@ -1,6 +1,6 @@
-/* tools/tessera/bench_peak.c - what the machine itself can do, measured beside the results: independent FMA chains in registers
- * (or bf16 dot products, or integer ones), and a large copy. Best of several short runs on all threads at once, a core each: the system may start
- * two on one core while another idles. */
+/* tools/tessera/bench_peak.c - what the machine itself can do, measured beside the results: independent FMA chains in
+ * registers (or bf16 dot products, or integer ones), and a large copy. Best of several short runs on all threads at
+ * once, a core each: the system may start two on one core while another idles. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,8 +100,8 @@ typedef struct worker {
   double gflops;
 } worker;
 
-/* Windows of about a millisecond, as long as a case that is timed: on a machine with other work a longer one always holds somebody else's
- * slice, and the peak came out below the results. */
+/* Windows of about a millisecond, as long as a case that is timed: on a machine with other work a longer one always
+ * holds somebody else's slice, and the peak came out below the results. */
 enum { PEAK_ROUNDS = 100000, PEAK_WINDOWS = 30 };
 
 /* The best window of this thread; the others run their loops beside it. */
@@ -154,7 +154,8 @@ static double copy_once(worker *w, int n, char *dst, char *src, size_t bytes) {
 
 double bench_cpu_gflops(tsr_dtype t, int threads) {
   worker w[64];
-  double best = 0, lanes = t == TSR_F64 ? 0.5 : 1; /* the loop is of f32; a register holds half as many f64, at the same rate */
+  double best = 0,
+         lanes = t == TSR_F64 ? 0.5 : 1; /* the loop is of f32; a register holds half as many f64, at the same rate */
   if (threads > 64) threads = 64;
   for (int i = 0; i < 7; i++) {
     double g = flops_once(w, threads, loop_for(t));

@@ -1,5 +1,6 @@
-/* tools/tessera/bench_peak_gpu.c - what a GPU itself can do, by kernels of the library: chains of multiply-adds in registers, a large product for
- * the types of matrix units, a large copy. Timed by the device's own clock where it has one. */
+/* tools/tessera/bench_peak_gpu.c - what a GPU itself can do, by kernels of the library: chains of multiply-adds in
+ * registers, a large product for the types of matrix units, a large copy. Timed by the device's own clock where it has
+ * one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,22 +11,39 @@ enum { CHAIN_ELEMENTS = 1024, CHAIN_PAIRS = 8, CHAIN_BLOCKS = 32 /* a core */, T
 /* x = x * x + x, which stays finite near 0, CHAIN_PAIRS times a step; each element is a chain of its own. */
 static int chain_text(char *text, tsr_dtype t, long blocks, long steps) {
   const char *d = tsr_dtype_name(t);
-  int n = snprintf(text, TEXT_BYTES, "\"builtin.module\"() ({\n\"tessera.tile.program\"() ({\n^bb0(%%A: tensor<%ldx%dx%s>):\n%%B = \"tessera.tile.buffer\"() : () -> tensor<%ldx%dx%s>\n"
-                   "\"tessera.tile.launch\"(%%A, %%B) {kernel = \"chain\"}\n\"tessera.tile.return\"(%%B)\n}) {sym_name = \"main\"}\n"
-                   "\"tessera.tile.kernel\"() ({\n^bb0(%%a: !tessera.view<%ldx%dx%s>, %%b: !tessera.view<%ldx%dx%s>):\n"
-                   "%%zero = \"tessera.tile.const\"() {value = 0}\n%%one = \"tessera.tile.const\"() {value = 1}\n%%n = \"tessera.tile.const\"() {value = %ld}\n%%g = \"tessera.tile.block_id\"() {axis = 0}\n"
-                   "%%v = \"tessera.tile.window\"(%%a, %%g, %%zero) {sizes = [1, %d]}\n%%w = \"tessera.tile.window\"(%%b, %%g, %%zero) {sizes = [1, %d]}\n"
-                   "%%x = \"tessera.tile.load\"(%%v)\n%%z = \"tessera.tile.for\"(%%zero, %%n, %%one, %%x) ({\n^bb0(%%i: index, %%y: !tessera.frag<1x%dx%s>):\n%%t = \"tessera.tile.map\"(%%y) ({\n^bb0(%%p0: %s):\n",
-                   blocks, CHAIN_ELEMENTS, d, blocks, CHAIN_ELEMENTS, d, blocks, CHAIN_ELEMENTS, d, blocks, CHAIN_ELEMENTS, d, steps, CHAIN_ELEMENTS, CHAIN_ELEMENTS, CHAIN_ELEMENTS, d, d);
-  for (int i = 0; i < CHAIN_PAIRS; i++) n += snprintf(text + n, (size_t)(TEXT_BYTES - n), "%%q%d = \"tessera.tile.mul\"(%%p%d, %%p0)\n%%p%d = \"tessera.tile.add\"(%%q%d, %%p0)\n", i, i, i + 1, i);
-  n += snprintf(text + n, (size_t)(TEXT_BYTES - n), "\"tessera.tile.yield\"(%%p%d)\n}) : (!tessera.frag<1x%dx%s>) -> !tessera.frag<1x%dx%s>\n\"tessera.tile.yield\"(%%t)\n})\n\"tessera.tile.store\"(%%z, %%w)\n"
-                "\"tessera.tile.return\"()\n}) {sym_name = \"chain\", grid = [%ld, 1, 1], outputs = 1, warps = 4}\n}) : () -> ()\n", CHAIN_PAIRS, CHAIN_ELEMENTS, d, CHAIN_ELEMENTS, d, blocks);
+  int n = snprintf(
+      text, TEXT_BYTES,
+      "\"builtin.module\"() ({\n\"tessera.tile.program\"() ({\n^bb0(%%A: tensor<%ldx%dx%s>):\n%%B = "
+      "\"tessera.tile.buffer\"() : () -> tensor<%ldx%dx%s>\n"
+      "\"tessera.tile.launch\"(%%A, %%B) {kernel = \"chain\"}\n\"tessera.tile.return\"(%%B)\n}) {sym_name = \"main\"}\n"
+      "\"tessera.tile.kernel\"() ({\n^bb0(%%a: !tessera.view<%ldx%dx%s>, %%b: !tessera.view<%ldx%dx%s>):\n"
+      "%%zero = \"tessera.tile.const\"() {value = 0}\n%%one = \"tessera.tile.const\"() {value = 1}\n%%n = "
+      "\"tessera.tile.const\"() {value = %ld}\n%%g = \"tessera.tile.block_id\"() {axis = 0}\n"
+      "%%v = \"tessera.tile.window\"(%%a, %%g, %%zero) {sizes = [1, %d]}\n%%w = \"tessera.tile.window\"(%%b, %%g, "
+      "%%zero) {sizes = [1, %d]}\n"
+      "%%x = \"tessera.tile.load\"(%%v)\n%%z = \"tessera.tile.for\"(%%zero, %%n, %%one, %%x) ({\n^bb0(%%i: index, %%y: "
+      "!tessera.frag<1x%dx%s>):\n%%t = \"tessera.tile.map\"(%%y) ({\n^bb0(%%p0: %s):\n",
+      blocks, CHAIN_ELEMENTS, d, blocks, CHAIN_ELEMENTS, d, blocks, CHAIN_ELEMENTS, d, blocks, CHAIN_ELEMENTS, d, steps,
+      CHAIN_ELEMENTS, CHAIN_ELEMENTS, CHAIN_ELEMENTS, d, d);
+  for (int i = 0; i < CHAIN_PAIRS; i++)
+    n += snprintf(text + n, (size_t)(TEXT_BYTES - n),
+                  "%%q%d = \"tessera.tile.mul\"(%%p%d, %%p0)\n%%p%d = \"tessera.tile.add\"(%%q%d, %%p0)\n", i, i, i + 1,
+                  i);
+  n += snprintf(text + n, (size_t)(TEXT_BYTES - n),
+                "\"tessera.tile.yield\"(%%p%d)\n}) : (!tessera.frag<1x%dx%s>) -> "
+                "!tessera.frag<1x%dx%s>\n\"tessera.tile.yield\"(%%t)\n})\n\"tessera.tile.store\"(%%z, %%w)\n"
+                "\"tessera.tile.return\"()\n}) {sym_name = \"chain\", grid = [%ld, 1, 1], outputs = 1, warps = 4}\n}) "
+                ": () -> ()\n",
+                CHAIN_PAIRS, CHAIN_ELEMENTS, d, CHAIN_ELEMENTS, d, blocks);
   return n;
 }
 
 static int product_text(char *text, tsr_dtype t, int side) {
   const char *d = tsr_dtype_name(t);
-  return snprintf(text, TEXT_BYTES, "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<%dx%dx%s>):\n%%0 = \"tessera.graph.matmul\"(%%A, %%A)\n\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}\n", side, side, d);
+  return snprintf(text, TEXT_BYTES,
+                  "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<%dx%dx%s>):\n%%0 = \"tessera.graph.matmul\"(%%A, "
+                  "%%A)\n\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}\n",
+                  side, side, d);
 }
 
 static bool by_events(tsr_device *dev) {
@@ -89,8 +107,10 @@ static double product_gflops(tsr_device *dev, tsr_dtype t) {
 }
 
 double bench_device_gflops(tsr_device *dev, tsr_dtype t) {
-  bool narrow = tsr_dtype_size(t) < 4 || t == TSR_TF32, whole = t == TSR_I8 || t == TSR_U8 || t == TSR_I16 || t == TSR_I32 || t == TSR_I64;
-  double chain = chain_gflops(dev, t == TSR_F64 || t == TSR_I32 || t == TSR_I64 ? t : TSR_F32), product = narrow ? product_gflops(dev, t) : 0;
+  bool narrow = tsr_dtype_size(t) < 4 || t == TSR_TF32,
+       whole = t == TSR_I8 || t == TSR_U8 || t == TSR_I16 || t == TSR_I32 || t == TSR_I64;
+  double chain = chain_gflops(dev, t == TSR_F64 || t == TSR_I32 || t == TSR_I64 ? t : TSR_F32),
+         product = narrow ? product_gflops(dev, t) : 0;
   return whole && narrow ? product : product > chain ? product : chain;
 }
 

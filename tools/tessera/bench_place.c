@@ -1,7 +1,7 @@
-/* tools/tessera/bench_place.c - where threads run while contenders take turns. A scheduler may leave a library's worker on its caller's core
- * for milliseconds while another core idles; which contender that hits is chance. So each contender's threads are spread over the cores
- * once they exist, one a core where there are enough, and the calling thread stays on the first core. Threads that are bound already keep
- * their place. */
+/* tools/tessera/bench_place.c - where threads run while contenders take turns. A scheduler may leave a library's worker
+ * on its caller's core for milliseconds while another core idles; which contender that hits is chance. So each
+ * contender's threads are spread over the cores once they exist, one a core where there are enough, and the calling
+ * thread stays on the first core. Threads that are bound already keep their place. */
 #define _GNU_SOURCE /* sched_setaffinity and the CPU_* macros */
 #include "tools/tessera/bench.h"
 
@@ -32,7 +32,8 @@ static void bind_to(pid_t tid, int core) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(core, &set);
-  if (sched_setaffinity(tid, sizeof set, &set)) return; /* the thread has ended, or may not be bound: it stays as it is */
+  if (sched_setaffinity(tid, sizeof set, &set))
+    return; /* the thread has ended, or may not be bound: it stays as it is */
 }
 
 static bool is_seen(const bench_place *b, int tid) {

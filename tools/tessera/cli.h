@@ -1,6 +1,6 @@
 /* tools/tessera/cli.h - what the commands share: options, files, JSON, exit codes.
- * Exit codes: 0 ok, 1 wrong result, failed check or output that was not written, 2 bad usage or input, 3 device unavailable, 4 (bench) nothing
- * failed, but a case is not supported on a device. */
+ * Exit codes: 0 ok, 1 wrong result, failed check or output that was not written, 2 bad usage or input, 3 device
+ * unavailable, 4 (bench) nothing failed, but a case is not supported on a device. */
 #ifndef TOOLS_TESSERA_CLI_H
 #define TOOLS_TESSERA_CLI_H
 #include <stdio.h>
@@ -24,17 +24,20 @@ typedef struct option {
   void *user;
 } option;
 
-/* Parses options; what is left are the operands (argv is reordered, *argc updated; argv[0] stays). False after one line on stderr. */
+/* Parses options; what is left are the operands (argv is reordered, *argc updated; argv[0] stays). False after one line
+ * on stderr. */
 bool cli_options(const char *command, int *argc, char **argv, const option *options, int n);
 /* Prints the status as one line, frees it and returns the exit code it stands for. */
 int cli_fail(tsr_status st);
 int cli_usage(const char *command, const char *fmt, ...) TSR_PRINTF(2, 3);
-/* An output file. NULL after one line: the path is no good, EXIT_USAGE. cli_finish closes it: EXIT_WRONG after one line when anything was not written. */
+/* An output file. NULL after one line: the path is no good, EXIT_USAGE. cli_finish closes it: EXIT_WRONG after one line
+ * when anything was not written. */
 FILE *cli_create(const char *command, const char *path);
 int cli_finish(const char *command, const char *path, FILE *f);
 /* Both, for text: the exit status. */
 int cli_write_text(const char *command, const char *path, const char *text);
-/* The whole file ("-" = standard input; others must be regular files), zero-terminated; NULL after one line on stderr. Free with free(). */
+/* The whole file ("-" = standard input; others must be regular files), zero-terminated; NULL after one line on stderr.
+ * Free with free(). */
 char *cli_read_file(const char *path, size_t *bytes);
 void cli_json_string(FILE *f, const char *s);
 /* "128x64" -> dims; number of dimensions, -1 if malformed. */

@@ -1,5 +1,5 @@
-/* tools/tessera/cmd_bench.c - `tessera bench`: suites or single cases on one device or all, each checked against the reference and timed
- * in turns with the peers asked for. A table, or one JSON object per line. */
+/* tools/tessera/cmd_bench.c - `tessera bench`: suites or single cases on one device or all, each checked against the
+ * reference and timed in turns with the peers asked for. A table, or one JSON object per line. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +38,8 @@ static const bench_peaks *peaks_for(bench_run *r, tsr_dtype t) {
   return &r->peaks[t];
 }
 
-/* A case above the peak says that the peak was measured in a slower moment: it is measured again in turns with the case, which may be the faster
- * one of the two only by what the machine did meanwhile. */
+/* A case above the peak says that the peak was measured in a slower moment: it is measured again in turns with the
+ * case, which may be the faster one of the two only by what the machine did meanwhile. */
 static tsr_status raise_peak(bench_run *r, const bench_case *c, bench_result *x) {
   bench_peaks *p = &r->peaks[c->dtype];
   for (int turn = 0; turn < 3 && p->gflops > 0 && bench_flops(c) / x->median_us * 1e-3 > p->gflops; turn++) {
@@ -57,13 +57,18 @@ static void json_number(const char *name, double v, bool known) {
   else printf(", \"%s\": null", name);
 }
 
-static void print_json(const bench_run *r, const bench_case *c, const bench_result *x, const bench_peaks *p, int peer_index) {
+static void print_json(const bench_run *r, const bench_case *c, const bench_result *x, const bench_peaks *p,
+                       int peer_index) {
   char shape[96];
   double gflops = bench_flops(c) / x->median_us * 1e-3, gbytes = bench_bytes(c) / x->median_us * 1e-3;
-  double fraction = p->gflops > 0 && gflops / p->gflops > gbytes / (p->gbytes_per_s + 1e-30) ? gflops / p->gflops : p->gbytes_per_s > 0 ? gbytes / p->gbytes_per_s : 0;
+  double fraction = p->gflops > 0 && gflops / p->gflops > gbytes / (p->gbytes_per_s + 1e-30) ? gflops / p->gflops
+                    : p->gbytes_per_s > 0                                                    ? gbytes / p->gbytes_per_s
+                                                                                             : 0;
   bool timed = peer_index >= 0 && x->peers[peer_index].median_us > 0;
-  printf("{\"op\": \"%s\", \"shape\": \"%s\", \"dtype\": \"%s\", \"device\": \"%s\", \"policy\": \"%s\", \"tile\": \"%s\"", c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype),
-         tsr_device_get_info(r->o.dev)->id, tsr_policy_name(r->o.policy), x->tile);
+  printf(
+      "{\"op\": \"%s\", \"shape\": \"%s\", \"dtype\": \"%s\", \"device\": \"%s\", \"policy\": \"%s\", \"tile\": \"%s\"",
+      c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), tsr_device_get_info(r->o.dev)->id,
+      tsr_policy_name(r->o.policy), x->tile);
   json_number("median_us", x->median_us, true);
   json_number("min_us", x->min_us, true);
   json_number("gflops", gflops, true);
@@ -87,7 +92,8 @@ static void print_json(const bench_run *r, const bench_case *c, const bench_resu
   printf(", \"ok\": %s, \"packed_b\": %s", x->ok ? "true" : "false", c->packed_b ? "true" : "false");
   if (x->n_without) {
     printf(", \"without\": {");
-    for (int i = 0; i < x->n_without; i++) printf("%s\"%s\": %.6g", i ? ", " : "", x->without[i].name, x->without[i].median_us / x->median_us);
+    for (int i = 0; i < x->n_without; i++)
+      printf("%s\"%s\": %.6g", i ? ", " : "", x->without[i].name, x->without[i].median_us / x->median_us);
     printf("}");
   }
   printf(", \"environment\": ");
@@ -118,11 +124,13 @@ static void print_environment(const bench_run *r) {
 static void print_head(bench_run *r) {
   if (r->headed) return;
   print_environment(r);
-  printf("%-9s %-17s %-18s %-5s %10s %9s %8s %6s %6s  %s\n", "device", "op", "shape", "dtype", "median us", "GFLOP/s", "GB/s", "fma", "copy", "check");
+  printf("%-9s %-17s %-18s %-5s %10s %9s %8s %6s %6s  %s\n", "device", "op", "shape", "dtype", "median us", "GFLOP/s",
+         "GB/s", "fma", "copy", "check");
   r->headed = true;
 }
 
-/* Of a measured peak; "*": above it. For fma the peak was too low although measured again; above a copy's rate are operands that stay in a cache. */
+/* Of a measured peak; "*": above it. For fma the peak was too low although measured again; above a copy's rate are
+ * operands that stay in a cache. */
 static void print_percent(double of, double peak) {
   if (peak > 0) printf(" %5.0f%%%s", 100 * of / peak, of > peak ? "*" : "");
   else printf("   n/a");
@@ -132,13 +140,16 @@ static void print_row(bench_run *r, const bench_case *c, const bench_result *x, 
   char shape[96];
   print_head(r);
   double gflops = bench_flops(c) / x->median_us * 1e-3, gbytes = bench_bytes(c) / x->median_us * 1e-3;
-  printf("%-9s %-17s %-18s %-5s %10.1f %9.1f %8.1f", tsr_device_get_info(r->o.dev)->id, c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), x->median_us, gflops, gbytes);
+  printf("%-9s %-17s %-18s %-5s %10.1f %9.1f %8.1f", tsr_device_get_info(r->o.dev)->id, c->op,
+         bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), x->median_us, gflops, gbytes);
   print_percent(gflops, p->gflops);
   print_percent(gbytes, p->gbytes_per_s);
   printf("  %-5s", x->ok ? "ok" : "WRONG");
   if (x->default_us > 0) printf("  default %.1f us, gain %.2fx", x->default_us, x->default_us / x->median_us);
-  if (x->table_us > 0) printf("  table tile %s %.1f us, gain %.2fx", x->table_tile, x->table_us, x->table_us / x->median_us);
-  for (int i = 0; i < x->n_without; i++) printf("  without %s %.2fx", x->without[i].name, x->without[i].median_us / x->median_us);
+  if (x->table_us > 0)
+    printf("  table tile %s %.1f us, gain %.2fx", x->table_tile, x->table_us, x->table_us / x->median_us);
+  for (int i = 0; i < x->n_without; i++)
+    printf("  without %s %.2fx", x->without[i].name, x->without[i].median_us / x->median_us);
   for (int i = 0; i < x->n_peers; i++) {
     if (x->peers[i].median_us > 0) printf("  %s %.2fx", x->peers[i].name, x->peers[i].median_us / x->median_us);
     else printf("  %s: %s", x->peers[i].name, x->peers[i].why);
@@ -152,12 +163,14 @@ static void print_none(bench_run *r, const bench_case *c, const char *kind, cons
   const char *id = tsr_device_get_info(r->o.dev)->id;
   if (!r->json) {
     print_head(r);
-    printf("%-9s %-17s %-18s %-5s %10s %9s %8s %6s %6s  %s: %s\n", id, c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), "n/a", "n/a", "n/a", "n/a", "n/a", kind, why);
+    printf("%-9s %-17s %-18s %-5s %10s %9s %8s %6s %6s  %s: %s\n", id, c->op, bench_shape(c, shape, sizeof shape),
+           tsr_dtype_name(c->dtype), "n/a", "n/a", "n/a", "n/a", "n/a", kind, why);
     fflush(stdout);
     return;
   }
-  printf("{\"op\": \"%s\", \"shape\": \"%s\", \"dtype\": \"%s\", \"device\": \"%s\", \"policy\": \"%s\", \"median_us\": null, \"ok\": false, \"%s\": ", c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), id,
-         tsr_policy_name(r->o.policy), kind);
+  printf("{\"op\": \"%s\", \"shape\": \"%s\", \"dtype\": \"%s\", \"device\": \"%s\", \"policy\": \"%s\", "
+         "\"median_us\": null, \"ok\": false, \"%s\": ",
+         c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), id, tsr_policy_name(r->o.policy), kind);
   cli_json_string(stdout, why);
   printf("}\n");
   fflush(stdout);
@@ -166,7 +179,9 @@ static void print_none(bench_run *r, const bench_case *c, const char *kind, cons
 static int run_case(bench_run *r, const bench_case *c) {
   char shape[96];
   bench_result x;
-  if (r->progress) fprintf(stderr, "\r%-60s\r%s %s %s ...", "", tsr_device_get_info(r->o.dev)->id, c->op, bench_shape(c, shape, sizeof shape));
+  if (r->progress)
+    fprintf(stderr, "\r%-60s\r%s %s %s ...", "", tsr_device_get_info(r->o.dev)->id, c->op,
+            bench_shape(c, shape, sizeof shape));
   const bench_peaks *p = peaks_for(r, c->dtype);
   if (r->html && r->o.tune == TSR_TUNE_FULL) bench_html_tune(r->html, r->ctx, r->o.dev, c, r->o.policy);
   tsr_status st = bench_measure(r->ctx, c, &r->o, &x);
@@ -201,7 +216,9 @@ static int run_case(bench_run *r, const bench_case *c) {
 static void print_gain(const bench_run *r) {
   static const char *const against[2] = {"the default schedules", "the table of default tiles"};
   for (int i = 0; i < 2 && !r->json; i++)
-    if (r->gain[i].n) printf("tuned against %s: geometric mean %.3f over %d cases, least %.3f\n", against[i], exp(r->gain[i].log_sum / r->gain[i].n), r->gain[i].n, r->gain[i].least);
+    if (r->gain[i].n)
+      printf("tuned against %s: geometric mean %.3f over %d cases, least %.3f\n", against[i],
+             exp(r->gain[i].log_sum / r->gain[i].n), r->gain[i].n, r->gain[i].least);
 }
 
 /* Of two exit statuses the one that says more: a failure, the first of several, before what is only not supported. */
@@ -242,7 +259,8 @@ static int find_peers(bench_run *r, const char *list) {
     const peer *x = peer_find(name);
     if (!x) {
       char known[256] = "";
-      for (size_t i = 0; peer_at(i); i++) snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", peer_name(peer_at(i)));
+      for (size_t i = 0; peer_at(i); i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", peer_name(peer_at(i)));
       return cli_usage("bench", "no peer \"%s\"; there are %s", name, known);
     }
     if (r->o.n_peers < 8) r->o.peers[r->o.n_peers++] = x;
@@ -270,7 +288,9 @@ static int collect_op(const char *op, const char *shapes, const char *types, boo
   bench_case c = {.op = op, .packed_b = packed};
   if (!shapes) shapes = bench_is_matmul(&c) ? "1024x1024x1024" : "1024x1024";
   for (const char *s = shapes; *s;) {
-    if (!bench_parse_shape(next_of(&s, shape), &c)) return cli_usage("bench", "shape \"%s\" is not %s", shape, bench_is_matmul(&c) ? "MxNxK or BxMxNxK" : "ROWSxCOLS");
+    if (!bench_parse_shape(next_of(&s, shape), &c))
+      return cli_usage("bench", "shape \"%s\" is not %s", shape,
+                       bench_is_matmul(&c) ? "MxNxK or BxMxNxK" : "ROWSxCOLS");
     for (const char *t = types; *t;) {
       c.dtype = tsr_dtype_parse(next_of(&t, type));
       if (!c.dtype) return cli_usage("bench", "unknown data type \"%s\"", type);
@@ -281,7 +301,8 @@ static int collect_op(const char *op, const char *shapes, const char *types, boo
   return EXIT_OK;
 }
 
-static int collect(int argc, char **argv, const char *suite, const char *shape, const char *dtype, bool packed, bench_case *cases, int *n) {
+static int collect(int argc, char **argv, const char *suite, const char *shape, const char *dtype, bool packed,
+                   bench_case *cases, int *n) {
   *n = 0;
   if ((shape && !*shape) || (dtype && !*dtype)) return cli_usage("bench", "an empty list");
   for (int i = 1, rc; i < argc; i++)
@@ -297,30 +318,40 @@ static int collect(int argc, char **argv, const char *suite, const char *shape, 
   }
   if (*n) return EXIT_OK;
   char known[256] = "";
-  for (int i = 0; bench_suite_name(i); i++) snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", bench_suite_name(i));
+  for (int i = 0; bench_suite_name(i); i++)
+    snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", bench_suite_name(i));
   return cli_usage("bench", "no suite \"%s\"; there are %s", suite, known);
 }
 
 int cmd_bench(int argc, char **argv) {
-  const char *suite = NULL, *device = "all", *shape = NULL, *dtype = NULL, *against = NULL, *policy = NULL, *tune = NULL, *html = NULL;
+  const char *suite = NULL, *device = "all", *shape = NULL, *dtype = NULL, *against = NULL, *policy = NULL,
+             *tune = NULL, *html = NULL;
   bool packed = false;
   long ms = 1200;
   bench_run r = {.json = false};
-  const option options[] = {{.name = "--suite", .text = &suite}, {.name = "--device", .text = &device}, {.name = "--shape", .text = &shape}, {.name = "--dtype", .text = &dtype},
-                            {.name = "--against", .text = &against}, {.name = "--policy", .text = &policy}, {.name = "--json", .flag = &r.json}, {.name = "--packed", .flag = &packed},
-                            {.name = "--milliseconds", .number = &ms}, {.name = "--tune", .text = &tune}, {.name = "--html", .text = &html}, {.name = "--seed", .number = &r.o.seed},
+  const option options[] = {{.name = "--suite", .text = &suite},        {.name = "--device", .text = &device},
+                            {.name = "--shape", .text = &shape},        {.name = "--dtype", .text = &dtype},
+                            {.name = "--against", .text = &against},    {.name = "--policy", .text = &policy},
+                            {.name = "--json", .flag = &r.json},        {.name = "--packed", .flag = &packed},
+                            {.name = "--milliseconds", .number = &ms},  {.name = "--tune", .text = &tune},
+                            {.name = "--html", .text = &html},          {.name = "--seed", .number = &r.o.seed},
                             {.name = "--without", .text = &r.o.without}};
   if (!cli_options("bench", &argc, argv, options, 13)) return EXIT_USAGE;
-  if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full")) return cli_usage("bench", "--tune is off, cached or full");
+  if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full"))
+    return cli_usage("bench", "--tune is off, cached or full");
   int n_without = 0;
   for (const char *c = r.o.without; c && *c; c++) n_without += c == r.o.without || *c == ',';
-  if (n_without > BENCH_MOST_WITHOUT) return cli_usage("bench", "--without takes at most %d switches", BENCH_MOST_WITHOUT);
+  if (n_without > BENCH_MOST_WITHOUT)
+    return cli_usage("bench", "--without takes at most %d switches", BENCH_MOST_WITHOUT);
   bench_case *cases = calloc(MAX_CASES, sizeof *cases);
   int n = 0, rc = cases ? collect(argc, argv, suite, shape, dtype, packed, cases, &n) : EXIT_USAGE;
   r.progress = isatty(2) && !r.json;
   r.o.seconds = (double)ms / 1000;
   r.o.place = bench_place_create();
-  r.o.tune = !tune ? TSR_TUNE_DEFAULT : !strcmp(tune, "off") ? TSR_TUNE_OFF : !strcmp(tune, "full") ? TSR_TUNE_FULL : TSR_TUNE_CACHED;
+  r.o.tune = !tune                   ? TSR_TUNE_DEFAULT
+             : !strcmp(tune, "off")  ? TSR_TUNE_OFF
+             : !strcmp(tune, "full") ? TSR_TUNE_FULL
+                                     : TSR_TUNE_CACHED;
   if (html && !(r.html = bench_html_new())) rc = EXIT_USAGE;
   if (!rc) rc = find_peers(&r, against);
   if (!rc && r.o.without) rc = check_without(r.o.without);

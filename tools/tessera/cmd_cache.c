@@ -39,7 +39,8 @@ static int do_list(tune_cache *c, const cache_args *a) {
   cache_info i;
   cache_describe(c, &i);
   if (a->operand) printf("%zu of ", n);
-  printf("%llu entries, %llu trials in %s%s%s\n", (unsigned long long)i.entries, (unsigned long long)i.trials, i.path, i.why[0] ? "; " : "", i.why);
+  printf("%llu entries, %llu trials in %s%s%s\n", (unsigned long long)i.entries, (unsigned long long)i.trials, i.path,
+         i.why[0] ? "; " : "", i.why);
   blob_store *s = binaries(a);
   if (s) print_binaries(blob_total(s)), printf("%s%s\n", blob_why(s)[0] ? "; not used: " : "", blob_why(s));
   blob_close(&s);
@@ -104,10 +105,18 @@ static int do_verify(tune_cache *c, const cache_args *a) {
   cache_describe(c, &i);
   if (i.quarantined) sound = v.file_sound = false;
   if (a->json)
-    printf("{\"sound\": %s, \"file_sound\": %s, \"entries\": %zu, \"bad_entries\": %zu, \"bad_trials\": %zu}\n", sound ? "true" : "false", v.file_sound ? "true" : "false", v.entries, v.bad_entries, v.bad_trials);
+    printf("{\"sound\": %s, \"file_sound\": %s, \"entries\": %zu, \"bad_entries\": %zu, \"bad_trials\": %zu}\n",
+           sound ? "true" : "false", v.file_sound ? "true" : "false", v.entries, v.bad_entries, v.bad_trials);
   else
-    printf("%s: %zu entries, %zu damaged entries, %zu damaged trials, file %s: %s%s%s\n", sound ? "sound" : i.readable ? "DAMAGED" : "UNREADABLE", v.entries, v.bad_entries, v.bad_trials,
-           v.file_sound ? "sound" : i.readable ? "damaged" : "unreadable", i.path, i.why[0] ? "; " : "", i.why);
+    printf("%s: %zu entries, %zu damaged entries, %zu damaged trials, file %s: %s%s%s\n",
+           sound        ? "sound"
+           : i.readable ? "DAMAGED"
+                        : "UNREADABLE",
+           v.entries, v.bad_entries, v.bad_trials,
+           v.file_sound ? "sound"
+           : i.readable ? "damaged"
+                        : "unreadable",
+           i.path, i.why[0] ? "; " : "", i.why);
   return sound ? EXIT_OK : EXIT_WRONG;
 }
 
@@ -120,10 +129,12 @@ static int do_clear(tune_cache *c, const cache_args *a) {
   blob_clear(s);
   blob_close(&s);
   if (a->json) {
-    printf("{\"entries\": %llu, \"trials\": %llu, \"binaries_bytes\": %llu}\n", (unsigned long long)i.entries, (unsigned long long)i.trials, (unsigned long long)bytes);
+    printf("{\"entries\": %llu, \"trials\": %llu, \"binaries_bytes\": %llu}\n", (unsigned long long)i.entries,
+           (unsigned long long)i.trials, (unsigned long long)bytes);
     return EXIT_OK;
   }
-  printf("removed %llu entries and %llu trials from %s, ", (unsigned long long)i.entries, (unsigned long long)i.trials, i.path);
+  printf("removed %llu entries and %llu trials from %s, ", (unsigned long long)i.entries, (unsigned long long)i.trials,
+         i.path);
   print_binaries(bytes), printf("\n");
   return EXIT_OK;
 }
@@ -150,7 +161,8 @@ static tsr_status check_environment(void) {
   return st;
 }
 
-/* ---- where no cache is: looking makes none ------------------------------------------------------------------------------------ */
+/* ---- where no cache is: looking makes none
+ * ------------------------------------------------------------------------------------ */
 
 static int none_to_list(const cache_args *a, const char *path) {
   if (!a->json) printf("0 entries, 0 trials in %s, which does not exist yet\n", path);
@@ -172,7 +184,8 @@ static int none_to_export(const cache_args *a, const char *path) {
 }
 
 static int none_to_verify(const cache_args *a, const char *path) {
-  if (a->json) printf("{\"sound\": true, \"file_sound\": true, \"entries\": 0, \"bad_entries\": 0, \"bad_trials\": 0}\n");
+  if (a->json)
+    printf("{\"sound\": true, \"file_sound\": true, \"entries\": 0, \"bad_entries\": 0, \"bad_trials\": 0}\n");
   else printf("sound: 0 entries in %s, which does not exist yet\n", path);
   return EXIT_OK;
 }
@@ -182,16 +195,26 @@ static const struct {
   int (*run)(tune_cache *c, const cache_args *a);
   int (*none)(const cache_args *a, const char *path); /* what there is to say without a cache; NULL: one is made */
   bool alone;                                         /* takes no operand */
-} actions[] = {{"list", do_list, none_to_list, false}, {"show", do_show, none_to_show, false},     {"export", do_export, none_to_export, false}, {"import", do_import, NULL, false},
-               {"merge", do_merge, NULL, false},       {"verify", do_verify, none_to_verify, true}, {"clear", do_clear, NULL, true}};
+} actions[] = {{"list", do_list, none_to_list, false},
+               {"show", do_show, none_to_show, false},
+               {"export", do_export, none_to_export, false},
+               {"import", do_import, NULL, false},
+               {"merge", do_merge, NULL, false},
+               {"verify", do_verify, none_to_verify, true},
+               {"clear", do_clear, NULL, true}};
 
 int cmd_cache(int argc, char **argv) {
   cache_args a = {0};
-  const option options[] = {{.name = "--dir", .text = &a.dir}, {.name = "--name", .text = &a.name}, {.name = "--json", .flag = &a.json}, {.name = "--replace", .flag = &a.replace}};
+  const option options[] = {{.name = "--dir", .text = &a.dir},
+                            {.name = "--name", .text = &a.name},
+                            {.name = "--json", .flag = &a.json},
+                            {.name = "--replace", .flag = &a.replace}};
   if (!cli_options("cache", &argc, argv, options, 4)) return EXIT_USAGE;
   for (size_t i = 0; argc >= 2 && i < sizeof actions / sizeof *actions; i++) {
     if (strcmp(argv[1], actions[i].name)) continue;
-    if (argc > (actions[i].alone ? 2 : 3)) return cli_usage("cache", "%s takes %s", argv[1], actions[i].alone ? "no operand: it is about the whole cache" : "at most one operand");
+    if (argc > (actions[i].alone ? 2 : 3))
+      return cli_usage("cache", "%s takes %s", argv[1],
+                       actions[i].alone ? "no operand: it is about the whole cache" : "at most one operand");
     char path[1024];
     bool exists = true;
     tune_cache *c = NULL;

@@ -20,30 +20,41 @@ static void json_device(const tsr_device_info *d, bool last) {
   printf(", \"available\": true, \"software\": %s, \"matrix\": [", d->software ? "true" : "false");
   for (int i = 0; i < d->n_matrix; i++) {
     const tsr_matrix_info *m = &d->matrix[i];
-    printf("%s{\"m\": %d, \"n\": %d, \"k\": %d, \"a\": \"%s\", \"b\": \"%s\", \"c\": \"%s\", \"scope\": \"%s\", \"enabled\": %s, \"reason\": ", i ? ", " : "", m->m, m->n, m->k, tsr_dtype_name(m->a),
-           tsr_dtype_name(m->b), tsr_dtype_name(m->c), m->scope, m->enabled ? "true" : "false");
+    printf("%s{\"m\": %d, \"n\": %d, \"k\": %d, \"a\": \"%s\", \"b\": \"%s\", \"c\": \"%s\", \"scope\": \"%s\", "
+           "\"enabled\": %s, \"reason\": ",
+           i ? ", " : "", m->m, m->n, m->k, tsr_dtype_name(m->a), tsr_dtype_name(m->b), tsr_dtype_name(m->c), m->scope,
+           m->enabled ? "true" : "false");
     cli_json_string(stdout, m->reason);
     printf("}");
   }
-  printf("], \"limits\": {\"cores\": %d, \"subgroup\": %d, \"max_threads\": %d, \"vector_bytes\": %d, \"shared_bytes\": %lld, \"max_buffer_bytes\": %lld, \"max_range_bytes\": %lld, \"memory_bytes\": %lld}, \"subnormals\": {\"f16\": %s, \"f32\": %s, \"f64\": %s}}%s\n",
-         d->n_cores, d->subgroup, d->max_threads, d->vector_bytes, (long long)d->shared_bytes, (long long)d->max_buffer_bytes, (long long)d->max_range_bytes, (long long)d->memory_bytes,
+  printf("], \"limits\": {\"cores\": %d, \"subgroup\": %d, \"max_threads\": %d, \"vector_bytes\": %d, "
+         "\"shared_bytes\": %lld, \"max_buffer_bytes\": %lld, \"max_range_bytes\": %lld, \"memory_bytes\": %lld}, "
+         "\"subnormals\": {\"f16\": %s, \"f32\": %s, \"f64\": %s}}%s\n",
+         d->n_cores, d->subgroup, d->max_threads, d->vector_bytes, (long long)d->shared_bytes,
+         (long long)d->max_buffer_bytes, (long long)d->max_range_bytes, (long long)d->memory_bytes,
          yes_no(d->subnormals_f16), yes_no(d->subnormals_f32), yes_no(d->subnormals_f64), last ? "" : ",");
 }
 
 static void print_device(const tsr_device_info *d) {
-  printf("%-10s %s\n           driver %s, arch %s%s\n", d->id, d->name, d->driver, d->arch, d->software ? ", runs on the CPU" : "");
-  printf("           %d core(s), subgroup %d, shared %lld KiB, memory %.1f GiB\n", d->n_cores, d->subgroup, (long long)d->shared_bytes / 1024, (double)d->memory_bytes / (1 << 30));
+  printf("%-10s %s\n           driver %s, arch %s%s\n", d->id, d->name, d->driver, d->arch,
+         d->software ? ", runs on the CPU" : "");
+  printf("           %d core(s), subgroup %d, shared %lld KiB, memory %.1f GiB\n", d->n_cores, d->subgroup,
+         (long long)d->shared_bytes / 1024, (double)d->memory_bytes / (1 << 30));
   if (!d->subnormals_f16 || !d->subnormals_f32 || !d->subnormals_f64)
-    printf("           subnormals may be taken for 0 in arithmetic of%s%s%s\n", d->subnormals_f16 ? "" : " f16", d->subnormals_f32 ? "" : " f32, bf16", d->subnormals_f64 ? "" : " f64");
+    printf("           subnormals may be taken for 0 in arithmetic of%s%s%s\n", d->subnormals_f16 ? "" : " f16",
+           d->subnormals_f32 ? "" : " f32, bf16", d->subnormals_f64 ? "" : " f64");
   for (int i = 0; i < d->n_matrix; i++) {
     const tsr_matrix_info *m = &d->matrix[i];
-    printf("           matrix %dx%dx%d %s x %s -> %s (%s)%s%s\n", m->m, m->n, m->k, tsr_dtype_name(m->a), tsr_dtype_name(m->b), tsr_dtype_name(m->c), m->scope, m->enabled ? "" : " demoted: ", m->reason);
+    printf("           matrix %dx%dx%d %s x %s -> %s (%s)%s%s\n", m->m, m->n, m->k, tsr_dtype_name(m->a),
+           tsr_dtype_name(m->b), tsr_dtype_name(m->c), m->scope, m->enabled ? "" : " demoted: ", m->reason);
   }
 }
 
 /* A backend that this build lacks is a row too, so that its absence is not taken for that of a device. */
 static void json_not_built(const tsr_backend_info *b, bool last) {
-  printf("  {\"id\": \"%s\", \"backend\": \"%s\", \"name\": \"\", \"driver\": \"\", \"arch\": \"\", \"available\": false, \"why\": ", b->name, b->name);
+  printf("  {\"id\": \"%s\", \"backend\": \"%s\", \"name\": \"\", \"driver\": \"\", \"arch\": \"\", \"available\": "
+         "false, \"why\": ",
+         b->name, b->name);
   cli_json_string(stdout, b->why);
   printf("}%s\n", last ? "" : ",");
 }
@@ -118,7 +129,10 @@ static int print_tiles(tsr_context *ctx, const char *id) {
 int cmd_ops(int argc, char **argv) {
   bool json = false, markdown = false, tiles = false;
   const char *device = NULL;
-  const option options[] = {{.name = "--json", .flag = &json}, {.name = "--markdown", .flag = &markdown}, {.name = "--tiles", .flag = &tiles}, {.name = "--device", .text = &device}};
+  const option options[] = {{.name = "--json", .flag = &json},
+                            {.name = "--markdown", .flag = &markdown},
+                            {.name = "--tiles", .flag = &tiles},
+                            {.name = "--device", .text = &device}};
   if (!cli_options("ops", &argc, argv, options, 4)) return EXIT_USAGE;
   if (argc > 1) return cli_usage("ops", "unexpected \"%s\"", argv[1]);
   tsr_context *ctx = NULL;

@@ -19,12 +19,16 @@ int cmd_dump(int argc, char **argv) {
   const char *device = NULL, *level_name = NULL, *policy_name = NULL;
   bool explain = false;
   shape_list shapes = {.command = "dump"};
-  const option options[] = {{.name = "--device", .text = &device}, {.name = "--level", .text = &level_name}, {.name = "--policy", .text = &policy_name}, {.name = "--explain", .flag = &explain},
+  const option options[] = {{.name = "--device", .text = &device},
+                            {.name = "--level", .text = &level_name},
+                            {.name = "--policy", .text = &policy_name},
+                            {.name = "--explain", .flag = &explain},
                             {.name = "--shape", .each = shape_list_add, .user = &shapes}};
   if (!cli_options("dump", &argc, argv, options, 5)) return EXIT_USAGE;
   tsr_level level = TSR_LEVEL_GRAPH;
   if (argc != 2) return cli_usage("dump", "needs one FILE of IR text");
-  if (!explain && !parse_level(level_name, &level)) return cli_usage("dump", "--level is graph, schedule, tile, target, source or binary");
+  if (!explain && !parse_level(level_name, &level))
+    return cli_usage("dump", "--level is graph, schedule, tile, target, source or binary");
   tsr_compile_options o = {0};
   tsr_status st = policy_name ? tsr_policy_parse(policy_name, &o.policy) : NULL;
   if (st) return cli_fail(st);

@@ -1,5 +1,6 @@
-/* tools/tessera/cmd_knobs.c - `tessera knobs`: the table of environment variables, and what the environment says now. A value that the table
- * does not have is told after the list, with the exit status of every other command that meets it. */
+/* tools/tessera/cmd_knobs.c - `tessera knobs`: the table of environment variables, and what the environment says now. A
+ * value that the table does not have is told after the list, with the exit status of every other command that meets it.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +8,13 @@
 #include "tools/tessera/cli.h"
 
 static void json_row(const knob *k, const char *values, bool last) {
-  static const char *const types[] = {[KNOB_TEXT] = "text", [KNOB_SWITCH] = "text", [KNOB_WORD] = "word", [KNOB_LIST] = "list", [KNOB_INT] = "int", [KNOB_BOOL] = "bool", [KNOB_DEVICES] = "list", [KNOB_RULES] = "list"};
-  const struct { const char *key, *value; } pairs[] = {{"name", k->name}, {"type", types[k->type]}, {"default", k->dflt}, {"values", values}, {"current", knob_str(k->name)}, {"help", k->help}};
+  static const char *const types[] = {
+      [KNOB_TEXT] = "text", [KNOB_SWITCH] = "text", [KNOB_WORD] = "word",    [KNOB_LIST] = "list",
+      [KNOB_INT] = "int",   [KNOB_BOOL] = "bool",   [KNOB_DEVICES] = "list", [KNOB_RULES] = "list"};
+  const struct {
+    const char *key, *value;
+  } pairs[] = {{"name", k->name},  {"type", types[k->type]},       {"default", k->dflt},
+               {"values", values}, {"current", knob_str(k->name)}, {"help", k->help}};
   printf("  {");
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     printf("%s\"%s\": ", i ? ", " : "", pairs[i].key);

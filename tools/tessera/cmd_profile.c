@@ -1,4 +1,5 @@
-/* tools/tessera/cmd_profile.c - `tessera profile` and `tessera check`: what the kernels of a FILE (or one OP) did, and the checklist as an audit. */
+/* tools/tessera/cmd_profile.c - `tessera profile` and `tessera check`: what the kernels of a FILE (or one OP) did, and
+ * the checklist as an audit. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,8 @@ static bool parse_tune(const char *name, tsr_tune *out) {
   return false;
 }
 
-static int compile_and_run(const profile_args *a, const char *what, tsr_context *ctx, tsr_device *dev, tsr_profile **out) {
+static int compile_and_run(const profile_args *a, const char *what, tsr_context *ctx, tsr_device *dev,
+                           tsr_profile **out) {
   tsr_compile_options o = {0};
   tsr_status st = a->policy ? tsr_policy_parse(a->policy, &o.policy) : NULL;
   if (st) return cli_fail(st);
@@ -70,10 +72,13 @@ static int audit(const profile_args *a, tsr_context *ctx, const tsr_profile *p) 
 
 static int run(int argc, char **argv, int (*show)(const profile_args *a, tsr_context *ctx, const tsr_profile *p)) {
   profile_args a = {0};
-  const option options[] = {{.name = "--shape", .text = &a.shape}, {.name = "--dtype", .text = &a.dtype},   {.name = "--device", .text = &a.device},
-                            {.name = "--policy", .text = &a.policy}, {.name = "--tune", .text = &a.tune},     {.name = "--trace", .text = &a.trace},
-                            {.name = "--steps", .number = &a.steps}, {.name = "--json", .flag = &a.json},     {.name = "--wide", .flag = &a.wide},
-                            {.name = "--reproducible", .flag = &a.reproducible}, {.name = "--profile", .text = &a.profile}};
+  const option options[] = {
+      {.name = "--shape", .text = &a.shape},    {.name = "--dtype", .text = &a.dtype},
+      {.name = "--device", .text = &a.device},  {.name = "--policy", .text = &a.policy},
+      {.name = "--tune", .text = &a.tune},      {.name = "--trace", .text = &a.trace},
+      {.name = "--steps", .number = &a.steps},  {.name = "--json", .flag = &a.json},
+      {.name = "--wide", .flag = &a.wide},      {.name = "--reproducible", .flag = &a.reproducible},
+      {.name = "--profile", .text = &a.profile}};
   if (!cli_options(argv[0], &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
   if (argc != 2) return cli_usage(argv[0], "needs one FILE or OP");
   if (a.steps < 0 || a.steps > 1000000) return cli_usage(argv[0], "--steps is 1 to 1000000");

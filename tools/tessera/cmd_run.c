@@ -1,5 +1,6 @@
-/* tools/tessera/cmd_run.c - `tessera run FILE`: IR text of any level, inputs and outputs as .npy files. Inputs that are not given
- * are random (--seed); behind the first 64 MiB of them, inputs of the same type and size take turns with the same memory. f16, bf16 and fp8 results are written as f32, others in their own type. */
+/* tools/tessera/cmd_run.c - `tessera run FILE`: IR text of any level, inputs and outputs as .npy files. Inputs that are
+ * not given are random (--seed); behind the first 64 MiB of them, inputs of the same type and size take turns with the
+ * same memory. f16, bf16 and fp8 results are written as f32, others in their own type. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,8 @@ typedef struct run_state {
   tsr_binding *in, *out;
   int n_in, n_out;
   size_t drawn;      /* bytes of random inputs */
-  int *next, *again; /* per drawn input: the next of its type and size, round and round; of the first of them, which is shared next, else -1 */
+  int *next, *again; /* per drawn input: the next of its type and size, round and round; of the first of them, which is
+                        shared next, else -1 */
   bool *shared;      /* per input: its memory is another one's */
 } run_state;
 
@@ -78,7 +80,8 @@ static int make_buffer(const run_state *r, const char *what, int i, const tsr_te
   snprintf(number, sizeof number, "%d", i);
   tsr_status st = tsr_buffer_create(r->dev, t->bytes, TSR_MEMORY_DEVICE, out);
   if (tsr_status_code(st) != TSR_OUT_OF_MEMORY) return st ? cli_fail(st) : EXIT_OK;
-  int rc = cli_usage("run", "%s:%d:%d: no memory for %s %s: %s", r->file, t->line, t->column, what, *what == 'i' && *t->name ? t->name : number, tsr_status_cause(st));
+  int rc = cli_usage("run", "%s:%d:%d: no memory for %s %s: %s", r->file, t->line, t->column, what,
+                     *what == 'i' && *t->name ? t->name : number, tsr_status_cause(st));
   tsr_status_free(st);
   return rc;
 }
@@ -109,7 +112,8 @@ static int drawn_like(const run_state *r, const tsr_tensor_info *t, int before) 
   return -1;
 }
 
-/* A random input: memory of its own, or, where there is much of that already, another one's. False: it is to be drawn. */
+/* A random input: memory of its own, or, where there is much of that already, another one's. False: it is to be drawn.
+ */
 static bool share_input(run_state *r, int i, const tsr_tensor_info *t) {
   int first = drawn_like(r, t, i);
   if (first >= 0 && r->drawn >= MOST_DRAWN) {
@@ -134,12 +138,15 @@ static int load_input(run_state *r, int i, const files *f, int *used, uint64_t s
   int made = make_buffer(r, "input", i, &t, &r->in[i].buffer);
   if (made) return made;
   void *data = malloc(t.bytes ? t.bytes : 1);
-  if (!data) return cli_usage("run", "%s:%d:%d: no memory for input %s: %zu bytes", r->file, t.line, t.column, t.name, t.bytes);
+  if (!data)
+    return cli_usage("run", "%s:%d:%d: no memory for input %s: %zu bytes", r->file, t.line, t.column, t.name, t.bytes);
   int rc = EXIT_OK;
   if (path) {
     npy_array x;
     if (!npy_load(path, &x, why, sizeof why)) rc = cli_usage("run", "%s", why);
-    else if (!same_shape(&x.shape, &t.shape)) rc = cli_usage("run", "%s: shape %s, input %s needs %s", path, cli_shape_text(&x.shape, a, sizeof a), t.name, cli_shape_text(&t.shape, b, sizeof b));
+    else if (!same_shape(&x.shape, &t.shape))
+      rc = cli_usage("run", "%s: shape %s, input %s needs %s", path, cli_shape_text(&x.shape, a, sizeof a), t.name,
+                     cli_shape_text(&t.shape, b, sizeof b));
     else npy_convert(&x, t.dtype, data);
     npy_free(&x);
   } else {
@@ -160,7 +167,8 @@ static int save_output(run_state *r, int i, const char *path) {
   tsr_status st = x.data ? tsr_buffer_read(r->out[i].buffer, 0, x.data, t.bytes) : NULL;
   if (!x.data) rc = cli_usage("run", "no memory for output %d", i);
   else if (st) rc = cli_fail(st);
-  bool narrow = t.dtype == TSR_F16 || t.dtype == TSR_BF16 || t.dtype == TSR_F8E4M3 || t.dtype == TSR_F8E5M2 || t.dtype == TSR_TF32;
+  bool narrow = t.dtype == TSR_F16 || t.dtype == TSR_BF16 || t.dtype == TSR_F8E4M3 || t.dtype == TSR_F8E5M2 ||
+                t.dtype == TSR_TF32;
   if (!rc && narrow) {
     size_t n = t.bytes / tsr_dtype_size(t.dtype);
     npy_array wide = {.dtype = TSR_F32, .shape = t.shape, .bytes = n * 4, .data = malloc(n * 4 + 1)};
@@ -169,7 +177,8 @@ static int save_output(run_state *r, int i, const char *path) {
     x = wide;
     if (!x.data) rc = cli_usage("run", "no memory for output %d", i);
   }
-  if (!rc && !npy_has_form(t.dtype) && !narrow) rc = cli_usage("run", "%s: element type %s has no .npy form", path, tsr_dtype_name(t.dtype));
+  if (!rc && !npy_has_form(t.dtype) && !narrow)
+    rc = cli_usage("run", "%s: element type %s has no .npy form", path, tsr_dtype_name(t.dtype));
   FILE *f = rc ? NULL : cli_create("run", path);
   if (!rc && !f) rc = EXIT_USAGE;
   if (f) npy_write(f, &x), rc = cli_finish("run", path, f);
@@ -232,12 +241,17 @@ static bool file_shape(void *user, const char *name, tsr_shape *out) {
   return true;
 }
 
-static int run_file(run_state *r, const char *file, const char *device, tsr_policy policy, const files *inputs, const files *outputs, const shape_list *shapes, long seed, long repeat, const char *tune) {
+static int run_file(run_state *r, const char *file, const char *device, tsr_policy policy, const files *inputs,
+                    const files *outputs, const shape_list *shapes, long seed, long repeat, const char *tune) {
   size_t bytes;
   r->file = file;
   char *text = cli_read_file(file, &bytes);
   if (!text) return EXIT_USAGE;
-  tsr_compile_options o = {.policy = policy, .tune = !tune ? TSR_TUNE_DEFAULT : !strcmp(tune, "off") ? TSR_TUNE_OFF : !strcmp(tune, "full") ? TSR_TUNE_FULL : TSR_TUNE_CACHED};
+  tsr_compile_options o = {.policy = policy,
+                           .tune = !tune                   ? TSR_TUNE_DEFAULT
+                                   : !strcmp(tune, "off")  ? TSR_TUNE_OFF
+                                   : !strcmp(tune, "full") ? TSR_TUNE_FULL
+                                                           : TSR_TUNE_CACHED};
   tsr_status st = tsr_device_open(r->ctx, device, &r->dev);
   int rc = st ? cli_fail(st) : shape_list_compile(shapes, r->ctx, r->dev, text, bytes, file, &o, &r->prog);
   free(text);
@@ -249,11 +263,14 @@ static int run_file(run_state *r, const char *file, const char *device, tsr_poli
   for (int i = 0; i < r->n_in; i++)
     if ((rc = load_input(r, i, inputs, used, (uint64_t)seed))) return rc;
   for (int i = 0; i < inputs->n; i++)
-    if (!used[i]) return cli_usage("run", "the program has no input \"%.*s\"", (int)strcspn(inputs->text[i], "="), inputs->text[i]);
+    if (!used[i])
+      return cli_usage("run", "the program has no input \"%.*s\"", (int)strcspn(inputs->text[i], "="), inputs->text[i]);
   for (int i = 0; i < outputs->n; i++) {
     char *end;
     long k = strtol(outputs->text[i], &end, 10);
-    if (*end != '=' || k < 0 || k >= r->n_out) return cli_usage("run", "no output \"%.*s\"; the program has %d", (int)strcspn(outputs->text[i], "="), outputs->text[i], r->n_out);
+    if (*end != '=' || k < 0 || k >= r->n_out)
+      return cli_usage("run", "no output \"%.*s\"; the program has %d", (int)strcspn(outputs->text[i], "="),
+                       outputs->text[i], r->n_out);
   }
   if ((rc = execute(r, repeat))) return rc;
   for (int i = 0; i < outputs->n; i++)
@@ -267,11 +284,18 @@ int cmd_run(int argc, char **argv) {
   long seed = 0, repeat = 0;
   files inputs = {.n = 0}, outputs = {.n = 0};
   shape_list shapes = {.command = "run", .find = file_shape, .user = &inputs};
-  const option options[] = {{.name = "--device", .text = &device}, {.name = "--policy", .text = &policy_name}, {.name = "--seed", .number = &seed}, {.name = "--repeat", .number = &repeat},
-                            {.name = "--input", .each = add_file, .user = &inputs}, {.name = "--output", .each = add_file, .user = &outputs}, {.name = "--tune", .text = &tune}, {.name = "--shape", .each = shape_list_add, .user = &shapes}};
+  const option options[] = {{.name = "--device", .text = &device},
+                            {.name = "--policy", .text = &policy_name},
+                            {.name = "--seed", .number = &seed},
+                            {.name = "--repeat", .number = &repeat},
+                            {.name = "--input", .each = add_file, .user = &inputs},
+                            {.name = "--output", .each = add_file, .user = &outputs},
+                            {.name = "--tune", .text = &tune},
+                            {.name = "--shape", .each = shape_list_add, .user = &shapes}};
   if (!cli_options("run", &argc, argv, options, 8)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("run", "needs one FILE of IR text");
-  if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full")) return cli_usage("run", "--tune is off, cached or full");
+  if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full"))
+    return cli_usage("run", "--tune is off, cached or full");
   tsr_policy policy = TSR_POLICY_DEFAULT;
   tsr_status st = policy_name ? tsr_policy_parse(policy_name, &policy) : NULL;
   if (st) return cli_fail(st);

@@ -1,4 +1,5 @@
-/* tools/tessera/cmd_tune.c - `tessera tune`: searches schedules, prints what was found; --space, --explain and --record look inside. */
+/* tools/tessera/cmd_tune.c - `tessera tune`: searches schedules, prints what was found; --space, --explain and --record
+ * look inside. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,10 +40,13 @@ static void print_json(const tune_args *a, const char *device, const tsr_tune_re
   cli_json_string(stdout, r->problem.op);
   printf(", \"kernel\": ");
   cli_json_string(stdout, r->problem.kernel);
-  printf(", \"shape\": \"%s\", \"dtype\": \"%s\", \"device\": \"%s\", \"strategy\": \"%s\", \"source\": \"%s\"", r->problem.shape,
-         a->shape ? (a->dtype ? a->dtype : "f32") : r->problem.dtype, device, a->strategy ? a->strategy : "hybrid", r->source);
-  printf(", \"measurements\": %zu, \"samples\": %zu, \"rejected\": %zu, \"best_us\": %.3f, \"default_us\": %.3f, \"tile\": \"%s\", \"predicted_us\": %.3f, \"roofline_us\": %.3f, \"stored\": %s",
-         r->measurements, r->samples, r->rejected, r->best_us, r->default_us, r->tile, r->predicted_us, r->roofline_us, r->stored ? "true" : "false");
+  printf(", \"shape\": \"%s\", \"dtype\": \"%s\", \"device\": \"%s\", \"strategy\": \"%s\", \"source\": \"%s\"",
+         r->problem.shape, a->shape ? (a->dtype ? a->dtype : "f32") : r->problem.dtype, device,
+         a->strategy ? a->strategy : "hybrid", r->source);
+  printf(", \"measurements\": %zu, \"samples\": %zu, \"rejected\": %zu, \"best_us\": %.3f, \"default_us\": %.3f, "
+         "\"tile\": \"%s\", \"predicted_us\": %.3f, \"roofline_us\": %.3f, \"stored\": %s",
+         r->measurements, r->samples, r->rejected, r->best_us, r->default_us, r->tile, r->predicted_us, r->roofline_us,
+         r->stored ? "true" : "false");
   printf(", \"not_stored\": ");
   cli_json_string(stdout, r->not_stored);
   printf(", \"interrupted\": %s, \"curve_us\": [", r->cancelled ? "true" : "false");
@@ -54,9 +58,13 @@ static void print_row(const tsr_tune_result *r) {
   printf("%-20s %-18s %-16s tile %-14s", r->problem.op, r->problem.shape, r->problem.dtype, r->tile);
   if (r->best_us > 0) printf(" best %10.2f us", r->best_us);
   else printf(" best        n/a   "); /* nothing was measured */
-  if (r->default_us > 0 && r->best_us > 0) printf("  default %10.2f us (x%.2f)", r->default_us, r->default_us / r->best_us);
-  printf("  predicted %.2f us  from %s, %zu measured, %zu samples%s\n", r->predicted_us, r->source, r->measurements, r->samples,
-         r->cancelled ? ", interrupted: kept for the next search" : r->rejected ? ", wrong candidates were refused" : "");
+  if (r->default_us > 0 && r->best_us > 0)
+    printf("  default %10.2f us (x%.2f)", r->default_us, r->default_us / r->best_us);
+  printf("  predicted %.2f us  from %s, %zu measured, %zu samples%s\n", r->predicted_us, r->source, r->measurements,
+         r->samples,
+         r->cancelled  ? ", interrupted: kept for the next search"
+         : r->rejected ? ", wrong candidates were refused"
+                       : "");
 }
 
 static int print_text(tsr_context *ctx, tsr_status st, char *text, const char *path) {
@@ -68,7 +76,8 @@ static int print_text(tsr_context *ctx, tsr_status st, char *text, const char *p
   return rc;
 }
 
-static int search(const tune_args *a, tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, const tsr_tune_options *t) {
+static int search(const tune_args *a, tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o,
+                  const tsr_tune_options *t) {
   tsr_tune_report *r = NULL;
   char why_not[256] = "";
   catch_interrupt();
@@ -87,8 +96,8 @@ static int search(const tune_args *a, tsr_device *dev, const tsr_graph *g, const
   return EXIT_OK;
 }
 
-/* "tile=64x128x32,warps=4 use_shared=0": the names and values that --space and `cache show` print; tile and vector are short for m, n, k and
- * vectorize, preset=pipelined for shared memory, asynchronous copies and three stages. */
+/* "tile=64x128x32,warps=4 use_shared=0": the names and values that --space and `cache show` print; tile and vector are
+ * short for m, n, k and vectorize, preset=pipelined for shared memory, asynchronous copies and three stages. */
 static bool parse_knob(const char *name, const char *value, tsr_schedule *s) {
   static const struct {
     const char *name;
@@ -96,8 +105,18 @@ static bool parse_knob(const char *name, const char *value, tsr_schedule *s) {
     int64_t zero; /* how a schedule spells 0 */
   } fields[] = {
 #define FIELD(name, field, zero) {name, offsetof(tsr_schedule, field), zero}
-      FIELD("m", m, 0), FIELD("n", n, 0), FIELD("k", k, 0), FIELD("vectorize", vectorize, 0), FIELD("vector", vectorize, 0), FIELD("padding", padding, -1),
-      FIELD("stages", pipeline_stages, 0), FIELD("split_k", split_k, 0), FIELD("warps", warps, 0), FIELD("raster", raster, 0), FIELD("cluster", cluster, 0), FIELD("stream_k", stream_k, 0),
+      FIELD("m", m, 0),
+      FIELD("n", n, 0),
+      FIELD("k", k, 0),
+      FIELD("vectorize", vectorize, 0),
+      FIELD("vector", vectorize, 0),
+      FIELD("padding", padding, -1),
+      FIELD("stages", pipeline_stages, 0),
+      FIELD("split_k", split_k, 0),
+      FIELD("warps", warps, 0),
+      FIELD("raster", raster, 0),
+      FIELD("cluster", cluster, 0),
+      FIELD("stream_k", stream_k, 0),
 #undef FIELD
   };
   int64_t d[3] = {0};
@@ -131,7 +150,8 @@ static bool parse_candidate(const char *text, tsr_schedule *s) {
   for (text += strspn(text, " ,"); *text; text += strspn(text, " ,")) {
     size_t n = strcspn(text, " ,");
     char pair[48], *eq;
-    if (snprintf(pair, sizeof pair, "%.*s", (int)n, text) >= (int)sizeof pair || !(eq = strchr(pair, '='))) return false;
+    if (snprintf(pair, sizeof pair, "%.*s", (int)n, text) >= (int)sizeof pair || !(eq = strchr(pair, '=')))
+      return false;
     *eq = 0;
     if (!parse_knob(pair, eq + 1, s)) return false;
     text += n;
@@ -145,18 +165,27 @@ static int with_graph(const tune_args *a, tsr_context *ctx, tsr_device *dev, con
   if (st) return cli_fail(st);
   tsr_compile_options o = {.policy = policy, .cache = a->cache};
   tsr_tune_hooks hooks = {.progress = show_progress};
-  tsr_tune_options t = {.strategy = a->strategy, .samples = (size_t)(a->samples > 0 ? a->samples : 0), .samples_fixed = a->samples > 0, .again = a->again,
-                        .seed = (uint64_t)a->seed, .knobs = a->knobs, .hooks = &hooks};
+  tsr_tune_options t = {.strategy = a->strategy,
+                        .samples = (size_t)(a->samples > 0 ? a->samples : 0),
+                        .samples_fixed = a->samples > 0,
+                        .again = a->again,
+                        .seed = (uint64_t)a->seed,
+                        .knobs = a->knobs,
+                        .hooks = &hooks};
   tsr_schedule candidate = {0};
   char *text = NULL;
   int64_t d[3] = {0};
   if (a->tile && (cli_parse_shape(a->tile, d, 3) < 1)) return cli_usage("tune", "--tile is MxNxK");
   candidate.m = d[0], candidate.n = d[1], candidate.k = d[2];
   if ((a->tile || a->candidate) && !a->explain) return cli_usage("tune", "--tile and --candidate go with --explain");
-  if (a->candidate && !parse_candidate(a->candidate, &candidate)) return cli_usage("tune", "--candidate is \"KNOB=VALUE,...\" with the knobs of --space, got \"%s\"", a->candidate);
+  if (a->candidate && !parse_candidate(a->candidate, &candidate))
+    return cli_usage("tune", "--candidate is \"KNOB=VALUE,...\" with the knobs of --space, got \"%s\"", a->candidate);
   if (a->space) return st = tsr_graph_tune_space(dev, g, &o, &t, &text), print_text(ctx, st, text, NULL);
-  if (a->explain) return st = tsr_graph_tune_explain(dev, g, &o, a->tile || a->candidate ? &candidate : NULL, &text), print_text(ctx, st, text, NULL);
-  if (a->record) return st = tsr_graph_tune_record(dev, g, &o, a->record, &t, &text), print_text(ctx, st, text, a->record);
+  if (a->explain)
+    return st = tsr_graph_tune_explain(dev, g, &o, a->tile || a->candidate ? &candidate : NULL, &text),
+           print_text(ctx, st, text, NULL);
+  if (a->record)
+    return st = tsr_graph_tune_record(dev, g, &o, a->record, &t, &text), print_text(ctx, st, text, a->record);
   return search(a, dev, g, &o, &t);
 }
 
@@ -166,20 +195,25 @@ static int explain_attention(const tune_args *a, tsr_context *ctx, tsr_device *d
   tsr_schedule s = {0};
   char *text = NULL;
   tsr_dtype t = tsr_dtype_parse(a->dtype ? a->dtype : "bf16");
-  if (!a->explain || !a->shape || cli_parse_shape(a->shape, d, 4) != 4 || !t) return cli_usage("tune", "attention takes --explain --shape HEADSxQUERIESxKEYSxWIDTH [--dtype T] [--candidate ..]");
-  if (a->candidate && !parse_candidate(a->candidate, &s)) return cli_usage("tune", "--candidate is \"KNOB=VALUE,...\", got \"%s\"", a->candidate);
+  if (!a->explain || !a->shape || cli_parse_shape(a->shape, d, 4) != 4 || !t)
+    return cli_usage("tune", "attention takes --explain --shape HEADSxQUERIESxKEYSxWIDTH [--dtype T] [--candidate ..]");
+  if (a->candidate && !parse_candidate(a->candidate, &s))
+    return cli_usage("tune", "--candidate is \"KNOB=VALUE,...\", got \"%s\"", a->candidate);
   tsr_status st = tsr_tune_explain_attention(dev, &(tsr_attention){d[0], d[1], d[2], d[3], t, false}, &s, &text);
   return print_text(ctx, st, text, NULL);
 }
 
 int cmd_tune(int argc, char **argv) {
   tune_args a = {0};
-  const option options[] = {{.name = "--shape", .text = &a.shape},   {.name = "--dtype", .text = &a.dtype},   {.name = "--device", .text = &a.device},
-                            {.name = "--strategy", .text = &a.strategy}, {.name = "--samples", .number = &a.samples}, {.name = "--policy", .text = &a.policy},
-                            {.name = "--cache", .text = &a.cache},   {.name = "--seed", .number = &a.seed},   {.name = "--record", .text = &a.record},
-                            {.name = "--tile", .text = &a.tile},     {.name = "--json", .flag = &a.json},     {.name = "--space", .flag = &a.space},
-                            {.name = "--knobs", .text = &a.knobs},     {.name = "--explain", .flag = &a.explain}, {.name = "--again", .flag = &a.again},
-                            {.name = "--candidate", .text = &a.candidate}, {.name = "--profile", .text = &a.profile}};
+  const option options[] = {{.name = "--shape", .text = &a.shape},       {.name = "--dtype", .text = &a.dtype},
+                            {.name = "--device", .text = &a.device},     {.name = "--strategy", .text = &a.strategy},
+                            {.name = "--samples", .number = &a.samples}, {.name = "--policy", .text = &a.policy},
+                            {.name = "--cache", .text = &a.cache},       {.name = "--seed", .number = &a.seed},
+                            {.name = "--record", .text = &a.record},     {.name = "--tile", .text = &a.tile},
+                            {.name = "--json", .flag = &a.json},         {.name = "--space", .flag = &a.space},
+                            {.name = "--knobs", .text = &a.knobs},       {.name = "--explain", .flag = &a.explain},
+                            {.name = "--again", .flag = &a.again},       {.name = "--candidate", .text = &a.candidate},
+                            {.name = "--profile", .text = &a.profile}};
   if (!cli_options("tune", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("tune", "needs one FILE or OP");
   if (a.samples < 0) return cli_usage("tune", "--samples needs a positive number");
@@ -190,7 +224,9 @@ int cmd_tune(int argc, char **argv) {
   if (!st) st = tsr_device_open(ctx, a.device, &dev);
   if (!st && a.profile) st = tsr_device_load_profile(dev, a.profile);
   bool attention = !strcmp(argv[1], "attention");
-  int rc = st ? cli_fail(st) : attention ? explain_attention(&a, ctx, dev) : op_graph("tune", ctx, argv[1], a.shape, a.dtype, &g);
+  int rc = st          ? cli_fail(st)
+           : attention ? explain_attention(&a, ctx, dev)
+                       : op_graph("tune", ctx, argv[1], a.shape, a.dtype, &g);
   if (!rc && !attention) rc = with_graph(&a, ctx, dev, g);
   tsr_graph_destroy(&g);
   tsr_device_close(&dev);

@@ -25,17 +25,20 @@ static const command commands[] = {
 
 static int usage(FILE *f) {
   fprintf(f, "usage: tessera COMMAND [options]\n\n");
-  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) fprintf(f, "  tessera %s %s\n      %s\n", commands[i].name, commands[i].usage, commands[i].help);
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+    fprintf(f, "  tessera %s %s\n      %s\n", commands[i].name, commands[i].usage, commands[i].help);
   fprintf(f, "\nsuites (bench --suite):");
   for (int i = 0; bench_suite_name(i); i++) fprintf(f, " %s", bench_suite_name(i));
-  fprintf(f, "\nexit status: 0 ok, 1 wrong result, failed check or unwritten output, 2 bad usage or input, 3 device unavailable, 4 (bench) a case is not supported\n");
+  fprintf(f, "\nexit status: 0 ok, 1 wrong result, failed check or unwritten output, 2 bad usage or input, 3 device "
+             "unavailable, 4 (bench) a case is not supported\n");
   fprintf(f, "\nnumerics policies (--policy, TSR_POLICY):\n");
-  for (tsr_policy p = TSR_POLICY_FAST; p <= TSR_POLICY_KAHAN_SUM; p++) fprintf(f, "  %-14s %s\n", tsr_policy_name(p), tsr_policy_help(p));
+  for (tsr_policy p = TSR_POLICY_FAST; p <= TSR_POLICY_KAHAN_SUM; p++)
+    fprintf(f, "  %-14s %s\n", tsr_policy_name(p), tsr_policy_help(p));
   return f == stdout ? EXIT_OK : EXIT_USAGE;
 }
 
-/* Standard files that the caller closed are taken up, so that no file which is opened later becomes one of them: results would end in it. What is
- * written to standard output then fails, as it should. */
+/* Standard files that the caller closed are taken up, so that no file which is opened later becomes one of them:
+ * results would end in it. What is written to standard output then fails, as it should. */
 static void keep_standard_files(void) {
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 1 ? O_RDONLY : O_WRONLY) != fd) return;
@@ -215,6 +218,7 @@ int cli_parse_shape(const char *text, int64_t *dims, int cap) {
 const char *cli_shape_text(const tsr_shape *s, char *buf, size_t n) {
   size_t at = 0;
   buf[0] = 0;
-  for (int i = 0; i < s->rank && at < n; i++) at += (size_t)snprintf(buf + at, n - at, i ? "x%lld" : "%lld", (long long)s->dims[i]);
+  for (int i = 0; i < s->rank && at < n; i++)
+    at += (size_t)snprintf(buf + at, n - at, i ? "x%lld" : "%lld", (long long)s->dims[i]);
   return buf;
 }

@@ -11,12 +11,16 @@
 #include "core/base/dtype.h"
 #include "core/base/file.h"
 
-static const struct { const char *descr; tsr_dtype t; } kinds[] = {{"f8", TSR_F64}, {"f4", TSR_F32}, {"f2", TSR_F16}, {"i8", TSR_I64}, {"i4", TSR_I32},
-                                                                   {"i2", TSR_I16}, {"i1", TSR_I8},  {"u1", TSR_U8},  {"b1", TSR_BOOL}};
+static const struct {
+  const char *descr;
+  tsr_dtype t;
+} kinds[] = {{"f8", TSR_F64}, {"f4", TSR_F32}, {"f2", TSR_F16}, {"i8", TSR_I64}, {"i4", TSR_I32},
+             {"i2", TSR_I16}, {"i1", TSR_I8},  {"u1", TSR_U8},  {"b1", TSR_BOOL}};
 
 #define FAIL(...) return snprintf(why, why_bytes, __VA_ARGS__), false
 
-/* ---- the header: a Python dictionary of three entries ------------------------------------------------------------------ */
+/* ---- the header: a Python dictionary of three entries
+ * ------------------------------------------------------------------ */
 
 typedef struct header {
   tsr_dtype t;
@@ -62,7 +66,8 @@ static bool take_string(cursor *c, char *out, size_t size) {
 
 static bool take_type(cursor *c, const char *path, header *h, char *why, size_t why_bytes) {
   char d[32];
-  if (!take_string(c, d, sizeof d)) FAIL("%s: expected an element type such as '<f4' in the .npy header (structured types are not read)", path);
+  if (!take_string(c, d, sizeof d))
+    FAIL("%s: expected an element type such as '<f4' in the .npy header (structured types are not read)", path);
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (strlen(d) == 3 && strchr("<>|=", d[0]) && !strcmp(d + 1, kinds[i].descr)) h->t = kinds[i].t;
   if (!h->t) FAIL("%s: element type '%s' is not one of f2 f4 f8 i1 i2 i4 i8 u1 b1", path, d);
@@ -76,7 +81,8 @@ static bool take_shape(cursor *c, const char *path, header *h, char *why, size_t
     uint64_t v = 0; /* take left no blanks before it */
     const char *from = c->p;
     for (; c->p < c->end && isdigit((unsigned char)*c->p); c->p++)
-      if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, (uint64_t)(*c->p - '0'), &v) || v > INT64_MAX) FAIL("%s: a dimension of the .npy header is out of range", path);
+      if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, (uint64_t)(*c->p - '0'), &v) || v > INT64_MAX)
+        FAIL("%s: a dimension of the .npy header is out of range", path);
     if (c->p == from) FAIL("%s: expected a number or ) in the shape of the .npy header", path);
     if (h->shape.rank == TSR_MAX_RANK) FAIL("%s: more than %d dimensions", path, TSR_MAX_RANK);
     h->shape.dims[h->shape.rank++] = (int64_t)v;
@@ -92,16 +98,22 @@ static bool take_entries(cursor *c, const char *path, header *h, char *why, size
   if (!take(c, '{')) FAIL("%s: malformed .npy header: expected {", path);
   while (!take(c, '}')) {
     char key[32];
-    if (!take_string(c, key, sizeof key) || !take(c, ':')) FAIL("%s: malformed .npy header: expected 'key': value", path);
+    if (!take_string(c, key, sizeof key) || !take(c, ':'))
+      FAIL("%s: malformed .npy header: expected 'key': value", path);
     int which = !strcmp(key, "descr") ? 0 : !strcmp(key, "fortran_order") ? 1 : !strcmp(key, "shape") ? 2 : 3;
     if (which == 3 || seen >> which & 1) FAIL("%s: malformed .npy header: unexpected key '%s'", path, key);
     seen |= 1u << which;
     if (which == 0 && !take_type(c, path, h, why, why_bytes)) return false;
-    if (which == 1 && !(h->fortran = take_word(c, "True")) && !take_word(c, "False")) FAIL("%s: malformed .npy header: fortran_order is neither True nor False", path);
+    if (which == 1 && !(h->fortran = take_word(c, "True")) && !take_word(c, "False"))
+      FAIL("%s: malformed .npy header: fortran_order is neither True nor False", path);
     if (which == 2 && !take_shape(c, path, h, why, why_bytes)) return false;
     if (!take(c, ',') && (c->p == c->end || *c->p != '}')) FAIL("%s: malformed .npy header: expected , or }", path);
   }
-  if (seen != 7) FAIL("%s: malformed .npy header: it lacks %s", path, !(seen & 1) ? "descr" : !(seen & 2) ? "fortran_order" : "shape");
+  if (seen != 7)
+    FAIL("%s: malformed .npy header: it lacks %s", path,
+         !(seen & 1)   ? "descr"
+         : !(seen & 2) ? "fortran_order"
+                       : "shape");
   return true;
 }
 
@@ -123,12 +135,14 @@ static bool parse_header(const unsigned char *p, size_t n, const char *path, hea
   h->at = from + len;
   h->bytes = tsr_dtype_size(h->t);
   for (int i = 0; i < h->shape.rank; i++)
-    if (__builtin_mul_overflow(h->bytes, (size_t)h->shape.dims[i], &h->bytes)) FAIL("%s: the number of elements overflows", path);
+    if (__builtin_mul_overflow(h->bytes, (size_t)h->shape.dims[i], &h->bytes))
+      FAIL("%s: the number of elements overflows", path);
   if (h->bytes > (size_t)PTRDIFF_MAX) FAIL("%s: the number of elements overflows", path);
   return true;
 }
 
-/* ---- the data ------------------------------------------------------------------------------------------------------- */
+/* ---- the data -------------------------------------------------------------------------------------------------------
+ */
 
 static void swap_bytes(char *p, size_t bytes, size_t size) {
   for (size_t i = 0; i + size <= bytes; i += size)
@@ -176,7 +190,8 @@ static bool arrange(const header *h, const char *path, npy_array *out, char *why
 bool npy_parse(const void *bytes, size_t n, const char *name, npy_array *out, char *why, size_t why_bytes) {
   header h;
   *out = (npy_array){0};
-  if (!parse_header(bytes, n, name, &h, why, why_bytes) || !make_room(&h, n - h.at, name, out, why, why_bytes)) return false;
+  if (!parse_header(bytes, n, name, &h, why, why_bytes) || !make_room(&h, n - h.at, name, out, why, why_bytes))
+    return false;
   memcpy(out->data, (const char *)bytes + h.at, h.bytes);
   if (arrange(&h, name, out, why, why_bytes)) return true;
   npy_free(out);
@@ -221,12 +236,16 @@ bool npy_has_form(tsr_dtype t) { return descr_of(t) != NULL; }
 
 void npy_write(FILE *f, const npy_array *a) {
   char h[512];
-  int n = snprintf(h, sizeof h, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", tsr_dtype_size(a->dtype) == 1 ? '|' : '<', descr_of(a->dtype));
-  for (int i = 0; i < a->shape.rank; i++) n += snprintf(h + n, sizeof h - (size_t)n, "%lld,%s", (long long)a->shape.dims[i], i + 1 < a->shape.rank ? " " : "");
+  int n = snprintf(h, sizeof h, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                   tsr_dtype_size(a->dtype) == 1 ? '|' : '<', descr_of(a->dtype));
+  for (int i = 0; i < a->shape.rank; i++)
+    n +=
+        snprintf(h + n, sizeof h - (size_t)n, "%lld,%s", (long long)a->shape.dims[i], i + 1 < a->shape.rank ? " " : "");
   n += snprintf(h + n, sizeof h - (size_t)n, "), }");
   while ((10 + n + 1) % 64) h[n++] = ' ';
   h[n++] = '\n';
-  const unsigned char pre[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(n & 255), (unsigned char)(n >> 8)};
+  const unsigned char pre[10] = {
+      0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(n & 255), (unsigned char)(n >> 8)};
   fwrite(pre, 1, sizeof pre, f);
   fwrite(h, 1, (size_t)n, f);
   fwrite(a->data, 1, a->bytes, f);

@@ -1,5 +1,5 @@
-/* tools/tessera/npy.h - arrays in NumPy's .npy format, versions 1 to 3; Fortran order and big-endian elements are converted, other element types
- * and malformed files refused with one line. Format: numpy.lib.format, NEP 1. */
+/* tools/tessera/npy.h - arrays in NumPy's .npy format, versions 1 to 3; Fortran order and big-endian elements are
+ * converted, other element types and malformed files refused with one line. Format: numpy.lib.format, NEP 1. */
 #ifndef TOOLS_TESSERA_NPY_H
 #define TOOLS_TESSERA_NPY_H
 #include <stdio.h>

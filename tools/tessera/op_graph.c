@@ -69,7 +69,8 @@ static tsr_status build(tsr_context *ctx, const char *op, const tsr_shape s[2], 
   return st;
 }
 
-int op_graph(const char *command, tsr_context *ctx, const char *what, const char *shape, const char *dtype, tsr_graph **out) {
+int op_graph(const char *command, tsr_context *ctx, const char *what, const char *shape, const char *dtype,
+             tsr_graph **out) {
   int64_t d[8];
   tsr_shape s[2];
   *out = NULL;
@@ -84,7 +85,9 @@ int op_graph(const char *command, tsr_context *ctx, const char *what, const char
   for (int i = 0; i < n; i++)
     if (d[i] < 1 || d[i] > 1 << 24) n = -1;
   if (!t) return cli_usage(command, "no data type \"%s\"", dtype);
-  if (n < 0 || !operand_shapes(what, d, n, s)) return cli_usage(command, "shape \"%s\" does not fit %s (matmul: MxNxK or BxMxNxK; others: ROWSxCOLS)", shape, what);
+  if (n < 0 || !operand_shapes(what, d, n, s))
+    return cli_usage(command, "shape \"%s\" does not fit %s (matmul: MxNxK or BxMxNxK; others: ROWSxCOLS)", shape,
+                     what);
   tsr_status st = build(ctx, what, s, t, out);
   return st ? cli_fail(st) : EXIT_OK;
 }

@@ -1,10 +1,13 @@
-/* tools/tessera/op_graph.h - a graph from what the user names: a FILE of Graph IR text, or one OP with a shape and a type. */
+/* tools/tessera/op_graph.h - a graph from what the user names: a FILE of Graph IR text, or one OP with a shape and a
+ * type. */
 #ifndef TOOLS_TESSERA_OP_GRAPH_H
 #define TOOLS_TESSERA_OP_GRAPH_H
 #include "tools/tessera/cli.h"
 
-/* `what` with a `/` or `.` or an existing file is a file; its shape, if any, is "A=2x3,B=3x4" for unknown dimensions. An op: matmul takes [B,]M,N,K, others ROWSxCOLS or N elements.
- * Returns an exit code; 0 and *out on success, else one line was printed. */
-int op_graph(const char *command, tsr_context *ctx, const char *what, const char *shape, const char *dtype, tsr_graph **out);
+/* `what` with a `/` or `.` or an existing file is a file; its shape, if any, is "A=2x3,B=3x4" for unknown dimensions.
+ * An op: matmul takes [B,]M,N,K, others ROWSxCOLS or N elements. Returns an exit code; 0 and *out on success, else one
+ * line was printed. */
+int op_graph(const char *command, tsr_context *ctx, const char *what, const char *shape, const char *dtype,
+             tsr_graph **out);
 bool op_graph_is_file(const char *what);
 #endif

@@ -29,7 +29,8 @@ static bool is_unknown(const tsr_shape *s) {
 
 static bool look_up(const shape_list *l, const char *name, tsr_shape *out) {
   for (int i = 0; i < l->n; i++)
-    if (strcspn(l->text[i], "=") == strlen(name) && !strncmp(l->text[i], name, strlen(name))) return parse(l->text[i], out);
+    if (strcspn(l->text[i], "=") == strlen(name) && !strncmp(l->text[i], name, strlen(name)))
+      return parse(l->text[i], out);
   return l->find && l->find(l->user, name, out);
 }
 
@@ -40,7 +41,8 @@ static int check_names(const shape_list *l, const tsr_graph *g) {
       const char *name = tsr_graph_input_info(g, k).name;
       there |= strcspn(l->text[i], "=") == strlen(name) && !strncmp(l->text[i], name, strlen(name));
     }
-    if (!there) return cli_usage(l->command, "the program has no input \"%.*s\"", (int)strcspn(l->text[i], "="), l->text[i]);
+    if (!there)
+      return cli_usage(l->command, "the program has no input \"%.*s\"", (int)strcspn(l->text[i], "="), l->text[i]);
   }
   return EXIT_OK;
 }
@@ -54,14 +56,16 @@ int shape_list_specialize(const shape_list *l, const tsr_graph *g, const char *f
     tsr_tensor_info t = tsr_graph_input_info(g, i);
     shapes[i] = t.shape;
     if (!look_up(l, t.name, &shapes[i]) && is_unknown(&t.shape))
-      rc = cli_usage(l->command, "%s:%d:%d: input %s has an unknown dimension (--shape %s=2x3.. gives it a number)", file, t.line, t.column, t.name, t.name);
+      rc = cli_usage(l->command, "%s:%d:%d: input %s has an unknown dimension (--shape %s=2x3.. gives it a number)",
+                     file, t.line, t.column, t.name, t.name);
   }
   tsr_status st = rc ? NULL : tsr_graph_specialize(g, shapes, n, out);
   free(shapes);
   return st ? cli_fail(st) : rc;
 }
 
-int shape_list_compile(const shape_list *l, tsr_context *ctx, tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *o, tsr_program **out) {
+int shape_list_compile(const shape_list *l, tsr_context *ctx, tsr_device *dev, const char *text, size_t bytes,
+                       const char *file, const tsr_compile_options *o, tsr_program **out) {
   tsr_graph *g = NULL, *known = NULL;
   tsr_status st = NULL;
   bool open = l->n > 0;

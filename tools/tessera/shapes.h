@@ -1,5 +1,5 @@
-/* tools/tessera/shapes.h - a program from IR text of any level; unknown dimensions of a Graph IR text are taken from --shape NAME=DxD, or
- * from where the command knows them. */
+/* tools/tessera/shapes.h - a program from IR text of any level; unknown dimensions of a Graph IR text are taken from
+ * --shape NAME=DxD, or from where the command knows them. */
 #ifndef TOOLS_TESSERA_SHAPES_H
 #define TOOLS_TESSERA_SHAPES_H
 #include "tools/tessera/cli.h"
@@ -20,5 +20,6 @@ bool shape_list_add(void *user, const char *value);
 /* A graph with unknown dimensions for the list's shapes. 0 and *out, else one line was printed. */
 int shape_list_specialize(const shape_list *l, const tsr_graph *g, const char *file, tsr_graph **out);
 /* The same of a text, compiled. */
-int shape_list_compile(const shape_list *l, tsr_context *ctx, tsr_device *dev, const char *text, size_t bytes, const char *file, const tsr_compile_options *o, tsr_program **out);
+int shape_list_compile(const shape_list *l, tsr_context *ctx, tsr_device *dev, const char *text, size_t bytes,
+                       const char *file, const tsr_compile_options *o, tsr_program **out);
 #endif

@@ -1,5 +1,5 @@
-/* The AMX tile instructions in plain C, after the operation sections of the Intel SDM, for tests on machines without AMX.
- * Eight full-size tiles per thread; a tile's number must be a constant below 8, as in the real instructions. */
+/* The AMX tile instructions in plain C, after the operation sections of the Intel SDM, for tests on machines without
+ * AMX. Eight full-size tiles per thread; a tile's number must be a constant below 8, as in the real instructions. */
 #ifndef BACKENDS_CPU_KERNELS_AMX_EMULATED_H
 #define BACKENDS_CPU_KERNELS_AMX_EMULATED_H
 

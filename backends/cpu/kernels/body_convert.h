@@ -1,13 +1,13 @@
 /* Conversions between storage types. Included once per instruction set, after vec_<isa>.h.
  *
- * Everything goes through f32: each type has a reader (to VF floats) and a writer (from VF floats), a pair is a reader and a writer in one
- * loop. f64, i32 and i64 don't fit in f32: they're read with round-to-odd (Boldo and Melquiond 2008), which keeps a later rounding to 22 or
- * fewer bits exact; the pairs among f32, f64, i32 and i64 are direct. */
+ * Everything goes through f32: each type has a reader (to VF floats) and a writer (from VF floats), a pair is a reader
+ * and a writer in one loop. f64, i32 and i64 don't fit in f32: they're read with round-to-odd (Boldo and Melquiond
+ * 2008), which keeps a later rounding to 22 or fewer bits exact; the pairs among f32, f64, i32 and i64 are direct. */
 
 /* ---- fp8 ---- */
 
-/* To an fp8 format of `mb` mantissa bits and bias `bias`: v is finite or infinite, not NaN; what is beyond becomes the bits `max`, the largest
- * number of a format without infinity. */
+/* To an fp8 format of `mb` mantissa bits and bias `bias`: v is finite or infinite, not NaN; what is beyond becomes the
+ * bits `max`, the largest number of a format without infinity. */
 VINL vi f8_round(vi m, const int mb, const int bias, const int max) {
   const int shift = 23 - mb, min_exp = 127 - bias + 1;
   vu odd = ((vu)m >> shift) & 1;
@@ -46,7 +46,8 @@ VINL float round_to_odd(double d) {
   memcpy(&f, &u, 4);
   return f;
 }
-/* As a double of 51 significant bits whose last one says that something was cut off: round_to_odd of it is that of x. */
+/* As a double of 51 significant bits whose last one says that something was cut off: round_to_odd of it is that of x.
+ */
 VINL double i64_cut(int64_t x) {
   uint64_t m = x < 0 ? 0u - (uint64_t)x : (uint64_t)x;
   if (m >> 53) m = (m & ~(uint64_t)0xfff) | ((m & 0xfff) != 0 ? 0x1000 : 0);
@@ -63,7 +64,9 @@ VINL vf read_f32(const float *p) { return v_load(p); }
 VINL vf read_f16(const uint16_t *p) { return v_from_f16(vh_load(p)); }
 VINL vf read_bf16(const uint16_t *p) { return v_from_bf16(vh_load(p)); }
 VINL vf read_i8(const int8_t *p) { return vi_to_float(vi_load_i8(p)); }
-VINL vf read_i16(const int16_t *p) { return vi_to_float((vh_widen(vh_load((const uint16_t *)(const void *)p)) << 16) >> 16); }
+VINL vf read_i16(const int16_t *p) {
+  return vi_to_float((vh_widen(vh_load((const uint16_t *)(const void *)p)) << 16) >> 16);
+}
 VINL vf read_u8(const uint8_t *p) { return vi_to_float(vi_load_u8(p)); }
 VINL vf read_truth(const uint8_t *p) {
   vi b = vi_load_u8(p);
@@ -81,7 +84,9 @@ VINL void write_f64(double *p, vf a) {
 VINL void write_f16(uint16_t *p, vf a) { vh_store(p, v_to_f16(a)); }
 VINL void write_bf16(uint16_t *p, vf a) { vh_store(p, v_to_bf16(a)); }
 VINL void write_i8(int8_t *p, vf a) { vi_store_u8((uint8_t *)p, v_to_int(toward_zero(clamp(a, -128, 127)))); }
-VINL void write_i16(int16_t *p, vf a) { vh_store((uint16_t *)(void *)p, vi_narrow(v_to_int(toward_zero(clamp(a, -32768, 32767))))); }
+VINL void write_i16(int16_t *p, vf a) {
+  vh_store((uint16_t *)(void *)p, vi_narrow(v_to_int(toward_zero(clamp(a, -32768, 32767)))));
+}
 VINL void write_u8(uint8_t *p, vf a) { vi_store_u8(p, v_to_int(toward_zero(clamp(a, 0, 255)))); }
 VINL void write_i32(int32_t *p, vf a) {
   vi r = v_to_int(toward_zero(clamp(a, -0x1p31f, 0x1.fffffep30f)));
@@ -148,7 +153,9 @@ CONVERT_DIRECT(f64, f32, s[i])
 CONVERT_DIRECT(i32, f32, s[i])
 CONVERT_DIRECT(i32, f64, s[i])
 CONVERT_DIRECT(f64, i32, f64_to_i32_range(s[i]))
-VINL int64_t f64_to_i64(double x) { return x != x ? 0 : x < -0x1p63 ? INT64_MIN : x >= 0x1p63 ? INT64_MAX : (int64_t)x; }
+VINL int64_t f64_to_i64(double x) {
+  return x != x ? 0 : x < -0x1p63 ? INT64_MIN : x >= 0x1p63 ? INT64_MAX : (int64_t)x;
+}
 CONVERT_DIRECT(f64, i64, f64_to_i64(s[i]))
 CONVERT_DIRECT(f32, i64, f64_to_i64(s[i]))
 CONVERT_DIRECT(i32, i64, s[i])
@@ -166,8 +173,8 @@ CONVERT_DIRECT(i64, i32, s[i] < INT32_MIN ? INT32_MIN : s[i] > INT32_MAX ? INT32
 CONVERT_ODD(f64, s[i])
 CONVERT_ODD(i32, (double)s[i])
 CONVERT_ODD(i64, i64_cut(s[i]))
-static void convert_via_f32(char *dst, size_t dst_bytes, cpuk_convert_fn to, const char *src, size_t src_bytes, cpuk_convert_fn from,
-                            size_t n) {
+static void convert_via_f32(char *dst, size_t dst_bytes, cpuk_convert_fn to, const char *src, size_t src_bytes,
+                            cpuk_convert_fn from, size_t n) {
   float t[512];
   for (size_t i = 0; i < n; i += 512) {
     size_t w = n - i < 512 ? n - i : 512;
@@ -179,31 +186,39 @@ static void convert_via_f32(char *dst, size_t dst_bytes, cpuk_convert_fn to, con
   static void convert_##from##_##to(void *dst, const void *src, size_t n) {                                             \
     convert_via_f32(dst, sizeof(T_##to), convert_f32_##to, src, sizeof(T_##from), reader, n);                           \
   }
-#define CONVERT_VIA_NARROW(from, reader)                                                                                \
-  CONVERT_VIA(from, f16, reader) CONVERT_VIA(from, bf16, reader) CONVERT_VIA(from, i8, reader) CONVERT_VIA(from, u8, reader) \
-  CONVERT_VIA(from, truth, reader) CONVERT_VIA(from, e4m3, reader) CONVERT_VIA(from, e5m2, reader) CONVERT_VIA(from, i16, reader)
+#define CONVERT_VIA_NARROW(from, reader)                                                                               \
+  CONVERT_VIA(from, f16, reader)                                                                                       \
+  CONVERT_VIA(from, bf16, reader) CONVERT_VIA(from, i8, reader) CONVERT_VIA(from, u8, reader)                          \
+      CONVERT_VIA(from, truth, reader) CONVERT_VIA(from, e4m3, reader) CONVERT_VIA(from, e5m2, reader)                 \
+          CONVERT_VIA(from, i16, reader)
 CONVERT_VIA_NARROW(f64, convert_odd_f64)
 CONVERT_VIA_NARROW(i32, convert_odd_i32)
 CONVERT_VIA_NARROW(i64, convert_odd_i64)
 #define VIA(from, to) CONVERT_VIA(from, to, convert_##from##_f32)
-VIA(f16, bf16) VIA(f16, i8) VIA(f16, u8) VIA(f16, truth) VIA(f16, e4m3) VIA(f16, e5m2) VIA(f16, f64) VIA(f16, i32) VIA(f16, i16) VIA(f16, i64)
-VIA(bf16, f16) VIA(bf16, i8) VIA(bf16, u8) VIA(bf16, truth) VIA(bf16, e4m3) VIA(bf16, e5m2) VIA(bf16, f64) VIA(bf16, i32) VIA(bf16, i16) VIA(bf16, i64)
-VIA(i8, f16) VIA(i8, bf16) VIA(i8, u8) VIA(i8, truth) VIA(i8, e4m3) VIA(i8, e5m2) VIA(i8, f64) VIA(i8, i32) VIA(i8, i16) VIA(i8, i64)
-VIA(i16, f16) VIA(i16, bf16) VIA(i16, i8) VIA(i16, u8) VIA(i16, truth) VIA(i16, e4m3) VIA(i16, e5m2) VIA(i16, f64) VIA(i16, i32) VIA(i16, i64)
-VIA(u8, f16) VIA(u8, bf16) VIA(u8, i8) VIA(u8, truth) VIA(u8, e4m3) VIA(u8, e5m2) VIA(u8, f64) VIA(u8, i32) VIA(u8, i16) VIA(u8, i64)
-VIA(truth, f16) VIA(truth, bf16) VIA(truth, i8) VIA(truth, u8) VIA(truth, truth) VIA(truth, e4m3) VIA(truth, e5m2) VIA(truth, f64) VIA(truth, i32) VIA(truth, i16) VIA(truth, i64)
-VIA(e4m3, f16) VIA(e4m3, bf16) VIA(e4m3, i8) VIA(e4m3, u8) VIA(e4m3, truth) VIA(e4m3, e5m2) VIA(e4m3, f64) VIA(e4m3, i32) VIA(e4m3, i16) VIA(e4m3, i64)
-VIA(e5m2, f16) VIA(e5m2, bf16) VIA(e5m2, i8) VIA(e5m2, u8) VIA(e5m2, truth) VIA(e5m2, e4m3) VIA(e5m2, f64) VIA(e5m2, i32) VIA(e5m2, i16) VIA(e5m2, i64)
+VIA(f16, bf16)
+VIA(f16, i8) VIA(f16, u8) VIA(f16, truth) VIA(f16, e4m3) VIA(f16, e5m2) VIA(f16, f64) VIA(f16, i32) VIA(f16, i16)
+    VIA(f16, i64) VIA(bf16, f16) VIA(bf16, i8) VIA(bf16, u8) VIA(bf16, truth) VIA(bf16, e4m3) VIA(bf16, e5m2)
+        VIA(bf16, f64) VIA(bf16, i32) VIA(bf16, i16) VIA(bf16, i64) VIA(i8, f16) VIA(i8, bf16) VIA(i8, u8)
+            VIA(i8, truth) VIA(i8, e4m3) VIA(i8, e5m2) VIA(i8, f64) VIA(i8, i32) VIA(i8, i16) VIA(i8, i64) VIA(i16, f16)
+                VIA(i16, bf16) VIA(i16, i8) VIA(i16, u8) VIA(i16, truth) VIA(i16, e4m3) VIA(i16, e5m2) VIA(i16, f64)
+                    VIA(i16, i32) VIA(i16, i64) VIA(u8, f16) VIA(u8, bf16) VIA(u8, i8) VIA(u8, truth) VIA(u8, e4m3)
+                        VIA(u8, e5m2) VIA(u8, f64) VIA(u8, i32) VIA(u8, i16) VIA(u8, i64) VIA(truth, f16)
+                            VIA(truth, bf16) VIA(truth, i8) VIA(truth, u8) VIA(truth, truth) VIA(truth, e4m3)
+                                VIA(truth, e5m2) VIA(truth, f64) VIA(truth, i32) VIA(truth, i16) VIA(truth, i64)
+                                    VIA(e4m3, f16) VIA(e4m3, bf16) VIA(e4m3, i8) VIA(e4m3, u8) VIA(e4m3, truth)
+                                        VIA(e4m3, e5m2) VIA(e4m3, f64) VIA(e4m3, i32) VIA(e4m3, i16) VIA(e4m3, i64)
+                                            VIA(e5m2, f16) VIA(e5m2, bf16) VIA(e5m2, i8) VIA(e5m2, u8) VIA(e5m2, truth)
+                                                VIA(e5m2, e4m3) VIA(e5m2, f64) VIA(e5m2, i32) VIA(e5m2, i16)
+                                                    VIA(e5m2, i64)
 
 /* The identities: a copy that permits dst == src. */
 #define CONVERT_COPY(name, bytes)                                   \
   static void name(void *dst, const void *src, size_t n) {          \
     if (n != 0) memmove(dst, src, n * (bytes));                     \
   }
-CONVERT_COPY(convert_copy1, 1)
-CONVERT_COPY(convert_copy2, 2)
-CONVERT_COPY(convert_copy4, 4)
-CONVERT_COPY(convert_copy8, 8)
+                                                        CONVERT_COPY(convert_copy1, 1) CONVERT_COPY(convert_copy2, 2)
+                                                            CONVERT_COPY(convert_copy4, 4)
+                                                                CONVERT_COPY(convert_copy8, 8)
 
 #define CONVERT_ROW(from)                                                                                                     \
   {                                                                                                                           \

@@ -1,6 +1,7 @@
 /* Elementwise kernels over strips. Included once per instruction set, after body_math.h.
  *
- * f32 is written with vectors; f64, the integers and bool are plain loops over a scalar expression, which the compiler vectorises where it can. */
+ * f32 is written with vectors; f64, the integers and bool are plain loops over a scalar expression, which the compiler
+ * vectorises where it can. */
 
 /* ---- scalar meanings ---- */
 
@@ -10,7 +11,9 @@ static inline double f64_sigmoid(double x) {
   double e = exp(-fabs(x));
   return (x < 0 ? e : 1) / (1 + e);
 }
-static inline double f64_gelu(double x) { return isinf(x) ? (x > 0 ? x : -0.0) : 0.5 * x * erfc(-x * 0.70710678118654752440); }
+static inline double f64_gelu(double x) {
+  return isinf(x) ? (x > 0 ? x : -0.0) : 0.5 * x * erfc(-x * 0.70710678118654752440);
+}
 static inline double f64_gelu_tanh(double x) {
   return isinf(x) ? (x > 0 ? x : -0.0) : x * f64_sigmoid(1.5957691216057307117 * (x + 0.044715 * x * x * x));
 }
@@ -64,22 +67,27 @@ UNARY_LOOP(not_bool, uint8_t, x == 0)
 /* ---- binary ---- */
 
 /* One body for the three forms: a_step and b_step are constants, 0 for a scalar. */
-#define BINARY_F32(name, expr)                                                                                                   \
-  VINL void name##_f32_body(float *d, const float *p, const float *q, size_t n, const int a_scalar, const int b_scalar) {        \
-    vf as = v_set1(a_scalar ? p[0] : 0), bs = v_set1(b_scalar ? q[0] : 0);                                                       \
-    size_t i = 0;                                                                                                                \
-    for (; i + VF <= n; i += VF) {                                                                                               \
-      vf x = a_scalar ? as : v_load(p + i), y = b_scalar ? bs : v_load(q + i);                                                   \
-      v_store(d + i, expr);                                                                                                      \
-    }                                                                                                                            \
-    if (i < n) {                                                                                                                 \
-      vf x = a_scalar ? as : v_load_n(p + i, n - i), y = b_scalar ? bs : v_load_n(q + i, n - i);                                 \
-      v_store_n(d + i, expr, n - i);                                                                                             \
-    }                                                                                                                            \
-  }                                                                                                                              \
-  static void name##_f32(void *d, const void *a, const void *b, size_t n) { name##_f32_body(d, a, b, n, 0, 0); }                 \
-  static void name##_f32_vs(void *d, const void *a, const void *b, size_t n) { if (n) name##_f32_body(d, a, b, n, 0, 1); }       \
-  static void name##_f32_sv(void *d, const void *a, const void *b, size_t n) { if (n) name##_f32_body(d, a, b, n, 1, 0); }
+#define BINARY_F32(name, expr)                                                                                         \
+  VINL void name##_f32_body(float *d, const float *p, const float *q, size_t n, const int a_scalar,                    \
+                            const int b_scalar) {                                                                      \
+    vf as = v_set1(a_scalar ? p[0] : 0), bs = v_set1(b_scalar ? q[0] : 0);                                             \
+    size_t i = 0;                                                                                                      \
+    for (; i + VF <= n; i += VF) {                                                                                     \
+      vf x = a_scalar ? as : v_load(p + i), y = b_scalar ? bs : v_load(q + i);                                         \
+      v_store(d + i, expr);                                                                                            \
+    }                                                                                                                  \
+    if (i < n) {                                                                                                       \
+      vf x = a_scalar ? as : v_load_n(p + i, n - i), y = b_scalar ? bs : v_load_n(q + i, n - i);                       \
+      v_store_n(d + i, expr, n - i);                                                                                   \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  static void name##_f32(void *d, const void *a, const void *b, size_t n) { name##_f32_body(d, a, b, n, 0, 0); }       \
+  static void name##_f32_vs(void *d, const void *a, const void *b, size_t n) {                                         \
+    if (n) name##_f32_body(d, a, b, n, 0, 1);                                                                          \
+  }                                                                                                                    \
+  static void name##_f32_sv(void *d, const void *a, const void *b, size_t n) {                                         \
+    if (n) name##_f32_body(d, a, b, n, 1, 0);                                                                          \
+  }
 
 #define BINARY_LOOP(name, T, TO, expr)                                                                             \
   VINL void name##_body(TO *d, const T *p, const T *q, size_t n, const int a_scalar, const int b_scalar) {         \
@@ -214,5 +222,6 @@ static void fma_f64(void *dst, const void *a, const void *b, const void *c, size
   double *d = dst;
   size_t i = 0;
   for (; i + VD <= n; i += VD) vd_store(d + i, vd_fma(vd_load(p + i), vd_load(q + i), vd_load(r + i)));
-  if (i < n) vd_store_n(d + i, vd_fma(vd_load_n(p + i, n - i), vd_load_n(q + i, n - i), vd_load_n(r + i, n - i)), n - i);
+  if (i < n)
+    vd_store_n(d + i, vd_fma(vd_load_n(p + i, n - i), vd_load_n(q + i, n - i), vd_load_n(r + i, n - i)), n - i);
 }

@@ -1,5 +1,5 @@
-/* The float kinds of an instruction set: f32, f64, and what is packed into them (f16, bf16, mixed, f32 under Kahan). Included after
- * vec_<isa>.h and body_gemm_pack.h; GEMM_F32_MR/NV and GEMM_F64_MR/NV give the register tiles. */
+/* The float kinds of an instruction set: f32, f64, and what is packed into them (f16, bf16, mixed, f32 under Kahan).
+ * Included after vec_<isa>.h and body_gemm_pack.h; GEMM_F32_MR/NV and GEMM_F64_MR/NV give the register tiles. */
 
 #define FLOAT_TYPES (1u << CPUK_F32 | 1u << CPUK_F16 | 1u << CPUK_BF16 | 1u << CPUK_F8E4M3 | 1u << CPUK_F8E5M2)
 

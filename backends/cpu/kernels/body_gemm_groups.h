@@ -1,15 +1,20 @@
-/* Packing for dot-product instructions, whose operands are groups of 4 bytes along k: 2 bf16 or 4 bytes. Included after body_gemm_pack.h.
- * B panels are [k / kr][nr][kr], A is row-major (pack_a_rows); both padded with zeros to k_pad, a multiple of kr. */
+/* Packing for dot-product instructions, whose operands are groups of 4 bytes along k: 2 bf16 or 4 bytes. Included after
+ * body_gemm_pack.h. B panels are [k / kr][nr][kr], A is row-major (pack_a_rows); both padded with zeros to k_pad, a
+ * multiple of kr. */
 
 /* ---- small bf16 numbers ----
- * Dot products of bf16 take denormals for zeros. Where every nonzero operand is at least 2^-55, each product is a multiple of 2^-124 and so is every
- * sum of them: nothing is denormal anywhere. `least` keeps the smallest magnitude met, less one, so that 0 is the largest. */
+ * Dot products of bf16 take denormals for zeros. Where every nonzero operand is at least 2^-55, each product is a
+ * multiple of 2^-124 and so is every sum of them: nothing is denormal anywhere. `least` keeps the smallest magnitude
+ * met, less one, so that 0 is the largest. */
 enum { BF16_SMALL = (127 - 55) << 8 }; /* the bits of 2^-55 without the sign */
 VINL vi least_start(void) { return vi_set1(-1); }
 VINL vi least_of(vi least, vi pairs) {
-  return (vi)_mm512_min_epu16((__m512i)least, _mm512_sub_epi16(_mm512_slli_epi16((__m512i)pairs, 1), _mm512_set1_epi16(1)));
+  return (vi)_mm512_min_epu16((__m512i)least,
+                              _mm512_sub_epi16(_mm512_slli_epi16((__m512i)pairs, 1), _mm512_set1_epi16(1)));
 }
-VINL bool least_is_small(vi least) { return _mm512_cmplt_epu16_mask((__m512i)least, _mm512_set1_epi16((short)(BF16_SMALL - 1))) != 0; }
+VINL bool least_is_small(vi least) {
+  return _mm512_cmplt_epu16_mask((__m512i)least, _mm512_set1_epi16((short)(BF16_SMALL - 1))) != 0;
+}
 /* n numbers at p. */
 static vi least_in(vi least, const char *p, size_t n) {
   size_t i = 0;
@@ -31,8 +36,10 @@ VINL vi group_rows(int32_t *d, const char *const *row, size_t esize, size_t nr, 
   return least;
 }
 
-/* Whole panels, columns contiguous: a group of rows of all of them, then the next; rows past k are zeros. Returns `least` of 2-byte elements. */
-static vi pack_b_group_rows(char *d, const char *s, ptrdiff_t row_bytes, size_t esize, size_t k, size_t k_pad, size_t nr, size_t panels, size_t panel_bytes) {
+/* Whole panels, columns contiguous: a group of rows of all of them, then the next; rows past k are zeros. Returns
+ * `least` of 2-byte elements. */
+static vi pack_b_group_rows(char *d, const char *s, ptrdiff_t row_bytes, size_t esize, size_t k, size_t k_pad,
+                            size_t nr, size_t panels, size_t panel_bytes) {
   static const char zeros[64 * 2];
   const size_t kr = 4 / esize;
   vi least = least_start();
@@ -51,11 +58,13 @@ static vi pack_b_group_rows(char *d, const char *s, ptrdiff_t row_bytes, size_t 
 }
 
 /* Any strides: element (q, j) of w columns goes to byte (q / kr * nr + j) * 4 + q % kr * esize of the panel. */
-static void pack_b_group_any(char *d, const char *s, ptrdiff_t rs, ptrdiff_t cs, size_t esize, size_t k, size_t w, size_t nr) {
+static void pack_b_group_any(char *d, const char *s, ptrdiff_t rs, ptrdiff_t cs, size_t esize, size_t k, size_t w,
+                             size_t nr) {
   size_t kr = 4 / esize;
   for (size_t q = 0; q < k; q++)
     for (size_t j = 0; j < w; j++)
-      memcpy(d + (q / kr * nr + j) * 4 + q % kr * esize, s + ((ptrdiff_t)q * rs + (ptrdiff_t)j * cs) * (ptrdiff_t)esize, esize);
+      memcpy(d + (q / kr * nr + j) * 4 + q % kr * esize, s + ((ptrdiff_t)q * rs + (ptrdiff_t)j * cs) * (ptrdiff_t)esize,
+             esize);
 }
 
 /* src of the packed type itself (2-byte or 1-byte elements). Tells whether there are small bf16 numbers. */
@@ -68,13 +77,15 @@ static bool pack_b_groups(const cpuk_pack_args *p, size_t esize, size_t nr, size
     const char *s = (const char *)p->src + (ptrdiff_t)j * p->cs * (ptrdiff_t)esize;
     if (whole > 0 && p->cs == 1) {
       if (whole > GEMM_CHUNK(2)) whole = GEMM_CHUNK(2);
-      small |= least_is_small(pack_b_group_rows(d, s, p->rs * (ptrdiff_t)esize, esize, k, k_pad, nr, whole, panel_bytes));
+      small |=
+          least_is_small(pack_b_group_rows(d, s, p->rs * (ptrdiff_t)esize, esize, k, k_pad, nr, whole, panel_bytes));
       step = whole * nr;
       continue;
     }
     step = nr;
     memset(d, 0, k_pad / kr * nr * 4);
-    if (p->rs == 1 && p->cs % (ptrdiff_t)kr == 0) { /* groups are contiguous: a transpose of 32-bit elements, then the odd rest of k */
+    if (p->rs == 1 && p->cs % (ptrdiff_t)kr ==
+                          0) { /* groups are contiguous: a transpose of 32-bit elements, then the odd rest of k */
       CPUK_FN(copy2d)(&(cpuk_copy_args){d, s, (ptrdiff_t)nr, 1, 1, p->cs / (ptrdiff_t)kr, k / kr, w, 4});
       pack_b_group_any(d + k / kr * nr * 4, s + k / kr * 4, p->rs, p->cs, esize, k % kr, w, nr);
     } else {

@@ -1,9 +1,12 @@
-/* The integer kinds for machines without a byte dot product, and s16 everywhere: both operands are widened to 16 bits and pairs of k are
- * multiplied and added to 32 bits (pmaddwd's arithmetic). That is exact for bytes of any sign, and wraps for s16, where
- * 2 * (-32768)^2 = 2^31 is the only pair of products that doesn't fit. Included after vec_<isa>.h and body_gemm_pack.h. */
+/* The integer kinds for machines without a byte dot product, and s16 everywhere: both operands are widened to 16 bits
+ * and pairs of k are multiplied and added to 32 bits (pmaddwd's arithmetic). That is exact for bytes of any sign, and
+ * wraps for s16, where 2 * (-32768)^2 = 2^31 is the only pair of products that doesn't fit. Included after vec_<isa>.h
+ * and body_gemm_pack.h. */
 
 #ifndef vi_madd16
-VINL vi vi_madd16(vi a, vi b) { return (vi)((vu)(((a << 16) >> 16) * ((b << 16) >> 16)) + (vu)((a >> 16) * (b >> 16))); }
+VINL vi vi_madd16(vi a, vi b) {
+  return (vi)((vu)(((a << 16) >> 16) * ((b << 16) >> 16)) + (vu)((a >> 16) * (b >> 16)));
+}
 #endif
 
 #define INT_NR (GEMM_F32_NV * VF)

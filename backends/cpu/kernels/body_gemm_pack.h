@@ -1,7 +1,7 @@
 /* Packing, shared by the gemm kinds of an instruction set. Included after vec_<isa>.h and before the kinds.
  *
- * A: row-major, one row after the other, converted to the packed type, k padded with zeros to whole groups; rows are gemm_row_bytes apart.
- * B: panels of nr columns, [k / kr][nr][kr], zeros past n and past k. */
+ * A: row-major, one row after the other, converted to the packed type, k padded with zeros to whole groups; rows are
+ * gemm_row_bytes apart. B: panels of nr columns, [k / kr][nr][kr], zeros past n and past k. */
 
 /* An odd number of cache lines, so that the rows of a tile fall in different sets of L1. */
 static inline size_t gemm_row_bytes(size_t bytes) { return ((bytes + 63) / 64 | 1) * 64; }
@@ -39,8 +39,10 @@ static void pack_a_rows(const cpuk_pack_args *p, cpuk_dtype to, size_t kr) {
   }
 }
 
-/* One piece of a panel, w <= nr columns and h rows of k, contiguous in out ([h][nr], packed type), zeros past w. Returns nothing that isn't set. */
-static void pack_b_piece(void *out, cpuk_dtype to, size_t nr, const char *src, const cpuk_pack_args *p, size_t h, size_t w) {
+/* One piece of a panel, w <= nr columns and h rows of k, contiguous in out ([h][nr], packed type), zeros past w.
+ * Returns nothing that isn't set. */
+static void pack_b_piece(void *out, cpuk_dtype to, size_t nr, const char *src, const cpuk_pack_args *p, size_t h,
+                         size_t w) {
   size_t e = cpuk_dtype_bytes(p->type), o = cpuk_dtype_bytes(to);
   uint64_t t[16 * 64];
   void *raw = p->type == to ? out : t;
@@ -50,12 +52,14 @@ static void pack_b_piece(void *out, cpuk_dtype to, size_t nr, const char *src, c
   (void)o;
 }
 
-/* Rows fetched ahead while whole panels are packed: rows whose stride has a high power of two in it don't stay in L2 together, wherever they
- * were fetched to before. */
+/* Rows fetched ahead while whole panels are packed: rows whose stride has a high power of two in it don't stay in L2
+ * together, wherever they were fetched to before. */
 enum { PACK_AHEAD = 8 };
 
-/* Whole panels of the packed type, columns contiguous: a row of all of them, then the next, so that each line is read once. */
-static void pack_b_whole(char *d, const char *s, ptrdiff_t row_bytes, size_t k, size_t panels, size_t width, size_t panel_bytes) {
+/* Whole panels of the packed type, columns contiguous: a row of all of them, then the next, so that each line is read
+ * once. */
+static void pack_b_whole(char *d, const char *s, ptrdiff_t row_bytes, size_t k, size_t panels, size_t width,
+                         size_t panel_bytes) {
   for (size_t i = 0; i < k; i++, s += row_bytes, d += width)
     for (size_t j = 0; j < panels; j++)
       for (size_t v = j * width; v < (j + 1) * width; v += VF * 4) {
@@ -106,9 +110,11 @@ static inline cpuk_pack_args *gemm_chunk(const cpuk_block_args *p, size_t j, siz
   return out;
 }
 
-/* What panel `i` of a chunk fetches of the next chunk of a plain row-major B, which starts at column j: of the chunk's kr rows per group, as many
- * bytes as a group of a packed panel has, so that the chunk's panels fetch all of it together. Hardware doesn't foresee such short rows. */
-static inline void gemm_soon_plain(gemm_tile_args *t, const cpuk_block_args *p, size_t j, size_t i, size_t group_bytes, size_t kr) {
+/* What panel `i` of a chunk fetches of the next chunk of a plain row-major B, which starts at column j: of the chunk's
+ * kr rows per group, as many bytes as a group of a packed panel has, so that the chunk's panels fetch all of it
+ * together. Hardware doesn't foresee such short rows. */
+static inline void gemm_soon_plain(gemm_tile_args *t, const cpuk_block_args *p, size_t j, size_t i, size_t group_bytes,
+                                   size_t kr) {
   cpuk_pack_args c;
   size_t e = cpuk_dtype_bytes(p->b_plain->type), row = GEMM_CHUNK(kr) * group_bytes / kr, at = i * group_bytes;
   t->soon = NULL;

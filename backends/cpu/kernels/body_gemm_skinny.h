@@ -68,7 +68,8 @@ VINL int32_t skinny_sum_i32(vi v) {
 #define S_DOT_N(p, n) vd_load_n(p, n)
 #include "body_skinny_tile.h"
 
-/* Bytes: groups of two 16-bit halves. Row-major B: two rows are widened and put together; transposed: neighbours along k. */
+/* Bytes: groups of two 16-bit halves. Row-major B: two rows are widened and put together; transposed: neighbours along
+ * k. */
 VINL vi bytes_group(const int8_t *p, ptrdiff_t ld) { return (vi_load_i8(p) & 0xffff) | (vi_load_i8(p + ld) << 16); }
 VINL vi bytes_group_n(const int8_t *p, ptrdiff_t ld, size_t n) {
   int8_t t[2 * VF] = {0};

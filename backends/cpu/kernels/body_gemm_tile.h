@@ -1,4 +1,5 @@
-/* The register-tile gemm of one kind, written once: included per kind with these macros set, which it undefines at its end.
+/* The register-tile gemm of one kind, written once: included per kind with these macros set, which it undefines at its
+ * end.
  *
  *   G_FN(name)         names this kind's functions
  *   G_ELT G_ACC        one k-group of A as it is broadcast (float, double, or 4 bytes of a dot product); element of C
@@ -9,18 +10,20 @@
  *   G_LOADB(p)         one B vector, from the aligned panel, p counts in G_ELT
  *   G_MADD(acc, a, b)  acc + a . b
  *   G_LOADC G_LOADC_N G_STOREC G_STOREC_N G_ZERO
- *   G_EXACT(name)      optional: names another kind with the same panels, whose rows take over where its is_needed (by A) or is_needed_for (by a
- *                      panel and its columns of C) says so; see gemm_avx512bf16.c
- *   G_ROWS_ONLY        optional: no block, for such another kind
- *   G_COMP             optional: the panel ends with one row of C's type to be added once (offset compensation of s8 x s8)
+ *   G_EXACT(name)      optional: names another kind with the same panels, whose rows take over where its is_needed (by
+ * A) or is_needed_for (by a panel and its columns of C) says so; see gemm_avx512bf16.c G_ROWS_ONLY        optional: no
+ * block, for such another kind G_COMP             optional: the panel ends with one row of C's type to be added once
+ * (offset compensation of s8 x s8)
  *
- * Panels: B is [k-group][G_NV * G_LANES] groups; A is row-major whether packed or not (a row is broadcast group by group), so the rows of a
- * block are dealt evenly to tiles: 16 rows are 8 + 8, not 12 + 4. Each element of C is one chain over k, C first. */
+ * Panels: B is [k-group][G_NV * G_LANES] groups; A is row-major whether packed or not (a row is broadcast group by
+ * group), so the rows of a block are dealt evenly to tiles: 16 rows are 8 + 8, not 12 + 4. Each element of C is one
+ * chain over k, C first. */
 
 #ifndef G_BVEC
 #define G_BVEC G_VEC
 #endif
-VINL void G_FN(tile)(const int mr, const int nv, const bool tail, const bool fetch, const gemm_tile_args *p, const G_ELT *b) {
+VINL void G_FN(tile)(const int mr, const int nv, const bool tail, const bool fetch, const gemm_tile_args *p,
+                     const G_ELT *b) {
   enum { NR = G_NV * G_LANES };
   G_ACC *c = p->c;
   const char *a = p->a;
@@ -34,7 +37,8 @@ VINL void G_FN(tile)(const int mr, const int nv, const bool tail, const bool fet
     for (int i = 0; i < mr; i++)
       CPUK_UNROLL
       for (int j = 0; j < nv; j++)
-        acc[i][j] = tail && j == nv - 1 ? G_LOADC_N(c + i * ldc + j * G_LANES, last) : G_LOADC(c + i * ldc + j * G_LANES);
+        acc[i][j] =
+            tail && j == nv - 1 ? G_LOADC_N(c + i * ldc + j * G_LANES, last) : G_LOADC(c + i * ldc + j * G_LANES);
   } else {
     CPUK_UNROLL
     for (int i = 0; i < mr; i++)
@@ -84,12 +88,16 @@ VINL void G_FN(tile)(const int mr, const int nv, const bool tail, const bool fet
 #if G_MR == 4
 #define G_ROW_CASES(nv, tail, fetch) G_ROWS(1, nv, tail, fetch) G_ROWS(2, nv, tail, fetch) G_ROWS(3, nv, tail, fetch) G_ROWS(4, nv, tail, fetch)
 #elif G_MR == 6
-#define G_ROW_CASES(nv, tail, fetch) \
-  G_ROWS(1, nv, tail, fetch) G_ROWS(2, nv, tail, fetch) G_ROWS(3, nv, tail, fetch) G_ROWS(4, nv, tail, fetch) G_ROWS(5, nv, tail, fetch) G_ROWS(6, nv, tail, fetch)
+#define G_ROW_CASES(nv, tail, fetch)                                                                                   \
+  G_ROWS(1, nv, tail, fetch)                                                                                           \
+  G_ROWS(2, nv, tail, fetch) G_ROWS(3, nv, tail, fetch) G_ROWS(4, nv, tail, fetch) G_ROWS(5, nv, tail, fetch)          \
+      G_ROWS(6, nv, tail, fetch)
 #elif G_MR == 12
-#define G_ROW_CASES(nv, tail, fetch)                                                                                                 \
-  G_ROWS(1, nv, tail, fetch) G_ROWS(2, nv, tail, fetch) G_ROWS(3, nv, tail, fetch) G_ROWS(4, nv, tail, fetch) G_ROWS(5, nv, tail, fetch) G_ROWS(6, nv, tail, fetch)     \
-  G_ROWS(7, nv, tail, fetch) G_ROWS(8, nv, tail, fetch) G_ROWS(9, nv, tail, fetch) G_ROWS(10, nv, tail, fetch) G_ROWS(11, nv, tail, fetch) G_ROWS(12, nv, tail, fetch)
+#define G_ROW_CASES(nv, tail, fetch)                                                                                   \
+  G_ROWS(1, nv, tail, fetch)                                                                                           \
+  G_ROWS(2, nv, tail, fetch) G_ROWS(3, nv, tail, fetch) G_ROWS(4, nv, tail, fetch) G_ROWS(5, nv, tail, fetch)          \
+      G_ROWS(6, nv, tail, fetch) G_ROWS(7, nv, tail, fetch) G_ROWS(8, nv, tail, fetch) G_ROWS(9, nv, tail, fetch)      \
+          G_ROWS(10, nv, tail, fetch) G_ROWS(11, nv, tail, fetch) G_ROWS(12, nv, tail, fetch)
 #endif
 G_COLUMN(column, G_NV, false, false)
 G_COLUMN(column_fetch, G_NV, false, true)
@@ -122,8 +130,8 @@ static void G_FN(panel)(int rows, size_t width, gemm_tile_args *p, const G_ELT *
   }
 }
 
-/* All row tiles of the block against one panel. The first `fetching` of them fetch into L2, line by line as they go, what `soon` tells: where tiles
- * are few, memory sets the pace and mustn't be idle. */
+/* All row tiles of the block against one panel. The first `fetching` of them fetch into L2, line by line as they go,
+ * what `soon` tells: where tiles are few, memory sets the pace and mustn't be idle. */
 static void G_FN(rows)(const cpuk_block_args *p, gemm_tile_args t, size_t j, const void *b, size_t fetching) {
   enum { NR = G_NV * G_LANES };
   const size_t tiles = (p->m + G_MR - 1) / G_MR, width = p->n - j < NR ? p->n - j : NR;

@@ -1,7 +1,8 @@
-/* The integer kinds that no dot product instruction multiplies exactly: operands converted to 32 or 64 bits while they are packed, sums that wrap.
- * Included after vec_<isa>.h and body_gemm_int.h. */
+/* The integer kinds that no dot product instruction multiplies exactly: operands converted to 32 or 64 bits while they
+ * are packed, sums that wrap. Included after vec_<isa>.h and body_gemm_int.h. */
 
-/* At most six rows of two vectors: products that no common program multiplies aren't worth the code of the float kinds' twelve rows. */
+/* At most six rows of two vectors: products that no common program multiplies aren't worth the code of the float kinds'
+ * twelve rows. */
 #define WIDE_MR (GEMM_F32_MR < 6 ? GEMM_F32_MR : 6)
 #define S32_NR (GEMM_F32_NV * VF)
 static size_t s32_a_panel_bytes(size_t k) { return WIDE_MR * gemm_row_bytes(k * 4); }

@@ -1,5 +1,5 @@
-/* The integer loops of the elementwise kernels, once for i32 and once for i64. Included by body_elementwise.h, whose loop macros it uses.
- * All arithmetic wraps: it is done on the unsigned type. */
+/* The integer loops of the elementwise kernels, once for i32 and once for i64. Included by body_elementwise.h, whose
+ * loop macros it uses. All arithmetic wraps: it is done on the unsigned type. */
 
 #define INT_MEANINGS(p, T, U)                                                                                                  \
   static inline T p##_wrap(U x) { return (T)x; }                                                                               \

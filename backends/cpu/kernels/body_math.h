@@ -1,5 +1,5 @@
-/* f32 functions on vectors. Included once per instruction set, after vec_<isa>.h. The errors are stated in kernels.h and tested.
- * Polynomials are minimax fits with float coefficients (docs/cpu-kernels.md tells how they were made). */
+/* f32 functions on vectors. Included once per instruction set, after vec_<isa>.h. The errors are stated in kernels.h
+ * and tested. Polynomials are minimax fits with float coefficients (docs/cpu-kernels.md tells how they were made). */
 
 /* p(x) = c[0] + c[1] x + ... + c[n - 1] x^(n-1), by Horner. */
 #define POLY(x, ...) v_poly((x), (const float[]){__VA_ARGS__}, sizeof((const float[]){__VA_ARGS__}) / sizeof(float))
@@ -24,11 +24,12 @@ VINL vf v_exp(vf x) {
 VINL vf v_log(vf x) {
   vm tiny = v_lt(x, v_set1(0x1p-126f));
   vf y = v_sel(tiny, x * 0x1p23f, x);
-  vi bits = (vi)((vu)y - 0x3f3504f3u); /* the bits of sqrt(1/2); those of a negative x wrap, and are replaced by NaN below */
+  vi bits =
+      (vi)((vu)y - 0x3f3504f3u); /* the bits of sqrt(1/2); those of a negative x wrap, and are replaced by NaN below */
   vf e = vi_to_float(bits >> 23) - v_sel(tiny, v_set1(23), v_set1(0));
   vf f = (vf)((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
-  vf p = POLY(f, 0x1.555554p-2f, -0x1.000226p-2f, 0x1.99a01cp-3f, -0x1.54728ap-3f, 0x1.22d92ep-3f, -0x1.0d8242p-3f, 0x1.055ec4p-3f,
-              -0x1.38c9d4p-4f);
+  vf p = POLY(f, 0x1.555554p-2f, -0x1.000226p-2f, 0x1.99a01cp-3f, -0x1.54728ap-3f, 0x1.22d92ep-3f, -0x1.0d8242p-3f,
+              0x1.055ec4p-3f, -0x1.38c9d4p-4f);
   vf f2 = f * f, low = v_fma(f2 * f, p, e * 0x1.7f7d1cp-20f);
   vf r = v_fma(e, v_set1(0x1.62e4p-1f), f + v_fnma(v_set1(0.5f), f2, low));
   r = v_sel(v_lt(x, v_set1(INFINITY)), r, x); /* inf and NaN */
@@ -38,7 +39,8 @@ VINL vf v_log(vf x) {
 
 VINL vf v_tanh(vf x) {
   vf a = v_abs(x), s = x * x;
-  vf small = v_fma(x * s, POLY(s, -0x1.55553ep-2f, 0x1.1109bep-3f, -0x1.b89a8ap-5f, 0x1.54c0d8p-6f, -0x1.8271d4p-8f), x);
+  vf small =
+      v_fma(x * s, POLY(s, -0x1.55553ep-2f, 0x1.1109bep-3f, -0x1.b89a8ap-5f, 0x1.54c0d8p-6f, -0x1.8271d4p-8f), x);
   vf big = 1.0f - 2.0f / (v_exp(a + a) + 1.0f);
   return v_copysign(v_sel(v_lt(a, v_set1(0.6f)), small, big), x); /* of -0 too */
 }
@@ -46,10 +48,11 @@ VINL vf v_tanh(vf x) {
 /* erf x = x + x P(x^2) near 0, else 1 - e^Q(|x|) with Q = log erfc. */
 VINL vf v_erf(vf x) {
   vf a = v_abs(x), s = x * x;
-  vf p = POLY(s, 0x1.06eba8p-3f, -0x1.81274p-2f, 0x1.ce2d64p-4f, -0x1.b8011ap-6f, 0x1.544a1ap-8f, -0x1.a60a2ep-11f, 0x1.4f676p-14f);
+  vf p = POLY(s, 0x1.06eba8p-3f, -0x1.81274p-2f, 0x1.ce2d64p-4f, -0x1.b8011ap-6f, 0x1.544a1ap-8f, -0x1.a60a2ep-11f,
+              0x1.4f676p-14f);
   vf t = v_min_raw(v_set1(4.0f), a);
-  vf q = POLY(t, 0x1.70d54cp-13f, -0x1.212846p0f, -0x1.444478p-1f, -0x1.bb91fep-4f, 0x1.9bb35ap-6f, -0x1.11932ap-8f, 0x1.c84bd4p-12f,
-              -0x1.62ecfap-16f);
+  vf q = POLY(t, 0x1.70d54cp-13f, -0x1.212846p0f, -0x1.444478p-1f, -0x1.bb91fep-4f, 0x1.9bb35ap-6f, -0x1.11932ap-8f,
+              0x1.c84bd4p-12f, -0x1.62ecfap-16f);
   vf big = v_copysign(1.0f - v_exp(q), x);
   return v_sel(v_lt(a, v_set1(0.93f)), v_fma(x, p, x), big);
 }
@@ -73,8 +76,8 @@ VINL vf v_relu(vf x) { return v_max_raw(v_set1(0), x); }
 /* x Phi(x) = max(x, 0) - |x| Phi(-|x|), with Phi(-t) = e^Q(t). */
 VINL vf v_gelu(vf x) {
   vf t = v_min_raw(v_set1(12.0f), v_abs(x));
-  vf q = POLY(t, -0x1.62e43p-1f, -0x1.98846cp-1f, -0x1.45f028p-2f, -0x1.2a1684p-5f, 0x1.40e616p-8f, -0x1.90ea36p-14f, -0x1.0dd9b8p-13f,
-              0x1.c845dap-16f, -0x1.066ddcp-19f);
+  vf q = POLY(t, -0x1.62e43p-1f, -0x1.98846cp-1f, -0x1.45f028p-2f, -0x1.2a1684p-5f, 0x1.40e616p-8f, -0x1.90ea36p-14f,
+              -0x1.0dd9b8p-13f, 0x1.c845dap-16f, -0x1.066ddcp-19f);
   return v_fnma(t, v_exp(q), v_relu(x));
 }
 /* x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3). */
@@ -96,7 +99,8 @@ VINL vf sincos_reduced(vf x, const int shift) {
   r = v_fnma(n, v_set1(-0x1.ee59dap-50f), r);
   vf s = r * r;
   vf sn = v_fma(r * s, POLY(s, -0x1.555556p-3f, 0x1.111176p-7f, -0x1.a05ba8p-13f, 0x1.7ccf12p-19f), r);
-  vf cs = v_fma(s * s, POLY(s, 0x1.55554ap-5f, -0x1.6c0c1ap-10f, 0x1.99e0ecp-16f), v_fnma(v_set1(0.5f), s, v_set1(1.0f)));
+  vf cs =
+      v_fma(s * s, POLY(s, 0x1.55554ap-5f, -0x1.6c0c1ap-10f, 0x1.99e0ecp-16f), v_fnma(v_set1(0.5f), s, v_set1(1.0f)));
   vi q = v_to_int(n) + shift, flip = q << 30;
   vf y = v_sel(vi_eq(q & 1, vi_set1(0)), sn, cs);
   if (!shift) flip ^= (vi)x;

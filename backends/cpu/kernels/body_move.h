@@ -1,4 +1,5 @@
-/* Data movement over strips and 2-D blocks: copy with any strides, fill, iota. Included once per instruction set, after vec_<isa>.h. */
+/* Data movement over strips and 2-D blocks: copy with any strides, fill, iota. Included once per instruction set, after
+ * vec_<isa>.h. */
 
 /* Stage of a perfect shuffle of two vectors: lanes a0 b0 a1 b1 ... of the low or the high halves. */
 #if VF == 4
@@ -52,14 +53,16 @@ COPY_STRIDED(copy_u32, copy_strided32)
 COPY_STRIDED(copy_u64, copy_strided64)
 
 /* dst row-major, src column-major (element (r, c) at src[c * scs + r]), 32-bit elements. */
-static void copy_transpose32(uint32_t *dst, ptrdiff_t drs, const uint32_t *src, ptrdiff_t scs, size_t rows, size_t cols) {
+static void copy_transpose32(uint32_t *dst, ptrdiff_t drs, const uint32_t *src, ptrdiff_t scs, size_t rows,
+                             size_t cols) {
   size_t rb = rows / VF * VF, cb = cols / VF * VF;
   for (size_t c = 0; c < cb; c += VF) {
     const uint32_t *s = src + (ptrdiff_t)c * scs, *ahead = c + VF < cb ? s + VF * scs : s;
     for (size_t r = 0; r < rb; r += VF) { /* along the source's rows; the next ones are fetched meanwhile */
       if (r % (64 / 4) == 0)
         for (int i = 0; i < VF; i++) __builtin_prefetch(ahead + i * scs + r, 0, 2);
-      transpose_block32((int32_t *)dst + (ptrdiff_t)r * drs + (ptrdiff_t)c, drs, (const int32_t *)s + (ptrdiff_t)r, scs);
+      transpose_block32((int32_t *)dst + (ptrdiff_t)r * drs + (ptrdiff_t)c, drs, (const int32_t *)s + (ptrdiff_t)r,
+                        scs);
     }
   }
   if (cb < cols) copy_strided32(dst + cb, drs, 1, src + (ptrdiff_t)cb * scs, 1, scs, rows, cols - cb);
@@ -88,7 +91,8 @@ static void CPUK_FN(stream)(void *dst, const void *src, size_t bytes) {
   memmove(d, s, head);
   size_t i = head;
   for (; i + 4 * step <= bytes; i += 4 * step)
-    for (size_t j = 0; j < 4 * step; j += step) v_stream((float *)(void *)(d + i + j), v_load((const float *)(const void *)(s + i + j)));
+    for (size_t j = 0; j < 4 * step; j += step)
+      v_stream((float *)(void *)(d + i + j), v_load((const float *)(const void *)(s + i + j)));
   memmove(d + i, s + i, bytes - i);
 }
 
@@ -98,7 +102,8 @@ void CPUK_FN(copy2d)(const cpuk_copy_args *args) {
   cpuk_copy_args p = *args;
   if (p.rows == 0 || p.cols == 0) return;
   if (p.dst_cs != 1 && p.dst_rs == 1) { /* make the destination row-major */
-    p = (cpuk_copy_args){args->dst, args->src, args->dst_cs, 1, args->src_cs, args->src_rs, args->cols, args->rows, args->esize};
+    p = (cpuk_copy_args){args->dst,    args->src,  args->dst_cs, 1,          args->src_cs,
+                         args->src_rs, args->cols, args->rows,   args->esize};
   }
   if (p.dst_cs == 1 && p.src_cs == 1) {
     copy_rows(&p);

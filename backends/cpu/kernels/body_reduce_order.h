@@ -1,7 +1,8 @@
-/* The fixed order of reductions (kernels.h), shared by body_reduce.h and body_rows.h. Included once per file, after vec_<isa>.h.
+/* The fixed order of reductions (kernels.h), shared by body_reduce.h and body_rows.h. Included once per file, after
+ * vec_<isa>.h.
  *
- * LANES = 64 floats or 32 doubles as NACC vectors whatever the vector's width, so every instruction set adds the same numbers in the
- * same order and the fast sum is also the deterministic one. */
+ * LANES = 64 floats or 32 doubles as NACC vectors whatever the vector's width, so every instruction set adds the same
+ * numbers in the same order and the fast sum is also the deterministic one. */
 
 #define NACC (64 / VF)
 #if VF == 4
@@ -12,7 +13,8 @@
 
 static inline float f32_max(float a, float b) { return a != a || a > b ? a : b; }
 
-/* Halving tree over the lanes of NACC vectors: lane j with lane j + half. vop and sop are the same operation on vectors and scalars. */
+/* Halving tree over the lanes of NACC vectors: lane j with lane j + half. vop and sop are the same operation on vectors
+ * and scalars. */
 #define REDUCE_TREE(T, V, P, r, acc, vop, sop)                                             \
   do {                                                                                     \
     T lane_[VF * 4 / sizeof(T)];                                                           \

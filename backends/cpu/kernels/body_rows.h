@@ -1,4 +1,5 @@
-/* Fused row kernels of softmax and the norms, and the table of them: the whole of rows_<isa>.c. Included after vec_<isa>.h and kernels.h. */
+/* Fused row kernels of softmax and the norms, and the table of them: the whole of rows_<isa>.c. Included after
+ * vec_<isa>.h and kernels.h. */
 #include "body_math.h"
 #include "body_reduce_order.h"
 
@@ -27,14 +28,16 @@ VINL void row_load_two_f16(const uint16_t *p, vf x[2]) {
   x[1] = row_load_f16(p + VF);
 }
 
-/* The accumulator of x[h] when the pair starts at vector i of 64 elements: the same 64 lanes on every instruction set, those of vectors of 16. */
+/* The accumulator of x[h] when the pair starts at vector i of 64 elements: the same 64 lanes on every instruction set,
+ * those of vectors of 16. */
 #define row_acc_f32(i, h) ((i) + (h))
 #define row_acc_f16 row_acc_f32
 #define ROW_PER_16 (16 / VF)
 #define row_acc_bf16(i, h) ((i) / 2 / ROW_PER_16 * 2 * ROW_PER_16 + (h) * ROW_PER_16 + (i) / 2 % ROW_PER_16)
 
-/* Runs `fetch` once for 64 elements, `each` on the vectors x[0] and x[1] that hold the row's elements from o on, with acc[i] and acc[i + 1] their accumulators; in the tail
- * `each_tail` on x[0] and acc[i], whose lanes past n hold `fill`. */
+/* Runs `fetch` once for 64 elements, `each` on the vectors x[0] and x[1] that hold the row's elements from o on, with
+ * acc[i] and acc[i + 1] their accumulators; in the tail `each_tail` on x[0] and acc[i], whose lanes past n hold `fill`.
+ */
 #define ROW_LOOP(t, T, fill, fetch, each, each_tail)                       \
   do {                                                                     \
     size_t k = 0;                                                          \
@@ -68,8 +71,9 @@ VINL void row_fetch(const char *p, size_t bytes) {
   for (size_t line = 0; line < bytes / 64; line++) __builtin_prefetch(p + line * 64, 0, 2);
 }
 
-/* e^x for x that was a 16-bit number less another: in one step, 2^t with t = x log2(e), since the product's rounding, 2^-24 |t|, shows only
- * where e^x is small beside the row's largest. The polynomial is 2^f on [0, 1], within 2^-23.4 of it. */
+/* e^x for x that was a 16-bit number less another: in one step, 2^t with t = x log2(e), since the product's rounding,
+ * 2^-24 |t|, shows only where e^x is small beside the row's largest. The polynomial is 2^f on [0, 1], within 2^-23.4 of
+ * it. */
 #define row_e_f32 v_exp
 #define row_e_bf16(x) v_exp2((x)*0x1.715476p0f)
 #define row_e_f16 row_e_bf16

@@ -1,4 +1,5 @@
-/* C (+)= A B for at most CPUK_SKINNY_M rows, B plain and read once: one kind, included with these macros set, which it undefines.
+/* C (+)= A B for at most CPUK_SKINNY_M rows, B plain and read once: one kind, included with these macros set, which it
+ * undefines.
  *
  *   S_FN(name) S_EXTERN        names this kind's functions; the name of the one that the table holds
  *   S_FAMILY_F32, _F64, _I32   the arithmetic; I32 works on pairs of 16-bit k
@@ -7,8 +8,9 @@
  *   S_GROUP(p, ld) S_GROUP_N   vector of S_LANES neighbouring columns' groups of k, the rows of k being ld apart
  *   S_DOT(p) S_DOT_N(p, n)     vector of S_LANES groups along k (S_LANES * S_KR elements)
  *
- * Row-major B: strips of columns with 8 groups of k side by side, C's strip in L1; one chain over k per element, as in block. Transposed B:
- * four columns side by side, S_LANES chains over k per element, then a fixed tree. S_UNROLL may be set once by a file that wants them small. */
+ * Row-major B: strips of columns with 8 groups of k side by side, C's strip in L1; one chain over k per element, as in
+ * block. Transposed B: four columns side by side, S_LANES chains over k per element, then a fixed tree. S_UNROLL may be
+ * set once by a file that wants them small. */
 
 #ifndef S_UNROLL
 #define S_UNROLL CPUK_UNROLL
@@ -64,8 +66,8 @@
 enum { S_FN(chunk) = 256, S_FN(width) = S_LANES * S_KR };
 
 /* r rows of C, g groups of k, w columns. */
-VINL void S_FN(rows_step)(const int r, const int g, S_C *c, ptrdiff_t ldc, const S_A *a, const S_B *b, ptrdiff_t ldb, ptrdiff_t ldpair,
-                          size_t w) {
+VINL void S_FN(rows_step)(const int r, const int g, S_C *c, ptrdiff_t ldc, const S_A *a, const S_B *b, ptrdiff_t ldb,
+                          ptrdiff_t ldpair, size_t w) {
   size_t j = 0;
   (void)ldpair;
   CPUK_NO_UNROLL
@@ -97,10 +99,12 @@ VINL void S_FN(rows_step)(const int r, const int g, S_C *c, ptrdiff_t ldc, const
     case 3: S_FN(rows_step)(3, g, c, ldc, a, b, ldb, ldpair, w); break;                  \
     default: S_FN(rows_step)(4, g, c, ldc, a, b, ldb, ldpair, w); break;                 \
   }
-static void S_FN(rows8)(size_t r, S_C *c, ptrdiff_t ldc, const S_A *a, const S_B *b, ptrdiff_t ldb, ptrdiff_t ldpair, size_t w) {
+static void S_FN(rows8)(size_t r, S_C *c, ptrdiff_t ldc, const S_A *a, const S_B *b, ptrdiff_t ldb, ptrdiff_t ldpair,
+                        size_t w) {
   S_ROWS_CASES(8)
 }
-static void S_FN(rows1)(size_t r, S_C *c, ptrdiff_t ldc, const S_A *a, const S_B *b, ptrdiff_t ldb, ptrdiff_t ldpair, size_t w) {
+static void S_FN(rows1)(size_t r, S_C *c, ptrdiff_t ldc, const S_A *a, const S_B *b, ptrdiff_t ldb, ptrdiff_t ldpair,
+                        size_t w) {
   S_ROWS_CASES(1)
 }
 
@@ -128,11 +132,12 @@ static void S_FN(row_major)(const cpuk_skinny_args *p) {
       for (; q < kw; ) {
         size_t step = kw - q >= 8 * S_KR ? 8 : 1;
         const S_B *b = (const S_B *)p->b + (ptrdiff_t)(k0 + q) * p->b_rs + (ptrdiff_t)j;
-        ptrdiff_t ldpair = kw - q < S_KR ? 0 : p->b_rs; /* a missing second row is read as the first and meets a zero of A */
+        ptrdiff_t ldpair =
+            kw - q < S_KR ? 0 : p->b_rs; /* a missing second row is read as the first and meets a zero of A */
         for (size_t i = 0; i < p->m; i += 4) {
           size_t r = p->m - i < 4 ? p->m - i : 4;
-          (step == 8 ? S_FN(rows8) : S_FN(rows1))(r, c + (ptrdiff_t)i * p->ldc, p->ldc, a + i * (S_FN(chunk) / S_KR) + q / S_KR, b, p->b_rs,
-                                                  ldpair, w);
+          (step == 8 ? S_FN(rows8) : S_FN(rows1))(r, c + (ptrdiff_t)i * p->ldc, p->ldc,
+                                                  a + i * (S_FN(chunk) / S_KR) + q / S_KR, b, p->b_rs, ldpair, w);
         }
         q += step * S_KR;
       }
@@ -141,7 +146,8 @@ static void S_FN(row_major)(const cpuk_skinny_args *p) {
 }
 
 /* acc[r][cols] += rows of A times columns of B over kw elements of k. */
-VINL void S_FN(dot_step)(const int r, const int cols, S_VEC *sum, const S_A *a, const S_B *b, ptrdiff_t ldb, size_t kw) {
+VINL void S_FN(dot_step)(const int r, const int cols, S_VEC *sum, const S_A *a, const S_B *b, ptrdiff_t ldb,
+                         size_t kw) {
   S_VEC acc[4][4];
   S_UNROLL
   for (int i = 0; i < r; i++)
@@ -199,7 +205,8 @@ static void S_FN(transposed)(const cpuk_skinny_args *p) {
         size_t cols = run - j >= 4 ? 4 : 1;
         const S_B *b = (const S_B *)p->b + (ptrdiff_t)(j0 + j) * p->b_cs + (ptrdiff_t)k0;
         for (size_t i = 0; i < p->m; i += 4)
-          S_FN(dot)(p->m - i < 4 ? p->m - i : 4, cols, &sum[j / 4][i * 4 + j % 4], a + i * (S_FN(chunk) / S_KR), b, p->b_cs, kw);
+          S_FN(dot)
+          (p->m - i < 4 ? p->m - i : 4, cols, &sum[j / 4][i * 4 + j % 4], a + i * (S_FN(chunk) / S_KR), b, p->b_cs, kw);
         j += cols;
       }
     }

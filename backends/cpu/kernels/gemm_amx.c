@@ -1,10 +1,12 @@
-/* The bf16 and integer gemm kinds on Intel AMX: 16 x 64-byte tiles, C in tiles 0-3 (a 32 x 32 block), A in 4-5, B in 6-7.
+/* The bf16 and integer gemm kinds on Intel AMX: 16 x 64-byte tiles, C in tiles 0-3 (a 32 x 32 block), A in 4-5, B in
+ * 6-7.
  *
- * A is packed row-major, its rows padded to whole 64-byte steps of k and to whole tiles of 16 rows; B's panels of 32 columns are in groups of 4
- * bytes along k, as for AVX-512, so a tile of B is 16 group rows 128 bytes apart. Every tile is full-size (one configuration per thread,
- * never changed); the edges of C go through a small buffer. tdpbf16ps flushes denormals and rounds to nearest even, whatever the mode.
- * With CPUK_AMX_EMULATE the tile instructions are plain C (amx_emulated.h): tests then link this file and select.c in place of the library's and
- * prove everything but the instructions themselves on any AVX-512 machine. */
+ * A is packed row-major, its rows padded to whole 64-byte steps of k and to whole tiles of 16 rows; B's panels of 32
+ * columns are in groups of 4 bytes along k, as for AVX-512, so a tile of B is 16 group rows 128 bytes apart. Every tile
+ * is full-size (one configuration per thread, never changed); the edges of C go through a small buffer. tdpbf16ps
+ * flushes denormals and rounds to nearest even, whatever the mode. With CPUK_AMX_EMULATE the tile instructions are
+ * plain C (amx_emulated.h): tests then link this file and select.c in place of the library's and prove everything but
+ * the instructions themselves on any AVX-512 machine. */
 #if defined(__x86_64__)
 #include "internal.h"
 
@@ -60,8 +62,12 @@ static void bytes_pack_a(const cpuk_pack_args *p) {
   pack_a_rows(&(cpuk_pack_args){p->dst, p->src, CPUK_U8, p->rs, p->cs, p->rows, p->cols}, CPUK_U8, STEP);
   amx_clear_rows(p, bytes_a_panel_bytes(p->cols) / MR);
 }
-static void bf16_pack_b(const cpuk_pack_args *p) { pack_b_groups_bf16(p, NR, steps_of(p->rows * 2) * (STEP / 2), bf16_b_panel_bytes(p->rows)); }
-static void bytes_pack_b(const cpuk_pack_args *p) { pack_b_groups(p, 1, NR, steps_of(p->rows) * STEP, bytes_b_panel_bytes(p->rows)); }
+static void bf16_pack_b(const cpuk_pack_args *p) {
+  pack_b_groups_bf16(p, NR, steps_of(p->rows * 2) * (STEP / 2), bf16_b_panel_bytes(p->rows));
+}
+static void bytes_pack_b(const cpuk_pack_args *p) {
+  pack_b_groups(p, 1, NR, steps_of(p->rows) * STEP, bytes_b_panel_bytes(p->rows));
+}
 
 /* A 16 x 16 corner of C at the edge: copied through t, which is [16][16] of 4 bytes. */
 static void edge_in(int32_t *t, const int32_t *c, ptrdiff_t ldc, size_t rows, size_t cols) {
@@ -73,7 +79,9 @@ static void edge_out(int32_t *c, ptrdiff_t ldc, const int32_t *t, size_t rows, s
 }
 
 /* How much of the quarter (r, s) of a 32 x 32 block lies inside C. */
-static size_t inside(size_t total, size_t first) { return total <= first ? 0 : total - first < TILE ? total - first : TILE; }
+static size_t inside(size_t total, size_t first) {
+  return total <= first ? 0 : total - first < TILE ? total - first : TILE;
+}
 
 /* The four quarters are unrolled by hand: a tile's number is part of the instruction. */
 #define AMX_C_IN(tile, r, s)                                                                        \

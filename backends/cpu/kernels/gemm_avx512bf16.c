@@ -1,7 +1,7 @@
-/* bf16 x bf16 -> f32 on AVX-512 BF16. vdpbf16ps adds two products to each accumulator, the odd one first, each with one rounding as an FMA does; it
- * rounds to nearest even whatever the mode, and takes denormal inputs and results for zero (Intel SDM). Where operands could make
- * denormals (body_gemm_groups.h says when), the same two FMAs are done in f32: the same bits, but for the denormals, which stay.
- * Used where it's at full rate (select.c). */
+/* bf16 x bf16 -> f32 on AVX-512 BF16. vdpbf16ps adds two products to each accumulator, the odd one first, each with one
+ * rounding as an FMA does; it rounds to nearest even whatever the mode, and takes denormal inputs and results for zero
+ * (Intel SDM). Where operands could make denormals (body_gemm_groups.h says when), the same two FMAs are done in f32:
+ * the same bits, but for the denormals, which stay. Used where it's at full rate (select.c). */
 #if defined(__x86_64__)
 #include "internal.h"
 
@@ -22,7 +22,8 @@ static void bf16_pack_a(const cpuk_pack_args *p) { pack_a_rows(p, CPUK_BF16, 2);
 static void bf16_pack_b(const cpuk_pack_args *p) {
   size_t panel = bf16_b_panel_bytes(p->rows);
   int32_t small = pack_b_groups_bf16(p, NR, (p->rows + 1) / 2 * 2, panel);
-  for (size_t j = 0; j < p->cols; j += NR) memcpy((char *)p->dst + (j / NR + 1) * panel - PANEL_END, &small, sizeof small);
+  for (size_t j = 0; j < p->cols; j += NR)
+    memcpy((char *)p->dst + (j / NR + 1) * panel - PANEL_END, &small, sizeof small);
 }
 
 VINL vi bf16_bcast(const char *p) {

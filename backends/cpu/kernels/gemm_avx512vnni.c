@@ -1,5 +1,6 @@
-/* The integer gemm kinds on AVX-512 VNNI: vpdpbusd multiplies u8 by s8 and adds groups of four to 32 bits, without saturation.
- * s8 x s8: A is packed with 128 added, and each B panel ends with -128 times its column sums, which start the accumulators. */
+/* The integer gemm kinds on AVX-512 VNNI: vpdpbusd multiplies u8 by s8 and adds groups of four to 32 bits, without
+ * saturation. s8 x s8: A is packed with 128 added, and each B panel ends with -128 times its column sums, which start
+ * the accumulators. */
 #if defined(__x86_64__)
 #include "internal.h"
 
@@ -35,7 +36,9 @@ static void s8s8_pack_a(const cpuk_pack_args *p) {
     memset(d + p->cols, 0, pad);
   }
 }
-static void u8s8_pack_b(const cpuk_pack_args *p) { pack_b_groups(p, 1, NR, groups_of(p->rows) * 4, u8s8_b_panel_bytes(p->rows)); }
+static void u8s8_pack_b(const cpuk_pack_args *p) {
+  pack_b_groups(p, 1, NR, groups_of(p->rows) * 4, u8s8_b_panel_bytes(p->rows));
+}
 static void s8s8_pack_b(const cpuk_pack_args *p) {
   size_t panel = s8s8_b_panel_bytes(p->rows), groups = groups_of(p->rows);
   pack_b_groups(p, 1, NR, groups * 4, panel);

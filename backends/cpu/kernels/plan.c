@@ -96,7 +96,8 @@ static size_t even_piece(size_t total, size_t most, size_t unit) {
   return round_up((total + pieces - 1) / pieces, unit);
 }
 
-/* Whether `rows` pieces of `piece` bytes, `stride` apart, find room in L2 (16 ways): a stride with a high power of two in it reaches few sets. */
+/* Whether `rows` pieces of `piece` bytes, `stride` apart, find room in L2 (16 ways): a stride with a high power of two
+ * in it reaches few sets. */
 static bool rows_fit(const cpuk_caches *cache, ptrdiff_t stride, size_t piece, size_t rows) {
   size_t way = cache->l2 / 16, s = stride < 0 ? (size_t)-stride : (size_t)stride, power = s & (0 - s);
   if (rows == 1 || s == 0) return true;
@@ -107,10 +108,12 @@ static size_t blocks(size_t total, size_t piece) { return (total + piece - 1) / 
 
 bool cpuk_skinny_fits(const cpuk_gemm *g, const cpuk_plan_args *p) {
   static const cpuk_dtype types[CPUK_N_GEMM][2] = {
-      [CPUK_GEMM_F32] = {CPUK_F32, CPUK_F32}, [CPUK_GEMM_BF16] = {CPUK_BF16, CPUK_BF16}, [CPUK_GEMM_F16] = {CPUK_F16, CPUK_F16},
-      [CPUK_GEMM_S8S8] = {CPUK_I8, CPUK_I8},  [CPUK_GEMM_U8S8] = {CPUK_U8, CPUK_I8},     [CPUK_GEMM_F64] = {CPUK_F64, CPUK_F64},
+      [CPUK_GEMM_F32] = {CPUK_F32, CPUK_F32}, [CPUK_GEMM_BF16] = {CPUK_BF16, CPUK_BF16},
+      [CPUK_GEMM_F16] = {CPUK_F16, CPUK_F16}, [CPUK_GEMM_S8S8] = {CPUK_I8, CPUK_I8},
+      [CPUK_GEMM_U8S8] = {CPUK_U8, CPUK_I8},  [CPUK_GEMM_F64] = {CPUK_F64, CPUK_F64},
   };
-  bool few = (p->b_cs == 1 && p->m <= 4) || (p->b_rs == 1 && p->m <= 8); /* beyond, packing on the way is faster (docs/cpu-kernels.md) */
+  bool few = (p->b_cs == 1 && p->m <= 4) ||
+             (p->b_rs == 1 && p->m <= 8); /* beyond, packing on the way is faster (docs/cpu-kernels.md) */
   return g->skinny != NULL && few && p->a_type == types[p->kind][0] && p->b_type == types[p->kind][1];
 }
 
@@ -123,8 +126,9 @@ static size_t wanted_blocks(const cpuk_plan_args *p) {
   return p->threads * (each < 1 ? 1 : each > 4 ? 4 : (size_t)each);
 }
 
-/* Blocks for the threads, so many that they share out evenly: columns while they stay wide (a narrower block packs A more often), then rows while
- * they stay tall (a lower one packs B more often and cuts C's lines short), then either. Once they share out evenly only wide columns are cut. */
+/* Blocks for the threads, so many that they share out evenly: columns while they stay wide (a narrower block packs A
+ * more often), then rows while they stay tall (a lower one packs B more often and cuts C's lines short), then either.
+ * Once they share out evenly only wide columns are cut. */
 static void cut_for_threads(const cpuk_gemm *g, const cpuk_plan_args *p, cpuk_plan *plan) {
   const size_t chunk = (size_t)g->b_chunk * g->nr, want = wanted_blocks(p), wide = g->kr == 1 ? 512 : 1024;
   if (p->threads <= 1) return;
@@ -142,7 +146,8 @@ static void cut_for_threads(const cpuk_gemm *g, const cpuk_plan_args *p, cpuk_pl
   }
 }
 
-/* Blocks of at most `most` rows, their number a multiple of the threads' where there are more of them, as long as they stay tall. */
+/* Blocks of at most `most` rows, their number a multiple of the threads' where there are more of them, as long as they
+ * stay tall. */
 static size_t even_rows(const cpuk_gemm *g, const cpuk_plan_args *p, size_t most) {
   size_t bm = even_piece(p->m, most, g->mr), n = blocks(p->m, bm);
   if (p->threads <= 1 || n <= p->threads || n % p->threads == 0) return bm;
@@ -159,19 +164,21 @@ cpuk_plan cpuk_gemm_plan_for(const cpuk_table *t, const cpuk_plan_args *p, const
   const cpuk_gemm *g = t->gemm[p->kind];
   cpuk_plan plan = {0};
   plan.skinny = !p->b_packed && p->a_cs == 1 && cpuk_skinny_fits(g, p);
-  const size_t probe = (size_t)g->kr * 1024, a_row = g->a_panel_bytes(probe) / g->mr / 1024, b_row = g->b_panel_bytes(probe) / 1024; /* a step of kr */
+  const size_t probe = (size_t)g->kr * 1024, a_row = g->a_panel_bytes(probe) / g->mr / 1024,
+               b_row = g->b_panel_bytes(probe) / 1024; /* a step of kr */
   const size_t steps = (p->k + g->kr - 1) / g->kr;
   const bool tiles = g->kr >= 32; /* AMX */
   const size_t panel = cache->l1d * 2 / 3 / b_row; /* steps of B's panel that take two thirds of L1 */
   size_t bk, most_rows;
   if (tiles || p->m < TALL) {
-    /* A panel of bk x nr fills two thirds of L1: it's packed where it's used, and few rows use it; A's block takes two thirds of L2. B packed
-     * ahead costs nothing to use again: longer k blocks, so that C passes less often, and a lower block. */
+    /* A panel of bk x nr fills two thirds of L1: it's packed where it's used, and few rows use it; A's block takes two
+     * thirds of L2. B packed ahead costs nothing to use again: longer k blocks, so that C passes less often, and a
+     * lower block. */
     bk = even_piece(steps, panel * (p->b_packed ? 2 : 1), 8);
     most_rows = cache->l2 * (p->b_packed ? 1 : 4) / (p->b_packed ? 2 : 6) / (bk * a_row);
   } else {
-    /* Vectors take a line or two of B and a few numbers of A a step and ask no more than L2 and L3 give: what costs is each pass over C, so k blocks are
-     * deep, though B's panel leaves L1 and A's block takes twice L2. */
+    /* Vectors take a line or two of B and a few numbers of A a step and ask no more than L2 and L3 give: what costs is
+     * each pass over C, so k blocks are deep, though B's panel leaves L1 and A's block takes twice L2. */
     bk = even_piece(steps, DEEP, 8);
     most_rows = 2 * cache->l2 / (bk * a_row);
     if (most_rows > TALLEST) most_rows = TALLEST;
@@ -183,7 +190,8 @@ cpuk_plan cpuk_gemm_plan_for(const cpuk_table *t, const cpuk_plan_args *p, const
   plan.b_on_the_way = !p->b_packed;
   cut_for_threads(g, p, &plan);
   const size_t deeper = even_piece(steps, 2 * panel, 8); /* C passes half as often */
-  if (tiles && !p->b_packed && plan.bm >= TALL && bk < steps && deeper * a_row * plan.bm <= cache->l2 * 2 / 3) plan.bk = (bk = deeper) * g->kr;
+  if (tiles && !p->b_packed && plan.bm >= TALL && bk < steps && deeper * a_row * plan.bm <= cache->l2 * 2 / 3)
+    plan.bk = (bk = deeper) * g->kr;
   plan.a_inplace = g->a_inplace == (int)p->a_type && p->a_cs == 1 && p->k % g->kr == 0 &&
                    rows_fit(cache, p->a_rs * (ptrdiff_t)cpuk_dtype_bytes(p->a_type), bk * a_row, plan.bm);
   return plan;

@@ -1,5 +1,6 @@
 /* Chooses a kernel table by what the processor and the operating system support.
- * Features are read bit by bit from cpuid: no family or model implies one, and AVX needs the OS to save its registers (xgetbv). */
+ * Features are read bit by bit from cpuid: no family or model implies one, and AVX needs the OS to save its registers
+ * (xgetbv). */
 #include "internal.h"
 
 #include <stdio.h>
@@ -36,14 +37,16 @@ static bool is_vendor(const char *name) {
   __get_cpuid(0, &max, &id[0], &id[2], &id[1]);
   return memcmp(id, name, 12) == 0;
 }
-/* Tile data is a state that a process must ask for (Linux Documentation/arch/x86/xstate.rst); threads made later inherit it. */
+/* Tile data is a state that a process must ask for (Linux Documentation/arch/x86/xstate.rst); threads made later
+ * inherit it. */
 static bool amx_usable(unsigned features, uint64_t xcr0) {
 #if defined(CPUK_AMX_EMULATE)
   return true;
 #elif defined(__linux__)
   enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
   const bool bf16 = features >> 22 & 1, tile = features >> 24 & 1, int8 = features >> 25 & 1;
-  return bf16 && tile && int8 && (xcr0 & 0x60000) == 0x60000 && syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+  return bf16 && tile && int8 && (xcr0 & 0x60000) == 0x60000 &&
+         syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 #else
   return false;
 #endif
@@ -54,14 +57,16 @@ static unsigned detect(void) {
   const unsigned osxsave = c >> 27 & 1, avx = c >> 28 & 1, fma = c >> 12 & 1, f16c = c >> 29 & 1;
   if (!(osxsave && avx && fma && f16c) || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
   const uint64_t xcr0 = xgetbv0();
-  const unsigned avx2 = b >> 5 & 1, bmi2 = b >> 8 & 1, f = b >> 16 & 1, dq = b >> 17 & 1, bw = b >> 30 & 1, vl = b >> 31 & 1;
+  const unsigned avx2 = b >> 5 & 1, bmi2 = b >> 8 & 1, f = b >> 16 & 1, dq = b >> 17 & 1, bw = b >> 30 & 1,
+                 vl = b >> 31 & 1;
   const unsigned vnni = c >> 11 & 1, amx = d;
   if ((xcr0 & 0x6) == 0x6 && avx2 && bmi2) has |= HAS_AVX2;
   if (!(has & HAS_AVX2) || (xcr0 & 0xe6) != 0xe6 || !(f && dq && bw && vl)) return has;
   has |= HAS_AVX512;
   if (vnni) has |= HAS_VNNI;
   if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1)) has |= HAS_BF16;
-  /* Measured: full rate on Zen 4 and 5, half rate on Sapphire Rapids, where converting to f32 is as fast and AMX far faster. */
+  /* Measured: full rate on Zen 4 and 5, half rate on Sapphire Rapids, where converting to f32 is as fast and AMX far
+   * faster. */
   if ((has & HAS_BF16) && is_vendor("AuthenticAMD")) has |= FAST_BF16;
   if ((has & HAS_VNNI) && (has & HAS_BF16) && amx_usable(amx, xcr0)) has |= HAS_AMX;
   return has;
@@ -93,10 +98,12 @@ typedef struct choice {
 } choice;
 static const choice choices[] = {
 #if defined(__x86_64__)
-    {HAS_AVX512 | HAS_AMX,
-     TABLE("amx", "avx512 vnni bf16 amx-bf16 amx-int8", avx512, avx512bf16, amx, amx, amx, cpuk_amx_thread_begin, cpuk_amx_thread_end)},
-    {HAS_AVX512 | HAS_VNNI | FAST_BF16, TABLE("avx512", "avx512 vnni bf16", avx512, avx512bf16, avx512bf16, avx512vnni, avx512vnni, nothing, nothing)},
-    {HAS_AVX512 | HAS_VNNI, TABLE("avx512", "avx512 vnni", avx512, avx512, avx512, avx512vnni, avx512vnni, nothing, nothing)},
+    {HAS_AVX512 | HAS_AMX, TABLE("amx", "avx512 vnni bf16 amx-bf16 amx-int8", avx512, avx512bf16, amx, amx, amx,
+                                 cpuk_amx_thread_begin, cpuk_amx_thread_end)},
+    {HAS_AVX512 | HAS_VNNI | FAST_BF16,
+     TABLE("avx512", "avx512 vnni bf16", avx512, avx512bf16, avx512bf16, avx512vnni, avx512vnni, nothing, nothing)},
+    {HAS_AVX512 | HAS_VNNI,
+     TABLE("avx512", "avx512 vnni", avx512, avx512, avx512, avx512vnni, avx512vnni, nothing, nothing)},
     {HAS_AVX512, TABLE("avx512", "avx512", avx512, avx512, avx512, avx512, avx512, nothing, nothing)},
     {HAS_AVX2, TABLE("avx2", "avx2 fma f16c", avx2, avx2, avx2, avx2, avx2, nothing, nothing)},
 #elif defined(__aarch64__)
@@ -125,7 +132,8 @@ const cpuk_table *cpuk_select(const char *isa, char *err, size_t err_bytes) {
     int n = snprintf(err, err_bytes, is_known ? "CPU instruction set '%s' isn't supported by this machine; it has:"
                                               : "unknown CPU instruction set '%s'; this machine has: auto", isa);
     for (size_t i = 0; (t = cpuk_available(i)) != NULL && n >= 0 && (size_t)n < err_bytes; i++)
-      if (i == 0 || strcmp(t->isa, cpuk_available(i - 1)->isa) != 0) n += snprintf(err + n, err_bytes - (size_t)n, " %s", t->isa);
+      if (i == 0 || strcmp(t->isa, cpuk_available(i - 1)->isa) != 0)
+        n += snprintf(err + n, err_bytes - (size_t)n, " %s", t->isa);
   }
   return NULL;
 }

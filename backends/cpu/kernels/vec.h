@@ -1,9 +1,10 @@
 /* A thin vector abstraction, so that each kernel body is written once and compiled per instruction set.
  *
- * A source file defines CPUK_SUFFIX (avx2, avx512, ...), includes vec_<isa>.h, which sets VF and its own primitives, and then the bodies.
- * Types: vf (VF floats), vi (VF int32), vd (VF/2 doubles), vm (a lane mask; all-ones lanes, or a k register on AVX-512). Arithmetic is
- * the compilers' vector extension (+ - * / & | ^ << >>); only what that can't say is a function here, named v_* (float), vi_*, vd_*, vm_*.
- * An ISA header that has a better form of a primitive defines it and then `#define v_x v_x`; the rest is filled in below.
+ * A source file defines CPUK_SUFFIX (avx2, avx512, ...), includes vec_<isa>.h, which sets VF and its own primitives,
+ * and then the bodies. Types: vf (VF floats), vi (VF int32), vd (VF/2 doubles), vm (a lane mask; all-ones lanes, or a k
+ * register on AVX-512). Arithmetic is the compilers' vector extension (+ - * / & | ^ << >>); only what that can't say
+ * is a function here, named v_* (float), vi_*, vd_*, vm_*. An ISA header that has a better form of a primitive defines
+ * it and then `#define v_x v_x`; the rest is filled in below.
  * `_n` forms touch only the first n lanes in memory, 0 < n <= VF; lanes beyond read as 0. */
 #ifndef BACKENDS_CPU_KERNELS_VEC_H
 #define BACKENDS_CPU_KERNELS_VEC_H

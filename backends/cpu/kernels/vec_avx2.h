@@ -67,9 +67,10 @@ AVX2_INL avx2_vi vi_load_u8(const void *p) { return (avx2_vi)_mm256_cvtepu8_epi3
 AVX2_INL avx2_vi vi_load_i8(const void *p) { return (avx2_vi)_mm256_cvtepi8_epi32(_mm_loadl_epi64(p)); }
 AVX2_INL avx2_vi vi_load_i8_pairs(const void *p) { return (avx2_vi)_mm256_cvtepi8_epi16(_mm_loadu_si128(p)); }
 AVX2_INL void vi_store_u8(uint8_t *p, avx2_vi a) { /* low bytes of each half, then the two halves together */
-  const __m256i low = _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1,
-                                       -1, -1, -1, -1, -1);
-  __m256i b = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8((__m256i)a, low), _mm256_setr_epi32(0, 4, 1, 1, 1, 1, 1, 1));
+  const __m256i low = _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 4, 8, 12, -1, -1,
+                                       -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+  __m256i b =
+      _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8((__m256i)a, low), _mm256_setr_epi32(0, 4, 1, 1, 1, 1, 1, 1));
   _mm_storel_epi64((__m128i *)(void *)p, _mm256_castsi256_si128(b));
 }
 #define vi_madd16 vi_madd16

@@ -9,7 +9,8 @@
 static tsr_status need(const ir_op *op, int n) {
   if (op->n_operands != n) return ir_error(op, NULL, "takes %d operands, has %d", n, op->n_operands);
   for (int i = 0; i < n; i++)
-    if (op->operands[i]->type->kind != IR_T_ARRAY && op->operands[i]->type->kind != IR_T_VIEW && strcmp(ir_get_str(op, "fn", ""), "splat"))
+    if (op->operands[i]->type->kind != IR_T_ARRAY && op->operands[i]->type->kind != IR_T_VIEW &&
+        strcmp(ir_get_str(op, "fn", ""), "splat"))
       return ir_error(op, NULL, "operand %d must be a tile or a view", i);
   return NULL;
 }
@@ -17,12 +18,20 @@ static tsr_status need(const ir_op *op, int n) {
 tsr_status emit_cpu_check_row(const ir_op *op, int n, int n_optional, const bool *has, cpu_row_fn fn) {
   TSR_TRY(need(op, n));
   const ir_type *out = op->operands[0]->type, *x = op->operands[1]->type;
-  static const struct { int need, may; } uses[CPU_N_ROW_FN] = {[CPU_ROW_EXP] = {1 | 16, 1 | 16}, [CPU_ROW_SQDEV] = {0, 1}, [CPU_ROW_NORM] = {2, 15}, [CPU_ROW_LAYERNORM] = {0, 12}, [CPU_ROW_RMSNORM] = {0, 12}};
+  static const struct {
+    int need, may;
+  } uses[CPU_N_ROW_FN] = {[CPU_ROW_EXP] = {1 | 16, 1 | 16},
+                          [CPU_ROW_SQDEV] = {0, 1},
+                          [CPU_ROW_NORM] = {2, 15},
+                          [CPU_ROW_LAYERNORM] = {0, 12},
+                          [CPU_ROW_RMSNORM] = {0, 12}};
   int mask = 0;
   for (int i = 0; i < n_optional; i++) mask |= has[i] << i;
-  if ((mask & uses[fn].need) != uses[fn].need || mask & ~uses[fn].may) return ir_error(op, NULL, "has not the operands that \"%s\" takes", ir_get_str(op, "fn", ""));
+  if ((mask & uses[fn].need) != uses[fn].need || mask & ~uses[fn].may)
+    return ir_error(op, NULL, "has not the operands that \"%s\" takes", ir_get_str(op, "fn", ""));
   bool full = fn == CPU_ROW_EXP || fn >= CPU_ROW_NORM;
-  if (x->rank != 2 || out->rank != 2 || out->dims[0] != x->dims[0] || out->dims[1] != (full ? x->dims[1] : 1)) return ir_error(op, NULL, "takes rows, and one result a row or a result of the same shape");
+  if (x->rank != 2 || out->rank != 2 || out->dims[0] != x->dims[0] || out->dims[1] != (full ? x->dims[1] : 1))
+    return ir_error(op, NULL, "takes rows, and one result a row or a result of the same shape");
   if (fn == CPU_ROW_EXP && out->dtype != TSR_F32) return ir_error(op, NULL, "writes f32");
   for (int i = 0, k = 2; i < n_optional; i++) {
     if (!has[i]) continue;
@@ -30,7 +39,9 @@ tsr_status emit_cpu_check_row(const ir_op *op, int n, int n_optional, const bool
     bool repeated = i == 2 || i == 3;
     int64_t strides[TSR_MAX_RANK];
     ir_type_strides(t, strides);
-    if (t->dtype != TSR_F32 || t->rank != 2 || t->dims[0] != (repeated ? 1 : x->dims[0]) || t->dims[1] != (repeated ? x->dims[1] : 1) || (repeated && strides[1] != 1) || (!repeated && t->kind != IR_T_ARRAY))
+    if (t->dtype != TSR_F32 || t->rank != 2 || t->dims[0] != (repeated ? 1 : x->dims[0]) ||
+        t->dims[1] != (repeated ? x->dims[1] : 1) || (repeated && strides[1] != 1) ||
+        (!repeated && t->kind != IR_T_ARRAY))
       return ir_error(op, NULL, "takes f32 operands, a number a row or one row for all");
   }
   for (int i = 0; i < 2; i++) {
@@ -38,17 +49,22 @@ tsr_status emit_cpu_check_row(const ir_op *op, int n, int n_optional, const bool
     int64_t strides[TSR_MAX_RANK];
     ir_type_strides(t, strides);
     bool whole = i || full;
-    if ((whole && strides[1] != 1) || (t->dtype != TSR_F32 && !(whole && (t->dtype == TSR_BF16 || t->dtype == TSR_F16))) || (!whole && t->kind != IR_T_ARRAY))
+    if ((whole && strides[1] != 1) ||
+        (t->dtype != TSR_F32 && !(whole && (t->dtype == TSR_BF16 || t->dtype == TSR_F16))) ||
+        (!whole && t->kind != IR_T_ARRAY))
       return ir_error(op, NULL, "takes dense rows of f32, bf16 or f16");
   }
   return NULL;
 }
 
-static bool same_shape(const ir_type *a, const ir_type *b) { return a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof a->dims[0] * (size_t)a->rank); }
+static bool same_shape(const ir_type *a, const ir_type *b) {
+  return a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof a->dims[0] * (size_t)a->rank);
+}
 
 static bool product_fits(const ir_op *op, const ir_type *c, const ir_type *a, const ir_type *b) {
   int ta = ir_get_bool(op, "transpose_a", false), tb = ir_get_bool(op, "transpose_b", false);
-  return a->rank == 2 && b->rank == 2 && c->rank == 2 && c->dims[0] == a->dims[ta] && a->dims[!ta] == b->dims[tb] && c->dims[1] == b->dims[!tb];
+  return a->rank == 2 && b->rank == 2 && c->rank == 2 && c->dims[0] == a->dims[ta] && a->dims[!ta] == b->dims[tb] &&
+         c->dims[1] == b->dims[!tb];
 }
 
 static bool reduce_fits(const ir_op *op, const ir_type *out, const ir_type *in) {
@@ -61,7 +77,8 @@ static bool reduce_fits(const ir_op *op, const ir_type *out, const ir_type *in) 
 static bool transpose_fits(const ir_op *op, const ir_type *out, const ir_type *in) {
   int64_t perm[TSR_MAX_RANK];
   unsigned seen = 0;
-  bool fits = out->rank == in->rank && out->rank > 0 && out->dtype == in->dtype && ir_get_ints(op, "perm", perm, TSR_MAX_RANK) == in->rank;
+  bool fits = out->rank == in->rank && out->rank > 0 && out->dtype == in->dtype &&
+              ir_get_ints(op, "perm", perm, TSR_MAX_RANK) == in->rank;
   for (int i = 0; fits && i < in->rank; i++) {
     fits = perm[i] >= 0 && perm[i] < in->rank && out->dims[i] == in->dims[perm[i]] && !(seen >> perm[i] & 1);
     seen |= fits ? 1u << perm[i] : 0;
@@ -72,38 +89,48 @@ static bool transpose_fits(const ir_op *op, const ir_type *out, const ir_type *i
 static bool fft_fits(const ir_op *op) {
   const ir_type *t = op->operands[0]->type;
   int64_t radix = ir_get_int(op, "radix", 2), span = ir_get_int(op, "span", 1);
-  bool fits = t->rank > 0 && (t->dtype == TSR_F32 || t->dtype == TSR_F64) && radix >= 2 && radix <= 16 && span >= 1 && span <= t->dims[t->rank - 1] / radix && t->dims[t->rank - 1] % (radix * span) == 0;
-  for (int i = 0; fits && i < 4; i++) fits = op->operands[i]->type->kind == IR_T_ARRAY && op->operands[i]->type->dtype == t->dtype && same_shape(op->operands[i]->type, t) && !op->operands[i]->type->pad;
+  bool fits = t->rank > 0 && (t->dtype == TSR_F32 || t->dtype == TSR_F64) && radix >= 2 && radix <= 16 && span >= 1 &&
+              span <= t->dims[t->rank - 1] / radix && t->dims[t->rank - 1] % (radix * span) == 0;
+  for (int i = 0; fits && i < 4; i++)
+    fits = op->operands[i]->type->kind == IR_T_ARRAY && op->operands[i]->type->dtype == t->dtype &&
+           same_shape(op->operands[i]->type, t) && !op->operands[i]->type->pad;
   return fits;
 }
 
 /* Micro-kernels reduce in the types that they compute with, into a tile. */
 static bool reduces(const ir_op *op, const ir_type *out, const ir_type *in) {
   static const char *const known[] = {"sum", "prod", "max", "min"};
-  bool fits = reduce_fits(op, out, in) && out->kind == IR_T_ARRAY && in->dtype == cpu_compute_type(in->dtype) && in->dtype != TSR_BOOL, found = false;
+  bool fits = reduce_fits(op, out, in) && out->kind == IR_T_ARRAY && in->dtype == cpu_compute_type(in->dtype) &&
+              in->dtype != TSR_BOOL,
+       found = false;
   for (int i = 0; i < 4; i++) found |= !strcmp(ir_get_str(op, "op", "sum"), known[i]);
   return fits && found;
 }
 
 /* What the packed operands take can be counted; b of a matmul is memory, whose address tells one panel from another. */
 static bool sizes_fit(const ir_op *op, const ir_type *c, const ir_type *a, const ir_type *b) {
-  const double most = 1LL << 40, m = (double)c->dims[0], n = (double)c->dims[1], k = (double)a->dims[!ir_get_bool(op, "transpose_a", false)];
-  return m * n <= most && m * k <= most && k * n <= most && (strcmp(ir_get_str(op, "fn", ""), "matmul") || b->kind == IR_T_VIEW);
+  const double most = 1LL << 40, m = (double)c->dims[0], n = (double)c->dims[1],
+               k = (double)a->dims[!ir_get_bool(op, "transpose_a", false)];
+  return m * n <= most && m * k <= most && k * n <= most &&
+         (strcmp(ir_get_str(op, "fn", ""), "matmul") || b->kind == IR_T_VIEW);
 }
 
 /* Tiles move as they lie when nothing pads their rows. */
 static bool move_fits(const ir_type *out, const ir_type *in) {
   if (same_shape(out, in)) return true;
-  return out->kind == IR_T_ARRAY && in->kind == IR_T_ARRAY && !out->pad && !in->pad && ir_type_count(out) == ir_type_count(in);
+  return out->kind == IR_T_ARRAY && in->kind == IR_T_ARRAY && !out->pad && !in->pad &&
+         ir_type_count(out) == ir_type_count(in);
 }
 
 /* A coordinate for each of the view's dimensions, and perhaps whether the element exists. */
 static bool indices_fit(const ir_op *op, const ir_type *tile, const ir_type *view) {
   const ir_block *r = op->n_regions == 1 ? op->regions[0] : NULL;
-  bool fits = r && r->last && tile->kind == IR_T_ARRAY && tile->rank > 0 && r->n_args == tile->rank && (r->last->n_operands == view->rank || r->last->n_operands == view->rank + 1);
+  bool fits = r && r->last && tile->kind == IR_T_ARRAY && tile->rank > 0 && r->n_args == tile->rank &&
+              (r->last->n_operands == view->rank || r->last->n_operands == view->rank + 1);
   for (int i = 0; fits && i < r->last->n_operands; i++) {
     const ir_type *t = r->last->operands[i]->type;
-    fits = i < view->rank ? t->kind == IR_T_INDEX || (t->kind == IR_T_SCALAR && t->dtype == TSR_I32) : t->kind == IR_T_SCALAR && t->dtype == TSR_BOOL;
+    fits = i < view->rank ? t->kind == IR_T_INDEX || (t->kind == IR_T_SCALAR && t->dtype == TSR_I32)
+                          : t->kind == IR_T_SCALAR && t->dtype == TSR_BOOL;
   }
   return fits;
 }
@@ -127,7 +154,10 @@ tsr_status emit_cpu_check_call(const ir_op *op) {
   case 2: fits = out->kind == IR_T_ARRAY; break;
   case 3: fits = out->kind == IR_T_ARRAY && (in->kind == IR_T_SCALAR || in->kind == IR_T_INDEX); break;
   case 4: fits = reduces(op, out, in); break;
-  case 5: case 6: fits = product_fits(op, out, in, op->operands[2]->type) && sizes_fit(op, out, in, op->operands[2]->type); break;
+  case 5:
+  case 6:
+    fits = product_fits(op, out, in, op->operands[2]->type) && sizes_fit(op, out, in, op->operands[2]->type);
+    break;
   case 7: case 8: fits = indices_fit(op, out, in); break;
   case 9: fits = fft_fits(op); break;
   default: fits = transpose_fits(op, out, in) && out->kind == IR_T_ARRAY && in->kind == IR_T_ARRAY;
@@ -138,27 +168,35 @@ tsr_status emit_cpu_check_call(const ir_op *op) {
 tsr_status emit_cpu_check_types(const ir_op *op, ir_value *const *v, int n) {
   for (int i = 0; i < n; i++) {
     const ir_type *t = v[i]->type;
-    if (ir_type_is_shaped(t) && !cpu_compute_type(t->dtype)) return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "cast it", "element type %s can't be computed with on the CPU", tsr_dtype_name(t->dtype));
+    if (ir_type_is_shaped(t) && !cpu_compute_type(t->dtype))
+      return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "cast it", "element type %s can't be computed with on the CPU",
+                         tsr_dtype_name(t->dtype));
   }
   return NULL;
 }
 
-static tsr_dtype computed(const ir_type *t) { return t->kind == IR_T_INDEX ? TSR_I32 : t->kind == IR_T_SCALAR ? cpu_compute_type(t->dtype) : TSR_DTYPE_NONE; }
+static tsr_dtype computed(const ir_type *t) {
+  return t->kind == IR_T_INDEX ? TSR_I32 : t->kind == IR_T_SCALAR ? cpu_compute_type(t->dtype) : TSR_DTYPE_NONE;
+}
 
 tsr_status emit_cpu_check_map(const ir_op *op) {
   const int outputs = (int)ir_get_int(op, "outputs", 1);
   const ir_block *r = op->regions[0];
-  if (op->n_operands > EMIT_CPU_MOST_OPERANDS) return ir_error(op, "split the map", "%d operands; at most %d", op->n_operands, EMIT_CPU_MOST_OPERANDS);
+  if (op->n_operands > EMIT_CPU_MOST_OPERANDS)
+    return ir_error(op, "split the map", "%d operands; at most %d", op->n_operands, EMIT_CPU_MOST_OPERANDS);
   for (int i = 0; i < op->n_operands; i++) {
     const ir_type *have = i < outputs ? r->last->operands[i]->type : r->args[i - outputs]->type;
     tsr_dtype want = cpu_compute_type(op->operands[i]->type->dtype);
-    if (computed(have) != want) return ir_error(op, "cast it in the region", "operand %d is computed with as %s, not as its scalar in the region", i, tsr_dtype_name(want));
+    if (computed(have) != want)
+      return ir_error(op, "cast it in the region", "operand %d is computed with as %s, not as its scalar in the region",
+                      i, tsr_dtype_name(want));
   }
   return NULL;
 }
 
 tsr_status emit_cpu_check_scalars(const ir_op *op, ir_value *const *v, int n) {
   for (int i = 0; i < n; i++)
-    if (v[i]->type->kind != IR_T_SCALAR && v[i]->type->kind != IR_T_INDEX) return ir_error(op, NULL, "the CPU's registers hold scalars and indices only");
+    if (v[i]->type->kind != IR_T_SCALAR && v[i]->type->kind != IR_T_INDEX)
+      return ir_error(op, NULL, "the CPU's registers hold scalars and indices only");
   return NULL;
 }

@@ -1,5 +1,6 @@
-/* core/emit/cpu/check.h - what the CPU's micro-kernels take, asked of an op of Target IR before code is made of it. The micro-kernels write what
- * their operands' types say, and text can say anything: all that they rely on is refused here, with one line, if it doesn't hold. */
+/* core/emit/cpu/check.h - what the CPU's micro-kernels take, asked of an op of Target IR before code is made of it. The
+ * micro-kernels write what their operands' types say, and text can say anything: all that they rely on is refused here,
+ * with one line, if it doesn't hold. */
 #ifndef CORE_EMIT_CPU_CHECK_H
 #define CORE_EMIT_CPU_CHECK_H
 #include "core/emit/cpu/code.h"
@@ -13,7 +14,8 @@ tsr_status emit_cpu_check_types(const ir_op *op, ir_value *const *v, int n);
 tsr_status emit_cpu_check_call(const ir_op *op);
 /* A call of row kernel fn with n operands: its result, its rows, and those of n_optional that it `has`. */
 tsr_status emit_cpu_check_row(const ir_op *op, int n, int n_optional, const bool *has, cpu_row_fn fn);
-/* A tessera.target.map that verifies: few enough operands, each computed with in the region in the type that its elements are computed in. */
+/* A tessera.target.map that verifies: few enough operands, each computed with in the region in the type that its
+ * elements are computed in. */
 tsr_status emit_cpu_check_map(const ir_op *op);
 /* The n values are scalars or indices, which registers hold. */
 tsr_status emit_cpu_check_scalars(const ir_op *op, ir_value *const *v, int n);

@@ -1,7 +1,8 @@
-/* core/emit/cpu/code.h - the code image of CPU kernels: what core/emit/cpu/emit_cpu.c writes and backends/cpu/vm.c runs.
+/* core/emit/cpu/code.h - the code image of CPU kernels: what core/emit/cpu/emit_cpu.c writes and backends/cpu/vm.c
+ * runs.
  *
- * One blob of plain tables: header, kernels, instructions, operand descriptors, strip instructions, extra integers. All references are
- * indices into these tables, so an image can be kept in a file and checked with a few range tests.
+ * One blob of plain tables: header, kernels, instructions, operand descriptors, strip instructions, extra integers. All
+ * references are indices into these tables, so an image can be kept in a file and checked with a few range tests.
  * Registers hold an int64 or a double; view registers hold a pointer with the extents that are valid at run time. */
 #ifndef CORE_EMIT_CPU_CODE_H
 #define CORE_EMIT_CPU_CODE_H
@@ -14,31 +15,32 @@
 
 typedef enum cpu_opcode {
   CPU_END,
-  CPU_CONST,       /* r, imm (int64 or bits of a double) */
-  CPU_ALU,         /* r_out, r_a, r_b, r_c, scalar_code, is_float, predicate */
-  CPU_CAST,        /* r_out, r_a, from_float, to dtype (TSR_DTYPE_NONE = index) */
-  CPU_BLOCK_ID,    /* r, axis */
-  CPU_ARG,         /* d view, argument: binds the view register to the argument's memory */
-  CPU_WINDOW,      /* d out, d source, extra: offset registers (rank of source), then sizes (rank of source) */
-  CPU_VIEW,        /* d out, d source, imm = offset in elements */
-  CPU_TILE_VIEW,   /* d out, d tile */
-  CPU_FILL,        /* d, imm = bits of a double */
-  CPU_SPLAT,       /* d, r, is_float */
-  CPU_COPY,        /* d destination, d source: any storage types; what lies beyond the source's extents becomes 0 */
-  CPU_MAP,         /* p program, n outputs, n operands, extra: operand descriptors (outputs first); imm = rank */
-  CPU_REDUCE,      /* d out, d in, axis, reduce op, policy */
-  CPU_GEMM,        /* d acc, d a, d b, transpose_a, transpose_b, kahan, accumulate */
-  CPU_MATMUL,      /* d out, d a (rows x K), d b (K x columns), transpose_a, transpose_b, kahan, bk: packs b once per launch */
-  CPU_FOR,         /* r_i, r_from, r_to, r_step, instruction after the loop */
-  CPU_ENDFOR,      /* instruction of the CPU_FOR */
-  CPU_IF,          /* r, instruction to go to when false */
-  CPU_JUMP,        /* instruction */
-  CPU_GATHER,      /* d out, d source view, p program (yields indices, then maybe valid), n yields */
-  CPU_SCATTER,     /* d in, d destination view, p program, n yields */
-  CPU_FFT,         /* d re out, d im out, d re, d im, radix, inverse; imm = span */
+  CPU_CONST,     /* r, imm (int64 or bits of a double) */
+  CPU_ALU,       /* r_out, r_a, r_b, r_c, scalar_code, is_float, predicate */
+  CPU_CAST,      /* r_out, r_a, from_float, to dtype (TSR_DTYPE_NONE = index) */
+  CPU_BLOCK_ID,  /* r, axis */
+  CPU_ARG,       /* d view, argument: binds the view register to the argument's memory */
+  CPU_WINDOW,    /* d out, d source, extra: offset registers (rank of source), then sizes (rank of source) */
+  CPU_VIEW,      /* d out, d source, imm = offset in elements */
+  CPU_TILE_VIEW, /* d out, d tile */
+  CPU_FILL,      /* d, imm = bits of a double */
+  CPU_SPLAT,     /* d, r, is_float */
+  CPU_COPY,      /* d destination, d source: any storage types; what lies beyond the source's extents becomes 0 */
+  CPU_MAP,       /* p program, n outputs, n operands, extra: operand descriptors (outputs first); imm = rank */
+  CPU_REDUCE,    /* d out, d in, axis, reduce op, policy */
+  CPU_GEMM,      /* d acc, d a, d b, transpose_a, transpose_b, kahan, accumulate */
+  CPU_MATMUL,  /* d out, d a (rows x K), d b (K x columns), transpose_a, transpose_b, kahan, bk: packs b once per launch
+                */
+  CPU_FOR,     /* r_i, r_from, r_to, r_step, instruction after the loop */
+  CPU_ENDFOR,  /* instruction of the CPU_FOR */
+  CPU_IF,      /* r, instruction to go to when false */
+  CPU_JUMP,    /* instruction */
+  CPU_GATHER,  /* d out, d source view, p program (yields indices, then maybe valid), n yields */
+  CPU_SCATTER, /* d in, d destination view, p program, n yields */
+  CPU_FFT,     /* d re out, d im out, d re, d im, radix, inverse; imm = span */
   CPU_TRANSPOSE,   /* d out, d in, extra: perm */
-  CPU_ROW,         /* cpu_row_fn, d out, d x, then d mean, d factor, d scale, d shift, d sums: -1 = none; extra of whole normalisations: bits of the
-                    * doubles mean_scale, square_scale, eps */
+  CPU_ROW,         /* cpu_row_fn, d out, d x, then d mean, d factor, d scale, d shift, d sums: -1 = none; extra of whole
+                    * normalisations: bits of the         doubles mean_scale, square_scale, eps */
   CPU_LOAD_SCALAR, /* r, d view, extra: index registers, is_float */
   CPU_N_OPCODES
 } cpu_opcode;
@@ -71,7 +73,15 @@ typedef struct cpu_desc {
 
 /* One step of an elementwise program. Registers are strips; a register whose value is the same for the whole strip is
  * `uniform` and holds one element. Compute types: f32, f64, i32, i64, bool (as tsr_dtype). */
-typedef enum cpu_strip_op { CPU_S_OP, CPU_S_CONST, CPU_S_REG, CPU_S_INPUT, CPU_S_INDEX, CPU_S_CAST, CPU_S_YIELD } cpu_strip_op;
+typedef enum cpu_strip_op {
+  CPU_S_OP,
+  CPU_S_CONST,
+  CPU_S_REG,
+  CPU_S_INPUT,
+  CPU_S_INDEX,
+  CPU_S_CAST,
+  CPU_S_YIELD
+} cpu_strip_op;
 typedef struct cpu_strip {
   uint8_t op, code;   /* code: scalar_code; CAST: destination dtype */
   uint8_t ct, to_ct;  /* compute type of the operands and of the result */
@@ -99,11 +109,19 @@ typedef struct cpu_image {
   uint64_t kernels, instrs, descs, strips, programs, extra; /* byte offsets from the start */
 } cpu_image;
 
-static inline const cpu_kernel *cpu_kernels(const cpu_image *m) { return (const cpu_kernel *)((const char *)m + m->kernels); }
-static inline const cpu_instr *cpu_instrs(const cpu_image *m) { return (const cpu_instr *)((const char *)m + m->instrs); }
+static inline const cpu_kernel *cpu_kernels(const cpu_image *m) {
+  return (const cpu_kernel *)((const char *)m + m->kernels);
+}
+static inline const cpu_instr *cpu_instrs(const cpu_image *m) {
+  return (const cpu_instr *)((const char *)m + m->instrs);
+}
 static inline const cpu_desc *cpu_descs(const cpu_image *m) { return (const cpu_desc *)((const char *)m + m->descs); }
-static inline const cpu_strip *cpu_strips(const cpu_image *m) { return (const cpu_strip *)((const char *)m + m->strips); }
-static inline const cpu_program *cpu_programs(const cpu_image *m) { return (const cpu_program *)((const char *)m + m->programs); }
+static inline const cpu_strip *cpu_strips(const cpu_image *m) {
+  return (const cpu_strip *)((const char *)m + m->strips);
+}
+static inline const cpu_program *cpu_programs(const cpu_image *m) {
+  return (const cpu_program *)((const char *)m + m->programs);
+}
 static inline const int64_t *cpu_extra(const cpu_image *m) { return (const int64_t *)((const char *)m + m->extra); }
 
 /* The type an element is computed in: f32, f64, i32, i64 or bool. */

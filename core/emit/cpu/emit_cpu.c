@@ -1,6 +1,6 @@
 /* core/emit/cpu/emit_cpu.c - Target IR of the CPU dialect to the code image of emit/cpu/code.h.
- * Input: a verified module; output: one blob in the arena. References become table indices; the operand limits of the format are
- * checked here with a clear status, what the micro-kernels take in emit/cpu/check.c. */
+ * Input: a verified module; output: one blob in the arena. References become table indices; the operand limits of the
+ * format are checked here with a clear status, what the micro-kernels take in emit/cpu/check.c. */
 #include <string.h>
 
 #include "core/base/dtype.h"
@@ -119,11 +119,19 @@ static bool uniform(const prog *p, int r) {
 static int strip_operand(prog *p, ir_value *v) {
   bool inside = v->owner ? v->owner == p->region : v->def->parent == p->region;
   if (inside) return (int)v->scratch;
-  return strip(p, (cpu_strip){.op = CPU_S_REG, .ct = (uint8_t)compute(v->type), .to_ct = (uint8_t)compute(v->type), .a = reg(v), .predicate = is_float(v->type), .uniform = 1});
+  return strip(p, (cpu_strip){.op = CPU_S_REG,
+                              .ct = (uint8_t)compute(v->type),
+                              .to_ct = (uint8_t)compute(v->type),
+                              .a = reg(v),
+                              .predicate = is_float(v->type),
+                              .uniform = 1});
 }
 
 static tsr_status check_computed(const ir_op *o, const ir_value *v) {
-  return compute(v->type) ? NULL : ir_error_at(o, o->loc, TSR_UNSUPPORTED, "cast it", "element type %s can't be computed with on the CPU", tsr_dtype_name(v->type->dtype));
+  return compute(v->type)
+             ? NULL
+             : ir_error_at(o, o->loc, TSR_UNSUPPORTED, "cast it", "element type %s can't be computed with on the CPU",
+                           tsr_dtype_name(v->type->dtype));
 }
 
 static tsr_status strip_op(prog *p, ir_op *o) {
@@ -133,7 +141,11 @@ static tsr_status strip_op(prog *p, ir_op *o) {
   if (o->def->code == TG_YIELD) {
     for (int i = 0; i < o->n_operands; i++) {
       int a = strip_operand(p, o->operands[i]);
-      strip(p, (cpu_strip){.op = CPU_S_YIELD, .ct = (uint8_t)compute(o->operands[i]->type), .dst = i, .a = a, .uniform = uniform(p, a)});
+      strip(p, (cpu_strip){.op = CPU_S_YIELD,
+                           .ct = (uint8_t)compute(o->operands[i]->type),
+                           .dst = i,
+                           .a = a,
+                           .uniform = uniform(p, a)});
     }
     return NULL;
   }
@@ -144,12 +156,15 @@ static tsr_status strip_op(prog *p, ir_op *o) {
   if (o->def->code == TG_CONST) {
     double v = ir_get_float(o, "value", 0);
     bool f = s.to_ct == TSR_F32 || s.to_ct == TSR_F64;
-    r->scratch = strip(p, (cpu_strip){.op = CPU_S_CONST, .ct = s.to_ct, .to_ct = s.to_ct, .uniform = 1, .imm = f ? bits(v) : whole(o)});
+    r->scratch = strip(
+        p,
+        (cpu_strip){.op = CPU_S_CONST, .ct = s.to_ct, .to_ct = s.to_ct, .uniform = 1, .imm = f ? bits(v) : whole(o)});
     return NULL;
   }
   if (o->def->code == TG_ELEMENT_INDEX) {
     int d = (int)ir_get_int(o, "dim", 0);
-    r->scratch = strip(p, (cpu_strip){.op = CPU_S_INDEX, .ct = TSR_I32, .to_ct = TSR_I32, .a = d, .uniform = d != p->last});
+    r->scratch =
+        strip(p, (cpu_strip){.op = CPU_S_INDEX, .ct = TSR_I32, .to_ct = TSR_I32, .a = d, .uniform = d != p->last});
     return NULL;
   }
   s.uniform = 1;
@@ -215,7 +230,8 @@ static tsr_status gen_for(gen *g, ir_op *op) {
   TSR_TRY(gen_block(g, body));
   /* Through temporaries, since a carried register may be yielded in another's place. */
   int first = g->k.n_regs;
-  for (int i = 0; i < op->n_results; i++) INSTR(g, CPU_ALU, 0, -1, g->k.n_regs++, reg(body->last->operands[i]), 0, 0, SC_N, 0, 0);
+  for (int i = 0; i < op->n_results; i++)
+    INSTR(g, CPU_ALU, 0, -1, g->k.n_regs++, reg(body->last->operands[i]), 0, 0, SC_N, 0, 0);
   for (int i = 0; i < op->n_results; i++) INSTR(g, CPU_ALU, 0, -1, reg(body->args[1 + i]), first + i, 0, 0, SC_N, 0, 0);
   INSTR(g, CPU_ENDFOR, 0, -1, loop);
   if (!g->oom) instr_at(g, g->k.first_instr + loop)->a[4] = here(g);
@@ -231,7 +247,8 @@ static tsr_status gen_if(gen *g, ir_op *op) {
   for (int r = 0; r < op->n_regions; r++) {
     ir_block *b = op->regions[r];
     TSR_TRY(gen_block(g, b));
-    for (int i = 0; i < op->n_results; i++) INSTR(g, CPU_ALU, 0, -1, reg(op->results[i]), reg(b->last->operands[i]), 0, 0, SC_N, 0, 0);
+    for (int i = 0; i < op->n_results; i++)
+      INSTR(g, CPU_ALU, 0, -1, reg(op->results[i]), reg(b->last->operands[i]), 0, 0, SC_N, 0, 0);
     if (r == 0) {
       if (op->n_regions > 1) {
         jump = here(g);
@@ -257,7 +274,8 @@ static int policy_code(const ir_op *op) {
 }
 
 static tsr_status gen_row(gen *g, ir_op *op, const char *name) {
-  static const char *const fns[] = {"max", "sum", "exp", "sqdev", "norm", "softmax", "layernorm", "rmsnorm"}, *const optional[] = {"mean", "factor", "scale", "shift", "sums"};
+  static const char *const fns[] = {"max", "sum", "exp", "sqdev", "norm", "softmax", "layernorm", "rmsnorm"},
+                           *const optional[] = {"mean", "factor", "scale", "shift", "sums"};
   enum { N = 5 };
   int fn = 0, d[N], n = 2;
   bool has[N];
@@ -269,7 +287,11 @@ static tsr_status gen_row(gen *g, ir_op *op, const char *name) {
   n = 2;
   for (int i = 0; i < N; i++) d[i] = has[i] ? desc(g, op->operands[n++]) : -1;
   int extra = -1;
-  if (fn >= CPU_ROW_SOFTMAX) extra = extra_ints(g, (int64_t[]){bits(ir_get_float(op, "mean_scale", 0)), bits(ir_get_float(op, "square_scale", 0)), bits(ir_get_float(op, "eps", 0))}, 3);
+  if (fn >= CPU_ROW_SOFTMAX)
+    extra = extra_ints(g,
+                       (int64_t[]){bits(ir_get_float(op, "mean_scale", 0)), bits(ir_get_float(op, "square_scale", 0)),
+                                   bits(ir_get_float(op, "eps", 0))},
+                       3);
   INSTR(g, CPU_ROW, 0, extra, fn, out, x, d[0], d[1], d[2], d[3], d[4]);
   return NULL;
 }
@@ -279,26 +301,31 @@ static tsr_status gen_call(gen *g, ir_op *op) {
   ir_value **v = op->operands;
   TSR_TRY(emit_cpu_check_call(op));
   if (!strcmp(fn, "copy") || !strcmp(fn, "move")) {
-    /* A move is a reinterpretation of dense tiles of one count (reshape); a copy keeps coordinates, and so does a move of padded rows. */
+    /* A move is a reinterpretation of dense tiles of one count (reshape); a copy keeps coordinates, and so does a move
+     * of padded rows. */
     INSTR(g, CPU_COPY, fn[0] == 'm' && !v[0]->type->pad && !v[1]->type->pad, -1, desc(g, v[0]), desc(g, v[1]));
   } else if (!strcmp(fn, "fill")) {
     INSTR(g, CPU_FILL, bits(ir_get_float(op, "value", 0)), -1, desc(g, v[0]));
   } else if (!strcmp(fn, "splat")) {
     INSTR(g, CPU_SPLAT, 0, -1, desc(g, v[0]), reg(v[1]), is_float(v[1]->type));
   } else if (!strcmp(fn, "reduce")) {
-    INSTR(g, CPU_REDUCE, 0, -1, desc(g, v[0]), desc(g, v[1]), (int)ir_get_int(op, "axis", 0), reduce_code(op), policy_code(op));
+    INSTR(g, CPU_REDUCE, 0, -1, desc(g, v[0]), desc(g, v[1]), (int)ir_get_int(op, "axis", 0), reduce_code(op),
+          policy_code(op));
   } else if (!strcmp(fn, "gemm") || !strcmp(fn, "matmul")) {
     bool all = fn[0] == 'm';
     int64_t k = ir_get_int(op, "k", 0);
     if (all) g->k.has_matmul = 1;
-    INSTR(g, all ? CPU_MATMUL : CPU_GEMM, 0, -1, desc(g, v[0]), desc(g, v[1]), desc(g, v[2]), ir_get_bool(op, "transpose_a", false), ir_get_bool(op, "transpose_b", false),
-          policy_code(op) == 2, all ? (int)(k < 0 || k > INT32_MAX ? 0 : k) : ir_get_bool(op, "accumulate", true));
+    INSTR(g, all ? CPU_MATMUL : CPU_GEMM, 0, -1, desc(g, v[0]), desc(g, v[1]), desc(g, v[2]),
+          ir_get_bool(op, "transpose_a", false), ir_get_bool(op, "transpose_b", false), policy_code(op) == 2,
+          all ? (int)(k < 0 || k > INT32_MAX ? 0 : k) : ir_get_bool(op, "accumulate", true));
   } else if (!strcmp(fn, "gather") || !strcmp(fn, "scatter")) {
     int p;
     TSR_TRY(program(g, op, true, 0, v[0]->type->rank - 1, &p));
-    INSTR(g, fn[0] == 'g' ? CPU_GATHER : CPU_SCATTER, 0, -1, desc(g, v[0]), desc(g, v[1]), p, op->regions[0]->last->n_operands);
+    INSTR(g, fn[0] == 'g' ? CPU_GATHER : CPU_SCATTER, 0, -1, desc(g, v[0]), desc(g, v[1]), p,
+          op->regions[0]->last->n_operands);
   } else if (!strcmp(fn, "fft_stage")) {
-    INSTR(g, CPU_FFT, ir_get_int(op, "span", 1), -1, desc(g, v[0]), desc(g, v[1]), desc(g, v[2]), desc(g, v[3]), (int)ir_get_int(op, "radix", 2), ir_get_bool(op, "inverse", false));
+    INSTR(g, CPU_FFT, ir_get_int(op, "span", 1), -1, desc(g, v[0]), desc(g, v[1]), desc(g, v[2]), desc(g, v[3]),
+          (int)ir_get_int(op, "radix", 2), ir_get_bool(op, "inverse", false));
   } else if (!strcmp(fn, "transpose")) {
     int64_t perm[TSR_MAX_RANK];
     ir_get_ints(op, "perm", perm, TSR_MAX_RANK);
@@ -327,7 +354,8 @@ static tsr_status gen_fetch(gen *g, ir_op *op) {
   int64_t v[TSR_MAX_RANK];
   for (int i = 1; i < op->n_operands; i++) v[i - 1] = reg(op->operands[i]);
   int r = new_reg(g, op->results[0]);
-  INSTR(g, CPU_LOAD_SCALAR, 0, extra_ints(g, v, op->n_operands - 1), r, desc(g, op->operands[0]), is_float(op->results[0]->type));
+  INSTR(g, CPU_LOAD_SCALAR, 0, extra_ints(g, v, op->n_operands - 1), r, desc(g, op->operands[0]),
+        is_float(op->results[0]->type));
   return NULL;
 }
 
@@ -343,7 +371,8 @@ static tsr_status gen_op(gen *g, ir_op *op) {
     for (int i = 0; i < op->n_operands; i++) a[i] = reg(op->operands[i]);
     const ir_type *from = op->operands[op->def->code == SC_SELECT ? 1 : 0]->type, *to = op->results[0]->type;
     int r = new_reg(g, op->results[0]);
-    if (op->def->code == SC_CAST) INSTR(g, CPU_CAST, 0, -1, r, a[0], is_float(from), to->kind == IR_T_INDEX ? TSR_DTYPE_NONE : to->dtype);
+    if (op->def->code == SC_CAST)
+      INSTR(g, CPU_CAST, 0, -1, r, a[0], is_float(from), to->kind == IR_T_INDEX ? TSR_DTYPE_NONE : to->dtype);
     else INSTR(g, CPU_ALU, 0, -1, r, a[0], a[1], a[2], op->def->code, is_float(from), predicate(op));
     return NULL;
   }
@@ -384,8 +413,10 @@ static tsr_status gen_block(gen *g, ir_block *b) {
 
 static tsr_status gen_kernel(gen *g, ir_op *op) {
   ir_block *r = op->regions[0];
-  g->k = (cpu_kernel){.first_instr = (int32_t)g->instrs.n, .n_args = r->n_args, .scratch_bytes = ir_get_int(op, "scratch_bytes", 0)};
-  if (g->k.scratch_bytes < 0 || g->k.scratch_bytes > (int64_t)1 << 34) return ir_error(op, NULL, "scratch_bytes is out of range");
+  g->k = (cpu_kernel){
+      .first_instr = (int32_t)g->instrs.n, .n_args = r->n_args, .scratch_bytes = ir_get_int(op, "scratch_bytes", 0)};
+  if (g->k.scratch_bytes < 0 || g->k.scratch_bytes > (int64_t)1 << 34)
+    return ir_error(op, NULL, "scratch_bytes is out of range");
   ir_get_ints(op, "grid", g->k.grid, 3);
   int64_t size = ir_get_int(op, "strip", 0);
   g->k.across = ir_get_int(op, "raster", 0) > 0;
@@ -418,15 +449,22 @@ static cpu_image *assemble(gen *g, size_t *bytes) {
   if (!base || g->oom) return NULL;
   for (int i = 0; i < 6; i++) offsets[i] = place(base, &at, t[i]);
   cpu_image *m = (cpu_image *)base;
-  *m = (cpu_image){CPU_MAGIC, CPU_CODE_VERSION, size, (int)t[0]->n, (int)t[1]->n, (int)t[2]->n, (int)t[3]->n, (int)t[4]->n, (int)t[5]->n,
-                   offsets[0], offsets[1], offsets[2], offsets[3], offsets[4], offsets[5]};
+  *m = (cpu_image){CPU_MAGIC,    CPU_CODE_VERSION, size,         (int)t[0]->n, (int)t[1]->n,
+                   (int)t[2]->n, (int)t[3]->n,     (int)t[4]->n, (int)t[5]->n, offsets[0],
+                   offsets[1],   offsets[2],       offsets[3],   offsets[4],   offsets[5]};
   *bytes = size;
   return m;
 }
 
 tsr_status emit_cpu(const ir_module *target, const tsr_caps *caps, arena *a, be_module_desc *out) {
-  gen g = {.a = a, .al = &a->al, .kernels.size = sizeof(cpu_kernel), .instrs.size = sizeof(cpu_instr), .descs.size = sizeof(cpu_desc),
-           .strips.size = sizeof(cpu_strip), .programs.size = sizeof(cpu_program), .extra.size = sizeof(int64_t)};
+  gen g = {.a = a,
+           .al = &a->al,
+           .kernels.size = sizeof(cpu_kernel),
+           .instrs.size = sizeof(cpu_instr),
+           .descs.size = sizeof(cpu_desc),
+           .strips.size = sizeof(cpu_strip),
+           .programs.size = sizeof(cpu_program),
+           .extra.size = sizeof(int64_t)};
   table *all[6] = {&g.kernels, &g.instrs, &g.descs, &g.strips, &g.programs, &g.extra};
   tsr_status st = NULL;
   for (ir_op *o = target->root->regions[0]->first; o; o = o->next)
@@ -468,8 +506,10 @@ static void list_block(strb *s, ir_block *b, int indent, int64_t *next) {
     }
     strb_puts(s, ")");
     for (int i = 0; i < o->n_attrs; i++)
-      if (o->attrs[i].attr->kind == IR_A_INT || o->attrs[i].attr->kind == IR_A_BOOL) strb_printf(s, " %s=%lld", o->attrs[i].name, (long long)o->attrs[i].attr->u.i);
-      else if (o->attrs[i].attr->kind == IR_A_STR && strcmp(o->attrs[i].name, "fn")) strb_printf(s, " %s=%s", o->attrs[i].name, o->attrs[i].attr->u.s);
+      if (o->attrs[i].attr->kind == IR_A_INT || o->attrs[i].attr->kind == IR_A_BOOL)
+        strb_printf(s, " %s=%lld", o->attrs[i].name, (long long)o->attrs[i].attr->u.i);
+      else if (o->attrs[i].attr->kind == IR_A_STR && strcmp(o->attrs[i].name, "fn"))
+        strb_printf(s, " %s=%s", o->attrs[i].name, o->attrs[i].attr->u.s);
       else if (o->attrs[i].attr->kind == IR_A_FLOAT) strb_printf(s, " %s=%g", o->attrs[i].name, o->attrs[i].attr->u.f);
     for (int r = 0; r < o->n_regions; r++) {
       for (int i = 0; i < o->regions[r]->n_args; i++) o->regions[r]->args[i]->scratch = (*next)++;
@@ -486,8 +526,10 @@ tsr_status emit_cpu_source(const ir_module *target, strb *out) {
     if (o->def->code != TG_KERNEL) continue;
     int64_t grid[3] = {1, 1, 1}, next = 0;
     ir_get_ints(o, "grid", grid, 3);
-    strb_printf(out, "// micro-kernel calls of one block; scratch memory %lld bytes a thread\n", (long long)ir_get_int(o, "scratch_bytes", 0));
-    strb_printf(out, "kernel %s grid(%lld, %lld, %lld) {\n", ir_get_str(o, "sym_name", ""), (long long)grid[0], (long long)grid[1], (long long)grid[2]);
+    strb_printf(out, "// micro-kernel calls of one block; scratch memory %lld bytes a thread\n",
+                (long long)ir_get_int(o, "scratch_bytes", 0));
+    strb_printf(out, "kernel %s grid(%lld, %lld, %lld) {\n", ir_get_str(o, "sym_name", ""), (long long)grid[0],
+                (long long)grid[1], (long long)grid[2]);
     list_block(out, o->regions[0], 2, &next);
     strb_puts(out, "}\n");
   }

@@ -1,13 +1,12 @@
 /* core/emit/spirv/internal.h - what the files of the SPIR-V emitter share; only core/emit/spirv*.c include it.
  *
  * How Target IR becomes SPIR-V:
- *   index          32-bit integer (64-bit with wide_index); known constants are folded so that unrolled array indices vanish
- *   f32 f64 f16    floats; f16 needs shaderFloat16. bf16 and fp8 are their bits in u16 / u8: arithmetic goes through f32
- *   bool           OpTypeBool in registers, one byte in memory
- *   vector<N>      one value for N <= 4, else N / 4 values of 4 ("parts")
- *   global ptr     64-bit address (PhysicalStorageBuffer), shared ptr = 32-bit byte offset into the block's memory
- *   array          a Function variable; matrix = a cooperative matrix value
- * All integers have signedness 0; the opcode says how they are meant. */
+ *   index          32-bit integer (64-bit with wide_index); known constants are folded so that unrolled array indices
+ * vanish f32 f64 f16    floats; f16 needs shaderFloat16. bf16 and fp8 are their bits in u16 / u8: arithmetic goes
+ * through f32 bool           OpTypeBool in registers, one byte in memory vector<N>      one value for N <= 4, else N /
+ * 4 values of 4 ("parts") global ptr     64-bit address (PhysicalStorageBuffer), shared ptr = 32-bit byte offset into
+ * the block's memory array          a Function variable; matrix = a cooperative matrix value All integers have
+ * signedness 0; the opcode says how they are meant. */
 #ifndef CORE_EMIT_SPIRV_INTERNAL_H
 #define CORE_EMIT_SPIRV_INTERNAL_H
 #include "core/base/dtype.h"
@@ -72,7 +71,8 @@ uint32_t e_undef(emitter *e, uint32_t type);
 sv *e_value(emitter *e, const ir_value *v);
 void e_define(emitter *e, const ir_value *v, sv x);
 sv e_index_const(emitter *e, int64_t v);
-tsr_status e_fail(const emitter *e, const ir_op *op, tsr_code code, const char *hint, const char *fmt, ...) TSR_PRINTF(5, 6);
+tsr_status e_fail(const emitter *e, const ir_op *op, tsr_code code, const char *hint, const char *fmt, ...)
+    TSR_PRINTF(5, 6);
 uint32_t e_glsl(emitter *e, int fn, uint32_t type, const uint32_t *args, int n);
 #define GLSL(e, fn, type, ...) e_glsl(e, fn, type, (const uint32_t[]){__VA_ARGS__}, (int)(sizeof((const uint32_t[]){__VA_ARGS__}) / 4))
 void e_block(emitter *e, uint32_t label); /* starts a block */
@@ -98,7 +98,8 @@ tsr_status e_store(emitter *e, const ir_op *op);
 tsr_status e_ptr_op(emitter *e, const ir_op *op); /* shared, ptr_cast, ptr_add */
 tsr_status e_array_op(emitter *e, const ir_op *op); /* local, get, set */
 /* A SPIR-V pointer to an array element for matrix loads: element type `dt` (possibly u32 words); alignment out. */
-uint32_t e_element_pointer(emitter *e, const ir_value *ptr, const ir_value *index, uint32_t *scale_log2, bool *physical);
+uint32_t e_element_pointer(emitter *e, const ir_value *ptr, const ir_value *index, uint32_t *scale_log2,
+                           bool *physical);
 /* idx as a byte offset id in 32 bits (shared) or 64 bits (global). */
 uint32_t e_bytes(emitter *e, const sv *index, size_t elem, bool to64);
 

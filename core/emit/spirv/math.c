@@ -1,11 +1,14 @@
-/* core/emit/spirv/math.c - transcendental functions in f32. Vulkan lets a driver be off by 2^-11 in sin and says nothing about
- * tanh near 0 or erf, so these are built from multiplications here; exp, log and sqrt lean on the driver where its bound (3 ulp or so)
- * is good enough. Polynomials: erf after N. Juffa's erff, tanh after Cephes. Sine, cosine and powers: emit/spirv/trig.c, emit/spirv/pow.c. */
+/* core/emit/spirv/math.c - transcendental functions in f32. Vulkan lets a driver be off by 2^-11 in sin and says
+ * nothing about tanh near 0 or erf, so these are built from multiplications here; exp, log and sqrt lean on the driver
+ * where its bound (3 ulp or so) is good enough. Polynomials: erf after N. Juffa's erff, tanh after Cephes. Sine, cosine
+ * and powers: emit/spirv/trig.c, emit/spirv/pow.c. */
 #include "core/emit/spirv/math.h"
 
-/* e^x = 2^n * e^r, |r| <= ln 2 / 2, with coefficients fitted over that range. Past the clamps the product itself becomes 0 or infinity. */
+/* e^x = 2^n * e^r, |r| <= ln 2 / 2, with coefficients fitted over that range. Past the clamps the product itself
+ * becomes 0 or infinity. */
 static uint32_t exp_(mx m, uint32_t x) {
-  static const double c[] = {0.0013926181810489343, 0.008363177629994445, 0.041666554627878084, 0.16666576998242924, 0.5, 1.0, 1.0};
+  static const double c[] = {
+      0.0013926181810489343, 0.008363177629994445, 0.041666554627878084, 0.16666576998242924, 0.5, 1.0, 1.0};
   uint32_t nan = mx_nan(m, x), t = mx_clamp(m, mx_pick(m, nan, mx_k(m, 0), x), -105, 89.5);
   uint32_t n = mx_round(m, mx_mul(m, t, mx_k(m, 1.44269504088896341)));
   uint32_t r = mx_reduce(m, mx_reduce(m, t, n, 0.693145751953125), n, 1.42860677e-6);
@@ -14,11 +17,14 @@ static uint32_t exp_(mx m, uint32_t x) {
 
 /* log x = e ln 2 + log(1 + f), sqrt(1/2) <= 1 + f < sqrt 2 (Cephes logf). */
 static uint32_t log_(mx m, uint32_t x) {
-  static const double c[] = {7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1};
-  uint32_t tiny = mx_cmp(m, OpFOrdLessThan, x, mx_k(m, 1.17549435e-38)), up = mx_pick(m, tiny, mx_mul(m, x, mx_k(m, 8388608)), x), b = mx_bits(m, up);
+  static const double c[] = {7.0376836292e-2,  -1.1514610310e-1, 1.1676998740e-1,  -1.2420140846e-1, 1.4249322787e-1,
+                             -1.6668057665e-1, 2.0000714765e-1,  -2.4999993993e-1, 3.3333331174e-1};
+  uint32_t tiny = mx_cmp(m, OpFOrdLessThan, x, mx_k(m, 1.17549435e-38)),
+           up = mx_pick(m, tiny, mx_mul(m, x, mx_k(m, 8388608)), x), b = mx_bits(m, up);
   uint32_t shifted = mx_u(m, OpISub, b, mx_uk(m, 0x3f3504f3u)); /* sqrt(1/2) */
   uint32_t ex = VAL(&m.e->s, OpShiftRightArithmetic, m.ut, shifted, mx_uk(m, 23));
-  uint32_t f = mx_sub(m, mx_from_bits(m, mx_u(m, OpISub, b, mx_u(m, OpShiftLeftLogical, ex, mx_uk(m, 23)))), mx_k(m, 1));
+  uint32_t f =
+      mx_sub(m, mx_from_bits(m, mx_u(m, OpISub, b, mx_u(m, OpShiftLeftLogical, ex, mx_uk(m, 23)))), mx_k(m, 1));
   uint32_t n = mx_sub(m, VAL(&m.e->s, OpConvertSToF, m.ft, ex), mx_pick(m, tiny, mx_k(m, 23), mx_k(m, 0)));
   uint32_t z = mx_mul(m, f, f), y = mx_mul(m, mx_mul(m, mx_poly(m, f, c, 9), f), z);
   y = mx_fma(m, n, mx_k(m, -2.12194440e-4), y);
@@ -31,47 +37,68 @@ static uint32_t log_(mx m, uint32_t x) {
 }
 
 static uint32_t tanh_(mx m, uint32_t x) {
-  static const double c[] = {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1};
+  static const double c[] = {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1,
+                             -3.33332819422e-1};
   uint32_t a = mx_abs(m, x), z = mx_mul(m, x, x), small = mx_fma(m, mx_mul(m, mx_poly(m, z, c, 5), z), x, x);
   uint32_t big = mx_sub(m, mx_k(m, 1), mx_div(m, mx_k(m, 2), mx_add(m, exp_(m, mx_add(m, a, a)), mx_k(m, 1))));
   return mx_copysign(m, mx_pick(m, mx_cmp(m, OpFOrdLessThan, a, mx_k(m, 0.625)), small, big), x); /* of -0 too */
 }
 
 static uint32_t erf_(mx m, uint32_t x) {
-  static const double near[] = {-5.96761703e-4, 4.99119423e-3, -2.67681349e-2, 1.12819925e-1, -3.76125336e-1, 1.28379166e-1};
+  static const double near[] = {-5.96761703e-4, 4.99119423e-3,  -2.67681349e-2,
+                                1.12819925e-1,  -3.76125336e-1, 1.28379166e-1};
   uint32_t t = mx_abs(m, x), s = mx_mul(m, x, x), small = mx_fma(m, mx_poly(m, s, near, 6), x, x);
-  uint32_t r = mx_fma(m, mx_k(m, -1.72853470e-5), t, mx_k(m, 3.83197126e-4)), v = mx_fma(m, mx_k(m, -3.88396438e-3), t, mx_k(m, 2.42546219e-2));
+  uint32_t r = mx_fma(m, mx_k(m, -1.72853470e-5), t, mx_k(m, 3.83197126e-4)),
+           v = mx_fma(m, mx_k(m, -3.88396438e-3), t, mx_k(m, 2.42546219e-2));
   r = mx_fma(m, r, s, v);
   r = mx_fma(m, r, t, mx_k(m, -1.06777877e-1));
   r = mx_fma(m, r, t, mx_k(m, -6.34846687e-1));
   r = mx_fma(m, r, t, mx_k(m, -1.28717512e-1));
   r = mx_fma(m, r, t, mx_neg(m, t));
   uint32_t big = mx_copysign(m, mx_sub(m, mx_k(m, 1), exp_(m, r)), x);
-  big = mx_pick(m, mx_cmp(m, OpFOrdGreaterThan, t, mx_k(m, 4)), mx_copysign(m, mx_k(m, 1), x), big); /* also where the polynomial overflows */
+  big = mx_pick(m, mx_cmp(m, OpFOrdGreaterThan, t, mx_k(m, 4)), mx_copysign(m, mx_k(m, 1), x),
+                big); /* also where the polynomial overflows */
   return mx_pick(m, mx_cmp(m, OpFOrdGreaterThan, t, mx_k(m, 0.927734375)), big, small);
 }
 
-static uint32_t sigmoid(mx m, uint32_t x) { return mx_div(m, mx_k(m, 1), mx_add(m, mx_k(m, 1), exp_(m, mx_neg(m, x)))); }
+static uint32_t sigmoid(mx m, uint32_t x) {
+  return mx_div(m, mx_k(m, 1), mx_add(m, mx_k(m, 1), exp_(m, mx_neg(m, x))));
+}
 
-/* For what is multiplied with a factor that becomes 0: -inf * 0 would be NaN, and -0 is wanted. NaN comes back in by the factor. */
+/* For what is multiplied with a factor that becomes 0: -inf * 0 would be NaN, and -0 is wanted. NaN comes back in by
+ * the factor. */
 static uint32_t not_below(mx m, uint32_t x) { return GLSL(m.e, GlslFMax, m.ft, x, mx_k(m, -3.4028234663852886e38)); }
 
-static uint32_t silu(mx m, uint32_t x) { return mx_div(m, not_below(m, x), mx_add(m, mx_k(m, 1), exp_(m, mx_neg(m, x)))); }
+static uint32_t silu(mx m, uint32_t x) {
+  return mx_div(m, not_below(m, x), mx_add(m, mx_k(m, 1), exp_(m, mx_neg(m, x))));
+}
 
 static uint32_t gelu(mx m, uint32_t x) {
-  return mx_mul(m, mx_mul(m, mx_k(m, 0.5), not_below(m, x)), mx_add(m, mx_k(m, 1), erf_(m, mx_mul(m, x, mx_k(m, 0.70710678118654752)))));
+  return mx_mul(m, mx_mul(m, mx_k(m, 0.5), not_below(m, x)),
+                mx_add(m, mx_k(m, 1), erf_(m, mx_mul(m, x, mx_k(m, 0.70710678118654752)))));
 }
 
 static uint32_t gelu_tanh(mx m, uint32_t x) {
-  uint32_t inner = mx_mul(m, mx_k(m, 0.7978845608028654), mx_fma(m, mx_mul(m, mx_mul(m, x, x), x), mx_k(m, 0.044715), x));
+  uint32_t inner =
+      mx_mul(m, mx_k(m, 0.7978845608028654), mx_fma(m, mx_mul(m, mx_mul(m, x, x), x), mx_k(m, 0.044715), x));
   return mx_mul(m, mx_mul(m, mx_k(m, 0.5), not_below(m, x)), mx_add(m, mx_k(m, 1), tanh_(m, inner)));
 }
 
 bool e_is_math(int code) {
   switch (code) {
-  case SC_POW: case SC_EXP: case SC_LOG: case SC_RSQRT: case SC_TANH: case SC_ERF: case SC_SIN: case SC_COS: case SC_SIGMOID:
-  case SC_GELU: case SC_GELU_TANH: case SC_SILU: return true;
-  default: return false;
+    case SC_POW:
+    case SC_EXP:
+    case SC_LOG:
+    case SC_RSQRT:
+    case SC_TANH:
+    case SC_ERF:
+    case SC_SIN:
+    case SC_COS:
+    case SC_SIGMOID:
+    case SC_GELU:
+    case SC_GELU_TANH:
+    case SC_SILU: return true;
+    default: return false;
   }
 }
 

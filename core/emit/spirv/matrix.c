@@ -1,6 +1,7 @@
 /* core/emit/spirv/matrix.c - cooperative matrices: SPV_KHR_cooperative_matrix for all that it can do, and of
- * SPV_NV_cooperative_matrix2 each piece only where the device reports it (per-element operations, reductions, conversions,
- * workgroup scope, tensor addressing). bf16 and fp8 components have their own float types here, and only here. */
+ * SPV_NV_cooperative_matrix2 each piece only where the device reports it (per-element operations, reductions,
+ * conversions, workgroup scope, tensor addressing). bf16 and fp8 components have their own float types here, and only
+ * here. */
 #include <string.h>
 
 #include "core/emit/spirv/internal.h"
@@ -35,14 +36,17 @@ static uint32_t to_component(emitter *e, tsr_dtype t, uint32_t x) {
   return component_type(e, t) == e_reg(e, t, 1) ? x : VAL(&e->s, OpBitcast, component_type(e, t), x);
 }
 
-static uint32_t use_of(const ir_type *t) { return !t->use || !strcmp(t->use, "acc") ? 2 : !strcmp(t->use, "b") ? 1 : 0; }
+static uint32_t use_of(const ir_type *t) {
+  return !t->use || !strcmp(t->use, "acc") ? 2 : !strcmp(t->use, "b") ? 1 : 0;
+}
 
 uint32_t e_matrix_type(emitter *e, const ir_type *t) {
   bool workgroup = strstr(path_of(e), "workgroup") != NULL;
   spv_capability(&e->s, CapCooperativeMatrix);
   spv_extension(&e->s, "SPV_KHR_cooperative_matrix");
-  return TYPE(&e->s, OpTypeCooperativeMatrixKHR, component_type(e, t->dtype), e_u32(e, workgroup ? ScopeWorkgroup : ScopeSubgroup),
-              e_u32(e, (uint32_t)t->dims[0]), e_u32(e, (uint32_t)t->dims[1]), e_u32(e, use_of(t)));
+  return TYPE(&e->s, OpTypeCooperativeMatrixKHR, component_type(e, t->dtype),
+              e_u32(e, workgroup ? ScopeWorkgroup : ScopeSubgroup), e_u32(e, (uint32_t)t->dims[0]),
+              e_u32(e, (uint32_t)t->dims[1]), e_u32(e, use_of(t)));
 }
 
 static void use_nv2(emitter *e, uint32_t cap) {
@@ -57,12 +61,13 @@ static uint32_t extent(emitter *e, const ir_value *v) {
   const sv *s = e_value(e, v);
   uint32_t i32 = e_int(e, 32), zero = e_u32(e, 0);
   if (s->is_const) return e_u32(e, s->c < 0 ? 0 : s->c > INT32_MAX ? INT32_MAX : (uint32_t)s->c);
-  uint32_t x = e->wide ? VAL(&e->s, OpUConvert, i32, s->part[0]) : s->part[0], positive = VAL(&e->s, OpSGreaterThan, e_bool(e), x, zero);
+  uint32_t x = e->wide ? VAL(&e->s, OpUConvert, i32, s->part[0]) : s->part[0],
+           positive = VAL(&e->s, OpSGreaterThan, e_bool(e), x, zero);
   return VAL(&e->s, OpSelect, i32, positive, x, zero);
 }
 
-/* A tensor layout that starts at the matrix's first element, for OpCooperativeMatrix*TensorNV. limits: two values (rows and columns that
- * exist), or NULL for the matrix's own size. */
+/* A tensor layout that starts at the matrix's first element, for OpCooperativeMatrix*TensorNV. limits: two values (rows
+ * and columns that exist), or NULL for the matrix's own size. */
 static uint32_t tensor_layout(emitter *e, const ir_type *t, uint32_t stride, bool col, ir_value *const *limits) {
   use_nv2(e, CapCoopmatTensorAddressingNV);
   spv_capability(&e->s, CapTensorAddressingNV);
@@ -70,7 +75,8 @@ static uint32_t tensor_layout(emitter *e, const ir_type *t, uint32_t stride, boo
   uint32_t type = TYPE(&e->s, OpTypeTensorLayoutNV, e_u32(e, 2), e_u32(e, limits ? ClampConstant : ClampUndefined));
   uint32_t rows = e_u32(e, (uint32_t)t->dims[0]), cols = e_u32(e, (uint32_t)t->dims[1]), one = e_u32(e, 1);
   uint32_t l = spv_val_n(&e->s, OpCreateTensorLayoutNV, type, NULL, 0);
-  l = VAL(&e->s, OpTensorLayoutSetDimensionNV, type, l, limits ? extent(e, limits[0]) : rows, limits ? extent(e, limits[1]) : cols);
+  l = VAL(&e->s, OpTensorLayoutSetDimensionNV, type, l, limits ? extent(e, limits[0]) : rows,
+          limits ? extent(e, limits[1]) : cols);
   l = VAL(&e->s, OpTensorLayoutSetStrideNV, type, l, col ? one : stride, col ? stride : one);
   return VAL(&e->s, OpTensorLayoutSliceNV, type, l, e_u32(e, 0), rows, e_u32(e, 0), cols);
 }
@@ -96,20 +102,29 @@ static tsr_status load_store(emitter *e, const ir_op *op) {
   const ir_type *mt = load ? op->results[0]->type : op->operands[0]->type, *pt = op->operands[first]->type;
   uint32_t scale, type = e_matrix_type(e, mt);
   uint32_t p = e_element_pointer(e, op->operands[first], op->operands[first + 1], &scale, &physical);
-  bool col = !strcmp(ir_get_str(op, "layout", "row"), "col"), limited = op->n_operands > first + 3, tensor = limited || ir_get_bool(op, "tensor", false);
+  bool col = !strcmp(ir_get_str(op, "layout", "row"), "col"), limited = op->n_operands > first + 3,
+       tensor = limited || ir_get_bool(op, "tensor", false);
   uint32_t stride = stride_of(e, op->operands[first + 2], scale), layout = e_u32(e, col);
   uint32_t w[8] = {p};
   int n = 1;
-  if (tensor && !e->caps->coopmat2_tensor) return e_fail(e, op, TSR_UNSUPPORTED, "go through shared memory", "rows and columns that end need cooperativeMatrixTensorAddressing");
-  if (tensor && (!physical || pt->dtype != mt->dtype || (limited && op->n_operands != first + 5))) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "tensor addressing needs global memory of the matrix's own type, and both rows and columns");
+  if (tensor && !e->caps->coopmat2_tensor)
+    return e_fail(e, op, TSR_UNSUPPORTED, "go through shared memory",
+                  "rows and columns that end need cooperativeMatrixTensorAddressing");
+  if (tensor && (!physical || pt->dtype != mt->dtype || (limited && op->n_operands != first + 5)))
+    return e_fail(e, op, TSR_VERIFY_ERROR, NULL,
+                  "tensor addressing needs global memory of the matrix's own type, and both rows and columns");
   if (!load) w[n++] = e_value(e, op->operands[0])->part[0];
-  if (tensor && load) w[n++] = VAL(&e->s, OpCompositeConstruct, type, e_const(e, mt->dtype, 0, 1)); /* what clamped elements keep */
+  if (tensor && load)
+    w[n++] = VAL(&e->s, OpCompositeConstruct, type, e_const(e, mt->dtype, 0, 1)); /* what clamped elements keep */
   if (tensor) w[n++] = tensor_layout(e, mt, stride, col, limited ? op->operands + first + 3 : NULL);
   else w[n++] = layout, w[n++] = stride;
   int extra = memory_operands(e, op, pt, physical, w + n);
   n += extra;
   if (tensor) w[n++] = 0; /* no tensor addressing operands */
-  if (load) e_define(e, op->results[0], (sv){.part = {spv_val_n(&e->s, tensor ? OpCooperativeMatrixLoadTensorNV : OpCooperativeMatrixLoadKHR, type, w, n)}});
+  if (load)
+    e_define(e, op->results[0],
+             (sv){.part = {spv_val_n(&e->s, tensor ? OpCooperativeMatrixLoadTensorNV : OpCooperativeMatrixLoadKHR, type,
+                                     w, n)}});
   else spv_put(&e->s, e->s.body, tensor ? OpCooperativeMatrixStoreTensorNV : OpCooperativeMatrixStoreKHR, w, n);
   return NULL;
 }
@@ -131,17 +146,22 @@ static tsr_status multiply(emitter *e, const ir_op *op) {
 
 /* ---- elementwise ---- */
 
-typedef struct body { const ir_op *op; const ir_type *from, *to; } body; /* op is mat_map, or mat_cast with a plain conversion */
+typedef struct body {
+  const ir_op *op;
+  const ir_type *from, *to;
+} body; /* op is mat_map, or mat_cast with a plain conversion */
 
 /* The expression on scalars x (already in register form); gives the result in register form. */
-static tsr_status expression(emitter *e, const body *b, const uint32_t *x, int n, const uint32_t *coords, uint32_t *out) {
+static tsr_status expression(emitter *e, const body *b, const uint32_t *x, int n, const uint32_t *coords,
+                             uint32_t *out) {
   if (b->op->def->code == TG_MAT_CAST) {
     *out = e_cast(e, x[0], b->from->dtype, b->to->dtype, 1);
     return NULL;
   }
   const ir_block *r = b->op->regions[0];
   const ir_op *end = NULL;
-  if (r->n_args < n + (coords ? 2 : 0)) return e_fail(e, b->op, TSR_VERIFY_ERROR, NULL, "the region has %d arguments for %d matrices", r->n_args, n);
+  if (r->n_args < n + (coords ? 2 : 0))
+    return e_fail(e, b->op, TSR_VERIFY_ERROR, NULL, "the region has %d arguments for %d matrices", r->n_args, n);
   for (int i = 0; i < n; i++) e_define(e, r->args[i], (sv){.part = {x[i]}});
   for (int i = 0; i < 2 && coords; i++) e_define(e, r->args[n + i], (sv){.part = {coords[i]}});
   TSR_TRY(e_ops(e, r, &end));
@@ -150,7 +170,8 @@ static tsr_status expression(emitter *e, const body *b, const uint32_t *x, int n
   return NULL;
 }
 
-/* for (i < length) out[i] = f(in0[i], in1[i], ...), through Function variables, which is how SPIR-V addresses components. */
+/* for (i < length) out[i] = f(in0[i], in1[i], ...), through Function variables, which is how SPIR-V addresses
+ * components. */
 static tsr_status component_loop(emitter *e, const body *b, const ir_op *op) {
   uint32_t u32 = e_int(e, 32), out_type = e_matrix_type(e, b->to), vars[MAX_MAP_OPERANDS], x[MAX_MAP_OPERANDS], r;
   int n = op->n_operands;
@@ -159,7 +180,8 @@ static tsr_status component_loop(emitter *e, const body *b, const ir_op *op) {
     SPV(&e->s, e->s.body, OpStore, vars[i], e_value(e, op->operands[i])->part[0]);
   }
   uint32_t out = e_local(e, out_type), length = VAL(&e->s, OpCooperativeMatrixLengthKHR, u32, out_type);
-  uint32_t pre = e->label, head = spv_id(&e->s), in = spv_id(&e->s), cont = spv_id(&e->s), merge = spv_id(&e->s), i = spv_id(&e->s), next = spv_id(&e->s);
+  uint32_t pre = e->label, head = spv_id(&e->s), in = spv_id(&e->s), cont = spv_id(&e->s), merge = spv_id(&e->s),
+           i = spv_id(&e->s), next = spv_id(&e->s);
   SPV(&e->s, e->s.body, OpBranch, head);
   e_block(e, head);
   SPV(&e->s, e->s.body, OpPhi, u32, i, e_u32(e, 0), pre, next, cont);
@@ -233,7 +255,8 @@ static tsr_status per_element(emitter *e, const body *b, const ir_op *op) {
   sv saved[MAX_CAPTURES];
   int n = op->n_operands, n_outer = captures(e, op, outer);
   if (n_outer < 0) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "the region uses too many values from outside");
-  uint32_t u32 = e_int(e, 32), types[2 + MAX_MAP_OPERANDS + MAX_CAPTURES] = {u32, u32}, params[2 + MAX_MAP_OPERANDS + MAX_CAPTURES], x[MAX_MAP_OPERANDS], r;
+  uint32_t u32 = e_int(e, 32), types[2 + MAX_MAP_OPERANDS + MAX_CAPTURES] = {u32, u32},
+           params[2 + MAX_MAP_OPERANDS + MAX_CAPTURES], x[MAX_MAP_OPERANDS], r;
   uint32_t w[2 + MAX_MAP_OPERANDS + MAX_CAPTURES], coords[2];
   for (int i = 0; i < n; i++) types[2 + i] = component_type(e, op->operands[i]->type->dtype);
   for (int i = 0; i < n_outer; i++) types[2 + n + i] = e_type(e, outer[i]->type), saved[i] = *e_value(e, outer[i]);
@@ -252,17 +275,22 @@ static tsr_status per_element(emitter *e, const body *b, const ir_op *op) {
   w[k++] = f.id;
   for (int i = 1; i < n; i++) w[k++] = e_value(e, op->operands[i])->part[0];
   for (int i = 0; i < n_outer; i++) w[k++] = saved[i].part[0];
-  e_define(e, op->results[0], (sv){.part = {spv_val_n(&e->s, OpCooperativeMatrixPerElementOpNV, e_matrix_type(e, b->to), w, k)}});
+  e_define(e, op->results[0],
+           (sv){.part = {spv_val_n(&e->s, OpCooperativeMatrixPerElementOpNV, e_matrix_type(e, b->to), w, k)}});
   return NULL;
 }
 
 static tsr_status map(emitter *e, const ir_op *op) {
   body b = {op, op->operands[0]->type, op->results[0]->type};
   bool coords = ir_get_bool(op, "coords", false), same_type = b.from->dtype == b.to->dtype;
-  if (op->n_operands > MAX_MAP_OPERANDS) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "more than %d matrices", MAX_MAP_OPERANDS);
+  if (op->n_operands > MAX_MAP_OPERANDS)
+    return e_fail(e, op, TSR_UNSUPPORTED, NULL, "more than %d matrices", MAX_MAP_OPERANDS);
   for (int i = 1; i < op->n_operands; i++) same_type &= op->operands[i]->type == op->operands[0]->type;
-  if (coords && !e->caps->coopmat2_per_element) return e_fail(e, op, TSR_UNSUPPORTED, "go through shared memory", "coordinates need cooperativeMatrixPerElementOperations");
-  if (coords && !same_type) return e_fail(e, op, TSR_UNSUPPORTED, "cast first", "per-element operations with coordinates need one matrix type");
+  if (coords && !e->caps->coopmat2_per_element)
+    return e_fail(e, op, TSR_UNSUPPORTED, "go through shared memory",
+                  "coordinates need cooperativeMatrixPerElementOperations");
+  if (coords && !same_type)
+    return e_fail(e, op, TSR_UNSUPPORTED, "cast first", "per-element operations with coordinates need one matrix type");
   const ir_value *outer[MAX_CAPTURES];
   bool function = e->caps->coopmat2_per_element && same_type && captures(e, op, outer) >= 0;
   return coords || function ? per_element(e, &b, op) : component_loop(e, &b, op);
@@ -276,7 +304,9 @@ static tsr_status cast(emitter *e, const ir_op *op) {
   ir_type mid = *to;
   mid.use = from->use;
   bool floats = dtype_is_float(from->dtype) && dtype_is_float(to->dtype), reuse = use_of(from) != use_of(to);
-  if (reuse && !e->caps->coopmat2_convert) return e_fail(e, op, TSR_UNSUPPORTED, "store and load again", "changing a matrix's use needs cooperativeMatrixConversions");
+  if (reuse && !e->caps->coopmat2_convert)
+    return e_fail(e, op, TSR_UNSUPPORTED, "store and load again",
+                  "changing a matrix's use needs cooperativeMatrixConversions");
   if (from->dtype != to->dtype && floats && tsr_dtype_size(to->dtype) > 1) {
     x = VAL(&e->s, OpFConvert, e_matrix_type(e, &mid), x);
   } else if (from->dtype == TSR_I32 && dtype_is_float(to->dtype) && tsr_dtype_size(to->dtype) > 1) {
@@ -296,7 +326,9 @@ static tsr_status cast(emitter *e, const ir_op *op) {
 
 static tsr_status reduce(emitter *e, const ir_op *op) {
   const ir_type *t = op->operands[0]->type;
-  if (!e->caps->coopmat2_reduce) return e_fail(e, op, TSR_UNSUPPORTED, "go through shared memory", "matrix reductions need cooperativeMatrixReductions");
+  if (!e->caps->coopmat2_reduce)
+    return e_fail(e, op, TSR_UNSUPPORTED, "go through shared memory",
+                  "matrix reductions need cooperativeMatrixReductions");
   use_nv2(e, CapCoopmatReductionsNV);
   uint32_t ct = component_type(e, t->dtype), types[2] = {ct, ct}, params[2];
   fn f = fn_begin(e, ct, types, params, 2);
@@ -304,7 +336,9 @@ static tsr_status reduce(emitter *e, const ir_op *op) {
   uint32_t r = e_combine(e, ir_get_str(op, "op", "sum"), (vt){t->dtype, 1}, a, b);
   fn_end(e, &f, to_component(e, t->dtype, r));
   uint32_t mask = ir_get_int(op, "axis", 1) == 1 ? 1 : 2; /* Row combines along a row */
-  e_define(e, op->results[0], (sv){.part = {VAL(&e->s, OpCooperativeMatrixReduceNV, e_matrix_type(e, op->results[0]->type), e_value(e, op->operands[0])->part[0], mask, f.id)}});
+  e_define(e, op->results[0],
+           (sv){.part = {VAL(&e->s, OpCooperativeMatrixReduceNV, e_matrix_type(e, op->results[0]->type),
+                             e_value(e, op->operands[0])->part[0], mask, f.id)}});
   return NULL;
 }
 
@@ -316,7 +350,8 @@ static tsr_status fill(emitter *e, const ir_op *op) {
 }
 
 tsr_status e_matrix_op(emitter *e, const ir_op *op) {
-  if (!e->caps->coopmat) return e_fail(e, op, TSR_UNSUPPORTED, "choose the scalar path", "the device has no cooperative matrices");
+  if (!e->caps->coopmat)
+    return e_fail(e, op, TSR_UNSUPPORTED, "choose the scalar path", "the device has no cooperative matrices");
   switch (op->def->code) {
   case TG_MAT_FILL: return fill(e, op);
   case TG_MAT_LOAD:

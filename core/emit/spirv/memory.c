@@ -1,9 +1,9 @@
-/* core/emit/spirv/memory.c - loads and stores of Target IR in SPIR-V: global memory by 64-bit addresses, shared memory as one
- * range of bytes seen through aliased arrays (VK_KHR_workgroup_memory_explicit_layout) or, where that is missing, as 32-bit
- * words; register arrays as Function variables.
+/* core/emit/spirv/memory.c - loads and stores of Target IR in SPIR-V: global memory by 64-bit addresses, shared memory
+ * as one range of bytes seen through aliased arrays (VK_KHR_workgroup_memory_explicit_layout) or, where that is
+ * missing, as 32-bit words; register arrays as Function variables.
  *
- * An access of n elements is cut into chunks of at most 16 bytes, each one SPIR-V load or store of 32-bit words where the alignment
- * allows it (one 128-bit access for 8 f16), else of single elements. */
+ * An access of n elements is cut into chunks of at most 16 bytes, each one SPIR-V load or store of 32-bit words where
+ * the alignment allows it (one 128-bit access for 8 f16), else of single elements. */
 #include <string.h>
 
 #include "core/emit/spirv/internal.h"
@@ -30,7 +30,8 @@ static uint32_t address(emitter *e, const ir_value *ptr, const ir_value *index) 
   bool shared = is_shared(ptr->type);
   const sv *i = e_value(e, index), *p = e_value(e, ptr);
   uint32_t type = e_int(e, shared ? 32 : 64);
-  if (shared && p->is_const && i->is_const) return e_u32(e, (uint32_t)(p->c + i->c * (int64_t)tsr_dtype_size(ptr->type->dtype)));
+  if (shared && p->is_const && i->is_const)
+    return e_u32(e, (uint32_t)(p->c + i->c * (int64_t)tsr_dtype_size(ptr->type->dtype)));
   if (i->is_const && i->c == 0) return p->part[0];
   return VAL(&e->s, OpIAdd, type, p->part[0], e_bytes(e, i, tsr_dtype_size(ptr->type->dtype), !shared));
 }
@@ -83,14 +84,17 @@ static uint32_t shared_pointer(emitter *e, uint32_t type, int bytes, uint32_t at
 static void need_storage(emitter *e, bool shared, int elem_bytes) {
   if (elem_bytes >= 4) return;
   if (!shared) spv_capability(&e->s, elem_bytes == 2 ? CapStorageBuffer16BitAccess : CapStorageBuffer8BitAccess);
-  else if (e->caps->shared_layout) spv_capability(&e->s, elem_bytes == 2 ? CapWorkgroupMemoryExplicitLayout16 : CapWorkgroupMemoryExplicitLayout8);
+  else if (e->caps->shared_layout)
+    spv_capability(&e->s, elem_bytes == 2 ? CapWorkgroupMemoryExplicitLayout16 : CapWorkgroupMemoryExplicitLayout8);
 }
 
 /* ---- chunks ---- */
 
-/* On a subgroup that is a SIMD register of a CPU every lane's access is scalar code, so half as many of twice the width are
- * nearly twice as fast. */
-static bool by_64(const emitter *e, bool shared, int words) { return !shared && words >= 2 && e->caps->subgroup > 1 && e->caps->subgroup <= 8; }
+/* On a subgroup that is a SIMD register of a CPU every lane's access is scalar code, so half as many of twice the width
+ * are nearly twice as fast. */
+static bool by_64(const emitter *e, bool shared, int words) {
+  return !shared && words >= 2 && e->caps->subgroup > 1 && e->caps->subgroup <= 8;
+}
 
 /* One SPIR-V access: `words` 32-bit words, or a single element when words is 0. */
 typedef struct chunk { int first, n, words; } chunk;
@@ -118,7 +122,9 @@ static uint32_t memory_operand(emitter *e, const ir_op *op, bool shared, uint32_
   return shared ? 1 : 2;
 }
 
-static uint32_t physical(emitter *e, uint32_t type, uint32_t at) { return VAL(&e->s, OpConvertUToPtr, e_ptr(e, StoragePhysical, type), at); }
+static uint32_t physical(emitter *e, uint32_t type, uint32_t at) {
+  return VAL(&e->s, OpConvertUToPtr, e_ptr(e, StoragePhysical, type), at);
+}
 
 static uint32_t load_raw(emitter *e, const ir_op *op, bool shared, uint32_t type, int bytes, int align, uint32_t at) {
   uint32_t p = shared ? shared_pointer(e, type, bytes, at) : physical(e, type, at), w[4] = {p};
@@ -126,7 +132,8 @@ static uint32_t load_raw(emitter *e, const ir_op *op, bool shared, uint32_t type
   return spv_val_n(&e->s, OpLoad, type, w, 1 + (int)n);
 }
 
-static void store_raw(emitter *e, const ir_op *op, bool shared, uint32_t type, int bytes, int align, uint32_t at, uint32_t x) {
+static void store_raw(emitter *e, const ir_op *op, bool shared, uint32_t type, int bytes, int align, uint32_t at,
+                      uint32_t x) {
   uint32_t p = shared ? shared_pointer(e, type, bytes, at) : physical(e, type, at), w[5] = {p, x};
   uint32_t n = memory_operand(e, op, shared, (uint32_t)align, w + 2);
   spv_put(&e->s, e->s.body, OpStore, w, 2 + (int)n);
@@ -135,7 +142,8 @@ static void store_raw(emitter *e, const ir_op *op, bool shared, uint32_t type, i
 /* A narrow element of shared memory kept as words: cut out of its word. */
 static uint32_t load_sub_word(emitter *e, const ir_op *op, int bytes, uint32_t at) {
   uint32_t u32 = e_int(e, 32), word = load_raw(e, op, true, u32, 4, 4, at);
-  uint32_t byte = VAL(&e->s, OpBitwiseAnd, u32, at, e_u32(e, 3)), sh = VAL(&e->s, OpShiftLeftLogical, u32, byte, e_u32(e, 3));
+  uint32_t byte = VAL(&e->s, OpBitwiseAnd, u32, at, e_u32(e, 3)),
+           sh = VAL(&e->s, OpShiftLeftLogical, u32, byte, e_u32(e, 3));
   uint32_t x = VAL(&e->s, OpShiftRightLogical, u32, word, sh);
   return VAL(&e->s, OpUConvert, e_int(e, 8 * bytes), x);
 }
@@ -160,7 +168,9 @@ static uint32_t words_to_elems(emitter *e, uint32_t x, int words, tsr_dtype t, i
 
 typedef struct access { const ir_op *op; bool shared; tsr_dtype t; int align; uint32_t at; } access;
 
-static int gcd_align(int align, int offset) { return offset ? (offset & -offset) < align ? (offset & -offset) : align : align; }
+static int gcd_align(int align, int offset) {
+  return offset ? (offset & -offset) < align ? (offset & -offset) : align : align;
+}
 static bool words_only(const emitter *e, const access *m) { return m->shared && !e->caps->shared_layout; }
 
 /* Loads n scalars of a part into out[]: elements of type t (bool as u8). */
@@ -183,17 +193,20 @@ static void load_elems(emitter *e, const access *m, int n, uint32_t *out) {
     }
     bool pairs = by_64(e, m->shared, c.words);
     uint32_t type = words_type(e, c.words), raw = pairs ? e_vec(e, e_int(e, 64), c.words / 2) : type;
-    uint32_t x = load_raw(e, m->op, m->shared, raw, 4 * c.words, gcd_align(m->align < 16 ? m->align : 16, i * size), at);
+    uint32_t x =
+        load_raw(e, m->op, m->shared, raw, 4 * c.words, gcd_align(m->align < 16 ? m->align : 16, i * size), at);
     if (pairs) x = VAL(&e->s, OpBitcast, type, x);
     int per = size >= 4 ? c.n : 4 / size; /* elements of one bitcast: whole chunk, or those of a word */
     if (size >= 4) {
       x = words_to_elems(e, x, c.words, bits, c.n);
-      for (int k = 0; k < c.n; k++) out[i + k] = c.n == 1 ? x : VAL(&e->s, OpCompositeExtract, e_reg(e, bits, 1), x, (uint32_t)k);
+      for (int k = 0; k < c.n; k++)
+        out[i + k] = c.n == 1 ? x : VAL(&e->s, OpCompositeExtract, e_reg(e, bits, 1), x, (uint32_t)k);
     } else {
       for (int wd = 0; wd < c.words; wd++) {
         uint32_t word = c.words == 1 ? x : VAL(&e->s, OpCompositeExtract, e_int(e, 32), x, (uint32_t)wd);
         uint32_t v = VAL(&e->s, OpBitcast, e_reg(e, bits, per), word);
-        for (int k = 0; k < per; k++) out[i + wd * per + k] = VAL(&e->s, OpCompositeExtract, e_reg(e, bits, 1), v, (uint32_t)k);
+        for (int k = 0; k < per; k++)
+          out[i + wd * per + k] = VAL(&e->s, OpCompositeExtract, e_reg(e, bits, 1), v, (uint32_t)k);
       }
     }
     i += c.n;
@@ -234,7 +247,8 @@ tsr_status e_load(emitter *e, const ir_op *op) {
 /* The scalars of a vector value. */
 static void scatter(emitter *e, const sv *v, vt part, int n, uint32_t *out) {
   for (int i = 0; i < n; i++)
-    out[i] = part.n == 1 ? v->part[0] : VAL(&e->s, OpCompositeExtract, e_reg(e, part.t, 1), v->part[i / 4], (uint32_t)(i % 4));
+    out[i] = part.n == 1 ? v->part[0]
+                         : VAL(&e->s, OpCompositeExtract, e_reg(e, part.t, 1), v->part[i / 4], (uint32_t)(i % 4));
 }
 
 static void store_elems(emitter *e, const access *m, int n, const uint32_t *x) {
@@ -255,7 +269,8 @@ static void store_elems(emitter *e, const access *m, int n, const uint32_t *x) {
         uint32_t v = assemble(e, bits, x + i + wd * per, per);
         words[wd] = bits == TSR_I32 ? v : VAL(&e->s, OpBitcast, e_int(e, 32), v);
       }
-      uint32_t v = c.words == 1 ? words[0] : spv_val_n(&e->s, OpCompositeConstruct, words_type(e, c.words), words, c.words);
+      uint32_t v =
+          c.words == 1 ? words[0] : spv_val_n(&e->s, OpCompositeConstruct, words_type(e, c.words), words, c.words);
       bool pairs = by_64(e, m->shared, c.words);
       uint32_t raw = pairs ? e_vec(e, e_int(e, 64), c.words / 2) : words_type(e, c.words);
       if (pairs) v = VAL(&e->s, OpBitcast, raw, v);
@@ -288,7 +303,9 @@ tsr_status e_ptr_op(emitter *e, const ir_op *op) {
   ir_value *r = op->results[0];
   if (op->def->code == TG_SHARED) {
     int64_t at = ir_get_int(op, "offset", 0);
-    if (at < 0 || at >= e->shared_bytes) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "offset %lld lies outside the %lld bytes of shared memory", (long long)at, (long long)e->shared_bytes);
+    if (at < 0 || at >= e->shared_bytes)
+      return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "offset %lld lies outside the %lld bytes of shared memory",
+                    (long long)at, (long long)e->shared_bytes);
     e_define(e, r, (sv){.part = {e_u32(e, (uint32_t)at)}, .is_const = true, .c = at});
   } else if (op->def->code == TG_PTR_CAST) {
     e_define(e, r, *e_value(e, op->operands[0]));
@@ -298,16 +315,18 @@ tsr_status e_ptr_op(emitter *e, const ir_op *op) {
   return NULL;
 }
 
-/* SPIR-V wants matrix loads to point into an array: a runtime array at the address, element 0. Where shared memory is only
- * words, the pointer counts words; scale is log2 of how many elements one of the pointer's holds. */
-uint32_t e_element_pointer(emitter *e, const ir_value *ptr, const ir_value *index, uint32_t *scale_log2, bool *is_physical) {
+/* SPIR-V wants matrix loads to point into an array: a runtime array at the address, element 0. Where shared memory is
+ * only words, the pointer counts words; scale is log2 of how many elements one of the pointer's holds. */
+uint32_t e_element_pointer(emitter *e, const ir_value *ptr, const ir_value *index, uint32_t *scale_log2,
+                           bool *is_physical) {
   tsr_dtype t = ptr->type->dtype;
   int size = (int)tsr_dtype_size(t);
   bool shared = is_shared(ptr->type);
   uint32_t at = address(e, ptr, index), elem = mem_elem(e, t);
   *scale_log2 = 0;
   *is_physical = !shared;
-  if (shared && !e->caps->shared_layout && size <= 4) { /* one variable for all types, or they would not be the same bytes */
+  if (shared && !e->caps->shared_layout &&
+      size <= 4) { /* one variable for all types, or they would not be the same bytes */
     *scale_log2 = size == 4 ? 0 : size == 2 ? 1 : 2;
     elem = e_int(e, 32), size = 4;
   }
@@ -330,7 +349,8 @@ static uint32_t array_element(emitter *e, const ir_value *array, const sv *index
   tsr_dtype t = array->type->dtype;
   int bits = e->wide ? 64 : 32;
   *type = e_reg(e, t, 1);
-  uint32_t i = index->is_const ? e_const_int(e, bits, index->c + offset, 1) : add_const(e, index->part[0], offset, bits);
+  uint32_t i =
+      index->is_const ? e_const_int(e, bits, index->c + offset, 1) : add_const(e, index->part[0], offset, bits);
   return VAL(&e->s, OpAccessChain, e_ptr(e, StorageFunction, *type), e_value(e, array)->part[0], i);
 }
 

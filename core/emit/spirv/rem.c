@@ -1,5 +1,5 @@
-/* core/emit/spirv/rem.c - what floats and integers compute by whole numbers: the exact remainder of two floats (OpFRem may be
- * a - b * trunc(a / b), which loses whole quotients), and integer powers. */
+/* core/emit/spirv/rem.c - what floats and integers compute by whole numbers: the exact remainder of two floats (OpFRem
+ * may be a - b * trunc(a / b), which loses whole quotients), and integer powers. */
 #include "core/emit/spirv/math.h"
 
 /* One width of float: its words are integers of the same width. */
@@ -43,7 +43,8 @@ static void repeat_end(emitter *e, const repeat *r, int n, const uint32_t next[C
 
 /* Exponent field and mantissa of a magnitude's bits; subnormals have field 1 and no leading bit. */
 static void parts(ix m, uint32_t b, uint32_t *field, uint32_t *mantissa) {
-  uint32_t e = op(m, OpShiftRightLogical, b, k(m, m.mant)), low = op(m, OpBitwiseAnd, b, k(m, ((int64_t)1 << m.mant) - 1)), normal = is(m, OpINotEqual, e, k(m, 0));
+  uint32_t e = op(m, OpShiftRightLogical, b, k(m, m.mant)),
+           low = op(m, OpBitwiseAnd, b, k(m, ((int64_t)1 << m.mant) - 1)), normal = is(m, OpINotEqual, e, k(m, 0));
   *mantissa = pick(m, normal, op(m, OpBitwiseOr, low, k(m, (int64_t)1 << m.mant)), low);
   *field = pick(m, normal, e, k(m, 1));
 }
@@ -51,22 +52,28 @@ static void parts(ix m, uint32_t b, uint32_t *field, uint32_t *mantissa) {
 /* r * 2^(field - bias - mant), r <= the largest mantissa, as bits. */
 static uint32_t assemble(ix m, uint32_t r, uint32_t field) {
   int bias = (1 << (m.bits - m.mant - 2)) - 1;
-  uint32_t f = VAL(&m.e->s, OpBitcast, m.it, VAL(&m.e->s, OpConvertUToF, m.ft, r)), up = op(m, OpISub, field, k(m, bias + m.mant));
+  uint32_t f = VAL(&m.e->s, OpBitcast, m.it, VAL(&m.e->s, OpConvertUToF, m.ft, r)),
+           up = op(m, OpISub, field, k(m, bias + m.mant));
   uint32_t normal = op(m, OpIAdd, f, op(m, OpShiftLeftLogical, up, k(m, m.mant)));
-  uint32_t to = op(m, OpIAdd, op(m, OpShiftRightLogical, f, k(m, m.mant)), up), fits = is(m, OpSGreaterThan, to, k(m, 0));
+  uint32_t to = op(m, OpIAdd, op(m, OpShiftRightLogical, f, k(m, m.mant)), up),
+           fits = is(m, OpSGreaterThan, to, k(m, 0));
   uint32_t shift = pick(m, fits, k(m, 0), op(m, OpISub, field, k(m, 1))), sub = op(m, OpShiftLeftLogical, r, shift);
   return pick(m, either(m, is(m, OpIEqual, r, k(m, 0)), VAL(&m.e->s, OpLogicalNot, m.bt, fits)), sub, normal);
 }
 
-/* Long division in base 2^s, s the bits that a word has beside the mantissa: exact for any quotient, with subnormals on every driver. */
+/* Long division in base 2^s, s the bits that a word has beside the mantissa: exact for any quotient, with subnormals on
+ * every driver. */
 uint32_t e_float_rem(emitter *e, vt v, uint32_t a, uint32_t b) {
   bool wide = v.t == TSR_F64;
   int bits = wide ? 64 : 32, mant = wide ? 52 : 23;
   ix m = {e, v.n, bits, mant, e_vec(e, e_int(e, bits), v.n), e_vec(e, e_float(e, bits), v.n), e_vec(e, e_bool(e), v.n)};
-  int64_t top = wide ? INT64_MIN : (int64_t)0x80000000, inf = wide ? (int64_t)0x7ff0000000000000 : 0x7f800000, quiet = wide ? (int64_t)0x7ff8000000000000 : 0x7fc00000;
-  uint32_t wa = VAL(&e->s, OpBitcast, m.it, a), wb = VAL(&e->s, OpBitcast, m.it, b), sign = op(m, OpBitwiseAnd, wa, k(m, top));
+  int64_t top = wide ? INT64_MIN : (int64_t)0x80000000, inf = wide ? (int64_t)0x7ff0000000000000 : 0x7f800000,
+          quiet = wide ? (int64_t)0x7ff8000000000000 : 0x7fc00000;
+  uint32_t wa = VAL(&e->s, OpBitcast, m.it, a), wb = VAL(&e->s, OpBitcast, m.it, b),
+           sign = op(m, OpBitwiseAnd, wa, k(m, top));
   uint32_t ma = op(m, OpBitwiseXor, wa, sign), mb = op(m, OpBitwiseAnd, wb, k(m, ~top)), ea, eb, x, y;
-  uint32_t none = either(m, is(m, OpUGreaterThanEqual, ma, k(m, inf)), either(m, is(m, OpUGreaterThan, mb, k(m, inf)), is(m, OpIEqual, mb, k(m, 0))));
+  uint32_t none = either(m, is(m, OpUGreaterThanEqual, ma, k(m, inf)),
+                         either(m, is(m, OpUGreaterThan, mb, k(m, inf)), is(m, OpIEqual, mb, k(m, 0))));
   uint32_t same = is(m, OpULessThan, ma, mb), idle = either(m, none, same);
   parts(m, ma, &ea, &x);
   parts(m, mb, &eb, &y);
@@ -87,10 +94,12 @@ uint32_t e_int_pow(emitter *e, vt v, uint32_t a, uint32_t b) {
   uint32_t zero = k(m, 0), one = k(m, 1), odd = is(m, OpINotEqual, op(m, OpBitwiseAnd, b, one), zero);
   uint32_t below = is_signed ? is(m, OpSLessThan, b, zero) : 0;
   repeat r = repeat_begin(e, m.it, (uint32_t[]){a, below ? pick(m, below, zero, b) : b, one});
-  uint32_t use = is(m, OpINotEqual, op(m, OpBitwiseAnd, r.id[1], one), zero), product = pick(m, use, op(m, OpIMul, r.id[2], r.id[0]), r.id[2]);
+  uint32_t use = is(m, OpINotEqual, op(m, OpBitwiseAnd, r.id[1], one), zero),
+           product = pick(m, use, op(m, OpIMul, r.id[2], r.id[0]), r.id[2]);
   uint32_t left = op(m, OpShiftRightLogical, r.id[1], one);
   repeat_end(e, &r, v.n, (uint32_t[]){op(m, OpIMul, r.id[0], r.id[0]), left, product}, is(m, OpINotEqual, left, zero));
   if (!below) return product;
-  uint32_t minus = is(m, OpIEqual, a, k(m, -1)), unit = pick(m, minus, pick(m, odd, k(m, -1), one), pick(m, is(m, OpIEqual, a, one), one, zero));
+  uint32_t minus = is(m, OpIEqual, a, k(m, -1)),
+           unit = pick(m, minus, pick(m, odd, k(m, -1), one), pick(m, is(m, OpIEqual, a, one), one, zero));
   return pick(m, below, unit, product);
 }

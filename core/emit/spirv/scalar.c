@@ -1,5 +1,5 @@
-/* core/emit/spirv/scalar.c - scalar and vector arithmetic of Target IR with the semantics of core/ir/scalar_ops.h on any
- * driver: min and max keep NaN, integer division by zero is 0, narrow floats without arithmetic go through f32. */
+/* core/emit/spirv/scalar.c - scalar and vector arithmetic of Target IR with the semantics of core/ir/scalar_ops.h on
+ * any driver: min and max keep NaN, integer division by zero is 0, narrow floats without arithmetic go through f32. */
 #include <string.h>
 
 #include "core/emit/spirv/internal.h"
@@ -8,7 +8,9 @@ static bool is_float(tsr_dtype t) { return dtype_is_float(t); }
 static bool is_signed(tsr_dtype t) { return dtype_get(t)->is_signed; }
 static int bits_of(tsr_dtype t) { return 8 * (int)tsr_dtype_size(t); }
 /* The type in which values of t are computed. */
-static tsr_dtype compute_type(tsr_dtype t) { return t == TSR_BF16 || t == TSR_F8E4M3 || t == TSR_F8E5M2 || t == TSR_TF32 ? TSR_F32 : t; }
+static tsr_dtype compute_type(tsr_dtype t) {
+  return t == TSR_BF16 || t == TSR_F8E4M3 || t == TSR_F8E5M2 || t == TSR_TF32 ? TSR_F32 : t;
+}
 
 static uint32_t keep(emitter *e, uint32_t id) {
   if (e->exact) SPV(&e->s, SEC_DECORATIONS, OpDecorate, id, DecNoContraction);
@@ -20,16 +22,19 @@ static uint32_t bool_type(emitter *e, int n) { return e_vec(e, e_bool(e), n); }
 uint32_t e_min_max(emitter *e, bool max, vt v, uint32_t a, uint32_t b) {
   uint32_t type = e_reg(e, v.t, v.n), bt = bool_type(e, v.n);
   if (v.t == TSR_BOOL) return VAL(&e->s, max ? OpLogicalOr : OpLogicalAnd, type, a, b);
-  if (!is_float(v.t)) return GLSL(e, is_signed(v.t) ? (max ? GlslSMax : GlslSMin) : (max ? GlslUMax : GlslUMin), type, a, b);
+  if (!is_float(v.t))
+    return GLSL(e, is_signed(v.t) ? (max ? GlslSMax : GlslSMin) : (max ? GlslUMax : GlslUMin), type, a, b);
   /* a when it is beyond b or NaN, else b: NaN in either operand comes through. */
-  uint32_t beyond = VAL(&e->s, max ? OpFOrdGreaterThan : OpFOrdLessThan, bt, a, b), nan = VAL(&e->s, OpFUnordNotEqual, bt, a, a);
+  uint32_t beyond = VAL(&e->s, max ? OpFOrdGreaterThan : OpFOrdLessThan, bt, a, b),
+           nan = VAL(&e->s, OpFUnordNotEqual, bt, a, a);
   return VAL(&e->s, OpSelect, type, VAL(&e->s, OpLogicalOr, bt, beyond, nan), a, b);
 }
 
 /* Division and remainder of integers: x / 0 = 0, so x rem 0 = x; the most negative number / -1 wraps. */
 static uint32_t int_div(emitter *e, bool rem, vt v, uint32_t a, uint32_t b) {
   int bits = bits_of(v.t);
-  uint32_t type = e_reg(e, v.t, v.n), bt = bool_type(e, v.n), zero = e_const_int(e, bits, 0, v.n), one = e_const_int(e, bits, 1, v.n);
+  uint32_t type = e_reg(e, v.t, v.n), bt = bool_type(e, v.n), zero = e_const_int(e, bits, 0, v.n),
+           one = e_const_int(e, bits, 1, v.n);
   uint32_t is_zero = VAL(&e->s, OpIEqual, bt, b, zero), bad = is_zero, minus = 0;
   if (is_signed(v.t)) {
     minus = VAL(&e->s, OpIEqual, bt, b, e_const_int(e, bits, -1, v.n));
@@ -45,7 +50,8 @@ static uint32_t shift(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
   /* Amounts beyond the width: 0, or the sign for shifts right of signed types. */
   int bits = bits_of(v.t);
   uint32_t type = e_reg(e, v.t, v.n), bt = bool_type(e, v.n);
-  uint32_t last = e_const_int(e, bits, bits - 1, v.n), big = VAL(&e->s, OpUGreaterThan, bt, b, last), amount = VAL(&e->s, OpSelect, type, big, last, b);
+  uint32_t last = e_const_int(e, bits, bits - 1, v.n), big = VAL(&e->s, OpUGreaterThan, bt, b, last),
+           amount = VAL(&e->s, OpSelect, type, big, last, b);
   if (code == SC_SHR && is_signed(v.t)) return VAL(&e->s, OpShiftRightArithmetic, type, a, amount);
   uint32_t r = VAL(&e->s, code == SC_SHL ? OpShiftLeftLogical : OpShiftRightLogical, type, a, amount);
   return VAL(&e->s, OpSelect, type, big, e_const_int(e, bits, 0, v.n), r);
@@ -53,7 +59,10 @@ static uint32_t shift(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
 
 static uint32_t logic(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
   bool flag = v.t == TSR_BOOL;
-  int op = code == SC_AND ? (flag ? OpLogicalAnd : OpBitwiseAnd) : code == SC_OR ? (flag ? OpLogicalOr : OpBitwiseOr) : flag ? OpLogicalNotEqual : OpBitwiseXor;
+  int op = code == SC_AND  ? (flag ? OpLogicalAnd : OpBitwiseAnd)
+           : code == SC_OR ? (flag ? OpLogicalOr : OpBitwiseOr)
+           : flag          ? OpLogicalNotEqual
+                           : OpBitwiseXor;
   return VAL(&e->s, op, e_reg(e, v.t, v.n), a, b);
 }
 
@@ -156,7 +165,8 @@ static bool fold(emitter *e, const ir_op *op) {
 
 /* x + 0, x * 1, x / 1 and division by a known divisor, for index values. */
 static bool simplify(emitter *e, const ir_op *op) {
-  if (op->n_operands != 2 || op->operands[0]->type->kind != IR_T_INDEX || op->results[0]->type->kind != IR_T_INDEX) return false;
+  if (op->n_operands != 2 || op->operands[0]->type->kind != IR_T_INDEX || op->results[0]->type->kind != IR_T_INDEX)
+    return false;
   const sv *a = e_value(e, op->operands[0]), *b = e_value(e, op->operands[1]);
   int code = op->def->code;
   uint32_t type = e_reg(e, INDEX_DTYPE(e), 1);
@@ -174,7 +184,8 @@ static bool simplify(emitter *e, const ir_op *op) {
     return true;
   }
   if ((code != SC_DIV && code != SC_REM) || b->c <= 0) return false;
-  e_define(e, op->results[0], (sv){.part = {VAL(&e->s, code == SC_DIV ? OpSDiv : OpSRem, type, a->part[0], b->part[0])}});
+  e_define(e, op->results[0],
+           (sv){.part = {VAL(&e->s, code == SC_DIV ? OpSDiv : OpSRem, type, a->part[0], b->part[0])}});
   return true;
 }
 
@@ -196,11 +207,14 @@ static uint32_t arithmetic(emitter *e, const ir_op *op, vt v, const uint32_t *x)
 }
 
 /* A scalar condition selects whole vectors: SPIR-V 1.4 allows it for OpSelect. */
-static uint32_t select_part(emitter *e, vt v, uint32_t c, uint32_t a, uint32_t b) { return VAL(&e->s, OpSelect, e_reg(e, v.t, v.n), c, a, b); }
+static uint32_t select_part(emitter *e, vt v, uint32_t c, uint32_t a, uint32_t b) {
+  return VAL(&e->s, OpSelect, e_reg(e, v.t, v.n), c, a, b);
+}
 
 static tsr_status check(emitter *e, const ir_op *op, vt v) {
   int code = op->def->code;
-  if (v.t == TSR_F64 && e_is_math(code) && code != SC_RSQRT) return e_fail(e, op, TSR_UNSUPPORTED, "cast to f32", "SPIR-V has no f64 %s", op->def->name);
+  if (v.t == TSR_F64 && e_is_math(code) && code != SC_RSQRT)
+    return e_fail(e, op, TSR_UNSUPPORTED, "cast to f32", "SPIR-V has no f64 %s", op->def->name);
   if (code == SC_COMPARE || code == SC_SELECT || code == SC_CAST || v.t != TSR_BOOL) return NULL;
   if ((code >= SC_MIN && code <= SC_XOR) || code == SC_NOT) return NULL;
   return e_fail(e, op, TSR_VERIFY_ERROR, "cast to an integer first", "not defined on bool");
@@ -232,7 +246,8 @@ tsr_status e_scalar_op(emitter *e, const ir_op *op) {
       r.part[p] = arithmetic(e, op, v, x);
     }
   }
-  if (code == SC_CAST && op->results[0]->type->kind == IR_T_INDEX && e_value(e, op->operands[0])->is_const) r.is_const = true, r.c = e_value(e, op->operands[0])->c;
+  if (code == SC_CAST && op->results[0]->type->kind == IR_T_INDEX && e_value(e, op->operands[0])->is_const)
+    r.is_const = true, r.c = e_value(e, op->operands[0])->c;
   e_define(e, op->results[0], r);
   return NULL;
 }

@@ -46,8 +46,10 @@ static void load_ids(emitter *e, const usage *u) {
   uint32_t u32 = e_int(e, 32), v3 = e_vec(e, u32, 3), id;
   int64_t subgroup = ir_get_int(e->kernel, "subgroup", 0);
   bool flat = e->block[1] == 1 && e->block[2] == 1;
-  /* Where lanes matter, thread_id is counted by subgroups, so that thread = warp * subgroup + lane holds on every driver. */
-  bool by_lane = flat && u->thread[0] && (u->lane || u->warp || u->subgroup) && subgroup > 0 && e->block[0] % subgroup == 0 && e->caps->full_subgroups;
+  /* Where lanes matter, thread_id is counted by subgroups, so that thread = warp * subgroup + lane holds on every
+   * driver. */
+  bool by_lane = flat && u->thread[0] && (u->lane || u->warp || u->subgroup) && subgroup > 0 &&
+                 e->block[0] % subgroup == 0 && e->caps->full_subgroups;
   if (u->lane || u->subgroup || by_lane) {
     spv_capability(&e->s, CapGroupNonUniform);
     e->lane = builtin(e, BuiltInSubgroupLocalInvocationId, u32);
@@ -58,7 +60,9 @@ static void load_ids(emitter *e, const usage *u) {
     e->warp = one_warp ? e_u32(e, 0) : builtin(e, BuiltInSubgroupId, u32);
   }
   if (by_lane) {
-    e->thread_id[0] = one_warp ? e->lane : VAL(&e->s, OpIAdd, u32, VAL(&e->s, OpIMul, u32, e->warp, e_u32(e, (uint32_t)subgroup)), e->lane);
+    e->thread_id[0] =
+        one_warp ? e->lane
+                 : VAL(&e->s, OpIAdd, u32, VAL(&e->s, OpIMul, u32, e->warp, e_u32(e, (uint32_t)subgroup)), e->lane);
   } else if (u->thread[0] || u->thread[1] || u->thread[2]) {
     id = builtin(e, BuiltInLocalInvocationId, v3);
     for (int i = 0; i < 3; i++) e->thread_id[i] = VAL(&e->s, OpCompositeExtract, u32, id, (uint32_t)i);
@@ -77,7 +81,9 @@ static uint32_t push_block(emitter *e, int n_push, bool rebased) {
   for (int i = 0; i < 3 && rebased; i++) w[n++] = u32;
   spv_put(&e->s, SEC_TYPES, OpTypeStruct, w, n);
   SPV(&e->s, SEC_DECORATIONS, OpDecorate, block, DecBlock);
-  for (int i = 0; i < n - 1; i++) SPV(&e->s, SEC_DECORATIONS, OpMemberDecorate, block, (uint32_t)i, DecOffset, i < n_push ? 8 * (uint32_t)i : EMIT_SPIRV_BASE + 4 * (uint32_t)(i - n_push));
+  for (int i = 0; i < n - 1; i++)
+    SPV(&e->s, SEC_DECORATIONS, OpMemberDecorate, block, (uint32_t)i, DecOffset,
+        i < n_push ? 8 * (uint32_t)i : EMIT_SPIRV_BASE + 4 * (uint32_t)(i - n_push));
   uint32_t pt = e_ptr(e, StoragePushConstant, block), var = spv_id(&e->s);
   SPV(&e->s, SEC_TYPES, OpVariable, pt, var, StoragePushConstant);
   e_interface(e, var);
@@ -86,7 +92,8 @@ static uint32_t push_block(emitter *e, int n_push, bool rebased) {
 
 static uint32_t push_member(emitter *e, uint32_t var, int i, int bits) {
   uint32_t type = e_int(e, bits);
-  return VAL(&e->s, OpLoad, type, VAL(&e->s, OpAccessChain, e_ptr(e, StoragePushConstant, type), var, e_u32(e, (uint32_t)i)));
+  return VAL(&e->s, OpLoad, type,
+             VAL(&e->s, OpAccessChain, e_ptr(e, StoragePushConstant, type), var, e_u32(e, (uint32_t)i)));
 }
 
 /* Buffer addresses from push constants (or the table they point to) to the kernel's arguments. */
@@ -100,11 +107,13 @@ static tsr_status load_args(emitter *e) {
   if (!n && !rebased) return NULL;
   uint32_t var = push_block(e, n_push, rebased);
   for (int i = 0; i < 3 && rebased; i++)
-    if (e->block_id[i]) e->block_id[i] = VAL(&e->s, OpIAdd, e_int(e, 32), e->block_id[i], push_member(e, var, n_push + i, 32));
+    if (e->block_id[i])
+      e->block_id[i] = VAL(&e->s, OpIAdd, e_int(e, 32), e->block_id[i], push_member(e, var, n_push + i, 32));
   if (n > EMIT_SPIRV_MAX_PUSH) table = push_member(e, var, 0, 64);
   for (int i = 0; i < n; i++) {
     const ir_value *a = b->args[i];
-    if (a->type->kind != IR_T_PTR) return e_fail(e, e->kernel, TSR_VERIFY_ERROR, NULL, "argument %d is not a pointer", i);
+    if (a->type->kind != IR_T_PTR)
+      return e_fail(e, e->kernel, TSR_VERIFY_ERROR, NULL, "argument %d is not a pointer", i);
     uint32_t x;
     if (table) {
       uint32_t at = VAL(&e->s, OpIAdd, u64, table, e_u64(e, 8 * (uint64_t)i));
@@ -139,7 +148,8 @@ static void preamble(emitter *e, uint32_t main_id) {
   e->glsl = spv_id(s);
   spv_string(s, SEC_IMPORTS, OpExtInstImport, &e->glsl, 1, "GLSL.std.450", NULL, 0);
   SPV(s, SEC_MODEL, OpMemoryModel, 5348, 3); /* PhysicalStorageBuffer64, Vulkan */
-  SPV(s, SEC_MODES, OpExecutionMode, main_id, ModeLocalSize, (uint32_t)e->block[0], (uint32_t)e->block[1], (uint32_t)e->block[2]);
+  SPV(s, SEC_MODES, OpExecutionMode, main_id, ModeLocalSize, (uint32_t)e->block[0], (uint32_t)e->block[1],
+      (uint32_t)e->block[2]);
   float_controls(e, main_id);
 }
 
@@ -176,7 +186,8 @@ static tsr_status check_capabilities(emitter *e) {
   const spv_words *b = &e->s.sec[SEC_CAPS];
   for (size_t i = 1; i < b->n; i += 2)
     for (size_t k = 0; k < sizeof needs / sizeof *needs; k++)
-      if (b->w[i] == needs[k].capability && !needs[k].have) return e_fail(e, e->kernel, TSR_UNSUPPORTED, "use another data type", "the device has no %s", needs[k].feature);
+      if (b->w[i] == needs[k].capability && !needs[k].have)
+        return e_fail(e, e->kernel, TSR_UNSUPPORTED, "use another data type", "the device has no %s", needs[k].feature);
   return NULL;
 }
 
@@ -187,14 +198,19 @@ static double work(const ir_op *k, const char *name) {
 
 static tsr_status check_kernel(emitter *e) {
   int64_t threads = e->block[0] * e->block[1] * e->block[2];
-  if (e->block[0] < 1 || e->block[1] < 1 || e->block[2] < 1 || threads > (e->caps->max_threads ? e->caps->max_threads : 1024))
-    return e_fail(e, e->kernel, TSR_UNSUPPORTED, "use smaller tiles", "%lld threads in a block; the device allows %d", (long long)threads, e->caps->max_threads);
+  if (e->block[0] < 1 || e->block[1] < 1 || e->block[2] < 1 ||
+      threads > (e->caps->max_threads ? e->caps->max_threads : 1024))
+    return e_fail(e, e->kernel, TSR_UNSUPPORTED, "use smaller tiles", "%lld threads in a block; the device allows %d",
+                  (long long)threads, e->caps->max_threads);
   if (e->shared_bytes > e->caps->shared_bytes)
-    return e_fail(e, e->kernel, TSR_UNSUPPORTED, "use smaller tiles", "%lld bytes of shared memory; the device has %lld", (long long)e->shared_bytes, (long long)e->caps->shared_bytes);
+    return e_fail(e, e->kernel, TSR_UNSUPPORTED, "use smaller tiles",
+                  "%lld bytes of shared memory; the device has %lld", (long long)e->shared_bytes,
+                  (long long)e->caps->shared_bytes);
   return NULL;
 }
 
-static tsr_status emit_kernel(const ir_op *k, const tsr_caps *caps, arena *a, be_kernel_desc *d, uint32_t **words, size_t *n_words) {
+static tsr_status emit_kernel(const ir_op *k, const tsr_caps *caps, arena *a, be_kernel_desc *d, uint32_t **words,
+                              size_t *n_words) {
   emitter e = {.caps = caps, .kernel = k, .a = a};
   const char *policy = ir_get_str(k, "policy", "fast");
   spv_init(&e.s, &a->al);
@@ -209,9 +225,14 @@ static tsr_status emit_kernel(const ir_op *k, const tsr_caps *caps, arena *a, be
   if (!st && !(*words = spv_finish(&e.s, a, n_words))) st = st_oom();
   spv_clear(&e.s);
   if (st) return st;
-  *d = (be_kernel_desc){.name = arena_str(a, ir_get_str(k, "sym_name", "")), .cluster = {1, 1, 1}, .subgroup = (int)ir_get_int(k, "subgroup", 0),
-                        .shared_bytes = e.shared_bytes, .n_args = k->regions[0]->n_args, .n_outputs = (int)ir_get_int(k, "outputs", 1),
-                        .flops = work(k, "flops"), .bytes = work(k, "bytes")};
+  *d = (be_kernel_desc){.name = arena_str(a, ir_get_str(k, "sym_name", "")),
+                        .cluster = {1, 1, 1},
+                        .subgroup = (int)ir_get_int(k, "subgroup", 0),
+                        .shared_bytes = e.shared_bytes,
+                        .n_args = k->regions[0]->n_args,
+                        .n_outputs = (int)ir_get_int(k, "outputs", 1),
+                        .flops = work(k, "flops"),
+                        .bytes = work(k, "bytes")};
   ir_get_ints(k, "grid", d->grid, 3);
   for (int i = 0; i < 3; i++) d->block[i] = (int)e.block[i];
   return d->name ? NULL : st_oom();
@@ -221,7 +242,8 @@ tsr_status emit_spirv(const ir_module *target, const tsr_caps *caps, arena *a, b
   int n = 0, i = 0;
   size_t total = 0;
   *out = (be_module_desc){0};
-  for (const ir_op *o = target->root->regions[0]->first; o; o = o->next) n += o->def->level == IR_TARGET && o->def->code == TG_KERNEL;
+  for (const ir_op *o = target->root->regions[0]->first; o; o = o->next)
+    n += o->def->level == IR_TARGET && o->def->code == TG_KERNEL;
   be_kernel_desc *k = arena_array(a, be_kernel_desc, n + 1);
   uint32_t **words = arena_array(a, uint32_t *, n + 1);
   size_t *n_words = arena_array(a, size_t, n + 1), *offsets = arena_array(a, size_t, n + 1);
@@ -239,7 +261,13 @@ tsr_status emit_spirv(const ir_module *target, const tsr_caps *caps, arena *a, b
     at += (uint32_t)n_words[i];
   }
   offsets[n] = 4 * (size_t)at;
-  *out = (be_module_desc){.format = BE_SPIRV, .code = code, .code_bytes = 4 * total, .offsets = offsets, .kernels = k, .n_kernels = n, .arch = caps->arch};
+  *out = (be_module_desc){.format = BE_SPIRV,
+                          .code = code,
+                          .code_bytes = 4 * total,
+                          .offsets = offsets,
+                          .kernels = k,
+                          .n_kernels = n,
+                          .arch = caps->arch};
   return NULL;
 }
 
@@ -250,7 +278,8 @@ tsr_status emit_spirv_source(const ir_module *target, const tsr_caps *caps, strb
   tsr_status st = emit_spirv(target, caps, &a, &d);
   for (int i = 0; !st && i < d.n_kernels; i++) {
     strb_printf(out, "; kernel %s\n", d.kernels[i].name);
-    emit_spirv_disassemble((const uint32_t *)(const void *)((const char *)d.code + d.offsets[i]), (d.offsets[i + 1] - d.offsets[i]) / 4, out);
+    emit_spirv_disassemble((const uint32_t *)(const void *)((const char *)d.code + d.offsets[i]),
+                           (d.offsets[i + 1] - d.offsets[i]) / 4, out);
   }
   arena_clear(&a);
   return st;

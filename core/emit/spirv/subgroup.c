@@ -1,6 +1,6 @@
-/* core/emit/spirv/subgroup.c - shuffles and reductions over the lanes of a subgroup. Reductions are butterflies of shuffles, not
- * the driver's own reduction: the order of the additions is then fixed, and NaN comes through min and max. Values of less than
- * 32 bits travel as u32, so that no extended-types feature is needed. */
+/* core/emit/spirv/subgroup.c - shuffles and reductions over the lanes of a subgroup. Reductions are butterflies of
+ * shuffles, not the driver's own reduction: the order of the additions is then fixed, and NaN comes through min and
+ * max. Values of less than 32 bits travel as u32, so that no extended-types feature is needed. */
 #include <string.h>
 
 #include "core/emit/spirv/internal.h"
@@ -33,9 +33,11 @@ static uint32_t shuffle_part(emitter *e, int op, vt v, uint32_t x, uint32_t lane
 
 /* The lane that a shuffle reads from, within aligned groups of `width`; out of range reads the own lane. */
 static uint32_t source_lane(emitter *e, const char *mode, uint32_t by, int width) {
-  uint32_t u32 = e_int(e, 32), bt = e_bool(e), lane = e_lane(e), low = VAL(&e->s, OpBitwiseAnd, u32, lane, e_u32(e, (uint32_t)width - 1));
+  uint32_t u32 = e_int(e, 32), bt = e_bool(e), lane = e_lane(e),
+           low = VAL(&e->s, OpBitwiseAnd, u32, lane, e_u32(e, (uint32_t)width - 1));
   uint32_t base = VAL(&e->s, OpISub, u32, lane, low);
-  if (!strcmp(mode, "index")) return VAL(&e->s, OpIAdd, u32, base, VAL(&e->s, OpBitwiseAnd, u32, by, e_u32(e, (uint32_t)width - 1)));
+  if (!strcmp(mode, "index"))
+    return VAL(&e->s, OpIAdd, u32, base, VAL(&e->s, OpBitwiseAnd, u32, by, e_u32(e, (uint32_t)width - 1)));
   if (!strcmp(mode, "up")) {
     uint32_t ok = VAL(&e->s, OpUGreaterThanEqual, bt, low, by);
     return VAL(&e->s, OpSelect, u32, ok, VAL(&e->s, OpISub, u32, lane, by), lane);
@@ -53,7 +55,9 @@ static tsr_status shuffle(emitter *e, const ir_op *op, int width) {
   bool is_xor = !strcmp(mode, "xor");
   uint32_t lane = is_xor ? by : source_lane(e, mode, by, width);
   sv r = {.part = {0}};
-  for (int p = 0; p < e_parts(t); p++) r.part[p] = shuffle_part(e, is_xor ? OpGroupNonUniformShuffleXor : OpGroupNonUniformShuffle, v, e_value(e, op->operands[0])->part[p], lane);
+  for (int p = 0; p < e_parts(t); p++)
+    r.part[p] = shuffle_part(e, is_xor ? OpGroupNonUniformShuffleXor : OpGroupNonUniformShuffle, v,
+                             e_value(e, op->operands[0])->part[p], lane);
   e_define(e, op->results[0], r);
   return NULL;
 }
@@ -66,7 +70,8 @@ static tsr_status reduce(emitter *e, const ir_op *op, int width) {
   for (int p = 0; p < e_parts(t); p++)
     for (int d = 1; d < width; d *= 2) {
       uint32_t other = shuffle_part(e, OpGroupNonUniformShuffleXor, v, r.part[p], e_u32(e, (uint32_t)d));
-      /* Both partners must add in the same order to get the same bits only for operations that don't commute; these do. */
+      /* Both partners must add in the same order to get the same bits only for operations that don't commute; these do.
+       */
       r.part[p] = e_combine(e, ir_get_str(op, "op", "sum"), v, r.part[p], other);
     }
   e_define(e, op->results[0], r);
@@ -77,7 +82,9 @@ tsr_status e_subgroup_op(emitter *e, const ir_op *op) {
   int subgroup = (int)ir_get_int(e->kernel, "subgroup", 0), width = (int)ir_get_int(op, "width", 0);
   if (subgroup <= 0) subgroup = e->caps->subgroup;
   if (width <= 0) width = subgroup;
-  if (width > subgroup || (width & (width - 1))) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "width %d must be a power of two up to the subgroup's %d lanes", width, subgroup);
+  if (width > subgroup || (width & (width - 1)))
+    return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "width %d must be a power of two up to the subgroup's %d lanes", width,
+                  subgroup);
   if (!e->caps->subgroup_shuffle) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "the device has no subgroup shuffle");
   return op->def->code == TG_SHUFFLE ? shuffle(e, op, width) : reduce(e, op, width);
 }

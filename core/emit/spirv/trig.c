@@ -1,12 +1,14 @@
-/* core/emit/spirv/trig.c - sine and cosine of f32 over its whole range: x = q * pi/2 + r, then a polynomial in r (the kernels are
- * Cephes'). Up to 12,000 pi/2 is subtracted in four parts of at most 11 bits, whose products with q are exact; beyond, the product
- * of x with the bits of 2/pi that matter is formed in integers (Payne and Hanek 1983), under a branch that ordinary arguments skip. */
+/* core/emit/spirv/trig.c - sine and cosine of f32 over its whole range: x = q * pi/2 + r, then a polynomial in r (the
+ * kernels are Cephes'). Up to 12,000 pi/2 is subtracted in four parts of at most 11 bits, whose products with q are
+ * exact; beyond, the product of x with the bits of 2/pi that matter is formed in integers (Payne and Hanek 1983), under
+ * a branch that ordinary arguments skip. */
 #include "core/emit/spirv/math.h"
 
 #define LIMIT 12000.0
 
 /* 32 zero bits, then the first 224 bits of 2/pi. */
-static const uint32_t two_over_pi[8] = {0, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab};
+static const uint32_t two_over_pi[8] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1,
+                                        0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab};
 
 typedef struct reduced { uint32_t r, q; } reduced; /* the remainder in [-pi/4, pi/4], and the quadrant */
 
@@ -21,24 +23,30 @@ static reduced by_parts(mx m, uint32_t x) {
 /* Word `at` (0 to 4) + i of the table. */
 static uint32_t table_word(mx m, uint32_t at, int i) {
   uint32_t w = mx_uk(m, two_over_pi[i]);
-  for (uint32_t k = 1; k < 5; k++) w = mx_upick(m, VAL(&m.e->s, OpIEqual, m.bt, at, mx_uk(m, k)), mx_uk(m, two_over_pi[i + (int)k]), w);
+  for (uint32_t k = 1; k < 5; k++)
+    w = mx_upick(m, VAL(&m.e->s, OpIEqual, m.bt, at, mx_uk(m, k)), mx_uk(m, two_over_pi[i + (int)k]), w);
   return w;
 }
 
 static uint32_t u64_of(mx m, uint32_t x) { return VAL(&m.e->s, OpUConvert, e_vec(m.e, e_int(m.e, 64), m.n), x); }
-static uint32_t op64(mx m, int op, uint32_t a, uint32_t b) { return VAL(&m.e->s, op, e_vec(m.e, e_int(m.e, 64), m.n), a, b); }
+static uint32_t op64(mx m, int op, uint32_t a, uint32_t b) {
+  return VAL(&m.e->s, op, e_vec(m.e, e_int(m.e, 64), m.n), a, b);
+}
 static uint32_t k64(mx m, uint64_t v) { return e_const_int(m.e, 64, (int64_t)v, m.n); }
 
-/* The top 64 of 96 bits of |x| * 2/pi modulo 4: 2 of the quadrant, 62 of the fraction. x = mant * 2^(e - 23); of the table the bits
- * from weight 2^1 on after that scaling are needed, those above give multiples of 4. */
+/* The top 64 of 96 bits of |x| * 2/pi modulo 4: 2 of the quadrant, 62 of the fraction. x = mant * 2^(e - 23); of the
+ * table the bits from weight 2^1 on after that scaling are needed, those above give multiples of 4. */
 static uint32_t turns(mx m, uint32_t b) {
-  uint32_t e = mx_u(m, OpShiftRightLogical, b, mx_uk(m, 23)), mant = mx_u(m, OpBitwiseOr, mx_u(m, OpBitwiseAnd, b, mx_uk(m, 0x7fffff)), mx_uk(m, 0x800000));
-  uint32_t pos = mx_u(m, OpISub, e, mx_uk(m, 127 + 23 - 30)), at = mx_u(m, OpShiftRightLogical, pos, mx_uk(m, 5)), sh = mx_u(m, OpBitwiseAnd, pos, mx_uk(m, 31));
+  uint32_t e = mx_u(m, OpShiftRightLogical, b, mx_uk(m, 23)),
+           mant = mx_u(m, OpBitwiseOr, mx_u(m, OpBitwiseAnd, b, mx_uk(m, 0x7fffff)), mx_uk(m, 0x800000));
+  uint32_t pos = mx_u(m, OpISub, e, mx_uk(m, 127 + 23 - 30)), at = mx_u(m, OpShiftRightLogical, pos, mx_uk(m, 5)),
+           sh = mx_u(m, OpBitwiseAnd, pos, mx_uk(m, 31));
   uint32_t back = mx_u(m, OpISub, mx_uk(m, 31), sh), w[3], next = table_word(m, at, 0);
   for (int i = 0; i < 3; i++) {
     uint32_t high = mx_u(m, OpShiftLeftLogical, next, sh);
     next = table_word(m, at, i + 1);
-    w[i] = mx_u(m, OpBitwiseOr, high, mx_u(m, OpShiftRightLogical, mx_u(m, OpShiftRightLogical, next, mx_uk(m, 1)), back));
+    w[i] =
+        mx_u(m, OpBitwiseOr, high, mx_u(m, OpShiftRightLogical, mx_u(m, OpShiftRightLogical, next, mx_uk(m, 1)), back));
   }
   uint32_t x = u64_of(m, mant), low = op64(m, OpIMul, x, u64_of(m, w[2]));
   uint32_t mid = op64(m, OpIAdd, op64(m, OpIMul, x, u64_of(m, w[1])), op64(m, OpShiftRightLogical, low, k64(m, 32)));
@@ -48,15 +56,21 @@ static uint32_t turns(mx m, uint32_t b) {
 static reduced by_words(mx m, uint32_t x) {
   uint32_t b = mx_bits(m, x), mag = mx_u(m, OpBitwiseAnd, b, mx_uk(m, 0x7fffffffu));
   /* Arguments of the other way and what is not finite: any whose position lies in the table. */
-  uint32_t ours = mx_and(m, VAL(&m.e->s, OpUGreaterThanEqual, m.bt, mag, mx_uk(m, 0x45800000u)), VAL(&m.e->s, OpULessThan, m.bt, mag, mx_uk(m, 0x7f800000u)));
+  uint32_t ours = mx_and(m, VAL(&m.e->s, OpUGreaterThanEqual, m.bt, mag, mx_uk(m, 0x45800000u)),
+                         VAL(&m.e->s, OpULessThan, m.bt, mag, mx_uk(m, 0x7f800000u)));
   uint32_t f = turns(m, mx_upick(m, ours, mag, mx_uk(m, 0x46000000u)));
-  uint32_t q = VAL(&m.e->s, OpUConvert, m.ut, op64(m, OpShiftRightLogical, op64(m, OpIAdd, f, k64(m, 1ull << 61)), k64(m, 62)));
-  /* The fraction, signed, times pi/2 * 2^-64: its upper 12 bits times the upper 11 of pi/2 are exact, so that one rounding counts. */
+  uint32_t q =
+      VAL(&m.e->s, OpUConvert, m.ut, op64(m, OpShiftRightLogical, op64(m, OpIAdd, f, k64(m, 1ull << 61)), k64(m, 62)));
+  /* The fraction, signed, times pi/2 * 2^-64: its upper 12 bits times the upper 11 of pi/2 are exact, so that one
+   * rounding counts. */
   uint32_t s = op64(m, OpShiftLeftLogical, f, k64(m, 2)), y = VAL(&m.e->s, OpConvertSToF, m.ft, s);
-  uint32_t head = mx_from_bits(m, mx_u(m, OpBitwiseAnd, mx_bits(m, y), mx_uk(m, 0xfffff000u))), rest = op64(m, OpISub, s, VAL(&m.e->s, OpConvertFToS, e_vec(m.e, e_int(m.e, 64), m.n), head));
+  uint32_t head = mx_from_bits(m, mx_u(m, OpBitwiseAnd, mx_bits(m, y), mx_uk(m, 0xfffff000u))),
+           rest = op64(m, OpISub, s, VAL(&m.e->s, OpConvertFToS, e_vec(m.e, e_int(m.e, 64), m.n), head));
   uint32_t tail = VAL(&m.e->s, OpConvertSToF, m.ft, rest);
   const double unit = 0x1p-64, upper = 1.5703125, lower = 1.57079632679489661923 - 1.5703125;
-  uint32_t r = mx_xadd(m, mx_xmul(m, head, mx_k(m, upper * unit)), mx_xadd(m, mx_xmul(m, head, mx_k(m, lower * unit)), mx_xmul(m, tail, mx_k(m, (upper + lower) * unit))));
+  uint32_t r =
+      mx_xadd(m, mx_xmul(m, head, mx_k(m, upper * unit)),
+              mx_xadd(m, mx_xmul(m, head, mx_k(m, lower * unit)), mx_xmul(m, tail, mx_k(m, (upper + lower) * unit))));
   uint32_t minus = VAL(&m.e->s, OpINotEqual, m.bt, mag, b);
   return (reduced){mx_pick(m, minus, mx_neg(m, r), r), mx_upick(m, minus, VAL(&m.e->s, OpSNegate, m.ut, q), q)};
 }
@@ -65,7 +79,8 @@ static reduced by_words(mx m, uint32_t x) {
 static reduced reduce_argument(mx m, uint32_t x) {
   reduced near = by_parts(m, x);
   uint32_t large = mx_cmp(m, OpFOrdGreaterThanEqual, mx_abs(m, x), mx_k(m, LIMIT));
-  uint32_t any = m.n == 1 ? large : VAL(&m.e->s, OpAny, e_bool(m.e), large), enter = spv_id(&m.e->s), merge = spv_id(&m.e->s), before = m.e->label;
+  uint32_t any = m.n == 1 ? large : VAL(&m.e->s, OpAny, e_bool(m.e), large), enter = spv_id(&m.e->s),
+           merge = spv_id(&m.e->s), before = m.e->label;
   SPV(&m.e->s, m.e->s.body, OpSelectionMerge, merge, 0);
   SPV(&m.e->s, m.e->s.body, OpBranchConditional, any, enter, merge);
   e_block(m.e, enter);
@@ -74,18 +89,22 @@ static reduced reduce_argument(mx m, uint32_t x) {
   uint32_t last = m.e->label;
   SPV(&m.e->s, m.e->s.body, OpBranch, merge);
   e_block(m.e, merge);
-  uint32_t r = VAL(&m.e->s, OpPhi, m.ft, far.r, last, near.r, before), q = VAL(&m.e->s, OpPhi, m.ut, far.q, last, near.q, before);
+  uint32_t r = VAL(&m.e->s, OpPhi, m.ft, far.r, last, near.r, before),
+           q = VAL(&m.e->s, OpPhi, m.ut, far.q, last, near.q, before);
   uint32_t finite = mx_cmp(m, OpFOrdLessThan, mx_abs(m, x), mx_inf(m));
   return (reduced){mx_pick(m, finite, r, mx_quiet(m)), q};
 }
 
 uint32_t mx_sin_cos(mx m, uint32_t x, uint32_t shift) {
-  static const double s[] = {-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1}, c[] = {2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2};
+  static const double s[] = {-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1},
+                      c[] = {2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2};
   reduced a = reduce_argument(m, x);
-  uint32_t i = mx_u(m, OpIAdd, a.q, mx_uk(m, shift)), r = a.r, z = mx_mul(m, r, r), sn = mx_fma(m, mx_mul(m, mx_poly(m, z, s, 3), z), r, r);
+  uint32_t i = mx_u(m, OpIAdd, a.q, mx_uk(m, shift)), r = a.r, z = mx_mul(m, r, r),
+           sn = mx_fma(m, mx_mul(m, mx_poly(m, z, s, 3), z), r, r);
   uint32_t cs = mx_fma(m, mx_mul(m, mx_poly(m, z, c, 3), z), z, mx_fma(m, z, mx_k(m, -0.5), mx_k(m, 1)));
   uint32_t odd = VAL(&m.e->s, OpINotEqual, m.bt, mx_u(m, OpBitwiseAnd, i, mx_uk(m, 1)), mx_uk(m, 0));
-  uint32_t y = mx_pick(m, odd, cs, sn), flip = mx_u(m, OpShiftLeftLogical, mx_u(m, OpBitwiseAnd, i, mx_uk(m, 2)), mx_uk(m, 30));
+  uint32_t y = mx_pick(m, odd, cs, sn),
+           flip = mx_u(m, OpShiftLeftLogical, mx_u(m, OpBitwiseAnd, i, mx_uk(m, 2)), mx_uk(m, 30));
   y = mx_from_bits(m, mx_u(m, OpBitwiseXor, mx_bits(m, y), flip));
   return shift ? y : mx_pick(m, mx_cmp(m, OpFOrdEqual, x, mx_k(m, 0)), x, y); /* -0 */
 }

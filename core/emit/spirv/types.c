@@ -18,7 +18,9 @@ uint32_t e_float(emitter *e, int bits) {
   return TYPE(&e->s, OpTypeFloat, (uint32_t)bits);
 }
 
-uint32_t e_vec(emitter *e, uint32_t elem, int n) { return n == 1 ? elem : TYPE(&e->s, OpTypeVector, elem, (uint32_t)n); }
+uint32_t e_vec(emitter *e, uint32_t elem, int n) {
+  return n == 1 ? elem : TYPE(&e->s, OpTypeVector, elem, (uint32_t)n);
+}
 uint32_t e_ptr(emitter *e, int storage, uint32_t type) { return TYPE(&e->s, OpTypePointer, (uint32_t)storage, type); }
 
 uint32_t e_reg(emitter *e, tsr_dtype t, int n) {

@@ -1,6 +1,7 @@
 /* core/emit/spirv/walk.c - control flow and the remaining ops of Target IR; see emit/spirv/internal.h.
- * Loops are structured (header with OpPhi, merge, continue); carried matrices live in Function variables, since drivers are
- * used to those. A loop marked `unroll` with known bounds is written out, so that array indices become constants. */
+ * Loops are structured (header with OpPhi, merge, continue); carried matrices live in Function variables, since drivers
+ * are used to those. A loop marked `unroll` with known bounds is written out, so that array indices become constants.
+ */
 #include <string.h>
 
 #include "core/emit/spirv/internal.h"
@@ -68,7 +69,8 @@ static tsr_status iterate(emitter *e, const ir_op *op, sv i, sv *cur, int n) {
   e_define(e, b->args[0], i);
   for (int k = 0; k < n; k++) e_define(e, b->args[1 + k], cur[k]);
   TSR_TRY(region(e, op, 0, &end));
-  if (end->n_operands != n) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "yields %d values for %d carried", end->n_operands, n);
+  if (end->n_operands != n)
+    return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "yields %d values for %d carried", end->n_operands, n);
   for (int k = 0; k < n; k++) cur[k] = *e_value(e, end->operands[k]);
   return NULL;
 }
@@ -82,7 +84,8 @@ static tsr_status unrolled(emitter *e, const ir_op *op, int64_t from, int64_t to
 /* x or y, by the block that control comes from. */
 static sv merged(emitter *e, const ir_type *t, const sv *x, uint32_t x_from, const sv *y, uint32_t y_from) {
   sv r = {.part = {0}};
-  for (int p = 0; p < e_parts(t); p++) r.part[p] = VAL(&e->s, OpPhi, e_type(e, t), x->part[p], x_from, y->part[p], y_from);
+  for (int p = 0; p < e_parts(t); p++)
+    r.part[p] = VAL(&e->s, OpPhi, e_type(e, t), x->part[p], x_from, y->part[p], y_from);
   return r;
 }
 
@@ -108,10 +111,10 @@ static void guard_end(emitter *e, const guard *g, const carried *c, const ir_op 
     if (!c[k].var) cur[k] = merged(e, op->results[k]->type, &g->init[k], g->before, &cur[k], last);
 }
 
-/* The test stands at the end, and under a condition before the loop unless the body `runs` at least once. llvmpipe makes this necessary:
- * it goes through a body whose test at the top has failed once more with all lanes off, makes the loads at lane-uniform addresses all
- * the same, and does so with counters of inner loops as they were left: reads up to two steps behind the end. It does branch around
- * what stands under a condition, if that has a loop in it. */
+/* The test stands at the end, and under a condition before the loop unless the body `runs` at least once. llvmpipe
+ * makes this necessary: it goes through a body whose test at the top has failed once more with all lanes off, makes the
+ * loads at lane-uniform addresses all the same, and does so with counters of inner loops as they were left: reads up to
+ * two steps behind the end. It does branch around what stands under a condition, if that has a loop in it. */
 static tsr_status looped(emitter *e, const ir_op *op, sv from, sv to, sv step, int64_t by, bool runs, sv *cur, int n) {
   const ir_block *b = op->regions[0];
   carried *c = arena_array(e->a, carried, n + 1);
@@ -120,7 +123,8 @@ static tsr_status looped(emitter *e, const ir_op *op, sv from, sv to, sv step, i
   if (!c) return st_oom();
   for (int k = 0; k < n; k++) carry_begin(e, &c[k], b->args[1 + k], &cur[k]);
   if (!runs) TSR_TRY(guard_begin(e, &g, from, to, cur, n));
-  uint32_t pre = e->label, head = spv_id(&e->s), in = spv_id(&e->s), cont = spv_id(&e->s), merge = spv_id(&e->s), i = spv_id(&e->s), next = spv_id(&e->s);
+  uint32_t pre = e->label, head = spv_id(&e->s), in = spv_id(&e->s), cont = spv_id(&e->s), merge = spv_id(&e->s),
+           i = spv_id(&e->s), next = spv_id(&e->s);
   branch(e, head);
   e_block(e, head);
   SPV(&e->s, e->s.body, OpPhi, type, i, from.part[0], pre, next, cont);
@@ -154,8 +158,10 @@ static tsr_status loop(emitter *e, const ir_op *op) {
   for (int k = 0; k < n; k++) cur[k] = *e_value(e, op->operands[3 + k]);
   bool known = from.is_const && to.is_const && step.is_const && step.c > 0;
   if (step.is_const && step.c <= 0) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "the step must be positive");
-  int64_t trips = known && to.c > from.c ? (to.c - from.c + step.c - 1) / step.c : 0, by = ir_get_int(op, "unroll_by", 0);
-  if (known && (trips <= 1 || (ir_get_bool(op, "unroll", false) && trips <= MAX_UNROLL))) return unrolled(e, op, from.c, to.c, step.c, cur, n);
+  int64_t trips = known && to.c > from.c ? (to.c - from.c + step.c - 1) / step.c : 0,
+          by = ir_get_int(op, "unroll_by", 0);
+  if (known && (trips <= 1 || (ir_get_bool(op, "unroll", false) && trips <= MAX_UNROLL)))
+    return unrolled(e, op, from.c, to.c, step.c, cur, n);
   bool split = known && by > 1 && by <= 32 && trips % by == 0;
   return looped(e, op, from, to, step, split ? by : 1, trips > 0, cur, n);
 }
@@ -180,7 +186,8 @@ static tsr_status conditional(emitter *e, const ir_op *op) {
     const ir_op *end = NULL;
     e_block(e, r ? no : yes);
     TSR_TRY(e_ops(e, op->regions[r], &end));
-    if (n && (!end || end->n_operands != n)) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "a branch yields the wrong number of values");
+    if (n && (!end || end->n_operands != n))
+      return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "a branch yields the wrong number of values");
     for (int k = 0; k < n; k++) {
       v[r][k] = *e_value(e, end->operands[k]);
       if (vars[k]) SPV(&e->s, e->s.body, OpStore, vars[k], v[r][k].part[0]);
@@ -194,7 +201,8 @@ static tsr_status conditional(emitter *e, const ir_op *op) {
     e_define(e, op->results[k], vars[k] ? (sv){.part = {0}} : merged(e, t, &v[0][k], from[0], &v[1][k], from[1]));
   }
   for (int k = 0; k < n; k++) /* loads come after all phis */
-    if (vars[k]) e_define(e, op->results[k], (sv){.part = {VAL(&e->s, OpLoad, e_type(e, op->results[k]->type), vars[k])}});
+    if (vars[k])
+      e_define(e, op->results[k], (sv){.part = {VAL(&e->s, OpLoad, e_type(e, op->results[k]->type), vars[k])}});
   return NULL;
 }
 
@@ -229,12 +237,14 @@ static void vector_op(emitter *e, const ir_op *op) {
     const ir_type *t = op->operands[0]->type;
     vt v = e_part(e, t);
     const sv *x = e_value(e, op->operands[0]);
-    r.part[0] = v.n == 1 ? x->part[0] : VAL(&e->s, OpCompositeExtract, e_reg(e, v.t, 1), x->part[at / 4], (uint32_t)(at % 4));
+    r.part[0] =
+        v.n == 1 ? x->part[0] : VAL(&e->s, OpCompositeExtract, e_reg(e, v.t, 1), x->part[at / 4], (uint32_t)(at % 4));
   } else if (code == TG_INSERT) {
     vt v = e_part(e, op->results[0]->type);
     r = *e_value(e, op->operands[1]);
     uint32_t s = e_value(e, op->operands[0])->part[0];
-    r.part[at / 4] = v.n == 1 ? s : VAL(&e->s, OpCompositeInsert, e_reg(e, v.t, v.n), s, r.part[at / 4], (uint32_t)(at % 4));
+    r.part[at / 4] =
+        v.n == 1 ? s : VAL(&e->s, OpCompositeInsert, e_reg(e, v.t, v.n), s, r.part[at / 4], (uint32_t)(at % 4));
   } else {
     vt v = e_part(e, op->results[0]->type);
     for (int p = 0; p < e_parts(op->results[0]->type); p++) {
@@ -246,7 +256,8 @@ static void vector_op(emitter *e, const ir_op *op) {
   e_define(e, op->results[0], r);
 }
 
-/* One piece: ka elements of type a to kb of type b. SPIR-V's vectors have at most 4 components, so 8 bytes and one i64 meet at two words. */
+/* One piece: ka elements of type a to kb of type b. SPIR-V's vectors have at most 4 components, so 8 bytes and one i64
+ * meet at two words. */
 static void bitcast_piece(emitter *e, tsr_dtype a, int ka, const uint32_t *in, tsr_dtype b, int kb, uint32_t *out) {
   uint32_t words[2];
   if (ka > 4 || kb > 4) {
@@ -259,26 +270,31 @@ static void bitcast_piece(emitter *e, tsr_dtype a, int ka, const uint32_t *in, t
     }
     return;
   }
-  uint32_t v = ka == 1 ? in[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, a, ka), in, ka), type = e_reg(e, b, kb);
+  uint32_t v = ka == 1 ? in[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, a, ka), in, ka),
+           type = e_reg(e, b, kb);
   if (type != e_reg(e, a, ka)) v = VAL(&e->s, OpBitcast, type, v);
   for (int k = 0; k < kb; k++) out[k] = kb == 1 ? v : VAL(&e->s, OpCompositeExtract, e_reg(e, b, 1), v, (uint32_t)k);
 }
 
-/* Same total size; SPIR-V casts between vectors whose sizes match, so values are cut into equal pieces of at most 16 bytes. */
+/* Same total size; SPIR-V casts between vectors whose sizes match, so values are cut into equal pieces of at most 16
+ * bytes. */
 static tsr_status bitcast(emitter *e, const ir_op *op) {
   const ir_type *from = op->operands[0]->type, *to = op->results[0]->type;
   vt a = e_part(e, from), b = e_part(e, to);
   int na = (from->kind == IR_T_VECTOR ? (int)from->dims[0] : 1), nb = to->kind == IR_T_VECTOR ? (int)to->dims[0] : 1;
   int sa = (int)tsr_dtype_size(a.t), sb = (int)tsr_dtype_size(b.t);
   const sv *x = e_value(e, op->operands[0]);
-  if (a.t == TSR_BOOL || b.t == TSR_BOOL || na * sa != nb * sb || na > 16 || nb > 16) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "sizes differ");
+  if (a.t == TSR_BOOL || b.t == TSR_BOOL || na * sa != nb * sb || na > 16 || nb > 16)
+    return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "sizes differ");
   uint32_t in[16], out[16];
-  for (int i = 0; i < na; i++) in[i] = a.n == 1 ? x->part[0] : VAL(&e->s, OpCompositeExtract, e_reg(e, a.t, 1), x->part[i / 4], (uint32_t)(i % 4));
+  for (int i = 0; i < na; i++)
+    in[i] = a.n == 1 ? x->part[0] : VAL(&e->s, OpCompositeExtract, e_reg(e, a.t, 1), x->part[i / 4], (uint32_t)(i % 4));
   /* Pieces of max(sa, sb) bytes: several narrow elements against one wide one. */
   int piece = sa > sb ? sa : sb, ka = piece / sa, kb = piece / sb;
   for (int i = 0; i < na * sa / piece; i++) bitcast_piece(e, a.t, ka, in + i * ka, b.t, kb, out + i * kb);
   sv r = {.part = {0}};
-  for (int p = 0; p * 4 < nb; p++) r.part[p] = b.n == 1 ? out[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, b.t, b.n), out + 4 * p, b.n);
+  for (int p = 0; p * 4 < nb; p++)
+    r.part[p] = b.n == 1 ? out[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, b.t, b.n), out + 4 * p, b.n);
   e_define(e, op->results[0], r);
   return NULL;
 }
@@ -286,7 +302,10 @@ static tsr_status bitcast(emitter *e, const ir_op *op) {
 static void position(emitter *e, const ir_op *op) {
   int axis = (int)ir_get_int(op, "axis", 0);
   axis = axis < 0 || axis > 2 ? 0 : axis;
-  uint32_t id = op->def->code == TG_THREAD_ID ? e->thread_id[axis] : op->def->code == TG_BLOCK_ID ? e->block_id[axis] : op->def->code == TG_LANE_ID ? e->lane : e->warp;
+  uint32_t id = op->def->code == TG_THREAD_ID  ? e->thread_id[axis]
+                : op->def->code == TG_BLOCK_ID ? e->block_id[axis]
+                : op->def->code == TG_LANE_ID  ? e->lane
+                                               : e->warp;
   if (op->def->code == TG_THREAD_ID && e->block[axis] == 1) {
     e_define(e, op->results[0], e_index_const(e, 0));
     return;

@@ -99,7 +99,8 @@ uint32_t spv_once(spv *s, int op, const uint32_t *w, int n, bool typed) {
   return id;
 }
 
-void spv_string(spv *s, spv_section sec, int op, const uint32_t *before, int n_before, const char *text, const uint32_t *after, int n_after) {
+void spv_string(spv *s, spv_section sec, int op, const uint32_t *before, int n_before, const char *text,
+                const uint32_t *after, int n_after) {
   size_t len = strlen(text), words = len / 4 + 1, n = 1 + (size_t)n_before + words + (size_t)n_after;
   uint32_t *p = reserve(s, sec, n);
   if (!p) return;

@@ -1,14 +1,27 @@
-/* core/emit/spirv/words.h - builds one SPIR-V module: sections of words, ids, types and constants made once, capabilities and
- * extensions collected by use. Knows the binary form only; what the words mean is emit/spirv/internal.h's business.
- * Out of memory is sticky (spv_ok at the end). Not thread-safe; one builder per module. */
+/* core/emit/spirv/words.h - builds one SPIR-V module: sections of words, ids, types and constants made once,
+ * capabilities and extensions collected by use. Knows the binary form only; what the words mean is
+ * emit/spirv/internal.h's business. Out of memory is sticky (spv_ok at the end). Not thread-safe; one builder per
+ * module. */
 #ifndef CORE_EMIT_SPIRV_WORDS_H
 #define CORE_EMIT_SPIRV_WORDS_H
 #include "core/base/arena.h"
 #include "core/emit/spirv/enum.h"
 
 typedef enum spv_section {
-  SEC_CAPS, SEC_EXTENSIONS, SEC_IMPORTS, SEC_MODEL, SEC_ENTRY, SEC_MODES, SEC_NAMES, SEC_DECORATIONS, SEC_TYPES, SEC_HEAD, SEC_VARS, SEC_BODY,
-  SEC_FUNCTIONS, N_SECTIONS
+  SEC_CAPS,
+  SEC_EXTENSIONS,
+  SEC_IMPORTS,
+  SEC_MODEL,
+  SEC_ENTRY,
+  SEC_MODES,
+  SEC_NAMES,
+  SEC_DECORATIONS,
+  SEC_TYPES,
+  SEC_HEAD,
+  SEC_VARS,
+  SEC_BODY,
+  SEC_FUNCTIONS,
+  N_SECTIONS
 } spv_section; /* HEAD: OpFunction and first label; VARS: its variables; FUNCTIONS: complete functions besides main */
 
 typedef struct spv_words {
@@ -42,7 +55,8 @@ uint32_t spv_once(spv *s, int op, const uint32_t *w, int n, bool typed);
 #define TYPE(s, op, ...) spv_once(s, op, (const uint32_t[]){__VA_ARGS__}, (int)(sizeof((const uint32_t[]){__VA_ARGS__}) / 4), false)
 #define CONST(s, op, ...) spv_once(s, op, (const uint32_t[]){__VA_ARGS__}, (int)(sizeof((const uint32_t[]){__VA_ARGS__}) / 4), true)
 /* Instructions whose operands hold a string: words before it, the string, words after it. */
-void spv_string(spv *s, spv_section sec, int op, const uint32_t *before, int n_before, const char *text, const uint32_t *after, int n_after);
+void spv_string(spv *s, spv_section sec, int op, const uint32_t *before, int n_before, const char *text,
+                const uint32_t *after, int n_after);
 
 void spv_capability(spv *s, uint32_t cap);
 void spv_extension(spv *s, const char *name);

@@ -1,5 +1,6 @@
-/* core/emit/text/emit_text.h - Target IR to C++ text for CUDA (NVRTC, --std=c++17), HIP (hipRTC, or clang -x hip -nogpulib -nogpuinc) and the
- * host emulator. The output is one self-contained translation unit: no headers, no libraries. */
+/* core/emit/text/emit_text.h - Target IR to C++ text for CUDA (NVRTC, --std=c++17), HIP (hipRTC, or clang -x hip
+ * -nogpulib -nogpuinc) and the host emulator. The output is one self-contained translation unit: no headers, no
+ * libraries. */
 #ifndef CORE_EMIT_TEXT_EMIT_TEXT_H
 #define CORE_EMIT_TEXT_EMIT_TEXT_H
 #include "core/device/caps.h"

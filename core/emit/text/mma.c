@@ -1,5 +1,5 @@
-/* core/emit/text/mma.c - wrappers of the matrix instructions: one explicit specialisation for each shape and type that a module
- * uses. Sources: PTX ISA (mma, wgmma), LLVM's BuiltinsAMDGPU.def (mfma, wmma). */
+/* core/emit/text/mma.c - wrappers of the matrix instructions: one explicit specialisation for each shape and type that
+ * a module uses. Sources: PTX ISA (mma, wgmma), LLVM's BuiltinsAMDGPU.def (mfma, wmma). */
 #include <stdio.h>
 #include <string.h>
 
@@ -52,10 +52,12 @@ static void put_operands(strb *b, const char *constraint, const char *array, int
 
 /* A warp of 32: registers of 32 bits per lane. Whole numbers wrap, as wgmma's do, so there is no .satfinite. */
 void text_cuda_mma(strb *b, const text_mma *i) {
-  int size = (int)tsr_dtype_size(i->a), na = i->m * i->k * size / 128, nb = i->n * i->k * size / 128, nc = i->m * i->n / 32;
+  int size = (int)tsr_dtype_size(i->a), na = i->m * i->k * size / 128, nb = i->n * i->k * size / 128,
+      nc = i->m * i->n / 32;
   bool whole = i->c == TSR_I32;
-  strb_printf(b, "template <> FN vec<%s, %d> mma<%d, %d, %d, %s, %s>(vec<int, %d> a, vec<int, %d> b, vec<%s, %d> c) {\n", text_type(i->c), nc, i->m, i->n,
-              i->k, text_type(i->a), text_type(i->b), na, nb, text_type(i->c), nc);
+  strb_printf(b,
+              "template <> FN vec<%s, %d> mma<%d, %d, %d, %s, %s>(vec<int, %d> a, vec<int, %d> b, vec<%s, %d> c) {\n",
+              text_type(i->c), nc, i->m, i->n, i->k, text_type(i->a), text_type(i->b), na, nb, text_type(i->c), nc);
   strb_printf(b, "  asm volatile(\"mma.sync.aligned.m%dn%dk%d.row.col.%s.%s.%s.%s {", i->m, i->n, i->k, ptx_type(i->c),
               ptx_type(i->a), ptx_type(i->b), ptx_type(i->c));
   put_registers(b, 0, nc);
@@ -82,12 +84,18 @@ void text_cuda_wgmma(strb *b, const text_mma *i) {
   int nc = i->n / 2, at = nc, na = rs ? 4 : 1;
   const char *c = text_type(i->c);
   if (rs)
-    strb_printf(b, "template <> FN void wgmma_rs<%d, %d, %s, %s, %d, %s>(%s *d, const int *a, const void *b, int lbo_b, int sbo_b) {\n", i->n, i->k,
-                text_type(i->a), text_type(i->b), i->swizzle, i->tb ? "true" : "false", c);
+    strb_printf(b,
+                "template <> FN void wgmma_rs<%d, %d, %s, %s, %d, %s>(%s *d, const int *a, const void *b, int lbo_b, "
+                "int sbo_b) {\n",
+                i->n, i->k, text_type(i->a), text_type(i->b), i->swizzle, i->tb ? "true" : "false", c);
   else
-    strb_printf(b, "template <> FN void wgmma<%d, %d, %s, %s, %d, %s, %s>(%s *d, const void *a, const void *b, int lbo_a, int sbo_a, int lbo_b, int sbo_b) {\n",
-                i->n, i->k, text_type(i->a), text_type(i->b), i->swizzle, i->ta ? "true" : "false", i->tb ? "true" : "false", c);
-  strb_printf(b, "  asm volatile(\n      \"wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s {\"\n", i->n, i->k, ptx_type(i->c), ptx_type(i->a), ptx_type(i->b));
+    strb_printf(b,
+                "template <> FN void wgmma<%d, %d, %s, %s, %d, %s, %s>(%s *d, const void *a, const void *b, int lbo_a, "
+                "int sbo_a, int lbo_b, int sbo_b) {\n",
+                i->n, i->k, text_type(i->a), text_type(i->b), i->swizzle, i->ta ? "true" : "false",
+                i->tb ? "true" : "false", c);
+  strb_printf(b, "  asm volatile(\n      \"wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s {\"\n", i->n, i->k,
+              ptx_type(i->c), ptx_type(i->a), ptx_type(i->b));
   for (int r = 0; r < nc; r += 16) {
     strb_puts(b, "      \"");
     put_registers(b, r, nc - r < 16 ? nc - r : 16);
@@ -104,7 +112,8 @@ void text_cuda_wgmma(strb *b, const text_mma *i) {
   if (!whole) strb_puts(b, ", 1, 1");
   if (narrow(i->a)) strb_printf(b, rs ? ", %d" : ", %d, %d", rs ? i->tb : i->ta, i->tb);
   strb_puts(b, ";\"\n      : ");
-  for (int r = 0; r < nc; r++) strb_printf(b, "%s\"%s\"(d[%d])", !r ? "" : r % 8 ? ", " : ",\n        ", whole ? "+r" : "+f", r);
+  for (int r = 0; r < nc; r++)
+    strb_printf(b, "%s\"%s\"(d[%d])", !r ? "" : r % 8 ? ", " : ",\n        ", whole ? "+r" : "+f", r);
   strb_puts(b, "\n      : ");
   if (rs) put_operands(b, "r", "a", 4);
   else strb_printf(b, "\"l\"(wgmma_desc<%d>(a, lbo_a, sbo_a))", i->swizzle);
@@ -167,7 +176,9 @@ static const amd_row amd_rows[] = {
 static const amd_row *amd_find(const text_mma *i, const char *arch) {
   for (size_t r = 0; r < sizeof amd_rows / sizeof *amd_rows; r++) {
     const amd_row *x = &amd_rows[r];
-    if (x->kind == (int)i->kind && x->m == i->m && x->n == i->n && x->k == i->k && x->a == i->a && x->b == i->b && !strncmp(arch, x->arch, strlen(x->arch))) return x;
+    if (x->kind == (int)i->kind && x->m == i->m && x->n == i->n && x->k == i->k && x->a == i->a && x->b == i->b &&
+        !strncmp(arch, x->arch, strlen(x->arch)))
+      return x;
   }
   return NULL;
 }
@@ -193,13 +204,20 @@ void text_hip_mma(strb *b, const text_mma *i, const char *arch) {
   bool wmma = i->kind == TEXT_IS_WMMA, iu8 = wmma && i->a == TSR_I8;
   int wave = wmma ? 32 : 64, repeat = wmma && !strncmp(arch, "gfx11", 5) ? 2 : 1;
   int na = i->m * i->k / wave * repeat, nb = i->n * i->k / wave * repeat, nc = i->m * i->n / wave;
-  const char *ea = i->a == TSR_TF32 ? "float" : text_type(i->a), *eb = i->b == TSR_TF32 ? "float" : text_type(i->b), *tc = text_type(i->c);
-  strb_printf(b, "template <> FN vec<%s, %d> %s<%d, %d, %d, %s, %s>(vec<%s, %d> a, vec<%s, %d> b, vec<%s, %d> c) {\n", tc, nc, wmma ? "wmma" : "mfma", i->m,
-              i->n, i->k, text_mma_type(i->a, arch), text_mma_type(i->b, arch), ea, na, eb, nb, tc, nc);
+  const char *ea = i->a == TSR_TF32 ? "float" : text_type(i->a), *eb = i->b == TSR_TF32 ? "float" : text_type(i->b),
+             *tc = text_type(i->c);
+  strb_printf(b, "template <> FN vec<%s, %d> %s<%d, %d, %d, %s, %s>(vec<%s, %d> a, vec<%s, %d> b, vec<%s, %d> c) {\n",
+              tc, nc, wmma ? "wmma" : "mfma", i->m, i->n, i->k, text_mma_type(i->a, arch), text_mma_type(i->b, arch),
+              ea, na, eb, nb, tc, nc);
   put_typedef(b, x->operand, "operand");
   put_typedef(b, x->acc, "accumulator");
-  char formats[32]; /* f8f6f4 has its operands' formats beside it: 0 e4m3, 1 e5m2; a scale of 0 in place 0 makes it the plain product */
+  char formats[32]; /* f8f6f4 has its operands' formats beside it: 0 e4m3, 1 e5m2; a scale of 0 in place 0 makes it the
+                       plain product */
   snprintf(formats, sizeof formats, ", %d, %d, 0, 0, 0, 0", i->a == TSR_F8E5M2, i->b == TSR_F8E5M2);
-  strb_printf(b, "  return bits<vec<%s, %d>>(%s(%sbits<operand>(a), %sbits<operand>(b), bits<accumulator>(c)%s));\n}\n", tc, nc, x->builtin, iu8 ? "true, " : "",
-              iu8 ? "true, " : "", iu8 ? ", false" : wmma ? "" : i->k == 128 ? formats : ", 0, 0, 0");
+  strb_printf(b, "  return bits<vec<%s, %d>>(%s(%sbits<operand>(a), %sbits<operand>(b), bits<accumulator>(c)%s));\n}\n",
+              tc, nc, x->builtin, iu8 ? "true, " : "", iu8 ? "true, " : "",
+              iu8           ? ", false"
+              : wmma        ? ""
+              : i->k == 128 ? formats
+                            : ", 0, 0, 0");
 }

@@ -1,5 +1,5 @@
-/* core/emit/text/prelude_cuda.c - the primitives of core/emit/text/text.h for CUDA C++: NVRTC's built-in functions and inline PTX
- * (PTX ISA 7.0 for sm_80, 8.0 for sm_90a). */
+/* core/emit/text/prelude_cuda.c - the primitives of core/emit/text/text.h for CUDA C++: NVRTC's built-in functions and
+ * inline PTX (PTX ISA 7.0 for sm_80, 8.0 for sm_90a). */
 #include "core/emit/text/text.h"
 
 static const char base[] =
@@ -92,10 +92,9 @@ static const char f8_base[] =
     "#endif\n";
 
 #define MATH1(name, f) "FN float " name "(float x) { return " f "f(x); }\nFN double " name "(double x) { return " f "(x); }\n"
-static const char math[] =
-    MATH1("fexp", "exp") MATH1("flog", "log") MATH1("ftanh", "tanh") MATH1("ferf", "erf") MATH1("fsin", "sin") MATH1("fcos", "cos")
-    "FN float fpow(float a, float b) { return powf(a, b); }\n"
-    "FN double fpow(double a, double b) { return pow(a, b); }\n";
+static const char math[] = MATH1("fexp", "exp") MATH1("flog", "log") MATH1("ftanh", "tanh") MATH1("ferf", "erf")
+    MATH1("fsin", "sin") MATH1("fcos", "cos") "FN float fpow(float a, float b) { return powf(a, b); }\n"
+                                              "FN double fpow(double a, double b) { return pow(a, b); }\n";
 
 static const char shuffle[] =
     "template <int MODE> FN unsigned shuffle_word(unsigned v, int lane, int width) {\n"
@@ -192,21 +191,32 @@ static void put_tma(strb *b, int rank) {
     strb_printf(&params, ", int c%d", i);
   }
   strb_printf(b, "FN void tma_load(const tensor_map *map, void *to, void *bar%s) {\n", strb_text(&params));
-  strb_printf(b, "  asm volatile(\"cp.async.bulk.tensor.%dd.shared::cluster.global.mbarrier::complete_tx::bytes [%%%d], [%%%d, {%s}], [%%%d];\" ::%s, \"r\"(shared_address(to)), \"l\"(map), \"r\"(shared_address(bar)) : \"memory\");\n}\n",
-              rank, rank, rank + 1, strb_text(&tuple), rank + 2, strb_text(&args) + 2);
-  strb_printf(b, "FN void tma_load_multicast(const tensor_map *map, void *to, void *bar, unsigned short mask%s) {\n", strb_text(&params));
-  strb_printf(b, "  asm volatile(\"cp.async.bulk.tensor.%dd.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%%%d], [%%%d, {%s}], [%%%d], %%%d;\" ::%s, \"r\"(shared_address(to)), \"l\"(map), \"r\"(shared_address(bar)), \"h\"(mask) : \"memory\");\n}\n",
+  strb_printf(
+      b,
+      "  asm volatile(\"cp.async.bulk.tensor.%dd.shared::cluster.global.mbarrier::complete_tx::bytes [%%%d], [%%%d, "
+      "{%s}], [%%%d];\" ::%s, \"r\"(shared_address(to)), \"l\"(map), \"r\"(shared_address(bar)) : \"memory\");\n}\n",
+      rank, rank, rank + 1, strb_text(&tuple), rank + 2, strb_text(&args) + 2);
+  strb_printf(b, "FN void tma_load_multicast(const tensor_map *map, void *to, void *bar, unsigned short mask%s) {\n",
+              strb_text(&params));
+  strb_printf(b,
+              "  asm "
+              "volatile(\"cp.async.bulk.tensor.%dd.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
+              "cluster [%%%d], [%%%d, {%s}], [%%%d], %%%d;\" ::%s, \"r\"(shared_address(to)), \"l\"(map), "
+              "\"r\"(shared_address(bar)), \"h\"(mask) : \"memory\");\n}\n",
               rank, rank, rank + 1, strb_text(&tuple), rank + 2, rank + 3, strb_text(&args) + 2);
   strb_printf(b, "FN void tma_store(const tensor_map *map, const void *from%s) {\n", strb_text(&params));
-  strb_printf(b, "  asm volatile(\"cp.async.bulk.tensor.%dd.global.shared::cta.bulk_group [%%%d, {%s}], [%%%d];\" ::%s, \"l\"(map), \"r\"(shared_address(from)) : \"memory\");\n}\n",
+  strb_printf(b,
+              "  asm volatile(\"cp.async.bulk.tensor.%dd.global.shared::cta.bulk_group [%%%d, {%s}], [%%%d];\" ::%s, "
+              "\"l\"(map), \"r\"(shared_address(from)) : \"memory\");\n}\n",
               rank, rank, strb_text(&tuple), rank + 1, strb_text(&args) + 2);
   strb_clear(&tuple);
   strb_clear(&args);
   strb_clear(&params);
 }
 
-/* A consumer gives a stage back to the other block by a plain arrive: its reads of the stage were those of wgmma, which are complete after
- * wgmma.wait_group, so nothing of its own has to be made visible, and `.release.cluster` would cost a fence of the whole GPU in each step. */
+/* A consumer gives a stage back to the other block by a plain arrive: its reads of the stage were those of wgmma, which
+ * are complete after wgmma.wait_group, so nothing of its own has to be made visible, and `.release.cluster` would cost
+ * a fence of the whole GPU in each step. */
 static const char cluster[] =
     "FN void cluster_sync() { asm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\"); }\n"
     "FN void cluster_arrive() { asm volatile(\"barrier.cluster.arrive.release.aligned;\" ::: \"memory\"); }\n"
@@ -285,10 +295,14 @@ void text_cuda_base(strb *b, const text_use *u) {
 void text_cuda_typed(strb *b, const text_use *u) {
   if (u->features & TEXT_LDMATRIX) strb_puts(b, ldmatrix);
   if (u->features & TEXT_STMATRIX) strb_puts(b, stmatrix);
-  if (u->features & TEXT_MMA) strb_puts(b, "template <int M, int N, int K, class A, class B, int NA, int NB, class V> FN V mma(vec<int, NA> a, vec<int, NB> b, V c);\n");
+  if (u->features & TEXT_MMA)
+    strb_puts(b, "template <int M, int N, int K, class A, class B, int NA, int NB, class V> FN V mma(vec<int, NA> a, "
+                 "vec<int, NB> b, V c);\n");
   if (u->features & TEXT_WGMMA) {
-    strb_puts(b, "template <int N, int K, class A, class B, int SWIZZLE, bool TA, bool TB, class C> FN void wgmma(C *d, const void *a, const void *b, int lbo_a, int sbo_a, int lbo_b, int sbo_b);\n"
-                 "template <int N, int K, class A, class B, int SWIZZLE, bool TB, class C> FN void wgmma_rs(C *d, const int *a, const void *b, int lbo_b, int sbo_b);\n");
+    strb_puts(b, "template <int N, int K, class A, class B, int SWIZZLE, bool TA, bool TB, class C> FN void wgmma(C "
+                 "*d, const void *a, const void *b, int lbo_a, int sbo_a, int lbo_b, int sbo_b);\n"
+                 "template <int N, int K, class A, class B, int SWIZZLE, bool TB, class C> FN void wgmma_rs(C *d, "
+                 "const int *a, const void *b, int lbo_b, int sbo_b);\n");
   }
   for (int i = 0; i < u->n_mma; i++) {
     if (u->mma[i].kind == TEXT_IS_MMA) text_cuda_mma(b, &u->mma[i]);

@@ -1,5 +1,5 @@
-/* core/emit/text/prelude_hip.c - the primitives of core/emit/text/text.h for HIP C++ by clang's own AMDGPU builtins: no ROCm header and
- * no device library, so the scalar functions are written out here. */
+/* core/emit/text/prelude_hip.c - the primitives of core/emit/text/text.h for HIP C++ by clang's own AMDGPU builtins: no
+ * ROCm header and no device library, so the scalar functions are written out here. */
 #include <string.h>
 
 #include "core/emit/text/text.h"
@@ -236,18 +236,22 @@ static const char shuffle[] =
     "  return __builtin_amdgcn_ds_bpermute(from * 4, v);\n"
     "}\n";
 
-/* Not by clang's builtin: LLVM waits for all of its loads before any later read of LDS, as it can't tell the stages apart (and clang 19
- * fails on it). LDS addresses of a wave come from m0, which must be set one state earlier. */
+/* Not by clang's builtin: LLVM waits for all of its loads before any later read of LDS, as it can't tell the stages
+ * apart (and clang 19 fails on it). LDS addresses of a wave come from m0, which must be set one state earlier. */
 static void put_lds_load(strb *b, const char *arch) {
   bool cdna2 = !strcmp(arch, "gfx90a"); /* the name and the width of 16 bytes are gfx940's and gfx950's */
   strb_puts(b, "template <int BYTES> FN void lds_load(void *to, const void *from) {\n"
                "  unsigned at = __builtin_amdgcn_readfirstlane((unsigned)(unsigned long)(__attribute__((address_space(3))) void *)to);\n");
-  if (!cdna2) strb_puts(b, "  if constexpr (BYTES == 16) asm volatile(\"s_nop 0\\n\\tglobal_load_lds_dwordx4 %0, off\" ::\"v\"(from), \"{m0}\"(at) : \"memory\");\n  else ");
+  if (!cdna2)
+    strb_puts(b, "  if constexpr (BYTES == 16) asm volatile(\"s_nop 0\\n\\tglobal_load_lds_dwordx4 %0, off\" "
+                 "::\"v\"(from), \"{m0}\"(at) : \"memory\");\n  else ");
   else strb_puts(b, "  static_assert(BYTES == 4, \"gfx90a loads words\");\n  ");
-  strb_printf(b, "asm volatile(\"s_nop 0\\n\\t%s\" ::\"v\"(from), \"{m0}\"(at) : \"memory\");\n}\n", cdna2 ? "global_load_dword %0, off lds" : "global_load_lds_dword %0, off");
+  strb_printf(b, "asm volatile(\"s_nop 0\\n\\t%s\" ::\"v\"(from), \"{m0}\"(at) : \"memory\");\n}\n",
+              cdna2 ? "global_load_dword %0, off lds" : "global_load_lds_dword %0, off");
 }
 
-/* s_waitcnt's fields by generation: vmcnt is bits 3:0 and 15:14 (gfx9, gfx10), bits 15:10 (gfx11); gfx12 has an instruction per counter. */
+/* s_waitcnt's fields by generation: vmcnt is bits 3:0 and 15:14 (gfx9, gfx10), bits 15:10 (gfx11); gfx12 has an
+ * instruction per counter. */
 static void put_waits(strb *b, const char *arch) {
   if (!strncmp(arch, "gfx12", 5))
     strb_puts(b, "template <int VM, int LGKM> FN void waitcnt() {\n"
@@ -255,14 +259,16 @@ static void put_waits(strb *b, const char *arch) {
                  "  if constexpr (LGKM >= 0) asm volatile(\"s_wait_dscnt %0\" ::\"n\"(LGKM) : \"memory\");\n"
                  "}\n");
   else
-    strb_printf(b, "template <int VM, int LGKM> FN void waitcnt() {\n"
-                   "  constexpr int vm = VM < 0 ? 63 : VM, lgkm = LGKM < 0 ? %d : LGKM;\n"
-                   "  asm volatile(\"\" ::: \"memory\");\n"
-                   "  __builtin_amdgcn_s_waitcnt(%s);\n"
-                   "  asm volatile(\"\" ::: \"memory\");\n"
-                   "}\n",
+    strb_printf(b,
+                "template <int VM, int LGKM> FN void waitcnt() {\n"
+                "  constexpr int vm = VM < 0 ? 63 : VM, lgkm = LGKM < 0 ? %d : LGKM;\n"
+                "  asm volatile(\"\" ::: \"memory\");\n"
+                "  __builtin_amdgcn_s_waitcnt(%s);\n"
+                "  asm volatile(\"\" ::: \"memory\");\n"
+                "}\n",
                 !strncmp(arch, "gfx9", 4) ? 15 : 63,
-                !strncmp(arch, "gfx11", 5) ? "7 | lgkm << 4 | vm << 10" : "(vm & 15) | 7 << 4 | lgkm << 8 | (vm >> 4) << 14");
+                !strncmp(arch, "gfx11", 5) ? "7 | lgkm << 4 | vm << 10"
+                                           : "(vm & 15) | 7 << 4 | lgkm << 8 | (vm >> 4) << 14");
   strb_puts(b, "template <int N> FN void settle(int (&r)[N]) {\n"
                "#pragma unroll\n"
                "  for (int i = 0; i < N; i++) asm volatile(\"\" : \"+v\"(r[i]));\n"
@@ -290,8 +296,12 @@ void text_hip_base(strb *b, const text_use *u) {
 }
 
 void text_hip_typed(strb *b, const text_use *u) {
-  if (u->features & TEXT_MFMA) strb_puts(b, "template <int M, int N, int K, class A, class B, class EA, class EB, int NA, int NB, class V> FN V mfma(vec<EA, NA> a, vec<EB, NB> b, V c);\n");
-  if (u->features & TEXT_WMMA) strb_puts(b, "template <int M, int N, int K, class A, class B, class EA, class EB, int NA, int NB, class V> FN V wmma(vec<EA, NA> a, vec<EB, NB> b, V c);\n");
+  if (u->features & TEXT_MFMA)
+    strb_puts(b, "template <int M, int N, int K, class A, class B, class EA, class EB, int NA, int NB, class V> FN V "
+                 "mfma(vec<EA, NA> a, vec<EB, NB> b, V c);\n");
+  if (u->features & TEXT_WMMA)
+    strb_puts(b, "template <int M, int N, int K, class A, class B, class EA, class EB, int NA, int NB, class V> FN V "
+                 "wmma(vec<EA, NA> a, vec<EB, NB> b, V c);\n");
   for (int i = 0; i < u->n_mma; i++)
     if (u->mma[i].kind == TEXT_IS_MFMA || u->mma[i].kind == TEXT_IS_WMMA) text_hip_mma(b, &u->mma[i], u->arch);
 }

@@ -1,5 +1,6 @@
-/* core/emit/text/print.h - the state of the C-like printer while it walks a kernel; shared by text.c (structure), emit/text/scalar.c
- * (scalar ops) and emit/text/vendor.c (vendor ops). The C++ expression of each value is kept in ir_value.data. */
+/* core/emit/text/print.h - the state of the C-like printer while it walks a kernel; shared by text.c (structure),
+ * emit/text/scalar.c (scalar ops) and emit/text/vendor.c (vendor ops). The C++ expression of each value is kept in
+ * ir_value.data. */
 #ifndef CORE_EMIT_TEXT_PRINT_H
 #define CORE_EMIT_TEXT_PRINT_H
 #include "core/emit/text/text.h"

@@ -1,5 +1,5 @@
-/* core/emit/text/scalar.c - C++ expressions of the scalar operations (core/ir/scalar_ops.h), on scalars or one element of
- * vectors. Narrow floats are computed in f32 and rounded; integers wrap, so they are computed unsigned. */
+/* core/emit/text/scalar.c - C++ expressions of the scalar operations (core/ir/scalar_ops.h), on scalars or one element
+ * of vectors. Narrow floats are computed in f32 and rounded; integers wrap, so they are computed unsigned. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +18,10 @@ static const char *element_type(text_printer *p, const ir_type *t) {
 static const char *float_literal(text_printer *p, tsr_dtype t, double v) {
   char s[48];
   if (isnan(v) || isinf(v)) {
-    const char *pos = t == TSR_F64 ? isnan(v) ? "bits<double>(0x7ff8000000000000ull)" : "bits<double>(0x7ff0000000000000ull)"
-                                   : isnan(v) ? "bits<float>(0x7fc00000u)" : "bits<float>(0x7f800000u)";
+    const char *pos = t == TSR_F64
+                          ? isnan(v) ? "bits<double>(0x7ff8000000000000ull)" : "bits<double>(0x7ff0000000000000ull)"
+                      : isnan(v) ? "bits<float>(0x7fc00000u)"
+                                 : "bits<float>(0x7f800000u)";
     const char *x = v < 0 ? text_fmt(p, "-%s", pos) : pos;
     return is_narrow(t) ? text_fmt(p, "%s(%s)", text_storage(t), x) : x;
   }
@@ -38,13 +40,15 @@ const char *text_const(text_printer *p, const ir_type *t, const ir_attr *value) 
   }
   long long i = whole ? (long long)value->u.i : (long long)value->u.f;
   if (!is_index(t) && t->dtype == TSR_BOOL) return i ? "true" : "false";
-  if (!is_index(t) && t->dtype == TSR_I64) return i == INT64_MIN ? "(-9223372036854775807ll - 1)" : text_fmt(p, "%lldll", i);
+  if (!is_index(t) && t->dtype == TSR_I64)
+    return i == INT64_MIN ? "(-9223372036854775807ll - 1)" : text_fmt(p, "%lldll", i);
   if (i == INT32_MIN) return "(-2147483647 - 1)";
   return text_fmt(p, "%lld", i);
 }
 
 static const char *cast(text_printer *p, const ir_type *from, const ir_type *to, const char *x) {
-  tsr_dtype f = is_index(from) ? p->wide ? TSR_I64 : TSR_I32 : from->dtype, t = is_index(to) ? p->wide ? TSR_I64 : TSR_I32 : to->dtype;
+  tsr_dtype f = is_index(from) ? p->wide ? TSR_I64 : TSR_I32 : from->dtype,
+            t = is_index(to) ? p->wide ? TSR_I64 : TSR_I32 : to->dtype;
   const char *type = text_storage(t);
   if (f == t) return x;
   if (t == TSR_BOOL) return text_fmt(p, "(%s != 0)", is_narrow(f) ? text_fmt(p, "float(%s)", x) : x);
@@ -52,32 +56,42 @@ static const char *cast(text_printer *p, const ir_type *from, const ir_type *to,
     if (t == TSR_TF32) return text_fmt(p, "tf32_round(to_odd((long long)(%s)))", x);
     if (is_narrow(t)) return text_fmt(p, "%s(to_odd((long long)(%s)))", type, x);
   }
-  if (t == TSR_TF32) return text_fmt(p, "tf32_round(%s)", f == TSR_F64 ? text_fmt(p, "to_odd(%s)", x) : text_fmt(p, "float(%s)", x));
-  if (is_narrow(t)) return text_fmt(p, f == TSR_F64 || f == TSR_F32 || f == TSR_TF32 ? "%s(%s)" : "%s(float(%s))", type, x);
-  if (dtype_is_float(f) && !dtype_is_float(t)) return text_fmt(p, is_narrow(f) ? "to_int<%s>(float(%s))" : "to_int<%s>(%s)", type, x);
-  if (!dtype_is_float(f) && f != TSR_BOOL && !dtype_is_float(t) && tsr_dtype_size(t) <= tsr_dtype_size(f)) return text_fmt(p, "narrow<%s>(%s)", type, x);
-  return text_fmt(p, is_narrow(f) ? "%s(float(%s))" : "%s(%s)", strchr(type, ' ') ? text_fmt(p, "(%s)", type) : type, x);
+  if (t == TSR_TF32)
+    return text_fmt(p, "tf32_round(%s)", f == TSR_F64 ? text_fmt(p, "to_odd(%s)", x) : text_fmt(p, "float(%s)", x));
+  if (is_narrow(t))
+    return text_fmt(p, f == TSR_F64 || f == TSR_F32 || f == TSR_TF32 ? "%s(%s)" : "%s(float(%s))", type, x);
+  if (dtype_is_float(f) && !dtype_is_float(t))
+    return text_fmt(p, is_narrow(f) ? "to_int<%s>(float(%s))" : "to_int<%s>(%s)", type, x);
+  if (!dtype_is_float(f) && f != TSR_BOOL && !dtype_is_float(t) && tsr_dtype_size(t) <= tsr_dtype_size(f))
+    return text_fmt(p, "narrow<%s>(%s)", type, x);
+  return text_fmt(p, is_narrow(f) ? "%s(float(%s))" : "%s(%s)", strchr(type, ' ') ? text_fmt(p, "(%s)", type) : type,
+                  x);
 }
 
 /* Wrapping arithmetic: + - * on integers. */
 static const char *wrap(text_printer *p, const ir_type *t, const char *a, const char *sign, const char *b) {
   if (is_index(t)) return text_fmt(p, "(%s %s %s)", a, sign, b);
   if (t->dtype == TSR_I32) return text_fmt(p, "int(unsigned(%s) %s unsigned(%s))", a, sign, b);
-  if (t->dtype == TSR_I64) return text_fmt(p, "(long long)((unsigned long long)(%s) %s (unsigned long long)(%s))", a, sign, b);
+  if (t->dtype == TSR_I64)
+    return text_fmt(p, "(long long)((unsigned long long)(%s) %s (unsigned long long)(%s))", a, sign, b);
   return text_fmt(p, "(%s)(%s %s %s)", text_storage(t->dtype), a, sign, b);
 }
 
 static const char *const float_calls[SC_N] = {
-    [SC_EXP] = "fexp", [SC_LOG] = "flog", [SC_SQRT] = "fsqrt", [SC_RSQRT] = "frsqrt", [SC_TANH] = "ftanh", [SC_ERF] = "ferf",
-    [SC_SIN] = "fsin", [SC_COS] = "fcos", [SC_FLOOR] = "ffloor", [SC_SIGMOID] = "sigmoid", [SC_GELU] = "gelu", [SC_GELU_TANH] = "gelu_tanh",
-    [SC_SILU] = "silu", [SC_ABS] = "fabs_", [SC_POW] = "fpow", [SC_REM] = "ffmod", [SC_MIN] = "fmin_nan", [SC_MAX] = "fmax_nan", [SC_FMA] = "ffma",
+    [SC_EXP] = "fexp",     [SC_LOG] = "flog",        [SC_SQRT] = "fsqrt", [SC_RSQRT] = "frsqrt",
+    [SC_TANH] = "ftanh",   [SC_ERF] = "ferf",        [SC_SIN] = "fsin",   [SC_COS] = "fcos",
+    [SC_FLOOR] = "ffloor", [SC_SIGMOID] = "sigmoid", [SC_GELU] = "gelu",  [SC_GELU_TANH] = "gelu_tanh",
+    [SC_SILU] = "silu",    [SC_ABS] = "fabs_",       [SC_POW] = "fpow",   [SC_REM] = "ffmod",
+    [SC_MIN] = "fmin_nan", [SC_MAX] = "fmax_nan",    [SC_FMA] = "ffma",
 };
 
 static const char *float_op(text_printer *p, int code, const char *const *x, int n) {
   static const char *const signs[] = {[SC_ADD] = "+", [SC_SUB] = "-", [SC_MUL] = "*", [SC_DIV] = "/"};
   if (code <= SC_DIV) return text_fmt(p, "(%s %s %s)", x[0], signs[code], x[1]);
   if (code == SC_NEG) return text_fmt(p, "(-%s)", x[0]);
-  if (code == SC_RELU) return text_fmt(p, "fmax_nan(%s, decltype(+%s)(0))", x[0], x[0]); /* the plus: an element of a vector is a reference */
+  if (code == SC_RELU)
+    return text_fmt(p, "fmax_nan(%s, decltype(+%s)(0))", x[0],
+                    x[0]); /* the plus: an element of a vector is a reference */
   if (!float_calls[code]) return "0";
   return n == 1 ? text_fmt(p, "%s(%s)", float_calls[code], x[0])
          : n == 2 ? text_fmt(p, "%s(%s, %s)", float_calls[code], x[0], x[1])
@@ -94,7 +108,8 @@ static const char *int_op(text_printer *p, const ir_type *t, int code, const cha
   case SC_DIV:
   case SC_REM: {
     const ir_op *d = op->operands[1]->def;
-    bool plain = d && d->def->code == TG_CONST && ir_get_attr(d, "value")->u.i > 0 && ir_get_attr(d, "value")->kind == IR_A_INT;
+    bool plain =
+        d && d->def->code == TG_CONST && ir_get_attr(d, "value")->u.i > 0 && ir_get_attr(d, "value")->kind == IR_A_INT;
     if (plain && is_index(t)) return text_fmt(p, code == SC_DIV ? "(%s / %s)" : "(%s %% %s)", x[0], x[1]);
     return text_fmt(p, code == SC_DIV ? "idiv<%s>(%s, %s)" : "irem<%s>(%s, %s)", type, x[0], x[1]);
   }
@@ -104,7 +119,9 @@ static const char *int_op(text_printer *p, const ir_type *t, int code, const cha
   case SC_AND: return text_fmt(p, is_bool ? "(%s && %s)" : "(%s & %s)", x[0], x[1]);
   case SC_OR: return text_fmt(p, is_bool ? "(%s || %s)" : "(%s | %s)", x[0], x[1]);
   case SC_XOR: return text_fmt(p, is_bool ? "(%s != %s)" : "(%s ^ %s)", x[0], x[1]);
-  case SC_SHL: return is_index(t) || t->dtype == TSR_I32 ? text_fmt(p, "int(unsigned(%s) << %s)", x[0], x[1]) : text_fmt(p, "(%s)((unsigned long long)(%s) << %s)", type, x[0], x[1]);
+  case SC_SHL:
+    return is_index(t) || t->dtype == TSR_I32 ? text_fmt(p, "int(unsigned(%s) << %s)", x[0], x[1])
+                                              : text_fmt(p, "(%s)((unsigned long long)(%s) << %s)", type, x[0], x[1]);
   case SC_SHR: return text_fmt(p, "(%s >> %s)", x[0], x[1]);
   case SC_NOT: return text_fmt(p, is_bool ? "!%s" : "(%s)(~%s)", is_bool ? x[0] : type, x[0]);
   case SC_NEG: return wrap(p, t, "0", "-", x[0]);
@@ -116,7 +133,8 @@ static const char *int_op(text_printer *p, const ir_type *t, int code, const cha
 }
 
 static const char *compare(text_printer *p, const ir_op *op, const char *const *x) {
-  static const char *const names[] = {"eq", "ne", "lt", "le", "gt", "ge"}, *const signs[] = {"==", "!=", "<", "<=", ">", ">="};
+  static const char *const names[] = {"eq", "ne", "lt", "le", "gt", "ge"}, *const signs[] = {"==", "!=", "<",
+                                                                                             "<=", ">",  ">="};
   const char *pred = ir_get_str(op, "predicate", "eq");
   int i = 0;
   while (i < 5 && strcmp(pred, names[i])) i++;

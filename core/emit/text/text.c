@@ -1,5 +1,6 @@
-/* core/emit/text/text.c - Target IR to C++ text: modules, kernels, control flow, memory. See core/emit/text/text.h for the three parts of the
- * output. One statement per op; constants and index arithmetic with a single use are written into the place of use. */
+/* core/emit/text/text.c - Target IR to C++ text: modules, kernels, control flow, memory. See core/emit/text/text.h for
+ * the three parts of the output. One statement per op; constants and index arithmetic with a single use are written
+ * into the place of use. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -42,10 +43,13 @@ void text_line(text_printer *p, const char *fmt, ...) {
 }
 
 static bool taken(const text_printer *p, const char *s) {
-  static const char *const words[] = {"smem", "vec", "bits", "take", "put", "mma", "mfma", "wmma", "elect", "barrier", "shuffle", "wgmma", "int", "float",
-                                      "double", "bool", "char", "short", "long", "for", "if", "else", "do", "while", "const", "new", "this", "exp", "log",
-                                      "auto", "static", "union", "struct", "class", "f16", "bf16", "tf32", "sigmoid", "gelu", "silu", "most", "least", "and", "or",
-                                      "xor", "not", "asm", "return", "void", "signed", "unsigned", "word", "pieces", "template", "operator", "true", "false", "min", "max"};
+  static const char *const words[] = {
+      "smem",     "vec",   "bits",   "take",     "put",      "mma",  "mfma",  "wmma",    "elect", "barrier",
+      "shuffle",  "wgmma", "int",    "float",    "double",   "bool", "char",  "short",   "long",  "for",
+      "if",       "else",  "do",     "while",    "const",    "new",  "this",  "exp",     "log",   "auto",
+      "static",   "union", "struct", "class",    "f16",      "bf16", "tf32",  "sigmoid", "gelu",  "silu",
+      "most",     "least", "and",    "or",       "xor",      "not",  "asm",   "return",  "void",  "signed",
+      "unsigned", "word",  "pieces", "template", "operator", "true", "false", "min",     "max"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(words[i], s)) return true;
   for (size_t i = 0; i < p->n_names; i++)
@@ -101,7 +105,8 @@ const char *text_address(text_printer *p, const ir_op *op, int i) {
 
 /* Bytes of one access and how many accesses make up the value, by the alignment known. */
 static int access_parts(const ir_op *op, const ir_type *t, int *part) {
-  int n = t->kind == IR_T_VECTOR ? (int)t->dims[0] : 1, size = (int)tsr_dtype_size(t->dtype), align = (int)ir_get_int(op, "align", 0);
+  int n = t->kind == IR_T_VECTOR ? (int)t->dims[0] : 1, size = (int)tsr_dtype_size(t->dtype),
+      align = (int)ir_get_int(op, "align", 0);
   *part = n;
   if (align <= 0 || n == 1) return 1;
   while (*part > 1 && *part * size > align && !(*part * size > 16 && align >= 16)) *part /= 2;
@@ -111,7 +116,10 @@ static int access_parts(const ir_op *op, const ir_type *t, int *part) {
 static void put_load(text_printer *p, ir_op *op) {
   const ir_type *t = op->results[0]->type;
   bool shared = !strcmp(op->operands[0]->type->use ? op->operands[0]->type->use : "", "shared");
-  const char *fn = shared ? "ld_shared" : ir_get_bool(op, "streaming", false) ? "ld_global_stream" : "ld_global", *at = text_address(p, op, 0);
+  const char *fn = shared                                ? "ld_shared"
+                   : ir_get_bool(op, "streaming", false) ? "ld_global_stream"
+                                                         : "ld_global",
+             *at = text_address(p, op, 0);
   int part, n = access_parts(op, t, &part);
   if (n == 1) {
     text_define(p, op->results[0], text_fmt(p, "%s<%s>(%s)", fn, text_value_type(p, t), at));
@@ -128,11 +136,18 @@ static void put_load(text_printer *p, ir_op *op) {
 static void put_store(text_printer *p, ir_op *op) {
   const ir_type *t = op->operands[0]->type;
   bool shared = !strcmp(op->operands[1]->type->use ? op->operands[1]->type->use : "", "shared");
-  const char *fn = shared ? "st_shared" : ir_get_bool(op, "streaming", false) ? "st_global_stream" : "st_global", *at = text_address(p, op, 1);
+  const char *fn = shared                                ? "st_shared"
+                   : ir_get_bool(op, "streaming", false) ? "st_global_stream"
+                                                         : "st_global",
+             *at = text_address(p, op, 1);
   const char *v = text_expr(op->operands[0]);
   int part, n = access_parts(op, t, &part);
   for (int i = 0; i < n; i++) {
-    if (n == 1) text_line(p, "%s(%s, %s);", fn, at, t->kind == IR_T_SCALAR || t->kind == IR_T_VECTOR ? text_fmt(p, "%s(%s)", strchr(text_value_type(p, t), ' ') ? "" : text_value_type(p, t), v) : v);
+    if (n == 1)
+      text_line(p, "%s(%s, %s);", fn, at,
+                t->kind == IR_T_SCALAR || t->kind == IR_T_VECTOR
+                    ? text_fmt(p, "%s(%s)", strchr(text_value_type(p, t), ' ') ? "" : text_value_type(p, t), v)
+                    : v);
     else if (part == 1) text_line(p, "%s(%s + %d, %s[%d]);", fn, at, i, v, i);
     else text_line(p, "%s(%s + %d, take<%d>(&%s[%d]));", fn, at, i * part, part, v, i * part);
   }
@@ -156,8 +171,8 @@ static void put_array(text_printer *p, ir_op *op) {
 
 static tsr_status put_block(text_printer *p, ir_block *r, ir_value *const *targets);
 
-/* Could assigning another target first change what v says? So for the region's own arguments, and for index expressions, which
- * may have been written into this place. */
+/* Could assigning another target first change what v says? So for the region's own arguments, and for index
+ * expressions, which may have been written into this place. */
 static bool needs_temporary(const ir_op *yield, const ir_value *v, int i) {
   if (yield->n_operands == 1) return false;
   if (v->type->kind == IR_T_INDEX) return true;
@@ -195,7 +210,8 @@ static tsr_status put_for(text_printer *p, ir_op *op) {
   if (ir_get_bool(op, "unroll", false)) strb_puts(p->b, "#pragma unroll\n");
   else if (by) strb_printf(p->b, "#pragma unroll %d\n", by);
   const char *i = text_name(p, r->args[0]);
-  text_line(p, "for (%s %s = %s; %s < %s; %s += %s) {", type, i, text_expr(op->operands[0]), i, text_expr(op->operands[1]), i, text_expr(op->operands[2]));
+  text_line(p, "for (%s %s = %s; %s < %s; %s += %s) {", type, i, text_expr(op->operands[0]), i,
+            text_expr(op->operands[1]), i, text_expr(op->operands[2]));
   p->indent++;
   TSR_TRY(put_block(p, r, op->results));
   p->indent--;
@@ -258,7 +274,8 @@ static void put_vector(text_printer *p, ir_op *op) {
   ir_value *r = op->results[0];
   const char *list = "";
   if (op->def->code == TG_VECTOR) {
-    for (int i = 0; i < op->n_operands; i++) list = text_fmt(p, i ? "%s, %s" : "%s%s", list, text_expr(op->operands[i]));
+    for (int i = 0; i < op->n_operands; i++)
+      list = text_fmt(p, i ? "%s, %s" : "%s%s", list, text_expr(op->operands[i]));
     text_define(p, r, text_fmt(p, "{{%s}}", list));
     return;
   }
@@ -272,16 +289,21 @@ static void put_exchange(text_printer *p, ir_op *op) {
   int width = (int)ir_get_int(op, "width", 0);
   if (!width) width = p->caps->subgroup ? p->caps->subgroup : 32;
   if (op->def->code == TG_WARP_REDUCE) {
-    text_define(p, op->results[0], text_fmt(p, "warp_reduce<op_%s>(%s, %d)", ir_get_str(op, "op", "sum"), text_expr(op->operands[0]), width));
+    text_define(
+        p, op->results[0],
+        text_fmt(p, "warp_reduce<op_%s>(%s, %d)", ir_get_str(op, "op", "sum"), text_expr(op->operands[0]), width));
     return;
   }
   int m = 0;
   while (m < 3 && strcmp(modes[m], ir_get_str(op, "mode", "xor"))) m++;
-  text_define(p, op->results[0], text_fmt(p, "shuffle<%d>(%s, %s, %d)", m, text_expr(op->operands[0]), text_expr(op->operands[1]), width));
+  text_define(p, op->results[0],
+              text_fmt(p, "shuffle<%d>(%s, %s, %d)", m, text_expr(op->operands[0]), text_expr(op->operands[1]), width));
 }
 
 /* Arguments of the kernel that maps are made of keep their order: the runtime passes maps after the buffers. */
-static void put_map(text_printer *p, ir_op *op) { op->results[0]->data = (void *)(uintptr_t)text_fmt(p, "map%d", p->n_maps++); }
+static void put_map(text_printer *p, ir_op *op) {
+  op->results[0]->data = (void *)(uintptr_t)text_fmt(p, "map%d", p->n_maps++);
+}
 
 static tsr_status put_op(text_printer *p, ir_op *op, ir_value *const *targets) {
   int code = op->def->code;
@@ -293,16 +315,30 @@ static tsr_status put_op(text_printer *p, ir_op *op, ir_value *const *targets) {
   }
   switch (code) {
   case TG_CONST: put_const(p, op); return NULL;
-  case TG_THREAD_ID: text_define(p, r, text_fmt(p, "thread_id<%lld>()", (long long)ir_get_int(op, "axis", 0))); return NULL;
-  case TG_BLOCK_ID: text_define(p, r, text_fmt(p, "block_id<%lld>()", (long long)ir_get_int(op, "axis", 0))); return NULL;
+  case TG_THREAD_ID:
+    text_define(p, r, text_fmt(p, "thread_id<%lld>()", (long long)ir_get_int(op, "axis", 0)));
+    return NULL;
+  case TG_BLOCK_ID:
+    text_define(p, r, text_fmt(p, "block_id<%lld>()", (long long)ir_get_int(op, "axis", 0)));
+    return NULL;
   case TG_LANE_ID: text_define(p, r, "lane_id()"); return NULL;
   case TG_WARP_ID: text_define(p, r, "warp_id()"); return NULL;
   case TG_LOAD: put_load(p, op); return NULL;
   case TG_STORE: put_store(p, op); return NULL;
-  case TG_SHARED: text_define(p, r, text_fmt(p, "(%s *)(smem + %lld)", text_storage(r->type->dtype), (long long)ir_get_int(op, "offset", 0))); return NULL;
-  case TG_PTR_CAST: text_define(p, r, text_fmt(p, "(%s *)%s", text_storage(r->type->dtype), text_expr(op->operands[0]))); return NULL;
-  case TG_PTR_ADD: text_define(p, r, text_fmt(p, "(%s *)%s", text_storage(r->type->dtype), text_fmt(p, "(%s)", text_address(p, op, 0)))); return NULL;
-  case TG_LOCAL: text_line(p, "%s %s[%lld];", text_storage(r->type->dtype), text_name(p, r), (long long)ir_type_count(r->type)); return NULL;
+  case TG_SHARED:
+    text_define(
+        p, r, text_fmt(p, "(%s *)(smem + %lld)", text_storage(r->type->dtype), (long long)ir_get_int(op, "offset", 0)));
+    return NULL;
+  case TG_PTR_CAST:
+    text_define(p, r, text_fmt(p, "(%s *)%s", text_storage(r->type->dtype), text_expr(op->operands[0])));
+    return NULL;
+  case TG_PTR_ADD:
+    text_define(p, r,
+                text_fmt(p, "(%s *)%s", text_storage(r->type->dtype), text_fmt(p, "(%s)", text_address(p, op, 0))));
+    return NULL;
+  case TG_LOCAL:
+    text_line(p, "%s %s[%lld];", text_storage(r->type->dtype), text_name(p, r), (long long)ir_type_count(r->type));
+    return NULL;
   case TG_GET:
   case TG_SET: put_array(p, op); return NULL;
   case TG_FOR: return put_for(p, op);
@@ -313,15 +349,21 @@ static tsr_status put_op(text_printer *p, ir_op *op, ir_value *const *targets) {
   case TG_WARP_BARRIER: text_line(p, "warp_barrier();"); return NULL;
   case TG_VECTOR:
   case TG_INSERT: put_vector(p, op); return NULL;
-  case TG_EXTRACT: r->data = (void *)(uintptr_t)text_fmt(p, "%s[%lld]", text_expr(op->operands[0]), (long long)ir_get_int(op, "at", 0)); return NULL;
-  case TG_BITCAST: text_define(p, r, text_fmt(p, "bits<%s>(%s)", text_value_type(p, r->type), text_expr(op->operands[0]))); return NULL;
+  case TG_EXTRACT:
+    r->data =
+        (void *)(uintptr_t)text_fmt(p, "%s[%lld]", text_expr(op->operands[0]), (long long)ir_get_int(op, "at", 0));
+    return NULL;
+  case TG_BITCAST:
+    text_define(p, r, text_fmt(p, "bits<%s>(%s)", text_value_type(p, r->type), text_expr(op->operands[0])));
+    return NULL;
   case TG_SHUFFLE:
   case TG_WARP_REDUCE: put_exchange(p, op); return NULL;
   case TG_TENSOR_MAP: put_map(p, op); return NULL;
   default: break;
   }
   if (text_vendor_op(p, op)) return NULL;
-  return ir_error_at(op, op->loc, TSR_UNSUPPORTED, NULL, "the %s text has no spelling for it", p->caps->dialect == DIALECT_HIP ? "HIP" : "CUDA");
+  return ir_error_at(op, op->loc, TSR_UNSUPPORTED, NULL, "the %s text has no spelling for it",
+                     p->caps->dialect == DIALECT_HIP ? "HIP" : "CUDA");
 }
 
 static tsr_status put_block(text_printer *p, ir_block *r, ir_value *const *targets) {
@@ -361,7 +403,10 @@ static tsr_status scan_op(ir_op *op, void *user) {
   for (int i = 0; i < op->n_operands; i++) scan_type(op->operands[i]->type, s->use);
   for (int r = 0; r < op->n_regions; r++)
     for (int i = 0; i < op->regions[r]->n_args; i++) scan_type(op->regions[r]->args[i]->type, s->use);
-  if ((code >= SC_EXP && code <= SC_SILU && code != SC_RELU && code != SC_FLOOR && code != SC_SQRT && code != SC_RSQRT) || code == SC_POW) s->use->features |= TEXT_MATH;
+  if ((code >= SC_EXP && code <= SC_SILU && code != SC_RELU && code != SC_FLOOR && code != SC_SQRT &&
+       code != SC_RSQRT) ||
+      code == SC_POW)
+    s->use->features |= TEXT_MATH;
   if (code == TG_SHUFFLE || code == TG_WARP_REDUCE) s->use->features |= TEXT_SHUFFLE;
   if (code == TG_SHARED) s->shared = true;
   if (code == TG_TENSOR_MAP) s->maps++;
@@ -384,16 +429,20 @@ static tsr_status put_kernel(text_printer *p, ir_op *k) {
   p->next = p->n_maps = 0;
   p->n_names = 0;
   const char *path = ir_get_str(k, "path", ""), *name = ir_get_str(k, "sym_name", "");
-  if (!plain(name) || taken(p, name)) return ir_error(k, "give it another name", "\"%s\" can't be a C++ function's name", name);
-  strb_printf(p->b, "\n/* %s%s%s: blocks of %lld threads */\n", ir_get_str(k, "sym_name", ""), *path ? ", " : "", path, (long long)(block[0] * block[1] * block[2]));
+  if (!plain(name) || taken(p, name))
+    return ir_error(k, "give it another name", "\"%s\" can't be a C++ function's name", name);
+  strb_printf(p->b, "\n/* %s%s%s: blocks of %lld threads */\n", ir_get_str(k, "sym_name", ""), *path ? ", " : "", path,
+              (long long)(block[0] * block[1] * block[2]));
   strb_printf(p->b, "KERNEL(%lld) ", (long long)(block[0] * block[1] * block[2]));
   if (ir_get_int(k, "waves_per_simd", 0)) strb_printf(p->b, "WAVES(%d) ", (int)ir_get_int(k, "waves_per_simd", 0));
   strb_printf(p->b, "%s(", ir_get_str(k, "sym_name", "kernel"));
   for (int i = 0; i < r->n_args; i++) {
     const char *type = text_storage(r->args[i]->type->dtype);
-    strb_printf(p->b, "%s%s%s *__restrict__ %s", i ? ", " : "", i < r->n_args - outputs ? "const " : "", type, text_name(p, r->args[i]));
+    strb_printf(p->b, "%s%s%s *__restrict__ %s", i ? ", " : "", i < r->n_args - outputs ? "const " : "", type,
+                text_name(p, r->args[i]));
   }
-  for (int i = 0; i < s.maps; i++) strb_printf(p->b, "%sconst GRID_CONSTANT tensor_map map%d", i || r->n_args ? ", " : "", i);
+  for (int i = 0; i < s.maps; i++)
+    strb_printf(p->b, "%sconst GRID_CONSTANT tensor_map map%d", i || r->n_args ? ", " : "", i);
   strb_puts(p->b, ") {\n");
   p->indent = 1;
   if (s.shared) text_line(p, "SHARED_MEMORY(%lld);", (long long)ir_get_int(k, "shared_bytes", 0));
@@ -404,7 +453,8 @@ static tsr_status put_kernel(text_printer *p, ir_op *k) {
 }
 
 static void put_prelude(strb *b, const text_use *u, bool hip) {
-  strb_puts(b, "namespace tsr {\n#ifdef TSR_EMULATOR\n} // namespace tsr\n#include TSR_EMULATOR\nnamespace tsr {\n#else\n");
+  strb_puts(
+      b, "namespace tsr {\n#ifdef TSR_EMULATOR\n} // namespace tsr\n#include TSR_EMULATOR\nnamespace tsr {\n#else\n");
   if (hip) text_hip_base(b, u);
   else text_cuda_base(b, u);
   strb_puts(b, "#endif\n\n");

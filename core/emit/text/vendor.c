@@ -9,10 +9,17 @@ static tsr_dtype attr_type(const ir_op *op, const char *name) { return tsr_dtype
 static int attr(const ir_op *op, const char *name) { return (int)ir_get_int(op, name, 0); }
 
 static text_mma mma_of(const ir_op *op) {
-  text_mma m = {.kind = op->def->code == TG_MMA ? TEXT_IS_MMA : op->def->code == TG_MFMA ? TEXT_IS_MFMA : op->def->code == TG_WMMA ? TEXT_IS_WMMA
-                        : ir_get_bool(op, "a_regs", false) ? TEXT_IS_WGMMA_RS : TEXT_IS_WGMMA,
-                .m = op->def->code == TG_WGMMA ? 64 : attr(op, "m"), .n = attr(op, "n"), .k = attr(op, "k"), .a = attr_type(op, "a"),
-                .b = attr_type(op, "b"), .c = attr_type(op, "c")};
+  text_mma m = {.kind = op->def->code == TG_MMA            ? TEXT_IS_MMA
+                        : op->def->code == TG_MFMA         ? TEXT_IS_MFMA
+                        : op->def->code == TG_WMMA         ? TEXT_IS_WMMA
+                        : ir_get_bool(op, "a_regs", false) ? TEXT_IS_WGMMA_RS
+                                                           : TEXT_IS_WGMMA,
+                .m = op->def->code == TG_WGMMA ? 64 : attr(op, "m"),
+                .n = attr(op, "n"),
+                .k = attr(op, "k"),
+                .a = attr_type(op, "a"),
+                .b = attr_type(op, "b"),
+                .c = attr_type(op, "c")};
   if (op->def->code == TG_WGMMA) {
     m.swizzle = attr(op, "swizzle");
     m.ta = ir_get_bool(op, "transpose_a", false);
@@ -25,7 +32,9 @@ static void use_mma(const ir_op *op, text_use *u) {
   text_mma m = mma_of(op);
   for (int i = 0; i < u->n_mma; i++) {
     const text_mma *x = &u->mma[i];
-    if (x->kind == m.kind && x->m == m.m && x->n == m.n && x->k == m.k && x->a == m.a && x->b == m.b && x->c == m.c && x->swizzle == m.swizzle && x->ta == m.ta && x->tb == m.tb) return;
+    if (x->kind == m.kind && x->m == m.m && x->n == m.n && x->k == m.k && x->a == m.a && x->b == m.b && x->c == m.c &&
+        x->swizzle == m.swizzle && x->ta == m.ta && x->tb == m.tb)
+      return;
   }
   if (u->n_mma < (int)(sizeof u->mma / sizeof *u->mma)) u->mma[u->n_mma++] = m;
 }
@@ -65,7 +74,8 @@ static void put_tma(text_printer *p, ir_op *op) {
     text_line(p, "tma_store(&%s, %s%s);", map, at, rest(p, op, 3));
     return;
   }
-  const char *bar = text_fmt(p, attr(op, "barrier") ? "%s + %d" : "%s", text_expr(op->operands[3]), attr(op, "barrier"));
+  const char *bar =
+      text_fmt(p, attr(op, "barrier") ? "%s + %d" : "%s", text_expr(op->operands[3]), attr(op, "barrier"));
   int mask = attr(op, "multicast");
   if (mask) text_line(p, "tma_load_multicast(&%s, %s, %s, %d%s);", map, at, bar, mask, rest(p, op, 4));
   else text_line(p, "tma_load(&%s, %s, %s%s);", map, at, bar, rest(p, op, 4));
@@ -76,22 +86,27 @@ static void put_wgmma(text_printer *p, ir_op *op) {
   const char *types = text_fmt(p, "%d, %d, %s, %s, %d", m.n, m.k, text_type(m.a), text_type(m.b), m.swizzle);
   const char *acc = text_fmt(p, attr(op, "acc_at") ? "%s + %d" : "%s", text_expr(op->operands[0]), attr(op, "acc_at"));
   if (m.kind == TEXT_IS_WGMMA_RS)
-    text_line(p, "wgmma_rs<%s, %s>(%s, %s, %s, %d, %d);", types, yes_no[m.tb], acc, text_address(p, op, 1), text_address(p, op, 3), attr(op, "lbo_b"), attr(op, "sbo_b"));
+    text_line(p, "wgmma_rs<%s, %s>(%s, %s, %s, %d, %d);", types, yes_no[m.tb], acc, text_address(p, op, 1),
+              text_address(p, op, 3), attr(op, "lbo_b"), attr(op, "sbo_b"));
   else
-    text_line(p, "wgmma<%s, %s, %s>(%s, %s, %s, %d, %d, %d, %d);", types, yes_no[m.ta], yes_no[m.tb], acc, text_address(p, op, 1), text_address(p, op, 3),
-              attr(op, "lbo_a"), attr(op, "sbo_a"), attr(op, "lbo_b"), attr(op, "sbo_b"));
+    text_line(p, "wgmma<%s, %s, %s>(%s, %s, %s, %d, %d, %d, %d);", types, yes_no[m.ta], yes_no[m.tb], acc,
+              text_address(p, op, 1), text_address(p, op, 3), attr(op, "lbo_a"), attr(op, "sbo_a"), attr(op, "lbo_b"),
+              attr(op, "sbo_b"));
 }
 
 /* The wrappers take vectors; a lane's single element is a scalar in the IR. */
 static const char *as_vector(text_printer *p, const ir_value *v) {
-  return v->type->kind == IR_T_VECTOR ? text_expr(v) : text_fmt(p, "vec<%s, 1>{{%s}}", text_storage(v->type->dtype), text_expr(v));
+  return v->type->kind == IR_T_VECTOR ? text_expr(v)
+                                      : text_fmt(p, "vec<%s, 1>{{%s}}", text_storage(v->type->dtype), text_expr(v));
 }
 
 static void put_mma(text_printer *p, ir_op *op) {
   static const char *const names[] = {[TEXT_IS_MMA] = "mma", [TEXT_IS_MFMA] = "mfma", [TEXT_IS_WMMA] = "wmma"};
   text_mma m = mma_of(op);
-  text_define(p, op->results[0], text_fmt(p, "%s<%d, %d, %d, %s, %s>(%s, %s, %s)", names[m.kind], m.m, m.n, m.k, text_mma_type(m.a, p->caps->arch),
-                                          text_mma_type(m.b, p->caps->arch), as_vector(p, op->operands[0]), as_vector(p, op->operands[1]), as_vector(p, op->operands[2])));
+  text_define(p, op->results[0],
+              text_fmt(p, "%s<%d, %d, %d, %s, %s>(%s, %s, %s)", names[m.kind], m.m, m.n, m.k,
+                       text_mma_type(m.a, p->caps->arch), text_mma_type(m.b, p->caps->arch),
+                       as_vector(p, op->operands[0]), as_vector(p, op->operands[1]), as_vector(p, op->operands[2])));
 }
 
 static void pin(text_printer *p, const ir_op *op) {
@@ -103,20 +118,36 @@ static bool hopper_op(text_printer *p, ir_op *op) {
   case TG_TMA_LOAD:
   case TG_TMA_STORE: put_tma(p, op); return true;
   case TG_TMA_COMMIT: text_line(p, "tma_commit();"); return true;
-  case TG_TMA_WAIT: text_line(p, "tma_wait%s<%d>();", ir_get_bool(op, "read", true) ? "_read" : "", attr(op, "pending")); return true;
-  case TG_MBAR_INIT: text_line(p, "mbar_init(%s, %s);", text_address(p, op, 0), op->n_operands > 2 ? text_expr(op->operands[2]) : text_fmt(p, "%d", attr(op, "count"))); return true;
+  case TG_TMA_WAIT:
+    text_line(p, "tma_wait%s<%d>();", ir_get_bool(op, "read", true) ? "_read" : "", attr(op, "pending"));
+    return true;
+  case TG_MBAR_INIT:
+    text_line(p, "mbar_init(%s, %s);", text_address(p, op, 0),
+              op->n_operands > 2 ? text_expr(op->operands[2]) : text_fmt(p, "%d", attr(op, "count")));
+    return true;
   case TG_MBAR_EXPECT: text_line(p, "mbar_expect(%s, %d);", text_address(p, op, 0), attr(op, "bytes")); return true;
-  case TG_MBAR_ARRIVE: text_line(p, "mbar_arrive%s(%s%s);", op->n_operands > 2 ? "_cluster" : "", text_address(p, op, 0), rest(p, op, 2)); return true;
-  case TG_MBAR_WAIT: text_line(p, "mbar_wait(%s, %s);", text_address(p, op, 0), text_expr(op->operands[2])); return true;
+  case TG_MBAR_ARRIVE:
+    text_line(p, "mbar_arrive%s(%s%s);", op->n_operands > 2 ? "_cluster" : "", text_address(p, op, 0), rest(p, op, 2));
+    return true;
+  case TG_MBAR_WAIT:
+    text_line(p, "mbar_wait(%s, %s);", text_address(p, op, 0), text_expr(op->operands[2]));
+    return true;
   case TG_FENCE: text_line(p, "fence_%s();", ir_get_str(op, "kind", "")); return true;
   case TG_WGMMA: put_wgmma(p, op); return true;
   case TG_WGMMA_FENCE: pin(p, op); text_line(p, "wgmma_fence();"); return true;
   case TG_WGMMA_COMMIT: text_line(p, "wgmma_commit();"); return true;
   case TG_WGMMA_WAIT: text_line(p, "wgmma_wait<%d>();", attr(op, "pending")); pin(p, op); return true;
-  case TG_SETMAXNREG: text_line(p, "setmaxnreg_%s<%d>();", ir_get_bool(op, "increase", false) ? "inc" : "dec", attr(op, "registers")); return true;
+  case TG_SETMAXNREG:
+    text_line(p, "setmaxnreg_%s<%d>();", ir_get_bool(op, "increase", false) ? "inc" : "dec", attr(op, "registers"));
+    return true;
   case TG_ELECT: text_define(p, op->results[0], "elect()"); return true;
-  case TG_CLUSTER_SYNC: text_line(p, "cluster_%s();", *ir_get_str(op, "half", "") ? ir_get_str(op, "half", "") : "sync"); return true;
-  case TG_CLUSTER_STORE: text_line(p, "cluster_store(%s, %s, %s);", text_address(p, op, 1), text_expr(op->operands[3]), text_expr(op->operands[0])); return true;
+  case TG_CLUSTER_SYNC:
+    text_line(p, "cluster_%s();", *ir_get_str(op, "half", "") ? ir_get_str(op, "half", "") : "sync");
+    return true;
+  case TG_CLUSTER_STORE:
+    text_line(p, "cluster_store(%s, %s, %s);", text_address(p, op, 1), text_expr(op->operands[3]),
+              text_expr(op->operands[0]));
+    return true;
   case TG_CLUSTER_RANK: text_define(p, op->results[0], "cluster_rank()"); return true;
   default: return false;
   }
@@ -126,8 +157,12 @@ static bool amd_op(text_printer *p, ir_op *op) {
   switch (op->def->code) {
   case TG_MFMA:
   case TG_WMMA: put_mma(p, op); return true;
-  case TG_LDS_LOAD: text_line(p, "lds_load<%d>(%s, %s);", attr(op, "bytes"), text_address(p, op, 0), text_address(p, op, 2)); return true;
-  case TG_WAITCNT: text_line(p, "waitcnt<%d, %d>();", (int)ir_get_int(op, "vmcnt", -1), (int)ir_get_int(op, "lgkmcnt", -1)); return true;
+  case TG_LDS_LOAD:
+    text_line(p, "lds_load<%d>(%s, %s);", attr(op, "bytes"), text_address(p, op, 0), text_address(p, op, 2));
+    return true;
+  case TG_WAITCNT:
+    text_line(p, "waitcnt<%d, %d>();", (int)ir_get_int(op, "vmcnt", -1), (int)ir_get_int(op, "lgkmcnt", -1));
+    return true;
   case TG_SETPRIO: text_line(p, "setprio<%d>();", attr(op, "level")); return true;
   case TG_SCHED_BARRIER:
     for (int i = 0; i < op->n_operands; i++) text_line(p, "settle(%s);", text_expr(op->operands[i]));
@@ -139,15 +174,28 @@ static bool amd_op(text_printer *p, ir_op *op) {
 
 bool text_vendor_op(text_printer *p, ir_op *op) {
   switch (op->def->code) {
-  case TG_CP_ASYNC: text_line(p, "cp_async<%d>(%s, %s%s);", attr(op, "bytes"), text_address(p, op, 0), text_address(p, op, 2), rest(p, op, 4)); return true;
-  case TG_CP_COMMIT: text_line(p, "cp_commit();"); return true;
-  case TG_CP_WAIT: text_line(p, "cp_wait<%d>();", attr(op, "pending")); return true;
-  case TG_LDMATRIX:
-    text_define(p, op->results[0], text_fmt(p, "ldmatrix<%d, %s>(%s)", attr(op, "count"), yes_no[ir_get_bool(op, "transpose", false)], text_address(p, op, 0)));
-    return true;
-  case TG_STMATRIX: text_line(p, "stmatrix<%s>(%s, %s);", yes_no[ir_get_bool(op, "transpose", false)], text_address(p, op, 1), text_expr(op->operands[0])); return true;
-  case TG_MMA: put_mma(p, op); return true;
-  case TG_NAMED_BARRIER: text_line(p, "named_barrier_%s<%d, %d>();", ir_get_bool(op, "arrive", false) ? "arrive" : "sync", attr(op, "id"), attr(op, "threads")); return true;
-  default: return p->caps->dialect == DIALECT_HIP ? amd_op(p, op) : hopper_op(p, op) || (p->caps->dialect == DIALECT_HOST && amd_op(p, op));
+    case TG_CP_ASYNC:
+      text_line(p, "cp_async<%d>(%s, %s%s);", attr(op, "bytes"), text_address(p, op, 0), text_address(p, op, 2),
+                rest(p, op, 4));
+      return true;
+    case TG_CP_COMMIT: text_line(p, "cp_commit();"); return true;
+    case TG_CP_WAIT: text_line(p, "cp_wait<%d>();", attr(op, "pending")); return true;
+    case TG_LDMATRIX:
+      text_define(p, op->results[0],
+                  text_fmt(p, "ldmatrix<%d, %s>(%s)", attr(op, "count"), yes_no[ir_get_bool(op, "transpose", false)],
+                           text_address(p, op, 0)));
+      return true;
+    case TG_STMATRIX:
+      text_line(p, "stmatrix<%s>(%s, %s);", yes_no[ir_get_bool(op, "transpose", false)], text_address(p, op, 1),
+                text_expr(op->operands[0]));
+      return true;
+    case TG_MMA: put_mma(p, op); return true;
+    case TG_NAMED_BARRIER:
+      text_line(p, "named_barrier_%s<%d, %d>();", ir_get_bool(op, "arrive", false) ? "arrive" : "sync", attr(op, "id"),
+                attr(op, "threads"));
+      return true;
+    default:
+      return p->caps->dialect == DIALECT_HIP ? amd_op(p, op)
+                                             : hopper_op(p, op) || (p->caps->dialect == DIALECT_HOST && amd_op(p, op));
   }
 }

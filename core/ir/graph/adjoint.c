@@ -1,7 +1,7 @@
-/* core/ir/graph/adjoint.c - reverse-mode derivatives of the ops: given g, the gradient of an op's result, build the gradients
- * of its operands. Where a function has a kink the derivative of one side is taken (relu'(0) = 0, abs'(0) = 1; of equal
- * operands max and min choose the first; equal extremes of a reduction share). Gradients of operands that are not floats are
- * left out. Sources: the closed forms stand beside the code; layernorm after Ba et al. 2016. */
+/* core/ir/graph/adjoint.c - reverse-mode derivatives of the ops: given g, the gradient of an op's result, build the
+ * gradients of its operands. Where a function has a kink the derivative of one side is taken (relu'(0) = 0, abs'(0) =
+ * 1; of equal operands max and min choose the first; equal extremes of a reduction share). Gradients of operands that
+ * are not floats are left out. Sources: the closed forms stand beside the code; layernorm after Ba et al. 2016. */
 #include <math.h>
 
 #include "core/base/dtype.h"
@@ -24,12 +24,15 @@ static ir_value *unbroadcast(ir_builder *b, ir_value *g, const ir_type *t) {
   bool reduced[TSR_MAX_RANK] = {0}, any = false;
   if (!g) return NULL;
   int lead = g->type->rank - t->rank;
-  for (int i = 0; i < g->type->rank; i++) any |= reduced[i] = i < lead || (t->dims[i - lead] == 1 && g->type->dims[i] != 1);
+  for (int i = 0; i < g->type->rank; i++)
+    any |= reduced[i] = i < lead || (t->dims[i - lead] == 1 && g->type->dims[i] != 1);
   if (any) g = graph_reduce(b, G_REDUCE_SUM, g, reduced, false);
   return g ? graph_reshape(b, g, t->rank, t->dims) : NULL;
 }
 
-static void give(ir_builder *b, ir_op *op, ir_value **grads, int i, ir_value *g) { grads[i] = unbroadcast(b, g, IN(i)->type); }
+static void give(ir_builder *b, ir_op *op, ir_value **grads, int i, ir_value *g) {
+  grads[i] = unbroadcast(b, g, IN(i)->type);
+}
 
 BEGIN(adjoint_zero) { END; }
 
@@ -179,7 +182,8 @@ BEGIN(adjoint_select) {
 }
 
 BEGIN(adjoint_cast) {
-  if (dtype_is_float(IN(0)->type->dtype) && dtype_is_float(OUT->type->dtype)) grads[0] = graph_cast(b, g, IN(0)->type->dtype);
+  if (dtype_is_float(IN(0)->type->dtype) && dtype_is_float(OUT->type->dtype))
+    grads[0] = graph_cast(b, g, IN(0)->type->dtype);
   END;
 }
 
@@ -191,7 +195,8 @@ BEGIN(adjoint_broadcast) {
 /* ---- matmul ---------------------------------------------------------------------------------------------------- */
 
 /* x and y in one type that can be multiplied, then to operand i's shape and type. */
-static void give_product(ir_builder *b, ir_op *op, ir_value **grads, int i, ir_value *x, ir_value *y, bool tx, bool ty) {
+static void give_product(ir_builder *b, ir_op *op, ir_value **grads, int i, ir_value *x, ir_value *y, bool tx,
+                         bool ty) {
   tsr_dtype t = x->type->dtype, s = y->type->dtype;
   if (t != s) {
     tsr_dtype wide = t == TSR_F64 || s == TSR_F64 ? TSR_F64 : TSR_F32;
@@ -254,14 +259,16 @@ BEGIN(adjoint_reduce_extreme) {
   END;
 }
 
-/* The product of the others: result / x without zeros; with one zero, only its element has a gradient; with more, none. */
+/* The product of the others: result / x without zeros; with one zero, only its element has a gradient; with more, none.
+ */
 BEGIN(adjoint_reduce_prod) {
   bool reduced[TSR_MAX_RANK];
   graph_axes(op, reduced);
   ir_value *zero = graph_compare(b, CMP_EQ, IN(0), NUM(0));
   ir_value *safe = SELECT(zero, NUM(1), IN(0)), *count = SELECT(zero, NUM(1), NUM(0));
   if (b->failed) return false;
-  ir_value *rest = graph_reduce(b, G_REDUCE_PROD, safe, reduced, true), *zeros = graph_reduce(b, G_REDUCE_SUM, count, reduced, true);
+  ir_value *rest = graph_reduce(b, G_REDUCE_PROD, safe, reduced, true),
+           *zeros = graph_reduce(b, G_REDUCE_SUM, count, reduced, true);
   ir_value *others = SELECT(graph_compare(b, CMP_EQ, SUB(zeros, count), NUM(0)), DIV(rest, safe), NUM(0));
   grads[0] = MUL(kept(b, op, g), others);
   END;
@@ -282,7 +289,8 @@ static ir_value *row_mean(ir_builder *b, ir_value *x) {
   return graph_reduce(b, G_REDUCE_MEAN, x, reduced, true);
 }
 
-/* With z the normalised rows, r the scale and h = g gamma: dx = r (h - mean(h) - z mean(h z)), without mean(h) for rmsnorm. */
+/* With z the normalised rows, r the scale and h = g gamma: dx = r (h - mean(h) - z mean(h z)), without mean(h) for
+ * rmsnorm. */
 BEGIN(adjoint_norm) {
   tsr_dtype t = IN(0)->type->dtype, wide = t == TSR_F64 ? TSR_F64 : TSR_F32;
   bool center = op->def->code == G_LAYERNORM;
@@ -316,10 +324,13 @@ BEGIN(adjoint_transpose) {
   END;
 }
 
-static ir_value *moved(ir_builder *b, graph_code c, ir_value *x, const char *first, const int64_t *u, const char *second, const int64_t *v, const ir_type *t) {
+static ir_value *moved(ir_builder *b, graph_code c, ir_value *x, const char *first, const int64_t *u,
+                       const char *second, const int64_t *v, const ir_type *t) {
   if (!x || b->failed) return NULL;
   ir_op *op = ir_op_new(b, graph_def(c), 1, &x, 1, &t, 0);
-  if (!op || !ir_set_attr(op, first, ir_attr_ints(b->m, u, t->rank)) || !ir_set_attr(op, second, ir_attr_ints(b->m, v, t->rank))) b->failed = true;
+  if (!op || !ir_set_attr(op, first, ir_attr_ints(b->m, u, t->rank)) ||
+      !ir_set_attr(op, second, ir_attr_ints(b->m, v, t->rank)))
+    b->failed = true;
   return b->failed ? NULL : OUT;
 }
 

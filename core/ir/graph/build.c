@@ -30,7 +30,9 @@ static ir_value *finish(ir_builder *b, ir_op *op) {
   return op->results[0];
 }
 
-ir_value *graph_build(ir_builder *b, graph_code c, int n, ir_value *const *operands) { return finish(b, start(b, c, n, operands)); }
+ir_value *graph_build(ir_builder *b, graph_code c, int n, ir_value *const *operands) {
+  return finish(b, start(b, c, n, operands));
+}
 
 ir_value *graph_build_like(ir_builder *b, const ir_op *op, ir_value *const *operands) {
   ir_op *n = start(b, (graph_code)op->def->code, op->n_operands, operands);
@@ -52,7 +54,9 @@ ir_value *graph_fill(ir_builder *b, const ir_type *type, double value) {
   return finish(b, op);
 }
 
-ir_value *graph_number(ir_builder *b, tsr_dtype t, double value) { return graph_fill(b, ir_type_tensor(b->m, t, 0, (int64_t[]){0}), value); }
+ir_value *graph_number(ir_builder *b, tsr_dtype t, double value) {
+  return graph_fill(b, ir_type_tensor(b->m, t, 0, (int64_t[]){0}), value);
+}
 
 ir_value *graph_cast(ir_builder *b, ir_value *x, tsr_dtype t) {
   if (!x || x->type->dtype == t) return x;
@@ -74,8 +78,12 @@ static ir_value *shaped(ir_builder *b, graph_code c, ir_value *x, int rank, cons
   return finish(b, op);
 }
 
-ir_value *graph_reshape(ir_builder *b, ir_value *x, int rank, const int64_t *dims) { return shaped(b, G_RESHAPE, x, rank, dims); }
-ir_value *graph_broadcast(ir_builder *b, ir_value *x, int rank, const int64_t *dims) { return shaped(b, G_BROADCAST, x, rank, dims); }
+ir_value *graph_reshape(ir_builder *b, ir_value *x, int rank, const int64_t *dims) {
+  return shaped(b, G_RESHAPE, x, rank, dims);
+}
+ir_value *graph_broadcast(ir_builder *b, ir_value *x, int rank, const int64_t *dims) {
+  return shaped(b, G_BROADCAST, x, rank, dims);
+}
 
 ir_value *graph_transpose(ir_builder *b, ir_value *x, const int *perm) {
   ir_op *op = start(b, G_TRANSPOSE, 1, &x);

@@ -23,7 +23,8 @@ static tsr_status add_slot(graph_evaluator *e, ir_value *v, const void *input) {
   int64_t n = ir_type_count(v->type);
   *s = (graph_slot){v, n, input, NULL};
   v->data = s;
-  if (n < 0) return ir_error(v->def ? v->def : e->func, "give every dimension a number", "the oracle needs known dimensions");
+  if (n < 0)
+    return ir_error(v->def ? v->def : e->func, "give every dimension a number", "the oracle needs known dimensions");
   if (input || !n) return NULL;
   s->pages = al_zalloc(e->al, n_pages(s) * sizeof *s->pages);
   return s->pages ? NULL : st_oom();
@@ -96,7 +97,9 @@ static graph_num *element(graph_evaluator *e, graph_slot *s, int64_t i) {
 
 graph_num graph_read(graph_evaluator *e, ir_value *v, int64_t i) {
   graph_slot *s = v->data;
-  if (s->input) return (graph_num){dtype_load(v->type->dtype, s->input, (size_t)i), 0, 0, v->type->dtype == TSR_I64 ? ((const int64_t *)s->input)[i] : 0};
+  if (s->input)
+    return (graph_num){dtype_load(v->type->dtype, s->input, (size_t)i), 0, 0,
+                       v->type->dtype == TSR_I64 ? ((const int64_t *)s->input)[i] : 0};
   graph_num *x = e->st ? NULL : element(e, s, i);
   if (!x) return (graph_num){0, 0, 0};
   if (x->e >= 0) return *x;
@@ -124,7 +127,8 @@ void graph_write(graph_evaluator *e, ir_value *v, int64_t i, graph_num x) {
     dtype_store(v->type->dtype, &bits, 0, x.v);
     x.v = dtype_load(v->type->dtype, &bits, 0);
   }
-  if (dtype_is_float(v->type->dtype) && isfinite(x.v) && fabs(x.v) + x.e > dtype_get(v->type->dtype)->max) x.r = INFINITY;
+  if (dtype_is_float(v->type->dtype) && isfinite(x.v) && fabs(x.v) + x.e > dtype_get(v->type->dtype)->max)
+    x.r = INFINITY;
   *p = x;
 }
 

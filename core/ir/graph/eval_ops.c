@@ -1,5 +1,6 @@
-/* core/ir/graph/eval_ops.c - the oracle's op semantics: one function per kind of op computes at least the asked element, with
- * its tolerance (see ir/graph/eval.h for the model). Straight from the definitions; no cleverness beyond filling a whole line where the definition shares work. */
+/* core/ir/graph/eval_ops.c - the oracle's op semantics: one function per kind of op computes at least the asked
+ * element, with its tolerance (see ir/graph/eval.h for the model). Straight from the definitions; no cleverness beyond
+ * filling a whole line where the definition shares work. */
 #include <math.h>
 #include <string.h>
 
@@ -41,7 +42,9 @@ static int64_t wrap(tsr_dtype t, int64_t v) {
   }
 }
 
-static int64_t to_integer(double v) { return isnan(v) ? 0 : v <= -0x1p63 ? INT64_MIN : v >= 0x1p63 ? INT64_MAX : (int64_t)v; }
+static int64_t to_integer(double v) {
+  return isnan(v) ? 0 : v <= -0x1p63 ? INT64_MIN : v >= 0x1p63 ? INT64_MAX : (int64_t)v;
+}
 
 static int64_t exact(const ir_value *v, graph_num x) { return v->type->dtype == TSR_I64 ? x.i : to_integer(x.v); }
 static graph_num integer(tsr_dtype t, int64_t i) { return i = wrap(t, i), (graph_num){(double)i, 0, 0, i}; }
@@ -64,8 +67,8 @@ static double apply(const ir_op *op, int variant, const double *x) {
   return apply_integer(op, variant, i).v;
 }
 
-/* The error of an implementation's function itself, in the unit roundoff of its computation: Vulkan's allowances for exp, log
- * and pow (the loosest in the field), a few ulp for the rest; gelu's cancellation for negative x. */
+/* The error of an implementation's function itself, in the unit roundoff of its computation: Vulkan's allowances for
+ * exp, log and pow (the loosest in the field), a few ulp for the rest; gelu's cancellation for negative x. */
 static double function_error(const ir_op *op, const double *x, double v) {
   double u = unit(op->results[0]->type->dtype), m = isfinite(v) ? fabs(v) : 0;
   switch (op->def->code) {
@@ -171,7 +174,8 @@ tsr_status eval_cast(graph_evaluator *e, ir_op *op, int64_t at) {
 
 tsr_status eval_constant(graph_evaluator *e, ir_op *op, int64_t at) {
   const ir_attr *a = ir_get_attr(op, "value");
-  int64_t i = op->results[0]->type->dtype == TSR_I64 ? ((const int64_t *)a->u.dense.data)[a->u.dense.splat ? 0 : at] : 0;
+  int64_t i =
+      op->results[0]->type->dtype == TSR_I64 ? ((const int64_t *)a->u.dense.data)[a->u.dense.splat ? 0 : at] : 0;
   graph_write(e, op->results[0], at, (graph_num){graph_constant_at(op, at), 0, 0, i});
   return NULL;
 }
@@ -190,7 +194,8 @@ static void sum_add(sum *s, double x, double e) {
   s->x2 += x * x;
 }
 
-/* The operands' own errors in a sum: independent ones, and half their mean relative size as a common factor that is off. */
+/* The operands' own errors in a sum: independent ones, and half their mean relative size as a common factor that is
+ * off. */
 static double sum_inherited(const sum *s) {
   if (!(s->e2 > 0)) return s->e2; /* 0 or NaN */
   return hypot(sqrt(s->e2), s->x2 > 0 ? 0.5 * sqrt(s->e2 / s->x2) * fabs(s->v) : 0);
@@ -228,13 +233,15 @@ tsr_status eval_matmul(graph_evaluator *e, ir_op *op, int64_t at) {
     base[o] = broadcast_at(&lead, g.n_batch, x) * lead.dims[lead.rank] * lead.dims[lead.rank + 1];
   }
   int64_t i = x[g.n_batch], j = x[g.n_batch + 1], first = at - i * g.n - j;
-  int64_t ai = g.transpose_a ? 1 : g.k, ak = g.transpose_a ? g.m : 1, bj = g.transpose_b ? g.k : 1, bk = g.transpose_b ? 1 : g.n;
+  int64_t ai = g.transpose_a ? 1 : g.k, ak = g.transpose_a ? g.m : 1, bj = g.transpose_b ? g.k : 1,
+          bk = g.transpose_b ? 1 : g.n;
   /* Whole evaluation computes the column (or row) through the element, so that one operand's line stays in cache. */
   bool column = e->whole && !g.transpose_a, row = e->whole && g.transpose_a;
   int64_t n = column ? g.m : row ? g.n : 1;
   for (int64_t l = 0; l < n && !e->st; l++) {
     int64_t ri = column ? l : i, rj = row ? l : j;
-    graph_num r = dot(e, &g, vc->type->dtype, whole, (line){va, base[0] + ri * ai, ak}, (line){vb, base[1] + rj * bj, bk});
+    graph_num r =
+        dot(e, &g, vc->type->dtype, whole, (line){va, base[0] + ri * ai, ak}, (line){vb, base[1] + rj * bj, bk});
     graph_write(e, vc, first + ri * g.n + rj, r);
   }
   return NULL;
@@ -254,7 +261,9 @@ typedef struct reducer {
   uint64_t iprod;
 } reducer;
 
-static double extreme(bool max, double a, double b) { return isnan(a) || isnan(b) ? NAN : max ? (a > b ? a : b) : (a < b ? a : b); }
+static double extreme(bool max, double a, double b) {
+  return isnan(a) || isnan(b) ? NAN : max ? (a > b ? a : b) : (a < b ? a : b);
+}
 
 static void reduce_step(reducer *r, graph_num x) {
   bool max = r->code == G_REDUCE_MAX;
@@ -331,7 +340,14 @@ tsr_status eval_reduce(graph_evaluator *e, ir_op *op, int64_t at) {
   }
   graph_code code = (graph_code)op->def->code;
   double start = identity(code, t->dtype);
-  reducer r = {.code = code, .t = t->dtype, .best = start, .low = start, .high = start, .whole = to_integer(start), .prod = {1, 0}, .iprod = 1};
+  reducer r = {.code = code,
+               .t = t->dtype,
+               .best = start,
+               .low = start,
+               .high = start,
+               .whole = to_integer(start),
+               .prod = {1, 0},
+               .iprod = 1};
   for (int64_t k = 0; k < total && !e->st; k++) {
     reduce_step(&r, graph_read(e, x, join(t, c)));
     for (int i = t->rank - 1; i >= 0; i--) {
@@ -394,7 +410,8 @@ static moments row_moments(graph_evaluator *e, ir_value *x, int64_t first, int64
   if (center) r.mean_e = sum_inherited(&m) + 2 * root * u * m.abs;
   for (int64_t i = 0; i < n; i++) {
     graph_num a = graph_read(e, x, first + i);
-    long double d = a.v - mean, de = hypotl(carried(a), r.mean_e) + u * fabsl(d), square_e = 2 * fabsl(d) * de + de * de;
+    long double d = a.v - mean, de = hypotl(carried(a), r.mean_e) + u * fabsl(d),
+                square_e = 2 * fabsl(d) * de + de * de;
     q += d * d;
     q_e2 += square_e * square_e;
     q2 += d * d * d * d;

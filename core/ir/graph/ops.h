@@ -14,13 +14,54 @@
 #include "core/ir/ir.h"
 
 typedef enum graph_code {
-  G_FUNC, G_RETURN, G_CUSTOM, G_CONSTANT, G_MATMUL,
-  G_ADD, G_SUB, G_MUL, G_DIV, G_REM, G_POW, G_MIN, G_MAX, G_AND, G_OR,
-  G_NEG, G_ABS, G_EXP, G_LOG, G_SQRT, G_RSQRT, G_TANH, G_ERF, G_SIGMOID, G_RELU, G_GELU, G_SILU, G_SIN, G_COS, G_FLOOR, G_NOT,
-  G_COMPARE, G_SELECT, G_CAST, G_BROADCAST,
-  G_REDUCE_SUM, G_REDUCE_MEAN, G_REDUCE_MAX, G_REDUCE_MIN, G_REDUCE_PROD,
-  G_SOFTMAX, G_LAYERNORM, G_RMSNORM,
-  G_RESHAPE, G_TRANSPOSE, G_SLICE, G_CONCAT, G_PAD,
+  G_FUNC,
+  G_RETURN,
+  G_CUSTOM,
+  G_CONSTANT,
+  G_MATMUL,
+  G_ADD,
+  G_SUB,
+  G_MUL,
+  G_DIV,
+  G_REM,
+  G_POW,
+  G_MIN,
+  G_MAX,
+  G_AND,
+  G_OR,
+  G_NEG,
+  G_ABS,
+  G_EXP,
+  G_LOG,
+  G_SQRT,
+  G_RSQRT,
+  G_TANH,
+  G_ERF,
+  G_SIGMOID,
+  G_RELU,
+  G_GELU,
+  G_SILU,
+  G_SIN,
+  G_COS,
+  G_FLOOR,
+  G_NOT,
+  G_COMPARE,
+  G_SELECT,
+  G_CAST,
+  G_BROADCAST,
+  G_REDUCE_SUM,
+  G_REDUCE_MEAN,
+  G_REDUCE_MAX,
+  G_REDUCE_MIN,
+  G_REDUCE_PROD,
+  G_SOFTMAX,
+  G_LAYERNORM,
+  G_RMSNORM,
+  G_RESHAPE,
+  G_TRANSPOSE,
+  G_SLICE,
+  G_CONCAT,
+  G_PAD,
   G_N_CODES
 } graph_code;
 
@@ -61,7 +102,9 @@ typedef struct graph_row {
   graph_shard shard;
 } graph_row;
 
-static inline bool graph_is(const ir_op *op, graph_code c) { return op && op->def->level == IR_GRAPH && op->def->code == (int)c; }
+static inline bool graph_is(const ir_op *op, graph_code c) {
+  return op && op->def->level == IR_GRAPH && op->def->code == (int)c;
+}
 static inline const graph_row *graph_ext(const ir_op *op) { return op->def->level == IR_GRAPH ? op->def->ext : NULL; }
 const ir_opdef *graph_def(graph_code c);
 
@@ -99,7 +142,8 @@ bool graph_splat(const ir_op *op, double *value);
 /* Element i of a constant. */
 double graph_constant_at(const ir_op *op, int64_t i);
 
-/* Writes function_type anew, where a function has it, after its arguments or results changed. False when out of memory. */
+/* Writes function_type anew, where a function has it, after its arguments or results changed. False when out of memory.
+ */
 bool graph_sign(ir_op *func);
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */
@@ -132,7 +176,8 @@ ir_op *graph_find_func(const ir_module *m, const char *name);
 /* numpy's rule for two shapes; false if they don't fit. '?' fits everything; dims may be one of the inputs. */
 bool graph_broadcast_dims(int ra, const int64_t *a, int rb, const int64_t *b, int *rank, int64_t *dims);
 
-/* ---- rules of the rows (ir/graph/infer.c, ir/graph/eval_ops.c, ir/graph/scalar.c, ir/graph/adjoint.c) ------------------------- */
+/* ---- rules of the rows (ir/graph/infer.c, ir/graph/eval_ops.c, ir/graph/scalar.c, ir/graph/adjoint.c)
+ * ------------------------- */
 
 tsr_status graph_infer_constant(ir_op *op, const ir_type **results);
 tsr_status graph_infer_matmul(ir_op *op, const ir_type **results);

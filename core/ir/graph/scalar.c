@@ -1,5 +1,5 @@
-/* core/ir/graph/scalar.c - what the elementwise ops compute for one element: in double, and for integers in int64 with the
- * caller wrapping to the type. The reference that every backend is compared with. */
+/* core/ir/graph/scalar.c - what the elementwise ops compute for one element: in double, and for integers in int64 with
+ * the caller wrapping to the type. The reference that every backend is compared with. */
 #include <math.h>
 
 #include "core/ir/graph/table.h"

@@ -22,20 +22,24 @@ static tsr_status infer_tile(ir_op *op, const ir_type **results) {
 
 static tsr_status verify_positive(const ir_op *op) {
   for (int i = 0; i < op->n_attrs; i++)
-    if (op->attrs[i].attr->kind == IR_A_INT && (op->attrs[i].attr->u.i < (op->def->code == S_SHARED ? 0 : 1) || op->attrs[i].attr->u.i > 1 << 24))
-      return ir_error(op, op->def->help, "%s = %lld is out of range", op->attrs[i].name, (long long)op->attrs[i].attr->u.i);
+    if (op->attrs[i].attr->kind == IR_A_INT &&
+        (op->attrs[i].attr->u.i < (op->def->code == S_SHARED ? 0 : 1) || op->attrs[i].attr->u.i > 1 << 24))
+      return ir_error(op, op->def->help, "%s = %lld is out of range", op->attrs[i].name,
+                      (long long)op->attrs[i].attr->u.i);
   return NULL;
 }
 
 static tsr_status verify_vectorize(const ir_op *op) {
   int64_t n = ir_get_int(op, "n", 1);
-  if (n < 1 || n > 1024 || (n & (n - 1))) return ir_error(op, "1, 2, 4, 8, ...", "n = %lld is not a power of two up to 1024", (long long)n);
+  if (n < 1 || n > 1024 || (n & (n - 1)))
+    return ir_error(op, "1, 2, 4, 8, ...", "n = %lld is not a power of two up to 1024", (long long)n);
   return NULL;
 }
 
 static tsr_status verify_cluster(const ir_op *op) {
   int64_t n = ir_get_int(op, "n", 1);
-  if (n < 1 || n > SCHED_MOST_CLUSTER || (n & (n - 1))) return ir_error(op, "1, 2, 4 or 8", "n = %lld blocks can't be a cluster", (long long)n);
+  if (n < 1 || n > SCHED_MOST_CLUSTER || (n & (n - 1)))
+    return ir_error(op, "1, 2, 4 or 8", "n = %lld blocks can't be a cluster", (long long)n);
   return NULL;
 }
 
@@ -53,13 +57,18 @@ static const ir_type *implied_tile(ir_op *op, int i) {
 static tsr_status verify_kernel(const ir_op *op) {
   const ir_block *r = op->regions[0];
   if (sched_family_parse(ir_get_str(op, "family", "")) == N_FAMILIES)
-    return ir_error(op, "elementwise, row, matmul, copy or custom", "unknown family \"%s\"", ir_get_str(op, "family", ""));
+    return ir_error(op, "elementwise, row, matmul, copy or custom", "unknown family \"%s\"",
+                    ir_get_str(op, "family", ""));
   TSR_TRY(ir_check_policy(op));
-  if (r->n_args != op->n_operands) return ir_error(op, NULL, "%d operands for %d block arguments", op->n_operands, r->n_args);
+  if (r->n_args != op->n_operands)
+    return ir_error(op, NULL, "%d operands for %d block arguments", op->n_operands, r->n_args);
   for (int i = 0; i < r->n_args; i++)
-    if (r->args[i]->type != op->operands[i]->type) return ir_error(op, NULL, "block argument %d and its operand differ in type", i);
-  if (!r->last || r->last->def->code != S_YIELD || r->last->def->level != IR_SCHEDULE) return ir_error(op, NULL, "the body must end with tessera.schedule.yield");
-  if (r->last->n_operands != op->n_results) return ir_error(op, NULL, "yields %d values for %d results", r->last->n_operands, op->n_results);
+    if (r->args[i]->type != op->operands[i]->type)
+      return ir_error(op, NULL, "block argument %d and its operand differ in type", i);
+  if (!r->last || r->last->def->code != S_YIELD || r->last->def->level != IR_SCHEDULE)
+    return ir_error(op, NULL, "the body must end with tessera.schedule.yield");
+  if (r->last->n_operands != op->n_results)
+    return ir_error(op, NULL, "yields %d values for %d results", r->last->n_operands, op->n_results);
   for (int i = 0; i < op->n_results; i++)
     if (op->results[i]->type && r->last->operands[i]->type && r->last->operands[i]->type != op->results[i]->type)
       return ir_error(op, NULL, "result %d and the yielded value differ in type", i);
@@ -156,8 +165,9 @@ const ir_opdef *schedule_ops(size_t *n) {
 /* ---- limits ---------------------------------------------------------------------------------------------------- */
 
 int sched_work(const ir_op *op) {
-  static const bool function[G_N_CODES] = {[G_POW] = true, [G_EXP] = true, [G_LOG] = true, [G_TANH] = true, [G_ERF] = true, [G_SIGMOID] = true,
-                                           [G_GELU] = true, [G_SILU] = true, [G_SIN] = true, [G_COS] = true};
+  static const bool function[G_N_CODES] = {
+      [G_POW] = true,     [G_EXP] = true,  [G_LOG] = true,  [G_TANH] = true, [G_ERF] = true,
+      [G_SIGMOID] = true, [G_GELU] = true, [G_SILU] = true, [G_SIN] = true,  [G_COS] = true};
   if (op->def->flags & IR_REDUCES) return SCHED_ROW_WORK;
   return op->def->level == IR_GRAPH && function[op->def->code] ? SCHED_FUNCTION_WORK : 1;
 }
@@ -173,7 +183,9 @@ sched_family sched_family_parse(const char *name) {
   return N_FAMILIES;
 }
 
-static bool is_primitive(const ir_op *op) { return op->def->level == IR_SCHEDULE && op->def->code >= S_TILE && op->def->code <= S_MATRIX_PATH; }
+static bool is_primitive(const ir_op *op) {
+  return op->def->level == IR_SCHEDULE && op->def->code >= S_TILE && op->def->code <= S_MATRIX_PATH;
+}
 
 void sched_read(const ir_op *kernel, sched_params *p) {
   *p = (sched_params){0};
@@ -222,7 +234,8 @@ bool sched_write(ir_op *kernel, const sched_params *p) {
   if (p->m > 0) {
     ir_op *t = put(&b, "tessera.schedule.tile");
     if (!t || !ir_set_attr(t, "m", ir_attr_int(m, p->m)) || !ir_set_attr(t, "n", ir_attr_int(m, p->n > 0 ? p->n : 1)) ||
-        !ir_set_attr(t, "k", ir_attr_int(m, p->k > 0 ? p->k : 1)) || !ir_set_attr(t, "autotune", ir_attr_bool(m, p->autotune)))
+        !ir_set_attr(t, "k", ir_attr_int(m, p->k > 0 ? p->k : 1)) ||
+        !ir_set_attr(t, "autotune", ir_attr_bool(m, p->autotune)))
       return false;
   }
   if (!put_int(&b, "tessera.schedule.vectorize", "n", p->vectorize)) return false;
@@ -235,9 +248,12 @@ bool sched_write(ir_op *kernel, const sched_params *p) {
     ir_op *a = put(&b, "tessera.schedule.async_copy");
     if (!a || !ir_set_attr(a, "enable", ir_attr_bool(m, p->async_copy > 0))) return false;
   }
-  if (!put_int(&b, "tessera.schedule.pipeline_stages", "n", p->stages) || !put_int(&b, "tessera.schedule.split_k", "n", p->split_k) ||
-      !put_int(&b, "tessera.schedule.warps", "n", p->warps) || !put_int(&b, "tessera.schedule.cluster", "n", p->cluster) ||
-      !put_int(&b, "tessera.schedule.stream_k", "n", p->stream_k) || !put_int(&b, "tessera.schedule.raster", "group", p->raster))
+  if (!put_int(&b, "tessera.schedule.pipeline_stages", "n", p->stages) ||
+      !put_int(&b, "tessera.schedule.split_k", "n", p->split_k) ||
+      !put_int(&b, "tessera.schedule.warps", "n", p->warps) ||
+      !put_int(&b, "tessera.schedule.cluster", "n", p->cluster) ||
+      !put_int(&b, "tessera.schedule.stream_k", "n", p->stream_k) ||
+      !put_int(&b, "tessera.schedule.raster", "group", p->raster))
     return false;
   if (p->matrix_path) {
     ir_op *x = put(&b, "tessera.schedule.matrix_path");

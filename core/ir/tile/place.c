@@ -1,12 +1,20 @@
-/* core/ir/tile/place.c - where the ops of Tile and Target IR may stand, and what regions may hold: the rules that need the op around.
- * A region is of a program (memory and launches), of a kernel, of a loop or branch inside a kernel, or elementwise: then it has scalars
- * alone, since it is evaluated for each element. */
+/* core/ir/tile/place.c - where the ops of Tile and Target IR may stand, and what regions may hold: the rules that need
+ * the op around. A region is of a program (memory and launches), of a kernel, of a loop or branch inside a kernel, or
+ * elementwise: then it has scalars alone, since it is evaluated for each element. */
 #include "core/ir/target/target.h"
 #include "core/ir/tile/rules.h"
 #include "core/ir/tile/tile.h"
 
 /* What an op is to the region that it stands in; a region takes a set of these. */
-enum { OF_MODULE = 1, OF_PROGRAM = 2, OF_KERNEL = 4, OF_ELEMENT = 8, ENDS_WITH_RETURN = 16, ENDS_WITH_YIELD = 32, ANYTHING = 63 };
+enum {
+  OF_MODULE = 1,
+  OF_PROGRAM = 2,
+  OF_KERNEL = 4,
+  OF_ELEMENT = 8,
+  ENDS_WITH_RETURN = 16,
+  ENDS_WITH_YIELD = 32,
+  ANYTHING = 63
+};
 
 static unsigned place_of(const ir_op *op) {
   const int code = op->def->code;
@@ -50,11 +58,15 @@ static bool is_scalar(const ir_type *t) { return t->kind == IR_T_SCALAR || t->ki
 
 static tsr_status verify_element(const ir_op *op, const ir_op *around) {
   for (int i = 0; i < op->n_operands; i++)
-    if (!is_scalar(op->operands[i]->type)) return ir_error(op, "an elementwise region computes with scalars", "operand %d is not a scalar", i);
+    if (!is_scalar(op->operands[i]->type))
+      return ir_error(op, "an elementwise region computes with scalars", "operand %d is not a scalar", i);
   for (int i = 0; i < op->n_results; i++)
-    if (!is_scalar(op->results[i]->type)) return ir_error(op, "an elementwise region computes with scalars", "result %d is not a scalar", i);
+    if (!is_scalar(op->results[i]->type))
+      return ir_error(op, "an elementwise region computes with scalars", "result %d is not a scalar", i);
   if (place_of(op) != OF_ELEMENT) return NULL;
-  const ir_type *t = around->n_operands ? around->operands[0]->type : around->n_results ? around->results[0]->type : NULL;
+  const ir_type *t = around->n_operands  ? around->operands[0]->type
+                     : around->n_results ? around->results[0]->type
+                                         : NULL;
   const bool map = around->def->code == (op->def->level == IR_TILE ? (int)T_MAP : (int)TG_MAP);
   const int rank = map ? (t ? t->rank : 0) : around->regions[0]->n_args;
   const int64_t dim = ir_get_int(op, "dim", 0);
@@ -63,9 +75,13 @@ static tsr_status verify_element(const ir_op *op, const ir_op *around) {
 
 /* The kernel's argument whose memory v shows, -1 for other memory. */
 static int argument_of(const ir_value *v, const ir_op **kernel) {
-  while (v->def && v->type->kind == IR_T_VIEW && v->def->n_operands && v->def->operands[0]->type->kind == IR_T_VIEW) v = v->def->operands[0];
+  while (v->def && v->type->kind == IR_T_VIEW && v->def->n_operands && v->def->operands[0]->type->kind == IR_T_VIEW)
+    v = v->def->operands[0];
   *kernel = v->owner ? v->owner->parent : NULL;
-  return v->type->kind == IR_T_VIEW && *kernel && (*kernel)->def->code == ((*kernel)->def->level == IR_TILE ? (int)T_KERNEL : (int)TG_KERNEL) ? v->index : -1;
+  return v->type->kind == IR_T_VIEW && *kernel &&
+                 (*kernel)->def->code == ((*kernel)->def->level == IR_TILE ? (int)T_KERNEL : (int)TG_KERNEL)
+             ? v->index
+             : -1;
 }
 
 /* The first operand and the number of operands that op writes. */
@@ -90,7 +106,9 @@ static tsr_status verify_writes(const ir_op *op) {
     int argument = argument_of(op->operands[i], &kernel);
     int64_t outputs = argument < 0 ? 0 : ir_get_int(kernel, "outputs", 1);
     if (argument >= 0 && argument < kernel->regions[0]->n_args - outputs)
-      return ir_error(op, "arguments that are written come last", "writes argument %d, but only the last %lld of %d are outputs", argument, (long long)outputs, kernel->regions[0]->n_args);
+      return ir_error(op, "arguments that are written come last",
+                      "writes argument %d, but only the last %lld of %d are outputs", argument, (long long)outputs,
+                      kernel->regions[0]->n_args);
   }
   return NULL;
 }

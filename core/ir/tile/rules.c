@@ -23,7 +23,9 @@ static bool same_dims(const ir_type *a, const ir_type *b) {
 /* The result's type says what to cast to. */
 static tsr_status check_cast(const ir_op *op) {
   const ir_type *a = op->operands[0]->type, *r = op->results[0]->type;
-  if (!r || (a->kind == IR_T_VECTOR ? r->kind == IR_T_VECTOR && same_dims(a, r) : r->kind == IR_T_SCALAR || r->kind == IR_T_INDEX)) return NULL;
+  if (!r || (a->kind == IR_T_VECTOR ? r->kind == IR_T_VECTOR && same_dims(a, r)
+                                    : r->kind == IR_T_SCALAR || r->kind == IR_T_INDEX))
+    return NULL;
   return ir_error(op, NULL, "casts a scalar to a scalar and a vector to one of its length");
 }
 
@@ -38,7 +40,8 @@ tsr_status scalar_infer(ir_op *op, const ir_type **results) {
   if (code == SC_CAST) return check_cast(op);
   int first = code == SC_SELECT ? 1 : 0;
   for (int i = first + 1; i < op->n_operands; i++)
-    if (op->operands[i]->type != op->operands[first]->type) return ir_error(op, "insert a cast", "operands %d and %d differ in type", first, i);
+    if (op->operands[i]->type != op->operands[first]->type)
+      return ir_error(op, "insert a cast", "operands %d and %d differ in type", first, i);
   bool is_float = a->kind != IR_T_INDEX && dtype_is_float(a->dtype);
   bool needs_float = code >= SC_EXP && code <= SC_SILU && code != SC_RELU;
   bool needs_int = code >= SC_AND && code <= SC_NOT;
@@ -54,7 +57,8 @@ tsr_status scalar_infer(ir_op *op, const ir_type **results) {
   bool ok = false;
   for (int i = 0; i < 6; i++) ok |= !strcmp(p, known[i]);
   if (!ok) return ir_error(op, "eq, ne, lt, le, gt, ge", "unknown predicate \"%s\"", p);
-  return give(results, a->kind == IR_T_VECTOR ? ir_type_shaped(op->module, IR_T_VECTOR, TSR_BOOL, a->rank, a->dims) : ir_type_scalar(op->module, TSR_BOOL));
+  return give(results, a->kind == IR_T_VECTOR ? ir_type_shaped(op->module, IR_T_VECTOR, TSR_BOOL, a->rank, a->dims)
+                                              : ir_type_scalar(op->module, TSR_BOOL));
 }
 
 tsr_status tile_infer_constant(ir_op *op, const ir_type **results) {
@@ -73,7 +77,10 @@ tsr_status tile_infer_axis(ir_op *op, const ir_type **results) {
 
 tsr_status tile_infer_const(ir_op *op, const ir_type **results) {
   const ir_type *t = op->results[0]->type;
-  if (t) return t->kind == IR_T_INDEX || t->kind == IR_T_SCALAR || (t->kind == IR_T_VECTOR && op->def->level == IR_TARGET) ? NULL : ir_error(op, NULL, "must be a scalar");
+  if (t)
+    return t->kind == IR_T_INDEX || t->kind == IR_T_SCALAR || (t->kind == IR_T_VECTOR && op->def->level == IR_TARGET)
+               ? NULL
+               : ir_error(op, NULL, "must be a scalar");
   const ir_attr *v = ir_get_attr(op, "value");
   if (!v) return st_oom(); /* builders leave the type out only when there was no memory for it */
   if (v->kind == IR_A_INT) return give(results, ir_type_index(op->module));
@@ -85,7 +92,8 @@ tsr_status tile_infer_window(ir_op *op, const ir_type **results) {
   int64_t sizes[TSR_MAX_RANK], strides[TSR_MAX_RANK];
   if (v->kind != IR_T_VIEW) return ir_error(op, NULL, "the first operand must be a view");
   int n = ir_get_ints(op, "sizes", sizes, TSR_MAX_RANK);
-  if (n != v->rank || op->n_operands != 1 + v->rank) return ir_error(op, NULL, "needs one size and one offset per dimension of a rank %d view", v->rank);
+  if (n != v->rank || op->n_operands != 1 + v->rank)
+    return ir_error(op, NULL, "needs one size and one offset per dimension of a rank %d view", v->rank);
   ir_type_strides(v, strides);
   ir_type t = {.kind = IR_T_VIEW, .dtype = v->dtype, .has_strides = true, .use = v->use};
   for (int i = 0; i < n; i++) {
@@ -101,7 +109,8 @@ tsr_status tile_infer_window(ir_op *op, const ir_type **results) {
 tsr_status tile_infer_load(ir_op *op, const ir_type **results) {
   const ir_type *v = op->operands[0]->type, *r = op->results[0]->type;
   if (!is_memory(v)) return ir_error(op, NULL, "loads from a view or a shared tile");
-  if (r && (r->kind != IR_T_FRAG || !same_dims(r, v))) return ir_error(op, NULL, "the result must be a fragment with the dimensions of the memory");
+  if (r && (r->kind != IR_T_FRAG || !same_dims(r, v)))
+    return ir_error(op, NULL, "the result must be a fragment with the dimensions of the memory");
   return r ? NULL : give(results, ir_type_frag(op->module, v->dtype, v->rank, v->dims));
 }
 
@@ -112,7 +121,8 @@ tsr_status tile_infer_gemm(ir_op *op, const ir_type **results) {
   bool ta = ir_get_bool(op, "transpose_a", false), tb = ir_get_bool(op, "transpose_b", false);
   int64_t m = a->dims[ta], k = a->dims[!ta], k2 = b->dims[tb], n = b->dims[!tb];
   if (m != c->dims[0] || n != c->dims[1] || k != k2)
-    return ir_error(op, NULL, "[%lld, %lld] * [%lld, %lld] does not give [%lld, %lld]", (long long)m, (long long)k, (long long)k2, (long long)n, (long long)c->dims[0], (long long)c->dims[1]);
+    return ir_error(op, NULL, "[%lld, %lld] * [%lld, %lld] does not give [%lld, %lld]", (long long)m, (long long)k,
+                    (long long)k2, (long long)n, (long long)c->dims[0], (long long)c->dims[1]);
   return give(results, c);
 }
 
@@ -120,12 +130,15 @@ tsr_status tile_infer_mma(ir_op *op, const ir_type **results) {
   int64_t m = ir_get_int(op, "m", 0), n = ir_get_int(op, "n", 0), k = ir_get_int(op, "k", 0);
   tsr_dtype t = tsr_dtype_parse(ir_get_str(op, "dtype", ""));
   if (!t) return ir_error(op, NULL, "unknown dtype \"%s\"", ir_get_str(op, "dtype", ""));
-  if (m < 1 || n < 1 || k < 1 || m > 1024 || n > 1024 || k > 1024) return ir_error(op, NULL, "m, n and k must lie in 1..1024");
+  if (m < 1 || n < 1 || k < 1 || m > 1024 || n > 1024 || k > 1024)
+    return ir_error(op, NULL, "m, n and k must lie in 1..1024");
   int64_t dims[3][2] = {{m, k}, {k, n}, {m, n}};
   for (int i = 0; i < 3; i++) {
     const ir_type *x = op->operands[i]->type;
-    if (x->kind != IR_T_FRAG || x->rank != 2 || x->dims[0] != dims[i][0] || x->dims[1] != dims[i][1] || (i < 2 && x->dtype != t))
-      return ir_error(op, "pack the operand into a fragment first", "operand %d must be a fragment of %lldx%lld%s%s", i, (long long)dims[i][0], (long long)dims[i][1], i < 2 ? "x" : "", i < 2 ? dtype_get(t)->mlir : "");
+    if (x->kind != IR_T_FRAG || x->rank != 2 || x->dims[0] != dims[i][0] || x->dims[1] != dims[i][1] ||
+        (i < 2 && x->dtype != t))
+      return ir_error(op, "pack the operand into a fragment first", "operand %d must be a fragment of %lldx%lld%s%s", i,
+                      (long long)dims[i][0], (long long)dims[i][1], i < 2 ? "x" : "", i < 2 ? dtype_get(t)->mlir : "");
   }
   return give(results, op->operands[2]->type);
 }
@@ -144,7 +157,9 @@ tsr_status tile_infer_map(ir_op *op, const ir_type **results) {
   if (r->n_args != op->n_operands) return ir_error(op, NULL, "the region needs one argument per operand");
   if (!op->n_operands) {
     t.rank = ir_get_ints(op, "shape", t.dims, TSR_MAX_RANK);
-    if (t.rank < 1 || t.rank > TSR_MAX_RANK) return ir_error(op, NULL, "a map without operands needs the attribute shape, of 1 to %d dimensions", TSR_MAX_RANK);
+    if (t.rank < 1 || t.rank > TSR_MAX_RANK)
+      return ir_error(op, NULL, "a map without operands needs the attribute shape, of 1 to %d dimensions",
+                      TSR_MAX_RANK);
     for (int d = 0; d < t.rank; d++)
       if (t.dims[d] < 0) return ir_error(op, NULL, "extent %lld in dimension %d of the shape", (long long)t.dims[d], d);
   }
@@ -152,17 +167,21 @@ tsr_status tile_infer_map(ir_op *op, const ir_type **results) {
     const ir_type *x = op->operands[i]->type;
     if (x->kind != IR_T_FRAG || !x->rank) return ir_error(op, NULL, "operand %d must be a fragment with dimensions", i);
     if (i && x->rank != t.rank) return ir_error(op, "reshape it", "operand %d has another rank", i);
-    if (r->args[i]->type->kind != IR_T_SCALAR || r->args[i]->type->dtype != x->dtype) return ir_error(op, NULL, "region argument %d must be a scalar of its operand's type", i);
+    if (r->args[i]->type->kind != IR_T_SCALAR || r->args[i]->type->dtype != x->dtype)
+      return ir_error(op, NULL, "region argument %d must be a scalar of its operand's type", i);
     t.rank = x->rank;
     for (int d = 0; d < x->rank; d++) {
-      if (i && x->dims[d] != t.dims[d] && x->dims[d] != 1 && t.dims[d] != 1) return ir_error(op, NULL, "operand %d has extent %lld in dimension %d", i, (long long)x->dims[d], d);
+      if (i && x->dims[d] != t.dims[d] && x->dims[d] != 1 && t.dims[d] != 1)
+        return ir_error(op, NULL, "operand %d has extent %lld in dimension %d", i, (long long)x->dims[d], d);
       if (!i || t.dims[d] == 1) t.dims[d] = x->dims[d];
     }
   }
-  if (!r->last || r->last->def->code != T_YIELD || r->last->n_operands != op->n_results) return ir_error(op, NULL, "the region must yield one scalar per result");
+  if (!r->last || r->last->def->code != T_YIELD || r->last->n_operands != op->n_results)
+    return ir_error(op, NULL, "the region must yield one scalar per result");
   for (int i = 0; i < op->n_results; i++) {
     const ir_type *y = r->last->operands[i]->type;
-    if (!y || y->kind != IR_T_SCALAR) return ir_error(op, "cast an index to i32", "yielded value %d must be a scalar", i);
+    if (!y || y->kind != IR_T_SCALAR)
+      return ir_error(op, "cast an index to i32", "yielded value %d must be a scalar", i);
     t.dtype = y->dtype;
     if (!(results[i] = ir_type_get(op->module, &t))) return st_oom();
   }
@@ -173,28 +192,34 @@ tsr_status tile_infer_reduce(ir_op *op, const ir_type **results) {
   const ir_type *x = op->operands[0]->type;
   int64_t axis = ir_get_int(op, "axis", 0);
   const char *kind = ir_get_str(op, "op", "");
-  if (x->kind != IR_T_FRAG || axis < 0 || axis >= x->rank) return ir_error(op, NULL, "axis %lld is not one of the fragment's", (long long)axis);
-  if (strcmp(kind, "sum") && strcmp(kind, "max") && strcmp(kind, "min") && strcmp(kind, "prod")) return ir_error(op, "sum, max, min, prod", "unknown op \"%s\"", kind);
+  if (x->kind != IR_T_FRAG || axis < 0 || axis >= x->rank)
+    return ir_error(op, NULL, "axis %lld is not one of the fragment's", (long long)axis);
+  if (strcmp(kind, "sum") && strcmp(kind, "max") && strcmp(kind, "min") && strcmp(kind, "prod"))
+    return ir_error(op, "sum, max, min, prod", "unknown op \"%s\"", kind);
   TSR_TRY(ir_check_policy(op));
   ir_type t = *x;
   t.dims[axis] = 1;
   return give(results, ir_type_get(op->module, &t));
 }
 
-/* What loops carry and branches yield: values. Memory has one name wherever it is read, so that what is written to it is known. */
+/* What loops carry and branches yield: values. Memory has one name wherever it is read, so that what is written to it
+ * is known. */
 static bool is_value(const ir_op *op, const ir_type *t) {
   bool memory = t->kind == IR_T_VIEW || t->kind == IR_T_SHARED || t->kind == IR_T_TENSOR || t->kind == IR_T_NONE;
-  return op->def->level == IR_TILE ? t->kind == IR_T_FRAG || t->kind == IR_T_SCALAR || t->kind == IR_T_INDEX : !memory && t->kind != IR_T_ARRAY && t->kind != IR_T_FRAG;
+  return op->def->level == IR_TILE ? t->kind == IR_T_FRAG || t->kind == IR_T_SCALAR || t->kind == IR_T_INDEX
+                                   : !memory && t->kind != IR_T_ARRAY && t->kind != IR_T_FRAG;
 }
 
 tsr_status tile_infer_for(ir_op *op, const ir_type **results) {
   const ir_block *r = op->regions[0];
   for (int i = 0; i < 3; i++)
     if (!is_index(op->operands[i]->type)) return ir_error(op, NULL, "from, to and step must be index");
-  if (r->n_args != op->n_operands - 2) return ir_error(op, NULL, "the region needs the counter and one argument per initial value");
+  if (r->n_args != op->n_operands - 2)
+    return ir_error(op, NULL, "the region needs the counter and one argument per initial value");
   if (!is_index(r->args[0]->type)) return ir_error(op, NULL, "the counter must be an index");
   if (op->n_results != op->n_operands - 3) return ir_error(op, NULL, "needs one result per initial value");
-  if (!r->last || !(r->last->def->flags & IR_TERMINATOR) || r->last->n_operands != op->n_results) return ir_error(op, NULL, "the region must yield one value per initial value");
+  if (!r->last || !(r->last->def->flags & IR_TERMINATOR) || r->last->n_operands != op->n_results)
+    return ir_error(op, NULL, "the region must yield one value per initial value");
   for (int i = 0; i < op->n_results; i++) {
     results[i] = op->operands[3 + i]->type;
     if (!is_value(op, results[i])) return ir_error(op, "use it inside", "carried value %d is memory", i);
@@ -207,14 +232,17 @@ tsr_status tile_infer_for(ir_op *op, const ir_type **results) {
 tsr_status tile_infer_if(ir_op *op, const ir_type **results) {
   const ir_type *c = op->operands[0]->type;
   if (c->kind != IR_T_SCALAR || c->dtype != TSR_BOOL) return ir_error(op, NULL, "the condition must be a bool");
-  if (op->n_regions < 1 || op->n_regions > 2 || (op->n_results && op->n_regions != 2)) return ir_error(op, NULL, "needs a then region, and an else region if it has results");
+  if (op->n_regions < 1 || op->n_regions > 2 || (op->n_results && op->n_regions != 2))
+    return ir_error(op, NULL, "needs a then region, and an else region if it has results");
   for (int r = 0; r < op->n_regions; r++) {
     const ir_op *y = op->regions[r]->last;
-    if ((op->n_results && !y) || (y && (y->def->flags & IR_TERMINATOR) && y->n_operands != op->n_results) || (y && !(y->def->flags & IR_TERMINATOR) && op->n_results))
+    if ((op->n_results && !y) || (y && (y->def->flags & IR_TERMINATOR) && y->n_operands != op->n_results) ||
+        (y && !(y->def->flags & IR_TERMINATOR) && op->n_results))
       return ir_error(op, NULL, "each region must yield one value per result");
     for (int i = 0; i < op->n_results; i++) {
       const ir_type *t = y->operands[i]->type;
-      if (results[i] && t != results[i]) return ir_error(op, NULL, "the regions yield different types for result %d", i);
+      if (results[i] && t != results[i])
+        return ir_error(op, NULL, "the regions yield different types for result %d", i);
       if (t && !is_value(op, t)) return ir_error(op, "use it inside", "yielded value %d is memory", i);
       results[i] = t;
     }
@@ -225,10 +253,13 @@ tsr_status tile_infer_if(ir_op *op, const ir_type **results) {
 tsr_status tile_infer_fft(ir_op *op, const ir_type **results) {
   const ir_type *re = op->operands[0]->type;
   int64_t r = ir_get_int(op, "radix", 0), span = ir_get_int(op, "span", 0);
-  if (re->kind != IR_T_FRAG || !re->rank || re != op->operands[1]->type || !dtype_is_float(re->dtype)) return ir_error(op, NULL, "re and im must be float fragments of one type");
+  if (re->kind != IR_T_FRAG || !re->rank || re != op->operands[1]->type || !dtype_is_float(re->dtype))
+    return ir_error(op, NULL, "re and im must be float fragments of one type");
   int64_t n = re->dims[re->rank - 1];
   if (r != 2 && r != 4 && r != 8 && r != 16) return ir_error(op, "2, 4, 8 or 16", "radix %lld", (long long)r);
-  if (span < 1 || span > n / r || n % (r * span)) return ir_error(op, NULL, "radix * span = %lld * %lld does not divide %lld", (long long)r, (long long)span, (long long)n);
+  if (span < 1 || span > n / r || n % (r * span))
+    return ir_error(op, NULL, "radix * span = %lld * %lld does not divide %lld", (long long)r, (long long)span,
+                    (long long)n);
   results[0] = results[1] = re;
   return NULL;
 }
@@ -237,10 +268,12 @@ tsr_status tile_infer_transpose(ir_op *op, const ir_type **results) {
   const ir_type *x = op->operands[0]->type;
   int64_t perm[TSR_MAX_RANK];
   unsigned seen = 0;
-  if (x->kind != IR_T_FRAG || ir_get_ints(op, "perm", perm, TSR_MAX_RANK) != x->rank) return ir_error(op, NULL, "needs a permutation of the fragment's dimensions");
+  if (x->kind != IR_T_FRAG || ir_get_ints(op, "perm", perm, TSR_MAX_RANK) != x->rank)
+    return ir_error(op, NULL, "needs a permutation of the fragment's dimensions");
   ir_type t = *x;
   for (int i = 0; i < x->rank; i++) {
-    if (perm[i] < 0 || perm[i] >= x->rank || (seen >> perm[i] & 1)) return ir_error(op, NULL, "perm is not a permutation");
+    if (perm[i] < 0 || perm[i] >= x->rank || (seen >> perm[i] & 1))
+      return ir_error(op, NULL, "perm is not a permutation");
     seen |= 1u << perm[i];
     t.dims[i] = x->dims[perm[i]];
   }
@@ -249,14 +282,17 @@ tsr_status tile_infer_transpose(ir_op *op, const ir_type **results) {
 
 tsr_status tile_infer_load_scalar(ir_op *op, const ir_type **results) {
   const ir_type *v = op->operands[0]->type;
-  if (v->kind != IR_T_VIEW || op->n_operands != 1 + v->rank) return ir_error(op, NULL, "needs a view and one index per dimension");
+  if (v->kind != IR_T_VIEW || op->n_operands != 1 + v->rank)
+    return ir_error(op, NULL, "needs a view and one index per dimension");
   for (int i = 1; i < op->n_operands; i++)
     if (!is_index(op->operands[i]->type)) return ir_error(op, NULL, "index %d must be an index", i - 1);
   return give(results, ir_type_scalar(op->module, v->dtype));
 }
 
 /* The result's type is written out: an op gives only its own kind of value. */
-static tsr_status gives(const ir_op *op, ir_type_kind kind, const char *what) { return op->results[0]->type->kind == kind ? NULL : ir_error(op, NULL, "the result must be %s", what); }
+static tsr_status gives(const ir_op *op, ir_type_kind kind, const char *what) {
+  return op->results[0]->type->kind == kind ? NULL : ir_error(op, NULL, "the result must be %s", what);
+}
 tsr_status tile_verify_frag(const ir_op *op) { return gives(op, IR_T_FRAG, "a fragment"); }
 tsr_status tile_verify_alloc(const ir_op *op) { return gives(op, IR_T_SHARED, "a shared tile"); }
 tsr_status tile_verify_buffer(const ir_op *op) { return gives(op, IR_T_TENSOR, "a tensor"); }
@@ -275,7 +311,8 @@ tsr_status tile_verify_reshape(const ir_op *op) {
 tsr_status tile_verify_alias(const ir_op *op) {
   const ir_type *a = op->operands[0]->type, *b = op->results[0]->type;
   if (b->kind != IR_T_TENSOR && b->kind != IR_T_FRAG) return ir_error(op, NULL, "the result must be a tensor");
-  if (a->kind != b->kind || a->dtype != b->dtype || ir_type_count(a) != ir_type_count(b)) return ir_error(op, NULL, "kind, element type and number of elements must stay");
+  if (a->kind != b->kind || a->dtype != b->dtype || ir_type_count(a) != ir_type_count(b))
+    return ir_error(op, NULL, "kind, element type and number of elements must stay");
   return NULL;
 }
 
@@ -297,10 +334,14 @@ bool tile_range(const ir_type *v, int64_t *lo, int64_t *hi) {
 static tsr_status verify_argument(const ir_op *launch, int i, const ir_type *view) {
   const ir_type *t = launch->operands[i]->type;
   int64_t lo, hi, n = ir_type_count(t);
-  if (view->dtype != t->dtype) return ir_error(launch, NULL, "argument %d differs in element type from the kernel's", i);
+  if (view->dtype != t->dtype)
+    return ir_error(launch, NULL, "argument %d differs in element type from the kernel's", i);
   if (n < 0) return NULL; /* the program is refused for that */
-  if (!tile_range(view, &lo, &hi)) return ir_error(launch, NULL, "argument %d: the kernel's view must have known dimensions, small enough", i);
-  if (lo < hi && (lo < 0 || hi > n)) return ir_error(launch, NULL, "argument %d has %lld elements; the kernel's view covers %lld..%lld", i, (long long)n, (long long)lo, (long long)hi);
+  if (!tile_range(view, &lo, &hi))
+    return ir_error(launch, NULL, "argument %d: the kernel's view must have known dimensions, small enough", i);
+  if (lo < hi && (lo < 0 || hi > n))
+    return ir_error(launch, NULL, "argument %d has %lld elements; the kernel's view covers %lld..%lld", i, (long long)n,
+                    (long long)lo, (long long)hi);
   return NULL;
 }
 
@@ -310,9 +351,11 @@ tsr_status tile_verify_launch(const ir_op *op) {
   const char *name = ir_get_str(op, "kernel", "");
   const ir_op *k = op->module->symbols ? ir_symbols_find(op->module->symbols, name) : NULL;
   if (!op->module->symbols) return NULL; /* an op by itself, while its text is read: the kernel may follow it */
-  if (!k || k->def->level != op->def->level || !k->n_regions) return ir_error(op, NULL, "no kernel \"%s\" in the module", name);
+  if (!k || k->def->level != op->def->level || !k->n_regions)
+    return ir_error(op, NULL, "no kernel \"%s\" in the module", name);
   const ir_block *r = k->regions[0];
-  if (r->n_args != op->n_operands) return ir_error(op, NULL, "%d arguments for the %d of kernel \"%s\"", op->n_operands, r->n_args, name);
+  if (r->n_args != op->n_operands)
+    return ir_error(op, NULL, "%d arguments for the %d of kernel \"%s\"", op->n_operands, r->n_args, name);
   for (int i = 0; i < r->n_args; i++)
     if (r->args[i]->type->kind == IR_T_VIEW) TSR_TRY(verify_argument(op, i, r->args[i]->type));
   return NULL;
@@ -322,19 +365,24 @@ tsr_status tile_verify_custom(const ir_op *op) {
   for (int i = 0; i < op->n_operands; i++)
     if (op->operands[i]->type->kind != IR_T_TENSOR) return ir_error(op, NULL, "argument %d must be a tensor", i);
   const ir_op *result = op->operands[op->n_operands - 1]->def;
-  return result && strstr(result->def->name, ".buffer") ? NULL : ir_error(op, NULL, "the last operand must be a buffer: the op writes it");
+  return result && strstr(result->def->name, ".buffer")
+             ? NULL
+             : ir_error(op, NULL, "the last operand must be a buffer: the op writes it");
 }
 
 tsr_status tile_verify_grid(const ir_op *op) {
   int64_t grid[3], blocks = 1;
   if (ir_get_ints(op, "grid", grid, 3) != 3) return ir_error(op, NULL, "grid must have three extents");
   for (int i = 0; i < 3; i++) {
-    if (grid[i] < 0 || grid[i] > INT32_MAX) return ir_error(op, NULL, "grid extent %lld is out of range", (long long)grid[i]);
-    if (__builtin_mul_overflow(blocks, grid[i], &blocks)) return ir_error(op, NULL, "the number of blocks overflows 64 bits");
+    if (grid[i] < 0 || grid[i] > INT32_MAX)
+      return ir_error(op, NULL, "grid extent %lld is out of range", (long long)grid[i]);
+    if (__builtin_mul_overflow(blocks, grid[i], &blocks))
+      return ir_error(op, NULL, "the number of blocks overflows 64 bits");
   }
   const ir_block *r = op->regions[0];
   int64_t outputs = ir_get_int(op, "outputs", 1);
-  if (outputs < 0 || outputs > r->n_args) return ir_error(op, NULL, "outputs = %lld for %d arguments", (long long)outputs, r->n_args);
+  if (outputs < 0 || outputs > r->n_args)
+    return ir_error(op, NULL, "outputs = %lld for %d arguments", (long long)outputs, r->n_args);
   return NULL;
 }
 
@@ -349,33 +397,41 @@ tsr_status tile_verify_view(const ir_op *op) {
   const ir_type *a = op->operands[0]->type, *b = op->results[0]->type;
   const ir_op *def = op->operands[0]->def;
   int64_t lo, hi, alo, ahi;
-  if (a->kind != IR_T_VIEW || b->kind != IR_T_VIEW || a->dtype != b->dtype) return ir_error(op, NULL, "must stay a view of the same element type");
+  if (a->kind != IR_T_VIEW || b->kind != IR_T_VIEW || a->dtype != b->dtype)
+    return ir_error(op, NULL, "must stay a view of the same element type");
   /* How much of a window exists is known when it runs, and other dimensions would not show it. */
-  if (def && def->def != op->def) return ir_error(op, "take the window of the view", "shows an argument or a view of one, not a window");
-  if (!tile_range(a, &alo, &ahi) || !tile_range(b, &lo, &hi)) return ir_error(op, NULL, "dimensions must be known and small enough");
+  if (def && def->def != op->def)
+    return ir_error(op, "take the window of the view", "shows an argument or a view of one, not a window");
+  if (!tile_range(a, &alo, &ahi) || !tile_range(b, &lo, &hi))
+    return ir_error(op, NULL, "dimensions must be known and small enough");
   if (lo < hi && (lo < (alo - a->offset) || hi > (ahi - a->offset)))
-    return ir_error(op, NULL, "elements %lld..%lld lie outside the operand's %lld..%lld", (long long)lo, (long long)hi, (long long)(alo - a->offset), (long long)(ahi - a->offset));
+    return ir_error(op, NULL, "elements %lld..%lld lie outside the operand's %lld..%lld", (long long)lo, (long long)hi,
+                    (long long)(alo - a->offset), (long long)(ahi - a->offset));
   return NULL;
 }
 
 tsr_status tile_verify_store(const ir_op *op) {
   const ir_type *f = op->operands[0]->type, *m = op->operands[1]->type;
-  if (f->kind != IR_T_FRAG || !is_memory(m) || !same_dims(f, m)) return ir_error(op, NULL, "stores a fragment into a view or shared tile of the same dimensions");
+  if (f->kind != IR_T_FRAG || !is_memory(m) || !same_dims(f, m))
+    return ir_error(op, NULL, "stores a fragment into a view or shared tile of the same dimensions");
   return NULL;
 }
 
 tsr_status tile_verify_copy(const ir_op *op) {
   const ir_type *a = op->operands[0]->type, *b = op->operands[1]->type;
-  if (!is_memory(a) || !is_memory(b) || !same_dims(a, b)) return ir_error(op, NULL, "copies between views and shared tiles of the same dimensions");
+  if (!is_memory(a) || !is_memory(b) || !same_dims(a, b))
+    return ir_error(op, NULL, "copies between views and shared tiles of the same dimensions");
   return NULL;
 }
 
 static tsr_status verify_indexing(const ir_op *op, const ir_type *tile, const ir_type *view) {
   const ir_block *r = op->regions[0];
-  if (view->kind != IR_T_VIEW || r->n_args != tile->rank) return ir_error(op, NULL, "the region needs one index per dimension of the tile");
+  if (view->kind != IR_T_VIEW || r->n_args != tile->rank)
+    return ir_error(op, NULL, "the region needs one index per dimension of the tile");
   for (int i = 0; i < r->n_args; i++)
     if (!is_index(r->args[i]->type)) return ir_error(op, NULL, "region argument %d must be an index", i);
-  if (!r->last || r->last->def->code != T_YIELD || r->last->n_operands < view->rank || r->last->n_operands > view->rank + 1)
+  if (!r->last || r->last->def->code != T_YIELD || r->last->n_operands < view->rank ||
+      r->last->n_operands > view->rank + 1)
     return ir_error(op, NULL, "the region must yield one index per dimension of the view, then optionally a bool");
   for (int i = 0; i < view->rank; i++)
     if (!is_index(r->last->operands[i]->type)) return ir_error(op, NULL, "yielded value %d must be an index", i);
@@ -383,9 +439,11 @@ static tsr_status verify_indexing(const ir_op *op, const ir_type *tile, const ir
 }
 
 tsr_status tile_verify_gather(const ir_op *op) {
-  if ((op->n_operands == 2) == (op->n_results == 1) || op->n_results > 1) return ir_error(op, NULL, "needs a destination or a result");
+  if ((op->n_operands == 2) == (op->n_results == 1) || op->n_results > 1)
+    return ir_error(op, NULL, "needs a destination or a result");
   const ir_type *t = op->n_results ? op->results[0]->type : op->operands[1]->type;
-  if (t->kind != (op->n_results ? IR_T_FRAG : IR_T_SHARED)) return ir_error(op, NULL, "gathers into a fragment or a shared tile");
+  if (t->kind != (op->n_results ? IR_T_FRAG : IR_T_SHARED))
+    return ir_error(op, NULL, "gathers into a fragment or a shared tile");
   return verify_indexing(op, t, op->operands[0]->type);
 }
 

@@ -22,7 +22,8 @@ tsr_status tile_infer_load_scalar(ir_op *op, const ir_type **results);
 bool tile_range(const ir_type *v, int64_t *lo, int64_t *hi);
 const ir_type *tile_implied_mma(ir_op *op, int i);
 
-/* Where op stands and what its region holds (ir/tile/place.c): for the walk over a whole module, since it asks the ops around. */
+/* Where op stands and what its region holds (ir/tile/place.c): for the walk over a whole module, since it asks the ops
+ * around. */
 tsr_status tile_verify_place(const ir_op *op);
 /* The attributes grid and outputs of a kernel. */
 tsr_status tile_verify_grid(const ir_op *op);

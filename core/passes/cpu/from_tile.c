@@ -1,7 +1,7 @@
-/* core/passes/cpu/from_tile.c - Tile IR to Target IR of the CPU dialect: every collective op becomes one micro-kernel call over
- * whole tiles in scratch memory. Loads and stores are folded into the ops beside them where that is safe, and the canonical k loop
- * becomes one `matmul` call, for which the backend packs b once per launch.
- * Input: a verified module; output: a new module. Invariant: a value's data field is its counterpart in the output. */
+/* core/passes/cpu/from_tile.c - Tile IR to Target IR of the CPU dialect: every collective op becomes one micro-kernel
+ * call over whole tiles in scratch memory. Loads and stores are folded into the ops beside them where that is safe, and
+ * the canonical k loop becomes one `matmul` call, for which the backend packs b once per launch. Input: a verified
+ * module; output: a new module. Invariant: a value's data field is its counterpart in the output. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,10 @@ static bool is_tile_value(const ir_value *v) { return v->type->kind == IR_T_FRAG
 
 /* The scratch tile of a fragment is dense in the compute type; a shared tile keeps its own type and padding. */
 static const ir_type *tile_type(lower *l, const ir_type *t) {
-  ir_type x = {.kind = IR_T_ARRAY, .dtype = t->kind == IR_T_SHARED ? t->dtype : cpu_compute_type(t->dtype), .rank = t->rank, .pad = t->kind == IR_T_SHARED ? t->pad : 0};
+  ir_type x = {.kind = IR_T_ARRAY,
+               .dtype = t->kind == IR_T_SHARED ? t->dtype : cpu_compute_type(t->dtype),
+               .rank = t->rank,
+               .pad = t->kind == IR_T_SHARED ? t->pad : 0};
   memcpy(x.dims, t->dims, sizeof x.dims);
   return ir_type_get(l->m, &x);
 }
@@ -53,7 +56,9 @@ static int64_t tile_bytes(const ir_type *t) {
 }
 
 static tsr_status check_type(const ir_op *op, const ir_type *t) {
-  if (!cpu_compute_type(t->dtype)) return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "cast it", "element type %s can't be computed with on the CPU", tsr_dtype_name(t->dtype));
+  if (!cpu_compute_type(t->dtype))
+    return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "cast it", "element type %s can't be computed with on the CPU",
+                       tsr_dtype_name(t->dtype));
   int64_t n = ir_type_count(t);
   if (n < 0 || n > (int64_t)1 << 31) return ir_error(op, "use smaller tiles", "the tile is too large");
   return NULL;
@@ -67,7 +72,8 @@ static ir_value *handle(lower *l, ir_builder *b, const ir_type *t, int index) {
   return v;
 }
 
-static tsr_status new_tile(lower *l, ir_builder *b, const ir_op *op, const ir_type *type, int64_t start, int64_t end, ir_value **out) {
+static tsr_status new_tile(lower *l, ir_builder *b, const ir_op *op, const ir_type *type, int64_t start, int64_t end,
+                           ir_value **out) {
   TSR_TRY(check_type(op, type));
   const ir_type *t = tile_type(l, type);
   int i = t ? slots_alloc(&l->slots, start, end, tile_bytes(t)) : -1;
@@ -96,11 +102,15 @@ static tsr_status tile_for(lower *l, ir_builder *b, ir_value *v) {
 /* The result of op takes the place of a dying operand of the same shape. */
 static bool take_slot(lower *l, ir_value *result, const ir_value *operand) {
   ir_value *t = at(operand);
-  if (t->type->kind != IR_T_ARRAY || last_use(l, operand) > result->def->scratch || t->type != tile_type(l, result->type)) return false;
+  if (t->type->kind != IR_T_ARRAY || last_use(l, operand) > result->def->scratch ||
+      t->type != tile_type(l, result->type))
+    return false;
   if (operand->owner) {
     /* A carried value's slot may only be overwritten by what is carried on in its place. */
     ir_op *loop = operand->owner->parent, *y = operand->owner->last;
-    if (loop->def->code != T_FOR || operand->index < 1 || result->n_uses != 1 || result->def->parent != operand->owner || y->operands[operand->index - 1] != result) return false;
+    if (loop->def->code != T_FOR || operand->index < 1 || result->n_uses != 1 ||
+        result->def->parent != operand->owner || y->operands[operand->index - 1] != result)
+      return false;
   }
   slot *s = &l->slots.v[t->scratch];
   int64_t end = last_use(l, result);
@@ -118,7 +128,9 @@ static ir_op *call(lower *l, ir_builder *b, const char *fn, int n, ir_value *con
   return op && ir_set_attr(op, "fn", ir_attr_str(l->m, fn)) ? op : NULL;
 }
 
-static bool call2(lower *l, ir_builder *b, const char *fn, ir_value *x, ir_value *y) { return call(l, b, fn, 2, (ir_value *[]){x, y}) != NULL; }
+static bool call2(lower *l, ir_builder *b, const char *fn, ir_value *x, ir_value *y) {
+  return call(l, b, fn, 2, (ir_value *[]){x, y}) != NULL;
+}
 
 static bool copy_attrs(ir_op *to, const ir_op *from, const char *const *names) {
   for (; *names; names++) {
@@ -172,7 +184,9 @@ static tsr_status lower_region(lower *l, ir_op *op, ir_block *to) {
   return NULL;
 }
 
-static bool same_dims(const ir_type *a, const ir_type *b) { return a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank); }
+static bool same_dims(const ir_type *a, const ir_type *b) {
+  return a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank);
+}
 
 static tsr_status lower_map(lower *l, ir_builder *b, ir_op *op) {
   ir_value *operands[64];
@@ -213,12 +227,22 @@ static tsr_status row_target(lower *l, ir_builder *b, ir_value *v) {
   return NULL;
 }
 
-/* A call's operands: out, x, then those of mean, factor, scale, shift and other that there are; attributes tell which. */
+/* A call's operands: out, x, then those of mean, factor, scale, shift and other that there are; attributes tell which.
+ */
 static tsr_status lower_row(lower *l, ir_builder *b, ir_op *op, const row_act *a) {
-  static const char *const fn[] = {[ROW_STAT] = "row_", [ROW_EXP] = "row_exp", [ROW_SQDEV] = "row_sqdev", [ROW_NORM] = "row_norm",
-                                   [ROW_SOFTMAX] = "row_softmax", [ROW_LAYERNORM] = "row_layernorm", [ROW_RMSNORM] = "row_rmsnorm"};
-  const struct { const char *name; ir_value *v; } optional[] = {{"mean", a->mean}, {"factor", a->factor}, {"scale", a->scale}, {"shift", a->shift}, {"sums", a->other}};
-  const struct { const char *name; double v; } numbers[] = {{"mean_scale", a->mean_scale}, {"square_scale", a->square_scale}, {"eps", a->eps}};
+  static const char *const fn[] = {
+      [ROW_STAT] = "row_",          [ROW_EXP] = "row_exp",         [ROW_SQDEV] = "row_sqdev",
+      [ROW_NORM] = "row_norm",      [ROW_SOFTMAX] = "row_softmax", [ROW_LAYERNORM] = "row_layernorm",
+      [ROW_RMSNORM] = "row_rmsnorm"};
+  const struct {
+    const char *name;
+    ir_value *v;
+  } optional[] = {
+      {"mean", a->mean}, {"factor", a->factor}, {"scale", a->scale}, {"shift", a->shift}, {"sums", a->other}};
+  const struct {
+    const char *name;
+    double v;
+  } numbers[] = {{"mean_scale", a->mean_scale}, {"square_scale", a->square_scale}, {"eps", a->eps}};
   char name[32];
   ir_value *operands[8], *out = op->results[0];
   int n = 0;
@@ -329,7 +353,9 @@ static tsr_status leave_carried(lower *l, ir_builder *b, ir_op *op, ir_op *yield
       }
   }
   for (int i = 0; i < op->n_results; i++)
-    if (is_tile_value(op->results[i]) && from[i] != at(op->results[i]) && !call2(l, b, "move", at(op->results[i]), from[i])) return st_oom();
+    if (is_tile_value(op->results[i]) && from[i] != at(op->results[i]) &&
+        !call2(l, b, "move", at(op->results[i]), from[i]))
+      return st_oom();
   return NULL;
 }
 
@@ -405,7 +431,8 @@ static bool fill_is_implied(const ir_op *op) {
   if (op->results[0]->n_uses != 1 || ir_get_float(op, "value", 1) != 0) return false;
   for (ir_op *o = op->next; o; o = o->next) {
     cpu_contraction c;
-    if (o->def->code == T_FOR && o->n_operands == 4 && o->operands[3] == op->results[0]) return cpu_find_contraction(o, &c);
+    if (o->def->code == T_FOR && o->n_operands == 4 && o->operands[3] == op->results[0])
+      return cpu_find_contraction(o, &c);
     if (o->def->code == T_GEMM && o->operands[0] == op->results[0]) return true;
   }
   return false;
@@ -425,7 +452,8 @@ static tsr_status lower_gather(lower *l, ir_builder *b, ir_op *op) {
 }
 
 static tsr_status lower_scatter(lower *l, ir_builder *b, ir_op *op) {
-  ir_op *g = ir_op_new(b, ir_find_op("tessera.target.call"), 2, (ir_value *[]){at(op->operands[0]), at(op->operands[1])}, 0, NULL, 1);
+  ir_op *g = ir_op_new(b, ir_find_op("tessera.target.call"), 2,
+                       (ir_value *[]){at(op->operands[0]), at(op->operands[1])}, 0, NULL, 1);
   if (!g || !ir_set_attr(g, "fn", ir_attr_str(l->m, "scatter"))) return st_oom();
   return lower_region(l, op, g->regions[0]);
 }
@@ -455,8 +483,8 @@ static tsr_status lower_load_scalar(lower *l, ir_builder *b, ir_op *op) {
 }
 
 static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
-  static const char *const none[] = {NULL}, *const reduce[] = {"axis", "op", "policy", NULL}, *const perm[] = {"perm", NULL},
-                          *const fft[] = {"radix", "span", "inverse", NULL};
+  static const char *const none[] = {NULL}, *const reduce[] = {"axis", "op", "policy", NULL},
+                           *const perm[] = {"perm", NULL}, *const fft[] = {"radix", "span", "inverse", NULL};
   if (op->def->code < SC_N) return copy_op(l, b, op);
   switch (op->def->code) {
   case T_BLOCK_ID: case T_CONST: case T_VIEW: case T_WINDOW: return copy_op(l, b, op);
@@ -534,16 +562,23 @@ static tsr_status lower_kernel(ir_op *kernel, ir_builder *top, const tsr_caps *c
   slots_number(kernel);
   top->loc = kernel->loc;
   ir_op *k = ir_op_new(top, ir_find_op("tessera.target.kernel"), 0, NULL, 0, NULL, 1);
-  static const char *const keep[] = {"sym_name", "grid", "outputs", "policy", "family", "tile", "flops", "bytes", "raster", "strip", NULL};
-  if (!k || !copy_attrs(k, kernel, keep) || !ir_set_attr(k, "dialect", ir_attr_str(l.m, "cpu")) || !ir_set_attr(k, "arch", ir_attr_str(l.m, caps->arch))) return st_oom();
+  static const char *const keep[] = {"sym_name", "grid",  "outputs", "policy", "family", "tile",
+                                     "flops",    "bytes", "raster",  "strip",  NULL};
+  if (!k || !copy_attrs(k, kernel, keep) || !ir_set_attr(k, "dialect", ir_attr_str(l.m, "cpu")) ||
+      !ir_set_attr(k, "arch", ir_attr_str(l.m, caps->arch)))
+    return st_oom();
   ir_block *from = kernel->regions[0];
   for (int i = 0; i < from->n_args; i++) {
     TSR_TRY(check_type(kernel, &(ir_type){.dtype = from->args[i]->type->dtype}));
-    if (!(from->args[i]->data = ir_block_arg_like(l.m, k->regions[0], ir_type_get(l.m, from->args[i]->type), from->args[i]))) return st_oom();
+    if (!(from->args[i]->data =
+              ir_block_arg_like(l.m, k->regions[0], ir_type_get(l.m, from->args[i]->type), from->args[i])))
+      return st_oom();
   }
   ir_builder b = ir_at_end(l.m, k->regions[0]);
   TSR_GOTO(lower_block(&l, from, &b, NULL));
-  if (!ir_build0(&b, "tessera.target.return", 0, NULL) || !ir_set_attr(k, "scratch_bytes", ir_attr_int(l.m, l.slots.total))) st = st_oom();
+  if (!ir_build0(&b, "tessera.target.return", 0, NULL) ||
+      !ir_set_attr(k, "scratch_bytes", ir_attr_int(l.m, l.slots.total)))
+    st = st_oom();
 done:
   slots_clear(&l.slots);
   return st;

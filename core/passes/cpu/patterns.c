@@ -68,14 +68,17 @@ static bool reaches_end(const ir_op *w, int k_dim, const cpu_contraction *c) {
 bool cpu_find_contraction(ir_op *loop, cpu_contraction *c) {
   *c = (cpu_contraction){.loop = loop};
   if (loop->n_results != 1 || !is_zero_fill(loop->operands[3])) return false;
-  if (!cpu_const_index(loop->operands[0], &c->from) || !cpu_const_index(loop->operands[1], &c->to) || !cpu_const_index(loop->operands[2], &c->step)) return false;
+  if (!cpu_const_index(loop->operands[0], &c->from) || !cpu_const_index(loop->operands[1], &c->to) ||
+      !cpu_const_index(loop->operands[2], &c->step))
+    return false;
   if (c->step < 1 || c->to <= c->from) return false;
   ir_block *body = loop->regions[0];
   for (ir_op *o = body->first; o; o = o->next) {
     switch (o->def->code) {
     case T_WINDOW: case T_WAIT: case T_BARRIER: case T_CONST: case T_YIELD: break;
     case T_COPY: /* into the tile that the gemm reads, and nothing else does */
-      if (!o->operands[1]->def || o->operands[1]->def->def->code != T_ALLOC || o->operands[1]->n_uses != 2) return false;
+      if (!o->operands[1]->def || o->operands[1]->def->def->code != T_ALLOC || o->operands[1]->n_uses != 2)
+        return false;
       break;
     case T_GEMM:
       if (c->gemm) return false;
@@ -84,17 +87,21 @@ bool cpu_find_contraction(ir_op *loop, cpu_contraction *c) {
     default: return false;
     }
   }
-  if (!c->gemm || c->gemm->operands[0] != body->args[1] || body->args[1]->n_uses != 1 || body->last->operands[0] != c->gemm->results[0]) return false;
+  if (!c->gemm || c->gemm->operands[0] != body->args[1] || body->args[1]->n_uses != 1 ||
+      body->last->operands[0] != c->gemm->results[0])
+    return false;
   c->window_a = window_of(c->gemm->operands[1], loop);
   c->window_b = window_of(c->gemm->operands[2], loop);
   if (!c->window_a || !c->window_b) return false;
   bool ta = ir_get_bool(c->gemm, "transpose_a", false), tb = ir_get_bool(c->gemm, "transpose_b", false);
-  if (!k_offset(c->window_a, loop, ta ? 0 : 1, &c->k_dim_a) || !k_offset(c->window_b, loop, tb ? 1 : 0, &c->k_dim_b)) return false;
+  if (!k_offset(c->window_a, loop, ta ? 0 : 1, &c->k_dim_a) || !k_offset(c->window_b, loop, tb ? 1 : 0, &c->k_dim_b))
+    return false;
   return reaches_end(c->window_a, c->k_dim_a, c) && reaches_end(c->window_b, c->k_dim_b, c);
 }
 
 static bool writes_memory(const ir_op *op) {
-  if (op->def->code == T_STORE || op->def->code == T_COPY || op->def->code == T_SCATTER || op->def->code == T_GATHER) return true;
+  if (op->def->code == T_STORE || op->def->code == T_COPY || op->def->code == T_SCATTER || op->def->code == T_GATHER)
+    return true;
   for (int r = 0; r < op->n_regions; r++)
     for (const ir_op *o = op->regions[r]->first; o; o = o->next)
       if (writes_memory(o)) return true;
@@ -132,13 +139,15 @@ ir_value *cpu_store_target(const ir_value *v, ir_op **store) {
   for (ir_op *o = v->def->next; o; o = o->next) {
     if (o->def->code == T_STORE && o->operands[0] == v) {
       ir_value *m = o->operands[1];
-      if (m->def && (m->def->parent != v->def->parent ? inside(m->def, v->def) : m->def->scratch > v->def->scratch)) return NULL;
+      if (m->def && (m->def->parent != v->def->parent ? inside(m->def, v->def) : m->def->scratch > v->def->scratch))
+        return NULL;
       *store = o;
       return m;
     }
     /* Other results of the same producer are stored at once too; anything else in between must not touch memory. */
     bool sibling = o->def->code == T_STORE && o->operands[0]->def == v->def;
-    bool quiet = o->def->code < SC_N || o->def->code == T_CONST || o->def->code == T_WINDOW || o->def->code == T_VIEW || o->def->code == T_BLOCK_ID;
+    bool quiet = o->def->code < SC_N || o->def->code == T_CONST || o->def->code == T_WINDOW || o->def->code == T_VIEW ||
+                 o->def->code == T_BLOCK_ID;
     if (!sibling && !quiet) return NULL;
   }
   return NULL;
@@ -152,7 +161,9 @@ static const ir_value *memory_of(const ir_value *v) {
 
 ir_value *cpu_epilogue_target(const ir_value *r) {
   const ir_op *map = r->def->next;
-  while (map && (map->def->code == T_LOAD || map->def->code == T_CONST || map->def->code == T_WINDOW || map->def->code == T_VIEW)) map = map->next;
+  while (map && (map->def->code == T_LOAD || map->def->code == T_CONST || map->def->code == T_WINDOW ||
+                 map->def->code == T_VIEW))
+    map = map->next;
   if (!map || map->def->code != T_MAP || map->n_results != 1 || map->results[0]->type != r->type) return NULL;
   ir_op *store;
   ir_value *memory = cpu_store_target(map->results[0], &store);
@@ -161,7 +172,8 @@ ir_value *cpu_epilogue_target(const ir_value *r) {
   for (int i = 0; i < map->n_operands; i++) {
     const ir_value *x = map->operands[i];
     if (x == r) uses++;
-    else if (x->def && x->def->def->code == T_LOAD && memory_of(x->def->operands[0]) == memory_of(memory)) return NULL; /* read after the product is written */
+    else if (x->def && x->def->def->code == T_LOAD && memory_of(x->def->operands[0]) == memory_of(memory))
+      return NULL; /* read after the product is written */
   }
   return uses == r->n_uses ? memory : NULL;
 }

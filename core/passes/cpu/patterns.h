@@ -16,8 +16,9 @@ bool cpu_find_contraction(ir_op *loop, cpu_contraction *out);
 bool cpu_load_is_view(const ir_op *load);
 /* The memory that the single store of v writes, when v's producer may write there at once; NULL if not. */
 ir_value *cpu_store_target(const ir_value *v, ir_op **store);
-/* The memory that an epilogue's result is stored to, when the product r may be accumulated there and the epilogue work in place: r goes to one map,
- * which reads nothing else from that memory (arguments of a kernel don't overlap). NULL if not. */
+/* The memory that an epilogue's result is stored to, when the product r may be accumulated there and the epilogue work
+ * in place: r goes to one map, which reads nothing else from that memory (arguments of a kernel don't overlap). NULL if
+ * not. */
 ir_value *cpu_epilogue_target(const ir_value *r);
 /* v is one known integer. */
 bool cpu_const_index(const ir_value *v, int64_t *out);

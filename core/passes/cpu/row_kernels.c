@@ -1,5 +1,5 @@
-/* core/passes/cpu/row_kernels.c - see cpu/row_kernels.h. First every op is looked at by itself, then values that nobody computes with any more are
- * dropped. Every test is conservative: "no" leaves the op to the general path. */
+/* core/passes/cpu/row_kernels.c - see cpu/row_kernels.h. First every op is looked at by itself, then values that nobody
+ * computes with any more are dropped. Every test is conservative: "no" leaves the op to the general path. */
 #include "core/passes/cpu/row_kernels.h"
 
 #include <string.h>
@@ -37,7 +37,9 @@ bool rows_type(const ir_type *t) {
 
 static bool has_code(const ir_value *v, int code) { return v && v->def && v->def->def->code == code; }
 static bool is_frag2(const ir_value *v) { return v && v->type->kind == IR_T_FRAG && v->type->rank == 2; }
-static bool shape_is(const ir_value *v, int64_t rows, int64_t cols) { return is_frag2(v) && v->type->dims[0] == rows && v->type->dims[1] == cols; }
+static bool shape_is(const ir_value *v, int64_t rows, int64_t cols) {
+  return is_frag2(v) && v->type->dims[0] == rows && v->type->dims[1] == cols;
+}
 
 /* A whole row operand: memory of a row type, or a fragment that is computed in f32. */
 static bool is_base(const ir_value *v) {
@@ -46,7 +48,9 @@ static bool is_base(const ir_value *v) {
 }
 
 /* One number a row, in scratch memory as f32. */
-static bool is_per_row(const ir_value *v, int64_t rows) { return shape_is(v, rows, 1) && v->type->dtype == TSR_F32 && v->def && !has_code(v, T_LOAD); }
+static bool is_per_row(const ir_value *v, int64_t rows) {
+  return shape_is(v, rows, 1) && v->type->dtype == TSR_F32 && v->def && !has_code(v, T_LOAD);
+}
 
 /* One row for all rows, as f32; a load of another type is converted into a tile. */
 static bool is_repeated(const ir_value *v, int64_t cols) {
@@ -55,7 +59,9 @@ static bool is_repeated(const ir_value *v, int64_t cols) {
 }
 
 /* The operand of the map that a value of its body stands for; NULL if it is computed there. */
-static ir_value *outer(const ir_op *map, const ir_value *v) { return v->owner && v->owner == map->regions[0] ? map->operands[v->index] : NULL; }
+static ir_value *outer(const ir_op *map, const ir_value *v) {
+  return v->owner && v->owner == map->regions[0] ? map->operands[v->index] : NULL;
+}
 
 static const ir_value *yielded(const ir_value *result) {
   if (!has_code(result, T_MAP) || result->def->n_results != 1) return NULL;
@@ -91,7 +97,8 @@ static bool is_exp(const ir_value *v, ir_value **x, ir_value **m) {
 }
 
 /* The other factor or term of y = a op b, when one of them is an operand of the map of the given shape. */
-static const ir_value *split(const ir_op *map, const ir_value *y, int code, bool (*shape)(const ir_value *, int64_t), int64_t n, ir_value **found) {
+static const ir_value *split(const ir_op *map, const ir_value *y, int code, bool (*shape)(const ir_value *, int64_t),
+                             int64_t n, ir_value **found) {
   if (!body_is(y, code)) return NULL;
   for (int i = 1; i >= 0; i--) {
     ir_value *o = outer(map, y->def->operands[i]);
@@ -109,7 +116,8 @@ static bool is_norm(ir_value *v, row_act *a) {
   int64_t rows = v->type->dims[0], cols = v->type->dims[1];
   *a = (row_act){.op = map, .kind = ROW_NORM};
   if ((rest = split(map, y, SC_ADD, is_repeated, cols, &a->shift))) y = rest;
-  for (int with_scale = 1; with_scale >= 0 && !a->factor; with_scale--) { /* a block of one row: what repeats looks like the row itself */
+  for (int with_scale = 1; with_scale >= 0 && !a->factor;
+       with_scale--) { /* a block of one row: what repeats looks like the row itself */
     const ir_value *z = y;
     a->scale = NULL;
     if (with_scale && (rest = split(map, z, SC_MUL, is_repeated, cols, &a->scale))) z = rest;
@@ -128,23 +136,29 @@ static bool plan_reduce(row_plan *p, const ir_op *op) {
   const char *kind = ir_get_str(op, "op", "");
   ir_value *x = op->operands[0], *of, *base, *m;
   bool sum = !strcmp(kind, "sum");
-  if (!strcmp(ir_get_str(op, "policy", "fast"), "kahan_sum") || (!sum && strcmp(kind, "max")) || ir_get_int(op, "axis", 0) != 1 || op->results[0]->type->dtype != TSR_F32 || !is_frag2(op->results[0]))
+  if (!strcmp(ir_get_str(op, "policy", "fast"), "kahan_sum") || (!sum && strcmp(kind, "max")) ||
+      ir_get_int(op, "axis", 0) != 1 || op->results[0]->type->dtype != TSR_F32 || !is_frag2(op->results[0]))
     return true;
   if (sum && x->n_uses == 1 && is_square(x, &of) && of->type == x->type) {
     if (!is_centred(of, &base, &m)) base = of, m = NULL;
-    if (is_base(base)) return add(p, (row_act){.op = x->def, .kind = ROW_SKIP}) && add(p, (row_act){.op = op, .kind = ROW_SQDEV, .x = base, .mean = m});
+    if (is_base(base))
+      return add(p, (row_act){.op = x->def, .kind = ROW_SKIP}) &&
+             add(p, (row_act){.op = op, .kind = ROW_SQDEV, .x = base, .mean = m});
   }
   if (sum && is_exp(x, &base, &m) && !rows_find(p, x->def))
-    return add(p, (row_act){.op = x->def, .kind = ROW_EXP, .x = base, .mean = m, .other = op->results[0]}) && add(p, (row_act){.op = op, .kind = ROW_SKIP});
+    return add(p, (row_act){.op = x->def, .kind = ROW_EXP, .x = base, .mean = m, .other = op->results[0]}) &&
+           add(p, (row_act){.op = op, .kind = ROW_SKIP});
   return !is_base(x) || add(p, (row_act){.op = op, .kind = ROW_STAT, .x = x});
 }
 
-/* How often the plan's ops would have read v where a row kernel reads what v is made of, or, with `itself`, v as it is. */
+/* How often the plan's ops would have read v where a row kernel reads what v is made of, or, with `itself`, v as it is.
+ */
 static int covered_uses(const row_plan *p, const ir_value *v, bool itself) {
   int n = 0;
   for (size_t i = 0; i < p->n; i++) {
     const row_act *a = &p->v[i];
-    bool read = !itself && a->kind != ROW_SKIP && (a->x == v || a->mean == v || a->factor == v || a->scale == v || a->shift == v);
+    bool read = !itself && a->kind != ROW_SKIP &&
+                (a->x == v || a->mean == v || a->factor == v || a->scale == v || a->shift == v);
     if (a->kind == ROW_DIRECT || read) continue;
     for (int k = 0; k < a->op->n_operands; k++) n += a->op->operands[k] == v;
   }
@@ -195,7 +209,8 @@ static bool is_multiple(const ir_value *v, ir_value **s, double *c) {
 /* rsqrt(s[r] * c + eps) */
 static bool is_inverse_root(const ir_value *v, ir_value **s, double *c, double *eps) {
   const ir_value *y = yielded(v), *sum, *rest;
-  return y && body_is(y, SC_RSQRT) && with_constant(y->def->operands[0], SC_ADD, &sum, eps) && with_constant(sum, SC_MUL, &rest, c) && (*s = outer(v->def, rest));
+  return y && body_is(y, SC_RSQRT) && with_constant(y->def->operands[0], SC_ADD, &sum, eps) &&
+         with_constant(sum, SC_MUL, &rest, c) && (*s = outer(v->def, rest));
 }
 
 /* The plan's entry of kind that computes v from x, when v has just so many uses. */
@@ -215,11 +230,14 @@ static bool only_skipped_read(const row_plan *p, const ir_value *v) {
 
 static bool skip(row_plan *p, const ir_value *v) { return add(p, (row_act){.op = v->def, .kind = ROW_SKIP}); }
 
-/* p->v[i], a scaling by reciprocal sums of exponentials: the whole softmax when nobody else reads what it is made of. False when out of memory. */
+/* p->v[i], a scaling by reciprocal sums of exponentials: the whole softmax when nobody else reads what it is made of.
+ * False when out of memory. */
 static bool plan_softmax(row_plan *p, size_t i) {
   row_act *a = &p->v[i], *e = made_by(p, a->x, ROW_EXP, NULL, 2), *max;
   ir_value *s, *factor = a->factor;
-  if (!e || a->mean || a->scale || a->shift || !is_reciprocal(factor, &s) || s != e->other || s->n_uses != 1 || factor->n_uses != 1) return true;
+  if (!e || a->mean || a->scale || a->shift || !is_reciprocal(factor, &s) || s != e->other || s->n_uses != 1 ||
+      factor->n_uses != 1)
+    return true;
   max = made_by(p, e->mean, ROW_STAT, e->x, 1);
   if (!max || strcmp(ir_get_str(max->op, "op", ""), "max")) return true;
   ir_value *one = factor->def->operands[0];
@@ -252,7 +270,10 @@ static bool plan_norm(row_plan *p, size_t i) {
 
 /* ---- the whole block ------------------------------------------------------------------------------------------- */
 
-static bool writes(const ir_op *o) { return o->def->code == T_STORE || o->def->code == T_COPY || o->def->code == T_SCATTER || o->def->code == T_GATHER || o->n_regions > 1 || o->def->code == T_FOR; }
+static bool writes(const ir_op *o) {
+  return o->def->code == T_STORE || o->def->code == T_COPY || o->def->code == T_SCATTER || o->def->code == T_GATHER ||
+         o->n_regions > 1 || o->def->code == T_FOR;
+}
 
 /* Nothing is written between the load and its last reader. */
 static bool stays(const row_plan *p, const ir_op *load) {
@@ -279,7 +300,8 @@ tsr_status rows_plan(row_plan *p, const ir_block *block) {
   /* x - mean that only row kernels wanted; then what makes a whole normalisation; then loads that only they read. */
   for (ir_op *o = block->first; o; o = o->next) {
     ir_value *x, *m;
-    if (o->def->code == T_MAP && o->n_results == 1 && !rows_find(p, o) && is_centred(o->results[0], &x, &m) && o->results[0]->n_uses && covered_uses(p, o->results[0], false) == o->results[0]->n_uses &&
+    if (o->def->code == T_MAP && o->n_results == 1 && !rows_find(p, o) && is_centred(o->results[0], &x, &m) &&
+        o->results[0]->n_uses && covered_uses(p, o->results[0], false) == o->results[0]->n_uses &&
         !add(p, (row_act){.op = o, .kind = ROW_SKIP}))
       return st_oom();
   }
@@ -289,7 +311,9 @@ tsr_status rows_plan(row_plan *p, const ir_block *block) {
   }
   for (ir_op *o = block->first; o; o = o->next) {
     ir_value *v = o->n_results ? o->results[0] : NULL;
-    if (o->def->code == T_LOAD && is_base(v) && !needs_tile(p, v) && v->n_uses && covered_uses(p, v, true) == v->n_uses && stays(p, o) && !add(p, (row_act){.op = o, .kind = ROW_DIRECT})) return st_oom();
+    if (o->def->code == T_LOAD && is_base(v) && !needs_tile(p, v) && v->n_uses &&
+        covered_uses(p, v, true) == v->n_uses && stays(p, o) && !add(p, (row_act){.op = o, .kind = ROW_DIRECT}))
+      return st_oom();
   }
   return NULL;
 }

@@ -1,6 +1,7 @@
-/* core/passes/cpu/row_kernels.h - which ops of a Tile IR block become fused row kernels on the CPU (softmax, layernorm, rmsnorm and their parts), so that
- * a row is read from cache by few passes and 16-bit rows are never copied to f32 first. Not under
- * kahan_sum. The order of their sums is fixed by the row's length alone, so "deterministic" may use them. The kernel's attribute `row_kernels = false` (the switch row_kernels) leaves them out. */
+/* core/passes/cpu/row_kernels.h - which ops of a Tile IR block become fused row kernels on the CPU (softmax, layernorm,
+ * rmsnorm and their parts), so that a row is read from cache by few passes and 16-bit rows are never copied to f32
+ * first. Not under kahan_sum. The order of their sums is fixed by the row's length alone, so "deterministic" may use
+ * them. The kernel's attribute `row_kernels = false` (the switch row_kernels) leaves them out. */
 #ifndef CORE_PASSES_CPU_ROW_KERNELS_H
 #define CORE_PASSES_CPU_ROW_KERNELS_H
 #include "core/ir/ir.h"
@@ -12,9 +13,11 @@ typedef enum row_kind {
   ROW_STAT,   /* out[r] = max or sum of x[r] */
   ROW_EXP,    /* out = exp(x - shift[r]), other[r] = its sums */
   ROW_SQDEV,  /* out[r] = sum of (x[r] - mean[r])^2; mean NULL = 0 */
-  ROW_NORM,   /* out = (x - mean[r]) * factor[r] * scale + shift; scale and shift repeat for all rows; all but factor may be NULL */
+  ROW_NORM, /* out = (x - mean[r]) * factor[r] * scale + shift; scale and shift repeat for all rows; all but factor may
+               be NULL */
   ROW_SOFTMAX,   /* out = softmax of x's rows */
-  ROW_LAYERNORM, /* ROW_NORM with mean = sum * mean_scale and factor = rsqrt(squared deviations * square_scale + eps), computed on the way */
+  ROW_LAYERNORM, /* ROW_NORM with mean = sum * mean_scale and factor = rsqrt(squared deviations * square_scale + eps),
+                    computed on the way */
   ROW_RMSNORM,   /* the same about 0 */
 } row_kind;
 

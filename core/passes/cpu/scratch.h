@@ -15,7 +15,8 @@ typedef struct slots {
   int64_t total; /* bytes of scratch memory needed */
 } slots;
 
-/* Numbers all ops under root: op->scratch = position, the position after its regions in op->data's place is returned by slots_end. */
+/* Numbers all ops under root: op->scratch = position, the position after its regions in op->data's place is returned by
+ * slots_end. */
 void slots_number(ir_op *root);
 int64_t slots_end(const ir_op *op);
 /* Position of the last use of v; uses inside a loop that does not contain v's definition count as the loop's end. */

@@ -1,5 +1,5 @@
-/* core/passes/graph/algebra.c - the rewrite rules that look at one or two ops: neutral elements, chains of the same kind,
- * constants, transposes and matmul. See graph/rules.h. */
+/* core/passes/graph/algebra.c - the rewrite rules that look at one or two ops: neutral elements, chains of the same
+ * kind, constants, transposes and matmul. See graph/rules.h. */
 #include <math.h>
 #include <string.h>
 
@@ -17,13 +17,18 @@ static bool is_float(const ir_value *v) { return dtype_is_float(v->type->dtype);
 static ir_value *other_than(const rewrite *r, double c) {
   ir_op *op = r->op;
   if (is_number(op->operands[1], c) && same_type(op->operands[0], result(r))) return op->operands[0];
-  if ((op->def->flags & IR_COMMUTES) && is_number(op->operands[0], c) && same_type(op->operands[1], result(r))) return op->operands[1];
+  if ((op->def->flags & IR_COMMUTES) && is_number(op->operands[0], c) && same_type(op->operands[1], result(r)))
+    return op->operands[1];
   return NULL;
 }
 
-ir_value *rule_add_zero(rewrite *r) { return graph_is(r->op, G_ADD) || graph_is(r->op, G_SUB) ? other_than(r, 0) : NULL; }
+ir_value *rule_add_zero(rewrite *r) {
+  return graph_is(r->op, G_ADD) || graph_is(r->op, G_SUB) ? other_than(r, 0) : NULL;
+}
 
-ir_value *rule_mul_one(rewrite *r) { return graph_is(r->op, G_MUL) || graph_is(r->op, G_DIV) ? other_than(r, 1) : NULL; }
+ir_value *rule_mul_one(rewrite *r) {
+  return graph_is(r->op, G_MUL) || graph_is(r->op, G_DIV) ? other_than(r, 1) : NULL;
+}
 
 ir_value *rule_mul_zero(rewrite *r) {
   if (!graph_is(r->op, G_MUL) || !other_than(r, 0)) return NULL;
@@ -75,7 +80,8 @@ ir_value *rule_undo(rewrite *r) {
 static bool holds(tsr_dtype wide, tsr_dtype narrow) {
   const dtype_info *w = dtype_get(wide), *n = dtype_get(narrow);
   if (wide == narrow || narrow == TSR_BOOL) return true;
-  if (w->is_float && n->is_float) return w->mantissa_bits >= n->mantissa_bits && w->max >= n->max && tsr_dtype_size(wide) > tsr_dtype_size(narrow);
+  if (w->is_float && n->is_float)
+    return w->mantissa_bits >= n->mantissa_bits && w->max >= n->max && tsr_dtype_size(wide) > tsr_dtype_size(narrow);
   if (w->is_float) return n->max < ldexp(1, w->mantissa_bits + 1);
   return !n->is_float && w->max >= n->max && (w->is_signed || !n->is_signed);
 }
@@ -130,19 +136,23 @@ ir_value *rule_broadcast_chain(rewrite *r) {
 ir_value *rule_slice_chain(rewrite *r) {
   if (!graph_is(r->op, G_SLICE)) return NULL;
   ir_value *x = r->op->operands[0];
-  if (same_type(x, result(r)) && ir_type_count(x->type) != IR_DYNAMIC) return x; /* as many elements as there are, in order */
+  if (same_type(x, result(r)) && ir_type_count(x->type) != IR_DYNAMIC)
+    return x; /* as many elements as there are, in order */
   if (!graph_is(x->def, G_SLICE) || ir_type_count(result(r)->type) == IR_DYNAMIC) return NULL;
   int64_t s0[TSR_MAX_RANK], d0[TSR_MAX_RANK], s1[TSR_MAX_RANK], d1[TSR_MAX_RANK];
   int rank = x->type->rank;
   graph_slice(x->def, s0, d0);
   graph_slice(r->op, s1, d1);
   for (int i = 0; i < rank; i++) {
-    if (__builtin_mul_overflow(s1[i], d0[i], &s1[i]) || __builtin_add_overflow(s1[i], s0[i], &s1[i]) || __builtin_mul_overflow(d1[i], d0[i], &d1[i])) return NULL;
+    if (__builtin_mul_overflow(s1[i], d0[i], &s1[i]) || __builtin_add_overflow(s1[i], s0[i], &s1[i]) ||
+        __builtin_mul_overflow(d1[i], d0[i], &d1[i]))
+      return NULL;
     if (result(r)->type->dims[i] < 2) d1[i] = 1;
     if (result(r)->type->dims[i] == 0) s1[i] = 0;
   }
   ir_op *n = ir_op_new(&r->b, graph_def(G_SLICE), 1, &x->def->operands[0], 1, &result(r)->type, 0);
-  if (!n || !ir_set_attr(n, "starts", ir_attr_ints(r->b.m, s1, rank)) || !ir_set_attr(n, "sizes", ir_attr_ints(r->b.m, result(r)->type->dims, rank)) ||
+  if (!n || !ir_set_attr(n, "starts", ir_attr_ints(r->b.m, s1, rank)) ||
+      !ir_set_attr(n, "sizes", ir_attr_ints(r->b.m, result(r)->type->dims, rank)) ||
       !ir_set_attr(n, "strides", ir_attr_ints(r->b.m, d1, rank))) {
     r->b.failed = true;
     return NULL;
@@ -173,7 +183,8 @@ ir_value *rule_drop_broadcast(rewrite *r) {
   if (!(r->op->def->flags & IR_ELEMENTWISE) || r->op->n_operands < 2) return NULL;
   for (int i = 0; i < r->op->n_operands; i++) {
     ir_op *d = r->op->operands[i]->def;
-    if (graph_is(d, G_BROADCAST) && shape_holds(r->op, i, d->operands[0]->type)) return with_operand(r, i, d->operands[0]);
+    if (graph_is(d, G_BROADCAST) && shape_holds(r->op, i, d->operands[0]->type))
+      return with_operand(r, i, d->operands[0]);
   }
   return NULL;
 }
@@ -266,7 +277,8 @@ static bool swaps_last(const ir_op *op) {
 static ir_value *product_like(rewrite *r, const ir_op *like, ir_value *a, ir_value *b, bool ta, bool tb) {
   ir_op *op = ir_op_new(&r->b, like->def, 2, (ir_value *[]){a, b}, 1, &result(r)->type, 0);
   for (int i = 0; op && i < like->n_attrs; i++)
-    if (strncmp(like->attrs[i].name, "transpose_", 10) && !ir_set_attr(op, like->attrs[i].name, like->attrs[i].attr)) op = NULL;
+    if (strncmp(like->attrs[i].name, "transpose_", 10) && !ir_set_attr(op, like->attrs[i].name, like->attrs[i].attr))
+      op = NULL;
   if (op && ta && !ir_set_attr(op, "transpose_a", ir_attr_bool(r->b.m, true))) op = NULL;
   if (op && tb && !ir_set_attr(op, "transpose_b", ir_attr_bool(r->b.m, true))) op = NULL;
   if (!op) {
@@ -283,7 +295,8 @@ ir_value *rule_transpose_into_matmul(rewrite *r) {
   ir_value *a = r->op->operands[0], *b = r->op->operands[1];
   bool sa = a->def && swaps_last(a->def), sb = b->def && swaps_last(b->def);
   if (!sa && !sb) return NULL;
-  return product_like(r, r->op, sa ? a->def->operands[0] : a, sb ? b->def->operands[0] : b, g.transpose_a != sa, g.transpose_b != sb);
+  return product_like(r, r->op, sa ? a->def->operands[0] : a, sb ? b->def->operands[0] : b, g.transpose_a != sa,
+                      g.transpose_b != sb);
 }
 
 ir_value *rule_transpose_of_matmul(rewrite *r) {

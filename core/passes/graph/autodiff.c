@@ -1,5 +1,5 @@
-/* core/passes/graph/autodiff.c - see autodiff.h. The copy of the function is extended in place: `active` marks what depends on the
- * chosen arguments (value->scratch), value->data holds the gradient collected so far. */
+/* core/passes/graph/autodiff.c - see autodiff.h. The copy of the function is extended in place: `active` marks what
+ * depends on the chosen arguments (value->scratch), value->data holds the gradient collected so far. */
 #include "core/passes/graph/autodiff.h"
 
 #include <string.h>
@@ -11,10 +11,14 @@ static tsr_status check_request(const ir_op *func, const grad_request *q) {
   const ir_block *r = func->regions[0];
   if (!r->last->n_operands) return ir_error(func, NULL, "has no result to differentiate");
   const ir_type *t = r->last->operands[0]->type;
-  if (ir_type_count(t) != 1 || !dtype_is_float(t->dtype)) return ir_error(func, "reduce it to one number first, e.g. reduce_sum", "the first result must be one float to be differentiated");
+  if (ir_type_count(t) != 1 || !dtype_is_float(t->dtype))
+    return ir_error(func, "reduce it to one number first, e.g. reduce_sum",
+                    "the first result must be one float to be differentiated");
   for (int i = 0; i < q->n_wrt; i++) {
     if (wrt[i] < 0 || wrt[i] >= r->n_args) return ir_error(func, NULL, "has no argument %d", wrt[i]);
-    if (!dtype_is_float(r->args[wrt[i]]->type->dtype)) return ir_error(func, "cast inside the function", "argument %d is %s: only floats have gradients", wrt[i], tsr_dtype_name(r->args[wrt[i]]->type->dtype));
+    if (!dtype_is_float(r->args[wrt[i]]->type->dtype))
+      return ir_error(func, "cast inside the function", "argument %d is %s: only floats have gradients", wrt[i],
+                      tsr_dtype_name(r->args[wrt[i]]->type->dtype));
   }
   return NULL;
 }
@@ -42,7 +46,8 @@ static tsr_status step_back(ir_builder *b, ir_op *op, const grad_request *q) {
   if (op->n_results == 1 && (!g || !op->results[0]->scratch)) return NULL;
   const graph_row *row = graph_ext(op);
   bool custom = graph_is(op, G_CUSTOM) && q->custom;
-  if (!custom && (!row || !row->adjoint)) return op->results[0]->scratch ? ir_error(op, NULL, "has no derivative") : NULL;
+  if (!custom && (!row || !row->adjoint))
+    return op->results[0]->scratch ? ir_error(op, NULL, "has no derivative") : NULL;
   if (!(grads = arena_array(&b->m->arena, ir_value *, op->n_operands + 1))) return st_oom();
   if (custom) TSR_TRY(q->custom(q->user, op, g, grads));
   else if (!row->adjoint(b, op, g, grads)) return st_oom();

@@ -1,16 +1,17 @@
-/* core/passes/graph/autodiff.h - reverse-mode differentiation of Graph IR: a function becomes the function of its value and its
- * gradients, itself plain Graph IR, to be simplified, fused and run like any other. */
+/* core/passes/graph/autodiff.h - reverse-mode differentiation of Graph IR: a function becomes the function of its value
+ * and its gradients, itself plain Graph IR, to be simplified, fused and run like any other. */
 #ifndef CORE_PASSES_GRAPH_AUTODIFF_H
 #define CORE_PASSES_GRAPH_AUTODIFF_H
 #include "core/ir/graph/ops.h"
 
 /* Adds to func's module a function `name` with func's arguments, whose results are func's and then, for each i in
- * wrt[0..n_wrt), the gradient of func's first result with respect to argument wrt[i] (its shape and type). The first result
- * must be one float; the arguments must be floats. An op without a derivative on the way is an error that names it. */
+ * wrt[0..n_wrt), the gradient of func's first result with respect to argument wrt[i] (its shape and type). The first
+ * result must be one float; the arguments must be floats. An op without a derivative on the way is an error that names
+ * it. */
 tsr_status graph_grad(ir_op *func, const int *wrt, int n_wrt, const char *name, ir_op **out);
 
-/* The derivative of an op that only the application knows: fills grads[i] (NULL = none, else of operand i's type) given the gradient g of
- * op's result; new ops go before the function's return. */
+/* The derivative of an op that only the application knows: fills grads[i] (NULL = none, else of operand i's type) given
+ * the gradient g of op's result; new ops go before the function's return. */
 typedef tsr_status (*grad_custom_fn)(void *user, ir_op *op, ir_value *g, ir_value **grads);
 typedef struct grad_request {
   const int *wrt;

@@ -15,7 +15,8 @@ void graph_replace(ir_op *op, ir_value *v) {
 
 /* ---- reductions ------------------------------------------------------------------------------------------------ */
 
-/* The operand's dimensions with neighbours of one kind merged and those of extent 1 dropped: kept and reduced alternate. */
+/* The operand's dimensions with neighbours of one kind merged and those of extent 1 dropped: kept and reduced
+ * alternate. */
 typedef struct runs {
   int n;
   int64_t extent[TSR_MAX_RANK + 1];
@@ -81,7 +82,8 @@ static bool canonical_reduce(ir_builder *b, ir_op *op, const pass_options *opts)
   if (widen) x = graph_cast(b, x, t);
   x = graph_reshape(b, x, out->rank, out->dims);
   if (b->failed) return false;
-  trace_add(opts->trace, "fuse", "canonical_reduce", op, true, "over the last dimension, in %d step%s", steps, steps == 1 ? "" : "s");
+  trace_add(opts->trace, "fuse", "canonical_reduce", op, true, "over the last dimension, in %d step%s", steps,
+            steps == 1 ? "" : "s");
   graph_replace(op, x);
   return true;
 }
@@ -130,7 +132,9 @@ static bool hoistable(const ir_value *v, int depth) {
   for (int i = 0; i < op->n_operands; i++) {
     const ir_value *x = op->operands[i];
     if (one_element(x)) continue;
-    if (x->type->rank != v->type->rank || memcmp(x->type->dims, v->type->dims, sizeof *v->type->dims * (size_t)v->type->rank)) return false;
+    if (x->type->rank != v->type->rank ||
+        memcmp(x->type->dims, v->type->dims, sizeof *v->type->dims * (size_t)v->type->rank))
+      return false;
     if (!hoistable(x, depth + 1)) return false;
   }
   return true;
@@ -141,9 +145,11 @@ bool graph_view_is_free(const ir_value *v) { return hoistable(v, 1); }
 static ir_value *pull(ir_builder *b, const ir_op *view, ir_value *v) {
   const ir_op *op = v->def;
   bool computed = op && op->def->flags & IR_ELEMENTWISE, to_one = one_element(view->results[0]);
-  /* One element repeats along whatever the others have, in any shape: as no dimensions, or, where the result is one element too, as its own. */
+  /* One element repeats along whatever the others have, in any shape: as no dimensions, or, where the result is one
+   * element too, as its own. */
   if (one_element(v) && !to_one) return graph_reshape(b, v, 0, NULL);
-  if (one_element(v) && !computed) return graph_reshape(b, v, view->results[0]->type->rank, view->results[0]->type->dims);
+  if (one_element(v) && !computed)
+    return graph_reshape(b, v, view->results[0]->type->rank, view->results[0]->type->dims);
   if (!computed) return graph_build_like(b, view, &v);
   ir_value *x[3];
   for (int i = 0; i < op->n_operands; i++) x[i] = pull(b, view, op->operands[i]);
@@ -185,7 +191,8 @@ tsr_status graph_canonicalize(ir_op *func, const pass_options *opts) {
   for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
     next = op->next;
     ir_settle(op);
-    if ((graph_is(op, G_RESHAPE) || graph_is(op, G_TRANSPOSE)) && op->operands[0]->def && pass_enabled(opts, "fusion", "hoist_view") && !has_unknown(op) && hoistable(op->operands[0], 0))
+    if ((graph_is(op, G_RESHAPE) || graph_is(op, G_TRANSPOSE)) && op->operands[0]->def &&
+        pass_enabled(opts, "fusion", "hoist_view") && !has_unknown(op) && hoistable(op->operands[0], 0))
       if (!hoist_view(op, opts)) return st_oom();
   }
   ir_dce(func);

@@ -1,6 +1,6 @@
-/* core/passes/graph/fold_batch.c - [.., m, k] by one [k, n] becomes [.. * m, k] by [k, n]: full tiles where m is small, and the
- * matrix is read once. The product's elementwise consumers are moved in front of the reshape that restores the shape, so
- * that they stay its epilogue. See graph/canonical.h. */
+/* core/passes/graph/fold_batch.c - [.., m, k] by one [k, n] becomes [.. * m, k] by [k, n]: full tiles where m is small,
+ * and the matrix is read once. The product's elementwise consumers are moved in front of the reshape that restores the
+ * shape, so that they stay its epilogue. See graph/canonical.h. */
 #include <string.h>
 
 #include "core/ir/graph/ops.h"
@@ -46,7 +46,8 @@ static bool follows(const ir_op *op, const ir_type *full) {
   for (int i = 0; i < op->n_operands; i++) {
     const ir_value *x = op->operands[i];
     bool same = x->type->rank == t->rank && !memcmp(x->type->dims, t->dims, sizeof *t->dims * (size_t)t->rank);
-    bool row = x->type->rank <= 1 || (x->type->rank < t->rank && ir_type_count(x->type) == x->type->dims[x->type->rank - 1] && in_memory(x));
+    bool row = x->type->rank <= 1 ||
+               (x->type->rank < t->rank && ir_type_count(x->type) == x->type->dims[x->type->rank - 1] && in_memory(x));
     if (same ? !in_memory(x) && !graph_view_is_free(x) : !row) return false;
   }
   return true;
@@ -56,7 +57,9 @@ static ir_value *on_rows(ir_builder *b, const ir_op *op, int64_t rows, int64_t n
   ir_value *x[3];
   for (int i = 0; i < op->n_operands; i++) {
     ir_value *v = op->operands[i];
-    x[i] = v->type->rank == op->results[0]->type->rank ? folded(b, v, rows, n) : v->type->rank > 1 ? graph_reshape(b, v, 1, (int64_t[]){v->type->dims[v->type->rank - 1]}) : v;
+    x[i] = v->type->rank == op->results[0]->type->rank ? folded(b, v, rows, n)
+           : v->type->rank > 1 ? graph_reshape(b, v, 1, (int64_t[]){v->type->dims[v->type->rank - 1]})
+                               : v;
     if (!x[i]) return NULL;
   }
   return graph_build_like(b, op, x);
@@ -94,7 +97,9 @@ tsr_status graph_fold_batch(ir_op *func, const pass_options *opts) {
     ir_settle(op);
     bool product = graph_is(op, G_MATMUL);
     if (op->n_results != 1 || !known(op->results[0]->type) || op->results[0]->type->rank < 3) continue;
-    if (product ? !one_matrix(op->operands[1]->type) || !known(op->operands[0]->type) : !reads_folded(op) || !follows(op, op->results[0]->type)) continue;
+    if (product ? !one_matrix(op->operands[1]->type) || !known(op->operands[0]->type)
+                : !reads_folded(op) || !follows(op, op->results[0]->type))
+      continue;
     const char *why = product ? refused(op) : NULL;
     if (product) trace_add(opts->trace, "fuse", "fold_batch", op, !why, "%s", why ? why : "one product over all rows");
     if (why) continue;

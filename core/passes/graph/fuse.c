@@ -1,5 +1,5 @@
-/* core/passes/graph/fuse.c - see graph/fuse.h. Ops are visited in program order; each starts as a group of its own and is
- * merged with the groups of its operands where a rule allows it. */
+/* core/passes/graph/fuse.c - see graph/fuse.h. Ops are visited in program order; each starts as a group of its own and
+ * is merged with the groups of its operands where a rule allows it. */
 #include "core/passes/graph/fuse.h"
 
 #include <string.h>
@@ -36,7 +36,8 @@ static bool row_edge_ok(const ir_type *space, const ir_op *op, int operand) {
   if (from == ROW_NONE || to == ROW_NONE) return false;
   if (op->def->flags & IR_REDUCES) return from == ROW_FULL && operand == 0;
   if (graph_is(op, G_RESHAPE)) return from != ROW_FULL && to != ROW_FULL;
-  if (graph_is(op, G_TRANSPOSE) || graph_is(op, G_SLICE)) return false; /* of the rows' shape or not: elements come from other rows */
+  if (graph_is(op, G_TRANSPOSE) || graph_is(op, G_SLICE))
+    return false; /* of the rows' shape or not: elements come from other rows */
   if (from == to) return true;
   return to == ROW_FULL && (from == ROW_KEPT || op->operands[operand]->type->rank == 0);
 }
@@ -58,7 +59,15 @@ static sched_family family_of(const ir_op *op) {
 static int new_group(graph_groups *g, ir_op *op) {
   int at = (int)op->scratch, id = g->n++;
   sched_family f = family_of(op);
-  g->v[id] = (fuse_group){f, f == FAMILY_ROW ? op->operands[0]->type : op->n_results ? op->results[0]->type : NULL, f == FAMILY_MATMUL ? op : NULL, 0, at, sched_work(op), op->def->flags & IR_VIEWLIKE};
+  g->v[id] = (fuse_group){f,
+                          f == FAMILY_ROW ? op->operands[0]->type
+                          : op->n_results ? op->results[0]->type
+                                          : NULL,
+                          f == FAMILY_MATMUL ? op : NULL,
+                          0,
+                          at,
+                          sched_work(op),
+                          op->def->flags & IR_VIEWLIKE};
   fuse_order_append(&g->order, id);
   g->group[at] = id;
   g->next[at] = -1;
@@ -80,8 +89,8 @@ static bool offer_inputs(graph_groups *g, int node, int from, int to) {
   return false;
 }
 
-/* Is there a way from group c back to group p that leaves both? The kernel would wait for itself. A search that takes too long
- * counts as yes: refusing is always right. */
+/* Is there a way from group c back to group p that leaves both? The kernel would wait for itself. A search that takes
+ * too long counts as yes: refusing is always right. */
 static bool detour(graph_groups *g, int p, int c) {
   bool gave_up = false;
   fuse_search_begin(&g->order, c);
@@ -90,8 +99,8 @@ static bool detour(graph_groups *g, int p, int c) {
   return gave_up;
 }
 
-/* What the kernel of groups p and c would read, and what of theirs something else may read: ops that were not visited yet count as
- * outside, so that a group within its limits stays there. */
+/* What the kernel of groups p and c would read, and what of theirs something else may read: ops that were not visited
+ * yet count as outside, so that a group within its limits stays there. */
 static void count_tensors(graph_groups *g, int p, int c, int *args, int *results) {
   int64_t stamp = ++g->epoch;
   *args = *results = 0;
@@ -170,17 +179,21 @@ static const char *check_epilogue(const graph_groups *g, int other, const ir_op 
 
 static const char *check_row(const graph_groups *g, int p, int c) {
   const fuse_group *a = &g->v[p], *b = &g->v[c];
-  if (a->family == FAMILY_ROW && b->family == FAMILY_ROW && !same_shape(a->space, b->space)) return "the rows differ in shape";
+  if (a->family == FAMILY_ROW && b->family == FAMILY_ROW && !same_shape(a->space, b->space))
+    return "the rows differ in shape";
   const ir_type *space = b->family == FAMILY_ROW ? b->space : a->space;
-  if (class_of(space, a->space) == ROW_NONE || class_of(space, b->space) == ROW_NONE) return "its shape is not the rows'";
+  if (class_of(space, a->space) == ROW_NONE || class_of(space, b->space) == ROW_NONE)
+    return "its shape is not the rows'";
   for (int side = 0; side < 2; side++)
     for (int at = g->v[side ? c : p].head; at >= 0; at = g->next[at])
       for (int i = 0; i < g->ops[at]->n_operands; i++)
-        if (group_of(g, g->ops[at]->operands[i]) == (side ? p : c) && !row_edge_ok(space, g->ops[at], i)) return "it reads across rows";
+        if (group_of(g, g->ops[at]->operands[i]) == (side ? p : c) && !row_edge_ok(space, g->ops[at], i))
+          return "it reads across rows";
   return NULL;
 }
 
-/* Does a view in one of the groups read what the other computes? Kernels compute element by element, and only rows repeat what they have. */
+/* Does a view in one of the groups read what the other computes? Kernels compute element by element, and only rows
+ * repeat what they have. */
 static bool view_between(const graph_groups *g, int p, int c) {
   for (int side = 0; side < 2; side++) {
     int mine = side ? c : p, other = side ? p : c;
@@ -194,13 +207,20 @@ static const char *check(graph_groups *g, int p, int c, const ir_op *op, const i
   const fuse_group *a = &g->v[p], *b = &g->v[c];
   bool row = a->family == FAMILY_ROW || b->family == FAMILY_ROW, product = a->contraction || b->contraction;
   *rule = FUSE_ELEMENTWISE;
-  if (a->family >= FAMILY_COPY || b->family >= FAMILY_COPY) return "concat, pad and custom ops have kernels of their own";
+  if (a->family >= FAMILY_COPY || b->family >= FAMILY_COPY)
+    return "concat, pad and custom ops have kernels of their own";
   if (product) *rule = row ? FUSE_ROW : b->contraction == op ? FUSE_MATMUL_PROLOGUE : FUSE_MATMUL_EPILOGUE;
   if (a->contraction && b->contraction) return "a kernel holds one contraction";
   if (product && row) return "a row needs all its columns in one block, a product's tile has only some";
   if (!row && view_between(g, p, c)) return "a view's elements must lie in memory before it reads them";
-  if (product) return b->contraction == op ? check_prologue(g, p, op, v) : check_epilogue(g, a->contraction ? c : p, a->contraction ? a->contraction : b->contraction);
-  if (row) *rule = op->def->code >= G_REDUCE_SUM && op->def->code <= G_REDUCE_PROD && a->family == FAMILY_ELEMENTWISE ? FUSE_REDUCE_PRODUCER : FUSE_ROW;
+  if (product)
+    return b->contraction == op
+               ? check_prologue(g, p, op, v)
+               : check_epilogue(g, a->contraction ? c : p, a->contraction ? a->contraction : b->contraction);
+  if (row)
+    *rule = op->def->code >= G_REDUCE_SUM && op->def->code <= G_REDUCE_PROD && a->family == FAMILY_ELEMENTWISE
+                ? FUSE_REDUCE_PRODUCER
+                : FUSE_ROW;
   if (row) return check_row(g, p, c);
   return same_shape(a->space, b->space) ? NULL : "the shapes differ";
 }
@@ -213,7 +233,8 @@ static void try_merge(graph_groups *g, ir_op *op, ir_value *v, const pass_option
   if (!pass_enabled(opts, "fusion", fuse_rule_names[rule])) why = "switched off";
   if (!why && detour(g, p, c)) why = "another kernel lies between them";
   if (!why) why = check_limits(g, p, c);
-  trace_add(opts->trace, "fuse", fuse_rule_names[rule], op, !why, "with %s%s%s", v->def->def->name, why ? ": " : "", why ? why : "");
+  trace_add(opts->trace, "fuse", fuse_rule_names[rule], op, !why, "with %s%s%s", v->def->def->name, why ? ": " : "",
+            why ? why : "");
   if (!why) merge(g, p, c, rule);
 }
 
@@ -230,8 +251,8 @@ static bool repeats_matrix(const ir_op *view) {
   return false;
 }
 
-/* Notes on each op, in one walk from the end: is its result a product's operand, as it is or through what may be fused before the product
- * (casts, signs, factors); must its elements lie in order for an output, an alias or a custom op? */
+/* Notes on each op, in one walk from the end: is its result a product's operand, as it is or through what may be fused
+ * before the product (casts, signs, factors); must its elements lie in order for an output, an alias or a custom op? */
 static void note_users(graph_groups *g) {
   for (int at = g->n_ops - 1; at >= 0; at--) {
     const ir_op *user = g->ops[at];
@@ -241,7 +262,8 @@ static void note_users(graph_groups *g) {
       const ir_op *d = user->operands[i]->def;
       bool alone = through;
       if (!d) continue;
-      for (int k = 0; k < user->n_operands && alone; k++) alone = user->operands[k] == user->operands[i] || ir_type_count(user->operands[k]->type) == 1;
+      for (int k = 0; k < user->n_operands && alone; k++)
+        alone = user->operands[k] == user->operands[i] || ir_type_count(user->operands[k]->type) == 1;
       g->notes[d->scratch].feeds_product |= product || alone;
       g->notes[d->scratch].needs_order |= order;
     }
@@ -258,7 +280,8 @@ static bool needs_memory(const ir_op *view, const graph_groups *g) {
 static bool is_row_view(const graph_groups *g, const ir_op *op) {
   if (!graph_is(op, G_RESHAPE) && !graph_is(op, G_BROADCAST)) return false;
   int p = group_of(g, op->operands[0]);
-  return p >= 0 && g->v[p].family == FAMILY_ROW && class_of(g->v[p].space, op->operands[0]->type) != ROW_FULL && row_edge_ok(g->v[p].space, op, 0);
+  return p >= 0 && g->v[p].family == FAMILY_ROW && class_of(g->v[p].space, op->operands[0]->type) != ROW_FULL &&
+         row_edge_ok(g->v[p].space, op, 0);
 }
 
 /* A view of a view ... of something in memory: how many above one another. */
@@ -271,7 +294,10 @@ static void visit_view(graph_groups *g, ir_op *op, const pass_options *opts) {
   bool on = pass_enabled(opts, "fusion", fuse_rule_names[FUSE_VIEW]), memory = needs_memory(op, g);
   int n = views_above(g, op);
   bool deep = n > SCHED_MOST_VIEWS;
-  const char *why = !on ? "switched off" : memory ? "its elements must lie in memory in order" : deep ? "too many views above one another" : NULL;
+  const char *why = !on      ? "switched off"
+                    : memory ? "its elements must lie in memory in order"
+                    : deep   ? "too many views above one another"
+                             : NULL;
   trace_add(opts->trace, "fuse", fuse_rule_names[FUSE_VIEW], op, !why, "%s", why ? why : "a strided load");
   if (why) new_group(g, op);
   else g->notes[op->scratch].views = (uint8_t)n, fuse_order_append(&g->order, node_of(g, (int)op->scratch));

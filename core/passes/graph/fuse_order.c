@@ -1,4 +1,5 @@
-/* core/passes/graph/fuse_order.c - see graph/fuse_order.h. A doubly linked list with labels that leave gaps; a binary heap for the search. */
+/* core/passes/graph/fuse_order.c - see graph/fuse_order.h. A doubly linked list with labels that leave gaps; a binary
+ * heap for the search. */
 #include "core/passes/graph/fuse_order.h"
 
 #include <string.h>
@@ -44,7 +45,8 @@ static void relabel(fuse_order *o) {
 static void insert_before(fuse_order *o, int node, int next) {
   int prev = o->v[next].prev;
   if (prev >= 0 && o->v[next].label - o->v[prev].label < 2) relabel(o);
-  /* Close behind the one before it: insertions before the same node come one after the other, and halving would use the gap up. */
+  /* Close behind the one before it: insertions before the same node come one after the other, and halving would use the
+   * gap up. */
   int64_t gap = prev < 0 ? (int64_t)1 << GAP_BITS : o->v[next].label - o->v[prev].label, step = (int64_t)1 << STEP_BITS;
   if (step > gap / 2) step = gap / 2;
   fuse_node *x = &o->v[node];
@@ -68,7 +70,8 @@ static void swap(int *a, int *b) {
 static void heap_push(fuse_order *o, int node) {
   int at = o->n_heap++;
   o->heap[at] = node;
-  for (; at && later(o, o->heap[at], o->heap[(at - 1) / 2]); at = (at - 1) / 2) swap(&o->heap[at], &o->heap[(at - 1) / 2]);
+  for (; at && later(o, o->heap[at], o->heap[(at - 1) / 2]); at = (at - 1) / 2)
+    swap(&o->heap[at], &o->heap[(at - 1) / 2]);
 }
 
 static int heap_pop(fuse_order *o) {

@@ -1,5 +1,5 @@
-/* core/passes/graph/patterns.c - the rewrite rules that recognise an operator written out from its parts. The whole op is one
- * kernel with its own, better conditioned formula. See graph/rules.h. */
+/* core/passes/graph/patterns.c - the rewrite rules that recognise an operator written out from its parts. The whole op
+ * is one kernel with its own, better conditioned formula. See graph/rules.h. */
 #include <math.h>
 #include <string.h>
 
@@ -56,12 +56,14 @@ static ir_value *plus_number(ir_value *v, double *c) {
 ir_value *rule_recognize_relu(rewrite *r) {
   if (!graph_is(r->op, G_MAX)) return NULL;
   for (int i = 0; i < 2; i++)
-    if (is_number(r->op->operands[i], 0) && r->op->operands[1 - i]->type == result(r)->type) return graph_op1(&r->b, G_RELU, r->op->operands[1 - i]);
+    if (is_number(r->op->operands[i], 0) && r->op->operands[1 - i]->type == result(r)->type)
+      return graph_op1(&r->b, G_RELU, r->op->operands[1 - i]);
   return NULL;
 }
 
 ir_value *rule_recognize_rsqrt(rewrite *r) {
-  if (!graph_is(r->op, G_DIV) || !is_number(r->op->operands[0], 1) || !graph_is(r->op->operands[1]->def, G_SQRT)) return NULL;
+  if (!graph_is(r->op, G_DIV) || !is_number(r->op->operands[0], 1) || !graph_is(r->op->operands[1]->def, G_SQRT))
+    return NULL;
   ir_value *x = r->op->operands[1]->def->operands[0];
   return x->type == result(r)->type ? graph_op1(&r->b, G_RSQRT, x) : NULL;
 }
@@ -106,7 +108,9 @@ static bool is_gelu_cubic(ir_value *v, const ir_value *x) {
     ir_value **s = p.factors[0]->def->operands;
     for (int i = 0; i < 2; i++) {
       product q = product_of(s[1 - i]);
-      if (s[i] == x && q.n == 3 && about(q.coefficient, 0.044715, t) && q.factors[0] == x && q.factors[1] == x && q.factors[2] == x) return true;
+      if (s[i] == x && q.n == 3 && about(q.coefficient, 0.044715, t) && q.factors[0] == x && q.factors[1] == x &&
+          q.factors[2] == x)
+        return true;
     }
   } else if (p.n == 2) {
     int i = p.factors[0] == x ? 1 : 0;
@@ -133,7 +137,8 @@ ir_value *rule_recognize_gelu(rewrite *r) {
     ir_op *g = f.factors[0]->def;
     if (graph_is(g, G_ERF)) {
       product a = product_of(g->operands[0]);
-      if (a.n == 1 && a.factors[0] == x && about(a.coefficient, 0.70710678118654752440, t)) return graph_op1(&r->b, G_GELU, x);
+      if (a.n == 1 && a.factors[0] == x && about(a.coefficient, 0.70710678118654752440, t))
+        return graph_op1(&r->b, G_GELU, x);
     } else if (graph_is(g, G_TANH) && is_gelu_cubic(g->operands[0], x)) {
       ir_value *y = graph_op1(&r->b, G_GELU, x);
       if (y && !ir_set_attr(y->def, "approximate", ir_attr_str(r->b.m, "tanh"))) r->b.failed = true;
@@ -164,9 +169,12 @@ ir_value *rule_recognize_softmax(rewrite *r) {
   int axis, max_axis;
   if (!graph_is(r->op, G_DIV)) return NULL;
   ir_value *e = r->op->operands[0];
-  if (!graph_is(e->def, G_EXP) || e->type != result(r)->type || !reduction_of(r->op->operands[1], G_REDUCE_SUM, e, &axis)) return NULL;
+  if (!graph_is(e->def, G_EXP) || e->type != result(r)->type ||
+      !reduction_of(r->op->operands[1], G_REDUCE_SUM, e, &axis))
+    return NULL;
   ir_value *x = e->def->operands[0];
-  if (graph_is(x->def, G_SUB) && x->def->operands[0]->type == x->type && reduction_of(x->def->operands[1], G_REDUCE_MAX, x->def->operands[0], &max_axis)) {
+  if (graph_is(x->def, G_SUB) && x->def->operands[0]->type == x->type &&
+      reduction_of(x->def->operands[1], G_REDUCE_MAX, x->def->operands[0], &max_axis)) {
     if (max_axis != axis) {
       r->why = "maximum and sum are over different axes";
       return NULL;
@@ -180,7 +188,8 @@ ir_value *rule_recognize_softmax(rewrite *r) {
 
 static bool is_square(const ir_value *v, const ir_value *x) {
   const ir_op *op = v->def;
-  return (graph_is(op, G_MUL) && op->operands[0] == x && op->operands[1] == x) || (graph_is(op, G_POW) && op->operands[0] == x && is_number(op->operands[1], 2));
+  return (graph_is(op, G_MUL) && op->operands[0] == x && op->operands[1] == x) ||
+         (graph_is(op, G_POW) && op->operands[0] == x && is_number(op->operands[1], 2));
 }
 
 /* v = the mean over the last axis of d * d. */
@@ -221,7 +230,8 @@ ir_value *rule_recognize_layernorm(rewrite *r) {
   ir_value *d = normalized(r->op, &eps);
   if (!d || !graph_is(d->def, G_SUB)) return NULL;
   ir_value *x = d->def->operands[0];
-  if (x->type != d->type || !reduction_of(d->def->operands[1], G_REDUCE_MEAN, x, &axis) || axis != x->type->rank - 1) return NULL;
+  if (x->type != d->type || !reduction_of(d->def->operands[1], G_REDUCE_MEAN, x, &axis) || axis != x->type->rank - 1)
+    return NULL;
   return norm(r, G_LAYERNORM, x, eps);
 }
 
@@ -230,7 +240,8 @@ ir_value *rule_recognize_rmsnorm(rewrite *r) {
   int axis;
   ir_value *x = normalized(r->op, &eps);
   if (!x) return NULL;
-  if (graph_is(x->def, G_SUB) && reduction_of(x->def->operands[1], G_REDUCE_MEAN, x->def->operands[0], &axis)) return NULL; /* layernorm's */
+  if (graph_is(x->def, G_SUB) && reduction_of(x->def->operands[1], G_REDUCE_MEAN, x->def->operands[0], &axis))
+    return NULL; /* layernorm's */
   return norm(r, G_RMSNORM, x, eps);
 }
 
@@ -247,7 +258,8 @@ ir_value *rule_norm_affine(rewrite *r) {
   for (int i = 0; i < 2; i++) {
     ir_value *y = r->op->operands[i], *w = r->op->operands[1 - i];
     bool layer = graph_is(y->def, G_LAYERNORM);
-    if ((!layer && !graph_is(y->def, G_RMSNORM)) || y->type != result(r)->type || w->type->rank > y->type->rank) continue;
+    if ((!layer && !graph_is(y->def, G_RMSNORM)) || y->type != result(r)->type || w->type->rank > y->type->rank)
+      continue;
     int have = y->def->n_operands;
     if (times ? have != 1 : !layer || have != 2) continue;
     if (y->n_uses != 1) {

@@ -18,7 +18,8 @@ static const struct { const char *name; bool rounds; rewrite_fn fn; const char *
 enum { N_RULES = sizeof rules / sizeof *rules };
 
 size_t graph_simplify_rules(graph_rule_info *out, size_t cap) {
-  static const graph_rule_info own[] = {{"common_subexpression", "equal ops on equal operands -> one", false}, {"dead_code", "ops whose results nothing needs", false}};
+  static const graph_rule_info own[] = {{"common_subexpression", "equal ops on equal operands -> one", false},
+                                        {"dead_code", "ops whose results nothing needs", false}};
   size_t n = 0;
   for (int i = 0; i < N_RULES; i++, n++)
     if (n < cap) out[n] = (graph_rule_info){rules[i].name, rules[i].help, rules[i].rounds};
@@ -65,14 +66,16 @@ static bool same_attr(const ir_attr *a, const ir_attr *b) {
       if (!same_attr(a->u.array.v[i], b->u.array.v[i])) return false;
     return true;
   case IR_A_DENSE:
-    return a->u.dense.type == b->u.dense.type && a->u.dense.splat == b->u.dense.splat && a->u.dense.bytes == b->u.dense.bytes &&
-           !memcmp(a->u.dense.data, b->u.dense.data, a->u.dense.bytes);
+    return a->u.dense.type == b->u.dense.type && a->u.dense.splat == b->u.dense.splat &&
+           a->u.dense.bytes == b->u.dense.bytes && !memcmp(a->u.dense.data, b->u.dense.data, a->u.dense.bytes);
   default: return a->u.i == b->u.i;
   }
 }
 
 static bool same_op(const ir_op *a, const ir_op *b) {
-  if (a->def != b->def || a->n_operands != b->n_operands || a->n_attrs != b->n_attrs || a->results[0]->type != b->results[0]->type) return false;
+  if (a->def != b->def || a->n_operands != b->n_operands || a->n_attrs != b->n_attrs ||
+      a->results[0]->type != b->results[0]->type)
+    return false;
   for (int i = 0; i < a->n_operands; i++)
     if (a->operands[i] != b->operands[i]) return false;
   for (int i = 0; i < a->n_attrs; i++) {
@@ -99,7 +102,8 @@ static uint64_t hash_attr(uint64_t h, const ir_attr *a) {
 static uint64_t hash_op(const ir_op *op) {
   uint64_t h = hash_u64(HASH_SEED, (uint64_t)op->def->code);
   for (int i = 0; i < op->n_operands; i++) h = hash_u64(h, (uint64_t)(uintptr_t)op->operands[i]);
-  for (int i = 0; i < op->n_attrs; i++) h += hash_mix(hash_attr(hash_str(HASH_SEED, op->attrs[i].name), op->attrs[i].attr)); /* in any order */
+  for (int i = 0; i < op->n_attrs; i++)
+    h += hash_mix(hash_attr(hash_str(HASH_SEED, op->attrs[i].name), op->attrs[i].attr)); /* in any order */
   return hash_mix(hash_u64(h, (uint64_t)(uintptr_t)op->results[0]->type));
 }
 

@@ -1,7 +1,7 @@
-/* core/passes/graph/simplify.h - algebraic rewrites of Graph IR: named rules, each with its own switch (TSR_DISABLE=rewrites or
- * the rule's name), a trace line when it fires and, where it nearly did, the reason why not.
- * Every rule keeps the values within the original's tolerance (tests compare both sides on the oracle). Rules that change
- * rounding are refused under pass_options.exact. */
+/* core/passes/graph/simplify.h - algebraic rewrites of Graph IR: named rules, each with its own switch
+ * (TSR_DISABLE=rewrites or the rule's name), a trace line when it fires and, where it nearly did, the reason why not.
+ * Every rule keeps the values within the original's tolerance (tests compare both sides on the oracle). Rules that
+ * change rounding are refused under pass_options.exact. */
 #ifndef CORE_PASSES_GRAPH_SIMPLIFY_H
 #define CORE_PASSES_GRAPH_SIMPLIFY_H
 #include "core/passes/switches.h"

@@ -72,8 +72,11 @@ static int64_t row_length(const ir_op *kernel) {
 
 /* The matrix instruction that divides the tile; if none does, the smallest. */
 static const tsr_matrix_shape *matrix_shape(const ir_op *product, const tsr_caps *c, const sched_params *p) {
-  if (p->matrix_path && (!strcmp(p->matrix_path, "fma") || !strcmp(p->matrix_path, "scalar") || !strcmp(p->matrix_path, "stream"))) return NULL;
-  tsr_dtype a = product->operands[0]->type->dtype, b = product->operands[1]->type->dtype, acc = graph_matmul_get(product).accum;
+  if (p->matrix_path &&
+      (!strcmp(p->matrix_path, "fma") || !strcmp(p->matrix_path, "scalar") || !strcmp(p->matrix_path, "stream")))
+    return NULL;
+  tsr_dtype a = product->operands[0]->type->dtype, b = product->operands[1]->type->dtype,
+            acc = graph_matmul_get(product).accum;
   const tsr_matrix_shape *best = NULL;
   for (int i = 0; i < c->n_matrix; i++) {
     const tsr_matrix_shape *x = &c->matrix[i];
@@ -95,9 +98,9 @@ static void simd_rows(int64_t length, int64_t lanes, sched_params *p) {
   while (length > 0 && 2 * p->m * length <= most && p->m < 64) p->m *= 2;
 }
 
-/* Rows that one block can't hold: the fewest blocks of 256 threads with half of their registers' worth each, so that two share a core;
- * then eight of twice the threads. False where even that is too little: the row goes by in chunks. (With 64 elements a thread and a norm's
- * weights beside them, ptxas spills.) */
+/* Rows that one block can't hold: the fewest blocks of 256 threads with half of their registers' worth each, so that
+ * two share a core; then eight of twice the threads. False where even that is too little: the row goes by in chunks.
+ * (With 64 elements a thread and a norm's weights beside them, ptxas spills.) */
 static bool cluster_rows(int64_t length, int64_t lanes, sched_params *p) {
   int64_t threads = 256, each = SCHED_MOST_PER_THREAD / 2;
   for (int64_t c = 2; c <= SCHED_MOST_CLUSTER; c *= 2)
@@ -126,8 +129,12 @@ sched_params sched_default(const ir_op *kernel, const tsr_caps *c) {
     return p;
   }
   p.vectorize = bytes < 16 ? 16 / bytes : 1;
-  if (f == FAMILY_ROW && c->clusters && c->max_threads >= 512 && row_length(kernel) > SCHED_MOST_PER_THREAD * 2 * threads && cluster_rows(row_length(kernel), lanes, &p)) return p;
-  if (f == FAMILY_ROW && row_length(kernel) > SCHED_MOST_PER_THREAD * threads && (c->max_threads <= 0 || c->max_threads >= 512)) threads = 512; /* the row stays in registers */
+  if (f == FAMILY_ROW && c->clusters && c->max_threads >= 512 &&
+      row_length(kernel) > SCHED_MOST_PER_THREAD * 2 * threads && cluster_rows(row_length(kernel), lanes, &p))
+    return p;
+  if (f == FAMILY_ROW && row_length(kernel) > SCHED_MOST_PER_THREAD * threads &&
+      (c->max_threads <= 0 || c->max_threads >= 512))
+    threads = 512; /* the row stays in registers */
   p.warps = threads >= lanes ? threads / lanes : 1;
   if (f == FAMILY_ROW) p.m = row_length(kernel) > 64 * lanes ? 1 : p.warps; /* a long row takes the whole block */
   else p.m = threads * p.vectorize * 4;
@@ -157,7 +164,8 @@ static int64_t clamp(int64_t v, int64_t least, int64_t most) { return v > most ?
 int64_t sched_block_rows(const ir_op *kernel, const tsr_caps *c, int64_t m, int64_t n) {
   bool cpu = c->dialect == DIALECT_CPU;
   int64_t length = n > 0 ? n : 1, rows = clamp((cpu ? 16384 : 4096) / length, 1, m < 64 ? m : 64);
-  /* What works three rows at a time (backends/cpu/rows.c) likes more of them, as long as every thread still gets several blocks. */
+  /* What works three rows at a time (backends/cpu/rows.c) likes more of them, as long as every thread still gets
+   * several blocks. */
   if (cpu && is_one_norm(kernel)) {
     int64_t more = clamp(65536 / length, 1, 64), share = m / (8 * (c->n_cores > 0 ? c->n_cores : 64));
     if (more > share) more = share;
@@ -177,18 +185,21 @@ int64_t sched_shared_bytes(const ir_op *kernel, const sched_params *p) {
   return stages * (a + b);
 }
 
-static const char *broken_matmul(const ir_op *kernel, const tsr_caps *c, const sched_params *p, char *why, size_t size) {
+static const char *broken_matmul(const ir_op *kernel, const tsr_caps *c, const sched_params *p, char *why,
+                                 size_t size) {
   const ir_op *product = contraction(kernel);
   int64_t shared = sched_shared_bytes(kernel, p), lanes = c->subgroup > 0 ? c->subgroup : 32;
   if (!product || p->m <= 0 || (p->matrix_path && !strcmp(p->matrix_path, "stream"))) return NULL;
   if (c->shared_bytes > 0 && shared > c->shared_bytes) {
-    snprintf(why, size, "shared memory per block: needs %lld bytes, the device has %lld", (long long)shared, (long long)c->shared_bytes);
+    snprintf(why, size, "shared memory per block: needs %lld bytes, the device has %lld", (long long)shared,
+             (long long)c->shared_bytes);
     return why;
   }
   int64_t threads = (p->warps > 0 ? p->warps : 1) * lanes, acc = p->m * p->n / threads;
   int64_t limit = c->max_registers > 0 ? c->max_registers : 255;
   if (acc > limit - 24) {
-    snprintf(why, size, "registers per thread: %lld accumulators, the device has %lld registers", (long long)acc, (long long)limit);
+    snprintf(why, size, "registers per thread: %lld accumulators, the device has %lld registers", (long long)acc,
+             (long long)limit);
     return why;
   }
   const tsr_matrix_shape *x = matrix_shape(product, c, p);
@@ -201,7 +212,8 @@ static const char *broken_matmul(const ir_op *kernel, const tsr_caps *c, const s
 
 const char *sched_broken_limit(const ir_op *kernel, const tsr_caps *c, const sched_params *p, char *why, size_t size) {
   if (c->dialect == DIALECT_CPU) return NULL; /* tiles are cache blocks there: any size runs */
-  int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, threads = p->warps * lanes, access = p->vectorize * sched_element_bytes(kernel);
+  int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, threads = p->warps * lanes,
+          access = p->vectorize * sched_element_bytes(kernel);
   if (c->max_threads > 0 && threads > c->max_threads) {
     snprintf(why, size, "threads per block: %lld, the device has %d", (long long)threads, c->max_threads);
     return why;
@@ -210,8 +222,10 @@ const char *sched_broken_limit(const ir_op *kernel, const tsr_caps *c, const sch
     snprintf(why, size, "clusters: the device has none");
     return why;
   }
-  if (p->cluster > 1 && family_of(kernel) == FAMILY_ROW && (p->m > 1 || row_length(kernel) > p->cluster * threads * SCHED_MOST_PER_THREAD)) {
-    snprintf(why, size, "registers per thread: a cluster of %lld blocks holds one row of up to %lld elements", (long long)p->cluster, (long long)(p->cluster * threads * SCHED_MOST_PER_THREAD));
+  if (p->cluster > 1 && family_of(kernel) == FAMILY_ROW &&
+      (p->m > 1 || row_length(kernel) > p->cluster * threads * SCHED_MOST_PER_THREAD)) {
+    snprintf(why, size, "registers per thread: a cluster of %lld blocks holds one row of up to %lld elements",
+             (long long)p->cluster, (long long)(p->cluster * threads * SCHED_MOST_PER_THREAD));
     return why;
   }
   if (c->vector_bytes > 0 && p->vectorize > 1 && access > c->vector_bytes) {
@@ -227,16 +241,19 @@ bool sched_legalize(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
   char why[160];
   const ir_op *product = contraction(kernel);
   const tsr_matrix_shape *x = product ? matrix_shape(product, c, p) : NULL;
-  int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, least_m = x ? x->m : 1, least_n = x ? x->n : 1, least_k = x ? x->k : 1;
+  int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, least_m = x ? x->m : 1, least_n = x ? x->n : 1,
+          least_k = x ? x->k : 1;
   while (c->max_threads > 0 && p->warps > 1 && p->warps * lanes > c->max_threads) p->warps--;
-  if (p->cluster > 1 && family_of(kernel) == FAMILY_ROW && c->clusters && sched_broken_limit(kernel, c, p, why, sizeof why)) {
+  if (p->cluster > 1 && family_of(kernel) == FAMILY_ROW && c->clusters &&
+      sched_broken_limit(kernel, c, p, why, sizeof why)) {
     p->m = 1;
     while (p->cluster < SCHED_MOST_CLUSTER && sched_broken_limit(kernel, c, p, why, sizeof why)) p->cluster *= 2;
     if (sched_broken_limit(kernel, c, p, why, sizeof why)) p->cluster = 1;
   } else if (!c->clusters) {
     p->cluster = p->cluster > 1 ? 1 : p->cluster;
   }
-  while (c->vector_bytes > 0 && p->vectorize > 1 && p->vectorize * sched_element_bytes(kernel) > c->vector_bytes) p->vectorize /= 2;
+  while (c->vector_bytes > 0 && p->vectorize > 1 && p->vectorize * sched_element_bytes(kernel) > c->vector_bytes)
+    p->vectorize /= 2;
   if (x && p->m > 0) p->m = round_up(p->m, least_m), p->n = round_up(p->n, least_n), p->k = round_up(p->k, least_k);
   for (int step = 0; step < 64 && sched_broken_limit(kernel, c, p, why, sizeof why); step++) {
     bool registers = !strncmp(why, "registers", 9);
@@ -244,7 +261,8 @@ bool sched_legalize(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
     if (registers && c->max_threads > 0 && 2 * p->warps * lanes <= c->max_threads) p->warps *= 2;
     else if (!registers && p->stages > 2) p->stages--;
     else if (!registers && p->k > 2 * least_k - 1 && p->k > 16) p->k = round_up(p->k / 2, least_k);
-    else if (*larger > 16 && *larger > (larger == &p->m ? least_m : least_n)) *larger = round_up(*larger / 2, larger == &p->m ? least_m : least_n);
+    else if (*larger > 16 && *larger > (larger == &p->m ? least_m : least_n))
+      *larger = round_up(*larger / 2, larger == &p->m ? least_m : least_n);
     else if (!registers && p->stages > 1) p->stages = 1;
     else if (!registers && p->padding > 0) p->padding = -1;
     else return false;
@@ -273,11 +291,14 @@ static bool lighter_row(int64_t lanes, int64_t most, sched_params *p) {
 
 bool sched_lighter(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
   sched_params was = *p;
-  int64_t lanes = c->subgroup > 0 ? c->subgroup : 32, most = c->max_threads > 0 && c->max_threads < 512 ? c->max_threads : 512;
+  int64_t lanes = c->subgroup > 0 ? c->subgroup : 32,
+          most = c->max_threads > 0 && c->max_threads < 512 ? c->max_threads : 512;
   p->autotune = false;
   switch (family_of(kernel)) {
   case FAMILY_MATMUL:
-    if (p->m <= 0 || p->n <= 0 || p->warps <= 0 || !lighter_matmul(&was, lanes, most, c->wgmma && p->m >= 64 && p->n >= 64, p)) return false;
+    if (p->m <= 0 || p->n <= 0 || p->warps <= 0 ||
+        !lighter_matmul(&was, lanes, most, c->wgmma && p->m >= 64 && p->n >= 64, p))
+      return false;
     break;
   case FAMILY_ROW:
     if (p->m <= 0 || p->warps <= 0 || !lighter_row(lanes, most, p)) return false;
@@ -295,8 +316,10 @@ bool sched_lighter(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
 static void advise(const ir_op *product, const sched_params *p, pass_trace *trace) {
   tsr_dtype t = product->operands[0]->type->dtype;
   if ((t != TSR_BF16 && t != TSR_F16) || (p->m % 64 == 0 && p->n % 64 == 0)) return;
-  trace_add(trace, "schedule", "tile_advice", product, false, "warning: for %s, BM and BN should be multiples of 64: %lldx%lldx%lld is the nearest to %lldx%lldx%lld",
-            tsr_dtype_name(t), (long long)round_up(p->m, 64), (long long)round_up(p->n, 64), (long long)p->k, (long long)p->m, (long long)p->n, (long long)p->k);
+  trace_add(trace, "schedule", "tile_advice", product, false,
+            "warning: for %s, BM and BN should be multiples of 64: %lldx%lldx%lld is the nearest to %lldx%lldx%lld",
+            tsr_dtype_name(t), (long long)round_up(p->m, 64), (long long)round_up(p->n, 64), (long long)p->k,
+            (long long)p->m, (long long)p->n, (long long)p->k);
 }
 
 bool sched_note_legalized(ir_op *kernel, const sched_params *asked, const char *why) {
@@ -306,19 +329,22 @@ bool sched_note_legalized(ir_op *kernel, const sched_params *asked, const char *
   sched_print(&b, asked);
   ir_builder at = {m, kernel->regions[0], kernel->regions[0]->first, false};
   ir_op *op = strb_ok(&b) ? ir_build0(&at, "tessera.schedule.legalized", 0, NULL) : NULL;
-  bool ok = op && ir_set_attr(op, "original", ir_attr_str(m, strb_text(&b))) && ir_set_attr(op, "reason", ir_attr_str(m, why));
+  bool ok = op && ir_set_attr(op, "original", ir_attr_str(m, strb_text(&b))) &&
+            ir_set_attr(op, "reason", ir_attr_str(m, why));
   strb_clear(&b);
   return ok;
 }
 
-static void note_change(pass_trace *trace, const ir_op *op, const char *rule, const char *kernel, const sched_params *was, const sched_params *now, const char *why) {
+static void note_change(pass_trace *trace, const ir_op *op, const char *rule, const char *kernel,
+                        const sched_params *was, const sched_params *now, const char *why) {
   strb original, chosen;
   if (!trace) return;
   strb_init(&original, &trace->arena.al);
   strb_init(&chosen, &trace->arena.al);
   sched_print(&original, was);
   sched_print(&chosen, now);
-  if (strb_ok(&original) && strb_ok(&chosen)) trace_schedule(trace, op, &(trace_change){rule, kernel, strb_text(&original), strb_text(&chosen), why});
+  if (strb_ok(&original) && strb_ok(&chosen))
+    trace_schedule(trace, op, &(trace_change){rule, kernel, strb_text(&original), strb_text(&chosen), why});
   else trace->failed = true;
   strb_clear(&original);
   strb_clear(&chosen);
@@ -327,18 +353,24 @@ static void note_change(pass_trace *trace, const ir_op *op, const char *rule, co
 /* A product that nobody gave a tile starts from the table's; shape and device may make it another one. */
 static void note_fitted(const ir_op *kernel, const ir_op *product, const schedule_options *o, const sched_params *p) {
   sched_params table = {0}, now = {.m = p->m, .n = p->n, .k = p->k};
-  if (o->caps->dialect == DIALECT_CPU || !p->m || !sched_recommended("gemm", product->operands[0]->type->dtype, &table)) return;
+  if (o->caps->dialect == DIALECT_CPU || !p->m || !sched_recommended("gemm", product->operands[0]->type->dtype, &table))
+    return;
   if (table.m == p->m && table.n == p->n && table.k == p->k) return;
   table = (sched_params){.m = table.m, .n = table.n, .k = table.k};
-  note_change(o->trace, product, "tile_fitted", ir_get_str(kernel, "sym_name", "?"), &table, &now, "the table's tile, fitted to this shape and device");
+  note_change(o->trace, product, "tile_fitted", ir_get_str(kernel, "sym_name", "?"), &table, &now,
+              "the table's tile, fitted to this shape and device");
 }
 
-/* Names in the trace what the author asked for and this device or kernel has no use for; a split that can't be is taken out of p. */
+/* Names in the trace what the author asked for and this device or kernel has no use for; a split that can't be is taken
+ * out of p. */
 static void note_unused(const ir_op *kernel, const schedule_options *o, const sched_params *asked, sched_params *p) {
   const ir_op *product = contraction(kernel);
   bool cpu = o->caps->dialect == DIALECT_CPU, split = asked->split_k > 1;
-  const char *whole = "only a product has a loop over tiles", *why_split = product ? NULL : "only a product has a contraction to split";
-  if (product && split && (asked->split_k > graph_matmul_get(product).k || product->results[0]->type->rank == TSR_MAX_RANK)) why_split = "it has fewer terms than parts, or too many dimensions";
+  const char *whole = "only a product has a loop over tiles",
+             *why_split = product ? NULL : "only a product has a contraction to split";
+  if (product && split &&
+      (asked->split_k > graph_matmul_get(product).k || product->results[0]->type->rank == TSR_MAX_RANK))
+    why_split = "it has fewer terms than parts, or too many dimensions";
   const struct { bool asked; const char *name, *why; } rows[] = {
       {asked->vectorize && asked->vectorize < SCHED_LEAST_STRIP, "vectorize", cpu ? "the CPU's kernels have their own vector width" : NULL},
       {asked->use_shared > 0, "use_shared_memory", !product ? whole : cpu ? "the CPU packs panels in its caches instead" : NULL},
@@ -350,7 +382,8 @@ static void note_unused(const ir_op *kernel, const schedule_options *o, const sc
       {asked->matrix_path != NULL, "matrix_path", !product ? whole : cpu ? "micro-kernels are chosen when the device is opened" : NULL}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i].asked && rows[i].why)
-      trace_add(o->trace, "schedule", "schedule_unused", product ? product : kernel, false, "%s: %s: %s", ir_get_str(kernel, "sym_name", "?"), rows[i].name, rows[i].why);
+      trace_add(o->trace, "schedule", "schedule_unused", product ? product : kernel, false, "%s: %s: %s",
+                ir_get_str(kernel, "sym_name", "?"), rows[i].name, rows[i].why);
   if (split && why_split) p->split_k = 0;
 }
 
@@ -366,7 +399,8 @@ static tsr_status apply(ir_op *kernel, const schedule_options *o) {
   }
   bool explicit_tile = tile.m || asked.m;
   if (explicit_tile && product) { /* what was chosen for another tile */
-    if (o->caps->dialect != DIALECT_CPU && p.matrix_path && !asked.matrix_path) sched_matmul_tiles(product, o->caps, &p);
+    if (o->caps->dialect != DIALECT_CPU && p.matrix_path && !asked.matrix_path)
+      sched_matmul_tiles(product, o->caps, &p);
     p.split_k = p.stream_k = 0;
   }
   if (asked.split_k > 1) p.stream_k = 0;
@@ -377,20 +411,27 @@ static tsr_status apply(ir_op *kernel, const schedule_options *o) {
   char why[160];
   int64_t lanes = o->caps->subgroup > 0 ? o->caps->subgroup : 32;
   if (explicit_tile && !asked.warps && p.warps && product)
-    while (p.m * p.n / (p.warps * lanes) > 64 && (!o->caps->max_threads || 2 * p.warps * lanes <= o->caps->max_threads)) p.warps *= 2;
+    while (p.m * p.n / (p.warps * lanes) > 64 && (!o->caps->max_threads || 2 * p.warps * lanes <= o->caps->max_threads))
+      p.warps *= 2;
   sched_params before = p;
   if (product && !explicit_tile) note_fitted(kernel, product, o, &p);
   if (sched_broken_limit(kernel, o->caps, &p, why, sizeof why)) {
     const char *name = ir_get_str(kernel, "sym_name", "?");
-    if (o->error_if_illegal) return ir_error(product ? product : kernel, "choose a smaller tile, or let it be legalised", "the schedule of %s breaks a limit: %s", name, why);
-    if (!sched_legalize(kernel, o->caps, &p)) return ir_error(product ? product : kernel, NULL, "no schedule of %s fits the device: %s", name, why);
+    if (o->error_if_illegal)
+      return ir_error(product ? product : kernel, "choose a smaller tile, or let it be legalised",
+                      "the schedule of %s breaks a limit: %s", name, why);
+    if (!sched_legalize(kernel, o->caps, &p))
+      return ir_error(product ? product : kernel, NULL, "no schedule of %s fits the device: %s", name, why);
     note_change(o->trace, product ? product : kernel, "schedule_legalize", name, &before, &p, why);
     if (!sched_note_legalized(kernel, &before, why)) return st_oom();
   }
   sched_shares shares;
-  const char *why_not = p.stream_k > 0 ? product ? sched_stream_k(product, o->caps, &p, &shares) : "only a product has a contraction to share out" : NULL;
+  const char *why_not = p.stream_k > 0 ? product ? sched_stream_k(product, o->caps, &p, &shares)
+                                                 : "only a product has a contraction to share out"
+                                       : NULL;
   if (why_not) {
-    trace_add(o->trace, "schedule", "schedule_unused", product ? product : kernel, false, "%s: stream_k: %s", ir_get_str(kernel, "sym_name", "?"), why_not);
+    trace_add(o->trace, "schedule", "schedule_unused", product ? product : kernel, false, "%s: stream_k: %s",
+              ir_get_str(kernel, "sym_name", "?"), why_not);
     p.stream_k = 0;
   }
   if (p.stream_k > 0) p.split_k = p.raster = 0; /* the blocks have their own order */

@@ -7,7 +7,9 @@ static tsr_status expand(ir_op *tile) {
   b.loc = tile->loc;
   if (tile->n_operands != 2) return ir_error(tile, NULL, "a result needs two operands, here are %d", tile->n_operands);
   ir_op *plain = ir_build0(&b, tile->def->name, 0, NULL);
-  ir_op *product = plain ? ir_op_new(&b, ir_find_op("tessera.graph.matmul"), 2, tile->operands, 1, &tile->results[0]->type, 0) : NULL;
+  ir_op *product =
+      plain ? ir_op_new(&b, ir_find_op("tessera.graph.matmul"), 2, tile->operands, 1, &tile->results[0]->type, 0)
+            : NULL;
   if (!product) return st_oom();
   for (int i = 0; i < tile->n_attrs; i++)
     if (!ir_set_attr(plain, tile->attrs[i].name, tile->attrs[i].attr)) return st_oom();

@@ -1,5 +1,5 @@
-/* core/passes/schedule/from_graph.c - writes the fusion groups out as kernels; see schedule/from_graph.h. Works on a copy of the
- * graph whose values' data fields hold what they have become. */
+/* core/passes/schedule/from_graph.c - writes the fusion groups out as kernels; see schedule/from_graph.h. Works on a
+ * copy of the graph whose values' data fields hold what they have become. */
 #include "core/passes/schedule/from_graph.h"
 
 #include <string.h>
@@ -44,7 +44,8 @@ static tsr_status make_places(emitter *e, ir_op *func) {
   for (ir_op *o = r->first; o; o = o->next)
     for (int i = 0; i < o->n_operands; i++) {
       const ir_op *d = o->operands[i]->def;
-      if (d && (e->g.group[d->scratch] < 0 || e->g.group[d->scratch] != e->g.group[o->scratch])) of(o->operands[i])->escapes = true;
+      if (d && (e->g.group[d->scratch] < 0 || e->g.group[d->scratch] != e->g.group[o->scratch]))
+        of(o->operands[i])->escapes = true;
     }
   return NULL;
 }
@@ -63,7 +64,8 @@ static bool set_body(kernel *k, ir_value *v, ir_value *b) {
   return b != NULL;
 }
 
-/* Is v, read in the group's kernel, computed or viewed there rather than read as a tensor of the program? A custom op reads tensors. */
+/* Is v, read in the group's kernel, computed or viewed there rather than read as a tensor of the program? A custom op
+ * reads tensors. */
 static bool inlined(const emitter *e, const ir_value *v, int group) {
   const ir_op *d = v->def;
   if (!d || e->g.group[d->scratch] >= 0 || e->g.v[group].family == FAMILY_CUSTOM) return false;
@@ -89,7 +91,8 @@ static tsr_status bring_operands(emitter *e, kernel *k, ir_op *op) {
   return NULL;
 }
 
-/* Makes v readable in k's body: as itself, as a copied view or number, or as an argument. Recursion ends after SCHED_MOST_VIEWS views. */
+/* Makes v readable in k's body: as itself, as a copied view or number, or as an argument. Recursion ends after
+ * SCHED_MOST_VIEWS views. */
 static tsr_status bring(emitter *e, kernel *k, ir_value *v) {
   if (of(v)->kernel == k->number && of(v)->body) return NULL;
   if (inlined(e, v, k->group)) {
@@ -105,13 +108,14 @@ static tsr_status bring(emitter *e, kernel *k, ir_value *v) {
 
 static ir_value *map_program(void *user, ir_value *v) { return of(v)->program; }
 
-/* v at program level, where the kernel that makes it is there: copies the constant or the reshapes that it is, the one nearest to memory
- * first. An op's data is, on the way back, the one that reads it. */
+/* v at program level, where the kernel that makes it is there: copies the constant or the reshapes that it is, the one
+ * nearest to memory first. An op's data is, on the way back, the one that reads it. */
 static tsr_status materialize(emitter *e, ir_value *v) {
   if (of(v)->program) return NULL;
   ir_op *d = v->def, *reader = NULL;
   for (;; d = d->operands[0]->def) {
-    if (e->g.group[d->scratch] >= 0) return ir_error_at(d, d->loc, TSR_INTERNAL, NULL, "used before the kernel that makes it");
+    if (e->g.group[d->scratch] >= 0)
+      return ir_error_at(d, d->loc, TSR_INTERNAL, NULL, "used before the kernel that makes it");
     d->data = reader;
     reader = d;
     if (!d->n_operands || of(d->operands[0])->program) break;
@@ -134,8 +138,8 @@ static int awaited(const emitter *e, const ir_value *v) {
   return -1;
 }
 
-/* All that op, of the group or a view in it, reads from memory must be at program level before the kernel. `wait` gets a group that
- * is to come first, unless it has one already. */
+/* All that op, of the group or a view in it, reads from memory must be at program level before the kernel. `wait` gets
+ * a group that is to come first, unless it has one already. */
 static tsr_status materialize_inputs(emitter *e, ir_op *op, int group, int *wait) {
   for (int i = 0; i < op->n_operands && *wait < 0; i++) {
     ir_value *v = op->operands[i];
@@ -195,7 +199,8 @@ static bool name_kernel(emitter *e, kernel *k, const fuse_group *g) {
       strcat(rules, fuse_rule_names[r]);
     }
   const char *name = arena_fmt(&e->m->arena, "%s_%d", strrchr(lead_of(e, g)->def->name, '.') + 1, k->number - 1);
-  return name && ir_set_attr(k->op, "sym_name", ir_attr_str(e->m, name)) && ir_set_attr(k->op, "family", ir_attr_str(e->m, sched_family_name(g->family))) &&
+  return name && ir_set_attr(k->op, "sym_name", ir_attr_str(e->m, name)) &&
+         ir_set_attr(k->op, "family", ir_attr_str(e->m, sched_family_name(g->family))) &&
          (!*rules || ir_set_attr(k->op, "fused", ir_attr_str(e->m, rules))) && set_space(k, g);
 }
 
@@ -210,7 +215,9 @@ static tsr_status emit_kernel(emitter *e, int group) {
     for (int i = 0; i < e->g.ops[at]->n_results; i++) {
       ir_value *v = e->g.ops[at]->results[i];
       if (!of(v)->escapes) continue;
-      if (n == SCHED_MOST_RESULTS) return ir_error_at(v->def, v->def->loc, TSR_INTERNAL, "switch a fusion rule off", "the kernel has too many results");
+      if (n == SCHED_MOST_RESULTS)
+        return ir_error_at(v->def, v->def->loc, TSR_INTERNAL, "switch a fusion rule off",
+                           "the kernel has too many results");
       types[n] = ir_type_get(e->m, v->type);
       yields[n++] = v;
     }
@@ -233,16 +240,20 @@ static tsr_status emit_kernel(emitter *e, int group) {
 
 /* ---- program level --------------------------------------------------------------------------------------------- */
 
-/* The group's kernel, after those of the groups that it needs: a stack of groups, however deep they are above one another. */
+/* The group's kernel, after those of the groups that it needs: a stack of groups, however deep they are above one
+ * another. */
 static tsr_status emit_group(emitter *e, int group) {
   int n = 0;
   e->stack[n++] = group;
   while (n) {
     int top = e->stack[n - 1], wait = -1;
     e->state[top] = ENTERED;
-    for (int at = e->g.v[top].head; at >= 0 && wait < 0; at = e->g.next[at]) TSR_TRY(materialize_inputs(e, e->g.ops[at], top, &wait));
+    for (int at = e->g.v[top].head; at >= 0 && wait < 0; at = e->g.next[at])
+      TSR_TRY(materialize_inputs(e, e->g.ops[at], top, &wait));
     if (wait >= 0) {
-      if (e->state[wait] == ENTERED) return ir_error_at(e->g.ops[e->g.v[wait].head], (ir_loc){0}, TSR_INTERNAL, "switch a fusion rule off", "its kernel depends on itself");
+      if (e->state[wait] == ENTERED)
+        return ir_error_at(e->g.ops[e->g.v[wait].head], (ir_loc){0}, TSR_INTERNAL, "switch a fusion rule off",
+                           "its kernel depends on itself");
       e->stack[n++] = wait;
       continue;
     }
@@ -257,9 +268,11 @@ static tsr_status emit_program(emitter *e, ir_op *func) {
   ir_builder top = ir_at_end(e->m, e->m->root->regions[0]);
   top.loc = func->loc;
   ir_op *program = ir_op_new(&top, ir_find_op("tessera.schedule.program"), 0, NULL, 0, NULL, 1);
-  if (!program || !ir_set_attr(program, "sym_name", ir_attr_str(e->m, ir_get_str(func, "sym_name", "main")))) return st_oom();
+  if (!program || !ir_set_attr(program, "sym_name", ir_attr_str(e->m, ir_get_str(func, "sym_name", "main"))))
+    return st_oom();
   for (int i = 0; i < 3; i++)
-    if (ir_get_attr(func, kept[i]) && !ir_set_attr(program, kept[i], ir_attr_copy(e->m, ir_get_attr(func, kept[i])))) return st_oom();
+    if (ir_get_attr(func, kept[i]) && !ir_set_attr(program, kept[i], ir_attr_copy(e->m, ir_get_attr(func, kept[i]))))
+      return st_oom();
   e->at = ir_at_end(e->m, program->regions[0]);
   const ir_block *r = func->regions[0];
   for (int i = 0; i < r->n_args; i++) {

@@ -44,8 +44,10 @@ static bool plain(const ir_value *v) {
 
 /* What adding the parts costs: they are written and read once in the accumulator's type, by one more launch. */
 static double parts_ns(const task *x, int64_t parts) {
-  double bytes = 2.0 * (double)parts * (double)x->batch * (double)x->g.m * (double)x->g.n * (double)tsr_dtype_size(x->g.accum);
-  double l2 = x->c->bytes_per_s > 0 ? 2 * x->c->bytes_per_s : 1e12, launch = x->c->launch_ns > 0 ? x->c->launch_ns : 4000;
+  double bytes =
+      2.0 * (double)parts * (double)x->batch * (double)x->g.m * (double)x->g.n * (double)tsr_dtype_size(x->g.accum);
+  double l2 = x->c->bytes_per_s > 0 ? 2 * x->c->bytes_per_s : 1e12,
+         launch = x->c->launch_ns > 0 ? x->c->launch_ns : 4000;
   return parts > 1 ? bytes / l2 * 1e9 + launch : 0;
 }
 
@@ -55,23 +57,30 @@ static bool warpgroup_suits(const task *x) {
   if (x->g.accum != TSR_F32 && x->g.accum != TSR_I32) return false;
   if (x->size != 2 && (x->g.transpose_a || !x->g.transpose_b)) return false;
   for (int i = 0; i < x->c->n_matrix; i++)
-    if (x->c->matrix[i].enabled && x->c->matrix[i].scope == SCOPE_WARPGROUP && x->c->matrix[i].a == x->t && x->op->operands[1]->type->dtype == x->t) return true;
+    if (x->c->matrix[i].enabled && x->c->matrix[i].scope == SCOPE_WARPGROUP && x->c->matrix[i].a == x->t &&
+        x->op->operands[1]->type->dtype == x->t)
+      return true;
   return false;
 }
 
 /* Is the product made of operands converted to 16 bits? */
-static bool is_converted(const task *x) { return x->c->f8_by_f16 && x->size == 1 && x->g.accum == TSR_F32 && !warpgroup_suits(x); }
+static bool is_converted(const task *x) {
+  return x->c->f8_by_f16 && x->size == 1 && x->g.accum == TSR_F32 && !warpgroup_suits(x);
+}
 
 /* The rate of its type against that of 16-bit floats. */
 static double type_rate(const task *x) { return is_converted(x) ? 1 : x->size == 1 ? 2 : x->size == 4 ? 0.5 : 1; }
 
-/* The sum of a product on m x n tiles whose k is cut in parts: full waves of blocks at the tile's share of the peak, or the operands'
- * bytes, whichever takes longer. ns */
-static double estimate(const task *x, int64_t m, int64_t n, int64_t step, int64_t parts, double rate, int64_t per_core) {
+/* The sum of a product on m x n tiles whose k is cut in parts: full waves of blocks at the tile's share of the peak, or
+ * the operands' bytes, whichever takes longer. ns */
+static double estimate(const task *x, int64_t m, int64_t n, int64_t step, int64_t parts, double rate,
+                       int64_t per_core) {
   const tsr_caps *c = x->c;
-  double peak = c->peak_flops_matrix > 0 ? c->peak_flops_matrix : 1e13, memory = c->bytes_per_s > 0 ? c->bytes_per_s : 1e11;
+  double peak = c->peak_flops_matrix > 0 ? c->peak_flops_matrix : 1e13,
+         memory = c->bytes_per_s > 0 ? c->bytes_per_s : 1e11;
   peak *= type_rate(x);
-  int64_t depth = ceil_div(ceil_div(x->g.k, parts), step) * step, blocks = ceil_div(x->g.m, m) * ceil_div(x->g.n, n) * x->batch * parts;
+  int64_t depth = ceil_div(ceil_div(x->g.k, parts), step) * step,
+          blocks = ceil_div(x->g.m, m) * ceil_div(x->g.n, n) * x->batch * parts;
   double each = 2.0 * (double)m * (double)n * (double)depth / (peak / (double)cores(c) * rate) * 1e9;
   double waves = (double)ceil_div(blocks, cores(c) * per_core) * (double)per_core;
   if (blocks < cores(c) * per_core) waves = (double)ceil_div(blocks, cores(c));
@@ -109,23 +118,30 @@ const char *sched_stream_k(const ir_op *product, const tsr_caps *c, const sched_
 
 /* ---- warpgroup instructions (sm_90a) --------------------------------------------------------------------------- */
 
-/* How much of the tensor cores' rate a tile keeps: operand bytes per product; two consumer warpgroups hide each other's waits. */
-static const struct { int m, n; double rate; } warpgroup_tiles[] = {{128, 256, 1.0}, {256, 128, 1.0}, {128, 192, 0.93}, {128, 128, 0.85}, {64, 256, 0.75},
-                                                                    {128, 64, 0.6}, {64, 128, 0.55}, {64, 64, 0.4}};
+/* How much of the tensor cores' rate a tile keeps: operand bytes per product; two consumer warpgroups hide each other's
+ * waits. */
+static const struct {
+  int m, n;
+  double rate;
+} warpgroup_tiles[] = {{128, 256, 1.0}, {256, 128, 1.0}, {128, 192, 0.93}, {128, 128, 0.85},
+                       {64, 256, 0.75}, {128, 64, 0.6},  {64, 128, 0.55},  {64, 64, 0.4}};
 
-/* Steps shared out among all cores, where that saves a tenth of `best` by the model: a grid that leaves cores idle and k too short, or cores too
- * many, for even parts. */
+/* Steps shared out among all cores, where that saves a tenth of `best` by the model: a grid that leaves cores idle and
+ * k too short, or cores too many, for even parts. */
 static void share_out(const task *x, int64_t step, double best, sched_params *p) {
   const tsr_caps *c = x->c;
-  double peak = c->peak_flops_matrix > 0 ? c->peak_flops_matrix : 1e13, l2 = c->bytes_per_s > 0 ? 2 * c->bytes_per_s : 1e12, least = 0.9 * best;
+  double peak = c->peak_flops_matrix > 0 ? c->peak_flops_matrix : 1e13,
+         l2 = c->bytes_per_s > 0 ? 2 * c->bytes_per_s : 1e12, least = 0.9 * best;
   peak *= type_rate(x);
   for (size_t i = 0; i < sizeof warpgroup_tiles / sizeof *warpgroup_tiles; i++) {
     sched_params q = {.m = warpgroup_tiles[i].m, .n = warpgroup_tiles[i].n, .k = step, .stream_k = cores(c)};
     sched_shares s;
     if (!simt_wgmma_holds(c, x->t, q.m, q.n)) continue;
     if (sched_stream_k(x->op, c, &q, &s) || s.each < LEAST_STEPS) continue;
-    double area = (double)q.m * (double)q.n, math = 2.0 * area * (double)(s.each * step) / (peak / (double)cores(c) * warpgroup_tiles[i].rate) * 1e9;
-    double operands = (double)x->batch * (double)x->size * ((double)x->g.m + (double)x->g.n) * (double)x->g.k, move = c->bytes_per_s > 0 ? operands / c->bytes_per_s * 1e9 : 0;
+    double area = (double)q.m * (double)q.n,
+           math = 2.0 * area * (double)(s.each * step) / (peak / (double)cores(c) * warpgroup_tiles[i].rate) * 1e9;
+    double operands = (double)x->batch * (double)x->size * ((double)x->g.m + (double)x->g.n) * (double)x->g.k,
+           move = c->bytes_per_s > 0 ? operands / c->bytes_per_s * 1e9 : 0;
     double pieces = 2.0 * (double)(s.tiles + s.blocks) * area * (double)tsr_dtype_size(x->g.accum) / l2 * 1e9;
     double time = (math > move ? math : move) + 1500 + pieces + (c->launch_ns > 0 ? c->launch_ns : 4000);
     if (time >= least) continue;
@@ -139,8 +155,11 @@ static void warpgroup_plan(const task *x, sched_params *p) {
   int64_t step = 128 / x->size;
   for (size_t i = 0; i < sizeof warpgroup_tiles / sizeof *warpgroup_tiles; i++)
     for (int s = 0; s < N_PARTS; s++) {
-      if (!parts_ok(x, part_counts[s], step) || !simt_wgmma_holds(x->c, x->t, warpgroup_tiles[i].m, warpgroup_tiles[i].n)) continue;
-      double time = estimate(x, warpgroup_tiles[i].m, warpgroup_tiles[i].n, step, part_counts[s], warpgroup_tiles[i].rate, 1);
+      if (!parts_ok(x, part_counts[s], step) ||
+          !simt_wgmma_holds(x->c, x->t, warpgroup_tiles[i].m, warpgroup_tiles[i].n))
+        continue;
+      double time =
+          estimate(x, warpgroup_tiles[i].m, warpgroup_tiles[i].n, step, part_counts[s], warpgroup_tiles[i].rate, 1);
       if (best && time >= best) continue;
       best = time;
       p->m = warpgroup_tiles[i].m, p->n = warpgroup_tiles[i].n, p->k = step;
@@ -149,7 +168,8 @@ static void warpgroup_plan(const task *x, sched_params *p) {
   share_out(x, step, best, p);
   p->warps = p->m * p->n / 64 / 32;
   if (p->warps > 16) p->warps = 16;
-  int64_t result = tsr_dtype_size(x->op->results[0]->type->dtype) > 1 ? 2 : 1; /* bytes of an element; wider ones leave in passes */
+  int64_t result =
+      tsr_dtype_size(x->op->results[0]->type->dtype) > 1 ? 2 : 1; /* bytes of an element; wider ones leave in passes */
   int64_t room = (x->c->shared_bytes - 1024 - p->m * p->n * result) / (p->k * (p->m + p->n) * x->size);
   p->stages = room > 8 ? 8 : room < 2 ? 2 : room;
   p->use_shared = p->async_copy = 1;
@@ -160,7 +180,8 @@ static void warpgroup_plan(const task *x, sched_params *p) {
 
 /* One to four rows: b goes by once and no tile is kept (tile/gemv.c). */
 static bool stream_suits(const task *x) {
-  bool type = x->t == TSR_F32 || x->t == TSR_F16 || x->t == TSR_BF16 || x->t == TSR_I8 || x->t == TSR_F8E4M3 || x->t == TSR_F8E5M2;
+  bool type = x->t == TSR_F32 || x->t == TSR_F16 || x->t == TSR_BF16 || x->t == TSR_I8 || x->t == TSR_F8E4M3 ||
+              x->t == TSR_F8E5M2;
   if (!x->known || x->exact || x->g.m > 4 || x->g.k < 64 || x->g.n < 8 || !type || sched_simd_like(x->c)) return false;
   if (x->g.accum != (x->t == TSR_I8 ? TSR_I32 : TSR_F32)) return false;
   return x->op->operands[1]->type->dtype == x->t && plain(x->op->operands[0]) && plain(x->op->operands[1]);
@@ -187,35 +208,53 @@ static void stream_plan(const task *x, sched_params *p) {
     if (parts_ok(x, s, p->k)) p->split_k = s;
 }
 
-/* ---- CDNA: operands straight to LDS, two groups of four waves ----------------------------------------------------- */
+/* ---- CDNA: operands straight to LDS, two groups of four waves -----------------------------------------------------
+ */
 
 /* A lane's load, and what of k a tile has: two stages of 256 x 256 fill the shared memory. */
 static int64_t cdna_load(const tsr_caps *c) { return !strcmp(c->arch, "gfx950") ? 16 : 4; }
 static int64_t cdna_step(const task *x) { return (x->c->shared_bytes >= 128 << 10 ? 128 : 64) / x->size; }
 
-/* gfx942 and gfx950, operands that lie in memory as they are; 8-bit ones run along k. The lowering has the last word (simt/whole/lds_direct.c). */
+/* gfx942 and gfx950, operands that lie in memory as they are; 8-bit ones run along k. The lowering has the last word
+ * (simt/whole/lds_direct.c). */
 static bool pingpong_suits(const task *x) {
   const tsr_caps *c = x->c;
-  bool cdna = c->dialect == DIALECT_HIP && (!strcmp(c->arch, "gfx942") || !strcmp(c->arch, "gfx950")), along = !x->g.transpose_a && x->g.transpose_b;
+  bool cdna = c->dialect == DIALECT_HIP && (!strcmp(c->arch, "gfx942") || !strcmp(c->arch, "gfx950")),
+       along = !x->g.transpose_a && x->g.transpose_b;
   if (!cdna || !x->known || x->exact || x->size > 2 || x->g.accum != (x->t == TSR_I8 ? TSR_I32 : TSR_F32)) return false;
   if (x->op->operands[1]->type->dtype != x->t || x->op->operands[0]->def || x->op->operands[1]->def) return false;
   if (x->size == 1 && !along) return false;
-  int64_t a_run = x->g.transpose_a ? x->g.m : x->g.k, b_run = x->g.transpose_b ? x->g.k : x->g.n, least = cdna_load(c) / x->size;
-  return x->g.k % cdna_step(x) == 0 && x->g.k >= 4 * cdna_step(x) && a_run % (least ? least : 1) == 0 && b_run % (least ? least : 1) == 0;
+  int64_t a_run = x->g.transpose_a ? x->g.m : x->g.k, b_run = x->g.transpose_b ? x->g.k : x->g.n,
+          least = cdna_load(c) / x->size;
+  return x->g.k % cdna_step(x) == 0 && x->g.k >= 4 * cdna_step(x) && a_run % (least ? least : 1) == 0 &&
+         b_run % (least ? least : 1) == 0;
 }
 
 static void tile_plan(const task *x, sched_params *p);
 
-/* What of the peak the ping-pong keeps. fp8 on gfx942: making a step's operands FNUZ is 48 words a lane of 8 (e4m3) or 10 (e5m2) instructions of 4 cycles,
- * 1536 to 1920, beside the other half's 64 products of 16 cycles, 1024: the turn at memory is the longer one, which leaves 0.53 to 0.67. */
+/* What of the peak the ping-pong keeps. fp8 on gfx942: making a step's operands FNUZ is 48 words a lane of 8 (e4m3) or
+ * 10 (e5m2) instructions of 4 cycles, 1536 to 1920, beside the other half's 64 products of 16 cycles, 1024: the turn at
+ * memory is the longer one, which leaves 0.53 to 0.67. */
 static double pingpong_rate(const task *x) { return x->size == 1 && x->t != TSR_I8 && x->c->fnuz ? 0.6 : 0.75; }
 
 /* True if its waves of large tiles, at that rate, take less time than the usual plan. */
 static bool pingpong_plan(const task *x, sched_params *p) {
-  int64_t wide = x->size == 1 && x->t != TSR_I8 && !x->c->fnuz ? 128 : 256; /* f8f6f4 operands take twice the registers */
+  int64_t wide =
+      x->size == 1 && x->t != TSR_I8 && !x->c->fnuz ? 128 : 256; /* f8f6f4 operands take twice the registers */
   tile_plan(x, p);
-  if (estimate(x, 256, wide, cdna_step(x), 1, pingpong_rate(x), 1) >= estimate(x, p->m, p->n, p->k, p->split_k ? p->split_k : 1, 0.5, 1)) return false;
-  *p = (sched_params){.m = 256, .n = wide, .k = cdna_step(x), .warps = 8, .stages = 2, .use_shared = 1, .padding = -1, .async_copy = 1, .vectorize = 16 / x->size, .matrix_path = "pingpong"};
+  if (estimate(x, 256, wide, cdna_step(x), 1, pingpong_rate(x), 1) >=
+      estimate(x, p->m, p->n, p->k, p->split_k ? p->split_k : 1, 0.5, 1))
+    return false;
+  *p = (sched_params){.m = 256,
+                      .n = wide,
+                      .k = cdna_step(x),
+                      .warps = 8,
+                      .stages = 2,
+                      .use_shared = 1,
+                      .padding = -1,
+                      .async_copy = 1,
+                      .vectorize = 16 / x->size,
+                      .matrix_path = "pingpong"};
   return true;
 }
 
@@ -225,7 +264,8 @@ static bool pingpong_plan(const task *x, sched_params *p) {
 static void simd_plan(const task *x, sched_params *p) {
   const graph_matmul *g = &x->g;
   *p = (sched_params){.m = 16, .n = 32, .k = 64, .warps = 1, .stages = 1, .use_shared = -1, .async_copy = -1};
-  /* Of one row the lanes have columns: 8 bytes each, which are loaded as a register (f32 1x4096x4096: 3.1 ms, by 4 columns a lane 22). */
+  /* Of one row the lanes have columns: 8 bytes each, which are loaded as a register (f32 1x4096x4096: 3.1 ms, by 4
+   * columns a lane 22). */
   int64_t row = 2 * x->c->subgroup;
   if (g->m == 1 && x->size == 4 && !g->transpose_b && g->n > 0 && g->n % row == 0) p->n = row;
   while (p->n > 1 && g->n > 0 && p->n / 2 >= g->n) p->n /= 2;
@@ -250,9 +290,12 @@ static const tsr_matrix_shape *subgroup_shape(const task *x) {
   return any;
 }
 
-static int64_t blocks_of(const task *x, const sched_params *p) { return ceil_div(x->g.m, p->m) * ceil_div(x->g.n, p->n) * x->batch; }
+static int64_t blocks_of(const task *x, const sched_params *p) {
+  return ceil_div(x->g.m, p->m) * ceil_div(x->g.n, p->n) * x->batch;
+}
 
-/* At most 16 rows of tiles: reading b is all there is to do. Narrow tiles, deep steps, so that every core has much in flight. */
+/* At most 16 rows of tiles: reading b is all there is to do. Narrow tiles, deep steps, so that every core has much in
+ * flight. */
 static void few_rows(const task *x, sched_params *p) {
   p->n = x->g.n / 64 * x->batch >= cores(x->c) ? 64 : 32;
   p->k = is_simt(x->c) && x->c->async_copy ? 256 / x->size : 128 / x->size;
@@ -283,9 +326,12 @@ static void tile_plan(const task *x, sched_params *p) {
   bool few = is_simt(c) && s && x->known && x->g.m <= 16;
   if (few) few_rows(x, p);
   /* A grid that leaves cores idle: smaller tiles, as far as they stay efficient. */
-  while (c->n_cores > 0 && x->g.m > 0 && x->g.n > 0 && p->m * p->n > 64 * 64 && blocks_of(x, p) < c->n_cores) *(p->m >= p->n ? &p->m : &p->n) /= 2;
-  bool small_file = c->dialect == DIALECT_HIP && c->max_registers > 0 && c->max_registers <= 256; /* RDNA: accumulators share it with all else */
-  bool twice = is_converted(x) || (simt_promotes(c, x->t) && x->g.accum == TSR_F32); /* registers for operands of 16 bits, for two sets of sums */
+  while (c->n_cores > 0 && x->g.m > 0 && x->g.n > 0 && p->m * p->n > 64 * 64 && blocks_of(x, p) < c->n_cores)
+    *(p->m >= p->n ? &p->m : &p->n) /= 2;
+  bool small_file = c->dialect == DIALECT_HIP && c->max_registers > 0 &&
+                    c->max_registers <= 256; /* RDNA: accumulators share it with all else */
+  bool twice = is_converted(x) || (simt_promotes(c, x->t) &&
+                                   x->g.accum == TSR_F32); /* registers for operands of 16 bits, for two sets of sums */
   while ((small_file || twice) && p->m * p->n > 128 * 128) *(p->m >= p->n ? &p->m : &p->n) /= 2;
   int64_t lanes = c->subgroup > 0 ? c->subgroup : 32;
   bool bytewise = x->size == 1 && (x->g.transpose_a || !x->g.transpose_b); /* gathered byte by byte: more registers */
@@ -301,7 +347,8 @@ static void tile_plan(const task *x, sched_params *p) {
   p->async_copy = c->async_copy ? 1 : -1;
   p->vectorize = 16 / x->size;
   /* The driver moves a workgroup's matrices itself, edges included. */
-  if (s && c->coopmat2_workgroup && c->coopmat2_tensor) p->use_shared = -1, p->stages = 1, p->padding = 0, p->async_copy = -1;
+  if (s && c->coopmat2_workgroup && c->coopmat2_tensor)
+    p->use_shared = -1, p->stages = 1, p->padding = 0, p->async_copy = -1;
   if (x->known && is_simt(c)) split(x, p);
 }
 

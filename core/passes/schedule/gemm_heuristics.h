@@ -1,5 +1,6 @@
-/* core/passes/schedule/gemm_heuristics.h - what a GPU runs a contraction with when its author left that open: the path, the tile, and into how many
- * parts k is split. A small model (whole waves of blocks, the rate that a tile reaches, bytes) decides; nothing is measured. */
+/* core/passes/schedule/gemm_heuristics.h - what a GPU runs a contraction with when its author left that open: the path,
+ * the tile, and into how many parts k is split. A small model (whole waves of blocks, the rate that a tile reaches,
+ * bytes) decides; nothing is measured. */
 #ifndef CORE_PASSES_SCHEDULE_GEMM_HEURISTICS_H
 #define CORE_PASSES_SCHEDULE_GEMM_HEURISTICS_H
 #include "core/device/caps.h"
@@ -11,11 +12,11 @@ void sched_matmul_default(const ir_op *product, const tsr_caps *c, sched_params 
 /* The same with staged tiles in any case. */
 void sched_matmul_tiles(const ir_op *product, const tsr_caps *c, sched_params *p);
 
-/* A subgroup of at most 8 lanes is a SIMD register of a CPU (lavapipe): caches stand in for shared memory, and a barrier costs more
- * than it saves. */
+/* A subgroup of at most 8 lanes is a SIMD register of a CPU (lavapipe): caches stand in for shared memory, and a
+ * barrier costs more than it saves. */
 bool sched_simd_like(const tsr_caps *c);
-/* How stream_k blocks share the steps of a product on tiles of p: a range of `each` steps a block, see tile/stream_k.c. NULL, or why they
- * can't. */
+/* How stream_k blocks share the steps of a product on tiles of p: a range of `each` steps a block, see tile/stream_k.c.
+ * NULL, or why they can't. */
 typedef struct sched_shares {
   int64_t rows, columns, tiles; /* tiles along m, n; all, with the batch */
   int64_t steps, each, blocks;  /* of a tile; of a block; those that get any */

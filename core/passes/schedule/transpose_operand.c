@@ -26,7 +26,8 @@ static bool wants_k(const tsr_caps *c, const ir_op *product) {
 static bool turnable(const ir_op *kernel, const ir_op *product, int which) {
   const ir_value *v = product->operands[which];
   int r = v->type->rank;
-  return v->owner && v->owner->parent == kernel && v->n_uses == 1 && r >= 2 && ir_type_count(v->type) > 0 && v->type->dims[r - 2] * (int64_t)tsr_dtype_size(v->type->dtype) % 16 == 0;
+  return v->owner && v->owner->parent == kernel && v->n_uses == 1 && r >= 2 && ir_type_count(v->type) > 0 &&
+         v->type->dims[r - 2] * (int64_t)tsr_dtype_size(v->type->dtype) % 16 == 0;
 }
 
 /* A kernel before `at` that exchanges the last two dimensions of v. */
@@ -41,10 +42,13 @@ static ir_value *turned(ir_op *at, ir_value *v, const char *name) {
   ir_builder b = ir_before(at);
   ir_op *k = to ? ir_op_new(&b, ir_find_op("tessera.schedule.kernel"), 1, &v, 1, &to, 1) : NULL;
   ir_value *arg = k ? ir_block_arg(m, k->regions[0], v->type, NULL) : NULL;
-  if (!arg || !ir_set_attr(k, "sym_name", ir_attr_str(m, name)) || !ir_set_attr(k, "family", ir_attr_str(m, "elementwise")) || !ir_set_attr(k, "space", ir_attr_ints(m, &space, 1))) return NULL;
+  if (!arg || !ir_set_attr(k, "sym_name", ir_attr_str(m, name)) ||
+      !ir_set_attr(k, "family", ir_attr_str(m, "elementwise")) || !ir_set_attr(k, "space", ir_attr_ints(m, &space, 1)))
+    return NULL;
   ir_builder in = ir_at_end(m, k->regions[0]);
   ir_value *y = ir_build1(&in, "tessera.graph.transpose", to, 1, &arg);
-  if (!y || !ir_set_attr(y->def, "perm", ir_attr_ints(m, perm, r)) || !ir_build0(&in, "tessera.schedule.yield", 1, &y)) return NULL;
+  if (!y || !ir_set_attr(y->def, "perm", ir_attr_ints(m, perm, r)) || !ir_build0(&in, "tessera.schedule.yield", 1, &y))
+    return NULL;
   return k->results[0];
 }
 
@@ -56,8 +60,10 @@ static tsr_status turn(ir_op *kernel, ir_op *product, int which, const turner *t
   if (!v) return st_oom();
   ir_set_operand(kernel, arg->index, v);
   arg->type = v->type;
-  if (!ir_set_attr(product, which ? "transpose_b" : "transpose_a", ir_attr_bool(kernel->module, which == 1))) return st_oom();
-  trace_add(t->trace, "schedule", "operand_turned", product, true, "operand %d: the matrix instruction for %s reads along k only", which, tsr_dtype_name(arg->type->dtype));
+  if (!ir_set_attr(product, which ? "transpose_b" : "transpose_a", ir_attr_bool(kernel->module, which == 1)))
+    return st_oom();
+  trace_add(t->trace, "schedule", "operand_turned", product, true,
+            "operand %d: the matrix instruction for %s reads along k only", which, tsr_dtype_name(arg->type->dtype));
   return NULL;
 }
 

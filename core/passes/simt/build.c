@@ -25,12 +25,14 @@ static bool any_null(simt *c, int n, ir_value *const *v) {
 }
 
 bool sx_const(const ir_value *v, int64_t *out) {
-  if (!v || !v->def || v->def->def->code != TG_CONST || v->def->def->level != IR_TARGET || v->type->kind != IR_T_INDEX) return false;
+  if (!v || !v->def || v->def->def->code != TG_CONST || v->def->def->level != IR_TARGET || v->type->kind != IR_T_INDEX)
+    return false;
   *out = ir_get_int(v->def, "value", 0);
   return true;
 }
 
-/* ---- constants: once per kernel, before everything else ----------------------------------------------------------- */
+/* ---- constants: once per kernel, before everything else -----------------------------------------------------------
+ */
 
 static bool is_constant(const ir_value *v, const ir_type *type, bool is_int, int64_t i, double f) {
   const ir_attr *a = ir_get_attr(v->def, "value");
@@ -63,11 +65,13 @@ ir_value *sx_num(simt *c, tsr_dtype t, double v) {
   if (dtype_is_float(t)) return constant(c, type, false, 0, v);
   /* Infinities, the identities of min and max, are the type's ends. */
   bool above = v >= 9223372036854775807.0, below = v <= -9223372036854775808.0;
-  if ((above || below) && t != TSR_I64) v = above ? dtype_get(t)->max : dtype_get(t)->is_signed ? -dtype_get(t)->max - 1 : 0;
+  if ((above || below) && t != TSR_I64)
+    v = above ? dtype_get(t)->max : dtype_get(t)->is_signed ? -dtype_get(t)->max - 1 : 0;
   return constant(c, type, true, t == TSR_I64 && above ? INT64_MAX : t == TSR_I64 && below ? INT64_MIN : (int64_t)v, 0);
 }
 
-/* ---- value numbering ------------------------------------------------------------------------------------------------- */
+/* ---- value numbering
+ * ------------------------------------------------------------------------------------------------- */
 
 size_t sx_mark(const simt *c) { return c->in->n_known; }
 
@@ -92,10 +96,12 @@ static bool is_same(const ir_op *op, int code, const ir_type *type, const char *
   return !predicate || !strcmp(predicate, ir_get_str(op, "predicate", ""));
 }
 
-static ir_value *find_known(simt *c, uint64_t h, int code, const ir_type *type, const char *predicate, int n, ir_value *const *v) {
+static ir_value *find_known(simt *c, uint64_t h, int code, const ir_type *type, const char *predicate, int n,
+                            ir_value *const *v) {
   struct simt_impl *in = c->in;
   for (size_t i = in->buckets[h % SIMT_BUCKETS]; i; i = in->known[i - 1].below)
-    if (in->known[i - 1].hash == h && is_same(in->known[i - 1].v->def, code, type, predicate, n, v)) return in->known[i - 1].v;
+    if (in->known[i - 1].hash == h && is_same(in->known[i - 1].v->def, code, type, predicate, n, v))
+      return in->known[i - 1].v;
   return NULL;
 }
 
@@ -130,9 +136,12 @@ ir_op *sx_effect(simt *c, int code, int n, ir_value *const *v) {
   return ir_op_new(&c->b, def_of(c, code), n, v, 0, NULL, 0);
 }
 
-/* ---- index algebra ------------------------------------------------------------------------------------------------ */
+/* ---- index algebra ------------------------------------------------------------------------------------------------
+ */
 
-static ir_value *two(simt *c, int code, ir_value *a, ir_value *b) { return sx_op(c, code, NULL, 2, (ir_value *[]){a, b}); }
+static ir_value *two(simt *c, int code, ir_value *a, ir_value *b) {
+  return sx_op(c, code, NULL, 2, (ir_value *[]){a, b});
+}
 static bool is_index_op(const ir_value *v, int code) {
   return v->def && v->def->def->level == IR_TARGET && v->def->def->code == code && v->type->kind == IR_T_INDEX;
 }
@@ -146,12 +155,15 @@ ir_value *sx_add(simt *c, ir_value *a, ir_value *b) {
   }
   if (sx_const(b, &y)) {
     if (!y) return a;
-    if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z)) return sx_add(c, a->def->operands[0], sx_int(c, simt_plus(y, z)));
+    if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z))
+      return sx_add(c, a->def->operands[0], sx_int(c, simt_plus(y, z)));
     return two(c, SC_ADD, a, b);
   }
   /* Constants float to the end: (a + k) + b = (a + b) + k. */
-  if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z)) return sx_add(c, sx_add(c, a->def->operands[0], b), sx_int(c, z));
-  if (is_index_op(b, SC_ADD) && sx_const(b->def->operands[1], &z)) return sx_add(c, sx_add(c, a, b->def->operands[0]), sx_int(c, z));
+  if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z))
+    return sx_add(c, sx_add(c, a->def->operands[0], b), sx_int(c, z));
+  if (is_index_op(b, SC_ADD) && sx_const(b->def->operands[1], &z))
+    return sx_add(c, sx_add(c, a, b->def->operands[0]), sx_int(c, z));
   return two(c, SC_ADD, a, b);
 }
 
@@ -173,8 +185,10 @@ ir_value *sx_mul(simt *c, ir_value *a, ir_value *b) {
   if (sx_const(b, &y)) {
     if (y == 0) return sx_int(c, 0);
     if (y == 1) return a;
-    if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z)) return sx_add(c, sx_mul(c, a->def->operands[0], b), sx_int(c, simt_times(y, z)));
-    if (is_index_op(a, SC_MUL) && sx_const(a->def->operands[1], &z)) return sx_mul(c, a->def->operands[0], sx_int(c, simt_times(y, z)));
+    if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z))
+      return sx_add(c, sx_mul(c, a->def->operands[0], b), sx_int(c, simt_times(y, z)));
+    if (is_index_op(a, SC_MUL) && sx_const(a->def->operands[1], &z))
+      return sx_mul(c, a->def->operands[0], sx_int(c, simt_times(y, z)));
   }
   return two(c, SC_MUL, a, b);
 }
@@ -234,13 +248,15 @@ ir_value *sx_compare(simt *c, const char *predicate, ir_value *a, ir_value *b) {
   if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
   if (sx_const(a, &x) && sx_const(b, &y)) return sx_num(c, TSR_BOOL, holds(predicate, x, y));
   /* a + k < const: compare a alone, so that unrolled elements share their left side. */
-  if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z) && sx_const(b, &y)) return sx_compare(c, predicate, a->def->operands[0], sx_int(c, y - z));
+  if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z) && sx_const(b, &y))
+    return sx_compare(c, predicate, a->def->operands[0], sx_int(c, y - z));
   return numbered(c, SC_COMPARE, ir_type_scalar(c->m, TSR_BOOL), predicate, 2, (ir_value *[]){a, b});
 }
 
 /* 1 or 0 for a constant bool, else -1. */
 static int known_bool(const ir_value *v) {
-  if (!v || !v->def || v->def->def->code != TG_CONST || v->type->kind != IR_T_SCALAR || v->type->dtype != TSR_BOOL) return -1;
+  if (!v || !v->def || v->def->def->code != TG_CONST || v->type->kind != IR_T_SCALAR || v->type->dtype != TSR_BOOL)
+    return -1;
   return ir_get_int(v->def, "value", 0) != 0;
 }
 
@@ -262,7 +278,9 @@ ir_value *sx_select(simt *c, ir_value *cond, ir_value *a, ir_value *b) {
 
 ir_value *sx_cast(simt *c, ir_value *v, tsr_dtype t) {
   if (any_null(c, 1, &v) || (v->type->kind != IR_T_INDEX && v->type->dtype == t)) return v;
-  const ir_type *type = v->type->kind == IR_T_VECTOR ? ir_type_shaped(c->m, IR_T_VECTOR, t, v->type->rank, v->type->dims) : ir_type_scalar(c->m, t);
+  const ir_type *type = v->type->kind == IR_T_VECTOR
+                            ? ir_type_shaped(c->m, IR_T_VECTOR, t, v->type->rank, v->type->dims)
+                            : ir_type_scalar(c->m, t);
   return sx_op(c, SC_CAST, type, 1, &v);
 }
 
@@ -281,7 +299,9 @@ ir_value *sx_load(simt *c, const simt_mem *m, ir_value *index, int n) {
   int64_t dim = n;
   tsr_dtype t = stored(m->dtype);
   for (int d = 0; d < m->rank; d++) /* an empty tensor has no memory to read even with the value unused */
-    if (!m->dims[d]) return n == 1 ? sx_num(c, m->dtype, 0) : constant(c, ir_type_shaped(c->m, IR_T_VECTOR, m->dtype, 1, &dim), true, 0, 0);
+    if (!m->dims[d])
+      return n == 1 ? sx_num(c, m->dtype, 0)
+                    : constant(c, ir_type_shaped(c->m, IR_T_VECTOR, m->dtype, 1, &dim), true, 0, 0);
   const ir_type *type = n == 1 ? ir_type_scalar(c->m, t) : ir_type_shaped(c->m, IR_T_VECTOR, t, 1, &dim);
   ir_value *v = type ? simt_simd_load(c, m, index, type, n) : NULL;
   if (!v) v = type ? sx_op(c, TG_LOAD, type, 2, (ir_value *[]){m->ptr, index}) : NULL;
@@ -314,7 +334,9 @@ static ir_value *source_vector(int n, ir_value *const *v) {
   ir_value *from = NULL;
   for (int i = 0; i < n; i++) {
     const ir_op *op = v[i]->def;
-    if (!op || op->def->level != IR_TARGET || op->def->code != TG_EXTRACT || ir_get_int(op, "at", -1) != i || (from && op->operands[0] != from)) return NULL;
+    if (!op || op->def->level != IR_TARGET || op->def->code != TG_EXTRACT || ir_get_int(op, "at", -1) != i ||
+        (from && op->operands[0] != from))
+      return NULL;
     from = op->operands[0];
   }
   return from && from->type->dims[0] == n ? from : NULL;
@@ -372,7 +394,8 @@ void sx_close(simt *c, ir_op *op, int n, ir_value *const *yields) {
   c->b.failed = failed;
 }
 
-/* ---- hoisting ----------------------------------------------------------------------------------------------------- */
+/* ---- hoisting -----------------------------------------------------------------------------------------------------
+ */
 
 static bool inside(const ir_value *v, const ir_op *loop) {
   for (const ir_block *b = v->def ? v->def->parent : v->owner; b; b = b->parent ? b->parent->parent : NULL)

@@ -7,26 +7,42 @@ static tsr_status find_unshared(ir_op *op, void *user) {
   const simt *c = user;
   if (op->def->level != IR_TILE || op->def->code < SC_N) return NULL;
   switch (op->def->code) {
-  case T_KERNEL: case T_BLOCK_ID: case T_CONST: case T_INDEX: case T_VIEW: case T_WINDOW: case T_LOAD: case T_LOAD_SCALAR: case T_STORE:
-  case T_FILL: case T_SPLAT: case T_MAP: case T_REDUCE: case T_YIELD: case T_RETURN: return NULL;
-  case T_GATHER:
-    if (op->n_results) return NULL; /* each thread its own elements */
-    break;
-  default: break;
+    case T_KERNEL:
+    case T_BLOCK_ID:
+    case T_CONST:
+    case T_INDEX:
+    case T_VIEW:
+    case T_WINDOW:
+    case T_LOAD:
+    case T_LOAD_SCALAR:
+    case T_STORE:
+    case T_FILL:
+    case T_SPLAT:
+    case T_MAP:
+    case T_REDUCE:
+    case T_YIELD:
+    case T_RETURN: return NULL;
+    case T_GATHER:
+      if (op->n_results) return NULL; /* each thread its own elements */
+      break;
+    default: break;
   }
   return simt_unsupported(c, op, "leave the attribute cluster out", "the blocks of a cluster can't share it");
 }
 
 tsr_status simt_cluster_check(const simt *c) {
   if (c->cluster == 1) return NULL;
-  if (!c->caps->clusters) return simt_unsupported(c, c->tile, "leave the attribute cluster out", "%s has no clusters", c->caps->arch);
+  if (!c->caps->clusters)
+    return simt_unsupported(c, c->tile, "leave the attribute cluster out", "%s has no clusters", c->caps->arch);
   return ir_walk((ir_op *)c->tile, find_unshared, (void *)c);
 }
 
-/* Bytes of slots that a reduction may need: a word, and one for what compensated sums lost, of each block for each register. */
+/* Bytes of slots that a reduction may need: a word, and one for what compensated sums lost, of each block for each
+ * register. */
 static tsr_status add_slots(ir_op *op, void *user) {
   simt *c = user;
-  if (op->def->level == IR_TILE && op->def->code == T_REDUCE) c->in->slots_end += 2 * 8 * c->cluster * simt_pow2_ceil(ir_type_count(op->results[0]->type));
+  if (op->def->level == IR_TILE && op->def->code == T_REDUCE)
+    c->in->slots_end += 2 * 8 * c->cluster * simt_pow2_ceil(ir_type_count(op->results[0]->type));
   return NULL;
 }
 
@@ -65,15 +81,27 @@ void simt_cluster_leave(simt *c) {
 tsr_status simt_cluster_gather(simt *c, tsr_dtype t, int n, ir_value *const *v, ir_value **all) {
   const ir_type *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = t, .use = "shared"});
   int64_t lo = c->in->slots, bytes = ((int64_t)n * c->cluster * (int64_t)tsr_dtype_size(t) + 15) / 16 * 16;
-  if (tsr_dtype_size(t) < 4 || lo + bytes > c->in->slots_end) return simt_unsupported(c, c->in->op, "leave the attribute cluster out", "its partial results can't be sent through the cluster");
+  if (tsr_dtype_size(t) < 4 || lo + bytes > c->in->slots_end)
+    return simt_unsupported(c, c->in->op, "leave the attribute cluster out",
+                            "its partial results can't be sent through the cluster");
   c->in->slots += bytes;
-  simt_mem m = {.dtype = t, .shared = true, .rank = 1, .dims = {(int64_t)n * c->cluster}, .strides = {1}, .base = sx_int(c, 0), .lo = lo, .hi = lo + bytes};
+  simt_mem m = {.dtype = t,
+                .shared = true,
+                .rank = 1,
+                .dims = {(int64_t)n * c->cluster},
+                .strides = {1},
+                .base = sx_int(c, 0),
+                .lo = lo,
+                .hi = lo + bytes};
   m.ptr = ptr ? sx_op(c, TG_SHARED, ptr, 0, NULL) : NULL;
   if (!m.ptr || !ir_set_attr(m.ptr->def, "offset", ir_attr_int(c->m, lo))) return st_oom();
   meet(c);
-  ir_op *guard = sx_if(c, sx_compare(c, "lt", c->tid, sx_int(c, c->cluster)), 0, NULL, false); /* thread i sends to block i */
+  ir_op *guard =
+      sx_if(c, sx_compare(c, "lt", c->tid, sx_int(c, c->cluster)), 0, NULL, false); /* thread i sends to block i */
   if (!guard) return st_oom();
-  for (int i = 0; i < n; i++) sx_effect(c, TG_CLUSTER_STORE, 4, (ir_value *[]){v[i], m.ptr, sx_addi(c, c->rank, (int64_t)i * c->cluster), c->tid});
+  for (int i = 0; i < n; i++)
+    sx_effect(c, TG_CLUSTER_STORE, 4,
+              (ir_value *[]){v[i], m.ptr, sx_addi(c, c->rank, (int64_t)i * c->cluster), c->tid});
   sx_close(c, guard, 0, NULL);
   sync_half(c, NULL);
   c->in->n_access = 0; /* what a block barrier orders, this one does too */

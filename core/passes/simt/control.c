@@ -1,11 +1,12 @@
 /* core/passes/simt/control.c - one Tile IR op after the other; loops and branches.
- * A loop's body is made once; if the accesses pending at its end could conflict with those at its start, it is made again with
- * them pending at the start, so that a barrier appears exactly where an iteration meets the one before. */
+ * A loop's body is made once; if the accesses pending at its end could conflict with those at its start, it is made
+ * again with them pending at the start, so that a barrier appears exactly where an iteration meets the one before. */
 #include <string.h>
 
 #include "core/passes/simt/state.h"
 
-/* ---- loops and branches in Target IR -------------------------------------------------------------------------------- */
+/* ---- loops and branches in Target IR --------------------------------------------------------------------------------
+ */
 
 tsr_status simt_begin_for(simt *c, ir_value *from, ir_value *to, ir_value *step, int n, ir_value **v, ir_op **out) {
   ir_value **operands = arena_array(&c->m->arena, ir_value *, n + 3);
@@ -32,7 +33,8 @@ tsr_status simt_end_for(simt *c, ir_op *loop, int n, ir_value **v) {
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* ---- carried values ------------------------------------------------------------------------------------------------------ */
+/* ---- carried values
+ * ------------------------------------------------------------------------------------------------------ */
 
 bool simt_is_carried_opaque(const simt *c, const ir_op *loop, int i) {
   return c->path->opaque && loop->results[i]->type->kind == IR_T_FRAG && c->path->keeps(c, loop->results[i]);
@@ -110,7 +112,8 @@ void simt_bind_counter(simt *c, const ir_op *op, ir_value *v, int64_t first) {
   if (s->mult > 1 && s->hi > 0 && s->hi != INT64_MAX) s->hi = s->hi / s->mult * s->mult; /* a part of k ends with k */
 }
 
-/* ---- for --------------------------------------------------------------------------------------------------------------- */
+/* ---- for
+ * --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct carried { simt_frag *shape; ir_value **v; int n; } carried;
 
@@ -118,15 +121,20 @@ static tsr_status for_body(simt *c, ir_op *op, const carried *in, ir_op **loop, 
   const ir_block *b = op->regions[0];
   int at = 0, n = 0;
   memcpy(v, in->v, sizeof *v * (size_t)in->n);
-  TSR_TRY(simt_begin_for(c, simt_of(op->operands[0])->v, simt_of(op->operands[1])->v, simt_of(op->operands[2])->v, in->n, v, loop));
+  TSR_TRY(simt_begin_for(c, simt_of(op->operands[0])->v, simt_of(op->operands[1])->v, simt_of(op->operands[2])->v,
+                         in->n, v, loop));
   /* A stream is as fast as it has bytes in flight: the loads of four steps together. Conversions from 8-bit floats take
    * many registers on some devices. */
-  bool f8 = c->tile->regions[0]->n_args > 1 && dtype_is_float(c->tile->regions[0]->args[1]->type->dtype) && tsr_dtype_size(c->tile->regions[0]->args[1]->type->dtype) == 1;
-  if (!strcmp(ir_get_str(c->tile, "matrix_path", ""), "stream") && !ir_set_attr(*loop, "unroll_by", ir_attr_int(c->m, f8 ? 1 : 4))) return st_oom();
+  bool f8 = c->tile->regions[0]->n_args > 1 && dtype_is_float(c->tile->regions[0]->args[1]->type->dtype) &&
+            tsr_dtype_size(c->tile->regions[0]->args[1]->type->dtype) == 1;
+  if (!strcmp(ir_get_str(c->tile, "matrix_path", ""), "stream") &&
+      !ir_set_attr(*loop, "unroll_by", ir_attr_int(c->m, f8 ? 1 : 4)))
+    return st_oom();
   simt_bind_counter(c, op, (*loop)->regions[0]->args[0], 0);
   for (int i = 0; i < op->n_results; i++) TSR_TRY(unflatten(c, b->args[1 + i], &in->shape[i], v, &at));
   TSR_TRY(simt_lower_block(c, b));
-  for (int i = 0; i < op->n_results; i++) TSR_TRY(flatten(c, b->last->operands[i], simt_is_carried_opaque(c, op, i), v, &n));
+  for (int i = 0; i < op->n_results; i++)
+    TSR_TRY(flatten(c, b->last->operands[i], simt_is_carried_opaque(c, op, i), v, &n));
   return simt_end_for(c, *loop, n, v);
 }
 
@@ -153,7 +161,8 @@ tsr_status simt_carry_in(simt *c, ir_op *op, const simt_frag *shape, ir_value **
 
 tsr_status simt_carry_yield(simt *c, ir_op *op, ir_value **v) {
   int n = 0;
-  for (int i = 0; i < op->n_results; i++) TSR_TRY(flatten(c, op->regions[0]->last->operands[i], simt_is_carried_opaque(c, op, i), v, &n));
+  for (int i = 0; i < op->n_results; i++)
+    TSR_TRY(flatten(c, op->regions[0]->last->operands[i], simt_is_carried_opaque(c, op, i), v, &n));
   return NULL;
 }
 
@@ -185,7 +194,8 @@ tsr_status simt_lower_for(simt *c, ir_op *op) {
   return simt_carry_out(c, op, in.shape, v);
 }
 
-/* ---- if ------------------------------------------------------------------------------------------------------------------ */
+/* ---- if
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static tsr_status if_types(simt *c, ir_op *op, const ir_type **types, simt_frag *shape, int *n) {
   tsr_status st = NULL;
@@ -238,7 +248,8 @@ tsr_status simt_lower_if(simt *c, ir_op *op) {
   return NULL;
 }
 
-/* ---- single ops ----------------------------------------------------------------------------------------------------------- */
+/* ---- single ops
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static tsr_status lower_leaf_scalar(simt *c, ir_op *op) {
   simt_val *s = simt_bind(c, op->results[0], SV_SCALAR);
@@ -288,7 +299,8 @@ static tsr_status lower_fill(simt *c, ir_op *op) {
   const simt_layout *l = simt_layout_of(c, op->results[0], &st);
   simt_val *s = l ? simt_bind(c, op->results[0], SV_FRAG) : NULL;
   if (!s) return st ? st : st_oom();
-  ir_value *v = op->def->code == T_FILL ? sx_num(c, t, ir_get_float(op, "value", 0)) : sx_cast(c, simt_of(op->operands[0])->v, t);
+  ir_value *v =
+      op->def->code == T_FILL ? sx_num(c, t, ir_get_float(op, "value", 0)) : sx_cast(c, simt_of(op->operands[0])->v, t);
   s->frag = (simt_frag){.layout = l, .dtype = t, .splat = v};
   return c->b.failed ? st_oom() : NULL;
 }

@@ -3,13 +3,15 @@
 
 #include "core/passes/simt/state.h"
 
-/* ---- index ranges ------------------------------------------------------------------------------------------------- */
+/* ---- index ranges -------------------------------------------------------------------------------------------------
+ */
 
 typedef struct range { int64_t lo, hi, mult; } range;
 
 static int64_t clamp_mul(int64_t a, int64_t b) {
   int64_t r;
-  if ((a == INT64_MIN || a == INT64_MAX || b == INT64_MIN || b == INT64_MAX) && a && b) return (a < 0) != (b < 0) ? INT64_MIN : INT64_MAX;
+  if ((a == INT64_MIN || a == INT64_MAX || b == INT64_MIN || b == INT64_MAX) && a && b)
+    return (a < 0) != (b < 0) ? INT64_MIN : INT64_MAX;
   return __builtin_mul_overflow(a, b, &r) ? ((a < 0) != (b < 0) ? INT64_MIN : INT64_MAX) : r;
 }
 
@@ -28,9 +30,11 @@ static range range_of(int code, const simt_val *a, const simt_val *b) {
   static const range any = {INT64_MIN, INT64_MAX, 1};
   switch (code) {
   case SC_ADD: return (range){clamp_add(a->lo, b->lo), clamp_add(a->hi, b->hi), simt_gcd(a->mult, b->mult)};
-  case SC_SUB: return (range){clamp_add(a->lo, negated(b->hi)), clamp_add(a->hi, negated(b->lo)), simt_gcd(a->mult, b->mult)};
+  case SC_SUB:
+    return (range){clamp_add(a->lo, negated(b->hi)), clamp_add(a->hi, negated(b->lo)), simt_gcd(a->mult, b->mult)};
   case SC_MUL: {
-    int64_t p[4] = {clamp_mul(a->lo, b->lo), clamp_mul(a->lo, b->hi), clamp_mul(a->hi, b->lo), clamp_mul(a->hi, b->hi)}, m;
+    int64_t p[4] = {clamp_mul(a->lo, b->lo), clamp_mul(a->lo, b->hi), clamp_mul(a->hi, b->lo), clamp_mul(a->hi, b->hi)},
+            m;
     if (__builtin_mul_overflow(a->mult, b->mult, &m)) m = 1;
     return (range){least(least(p[0], p[1]), least(p[2], p[3])), most(most(p[0], p[1]), most(p[2], p[3])), m};
   }
@@ -63,11 +67,13 @@ static ir_value *index_op(simt *c, int code, const simt_val *a, const simt_val *
   return sx_op(c, code, NULL, 2, (ir_value *[]){a->v, b->v});
 }
 
-/* ---- scalars ------------------------------------------------------------------------------------------------------ */
+/* ---- scalars ------------------------------------------------------------------------------------------------------
+ */
 
 /* Types without arithmetic on the device are computed in f32. */
 static bool needs_f32(const simt *c, const ir_type *t) {
-  return t->kind == IR_T_SCALAR && (t->dtype == TSR_BF16 || t->dtype == TSR_F8E4M3 || t->dtype == TSR_F8E5M2 || t->dtype == TSR_TF32 || (t->dtype == TSR_F16 && !c->caps->f16));
+  return t->kind == IR_T_SCALAR && (t->dtype == TSR_BF16 || t->dtype == TSR_F8E4M3 || t->dtype == TSR_F8E5M2 ||
+                                    t->dtype == TSR_TF32 || (t->dtype == TSR_F16 && !c->caps->f16));
 }
 
 static ir_value *element_op(simt *c, const ir_op *op, ir_value **v) {
@@ -104,7 +110,9 @@ tsr_status simt_lower_scalar(simt *c, ir_op *op) {
   } else {
     s->v = element_op(c, op, v);
     s->lo = INT64_MIN, s->hi = INT64_MAX, s->mult = 1;
-    if (is_index && op->def->code == SC_SELECT) s->lo = least(in[1]->lo, in[2]->lo), s->hi = most(in[1]->hi, in[2]->hi), s->mult = simt_gcd(in[1]->mult, in[2]->mult);
+    if (is_index && op->def->code == SC_SELECT)
+      s->lo = least(in[1]->lo, in[2]->lo), s->hi = most(in[1]->hi, in[2]->hi),
+      s->mult = simt_gcd(in[1]->mult, in[2]->mult);
   }
   return c->b.failed ? st_oom() : NULL;
 }
@@ -119,7 +127,8 @@ tsr_status simt_inline(simt *c, const ir_block *region, ir_value **yields) {
       int64_t d = ir_get_int(op, "dim", 0);
       simt_val *s = simt_bind(c, op->results[0], SV_SCALAR);
       if (!s) return st_oom();
-      if (d < 0 || d >= TSR_MAX_RANK || !c->in->coord[d]) return simt_unsupported(c, op, NULL, "dimension %lld outside the mapped fragment", (long long)d);
+      if (d < 0 || d >= TSR_MAX_RANK || !c->in->coord[d])
+        return simt_unsupported(c, op, NULL, "dimension %lld outside the mapped fragment", (long long)d);
       s->v = c->in->coord[d];
       s->lo = 0, s->hi = c->in->coord_max[d], s->mult = 1;
     } else {
@@ -129,7 +138,8 @@ tsr_status simt_inline(simt *c, const ir_block *region, ir_value **yields) {
   return NULL;
 }
 
-/* ---- map ------------------------------------------------------------------------------------------------------------ */
+/* ---- map ------------------------------------------------------------------------------------------------------------
+ */
 
 static int regs_along(const simt_layout *l, int d) { return l->reps[d] * l->inner[d] * l->vec[d]; }
 
@@ -168,7 +178,8 @@ static tsr_status map_register(simt *c, ir_op *op, const simt_layout *l, const s
 tsr_status simt_lower_map(simt *c, ir_op *op) {
   simt_frag in[64], out[64];
   tsr_status st = NULL;
-  if (op->n_operands > 64 || op->n_results > 64) return simt_unsupported(c, op, NULL, "more than 64 operands or results");
+  if (op->n_operands > 64 || op->n_results > 64)
+    return simt_unsupported(c, op, NULL, "more than 64 operands or results");
   if (!op->n_results) return NULL;
   bool done = false;
   if (c->path->map) TSR_TRY(c->path->map(c, op, &done));
@@ -181,7 +192,10 @@ tsr_status simt_lower_map(simt *c, ir_op *op) {
     if (!f->splat) TSR_TRY(simt_regs(c, f, &in[i]));
   }
   for (int i = 0; i < op->n_results; i++) {
-    out[i] = (simt_frag){.layout = l, .dtype = op->results[i]->type->dtype, .n = l->n_regs, .v = arena_array(&c->m->arena, ir_value *, l->n_regs)};
+    out[i] = (simt_frag){.layout = l,
+                         .dtype = op->results[i]->type->dtype,
+                         .n = l->n_regs,
+                         .v = arena_array(&c->m->arena, ir_value *, l->n_regs)};
     if (!out[i].v) return st_oom();
   }
   for (int r = 0; r < l->n_regs; r++) TSR_TRY(map_register(c, op, l, in, r, out));
@@ -193,7 +207,8 @@ tsr_status simt_lower_map(simt *c, ir_op *op) {
   return NULL;
 }
 
-/* ---- reduce --------------------------------------------------------------------------------------------------------- */
+/* ---- reduce ---------------------------------------------------------------------------------------------------------
+ */
 
 /* A running reduction: the value and, for kahan_sum, what its roundings lost. */
 typedef struct partial { ir_value *v, *lost; } partial;
@@ -226,7 +241,9 @@ static reducer reducer_of(const ir_op *op) {
   return r;
 }
 
-static ir_value *op2(simt *c, int code, ir_value *a, ir_value *b) { return sx_op(c, code, NULL, 2, (ir_value *[]){a, b}); }
+static ir_value *op2(simt *c, int code, ir_value *a, ir_value *b) {
+  return sx_op(c, code, NULL, 2, (ir_value *[]){a, b});
+}
 
 /* Two-sum (Knuth): the rounding error of a sum is itself a float, whatever the operands' order. */
 static partial combine(simt *c, const reducer *r, partial a, partial b) {
@@ -240,7 +257,8 @@ static partial combine(simt *c, const reducer *r, partial a, partial b) {
 ir_value *simt_compensated(simt *c, ir_value *sum, ir_value *lost) {
   ir_value *r = op2(c, SC_ADD, sum, lost);
   if (!r) return NULL;
-  ir_value *finite = sx_compare(c, "le", sx_op(c, SC_ABS, NULL, 1, &r), sx_num(c, r->type->dtype, dtype_get(r->type->dtype)->max));
+  ir_value *finite =
+      sx_compare(c, "le", sx_op(c, SC_ABS, NULL, 1, &r), sx_num(c, r->type->dtype, dtype_get(r->type->dtype)->max));
   return sx_select(c, finite, r, sum);
 }
 
@@ -256,7 +274,9 @@ static partial over_lanes(simt *c, const reducer *r, partial p, const simt_layou
   for (int d = axis + 1; d < l->rank; d++) stride *= l->lanes[d];
   if (stride == 1 && !r->kahan && c->caps->subgroup_arithmetic && p.v) {
     ir_value *v = sx_op(c, TG_WARP_REDUCE, p.v->type, 1, &p.v);
-    if (!v || !ir_set_attr(v->def, "op", ir_attr_str(c->m, r->name)) || !ir_set_attr(v->def, "width", ir_attr_int(c->m, l->lanes[axis]))) c->b.failed = true;
+    if (!v || !ir_set_attr(v->def, "op", ir_attr_str(c->m, r->name)) ||
+        !ir_set_attr(v->def, "width", ir_attr_int(c->m, l->lanes[axis])))
+      c->b.failed = true;
     return (partial){v, NULL};
   }
   for (int k = 1; k < l->lanes[axis]; k *= 2) {
@@ -266,9 +286,11 @@ static partial over_lanes(simt *c, const reducer *r, partial p, const simt_layou
   return p;
 }
 
-/* Every (register, lane group) partial of each cooperating thread goes to shared memory, then all read all of theirs in a
- * fixed order. Element (register, digit of the axis, thread without that digit). In a cluster, this is each block's own part. */
-static tsr_status over_shared(simt *c, const reducer *r, const simt_layout *l, int axis, bool lanes_too, partial *p, int n) {
+/* Every (register, lane group) partial of each cooperating thread goes to shared memory, then all read all of theirs in
+ * a fixed order. Element (register, digit of the axis, thread without that digit). In a cluster, this is each block's
+ * own part. */
+static tsr_status over_shared(simt *c, const reducer *r, const simt_layout *l, int axis, bool lanes_too, partial *p,
+                              int n) {
   int lane_digits = lanes_too ? l->lanes[axis] : 1, warps = l->warps[axis] / c->cluster, digits = lane_digits * warps;
   int others = c->threads / c->cluster, parts = r->kahan ? 2 : 1;
   int64_t dims[2] = {(int64_t)n * parts * warps, others / warps};
@@ -278,14 +300,16 @@ static tsr_status over_shared(simt *c, const reducer *r, const simt_layout *l, i
   int after = 1;
   for (int d = axis + 1; d < l->rank; d++) after *= l->warps[d];
   ir_value *wd = c->cluster == 1 ? simt_warp_of(c, l, axis) : sx_div(c, c->block_warp, sx_int(c, after));
-  ir_value *low = sx_rem(c, c->block_warp, sx_int(c, after)), *high = sx_div(c, c->block_warp, sx_int(c, (int64_t)after * warps));
+  ir_value *low = sx_rem(c, c->block_warp, sx_int(c, after)),
+           *high = sx_div(c, c->block_warp, sx_int(c, (int64_t)after * warps));
   ir_value *rest = sx_add(c, sx_muli(c, high, after), low);
   ir_value *column = sx_add(c, sx_muli(c, rest, c->subgroup), c->lane);
   simt_write(c, m.lo, m.hi);
   for (int i = 0; i < n; i++)
     for (int k = 0; k < parts; k++) {
       ir_value *row = sx_addi(c, wd, (int64_t)(i * parts + k) * warps);
-      sx_store(c, &m, sx_add(c, m.base, sx_add(c, sx_muli(c, row, dims[1]), column)), k ? p[i].lost ? p[i].lost : sx_num(c, r->acc, 0) : p[i].v);
+      sx_store(c, &m, sx_add(c, m.base, sx_add(c, sx_muli(c, row, dims[1]), column)),
+               k ? p[i].lost ? p[i].lost : sx_num(c, r->acc, 0) : p[i].v);
     }
   simt_read(c, m.lo, m.hi);
   int stride = 1;
@@ -296,7 +320,8 @@ static tsr_status over_shared(simt *c, const reducer *r, const simt_layout *l, i
       partial one = {0};
       int w = g / lane_digits, ln = g % lane_digits;
       ir_value *col = column;
-      if (lanes_too) col = sx_addi(c, sx_sub(c, column, sx_muli(c, simt_lane_of(c, l, axis), stride)), (int64_t)ln * stride);
+      if (lanes_too)
+        col = sx_addi(c, sx_sub(c, column, sx_muli(c, simt_lane_of(c, l, axis), stride)), (int64_t)ln * stride);
       for (int k = 0; k < parts; k++) {
         ir_value *at = sx_addi(c, sx_add(c, m.base, col), ((int64_t)(i * parts + k) * warps + w) * dims[1]);
         *(k ? &one.lost : &one.v) = sx_load(c, &m, at, 1);
@@ -312,8 +337,10 @@ static tsr_status over_shared(simt *c, const reducer *r, const simt_layout *l, i
 static tsr_status over_cluster(simt *c, const reducer *r, const simt_layout *l, int axis, partial *p, int n) {
   int parts = r->kahan ? 2 : 1;
   for (int d = 0; d < l->rank; d++)
-    if (d != axis && l->warps[d] > 1) return simt_unsupported(c, c->in->op, "use tiles of one row", "a cluster shares only the axis that is reduced");
-  ir_value **v = arena_array(&c->m->arena, ir_value *, n * parts), **all = arena_array(&c->m->arena, ir_value *, n * parts * c->cluster);
+    if (d != axis && l->warps[d] > 1)
+      return simt_unsupported(c, c->in->op, "use tiles of one row", "a cluster shares only the axis that is reduced");
+  ir_value **v = arena_array(&c->m->arena, ir_value *, n * parts),
+           **all = arena_array(&c->m->arena, ir_value *, n * parts * c->cluster);
   if (!v || !all) return st_oom();
   for (int i = 0; i < n; i++) {
     v[i * parts] = p[i].v;
@@ -351,7 +378,8 @@ tsr_status simt_lower_reduce(simt *c, ir_op *op) {
   const simt_layout *l = f.layout, *to = simt_layout_of(c, op->results[0], &st);
   if (!to) return st;
   /* Four running values per result, so that the additions of one thread don't wait for each other. */
-  partial *p = arena_array(&c->m->arena, partial, to->n_regs), *quarter = arena_array(&c->m->arena, partial, 4 * to->n_regs);
+  partial *p = arena_array(&c->m->arena, partial, to->n_regs),
+          *quarter = arena_array(&c->m->arena, partial, 4 * to->n_regs);
   int *seen = arena_array(&c->m->arena, int, to->n_regs);
   ir_value **v = arena_array(&c->m->arena, ir_value *, to->n_regs);
   if (!p || !quarter || !seen || !v) return st_oom();
@@ -368,10 +396,13 @@ tsr_status simt_lower_reduce(simt *c, ir_op *op) {
   if (spread && l->lanes[axis] > 1 && by_shuffle)
     for (int i = 0; i < to->n_regs; i++) p[i] = over_lanes(c, &q, p[i], l, axis);
   bool shared_by_cluster = spread && c->cluster > 1 && l->warps[axis] % c->cluster == 0;
-  if (spread && c->cluster > 1 && l->warps[axis] > 1 && !shared_by_cluster) return simt_unsupported(c, op, "leave the attribute cluster out", "the tile is too small for a cluster");
-  if (spread && (l->warps[axis] > c->cluster || (l->lanes[axis] > 1 && !by_shuffle))) TSR_TRY(over_shared(c, &q, l, axis, !by_shuffle, p, to->n_regs));
+  if (spread && c->cluster > 1 && l->warps[axis] > 1 && !shared_by_cluster)
+    return simt_unsupported(c, op, "leave the attribute cluster out", "the tile is too small for a cluster");
+  if (spread && (l->warps[axis] > c->cluster || (l->lanes[axis] > 1 && !by_shuffle)))
+    TSR_TRY(over_shared(c, &q, l, axis, !by_shuffle, p, to->n_regs));
   if (shared_by_cluster) TSR_TRY(over_cluster(c, &q, l, axis, p, to->n_regs));
-  for (int i = 0; i < to->n_regs; i++) v[i] = sx_cast(c, p[i].lost ? simt_compensated(c, p[i].v, p[i].lost) : p[i].v, op->results[0]->type->dtype);
+  for (int i = 0; i < to->n_regs; i++)
+    v[i] = sx_cast(c, p[i].lost ? simt_compensated(c, p[i].v, p[i].lost) : p[i].v, op->results[0]->type->dtype);
   simt_val *s = simt_bind(c, op->results[0], SV_FRAG);
   if (!s || c->b.failed) return st_oom();
   s->frag = (simt_frag){.layout = to, .dtype = op->results[0]->type->dtype, .v = v, .n = to->n_regs};

@@ -5,7 +5,8 @@
 #include "core/base/knob.h"
 #include "core/passes/simt/state.h"
 
-/* ---- groups ------------------------------------------------------------------------------------------------------- */
+/* ---- groups -------------------------------------------------------------------------------------------------------
+ */
 
 enum { MAX_CLUSTER = 8 }; /* what every device with clusters can have */
 
@@ -102,7 +103,8 @@ static tsr_status group_op(simt *c, ir_op *op) {
   return NULL;
 }
 
-/* ---- widest access by alignment ------------------------------------------------------------------------------------ */
+/* ---- widest access by alignment ------------------------------------------------------------------------------------
+ */
 
 /* A number that divides the index value v, as far as powers of two go; 0 if v is 0. */
 static int64_t divisor_of(const ir_value *v, int depth) {
@@ -116,7 +118,10 @@ static int64_t divisor_of(const ir_value *v, int depth) {
   switch (op->def->code) {
   case T_CONST: return ir_get_int(op, "value", 1);
   case SC_MUL: return simt_times(divisor_of(op->operands[0], depth + 1), divisor_of(op->operands[1], depth + 1));
-  case SC_ADD: case SC_SUB: case SC_MIN: case SC_MAX: return simt_gcd(divisor_of(op->operands[0], depth + 1), divisor_of(op->operands[1], depth + 1));
+  case SC_ADD:
+  case SC_SUB:
+  case SC_MIN:
+  case SC_MAX: return simt_gcd(divisor_of(op->operands[0], depth + 1), divisor_of(op->operands[1], depth + 1));
   default: return 1;
   }
 }
@@ -172,7 +177,8 @@ tsr_status simt_analyse(simt *c) {
   return ir_walk(k, note_accesses, c);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------------------- */
+/* ---- threads -------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct demand { const simt *c; int64_t threads; bool reduces; int64_t max_threads; } demand;
 
@@ -204,13 +210,18 @@ tsr_status simt_choose_threads(simt *c) {
   int64_t cluster[3] = {1, 1, 1};
   ir_get_ints(c->tile, "cluster", cluster, 3);
   if (cluster[0] < 1 || cluster[0] > MAX_CLUSTER || cluster[0] & (cluster[0] - 1) || cluster[1] != 1 || cluster[2] != 1)
-    return simt_unsupported(c, c->tile, "[1, 1, 1] to [8, 1, 1]", "clusters have 1, 2, 4 or 8 blocks along the first axis");
+    return simt_unsupported(c, c->tile, "[1, 1, 1] to [8, 1, 1]",
+                            "clusters have 1, 2, 4 or 8 blocks along the first axis");
   c->cluster = (int)cluster[0];
   int64_t warps = ir_get_int(c->tile, "warps", 0), most = c->caps->max_threads > 0 ? c->caps->max_threads : 1024;
   if (most > 1024) most = 1024;
   c->subgroup = c->caps->subgroup > 0 ? c->caps->subgroup : 32;
-  if (c->subgroup & (c->subgroup - 1)) return simt_unsupported(c, c->tile, NULL, "subgroups of %d threads: only powers of two are", c->subgroup);
-  if (warps * c->subgroup > most) return simt_unsupported(c, c->tile, "lower the attribute warps", "%lld subgroups of %d exceed the %lld threads of a block", (long long)warps, c->subgroup, (long long)most);
+  if (c->subgroup & (c->subgroup - 1))
+    return simt_unsupported(c, c->tile, NULL, "subgroups of %d threads: only powers of two are", c->subgroup);
+  if (warps * c->subgroup > most)
+    return simt_unsupported(c, c->tile, "lower the attribute warps",
+                            "%lld subgroups of %d exceed the %lld threads of a block", (long long)warps, c->subgroup,
+                            (long long)most);
   if (warps <= 0) {
     demand d = {c, 1, false, most};
     TSR_TRY(ir_walk((ir_op *)c->tile, find_reduce, &d));
@@ -223,7 +234,8 @@ tsr_status simt_choose_threads(simt *c) {
   return NULL;
 }
 
-/* ---- layouts -------------------------------------------------------------------------------------------------------- */
+/* ---- layouts --------------------------------------------------------------------------------------------------------
+ */
 
 void simt_layout_finish(simt_layout *l) {
   int64_t n = 1;
@@ -258,8 +270,12 @@ static ir_value *digit(simt *c, ir_value *number, int total, int stride, int n) 
   return (int64_t)stride * n == total ? v : sx_rem(c, v, sx_int(c, n));
 }
 
-ir_value *simt_lane_of(simt *c, const simt_layout *l, int d) { return digit(c, c->lane, c->subgroup, stride_after(l->lanes, l->rank, d), l->lanes[d]); }
-ir_value *simt_warp_of(simt *c, const simt_layout *l, int d) { return digit(c, c->warp, c->warps, stride_after(l->warps, l->rank, d), l->warps[d]); }
+ir_value *simt_lane_of(simt *c, const simt_layout *l, int d) {
+  return digit(c, c->lane, c->subgroup, stride_after(l->lanes, l->rank, d), l->lanes[d]);
+}
+ir_value *simt_warp_of(simt *c, const simt_layout *l, int d) {
+  return digit(c, c->warp, c->warps, stride_after(l->warps, l->rank, d), l->warps[d]);
+}
 
 ir_value *simt_thread_offset(simt *c, const simt_layout *l, int d) {
   if (l->dims[d] <= 1) return sx_int(c, 0);
@@ -292,7 +308,8 @@ const simt_layout *simt_layout_intern(simt *c, const simt_layout *l) {
   for (size_t i = 0; i < in->n_layouts; i++)
     if (!memcmp(in->layouts[i], l, sizeof *l)) return in->layouts[i];
   simt_layout *copy = arena_dup(&c->m->arena, l, sizeof *l);
-  if (!copy || !al_grow(&c->m->arena.al, &in->layouts, &in->cap_layouts, in->n_layouts + 1, sizeof *in->layouts)) return NULL;
+  if (!copy || !al_grow(&c->m->arena.al, &in->layouts, &in->cap_layouts, in->n_layouts + 1, sizeof *in->layouts))
+    return NULL;
   return in->layouts[in->n_layouts++] = copy;
 }
 
@@ -315,7 +332,8 @@ static void blocked(const simt *c, const simt_group *g, simt_layout *l) {
   int64_t n = simt_pow2_ceil(g->min_dims[last]);
   clear_layout(l, g->rank);
   l->vec[last] = g->access ? g->access : 4;
-  if (simt_is_simd(c) && l->vec[last] > g->word && g->word) l->vec[last] = g->word; /* loads of a word a lane become one of a register */
+  if (simt_is_simd(c) && l->vec[last] > g->word && g->word)
+    l->vec[last] = g->word; /* loads of a word a lane become one of a register */
   while (l->vec[last] > 1 && l->vec[last] > n) l->vec[last] /= 2;
   for (int d = last; d >= 0; d--) {
     int64_t room = simt_pow2_ceil(simt_ceil_div(g->min_dims[d], l->vec[d]));
@@ -340,7 +358,8 @@ static void fft_layout(const simt *c, const simt_group *g, simt_layout *l) {
   l->warps[last] = share(c->warps, simt_ceil_div(n, l->lanes[last]));
   int64_t rest = simt_ceil_div(n, (int64_t)l->lanes[last] * l->warps[last]);
   if (rest > 1 && n % ((int64_t)l->lanes[last] * l->warps[last]) == 0) {
-    /* reps count the points; inner counts butterflies: element = (rep * warps + warp) * inner ... needs warp outside inner. */
+    /* reps count the points; inner counts butterflies: element = (rep * warps + warp) * inner ... needs warp outside
+     * inner. */
     l->inner[last] = (int)rest;
   }
 }
@@ -365,7 +384,8 @@ const simt_layout *simt_layout_of(simt *c, const ir_value *v, tsr_status *st) {
   simt_layout_finish(&l);
   if (l.n_regs > SIMT_MAX_REGS) {
     const ir_op *op = v->def ? v->def : v->owner->parent;
-    *st = simt_unsupported(c, op, "use a smaller tile, or more subgroups (attribute warps)", "a fragment of %lld elements over %d threads needs %d registers each, the limit is %d",
+    *st = simt_unsupported(c, op, "use a smaller tile, or more subgroups (attribute warps)",
+                           "a fragment of %lld elements over %d threads needs %d registers each, the limit is %d",
                            (long long)ir_type_count(v->type), c->threads, l.n_regs, SIMT_MAX_REGS);
     return NULL;
   }

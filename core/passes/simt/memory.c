@@ -5,13 +5,16 @@
 
 #include "core/passes/simt/state.h"
 
-/* ---- views and windows ---------------------------------------------------------------------------------------------- */
+/* ---- views and windows ----------------------------------------------------------------------------------------------
+ */
 
 tsr_status simt_lower_view(simt *c, ir_op *op) {
   const simt_val *from = simt_of(op->operands[0]);
   const ir_type *t = op->results[0]->type;
   for (int d = 0; d < from->mem.rank; d++)
-    if (from->mem.limit[d]) return simt_unsupported(c, op, "reinterpret the view before taking windows", "a view of a window that may leave its own view");
+    if (from->mem.limit[d])
+      return simt_unsupported(c, op, "reinterpret the view before taking windows",
+                              "a view of a window that may leave its own view");
   simt_val *s = simt_bind(c, op->results[0], SV_MEM);
   if (!s) return st_oom();
   simt_mem m = {.ptr = from->mem.ptr, .dtype = simt_in_memory(t->dtype), .rank = t->rank, .inside = from->mem.inside};
@@ -66,7 +69,8 @@ ir_value *simt_interior(simt *c, const simt_mem *m) {
   return all;
 }
 
-/* ---- accesses ------------------------------------------------------------------------------------------------------- */
+/* ---- accesses -------------------------------------------------------------------------------------------------------
+ */
 
 int simt_access_width(const simt *c, const simt_mem *m, int want) {
   int size = (int)tsr_dtype_size(m->dtype), last = m->rank - 1;
@@ -138,7 +142,8 @@ static void store_one(simt *c, const simt_layout *l, const simt_mem *m, bool cli
   if (branch) sx_close(c, branch, 0, NULL);
 }
 
-tsr_status simt_access_regs(simt *c, const simt_layout *l, const simt_mem *m, bool store, bool clipped, int r0, int r1, ir_value **v) {
+tsr_status simt_access_regs(simt *c, const simt_layout *l, const simt_mem *m, bool store, bool clipped, int r0, int r1,
+                            ir_value **v) {
   int last = l->rank - 1, w = simt_access_width(c, m, l->vec[last]);
   if (clipped && m->limit[last])
     while (w > 1 && m->limit_mult[last] % w) w /= 2;
@@ -204,11 +209,13 @@ tsr_status simt_store_frag(simt *c, const simt_frag *f, const simt_mem *to) {
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* ---- copies ---------------------------------------------------------------------------------------------------------- */
+/* ---- copies
+ * ---------------------------------------------------------------------------------------------------------- */
 
 enum { COPY_CHUNK = 64 }; /* registers in flight */
 
-static tsr_status copy_regs(simt *c, const simt_layout *l, const simt_mem *from, const simt_mem *to, bool clip_from, bool clip_to) {
+static tsr_status copy_regs(simt *c, const simt_layout *l, const simt_mem *from, const simt_mem *to, bool clip_from,
+                            bool clip_to) {
   ir_value *v[COPY_CHUNK];
   for (int r = 0; r < l->n_regs; r += COPY_CHUNK) {
     int end = r + COPY_CHUNK < l->n_regs ? r + COPY_CHUNK : l->n_regs;
@@ -227,7 +234,9 @@ static int copy_width(const simt *c, const simt_mem *from, const simt_mem *to) {
 tsr_status simt_copy(simt *c, const ir_op *op, const simt_mem *from, const simt_mem *to) {
   const simt_layout *l = simt_copy_layout(c, from->rank, from->dims, simt_asked_width(op, copy_width(c, from, to)));
   if (!l) return st_oom();
-  if (l->n_regs > 4 * SIMT_MAX_REGS) return simt_unsupported(c, op, "copy smaller windows, or use more subgroups", "a copy of %d elements per thread", l->n_regs);
+  if (l->n_regs > 4 * SIMT_MAX_REGS)
+    return simt_unsupported(c, op, "copy smaller windows, or use more subgroups", "a copy of %d elements per thread",
+                            l->n_regs);
   if (from->shared) simt_read(c, from->lo, from->hi);
   if (to->shared) simt_write(c, to->lo, to->hi);
   ir_value *in_from = simt_interior(c, from), *in_to = simt_interior(c, to), *both = sx_all(c, in_from, in_to);
@@ -253,7 +262,8 @@ tsr_status simt_copy_async(simt *c, const simt_layout *l, const simt_mem *from, 
   ir_op *only = owner ? sx_if(c, owner, 0, NULL, false) : NULL;
   for (int r = 0; r < l->n_regs; r += w) {
     bool never, ignore;
-    ir_value *in_tile = register_guard(c, l, to, false, r, &never), *in_view = register_guard(c, l, from, true, r, &ignore), *v[5];
+    ir_value *in_tile = register_guard(c, l, to, false, r, &never),
+             *in_view = register_guard(c, l, from, true, r, &ignore), *v[5];
     if (never) continue;
     ir_op *guard = in_tile ? sx_if(c, in_tile, 0, NULL, false) : NULL;
     ir_value *at = register_index(c, l, from, r);
@@ -270,10 +280,12 @@ tsr_status simt_copy_async(simt *c, const simt_layout *l, const simt_mem *from, 
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* ---- gather and scatter ------------------------------------------------------------------------------------------------ */
+/* ---- gather and scatter
+ * ------------------------------------------------------------------------------------------------ */
 
 /* Inlines op's region for register r of layout l; *at receives the element's address in `view`, *ok its condition. */
-static tsr_status indexed(simt *c, const ir_op *op, const simt_layout *l, const simt_mem *view, int r, ir_value **at, ir_value **ok) {
+static tsr_status indexed(simt *c, const ir_op *op, const simt_layout *l, const simt_mem *view, int r, ir_value **at,
+                          ir_value **ok) {
   const ir_block *region = op->regions[0];
   ir_value *y[TSR_MAX_RANK + 1];
   bool never;
@@ -304,7 +316,8 @@ static tsr_status indexed(simt *c, const ir_op *op, const simt_layout *l, const 
   return c->b.failed ? st_oom() : NULL;
 }
 
-tsr_status simt_gather_reg(simt *c, const ir_op *op, const simt_layout *l, const simt_mem *view, int r, ir_value **out) {
+tsr_status simt_gather_reg(simt *c, const ir_op *op, const simt_layout *l, const simt_mem *view, int r,
+                           ir_value **out) {
   ir_value *at, *ok;
   TSR_TRY(indexed(c, op, l, view, r, &at, &ok));
   if (ok) at = sx_select(c, ok, at, sx_int(c, 0));

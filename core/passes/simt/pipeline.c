@@ -25,7 +25,9 @@ static bool used_outside(const ir_op *op, const ir_value *v, const ir_op *loop) 
 }
 
 static bool writes_memory(const ir_op *op) {
-  if (op->def->code == T_STORE || op->def->code == T_SCATTER || op->def->code == T_COPY || op->def->code == T_BARRIER || op->def->code == T_WAIT) return true;
+  if (op->def->code == T_STORE || op->def->code == T_SCATTER || op->def->code == T_COPY || op->def->code == T_BARRIER ||
+      op->def->code == T_WAIT)
+    return true;
   if (op->def->code == T_GATHER && !op->n_results) return true;
   for (int r = 0; r < op->n_regions; r++)
     for (const ir_op *o = op->regions[r]->first; o; o = o->next)
@@ -34,7 +36,8 @@ static bool writes_memory(const ir_op *op) {
 }
 
 bool simt_is_address_op(const ir_op *op) {
-  return op->def->code < SC_N || op->def->code == T_CONST || op->def->code == T_BLOCK_ID || op->def->code == T_WINDOW || op->def->code == T_VIEW;
+  return op->def->code < SC_N || op->def->code == T_CONST || op->def->code == T_BLOCK_ID || op->def->code == T_WINDOW ||
+         op->def->code == T_VIEW;
 }
 
 /* Address arithmetic, then producers, then a full wait, then ops that write nothing but fragments. */
@@ -66,7 +69,8 @@ static bool wants_stages(const simt *c, const ir_op *loop) {
   return stages ? stages > 1 : c->subgroup > 8;
 }
 
-/* Copies of each tile: two, or as many as two thirds of shared memory take where copies run by themselves (at most 4). */
+/* Copies of each tile: two, or as many as two thirds of shared memory take where copies run by themselves (at most 4).
+ */
 static int ring_stages(const simt *c, const pipeline *p) {
   int64_t bytes = 0, stages;
   if (c->caps->dialect != DIALECT_CUDA || !c->caps->async_copy) return 2;
@@ -91,7 +95,8 @@ int simt_pipeline_stages(const simt *c, const ir_value *shared) {
   return 1;
 }
 
-/* ---- emission ---------------------------------------------------------------------------------------------------------- */
+/* ---- emission
+ * ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct flight { const simt_layout *l; ir_value **v; simt_mem to; } flight; /* one tile's registers */
 
@@ -102,7 +107,8 @@ static tsr_status lower_addresses(simt *c, const ir_op *loop, const pipeline *p)
 }
 
 static int width_of(const simt *c, const simt_mem *from, const simt_mem *to) {
-  int most = c->caps->dialect == DIALECT_HIP ? 16 : 8, a = simt_access_width(c, from, most), b = simt_access_width(c, to, most);
+  int most = c->caps->dialect == DIALECT_HIP ? 16 : 8, a = simt_access_width(c, from, most),
+      b = simt_access_width(c, to, most);
   return a < b ? a : b;
 }
 
@@ -114,7 +120,8 @@ static const simt_layout *flight_layout(simt *c, const ir_op *op) {
 
 static tsr_status load_flight(simt *c, ir_op *op, flight *f) {
   if (op->def->code == T_GATHER) {
-    for (int r = 0; r < f->l->n_regs; r++) TSR_TRY(simt_gather_reg(c, op, f->l, &simt_of(op->operands[0])->mem, r, &f->v[r]));
+    for (int r = 0; r < f->l->n_regs; r++)
+      TSR_TRY(simt_gather_reg(c, op, f->l, &simt_of(op->operands[0])->mem, r, &f->v[r]));
     return NULL;
   }
   return simt_load_clipped(c, f->l, &simt_of(op->operands[0])->mem, f->v);
@@ -205,7 +212,9 @@ static tsr_status fetch_next(simt *c, ir_op *op, const pipeline *p, flight *f, i
   return NULL;
 }
 
-static ir_value *stage_offset(simt *c, const simt_val *s, ir_value *stage) { return sx_muli(c, stage, s->stage_bytes / (int64_t)tsr_dtype_size(s->mem.dtype)); }
+static ir_value *stage_offset(simt *c, const simt_val *s, ir_value *stage) {
+  return sx_muli(c, stage, s->stage_bytes / (int64_t)tsr_dtype_size(s->mem.dtype));
+}
 
 static tsr_status body(simt *c, ir_op *op, const pipeline *p, flight *f, ir_value *k, ir_value *stage) {
   const simt_val *to = simt_of(op->operands[1]), *step = simt_of(op->operands[2]);
@@ -220,7 +229,8 @@ static tsr_status body(simt *c, ir_op *op, const pipeline *p, flight *f, ir_valu
   }
   for (ir_op *o = p->wait->next; o; o = o->next) TSR_TRY(simt_lower_op(c, o));
   ir_value *other = sx_sub(c, sx_int(c, 1), stage);
-  /* AMD's compiler moves the matrix instructions down behind a branch, and so behind the loads; storing zeros at the end does no harm. */
+  /* AMD's compiler moves the matrix instructions down behind a branch, and so behind the loads; storing zeros at the
+   * end does no harm. */
   ir_op *branch = c->caps->dialect == DIALECT_HIP ? NULL : sx_if(c, more, 0, NULL, false);
   for (int i = 0; i < p->n; i++) TSR_TRY(store_flight(c, &f[i], stage_offset(c, simt_of(p->tile[i]), other)));
   if (branch) sx_close(c, branch, 0, NULL);
@@ -229,13 +239,15 @@ static tsr_status body(simt *c, ir_op *op, const pipeline *p, flight *f, ir_valu
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* ---- cp.async: a ring of stages, filled stages - 1 iterations ahead -------------------------------------------------------- */
+/* ---- cp.async: a ring of stages, filled stages - 1 iterations ahead
+ * -------------------------------------------------------- */
 
 typedef struct ring { const simt_layout *l[MAX_TILES]; int w[MAX_TILES]; simt_mem to[MAX_TILES]; int stages; } ring;
 
 /* Elements per cp.async of a tile (4, 8 or 16 bytes); 0 if it can't. */
 static int async_width(const simt *c, const ir_op *copy, const simt_mem *from, const simt_mem *to) {
-  int size = (int)tsr_dtype_size(to->dtype), a = simt_access_width(c, from, 16 / size), b = simt_access_width(c, to, 16 / size), w = simt_asked_width(copy, a < b ? a : b);
+  int size = (int)tsr_dtype_size(to->dtype), a = simt_access_width(c, from, 16 / size),
+      b = simt_access_width(c, to, 16 / size), w = simt_asked_width(copy, a < b ? a : b);
   for (int d = 0; d < from->rank; d++)
     if (from->limit[d] && d == from->rank - 1)
       while (w > 1 && from->limit_mult[d] % w) w /= 2;
@@ -247,7 +259,8 @@ static tsr_status plan_ring(simt *c, const pipeline *p, ring *r, bool *fits) {
   for (int i = 0; i < p->n && *fits; i++) {
     const simt_val *s = simt_of(p->tile[i]);
     if (p->producer[i]->def->code != T_COPY || s->stages < 2) *fits = false;
-    else if (!(r->w[i] = async_width(c, p->producer[i], &simt_of(p->producer[i]->operands[0])->mem, &s->mem))) *fits = false;
+    else if (!(r->w[i] = async_width(c, p->producer[i], &simt_of(p->producer[i]->operands[0])->mem, &s->mem)))
+      *fits = false;
     else if (!(r->l[i] = simt_copy_layout(c, s->mem.rank, s->mem.dims, r->w[i]))) return st_oom();
     r->to[i] = s->mem;
     if (*fits) r->stages = s->stages;
@@ -261,7 +274,8 @@ static void group_op(simt *c, int code, int pending) {
 }
 
 /* Issues the tiles of iteration k into a stage, if there is such an iteration; always closes a group. */
-static tsr_status issue(simt *c, ir_op *op, const pipeline *p, const ring *r, ir_value *k, int64_t first, ir_value *stage) {
+static tsr_status issue(simt *c, ir_op *op, const pipeline *p, const ring *r, ir_value *k, int64_t first,
+                        ir_value *stage) {
   const simt_val *to = simt_of(op->operands[1]);
   ir_op *branch = sx_if(c, sx_compare(c, "lt", k, to->v), 0, NULL, false);
   simt_bind_counter(c, op, k, first);
@@ -280,9 +294,11 @@ static tsr_status ring_body(simt *c, ir_op *op, const pipeline *p, const ring *r
   const simt_val *step = simt_of(op->operands[2]);
   group_op(c, TG_CP_WAIT, r->stages - 2);
   simt_barrier(c);
-  ir_value *ahead = sx_add(c, stage, sx_int(c, r->stages - 1)), *wraps = sx_compare(c, "ge", ahead, sx_int(c, r->stages));
+  ir_value *ahead = sx_add(c, stage, sx_int(c, r->stages - 1)),
+           *wraps = sx_compare(c, "ge", ahead, sx_int(c, r->stages));
   ir_value *into = sx_select(c, wraps, sx_addi(c, ahead, -r->stages), ahead);
-  TSR_TRY(issue(c, op, p, r, sx_add(c, k, sx_muli(c, step->v, r->stages - 1)), (r->stages - 1) * (step->lo > 0 ? step->lo : 0), into));
+  TSR_TRY(issue(c, op, p, r, sx_add(c, k, sx_muli(c, step->v, r->stages - 1)),
+                (r->stages - 1) * (step->lo > 0 ? step->lo : 0), into));
   simt_bind_counter(c, op, k, 0);
   TSR_TRY(lower_addresses(c, op, p));
   for (int i = 0; i < p->n; i++) {
@@ -307,7 +323,8 @@ static tsr_status async_loop(simt *c, ir_op *op, const pipeline *p, const ring *
   }
   simt_barrier(c);
   for (int s = 0; s + 1 < r->stages; s++)
-    TSR_TRY(issue(c, op, p, r, sx_add(c, from->v, sx_muli(c, step->v, s)), s * (step->lo > 0 ? step->lo : 0), sx_int(c, s)));
+    TSR_TRY(issue(c, op, p, r, sx_add(c, from->v, sx_muli(c, step->v, s)), s * (step->lo > 0 ? step->lo : 0),
+                  sx_int(c, s)));
   TSR_TRY(simt_carry(c, op, &shape, &v, &n));
   v[n] = sx_int(c, 0);
   ir_op *loop;
@@ -325,7 +342,9 @@ static tsr_status async_loop(simt *c, ir_op *op, const pipeline *p, const ring *
 }
 
 /* A loop over whole products needs no unrolling; AMD's compiler would unroll short ones whole and then spill. */
-static bool keep_rolled(simt *c, ir_op *loop) { return c->caps->dialect != DIALECT_HIP || ir_set_attr(loop, "unroll_by", ir_attr_int(c->m, 1)); }
+static bool keep_rolled(simt *c, ir_op *loop) {
+  return c->caps->dialect != DIALECT_HIP || ir_set_attr(loop, "unroll_by", ir_attr_int(c->m, 1));
+}
 
 tsr_status simt_pipeline_for(simt *c, ir_op *op, bool *done) {
   pipeline p;
@@ -351,7 +370,8 @@ tsr_status simt_pipeline_for(simt *c, ir_op *op, bool *done) {
   TSR_TRY(simt_carry(c, op, &shape, &v, &n));
   v[n] = sx_int(c, 0);
   ir_op *loop;
-  TSR_TRY(simt_begin_for(c, simt_of(op->operands[0])->v, simt_of(op->operands[1])->v, simt_of(op->operands[2])->v, n + 1, v, &loop));
+  TSR_TRY(simt_begin_for(c, simt_of(op->operands[0])->v, simt_of(op->operands[1])->v, simt_of(op->operands[2])->v,
+                         n + 1, v, &loop));
   if (!keep_rolled(c, loop)) return st_oom();
   ir_value *stage = v[n];
   TSR_TRY(simt_carry_in(c, op, shape, v));

@@ -1,7 +1,8 @@
 /* core/passes/simt/raster.c - the order in which blocks take the tiles of a matmul on NVIDIA and AMD devices.
- * Blocks that run at the same time should share operands in L2: tiles go in groups of 8 rows, rows fastest within a group. CDNA 3
- * and later deal blocks out to their dies in turn, each with an L2 of its own, so first each die gets a contiguous run of tiles: of d dies
- * (caps.n_dies) block i of n takes tile (i mod d) * (n / d) + i / d, where d divides n; the rest keep their places. */
+ * Blocks that run at the same time should share operands in L2: tiles go in groups of 8 rows, rows fastest within a
+ * group. CDNA 3 and later deal blocks out to their dies in turn, each with an L2 of its own, so first each die gets a
+ * contiguous run of tiles: of d dies (caps.n_dies) block i of n takes tile (i mod d) * (n / d) + i / d, where d divides
+ * n; the rest keep their places. */
 #include <string.h>
 
 #include "core/passes/simt/matrix/operands.h"

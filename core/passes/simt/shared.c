@@ -1,7 +1,7 @@
 /* core/passes/simt/shared.c - shared memory: offsets by liveness, scratch of single ops, and barriers by hazards.
  * Positions are a pre-order numbering of the Tile IR ops; a tile lives from its first to its last use, widened to whole
- * loops it lives across, and tiles that never live together may overlap. Hazards are tracked by byte ranges, so overlapping
- * tiles are covered too. */
+ * loops it lives across, and tiles that never live together may overlap. Hazards are tracked by byte ranges, so
+ * overlapping tiles are covered too. */
 #include <string.h>
 
 #include "core/passes/simt/state.h"
@@ -11,7 +11,8 @@ enum { ALIGN = 16 };
 tsr_status simt_shared_alloc(simt *c, const ir_op *op, int64_t bytes, int from, int to, int64_t *lo) {
   struct simt_impl *in = c->in;
   int64_t at = 0, limit = c->caps->shared_bytes - (c->path && c->path->shared_kept ? c->path->shared_kept(c) : 0);
-  if (in->n_region == SIMT_MAX_REGION) return simt_unsupported(c, op, "use fewer shared tiles", "more than %d shared tiles at once", SIMT_MAX_REGION);
+  if (in->n_region == SIMT_MAX_REGION)
+    return simt_unsupported(c, op, "use fewer shared tiles", "more than %d shared tiles at once", SIMT_MAX_REGION);
   for (bool moved = true; moved;) {
     moved = false;
     for (int i = 0; i < in->n_region; i++) {
@@ -23,14 +24,17 @@ tsr_status simt_shared_alloc(simt *c, const ir_op *op, int64_t bytes, int from, 
   }
   if (at + bytes > limit) in->overflow = true;
   if (at + bytes > limit)
-    return simt_unsupported(c, op, "use smaller tiles or fewer stages", "needs %lld bytes of shared memory, %s has %lld per block", (long long)(at + bytes), c->caps->arch, (long long)limit);
+    return simt_unsupported(c, op, "use smaller tiles or fewer stages",
+                            "needs %lld bytes of shared memory, %s has %lld per block", (long long)(at + bytes),
+                            c->caps->arch, (long long)limit);
   in->region[in->n_region++] = (simt_region){at, at + bytes, from, to};
   if (at + bytes > in->shared_bytes) in->shared_bytes = at + bytes;
   *lo = at;
   return NULL;
 }
 
-/* ---- tiles of the program ---------------------------------------------------------------------------------------------- */
+/* ---- tiles of the program
+ * ---------------------------------------------------------------------------------------------- */
 
 static int number_ops(ir_op *op, int at) {
   op->scratch = at++;
@@ -80,11 +84,18 @@ static tsr_status place(ir_op *op, void *user) {
   c->in->staged |= stages > 1;
   TSR_TRY(simt_shared_alloc(c, op, bytes * stages, l.from, l.to, &lo));
   simt_val *s = simt_bind(c, v, SV_MEM);
-  const ir_type *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = t->dtype == TSR_BOOL ? TSR_U8 : simt_in_memory(t->dtype), .use = "shared"});
+  const ir_type *ptr = ir_type_get(
+      c->m,
+      &(ir_type){.kind = IR_T_PTR, .dtype = t->dtype == TSR_BOOL ? TSR_U8 : simt_in_memory(t->dtype), .use = "shared"});
   if (!s || !ptr) return st_oom();
   s->stages = stages;
   s->stage_bytes = bytes;
-  s->mem = (simt_mem){.dtype = simt_in_memory(t->dtype), .shared = true, .rank = t->rank, .lo = lo, .hi = lo + bytes, .base = sx_int(c, 0)};
+  s->mem = (simt_mem){.dtype = simt_in_memory(t->dtype),
+                      .shared = true,
+                      .rank = t->rank,
+                      .lo = lo,
+                      .hi = lo + bytes,
+                      .base = sx_int(c, 0)};
   s->mem.ptr = sx_op(c, TG_SHARED, ptr, 0, NULL);
   if (!s->mem.ptr || !ir_set_attr(s->mem.ptr->def, "offset", ir_attr_int(c->m, lo))) return st_oom();
   memcpy(s->mem.dims, t->dims, sizeof s->mem.dims);
@@ -106,7 +117,8 @@ tsr_status simt_shared_plan(simt *c) {
   return ir_walk((ir_op *)c->tile, place, &p);
 }
 
-/* ---- scratch -------------------------------------------------------------------------------------------------------------- */
+/* ---- scratch
+ * -------------------------------------------------------------------------------------------------------------- */
 
 tsr_status simt_scratch(simt *c, int64_t bytes, int64_t *lo) {
   const ir_op *op = c->in->op ? c->in->op : c->tile;
@@ -123,14 +135,16 @@ tsr_status simt_scratch_tile(simt *c, tsr_dtype t, int rank, const int64_t *dims
   if (__builtin_mul_overflow(m.strides[0] * m.dims[0], (int64_t)tsr_dtype_size(t), &bytes)) bytes = INT64_MAX / 16;
   TSR_TRY(simt_scratch(c, bytes, &m.lo));
   m.hi = m.lo + bytes;
-  const ir_type *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = t == TSR_BOOL ? TSR_U8 : simt_in_memory(t), .use = "shared"});
+  const ir_type *ptr = ir_type_get(
+      c->m, &(ir_type){.kind = IR_T_PTR, .dtype = t == TSR_BOOL ? TSR_U8 : simt_in_memory(t), .use = "shared"});
   m.ptr = ptr ? sx_op(c, TG_SHARED, ptr, 0, NULL) : NULL;
   if (!m.ptr || !ir_set_attr(m.ptr->def, "offset", ir_attr_int(c->m, m.lo))) return st_oom();
   *out = m;
   return NULL;
 }
 
-/* ---- hazards ---------------------------------------------------------------------------------------------------------------- */
+/* ---- hazards
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 void simt_barrier(simt *c) {
   sx_effect(c, c->warps == c->cluster ? TG_WARP_BARRIER : TG_BARRIER, 0, NULL);

@@ -1,8 +1,9 @@
-/* core/passes/simt/simd.c - loads for drivers whose subgroup is a SIMD register of a CPU (llvmpipe). These gather every lane's
- * element by scalar code, but load lane-uniform addresses as plain scalars. So where neighbouring lanes read neighbouring words, all
- * words are loaded at uniform addresses and each lane selects its own by constants: the driver's compiler sees a vector made of
- * consecutive words, and loads it with one instruction. (f16 matrix by vector, 1024x14336: 4.4 ms by gathers, 1.1 ms so.)
- * Uniform loads are executed even where no lane takes part, so only code that always runs is changed. */
+/* core/passes/simt/simd.c - loads for drivers whose subgroup is a SIMD register of a CPU (llvmpipe). These gather every
+ * lane's element by scalar code, but load lane-uniform addresses as plain scalars. So where neighbouring lanes read
+ * neighbouring words, all words are loaded at uniform addresses and each lane selects its own by constants: the
+ * driver's compiler sees a vector made of consecutive words, and loads it with one instruction. (f16 matrix by vector,
+ * 1024x14336: 4.4 ms by gathers, 1.1 ms so.) Uniform loads are executed even where no lane takes part, so only code
+ * that always runs is changed. */
 #include "core/passes/simt/state.h"
 
 enum { MAX_DEPTH = 24 };
@@ -17,12 +18,22 @@ static bool lane_stride(const simt *c, const ir_value *v, int depth, int64_t *st
   *stride = 0;
   if (v == c->lane) return *stride = 1, true;
   if (depth > MAX_DEPTH || v->type->kind != IR_T_INDEX) return false;
-  if (!v->def) return v->index == 0 && v->owner->parent && v->owner->parent->def->level == IR_TARGET && v->owner->parent->def->code == TG_FOR;
+  if (!v->def)
+    return v->index == 0 && v->owner->parent && v->owner->parent->def->level == IR_TARGET &&
+           v->owner->parent->def->code == TG_FOR;
   const ir_op *op = v->def;
   if (op->def->level != IR_TARGET) return false;
   switch (op->def->code) {
   case TG_CONST: case TG_BLOCK_ID: case TG_WARP_ID: return true;
-  case SC_ADD: case SC_SUB: case SC_MUL: case SC_DIV: case SC_REM: case SC_MIN: case SC_SHR: case SC_SHL: case SC_AND: break;
+  case SC_ADD:
+  case SC_SUB:
+  case SC_MUL:
+  case SC_DIV:
+  case SC_REM:
+  case SC_MIN:
+  case SC_SHR:
+  case SC_SHL:
+  case SC_AND: break;
   default: return false;
   }
   if (!lane_stride(c, op->operands[0], depth + 1, &a) || !lane_stride(c, op->operands[1], depth + 1, &b)) return false;
@@ -43,16 +54,20 @@ static ir_value *at_lane_0(simt *c, ir_value *v) {
   if (!v || !lane_stride(c, v, 0, &stride) || !v->def || v->def->n_operands != 2) return v;
   ir_value *a = at_lane_0(c, v->def->operands[0]), *b = at_lane_0(c, v->def->operands[1]);
   if (a == v->def->operands[0] && b == v->def->operands[1]) return v;
-  return v->def->def->code == SC_ADD ? sx_add(c, a, b) : v->def->def->code == SC_SUB ? sx_sub(c, a, b) : sx_mul(c, a, b);
+  return v->def->def->code == SC_ADD   ? sx_add(c, a, b)
+         : v->def->def->code == SC_SUB ? sx_sub(c, a, b)
+                                       : sx_mul(c, a, b);
 }
 
-/* v / n, term by term where each is a multiple, so that what neighbouring addresses have in common is seen; NULL: some term isn't. */
+/* v / n, term by term where each is a multiple, so that what neighbouring addresses have in common is seen; NULL: some
+ * term isn't. */
 static ir_value *divided(simt *c, ir_value *v, int64_t n) {
   int64_t k;
   if (sx_const(v, &k)) return k % n ? NULL : sx_int(c, k / n);
   if (!v->def || v->def->def->level != IR_TARGET || v->def->n_operands != 2) return NULL;
   ir_value *a = v->def->operands[0], *b = v->def->operands[1], *x, *y;
-  if (v->def->def->code == SC_MUL) return sx_const(b, &k) && k % n == 0 ? sx_muli(c, a, k / n) : (x = divided(c, a, n)) ? sx_mul(c, x, b) : NULL;
+  if (v->def->def->code == SC_MUL)
+    return sx_const(b, &k) && k % n == 0 ? sx_muli(c, a, k / n) : (x = divided(c, a, n)) ? sx_mul(c, x, b) : NULL;
   if (v->def->def->code != SC_ADD || !(x = divided(c, a, n)) || !(y = divided(c, b, n))) return NULL;
   return sx_add(c, x, y);
 }
@@ -70,12 +85,15 @@ static bool always_runs(const simt *c) {
 
 ir_value *simt_simd_load(simt *c, const simt_mem *m, ir_value *index, const ir_type *type, int n) {
   int64_t stride, size = (int64_t)tsr_dtype_size(type->dtype), bytes = n * size;
-  if (!simt_is_simd(c) || m->shared || !index || c->b.failed || (bytes != 8 && bytes != 4) || !always_runs(c)) return NULL;
+  if (!simt_is_simd(c) || m->shared || !index || c->b.failed || (bytes != 8 && bytes != 4) || !always_runs(c))
+    return NULL;
   if (!lane_stride(c, index, 0, &stride) || stride != n) return NULL;
   tsr_dtype word = bytes == 8 ? TSR_I64 : TSR_I32;
-  const ir_type *scalar = ir_type_scalar(c->m, word), *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = word, .use = "global"});
+  const ir_type *scalar = ir_type_scalar(c->m, word),
+                *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = word, .use = "global"});
   if (!scalar || !ptr) return NULL;
-  ir_value *p = word == type->dtype ? m->ptr : sx_op(c, TG_PTR_CAST, ptr, 1, (ir_value *[]){m->ptr}), *at = at_lane_0(c, index), *v = NULL;
+  ir_value *p = word == type->dtype ? m->ptr : sx_op(c, TG_PTR_CAST, ptr, 1, (ir_value *[]){m->ptr}),
+           *at = at_lane_0(c, index), *v = NULL;
   ir_value *words = divided(c, at, n);
   at = words ? words : sx_div(c, at, sx_int(c, n));
   for (int i = 0; i < c->subgroup; i++) {

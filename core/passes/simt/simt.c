@@ -31,10 +31,12 @@ tsr_status simt_unsupported(const simt *c, const ir_op *op, const char *hint, co
   va_start(ap, fmt);
   vsnprintf(cause, sizeof cause, fmt, ap);
   va_end(ap);
-  return ir_error_at(op, op->loc, TSR_UNSUPPORTED, hint, "kernel \"%s\": %s", ir_get_str(c->tile, "sym_name", "?"), cause);
+  return ir_error_at(op, op->loc, TSR_UNSUPPORTED, hint, "kernel \"%s\": %s", ir_get_str(c->tile, "sym_name", "?"),
+                     cause);
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------------ */
+/* ---- kernels
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static bool view_is_wide(const ir_type *t) {
   int64_t strides[TSR_MAX_RANK];
@@ -48,11 +50,14 @@ static tsr_status bind_arguments(simt *c) {
   const ir_block *from = c->tile->regions[0];
   for (int i = 0; i < from->n_args; i++) {
     const ir_type *t = from->args[i]->type;
-    const ir_type *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = t->dtype == TSR_BOOL ? TSR_U8 : simt_in_memory(t->dtype), .use = "global"});
+    const ir_type *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR,
+                                                      .dtype = t->dtype == TSR_BOOL ? TSR_U8 : simt_in_memory(t->dtype),
+                                                      .use = "global"});
     ir_value *arg = ptr ? ir_block_arg_like(c->m, c->out->regions[0], ptr, from->args[i]) : NULL;
     simt_val *s = arg ? simt_bind(c, from->args[i], SV_MEM) : NULL;
     if (!s) return st_oom();
-    if (ir_type_count(t) < 0) return simt_unsupported(c, c->tile, "specialise the program to a shape", "argument %d has an unknown extent", i);
+    if (ir_type_count(t) < 0)
+      return simt_unsupported(c, c->tile, "specialise the program to a shape", "argument %d has an unknown extent", i);
     s->mem = (simt_mem){.ptr = arg, .dtype = simt_in_memory(t->dtype), .rank = t->rank, .mult = t->offset};
     memcpy(s->mem.dims, t->dims, sizeof t->dims);
     ir_type_strides(t, s->mem.strides);
@@ -72,7 +77,8 @@ static tsr_status enter(simt *c) {
   c->lane = c->warps == 1 && c->path != &simt_path_columns ? c->tid : thread_value(c, TG_LANE_ID);
   c->warp = c->warps == 1 ? sx_int(c, 0) : thread_value(c, TG_WARP_ID);
   for (int i = 0; i < 3; i++) {
-    ir_op *op = ir_op_new(&c->b, ir_find_op("tessera.target.block_id"), 0, NULL, 1, (const ir_type *[]){ir_type_index(c->m)}, 0);
+    ir_op *op = ir_op_new(&c->b, ir_find_op("tessera.target.block_id"), 0, NULL, 1,
+                          (const ir_type *[]){ir_type_index(c->m)}, 0);
     if (!op || !ir_set_attr(op, "axis", ir_attr_int(c->m, i))) return st_oom();
     c->in->block_id[i] = op->results[0];
   }
@@ -84,8 +90,8 @@ static tsr_status enter(simt *c) {
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* CDNA: given all 512 registers of a lane, the compiler divides them into two files and moves accumulators between these; products of
- * 16 and 32-bit operands do with half of them. */
+/* CDNA: given all 512 registers of a lane, the compiler divides them into two files and moves accumulators between
+ * these; products of 16 and 32-bit operands do with half of them. */
 static bool suits_two_waves(const simt *c) {
   const ir_block *r = c->tile->regions[0];
   for (int i = 0; i < r->n_args; i++)
@@ -96,18 +102,23 @@ static bool suits_two_waves(const simt *c) {
 static tsr_status describe(simt *c) {
   ir_op *k = c->out;
   ir_module *m = c->m;
-  int64_t block[3] = {c->in->ring ? simt_ring_threads(c->in->ring) : c->threads / c->cluster, 1, 1}, grid[3] = {1, 1, 1};
-  bool ok = ir_set_attr(k, "dialect", ir_attr_str(m, target_dialect_name(c->caps->dialect))) && ir_set_attr(k, "block", ir_attr_ints(m, block, 3)) &&
-            ir_set_attr(k, "subgroup", ir_attr_int(m, c->subgroup)) && ir_set_attr(k, "shared_bytes", ir_attr_int(m, c->in->shared_bytes)) &&
+  int64_t block[3] = {c->in->ring ? simt_ring_threads(c->in->ring) : c->threads / c->cluster, 1, 1},
+          grid[3] = {1, 1, 1};
+  bool ok = ir_set_attr(k, "dialect", ir_attr_str(m, target_dialect_name(c->caps->dialect))) &&
+            ir_set_attr(k, "block", ir_attr_ints(m, block, 3)) &&
+            ir_set_attr(k, "subgroup", ir_attr_int(m, c->subgroup)) &&
+            ir_set_attr(k, "shared_bytes", ir_attr_int(m, c->in->shared_bytes)) &&
             ir_set_attr(k, "arch", ir_attr_str(m, c->caps->arch));
   if (c->cluster > 1) {
     ir_get_ints(c->tile, "grid", grid, 3);
     grid[0] *= c->cluster;
-    ok = ok && ir_set_attr(k, "grid", ir_attr_ints(m, grid, 3)) && ir_set_attr(k, "cluster", ir_attr_ints(m, (int64_t[]){c->cluster, 1, 1}, 3));
+    ok = ok && ir_set_attr(k, "grid", ir_attr_ints(m, grid, 3)) &&
+         ir_set_attr(k, "cluster", ir_attr_ints(m, (int64_t[]){c->cluster, 1, 1}, 3));
   }
   if (ok && c->wide_index) ok = ir_set_attr(k, "wide_index", ir_attr_bool(m, true));
   if (ok && suits_two_waves(c)) ok = ir_set_attr(k, "waves_per_simd", ir_attr_int(m, 2));
-  if (ok && c->why) ok = ir_set_attr(k, "path", ir_attr_str(m, c->path->name)) && ir_set_attr(k, "why", ir_attr_str(m, c->why));
+  if (ok && c->why)
+    ok = ir_set_attr(k, "path", ir_attr_str(m, c->path->name)) && ir_set_attr(k, "why", ir_attr_str(m, c->why));
   return ok ? NULL : st_oom();
 }
 
@@ -129,7 +140,9 @@ static tsr_status check_grid(const simt *c) {
   grid[0] *= c->cluster;
   for (int i = 0; i < 3; i++)
     if (c->caps->max_grid[i] > 0 && grid[i] > c->caps->max_grid[i])
-      return simt_unsupported(c, c->tile, "use larger tiles, or move the batch to another axis", "%lld blocks on axis %d, %s takes %lld", (long long)grid[i], i, c->caps->arch, (long long)c->caps->max_grid[i]);
+      return simt_unsupported(c, c->tile, "use larger tiles, or move the batch to another axis",
+                              "%lld blocks on axis %d, %s takes %lld", (long long)grid[i], i, c->caps->arch,
+                              (long long)c->caps->max_grid[i]);
   return NULL;
 }
 
@@ -185,8 +198,8 @@ static bool wgmma_allowed(const ir_op *tile, const tsr_caps *caps) {
   return caps->wgmma && (!strcmp(wish, "auto") || !strcmp(wish, "wgmma"));
 }
 
-/* Lowerings of whole kernels come first: wgmma unless another path was asked for, the direct ones of CDNA where asked for. *why
- * says why such a one doesn't take the kernel. */
+/* Lowerings of whole kernels come first: wgmma unless another path was asked for, the direct ones of CDNA where asked
+ * for. *why says why such a one doesn't take the kernel. */
 static tsr_status whole_kernel(const ir_op *tile, const tsr_caps *caps, ir_module *m, bool *done, const char **why) {
   const char *wish = simt_wish(tile);
   bool pingpong = !strcmp(wish, "pingpong");
@@ -196,8 +209,8 @@ static tsr_status whole_kernel(const ir_op *tile, const tsr_caps *caps, ir_modul
   return simt_wgmma_kernel(tile, caps, m, done, why);
 }
 
-/* Lowers with a ring of TMA and wgmma where that fits; else with pipelined tiles; where a later op then finds no room for its scratch, once
- * more without them. */
+/* Lowers with a ring of TMA and wgmma where that fits; else with pipelined tiles; where a later op then finds no room
+ * for its scratch, once more without them. */
 static tsr_status kernel(const ir_op *tile, const tsr_caps *caps, ir_builder *top) {
   const tsr_allocator *al = &top->m->arena.al;
   const char *why = NULL;
@@ -217,7 +230,8 @@ static tsr_status kernel(const ir_op *tile, const tsr_caps *caps, ir_builder *to
       continue;
     }
     st = in ? lower_kernel(&c, top) : st_oom();
-    bool retry = in && tsr_status_code(st) == TSR_UNSUPPORTED && (attempt < 0 || (!attempt && in->overflow && in->staged));
+    bool retry =
+        in && tsr_status_code(st) == TSR_UNSUPPORTED && (attempt < 0 || (!attempt && in->overflow && in->staged));
     free_impl(al, in);
     if (!retry) break;
     tsr_status_free(st);
@@ -226,7 +240,8 @@ static tsr_status kernel(const ir_op *tile, const tsr_caps *caps, ir_builder *to
   return st;
 }
 
-/* ---- programs --------------------------------------------------------------------------------------------------------- */
+/* ---- programs
+ * --------------------------------------------------------------------------------------------------------- */
 
 static tsr_status retarget(ir_op *op, void *user) {
   char name[64];

@@ -3,43 +3,45 @@
  *
  * How a fragment becomes registers. A layout says, per dimension, which element a register of a thread holds:
  *     element = (((rep * warps + warp) * inner + i) * lanes + lane) * vec + e
- * with e < vec, lane < lanes, i < inner, warp < warps and rep as large as the extent asks for; lane and warp are digits of
- * the thread's lane and subgroup number, the last dimension's digit being the fastest. Registers are numbered row-major over
- * the dimensions' (rep, i, e). Elements past the extent exist but mean nothing; dimensions of extent 1 are repeated over their
- * lanes and warps. Fragments that meet in an elementwise op, a loop or a reduction get one layout (simt/layout.c), so
- * these never move data. The accumulators of mma.sync (vec 2, lanes 8x4, inner 2), wgmma, MFMA (vec 4 rows) and WMMA are
- * such layouts too: their maps, reductions and stores need no code of their own. Registers are SSA scalars.
+ * with e < vec, lane < lanes, i < inner, warp < warps and rep as large as the extent asks for; lane and warp are digits
+ * of the thread's lane and subgroup number, the last dimension's digit being the fastest. Registers are numbered
+ * row-major over the dimensions' (rep, i, e). Elements past the extent exist but mean nothing; dimensions of extent 1
+ * are repeated over their lanes and warps. Fragments that meet in an elementwise op, a loop or a reduction get one
+ * layout (simt/layout.c), so these never move data. The accumulators of mma.sync (vec 2, lanes 8x4, inner 2), wgmma,
+ * MFMA (vec 4 rows) and WMMA are such layouts too: their maps, reductions and stores need no code of their own.
+ * Registers are SSA scalars.
  *
- * A kernel with the attribute `cluster` = [c, 1, 1] has blocks of c times the threads: their subgroups count on through the cluster, so that
- * layouts spread a fragment over all of it. Reductions then combine in each block, and the blocks' results through each other's
- * shared memory; nothing else may exchange data (simt/cluster.c).
+ * A kernel with the attribute `cluster` = [c, 1, 1] has blocks of c times the threads: their subgroups count on through
+ * the cluster, so that layouts spread a fragment over all of it. Reductions then combine in each block, and the blocks'
+ * results through each other's shared memory; nothing else may exchange data (simt/cluster.c).
  *
- * Threads of a block (kernel attribute `warps` wins): registers wanted per thread = 64 for a gemm accumulator, 32 for other
- * fragments of a kernel with a reduction, 8 else (128, 128 and 16 on subgroups of at most 8 lanes, where a subgroup is a SIMD
- * register of a CPU); an fft stage gets one thread per radix points. Rounded up to a power of two of subgroups.
+ * Threads of a block (kernel attribute `warps` wins): registers wanted per thread = 64 for a gemm accumulator, 32 for
+ * other fragments of a kernel with a reduction, 8 else (128, 128 and 16 on subgroups of at most 8 lanes, where a
+ * subgroup is a SIMD register of a CPU); an fft stage gets one thread per radix points. Rounded up to a power of two of
+ * subgroups.
  *
- * A matrix path is a way to do gemm. To add one: fill a simt_matrix_path, list it in simt_paths (simt/matrix/paths.c), best
- * first. `fits` is asked for every gemm of a kernel; the first path that takes them all is used, else `fma` (the SIMT outer
- * product, which always fits). The kernel's attribute `matrix`, or TSR_MATRIX, forces one by name. The kernel's attributes
- * `path` and `why` tell the outcome.
- *   - layout: fills vec, lanes, inner and warps of the accumulator's two dimensions, for the smallest accumulator extents of
- *     the group (m, n); it must use all of c->warps where it can. reps is derived.
- *   - gemm: acc (scalars in that layout) + A * B -> out. Operands are simt_mem: pointer, base index, strides, both for shared and
- *     for global memory; `frag` is set when the operand is a fragment (its registers, for paths that feed them
+ * A matrix path is a way to do gemm. To add one: fill a simt_matrix_path, list it in simt_paths (simt/matrix/paths.c),
+ * best first. `fits` is asked for every gemm of a kernel; the first path that takes them all is used, else `fma` (the
+ * SIMT outer product, which always fits). The kernel's attribute `matrix`, or TSR_MATRIX, forces one by name. The
+ * kernel's attributes `path` and `why` tell the outcome.
+ *   - layout: fills vec, lanes, inner and warps of the accumulator's two dimensions, for the smallest accumulator
+ * extents of the group (m, n); it must use all of c->warps where it can. reps is derived.
+ *   - gemm: acc (scalars in that layout) + A * B -> out. Operands are simt_mem: pointer, base index, strides, both for
+ * shared and for global memory; `frag` is set when the operand is a fragment (its registers, for paths that feed them
  *     directly; mem is then its spilled copy, made only if `wants_mem(operand)`).
- *   - opaque paths (cooperative matrices) keep accumulators as n_opaque values of their own types; they add `fill` (a constant
- *     accumulator), `to_regs` and `from_regs` (conversion to and from scalars in the layout, through simt_scratch), `store` (whole
- *     tile to memory without conversion, false if it can't) and optionally `map`, `load` and `reduce` on accumulators, with `keeps`. A loop
- *     carries them as they are.
- * Helpers for paths: the sx_ functions build simplified, value-numbered code at the insertion point; simt_read / simt_write announce
- * shared memory accesses and insert the barriers that hazards need; simt_scratch gives shared bytes for the current op. */
+ *   - opaque paths (cooperative matrices) keep accumulators as n_opaque values of their own types; they add `fill` (a
+ * constant accumulator), `to_regs` and `from_regs` (conversion to and from scalars in the layout, through
+ * simt_scratch), `store` (whole tile to memory without conversion, false if it can't) and optionally `map`, `load` and
+ * `reduce` on accumulators, with `keeps`. A loop carries them as they are. Helpers for paths: the sx_ functions build
+ * simplified, value-numbered code at the insertion point; simt_read / simt_write announce shared memory accesses and
+ * insert the barriers that hazards need; simt_scratch gives shared bytes for the current op. */
 #ifndef CORE_PASSES_SIMT_SIMT_H
 #define CORE_PASSES_SIMT_SIMT_H
 #include "core/device/caps.h"
 #include "core/ir/ir.h"
 
-/* Lowers all kernels and the program of a verified Tile IR module. The result is verified. TSR_UNSUPPORTED names the op and
- * the missing capability or exceeded limit. */
+/* Lowers all kernels and the program of a verified Tile IR module. The result is verified. TSR_UNSUPPORTED names the op
+ * and the missing capability or exceeded limit. */
 tsr_status tile_to_simt(const ir_module *tile, const tsr_caps *caps, ir_module **out);
 
 typedef struct simt simt;
@@ -61,8 +63,8 @@ typedef struct simt_frag {
   bool opaque;
 } simt_frag;
 
-/* Memory of a tile: element (c0, c1, ...) lies at ptr[base + sum c_i * strides_i]. Coordinates are inside while c_i < limit[i]
- * (NULL: always, within dims) and `inside` holds (NULL: always); outside reads are 0. */
+/* Memory of a tile: element (c0, c1, ...) lies at ptr[base + sum c_i * strides_i]. Coordinates are inside while c_i <
+ * limit[i] (NULL: always, within dims) and `inside` holds (NULL: always); outside reads are 0. */
 typedef struct simt_mem {
   ir_value *ptr, *base;
   tsr_dtype dtype;
@@ -104,7 +106,8 @@ typedef struct simt_matrix_path {
   tsr_status (*to_regs)(simt *c, const simt_frag *f, simt_frag *out);
   tsr_status (*from_regs)(simt *c, const simt_frag *f, simt_frag *out);
   bool (*store)(simt *c, const simt_frag *f, const simt_mem *to);
-  /* Optional: will v stay opaque? Then maps, loads and reductions of such values: *done = false leaves them to the registers. */
+  /* Optional: will v stay opaque? Then maps, loads and reductions of such values: *done = false leaves them to the
+   * registers. */
   bool (*keeps)(const simt *c, const ir_value *v);
   tsr_status (*map)(simt *c, ir_op *op, bool *done);
   tsr_status (*load)(simt *c, const ir_op *op, const simt_mem *m, const simt_layout *l, simt_frag *out, bool *done);
@@ -137,7 +140,8 @@ struct simt {
 /* ---- building code (simt/build.c) ------------------------------------------------------------------------ */
 
 /* All return NULL after out of memory, and accept NULL operands then; c->b.failed is sticky. */
-ir_value *sx_op(simt *c, int code, const ir_type *type, int n, ir_value *const *operands); /* result type NULL = the first operand's */
+ir_value *sx_op(simt *c, int code, const ir_type *type, int n,
+                ir_value *const *operands); /* result type NULL = the first operand's */
 ir_op *sx_effect(simt *c, int code, int n, ir_value *const *operands);                      /* no result */
 ir_value *sx_int(simt *c, int64_t v);                                                       /* index */
 ir_value *sx_num(simt *c, tsr_dtype t, double v);
@@ -156,14 +160,14 @@ ir_value *sx_select(simt *c, ir_value *cond, ir_value *a, ir_value *b);
 ir_value *sx_cast(simt *c, ir_value *v, tsr_dtype t); /* scalar or vector, no-op if it is one already */
 ir_value *sx_fma(simt *c, ir_value *a, ir_value *b, ir_value *acc);
 ir_value *sx_load(simt *c, const simt_mem *m, ir_value *index, int n); /* n = 1 scalar, else vector */
-/* The index that a masked load reads instead, its value unused: the tile's own first element where other parts of the memory
- * may be written at the same time, else 0. */
+/* The index that a masked load reads instead, its value unused: the tile's own first element where other parts of the
+ * memory may be written at the same time, else 0. */
 ir_value *simt_harmless(simt *c, const simt_mem *m);
 void sx_store(simt *c, const simt_mem *m, ir_value *index, ir_value *v);
 ir_value *sx_extract(simt *c, ir_value *v, int at);
 ir_value *sx_vector(simt *c, int n, ir_value *const *v);
-/* Registers that a region yields, w neighbours as one vector (of sx_pack_type), and back. w = sx_together(n, run): on AMD the run of
- * neighbours in memory, since its compiler spreads narrow ones over a register each; elsewhere 1. */
+/* Registers that a region yields, w neighbours as one vector (of sx_pack_type), and back. w = sx_together(n, run): on
+ * AMD the run of neighbours in memory, since its compiler spreads narrow ones over a register each; elsewhere 1. */
 int sx_together(const simt *c, int n, int run);
 const ir_type *sx_pack_type(simt *c, tsr_dtype t, int w);
 void sx_pack(simt *c, int n, int w, ir_value *const *v, ir_value **out); /* out may be v */
@@ -173,7 +177,8 @@ ir_op *sx_if(simt *c, ir_value *cond, int n_results, const ir_type *const *types
 void sx_else(simt *c, ir_op *op, int n, ir_value *const *yields); /* closes the first region, opens the second */
 void sx_close(simt *c, ir_op *op, int n, ir_value *const *yields);
 
-/* ---- layouts ------------------------------------------------------------------------------------------------------ */
+/* ---- layouts ------------------------------------------------------------------------------------------------------
+ */
 
 /* Fills reps and n_regs. */
 void simt_layout_finish(simt_layout *l);
@@ -191,9 +196,11 @@ ir_value *simt_owner(simt *c, const simt_layout *l);
 /* f as registers of its layout (materialises splats, converts opaque values). */
 tsr_status simt_regs(simt *c, const simt_frag *f, simt_frag *out);
 
-/* ---- shared memory ------------------------------------------------------------------------------------------------ */
+/* ---- shared memory ------------------------------------------------------------------------------------------------
+ */
 
-/* Bytes of shared memory for the op being lowered; *lo receives their offset. TSR_UNSUPPORTED beyond the device's limit. */
+/* Bytes of shared memory for the op being lowered; *lo receives their offset. TSR_UNSUPPORTED beyond the device's
+ * limit. */
 tsr_status simt_scratch(simt *c, int64_t bytes, int64_t *lo);
 /* A row-major tile of the given dims in that memory, rows padded by pad elements. */
 tsr_status simt_scratch_tile(simt *c, tsr_dtype t, int rank, const int64_t *dims, int64_t pad, simt_mem *out);

@@ -45,7 +45,10 @@ typedef struct simt_known { /* value-numbering entry */
 } simt_known;
 
 typedef struct simt_access { int64_t lo, hi; bool write; } simt_access;
-typedef struct simt_region { int64_t lo, hi; int from, to; } simt_region; /* shared bytes over a range of op positions */
+typedef struct simt_region {
+  int64_t lo, hi;
+  int from, to;
+} simt_region; /* shared bytes over a range of op positions */
 
 enum { SIMT_MAX_ACCESS = 64, SIMT_MAX_REGION = 96, SIMT_BUCKETS = 4096, SIMT_MAX_REGS = 1024 };
 
@@ -105,8 +108,10 @@ bool simt_is_carried_opaque(const simt *c, const ir_op *loop, int i);
 int simt_access_width(const simt *c, const simt_mem *m, int want);
 /* At most `widest`, and what the access op asks for in `vectorize`. */
 int simt_asked_width(const ir_op *access, int widest);
-/* Registers [r0, r1) of a fragment in layout l, from or to memory; v is indexed from r0. clipped: check m's limits too. */
-tsr_status simt_access_regs(simt *c, const simt_layout *l, const simt_mem *m, bool store, bool clipped, int r0, int r1, ir_value **v);
+/* Registers [r0, r1) of a fragment in layout l, from or to memory; v is indexed from r0. clipped: check m's limits too.
+ */
+tsr_status simt_access_regs(simt *c, const simt_layout *l, const simt_mem *m, bool store, bool clipped, int r0, int r1,
+                            ir_value **v);
 ir_value *simt_interior(simt *c, const simt_mem *m); /* NULL = always inside */
 tsr_status simt_lower_view(simt *c, ir_op *op);
 tsr_status simt_lower_window(simt *c, ir_op *op);
@@ -121,8 +126,10 @@ tsr_status simt_lower_scatter(simt *c, ir_op *op);
 bool simt_is_simd(const simt *c); /* a subgroup is a SIMD register of a CPU */
 enum { SIMT_COLUMNS_WORD = 4 }; /* bytes that a lane reads at once on the path columns */
 extern const simt_matrix_path simt_path_columns;
-tsr_status simt_fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt_frag *out); /* gemm of fma and columns */
-ir_value *simt_simd_load(simt *c, const simt_mem *m, ir_value *index, const ir_type *type, int n); /* NULL: an ordinary load will do */
+tsr_status simt_fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc,
+                         simt_frag *out); /* gemm of fma and columns */
+ir_value *simt_simd_load(simt *c, const simt_mem *m, ir_value *index, const ir_type *type,
+                         int n); /* NULL: an ordinary load will do */
 
 /* element code */
 tsr_status simt_lower_scalar(simt *c, ir_op *op);
@@ -137,10 +144,12 @@ tsr_status simt_lower_fft(simt *c, ir_op *op);
 tsr_status simt_lower_gemm(simt *c, ir_op *op);
 simt_gemm simt_gemm_of(const ir_op *op); /* shapes and types of a gemm or mma_sync */
 tsr_status simt_choose_path(simt *c);
-const char *simt_wish(const ir_op *kernel); /* the matrix path asked for: by the kernel, its schedule, or TSR_MATRIX; "auto" */
+const char *
+simt_wish(const ir_op *kernel); /* the matrix path asked for: by the kernel, its schedule, or TSR_MATRIX; "auto" */
 
 /* clusters */
-tsr_status simt_cluster_check(const simt *c); /* TSR_UNSUPPORTED where the kernel has an op that a cluster can't share */
+tsr_status
+simt_cluster_check(const simt *c); /* TSR_UNSUPPORTED where the kernel has an op that a cluster can't share */
 tsr_status simt_cluster_plan(simt *c);        /* shared memory for the exchanges of all reductions */
 void simt_cluster_enter(simt *c);             /* rank and warp through the cluster; says that this block runs */
 /* Each v, which all threads of a block have alike, of every block: that of block b is all[i * cluster + b]. */
@@ -163,17 +172,20 @@ tsr_status simt_lower_block(simt *c, const ir_block *b);
 tsr_status simt_lower_op(simt *c, ir_op *op);
 tsr_status simt_lower_for(simt *c, ir_op *op);
 tsr_status simt_lower_if(simt *c, ir_op *op);
-/* A Tile IR loop's carried values: initial ones flattened, bound to the region's arguments, yielded, bound to the results. */
+/* A Tile IR loop's carried values: initial ones flattened, bound to the region's arguments, yielded, bound to the
+ * results. */
 tsr_status simt_carry(simt *c, ir_op *op, simt_frag **shape, ir_value ***v, int *n);
 tsr_status simt_carry_in(simt *c, ir_op *op, const simt_frag *shape, ir_value **v);
 tsr_status simt_carry_yield(simt *c, ir_op *op, ir_value **v);
 tsr_status simt_carry_out(simt *c, ir_op *op, const simt_frag *shape, ir_value **v);
 /* Binds the loop's counter to v; `first` is added to the range's lower end. */
 void simt_bind_counter(simt *c, const ir_op *op, ir_value *v, int64_t first);
-int simt_pipeline_stages(const simt *c, const ir_value *shared); /* copies that a pipelined loop wants of a tile, 1 = none */
+int simt_pipeline_stages(const simt *c,
+                         const ir_value *shared); /* copies that a pipelined loop wants of a tile, 1 = none */
 tsr_status simt_pipeline_for(simt *c, ir_op *op, bool *done);
 
-/* A loop whose body the insertion point enters; v holds the initial values, then the carried ones, at last the results. */
+/* A loop whose body the insertion point enters; v holds the initial values, then the carried ones, at last the results.
+ */
 tsr_status simt_begin_for(simt *c, ir_value *from, ir_value *to, ir_value *step, int n, ir_value **v, ir_op **out);
 tsr_status simt_end_for(simt *c, ir_op *loop, int n, ir_value **v);
 

@@ -56,11 +56,14 @@ tsr_status simt_lower_reshape(simt *c, ir_op *op) {
   return through(c, f, &to, &from, op->results[0]);
 }
 
-/* ---- fft --------------------------------------------------------------------------------------------------------------- */
+/* ---- fft
+ * --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct cplx { ir_value *re, *im; } cplx;
 
-static ir_value *op2(simt *c, int code, ir_value *a, ir_value *b) { return sx_op(c, code, NULL, 2, (ir_value *[]){a, b}); }
+static ir_value *op2(simt *c, int code, ir_value *a, ir_value *b) {
+  return sx_op(c, code, NULL, 2, (ir_value *[]){a, b});
+}
 static ir_value *neg(simt *c, ir_value *a) { return sx_op(c, SC_NEG, NULL, 1, &a); }
 static cplx c_add(simt *c, cplx a, cplx b) { return (cplx){op2(c, SC_ADD, a.re, b.re), op2(c, SC_ADD, a.im, b.im)}; }
 static cplx c_sub(simt *c, cplx a, cplx b) { return (cplx){op2(c, SC_SUB, a.re, b.re), op2(c, SC_SUB, a.im, b.im)}; }
@@ -76,7 +79,8 @@ static cplx c_turn(simt *c, tsr_dtype t, cplx x, int p, int n, int sign) {
   if (!p) return x;
   if (8 * p == 2 * n) return sign < 0 ? (cplx){x.im, neg(c, x.re)} : (cplx){neg(c, x.im), x.re};
   if (8 * p == n * eighth && (eighth == 1 || eighth == 3)) { /* (+-1 +- i) / sqrt 2 */
-    ir_value *r = sx_num(c, t, 0.70710678118654752440), *s = op2(c, SC_ADD, x.re, x.im), *d = op2(c, SC_SUB, x.re, x.im);
+    ir_value *r = sx_num(c, t, 0.70710678118654752440), *s = op2(c, SC_ADD, x.re, x.im),
+             *d = op2(c, SC_SUB, x.re, x.im);
     ir_value *u = op2(c, SC_MUL, s, r), *v = op2(c, SC_MUL, d, r);
     if (eighth == 1) return sign < 0 ? (cplx){u, neg(c, v)} : (cplx){v, u};
     return sign < 0 ? (cplx){neg(c, v), neg(c, u)} : (cplx){neg(c, u), v};
@@ -107,10 +111,11 @@ static ir_value *poly(simt *c, tsr_dtype t, ir_value *x2, const double *k, int n
   return v;
 }
 
-/* exp(sign 2 pi i k / (radix span)) for an index 0 <= k < span, to about one unit in the last place of f32: devices' own sine
- * may be good to 2^-11 only. The angle is brought to [-pi/4, pi/4] exactly, since k is an integer. */
+/* exp(sign 2 pi i k / (radix span)) for an index 0 <= k < span, to about one unit in the last place of f32: devices'
+ * own sine may be good to 2^-11 only. The angle is brought to [-pi/4, pi/4] exactly, since k is an integer. */
 static cplx twiddle(simt *c, tsr_dtype t, ir_value *k, int radix, int64_t span, int sign) {
-  static const double sine[] = {1, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880}, cosine[] = {1, -1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320};
+  static const double sine[] = {1, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880},
+                      cosine[] = {1, -1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320};
   const double two_pi = 6.28318530717958647693;
   int64_t n = radix * span;
   int shift = radix >= 8 ? 0 : radix == 4 ? 1 : 2; /* eighths of a turn subtracted before the polynomial */
@@ -147,7 +152,8 @@ typedef struct stage {
 /* True if registers of the layout lie exactly n / radix apart along the last dimension. */
 static bool is_direct(const simt_layout *l, int radix) {
   int d = l->rank - 1;
-  return l->reps[d] == radix && l->vec[d] == 1 && (int64_t)l->lanes[d] * l->warps[d] * l->inner[d] * radix == l->dims[d];
+  return l->reps[d] == radix && l->vec[d] == 1 &&
+         (int64_t)l->lanes[d] * l->warps[d] * l->inner[d] * radix == l->dims[d];
 }
 
 static const simt_layout *butterflies(simt *c, const stage *s) {
@@ -165,7 +171,8 @@ static int point_reg(const stage *s, int b, int q) {
   return (b / inner * s->radix + q) * inner + b % inner;
 }
 
-/* Butterfly b's index along the last dimension (clamped where it doesn't exist), the element address of its row, and whether it exists. */
+/* Butterfly b's index along the last dimension (clamped where it doesn't exist), the element address of its row, and
+ * whether it exists. */
 static void locate(simt *c, const stage *s, const simt_mem *m, int b, ir_value **j, ir_value **row, ir_value **ok) {
   int last = s->b->rank - 1;
   *row = m ? m->base : NULL;
@@ -173,7 +180,8 @@ static void locate(simt *c, const stage *s, const simt_mem *m, int b, ir_value *
   for (int d = 0; d <= last; d++) {
     int64_t k = simt_reg_offset(s->b, b, d);
     ir_value *x = sx_addi(c, simt_thread_offset(c, s->b, d), k);
-    if (k + simt_thread_max(s->b, d) >= s->b->dims[d]) *ok = sx_all(c, *ok, sx_compare(c, "lt", x, sx_int(c, s->b->dims[d])));
+    if (k + simt_thread_max(s->b, d) >= s->b->dims[d])
+      *ok = sx_all(c, *ok, sx_compare(c, "lt", x, sx_int(c, s->b->dims[d])));
     if (d < last && m) *row = sx_add(c, *row, sx_muli(c, x, m->strides[d]));
     if (d == last) *j = x;
   }
@@ -223,8 +231,12 @@ tsr_status simt_lower_fft(simt *c, ir_op *op) {
   const ir_type *t = op->results[0]->type;
   const simt_layout *l = simt_layout_of(c, op->results[0], &st);
   if (!l) return st;
-  stage s = {.radix = (int)ir_get_int(op, "radix", 2), .span = ir_get_int(op, "span", 1), .n = t->dims[t->rank - 1], .in = l,
-             .sign = ir_get_bool(op, "inverse", false) ? 1 : -1, .t = t->dtype == TSR_F64 ? TSR_F64 : TSR_F32};
+  stage s = {.radix = (int)ir_get_int(op, "radix", 2),
+             .span = ir_get_int(op, "span", 1),
+             .n = t->dims[t->rank - 1],
+             .in = l,
+             .sign = ir_get_bool(op, "inverse", false) ? 1 : -1,
+             .t = t->dtype == TSR_F64 ? TSR_F64 : TSR_F32};
   s.direct = is_direct(l, s.radix);
   s.b = butterflies(c, &s);
   for (int i = 0; i < 2; i++) TSR_TRY(simt_regs(c, &simt_of(op->operands[i])->frag, &in[i]));
@@ -239,15 +251,18 @@ tsr_status simt_lower_fft(simt *c, ir_op *op) {
   for (int b = 0; b < n_b; b++) {
     cplx *p = x + b * s.radix;
     if (!s.direct) load_points(c, &s, &mem[0], &mem[1], b, p);
-    for (int q = 0; q < s.radix && s.direct; q++) p[q] = (cplx){sx_cast(c, in[0].v[point_reg(&s, b, q)], s.t), sx_cast(c, in[1].v[point_reg(&s, b, q)], s.t)};
+    for (int q = 0; q < s.radix && s.direct; q++)
+      p[q] = (cplx){sx_cast(c, in[0].v[point_reg(&s, b, q)], s.t), sx_cast(c, in[1].v[point_reg(&s, b, q)], s.t)};
     butterfly(c, &s, b, p, y + b * s.radix);
   }
   if (stays) {
     for (int i = 0; i < 2; i++) {
-      out[i] = (simt_frag){.layout = l, .dtype = t->dtype, .n = l->n_regs, .v = arena_array(&c->m->arena, ir_value *, l->n_regs)};
+      out[i] = (simt_frag){
+          .layout = l, .dtype = t->dtype, .n = l->n_regs, .v = arena_array(&c->m->arena, ir_value *, l->n_regs)};
       if (!out[i].v) return st_oom();
       for (int b = 0; b < n_b; b++)
-        for (int p = 0; p < s.radix; p++) out[i].v[point_reg(&s, b, p)] = sx_cast(c, i ? y[b * s.radix + p].im : y[b * s.radix + p].re, t->dtype);
+        for (int p = 0; p < s.radix; p++)
+          out[i].v[point_reg(&s, b, p)] = sx_cast(c, i ? y[b * s.radix + p].im : y[b * s.radix + p].re, t->dtype);
     }
   } else {
     for (int i = 0; i < 2; i++) simt_write(c, mem[i].lo, mem[i].hi);

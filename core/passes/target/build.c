@@ -42,7 +42,9 @@ bool tg_known(const ir_value *v, int64_t *out) {
   return true;
 }
 
-static ir_value *two(tgb *t, const char *name, ir_value *a, ir_value *b) { return tg_value(t, name, a ? a->type : NULL, TG_V(a, b)); }
+static ir_value *two(tgb *t, const char *name, ir_value *a, ir_value *b) {
+  return tg_value(t, name, a ? a->type : NULL, TG_V(a, b));
+}
 
 ir_value *tg_add(tgb *t, ir_value *a, ir_value *b) {
   int64_t x, y;
@@ -112,7 +114,9 @@ ir_value *tg_compare(tgb *t, const char *predicate, ir_value *a, ir_value *b) {
   if (r) tg_text(t, r->def, "predicate", predicate);
   return r;
 }
-ir_value *tg_select(tgb *t, ir_value *c, ir_value *a, ir_value *b) { return tg_value(t, NAME("select"), a ? a->type : NULL, TG_V(c, a, b)); }
+ir_value *tg_select(tgb *t, ir_value *c, ir_value *a, ir_value *b) {
+  return tg_value(t, NAME("select"), a ? a->type : NULL, TG_V(c, a, b));
+}
 ir_value *tg_cast(tgb *t, ir_value *v, tsr_dtype d) {
   if (v && v->type->kind == IR_T_SCALAR && v->type->dtype == d) return v;
   return tg_value(t, NAME("cast"), tg_scalar_type(t, d), TG_V(v));
@@ -136,18 +140,25 @@ ir_value *tg_named(ir_value *v, const char *name) {
   if (v) v->name = name;
   return v;
 }
-ir_value *tg_local(tgb *t, tsr_dtype d, int n, const char *name) { return tg_named(tg_value(t, NAME("local"), make_type(t, IR_T_ARRAY, d, n, NULL), 0, NULL), name); }
+ir_value *tg_local(tgb *t, tsr_dtype d, int n, const char *name) {
+  return tg_named(tg_value(t, NAME("local"), make_type(t, IR_T_ARRAY, d, n, NULL), 0, NULL), name);
+}
 ir_value *tg_shared(tgb *t, tsr_dtype d, int64_t offset, const char *name) {
   ir_value *r = tg_value(t, NAME("shared"), tg_pointer_type(t, d, "shared"), 0, NULL);
   if (r) tg_int(t, r->def, "offset", offset);
   return tg_named(r, name);
 }
-ir_value *tg_get(tgb *t, ir_value *array, ir_value *at) { return tg_value(t, NAME("get"), array ? tg_scalar_type(t, array->type->dtype) : NULL, TG_V(array, at)); }
-ir_value *tg_get_vector(tgb *t, ir_value *array, ir_value *at, int n) { return tg_value(t, NAME("get"), array ? tg_vector_type(t, array->type->dtype, n) : NULL, TG_V(array, at)); }
+ir_value *tg_get(tgb *t, ir_value *array, ir_value *at) {
+  return tg_value(t, NAME("get"), array ? tg_scalar_type(t, array->type->dtype) : NULL, TG_V(array, at));
+}
+ir_value *tg_get_vector(tgb *t, ir_value *array, ir_value *at, int n) {
+  return tg_value(t, NAME("get"), array ? tg_vector_type(t, array->type->dtype, n) : NULL, TG_V(array, at));
+}
 void tg_set(tgb *t, ir_value *v, ir_value *array, ir_value *at) { tg_op(t, NAME("set"), NULL, TG_V(v, array, at)); }
 ir_value *tg_load(tgb *t, ir_value *p, ir_value *at, int n) {
   if (!p) return NULL;
-  return tg_value(t, NAME("load"), n == 1 ? tg_scalar_type(t, p->type->dtype) : tg_vector_type(t, p->type->dtype, n), TG_V(p, at));
+  return tg_value(t, NAME("load"), n == 1 ? tg_scalar_type(t, p->type->dtype) : tg_vector_type(t, p->type->dtype, n),
+                  TG_V(p, at));
 }
 void tg_store(tgb *t, ir_value *v, ir_value *p, ir_value *at) { tg_op(t, NAME("store"), NULL, TG_V(v, p, at)); }
 ir_value *tg_extract(tgb *t, ir_value *v, int at) {
@@ -180,7 +191,9 @@ ir_op *tg_for(tgb *t, ir_value *from, ir_value *to, ir_value *step, int n, ir_va
   return op;
 }
 ir_value *tg_counter(ir_op *loop) { return loop && loop->regions[0]->n_args ? loop->regions[0]->args[0] : NULL; }
-ir_value *tg_carried(ir_op *loop, int i) { return loop && loop->regions[0]->n_args > 1 + i ? loop->regions[0]->args[1 + i] : NULL; }
+ir_value *tg_carried(ir_op *loop, int i) {
+  return loop && loop->regions[0]->n_args > 1 + i ? loop->regions[0]->args[1 + i] : NULL;
+}
 
 ir_op *tg_unrolled(tgb *t, int64_t n, const char *name) {
   ir_op *op = tg_for(t, tg_index(t, 0), tg_index(t, n), tg_index(t, 1), 0, NULL, name);

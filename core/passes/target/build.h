@@ -1,5 +1,6 @@
-/* core/passes/target/build.h - short names for making Target IR: index arithmetic folded as it is made, structured control flow by
- * open and close. Out of memory is sticky in b.failed; values are then NULL and every function accepts that. */
+/* core/passes/target/build.h - short names for making Target IR: index arithmetic folded as it is made, structured
+ * control flow by open and close. Out of memory is sticky in b.failed; values are then NULL and every function accepts
+ * that. */
 #ifndef CORE_PASSES_TARGET_BUILD_H
 #define CORE_PASSES_TARGET_BUILD_H
 #include "core/ir/target/target.h"
@@ -49,7 +50,8 @@ ir_value *tg_vector(tgb *t, int n, ir_value *const *v);
 ir_value *tg_bitcast(tgb *t, ir_value *v, const ir_type *to);
 ir_value *tg_named(ir_value *v, const char *name);
 
-/* for (i = from; i < to; i += step) with n carried values; code goes into the body until tg_end. The results are the op's. */
+/* for (i = from; i < to; i += step) with n carried values; code goes into the body until tg_end. The results are the
+ * op's. */
 ir_op *tg_for(tgb *t, ir_value *from, ir_value *to, ir_value *step, int n, ir_value *const *init, const char *name);
 ir_value *tg_counter(ir_op *loop);
 ir_value *tg_carried(ir_op *loop, int i);

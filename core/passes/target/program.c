@@ -1,4 +1,5 @@
-/* core/passes/target/program.c - dispatch by dialect, and the part that all dialects share: the program around the kernels. */
+/* core/passes/target/program.c - dispatch by dialect, and the part that all dialects share: the program around the
+ * kernels. */
 #include "core/passes/target/program.h"
 
 #include <string.h>
@@ -19,7 +20,9 @@ tsr_status tile_lower_program(const ir_op *program, ir_builder *b) {
     if (!ir_set_attr(p, program->attrs[i].name, ir_attr_copy(b->m, program->attrs[i].attr))) return st_oom();
   ir_block *from = program->regions[0];
   for (int i = 0; i < from->n_args; i++)
-    if (!(from->args[i]->data = ir_block_arg_like(b->m, p->regions[0], ir_type_get(b->m, from->args[i]->type), from->args[i]))) return st_oom();
+    if (!(from->args[i]->data =
+              ir_block_arg_like(b->m, p->regions[0], ir_type_get(b->m, from->args[i]->type), from->args[i])))
+      return st_oom();
   ir_builder in = ir_at_end(b->m, p->regions[0]);
   for (ir_op *o = from->first; o; o = o->next) {
     char name[96];
@@ -56,10 +59,15 @@ const char *target_dialect_name(tsr_dialect d) {
 tsr_status target_check_device(const ir_module *target, const tsr_caps *caps) {
   for (const ir_op *o = target->root->regions[0]->first; o; o = o->next) {
     if (o->def->level != IR_TARGET || o->def->code != TG_KERNEL) continue;
-    const char *dialect = ir_get_str(o, "dialect", ""), *arch = ir_get_str(o, "arch", ""), *want = target_dialect_name(caps->dialect);
+    const char *dialect = ir_get_str(o, "dialect", ""), *arch = ir_get_str(o, "arch", ""),
+               *want = target_dialect_name(caps->dialect);
     const char *hint = "compile its Tile IR for this device";
-    if (strcmp(dialect, want)) return ir_error_at(o, o->loc, TSR_ARCH_MISMATCH, hint, "dialect = \"%s\", but the device runs \"%s\"", dialect, want);
-    if (caps->dialect != DIALECT_CPU && *arch && strcmp(arch, caps->arch)) return ir_error_at(o, o->loc, TSR_ARCH_MISMATCH, hint, "arch = \"%s\", but the device is \"%s\"", arch, caps->arch);
+    if (strcmp(dialect, want))
+      return ir_error_at(o, o->loc, TSR_ARCH_MISMATCH, hint, "dialect = \"%s\", but the device runs \"%s\"", dialect,
+                         want);
+    if (caps->dialect != DIALECT_CPU && *arch && strcmp(arch, caps->arch))
+      return ir_error_at(o, o->loc, TSR_ARCH_MISMATCH, hint, "arch = \"%s\", but the device is \"%s\"", arch,
+                         caps->arch);
   }
   return NULL;
 }

@@ -4,8 +4,8 @@
 #include "core/device/caps.h"
 #include "core/ir/ir.h"
 
-/* Lowers every program and kernel of the module into a new module (the input stays). TSR_UNSUPPORTED names the limit or the
- * missing capability. */
+/* Lowers every program and kernel of the module into a new module (the input stays). TSR_UNSUPPORTED names the limit or
+ * the missing capability. */
 tsr_status tile_to_target(const ir_module *tile, const tsr_caps *caps, ir_module **out);
 
 tsr_status tile_to_cpu(const ir_module *tile, const tsr_caps *caps, ir_module **out);
@@ -15,7 +15,8 @@ tsr_status tile_lower_program(const ir_op *program, ir_builder *b);
 
 /* The kernel's attribute `dialect`. */
 const char *target_dialect_name(tsr_dialect d);
-/* TSR_ARCH_MISMATCH if a kernel of a Target IR text was made for another dialect or, on GPUs, another architecture. The CPU's calls run on
- * any CPU: what its `arch` lists only chose micro-kernels. A kernel that names no architecture is for all. */
+/* TSR_ARCH_MISMATCH if a kernel of a Target IR text was made for another dialect or, on GPUs, another architecture. The
+ * CPU's calls run on any CPU: what its `arch` lists only chose micro-kernels. A kernel that names no architecture is
+ * for all. */
 tsr_status target_check_device(const ir_module *target, const tsr_caps *caps);
 #endif

@@ -12,7 +12,9 @@ ir_value *kb_index(kern *k, int64_t v) {
   return x && ir_set_attr(x->def, "value", ir_attr_int(k->m, v)) ? x : NULL;
 }
 
-ir_value *kb_op2(kern *k, const char *name, ir_value *a, ir_value *b) { return ir_build1(&k->b, name, NULL, 2, (ir_value *[]){a, b}); }
+ir_value *kb_op2(kern *k, const char *name, ir_value *a, ir_value *b) {
+  return ir_build1(&k->b, name, NULL, 2, (ir_value *[]){a, b});
+}
 
 ir_value *kb_block_id(kern *k, int axis) {
   ir_value *x = ir_build1(&k->b, "tessera.tile.block_id", NULL, 0, NULL);
@@ -32,7 +34,9 @@ tsr_dtype kb_compute(tsr_dtype t) {
   }
 }
 
-bool kb_note_tile(kern *k, int64_t m, int64_t n, int64_t depth) { return ir_set_attr(k->op, "tile", ir_attr_ints(k->m, (int64_t[]){m, n, depth}, 3)); }
+bool kb_note_tile(kern *k, int64_t m, int64_t n, int64_t depth) {
+  return ir_set_attr(k->op, "tile", ir_attr_ints(k->m, (int64_t[]){m, n, depth}, 3));
+}
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 
@@ -101,7 +105,8 @@ form form_of(const ir_type *t, const ir_type *space) {
     for (int i = 0; i < t->rank; i++) outer &= t->dims[i] == space->dims[i];
     if (outer) return FORM_ROW0;
   }
-  if (t->rank == space->rank && t->rank && t->dims[t->rank - 1] == 1 && space->dims[space->rank - 1] != 1) return FORM_ROW1;
+  if (t->rank == space->rank && t->rank && t->dims[t->rank - 1] == 1 && space->dims[space->rank - 1] != 1)
+    return FORM_ROW1;
   return FORM_FULL;
 }
 
@@ -141,7 +146,8 @@ tsr_status kb_window(kern *k, const mem *m, const space *s, const int64_t *strid
     x = sizes[rank - 1], sizes[rank - 1] = sizes[rank - 2], sizes[rank - 2] = x;
     x = st[rank - 1], st[rank - 1] = st[rank - 2], st[rank - 2] = x;
   }
-  if (rank > TSR_MAX_RANK) return ir_error(k->src, "reshape the operands", "more than %d dimensions that can't be merged", TSR_MAX_RANK);
+  if (rank > TSR_MAX_RANK)
+    return ir_error(k->src, "reshape the operands", "more than %d dimensions that can't be merged", TSR_MAX_RANK);
   operands[0] = view_as(k, m, rank, dims, st);
   for (int i = 0; i < rank; i++) {
     operands[1 + i] = dims[i] == 1 && s->dims[at[i]] != 1 ? k->zero : s->at[at[i]];
@@ -202,12 +208,17 @@ void space_strides(const mem *m, const space *s, form f, int64_t *strides) {
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Groups of `raster` block rows are walked together, column by column, so that a group's operands stay in the last-level cache. */
+/* Groups of `raster` block rows are walked together, column by column, so that a group's operands stay in the
+ * last-level cache. */
 static void raster(kern *k, int64_t nn, int64_t nm, ir_value **x, ir_value **y) {
   int64_t g = k->params.raster < nm ? k->params.raster : nm;
-  ir_value *linear = kb_op2(k, "tessera.tile.add", kb_op2(k, "tessera.tile.mul", *y, kb_index(k, nn)), *x), *per_group = kb_index(k, g * nn), *gv = kb_index(k, g);
-  ir_value *group = kb_op2(k, "tessera.tile.div", linear, per_group), *within = kb_op2(k, "tessera.tile.rem", linear, per_group);
-  ir_value *first = kb_op2(k, "tessera.tile.mul", group, gv), *left = kb_op2(k, "tessera.tile.sub", kb_index(k, nm), first), *rows = kb_op2(k, "tessera.tile.min", left, gv);
+  ir_value *linear = kb_op2(k, "tessera.tile.add", kb_op2(k, "tessera.tile.mul", *y, kb_index(k, nn)), *x),
+           *per_group = kb_index(k, g * nn), *gv = kb_index(k, g);
+  ir_value *group = kb_op2(k, "tessera.tile.div", linear, per_group),
+           *within = kb_op2(k, "tessera.tile.rem", linear, per_group);
+  ir_value *first = kb_op2(k, "tessera.tile.mul", group, gv),
+           *left = kb_op2(k, "tessera.tile.sub", kb_index(k, nm), first),
+           *rows = kb_op2(k, "tessera.tile.min", left, gv);
   *y = kb_op2(k, "tessera.tile.add", first, kb_op2(k, "tessera.tile.rem", within, rows));
   *x = kb_op2(k, "tessera.tile.div", within, rows);
 }

@@ -15,7 +15,8 @@ typedef struct mem {
   int64_t dims[TSR_MAX_RANK], strides[TSR_MAX_RANK], offset;
 } mem;
 
-/* How a value lies in the space: all of it, one element per row with a last dimension of 1, or without that dimension. */
+/* How a value lies in the space: all of it, one element per row with a last dimension of 1, or without that dimension.
+ */
 typedef enum form { FORM_FULL, FORM_ROW1, FORM_ROW0 } form;
 
 /* The iteration space of one operand's tile or of the results. The last two dimensions are m and n. */
@@ -38,8 +39,8 @@ typedef struct kern {
   const tile_options *opts;
   sched_params params;
   ir_value *zero;
-  /* split-k: the contraction's parts go to a workspace [parts, results...], which a second kernel adds in order; stream_k: in pieces of
-   * tiles, see tile/stream_k.c. */
+  /* split-k: the contraction's parts go to a workspace [parts, results...], which a second kernel adds in order;
+   * stream_k: in pieces of tiles, see tile/stream_k.c. */
   enum { SPLIT_NONE, SPLIT_PARTS, SPLIT_SUM } split;
   ir_value *workspace; /* argument of either kernel */
   bool stream_k;
@@ -62,20 +63,21 @@ const ir_type *kb_frag(kern *k, tsr_dtype t, int64_t m, int64_t n);
 /* The type a fragment of t is computed in. */
 tsr_dtype kb_compute(tsr_dtype t);
 
-/* Strides of m over the dimensions of the original space `dims` (rank r), by the numpy rule from the right; for FORM_ROW0 the last
- * dimension is skipped. */
+/* Strides of m over the dimensions of the original space `dims` (rank r), by the numpy rule from the right; for
+ * FORM_ROW0 the last dimension is skipped. */
 void mem_align(const mem *m, form f, int r, int64_t *strides);
 /* Finds m behind v if v is in memory (a kernel argument or views of one). */
 node *node_of(kern *k, ir_value *v);
 form form_of(const ir_type *t, const ir_type *space);
 
-/* The window of m for the tile of s: a rank 2 view [Tm or 1, Tn or 1]. strides: over s->dims. *transposed (may be NULL): the view may be
- * given as [Tn, Tm], when m is contiguous along m; *transposed tells. */
+/* The window of m for the tile of s: a rank 2 view [Tm or 1, Tn or 1]. strides: over s->dims. *transposed (may be
+ * NULL): the view may be given as [Tn, Tm], when m is contiguous along m; *transposed tells. */
 tsr_status kb_window(kern *k, const mem *m, const space *s, const int64_t *strides, bool *transposed, ir_value **out);
-/* Value v of the body as a fragment on the tile of s. orig: the shape (of the operand or results) that s was made from. */
+/* Value v of the body as a fragment on the tile of s. orig: the shape (of the operand or results) that s was made from.
+ */
 tsr_status kb_value(kern *k, ir_value *v, const space *s, const ir_type *orig, form f, ir_value **out);
-/* The same as an operand of another op. Under `deterministic`, what this kernel computed in f32 is rounded to the value's own type: the same bits as if it
- * had been written and read again. */
+/* The same as an operand of another op. Under `deterministic`, what this kernel computed in f32 is rounded to the
+ * value's own type: the same bits as if it had been written and read again. */
 tsr_status kb_operand(kern *k, ir_value *v, const space *s, const ir_type *orig, form f, ir_value **out);
 /* Stores a fragment of result i. */
 tsr_status kb_store(kern *k, ir_value *frag, const mem *m, const space *s, const int64_t *strides);
@@ -89,7 +91,8 @@ typedef struct stride_rows {
 /* Starts with none; adds one, unless its like is there. */
 static inline void rows_clear_all(stride_rows *rows) { rows->n = 0, rows->more = false; }
 void rows_add(stride_rows *rows, const mem *m, form f, int rank);
-/* Makes the space of `orig` with its leading `n` dimensions merged where neighbours are contiguous in all rows; at least rank 2. */
+/* Makes the space of `orig` with its leading `n` dimensions merged where neighbours are contiguous in all rows; at
+ * least rank 2. */
 void space_make(space *s, const ir_type *orig, int n, const stride_rows *rows);
 /* The strides of m over a space. */
 void space_strides(const mem *m, const space *s, form f, int64_t *strides);
@@ -116,8 +119,8 @@ bool kb_is_row_op(const ir_op *op);
 ir_value *kb_spread(kern *k, ir_value *x, const space *s);
 /* Whether rows are held whole by the params.cluster blocks of a cluster. */
 bool kb_rows_by_cluster(const kern *k, const space *s);
-/* Rows too long for the registers of a block: chunks of them, in a loop for each row operation and one for the results. s: the grid's
- * space, with whole rows. */
+/* Rows too long for the registers of a block: chunks of them, in a loop for each row operation and one for the results.
+ * s: the grid's space, with whole rows. */
 bool kb_rows_are_long(const kern *k, const space *s);
 tsr_status kb_long_rows(kern *k, space *s, const ir_type *orig);
 /* A row operation's result on the tile of s, from its statistics. */

@@ -1,4 +1,5 @@
-/* core/passes/tile/copy.c - the copy family: concat (a range of blocks per input) and pad (a gather with a fill value). */
+/* core/passes/tile/copy.c - the copy family: concat (a range of blocks per input) and pad (a gather with a fill value).
+ */
 #include <string.h>
 
 #include "core/passes/schedule/defaults.h"
@@ -15,7 +16,9 @@ static mem whole(ir_value *arg) {
   return m;
 }
 
-static int64_t elements(const kern *k) { return k->params.m > 0 ? k->params.m * max64(1, k->params.n) : sched_block_elements(k->opts->caps); }
+static int64_t elements(const kern *k) {
+  return k->params.m > 0 ? k->params.m * max64(1, k->params.n) : sched_block_elements(k->opts->caps);
+}
 
 static void cut(kern *k, space *s) {
   s->tn = max64(1, min64(s->dims[s->rank - 1], elements(k)));
@@ -41,7 +44,8 @@ static int64_t n_tiles(const space *s) {
 }
 
 /* One input of a concat: its own space, copied to the result from `start` on along the axis. */
-static tsr_status copy_part(kern *k, const ir_op *op, int i, int axis, int64_t start, ir_value *block, int64_t first, int64_t *tiles) {
+static tsr_status copy_part(kern *k, const ir_op *op, int i, int axis, int64_t start, ir_value *block, int64_t first,
+                            int64_t *tiles) {
   node *n = node_of(k, op->operands[i]);
   if (!n || !n->is_mem) return ir_error(op, NULL, "operand %d must lie in memory", i);
   mem in = n->m, out = whole(k->op->regions[0]->args[k->src->n_operands]);
@@ -58,7 +62,8 @@ static tsr_status copy_part(kern *k, const ir_op *op, int i, int axis, int64_t s
   static const char *const preds[2] = {"ge", "lt"};
   ir_value *bounds[2] = {lo, hi};
   for (int c = 0; c < 2; c++) {
-    ir_op *cmp = ir_op_new(&k->b, ir_find_op("tessera.tile.compare"), 2, (ir_value *[]){block, bounds[c]}, 1, (const ir_type *[]){ir_type_scalar(k->m, TSR_BOOL)}, 0);
+    ir_op *cmp = ir_op_new(&k->b, ir_find_op("tessera.tile.compare"), 2, (ir_value *[]){block, bounds[c]}, 1,
+                           (const ir_type *[]){ir_type_scalar(k->m, TSR_BOOL)}, 0);
     if (!cmp || !ir_set_attr(cmp, "predicate", ir_attr_str(k->m, preds[c]))) return st_oom();
     cond[c] = cmp->results[0];
   }
@@ -72,7 +77,8 @@ static tsr_status copy_part(kern *k, const ir_op *op, int i, int axis, int64_t s
   ir_value *w;
   space_strides(&in, &s, FORM_FULL, strides);
   TSR_TRY(kb_window(k, &in, &s, strides, NULL, &w));
-  ir_value *v = ir_build1(&k->b, "tessera.tile.load", kb_frag(k, kb_compute(in.dtype), w->type->dims[0], w->type->dims[1]), 1, &w);
+  ir_value *v = ir_build1(&k->b, "tessera.tile.load",
+                          kb_frag(k, kb_compute(in.dtype), w->type->dims[0], w->type->dims[1]), 1, &w);
   /* The part of the result that this input fills, with the input's extents. */
   memcpy(out.dims, in.dims, sizeof out.dims);
   out.offset += start * out.strides[axis];
@@ -101,7 +107,10 @@ static tsr_status concat(kern *k, const ir_op *op) {
 
 static ir_value *r_const(kern *k, ir_builder *r, const ir_type *t, double v) {
   ir_value *x = ir_build1(r, "tessera.tile.const", t, 0, NULL);
-  return x && ir_set_attr(x->def, "value", t->kind == IR_T_INDEX ? ir_attr_int(k->m, (int64_t)v) : ir_attr_float(k->m, v)) ? x : NULL;
+  return x && ir_set_attr(x->def, "value",
+                          t->kind == IR_T_INDEX ? ir_attr_int(k->m, (int64_t)v) : ir_attr_float(k->m, v))
+             ? x
+             : NULL;
 }
 
 /* Coordinate of the input along original dimension d, inside a region over the tile's [row, column]. */
@@ -109,7 +118,9 @@ static ir_value *coordinate(kern *k, const space *s, ir_builder *r, int d, ir_va
   ir_value *at = s->at[d];
   if (d == s->rank - 2) at = ir_build1(r, "tessera.tile.add", NULL, 2, (ir_value *[]){at, row});
   if (d == s->rank - 1) at = ir_build1(r, "tessera.tile.add", NULL, 2, (ir_value *[]){at, col});
-  return at ? ir_build1(r, "tessera.tile.sub", NULL, 2, (ir_value *[]){at, r_const(k, r, ir_type_index(k->m), (double)low)}) : NULL;
+  return at ? ir_build1(r, "tessera.tile.sub", NULL, 2,
+                        (ir_value *[]){at, r_const(k, r, ir_type_index(k->m), (double)low)})
+            : NULL;
 }
 
 static tsr_status gather_inside(kern *k, const mem *in, const space *s, const int64_t *low, int shift, ir_value **out) {
@@ -121,7 +132,8 @@ static tsr_status gather_inside(kern *k, const mem *in, const space *s, const in
   ir_op *g = view ? ir_op_new(&k->b, ir_find_op("tessera.tile.gather"), 1, &view, 1, &t, 1) : NULL;
   if (!g) return st_oom();
   ir_builder r = ir_at_end(k->m, g->regions[0]);
-  ir_value *row = ir_block_arg(k->m, g->regions[0], index, NULL), *col = ir_block_arg(k->m, g->regions[0], index, NULL), *y[TSR_MAX_RANK];
+  ir_value *row = ir_block_arg(k->m, g->regions[0], index, NULL), *col = ir_block_arg(k->m, g->regions[0], index, NULL),
+           *y[TSR_MAX_RANK];
   if (!row || !col) return st_oom();
   for (int d = 0; d < in->rank; d++)
     if (!(y[d] = coordinate(k, s, &r, d + shift, row, col, low[d]))) return st_oom();
@@ -130,14 +142,17 @@ static tsr_status gather_inside(kern *k, const mem *in, const space *s, const in
 }
 
 /* Elements whose coordinates lie outside the input become `value`. */
-static tsr_status fill_outside(kern *k, const mem *in, const space *s, const int64_t *low, int shift, double value, ir_value **x) {
+static tsr_status fill_outside(kern *k, const mem *in, const space *s, const int64_t *low, int shift, double value,
+                               ir_value **x) {
   ir_op *map = ir_op_new(&k->b, ir_find_op("tessera.tile.map"), 1, x, 1, &(*x)->type, 1);
   if (!map) return st_oom();
   ir_builder r = ir_at_end(k->m, map->regions[0]);
   const ir_type *t = ir_type_scalar(k->m, (*x)->type->dtype), *index = ir_type_index(k->m);
   ir_value *e = ir_block_arg(k->m, map->regions[0], t, NULL), *rc[2], *inside = NULL;
   for (int i = 0; i < 2; i++)
-    if (!(rc[i] = ir_build1(&r, "tessera.tile.index", index, 0, NULL)) || !ir_set_attr(rc[i]->def, "dim", ir_attr_int(k->m, i))) return st_oom();
+    if (!(rc[i] = ir_build1(&r, "tessera.tile.index", index, 0, NULL)) ||
+        !ir_set_attr(rc[i]->def, "dim", ir_attr_int(k->m, i)))
+      return st_oom();
   for (int d = 0; d < in->rank; d++) {
     ir_value *c = coordinate(k, s, &r, d + shift, rc[0], rc[1], low[d]);
     ir_value *limits[2] = {r_const(k, &r, index, 0), r_const(k, &r, index, (double)in->dims[d])};
@@ -146,10 +161,12 @@ static tsr_status fill_outside(kern *k, const mem *in, const space *s, const int
       const ir_type *b = ir_type_scalar(k->m, TSR_BOOL);
       ir_op *cmp = ir_op_new(&r, ir_find_op("tessera.tile.compare"), 2, (ir_value *[]){c, limits[i]}, 1, &b, 0);
       if (!cmp || !ir_set_attr(cmp, "predicate", ir_attr_str(k->m, i ? "lt" : "ge"))) return st_oom();
-      inside = inside ? ir_build1(&r, "tessera.tile.and", NULL, 2, (ir_value *[]){inside, cmp->results[0]}) : cmp->results[0];
+      inside = inside ? ir_build1(&r, "tessera.tile.and", NULL, 2, (ir_value *[]){inside, cmp->results[0]})
+                      : cmp->results[0];
     }
   }
-  ir_value *v = r_const(k, &r, t, value), *y = ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){inside, e, v});
+  ir_value *v = r_const(k, &r, t, value),
+           *y = ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){inside, e, v});
   *x = map->results[0];
   return y && ir_build0(&r, "tessera.tile.yield", 1, &y) ? NULL : st_oom();
 }

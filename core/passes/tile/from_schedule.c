@@ -1,4 +1,5 @@
-/* core/passes/tile/from_schedule.c - programs, and the families that walk one space: elementwise, row; see tile/from_schedule.h. */
+/* core/passes/tile/from_schedule.c - programs, and the families that walk one space: elementwise, row; see
+ * tile/from_schedule.h. */
 #include "core/passes/tile/from_schedule.h"
 
 #include <stdio.h>
@@ -24,8 +25,12 @@ static bool collect(kern *k, const ir_type *orig, stride_rows *rows) {
   const ir_block *body = k->src->regions[0];
   rows_clear_all(rows);
   for (const ir_op *o = body->first; o; o = o->next) {
-    if (o->def->level != IR_GRAPH || (o->def->flags & IR_VIEWLIKE && o->def->n_results == 1 && node_of(k, o->results[0]) && node_of(k, o->results[0])->is_mem && o->results[0]->n_uses)) continue;
-    bool whole = o->def->flags & IR_REDUCES || o->def->code == G_SOFTMAX || o->def->code == G_LAYERNORM || o->def->code == G_RMSNORM;
+    if (o->def->level != IR_GRAPH ||
+        (o->def->flags & IR_VIEWLIKE && o->def->n_results == 1 && node_of(k, o->results[0]) &&
+         node_of(k, o->results[0])->is_mem && o->results[0]->n_uses))
+      continue;
+    bool whole = o->def->flags & IR_REDUCES || o->def->code == G_SOFTMAX || o->def->code == G_LAYERNORM ||
+                 o->def->code == G_RMSNORM;
     for (int i = 0; i < o->n_operands && o->def->code != G_MATMUL; i++) {
       node *n = node_of(k, o->operands[i]);
       if (!n) return false;
@@ -76,7 +81,8 @@ static tsr_status expand(kern *k, ir_value **v, const ir_type *like) {
   if (!map) return st_oom();
   ir_value *x = ir_block_arg(k->m, map->regions[0], ir_type_scalar(k->m, t->dtype), NULL);
   ir_builder r = ir_at_end(k->m, map->regions[0]);
-  if (!x || !ir_block_arg(k->m, map->regions[0], x->type, NULL) || !ir_build0(&r, "tessera.tile.yield", 1, &x)) return st_oom();
+  if (!x || !ir_block_arg(k->m, map->regions[0], x->type, NULL) || !ir_build0(&r, "tessera.tile.yield", 1, &x))
+    return st_oom();
   TSR_TRY(map->def->infer(map, &map->results[0]->type));
   *v = map->results[0];
   return NULL;
@@ -113,7 +119,8 @@ static bool has_transposed(const space *s, const stride_rows *rows) {
 static size_t element_bytes(const ir_op *kernel) {
   size_t most = 1;
   for (int i = 0; i < kernel->n_operands; i++)
-    if (tsr_dtype_size(kernel->operands[i]->type->dtype) > most) most = tsr_dtype_size(kernel->operands[i]->type->dtype);
+    if (tsr_dtype_size(kernel->operands[i]->type->dtype) > most)
+      most = tsr_dtype_size(kernel->operands[i]->type->dtype);
   return most;
 }
 
@@ -145,7 +152,9 @@ static const ir_type *row_shape(const ir_op *kernel) {
   const ir_type *best = NULL;
   for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
     if (o->def->level != IR_GRAPH) continue;
-    if (o->def->flags & IR_REDUCES || o->def->code == G_SOFTMAX || o->def->code == G_LAYERNORM || o->def->code == G_RMSNORM) return o->operands[0]->type;
+    if (o->def->flags & IR_REDUCES || o->def->code == G_SOFTMAX || o->def->code == G_LAYERNORM ||
+        o->def->code == G_RMSNORM)
+      return o->operands[0]->type;
     if (o->n_results && (!best || ir_type_count(o->results[0]->type) > ir_type_count(best))) best = o->results[0]->type;
   }
   return best;
@@ -182,7 +191,9 @@ typedef struct seen_kernels {
 
 static seen_kernel *seen_place(seen_kernel *v, size_t cap, const seen_kernel *k) {
   size_t at = (size_t)k->hash & (cap - 1);
-  while (v[at].name && (v[at].hash != k->hash || v[at].key_bytes != k->key_bytes || memcmp(v[at].key, k->key, k->key_bytes))) at = (at + 1) & (cap - 1);
+  while (v[at].name &&
+         (v[at].hash != k->hash || v[at].key_bytes != k->key_bytes || memcmp(v[at].key, k->key, k->key_bytes)))
+    at = (at + 1) & (cap - 1);
   return &v[at];
 }
 
@@ -203,7 +214,11 @@ static tsr_status seen_before(seen_kernels *s, ir_module *m, const ir_op *src, c
   *name = NULL;
   if (!sched_key(src, &s->key)) return NULL;
   if (!strb_ok(&s->key) || (2 * (s->n + 1) > s->cap && !seen_grow(s))) return st_oom();
-  seen_kernel k = {.hash = hash_mix(hash_bytes(HASH_SEED, s->key.p, s->key.n)), .key = s->key.p, .key_bytes = s->key.n, .name = ir_get_str(src, "sym_name", "")}, *at = seen_place(s->v, s->cap, &k);
+  seen_kernel k = {.hash = hash_mix(hash_bytes(HASH_SEED, s->key.p, s->key.n)),
+                   .key = s->key.p,
+                   .key_bytes = s->key.n,
+                   .name = ir_get_str(src, "sym_name", "")},
+              *at = seen_place(s->v, s->cap, &k);
   if (at->name) {
     *name = at->name;
     return NULL;
@@ -224,10 +239,12 @@ static void clear_data(ir_op *op) {
   }
 }
 
-static const ir_type *view_of(ir_module *m, const ir_type *t) { return ir_type_shaped(m, IR_T_VIEW, t->dtype, t->rank, t->dims); }
+static const ir_type *view_of(ir_module *m, const ir_type *t) {
+  return ir_type_shaped(m, IR_T_VIEW, t->dtype, t->rank, t->dims);
+}
 
-/* Arithmetic and traffic as modelled: products of a contraction, one operation per element and op otherwise; every operand and
- * result is moved once. */
+/* Arithmetic and traffic as modelled: products of a contraction, one operation per element and op otherwise; every
+ * operand and result is moved once. */
 static bool note_work(const kern *k) {
   double flops = 0, bytes = 0;
   for (const ir_op *o = k->src->regions[0]->first; o; o = o->next) {
@@ -239,26 +256,37 @@ static bool note_work(const kern *k) {
       flops += (double)ir_type_count(o->operands[0]->type);
     }
   }
-  for (int i = 0; i < k->src->n_operands; i++) bytes += (double)ir_type_count(k->src->operands[i]->type) * (double)tsr_dtype_size(k->src->operands[i]->type->dtype);
-  for (int i = 0; i < k->src->n_results; i++) bytes += (double)ir_type_count(k->src->results[i]->type) * (double)tsr_dtype_size(k->src->results[i]->type->dtype);
-  return ir_set_attr(k->op, "flops", ir_attr_float(k->m, flops)) && ir_set_attr(k->op, "bytes", ir_attr_float(k->m, bytes));
+  for (int i = 0; i < k->src->n_operands; i++)
+    bytes +=
+        (double)ir_type_count(k->src->operands[i]->type) * (double)tsr_dtype_size(k->src->operands[i]->type->dtype);
+  for (int i = 0; i < k->src->n_results; i++)
+    bytes += (double)ir_type_count(k->src->results[i]->type) * (double)tsr_dtype_size(k->src->results[i]->type->dtype);
+  return ir_set_attr(k->op, "flops", ir_attr_float(k->m, flops)) &&
+         ir_set_attr(k->op, "bytes", ir_attr_float(k->m, bytes));
 }
 
 static tsr_status make_kernel(kern *k, ir_builder *top, const char *name, const ir_type *workspace) {
   const ir_op *src = k->src;
   bool parts = k->split == SPLIT_PARTS;
   k->op = ir_op_new(top, ir_find_op("tessera.tile.kernel"), 0, NULL, 0, NULL, 1);
-  if (!k->op || !ir_set_attr(k->op, "sym_name", ir_attr_str(k->m, name)) || !ir_set_attr(k->op, "grid", ir_attr_ints(k->m, (int64_t[]){1, 1, 1}, 3)) ||
-      !ir_set_attr(k->op, "outputs", ir_attr_int(k->m, parts ? 1 : src->n_results)) || !ir_set_attr(k->op, "family", ir_attr_str(k->m, ir_get_str(src, "family", ""))) ||
+  if (!k->op || !ir_set_attr(k->op, "sym_name", ir_attr_str(k->m, name)) ||
+      !ir_set_attr(k->op, "grid", ir_attr_ints(k->m, (int64_t[]){1, 1, 1}, 3)) ||
+      !ir_set_attr(k->op, "outputs", ir_attr_int(k->m, parts ? 1 : src->n_results)) ||
+      !ir_set_attr(k->op, "family", ir_attr_str(k->m, ir_get_str(src, "family", ""))) ||
       !ir_set_attr(k->op, "policy", ir_attr_str(k->m, k->opts->policy)) || !note_work(k))
     return st_oom();
   if (k->params.warps && !ir_set_attr(k->op, "warps", ir_attr_int(k->m, k->params.warps))) return st_oom();
   if (k->params.raster && !ir_set_attr(k->op, "raster", ir_attr_int(k->m, k->params.raster))) return st_oom();
-  if (on_cpu(k) && k->params.vectorize >= SCHED_LEAST_STRIP && !ir_set_attr(k->op, "strip", ir_attr_int(k->m, k->params.vectorize))) return st_oom();
-  if (k->params.matrix_path && !ir_set_attr(k->op, "matrix_path", ir_attr_str(k->m, k->params.matrix_path))) return st_oom();
+  if (on_cpu(k) && k->params.vectorize >= SCHED_LEAST_STRIP &&
+      !ir_set_attr(k->op, "strip", ir_attr_int(k->m, k->params.vectorize)))
+    return st_oom();
+  if (k->params.matrix_path && !ir_set_attr(k->op, "matrix_path", ir_attr_str(k->m, k->params.matrix_path)))
+    return st_oom();
   ir_block *args = k->op->regions[0];
   for (int i = 0; i < src->n_operands; i++)
-    if (!ir_block_arg(k->m, args, view_of(k->m, src->operands[i]->type), src->operands[i]->owner ? src->operands[i]->name : NULL)) return st_oom();
+    if (!ir_block_arg(k->m, args, view_of(k->m, src->operands[i]->type),
+                      src->operands[i]->owner ? src->operands[i]->name : NULL))
+      return st_oom();
   if (workspace && !(k->workspace = ir_block_arg(k->m, args, view_of(k->m, workspace), "parts"))) return st_oom();
   for (int i = 0; i < src->n_results && !parts; i++)
     if (!ir_block_arg(k->m, args, view_of(k->m, src->results[i]->type), NULL)) return st_oom();
@@ -296,7 +324,9 @@ static tsr_status fill_kernel(kern *k) {
     }
   }
   TSR_TRY(st);
-  return !k->b.failed && ir_build0(&k->b, "tessera.tile.return", 0, NULL) && note_vectorize(k, k->op->regions[0]) ? NULL : st_oom();
+  return !k->b.failed && ir_build0(&k->b, "tessera.tile.return", 0, NULL) && note_vectorize(k, k->op->regions[0])
+             ? NULL
+             : st_oom();
 }
 
 static void clear_body(ir_op *src) {
@@ -333,7 +363,8 @@ static tsr_status lower_custom(const ir_op *src, ir_builder *program, ir_value *
   const ir_block *body = src->regions[0];
   const ir_op *op = body->first, *yield = body->last;
   while (op && op->def->level == IR_SCHEDULE && op != yield) op = op->next; /* primitives */
-  bool alone = op && graph_is(op, G_CUSTOM) && op->next == yield && yield->n_operands == 1 && yield->operands[0] == op->results[0] && op->n_operands < 64;
+  bool alone = op && graph_is(op, G_CUSTOM) && op->next == yield && yield->n_operands == 1 &&
+               yield->operands[0] == op->results[0] && op->n_operands < 64;
   ir_value *v[64];
   for (int i = 0; alone && i < op->n_operands; i++) {
     alone = op->operands[i]->owner == body;
@@ -348,8 +379,10 @@ static tsr_status lower_custom(const ir_op *src, ir_builder *program, ir_value *
   return NULL;
 }
 
-/* operands: the kernel's inputs, then its result buffers. A kernel that equals an earlier one is one more launch of that. */
-static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top, const tile_options *opts, ir_value **operands, seen_kernels *seen) {
+/* operands: the kernel's inputs, then its result buffers. A kernel that equals an earlier one is one more launch of
+ * that. */
+static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top, const tile_options *opts,
+                               ir_value **operands, seen_kernels *seen) {
   tile_options own = *opts;
   kern k = {.m = top->m, .src = src, .opts = &own};
   own.policy = ir_get_str(src, "policy", opts->policy);
@@ -382,7 +415,8 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top,
   TSR_TRY(fill_kernel(&k));
   clear_body(src);
   k.split = SPLIT_SUM;
-  if (opts->caps->dialect != DIALECT_CPU && opts->caps->subgroup > 8) k.params.warps = max64(1, 256 / opts->caps->subgroup);
+  if (opts->caps->dialect != DIALECT_CPU && opts->caps->subgroup > 8)
+    k.params.warps = max64(1, 256 / opts->caps->subgroup);
   TSR_TRY(make_kernel(&k, top, name, parts));
   return fill_kernel(&k);
 }
@@ -394,12 +428,15 @@ static tsr_status lower_step(ir_op *o, ir_builder *b, ir_builder *top, const til
   ir_value *few[MOST_OPERANDS], **operands = is_return ? arena_array(&b->m->arena, ir_value *, n + 1) : few;
   b->loc = top->loc = o->loc;
   if (!operands) return st_oom();
-  if (!is_return && n + o->n_results > MOST_OPERANDS - 2) return ir_error(o, "split the kernel", "%d operands and results; at most %d", n + o->n_results, MOST_OPERANDS - 2);
+  if (!is_return && n + o->n_results > MOST_OPERANDS - 2)
+    return ir_error(o, "split the kernel", "%d operands and results; at most %d", n + o->n_results, MOST_OPERANDS - 2);
   for (int i = 0; i < n; i++) operands[i] = o->operands[i]->data;
   if (o->def->level == IR_SCHEDULE && o->def->code == S_KERNEL) {
     for (int i = 0; i < o->n_results; i++) {
-      if (!(operands[n + i] = ir_build1(b, "tessera.tile.buffer", ir_type_get(b->m, o->results[i]->type), 0, NULL))) return st_oom();
-      if (o->results[i]->name && !(operands[n + i]->name = arena_str(&b->m->arena, o->results[i]->name))) return st_oom();
+      if (!(operands[n + i] = ir_build1(b, "tessera.tile.buffer", ir_type_get(b->m, o->results[i]->type), 0, NULL)))
+        return st_oom();
+      if (o->results[i]->name && !(operands[n + i]->name = arena_str(&b->m->arena, o->results[i]->name)))
+        return st_oom();
     }
     TSR_TRY(lower_kernel(o, b, top, opts, operands, seen));
     for (int i = 0; i < o->n_results; i++) o->results[i]->data = operands[n + i];
@@ -427,7 +464,9 @@ static tsr_status lower_program(ir_op *p, ir_builder *top, const tile_options *o
     if (!ir_set_attr(n, p->attrs[i].name, ir_attr_copy(top->m, p->attrs[i].attr))) return st_oom();
   ir_block *from = p->regions[0];
   for (int i = 0; i < from->n_args; i++)
-    if (!(from->args[i]->data = ir_block_arg_like(top->m, n->regions[0], ir_type_get(top->m, from->args[i]->type), from->args[i]))) return st_oom();
+    if (!(from->args[i]->data =
+              ir_block_arg_like(top->m, n->regions[0], ir_type_get(top->m, from->args[i]->type), from->args[i])))
+      return st_oom();
   ir_builder b = ir_at_end(top->m, n->regions[0]);
   for (ir_op *o = from->first; o; o = o->next) TSR_TRY(lower_step(o, &b, top, opts, seen));
   return b.failed ? st_oom() : NULL;
@@ -442,7 +481,8 @@ tsr_status schedule_to_tile(const ir_module *schedule, const tile_options *opts,
   if (schedule->file && !((*out)->file = arena_str(&(*out)->arena, schedule->file))) TSR_GOTO(st_oom());
   clear_data(schedule->root);
   for (ir_op *o = schedule->root->regions[0]->first; o; o = o->next) {
-    if (o->def->level != IR_SCHEDULE || o->def->code != S_PROGRAM) TSR_GOTO(ir_error(o, NULL, "expected a tessera.schedule.program"));
+    if (o->def->level != IR_SCHEDULE || o->def->code != S_PROGRAM)
+      TSR_GOTO(ir_error(o, NULL, "expected a tessera.schedule.program"));
     TSR_GOTO(lower_program(o, &top, opts, &seen));
   }
   TSR_GOTO(tile_fuse_maps(*out));

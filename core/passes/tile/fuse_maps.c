@@ -1,5 +1,5 @@
-/* core/passes/tile/fuse_maps.c - joins maps: a map whose only consumer is another map of the same shape is computed inside it.
- * Also drops the zero operands that only spread a shape. Invariant: results and their order stay. */
+/* core/passes/tile/fuse_maps.c - joins maps: a map whose only consumer is another map of the same shape is computed
+ * inside it. Also drops the zero operands that only spread a shape. Invariant: results and their order stay. */
 #include <string.h>
 
 #include "core/ir/tile/tile.h"
@@ -7,11 +7,14 @@
 
 static bool is_map(const ir_op *op) { return op && op->def->level == IR_TILE && op->def->code == T_MAP; }
 
-static bool same_dims(const ir_type *a, const ir_type *b) { return a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank); }
+static bool same_dims(const ir_type *a, const ir_type *b) {
+  return a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank);
+}
 
 static bool can_join(const ir_op *user, const ir_value *v) {
   const ir_op *p = v->def;
-  if (!is_map(p) || p->parent != user->parent || p->n_results != 1 || !same_dims(v->type, user->results[0]->type)) return false;
+  if (!is_map(p) || p->parent != user->parent || p->n_results != 1 || !same_dims(v->type, user->results[0]->type))
+    return false;
   int uses = 0;
   for (int i = 0; i < user->n_operands; i++) uses += user->operands[i] == v;
   return uses == v->n_uses && user->n_operands + p->n_operands < 24;
@@ -28,7 +31,8 @@ static void merge_equal(ir_op *map) {
       }
       ir_replace_uses(map, r->args[k], r->args[i]);
       map->operands[k]->n_uses--;
-      for (int j = k; j + 1 < map->n_operands; j++) map->operands[j] = map->operands[j + 1], r->args[j] = r->args[j + 1], r->args[j]->index = j;
+      for (int j = k; j + 1 < map->n_operands; j++)
+        map->operands[j] = map->operands[j + 1], r->args[j] = r->args[j + 1], r->args[j]->index = j;
       map->n_operands--;
       r->n_args--;
     }
@@ -53,8 +57,8 @@ static void relink(ir_op *op, ir_block *to, ir_op *before) {
   *(before ? &before->prev : &to->last) = op;
 }
 
-/* The producer takes the user's place, its results and, behind its own ops, its ops: what is there already is not copied, so that a
- * chain of n maps costs n. */
+/* The producer takes the user's place, its results and, behind its own ops, its ops: what is there already is not
+ * copied, so that a chain of n maps costs n. */
 static tsr_status join(ir_op *user, ir_value *v) {
   ir_op *p = v->def;
   ir_block *to = p->regions[0], *from = user->regions[0];
@@ -99,7 +103,8 @@ static bool drop_unused(ir_op *map) {
       }
     if (needed) continue;
     v->n_uses--;
-    for (int k = i; k + 1 < map->n_operands; k++) map->operands[k] = map->operands[k + 1], r->args[k] = r->args[k + 1], r->args[k]->index = k;
+    for (int k = i; k + 1 < map->n_operands; k++)
+      map->operands[k] = map->operands[k + 1], r->args[k] = r->args[k + 1], r->args[k]->index = k;
     map->n_operands--;
     r->n_args--;
     return true;

@@ -1,5 +1,5 @@
-/* core/passes/tile/gemm.c - the matmul family: the canonical k loop over staged tiles, with elementwise prologues on the
- * operands and an epilogue on the accumulator. */
+/* core/passes/tile/gemm.c - the matmul family: the canonical k loop over staged tiles, with elementwise prologues on
+ * the operands and an epilogue on the accumulator. */
 #include <string.h>
 
 #include "core/base/dtype.h"
@@ -47,8 +47,16 @@ static tsr_status all_leaves(kern *k, contraction *x, stride_rows *rows) {
 
 static void choose_tile(kern *k, contraction *x) {
   int64_t tile[3] = {k->params.m, k->params.n, k->params.k}, own[3];
-  be_matmul d = {.batch = 1, .m = x->g.m, .n = x->g.n, .k = x->g.k, .a = x->a.value->type->dtype, .b = x->b.value->type->dtype, .acc = x->g.accum,
-                 .transpose_a = x->g.transpose_a, .transpose_b = x->g.transpose_b, .constant_b = sched_is_constant(k->src, x->b.value)};
+  be_matmul d = {.batch = 1,
+                 .m = x->g.m,
+                 .n = x->g.n,
+                 .k = x->g.k,
+                 .a = x->a.value->type->dtype,
+                 .b = x->b.value->type->dtype,
+                 .acc = x->g.accum,
+                 .transpose_a = x->g.transpose_a,
+                 .transpose_b = x->g.transpose_b,
+                 .constant_b = sched_is_constant(k->src, x->b.value)};
   for (int i = 0; i < x->g.n_batch; i++) d.batch *= x->g.batch[i];
   bool asked = tile[0] > 0;
   if (!asked && k->opts->suggest && k->opts->suggest(k->opts->user, &d, own)) memcpy(tile, own, sizeof tile);
@@ -92,7 +100,8 @@ static bool copy_converts(const kern *k, const ir_value *v, const ir_value **fro
 }
 
 static ir_value *alloc_shared(kern *k, tsr_dtype t, int64_t m, int64_t n) {
-  ir_type x = {.kind = IR_T_SHARED, .dtype = t, .rank = 2, .dims = {m, n}, .pad = k->params.padding > 0 ? k->params.padding : 0};
+  ir_type x = {
+      .kind = IR_T_SHARED, .dtype = t, .rank = 2, .dims = {m, n}, .pad = k->params.padding > 0 ? k->params.padding : 0};
   return ir_build1(&k->b, "tessera.tile.alloc", ir_type_get(k->m, &x), 0, NULL);
 }
 
@@ -144,7 +153,8 @@ static tsr_status main_loop(kern *k, contraction *x, ir_value **out) {
   bool flip_a = will_flip(k, &x->a), flip_b = will_flip(k, &x->b);
   const ir_value *from;
   tsr_dtype ta, tb;
-  bool plain_a = copy_converts(k, x->a.value, &from, &ta), plain_b = copy_converts(k, x->b.value, &from, &tb), use = k->params.use_shared >= 0;
+  bool plain_a = copy_converts(k, x->a.value, &from, &ta), plain_b = copy_converts(k, x->b.value, &from, &tb),
+       use = k->params.use_shared >= 0;
   if (!plain_a) ta = kb_compute(ta) == TSR_F32 ? ta : x->a.value->type->dtype;
   ir_value *sa = NULL, *sb = NULL;
   if (use || !plain_a) sa = alloc_shared(k, ta, flip_a ? x->a.s.tn : x->a.s.tm, flip_a ? x->a.s.tm : x->a.s.tn);
@@ -153,8 +163,10 @@ static tsr_status main_loop(kern *k, contraction *x, ir_value **out) {
   mm_bounds(k, x, bounds);
   bounds[3] = acc;
   ir_op *loop = ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 4, bounds, 1, &acc_type, 1);
-  if (!loop || (k->params.stages > 0 && !ir_set_attr(loop, "stages", ir_attr_int(k->m, k->params.stages)))) return st_oom();
-  ir_value *kk = ir_block_arg(k->m, loop->regions[0], ir_type_index(k->m), NULL), *carried = ir_block_arg(k->m, loop->regions[0], acc_type, NULL);
+  if (!loop || (k->params.stages > 0 && !ir_set_attr(loop, "stages", ir_attr_int(k->m, k->params.stages))))
+    return st_oom();
+  ir_value *kk = ir_block_arg(k->m, loop->regions[0], ir_type_index(k->m), NULL),
+           *carried = ir_block_arg(k->m, loop->regions[0], acc_type, NULL);
   if (!kk || !carried) return st_oom();
   ir_builder outside = k->b;
   k->b = ir_at_end(k->m, loop->regions[0]);
@@ -165,8 +177,10 @@ static tsr_status main_loop(kern *k, contraction *x, ir_value **out) {
   TSR_TRY(stage_side(k, &x->b, sb, flip_b, &ops[2]));
   if ((sa || sb) && !ir_build0(&k->b, "tessera.tile.wait", 0, NULL)) return st_oom();
   ir_op *gemm = ir_op_new(&k->b, ir_find_op("tessera.tile.gemm"), 3, ops, 1, &acc_type, 0);
-  if (!gemm || !ir_set_attr(gemm, "transpose_a", ir_attr_bool(k->m, x->a.transpose ^ flip_a)) || !ir_set_attr(gemm, "transpose_b", ir_attr_bool(k->m, x->b.transpose ^ flip_b)) ||
-      !ir_set_attr(gemm, "policy", ir_attr_str(k->m, k->opts->policy)) || !ir_build0(&k->b, "tessera.tile.yield", 1, gemm->results))
+  if (!gemm || !ir_set_attr(gemm, "transpose_a", ir_attr_bool(k->m, x->a.transpose ^ flip_a)) ||
+      !ir_set_attr(gemm, "transpose_b", ir_attr_bool(k->m, x->b.transpose ^ flip_b)) ||
+      !ir_set_attr(gemm, "policy", ir_attr_str(k->m, k->opts->policy)) ||
+      !ir_build0(&k->b, "tessera.tile.yield", 1, gemm->results))
     return st_oom();
   if (k->b.failed) return st_oom();
   k->b = outside;
@@ -245,13 +259,16 @@ static tsr_status prepare(kern *k, contraction *x) {
   choose_tile(k, x);
   if (k->split == SPLIT_SUM && k->stream_k) {
     mm_stream_k_tile(k, x);
-  } else if (k->split == SPLIT_SUM && k->opts->caps->dialect != DIALECT_CPU) { /* an elementwise kernel: enough blocks for the device */
+  } else if (k->split == SPLIT_SUM &&
+             k->opts->caps->dialect != DIALECT_CPU) { /* an elementwise kernel: enough blocks for the device */
     x->bn = min64(x->bn, 256);
     x->bm = min64(x->bm, x->bn < 1024 ? 1024 / x->bn : 1);
   }
   x->c.tm = x->bm;
   x->c.tn = x->bn;
-  x->chunk = k->split == SPLIT_PARTS && !k->stream_k ? round_up((x->g.k + k->params.split_k - 1) / k->params.split_k, x->bk) : x->g.k;
+  x->chunk = k->split == SPLIT_PARTS && !k->stream_k
+                 ? round_up((x->g.k + k->params.split_k - 1) / k->params.split_k, x->bk)
+                 : x->g.k;
   return kb_note_tile(k, x->bm, x->bn, x->bk) ? NULL : st_oom();
 }
 
@@ -268,7 +285,8 @@ tsr_status family_matmul(kern *k) {
   contraction x = {0};
   ir_value *windows[MAX_LEAVES], *acc = NULL;
   TSR_TRY(prepare(k, &x));
-  if (k->params.matrix_path && !strcmp(k->params.matrix_path, "stream") && k->split != SPLIT_SUM && mm_can_stream(&x)) return mm_stream(k, &x);
+  if (k->params.matrix_path && !strcmp(k->params.matrix_path, "stream") && k->split != SPLIT_SUM && mm_can_stream(&x))
+    return mm_stream(k, &x);
   if (k->split == SPLIT_PARTS && k->stream_k) return mm_stream_k_parts(k, &x);
   if (k->split == SPLIT_PARTS) {
     TSR_TRY(mm_split_grid(k, &x));
@@ -281,7 +299,9 @@ tsr_status family_matmul(kern *k) {
   if (!n) return st_oom();
   /* Result windows are made before the loop, so that a plain product is accumulated where it belongs. */
   TSR_TRY(kb_result_windows(k, &x.c, x.orig, windows));
-  TSR_TRY(k->split != SPLIT_SUM ? mm_contract(k, &x, &acc) : k->stream_k ? mm_stream_k_sum(k, &x, &acc) : sum_parts(k, &x, &acc));
+  TSR_TRY(k->split != SPLIT_SUM ? mm_contract(k, &x, &acc)
+          : k->stream_k         ? mm_stream_k_sum(k, &x, &acc)
+                                : sum_parts(k, &x, &acc));
   n->n_frags = 1;
   n->frags[0].s = &x.c;
   n->frags[0].f = FORM_FULL;

@@ -1,5 +1,5 @@
-/* core/passes/tile/gemm.h - what the two lowerings of a contraction share: the loop over staged tiles (tile/gemm.c) and the
- * stream for a few rows (tile/gemv.c). */
+/* core/passes/tile/gemm.h - what the two lowerings of a contraction share: the loop over staged tiles (tile/gemm.c) and
+ * the stream for a few rows (tile/gemv.c). */
 #ifndef CORE_PASSES_TILE_GEMM_H
 #define CORE_PASSES_TILE_GEMM_H
 #include "core/passes/tile/build.h"
@@ -23,7 +23,8 @@ typedef struct contraction {
   ir_value *from, *to; /* the range of k in place of all of it; NULL = none given */
 } contraction;
 
-/* A side's space: the batch dimensions of the result, then the operand's own two; t0 x t1 of its m or k, k or n a tile. */
+/* A side's space: the batch dimensions of the result, then the operand's own two; t0 x t1 of its m or k, k or n a tile.
+ */
 void mm_side(contraction *x, side *s, ir_value *v, bool transpose, int64_t d0, int64_t d1, int64_t t0, int64_t t1);
 /* From, to and step of the loop over k: all of it, or this block's part. */
 void mm_bounds(kern *k, const contraction *x, ir_value *bounds[3]);
@@ -35,8 +36,9 @@ tsr_status mm_part_window(kern *k, const contraction *x, const space *at, ir_val
 /* The product over the range of k, on the tile at c.at. */
 tsr_status mm_contract(kern *k, contraction *x, ir_value **acc);
 
-/* Steps shared out among blocks (tile/stream_k.c): the workspace's type, NULL if the schedule has no such thing or the product can't; the kernel
- * that makes the pieces; the tile (a part of the first kernel's) and the sum of the kernel that adds them. */
+/* Steps shared out among blocks (tile/stream_k.c): the workspace's type, NULL if the schedule has no such thing or the
+ * product can't; the kernel that makes the pieces; the tile (a part of the first kernel's) and the sum of the kernel
+ * that adds them. */
 const ir_type *mm_stream_k_type(ir_module *m, const ir_op *product, const tsr_caps *caps, const sched_params *p);
 tsr_status mm_stream_k_parts(kern *k, contraction *x);
 void mm_stream_k_tile(const kern *k, contraction *x);

@@ -1,7 +1,7 @@
-/* core/passes/tile/gemv.c - a product of a few rows (m <= MM_STREAM_ROWS): b is read once, in wide accesses and straight to
- * registers, by all threads of the block: k is divided over lanes and warps, each thread keeps its own sums, and these meet in
- * one reduction after the loop. No matrix instruction, no shared tiles: the time is that of reading b.
- * bn columns and bk rows of b a step; one accumulator of that shape for each row of a. */
+/* core/passes/tile/gemv.c - a product of a few rows (m <= MM_STREAM_ROWS): b is read once, in wide accesses and
+ * straight to registers, by all threads of the block: k is divided over lanes and warps, each thread keeps its own
+ * sums, and these meet in one reduction after the loop. No matrix instruction, no shared tiles: the time is that of
+ * reading b. bn columns and bk rows of b a step; one accumulator of that shape for each row of a. */
 #include <string.h>
 
 #include "core/base/dtype.h"
@@ -36,7 +36,9 @@ static void row_of_a(kern *k, stream *s, int i) {
   a->s.tm = t.tn, a->s.tn = t.tm;
 }
 
-static ir_value *multiply_add(kern *k, ir_value *a, ir_value *b, ir_value *acc) { return kb_map2(k, SC_ADD, kb_map2(k, SC_MUL, a, b), acc); }
+static ir_value *multiply_add(kern *k, ir_value *a, ir_value *b, ir_value *acc) {
+  return kb_map2(k, SC_ADD, kb_map2(k, SC_MUL, a, b), acc);
+}
 
 /* The loop over k; sums[i] receives row i's accumulator. */
 static tsr_status stream_loop(kern *k, stream *s, ir_value **sums) {
@@ -73,7 +75,8 @@ static tsr_status stream_loop(kern *k, stream *s, ir_value **sums) {
 /* [bk, bn] or [bn, bk] to [1, bn]. */
 static ir_value *total(kern *k, const stream *s, ir_value *x) {
   ir_op *op = ir_op_new(&k->b, ir_find_op("tessera.tile.reduce"), 1, &x, 1, NULL, 0);
-  if (!op || !ir_set_attr(op, "axis", ir_attr_int(k->m, s->along_k)) || !ir_set_attr(op, "op", ir_attr_str(k->m, "sum")) ||
+  if (!op || !ir_set_attr(op, "axis", ir_attr_int(k->m, s->along_k)) ||
+      !ir_set_attr(op, "op", ir_attr_str(k->m, "sum")) ||
       !ir_set_attr(op, "policy", ir_attr_str(k->m, k->opts->policy)))
     return NULL;
   int64_t bn = s->x->bn;
@@ -81,7 +84,9 @@ static ir_value *total(kern *k, const stream *s, ir_value *x) {
   v->type = s->along_k ? kb_frag(k, x->type->dtype, bn, 1) : kb_frag(k, x->type->dtype, 1, bn);
   if (!s->along_k || !v->type) return v->type ? v : NULL;
   op = ir_op_new(&k->b, ir_find_op("tessera.tile.transpose"), 1, &v, 1, NULL, 0);
-  if (!op || !ir_set_attr(op, "perm", ir_attr_ints(k->m, (int64_t[]){1, 0}, 2)) || !(op->results[0]->type = kb_frag(k, x->type->dtype, 1, bn))) return NULL;
+  if (!op || !ir_set_attr(op, "perm", ir_attr_ints(k->m, (int64_t[]){1, 0}, 2)) ||
+      !(op->results[0]->type = kb_frag(k, x->type->dtype, 1, bn)))
+    return NULL;
   return op->results[0];
 }
 

@@ -1,8 +1,9 @@
-/* core/passes/tile/row_chunked.c - row kernels whose rows don't fit the registers of a block: the row goes by in chunks. Each row operation of
- * the body has a loop that keeps one partial result per lane and column of the chunk, and combines these once at its end; a last loop
- * computes and stores the results of full width. Whatever is elementwise is computed again in each loop that needs it.
- * Reads of a row: softmax 2 (running maximum and sum in one loop), rmsnorm 2, layernorm 3 (the variance is that about the mean), a
- * reduction 1. Works for every device that has loops; CPU kernels don't need it. */
+/* core/passes/tile/row_chunked.c - row kernels whose rows don't fit the registers of a block: the row goes by in
+ * chunks. Each row operation of the body has a loop that keeps one partial result per lane and column of the chunk, and
+ * combines these once at its end; a last loop computes and stores the results of full width. Whatever is elementwise is
+ * computed again in each loop that needs it. Reads of a row: softmax 2 (running maximum and sum in one loop), rmsnorm
+ * 2, layernorm 3 (the variance is that about the mean), a reduction 1. Works for every device that has loops; CPU
+ * kernels don't need it. */
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +20,9 @@ static int64_t threads_of(const kern *k) {
 }
 
 bool kb_rows_are_long(const kern *k, const space *s) {
-  int64_t most = k->opts->caps->subgroup <= 8 ? 128 : SCHED_MOST_PER_THREAD; /* elements of a thread; a CPU's SIMD lanes spill to a near cache */
+  int64_t most = k->opts->caps->subgroup <= 8
+                     ? 128
+                     : SCHED_MOST_PER_THREAD; /* elements of a thread; a CPU's SIMD lanes spill to a near cache */
   return k->opts->caps->dialect != DIALECT_CPU && s->tm * s->tn > most * threads_of(k) && s->dims[s->rank - 1] > 0;
 }
 
@@ -36,7 +39,8 @@ static int64_t chunk_of(const kern *k, int64_t n) {
   return threads * 8;
 }
 
-/* One loop over the chunks of a row; space s is the chunk's, alone in its loop, so that no value of another loop is taken for one of its own. */
+/* One loop over the chunks of a row; space s is the chunk's, alone in its loop, so that no value of another loop is
+ * taken for one of its own. */
 typedef struct pass {
   space *s;
   ir_op *loop;
@@ -73,7 +77,8 @@ static tsr_status end(kern *k, pass *p, int n, ir_value *const *next) {
 }
 
 static ir_value *constant(kern *k, const space *row, tsr_dtype t, double v) {
-  ir_value *x = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t, row->tm, chunk_of(k, row->dims[row->rank - 1])), 0, NULL);
+  ir_value *x =
+      ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t, row->tm, chunk_of(k, row->dims[row->rank - 1])), 0, NULL);
   return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
 }
 
@@ -92,23 +97,29 @@ static tsr_status operand(kern *k, ir_op *op, const pass *p, const ir_type *orig
 typedef ir_value *(*term)(kern *k, ir_value *x, ir_value *stat);
 static ir_value *itself(kern *k, ir_value *x, ir_value *stat) { return x; }
 static ir_value *square(kern *k, ir_value *x, ir_value *stat) { return kb_map2(k, SC_MUL, x, x); }
-static ir_value *square_about(kern *k, ir_value *x, ir_value *stat) { return square(k, kb_map2(k, SC_SUB, x, stat), NULL); }
+static ir_value *square_about(kern *k, ir_value *x, ir_value *stat) {
+  return square(k, kb_map2(k, SC_SUB, x, stat), NULL);
+}
 
 typedef struct fold { int code; const char *name; double identity; term of; } fold;
 
-/* next[0] = sum + x; with compensation, next[1] holds what the sum has lost so far: nothing once it is infinite, where inf - inf is no loss. */
-static void accumulate(kern *k, const fold *f, bool compensated, ir_value *const *carried, ir_value *x, ir_value **next) {
+/* next[0] = sum + x; with compensation, next[1] holds what the sum has lost so far: nothing once it is infinite, where
+ * inf - inf is no loss. */
+static void accumulate(kern *k, const fold *f, bool compensated, ir_value *const *carried, ir_value *x,
+                       ir_value **next) {
   if (x && compensated) x = kb_map2(k, SC_SUB, x, carried[1]);
   next[0] = x ? kb_map2(k, f->code, carried[0], x) : NULL;
   if (next[0] && compensated) next[1] = kb_finite(k, kb_map2(k, SC_SUB, kb_map2(k, SC_SUB, next[0], carried[0]), x));
 }
 
-static tsr_status run_fold(kern *k, ir_op *op, const space *row, const ir_type *orig, const fold *f, ir_value *stat, ir_value **out) {
+static tsr_status run_fold(kern *k, ir_op *op, const space *row, const ir_type *orig, const fold *f, ir_value *stat,
+                           ir_value **out) {
   pass p = {0};
   tsr_dtype t = kb_compute(op->operands[0]->type->dtype);
   bool about = f->of == square_about; /* a column beyond the row must become 0 after the subtraction */
   bool compensated = f->code == SC_ADD && dtype_is_float(t) && !strcmp(k->opts->policy, "kahan_sum");
-  ir_value *x, *next[2] = {NULL, NULL}, *init[2] = {constant(k, row, t, f->identity), compensated ? constant(k, row, t, 0) : NULL};
+  ir_value *x, *next[2] = {NULL, NULL},
+               *init[2] = {constant(k, row, t, f->identity), compensated ? constant(k, row, t, 0) : NULL};
   TSR_TRY(begin(k, row, 1 + compensated, init, &p));
   TSR_TRY(operand(k, op, &p, orig, f->identity, &x));
   x = f->of(k, x, stat);
@@ -119,7 +130,8 @@ static tsr_status run_fold(kern *k, ir_op *op, const space *row, const ir_type *
   return (*out = kb_reduce(k, f->name, p.loop->results[0])) ? NULL : st_oom();
 }
 
-/* Maximum so far and sum of exponentials about it, per lane; in the end the sum's reciprocal, as short rows have it; the start is finite, so that rows with -inf stay clear of inf - inf. */
+/* Maximum so far and sum of exponentials about it, per lane; in the end the sum's reciprocal, as short rows have it;
+ * the start is finite, so that rows with -inf stay clear of inf - inf. */
 static tsr_status run_softmax(kern *k, ir_op *op, const space *row, const ir_type *orig, ir_value **stat) {
   pass p = {0};
   tsr_dtype t = kb_compute(op->operands[0]->type->dtype);
@@ -133,13 +145,15 @@ static tsr_status run_softmax(kern *k, ir_op *op, const space *row, const ir_typ
   TSR_TRY(end(k, &p, 2, next));
   ir_value *most = p.loop->results[0], *sum = p.loop->results[1];
   stat[0] = kb_reduce(k, "max", most);
-  stat[1] = kb_reciprocal(k, kb_reduce(k, "sum", kb_map2(k, SC_MUL, sum, kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, most, stat[0])))));
+  stat[1] = kb_reciprocal(
+      k, kb_reduce(k, "sum", kb_map2(k, SC_MUL, sum, kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, most, stat[0])))));
   return stat[0] && stat[1] ? NULL : st_oom();
 }
 
 static tsr_status run_row_op(kern *k, ir_op *op, const space *row, const ir_type *orig, ir_value **stat) {
-  static const fold sum = {SC_ADD, "sum", 0, itself}, most = {SC_MAX, "max", -INFINITY, itself}, least = {SC_MIN, "min", INFINITY, itself},
-                    product = {SC_MUL, "prod", 1, itself}, squares = {SC_ADD, "sum", 0, square}, squares_about = {SC_ADD, "sum", 0, square_about};
+  static const fold sum = {SC_ADD, "sum", 0, itself}, most = {SC_MAX, "max", -INFINITY, itself},
+                    least = {SC_MIN, "min", INFINITY, itself}, product = {SC_MUL, "prod", 1, itself},
+                    squares = {SC_ADD, "sum", 0, square}, squares_about = {SC_ADD, "sum", 0, square_about};
   double n = (double)row->dims[row->rank - 1], eps = ir_get_float(op, "eps", 1e-5);
   bool whole_numbers = kb_compute(op->operands[0]->type->dtype) == TSR_I32;
   fold f;
@@ -177,7 +191,8 @@ tsr_status kb_row_apply(kern *k, ir_op *op, const space *s, const ir_type *orig,
   if (op->def->code != G_SOFTMAX && op->def->code != G_LAYERNORM && op->def->code != G_RMSNORM) return NULL;
   TSR_TRY(kb_operand(k, op->operands[0], s, orig, FORM_FULL, &x));
   x = kb_spread(k, x, s);
-  if (op->def->code == G_SOFTMAX) y = kb_map2(k, SC_MUL, kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, x, n->stat[0])), n->stat[1]);
+  if (op->def->code == G_SOFTMAX)
+    y = kb_map2(k, SC_MUL, kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, x, n->stat[0])), n->stat[1]);
   else if (op->def->code == G_RMSNORM) y = kb_map2(k, SC_MUL, x, n->stat[0]);
   else y = kb_map2(k, SC_MUL, kb_map2(k, SC_SUB, x, n->stat[0]), n->stat[1]);
   for (int i = 1; i < op->n_operands; i++) {

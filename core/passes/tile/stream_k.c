@@ -1,8 +1,9 @@
-/* core/passes/tile/stream_k.c - a contraction whose k steps, those of all tiles in a row, are shared out evenly among a fixed number of
- * blocks (stream-k; Osama et al., PPoPP 2023). Needs at least as many blocks as tiles, so that a block's share reaches over two
- * tiles at most; each piece goes to a workspace [blocks, 2, bm, bn], and a second kernel adds those of a tile in the order of k,
- * whoever finished first, and does the epilogue. With s = steps of a tile and e = steps of a block: block g has the steps
- * [g e, g e + e), which begin in tile g e / s; tile t belongs to the blocks t s / e to (t s + s - 1) / e. */
+/* core/passes/tile/stream_k.c - a contraction whose k steps, those of all tiles in a row, are shared out evenly among a
+ * fixed number of blocks (stream-k; Osama et al., PPoPP 2023). Needs at least as many blocks as tiles, so that a
+ * block's share reaches over two tiles at most; each piece goes to a workspace [blocks, 2, bm, bn], and a second kernel
+ * adds those of a tile in the order of k, whoever finished first, and does the epilogue. With s = steps of a tile and e
+ * = steps of a block: block g has the steps [g e, g e + e), which begin in tile g e / s; tile t belongs to the blocks t
+ * s / e to (t s + s - 1) / e. */
 #include <string.h>
 
 #include "core/passes/schedule/gemm_heuristics.h"
@@ -18,7 +19,8 @@ static ir_value *by(kern *k, const char *name, ir_value *a, int64_t b) { return 
 const ir_type *mm_stream_k_type(ir_module *m, const ir_op *product, const tsr_caps *caps, const sched_params *p) {
   sched_shares s;
   if (sched_stream_k(product, caps, p, &s)) return NULL;
-  ir_type t = {.kind = IR_T_TENSOR, .dtype = graph_matmul_get(product).accum, .rank = 4, .dims = {s.blocks, 2, p->m, p->n}};
+  ir_type t = {
+      .kind = IR_T_TENSOR, .dtype = graph_matmul_get(product).accum, .rank = 4, .dims = {s.blocks, 2, p->m, p->n}};
   return ir_type_get(m, &t);
 }
 
@@ -54,9 +56,11 @@ tsr_status mm_stream_k_parts(kern *k, contraction *x) {
   const char *why = sched_stream_k(x->op, k->opts->caps, &k->params, &s);
   if (why) return ir_error(k->src, NULL, "stream_k: %s", why);
   if (!ir_set_attr(k->op, "grid", ir_attr_ints(k->m, (int64_t[]){s.blocks, 1, 1}, 3))) return st_oom();
-  ir_value *block = kb_block_id(k, 0), *first = by(k, "mul", block, s.each), *last = by(k, "min", by(k, "add", first, s.each), s.tiles * s.steps);
+  ir_value *block = kb_block_id(k, 0), *first = by(k, "mul", block, s.each),
+           *last = by(k, "min", by(k, "add", first, s.each), s.tiles * s.steps);
   ir_value *tile = by(k, "div", first, s.steps), *end = by(k, "div", by(k, "add", last, s.steps - 1), s.steps);
-  ir_op *tiles = ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 3, (ir_value *[]){tile, end, kb_index(k, 1)}, 0, NULL, 1);
+  ir_op *tiles =
+      ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 3, (ir_value *[]){tile, end, kb_index(k, 1)}, 0, NULL, 1);
   ir_value *t = tiles ? ir_block_arg(k->m, tiles->regions[0], ir_type_index(k->m), NULL) : NULL, *acc, *window;
   if (!t) return st_oom();
   ir_builder outside = k->b;
@@ -68,7 +72,9 @@ tsr_status mm_stream_k_parts(kern *k, contraction *x) {
   TSR_TRY(mm_contract(k, x, &acc));
   mem m = workspace(k, x, &s);
   TSR_TRY(piece(k, &m, x->bm, x->bn, (ir_value *[]){block, op2(k, "sub", t, tile), k->zero, k->zero}, &window));
-  if (!ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){acc, window}) || !ir_build0(&k->b, "tessera.tile.yield", 0, NULL) || k->b.failed) return st_oom();
+  if (!ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){acc, window}) ||
+      !ir_build0(&k->b, "tessera.tile.yield", 0, NULL) || k->b.failed)
+    return st_oom();
   k->b = outside;
   return NULL;
 }
@@ -86,19 +92,26 @@ tsr_status mm_stream_k_sum(kern *k, contraction *x, ir_value **out) {
   int r = x->c.rank;
   ir_value *outer = k->zero, *window, *row = x->c.at[r - 2], *col = x->c.at[r - 1];
   for (int i = 0; i < r - 2; i++) outer = op2(k, "add", by(k, "mul", outer, x->c.dims[i]), x->c.at[i]);
-  ir_value *t = op2(k, "add", by(k, "mul", op2(k, "add", by(k, "mul", outer, s.rows), by(k, "div", row, k->params.m)), s.columns), by(k, "div", col, k->params.n));
-  ir_value *begin = by(k, "mul", t, s.steps), *first = by(k, "div", begin, s.each), *last = by(k, "div", by(k, "add", begin, s.steps - 1), s.each);
+  ir_value *t =
+      op2(k, "add", by(k, "mul", op2(k, "add", by(k, "mul", outer, s.rows), by(k, "div", row, k->params.m)), s.columns),
+          by(k, "div", col, k->params.n));
+  ir_value *begin = by(k, "mul", t, s.steps), *first = by(k, "div", begin, s.each),
+           *last = by(k, "div", by(k, "add", begin, s.steps - 1), s.each);
   ir_value *acc = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, x->g.accum, x->bm, x->bn), 0, NULL);
   if (!acc || !ir_set_attr(acc->def, "value", ir_attr_float(k->m, 0))) return st_oom();
-  ir_op *loop = ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 4, (ir_value *[]){first, by(k, "add", last, 1), kb_index(k, 1), acc}, 1, &acc->type, 1);
-  ir_value *g = loop ? ir_block_arg(k->m, loop->regions[0], ir_type_index(k->m), NULL) : NULL, *sum = g ? ir_block_arg(k->m, loop->regions[0], acc->type, NULL) : NULL;
+  ir_op *loop = ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 4,
+                          (ir_value *[]){first, by(k, "add", last, 1), kb_index(k, 1), acc}, 1, &acc->type, 1);
+  ir_value *g = loop ? ir_block_arg(k->m, loop->regions[0], ir_type_index(k->m), NULL) : NULL,
+           *sum = g ? ir_block_arg(k->m, loop->regions[0], acc->type, NULL) : NULL;
   if (!sum) return st_oom();
   ir_builder outside = k->b;
   k->b = ir_at_end(k->m, loop->regions[0]);
   ir_value *slot = op2(k, "sub", t, by(k, "div", by(k, "mul", g, s.each), s.steps));
   mem m = workspace(k, x, &s);
-  TSR_TRY(piece(k, &m, x->bm, x->bn, (ir_value *[]){g, slot, by(k, "rem", row, k->params.m), by(k, "rem", col, k->params.n)}, &window));
-  ir_value *v = ir_build1(&k->b, "tessera.tile.load", acc->type, 1, &window), *next = v ? kb_map2(k, SC_ADD, sum, v) : NULL;
+  TSR_TRY(piece(k, &m, x->bm, x->bn,
+                (ir_value *[]){g, slot, by(k, "rem", row, k->params.m), by(k, "rem", col, k->params.n)}, &window));
+  ir_value *v = ir_build1(&k->b, "tessera.tile.load", acc->type, 1, &window),
+           *next = v ? kb_map2(k, SC_ADD, sum, v) : NULL;
   if (!next || !ir_build0(&k->b, "tessera.tile.yield", 1, &next) || k->b.failed) return st_oom();
   k->b = outside;
   *out = loop->results[0];

@@ -37,7 +37,8 @@ static double value_of(const ir_value *v, const int64_t at[3], int depth, bool *
 }
 
 static double trips_in(const ir_op *loop, const int64_t at[3], bool *known) {
-  double from = value_of(loop->operands[0], at, 0, known), to = value_of(loop->operands[1], at, 0, known), step = value_of(loop->operands[2], at, 0, known);
+  double from = value_of(loop->operands[0], at, 0, known), to = value_of(loop->operands[1], at, 0, known),
+         step = value_of(loop->operands[2], at, 0, known);
   if (!*known || !(step > 0)) return *known = false, 0;
   return to > from ? ceil((to - from) / step) : 0;
 }
@@ -84,7 +85,8 @@ static void add_flops(counter *c, double flops, double times) {
 
 static void product(counter *c, const ir_op *o, double times) {
   tile_work *w = c->w;
-  const ir_type *a = o->operands[1]->type, *b = o->operands[2]->type, *sum = o->results[0]->type, *wide = tsr_dtype_size(a->dtype) >= tsr_dtype_size(b->dtype) ? a : b;
+  const ir_type *a = o->operands[1]->type, *b = o->operands[2]->type, *sum = o->results[0]->type,
+                *wide = tsr_dtype_size(a->dtype) >= tsr_dtype_size(b->dtype) ? a : b;
   double k = (double)a->dims[ir_get_bool(o, "transpose_a", false) ? 0 : 1];
   add_flops(c, 2 * elements(sum) * k, times);
   if (!w->has_gemm || tsr_dtype_size(wide->dtype) > tsr_dtype_size(w->in)) w->in = wide->dtype;
@@ -98,7 +100,8 @@ static void product(counter *c, const ir_op *o, double times) {
 static double expression(const ir_op *map) {
   double n = 0;
   for (const ir_op *o = map->n_regions ? map->regions[0]->first : NULL; o; o = o->next)
-    n += o->def->code < SC_N && o->def->code != SC_SELECT && o->def->code != SC_CAST && o->n_results == 1 && o->results[0]->type->kind == IR_T_SCALAR && dtype_is_float(o->results[0]->type->dtype);
+    n += o->def->code < SC_N && o->def->code != SC_SELECT && o->def->code != SC_CAST && o->n_results == 1 &&
+         o->results[0]->type->kind == IR_T_SCALAR && dtype_is_float(o->results[0]->type->dtype);
   return n;
 }
 
@@ -111,7 +114,9 @@ static bool holds(const ir_block *b, bool (*is)(const ir_op *o)) {
   return false;
 }
 static bool is_product(const ir_op *o) { return o->def->code == T_GEMM || o->def->code == T_MMA_SYNC; }
-static bool fills_shared(const ir_op *o) { return o->def->code == T_COPY && o->operands[0]->type->kind == IR_T_VIEW && o->operands[1]->type->kind == IR_T_SHARED; }
+static bool fills_shared(const ir_op *o) {
+  return o->def->code == T_COPY && o->operands[0]->type->kind == IR_T_VIEW && o->operands[1]->type->kind == IR_T_SHARED;
+}
 static bool fills_async(const ir_op *o) { return fills_shared(o) && ir_get_bool(o, "async", false); }
 
 static void staging(tile_work *w, const ir_op *kernel, const ir_op *loop) {
@@ -128,12 +133,15 @@ static void walk(counter *c, const ir_op *kernel, const ir_block *b, double time
     switch (o->def->code) {
     case T_GEMM: product(c, o, times); break;
     case T_MMA_SYNC:
-      add_flops(c, 2.0 * (double)ir_get_int(o, "m", 0) * (double)ir_get_int(o, "n", 0) * (double)ir_get_int(o, "k", 0), times);
+      add_flops(c, 2.0 * (double)ir_get_int(o, "m", 0) * (double)ir_get_int(o, "n", 0) * (double)ir_get_int(o, "k", 0),
+                times);
       c->w->has_gemm = true, c->w->in = o->operands[0]->type->dtype, c->w->acc = o->results[0]->type->dtype;
       break;
     case T_MAP: add_flops(c, o->n_results ? elements(o->results[0]->type) * expression(o) : 0, times); break;
     case T_REDUCE: add_flops(c, elements(o->operands[0]->type), times); break;
-    case T_FFT_STAGE: add_flops(c, 5 * elements(o->results[0]->type) * log2((double)ir_get_int(o, "radix", 2)), times); break;
+    case T_FFT_STAGE:
+      add_flops(c, 5 * elements(o->results[0]->type) * log2((double)ir_get_int(o, "radix", 2)), times);
+      break;
     case T_LOAD: move(c, o->operands[0], times); break;
     case T_STORE: move(c, o->operands[1], times); break;
     case T_COPY:

@@ -35,7 +35,10 @@ int main(void) {
   if (!s) s = run(dev, program, data);
   bool right = !s && data[0] == 2 && data[3] == 8;
   uint32_t have = tsr_abi_version();
-  printf("libtessera ABI %u.%u: %s\n", (unsigned)(have >> 16), (unsigned)(have & 0xffff), s ? tsr_status_message(s) : right ? "right" : "wrong");
+  printf("libtessera ABI %u.%u: %s\n", (unsigned)(have >> 16), (unsigned)(have & 0xffff),
+         s       ? tsr_status_message(s)
+         : right ? "right"
+                 : "wrong");
   tsr_status_free(s);
   tsr_program_destroy(&program);
   tsr_graph_destroy(&g);

@@ -1,18 +1,22 @@
-/* core/passes/simt/matrix/coopmat.c - the cooperative matrix paths: accumulators are matrices with an unknown element order, of a
- * subgroup (VK_KHR_cooperative_matrix), or of the whole block (workgroup scope of VK_NV_cooperative_matrix2). Operands are loaded
- * from shared memory, or straight from global memory where the window is whole, or anywhere with tensor addressing. Element code on
- * accumulators stays on matrices where it can (simt/matrix/coopmat_map.c). What needs single elements goes through scratch, a
- * subgroup's own (one barrier of the subgroup per round) or the block's, into a layout that owns the same rows and columns.
- * Matrix t of a dimension belongs to (rep, warp, i) with t = (rep * warps + warp) * per_rep + i; a block's matrix is one rep. */
+/* core/passes/simt/matrix/coopmat.c - the cooperative matrix paths: accumulators are matrices with an unknown element
+ * order, of a subgroup (VK_KHR_cooperative_matrix), or of the whole block (workgroup scope of
+ * VK_NV_cooperative_matrix2). Operands are loaded from shared memory, or straight from global memory where the window
+ * is whole, or anywhere with tensor addressing. Element code on accumulators stays on matrices where it can
+ * (simt/matrix/coopmat_map.c). What needs single elements goes through scratch, a subgroup's own (one barrier of the
+ * subgroup per round) or the block's, into a layout that owns the same rows and columns. Matrix t of a dimension
+ * belongs to (rep, warp, i) with t = (rep * warps + warp) * per_rep + i; a block's matrix is one rep. */
 #include <string.h>
 
 #include "core/passes/simt/matrix/coopmat.h"
 
 enum { UNROLL = 128, ROUND_BYTES = 8192, SCRATCH_BYTES = 16384, REGISTER_SIDE = 64, DEPTH = 64 };
 
-static matrix_scope scope_of(const simt *c) { return c->path == &simt_path_coopmat2 ? SCOPE_WORKGROUP : SCOPE_SUBGROUP; }
+static matrix_scope scope_of(const simt *c) {
+  return c->path == &simt_path_coopmat2 ? SCOPE_WORKGROUP : SCOPE_SUBGROUP;
+}
 
-/* The largest enabled shape (granularity) that divides the product; -1 and the reason if none. depth: the one wanted along k, or 0. */
+/* The largest enabled shape (granularity) that divides the product; -1 and the reason if none. depth: the one wanted
+ * along k, or 0. */
 static int pick(const simt *c, const simt_gemm *g, matrix_scope scope, int depth, const char **why) {
   const tsr_caps *caps = c->caps;
   int best = -1;
@@ -20,7 +24,8 @@ static int pick(const simt *c, const simt_gemm *g, matrix_scope scope, int depth
   for (int i = 0; i < caps->n_matrix; i++) {
     const tsr_matrix_shape *s = &caps->matrix[i];
     if (s->a != g->a || s->b != g->b || s->c != g->c || s->scope != scope) continue;
-    if (c->shape.m && scope == SCOPE_SUBGROUP && (s->m != c->shape.m || s->n != c->shape.n)) continue; /* one size of accumulators per kernel */
+    if (c->shape.m && scope == SCOPE_SUBGROUP && (s->m != c->shape.m || s->n != c->shape.n))
+      continue; /* one size of accumulators per kernel */
     if (depth && depth != s->k) continue;
     if (!s->enabled) {
       if (best < 0) *why = s->reason[0] ? s->reason : "demoted by the self-test";
@@ -59,7 +64,8 @@ static const char *coopmat2_fits(const simt *c, const simt_gemm *g) {
   int64_t tiles = 0;
   if (!c->caps->coopmat || !c->caps->coopmat2_workgroup) return "";
   tsr_status_free(ir_walk((ir_op *)c->tile, add_tile, &tiles));
-  if (tiles + c->caps->coopmat2_shared_bytes + ROUND_BYTES > c->caps->shared_bytes) return "the driver keeps shared memory for a workgroup's matrices that the tiles need";
+  if (tiles + c->caps->coopmat2_shared_bytes + ROUND_BYTES > c->caps->shared_bytes)
+    return "the driver keeps shared memory for a workgroup's matrices that the tiles need";
   return pick(c, g, SCOPE_WORKGROUP, 0, &why) < 0 ? why : NULL;
 }
 
@@ -84,7 +90,8 @@ static int lanes_across(const simt *c, int m, int n, simt_layout *l) {
   return vec;
 }
 
-/* Subgroups in a near square of whole matrices each; along the rows only where rows are reduced, so that no two subgroups share one. */
+/* Subgroups in a near square of whole matrices each; along the rows only where rows are reduced, so that no two
+ * subgroups share one. */
 static void coopmat_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_layout *l) {
   const char *why;
   int at = pick(c, g, SCOPE_SUBGROUP, 0, &why);
@@ -130,7 +137,8 @@ static void coopmat2_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, s
   l->inner[1] = s->n / (vec * l->lanes[1] * l->warps[1]);
 }
 
-/* ---- matrices of a fragment ------------------------------------------------------------------------------------------- */
+/* ---- matrices of a fragment
+ * ------------------------------------------------------------------------------------------- */
 
 coop_grid coop_grid_of(const simt *c, const simt_layout *l) {
   coop_grid g = {.l = l, .wide = scope_of(c) == SCOPE_WORKGROUP, .size = {c->shape.m, c->shape.n}};
@@ -150,7 +158,8 @@ bool coop_covers(const simt *c, const coop_grid *g, const int64_t *dims) {
 }
 
 ir_value *coop_origin(simt *c, const coop_grid *g, int d) {
-  return g->wide || g->l->dims[d] <= 1 ? sx_int(c, 0) : sx_muli(c, simt_warp_of(c, g->l, d), (int64_t)g->per_rep[d] * g->size[d]);
+  return g->wide || g->l->dims[d] <= 1 ? sx_int(c, 0)
+                                       : sx_muli(c, simt_warp_of(c, g->l, d), (int64_t)g->per_rep[d] * g->size[d]);
 }
 
 int64_t coop_offset(const coop_grid *g, int d, int i) {
@@ -169,25 +178,31 @@ bool coop_has_accumulator(const simt *c, tsr_dtype t) {
   for (int i = 0; i < c->caps->n_matrix; i++) {
     const tsr_matrix_shape *s = &c->caps->matrix[i];
     if (s->c != t || s->scope != c->shape.scope || (s->threads && s->threads != c->threads)) continue;
-    if (s->scope == SCOPE_WORKGROUP ? c->shape.m % s->m == 0 && c->shape.n % s->n == 0 : s->m == c->shape.m && s->n == c->shape.n) return true;
+    if (s->scope == SCOPE_WORKGROUP ? c->shape.m % s->m == 0 && c->shape.n % s->n == 0
+                                    : s->m == c->shape.m && s->n == c->shape.n)
+      return true;
   }
   return false;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------ */
+/* ---- memory
+ * ------------------------------------------------------------------------------------------------------------ */
 
-/* Bytes that divide every matrix's address and the stride, at most 16. minor: elements of a row of the matrix (of a column where those lie side by side). */
+/* Bytes that divide every matrix's address and the stride, at most 16. minor: elements of a row of the matrix (of a
+ * column where those lie side by side). */
 static int64_t known_align(const simt_mem *m, int64_t stride, int64_t minor) {
   return simt_gcd(simt_gcd(simt_gcd(m->mult, stride), minor) * (int64_t)tsr_dtype_size(m->dtype), 16);
 }
 
-/* Vulkan wants address and stride aligned to the lesser of 16 bytes and a row, or column, of the very matrix (VUID 08986). */
+/* Vulkan wants address and stride aligned to the lesser of 16 bytes and a row, or column, of the very matrix (VUID
+ * 08986). */
 static bool is_aligned(const simt_mem *m, int64_t stride, int64_t minor) {
   int64_t need = minor * (int64_t)tsr_dtype_size(m->dtype);
   return known_align(m, stride, minor) >= (need < 16 ? need : 16);
 }
 
-/* The dimension whose neighbours lie side by side is the minor one; the other one's stride counts (0: its extent is 1). */
+/* The dimension whose neighbours lie side by side is the minor one; the other one's stride counts (0: its extent is 1).
+ */
 static int64_t major_stride(const simt_mem *m, bool col) {
   int major = col ? 1 : 0;
   return m->dims[major] <= 1 ? 0 : m->strides[major];
@@ -212,7 +227,8 @@ static ir_value *left_of(simt *c, const simt_mem *m, const coop_place *at, int d
   return m->inside && d == 0 ? sx_select(c, m->inside, end, sx_int(c, 0)) : end;
 }
 
-static ir_op *access(simt *c, int code, const ir_type *type, ir_value *stored, const simt_mem *m, const coop_place *at, bool col, bool clipped) {
+static ir_op *access(simt *c, int code, const ir_type *type, ir_value *stored, const simt_mem *m, const coop_place *at,
+                     bool col, bool clipped) {
   ir_value *index = m->base, *v[6];
   const ir_type *x = stored ? stored->type : type;
   int64_t stride = major_stride(m, col), off = 0;
@@ -230,7 +246,8 @@ static ir_op *access(simt *c, int code, const ir_type *type, ir_value *stored, c
   ir_value *r = stored ? NULL : sx_op(c, code, type, n, v);
   ir_op *op = stored ? sx_effect(c, code, n, v) : r ? r->def : NULL;
   int64_t align = clipped ? (int64_t)tsr_dtype_size(m->dtype) : known_align(m, stride, x ? x->dims[col ? 0 : 1] : 1);
-  if (!op || (col && !ir_set_attr(op, "layout", ir_attr_str(c->m, "col"))) || !ir_set_attr(op, "align", ir_attr_int(c->m, align)) ||
+  if (!op || (col && !ir_set_attr(op, "layout", ir_attr_str(c->m, "col"))) ||
+      !ir_set_attr(op, "align", ir_attr_int(c->m, align)) ||
       (tensor && !ir_set_attr(op, "tensor", ir_attr_bool(c->m, true))))
     c->b.failed = true;
   return op;
@@ -241,9 +258,13 @@ ir_value *coop_load(simt *c, const ir_type *type, const simt_mem *m, const coop_
   return op ? op->results[0] : NULL;
 }
 
-void coop_store(simt *c, ir_value *v, const simt_mem *m, const coop_place *at, bool col, bool clipped) { access(c, TG_MAT_STORE, NULL, v, m, at, col, clipped); }
+void coop_store(simt *c, ir_value *v, const simt_mem *m, const coop_place *at, bool col, bool clipped) {
+  access(c, TG_MAT_STORE, NULL, v, m, at, col, clipped);
+}
 
-ir_value *coop_cast(simt *c, ir_value *v, const ir_type *type) { return !v || v->type == type ? v : sx_op(c, TG_MAT_CAST, type, 1, &v); }
+ir_value *coop_cast(simt *c, ir_value *v, const ir_type *type) {
+  return !v || v->type == type ? v : sx_op(c, TG_MAT_CAST, type, 1, &v);
+}
 
 static tsr_status coopmat_fill(simt *c, const simt_layout *l, tsr_dtype t, ir_value *scalar, simt_frag *out) {
   coop_grid g = coop_grid_of(c, l);
@@ -257,7 +278,8 @@ static tsr_status coopmat_fill(simt *c, const simt_layout *l, tsr_dtype t, ir_va
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* ---- conversion through scratch ------------------------------------------------------------------------------------------ */
+/* ---- conversion through scratch
+ * ------------------------------------------------------------------------------------------ */
 
 /* Room for per_round matrices of `tile` elements; a repeated dimension takes one element there. */
 typedef struct scratch { simt_mem m; int per_round; int64_t tile; int side[2]; } scratch;
@@ -294,7 +316,8 @@ static simt_mem slot_of(simt *c, const scratch *s, int slot) {
 }
 
 /* Registers of matrix (i, j) from or to its slot. */
-static void for_elements(simt *c, const coop_grid *g, const scratch *s, int slot, int i, int j, bool store, ir_value **regs) {
+static void for_elements(simt *c, const coop_grid *g, const scratch *s, int slot, int i, int j, bool store,
+                         ir_value **regs) {
   const simt_layout *l = g->l;
   int rows = l->reps[0] * l->inner[0] * l->vec[0], cols = l->reps[1] * l->inner[1] * l->vec[1], vec = l->vec[1];
   ir_value *base = s->m.base;
@@ -320,7 +343,9 @@ static void for_elements(simt *c, const coop_grid *g, const scratch *s, int slot
   }
 }
 
-static void scratch_sync(simt *c, const coop_grid *g) { sx_effect(c, g->wide && c->warps > 1 ? TG_BARRIER : TG_WARP_BARRIER, 0, NULL); }
+static void scratch_sync(simt *c, const coop_grid *g) {
+  sx_effect(c, g->wide && c->warps > 1 ? TG_BARRIER : TG_WARP_BARRIER, 0, NULL);
+}
 
 static tsr_status coopmat_to_regs(simt *c, const simt_frag *f, simt_frag *out) {
   coop_grid g = coop_grid_of(c, f->layout);
@@ -351,8 +376,11 @@ static ir_value *writers(simt *c, const coop_grid *g) {
   ir_value *cond = NULL;
   if (g->wide) return simt_owner(c, l);
   for (int d = 0; d < 2; d++)
-    if (l->dims[d] <= 1 && l->lanes[d] > 1) cond = sx_all(c, cond, sx_compare(c, "eq", simt_lane_of(c, l, d), sx_int(c, 0)));
-  return l->lanes[0] * l->lanes[1] < c->subgroup ? sx_all(c, cond, sx_compare(c, "lt", c->lane, sx_int(c, l->lanes[0] * l->lanes[1]))) : cond;
+    if (l->dims[d] <= 1 && l->lanes[d] > 1)
+      cond = sx_all(c, cond, sx_compare(c, "eq", simt_lane_of(c, l, d), sx_int(c, 0)));
+  return l->lanes[0] * l->lanes[1] < c->subgroup
+             ? sx_all(c, cond, sx_compare(c, "lt", c->lane, sx_int(c, l->lanes[0] * l->lanes[1])))
+             : cond;
 }
 
 tsr_status coop_from_regs(simt *c, const simt_frag *f, simt_frag *out) {
@@ -382,12 +410,15 @@ tsr_status coop_from_regs(simt *c, const simt_frag *f, simt_frag *out) {
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* ---- store ---------------------------------------------------------------------------------------------------------------- */
+/* ---- store
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static bool coopmat_store(simt *c, const simt_frag *f, const simt_mem *to) {
   coop_grid g = coop_grid_of(c, f->layout);
   bool clipped = simt_interior(c, to) != NULL, col = is_col(to);
-  if (!coop_reaches(c, to, coop_acc_minor(c, col), clipped) || !coop_has_accumulator(c, to->dtype) || !coop_covers(c, &g, to->dims)) return false;
+  if (!coop_reaches(c, to, coop_acc_minor(c, col), clipped) || !coop_has_accumulator(c, to->dtype) ||
+      !coop_covers(c, &g, to->dims))
+    return false;
   for (int d = 0; d < 2; d++)
     if (f->layout->dims[d] <= 1) return false; /* repeated values: one thread stores them */
   if (to->shared) simt_write(c, to->lo, to->hi);
@@ -401,9 +432,12 @@ static bool coopmat_store(simt *c, const simt_frag *f, const simt_mem *to) {
   return true;
 }
 
-/* ---- gemm ------------------------------------------------------------------------------------------------------------------- */
+/* ---- gemm
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
-/* A window that may leave its view, or that no stride describes, is staged whole where the matrices can't be clipped. */
+/* A window that may leave its view, or that no stride describes, is staged whole where the matrices can't be clipped.
+ */
 static tsr_status stage(simt *c, const simt_gemm *g, simt_mem *m, int64_t minor, bool *clipped) {
   *clipped = simt_interior(c, m) != NULL;
   if (coop_reaches(c, m, minor, *clipped)) return NULL;
@@ -436,14 +470,17 @@ static bool feeds_directly(const simt *c, const simt_gemm *g) {
   const simt_frag *f = g->A.frag;
   const char *why;
   tsr_status st = NULL;
-  if (!f || !f->opaque || g->A.transposed || f->dtype != g->a || !c->caps->coopmat2_convert || f->layout->dims[1] != g->k || f->layout->dims[0] != g->m) return false;
+  if (!f || !f->opaque || g->A.transposed || f->dtype != g->a || !c->caps->coopmat2_convert ||
+      f->layout->dims[1] != g->k || f->layout->dims[0] != g->m)
+    return false;
   const simt_layout *l = simt_layout_of((simt *)c, g->op->results[0], &st); /* known since the accumulator was made */
   if (!l) {
     tsr_status_free(st);
     return false;
   }
   coop_grid q = coop_grid_of(c, f->layout), result = coop_grid_of(c, l);
-  if (!coop_covers(c, &q, f->layout->dims) || (!q.wide && f->layout->warps[1] > 1) || !same_rows(&q, &result)) return false;
+  if (!coop_covers(c, &q, f->layout->dims) || (!q.wide && f->layout->warps[1] > 1) || !same_rows(&q, &result))
+    return false;
   int at = pick(c, g, scope_of(c), q.wide ? 0 : q.size[1], &why);
   return at >= 0 && q.size[1] % c->caps->matrix[at].k == 0;
 }
@@ -454,7 +491,8 @@ static tsr_status operand_of(simt *c, const simt_gemm *g, const coop_grid *q, in
   const simt_operand *in = is_a ? &g->A : &g->B;
   *o = (operand){.m = in->mem, .depth = depth, .row = is_a == !in->transposed ? 0 : 1};
   o->k = 1 - o->row;
-  o->type = is_a ? matrix_type(c, g->a, q->size[0], (int)depth, "a") : matrix_type(c, g->b, (int)depth, q->size[1], "b");
+  o->type =
+      is_a ? matrix_type(c, g->a, q->size[0], (int)depth, "a") : matrix_type(c, g->b, (int)depth, q->size[1], "b");
   if (!o->type) return st_oom();
   if (is_a && feeds_directly(c, g)) {
     o->frag = in->frag;
@@ -469,8 +507,10 @@ static tsr_status operand_of(simt *c, const simt_gemm *g, const coop_grid *q, in
   return NULL;
 }
 
-/* Matrix i along the accumulator's dimension at depth k + k_off. The memory's coordinates are swapped where it is transposed. */
-static ir_value *load_operand(simt *c, const coop_grid *q, const operand *o, bool is_a, int i, ir_value *k, int64_t k_off) {
+/* Matrix i along the accumulator's dimension at depth k + k_off. The memory's coordinates are swapped where it is
+ * transposed. */
+static ir_value *load_operand(simt *c, const coop_grid *q, const operand *o, bool is_a, int i, ir_value *k,
+                              int64_t k_off) {
   if (o->frag) return coop_cast(c, o->frag->v[i * o->grid.n[1] + (int)(k_off / o->depth)], o->type);
   simt_mem m = o->m;
   coop_place at;
@@ -490,7 +530,8 @@ static ir_value *load_operand(simt *c, const coop_grid *q, const operand *o, boo
 }
 
 /* All rows' matrices of a once per slice of k, b's one at a time (fewer live registers than the reverse). */
-static tsr_status slice(simt *c, const coop_grid *q, const operand *a, const operand *b, ir_value *k, int64_t k_off, ir_value **acc) {
+static tsr_status slice(simt *c, const coop_grid *q, const operand *a, const operand *b, ir_value *k, int64_t k_off,
+                        ir_value **acc) {
   ir_value **rows = arena_array(&c->m->arena, ir_value *, q->n[0]);
   if (!rows) return st_oom();
   for (int i = 0; i < q->n[0]; i++) rows[i] = load_operand(c, q, a, true, i, k, k_off);
@@ -511,7 +552,9 @@ static tsr_status coopmat_gemm(simt *c, const simt_gemm *g, const simt_frag *acc
   const char *why;
   bool direct = feeds_directly(c, g);
   int at = pick(c, g, scope_of(c), direct && !q.wide ? coop_grid_of(c, g->A.frag->layout).size[1] : 0, &why);
-  if (at < 0) return simt_unsupported(c, g->op, "set the kernel's attribute matrix to \"fma\"", "no matrix of %dx%d takes this product: %s", c->shape.m, c->shape.n, why);
+  if (at < 0)
+    return simt_unsupported(c, g->op, "set the kernel's attribute matrix to \"fma\"",
+                            "no matrix of %dx%d takes this product: %s", c->shape.m, c->shape.n, why);
   int64_t depth = c->caps->matrix[at].k;
   if (q.wide) depth = direct ? coop_grid_of(c, g->A.frag->layout).size[1] : widest(g->k, (int)depth, DEPTH);
   int64_t slices = g->k / depth;

@@ -1,12 +1,13 @@
-/* core/passes/simt/matrix/coopmat.h - what the files of the cooperative matrix paths share; see simt/matrix/coopmat.c. */
+/* core/passes/simt/matrix/coopmat.h - what the files of the cooperative matrix paths share; see simt/matrix/coopmat.c.
+ */
 #ifndef CORE_PASSES_SIMT_MATRIX_COOPMAT_H
 #define CORE_PASSES_SIMT_MATRIX_COOPMAT_H
 #include "core/passes/simt/state.h"
 
 extern const simt_matrix_path simt_path_coopmat, simt_path_coopmat2;
 
-/* Matrices that hold a fragment: those of one subgroup, or (wide) of the whole block. A fragment of extent 1 along a dimension
- * has one matrix there, which repeats its values over all rows (columns). */
+/* Matrices that hold a fragment: those of one subgroup, or (wide) of the whole block. A fragment of extent 1 along a
+ * dimension has one matrix there, which repeats its values over all rows (columns). */
 typedef struct coop_grid {
   const simt_layout *l;
   bool wide;
@@ -24,12 +25,13 @@ int64_t coop_offset(const coop_grid *g, int d, int i);
 const ir_type *coop_acc_type(simt *c, tsr_dtype t);
 /* Does the device have accumulators of this type and the kernel's shape? */
 bool coop_has_accumulator(const simt *c, tsr_dtype t);
-/* Can matrices be loaded from (stored to) memory as it lies? minor: elements of one of their rows (columns, where those lie side by side). clipped: its
- * ends may fall inside, which takes tensor addressing. */
+/* Can matrices be loaded from (stored to) memory as it lies? minor: elements of one of their rows (columns, where those
+ * lie side by side). clipped: its ends may fall inside, which takes tensor addressing. */
 bool coop_reaches(const simt *c, const simt_mem *m, int64_t minor, bool clipped);
 /* minor of an accumulator. */
 int64_t coop_acc_minor(const simt *c, bool col);
-/* Memory to accumulator matrices and back; (row, column) of the matrix's first element are origin and constant offset. */
+/* Memory to accumulator matrices and back; (row, column) of the matrix's first element are origin and constant offset.
+ */
 typedef struct coop_place { ir_value *origin[2]; int64_t off[2]; } coop_place;
 ir_value *coop_load(simt *c, const ir_type *type, const simt_mem *m, const coop_place *at, bool col, bool clipped);
 void coop_store(simt *c, ir_value *v, const simt_mem *m, const coop_place *at, bool col, bool clipped);
@@ -40,7 +42,8 @@ tsr_status coop_from_regs(simt *c, const simt_frag *f, simt_frag *out);
 bool coop_keeps(const simt *c, const ir_value *v);
 bool coop_needs_registers(const simt *c); /* some op takes single elements of accumulators */
 tsr_status coop_map(simt *c, ir_op *op, bool *done);
-tsr_status coop_load_frag(simt *c, const ir_op *op, const simt_mem *m, const simt_layout *l, simt_frag *out, bool *done);
+tsr_status coop_load_frag(simt *c, const ir_op *op, const simt_mem *m, const simt_layout *l, simt_frag *out,
+                          bool *done);
 tsr_status coop_reduce(simt *c, ir_op *op, bool *done);
 
 #endif

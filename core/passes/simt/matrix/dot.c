@@ -1,15 +1,18 @@
-/* core/passes/simt/matrix/dot.c - matrix by vector where a subgroup is a SIMD register of a CPU: the lanes go along k, each with its
- * own partial sums of all rows, which are added at the end. Rows are read as they lie, and the vector once for all of them.
- * The sums are opaque values: one scalar per row of the tile. */
+/* core/passes/simt/matrix/dot.c - matrix by vector where a subgroup is a SIMD register of a CPU: the lanes go along k,
+ * each with its own partial sums of all rows, which are added at the end. Rows are read as they lie, and the vector
+ * once for all of them. The sums are opaque values: one scalar per row of the tile. */
 #include <string.h>
 
 #include "core/passes/simt/state.h"
 
 static const char *dot_fits(const simt *c, const simt_gemm *g) {
   if (!simt_is_simd(c) || g->n != 1) return "";
-  if (g->c != TSR_F32 || g->a != g->b || !dtype_is_float(g->a) || tsr_dtype_size(g->a) > 4) return "sums along the lanes are made for floats";
-  if (c->warps != 1 || !c->caps->subgroup_arithmetic) return "sums along the lanes want blocks of one subgroup, and its arithmetic";
-  if (g->A.transposed || g->k % (c->subgroup * (8 / (int)tsr_dtype_size(g->a)))) return "rows are not read along k in whole registers";
+  if (g->c != TSR_F32 || g->a != g->b || !dtype_is_float(g->a) || tsr_dtype_size(g->a) > 4)
+    return "sums along the lanes are made for floats";
+  if (c->warps != 1 || !c->caps->subgroup_arithmetic)
+    return "sums along the lanes want blocks of one subgroup, and its arithmetic";
+  if (g->A.transposed || g->k % (c->subgroup * (8 / (int)tsr_dtype_size(g->a))))
+    return "rows are not read along k in whole registers";
   return NULL;
 }
 
@@ -23,12 +26,18 @@ static void dot_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_l
 static bool dot_wants_mem(const simt *c, const simt_gemm *g, int operand) { return true; }
 
 static tsr_status opaque(simt *c, const simt_layout *l, simt_frag *out) {
-  *out = (simt_frag){.layout = l, .dtype = TSR_F32, .n = (int)l->dims[0], .opaque = true, .v = arena_array(&c->m->arena, ir_value *, (int)l->dims[0])};
+  *out = (simt_frag){.layout = l,
+                     .dtype = TSR_F32,
+                     .n = (int)l->dims[0],
+                     .opaque = true,
+                     .v = arena_array(&c->m->arena, ir_value *, (int)l->dims[0])};
   return out->v ? NULL : st_oom();
 }
 
 /* The whole value in lane 0, nothing in the others. */
-static ir_value *in_lane_0(simt *c, ir_value *v) { return sx_select(c, sx_compare(c, "eq", c->lane, sx_int(c, 0)), v, sx_num(c, TSR_F32, 0)); }
+static ir_value *in_lane_0(simt *c, ir_value *v) {
+  return sx_select(c, sx_compare(c, "eq", c->lane, sx_int(c, 0)), v, sx_num(c, TSR_F32, 0));
+}
 
 static tsr_status dot_fill(simt *c, const simt_layout *l, tsr_dtype t, ir_value *scalar, simt_frag *out) {
   TSR_TRY(opaque(c, l, out));
@@ -47,11 +56,16 @@ static tsr_status dot_from_regs(simt *c, const simt_frag *f, simt_frag *out) {
 }
 
 static tsr_status dot_to_regs(simt *c, const simt_frag *f, simt_frag *out) {
-  *out = (simt_frag){.layout = f->layout, .dtype = f->dtype, .n = f->layout->n_regs, .v = arena_array(&c->m->arena, ir_value *, f->layout->n_regs)};
+  *out = (simt_frag){.layout = f->layout,
+                     .dtype = f->dtype,
+                     .n = f->layout->n_regs,
+                     .v = arena_array(&c->m->arena, ir_value *, f->layout->n_regs)};
   if (!out->v) return st_oom();
   for (int i = 0; i < f->n; i++) {
     ir_value *sum = sx_op(c, TG_WARP_REDUCE, f->v[i] ? f->v[i]->type : NULL, 1, &f->v[i]);
-    if (!sum || !ir_set_attr(sum->def, "op", ir_attr_str(c->m, "sum")) || !ir_set_attr(sum->def, "width", ir_attr_int(c->m, c->subgroup))) return st_oom();
+    if (!sum || !ir_set_attr(sum->def, "op", ir_attr_str(c->m, "sum")) ||
+        !ir_set_attr(sum->def, "width", ir_attr_int(c->m, c->subgroup)))
+      return st_oom();
     ir_value **r = &out->v[i / c->subgroup];
     *r = i % c->subgroup ? sx_select(c, sx_compare(c, "eq", c->lane, sx_int(c, i % c->subgroup)), sum, *r) : sum;
   }
@@ -64,7 +78,8 @@ static void load_lane(simt *c, const simt_mem *m, int64_t row, int64_t k, int w,
   if (clipped && m->limit[0]) cond = sx_all(c, cond, sx_compare(c, "lt", sx_int(c, row), m->limit[0]));
   bool dense = simt_access_width(c, m, w) == w && (!clipped || !m->limit[1] || m->limit_mult[1] % w == 0);
   for (int e = 0; e < w; e += dense ? w : 1) {
-    ir_value *x = sx_addi(c, kk, e), *at = sx_addi(c, sx_add(c, m->base, sx_muli(c, x, m->strides[1])), row * m->strides[0]), *ok = cond;
+    ir_value *x = sx_addi(c, kk, e),
+             *at = sx_addi(c, sx_add(c, m->base, sx_muli(c, x, m->strides[1])), row * m->strides[0]), *ok = cond;
     if (clipped && m->limit[1]) ok = sx_all(c, ok, sx_compare(c, "lt", x, m->limit[1]));
     if (ok) at = sx_select(c, ok, at, simt_harmless(c, m));
     ir_value *v = sx_load(c, m, at, dense ? w : 1);

@@ -1,7 +1,7 @@
-/* core/passes/simt/matrix/gemm.c - gemm: choosing the matrix path, preparing operands, and the path that always fits: a SIMT
- * outer product on a register tile, from shared memory or straight from global memory.
- * The lavapipe schedule is this path without shared memory: one subgroup across n, a register tile of rows times columns
- * per lane, operands converted when loaded. */
+/* core/passes/simt/matrix/gemm.c - gemm: choosing the matrix path, preparing operands, and the path that always fits: a
+ * SIMT outer product on a register tile, from shared memory or straight from global memory. The lavapipe schedule is
+ * this path without shared memory: one subgroup across n, a register tile of rows times columns per lane, operands
+ * converted when loaded. */
 #include <string.h>
 
 #include "core/base/knob.h"
@@ -10,7 +10,8 @@
 simt_gemm simt_gemm_of(const ir_op *op) {
   if (op->def->code == T_MMA_SYNC) {
     const ir_type *a = op->operands[0]->type, *b = op->operands[1]->type, *c = op->operands[2]->type;
-    return (simt_gemm){.op = op, .m = c->dims[0], .n = c->dims[1], .k = a->dims[1], .a = a->dtype, .b = b->dtype, .c = c->dtype};
+    return (simt_gemm){
+        .op = op, .m = c->dims[0], .n = c->dims[1], .k = a->dims[1], .a = a->dtype, .b = b->dtype, .c = c->dtype};
   }
   const ir_type *acc = op->operands[0]->type, *a = op->operands[1]->type, *b = op->operands[2]->type;
   simt_gemm g = {.op = op, .m = acc->dims[0], .n = acc->dims[1], .a = a->dtype, .b = b->dtype, .c = acc->dtype};
@@ -21,7 +22,8 @@ simt_gemm simt_gemm_of(const ir_op *op) {
   return g;
 }
 
-/* ---- choice ----------------------------------------------------------------------------------------------------------- */
+/* ---- choice
+ * ----------------------------------------------------------------------------------------------------------- */
 
 typedef struct gemm_scan { simt *c; const simt_matrix_path *path; const char *why; int n; } gemm_scan;
 
@@ -41,7 +43,8 @@ const char *simt_wish(const ir_op *kernel) {
 }
 
 static bool allowed_by_knob(const char *wish, const char *name) {
-  if (!strcmp(wish, "auto") || !strcmp(wish, "direct") || !strcmp(wish, "pingpong")) return true; /* those two are of whole kernels */
+  if (!strcmp(wish, "auto") || !strcmp(wish, "direct") || !strcmp(wish, "pingpong"))
+    return true; /* those two are of whole kernels */
   if (!strcmp(wish, "subgroup") && !strcmp(name, "dot")) return true;
   if (!strcmp(wish, "scalar") || !strcmp(wish, "subgroup") || !strcmp(wish, "fma")) return !strcmp(name, "fma");
   if (!strcmp(wish, "coopmat2") && !strncmp(name, "coopmat", 7)) return true; /* NV's pieces serve both scopes */
@@ -53,7 +56,8 @@ tsr_status simt_choose_path(simt *c) {
   c->why = NULL;
   for (int i = 0; simt_paths[i]; i++) {
     if (simt_paths[i]->dialects && !(simt_paths[i]->dialects >> c->caps->dialect & 1)) continue;
-    gemm_scan s = {c, simt_paths[i], allowed_by_knob(wish, simt_paths[i]->name) ? NULL : "another path was asked for", 0};
+    gemm_scan s = {c, simt_paths[i], allowed_by_knob(wish, simt_paths[i]->name) ? NULL : "another path was asked for",
+                   0};
     TSR_TRY(ir_walk((ir_op *)c->tile, ask_path, &s));
     if (!s.n) return NULL;
     if (!c->why) c->why = c->refused;
@@ -68,7 +72,8 @@ tsr_status simt_choose_path(simt *c) {
   return NULL;
 }
 
-/* ---- operands ----------------------------------------------------------------------------------------------------------- */
+/* ---- operands
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static tsr_status operand_of(simt *c, const simt_gemm *g, const ir_value *v, int which, simt_operand *out) {
   const simt_val *s = simt_of(v);
@@ -90,7 +95,9 @@ static tsr_status check_mma_shape(const simt *c, const ir_op *op) {
     const tsr_matrix_shape *s = &c->caps->matrix[i];
     if (s->enabled && s->m == m && s->n == n && s->k == k && s->a == t) return NULL;
   }
-  return simt_unsupported(c, op, "`tessera devices` lists them; gemm chooses one by itself", "%s has no enabled %lldx%lldx%lld matrix instruction for %s", c->caps->arch, (long long)m, (long long)n, (long long)k, tsr_dtype_name(t));
+  return simt_unsupported(c, op, "`tessera devices` lists them; gemm chooses one by itself",
+                          "%s has no enabled %lldx%lldx%lld matrix instruction for %s", c->caps->arch, (long long)m,
+                          (long long)n, (long long)k, tsr_dtype_name(t));
 }
 
 static bool same_layout(const simt_frag *f, const simt_layout *l) { return f->layout == l; }
@@ -125,7 +132,8 @@ tsr_status simt_lower_gemm(simt *c, ir_op *op) {
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* ---- the fma path ----------------------------------------------------------------------------------------------------- */
+/* ---- the fma path
+ * ----------------------------------------------------------------------------------------------------- */
 
 static const char *fma_fits(const simt *c, const simt_gemm *g) { return NULL; }
 static bool fma_wants_mem(const simt *c, const simt_gemm *g, int operand) { return true; }
@@ -136,8 +144,9 @@ static int pow2_divisor(int n, int64_t most) {
   return s;
 }
 
-/* A subgroup of at most 8 lanes is a SIMD register of a CPU. Rows in lanes, columns in registers: a lane reads its row of A along
- * k in wide pieces, and the addresses of B are the same for all lanes, which such drivers load once and broadcast. */
+/* A subgroup of at most 8 lanes is a SIMD register of a CPU. Rows in lanes, columns in registers: a lane reads its row
+ * of A along k in wide pieces, and the addresses of B are the same for all lanes, which such drivers load once and
+ * broadcast. */
 static void cpu_layout(simt *c, int64_t m, int64_t n, simt_layout *l) {
   int64_t np = simt_pow2_ceil(n), mp = simt_pow2_ceil(m);
   l->rank = 2;
@@ -191,12 +200,14 @@ typedef struct fma_plan {
 } fma_plan;
 
 /* w neighbours along dimension `along` of operand memory, at base + off; outside elements are 0. */
-static void operand_load(simt *c, const simt_mem *m, ir_value *const *base, const int64_t *off, const int64_t *max, int along, int w, bool clipped, tsr_dtype t, ir_value **out) {
+static void operand_load(simt *c, const simt_mem *m, ir_value *const *base, const int64_t *off, const int64_t *max,
+                         int along, int w, bool clipped, tsr_dtype t, ir_value **out) {
   ir_value *cond = clipped ? m->inside : NULL, *at = m->base;
   int64_t k = 0;
   for (int d = 0; d < 2; d++) {
     if (clipped && m->limit[d]) cond = sx_all(c, cond, sx_compare(c, "lt", sx_addi(c, base[d], off[d]), m->limit[d]));
-    else if (max[d] + off[d] >= m->dims[d]) cond = sx_all(c, cond, sx_compare(c, "lt", base[d], sx_int(c, m->dims[d] - off[d])));
+    else if (max[d] + off[d] >= m->dims[d])
+      cond = sx_all(c, cond, sx_compare(c, "lt", base[d], sx_int(c, m->dims[d] - off[d])));
     at = sx_add(c, at, sx_muli(c, base[d], m->strides[d]));
     k += off[d] * m->strides[d];
   }
@@ -233,7 +244,9 @@ static void load_operand(simt *c, const fma_plan *p, bool is_a, ir_value *k, int
   base[other] = simt_thread_offset(c, p->l, dim);
   max[along_k] = INT32_MIN; /* k stays inside by construction */
   max[other] = simt_thread_max(p->l, dim);
-  int wk = p->broadcast && is_a ? operand_width(c, m, along_k, SIMT_COLUMNS_WORD / (int)tsr_dtype_size(m->dtype), p->clipped) : operand_width(c, m, along_k, p->step, p->clipped);
+  int wk = p->broadcast && is_a
+               ? operand_width(c, m, along_k, SIMT_COLUMNS_WORD / (int)tsr_dtype_size(m->dtype), p->clipped)
+               : operand_width(c, m, along_k, p->step, p->clipped);
   int wn = operand_width(c, m, other, is_a ? 1 : p->vec, p->clipped);
   for (int i = 0; i < n; i += wn)
     for (int kk = 0; kk < p->step; kk += wk) {
@@ -244,7 +257,9 @@ static void load_operand(simt *c, const fma_plan *p, bool is_a, ir_value *k, int
     }
 }
 
-static ir_value *op2(simt *c, int code, ir_value *a, ir_value *b) { return sx_op(c, code, NULL, 2, (ir_value *[]){a, b}); }
+static ir_value *op2(simt *c, int code, ir_value *a, ir_value *b) {
+  return sx_op(c, code, NULL, 2, (ir_value *[]){a, b});
+}
 
 static void accumulate(simt *c, ir_value *a, ir_value *b, ir_value **acc, ir_value **lost) {
   if (!lost) {
@@ -257,13 +272,14 @@ static void accumulate(simt *c, ir_value *a, ir_value *b, ir_value **acc, ir_val
   *acc = s;
 }
 
-/* One body: `step` k's, in the order that keeps few values alive: up to 8 k's of A, then row by row of B (all 8 at once where B is
- * read along k). */
+/* One body: `step` k's, in the order that keeps few values alive: up to 8 k's of A, then row by row of B (all 8 at once
+ * where B is read along k). */
 static tsr_status fma_body(simt *c, const fma_plan *p, ir_value *k, ir_value **acc, ir_value **lost) {
   fma_plan pa = *p, pb = *p;
   pa.step = p->step % 8 == 0 ? 8 : p->step;
   pb.step = p->g->B.transposed ? pa.step : 1;
-  ir_value **a = arena_array(&c->m->arena, ir_value *, p->rows * pa.step), **b = arena_array(&c->m->arena, ir_value *, p->cols * pb.step);
+  ir_value **a = arena_array(&c->m->arena, ir_value *, p->rows * pa.step),
+           **b = arena_array(&c->m->arena, ir_value *, p->cols * pb.step);
   if (!a || !b) return st_oom();
   for (int kk = 0; kk < p->step; kk++) {
     if (kk % pa.step == 0) load_operand(c, &pa, true, k, kk, a);
@@ -277,7 +293,8 @@ static tsr_status fma_body(simt *c, const fma_plan *p, ir_value *k, ir_value **a
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* The whole depth: unrolled bodies, or a loop over them that carries the sums. v has n sums, then n lost parts if kahan. */
+/* The whole depth: unrolled bodies, or a loop over them that carries the sums. v has n sums, then n lost parts if
+ * kahan. */
 static tsr_status fma_depth(simt *c, const fma_plan *p, ir_value **v, int n, bool kahan) {
   int64_t depth = p->g->k;
   if (p->step * 2 >= depth && depth % p->step == 0) {
@@ -301,8 +318,8 @@ static tsr_status fma_variant(simt *c, fma_plan *p, bool clipped, const simt_fra
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* Products of one body: longer ones take long to compile, in shorter ones the sums' way through memory weighs more (f32, 512 cubed, 16 sums: 8 deep
- * 2.23 ms, 16 deep 1.88). */
+/* Products of one body: longer ones take long to compile, in shorter ones the sums' way through memory weighs more
+ * (f32, 512 cubed, 16 sums: 8 deep 2.23 ms, 16 deep 1.88). */
 static int64_t columns_depth(int n_sums) {
   int64_t k = 256 / n_sums;
   return k < 4 ? 4 : k > 32 ? 32 : k;
@@ -310,8 +327,16 @@ static int64_t columns_depth(int n_sums) {
 
 tsr_status simt_fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt_frag *out) {
   const simt_layout *l = acc->layout;
-  fma_plan p = {.g = g, .l = l, .rows = l->reps[0] * l->inner[0] * l->vec[0], .cols = l->reps[1] * l->inner[1] * l->vec[1], .vec = l->vec[1], .broadcast = c->path == &simt_path_columns};
-  int64_t most = p.broadcast ? columns_depth(acc->n) : c->subgroup <= 8 ? 8 : 1024 / acc->n, held = (tsr_dtype_size(g->a) == 1 && dtype_is_float(g->a) ? 16 : 64) / (p.rows + p.cols);
+  fma_plan p = {.g = g,
+                .l = l,
+                .rows = l->reps[0] * l->inner[0] * l->vec[0],
+                .cols = l->reps[1] * l->inner[1] * l->vec[1],
+                .vec = l->vec[1],
+                .broadcast = c->path == &simt_path_columns};
+  int64_t most = p.broadcast        ? columns_depth(acc->n)
+                 : c->subgroup <= 8 ? 8
+                                    : 1024 / acc->n,
+          held = (tsr_dtype_size(g->a) == 1 && dtype_is_float(g->a) ? 16 : 64) / (p.rows + p.cols);
   /* Compilers keep the operands of a whole body in registers. */
   if (c->subgroup > 8 && most > held) most = held > 1 ? held : 1;
   p.step = 1;
@@ -339,4 +364,5 @@ tsr_status simt_fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt
   return c->b.failed ? st_oom() : NULL;
 }
 
-const simt_matrix_path simt_path_fma = {.name = "fma", .fits = fma_fits, .layout = fma_layout, .wants_mem = fma_wants_mem, .gemm = simt_fma_gemm};
+const simt_matrix_path simt_path_fma = {
+    .name = "fma", .fits = fma_fits, .layout = fma_layout, .wants_mem = fma_wants_mem, .gemm = simt_fma_gemm};

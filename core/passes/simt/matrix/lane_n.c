@@ -1,8 +1,8 @@
-/* core/passes/simt/matrix/lane_n.c - gemm for drivers whose subgroup is a SIMD register of a CPU (llvmpipe), where a schedule asks for
- * it: neighbouring columns in neighbouring lanes. A step along k then is a vector load of b for each register of columns
- * (simt/simd.c) and a broadcast of a's element for each row, where `fma` has rows in lanes and gathers a. The outer product
- * itself is fma's (simt/matrix/gemm.c). Indices are of 64 bits: a 32-bit sum may wrap, so the driver's compiler would widen every
- * address by itself instead of adding a constant within the load. */
+/* core/passes/simt/matrix/lane_n.c - gemm for drivers whose subgroup is a SIMD register of a CPU (llvmpipe), where a
+ * schedule asks for it: neighbouring columns in neighbouring lanes. A step along k then is a vector load of b for each
+ * register of columns (simt/simd.c) and a broadcast of a's element for each row, where `fma` has rows in lanes and
+ * gathers a. The outer product itself is fma's (simt/matrix/gemm.c). Indices are of 64 bits: a 32-bit sum may wrap, so
+ * the driver's compiler would widen every address by itself instead of adding a constant within the load. */
 #include <string.h>
 
 #include "core/passes/simt/state.h"
@@ -11,14 +11,17 @@ static const char *columns_fits(const simt *c, const simt_gemm *g) {
   int64_t size = (int64_t)tsr_dtype_size(g->b);
   if (!simt_is_simd(c) || strcmp(simt_wish(c->tile), simt_path_columns.name)) return "";
   if (g->B.transposed) return "columns of b don't lie side by side";
-  if (size > SIMT_COLUMNS_WORD || g->n % (c->subgroup * (SIMT_COLUMNS_WORD / size))) return "rows of b are no whole registers";
+  if (size > SIMT_COLUMNS_WORD || g->n % (c->subgroup * (SIMT_COLUMNS_WORD / size)))
+    return "rows of b are no whole registers";
   return NULL;
 }
 
 /* Subgroups along m down to 8 rows of registers, then along n. */
 static void columns_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_layout *l) {
   enum { ROWS = 8, REGISTERS = 2 };
-  int64_t rows = simt_pow2_ceil(m), registers = simt_ceil_div(simt_pow2_ceil(n), (int64_t)c->subgroup * (SIMT_COLUMNS_WORD / (int64_t)tsr_dtype_size(g->b)));
+  int64_t rows = simt_pow2_ceil(m),
+          registers = simt_ceil_div(simt_pow2_ceil(n),
+                                    (int64_t)c->subgroup * (SIMT_COLUMNS_WORD / (int64_t)tsr_dtype_size(g->b)));
   l->rank = 2;
   l->vec[0] = l->inner[0] = l->inner[1] = l->lanes[0] = l->warps[0] = l->warps[1] = 1;
   l->lanes[1] = c->subgroup;
@@ -32,4 +35,9 @@ static void columns_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, si
 
 static bool columns_wants_mem(const simt *c, const simt_gemm *g, int operand) { return true; }
 
-const simt_matrix_path simt_path_columns = {.name = "columns", .dialects = 1u << DIALECT_SPIRV, .fits = columns_fits, .layout = columns_layout, .wants_mem = columns_wants_mem, .gemm = simt_fma_gemm};
+const simt_matrix_path simt_path_columns = {.name = "columns",
+                                            .dialects = 1u << DIALECT_SPIRV,
+                                            .fits = columns_fits,
+                                            .layout = columns_layout,
+                                            .wants_mem = columns_wants_mem,
+                                            .gemm = simt_fma_gemm};

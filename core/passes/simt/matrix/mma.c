@@ -1,8 +1,9 @@
 /* core/passes/simt/matrix/mma.c - the mma.sync path (sm_80 and later): a matrix path of simt/simt.h.
- * Fragment layouts: PTX ISA, "Matrix Fragments for mma.m16n8k8/k16/k32". With per = elements in a 32-bit register, g = lane / 4 and
- * c = lane % 4: register r of a holds row g + 8 (r % 2), k = per c + 4 per (r / 2) ...; register r of b column g, k = per c + 4 per r ...;
- * the accumulator rows g, g + 8 and columns 2c, 2c + 1. Operands whose 16-byte rows lie in shared memory come by ldmatrix (transposed
- * for 16-bit operands stored the other way), all others element by element. */
+ * Fragment layouts: PTX ISA, "Matrix Fragments for mma.m16n8k8/k16/k32". With per = elements in a 32-bit register, g =
+ * lane / 4 and c = lane % 4: register r of a holds row g + 8 (r % 2), k = per c + 4 per (r / 2) ...; register r of b
+ * column g, k = per c + 4 per r ...; the accumulator rows g, g + 8 and columns 2c, 2c + 1. Operands whose 16-byte rows
+ * lie in shared memory come by ldmatrix (transposed for 16-bit operands stored the other way), all others element by
+ * element. */
 #include <string.h>
 
 #include "core/passes/simt/matrix/operands.h"
@@ -14,7 +15,8 @@ enum { BLOCK_M = 16, BLOCK_N = 8 };
 static bool find(const simt *c, const simt_gemm *g, simt_instruction *out) {
   for (int i = 0; i < c->caps->n_matrix; i++) {
     const tsr_matrix_shape *s = &c->caps->matrix[i];
-    bool mixed = (s->a == TSR_F8E4M3 || s->a == TSR_F8E5M2) && (g->a == TSR_F8E4M3 || g->a == TSR_F8E5M2) && (g->b == TSR_F8E4M3 || g->b == TSR_F8E5M2);
+    bool mixed = (s->a == TSR_F8E4M3 || s->a == TSR_F8E5M2) && (g->a == TSR_F8E4M3 || g->a == TSR_F8E5M2) &&
+                 (g->b == TSR_F8E4M3 || g->b == TSR_F8E5M2);
     if (!s->enabled || s->scope != SCOPE_SUBGROUP || s->m != BLOCK_M || s->n != BLOCK_N || s->c != g->c) continue;
     if (!mixed && (s->a != g->a || s->b != g->b)) continue;
     *out = (simt_instruction){g->a, g->b, g->c, s->m, s->n, s->k};
@@ -46,32 +48,42 @@ static void mma_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_l
   l->warps[1] = wn;
 }
 
-/* A fragment that is already laid out as a's registers: the accumulator of an earlier mma of 16-bit type, whole in each warp's rows. */
+/* A fragment that is already laid out as a's registers: the accumulator of an earlier mma of 16-bit type, whole in each
+ * warp's rows. */
 static bool is_register_operand(const simt_gemm *g, const simt_frag *f) {
   const simt_layout *l = f->layout;
-  return l && !f->opaque && !f->splat && tsr_dtype_size(f->dtype) == 2 && l->rank == 2 && l->vec[0] == 1 && l->lanes[0] == 8 && l->vec[1] == 2 && l->lanes[1] == 4 &&
-         l->warps[1] == 1 && l->inner[0] % 2 == 0 && l->dims[1] == g->k && l->dims[0] == g->m && !g->A.transposed;
+  return l && !f->opaque && !f->splat && tsr_dtype_size(f->dtype) == 2 && l->rank == 2 && l->vec[0] == 1 &&
+         l->lanes[0] == 8 && l->vec[1] == 2 && l->lanes[1] == 4 && l->warps[1] == 1 && l->inner[0] % 2 == 0 &&
+         l->dims[1] == g->k && l->dims[0] == g->m && !g->A.transposed;
 }
 
-static bool mma_wants_mem(const simt *c, const simt_gemm *g, int operand) { return operand || !g->A.frag || !is_register_operand(g, g->A.frag); }
+static bool mma_wants_mem(const simt *c, const simt_gemm *g, int operand) {
+  return operand || !g->A.frag || !is_register_operand(g, g->A.frag);
+}
 
-/* ---- operands -------------------------------------------------------------------------------------------------------- */
+/* ---- operands
+ * -------------------------------------------------------------------------------------------------------- */
 
 static bool rows_of_16_bytes(const simt_mem *m) {
   int64_t size = (int64_t)tsr_dtype_size(m->dtype);
-  return m->shared && m->strides[1] == 1 && (m->strides[0] * size) % 16 == 0 && (m->mult * size) % 16 == 0 && !m->limit[0] && !m->limit[1] && !m->inside;
+  return m->shared && m->strides[1] == 1 && (m->strides[0] * size) % 16 == 0 && (m->mult * size) % 16 == 0 &&
+         !m->limit[0] && !m->limit[1] && !m->inside;
 }
 
 static ir_value *ldmatrix(simt *c, const simt_mem *m, ir_value *row, ir_value *col, int count, bool transpose) {
   ir_value *at = sx_add(c, m->base, sx_add(c, sx_muli(c, row, m->strides[0]), col));
   ir_type t = {.kind = IR_T_VECTOR, .dtype = TSR_I32, .rank = 1, .dims = {count}};
   ir_value *v = sx_op(c, TG_LDMATRIX, ir_type_get(c->m, &t), 2, (ir_value *[]){m->ptr, at});
-  if (!v || !ir_set_attr(v->def, "count", ir_attr_int(c->m, count)) || (transpose && !ir_set_attr(v->def, "transpose", ir_attr_bool(c->m, true)))) c->b.failed = true;
+  if (!v || !ir_set_attr(v->def, "count", ir_attr_int(c->m, count)) ||
+      (transpose && !ir_set_attr(v->def, "transpose", ir_attr_bool(c->m, true))))
+    c->b.failed = true;
   return v;
 }
 
 static ir_value *packed(simt *c, ir_value *v) {
-  ir_value *r = v && v->type->kind == IR_T_SCALAR && v->type->dtype == TSR_I32 ? v : sx_op(c, TG_BITCAST, ir_type_scalar(c->m, TSR_I32), 1, (ir_value *[]){v});
+  ir_value *r = v && v->type->kind == IR_T_SCALAR && v->type->dtype == TSR_I32
+                    ? v
+                    : sx_op(c, TG_BITCAST, ir_type_scalar(c->m, TSR_I32), 1, (ir_value *[]){v});
   return r;
 }
 
@@ -80,38 +92,46 @@ static void load_a(simt *c, const simt_gemm *g, const simt_instruction *in, ir_v
   int size = (int)tsr_dtype_size(in->a), per = 4 / size, n = BLOCK_M * in->k * size / 128;
   bool along = !g->A.transposed, quick = rows_of_16_bytes(&g->A.mem) && (along || size == 2) && n == 4;
   if (quick) {
-    ir_value *low = sx_rem(c, c->lane, sx_int(c, 8)), *mid = sx_rem(c, sx_div(c, c->lane, sx_int(c, 8)), sx_int(c, 2)), *high = sx_div(c, c->lane, sx_int(c, 16));
+    ir_value *low = sx_rem(c, c->lane, sx_int(c, 8)), *mid = sx_rem(c, sx_div(c, c->lane, sx_int(c, 8)), sx_int(c, 2)),
+             *high = sx_div(c, c->lane, sx_int(c, 16));
     ir_value *m0 = sx_add(c, mn, sx_muli(c, mid, 8)), *k0 = sx_add(c, k, sx_muli(c, high, 16 / size));
-    ir_value *v = along ? ldmatrix(c, &g->A.mem, sx_add(c, m0, low), k0, 4, false) : ldmatrix(c, &g->A.mem, sx_add(c, k0, low), m0, 4, true);
+    ir_value *v = along ? ldmatrix(c, &g->A.mem, sx_add(c, m0, low), k0, 4, false)
+                        : ldmatrix(c, &g->A.mem, sx_add(c, k0, low), m0, 4, true);
     for (int r = 0; r < 4; r++) out[r] = sx_extract(c, v, r);
     return;
   }
   ir_value *group = sx_div(c, c->lane, sx_int(c, 4)), *column = sx_muli(c, sx_rem(c, c->lane, sx_int(c, 4)), per);
   for (int r = 0; r < n; r++)
-    out[r] = packed(c, simt_operand_along_k(c, &g->A, true, sx_add(c, mn, sx_addi(c, group, 8 * (r % 2))), sx_add(c, k, sx_addi(c, column, r / 2 * 4 * per)), per));
+    out[r] = packed(c, simt_operand_along_k(c, &g->A, true, sx_add(c, mn, sx_addi(c, group, 8 * (r % 2))),
+                                            sx_add(c, k, sx_addi(c, column, r / 2 * 4 * per)), per));
 }
 
 /* Registers of b's blocks at columns mn[0] and, if pair, mn[1]: out[block * registers + r]. */
-static void load_b(simt *c, const simt_gemm *g, const simt_instruction *in, ir_value *const *mn, bool pair, ir_value *k, ir_value **out) {
+static void load_b(simt *c, const simt_gemm *g, const simt_instruction *in, ir_value *const *mn, bool pair, ir_value *k,
+                   ir_value **out) {
   int size = (int)tsr_dtype_size(in->b), per = 4 / size, n = BLOCK_N * in->k * size / 128;
   bool along = g->B.transposed, quick = rows_of_16_bytes(&g->B.mem) && (along || size == 2) && n == 2;
   if (quick) {
-    ir_value *low = sx_rem(c, c->lane, sx_int(c, 8)), *mid = sx_rem(c, sx_div(c, c->lane, sx_int(c, 8)), sx_int(c, 2)), *high = sx_div(c, c->lane, sx_int(c, 16));
+    ir_value *low = sx_rem(c, c->lane, sx_int(c, 8)), *mid = sx_rem(c, sx_div(c, c->lane, sx_int(c, 8)), sx_int(c, 2)),
+             *high = sx_div(c, c->lane, sx_int(c, 16));
     int64_t apart, x, y;
     ir_value *n0 = mn[0], *k0 = sx_add(c, k, sx_muli(c, mid, 16 / size));
     if (pair) {
       ir_value *gap = sx_sub(c, mn[1], mn[0]);
       apart = sx_const(gap, &x) ? x : sx_const(mn[0], &x) && sx_const(mn[1], &y) ? y - x : -1;
-      n0 = apart >= 0 ? sx_add(c, n0, sx_muli(c, high, apart)) : sx_select(c, sx_compare(c, "eq", high, sx_int(c, 0)), mn[0], mn[1]);
+      n0 = apart >= 0 ? sx_add(c, n0, sx_muli(c, high, apart))
+                      : sx_select(c, sx_compare(c, "eq", high, sx_int(c, 0)), mn[0], mn[1]);
     }
-    ir_value *v = along ? ldmatrix(c, &g->B.mem, sx_add(c, n0, low), k0, pair ? 4 : 2, false) : ldmatrix(c, &g->B.mem, sx_add(c, k0, low), n0, pair ? 4 : 2, true);
+    ir_value *v = along ? ldmatrix(c, &g->B.mem, sx_add(c, n0, low), k0, pair ? 4 : 2, false)
+                        : ldmatrix(c, &g->B.mem, sx_add(c, k0, low), n0, pair ? 4 : 2, true);
     for (int r = 0; r < (pair ? 4 : 2); r++) out[r] = sx_extract(c, v, r);
     return;
   }
   ir_value *group = sx_div(c, c->lane, sx_int(c, 4)), *column = sx_muli(c, sx_rem(c, c->lane, sx_int(c, 4)), per);
   for (int b = 0; b < (pair ? 2 : 1); b++)
     for (int r = 0; r < n; r++)
-      out[b * n + r] = packed(c, simt_operand_along_k(c, &g->B, false, sx_add(c, mn[b], group), sx_add(c, k, sx_addi(c, column, r * 4 * per)), per));
+      out[b * n + r] = packed(c, simt_operand_along_k(c, &g->B, false, sx_add(c, mn[b], group),
+                                                      sx_add(c, k, sx_addi(c, column, r * 4 * per)), per));
 }
 
 /* a's registers out of an earlier accumulator: columns 16 kk .. are its blocks 2 kk and 2 kk + 1. */
@@ -124,15 +144,19 @@ static void frag_a(simt *c, const simt_frag *f, int block, int kk, ir_value **ou
   }
 }
 
-/* ---- the product ----------------------------------------------------------------------------------------------------- */
+/* ---- the product
+ * ----------------------------------------------------------------------------------------------------- */
 
-static ir_value *mma(simt *c, const simt_instruction *in, ir_value *const *a, int na, ir_value *const *b, int nb, ir_value *acc) {
+static ir_value *mma(simt *c, const simt_instruction *in, ir_value *const *a, int na, ir_value *const *b, int nb,
+                     ir_value *acc) {
   ir_value *va = sx_vector(c, na, a), *vb = nb == 1 ? NULL : sx_vector(c, nb, b);
   if (!vb) vb = sx_vector(c, 1, b);
   ir_value *v = sx_op(c, TG_MMA, acc ? acc->type : NULL, 3, (ir_value *[]){va, vb, acc});
-  if (!v || !ir_set_attr(v->def, "m", ir_attr_int(c->m, in->m)) || !ir_set_attr(v->def, "n", ir_attr_int(c->m, in->n)) ||
-      !ir_set_attr(v->def, "k", ir_attr_int(c->m, in->k)) || !ir_set_attr(v->def, "a", ir_attr_str(c->m, tsr_dtype_name(in->a))) ||
-      !ir_set_attr(v->def, "b", ir_attr_str(c->m, tsr_dtype_name(in->b))) || !ir_set_attr(v->def, "c", ir_attr_str(c->m, tsr_dtype_name(in->c))))
+  if (!v || !ir_set_attr(v->def, "m", ir_attr_int(c->m, in->m)) ||
+      !ir_set_attr(v->def, "n", ir_attr_int(c->m, in->n)) || !ir_set_attr(v->def, "k", ir_attr_int(c->m, in->k)) ||
+      !ir_set_attr(v->def, "a", ir_attr_str(c->m, tsr_dtype_name(in->a))) ||
+      !ir_set_attr(v->def, "b", ir_attr_str(c->m, tsr_dtype_name(in->b))) ||
+      !ir_set_attr(v->def, "c", ir_attr_str(c->m, tsr_dtype_name(in->c))))
     c->b.failed = true;
   return v;
 }
@@ -158,7 +182,8 @@ static void step(simt *c, const product *p, ir_value *k, int number) {
     load_b(c, p->g, p->in, mn, pair, k, p->b + j * p->nb);
   }
   for (int j = 0; j < p->ni; j++)
-    for (int i = 0; i < p->mi; i++) p->d[i * p->ni + j] = mma(c, p->in, p->a + i * p->na, p->na, p->b + j * p->nb, p->nb, p->d[i * p->ni + j]);
+    for (int i = 0; i < p->mi; i++)
+      p->d[i * p->ni + j] = mma(c, p->in, p->a + i * p->na, p->na, p->b + j * p->nb, p->nb, p->d[i * p->ni + j]);
 }
 
 /* Depths from .. to. rolled: a loop, which keeps the compiler from loading the operands of all steps at once. */
@@ -206,9 +231,12 @@ static tsr_status mma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
   ir_value **a = arena_array(&c->m->arena, ir_value *, mi * 4), **b = arena_array(&c->m->arena, ir_value *, ni * 4 + 4);
   if (!v || !d || !a || !b) return st_oom();
   memcpy(v, acc->v, sizeof *v * (size_t)acc->n);
-  bool by_element = !rows_of_16_bytes(&g->B.mem) || !rows_of_16_bytes(&g->A.mem) || (tsr_dtype_size(in.b) != 2 && (!g->B.transposed || g->A.transposed));
-  bool converted = c->caps->f8_by_f16 && tsr_dtype_size(in.a) == 1 && in.c == TSR_F32; /* by the compiler: it takes registers */
-  bool promoted = !converted && in.c == TSR_F32 && simt_promotes(c->caps, in.a), rolled = (by_element || converted) && !from_regs;
+  bool by_element = !rows_of_16_bytes(&g->B.mem) || !rows_of_16_bytes(&g->A.mem) ||
+                    (tsr_dtype_size(in.b) != 2 && (!g->B.transposed || g->A.transposed));
+  bool converted =
+      c->caps->f8_by_f16 && tsr_dtype_size(in.a) == 1 && in.c == TSR_F32; /* by the compiler: it takes registers */
+  bool promoted = !converted && in.c == TSR_F32 && simt_promotes(c->caps, in.a),
+       rolled = (by_element || converted) && !from_regs;
   product p = {g, &in, l, mi, ni, na, nb, from_regs, a, b, d};
   int64_t each = promoted ? SIMT_F8_PROMOTE : g->k;
   for (int64_t k = 0; k < g->k; k += each) {
@@ -220,4 +248,9 @@ static tsr_status mma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
   return c->b.failed ? st_oom() : NULL;
 }
 
-const simt_matrix_path simt_path_mma = {.name = "mma", .dialects = 1u << DIALECT_CUDA | 1u << DIALECT_HOST, .fits = mma_fits, .layout = mma_layout, .wants_mem = mma_wants_mem, .gemm = mma_gemm};
+const simt_matrix_path simt_path_mma = {.name = "mma",
+                                        .dialects = 1u << DIALECT_CUDA | 1u << DIALECT_HOST,
+                                        .fits = mma_fits,
+                                        .layout = mma_layout,
+                                        .wants_mem = mma_wants_mem,
+                                        .gemm = mma_gemm};

@@ -1,6 +1,7 @@
-/* core/passes/simt/whole/epilogue.h - sm_90a: a tile of results from the accumulators of wgmma through shared memory by TMA, for results of
- * 8, 16 and 32 bits. In shared memory it is columns of 128 bytes (swizzled), each with the block's rows. Where the whole tile would leave too
- * little room for the ring of stages it goes out in passes of some columns, by turns through two buffers if there are that many. */
+/* core/passes/simt/whole/epilogue.h - sm_90a: a tile of results from the accumulators of wgmma through shared memory by
+ * TMA, for results of 8, 16 and 32 bits. In shared memory it is columns of 128 bytes (swizzled), each with the block's
+ * rows. Where the whole tile would leave too little room for the ring of stages it goes out in passes of some columns,
+ * by turns through two buffers if there are that many. */
 #ifndef CORE_PASSES_SIMT_WHOLE_EPILOGUE_H
 #define CORE_PASSES_SIMT_WHOLE_EPILOGUE_H
 #include "core/passes/simt/whole/match.h"
@@ -14,7 +15,8 @@ typedef struct simt_tile_store {
   ir_value *acc, *group, *thread, *warp, *lane; /* thread and warp: within the warpgroup `group` */
 } simt_tile_store;
 
-/* Whether the kernel's one result suits; then the n-th way to cut it into passes, the fewest first. False when there are no more. */
+/* Whether the kernel's one result suits; then the n-th way to cut it into passes, the fewest first. False when there
+ * are no more. */
 bool simt_tile_store_plan(const simt_matmul *mm, int n, simt_tile_store *out);
 /* The tile in shared memory at byte `at`, a multiple of 1024, and the map of the result. */
 void simt_tile_store_begin(const simt_place *p, simt_tile_store *s, int64_t at);

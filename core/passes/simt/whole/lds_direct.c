@@ -1,18 +1,18 @@
 /* core/passes/simt/whole/lds_direct.c - the CDNA matmul without a detour through registers.
  *
- * Operand tiles go from global memory straight to LDS. Such a load puts lane i of a wave at a common base + i * 4 bytes (16 on gfx950),
- * so the tile in LDS has neither padding nor a choice of place; what would be a swizzle of the store is one of the address that
- * each lane loads from: 16-byte chunk c of a line holds what belongs at c ^ f(line). The chunks that a wave reads for one
- * MFMA operand then fall into different banks.
- *   An operand that runs along k: a line is one row of bk elements; a lane reads 16 bytes, k-elements for two MFMAs (gfx950: one).
- *   Which k meets which doesn't matter as long as both operands agree. gfx942: fp8 is made FNUZ between LDS and the instruction.
- *   An operand that runs along m or n: a line is one k; a lane reads four neighbours from each of its eight k's and turns them.
- * Both give a lane four neighbouring columns of the result where the wave has 64 of them: row 16 e + c of the tile is column 4 c + e.
+ * Operand tiles go from global memory straight to LDS. Such a load puts lane i of a wave at a common base + i * 4 bytes
+ * (16 on gfx950), so the tile in LDS has neither padding nor a choice of place; what would be a swizzle of the store is
+ * one of the address that each lane loads from: 16-byte chunk c of a line holds what belongs at c ^ f(line). The chunks
+ * that a wave reads for one MFMA operand then fall into different banks. An operand that runs along k: a line is one
+ * row of bk elements; a lane reads 16 bytes, k-elements for two MFMAs (gfx950: one). Which k meets which doesn't matter
+ * as long as both operands agree. gfx942: fp8 is made FNUZ between LDS and the instruction. An operand that runs along
+ * m or n: a line is one k; a lane reads four neighbours from each of its eight k's and turns them. Both give a lane
+ * four neighbouring columns of the result where the wave has 64 of them: row 16 e + c of the tile is column 4 c + e.
  *
- * Ping-pong (eight waves, two on each SIMD): while the waves of one half run MFMAs at raised priority, those of the other read
- * their next operands from LDS, and at each barrier they change places. The second half is one barrier behind. In units of
- * such intervals, with p of them for the reads (and as many for the products) of a tile:
- *   first half:  2 p t issues the loads of tile t + 1, ... waits for them at the end of 2 p t + 2 p - 1 (its last products)
+ * Ping-pong (eight waves, two on each SIMD): while the waves of one half run MFMAs at raised priority, those of the
+ * other read their next operands from LDS, and at each barrier they change places. The second half is one barrier
+ * behind. In units of such intervals, with p of them for the reads (and as many for the products) of a tile: first
+ * half:  2 p t issues the loads of tile t + 1, ... waits for them at the end of 2 p t + 2 p - 1 (its last products)
  *   second half: the same intervals, but there these are its last products of tile t - 1 and its last reads of tile t
  * so loads are in flight for a whole tile, and their buffer was last read in interval 2 p t - 1. */
 #include "core/passes/simt/whole/lds_direct.h"
@@ -26,7 +26,12 @@
 #include "core/passes/simt/whole/match.h"
 
 #define NAME(s) "tessera.target." s
-enum { WAVE = 64, CHUNK = 16, SPAN = 64, MAX_REGISTERS = 216 }; /* bytes that a lane reads at once; that four lanes read along k */
+enum {
+  WAVE = 64,
+  CHUNK = 16,
+  SPAN = 64,
+  MAX_REGISTERS = 216
+}; /* bytes that a lane reads at once; that four lanes read along k */
 
 typedef struct dl_side {
   const simt_side *s;
@@ -44,7 +49,8 @@ typedef struct dl_plan {
   int size, words;    /* bytes of an element; 32-bit words of an operand per lane and instruction */
   int waves, across;  /* waves of a block, and how many of them along n */
   int granule;        /* bytes of one lane's load */
-  int stages, chunks; /* buffers; chunks that a lane holds of each operand's 16 rows: one, or two for the instructions that are that deep */
+  int stages, chunks; /* buffers; chunks that a lane holds of each operand's 16 rows: one, or two for the instructions
+                         that are that deep */
   int spans;          /* parts of a step, of so many chunks */
   bool pingpong, fnuz;
   int64_t total_k, stage_bytes;
@@ -64,7 +70,8 @@ typedef struct dl {
 static int64_t stage_of(const dl_side *s) { return s->line * s->lines; }
 
 static const char *plan_side(const dl_plan *p, const simt_side *s, bool is_a, int64_t waves, dl_side *out) {
-  int64_t strides[TSR_MAX_RANK], mn = is_a ? p->mm.bm : p->mm.bn, threads = (int64_t)p->waves * WAVE, each = threads * p->granule;
+  int64_t strides[TSR_MAX_RANK], mn = is_a ? p->mm.bm : p->mm.bn, threads = (int64_t)p->waves * WAVE,
+                                 each = threads * p->granule;
   *out = (dl_side){.s = s, .across = is_a == s->transposed, .wave = mn / waves};
   out->quad = out->across || (!is_a && out->wave % 64 == 0);
   out->blocks = (int)(out->wave / 16);
@@ -72,9 +79,11 @@ static const char *plan_side(const dl_plan *p, const simt_side *s, bool is_a, in
   out->lines = out->across ? p->mm.bk : mn;
   if (out->across && p->size != 2) return "8 and 32-bit operands must run along k";
   if (out->wave % (out->quad ? 64 : 16)) return "a wave's part is not a multiple of the instruction's shape";
-  if (each % out->line || stage_of(out) % each || out->line % SPAN) return "the tile is not a whole number of direct loads of the block";
+  if (each % out->line || stage_of(out) % each || out->line % SPAN)
+    return "the tile is not a whole number of direct loads of the block";
   ir_type_strides(s->view, strides);
-  if (s->view->offset * p->size % p->granule || s->view->dims[s->col] % (p->granule / p->size)) return "rows are not a multiple of one lane's load";
+  if (s->view->offset * p->size % p->granule || s->view->dims[s->col] % (p->granule / p->size))
+    return "rows are not a multiple of one lane's load";
   for (int d = 0; d < s->view->rank; d++)
     if (d != s->col && strides[d] * p->size % p->granule) return "rows are not a multiple of one lane's load";
   return NULL;
@@ -96,7 +105,8 @@ static const char *plan(const simt_matmul *mm, const tsr_caps *caps, bool pingpo
   const char *why;
   simt_gemm g = {.m = mm->bm, .n = mm->bn, .k = mm->bk, .a = mm->a.dtype, .b = mm->b.dtype, .c = mm->c};
   *p = (dl_plan){.mm = *mm, .size = (int)tsr_dtype_size(mm->a.dtype), .pingpong = pingpong};
-  if (mm->a.dtype == TSR_F64 || !simt_amd_instruction(caps, &g, &p->in)) return "no matrix instruction for these element types";
+  if (mm->a.dtype == TSR_F64 || !simt_amd_instruction(caps, &g, &p->in))
+    return "no matrix instruction for these element types";
   p->fnuz = simt_is_fnuz(caps, mm->a.dtype);
   if (reach_is_wide(mm->kernel)) return "an operand needs 64-bit indices";
   p->granule = !strcmp(caps->arch, "gfx950") ? 16 : 4;
@@ -107,7 +117,8 @@ static const char *plan(const simt_matmul *mm, const tsr_caps *caps, bool pingpo
   p->waves = pingpong ? 8 : warps ? (int)warps : mm->bm * mm->bn >= 128 * 256 ? 8 : 4;
   p->total_k = mm->a.view->dims[mm->a.transposed ? mm->a.row : mm->a.col];
   if (mm->bk * p->size % SPAN || !p->words) return "a step must be a multiple of 64 bytes along k";
-  if (p->total_k % mm->bk || mm->k % mm->bk || p->total_k != mm->b.view->dims[mm->b.transposed ? mm->b.col : mm->b.row]) return "the depth is not a multiple of the tile's";
+  if (p->total_k % mm->bk || mm->k % mm->bk || p->total_k != mm->b.view->dims[mm->b.transposed ? mm->b.col : mm->b.row])
+    return "the depth is not a multiple of the tile's";
   int down, across;
   simt_split_warps(p->waves, mm->bm, mm->bn, mm->a.transposed ? 64 : 16, mm->b.transposed ? 16 : 64, &down, &across);
   p->across = across;
@@ -137,7 +148,8 @@ static ir_value *row_of_line(tgb *t, const dl_side *s, ir_value *line) {
   return tg_add(t, tg_sub(t, line, in), tg_add(t, tg_muli(t, tg_remi(t, in, 16), 4), tg_divi(t, in, 16)));
 }
 
-/* Element index of (row, k) in the operand's memory; rows beyond the last are read as the last, their products are dropped. */
+/* Element index of (row, k) in the operand's memory; rows beyond the last are read as the last, their products are
+ * dropped. */
 static ir_value *element(dl *g, const dl_side *s, ir_value *mn, ir_value *k, int64_t together) {
   tgb *t = &g->t;
   const ir_type *v = s->s->view;
@@ -166,9 +178,13 @@ static void load_side(dl *g, const dl_side *s, ir_value *stage) {
   ir_value *line = tg_add(t, tg_muli(t, tg_counter(i), each / s->line), tg_divi(t, mine, s->line));
   ir_value *chunk = tg_xor(t, tg_divi(t, in_line, CHUNK), swizzle(t, s, line));
   ir_value *along = tg_divi(t, tg_add(t, tg_muli(t, chunk, CHUNK), tg_remi(t, in_line, CHUNK)), p->size);
-  ir_value *from = s->across ? element(g, s, along, line, p->granule / p->size) : element(g, s, row_of_line(t, s, line), along, 1);
-  ir_value *base = tg_add(t, tg_muli(t, stage, stage_of(s) / 4), tg_addi(t, tg_muli(t, g->wave, per_wave / 4), s->at / 4));
-  ir_op *load = tg_op(t, NAME("lds_load"), NULL, TG_V(g->words, tg_add(t, base, tg_muli(t, tg_counter(i), each / 4)), g->args[s->s->arg->index], from));
+  ir_value *from =
+      s->across ? element(g, s, along, line, p->granule / p->size) : element(g, s, row_of_line(t, s, line), along, 1);
+  ir_value *base =
+      tg_add(t, tg_muli(t, stage, stage_of(s) / 4), tg_addi(t, tg_muli(t, g->wave, per_wave / 4), s->at / 4));
+  ir_op *load =
+      tg_op(t, NAME("lds_load"), NULL,
+            TG_V(g->words, tg_add(t, base, tg_muli(t, tg_counter(i), each / 4)), g->args[s->s->arg->index], from));
   tg_int(t, load, "bytes", p->granule);
   tg_close(t, i);
 }
@@ -186,7 +202,9 @@ static void issue(dl *g, ir_value *step) {
 
 static int loads_per_step(const dl_plan *p) { return (int)(p->stage_bytes / ((int64_t)p->waves * WAVE * p->granule)); }
 
-static void wait_loads(dl *g, int pending) { tg_int(&g->t, tg_op(&g->t, NAME("waitcnt"), NULL, 0, NULL), "vmcnt", pending); }
+static void wait_loads(dl *g, int pending) {
+  tg_int(&g->t, tg_op(&g->t, NAME("waitcnt"), NULL, 0, NULL), "vmcnt", pending);
+}
 static void wait_reads(dl *g) { tg_int(&g->t, tg_op(&g->t, NAME("waitcnt"), NULL, 0, NULL), "lgkmcnt", 0); }
 
 /* The barrier alone: what it has to wait for, the caller says. Nothing is scheduled across. */
@@ -211,11 +229,14 @@ static void read_along(dl *g, const dl_side *s, ir_value *fragment, ir_value *st
   tgb *t = &g->t;
   ir_op *b = tg_unrolled(t, s->blocks, "block");
   ir_value *line = tg_add(t, tg_add(t, wave_origin(g, s), tg_muli(t, tg_counter(b), 16)), g->column);
-  ir_value *origin = tg_addi(t, tg_add(t, tg_muli(t, line, s->line / 4), tg_muli(t, stage, stage_of(s) / 4)), s->at / 4);
+  ir_value *origin =
+      tg_addi(t, tg_add(t, tg_muli(t, line, s->line / 4), tg_muli(t, stage, stage_of(s) / 4)), s->at / 4);
   for (int c = 0; c < g->p.chunks; c++) {
-    ir_value *chunk = tg_xor(t, tg_addi(t, g->quarter, (int64_t)(span * g->p.chunks + c) * (SPAN / CHUNK)), swizzle(t, s, g->column));
+    ir_value *chunk =
+        tg_xor(t, tg_addi(t, g->quarter, (int64_t)(span * g->p.chunks + c) * (SPAN / CHUNK)), swizzle(t, s, g->column));
     ir_value *v = tg_load(t, g->words, tg_add(t, origin, tg_muli(t, chunk, CHUNK / 4)), 4), *word[4];
-    for (int i = 0; i < 4 && g->p.fnuz; i++) word[i] = simt_fnuz_word(t, tg_extract(t, v, i), s == &g->p.a ? g->p.in.a : g->p.in.b);
+    for (int i = 0; i < 4 && g->p.fnuz; i++)
+      word[i] = simt_fnuz_word(t, tg_extract(t, v, i), s == &g->p.a ? g->p.in.a : g->p.in.b);
     if (g->p.fnuz) v = tg_vector(t, 4, word);
     tg_set(t, v, fragment, tg_addi(t, tg_muli(t, tg_counter(b), 4 * g->p.chunks), 4 * c));
   }
@@ -230,10 +251,12 @@ static void read_across(dl *g, const dl_side *s, ir_value *fragment, ir_value *s
   ir_value *line0 = tg_addi(t, tg_muli(t, g->quarter, K), (int64_t)span * 4 * K), *flip = swizzle(t, s, line0);
   ir_value *column = tg_add(t, tg_add(t, wave_origin(g, s), tg_muli(t, tg_counter(b), 64)), tg_muli(t, g->column, 4));
   ir_value *at = tg_add(t, tg_xor(t, column, tg_muli(t, flip, K)), tg_muli(t, stage, stage_of(s) / 2));
-  for (int i = 0; i < K; i++) row[i] = tg_load(t, elements, tg_add(t, at, tg_muli(t, tg_addi(t, line0, i), s->line / 2)), 4);
+  for (int i = 0; i < K; i++)
+    row[i] = tg_load(t, elements, tg_add(t, at, tg_muli(t, tg_addi(t, line0, i), s->line / 2)), 4);
   for (int e = 0; e < 4; e++) {
     for (int i = 0; i < K; i++) part[i] = tg_extract(t, row[i], e);
-    tg_set(t, tg_bitcast(t, tg_vector(t, K, part), tg_vector_type(t, TSR_I32, 4)), fragment, tg_addi(t, tg_muli(t, tg_counter(b), 16), e * 4));
+    tg_set(t, tg_bitcast(t, tg_vector(t, K, part), tg_vector_type(t, TSR_I32, 4)), fragment,
+           tg_addi(t, tg_muli(t, tg_counter(b), 16), e * 4));
   }
   tg_close(t, b);
 }
@@ -246,7 +269,8 @@ static void read_span(dl *g, ir_value *stage, int span) {
 static ir_value *operand(dl *g, ir_value *fragment, ir_value *block, int first, tsr_dtype d) {
   tgb *t = &g->t;
   int per_lane = g->p.words * 4 / g->p.size;
-  ir_value *at = tg_addi(t, tg_muli(t, block, 4 * g->p.chunks), first), *v = g->p.words == 1 ? tg_get(t, fragment, at) : tg_get_vector(t, fragment, at, g->p.words);
+  ir_value *at = tg_addi(t, tg_muli(t, block, 4 * g->p.chunks), first),
+           *v = g->p.words == 1 ? tg_get(t, fragment, at) : tg_get_vector(t, fragment, at, g->p.words);
   return tg_bitcast(t, v, per_lane == 1 ? tg_scalar_type(t, d) : tg_vector_type(t, d, per_lane));
 }
 
@@ -255,8 +279,10 @@ static void multiply(dl *g) {
   const dl_plan *p = &g->p;
   for (int first = 0; first < 4 * p->chunks; first += p->words) {
     ir_op *i = tg_unrolled(t, p->a.blocks, "i"), *j = tg_unrolled(t, p->b.blocks, "j");
-    ir_value *at = tg_muli(t, tg_add(t, tg_muli(t, tg_counter(i), p->b.blocks), tg_counter(j)), 4), *sum = tg_get_vector(t, g->acc, at, 4);
-    ir_value *a = operand(g, g->fragment_a, tg_counter(i), first, p->in.a), *b = operand(g, g->fragment_b, tg_counter(j), first, p->in.b);
+    ir_value *at = tg_muli(t, tg_add(t, tg_muli(t, tg_counter(i), p->b.blocks), tg_counter(j)), 4),
+             *sum = tg_get_vector(t, g->acc, at, 4);
+    ir_value *a = operand(g, g->fragment_a, tg_counter(i), first, p->in.a),
+             *b = operand(g, g->fragment_b, tg_counter(j), first, p->in.b);
     ir_value *r = tg_value(t, NAME("mfma"), sum ? sum->type : NULL, TG_V(a, b, sum));
     if (r) simt_amd_describe(t->m, r->def, &p->in, &t->b.failed);
     tg_set(t, r, g->acc, at);
@@ -308,10 +334,14 @@ static void one_group(dl *g) {
   tg_close(t, loop);
 }
 
-static void set_priority(dl *g, int level) { tg_int(&g->t, tg_op(&g->t, NAME("setprio"), NULL, 0, NULL), "level", level); }
+static void set_priority(dl *g, int level) {
+  tg_int(&g->t, tg_op(&g->t, NAME("setprio"), NULL, 0, NULL), "level", level);
+}
 
 /* Code for the waves of one half only. */
-static ir_op *half(dl *g, int which) { return when(g, tg_compare(&g->t, which ? "ge" : "lt", g->wave, tg_index(&g->t, g->p.waves / 2))); }
+static ir_op *half(dl *g, int which) {
+  return when(g, tg_compare(&g->t, which ? "ge" : "lt", g->wave, tg_index(&g->t, g->p.waves / 2)));
+}
 
 static void issue_if(dl *g, int which, ir_value *step) {
   ir_op *mine = half(g, which), *more = when(g, exists(g, step));
@@ -366,7 +396,9 @@ static void two_groups(dl *g) {
 /* Row or column of the tile for index x (0 to 15) of a wave's block. */
 static ir_value *coordinate(dl *g, const dl_side *s, ir_value *block, ir_value *x) {
   tgb *t = &g->t;
-  ir_value *in = s->quad ? tg_add(t, tg_muli(t, tg_divi(t, block, 4), 64), tg_add(t, tg_muli(t, x, 4), tg_remi(t, block, 4))) : tg_add(t, tg_muli(t, block, 16), x);
+  ir_value *in =
+      s->quad ? tg_add(t, tg_muli(t, tg_divi(t, block, 4), 64), tg_add(t, tg_muli(t, x, 4), tg_remi(t, block, 4)))
+              : tg_add(t, tg_muli(t, block, 16), x);
   return tg_add(t, wave_origin(g, s), in);
 }
 
@@ -375,7 +407,8 @@ static void epilogue(dl *g) {
   tgb *t = &g->t;
   const dl_plan *p = &g->p;
   int together = p->b.quad ? 4 : 1;
-  ir_op *i = tg_unrolled(t, p->a.blocks, "i"), *j = tg_unrolled(t, p->b.blocks / together, "j"), *r = tg_unrolled(t, 4, "r");
+  ir_op *i = tg_unrolled(t, p->a.blocks, "i"), *j = tg_unrolled(t, p->b.blocks / together, "j"),
+        *r = tg_unrolled(t, 4, "r");
   ir_value *row = coordinate(g, &p->a, tg_counter(i), tg_add(t, tg_muli(t, g->quarter, 4), tg_counter(r))), *x[4];
   ir_value *column = coordinate(g, &p->b, tg_muli(t, tg_counter(j), together), g->column);
   ir_value *block = tg_add(t, tg_muli(t, tg_counter(i), p->b.blocks), tg_muli(t, tg_counter(j), together));
@@ -389,7 +422,9 @@ static void epilogue(dl *g) {
   tg_close(t, i);
 }
 
-static ir_value *id(dl *g, const char *name, const char *shown) { return tg_named(tg_value(&g->t, name, ir_type_index(g->t.m), 0, NULL), shown); }
+static ir_value *id(dl *g, const char *name, const char *shown) {
+  return tg_named(tg_value(&g->t, name, ir_type_index(g->t.m), 0, NULL), shown);
+}
 
 static void body(dl *g, const tsr_caps *caps) {
   tgb *t = &g->t;
@@ -410,7 +445,8 @@ static void body(dl *g, const tsr_caps *caps) {
   g->fragment_a = tg_local(t, TSR_I32, p->a.blocks * 4 * p->chunks, "a");
   g->fragment_b = tg_local(t, TSR_I32, p->b.blocks * 4 * p->chunks, "b");
   ir_value *depth = tg_index(t, p->mm.k);
-  if (p->mm.first_k) depth = tg_min(t, tg_sub(t, tg_index(t, p->total_k), simt_place_index(&g->place, p->mm.first_k)), depth);
+  if (p->mm.first_k)
+    depth = tg_min(t, tg_sub(t, tg_index(t, p->total_k), simt_place_index(&g->place, p->mm.first_k)), depth);
   g->steps = tg_named(tg_divi(t, depth, p->mm.bk), "steps");
   ir_op *zero = tg_unrolled(t, n_acc, "i");
   tg_set(t, tg_number(t, p->mm.c, 0), g->acc, tg_counter(zero));
@@ -425,7 +461,8 @@ static bool set_attrs(dl *g, ir_op *k, const tsr_caps *caps) {
   const dl_plan *p = &g->p;
   tgb *t = &g->t;
   char path[128];
-  snprintf(path, sizeof path, "%s mfma %dx%dx%d, %d waves, %d stages, %d-byte loads", p->pingpong ? "pingpong" : "direct", p->in.m, p->in.n, p->in.k, p->waves, p->stages, p->granule);
+  snprintf(path, sizeof path, "%s mfma %dx%dx%d, %d waves, %d stages, %d-byte loads",
+           p->pingpong ? "pingpong" : "direct", p->in.m, p->in.n, p->in.k, p->waves, p->stages, p->granule);
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
     if (ir_get_attr(p->mm.kernel, kept[i])) tg_text(t, k, kept[i], ir_get_str(p->mm.kernel, kept[i], ""));
   tg_int(t, k, "outputs", ir_get_int(p->mm.kernel, "outputs", 1));
@@ -435,10 +472,12 @@ static bool set_attrs(dl *g, ir_op *k, const tsr_caps *caps) {
   tg_int(t, k, "subgroup", WAVE);
   tg_int(t, k, "shared_bytes", p->stages * p->stage_bytes);
   tg_int(t, k, "waves_per_simd", 2); /* else accumulators wander between the two register files (LLVM 19) */
-  return ir_set_attr(k, "grid", ir_attr_ints(t->m, p->mm.grid, 3)) && ir_set_attr(k, "block", ir_attr_ints(t->m, (int64_t[]){(int64_t)p->waves * WAVE, 1, 1}, 3));
+  return ir_set_attr(k, "grid", ir_attr_ints(t->m, p->mm.grid, 3)) &&
+         ir_set_attr(k, "block", ir_attr_ints(t->m, (int64_t[]){(int64_t)p->waves * WAVE, 1, 1}, 3));
 }
 
-tsr_status simt_direct_kernel(const ir_op *kernel, const tsr_caps *caps, bool pingpong, ir_module *m, bool *done, const char **why) {
+tsr_status simt_direct_kernel(const ir_op *kernel, const tsr_caps *caps, bool pingpong, ir_module *m, bool *done,
+                              const char **why) {
   simt_matmul mm;
   dl g = {.t = {m, {0}}};
   *done = false;
@@ -457,7 +496,8 @@ tsr_status simt_direct_kernel(const ir_op *kernel, const tsr_caps *caps, bool pi
   if (!k) return st_oom();
   for (int i = 0; i < n_args; i++) {
     const ir_value *a = kernel->regions[0]->args[i];
-    g.args[i] = ir_block_arg(m, k->regions[0], tg_pointer_type(&g.t, a->type->dtype, "global"), a->name ? arena_str(&m->arena, a->name) : NULL);
+    g.args[i] = ir_block_arg(m, k->regions[0], tg_pointer_type(&g.t, a->type->dtype, "global"),
+                             a->name ? arena_str(&m->arena, a->name) : NULL);
   }
   g.p.a.s = &g.p.mm.a;
   g.p.b.s = &g.p.mm.b;

@@ -20,7 +20,8 @@ static bool match_part(const ir_op *loop, int64_t *depth, int64_t *k) {
   const ir_value *from = loop->operands[0], *to = loop->operands[1];
   if (!to->def || to->def->def->code != SC_MIN || !known(to->def->operands[1], k)) return false;
   const ir_value *end = to->def->operands[0];
-  return end->def && end->def->def->code == SC_ADD && end->def->operands[0] == from && known(end->def->operands[1], depth);
+  return end->def && end->def->def->code == SC_ADD && end->def->operands[0] == from &&
+         known(end->def->operands[1], depth);
 }
 
 /* The argument under a chain of views that keep the origin. */
@@ -71,27 +72,38 @@ static const char *check_epilogue(const simt_matmul *mm, const ir_op *op, simt_m
   for (; op; op = op->next) {
     if (op->def->code < SC_N) continue;
     switch (op->def->code) {
-    case T_BLOCK_ID: case T_CONST: case T_VIEW: case T_WINDOW: case T_SPLAT: case T_FILL: case T_RETURN: case T_YIELD: break;
-    case T_MAP:
-      for (const ir_op *x = op->regions[0]->first; x; x = x->next)
-        if (x->def->code >= SC_N && x->def->code != T_INDEX && x->def->code != T_CONST && x->def->code != T_YIELD) return "the epilogue's map is not elementwise";
-      break;
-    case T_LOAD: {
-      const ir_op *w;
-      ir_value *arg;
-      const ir_type *view;
-      int kept[2];
-      if (!match_window(op->operands[0], &w, &arg, &view, kept)) return "the epilogue reads something else than windows";
-      break;
+      case T_BLOCK_ID:
+      case T_CONST:
+      case T_VIEW:
+      case T_WINDOW:
+      case T_SPLAT:
+      case T_FILL:
+      case T_RETURN:
+      case T_YIELD: break;
+      case T_MAP:
+        for (const ir_op *x = op->regions[0]->first; x; x = x->next)
+          if (x->def->code >= SC_N && x->def->code != T_INDEX && x->def->code != T_CONST && x->def->code != T_YIELD)
+            return "the epilogue's map is not elementwise";
+        break;
+      case T_LOAD: {
+        const ir_op *w;
+        ir_value *arg;
+        const ir_type *view;
+        int kept[2];
+        if (!match_window(op->operands[0], &w, &arg, &view, kept))
+          return "the epilogue reads something else than windows";
+        break;
     }
     case T_STORE: {
       const ir_op *w;
       ir_value *arg;
       const ir_type *view;
       int kept[2];
-      if (!match_window(op->operands[1], &w, &arg, &view, kept)) return "the epilogue stores to something else than windows";
+      if (!match_window(op->operands[1], &w, &arg, &view, kept))
+        return "the epilogue stores to something else than windows";
       const ir_type *f = op->operands[0]->type;
-      if (f->dims[0] != mm->bm || f->dims[1] != mm->bn || kept[1] != view->rank - 1) return "the epilogue stores another shape";
+      if (f->dims[0] != mm->bm || f->dims[1] != mm->bn || kept[1] != view->rank - 1)
+        return "the epilogue stores another shape";
       if (out->n_stores == 4) return "too many results";
       out->stores[out->n_stores++] = op;
       break;
@@ -134,18 +146,22 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
     if (c == T_GEMM) {
       if (gemm) return false;
       gemm = op;
-    } else if (c >= SC_N && c != T_COPY && c != T_WAIT && c != T_BARRIER && c != T_WINDOW && c != T_VIEW && c != T_YIELD && c != T_CONST) {
+    } else if (c >= SC_N && c != T_COPY && c != T_WAIT && c != T_BARRIER && c != T_WINDOW && c != T_VIEW &&
+               c != T_YIELD && c != T_CONST) {
       return false;
     }
   }
-  if (!gemm || gemm->operands[0] != loop->regions[0]->args[1] || loop->regions[0]->last->operands[0] != gemm->results[0]) return false;
+  if (!gemm || gemm->operands[0] != loop->regions[0]->args[1] ||
+      loop->regions[0]->last->operands[0] != gemm->results[0])
+    return false;
   const ir_value *init = loop->operands[3];
   if (!init->def || !is_op(init->def, T_FILL) || ir_get_float(init->def, "value", 1) != 0) return false;
   if (!strcmp(ir_get_str(gemm, "policy", "fast"), "kahan_sum")) {
     *why = "compensated sums need the scalar path";
     return false;
   }
-  if (!match_side(loop, gemm->operands[1], &mm.a, &copied_a) || !match_side(loop, gemm->operands[2], &mm.b, &copied_b)) {
+  if (!match_side(loop, gemm->operands[1], &mm.a, &copied_a) ||
+      !match_side(loop, gemm->operands[2], &mm.b, &copied_b)) {
     *why = "operands are not plain windows with unit stride";
     return false;
   }
@@ -167,7 +183,8 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
   if (gemm->operands[1]->type->dims[!mm.a.transposed] != step) return false;
   ir_get_ints(kernel, "grid", mm.grid, 3);
   /* k beyond the operands' own extent reads zeros; both must agree on it for a full sum. */
-  int64_t ka = mm.a.view->dims[mm.a.transposed ? mm.a.row : mm.a.col], kb = mm.b.view->dims[mm.b.transposed ? mm.b.col : mm.b.row];
+  int64_t ka = mm.a.view->dims[mm.a.transposed ? mm.a.row : mm.a.col],
+          kb = mm.b.view->dims[mm.b.transposed ? mm.b.col : mm.b.row];
   if (mm.tiles) mm.k = to = ka;
   if (whole ? ka < to && kb < to : ka != to || kb != to) return false; /* the last part may run beyond, into zeros */
   *out = mm;
@@ -179,7 +196,10 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
 
 ir_value *simt_place_index(const simt_place *p, const ir_value *v) {
   int64_t c;
-  if (!v->def) return v == p->mm->loop->regions[0]->args[0] ? p->k : p->mm->tiles && v == p->mm->tiles->regions[0]->args[0] ? p->tile : NULL;
+  if (!v->def)
+    return v == p->mm->loop->regions[0]->args[0]                    ? p->k
+           : p->mm->tiles && v == p->mm->tiles->regions[0]->args[0] ? p->tile
+                                                                    : NULL;
   if (known(v, &c)) return tg_index(p->t, c);
   if (is_op(v->def, T_BLOCK_ID)) return p->block[ir_get_int(v->def, "axis", 0) % 3];
   if (v->def->def->code >= SC_N) return NULL;
@@ -200,10 +220,14 @@ ir_value *simt_place_index(const simt_place *p, const ir_value *v) {
   strcpy(name, "tessera.target");
   strncat(name, last, sizeof name - strlen(name) - 1);
   if (v->def->def->code == SC_COMPARE) return tg_compare(p->t, ir_get_str(v->def, "predicate", "eq"), x[0], x[1]);
-  return tg_value(p->t, name, v->type->kind == IR_T_INDEX ? ir_type_index(p->t->m) : tg_scalar_type(p->t, v->type->dtype), v->def->n_operands, x);
+  return tg_value(p->t, name,
+                  v->type->kind == IR_T_INDEX ? ir_type_index(p->t->m) : tg_scalar_type(p->t, v->type->dtype),
+                  v->def->n_operands, x);
 }
 
-ir_value *simt_place_offset(const simt_place *p, const ir_op *window, int d) { return simt_place_index(p, window->operands[1 + d]); }
+ir_value *simt_place_offset(const simt_place *p, const ir_op *window, int d) {
+  return simt_place_index(p, window->operands[1 + d]);
+}
 
 /* ---- epilogue -------------------------------------------------------------------------------------------------- */
 
@@ -240,7 +264,10 @@ static ir_value *address(const simt_place *p, const ir_op *window, ir_value *row
     bool is_row = d == kept[0], is_col = d == kept[1];
     if (is_row) at = tg_add(p->t, at, row);
     if (is_col) at = tg_add(p->t, at, col);
-    int64_t tile = is_row ? p->mm->bm : is_col ? p->mm->bn : 1, last = view->dims[d] - (is_col && view->dims[d] >= w ? w : 1);
+    int64_t tile = is_row   ? p->mm->bm
+                   : is_col ? p->mm->bn
+                            : 1,
+            last = view->dims[d] - (is_col && view->dims[d] >= w ? w : 1);
     if (clamp && (is_row || is_col) && view->dims[d] % tile) at = tg_min(p->t, at, tg_index(p->t, last < 0 ? 0 : last));
     sum = tg_add(p->t, sum, tg_muli(p->t, at, strides[d]));
   }
@@ -274,7 +301,9 @@ static void evaluate_load(const evaluation *e, const ir_op *load, ir_value **out
   if (one || !vector_ok(p, window, e->w)) {
     for (int i = 0; i < e->w; i++) {
       if (one && i) out[i] = out[0];
-      else out[i] = tg_cast(p->t, tg_load(p->t, arg, address(p, window, row, one ? col : tg_addi(p->t, col, i), 1, true), 1), f->dtype);
+      else
+        out[i] = tg_cast(
+            p->t, tg_load(p->t, arg, address(p, window, row, one ? col : tg_addi(p->t, col, i), 1, true), 1), f->dtype);
     }
     return;
   }
@@ -283,7 +312,8 @@ static void evaluate_load(const evaluation *e, const ir_op *load, ir_value **out
 }
 
 /* A scalar of a map's region for element i; region arguments come from args. */
-static ir_value *region_value(const evaluation *e, const ir_op *map, const ir_value *v, int i, ir_value *const *args, ir_value **memo) {
+static ir_value *region_value(const evaluation *e, const ir_op *map, const ir_value *v, int i, ir_value *const *args,
+                              ir_value **memo) {
   const simt_place *p = e->p;
   tgb *t = p->t;
   if (!v->def) return v->owner && v->owner->parent == map ? args[v->index] : NULL;
@@ -291,7 +321,8 @@ static ir_value *region_value(const evaluation *e, const ir_op *map, const ir_va
   if (op->parent != map->regions[0]) { /* an outer scalar */
     int64_t c;
     if (known(v, &c) || v->type->kind == IR_T_INDEX) return simt_place_index(p, v);
-    if (is_op(op, T_CONST)) return tg_number(t, v->type->dtype, ir_get_float(op, "value", (double)ir_get_int(op, "value", 0)));
+    if (is_op(op, T_CONST))
+      return tg_number(t, v->type->dtype, ir_get_float(op, "value", (double)ir_get_int(op, "value", 0)));
   }
   if (memo[op->scratch]) return memo[op->scratch];
   ir_value *r = NULL, *x[3] = {NULL, NULL, NULL};
@@ -307,7 +338,8 @@ static ir_value *region_value(const evaluation *e, const ir_op *map, const ir_va
     char name[64] = "tessera.target";
     strncat(name, strrchr(op->def->name, '.'), sizeof name - strlen(name) - 1);
     for (int k = 0; k < op->n_operands && k < 3; k++) x[k] = region_value(e, map, op->operands[k], i, args, memo);
-    r = tg_value(t, name, v->type->kind == IR_T_INDEX ? ir_type_index(t->m) : tg_scalar_type(t, v->type->dtype), op->n_operands, x);
+    r = tg_value(t, name, v->type->kind == IR_T_INDEX ? ir_type_index(t->m) : tg_scalar_type(t, v->type->dtype),
+                 op->n_operands, x);
     if (r && op->def->code == SC_COMPARE) tg_text(t, r->def, "predicate", ir_get_str(op, "predicate", "eq"));
   }
   memo[op->scratch] = r;
@@ -346,7 +378,9 @@ static void evaluate(const evaluation *e, const ir_value *v, ir_value **out) {
   case T_FILL: x = tg_number(t, v->type->dtype, ir_get_float(op, "value", 0)); break;
   case T_SPLAT: {
     const ir_op *s = op->operands[0]->def;
-    x = s && is_op(s, T_CONST) ? tg_number(t, v->type->dtype, ir_get_float(s, "value", (double)ir_get_int(s, "value", 0))) : NULL;
+    x = s && is_op(s, T_CONST)
+            ? tg_number(t, v->type->dtype, ir_get_float(s, "value", (double)ir_get_int(s, "value", 0)))
+            : NULL;
     break;
   }
   default: break;
@@ -355,16 +389,21 @@ static void evaluate(const evaluation *e, const ir_value *v, ir_value **out) {
   for (int i = 0; i < e->w; i++) out[i] = x;
 }
 
-static const ir_type *store_view(const simt_matmul *mm, int s) { return mm->stores[s]->operands[1]->def->operands[0]->type; }
+static const ir_type *store_view(const simt_matmul *mm, int s) {
+  return mm->stores[s]->operands[1]->def->operands[0]->type;
+}
 
-void simt_epilogue(const simt_place *p, int s, ir_value *row, ir_value *col, int w, ir_value *const *acc, ir_value **out) {
+void simt_epilogue(const simt_place *p, int s, ir_value *row, ir_value *col, int w, ir_value *const *acc,
+                   ir_value **out) {
   evaluation e = {p, row, col, w, acc};
   tsr_dtype to = store_view(p->mm, s)->dtype;
   evaluate(&e, p->mm->stores[s]->operands[0], out);
   for (int i = 0; i < w; i++) out[i] = tg_cast(p->t, out[i], to);
 }
 
-ir_value *simt_store_target(const simt_place *p, int s) { return arg_value(p, argument_of(p->mm->stores[s]->operands[1]->def->operands[0])); }
+ir_value *simt_store_target(const simt_place *p, int s) {
+  return arg_value(p, argument_of(p->mm->stores[s]->operands[1]->def->operands[0]));
+}
 
 ir_value *simt_store_address(const simt_place *p, int s, ir_value *row, ir_value *col, ir_value **inside) {
   const ir_op *window = p->mm->stores[s]->operands[1]->def;
@@ -373,10 +412,14 @@ ir_value *simt_store_address(const simt_place *p, int s, ir_value *row, ir_value
   ir_value *ok[2] = {NULL, NULL};
   kept_dims(window, kept);
   if (view->dims[kept[0]] % p->mm->bm)
-    ok[0] = tg_compare(p->t, "lt", tg_add(p->t, simt_place_offset(p, window, kept[0]), row), tg_index(p->t, view->dims[kept[0]]));
+    ok[0] = tg_compare(p->t, "lt", tg_add(p->t, simt_place_offset(p, window, kept[0]), row),
+                       tg_index(p->t, view->dims[kept[0]]));
   if (view->dims[kept[1]] % p->mm->bn)
-    ok[1] = tg_compare(p->t, "lt", tg_add(p->t, simt_place_offset(p, window, kept[1]), col), tg_index(p->t, view->dims[kept[1]]));
-  *inside = ok[0] && ok[1] ? tg_value(p->t, "tessera.target.and", ok[0]->type, TG_V(ok[0], ok[1])) : ok[0] ? ok[0] : ok[1];
+    ok[1] = tg_compare(p->t, "lt", tg_add(p->t, simt_place_offset(p, window, kept[1]), col),
+                       tg_index(p->t, view->dims[kept[1]]));
+  *inside = ok[0] && ok[1] ? tg_value(p->t, "tessera.target.and", ok[0]->type, TG_V(ok[0], ok[1]))
+            : ok[0]        ? ok[0]
+                           : ok[1];
   return address(p, window, row, col, 1, false);
 }
 

@@ -1,6 +1,7 @@
-/* core/passes/simt/whole/match.h - recognises the canonical matmul kernel in Tile IR (fill; a loop of copies, wait and gemm, or of a gemm
- * on windows; elementwise epilogue; stores) for lowerings that replace the whole kernel with one of their own, and gives them
- * the parts that don't depend on how: index expressions of a tile, and the epilogue of a few neighbouring elements. */
+/* core/passes/simt/whole/match.h - recognises the canonical matmul kernel in Tile IR (fill; a loop of copies, wait and
+ * gemm, or of a gemm on windows; elementwise epilogue; stores) for lowerings that replace the whole kernel with one of
+ * their own, and gives them the parts that don't depend on how: index expressions of a tile, and the epilogue of a few
+ * neighbouring elements. */
 #ifndef CORE_PASSES_SIMT_WHOLE_MATCH_H
 #define CORE_PASSES_SIMT_WHOLE_MATCH_H
 #include "core/device/caps.h"
@@ -19,7 +20,8 @@ typedef struct simt_side {
 
 typedef struct simt_matmul {
   const ir_op *kernel, *loop, *gemm;
-  const ir_op *tiles; /* the loop around all this over the tiles that a block has a share of (stream_k); NULL = one tile a block */
+  const ir_op *tiles; /* the loop around all this over the tiles that a block has a share of (stream_k); NULL = one tile
+                         a block */
   simt_side a, b;
   int64_t m, n, k;    /* the problem; k is what the loop covers */
   ir_value *last_k;   /* where it ends, in a loop over tiles; NULL = after k */
@@ -48,9 +50,11 @@ ir_value *simt_place_index(const simt_place *p, const ir_value *v);
 /* Offset along dimension d of a window's view. */
 ir_value *simt_place_offset(const simt_place *p, const ir_op *window, int d);
 
-/* The epilogue's value for `w` (1, 2, 4, 8) neighbours (row, col .. col + w - 1) of the tile; what is stored by store s, converted to the
- * memory's type. acc holds the accumulator's elements. Reads are clamped into their views, so any position is safe. */
-void simt_epilogue(const simt_place *p, int s, ir_value *row, ir_value *col, int w, ir_value *const *acc, ir_value **out);
+/* The epilogue's value for `w` (1, 2, 4, 8) neighbours (row, col .. col + w - 1) of the tile; what is stored by store
+ * s, converted to the memory's type. acc holds the accumulator's elements. Reads are clamped into their views, so any
+ * position is safe. */
+void simt_epilogue(const simt_place *p, int s, ir_value *row, ir_value *col, int w, ir_value *const *acc,
+                   ir_value **out);
 /* Address (element index into the store's argument) of (row, col), and whether it lies inside (NULL = always). */
 ir_value *simt_store_address(const simt_place *p, int s, ir_value *row, ir_value *col, ir_value **inside);
 ir_value *simt_store_target(const simt_place *p, int s);

@@ -1,9 +1,10 @@
 /* core/passes/simt/whole/ring.c - sm_90a: a block program whose loop streams tiles into gemms (attention), by wgmma.
- * One warpgroup is the producer: one of its threads fills a ring of stages by TMA (128-byte swizzle), the tiles that are copied before the
- * loop once. The others own 64 rows each and are lowered as ever (simt/simt.h) with the accumulator map of m64nN for a layout: gemms become
- * wgmma on the swizzled tiles, or with A from registers where that is an accumulator of 16-bit type (P of attention), which has
- * the very map of the A operand. Reductions stay within four lanes, so the consumers share nothing but the tiles. Two mbarriers per stage, `full`
- * and `empty`, waited on by parity. Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout". */
+ * One warpgroup is the producer: one of its threads fills a ring of stages by TMA (128-byte swizzle), the tiles that
+ * are copied before the loop once. The others own 64 rows each and are lowered as ever (simt/simt.h) with the
+ * accumulator map of m64nN for a layout: gemms become wgmma on the swizzled tiles, or with A from registers where that
+ * is an accumulator of 16-bit type (P of attention), which has the very map of the A operand. Reductions stay within
+ * four lanes, so the consumers share nothing but the tiles. Two mbarriers per stage, `full` and `empty`, waited on by
+ * parity. Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout". */
 #include <string.h>
 
 #include "core/passes/simt/whole/ring.h"
@@ -18,7 +19,8 @@ static int registers_of(const struct simt_ring *r, bool is_consumer) {
   return of[r->consumers][is_consumer];
 }
 
-/* ---- what fits ---------------------------------------------------------------------------------------------------- */
+/* ---- what fits ----------------------------------------------------------------------------------------------------
+ */
 
 ring_tile *simt_ring_tile(struct simt_ring *r, const ir_value *v) {
   for (int i = 0; i < r->n; i++)
@@ -31,27 +33,41 @@ static bool add_copy(struct simt_ring *r, const ir_op *op, bool streamed) {
   const ir_type *t = op->operands[1]->type;
   const ir_op *w = op->operands[0]->def;
   int64_t sizes[TSR_MAX_RANK];
-  if (r->n == RING_MAX_TILES || !simt_ring_is(op->operands[1]->def, T_ALLOC) || !simt_ring_is(w, T_WINDOW) || simt_ring_tile(r, op->operands[1])) return false;
+  if (r->n == RING_MAX_TILES || !simt_ring_is(op->operands[1]->def, T_ALLOC) || !simt_ring_is(w, T_WINDOW) ||
+      simt_ring_tile(r, op->operands[1]))
+    return false;
   ir_value *arg = w->operands[0];
   const ir_type *view = arg->type;
   int rank = ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK);
-  if (arg->def || !arg->owner || arg->owner->parent->def->code != T_KERNEL || rank < 2 || !simt_tma_view(view)) return false;
+  if (arg->def || !arg->owner || arg->owner->parent->def->code != T_KERNEL || rank < 2 || !simt_tma_view(view))
+    return false;
   for (int d = 0; d < rank; d++)
     if ((sizes[d] != 0) != (d >= rank - 2)) return false;
   bool narrow = t->dtype == TSR_F16 || t->dtype == TSR_BF16;
-  if (t->rank != 2 || !narrow || view->dtype != t->dtype || sizes[rank - 2] != t->dims[0] || sizes[rank - 1] != t->dims[1]) return false;
+  if (t->rank != 2 || !narrow || view->dtype != t->dtype || sizes[rank - 2] != t->dims[0] ||
+      sizes[rank - 1] != t->dims[1])
+    return false;
   if (t->dims[0] % 8 || t->dims[0] > 256 || t->dims[1] % PER_LINE) return false;
-  r->tile[r->n++] = (ring_tile){.shared = op->operands[1], .window = w, .arg = arg, .streamed = streamed, .rows = t->dims[0], .cols = t->dims[1]};
+  r->tile[r->n++] = (ring_tile){
+      .shared = op->operands[1], .window = w, .arg = arg, .streamed = streamed, .rows = t->dims[0], .cols = t->dims[1]};
   return true;
 }
 
 /* Ops that every consumer does on its own rows. */
 static bool is_own(const ir_op *op) {
   switch (op->def->code) {
-  case T_FILL: case T_SPLAT: case T_MAP: case T_ALLOC: case T_RETURN: case T_YIELD: case T_WAIT: case T_LOAD_SCALAR: return true;
-  case T_REDUCE: return ir_get_int(op, "axis", 0) == 1;
-  case T_LOAD: case T_STORE: return op->operands[op->def->code == T_STORE]->type->kind == IR_T_VIEW;
-  default: return simt_is_address_op(op);
+    case T_FILL:
+    case T_SPLAT:
+    case T_MAP:
+    case T_ALLOC:
+    case T_RETURN:
+    case T_YIELD:
+    case T_WAIT:
+    case T_LOAD_SCALAR: return true;
+    case T_REDUCE: return ir_get_int(op, "axis", 0) == 1;
+    case T_LOAD:
+    case T_STORE: return op->operands[op->def->code == T_STORE]->type->kind == IR_T_VIEW;
+    default: return simt_is_address_op(op);
   }
 }
 
@@ -62,7 +78,8 @@ static const char *check_gemm(struct simt_ring *r, const ir_op *op) {
   bool narrow = g.a == g.b && (g.a == TSR_F16 || g.a == TSR_BF16) && g.c == TSR_F32;
   if (!narrow || g.kahan) return "no wgmma for these element types";
   if (!tb || (!ta && a->type->kind != IR_T_FRAG) || g.A.transposed) return "an operand is not a tile that TMA can copy";
-  if (g.m % GROUP_ROWS || g.m > GROUP_ROWS * MAX_CONSUMERS || g.n % 8 || g.n > 256 || g.k % 16) return "wgmma needs 64 to 192 rows and up to 256 columns";
+  if (g.m % GROUP_ROWS || g.m > GROUP_ROWS * MAX_CONSUMERS || g.n % 8 || g.n > 256 || g.k % 16)
+    return "wgmma needs 64 to 192 rows and up to 256 columns";
   if (r->consumers && r->consumers != g.m / GROUP_ROWS) return "the gemms have different rows";
   r->consumers = (int)(g.m / GROUP_ROWS);
   r->sums += g.n / 2 + (ta ? 0 : g.k / 4);
@@ -128,7 +145,8 @@ const char *simt_ring_plan(simt *c, const ir_op *kernel) {
 int simt_ring_warps(const struct simt_ring *r) { return GROUP_THREADS / 32 * r->consumers; }
 int simt_ring_threads(const struct simt_ring *r) { return GROUP_THREADS * (r->consumers + 1); }
 
-/* ---- code ----------------------------------------------------------------------------------------------------------- */
+/* ---- code -----------------------------------------------------------------------------------------------------------
+ */
 
 static ir_op *effect(simt *c, const char *name, int n, ir_value *const *v) { return ir_build0(&c->b, name, n, v); }
 
@@ -152,7 +170,8 @@ static tsr_status set_up(simt *c, struct simt_ring *r) {
     t->ptr = shared_at(c, t->shared->type->dtype, t->at);
     simt_val *s = simt_bind(c, (ir_value *)t->shared, SV_MEM);
     if (!s || !t->map || !t->ptr) return st_oom();
-    s->mem = (simt_mem){.ptr = t->ptr, .dtype = t->shared->type->dtype, .shared = true, .rank = 2, .base = sx_int(c, 0)};
+    s->mem =
+        (simt_mem){.ptr = t->ptr, .dtype = t->shared->type->dtype, .shared = true, .rank = 2, .base = sx_int(c, 0)};
     memcpy(s->mem.dims, t->shared->type->dims, sizeof s->mem.dims);
   }
   r->full = shared_at(c, TSR_I64, r->at_full);
@@ -206,7 +225,9 @@ void simt_ring_advance(simt *c, const struct simt_ring *r, ir_value **next) {
   next[1] = sx_select(c, wraps, sx_sub(c, sx_int(c, 1), r->phase), r->phase);
 }
 
-static ir_value *bar_of(simt *c, ir_value *bars, ir_value *stage) { return sx_op(c, TG_PTR_ADD, bars ? bars->type : NULL, 2, (ir_value *[]){bars, stage}); }
+static ir_value *bar_of(simt *c, ir_value *bars, ir_value *stage) {
+  return sx_op(c, TG_PTR_ADD, bars ? bars->type : NULL, 2, (ir_value *[]){bars, stage});
+}
 
 static int64_t bytes_of(const struct simt_ring *r, bool streamed) {
   int64_t sum = 0;
@@ -217,10 +238,13 @@ static int64_t bytes_of(const struct simt_ring *r, bool streamed) {
 
 static tsr_status producer(simt *c, struct simt_ring *r) {
   const ir_op *loop = r->loop;
-  const simt_val *from = simt_of(loop->operands[0]), *to = simt_of(loop->operands[1]), *step = simt_of(loop->operands[2]);
-  ir_op *one = sx_if(c, sx_compare(c, "eq", c->tid, sx_int(c, (int64_t)GROUP_THREADS * r->consumers)), 0, NULL, false), *f;
+  const simt_val *from = simt_of(loop->operands[0]), *to = simt_of(loop->operands[1]),
+                 *step = simt_of(loop->operands[2]);
+  ir_op *one = sx_if(c, sx_compare(c, "eq", c->tid, sx_int(c, (int64_t)GROUP_THREADS * r->consumers)), 0, NULL, false),
+        *f;
   ir_value *v[2] = {sx_int(c, 0), sx_int(c, 0)}, *next[2];
-  if (r->has_once) set_int(c, effect(c, NAME("mbar_expect"), 2, (ir_value *[]){r->once, sx_int(c, 0)}), "bytes", bytes_of(r, false));
+  if (r->has_once)
+    set_int(c, effect(c, NAME("mbar_expect"), 2, (ir_value *[]){r->once, sx_int(c, 0)}), "bytes", bytes_of(r, false));
   for (int i = 0; i < r->n; i++)
     if (!r->tile[i].streamed) load_tile(c, r, &r->tile[i], r->once);
   TSR_TRY(simt_begin_for(c, from->v, to->v, step->v, 2, v, &f));
@@ -258,7 +282,8 @@ static tsr_status consumer_loop(simt *c, ir_op *op) {
   if (!all) return st_oom();
   memcpy(all, v, sizeof *v * (size_t)n);
   all[n] = all[n + 1] = sx_int(c, 0);
-  TSR_TRY(simt_begin_for(c, simt_of(op->operands[0])->v, simt_of(op->operands[1])->v, simt_of(op->operands[2])->v, n + 2, all, &loop));
+  TSR_TRY(simt_begin_for(c, simt_of(op->operands[0])->v, simt_of(op->operands[1])->v, simt_of(op->operands[2])->v,
+                         n + 2, all, &loop));
   set_int(c, loop, "unroll_by", 1);
   r->stage = all[n], r->phase = all[n + 1];
   simt_bind_counter(c, op, loop->regions[0]->args[0], 0);
@@ -295,7 +320,8 @@ tsr_status simt_ring_lower(simt *c) {
   struct simt_ring *r = c->in->ring;
   int64_t lo;
   TSR_TRY(simt_shared_alloc(c, c->tile, r->shared, 0, INT32_MAX, &lo));
-  c->why = arena_fmt(&c->m->arena, "%d stages by TMA, %d+1 warpgroups%s", r->stages, r->consumers, r->head ? r->consumers == 2 ? ", overlapped, by turns" : ", overlapped" : "");
+  c->why = arena_fmt(&c->m->arena, "%d stages by TMA, %d+1 warpgroups%s", r->stages, r->consumers,
+                     r->head ? r->consumers == 2 ? ", overlapped, by turns" : ", overlapped" : "");
   TSR_TRY(addresses(c, c->tile->regions[0]));
   TSR_TRY(set_up(c, r));
   ir_op *role = sx_if(c, sx_compare(c, "lt", c->warp, sx_int(c, simt_ring_warps(r))), 0, NULL, true);

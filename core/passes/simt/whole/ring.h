@@ -23,14 +23,17 @@ struct simt_ring {
   int64_t once_bytes, stage_bytes, at_full, at_empty, at_once, shared;
   ir_value *full, *empty, *once, *stage, *phase;
   bool has_once, waited;
-  /* overlap (simt/whole/ring_overlap.c): the last gemm of an iteration runs beside the next one's first gemm and the ops after that */
+  /* overlap (simt/whole/ring_overlap.c): the last gemm of an iteration runs beside the next one's first gemm and the
+   * ops after that */
   ir_op *head, *tail;      /* first and last gemm; head NULL = none */
   int carried;             /* the loop's result that tail makes */
   bool late[RING_MAX_OPS]; /* ops of the body, by place, that need the sums of the iteration before */
 };
 
 ring_tile *simt_ring_tile(struct simt_ring *r, const ir_value *v); /* NULL: not a tile that TMA copies */
-static inline bool simt_ring_is(const ir_op *op, int code) { return op && op->def->level == IR_TILE && op->def->code == code; }
+static inline bool simt_ring_is(const ir_op *op, int code) {
+  return op && op->def->level == IR_TILE && op->def->code == code;
+}
 
 /* A gemm under way: `pending` of simt_ring_finish later groups may still be when its sums are read. */
 typedef struct ring_product {

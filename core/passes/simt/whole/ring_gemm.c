@@ -1,5 +1,6 @@
-/* core/passes/simt/whole/ring_gemm.c - the matrix path of the sm_90a ring: wgmma on swizzled tiles, A from shared memory or from registers.
- * Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout"; the accumulator map of m64nN. */
+/* core/passes/simt/whole/ring_gemm.c - the matrix path of the sm_90a ring: wgmma on swizzled tiles, A from shared
+ * memory or from registers. Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout"; the
+ * accumulator map of m64nN. */
 #include "core/passes/simt/whole/ring.h"
 #include "core/passes/target/build.h"
 
@@ -34,13 +35,15 @@ static ir_value *stage_base(simt *c, const struct simt_ring *r, const ring_tile 
 tsr_status simt_ring_pack(simt *c, const simt_gemm *g, const simt_frag *f, ir_value **out) {
   const simt_layout *l = f->layout;
   int per_row = l ? l->reps[1] * l->inner[1] * l->vec[1] : 0;
-  if (!l || f->opaque || f->splat || tsr_dtype_size(f->dtype) != 2 || l->vec[1] != 2 || l->lanes[1] != 4 || l->inner[0] != 2 || l->reps[0] != 1 || l->dims[1] != g->k)
+  if (!l || f->opaque || f->splat || tsr_dtype_size(f->dtype) != 2 || l->vec[1] != 2 || l->lanes[1] != 4 ||
+      l->inner[0] != 2 || l->reps[0] != 1 || l->dims[1] != g->k)
     return simt_unsupported(c, g->op, NULL, "A is not an accumulator in registers");
   tgb t = {c->m, c->b};
   for (int64_t s = 0; s < g->k / 16; s++)
     for (int i = 0; i < 4; i++) {
       int at = i % 2 * per_row + (int)(2 * s + i / 2) * 2;
-      out[4 * s + i] = tg_bitcast(&t, tg_vector(&t, 2, (ir_value *[]){f->v[at], f->v[at + 1]}), tg_scalar_type(&t, TSR_I32));
+      out[4 * s + i] =
+          tg_bitcast(&t, tg_vector(&t, 2, (ir_value *[]){f->v[at], f->v[at + 1]}), tg_scalar_type(&t, TSR_I32));
     }
   c->b = t.b;
   return c->b.failed ? st_oom() : NULL;
@@ -48,13 +51,18 @@ tsr_status simt_ring_pack(simt *c, const simt_gemm *g, const simt_frag *f, ir_va
 
 static void issue(simt *c, const simt_gemm *g, ir_value *acc, ir_value *a_regs) {
   struct simt_ring *r = c->in->ring;
-  const ring_tile *ta = a_regs ? NULL : simt_ring_tile(r, g->op->operands[1]), *tb = simt_ring_tile(r, g->op->operands[2]);
+  const ring_tile *ta = a_regs ? NULL : simt_ring_tile(r, g->op->operands[1]),
+                  *tb = simt_ring_tile(r, g->op->operands[2]);
   bool b_along = g->B.transposed;
-  ir_value *base_b = stage_base(c, r, tb), *base_a = ta ? sx_add(c, stage_base(c, r, ta), sx_muli(c, sx_div(c, c->warp, sx_int(c, 4)), GROUP_ROWS * PER_LINE)) : NULL;
+  ir_value *base_b = stage_base(c, r, tb),
+           *base_a =
+               ta ? sx_add(c, stage_base(c, r, ta), sx_muli(c, sx_div(c, c->warp, sx_int(c, 4)), GROUP_ROWS * PER_LINE))
+                  : NULL;
   tgb t = {c->m, c->b};
   for (int64_t k = 0; k < g->k; k += 16) {
     ir_value *a = ta ? ta->ptr : a_regs, *at_a = ta ? tg_addi(&t, base_a, step_at(ta, true, k)) : tg_index(&t, k / 4);
-    ir_op *op = tg_op(&t, NAME("wgmma"), NULL, TG_V(acc, a, at_a, tb->ptr, tg_addi(&t, base_b, step_at(tb, b_along, k))));
+    ir_op *op =
+        tg_op(&t, NAME("wgmma"), NULL, TG_V(acc, a, at_a, tb->ptr, tg_addi(&t, base_b, step_at(tb, b_along, k))));
     tg_int(&t, op, "n", g->n);
     tg_int(&t, op, "k", 16);
     tg_text(&t, op, "a", tsr_dtype_name(g->a));
@@ -77,9 +85,14 @@ static int in_fragment(int i, int per_row) { return i / 2 % 2 * per_row + i / 4 
 tsr_status simt_ring_issue(simt *c, const simt_gemm *g, const simt_frag *acc, ir_value *const *a, ring_product *out) {
   const simt_layout *l = acc->layout;
   int per_row = l->reps[1] * l->inner[1] * l->vec[1];
-  if (l->reps[0] != 1 || acc->n != 2 * per_row || per_row * 4 != g->n) return simt_unsupported(c, g->op, NULL, "the accumulator has another layout");
+  if (l->reps[0] != 1 || acc->n != 2 * per_row || per_row * 4 != g->n)
+    return simt_unsupported(c, g->op, NULL, "the accumulator has another layout");
   tgb t = {c->m, c->b};
-  *out = (ring_product){.layout = l, .dtype = g->c, .n = acc->n, .sums = tg_local(&t, g->c, acc->n, "acc"), .a = a ? tg_local(&t, TSR_I32, (int)(g->k / 4), "p") : NULL};
+  *out = (ring_product){.layout = l,
+                        .dtype = g->c,
+                        .n = acc->n,
+                        .sums = tg_local(&t, g->c, acc->n, "acc"),
+                        .a = a ? tg_local(&t, TSR_I32, (int)(g->k / 4), "p") : NULL};
   for (int i = 0; a && i < g->k / 4; i++) tg_set(&t, a[i], out->a, tg_index(&t, i));
   for (int i = 0; i < acc->n; i++) tg_set(&t, acc->v[in_fragment(i, per_row)], out->sums, tg_index(&t, i));
   tg_op(&t, NAME("wgmma_fence"), NULL, a ? 2 : 1, (ir_value *[]){out->sums, out->a});
@@ -111,4 +124,9 @@ static tsr_status wgmma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, 
   return simt_ring_finish(c, &p, 0, out);
 }
 
-const simt_matrix_path simt_path_wgmma = {.name = "wgmma", .dialects = 1u << DIALECT_CUDA, .fits = wgmma_fits, .layout = wgmma_layout, .wants_mem = wgmma_wants_mem, .gemm = wgmma_gemm};
+const simt_matrix_path simt_path_wgmma = {.name = "wgmma",
+                                          .dialects = 1u << DIALECT_CUDA,
+                                          .fits = wgmma_fits,
+                                          .layout = wgmma_layout,
+                                          .wants_mem = wgmma_wants_mem,
+                                          .gemm = wgmma_gemm};

@@ -1,9 +1,10 @@
-/* core/passes/simt/whole/ring_overlap.c - sm_90a: softmax beside wgmma, in the loop of attention and of what looks like it (simt/whole/ring.c).
- * Within a warpgroup (FlashAttention-3, arXiv 2407.08608, section 3.2): iteration j issues its first gemm (the scores), then the last gemm of iteration
- * j - 1 (P times V), waits for the scores only and makes P of them while the other still runs; what needs its sums (their rescaling) comes
- * last. So the loop carries P and the rescaled sums of the iteration before, its first iteration stands before it and the last gemm after it.
- * Between two warpgroups (ping-pong): named barriers let one issue its gemms while the other is at its softmax.
- * A stage is given back one iteration later than without. */
+/* core/passes/simt/whole/ring_overlap.c - sm_90a: softmax beside wgmma, in the loop of attention and of what looks like
+ * it (simt/whole/ring.c). Within a warpgroup (FlashAttention-3, arXiv 2407.08608, section 3.2): iteration j issues its
+ * first gemm (the scores), then the last gemm of iteration j - 1 (P times V), waits for the scores only and makes P of
+ * them while the other still runs; what needs its sums (their rescaling) comes last. So the loop carries P and the
+ * rescaled sums of the iteration before, its first iteration stands before it and the last gemm after it. Between two
+ * warpgroups (ping-pong): named barriers let one issue its gemms while the other is at its softmax. A stage is given
+ * back one iteration later than without. */
 #include <string.h>
 
 #include "core/passes/simt/whole/ring.h"
@@ -11,7 +12,8 @@
 
 #define NAME(s) "tessera.target." s
 
-/* ---- what fits ---------------------------------------------------------------------------------------------------- */
+/* ---- what fits ----------------------------------------------------------------------------------------------------
+ */
 
 static bool uses(const ir_op *op, const ir_value *v) {
   for (int i = 0; i < op->n_operands; i++)
@@ -54,7 +56,9 @@ static bool fits(struct simt_ring *r, ir_op *head, ir_op *tail) {
     if (yield->operands[i] == tail->results[0]) r->carried = i;
   if (yield->operands[r->carried] != tail->results[0] || !mark_late(r, b)) return false;
   for (const ir_op *op = b->first; op; op = op->next) users += uses(op, tail->results[0]);
-  if (users != 1 || is_late(r, head) || !is_late(r, tail) || early(r, tail->operands[0], b) || !early(r, tail->operands[1], b)) return false;
+  if (users != 1 || is_late(r, head) || !is_late(r, tail) || early(r, tail->operands[0], b) ||
+      !early(r, tail->operands[1], b))
+    return false;
   if (simt_ring_tile(r, tail->operands[1]) || tail->operands[1]->def->parent != b) return false;
   for (int i = 0; i < yield->n_operands; i++)
     if (i != r->carried && !early(r, yield->operands[i], b)) return false;
@@ -73,7 +77,8 @@ void simt_ring_plan_overlap(struct simt_ring *r, int registers) {
   r->tail = gemm[1];
 }
 
-/* ---- code ----------------------------------------------------------------------------------------------------------- */
+/* ---- code -----------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct overlap {
   ir_op *op;          /* the loop in Tile IR */

@@ -34,11 +34,13 @@ ir_value *simt_tma_map(tgb *t, ir_value *arg, const ir_type *v, int box0, int bo
     extent[i] = v->dims[dims[i]];
     if (i) stride[i - 1] = strides[dims[i]] * (int64_t)tsr_dtype_size(v->dtype);
     /* A dimension of one element may have any stride; TMA wants a multiple of 16. */
-    if (i && (extent[i] == 1 || !stride[i - 1] || stride[i - 1] % 16)) stride[i - 1] = (extent[0] * (int64_t)tsr_dtype_size(v->dtype) + 15) / 16 * 16;
+    if (i && (extent[i] == 1 || !stride[i - 1] || stride[i - 1] % 16))
+      stride[i - 1] = (extent[0] * (int64_t)tsr_dtype_size(v->dtype) + 15) / 16 * 16;
   }
   ir_value *r = tg_value(t, "tessera.target.tensor_map", ir_type_get(t->m, &token), TG_V(arg));
   if (!r) return NULL;
-  if (!ir_set_attr(r->def, "dims", ir_attr_ints(t->m, extent, n)) || !ir_set_attr(r->def, "strides", ir_attr_ints(t->m, stride, n - 1)) ||
+  if (!ir_set_attr(r->def, "dims", ir_attr_ints(t->m, extent, n)) ||
+      !ir_set_attr(r->def, "strides", ir_attr_ints(t->m, stride, n - 1)) ||
       !ir_set_attr(r->def, "box", ir_attr_ints(t->m, box, n)))
     t->b.failed = true;
   tg_int(t, r->def, "swizzle", SIMT_TMA_LINE);

@@ -1,12 +1,12 @@
 /* core/passes/simt/whole/wgmma.c - the sm_90a matmul.
  *
- * One warpgroup is the producer: one of its threads fills a ring of stages by TMA (128-byte swizzle). The other warpgroups own 64
- * or 128 rows of the tile each and run wgmma from shared memory. Two mbarriers per stage: `full` (TMA bytes landed) and `empty`
- * (all consumers, of both blocks of a cluster, have read it), waited on by parity. A cluster of two shares B: each block
- * loads half and multicasts it. Blocks are persistent and walk the tiles in groups of rows, so that neighbours in time share
- * operands in L2. The epilogue goes through a swizzled tile in shared memory and TMA (simt/whole/epilogue.h) where the result's layout
- * allows, else straight from registers.
- * Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout"; the accumulator map of m64nN. */
+ * One warpgroup is the producer: one of its threads fills a ring of stages by TMA (128-byte swizzle). The other
+ * warpgroups own 64 or 128 rows of the tile each and run wgmma from shared memory. Two mbarriers per stage: `full` (TMA
+ * bytes landed) and `empty` (all consumers, of both blocks of a cluster, have read it), waited on by parity. A cluster
+ * of two shares B: each block loads half and multicasts it. Blocks are persistent and walk the tiles in groups of rows,
+ * so that neighbours in time share operands in L2. The epilogue goes through a swizzled tile in shared memory and TMA
+ * (simt/whole/epilogue.h) where the result's layout allows, else straight from registers. Layouts: PTX ISA,
+ * "Asynchronous Warpgroup Level Matrix Shared Memory Layout"; the accumulator map of m64nN. */
 #include "core/passes/simt/whole/wgmma.h"
 
 #include <stdio.h>
@@ -49,7 +49,8 @@ typedef struct wg {
 /* ---- what fits ------------------------------------------------------------------------------------------------- */
 
 static const char *plan_side(wg_plan *p, const simt_side *s, bool mn_major, int64_t mn, side_plan *out) {
-  if (s->row != s->view->rank - 2 || !simt_tma_view(s->view)) return "an operand's layout does not suit TMA (unit stride, rows a multiple of 16 bytes)";
+  if (s->row != s->view->rank - 2 || !simt_tma_view(s->view))
+    return "an operand's layout does not suit TMA (unit stride, rows a multiple of 16 bytes)";
   if (mn_major && p->size != 2) return "8 and 32-bit operands must run along k";
   out->mn_major = mn_major;
   out->box[0] = p->per_atom;
@@ -80,11 +81,14 @@ static void plan_store(wg_plan *p, int64_t per_stage, int64_t room) {
     }
 }
 
-bool simt_promotes(const tsr_caps *caps, tsr_dtype in) { return caps->f8_sum_bits > 0 && (in == TSR_F8E4M3 || in == TSR_F8E5M2); }
+bool simt_promotes(const tsr_caps *caps, tsr_dtype in) {
+  return caps->f8_sum_bits > 0 && (in == TSR_F8E4M3 || in == TSR_F8E5M2);
+}
 
 static int warpgroups(int64_t m) { return m == 256 ? 2 : (int)(m / 64); }
 
-/* Registers of a consumer: 232 of two, 160 of three (registers()). Both sets of sums leave room for addresses and the epilogue's values. */
+/* Registers of a consumer: 232 of two, 160 of three (registers()). Both sets of sums leave room for addresses and the
+ * epilogue's values. */
 bool simt_wgmma_holds(const tsr_caps *caps, tsr_dtype in, int64_t m, int64_t n) {
   int64_t groups = warpgroups(m), columns = m / 64 / groups * n;
   return columns <= (!simt_promotes(caps, in) ? 256 : groups == 3 ? 96 : 192);
@@ -97,7 +101,8 @@ static const char *plan(const simt_matmul *mm, const tsr_caps *caps, wg_plan *p)
   p->size = (int)tsr_dtype_size(mm->a.dtype);
   p->per_atom = ATOM / p->size;
   p->k_step = 32 / p->size;
-  if (mm->bm % 64 || mm->bm > 256 || mm->bn % 8 || mm->bn > 256) return "wgmma needs tiles of 64 to 256 rows and up to 256 columns";
+  if (mm->bm % 64 || mm->bm > 256 || mm->bn % 8 || mm->bn > 256)
+    return "wgmma needs tiles of 64 to 256 rows and up to 256 columns";
   p->consumers = warpgroups(mm->bm);
   p->blocks = (int)(mm->bm / 64) / p->consumers;
   p->promote = simt_promotes(caps, mm->a.dtype);
@@ -132,9 +137,11 @@ static void locate(wg *g, ir_value *unit) {
   const simt_matmul *mm = &g->p.mm;
   int64_t nx = mm->grid[0], rows = mm->grid[1] / g->p.cluster, per_z = nx * rows, group = GROUP_ROWS / g->p.cluster;
   if (group > rows) group = rows;
-  ir_value *z = mm->grid[2] > 1 ? tg_divi(t, unit, per_z) : tg_index(t, 0), *r = mm->grid[2] > 1 ? tg_remi(t, unit, per_z) : unit;
+  ir_value *z = mm->grid[2] > 1 ? tg_divi(t, unit, per_z) : tg_index(t, 0),
+           *r = mm->grid[2] > 1 ? tg_remi(t, unit, per_z) : unit;
   ir_value *band = tg_divi(t, r, group * nx), *in = tg_remi(t, r, group * nx), *first = tg_muli(t, band, group);
-  ir_value *height = rows % group ? tg_min(t, tg_sub(t, tg_index(t, rows), first), tg_index(t, group)) : tg_index(t, group);
+  ir_value *height =
+      rows % group ? tg_min(t, tg_sub(t, tg_index(t, rows), first), tg_index(t, group)) : tg_index(t, group);
   ir_value *row = tg_add(t, first, tg_rem(t, in, height));
   g->place.block[0] = tg_named(tg_div(t, in, height), "tile_x");
   g->place.block[1] = tg_named(g->p.cluster > 1 ? tg_add(t, tg_muli(t, row, g->p.cluster), g->rank) : row, "tile_y");
@@ -147,14 +154,17 @@ static ir_op *tile_loop(wg *g, ir_value *stage, ir_value *phase) {
   if (mm->tiles) {
     g->place.block[0] = tg_value(t, NAME("block_id"), ir_type_index(t->m), 0, NULL);
     g->place.block[1] = g->place.block[2] = tg_index(t, 0);
-    ir_op *tiles = tg_for(t, simt_place_index(&g->place, mm->tiles->operands[0]), simt_place_index(&g->place, mm->tiles->operands[1]), tg_index(t, 1), 2, (ir_value *[]){stage, phase}, "tile");
+    ir_op *tiles = tg_for(t, simt_place_index(&g->place, mm->tiles->operands[0]),
+                          simt_place_index(&g->place, mm->tiles->operands[1]), tg_index(t, 1), 2,
+                          (ir_value *[]){stage, phase}, "tile");
     tg_int(t, tiles, "unroll_by", 1);
     g->place.tile = tg_counter(tiles);
     return tiles;
   }
   ir_value *unit = tg_divi(t, tg_value(t, NAME("block_id"), ir_type_index(t->m), 0, NULL), g->p.cluster);
   int64_t units = mm->grid[0] * mm->grid[1] * mm->grid[2] / g->p.cluster;
-  ir_op *loop = tg_for(t, unit, tg_index(t, units), tg_index(t, g->p.ctas / g->p.cluster), 2, (ir_value *[]){stage, phase}, "unit");
+  ir_op *loop = tg_for(t, unit, tg_index(t, units), tg_index(t, g->p.ctas / g->p.cluster), 2,
+                       (ir_value *[]){stage, phase}, "unit");
   tg_int(t, loop, "unroll_by", 1); /* the producer has few registers */
   locate(g, tg_counter(loop));
   return loop;
@@ -163,8 +173,10 @@ static ir_op *tile_loop(wg *g, ir_value *stage, ir_value *phase) {
 static ir_op *depth_loop(wg *g, ir_op *tiles) {
   tgb *t = &g->t;
   ir_value *from = g->p.mm.first_k ? simt_place_index(&g->place, g->p.mm.first_k) : NULL;
-  ir_value *depth = g->p.mm.last_k ? tg_sub(t, simt_place_index(&g->place, g->p.mm.last_k), from) : tg_index(t, g->p.mm.k);
-  ir_op *loop = tg_for(t, tg_index(t, 0), depth, tg_index(t, g->p.mm.bk), 2, (ir_value *[]){tg_carried(tiles, 0), tg_carried(tiles, 1)}, "k");
+  ir_value *depth =
+      g->p.mm.last_k ? tg_sub(t, simt_place_index(&g->place, g->p.mm.last_k), from) : tg_index(t, g->p.mm.k);
+  ir_op *loop = tg_for(t, tg_index(t, 0), depth, tg_index(t, g->p.mm.bk), 2,
+                       (ir_value *[]){tg_carried(tiles, 0), tg_carried(tiles, 1)}, "k");
   tg_int(t, loop, "unroll_by", 1);
   g->place.k = tg_counter(loop);
   if (from) g->place.k = tg_add(t, tg_counter(loop), from);
@@ -181,8 +193,8 @@ static void advance(wg *g, ir_value *stage, ir_value *phase, ir_value *out[2]) {
 
 /* ---- producer -------------------------------------------------------------------------------------------------- */
 
-static void load_box(wg *g, const simt_side *s, const side_plan *sp, ir_value *map, ir_value *shared, ir_value *base, ir_value *bar, ir_value *stage, int box,
-                     ir_value *line, int64_t shared_line, int mask) {
+static void load_box(wg *g, const simt_side *s, const side_plan *sp, ir_value *map, ir_value *shared, ir_value *base,
+                     ir_value *bar, ir_value *stage, int box, ir_value *line, int64_t shared_line, int mask) {
   tgb *t = &g->t;
   ir_value *v[4 + 5], *c[TSR_MAX_RANK];
   int n = simt_tma_coordinates(&g->place, s->window, tg_index(t, (int64_t)box * g->p.per_atom), line, c);
@@ -202,9 +214,11 @@ static void load_stage(wg *g, ir_value *stage) {
   tgb *t = &g->t;
   const wg_plan *p = &g->p;
   ir_value *base_a = tg_muli(t, stage, p->a.bytes / p->size), *base_b = tg_muli(t, stage, p->b.bytes / p->size);
-  for (int i = 0; i < p->a.n_boxes; i++) load_box(g, &p->mm.a, &p->a, g->map_a, g->sa, base_a, g->full, stage, i, NULL, 0, 0);
+  for (int i = 0; i < p->a.n_boxes; i++)
+    load_box(g, &p->mm.a, &p->a, g->map_a, g->sa, base_a, g->full, stage, i, NULL, 0, 0);
   if (p->cluster == 1) {
-    for (int i = 0; i < p->b.n_boxes; i++) load_box(g, &p->mm.b, &p->b, g->map_b, g->sb, base_b, g->full, stage, i, NULL, 0, 0);
+    for (int i = 0; i < p->b.n_boxes; i++)
+      load_box(g, &p->mm.b, &p->b, g->map_b, g->sb, base_b, g->full, stage, i, NULL, 0, 0);
   } else if (p->b.mn_major) { /* each block loads half of the boxes for both */
     ir_value *half = tg_muli(t, g->rank, (int64_t)p->b.n_boxes / 2 * p->per_atom);
     for (int i = 0; i < p->b.n_boxes / 2; i++) {
@@ -213,7 +227,9 @@ static void load_stage(wg *g, ir_value *stage) {
       int n = simt_tma_coordinates(&g->place, p->mm.b.window, tg_addi(t, half, (int64_t)i * p->per_atom), NULL, c);
       v[0] = g->map_b;
       v[1] = g->sb;
-      v[2] = tg_add(t, base_b, tg_muli(t, tg_addi(t, tg_muli(t, g->rank, p->b.n_boxes / 2), i), (int64_t)p->b.box[1] * p->per_atom));
+      v[2] =
+          tg_add(t, base_b,
+                 tg_muli(t, tg_addi(t, tg_muli(t, g->rank, p->b.n_boxes / 2), i), (int64_t)p->b.box[1] * p->per_atom));
       v[3] = tg_value(t, NAME("ptr_add"), g->full ? g->full->type : NULL, TG_V(g->full, stage));
       for (int d = 0; d < n && d < 5; d++) v[4 + d] = c[d];
       tg_int(t, tg_op(t, NAME("tma_load"), NULL, 4 + n, v), "multicast", 3);
@@ -221,7 +237,8 @@ static void load_stage(wg *g, ir_value *stage) {
     }
   } else { /* half of the lines of each box */
     ir_value *half = tg_muli(t, g->rank, p->mm.bn / 2);
-    for (int i = 0; i < p->b.n_boxes; i++) load_box(g, &p->mm.b, &p->b, g->map_b, g->sb, base_b, g->full, stage, i, half, p->per_atom, 3);
+    for (int i = 0; i < p->b.n_boxes; i++)
+      load_box(g, &p->mm.b, &p->b, g->map_b, g->sb, base_b, g->full, stage, i, half, p->per_atom, 3);
   }
 }
 
@@ -244,8 +261,9 @@ static void producer(wg *g, ir_value *thread) {
 
 /* ---- consumers ------------------------------------------------------------------------------------------------- */
 
-/* Bytes of the two offsets of an operand's descriptor: for k-major tiles only the stride between groups of 8 lines counts; for the
- * other, the leading offset is the distance of 128-byte columns, the stride that of groups of 8 along k. */
+/* Bytes of the two offsets of an operand's descriptor: for k-major tiles only the stride between groups of 8 lines
+ * counts; for the other, the leading offset is the distance of 128-byte columns, the stride that of groups of 8 along
+ * k. */
 static void descriptor(const wg_plan *p, const side_plan *s, ir_op *op, tgb *t, const char *lbo, const char *sbo) {
   tg_int(t, op, lbo, s->mn_major ? p->mm.bk * ATOM : 16);
   tg_int(t, op, sbo, 8 * ATOM);
@@ -268,7 +286,8 @@ static void issue(wg *g, ir_value *acc, ir_value *group, ir_value *stage, int fr
   base_a = tg_add(t, base_a, tg_muli(t, group, rows * p->blocks));
   for (int s = from; s < to; s++)
     for (int m = 0; m < p->blocks; m++) {
-      ir_value *at_a = tg_addi(t, base_a, step_offset(p, &p->a, s, p->mm.bm) + m * rows), *at_b = tg_addi(t, base_b, step_offset(p, &p->b, s, p->mm.bn));
+      ir_value *at_a = tg_addi(t, base_a, step_offset(p, &p->a, s, p->mm.bm) + m * rows),
+               *at_b = tg_addi(t, base_b, step_offset(p, &p->b, s, p->mm.bn));
       ir_op *op = tg_op(t, NAME("wgmma"), NULL, TG_V(acc, g->sa, at_a, g->sb, at_b));
       tg_int(t, op, "n", p->mm.bn);
       tg_int(t, op, "k", p->k_step);
@@ -302,7 +321,8 @@ static void epilogue_direct(wg *g, ir_value *acc, ir_value *group, ir_value *war
   tgb *t = &g->t;
   ir_value *x[2];
   for (int m = 0; m < g->p.blocks; m++) {
-    ir_value *row0 = tg_add(t, tg_addi(t, tg_muli(t, group, 64 * g->p.blocks), 64 * m), tg_add(t, tg_muli(t, warp, 16), tg_divi(t, lane, 4)));
+    ir_value *row0 = tg_add(t, tg_addi(t, tg_muli(t, group, 64 * g->p.blocks), 64 * m),
+                            tg_add(t, tg_muli(t, warp, 16), tg_divi(t, lane, 4)));
     ir_value *col0 = tg_muli(t, tg_remi(t, lane, 4), 2);
     ir_op *j = tg_unrolled(t, g->p.mm.bn / 8, "j");
     ir_op *h = tg_unrolled(t, 2, "half");
@@ -337,8 +357,10 @@ static void stage_products(wg *g, ir_value *acc, ir_value *group, ir_value *lane
   tg_close(t, later);
 }
 
-/* The same, added to `sums` in f32 each SIMT_F8_PROMOTE of k: while one warpgroup adds, the tensor cores are the other's. */
-static void stage_promoted(wg *g, ir_value *acc, ir_value *sums, int n_acc, ir_value *group, ir_value *lane, ir_value *stage) {
+/* The same, added to `sums` in f32 each SIMT_F8_PROMOTE of k: while one warpgroup adds, the tensor cores are the
+ * other's. */
+static void stage_promoted(wg *g, ir_value *acc, ir_value *sums, int n_acc, ir_value *group, ir_value *lane,
+                           ir_value *stage) {
   tgb *t = &g->t;
   int each = SIMT_F8_PROMOTE / g->p.k_step, steps = (int)g->p.mm.bk / g->p.k_step;
   for (int s = 0; s < steps; s += each) {
@@ -358,8 +380,10 @@ static void consumer(wg *g, ir_value *group, ir_value *thread, ir_value *warp, i
   tgb *t = &g->t;
   const wg_plan *p = &g->p;
   int n_acc = (int)(p->blocks * p->mm.bn / 2);
-  ir_value *next[2], *acc = tg_local(t, p->mm.c, n_acc, "acc"), *sums = p->promote ? tg_local(t, p->mm.c, n_acc, "sums") : acc;
-  g->p.store.acc = sums, g->p.store.group = group, g->p.store.thread = thread, g->p.store.warp = warp, g->p.store.lane = lane;
+  ir_value *next[2], *acc = tg_local(t, p->mm.c, n_acc, "acc"),
+                     *sums = p->promote ? tg_local(t, p->mm.c, n_acc, "sums") : acc;
+  g->p.store.acc = sums, g->p.store.group = group, g->p.store.thread = thread, g->p.store.warp = warp,
+  g->p.store.lane = lane;
   ir_op *tiles = tile_loop(g, tg_named(tg_index(t, 0), "stage"), tg_named(tg_index(t, 0), "phase"));
   clear_sums(t, p->mm.c, acc, n_acc);
   if (p->promote) clear_sums(t, p->mm.c, sums, n_acc);
@@ -397,7 +421,8 @@ static void set_up(wg *g, ir_value *thread) {
   g->sb = tg_shared(t, p->mm.b.dtype, p->at_b, "b_tiles");
   g->full = tg_shared(t, TSR_I64, p->at_full, "full");
   g->empty = tg_shared(t, TSR_I64, p->at_empty, "empty");
-  g->rank = p->cluster > 1 ? tg_named(tg_value(t, NAME("cluster_rank"), ir_type_index(t->m), 0, NULL), "rank") : tg_index(t, 0);
+  g->rank = p->cluster > 1 ? tg_named(tg_value(t, NAME("cluster_rank"), ir_type_index(t->m), 0, NULL), "rank")
+                           : tg_index(t, 0);
   ir_op *one = tg_if(t, tg_compare(t, "eq", thread, tg_index(t, 0)));
   ir_op *s = tg_for(t, tg_index(t, 0), tg_index(t, p->stages), tg_index(t, 1), 0, NULL, "stage");
   tg_int(t, tg_op(t, NAME("mbar_init"), NULL, TG_V(g->full, tg_counter(s))), "count", 1);
@@ -415,7 +440,8 @@ static void body(wg *g) {
   const wg_plan *p = &g->p;
   g->map_a = simt_tma_map(&g->t, g->args[p->mm.a.arg->index], p->mm.a.view, p->a.box[0], p->a.box[1]);
   bool split = p->cluster > 1 && !p->b.mn_major;
-  g->map_b = simt_tma_map(&g->t, g->args[p->mm.b.arg->index], p->mm.b.view, p->b.box[0], split ? p->b.box[1] / 2 : p->b.box[1]);
+  g->map_b = simt_tma_map(&g->t, g->args[p->mm.b.arg->index], p->mm.b.view, p->b.box[0],
+                          split ? p->b.box[1] / 2 : p->b.box[1]);
   if (p->tma_store) simt_tile_store_begin(&g->place, &g->p.store, 0);
   set_up(g, thread);
   ir_value *group = tg_divi(t, warp_of_block, 4);
@@ -437,11 +463,12 @@ static bool set_attrs(wg *g, ir_op *k, const tsr_caps *caps) {
   const wg_plan *p = &g->p;
   tgb *t = &g->t;
   char path[128];
-  snprintf(path, sizeof path, "wgmma m64n%dk%d, %d stages, cluster %d, %d+1 warpgroups, %s epilogue", (int)p->mm.bn, p->k_step, p->stages, p->cluster, p->consumers,
-           p->tma_store ? "TMA" : "direct");
+  snprintf(path, sizeof path, "wgmma m64n%dk%d, %d stages, cluster %d, %d+1 warpgroups, %s epilogue", (int)p->mm.bn,
+           p->k_step, p->stages, p->cluster, p->consumers, p->tma_store ? "TMA" : "direct");
   for (int i = 0; i < p->mm.kernel->n_attrs; i++) {
     const char *n = p->mm.kernel->attrs[i].name;
-    if (!strcmp(n, "sym_name") || !strcmp(n, "family") || !strcmp(n, "policy")) tg_text(t, k, n, ir_get_str(p->mm.kernel, n, ""));
+    if (!strcmp(n, "sym_name") || !strcmp(n, "family") || !strcmp(n, "policy"))
+      tg_text(t, k, n, ir_get_str(p->mm.kernel, n, ""));
   }
   tg_int(t, k, "outputs", ir_get_int(p->mm.kernel, "outputs", 1));
   tg_text(t, k, "dialect", "cuda");
@@ -474,7 +501,8 @@ tsr_status simt_wgmma_kernel(const ir_op *kernel, const tsr_caps *caps, ir_modul
   if (!k) return st_oom();
   for (int i = 0; i < n_args; i++) {
     const ir_value *a = kernel->regions[0]->args[i];
-    g.args[i] = ir_block_arg(m, k->regions[0], tg_pointer_type(&g.t, a->type->dtype, "global"), a->name ? arena_str(&m->arena, a->name) : NULL);
+    g.args[i] = ir_block_arg(m, k->regions[0], tg_pointer_type(&g.t, a->type->dtype, "global"),
+                             a->name ? arena_str(&m->arena, a->name) : NULL);
   }
   g.place = (simt_place){.t = &g.t, .mm = &g.p.mm, .args = g.args};
   if (!set_attrs(&g, k, caps)) g.t.b.failed = true;
