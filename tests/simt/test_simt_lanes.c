@@ -139,7 +139,7 @@ static void put_kernel(strb *s, int i, const instruction *x, const map *a, const
 }
 
 static emu_module *build(const figures *f) {
-  static char names[MAX_INSTRUCTIONS][8];
+  static char names[MAX_INSTRUCTIONS][16];
   const char *list[MAX_INSTRUCTIONS];
   char *log;
   strb s;
