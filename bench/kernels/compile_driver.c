@@ -14,7 +14,7 @@
 #include "core/passes/graph/simplify.h"
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/schedule/from_graph.h"
-#include "core/passes/target/program.h"
+#include "core/passes/lower.h"
 #include "core/passes/tile/from_schedule.h"
 #include "core/runtime/internal.h"
 #include "tests/support/chain_text.h"

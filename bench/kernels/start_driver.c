@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "core/emit/emit.h"
-#include "core/passes/target/program.h"
+#include "core/passes/lower.h"
 #include "core/runtime/internal.h"
 
 enum { LOAD, COMPILE, FIRST, NEXT, N_PHASES, MAX_TENSORS = 48 };

@@ -10,6 +10,7 @@
 #include "core/ir/target/target.h"
 #include "core/ir/tile/tile.h"
 #include "core/passes/graph/simplify.h"
+#include "core/passes/lower.h"
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/schedule/expand.h"
 #include "core/passes/schedule/from_graph.h"

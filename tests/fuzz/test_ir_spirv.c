@@ -6,6 +6,7 @@
 #include <spirv-tools/libspirv.h>
 
 #include "core/emit/emit.h"
+#include "core/passes/lower.h"
 #include "core/passes/target/program.h"
 #include "tests/support/ir_bases.h"
 #include "tests/support/ir_fuzz.h"

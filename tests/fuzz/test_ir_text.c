@@ -6,6 +6,7 @@
 #include "backends/simt/simt_arch.h"
 #include "core/emit/emit.h"
 #include "core/ir/target/target.h"
+#include "core/passes/lower.h"
 #include "core/passes/target/program.h"
 #include "tessera/tessera.h"
 #include "tests/support/ir_bases.h"

@@ -57,8 +57,6 @@ KNOWN = {
     ("passes/graph/fuse.h", "ir/schedule/schedule.h"),
     ("passes/schedule/gemm_heuristics.c", "passes/simt/whole/wgmma.c"),
     ("passes/schedule/gemm_heuristics.c", "passes/simt/whole/wgmma.h"),
-    ("passes/target/program.c", "passes/cpu/from_tile.c"),
-    ("passes/target/program.c", "passes/simt/simt.c"),
 }
 IN_CIRCLES = set(
     """
@@ -72,7 +70,6 @@ IN_CIRCLES = set(
     ir/schedule/ops ir/schedule/schedule
     ir/target/ops ir/target/target
     ir/tile/ops ir/tile/place ir/tile/rules ir/tile/tile
-    passes/cpu/from_tile passes/cpu/patterns
     passes/simt/build passes/simt/cluster passes/simt/control passes/simt/element passes/simt/layout
     passes/simt/memory passes/simt/pipeline passes/simt/raster passes/simt/shared passes/simt/simd passes/simt/simt
     passes/simt/state passes/simt/transpose
@@ -80,7 +77,6 @@ IN_CIRCLES = set(
     passes/simt/matrix/fnuz passes/simt/matrix/gemm passes/simt/matrix/lane_n passes/simt/matrix/mma
     passes/simt/matrix/operands passes/simt/matrix/paths
     passes/simt/whole/lds_direct passes/simt/whole/ring passes/simt/whole/ring_gemm passes/simt/whole/ring_overlap
-    passes/target/program
     passes/tile/build passes/tile/copy passes/tile/from_schedule passes/tile/fuse_maps passes/tile/gemm
     passes/tile/gemv passes/tile/row_chunked passes/tile/stream_k passes/tile/value
     runtime/compile runtime/context runtime/custom runtime/device_profile runtime/fallback runtime/graph

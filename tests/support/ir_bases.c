@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/passes/target/program.h"
+#include "core/passes/lower.h"
 #include "tests/support/plan.h"
 
 #define FUNC(args, body, result) "\"tessera.graph.func\"() ({\n^bb0(" args "):\n" body "\"tessera.graph.return\"(" result ")\n}) {sym_name = \"main\"}\n"

@@ -2,6 +2,8 @@
  * call over whole tiles in scratch memory. Loads and stores are folded into the ops beside them where that is safe, and
  * the canonical k loop becomes one `matmul` call, for which the backend packs b once per launch. Input: a verified
  * module; output: a new module. Invariant: a value's data field is its counterpart in the output. */
+#include "core/passes/cpu/from_tile.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -426,18 +428,6 @@ static tsr_status lower_if(lower *l, ir_builder *b, ir_op *op) {
 
 /* ---- the rest -------------------------------------------------------------------------------------------------- */
 
-/* A zero that only starts a contraction or a gemm needs no memory. */
-static bool fill_is_implied(const ir_op *op) {
-  if (op->results[0]->n_uses != 1 || ir_get_float(op, "value", 1) != 0) return false;
-  for (ir_op *o = op->next; o; o = o->next) {
-    cpu_contraction c;
-    if (o->def->code == T_FOR && o->n_operands == 4 && o->operands[3] == op->results[0])
-      return cpu_find_contraction(o, &c);
-    if (o->def->code == T_GEMM && o->operands[0] == op->results[0]) return true;
-  }
-  return false;
-}
-
 static tsr_status lower_gather(lower *l, ir_builder *b, ir_op *op) {
   ir_value *dst;
   if (op->n_results) {
@@ -503,7 +493,7 @@ static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
   case T_COPY: return call2(l, b, "copy", at(op->operands[1]), at(op->operands[0])) ? NULL : st_oom();
   case T_WAIT: case T_BARRIER: return NULL; /* a block is one thread here */
   case T_FILL: {
-    if (fill_is_implied(op)) return NULL;
+    if (cpu_fill_is_implied(op)) return NULL;
     TSR_TRY(tile_for(l, b, op->results[0]));
     ir_op *c = call(l, b, "fill", 1, (ir_value *[]){at(op->results[0])});
     return c && ir_set_attr(c, "value", ir_attr_float(l->m, ir_get_float(op, "value", 0))) ? NULL : st_oom();

@@ -177,3 +177,14 @@ ir_value *cpu_epilogue_target(const ir_value *r) {
   }
   return uses == r->n_uses ? memory : NULL;
 }
+
+bool cpu_fill_is_implied(const ir_op *op) {
+  if (op->results[0]->n_uses != 1 || ir_get_float(op, "value", 1) != 0) return false;
+  for (ir_op *o = op->next; o; o = o->next) {
+    cpu_contraction c;
+    if (o->def->code == T_FOR && o->n_operands == 4 && o->operands[3] == op->results[0])
+      return cpu_find_contraction(o, &c);
+    if (o->def->code == T_GEMM && o->operands[0] == op->results[0]) return true;
+  }
+  return false;
+}

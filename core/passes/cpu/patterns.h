@@ -20,6 +20,8 @@ ir_value *cpu_store_target(const ir_value *v, ir_op **store);
  * in place: r goes to one map, which reads nothing else from that memory (arguments of a kernel don't overlap). NULL if
  * not. */
 ir_value *cpu_epilogue_target(const ir_value *r);
+/* The fill is a zero that only starts a contraction or a gemm: it needs no memory. */
+bool cpu_fill_is_implied(const ir_op *fill);
 /* v is one known integer. */
 bool cpu_const_index(const ir_value *v, int64_t *out);
 #endif

@@ -1,14 +1,9 @@
-/* core/passes/target/program.c - dispatch by dialect, and the part that all dialects share: the program around the
- * kernels. */
+/* core/passes/target/program.c - the part of the lowering that all dialects share: the program around the kernels. */
 #include "core/passes/target/program.h"
 
 #include <string.h>
 
 #include "core/ir/target/target.h"
-
-tsr_status tile_to_target(const ir_module *tile, const tsr_caps *caps, ir_module **out) {
-  return caps->dialect == DIALECT_CPU ? tile_to_cpu(tile, caps, out) : tile_to_simt(tile, caps, out);
-}
 
 static ir_value *mapped(ir_value *v) { return v->data; }
 

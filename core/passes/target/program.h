@@ -1,15 +1,10 @@
-/* core/passes/target/program.h - Tile IR to Target IR, for the dialect of the device. */
+/* core/passes/target/program.h - what every lowering of Tile IR to Target IR shares: the program around the kernels, and
+ * which device a Target IR text is for. */
 #ifndef CORE_PASSES_TARGET_PROGRAM_H
 #define CORE_PASSES_TARGET_PROGRAM_H
 #include "core/device/caps.h"
 #include "core/ir/ir.h"
 
-/* Lowers every program and kernel of the module into a new module (the input stays). TSR_UNSUPPORTED names the limit or
- * the missing capability. */
-tsr_status tile_to_target(const ir_module *tile, const tsr_caps *caps, ir_module **out);
-
-tsr_status tile_to_cpu(const ir_module *tile, const tsr_caps *caps, ir_module **out);
-tsr_status tile_to_simt(const ir_module *tile, const tsr_caps *caps, ir_module **out);
 /* Copies tile.program with its ops to target.program; shared by both. */
 tsr_status tile_lower_program(const ir_op *program, ir_builder *b);
 

@@ -1,0 +1,57 @@
+/* backends/cpu/map.h - an elementwise program as it is planned once (map_plan.c) and run for each strip (map.c). Every
+ * step has its micro-kernel and a level (0 once per call, 1 once per row, 2 once per strip), and strips that are dead
+ * share memory. Invariant: a uniform register holds one element, any other a whole strip. */
+#ifndef BACKENDS_CPU_MAP_H
+#define BACKENDS_CPU_MAP_H
+#include "backends/cpu/vm.h"
+
+typedef enum step_kind {
+  ST_NOP,
+  ST_UNARY,
+  ST_BINARY,
+  ST_BINARY_VS,
+  ST_BINARY_SV,
+  ST_SELECT,
+  ST_FMA,
+  ST_CONVERT,
+  ST_ROUND,
+  ST_SHIFT,
+  ST_CONST,
+  ST_REG,
+  ST_INPUT,
+  ST_INDEX
+} step_kind;
+
+typedef struct step {
+  uint8_t kind, level, uniform, esize; /* esize of the result */
+  uint8_t a_esize, is_float, ct, to_ct;
+  int32_t dst, a, b, c;
+  uint8_t a_uniform, b_uniform, c_uniform, code;
+  union {
+    cpuk_unary_fn unary;
+    cpuk_binary_fn binary;
+    cpuk_select_fn select;
+    cpuk_fma_fn fma;
+    cpuk_convert_fn convert;
+  } fn;
+  cpuk_convert_fn back; /* ROUND: to the narrow type and back */
+  int64_t imm;
+} step;
+
+struct map_plan {
+  step *steps;
+  int n_steps, cap_steps;
+  int n_regs;
+  int32_t *place;  /* register -> strip buffer, or -1 - k for a one-element cell */
+  int n_buffers, n_cells, n_yields;
+  int32_t yields[64];
+  uint8_t yield_uniform[64], yield_esize[64];
+  int writer[64]; /* last step before the yield that writes the register, when that may write the output directly; else
+                     -1 */
+  bool uses_index;
+  int strip;          /* elements taken at once, if the image says */
+};
+
+/* Bytes of a one-element cell, spare strips that conversions use, bytes of a strip. */
+enum { CELL = 8, N_SPARE = 4, STRIP_BYTES = CPU_STRIP * 8 };
+#endif

@@ -1,0 +1,9 @@
+/* core/passes/lower.c - which lowering a device's dialect takes: the one place that knows them all. */
+#include "core/passes/lower.h"
+
+#include "core/passes/cpu/from_tile.h"
+#include "core/passes/simt/simt.h"
+
+tsr_status tile_to_target(const ir_module *tile, const tsr_caps *caps, ir_module **out) {
+  return caps->dialect == DIALECT_CPU ? tile_to_cpu(tile, caps, out) : tile_to_simt(tile, caps, out);
+}
