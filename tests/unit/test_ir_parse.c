@@ -29,6 +29,8 @@ static const struct { const char *name, *text, *says; } bad[] = {
     {"unknown op", IN("%0 = \"tessera.graph.negate\"(%a)"), "3:6: unknown operation \"tessera.graph.negate\""},
     {"unknown attribute", IN("%0 = \"tessera.graph.neg\"(%a) {fast = true}"), "3:6: unknown attribute 'fast'"},
     {"attribute twice", IN("%0 = \"tessera.graph.softmax\"(%a) {axis = 0, axis = 0}"), "attribute 'axis' is given twice"},
+    {"name of a digit, then letters", IN("%0a = \"tessera.graph.neg\"(%a)"), "a name that begins with a digit is a number"},
+    {"operand of a digit, then letters", IN("%0 = \"tessera.graph.neg\"(%0a)"), "a name that begins with a digit is a number"},
     {"undefined value", IN("%0 = \"tessera.graph.neg\"(%b)"), "3:26: %b is not defined before this use"},
     {"value uses itself", IN("%0 = \"tessera.graph.neg\"(%0)"), "%0 is not defined before this use"},
     {"cycle of two", IN("%0 = \"tessera.graph.neg\"(%1)\n%1 = \"tessera.graph.neg\"(%0)"), "3:26: %1 is not defined before this use"},

@@ -7,7 +7,7 @@
 
 #include "core/base/dtype.h"
 
-enum { PAGE_BITS = 10, PAGE = 1 << PAGE_BITS, MAX_DEPTH = 4000 };
+enum { PAGE_BITS = 10, PAGE = 1 << PAGE_BITS, MAX_DEPTH = 500 };
 
 typedef struct graph_slot {
   ir_value *value;
@@ -17,6 +17,12 @@ typedef struct graph_slot {
 } graph_slot;
 
 static size_t n_pages(const graph_slot *s) { return (size_t)((s->count + PAGE - 1) >> PAGE_BITS); }
+
+/* Elements of page p: tensors smaller than a page take what they have, as long chains of them would fill the memory. */
+static size_t page_elements(const graph_slot *s, size_t p) {
+  int64_t left = s->count - (int64_t)(p << PAGE_BITS);
+  return left < PAGE ? (size_t)left : PAGE;
+}
 
 static tsr_status add_slot(graph_evaluator *e, ir_value *v, const void *input) {
   graph_slot *s = &e->slots[e->n_slots++];
@@ -67,7 +73,9 @@ void graph_evaluator_destroy(graph_evaluator **ep) {
   for (ir_op *o = e->func->regions[0]->first; o; o = o->next) n += (size_t)o->n_results;
   for (size_t i = 0; i < e->n_slots; i++) {
     graph_slot *s = &e->slots[i];
-    for (size_t p = 0; s->pages && p < n_pages(s); p++) al_free(e->al, s->pages[p], PAGE * sizeof **s->pages, 16);
+    for (size_t p = 0; s->pages && p < n_pages(s); p++) {
+      if (s->pages[p]) al_free(e->al, s->pages[p], page_elements(s, p) * sizeof **s->pages, 16);
+    }
     if (s->pages) al_free(e->al, s->pages, n_pages(s) * sizeof *s->pages, 16);
     s->value->data = NULL;
   }
@@ -85,12 +93,13 @@ static void fail(graph_evaluator *e, tsr_status st) {
 static graph_num *element(graph_evaluator *e, graph_slot *s, int64_t i) {
   graph_num **page = &s->pages[i >> PAGE_BITS];
   if (!*page) {
-    *page = al_alloc(e->al, PAGE * sizeof **page, 16);
+    const size_t n = page_elements(s, (size_t)(i >> PAGE_BITS));
+    *page = al_alloc(e->al, n * sizeof **page, 16);
     if (!*page) {
       fail(e, st_oom());
       return NULL;
     }
-    for (int k = 0; k < PAGE; k++) (*page)[k] = (graph_num){0, -1, 0};
+    for (size_t k = 0; k < n; k++) (*page)[k] = (graph_num){0, -1, 0};
   }
   return &(*page)[i & (PAGE - 1)];
 }
@@ -109,7 +118,9 @@ graph_num graph_read(graph_evaluator *e, ir_value *v, int64_t i) {
     return (graph_num){0, 0, 0};
   }
   if (++e->depth > MAX_DEPTH) {
-    fail(e, ir_error(v->def, "evaluate the whole function instead", "the chain of operations is too long to sample"));
+    e->first.value = v;
+    e->first.at = i;
+    fail(e, st_oom()); /* any status: graph_element takes it off again */
   } else {
     tsr_status st = row->eval ? row->eval(e, v->def, i) : e->custom(e->custom_user, e, v->def);
     if (st) fail(e, st);
@@ -119,7 +130,7 @@ graph_num graph_read(graph_evaluator *e, ir_value *v, int64_t i) {
 }
 
 void graph_write(graph_evaluator *e, ir_value *v, int64_t i, graph_num x) {
-  graph_num *p = element(e, v->data, i);
+  graph_num *p = e->st ? NULL : element(e, v->data, i); /* after a failure, what was read is not what is there */
   if (!p) return;
   if (isnan(x.e)) x.e = isnan(x.v) ? 0 : INFINITY;
   if (e->rounded && v->type->dtype != TSR_I64) {
@@ -149,9 +160,29 @@ tsr_status graph_evaluate_all(graph_evaluator *e) {
   return NULL;
 }
 
+/* A read that finds the chain below it too deep ends with the element that it needs first. That one is computed before,
+ * from an empty stack; then the read is tried again and finds it. */
 tsr_status graph_element(graph_evaluator *e, ir_value *v, int64_t at, graph_num *out) {
-  *out = graph_read(e, v, at);
-  return take_error(e);
+  struct wanted { ir_value *value; int64_t at; } *stack = NULL;
+  size_t n = 0, cap = 0;
+  tsr_status st = NULL;
+  for (;;) {
+    *out = graph_read(e, n ? stack[n - 1].value : v, n ? stack[n - 1].at : at);
+    st = take_error(e);
+    if (e->first.value) {
+      tsr_status_free(st);
+      st = NULL;
+      if (!al_grow(e->al, &stack, &cap, n + 1, sizeof *stack)) {
+        st = st_oom();
+        break;
+      }
+      stack[n++] = (struct wanted){e->first.value, e->first.at};
+      e->first.value = NULL;
+    } else if (st || !n--) break;
+  }
+  e->first.value = NULL;
+  al_free_array(e->al, stack, cap);
+  return st;
 }
 
 tsr_status graph_eval(ir_op *func, const void *const *inputs, void *const *outputs, double *const *tolerance) {

@@ -39,7 +39,8 @@ typedef tsr_status (*graph_custom_fn)(void *user, graph_evaluator *e, ir_op *op)
 void graph_evaluator_set_custom(graph_evaluator *e, graph_custom_fn fn, void *user);
 /* Computes every element of every value, in program order: element access is then cheap and never recurses. */
 tsr_status graph_evaluate_all(graph_evaluator *e);
-/* Element `at` (row-major) of a value of func; computes just what it needs. */
+/* Element `at` (row-major) of a value of func; computes just what it needs. Chains of any length: the stack that it
+ * takes does not grow with the graph's depth. */
 tsr_status graph_element(graph_evaluator *e, ir_value *v, int64_t at, graph_num *out);
 
 /* Evaluates func whole. outputs[i] receives result i in its own type; tolerance may be NULL, else tolerance[i] (may be
@@ -67,6 +68,10 @@ struct graph_evaluator {
   bool rounded;  /* each op's result is rounded to its type: an implementation without any fusion, for tests of the
                     tolerance */
   int depth;     /* of element-wise recursion */
+  struct {       /* the element that a read deeper than that needs first; st is set too, so that the ops above end */
+    ir_value *value;
+    int64_t at;
+  } first;
   tsr_status st; /* first failure; reads then give 0 */
   graph_custom_fn custom;
   void *custom_user;
