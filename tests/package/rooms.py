@@ -77,8 +77,6 @@ IN_CIRCLES = set(
     passes/simt/matrix/fnuz passes/simt/matrix/gemm passes/simt/matrix/lane_n passes/simt/matrix/mma
     passes/simt/matrix/operands passes/simt/matrix/paths
     passes/simt/whole/lds_direct passes/simt/whole/ring passes/simt/whole/ring_gemm passes/simt/whole/ring_overlap
-    passes/tile/build passes/tile/copy passes/tile/from_schedule passes/tile/fuse_maps passes/tile/gemm
-    passes/tile/gemv passes/tile/row_chunked passes/tile/stream_k passes/tile/value
     runtime/compile runtime/context runtime/custom runtime/device_profile runtime/fallback runtime/graph
     runtime/memory runtime/program runtime/program_plan runtime/spills runtime/tune runtime/tune_kernel
     tune/search tune/search_basic tune/search_hybrid

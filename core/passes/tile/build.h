@@ -2,8 +2,9 @@
 #ifndef CORE_PASSES_TILE_BUILD_H
 #define CORE_PASSES_TILE_BUILD_H
 #include "core/ir/graph/ops.h"
+#include "core/ir/schedule/schedule.h"
 #include "core/ir/tile/tile.h"
-#include "core/passes/tile/from_schedule.h"
+#include "core/passes/tile/options.h"
 
 enum { MAX_LEAVES = 64 };
 
@@ -105,6 +106,12 @@ tsr_status kb_store_result(kern *k, int i, const space *s, const ir_type *orig, 
 /* The same of all results. */
 tsr_status kb_result_windows(kern *k, const space *s, const ir_type *orig, ir_value **windows);
 tsr_status kb_store_results(kern *k, const space *s, const ir_type *orig, ir_value *const *windows);
+tsr_status kb_write_results(kern *k, const space *s, const ir_type *orig);
+
+/* Whatever the body reads from memory, and its results. False when out of memory. */
+bool kb_collect(kern *k, const ir_type *orig, stride_rows *rows);
+/* Something in memory is contiguous along m rather than n. */
+bool kb_has_transposed(const space *s, const stride_rows *rows);
 
 tsr_status family_elementwise(kern *k);
 tsr_status family_row(kern *k);

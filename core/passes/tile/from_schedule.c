@@ -1,5 +1,4 @@
-/* core/passes/tile/from_schedule.c - programs, and the families that walk one space: elementwise, row; see
- * tile/from_schedule.h. */
+/* core/passes/tile/from_schedule.c - programs and kernels; see tile/from_schedule.h. */
 #include "core/passes/tile/from_schedule.h"
 
 #include <stdio.h>
@@ -10,174 +9,13 @@
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/schedule/key.h"
 #include "core/passes/tile/build.h"
-#include "core/passes/tile/gemm.h"
+#include "core/passes/tile/contraction.h"
+#include "core/passes/tile/fuse_maps.h"
 
 enum { MOST_OPERANDS = 256 }; /* of a launch */
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 static bool on_cpu(const kern *k) { return k->opts->caps->dialect == DIALECT_CPU; }
-
-/* ---- leaves ---------------------------------------------------------------------------------------------------- */
-
-/* Whatever the body reads from memory, and its results. False when out of memory. */
-static bool collect(kern *k, const ir_type *orig, stride_rows *rows) {
-  const ir_block *body = k->src->regions[0];
-  rows_clear_all(rows);
-  for (const ir_op *o = body->first; o; o = o->next) {
-    if (o->def->level != IR_GRAPH ||
-        (o->def->flags & IR_VIEWLIKE && o->def->n_results == 1 && node_of(k, o->results[0]) &&
-         node_of(k, o->results[0])->is_mem && o->results[0]->n_uses))
-      continue;
-    bool whole = o->def->flags & IR_REDUCES || o->def->code == G_SOFTMAX || o->def->code == G_LAYERNORM ||
-                 o->def->code == G_RMSNORM;
-    for (int i = 0; i < o->n_operands && o->def->code != G_MATMUL; i++) {
-      node *n = node_of(k, o->operands[i]);
-      if (!n) return false;
-      if (n->is_mem) rows_add(rows, &n->m, whole ? FORM_FULL : form_of(o->results[0]->type, orig), orig->rank);
-    }
-  }
-  for (int i = 0; i < body->last->n_operands; i++) {
-    node *n = node_of(k, body->last->operands[i]);
-    if (!n) return false;
-    if (n->is_mem) rows_add(rows, &n->m, FORM_FULL, orig->rank);
-    mem out = {.rank = body->last->operands[i]->type->rank};
-    memcpy(out.dims, body->last->operands[i]->type->dims, sizeof out.dims);
-    ir_type_strides(body->last->operands[i]->type, out.strides);
-    rows_add(rows, &out, form_of(body->last->operands[i]->type, orig), orig->rank);
-  }
-  return true;
-}
-
-static mem result_mem(const kern *k, int i) {
-  const ir_block *args = k->op->regions[0];
-  const ir_type *t = k->src->results[i]->type;
-  mem m = {.arg = args->args[k->src->n_operands + (k->split == SPLIT_SUM) + i], .dtype = t->dtype, .rank = t->rank};
-  memcpy(m.dims, t->dims, sizeof m.dims);
-  ir_type_strides(t, m.strides);
-  return m;
-}
-
-tsr_status kb_result_window(kern *k, int i, const space *s, const ir_type *orig, ir_value **window) {
-  mem m = result_mem(k, i);
-  int64_t strides[TSR_MAX_RANK + 2];
-  space_strides(&m, s, form_of(k->src->results[i]->type, orig), strides);
-  return kb_window(k, &m, s, strides, NULL, window);
-}
-
-tsr_status kb_result_windows(kern *k, const space *s, const ir_type *orig, ir_value **windows) {
-  if (k->src->n_results > MAX_LEAVES) return ir_error(k->src, NULL, "has too many results");
-  for (int i = 0; i < k->src->n_results; i++) TSR_TRY(kb_result_window(k, i, s, orig, &windows[i]));
-  return NULL;
-}
-
-/* Repeats v to the dimensions of `like`. */
-static tsr_status expand(kern *k, ir_value **v, const ir_type *like) {
-  const ir_type *t = (*v)->type;
-  if (t->dims[0] == like->dims[0] && t->dims[1] == like->dims[1]) return NULL;
-  ir_value *zero = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t->dtype, like->dims[0], like->dims[1]), 0, NULL);
-  if (!zero || !ir_set_attr(zero->def, "value", ir_attr_float(k->m, 0))) return st_oom();
-  ir_op *map = ir_op_new(&k->b, ir_find_op("tessera.tile.map"), 2, (ir_value *[]){*v, zero}, 1, NULL, 1);
-  if (!map) return st_oom();
-  ir_value *x = ir_block_arg(k->m, map->regions[0], ir_type_scalar(k->m, t->dtype), NULL);
-  ir_builder r = ir_at_end(k->m, map->regions[0]);
-  if (!x || !ir_block_arg(k->m, map->regions[0], x->type, NULL) || !ir_build0(&r, "tessera.tile.yield", 1, &x))
-    return st_oom();
-  TSR_TRY(map->def->infer(map, &map->results[0]->type));
-  *v = map->results[0];
-  return NULL;
-}
-
-tsr_status kb_store_result(kern *k, int i, const space *s, const ir_type *orig, ir_value *window) {
-  ir_value *y = k->src->regions[0]->last->operands[i], *v;
-  TSR_TRY(kb_value(k, y, s, orig, form_of(y->type, orig), &v));
-  TSR_TRY(expand(k, &v, window->type));
-  return ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){v, window}) ? NULL : st_oom();
-}
-
-tsr_status kb_store_results(kern *k, const space *s, const ir_type *orig, ir_value *const *windows) {
-  for (int i = 0; i < k->src->regions[0]->last->n_operands; i++) TSR_TRY(kb_store_result(k, i, s, orig, windows[i]));
-  return NULL;
-}
-
-static tsr_status write_results(kern *k, const space *s, const ir_type *orig) {
-  ir_value *windows[MAX_LEAVES];
-  TSR_TRY(kb_result_windows(k, s, orig, windows));
-  return kb_store_results(k, s, orig, windows);
-}
-
-/* ---- elementwise and row --------------------------------------------------------------------------------------- */
-
-/* Reads along m rather than n: a square tile keeps both sides in cache lines. */
-static bool has_transposed(const space *s, const stride_rows *rows) {
-  int n = s->from[s->rank - 1], m = s->from[s->rank - 2];
-  for (int i = 0; i < rows->n && n >= 0 && m >= 0; i++)
-    if (rows->v[i][n] > 1 && rows->v[i][m] == 1) return true;
-  return false;
-}
-
-static size_t element_bytes(const ir_op *kernel) {
-  size_t most = 1;
-  for (int i = 0; i < kernel->n_operands; i++)
-    if (tsr_dtype_size(kernel->operands[i]->type->dtype) > most)
-      most = tsr_dtype_size(kernel->operands[i]->type->dtype);
-  return most;
-}
-
-tsr_status family_elementwise(kern *k) {
-  ir_value *first = k->src->regions[0]->last->operands[0];
-  const ir_type *orig = first->type;
-  stride_rows rows;
-  space s;
-  if (!collect(k, orig, &rows)) return st_oom();
-  space_make(&s, orig, orig->rank, &rows);
-  s.plain = true;
-  int64_t elements = k->params.m > 0 ? k->params.m * max64(1, k->params.n) : sched_block_elements(k->opts->caps);
-  int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];
-  if (has_transposed(&s, &rows)) {
-    int64_t side = on_cpu(k) || element_bytes(k->src) < 4 ? 64 : 32;
-    s.tn = max64(1, min64(n, side));
-    s.tm = max64(1, min64(m, side));
-  } else {
-    s.tn = max64(1, min64(n, elements));
-    s.tm = max64(1, min64(m, elements / s.tn));
-  }
-  if (!kb_note_tile(k, s.tm, s.tn, 1)) return st_oom();
-  TSR_TRY(space_grid(k, &s));
-  return write_results(k, &s, orig);
-}
-
-/* The shape [.., m, n] of a row kernel: that of the operand of its first row operation, else of the widest result. */
-static const ir_type *row_shape(const ir_op *kernel) {
-  const ir_type *best = NULL;
-  for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
-    if (o->def->level != IR_GRAPH) continue;
-    if (o->def->flags & IR_REDUCES || o->def->code == G_SOFTMAX || o->def->code == G_LAYERNORM ||
-        o->def->code == G_RMSNORM)
-      return o->operands[0]->type;
-    if (o->n_results && (!best || ir_type_count(o->results[0]->type) > ir_type_count(best))) best = o->results[0]->type;
-  }
-  return best;
-}
-
-tsr_status family_row(kern *k) {
-  const ir_type *orig = row_shape(k->src);
-  stride_rows rows;
-  space s;
-  if (!orig || orig->rank < 1) return ir_error(k->src, NULL, "a row kernel needs a shape with rows");
-  if (!collect(k, orig, &rows)) return st_oom();
-  space_make(&s, orig, orig->rank - 1, &rows);
-  int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];
-  s.tn = max64(1, n);
-  s.tm = k->params.m > 0 ? min64(k->params.m, max64(1, m)) : sched_block_rows(k->src, k->opts->caps, m, s.tn);
-  if (!kb_note_tile(k, s.tm, s.tn, 1)) return st_oom();
-  TSR_TRY(space_grid(k, &s));
-  if (kb_rows_by_cluster(k, &s) && !has_transposed(&s, &rows)) {
-    if (!ir_set_attr(k->op, "cluster", ir_attr_ints(k->m, (int64_t[]){k->params.cluster, 1, 1}, 3))) return st_oom();
-    return write_results(k, &s, orig);
-  }
-  return kb_rows_are_long(k, &s) ? kb_long_rows(k, &s, orig) : write_results(k, &s, orig);
-}
 
 /* ---- kernels that are there already ---------------------------------------------------------------------------- */
 

@@ -5,20 +5,8 @@
  * broadcasts cost no launch. */
 #ifndef CORE_PASSES_TILE_FROM_SCHEDULE_H
 #define CORE_PASSES_TILE_FROM_SCHEDULE_H
-#include "core/device/backend.h"
 #include "core/ir/ir.h"
-#include "core/ir/schedule/schedule.h"
-
-typedef struct tile_options {
-  const tsr_caps *caps;
-  const char *policy; /* "fast", ... */
-  /* The backend's own default for a contraction, see be_vtable.suggest_tile; may be NULL. */
-  bool (*suggest)(void *user, const be_matmul *desc, int64_t tile[3]);
-  void *user;
-} tile_options;
+#include "core/passes/tile/options.h"
 
 tsr_status schedule_to_tile(const ir_module *schedule, const tile_options *opts, ir_module **out);
-
-/* Inlines producers of maps into their only consumer. */
-tsr_status tile_fuse_maps(ir_module *m);
 #endif

@@ -1,9 +1,10 @@
 /* core/passes/tile/fuse_maps.c - joins maps: a map whose only consumer is another map of the same shape is computed
  * inside it. Also drops the zero operands that only spread a shape. Invariant: results and their order stay. */
+#include "core/passes/tile/fuse_maps.h"
+
 #include <string.h>
 
 #include "core/ir/tile/tile.h"
-#include "core/passes/tile/from_schedule.h"
 
 static bool is_map(const ir_op *op) { return op && op->def->level == IR_TILE && op->def->code == T_MAP; }
 

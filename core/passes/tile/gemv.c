@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
-#include "core/passes/tile/gemm.h"
+#include "core/passes/tile/contraction.h"
 
 bool mm_can_stream(const contraction *x) {
   tsr_dtype a = x->a.value->type->dtype, b = x->b.value->type->dtype;

@@ -184,24 +184,6 @@ static tsr_status run_row_op(kern *k, ir_op *op, const space *row, const ir_type
   return (stat[0] = kb_map2_imm(k, SC_DIV, stat[0], n)) ? NULL : st_oom();
 }
 
-tsr_status kb_row_apply(kern *k, ir_op *op, const space *s, const ir_type *orig, ir_value **out) {
-  const node *n = op->results[0]->data;
-  ir_value *x, *y, *v;
-  *out = n->stat[0];
-  if (op->def->code != G_SOFTMAX && op->def->code != G_LAYERNORM && op->def->code != G_RMSNORM) return NULL;
-  TSR_TRY(kb_operand(k, op->operands[0], s, orig, FORM_FULL, &x));
-  x = kb_spread(k, x, s);
-  if (op->def->code == G_SOFTMAX)
-    y = kb_map2(k, SC_MUL, kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, x, n->stat[0])), n->stat[1]);
-  else if (op->def->code == G_RMSNORM) y = kb_map2(k, SC_MUL, x, n->stat[0]);
-  else y = kb_map2(k, SC_MUL, kb_map2(k, SC_SUB, x, n->stat[0]), n->stat[1]);
-  for (int i = 1; i < op->n_operands; i++) {
-    TSR_TRY(kb_operand(k, op->operands[i], s, orig, FORM_FULL, &v));
-    y = kb_map2(k, i == 1 ? SC_MUL : SC_ADD, y, v);
-  }
-  return (*out = y) ? NULL : st_oom();
-}
-
 tsr_status kb_long_rows(kern *k, space *s, const ir_type *orig) {
   pass last = {0};
   int full = 0, n = k->src->n_results;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/passes/schedule/gemm_heuristics.h"
-#include "core/passes/tile/gemm.h"
+#include "core/passes/tile/contraction.h"
 
 static ir_value *op2(kern *k, const char *name, ir_value *a, ir_value *b) {
   char full[48] = "tessera.tile.";

@@ -1,122 +1,9 @@
 /* core/passes/tile/value.c - values of a schedule.kernel's body as Tile IR fragments: loads of what lies in memory, one
- * map per elementwise op (tile_fuse_maps joins them), row operations by reductions. */
-#include <math.h>
+ * map per elementwise op (tile_fuse_maps joins them), row operations by reductions (tile/row_ops.c). */
 #include <string.h>
 
 #include "core/base/dtype.h"
-#include "core/passes/tile/build.h"
-
-/* ---- maps ------------------------------------------------------------------------------------------------------ */
-
-static const char *scalar_name(int code) {
-  static const char *const names[] = {
-#define NAME_OF(CODE, name, n, kind, help) "tessera.tile." name,
-      SCALAR_OPS(NAME_OF)
-#undef NAME_OF
-  };
-  return names[code];
-}
-
-/* A map over fragments (entries may be NULL: the region argument is then the immediate). The region gets its arguments
- * in args[]. */
-static ir_op *map_open(kern *k, int n, ir_value **frags, ir_value **args, ir_builder *region, const double *imms,
-                       tsr_dtype imm_type) {
-  ir_value *operands[8];
-  int m = 0;
-  for (int i = 0; i < n; i++)
-    if (frags[i]) operands[m++] = frags[i];
-  ir_op *map = ir_op_new(&k->b, ir_find_op("tessera.tile.map"), m, operands, 1, NULL, 1);
-  if (!map) return NULL;
-  *region = ir_at_end(k->m, map->regions[0]);
-  for (int i = 0; i < n; i++)
-    if (frags[i] && !(args[i] = ir_block_arg(k->m, map->regions[0], ir_type_scalar(k->m, frags[i]->type->dtype), NULL)))
-      return NULL;
-  for (int i = 0; i < n; i++) {
-    if (frags[i]) continue;
-    args[i] = ir_build1(region, "tessera.tile.const", ir_type_scalar(k->m, imm_type), 0, NULL);
-    if (!args[i] || !ir_set_attr(args[i]->def, "value", ir_attr_float(k->m, imms[i]))) return NULL;
-  }
-  return map;
-}
-
-static ir_value *map_close(kern *k, ir_op *map, ir_builder *region, ir_value *y) {
-  if (!y || !ir_build0(region, "tessera.tile.yield", 1, &y)) {
-    k->b.failed = true;
-    return NULL;
-  }
-  tsr_status st = map->def->infer(map, &map->results[0]->type);
-  if (st) {
-    ir_refuse(k->m, st);
-    k->b.failed = true;
-    return NULL;
-  }
-  return map->results[0];
-}
-
-ir_value *kb_map1(kern *k, int code, ir_value *a) {
-  ir_value *args[1];
-  ir_builder r;
-  ir_op *map = a ? map_open(k, 1, &a, args, &r, NULL, 0) : NULL;
-  return map ? map_close(k, map, &r, ir_build1(&r, scalar_name(code), NULL, 1, args)) : NULL;
-}
-
-ir_value *kb_map2(kern *k, int code, ir_value *a, ir_value *b) {
-  ir_value *args[2], *frags[2] = {a, b};
-  ir_builder r;
-  ir_op *map = a && b ? map_open(k, 2, frags, args, &r, NULL, 0) : NULL;
-  return map ? map_close(k, map, &r, ir_build1(&r, scalar_name(code), NULL, 2, args)) : NULL;
-}
-
-ir_value *kb_map2_imm(kern *k, int code, ir_value *a, double imm) {
-  ir_value *args[2], *frags[2] = {a, NULL};
-  double imms[2] = {0, imm};
-  ir_builder r;
-  ir_op *map = a ? map_open(k, 2, frags, args, &r, imms, a->type->dtype) : NULL;
-  return map ? map_close(k, map, &r, ir_build1(&r, scalar_name(code), NULL, 2, args)) : NULL;
-}
-
-static ir_value *number(kern *k, ir_builder *r, tsr_dtype t, double v) {
-  ir_value *x = ir_build1(r, "tessera.tile.const", ir_type_scalar(k->m, t), 0, NULL);
-  return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
-}
-
-ir_value *kb_mask(kern *k, ir_value *x, ir_value *from, int64_t n, double other) {
-  ir_value *args[1], *end = kb_index(k, n);
-  ir_builder r;
-  ir_op *map = x && end ? map_open(k, 1, &x, args, &r, NULL, 0) : NULL;
-  ir_value *column = map ? ir_build1(&r, "tessera.tile.index", ir_type_index(k->m), 0, NULL) : NULL;
-  if (!column || !ir_set_attr(column->def, "dim", ir_attr_int(k->m, 1))) return NULL;
-  ir_value *at = ir_build1(&r, "tessera.tile.add", NULL, 2, (ir_value *[]){column, from});
-  ir_value *inside = ir_build1(&r, "tessera.tile.compare", ir_type_scalar(k->m, TSR_BOOL), 2, (ir_value *[]){at, end});
-  ir_value *outside = ir_build1(&r, "tessera.tile.const", ir_type_scalar(k->m, x->type->dtype), 0, NULL);
-  if (!inside || !outside || !ir_set_attr(inside->def, "predicate", ir_attr_str(k->m, "lt")) ||
-      !ir_set_attr(outside->def, "value", ir_attr_float(k->m, other)))
-    return NULL;
-  return map_close(k, map, &r, ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){inside, args[0], outside}));
-}
-
-ir_value *kb_finite(kern *k, ir_value *x) {
-  ir_value *args[1];
-  ir_builder r;
-  ir_op *map = x ? map_open(k, 1, &x, args, &r, NULL, 0) : NULL;
-  if (!map) return NULL;
-  ir_value *most = number(k, &r, x->type->dtype, dtype_get(x->type->dtype)->max),
-           *zero = number(k, &r, x->type->dtype, 0);
-  ir_value *inside = ir_build1(&r, "tessera.tile.compare", ir_type_scalar(k->m, TSR_BOOL), 2,
-                               (ir_value *[]){ir_build1(&r, "tessera.tile.abs", NULL, 1, args), most});
-  if (!inside || !zero || !ir_set_attr(inside->def, "predicate", ir_attr_str(k->m, "le"))) return NULL;
-  return map_close(k, map, &r, ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){inside, args[0], zero}));
-}
-
-ir_value *kb_reduce(kern *k, const char *op, ir_value *x) {
-  ir_op *r = x ? ir_op_new(&k->b, ir_find_op("tessera.tile.reduce"), 1, &x, 1, NULL, 0) : NULL;
-  if (!r || !ir_set_attr(r, "axis", ir_attr_int(k->m, 1)) || !ir_set_attr(r, "op", ir_attr_str(k->m, op)) ||
-      !ir_set_attr(r, "policy", ir_attr_str(k->m, k->opts->policy)))
-    return NULL;
-  ir_type t = *x->type;
-  t.dims[1] = 1;
-  return (r->results[0]->type = ir_type_get(k->m, &t)) ? r->results[0] : NULL;
-}
+#include "core/passes/tile/map.h"
 
 /* ---- elementwise ops ------------------------------------------------------------------------------------------- */
 
@@ -133,37 +20,6 @@ static int scalar_of(const ir_op *op) {
   return c == SC_GELU && graph_variant(op) ? SC_GELU_TANH : c;
 }
 
-static ir_value *cast_to(kern *k, ir_builder *r, ir_value *x, tsr_dtype t) {
-  return x && x->type->dtype != t ? ir_build1(r, "tessera.tile.cast", ir_type_scalar(k->m, t), 1, &x) : x;
-}
-
-/* Arithmetic of narrow integers wraps at their own width, computed in i32. */
-static ir_value *wrap(kern *k, ir_builder *r, ir_value *x, tsr_dtype t) {
-  if (t == TSR_U8) {
-    ir_value *mask = number(k, r, TSR_I32, 255);
-    return ir_build1(r, "tessera.tile.and", NULL, 2, (ir_value *[]){x, mask});
-  }
-  if (t != TSR_I8 && t != TSR_I16) return x;
-  ir_value *n = number(k, r, TSR_I32, t == TSR_I8 ? 24 : 16),
-           *up = ir_build1(r, "tessera.tile.shl", NULL, 2, (ir_value *[]){x, n});
-  return ir_build1(r, "tessera.tile.shr", NULL, 2, (ir_value *[]){up, n});
-}
-
-ir_value *kb_wrap(kern *k, ir_value *x, tsr_dtype t) {
-  ir_value *args[1];
-  ir_builder r;
-  bool halved = x && x->type->dtype == TSR_I64 && t != TSR_I64; /* a cast saturates: the upper half goes first */
-  if (!x || dtype_is_float(x->type->dtype) || (!halved && t != TSR_I8 && t != TSR_U8 && t != TSR_I16)) return x;
-  ir_op *map = map_open(k, 1, &x, args, &r, NULL, 0);
-  if (!map) return NULL;
-  ir_value *y = args[0];
-  if (halved) {
-    ir_value *n = number(k, &r, TSR_I64, 32), *up = ir_build1(&r, "tessera.tile.shl", NULL, 2, (ir_value *[]){y, n});
-    y = cast_to(k, &r, ir_build1(&r, "tessera.tile.shr", NULL, 2, (ir_value *[]){up, n}), TSR_I32);
-  }
-  return map_close(k, map, &r, wrap(k, &r, y, t));
-}
-
 tsr_status kb_operand(kern *k, ir_value *v, const space *s, const ir_type *orig, form f, ir_value **out) {
   ir_value *args[1];
   ir_builder r;
@@ -173,8 +29,8 @@ tsr_status kb_operand(kern *k, ir_value *v, const space *s, const ir_type *orig,
   if (!n) return st_oom();
   bool narrow = dtype_is_float(t) && kb_compute(t) != t && (*out)->type->dtype != t;
   if (n->is_mem || n->is_imm || !narrow || strcmp(k->opts->policy, "deterministic")) return NULL;
-  ir_op *map = map_open(k, 1, out, args, &r, NULL, 0);
-  *out = map ? map_close(k, map, &r, cast_to(k, &r, cast_to(k, &r, args[0], t), (*out)->type->dtype)) : NULL;
+  ir_op *map = kb_map_open(k, 1, out, args, &r, NULL, 0);
+  *out = map ? kb_map_close(k, map, &r, kb_cast_to(k, &r, kb_cast_to(k, &r, args[0], t), (*out)->type->dtype)) : NULL;
   return *out ? NULL : st_oom();
 }
 
@@ -201,25 +57,25 @@ static tsr_status elementwise(kern *k, ir_op *op, const space *s, const ir_type 
   }
   ir_builder r;
   bool select_imm = op->def->code == G_SELECT && !frags[0];
-  ir_op *map = map_open(k, n, frags, args, &r, imms, in_type);
+  ir_op *map = kb_map_open(k, n, frags, args, &r, imms, in_type);
   if (!map) return st_oom();
-  if (select_imm) args[0] = number(k, &r, TSR_BOOL, imms[0]);
+  if (select_imm) args[0] = kb_number(k, &r, TSR_BOOL, imms[0]);
   ir_value *y;
   tsr_dtype to = op->results[0]->type->dtype, ct = kb_compute(to);
   if (op->def->code == G_CAST) {
     /* Through the narrow type, so that it rounds, and back to the type that computes it. */
-    y = cast_to(k, &r, cast_to(k, &r, args[0], to), ct);
+    y = kb_cast_to(k, &r, kb_cast_to(k, &r, args[0], to), ct);
   } else {
     int code = scalar_of(op);
     if (code < 0) return ir_error(op, NULL, "can't be lowered inside a fused kernel");
     const ir_type *bool_type = code == SC_COMPARE ? ir_type_scalar(k->m, TSR_BOOL)
                                                   : NULL; /* inference needs the predicate, which comes next */
-    y = ir_build1(&r, scalar_name(code), bool_type, n, args);
+    y = ir_build1(&r, kb_scalar_name(code), bool_type, n, args);
     if (y && bool_type && !ir_set_attr(y->def, "predicate", ir_attr_str(k->m, graph_predicate_name(graph_variant(op)))))
       return st_oom();
-    if (y && code <= SC_ABS) y = wrap(k, &r, y, to);
+    if (y && code <= SC_ABS) y = kb_wrap_scalar(k, &r, y, to);
   }
-  *out = map_close(k, map, &r, y);
+  *out = kb_map_close(k, map, &r, y);
   return *out ? NULL : st_oom();
 }
 
@@ -300,120 +156,4 @@ tsr_status kb_value(kern *k, ir_value *v, const space *s, const ir_type *orig, f
   }
   *slot = *out;
   return NULL;
-}
-
-/* ---- row operations -------------------------------------------------------------------------------------------- */
-
-/* Operands narrower than the row (one element that repeats) must be spread before they are summed. */
-ir_value *kb_spread(kern *k, ir_value *x, const space *s) {
-  if (!x || x->type->dims[1] == s->tn) return x;
-  ir_value *zero = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, x->type->dtype, 1, s->tn), 0, NULL), *args[2],
-           *frags[2] = {x, zero};
-  if (!zero || !ir_set_attr(zero->def, "value", ir_attr_float(k->m, 0))) return NULL;
-  ir_builder r;
-  ir_op *map = map_open(k, 2, frags, args, &r, NULL, 0);
-  return map ? map_close(k, map, &r, args[0]) : NULL;
-}
-
-/* One division a row: the sum is between 1 and the row's length. */
-ir_value *kb_reciprocal(kern *k, ir_value *sum) {
-  ir_value *one = sum ? ir_build1(&k->b, "tessera.tile.fill", sum->type, 0, NULL) : NULL;
-  if (!one || !ir_set_attr(one->def, "value", ir_attr_float(k->m, 1))) return NULL;
-  return kb_map2(k, SC_DIV, one, sum);
-}
-
-static ir_value *softmax(kern *k, ir_value *x) {
-  ir_value *e = kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, x, kb_reduce(k, "max", x))), *sum = kb_reduce(k, "sum", e);
-  return kb_map2(k, SC_MUL, e, kb_reciprocal(k, sum));
-}
-
-static ir_value *scale_row(kern *k, ir_value *x, double n) { return kb_map2_imm(k, SC_MUL, x, n); }
-
-/* The CPU's row kernels take a plain norm (cpu/row_kernels.c), and look after its range and rounding themselves
- * (backends/cpu/rows.c). On GPUs another reduction would cost up to a sixth of the time (docs/precision.md says what a
- * plain norm doesn't hold). */
-static bool norm_is_plain(const kern *k, const ir_op *op, double n) {
-  return op->operands[0]->type->dtype != TSR_F64 && strcmp(k->opts->policy, "kahan_sum") &&
-         (n > 1 || k->opts->caps->dialect != DIALECT_CPU);
-}
-
-/* select(x > limit, high, low) of one number a row. */
-static ir_value *choose(kern *k, ir_value *x, double limit, double high, double low) {
-  ir_value *args[1];
-  ir_builder r;
-  ir_op *map = x ? map_open(k, 1, &x, args, &r, NULL, 0) : NULL;
-  if (!map) return NULL;
-  tsr_dtype t = x->type->dtype;
-  ir_value *y = number(k, &r, t, limit),
-           *above =
-               y ? ir_build1(&r, "tessera.tile.compare", ir_type_scalar(k->m, TSR_BOOL), 2, (ir_value *[]){args[0], y})
-                 : NULL;
-  if (!above || !ir_set_attr(above->def, "predicate", ir_attr_str(k->m, "gt"))) return NULL;
-  return map_close(k, map, &r,
-                   ir_build1(&r, "tessera.tile.select", NULL, 3,
-                             (ir_value *[]){above, number(k, &r, t, high), number(k, &r, t, low)}));
-}
-
-/* Rows with numbers whose squares leave the type are scaled by a power of two first. The mean is taken twice: what the
- * first leaves of equal numbers is short, so that its mean is exact and nothing rests. The least that is added to the
- * variance keeps such a row from 0 / 0. */
-static ir_value *norm(kern *k, const ir_op *op, ir_value *x, double n) {
-  bool wide = x->type->dtype == TSR_F64, centred = op->def->code == G_LAYERNORM;
-  double eps = ir_get_float(op, "eps", 1e-5), limit = wide ? 0x1p480 : 0x1p54, s = wide ? 0x1p-600 : 0x1p-76,
-         least = wide ? 0x1p-1000 : 0x1p-124;
-  ir_value *most = kb_reduce(k, "max", kb_map1(k, SC_ABS, x)), *scale = choose(k, most, limit, s, 1),
-           *added = choose(k, most, limit, eps * s * s > least ? eps * s * s : least, eps);
-  x = kb_map2(k, SC_MUL, x, scale);
-  for (int i = 0; centred && i < 2; i++) x = kb_map2(k, SC_SUB, x, kb_map2_imm(k, SC_DIV, kb_reduce(k, "sum", x), n));
-  ir_value *var = kb_map2_imm(k, SC_DIV, kb_reduce(k, "sum", kb_map2(k, SC_MUL, x, x)), n);
-  return kb_map2(k, SC_MUL, x, kb_map1(k, SC_RSQRT, kb_map2(k, SC_ADD, var, added)));
-}
-
-/* On the CPU as its row kernels want it. A sum of equal 16-bit numbers is exact, and its quotient by their count too.
- */
-static ir_value *plain_norm(kern *k, const ir_op *op, ir_value *x, double n) {
-  double eps = ir_get_float(op, "eps", 1e-5);
-  bool cpu = k->opts->caps->dialect == DIALECT_CPU;
-  if (op->def->code == G_LAYERNORM)
-    x = kb_map2(k, SC_SUB, x, kb_map2_imm(k, cpu ? SC_MUL : SC_DIV, kb_reduce(k, "sum", x), cpu ? 1 / n : n));
-  ir_value *var = scale_row(k, kb_reduce(k, "sum", kb_map2(k, SC_MUL, x, x)), 1 / n);
-  return kb_map2(k, SC_MUL, x, kb_map1(k, SC_RSQRT, kb_map2_imm(k, SC_ADD, var, eps)));
-}
-
-/* A row without elements: the identity of the operation (the mean is 0 / 0). */
-static tsr_status reduce_nothing(kern *k, const ir_op *op, const space *s, ir_value **out) {
-  tsr_dtype t = kb_compute(op->results[0]->type->dtype);
-  double v = op->def->code == G_REDUCE_PROD   ? 1
-             : op->def->code == G_REDUCE_MAX  ? -INFINITY
-             : op->def->code == G_REDUCE_MIN  ? INFINITY
-             : op->def->code == G_REDUCE_MEAN ? NAN
-                                              : 0;
-  *out = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t, s->tm, 1), 0, NULL);
-  return *out && ir_set_attr((*out)->def, "value", ir_attr_float(k->m, v)) ? NULL : st_oom();
-}
-
-tsr_status kb_row_op(kern *k, ir_op *op, const space *s, const ir_type *orig, ir_value **out) {
-  ir_value *x, *g = NULL, *b = NULL;
-  double n = (double)s->dims[s->rank - 1];
-  if (n == 0) return reduce_nothing(k, op, s, out);
-  TSR_TRY(kb_operand(k, op->operands[0], s, orig, FORM_FULL, &x));
-  if (op->n_operands > 1) TSR_TRY(kb_operand(k, op->operands[1], s, orig, FORM_FULL, &g));
-  if (op->n_operands > 2) TSR_TRY(kb_operand(k, op->operands[2], s, orig, FORM_FULL, &b));
-  k->b.loc = op->loc;
-  x = kb_spread(k, x, s);
-  ir_value *y = NULL;
-  switch (op->def->code) {
-  case G_REDUCE_SUM: y = kb_wrap(k, kb_reduce(k, "sum", x), op->results[0]->type->dtype); break;
-  case G_REDUCE_MEAN: y = kb_map2_imm(k, SC_DIV, kb_reduce(k, "sum", x), n); break;
-  case G_REDUCE_MAX: y = kb_reduce(k, "max", x); break;
-  case G_REDUCE_MIN: y = kb_reduce(k, "min", x); break;
-  case G_REDUCE_PROD: y = kb_wrap(k, kb_reduce(k, "prod", x), op->results[0]->type->dtype); break;
-  case G_SOFTMAX: y = softmax(k, x); break;
-  case G_LAYERNORM: case G_RMSNORM: y = norm_is_plain(k, op, n) ? plain_norm(k, op, x, n) : norm(k, op, x, n); break;
-  default: break;
-  }
-  if (g) y = kb_map2(k, SC_MUL, y, g);
-  if (b) y = kb_map2(k, SC_ADD, y, b);
-  *out = y;
-  return y ? NULL : st_oom();
 }

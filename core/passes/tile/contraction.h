@@ -1,7 +1,7 @@
-/* core/passes/tile/gemm.h - what the two lowerings of a contraction share: the loop over staged tiles (tile/gemm.c) and
+/* core/passes/tile/contraction.h - what the two lowerings of a contraction share: the loop over staged tiles (tile/contraction.c) and
  * the stream for a few rows (tile/gemv.c). */
-#ifndef CORE_PASSES_TILE_GEMM_H
-#define CORE_PASSES_TILE_GEMM_H
+#ifndef CORE_PASSES_TILE_CONTRACTION_H
+#define CORE_PASSES_TILE_CONTRACTION_H
 #include "core/passes/tile/build.h"
 
 typedef struct side {
@@ -28,6 +28,8 @@ typedef struct contraction {
 void mm_side(contraction *x, side *s, ir_value *v, bool transpose, int64_t d0, int64_t d1, int64_t t0, int64_t t1);
 /* From, to and step of the loop over k: all of it, or this block's part. */
 void mm_bounds(kern *k, const contraction *x, ir_value *bounds[3]);
+/* The workspace [parts, batch..., m, n] as a memory operand, at a fixed part (`part` elements further). */
+mem mm_workspace(const kern *k, const contraction *x, int64_t part);
 /* Grid of a split contraction: parts are further block columns. */
 tsr_status mm_split_grid(kern *k, contraction *x);
 /* A tile's window in the workspace, at this block's part. */

@@ -1,0 +1,77 @@
+/* core/passes/tile/elementwise.c - the family of elementwise kernels: every block computes one tile of the results. */
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/passes/schedule/defaults.h"
+#include "core/passes/tile/build.h"
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Whatever the body reads from memory, and its results. False when out of memory. */
+bool kb_collect(kern *k, const ir_type *orig, stride_rows *rows) {
+  const ir_block *body = k->src->regions[0];
+  rows_clear_all(rows);
+  for (const ir_op *o = body->first; o; o = o->next) {
+    if (o->def->level != IR_GRAPH ||
+        (o->def->flags & IR_VIEWLIKE && o->def->n_results == 1 && node_of(k, o->results[0]) &&
+         node_of(k, o->results[0])->is_mem && o->results[0]->n_uses))
+      continue;
+    bool whole = o->def->flags & IR_REDUCES || o->def->code == G_SOFTMAX || o->def->code == G_LAYERNORM ||
+                 o->def->code == G_RMSNORM;
+    for (int i = 0; i < o->n_operands && o->def->code != G_MATMUL; i++) {
+      node *n = node_of(k, o->operands[i]);
+      if (!n) return false;
+      if (n->is_mem) rows_add(rows, &n->m, whole ? FORM_FULL : form_of(o->results[0]->type, orig), orig->rank);
+    }
+  }
+  for (int i = 0; i < body->last->n_operands; i++) {
+    node *n = node_of(k, body->last->operands[i]);
+    if (!n) return false;
+    if (n->is_mem) rows_add(rows, &n->m, FORM_FULL, orig->rank);
+    mem out = {.rank = body->last->operands[i]->type->rank};
+    memcpy(out.dims, body->last->operands[i]->type->dims, sizeof out.dims);
+    ir_type_strides(body->last->operands[i]->type, out.strides);
+    rows_add(rows, &out, form_of(body->last->operands[i]->type, orig), orig->rank);
+  }
+  return true;
+}
+
+/* Reads along m rather than n: a square tile keeps both sides in cache lines. */
+bool kb_has_transposed(const space *s, const stride_rows *rows) {
+  int n = s->from[s->rank - 1], m = s->from[s->rank - 2];
+  for (int i = 0; i < rows->n && n >= 0 && m >= 0; i++)
+    if (rows->v[i][n] > 1 && rows->v[i][m] == 1) return true;
+  return false;
+}
+
+static size_t element_bytes(const ir_op *kernel) {
+  size_t most = 1;
+  for (int i = 0; i < kernel->n_operands; i++)
+    if (tsr_dtype_size(kernel->operands[i]->type->dtype) > most)
+      most = tsr_dtype_size(kernel->operands[i]->type->dtype);
+  return most;
+}
+
+tsr_status family_elementwise(kern *k) {
+  ir_value *first = k->src->regions[0]->last->operands[0];
+  const ir_type *orig = first->type;
+  stride_rows rows;
+  space s;
+  if (!kb_collect(k, orig, &rows)) return st_oom();
+  space_make(&s, orig, orig->rank, &rows);
+  s.plain = true;
+  int64_t elements = k->params.m > 0 ? k->params.m * max64(1, k->params.n) : sched_block_elements(k->opts->caps);
+  int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];
+  if (kb_has_transposed(&s, &rows)) {
+    int64_t side = k->opts->caps->dialect == DIALECT_CPU || element_bytes(k->src) < 4 ? 64 : 32;
+    s.tn = max64(1, min64(n, side));
+    s.tm = max64(1, min64(m, side));
+  } else {
+    s.tn = max64(1, min64(n, elements));
+    s.tm = max64(1, min64(m, elements / s.tn));
+  }
+  if (!kb_note_tile(k, s.tm, s.tn, 1)) return st_oom();
+  TSR_TRY(space_grid(k, &s));
+  return kb_write_results(k, &s, orig);
+}

@@ -1,0 +1,13 @@
+/* core/passes/tile/options.h - for which device, and how, schedules become block programs. */
+#ifndef CORE_PASSES_TILE_OPTIONS_H
+#define CORE_PASSES_TILE_OPTIONS_H
+#include "core/device/backend.h"
+
+typedef struct tile_options {
+  const tsr_caps *caps;
+  const char *policy; /* "fast", ... */
+  /* The backend's own default for a contraction, see be_vtable.suggest_tile; may be NULL. */
+  bool (*suggest)(void *user, const be_matmul *desc, int64_t tile[3]);
+  void *user;
+} tile_options;
+#endif
