@@ -1,5 +1,8 @@
 /* The gemm kernels of every instruction set this machine has: kinds, operand types, transposes, tails of m, n and k,
  * blocks, skinny, and that the bits don't depend on how the blocks are cut. */
+#include <float.h>
+#include <math.h>
+
 #include "tests/support/cpu_gemm_test.h"
 
 typedef struct kind_types {
@@ -207,6 +210,23 @@ static void check_compensated(const cpuk_table *table) {
   }
 }
 
+/* A product's rounding error is kept up to the end of the range, where splitting a factor would overflow. */
+static void check_compensated_range(const cpuk_table *table) {
+  static const double pairs[][2] = {{-1.5e302, 0.7}, {0.7, -1.5e302}, {1.1e308, 1.6},          {DBL_MAX, 1},
+                                    {1, -DBL_MAX},   {DBL_MAX, 1e-300}, {0x1p1023, 0x1p-1074}, {1e-7, 1.7e308},
+                                    {0x1.fffffffffffffp511, 0x1.fffffffffffffp511}, {1.3, 1.7}, {3e-9, 1e302}};
+  const cpuk_gemm *g = table->gemm[CPUK_GEMM_F64_KAHAN];
+  void *pa = test_alloc(cpuk_packed_a_bytes(g, 1, 1)), *pb = test_alloc(cpuk_packed_b_bytes(g, 1, 1));
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    double a = pairs[i][0], b = pairs[i][1], c = 7, comp = 7;
+    g->pack_a(&(cpuk_pack_args){pa, &a, CPUK_F64, 1, 1, 1, 1});
+    g->pack_b(&(cpuk_pack_args){pb, &b, CPUK_F64, 1, 1, 1, 1});
+    g->block(&(cpuk_block_args){.c = &c, .ldc = 1, .comp = &comp, .a = pa, .b = pb, .m = 1, .n = 1, .k = 1});
+    CHECK(c == a * b && comp == fma(a, b, -c), "%s: %a times %a is %a and %a", g->name, a, b, c, comp);
+  }
+  free(pa), free(pb);
+}
+
 static void check_plan(const cpuk_table *table, const cpuk_caches *caches) {
   static const size_t s[][3] = {{1, 4096, 4096}, {16, 4096, 4096}, {512, 4096, 4096}, {4096, 512, 14336},
                                 {17, 1, 3},      {256, 256, 256},  {1, 1, 1}};
@@ -298,6 +318,7 @@ int main(int argc, char **argv) {
     check_small(t);
     check_small_beside(t);
     check_compensated(t);
+    check_compensated_range(t);
     check_plans(t);
     t->thread_end();
     printf("%s: %s\n", t->features, n_failures == before ? "ok" : "FAILED");

@@ -51,14 +51,20 @@ static void f64_pack_b(const cpuk_pack_args *p) { pack_b_plain(p, CPUK_F64, F64_
 
 /* ---- f64 in twice the precision: Dot2 over the f64 panels, one row by two vectors at a time ---- */
 
+#ifndef v_fma
+VINL vl vd_above(vd x, double limit) { return (vl)(x > vd_set1(limit)) | (vl)(x < vd_set1(-limit)); }
+#endif
 VINL void two_prod(vd a, vd b, vd *p, vd *e) {
   *p = a * b;
 #ifdef v_fma
   *e = vd_fma(a, b, -*p);
-#else /* Dekker's split; exact short of overflow beyond 2^996 */
+#else /* Dekker's split: a factor, or a product, near the end of the range is taken 2^-64 times, or the split overflows */
+  vd sa = vd_sel(vd_above(a, 0x1p990) | vd_above(*p, 0x1p1000), vd_set1(0x1p64), vd_set1(1));
+  vd sb = vd_sel(vd_above(b, 0x1p990), vd_set1(0x1p64), vd_set1(1)), q = *p / sa / sb;
+  a /= sa, b /= sb;
   vd ca = a * 134217729.0, cb = b * 134217729.0;
   vd ah = ca - (ca - a), bh = cb - (cb - b), al = a - ah, bl = b - bh;
-  *e = al * bl - (((*p - ah * bh) - al * bh) - ah * bl);
+  *e = (al * bl - (((q - ah * bh) - al * bh) - ah * bl)) * sa * sb;
 #endif
 }
 static void dot2_row(const cpuk_block_args *p, size_t i, size_t j, const double *a, const double *b) {
