@@ -21,7 +21,7 @@ static const knob knobs[] = {
     {"TSR_THREADS", "0", INT(0, 256), "threads of the CPU backend; 0 = one per core"},
     {"TSR_CPU_BIND", "1", BOOL, "bind each thread of the CPU backend to a core of its own"},
     {"TSR_CPU_ISA", "auto", WORD("auto,portable,avx2,avx512,amx,neon"), "CPU micro-kernels; one that this processor lacks makes the CPU unavailable"},
-    {"TSR_DUMP", "", LIST("graph,schedule,tile,target,source"), "levels written to standard error when a program is compiled"},
+    {"TSR_DUMP", "", LIST("graph,schedule,tile,target,source,after:PASS"), "written to standard error when a program is compiled: its IR at these levels, or right after a pass (docs/programming-guide.md)"},
     {"TSR_DISABLE", "", KNOB_RULES, NULL, 0, 0, "switches off: rewrites, fusion, tiling, mma, pipeline (of products), row_kernels (CPU), or any rule by name"},
     {"TSR_POLICY", "fast", WORD("fast,deterministic,kahan_sum"), "numerics policy of new contexts"},
     {"TSR_FALLBACK", "warn", WORD("error,warn,allow"), "when a device lacks a capability: error, warn or allow the slower path"},
@@ -110,14 +110,14 @@ void knob_values(const knob *k, char *out, size_t cap) {
 
 static bool all_digits(const char *v, size_t n) { return n > 0 && n < 10 && strspn(v, "0123456789") >= n; }
 
-/* "oom:3" against "oom:N". */
+/* "oom:3" against "oom:N"; "after:expand" against "after:PASS", whose names the passes check themselves. */
 static bool is_word(const char *words, const char *v, size_t n) {
   const char *colon = memchr(v, ':', n);
   if (!colon) return in_list(words, v, n);
   char numbered[32];
   size_t name = (size_t)(colon - v) + 1;
-  return all_digits(colon + 1, n - name) &&
-         snprintf(numbered, sizeof numbered, "%.*sN", (int)name, v) < (int)sizeof numbered &&
+  const char *stands = all_digits(colon + 1, n - name) ? "N" : "PASS";
+  return snprintf(numbered, sizeof numbered, "%.*s%s", (int)name, v, stands) < (int)sizeof numbered &&
          in_list(words, numbered, strlen(numbered));
 }
 

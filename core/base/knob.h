@@ -9,7 +9,7 @@ typedef enum knob_type {
   KNOB_TEXT,    /* anything: paths */
   KNOB_SWITCH,  /* TEXT whose empty value is a value of its own, "off" */
   KNOB_WORD,    /* one of `words` */
-  KNOB_LIST,    /* comma-separated `words`; "name:N" stands for a name and a number */
+  KNOB_LIST,    /* comma-separated `words`; "name:N" stands for a name and a number, "name:PASS" for a pass */
   KNOB_INT,     /* from `least` to `most` */
   KNOB_BOOL,    /* 1, 0, on, off, true, false, yes, no */
   KNOB_DEVICES, /* a list of device ids: what is before the colon is checked against the context's backends */

@@ -1,5 +1,5 @@
-/* core/runtime/compile.c - from IR of any level to a program: passes in order with the verifier between them, then the
- * backend. */
+/* core/runtime/compile.c - from IR of any level to a program: the passes of core/passes/pipeline.c, with what only the
+ * runtime knows handed to them, then the backend. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +9,8 @@
 #include "core/ir/schedule/schedule.h"
 #include "core/ir/target/target.h"
 #include "core/ir/tile/tile.h"
-#include "core/passes/graph/simplify.h"
-#include "core/passes/lower.h"
-#include "core/passes/schedule/defaults.h"
-#include "core/passes/schedule/expand.h"
-#include "core/passes/schedule/from_graph.h"
-#include "core/passes/schedule/transpose_operand.h"
+#include "core/passes/pipeline.h"
 #include "core/passes/target/program.h"
-#include "core/passes/tile/from_schedule.h"
 #include "core/passes/tile/work.h"
 #include "core/profile/verdict.h"
 #include "core/runtime/fallback.h"
@@ -28,6 +22,7 @@ typedef struct compile {
   const tsr_compile_options *o;
   rt_lighter *lighter;
   char disable[1024];
+  tsr_level level; /* of the text or graph given */
 } compile;
 
 static tsr_level level_of(const ir_module *m) {
@@ -136,17 +131,8 @@ static tsr_status check_dims(const ir_module *m) {
   return NULL;
 }
 
-static tsr_status lower_graph(compile *c) {
-  tsr_program *p = c->p;
-  TSR_TRY(check_dims(p->levels[TSR_LEVEL_GRAPH]));
-  pass_options opts = {.disable = joined_disable(c), .exact = p->policy != TSR_POLICY_FAST, .trace = &p->trace};
-  /* The dump shows the graph as it was given, after the rewrites. */
-  TSR_TRY(graph_simplify_module(p->levels[TSR_LEVEL_GRAPH], &opts));
-  return graph_to_schedule(p->levels[TSR_LEVEL_GRAPH], &opts, &p->levels[TSR_LEVEL_SCHEDULE]);
-}
-
 static bool suggest(void *user, const be_matmul *d, int64_t tile[3]) {
-  tsr_device *dev = user;
+  const tsr_device *dev = ((compile *)user)->dev;
   return dev->be && dev->vt->suggest_tile && dev->vt->suggest_tile(dev->be, d, tile);
 }
 
@@ -155,7 +141,8 @@ static tsr_fallback fallback_of(const compile *c) {
 }
 
 /* What runs is not the schedule that was asked for: under the policy `warn` that is a warning. */
-static void tell_changes(const compile *c) {
+static tsr_status tell_changes(void *user, ir_module *m) {
+  const compile *c = user;
   const pass_trace *t = &c->p->trace;
   for (size_t i = 0; i < t->n; i++) {
     bool asked = t->v[i].kernel && !strcmp(t->v[i].rule, "schedule_legalize");
@@ -163,26 +150,22 @@ static void tell_changes(const compile *c) {
       rt_log(c->p->ctx, asked && fallback_of(c) == TSR_FALLBACK_WARN ? TSR_LOG_WARN : TSR_LOG_INFO,
              "%s: the schedule of %s", t->v[i].rule, t->v[i].reason);
   }
+  return NULL;
 }
 
-static tsr_status lower_schedule(compile *c) {
-  tsr_program *p = c->p;
-  ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
-  for (ir_op *o = m->root->regions[0]->first; o; o = o->next)
-    if (!ir_set_attr(o, "policy", ir_attr_str(m, tsr_policy_name(p->policy)))) return st_oom();
-  TSR_TRY(schedule_expand(m));
+/* ---- what the runtime adds to the pipeline ------------------------------------------------------------------- */
+
+static tsr_status by_hand(void *user, ir_module *m) {
+  compile *c = user;
   TSR_TRY(apply_schedules(c, m));
-  TSR_TRY(switch_off(c, m));
-  TSR_TRY(schedule_turn(m, &c->dev->caps, &p->trace));
+  return switch_off(c, m);
+}
+
+static tsr_status tune(void *user, ir_module *m) {
+  compile *c = user;
   rt_lighter_note_fixed(c->lighter, m);
-  TSR_TRY(rt_tune_schedule(c->dev, m, c->o, p->policy, &p->trace));
-  TSR_TRY(rt_lighter_apply(c->lighter, m, &p->trace));
-  TSR_TRY(schedule_apply_defaults(m, &(schedule_options){.caps = &c->dev->caps,
-                                                         .error_if_illegal = fallback_of(c) == TSR_FALLBACK_ERROR,
-                                                         .trace = &p->trace}));
-  tell_changes(c);
-  tile_options opts = {.caps = &c->dev->caps, .policy = tsr_policy_name(p->policy), .suggest = suggest, .user = c->dev};
-  return schedule_to_tile(m, &opts, &p->levels[TSR_LEVEL_TILE]);
+  TSR_TRY(rt_tune_schedule(c->dev, m, c->o, c->p->policy, &c->p->trace));
+  return rt_lighter_apply(c->lighter, m, &c->p->trace);
 }
 
 /* Kernels without a program: one that launches them in order, inputs and outputs as the arguments say. */
@@ -225,7 +208,10 @@ static tsr_status add_program(ir_module *m, const char *level) {
   return ir_build0(&in, name, n_results, results) ? NULL : st_oom();
 }
 
-static void dump(compile *c, tsr_level level, const char *name) {
+static void dump(void *user, tsr_level level) {
+  static const char *const names[] = {"graph", "schedule", "tile", "target", "source"};
+  compile *c = user;
+  const char *name = names[level];
   if (!knob_has("TSR_DUMP", name)) return;
   char *text = NULL;
   tsr_status st = tsr_program_dump(c->p, level, &text, NULL);
@@ -233,6 +219,16 @@ static void dump(compile *c, tsr_level level, const char *name) {
   else fprintf(stderr, "// ---- %s ----\n%s", name, text);
   tsr_status_free(st);
   tsr_text_free(c->p->ctx, &text);
+}
+
+static void dump_after(void *user, const pass_row *row, const ir_module *m) {
+  compile *c = user;
+  if (!pipeline_dumps_after(knob_str("TSR_DUMP"), row)) return;
+  strb b;
+  strb_init(&b, &c->p->ctx->al);
+  ir_print(&b, m);
+  fprintf(stderr, "// ---- after %s ----\n%s", row->name, strb_ok(&b) ? strb_text(&b) : "out of memory\n");
+  strb_clear(&b);
 }
 
 /* Strided accesses of global memory are told, with what helps (docs/memory.md). */
@@ -261,23 +257,41 @@ static tsr_status switch_off_row_kernels(compile *c) {
   return NULL;
 }
 
-static tsr_status lower_all(compile *c, tsr_level level) {
+static tsr_status custom(void *user, ir_module *m) {
+  compile *c = user;
+  if (c->level == TSR_LEVEL_TILE) TSR_TRY(add_program(m, "tile"));
+  TSR_TRY(rt_custom_resolve(c->p, m, fallback_of(c)));
+  note_strides(c);
+  return switch_off_row_kernels(c);
+}
+
+static tsr_status link_program(void *user, ir_module *m) {
+  compile *c = user;
+  if (c->level != TSR_LEVEL_TARGET) return NULL;
+  TSR_TRY(target_check_device(m, &c->dev->caps));
+  return add_program(m, "target");
+}
+
+static tsr_status lower_all(compile *c) {
   tsr_program *p = c->p;
-  if (level == TSR_LEVEL_GRAPH) TSR_TRY(lower_graph(c));
-  dump(c, TSR_LEVEL_GRAPH, "graph");
-  if (level <= TSR_LEVEL_SCHEDULE) TSR_TRY(lower_schedule(c));
-  dump(c, TSR_LEVEL_SCHEDULE, "schedule");
-  if (level == TSR_LEVEL_TILE) TSR_TRY(add_program(p->levels[TSR_LEVEL_TILE], "tile"));
-  if (level <= TSR_LEVEL_TILE) TSR_TRY(rt_custom_resolve(p, p->levels[TSR_LEVEL_TILE], fallback_of(c)));
-  if (level <= TSR_LEVEL_TILE) note_strides(c);
-  if (level <= TSR_LEVEL_TILE) TSR_TRY(switch_off_row_kernels(c));
-  dump(c, TSR_LEVEL_TILE, "tile");
-  if (level <= TSR_LEVEL_TILE)
-    TSR_TRY(tile_to_target(p->levels[TSR_LEVEL_TILE], &c->dev->caps, &p->levels[TSR_LEVEL_TARGET]));
-  else TSR_TRY(target_check_device(p->levels[TSR_LEVEL_TARGET], &c->dev->caps));
-  if (level == TSR_LEVEL_TARGET) TSR_TRY(add_program(p->levels[TSR_LEVEL_TARGET], "target"));
-  dump(c, TSR_LEVEL_TARGET, "target");
-  TSR_TRY(ir_verify(p->levels[TSR_LEVEL_TARGET]));
+  for (int above = 0; above < (int)c->level; above++) dump(c, (tsr_level)above); /* says that there is none */
+  if (c->level == TSR_LEVEL_GRAPH) TSR_TRY(check_dims(p->levels[TSR_LEVEL_GRAPH]));
+  const pipeline passes = {
+      .levels = p->levels,
+      .caps = &c->dev->caps,
+      .options = {.disable = joined_disable(c), .exact = p->policy != TSR_POLICY_FAST, .trace = &p->trace},
+      .policy = tsr_policy_name(p->policy),
+      .error_if_illegal = fallback_of(c) == TSR_FALLBACK_ERROR,
+      .user = c,
+      .suggest = suggest,
+      .by_hand = by_hand,
+      .tune = tune,
+      .fitted = tell_changes,
+      .custom = custom,
+      .link = link_program,
+      .after = dump_after,
+      .lowered = dump};
+  TSR_TRY(pipeline_run(&passes, c->level));
   return emit_module(p->levels[TSR_LEVEL_TARGET], &c->dev->caps, &p->arena, &p->desc);
 }
 
@@ -359,7 +373,7 @@ static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_
   trace_init(&p->trace, &ctx->al);
   tsr_level level = level_of(m);
   p->levels[level] = m;
-  compile c = {.dev = dev, .p = p, .o = o, .lighter = lighter};
+  compile c = {.dev = dev, .p = p, .o = o, .lighter = lighter, .level = level};
   tsr_status st = NULL;
   const ir_op *first = m->root->regions[0]->first;
   if (level > TSR_LEVEL_SCHEDULE && o && o->n_schedules)
@@ -370,9 +384,9 @@ static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_
     TSR_GOTO(st_make(&ctx->al, TSR_PARSE_ERROR, RT_WHERE("compile", "wrap them in a function, program or kernel"),
                      "%s:1:1: nothing that can be run", m->file ? m->file : "<text>"));
   TSR_GOTO(choose_policy(&c, m));
-  TSR_GOTO(lower_all(&c, level));
+  TSR_GOTO(lower_all(&c));
   TSR_GOTO(rt_plan(p));
-  dump(&c, TSR_LEVEL_SOURCE, "source");
+  dump(&c, TSR_LEVEL_SOURCE);
   *out = p;
 done:
   if (st && is_schedules_fault(st)) rt_tune_failed(p, o);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "core/base/knob.h"
+#include "core/passes/pipeline.h"
 #include "core/passes/switches.h"
 #include "core/runtime/internal.h"
 
@@ -106,6 +107,7 @@ static tsr_status check_environment(tsr_context *c) {
   const char *near;
   TSR_TRY(knob_check(&c->al));
   TSR_TRY(pass_check_disable(&c->al, "TSR_DISABLE", knob_str("TSR_DISABLE")));
+  TSR_TRY(pipeline_check_dump(&c->al, knob_str("TSR_DUMP")));
   TSR_TRY(check_backend_knob(c));
   for (size_t at = 0; knob_unknown(&at, name, sizeof name, &near);)
     rt_log(c, TSR_LOG_WARN, "the environment has %s, which is no knob%s%s%s; `tessera knobs` lists them", name,

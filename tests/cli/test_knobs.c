@@ -35,6 +35,14 @@ int main(void) {
     if (!strstr(c.said, knobs[k])) c.wrong++, printf("%s is not named: %s\n", knobs[k], c.said);
     unsetenv(knobs[k]);
   }
+  setenv("TSR_DUMP", "graph,after:banana", 1);
+  cli_refused(&c, "a pass that there is not", "run x.mlir --device cpu:0", "transpose_operand");
+  if (!strstr(c.said, "no pass is called \"banana\"")) c.wrong++, printf("banana is not named: %s\n", c.said);
+  setenv("TSR_DUMP", "after:to_schedule", 1);
+  expect(&c, "run x.mlir --device cpu:0", 0,
+         "// ---- after to_schedule ----\n\"builtin.module\"() ({\n  \"tessera.schedule.program\"");
+  if (strstr(c.said, "tessera.graph.func")) c.wrong++, printf("more than one pass: %s\n", c.said);
+  unsetenv("TSR_DUMP");
   setenv("TSR_MATRIX", "banana", 1);
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) cli_refused(&c, commands[i], commands[i], "coopmat2");
   expect(&c, "knobs", 2, "TSR_MATRIX: unknown word \"banana\"");

@@ -50,6 +50,9 @@ static void every_knob_refuses_an_unknown_word(void **state) {
     for (size_t w = 0; k[i].type == KNOB_BOOL && w < 4; w++) refuses(k[i].name, of_bool[w], "unknown word");
   }
   refuses("TSR_DUMP", "graph,banana,tile", "\"banana\"");
+  refuses("TSR_DUMP", "after", "\"after\"");
+  refuses("TSR_DUMP", "before:expand", "\"before:expand\"");
+  refuses("TSR_VK_FAULT", "oom:expand", "\"oom:expand\"");
   refuses("TSR_DUMP", "graph tile", "\"graph tile\"");
   refuses("TSR_VK_FAULT", "oom:x", "\"oom:x\"");
   refuses("TSR_VK_FAULT", "oom", "\"oom\"");
@@ -72,6 +75,7 @@ static void every_knob_takes_what_its_row_lists(void **state) {
   }
   takes("TSR_VK_FAULT", "oom:3,lost:5");
   takes("TSR_DUMP", "graph,schedule,tile,target,source");
+  takes("TSR_DUMP", "tile,after:expand");
   takes("TSR_BACKEND", "vulkan:1,cuda:sm_90a,hip,cpu");
   takes("TSR_CPU_BIND", "OFF");
   takes("TSR_THREADS", "256");

@@ -1,0 +1,125 @@
+/* core/passes/pipeline.c - see pipeline.h. */
+#include "core/passes/pipeline.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/passes/graph/simplify.h"
+#include "core/passes/lower.h"
+#include "core/passes/schedule/defaults.h"
+#include "core/passes/schedule/expand.h"
+#include "core/passes/schedule/from_graph.h"
+#include "core/passes/schedule/transpose_operand.h"
+#include "core/passes/tile/from_schedule.h"
+
+static tsr_status simplify(const pipeline *p, ir_module *m, ir_module **out) {
+  return graph_simplify_module(m, &p->options);
+}
+
+static tsr_status to_schedule(const pipeline *p, ir_module *m, ir_module **out) {
+  return graph_to_schedule(m, &p->options, out);
+}
+
+static tsr_status expand(const pipeline *p, ir_module *m, ir_module **out) {
+  for (ir_op *o = m->root->regions[0]->first; o; o = o->next)
+    if (!ir_set_attr(o, "policy", ir_attr_str(m, p->policy))) return st_oom();
+  return schedule_expand(m);
+}
+
+static tsr_status by_hand(const pipeline *p, ir_module *m, ir_module **out) {
+  return p->by_hand ? p->by_hand(p->user, m) : NULL;
+}
+
+static tsr_status transpose_operand(const pipeline *p, ir_module *m, ir_module **out) {
+  return schedule_turn(m, p->caps, p->options.trace);
+}
+
+static tsr_status tune(const pipeline *p, ir_module *m, ir_module **out) {
+  return p->tune ? p->tune(p->user, m) : NULL;
+}
+
+static tsr_status defaults(const pipeline *p, ir_module *m, ir_module **out) {
+  const schedule_options o = {.caps = p->caps, .error_if_illegal = p->error_if_illegal, .trace = p->options.trace};
+  TSR_TRY(schedule_apply_defaults(m, &o));
+  return p->fitted ? p->fitted(p->user, m) : NULL;
+}
+
+static tsr_status to_tile(const pipeline *p, ir_module *m, ir_module **out) {
+  const tile_options o = {.caps = p->caps, .policy = p->policy, .suggest = p->suggest, .user = p->user};
+  return schedule_to_tile(m, &o, out);
+}
+
+static tsr_status custom(const pipeline *p, ir_module *m, ir_module **out) {
+  return p->custom ? p->custom(p->user, m) : NULL;
+}
+
+static tsr_status to_target(const pipeline *p, ir_module *m, ir_module **out) {
+  return tile_to_target(m, p->caps, out);
+}
+
+static tsr_status link_program(const pipeline *p, ir_module *m, ir_module **out) {
+  return p->link ? p->link(p->user, m) : NULL;
+}
+
+static const pass_row rows[] = {
+    {"simplify", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, simplify, true, "rewrite rules to a fixed point, common subexpressions, dead ops"},
+    {"to_schedule", TSR_LEVEL_GRAPH, TSR_LEVEL_SCHEDULE, to_schedule, true, "fusion groups become the kernels of a program"},
+    {"expand", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, expand, false, "short forms of tiled products are written out"},
+    {"by_hand", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, by_hand, false, "schedules and switches that the caller gave"},
+    {"transpose_operand", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, transpose_operand, true, "kernels that transpose operands of wgmma"},
+    {"tune", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, tune, false, "schedules from the search or its cache"},
+    {"defaults", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, defaults, true, "open parameters are filled in, all are fitted to the device"},
+    {"to_tile", TSR_LEVEL_SCHEDULE, TSR_LEVEL_TILE, to_tile, true, "every kernel becomes a block program"},
+    {"custom", TSR_LEVEL_TILE, TSR_LEVEL_TILE, custom, false, "custom ops become launches of their own source, or calls of the host"},
+    {"to_target", TSR_LEVEL_TILE, TSR_LEVEL_TARGET, to_target, true, "block programs become the threads' code, or the CPU's calls"},
+    {"link", TSR_LEVEL_TARGET, TSR_LEVEL_TARGET, link_program, false, "a text without a program gets one; its device is checked"},
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+const pass_row *pipeline_rows(size_t *n) {
+  *n = N_ROWS;
+  return rows;
+}
+
+tsr_status pipeline_run(const pipeline *p, tsr_level first) {
+  for (const pass_row *r = rows; r < rows + N_ROWS; r++) {
+    if (r->from < first) continue;
+    if (r->from != r->to && p->lowered) p->lowered(p->user, r->from);
+    TSR_TRY(r->run(p, p->levels[r->from], &p->levels[r->to]));
+    if (!r->verifies) TSR_TRY(ir_verify(p->levels[r->to]));
+    if (p->after) p->after(p->user, r, p->levels[r->to]);
+  }
+  if (p->lowered) p->lowered(p->user, TSR_LEVEL_TARGET);
+  return NULL;
+}
+
+static const char prefix[] = "after:";
+enum { PREFIX = sizeof prefix - 1 };
+
+static bool names(const char *word, size_t n, const pass_row *r) {
+  return n == PREFIX + strlen(r->name) && !strncmp(word, prefix, PREFIX) &&
+         !strncmp(word + PREFIX, r->name, n - PREFIX);
+}
+
+bool pipeline_dumps_after(const char *list, const pass_row *row) {
+  for (size_t n; *list; list += n + (list[n] == ',')) {
+    n = strcspn(list, ",");
+    if (names(list, n, row)) return true;
+  }
+  return false;
+}
+
+tsr_status pipeline_check_dump(const tsr_allocator *al, const char *list) {
+  char known[256] = "";
+  for (size_t i = 0, at = 0; i < N_ROWS; i++)
+    at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", rows[i].name);
+  for (size_t n; *list; list += n + (list[n] == ',')) {
+    bool found = false;
+    n = strcspn(list, ",");
+    for (size_t i = 0; i < N_ROWS; i++) found |= names(list, n, &rows[i]);
+    if (n < PREFIX || strncmp(list, prefix, PREFIX) || found) continue;
+    return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("environment", "TSR_DUMP", known), "no pass is called \"%.*s\"",
+                   (int)(n - PREFIX < 100 ? n - PREFIX : 100), list + PREFIX);
+  }
+  return NULL;
+}

@@ -1,0 +1,103 @@
+/* tests/unit/test_pipeline.c - the table of passes: the IR right after each pass is valid text that reads back as
+ * itself (print, parse, print), for the CPU and for SPIR-V; the names are unique; only words after:NAME of the table
+ * are taken. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/passes/pipeline.h"
+
+static const char text[] =
+    "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<64x32xf32>, %B: tensor<32x48xf32>, %c: tensor<48xf32>):\n"
+    "%z = \"tessera.graph.add\"(%A, %A)\n%m = \"tessera.graph.matmul\"(%z, %B)\n%d = \"tessera.graph.add\"(%m, %c)\n"
+    "%s = \"tessera.graph.softmax\"(%d)\n\"tessera.graph.return\"(%s)\n}) {sym_name = \"main\"}\n";
+
+static int seen;
+
+static void reads_back(void *user, const pass_row *row, const ir_module *m) {
+  strb once, twice;
+  ir_module *again = NULL;
+  strb_init(&once, NULL);
+  strb_init(&twice, NULL);
+  ir_print(&once, m);
+  tsr_status st = ir_parse(NULL, strb_text(&once), once.n, row->name, &again);
+  if (st) fail_msg("after %s: %s", row->name, tsr_status_message(st));
+  ir_print(&twice, again);
+  assert_string_equal(strb_text(&once), strb_text(&twice));
+  assert_true(once.n > 100);
+  ir_module_destroy(&again);
+  strb_clear(&once);
+  strb_clear(&twice);
+  seen++;
+}
+
+static void text_after_every_pass_reads_back(void **state) {
+  static const tsr_caps devices[] = {{.dialect = DIALECT_CPU},
+                                     {.dialect = DIALECT_SPIRV,
+                                      .n_cores = 60,
+                                      .subgroup = 32,
+                                      .max_threads = 1024,
+                                      .shared_bytes = 48 << 10,
+                                      .vector_bytes = 16}};
+  for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
+    ir_module *levels[TSR_LEVEL_TARGET + 1] = {NULL};
+    size_t n;
+    assert_null(ir_parse(NULL, text, sizeof text - 1, "text", &levels[TSR_LEVEL_GRAPH]));
+    const pipeline p = {.levels = levels, .caps = &devices[d], .policy = "fast", .after = reads_back};
+    seen = 0;
+    tsr_status st = pipeline_run(&p, TSR_LEVEL_GRAPH);
+    if (st) fail_msg("device %d: %s", (int)d, tsr_status_message(st));
+    pipeline_rows(&n);
+    assert_int_equal(seen, n);
+    for (int l = 0; l <= TSR_LEVEL_TARGET; l++) ir_module_destroy(&levels[l]);
+  }
+}
+
+static void rows_are_in_order_of_levels(void **state) {
+  size_t n;
+  const pass_row *r = pipeline_rows(&n);
+  for (size_t i = 0; i < n; i++) {
+    assert_true(r[i].from == r[i].to || r[i].to == r[i].from + 1);
+    if (i) assert_int_equal(r[i].from, r[i - 1].to);
+    assert_true(*r[i].help);
+    for (size_t j = 0; j < i; j++) assert_string_not_equal(r[i].name, r[j].name);
+  }
+}
+
+static void refuses(const char *list, const char *says) {
+  tsr_status st = pipeline_check_dump(NULL, list);
+  assert_non_null(st);
+  assert_int_equal(tsr_status_code(st), TSR_INVALID_ARGUMENT);
+  assert_non_null(strstr(tsr_status_message(st), says));
+  assert_non_null(strstr(tsr_status_message(st), "transpose_operand"));
+  tsr_status_free(st);
+}
+
+static void words_of_the_table_alone_are_taken(void **state) {
+  size_t n;
+  const pass_row *r = pipeline_rows(&n);
+  for (size_t i = 0; i < n; i++) {
+    char list[96];
+    snprintf(list, sizeof list, "graph,after:%s,tile", r[i].name);
+    assert_null(pipeline_check_dump(NULL, list));
+    for (size_t j = 0; j < n; j++) assert_int_equal(pipeline_dumps_after(list, &r[j]), i == j);
+  }
+  assert_null(pipeline_check_dump(NULL, ""));
+  assert_null(pipeline_check_dump(NULL, "graph,tile"));
+  refuses("after:banana", "\"banana\"");
+  refuses("after:expand,after:", "\"\"");
+  refuses("after:expandx", "\"expandx\"");
+  refuses("after:expan", "\"expan\"");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(text_after_every_pass_reads_back),
+                                     cmocka_unit_test(rows_are_in_order_of_levels),
+                                     cmocka_unit_test(words_of_the_table_alone_are_taken)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
