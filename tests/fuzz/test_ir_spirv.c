@@ -46,7 +46,7 @@ static tsr_status use(void *user, ir_module *m, const char *text) {
 int main(void) {
   static ir_bases b;
   tsr_caps caps = spirv_full_caps();
-  int faults = ir_bases_add(&b, &caps) ? ir_fuzz_run(&(ir_fuzz){"spirv", b.v, b.n, 700, use, &caps}) : 1;
+  int faults = ir_bases_add(&b, &caps) ? ir_fuzz_run(&(ir_fuzz){"spirv", b.v, b.n, 2000, use, &caps}) : 1;
   ir_bases_clear(&b);
   return faults != 0;
 }

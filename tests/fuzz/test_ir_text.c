@@ -66,7 +66,7 @@ int main(void) {
   if (st) printf("%s\n", tsr_status_message(st));
   bool ok = !st;
   for (int i = 0; ok && i < N_ARCHS; i++) ok = ir_bases_add(&b, &x.caps[i]);
-  int faults = ok ? ir_fuzz_run(&(ir_fuzz){"text", b.v, b.n, 700, use, &x}) : 1;
+  int faults = ok ? ir_fuzz_run(&(ir_fuzz){"text", b.v, b.n, 2000, use, &x}) : 1;
   tsr_status_free(st);
   ir_bases_clear(&b);
   for (int i = 0; i < N_NULL; i++) tsr_device_close(&x.null[i]);

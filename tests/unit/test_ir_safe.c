@@ -79,6 +79,16 @@ static void map_reads_register_beyond_65536(void **state) {
 #define SCRATCH(name, type) name " = " G("scratch") "() {offset = 0} : () -> !tessera.array<" type ">\n"
 
 static const struct { const char *what, *says, *text; } refused[] = {
+    {"value outside the kernel, Tile", "outside the tessera.tile.kernel",
+     "\"builtin.module\"() ({\n%c = \"tessera.tile.const\"() {value = 0 : i64} : () -> index\n"
+     "\"tessera.tile.kernel\"() ({\n^bb0(%a: !tessera.view<8xf32>):\n"
+     "%d = \"tessera.tile.add\"(%c, %c) : (index, index) -> index\n\"tessera.tile.return\"()\n"
+     "}) {sym_name = \"k\", grid = [1, 1, 1], outputs = 1}\n})\n"},
+    {"value outside the kernel, Target", "outside the tessera.target.kernel",
+     "\"builtin.module\"() ({\n%c = \"tessera.target.const\"() {value = 0 : i64} : () -> index\n"
+     "\"tessera.target.kernel\"() ({\n^bb0(%a: !tessera.view<8xf32>):\n"
+     "%d = \"tessera.target.add\"(%c, %c) : (index, index) -> index\n\"tessera.target.return\"()\n"
+     "}) {sym_name = \"k\", dialect = \"cpu\", grid = [1, 1, 1], outputs = 1}\n})\n"},
     {"view of a window", "not a window", TILE("%i = " T("const") "() {value = 4}\n%w = " T("window") "(%a, %i) {sizes = [8]}\n%v = " T("view") "(%w) : (!tessera.view<8xf32, strides=[1]>) -> !tessera.view<8xf32>\n")},
     {"view of a large window", "not a window", TARGET("%i = " G("const") "() {value = 0 : i64} : () -> index\n%w = " G("window") "(%b, %i) {sizes = [1000]}\n%v = " G("view") "(%w) : (!tessera.view<1000xf32, strides=[1]>) -> !tessera.view<1000xf32>\n")},
     {"axis 3", "no axis 3", TILE("%i = " T("block_id") "() {axis = 3}\n")},
