@@ -58,7 +58,7 @@ VINL void two_prod(vd a, vd b, vd *p, vd *e) {
   *p = a * b;
 #ifdef v_fma
   *e = vd_fma(a, b, -*p);
-#else /* Dekker's split: a factor, or a product, near the end of the range is taken 2^-64 times, or the split overflows */
+#else /* Dekker's split: a factor or product near the end of the range is taken 2^-64 times, or it would overflow */
   vd sa = vd_sel(vd_above(a, 0x1p990) | vd_above(*p, 0x1p1000), vd_set1(0x1p64), vd_set1(1));
   vd sb = vd_sel(vd_above(b, 0x1p990), vd_set1(0x1p64), vd_set1(1)), q = *p / sa / sb;
   a /= sa, b /= sb;

@@ -370,7 +370,12 @@ tsr_status eval_softmax(graph_evaluator *e, ir_op *op, int64_t at) {
   for (int i = axis + 1; i < t->rank; i++) step *= t->dims[i];
   int64_t first = at - at / step % n * step;
   double max = -INFINITY, total = 0, shift = 0, u = unit(t->dtype);
-  for (int64_t i = 0; i < n; i++) max = extreme(true, max, graph_read(e, x, first + i * step).v);
+  bool unknown = false; /* a term of which nothing is known may be the row's largest, or NaN */
+  for (int64_t i = 0; i < n; i++) {
+    graph_num a = graph_read(e, x, first + i * step);
+    max = extreme(true, max, a.v);
+    unknown = unknown || carried(a) == INFINITY;
+  }
   for (int64_t i = 0; i < n; i++) total += exp(graph_read(e, x, first + i * step).v - max);
   /* The sum's relative error: each term's, weighted by its share; terms err independently. */
   for (int64_t i = 0; i < n; i++) {
@@ -384,7 +389,8 @@ tsr_status eval_softmax(graph_evaluator *e, ir_op *op, int64_t at) {
     graph_num a = graph_read(e, x, first + i * step);
     double p = exp(a.v - max) / total, own = p > 0 ? expm1(carried(a)) + u * (12 + 4 * fabs(a.v - max)) : 0;
     double rounding = graph_rounding(t->dtype, p);
-    graph_write(e, y, first + i * step, (graph_num){p, p * (hypot(own, shift) + own * shift) + rounding, rounding});
+    double err = unknown ? INFINITY : p * (hypot(own, shift) + own * shift) + rounding;
+    graph_write(e, y, first + i * step, (graph_num){p, err, rounding});
   }
   return NULL;
 }
