@@ -1,5 +1,5 @@
-/* backends/cpu/map.c - runs elementwise programs over strips of up to CPU_STRIP elements, as planned by map_plan.c: maps,
- * gathers and scatters. */
+/* backends/cpu/map.c - runs elementwise programs over strips of up to CPU_STRIP elements, as planned by
+ * map_plan.c: maps, gathers and scatters. */
 #include <string.h>
 
 #include "backends/cpu/map.h"

@@ -55,8 +55,6 @@ KNOWN = {
     ("passes/graph/canonical.c", "ir/schedule/schedule.h"),
     ("passes/graph/fuse.c", "ir/schedule/ops.c"),
     ("passes/graph/fuse.h", "ir/schedule/schedule.h"),
-    ("passes/schedule/gemm_heuristics.c", "passes/simt/whole/wgmma.c"),
-    ("passes/schedule/gemm_heuristics.c", "passes/simt/whole/wgmma.h"),
 }
 IN_CIRCLES = set(
     """

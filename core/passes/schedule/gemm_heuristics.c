@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "core/device/matrix_instr.h"
 #include "core/ir/graph/ops.h"
 #include "core/passes/schedule/defaults.h"
-#include "core/passes/simt/whole/wgmma.h"
 
 /* The product as this file sees it. */
 typedef struct task {
@@ -136,7 +136,7 @@ static void share_out(const task *x, int64_t step, double best, sched_params *p)
   for (size_t i = 0; i < sizeof warpgroup_tiles / sizeof *warpgroup_tiles; i++) {
     sched_params q = {.m = warpgroup_tiles[i].m, .n = warpgroup_tiles[i].n, .k = step, .stream_k = cores(c)};
     sched_shares s;
-    if (!simt_wgmma_holds(c, x->t, q.m, q.n)) continue;
+    if (!wgmma_holds(c, x->t, q.m, q.n)) continue;
     if (sched_stream_k(x->op, c, &q, &s) || s.each < LEAST_STEPS) continue;
     double area = (double)q.m * (double)q.n,
            math = 2.0 * area * (double)(s.each * step) / (peak / (double)cores(c) * warpgroup_tiles[i].rate) * 1e9;
@@ -156,7 +156,7 @@ static void warpgroup_plan(const task *x, sched_params *p) {
   for (size_t i = 0; i < sizeof warpgroup_tiles / sizeof *warpgroup_tiles; i++)
     for (int s = 0; s < N_PARTS; s++) {
       if (!parts_ok(x, part_counts[s], step) ||
-          !simt_wgmma_holds(x->c, x->t, warpgroup_tiles[i].m, warpgroup_tiles[i].n))
+          !wgmma_holds(x->c, x->t, warpgroup_tiles[i].m, warpgroup_tiles[i].n))
         continue;
       double time =
           estimate(x, warpgroup_tiles[i].m, warpgroup_tiles[i].n, step, part_counts[s], warpgroup_tiles[i].rate, 1);
@@ -330,7 +330,7 @@ static void tile_plan(const task *x, sched_params *p) {
     *(p->m >= p->n ? &p->m : &p->n) /= 2;
   bool small_file = c->dialect == DIALECT_HIP && c->max_registers > 0 &&
                     c->max_registers <= 256; /* RDNA: accumulators share it with all else */
-  bool twice = is_converted(x) || (simt_promotes(c, x->t) &&
+  bool twice = is_converted(x) || (f8_is_promoted(c, x->t) &&
                                    x->g.accum == TSR_F32); /* registers for operands of 16 bits, for two sets of sums */
   while ((small_file || twice) && p->m * p->n > 128 * 128) *(p->m >= p->n ? &p->m : &p->n) /= 2;
   int64_t lanes = c->subgroup > 0 ? c->subgroup : 32;

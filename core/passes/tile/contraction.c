@@ -1,4 +1,5 @@
-/* core/passes/tile/contraction.c - the canonical k loop over staged tiles, with elementwise prologues on the operands. */
+/* core/passes/tile/contraction.c - the canonical k loop over staged tiles, with elementwise prologues on the
+ * operands. */
 #include <string.h>
 
 #include "core/base/dtype.h"

@@ -1,5 +1,5 @@
-/* core/passes/tile/contraction.h - what the two lowerings of a contraction share: the loop over staged tiles (tile/contraction.c) and
- * the stream for a few rows (tile/gemv.c). */
+/* core/passes/tile/contraction.h - what the two lowerings of a contraction share: the loop over staged tiles
+ * (tile/contraction.c) and the stream for a few rows (tile/gemv.c). */
 #ifndef CORE_PASSES_TILE_CONTRACTION_H
 #define CORE_PASSES_TILE_CONTRACTION_H
 #include "core/passes/tile/build.h"

@@ -85,7 +85,8 @@ ir_value *kb_mask(kern *k, ir_value *x, ir_value *from, int64_t n, double other)
   if (!inside || !outside || !ir_set_attr(inside->def, "predicate", ir_attr_str(k->m, "lt")) ||
       !ir_set_attr(outside->def, "value", ir_attr_float(k->m, other)))
     return NULL;
-  return kb_map_close(k, map, &r, ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){inside, args[0], outside}));
+  return kb_map_close(k, map, &r,
+                      ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){inside, args[0], outside}));
 }
 
 ir_value *kb_finite(kern *k, ir_value *x) {

@@ -1,5 +1,5 @@
-/* core/passes/tile/map.h - maps over fragments: those of one scalar op are declared in tile/build.h; here is what builds
- * a region of several. */
+/* core/passes/tile/map.h - maps over fragments: those of one scalar op are declared in tile/build.h; here is what
+ * builds a region of several. */
 #ifndef CORE_PASSES_TILE_MAP_H
 #define CORE_PASSES_TILE_MAP_H
 #include "core/passes/tile/build.h"

@@ -6,9 +6,9 @@
  * element. */
 #include <string.h>
 
+#include "core/device/matrix_instr.h"
 #include "core/passes/simt/matrix/operands.h"
 #include "core/passes/simt/state.h"
-#include "core/passes/simt/whole/wgmma.h"
 
 enum { BLOCK_M = 16, BLOCK_N = 8 };
 
@@ -235,10 +235,10 @@ static tsr_status mma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
                     (tsr_dtype_size(in.b) != 2 && (!g->B.transposed || g->A.transposed));
   bool converted =
       c->caps->f8_by_f16 && tsr_dtype_size(in.a) == 1 && in.c == TSR_F32; /* by the compiler: it takes registers */
-  bool promoted = !converted && in.c == TSR_F32 && simt_promotes(c->caps, in.a),
+  bool promoted = !converted && in.c == TSR_F32 && f8_is_promoted(c->caps, in.a),
        rolled = (by_element || converted) && !from_regs;
   product p = {g, &in, l, mi, ni, na, nb, from_regs, a, b, d};
-  int64_t each = promoted ? SIMT_F8_PROMOTE : g->k;
+  int64_t each = promoted ? F8_PROMOTE : g->k;
   for (int64_t k = 0; k < g->k; k += each) {
     put_sums(c, &p, per_row, promoted ? NULL : v);
     TSR_TRY(depth(c, &p, k, k + each < g->k ? k + each : g->k, rolled));

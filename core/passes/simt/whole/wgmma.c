@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/device/matrix_instr.h"
 #include "core/passes/simt/whole/epilogue.h"
 #include "core/passes/simt/whole/match.h"
 #include "core/passes/simt/whole/tma.h"
@@ -81,19 +82,6 @@ static void plan_store(wg_plan *p, int64_t per_stage, int64_t room) {
     }
 }
 
-bool simt_promotes(const tsr_caps *caps, tsr_dtype in) {
-  return caps->f8_sum_bits > 0 && (in == TSR_F8E4M3 || in == TSR_F8E5M2);
-}
-
-static int warpgroups(int64_t m) { return m == 256 ? 2 : (int)(m / 64); }
-
-/* Registers of a consumer: 232 of two, 160 of three (registers()). Both sets of sums leave room for addresses and the
- * epilogue's values. */
-bool simt_wgmma_holds(const tsr_caps *caps, tsr_dtype in, int64_t m, int64_t n) {
-  int64_t groups = warpgroups(m), columns = m / 64 / groups * n;
-  return columns <= (!simt_promotes(caps, in) ? 256 : groups == 3 ? 96 : 192);
-}
-
 static const char *plan(const simt_matmul *mm, const tsr_caps *caps, wg_plan *p) {
   const char *why;
   *p = (wg_plan){.mm = *mm};
@@ -103,10 +91,10 @@ static const char *plan(const simt_matmul *mm, const tsr_caps *caps, wg_plan *p)
   p->k_step = 32 / p->size;
   if (mm->bm % 64 || mm->bm > 256 || mm->bn % 8 || mm->bn > 256)
     return "wgmma needs tiles of 64 to 256 rows and up to 256 columns";
-  p->consumers = warpgroups(mm->bm);
+  p->consumers = wgmma_groups(mm->bm);
   p->blocks = (int)(mm->bm / 64) / p->consumers;
-  p->promote = simt_promotes(caps, mm->a.dtype);
-  if (!simt_wgmma_holds(caps, mm->a.dtype, mm->bm, mm->bn)) return "the accumulator does not fit the registers";
+  p->promote = f8_is_promoted(caps, mm->a.dtype);
+  if (!wgmma_holds(caps, mm->a.dtype, mm->bm, mm->bn)) return "the accumulator does not fit the registers";
   if ((why = plan_side(p, &mm->a, mm->a.transposed, mm->bm, &p->a))) return why;
   if ((why = plan_side(p, &mm->b, !mm->b.transposed, mm->bn, &p->b))) return why;
   int64_t per_stage = p->a.bytes + p->b.bytes, room = caps->shared_bytes - 1024;
@@ -357,12 +345,12 @@ static void stage_products(wg *g, ir_value *acc, ir_value *group, ir_value *lane
   tg_close(t, later);
 }
 
-/* The same, added to `sums` in f32 each SIMT_F8_PROMOTE of k: while one warpgroup adds, the tensor cores are the
+/* The same, added to `sums` in f32 each F8_PROMOTE of k: while one warpgroup adds, the tensor cores are the
  * other's. */
 static void stage_promoted(wg *g, ir_value *acc, ir_value *sums, int n_acc, ir_value *group, ir_value *lane,
                            ir_value *stage) {
   tgb *t = &g->t;
-  int each = SIMT_F8_PROMOTE / g->p.k_step, steps = (int)g->p.mm.bk / g->p.k_step;
+  int each = F8_PROMOTE / g->p.k_step, steps = (int)g->p.mm.bk / g->p.k_step;
   for (int s = 0; s < steps; s += each) {
     tg_op(t, NAME("wgmma_fence"), NULL, TG_V(acc));
     issue(g, acc, group, stage, s, s + each < steps ? s + each : steps);

@@ -8,11 +8,4 @@
 /* Appends the Target IR kernel to m's root when this path fits; else leaves m alone, *done false, and *why says what is
  * missing. */
 tsr_status simt_wgmma_kernel(const ir_op *kernel, const tsr_caps *caps, ir_module *m, bool *done, const char **why);
-/* fp8 on a device whose tensor cores keep few bits of their sums (caps.f8_sum_bits): the sums are added to others in
- * f32 each SIMT_F8_PROMOTE of k, as CUTLASS and DeepGEMM do, which takes twice the registers. */
-enum { SIMT_F8_PROMOTE = 128 };
-bool simt_promotes(const tsr_caps *caps, tsr_dtype in);
-/* Do the sums of an m x n tile fit the registers of its warpgroups? */
-bool simt_wgmma_holds(const tsr_caps *caps, tsr_dtype in, int64_t m, int64_t n);
-
 #endif
