@@ -14,6 +14,7 @@
 #include "backends/cpu/packs.h"
 #include "backends/cpu/pool.h"
 #include "backends/cpu/vm.h"
+#include "core/base/int_math.h"
 #include "core/base/knob.h"
 
 enum { MAX_THREADS = 256 };
@@ -201,8 +202,6 @@ done:
   if (st) device_close(d);
   return st;
 }
-
-static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 static bool suggest_tile(be_device *d, const be_matmul *x, int64_t tile[3]) {
   cpuk_plan_args a = {.m = (size_t)x->m,

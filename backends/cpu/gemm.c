@@ -6,6 +6,7 @@
 
 #include "backends/cpu/packs.h"
 #include "core/base/dtype.h"
+#include "core/base/int_math.h"
 
 typedef struct operand {
   char *p;
@@ -37,9 +38,6 @@ bool gemm_has_kernel(const vm_module *m, const cpu_instr *i) {
 
 /* Blocks with as many rows, and those that are alone in their columns, pack their own B; the others share it. */
 enum { PACK_ON_THE_WAY_ROWS = 192 };
-
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /* Logical sizes of the instruction's tiles: m x k times k x n. */
 static void sizes_of(const vm_module *m, const cpu_instr *i, int64_t *mm, int64_t *nn, int64_t *kk) {

@@ -181,3 +181,14 @@ void dtype_store(tsr_dtype t, void *p, size_t i, double v) {
   default: break;
   }
 }
+
+tsr_dtype cpu_compute_type(tsr_dtype t) {
+  switch (t) {
+  case TSR_F64: return TSR_F64;
+  case TSR_F32: case TSR_TF32: case TSR_F16: case TSR_BF16: case TSR_F8E4M3: case TSR_F8E5M2: return TSR_F32;
+  case TSR_I64: return TSR_I64;
+  case TSR_I32: case TSR_I16: case TSR_I8: case TSR_U8: return TSR_I32;
+  case TSR_BOOL: return TSR_BOOL;
+  default: return TSR_DTYPE_NONE;
+  }
+}

@@ -27,4 +27,7 @@ uint8_t dtype_f32_to_f8e5m2(float f);
 /* Element i of an array of t, as double (exact but for i64 beyond 2^53). */
 double dtype_load(tsr_dtype t, const void *p, size_t i);
 void dtype_store(tsr_dtype t, void *p, size_t i, double v);
+
+/* The type an element is computed in on the CPU: f32, f64, i32, i64 or bool; TSR_DTYPE_NONE where it can't be. */
+tsr_dtype cpu_compute_type(tsr_dtype t);
 #endif

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/int_math.h"
+
 enum { PER_CORE = -1 }; /* in place of a value: as many as the device has cores */
 
 typedef struct knob_row {
@@ -92,12 +94,6 @@ static tune_config family_default(const tune_device *d, const tune_problem *p) {
 #define REFUSE(...) return (void)snprintf(why, why_bytes, __VA_ARGS__), false
 
 static int64_t at_least(int64_t v, int64_t lo) { return v > lo ? v : lo; }
-
-static int64_t pow2_ceil(int64_t v) {
-  int64_t r = 1;
-  while (r < v) r *= 2;
-  return r;
-}
 
 /* A tile beyond the problem only adds padding, but the smallest listed one always stays. */
 static bool beyond(int64_t tile, int64_t extent, int64_t smallest) {

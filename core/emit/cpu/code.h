@@ -124,7 +124,4 @@ static inline const cpu_program *cpu_programs(const cpu_image *m) {
 }
 static inline const int64_t *cpu_extra(const cpu_image *m) { return (const int64_t *)((const char *)m + m->extra); }
 
-/* The type an element is computed in: f32, f64, i32, i64 or bool. */
-tsr_dtype cpu_compute_type(tsr_dtype t);
-
 #endif

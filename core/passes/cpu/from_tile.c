@@ -24,17 +24,6 @@ typedef struct lower {
   row_plan rows; /* of the block being lowered */
 } lower;
 
-tsr_dtype cpu_compute_type(tsr_dtype t) {
-  switch (t) {
-  case TSR_F64: return TSR_F64;
-  case TSR_F32: case TSR_TF32: case TSR_F16: case TSR_BF16: case TSR_F8E4M3: case TSR_F8E5M2: return TSR_F32;
-  case TSR_I64: return TSR_I64;
-  case TSR_I32: case TSR_I16: case TSR_I8: case TSR_U8: return TSR_I32;
-  case TSR_BOOL: return TSR_BOOL;
-  default: return TSR_DTYPE_NONE;
-  }
-}
-
 static tsr_status lower_block(lower *l, ir_block *from, ir_builder *b, ir_block *stop);
 
 static ir_value *at(const ir_value *v) { return v->data; }

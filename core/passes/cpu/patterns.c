@@ -1,6 +1,7 @@
 /* core/passes/cpu/patterns.c - see cpu/patterns.h. Every test is conservative: "no" only costs a copy. */
 #include "core/passes/cpu/patterns.h"
 
+#include "core/base/dtype.h"
 #include "core/emit/cpu/code.h"
 #include "core/ir/tile/tile.h"
 

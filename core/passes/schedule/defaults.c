@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/base/int_math.h"
 #include "core/ir/graph/ops.h"
 #include "core/passes/schedule/gemm_heuristics.h"
 
@@ -159,15 +160,13 @@ static bool is_one_norm(const ir_op *kernel) {
   return norms == 1;
 }
 
-static int64_t clamp(int64_t v, int64_t least, int64_t most) { return v > most ? most : v < least ? least : v; }
-
 int64_t sched_block_rows(const ir_op *kernel, const tsr_caps *c, int64_t m, int64_t n) {
   bool cpu = c->dialect == DIALECT_CPU;
-  int64_t length = n > 0 ? n : 1, rows = clamp((cpu ? 16384 : 4096) / length, 1, m < 64 ? m : 64);
+  int64_t length = n > 0 ? n : 1, rows = clamp64((cpu ? 16384 : 4096) / length, 1, m < 64 ? m : 64);
   /* What works three rows at a time (backends/cpu/rows.c) likes more of them, as long as every thread still gets
    * several blocks. */
   if (cpu && is_one_norm(kernel)) {
-    int64_t more = clamp(65536 / length, 1, 64), share = m / (8 * (c->n_cores > 0 ? c->n_cores : 64));
+    int64_t more = clamp64(65536 / length, 1, 64), share = m / (8 * (c->n_cores > 0 ? c->n_cores : 64));
     if (more > share) more = share;
     if (more > rows) rows = more;
   }
@@ -234,8 +233,6 @@ const char *sched_broken_limit(const ir_op *kernel, const tsr_caps *c, const sch
   }
   return family_of(kernel) == FAMILY_MATMUL ? broken_matmul(kernel, c, p, why, size) : NULL;
 }
-
-static int64_t round_up(int64_t v, int64_t to) { return (v + to - 1) / to * to; }
 
 bool sched_legalize(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
   char why[160];

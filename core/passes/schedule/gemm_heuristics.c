@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/int_math.h"
 #include "core/device/matrix_instr.h"
 #include "core/ir/graph/ops.h"
 #include "core/passes/schedule/defaults.h"
@@ -18,7 +19,6 @@ typedef struct task {
   bool exact;          /* compensated sums */
 } task;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t cores(const tsr_caps *c) { return c->n_cores > 0 ? c->n_cores : 64; }
 static bool is_simt(const tsr_caps *c) { return c->dialect == DIALECT_CUDA || c->dialect == DIALECT_HIP; }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/device/dialect.h"
 #include "core/passes/simt/state.h"
 #include "core/passes/simt/whole/lds_direct.h"
 #include "core/passes/simt/whole/wgmma.h"

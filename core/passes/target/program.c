@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/device/dialect.h"
 #include "core/ir/target/target.h"
 
 static ir_value *mapped(ir_value *v) { return v->data; }
@@ -44,11 +45,6 @@ tsr_status tile_lower_program(const ir_op *program, ir_builder *b) {
     }
   }
   return NULL;
-}
-
-const char *target_dialect_name(tsr_dialect d) {
-  static const char *const names[N_DIALECTS] = {"cpu", "spirv", "cuda", "hip", "host"};
-  return names[d];
 }
 
 tsr_status target_check_device(const ir_module *target, const tsr_caps *caps) {

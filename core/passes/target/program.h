@@ -8,8 +8,6 @@
 /* Copies tile.program with its ops to target.program; shared by both. */
 tsr_status tile_lower_program(const ir_op *program, ir_builder *b);
 
-/* The kernel's attribute `dialect`. */
-const char *target_dialect_name(tsr_dialect d);
 /* TSR_ARCH_MISMATCH if a kernel of a Target IR text was made for another dialect or, on GPUs, another architecture. The
  * CPU's calls run on any CPU: what its `arch` lists only chose micro-kernels. A kernel that names no architecture is
  * for all. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/base/int_math.h"
 
 /* ---- small builders -------------------------------------------------------------------------------------------- */
 
@@ -205,8 +206,6 @@ void space_strides(const mem *m, const space *s, form f, int64_t *strides) {
   if (s->orig_rank) mem_align(m, f, s->orig_rank, all);
   for (int i = 0; i < s->rank; i++) strides[i] = s->from[i] < 0 ? 0 : all[s->from[i]];
 }
-
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Groups of `raster` block rows are walked together, column by column, so that a group's operands stay in the
  * last-level cache. */

@@ -2,12 +2,9 @@
  */
 #include <string.h>
 
+#include "core/base/int_math.h"
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/tile/build.h"
-
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static mem whole(ir_value *arg) {
   mem m = {.arg = arg, .dtype = arg->type->dtype, .rank = arg->type->rank};

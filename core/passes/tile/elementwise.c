@@ -2,11 +2,9 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/base/int_math.h"
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/tile/build.h"
-
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Whatever the body reads from memory, and its results. False when out of memory. */
 bool kb_collect(kern *k, const ir_type *orig, stride_rows *rows) {

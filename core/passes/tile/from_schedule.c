@@ -6,6 +6,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/hash.h"
+#include "core/base/int_math.h"
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/schedule/key.h"
 #include "core/passes/tile/build.h"
@@ -14,7 +15,6 @@
 
 enum { MOST_OPERANDS = 256 }; /* of a launch */
 
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 static bool on_cpu(const kern *k) { return k->opts->caps->dialect == DIALECT_CPU; }
 
 /* ---- kernels that are there already ---------------------------------------------------------------------------- */

@@ -3,10 +3,8 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/base/int_math.h"
 #include "core/passes/tile/contraction.h"
-
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /* Tiles are no larger than the problem, in steps that matrix instructions can fill; CPU kernels take any size. */
 static int64_t step_of(const kern *k) { return k->opts->caps->dialect == DIALECT_CPU ? 1 : 16; }

@@ -1,10 +1,8 @@
 /* core/passes/tile/row.c - the family of kernels on rows (reductions, softmax, norms): a block holds whole rows, in its
  * own registers or a cluster's, or takes them in chunks. */
+#include "core/base/int_math.h"
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/tile/build.h"
-
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* The shape [.., m, n] of a row kernel: that of the operand of its first row operation, else of the widest result. */
 static const ir_type *row_shape(const ir_op *kernel) {
