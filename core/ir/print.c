@@ -9,45 +9,6 @@
 #include "core/base/hash.h"
 #include "core/ir/ir.h"
 
-static void put_dims(strb *b, const ir_type *t) {
-  for (int i = 0; i < t->rank; i++) {
-    if (t->dims[i] == IR_DYNAMIC) strb_puts(b, "?x");
-    else strb_printf(b, "%lldx", (long long)t->dims[i]);
-  }
-  strb_puts(b, dtype_get(t->dtype)->mlir);
-}
-
-static void put_layout(strb *b, const ir_type *t) {
-  if (t->has_strides) {
-    strb_puts(b, ", strides=[");
-    for (int i = 0; i < t->rank; i++) strb_printf(b, i ? ", %lld" : "%lld", (long long)t->strides[i]);
-    strb_putc(b, ']');
-  }
-  if (t->offset) strb_printf(b, ", offset=%lld", (long long)t->offset);
-  if (t->pad) strb_printf(b, ", pad=%lld", (long long)t->pad);
-  if (t->use) strb_printf(b, ", \"%s\"", t->use);
-}
-
-void ir_type_print(strb *b, const ir_type *t) {
-  switch (t->kind) {
-  case IR_T_NONE: strb_puts(b, "none"); break;
-  case IR_T_INDEX: strb_puts(b, "index"); break;
-  case IR_T_SCALAR: strb_puts(b, dtype_get(t->dtype)->mlir); break;
-  case IR_T_TOKEN: strb_puts(b, "!tessera.token"); break;
-  case IR_T_FUNCTION: strb_puts(b, t->use); break;
-  case IR_T_TENSOR: strb_puts(b, "tensor<"); put_dims(b, t); strb_putc(b, '>'); break;
-  case IR_T_VECTOR: strb_puts(b, "vector<"); put_dims(b, t); strb_putc(b, '>'); break;
-  default: {
-    static const char *const names[] = {[IR_T_VIEW] = "view", [IR_T_SHARED] = "shared", [IR_T_FRAG] = "frag",
-                                        [IR_T_ARRAY] = "array", [IR_T_MATRIX] = "matrix", [IR_T_PTR] = "ptr"};
-    strb_printf(b, "!tessera.%s<", names[t->kind]);
-    put_dims(b, t);
-    put_layout(b, t);
-    strb_putc(b, '>');
-  }
-  }
-}
-
 static void put_string(strb *b, const char *s) {
   strb_putc(b, '"');
   for (; *s; s++) {

@@ -8,4 +8,7 @@ const ir_opdef *graph_ops(size_t *n);
 const ir_opdef *schedule_ops(size_t *n);
 const ir_opdef *tile_ops(size_t *n);
 const ir_opdef *target_ops(size_t *n);
+
+/* A level's check of where an op stands among those around it, made before its regions are verified; may be NULL. */
+ir_verify_fn ir_place_check(ir_level l);
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/ir/symbols.h"
-#include "core/ir/tile/rules.h"
+#include "core/ir/tables.h"
 
 static tsr_status error(const ir_op *op, ir_loc at, tsr_code code, const char *hint, const char *fmt, va_list ap) {
   char cause[512], where[256] = "";
@@ -149,7 +149,8 @@ static tsr_status verify_tree(ir_op *op) {
    * come from their region's terminator declare no inference. */
   TSR_TRY(ir_verify_op(op));
   TSR_TRY(check_sizes(op));
-  if (op->def->level >= IR_TILE) TSR_TRY(tile_verify_place(op));
+  ir_verify_fn check_place = ir_place_check(op->def->level);
+  if (check_place) TSR_TRY(check_place(op));
   for (int r = 0; r < op->n_regions; r++) {
     int64_t order = 0;
     for (ir_op *o = op->regions[r]->first; o; o = o->next) o->scratch = order++;

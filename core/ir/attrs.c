@@ -1,0 +1,128 @@
+/* core/ir/attrs.c - making, setting and reading attributes; see ir.h. Copies are in copy.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ir/ir.h"
+
+static ir_attr *attr_new(ir_module *m, ir_attr_kind kind) {
+  ir_attr *a = arena_new(&m->arena, ir_attr);
+  if (a) a->kind = kind;
+  return a;
+}
+
+ir_attr *ir_attr_int(ir_module *m, int64_t v) {
+  ir_attr *a = attr_new(m, IR_A_INT);
+  if (a) a->u.i = v;
+  return a;
+}
+
+ir_attr *ir_attr_bool(ir_module *m, bool v) {
+  ir_attr *a = attr_new(m, IR_A_BOOL);
+  if (a) a->u.i = v;
+  return a;
+}
+
+ir_attr *ir_attr_float(ir_module *m, double v) {
+  ir_attr *a = attr_new(m, IR_A_FLOAT);
+  if (a) a->u.f = v;
+  return a;
+}
+
+ir_attr *ir_attr_str(ir_module *m, const char *s) {
+  ir_attr *a = attr_new(m, IR_A_STR);
+  return a && (a->u.s = arena_str(&m->arena, s)) ? a : NULL;
+}
+
+ir_attr *ir_attr_type(ir_module *m, const ir_type *t) {
+  ir_attr *a = attr_new(m, IR_A_TYPE);
+  if (a) a->u.type = t;
+  return a;
+}
+
+ir_attr *ir_attr_ints(ir_module *m, const int64_t *v, int n) {
+  ir_attr *a = attr_new(m, IR_A_ARRAY);
+  if (!a || !(a->u.array.v = arena_array(&m->arena, ir_attr *, n))) return NULL;
+  a->u.array.n = n;
+  for (int i = 0; i < n; i++)
+    if (!(a->u.array.v[i] = ir_attr_int(m, v[i]))) return NULL;
+  return a;
+}
+
+ir_attr *ir_attr_dense(ir_module *m, const ir_type *t, const void *data, size_t bytes, bool splat) {
+  ir_attr *a = attr_new(m, IR_A_DENSE);
+  if (!a || !(a->u.dense.data = arena_dup(&m->arena, data, bytes))) return NULL;
+  a->u.dense.type = t;
+  a->u.dense.bytes = bytes;
+  a->u.dense.splat = splat;
+  return a;
+}
+
+bool ir_set_attr(ir_op *op, const char *name, ir_attr *a) {
+  if (!a) return false;
+  for (int i = 0; i < op->n_attrs; i++)
+    if (!strcmp(op->attrs[i].name, name)) {
+      op->attrs[i].attr = a;
+      return true;
+    }
+  arena *ar = &op->module->arena;
+  ir_named_attr *v = arena_array(ar, ir_named_attr, op->n_attrs + 1);
+  char *copy = arena_str(ar, name);
+  if (!v || !copy) return false;
+  if (op->n_attrs) memcpy(v, op->attrs, sizeof *v * (size_t)op->n_attrs);
+  v[op->n_attrs++] = (ir_named_attr){copy, a};
+  op->attrs = v;
+  return true;
+}
+
+ir_attr *ir_get_attr(const ir_op *op, const char *name) {
+  for (int i = 0; i < op->n_attrs; i++)
+    if (!strcmp(op->attrs[i].name, name)) return op->attrs[i].attr;
+  return NULL;
+}
+
+static const char *default_of(const ir_op *op, const char *name) {
+  for (const ir_attr_def *d = op->def->attrs; d && d->name; d++)
+    if (!strcmp(d->name, name)) return d->dflt;
+  return NULL;
+}
+
+int64_t ir_get_int(const ir_op *op, const char *name, int64_t dflt) {
+  const ir_attr *a = ir_get_attr(op, name);
+  if (a && (a->kind == IR_A_INT || a->kind == IR_A_BOOL)) return a->u.i;
+  const char *d = default_of(op, name);
+  return d ? strtoll(d, NULL, 10) : dflt;
+}
+
+double ir_get_float(const ir_op *op, const char *name, double dflt) {
+  const ir_attr *a = ir_get_attr(op, name);
+  if (a && a->kind == IR_A_FLOAT) return a->u.f;
+  if (a && a->kind == IR_A_INT) return (double)a->u.i;
+  const char *d = default_of(op, name);
+  return d ? strtod(d, NULL) : dflt;
+}
+
+bool ir_get_bool(const ir_op *op, const char *name, bool dflt) {
+  const ir_attr *a = ir_get_attr(op, name);
+  if (a && a->kind == IR_A_UNIT) return true;
+  if (a && (a->kind == IR_A_INT || a->kind == IR_A_BOOL)) return a->u.i != 0;
+  const char *d = default_of(op, name);
+  return d ? !strcmp(d, "true") : dflt;
+}
+
+const char *ir_get_str(const ir_op *op, const char *name, const char *dflt) {
+  const ir_attr *a = ir_get_attr(op, name);
+  if (a && a->kind == IR_A_STR) return a->u.s;
+  const char *d = default_of(op, name);
+  return d ? d : dflt;
+}
+
+int ir_get_ints(const ir_op *op, const char *name, int64_t *v, int cap) {
+  const ir_attr *a = ir_get_attr(op, name);
+  if (!a) return 0;
+  if (a->kind != IR_A_ARRAY) return -1;
+  for (int i = 0; i < a->u.array.n; i++) {
+    if (a->u.array.v[i]->kind != IR_A_INT) return -1;
+    if (i < cap) v[i] = a->u.array.v[i]->u.i;
+  }
+  return a->u.array.n;
+}
