@@ -56,13 +56,6 @@ IN_CIRCLES = set(
     emit/text/scalar emit/text/text emit/text/vendor
     ir/graph/adjoint ir/graph/build ir/graph/eval ir/graph/eval_ops ir/graph/infer ir/graph/ops ir/graph/scalar
     ir/graph/table
-    passes/simt/build passes/simt/cluster passes/simt/control passes/simt/element passes/simt/layout
-    passes/simt/memory passes/simt/pipeline passes/simt/raster passes/simt/shared passes/simt/simd passes/simt/simt
-    passes/simt/state passes/simt/transpose
-    passes/simt/matrix/amd passes/simt/matrix/coopmat passes/simt/matrix/coopmat_map passes/simt/matrix/dot
-    passes/simt/matrix/fnuz passes/simt/matrix/gemm passes/simt/matrix/lane_n passes/simt/matrix/mma
-    passes/simt/matrix/operands passes/simt/matrix/paths
-    passes/simt/whole/lds_direct passes/simt/whole/ring passes/simt/whole/ring_gemm passes/simt/whole/ring_overlap
     runtime/compile runtime/context runtime/custom runtime/device_profile runtime/fallback runtime/graph
     runtime/memory runtime/program runtime/program_plan runtime/spills runtime/tune runtime/tune_kernel
     tune/search tune/search_basic tune/search_hybrid

@@ -1,4 +1,4 @@
-/* core/passes/simt/build.c - making Target IR: constant folding, small algebra, value numbering, hoisting.
+/* core/passes/simt/build.c - making Target IR: constant folding, small algebra, value numbering.
  * Pure ops that were made before and are still visible are not made again; `mark` and `forget` bracket a region. */
 #include <assert.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static bool is_constant(const ir_value *v, const ir_type *type, bool is_int, int
   return v->type == type && (a->kind == IR_A_INT) == is_int && (is_int ? a->u.i == i : !memcmp(&a->u.f, &f, sizeof f));
 }
 
-static ir_value *constant(simt *c, const ir_type *type, bool is_int, int64_t i, double f) {
+ir_value *sx_constant(simt *c, const ir_type *type, bool is_int, int64_t i, double f) {
   struct simt_impl *in = c->in;
   if (!type || c->b.failed) return NULL;
   uint64_t h = hash_u64(HASH_SEED, (uint64_t)(uintptr_t)type);
@@ -58,16 +58,20 @@ static ir_value *constant(simt *c, const ir_type *type, bool is_int, int64_t i, 
   return op->results[0];
 }
 
-ir_value *sx_int(simt *c, int64_t v) { return constant(c, ir_type_index(c->m), true, v, 0); }
+ir_value *sx_int(simt *c, int64_t v) { return sx_constant(c, ir_type_index(c->m), true, v, 0); }
 
 ir_value *sx_num(simt *c, tsr_dtype t, double v) {
   const ir_type *type = ir_type_scalar(c->m, t);
-  if (dtype_is_float(t)) return constant(c, type, false, 0, v);
+  if (dtype_is_float(t)) return sx_constant(c, type, false, 0, v);
   /* Infinities, the identities of min and max, are the type's ends. */
   bool above = v >= 9223372036854775807.0, below = v <= -9223372036854775808.0;
   if ((above || below) && t != TSR_I64)
     v = above ? dtype_get(t)->max : dtype_get(t)->is_signed ? -dtype_get(t)->max - 1 : 0;
-  return constant(c, type, true, t == TSR_I64 && above ? INT64_MAX : t == TSR_I64 && below ? INT64_MIN : (int64_t)v, 0);
+  return sx_constant(c, type, true,
+                     t == TSR_I64 && above   ? INT64_MAX
+                     : t == TSR_I64 && below ? INT64_MIN
+                                             : (int64_t)v,
+                     0);
 }
 
 /* ---- value numbering
@@ -105,7 +109,7 @@ static ir_value *find_known(simt *c, uint64_t h, int code, const ir_type *type, 
   return NULL;
 }
 
-static ir_value *numbered(simt *c, int code, const ir_type *type, const char *predicate, int n, ir_value *const *v) {
+ir_value *sx_numbered(simt *c, int code, const ir_type *type, const char *predicate, int n, ir_value *const *v) {
   struct simt_impl *in = c->in;
   uint64_t h = hash_op(code, type, predicate, n, v);
   ir_value *old = find_known(c, h, code, type, predicate, n, v);
@@ -126,7 +130,7 @@ ir_value *sx_op(simt *c, int code, const ir_type *type, int n, ir_value *const *
   if (any_null(c, n, v)) return NULL;
   const ir_opdef *def = def_of(c, code);
   if (!type) type = v[code == SC_SELECT ? 1 : 0]->type;
-  if ((def->flags & IR_PURE) && code <= TG_WARP_ID) return numbered(c, code, type, NULL, n, v);
+  if ((def->flags & IR_PURE) && code <= TG_WARP_ID) return sx_numbered(c, code, type, NULL, n, v);
   ir_op *op = ir_op_new(&c->b, def, n, v, 1, &type, 0);
   return op ? op->results[0] : NULL;
 }
@@ -250,7 +254,7 @@ ir_value *sx_compare(simt *c, const char *predicate, ir_value *a, ir_value *b) {
   /* a + k < const: compare a alone, so that unrolled elements share their left side. */
   if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z) && sx_const(b, &y))
     return sx_compare(c, predicate, a->def->operands[0], sx_int(c, y - z));
-  return numbered(c, SC_COMPARE, ir_type_scalar(c->m, TSR_BOOL), predicate, 2, (ir_value *[]){a, b});
+  return sx_numbered(c, SC_COMPARE, ir_type_scalar(c->m, TSR_BOOL), predicate, 2, (ir_value *[]){a, b});
 }
 
 /* 1 or 0 for a constant bool, else -1. */
@@ -288,32 +292,6 @@ ir_value *sx_fma(simt *c, ir_value *a, ir_value *b, ir_value *acc) {
   if (any_null(c, 3, (ir_value *[]){a, b, acc})) return NULL;
   if (dtype_is_float(acc->type->dtype)) return sx_op(c, SC_FMA, acc->type, 3, (ir_value *[]){a, b, acc});
   return two(c, SC_ADD, acc, two(c, SC_MUL, a, b));
-}
-
-/* Bools lie in memory as bytes. */
-static tsr_dtype stored(tsr_dtype t) { return t == TSR_BOOL ? TSR_U8 : t == TSR_TF32 ? TSR_F32 : t; }
-
-ir_value *simt_harmless(simt *c, const simt_mem *m) { return m->shared && m->base ? m->base : sx_int(c, 0); }
-
-ir_value *sx_load(simt *c, const simt_mem *m, ir_value *index, int n) {
-  int64_t dim = n;
-  tsr_dtype t = stored(m->dtype);
-  for (int d = 0; d < m->rank; d++) /* an empty tensor has no memory to read even with the value unused */
-    if (!m->dims[d])
-      return n == 1 ? sx_num(c, m->dtype, 0)
-                    : constant(c, ir_type_shaped(c->m, IR_T_VECTOR, m->dtype, 1, &dim), true, 0, 0);
-  const ir_type *type = n == 1 ? ir_type_scalar(c->m, t) : ir_type_shaped(c->m, IR_T_VECTOR, t, 1, &dim);
-  ir_value *v = type ? simt_simd_load(c, m, index, type, n) : NULL;
-  if (!v) v = type ? sx_op(c, TG_LOAD, type, 2, (ir_value *[]){m->ptr, index}) : NULL;
-  if (!v || m->dtype != TSR_BOOL) return v;
-  ir_value *zero = n == 1 ? sx_num(c, TSR_U8, 0) : constant(c, type, true, 0, 0);
-  const ir_type *bools = n == 1 ? ir_type_scalar(c->m, TSR_BOOL) : ir_type_shaped(c->m, IR_T_VECTOR, TSR_BOOL, 1, &dim);
-  return zero ? numbered(c, SC_COMPARE, bools, "ne", 2, (ir_value *[]){v, zero}) : NULL;
-}
-
-void sx_store(simt *c, const simt_mem *m, ir_value *index, ir_value *v) {
-  if (v && v->type->dtype != stored(m->dtype)) v = sx_cast(c, v, stored(m->dtype));
-  sx_effect(c, TG_STORE, 3, (ir_value *[]){v, m->ptr, index});
 }
 
 ir_value *sx_extract(simt *c, ir_value *v, int at) {
@@ -392,55 +370,4 @@ void sx_close(simt *c, ir_op *op, int n, ir_value *const *yields) {
   sx_forget(c, (size_t)op->scratch);
   c->b = ir_at_end(c->m, op->parent);
   c->b.failed = failed;
-}
-
-/* ---- hoisting -----------------------------------------------------------------------------------------------------
- */
-
-static bool inside(const ir_value *v, const ir_op *loop) {
-  for (const ir_block *b = v->def ? v->def->parent : v->owner; b; b = b->parent ? b->parent->parent : NULL)
-    if (b->parent == loop) return true;
-  return false;
-}
-
-static void move_before(ir_op *op, ir_op *at) {
-  ir_block *from = op->parent, *to = at->parent;
-  *(op->prev ? &op->prev->next : &from->first) = op->next;
-  *(op->next ? &op->next->prev : &from->last) = op->prev;
-  op->parent = to;
-  op->prev = at->prev;
-  op->next = at;
-  *(at->prev ? &at->prev->next : &to->first) = op;
-  at->prev = op;
-}
-
-/* Address and predicate arithmetic only: hoisting data would lengthen live ranges. */
-static bool may_hoist(const ir_op *op) {
-  if (!(op->def->flags & IR_PURE) || op->def->code > TG_WARP_ID || !op->n_results) return false;
-  const ir_type *t = op->results[0]->type;
-  return t->kind == IR_T_INDEX || (t->kind == IR_T_SCALAR && t->dtype == TSR_BOOL);
-}
-
-static int hoist_from(ir_op *loop, ir_block *b) {
-  int moved = 0;
-  for (ir_op *op = b->first, *next; op; op = next) {
-    next = op->next;
-    bool invariant = may_hoist(op);
-    for (int i = 0; i < op->n_operands && invariant; i++) invariant = !inside(op->operands[i], loop);
-    if (invariant) {
-      move_before(op, loop);
-      moved++;
-    }
-    for (int r = 0; r < op->n_regions; r++) moved += hoist_from(loop, op->regions[r]);
-  }
-  return moved;
-}
-
-int sx_hoist(ir_op *op) {
-  int moved = 0;
-  for (int r = 0; r < op->n_regions; r++)
-    for (ir_op *o = op->regions[r]->first; o; o = o->next) moved += sx_hoist(o);
-  if (op->def->code == TG_FOR && op->def->level == IR_TARGET)
-    for (int r = 0; r < op->n_regions; r++) moved += hoist_from(op, op->regions[r]);
-  return moved;
 }

@@ -84,14 +84,7 @@ int simt_access_width(const simt *c, const simt_mem *m, int want) {
   return w;
 }
 
-int simt_asked_width(const ir_op *access, int widest) {
-  int64_t n = ir_get_int(access, "vectorize", 0);
-  return n > 0 && n < widest ? (int)n : widest;
-}
-
-/* The condition under which register r (and its w - 1 neighbours) lies in the tile and, if clipped, in the view; NULL =
- * always. *never: statically outside. */
-static ir_value *register_guard(simt *c, const simt_layout *l, const simt_mem *m, bool clipped, int r, bool *never) {
+ir_value *simt_register_guard(simt *c, const simt_layout *l, const simt_mem *m, bool clipped, int r, bool *never) {
   ir_value *cond = clipped ? m->inside : NULL;
   *never = false;
   for (int d = 0; d < l->rank; d++) {
@@ -118,7 +111,7 @@ static ir_value *register_index(simt *c, const simt_layout *l, const simt_mem *m
 
 static void load_one(simt *c, const simt_layout *l, const simt_mem *m, bool clipped, int r, int w, ir_value **v) {
   bool never;
-  ir_value *cond = register_guard(c, l, m, clipped, r, &never), *zero = sx_num(c, m->dtype, 0);
+  ir_value *cond = simt_register_guard(c, l, m, clipped, r, &never), *zero = sx_num(c, m->dtype, 0);
   if (never) {
     for (int e = 0; e < w; e++) v[e] = zero;
     return;
@@ -134,7 +127,7 @@ static void load_one(simt *c, const simt_layout *l, const simt_mem *m, bool clip
 
 static void store_one(simt *c, const simt_layout *l, const simt_mem *m, bool clipped, int r, int w, ir_value **v) {
   bool never;
-  ir_value *cond = register_guard(c, l, m, clipped, r, &never), *x[16];
+  ir_value *cond = simt_register_guard(c, l, m, clipped, r, &never), *x[16];
   if (never) return;
   for (int e = 0; e < w; e++) x[e] = sx_cast(c, v[e], m->dtype);
   ir_op *branch = cond ? sx_if(c, cond, 0, NULL, false) : NULL;
@@ -262,8 +255,8 @@ tsr_status simt_copy_async(simt *c, const simt_layout *l, const simt_mem *from, 
   ir_op *only = owner ? sx_if(c, owner, 0, NULL, false) : NULL;
   for (int r = 0; r < l->n_regs; r += w) {
     bool never, ignore;
-    ir_value *in_tile = register_guard(c, l, to, false, r, &never),
-             *in_view = register_guard(c, l, from, true, r, &ignore), *v[5];
+    ir_value *in_tile = simt_register_guard(c, l, to, false, r, &never),
+             *in_view = simt_register_guard(c, l, from, true, r, &ignore), *v[5];
     if (never) continue;
     ir_op *guard = in_tile ? sx_if(c, in_tile, 0, NULL, false) : NULL;
     ir_value *at = register_index(c, l, from, r);
@@ -275,99 +268,6 @@ tsr_status simt_copy_async(simt *c, const simt_layout *l, const simt_mem *from, 
     ir_op *op = sx_effect(c, TG_CP_ASYNC, in_view ? 5 : 4, v);
     if (!op || !ir_set_attr(op, "bytes", ir_attr_int(c->m, bytes))) c->b.failed = true;
     if (guard) sx_close(c, guard, 0, NULL);
-  }
-  if (only) sx_close(c, only, 0, NULL);
-  return c->b.failed ? st_oom() : NULL;
-}
-
-/* ---- gather and scatter
- * ------------------------------------------------------------------------------------------------ */
-
-/* Inlines op's region for register r of layout l; *at receives the element's address in `view`, *ok its condition. */
-static tsr_status indexed(simt *c, const ir_op *op, const simt_layout *l, const simt_mem *view, int r, ir_value **at,
-                          ir_value **ok) {
-  const ir_block *region = op->regions[0];
-  ir_value *y[TSR_MAX_RANK + 1];
-  bool never;
-  ir_value *cond = view->inside, *index = view->base;
-  for (int d = 0; d < l->rank; d++) {
-    simt_val *s = simt_bind(c, region->args[d], SV_SCALAR);
-    if (!s) return st_oom();
-    int64_t k = simt_reg_offset(l, r, d);
-    s->v = sx_addi(c, simt_thread_offset(c, l, d), k);
-    s->lo = 0;
-    s->hi = simt_thread_max(l, d) + k;
-    s->mult = 1;
-  }
-  TSR_TRY(simt_inline(c, region, y));
-  simt_mem tile = {.rank = l->rank};
-  memcpy(tile.dims, l->dims, sizeof tile.dims);
-  cond = sx_all(c, cond, register_guard(c, l, &tile, false, r, &never));
-  for (int d = 0; d < view->rank; d++) {
-    const simt_val *s = simt_of(region->last->operands[d]);
-    if (s->lo < 0) cond = sx_all(c, cond, sx_compare(c, "ge", y[d], sx_int(c, 0)));
-    if (view->limit[d]) cond = sx_all(c, cond, sx_compare(c, "lt", y[d], view->limit[d]));
-    else if (s->hi >= view->dims[d]) cond = sx_all(c, cond, sx_compare(c, "lt", y[d], sx_int(c, view->dims[d])));
-    index = sx_add(c, index, sx_muli(c, y[d], view->strides[d]));
-  }
-  if (region->last->n_operands > view->rank) cond = sx_all(c, cond, y[view->rank]);
-  *ok = never ? sx_num(c, TSR_BOOL, 0) : cond;
-  *at = index;
-  return c->b.failed ? st_oom() : NULL;
-}
-
-tsr_status simt_gather_reg(simt *c, const ir_op *op, const simt_layout *l, const simt_mem *view, int r,
-                           ir_value **out) {
-  ir_value *at, *ok;
-  TSR_TRY(indexed(c, op, l, view, r, &at, &ok));
-  if (ok) at = sx_select(c, ok, at, sx_int(c, 0));
-  *out = sx_load(c, view, at, 1);
-  if (ok) *out = sx_select(c, ok, *out, sx_num(c, view->dtype, 0));
-  return NULL;
-}
-
-tsr_status simt_lower_gather(simt *c, ir_op *op, const simt_mem *to) {
-  const simt_mem *view = &simt_of(op->operands[0])->mem;
-  tsr_status st = NULL;
-  if (!to) {
-    const simt_layout *l = simt_layout_of(c, op->results[0], &st);
-    ir_value **v = l ? values(c, l->n_regs) : NULL;
-    if (!v) return st ? st : st_oom();
-    tsr_dtype t = op->results[0]->type->dtype;
-    for (int r = 0; r < l->n_regs; r++) {
-      TSR_TRY(simt_gather_reg(c, op, l, view, r, &v[r]));
-      v[r] = sx_cast(c, v[r], t);
-    }
-    simt_val *s = simt_bind(c, op->results[0], SV_FRAG);
-    s->frag = (simt_frag){.layout = l, .dtype = t, .v = v, .n = l->n_regs};
-    return NULL;
-  }
-  const simt_layout *l = simt_copy_layout(c, to->rank, to->dims, 1);
-  if (!l) return st_oom();
-  simt_write(c, to->lo, to->hi);
-  ir_value *owner = simt_owner(c, l);
-  ir_op *only = owner ? sx_if(c, owner, 0, NULL, false) : NULL;
-  for (int r = 0; r < l->n_regs; r++) {
-    ir_value *v;
-    TSR_TRY(simt_gather_reg(c, op, l, view, r, &v));
-    TSR_TRY(simt_access_regs(c, l, to, true, false, r, r + 1, &v));
-  }
-  if (only) sx_close(c, only, 0, NULL);
-  return NULL;
-}
-
-tsr_status simt_lower_scatter(simt *c, ir_op *op) {
-  simt_frag f;
-  TSR_TRY(simt_regs(c, &simt_of(op->operands[0])->frag, &f));
-  const simt_mem *view = &simt_of(op->operands[1])->mem;
-  ir_value *owner = simt_owner(c, f.layout);
-  ir_op *only = owner ? sx_if(c, owner, 0, NULL, false) : NULL;
-  for (int r = 0; r < f.n; r++) {
-    ir_value *at, *ok;
-    TSR_TRY(indexed(c, op, f.layout, view, r, &at, &ok));
-    ir_op *branch = ok ? sx_if(c, ok, 0, NULL, false) : NULL;
-    sx_store(c, view, at, sx_cast(c, f.v[r], view->dtype));
-    if (branch) sx_close(c, branch, 0, NULL);
   }
   if (only) sx_close(c, only, 0, NULL);
   return c->b.failed ? st_oom() : NULL;

@@ -3,106 +3,16 @@
  * computation they are stored to the other. One barrier per iteration, loads in flight during the arithmetic. */
 #include <string.h>
 
-#include "core/passes/simt/state.h"
-
-enum { MAX_TILES = 8 };
-
-typedef struct pipeline {
-  const ir_op *wait;
-  ir_op *producer[MAX_TILES]; /* copies and gathers into shared tiles, before the wait */
-  ir_value *tile[MAX_TILES];  /* their destinations */
-  int n;
-} pipeline;
-
-static bool used_outside(const ir_op *op, const ir_value *v, const ir_op *loop) {
-  if (op == loop) return false;
-  for (int i = 0; i < op->n_operands; i++)
-    if (op->operands[i] == v) return true;
-  for (int r = 0; r < op->n_regions; r++)
-    for (const ir_op *o = op->regions[r]->first; o; o = o->next)
-      if (used_outside(o, v, loop)) return true;
-  return false;
-}
-
-static bool writes_memory(const ir_op *op) {
-  if (op->def->code == T_STORE || op->def->code == T_SCATTER || op->def->code == T_COPY || op->def->code == T_BARRIER ||
-      op->def->code == T_WAIT)
-    return true;
-  if (op->def->code == T_GATHER && !op->n_results) return true;
-  for (int r = 0; r < op->n_regions; r++)
-    for (const ir_op *o = op->regions[r]->first; o; o = o->next)
-      if (writes_memory(o)) return true;
-  return false;
-}
-
-bool simt_is_address_op(const ir_op *op) {
-  return op->def->code < SC_N || op->def->code == T_CONST || op->def->code == T_BLOCK_ID || op->def->code == T_WINDOW ||
-         op->def->code == T_VIEW;
-}
-
-/* Address arithmetic, then producers, then a full wait, then ops that write nothing but fragments. */
-static bool match(const simt *c, const ir_op *loop, pipeline *p) {
-  memset(p, 0, sizeof *p);
-  for (ir_op *op = loop->regions[0]->first; op; op = op->next) {
-    if (p->wait) {
-      if (writes_memory(op)) return false;
-    } else if (op->def->code == T_WAIT) {
-      if (ir_get_int(op, "pending", 0)) return false;
-      p->wait = op;
-    } else if (op->def->code == T_COPY || (op->def->code == T_GATHER && !op->n_results)) {
-      ir_value *to = op->operands[1];
-      if (p->n == MAX_TILES || to->type->kind != IR_T_SHARED || op->operands[0]->type->kind != IR_T_VIEW) return false;
-      if (!to->def || used_outside(c->tile, to, loop)) return false;
-      p->producer[p->n] = op;
-      p->tile[p->n++] = to;
-    } else if (!simt_is_address_op(op)) {
-      return false;
-    }
-  }
-  return p->wait && p->n;
-}
-
-static bool wants_stages(const simt *c, const ir_op *loop) {
-  int64_t stages = ir_get_int(loop, "stages", 0);
-  if (!stages) stages = ir_get_int(c->tile, "stages", 0);
-  /* A subgroup of at most 8 lanes is a SIMD register of a CPU: nothing runs beside it. */
-  return stages ? stages > 1 : c->subgroup > 8;
-}
-
-/* Copies of each tile: two, or as many as two thirds of shared memory take where copies run by themselves (at most 4).
- */
-static int ring_stages(const simt *c, const pipeline *p) {
-  int64_t bytes = 0, stages;
-  if (c->caps->dialect != DIALECT_CUDA || !c->caps->async_copy) return 2;
-  for (int i = 0; i < p->n; i++) {
-    int64_t strides[TSR_MAX_RANK];
-    const ir_type *t = p->tile[i]->type;
-    if (p->producer[i]->def->code != T_COPY || p->producer[i]->operands[0]->type->dtype != t->dtype) return 2;
-    ir_type_strides(t, strides);
-    bytes += (t->rank ? strides[0] * t->dims[0] : 1) * (int64_t)tsr_dtype_size(t->dtype) + 256;
-  }
-  stages = c->caps->shared_bytes * 2 / 3 / bytes;
-  return stages > 4 ? 4 : stages < 2 ? 2 : (int)stages;
-}
-
-int simt_pipeline_stages(const simt *c, const ir_value *shared) {
-  pipeline p;
-  /* Any producer of the tile stands directly in its loop. */
-  for (const ir_op *op = c->tile->regions[0]->first; op; op = op->next)
-    if (op->def->code == T_FOR && wants_stages(c, op) && match(c, op, &p))
-      for (int i = 0; i < p.n; i++)
-        if (p.tile[i] == shared) return ring_stages(c, &p);
-  return 1;
-}
+#include "core/passes/simt/pipeline_match.h"
 
 /* ---- emission
  * ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct flight { const simt_layout *l; ir_value **v; simt_mem to; } flight; /* one tile's registers */
 
-static tsr_status lower_addresses(simt *c, const ir_op *loop, const pipeline *p) {
+static tsr_status lower_addresses(simt *c, const ir_op *loop, const simt_pipeline *p) {
   for (ir_op *op = loop->regions[0]->first; op != p->wait; op = op->next)
-    if (simt_is_address_op(op)) TSR_TRY(simt_lower_op(c, op));
+    if (simt_is_address_op(op)) TSR_TRY(c->in->lower(c, op));
   return NULL;
 }
 
@@ -140,7 +50,7 @@ static tsr_status store_flight(simt *c, const flight *f, ir_value *stage_base) {
 /* Element type of a tile's registers in flight. */
 static tsr_dtype flight_dtype(const ir_op *op) { return simt_in_memory(op->operands[0]->type->dtype); }
 
-static tsr_status prepare(simt *c, const pipeline *p, flight *f, bool *fits) {
+static tsr_status prepare(simt *c, const simt_pipeline *p, flight *f, bool *fits) {
   int total = 0;
   for (int i = 0; i < p->n; i++) {
     const simt_val *s = simt_of(p->tile[i]);
@@ -156,7 +66,7 @@ static tsr_status prepare(simt *c, const pipeline *p, flight *f, bool *fits) {
 }
 
 /* Stage 0 before the loop. */
-static tsr_status prologue(simt *c, ir_op *op, const pipeline *p, flight *f) {
+static tsr_status prologue(simt *c, ir_op *op, const simt_pipeline *p, flight *f) {
   const simt_val *from = simt_of(op->operands[0]), *to = simt_of(op->operands[1]);
   bool runs = from->hi < to->lo;
   for (int i = 0; i < p->n; i++) {
@@ -174,8 +84,8 @@ static tsr_status prologue(simt *c, ir_op *op, const pipeline *p, flight *f) {
 }
 
 /* Loads the next iteration's tiles to registers, zeros if there is none. */
-static tsr_status fetch_next(simt *c, ir_op *op, const pipeline *p, flight *f, ir_value *next, ir_value *more) {
-  int total = 0, at = 0, w[MAX_TILES];
+static tsr_status fetch_next(simt *c, ir_op *op, const simt_pipeline *p, flight *f, ir_value *next, ir_value *more) {
+  int total = 0, at = 0, w[SIMT_PIPELINE_TILES];
   for (int i = 0; i < p->n; i++) {
     w[i] = sx_together(c, f[i].l->n_regs, f[i].l->vec[f[i].l->rank - 1]);
     total += f[i].l->n_regs / w[i];
@@ -216,7 +126,7 @@ static ir_value *stage_offset(simt *c, const simt_val *s, ir_value *stage) {
   return sx_muli(c, stage, s->stage_bytes / (int64_t)tsr_dtype_size(s->mem.dtype));
 }
 
-static tsr_status body(simt *c, ir_op *op, const pipeline *p, flight *f, ir_value *k, ir_value *stage) {
+static tsr_status body(simt *c, ir_op *op, const simt_pipeline *p, flight *f, ir_value *k, ir_value *stage) {
   const simt_val *to = simt_of(op->operands[1]), *step = simt_of(op->operands[2]);
   ir_value *next = sx_add(c, k, step->v), *more = sx_compare(c, "lt", next, to->v);
   TSR_TRY(fetch_next(c, op, p, f, next, more));
@@ -227,7 +137,7 @@ static tsr_status body(simt *c, ir_op *op, const pipeline *p, flight *f, ir_valu
     s->mem.base = sx_add(c, f[i].to.base, stage_offset(c, s, stage));
     s->mem.mult = s->stage_bytes / (int64_t)tsr_dtype_size(s->mem.dtype);
   }
-  for (ir_op *o = p->wait->next; o; o = o->next) TSR_TRY(simt_lower_op(c, o));
+  for (ir_op *o = p->wait->next; o; o = o->next) TSR_TRY(c->in->lower(c, o));
   ir_value *other = sx_sub(c, sx_int(c, 1), stage);
   /* AMD's compiler moves the matrix instructions down behind a branch, and so behind the loads; storing zeros at the
    * end does no harm. */
@@ -242,7 +152,12 @@ static tsr_status body(simt *c, ir_op *op, const pipeline *p, flight *f, ir_valu
 /* ---- cp.async: a ring of stages, filled stages - 1 iterations ahead
  * -------------------------------------------------------- */
 
-typedef struct ring { const simt_layout *l[MAX_TILES]; int w[MAX_TILES]; simt_mem to[MAX_TILES]; int stages; } ring;
+typedef struct ring {
+  const simt_layout *l[SIMT_PIPELINE_TILES];
+  int w[SIMT_PIPELINE_TILES];
+  simt_mem to[SIMT_PIPELINE_TILES];
+  int stages;
+} ring;
 
 /* Elements per cp.async of a tile (4, 8 or 16 bytes); 0 if it can't. */
 static int async_width(const simt *c, const ir_op *copy, const simt_mem *from, const simt_mem *to) {
@@ -254,7 +169,7 @@ static int async_width(const simt *c, const ir_op *copy, const simt_mem *from, c
   return from->dtype == to->dtype && w * size >= 4 ? w : 0;
 }
 
-static tsr_status plan_ring(simt *c, const pipeline *p, ring *r, bool *fits) {
+static tsr_status plan_ring(simt *c, const simt_pipeline *p, ring *r, bool *fits) {
   *fits = c->caps->dialect == DIALECT_CUDA && c->caps->async_copy;
   for (int i = 0; i < p->n && *fits; i++) {
     const simt_val *s = simt_of(p->tile[i]);
@@ -274,7 +189,7 @@ static void group_op(simt *c, int code, int pending) {
 }
 
 /* Issues the tiles of iteration k into a stage, if there is such an iteration; always closes a group. */
-static tsr_status issue(simt *c, ir_op *op, const pipeline *p, const ring *r, ir_value *k, int64_t first,
+static tsr_status issue(simt *c, ir_op *op, const simt_pipeline *p, const ring *r, ir_value *k, int64_t first,
                         ir_value *stage) {
   const simt_val *to = simt_of(op->operands[1]);
   ir_op *branch = sx_if(c, sx_compare(c, "lt", k, to->v), 0, NULL, false);
@@ -290,7 +205,7 @@ static tsr_status issue(simt *c, ir_op *op, const pipeline *p, const ring *r, ir
   return c->b.failed ? st_oom() : NULL;
 }
 
-static tsr_status ring_body(simt *c, ir_op *op, const pipeline *p, const ring *r, ir_value *k, ir_value *stage) {
+static tsr_status ring_body(simt *c, ir_op *op, const simt_pipeline *p, const ring *r, ir_value *k, ir_value *stage) {
   const simt_val *step = simt_of(op->operands[2]);
   group_op(c, TG_CP_WAIT, r->stages - 2);
   simt_barrier(c);
@@ -307,12 +222,12 @@ static tsr_status ring_body(simt *c, ir_op *op, const pipeline *p, const ring *r
     s->mem.mult = s->stage_bytes / (int64_t)tsr_dtype_size(s->mem.dtype);
     s->mem.hi = s->mem.lo + s->stages * s->stage_bytes;
   }
-  for (ir_op *o = p->wait->next; o; o = o->next) TSR_TRY(simt_lower_op(c, o));
+  for (ir_op *o = p->wait->next; o; o = o->next) TSR_TRY(c->in->lower(c, o));
   for (int i = 0; i < p->n; i++) simt_of(p->tile[i])->mem = r->to[i];
   return c->b.failed ? st_oom() : NULL;
 }
 
-static tsr_status async_loop(simt *c, ir_op *op, const pipeline *p, const ring *r) {
+static tsr_status async_loop(simt *c, ir_op *op, const simt_pipeline *p, const ring *r) {
   const simt_val *from = simt_of(op->operands[0]), *step = simt_of(op->operands[2]);
   simt_frag *shape;
   ir_value **v;
@@ -347,13 +262,13 @@ static bool keep_rolled(simt *c, ir_op *loop) {
 }
 
 tsr_status simt_pipeline_for(simt *c, ir_op *op, bool *done) {
-  pipeline p;
-  flight f[MAX_TILES];
+  simt_pipeline p;
+  flight f[SIMT_PIPELINE_TILES];
   bool fits = true;
   simt_frag *shape;
   ir_value **v;
   int n;
-  if (!wants_stages(c, op) || !match(c, op, &p)) return NULL;
+  if (!simt_pipeline_match(c, op, &p)) return NULL;
   /* Addresses once, thrown away by dead code removal, so that widths are known. */
   simt_bind_counter(c, op, simt_of(op->operands[0])->v, 0);
   TSR_TRY(lower_addresses(c, op, &p));

@@ -96,6 +96,8 @@ typedef struct simt_matrix_path {
   const char *name;
   unsigned dialects; /* bit per tsr_dialect; 0 = asks in fits */
   bool opaque;
+  bool wide_index; /* kernels compute indices in 64 bits and number their lanes apart from threads */
+  bool broadcasts; /* all lanes read the same of a, a word at a time */
   /* NULL if the path can do it, else a constant sentence: why not; empty where the device has nothing of the kind. */
   const char *(*fits)(const simt *c, const simt_gemm *g);
   void (*layout)(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_layout *l);
@@ -130,6 +132,7 @@ struct simt {
   ir_value *lane, *warp, *tid; /* warp counts through the cluster, tid within the block */
   ir_value *rank, *block_warp; /* this block in the cluster; the subgroup within the block */
   const simt_matrix_path *path;
+  const char *requested_path; /* as simt_wish says; set by simt_choose_path */
   const char *why;
   const char *refused; /* why a lowering of whole kernels that was asked for doesn't take this one; or NULL */
   tsr_matrix_shape shape; /* chosen by the path's fits/layout, where it needs one */

@@ -71,6 +71,7 @@ struct simt_impl {
   bool unstaged; /* pipelined copies of tiles are not wanted */
   bool staged;   /* some tile has them */
   bool overflow; /* an allocation failed */
+  tsr_status (*lower)(simt *c, ir_op *op); /* simt_lower_op, for the files below simt/walk.c */
   const ir_op *op; /* being lowered */
   int position; /* of the Tile IR op being lowered */
   int64_t slots, slots_end; /* free bytes for the exchanges of a cluster */
@@ -89,6 +90,9 @@ simt_val *simt_bind(simt *c, ir_value *v, simt_kind kind);
 tsr_status simt_unsupported(const simt *c, const ir_op *op, const char *hint, const char *fmt, ...) TSR_PRINTF(4, 5);
 
 /* build */
+ir_value *sx_constant(simt *c, const ir_type *type, bool is_int, int64_t i, double f);
+/* An op that is made once for the same operands. */
+ir_value *sx_numbered(simt *c, int code, const ir_type *type, const char *predicate, int n, ir_value *const *v);
 size_t sx_mark(const simt *c);
 void sx_forget(simt *c, size_t mark);
 int sx_hoist(ir_op *kernel); /* moves loop-invariant pure ops out of loops */
@@ -112,6 +116,9 @@ int simt_asked_width(const ir_op *access, int widest);
  */
 tsr_status simt_access_regs(simt *c, const simt_layout *l, const simt_mem *m, bool store, bool clipped, int r0, int r1,
                             ir_value **v);
+/* The condition under which register r (and its w - 1 neighbours) lies in the tile and, if clipped, in the view; NULL =
+ * always. *never: statically outside. */
+ir_value *simt_register_guard(simt *c, const simt_layout *l, const simt_mem *m, bool clipped, int r, bool *never);
 ir_value *simt_interior(simt *c, const simt_mem *m); /* NULL = always inside */
 tsr_status simt_lower_view(simt *c, ir_op *op);
 tsr_status simt_lower_window(simt *c, ir_op *op);
@@ -125,7 +132,6 @@ tsr_status simt_lower_scatter(simt *c, ir_op *op);
 /* simd */
 bool simt_is_simd(const simt *c); /* a subgroup is a SIMD register of a CPU */
 enum { SIMT_COLUMNS_WORD = 4 }; /* bytes that a lane reads at once on the path columns */
-extern const simt_matrix_path simt_path_columns;
 tsr_status simt_fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc,
                          simt_frag *out); /* gemm of fma and columns */
 ir_value *simt_simd_load(simt *c, const simt_mem *m, ir_value *index, const ir_type *type,
@@ -134,6 +140,8 @@ ir_value *simt_simd_load(simt *c, const simt_mem *m, ir_value *index, const ir_t
 /* element code */
 tsr_status simt_lower_scalar(simt *c, ir_op *op);
 tsr_status simt_inline(simt *c, const ir_block *region, ir_value **yields); /* region arguments must be bound */
+/* The register of a (possibly repeated) operand that belongs to register r of the result. */
+int simt_operand_reg(const simt_layout *result, const simt_layout *operand, int r);
 tsr_status simt_lower_map(simt *c, ir_op *op);
 tsr_status simt_lower_reduce(simt *c, ir_op *op);
 /* A compensated sum's result: with what it lost, where that is finite; an infinite sum's loss is inf - inf. */
@@ -180,6 +188,10 @@ tsr_status simt_carry_yield(simt *c, ir_op *op, ir_value **v);
 tsr_status simt_carry_out(simt *c, ir_op *op, const simt_frag *shape, ir_value **v);
 /* Binds the loop's counter to v; `first` is added to the range's lower end. */
 void simt_bind_counter(simt *c, const ir_op *op, ir_value *v, int64_t first);
+tsr_status simt_flatten(simt *c, const ir_value *t, bool opaque, ir_value **v, int *n);
+tsr_status simt_unflatten(simt *c, ir_value *t, const simt_frag *shape, ir_value **v, int *at);
+/* Upper bound of how many values n Tile IR values become. */
+tsr_status simt_count_values(simt *c, ir_value **t, int n, int *count);
 int simt_pipeline_stages(const simt *c,
                          const ir_value *shared); /* copies that a pipelined loop wants of a tile, 1 = none */
 tsr_status simt_pipeline_for(simt *c, ir_op *op, bool *done);

@@ -1,76 +1,10 @@
-/* core/passes/simt/matrix/gemm.c - gemm: choosing the matrix path, preparing operands, and the path that always fits: a
+/* core/passes/simt/matrix/gemm.c - gemm: preparing operands, and the path that always fits: a
  * SIMT outer product on a register tile, from shared memory or straight from global memory. The lavapipe schedule is
  * this path without shared memory: one subgroup across n, a register tile of rows times columns per lane, operands
  * converted when loaded. */
 #include <string.h>
 
-#include "core/base/knob.h"
 #include "core/passes/simt/state.h"
-
-simt_gemm simt_gemm_of(const ir_op *op) {
-  if (op->def->code == T_MMA_SYNC) {
-    const ir_type *a = op->operands[0]->type, *b = op->operands[1]->type, *c = op->operands[2]->type;
-    return (simt_gemm){
-        .op = op, .m = c->dims[0], .n = c->dims[1], .k = a->dims[1], .a = a->dtype, .b = b->dtype, .c = c->dtype};
-  }
-  const ir_type *acc = op->operands[0]->type, *a = op->operands[1]->type, *b = op->operands[2]->type;
-  simt_gemm g = {.op = op, .m = acc->dims[0], .n = acc->dims[1], .a = a->dtype, .b = b->dtype, .c = acc->dtype};
-  g.A.transposed = ir_get_bool(op, "transpose_a", false);
-  g.B.transposed = ir_get_bool(op, "transpose_b", false);
-  g.k = a->dims[!g.A.transposed];
-  g.kahan = dtype_is_float(g.c) && !strcmp(ir_get_str(op, "policy", "fast"), "kahan_sum");
-  return g;
-}
-
-/* ---- choice
- * ----------------------------------------------------------------------------------------------------------- */
-
-typedef struct gemm_scan { simt *c; const simt_matrix_path *path; const char *why; int n; } gemm_scan;
-
-static tsr_status ask_path(ir_op *op, void *user) {
-  gemm_scan *s = user;
-  if (op->def->level != IR_TILE || (op->def->code != T_GEMM && op->def->code != T_MMA_SYNC)) return NULL;
-  simt_gemm g = simt_gemm_of(op);
-  s->n++;
-  if (!s->why) s->why = g.kahan && s->path->opaque ? "kahan_sum needs the sums in registers" : s->path->fits(s->c, &g);
-  return NULL;
-}
-
-const char *simt_wish(const ir_op *kernel) {
-  const char *wish = ir_get_str(kernel, "matrix", ""), *scheduled = ir_get_str(kernel, "matrix_path", "");
-  if (*wish) return wish;
-  return *scheduled && strcmp(scheduled, "auto") && strcmp(scheduled, "stream") ? scheduled : knob_str("TSR_MATRIX");
-}
-
-static bool allowed_by_knob(const char *wish, const char *name) {
-  if (!strcmp(wish, "auto") || !strcmp(wish, "direct") || !strcmp(wish, "pingpong"))
-    return true; /* those two are of whole kernels */
-  if (!strcmp(wish, "subgroup") && !strcmp(name, "dot")) return true;
-  if (!strcmp(wish, "scalar") || !strcmp(wish, "subgroup") || !strcmp(wish, "fma")) return !strcmp(name, "fma");
-  if (!strcmp(wish, "coopmat2") && !strncmp(name, "coopmat", 7)) return true; /* NV's pieces serve both scopes */
-  return !strcmp(wish, name) || !strcmp(name, "fma");
-}
-
-tsr_status simt_choose_path(simt *c) {
-  const char *wish = simt_wish(c->tile);
-  c->why = NULL;
-  for (int i = 0; simt_paths[i]; i++) {
-    if (simt_paths[i]->dialects && !(simt_paths[i]->dialects >> c->caps->dialect & 1)) continue;
-    gemm_scan s = {c, simt_paths[i], allowed_by_knob(wish, simt_paths[i]->name) ? NULL : "another path was asked for",
-                   0};
-    TSR_TRY(ir_walk((ir_op *)c->tile, ask_path, &s));
-    if (!s.n) return NULL;
-    if (!c->why) c->why = c->refused;
-    if (!s.why) {
-      c->path = simt_paths[i];
-      if (!c->why) c->why = !strcmp(wish, "auto") ? "the first path that takes every gemm of the kernel" : "asked for";
-      return NULL;
-    }
-    /* Tell why a better path than the one taken was refused; the one asked for counts most. */
-    if (*s.why && (!c->why || !strcmp(wish, simt_paths[i]->name))) c->why = s.why;
-  }
-  return NULL;
-}
 
 /* ---- operands
  * ----------------------------------------------------------------------------------------------------------- */
@@ -332,7 +266,7 @@ tsr_status simt_fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt
                 .rows = l->reps[0] * l->inner[0] * l->vec[0],
                 .cols = l->reps[1] * l->inner[1] * l->vec[1],
                 .vec = l->vec[1],
-                .broadcast = c->path == &simt_path_columns};
+                .broadcast = c->path->broadcasts};
   int64_t most = p.broadcast        ? columns_depth(acc->n)
                  : c->subgroup <= 8 ? 8
                                     : 1024 / acc->n,

@@ -9,7 +9,7 @@
 
 static const char *columns_fits(const simt *c, const simt_gemm *g) {
   int64_t size = (int64_t)tsr_dtype_size(g->b);
-  if (!simt_is_simd(c) || strcmp(simt_wish(c->tile), simt_path_columns.name)) return "";
+  if (!simt_is_simd(c) || strcmp(c->requested_path, "columns")) return "";
   if (g->B.transposed) return "columns of b don't lie side by side";
   if (size > SIMT_COLUMNS_WORD || g->n % (c->subgroup * (SIMT_COLUMNS_WORD / size)))
     return "rows of b are no whole registers";
@@ -37,6 +37,8 @@ static bool columns_wants_mem(const simt *c, const simt_gemm *g, int operand) { 
 
 const simt_matrix_path simt_path_columns = {.name = "columns",
                                             .dialects = 1u << DIALECT_SPIRV,
+                                            .wide_index = true,
+                                            .broadcasts = true,
                                             .fits = columns_fits,
                                             .layout = columns_layout,
                                             .wants_mem = columns_wants_mem,

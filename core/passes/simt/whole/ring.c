@@ -7,7 +7,7 @@
  * parity. Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout". */
 #include <string.h>
 
-#include "core/passes/simt/whole/ring.h"
+#include "core/passes/simt/whole/ring_state.h"
 #include "core/passes/target/build.h"
 
 #define NAME(s) "tessera.target." s
@@ -21,12 +21,6 @@ static int registers_of(const struct simt_ring *r, bool is_consumer) {
 
 /* ---- what fits ----------------------------------------------------------------------------------------------------
  */
-
-ring_tile *simt_ring_tile(struct simt_ring *r, const ir_value *v) {
-  for (int i = 0; i < r->n; i++)
-    if (r->tile[i].shared == v) return &r->tile[i];
-  return NULL;
-}
 
 /* A whole tile of 16-bit elements, its lines whole boxes of 128 bytes, from the last two dimensions of an argument. */
 static bool add_copy(struct simt_ring *r, const ir_op *op, bool streamed) {
@@ -200,7 +194,7 @@ static void registers(simt *c, const struct simt_ring *r, bool is_consumer) {
 
 static tsr_status addresses(simt *c, const ir_block *b) {
   for (ir_op *op = b->first; op; op = op->next)
-    if (simt_is_address_op(op) || simt_ring_is(op, T_LOAD_SCALAR)) TSR_TRY(simt_lower_op(c, op));
+    if (simt_is_address_op(op) || simt_ring_is(op, T_LOAD_SCALAR)) TSR_TRY(c->in->lower(c, op));
   return NULL;
 }
 
@@ -217,12 +211,6 @@ static void load_tile(simt *c, const struct simt_ring *r, const ring_tile *t, ir
     }
     effect(c, NAME("tma_load"), 4 + n, v);
   }
-}
-
-void simt_ring_advance(simt *c, const struct simt_ring *r, ir_value **next) {
-  ir_value *one = sx_addi(c, r->stage, 1), *wraps = sx_compare(c, "eq", one, sx_int(c, r->stages));
-  next[0] = sx_select(c, wraps, sx_int(c, 0), one);
-  next[1] = sx_select(c, wraps, sx_sub(c, sx_int(c, 1), r->phase), r->phase);
 }
 
 static ir_value *bar_of(simt *c, ir_value *bars, ir_value *stage) {
@@ -261,12 +249,6 @@ static tsr_status producer(simt *c, struct simt_ring *r) {
   sx_close(c, one, 0, NULL);
   effect(c, NAME("warp_barrier"), 0, NULL);
   return c->b.failed ? st_oom() : NULL;
-}
-
-void simt_ring_release(simt *c, ir_value *stage) {
-  ir_op *first = sx_if(c, sx_compare(c, "eq", c->lane, sx_int(c, 0)), 0, NULL, false);
-  effect(c, NAME("mbar_arrive"), 2, (ir_value *[]){c->in->ring->empty, stage});
-  sx_close(c, first, 0, NULL);
 }
 
 /* The loop as the consumers run it: a stage is full before its tiles are used, and given back after. */

@@ -1,7 +1,7 @@
 /* core/passes/simt/whole/ring_gemm.c - the matrix path of the sm_90a ring: wgmma on swizzled tiles, A from shared
  * memory or from registers. Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout"; the
  * accumulator map of m64nN. */
-#include "core/passes/simt/whole/ring.h"
+#include "core/passes/simt/whole/ring_state.h"
 #include "core/passes/target/build.h"
 
 #define NAME(s) "tessera.target." s

@@ -7,7 +7,7 @@
  * back one iteration later than without. */
 #include <string.h>
 
-#include "core/passes/simt/whole/ring.h"
+#include "core/passes/simt/whole/ring_state.h"
 #include "core/passes/target/build.h"
 
 #define NAME(s) "tessera.target." s
@@ -152,7 +152,7 @@ static tsr_status iteration(simt *c, overlap *o, bool in_loop) {
   for (ir_op *op = o->op->regions[0]->first; op; op = op->next, at++) {
     if (r->late[at] || op == r->tail) continue;
     if (op == r->head && in_loop) TSR_TRY(issue_both(c, o, &tail));
-    else TSR_TRY(simt_lower_op(c, op));
+    else TSR_TRY(c->in->lower(c, op));
   }
   TSR_TRY(simt_ring_pack(c, &o->tail, &simt_of(r->tail->operands[1])->frag, o->v + o->n));
   if (in_loop) {
@@ -162,7 +162,7 @@ static tsr_status iteration(simt *c, overlap *o, bool in_loop) {
   }
   at = 0;
   for (ir_op *op = o->op->regions[0]->first; op; op = op->next, at++)
-    if (r->late[at] && op != r->tail && op->def->code != T_YIELD) TSR_TRY(simt_lower_op(c, op));
+    if (r->late[at] && op != r->tail && op->def->code != T_YIELD) TSR_TRY(c->in->lower(c, op));
   TSR_TRY(simt_regs(c, &simt_of(r->tail->operands[0])->frag, &scaled));
   TSR_TRY(bind_frag(c, r->tail->results[0], &scaled)); /* what is carried: the sums before the last gemm */
   return simt_carry_yield(c, o->op, o->v);

@@ -1,6 +1,7 @@
-/* core/passes/simt/whole/ring.h - what the files of the sm_90a ring of TMA and wgmma share; see simt/whole/ring.c. */
-#ifndef CORE_PASSES_SIMT_WHOLE_RING_H
-#define CORE_PASSES_SIMT_WHOLE_RING_H
+/* core/passes/simt/whole/ring_state.h - what the files of the sm_90a ring of TMA and wgmma share; see
+ * simt/whole/ring.c. */
+#ifndef CORE_PASSES_SIMT_WHOLE_RING_STATE_H
+#define CORE_PASSES_SIMT_WHOLE_RING_STATE_H
 #include "core/passes/simt/state.h"
 #include "core/passes/simt/whole/tma.h"
 

@@ -1,8 +1,7 @@
-/* core/passes/simt/simt.c - the pass: programs and kernels; see simt/simt.h for how it works.
+/* core/passes/simt/kernel.c - the pass: programs and kernels; see simt/simt.h for how it works.
  * Input: a verified Tile IR module (left as it is) and a device. Output: a verified Target IR module. */
 #include "core/passes/simt/simt.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,30 +10,6 @@
 #include "core/passes/simt/whole/lds_direct.h"
 #include "core/passes/simt/whole/wgmma.h"
 #include "core/passes/target/program.h"
-
-simt_val *simt_bind(simt *c, ir_value *v, simt_kind kind) {
-  simt_val *s = v->data;
-  if (!s) {
-    s = arena_new(&c->m->arena, simt_val);
-    v->data = s;
-  }
-  if (!s) {
-    c->b.failed = true;
-    return NULL;
-  }
-  s->kind = kind;
-  return s;
-}
-
-tsr_status simt_unsupported(const simt *c, const ir_op *op, const char *hint, const char *fmt, ...) {
-  char cause[400];
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(cause, sizeof cause, fmt, ap);
-  va_end(ap);
-  return ir_error_at(op, op->loc, TSR_UNSUPPORTED, hint, "kernel \"%s\": %s", ir_get_str(c->tile, "sym_name", "?"),
-                     cause);
-}
 
 /* ---- kernels
  * ------------------------------------------------------------------------------------------------------------ */
@@ -75,7 +50,7 @@ static tsr_status enter(simt *c) {
   c->tid = thread_value(c, TG_THREAD_ID);
   if (!c->tid) return st_oom();
   c->anchor = c->tid->def;
-  c->lane = c->warps == 1 && c->path != &simt_path_columns ? c->tid : thread_value(c, TG_LANE_ID);
+  c->lane = c->warps == 1 && !c->path->wide_index ? c->tid : thread_value(c, TG_LANE_ID);
   c->warp = c->warps == 1 ? sx_int(c, 0) : thread_value(c, TG_WARP_ID);
   for (int i = 0; i < 3; i++) {
     ir_op *op = ir_op_new(&c->b, ir_find_op("tessera.target.block_id"), 0, NULL, 1,
@@ -159,7 +134,7 @@ static tsr_status lower_kernel(simt *c, ir_builder *top) {
   TSR_TRY(check_grid(c));
   for (int i = 0; simt_paths[i]; i++) c->path = simt_paths[i];
   TSR_TRY(simt_choose_path(c));
-  c->wide_index = c->path == &simt_path_columns;
+  c->wide_index = c->path->wide_index;
   TSR_TRY(bind_arguments(c));
   TSR_TRY(enter(c));
   if (c->in->ring) {
@@ -225,7 +200,7 @@ static tsr_status kernel(const ir_op *tile, const tsr_caps *caps, ir_builder *to
     unbind((ir_op *)tile);
     c.anchor = NULL;
     c.b = (ir_builder){0};
-    if (in) in->unstaged = attempt > 0;
+    if (in) in->lower = simt_lower_op, in->unstaged = attempt > 0;
     if (in && attempt < 0 && simt_ring_plan(&c, tile)) {
       free_impl(al, in);
       continue;

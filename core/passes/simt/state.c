@@ -1,0 +1,56 @@
+/* core/passes/simt/state.c - what all files of the pass stand on: bindings of values, refusals, what an op asks for.
+ * It calls no other file of the pass: the way up to the dispatch by op (simt/walk.c) is simt_impl.lower. */
+#include "core/passes/simt/state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+simt_val *simt_bind(simt *c, ir_value *v, simt_kind kind) {
+  simt_val *s = v->data;
+  if (!s) {
+    s = arena_new(&c->m->arena, simt_val);
+    v->data = s;
+  }
+  if (!s) {
+    c->b.failed = true;
+    return NULL;
+  }
+  s->kind = kind;
+  return s;
+}
+
+tsr_status simt_unsupported(const simt *c, const ir_op *op, const char *hint, const char *fmt, ...) {
+  char cause[400];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(cause, sizeof cause, fmt, ap);
+  va_end(ap);
+  return ir_error_at(op, op->loc, TSR_UNSUPPORTED, hint, "kernel \"%s\": %s", ir_get_str(c->tile, "sym_name", "?"),
+                     cause);
+}
+
+simt_gemm simt_gemm_of(const ir_op *op) {
+  if (op->def->code == T_MMA_SYNC) {
+    const ir_type *a = op->operands[0]->type, *b = op->operands[1]->type, *c = op->operands[2]->type;
+    return (simt_gemm){
+        .op = op, .m = c->dims[0], .n = c->dims[1], .k = a->dims[1], .a = a->dtype, .b = b->dtype, .c = c->dtype};
+  }
+  const ir_type *acc = op->operands[0]->type, *a = op->operands[1]->type, *b = op->operands[2]->type;
+  simt_gemm g = {.op = op, .m = acc->dims[0], .n = acc->dims[1], .a = a->dtype, .b = b->dtype, .c = acc->dtype};
+  g.A.transposed = ir_get_bool(op, "transpose_a", false);
+  g.B.transposed = ir_get_bool(op, "transpose_b", false);
+  g.k = a->dims[!g.A.transposed];
+  g.kahan = dtype_is_float(g.c) && !strcmp(ir_get_str(op, "policy", "fast"), "kahan_sum");
+  return g;
+}
+
+int simt_asked_width(const ir_op *access, int widest) {
+  int64_t n = ir_get_int(access, "vectorize", 0);
+  return n > 0 && n < widest ? (int)n : widest;
+}
+
+tsr_status simt_lower_block(simt *c, const ir_block *b) {
+  for (ir_op *op = b->first; op; op = op->next) TSR_TRY(c->in->lower(c, op));
+  return c->b.failed ? st_oom() : NULL;
+}
