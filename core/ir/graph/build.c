@@ -66,7 +66,8 @@ ir_value *graph_cast(ir_builder *b, ir_value *x, tsr_dtype t) {
 }
 
 static bool same_dims(const ir_value *x, int rank, const int64_t *dims) {
-  return x->type->rank == rank && !memcmp(x->type->dims, dims, sizeof *dims * (size_t)rank);
+  if (x->type->rank != rank) return false;
+  return !rank || !memcmp(x->type->dims, dims, sizeof *dims * (size_t)rank); /* a scalar may come without dims */
 }
 
 static ir_value *shaped(ir_builder *b, graph_code c, ir_value *x, int rank, const int64_t *dims) {
