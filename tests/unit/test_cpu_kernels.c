@@ -219,7 +219,8 @@ static void check_conversions(void) {
           else if (from == CPUK_F32) ((float *)src)[i] = round % 2 ? test_bits(test_u32()) : (float)(test_unit() * 600);
           else if (from == CPUK_I64)
             ((int64_t *)src)[i] =
-                test_i64() >> 11 << test_u32() % 11; /* what a double holds: test_cpu_integers has the rest */
+                (test_i64() >> 11) *
+                ((int64_t)1 << test_u32() % 11); /* what a double holds: test_cpu_integers has the rest */
           else if (from == CPUK_I32) ((int32_t *)src)[i] = (int32_t)(test_u32() >> (test_u32() % 31));
           else
             for (size_t b = 0; b < es; b++)
