@@ -99,8 +99,6 @@ void vm_fft(const vm *v, const cpu_instr *i);
 void vm_transpose(const vm *v, const cpu_instr *i);
 
 /* Strip programs: see map.c. */
-tsr_status map_plan_create(const tsr_allocator *al, const cpuk_table *k, const cpu_image *m, const cpu_program *p,
-                           map_plan **out);
 tsr_status map_plans_create(vm_module *m);
 void map_plans_destroy(vm_module *m);
 size_t map_temp_bytes(const vm_module *m, int program, int n_operands);

@@ -1,4 +1,4 @@
-/* core/passes/switches.c - see options.h. */
+/* core/passes/switches.c - see switches.h. */
 #include "core/passes/switches.h"
 
 #include <stdio.h>

@@ -42,7 +42,7 @@ tsr_status simt_cluster_check(const simt *c) {
 static tsr_status add_slots(ir_op *op, void *user) {
   simt *c = user;
   if (op->def->level == IR_TILE && op->def->code == T_REDUCE)
-    c->in->slots_end += 2 * 8 * c->cluster * simt_pow2_ceil(ir_type_count(op->results[0]->type));
+    c->in->slots_end += 2 * 8 * c->cluster * pow2_ceil(ir_type_count(op->results[0]->type));
   return NULL;
 }
 

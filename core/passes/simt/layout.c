@@ -194,12 +194,12 @@ static tsr_status add_demand(ir_op *op, void *user) {
     if (op->results[i]->type->kind != IR_T_FRAG) continue;
     const simt_group *g = simt_group_of(op->results[i]);
     int64_t each = g->radix ? g->radix : g->gemm ? (simd ? 128 : 64) : d->reduces ? (simd ? 128 : 32) : simd ? 16 : 8;
-    int64_t want = simt_ceil_div(g->max_count, each);
+    int64_t want = ceil_div(g->max_count, each);
     if (g->gemm && !g->radix && want > 256) want = 256;
     if (want > d->threads) d->threads = want;
   }
   if (op->def->code == T_COPY) {
-    int64_t want = simt_ceil_div(ir_type_count(op->operands[0]->type), 32);
+    int64_t want = ceil_div(ir_type_count(op->operands[0]->type), 32);
     if (want > 256) want = 256;
     if (want > d->threads && !simd) d->threads = want;
   }
@@ -226,7 +226,7 @@ tsr_status simt_choose_threads(simt *c) {
     demand d = {c, 1, false, most};
     TSR_TRY(ir_walk((ir_op *)c->tile, find_reduce, &d));
     TSR_TRY(ir_walk((ir_op *)c->tile, add_demand, &d));
-    warps = simt_pow2_ceil(simt_ceil_div(d.threads, (int64_t)c->subgroup * c->cluster));
+    warps = pow2_ceil(ceil_div(d.threads, (int64_t)c->subgroup * c->cluster));
     while (warps > 1 && warps * c->subgroup > most) warps /= 2;
   }
   c->warps = (int)warps * c->cluster;
@@ -244,7 +244,7 @@ void simt_layout_finish(simt_layout *l) {
       l->vec[d] = l->inner[d] = l->reps[d] = 1;
       continue;
     }
-    l->reps[d] = (int)simt_ceil_div(l->dims[d], (int64_t)l->vec[d] * l->lanes[d] * l->inner[d] * l->warps[d]);
+    l->reps[d] = (int)ceil_div(l->dims[d], (int64_t)l->vec[d] * l->lanes[d] * l->inner[d] * l->warps[d]);
     n *= (int64_t)l->reps[d] * l->inner[d] * l->vec[d];
   }
   l->n_regs = n > INT32_MAX ? INT32_MAX : (int)n;
@@ -329,22 +329,22 @@ static int share(int n, int64_t most) {
 /* Lanes along the last dimension first; subgroups along dimensions that are not reduced first. */
 static void blocked(const simt *c, const simt_group *g, simt_layout *l) {
   int last = g->rank - 1, lanes = c->subgroup, warps = c->warps;
-  int64_t n = simt_pow2_ceil(g->min_dims[last]);
+  int64_t n = pow2_ceil(g->min_dims[last]);
   clear_layout(l, g->rank);
   l->vec[last] = g->access ? g->access : 4;
   if (simt_is_simd(c) && l->vec[last] > g->word && g->word)
     l->vec[last] = g->word; /* loads of a word a lane become one of a register */
   while (l->vec[last] > 1 && l->vec[last] > n) l->vec[last] /= 2;
   for (int d = last; d >= 0; d--) {
-    int64_t room = simt_pow2_ceil(simt_ceil_div(g->min_dims[d], l->vec[d]));
+    int64_t room = pow2_ceil(ceil_div(g->min_dims[d], l->vec[d]));
     l->lanes[d] = share(lanes, room);
     lanes /= l->lanes[d];
   }
   for (int pass = 0; pass < 2; pass++)
     for (int d = 0; d < g->rank; d++) {
       if (g->reduced[d] != (pass == 1)) continue;
-      int64_t room = simt_ceil_div(g->min_dims[d], (int64_t)l->lanes[d] * l->vec[d]);
-      l->warps[d] = share(warps, simt_pow2_ceil(room));
+      int64_t room = ceil_div(g->min_dims[d], (int64_t)l->lanes[d] * l->vec[d]);
+      l->warps[d] = share(warps, pow2_ceil(room));
       warps /= l->warps[d];
     }
 }
@@ -355,8 +355,8 @@ static void fft_layout(const simt *c, const simt_group *g, simt_layout *l) {
   int64_t n = g->max_dims[last] / g->radix;
   clear_layout(l, g->rank);
   l->lanes[last] = share(c->subgroup, n);
-  l->warps[last] = share(c->warps, simt_ceil_div(n, l->lanes[last]));
-  int64_t rest = simt_ceil_div(n, (int64_t)l->lanes[last] * l->warps[last]);
+  l->warps[last] = share(c->warps, ceil_div(n, l->lanes[last]));
+  int64_t rest = ceil_div(n, (int64_t)l->lanes[last] * l->warps[last]);
   if (rest > 1 && n % ((int64_t)l->lanes[last] * l->warps[last]) == 0) {
     /* reps count the points; inner counts butterflies: element = (rep * warps + warp) * inner ... needs warp outside
      * inner. */

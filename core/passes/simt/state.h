@@ -2,6 +2,7 @@
 #ifndef CORE_PASSES_SIMT_STATE_H
 #define CORE_PASSES_SIMT_STATE_H
 #include "core/base/dtype.h"
+#include "core/base/int_math.h"
 #include "core/ir/target/target.h"
 #include "core/ir/tile/tile.h"
 #include "core/passes/simt/simt.h"
@@ -225,11 +226,5 @@ static inline int64_t simt_gcd(int64_t a, int64_t b) {
   }
   return x > INT64_MAX ? (int64_t)1 << 62 : (int64_t)x; /* of 2^63 and 0: what divides it as far as accesses go */
 }
-static inline int64_t simt_pow2_ceil(int64_t v) {
-  int64_t p = 1;
-  while (p < v) p *= 2;
-  return p;
-}
-static inline int64_t simt_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 #endif

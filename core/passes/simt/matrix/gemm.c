@@ -82,7 +82,7 @@ static int pow2_divisor(int n, int64_t most) {
  * of A along k in wide pieces, and the addresses of B are the same for all lanes, which such drivers load once and
  * broadcast. */
 static void cpu_layout(simt *c, int64_t m, int64_t n, simt_layout *l) {
-  int64_t np = simt_pow2_ceil(n), mp = simt_pow2_ceil(m);
+  int64_t np = pow2_ceil(n), mp = pow2_ceil(m);
   l->rank = 2;
   l->vec[0] = l->inner[0] = l->inner[1] = 1;
   l->lanes[0] = pow2_divisor(c->subgroup, mp);
@@ -104,14 +104,14 @@ static void fma_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_l
     cpu_layout(c, m, n, l);
     return;
   }
-  int64_t np = simt_pow2_ceil(n), mp = simt_pow2_ceil(m);
+  int64_t np = pow2_ceil(n), mp = pow2_ceil(m);
   int vec = np >= 32 ? 4 : np >= 16 ? 2 : 1;
   int across = c->subgroup < 8 ? c->subgroup : 8;
   l->rank = 2;
   l->vec[0] = l->inner[0] = l->inner[1] = 1;
-  if (across > simt_ceil_div(np, vec)) across = (int)simt_ceil_div(np, vec); /* few columns: the lanes go along m */
+  if (across > ceil_div(np, vec)) across = (int)ceil_div(np, vec); /* few columns: the lanes go along m */
   l->lanes[0] = pow2_divisor(c->subgroup / across, mp);
-  l->lanes[1] = pow2_divisor(c->subgroup / l->lanes[0], simt_ceil_div(np, vec));
+  l->lanes[1] = pow2_divisor(c->subgroup / l->lanes[0], ceil_div(np, vec));
   while (vec > 1 && (int64_t)vec * l->lanes[1] > np) vec /= 2;
   l->vec[1] = vec;
   l->warps[0] = l->warps[1] = 1;

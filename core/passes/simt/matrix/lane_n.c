@@ -19,8 +19,8 @@ static const char *columns_fits(const simt *c, const simt_gemm *g) {
 /* Subgroups along m down to 8 rows of registers, then along n. */
 static void columns_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_layout *l) {
   enum { ROWS = 8, REGISTERS = 2 };
-  int64_t rows = simt_pow2_ceil(m),
-          registers = simt_ceil_div(simt_pow2_ceil(n),
+  int64_t rows = pow2_ceil(m),
+          registers = ceil_div(pow2_ceil(n),
                                     (int64_t)c->subgroup * (SIMT_COLUMNS_WORD / (int64_t)tsr_dtype_size(g->b)));
   l->rank = 2;
   l->vec[0] = l->inner[0] = l->inner[1] = l->lanes[0] = l->warps[0] = l->warps[1] = 1;
