@@ -142,6 +142,7 @@ static void mfma_kernels_match_f64(void **s) {
   all_small("gfx90a", "mfma", false);
   check("gfx90a", &f64_small, "mfma");
   all_small("gfx942", "mfma", true);
+  check("gfx942", &f64_small, "mfma");
   check("gfx942", &tf32_small, "mfma");
   check("gfx942", &many_tiles, "mfma");
   all_small("gfx950", "mfma", true);
