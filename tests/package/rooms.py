@@ -44,9 +44,6 @@ TABLES = "ir/tables"  # the one file of ir/ that names the levels, as the regist
 # Still against the order or in a circle: each line goes with the cut that ends it.
 KNOWN = {
     ("ir/tile/place.c", "ir/target/target.h"),
-    ("passes/graph/canonical.c", "ir/schedule/schedule.h"),
-    ("passes/graph/fuse.c", "ir/schedule/ops.c"),
-    ("passes/graph/fuse.h", "ir/schedule/schedule.h"),
 }
 IN_CIRCLES = set(
     """

@@ -57,7 +57,7 @@ static const ir_type *implied_tile(ir_op *op, int i) {
 static tsr_status verify_kernel(const ir_op *op) {
   const ir_block *r = op->regions[0];
   if (sched_family_parse(ir_get_str(op, "family", "")) == N_FAMILIES)
-    return ir_error(op, "elementwise, row, matmul, copy or custom", "unknown family \"%s\"",
+    return ir_error(op, KERNEL_FAMILY_NAMES, "unknown family \"%s\"",
                     ir_get_str(op, "family", ""));
   TSR_TRY(ir_check_policy(op));
   if (r->n_args != op->n_operands)
@@ -115,10 +115,10 @@ static const ir_opdef rows[] = {
      .help = "Ends a program; the operands are its outputs."},
     {NAME("kernel"), .code = S_KERNEL, .max_operands = IR_VARIADIC, .n_results = IR_VARIADIC, .n_regions = 1,
      .attrs = ATTRS({"sym_name", IR_A_STR, true, NULL, "unique name of the kernel"},
-                    {"family", IR_A_STR, true, NULL, "elementwise, row, matmul, copy or custom"},
+                    {"family", IR_A_STR, true, NULL, KERNEL_FAMILY_NAMES},
                     {"fused", IR_A_STR, false, "", "the rules that made this group"},
                     {"policy", IR_A_STR, false, NULL, "numerics policy of this launch alone; the program's if absent"},
-                    {"space", IR_A_ARRAY, false, NULL, "iteration space: elementwise, copy [elements]; row [m, n]; matmul [batch, m, n, k]"}),
+                    {"space", IR_A_ARRAY, false, NULL, KERNEL_FAMILY_SPACES}),
      .operands_doc = "inputs...", .verify = verify_kernel,
      .help = "One launch: a fusion group of Graph IR ops with its schedule primitives."},
     {NAME("yield"), .code = S_YIELD, .min_operands = 1, .max_operands = IR_VARIADIC, .flags = IR_TERMINATOR, .operands_doc = "values...",
@@ -162,26 +162,7 @@ const ir_opdef *schedule_ops(size_t *n) {
   return rows;
 }
 
-/* ---- limits ---------------------------------------------------------------------------------------------------- */
-
-int sched_work(const ir_op *op) {
-  static const bool function[G_N_CODES] = {
-      [G_POW] = true,     [G_EXP] = true,  [G_LOG] = true,  [G_TANH] = true, [G_ERF] = true,
-      [G_SIGMOID] = true, [G_GELU] = true, [G_SILU] = true, [G_SIN] = true,  [G_COS] = true};
-  if (op->def->flags & IR_REDUCES) return SCHED_ROW_WORK;
-  return op->def->level == IR_GRAPH && function[op->def->code] ? SCHED_FUNCTION_WORK : 1;
-}
-
 /* ---- parameters ------------------------------------------------------------------------------------------------ */
-
-static const char *const family_names[N_FAMILIES] = {"elementwise", "row", "matmul", "copy", "custom"};
-const char *sched_family_name(sched_family f) { return (unsigned)f < N_FAMILIES ? family_names[f] : "?"; }
-
-sched_family sched_family_parse(const char *name) {
-  for (int i = 0; i < N_FAMILIES; i++)
-    if (!strcmp(name, family_names[i])) return (sched_family)i;
-  return N_FAMILIES;
-}
 
 static bool is_primitive(const ir_op *op) {
   return op->def->level == IR_SCHEDULE && op->def->code >= S_TILE && op->def->code <= S_MATRIX_PATH;

@@ -17,6 +17,7 @@
 #ifndef CORE_IR_SCHEDULE_SCHEDULE_H
 #define CORE_IR_SCHEDULE_SCHEDULE_H
 #include "core/ir/ir.h"
+#include "core/ir/kernel_family.h"
 
 typedef enum sched_code {
   S_PROGRAM,
@@ -39,34 +40,6 @@ typedef enum sched_code {
   S_STREAM,
   S_MEMORY
 } sched_code;
-
-/* How a kernel's iteration space is walked. */
-typedef enum sched_family {
-  FAMILY_ELEMENTWISE, /* every output element from the same element of (broadcast, strided) inputs; m = elements per
-                         block */
-  FAMILY_ROW,    /* reductions over the last (n) axis of an [m, n] space, whole rows per block; m = rows per block */
-  FAMILY_MATMUL, /* one contraction with elementwise prologues and epilogue; m, n, k = block tile */
-  FAMILY_COPY,   /* concat, pad: several inputs moved into one output */
-  FAMILY_CUSTOM, /* a user's op */
-  N_FAMILIES
-} sched_family;
-const char *sched_family_name(sched_family f);
-sched_family sched_family_parse(const char *name); /* N_FAMILIES if unknown */
-
-/* What the levels below take in one kernel, of any family: tensors read and written, and work (an op counts 1, a
- * function that GPUs compute in a dozen instructions or more 4, one along whole rows what its steps are in Tile IR).
- * 192 of the longest elementwise ops (narrow integers that wrap: 5 registers each) fit the 1000 registers of the CPU's
- * programs. Whoever makes kernels asks before one grows. */
-enum {
-  SCHED_MOST_ARGS = 32,
-  SCHED_MOST_RESULTS = 64,
-  SCHED_MOST_WORK = 192,
-  SCHED_ROW_WORK = 8,
-  SCHED_FUNCTION_WORK = 4
-};
-/* Views above one another that a kernel may hold for each value it reads. */
-enum { SCHED_MOST_VIEWS = 16 };
-int sched_work(const ir_op *op);
 
 enum { SCHED_LEAST_STRIP = 64, SCHED_MOST_CLUSTER = 8 };
 

@@ -5,7 +5,7 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/graph/ops.h"
-#include "core/ir/schedule/schedule.h"
+#include "core/ir/kernel_family.h"
 
 void graph_replace(ir_op *op, ir_value *v) {
   if (!v->name && v->def) v->name = op->results[0]->name;

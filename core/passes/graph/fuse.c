@@ -56,6 +56,17 @@ static sched_family family_of(const ir_op *op) {
   }
 }
 
+/* A function that GPUs compute in a dozen instructions or more; the steps of a row op in Tile IR. */
+enum { ROW_WORK = 8, FUNCTION_WORK = 4 };
+
+static int work_of(const ir_op *op) {
+  static const bool function[G_N_CODES] = {
+      [G_POW] = true,     [G_EXP] = true,  [G_LOG] = true,  [G_TANH] = true, [G_ERF] = true,
+      [G_SIGMOID] = true, [G_GELU] = true, [G_SILU] = true, [G_SIN] = true,  [G_COS] = true};
+  if (op->def->flags & IR_REDUCES) return ROW_WORK;
+  return op->def->level == IR_GRAPH && function[op->def->code] ? FUNCTION_WORK : 1;
+}
+
 static int new_group(graph_groups *g, ir_op *op) {
   int at = (int)op->scratch, id = g->n++;
   sched_family f = family_of(op);
@@ -66,7 +77,7 @@ static int new_group(graph_groups *g, ir_op *op) {
                           f == FAMILY_MATMUL ? op : NULL,
                           0,
                           at,
-                          sched_work(op),
+                          work_of(op),
                           op->def->flags & IR_VIEWLIKE};
   fuse_order_append(&g->order, id);
   g->group[at] = id;
@@ -139,7 +150,7 @@ static void merge(graph_groups *g, int p, int c, enum fuse_rule rule) {
     *from = *link;
   }
   *link = -1;
-  if (a->family == FAMILY_MATMUL || a->family == FAMILY_ROW) b->family = a->family, b->space = a->space;
+  if (kernel_family(a->family)->fuses == FUSES_LEADS) b->family = a->family, b->space = a->space;
   if (a->contraction) b->contraction = a->contraction;
   b->rules |= a->rules | 1u << rule;
   b->work += a->work;
@@ -207,7 +218,7 @@ static const char *check(graph_groups *g, int p, int c, const ir_op *op, const i
   const fuse_group *a = &g->v[p], *b = &g->v[c];
   bool row = a->family == FAMILY_ROW || b->family == FAMILY_ROW, product = a->contraction || b->contraction;
   *rule = FUSE_ELEMENTWISE;
-  if (a->family >= FAMILY_COPY || b->family >= FAMILY_COPY)
+  if (kernel_family(a->family)->fuses == FUSES_ALONE || kernel_family(b->family)->fuses == FUSES_ALONE)
     return "concat, pad and custom ops have kernels of their own";
   if (product) *rule = row ? FUSE_ROW : b->contraction == op ? FUSE_MATMUL_PROLOGUE : FUSE_MATMUL_EPILOGUE;
   if (a->contraction && b->contraction) return "a kernel holds one contraction";

@@ -8,10 +8,11 @@
  * around them fuse_reduce_producer   elementwise ops that feed a reduction fuse_view              transpose, slice and
  * broadcast of a value in memory become strided loads of their consumers A group never needs a value that depends on
  * another kernel which needs one of its own, and never holds more than the levels below take in one kernel
- * (SCHED_MOST_*, core/ir/schedule/schedule.h). Time and memory grow linearly with the ops of the function. */
+ * (SCHED_MOST_*, core/ir/kernel_family.h). Time and memory grow linearly with the ops of the function. */
 #ifndef CORE_PASSES_GRAPH_FUSE_H
 #define CORE_PASSES_GRAPH_FUSE_H
-#include "core/ir/schedule/schedule.h"
+#include "core/ir/ir.h"
+#include "core/ir/kernel_family.h"
 #include "core/passes/graph/fuse_order.h"
 #include "core/passes/switches.h"
 
@@ -29,7 +30,7 @@ typedef struct fuse_group {
   ir_op *contraction;   /* matmul family */
   unsigned rules;       /* bits of the rules that made it */
   int head;             /* first op of the list, -1 = merged into another */
-  int work;             /* sched_work of its ops */
+  int work;             /* of its ops, see graph/fuse.c */
   bool has_view;        /* holds a transpose, slice or broadcast */
 } fuse_group;
 

@@ -1,0 +1,54 @@
+/* core/ir/kernel_family.h - kernel families, one row each, and what the levels below take in one kernel. Fusion,
+ * Schedule IR, the lowering to tiles and the tuner make their own tables from the rows: a family names the functions
+ * that serve it, and the room that has them finds them by that name, so that a missing one does not link. */
+#ifndef CORE_IR_KERNEL_FAMILY_H
+#define CORE_IR_KERNEL_FAMILY_H
+#include <stdbool.h>
+
+/* X(code, name, fuses, extents of the iteration space, their names, what it is). `fuses`:
+ *   MAPS   elementwise neighbours of the same space
+ *   LEADS  the same, and the kernel has this member's space and family
+ *   ALONE  nothing: one op a kernel */
+#define KERNEL_FAMILIES(X)                                                                                                          \
+  X(ELEMENTWISE, elementwise, MAPS, 1, "[elements]", "every element of the output from the same element of (broadcast, strided) inputs") \
+  X(ROW, row, LEADS, 2, "[m, n]", "reductions over the last axis of an [m, n] space, whole rows in a block")                         \
+  X(MATMUL, matmul, LEADS, 4, "[batch, m, n, k]", "one contraction with elementwise prologues and an epilogue")                      \
+  X(COPY, copy, ALONE, 1, "[elements]", "concat, pad: several inputs moved into one output")                                         \
+  X(CUSTOM, custom, ALONE, 1, "[elements]", "a user's op")
+
+#define KERNEL_FAMILY_CODE(code, ...) FAMILY_##code,
+typedef enum sched_family { KERNEL_FAMILIES(KERNEL_FAMILY_CODE) N_FAMILIES } sched_family;
+#undef KERNEL_FAMILY_CODE
+
+typedef enum family_fusion { FUSES_MAPS, FUSES_LEADS, FUSES_ALONE } family_fusion;
+
+typedef struct kernel_family_row {
+  const char *name;
+  family_fusion fuses;
+  int n_extents;       /* of tessera.schedule.kernel's attribute `space` */
+  const char *extents; /* "[m, n]" */
+  const char *help;
+} kernel_family_row;
+
+/* The row of a family that there is. */
+const kernel_family_row *kernel_family(sched_family f);
+const char *sched_family_name(sched_family f);     /* "?": there is none */
+sched_family sched_family_parse(const char *name); /* N_FAMILIES if unknown */
+/* "elementwise, row, ..." and "elementwise [elements]; row [m, n]; ..." as constants. */
+#define KERNEL_FAMILY_NAME(code, name, ...) ", " #name
+#define KERNEL_FAMILY_SPACE(code, name, fuses, n, extents, ...) "; " #name " " extents
+#define KERNEL_FAMILY_NAMES (&(KERNEL_FAMILIES(KERNEL_FAMILY_NAME))[2])
+#define KERNEL_FAMILY_SPACES (&(KERNEL_FAMILIES(KERNEL_FAMILY_SPACE) ": the iteration space")[2])
+
+/* Of one kernel of any family: tensors read and written, and work (an op counts 1, a function that GPUs compute in a
+ * dozen instructions or more 4, one along whole rows what its steps are in Tile IR; see graph/fuse.c). 192 of the
+ * longest elementwise ops (narrow integers that wrap: 5 registers each) fit the 1000 registers of the CPU's programs.
+ * Whoever makes kernels asks before one grows. */
+enum {
+  SCHED_MOST_ARGS = 32,
+  SCHED_MOST_RESULTS = 64,
+  SCHED_MOST_WORK = 192,
+  SCHED_MOST_VIEWS = 16 /* views above one another, for each value that is read */
+};
+
+#endif
