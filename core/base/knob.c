@@ -25,7 +25,7 @@ static const knob knobs[] = {
     {"TSR_DISABLE", "", KNOB_RULES, NULL, 0, 0, "switches off: rewrites, fusion, tiling, mma, pipeline (of products), row_kernels (CPU), or any rule by name"},
     {"TSR_POLICY", "fast", WORD("fast,deterministic,kahan_sum"), "numerics policy of new contexts"},
     {"TSR_FALLBACK", "warn", WORD("error,warn,allow"), "when a device lacks a capability: error, warn or allow the slower path"},
-    {"TSR_MATRIX", "auto", WORD("auto,coopmat,coopmat2,coopmat2_workgroup,subgroup,columns,dot,scalar,fma,wgmma,mma,mfma,wmma,direct,pingpong"), "matrix path of GPU kernels whose schedule names none"},
+    {"TSR_MATRIX", "auto", WORD("auto,coopmat,coopmat2,coopmat2_workgroup,subgroup,lane_n,dot,scalar,fma,wgmma,mma,mfma,wmma,direct,pingpong"), "matrix path of GPU kernels whose schedule names none"},
     {"TSR_CACHE_DIR", ".tessera/cache", SWITCH, "folder of the tuning and binary caches; set but empty: no cache"},
     {"TSR_TUNE", "cached", WORD("off,cached,full"), "tuning of compiled programs"},
     {"TSR_LOG", "warn", WORD("error,warn,info,debug"), "messages on standard error"},

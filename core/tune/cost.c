@@ -34,7 +34,7 @@ typedef struct rates {
 static rates rates_of(const tune_device *d, const tune_problem *p, const tune_config *c) {
   rates r = {.cores = at_least(d->cores, 1), .lanes = at_least(d->warp_size, 1)};
   double clock = d->clock_ghz > 0 ? d->clock_ghz : d->is_cpu ? 2.5 : 1.5;
-  r.peak = tune_device_peak(d, p->in, c->matrix_path && c->matrix_path != TUNE_PATH_COLUMNS);
+  r.peak = tune_device_peak(d, p->in, c->matrix_path && c->matrix_path != TUNE_PATH_LANE_N);
   if (!(r.peak > 0)) r.peak = r.cores * clock * (d->is_cpu ? 4 * r.lanes : 8 * r.lanes);
   /* A special-function unit for every eight multiply-adds (NVIDIA's and AMD's are near), or a polynomial and what is
    * around it. Never measured. */
@@ -68,11 +68,11 @@ static double hiding_of(const tune_device *d, const tune_config *c, const cost_e
   return clamp(sqrt(in_flight / 16.0), 0.15, 1);
 }
 
-/* Columns in lanes, in the rate that untuned products reach: no gathers of a, but 16 sums a lane at least to keep the
+/* The n-major lane layout, in the rate that untuned products reach: no gathers of a, but 16 sums a lane at least to keep the
  * units busy, and from 32 on they don't stay in registers (f32 512 cubed: 8 sums 2.9 ms, 16 and 32 1.7, 64 2.4;
  * untuned 3.7). Subgroups have 8 rows each, side by side they take longer (64x32 by 16 subgroups 2.5 ms, 128x16 1.75).
  */
-static double columns_efficiency(const tune_config *c, double sums) {
+static double lane_n_efficiency(const tune_config *c, double sums) {
   double side_by_side = 8.0 * c->warps > at_least(c->m, 8) ? 0.75 : 1;
   return 1.9 * side_by_side * min2(1, sums / 16) / sqrt(at_least(sums / 32, 1));
 }
@@ -84,7 +84,7 @@ static double register_tile_efficiency(const tune_device *d, const tune_config *
     return clamp(1 - 0.5 * (lanes / at_least(cols, 1) / 2 + 1 / at_least(rows, 1)), 0.2, 1);
   }
   double per_warp = (double)c->m * c->n / at_least(c->warps, 1), side = sqrt(per_warp);
-  if (c->matrix_path == TUNE_PATH_COLUMNS) return columns_efficiency(c, per_warp / lanes);
+  if (c->matrix_path == TUNE_PATH_LANE_N) return lane_n_efficiency(c, per_warp / lanes);
   if (tune_device_simd_like(d))
     return 1 / (1 + 8 * lanes / at_least(per_warp, 1)); /* lanes of sums against loads and index arithmetic */
   double loads = c->matrix_path ? 16 / at_least(side, 16) : 2 * sqrt(lanes) / at_least(side, sqrt(lanes));

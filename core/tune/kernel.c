@@ -204,7 +204,7 @@ tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const 
 static int32_t fit32(int64_t v) { return (int32_t)(v > INT32_MAX ? INT32_MAX : v < 0 ? 0 : v); }
 
 static const char *const path_names[] = {
-    "fma", NULL, "direct", "pingpong", [TUNE_PATH_COLUMNS] = "columns"}; /* of a config's matrix_path; 1, the device's
+    "fma", NULL, "direct", "pingpong", [TUNE_PATH_LANE_N] = "lane_n"}; /* of a config's matrix_path; 1, the device's
                                                                             own, is what a schedule does by itself */
 enum { N_PATHS = sizeof path_names / sizeof *path_names };
 
@@ -288,10 +288,10 @@ static bool kernel_legal(const void *user, const int32_t *values, char *why, siz
   tune_config c = {0};
   for (int32_t i = 0; i < k->s.n_knobs; i++) *tune_config_field(&c, k->s.knob[i].name) = values[i];
   sched_params p = tune_config_params(&c, &k->s.problem, &k->caps);
-  const ir_op *mm = c.matrix_path == TUNE_PATH_COLUMNS ? find_matmul(k->kernel) : NULL;
+  const ir_op *mm = c.matrix_path == TUNE_PATH_LANE_N ? find_matmul(k->kernel) : NULL;
   if (mm &&
       (graph_matmul_get(mm).transpose_b || mm->operands[1]->def || mm->operands[1]->type->dtype != k->s.problem.in)) {
-    snprintf(why, why_bytes, "columns in lanes: those of b don't lie side by side in memory");
+    snprintf(why, why_bytes, "lane_n: those of b don't lie side by side in memory");
     return false;
   }
   return !sched_broken_limit(k->kernel, &k->caps, &p, why, why_bytes);

@@ -2,7 +2,7 @@
  * A config has the fields of Schedule IR's sched_params under the same names, each an integer that a knob can step: 0
  * is "off" for switches (there -1), vectorize 0 is the lowering's own width, raster 0 the device's own order,
  * matrix_path 0 is plain multiply-adds, 1 the device's own, 2 "direct" and 3 "pingpong" (CDNA: operands straight to
- * LDS), 4 "columns" (lavapipe: columns in lanes). */
+ * LDS), 4 "lane_n" (lavapipe: n-major lane layout). */
 #ifndef CORE_TUNE_PROBLEM_H
 #define CORE_TUNE_PROBLEM_H
 #include "tessera/base.h"
@@ -31,7 +31,7 @@ typedef struct tune_problem {
   bool compensated;   /* sums carry their rounding errors along: they are not cut into parts */
 } tune_problem;
 
-enum { TUNE_PATH_COLUMNS = 4 }; /* a config's matrix_path, see above */
+enum { TUNE_PATH_LANE_N = 4 }; /* a config's matrix_path, see above */
 
 typedef struct tune_config {
   int32_t m, n, k;

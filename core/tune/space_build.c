@@ -147,15 +147,15 @@ static bool thread_rule(const space *s, const tune_config *c, char *why, size_t 
 }
 
 /* What simt/matrix/lane_n.c reads without gathers. */
-static bool columns_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
+static bool lane_n_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
   const tune_problem *p = &s->problem;
   int32_t row = s->device.warp_size * 4 / (int32_t)tsr_dtype_size(p->in);
-  if (c->n % row) REFUSE("columns in lanes: a tile's rows are no whole registers of %d", row);
+  if (c->n % row) REFUSE("lane_n: a tile's rows are no whole registers of %d", row);
   if (c->use_shared || c->split_k > 1 || c->stream_k)
-    REFUSE("columns in lanes are read straight from memory, by whole products");
-  if (p->m % c->m || p->n % c->n || p->k % c->k) REFUSE("columns in lanes: tiles at an edge are gathered");
+    REFUSE("lane_n: operands are read straight from memory, by whole products");
+  if (p->m % c->m || p->n % c->n || p->k % c->k) REFUSE("lane_n: tiles at an edge are gathered");
   if ((int64_t)c->m * c->n < (int64_t)c->warps * row)
-    REFUSE("columns in lanes: fewer registers than subgroups (%d)", c->warps);
+    REFUSE("lane_n: fewer registers than subgroups (%d)", c->warps);
   return true;
 }
 
@@ -181,10 +181,10 @@ static bool matmul_rule(const space *s, const tune_config *c, char *why, size_t 
     REFUSE("vector does not divide the tile");
   if (!d->is_cpu && !c->use_shared && c->vectorize != s->dflt.vectorize)
     REFUSE("a vector width is that of staging through shared memory");
-  bool columns = c->matrix_path == TUNE_PATH_COLUMNS;
-  if (columns && !columns_rule(s, c, why, why_bytes)) return false;
-  if (c->matrix_path && !columns && !d->is_cpu && !matrix_rule(s, c, why, why_bytes)) return false;
-  if (c->matrix_path > 1 && !columns && !d->is_cpu && !direct_rule(s, c, why, why_bytes)) return false;
+  bool lane_n = c->matrix_path == TUNE_PATH_LANE_N;
+  if (lane_n && !lane_n_rule(s, c, why, why_bytes)) return false;
+  if (c->matrix_path && !lane_n && !d->is_cpu && !matrix_rule(s, c, why, why_bytes)) return false;
+  if (c->matrix_path > 1 && !lane_n && !d->is_cpu && !direct_rule(s, c, why, why_bytes)) return false;
   if (!c->matrix_path && !d->is_cpu && (int64_t)c->m * c->n < (int64_t)c->warps * d->warp_size)
     REFUSE("fewer outputs than threads (%d)", c->warps * d->warp_size);
   if (d->is_cpu) { /* the packed panels stay near the second-level cache */
@@ -296,15 +296,15 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
       include_value(k,
                     256); /* a CPU's SIMD registers: nothing is staged (f16 512 cubed: 3.09 ms, by steps of 64 3.47) */
     bool is_path = f->row[i].uses == SPACE_USES_MATRIX, has_matrix = !is_path || tune_device_matrix(d, p->in);
-    bool columns = is_path && tune_device_simd_like(&out->device) && tsr_dtype_size(p->in) <= 4;
-    if (columns && !has_matrix) fix_knob(k, 0);
-    if (columns) include_value(k, TUNE_PATH_COLUMNS);
+    bool lane_n = is_path && tune_device_simd_like(&out->device) && tsr_dtype_size(p->in) <= 4;
+    if (lane_n && !has_matrix) fix_knob(k, 0);
+    if (lane_n) include_value(k, TUNE_PATH_LANE_N);
     if (is_path && d->lds_direct)
       for (int32_t path = 2; path <= 3; path++) include_value(k, path);
     int32_t v = *tune_config_field(&dflt, k->name);
     if (!has_matrix) v = 0;
     if (!(uses & f->row[i].uses) || (p->deterministic && !k->keeps_order) ||
-        (p->compensated && f->row[i].uses & (SPACE_USES_SPLIT_K | SPACE_USES_STREAM_K)) || !(has_matrix || columns))
+        (p->compensated && f->row[i].uses & (SPACE_USES_SPLIT_K | SPACE_USES_STREAM_K)) || !(has_matrix || lane_n))
       fix_knob(k, v);
     else if (d->is_cpu && p->family == TUNE_MATMUL && f->row[i].uses == SPACE_USES_TILE)
       include_around(k, v, i == 0 ? p->m : i == 1 ? p->n : p->k);

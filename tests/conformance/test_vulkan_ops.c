@@ -287,7 +287,7 @@ static void loops_read_nothing_after_their_end(void **state) {
 /* Small integers: products and their sums are exact in every order, so are the results. */
 static int64_t small(int64_t i, int64_t seed) { return (i * 2654435761u + seed) / 65536 % 7 - 3; }
 
-static void check_columns(const tile_matmul_case *c, const char *path) {
+static void check_lane_n(const tile_matmul_case *c, const char *path) {
   enum { MOST = 1 << 14 };
   static uint8_t a[MOST * 4], b[MOST * 4], out[MOST * 4];
   int64_t batch = c->batch ? c->batch : 1;
@@ -329,23 +329,23 @@ static void check_columns(const tile_matmul_case *c, const char *path) {
   strb_clear(&target);
 }
 
-static void columns_in_lanes_are_exact_at_edges_too(void **state) {
-#define COLUMNS .direct = true, .path = "columns"
+static void lane_n_in_lanes_are_exact_at_edges_too(void **state) {
+#define LANE_N .direct = true, .path = "lane_n"
   static const struct { tile_matmul_case c; const char *path; } cases[] = {
-      {{.name = "f32", .m = 64, .n = 64, .k = 96, .bm = 16, .bn = 16, .bk = 32, .in = TSR_F32, .out = TSR_F32, .warps = 1, COLUMNS}, "columns"},
-      {{.name = "f32_warps", .m = 64, .n = 64, .k = 64, .bm = 32, .bn = 64, .bk = 64, .in = TSR_F32, .out = TSR_F32, .warps = 8, COLUMNS}, "columns"},
-      {{.name = "f32_edges", .m = 50, .n = 76, .k = 40, .bm = 16, .bn = 16, .bk = 32, .in = TSR_F32, .out = TSR_F32, .warps = 1, COLUMNS}, "columns"},
-      {{.name = "f32_odd", .m = 19, .n = 33, .k = 21, .bm = 16, .bn = 32, .bk = 16, .in = TSR_F32, .out = TSR_F32, .warps = 2, COLUMNS}, "columns"},
-      {{.name = "f32_ta", .m = 32, .n = 32, .k = 32, .bm = 16, .bn = 32, .bk = 32, .in = TSR_F32, .out = TSR_F32, .ta = true, .warps = 1, COLUMNS}, "columns"},
-      {{.name = "f32_tb", .m = 32, .n = 32, .k = 32, .bm = 16, .bn = 32, .bk = 32, .in = TSR_F32, .out = TSR_F32, .tb = true, .warps = 1, COLUMNS}, "fma"},
-      {{.name = "row", .m = 1, .n = 128, .k = 64, .bm = 1, .bn = 128, .bk = 32, .in = TSR_F32, .out = TSR_F32, .warps = 1, COLUMNS}, "columns"},
-      {{.name = "bf16", .m = 32, .n = 64, .k = 48, .bm = 16, .bn = 32, .bk = 16, .in = TSR_BF16, .out = TSR_F32, .warps = 2, COLUMNS}, "columns"},
-      {{.name = "f16_batch", .m = 16, .n = 32, .k = 32, .batch = 3, .bm = 16, .bn = 16, .bk = 32, .in = TSR_F16, .out = TSR_F32, .warps = 1, COLUMNS}, "columns"},
-      {{.name = "i8", .m = 32, .n = 64, .k = 64, .bm = 16, .bn = 64, .bk = 32, .in = TSR_I8, .out = TSR_I32, .warps = 4, COLUMNS}, "columns"},
-      {{.name = "i8_odd", .m = 18, .n = 37, .k = 33, .bm = 16, .bn = 32, .bk = 16, .in = TSR_I8, .out = TSR_I32, .warps = 1, COLUMNS}, "columns"},
-      {{.name = "f32_staged", .m = 32, .n = 32, .k = 32, .bm = 16, .bn = 32, .bk = 16, .in = TSR_F32, .out = TSR_F32, .warps = 2, .path = "columns"}, "columns"}};
-#undef COLUMNS
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_columns(&cases[i].c, cases[i].path);
+      {{.name = "f32", .m = 64, .n = 64, .k = 96, .bm = 16, .bn = 16, .bk = 32, .in = TSR_F32, .out = TSR_F32, .warps = 1, LANE_N}, "lane_n"},
+      {{.name = "f32_warps", .m = 64, .n = 64, .k = 64, .bm = 32, .bn = 64, .bk = 64, .in = TSR_F32, .out = TSR_F32, .warps = 8, LANE_N}, "lane_n"},
+      {{.name = "f32_edges", .m = 50, .n = 76, .k = 40, .bm = 16, .bn = 16, .bk = 32, .in = TSR_F32, .out = TSR_F32, .warps = 1, LANE_N}, "lane_n"},
+      {{.name = "f32_odd", .m = 19, .n = 33, .k = 21, .bm = 16, .bn = 32, .bk = 16, .in = TSR_F32, .out = TSR_F32, .warps = 2, LANE_N}, "lane_n"},
+      {{.name = "f32_ta", .m = 32, .n = 32, .k = 32, .bm = 16, .bn = 32, .bk = 32, .in = TSR_F32, .out = TSR_F32, .ta = true, .warps = 1, LANE_N}, "lane_n"},
+      {{.name = "f32_tb", .m = 32, .n = 32, .k = 32, .bm = 16, .bn = 32, .bk = 32, .in = TSR_F32, .out = TSR_F32, .tb = true, .warps = 1, LANE_N}, "fma"},
+      {{.name = "row", .m = 1, .n = 128, .k = 64, .bm = 1, .bn = 128, .bk = 32, .in = TSR_F32, .out = TSR_F32, .warps = 1, LANE_N}, "lane_n"},
+      {{.name = "bf16", .m = 32, .n = 64, .k = 48, .bm = 16, .bn = 32, .bk = 16, .in = TSR_BF16, .out = TSR_F32, .warps = 2, LANE_N}, "lane_n"},
+      {{.name = "f16_batch", .m = 16, .n = 32, .k = 32, .batch = 3, .bm = 16, .bn = 16, .bk = 32, .in = TSR_F16, .out = TSR_F32, .warps = 1, LANE_N}, "lane_n"},
+      {{.name = "i8", .m = 32, .n = 64, .k = 64, .bm = 16, .bn = 64, .bk = 32, .in = TSR_I8, .out = TSR_I32, .warps = 4, LANE_N}, "lane_n"},
+      {{.name = "i8_odd", .m = 18, .n = 37, .k = 33, .bm = 16, .bn = 32, .bk = 16, .in = TSR_I8, .out = TSR_I32, .warps = 1, LANE_N}, "lane_n"},
+      {{.name = "f32_staged", .m = 32, .n = 32, .k = 32, .bm = 16, .bn = 32, .bk = 16, .in = TSR_F32, .out = TSR_F32, .warps = 2, .path = "lane_n"}, "lane_n"}};
+#undef LANE_N
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_lane_n(&cases[i].c, cases[i].path);
 }
 
 static int setup(void **state) { return vr_open(&dev) ? 0 : 77; }
@@ -359,7 +359,7 @@ int main(void) {
                                      cmocka_unit_test(integer_division_by_zero_as_documented),
                                      cmocka_unit_test(bitcast_of_eight_bytes_and_one_i64),
                                      cmocka_unit_test(loops_read_nothing_after_their_end),
-                                     cmocka_unit_test(columns_in_lanes_are_exact_at_edges_too)};
+                                     cmocka_unit_test(lane_n_in_lanes_are_exact_at_edges_too)};
   int r = cmocka_run_group_tests(tests, NULL, NULL);
   return vr_close(&dev) ? 1 : r;
 }

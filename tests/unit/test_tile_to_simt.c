@@ -301,9 +301,9 @@ static void simd_drivers_load_registers_at_uniform_addresses(void **state) {
   ir_module_destroy(&m);
 }
 
-/* Path columns, 16x16 sums in one subgroup: 2 registers of columns by 16 rows, bodies of 8 k's. Of a a word for each
+/* Path lane_n, 16x16 sums in one subgroup: 2 registers of columns by 16 rows, bodies of 8 k's. Of a a word for each
  * row and as many k's as it has, of b 8 words for each register, all at uniform addresses. */
-static void columns_in_lanes_gather_nothing(void **state) {
+static void lane_n_gather_nothing(void **state) {
   static const struct {
     tsr_dtype t;
     bool transposed;
@@ -324,13 +324,13 @@ static void columns_in_lanes_gather_nothing(void **state) {
                           .tb = cases[i].transposed,
                           .direct = true,
                           .warps = 1,
-                          .path = "columns"};
+                          .path = "lane_n"};
     strb text;
     strb_init(&text, NULL);
     tile_gen_matmul(&text, &c);
-    ir_module *m = parse(strb_text(&text), "columns"), *t = lower(m, simd);
+    ir_module *m = parse(strb_text(&text), "lane_n"), *t = lower(m, simd);
     ir_op *k = kernel_of(t);
-    assert_string_equal(ir_get_str(k, "path", ""), cases[i].transposed ? "fma" : "columns");
+    assert_string_equal(ir_get_str(k, "path", ""), cases[i].transposed ? "fma" : "lane_n");
     assert_int_equal(ir_get_bool(k, "wide_index", false), !cases[i].transposed);
     if (!cases[i].transposed) {
       assert_int_equal(count(k, TG_LOAD, 1) + count(k, TG_LOAD, 2), cases[i].loads);
@@ -342,7 +342,7 @@ static void columns_in_lanes_gather_nothing(void **state) {
     c.path = NULL; /* nobody asked for it */
     strb_clear(&text);
     tile_gen_matmul(&text, &c);
-    m = parse(strb_text(&text), "columns"), t = lower(m, simd);
+    m = parse(strb_text(&text), "lane_n"), t = lower(m, simd);
     assert_string_equal(ir_get_str(kernel_of(t), "path", ""), "fma");
     ir_module_destroy(&t);
     ir_module_destroy(&m);
@@ -513,7 +513,7 @@ int main(void) {
       cmocka_unit_test(oversized_things_are_refused_with_their_limit),
       cmocka_unit_test(cooperative_matrices_load_whole_windows_directly),
       cmocka_unit_test(simd_drivers_load_registers_at_uniform_addresses),
-      cmocka_unit_test(columns_in_lanes_gather_nothing),
+      cmocka_unit_test(lane_n_gather_nothing),
       cmocka_unit_test(cooperative_matrix_epilogues_stay_on_matrices),
       cmocka_unit_test(cooperative_matrices_at_ragged_edges_go_through_scratch),
       cmocka_unit_test(demoted_matrices_are_not_used_and_the_reason_is_kept),

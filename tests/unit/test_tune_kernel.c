@@ -88,9 +88,9 @@ static void other_families_are_problems_too(void **state) {
   ir_module_destroy(&s);
 }
 
-/* Columns in lanes: not of a transposed b, whose columns don't lie side by side, nor of one that the kernel makes
+/* The path lane_n: not of a transposed b, whose columns don't lie side by side, nor of one that the kernel makes
  * itself. */
-static void columns_in_lanes_need_b_as_it_lies(void **state) {
+static void lane_n_need_b_as_it_lies(void **state) {
   static const char *const bodies[] = {"%0 = \"tessera.graph.matmul\"(%A, %B) {}",
                                        "%0 = \"tessera.graph.matmul\"(%A, %B) {transpose_b = true}"};
   for (int v = 0; v < 2; v++) {
@@ -104,17 +104,17 @@ static void columns_in_lanes_need_b_as_it_lies(void **state) {
     tune_config dflt = tune_kernel_default(kernel(s), &c, NULL);
     tune_kernel_space_build(kernel(s), &d, &p, &dflt, &c, &sp);
     space_point *pts;
-    size_t n, columns = 0;
+    size_t n, lane_n = 0;
     bool cut;
     assert_null(space_enumerate(&sp.s, NULL, 1u << 20, &pts, &n, &cut));
     for (size_t i = 0; i < n; i++) {
       tune_config at = space_config(&sp.s, &pts[i]);
       sched_params params = tune_config_params(&at, &p, &c);
-      assert_int_equal(at.matrix_path == TUNE_PATH_COLUMNS,
-                       params.matrix_path && !strcmp(params.matrix_path, "columns"));
-      columns += at.matrix_path == TUNE_PATH_COLUMNS;
+      assert_int_equal(at.matrix_path == TUNE_PATH_LANE_N,
+                       params.matrix_path && !strcmp(params.matrix_path, "lane_n"));
+      lane_n += at.matrix_path == TUNE_PATH_LANE_N;
     }
-    assert_int_equal(columns > 0, !v);
+    assert_int_equal(lane_n > 0, !v);
     al_free_array(NULL, pts, n);
     ir_module_destroy(&s);
   }
@@ -316,7 +316,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(matmul_kernel_is_a_problem_with_a_key),
       cmocka_unit_test(other_families_are_problems_too),
-      cmocka_unit_test(columns_in_lanes_need_b_as_it_lies),
+      cmocka_unit_test(lane_n_need_b_as_it_lies),
       cmocka_unit_test(untuned_rows_are_read_by_whole_registers),
       cmocka_unit_test(every_point_keeps_the_kernels_own_limits),
       cmocka_unit_test(config_switches_become_the_schedules_spelling),

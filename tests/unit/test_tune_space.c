@@ -81,8 +81,8 @@ static void matmul_space_respects_every_limit(void **state) {
   al_free_array(NULL, pts, n);
 }
 
-/* Columns in lanes: on subgroups that are SIMD registers, and only what is read there without gathers. */
-static void columns_in_lanes_are_points_where_they_suit(void **state) {
+/* The path lane_n: on subgroups that are SIMD registers, and only what is read there without gathers. */
+static void lane_n_in_lanes_are_points_where_they_suit(void **state) {
   static const struct { int64_t m, n, k; tsr_dtype t; bool deterministic, any; } cases[] = {
       {512, 512, 512, TSR_F32, false, true}, {512, 512, 512, TSR_I8, false, true}, {512, 512, 512, TSR_F32, true, false}, {512, 512, 512, TSR_F64, false, false}, {512, 500, 512, TSR_F32, false, false}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -93,13 +93,13 @@ static void columns_in_lanes_are_points_where_they_suit(void **state) {
     p.deterministic = cases[i].deterministic;
     space_build(&d, &p, NULL, &s);
     space_point *pts;
-    size_t n, columns = 0;
+    size_t n, lane_n = 0;
     bool cut;
     assert_null(space_enumerate(&s, NULL, 1u << 20, &pts, &n, &cut));
     for (size_t j = 0; j < n; j++) {
       tune_config c = space_config(&s, &pts[j]), plain = c;
       if (!c.matrix_path) continue;
-      assert_int_equal(c.matrix_path, TUNE_PATH_COLUMNS);
+      assert_int_equal(c.matrix_path, TUNE_PATH_LANE_N);
       assert_true(!c.use_shared && c.split_k == 1 && p.m % c.m == 0 && p.n % c.n == 0 && p.k % c.k == 0);
       assert_true(c.n % (32 / (int)tsr_dtype_size(p.in)) == 0);
       cost_estimate fast, slow;
@@ -108,9 +108,9 @@ static void columns_in_lanes_are_points_where_they_suit(void **state) {
       cost_compute(&d, &p, &plain, &slow);
       if (c.m * c.n / c.warps / 8 == 32 && 8 * c.warps <= c.m)
         assert_true(fast.term_ns[COST_MATH] < slow.term_ns[COST_MATH]);
-      columns++;
+      lane_n++;
     }
-    assert_int_equal(columns > 0, cases[i].any);
+    assert_int_equal(lane_n > 0, cases[i].any);
     al_free_array(NULL, pts, n);
   }
 }
@@ -636,7 +636,7 @@ static void objective_default_is_latency_times_inverse_throughput(void **state) 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(matmul_space_respects_every_limit),
-      cmocka_unit_test(columns_in_lanes_are_points_where_they_suit),
+      cmocka_unit_test(lane_n_in_lanes_are_points_where_they_suit),
       cmocka_unit_test(matmul_space_prunes_exactly_what_its_rule_refuses),
       cmocka_unit_test(deterministic_space_moves_only_order_preserving_knobs),
       cmocka_unit_test(backend_without_a_knob_gets_it_fixed),

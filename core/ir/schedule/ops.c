@@ -79,7 +79,7 @@ static tsr_status verify_kernel(const ir_op *op) {
 #define PATHS                                                                                                                       \
   "auto, coopmat, coopmat2, coopmat2_workgroup, subgroup, dot, mma, wgmma, mfma, wmma, fma, scalar (as fma), stream (at most 4 rows: b is read once), " \
   "direct (CDNA: operands go straight to LDS), pingpong (the same, by two groups of four waves), "                                  \
-  "columns (subgroups that are SIMD registers of a CPU: neighbouring columns in their lanes)"
+  "lane_n (subgroups that are SIMD registers of a CPU: neighbouring columns in their lanes)"
 
 const char *sched_path_list(void) { return PATHS; }
 

@@ -132,9 +132,9 @@ tsr_status simt_lower_scatter(simt *c, ir_op *op);
 
 /* simd */
 bool simt_is_simd(const simt *c); /* a subgroup is a SIMD register of a CPU */
-enum { SIMT_COLUMNS_WORD = 4 }; /* bytes that a lane reads at once on the path columns */
+enum { SIMT_LANE_N_WORD = 4 }; /* bytes that a lane reads at once on the path lane_n */
 tsr_status simt_fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc,
-                         simt_frag *out); /* gemm of fma and columns */
+                         simt_frag *out); /* gemm of fma and lane_n */
 ir_value *simt_simd_load(simt *c, const simt_mem *m, ir_value *index, const ir_type *type,
                          int n); /* NULL: an ordinary load will do */
 

@@ -179,7 +179,7 @@ static void load_operand(simt *c, const fma_plan *p, bool is_a, ir_value *k, int
   max[along_k] = INT32_MIN; /* k stays inside by construction */
   max[other] = simt_thread_max(p->l, dim);
   int wk = p->broadcast && is_a
-               ? operand_width(c, m, along_k, SIMT_COLUMNS_WORD / (int)tsr_dtype_size(m->dtype), p->clipped)
+               ? operand_width(c, m, along_k, SIMT_LANE_N_WORD / (int)tsr_dtype_size(m->dtype), p->clipped)
                : operand_width(c, m, along_k, p->step, p->clipped);
   int wn = operand_width(c, m, other, is_a ? 1 : p->vec, p->clipped);
   for (int i = 0; i < n; i += wn)
@@ -254,7 +254,7 @@ static tsr_status fma_variant(simt *c, fma_plan *p, bool clipped, const simt_fra
 
 /* Products of one body: longer ones take long to compile, in shorter ones the sums' way through memory weighs more
  * (f32, 512 cubed, 16 sums: 8 deep 2.23 ms, 16 deep 1.88). */
-static int64_t columns_depth(int n_sums) {
+static int64_t lane_n_depth(int n_sums) {
   int64_t k = 256 / n_sums;
   return k < 4 ? 4 : k > 32 ? 32 : k;
 }
@@ -267,7 +267,7 @@ tsr_status simt_fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt
                 .cols = l->reps[1] * l->inner[1] * l->vec[1],
                 .vec = l->vec[1],
                 .broadcast = c->path->broadcasts};
-  int64_t most = p.broadcast        ? columns_depth(acc->n)
+  int64_t most = p.broadcast        ? lane_n_depth(acc->n)
                  : c->subgroup <= 8 ? 8
                                     : 1024 / acc->n,
           held = (tsr_dtype_size(g->a) == 1 && dtype_is_float(g->a) ? 16 : 64) / (p.rows + p.cols);

@@ -2,8 +2,8 @@
 #include "core/passes/simt/simt.h"
 
 extern const simt_matrix_path simt_path_wgmma, simt_path_mma, simt_path_mfma, simt_path_wmma, simt_path_coopmat2,
-    simt_path_coopmat, simt_path_dot, simt_path_columns, simt_path_fma;
+    simt_path_coopmat, simt_path_dot, simt_path_lane_n, simt_path_fma;
 
 const simt_matrix_path *const simt_paths[] = {
     &simt_path_wgmma,   &simt_path_mma, &simt_path_mfma,    &simt_path_wmma, &simt_path_coopmat2,
-    &simt_path_coopmat, &simt_path_dot, &simt_path_columns, &simt_path_fma,  NULL};
+    &simt_path_coopmat, &simt_path_dot, &simt_path_lane_n, &simt_path_fma,  NULL};
