@@ -29,12 +29,12 @@ static void *open_first(const char *const *names, char *path, size_t cap) {
 }
 
 tsr_status simt_load_api(const be_env *env, const simt_dialect *d, simt_api *out) {
-  const char *wish = knob_str(d->lib_knob), *list[2] = {wish, NULL};
+  const char *wanted = knob_str(d->lib_knob), *list[2] = {wanted, NULL};
   char path[256], text[300];
   memset(out, 0, sizeof *out);
-  out->lib = open_first(*wish ? list : d->libs, path, sizeof path);
+  out->lib = open_first(*wanted ? list : d->libs, path, sizeof path);
   if (!out->lib) {
-    snprintf(text, sizeof text, "no %s driver (%s not found)", d->label, *wish ? wish : d->libs[0]);
+    snprintf(text, sizeof text, "no %s driver (%s not found)", d->label, *wanted ? wanted : d->libs[0]);
     return missing(env, d, d->label, text, "install the vendor's driver");
   }
 #define LOAD(field, cuda, hip, required, args)                                                          \
@@ -97,12 +97,12 @@ static void *find_rtc(const simt_dialect *d, char *path, size_t cap) {
 }
 
 tsr_status simt_load_rtc(const be_env *env, const simt_dialect *d, simt_rtc *out) {
-  const char *wish = knob_str(d->rtc_knob), *list[2] = {wish, NULL};
+  const char *wanted = knob_str(d->rtc_knob), *list[2] = {wanted, NULL};
   char text[300];
   memset(out, 0, sizeof *out);
-  out->lib = *wish ? open_first(list, out->path, sizeof out->path) : find_rtc(d, out->path, sizeof out->path);
+  out->lib = *wanted ? open_first(list, out->path, sizeof out->path) : find_rtc(d, out->path, sizeof out->path);
   if (!out->lib) {
-    snprintf(text, sizeof text, "%s not found", *wish ? wish : d->rtcs[0]);
+    snprintf(text, sizeof text, "%s not found", *wanted ? wanted : d->rtcs[0]);
     return missing(env, d, d->dialect == DIALECT_CUDA ? "no NVRTC" : "no hipRTC", text,
                    d->dialect == DIALECT_CUDA ? "install the CUDA toolkit or set TSR_NVRTC"
                                               : "install ROCm or set TSR_HIPRTC");

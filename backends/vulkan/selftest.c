@@ -334,8 +334,8 @@ void vk_selftest_id(const be_device_info *info, char *out, size_t cap) {
 }
 
 static bool wants_test(const tsr_caps *c) {
-  const char *wish = knob_str("TSR_MATRIX");
-  return c->n_matrix && strcmp(wish, "subgroup") && strcmp(wish, "scalar");
+  const char *wanted = knob_str("TSR_MATRIX");
+  return c->n_matrix && strcmp(wanted, "subgroup") && strcmp(wanted, "scalar");
 }
 
 static void file_name(const char *id, char *out, size_t cap) {
@@ -345,9 +345,9 @@ static void file_name(const char *id, char *out, size_t cap) {
 
 /* Applies the verdict on shape i, of which the rate of plain arithmetic is a by-product. */
 static void conclude(tsr_caps *c, int i, const verdict *v) {
-  const char *wish = knob_str("TSR_MATRIX");
+  const char *wanted = knob_str("TSR_MATRIX");
   bool whole = v->a == TSR_I8 || v->a == TSR_U8;
-  if (c->matrix[i].enabled) apply(&c->matrix[i], v, !strcmp(wish, "coopmat") || !strcmp(wish, "coopmat2"));
+  if (c->matrix[i].enabled) apply(&c->matrix[i], v, !strcmp(wanted, "coopmat") || !strcmp(wanted, "coopmat2"));
   if (!whole && v->plain_rate > c->peak_flops_f32) c->peak_flops_f32 = v->plain_rate;
 }
 

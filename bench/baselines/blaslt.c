@@ -83,9 +83,9 @@ static tsr_status failed(const vendor *v, const char *call, int code) {
   } while (0)
 
 /* The library that the variable names, alone, or the usual ones. */
-static tsr_status open_library(const char *wish, const char *const *usual, const char *package, void **lib) {
-  const char *const list[2] = {wish, NULL};
-  return peer_load(wish && *wish ? list : usual, package, lib);
+static tsr_status open_library(const char *wanted, const char *const *usual, const char *package, void **lib) {
+  const char *const list[2] = {wanted, NULL};
+  return peer_load(wanted && *wanted ? list : usual, package, lib);
 }
 
 static tsr_status open_vendor(vendor *v) {

@@ -350,7 +350,7 @@ static tsr_status choose_policy(compile *c, const ir_module *m) {
                  "precision modes other than standard are not there");
 }
 
-/* Not the machine's: memory, a lost device, a caller's wish. */
+/* Not the machine's: memory, a lost device, what a caller asked for. */
 static bool is_schedules_fault(tsr_status st) {
   tsr_code c = tsr_status_code(st);
   return c != TSR_OUT_OF_MEMORY && c != TSR_DEVICE_LOST && c != TSR_CANCELLED && c != TSR_UNAVAILABLE &&

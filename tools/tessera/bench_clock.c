@@ -37,8 +37,8 @@ tsr_status bench_timer_stop(bench_timer *t, double *us) {
 
 /* "0000:19:00.0" of the device that the driver counts as `index`. */
 static bool bus_id(const char *knob, const char *lib, const char *call, int index, char out[32]) {
-  const char *wish = knob_str(knob);
-  void *h = dlopen(*wish ? wish : lib, RTLD_NOW);
+  const char *wanted = knob_str(knob);
+  void *h = dlopen(*wanted ? wanted : lib, RTLD_NOW);
   int (*get)(char *, int, int);
   if (!h) return false;
   *(void **)&get = dlsym(h, call);
@@ -47,13 +47,13 @@ static bool bus_id(const char *knob, const char *lib, const char *call, int inde
 
 /* Nothing is closed: NVML keeps state of its own, and a bench asks again. */
 static void read_nvml(const char *bus, bench_clocks *out) {
-  const char *wish = knob_str("TSR_LIBNVML");
+  const char *wanted = knob_str("TSR_LIBNVML");
   static void *h;
   int (*init)(void), (*find)(const char *, void **), (*clock)(void *, int, unsigned *), (*power)(void *, unsigned *),
       (*heat)(void *, int, unsigned *);
   void *dev = NULL;
   unsigned core = 0, memory = 0, milliwatts = 0, celsius = 0;
-  if (!h && !(h = dlopen(*wish ? wish : "libnvidia-ml.so.1", RTLD_NOW))) return;
+  if (!h && !(h = dlopen(*wanted ? wanted : "libnvidia-ml.so.1", RTLD_NOW))) return;
   *(void **)&init = dlsym(h, "nvmlInit_v2");
   *(void **)&find = dlsym(h, "nvmlDeviceGetHandleByPciBusId_v2");
   *(void **)&clock = dlsym(h, "nvmlDeviceGetClockInfo");

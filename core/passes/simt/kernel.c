@@ -170,17 +170,17 @@ static void unbind(ir_op *op) {
 }
 
 static bool wgmma_allowed(const ir_op *tile, const tsr_caps *caps) {
-  const char *wish = simt_wish(tile);
-  return caps->wgmma && (!strcmp(wish, "auto") || !strcmp(wish, "wgmma"));
+  const char *requested = simt_requested_path(tile);
+  return caps->wgmma && (!strcmp(requested, "auto") || !strcmp(requested, "wgmma"));
 }
 
 /* Lowerings of whole kernels come first: wgmma unless another path was asked for, the direct ones of CDNA where asked
  * for. *why says why such a one doesn't take the kernel. */
 static tsr_status whole_kernel(const ir_op *tile, const tsr_caps *caps, ir_module *m, bool *done, const char **why) {
-  const char *wish = simt_wish(tile);
-  bool pingpong = !strcmp(wish, "pingpong");
+  const char *requested = simt_requested_path(tile);
+  bool pingpong = !strcmp(requested, "pingpong");
   *done = false;
-  if (pingpong || !strcmp(wish, "direct")) return simt_direct_kernel(tile, caps, pingpong, m, done, why);
+  if (pingpong || !strcmp(requested, "direct")) return simt_direct_kernel(tile, caps, pingpong, m, done, why);
   if (!wgmma_allowed(tile, caps)) return NULL;
   return simt_wgmma_kernel(tile, caps, m, done, why);
 }

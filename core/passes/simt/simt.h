@@ -132,7 +132,7 @@ struct simt {
   ir_value *lane, *warp, *tid; /* warp counts through the cluster, tid within the block */
   ir_value *rank, *block_warp; /* this block in the cluster; the subgroup within the block */
   const simt_matrix_path *path;
-  const char *requested_path; /* as simt_wish says; set by simt_choose_path */
+  const char *requested_path; /* as simt_requested_path says; set by simt_choose_path */
   const char *why;
   const char *refused; /* why a lowering of whole kernels that was asked for doesn't take this one; or NULL */
   tsr_matrix_shape shape; /* chosen by the path's fits/layout, where it needs one */

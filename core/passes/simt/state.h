@@ -153,8 +153,8 @@ tsr_status simt_lower_fft(simt *c, ir_op *op);
 tsr_status simt_lower_gemm(simt *c, ir_op *op);
 simt_gemm simt_gemm_of(const ir_op *op); /* shapes and types of a gemm or mma_sync */
 tsr_status simt_choose_path(simt *c);
-const char *
-simt_wish(const ir_op *kernel); /* the matrix path asked for: by the kernel, its schedule, or TSR_MATRIX; "auto" */
+/* The matrix path that the kernel, its schedule or TSR_MATRIX asks for; "auto" where nobody does. */
+const char *simt_requested_path(const ir_op *kernel);
 
 /* clusters */
 tsr_status

@@ -16,39 +16,41 @@ static tsr_status ask_path(ir_op *op, void *user) {
   return NULL;
 }
 
-const char *simt_wish(const ir_op *kernel) {
-  const char *wish = ir_get_str(kernel, "matrix", ""), *scheduled = ir_get_str(kernel, "matrix_path", "");
-  if (*wish) return wish;
+const char *simt_requested_path(const ir_op *kernel) {
+  const char *requested = ir_get_str(kernel, "matrix", ""), *scheduled = ir_get_str(kernel, "matrix_path", "");
+  if (*requested) return requested;
   return *scheduled && strcmp(scheduled, "auto") && strcmp(scheduled, "stream") ? scheduled : knob_str("TSR_MATRIX");
 }
 
-static bool allowed_by_knob(const char *wish, const char *name) {
-  if (!strcmp(wish, "auto") || !strcmp(wish, "direct") || !strcmp(wish, "pingpong"))
+static bool allowed_by_knob(const char *requested, const char *name) {
+  if (!strcmp(requested, "auto") || !strcmp(requested, "direct") || !strcmp(requested, "pingpong"))
     return true; /* those two are of whole kernels */
-  if (!strcmp(wish, "subgroup") && !strcmp(name, "dot")) return true;
-  if (!strcmp(wish, "scalar") || !strcmp(wish, "subgroup") || !strcmp(wish, "fma")) return !strcmp(name, "fma");
-  if (!strcmp(wish, "coopmat2") && !strncmp(name, "coopmat", 7)) return true; /* NV's pieces serve both scopes */
-  return !strcmp(wish, name) || !strcmp(name, "fma");
+  if (!strcmp(requested, "subgroup") && !strcmp(name, "dot")) return true;
+  if (!strcmp(requested, "scalar") || !strcmp(requested, "subgroup") || !strcmp(requested, "fma"))
+    return !strcmp(name, "fma");
+  if (!strcmp(requested, "coopmat2") && !strncmp(name, "coopmat", 7)) return true; /* NV's pieces serve both scopes */
+  return !strcmp(requested, name) || !strcmp(name, "fma");
 }
 
 tsr_status simt_choose_path(simt *c) {
-  const char *wish = simt_wish(c->tile);
-  c->requested_path = wish;
+  const char *requested = simt_requested_path(c->tile);
+  c->requested_path = requested;
   c->why = NULL;
   for (int i = 0; simt_paths[i]; i++) {
     if (simt_paths[i]->dialects && !(simt_paths[i]->dialects >> c->caps->dialect & 1)) continue;
-    gemm_scan s = {c, simt_paths[i], allowed_by_knob(wish, simt_paths[i]->name) ? NULL : "another path was asked for",
-                   0};
+    gemm_scan s = {c, simt_paths[i],
+                   allowed_by_knob(requested, simt_paths[i]->name) ? NULL : "another path was asked for", 0};
     TSR_TRY(ir_walk((ir_op *)c->tile, ask_path, &s));
     if (!s.n) return NULL;
     if (!c->why) c->why = c->refused;
     if (!s.why) {
       c->path = simt_paths[i];
-      if (!c->why) c->why = !strcmp(wish, "auto") ? "the first path that takes every gemm of the kernel" : "asked for";
+      if (!c->why)
+        c->why = !strcmp(requested, "auto") ? "the first path that takes every gemm of the kernel" : "asked for";
       return NULL;
     }
     /* Tell why a better path than the one taken was refused; the one asked for counts most. */
-    if (*s.why && (!c->why || !strcmp(wish, simt_paths[i]->name))) c->why = s.why;
+    if (*s.why && (!c->why || !strcmp(requested, simt_paths[i]->name))) c->why = s.why;
   }
   return NULL;
 }

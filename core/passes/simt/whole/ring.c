@@ -112,9 +112,10 @@ static const char *plan(struct simt_ring *r, const ir_op *kernel, const tsr_caps
     r->has_once |= !t->streamed;
   }
   if (!r->stage_bytes) return "nothing is streamed";
-  int64_t room = (caps->shared_bytes - ALIGN - r->once_bytes) / r->stage_bytes, wish = ir_get_int(r->loop, "stages", 0);
+  int64_t room = (caps->shared_bytes - ALIGN - r->once_bytes) / r->stage_bytes,
+          stages = ir_get_int(r->loop, "stages", 0);
   r->stages = room > MAX_STAGES ? MAX_STAGES : (int)room;
-  if (wish >= 3 && wish < r->stages) r->stages = (int)wish;
+  if (stages >= 3 && stages < r->stages) r->stages = (int)stages;
   if (r->stages < 2) return "fewer than two stages fit shared memory";
   for (int i = 0; i < r->n; i++)
     if (r->tile[i].streamed) r->tile[i].at += r->once_bytes;
