@@ -111,7 +111,7 @@ static const overlapped overlaps[] = {
     {"sm_90a", "wgmma", {.name = "tma", .m = 128, .n = 128, .k = 256, .bm = 64, .bn = 64, .bk = 64, .in = TSR_BF16, .out = TSR_BF16}, {7, 21}}, /* the warp meets its elected lane again: nothing is handed over there */
     {"sm_90a", "wgmma", {.name = "tma_multicast", .m = 256, .n = 256, .k = 512, .bm = 128, .bn = 128, .bk = 64, .in = TSR_BF16, .out = TSR_BF16}, {7, 23}},
     {"sm_90a", "wgmma", {.name = "attention"}, {19, 22, 27, 34}, {.heads = 1, .positions = 192, .width = 64, .rows = 128, .columns = 32, .t = TSR_F16}},
-    /* 19 and 27 are the warpgroups' turns; 22: nothing was written to registers since the fence before; 34 as above */
+    /* 19, 27: the warpgroups' ping-pong; 22: nothing was written to registers since the fence before; 34 as above */
     {"gfx950", "direct", {.name = "lds_direct", .m = 64, .n = 64, .k = 192, .bm = 64, .bn = 64, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true, .path = "direct"}, {0}},
     {"gfx942", "pingpong", {.name = "lds_pingpong", .m = 128, .n = 128, .k = 192, .bm = 128, .bn = 128, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true, .path = "pingpong"}, {4, 5}}, /* they only keep the halves of the block taking turns */
 };

@@ -116,7 +116,7 @@ static void tile_programs_match_the_cpu(void **state) {
 }
 
 /* One to three consumer warpgroups, sizes that end within a tile, blocks with one step and with several: sm_90a streams
- * K and V by TMA into wgmma, P in registers, the softmax beside the product before it; two warpgroups take turns. */
+ * K and V by TMA into wgmma, P in registers, the softmax beside the product before it; two warpgroups in ping-pong. */
 static void attention_runs_on_wgmma(void **state) {
   static const tile_attention_case cases[] = {
       {.heads = 2, .positions = 200, .width = 128, .rows = 128, .columns = 64, .t = TSR_BF16}, {.heads = 1, .positions = 250, .width = 128, .rows = 128, .columns = 128, .t = TSR_F16},
@@ -139,7 +139,7 @@ static void attention_runs_on_wgmma(void **state) {
     char *text;
     ok(tsr_program_dump(p, TSR_LEVEL_TARGET, &text, NULL), "dump");
     assert_non_null(strstr(text, "warpgroups, overlapped"));
-    assert_int_equal(strstr(text, "by turns") != NULL, cases[i].rows == 128);
+    assert_int_equal(strstr(text, "ping-pong") != NULL, cases[i].rows == 128);
     tsr_text_free(ctx, &text);
     tsr_program_destroy(&p);
     tsr_device_close(&dev);

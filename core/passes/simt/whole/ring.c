@@ -304,7 +304,7 @@ tsr_status simt_ring_lower(simt *c) {
   int64_t lo;
   TSR_TRY(simt_shared_alloc(c, c->tile, r->shared, 0, INT32_MAX, &lo));
   c->why = arena_fmt(&c->m->arena, "%d stages by TMA, %d+1 warpgroups%s", r->stages, r->consumers,
-                     r->head ? r->consumers == 2 ? ", overlapped, by turns" : ", overlapped" : "");
+                     r->head ? r->consumers == 2 ? ", overlapped, ping-pong" : ", overlapped" : "");
   TSR_TRY(addresses(c, c->tile->regions[0]));
   TSR_TRY(set_up(c, r));
   ir_op *role = sx_if(c, sx_compare(c, "lt", c->warp, sx_int(c, simt_ring_warps(r))), 0, NULL, true);

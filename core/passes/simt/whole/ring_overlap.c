@@ -88,10 +88,10 @@ typedef struct overlap {
   int n, n_a, sums_at; /* sums_at: where the sums start in v */
 } overlap;
 
-static bool by_turns(const struct simt_ring *r) { return r->consumers == 2; }
+static bool ping_pong(const struct simt_ring *r) { return r->consumers == 2; }
 
 /* Barrier 1 lets the first warpgroup issue, barrier 2 the second. `mine`: each its own, else each the other's. */
-static void turn(simt *c, bool mine, bool arrive, int only) {
+static void ping_pong_barrier(simt *c, bool mine, bool arrive, int only) {
   tgb t = {c->m, c->b};
   ir_value *group = sx_div(c, c->warp, sx_int(c, 4));
   t.b = c->b;
@@ -134,10 +134,10 @@ static tsr_status issue_both(simt *c, const overlap *o, ring_product *tail) {
   simt_frag acc, scores;
   ring_product head;
   TSR_TRY(simt_regs(c, &simt_of(r->head->operands[0])->frag, &acc));
-  if (by_turns(r)) turn(c, true, false, -1);
+  if (ping_pong(r)) ping_pong_barrier(c, true, false, -1);
   TSR_TRY(simt_ring_issue(c, &o->head, &acc, NULL, &head));
   TSR_TRY(issue_tail(c, o, stage_before(c, r->stage), tail));
-  if (by_turns(r)) turn(c, false, true, -1);
+  if (ping_pong(r)) ping_pong_barrier(c, false, true, -1);
   TSR_TRY(simt_ring_finish(c, &head, 1, &scores));
   return bind_frag(c, r->head->results[0], &scores);
 }
@@ -190,7 +190,7 @@ tsr_status simt_ring_overlap(simt *c, ir_op *op) {
   ir_op *loop;
   TSR_TRY(begin(c, op, &o));
   all = o.v + o.n + o.n_a;
-  if (by_turns(r)) turn(c, false, true, 1);
+  if (ping_pong(r)) ping_pong_barrier(c, false, true, 1);
   r->stage = r->phase = sx_int(c, 0);
   simt_bind_counter(c, op, from->v, 0);
   TSR_TRY(simt_carry_in(c, op, o.shape, o.v));
@@ -205,7 +205,7 @@ tsr_status simt_ring_overlap(simt *c, ir_op *op) {
   simt_ring_advance(c, r, next);
   all[0] = next[0], all[1] = next[1];
   TSR_TRY(simt_end_for(c, loop, o.n + o.n_a + 2, o.v));
-  if (by_turns(r)) turn(c, true, false, 0);
+  if (ping_pong(r)) ping_pong_barrier(c, true, false, 0);
   TSR_TRY(simt_carry_in(c, op, o.shape, o.v));
   TSR_TRY(issue_tail(c, &o, stage_before(c, all[0]), &tail));
   TSR_TRY(simt_ring_finish(c, &tail, 0, &sums));
