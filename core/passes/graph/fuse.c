@@ -100,9 +100,9 @@ static bool offer_inputs(graph_groups *g, int node, int from, int to) {
   return false;
 }
 
-/* Is there a way from group c back to group p that leaves both? The kernel would wait for itself. A search that takes
- * too long counts as yes: refusing is always right. */
-static bool detour(graph_groups *g, int p, int c) {
+/* Would p and c as one kernel create a cycle: is there a way from group c back to p that leaves both? A search that
+ * takes too long counts as yes: refusing is always right. */
+static bool creates_cycle(graph_groups *g, int p, int c) {
   bool gave_up = false;
   fuse_search_begin(&g->order, c);
   for (int at = c; at >= 0; at = fuse_search_next(&g->order, &gave_up))
@@ -242,7 +242,7 @@ static void try_merge(graph_groups *g, ir_op *op, ir_value *v, const pass_option
   enum fuse_rule rule;
   const char *why = check(g, p, c, op, v, &rule);
   if (!pass_enabled(opts, "fusion", fuse_rule_names[rule])) why = "switched off";
-  if (!why && detour(g, p, c)) why = "another kernel lies between them";
+  if (!why && creates_cycle(g, p, c)) why = "another kernel lies between them";
   if (!why) why = check_limits(g, p, c);
   trace_add(opts->trace, "fuse", fuse_rule_names[rule], op, !why, "with %s%s%s", v->def->def->name, why ? ": " : "",
             why ? why : "");

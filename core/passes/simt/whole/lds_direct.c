@@ -1,4 +1,4 @@
-/* core/passes/simt/whole/lds_direct.c - the CDNA matmul without a detour through registers.
+/* core/passes/simt/whole/lds_direct.c - the CDNA matmul whose operands go to LDS without passing through registers.
  *
  * Operand tiles go from global memory straight to LDS. Such a load puts lane i of a wave at a common base + i * 4 bytes
  * (16 on gfx950), so the tile in LDS has neither padding nor a choice of place; what would be a swizzle of the store is
