@@ -31,7 +31,7 @@ static tsr_status by_hand(const pipeline *p, ir_module *m, ir_module **out) {
 }
 
 static tsr_status transpose_operand(const pipeline *p, ir_module *m, ir_module **out) {
-  return schedule_turn(m, p->caps, p->options.trace);
+  return schedule_transpose_operand(m, p->caps, p->options.trace);
 }
 
 static tsr_status tune(const pipeline *p, ir_module *m, ir_module **out) {

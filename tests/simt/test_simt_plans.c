@@ -166,7 +166,7 @@ static const char stream[] = "path = \"stream\"", split[] = "tessera.schedule.sp
 static void few_rows_are_streamed(void **state) {
   static const product list[] = {
       {.name = "one_row", .m = 1, .n = 96, .k = 600, .in = "bf16", .out = "bf16", .gelu = true, .schedule_words = stream},
-      {.name = "one_row_turned", .m = 1, .n = 72, .k = 1100, .tb = true, .in = "bf16", .out = "bf16", .schedule_words = stream},
+      {.name = "one_row_transposed", .m = 1, .n = 72, .k = 1100, .tb = true, .in = "bf16", .out = "bf16", .schedule_words = stream},
       {.name = "three_rows", .m = 3, .n = 70, .k = 200, .ta = true, .in = "f32", .out = "f32", .schedule_words = stream},
       {.name = "four_rows_batched", .batch = 2, .m = 4, .n = 40, .k = 300, .tb = true, .in = "f16", .out = "f16", .schedule_words = stream},
       {.name = "two_rows_i8", .m = 2, .n = 64, .k = 320, .tb = true, .in = "i8", .out = "i32", .schedule_words = stream},
@@ -222,13 +222,13 @@ static void steps_are_shared_out_among_blocks(void **state) {
     }
 }
 
-/* 8-bit and tf32 operands that don't run along k are turned round by a kernel before the product. */
-static void operands_are_turned_for_wgmma(void **state) {
+/* 8-bit and tf32 operands that don't run along k are transposed by a kernel before the product. */
+static void operands_are_transposed_for_wgmma(void **state) {
   static const product list[] = {
-      {.name = "f8_nn", .m = 128, .n = 144, .k = 256, .in = "f8E4M3FN", .out = "f8E4M3FN", .schedule_words = "_turn_b"},
-      {.name = "f8_tn", .m = 144, .n = 128, .k = 128, .ta = true, .in = "f8E5M2", .out = "f8E5M2", .schedule_words = "_turn_a"},
-      {.name = "i8_tt", .m = 128, .n = 128, .k = 160, .ta = true, .tb = true, .in = "i8", .out = "i32", .schedule_words = "_turn_a"},
-      {.name = "tf32_batched", .batch = 2, .m = 128, .n = 132, .k = 128, .in = "tf32", .out = "tf32", .schedule_words = "_turn_b"},
+      {.name = "f8_nn", .m = 128, .n = 144, .k = 256, .in = "f8E4M3FN", .out = "f8E4M3FN", .schedule_words = "_transpose_b"},
+      {.name = "f8_tn", .m = 144, .n = 128, .k = 128, .ta = true, .in = "f8E5M2", .out = "f8E5M2", .schedule_words = "_transpose_a"},
+      {.name = "i8_tt", .m = 128, .n = 128, .k = 160, .ta = true, .tb = true, .in = "i8", .out = "i32", .schedule_words = "_transpose_a"},
+      {.name = "tf32_batched", .batch = 2, .m = 128, .n = 132, .k = 128, .in = "tf32", .out = "tf32", .schedule_words = "_transpose_b"},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) check_wgmma(&list[i]);
 }
@@ -384,7 +384,7 @@ int main(void) {
                                      cmocka_unit_test(a_deep_product_with_a_small_grid_is_split),
                                      cmocka_unit_test(parts_run_on_wgmma),
                                      cmocka_unit_test(steps_are_shared_out_among_blocks),
-                                     cmocka_unit_test(operands_are_turned_for_wgmma),
+                                     cmocka_unit_test(operands_are_transposed_for_wgmma),
                                      cmocka_unit_test(stages_fill_shared_memory_beside_the_result),
                                      cmocka_unit_test(rows_beyond_the_registers_of_a_block),
                                      cmocka_unit_test(long_rows_on_vulkan)};

@@ -15,7 +15,7 @@ tsr_status plan_tile(const char *graph, size_t bytes, const char *file, const ts
   tsr_status st = ir_parse(NULL, graph, bytes, file, &g);
   if (!st) st = graph_simplify_module(g, &opts);
   if (!st) st = graph_to_schedule(g, &opts, &s);
-  if (!st) st = schedule_turn(s, caps, NULL);
+  if (!st) st = schedule_transpose_operand(s, caps, NULL);
   if (!st) st = schedule_apply_defaults(s, &(schedule_options){.caps = caps});
   if (!st) st = schedule_to_tile(s, &(tile_options){.caps = caps, .policy = "fast"}, out);
   ir_module_destroy(&g);

@@ -1,4 +1,4 @@
-// y[c, r] = x[r, c] for 100x60 i32: square tiles turned in the block so that both sides are read and written in rows.
+// y[c, r] = x[r, c] for 100x60 i32: each square tile is loaded in memory order and transposed through shared memory, so that rows are read and written.
 "builtin.module"() ({
   "tessera.tile.program"() ({
   ^bb0(%X: tensor<100x60xi32>):

@@ -11,7 +11,7 @@
 /* Least rows and columns: below, the product is bound by memory or by launches. */
 enum { LEAST_ROWS = 128, LEAST_COLUMNS = 128, LEAST_DEPTH = 128 };
 
-typedef struct turner { const tsr_caps *caps; pass_trace *trace; } turner;
+typedef struct transposer { const tsr_caps *caps; pass_trace *trace; } transposer;
 
 static bool wants_k(const tsr_caps *c, const ir_op *product) {
   tsr_dtype a = product->operands[0]->type->dtype, b = product->operands[1]->type->dtype;
@@ -23,7 +23,7 @@ static bool wants_k(const tsr_caps *c, const ir_op *product) {
 }
 
 /* The operand comes from outside as it is, for the product alone; rows of the result must suit TMA. */
-static bool turnable(const ir_op *kernel, const ir_op *product, int which) {
+static bool can_transpose(const ir_op *kernel, const ir_op *product, int which) {
   const ir_value *v = product->operands[which];
   int r = v->type->rank;
   return v->owner && v->owner->parent == kernel && v->n_uses == 1 && r >= 2 && ir_type_count(v->type) > 0 &&
@@ -31,7 +31,7 @@ static bool turnable(const ir_op *kernel, const ir_op *product, int which) {
 }
 
 /* A kernel before `at` that exchanges the last two dimensions of v. */
-static ir_value *turned(ir_op *at, ir_value *v, const char *name) {
+static ir_value *transposed(ir_op *at, ir_value *v, const char *name) {
   ir_module *m = at->module;
   ir_type t = *v->type;
   int r = t.rank;
@@ -52,37 +52,37 @@ static ir_value *turned(ir_op *at, ir_value *v, const char *name) {
   return k->results[0];
 }
 
-static tsr_status turn(ir_op *kernel, ir_op *product, int which, const turner *t) {
+static tsr_status transpose_one(ir_op *kernel, ir_op *product, int which, const transposer *t) {
   ir_value *arg = product->operands[which];
   char name[256];
-  snprintf(name, sizeof name, "%s_turn_%c", ir_get_str(kernel, "sym_name", "kernel"), "ab"[which]);
-  ir_value *v = turned(kernel, kernel->operands[arg->index], name);
+  snprintf(name, sizeof name, "%s_transpose_%c", ir_get_str(kernel, "sym_name", "kernel"), "ab"[which]);
+  ir_value *v = transposed(kernel, kernel->operands[arg->index], name);
   if (!v) return st_oom();
   ir_set_operand(kernel, arg->index, v);
   arg->type = v->type;
   if (!ir_set_attr(product, which ? "transpose_b" : "transpose_a", ir_attr_bool(kernel->module, which == 1)))
     return st_oom();
-  trace_add(t->trace, "schedule", "operand_turned", product, true,
+  trace_add(t->trace, "schedule", "operand_transposed", product, true,
             "operand %d: the matrix instruction for %s reads along k only", which, tsr_dtype_name(arg->type->dtype));
   return NULL;
 }
 
 static tsr_status visit(ir_op *op, void *user) {
-  const turner *t = user;
+  const transposer *t = user;
   if (op->def->level != IR_SCHEDULE || op->def->code != S_KERNEL) return NULL;
   for (ir_op *o = op->regions[0]->first; o; o = o->next) {
     if (!graph_is(o, G_MATMUL) || !wants_k(t->caps, o)) continue;
     graph_matmul g = graph_matmul_get(o);
     bool a = g.transpose_a, b = !g.transpose_b;
-    if ((a && !turnable(op, o, 0)) || (b && !turnable(op, o, 1))) return NULL;
-    if (a) TSR_TRY(turn(op, o, 0, t));
-    if (b) TSR_TRY(turn(op, o, 1, t));
+    if ((a && !can_transpose(op, o, 0)) || (b && !can_transpose(op, o, 1))) return NULL;
+    if (a) TSR_TRY(transpose_one(op, o, 0, t));
+    if (b) TSR_TRY(transpose_one(op, o, 1, t));
   }
   return NULL;
 }
 
-tsr_status schedule_turn(ir_module *m, const tsr_caps *caps, pass_trace *trace) {
-  turner t = {caps, trace};
+tsr_status schedule_transpose_operand(ir_module *m, const tsr_caps *caps, pass_trace *trace) {
+  transposer t = {caps, trace};
   if (!caps->wgmma) return NULL;
   TSR_TRY(ir_walk(m->root, visit, &t));
   return ir_verify(m);

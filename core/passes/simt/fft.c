@@ -23,7 +23,7 @@ static cplx c_mul(simt *c, cplx a, cplx b) {
 }
 
 /* x * exp(sign 2 pi i p / n) for constants; quarter turns cost nothing. */
-static cplx c_turn(simt *c, tsr_dtype t, cplx x, int p, int n, int sign) {
+static cplx c_rotate(simt *c, tsr_dtype t, cplx x, int p, int n, int sign) {
   int eighth = 8 * p / n;
   if (!p) return x;
   if (8 * p == 2 * n) return sign < 0 ? (cplx){x.im, neg(c, x.re)} : (cplx){neg(c, x.im), x.re};
@@ -48,7 +48,7 @@ static void small_dft(simt *c, tsr_dtype t, int n, int stride, const cplx *x, cp
   small_dft(c, t, n / 2, 2 * stride, x, even, sign);
   small_dft(c, t, n / 2, 2 * stride, x + stride, odd, sign);
   for (int p = 0; p < n / 2; p++) {
-    cplx w = c_turn(c, t, odd[p], p, n, sign);
+    cplx w = c_rotate(c, t, odd[p], p, n, sign);
     y[p] = c_add(c, even[p], w);
     y[p + n / 2] = c_sub(c, even[p], w);
   }

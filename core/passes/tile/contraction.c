@@ -64,8 +64,8 @@ static tsr_status stage_side(kern *k, side *s, ir_value *shared, bool flip, ir_v
   return c && (k->params.async_copy < 0 || ir_set_attr(c, "async", ir_attr_bool(k->m, true))) ? NULL : st_oom();
 }
 
-/* Will kb_window hand out the tile turned round? Then it is staged as it lies, and the gemm transposes. */
-static bool will_flip(kern *k, const side *s) {
+/* Will kb_window hand out the tile transposed? Then it is staged in memory order, and the gemm transposes. */
+static bool will_transpose(kern *k, const side *s) {
   const ir_value *from;
   tsr_dtype to;
   int64_t strides[TSR_MAX_RANK + 2];
@@ -87,7 +87,7 @@ static tsr_status main_loop(kern *k, contraction *x, ir_value **out) {
   const ir_type *acc_type = kb_frag(k, x->g.accum, x->bm, x->bn);
   ir_value *acc = ir_build1(&k->b, "tessera.tile.fill", acc_type, 0, NULL);
   if (!acc || !ir_set_attr(acc->def, "value", ir_attr_float(k->m, 0))) return st_oom();
-  bool flip_a = will_flip(k, &x->a), flip_b = will_flip(k, &x->b);
+  bool flip_a = will_transpose(k, &x->a), flip_b = will_transpose(k, &x->b);
   const ir_value *from;
   tsr_dtype ta, tb;
   bool plain_a = copy_converts(k, x->a.value, &from, &ta), plain_b = copy_converts(k, x->b.value, &from, &tb),

@@ -20,7 +20,7 @@ typedef struct stream {
   const ir_type *shape;        /* of an accumulator */
 } stream;
 
-/* Row i of a, lying as b's tile does. */
+/* Row i of a, with the axes in the order of b's tile. */
 static void row_of_a(kern *k, stream *s, int i) {
   contraction *x = s->x;
   side *a = &s->a[i];
@@ -29,7 +29,7 @@ static void row_of_a(kern *k, stream *s, int i) {
   mm_side(x, a, x->op->operands[0], x->g.transpose_a, x->g.m, x->g.k, 1, x->bk);
   a->s.at[r - 2 + x->g.transpose_a] = kb_index(k, i);
   if (stored_along_k == s->along_k) return;
-  space t = a->s; /* turned round */
+  space t = a->s; /* transposed */
   a->s.dims[r - 2] = t.dims[r - 1], a->s.dims[r - 1] = t.dims[r - 2];
   a->s.from[r - 2] = t.from[r - 1], a->s.from[r - 1] = t.from[r - 2];
   a->s.at[r - 2] = t.at[r - 1], a->s.at[r - 1] = t.at[r - 2];

@@ -90,9 +90,9 @@ static ir_value **slot_of(node *n, const space *s, form f) {
   return &n->frags[n->n_frags++].frag;
 }
 
-/* Threads of a GPU should read neighbours in memory: a tile that lies the other way is read as it lies and turned in
- * the block. */
-static bool reads_turned(const kern *k) {
+/* Threads of a GPU should read neighbours in memory: a tile whose memory order is the other way is loaded in memory
+ * order and transposed through shared memory. */
+static bool reads_transposed(const kern *k) {
   const tsr_caps *c = k->opts->caps;
   return c->dialect == DIALECT_CUDA || c->dialect == DIALECT_HIP || (c->dialect == DIALECT_SPIRV && c->subgroup > 8);
 }
@@ -102,7 +102,7 @@ static tsr_status load(kern *k, const mem *m, const space *s, form f, ir_value *
   ir_value *w;
   bool flipped = false;
   space_strides(m, s, f, strides);
-  TSR_TRY(kb_window(k, m, s, strides, reads_turned(k) && s->tm > 1 ? &flipped : NULL, &w));
+  TSR_TRY(kb_window(k, m, s, strides, reads_transposed(k) && s->tm > 1 ? &flipped : NULL, &w));
   if (flipped && w->type->dims[0] > 1 && w->type->dims[1] > 1) {
     ir_value *v = ir_build1(&k->b, "tessera.tile.load",
                             kb_frag(k, kb_compute(m->dtype), w->type->dims[0], w->type->dims[1]), 1, &w);
