@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "backends/cpu/counter.h"
-#include "backends/cpu/packs.h"
+#include "backends/cpu/panel_cache.h"
 #include "backends/cpu/pool.h"
 #include "backends/cpu/vm.h"
 #include "core/base/int_math.h"
@@ -32,7 +32,7 @@ struct be_device {
   vm_thread *threads;
   int n_threads, n_allocated;
   int64_t stream_bytes;
-  packs *packs;
+  panel_cache *panels;
   counter *counter;  /* of the workers and of the thread that profiles */
   bool no_counter;   /* the kernel had none */
 };
@@ -60,7 +60,7 @@ typedef struct cpu_launch {
   int *slots;
   int n_args;
   bool *constant; /* per argument */
-  packs *const_packs;
+  panel_cache *const_panels;
 } cpu_launch;
 
 struct be_program {
@@ -169,7 +169,7 @@ static void device_close(be_device *d) {
   const tsr_allocator *al = d->env->al;
   counter_close(&d->counter);
   pool_destroy(&d->pool);
-  packs_destroy(&d->packs);
+  panel_cache_destroy(&d->panels);
   for (int i = 0; d->threads && i < d->n_threads; i++) vm_thread_clear(al, &d->threads[i]);
   if (d->threads) al_free(al, d->threads, sizeof *d->threads * (size_t)d->n_allocated, 16);
   pthread_mutex_destroy(&d->lock);
@@ -193,7 +193,7 @@ static tsr_status device_open(be_instance *in, int index, const be_import *impor
   d->n_threads = d->n_allocated = pool_size(d->pool);
   d->threads = al_zalloc(al, sizeof *d->threads * (size_t)d->n_threads);
   if (!d->threads) TSR_GOTO(st_oom());
-  TSR_GOTO(packs_create(al, &d->packs));
+  TSR_GOTO(panel_cache_create(al, &d->panels));
   d->stream_bytes = (int64_t)cpuk_cache_sizes().l3 / 2;
   fill_caps(d->k, caps);
   caps->n_cores = d->n_threads;
@@ -369,7 +369,7 @@ static void program_destroy(be_program *p) {
   const tsr_allocator *al = p->d->env->al;
   for (int i = 0; p->launches && i < p->n_launches; i++) {
     cpu_launch *l = &p->launches[i];
-    packs_destroy(&l->const_packs);
+    panel_cache_destroy(&l->const_panels);
     if (l->slots) al_free(al, l->slots, sizeof(int) * (size_t)(l->n_args + 1), 16);
     if (l->constant) al_free(al, l->constant, sizeof(bool) * (size_t)(l->n_args + 1), 16);
   }
@@ -472,7 +472,7 @@ static void run_timed(be_device *d, job *j, int64_t blocks, be_block_times *out)
   if (out->n) out->mean_ns /= (double)out->n;
 }
 
-static tsr_status prepare_packs(be_device *d, cpu_launch *l, const cpu_kernel *k, const vm_module *m) {
+static tsr_status prepare_panels(be_device *d, cpu_launch *l, const cpu_kernel *k, const vm_module *m) {
   size_t bytes = 0;
   int matmuls = 0;
   bool constant = false;
@@ -485,17 +485,17 @@ static tsr_status prepare_packs(be_device *d, cpu_launch *l, const cpu_kernel *k
     if (m->matmul_arg[i] >= 0 && l->constant[m->matmul_arg[i]]) constant = true;
   }
   if (!matmuls) return NULL;
-  TSR_TRY(packs_reset(d->packs, (d->n_threads + 1) * matmuls, bytes, false));
-  if (!constant || l->const_packs) return NULL;
-  TSR_TRY(packs_create(d->env->al, &l->const_packs));
+  TSR_TRY(panel_cache_reset(d->panels, (d->n_threads + 1) * matmuls, bytes, false));
+  if (!constant || l->const_panels) return NULL;
+  TSR_TRY(panel_cache_create(d->env->al, &l->const_panels));
   double columns = (double)k->grid[0] * (double)k->grid[2] * matmuls;
   /* Panels for every column; a constant too large for that is packed anew each run. */
   tsr_status st = columns < 100000 && columns * (double)bytes < (double)((int64_t)8 << 30)
-                      ? packs_reset(l->const_packs, (int)columns, bytes, true)
+                      ? panel_cache_reset(l->const_panels, (int)columns, bytes, true)
                       : st_oom();
   if (st) {
     tsr_status_free(st);
-    packs_destroy(&l->const_packs);
+    panel_cache_destroy(&l->const_panels);
     for (int a = 0; a < l->n_args; a++) l->constant[a] = false;
   }
   return NULL;
@@ -507,8 +507,8 @@ static tsr_status run_launch(be_device *d, cpu_launch *l, const be_range *slots,
   const be_kernel_desc *kd = &l->module->kernels[l->kernel];
   char *args[MAX_ARGS];
   for (int a = 0; a < l->n_args; a++) args[a] = slots[l->slots[a]].buffer->p + slots[l->slots[a]].offset;
-  if (k->has_matmul) TSR_TRY(prepare_packs(d, l, k, m));
-  job j = {{m, k, args, d->packs, l->constant, l->const_packs, d->stream_bytes},
+  if (k->has_matmul) TSR_TRY(prepare_panels(d, l, k, m));
+  job j = {{m, k, args, d->panels, l->constant, l->const_panels, d->stream_bytes},
            d,
            {kd->grid[0], kd->grid[1], kd->grid[2]},
            k->has_matmul && !k->across};

@@ -1,10 +1,10 @@
 /* backends/cpu/gemm.c - the gemm and matmul instructions on the packed micro-kernels.
  * gemm: one product of tiles or windows, packed here and now. matmul: the whole contraction of a C block; b's panels
- * are packed once per launch through packs.h, a is packed per block or used in place. The bits depend on shapes and
- * tiles only. */
+ * are packed once per launch through panel_cache.h, a is packed per block or used in place. The bits depend on shapes
+ * and tiles only. */
 #include <string.h>
 
-#include "backends/cpu/packs.h"
+#include "backends/cpu/panel_cache.h"
 #include "core/base/dtype.h"
 #include "core/base/int_math.h"
 
@@ -49,7 +49,7 @@ static void sizes_of(const vm_module *m, const cpu_instr *i, int64_t *mm, int64_
 
 static int64_t k_step(const cpuk_gemm *g, const cpu_instr *i, int64_t kk) {
   int64_t bk = i->op == CPU_MATMUL && i->a[6] > 0 ? i->a[6] : kk;
-  int64_t least = (kk + PACKS_MAX_PARTS - 1) / PACKS_MAX_PARTS;
+  int64_t least = (kk + PANEL_CACHE_MAX_PARTS - 1) / PANEL_CACHE_MAX_PARTS;
   if (bk < least) bk = least;
   return round_up(min64(bk, kk > 0 ? kk : 1), g->kr);
 }
@@ -253,7 +253,7 @@ void vm_matmul(const vm *v, const cpu_instr *i) {
   int64_t k = min64(a.cols, b.rows), bk = k_step(g, i, k);
   if (k <= 0) clear_block(&whole, g);
   int arg = v->m->matmul_arg[i - cpu_instrs(v->m->image)];
-  bool constant = arg >= 0 && v->l->constant_args && v->l->constant_args[arg] && v->l->const_packs;
+  bool constant = arg >= 0 && v->l->constant_args && v->l->constant_args[arg] && v->l->const_panels;
   if (t.m > 0 && t.n > 0 && k > 0 && (constant || !try_skinny(v, kind, g, &a, &b, &t, false))) {
     a.rows = t.m;
     b.cols = t.n;
@@ -262,23 +262,23 @@ void vm_matmul(const vm *v, const cpu_instr *i) {
       end_target(v, g, kind, &whole);
       return;
     }
-    packs *shared = constant ? v->l->const_packs : v->l->packs;
+    panel_cache *shared = constant ? v->l->const_panels : v->l->panels;
     int parts = (int)((k + bk - 1) / bk);
     size_t part_bytes = cpuk_packed_b_bytes(g, (size_t)bk, (size_t)t.n);
-    pack_entry *e = packs_get(shared, &(pack_key){i, b.p, k, t.n}, parts);
+    panel_entry *e = panel_cache_acquire(shared, &(panel_key){i, b.p, k, t.n}, parts);
     bool in_place = a_in_place(g, &a);
     for (int part = 0; part < parts; part++) {
       int64_t k0 = part * bk, kn = min64(bk, k - k0);
       int claimed;
-      while (packs_claim(e, part, parts, &claimed)) {
+      while (panel_cache_claim(e, part, parts, &claimed)) {
         int64_t c0 = claimed * bk;
-        pack_b(g, &b, c0, min64(bk, k - c0), packs_data(e) + (size_t)claimed * part_bytes);
-        packs_done(e, claimed);
+        pack_b(g, &b, c0, min64(bk, k - c0), panel_cache_data(e) + (size_t)claimed * part_bytes);
+        panel_cache_done(e, claimed);
       }
       if (!in_place) pack_a(g, &a, k0, kn, v->t->pack);
-      block(g, &t, &a, in_place ? NULL : v->t->pack, k0, packs_data(e) + (size_t)part * part_bytes, kn, part > 0);
+      block(g, &t, &a, in_place ? NULL : v->t->pack, k0, panel_cache_data(e) + (size_t)part * part_bytes, kn, part > 0);
     }
-    packs_put(shared, e);
+    panel_cache_release(shared, e);
   }
   end_target(v, g, kind, &whole);
 }

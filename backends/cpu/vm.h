@@ -6,8 +6,8 @@
 #include "core/device/backend.h"
 #include "core/emit/cpu/code.h"
 
-enum { PACKS_MAX_PARTS = 512 };
-typedef struct packs packs;
+enum { PANEL_CACHE_MAX_PARTS = 512 };
+typedef struct panel_cache panel_cache;
 typedef struct map_plan map_plan;
 
 /* A window at run time: extents that are valid; the rest of it reads as 0. Of one without dimensions, ext[0] says
@@ -49,9 +49,9 @@ typedef struct vm_launch {
   const vm_module *m;
   const cpu_kernel *k;
   char *const *args;
-  packs *packs; /* packed b panels of this launch */
+  panel_cache *panels; /* packed b panels of this launch */
   const bool *constant_args; /* arguments that never change; NULL = none */
-  packs *const_packs;        /* panels kept between launches */
+  panel_cache *const_panels;        /* panels kept between launches */
   int64_t stream_bytes;      /* results larger than this are written past the caches; 0 = none */
 } vm_launch;
 
@@ -109,10 +109,10 @@ size_t gemm_pack_bytes(const vm_module *m, const cpu_instr *i);
 size_t gemm_panel_bytes(const vm_module *m, const cpu_instr *i);
 size_t gemm_temp_bytes(const vm_module *m, const cpu_instr *i);
 
-/* b panels packed once and shared by the blocks that multiply with them; see packs.c. */
-tsr_status packs_create(const tsr_allocator *al, packs **out);
-void packs_destroy(packs **p);
+/* The packed-panel cache: b panels packed once, shared by the blocks that multiply with them; see panel_cache.c. */
+tsr_status panel_cache_create(const tsr_allocator *al, panel_cache **out);
+void panel_cache_destroy(panel_cache **p);
 /* Before a launch: room for `entries` panels of `bytes` each, `keep` = panels stay valid between launches. */
-tsr_status packs_reset(packs *p, int entries, size_t bytes, bool keep);
+tsr_status panel_cache_reset(panel_cache *p, int entries, size_t bytes, bool keep);
 
 #endif

@@ -1,5 +1,5 @@
-/* backends/cpu/packs.c - see packs.h. */
-#include "backends/cpu/packs.h"
+/* backends/cpu/panel_cache.c - see panel_cache.h. */
+#include "backends/cpu/panel_cache.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,40 +9,40 @@
 
 enum { UNPACKED = 0, PACKING, READY };
 
-struct pack_entry {
-  pack_key key;
+struct panel_entry {
+  panel_key key;
   bool used;
   int users;
   uint64_t age;
   char *data;
-  _Atomic uint8_t state[PACKS_MAX_PARTS];
+  _Atomic uint8_t state[PANEL_CACHE_MAX_PARTS];
 };
 
-struct packs {
+struct panel_cache {
   const tsr_allocator *al;
   pthread_mutex_t lock;
-  pack_entry *entries;
+  panel_entry *entries;
   int n, cap;
   size_t bytes; /* of each entry */
   uint64_t clock;
 };
 
-tsr_status packs_create(const tsr_allocator *al, packs **out) {
-  packs *p = *out = al_new(al, packs);
+tsr_status panel_cache_create(const tsr_allocator *al, panel_cache **out) {
+  panel_cache *p = *out = al_new(al, panel_cache);
   if (!p) return st_oom();
   p->al = al;
   pthread_mutex_init(&p->lock, NULL);
   return NULL;
 }
 
-static void clear(packs *p) {
+static void clear(panel_cache *p) {
   for (int i = 0; i < p->cap; i++) al_free(p->al, p->entries[i].data, p->bytes, 64);
-  al_free(p->al, p->entries, sizeof(pack_entry) * (size_t)p->cap, 16);
+  al_free(p->al, p->entries, sizeof(panel_entry) * (size_t)p->cap, 16);
   p->entries = NULL;
   p->n = p->cap = 0;
 }
 
-void packs_destroy(packs **pp) {
+void panel_cache_destroy(panel_cache **pp) {
   if (!*pp) return;
   clear(*pp);
   pthread_mutex_destroy(&(*pp)->lock);
@@ -50,10 +50,10 @@ void packs_destroy(packs **pp) {
   *pp = NULL;
 }
 
-tsr_status packs_reset(packs *p, int entries, size_t bytes, bool keep) {
+tsr_status panel_cache_reset(panel_cache *p, int entries, size_t bytes, bool keep) {
   if (p->cap < entries || p->bytes < bytes) {
     clear(p);
-    p->entries = al_zalloc(p->al, sizeof(pack_entry) * (size_t)entries);
+    p->entries = al_zalloc(p->al, sizeof(panel_entry) * (size_t)entries);
     if (!p->entries) return st_oom();
     p->cap = entries;
     p->bytes = bytes;
@@ -69,15 +69,15 @@ tsr_status packs_reset(packs *p, int entries, size_t bytes, bool keep) {
   return NULL;
 }
 
-static bool holds(const pack_entry *e, const pack_key *k) {
+static bool holds(const panel_entry *e, const panel_key *k) {
   return e->used && e->key.matmul == k->matmul && e->key.b == k->b && e->key.rows == k->rows && e->key.cols == k->cols;
 }
 
-pack_entry *packs_get(packs *p, const pack_key *key, int n_parts) {
+panel_entry *panel_cache_acquire(panel_cache *p, const panel_key *key, int n_parts) {
   pthread_mutex_lock(&p->lock);
-  pack_entry *best = NULL;
+  panel_entry *best = NULL;
   for (int i = 0; i < p->n; i++) {
-    pack_entry *e = &p->entries[i];
+    panel_entry *e = &p->entries[i];
     if (holds(e, key)) {
       best = e;
       break;
@@ -98,20 +98,20 @@ pack_entry *packs_get(packs *p, const pack_key *key, int n_parts) {
   return best;
 }
 
-void packs_put(packs *p, pack_entry *e) {
+void panel_cache_release(panel_cache *p, panel_entry *e) {
   pthread_mutex_lock(&p->lock);
   e->users--;
   pthread_mutex_unlock(&p->lock);
 }
 
-char *packs_data(const pack_entry *e) { return e->data; }
+char *panel_cache_data(const panel_entry *e) { return e->data; }
 
-static bool take(pack_entry *e, int i) {
+static bool take(panel_entry *e, int i) {
   uint8_t want = UNPACKED;
   return atomic_compare_exchange_strong(&e->state[i], &want, PACKING);
 }
 
-bool packs_claim(pack_entry *e, int i, int n_parts, int *claimed) {
+bool panel_cache_claim(panel_entry *e, int i, int n_parts, int *claimed) {
   for (int spins = 0;; spins++) {
     uint8_t s = atomic_load_explicit(&e->state[i], memory_order_acquire);
     if (s == READY) return false;
@@ -129,4 +129,4 @@ bool packs_claim(pack_entry *e, int i, int n_parts, int *claimed) {
   }
 }
 
-void packs_done(pack_entry *e, int i) { atomic_store_explicit(&e->state[i], READY, memory_order_release); }
+void panel_cache_done(panel_entry *e, int i) { atomic_store_explicit(&e->state[i], READY, memory_order_release); }
