@@ -1,5 +1,6 @@
-/* backends/cpu/rows.c - the fused row kernels: whole softmax, layernorm and rmsnorm, and their parts where other ops
- * stand between. The operands' shapes and types were checked when the code was made (core/emit/cpu/emit_cpu.c). */
+/* backends/cpu/rows.c - the fused reduction and normalization kernels: whole softmax, layernorm and rmsnorm, and their
+ * parts where other ops stand between. The operands' shapes and types were checked when the code was made
+ * (core/emit/cpu/emit_cpu.c). */
 #include <math.h>
 #include <string.h>
 

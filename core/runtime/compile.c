@@ -247,12 +247,13 @@ static void note_strides(compile *c) {
   }
 }
 
-static tsr_status switch_off_row_kernels(compile *c) {
+static tsr_status switch_off_reduction_kernels(compile *c) {
   const pass_options opts = {.disable = joined_disable(c)};
   ir_module *m = c->p->levels[TSR_LEVEL_TILE];
-  if (pass_enabled(&opts, "row_kernels", "row_kernels") || c->dev->caps.dialect != DIALECT_CPU) return NULL;
+  if (pass_enabled(&opts, "reduction_kernels", "reduction_kernels") || c->dev->caps.dialect != DIALECT_CPU) return NULL;
   for (ir_op *o = m->root->regions[0]->first; o; o = o->next)
-    if (o->def->level == IR_TILE && o->def->code == T_KERNEL && !ir_set_attr(o, "row_kernels", ir_attr_bool(m, false)))
+    if (o->def->level == IR_TILE && o->def->code == T_KERNEL &&
+        !ir_set_attr(o, "reduction_kernels", ir_attr_bool(m, false)))
       return st_oom();
   return NULL;
 }
@@ -262,7 +263,7 @@ static tsr_status custom(void *user, ir_module *m) {
   if (c->level == TSR_LEVEL_TILE) TSR_TRY(add_program(m, "tile"));
   TSR_TRY(rt_custom_resolve(c->p, m, fallback_of(c)));
   note_strides(c);
-  return switch_off_row_kernels(c);
+  return switch_off_reduction_kernels(c);
 }
 
 static tsr_status link_program(void *user, ir_module *m) {

@@ -211,7 +211,7 @@ static void vector_terms(const tune_device *d, const tune_problem *p, const tune
   if (p->family == TUNE_ROW && d->is_cpu && p->passes > 1 && row_bytes > near)
     e->memory_bytes += (p->passes - 1) * tune_problem_bytes(p) * 0.5;
   if (p->family == TUNE_ROW && !d->is_cpu && m * (double)p->n > held)
-    e->memory_bytes += (double)p->m * (double)p->n * in; /* goes by in chunks, twice */
+    e->memory_bytes += (double)p->m * (double)p->n * in; /* multi-pass reduction: read twice */
   e->term_ns[COST_MEMORY] =
       e->memory_bytes / r->memory * (d->is_cpu || tune_device_simd_like(d) ? 1 : 1 + 0.15 * log2(16 / vec));
   e->l2_bytes = e->memory_bytes;

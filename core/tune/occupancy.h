@@ -27,7 +27,7 @@ occ_result occ_of_config(const tune_device *d, const tune_problem *p, const tune
 
 /* Registers per thread: accumulators, two sets of fragments, addresses. An estimate; the driver's figure is better. */
 int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config *c);
-/* Shared bytes per block: stages x (padded A tile + padded B tile), or the row buffers of a row kernel. */
+/* Shared bytes per block: stages x (padded A tile + padded B tile), or the row buffers of a reduction kernel. */
 int64_t occ_shared_bytes(const tune_problem *p, const tune_config *c);
 /* How many ways a column access of the padded tile conflicts, a lane a row: 1 is free. Banks are 4 bytes wide. Lanes
  * take `access` bytes each (4 or less: a word); so many at once as fill all banks. */

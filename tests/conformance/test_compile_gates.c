@@ -215,7 +215,7 @@ static void add_rows(void) {
   }
 }
 
-/* Default plans: a product with bias and gelu; the row kernels. What a device runs when nobody chose must not spill
+/* Default plans: a product with bias and gelu; the reduction kernels. What a device runs when nobody chose must not spill
  * either. */
 static void add_plans(void) {
   static const int shapes[][3] = {{1, 4096, 4096},   {4, 4096, 1024},    {16, 4096, 4096},  {64, 512, 8192},

@@ -64,7 +64,7 @@ static const a_case cases[] = {
     {"target: another activation", linear, TSR_LEVEL_SCHEDULE, TSR_LEVEL_TARGET, {{"target.gelu", "target.relu"}}, {.relu = true}, 0, NULL, NULL},
     {"target: a window's depth", linear, TSR_LEVEL_SCHEDULE, TSR_LEVEL_TARGET,
      {{"sizes = [93 : i64, 8 : i64]", "sizes = [64 : i64, 8 : i64]"}, {"view<93x8xf32", "view<64x8xf32"}, {"sizes = [93 : i64, 16 : i64]", "sizes = [64 : i64, 16 : i64]"}, {"view<93x16xf32", "view<64x16xf32"}}, {.depth = 64}, 0, NULL, "cpu"},
-    {"target: a constant", softmax, TSR_LEVEL_SCHEDULE, TSR_LEVEL_TARGET, {{"value = 1.0", "value = 2.0"}}, {.factor = 2}, 0, NULL, NULL, "row_kernels"}, /* the CPU's whole softmax has no text for it */
+    {"target: a constant", softmax, TSR_LEVEL_SCHEDULE, TSR_LEVEL_TARGET, {{"value = 1.0", "value = 2.0"}}, {.factor = 2}, 0, NULL, NULL, "reduction_kernels"}, /* the CPU's whole softmax has no text for it */
     {"target: the grid", softmax, TSR_LEVEL_SCHEDULE, TSR_LEVEL_TARGET, {{"grid = [1 : i64, 3", "grid = [1 : i64, 2"}}, {.rows = 4}, 0, NULL, NULL},
 };
 

@@ -92,7 +92,7 @@ static void epilogue_saves_the_products_round_trip(void **state) {
 }
 
 /* softmax(2 x): the row stays in the block. */
-static void row_kernel_takes_its_producer_in(void **state) {
+static void reduction_kernel_takes_its_producer_in(void **state) {
   static const char text[] = "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%x: tensor<32x128xf32>):\n"
                              "%a = \"tessera.graph.add\"(%x, %x)\n%s = \"tessera.graph.softmax\"(%a)\n"
                              "\"tessera.graph.return\"(%s)\n}) {sym_name = \"main\"} }) : () -> ()\n";
@@ -153,7 +153,7 @@ static int close_context(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(elementwise_chain_moves_half_of_its_parts),
                                      cmocka_unit_test(epilogue_saves_the_products_round_trip),
-                                     cmocka_unit_test(row_kernel_takes_its_producer_in),
+                                     cmocka_unit_test(reduction_kernel_takes_its_producer_in),
                                      cmocka_unit_test(flash_attention_moves_two_fifths_of_its_parts)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -19,8 +19,8 @@ typedef struct tile_matmul_case {
 
 void tile_gen_matmul(strb *b, const tile_matmul_case *c);
 
-/* Row kernels over [rows, n], converted to f32: "softmax", "rmsnorm", "layernorm", "sum", "max"; or a map: the name of
- * a scalar op. */
+/* Reduction kernels over [rows, n], converted to f32: "softmax", "rmsnorm", "layernorm", "sum", "max"; or a map: the
+ * name of a scalar op. */
 typedef struct tile_row_case {
   const char *name, *op;
   int64_t rows, n, block_rows;

@@ -1,6 +1,6 @@
-/* The CPU's fused row kernels, through the public interface: they're used where they should be, and the results are
- * right with them and without (the switch row_kernels), for lengths that fit no vector, few and many rows, 16-bit rows,
- * weights, and neighbours that keep a value alive for something else. */
+/* The CPU's fused reduction kernels, through the public interface: they're used where they should be, and the results
+ * are right with them and without (the switch reduction_kernels), for lengths that fit no vector, few and many rows,
+ * 16-bit rows, weights, and neighbours that keep a value alive for something else. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,7 @@ static void fill(void *p, tsr_dtype t, int64_t n, uint32_t seed) {
   }
 }
 
-/* Largest error in units of the tolerance; *calls = the target text names a row kernel. */
+/* Largest error in units of the tolerance; *calls = the target text names a reduction kernel. */
 static double run(tsr_context *ctx, tsr_device *dev, form f, tsr_dtype t, int64_t rows, int64_t cols,
                   const char *disable, bool *calls) {
   tsr_graph *g = build(ctx, f, t, rows, cols);
@@ -91,7 +91,7 @@ static double run(tsr_context *ctx, tsr_device *dev, form f, tsr_dtype t, int64_
   return worst;
 }
 
-static void rows_every_form_is_right_with_and_without_row_kernels(void **state) {
+static void rows_every_form_is_right_with_and_without_reduction_kernels(void **state) {
   static const int64_t shapes[][2] = {{1, 2}, {3, 17}, {5, 127}, {37, 1001}, {1, 5000}, {64, 64}};
   static const tsr_dtype types[] = {TSR_F32, TSR_BF16, TSR_F16};
   tsr_context *ctx;
@@ -99,19 +99,20 @@ static void rows_every_form_is_right_with_and_without_row_kernels(void **state) 
   OK(tsr_context_create(NULL, &ctx));
   OK(tsr_device_open(ctx, "cpu:0", &dev));
   for (int off = 0; off < 3; off++) { /* on, off by the environment, off by the compile options */
-    setenv("TSR_DISABLE", off == 1 ? "row_kernels" : "", 1);
+    setenv("TSR_DISABLE", off == 1 ? "reduction_kernels" : "", 1);
     for (int f = 0; f < N_FORMS; f++)
       for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
           bool calls;
-          double worst =
-              run(ctx, dev, (form)f, types[t], shapes[s][0], shapes[s][1], off == 2 ? "row_kernels" : NULL, &calls);
+          double worst = run(ctx, dev, (form)f, types[t], shapes[s][0], shapes[s][1],
+                             off == 2 ? "reduction_kernels" : NULL, &calls);
           if (!(worst <= 1))
             fail_msg("form %d, %lldx%lld, %s%s: error %g of the tolerance", f, (long long)shapes[s][0],
-                     (long long)shapes[s][1], tsr_dtype_name(types[t]), off ? ", without row kernels" : "", worst);
+                     (long long)shapes[s][1], tsr_dtype_name(types[t]), off ? ", without reduction kernels" : "",
+                     worst);
           if (off ? calls : !calls)
-            fail_msg("form %d, %lldx%lld, %s: row kernels %s", f, (long long)shapes[s][0], (long long)shapes[s][1],
-                     tsr_dtype_name(types[t]), calls ? "in spite of the knob" : "are missing");
+            fail_msg("form %d, %lldx%lld, %s: reduction kernels %s", f, (long long)shapes[s][0],
+                     (long long)shapes[s][1], tsr_dtype_name(types[t]), calls ? "in spite of the knob" : "are missing");
         }
   }
   unsetenv("TSR_DISABLE");
@@ -120,6 +121,6 @@ static void rows_every_form_is_right_with_and_without_row_kernels(void **state) 
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(rows_every_form_is_right_with_and_without_row_kernels)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rows_every_form_is_right_with_and_without_reduction_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

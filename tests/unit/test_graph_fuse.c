@@ -121,7 +121,7 @@ static void two_products_do_not_share_a_kernel(void **state) {
   assert_true(reason("fuse_matmul_epilogue", "one contraction"));
 }
 
-static void softmax_from_its_parts_is_one_row_kernel(void **state) {
+static void softmax_from_its_parts_is_one_reduction_kernel(void **state) {
   expect(gt_func("%A: tensor<2x5x7xf32>, %M: tensor<5x7xf32>",
                  OP("s", "add", "%A, %M") OPA("0", "reduce_max", "%s", "axes = [-1], keepdims = true")
                      OP("1", "sub", "%s, %0") OP("2", "exp", "%1")
@@ -130,7 +130,7 @@ static void softmax_from_its_parts_is_one_row_kernel(void **state) {
          NULL, "row");
 }
 
-static void norm_with_producer_and_consumer_is_one_row_kernel(void **state) {
+static void norm_with_producer_and_consumer_is_one_reduction_kernel(void **state) {
   expect(gt_func("%A: tensor<5x8xbf16>, %R: tensor<5x8xbf16>, %G: tensor<8xbf16>",
                  OP("0", "add", "%A, %R") OP("1", "rmsnorm", "%0, %G") OP("2", "silu", "%1"), "%2, %0",
                  "tensor<5x8xbf16>, tensor<5x8xbf16>"),
@@ -400,8 +400,8 @@ int main(void) {
       cmocka_unit_test(matmul_takes_cast_and_scale_of_an_operand),
       cmocka_unit_test(residual_that_feeds_the_product_stays_outside),
       cmocka_unit_test(two_products_do_not_share_a_kernel),
-      cmocka_unit_test(softmax_from_its_parts_is_one_row_kernel),
-      cmocka_unit_test(norm_with_producer_and_consumer_is_one_row_kernel),
+      cmocka_unit_test(softmax_from_its_parts_is_one_reduction_kernel),
+      cmocka_unit_test(norm_with_producer_and_consumer_is_one_reduction_kernel),
       cmocka_unit_test(per_row_values_without_the_dimension_are_reshaped_inside),
       cmocka_unit_test(a_row_of_results_read_across_rows_is_refused),
       cmocka_unit_test(softmax_of_scores_needs_whole_rows),

@@ -269,7 +269,7 @@ static size_t next_in_order(void *user, const tsr_tune_problem *p, const tsr_sch
   }
   return next;
 }
-static void every_candidate_of_a_cpu_row_kernel_runs(void **state) {
+static void every_candidate_of_a_cpu_reduction_kernel_runs(void **state) {
   fixture f = open_matmul(8, 8, 8);
   tsr_graph *g;
   tsr_value a, r;
@@ -447,7 +447,7 @@ int main(void) {
       IN_DIR(hand_written_schedule_is_left_alone),
       IN_DIR(pipeline_preset_reaches_the_code),
       IN_DIR(failing_winner_gives_way_to_runner_up_then_default),
-      IN_DIR(every_candidate_of_a_cpu_row_kernel_runs),
+      IN_DIR(every_candidate_of_a_cpu_reduction_kernel_runs),
       IN_DIR(default_that_wins_is_the_untuned_code),
       IN_DIR(unknown_strategy_and_missing_device_are_said),
       IN_DIR(space_and_estimate_are_text),

@@ -216,7 +216,7 @@ static void direct_matmul_uses_neither_shared_memory_nor_barriers(void **state) 
   ir_module_destroy(&m);
 }
 
-static void row_kernel_with_a_subgroup_per_row_needs_no_barrier(void **state) {
+static void reduction_kernel_with_a_subgroup_per_row_needs_no_barrier(void **state) {
   ir_module *m = program("softmax"), *t = lower(m, device(DIALECT_CUDA, 32));
   ir_op *k = kernel_of(t);
   int64_t block[3];
@@ -508,7 +508,7 @@ int main(void) {
       cmocka_unit_test(staged_tiles_stay_vectors_in_a_rolled_loop_on_amd),
       cmocka_unit_test(unpipelined_matmul_has_two_barriers_per_iteration),
       cmocka_unit_test(direct_matmul_uses_neither_shared_memory_nor_barriers),
-      cmocka_unit_test(row_kernel_with_a_subgroup_per_row_needs_no_barrier),
+      cmocka_unit_test(reduction_kernel_with_a_subgroup_per_row_needs_no_barrier),
       cmocka_unit_test(fft_exchanges_twice_for_three_stages),
       cmocka_unit_test(oversized_things_are_refused_with_their_limit),
       cmocka_unit_test(cooperative_matrices_load_whole_windows_directly),

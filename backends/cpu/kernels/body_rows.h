@@ -1,5 +1,5 @@
-/* Fused row kernels of softmax and the norms, and the table of them: the whole of rows_<isa>.c. Included after
- * vec_<isa>.h and kernels.h. */
+/* Fused reduction and normalization kernels (softmax and the norms), and the table of them: the whole of rows_<isa>.c.
+ * Included after vec_<isa>.h and kernels.h. */
 #include "body_math.h"
 #include "body_reduce_order.h"
 

@@ -132,10 +132,10 @@ typedef void (*cpuk_reduce_cols_fn)(void *acc, void *comp, const void *x, ptrdif
  * KAHAN SUM. */
 void cpuk_reduce_init(cpuk_reduce_op op, cpuk_ct ct, cpuk_policy policy, void *acc);
 
-/* ---- fused row kernels
+/* ---- fused reduction kernels
  * ------------------------------------------------------------------------------------------------------ */
 
-/* Sources and destinations of the row kernels. */
+/* Sources and destinations of the reduction kernels. */
 typedef enum cpuk_row_type { CPUK_ROW_F32, CPUK_ROW_BF16, CPUK_ROW_F16, CPUK_N_ROW } cpuk_row_type;
 
 /* A row as read: max(x), sum(x); all in f32, in the fixed lane order of the reductions; of bf16 the lanes are dealt
@@ -221,7 +221,7 @@ typedef struct cpuk_lanes {
   cpuk_iota_fn iota;
 } cpuk_lanes;
 
-/* The fused row kernels, one table per instruction set. */
+/* The fused reduction kernels, one table per instruction set. */
 typedef struct cpuk_rows {
   cpuk_row_reduce_fn max[CPUK_N_ROW], sum[CPUK_N_ROW];
   cpuk_row_sqdev_fn sqdev[CPUK_N_ROW];

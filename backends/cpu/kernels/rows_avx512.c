@@ -1,4 +1,4 @@
-/* The fused row kernels for avx512. */
+/* The fused reduction kernels for avx512. */
 #if defined(__x86_64__)
 #include "internal.h"
 

@@ -1,5 +1,6 @@
-/* The fused row kernels for avx512 with its bf16 conversions, which round to nearest even as ours do but take denormals
- * as zero (Intel SDM): no loss to a normalised row, whose results below 2^-126 are nothing beside the others. */
+/* The fused reduction kernels for avx512 with its bf16 conversions, which round to nearest even as ours do but take
+ * denormals as zero (Intel SDM): no loss to a normalised row, whose results below 2^-126 are nothing beside the others.
+ */
 #if defined(__x86_64__)
 #include "internal.h"
 

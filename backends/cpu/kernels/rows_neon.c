@@ -1,4 +1,4 @@
-/* The fused row kernels for neon. */
+/* The fused reduction kernels for neon. */
 #if defined(__aarch64__)
 #include "internal.h"
 

@@ -1,4 +1,4 @@
-/* The fused row kernels for portable. */
+/* The fused reduction kernels for portable. */
 #include "internal.h"
 
 #define CPUK_SUFFIX portable

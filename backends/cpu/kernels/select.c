@@ -81,7 +81,7 @@ static unsigned detect(void) { return 0; }
 
 static void nothing(void) {}
 
-/* The kinds of `base`, with the row kernels, bf16 and the integer kinds named. */
+/* The kinds of `base`, with the reduction kernels, bf16 and the integer kinds named. */
 #define TABLE(ISA, FEATURES, base, row, bf16, s8s8, u8s8, BEGIN, END)                                                                  \
   {                                                                                                                                    \
     .isa = ISA, .features = FEATURES, .lanes = &cpuk_lanes_##base, .rows = &cpuk_rows_##row,                                       \

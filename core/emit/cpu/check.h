@@ -10,9 +10,9 @@ enum { EMIT_CPU_MOST_OPERANDS = 64 }; /* of a map */
 
 /* The n values, op's operands, results or arguments, have element types that the CPU computes with. */
 tsr_status emit_cpu_check_types(const ir_op *op, ir_value *const *v, int n);
-/* A tessera.target.call of anything but a row kernel; one whose name isn't known passes. */
+/* A tessera.target.call of anything but a reduction kernel; one whose name isn't known passes. */
 tsr_status emit_cpu_check_call(const ir_op *op);
-/* A call of row kernel fn with n operands: its result, its rows, and those of n_optional that it `has`. */
+/* A call of reduction kernel fn with n operands: its result, its rows, and those of n_optional that it `has`. */
 tsr_status emit_cpu_check_row(const ir_op *op, int n, int n_optional, const bool *has, cpu_row_fn fn);
 /* A tessera.target.map that verifies: few enough operands, each computed with in the region in the type that its
  * elements are computed in. */

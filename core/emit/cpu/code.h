@@ -54,7 +54,7 @@ typedef struct cpu_instr {
   int64_t imm;
 } cpu_instr;
 
-/* Over the rows of x, see cpu/row_kernels.h. */
+/* Over the rows of x, see cpu/reduction_kernels.h. */
 typedef enum cpu_row_fn {
   CPU_ROW_MAX, CPU_ROW_SUM, CPU_ROW_EXP, CPU_ROW_SQDEV, CPU_ROW_NORM,
   CPU_ROW_SOFTMAX, CPU_ROW_LAYERNORM, CPU_ROW_RMSNORM, /* whole */

@@ -147,7 +147,7 @@ static const ir_opdef rows[] = {
     {NAME("raster"), .code = S_RASTER, .max_operands = IR_VARIADIC, .attrs = ATTRS({"group", IR_A_INT, true, NULL, "block rows walked together; 1 = plain order"}),
      .verify = verify_positive, .help = "Order in which blocks visit the output, for reuse in the last-level cache."},
     {NAME("cluster"), .code = S_CLUSTER, .max_operands = IR_VARIADIC, .attrs = ATTRS({"n", IR_A_INT, true, NULL, "blocks: 1, 2, 4 or 8"}),
-     .verify = verify_cluster, .help = "Blocks that hold one row of a row kernel together and exchange partial results through each other's shared memory, so that memory is read once."},
+     .verify = verify_cluster, .help = "Blocks that hold one row of a reduction kernel together and exchange partial results through each other's shared memory, so that memory is read once."},
     {NAME("stream_k"), .code = S_STREAM_K, .max_operands = IR_VARIADIC, .attrs = ATTRS({"n", IR_A_INT, true, NULL, "blocks"}),
      .verify = verify_positive, .help = "Shares the k steps of all tiles of a contraction out evenly among n blocks; a tile that is cut is added up by a second kernel in the order of k."},
     {NAME("matrix_path"), .code = S_MATRIX_PATH, .max_operands = IR_VARIADIC, .attrs = ATTRS({"path", IR_A_STR, true, NULL, PATHS}),

@@ -54,7 +54,7 @@ typedef struct sched_params {
   int64_t stages;     /* buffers of the k loop; 1 = no overlap, 2 = double buffering (the default) */
   int64_t split_k;
   int64_t warps;
-  int64_t cluster;    /* row kernels: blocks that hold one row together; 1 = none */
+  int64_t cluster;    /* reduction kernels: blocks that hold one row together; 1 = none */
   int64_t stream_k;   /* blocks among which all steps of a contraction are shared out evenly; 0 = one block a tile */
   int64_t raster;     /* blocks per raster group along m; 1 = plain row order */
   const char *matrix_path; /* one of sched_path_list; NULL = auto */

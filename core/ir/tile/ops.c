@@ -42,7 +42,7 @@ static const ir_opdef rows[] = {
                     {"raster", IR_A_INT, false, "0", "block rows walked together, column by column; 1 = row after row; 0 = chosen by the device"},
                     {"cluster", IR_A_ARRAY, false, NULL, "[x, 1, 1]: so many blocks share the tile and each other's results of reductions (CUDA, from sm_90 on)"},
                     {"strip", IR_A_INT, false, "0", "CPU: elements that an elementwise program takes at once; 0 = chosen by the backend"},
-                    {"row_kernels", IR_A_BOOL, false, "true", "CPU: rows are summed and normalised by fused kernels"},
+                    {"reduction_kernels", IR_A_BOOL, false, "true", "CPU: rows are summed and normalised by fused kernels"},
                     {"family", IR_A_STR, false, "custom", "schedule family it came from; attention: flash attention written by hand, as profiles then call it"},
                     {"policy", IR_A_STR, false, "fast", "numerics policy"}, {"stages", IR_A_INT, false, "0", "pipeline depth asked for; 0 = default"}),
      .verify = tile_verify_kernel, .help = "A block program; block arguments are views of global memory."},

@@ -13,7 +13,7 @@
 #include "core/ir/target/target.h"
 #include "core/ir/tile/tile.h"
 #include "core/passes/cpu/patterns.h"
-#include "core/passes/cpu/row_kernels.h"
+#include "core/passes/cpu/reduction_kernels.h"
 #include "core/passes/cpu/scratch.h"
 #include "core/passes/target/program.h"
 
@@ -72,7 +72,7 @@ static tsr_status new_tile(lower *l, ir_builder *b, const ir_op *op, const ir_ty
   return *out ? NULL : st_oom();
 }
 
-/* Row kernels read some values later than the ops they stand for did. */
+/* Reduction kernels read some values later than the ops they stand for did. */
 static int64_t last_use(const lower *l, const ir_value *v) {
   int64_t last = slots_last_use(v);
   for (size_t i = 0; i < l->rows.n; i++) {
@@ -208,7 +208,7 @@ static tsr_status lower_map(lower *l, ir_builder *b, ir_op *op) {
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
-/* Where a row kernel may write v at once: the memory of its store, else a tile. */
+/* Where a reduction kernel may write v at once: the memory of its store, else a tile. */
 static tsr_status row_target(lower *l, ir_builder *b, ir_value *v) {
   ir_op *store = NULL;
   ir_value *memory = v->n_uses ? cpu_store_target(v, &store) : NULL;
@@ -515,7 +515,7 @@ static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
 static tsr_status lower_block(lower *l, ir_block *from, ir_builder *b, ir_block *stop) {
   row_plan outer = l->rows;
   l->rows = (row_plan){.al = outer.al};
-  tsr_status st = ir_get_bool(l->kernel, "row_kernels", true) ? rows_plan(&l->rows, from) : NULL;
+  tsr_status st = ir_get_bool(l->kernel, "reduction_kernels", true) ? rows_plan(&l->rows, from) : NULL;
   for (ir_op *o = from->first; o && !st; o = o->next) {
     const row_act *a = rows_find(&l->rows, o);
     b->loc = o->loc;

@@ -19,7 +19,7 @@ static bool same_shape(const ir_type *a, const ir_type *b) {
   return true;
 }
 
-/* How a value lies in the space [.., m, n] of a row kernel. */
+/* How a value lies in the space [.., m, n] of a reduction kernel. */
 typedef enum row_class { ROW_FULL, ROW_KEPT /* [.., m, 1] */, ROW_DROPPED /* [.., m] */, ROW_NONE } row_class;
 
 static row_class class_of(const ir_type *space, const ir_type *t) {
@@ -30,7 +30,7 @@ static row_class class_of(const ir_type *space, const ir_type *t) {
   return t->rank == space->rank - 1 ? ROW_DROPPED : ROW_NONE;
 }
 
-/* May op, inside a row kernel over space, read v from the same kernel? */
+/* May op, inside a reduction kernel over space, read v from the same kernel? */
 static bool row_edge_ok(const ir_type *space, const ir_op *op, int operand) {
   row_class from = class_of(space, op->operands[operand]->type), to = class_of(space, op->results[0]->type);
   if (from == ROW_NONE || to == ROW_NONE) return false;
@@ -287,7 +287,7 @@ static bool needs_memory(const ir_op *view, const graph_groups *g) {
   return n->needs_order || (n->feeds_product && repeats_matrix(view));
 }
 
-/* Reshapes and broadcasts of per-row values belong into the row kernel. */
+/* Reshapes and broadcasts of per-row values belong into the reduction kernel. */
 static bool is_row_view(const graph_groups *g, const ir_op *op) {
   if (!graph_is(op, G_RESHAPE) && !graph_is(op, G_BROADCAST)) return false;
   int p = group_of(g, op->operands[0]);
@@ -333,7 +333,7 @@ static void visit(graph_groups *g, ir_op *op, const pass_options *opts) {
   fuse_order_append(&g->order, node_of(g, at));
 }
 
-/* A view at the end of a row kernel is better left to its readers. */
+/* A view at the end of a reduction kernel is better left to its readers. */
 static void shed_views(graph_groups *g) {
   for (int at = g->n_ops - 1; at >= 0; at--) {
     int id = g->group[at];

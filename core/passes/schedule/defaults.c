@@ -100,7 +100,7 @@ static void simd_rows(int64_t length, int64_t lanes, sched_params *p) {
 }
 
 /* Rows that one block can't hold: the fewest blocks of 256 threads with half of their registers' worth each, so that
- * two share a core; then eight of twice the threads. False where even that is too little: the row goes by in chunks.
+ * two share a core; then eight of twice the threads. False where even that is too little: a multi-pass reduction.
  * (With 64 elements a thread and a norm's weights beside them, ptxas spills.) */
 static bool cluster_rows(int64_t length, int64_t lanes, sched_params *p) {
   int64_t threads = 256, each = SCHED_MOST_PER_THREAD / 2;

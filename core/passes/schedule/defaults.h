@@ -2,11 +2,11 @@
  * them to the device. Precedence: primitives written in the kernel, then matmul's tile_shape, then the default.
  *
  * Defaults of GPUs: the table of docs/tuning.md (sched_recommended), double buffering, 256 threads a block, one row
- * per warp in row kernels, 16-byte accesses; tiles of small problems shrink to the problem. The CPU's lowering chooses
- * its own blocking: nothing is set for it but what the author wrote. Legality: shared memory, threads, registers,
- * access width and matrix instruction shape of the device. What was asked for and breaks a limit is an error that names
- * the limit, or is changed, leaving tessera.schedule.legalized with the original and the reason. Rules in the trace:
- * schedule_legalize, tile_advice (BM, BN not multiples of 64 for 16-bit floats). */
+ * per warp in reduction kernels, 16-byte accesses; tiles of small problems shrink to the problem. The CPU's lowering
+ * chooses its own blocking: nothing is set for it but what the author wrote. Legality: shared memory, threads,
+ * registers, access width and matrix instruction shape of the device. What was asked for and breaks a limit is an error
+ * that names the limit, or is changed, leaving tessera.schedule.legalized with the original and the reason. Rules in
+ * the trace: schedule_legalize, tile_advice (BM, BN not multiples of 64 for 16-bit floats). */
 #ifndef CORE_PASSES_SCHEDULE_DEFAULTS_H
 #define CORE_PASSES_SCHEDULE_DEFAULTS_H
 #include "core/device/caps.h"
@@ -29,7 +29,7 @@ sched_params sched_default(const ir_op *kernel, const tsr_caps *caps);
 /* The numerics policy of one launch: the kernel's own, else its program's, else `otherwise`. */
 const char *sched_policy(const ir_op *kernel, const char *otherwise);
 /* What a block takes where no schedule says it: elements of an elementwise kernel or a copy, rows of n elements, of m,
- * of a row kernel. */
+ * of a reduction kernel. */
 int64_t sched_block_elements(const tsr_caps *caps);
 int64_t sched_block_rows(const ir_op *kernel, const tsr_caps *caps, int64_t m, int64_t n);
 /* NULL if the kernel can run with p; else the limit that p breaks, in `reason`. */

@@ -4,7 +4,8 @@
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/tile/build.h"
 
-/* The shape [.., m, n] of a row kernel: that of the operand of its first row operation, else of the widest result. */
+/* The shape [.., m, n] of a reduction kernel: that of the operand of its first row operation, else of the widest
+ * result. */
 static const ir_type *row_shape(const ir_op *kernel) {
   const ir_type *best = NULL;
   for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
@@ -21,7 +22,7 @@ tsr_status family_row(kern *k) {
   const ir_type *orig = row_shape(k->src);
   stride_rows rows;
   space s;
-  if (!orig || orig->rank < 1) return ir_error(k->src, NULL, "a row kernel needs a shape with rows");
+  if (!orig || orig->rank < 1) return ir_error(k->src, NULL, "a reduction kernel needs a shape with rows");
   if (!kb_collect(k, orig, &rows)) return st_oom();
   space_make(&s, orig, orig->rank - 1, &rows);
   int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];

@@ -1,9 +1,9 @@
-/* core/passes/tile/row_chunked.c - row kernels whose rows don't fit the registers of a block: the row goes by in
- * chunks. Each row operation of the body has a loop that keeps one partial result per lane and column of the chunk, and
- * combines these once at its end; a last loop computes and stores the results of full width. Whatever is elementwise is
- * computed again in each loop that needs it. Reads of a row: softmax 2 (running maximum and sum in one loop), rmsnorm
- * 2, layernorm 3 (the variance is that about the mean), a reduction 1. Works for every device that has loops; CPU
- * kernels don't need it. */
+/* core/passes/tile/row_chunked.c - multi-pass reductions: rows that don't fit the registers of a block are read in
+ * chunks, once for each pass. Each row operation of the body has a loop that keeps one partial result per lane and
+ * column of the chunk, and combines these once at its end; a last loop computes and stores the results of full width.
+ * Whatever is elementwise is computed again in each loop that needs it. Reads of a row: softmax 2 (running maximum and
+ * sum in one loop), rmsnorm 2, layernorm 3 (the variance is that about the mean), a reduction 1. Works for every device
+ * that has loops; CPU kernels don't need it. */
 #include <math.h>
 #include <string.h>
 

@@ -12,9 +12,9 @@ static ir_value *softmax(kern *k, ir_value *x) {
 
 static ir_value *scale_row(kern *k, ir_value *x, double n) { return kb_map2_imm(k, SC_MUL, x, n); }
 
-/* The CPU's row kernels take a plain norm (cpu/row_kernels.c), and look after its range and rounding themselves
- * (backends/cpu/rows.c). On GPUs another reduction would cost up to a sixth of the time (docs/precision.md says what a
- * plain norm doesn't hold). */
+/* The CPU's reduction kernels take a plain norm (cpu/reduction_kernels.c), and look after its range and rounding
+ * themselves (backends/cpu/rows.c). On GPUs another reduction would cost up to a sixth of the time (docs/precision.md
+ * says what a plain norm doesn't hold). */
 static bool norm_is_plain(const kern *k, const ir_op *op, double n) {
   return op->operands[0]->type->dtype != TSR_F64 && strcmp(k->opts->policy, "kahan_sum") &&
          (n > 1 || k->opts->caps->dialect != DIALECT_CPU);
@@ -52,7 +52,8 @@ static ir_value *norm(kern *k, const ir_op *op, ir_value *x, double n) {
   return kb_map2(k, SC_MUL, x, kb_map1(k, SC_RSQRT, kb_map2(k, SC_ADD, var, added)));
 }
 
-/* On the CPU as its row kernels want it. A sum of equal 16-bit numbers is exact, and its quotient by their count too.
+/* On the CPU as its reduction kernels want it. A sum of equal 16-bit numbers is exact, and its quotient by their count
+ * too.
  */
 static ir_value *plain_norm(kern *k, const ir_op *op, ir_value *x, double n) {
   double eps = ir_get_float(op, "eps", 1e-5);

@@ -1,6 +1,7 @@
-/* core/passes/cpu/row_kernels.c - see cpu/row_kernels.h. First every op is looked at by itself, then values that nobody
- * computes with any more are dropped. Every test is conservative: "no" leaves the op to the general path. */
-#include "core/passes/cpu/row_kernels.h"
+/* core/passes/cpu/reduction_kernels.c - see cpu/reduction_kernels.h. First every op is looked at by itself, then values
+ * that nobody computes with any more are dropped. Every test is conservative: "no" leaves the op to the general path.
+ */
+#include "core/passes/cpu/reduction_kernels.h"
 
 #include <string.h>
 
@@ -151,7 +152,8 @@ static bool plan_reduce(row_plan *p, const ir_op *op) {
   return !is_base(x) || add(p, (row_act){.op = op, .kind = ROW_STAT, .x = x});
 }
 
-/* How often the plan's ops would have read v where a row kernel reads what v is made of, or, with `itself`, v as it is.
+/* How often the plan's ops would have read v where a reduction kernel reads what v is made of, or, with `itself`, v as
+ * it is.
  */
 static int covered_uses(const row_plan *p, const ir_value *v, bool itself) {
   int n = 0;
@@ -297,7 +299,8 @@ tsr_status rows_plan(row_plan *p, const ir_block *block) {
     else if (o->def->code == T_MAP && o->n_results == 1 && is_norm(o->results[0], &a)) ok = add(p, a);
     if (!ok) return st_oom();
   }
-  /* x - mean that only row kernels wanted; then what makes a whole normalisation; then loads that only they read. */
+  /* x - mean that only reduction kernels wanted; then what makes a whole normalisation; then loads that only they read.
+   */
   for (ir_op *o = block->first; o; o = o->next) {
     ir_value *x, *m;
     if (o->def->code == T_MAP && o->n_results == 1 && !rows_find(p, o) && is_centred(o->results[0], &x, &m) &&

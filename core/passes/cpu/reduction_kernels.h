@@ -1,9 +1,10 @@
-/* core/passes/cpu/row_kernels.h - which ops of a Tile IR block become fused row kernels on the CPU (softmax, layernorm,
- * rmsnorm and their parts), so that a row is read from cache by few passes and 16-bit rows are never copied to f32
- * first. Not under kahan_sum. The order of their sums is fixed by the row's length alone, so "deterministic" may use
- * them. The kernel's attribute `row_kernels = false` (the switch row_kernels) leaves them out. */
-#ifndef CORE_PASSES_CPU_ROW_KERNELS_H
-#define CORE_PASSES_CPU_ROW_KERNELS_H
+/* core/passes/cpu/reduction_kernels.h - which ops of a Tile IR block become fused reduction kernels on the CPU
+ * (softmax, layernorm, rmsnorm and their parts), so that a row is read from cache by few passes and 16-bit rows are
+ * never copied to f32 first. Not under kahan_sum. The order of their sums is fixed by the row's length alone, so
+ * "deterministic" may use them. The kernel's attribute `reduction_kernels = false` (the switch reduction_kernels)
+ * leaves them out. */
+#ifndef CORE_PASSES_CPU_REDUCTION_KERNELS_H
+#define CORE_PASSES_CPU_REDUCTION_KERNELS_H
 #include "core/ir/ir.h"
 
 typedef enum row_kind {
