@@ -22,18 +22,16 @@ typedef struct search {
   cost_objective objective;
 } search;
 
-const char *sample_state_name(sample_state s) {
-  static const char *const names[] = {"ok", "failed", "wrong"};
-  return names[s];
+static const search_strategy *const strategies[] = {&search_hybrid, &search_grid, &search_random, &search_model_only};
+
+const search_strategy *search_strategy_at(size_t i) {
+  return i < sizeof strategies / sizeof *strategies ? strategies[i] : NULL;
 }
 
-uint64_t search_rand(uint64_t *state, uint64_t n) {
-  uint64_t x = *state ? *state : 0x9e3779b97f4a7c15ull;
-  x ^= x >> 12;
-  x ^= x << 25;
-  x ^= x >> 27;
-  *state = x;
-  return n ? ((x * 0x2545f4914f6cdd1dull) >> 11) % n : 0;
+const search_strategy *search_strategy_find(const char *name) {
+  for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
+    if (!strcmp(strategies[i]->name, name)) return strategies[i];
+  return NULL;
 }
 
 size_t search_budget(size_t asked, size_t n_neighbours) {
@@ -225,7 +223,7 @@ static tsr_status play_off(search *s, size_t dflt, search_outcome *out) {
   qsort(r, n_ok, sizeof *r, by_ns);
   double gain = s->d->keep_default_gain > 0 ? s->d->keep_default_gain
                                             : 0.05; /* less may turn round where operands are not in the caches */
-  for (size_t i = 1; i < n_ok; i++) { /* the default stays unless it is clearly beaten */
+  for (size_t i = 1; i < n_ok; i++) {               /* the default stays unless it is clearly beaten */
     if (at[r[i].at] != dflt || clearly_faster(&res[r[0].at], (1 - gain) * res[r[i].at].ns)) continue;
     ranked keep = r[i];
     memmove(&r[1], &r[0], i * sizeof *r);
@@ -337,7 +335,9 @@ static void finish_prediction(search *s, size_t dflt, search_outcome *out) {
 tsr_status search_run(const search_desc *d, search_outcome *out) {
   memset(out, 0, sizeof *out);
   const search_strategy *strategy = d->strategy ? d->strategy : &search_hybrid;
-  search s = {.d = d, .rng = d->seed * 0x9e3779b97f4a7c15ull + 1, .cost = d->model ? d->model : &cost_model_roofline,
+  search s = {.d = d,
+              .rng = d->seed * 0x9e3779b97f4a7c15ull + 1,
+              .cost = d->model ? d->model : &cost_model_roofline,
               .objective = d->objective ? d->objective : cost_latency_by_throughput};
   enum { MAX_NEIGHBOURS = 8 };
   size_t n_seeds = 0, n_near = d->n_neighbours < MAX_NEIGHBOURS ? d->n_neighbours : MAX_NEIGHBOURS;

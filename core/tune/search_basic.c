@@ -1,7 +1,5 @@
-/* core/tune/search_basic.c - the strategies without a surrogate: grid, random, model-only; and the list of all. */
-#include "core/tune/search.h"
-
-#include <string.h>
+/* core/tune/search_basic.c - the strategies without a surrogate: grid, random, model-only. */
+#include "core/tune/strategy.h"
 
 /* Points at equal strides through the enumeration, each stride shifted once the first pass is done. */
 static size_t grid_next(void *state, const search_view *v) {
@@ -30,13 +28,3 @@ const search_strategy search_grid = {"grid", "even strides through the legal poi
 const search_strategy search_random = {"random", "uniform without repetition, seeded", NULL, random_next, NULL, NULL};
 const search_strategy search_model_only = {
     "model-only", "the cost model's first choice, nothing is measured", NULL, model_next, NULL, NULL};
-
-static const search_strategy *const all[] = {&search_hybrid, &search_grid, &search_random, &search_model_only};
-
-const search_strategy *search_strategy_at(size_t i) { return i < sizeof all / sizeof *all ? all[i] : NULL; }
-
-const search_strategy *search_strategy_find(const char *name) {
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (!strcmp(all[i]->name, name)) return all[i];
-  return NULL;
-}

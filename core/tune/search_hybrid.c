@@ -3,7 +3,7 @@
  * misleads. Expected improvement picks; every fourth pick takes the lowest posterior mean, which polishes the
  * incumbent. Failed candidates count as slow, so their surroundings are left alone. */
 #include "core/tune/gp.h"
-#include "core/tune/search.h"
+#include "core/tune/strategy.h"
 
 #include <math.h>
 #include <string.h>

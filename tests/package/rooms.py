@@ -55,7 +55,6 @@ IN_CIRCLES = set(
     ir/graph/table
     runtime/compile runtime/context runtime/custom runtime/device_profile runtime/fallback runtime/graph
     runtime/memory runtime/program runtime/program_plan runtime/spills runtime/tune runtime/tune_kernel
-    tune/search tune/search_basic tune/search_hybrid
     """.split()
 )
 
