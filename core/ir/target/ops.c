@@ -4,6 +4,7 @@
 #include "core/base/dtype.h"
 #include "core/ir/tables.h"
 #include "core/ir/target/target.h"
+#include "core/ir/tile/place.h"
 #include "core/ir/tile/rules.h"
 #include "core/ir/tile/tile.h"
 
@@ -188,32 +189,32 @@ static tsr_status verify_call(const ir_op *op) {
 
 static const ir_attr_def predicate[] = {S("predicate", true, NULL, "eq, ne, lt, le, gt, ge"), A_END};
 #define SCALAR_ROW(CODE, s, n, kind, h) \
-  {NAME(s), .code = SC_##CODE, .min_operands = n, .max_operands = n, .n_results = 1, .flags = IR_PURE | IR_ELEMENTWISE, \
+  {NAME(s), .code = SC_##CODE, PLACE_SCALAR, .min_operands = n, .max_operands = n, .n_results = 1, .flags = IR_PURE | IR_ELEMENTWISE, \
    .attrs = SC_##CODE == SC_COMPARE ? predicate : NULL, .operands_doc = n == 1 ? "a" : n == 2 ? "a, b" : "a, b, c", \
    .types_doc = #kind[0] == 'F' ? "float" : #kind[0] == 'I' ? "index, integer or bool" : "index, scalar or vector", .infer = scalar_infer, .help = h},
 
 static const ir_opdef rows[] = {
-    SCALAR_OPS(SCALAR_ROW){NAME("program"), .code = TG_PROGRAM, .n_regions = 1, .flags = IR_ANY_ATTRS,
+    SCALAR_OPS(SCALAR_ROW){NAME("program"), .code = TG_PROGRAM, PLACE_PROGRAM, .n_regions = 1, .flags = IR_ANY_ATTRS,
                            .attrs = ATTRS(S("sym_name", true, NULL, "the function's name")),
                            .help = "Launches in order; block arguments are the inputs."},
-    {NAME("buffer"), .code = TG_BUFFER, .n_results = 1,
+    {NAME("buffer"), .code = TG_BUFFER, PLACE_IN_PROGRAM, .n_results = 1,
      .attrs = ATTRS(I("offset", false, "-1", "bytes into the workspace; -1 = an output or not planned")),
      .verify = tile_verify_buffer, .help = "Memory for an output or a temporary."},
-    {NAME("constant"), .code = TG_CONSTANT, .n_results = 1, .flags = IR_PURE,
+    {NAME("constant"), .code = TG_CONSTANT, PLACE_IN_PROGRAM, .n_results = 1, .flags = IR_PURE,
      .attrs = ATTRS({"value", IR_A_DENSE, true, NULL, "the elements"}), .infer = tile_infer_constant,
      .help = "A tensor known when the program is compiled."},
-    {NAME("alias"), .code = TG_ALIAS, IN(1, 1, "tensor"), .n_results = 1, .flags = IR_PURE, .verify = tile_verify_alias,
+    {NAME("alias"), .code = TG_ALIAS, PLACE_IN_PROGRAM, IN(1, 1, "tensor"), .n_results = 1, .flags = IR_PURE, .verify = tile_verify_alias,
      .help = "The same memory as a tensor of another shape."},
-    {NAME("launch"), .code = TG_LAUNCH, IN(0, ANY, "arguments..."),
+    {NAME("launch"), .code = TG_LAUNCH, PLACE_IN_PROGRAM, IN(0, ANY, "arguments..."),
      .attrs = ATTRS(S("kernel", true, NULL, "sym_name of a kernel"),
                     L("waits", false, "indices of earlier launches it depends on")),
      .verify = tile_verify_launch, .help = "Runs a kernel; arguments bind to its pointers in order."},
-    {NAME("custom"), .code = TG_CUSTOM, IN(1, ANY, "inputs..., result"), .flags = IR_ANY_ATTRS,
+    {NAME("custom"), .code = TG_CUSTOM, PLACE_IN_PROGRAM, IN(1, ANY, "inputs..., result"), .flags = IR_ANY_ATTRS,
      .attrs = ATTRS(S("callee", true, NULL, "name under which the op was registered")), .verify = tile_verify_custom,
      .help = "Runs the CPU kernel of an op that the application registered; it writes the last operand."},
-    {NAME("return"), .code = TG_RETURN, IN(0, ANY, "results..."), .flags = IR_TERMINATOR,
+    {NAME("return"), .code = TG_RETURN, PLACE_RETURN, IN(0, ANY, "results..."), .flags = IR_TERMINATOR,
      .help = "Ends a program or a kernel."},
-    {NAME("kernel"), .code = TG_KERNEL, .n_regions = 1, .flags = IR_ANY_ATTRS,
+    {NAME("kernel"), .code = TG_KERNEL, PLACE_KERNEL, .n_regions = 1, .flags = IR_ANY_ATTRS,
      .attrs =
          ATTRS(S("sym_name", true, NULL, "unique name"), S("dialect", true, NULL, "cpu, spirv, cuda, hip or host"),
                L("grid", true, "[x, y, z] blocks"), L("block", false, "[x, y, z] threads"),
@@ -227,7 +228,7 @@ static const ir_opdef rows[] = {
                I("strip", false, "0", "CPU: elements of a strip; 0 = chosen by the backend"),
                S("path", false, "", "matrix path taken"), S("policy", false, "fast", "numerics policy")),
      .verify = verify_kernel, .help = "A kernel for one device; block arguments are pointers (views on the CPU)."},
-    {NAME("const"), .code = TG_CONST, .n_results = 1, .flags = IR_PURE,
+    {NAME("const"), .code = TG_CONST, PLACE_SCALAR, .n_results = 1, .flags = IR_PURE,
      .attrs = ATTRS({"value", IR_A_FLOAT, true, NULL, "the number"}), .infer = tile_infer_const,
      .help = "A constant scalar, index, or vector of equal elements."},
     {NAME("thread_id"), .code = TG_THREAD_ID, .n_results = 1, .flags = IR_PURE,
@@ -265,7 +266,7 @@ static const ir_opdef rows[] = {
      .infer = tile_infer_for, .help = "As in Tile IR, per thread."},
     {NAME("if"), .code = TG_IF, IN(1, 1, "condition"), .n_results = ANY, .n_regions = ANY, .infer = tile_infer_if,
      .help = "A branch of one thread."},
-    {NAME("yield"), .code = TG_YIELD, IN(0, ANY, "values..."), .flags = IR_TERMINATOR,
+    {NAME("yield"), .code = TG_YIELD, PLACE_YIELD, IN(0, ANY, "values..."), .flags = IR_TERMINATOR,
      .help = "Ends a region with its values."},
     {NAME("barrier"), .code = TG_BARRIER,
      .help = "All threads of the block arrive; shared and global writes before it are visible after it."},
@@ -430,7 +431,7 @@ static const ir_opdef rows[] = {
     {NAME("scratch"), .code = TG_SCRATCH, .n_results = 1,
      .attrs = ATTRS(I("offset", true, NULL, "bytes into the thread's scratch memory")), .verify = verify_scratch,
      .help = "CPU: a tile in the thread's scratch memory (array type); shared tiles and fragments both become these."},
-    {NAME("call"), .code = TG_CALL, IN(0, ANY, "destinations, sources, scalars"), .n_regions = ANY,
+    {NAME("call"), .code = TG_CALL, PLACE_PER_ELEMENT(false, 0, 1), IN(0, ANY, "destinations, sources, scalars"), .n_regions = ANY,
      .flags = IR_ANY_ATTRS, .attrs = ATTRS(S("fn", true, NULL, "micro-kernel")), .verify = verify_call,
      .help = "CPU: one micro-kernel over whole tiles, written to its first operand; their shapes must fit. Of "
              "\"matmul\", k is the step in which the depth is packed; the depth is the operands'."},
@@ -439,13 +440,13 @@ static const ir_opdef rows[] = {
      .help = "CPU: as in Tile IR."},
     {NAME("view"), .code = TG_VIEW, IN(1, 1, "view"), .n_results = 1, .flags = IR_PURE, .verify = tile_verify_view,
      .help = "CPU: as in Tile IR."},
-    {NAME("map"), .code = TG_MAP, IN(1, ANY, "destinations, sources"), .n_regions = 1, .flags = IR_ANY_ATTRS,
+    {NAME("map"), .code = TG_MAP, PLACE_PER_ELEMENT(true, 0, TILE_WRITES_OUTPUTS), IN(1, ANY, "destinations, sources"), .n_regions = 1, .flags = IR_ANY_ATTRS,
      .attrs = ATTRS(I("outputs", false, "1", "how many operands are destinations")), .verify = verify_map,
      .help = "CPU: an elementwise expression over strips; the region gets a scalar per source (and may use "
              "tessera.target.element_index) and yields one per destination."},
     {NAME("fetch"), .code = TG_FETCH, IN(1, 1 + TSR_MAX_RANK, "view, indices..."), .n_results = 1, .flags = IR_PURE,
      .infer = tile_infer_load_scalar, .help = "CPU: one element, as load_scalar in Tile IR."},
-    {NAME("element_index"), .code = TG_ELEMENT_INDEX, .n_results = 1, .flags = IR_PURE,
+    {NAME("element_index"), .code = TG_ELEMENT_INDEX, PLACE_ELEMENT, .n_results = 1, .flags = IR_PURE,
      .attrs = ATTRS(I("dim", true, NULL, "dimension of the tile")), .infer = tile_infer_index,
      .help = "CPU: inside map, the element's position."},
 };

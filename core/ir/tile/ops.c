@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/ir/tables.h"
+#include "core/ir/tile/place.h"
 #include "core/ir/tile/rules.h"
 
 #define A_END {NULL, IR_A_UNIT, false, NULL, NULL}
@@ -12,30 +13,30 @@
 
 static const ir_attr_def predicate[] = {{"predicate", IR_A_STR, true, NULL, "eq, ne, lt, le, gt, ge"}, A_END};
 #define SCALAR_ROW(CODE, s, n, kind, h) \
-  {NAME(s), .code = SC_##CODE, .min_operands = n, .max_operands = n, .n_results = 1, .flags = IR_PURE | IR_ELEMENTWISE, \
+  {NAME(s), .code = SC_##CODE, PLACE_SCALAR, .min_operands = n, .max_operands = n, .n_results = 1, .flags = IR_PURE | IR_ELEMENTWISE, \
    .attrs = SC_##CODE == SC_COMPARE ? predicate : NULL, .operands_doc = n == 1 ? "a" : n == 2 ? "a, b" : "a, b, c", \
    .types_doc = #kind[0] == 'F' ? "float" : #kind[0] == 'I' ? "index, integer or bool" : "index or any scalar", .infer = scalar_infer, .help = h},
 
 static const ir_opdef rows[] = {
     SCALAR_OPS(SCALAR_ROW)
-    {NAME("program"), .code = T_PROGRAM, .n_regions = 1, .flags = IR_ANY_ATTRS,
+    {NAME("program"), .code = T_PROGRAM, PLACE_PROGRAM, .n_regions = 1, .flags = IR_ANY_ATTRS,
      .attrs = ATTRS({"sym_name", IR_A_STR, true, NULL, "the function's name"}),
      .help = "Launches in order; block arguments are the inputs."},
-    {NAME("buffer"), .code = T_BUFFER, .n_results = 1,
+    {NAME("buffer"), .code = T_BUFFER, PLACE_IN_PROGRAM, .n_results = 1,
      .attrs = ATTRS({"offset", IR_A_INT, false, "-1", "bytes into the workspace, set by the memory planner; -1 = an output or not planned"}),
      .types_doc = "tensor", .verify = tile_verify_buffer, .help = "Memory for an output or a temporary. Contents are undefined until written."},
-    {NAME("constant"), .code = T_CONSTANT, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS({"value", IR_A_DENSE, true, NULL, "the elements"}),
+    {NAME("constant"), .code = T_CONSTANT, PLACE_IN_PROGRAM, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS({"value", IR_A_DENSE, true, NULL, "the elements"}),
      .infer = tile_infer_constant, .help = "A tensor known when the program is compiled."},
-    {NAME("alias"), .code = T_ALIAS, .min_operands = 1, .max_operands = 1, .n_results = 1, .flags = IR_PURE, .operands_doc = "tensor",
+    {NAME("alias"), .code = T_ALIAS, PLACE_IN_PROGRAM, .min_operands = 1, .max_operands = 1, .n_results = 1, .flags = IR_PURE, .operands_doc = "tensor",
      .verify = tile_verify_alias, .help = "The same memory seen as a tensor of another shape with the same number of elements."},
-    {NAME("launch"), .code = T_LAUNCH, .max_operands = IR_VARIADIC, .operands_doc = "arguments...",
+    {NAME("launch"), .code = T_LAUNCH, PLACE_IN_PROGRAM, .max_operands = IR_VARIADIC, .operands_doc = "arguments...",
      .attrs = ATTRS({"kernel", IR_A_STR, true, NULL, "sym_name of a kernel in the module"}, {"waits", IR_A_ARRAY, false, NULL, "indices of earlier launches it depends on"}),
      .verify = tile_verify_launch, .help = "Runs a kernel; arguments bind to its views in order."},
-    {NAME("custom"), .code = T_CUSTOM, .min_operands = 1, .max_operands = IR_VARIADIC, .flags = IR_ANY_ATTRS, .operands_doc = "inputs..., result",
+    {NAME("custom"), .code = T_CUSTOM, PLACE_IN_PROGRAM, .min_operands = 1, .max_operands = IR_VARIADIC, .flags = IR_ANY_ATTRS, .operands_doc = "inputs..., result",
      .attrs = ATTRS({"callee", IR_A_STR, true, NULL, "name under which the op was registered"}), .verify = tile_verify_custom,
      .help = "Calls an op that the application registered; it writes the last operand. Further attributes are the op's own. Becomes a launch where the op has a source for the device, else its CPU kernel runs."},
-    {NAME("return"), .code = T_RETURN, .max_operands = IR_VARIADIC, .flags = IR_TERMINATOR, .operands_doc = "results...", .help = "Ends a program or a kernel."},
-    {NAME("kernel"), .code = T_KERNEL, .n_regions = 1, .flags = IR_ANY_ATTRS,
+    {NAME("return"), .code = T_RETURN, PLACE_RETURN, .max_operands = IR_VARIADIC, .flags = IR_TERMINATOR, .operands_doc = "results...", .help = "Ends a program or a kernel."},
+    {NAME("kernel"), .code = T_KERNEL, PLACE_KERNEL, .n_regions = 1, .flags = IR_ANY_ATTRS,
      .attrs = ATTRS({"sym_name", IR_A_STR, true, NULL, "unique name"}, {"grid", IR_A_ARRAY, true, NULL, "[x, y, z] blocks, x fastest"},
                     {"outputs", IR_A_INT, false, "1", "how many of the last arguments are written"},
                     {"warps", IR_A_INT, false, "0", "subgroups per block; 0 = chosen by the lowering"},
@@ -48,9 +49,9 @@ static const ir_opdef rows[] = {
      .verify = tile_verify_kernel, .help = "A block program; block arguments are views of global memory."},
     {NAME("block_id"), .code = T_BLOCK_ID, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS({"axis", IR_A_INT, true, NULL, "0, 1 or 2"}),
      .infer = tile_infer_axis, .help = "This block's position in the grid."},
-    {NAME("const"), .code = T_CONST, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS({"value", IR_A_FLOAT, true, NULL, "the number"}),
+    {NAME("const"), .code = T_CONST, PLACE_SCALAR, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS({"value", IR_A_FLOAT, true, NULL, "the number"}),
      .infer = tile_infer_const, .help = "A scalar; index if the type is left out and the value is an integer."},
-    {NAME("index"), .code = T_INDEX, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS({"dim", IR_A_INT, true, NULL, "dimension of the fragment"}),
+    {NAME("index"), .code = T_INDEX, PLACE_ELEMENT, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS({"dim", IR_A_INT, true, NULL, "dimension of the fragment"}),
      .infer = tile_infer_index, .help = "Inside a map region: the element's position within the mapped fragment."},
     {NAME("view"), .code = T_VIEW, .min_operands = 1, .max_operands = 1, .n_results = 1, .flags = IR_PURE | IR_VIEWLIKE, .operands_doc = "view",
      .verify = tile_verify_view, .help = "The same memory with other dimensions, strides and offset (elements, relative to the operand's own origin). Stride 0 repeats. Of an argument or a view of one, not of a window."},
@@ -62,10 +63,10 @@ static const ir_opdef rows[] = {
     {NAME("load"), .code = T_LOAD, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "view or shared",
      .attrs = ATTRS({"vectorize", IR_A_INT, false, "0", "elements per access; 0 = widest legal"}), .infer = tile_infer_load,
      .help = "Memory to fragment, converted to the fragment's element type."},
-    {NAME("store"), .code = T_STORE, .min_operands = 2, .max_operands = 2, .operands_doc = "fragment, view or shared",
+    {NAME("store"), .code = T_STORE, PLACE_WRITES(1, 1), .min_operands = 2, .max_operands = 2, .operands_doc = "fragment, view or shared",
      .attrs = ATTRS({"vectorize", IR_A_INT, false, "0", "elements per access; 0 = widest legal"}), .verify = tile_verify_store,
      .help = "Fragment to memory, converted to the memory's element type (floats round to nearest even)."},
-    {NAME("copy"), .code = T_COPY, .min_operands = 2, .max_operands = 2, .operands_doc = "source view or shared, destination view or shared",
+    {NAME("copy"), .code = T_COPY, PLACE_WRITES(1, 1), .min_operands = 2, .max_operands = 2, .operands_doc = "source view or shared, destination view or shared",
      .attrs = ATTRS({"async", IR_A_BOOL, false, "false", "may run on until a wait"}, {"vectorize", IR_A_INT, false, "0", "elements per access; 0 = widest legal"}),
      .verify = tile_verify_copy, .help = "Memory to memory with conversion. Destination elements whose source lies outside its view become 0."},
     {NAME("wait"), .code = T_WAIT, .attrs = ATTRS({"pending", IR_A_INT, false, "0", "asynchronous copies that may still be running"}),
@@ -83,7 +84,7 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"m", IR_A_INT, true, NULL, "rows"}, {"n", IR_A_INT, true, NULL, "columns"}, {"k", IR_A_INT, true, NULL, "depth"},
                     {"dtype", IR_A_STR, true, NULL, "element type of a and b"}),
      .infer = tile_infer_mma, .implied = tile_implied_mma, .help = "c + a * b by one matrix instruction of the device; (m, n, k, dtype) must be in its list."},
-    {NAME("map"), .code = T_MAP, .max_operands = IR_VARIADIC, .n_results = IR_VARIADIC, .n_regions = 1, .operands_doc = "fragments...", .flags = IR_PURE,
+    {NAME("map"), .code = T_MAP, PLACE_PER_ELEMENT(true, 0, 0), .max_operands = IR_VARIADIC, .n_results = IR_VARIADIC, .n_regions = 1, .operands_doc = "fragments...", .flags = IR_PURE,
      .attrs = ATTRS({"shape", IR_A_ARRAY, false, NULL, "result dimensions; needed only without operands"}),
      .infer = tile_infer_map,
      .help = "An elementwise expression: the region gets one scalar per operand, uses scalar ops, index and outer scalars, and yields one scalar per result. Dimensions of 1 repeat."},
@@ -96,11 +97,11 @@ static const ir_opdef rows[] = {
      .infer = tile_infer_for, .help = "for (i = from; i < to; i += step): the region gets i and the carried values and yields the next ones."},
     {NAME("if"), .code = T_IF, .min_operands = 1, .max_operands = 1, .n_results = IR_VARIADIC, .n_regions = IR_VARIADIC, .operands_doc = "condition",
      .infer = tile_infer_if, .help = "A block-uniform branch; the second region is the else part and is needed when there are results."},
-    {NAME("yield"), .code = T_YIELD, .max_operands = IR_VARIADIC, .flags = IR_TERMINATOR, .operands_doc = "values...", .help = "Ends a region with its values."},
-    {NAME("gather"), .code = T_GATHER, .min_operands = 1, .max_operands = 2, .n_results = IR_VARIADIC, .n_regions = 1, .operands_doc = "view[, destination shared]",
+    {NAME("yield"), .code = T_YIELD, PLACE_YIELD, .max_operands = IR_VARIADIC, .flags = IR_TERMINATOR, .operands_doc = "values...", .help = "Ends a region with its values."},
+    {NAME("gather"), .code = T_GATHER, PLACE_PER_ELEMENT(false, 0, 0), .min_operands = 1, .max_operands = 2, .n_results = IR_VARIADIC, .n_regions = 1, .operands_doc = "view[, destination shared]",
      .verify = tile_verify_gather,
      .help = "element[i...] = view[f(i...)]: the region gets the destination's indices and yields one index per dimension of the view, then optionally a bool 'valid'. Indices outside the view (also negative) and invalid elements give 0. With one operand the result is a fragment."},
-    {NAME("scatter"), .code = T_SCATTER, .min_operands = 2, .max_operands = 2, .n_regions = 1, .operands_doc = "fragment, view",
+    {NAME("scatter"), .code = T_SCATTER, PLACE_PER_ELEMENT(false, 1, 1), .min_operands = 2, .max_operands = 2, .n_regions = 1, .operands_doc = "fragment, view",
      .verify = tile_verify_scatter, .help = "view[f(i...)] = element[i...]; indices outside the view are dropped; no two elements may meet."},
     {NAME("fft_stage"), .code = T_FFT_STAGE, .min_operands = 2, .max_operands = 2, .n_results = 2, .flags = IR_PURE, .operands_doc = "re, im",
      .attrs = ATTRS({"radix", IR_A_INT, true, NULL, "2, 4, 8 or 16"}, {"span", IR_A_INT, true, NULL, "product of the radices of the stages before"},
