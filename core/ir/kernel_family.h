@@ -5,16 +5,20 @@
 #define CORE_IR_KERNEL_FAMILY_H
 #include <stdbool.h>
 
-/* X(code, name, fuses, extents of the iteration space, their names, what it is). `fuses`:
+/* X(code, name, fuses, extents of the iteration space, their names, lowering, rules, what it is). `fuses`:
  *   MAPS   elementwise neighbours of the same space
  *   LEADS  the same, and the kernel has this member's space and family
- *   ALONE  nothing: one op a kernel */
-#define KERNEL_FAMILIES(X)                                                                                                          \
-  X(ELEMENTWISE, elementwise, MAPS, 1, "[elements]", "every element of the output from the same element of (broadcast, strided) inputs") \
-  X(ROW, row, LEADS, 2, "[m, n]", "reductions over the last axis of an [m, n] space, whole rows in a block")                         \
-  X(MATMUL, matmul, LEADS, 4, "[batch, m, n, k]", "one contraction with elementwise prologues and an epilogue")                      \
-  X(COPY, copy, ALONE, 1, "[elements]", "concat, pad: several inputs moved into one output")                                         \
-  X(CUSTOM, custom, ALONE, 1, "[elements]", "a user's op")
+ *   ALONE  nothing: one op a kernel
+ * lowering: family_NAME of passes/tile; rules: sched_rules_NAME of passes/schedule (defaults, limits, lighter
+ * variants). */
+#define KERNEL_FAMILIES(X)                                                                                              \
+  X(ELEMENTWISE, elementwise, MAPS, 1, "[elements]", elementwise, elementwise,                                          \
+    "every element of the output from the same element of (broadcast, strided) inputs")                                 \
+  X(ROW, row, LEADS, 2, "[m, n]", row, row, "reductions over the last axis of an [m, n] space, whole rows in a block")  \
+  X(MATMUL, matmul, LEADS, 4, "[batch, m, n, k]", matmul, matmul,                                                       \
+    "one contraction with elementwise prologues and an epilogue")                                                       \
+  X(COPY, copy, ALONE, 1, "[elements]", copy, elementwise, "concat, pad: several inputs moved into one output")         \
+  X(CUSTOM, custom, ALONE, 1, "[elements]", none, none, "a user's op")
 
 #define KERNEL_FAMILY_CODE(code, ...) FAMILY_##code,
 typedef enum sched_family { KERNEL_FAMILIES(KERNEL_FAMILY_CODE) N_FAMILIES } sched_family;

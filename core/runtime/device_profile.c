@@ -8,6 +8,8 @@
 #include "core/ir/schedule/schedule.h"
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/schedule/from_graph.h"
+#include "core/passes/schedule/kernel.h"
+#include "core/passes/schedule/legalize.h"
 #include "core/runtime/tune.h"
 #include "core/tune/extract.h"
 
@@ -92,7 +94,7 @@ static tsr_status legalise_kernel(const tsr_device *dev, const char *op, tsr_dty
   sched_params all = k ? sched_default(k, &dev->caps) : *p;
   all.m = p->m, all.n = p->n, all.k = p->k, all.vectorize = 1; /* the row says nothing of accesses */
   if (p->warps) all.warps = p->warps;
-  const char *broken = k ? sched_broken_limit(k, &dev->caps, &all, why, size) : NULL;
+  sched_limit broken = k ? sched_broken_limit(k, &dev->caps, &all, why, size) : SCHED_FITS;
   if (!broken) why[0] = 0;
   else if (!sched_legalize(k, &dev->caps, &all)) all = (sched_params){0};
   p->m = all.m, p->n = all.n, p->k = all.k;

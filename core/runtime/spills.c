@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/passes/schedule/defaults.h"
 #include "core/passes/schedule/key.h"
+#include "core/passes/schedule/legalize.h"
 #include "core/runtime/tune.h"
 
 bool rt_is_heavy(const tsr_program *p, int i, char *why, size_t size) {

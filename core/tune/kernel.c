@@ -7,6 +7,8 @@
 #include "core/base/hash.h"
 #include "core/ir/graph/ops.h"
 #include "core/passes/schedule/defaults.h"
+#include "core/passes/schedule/kernel.h"
+#include "core/passes/schedule/legalize.h"
 
 /* CUDA's and HIP's are those of the architecture's table, Vulkan's what its self-tests reached. */
 static void copy_rates(const tsr_caps *c, tune_device *d) {
@@ -86,12 +88,6 @@ tune_device tune_device_from_caps(const tsr_caps *c, const char *name) {
   return d;
 }
 
-static const ir_op *find_matmul(const ir_op *kernel) {
-  for (const ir_op *o = kernel->regions[0]->first; o; o = o->next)
-    if (graph_is(o, G_MATMUL)) return o;
-  return NULL;
-}
-
 static int64_t n_elements(const ir_type *t) {
   int64_t n = 1;
   for (int i = 0; i < t->rank; i++) n *= t->dims[i];
@@ -99,7 +95,7 @@ static int64_t n_elements(const ir_type *t) {
 }
 
 bool tune_kernel_problem(const ir_op *kernel, const char *policy, tune_problem *p) {
-  sched_family f = sched_family_parse(ir_get_str(kernel, "family", ""));
+  sched_family f = sched_family_of(kernel);
   int64_t s[4] = {0};
   int n = ir_get_ints(kernel, "space", s, 4);
   memset(p, 0, sizeof *p);
@@ -114,7 +110,7 @@ bool tune_kernel_problem(const ir_op *kernel, const char *policy, tune_problem *
   p->out = kernel->results[0]->type->dtype;
   p->acc = TSR_F32;
   if (f == FAMILY_MATMUL && n == 4) {
-    const ir_op *mm = find_matmul(kernel);
+    const ir_op *mm = sched_contraction(kernel);
     if (!mm) return false;
     p->family = TUNE_MATMUL;
     p->batch = s[0], p->m = s[1], p->n = s[2], p->k = s[3];
@@ -178,7 +174,7 @@ static const char *operand_kind(const ir_op *kernel, const ir_value *v) {
 
 tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const tsr_caps *caps, const char *driver,
                               const char *policy, const char *mesh, tune_kernel_key *t) {
-  const ir_op *mm = find_matmul(kernel);
+  const ir_op *mm = sched_contraction(kernel);
   memset(t, 0, sizeof *t);
   body_name(kernel, t->op, sizeof t->op);
   type_names(kernel, t->dtype, sizeof t->dtype);
@@ -228,11 +224,11 @@ tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const
   sched_merge(&p, &own);
   sched_legalize(kernel, caps, &p);
   int64_t s[4] = {0};
-  sched_family f = sched_family_parse(ir_get_str(kernel, "family", ""));
+  sched_family f = sched_family_of(kernel);
   if (!p.m && f == FAMILY_ROW && ir_get_ints(kernel, "space", s, 4) == 2)
     p.m = sched_block_rows(kernel, caps, s[0], s[1]);
   if (!p.m && f == FAMILY_ELEMENTWISE) p.m = sched_block_elements(caps);
-  const ir_op *mm = find_matmul(kernel);
+  const ir_op *mm = sched_contraction(kernel);
   bool matrix = mm && tune_path_of(p.matrix_path) &&
                 caps_find_matrix(caps, mm->operands[0]->type->dtype, mm->operands[1]->type->dtype,
                                  graph_matmul_get(mm).accum) >= 0;
@@ -288,7 +284,7 @@ static bool kernel_legal(const void *user, const int32_t *values, char *why, siz
   tune_config c = {0};
   for (int32_t i = 0; i < k->s.n_knobs; i++) *tune_config_field(&c, k->s.knob[i].name) = values[i];
   sched_params p = tune_config_params(&c, &k->s.problem, &k->caps);
-  const ir_op *mm = c.matrix_path == TUNE_PATH_LANE_N ? find_matmul(k->kernel) : NULL;
+  const ir_op *mm = c.matrix_path == TUNE_PATH_LANE_N ? sched_contraction(k->kernel) : NULL;
   if (mm &&
       (graph_matmul_get(mm).transpose_b || mm->operands[1]->def || mm->operands[1]->type->dtype != k->s.problem.in)) {
     snprintf(why, why_bytes, "lane_n: those of b don't lie side by side in memory");

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/passes/schedule/defaults.h"
+#include "core/passes/schedule/kernel.h"
 #include "core/passes/schedule/from_graph.h"
 #include "tests/support/graph_text.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/status.h"
-#include "core/passes/schedule/defaults.h"
+#include "core/passes/schedule/kernel.h"
 #include "tools/tessera/bench.h"
 
 enum { MAX_SETS = 128, MAX_REPS = 64, SAMPLES = 96 };

@@ -6,7 +6,7 @@
 #include "core/base/int_math.h"
 #include "core/device/matrix_instr.h"
 #include "core/ir/graph/ops.h"
-#include "core/passes/schedule/defaults.h"
+#include "core/passes/schedule/kernel.h"
 
 /* The product as this file sees it. */
 typedef struct task {

@@ -113,10 +113,9 @@ bool kb_collect(kern *k, const ir_type *orig, stride_rows *rows);
 /* Something in memory is contiguous along m rather than n. */
 bool kb_has_transposed(const space *s, const stride_rows *rows);
 
-tsr_status family_elementwise(kern *k);
-tsr_status family_row(kern *k);
-tsr_status family_matmul(kern *k);
-tsr_status family_copy(kern *k);
+#define FAMILY_LOWERING(code, name, fuses, n, extents, lowering, ...) tsr_status family_##lowering(kern *k);
+KERNEL_FAMILIES(FAMILY_LOWERING)
+#undef FAMILY_LOWERING
 /* Notes the tile in the kernel, for reports. */
 bool kb_note_tile(kern *k, int64_t m, int64_t n, int64_t depth);
 /* The body's row operations (reductions, softmax, norms) on whole rows. */

@@ -7,7 +7,7 @@
 #include "core/base/dtype.h"
 #include "core/base/hash.h"
 #include "core/base/int_math.h"
-#include "core/passes/schedule/defaults.h"
+#include "core/passes/schedule/kernel.h"
 #include "core/passes/schedule/key.h"
 #include "core/passes/tile/build.h"
 #include "core/passes/tile/contraction.h"
@@ -146,6 +146,17 @@ static bool note_vectorize(kern *k, ir_block *b) {
   return true;
 }
 
+/* Of families whose kernels are made elsewhere, and of what no verifier let pass. */
+tsr_status family_none(kern *k) {
+  return ir_error(k->src, NULL, "no lowering for family \"%s\"", ir_get_str(k->src, "family", ""));
+}
+
+static tsr_status (*const family_lowering[N_FAMILIES + 1])(kern *k) = {
+#define LOWERING(code, name, fuses, n, extents, lowering, ...) [FAMILY_##code] = family_##lowering,
+    KERNEL_FAMILIES(LOWERING)
+#undef LOWERING
+    [N_FAMILIES] = family_none};
+
 static tsr_status fill_kernel(kern *k) {
   bool empty = true;
   for (int i = 0; i < k->src->n_results; i++) empty &= ir_type_count(k->src->results[i]->type) == 0;
@@ -153,13 +164,7 @@ static tsr_status fill_kernel(kern *k) {
   if (empty) { /* nothing to write: a grid without blocks */
     if (!ir_set_attr(k->op, "grid", ir_attr_ints(k->m, (int64_t[]){0, 1, 1}, 3))) return st_oom();
   } else {
-    switch (sched_family_parse(ir_get_str(k->src, "family", ""))) {
-    case FAMILY_ELEMENTWISE: st = family_elementwise(k); break;
-    case FAMILY_ROW: st = family_row(k); break;
-    case FAMILY_MATMUL: st = family_matmul(k); break;
-    case FAMILY_COPY: st = family_copy(k); break;
-    default: st = ir_error(k->src, NULL, "no lowering for family \"%s\"", ir_get_str(k->src, "family", ""));
-    }
+    st = family_lowering[sched_family_of(k->src)](k);
   }
   TSR_TRY(st);
   return !k->b.failed && ir_build0(&k->b, "tessera.tile.return", 0, NULL) && note_vectorize(k, k->op->regions[0])
@@ -226,7 +231,7 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top,
   own.policy = ir_get_str(src, "policy", opts->policy);
   const char *name = ir_get_str(src, "sym_name", ""), *equal;
   int n = src->n_operands, results = src->n_results;
-  if (sched_family_parse(ir_get_str(src, "family", "")) == FAMILY_CUSTOM) return lower_custom(src, program, operands);
+  if (sched_family_of(src) == FAMILY_CUSTOM) return lower_custom(src, program, operands);
   sched_read(src, &k.params);
   TSR_TRY(seen_before(seen, k.m, src, &equal));
   if (equal) name = equal;

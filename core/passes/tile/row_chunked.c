@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
-#include "core/passes/schedule/defaults.h"
+#include "core/passes/schedule/kernel.h"
 #include "core/passes/tile/build.h"
 
 enum { LOOP_CARRIES = 2 };
