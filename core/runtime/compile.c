@@ -296,27 +296,20 @@ static tsr_status lower_all(compile *c) {
   return emit_module(p->levels[TSR_LEVEL_TARGET], &c->dev->caps, &p->arena, &p->desc);
 }
 
-/* The attribute `device` of a program: a device of a backend that there is. Another than the one compiled for is told,
- * as its tiles may not fit. */
+/* The attribute `device` of a program: one that there is somewhere. Another than the one compiled for is told, as its
+ * tiles may not fit. */
 static tsr_status check_scheduled_for(compile *c, const ir_op *program) {
-  const tsr_context *ctx = c->p->ctx;
-  const char *id = ir_get_str(program, "device", "");
-  size_t n = strcspn(id, ":");
-  char known[256] = "";
+  const char *id = ir_get_str(program, "device", ""), *name = c->dev->vt->name;
+  char known[256];
   if (!*id || program->def->level != IR_SCHEDULE || program->def->code != S_PROGRAM) return NULL;
-  for (int i = 0; i < ctx->n_backends; i++) {
-    const char *name = ctx->backends[i].vt->name;
-    size_t at = strlen(known);
-    snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", name);
-    if (strlen(name) != n || strncmp(name, id, n)) continue;
-    if (!strcmp(name, c->dev->vt->name)) return NULL;
-    trace_add(&c->p->trace, "schedule", "device", program, false, "scheduled for %s, compiled for %s", id,
-              c->dev->info.id);
-    rt_log(c->p->ctx, TSR_LOG_WARN, "a program scheduled for %s is compiled for %s: its tiles are made to fit", id,
-           c->dev->info.id);
-    return NULL;
-  }
-  return ir_error_at(program, program->loc, TSR_VERIFY_ERROR, known, "no backend of device \"%.64s\"", id);
+  if (!rt_knows_device(c->p->ctx, id, known, sizeof known))
+    return ir_error_at(program, program->loc, TSR_VERIFY_ERROR, known, "no device is called \"%.64s\"", id);
+  if (!strncmp(name, id, strcspn(id, ":")) && !name[strcspn(id, ":")]) return NULL;
+  trace_add(&c->p->trace, "schedule", "device", program, false, "scheduled for %s, compiled for %s", id,
+            c->dev->info.id);
+  rt_log(c->p->ctx, TSR_LOG_WARN, "a program scheduled for %s is compiled for %s: its tiles are made to fit", id,
+         c->dev->info.id);
+  return NULL;
 }
 
 /* The policy of the innermost scope that names one: the compile options, the text's function or program, the context.
@@ -351,15 +344,8 @@ static tsr_status choose_policy(compile *c, const ir_module *m) {
                  "precision modes other than standard are not there");
 }
 
-/* Not the machine's: memory, a lost device, what a caller asked for. */
-static bool is_schedules_fault(tsr_status st) {
-  tsr_code c = tsr_status_code(st);
-  return c != TSR_OUT_OF_MEMORY && c != TSR_DEVICE_LOST && c != TSR_CANCELLED && c != TSR_UNAVAILABLE &&
-         c != TSR_PARSE_ERROR;
-}
-
-static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_options *o, rt_lighter *lighter,
-                               tsr_program **out) {
+tsr_status rt_compile_once(tsr_device *dev, ir_module *m, const tsr_compile_options *o, rt_lighter *lighter,
+                           tsr_program **out, tsr_program **failed) {
   *out = NULL;
   tsr_context *ctx = dev->ctx;
   tsr_program *p = al_new(&ctx->al, tsr_program);
@@ -390,33 +376,9 @@ static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_
   dump(&c, TSR_LEVEL_SOURCE);
   *out = p;
 done:
-  if (st && is_schedules_fault(st)) rt_tune_failed(p, o);
-  if (st) tsr_program_destroy(&p);
+  if (st && failed) *failed = p;
+  else if (st) tsr_program_destroy(&p);
   return st;
-}
-
-/* A schedule from the cache that no longer compiles (another driver, a bug) gives way to its runner-up, then to the
- * default. */
-static tsr_status compile_cached(tsr_device *dev, ir_module *m, const tsr_compile_options *o, rt_lighter *lighter,
-                                 tsr_program **out) {
-  uint64_t used = dev->ctx->tune.used;
-  for (int attempt = 0; rt_tune_cached(dev, o) && attempt < 2; attempt++) {
-    ir_module *again = NULL;
-    tsr_status cloned = ir_module_clone(m, &again);
-    tsr_status st = compile_once(dev, m, o, lighter, out);
-    tsr_status_free(cloned);
-    if (!st && again && dev->ctx->tune.used != used) return rt_keep_spare(*out, again, o), NULL;
-    if (!st || !again || dev->ctx->tune.used == used || !is_schedules_fault(st)) {
-      ir_module_destroy(&again);
-      return st;
-    }
-    rt_log(dev->ctx, TSR_LOG_WARN, "a tuned schedule failed and is dropped: %s", tsr_status_message(st));
-    dev->ctx->tune.fallbacks++;
-    tsr_status_free(st);
-    used = dev->ctx->tune.used;
-    m = again;
-  }
-  return compile_once(dev, m, o, lighter, out);
 }
 
 /* Only these backends' compilers tell of spills that another schedule avoids. */
@@ -431,8 +393,8 @@ tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *
   for (int attempt = 0;; attempt++) {
     ir_module *again = NULL;
     if (tells_spills(dev) && attempt < RT_MAX_RETRIES) tsr_status_free(ir_module_clone(m, &again));
-    tsr_status st = compile_cached(dev, m, o, &lighter, out);
-    if (st && heavy && is_schedules_fault(st)) {
+    tsr_status st = rt_compile_cached(dev, m, o, &lighter, out);
+    if (st && heavy && rt_is_schedules_fault(st)) {
       rt_log(dev->ctx, TSR_LOG_WARN, "a lighter schedule does not compile: %s", tsr_status_message(st));
       tsr_status_free(st);
       ir_module_destroy(&again);

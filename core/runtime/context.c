@@ -66,40 +66,8 @@ static tsr_status add_backend(tsr_context *c, const be_vtable *vt) {
   return NULL;
 }
 
-static rt_backend *find_backend(tsr_context *c, const char *name, size_t n) {
-  for (int i = 0; i < c->n_backends; i++)
-    if (strlen(c->backends[i].vt->name) == n && !strncmp(c->backends[i].vt->name, name, n)) return &c->backends[i];
-  return NULL;
-}
-
-/* Why a backend that the library has was left out of this build; NULL when it was not. */
-static const char *not_built(const char *name, size_t n) {
-  for (const rt_not_built *b = rt_backends_not_built; b->name; b++)
-    if (strlen(b->name) == n && !strncmp(b->name, name, n)) return b->why;
-  return NULL;
-}
-
 static tsr_fallback fallback_of(const char *name) {
   return !strcmp(name, "error") ? TSR_FALLBACK_ERROR : !strcmp(name, "allow") ? TSR_FALLBACK_ALLOW : TSR_FALLBACK_WARN;
-}
-
-/* Of each id in TSR_BACKEND the backend must be known, built or not; whether a device is there is asked when one is
- * opened. */
-static tsr_status check_backend_knob(tsr_context *c) {
-  char known[256] = "";
-  size_t at = 0;
-  for (int i = 0; i < c->n_backends; i++)
-    at += (size_t)snprintf(known + at, sizeof known - at, "%s%.12s", at ? ", " : "", c->backends[i].vt->name);
-  for (const rt_not_built *b = rt_backends_not_built; b->name; b++)
-    at += (size_t)snprintf(known + at, sizeof known - at, ", %s", b->name);
-  for (const char *id = knob_str("TSR_BACKEND"); *id; id += *id == ',') {
-    size_t whole = strcspn(id, ","), n = strcspn(id, ":,");
-    if (n && !find_backend(c, id, n) && !not_built(id, n))
-      return st_make(&c->al, TSR_INVALID_ARGUMENT, ST_WHERE("environment", "TSR_BACKEND", known),
-                     "unknown backend \"%.*s\"", (int)(n < 100 ? n : 100), id);
-    id += whole;
-  }
-  return NULL;
 }
 
 static tsr_status check_environment(tsr_context *c) {
@@ -108,7 +76,7 @@ static tsr_status check_environment(tsr_context *c) {
   TSR_TRY(knob_check(&c->al));
   TSR_TRY(pass_check_disable(&c->al, "TSR_DISABLE", knob_str("TSR_DISABLE")));
   TSR_TRY(pipeline_check_dump(&c->al, knob_str("TSR_DUMP")));
-  TSR_TRY(check_backend_knob(c));
+  TSR_TRY(rt_check_backend_knob(c));
   for (size_t at = 0; knob_unknown(&at, name, sizeof name, &near);)
     rt_log(c, TSR_LOG_WARN, "the environment has %s, which is no knob%s%s%s; `tessera knobs` lists them", name,
            *near ? " (" : "", *near ? near : "", *near ? "?)" : "");
@@ -306,9 +274,10 @@ static tsr_status open_arch(tsr_context *c, rt_backend *b, const char *arch, con
                       : st_make(&c->al, TSR_NOT_FOUND, RT_WHERE("device", NULL), "no architecture \"%s\"", arch);
   if (st && tsr_status_code(st) != TSR_NOT_FOUND) return st;
   if (st) {
+    const char *hint = *tsr_status_hint(st) ? tsr_status_hint(st) : "`tessera devices` lists what is there";
+    tsr_status none = st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", hint), "no device \"%s\"", id);
     tsr_status_free(st);
-    return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", "`tessera devices` lists what is there"),
-                   "no device \"%s\"", id);
+    return none;
   }
   snprintf(info->name, sizeof info->name, "%s (no hardware)", arch);
   return NULL;
@@ -317,13 +286,12 @@ static tsr_status open_arch(tsr_context *c, rt_backend *b, const char *arch, con
 static tsr_status open_one(tsr_context *c, const char *id, tsr_device **out) {
   size_t n = strcspn(id, ":");
   const char *which = id[n] ? id + n + 1 : "0";
-  rt_backend *b = find_backend(c, id, n);
-  const char *why = b ? NULL : not_built(id, n);
+  rt_backend *b = rt_find_backend(c, id, n);
+  const char *why = b ? NULL : rt_why_not_built(id, n);
   if (why) return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", NULL), "%.*s: %s", (int)n, id, why);
   if (!b)
     return st_make(&c->al, TSR_UNAVAILABLE, RT_WHERE("device", "`tessera devices` lists what is there"),
                    "no backend \"%.*s\" in this build", (int)n, id);
-  bool number = *which && strspn(which, "0123456789") == strlen(which) && strlen(which) < 6;
   tsr_device *d = al_new(&c->al, tsr_device);
   be_device_info *info = al_new(&c->al, be_device_info);
   tsr_status st = NULL;
@@ -336,7 +304,7 @@ static tsr_status open_one(tsr_context *c, const char *id, tsr_device **out) {
   }
   if (!d || !info) TSR_GOTO(st_oom());
   snprintf(canonical, sizeof canonical, "%s:%s", b->vt->name, which);
-  if (!number) {
+  if (!rt_is_device_number(which)) {
     TSR_GOTO(open_arch(c, b, which, id, d, info));
   } else {
     int index = 0;
@@ -379,7 +347,7 @@ tsr_status tsr_device_open(tsr_context *c, const char *id, tsr_device **out) {
 tsr_status tsr_device_import(tsr_context *c, const char *backend, const void *import, tsr_device **out) {
   RT_OUT("device_import", out);
   RT_NEED("device_import", "ctx", c);
-  rt_backend *b = backend ? find_backend(c, backend, strlen(backend)) : NULL;
+  rt_backend *b = backend ? rt_find_backend(c, backend, strlen(backend)) : NULL;
   if (!b || !import) return RT_BAD(c, "device_import", NULL, "needs a backend's name and its import struct");
   be_instance *shell = NULL; /* so that nothing is made in the driver beside the application's own objects */
   if (b->vt->instance_import) TSR_TRY(b->vt->instance_import(&c->env, &shell));

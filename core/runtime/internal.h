@@ -176,6 +176,14 @@ tsr_status rt_check_array(const char *fn, const char *name, const void *v, int64
 static inline uint64_t rt_number(tsr_context *ctx) {
   return __atomic_add_fetch(&ctx->last_number, 1, __ATOMIC_RELAXED);
 }
+/* device_id.c: NULL where the build has no such backend; why one that the library has isn't in the build, or NULL. */
+rt_backend *rt_find_backend(tsr_context *ctx, const char *name, size_t n);
+const char *rt_why_not_built(const char *name, size_t n);
+bool rt_is_device_number(const char *which);
+/* Whether a device may be called so, here or elsewhere; `known` gets what there is where not. */
+bool rt_knows_device(tsr_context *ctx, const char *id, char *known, size_t n);
+/* Of each id in TSR_BACKEND the backend must be known; whether a device is there is asked when one is opened. */
+tsr_status rt_check_backend_knob(tsr_context *ctx);
 /* Loads the driver of a backend once; its reason for absence is in ->why. */
 tsr_status rt_backend_load(tsr_context *ctx, rt_backend *b);
 tsr_stream *rt_stream(tsr_device *dev, tsr_stream *s);

@@ -121,6 +121,17 @@ static const struct { const char *what, *args, *text, *says; } later[] = {
     {"shared memory that the device lacks", "dump x.mlir --level target --device cuda:sm_80", TILE(VIEWS("4"), "[1, 1, 1]", "%s = \"tessera.tile.alloc\"() : () -> !tessera.shared<1024x1024xf32>\n%w = \"tessera.tile.view\"(%a) : (!tessera.view<4xf32>) -> !tessera.view<1024x1024xf32, strides = [0, 0]>\n\"tessera.tile.copy\"(%w, %s)\n%f = \"tessera.tile.load\"(%s)\n%u = \"tessera.tile.view\"(%c) : (!tessera.view<4xf32>) -> !tessera.view<1024x1024xf32, strides = [0, 0]>\n\"tessera.tile.store\"(%f, %u)"), "x.mlir:9:6: "},
 };
 
+/* The attribute `device` of a program of schedules. */
+#define FOR_DEVICE(id)                                                                                                \
+  "\"tessera.schedule.program\"() ({\n^bb0(%A: tensor<4xf32>):\n%0 = \"tessera.schedule.kernel\"(%A) ({\n"            \
+  "^bb0(%1: tensor<4xf32>):\n%2 = \"tessera.graph.neg\"(%1)\n\"tessera.schedule.yield\"(%2)\n}) {sym_name = \"k\", "  \
+  "family = \"elementwise\", space = [4]} : (tensor<4xf32>) -> tensor<4xf32>\n\"tessera.schedule.return\"(%0)\n})"   \
+  " {sym_name = \"main\", device = \"" id "\"}\n"
+static const struct { const char *what, *text, *says; } scheduled_for[] = {
+    {"a device that there is not", FOR_DEVICE("banana"), "x.mlir:1:1: no device is called \"banana\" (cpu, "},
+    {"no number and no architecture", FOR_DEVICE("cpu:banana"), "x.mlir:1:1: no device is called \"cpu:banana\" (cpu:0"},
+};
+
 /* Text that is made rather than written: `head`, then `piece` n times. */
 static const struct { const char *what, *head, *piece; int n; const char *says; } deep[] = {
     {"regions", "", "\"tessera.graph.func\"() ({\n", 100000, "regions nested too deeply"},
@@ -152,6 +163,11 @@ int main(void) {
   for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
     cli_write(&c, "x.mlir", later[i].text, strlen(later[i].text));
     cli_refused(&c, later[i].what, later[i].args, later[i].says);
+  }
+  for (size_t i = 0; i < sizeof scheduled_for / sizeof *scheduled_for; i++) {
+    cli_write(&c, "x.mlir", scheduled_for[i].text, strlen(scheduled_for[i].text));
+    cli_refused(&c, scheduled_for[i].what, "run x.mlir", scheduled_for[i].says);
+    cli_refused(&c, scheduled_for[i].what, "dump x.mlir --level tile --device cuda:sm_80", scheduled_for[i].says);
   }
   for (size_t i = 0; i < sizeof deep / sizeof *deep; i++) run_deep(&c, i);
   cli_write(&c, "x.mlir", "abc\0def", 7);

@@ -1,6 +1,6 @@
-/* A stored schedule that fails to launch: the run goes on with the runner-up, then with the untuned schedule, with
- * right results; it is counted, told, and the cache no longer has the winner. The device is the CPU's with launches
- * that fail on command. */
+/* A stored schedule that fails to compile or to launch: the program goes on with the runner-up, then with the untuned
+ * schedule, with right results; it is counted, told, and the cache no longer has the winner. The device is the CPU's
+ * with compilations and launches that fail on command. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +21,7 @@ static const be_vtable *real;
 static be_vtable faulty;
 static int failures, launches, warnings;
 static tsr_code failure_code;
+static const char *compiles; /* what the next compilations do, one letter each: '+' or '-'; past the end they work */
 
 static tsr_status faulty_run(be_stream *s, be_program *p, const be_range *slots, double *ns) {
   launches++;
@@ -31,8 +32,15 @@ static tsr_status faulty_run(be_stream *s, be_program *p, const be_range *slots,
   return real->program_run(s, p, slots, ns);
 }
 
+static tsr_status faulty_module(be_device *d, const be_module_desc *desc, be_module **out) {
+  *out = NULL;
+  if (*compiles && *compiles++ == '-')
+    return st_make(NULL, failure_code, ST_WHERE("faulty", "compile", NULL), "injected");
+  return real->module_create(d, desc, out);
+}
+
 static void note(void *user, tsr_log_level level, const char *text) {
-  warnings += strstr(text, "failed to launch") != NULL;
+  warnings += strstr(text, "failed to launch") || strstr(text, "failed to compile");
 }
 
 typedef struct session {
@@ -104,7 +112,8 @@ static int set_up(void **state) {
   for (int i = 0; rt_backends[i]; i++)
     if (!strcmp(rt_backends[i]->name, "cpu")) real = rt_backends[i];
   faulty = *real;
-  faulty.name = "faulty", faulty.program_run = faulty_run;
+  faulty.name = "faulty", faulty.program_run = faulty_run, faulty.module_create = faulty_module;
+  compiles = "";
   failures = launches = warnings = 0;
   failure_code = TSR_LAUNCH_FAILED;
   for (int i = 0; i < M * K; i++) a[i] = (float)(i % 17) / 17;
@@ -241,6 +250,74 @@ static void other_failures_stay_failures(void **state) {
   end(&s);
 }
 
+/* The winner fails, the program is sound without it, and the runner-up compiles. */
+static void compile_falls_back_to_the_runner_up(void **state) {
+  session s;
+  failure_code = TSR_INTERNAL;
+  begin(&s);
+  compiles = "-++";
+  compile(&s, TSR_TUNE_CACHED);
+  assert_int_equal(falls(&s), 1);
+  assert_int_equal(warnings, 1);
+  assert_true(explains(&s, "a stored schedule failed to compile (injected); its runner-up took its place"));
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  check_result(&s);
+  end(&s);
+  begin(&s); /* the runner-up is the winner now, at the first try */
+  compiles = "+-";
+  compile(&s, TSR_TUNE_CACHED);
+  assert_int_equal(tsr_context_tune_counters(s.ctx).hits, 1);
+  assert_int_equal(falls(&s), 0);
+  assert_string_equal(compiles, "-");
+  end(&s);
+}
+
+static void compile_falls_back_to_the_default(void **state) {
+  static const tsr_code codes[] = {TSR_UNSUPPORTED, TSR_VERIFY_ERROR};
+  for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+    session s;
+    if (i) tear_down(state), assert_int_equal(set_up(state), 0);
+    failure_code = codes[i];
+    begin(&s);
+    compiles = "-+-";
+    compile(&s, i % 2 ? TSR_TUNE_DEFAULT : TSR_TUNE_CACHED);
+    assert_int_equal(falls(&s), 2);
+    assert_int_equal(warnings, 2);
+    assert_true(explains(&s, "a stored schedule failed to compile (injected); the untuned schedule took its place"));
+    OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+    check_result(&s);
+    end(&s);
+    begin(&s); /* neither is in the cache */
+    compile(&s, TSR_TUNE_CACHED);
+    assert_int_equal(tsr_context_tune_counters(s.ctx).hits, 0);
+    end(&s);
+  }
+}
+
+/* What fails without the stored schedule too, and the machine's troubles: the caller gets the failure, the cache keeps
+ * its winner. */
+static void failures_of_the_program_leave_the_cache_alone(void **state) {
+  static const struct { tsr_code code; const char *compiles; } cases[] = {
+      {TSR_UNSUPPORTED, "--"}, {TSR_INTERNAL, "--"}, {TSR_OUT_OF_MEMORY, "-"}, {TSR_DEVICE_LOST, "-"}};
+  session s;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    begin(&s);
+    failure_code = cases[i].code, compiles = cases[i].compiles;
+    tsr_status st = tsr_program_compile(s.dev, s.g, &(tsr_compile_options){.tune = TSR_TUNE_CACHED}, &s.p);
+    assert_int_equal(tsr_status_code(st), cases[i].code);
+    assert_null(s.p);
+    assert_string_equal(compiles, "");
+    assert_int_equal(falls(&s), 0);
+    tsr_status_free(st);
+    compile(&s, TSR_TUNE_CACHED);
+    assert_int_equal(tsr_context_tune_counters(s.ctx).hits, 2); /* asked for twice, given twice */
+    assert_int_equal(falls(&s), 0);
+    assert_true(explains(&s, "tune"));
+    end(&s);
+  }
+  assert_int_equal(warnings, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(run_falls_back_to_the_runner_up_then_to_the_default, set_up, tear_down),
@@ -248,6 +325,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(the_winner_is_marked_for_the_next_process, set_up, tear_down),
       cmocka_unit_test_setup_teardown(profiles_and_captures_fall_back_too, set_up, tear_down),
       cmocka_unit_test_setup_teardown(other_failures_stay_failures, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(compile_falls_back_to_the_runner_up, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(compile_falls_back_to_the_default, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(failures_of_the_program_leave_the_cache_alone, set_up, tear_down),
   };
 #ifndef TSR_HAVE_SQLITE
   printf("built without SQLite: nothing is stored\n");
