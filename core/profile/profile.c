@@ -20,6 +20,7 @@ prof_event prof_event_init(prof_kind kind, const char *op) {
                       .kernel = "",
                       .device = "",
                       .original = "",
+                      .original_why = "",
                       .flops = -1,
                       .bytes = -1,
                       .bytes_measured = -1,
@@ -85,7 +86,9 @@ void prof_add(prof_log *l, const prof_event *e) {
     copy.kernel = keep(l, e->kernel, offsetof(prof_event, kernel));
     copy.device = keep(l, e->device, offsetof(prof_event, device));
     copy.original = keep(l, e->original, offsetof(prof_event, original));
-    if (copy.op && copy.detail && copy.kernel && copy.device && copy.original) l->events[l->n++] = copy;
+    copy.original_why = keep(l, e->original_why, offsetof(prof_event, original_why));
+    if (copy.op && copy.detail && copy.kernel && copy.device && copy.original && copy.original_why)
+      l->events[l->n++] = copy;
     else l->dropped++;
   } else {
     l->dropped++;
@@ -95,7 +98,7 @@ void prof_add(prof_log *l, const prof_event *e) {
 
 static bool same_row(const prof_event *a, const prof_event *b) {
   return a->kind == b->kind && !strcmp(a->op, b->op) && !strcmp(a->detail, b->detail) &&
-         !strcmp(a->kernel, b->kernel) && !strcmp(a->device, b->device);
+         !strcmp(a->kernel, b->kernel) && !strcmp(a->device, b->device) && !strcmp(a->original, b->original);
 }
 
 static int by_value(const void *a, const void *b) {

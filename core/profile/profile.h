@@ -19,6 +19,7 @@ typedef struct prof_event {
   const char *kernel;  /* the compiled kernel's name */
   const char *device;  /* "cpu:0" */
   const char *original; /* the schedule that was asked for, or that the table has, where another one runs; else "" */
+  const char *original_why; /* that one, the one that runs, and why; "" */
   int stream, step;
   double start_ns, end_ns;
   double flops, bytes;          /* modelled; of a collective, bytes over the links */

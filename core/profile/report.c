@@ -125,6 +125,7 @@ static void wide_part(const prof_row *r, strb *out) {
               prof_limit_name(r->bound.limit));
   if (r->bound.part >= 0) strb_printf(out, " (%.0f%%)", 100 * r->bound.part);
   strb_printf(out, "  next: %s", r->bound.next);
+  if (*e->original) strb_printf(out, "  asked for, or in the table: %s", e->original);
 }
 
 void report_row(const prof_row *r, bool wide, strb *out) {
@@ -243,6 +244,7 @@ static void row_json(const prof_row *r, strb *out) {
   text(out, "kernel", e->kernel);
   text(out, "device", e->device);
   text(out, "original", e->original);
+  text(out, "original_why", e->original_why);
   strb_printf(out, ", \"stream\": %d, \"count\": %zu, \"steps\": %zu", e->stream, r->count, r->steps);
   number(out, "median_ns", r->median_ns), number(out, "min_ns", r->min_ns), number(out, "max_ns", r->max_ns),
       number(out, "total_ns", r->total_ns);

@@ -156,6 +156,7 @@ static void describe(const tsr_program *p, int i, const tune_device *d, const ti
   e->kernel = k.name;
   e->device = p->dev->info.id;
   e->original = k.original;
+  e->original_why = k.original_why;
   e->flops = first_known(k.flops, known ? tune_problem_flops(&problem) : w->flops);
   e->bytes = first_known(k.bytes, known ? tune_problem_bytes(&problem) : w->bytes);
   e->occupancy = occupancy_of(&k, d);
