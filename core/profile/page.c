@@ -14,7 +14,7 @@ static const char style[] =
     "h1{font-size:1.6rem;margin:0}h2{font-size:1.15rem;margin:2.2rem 0 .6rem}p.note{color:var(--soft);margin:.2rem 0}\n"
     ".scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\n"
     "th,td{padding:.35rem .6rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}\n"
-    "th:first-child,td:first-child,td.t,th.t{text-align:left}th{color:var(--soft);font-weight:600}\n"
+    "th:first-child,td:first-child,td.t,th.t{text-align:left}td.why{white-space:normal;color:var(--soft)}th{color:var(--soft);font-weight:600}\n"
     ".ok{color:var(--good)}.bad{color:var(--bad);font-weight:700}.win{color:var(--good)}.lose{color:var(--b)}\n"
     ".curves{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(28rem,100%),1fr));gap:1.2rem}figure{margin:0}figcaption{color:var(--soft);font-size:.9rem;margin:.2rem 0 .4rem}\n"
     "svg{display:block;width:100%;height:auto;background:var(--card);border-radius:8px}\n"
@@ -52,9 +52,21 @@ static void correctness(strb *out, const page_row *r) {
                 r->error, r->tolerance, r->ok ? "right" : "WRONG", r->error);
 }
 
+/* The reason takes the place of the figures. */
+static void row_without(strb *out, const page_row *r, int n_peers) {
+  strb_printf(out, "<td class=\"t %s\">%s</td><td class=\"t why\" colspan=%d>", strcmp(r->none, "failed") ? "" : "bad",
+              r->none, 5 + n_peers);
+  page_text(out, r->why);
+  strb_puts(out, "</td></tr>\n");
+}
+
 static void row(strb *out, const page_row *r, const char *const *peers, int n_peers) {
   strb_puts(out, "<tr>");
   cell(out, r->op), cell(out, r->shape), cell(out, r->dtype), cell(out, r->device);
+  if (r->none) {
+    row_without(out, r, n_peers);
+    return;
+  }
   correctness(out, r);
   cell(out, r->tile);
   number(out, r->median_us, ""), number(out, r->gflops, ""), number(out, r->gbytes_per_s, "");
@@ -94,10 +106,23 @@ static void table(strb *out, const page_desc *d) {
   strb_puts(out, "</tbody></table></div>\n");
 }
 
+/* What the table holds, in one line; cases without figures are named where there are any. */
+static void totals(const page_desc *d, strb *out) {
+  size_t wrong = 0, unchecked = 0, unsupported = 0, failed = 0;
+  for (size_t i = 0; i < d->n_rows; i++) {
+    const page_row *r = &d->rows[i];
+    if (r->none && strcmp(r->none, "failed")) unsupported++;
+    else if (r->none) failed++;
+    else wrong += r->checked && !r->ok, unchecked += !r->checked;
+  }
+  strb_printf(out, "</p><p class=%s>%zu results, %zu wrong, %zu not checked", wrong || failed ? "bad" : "ok",
+              d->n_rows - unsupported - failed, wrong, unchecked);
+  if (unsupported) strb_printf(out, ", %zu cases unsupported", unsupported);
+  if (failed) strb_printf(out, ", %zu cases failed", failed);
+  strb_puts(out, "</p>\n");
+}
+
 tsr_status page_write(const page_desc *d, strb *out) {
-  size_t wrong = 0, unchecked = 0;
-  for (size_t i = 0; i < d->n_rows; i++)
-    wrong += d->rows[i].checked && !d->rows[i].ok, unchecked += !d->rows[i].checked;
   strb_puts(out, "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
                  "content=\"width=device-width,initial-scale=1\"><title>");
   page_text(out, d->title);
@@ -109,8 +134,7 @@ tsr_status page_write(const page_desc *d, strb *out) {
   page_text(out, d->when);
   strb_puts(out, " &middot; ");
   page_text(out, d->environment);
-  strb_printf(out, "</p><p class=%s>%zu results, %zu wrong, %zu not checked</p>\n", wrong ? "bad" : "ok", d->n_rows,
-              wrong, unchecked);
+  totals(d, out);
   for (size_t i = 0; i < d->n_devices; i++) page_roofline(out, &d->devices[i], d->rows, d->n_rows);
   table(out, d);
   if (d->n_curves)

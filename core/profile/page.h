@@ -19,6 +19,8 @@ typedef struct page_row {
   double flops, bytes;
   double error, tolerance;
   bool checked, ok;
+  const char *none; /* a case without figures: "unsupported" or "failed", with the reason in why; NULL: it has them */
+  const char *why;
   page_peer peer[PAGE_MAX_PEERS];
   int n_peers;
 } page_row;

@@ -1,6 +1,6 @@
 /* tests/cli/test_bench_rows.c - every case of `tessera bench` leaves a row on every device: measured, "unsupported" or
- * "failed" with the reason; what one device can't do doesn't end the run before the next, and the exit status says it:
- * 4 where something is only not supported. */
+ * "failed" with the reason, in the table, in JSON and on the page; what one device can't do doesn't end the run before
+ * the next, and the exit status says it: 4 where something is only not supported. */
 #include "tests/cli/cli_run.h"
 
 #define FAKE(name) TSR_BINARY_DIR "/tests/libfake" name ".so"
@@ -38,6 +38,55 @@ static void pow_is_right(cli *c, const char *device) {
   check(c, rc == 0 && count(c->said, " ok") == 2 && !strstr(c->said, "WRONG"), args);
 }
 
+/* Lines of the page, which the last run wrote, that begin a row and hold all three. */
+static int page_rows(const cli *c, const char *device, const char *dtype, const char *what) {
+  char path[256], line[4096], cell[2][64];
+  int n = 0;
+  cli_path(c, "p.html", path, sizeof path);
+  snprintf(cell[0], sizeof cell[0], "<td class=t>%s</td>", device);
+  snprintf(cell[1], sizeof cell[1], "<td class=t>%s</td>", dtype);
+  FILE *f = fopen(path, "r");
+  while (f && fgets(line, sizeof line, f))
+    n += !strncmp(line, "<tr><td", 7) && strstr(line, cell[0]) && strstr(line, cell[1]) && strstr(line, what);
+  if (f) fclose(f);
+  return n;
+}
+
+static bool page_says(const cli *c, const char *what) {
+  char path[256], line[4096];
+  bool yes = false;
+  cli_path(c, "p.html", path, sizeof path);
+  FILE *f = fopen(path, "r");
+  while (f && fgets(line, sizeof line, f)) yes |= strstr(line, what) != NULL;
+  if (f) fclose(f);
+  return yes;
+}
+
+static void unsupported_case_is_on_the_page(cli *c) {
+  int rc = cli_run(c, "bench pow --shape 8x8 --dtype f64,f32 --device vulkan:0 --milliseconds 1 --html p.html --json");
+  check(c, rc == 4 && count(c->said, "\"unsupported\": \"") == 1, "pow of f64 on Vulkan: exit status, JSON");
+  check(c, page_rows(c, "vulkan:0", "f64", ">unsupported<") == 1, "an unsupported case is not on the page");
+  check(c, page_rows(c, "vulkan:0", "f64", "SPIR-V has no f64") == 1, "the page doesn't say why");
+  check(c, page_rows(c, "vulkan:0", "f32", ">right ") == 1, "the supported case is not on the page");
+  check(c, page_says(c, "1 results, 0 wrong, 0 not checked, 1 cases unsupported<"), "the page doesn't count it");
+}
+
+/* The device fails as it is opened, or in the middle: each case has its row, and so have those of the devices after it,
+ * on the page too. */
+static void lost_device_leaves_its_rows(cli *c, const char *fault, const char *device, int later) {
+  char args[160];
+  setenv("TSR_VK_FAULT", fault, 1);
+  snprintf(args, sizeof args, "bench add --shape 8x8,9x9,10x10 --device %s --milliseconds 1 --html p.html --json",
+           device);
+  int rc = cli_run(c, args), failed = page_rows(c, "vulkan:0", "f32", ">failed<");
+  unsetenv("TSR_VK_FAULT");
+  check(c, rc == 3, "the exit status of a lost device");
+  check(c, failed >= 1 && failed + page_rows(c, "vulkan:0", "f32", ">right ") == 3, "its cases are not on the page");
+  check(c, page_rows(c, "cuda:0", "f32", "") == later, "the page ends before the later devices");
+  check(c, count(c->said, "\"failed\": \"") == failed, "JSON and page differ");
+  check(c, page_says(c, " cases failed<"), "the page doesn't count them");
+}
+
 int main(void) {
   cli c;
   if (!cli_begin(&c)) return 77;
@@ -50,6 +99,8 @@ int main(void) {
     cli_run(&c, "bench matmul --shape 128x128x128 --device vulkan:0 --milliseconds 1 --json");
     check(&c, strstr(c.said, "\"peak_gflops\": ") && !strstr(c.said, "\"peak_gflops\": null"),
           "a GPU has no arithmetic peak");
+    unsupported_case_is_on_the_page(&c);
+    lost_device_leaves_its_rows(&c, "lost:12", "vulkan:0", 0);
   } else printf("no Vulkan device: its rows were not looked at\n");
   setenv("TSR_LIBCUDA", FAKE("cuda"), 1); /* a device after Vulkan's, on which a case ends at once */
   setenv("TSR_NVRTC", FAKE("cuda"), 1);
@@ -58,5 +109,10 @@ int main(void) {
   check(&c, rc == (vulkan ? 3 : 1) && strstr(c.said, "\"device\": \"cuda:0\""),
         "a failed case ends the run before the later devices");
   check(&c, !vulkan || strstr(c.said, "\"failed\": \""), "a failed case leaves no row");
+  if (vulkan) lost_device_leaves_its_rows(&c, "lost:1", "all", 3);
+  unsetenv("TSR_VK_FAULT");
+  rc = cli_run(&c, "bench add --shape 8x8,9x9 --device cuda:0 --milliseconds 1 --html p.html");
+  check(&c, rc == 1 && page_rows(&c, "cuda:0", "f32", ">WRONG ") == 2,
+        "a wrong result is on the page, and in the exit status");
   return cli_end(&c);
 }

@@ -457,6 +457,28 @@ static void audit_precision_of_unknown_kernels_is_unknown(void **state) {
   assert_int_equal(rows[7].verdict, VERDICT_UNKNOWN);
 }
 
+static void page_has_rows_of_cases_without_figures(void **state) {
+  page_device dev = {"gpu:0", "g", "d", 0, 0, 0};
+  page_peer peer = {"onednn", 1.5};
+  page_row rows[3] = {{.op = "add", .shape = "1", .dtype = "f32", .device = "gpu:0", .tile = "", .median_us = 2,
+                       .checked = true, .ok = true, .peer = {peer}, .n_peers = 1},
+                      {.op = "pow", .shape = "2", .dtype = "f64", .device = "gpu:0", .tile = "", .none = "unsupported",
+                       .why = "no <f64> & co"},
+                      {.op = "sin", .shape = "3", .dtype = "f16", .device = "gpu:0", .tile = "", .none = "failed",
+                       .why = "lost"}};
+  page_desc d = {"Bench", "now", "here", &dev, 1, rows, 3, NULL, 0};
+  strb b;
+  strb_init(&b, NULL);
+  assert_null(page_write(&d, &b));
+  const char *t = strb_text(&b);
+  assert_non_null(strstr(t, "<p class=bad>1 results, 0 wrong, 0 not checked, 1 cases unsupported, 1 cases failed</p>"));
+  /* as wide as the ten columns and the peer's */
+  assert_non_null(strstr(t, "<tr><td class=t>pow</td><td class=t>2</td><td class=t>f64</td><td class=t>gpu:0</td>"
+                            "<td class=\"t \">unsupported</td><td class=\"t why\" colspan=6>no &lt;f64&gt; &amp; co</td></tr>"));
+  assert_non_null(strstr(t, "<td class=\"t bad\">failed</td><td class=\"t why\" colspan=6>lost</td></tr>"));
+  strb_clear(&b);
+}
+
 static void page_is_self_contained_and_escapes(void **state) {
   static const double curve[] = {0, 900, 700, 700, 420};
   page_device dev[2] = {{"cpu:0", "Some <CPU> & co", "built in", 300, 0, 20},
@@ -535,6 +557,7 @@ int main(void) {
       cmocka_unit_test(program_verdicts_have_three_outcomes),
       cmocka_unit_test(audit_names_the_kernel_that_is_not_tuned),
       cmocka_unit_test(audit_precision_of_unknown_kernels_is_unknown),
+      cmocka_unit_test(page_has_rows_of_cases_without_figures),
       cmocka_unit_test(page_is_self_contained_and_escapes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,6 +82,20 @@ void bench_html_row(bench_html *h, const tsr_device_info *d, const bench_case *c
   h->rows[h->n_rows++] = r;
 }
 
+void bench_html_none(bench_html *h, const char *device, const bench_case *c, const bench_options *o, const char *kind,
+                     const char *why) {
+  char shape[96];
+  if (!al_grow(NULL, &h->rows, &h->cap_rows, h->n_rows + 1, sizeof *h->rows)) return;
+  h->rows[h->n_rows++] = (page_row){.op = keep(h, c->op),
+                                    .shape = keep(h, bench_shape(c, shape, sizeof shape)),
+                                    .dtype = tsr_dtype_name(c->dtype),
+                                    .device = keep(h, device),
+                                    .policy = tsr_policy_name(o->policy),
+                                    .tile = "",
+                                    .none = kind,
+                                    .why = keep(h, why)};
+}
+
 void bench_html_tune(bench_html *h, tsr_context *ctx, tsr_device *dev, const bench_case *c, tsr_policy policy) {
   char shape[96], label[200];
   tsr_graph *g = NULL;
@@ -107,6 +121,7 @@ void bench_html_tune(bench_html *h, tsr_context *ctx, tsr_device *dev, const ben
 
 int bench_html_write(bench_html *h, const bench_env *e, const char *path) {
   strb b, machine;
+  if (!h->n_rows) return EXIT_OK;
   strb_init(&b, NULL);
   strb_init(&machine, NULL);
   bench_env_text(e, &machine);

@@ -158,9 +158,9 @@ static void print_row(bench_run *r, const bench_case *c, const bench_result *x, 
 }
 
 /* A case without a result is a row all the same: `kind` is "unsupported" (the device lacks something) or "failed". */
-static void print_none(bench_run *r, const bench_case *c, const char *kind, const char *why) {
+static void print_none(bench_run *r, const char *id, const bench_case *c, const char *kind, const char *why) {
   char shape[96];
-  const char *id = tsr_device_get_info(r->o.dev)->id;
+  if (r->html) bench_html_none(r->html, id, c, &r->o, kind, why);
   if (!r->json) {
     print_head(r);
     printf("%-9s %-17s %-18s %-5s %10s %9s %8s %6s %6s  %s: %s\n", id, c->op, bench_shape(c, shape, sizeof shape),
@@ -190,7 +190,7 @@ static int run_case(bench_run *r, const bench_case *c) {
   if (st) {
     bool unsupported = tsr_status_code(st) == TSR_UNSUPPORTED;
     r->lost = tsr_status_code(st) == TSR_DEVICE_LOST;
-    print_none(r, c, unsupported ? "unsupported" : "failed", tsr_status_message(st));
+    print_none(r, tsr_device_get_info(r->o.dev)->id, c, unsupported ? "unsupported" : "failed", tsr_status_message(st));
     if (!unsupported) return cli_fail(st);
     tsr_status_free(st);
     return EXIT_UNSUPPORTED;
@@ -224,17 +224,21 @@ static void print_gain(const bench_run *r) {
 /* Of two exit statuses the one that says more: a failure, the first of several, before what is only not supported. */
 static int worse(int a, int b) { return !a || (a == EXIT_UNSUPPORTED && b) ? b : a; }
 
-static int run_device(bench_run *r, const char *id, const bench_case *cases, int n) {
+static int run_device(bench_run *r, const char *id, bool among_others, const bench_case *cases, int n) {
   tsr_status st = tsr_device_open(r->ctx, id, &r->o.dev);
-  if (st) return cli_fail(st);
+  if (st) {
+    for (int i = 0; i < n && among_others; i++) print_none(r, id, &cases[i], "failed", tsr_status_message(st));
+    return cli_fail(st);
+  }
   memset(r->have_peaks, 0, sizeof r->have_peaks);
   r->copy = 0;
   if (r->html) bench_html_device(r->html, tsr_device_get_info(r->o.dev));
   int rc = EXIT_OK;
   r->lost = false;
   memset(r->gain, 0, sizeof r->gain);
-  for (int i = 0; i < n && !r->lost; i++) {
-    rc = worse(rc, run_case(r, &cases[i])); /* said; the others are measured all the same */
+  for (int i = 0; i < n; i++) { /* a case that fails is said; the others are measured all the same */
+    if (r->lost) print_none(r, id, &cases[i], "failed", "not measured: the device was lost before");
+    else rc = worse(rc, run_case(r, &cases[i]));
   }
   print_gain(r);
   tsr_device_close(&r->o.dev);
@@ -247,7 +251,7 @@ static int run_all(bench_run *r, const bench_case *cases, int n) {
   tsr_status st = tsr_devices(r->ctx, &d, &n_devices);
   if (st) return cli_fail(st);
   for (int i = 0; i < n_devices; i++)
-    if (strcmp(d[i].backend, "null")) rc = worse(rc, run_device(r, d[i].id, cases, n));
+    if (strcmp(d[i].backend, "null")) rc = worse(rc, run_device(r, d[i].id, true, cases, n));
   return rc;
 }
 
@@ -361,10 +365,11 @@ int cmd_bench(int argc, char **argv) {
   if (st) rc = cli_fail(st);
   for (int i = 0; i < n && !rc; i++) /* all of them before the first is timed */
     if ((st = bench_check(r.ctx, &cases[i]))) rc = cli_fail(st);
-  if (!rc) rc = !strcmp(device, "all") ? run_all(&r, cases, n) : run_device(&r, device, cases, n);
-  if ((!rc || rc == EXIT_UNSUPPORTED) && html) {
+  bool ran = !rc;
+  if (!rc) rc = !strcmp(device, "all") ? run_all(&r, cases, n) : run_device(&r, device, false, cases, n);
+  if (ran && html) { /* whatever failed: the page has the rest, and says what */
     int written = bench_html_write(r.html, &r.env, html);
-    if (written) rc = written;
+    if (written && (!rc || rc == EXIT_UNSUPPORTED)) rc = written;
   }
   bench_html_free(&r.html);
   bench_place_destroy(&r.o.place);
