@@ -10,7 +10,7 @@
 
 #include "tests/simt/simt.h"
 
-static const char *const names[] = {"block_sum",         "cp_async_mma", "tma_wgmma_ring",  "wgmma_mn_major",
+static const char *const names[] = {"block_sum",         "cp_async_mma", "tma_wgmma_stage_queue",  "wgmma_mn_major",
                                     "cluster_multicast", "cluster_sum",  "mfma_32x32x8",    "mfma_fnuz_lds",
                                     "wmma_gfx11",        "wmma_gfx12",   "transpose_matrix"};
 static emu_module *module;
@@ -158,7 +158,7 @@ static emu_tensor_map map_2d(void *p, int size, int rows, int cols, int box_rows
   return m;
 }
 
-static void tma_wgmma_ring_is_exact(void **state) {
+static void tma_wgmma_stage_queue_is_exact(void **state) {
   problem p = {.m = 128, .n = 64, .k = 320, .type = EMU_BF16};
   problem_init(&p);
   emu_tensor_map ma = map_2d(p.a, 2, p.m, p.k, 64, 64, 128), mb = map_2d(p.b, 2, p.n, p.k, 64, 64, 128),
@@ -170,7 +170,7 @@ static void tma_wgmma_ring_is_exact(void **state) {
                         {p.c, (size_t)(p.m * p.n) * 4, true},
                         {sizes, sizeof p.sizes, false}};
   for (unsigned seed = 0; seed < 4; seed++) {
-    run_clean(&(emu_run_desc){.kernel = "tma_wgmma_ring",
+    run_clean(&(emu_run_desc){.kernel = "tma_wgmma_stage_queue",
                               .grid = {1, 2},
                               .block = {256},
                               .shared_bytes = 65600,
@@ -287,7 +287,7 @@ static void clang_build_is_exact(void **state) {
   module = build("clang++");
   assert_non_null(module);
   cp_async_mma_is_exact(state);
-  tma_wgmma_ring_is_exact(state);
+  tma_wgmma_stage_queue_is_exact(state);
   mfma_fnuz_lds_is_exact(state);
   emu_module_destroy(module);
   module = gcc;
@@ -299,7 +299,7 @@ int main(void) {
   if (!module) return 1;
   const struct CMUnitTest tests[] = {cmocka_unit_test(block_sum_is_exact),
                                      cmocka_unit_test(cp_async_mma_is_exact),
-                                     cmocka_unit_test(tma_wgmma_ring_is_exact),
+                                     cmocka_unit_test(tma_wgmma_stage_queue_is_exact),
                                      cmocka_unit_test(wgmma_mn_major_is_exact),
                                      cmocka_unit_test(cluster_multicast_is_exact),
                                      cmocka_unit_test(cluster_sum_is_exact),

@@ -78,7 +78,7 @@ static bool suits_two_waves(const simt *c) {
 static tsr_status describe(simt *c) {
   ir_op *k = c->out;
   ir_module *m = c->m;
-  int64_t block[3] = {c->in->ring ? simt_ring_threads(c->in->ring) : c->threads / c->cluster, 1, 1},
+  int64_t block[3] = {c->in->queue ? simt_stage_queue_threads(c->in->queue) : c->threads / c->cluster, 1, 1},
           grid[3] = {1, 1, 1};
   bool ok = ir_set_attr(k, "dialect", ir_attr_str(m, target_dialect_name(c->caps->dialect))) &&
             ir_set_attr(k, "block", ir_attr_ints(m, block, 3)) &&
@@ -129,7 +129,7 @@ static tsr_status lower_kernel(simt *c, ir_builder *top) {
   TSR_TRY(copy_kernel_attrs(c));
   TSR_TRY(simt_analyse(c));
   TSR_TRY(simt_choose_threads(c));
-  if (c->in->ring) c->warps = simt_ring_warps(c->in->ring), c->threads = c->warps * c->subgroup;
+  if (c->in->queue) c->warps = simt_stage_queue_warps(c->in->queue), c->threads = c->warps * c->subgroup;
   TSR_TRY(simt_cluster_check(c));
   TSR_TRY(check_grid(c));
   for (int i = 0; simt_paths[i]; i++) c->path = simt_paths[i];
@@ -137,8 +137,8 @@ static tsr_status lower_kernel(simt *c, ir_builder *top) {
   c->wide_index = c->path->wide_index;
   TSR_TRY(bind_arguments(c));
   TSR_TRY(enter(c));
-  if (c->in->ring) {
-    TSR_TRY(simt_ring_lower(c));
+  if (c->in->queue) {
+    TSR_TRY(simt_stage_queue_lower(c));
   } else {
     TSR_TRY(simt_shared_plan(c));
     TSR_TRY(simt_cluster_plan(c));
@@ -185,8 +185,8 @@ static tsr_status whole_kernel(const ir_op *tile, const tsr_caps *caps, ir_modul
   return simt_wgmma_kernel(tile, caps, m, done, why);
 }
 
-/* Lowers with a ring of TMA and wgmma where that fits; else with pipelined tiles; where a later op then finds no room
- * for its scratch, once more without them. */
+/* Lowers with a stage queue of TMA and wgmma where that fits; else with pipelined tiles; where a later op then finds no
+ * room for its scratch, once more without them. */
 static tsr_status kernel(const ir_op *tile, const tsr_caps *caps, ir_builder *top) {
   const tsr_allocator *al = &top->m->arena.al;
   const char *why = NULL;
@@ -201,7 +201,7 @@ static tsr_status kernel(const ir_op *tile, const tsr_caps *caps, ir_builder *to
     c.anchor = NULL;
     c.b = (ir_builder){0};
     if (in) in->lower = simt_lower_op, in->unstaged = attempt > 0;
-    if (in && attempt < 0 && simt_ring_plan(&c, tile)) {
+    if (in && attempt < 0 && simt_stage_queue_plan(&c, tile)) {
       free_impl(al, in);
       continue;
     }

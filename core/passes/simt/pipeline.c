@@ -149,15 +149,14 @@ static tsr_status body(simt *c, ir_op *op, const simt_pipeline *p, flight *f, ir
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* ---- cp.async: a ring of stages, filled stages - 1 iterations ahead
- * -------------------------------------------------------- */
+/* ---- cp.async: a stage queue, filled stages - 1 iterations ahead ---- */
 
-typedef struct ring {
+typedef struct stage_queue {
   const simt_layout *l[SIMT_PIPELINE_TILES];
   int w[SIMT_PIPELINE_TILES];
   simt_mem to[SIMT_PIPELINE_TILES];
   int stages;
-} ring;
+} stage_queue;
 
 /* Elements per cp.async of a tile (4, 8 or 16 bytes); 0 if it can't. */
 static int async_width(const simt *c, const ir_op *copy, const simt_mem *from, const simt_mem *to) {
@@ -169,7 +168,7 @@ static int async_width(const simt *c, const ir_op *copy, const simt_mem *from, c
   return from->dtype == to->dtype && w * size >= 4 ? w : 0;
 }
 
-static tsr_status plan_ring(simt *c, const simt_pipeline *p, ring *r, bool *fits) {
+static tsr_status plan_stage_queue(simt *c, const simt_pipeline *p, stage_queue *r, bool *fits) {
   *fits = c->caps->dialect == DIALECT_CUDA && c->caps->async_copy;
   for (int i = 0; i < p->n && *fits; i++) {
     const simt_val *s = simt_of(p->tile[i]);
@@ -189,7 +188,7 @@ static void group_op(simt *c, int code, int pending) {
 }
 
 /* Issues the tiles of iteration k into a stage, if there is such an iteration; always closes a group. */
-static tsr_status issue(simt *c, ir_op *op, const simt_pipeline *p, const ring *r, ir_value *k, int64_t first,
+static tsr_status issue(simt *c, ir_op *op, const simt_pipeline *p, const stage_queue *r, ir_value *k, int64_t first,
                         ir_value *stage) {
   const simt_val *to = simt_of(op->operands[1]);
   ir_op *branch = sx_if(c, sx_compare(c, "lt", k, to->v), 0, NULL, false);
@@ -205,7 +204,8 @@ static tsr_status issue(simt *c, ir_op *op, const simt_pipeline *p, const ring *
   return c->b.failed ? st_oom() : NULL;
 }
 
-static tsr_status ring_body(simt *c, ir_op *op, const simt_pipeline *p, const ring *r, ir_value *k, ir_value *stage) {
+static tsr_status stage_queue_body(simt *c, ir_op *op, const simt_pipeline *p, const stage_queue *r, ir_value *k,
+                                   ir_value *stage) {
   const simt_val *step = simt_of(op->operands[2]);
   group_op(c, TG_CP_WAIT, r->stages - 2);
   simt_barrier(c);
@@ -227,7 +227,7 @@ static tsr_status ring_body(simt *c, ir_op *op, const simt_pipeline *p, const ri
   return c->b.failed ? st_oom() : NULL;
 }
 
-static tsr_status async_loop(simt *c, ir_op *op, const simt_pipeline *p, const ring *r) {
+static tsr_status async_loop(simt *c, ir_op *op, const simt_pipeline *p, const stage_queue *r) {
   const simt_val *from = simt_of(op->operands[0]), *step = simt_of(op->operands[2]);
   simt_frag *shape;
   ir_value **v;
@@ -246,7 +246,7 @@ static tsr_status async_loop(simt *c, ir_op *op, const simt_pipeline *p, const r
   TSR_TRY(simt_begin_for(c, from->v, simt_of(op->operands[1])->v, step->v, n + 1, v, &loop));
   ir_value *stage = v[n];
   TSR_TRY(simt_carry_in(c, op, shape, v));
-  TSR_TRY(ring_body(c, op, p, r, loop->regions[0]->args[0], stage));
+  TSR_TRY(stage_queue_body(c, op, p, r, loop->regions[0]->args[0], stage));
   TSR_TRY(simt_carry_yield(c, op, v));
   ir_value *next = sx_addi(c, stage, 1);
   v[n] = sx_select(c, sx_compare(c, "eq", next, sx_int(c, r->stages)), sx_int(c, 0), next);
@@ -272,8 +272,8 @@ tsr_status simt_pipeline_for(simt *c, ir_op *op, bool *done) {
   /* Addresses once, thrown away by dead code removal, so that widths are known. */
   simt_bind_counter(c, op, simt_of(op->operands[0])->v, 0);
   TSR_TRY(lower_addresses(c, op, &p));
-  ring r = {.stages = 2};
-  TSR_TRY(plan_ring(c, &p, &r, &fits));
+  stage_queue r = {.stages = 2};
+  TSR_TRY(plan_stage_queue(c, &p, &r, &fits));
   if (fits) {
     *done = true;
     return async_loop(c, op, &p, &r);

@@ -61,7 +61,7 @@ static bool wants_stages(const simt *c, const ir_op *loop) {
 
 /* Copies of each tile: two, or as many as two thirds of shared memory take where copies run by themselves (at most 4).
  */
-static int ring_stages(const simt *c, const simt_pipeline *p) {
+static int stage_queue_depth(const simt *c, const simt_pipeline *p) {
   int64_t bytes = 0, stages;
   if (c->caps->dialect != DIALECT_CUDA || !c->caps->async_copy) return 2;
   for (int i = 0; i < p->n; i++) {
@@ -85,6 +85,6 @@ int simt_pipeline_stages(const simt *c, const ir_value *shared) {
   for (const ir_op *op = c->tile->regions[0]->first; op; op = op->next)
     if (op->def->code == T_FOR && simt_pipeline_match(c, op, &p))
       for (int i = 0; i < p.n; i++)
-        if (p.tile[i] == shared) return ring_stages(c, &p);
+        if (p.tile[i] == shared) return stage_queue_depth(c, &p);
   return 1;
 }

@@ -76,7 +76,7 @@ struct simt_impl {
   const ir_op *op; /* being lowered */
   int position; /* of the Tile IR op being lowered */
   int64_t slots, slots_end; /* free bytes for the exchanges of a cluster */
-  struct simt_ring *ring; /* a loop of TMA and wgmma, see simt/whole/ring.c; NULL = none */
+  struct simt_stage_queue *queue; /* a loop of TMA and wgmma, see simt/whole/stage_queue.c; NULL = none */
   bool cluster_begun; /* other blocks are known to run: cluster_sync's first half was waited for */
   ir_value *block_id[3];
   ir_value *coord[TSR_MAX_RANK]; /* of the element whose map region is being inlined */
@@ -165,12 +165,12 @@ void simt_cluster_enter(simt *c);             /* rank and warp through the clust
 tsr_status simt_cluster_gather(simt *c, tsr_dtype t, int n, ir_value *const *v, ir_value **all);
 void simt_cluster_leave(simt *c);
 
-/* ring */
-const char *simt_ring_plan(simt *c, const ir_op *kernel); /* sets in->ring, or says why not */
-int simt_ring_warps(const struct simt_ring *r);           /* of the consumers */
-int simt_ring_threads(const struct simt_ring *r);         /* of a block */
-tsr_status simt_ring_lower(simt *c);                      /* the whole kernel but its return */
-tsr_status simt_ring_op(simt *c, ir_op *op, bool *done);  /* ops that mean something else to a consumer */
+/* stage queue */
+const char *simt_stage_queue_plan(simt *c, const ir_op *kernel); /* sets in->queue, or says why not */
+int simt_stage_queue_warps(const struct simt_stage_queue *r);           /* of the consumers */
+int simt_stage_queue_threads(const struct simt_stage_queue *r);         /* of a block */
+tsr_status simt_stage_queue_lower(simt *c);                      /* the whole kernel but its return */
+tsr_status simt_stage_queue_op(simt *c, ir_op *op, bool *done);  /* ops that mean something else to a consumer */
 bool simt_is_address_op(const ir_op *op);
 
 /* raster */

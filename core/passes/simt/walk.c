@@ -68,7 +68,7 @@ static tsr_status lower_load(simt *c, ir_op *op) {
 
 static tsr_status lower_one(simt *c, ir_op *op) {
   bool done = false;
-  if (c->in->ring) TSR_TRY(simt_ring_op(c, op, &done));
+  if (c->in->queue) TSR_TRY(simt_stage_queue_op(c, op, &done));
   if (done) return NULL;
   switch (op->def->code) {
   case T_BLOCK_ID: case T_CONST: return lower_leaf_scalar(c, op);

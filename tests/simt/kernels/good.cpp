@@ -68,9 +68,9 @@ KERNEL(128) cp_async_mma(const bf16 *a, const bf16 *b, float *c, const int *size
       }
 }
 
-/* C 64x64 per block, bf16: a warp that issues TMA, a warpgroup that multiplies, a ring of three stages. Block 256: warpgroup 1 produces.
+/* C 64x64 per block, bf16: a warp that issues TMA, a warpgroup that multiplies, a stage queue of three. Block 256: warpgroup 1 produces.
  * Shared: stages of A [64][64] and B [64][64], 128-byte swizzle; C tile f32 [64][64]; barriers at 65536. */
-KERNEL(256) tma_wgmma_ring(const GRID_CONSTANT tensor_map ma, const GRID_CONSTANT tensor_map mb, const GRID_CONSTANT tensor_map mc, const int *sizes) {
+KERNEL(256) tma_wgmma_stage_queue(const GRID_CONSTANT tensor_map ma, const GRID_CONSTANT tensor_map mb, const GRID_CONSTANT tensor_map mc, const int *sizes) {
   SHARED_MEMORY(65600);
   const int steps = ld_global<int>(sizes) / 64, m0 = block_id<1>() * 64, n0 = block_id<0>() * 64;
   unsigned char *full = smem + 65536, *empty = smem + 65560;

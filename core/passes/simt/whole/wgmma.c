@@ -1,6 +1,6 @@
 /* core/passes/simt/whole/wgmma.c - the sm_90a matmul.
  *
- * One warpgroup is the producer: one of its threads fills a ring of stages by TMA (128-byte swizzle). The other
+ * One warpgroup is the producer: one of its threads fills a stage queue by TMA (128-byte swizzle). The other
  * warpgroups own 64 or 128 rows of the tile each and run wgmma from shared memory. Two mbarriers per stage: `full` (TMA
  * bytes landed) and `empty` (all consumers, of both blocks of a cluster, have read it), waited on by parity. A cluster
  * of two shares B: each block loads half and multicasts it. Blocks are persistent and walk the tiles in groups of rows,
@@ -171,7 +171,7 @@ static ir_op *depth_loop(wg *g, ir_op *tiles) {
   return loop;
 }
 
-/* The next stage and its phase; the phase flips when the ring wraps. */
+/* The next stage and its phase; the phase flips when the queue wraps. */
 static void advance(wg *g, ir_value *stage, ir_value *phase, ir_value *out[2]) {
   tgb *t = &g->t;
   ir_value *next = tg_addi(t, stage, 1), *wraps = tg_compare(t, "eq", next, tg_index(t, g->p.stages));

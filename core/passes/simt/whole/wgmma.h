@@ -1,5 +1,6 @@
 /* core/passes/simt/whole/wgmma.h - the sm_90a matmul: lowers a whole canonical matmul kernel of Tile IR
- * (simt/whole/match.h) to a persistent, warp-specialised Target IR kernel with TMA, an mbarrier ring and wgmma. */
+ * (simt/whole/match.h) to a persistent, warp-specialised Target IR kernel with TMA, an mbarrier stage queue and wgmma.
+ */
 #ifndef CORE_PASSES_SIMT_WHOLE_WGMMA_H
 #define CORE_PASSES_SIMT_WHOLE_WGMMA_H
 #include "core/device/caps.h"

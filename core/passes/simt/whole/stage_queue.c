@@ -1,20 +1,20 @@
-/* core/passes/simt/whole/ring.c - sm_90a: a block program whose loop streams tiles into gemms (attention), by wgmma.
- * One warpgroup is the producer: one of its threads fills a ring of stages by TMA (128-byte swizzle), the tiles that
- * are copied before the loop once. The others own 64 rows each and are lowered as ever (simt/simt.h) with the
+/* core/passes/simt/whole/stage_queue.c - sm_90a: a block program whose loop streams tiles into gemms (attention), by
+ * wgmma. One warpgroup is the producer: one of its threads fills a stage queue by TMA (128-byte swizzle), the tiles
+ * that are copied before the loop once. The others own 64 rows each and are lowered as ever (simt/simt.h) with the
  * accumulator map of m64nN for a layout: gemms become wgmma on the swizzled tiles, or with A from registers where that
  * is an accumulator of 16-bit type (P of attention), which has the very map of the A operand. Reductions stay within
  * four lanes, so the consumers share nothing but the tiles. Two mbarriers per stage, `full` and `empty`, waited on by
  * parity. Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout". */
 #include <string.h>
 
-#include "core/passes/simt/whole/ring_state.h"
+#include "core/passes/simt/whole/stage_queue_state.h"
 #include "core/passes/target/build.h"
 
 #define NAME(s) "tessera.target." s
 enum { MAX_CONSUMERS = 3, MAX_STAGES = 4, ALIGN = 1024, OTHER_REGISTERS = 40 };
 
 /* 65536 registers are shared out by role; with one consumer all have as many as there can be. */
-static int registers_of(const struct simt_ring *r, bool is_consumer) {
+static int registers_of(const struct simt_stage_queue *r, bool is_consumer) {
   static const int of[MAX_CONSUMERS + 1][2] = {{255, 255}, {255, 255}, {40, 232}, {32, 160}};
   return of[r->consumers][is_consumer];
 }
@@ -23,12 +23,12 @@ static int registers_of(const struct simt_ring *r, bool is_consumer) {
  */
 
 /* A whole tile of 16-bit elements, its lines whole boxes of 128 bytes, from the last two dimensions of an argument. */
-static bool add_copy(struct simt_ring *r, const ir_op *op, bool streamed) {
+static bool add_copy(struct simt_stage_queue *r, const ir_op *op, bool streamed) {
   const ir_type *t = op->operands[1]->type;
   const ir_op *w = op->operands[0]->def;
   int64_t sizes[TSR_MAX_RANK];
-  if (r->n == RING_MAX_TILES || !simt_ring_is(op->operands[1]->def, T_ALLOC) || !simt_ring_is(w, T_WINDOW) ||
-      simt_ring_tile(r, op->operands[1]))
+  if (r->n == STAGE_QUEUE_MAX_TILES || !simt_stage_queue_is(op->operands[1]->def, T_ALLOC) ||
+      !simt_stage_queue_is(w, T_WINDOW) || simt_stage_queue_tile(r, op->operands[1]))
     return false;
   ir_value *arg = w->operands[0];
   const ir_type *view = arg->type;
@@ -42,7 +42,7 @@ static bool add_copy(struct simt_ring *r, const ir_op *op, bool streamed) {
       sizes[rank - 1] != t->dims[1])
     return false;
   if (t->dims[0] % 8 || t->dims[0] > 256 || t->dims[1] % PER_LINE) return false;
-  r->tile[r->n++] = (ring_tile){
+  r->tile[r->n++] = (stage_queue_tile){
       .shared = op->operands[1], .window = w, .arg = arg, .streamed = streamed, .rows = t->dims[0], .cols = t->dims[1]};
   return true;
 }
@@ -65,10 +65,10 @@ static bool is_own(const ir_op *op) {
   }
 }
 
-static const char *check_gemm(struct simt_ring *r, const ir_op *op) {
+static const char *check_gemm(struct simt_stage_queue *r, const ir_op *op) {
   simt_gemm g = simt_gemm_of(op);
   const ir_value *a = op->operands[1], *b = op->operands[2];
-  ring_tile *ta = simt_ring_tile(r, a), *tb = simt_ring_tile(r, b);
+  stage_queue_tile *ta = simt_stage_queue_tile(r, a), *tb = simt_stage_queue_tile(r, b);
   bool narrow = g.a == g.b && (g.a == TSR_F16 || g.a == TSR_BF16) && g.c == TSR_F32;
   if (!narrow || g.kahan) return "no wgmma for these element types";
   if (!tb || (!ta && a->type->kind != IR_T_FRAG) || g.A.transposed) return "an operand is not a tile that TMA can copy";
@@ -80,32 +80,32 @@ static const char *check_gemm(struct simt_ring *r, const ir_op *op) {
   return NULL;
 }
 
-static const char *check_block(struct simt_ring *r, const ir_block *b, bool loop) {
+static const char *check_block(struct simt_stage_queue *r, const ir_block *b, bool loop) {
   const char *why;
   bool waited = false;
   for (const ir_op *op = b->first; op; op = op->next) {
-    if (simt_ring_is(op, T_COPY)) {
+    if (simt_stage_queue_is(op, T_COPY)) {
       if (waited || (!loop && r->loop) || !add_copy(r, op, loop)) return "a copy is not of a tile that TMA can copy";
-    } else if (simt_ring_is(op, T_GEMM) && loop && waited) {
+    } else if (simt_stage_queue_is(op, T_GEMM) && loop && waited) {
       if ((why = check_gemm(r, op))) return why;
-    } else if (simt_ring_is(op, T_FOR) && !loop && !r->loop) {
+    } else if (simt_stage_queue_is(op, T_FOR) && !loop && !r->loop) {
       r->loop = op;
       if ((why = check_block(r, op->regions[0], true))) return why;
     } else if (!is_own(op)) {
       return "it has an op that the consumers can't do apart";
     }
-    if (loop && simt_ring_is(op, T_WAIT)) waited = true;
+    if (loop && simt_stage_queue_is(op, T_WAIT)) waited = true;
   }
   return NULL;
 }
 
-static const char *plan(struct simt_ring *r, const ir_op *kernel, const tsr_caps *caps) {
+static const char *plan(struct simt_stage_queue *r, const ir_op *kernel, const tsr_caps *caps) {
   const char *why = check_block(r, kernel->regions[0], false);
   if (why) return why;
   if (!r->loop || !r->consumers) return "no gemm in a loop";
   if (r->sums > registers_of(r, true) - OTHER_REGISTERS) return "the accumulators do not fit the registers";
   for (int i = 0; i < r->n; i++) {
-    ring_tile *t = &r->tile[i];
+    stage_queue_tile *t = &r->tile[i];
     int64_t *sum = t->streamed ? &r->stage_bytes : &r->once_bytes, bytes = t->rows * t->cols * 2;
     t->at = *sum;
     *sum += (bytes + ALIGN - 1) / ALIGN * ALIGN;
@@ -123,22 +123,22 @@ static const char *plan(struct simt_ring *r, const ir_op *kernel, const tsr_caps
   r->at_empty = r->at_full + 8 * r->stages;
   r->at_once = r->at_empty + 8 * r->stages;
   r->shared = r->at_once + 8;
-  simt_ring_plan_overlap(r, registers_of(r, true) - OTHER_REGISTERS);
+  simt_stage_queue_plan_overlap(r, registers_of(r, true) - OTHER_REGISTERS);
   return NULL;
 }
 
-const char *simt_ring_plan(simt *c, const ir_op *kernel) {
+const char *simt_stage_queue_plan(simt *c, const ir_op *kernel) {
   if (!c->caps->wgmma || !c->caps->tma) return "the device has no wgmma";
   if (ir_get_int(kernel, "warps", 0) > 0 || ir_get_attr(kernel, "cluster")) return "the kernel has its own threads";
-  struct simt_ring *r = arena_new(&c->m->arena, struct simt_ring);
+  struct simt_stage_queue *r = arena_new(&c->m->arena, struct simt_stage_queue);
   if (!r) return "out of memory";
   const char *why = plan(r, kernel, c->caps);
-  if (!why) c->in->ring = r;
+  if (!why) c->in->queue = r;
   return why;
 }
 
-int simt_ring_warps(const struct simt_ring *r) { return GROUP_THREADS / 32 * r->consumers; }
-int simt_ring_threads(const struct simt_ring *r) { return GROUP_THREADS * (r->consumers + 1); }
+int simt_stage_queue_warps(const struct simt_stage_queue *r) { return GROUP_THREADS / 32 * r->consumers; }
+int simt_stage_queue_threads(const struct simt_stage_queue *r) { return GROUP_THREADS * (r->consumers + 1); }
 
 /* ---- code -----------------------------------------------------------------------------------------------------------
  */
@@ -156,9 +156,9 @@ static ir_value *shared_at(simt *c, tsr_dtype t, int64_t at) {
   return p;
 }
 
-static tsr_status set_up(simt *c, struct simt_ring *r) {
+static tsr_status set_up(simt *c, struct simt_stage_queue *r) {
   for (int i = 0; i < r->n; i++) {
-    ring_tile *t = &r->tile[i];
+    stage_queue_tile *t = &r->tile[i];
     tgb b = {c->m, c->b};
     t->map = simt_tma_map(&b, simt_of(t->arg)->mem.ptr, t->arg->type, PER_LINE, (int)t->rows);
     c->b = b.b;
@@ -175,7 +175,8 @@ static tsr_status set_up(simt *c, struct simt_ring *r) {
   ir_op *one = sx_if(c, sx_compare(c, "eq", c->tid, sx_int(c, 0)), 0, NULL, false);
   for (int s = 0; s < r->stages; s++) {
     set_int(c, effect(c, NAME("mbar_init"), 2, (ir_value *[]){r->full, sx_int(c, s)}), "count", 1);
-    set_int(c, effect(c, NAME("mbar_init"), 2, (ir_value *[]){r->empty, sx_int(c, s)}), "count", simt_ring_warps(r));
+    set_int(c, effect(c, NAME("mbar_init"), 2, (ir_value *[]){r->empty, sx_int(c, s)}), "count",
+            simt_stage_queue_warps(r));
   }
   if (r->has_once) set_int(c, effect(c, NAME("mbar_init"), 2, (ir_value *[]){r->once, sx_int(c, 0)}), "count", 1);
   ir_op *fence = effect(c, NAME("fence"), 0, NULL);
@@ -185,7 +186,7 @@ static tsr_status set_up(simt *c, struct simt_ring *r) {
   return c->b.failed ? st_oom() : NULL;
 }
 
-static void registers(simt *c, const struct simt_ring *r, bool is_consumer) {
+static void registers(simt *c, const struct simt_stage_queue *r, bool is_consumer) {
   int n = registers_of(r, is_consumer);
   if (n % 8) return;
   ir_op *op = effect(c, NAME("setmaxnreg"), 0, NULL);
@@ -195,12 +196,12 @@ static void registers(simt *c, const struct simt_ring *r, bool is_consumer) {
 
 static tsr_status addresses(simt *c, const ir_block *b) {
   for (ir_op *op = b->first; op; op = op->next)
-    if (simt_is_address_op(op) || simt_ring_is(op, T_LOAD_SCALAR)) TSR_TRY(c->in->lower(c, op));
+    if (simt_is_address_op(op) || simt_stage_queue_is(op, T_LOAD_SCALAR)) TSR_TRY(c->in->lower(c, op));
   return NULL;
 }
 
 /* The boxes of a tile, 64 elements of each line. */
-static void load_tile(simt *c, const struct simt_ring *r, const ring_tile *t, ir_value *bar) {
+static void load_tile(simt *c, const struct simt_stage_queue *r, const stage_queue_tile *t, ir_value *bar) {
   const ir_type *view = t->arg->type;
   int dims[TSR_MAX_RANK], n = simt_tma_dims(view, dims);
   ir_value *at = t->streamed ? sx_muli(c, r->stage, r->stage_bytes / 2) : sx_int(c, 0);
@@ -218,14 +219,14 @@ static ir_value *bar_of(simt *c, ir_value *bars, ir_value *stage) {
   return sx_op(c, TG_PTR_ADD, bars ? bars->type : NULL, 2, (ir_value *[]){bars, stage});
 }
 
-static int64_t bytes_of(const struct simt_ring *r, bool streamed) {
+static int64_t bytes_of(const struct simt_stage_queue *r, bool streamed) {
   int64_t sum = 0;
   for (int i = 0; i < r->n; i++)
     if (r->tile[i].streamed == streamed) sum += r->tile[i].rows * r->tile[i].cols * 2;
   return sum;
 }
 
-static tsr_status producer(simt *c, struct simt_ring *r) {
+static tsr_status producer(simt *c, struct simt_stage_queue *r) {
   const ir_op *loop = r->loop;
   const simt_val *from = simt_of(loop->operands[0]), *to = simt_of(loop->operands[1]),
                  *step = simt_of(loop->operands[2]);
@@ -245,7 +246,7 @@ static tsr_status producer(simt *c, struct simt_ring *r) {
   set_int(c, effect(c, NAME("mbar_expect"), 2, (ir_value *[]){r->full, r->stage}), "bytes", bytes_of(r, true));
   for (int i = 0; i < r->n; i++)
     if (r->tile[i].streamed) load_tile(c, r, &r->tile[i], bar_of(c, r->full, r->stage));
-  simt_ring_advance(c, r, next);
+  simt_stage_queue_advance(c, r, next);
   TSR_TRY(simt_end_for(c, f, 2, next));
   sx_close(c, one, 0, NULL);
   effect(c, NAME("warp_barrier"), 0, NULL);
@@ -254,12 +255,12 @@ static tsr_status producer(simt *c, struct simt_ring *r) {
 
 /* The loop as the consumers run it: a stage is full before its tiles are used, and given back after. */
 static tsr_status consumer_loop(simt *c, ir_op *op) {
-  struct simt_ring *r = c->in->ring;
+  struct simt_stage_queue *r = c->in->queue;
   simt_frag *shape;
   ir_value **v, *next[2];
   ir_op *loop;
   int n;
-  if (r->head && simt_of(op->operands[0])->hi < simt_of(op->operands[1])->lo) return simt_ring_overlap(c, op);
+  if (r->head && simt_of(op->operands[0])->hi < simt_of(op->operands[1])->lo) return simt_stage_queue_overlap(c, op);
   TSR_TRY(simt_carry(c, op, &shape, &v, &n));
   ir_value **all = arena_array(&c->m->arena, ir_value *, n + 2);
   if (!all) return st_oom();
@@ -272,16 +273,16 @@ static tsr_status consumer_loop(simt *c, ir_op *op) {
   simt_bind_counter(c, op, loop->regions[0]->args[0], 0);
   TSR_TRY(simt_carry_in(c, op, shape, all));
   TSR_TRY(simt_lower_block(c, op->regions[0]));
-  simt_ring_release(c, r->stage);
+  simt_stage_queue_release(c, r->stage);
   TSR_TRY(simt_carry_yield(c, op, all));
-  simt_ring_advance(c, r, next);
+  simt_stage_queue_advance(c, r, next);
   all[n] = next[0], all[n + 1] = next[1];
   TSR_TRY(simt_end_for(c, loop, n + 2, all));
   return simt_carry_out(c, op, shape, all);
 }
 
-tsr_status simt_ring_op(simt *c, ir_op *op, bool *done) {
-  struct simt_ring *r = c->in->ring;
+tsr_status simt_stage_queue_op(simt *c, ir_op *op, bool *done) {
+  struct simt_stage_queue *r = c->in->queue;
   bool inside = op->parent == r->loop->regions[0];
   *done = true;
   switch (op->def->code) {
@@ -299,15 +300,15 @@ tsr_status simt_ring_op(simt *c, ir_op *op, bool *done) {
   return c->b.failed ? st_oom() : NULL;
 }
 
-tsr_status simt_ring_lower(simt *c) {
-  struct simt_ring *r = c->in->ring;
+tsr_status simt_stage_queue_lower(simt *c) {
+  struct simt_stage_queue *r = c->in->queue;
   int64_t lo;
   TSR_TRY(simt_shared_alloc(c, c->tile, r->shared, 0, INT32_MAX, &lo));
   c->why = arena_fmt(&c->m->arena, "%d stages by TMA, %d+1 warpgroups%s", r->stages, r->consumers,
                      r->head ? r->consumers == 2 ? ", overlapped, ping-pong" : ", overlapped" : "");
   TSR_TRY(addresses(c, c->tile->regions[0]));
   TSR_TRY(set_up(c, r));
-  ir_op *role = sx_if(c, sx_compare(c, "lt", c->warp, sx_int(c, simt_ring_warps(r))), 0, NULL, true);
+  ir_op *role = sx_if(c, sx_compare(c, "lt", c->warp, sx_int(c, simt_stage_queue_warps(r))), 0, NULL, true);
   registers(c, r, true);
   TSR_TRY(simt_lower_block(c, c->tile->regions[0]));
   sx_else(c, role, 0, NULL);

@@ -1,13 +1,13 @@
-/* core/passes/simt/whole/ring_overlap.c - sm_90a: softmax beside wgmma, in the loop of attention and of what looks like
- * it (simt/whole/ring.c). Within a warpgroup (FlashAttention-3, arXiv 2407.08608, section 3.2): iteration j issues its
- * first gemm (the scores), then the last gemm of iteration j - 1 (P times V), waits for the scores only and makes P of
- * them while the other still runs; what needs its sums (their rescaling) comes last. So the loop carries P and the
- * rescaled sums of the iteration before, its first iteration stands before it and the last gemm after it. Between two
- * warpgroups (ping-pong): named barriers let one issue its gemms while the other is at its softmax. A stage is given
- * back one iteration later than without. */
+/* core/passes/simt/whole/stage_queue_overlap.c - sm_90a: softmax beside wgmma, in the loop of attention and of what
+ * looks like it (simt/whole/stage_queue.c). Within a warpgroup (FlashAttention-3, arXiv 2407.08608, section 3.2):
+ * iteration j issues its first gemm (the scores), then the last gemm of iteration j - 1 (P times V), waits for the
+ * scores only and makes P of them while the other still runs; what needs its sums (their rescaling) comes last. So the
+ * loop carries P and the rescaled sums of the iteration before, its first iteration stands before it and the last gemm
+ * after it. Between two warpgroups (ping-pong): named barriers let one issue its gemms while the other is at its
+ * softmax. A stage is given back one iteration later than without. */
 #include <string.h>
 
-#include "core/passes/simt/whole/ring_state.h"
+#include "core/passes/simt/whole/stage_queue_state.h"
 #include "core/passes/target/build.h"
 
 #define NAME(s) "tessera.target." s
@@ -25,11 +25,11 @@ static bool uses(const ir_op *op, const ir_value *v) {
 }
 
 /* Marks what depends on the sums that the loop carries; false if there are too many ops. */
-static bool mark_late(struct simt_ring *r, const ir_block *b) {
-  const ir_op *late[RING_MAX_OPS];
+static bool mark_late(struct simt_stage_queue *r, const ir_block *b) {
+  const ir_op *late[STAGE_QUEUE_MAX_OPS];
   int n = 0, at = 0;
   for (const ir_op *op = b->first; op; op = op->next, at++) {
-    if (at == RING_MAX_OPS) return false;
+    if (at == STAGE_QUEUE_MAX_OPS) return false;
     r->late[at] = uses(op, b->args[1 + r->carried]);
     for (int i = 0; i < n && !r->late[at]; i++)
       for (int k = 0; k < late[i]->n_results; k++) r->late[at] |= uses(op, late[i]->results[k]);
@@ -38,17 +38,17 @@ static bool mark_late(struct simt_ring *r, const ir_block *b) {
   return true;
 }
 
-static bool is_late(const struct simt_ring *r, const ir_op *op) {
+static bool is_late(const struct simt_stage_queue *r, const ir_op *op) {
   int at = 0;
   for (const ir_op *o = op->parent->first; o != op; o = o->next) at++;
   return r->late[at];
 }
 
-static bool early(const struct simt_ring *r, const ir_value *v, const ir_block *b) {
+static bool early(const struct simt_stage_queue *r, const ir_value *v, const ir_block *b) {
   return v != b->args[1 + r->carried] && (!v->def || v->def->parent != b || !is_late(r, v->def));
 }
 
-static bool fits(struct simt_ring *r, ir_op *head, ir_op *tail) {
+static bool fits(struct simt_stage_queue *r, ir_op *head, ir_op *tail) {
   const ir_block *b = r->loop->regions[0];
   const ir_op *yield = b->last;
   int users = 0;
@@ -59,17 +59,17 @@ static bool fits(struct simt_ring *r, ir_op *head, ir_op *tail) {
   if (users != 1 || is_late(r, head) || !is_late(r, tail) || early(r, tail->operands[0], b) ||
       !early(r, tail->operands[1], b))
     return false;
-  if (simt_ring_tile(r, tail->operands[1]) || tail->operands[1]->def->parent != b) return false;
+  if (simt_stage_queue_tile(r, tail->operands[1]) || tail->operands[1]->def->parent != b) return false;
   for (int i = 0; i < yield->n_operands; i++)
     if (i != r->carried && !early(r, yield->operands[i], b)) return false;
   return true;
 }
 
-void simt_ring_plan_overlap(struct simt_ring *r, int registers) {
+void simt_stage_queue_plan_overlap(struct simt_stage_queue *r, int registers) {
   ir_op *gemm[3] = {NULL, NULL, NULL};
   int n = 0;
   for (ir_op *op = r->loop->regions[0]->first; op; op = op->next)
-    if (simt_ring_is(op, T_GEMM) && n < 3) gemm[n++] = op;
+    if (simt_stage_queue_is(op, T_GEMM) && n < 3) gemm[n++] = op;
   if (n != 2 || !fits(r, gemm[0], gemm[1])) return;
   simt_gemm g = simt_gemm_of(gemm[1]);
   if (r->sums + g.k / 4 > registers) return; /* A of two iterations */
@@ -88,7 +88,7 @@ typedef struct overlap {
   int n, n_a, sums_at; /* sums_at: where the sums start in v */
 } overlap;
 
-static bool ping_pong(const struct simt_ring *r) { return r->consumers == 2; }
+static bool ping_pong(const struct simt_stage_queue *r) { return r->consumers == 2; }
 
 /* Barrier 1 lets the first warpgroup issue, barrier 2 the second. `mine`: each its own, else each the other's. */
 static void ping_pong_barrier(simt *c, bool mine, bool arrive, int only) {
@@ -114,51 +114,52 @@ static tsr_status bind_frag(simt *c, ir_value *v, const simt_frag *f) {
   return NULL;
 }
 
-static tsr_status issue_tail(simt *c, const overlap *o, ir_value *stage, ring_product *p) {
-  struct simt_ring *r = c->in->ring;
+static tsr_status issue_tail(simt *c, const overlap *o, ir_value *stage, stage_queue_product *p) {
+  struct simt_stage_queue *r = c->in->queue;
   ir_value *now = r->stage;
   r->stage = stage;
-  tsr_status st = simt_ring_issue(c, &o->tail, &simt_of(o->op->regions[0]->args[1 + r->carried])->frag, o->v + o->n, p);
+  tsr_status st =
+      simt_stage_queue_issue(c, &o->tail, &simt_of(o->op->regions[0]->args[1 + r->carried])->frag, o->v + o->n, p);
   r->stage = now;
   return st;
 }
 
 static ir_value *stage_before(simt *c, ir_value *stage) {
-  int stages = c->in->ring->stages;
+  int stages = c->in->queue->stages;
   return sx_select(c, sx_compare(c, "eq", stage, sx_int(c, 0)), sx_int(c, stages - 1), sx_addi(c, stage, -1));
 }
 
 /* Both gemms under way; the scores are there after. */
-static tsr_status issue_both(simt *c, const overlap *o, ring_product *tail) {
-  struct simt_ring *r = c->in->ring;
+static tsr_status issue_both(simt *c, const overlap *o, stage_queue_product *tail) {
+  struct simt_stage_queue *r = c->in->queue;
   simt_frag acc, scores;
-  ring_product head;
+  stage_queue_product head;
   TSR_TRY(simt_regs(c, &simt_of(r->head->operands[0])->frag, &acc));
   if (ping_pong(r)) ping_pong_barrier(c, true, false, -1);
-  TSR_TRY(simt_ring_issue(c, &o->head, &acc, NULL, &head));
+  TSR_TRY(simt_stage_queue_issue(c, &o->head, &acc, NULL, &head));
   TSR_TRY(issue_tail(c, o, stage_before(c, r->stage), tail));
   if (ping_pong(r)) ping_pong_barrier(c, false, true, -1);
-  TSR_TRY(simt_ring_finish(c, &head, 1, &scores));
+  TSR_TRY(simt_stage_queue_finish(c, &head, 1, &scores));
   return bind_frag(c, r->head->results[0], &scores);
 }
 
 /* The ops of an iteration but its last gemm; in the loop with that of the one before. */
 static tsr_status iteration(simt *c, overlap *o, bool in_loop) {
-  struct simt_ring *r = c->in->ring;
+  struct simt_stage_queue *r = c->in->queue;
   ir_value *sums = o->op->regions[0]->args[1 + r->carried];
   simt_frag done, scaled;
-  ring_product tail;
+  stage_queue_product tail;
   int at = 0;
   for (ir_op *op = o->op->regions[0]->first; op; op = op->next, at++) {
     if (r->late[at] || op == r->tail) continue;
     if (op == r->head && in_loop) TSR_TRY(issue_both(c, o, &tail));
     else TSR_TRY(c->in->lower(c, op));
   }
-  TSR_TRY(simt_ring_pack(c, &o->tail, &simt_of(r->tail->operands[1])->frag, o->v + o->n));
+  TSR_TRY(simt_stage_queue_pack(c, &o->tail, &simt_of(r->tail->operands[1])->frag, o->v + o->n));
   if (in_loop) {
-    TSR_TRY(simt_ring_finish(c, &tail, 0, &done));
+    TSR_TRY(simt_stage_queue_finish(c, &tail, 0, &done));
     TSR_TRY(bind_frag(c, sums, &done));
-    simt_ring_release(c, stage_before(c, r->stage));
+    simt_stage_queue_release(c, stage_before(c, r->stage));
   }
   at = 0;
   for (ir_op *op = o->op->regions[0]->first; op; op = op->next, at++)
@@ -169,7 +170,7 @@ static tsr_status iteration(simt *c, overlap *o, bool in_loop) {
 }
 
 static tsr_status begin(simt *c, ir_op *op, overlap *o) {
-  struct simt_ring *r = c->in->ring;
+  struct simt_stage_queue *r = c->in->queue;
   ir_value **v;
   *o = (overlap){.op = op, .head = simt_gemm_of(r->head), .tail = simt_gemm_of(r->tail)};
   TSR_TRY(simt_carry(c, op, &o->shape, &v, &o->n));
@@ -180,12 +181,12 @@ static tsr_status begin(simt *c, ir_op *op, overlap *o) {
   return NULL;
 }
 
-tsr_status simt_ring_overlap(simt *c, ir_op *op) {
-  struct simt_ring *r = c->in->ring;
+tsr_status simt_stage_queue_overlap(simt *c, ir_op *op) {
+  struct simt_stage_queue *r = c->in->queue;
   const simt_val *from = simt_of(op->operands[0]), *to = simt_of(op->operands[1]), *step = simt_of(op->operands[2]);
   ir_value **all, *next[2];
   overlap o;
-  ring_product tail;
+  stage_queue_product tail;
   simt_frag sums;
   ir_op *loop;
   TSR_TRY(begin(c, op, &o));
@@ -202,13 +203,13 @@ tsr_status simt_ring_overlap(simt *c, ir_op *op) {
   simt_bind_counter(c, op, loop->regions[0]->args[0], 0);
   TSR_TRY(simt_carry_in(c, op, o.shape, o.v));
   TSR_TRY(iteration(c, &o, true));
-  simt_ring_advance(c, r, next);
+  simt_stage_queue_advance(c, r, next);
   all[0] = next[0], all[1] = next[1];
   TSR_TRY(simt_end_for(c, loop, o.n + o.n_a + 2, o.v));
   if (ping_pong(r)) ping_pong_barrier(c, true, false, 0);
   TSR_TRY(simt_carry_in(c, op, o.shape, o.v));
   TSR_TRY(issue_tail(c, &o, stage_before(c, all[0]), &tail));
-  TSR_TRY(simt_ring_finish(c, &tail, 0, &sums));
+  TSR_TRY(simt_stage_queue_finish(c, &tail, 0, &sums));
   memcpy(o.v + o.sums_at, sums.v, sizeof *sums.v * (size_t)sums.n);
   return simt_carry_out(c, op, o.shape, o.v);
 }

@@ -1,12 +1,12 @@
-/* core/passes/simt/whole/ring_gemm.c - the matrix path of the sm_90a ring: wgmma on swizzled tiles, A from shared
- * memory or from registers. Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout"; the
- * accumulator map of m64nN. */
-#include "core/passes/simt/whole/ring_state.h"
+/* core/passes/simt/whole/stage_queue_gemm.c - the matrix path of the sm_90a stage queue: wgmma on swizzled tiles, A
+ * from shared memory or from registers. Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout";
+ * the accumulator map of m64nN. */
+#include "core/passes/simt/whole/stage_queue_state.h"
 #include "core/passes/target/build.h"
 
 #define NAME(s) "tessera.target." s
 
-static const char *wgmma_fits(const simt *c, const simt_gemm *g) { return c->in->ring ? NULL : ""; }
+static const char *wgmma_fits(const simt *c, const simt_gemm *g) { return c->in->queue ? NULL : ""; }
 static bool wgmma_wants_mem(const simt *c, const simt_gemm *g, int operand) { return false; }
 
 /* Row 16 warp + 8 i + lane / 4 of 64 by each four warps, columns 8 j + 2 (lane % 4), +1. */
@@ -23,16 +23,16 @@ static void wgmma_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt
 }
 
 /* Element offset of a k step in a tile. */
-static int64_t step_at(const ring_tile *t, bool along_k, int64_t k) {
+static int64_t step_at(const stage_queue_tile *t, bool along_k, int64_t k) {
   return along_k ? k / PER_LINE * t->rows * PER_LINE + k % PER_LINE : k * PER_LINE;
 }
 
-static ir_value *stage_base(simt *c, const struct simt_ring *r, const ring_tile *t) {
+static ir_value *stage_base(simt *c, const struct simt_stage_queue *r, const stage_queue_tile *t) {
   return t->streamed ? sx_muli(c, r->stage, r->stage_bytes / 2) : sx_int(c, 0);
 }
 
 /* Columns 16 s .. of the accumulator that f is. */
-tsr_status simt_ring_pack(simt *c, const simt_gemm *g, const simt_frag *f, ir_value **out) {
+tsr_status simt_stage_queue_pack(simt *c, const simt_gemm *g, const simt_frag *f, ir_value **out) {
   const simt_layout *l = f->layout;
   int per_row = l ? l->reps[1] * l->inner[1] * l->vec[1] : 0;
   if (!l || f->opaque || f->splat || tsr_dtype_size(f->dtype) != 2 || l->vec[1] != 2 || l->lanes[1] != 4 ||
@@ -50,9 +50,9 @@ tsr_status simt_ring_pack(simt *c, const simt_gemm *g, const simt_frag *f, ir_va
 }
 
 static void issue(simt *c, const simt_gemm *g, ir_value *acc, ir_value *a_regs) {
-  struct simt_ring *r = c->in->ring;
-  const ring_tile *ta = a_regs ? NULL : simt_ring_tile(r, g->op->operands[1]),
-                  *tb = simt_ring_tile(r, g->op->operands[2]);
+  struct simt_stage_queue *r = c->in->queue;
+  const stage_queue_tile *ta = a_regs ? NULL : simt_stage_queue_tile(r, g->op->operands[1]),
+                  *tb = simt_stage_queue_tile(r, g->op->operands[2]);
   bool b_along = g->B.transposed;
   ir_value *base_b = stage_base(c, r, tb),
            *base_a =
@@ -82,13 +82,14 @@ static void issue(simt *c, const simt_gemm *g, ir_value *acc, ir_value *a_regs) 
 /* Where the accumulator's register i lies in a fragment with per_row registers in each of its two rows. */
 static int in_fragment(int i, int per_row) { return i / 2 % 2 * per_row + i / 4 * 2 + i % 2; }
 
-tsr_status simt_ring_issue(simt *c, const simt_gemm *g, const simt_frag *acc, ir_value *const *a, ring_product *out) {
+tsr_status simt_stage_queue_issue(simt *c, const simt_gemm *g, const simt_frag *acc, ir_value *const *a,
+                                  stage_queue_product *out) {
   const simt_layout *l = acc->layout;
   int per_row = l->reps[1] * l->inner[1] * l->vec[1];
   if (l->reps[0] != 1 || acc->n != 2 * per_row || per_row * 4 != g->n)
     return simt_unsupported(c, g->op, NULL, "the accumulator has another layout");
   tgb t = {c->m, c->b};
-  *out = (ring_product){.layout = l,
+  *out = (stage_queue_product){.layout = l,
                         .dtype = g->c,
                         .n = acc->n,
                         .sums = tg_local(&t, g->c, acc->n, "acc"),
@@ -104,7 +105,7 @@ tsr_status simt_ring_issue(simt *c, const simt_gemm *g, const simt_frag *acc, ir
   return c->b.failed ? st_oom() : NULL;
 }
 
-tsr_status simt_ring_finish(simt *c, const ring_product *p, int pending, simt_frag *out) {
+tsr_status simt_stage_queue_finish(simt *c, const stage_queue_product *p, int pending, simt_frag *out) {
   ir_value **v = arena_array(&c->m->arena, ir_value *, p->n);
   if (!v) return st_oom();
   tgb t = {c->m, c->b};
@@ -117,11 +118,11 @@ tsr_status simt_ring_finish(simt *c, const ring_product *p, int pending, simt_fr
 
 static tsr_status wgmma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt_frag *out) {
   ir_value **a = g->A.frag ? arena_array(&c->m->arena, ir_value *, g->k / 4 + 1) : NULL;
-  ring_product p;
+  stage_queue_product p;
   if (g->A.frag && !a) return st_oom();
-  if (a) TSR_TRY(simt_ring_pack(c, g, g->A.frag, a));
-  TSR_TRY(simt_ring_issue(c, g, acc, a, &p));
-  return simt_ring_finish(c, &p, 0, out);
+  if (a) TSR_TRY(simt_stage_queue_pack(c, g, g->A.frag, a));
+  TSR_TRY(simt_stage_queue_issue(c, g, acc, a, &p));
+  return simt_stage_queue_finish(c, &p, 0, out);
 }
 
 const simt_matrix_path simt_path_wgmma = {.name = "wgmma",
