@@ -248,7 +248,7 @@ static tsr_status each_kernel(walk *w, const tsr_graph *g, const tsr_compile_opt
       if (o2->def->level != IR_SCHEDULE || o2->def->code != S_KERNEL) continue;
       st = rt_kernel_open(w->dev, o2, p->policy, &device, k, &worth);
       if (!st && worth && w->tune && w->tune->knobs) st = restrict_space(k, w->tune->knobs);
-      if (!st && (worth || (w->estimates && k->streamed))) st = fn(w, k);
+      if (!st && (worth || (w->estimates && k->gemv))) st = fn(w, k);
       rt_kernel_close(k);
     }
   if (k) al_delete(&ctx->al, k);
@@ -368,7 +368,7 @@ static tsr_status print_estimate(walk *w, rt_kernel *k) {
   if (memcmp(&c, &k->dflt, sizeof c) && !s->legal(s->user, values, why, sizeof why))
     strb_printf(w->text, "illegal candidate, never compiled: %s\n", why);
   strb_printf(w->text, "%s: ", ir_get_str(k->kernel, "sym_name", ""));
-  if (k->streamed) return cost_explain_once(&k->device, &k->problem, w->text), NULL;
+  if (k->gemv) return cost_explain_once(&k->device, &k->problem, w->text), NULL;
   cost_explain(&k->device, &k->problem, &c, w->text);
   timeline_explain(&k->device, &k->problem, &c, w->text);
   return NULL;

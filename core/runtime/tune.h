@@ -20,7 +20,7 @@ typedef struct rt_kernel {
   tune_key key;
   tune_kernel_space space;
   tune_config dflt;
-  bool streamed; /* up to four rows: memory sets the time, and the kernel is no point of the space */
+  bool gemv; /* up to four rows: memory sets the time, and the kernel is no point of the space */
   tune_target target;
   tsr_buffer **in, **out;      /* scratch operands, made on first use */
   void **host;                 /* copies of the inputs, for the reference */

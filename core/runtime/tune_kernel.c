@@ -221,8 +221,8 @@ tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy polic
   k->device = *device;
   suggested_tile(dev, k->kernel, &k->problem, tile);
   const char *path = sched_default(k->kernel, &dev->caps).matrix_path;
-  k->streamed = path && !strcmp(path, "stream");
-  if (k->streamed) {
+  k->gemv = path && !strcmp(path, "gemv");
+  if (k->gemv) {
     *worth = false;
     return NULL;
   }

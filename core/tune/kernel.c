@@ -214,7 +214,7 @@ int32_t tune_path_of(const char *path) {
   if (!path) return 1;
   for (int32_t i = 2; i < N_PATHS; i++)
     if (!strcmp(path, path_names[i])) return i;
-  return strcmp(path, "fma") && strcmp(path, "scalar") && strcmp(path, "stream");
+  return strcmp(path, "fma") && strcmp(path, "scalar") && strcmp(path, "gemv");
 }
 
 tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const int64_t suggested[3]) {

@@ -1,5 +1,5 @@
 /* tests/simt/test_simt_plans.c - what a graph's kernels get by default, on every emulated device: small grids whose k
- * is split into parts, products of a few rows as streams, rows longer than a block's registers. The plan must be the
+ * is split into parts, products of a few rows as gemv, rows longer than a block's registers. The plan must be the
  * expected one (its words are in the schedule or the Target IR), run without a finding of the emulator, and agree with
  * sums in f64 over the same inputs. Tolerance: the accumulator's k roundings of f32 plus one of the result. */
 #include <math.h>
@@ -161,15 +161,15 @@ static void check_products(const product *p, int n, int first_device, int last_d
     }
 }
 
-static const char stream[] = "path = \"stream\"", split[] = "tessera.schedule.split_k";
+static const char gemv[] = "path = \"gemv\"", split[] = "tessera.schedule.split_k";
 
-static void few_rows_are_streamed(void **state) {
+static void few_rows_are_a_gemv(void **state) {
   static const product list[] = {
-      {.name = "one_row", .m = 1, .n = 96, .k = 600, .in = "bf16", .out = "bf16", .gelu = true, .schedule_words = stream},
-      {.name = "one_row_transposed", .m = 1, .n = 72, .k = 1100, .tb = true, .in = "bf16", .out = "bf16", .schedule_words = stream},
-      {.name = "three_rows", .m = 3, .n = 70, .k = 200, .ta = true, .in = "f32", .out = "f32", .schedule_words = stream},
-      {.name = "four_rows_batched", .batch = 2, .m = 4, .n = 40, .k = 300, .tb = true, .in = "f16", .out = "f16", .schedule_words = stream},
-      {.name = "two_rows_i8", .m = 2, .n = 64, .k = 320, .tb = true, .in = "i8", .out = "i32", .schedule_words = stream},
+      {.name = "one_row", .m = 1, .n = 96, .k = 600, .in = "bf16", .out = "bf16", .gelu = true, .schedule_words = gemv},
+      {.name = "one_row_transposed", .m = 1, .n = 72, .k = 1100, .tb = true, .in = "bf16", .out = "bf16", .schedule_words = gemv},
+      {.name = "three_rows", .m = 3, .n = 70, .k = 200, .ta = true, .in = "f32", .out = "f32", .schedule_words = gemv},
+      {.name = "four_rows_batched", .batch = 2, .m = 4, .n = 40, .k = 300, .tb = true, .in = "f16", .out = "f16", .schedule_words = gemv},
+      {.name = "two_rows_i8", .m = 2, .n = 64, .k = 320, .tb = true, .in = "i8", .out = "i32", .schedule_words = gemv},
   };
   check_products(list, sizeof list / sizeof *list, 0, EMU_N_DEVICES - 1);
 }
@@ -380,7 +380,7 @@ int main(void) {
   const void *extra[] = {&emu_backend, NULL};
   ok(tsr_context_create(&(tsr_context_desc){.cache_dir = "", .extra_backends = extra}, &ctx), "context");
   const struct CMUnitTest tests[] = {cmocka_unit_test(clusters_by_hand),
-                                     cmocka_unit_test(few_rows_are_streamed),
+                                     cmocka_unit_test(few_rows_are_a_gemv),
                                      cmocka_unit_test(a_deep_product_with_a_small_grid_is_split),
                                      cmocka_unit_test(parts_run_on_wgmma),
                                      cmocka_unit_test(steps_are_shared_out_among_blocks),

@@ -385,7 +385,7 @@ static void fewer_registers_mean_smaller_tiles(void **state) {
   assert_true(last_best <= 32 * 32);
 }
 
-static void streamed_product_costs_its_bytes_and_a_launch(void **state) {
+static void gemv_costs_its_bytes_and_a_launch(void **state) {
   tune_problem p = gemm(1, 4096, 4096, TSR_BF16);
   tune_device d = *tune_device_find("h100");
   strb b;
@@ -648,7 +648,7 @@ int main(void) {
       cmocka_unit_test(space_print_accounts_for_every_point),
       cmocka_unit_test(cost_larger_k_means_more_reuse_less_barrier),
       cmocka_unit_test(fewer_registers_mean_smaller_tiles),
-      cmocka_unit_test(streamed_product_costs_its_bytes_and_a_launch),
+      cmocka_unit_test(gemv_costs_its_bytes_and_a_launch),
       cmocka_unit_test(cost_terms_add_up_and_explain_names_all),
       cmocka_unit_test(attention_is_estimated_term_by_term),
       cmocka_unit_test(cost_prefers_what_must_be_better),

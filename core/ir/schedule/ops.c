@@ -77,7 +77,7 @@ static tsr_status verify_kernel(const ir_op *op) {
 
 /* The names are the words outside of parentheses: the table, its documentation and every check have them from here. */
 #define PATHS                                                                                                                       \
-  "auto, coopmat, coopmat2, coopmat2_workgroup, subgroup, dot, mma, wgmma, mfma, wmma, fma, scalar (as fma), stream (at most 4 rows: b is read once), " \
+  "auto, coopmat, coopmat2, coopmat2_workgroup, subgroup, dot, mma, wgmma, mfma, wmma, fma, scalar (as fma), gemv (at most 4 rows: b is read once), " \
   "direct (CDNA: operands go straight to LDS), pingpong (the same, by two groups of four waves), "                                  \
   "lane_n (subgroups that are SIMD registers of a CPU: neighbouring columns in their lanes)"
 

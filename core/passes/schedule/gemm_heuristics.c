@@ -105,7 +105,7 @@ const char *sched_stream_k(const ir_op *product, const tsr_caps *c, const sched_
   if (!is_simt(c) && c->dialect != DIALECT_SPIRV) return "the CPU's threads take blocks as they come";
   if (!x.known || p->m <= 0 || p->n <= 0 || p->k <= 0) return "extents or tile are not known";
   if (x.exact) return "compensated sums are not cut";
-  if (p->matrix_path && !strcmp(p->matrix_path, "stream")) return "a stream has no tiles";
+  if (p->matrix_path && !strcmp(p->matrix_path, "gemv")) return "a gemv has no tiles";
   sched_shares s = {.rows = ceil_div(x.g.m, p->m), .columns = ceil_div(x.g.n, p->n), .steps = ceil_div(x.g.k, p->k)};
   s.tiles = s.rows * s.columns * x.batch;
   if (s.tiles > p->stream_k) return "there are more tiles than blocks: each is busy as it is";
@@ -178,8 +178,8 @@ static void warpgroup_plan(const task *x, sched_params *p) {
 
 /* ---- a few rows ------------------------------------------------------------------------------------------------ */
 
-/* One to four rows: b goes by once and no tile is kept (tile/gemv.c). */
-static bool stream_suits(const task *x) {
+/* One to four rows: b is read once and no tile is kept (tile/gemv.c). */
+static bool gemv_suits(const task *x) {
   bool type = x->t == TSR_F32 || x->t == TSR_F16 || x->t == TSR_BF16 || x->t == TSR_I8 || x->t == TSR_F8E4M3 ||
               x->t == TSR_F8E5M2;
   if (!x->known || x->exact || x->g.m > 4 || x->g.k < 64 || x->g.n < 8 || !type || sched_simd_like(x->c)) return false;
@@ -187,10 +187,10 @@ static bool stream_suits(const task *x) {
   return x->op->operands[1]->type->dtype == x->t && plain(x->op->operands[0]) && plain(x->op->operands[1]);
 }
 
-static void stream_plan(const task *x, sched_params *p) {
+static void gemv_plan(const task *x, sched_params *p) {
   int64_t lanes = x->c->subgroup > 0 ? x->c->subgroup : 32, wide = 16 / x->size > 8 ? 8 : 16 / x->size, threads = 256;
   int64_t elements = threads * wide * (x->g.m <= 2 ? 2 : 1); /* of b a step: one or two accesses of each thread */
-  p->matrix_path = "stream";
+  p->matrix_path = "gemv";
   p->m = x->g.m;
   p->warps = threads / lanes;
   p->stages = 1;
@@ -362,6 +362,6 @@ void sched_matmul_tiles(const ir_op *product, const tsr_caps *c, sched_params *p
 void sched_matmul_default(const ir_op *product, const tsr_caps *c, sched_params *p) {
   task x = describe(product, c);
   *p = (sched_params){0};
-  if (stream_suits(&x)) stream_plan(&x, p);
+  if (gemv_suits(&x)) gemv_plan(&x, p);
   else if (!pingpong_suits(&x) || !pingpong_plan(&x, p)) sched_matmul_tiles(product, c, p);
 }

@@ -16,11 +16,11 @@ static tsr_status for_body(simt *c, ir_op *op, const carried *in, ir_op **loop, 
   memcpy(v, in->v, sizeof *v * (size_t)in->n);
   TSR_TRY(simt_begin_for(c, simt_of(op->operands[0])->v, simt_of(op->operands[1])->v, simt_of(op->operands[2])->v,
                          in->n, v, loop));
-  /* A stream is as fast as it has bytes in flight: the loads of four steps together. Conversions from 8-bit floats take
+  /* A gemv is as fast as it has bytes in flight: the loads of four steps together. Conversions from 8-bit floats take
    * many registers on some devices. */
   bool f8 = c->tile->regions[0]->n_args > 1 && dtype_is_float(c->tile->regions[0]->args[1]->type->dtype) &&
             tsr_dtype_size(c->tile->regions[0]->args[1]->type->dtype) == 1;
-  if (!strcmp(ir_get_str(c->tile, "matrix_path", ""), "stream") &&
+  if (!strcmp(ir_get_str(c->tile, "matrix_path", ""), "gemv") &&
       !ir_set_attr(*loop, "unroll_by", ir_attr_int(c->m, f8 ? 1 : 4)))
     return st_oom();
   simt_bind_counter(c, op, (*loop)->regions[0]->args[0], 0);

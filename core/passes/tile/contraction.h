@@ -1,5 +1,5 @@
 /* core/passes/tile/contraction.h - what the two lowerings of a contraction share: the loop over staged tiles
- * (tile/contraction.c) and the stream for a few rows (tile/gemv.c). */
+ * (tile/contraction.c) and the matrix-vector kernel for a few rows (tile/gemv.c). */
 #ifndef CORE_PASSES_TILE_CONTRACTION_H
 #define CORE_PASSES_TILE_CONTRACTION_H
 #include "core/passes/tile/build.h"
@@ -46,8 +46,8 @@ tsr_status mm_stream_k_parts(kern *k, contraction *x);
 void mm_stream_k_tile(const kern *k, contraction *x);
 tsr_status mm_stream_k_sum(kern *k, contraction *x, ir_value **out);
 
-/* The stream: at most MM_STREAM_ROWS rows, sums kept in the type that elements are computed in. */
-enum { MM_STREAM_ROWS = 4 };
-bool mm_can_stream(const contraction *x);
-tsr_status mm_stream(kern *k, contraction *x);
+/* gemv: at most MM_GEMV_ROWS rows, sums kept in the type that elements are computed in. */
+enum { MM_GEMV_ROWS = 4 };
+bool mm_is_gemv(const contraction *x);
+tsr_status mm_gemv(kern *k, contraction *x);
 #endif

@@ -112,8 +112,8 @@ tsr_status family_matmul(kern *k) {
   contraction x = {0};
   ir_value *windows[MAX_LEAVES], *acc = NULL;
   TSR_TRY(prepare(k, &x));
-  if (k->params.matrix_path && !strcmp(k->params.matrix_path, "stream") && k->split != SPLIT_SUM && mm_can_stream(&x))
-    return mm_stream(k, &x);
+  if (k->params.matrix_path && !strcmp(k->params.matrix_path, "gemv") && k->split != SPLIT_SUM && mm_is_gemv(&x))
+    return mm_gemv(k, &x);
   if (k->split == SPLIT_PARTS && k->stream_k) return mm_stream_k_parts(k, &x);
   if (k->split == SPLIT_PARTS) {
     TSR_TRY(mm_split_grid(k, &x));

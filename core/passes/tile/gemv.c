@@ -1,4 +1,4 @@
-/* core/passes/tile/gemv.c - a product of a few rows (m <= MM_STREAM_ROWS): b is read once, in wide accesses and
+/* core/passes/tile/gemv.c - a product of a few rows (m <= MM_GEMV_ROWS): b is read once, in wide accesses and
  * straight to registers, by all threads of the block: k is divided over lanes and warps, each thread keeps its own
  * sums, and these meet in one reduction after the loop. No matrix instruction, no shared tiles: the time is that of
  * reading b. bn columns and bk rows of b a step; one accumulator of that shape for each row of a. */
@@ -7,21 +7,21 @@
 #include "core/base/dtype.h"
 #include "core/passes/tile/contraction.h"
 
-bool mm_can_stream(const contraction *x) {
+bool mm_is_gemv(const contraction *x) {
   tsr_dtype a = x->a.value->type->dtype, b = x->b.value->type->dtype;
-  return x->g.m >= 1 && x->g.m <= MM_STREAM_ROWS && kb_compute(a) == x->g.accum && kb_compute(b) == x->g.accum;
+  return x->g.m >= 1 && x->g.m <= MM_GEMV_ROWS && kb_compute(a) == x->g.accum && kb_compute(b) == x->g.accum;
 }
 
-typedef struct stream {
+typedef struct gemv {
   contraction *x;
   bool along_k;                /* b lies [n, k] */
-  side a[MM_STREAM_ROWS];      /* one row of a each: [k, 1], or [1, k] if b lies along k */
-  space c[MM_STREAM_ROWS];     /* one row of the result each */
+  side a[MM_GEMV_ROWS];      /* one row of a each: [k, 1], or [1, k] if b lies along k */
+  space c[MM_GEMV_ROWS];     /* one row of the result each */
   const ir_type *shape;        /* of an accumulator */
-} stream;
+} gemv;
 
 /* Row i of a, with the axes in the order of b's tile. */
-static void row_of_a(kern *k, stream *s, int i) {
+static void row_of_a(kern *k, gemv *s, int i) {
   contraction *x = s->x;
   side *a = &s->a[i];
   int r = x->c.rank;
@@ -41,11 +41,11 @@ static ir_value *multiply_add(kern *k, ir_value *a, ir_value *b, ir_value *acc) 
 }
 
 /* The loop over k; sums[i] receives row i's accumulator. */
-static tsr_status stream_loop(kern *k, stream *s, ir_value **sums) {
+static tsr_status gemv_loop(kern *k, gemv *s, ir_value **sums) {
   contraction *x = s->x;
   int m = (int)x->g.m, r = x->c.rank;
-  ir_value *operands[3 + MM_STREAM_ROWS], *next[MM_STREAM_ROWS], *b, *a;
-  const ir_type *types[MM_STREAM_ROWS];
+  ir_value *operands[3 + MM_GEMV_ROWS], *next[MM_GEMV_ROWS], *b, *a;
+  const ir_type *types[MM_GEMV_ROWS];
   mm_bounds(k, x, operands);
   for (int i = 0; i < m; i++) {
     types[i] = s->shape;
@@ -73,7 +73,7 @@ static tsr_status stream_loop(kern *k, stream *s, ir_value **sums) {
 }
 
 /* [bk, bn] or [bn, bk] to [1, bn]. */
-static ir_value *total(kern *k, const stream *s, ir_value *x) {
+static ir_value *total(kern *k, const gemv *s, ir_value *x) {
   ir_op *op = ir_op_new(&k->b, ir_find_op("tessera.tile.reduce"), 1, &x, 1, NULL, 0);
   if (!op || !ir_set_attr(op, "axis", ir_attr_int(k->m, s->along_k)) ||
       !ir_set_attr(op, "op", ir_attr_str(k->m, "sum")) ||
@@ -90,7 +90,7 @@ static ir_value *total(kern *k, const stream *s, ir_value *x) {
   return op->results[0];
 }
 
-static tsr_status store_row(kern *k, stream *s, int i, ir_value *sum) {
+static tsr_status store_row(kern *k, gemv *s, int i, ir_value *sum) {
   ir_value *windows[MAX_LEAVES];
   if (k->split == SPLIT_PARTS) {
     TSR_TRY(mm_part_window(k, s->x, &s->c[i], &windows[0]));
@@ -107,9 +107,9 @@ static tsr_status store_row(kern *k, stream *s, int i, ir_value *sum) {
   return kb_store_results(k, &s->c[i], s->x->orig, windows);
 }
 
-tsr_status mm_stream(kern *k, contraction *x) {
-  stream *s = arena_new(&k->m->arena, stream);
-  ir_value *sums[MM_STREAM_ROWS], *sum;
+tsr_status mm_gemv(kern *k, contraction *x) {
+  gemv *s = arena_new(&k->m->arena, gemv);
+  ir_value *sums[MM_GEMV_ROWS], *sum;
   int r = x->c.rank;
   if (!s) return st_oom();
   s->x = x;
@@ -125,7 +125,7 @@ tsr_status mm_stream(kern *k, contraction *x) {
     s->c[i].tm = 1;
     s->c[i].at[r - 2] = kb_index(k, i);
   }
-  TSR_TRY(stream_loop(k, s, sums));
+  TSR_TRY(gemv_loop(k, s, sums));
   for (int i = 0; i < x->g.m; i++) {
     if (!(sum = total(k, s, sums[i]))) return st_oom();
     TSR_TRY(store_row(k, s, i, sum));

@@ -19,7 +19,7 @@ static tsr_status ask_path(ir_op *op, void *user) {
 const char *simt_requested_path(const ir_op *kernel) {
   const char *requested = ir_get_str(kernel, "matrix", ""), *scheduled = ir_get_str(kernel, "matrix_path", "");
   if (*requested) return requested;
-  return *scheduled && strcmp(scheduled, "auto") && strcmp(scheduled, "stream") ? scheduled : knob_str("TSR_MATRIX");
+  return *scheduled && strcmp(scheduled, "auto") && strcmp(scheduled, "gemv") ? scheduled : knob_str("TSR_MATRIX");
 }
 
 static bool allowed_by_knob(const char *requested, const char *name) {
