@@ -19,7 +19,7 @@
 
 typedef struct lower {
   ir_module *m; /* output */
-  slots slots;
+  scratch_intervals scratch;
   ir_op *kernel; /* input */
   row_plan rows; /* of the block being lowered */
 } lower;
@@ -55,10 +55,10 @@ static tsr_status check_type(const ir_op *op, const ir_type *t) {
   return NULL;
 }
 
-/* A handle on slot `index`, made where b stands. */
+/* A handle on scratch interval `index`, made where b stands. */
 static ir_value *handle(lower *l, ir_builder *b, const ir_type *t, int index) {
   ir_value *v = ir_build1(b, "tessera.target.scratch", t, 0, NULL);
-  if (!v || !ir_set_attr(v->def, "offset", ir_attr_int(l->m, l->slots.v[index].offset))) return NULL;
+  if (!v || !ir_set_attr(v->def, "offset", ir_attr_int(l->m, l->scratch.v[index].offset))) return NULL;
   v->scratch = index;
   return v;
 }
@@ -67,14 +67,14 @@ static tsr_status new_tile(lower *l, ir_builder *b, const ir_op *op, const ir_ty
                            ir_value **out) {
   TSR_TRY(check_type(op, type));
   const ir_type *t = tile_type(l, type);
-  int i = t ? slots_alloc(&l->slots, start, end, tile_bytes(t)) : -1;
+  int i = t ? scratch_alloc(&l->scratch, start, end, tile_bytes(t)) : -1;
   *out = i < 0 ? NULL : handle(l, b, t, i);
   return *out ? NULL : st_oom();
 }
 
 /* Reduction kernels read some values later than the ops they stand for did. */
 static int64_t last_use(const lower *l, const ir_value *v) {
-  int64_t last = slots_last_use(v);
+  int64_t last = scratch_last_use(v);
   for (size_t i = 0; i < l->rows.n; i++) {
     const row_act *a = &l->rows.v[i];
     bool reads = a->x == v || a->mean == v || a->factor == v || a->scale == v || a->shift == v;
@@ -91,19 +91,19 @@ static tsr_status tile_for(lower *l, ir_builder *b, ir_value *v) {
 }
 
 /* The result of op takes the place of a dying operand of the same shape. */
-static bool take_slot(lower *l, ir_value *result, const ir_value *operand) {
+static bool take_interval(lower *l, ir_value *result, const ir_value *operand) {
   ir_value *t = at(operand);
   if (t->type->kind != IR_T_ARRAY || last_use(l, operand) > result->def->scratch ||
       t->type != tile_type(l, result->type))
     return false;
   if (operand->owner) {
-    /* A carried value's slot may only be overwritten by what is carried on in its place. */
+    /* A carried value's scratch interval may only be overwritten by what is carried on in its place. */
     ir_op *loop = operand->owner->parent, *y = operand->owner->last;
     if (loop->def->code != T_FOR || operand->index < 1 || result->n_uses != 1 ||
         result->def->parent != operand->owner || y->operands[operand->index - 1] != result)
       return false;
   }
-  slot *s = &l->slots.v[t->scratch];
+  scratch_interval *s = &l->scratch.v[t->scratch];
   int64_t end = last_use(l, result);
   if (end > s->end) s->end = end;
   result->data = t;
@@ -193,7 +193,7 @@ static tsr_status lower_map(lower *l, ir_builder *b, ir_op *op) {
       store->data = store; /* done */
     } else {
       for (int k = 0; k < op->n_operands && !r->data; k++)
-        if (!taken[k] && same_dims(op->operands[k]->type, r->type) && take_slot(l, r, op->operands[k])) {
+        if (!taken[k] && same_dims(op->operands[k]->type, r->type) && take_interval(l, r, op->operands[k])) {
           for (int j = 0; j < op->n_operands; j++) taken[j] |= op->operands[j] == op->operands[k];
         }
       if (!r->data) TSR_TRY(tile_for(l, b, r));
@@ -299,7 +299,7 @@ static tsr_status lower_contraction(lower *l, ir_builder *b, const cpu_contracti
 static tsr_status lower_gemm(lower *l, ir_builder *b, ir_op *op) {
   ir_value *acc = op->operands[0], *r = op->results[0], *a = at(op->operands[1]), *bb = at(op->operands[2]);
   bool zero = acc->def && acc->def->def->code == T_FILL && !at(acc); /* a zero nobody else needs: see fill */
-  if (zero || !take_slot(l, r, acc)) {
+  if (zero || !take_interval(l, r, acc)) {
     TSR_TRY(tile_for(l, b, r));
     if (!zero && !call2(l, b, "move", at(r), at(acc))) return st_oom();
   }
@@ -311,14 +311,14 @@ static tsr_status lower_gemm(lower *l, ir_builder *b, ir_op *op) {
 
 /* ---- control flow ---------------------------------------------------------------------------------------------- */
 
-/* Tiles keep their slot through a loop; only registers are carried as values. */
+/* Tiles keep their scratch interval through a loop; only registers are carried as values. */
 static tsr_status enter_carried(lower *l, ir_builder *b, ir_op *op, int i) {
   ir_value *init = op->operands[3 + i], *arg = op->regions[0]->args[1 + i], *r = op->results[i];
-  int64_t end = slots_last_use(r), loop_end = slots_end(op);
+  int64_t end = scratch_last_use(r), loop_end = scratch_end(op);
   if (loop_end > end) end = loop_end;
   ir_value *t = at(init);
   if (t->type->kind == IR_T_ARRAY && init->n_uses == 1 && !init->owner && init->def->parent == op->parent) {
-    slot *s = &l->slots.v[t->scratch];
+    scratch_interval *s = &l->scratch.v[t->scratch];
     if (end > s->end) s->end = end;
   } else {
     TSR_TRY(new_tile(l, b, op, init->type, op->scratch, end, &t));
@@ -328,7 +328,7 @@ static tsr_status enter_carried(lower *l, ir_builder *b, ir_op *op, int i) {
   return NULL;
 }
 
-/* Yielded tiles go to their slots; a tile that lies in another's slot is saved first. */
+/* Yielded tiles go to their scratch intervals; a tile that lies in another's is saved first. */
 static tsr_status leave_carried(lower *l, ir_builder *b, ir_op *op, ir_op *yield) {
   ir_value *from[64];
   for (int i = 0; i < op->n_results; i++) {
@@ -337,7 +337,7 @@ static tsr_status leave_carried(lower *l, ir_builder *b, ir_op *op, ir_op *yield
     for (int j = 0; j < op->n_results; j++)
       if (j != i && is_tile_value(op->results[j]) && from[i] != at(op->results[i]) && from[i] == at(op->results[j])) {
         ir_value *t;
-        TSR_TRY(new_tile(l, b, op, op->results[i]->type, op->scratch, slots_end(op), &t));
+        TSR_TRY(new_tile(l, b, op, op->results[i]->type, op->scratch, scratch_end(op), &t));
         if (!call2(l, b, "move", t, from[i])) return st_oom();
         from[i] = t;
         break;
@@ -536,9 +536,9 @@ static void clear_data(ir_op *op) {
 }
 
 static tsr_status lower_kernel(ir_op *kernel, ir_builder *top, const tsr_caps *caps) {
-  lower l = {.m = top->m, .slots = {.al = &top->m->arena.al}, .rows = {.al = &top->m->arena.al}, .kernel = kernel};
+  lower l = {.m = top->m, .scratch = {.al = &top->m->arena.al}, .rows = {.al = &top->m->arena.al}, .kernel = kernel};
   tsr_status st = NULL;
-  slots_number(kernel);
+  scratch_number(kernel);
   top->loc = kernel->loc;
   ir_op *k = ir_op_new(top, ir_find_op("tessera.target.kernel"), 0, NULL, 0, NULL, 1);
   static const char *const keep[] = {"sym_name", "grid",  "outputs", "policy", "family", "tile",
@@ -556,10 +556,10 @@ static tsr_status lower_kernel(ir_op *kernel, ir_builder *top, const tsr_caps *c
   ir_builder b = ir_at_end(l.m, k->regions[0]);
   TSR_GOTO(lower_block(&l, from, &b, NULL));
   if (!ir_build0(&b, "tessera.target.return", 0, NULL) ||
-      !ir_set_attr(k, "scratch_bytes", ir_attr_int(l.m, l.slots.total)))
+      !ir_set_attr(k, "scratch_bytes", ir_attr_int(l.m, l.scratch.total)))
     st = st_oom();
 done:
-  slots_clear(&l.slots);
+  scratch_clear(&l.scratch);
   return st;
 }
 

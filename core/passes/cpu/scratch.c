@@ -8,12 +8,12 @@ static int64_t number(ir_op *op, int64_t at) {
   return at;
 }
 
-void slots_number(ir_op *root) { number(root, 0); }
+void scratch_number(ir_op *root) { number(root, 0); }
 
-int64_t slots_end(const ir_op *op) {
+int64_t scratch_end(const ir_op *op) {
   int64_t end = op->scratch;
   for (int r = 0; r < op->n_regions; r++)
-    if (op->regions[r]->last) end = slots_end(op->regions[r]->last) + 1;
+    if (op->regions[r]->last) end = scratch_end(op->regions[r]->last) + 1;
   return end;
 }
 
@@ -23,34 +23,34 @@ static int64_t uses_in(const ir_block *b, const ir_value *v, bool nested) {
     for (int i = 0; i < o->n_operands; i++)
       if (o->operands[i] == v && o->scratch > last) last = o->scratch;
     for (int r = 0; r < o->n_regions; r++)
-      if (uses_in(o->regions[r], v, true) >= 0) last = slots_end(o);
+      if (uses_in(o->regions[r], v, true) >= 0) last = scratch_end(o);
   }
   return last;
 }
 
-int64_t slots_last_use(const ir_value *v) {
+int64_t scratch_last_use(const ir_value *v) {
   const ir_block *b = v->owner ? v->owner : v->def->parent;
   int64_t last = uses_in(b, v, false), def = v->def ? v->def->scratch : b->parent->scratch;
   return last > def ? last : def;
 }
 
-int slots_alloc(slots *s, int64_t start, int64_t end, int64_t bytes) {
+int scratch_alloc(scratch_intervals *s, int64_t start, int64_t end, int64_t bytes) {
   if (!al_grow(s->al, &s->v, &s->cap, s->n + 1, sizeof *s->v)) return -1;
   bytes = (bytes + 63) & ~(int64_t)63;
   int64_t at = 0;
   for (bool moved = true; moved;) {
     moved = false;
     for (size_t i = 0; i < s->n; i++) {
-      const slot *o = &s->v[i];
+      const scratch_interval *o = &s->v[i];
       if (o->start <= end && start <= o->end && at < o->offset + o->bytes && o->offset < at + bytes) {
         at = o->offset + o->bytes;
         moved = true;
       }
     }
   }
-  s->v[s->n] = (slot){start, end, at, bytes};
+  s->v[s->n] = (scratch_interval){start, end, at, bytes};
   if (at + bytes > s->total) s->total = at + bytes;
   return (int)s->n++;
 }
 
-void slots_clear(slots *s) { al_free_array(s->al, s->v, s->cap); }
+void scratch_clear(scratch_intervals *s) { al_free_array(s->al, s->v, s->cap); }
