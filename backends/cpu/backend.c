@@ -57,7 +57,7 @@ struct be_module {
 typedef struct cpu_launch {
   be_module *module;
   int kernel;
-  int *slots;
+  int *bindings;
   int n_args;
   bool *constant; /* per argument */
   panel_cache *const_panels;
@@ -370,7 +370,7 @@ static void program_destroy(be_program *p) {
   for (int i = 0; p->launches && i < p->n_launches; i++) {
     cpu_launch *l = &p->launches[i];
     panel_cache_destroy(&l->const_panels);
-    if (l->slots) al_free(al, l->slots, sizeof(int) * (size_t)(l->n_args + 1), 16);
+    if (l->bindings) al_free(al, l->bindings, sizeof(int) * (size_t)(l->n_args + 1), 16);
     if (l->constant) al_free(al, l->constant, sizeof(bool) * (size_t)(l->n_args + 1), 16);
   }
   if (p->launches) al_free(al, p->launches, sizeof *p->launches * (size_t)(p->n_launches + 1), 16);
@@ -398,12 +398,12 @@ static tsr_status program_create(be_device *d, const be_program_desc *desc, be_p
     if (l->n_args > MAX_ARGS)
       TSR_GOTO(st_make(al, TSR_UNSUPPORTED, ST_WHERE("cpu", "launch", "split the kernel"), "%d arguments; at most %d",
                        l->n_args, MAX_ARGS));
-    l->slots = al_zalloc(al, sizeof(int) * (size_t)(l->n_args + 1));
+    l->bindings = al_zalloc(al, sizeof(int) * (size_t)(l->n_args + 1));
     l->constant = al_zalloc(al, sizeof(bool) * (size_t)(l->n_args + 1));
-    if (!l->slots || !l->constant) TSR_GOTO(st_oom());
+    if (!l->bindings || !l->constant) TSR_GOTO(st_oom());
     for (int a = 0; a < l->n_args; a++) {
-      l->slots[a] = from->slots[a];
-      l->constant[a] = desc->slot_constant && desc->slot_constant[from->slots[a]];
+      l->bindings[a] = from->bindings[a];
+      l->constant[a] = desc->binding_constant && desc->binding_constant[from->bindings[a]];
     }
     /* Threads' buffers and shared panels are made ready now, so that a run allocates nothing. */
     const cpu_kernel *k = cpu_kernels(l->module->vm->image) + l->kernel;
@@ -501,12 +501,12 @@ static tsr_status prepare_panels(be_device *d, cpu_launch *l, const cpu_kernel *
   return NULL;
 }
 
-static tsr_status run_launch(be_device *d, cpu_launch *l, const be_range *slots, be_block_times *times) {
+static tsr_status run_launch(be_device *d, cpu_launch *l, const be_range *bindings, be_block_times *times) {
   const vm_module *m = l->module->vm;
   const cpu_kernel *k = cpu_kernels(m->image) + l->kernel;
   const be_kernel_desc *kd = &l->module->kernels[l->kernel];
   char *args[MAX_ARGS];
-  for (int a = 0; a < l->n_args; a++) args[a] = slots[l->slots[a]].buffer->p + slots[l->slots[a]].offset;
+  for (int a = 0; a < l->n_args; a++) args[a] = bindings[l->bindings[a]].buffer->p + bindings[l->bindings[a]].offset;
   if (k->has_matmul) TSR_TRY(prepare_panels(d, l, k, m));
   job j = {{m, k, args, d->panels, l->constant, l->const_panels, d->stream_bytes},
            d,
@@ -520,14 +520,14 @@ static tsr_status run_launch(be_device *d, cpu_launch *l, const be_range *slots,
   return NULL;
 }
 
-static tsr_status program_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns) {
+static tsr_status program_run(be_stream *s, be_program *p, const be_range *bindings, double *times_ns) {
   tsr_status st = NULL;
   be_device *d = p->d;
   pthread_mutex_lock(&d->lock);
   for (int i = 0; i < p->n_launches && !st; i++) {
     int64_t from = times_ns ? now_ns() : 0;
     cpu_launch *l = &p->launches[i];
-    st = run_launch(d, l, slots, times_ns && p->block_times ? &p->block_times[i] : NULL);
+    st = run_launch(d, l, bindings, times_ns && p->block_times ? &p->block_times[i] : NULL);
     if (times_ns) times_ns[i] = (double)(now_ns() - from);
   }
   pthread_mutex_unlock(&d->lock);

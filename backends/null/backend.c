@@ -166,7 +166,7 @@ static tsr_status program_create(be_device *d, const be_program_desc *desc, be_p
   CREATE(be_program, d->env->al, d, desc->n_launches);
 }
 static void program_destroy(be_program *p) { if (p) al_delete(p->d->env->al, p); }
-static tsr_status program_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns) {
+static tsr_status program_run(be_stream *s, be_program *p, const be_range *bindings, double *times_ns) {
   for (int i = 0; times_ns && i < p->n_launches; i++) times_ns[i] = 0;
   return NULL;
 }

@@ -116,7 +116,7 @@ void simt_module_destroy(be_module *m);
 tsr_status simt_kernel_stats(be_module *m, int kernel, be_kernel_stats *out);
 tsr_status simt_program_create(be_device *d, const be_program_desc *desc, be_program **out);
 void simt_program_destroy(be_program *p);
-tsr_status simt_program_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns);
+tsr_status simt_program_run(be_stream *s, be_program *p, const be_range *bindings, double *times_ns);
 
 #define SIMT_VTABLE(dialect_)                                                                                                   \
   .instance_destroy = simt_instance_destroy, .n_devices = simt_n_devices, .device_info = simt_device_info,                     \

@@ -10,13 +10,13 @@ enum { MAX_PARAMS = 96, MAP_BYTES = 128 };
 
 typedef struct launch {
   simt_kernel *kernel;
-  int *slots;
+  int *bindings;
 } launch;
 
 struct be_program {
   be_device *dev;
   launch *launches;
-  int n_launches, n_slots;
+  int n_launches, n_bindings;
   uint64_t *bound, *last; /* the addresses in the captured graph, and of the last run that was launched one by one */
   void *exec;
   bool no_graphs;
@@ -32,9 +32,9 @@ void simt_program_destroy(be_program *p) {
   const tsr_allocator *al = dev->in->env.al;
   if (p->exec && !dev->lost && !dev->in->api.context_current(dev->context)) dev->in->api.exec_destroy(p->exec);
   for (int i = 0; p->launches && i < p->n_launches; i++)
-    if (p->launches[i].kernel) free_ints(al, p->launches[i].slots, p->launches[i].kernel->desc.n_args);
+    if (p->launches[i].kernel) free_ints(al, p->launches[i].bindings, p->launches[i].kernel->desc.n_args);
   if (p->launches) al_free(al, p->launches, sizeof *p->launches * (size_t)p->n_launches, 16);
-  if (p->bound) al_free(al, p->bound, 2 * sizeof *p->bound * (size_t)(p->n_slots + 1), 16);
+  if (p->bound) al_free(al, p->bound, 2 * sizeof *p->bound * (size_t)(p->n_bindings + 1), 16);
   al_delete(al, p);
 }
 
@@ -47,11 +47,11 @@ tsr_status simt_program_create(be_device *dev, const be_program_desc *desc, be_p
   if (!p) return st_oom();
   p->dev = dev;
   p->n_launches = desc->n_launches;
-  p->n_slots = desc->n_slots;
+  p->n_bindings = desc->n_bindings;
   p->no_graphs = !api->capture_begin || !api->capture_end || !api->graph_instantiate || !api->graph_launch ||
                  !api->graph_destroy || !api->exec_destroy;
-  p->bound = al_zalloc(al, 2 * sizeof *p->bound * (size_t)(p->n_slots + 1));
-  if (p->bound) p->last = p->bound + p->n_slots + 1;
+  p->bound = al_zalloc(al, 2 * sizeof *p->bound * (size_t)(p->n_bindings + 1));
+  if (p->bound) p->last = p->bound + p->n_bindings + 1;
   if (desc->n_launches) p->launches = al_zalloc(al, sizeof *p->launches * (size_t)desc->n_launches);
   if (!p->bound || (desc->n_launches && !p->launches)) st = st_oom();
   for (int i = 0; i < desc->n_launches && !st; i++) {
@@ -65,8 +65,8 @@ tsr_status simt_program_create(be_device *dev, const be_program_desc *desc, be_p
     }
     p->launches[i].kernel = k;
     if (!n) continue;
-    if (!(p->launches[i].slots = al_alloc(al, sizeof(int) * (size_t)n, 16))) st = st_oom();
-    else memcpy(p->launches[i].slots, l->slots, sizeof(int) * (size_t)n);
+    if (!(p->launches[i].bindings = al_alloc(al, sizeof(int) * (size_t)n, 16))) st = st_oom();
+    else memcpy(p->launches[i].bindings, l->bindings, sizeof(int) * (size_t)n);
   }
   if (st) simt_program_destroy(p);
   else *out = p;
@@ -75,7 +75,7 @@ tsr_status simt_program_create(be_device *dev, const be_program_desc *desc, be_p
 
 static uint64_t address_of(const be_range *r) { return r->buffer ? r->buffer->address + r->offset : 0; }
 
-static tsr_status launch_one(be_stream *s, const launch *l, const be_range *slots) {
+static tsr_status launch_one(be_stream *s, const launch *l, const be_range *bindings) {
   be_device *dev = s->dev;
   const simt_kernel *k = l->kernel;
   const be_kernel_desc *d = &k->desc;
@@ -84,7 +84,7 @@ static tsr_status launch_one(be_stream *s, const launch *l, const be_range *slot
   struct { _Alignas(64) unsigned char bytes[MAP_BYTES]; } maps[8];
   int n = 0;
   for (; n < d->n_args; n++) {
-    args[n] = address_of(&slots[l->slots[n]]);
+    args[n] = address_of(&bindings[l->bindings[n]]);
     params[n] = &args[n];
   }
   if (d->n_maps > 8)
@@ -110,19 +110,19 @@ static tsr_status launch_one(be_stream *s, const launch *l, const be_range *slot
   return simt_check(dev, code, k->name);
 }
 
-static tsr_status launch_all(be_stream *s, be_program *p, const be_range *slots) {
-  for (int i = 0; i < p->n_launches; i++) TSR_TRY(launch_one(s, &p->launches[i], slots));
+static tsr_status launch_all(be_stream *s, be_program *p, const be_range *bindings) {
+  for (int i = 0; i < p->n_launches; i++) TSR_TRY(launch_one(s, &p->launches[i], bindings));
   return NULL;
 }
 
-static tsr_status run_timed(be_stream *s, be_program *p, const be_range *slots, double *times_ns) {
+static tsr_status run_timed(be_stream *s, be_program *p, const be_range *bindings, double *times_ns) {
   be_event *from = NULL, *to = NULL;
   tsr_status st = NULL;
   TSR_GOTO(simt_event_create(s->dev, &from));
   TSR_GOTO(simt_event_create(s->dev, &to));
   for (int i = 0; i < p->n_launches; i++) {
     TSR_GOTO(simt_event_record(s, from));
-    TSR_GOTO(launch_one(s, &p->launches[i], slots));
+    TSR_GOTO(launch_one(s, &p->launches[i], bindings));
     TSR_GOTO(simt_event_record(s, to));
     TSR_GOTO(simt_event_sync(to));
     TSR_GOTO(simt_event_elapsed(from, to, &times_ns[i]));
@@ -134,12 +134,12 @@ done:
 }
 
 /* Captures the launches and makes or updates the executable graph. */
-static tsr_status capture(be_stream *s, be_program *p, const be_range *slots) {
+static tsr_status capture(be_stream *s, be_program *p, const be_range *bindings) {
   const simt_api *api = &s->dev->in->api;
   void *graph = NULL;
   tsr_status st = simt_check(s->dev, api->capture_begin(s->handle, SIMT_CAPTURE_RELAXED), "begin a graph");
   if (st) return st;
-  st = launch_all(s, p, slots);
+  st = launch_all(s, p, bindings);
   int code = api->capture_end(s->handle, &graph);
   if (!st) st = simt_check(s->dev, code, "end a graph");
   if (!st && p->exec && s->dev->in->d->graph_update(api->lib, p->exec, graph)) {
@@ -151,27 +151,27 @@ static tsr_status capture(be_stream *s, be_program *p, const be_range *slots) {
   return st;
 }
 
-static bool same_addresses(const be_program *p, const uint64_t *known, const be_range *slots) {
-  for (int i = 0; i < p->n_slots; i++)
-    if (known[i] != address_of(&slots[i])) return false;
+static bool same_addresses(const be_program *p, const uint64_t *known, const be_range *bindings) {
+  for (int i = 0; i < p->n_bindings; i++)
+    if (known[i] != address_of(&bindings[i])) return false;
   return true;
 }
 
-static void keep_addresses(const be_program *p, uint64_t *known, const be_range *slots) {
-  for (int i = 0; i < p->n_slots; i++) known[i] = address_of(&slots[i]);
+static void keep_addresses(const be_program *p, uint64_t *known, const be_range *bindings) {
+  for (int i = 0; i < p->n_bindings; i++) known[i] = address_of(&bindings[i]);
 }
 
-tsr_status simt_program_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns) {
+tsr_status simt_program_run(be_stream *s, be_program *p, const be_range *bindings, double *times_ns) {
   TSR_TRY(simt_enter(s->dev));
-  if (times_ns) return run_timed(s, p, slots, times_ns);
-  if (p->no_graphs || p->n_launches < 2 || s->foreign) return launch_all(s, p, slots);
-  if (!p->exec || !same_addresses(p, p->bound, slots)) {
-    if (!same_addresses(p, p->last, slots)) {
-      keep_addresses(p, p->last, slots);
-      return launch_all(s, p, slots);
+  if (times_ns) return run_timed(s, p, bindings, times_ns);
+  if (p->no_graphs || p->n_launches < 2 || s->foreign) return launch_all(s, p, bindings);
+  if (!p->exec || !same_addresses(p, p->bound, bindings)) {
+    if (!same_addresses(p, p->last, bindings)) {
+      keep_addresses(p, p->last, bindings);
+      return launch_all(s, p, bindings);
     }
-    TSR_TRY(capture(s, p, slots));
-    keep_addresses(p, p->bound, slots);
+    TSR_TRY(capture(s, p, bindings));
+    keep_addresses(p, p->bound, bindings);
   }
   return simt_check(s->dev, s->dev->in->api.graph_launch(p->exec, s->handle), "launch a graph");
 }

@@ -16,7 +16,7 @@ typedef struct recording {
   VkCommandPool pool;
   VkCommandBuffer *cmds;
   int n_cmds, cap_cmds;
-  VkDeviceAddress *key; /* slot addresses it was recorded for */
+  VkDeviceAddress *key; /* binding addresses it was recorded for */
   bool valid;
   be_buffer *tables;    /* argument tables of launches with many arguments */
   VkSemaphore semaphore; /* last use */
@@ -27,7 +27,7 @@ struct be_program {
   be_device *d;
   arena a;
   be_launch *launches;
-  int n_launches, n_slots;
+  int n_launches, n_bindings;
   size_t table_bytes;
   recording recordings[ALL_RECORDINGS]; /* the last one with times */
   VkQueryPool queries;                  /* of that one, made when first asked for: begin and end of each launch */
@@ -48,14 +48,14 @@ tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_progr
   arena_init(&p->a, d->env->al);
   pthread_mutex_init(&p->mutex, NULL);
   p->n_launches = desc->n_launches;
-  p->n_slots = desc->n_slots;
+  p->n_bindings = desc->n_bindings;
   vk_need *needs = arena_array(&p->a, vk_need, desc->n_launches + 1);
   p->launches = arena_dup(&p->a, desc->launches, sizeof *p->launches * (size_t)desc->n_launches);
-  p->now = arena_array(&p->a, VkDeviceAddress, desc->n_slots + 1);
+  p->now = arena_array(&p->a, VkDeviceAddress, desc->n_bindings + 1);
   bool ok = needs && p->launches && p->now;
   int n_needs = 0;
   for (int i = 0; ok && i < ALL_RECORDINGS; i++)
-    ok = (p->recordings[i].key = arena_array(&p->a, VkDeviceAddress, desc->n_slots + 1)) != NULL;
+    ok = (p->recordings[i].key = arena_array(&p->a, VkDeviceAddress, desc->n_bindings + 1)) != NULL;
   for (int i = 0; ok && i < desc->n_launches; i++) {
     be_launch *l = &p->launches[i];
     int n_args = l->module->kernels[l->kernel].desc.n_args;
@@ -63,9 +63,9 @@ tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_progr
     int known = 0;
     while (known < n_needs && (needs[known].m != need.m || needs[known].kernel != need.kernel)) known++;
     if (known == n_needs) needs[n_needs++] = need;
-    l->slots = arena_dup(&p->a, l->slots, sizeof(int) * (size_t)n_args);
+    l->bindings = arena_dup(&p->a, l->bindings, sizeof(int) * (size_t)n_args);
     l->waits = arena_dup(&p->a, l->waits ? l->waits : &i, sizeof(int) * (size_t)l->n_waits);
-    ok = l->slots && l->waits;
+    ok = l->bindings && l->waits;
     if (n_args > EMIT_SPIRV_MAX_PUSH) p->table_bytes += 8 * (size_t)n_args;
   }
   tsr_status st = ok ? vk_pipelines(d, needs, n_needs) : st_oom();
@@ -154,7 +154,7 @@ static void bind(recorder *c, const be_launch *l, const vk_kernel *k) {
     args[0] = c->r->tables->address + c->table_at;
     n = 1;
   } else {
-    for (int i = 0; i < n; i++) args[i] = c->p->now[l->slots[i]];
+    for (int i = 0; i < n; i++) args[i] = c->p->now[l->bindings[i]];
   }
   if (n) d->fn.vkCmdPushConstants(c->cmd, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8 * (uint32_t)n, args);
 }
@@ -251,7 +251,7 @@ static tsr_status fill_tables(be_program *p, recording *r) {
   for (int i = 0; i < p->n_launches; i++) {
     const be_launch *l = &p->launches[i];
     int n = l->module->kernels[l->kernel].desc.n_args;
-    for (int a = 0; n > EMIT_SPIRV_MAX_PUSH && !is_empty(l) && a < n; a++) *t++ = p->now[l->slots[a]];
+    for (int a = 0; n > EMIT_SPIRV_MAX_PUSH && !is_empty(l) && a < n; a++) *t++ = p->now[l->bindings[a]];
   }
   return NULL;
 }
@@ -284,13 +284,13 @@ static tsr_status record(be_program *p, be_stream *s, recording *r, bool timed) 
   if (timed && !p->by_clock) d->fn.vkCmdResetQueryPool(c.cmd, p->queries, 0, 2 * (uint32_t)p->n_launches);
   TSR_TRY(record_launches(&c));
   TSR_TRY(vk_end(s, c.cmd));
-  memcpy(r->key, p->now, sizeof *r->key * (size_t)p->n_slots);
+  memcpy(r->key, p->now, sizeof *r->key * (size_t)p->n_bindings);
   r->valid = true;
   return NULL;
 }
 
 static bool fits(const be_program *p, const recording *r) {
-  return r->valid && !memcmp(r->key, p->now, sizeof *r->key * (size_t)p->n_slots);
+  return r->valid && !memcmp(r->key, p->now, sizeof *r->key * (size_t)p->n_bindings);
 }
 
 /* The recording for these addresses: an old one, or the least recently used one made anew. */
@@ -394,12 +394,13 @@ static tsr_status run_timed(be_program *p, be_stream *s, double *times_ns) {
   return NULL;
 }
 
-tsr_status vk_program_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns) {
+tsr_status vk_program_run(be_stream *s, be_program *p, const be_range *bindings, double *times_ns) {
   be_device *d = p->d;
   if (atomic_load(&d->lost)) return vk_lost_status(d);
   if (!p->n_launches) return NULL;
   pthread_mutex_lock(&p->mutex);
-  for (int i = 0; i < p->n_slots; i++) p->now[i] = slots[i].buffer ? slots[i].buffer->address + slots[i].offset : 0;
+  for (int i = 0; i < p->n_bindings; i++)
+    p->now[i] = bindings[i].buffer ? bindings[i].buffer->address + bindings[i].offset : 0;
   recording *r = NULL;
   tsr_status st = NULL;
   if (times_ns) st = run_timed(p, s, times_ns);

@@ -211,14 +211,14 @@ static tsr_status bench_run(bench *b, const char *text, double *rate) {
   be_module_desc desc;
   arena a;
   double best = 0;
-  const int slots[3] = {0, 1, 2};
+  const int bindings[3] = {0, 1, 2};
   be_range r[3];
   for (int i = 0; i < 3; i++) r[i] = (be_range){b->buf[i], 0, b->bytes[i]};
   arena_init(&a, d->env->al);
   tsr_status st = ir_parse(d->env->al, text, strlen(text), "selftest", &m);
   if (!st) st = emit_spirv(m, &d->caps, &a, &desc);
   if (!st) st = vk_module_create(d, &desc, &mod);
-  be_launch l = {.module = mod, .slots = slots};
+  be_launch l = {.module = mod, .bindings = bindings};
   if (!st) st = vk_program_create(d, &(be_program_desc){&l, 1, 3}, &prog);
   for (int i = 0; !st && i < (d->limits.timestamp_bits ? REPEATS : 1); i++) {
     double ns = 0;

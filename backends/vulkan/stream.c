@@ -112,8 +112,8 @@ void vk_memory_barrier(be_device *d, VkCommandBuffer cmd, VkPipelineStageFlags2 
   d->fn.vkCmdPipelineBarrier2(cmd, &info);
 }
 
-/* A free slot of the ring: allocated at first use, waited for when the ring has come round. */
-static tsr_status ring_slot(be_stream *s, int *out) {
+/* A free entry of the ring: allocated at first use, waited for when the ring has come round. */
+static tsr_status ring_entry(be_stream *s, int *out) {
   int i = s->next;
   s->next = (i + 1) % VK_RING;
   if (!s->ring[i].cmd) {
@@ -134,7 +134,7 @@ tsr_status vk_stream_begin(be_stream *s, VkCommandBuffer *out) {
   int i;
   *out = NULL;
   if (atomic_load(&d->lost)) return vk_lost_status(d);
-  TSR_TRY(ring_slot(s, &i));
+  TSR_TRY(ring_entry(s, &i));
   VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                    .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
   VK_TRY(d, d->fn.vkBeginCommandBuffer(s->ring[i].cmd, &info));

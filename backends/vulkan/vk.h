@@ -259,7 +259,7 @@ typedef struct vk_need { be_module *m; int kernel; } vk_need;
 tsr_status vk_pipelines(be_device *d, const vk_need *needs, int n);
 tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_program **out);
 void vk_program_destroy(be_program *p);
-tsr_status vk_program_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns);
+tsr_status vk_program_run(be_stream *s, be_program *p, const be_range *bindings, double *times_ns);
 
 /* ---- selftest.c: fills d->caps.matrix[].enabled and .reason ---- */
 tsr_status vk_selftest(be_device *d, const char *id);

@@ -52,9 +52,9 @@ static tsr_status make_module(glsl_job *j) {
                       .offsets = offsets,
                       .kernels = &k,
                       .n_kernels = 1};
-  static const int slots[4] = {0, 1, 2, 3};
+  static const int bindings[4] = {0, 1, 2, 3};
   TSR_TRY(vulkan_backend.module_create(device, &m, &j->module));
-  return vulkan_backend.program_create(device, &(be_program_desc){&(be_launch){j->module, 0, slots, NULL, 0}, 1, 4},
+  return vulkan_backend.program_create(device, &(be_program_desc){&(be_launch){j->module, 0, bindings, NULL, 0}, 1, 4},
                                        &j->program);
 }
 

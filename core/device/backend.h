@@ -98,17 +98,17 @@ typedef struct be_range { be_buffer *buffer; size_t offset, bytes; } be_range;
 typedef struct be_launch {
   be_module *module;
   int kernel;
-  const int *slots;     /* n_args indices into the program's slot table */
+  const int *bindings;     /* n_args indices into the program's binding table */
   const int *waits;     /* earlier launches of the program that must be complete */
   int n_waits;
 } be_launch;
 
-/* A recorded sequence, replayed with a slot table that may differ from run to run. */
+/* A recorded sequence, replayed with a binding table that may differ from run to run. */
 typedef struct be_program_desc {
   const be_launch *launches;
   int n_launches;
-  int n_slots;
-  const bool *slot_constant; /* the memory bound to the slot never changes between runs; NULL = none */
+  int n_bindings;
+  const bool *binding_constant; /* the memory bound to the binding never changes between runs; NULL = none */
 } be_program_desc;
 
 /* How long the blocks of one launch took, each on its own; what the launch brought from memory. */
@@ -179,9 +179,9 @@ typedef struct be_vtable {
 
   tsr_status (*program_create)(be_device *d, const be_program_desc *desc, be_program **out);
   void (*program_destroy)(be_program *p);
-  /* Runs all launches with slots[i] bound to slot i. With `times_ns` (n_launches entries) each launch is timed on the
-   * device and the call returns when they are known; else it is asynchronous. */
-  tsr_status (*program_run)(be_stream *s, be_program *p, const be_range *slots, double *times_ns);
+  /* Runs all launches with bindings[i] bound to binding i. With `times_ns` (n_launches entries) each launch is timed on
+   * the device and the call returns when they are known; else it is asynchronous. */
+  tsr_status (*program_run)(be_stream *s, be_program *p, const be_range *bindings, double *times_ns);
 
   /* Runs fn(arg, item, worker) for all items on the device's own threads and waits: the CPU kernels of custom ops.
    * NULL: the caller's thread does it. */

@@ -314,8 +314,8 @@ static double seconds_ns(void) {
 /* Operands to host memory: the buffers themselves on the CPU, else copies in the program's staging memory. */
 static tsr_status fetch(tsr_program *p, be_stream *s, const rt_launch *l, tsr_custom_tensor *t) {
   char *at = p->staging;
-  for (int i = 0; i < l->n_slots; i++) {
-    be_range r = p->ranges[l->slots[i]];
+  for (int i = 0; i < l->n_bindings; i++) {
+    be_range r = p->ranges[l->bindings[i]];
     if (!p->staging) {
       char *base = r.buffer ? p->dev->vt->buffer_map(r.buffer) : NULL;
       t[i].data = base ? base + r.offset : NULL;
@@ -323,7 +323,7 @@ static tsr_status fetch(tsr_program *p, be_stream *s, const rt_launch *l, tsr_cu
     }
     t[i].data = at;
     at += (r.bytes + 255) & ~(size_t)255;
-    if (i < l->n_slots - 1 && r.bytes) TSR_TRY(p->dev->vt->read(s, r, t[i].data));
+    if (i < l->n_bindings - 1 && r.bytes) TSR_TRY(p->dev->vt->read(s, r, t[i].data));
   }
   return p->dev->vt->stream_sync(s, -1);
 }
@@ -333,7 +333,7 @@ tsr_status rt_custom_run(tsr_program *p, be_stream *s, const rt_launch *l, doubl
   double from = ns ? seconds_ns() : 0;
   TSR_TRY(fetch(p, s, l, h->tensors));
   TSR_TRY(run_call(p->ctx, p->dev, h->custom, &h->call));
-  be_range r = p->ranges[l->slots[l->n_slots - 1]];
+  be_range r = p->ranges[l->bindings[l->n_bindings - 1]];
   if (p->staging && r.bytes) {
     TSR_TRY(p->dev->vt->write(s, r, h->call.result->data));
     TSR_TRY(p->dev->vt->stream_sync(s, -1));

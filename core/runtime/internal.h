@@ -99,20 +99,20 @@ struct tsr_graph {
 };
 
 /* One memory object that a program's launches use. */
-typedef enum rt_slot_kind { SLOT_INPUT, SLOT_OUTPUT, SLOT_TEMP, SLOT_CONST } rt_slot_kind;
-typedef struct rt_slot {
-  rt_slot_kind kind;
+typedef enum rt_binding_kind { BINDING_INPUT, BINDING_OUTPUT, BINDING_TEMP, BINDING_CONST } rt_binding_kind;
+typedef struct rt_binding {
+  rt_binding_kind kind;
   int index;     /* input or output number */
   size_t bytes, offset; /* TEMP: in the workspace */
   tsr_buffer *buffer; /* CONST; INPUT, OUTPUT: the aligned copy of a tensor that begins where a GPU's kernels can't read
                          it, or NULL */
   const ir_attr *data;  /* CONST */
   ir_loc loc;
-} rt_slot;
+} rt_binding;
 
 typedef struct rt_launch {
   const char *kernel;
-  int kernel_index, *slots, n_slots, n_outputs, *waits, n_waits;
+  int kernel_index, *bindings, n_bindings, n_outputs, *waits, n_waits;
   struct rt_host_call *host; /* a custom op whose CPU kernel runs; kernel_index is -1 then */
 } rt_launch;
 
@@ -123,7 +123,7 @@ typedef struct rt_part {
 } rt_part;
 
 /* An output that no launch writes: an input or a constant passed through. */
-typedef struct rt_pass_through { int output, slot; } rt_pass_through;
+typedef struct rt_pass_through { int output, binding; } rt_pass_through;
 
 struct tsr_program {
   tsr_context *ctx;
@@ -141,8 +141,8 @@ struct tsr_program {
   size_t staging_bytes;
   tsr_tensor_info *inputs, *outputs;
   int n_inputs, n_outputs;
-  rt_slot *slots;
-  int n_slots;
+  rt_binding *bindings;
+  int n_bindings;
   rt_launch *launches;
   int n_launches;
   rt_pass_through *passes;
@@ -204,13 +204,13 @@ tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *
 tsr_status rt_custom_resolve(tsr_program *p, ir_module *tile, tsr_fallback policy);
 /* The call of a target.custom op, in the program's arena. */
 tsr_status rt_custom_bind(tsr_program *p, const ir_op *op, struct rt_host_call **out);
-/* Runs it between launches of the stream: waits for these, and returns when the result is in its slot. */
+/* Runs it between launches of the stream: waits for these, and returns when the result is in its binding. */
 tsr_status rt_custom_run(tsr_program *p, be_stream *s, const rt_launch *l, double *ns);
 /* The oracle's rule for custom ops; user is the context. */
 tsr_status rt_custom_eval(void *user, struct graph_evaluator *e, ir_op *op);
 tsr_status rt_custom_infer(tsr_graph *g, const char *name, ir_op *op, const ir_type **result, bool *found);
 void rt_custom_clear(tsr_context *ctx);
-/* program_plan.c: slots, launches, waits, workspace from the target program. */
+/* program_plan.c: bindings, launches, waits, workspace from the target program. */
 tsr_status rt_plan(tsr_program *p);
 /* tune.c: cached or searched schedules for kernels that their author left open; closing the context's cache. */
 tsr_status rt_tune_schedule(tsr_device *dev, ir_module *schedule, const tsr_compile_options *o, tsr_policy policy,

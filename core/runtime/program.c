@@ -13,7 +13,7 @@ void tsr_program_destroy(tsr_program **pp) {
   for (int i = 0; i < p->n_parts; i++)
     if (p->parts[i].be) vt->program_destroy(p->parts[i].be);
   if (p->module) vt->module_destroy(p->module);
-  for (int i = 0; i < p->n_slots; i++) tsr_buffer_destroy(&p->slots[i].buffer);
+  for (int i = 0; i < p->n_bindings; i++) tsr_buffer_destroy(&p->bindings[i].buffer);
   tsr_buffer_destroy(&p->workspace);
   if (p->staging) al_free(&p->ctx->al, p->staging, p->staging_bytes, 256);
   for (int i = 0; i <= TSR_LEVEL_TARGET; i++) ir_module_destroy(&p->levels[i]);
@@ -127,15 +127,15 @@ static tsr_status check_run(const tsr_program *p, const tsr_stream *s, const tsr
 }
 
 static void bind(tsr_program *p, const tsr_binding *in, const tsr_binding *out) {
-  for (int i = 0; i < p->n_slots; i++) {
-    const rt_slot *s = &p->slots[i];
+  for (int i = 0; i < p->n_bindings; i++) {
+    const rt_binding *s = &p->bindings[i];
     be_range *r = &p->ranges[i];
     r->bytes = s->bytes;
     switch (s->kind) {
-    case SLOT_INPUT: r->buffer = in[s->index].buffer->be, r->offset = in[s->index].offset; break;
-    case SLOT_OUTPUT: r->buffer = out[s->index].buffer->be, r->offset = out[s->index].offset; break;
-    case SLOT_CONST: r->buffer = s->buffer->be, r->offset = 0; break;
-    case SLOT_TEMP: r->buffer = p->workspace ? p->workspace->be : NULL, r->offset = s->offset; break;
+    case BINDING_INPUT: r->buffer = in[s->index].buffer->be, r->offset = in[s->index].offset; break;
+    case BINDING_OUTPUT: r->buffer = out[s->index].buffer->be, r->offset = out[s->index].offset; break;
+    case BINDING_CONST: r->buffer = s->buffer->be, r->offset = 0; break;
+    case BINDING_TEMP: r->buffer = p->workspace ? p->workspace->be : NULL, r->offset = s->offset; break;
     }
   }
 }
@@ -144,29 +144,29 @@ static void bind(tsr_program *p, const tsr_binding *in, const tsr_binding *out) 
  * computed on. */
 enum { ACCESS_BYTES = 16 };
 
-static bool is_staged(const tsr_program *p, const rt_slot *s, const be_range *r) {
-  return (s->kind == SLOT_INPUT || s->kind == SLOT_OUTPUT) && r->offset % ACCESS_BYTES && s->bytes &&
+static bool is_staged(const tsr_program *p, const rt_binding *s, const be_range *r) {
+  return (s->kind == BINDING_INPUT || s->kind == BINDING_OUTPUT) && r->offset % ACCESS_BYTES && s->bytes &&
          p->dev->caps.dialect != DIALECT_CPU;
 }
 
 static tsr_status stage_inputs(tsr_program *p, tsr_stream *s) {
-  for (int i = 0; i < p->n_slots; i++) {
-    rt_slot *slot = &p->slots[i];
+  for (int i = 0; i < p->n_bindings; i++) {
+    rt_binding *binding = &p->bindings[i];
     be_range *r = &p->ranges[i], from = *r;
-    if (!is_staged(p, slot, r)) continue;
-    if (!slot->buffer) TSR_TRY(tsr_buffer_create(p->dev, slot->bytes, TSR_MEMORY_DEVICE, &slot->buffer));
-    r->buffer = slot->buffer->be, r->offset = 0;
-    if (slot->kind == SLOT_INPUT) TSR_TRY(p->dev->vt->copy(s->be, *r, from));
+    if (!is_staged(p, binding, r)) continue;
+    if (!binding->buffer) TSR_TRY(tsr_buffer_create(p->dev, binding->bytes, TSR_MEMORY_DEVICE, &binding->buffer));
+    r->buffer = binding->buffer->be, r->offset = 0;
+    if (binding->kind == BINDING_INPUT) TSR_TRY(p->dev->vt->copy(s->be, *r, from));
   }
   return NULL;
 }
 
 static tsr_status unstage_outputs(tsr_program *p, tsr_stream *s, const tsr_binding *out) {
-  for (int i = 0; i < p->n_slots; i++) {
-    const rt_slot *slot = &p->slots[i];
-    if (slot->kind != SLOT_OUTPUT || !slot->buffer || p->ranges[i].buffer != slot->buffer->be) continue;
-    const tsr_binding *o = &out[slot->index];
-    TSR_TRY(p->dev->vt->copy(s->be, (be_range){o->buffer->be, o->offset, slot->bytes}, p->ranges[i]));
+  for (int i = 0; i < p->n_bindings; i++) {
+    const rt_binding *binding = &p->bindings[i];
+    if (binding->kind != BINDING_OUTPUT || !binding->buffer || p->ranges[i].buffer != binding->buffer->be) continue;
+    const tsr_binding *o = &out[binding->index];
+    TSR_TRY(p->dev->vt->copy(s->be, (be_range){o->buffer->be, o->offset, binding->bytes}, p->ranges[i]));
   }
   return NULL;
 }
@@ -194,7 +194,7 @@ static tsr_status run(tsr_program *p, tsr_stream *s, const tsr_binding *in, cons
   }
   for (int i = 0; i < p->n_passes; i++) {
     const tsr_binding *o = &out[p->passes[i].output];
-    be_range src = p->ranges[p->passes[i].slot];
+    be_range src = p->ranges[p->passes[i].binding];
     if (src.bytes) TSR_TRY(vt->copy(s->be, (be_range){o->buffer->be, o->offset, src.bytes}, src));
   }
   return unstage_outputs(p, s, out);

@@ -1,4 +1,4 @@
-/* core/runtime/program_memory.c - see program_memory.h. Slots of a kind of their own have one owner of memory each;
+/* core/runtime/program_memory.c - see program_memory.h. Bindings of a kind of their own have one owner of memory each;
  * temporaries share the workspace, which is kept as ranges of bytes that the same launches touched. */
 #include "core/runtime/program_memory.h"
 
@@ -33,7 +33,7 @@ void rt_areas_clear(rt_areas *a) { al_free_array(a->al, a->v, a->cap); }
 /* ---- who touched what ------------------------------------------------------------------------------------------ */
 
 typedef struct touched { /* memory that the same launches touched */
-  int64_t from, to; /* of the workspace; of a slot: unused */
+  int64_t from, to; /* of the workspace; of a binding: unused */
   int writer;       /* -1 = none yet */
   int readers;      /* since then: index + 1 into the links, 0 = none */
 } touched;
@@ -43,7 +43,7 @@ typedef struct reader { int launch, next; } reader;
 typedef struct tracker {
   tsr_program *p;
   const tsr_allocator *al;
-  touched *slots; /* of inputs, outputs, constants and temporaries without bytes */
+  touched *bindings; /* of inputs, outputs, constants and temporaries without bytes */
   touched *ranges; /* of the workspace, sorted, without gaps between them where anything was touched */
   size_t n_ranges, cap_ranges;
   reader *links;
@@ -109,11 +109,11 @@ static bool split(tracker *t, int64_t at) {
   return insert(t, i, left);
 }
 
-/* Applies look, or note, to all that the slot's memory is. */
-static bool over(tracker *t, int slot, int at, bool writes, bool noting) {
-  const rt_slot *s = &t->p->slots[slot];
-  if (s->kind != SLOT_TEMP || !s->bytes)
-    return noting ? note(t, &t->slots[slot], at, writes) : look(t, &t->slots[slot], writes);
+/* Applies look, or note, to all that the binding's memory is. */
+static bool over(tracker *t, int binding, int at, bool writes, bool noting) {
+  const rt_binding *s = &t->p->bindings[binding];
+  if (s->kind != BINDING_TEMP || !s->bytes)
+    return noting ? note(t, &t->bindings[binding], at, writes) : look(t, &t->bindings[binding], writes);
   int64_t from = (int64_t)s->offset, to = from + (int64_t)s->bytes;
   if (!split(t, from) || !split(t, to)) return false;
   for (size_t i = range_at(t, from); from < to; i++) {
@@ -165,27 +165,27 @@ static tsr_status choose_waits(tracker *t, past *ring, int at) {
   return NULL;
 }
 
-static bool each_slot(tracker *t, int at, bool noting) {
+static bool each_binding(tracker *t, int at, bool noting) {
   const rt_launch *l = &t->p->launches[at];
-  int written = l->n_slots - l->n_outputs;
-  for (int i = 0; i < l->n_slots; i++)
-    if (!over(t, l->slots[i], at, i >= written, noting)) return false;
+  int written = l->n_bindings - l->n_outputs;
+  for (int i = 0; i < l->n_bindings; i++)
+    if (!over(t, l->bindings[i], at, i >= written, noting)) return false;
   return true;
 }
 
 tsr_status rt_make_waits(tsr_program *p) {
   const tsr_allocator *al = &p->ctx->al;
-  tracker t = {.p = p, .al = al, .slots = al_zalloc(al, sizeof(touched) * (size_t)(p->n_slots + 1))};
+  tracker t = {.p = p, .al = al, .bindings = al_zalloc(al, sizeof(touched) * (size_t)(p->n_bindings + 1))};
   past *ring = al_zalloc(al, sizeof *ring * RT_WAIT_WINDOW);
-  tsr_status st = t.slots && ring ? NULL : st_oom();
-  for (int i = 0; i < p->n_slots && !st; i++) t.slots[i].writer = -1;
+  tsr_status st = t.bindings && ring ? NULL : st_oom();
+  for (int i = 0; i < p->n_bindings && !st; i++) t.bindings[i].writer = -1;
   for (int i = 0; i < p->n_launches && !st; i++) {
     t.n_found = 0;
-    if (!each_slot(&t, i, false)) st = st_oom();
+    if (!each_binding(&t, i, false)) st = st_oom();
     if (!st) st = choose_waits(&t, ring, i);
-    if (!st && !each_slot(&t, i, true)) st = st_oom();
+    if (!st && !each_binding(&t, i, true)) st = st_oom();
   }
-  al_free_array(al, t.slots, (size_t)(p->n_slots + 1));
+  al_free_array(al, t.bindings, (size_t)(p->n_bindings + 1));
   al_free_array(al, ring, (size_t)RT_WAIT_WINDOW);
   al_free_array(al, t.ranges, t.cap_ranges);
   al_free_array(al, t.links, t.cap_links);

@@ -1,5 +1,5 @@
-/* core/runtime/program_plan.c - from a target program to slots, launches with their dependencies, and one workspace in
- * which temporaries share memory where their lives don't meet. */
+/* core/runtime/program_plan.c - from a target program to bindings, launches with their dependencies, and one workspace
+ * in which temporaries share memory where their lives don't meet. */
 #include <string.h>
 
 #include "core/base/dtype.h"
@@ -13,10 +13,10 @@ typedef struct plan {
   ir_op *program;
   const ir_block *b;
   ir_symbols kernels;
-  int *first, *last; /* launches that touch a slot */
+  int *first, *last; /* launches that touch a binding */
 } plan;
 
-static int slot_of(const ir_value *v) { return (int)v->scratch; }
+static int binding_of(const ir_value *v) { return (int)v->scratch; }
 
 static size_t bytes_of(const ir_type *t) { return (size_t)ir_type_count(t) * tsr_dtype_size(t->dtype); }
 
@@ -31,9 +31,9 @@ static tsr_tensor_info info_of(arena *a, const ir_value *v) {
   return i;
 }
 
-static int add_slot(plan *x, rt_slot s) {
-  x->p->slots[x->p->n_slots] = s;
-  return x->p->n_slots++;
+static int add_binding(plan *x, rt_binding s) {
+  x->p->bindings[x->p->n_bindings] = s;
+  return x->p->n_bindings++;
 }
 
 static tsr_status check_static(const plan *x, const ir_value *v) {
@@ -51,19 +51,19 @@ static tsr_status check_fits(const plan *x, ir_loc at, size_t bytes, const char 
                      what, bytes, x->p->dev->info.id, (long long)most);
 }
 
-/* Slots for arguments, buffers and constants; aliases share. */
-static tsr_status make_slots(plan *x) {
+/* Bindings for arguments, buffers and constants; aliases share. */
+static tsr_status make_bindings(plan *x) {
   tsr_program *p = x->p;
   int n = x->b->n_args;
   for (const ir_op *o = x->b->first; o; o = o->next) n += o->n_results;
-  p->slots = arena_array(&p->arena, rt_slot, n + 1);
+  p->bindings = arena_array(&p->arena, rt_binding, n + 1);
   p->inputs = arena_array(&p->arena, tsr_tensor_info, x->b->n_args + 1);
-  if (!p->slots || !p->inputs) return st_oom();
+  if (!p->bindings || !p->inputs) return st_oom();
   for (int i = 0; i < x->b->n_args; i++) {
     TSR_TRY(check_static(x, x->b->args[i]));
     p->inputs[p->n_inputs++] = info_of(&p->arena, x->b->args[i]);
     x->b->args[i]->scratch =
-        add_slot(x, (rt_slot){.kind = SLOT_INPUT, .index = i, .bytes = bytes_of(x->b->args[i]->type)});
+        add_binding(x, (rt_binding){.kind = BINDING_INPUT, .index = i, .bytes = bytes_of(x->b->args[i]->type)});
   }
   for (ir_op *o = x->b->first; o; o = o->next) {
     if (o->n_results != 1) continue;
@@ -71,9 +71,10 @@ static tsr_status make_slots(plan *x) {
     TSR_TRY(check_static(x, v));
     if (o->def->code == TG_ALIAS) v->scratch = o->operands[0]->scratch;
     else if (o->def->code == TG_CONSTANT)
-      v->scratch = add_slot(
-          x, (rt_slot){.kind = SLOT_CONST, .bytes = bytes_of(v->type), .data = ir_get_attr(o, "value"), .loc = o->loc});
-    else v->scratch = add_slot(x, (rt_slot){.kind = SLOT_TEMP, .bytes = bytes_of(v->type), .loc = o->loc});
+      v->scratch = add_binding(
+          x, (rt_binding){
+                 .kind = BINDING_CONST, .bytes = bytes_of(v->type), .data = ir_get_attr(o, "value"), .loc = o->loc});
+    else v->scratch = add_binding(x, (rt_binding){.kind = BINDING_TEMP, .bytes = bytes_of(v->type), .loc = o->loc});
   }
   return NULL;
 }
@@ -88,12 +89,12 @@ static tsr_status make_outputs(plan *x) {
   if (!p->outputs || !p->passes) return st_oom();
   for (int i = 0; i < ret->n_operands; i++) {
     p->outputs[p->n_outputs++] = info_of(&p->arena, ret->operands[i]);
-    rt_slot *s = &p->slots[slot_of(ret->operands[i])];
-    if (s->kind == SLOT_TEMP) {
-      s->kind = SLOT_OUTPUT;
+    rt_binding *s = &p->bindings[binding_of(ret->operands[i])];
+    if (s->kind == BINDING_TEMP) {
+      s->kind = BINDING_OUTPUT;
       s->index = i;
     } else {
-      p->passes[p->n_passes++] = (rt_pass_through){i, slot_of(ret->operands[i])};
+      p->passes[p->n_passes++] = (rt_pass_through){i, binding_of(ret->operands[i])};
     }
   }
   return NULL;
@@ -135,10 +136,10 @@ static tsr_status make_launches(plan *x) {
       l->kernel = p->desc.kernels[l->kernel_index].name;
       l->n_outputs = p->desc.kernels[l->kernel_index].n_outputs;
     }
-    l->n_slots = o->n_operands;
-    l->slots = arena_array(&p->arena, int, o->n_operands + 1);
-    if (!l->slots) return st_oom();
-    for (int i = 0; i < o->n_operands; i++) l->slots[i] = slot_of(o->operands[i]);
+    l->n_bindings = o->n_operands;
+    l->bindings = arena_array(&p->arena, int, o->n_operands + 1);
+    if (!l->bindings) return st_oom();
+    for (int i = 0; i < o->n_operands; i++) l->bindings[i] = binding_of(o->operands[i]);
   }
   return NULL;
 }
@@ -147,44 +148,45 @@ static tsr_status make_launches(plan *x) {
 
 static tsr_status plan_workspace(plan *x) {
   tsr_program *p = x->p;
-  x->first = arena_array(&p->arena, int, p->n_slots + 1);
-  x->last = arena_array(&p->arena, int, p->n_slots + 1);
+  x->first = arena_array(&p->arena, int, p->n_bindings + 1);
+  x->last = arena_array(&p->arena, int, p->n_bindings + 1);
   int *horizon =
-      arena_array(&p->arena, int, p->n_slots + 1); /* the first launch that this temporary or a later one is in */
+      arena_array(&p->arena, int, p->n_bindings + 1); /* the first launch that this temporary or a later one is in */
   if (!x->first || !x->last || !horizon) return st_oom();
-  for (int i = 0; i < p->n_slots; i++) x->first[i] = -1;
+  for (int i = 0; i < p->n_bindings; i++) x->first[i] = -1;
   for (int l = 0; l < p->n_launches; l++)
-    for (int k = 0; k < p->launches[l].n_slots; k++) {
-      int s = p->launches[l].slots[k];
+    for (int k = 0; k < p->launches[l].n_bindings; k++) {
+      int s = p->launches[l].bindings[k];
       if (x->first[s] < 0) x->first[s] = l;
       x->last[s] = l;
     }
-  horizon[p->n_slots] = p->n_launches;
-  for (int i = p->n_slots; i-- > 0;)
-    horizon[i] = p->slots[i].kind == SLOT_TEMP && x->first[i] >= 0 && x->first[i] < horizon[i + 1] ? x->first[i]
+  horizon[p->n_bindings] = p->n_launches;
+  for (int i = p->n_bindings; i-- > 0;)
+    horizon[i] = p->bindings[i].kind == BINDING_TEMP && x->first[i] >= 0 && x->first[i] < horizon[i + 1] ? x->first[i]
                                                                                                    : horizon[i + 1];
   rt_areas mem = {.al = &p->ctx->al};
   int64_t sum = 0; /* of all, so that no offset can overflow */
   tsr_status st = NULL;
-  for (int i = 0; i < p->n_slots && !st; i++) {
-    if (p->slots[i].kind == SLOT_CONST) st = check_fits(x, p->slots[i].loc, p->slots[i].bytes, "a constant");
-    if (p->slots[i].kind != SLOT_TEMP || x->first[i] < 0) continue;
-    if ((st = check_fits(x, p->slots[i].loc, p->slots[i].bytes, "a temporary"))) break;
-    if (__builtin_add_overflow(sum, (int64_t)(p->slots[i].bytes + 512), &sum)) {
-      st = ir_error_at(x->program, p->slots[i].loc, TSR_OUT_OF_MEMORY, "split the tensor",
+  for (int i = 0; i < p->n_bindings && !st; i++) {
+    if (p->bindings[i].kind == BINDING_CONST)
+      st = check_fits(x, p->bindings[i].loc, p->bindings[i].bytes, "a constant");
+    if (p->bindings[i].kind != BINDING_TEMP || x->first[i] < 0) continue;
+    if ((st = check_fits(x, p->bindings[i].loc, p->bindings[i].bytes, "a temporary"))) break;
+    if (__builtin_add_overflow(sum, (int64_t)(p->bindings[i].bytes + 512), &sum)) {
+      st = ir_error_at(x->program, p->bindings[i].loc, TSR_OUT_OF_MEMORY, "split the tensor",
                        "the bytes of all temporaries overflow 64 bits");
       break;
     }
-    int64_t at =
-        rt_areas_take(&mem, x->first[i], x->last[i], (int64_t)((p->slots[i].bytes + 255) & ~(size_t)255), horizon[i]);
+    int64_t at = rt_areas_take(&mem, x->first[i], x->last[i], (int64_t)((p->bindings[i].bytes + 255) & ~(size_t)255),
+                               horizon[i]);
     if (at < 0) st = st_oom();
-    else p->slots[i].offset = (size_t)at;
+    else p->bindings[i].offset = (size_t)at;
   }
   p->workspace_bytes = (size_t)mem.total;
   if (!st) st = check_fits(x, x->program->loc, p->workspace_bytes, "temporaries");
   /* Temporaries without elements still need memory to point into. */
-  for (int i = 0; i < p->n_slots && !p->workspace_bytes; i++)
-    if (p->slots[i].kind == SLOT_TEMP) p->workspace_bytes = 256;
+  for (int i = 0; i < p->n_bindings && !p->workspace_bytes; i++)
+    if (p->bindings[i].kind == BINDING_TEMP) p->workspace_bytes = 256;
   rt_areas_clear(&mem);
   return st;
 }
@@ -192,9 +194,9 @@ static tsr_status plan_workspace(plan *x) {
 /* ---- on the device --------------------------------------------------------------------------------------------- */
 
 static tsr_status upload_constants(tsr_program *p) {
-  for (int i = 0; i < p->n_slots; i++) {
-    rt_slot *s = &p->slots[i];
-    if (s->kind != SLOT_CONST) continue;
+  for (int i = 0; i < p->n_bindings; i++) {
+    rt_binding *s = &p->bindings[i];
+    if (s->kind != BINDING_CONST) continue;
     TSR_TRY(tsr_buffer_create(p->dev, s->bytes, TSR_MEMORY_DEVICE, &s->buffer));
     if (!s->data->u.dense.splat) {
       TSR_TRY(tsr_buffer_write(s->buffer, 0, s->data->u.dense.data, s->bytes));
@@ -219,9 +221,9 @@ static tsr_status build_part(tsr_program *p, rt_part *part, be_launch *l, const 
     if (!waits) return st_oom();
     for (int w = 0; w < from->n_waits; w++)
       if (from->waits[w] >= part->first) waits[n++] = from->waits[w] - part->first;
-    l[i] = (be_launch){p->module, from->kernel_index, from->slots, waits, n};
+    l[i] = (be_launch){p->module, from->kernel_index, from->bindings, waits, n};
   }
-  return p->dev->vt->program_create(p->dev->be, &(be_program_desc){l, part->n, p->n_slots, constant}, &part->be);
+  return p->dev->vt->program_create(p->dev->be, &(be_program_desc){l, part->n, p->n_bindings, constant}, &part->be);
 }
 
 static tsr_status build_parts(tsr_program *p, const bool *constant) {
@@ -243,8 +245,8 @@ static tsr_status make_staging(tsr_program *p) {
   if (p->dev->caps.dialect == DIALECT_CPU) return NULL;
   for (int i = 0; i < p->n_launches; i++) {
     size_t n = 0;
-    for (int k = 0; p->launches[i].host && k < p->launches[i].n_slots; k++)
-      n += (p->slots[p->launches[i].slots[k]].bytes + 255) & ~(size_t)255;
+    for (int k = 0; p->launches[i].host && k < p->launches[i].n_bindings; k++)
+      n += (p->bindings[p->launches[i].bindings[k]].bytes + 255) & ~(size_t)255;
     if (n > p->staging_bytes) p->staging_bytes = n;
   }
   if (p->staging_bytes && !(p->staging = al_alloc(&p->ctx->al, p->staging_bytes, 256))) return st_oom();
@@ -254,10 +256,10 @@ static tsr_status make_staging(tsr_program *p) {
 static tsr_status build(tsr_program *p) {
   const be_vtable *vt = p->dev->vt;
   TSR_TRY(vt->module_create(p->dev->be, &p->desc, &p->module));
-  bool *constant = arena_array(&p->arena, bool, p->n_slots + 1);
-  p->ranges = arena_array(&p->arena, be_range, p->n_slots + 1);
+  bool *constant = arena_array(&p->arena, bool, p->n_bindings + 1);
+  p->ranges = arena_array(&p->arena, be_range, p->n_bindings + 1);
   if (!constant || !p->ranges) return st_oom();
-  for (int i = 0; i < p->n_slots; i++) constant[i] = p->slots[i].kind == SLOT_CONST;
+  for (int i = 0; i < p->n_bindings; i++) constant[i] = p->bindings[i].kind == BINDING_CONST;
   TSR_TRY(build_parts(p, constant));
   TSR_TRY(make_staging(p));
   if (p->workspace_bytes) TSR_TRY(tsr_buffer_create(p->dev, p->workspace_bytes, TSR_MEMORY_DEVICE, &p->workspace));
@@ -309,7 +311,7 @@ static void describe_host_call(const tsr_program *p, const rt_launch *l, tsr_ker
                          .path = "",
                          .original = "",
                          .original_why = ""};
-  for (int s = 0; s < l->n_slots; s++) k->bytes += (double)p->slots[l->slots[s]].bytes;
+  for (int s = 0; s < l->n_bindings; s++) k->bytes += (double)p->bindings[l->bindings[s]].bytes;
 }
 
 /* Which schedules are not those that were asked for. The trace lives as long as the program. */
@@ -348,7 +350,7 @@ static tsr_status describe_kernels(const plan *x) {
 }
 
 static tsr_status make_plan(plan *x) {
-  TSR_TRY(make_slots(x));
+  TSR_TRY(make_bindings(x));
   TSR_TRY(make_outputs(x));
   TSR_TRY(make_launches(x));
   TSR_TRY(plan_workspace(x));

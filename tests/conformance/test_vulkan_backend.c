@@ -136,9 +136,9 @@ static void buffer_beyond_storage_range_addressed(void **state) {
   be_module *m = vr_module(&dev, step_kernel("add", 3, BIG, "big"));
   be_buffer *a = buffer(&dev, (size_t)BIG * 4, NULL);
   VR_OK(vulkan_backend.fill(dev.s, (be_range){a, 0, (size_t)BIG * 4}, 0x3f800000u));
-  static const int slots[] = {0, 0};
+  static const int bindings[] = {0, 0};
   be_program *p;
-  VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){&(be_launch){m, 0, slots, NULL, 0}, 1, 1}, &p));
+  VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){&(be_launch){m, 0, bindings, NULL, 0}, 1, 1}, &p));
   VR_OK(vulkan_backend.program_run(dev.s, p, (be_range[]){{a, 0, (size_t)BIG * 4}}, NULL));
   VR_OK(vulkan_backend.read(dev.s, (be_range){a, ((size_t)BIG - 64) * 4, sizeof tail}, tail));
   VR_OK(vulkan_backend.stream_sync(dev.s, -1));
@@ -203,10 +203,10 @@ static void indices_beyond_4_gib_addressed(void **state) {
   be_module *m = vr_module(&dev, text);
   for (int i = 0; i < 64; i++) x[i] = (float)i;
   be_buffer *a = buffer(&dev, sizeof x, x), *o = buffer(&dev, sizeof x, NULL);
-  static const int slots[] = {0, 1};
+  static const int bindings[] = {0, 1};
   const size_t before = 0 - ((size_t)1 << 35);
   be_program *p;
-  VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){&(be_launch){m, 0, slots, NULL, 0}, 1, 2}, &p));
+  VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){&(be_launch){m, 0, bindings, NULL, 0}, 1, 2}, &p));
   VR_OK(vulkan_backend.program_run(dev.s, p, (be_range[]){{a, before, sizeof x}, {o, before, sizeof x}}, NULL));
   VR_OK(vulkan_backend.read(dev.s, (be_range){o, 0, sizeof y}, y));
   VR_OK(vulkan_backend.stream_sync(dev.s, -1));
@@ -477,12 +477,12 @@ static void lost_device_is_a_status_and_can_be_opened_again(void **state) {
   be_module *m = two_kernels(&r);
   be_program *p = chain(&r, m);
   be_buffer *a = buffer(&r, sizeof x, x), *b = buffer(&r, sizeof x, NULL);
-  be_range slots[2] = {{a, 0, sizeof x}, {b, 0, sizeof x}};
-  VR_OK(vulkan_backend.program_run(r.s, p, slots, NULL));
+  be_range bindings[2] = {{a, 0, sizeof x}, {b, 0, sizeof x}};
+  VR_OK(vulkan_backend.program_run(r.s, p, bindings, NULL));
   VR_OK(vulkan_backend.stream_sync(r.s, -1));
   atomic_store(&r.d->fault_lost, 0);
   for (int i = 0; i < 3; i++) { /* it stays lost */
-    tsr_status st = vulkan_backend.program_run(r.s, p, slots, NULL);
+    tsr_status st = vulkan_backend.program_run(r.s, p, bindings, NULL);
     assert_int_equal(tsr_status_code(st), TSR_DEVICE_LOST);
     tsr_status_free(st);
   }
@@ -575,10 +575,10 @@ static void replay_cost_of_a_launch_is_small(void **state) {
   struct timespec t0, t1;
   be_module *m = vr_module(&dev, step_kernel("add", 1, ELEMENTS, "tiny"));
   be_buffer *a = buffer(&dev, 4 * ELEMENTS, NULL);
-  static const int slots[] = {0, 0};
+  static const int bindings[] = {0, 0};
   be_launch l[20];
   static int waits[20];
-  for (int i = 0; i < 20; i++) waits[i] = i - 1, l[i] = (be_launch){m, 0, slots, &waits[i], i > 0};
+  for (int i = 0; i < 20; i++) waits[i] = i - 1, l[i] = (be_launch){m, 0, bindings, &waits[i], i > 0};
   be_program *p;
   VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){l, 20, 1}, &p));
   be_range r = {a, 0, 4 * ELEMENTS};

@@ -6,7 +6,7 @@
 enum { N = 4096 };
 static vr dev;
 
-static void run_shader(const char *name, const int64_t *grid, int block, const be_range *slots, int n) {
+static void run_shader(const char *name, const int64_t *grid, int block, const be_range *bindings, int n) {
   const shader *s = shader_find(name);
   const size_t offsets[2] = {0, 4 * s->n_words};
   static const int ids[4] = {0, 1, 2, 3};
@@ -22,7 +22,7 @@ static void run_shader(const char *name, const int64_t *grid, int block, const b
                                                        .n_kernels = 1},
                                      &m));
   VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){&(be_launch){m, 0, ids, NULL, 0}, 1, n}, &p));
-  VR_OK(vulkan_backend.program_run(dev.s, p, slots, NULL));
+  VR_OK(vulkan_backend.program_run(dev.s, p, bindings, NULL));
   VR_OK(vulkan_backend.stream_sync(dev.s, -1));
   vulkan_backend.program_destroy(p);
   vulkan_backend.module_destroy(m);

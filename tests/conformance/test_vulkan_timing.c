@@ -29,17 +29,17 @@ typedef struct work {
 enum { LAUNCHES = 4 }; /* big, nothing, small, big: on the same buffer, so that each waits for the one before */
 
 static work make_work(vr *v) {
-  static const int slots[] = {0, 0}, waits[] = {0, 1, 2};
+  static const int bindings[] = {0, 0}, waits[] = {0, 1, 2};
   char text[8192];
   work w;
   add_kernel(text, 2048, BIG, "big");
   add_kernel(text + strlen(text), 2048, SMALL, "small");
   add_kernel(text + strlen(text), 2048, 0, "nothing");
   w.m = vr_module(v, text);
-  const be_launch l[LAUNCHES] = {{w.m, 0, slots, NULL, 0},
-                                 {w.m, 2, slots, waits, 1},
-                                 {w.m, 1, slots, waits + 1, 1},
-                                 {w.m, 0, slots, waits + 2, 1}};
+  const be_launch l[LAUNCHES] = {{w.m, 0, bindings, NULL, 0},
+                                 {w.m, 2, bindings, waits, 1},
+                                 {w.m, 1, bindings, waits + 1, 1},
+                                 {w.m, 0, bindings, waits + 2, 1}};
   VR_OK(vulkan_backend.program_create(v->d, &(be_program_desc){l, LAUNCHES, 1}, &w.p));
   VR_OK(vulkan_backend.buffer_create(v->d, 4 * BIG, BE_DEVICE_LOCAL, &w.a));
   VR_OK(vulkan_backend.fill(v->s, (be_range){w.a, 0, 4 * BIG}, 0));

@@ -94,32 +94,32 @@ static be_module *vr_module(vr *r, const char *text) {
 /* Runs the text's first kernel `repeat` times; returns the best device time in ns when repeat > 1. */
 static inline double vr_run(vr *r, const char *text, vr_arg *args, int n, int repeat) {
   be_module *mod = vr_module(r, text);
-  be_range slots[32];
+  be_range bindings[32];
   int ids[32];
   for (int i = 0; i < n; i++) {
     ids[i] = i;
-    slots[i] = (be_range){.bytes = args[i].bytes};
-    VR_OK(vulkan_backend.buffer_create(r->d, args[i].bytes, BE_DEVICE_LOCAL, &slots[i].buffer));
-    if (args[i].in) VR_OK(vulkan_backend.write(r->s, slots[i], args[i].in));
+    bindings[i] = (be_range){.bytes = args[i].bytes};
+    VR_OK(vulkan_backend.buffer_create(r->d, args[i].bytes, BE_DEVICE_LOCAL, &bindings[i].buffer));
+    if (args[i].in) VR_OK(vulkan_backend.write(r->s, bindings[i], args[i].in));
   }
-  be_launch l = {.module = mod, .slots = ids};
+  be_launch l = {.module = mod, .bindings = ids};
   be_program_desc pd = {&l, 1, n};
   be_program *p;
   VR_OK(vulkan_backend.program_create(r->d, &pd, &p));
   double best = 0;
-  if (repeat <= 1) VR_OK(vulkan_backend.program_run(r->s, p, slots, NULL));
+  if (repeat <= 1) VR_OK(vulkan_backend.program_run(r->s, p, bindings, NULL));
   for (int i = 0; repeat > 1 && i < repeat; i++) {
     double ns = 0;
-    VR_OK(vulkan_backend.program_run(r->s, p, slots, &ns));
+    VR_OK(vulkan_backend.program_run(r->s, p, bindings, &ns));
     if (!i || ns < best) best = ns;
   }
   for (int i = 0; i < n; i++) {
-    if (args[i].out) VR_OK(vulkan_backend.read(r->s, slots[i], args[i].out));
+    if (args[i].out) VR_OK(vulkan_backend.read(r->s, bindings[i], args[i].out));
   }
   VR_OK(vulkan_backend.stream_sync(r->s, -1));
   vulkan_backend.program_destroy(p);
   vulkan_backend.module_destroy(mod);
-  for (int i = 0; i < n; i++) vulkan_backend.buffer_destroy(slots[i].buffer);
+  for (int i = 0; i < n; i++) vulkan_backend.buffer_destroy(bindings[i].buffer);
   return best;
 }
 

@@ -152,26 +152,27 @@ static tsr_status program_create(be_device *d, const be_program_desc *desc, be_p
   *x = (be_program){d, desc->n_launches, take(sizeof(be_launch) * (size_t)(desc->n_launches + 1)), NULL};
   for (int i = 0; x->launches && i < x->n; i++) {
     int n = desc->launches[i].module->unit.kernels[desc->launches[i].kernel].n_args,
-        *slots = take(sizeof(int) * (size_t)(n + 1));
-    if (slots) memcpy(slots, desc->launches[i].slots, sizeof(int) * (size_t)n);
+        *bindings = take(sizeof(int) * (size_t)(n + 1));
+    if (bindings) memcpy(bindings, desc->launches[i].bindings, sizeof(int) * (size_t)n);
     x->launches[i] =
-        (be_launch){.module = desc->launches[i].module, .kernel = desc->launches[i].kernel, .slots = slots};
+        (be_launch){.module = desc->launches[i].module, .kernel = desc->launches[i].kernel, .bindings = bindings};
   }
   return x->launches ? NULL : st_oom();
 }
 static void program_destroy(be_program *p) {
-  for (int i = 0; p && p->launches && i < p->n; i++) free((void *)(uintptr_t)p->launches[i].slots);
+  for (int i = 0; p && p->launches && i < p->n; i++) free((void *)(uintptr_t)p->launches[i].bindings);
   if (p) free(p->launches);
   free(p);
 }
 
-static tsr_status launch(const be_launch *l, const be_range *slots, be_block_times *seen) {
+static tsr_status launch(const be_launch *l, const be_range *bindings, be_block_times *seen) {
   const be_kernel_desc *k = &l->module->unit.kernels[l->kernel];
   const be_env *env = l->module->d->env;
   emu_range buffers[EMU_MAX_ARGS];
   emu_report *r = take(sizeof *r);
   if (!r) return st_oom();
-  for (int i = 0; i < k->n_args; i++) buffers[i] = (emu_range){at(slots[l->slots[i]]), slots[l->slots[i]].bytes, false};
+  for (int i = 0; i < k->n_args; i++)
+    buffers[i] = (emu_range){at(bindings[l->bindings[i]]), bindings[l->bindings[i]].bytes, false};
   tsr_status st = emu_launch(&l->module->unit, l->kernel, buffers, 0, r);
   counts.launches++;
   counts.findings += r->n_findings;
@@ -189,10 +190,10 @@ static tsr_status launch(const be_launch *l, const be_range *slots, be_block_tim
   return st;
 }
 
-static tsr_status program_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns) {
+static tsr_status program_run(be_stream *s, be_program *p, const be_range *bindings, double *times_ns) {
   for (int i = 0; i < p->n; i++) {
     double t = now();
-    TSR_TRY(launch(&p->launches[i], slots, times_ns && p->block_times ? &p->block_times[i] : NULL));
+    TSR_TRY(launch(&p->launches[i], bindings, times_ns && p->block_times ? &p->block_times[i] : NULL));
     if (times_ns) times_ns[i] = now() - t;
   }
   return NULL;

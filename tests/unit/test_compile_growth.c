@@ -136,7 +136,7 @@ static void fusion_looks_at_a_bounded_stretch_for_each_op(void **state) {
 
 /* ---- the plan, against its definition -------------------------------------------------------------------------- */
 
-enum { SLOTS = 40, LAUNCHES = 200, TOUCHED = 4 };
+enum { BINDINGS = 40, LAUNCHES = 200, TOUCHED = 4 };
 
 static uint64_t seed = 11;
 static int draw(int n) {
@@ -144,17 +144,17 @@ static int draw(int n) {
   return (int)((seed >> 33) % (uint64_t)n);
 }
 
-static bool meet(const rt_slot *a, const rt_slot *b) {
+static bool meet(const rt_binding *a, const rt_binding *b) {
   if (a == b) return true;
-  return a->kind == SLOT_TEMP && b->kind == SLOT_TEMP && a->offset < b->offset + b->bytes &&
+  return a->kind == BINDING_TEMP && b->kind == BINDING_TEMP && a->offset < b->offset + b->bytes &&
          b->offset < a->offset + a->bytes;
 }
 
 static bool depends(const tsr_program *p, const rt_launch *a, const rt_launch *b) {
-  for (int i = 0; i < a->n_slots; i++)
-    for (int k = 0; k < b->n_slots; k++)
-      if ((i >= a->n_slots - a->n_outputs || k >= b->n_slots - b->n_outputs) &&
-          meet(&p->slots[a->slots[i]], &p->slots[b->slots[k]]))
+  for (int i = 0; i < a->n_bindings; i++)
+    for (int k = 0; k < b->n_bindings; k++)
+      if ((i >= a->n_bindings - a->n_outputs || k >= b->n_bindings - b->n_outputs) &&
+          meet(&p->bindings[a->bindings[i]], &p->bindings[b->bindings[k]]))
         return true;
   return false;
 }
@@ -163,18 +163,19 @@ static void waits_are_the_direct_dependencies(void **state) {
   for (int round = 0; round < 20; round++) {
     static bool reach[LAUNCHES][LAUNCHES];
     tsr_context ctx = {.al = al_default};
-    rt_slot slots[SLOTS];
+    rt_binding bindings[BINDINGS];
     rt_launch launches[LAUNCHES];
     int touched[LAUNCHES][TOUCHED];
-    tsr_program p = {.ctx = &ctx, .slots = slots, .n_slots = SLOTS, .launches = launches, .n_launches = LAUNCHES};
+    tsr_program p = {
+        .ctx = &ctx, .bindings = bindings, .n_bindings = BINDINGS, .launches = launches, .n_launches = LAUNCHES};
     arena_init(&p.arena, NULL);
-    for (int i = 0; i < SLOTS; i++)
-      slots[i] = (rt_slot){.kind = i % 4 ? SLOT_TEMP : SLOT_INPUT,
+    for (int i = 0; i < BINDINGS; i++)
+      bindings[i] = (rt_binding){.kind = i % 4 ? BINDING_TEMP : BINDING_INPUT,
                            .offset = 256u * (unsigned)draw(30),
                            .bytes = 256u * (unsigned)(1 + draw(4))};
     for (int i = 0; i < LAUNCHES; i++) {
-      launches[i] = (rt_launch){.slots = touched[i], .n_slots = 1 + draw(TOUCHED), .n_outputs = 1};
-      for (int k = 0; k < TOUCHED; k++) touched[i][k] = draw(SLOTS);
+      launches[i] = (rt_launch){.bindings = touched[i], .n_bindings = 1 + draw(TOUCHED), .n_outputs = 1};
+      for (int k = 0; k < TOUCHED; k++) touched[i][k] = draw(BINDINGS);
     }
     memset(reach, 0, sizeof reach);
     check(rt_make_waits(&p));

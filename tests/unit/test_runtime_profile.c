@@ -23,10 +23,10 @@ static be_vtable counted;
 static int runs, timed, switched, events;
 static be_block_times *wanted; /* the runtime's, between the two switches */
 static double memory_bytes = -1; /* what a counter of the device told; negative: it has none */
-static tsr_status count_run(be_stream *s, be_program *p, const be_range *slots, double *times_ns) {
+static tsr_status count_run(be_stream *s, be_program *p, const be_range *bindings, double *times_ns) {
   runs++;
   timed += times_ns != NULL;
-  tsr_status st = real->program_run(s, p, slots, times_ns);
+  tsr_status st = real->program_run(s, p, bindings, times_ns);
   if (wanted) wanted[0].memory_known = memory_bytes >= 0, wanted[0].memory_bytes = memory_bytes;
   return st;
 }

@@ -23,13 +23,13 @@ static int failures, launches, warnings;
 static tsr_code failure_code;
 static const char *compiles; /* what the next compilations do, one letter each: '+' or '-'; past the end they work */
 
-static tsr_status faulty_run(be_stream *s, be_program *p, const be_range *slots, double *ns) {
+static tsr_status faulty_run(be_stream *s, be_program *p, const be_range *bindings, double *ns) {
   launches++;
   if (failures > 0) {
     failures--;
     return st_make(NULL, failure_code, ST_WHERE("faulty", "launch", NULL), "injected");
   }
-  return real->program_run(s, p, slots, ns);
+  return real->program_run(s, p, bindings, ns);
 }
 
 static tsr_status faulty_module(be_device *d, const be_module_desc *desc, be_module **out) {

@@ -98,7 +98,7 @@ static tsr_status whole_life(const side *s) {
        .n_maps = be == &cuda_backend},
       {.name = "second", .grid = {4, 1, 1}, .block = {128, 1, 1}, .cluster = {1, 1, 1}, .n_args = 1, .n_outputs = 1}};
   be_module_desc md = {.format = BE_TEXT, .code = "kernel text", .code_bytes = 11, .kernels = kernels, .n_kernels = 2};
-  int slot = 0;
+  int binding = 0;
   be_launch launches[2];
   TSR_GOTO(be->instance_create(&env, &in));
   TSR_GOTO(be->device_info(in, 1, &info));
@@ -112,9 +112,9 @@ static tsr_status whole_life(const side *s) {
   TSR_GOTO(be->event_create(dev, &e1));
   TSR_GOTO(be->event_create(dev, &e2));
   TSR_GOTO(be->module_create(dev, &md, &m));
-  launches[0] = (be_launch){.module = m, .kernel = 0, .slots = &slot};
-  launches[1] = (be_launch){.module = m, .kernel = 1, .slots = &slot};
-  TSR_GOTO(be->program_create(dev, &(be_program_desc){.launches = launches, .n_launches = 2, .n_slots = 1}, &p));
+  launches[0] = (be_launch){.module = m, .kernel = 0, .bindings = &binding};
+  launches[1] = (be_launch){.module = m, .kernel = 1, .bindings = &binding};
+  TSR_GOTO(be->program_create(dev, &(be_program_desc){.launches = launches, .n_launches = 2, .n_bindings = 1}, &p));
   TSR_GOTO(be->event_record(st1, e1));
   TSR_GOTO(be->write(st1, (be_range){a, 0, 256}, x));
   TSR_GOTO(be->fill(st1, (be_range){a, 4, 4}, 9));
