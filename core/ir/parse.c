@@ -268,10 +268,10 @@ static tsr_status parse_op(parser *p, ir_builder *b, int depth) {
   /* Operands are resolved after the attributes are known; a placeholder keeps the array valid until then. */
   ir_value placeholder = {0};
   const ir_type **declared = arena_array(&x->m->arena, const ir_type *, operands.n + 1);
-  ir_value **slots = arena_array(&x->m->arena, ir_value *, operands.n + 1);
-  if (!declared || !slots) return st_oom();
-  for (int i = 0; i < operands.n; i++) slots[i] = &placeholder;
-  ir_op *op = ir_op_new(b, def, operands.n, slots, (int)n_results, NULL, 0);
+  ir_value **placeholders = arena_array(&x->m->arena, ir_value *, operands.n + 1);
+  if (!declared || !placeholders) return st_oom();
+  for (int i = 0; i < operands.n; i++) placeholders[i] = &placeholder;
+  ir_op *op = ir_op_new(b, def, operands.n, placeholders, (int)n_results, NULL, 0);
   if (!op) return st_oom();
   op->loc = lex_loc(x, op_at);
 

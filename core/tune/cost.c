@@ -132,10 +132,10 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
   e->term_ns[COST_L2] = e->l2_bytes / r->l2 * (1 + 0.25 * log2(16 / vec_bytes));
 
   /* What a wave of concurrent blocks touches, by raster order: g rows of tiles side by side share their columns. */
-  double slots = min2(at_least(d->cores, 1) * at_least(e->occupancy.known ? e->occupancy.blocks : 1, 1), e->blocks);
+  double resident = min2(at_least(d->cores, 1) * at_least(e->occupancy.known ? e->occupancy.blocks : 1, 1), e->blocks);
   double g = c->raster > 0 ? min2(c->raster, tm) : d->is_cpu ? tm : 1;
-  double cols = min2(at_least(slots / g, 1), tn), rows = min2(g, slots);
-  double wave_bytes = (rows * m + cols * n) * (double)p->k * in, waves = at_least(e->blocks / at_least(slots, 1), 1);
+  double cols = min2(at_least(resident / g, 1), tn), rows = min2(g, resident);
+  double wave_bytes = (rows * m + cols * n) * (double)p->k * in, waves = at_least(e->blocks / at_least(resident, 1), 1);
   const tune_tier *last = tune_device_tier(d, d->is_cpu ? "l3" : "l2");
   bool fits = last && last->bytes > 0 && tune_problem_bytes(p) < last->bytes;
   double least = tune_problem_bytes(p);
@@ -144,7 +144,7 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
   e->memory_bytes += fits ? 0 : partials;
   e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory;
 
-  double serial = ceil_div(e->blocks, slots);
+  double serial = ceil_div(e->blocks, resident);
   e->term_ns[COST_BARRIER] =
       serial * ceil(each) * r->barrier_ns * (c->use_shared || d->is_cpu ? 1 : 0) / at_least(c->stages, 1);
   if (tune_device_simd_like(d))
@@ -178,13 +178,13 @@ static void attention_terms(const tune_device *d, const tune_problem *p, const t
   e->l2_bytes = tiles * 2 * n * width * in + once;
   e->term_ns[COST_L2] = e->l2_bytes / r->l2;
   /* Blocks side by side belong to one head or to neighbours: what these hold stays near when it fits. */
-  double slots = min2(at_least(d->cores, 1) * at_least(e->occupancy.known ? e->occupancy.blocks : 1, 1), e->blocks);
-  double near = ceil_div(slots, blocks_q) * 2 * (double)p->n * width * in;
+  double resident = min2(at_least(d->cores, 1) * at_least(e->occupancy.known ? e->occupancy.blocks : 1, 1), e->blocks);
+  double near = ceil_div(resident, blocks_q) * 2 * (double)p->n * width * in;
   const tune_tier *last = tune_device_tier(d, d->is_cpu ? "l3" : "l2");
   bool fits = last && last->bytes > 0 && near < last->bytes;
   e->memory_bytes = fits ? tune_problem_bytes(p) : e->l2_bytes;
   e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory;
-  double serial = ceil_div(e->blocks, slots);
+  double serial = ceil_div(e->blocks, resident);
   e->term_ns[COST_BARRIER] =
       serial * steps * r->barrier_ns / at_least(c->stages, 1) * (tune_device_simd_like(d) ? at_least(c->warps, 1) : 1);
   e->term_ns[COST_FILL] = serial * r->latency_ns * (d->is_cpu ? 1 : at_least(c->stages, 1) * 0.5);
@@ -218,8 +218,8 @@ static void vector_terms(const tune_device *d, const tune_problem *p, const tune
   e->term_ns[COST_L2] = e->l2_bytes / r->l2;
   if (c->use_shared) e->shared_bytes = e->blocks * at_least(c->warps, 1) * 8;
   e->term_ns[COST_SHARED] = e->shared_bytes / r->shared;
-  double slots = at_least(d->cores, 1) * at_least(e->occupancy.known ? e->occupancy.blocks : 1, 1),
-         serial = ceil_div(e->blocks, slots);
+  double resident = at_least(d->cores, 1) * at_least(e->occupancy.known ? e->occupancy.blocks : 1, 1),
+         serial = ceil_div(e->blocks, resident);
   e->term_ns[COST_BARRIER] = c->use_shared || d->is_cpu ? serial * r->barrier_ns : 0;
   if (cluster > 1) e->term_ns[COST_BARRIER] += 2 * serial * CLUSTER_BARRIER_NS;
   if (tune_device_simd_like(d) && p->family == TUNE_ROW &&

@@ -136,7 +136,7 @@ static tsr_status check_computed(const ir_op *o, const ir_value *v) {
 
 static tsr_status strip_op(prog *p, ir_op *o) {
   cpu_strip s = {.op = CPU_S_OP, .code = (uint8_t)o->def->code, .predicate = (uint8_t)predicate(o)};
-  int32_t *slots[3] = {&s.a, &s.b, &s.c};
+  int32_t *fields[3] = {&s.a, &s.b, &s.c};
   if (p->p.n_regs > 1000) return ir_error(o, "split the map", "the elementwise program is too long");
   if (o->def->code == TG_YIELD) {
     for (int i = 0; i < o->n_operands; i++) {
@@ -170,7 +170,7 @@ static tsr_status strip_op(prog *p, ir_op *o) {
   s.uniform = 1;
   for (int i = 0; i < o->n_operands; i++) {
     int a = strip_operand(p, o->operands[i]);
-    *slots[i] = a;
+    *fields[i] = a;
     if (!uniform(p, a)) s.uniform = 0;
   }
   s.ct = (uint8_t)compute(o->operands[o->def->code == SC_SELECT ? 1 : 0]->type);

@@ -1,6 +1,6 @@
 /* core/passes/simt/cluster.c - a tile shared by the blocks of a cluster (sm_90): where it stands in simt/simt.h.
  * A block says at its start that it runs and waits for the others' word only before its first store to them; each later
- * exchange has slots of its own, so that one cluster barrier an exchange is enough. */
+ * exchange has memory of its own, so that one cluster barrier an exchange is enough. */
 #include "core/passes/simt/state.h"
 
 static tsr_status find_unshared(ir_op *op, void *user) {
@@ -37,22 +37,22 @@ tsr_status simt_cluster_check(const simt *c) {
   return ir_walk((ir_op *)c->tile, find_unshared, (void *)c);
 }
 
-/* Bytes of slots that a reduction may need: a word, and one for what compensated sums lost, of each block for each
- * register. */
-static tsr_status add_slots(ir_op *op, void *user) {
+/* Shared bytes that a reduction's exchange may need: a word, and one for what compensated sums lost, of each block for
+ * each register. */
+static tsr_status add_exchange(ir_op *op, void *user) {
   simt *c = user;
   if (op->def->level == IR_TILE && op->def->code == T_REDUCE)
-    c->in->slots_end += 2 * 8 * c->cluster * pow2_ceil(ir_type_count(op->results[0]->type));
+    c->in->exchange_end += 2 * 8 * c->cluster * pow2_ceil(ir_type_count(op->results[0]->type));
   return NULL;
 }
 
 tsr_status simt_cluster_plan(simt *c) {
   int64_t lo = 0;
   if (c->cluster == 1) return NULL;
-  TSR_TRY(ir_walk((ir_op *)c->tile, add_slots, c));
-  if (c->in->slots_end) TSR_TRY(simt_shared_alloc(c, c->tile, c->in->slots_end, 0, INT32_MAX, &lo));
-  c->in->slots = lo;
-  c->in->slots_end += lo;
+  TSR_TRY(ir_walk((ir_op *)c->tile, add_exchange, c));
+  if (c->in->exchange_end) TSR_TRY(simt_shared_alloc(c, c->tile, c->in->exchange_end, 0, INT32_MAX, &lo));
+  c->in->exchange = lo;
+  c->in->exchange_end += lo;
   return NULL;
 }
 
@@ -80,11 +80,11 @@ void simt_cluster_leave(simt *c) {
 
 tsr_status simt_cluster_gather(simt *c, tsr_dtype t, int n, ir_value *const *v, ir_value **all) {
   const ir_type *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = t, .use = "shared"});
-  int64_t lo = c->in->slots, bytes = ((int64_t)n * c->cluster * (int64_t)tsr_dtype_size(t) + 15) / 16 * 16;
-  if (tsr_dtype_size(t) < 4 || lo + bytes > c->in->slots_end)
+  int64_t lo = c->in->exchange, bytes = ((int64_t)n * c->cluster * (int64_t)tsr_dtype_size(t) + 15) / 16 * 16;
+  if (tsr_dtype_size(t) < 4 || lo + bytes > c->in->exchange_end)
     return simt_unsupported(c, c->in->op, "leave the attribute cluster out",
                             "its partial results can't be sent through the cluster");
-  c->in->slots += bytes;
+  c->in->exchange += bytes;
   simt_mem m = {.dtype = t,
                 .shared = true,
                 .rank = 1,

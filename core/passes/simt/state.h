@@ -75,7 +75,7 @@ struct simt_impl {
   tsr_status (*lower)(simt *c, ir_op *op); /* simt_lower_op, for the files below simt/walk.c */
   const ir_op *op; /* being lowered */
   int position; /* of the Tile IR op being lowered */
-  int64_t slots, slots_end; /* free bytes for the exchanges of a cluster */
+  int64_t exchange, exchange_end; /* free bytes for the exchanges of a cluster */
   struct simt_stage_queue *queue; /* a loop of TMA and wgmma, see simt/whole/stage_queue.c; NULL = none */
   bool cluster_begun; /* other blocks are known to run: cluster_sync's first half was waited for */
   ir_value *block_id[3];

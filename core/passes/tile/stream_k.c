@@ -106,10 +106,10 @@ tsr_status mm_stream_k_sum(kern *k, contraction *x, ir_value **out) {
   if (!sum) return st_oom();
   ir_builder outside = k->b;
   k->b = ir_at_end(k->m, loop->regions[0]);
-  ir_value *slot = op2(k, "sub", t, by(k, "div", by(k, "mul", g, s.each), s.steps));
+  ir_value *part = op2(k, "sub", t, by(k, "div", by(k, "mul", g, s.each), s.steps));
   mem m = workspace(k, x, &s);
   TSR_TRY(piece(k, &m, x->bm, x->bn,
-                (ir_value *[]){g, slot, by(k, "rem", row, k->params.m), by(k, "rem", col, k->params.n)}, &window));
+                (ir_value *[]){g, part, by(k, "rem", row, k->params.m), by(k, "rem", col, k->params.n)}, &window));
   ir_value *v = ir_build1(&k->b, "tessera.tile.load", acc->type, 1, &window),
            *next = v ? kb_map2(k, SC_ADD, sum, v) : NULL;
   if (!next || !ir_build0(&k->b, "tessera.tile.yield", 1, &next) || k->b.failed) return st_oom();

@@ -81,7 +81,7 @@ static tsr_status elementwise(kern *k, ir_op *op, const space *s, const ir_type 
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */
 
-static ir_value **slot_of(node *n, const space *s, form f) {
+static ir_value **frag_entry(node *n, const space *s, form f) {
   for (int i = 0; i < n->n_frags; i++)
     if (n->frags[i].s == s && n->frags[i].f == f) return &n->frags[i].frag;
   if (n->n_frags == 8) return NULL;
@@ -133,10 +133,10 @@ tsr_status kb_value(kern *k, ir_value *v, const space *s, const ir_type *orig, f
            (op->def->flags & IR_ELEMENTWISE || kb_is_row_op(op) || op->def->flags & IR_VIEWLIKE ||
             op->def->code == G_MATMUL))
     f = form_of(v->type, orig);
-  ir_value **slot = slot_of(n, s, f);
-  if (!slot) return ir_error(k->src, NULL, "a value is used in too many ways");
-  if (*slot) {
-    *out = *slot;
+  ir_value **entry = frag_entry(n, s, f);
+  if (!entry) return ir_error(k->src, NULL, "a value is used in too many ways");
+  if (*entry) {
+    *out = *entry;
     return NULL;
   }
   if (n->is_mem) {
@@ -154,6 +154,6 @@ tsr_status kb_value(kern *k, ir_value *v, const space *s, const ir_type *orig, f
   } else {
     return ir_error(op, NULL, "can't be lowered inside a %s kernel", ir_get_str(k->src, "family", ""));
   }
-  *slot = *out;
+  *entry = *out;
   return NULL;
 }

@@ -304,10 +304,10 @@ static tsr_status scratch_of(simt *c, const coop_grid *g, tsr_dtype t, bool sque
 }
 
 /* The scratch of one round's matrix as memory of its own. */
-static simt_mem slot_of(simt *c, const scratch *s, int slot) {
+static simt_mem scratch_tile(simt *c, const scratch *s, int index) {
   simt_mem m = s->m;
   m.rank = 2;
-  m.base = sx_addi(c, m.base, slot * s->tile);
+  m.base = sx_addi(c, m.base, index * s->tile);
   m.mult = simt_gcd(m.mult, s->tile);
   for (int d = 0; d < 2; d++) m.dims[d] = s->side[d];
   m.strides[0] = s->side[1];
@@ -315,8 +315,8 @@ static simt_mem slot_of(simt *c, const scratch *s, int slot) {
   return m;
 }
 
-/* Registers of matrix (i, j) from or to its slot. */
-static void for_elements(simt *c, const coop_grid *g, const scratch *s, int slot, int i, int j, bool store,
+/* Registers of matrix (i, j) from or to its scratch tile. */
+static void for_elements(simt *c, const coop_grid *g, const scratch *s, int index, int i, int j, bool store,
                          ir_value **regs) {
   const simt_layout *l = g->l;
   int rows = l->reps[0] * l->inner[0] * l->vec[0], cols = l->reps[1] * l->inner[1] * l->vec[1], vec = l->vec[1];
@@ -332,7 +332,7 @@ static void for_elements(simt *c, const coop_grid *g, const scratch *s, int slot
     for (int q = 0; q < cols; q += vec) {
       int64_t col = simt_reg_offset(l, q, 1) - coop_offset(g, 1, j);
       if (col < 0 || col >= s->side[1]) continue;
-      ir_value *at = sx_addi(c, base, slot * s->tile + row * s->side[1] + col), **v = regs + (int64_t)r * cols + q;
+      ir_value *at = sx_addi(c, base, index * s->tile + row * s->side[1] + col), **v = regs + (int64_t)r * cols + q;
       if (store) {
         sx_store(c, &s->m, at, sx_vector(c, vec, v));
         continue;
@@ -360,7 +360,7 @@ static tsr_status coopmat_to_regs(simt *c, const simt_frag *f, simt_frag *out) {
     int end = first + s.per_round < n ? first + s.per_round : n;
     if (first) scratch_sync(c, &g);
     for (int t = first; t < end; t++) {
-      simt_mem m = slot_of(c, &s, t - first);
+      simt_mem m = scratch_tile(c, &s, t - first);
       coop_store(c, f->v[t], &m, &start, false, false);
     }
     scratch_sync(c, &g);
@@ -402,7 +402,7 @@ tsr_status coop_from_regs(simt *c, const simt_frag *f, simt_frag *out) {
     if (only) sx_close(c, only, 0, NULL);
     scratch_sync(c, &g);
     for (int t = first; t < end; t++) {
-      simt_mem m = slot_of(c, &s, t - first);
+      simt_mem m = scratch_tile(c, &s, t - first);
       v[t] = coop_load(c, type, &m, &start, is_col(&m), false);
     }
   }
