@@ -127,7 +127,7 @@ static void end_target(const vm *v, const cpuk_gemm *g, cpuk_gemm_kind kind, con
   if (!t->staged) return;
   size_t acc = cpuk_dtype_bytes(g->acc_type), e = tsr_dtype_size((tsr_dtype)t->d->dtype);
   if (kind == CPUK_GEMM_F64_KAHAN)
-    v->k->lanes->binary[CPUK_ADD][CPUK_CT_F64](t->c, t->c, t->comp, (size_t)(t->m * t->n));
+    v->k->lanes->binary[SC_ADD][CPUK_CT_F64](t->c, t->c, t->comp, (size_t)(t->m * t->n));
   for (int64_t r = 0; r < t->m; r++) {
     char *src = t->c + r * t->n * (int64_t)acc, *dst = vm_base(v, t->d) + r * t->d->strides[0] * (int64_t)e;
     cpuk_convert_fn f = v->k->lanes->convert[g->acc_type][vm_cpuk((tsr_dtype)t->d->dtype)];

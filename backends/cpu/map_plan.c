@@ -7,25 +7,6 @@
 
 static size_t ct_size(int ct) { return tsr_dtype_size((tsr_dtype)ct); }
 
-static int unary_of(int code) {
-  static const int8_t map[SC_N] = {
-      [SC_NEG] = CPUK_NEG + 1,     [SC_ABS] = CPUK_ABS + 1,   [SC_EXP] = CPUK_EXP + 1,
-      [SC_LOG] = CPUK_LOG + 1,     [SC_SQRT] = CPUK_SQRT + 1, [SC_RSQRT] = CPUK_RSQRT + 1,
-      [SC_TANH] = CPUK_TANH + 1,   [SC_ERF] = CPUK_ERF + 1,   [SC_SIGMOID] = CPUK_SIGMOID + 1,
-      [SC_RELU] = CPUK_RELU + 1,   [SC_GELU] = CPUK_GELU + 1, [SC_GELU_TANH] = CPUK_GELU_TANH + 1,
-      [SC_SILU] = CPUK_SILU + 1,   [SC_SIN] = CPUK_SIN + 1,   [SC_COS] = CPUK_COS + 1,
-      [SC_FLOOR] = CPUK_FLOOR + 1, [SC_NOT] = CPUK_NOT + 1};
-  return map[code] - 1;
-}
-
-static int binary_of(int code) {
-  static const int8_t map[SC_N] = {
-      [SC_ADD] = CPUK_ADD + 1, [SC_SUB] = CPUK_SUB + 1, [SC_MUL] = CPUK_MUL + 1, [SC_DIV] = CPUK_DIV + 1,
-      [SC_POW] = CPUK_POW + 1, [SC_MIN] = CPUK_MIN + 1, [SC_MAX] = CPUK_MAX + 1, [SC_REM] = CPUK_REM + 1,
-      [SC_AND] = CPUK_AND + 1, [SC_OR] = CPUK_OR + 1,   [SC_XOR] = CPUK_XOR + 1};
-  return map[code] - 1;
-}
-
 static int log2_size(size_t n) { return n == 1 ? 0 : n == 2 ? 1 : n == 4 ? 2 : 3; }
 
 static bool plan_op(const cpuk_lanes *l, const cpu_strip *s, step *t) {
@@ -59,15 +40,13 @@ static bool plan_op(const cpuk_lanes *l, const cpu_strip *s, step *t) {
     t->kind = ST_SHIFT;
     return ct == CPUK_CT_I32 || ct == CPUK_CT_I64;
   }
-  int u = unary_of(s->code), b = binary_of(s->code);
-  if (u >= 0) {
+  if (scalar_rows[s->code].operands == 1) {
     t->kind = ST_UNARY;
-    t->fn.unary = l->unary[u][ct];
+    t->fn.unary = l->unary[s->code][ct];
     return t->fn.unary != NULL;
   }
-  if (b < 0) return false;
   t->kind = vs ? ST_BINARY_VS : sv ? ST_BINARY_SV : ST_BINARY;
-  t->fn.binary = vs ? l->binary_vs[b][ct] : sv ? l->binary_sv[b][ct] : l->binary[b][ct];
+  t->fn.binary = vs ? l->binary_vs[s->code][ct] : sv ? l->binary_sv[s->code][ct] : l->binary[s->code][ct];
   return t->fn.binary != NULL;
 }
 
@@ -86,12 +65,7 @@ static bool plan_cast(const cpuk_lanes *l, const cpu_strip *s, step *t) {
 }
 
 static tsr_status unsupported(const tsr_allocator *al, const cpu_strip *s) {
-  static const char *const names[] = {
-#define NAME_OF(CODE, name, n, kind, help) name,
-      SCALAR_OPS(NAME_OF)
-#undef NAME_OF
-  };
-  return st_make(al, TSR_UNSUPPORTED, ST_WHERE("cpu", s->code < SC_N ? names[s->code] : "cast", "cast to f32"),
+  return st_make(al, TSR_UNSUPPORTED, ST_WHERE("cpu", s->op == CPU_S_OP ? scalar_rows[s->code].name : "cast", "cast to f32"),
                  "no micro-kernel for element type %s", tsr_dtype_name((tsr_dtype)s->ct));
 }
 

@@ -186,7 +186,7 @@ static void reduce_rows(const reduction *r, const char *p, int64_t rs, int64_t c
         fn(acc, kahan ? comp : NULL, line, m, 1, (size_t)m);
       }
     }
-    if (kahan) l->binary[CPUK_ADD][r->ct](acc, acc, comp, (size_t)m);
+    if (kahan) l->binary[SC_ADD][r->ct](acc, acc, comp, (size_t)m);
     memcpy(out + at * (int64_t)r->e, acc, (size_t)m * r->e);
   }
 }

@@ -222,92 +222,17 @@ void vm_thread_clear(const tsr_allocator *al, vm_thread *t) {
 
 /* ---- registers and views --------------------------------------------------------------------------------------- */
 
-static int64_t int_pow(int64_t a, int64_t b) {
-  int64_t r = 1;
-  if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
-  for (; b; b >>= 1, a = (int64_t)((uint64_t)a * (uint64_t)a))
-    if (b & 1) r = (int64_t)((uint64_t)r * (uint64_t)a);
-  return r;
-}
-
-static int64_t compare(int order, bool unordered, int predicate) {
-  switch (predicate) {
-  case 0: return !unordered && order == 0;
-  case 1: return unordered || order != 0;
-  case 2: return !unordered && order < 0;
-  case 3: return !unordered && order <= 0;
-  case 4: return !unordered && order > 0;
-  default: return !unordered && order >= 0;
-  }
-}
-
-static int64_t alu_int(int code, int64_t a, int64_t b, int64_t c, int predicate) {
-  switch (code) {
-  case SC_ADD: return (int64_t)((uint64_t)a + (uint64_t)b);
-  case SC_SUB: return (int64_t)((uint64_t)a - (uint64_t)b);
-  case SC_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
-  case SC_DIV: return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
-  case SC_REM: return b == 0 ? a : b == -1 ? 0 : a % b;
-  case SC_POW: return int_pow(a, b);
-  case SC_MIN: return a < b ? a : b;
-  case SC_MAX: return a > b ? a : b;
-  case SC_AND: return a & b;
-  case SC_OR: return a | b;
-  case SC_XOR: return a ^ b;
-  case SC_SHL: return b >= 0 && b < 64 ? (int64_t)((uint64_t)a << b) : 0;
-  case SC_SHR: return a >> (b < 0 || b > 63 ? 63 : b);
-  case SC_NOT: return predicate == 1 ? !a : ~a;
-  case SC_NEG: return (int64_t)(0 - (uint64_t)a);
-  case SC_ABS: return a < 0 ? (int64_t)(0 - (uint64_t)a) : a;
-  case SC_RELU: return a > 0 ? a : 0;
-  case SC_FMA: return (int64_t)((uint64_t)a * (uint64_t)b + (uint64_t)c);
-  case SC_COMPARE: return compare(a < b ? -1 : a > b, false, predicate);
-  case SC_SELECT: return a ? b : c;
-  default: return a;
-  }
-}
-
-static double alu_float(int code, double a, double b, double c) {
-  switch (code) {
-  case SC_ADD: return a + b;
-  case SC_SUB: return a - b;
-  case SC_MUL: return a * b;
-  case SC_DIV: return a / b;
-  case SC_REM: return fmod(a, b);
-  case SC_POW: return pow(a, b);
-  case SC_MIN: return isnan(a) || isnan(b) ? NAN : fmin(a, b);
-  case SC_MAX: return isnan(a) || isnan(b) ? NAN : fmax(a, b);
-  case SC_NEG: return -a;
-  case SC_ABS: return fabs(a);
-  case SC_EXP: return exp(a);
-  case SC_LOG: return log(a);
-  case SC_SQRT: return sqrt(a);
-  case SC_RSQRT: return 1 / sqrt(a);
-  case SC_TANH: return tanh(a);
-  case SC_ERF: return erf(a);
-  case SC_SIN: return sin(a);
-  case SC_COS: return cos(a);
-  case SC_FLOOR: return floor(a);
-  case SC_SIGMOID: return 1 / (1 + exp(-a));
-  case SC_RELU: return a < 0 ? 0 : a;
-  case SC_GELU: return a == -INFINITY ? -0.0 : 0.5 * a * erfc(-a * 0.70710678118654752440);
-  case SC_GELU_TANH:
-    return a == -INFINITY ? -0.0 : 0.5 * a * (1 + tanh(0.79788456080286535588 * (a + 0.044715 * a * a * a)));
-  case SC_SILU: return a == -INFINITY ? -0.0 : a / (1 + exp(-a));
-  case SC_FMA: return fma(a, b, c);
-  default: return a;
-  }
-}
-
 static void do_alu(vm_reg *r, const cpu_instr *i) {
   const vm_reg *a = &r[i->a[1]], *b = &r[i->a[2]], *c = &r[i->a[3]];
-  int code = i->a[4];
+  const int code = i->a[4], variant = i->a[6];
+  const double x[3] = {a->f, b->f, c->f};
+  const int64_t n[3] = {a->i, b->i, c->i};
   vm_reg *out = &r[i->a[0]];
   if (code == SC_N) *out = *a; /* a move */
-  else if (!i->a[5]) out->i = alu_int(code, a->i, b->i, c->i, i->a[6]);
-  else if (code == SC_COMPARE) out->i = compare(a->f < b->f ? -1 : a->f > b->f, isnan(a->f) || isnan(b->f), i->a[6]);
+  else if (!i->a[5]) out->i = scalar_rows[code].integer(variant, n);
+  else if (code == SC_COMPARE) out->i = scalar_rows[code].f64(variant, x) != 0;
   else if (code == SC_SELECT) *out = a->i ? *b : *c;
-  else out->f = alu_float(code, a->f, b->f, c->f);
+  else out->f = scalar_rows[code].f64(variant, x);
 }
 
 static void do_cast(vm_reg *r, const cpu_instr *i) {

@@ -7,7 +7,4 @@ static const ir_opdef rows[] = {
      .help = "Bare operations read from text; the block arguments are the values that the text used without defining them."},
 };
 
-const ir_opdef *builtin_ops(size_t *n) {
-  *n = sizeof rows / sizeof *rows;
-  return rows;
-}
+const ir_opdef *builtin_ops(size_t i) { return i < sizeof rows / sizeof *rows ? &rows[i] : NULL; }

@@ -1,7 +1,7 @@
 /* core/ir/ir.h - the one data structure behind all four levels: operations with operands, results, attributes and
  * single-block regions, in SSA form, owned by one arena per module.
  *
- * A level is an op table (ir/graph/ops.c, ir/schedule/ops.c, ir/tile/ops.c, ir/target/ops.c): an operation is one row.
+ * A level is an op table (ir/graph/table.c, ir/schedule/ops.c, ir/tile/ops.c, ir/target/ops.c): an operation is one row.
  * Builder, verifier, printer and parser below are the same for every level; the text is MLIR's generic operation form.
  * Invariants: every op points at a row of a table; a value has exactly one definition; all memory is the module's;
  * names of ops are full ("tessera.graph.matmul"). Not thread-safe; different modules may be used by different threads.
@@ -165,7 +165,8 @@ enum ir_op_flags {
   IR_ASYNC = 1 << 4,
   IR_VIEWLIKE = 1 << 5,    /* moves or repeats elements without computing */
   IR_REDUCES = 1 << 6,
-  IR_ANY_ATTRS = 1 << 7    /* attributes beyond the table's are kept */
+  IR_ANY_ATTRS = 1 << 7,   /* attributes beyond the table's are kept */
+  IR_SCALAR = 1 << 8       /* of Tile and Target IR: one of scalar_ops.h, whose code it has */
 };
 
 #define IR_VARIADIC (-1)
@@ -195,8 +196,10 @@ struct ir_opdef {
   const void *ext;     /* level-specific part of the row */
 };
 
-/* Rows of a level, *n receives their number. */
-const ir_opdef *ir_table(ir_level l, size_t *n);
+/* Is op, of Tile or Target IR, one of ir/scalar_ops.h? Its code is then a scalar_code. */
+#define ir_is_scalar(op) (((op)->def->flags & IR_SCALAR) != 0)
+/* Row i of a level, NULL behind the last. */
+const ir_opdef *ir_row(ir_level l, size_t i);
 /* By full name; NULL if unknown. */
 const ir_opdef *ir_find_op(const char *name);
 

@@ -27,16 +27,15 @@ void ir_ops_json(strb *b) {
   bool first = true;
   strb_puts(b, "[");
   for (int l = 0; l < IR_N_LEVELS; l++) {
-    size_t n;
-    const ir_opdef *t = ir_table((ir_level)l, &n);
-    for (size_t i = 0; i < n; i++, first = false) {
+    const ir_opdef *t;
+    for (size_t i = 0; (t = ir_row((ir_level)l, i)); i++, first = false) {
       strb_puts(b, first ? "\n  {\"name\": " : ",\n  {\"name\": ");
-      strb_json(b, t[i].name);
+      strb_json(b, t->name);
       json_field(b, "level", ir_level_name((ir_level)l));
-      json_field(b, "operands", t[i].operands_doc);
-      json_attrs(b, t[i].attrs);
-      json_field(b, "types", t[i].types_doc);
-      json_field(b, "help", t[i].help);
+      json_field(b, "operands", t->operands_doc);
+      json_attrs(b, t->attrs);
+      json_field(b, "types", t->types_doc);
+      json_field(b, "help", t->help);
       strb_putc(b, '}');
     }
   }
@@ -67,10 +66,9 @@ void ir_ops_markdown(strb *b) {
                "operation form: `%result = \"name\"(%operands) {attributes} : (operand types) -> result type`; on input, types that can be\n"
                "inferred may be left out.\n\n");
   for (int l = 0; l < IR_N_LEVELS; l++) {
-    size_t n;
-    const ir_opdef *t = ir_table((ir_level)l, &n);
+    const ir_opdef *t;
     const char *name = ir_level_name((ir_level)l);
     strb_printf(b, "## %c%s\n\n%s\n\n", name[0] - 'a' + 'A', name + 1, intros[l]);
-    for (size_t i = 0; i < n; i++) markdown_op(b, &t[i]);
+    for (size_t i = 0; (t = ir_row((ir_level)l, i)); i++) markdown_op(b, t);
   }
 }

@@ -7,7 +7,7 @@
 #include "core/ir/tile/rules.h"
 
 static const struct {
-  const ir_opdef *(*ops)(size_t *n);
+  const ir_opdef *(*row)(size_t i);
   ir_verify_fn verify_place;
 } levels[IR_N_LEVELS] = {
     [IR_BUILTIN] = {builtin_ops, NULL},
@@ -17,19 +17,14 @@ static const struct {
     [IR_TARGET] = {target_ops, tile_verify_place},
 };
 
-const ir_opdef *ir_table(ir_level l, size_t *n) {
-  *n = 0;
-  return (unsigned)l < IR_N_LEVELS ? levels[l].ops(n) : NULL;
-}
+const ir_opdef *ir_row(ir_level l, size_t i) { return (unsigned)l < IR_N_LEVELS ? levels[l].row(i) : NULL; }
 
 ir_verify_fn ir_place_check(ir_level l) { return levels[l].verify_place; }
 
 const ir_opdef *ir_find_op(const char *name) {
-  for (int l = 0; l < IR_N_LEVELS; l++) {
-    size_t n;
-    const ir_opdef *t = ir_table((ir_level)l, &n);
-    for (size_t i = 0; i < n; i++)
-      if (!strcmp(t[i].name, name)) return &t[i];
-  }
+  const ir_opdef *t;
+  for (int l = 0; l < IR_N_LEVELS; l++)
+    for (size_t i = 0; (t = ir_row((ir_level)l, i)); i++)
+      if (!strcmp(t->name, name)) return t;
   return NULL;
 }

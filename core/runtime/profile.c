@@ -95,8 +95,8 @@ static const char *op_name(const ir_op *o) {
 
 /* Moving data about and constants say little of what a kernel does. */
 static bool is_work(const ir_op *o) {
-  return o->def->level == IR_GRAPH && !(o->def->flags & IR_VIEWLIKE) && !graph_is(o, G_CONSTANT) &&
-         !graph_is(o, G_BROADCAST) && !graph_is(o, G_CAST);
+  return o->def->level == IR_GRAPH && !graph_is_kind(o, GRAPH_MOVE) && !graph_is_kind(o, GRAPH_CONSTANT) &&
+         !graph_is(o, G_CAST);
 }
 
 /* A matmul keeps its name whatever is fused to it; other fused kernels are FusedOp[a+b]. */
@@ -106,7 +106,7 @@ static void name_launch(const ir_op *src, const tsr_kernel_info *k, prof_event *
   for (const ir_op *o = src ? src->regions[0]->first : NULL; o; o = o->next) {
     if (!is_work(o)) continue;
     size_t at = strlen(detail);
-    if (graph_is(o, G_MATMUL) || !op[0]) snprintf(op, 64, "%s", op_name(o));
+    if (graph_is_kind(o, GRAPH_CONTRACTION) || !op[0]) snprintf(op, 64, "%s", op_name(o));
     snprintf(detail + at, 128 - at, "%s%s", at ? "+" : "", op_name(o));
     n++;
   }

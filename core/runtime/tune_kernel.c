@@ -172,7 +172,7 @@ static void suggested_tile(tsr_device *dev, const ir_op *kernel, const tune_prob
   memset(tile, 0, 3 * sizeof *tile);
   if (p->family != TUNE_MATMUL || !dev->be || !dev->vt->suggest_tile) return;
   for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
-    if (!graph_is(o, G_MATMUL)) continue;
+    if (!graph_is_kind(o, GRAPH_CONTRACTION)) continue;
     graph_matmul g = graph_matmul_get(o);
     be_matmul d = {.batch = p->batch,
                    .m = p->m,

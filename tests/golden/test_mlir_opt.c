@@ -28,12 +28,11 @@ static void complain(const char *device, const char *what, tsr_status st) {
 }
 
 static void note_ops(const char *text) {
-  size_t n;
-  const ir_opdef *t = ir_table(IR_GRAPH, &n);
-  for (size_t i = 0; i < n; i++) {
+  const ir_opdef *t;
+  for (size_t i = 0; (t = ir_row(IR_GRAPH, i)); i++) {
     char quoted[96];
-    snprintf(quoted, sizeof quoted, "\"%s\"(", t[i].name);
-    if (strstr(text, quoted)) seen[t[i].code] = true;
+    snprintf(quoted, sizeof quoted, "\"%s\"(", t->name);
+    if (strstr(text, quoted)) seen[t->code] = true;
   }
 }
 
@@ -204,10 +203,9 @@ int main(void) {
     dump_custom(ctx, dev, all);
     tsr_device_close(&dev);
   }
-  size_t n;
-  const ir_opdef *t = ir_table(IR_GRAPH, &n);
-  for (size_t i = 0; i < n; i++)
-    if (!seen[t[i].code]) complain("", t[i].name, NULL);
+  const ir_opdef *t;
+  for (size_t i = 0; (t = ir_row(IR_GRAPH, i)); i++)
+    if (!seen[t->code]) complain("", t->name, NULL);
   fclose(all);
   if (!mlir_opt_reads(file)) complain("mlir-opt", "refuses a dump", NULL);
   check_through_mlir(ctx, file);

@@ -18,7 +18,8 @@ ROWS = {
     "base": [],
     "device": ["base"],
     "ir": ["base", "device"],
-    "ir/graph": IR,
+    "ir/graph": IR + ["ir/graph/ops"],
+    "ir/graph/ops": IR + ["ir/graph"],
     "ir/schedule": IR + ["ir/graph"],
     "ir/tile": IR,
     "ir/target": IR + ["ir/tile"],
@@ -49,8 +50,6 @@ IN_CIRCLES = set(
     emit/spirv/scalar emit/spirv/subgroup emit/spirv/trig emit/spirv/types emit/spirv/walk
     emit/text/mma emit/text/prelude_common emit/text/prelude_cuda emit/text/prelude_hip emit/text/print
     emit/text/scalar emit/text/text emit/text/vendor
-    ir/graph/adjoint ir/graph/build ir/graph/eval ir/graph/eval_ops ir/graph/infer ir/graph/ops ir/graph/scalar
-    ir/graph/table
     runtime/compile runtime/context runtime/custom runtime/device_profile runtime/fallback runtime/graph
     runtime/memory runtime/program runtime/program_plan runtime/spills runtime/tune runtime/tune_kernel
     """.split()

@@ -35,28 +35,28 @@ static void check_arithmetic(void) {
     CHECK(d[i] == w, "%s i64 op %d vs: %lld %lld", isa, op, (long long)x, (long long)y);                  \
   }
     const int64_t *y_of = b;
-    TWO(CPUK_ADD, wrapped((uint64_t)x + (uint64_t)y))
-    TWO(CPUK_SUB, wrapped((uint64_t)x - (uint64_t)y))
-    TWO(CPUK_MUL, wrapped((uint64_t)x * (uint64_t)y))
-    TWO(CPUK_DIV, y == 0 ? 0 : y == -1 ? wrapped(0 - (uint64_t)x) : x / y)
-    TWO(CPUK_REM, y == 0 ? x : y == -1 ? 0 : x % y)
-    TWO(CPUK_MIN, x < y ? x : y)
-    TWO(CPUK_MAX, x > y ? x : y)
-    TWO(CPUK_AND, x & y)
-    TWO(CPUK_OR, x | y)
-    TWO(CPUK_XOR, x ^ y)
+    TWO(SC_ADD, wrapped((uint64_t)x + (uint64_t)y))
+    TWO(SC_SUB, wrapped((uint64_t)x - (uint64_t)y))
+    TWO(SC_MUL, wrapped((uint64_t)x * (uint64_t)y))
+    TWO(SC_DIV, y == 0 ? 0 : y == -1 ? wrapped(0 - (uint64_t)x) : x / y)
+    TWO(SC_REM, y == 0 ? x : y == -1 ? 0 : x % y)
+    TWO(SC_MIN, x < y ? x : y)
+    TWO(SC_MAX, x > y ? x : y)
+    TWO(SC_AND, x & y)
+    TWO(SC_OR, x | y)
+    TWO(SC_XOR, x ^ y)
     y_of = e;
-    TWO(CPUK_POW, power(x, y))
+    TWO(SC_POW, power(x, y))
 #define ONE(op, expr)                                                                          \
   L->unary[op][CPUK_CT_I64](d, a, N);                                                          \
   for (int i = 0; i < N; i++) {                                                                \
     int64_t x = a[i], w = expr;                                                                \
     CHECK(d[i] == w, "%s i64 unary %d: %lld", isa, op, (long long)x);                          \
   }
-    ONE(CPUK_NEG, wrapped(0 - (uint64_t)x))
-    ONE(CPUK_ABS, x < 0 ? wrapped(0 - (uint64_t)x) : x)
-    ONE(CPUK_RELU, x < 0 ? 0 : x)
-    ONE(CPUK_NOT, ~x)
+    ONE(SC_NEG, wrapped(0 - (uint64_t)x))
+    ONE(SC_ABS, x < 0 ? wrapped(0 - (uint64_t)x) : x)
+    ONE(SC_RELU, x < 0 ? 0 : x)
+    ONE(SC_NOT, ~x)
     for (int op = 0; op < CPUK_N_CMP; op++) {
       L->cmp[op][CPUK_CT_I64](c, a, b, N);
       for (int i = 0; i < N; i++) {

@@ -28,17 +28,17 @@ static double ref_gelu_tanh(double x) {
 }
 static double ref_silu(double x) { return isinf(x) && x < 0 ? 0 : x * ref_sigmoid(x); }
 static const struct function {
-  cpuk_unary_op op;
+  scalar_code op;
   const char *name;
   double (*ref)(double);
   double ulp, relative; /* allowed: ulp units + relative * |x| */
 } functions[] = {
-    {CPUK_NEG, "neg", ref_neg, 0, 0},          {CPUK_ABS, "abs", fabs, 0, 0},           {CPUK_EXP, "exp", exp, 1.05, 0},
-    {CPUK_LOG, "log", log, 1, 0},              {CPUK_SQRT, "sqrt", sqrt, 0.5001, 0},    {CPUK_RSQRT, "rsqrt", ref_rsqrt, 1.5, 0},
-    {CPUK_TANH, "tanh", tanh, 2, 0},           {CPUK_ERF, "erf", erf, 2, 0},            {CPUK_SIGMOID, "sigmoid", ref_sigmoid, 2.5, 0},
-    {CPUK_RELU, "relu", ref_relu, 0, 0},       {CPUK_GELU, "gelu", ref_gelu, 2, 0x1p-24},
-    {CPUK_GELU_TANH, "gelu_tanh", ref_gelu_tanh, 2, 0x1p-23}, {CPUK_SILU, "silu", ref_silu, 3.5, 0},
-    {CPUK_SIN, "sin", sin, 2, 0},              {CPUK_COS, "cos", cos, 2, 0},            {CPUK_FLOOR, "floor", floor, 0, 0},
+    {SC_NEG, "neg", ref_neg, 0, 0},          {SC_ABS, "abs", fabs, 0, 0},           {SC_EXP, "exp", exp, 1.05, 0},
+    {SC_LOG, "log", log, 1, 0},              {SC_SQRT, "sqrt", sqrt, 0.5001, 0},    {SC_RSQRT, "rsqrt", ref_rsqrt, 1.5, 0},
+    {SC_TANH, "tanh", tanh, 2, 0},           {SC_ERF, "erf", erf, 2, 0},            {SC_SIGMOID, "sigmoid", ref_sigmoid, 2.5, 0},
+    {SC_RELU, "relu", ref_relu, 0, 0},       {SC_GELU, "gelu", ref_gelu, 2, 0x1p-24},
+    {SC_GELU_TANH, "gelu_tanh", ref_gelu_tanh, 2, 0x1p-23}, {SC_SILU, "silu", ref_silu, 3.5, 0},
+    {SC_SIN, "sin", sin, 2, 0},              {SC_COS, "cos", cos, 2, 0},            {SC_FLOOR, "floor", floor, 0, 0},
 };
 
 static float sixteen_bits(uint32_t bf16, uint32_t bits) {
@@ -69,7 +69,7 @@ static void check_functions(void) {
       for (int i = 0; i < N; i++) {
         double want = fn->ref(x[i]), u = ulps(y[i], want);
         double slack = isfinite(x[i]) ? fn->relative * fabs(x[i]) : 0;
-        if (fn->op == CPUK_SILU) slack = 0x1p-140; /* its sigmoid is denormal there */
+        if (fn->op == SC_SILU) slack = 0x1p-140; /* its sigmoid is denormal there */
         if (slack > 0 && fabs(y[i] - want) <= slack) u = 0;
         if (u > worst) worst = u, at = x[i];
       }
@@ -124,27 +124,27 @@ static void check_binary(void) {
     x = b[0], y = a[i], w = expr;                                                                              \
     CHECK(isnan(w) ? isnan(e[i]) : e[i] == w, "%s op %d sv: %g %g gives %g", isa, op, x, y, e[i]);             \
   }
-    BIN(CPUK_ADD, x + y)
-    BIN(CPUK_SUB, x - y)
-    BIN(CPUK_MUL, x *y)
-    BIN(CPUK_DIV, x / y)
-    BIN(CPUK_MIN, isnan(x) || isnan(y) ? NAN : fminf(x, y))
-    BIN(CPUK_MAX, isnan(x) || isnan(y) ? NAN : fmaxf(x, y))
-    BIN(CPUK_REM, f32_rem(x, y))
+    BIN(SC_ADD, x + y)
+    BIN(SC_SUB, x - y)
+    BIN(SC_MUL, x *y)
+    BIN(SC_DIV, x / y)
+    BIN(SC_MIN, isnan(x) || isnan(y) ? NAN : fminf(x, y))
+    BIN(SC_MAX, isnan(x) || isnan(y) ? NAN : fmaxf(x, y))
+    BIN(SC_REM, f32_rem(x, y))
 #define IBIN(op, expr)                                                                                      \
   L->binary[op][CPUK_CT_I32](id, ia, ib, n);                                                                \
   for (size_t i = 0; i < n; i++) {                                                                          \
     int32_t x = ia[i], y = ib[i], w = expr;                                                                 \
     CHECK(id[i] == w, "%s i32 op %d: %d %d gives %d not %d", isa, op, x, y, id[i], w);                      \
   }
-    IBIN(CPUK_ADD, (int32_t)((uint32_t)x + (uint32_t)y))
-    IBIN(CPUK_SUB, (int32_t)((uint32_t)x - (uint32_t)y))
-    IBIN(CPUK_MUL, (int32_t)((uint32_t)x * (uint32_t)y))
-    IBIN(CPUK_DIV, y == 0 ? 0 : y == -1 ? (int32_t)(0u - (uint32_t)x) : x / y)
-    IBIN(CPUK_REM, y == 0 ? x : y == -1 ? 0 : x % y)
-    IBIN(CPUK_MIN, x < y ? x : y)
-    IBIN(CPUK_MAX, x > y ? x : y)
-    IBIN(CPUK_XOR, x ^ y)
+    IBIN(SC_ADD, (int32_t)((uint32_t)x + (uint32_t)y))
+    IBIN(SC_SUB, (int32_t)((uint32_t)x - (uint32_t)y))
+    IBIN(SC_MUL, (int32_t)((uint32_t)x * (uint32_t)y))
+    IBIN(SC_DIV, y == 0 ? 0 : y == -1 ? (int32_t)(0u - (uint32_t)x) : x / y)
+    IBIN(SC_REM, y == 0 ? x : y == -1 ? 0 : x % y)
+    IBIN(SC_MIN, x < y ? x : y)
+    IBIN(SC_MAX, x > y ? x : y)
+    IBIN(SC_XOR, x ^ y)
     uint8_t c[71];
     c[n] = 77;
 #define CMPF(op, expr)                                                                  \
@@ -166,8 +166,8 @@ static void check_binary(void) {
     for (size_t i = 0; i < n; i++)
       CHECK(test_to_bits(e[i]) == test_to_bits(c[i] ? a[0] : b[i]), "%s select scalar", isa);
     memcpy(e, a, n * 4);
-    L->unary[CPUK_NEG][CPUK_CT_F32](e, e, n);
-    L->binary[CPUK_ADD][CPUK_CT_F32](e, e, b, n);
+    L->unary[SC_NEG][CPUK_CT_F32](e, e, n);
+    L->binary[SC_ADD][CPUK_CT_F32](e, e, b, n);
     for (size_t i = 0; i < n; i++) CHECK(isnan(a[i]) || isnan(b[i]) || e[i] == -a[i] + b[i], "%s in place", isa);
     L->fma[CPUK_CT_F32](d, a, b, a, n);
     for (size_t i = 0; i < n; i++)

@@ -83,8 +83,7 @@ static const char *line(const char *op) {
 }
 
 static void every_op_infers_its_type(void **state) {
-  size_t n;
-  const ir_opdef *t = ir_table(IR_GRAPH, &n);
+  const ir_opdef *t;
   char seen[G_N_CODES] = {0};
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     char type[100];
@@ -93,9 +92,9 @@ static void every_op_infers_its_type(void **state) {
     seen[graph_find_func(m, NULL)->regions[0]->first->def->code] = 1;
     ir_module_destroy(&m);
   }
-  for (size_t i = 0; i < n; i++)
-    if ((t[i].flags & IR_PURE) && t[i].code != G_CUSTOM && !seen[i])
-      fail_msg("%s has no case", t[i].name); /* custom: the application infers */
+  for (size_t i = 0; (t = ir_row(IR_GRAPH, i)); i++)
+    if ((t->flags & IR_PURE) && t->code != G_CUSTOM && !seen[i])
+      fail_msg("%s has no case", t->name); /* custom: the application infers */
 }
 
 static const typed bad[] = { /* type: what the message says */
@@ -255,11 +254,10 @@ static void json_lists_every_op_of_every_level(void **state) {
   ir_ops_json(&b);
   assert_true(strb_ok(&b));
   for (int l = 0; l < IR_N_LEVELS; l++) {
-    size_t n;
-    const ir_opdef *t = ir_table((ir_level)l, &n);
-    for (size_t i = 0; i < n; i++) {
+    const ir_opdef *t;
+    for (size_t i = 0; (t = ir_row((ir_level)l, i)); i++) {
       char name[100];
-      snprintf(name, sizeof name, "{\"name\": \"%s\"", t[i].name);
+      snprintf(name, sizeof name, "{\"name\": \"%s\"", t->name);
       assert_true(gt_says(strb_text(&b), name));
     }
   }

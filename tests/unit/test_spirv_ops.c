@@ -59,7 +59,7 @@ static void kernel(const char *in, const char *out, int n, int vec, const char *
 
 typedef struct op_row { const char *name; int n; char kind; int code; } op_row;
 static const op_row ops[] = {
-#define ROW(CODE, name, n, kind, help) {name, n, #kind[0], SC_##CODE},
+#define ROW(CODE, name, n, kind, ...) {name, n, #kind[0], SC_##CODE},
     SCALAR_OPS(ROW)
 #undef ROW
 };

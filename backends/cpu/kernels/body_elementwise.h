@@ -17,7 +17,6 @@ static inline double f64_gelu(double x) {
 static inline double f64_gelu_tanh(double x) {
   return isinf(x) ? (x > 0 ? x : -0.0) : x * f64_sigmoid(1.5957691216057307117 * (x + 0.044715 * x * x * x));
 }
-static inline double f64_silu(double x) { return isinf(x) && x < 0 ? -0.0 : x * f64_sigmoid(x); }
 
 /* ---- unary ---- */
 
@@ -46,22 +45,27 @@ static inline double f64_silu(double x) { return isinf(x) && x < 0 ? -0.0 : x * 
   }
 #define UNARY_FLOAT(name, f32_expr, f64_expr) UNARY_F32(name, f32_expr) UNARY_LOOP(name##_f64, double, f64_expr)
 
-UNARY_FLOAT(neg, v_neg(x), -x)
-UNARY_FLOAT(abs, v_abs(x), fabs(x))
-UNARY_FLOAT(exp, v_exp(x), exp(x))
-UNARY_FLOAT(log, v_log(x), log(x))
-UNARY_FLOAT(sqrt, v_sqrt(x), sqrt(x))
-UNARY_FLOAT(rsqrt, v_rsqrt(x), 1 / sqrt(x))
-UNARY_FLOAT(tanh, v_tanh(x), tanh(x))
-UNARY_FLOAT(erf, v_erf(x), erf(x))
-UNARY_FLOAT(sigmoid, v_sigmoid(x), f64_sigmoid(x))
-UNARY_FLOAT(relu, v_relu(x), x <= 0 ? 0 : x)
-UNARY_FLOAT(gelu, v_gelu(x), f64_gelu(x))
-UNARY_FLOAT(gelu_tanh, v_gelu_tanh(x), f64_gelu_tanh(x))
-UNARY_FLOAT(silu, v_silu(x), f64_silu(x))
-UNARY_FLOAT(sin, v_sin(x), sin(x))
-UNARY_FLOAT(cos, v_cos(x), cos(x))
-UNARY_FLOAT(floor, v_floor(x), floor(x))
+/* X(CODE, f32, f64) of those on floats alone, and of those on integers too (body_integers.h has these). */
+#define UNARY_FLOATS(X)                            \
+  X(EXP, v_exp(x), exp(x))                         \
+  X(LOG, v_log(x), log(x))                         \
+  X(SQRT, v_sqrt(x), sqrt(x))                      \
+  X(RSQRT, v_rsqrt(x), 1 / sqrt(x))                \
+  X(TANH, v_tanh(x), tanh(x))                      \
+  X(ERF, v_erf(x), erf(x))                         \
+  X(SIGMOID, v_sigmoid(x), f64_sigmoid(x))         \
+  X(GELU, v_gelu(x), f64_gelu(x))                  \
+  X(GELU_TANH, v_gelu_tanh(x), f64_gelu_tanh(x))   \
+  X(SILU, v_silu(x), x == -INFINITY ? -0.0 : x * f64_sigmoid(x)) \
+  X(SIN, v_sin(x), sin(x))                         \
+  X(COS, v_cos(x), cos(x))                         \
+  X(FLOOR, v_floor(x), floor(x))
+#define UNARY_NUMBERS(X)           \
+  X(NEG, v_neg(x), -x)             \
+  X(ABS, v_abs(x), fabs(x))        \
+  X(RELU, v_relu(x), x <= 0 ? 0 : x)
+UNARY_FLOATS(UNARY_FLOAT)
+UNARY_NUMBERS(UNARY_FLOAT)
 UNARY_LOOP(not_bool, uint8_t, x == 0)
 
 /* ---- binary ---- */
@@ -130,29 +134,21 @@ BINARY_PLAIN(xor_bool, uint8_t, (x != 0) ^ (y != 0))
 
 #define BINARY_ROWS(suffix)                                                                                                       \
   {                                                                                                                               \
-    [CPUK_ADD] = {add_f32##suffix, add_f64##suffix, add_i32##suffix, or_bool##suffix, add_i64##suffix}, \
-    [CPUK_SUB] = {sub_f32##suffix, sub_f64##suffix, sub_i32##suffix, NULL, sub_i64##suffix}, \
-    [CPUK_MUL] = {mul_f32##suffix, mul_f64##suffix, mul_i32##suffix, and_bool##suffix, mul_i64##suffix}, \
-    [CPUK_DIV] = {div_f32##suffix, div_f64##suffix, div_i32##suffix, NULL, div_i64##suffix}, \
-    [CPUK_POW] = {pow_f32##suffix, pow_f64##suffix, pow_i32##suffix, NULL, pow_i64##suffix}, \
-    [CPUK_MIN] = {min_f32##suffix, min_f64##suffix, min_i32##suffix, and_bool##suffix, min_i64##suffix}, \
-    [CPUK_MAX] = {max_f32##suffix, max_f64##suffix, max_i32##suffix, or_bool##suffix, max_i64##suffix}, \
-    [CPUK_REM] = {rem_f32##suffix, rem_f64##suffix, rem_i32##suffix, NULL, rem_i64##suffix}, \
-    [CPUK_AND] = {NULL, NULL, and_i32##suffix, and_bool##suffix, and_i64##suffix}, [CPUK_OR] = {NULL, NULL, or_i32##suffix, or_bool##suffix, or_i64##suffix}, \
-    [CPUK_XOR] = {NULL, NULL, xor_i32##suffix, xor_bool##suffix, xor_i64##suffix}, \
+    [SC_ADD] = {add_f32##suffix, add_f64##suffix, add_i32##suffix, or_bool##suffix, add_i64##suffix}, \
+    [SC_SUB] = {sub_f32##suffix, sub_f64##suffix, sub_i32##suffix, NULL, sub_i64##suffix}, \
+    [SC_MUL] = {mul_f32##suffix, mul_f64##suffix, mul_i32##suffix, and_bool##suffix, mul_i64##suffix}, \
+    [SC_DIV] = {div_f32##suffix, div_f64##suffix, div_i32##suffix, NULL, div_i64##suffix}, \
+    [SC_POW] = {pow_f32##suffix, pow_f64##suffix, pow_i32##suffix, NULL, pow_i64##suffix}, \
+    [SC_MIN] = {min_f32##suffix, min_f64##suffix, min_i32##suffix, and_bool##suffix, min_i64##suffix}, \
+    [SC_MAX] = {max_f32##suffix, max_f64##suffix, max_i32##suffix, or_bool##suffix, max_i64##suffix}, \
+    [SC_REM] = {rem_f32##suffix, rem_f64##suffix, rem_i32##suffix, NULL, rem_i64##suffix}, \
+    [SC_AND] = {NULL, NULL, and_i32##suffix, and_bool##suffix, and_i64##suffix}, [SC_OR] = {NULL, NULL, or_i32##suffix, or_bool##suffix, or_i64##suffix}, \
+    [SC_XOR] = {NULL, NULL, xor_i32##suffix, xor_bool##suffix, xor_i64##suffix}, \
   }
-#define UNARY_ROWS                                                                                                                \
-  {                                                                                                                               \
-    [CPUK_NEG] = {neg_f32, neg_f64, neg_i32, NULL, neg_i64}, [CPUK_ABS] = {abs_f32, abs_f64, abs_i32, NULL, abs_i64}, \
-    [CPUK_EXP] = {exp_f32, exp_f64, NULL, NULL}, [CPUK_LOG] = {log_f32, log_f64, NULL, NULL},                                     \
-    [CPUK_SQRT] = {sqrt_f32, sqrt_f64, NULL, NULL}, [CPUK_RSQRT] = {rsqrt_f32, rsqrt_f64, NULL, NULL},                            \
-    [CPUK_TANH] = {tanh_f32, tanh_f64, NULL, NULL}, [CPUK_ERF] = {erf_f32, erf_f64, NULL, NULL},                                  \
-    [CPUK_SIGMOID] = {sigmoid_f32, sigmoid_f64, NULL, NULL}, [CPUK_RELU] = {relu_f32, relu_f64, relu_i32, NULL, relu_i64}, \
-    [CPUK_GELU] = {gelu_f32, gelu_f64, NULL, NULL}, [CPUK_GELU_TANH] = {gelu_tanh_f32, gelu_tanh_f64, NULL, NULL},                \
-    [CPUK_SILU] = {silu_f32, silu_f64, NULL, NULL}, [CPUK_SIN] = {sin_f32, sin_f64, NULL, NULL},                                  \
-    [CPUK_COS] = {cos_f32, cos_f64, NULL, NULL}, [CPUK_FLOOR] = {floor_f32, floor_f64, NULL, NULL},                               \
-    [CPUK_NOT] = {NULL, NULL, not_i32, not_bool, not_i64}, \
-  }
+#define UNARY_FLOAT_ROW(CODE, f32, f64) [SC_##CODE] = {CODE##_f32, CODE##_f64},
+#define UNARY_NUMBER_ROW(CODE, f32, f64) [SC_##CODE] = {CODE##_f32, CODE##_f64, CODE##_i32, NULL, CODE##_i64},
+#define UNARY_ROWS \
+  { UNARY_FLOATS(UNARY_FLOAT_ROW) UNARY_NUMBERS(UNARY_NUMBER_ROW) [SC_NOT] = {NULL, NULL, NOT_i32, not_bool, NOT_i64} }
 
 /* ---- compare, select, fma ---- */
 

@@ -14,10 +14,10 @@
   }
 
 #define INT_LOOPS(p, T, U)                                                  \
-  UNARY_LOOP(neg_##p, T, p##_wrap((U)0 - (U)x))                             \
-  UNARY_LOOP(abs_##p, T, p##_wrap(x < 0 ? (U)0 - (U)x : (U)x))              \
-  UNARY_LOOP(relu_##p, T, x < 0 ? 0 : x)                                    \
-  UNARY_LOOP(not_##p, T, ~x)                                                \
+  UNARY_LOOP(NEG_##p, T, p##_wrap((U)0 - (U)x))                             \
+  UNARY_LOOP(ABS_##p, T, p##_wrap(x < 0 ? (U)0 - (U)x : (U)x))              \
+  UNARY_LOOP(RELU_##p, T, x < 0 ? 0 : x)                                    \
+  UNARY_LOOP(NOT_##p, T, ~x)                                                \
   BINARY_PLAIN(add_##p, T, p##_wrap((U)x + (U)y))                           \
   BINARY_PLAIN(sub_##p, T, p##_wrap((U)x - (U)y))                           \
   BINARY_PLAIN(mul_##p, T, p##_wrap((U)x * (U)y))                           \

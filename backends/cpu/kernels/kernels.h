@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/ir/scalar_ops.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -53,36 +55,14 @@ typedef enum cpuk_ct { CPUK_CT_F32, CPUK_CT_F64, CPUK_CT_I32, CPUK_CT_BOOL, CPUK
  * sees. Arguments of sin or cos beyond 30000 take libm, each lane for itself. NaN in gives NaN out; exp(-inf)=0,
  * log(0)=-inf, log(<0)=NaN, rsqrt(0)=inf, sigmoid/tanh/erf/gelu/silu have their limits at +-inf (silu(-inf) = -0,
  * gelu(-inf) a zero of either sign). relu(NaN)=NaN, relu(-0) is a zero of either sign. f64 uses libm's accuracy.
- * Denormal results aren't flushed. ct:       f32 f64: all but NOT.   i32 i64: NEG ABS RELU (wrapping) and NOT
- * (bitwise).   bool: NOT (logical). */
-typedef enum cpuk_unary_op {
-  CPUK_NEG, CPUK_ABS, CPUK_EXP, CPUK_LOG, CPUK_SQRT, CPUK_RSQRT, CPUK_TANH, CPUK_ERF, CPUK_SIGMOID, CPUK_RELU,
-  CPUK_GELU,      /* 0.5 x (1 + erf(x / sqrt 2)) */
-  CPUK_GELU_TANH, /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
-  CPUK_SILU,      /* x sigmoid(x) */
-  CPUK_SIN, CPUK_COS, CPUK_FLOOR, CPUK_NOT,
-  CPUK_N_UNARY
-} cpuk_unary_op;
-
-/* f32, f64: ADD SUB MUL DIV are IEEE; MIN MAX give NaN if either operand is NaN, and -0 < +0 isn't promised; REM is C's
+ * Denormal results aren't flushed. cpuk_lanes.unary, by scalar_code (core/ir/scalar_ops.h); f32 f64: all but NOT; i32
+ * i64: NEG ABS RELU (wrapping) and NOT (bitwise); bool: NOT (logical).
+ *
+ * cpuk_lanes.binary, by scalar_code. f32, f64: ADD SUB MUL DIV are IEEE; MIN MAX give NaN if either operand is NaN, and -0 < +0 isn't promised; REM is C's
  * fmod (sign of a, exact); POW is C's pow within 1 ulp for f32. i32, i64: wrapping; DIV truncates, x/0 = 0, INT_MIN/-1
  * = INT_MIN; REM has the sign of a, x rem 0 = x, INT_MIN rem -1 = 0; POW by squaring, a negative exponent gives 0
  * except for bases 1 and -1; AND OR XOR bitwise. bool: AND OR XOR, and MIN = and, MAX = or, ADD = or, MUL = and. AND OR
  * XOR don't exist for floats. */
-typedef enum cpuk_binary_op {
-  CPUK_ADD,
-  CPUK_SUB,
-  CPUK_MUL,
-  CPUK_DIV,
-  CPUK_POW,
-  CPUK_MIN,
-  CPUK_MAX,
-  CPUK_REM,
-  CPUK_AND,
-  CPUK_OR,
-  CPUK_XOR,
-  CPUK_N_BINARY
-} cpuk_binary_op;
 
 /* Ordered IEEE comparisons: every one but NE is false when an operand is NaN; NE is then true. */
 typedef enum cpuk_cmp_op { CPUK_EQ, CPUK_NE, CPUK_LT, CPUK_LE, CPUK_GT, CPUK_GE, CPUK_N_CMP } cpuk_cmp_op;
@@ -203,10 +183,10 @@ typedef void (*cpuk_iota_fn)(int32_t *dst, int32_t start, int32_t step, size_t n
 
 /* The kernels over strips, one per instruction set. */
 typedef struct cpuk_lanes {
-  cpuk_unary_fn unary[CPUK_N_UNARY][CPUK_N_CT];
-  cpuk_binary_fn binary[CPUK_N_BINARY][CPUK_N_CT];
-  cpuk_binary_fn binary_vs[CPUK_N_BINARY][CPUK_N_CT];
-  cpuk_binary_fn binary_sv[CPUK_N_BINARY][CPUK_N_CT];
+  cpuk_unary_fn unary[SC_N][CPUK_N_CT];
+  cpuk_binary_fn binary[SC_N][CPUK_N_CT];
+  cpuk_binary_fn binary_vs[SC_N][CPUK_N_CT];
+  cpuk_binary_fn binary_sv[SC_N][CPUK_N_CT];
   cpuk_binary_fn cmp[CPUK_N_CMP][CPUK_N_CT];
   cpuk_binary_fn cmp_vs[CPUK_N_CMP][CPUK_N_CT];
   cpuk_select_fn select[4]; /* by log2 of the element size: 1, 2, 4, 8 bytes */

@@ -82,12 +82,10 @@ static int64_t whole(const ir_op *op) {
   return f != f ? 0 : f >= 0x1p63 ? INT64_MAX : f < -0x1p63 ? INT64_MIN : (int64_t)f;
 }
 
-static int predicate(const ir_op *op) {
-  static const char *const names[] = {"eq", "ne", "lt", "le", "gt", "ge"};
-  const char *p = ir_get_str(op, "predicate", "eq");
-  for (int i = 0; i < 6; i++)
-    if (!strcmp(p, names[i])) return i;
-  return 0;
+/* COMPARE's predicate; of NOT whether it is logical. */
+static int variant_of(const ir_op *op) {
+  if (op->def->code == SC_NOT) return op->operands[0]->type->dtype == TSR_BOOL;
+  return scalar_predicate(ir_get_str(op, "predicate", scalar_predicate_name(CMP_EQ)));
 }
 
 /* ---- elementwise programs -------------------------------------------------------------------------------------- */
@@ -135,7 +133,7 @@ static tsr_status check_computed(const ir_op *o, const ir_value *v) {
 }
 
 static tsr_status strip_op(prog *p, ir_op *o) {
-  cpu_strip s = {.op = CPU_S_OP, .code = (uint8_t)o->def->code, .predicate = (uint8_t)predicate(o)};
+  cpu_strip s = {.op = CPU_S_OP, .code = (uint8_t)o->def->code, .predicate = (uint8_t)variant_of(o)};
   int32_t *fields[3] = {&s.a, &s.b, &s.c};
   if (p->p.n_regs > 1000) return ir_error(o, "split the map", "the elementwise program is too long");
   if (o->def->code == TG_YIELD) {
@@ -362,18 +360,18 @@ static tsr_status gen_fetch(gen *g, ir_op *op) {
 static tsr_status gen_op(gen *g, ir_op *op) {
   TSR_TRY(emit_cpu_check_types(op, op->operands, op->n_operands));
   TSR_TRY(emit_cpu_check_types(op, op->results, op->n_results));
-  if (op->def->code < SC_N || op->def->code == TG_CONST) {
+  if (ir_is_scalar(op) || op->def->code == TG_CONST) {
     TSR_TRY(emit_cpu_check_scalars(op, op->operands, op->n_operands));
     TSR_TRY(emit_cpu_check_scalars(op, op->results, 1));
   }
-  if (op->def->code < SC_N) {
+  if (ir_is_scalar(op)) {
     int a[3] = {0};
     for (int i = 0; i < op->n_operands; i++) a[i] = reg(op->operands[i]);
     const ir_type *from = op->operands[op->def->code == SC_SELECT ? 1 : 0]->type, *to = op->results[0]->type;
     int r = new_reg(g, op->results[0]);
     if (op->def->code == SC_CAST)
       INSTR(g, CPU_CAST, 0, -1, r, a[0], is_float(from), to->kind == IR_T_INDEX ? TSR_DTYPE_NONE : to->dtype);
-    else INSTR(g, CPU_ALU, 0, -1, r, a[0], a[1], a[2], op->def->code, is_float(from), predicate(op));
+    else INSTR(g, CPU_ALU, 0, -1, r, a[0], a[1], a[2], op->def->code, is_float(from), variant_of(op));
     return NULL;
   }
   switch (op->def->code) {

@@ -61,49 +61,44 @@ static uint32_t erf_(mx m, uint32_t x) {
   return mx_pick(m, mx_cmp(m, OpFOrdGreaterThan, t, mx_k(m, 0.927734375)), big, small);
 }
 
-static uint32_t sigmoid(mx m, uint32_t x) {
-  return mx_div(m, mx_k(m, 1), mx_add(m, mx_k(m, 1), exp_(m, mx_neg(m, x))));
+/* ---- expansions of core/ir/scalar_ops.h ------------------------------------------------------------------------- */
+
+typedef struct expanded { mx m; uint32_t a; } expanded;
+
+static scalar_value expanded_name(void *user, char name) { return (scalar_value){.id = ((expanded *)user)->a}; }
+static scalar_value expanded_number(void *user, double v) {
+  return (scalar_value){.id = mx_k(((expanded *)user)->m, v)};
 }
 
-/* For what is multiplied with a factor that becomes 0: -inf * 0 would be NaN, and -0 is wanted. NaN comes back in by
- * the factor. */
-static uint32_t not_below(mx m, uint32_t x) { return GLSL(m.e, GlslFMax, m.ft, x, mx_k(m, -3.4028234663852886e38)); }
-
-static uint32_t silu(mx m, uint32_t x) {
-  return mx_div(m, not_below(m, x), mx_add(m, mx_k(m, 1), exp_(m, mx_neg(m, x))));
-}
-
-static uint32_t gelu(mx m, uint32_t x) {
-  return mx_mul(m, mx_mul(m, mx_k(m, 0.5), not_below(m, x)),
-                mx_add(m, mx_k(m, 1), erf_(m, mx_mul(m, x, mx_k(m, 0.70710678118654752)))));
-}
-
-static uint32_t gelu_tanh(mx m, uint32_t x) {
-  uint32_t inner =
-      mx_mul(m, mx_k(m, 0.7978845608028654), mx_fma(m, mx_mul(m, mx_mul(m, x, x), x), mx_k(m, 0.044715), x));
-  return mx_mul(m, mx_mul(m, mx_k(m, 0.5), not_below(m, x)), mx_add(m, mx_k(m, 1), tanh_(m, inner)));
-}
-
-bool e_is_math(int code) {
+static uint32_t step(mx m, int code, const scalar_value *x) {
   switch (code) {
-    case SC_POW:
-    case SC_EXP:
-    case SC_LOG:
-    case SC_RSQRT:
-    case SC_TANH:
-    case SC_ERF:
-    case SC_SIN:
-    case SC_COS:
-    case SC_SIGMOID:
-    case SC_GELU:
-    case SC_GELU_TANH:
-    case SC_SILU: return true;
-    default: return false;
+  case SC_ADD: return mx_add(m, x[0].id, x[1].id);
+  case SC_MUL: return mx_mul(m, x[0].id, x[1].id);
+  case SC_DIV: return mx_div(m, x[0].id, x[1].id);
+  case SC_NEG: return mx_neg(m, x[0].id);
+  case SC_FMA: return mx_fma(m, x[0].id, x[1].id, x[2].id);
+  case SCALAR_FINITE: return GLSL(m.e, GlslFMax, m.ft, x[0].id, mx_k(m, -3.4028234663852886e38));
+  default: return e_math(m.e, code, m.n, x[0].id, x[1].id);
   }
 }
 
+static scalar_value expanded_apply(void *user, int code, int variant, const scalar_value *x) {
+  return (scalar_value){.id = step(((expanded *)user)->m, code, x)};
+}
+
+static uint32_t expand(mx m, const char *text, uint32_t a) {
+  expanded x = {m, a};
+  scalar_reader r = {&x, expanded_name, expanded_number, expanded_apply};
+  scalar_value v = {0};
+  scalar_read(&text, &r, &v);
+  return v.id;
+}
+
+bool e_is_math(int code) { return code == SC_RSQRT || scalar_rows[code].traits & SCALAR_FUNCTION; }
+
 uint32_t e_math(emitter *e, int code, int n, uint32_t x, uint32_t y) {
   mx m = mx_of(e, n);
+  if (scalar_rows[code].expansion) return expand(m, scalar_rows[code].expansion, x);
   switch (code) {
   case SC_POW: return mx_pow(m, x, y);
   case SC_EXP: return exp_(m, x);
@@ -112,10 +107,6 @@ uint32_t e_math(emitter *e, int code, int n, uint32_t x, uint32_t y) {
   case SC_TANH: return tanh_(m, x);
   case SC_ERF: return erf_(m, x);
   case SC_SIN: return mx_sin_cos(m, x, 0);
-  case SC_COS: return mx_sin_cos(m, x, 1);
-  case SC_SIGMOID: return sigmoid(m, x);
-  case SC_GELU: return gelu(m, x);
-  case SC_GELU_TANH: return gelu_tanh(m, x);
-  default: return silu(m, x);
+  default: return mx_sin_cos(m, x, 1);
   }
 }

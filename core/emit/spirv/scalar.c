@@ -215,8 +215,8 @@ static tsr_status check(emitter *e, const ir_op *op, vt v) {
   int code = op->def->code;
   if (v.t == TSR_F64 && e_is_math(code) && code != SC_RSQRT)
     return e_fail(e, op, TSR_UNSUPPORTED, "cast to f32", "SPIR-V has no f64 %s", op->def->name);
-  if (code == SC_COMPARE || code == SC_SELECT || code == SC_CAST || v.t != TSR_BOOL) return NULL;
-  if ((code >= SC_MIN && code <= SC_XOR) || code == SC_NOT) return NULL;
+  if (v.t != TSR_BOOL) return NULL;
+  if (scalar_rows[code].traits & SCALAR_OF_BOOL) return NULL;
   return e_fail(e, op, TSR_VERIFY_ERROR, "cast to an integer first", "not defined on bool");
 }
 

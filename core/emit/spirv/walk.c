@@ -315,7 +315,7 @@ static void position(emitter *e, const ir_op *op) {
 
 tsr_status e_op(emitter *e, const ir_op *op) {
   int code = op->def->code;
-  if (code < SC_N) return e_scalar_op(e, op);
+  if (ir_is_scalar(op)) return e_scalar_op(e, op);
   switch (code) {
   case TG_CONST: constant(e, op); return NULL;
   case TG_THREAD_ID:

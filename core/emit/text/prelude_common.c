@@ -161,14 +161,8 @@ static const char tf32_type[] =
     "struct tf32; /* names the element type of a matrix instruction */\n";
 
 static const char math[] =
-    "template <class F> FN F sigmoid(F x) { return F(1) / (F(1) + fexp(-x)); }\n"
     "/* For what is multiplied with a factor that becomes 0: of -inf the product is then -0, not NaN. */\n"
-    "template <class F> FN F finite_below(F x) { return x < F(0) && x + x == x ? F(-1) : x; }\n"
-    "template <class F> FN F gelu(F x) { return finite_below(x) * F(0.5) * (F(1) + ferf(x * F(0.70710678118654752440))); }\n"
-    "template <class F> FN F gelu_tanh(F x) {\n"
-    "  return finite_below(x) * F(0.5) * (F(1) + ftanh(F(0.79788456080286535588) * ffma(F(0.044715) * x * x, x, x)));\n"
-    "}\n"
-    "template <class F> FN F silu(F x) { return finite_below(x) / (F(1) + fexp(-x)); }\n";
+    "template <class F> FN F finite_below(F x) { return x < F(0) && x + x == x ? F(-1) : x; }\n";
 
 static const char shuffles[] =
     "template <int MODE, class T> FN T shuffle(T x, int lane, int width) {\n"

@@ -34,6 +34,8 @@ const char *text_address(text_printer *p, const ir_op *op, int i);
 
 /* The expression of a scalar op on element e (NULL: whole scalars). emit/text/scalar.c */
 const char *text_scalar(text_printer *p, const ir_op *op, const char *e);
+/* The functions that scalar ops with an expansion become. */
+void text_expansions(text_printer *p);
 const char *text_const(text_printer *p, const ir_type *t, const ir_attr *value);
 /* Vendor ops; false if the code is not one. emit/text/vendor.c */
 bool text_vendor_op(text_printer *p, ir_op *op);

@@ -80,22 +80,19 @@ static const char *wrap(text_printer *p, const ir_type *t, const char *a, const 
 static const char *const float_calls[SC_N] = {
     [SC_EXP] = "fexp",     [SC_LOG] = "flog",        [SC_SQRT] = "fsqrt", [SC_RSQRT] = "frsqrt",
     [SC_TANH] = "ftanh",   [SC_ERF] = "ferf",        [SC_SIN] = "fsin",   [SC_COS] = "fcos",
-    [SC_FLOOR] = "ffloor", [SC_SIGMOID] = "sigmoid", [SC_GELU] = "gelu",  [SC_GELU_TANH] = "gelu_tanh",
-    [SC_SILU] = "silu",    [SC_ABS] = "fabs_",       [SC_POW] = "fpow",   [SC_REM] = "ffmod",
+    [SC_FLOOR] = "ffloor", [SC_ABS] = "fabs_",       [SC_POW] = "fpow",   [SC_REM] = "ffmod",
     [SC_MIN] = "fmin_nan", [SC_MAX] = "fmax_nan",    [SC_FMA] = "ffma",
 };
 
+static const char *float_call(int code) { return float_calls[code] ? float_calls[code] : scalar_rows[code].name; }
+
 static const char *float_op(text_printer *p, int code, const char *const *x, int n) {
-  static const char *const signs[] = {[SC_ADD] = "+", [SC_SUB] = "-", [SC_MUL] = "*", [SC_DIV] = "/"};
-  if (code <= SC_DIV) return text_fmt(p, "(%s %s %s)", x[0], signs[code], x[1]);
+  static const char *const signs[SC_N] = {[SC_ADD] = "+", [SC_SUB] = "-", [SC_MUL] = "*", [SC_DIV] = "/"};
+  if (signs[code]) return text_fmt(p, "(%s %s %s)", x[0], signs[code], x[1]);
   if (code == SC_NEG) return text_fmt(p, "(-%s)", x[0]);
-  if (code == SC_RELU)
-    return text_fmt(p, "fmax_nan(%s, decltype(+%s)(0))", x[0],
-                    x[0]); /* the plus: an element of a vector is a reference */
-  if (!float_calls[code]) return "0";
-  return n == 1 ? text_fmt(p, "%s(%s)", float_calls[code], x[0])
-         : n == 2 ? text_fmt(p, "%s(%s, %s)", float_calls[code], x[0], x[1])
-                  : text_fmt(p, "%s(%s, %s, %s)", float_calls[code], x[0], x[1], x[2]);
+  return n == 1 ? text_fmt(p, "%s(%s)", float_call(code), x[0])
+         : n == 2 ? text_fmt(p, "%s(%s, %s)", float_call(code), x[0], x[1])
+                  : text_fmt(p, "%s(%s, %s, %s)", float_call(code), x[0], x[1], x[2]);
 }
 
 static const char *int_op(text_printer *p, const ir_type *t, int code, const char *const *x, const ir_op *op) {
@@ -126,18 +123,61 @@ static const char *int_op(text_printer *p, const ir_type *t, int code, const cha
   case SC_NOT: return text_fmt(p, is_bool ? "!%s" : "(%s)(~%s)", is_bool ? x[0] : type, x[0]);
   case SC_NEG: return wrap(p, t, "0", "-", x[0]);
   case SC_ABS: return text_fmt(p, "(%s < 0 ? %s : %s)", x[0], wrap(p, t, "0", "-", x[0]), x[0]);
-  case SC_RELU: return text_fmt(p, "imax<%s>(%s, 0)", type, x[0]);
   case SC_FMA: return wrap(p, t, wrap(p, t, x[0], "*", x[1]), "+", x[2]);
   default: return "0";
   }
 }
 
+/* ---- expansions of core/ir/scalar_ops.h ------------------------------------------------------------------------- */
+
+typedef struct expanded {
+  text_printer *p;
+  const char *a, *constant; /* format of a number */
+  const ir_op *op;          /* on integers, else NULL */
+} expanded;
+
+static scalar_value expanded_name(void *user, char name) { return (scalar_value){.p = (void *)((expanded *)user)->a}; }
+
+static scalar_value expanded_number(void *user, double v) {
+  expanded *e = user;
+  char digits[32];
+  snprintf(digits, sizeof digits, "%.17g", v);
+  return (scalar_value){.p = (void *)text_fmt(e->p, "%s(%s)", e->constant, digits)};
+}
+
+static scalar_value expanded_apply(void *user, int code, int variant, const scalar_value *x) {
+  expanded *e = user;
+  const char *args[3] = {x[0].p, x[1].p, x[2].p};
+  const char *r = code == SCALAR_FINITE ? text_fmt(e->p, "finite_below(%s)", args[0])
+                  : e->op ? int_op(e->p, e->op->operands[0]->type, code, args, e->op)
+                          : float_op(e->p, code, args, scalar_rows[code].operands);
+  return (scalar_value){.p = (void *)r};
+}
+
+static const char *expand(expanded *e, const char *text) {
+  scalar_reader r = {e, expanded_name, expanded_number, expanded_apply};
+  scalar_value v = {.p = NULL};
+  scalar_read(&text, &r, &v);
+  return v.p;
+}
+
+/* Those that take long are functions of the prelude. */
+static bool is_inline(int code) {
+  return scalar_rows[code].expansion && !(scalar_rows[code].traits & SCALAR_FUNCTION);
+}
+
+void text_expansions(text_printer *p) {
+  for (int code = 0; code < SC_N; code++) {
+    const scalar_row *row = &scalar_rows[code];
+    if (!row->expansion || is_inline(code)) continue;
+    text_line(p, "template <class F> FN F %s(F x) { return %s; }", row->name,
+              expand(&(expanded){p, "x", "F", NULL}, row->expansion));
+  }
+}
+
 static const char *compare(text_printer *p, const ir_op *op, const char *const *x) {
-  static const char *const names[] = {"eq", "ne", "lt", "le", "gt", "ge"}, *const signs[] = {"==", "!=", "<",
-                                                                                             "<=", ">",  ">="};
-  const char *pred = ir_get_str(op, "predicate", "eq");
-  int i = 0;
-  while (i < 5 && strcmp(pred, names[i])) i++;
+  static const char *const signs[N_CMP] = {"==", "!=", "<", "<=", ">", ">="};
+  int i = scalar_predicate(ir_get_str(op, "predicate", "eq"));
   return text_fmt(p, "(%s %s %s)", x[0], signs[i], x[1]);
 }
 
@@ -152,7 +192,9 @@ const char *text_scalar(text_printer *p, const ir_op *op, const char *e) {
   if (narrow)
     for (int i = 0; i < n && i < 3; i++) x[i] = text_fmt(p, "float(%s)", x[i]);
   if (code == SC_COMPARE) return compare(p, op, x);
-  if (!is_float(t)) return int_op(p, t, code, x, op);
-  const char *r = float_op(p, code, x, n);
+  expanded whole = {p, x[0], element_type(p, t), op},
+           real = {p, x[0], text_fmt(p, "decltype(+%s)", x[0]), NULL}; /* the plus: a vector's element is a reference */
+  if (!is_float(t)) return is_inline(code) ? expand(&whole, scalar_rows[code].expansion) : int_op(p, t, code, x, op);
+  const char *r = is_inline(code) ? expand(&real, scalar_rows[code].expansion) : float_op(p, code, x, n);
   return narrow ? text_fmt(p, "%s(%s)", text_storage(t->dtype), r) : r;
 }

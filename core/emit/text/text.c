@@ -47,11 +47,13 @@ static bool taken(const text_printer *p, const char *s) {
       "smem",     "vec",   "bits",   "take",     "put",      "mma",  "mfma",  "wmma",    "elect", "barrier",
       "shuffle",  "wgmma", "int",    "float",    "double",   "bool", "char",  "short",   "long",  "for",
       "if",       "else",  "do",     "while",    "const",    "new",  "this",  "exp",     "log",   "auto",
-      "static",   "union", "struct", "class",    "f16",      "bf16", "tf32",  "sigmoid", "gelu",  "silu",
+      "static",   "union", "struct", "class",    "f16",      "bf16", "tf32",
       "most",     "least", "and",    "or",       "xor",      "not",  "asm",   "return",  "void",  "signed",
       "unsigned", "word",  "pieces", "template", "operator", "true", "false", "min",     "max"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(words[i], s)) return true;
+  for (int c = 0; c < SC_N; c++)
+    if (scalar_rows[c].expansion && !strcmp(scalar_rows[c].name, s)) return true;
   for (size_t i = 0; i < p->n_names; i++)
     if (!strcmp(p->names[i], s)) return true;
   return false;
@@ -309,7 +311,7 @@ static tsr_status put_op(text_printer *p, ir_op *op, ir_value *const *targets) {
   int code = op->def->code;
   ir_value *r = op->n_results ? op->results[0] : NULL;
   if (op->def->level != IR_TARGET) return ir_error(op, NULL, "not an op of Target IR");
-  if (code < SC_N) {
+  if (ir_is_scalar(op)) {
     put_scalar(p, op);
     return NULL;
   }
@@ -403,10 +405,7 @@ static tsr_status scan_op(ir_op *op, void *user) {
   for (int i = 0; i < op->n_operands; i++) scan_type(op->operands[i]->type, s->use);
   for (int r = 0; r < op->n_regions; r++)
     for (int i = 0; i < op->regions[r]->n_args; i++) scan_type(op->regions[r]->args[i]->type, s->use);
-  if ((code >= SC_EXP && code <= SC_SILU && code != SC_RELU && code != SC_FLOOR && code != SC_SQRT &&
-       code != SC_RSQRT) ||
-      code == SC_POW)
-    s->use->features |= TEXT_MATH;
+  if (ir_is_scalar(op) && scalar_rows[code].traits & SCALAR_FUNCTION) s->use->features |= TEXT_MATH;
   if (code == TG_SHUFFLE || code == TG_WARP_REDUCE) s->use->features |= TEXT_SHUFFLE;
   if (code == TG_SHARED) s->shared = true;
   if (code == TG_TENSOR_MAP) s->maps++;
@@ -484,6 +483,7 @@ tsr_status emit_text(const ir_module *target, const tsr_caps *caps, strb *out) {
   strb_printf(out, "// %s for %s; compile with %s\n", hip ? "HIP C++" : "CUDA C++", caps->arch,
               hip ? "clang -x hip --cuda-device-only -nogpulib -nogpuinc -O3" : "NVRTC --std=c++17");
   put_prelude(out, &use, hip);
+  if (use.features & TEXT_MATH) text_expansions(&p);
   for (ir_op *op = target->root->regions[0]->first; op; op = op->next)
     if (is_kernel(op)) TSR_GOTO(put_kernel(&p, op));
   strb_puts(out, "} // namespace tsr\n");

@@ -120,6 +120,6 @@ ir_value *graph_matmul_build(ir_builder *b, ir_value *x, ir_value *y, bool trans
 
 ir_value *graph_compare(ir_builder *b, int predicate, ir_value *x, ir_value *y) {
   ir_op *op = start(b, G_COMPARE, 2, (ir_value *[]){x, y});
-  attr(b, op, "predicate", ir_attr_str(b->m, graph_predicate_name(predicate)));
+  attr(b, op, "predicate", ir_attr_str(b->m, scalar_predicate_name(predicate)));
   return finish(b, op);
 }

@@ -11,7 +11,7 @@
  *  - one rounding contributes at most r = u |v|, and as six standard deviations of a uniform error 3.5 r to what
  * follows;
  *  - an elementwise op contributes how far it moves when each operand moves by its error (evaluated, not linearised),
- * the operands' shares as independent errors, its implementation's own error (ir/graph/eval_ops.c) and the rounding of
+ * the operands' shares as independent errors, its implementation's own error (scalar_row.error) and the rounding of
  * its result;
  *  - a sum of n terms contributes 2 sqrt(n) u S, u the unit roundoff of the accumulator and S the sum of magnitudes
  * (the probabilistic bound of Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, with lambda = 2), and its operands'
@@ -56,7 +56,7 @@ double graph_rounding(tsr_dtype t, double v);
  * infinity with that of its sign or with what overflows; an infinite tolerance says that nothing is known. */
 bool graph_agrees(tsr_dtype t, double got, graph_num want);
 
-/* ---- for the rows' evaluation functions (ir/graph/eval_ops.c)
+/* ---- for the rows' evaluation functions (ir/graph/ops)
  * -------------------------------------------------------- */
 
 struct graph_evaluator {

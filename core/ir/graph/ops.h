@@ -8,47 +8,30 @@
  *
  * Every op but func and return is pure and has one result. Nothing aliases, nothing is written in place; there is no
  * implicit cast; operands are broadcast only where the op says so (elementwise ops and matmul's leading dimensions, by
- * numpy's rule). Dimensions may be '?'. The rows are in ir/graph/ops.c, shape and type rules in ir/graph/infer.c. */
+ * numpy's rule). Dimensions may be '?'. The ops stand in ir/graph/ops, a file a kind: rows, shape and type rules,
+ * evaluation, derivatives. */
 #ifndef CORE_IR_GRAPH_OPS_H
 #define CORE_IR_GRAPH_OPS_H
 #include "core/ir/ir.h"
+#include "core/ir/scalar_ops.h"
 
+/* One code per row of the table, in its order. The elementwise ops but cast are those of ir/scalar_ops.h. */
 typedef enum graph_code {
   G_FUNC,
   G_RETURN,
   G_CUSTOM,
   G_CONSTANT,
   G_MATMUL,
-  G_ADD,
-  G_SUB,
-  G_MUL,
-  G_DIV,
-  G_REM,
-  G_POW,
-  G_MIN,
-  G_MAX,
-  G_AND,
-  G_OR,
-  G_NEG,
-  G_ABS,
-  G_EXP,
-  G_LOG,
-  G_SQRT,
-  G_RSQRT,
-  G_TANH,
-  G_ERF,
-  G_SIGMOID,
-  G_RELU,
-  G_GELU,
-  G_SILU,
-  G_SIN,
-  G_COS,
-  G_FLOOR,
-  G_NOT,
-  G_COMPARE,
-  G_SELECT,
+#define GRAPH_CODE_GRAPH(CODE) G_##CODE,
+#define GRAPH_CODE_OWN(CODE) G_##CODE,
+#define GRAPH_CODE_KERNEL(CODE)
+#define GRAPH_CODE(CODE, name, n, types, help, level, ...) GRAPH_CODE_##level(CODE)
+  SCALAR_OPS(GRAPH_CODE)
+#undef GRAPH_CODE
+#undef GRAPH_CODE_GRAPH
+#undef GRAPH_CODE_OWN
+#undef GRAPH_CODE_KERNEL
   G_CAST,
-  G_BROADCAST,
   G_REDUCE_SUM,
   G_REDUCE_MEAN,
   G_REDUCE_MAX,
@@ -57,6 +40,7 @@ typedef enum graph_code {
   G_SOFTMAX,
   G_LAYERNORM,
   G_RMSNORM,
+  G_BROADCAST,
   G_RESHAPE,
   G_TRANSPOSE,
   G_SLICE,
@@ -64,6 +48,19 @@ typedef enum graph_code {
   G_PAD,
   G_N_CODES
 } graph_code;
+
+/* What an op is to those who fuse, schedule and count: they ask for its kind, never for its code. */
+typedef enum graph_kind {
+  GRAPH_PROGRAM,     /* func, return */
+  GRAPH_CONSTANT,
+  GRAPH_POINTWISE,   /* each result element from the same element of the broadcast operands */
+  GRAPH_REDUCTION,   /* over the axes of `axes` */
+  GRAPH_NORM,        /* over one axis, which the result keeps */
+  GRAPH_CONTRACTION, /* sums of products */
+  GRAPH_MOVE,        /* elements repeated or in another order; in a kernel a strided load */
+  GRAPH_COPY,        /* several or padded operands in one result: a kernel of its own */
+  GRAPH_CUSTOM       /* the application's */
+} graph_kind;
 
 /* What a sharded operand makes of the result; read by the distribution planner. */
 typedef enum graph_shard {
@@ -84,36 +81,52 @@ const char *graph_shard_name(graph_shard s);
 
 typedef struct graph_evaluator graph_evaluator;
 
-/* One element of an elementwise op from the same element of its operands. `variant` is graph_variant(op). */
-typedef double (*graph_scalar_fn)(int variant, const double *x);
-typedef int64_t (*graph_integer_fn)(int variant, const int64_t *x);
 /* Computes at least element `at` (row-major) of op's result in the evaluator. See ir/graph/eval.h. */
 typedef tsr_status (*graph_eval_fn)(graph_evaluator *e, ir_op *op, int64_t at);
 /* Given the gradient of op's result, builds the gradients of its operands: grads[i] stays NULL where there is none.
- * False when out of memory (the builder then has failed set). See ir/graph/adjoint.c. */
+ * False when out of memory (the builder then has failed set). See ir/graph/ops/adjoint.h. */
 typedef bool (*graph_adjoint_fn)(ir_builder *b, ir_op *op, ir_value *grad, ir_value **grads);
 
-/* The part of a row that only Graph IR has: ir_opdef.ext. */
+/* The part of a row that only Graph IR has: ir_opdef.ext.
+ *
+ * index: which axes of the iteration space address each operand and the result, as einsum writes it, in the order of
+ * their dimensions: "*mk,*kn->*mn". '*' stands for all leading axes of the result, which operands broadcast; the last
+ * term counts for all further operands; an axis that the result lacks is reduced. n is the axis named by `axis` where
+ * the op has one, r all axes of a reduction's `axes`; transpose_a and transpose_b swap the last two letters of theirs.
+ * NULL: an element of the result is an element of an operand, which one the attributes say. From it follow iteration
+ * space, reduced axes, floating-point operations and bytes: graph_space_of. */
 typedef struct graph_row {
+  graph_kind kind;
   graph_eval_fn eval;
-  graph_scalar_fn scalar;   /* elementwise ops */
-  graph_integer_fn integer; /* the same for integers, wrapping; NULL where the op takes none */
   graph_adjoint_fn adjoint; /* NULL: not differentiable */
   graph_shard shard;
+  const char *index;
+  int scalar;       /* pointwise: SC_*, of cast SC_CAST */
+  double per_point; /* operations at each point of the space, as modelled: 1, of a product 2 */
 } graph_row;
 
 static inline bool graph_is(const ir_op *op, graph_code c) {
   return op && op->def->level == IR_GRAPH && op->def->code == (int)c;
 }
 static inline const graph_row *graph_ext(const ir_op *op) { return op->def->level == IR_GRAPH ? op->def->ext : NULL; }
-const ir_opdef *graph_def(graph_code c);
+static inline graph_kind graph_kind_of(const ir_op *op) { return graph_ext(op) ? graph_ext(op)->kind : GRAPH_PROGRAM; }
+static inline bool graph_is_kind(const ir_op *op, graph_kind k) {
+  return op && graph_ext(op) && graph_ext(op)->kind == k;
+}
+static inline const ir_opdef *graph_def(graph_code c) { return ir_row(IR_GRAPH, (size_t)c); }
+/* Works along whole rows: a reduction or a norm. */
+static inline bool graph_is_row_op(const ir_op *op) {
+  return graph_is_kind(op, GRAPH_REDUCTION) || graph_is_kind(op, GRAPH_NORM);
+}
+/* The first contraction of a block, NULL if it has none. */
+ir_op *graph_contraction(const ir_block *b);
+/* The scalar op that a pointwise op computes: its row's, of gelu by its formula. */
+int graph_scalar(const ir_op *op);
 
 /* ---- reading attributes (all normalised; the op must have been verified) ---------------------------------------- */
 
-/* compare: its predicate, see below; gelu: 1 for tanh; else 0. */
+/* compare: its predicate (N_CMP: unknown); not: 1 of a bool; else 0. As scalar_row's functions take it. */
 int graph_variant(const ir_op *op);
-enum { CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, N_CMP };
-const char *graph_predicate_name(int predicate);
 
 /* The `axis` attribute counted from the front. */
 int graph_axis(const ir_op *op);
@@ -145,6 +158,8 @@ double graph_constant_at(const ir_op *op, int64_t i);
 /* Writes function_type anew, where a function has it, after its arguments or results changed. False when out of memory.
  */
 bool graph_sign(ir_op *func);
+/* The type that function_type must be; NULL when out of memory. */
+const ir_type *graph_signature(const ir_op *func);
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */
 
@@ -176,24 +191,19 @@ ir_op *graph_find_func(const ir_module *m, const char *name);
 /* numpy's rule for two shapes; false if they don't fit. '?' fits everything; dims may be one of the inputs. */
 bool graph_broadcast_dims(int ra, const int64_t *a, int rb, const int64_t *b, int *rank, int64_t *dims);
 
-/* ---- rules of the rows (ir/graph/infer.c, ir/graph/eval_ops.c, ir/graph/scalar.c, ir/graph/adjoint.c)
- * ------------------------- */
+/* ---- iteration space ------------------------------------------------------------------------------------------- */
 
-tsr_status graph_infer_constant(ir_op *op, const ir_type **results);
-tsr_status graph_infer_matmul(ir_op *op, const ir_type **results);
-tsr_status graph_infer_arith(ir_op *op, const ir_type **results);   /* numbers, broadcast */
-tsr_status graph_infer_float(ir_op *op, const ir_type **results);   /* floats only */
-tsr_status graph_infer_logic(ir_op *op, const ir_type **results);   /* bool and integers */
-tsr_status graph_infer_compare(ir_op *op, const ir_type **results);
-tsr_status graph_infer_select(ir_op *op, const ir_type **results);
-tsr_status graph_infer_cast(ir_op *op, const ir_type **results);
-tsr_status graph_infer_broadcast(ir_op *op, const ir_type **results);
-tsr_status graph_infer_reduce(ir_op *op, const ir_type **results);
-tsr_status graph_infer_softmax(ir_op *op, const ir_type **results);
-tsr_status graph_infer_norm(ir_op *op, const ir_type **results);
-tsr_status graph_infer_reshape(ir_op *op, const ir_type **results);
-tsr_status graph_infer_transpose(ir_op *op, const ir_type **results);
-tsr_status graph_infer_slice(ir_op *op, const ir_type **results);
-tsr_status graph_infer_concat(ir_op *op, const ir_type **results);
-tsr_status graph_infer_pad(ir_op *op, const ir_type **results);
+typedef struct graph_space {
+  int n; /* axes: those of the result in order, then the reduced ones */
+  int64_t extent[2 * TSR_MAX_RANK];
+  bool reduced[2 * TSR_MAX_RANK];
+  double points;       /* product of the extents */
+  double flops, bytes; /* bytes: each operand read, the result written once */
+} graph_space;
+
+/* False where a dimension is unknown. op must have been verified and have one result. */
+bool graph_space_of(const ir_op *op, graph_space *out);
+/* op's index expression with its attributes applied, ends written out for each operand: "*km,*kn->*mn". Empty where the
+ * row has none. */
+void graph_index(const ir_op *op, char *out, size_t size);
 #endif

@@ -188,8 +188,8 @@ static tsr_status verify_call(const ir_op *op) {
 }
 
 static const ir_attr_def predicate[] = {S("predicate", true, NULL, "eq, ne, lt, le, gt, ge"), A_END};
-#define SCALAR_ROW(CODE, s, n, kind, h) \
-  {NAME(s), .code = SC_##CODE, PLACE_SCALAR, .min_operands = n, .max_operands = n, .n_results = 1, .flags = IR_PURE | IR_ELEMENTWISE, \
+#define SCALAR_ROW(CODE, s, n, kind, h, ...) \
+  {NAME(s), .code = SC_##CODE, PLACE_SCALAR, .min_operands = n, .max_operands = n, .n_results = 1, .flags = IR_PURE | IR_ELEMENTWISE | IR_SCALAR, \
    .attrs = SC_##CODE == SC_COMPARE ? predicate : NULL, .operands_doc = n == 1 ? "a" : n == 2 ? "a, b" : "a, b, c", \
    .types_doc = #kind[0] == 'F' ? "float" : #kind[0] == 'I' ? "index, integer or bool" : "index, scalar or vector", .infer = scalar_infer, .help = h},
 
@@ -451,7 +451,4 @@ static const ir_opdef rows[] = {
      .help = "CPU: inside map, the element's position."},
 };
 
-const ir_opdef *target_ops(size_t *n) {
-  *n = sizeof rows / sizeof *rows;
-  return rows;
-}
+const ir_opdef *target_ops(size_t i) { return i < sizeof rows / sizeof *rows ? &rows[i] : NULL; }

@@ -43,8 +43,7 @@ tsr_status scalar_infer(ir_op *op, const ir_type **results) {
     if (op->operands[i]->type != op->operands[first]->type)
       return ir_error(op, "insert a cast", "operands %d and %d differ in type", first, i);
   bool is_float = a->kind != IR_T_INDEX && dtype_is_float(a->dtype);
-  bool needs_float = code >= SC_EXP && code <= SC_SILU && code != SC_RELU;
-  bool needs_int = code >= SC_AND && code <= SC_NOT;
+  bool needs_float = scalar_rows[code].traits & SCALAR_FLOATS, needs_int = scalar_rows[code].traits & SCALAR_INTEGERS;
   if (needs_float && !is_float) return ir_error(op, "cast to a float type first", "needs a float operand");
   if (needs_int && is_float) return ir_error(op, NULL, "needs an integer, index or bool operand");
   if (code == SC_SELECT) {
@@ -53,10 +52,7 @@ tsr_status scalar_infer(ir_op *op, const ir_type **results) {
   }
   if (code != SC_COMPARE) return give(results, a);
   const char *p = ir_get_str(op, "predicate", "");
-  static const char *const known[] = {"eq", "ne", "lt", "le", "gt", "ge"};
-  bool ok = false;
-  for (int i = 0; i < 6; i++) ok |= !strcmp(p, known[i]);
-  if (!ok) return ir_error(op, "eq, ne, lt, le, gt, ge", "unknown predicate \"%s\"", p);
+  if (scalar_predicate(p) == N_CMP) return ir_error(op, "eq, ne, lt, le, gt, ge", "unknown predicate \"%s\"", p);
   return give(results, a->kind == IR_T_VECTOR ? ir_type_shaped(op->module, IR_T_VECTOR, TSR_BOOL, a->rank, a->dims)
                                               : ir_type_scalar(op->module, TSR_BOOL));
 }

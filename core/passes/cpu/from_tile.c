@@ -166,7 +166,7 @@ static tsr_status lower_region(lower *l, ir_op *op, ir_block *to) {
       if (o->n_operands > (int)(sizeof y / sizeof *y)) return ir_error(o, NULL, "yields too many values");
       for (int i = 0; i < o->n_operands; i++) y[i] = at(o->operands[i]);
       if (!ir_build0(&b, "tessera.target.yield", o->n_operands, y)) return st_oom();
-    } else if (o->def->code < SC_N || o->def->code == T_CONST) {
+    } else if (ir_is_scalar(o) || o->def->code == T_CONST) {
       TSR_TRY(copy_op(l, &b, o));
     } else {
       return ir_error(o, "compute it before the region", "can't be used inside an elementwise region");
@@ -464,7 +464,7 @@ static tsr_status lower_load_scalar(lower *l, ir_builder *b, ir_op *op) {
 static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
   static const char *const none[] = {NULL}, *const reduce[] = {"axis", "op", "policy", NULL},
                            *const perm[] = {"perm", NULL}, *const fft[] = {"radix", "span", "inverse", NULL};
-  if (op->def->code < SC_N) return copy_op(l, b, op);
+  if (ir_is_scalar(op)) return copy_op(l, b, op);
   switch (op->def->code) {
   case T_BLOCK_ID: case T_CONST: case T_VIEW: case T_WINDOW: return copy_op(l, b, op);
   case T_ALLOC:

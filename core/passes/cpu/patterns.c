@@ -147,7 +147,7 @@ ir_value *cpu_store_target(const ir_value *v, ir_op **store) {
     }
     /* Other results of the same producer are stored at once too; anything else in between must not touch memory. */
     bool sibling = o->def->code == T_STORE && o->operands[0]->def == v->def;
-    bool quiet = o->def->code < SC_N || o->def->code == T_CONST || o->def->code == T_WINDOW || o->def->code == T_VIEW ||
+    bool quiet = ir_is_scalar(o) || o->def->code == T_CONST || o->def->code == T_WINDOW || o->def->code == T_VIEW ||
                  o->def->code == T_BLOCK_ID;
     if (!sibling && !quiet) return NULL;
   }

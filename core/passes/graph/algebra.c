@@ -7,7 +7,7 @@
 #include "core/ir/graph/eval.h"
 #include "core/passes/graph/rules.h"
 
-enum { FOLD_MAX = 4096 }; /* elements of a constant worth computing here */
+enum { FOLD_MAX = 4096 }; /* elements of a constant, and points of the space, worth computing here */
 
 static bool same_type(const ir_value *a, const ir_value *b) { return a->type == b->type; }
 static ir_value *result(const rewrite *r) { return r->op->results[0]; }
@@ -245,7 +245,8 @@ ir_value *rule_constant_fold(rewrite *r) {
     int64_t k = ir_type_count(op->operands[i]->type);
     if (k > work) work = k;
   }
-  if (n < 0 || work > FOLD_MAX || (graph_is(op, G_MATMUL) && work > 256)) {
+  graph_space space;
+  if (!graph_space_of(op, &space) || work > FOLD_MAX || space.points > FOLD_MAX) {
     r->why = "the constants are too large";
     return NULL;
   }

@@ -178,7 +178,7 @@ tsr_status graph_canonicalize(ir_op *func, const pass_options *opts) {
     if (op->def->level != IR_GRAPH || has_unknown(op)) continue;
     ir_builder b = ir_before(op);
     int code = op->def->code;
-    if (code >= G_REDUCE_SUM && code <= G_REDUCE_PROD && !is_canonical(op)) {
+    if (graph_is_kind(op, GRAPH_REDUCTION) && !is_canonical(op)) {
       if (!canonical_reduce(&b, op, opts)) return st_oom();
     } else if (code == G_SOFTMAX && graph_axis(op) != op->operands[0]->type->rank - 1) {
       if (!canonical_softmax(&b, op, opts)) return st_oom();

@@ -47,12 +47,13 @@ static bool row_edge_ok(const ir_type *space, const ir_op *op, int operand) {
 static int group_of(const graph_groups *g, const ir_value *v) { return v->def ? g->group[v->def->scratch] : -1; }
 
 static sched_family family_of(const ir_op *op) {
-  switch (op->def->code) {
-  case G_MATMUL: return FAMILY_MATMUL;
-  case G_CONCAT:
-  case G_PAD: return FAMILY_COPY;
-  case G_CUSTOM: return FAMILY_CUSTOM;
-  default: return op->def->flags & IR_REDUCES ? FAMILY_ROW : FAMILY_ELEMENTWISE;
+  switch (graph_kind_of(op)) {
+  case GRAPH_CONTRACTION: return FAMILY_MATMUL;
+  case GRAPH_COPY: return FAMILY_COPY;
+  case GRAPH_CUSTOM: return FAMILY_CUSTOM;
+  case GRAPH_REDUCTION:
+  case GRAPH_NORM: return FAMILY_ROW;
+  default: return FAMILY_ELEMENTWISE;
   }
 }
 
@@ -60,11 +61,9 @@ static sched_family family_of(const ir_op *op) {
 enum { ROW_WORK = 8, FUNCTION_WORK = 4 };
 
 static int work_of(const ir_op *op) {
-  static const bool function[G_N_CODES] = {
-      [G_POW] = true,     [G_EXP] = true,  [G_LOG] = true,  [G_TANH] = true, [G_ERF] = true,
-      [G_SIGMOID] = true, [G_GELU] = true, [G_SILU] = true, [G_SIN] = true,  [G_COS] = true};
-  if (op->def->flags & IR_REDUCES) return ROW_WORK;
-  return op->def->level == IR_GRAPH && function[op->def->code] ? FUNCTION_WORK : 1;
+  if (graph_is_row_op(op)) return ROW_WORK;
+  bool function = graph_is_kind(op, GRAPH_POINTWISE) && scalar_rows[graph_scalar(op)].traits & SCALAR_FUNCTION;
+  return function ? FUNCTION_WORK : 1;
 }
 
 static int new_group(graph_groups *g, ir_op *op) {
@@ -229,7 +228,7 @@ static const char *check(graph_groups *g, int p, int c, const ir_op *op, const i
                ? check_prologue(g, p, op, v)
                : check_epilogue(g, a->contraction ? c : p, a->contraction ? a->contraction : b->contraction);
   if (row)
-    *rule = op->def->code >= G_REDUCE_SUM && op->def->code <= G_REDUCE_PROD && a->family == FAMILY_ELEMENTWISE
+    *rule = graph_is_kind(op, GRAPH_REDUCTION) && a->family == FAMILY_ELEMENTWISE
                 ? FUSE_REDUCE_PRODUCER
                 : FUSE_ROW;
   if (row) return check_row(g, p, c);
@@ -268,7 +267,7 @@ static void note_users(graph_groups *g) {
   for (int at = g->n_ops - 1; at >= 0; at--) {
     const ir_op *user = g->ops[at];
     bool order = graph_is(user, G_RETURN) || graph_is(user, G_RESHAPE) || graph_is(user, G_CUSTOM);
-    bool product = graph_is(user, G_MATMUL), through = user->def->flags & IR_ELEMENTWISE && g->notes[at].feeds_product;
+    bool product = graph_is_kind(user, GRAPH_CONTRACTION), through = user->def->flags & IR_ELEMENTWISE && g->notes[at].feeds_product;
     for (int i = 0; i < user->n_operands && (order || product || through); i++) {
       const ir_op *d = user->operands[i]->def;
       bool alone = through;

@@ -22,7 +22,7 @@ static bool is_one_norm(const ir_op *kernel) {
   int norms = 0;
   for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
     if (o->def->level != IR_GRAPH || o->def->flags & IR_VIEWLIKE || !o->n_operands || !o->n_results) continue;
-    if (!graph_is(o, G_SOFTMAX) && !graph_is(o, G_LAYERNORM) && !graph_is(o, G_RMSNORM)) return false;
+    if (!graph_is_kind(o, GRAPH_NORM)) return false;
     norms++;
   }
   return norms == 1;

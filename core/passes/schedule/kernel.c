@@ -39,11 +39,7 @@ bool sched_recommended(const char *op, tsr_dtype t, sched_params *out) {
   return false;
 }
 
-const ir_op *sched_contraction(const ir_op *kernel) {
-  for (const ir_op *o = kernel->regions[0]->first; o; o = o->next)
-    if (graph_is(o, G_MATMUL)) return o;
-  return NULL;
-}
+const ir_op *sched_contraction(const ir_op *kernel) { return graph_contraction(kernel->regions[0]); }
 
 sched_family sched_family_of(const ir_op *kernel) { return sched_family_parse(ir_get_str(kernel, "family", "")); }
 

@@ -71,7 +71,7 @@ static tsr_status visit(ir_op *op, void *user) {
   const transposer *t = user;
   if (op->def->level != IR_SCHEDULE || op->def->code != S_KERNEL) return NULL;
   for (ir_op *o = op->regions[0]->first; o; o = o->next) {
-    if (!graph_is(o, G_MATMUL) || !wants_k(t->caps, o)) continue;
+    if (!graph_is_kind(o, GRAPH_CONTRACTION) || !wants_k(t->caps, o)) continue;
     graph_matmul g = graph_matmul_get(o);
     bool a = g.transpose_a, b = !g.transpose_b;
     if ((a && !can_transpose(op, o, 0)) || (b && !can_transpose(op, o, 1))) return NULL;

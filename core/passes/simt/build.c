@@ -9,10 +9,9 @@
 static const ir_opdef *def_of(simt *c, int code) {
   const ir_opdef **slot = &c->in->defs[code];
   if (!*slot) {
-    size_t n;
-    const ir_opdef *t = ir_table(IR_TARGET, &n);
-    for (size_t i = 0; i < n && !*slot; i++)
-      if (t[i].code == code) *slot = &t[i];
+    const ir_opdef *t;
+    for (size_t i = 0; !*slot && (t = ir_row(IR_TARGET, i)); i++)
+      if (t->code == code) *slot = t;
   }
   assert(*slot);
   return *slot;

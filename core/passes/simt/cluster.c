@@ -5,7 +5,7 @@
 
 static tsr_status find_unshared(ir_op *op, void *user) {
   const simt *c = user;
-  if (op->def->level != IR_TILE || op->def->code < SC_N) return NULL;
+  if (op->def->level != IR_TILE || ir_is_scalar(op)) return NULL;
   switch (op->def->code) {
     case T_KERNEL:
     case T_BLOCK_ID:

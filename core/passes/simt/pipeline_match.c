@@ -25,7 +25,7 @@ static bool writes_memory(const ir_op *op) {
 }
 
 bool simt_is_address_op(const ir_op *op) {
-  return op->def->code < SC_N || op->def->code == T_CONST || op->def->code == T_BLOCK_ID || op->def->code == T_WINDOW ||
+  return ir_is_scalar(op) || op->def->code == T_CONST || op->def->code == T_BLOCK_ID || op->def->code == T_WINDOW ||
          op->def->code == T_VIEW;
 }
 

@@ -97,7 +97,7 @@ static tsr_status lower_one(simt *c, ir_op *op) {
   case T_YIELD: case T_RETURN: return NULL;
   default: break;
   }
-  if (op->def->code < SC_N) return simt_lower_scalar(c, op);
+  if (ir_is_scalar(op)) return simt_lower_scalar(c, op);
   return simt_unsupported(c, op, NULL, "has no place in a kernel");
 }
 

@@ -120,7 +120,6 @@ KERNEL_FAMILIES(FAMILY_LOWERING)
 bool kb_note_tile(kern *k, int64_t m, int64_t n, int64_t depth);
 /* The body's row operations (reductions, softmax, norms) on whole rows. */
 tsr_status kb_row_op(kern *k, ir_op *op, const space *s, const ir_type *orig, ir_value **out);
-bool kb_is_row_op(const ir_op *op);
 /* x repeated to the width of s's tile. */
 ir_value *kb_spread(kern *k, ir_value *x, const space *s);
 /* Whether rows are held whole by the params.cluster blocks of a cluster. */

@@ -15,9 +15,8 @@ bool kb_collect(kern *k, const ir_type *orig, stride_rows *rows) {
         (o->def->flags & IR_VIEWLIKE && o->def->n_results == 1 && node_of(k, o->results[0]) &&
          node_of(k, o->results[0])->is_mem && o->results[0]->n_uses))
       continue;
-    bool whole = o->def->flags & IR_REDUCES || o->def->code == G_SOFTMAX || o->def->code == G_LAYERNORM ||
-                 o->def->code == G_RMSNORM;
-    for (int i = 0; i < o->n_operands && o->def->code != G_MATMUL; i++) {
+    bool whole = graph_is_row_op(o);
+    for (int i = 0; i < o->n_operands && !graph_is_kind(o, GRAPH_CONTRACTION); i++) {
       node *n = node_of(k, o->operands[i]);
       if (!n) return false;
       if (n->is_mem) rows_add(rows, &n->m, whole ? FORM_FULL : form_of(o->results[0]->type, orig), orig->rank);

@@ -87,12 +87,8 @@ static bool note_work(const kern *k) {
   double flops = 0, bytes = 0;
   for (const ir_op *o = k->src->regions[0]->first; o; o = o->next) {
     if (o->def->level != IR_GRAPH || !o->n_results || o->def->flags & IR_VIEWLIKE) continue;
-    if (graph_is(o, G_MATMUL)) {
-      graph_matmul g = graph_matmul_get(o);
-      flops += 2.0 * (double)ir_type_count(o->results[0]->type) * (double)g.k;
-    } else if (o->n_operands) {
-      flops += (double)ir_type_count(o->operands[0]->type);
-    }
+    graph_space s;
+    if (o->n_operands && graph_space_of(o, &s)) flops += s.flops;
   }
   for (int i = 0; i < k->src->n_operands; i++)
     bytes +=
@@ -184,21 +180,18 @@ static ir_op *launch(ir_builder *b, const char *kernel, int n, ir_value *const *
 
 /* The workspace of a split contraction: [parts, result of the matmul...] in the accumulator's type. NULL: not split. */
 static const ir_type *split_type(ir_module *m, const ir_op *src, int64_t parts) {
-  for (const ir_op *o = src->regions[0]->first; o; o = o->next) {
-    if (!graph_is(o, G_MATMUL)) continue;
-    graph_matmul g = graph_matmul_get(o);
-    ir_type t = {.kind = IR_T_TENSOR, .dtype = g.accum, .rank = o->results[0]->type->rank + 1, .dims = {parts}};
-    if (t.rank > TSR_MAX_RANK || parts > g.k) return NULL;
-    memcpy(t.dims + 1, o->results[0]->type->dims, sizeof *t.dims * (size_t)(t.rank - 1));
-    return ir_type_get(m, &t);
-  }
-  return NULL;
+  const ir_op *o = graph_contraction(src->regions[0]);
+  if (!o) return NULL;
+  graph_matmul g = graph_matmul_get(o);
+  ir_type t = {.kind = IR_T_TENSOR, .dtype = g.accum, .rank = o->results[0]->type->rank + 1, .dims = {parts}};
+  if (t.rank > TSR_MAX_RANK || parts > g.k) return NULL;
+  memcpy(t.dims + 1, o->results[0]->type->dims, sizeof *t.dims * (size_t)(t.rank - 1));
+  return ir_type_get(m, &t);
 }
 
 static const ir_type *stream_k_type(ir_module *m, const ir_op *src, const tsr_caps *caps, const sched_params *p) {
-  for (const ir_op *o = src->regions[0]->first; o; o = o->next)
-    if (graph_is(o, G_MATMUL)) return mm_stream_k_type(m, o, caps, p);
-  return NULL;
+  const ir_op *o = graph_contraction(src->regions[0]);
+  return o ? mm_stream_k_type(m, o, caps, p) : NULL;
 }
 
 /* A custom op is a step of the program: what it becomes depends on what the application registered. */

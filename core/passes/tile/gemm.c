@@ -9,12 +9,6 @@
 /* Tiles are no larger than the problem, in steps that matrix instructions can fill; CPU kernels take any size. */
 static int64_t step_of(const kern *k) { return k->opts->caps->dialect == DIALECT_CPU ? 1 : 16; }
 
-static ir_op *find_matmul(const ir_op *kernel) {
-  for (ir_op *o = kernel->regions[0]->first; o; o = o->next)
-    if (graph_is(o, G_MATMUL)) return o;
-  return NULL;
-}
-
 /* Leaves of a prologue, aligned to the batch of the result. */
 static tsr_status side_leaves(kern *k, ir_value *v, int rank, stride_rows *rows) {
   node *n = node_of(k, v);
@@ -83,7 +77,7 @@ static tsr_status sum_parts(kern *k, contraction *x, ir_value **acc) {
 
 static tsr_status prepare(kern *k, contraction *x) {
   stride_rows rows;
-  x->op = find_matmul(k->src);
+  x->op = graph_contraction(k->src->regions[0]);
   if (!x->op) return ir_error(k->src, NULL, "a matmul kernel needs a tessera.graph.matmul");
   x->g = graph_matmul_get(x->op);
   x->orig = x->op->results[0]->type;

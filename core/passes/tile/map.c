@@ -5,7 +5,7 @@
 
 const char *kb_scalar_name(int code) {
   static const char *const names[] = {
-#define NAME_OF(CODE, name, n, kind, help) "tessera.tile." name,
+#define NAME_OF(CODE, name, ...) "tessera.tile." name,
       SCALAR_OPS(NAME_OF)
 #undef NAME_OF
   };

@@ -10,9 +10,7 @@ static const ir_type *row_shape(const ir_op *kernel) {
   const ir_type *best = NULL;
   for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
     if (o->def->level != IR_GRAPH) continue;
-    if (o->def->flags & IR_REDUCES || o->def->code == G_SOFTMAX || o->def->code == G_LAYERNORM ||
-        o->def->code == G_RMSNORM)
-      return o->operands[0]->type;
+    if (graph_is_row_op(o)) return o->operands[0]->type;
     if (o->n_results && (!best || ir_type_count(o->results[0]->type) > ir_type_count(best))) best = o->results[0]->type;
   }
   return best;

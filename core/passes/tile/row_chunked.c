@@ -189,7 +189,7 @@ tsr_status kb_long_rows(kern *k, space *s, const ir_type *orig) {
   int full = 0, n = k->src->n_results;
   ir_value *window;
   for (ir_op *o = k->src->regions[0]->first; o; o = o->next) {
-    node *x = o->def->level == IR_GRAPH && o->n_results == 1 && kb_is_row_op(o) ? node_of(k, o->results[0]) : NULL;
+    node *x = o->def->level == IR_GRAPH && o->n_results == 1 && graph_is_row_op(o) ? node_of(k, o->results[0]) : NULL;
     if (x) TSR_TRY(run_row_op(k, o, s, orig, x->stat));
   }
   for (int i = 0; i < n; i++) {

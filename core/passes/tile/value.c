@@ -7,19 +7,6 @@
 
 /* ---- elementwise ops ------------------------------------------------------------------------------------------- */
 
-static int scalar_of(const ir_op *op) {
-  static const int16_t map[G_N_CODES] = {
-      [G_ADD] = SC_ADD + 1,     [G_SUB] = SC_SUB + 1,   [G_MUL] = SC_MUL + 1,         [G_DIV] = SC_DIV + 1,
-      [G_REM] = SC_REM + 1,     [G_POW] = SC_POW + 1,   [G_MIN] = SC_MIN + 1,         [G_MAX] = SC_MAX + 1,
-      [G_AND] = SC_AND + 1,     [G_OR] = SC_OR + 1,     [G_NEG] = SC_NEG + 1,         [G_ABS] = SC_ABS + 1,
-      [G_EXP] = SC_EXP + 1,     [G_LOG] = SC_LOG + 1,   [G_SQRT] = SC_SQRT + 1,       [G_RSQRT] = SC_RSQRT + 1,
-      [G_TANH] = SC_TANH + 1,   [G_ERF] = SC_ERF + 1,   [G_SIGMOID] = SC_SIGMOID + 1, [G_RELU] = SC_RELU + 1,
-      [G_GELU] = SC_GELU + 1,   [G_SILU] = SC_SILU + 1, [G_SIN] = SC_SIN + 1,         [G_COS] = SC_COS + 1,
-      [G_FLOOR] = SC_FLOOR + 1, [G_NOT] = SC_NOT + 1,   [G_COMPARE] = SC_COMPARE + 1, [G_SELECT] = SC_SELECT + 1};
-  int c = map[op->def->code] - 1;
-  return c == SC_GELU && graph_variant(op) ? SC_GELU_TANH : c;
-}
-
 tsr_status kb_operand(kern *k, ir_value *v, const space *s, const ir_type *orig, form f, ir_value **out) {
   ir_value *args[1];
   ir_builder r;
@@ -66,14 +53,13 @@ static tsr_status elementwise(kern *k, ir_op *op, const space *s, const ir_type 
     /* Through the narrow type, so that it rounds, and back to the type that computes it. */
     y = kb_cast_to(k, &r, kb_cast_to(k, &r, args[0], to), ct);
   } else {
-    int code = scalar_of(op);
-    if (code < 0) return ir_error(op, NULL, "can't be lowered inside a fused kernel");
+    int code = graph_scalar(op);
     const ir_type *bool_type = code == SC_COMPARE ? ir_type_scalar(k->m, TSR_BOOL)
                                                   : NULL; /* inference needs the predicate, which comes next */
     y = ir_build1(&r, kb_scalar_name(code), bool_type, n, args);
-    if (y && bool_type && !ir_set_attr(y->def, "predicate", ir_attr_str(k->m, graph_predicate_name(graph_variant(op)))))
+    if (y && bool_type && !ir_set_attr(y->def, "predicate", ir_attr_str(k->m, scalar_predicate_name(graph_variant(op)))))
       return st_oom();
-    if (y && code <= SC_ABS) y = kb_wrap_scalar(k, &r, y, to);
+    if (y && scalar_rows[code].traits & SCALAR_WRAPS) y = kb_wrap_scalar(k, &r, y, to);
   }
   *out = kb_map_close(k, map, &r, y);
   return *out ? NULL : st_oom();
@@ -119,19 +105,14 @@ static tsr_status load(kern *k, const mem *m, const space *s, form f, ir_value *
   return *out ? NULL : st_oom();
 }
 
-bool kb_is_row_op(const ir_op *op) {
-  return (op->def->code >= G_REDUCE_SUM && op->def->code <= G_REDUCE_PROD) || op->def->code == G_SOFTMAX ||
-         op->def->code == G_LAYERNORM || op->def->code == G_RMSNORM;
-}
-
 tsr_status kb_value(kern *k, ir_value *v, const space *s, const ir_type *orig, form f, ir_value **out) {
   node *n = node_of(k, v);
   if (!n) return st_oom();
   ir_op *op = v->def;
   if (s->plain) f = FORM_FULL;
   else if (!n->is_mem && !n->is_imm && op &&
-           (op->def->flags & IR_ELEMENTWISE || kb_is_row_op(op) || op->def->flags & IR_VIEWLIKE ||
-            op->def->code == G_MATMUL))
+           (op->def->flags & IR_ELEMENTWISE || graph_is_row_op(op) || op->def->flags & IR_VIEWLIKE ||
+            graph_is_kind(op, GRAPH_CONTRACTION)))
     f = form_of(v->type, orig);
   ir_value **entry = frag_entry(n, s, f);
   if (!entry) return ir_error(k->src, NULL, "a value is used in too many ways");
@@ -146,7 +127,7 @@ tsr_status kb_value(kern *k, ir_value *v, const space *s, const ir_type *orig, f
     if (!*out || !ir_set_attr((*out)->def, "value", ir_attr_float(k->m, n->imm))) return st_oom();
   } else if (op->def->flags & IR_ELEMENTWISE) {
     TSR_TRY(elementwise(k, op, s, orig, f, out));
-  } else if (kb_is_row_op(op)) {
+  } else if (graph_is_row_op(op)) {
     TSR_TRY(n->stat[0] ? kb_row_apply(k, op, s, orig, out) : kb_row_op(k, op, s, orig, out));
   } else if (op->def->flags & IR_VIEWLIKE) {
     /* Between per-row and full values these compute nothing: dimensions of 1 repeat. */

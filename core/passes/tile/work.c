@@ -100,7 +100,7 @@ static void product(counter *c, const ir_op *o, double times) {
 static double expression(const ir_op *map) {
   double n = 0;
   for (const ir_op *o = map->n_regions ? map->regions[0]->first : NULL; o; o = o->next)
-    n += o->def->code < SC_N && o->def->code != SC_SELECT && o->def->code != SC_CAST && o->n_results == 1 &&
+    n += ir_is_scalar(o) && o->def->code != SC_SELECT && o->def->code != SC_CAST && o->n_results == 1 &&
          o->results[0]->type->kind == IR_T_SCALAR && dtype_is_float(o->results[0]->type->dtype);
   return n;
 }

@@ -24,7 +24,7 @@ static bool is_expression(const simt *c, const ir_op *map) {
   const ir_block *b = map->regions[0];
   for (const ir_op *op = b->first; op; op = op->next) {
     int code = op->def->code;
-    if (code == T_INDEX ? !c->caps->coopmat2_per_element : code >= SC_N && code != T_CONST && code != T_YIELD)
+    if (code == T_INDEX ? !c->caps->coopmat2_per_element : !ir_is_scalar(op) && code != T_CONST && code != T_YIELD)
       return false;
     for (int i = 0; i < op->n_operands;
          i++) /* whole numbers are exact only as far as they are turned into floats at once */

@@ -70,7 +70,7 @@ static bool match_side(const ir_op *loop, ir_value *tile, simt_side *s, bool *co
 /* Every op of the epilogue must be one that simt_epilogue knows, on tiles of the accumulator's shape. */
 static const char *check_epilogue(const simt_matmul *mm, const ir_op *op, simt_matmul *out) {
   for (; op; op = op->next) {
-    if (op->def->code < SC_N) continue;
+    if (ir_is_scalar(op)) continue;
     switch (op->def->code) {
       case T_BLOCK_ID:
       case T_CONST:
@@ -82,7 +82,7 @@ static const char *check_epilogue(const simt_matmul *mm, const ir_op *op, simt_m
       case T_YIELD: break;
       case T_MAP:
         for (const ir_op *x = op->regions[0]->first; x; x = x->next)
-          if (x->def->code >= SC_N && x->def->code != T_INDEX && x->def->code != T_CONST && x->def->code != T_YIELD)
+          if (!ir_is_scalar(x) && x->def->code != T_INDEX && x->def->code != T_CONST && x->def->code != T_YIELD)
             return "the epilogue's map is not elementwise";
         break;
       case T_LOAD: {
@@ -146,7 +146,7 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
     if (c == T_GEMM) {
       if (gemm) return false;
       gemm = op;
-    } else if (c >= SC_N && c != T_COPY && c != T_WAIT && c != T_BARRIER && c != T_WINDOW && c != T_VIEW &&
+    } else if (!ir_is_scalar(op) && c != T_COPY && c != T_WAIT && c != T_BARRIER && c != T_WINDOW && c != T_VIEW &&
                c != T_YIELD && c != T_CONST) {
       return false;
     }
@@ -202,7 +202,7 @@ ir_value *simt_place_index(const simt_place *p, const ir_value *v) {
                                                                     : NULL;
   if (known(v, &c)) return tg_index(p->t, c);
   if (is_op(v->def, T_BLOCK_ID)) return p->block[ir_get_int(v->def, "axis", 0) % 3];
-  if (v->def->def->code >= SC_N) return NULL;
+  if (!ir_is_scalar(v->def)) return NULL;
   ir_value *x[3] = {NULL, NULL, NULL};
   for (int i = 0; i < v->def->n_operands && i < 3; i++)
     if (!(x[i] = simt_place_index(p, v->def->operands[i]))) return NULL;

@@ -1,0 +1,276 @@
+/* core/ir/graph/ops/pointwise.c - the elementwise ops: those of ir/scalar_ops.h, whose rows, meaning and derivatives
+ * are made of that list, and cast. To add one, add its row there. */
+#include <math.h>
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/ir/graph/ops/adjoint.h"
+
+static tsr_status elementwise(ir_op *op, const ir_type **results) {
+  int rank;
+  int64_t dims[TSR_MAX_RANK];
+  TSR_TRY(shape_same_dtype(op, 0));
+  TSR_TRY(shape_broadcast(op, 0, &rank, dims));
+  return shape_finish(op, op->operands[0]->type->dtype, rank, dims, results);
+}
+
+static tsr_status infer_arith(ir_op *op, const ir_type **results) {
+  TSR_TRY(shape_tensors(op));
+  if (op->operands[0]->type->dtype == TSR_BOOL)
+    return ir_error(op, "cast to a number first, or use and, or, not", "does not take bool");
+  return elementwise(op, results);
+}
+
+static tsr_status infer_float(ir_op *op, const ir_type **results) {
+  TSR_TRY(shape_floats(op));
+  return elementwise(op, results);
+}
+
+static tsr_status infer_logic(ir_op *op, const ir_type **results) {
+  TSR_TRY(shape_tensors(op));
+  if (dtype_is_float(op->operands[0]->type->dtype))
+    return ir_error(op, "compare first", "takes bool or integers, not %s",
+                    tsr_dtype_name(op->operands[0]->type->dtype));
+  return elementwise(op, results);
+}
+
+static tsr_status infer_compare(ir_op *op, const ir_type **results) {
+  TSR_TRY(shape_tensors(op));
+  if (graph_variant(op) == N_CMP)
+    return ir_error(op, "eq, ne, lt, le, gt or ge", "unknown predicate \"%s\"", ir_get_str(op, "predicate", ""));
+  TSR_TRY(elementwise(op, results));
+  return shape_finish(op, TSR_BOOL, results[0]->rank, results[0]->dims, results);
+}
+
+static tsr_status infer_select(ir_op *op, const ir_type **results) {
+  int rank;
+  int64_t dims[TSR_MAX_RANK];
+  TSR_TRY(shape_tensors(op));
+  if (op->operands[0]->type->dtype != TSR_BOOL)
+    return ir_error(op, "compare gives one", "the condition must be bool (i1), not %s",
+                    tsr_dtype_name(op->operands[0]->type->dtype));
+  TSR_TRY(shape_same_dtype(op, 1));
+  TSR_TRY(shape_broadcast(op, 0, &rank, dims));
+  return shape_finish(op, op->operands[1]->type->dtype, rank, dims, results);
+}
+
+static tsr_status infer_cast(ir_op *op, const ir_type **results) {
+  tsr_dtype t;
+  TSR_TRY(shape_tensors(op));
+  TSR_TRY(shape_dtype_attr(op, "dtype", &t));
+  return shape_finish(op, t, op->operands[0]->type->rank, op->operands[0]->type->dims, results);
+}
+
+static const scalar_row *row_of(const ir_op *op) { return &scalar_rows[graph_scalar(op)]; }
+
+static bool is_integer_op(const ir_op *op) {
+  return !dtype_is_float(op->operands[op->n_operands - 1]->type->dtype) && row_of(op)->integer;
+}
+
+static graph_num apply_integer(const ir_op *op, int variant, const int64_t *i) {
+  return num_integer(op->results[0]->type->dtype, row_of(op)->integer(variant, i));
+}
+
+static double apply(const ir_op *op, int variant, const double *x) {
+  int64_t i[3] = {0};
+  if (!is_integer_op(op)) return row_of(op)->f64(variant, x);
+  for (int k = 0; k < op->n_operands; k++) i[k] = num_to_integer(x[k]);
+  return apply_integer(op, variant, i).v;
+}
+
+/* The error of an implementation's function itself. */
+static double function_error(const ir_op *op, const double *x, double v) {
+  return num_unit(op->results[0]->type->dtype) * row_of(op)->error(x, isfinite(v) ? fabs(v) : 0);
+}
+
+/* How far f moves when the operands that are value number `k` move by e. */
+static double moved(const ir_op *op, int variant, const double *x, int k, double e, double v) {
+  double most = 0;
+  for (int sign = -1; sign <= 1; sign += 2) {
+    double y[3] = {x[0], x[1], x[2]};
+    for (int i = k; i < op->n_operands; i++)
+      if (op->operands[i] == op->operands[k]) y[i] += sign * e;
+    double w = apply(op, variant, y), d = w == v ? 0 : fabs(w - v);
+    if (isnan(d)) return isnan(v) ? 0 : INFINITY;
+    if (d > most) most = d;
+  }
+  return most;
+}
+
+/* The operands' errors in the result: independent, but for an operand that comes twice. */
+static double spread(const ir_op *op, int variant, const double *x, const double *e, double v) {
+  double sum = 0;
+  for (int k = 0; k < op->n_operands; k++) {
+    bool again = false;
+    for (int i = 0; i < k; i++) again |= op->operands[i] == op->operands[k];
+    if (again || !(e[k] > 0)) continue;
+    double d = moved(op, variant, x, k, e[k], v);
+    sum += d * d;
+  }
+  return sqrt(sum);
+}
+
+static bool rounds(const ir_op *op) { return !(row_of(op)->traits & SCALAR_EXACT); }
+
+static tsr_status eval_elementwise(graph_evaluator *e, ir_op *op, int64_t at) {
+  const ir_type *t = op->results[0]->type;
+  int64_t c[TSR_MAX_RANK];
+  double x[3] = {0}, err[3] = {0}, any = 0;
+  int64_t i[3] = {0};
+  int variant = graph_variant(op);
+  num_split(t, at, c);
+  for (int k = 0; k < op->n_operands; k++) {
+    graph_num n = graph_read(e, op->operands[k], num_broadcast_at(op->operands[k]->type, t->rank, c));
+    x[k] = n.v;
+    i[k] = num_exact(op->operands[k], n);
+    any += err[k] = num_carried(n);
+  }
+  if (is_integer_op(op)) {
+    graph_num whole = apply_integer(op, variant, i);
+    if (any > 0) whole.e = any < INFINITY ? spread(op, variant, x, err, whole.v) : INFINITY;
+    graph_write(e, op->results[0], at, whole);
+    return NULL;
+  }
+  graph_num r = {apply(op, variant, x), 0, 0};
+  if (any > 0) r.e = any < INFINITY ? spread(op, variant, x, err, r.v) : INFINITY; /* an operand may even be NaN */
+  if (rounds(op)) r.r = graph_rounding(t->dtype, r.v), r.e += function_error(op, x, r.v) + r.r;
+  graph_write(e, op->results[0], at, r);
+  return NULL;
+}
+
+static tsr_status eval_cast(graph_evaluator *e, ir_op *op, int64_t at) {
+  tsr_dtype t = op->results[0]->type->dtype;
+  tsr_dtype from = op->operands[0]->type->dtype;
+  graph_num x = graph_read(e, op->operands[0], at), r = {num_convert(t, x.v), x.e, x.r};
+  if (t == TSR_I64) r.i = dtype_is_float(from) ? num_to_integer(x.v) : num_exact(op->operands[0], x), r.v = (double)r.i;
+  if (!dtype_is_float(t)) {
+    double a = fabs(num_convert(t, x.v + num_carried(x)) - r.v), b = fabs(num_convert(t, x.v - num_carried(x)) - r.v);
+    r.e = a > b ? a : b;
+    r.r = 0;
+  } else if (r.v != x.v || x.e > 0) {
+    r.r = graph_rounding(t, r.v);
+    r.e = (x.e > 0 ? num_carried(x) : 0) + r.r;
+    if (isinf(r.v) && isfinite(num_convert(t, x.v - copysign(x.e, x.v)))) r.e = INFINITY; /* it may also stay below */
+  }
+  graph_write(e, op->results[0], at, r);
+  return NULL;
+}
+
+BEGIN(adjoint_cast) {
+  if (dtype_is_float(IN(0)->type->dtype) && dtype_is_float(OUT->type->dtype))
+    grads[0] = graph_cast(b, g, IN(0)->type->dtype);
+  END;
+}
+
+/* ---- derivatives, of the list's expressions --------------------------------------------------------------------- */
+
+typedef struct gradient {
+  ir_builder *b;
+  ir_op *op;
+  ir_value *g;
+} gradient;
+
+static scalar_value gradient_name(void *user, char name) {
+  gradient *d = user;
+  return (scalar_value){.p = name == 'g' ? d->g : name == 'y' ? d->op->results[0] : d->op->operands[name - 'a']};
+}
+
+static scalar_value gradient_number(void *user, double v) {
+  gradient *d = user;
+  return (scalar_value){.p = graph_number(d->b, d->op->results[0]->type->dtype, v)};
+}
+
+static graph_code code_of(int scalar) {
+  static const uint8_t codes[SC_N] = {
+#define CODE_GRAPH(CODE) [SC_##CODE] = G_##CODE,
+#define CODE_OWN(CODE) [SC_##CODE] = G_##CODE,
+#define CODE_KERNEL(CODE)
+#define CODE(CODE, name, n, types, help, level, ...) CODE_##level(CODE)
+      SCALAR_OPS(CODE)};
+#undef CODE
+  return (graph_code)codes[scalar];
+}
+
+/* Has the expression been built already, by a part of the same list? */
+static ir_value *built(const gradient *d, const ir_op *op) {
+  const ir_op *o = op->prev;
+  for (int looked = 0; o && o != d->op && looked < 48; o = o->prev, looked++) {
+    if (o->def != op->def || o->n_operands != op->n_operands) continue;
+    bool same = op->def->code != G_COMPARE || graph_variant(o) == graph_variant(op);
+    for (int i = 0; i < o->n_operands; i++) same &= o->operands[i] == op->operands[i];
+    if (same && o->def->code != G_CONSTANT) return o->results[0];
+  }
+  return NULL;
+}
+
+static scalar_value gradient_apply(void *user, int code, int variant, const scalar_value *x) {
+  gradient *d = user;
+  ir_value *v[3] = {x[0].p, x[1].p, x[2].p};
+  ir_value *y = code == SC_COMPARE ? graph_compare(d->b, variant, v[0], v[1])
+                                   : graph_build(d->b, code_of(code), scalar_rows[code].operands, v);
+  ir_value *again = y ? built(d, y->def) : NULL;
+  if (again) ir_op_remove(y->def);
+  return (scalar_value){.p = again ? again : y};
+}
+
+BEGIN(adjoint_pointwise) {
+  gradient d = {b, op, g};
+  scalar_reader r = {&d, gradient_name, gradient_number, gradient_apply};
+  const char *text = row_of(op)->derivative;
+  for (int i = 0; i < op->n_operands && !b->failed; i++) {
+    scalar_value v;
+    if (scalar_read(&text, &r, &v)) adjoint_give(b, op, grads, i, v.p);
+  }
+  END;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------ */
+
+static tsr_status verify_gelu(const ir_op *op) {
+  const char *a = ir_get_str(op, "approximate", "none");
+  return !strcmp(a, "none") || !strcmp(a, "tanh") ? NULL
+                                                  : ir_error(op, "none or tanh", "unknown approximation \"%s\"", a);
+}
+
+#define FLAGS(traits) (IR_PURE | IR_ELEMENTWISE | ((traits) & SCALAR_COMMUTES ? IR_COMMUTES : 0))
+#define INFER_A infer_arith
+#define INFER_F infer_float
+#define INFER_I infer_logic
+#define TYPES_A NUMBERS
+#define TYPES_F FLOATS
+#define TYPES_I "bool, " INTEGERS
+#define OPERANDS_1 "a"
+#define OPERANDS_2 "a, b"
+#define OPERANDS_3 "condition, a, b"
+/* What every one of them has; a row of its own adds to it. */
+#define POINTWISE(CODE, s, n, h, traits)                                                                                \
+  NAME(CODE, s), .flags = FLAGS(traits), .min_operands = n, .max_operands = n, .n_results = 1, .help = h ".",           \
+      .operands_doc = OPERANDS_##n,                                                                                     \
+      .ext = ROW(GRAPH_POINTWISE, eval_elementwise, adjoint_pointwise, SHARD_ELEMENTWISE, "*->*", SC_##CODE, 1)
+#define ROW_GRAPH(CODE, s, n, types, h, traits) \
+  {POINTWISE(CODE, s, n, h, traits), .types_doc = TYPES_##types, .infer = INFER_##types},
+#define ROW_OWN(CODE, s, n, types, h, traits) {POINTWISE(CODE, s, n, h, traits), OWN_##CODE},
+#define ROW_KERNEL(CODE, s, n, types, h, traits)
+#define SCALAR_ROW(CODE, s, n, types, h, level, traits, ...) ROW_##level(CODE, s, n, types, h, traits)
+
+#define OWN_GELU \
+  .types_doc = FLOATS, .infer = infer_float, .verify = verify_gelu, \
+  .attrs = ATTRS({"approximate", IR_A_STR, false, "none", "none: by erf; tanh: by the tanh formula"})
+#define OWN_COMPARE \
+  .types_doc = ANY, .infer = infer_compare, .attrs = ATTRS({"predicate", IR_A_STR, true, NULL, "eq, ne, lt, le, gt or ge"})
+#define OWN_SELECT .types_doc = ANY, .infer = infer_select
+
+static const ir_opdef rows[] = {
+    SCALAR_OPS(SCALAR_ROW)
+    {NAME(CAST, "cast"), .flags = IR_PURE | IR_ELEMENTWISE, .min_operands = 1, .max_operands = 1, .n_results = 1,
+     .operands_doc = "x", .types_doc = ANY, .infer = infer_cast,
+     .attrs = ATTRS({"dtype", IR_A_STR, true, NULL, "the type to convert to"}),
+     .ext = ROW(GRAPH_POINTWISE, eval_cast, adjoint_cast, SHARD_ELEMENTWISE, "*->*", SC_CAST),
+     .help = "Converts the elements. To a narrower float: to nearest even, overflow gives infinity (in fp8_e4m3, which "
+             "has none, 448); float to "
+             "integer: toward zero, saturating, NaN gives 0; "
+             "integer to integer saturates; to bool: is not 0."},
+};
+
+const graph_group graph_pointwise_ops = {rows, sizeof rows / sizeof *rows};
+_Static_assert(sizeof rows / sizeof *rows == G_CAST - G_MATMUL, "one row per code, in the enum's order");

@@ -1,0 +1,71 @@
+/* core/ir/graph/ops/program.c - functions, their ends, custom ops and constants. */
+#include "core/ir/graph/ops/adjoint.h"
+
+static tsr_status verify_func(const ir_op *op) {
+  const ir_block *r = op->regions[0];
+  if (!graph_is(r->last, G_RETURN)) return ir_error(op, NULL, "the body must end with tessera.graph.return");
+  for (int i = 0; i < r->n_args; i++)
+    if (!r->args[i]->type || r->args[i]->type->kind != IR_T_TENSOR)
+      return ir_error(op, NULL, "argument %d must be a tensor", i);
+  for (const ir_op *o = r->first; o; o = o->next)
+    if (o->def->level != IR_GRAPH)
+      return ir_error(o, "a function holds operations of its level only", "is no operation of Graph IR");
+  return NULL;
+}
+
+static tsr_status verify_return(const ir_op *op) {
+  for (int i = 0; i < op->n_operands; i++)
+    if (op->operands[i]->type->kind != IR_T_TENSOR) return ir_error(op, NULL, "result %d must be a tensor", i);
+  const ir_op *func = op->parent ? op->parent->parent : NULL;
+  if (!graph_is(func, G_FUNC)) return ir_error(op, NULL, "must be inside tessera.graph.func");
+  const ir_attr *given = ir_get_attr(func, "function_type");
+  if (!given || op->next) return NULL;
+  const ir_type *t = graph_signature(func);
+  if (!t) return st_oom();
+  return given->u.type == t ? NULL : ir_error(func, NULL, "function_type does not say %.400s", t->use);
+}
+
+static tsr_status infer_constant(ir_op *op, const ir_type **results) {
+  results[0] = ir_get_attr(op, "value")->u.dense.type;
+  return NULL;
+}
+
+static tsr_status eval_constant(graph_evaluator *e, ir_op *op, int64_t at) {
+  const ir_attr *a = ir_get_attr(op, "value");
+  int64_t i =
+      op->results[0]->type->dtype == TSR_I64 ? ((const int64_t *)a->u.dense.data)[a->u.dense.splat ? 0 : at] : 0;
+  graph_write(e, op->results[0], at, (graph_num){graph_constant_at(op, at), 0, 0, i});
+  return NULL;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------ */
+
+static const ir_opdef rows[] = {
+    {NAME(FUNC, "func"), .n_regions = 1, .verify = verify_func, .ext = ROW(GRAPH_PROGRAM, .shard = SHARD_NONE),
+     .attrs = ATTRS({"sym_name", IR_A_STR, false, "main", "the function's name"},
+                    {"function_type", IR_A_TYPE, false, NULL,
+                     "(argument types) -> result types, as MLIR writes a function's; must be what the body has"},
+                    {"policy", IR_A_STR, false, NULL,
+                     "numerics policy of this function: fast, deterministic, kahan_sum; the context's if absent"},
+                    {"precision", IR_A_STR, false, NULL, "precision mode: only standard is there"},
+                    {"symbolic", IR_A_ARRAY, false, NULL,
+                     "extents above 64 that were unknown dimensions before the function was specialised: tuning "
+                     "decisions are shared per bucket of them"}),
+     .help = "A function: block arguments are its inputs, the body ends with return."},
+    {NAME(RETURN, "return"), .flags = IR_TERMINATOR, .max_operands = IR_VARIADIC, .operands_doc = "results...",
+     .types_doc = ANY, .verify = verify_return, .ext = ROW(GRAPH_PROGRAM, .shard = SHARD_NONE),
+     .help = "Ends a function; the operands are its outputs."},
+    {NAME(CUSTOM, "custom"), .flags = IR_PURE | IR_ANY_ATTRS, .max_operands = IR_VARIADIC, .n_results = 1,
+     .operands_doc = "inputs...", .types_doc = ANY,
+     .attrs = ATTRS({"callee", IR_A_STR, true, NULL, "name under which the op was registered"}),
+     .ext = ROW(GRAPH_CUSTOM, .shard = SHARD_OPAQUE),
+     .help = "An op registered by the application (tsr_custom_op_register); the result's type is written out and must "
+             "be what the op infers. Further attributes are the op's own. Never fused."},
+    {NAME(CONSTANT, "constant"), .flags = IR_PURE, .n_results = 1, .types_doc = ANY, .infer = infer_constant,
+     .attrs = ATTRS(
+         {"value", IR_A_DENSE, true, NULL, "the elements: dense<[[1.0, 2.0]]> : tensor<1x2xf32>, or one for all"}),
+     .ext = ROW(GRAPH_CONSTANT, eval_constant, adjoint_none, SHARD_REPLICATE),
+     .help = "A tensor known when the program is compiled."},
+};
+
+const graph_group graph_program_ops = {rows, sizeof rows / sizeof *rows};

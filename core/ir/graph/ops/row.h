@@ -1,0 +1,74 @@
+/* core/ir/graph/ops/row.h - what the files of ops share: the macros of their rows, and helpers of shape rules (shape.c)
+ * and of evaluation (num.c). Each file is one kind of op with all that is known of it: rows, shape and type rules,
+ * evaluation, derivatives, index expressions. Only ir/graph/ops and the table ir/graph/table.c include this. */
+#ifndef CORE_IR_GRAPH_OPS_ROW_H
+#define CORE_IR_GRAPH_OPS_ROW_H
+#include "core/ir/graph/eval.h"
+
+/* Rows in the enum's order. */
+typedef struct graph_group {
+  const ir_opdef *rows;
+  size_t n;
+} graph_group;
+extern const graph_group graph_program_ops, graph_contraction_ops, graph_pointwise_ops, graph_reduce_ops,
+    graph_norm_ops, graph_move_ops;
+
+#define A_END {NULL, IR_A_UNIT, false, NULL, NULL}
+#define ATTRS(...) (const ir_attr_def[]){__VA_ARGS__, A_END}
+#define ROW(...) &(const graph_row){__VA_ARGS__}
+#define NAME(CODE, s) .name = "tessera.graph." s, .level = IR_GRAPH, .code = G_##CODE
+
+#define FLOATS "f64, f32, f16, bf16, fp8"
+#define INTEGERS "i64, i32, i16, i8, u8"
+#define NUMBERS FLOATS ", " INTEGERS
+#define ANY NUMBERS ", bool"
+
+/* ---- shape and type rules -------------------------------------------------------------------------------------- */
+
+extern const char graph_no_cast[]; /* the remedy where types differ */
+
+tsr_status shape_finish(ir_op *op, tsr_dtype t, int rank, const int64_t *dims, const ir_type **results);
+/* "f32[2, ?]", in buf. */
+const char *shape_text(const ir_type *t, char *buf, size_t size);
+tsr_status shape_tensors(ir_op *op);
+/* As shape_tensors, and the first is of floats. */
+tsr_status shape_floats(ir_op *op);
+/* Operands from `first` on: their broadcast shape, that they have one type. */
+tsr_status shape_broadcast(ir_op *op, int first, int *rank, int64_t *dims);
+tsr_status shape_same_dtype(ir_op *op, int first);
+tsr_status shape_dtype_attr(ir_op *op, const char *name, tsr_dtype *out);
+tsr_status shape_list_attr(ir_op *op, const char *name, int rank, bool optional, int64_t dflt, int64_t *v);
+tsr_status shape_axis(ir_op *op, const char *name, int64_t axis, int rank);
+
+/* ---- evaluation ------------------------------------------------------------------------------------------------ */
+
+/* Row-major index <-> coordinates. */
+void num_split(const ir_type *t, int64_t at, int64_t *x);
+int64_t num_join(const ir_type *t, const int64_t *x);
+/* The element of an operand of type `from` that is broadcast to element x of a result of rank `rank`. */
+int64_t num_broadcast_at(const ir_type *from, int rank, const int64_t *x);
+/* Unit roundoff of what implementations compute in: f32 for narrower floats. */
+double num_unit(tsr_dtype t);
+int64_t num_wrap(tsr_dtype t, int64_t v);
+int64_t num_to_integer(double v);
+double num_convert(tsr_dtype t, double v);
+/* x as the integer that it is; i as a number of type t, wrapped. */
+int64_t num_exact(const ir_value *v, graph_num x);
+graph_num num_integer(tsr_dtype t, int64_t i);
+/* The error that x brings into an op: its last rounding counts as a random one. */
+double num_carried(graph_num x);
+
+/* The larger or the smaller; NaN if either is. */
+double num_extreme(bool max, double a, double b);
+
+typedef struct num_sum {
+  double v, abs, e2, x2;
+  uint64_t exact; /* integers */
+} num_sum;
+void num_sum_add(num_sum *s, double x, double e);
+/* The operands' own errors in a sum: independent ones, and half their mean relative size as a common factor that is
+ * off. */
+double num_sum_inherited(const num_sum *s);
+/* own: the summation's. Of a sum that may overflow nothing is known, though its inherited error be NaN. */
+double num_sum_error(const num_sum *s, double own);
+#endif

@@ -1,0 +1,78 @@
+/* core/ir/graph/space.c - what follows from an op's index expression: its iteration space, reduced axes, operations and
+ * bytes. See graph_row in ir/graph/ops.h. */
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/ir/graph/ops.h"
+
+/* Copies one term of an expression; two letters at its end change places where `swap`. Returns what follows it. */
+static const char *put_term(const char *term, bool swap, char *out, size_t size) {
+  size_t n = strcspn(term, ",-"), at = strlen(out);
+  for (size_t i = 0; i < n && at + 1 < size; i++) out[at++] = term[i];
+  out[at] = 0;
+  if (swap) {
+    char last = out[at - 1];
+    out[at - 1] = out[at - 2];
+    out[at - 2] = last;
+  }
+  return term + n;
+}
+
+static void put(const char *s, char *out, size_t size) { put_term(s, false, out, size); }
+
+void graph_index(const ir_op *op, char *out, size_t size) {
+  static const char *const swaps[] = {"transpose_a", "transpose_b"};
+  const char *term = graph_ext(op) ? graph_ext(op)->index : NULL;
+  *out = 0;
+  if (!term) return;
+  for (int i = 0; i < op->n_operands; i++) {
+    const char *next = put_term(term, i < 2 && ir_get_bool(op, swaps[i], false), out, size);
+    if (*next == ',') term = next + 1;
+    if (i + 1 < op->n_operands && strlen(out) + 2 < size) strcat(out, ",");
+  }
+  if (strlen(out) + 3 < size) strcat(out, "->");
+  put(strchr(graph_ext(op)->index, '>') + 1, out, size);
+}
+
+static void add(graph_space *s, int64_t extent, bool reduced) {
+  s->extent[s->n] = extent;
+  s->reduced[s->n++] = reduced;
+}
+
+/* Axes of the first operand that the result lacks: letters of the first term that stand nowhere in the result's. */
+static void add_reduced(const ir_op *op, const char *index, graph_space *s) {
+  const ir_type *x = op->operands[0]->type;
+  const char *result = strchr(index, '>') + 1;
+  size_t letters = strcspn(index, ",-");
+  bool axes[TSR_MAX_RANK];
+  for (size_t i = 0; i < letters; i++) {
+    if (strchr(result, index[i])) continue;
+    if (index[i] != 'r') {
+      add(s, x->dims[x->rank - (int)(letters - i)], true);
+      continue;
+    }
+    graph_axes(op, axes);
+    for (int k = 0; k < x->rank; k++)
+      if (axes[k]) add(s, x->dims[k], true);
+  }
+}
+
+static bool add_bytes(const ir_type *t, graph_space *s) {
+  int64_t n = ir_type_count(t);
+  s->bytes += (double)n * (double)tsr_dtype_size(t->dtype);
+  return n != IR_DYNAMIC;
+}
+
+bool graph_space_of(const ir_op *op, graph_space *s) {
+  const ir_type *y = op->results[0]->type;
+  char index[64];
+  *s = (graph_space){.points = 1};
+  for (int i = 0; i < y->rank; i++) add(s, y->dims[i], false);
+  graph_index(op, index, sizeof index);
+  if (*index && op->n_operands) add_reduced(op, index, s);
+  bool known = add_bytes(y, s);
+  for (int i = 0; i < op->n_operands; i++) known &= add_bytes(op->operands[i]->type, s);
+  for (int i = 0; i < s->n && known; i++) s->points *= (double)s->extent[i];
+  s->flops = graph_ext(op)->per_point * s->points;
+  return known;
+}

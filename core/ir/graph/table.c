@@ -1,0 +1,11 @@
+/* core/ir/graph/table.c - the op table of Graph IR: the groups of ir/graph/ops, in the order of graph_code. */
+#include "core/ir/graph/ops/row.h"
+#include "core/ir/tables.h"
+
+const ir_opdef *graph_ops(size_t i) {
+  static const graph_group *const groups[] = {&graph_program_ops, &graph_contraction_ops, &graph_pointwise_ops,
+                                              &graph_reduce_ops,  &graph_norm_ops,        &graph_move_ops};
+  for (size_t g = 0; g < sizeof groups / sizeof *groups; i -= groups[g++]->n)
+    if (i < groups[g]->n) return &groups[g]->rows[i];
+  return NULL;
+}
