@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/emit/spirv/spirv.h"
-#include "core/emit/text/emit_text.h"
+#include "core/emit/text/text.h"
 #include "core/ir/target/target.h"
 
 static bool is_kernel(const ir_op *o) { return o->def->level == IR_TARGET && o->def->code == TG_KERNEL; }

@@ -15,7 +15,7 @@
 #include "backends/cuda/backend.h"
 #include "backends/hip/backend.h"
 #include "backends/simt/simt.h"
-#include "core/emit/text/emit_text.h"
+#include "core/emit/text/text.h"
 #include "core/ir/ir.h"
 #include "core/passes/simt/simt.h"
 #include "tests/support/amd_asm.h"

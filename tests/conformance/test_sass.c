@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "backends/cuda/backend.h"
-#include "core/emit/text/emit_text.h"
+#include "core/emit/text/text.h"
 #include "core/ir/ir.h"
 #include "core/passes/simt/simt.h"
 #include "tests/support/nv_sass.h"

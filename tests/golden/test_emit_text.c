@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backends/simt/simt_arch.h"
-#include "core/emit/text/emit_text.h"
+#include "core/emit/text/text.h"
 
 static const struct {
   const char *file, *arch;

@@ -46,10 +46,6 @@ TABLES = "ir/tables"  # the one file of ir/ that names the levels, as the regist
 KNOWN = set()
 IN_CIRCLES = set(
     """
-    emit/spirv/cast emit/spirv/math emit/spirv/matrix emit/spirv/memory emit/spirv/pow emit/spirv/rem
-    emit/spirv/scalar emit/spirv/subgroup emit/spirv/trig emit/spirv/types emit/spirv/walk
-    emit/text/mma emit/text/prelude_common emit/text/prelude_cuda emit/text/prelude_hip emit/text/print
-    emit/text/scalar emit/text/text emit/text/vendor
     runtime/compile runtime/context runtime/custom runtime/device_profile runtime/fallback runtime/graph
     runtime/memory runtime/program runtime/program_plan runtime/spills runtime/tune runtime/tune_kernel
     """.split()

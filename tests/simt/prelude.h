@@ -1,4 +1,4 @@
-/* tests/simt/prelude.h - the emulator's primitives: what emitted CUDA and HIP text (core/emit/text/text.h) is compiled
+/* tests/simt/prelude.h - the emulator's primitives: what emitted CUDA and HIP text (core/emit/text/prelude.h) is compiled
  * against on the host instead of its own inline PTX or amdgcn builtins. The text says `#include TSR_EMULATOR`; the
  * kernels themselves are the very text that the device compiler gets.
  *

@@ -1,4 +1,4 @@
-/* tests/simt/simt.h - the SIMT emulator for tests: compiles emitted CUDA or HIP text (core/emit/text/text.h) as host
+/* tests/simt/simt.h - the SIMT emulator for tests: compiles emitted CUDA or HIP text (core/emit/text/prelude.h) as host
  * C++, runs kernels of it with one fiber per device thread, and reports what a device would do wrong or not tell.
  *
  * Threads: one launch runs at a time in a process; emu_run takes a lock. Nothing here is fast: small grids only. */

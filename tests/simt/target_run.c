@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backends/simt/simt_arch.h"
-#include "core/emit/text/emit_text.h"
+#include "core/emit/text/text.h"
 #include "core/ir/target/target.h"
 #include "core/passes/simt/simt.h"
 #include "tests/simt/record.h"

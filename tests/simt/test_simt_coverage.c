@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "core/emit/text/text.h"
+#include "core/emit/text/mma.h"
 #include "tests/simt/target_run.h"
 
 #define ALL "sm_80 sm_90a gfx90a gfx942 gfx1100"

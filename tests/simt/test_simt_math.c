@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/base/str.h"
-#include "core/emit/text/text.h"
+#include "core/emit/text/prelude.h"
 #include "tests/simt/simt.h"
 
 enum { N = 4000 };

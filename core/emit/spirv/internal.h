@@ -1,4 +1,4 @@
-/* core/emit/spirv/internal.h - what the files of the SPIR-V emitter share; only core/emit/spirv*.c include it.
+/* core/emit/spirv/internal.h - what the files of the SPIR-V emitter share; only the sources beside it include it.
  *
  * How Target IR becomes SPIR-V:
  *   index          32-bit integer (64-bit with wide_index); known constants are folded so that unrolled array indices
@@ -28,7 +28,8 @@ typedef struct vt { tsr_dtype t; int n; } vt;
 /* The dtype that stands for `index`; 32 or 64 bits by the kernel. */
 #define INDEX_DTYPE(e) ((e)->wide ? TSR_I64 : TSR_I32)
 
-typedef struct emitter {
+typedef struct emitter emitter;
+struct emitter {
   spv s;
   const tsr_caps *caps;
   const ir_op *kernel;
@@ -43,7 +44,9 @@ typedef struct emitter {
   int n_shared_vars;
   const ir_op *yield_to; /* NULL; see region code */
   int depth;
-} emitter;
+  /* Upward: the ops of a region, for the files below emit/spirv/walk.c, which it is in. */
+  tsr_status (*put_ops)(emitter *e, const ir_block *b, const ir_op **terminator);
+};
 
 /* ---- types, constants ---- */
 uint32_t e_void(emitter *e);
@@ -66,6 +69,11 @@ tsr_dtype e_dtype(const emitter *e, const ir_type *t); /* index resolved */
 int e_parts(const ir_type *t);                         /* 1 to 4 */
 vt e_part(const emitter *e, const ir_type *t);         /* of each part */
 uint32_t e_undef(emitter *e, uint32_t type);
+uint32_t e_type(emitter *e, const ir_type *t); /* of one part of a value */
+/* Cooperative matrices: the type, that of the components (bf16 and fp8 have float types there), and 0 A, 1 B, 2 sums. */
+uint32_t e_matrix_type(emitter *e, const ir_type *t);
+uint32_t e_component(emitter *e, tsr_dtype t);
+uint32_t e_matrix_use(const ir_type *t);
 
 /* ---- values ---- */
 sv *e_value(emitter *e, const ir_value *v);
@@ -106,13 +114,11 @@ uint32_t e_bytes(emitter *e, const sv *index, size_t elem, bool to64);
 /* ---- subgroup and matrix ops: emit/spirv/subgroup.c, emit/spirv/matrix.c ---- */
 tsr_status e_subgroup_op(emitter *e, const ir_op *op);
 tsr_status e_matrix_op(emitter *e, const ir_op *op);
-uint32_t e_matrix_type(emitter *e, const ir_type *t);
 uint32_t e_lane(emitter *e);
 
 /* ---- control flow: emit/spirv/walk.c ---- */
 tsr_status e_ops(emitter *e, const ir_block *b, const ir_op **terminator);
 tsr_status e_op(emitter *e, const ir_op *op);
-uint32_t e_type(emitter *e, const ir_type *t); /* of one part of a value */
 void e_barrier(emitter *e, int scope);
 
 #endif

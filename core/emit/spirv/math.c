@@ -2,7 +2,7 @@
  * nothing about tanh near 0 or erf, so these are built from multiplications here; exp, log and sqrt lean on the driver
  * where its bound (3 ulp or so) is good enough. Polynomials: erf after N. Juffa's erff, tanh after Cephes. Sine, cosine
  * and powers: emit/spirv/trig.c, emit/spirv/pow.c. */
-#include "core/emit/spirv/math.h"
+#include "core/emit/spirv/mx.h"
 
 /* e^x = 2^n * e^r, |r| <= ln 2 / 2, with coefficients fitted over that range. Past the clamps the product itself
  * becomes 0 or infinity. */

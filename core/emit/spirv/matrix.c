@@ -8,45 +8,12 @@
 
 enum { MAX_MAP_OPERANDS = 8, MAX_CAPTURES = 8 };
 
-static const char *path_of(const emitter *e) { return ir_get_str(e->kernel, "path", ""); }
-
-/* The SPIR-V type of a matrix's components. */
-static uint32_t component_type(emitter *e, tsr_dtype t) {
-  switch (t) {
-  case TSR_BF16:
-    spv_capability(&e->s, CapBFloat16Type);
-    spv_capability(&e->s, CapBFloat16CooperativeMatrix);
-    spv_extension(&e->s, "SPV_KHR_bfloat16");
-    return TYPE(&e->s, OpTypeFloat, 16, FPEncodingBFloat16);
-  case TSR_F8E4M3:
-  case TSR_F8E5M2:
-    spv_capability(&e->s, CapFloat8);
-    spv_capability(&e->s, CapFloat8CooperativeMatrix);
-    spv_extension(&e->s, "SPV_EXT_float8");
-    return TYPE(&e->s, OpTypeFloat, 8, t == TSR_F8E4M3 ? FPEncodingE4M3 : FPEncodingE5M2);
-  default: return e_reg(e, t, 1);
-  }
-}
-
 /* Register form of a component (bf16 and fp8 are bits there) and back. */
 static uint32_t to_register(emitter *e, tsr_dtype t, uint32_t x) {
-  return component_type(e, t) == e_reg(e, t, 1) ? x : VAL(&e->s, OpBitcast, e_reg(e, t, 1), x);
+  return e_component(e, t) == e_reg(e, t, 1) ? x : VAL(&e->s, OpBitcast, e_reg(e, t, 1), x);
 }
 static uint32_t to_component(emitter *e, tsr_dtype t, uint32_t x) {
-  return component_type(e, t) == e_reg(e, t, 1) ? x : VAL(&e->s, OpBitcast, component_type(e, t), x);
-}
-
-static uint32_t use_of(const ir_type *t) {
-  return !t->use || !strcmp(t->use, "acc") ? 2 : !strcmp(t->use, "b") ? 1 : 0;
-}
-
-uint32_t e_matrix_type(emitter *e, const ir_type *t) {
-  bool workgroup = strstr(path_of(e), "workgroup") != NULL;
-  spv_capability(&e->s, CapCooperativeMatrix);
-  spv_extension(&e->s, "SPV_KHR_cooperative_matrix");
-  return TYPE(&e->s, OpTypeCooperativeMatrixKHR, component_type(e, t->dtype),
-              e_u32(e, workgroup ? ScopeWorkgroup : ScopeSubgroup), e_u32(e, (uint32_t)t->dims[0]),
-              e_u32(e, (uint32_t)t->dims[1]), e_u32(e, use_of(t)));
+  return e_component(e, t) == e_reg(e, t, 1) ? x : VAL(&e->s, OpBitcast, e_component(e, t), x);
 }
 
 static void use_nv2(emitter *e, uint32_t cap) {
@@ -164,7 +131,7 @@ static tsr_status expression(emitter *e, const body *b, const uint32_t *x, int n
     return e_fail(e, b->op, TSR_VERIFY_ERROR, NULL, "the region has %d arguments for %d matrices", r->n_args, n);
   for (int i = 0; i < n; i++) e_define(e, r->args[i], (sv){.part = {x[i]}});
   for (int i = 0; i < 2 && coords; i++) e_define(e, r->args[n + i], (sv){.part = {coords[i]}});
-  TSR_TRY(e_ops(e, r, &end));
+  TSR_TRY(e->put_ops(e, r, &end));
   if (!end || end->n_operands < 1) return e_fail(e, b->op, TSR_VERIFY_ERROR, NULL, "the region yields nothing");
   *out = e_value(e, end->operands[0])->part[0];
   return NULL;
@@ -191,11 +158,11 @@ static tsr_status component_loop(emitter *e, const body *b, const ir_op *op) {
   e_block(e, in);
   for (int k = 0; k < n; k++) {
     tsr_dtype t = op->operands[k]->type->dtype;
-    uint32_t ct = component_type(e, t), p = VAL(&e->s, OpAccessChain, e_ptr(e, StorageFunction, ct), vars[k], i);
+    uint32_t ct = e_component(e, t), p = VAL(&e->s, OpAccessChain, e_ptr(e, StorageFunction, ct), vars[k], i);
     x[k] = to_register(e, t, VAL(&e->s, OpLoad, ct, p));
   }
   TSR_TRY(expression(e, b, x, n, NULL, &r));
-  uint32_t ct = component_type(e, b->to->dtype), p = VAL(&e->s, OpAccessChain, e_ptr(e, StorageFunction, ct), out, i);
+  uint32_t ct = e_component(e, b->to->dtype), p = VAL(&e->s, OpAccessChain, e_ptr(e, StorageFunction, ct), out, i);
   SPV(&e->s, e->s.body, OpStore, p, to_component(e, b->to->dtype, r));
   SPV(&e->s, e->s.body, OpBranch, cont);
   e_block(e, cont);
@@ -258,11 +225,11 @@ static tsr_status per_element(emitter *e, const body *b, const ir_op *op) {
   uint32_t u32 = e_int(e, 32), types[2 + MAX_MAP_OPERANDS + MAX_CAPTURES] = {u32, u32},
            params[2 + MAX_MAP_OPERANDS + MAX_CAPTURES], x[MAX_MAP_OPERANDS], r;
   uint32_t w[2 + MAX_MAP_OPERANDS + MAX_CAPTURES], coords[2];
-  for (int i = 0; i < n; i++) types[2 + i] = component_type(e, op->operands[i]->type->dtype);
+  for (int i = 0; i < n; i++) types[2 + i] = e_component(e, op->operands[i]->type->dtype);
   for (int i = 0; i < n_outer; i++) types[2 + n + i] = e_type(e, outer[i]->type), saved[i] = *e_value(e, outer[i]);
   use_nv2(e, CapCoopmatPerElementNV);
   tsr_dtype to = b->to->dtype;
-  fn f = fn_begin(e, component_type(e, to), types, params, 2 + n + n_outer);
+  fn f = fn_begin(e, e_component(e, to), types, params, 2 + n + n_outer);
   for (int i = 0; i < 2; i++) coords[i] = e->wide ? VAL(&e->s, OpUConvert, e_int(e, 64), params[i]) : params[i];
   for (int i = 0; i < n; i++) x[i] = to_register(e, op->operands[i]->type->dtype, params[2 + i]);
   for (int i = 0; i < n_outer; i++) e_define(e, outer[i], (sv){.part = {params[2 + n + i]}});
@@ -303,7 +270,7 @@ static tsr_status cast(emitter *e, const ir_op *op) {
   uint32_t x = e_value(e, op->operands[0])->part[0];
   ir_type mid = *to;
   mid.use = from->use;
-  bool floats = dtype_is_float(from->dtype) && dtype_is_float(to->dtype), reuse = use_of(from) != use_of(to);
+  bool floats = dtype_is_float(from->dtype) && dtype_is_float(to->dtype), reuse = e_matrix_use(from) != e_matrix_use(to);
   if (reuse && !e->caps->coopmat2_convert)
     return e_fail(e, op, TSR_UNSUPPORTED, "store and load again",
                   "changing a matrix's use needs cooperativeMatrixConversions");
@@ -330,7 +297,7 @@ static tsr_status reduce(emitter *e, const ir_op *op) {
     return e_fail(e, op, TSR_UNSUPPORTED, "go through shared memory",
                   "matrix reductions need cooperativeMatrixReductions");
   use_nv2(e, CapCoopmatReductionsNV);
-  uint32_t ct = component_type(e, t->dtype), types[2] = {ct, ct}, params[2];
+  uint32_t ct = e_component(e, t->dtype), types[2] = {ct, ct}, params[2];
   fn f = fn_begin(e, ct, types, params, 2);
   uint32_t a = to_register(e, t->dtype, params[0]), b = to_register(e, t->dtype, params[1]);
   uint32_t r = e_combine(e, ir_get_str(op, "op", "sum"), (vt){t->dtype, 1}, a, b);

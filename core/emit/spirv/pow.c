@@ -2,7 +2,7 @@
  * logarithm is kept as two floats: heads of 12 bits, whose products are exact without a fused multiply-add (Vulkan
  * promises none), and tails. Largest error of 12 million pairs over the whole range: 1.2 ulp. Then the cases of C's
  * pow. */
-#include "core/emit/spirv/math.h"
+#include "core/emit/spirv/mx.h"
 
 typedef struct two { uint32_t head, tail; } two; /* head + tail; the head has 12 bits */
 

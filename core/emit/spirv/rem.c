@@ -1,6 +1,6 @@
 /* core/emit/spirv/rem.c - what floats and integers compute by whole numbers: the exact remainder of two floats (OpFRem
  * may be a - b * trunc(a / b), which loses whole quotients), and integer powers. */
-#include "core/emit/spirv/math.h"
+#include "core/emit/spirv/mx.h"
 
 /* One width of float: its words are integers of the same width. */
 typedef struct ix { emitter *e; int n, bits, mant; uint32_t it, ft, bt; } ix; /* mant: explicit bits of mantissa */

@@ -2,7 +2,7 @@
  * kernels are Cephes'). Up to 12,000 pi/2 is subtracted in four parts of at most 11 bits, whose products with q are
  * exact; beyond, the product of x with the bits of 2/pi that matter is formed in integers (Payne and Hanek 1983), under
  * a branch that ordinary arguments skip. */
-#include "core/emit/spirv/math.h"
+#include "core/emit/spirv/mx.h"
 
 #define LIMIT 12000.0
 

@@ -92,6 +92,38 @@ vt e_part(const emitter *e, const ir_type *t) {
   return (vt){e_dtype(e, t), t->kind != IR_T_VECTOR ? 1 : t->dims[0] > 4 ? 4 : (int)t->dims[0]};
 }
 
+static const char *path_of(const emitter *e) { return ir_get_str(e->kernel, "path", ""); }
+
+uint32_t e_component(emitter *e, tsr_dtype t) {
+  switch (t) {
+  case TSR_BF16:
+    spv_capability(&e->s, CapBFloat16Type);
+    spv_capability(&e->s, CapBFloat16CooperativeMatrix);
+    spv_extension(&e->s, "SPV_KHR_bfloat16");
+    return TYPE(&e->s, OpTypeFloat, 16, FPEncodingBFloat16);
+  case TSR_F8E4M3:
+  case TSR_F8E5M2:
+    spv_capability(&e->s, CapFloat8);
+    spv_capability(&e->s, CapFloat8CooperativeMatrix);
+    spv_extension(&e->s, "SPV_EXT_float8");
+    return TYPE(&e->s, OpTypeFloat, 8, t == TSR_F8E4M3 ? FPEncodingE4M3 : FPEncodingE5M2);
+  default: return e_reg(e, t, 1);
+  }
+}
+
+uint32_t e_matrix_use(const ir_type *t) {
+  return !t->use || !strcmp(t->use, "acc") ? 2 : !strcmp(t->use, "b") ? 1 : 0;
+}
+
+uint32_t e_matrix_type(emitter *e, const ir_type *t) {
+  bool workgroup = strstr(path_of(e), "workgroup") != NULL;
+  spv_capability(&e->s, CapCooperativeMatrix);
+  spv_extension(&e->s, "SPV_KHR_cooperative_matrix");
+  return TYPE(&e->s, OpTypeCooperativeMatrixKHR, e_component(e, t->dtype),
+              e_u32(e, workgroup ? ScopeWorkgroup : ScopeSubgroup), e_u32(e, (uint32_t)t->dims[0]),
+              e_u32(e, (uint32_t)t->dims[1]), e_u32(e, e_matrix_use(t)));
+}
+
 uint32_t e_type(emitter *e, const ir_type *t) {
   if (t->kind == IR_T_MATRIX) return e_matrix_type(e, t);
   if (t->kind == IR_T_PTR) return e_int(e, t->use && !strcmp(t->use, "shared") ? 32 : 64);

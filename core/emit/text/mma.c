@@ -4,26 +4,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
-#include "core/emit/text/text.h"
-
-const char *text_type(tsr_dtype t) {
-  switch (t) {
-  case TSR_F64: return "double";
-  case TSR_F32: return "float";
-  case TSR_TF32: return "tf32";
-  case TSR_F16: return "f16";
-  case TSR_BF16: return "bf16";
-  case TSR_F8E4M3: return "f8e4m3";
-  case TSR_F8E5M2: return "f8e5m2";
-  case TSR_I64: return "long long";
-  case TSR_I32: return "int";
-  case TSR_I16: return "short";
-  case TSR_I8: return "signed char";
-  case TSR_U8: return "unsigned char";
-  case TSR_BOOL: return "bool";
-  default: return "void";
-  }
-}
+#include "core/emit/text/mma.h"
 
 static const char *ptx_type(tsr_dtype t) {
   switch (t) {

@@ -1,7 +1,7 @@
 /* core/emit/text/prelude_common.c - the part of every C-like translation unit that is the same in all dialects: element
  * types, their exact conversions (core/base/dtype.h), vectors, the scalar semantics of core/ir/scalar_ops.h and
- * butterfly reductions. Written over the primitives of core/emit/text/text.h. */
-#include "core/emit/text/text.h"
+ * butterfly reductions. Written over the primitives of core/emit/text/prelude.h. */
+#include "core/emit/text/prelude.h"
 
 static const char types[] =
     "#ifndef COPY\n"

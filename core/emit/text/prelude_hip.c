@@ -1,8 +1,9 @@
-/* core/emit/text/prelude_hip.c - the primitives of core/emit/text/text.h for HIP C++ by clang's own AMDGPU builtins: no
+/* core/emit/text/prelude_hip.c - the primitives of core/emit/text/prelude.h for HIP C++ by clang's own AMDGPU builtins: no
  * ROCm header and no device library, so the scalar functions are written out here. */
 #include <string.h>
 
-#include "core/emit/text/text.h"
+#include "core/emit/text/prelude.h"
+#include "core/emit/text/mma.h"
 
 static const char base[] =
     "#define FN __attribute__((device, always_inline)) inline\n"

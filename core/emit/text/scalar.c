@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
-#include "core/emit/text/print.h"
+#include "core/emit/text/scalar.h"
 
 static bool is_narrow(tsr_dtype t) { return t == TSR_F16 || t == TSR_BF16 || t == TSR_F8E4M3 || t == TSR_F8E5M2; }
 static bool is_index(const ir_type *t) { return t->kind == IR_T_INDEX; }

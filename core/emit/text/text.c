@@ -1,107 +1,13 @@
-/* core/emit/text/text.c - Target IR to C++ text: modules, kernels, control flow, memory. See core/emit/text/text.h for
- * the three parts of the output. One statement per op; constants and index arithmetic with a single use are written
+/* core/emit/text/text.c - Target IR to C++ text: modules, kernels, control flow, memory. See core/emit/text/prelude.h
+ * for the three parts of the output. One statement per op; constants and index arithmetic with a single use are written
  * into the place of use. */
-#include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/emit/text/emit_text.h"
-#include "core/emit/text/print.h"
-
-/* ---- helpers --------------------------------------------------------------------------------------------------- */
-
-const char *text_fmt(text_printer *p, const char *fmt, ...) {
-  va_list ap, again;
-  va_start(ap, fmt);
-  va_copy(again, ap);
-  int n = vsnprintf(NULL, 0, fmt, ap);
-  char *s = n < 0 ? NULL : arena_alloc(p->a, (size_t)n + 1);
-  if (s) vsnprintf(s, (size_t)n + 1, fmt, again);
-  else p->failed = true;
-  va_end(again);
-  va_end(ap);
-  return s ? s : "";
-}
-
-void text_line(text_printer *p, const char *fmt, ...) {
-  va_list ap, again;
-  for (int i = 0; i < p->indent; i++) strb_puts(p->b, "  ");
-  va_start(ap, fmt);
-  va_copy(again, ap);
-  int n = vsnprintf(NULL, 0, fmt, ap);
-  char *s = n < 0 ? NULL : arena_alloc(p->a, (size_t)n + 1);
-  if (s) {
-    vsnprintf(s, (size_t)n + 1, fmt, again);
-    strb_put(p->b, s, (size_t)n);
-  } else {
-    p->failed = true;
-  }
-  va_end(again);
-  va_end(ap);
-  strb_putc(p->b, '\n');
-}
-
-static bool taken(const text_printer *p, const char *s) {
-  static const char *const words[] = {
-      "smem",     "vec",   "bits",   "take",     "put",      "mma",  "mfma",  "wmma",    "elect", "barrier",
-      "shuffle",  "wgmma", "int",    "float",    "double",   "bool", "char",  "short",   "long",  "for",
-      "if",       "else",  "do",     "while",    "const",    "new",  "this",  "exp",     "log",   "auto",
-      "static",   "union", "struct", "class",    "f16",      "bf16", "tf32",
-      "most",     "least", "and",    "or",       "xor",      "not",  "asm",   "return",  "void",  "signed",
-      "unsigned", "word",  "pieces", "template", "operator", "true", "false", "min",     "max"};
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (!strcmp(words[i], s)) return true;
-  for (int c = 0; c < SC_N; c++)
-    if (scalar_rows[c].expansion && !strcmp(scalar_rows[c].name, s)) return true;
-  for (size_t i = 0; i < p->n_names; i++)
-    if (!strcmp(p->names[i], s)) return true;
-  return false;
-}
-
-static bool plain(const char *s) {
-  if (!s || !isalpha((unsigned char)*s)) return false;
-  for (const char *c = s; *c; c++)
-    if (!isalnum((unsigned char)*c) && *c != '_') return false;
-  return !(s[0] == 'v' && isdigit((unsigned char)s[1]));
-}
-
-const char *text_name(text_printer *p, ir_value *v) {
-  const char *s = plain(v->name) ? v->name : NULL;
-  if (s && taken(p, s)) s = text_fmt(p, "%s_%d", s, p->next++);
-  if (!s) s = text_fmt(p, "v%d", p->next++);
-  else if (al_grow(p->b->al, &p->names, &p->cap_names, p->n_names + 1, sizeof *p->names)) p->names[p->n_names++] = s;
-  else p->failed = true;
-  v->data = (void *)(uintptr_t)s;
-  return s;
-}
-
-const char *text_storage(tsr_dtype t) { return t == TSR_TF32 ? "float" : text_type(t); }
-
-const char *text_value_type(text_printer *p, const ir_type *t) {
-  switch (t->kind) {
-  case IR_T_INDEX: return p->wide ? "long long" : "int";
-  case IR_T_VECTOR: return text_fmt(p, "vec<%s, %lld>", text_storage(t->dtype), (long long)t->dims[0]);
-  case IR_T_PTR: return text_fmt(p, "%s *", text_storage(t->dtype));
-  default: return text_storage(t->dtype);
-  }
-}
-
-const char *text_operand(text_printer *p, const ir_op *op, int i, const char *e) {
-  const ir_value *v = op->operands[i];
-  return e && v->type->kind == IR_T_VECTOR ? text_fmt(p, "%s[%s]", text_expr(v), e) : text_expr(v);
-}
-
-void text_define(text_printer *p, ir_value *v, const char *expr) {
-  const char *type = text_value_type(p, v->type);
-  bool pointer = v->type->kind == IR_T_PTR;
-  text_line(p, pointer ? "%sconst %s = %s;" : "const %s %s = %s;", type, text_name(p, v), expr);
-}
-
-const char *text_address(text_printer *p, const ir_op *op, int i) {
-  const char *at = text_expr(op->operands[i + 1]);
-  return strcmp(at, "0") ? text_fmt(p, "%s + %s", text_expr(op->operands[i]), at) : text_expr(op->operands[i]);
-}
+#include "core/emit/text/text.h"
+#include "core/emit/text/prelude.h"
+#include "core/emit/text/scalar.h"
+#include "core/emit/text/vendor.h"
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 
@@ -428,7 +334,7 @@ static tsr_status put_kernel(text_printer *p, ir_op *k) {
   p->next = p->n_maps = 0;
   p->n_names = 0;
   const char *path = ir_get_str(k, "path", ""), *name = ir_get_str(k, "sym_name", "");
-  if (!plain(name) || taken(p, name))
+  if (!text_plain(name) || text_taken(p, name))
     return ir_error(k, "give it another name", "\"%s\" can't be a C++ function's name", name);
   strb_printf(p->b, "\n/* %s%s%s: blocks of %lld threads */\n", ir_get_str(k, "sym_name", ""), *path ? ", " : "", path,
               (long long)(block[0] * block[1] * block[2]));

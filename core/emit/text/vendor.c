@@ -1,7 +1,8 @@
-/* core/emit/text/vendor.c - NVIDIA and AMD ops of Target IR as calls of the primitives in core/emit/text/text.h. */
+/* core/emit/text/vendor.c - NVIDIA and AMD ops of Target IR as calls of the primitives in core/emit/text/prelude.h. */
 #include <string.h>
 
-#include "core/emit/text/print.h"
+#include "core/emit/text/vendor.h"
+#include "core/emit/text/mma.h"
 
 static const char *const yes_no[] = {"false", "true"};
 

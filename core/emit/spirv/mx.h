@@ -1,9 +1,9 @@
-/* core/emit/spirv/math.h - what the files of scalar functions in SPIR-V share: short names for instructions on n
+/* core/emit/spirv/mx.h - what the files of scalar functions in SPIR-V share: short names for instructions on n
  * components of f32
- * (`mx`), with the 32-bit words of such values, and structured control flow. Only core/emit/spirv_{math,trig,pow,rem}.c
+ * (`mx`), with the 32-bit words of such values, and structured control flow. Only core/emit/spirv/{math,trig,pow,rem}.c
  * include it. */
-#ifndef CORE_EMIT_SPIRV_MATH_H
-#define CORE_EMIT_SPIRV_MATH_H
+#ifndef CORE_EMIT_SPIRV_MX_H
+#define CORE_EMIT_SPIRV_MX_H
 #include "core/emit/spirv/internal.h"
 
 typedef struct mx { emitter *e; int n; uint32_t ft, bt, ut; } mx; /* f32, bool and u32 of n components */

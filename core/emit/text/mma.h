@@ -1,0 +1,12 @@
+/* core/emit/text/mma.h - the wrapper of one matrix instruction, as a module that uses it has it above its kernels. */
+#ifndef CORE_EMIT_TEXT_MMA_H
+#define CORE_EMIT_TEXT_MMA_H
+#include "core/emit/text/line.h"
+
+void text_cuda_mma(strb *b, const text_mma *i);
+void text_cuda_wgmma(strb *b, const text_mma *i);
+const char *text_mma_type(tsr_dtype t, const char *arch);
+bool text_hip_has_mma(const text_mma *i, const char *arch);
+void text_hip_mma(strb *b, const text_mma *i, const char *arch);
+
+#endif
