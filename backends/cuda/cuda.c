@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backends/simt/simt.h"
-#include "backends/simt/simt_arch.h"
+#include "core/device/arch.h"
 #include "core/base/dtype.h"
 #include "tessera/cuda.h"
 
@@ -36,12 +36,12 @@ static tsr_status device_caps(const simt_api *api, int device, tsr_caps *out) {
   if (api->device_attribute(&major, ATTR_MAJOR, device) || api->device_attribute(&minor, ATTR_MINOR, device))
     return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("cuda", "device attributes", NULL),
                    "the driver does not tell the compute capability");
-  const char *arch = simt_cuda_arch(major, minor);
+  const char *arch = arch_of_capability(major, minor);
   if (!arch)
     return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("cuda", NULL, "compute capability 8.0 or later is needed"),
                    "compute capability %d.%d", major, minor);
-  TSR_TRY(simt_arch_caps(DIALECT_CUDA, arch, out));
-  if (!api->device_attribute(&v, ATTR_CORES, device) && v > 0) simt_set_processors(out, v);
+  TSR_TRY(arch_caps_of(DIALECT_CUDA, arch, out));
+  if (!api->device_attribute(&v, ATTR_CORES, device) && v > 0) arch_set_processors(out, v);
   if (!api->device_attribute(&v, ATTR_L2, device) && v > 0) out->l2_bytes = v;
   if (!api->device_attribute(&v, ATTR_SHARED_OPTIN, device) && v > 0) out->shared_bytes = v;
   if (!api->device_attribute(&v, ATTR_SHARED_PER_CORE, device) && v > 0) out->shared_per_core = v;
@@ -178,10 +178,27 @@ static uint64_t import_pointer(const void *desc) { return ((const tsr_cuda_point
 static const char *const libs[] = {"libcuda.so.1", "libcuda.so", NULL};
 static const char *const rtcs[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", NULL};
 
+static const char *const tool_libs[] = {"lib64/libnvrtc.so*", "lib/libnvrtc.so*", "targets/x86_64-linux/lib/libnvrtc.so*",
+                                        NULL};
+
+static void driver_text(int version, char *out, size_t n) {
+  snprintf(out, n, "CUDA driver API %d.%d", version / 1000, version % 1000 / 10);
+}
+
 static const simt_dialect dialect = {
     .name = "cuda",
     .label = "CUDA",
     .dialect = DIALECT_CUDA,
+    .vendor = "NVIDIA",
+    .column = 0,
+    .tool = "nvcc",
+    .tool_libs = tool_libs,
+    .toolkit_libs = "/usr/local/cuda*/lib64/libnvrtc.so*",
+    .no_rtc = "no NVRTC",
+    .rtc_hint = "install the CUDA toolkit or set TSR_NVRTC",
+    .host_flags = 3, /* CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP */
+    .dynamic_shared = true,
+    .driver_text = driver_text,
     .lib_knob = "TSR_LIBCUDA",
     .rtc_knob = "TSR_NVRTC",
     .libs = libs,
@@ -205,7 +222,7 @@ static const simt_dialect dialect = {
 static tsr_status instance_create(const be_env *env, be_instance **out) {
   return simt_instance_create(env, &dialect, out);
 }
-static tsr_status arch_caps(const char *arch, tsr_caps *out) { return simt_arch_caps(DIALECT_CUDA, arch, out); }
+static tsr_status arch_caps(const char *arch, tsr_caps *out) { return arch_caps_of(DIALECT_CUDA, arch, out); }
 
 static tsr_status compile(const be_env *env, const char *arch, const char *source, void **code, size_t *bytes,
                           char **log) {

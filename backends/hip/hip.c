@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backends/simt/simt.h"
-#include "backends/simt/simt_arch.h"
+#include "core/device/arch.h"
 #include "tessera/hip.h"
 
 static const char *error_name(void *lib, int code) {
@@ -42,14 +42,14 @@ static tsr_status device_caps(const simt_api *api, int device, tsr_caps *out) {
   if (!get || get(properties, device) || !find_arch(properties, sizeof properties, arch, sizeof arch))
     return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("hip", "device properties", NULL),
                    "the driver does not tell the architecture");
-  tsr_status st = simt_arch_caps(DIALECT_HIP, arch, out);
+  tsr_status st = arch_caps_of(DIALECT_HIP, arch, out);
   if (st) {
     tsr_status_free(st);
     return st_make(NULL, TSR_UNSUPPORTED,
                    ST_WHERE("hip", NULL, "gfx90a, gfx942, gfx950, gfx1100 and gfx1201 are known"), "architecture %s",
                    arch);
   }
-  if (!api->device_attribute(&v, ATTR_CORES, device) && v > 0) simt_set_processors(out, v);
+  if (!api->device_attribute(&v, ATTR_CORES, device) && v > 0) arch_set_processors(out, v);
   return NULL;
 }
 
@@ -91,8 +91,17 @@ static uint64_t import_pointer(const void *desc) { return ((const tsr_hip_pointe
 static const char *const libs[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so", NULL};
 static const char *const rtcs[] = {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so", NULL};
 
+static const char *const tool_libs[] = {"lib/libhiprtc.so*", "lib64/libhiprtc.so*", NULL};
+
+static void driver_text(int version, char *out, size_t n) {
+  snprintf(out, n, "HIP %d.%d", version / 10000000, version / 100000 % 100);
+}
+
 static const simt_dialect dialect = {
     .name = "hip", .label = "HIP", .dialect = DIALECT_HIP, .lib_knob = "TSR_LIBHIP", .rtc_knob = "TSR_HIPRTC", .libs = libs, .rtcs = rtcs, .min_driver = 50000000,
+    .vendor = "AMD", .column = 1, .tool = "hipcc", .tool_libs = tool_libs, .toolkit_libs = "/opt/rocm*/lib/libhiprtc.so*",
+    .no_rtc = "no hipRTC", .rtc_hint = "install ROCm or set TSR_HIPRTC",
+    .host_flags = 1 /* hipHostMallocPortable */, .stats_in_object = true, .driver_text = driver_text,
     .lost_codes = {700, 702, 710, 718, 719, 999},
     .error_name = error_name, .device_caps = device_caps, .options = options, .graph_update = graph_update, .peer_enable = peer_enable,
     .import = import_device, .import_pointer = import_pointer,
@@ -101,7 +110,7 @@ static const simt_dialect dialect = {
 static tsr_status instance_create(const be_env *env, be_instance **out) {
   return simt_instance_create(env, &dialect, out);
 }
-static tsr_status arch_caps(const char *arch, tsr_caps *out) { return simt_arch_caps(DIALECT_HIP, arch, out); }
+static tsr_status arch_caps(const char *arch, tsr_caps *out) { return arch_caps_of(DIALECT_HIP, arch, out); }
 
 static tsr_status compile(const be_env *env, const char *arch, const char *source, void **code, size_t *bytes,
                           char **log) {

@@ -1,6 +1,7 @@
 /* backends/null/backend.c - see backend.h. Memory is host memory; modules are checked for having their kernels' code;
  * runs do nothing. "null:cpu", "null:spirv", "null:cuda" and "null:hip" compile for a plain device of that dialect. */
 #include "backends/null/backend.h"
+#include "core/device/dialect.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,11 +21,12 @@ struct be_program { be_device *d; int n_launches; };
   return NULL
 
 static void plain_caps(tsr_caps *c, tsr_dialect dialect) {
+  const dialect_row *row = dialect_at(dialect);
   *c = (tsr_caps){.dialect = dialect,
                   .n_cores = 1,
-                  .subgroup = 32,
-                  .subgroup_min = 32,
-                  .subgroup_max = 32,
+                  .subgroup = row->plain_subgroup,
+                  .subgroup_min = row->plain_subgroup,
+                  .subgroup_max = row->plain_subgroup,
                   .max_threads = 1024,
                   .max_block = {1024, 1024, 64},
                   .max_grid = {2147483647, 65535, 65535},
@@ -48,32 +50,18 @@ static void plain_caps(tsr_caps *c, tsr_dialect dialect) {
                   .i64 = true,
                   .subgroup_shuffle = true,
                   .subgroup_arithmetic = true};
-  if (dialect == DIALECT_CPU)
-    c->subgroup = c->subgroup_min = c->subgroup_max = c->max_threads = 1, c->vector_bytes = 64;
+  if (!row->gpu) c->max_threads = 1, c->vector_bytes = 64;
+  snprintf(c->arch, sizeof c->arch, "%s", row->plain_arch);
 }
 
-static const struct {
-  const char *name;
-  tsr_dialect dialect;
-} dialects[] = {{"cpu", DIALECT_CPU},
-                {"spirv", DIALECT_SPIRV},
-                {"cuda", DIALECT_CUDA},
-                {"hip", DIALECT_HIP},
-                {"host", DIALECT_HOST}};
-
 static tsr_status arch_caps(const char *arch, tsr_caps *out) {
-  for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++)
-    if (!strcmp(arch, dialects[i].name)) {
-      plain_caps(out, dialects[i].dialect);
-      snprintf(out->arch, sizeof out->arch, "%s",
-               dialects[i].dialect == DIALECT_CUDA  ? "sm_80"
-               : dialects[i].dialect == DIALECT_HIP ? "gfx90a"
-                                                    : arch);
-      if (dialects[i].dialect == DIALECT_HIP) out->subgroup = out->subgroup_min = out->subgroup_max = 64;
-      return NULL;
-    }
-  return st_make(NULL, TSR_NOT_FOUND, ST_WHERE("null", "arch", "cpu, spirv, cuda, hip or host"), "no dialect \"%s\"",
-                 arch);
+  char known[64] = "";
+  for (int d = 0; d < N_DIALECTS; d++) {
+    if (!strcmp(arch, dialect_at(d)->name)) return plain_caps(out, d), NULL;
+    size_t n = strlen(known);
+    snprintf(known + n, sizeof known - n, "%s%s", !n ? "" : d + 1 < N_DIALECTS ? ", " : " or ", dialect_at(d)->name);
+  }
+  return st_make(NULL, TSR_NOT_FOUND, ST_WHERE("null", "arch", known), "no dialect \"%s\"", arch);
 }
 
 static tsr_status instance_create(const be_env *env, be_instance **out) { CREATE(be_instance, env->al, env); }

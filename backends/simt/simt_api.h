@@ -89,11 +89,21 @@ enum { SIMT_STREAM_NON_BLOCKING = 1, SIMT_EVENT_TIMING = 0, SIMT_CAPTURE_RELAXED
 typedef struct simt_dialect {
   const char *name, *label; /* "cuda", "CUDA" */
   tsr_dialect dialect;
+  const char *vendor;
+  int column;               /* of the names in SIMT_CALLS and SIMT_RTC_CALLS */
   const char *lib_knob, *rtc_knob;
   const char *const *libs;  /* file names to try, ended by NULL */
   const char *const *rtcs;
+  const char *tool;         /* the toolkit's compiler on the PATH, beside which the run-time compiler lies: */
+  const char *const *tool_libs; /* patterns from its folder's parent, ended by NULL */
+  const char *toolkit_libs; /* where toolkits usually lie: a pattern */
+  const char *no_rtc, *rtc_hint; /* what is said where there is none */
+  unsigned host_flags;      /* of page-locked memory that the device sees too */
+  bool dynamic_shared;      /* a launch says how much shared memory its kernel has; else the kernel does */
+  bool stats_in_object;     /* registers and spills stand in the object, not in the compiler's log */
   int min_driver;           /* oldest driver version number */
   int lost_codes[16];       /* sticky errors, ended by 0 */
+  void (*driver_text)(int version, char *out, size_t n);
   /* A vendor's error code as text. */
   const char *(*error_name)(void *lib, int code);
   /* Fills a device's capabilities and architecture name; a status if the architecture is not one that code can be made

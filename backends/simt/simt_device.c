@@ -101,11 +101,8 @@ tsr_status simt_device_info(be_instance *in, int index, be_device_info *out) {
   TSR_TRY(in->d->device_caps(&in->api, handle, &out->caps));
   if ((code = in->api.device_memory(&bytes, handle))) return driver_error(in, code, "device memory");
   out->caps.memory_bytes = out->caps.max_buffer_bytes = (int64_t)bytes;
-  bool cuda = in->d->dialect == DIALECT_CUDA;
-  if (cuda)
-    snprintf(out->driver, sizeof out->driver, "CUDA driver API %d.%d", in->driver / 1000, in->driver % 1000 / 10);
-  else snprintf(out->driver, sizeof out->driver, "HIP %d.%d", in->driver / 10000000, in->driver / 100000 % 100);
-  snprintf(out->vendor, sizeof out->vendor, "%s", cuda ? "NVIDIA" : "AMD");
+  in->d->driver_text(in->driver, out->driver, sizeof out->driver);
+  snprintf(out->vendor, sizeof out->vendor, "%s", in->d->vendor);
   if (in->api.device_uuid && !in->api.device_uuid(uuid, handle))
     for (int i = 0; i < 16; i++) snprintf(out->id + 2 * i, 3, "%02x", uuid[i]);
   return NULL;
@@ -204,7 +201,7 @@ tsr_status simt_buffer_create(be_device *dev, size_t bytes, be_memory kind, be_b
   *b = (be_buffer){.dev = dev, .bytes = bytes};
   if (kind == BE_HOST_VISIBLE) { /* page-locked, device-mapped: one address for both sides */
     st = simt_check(dev,
-                    dev->in->api.host_alloc(&b->host, bytes ? bytes : 1, dev->in->d->dialect == DIALECT_CUDA ? 3 : 1),
+                    dev->in->api.host_alloc(&b->host, bytes ? bytes : 1, dev->in->d->host_flags),
                     "allocate host memory");
     b->address = (uint64_t)(uintptr_t)b->host;
   } else {

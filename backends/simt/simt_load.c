@@ -37,12 +37,13 @@ tsr_status simt_load_api(const be_env *env, const simt_dialect *d, simt_api *out
     snprintf(text, sizeof text, "no %s driver (%s not found)", d->label, *wanted ? wanted : d->libs[0]);
     return missing(env, d, d->label, text, "install the vendor's driver");
   }
-#define LOAD(field, cuda, hip, required, args)                                                          \
-  *(void **)&out->field = dlsym(out->lib, d->dialect == DIALECT_CUDA ? cuda : hip);                     \
-  if (required && !out->field) {                                                                        \
-    snprintf(text, sizeof text, "%s has no %s", path, d->dialect == DIALECT_CUDA ? cuda : hip);         \
-    simt_close_lib(&out->lib);                                                                          \
-    return missing(env, d, "the driver is too old", text, "update the driver");                         \
+#define NAME(d, cuda, hip) ((const char *const[]){cuda, hip})[(d)->column]
+#define LOAD(field, cuda, hip, required, args) \
+  *(void **)&out->field = dlsym(out->lib, NAME(d, cuda, hip)); \
+  if (required && !out->field) { \
+    snprintf(text, sizeof text, "%s has no %s", path, NAME(d, cuda, hip)); \
+    simt_close_lib(&out->lib); \
+    return missing(env, d, "the driver is too old", text, "update the driver"); \
   }
   SIMT_CALLS(LOAD)
 #undef LOAD
@@ -66,7 +67,7 @@ static void *open_glob(const char *pattern, char *path, size_t cap) {
 }
 
 /* The folder of the compiler driver on the PATH, links resolved: the toolkit's library lies beside it. */
-static void *open_beside(const char *tool, const char *const patterns[], char *path, size_t cap) {
+static void *open_beside(const char *tool, const char *const *patterns, char *path, size_t cap) {
   const char *env = getenv("PATH");
   char file[512], real[4096], pattern[4200];
   while (env && *env) {
@@ -85,15 +86,9 @@ static void *open_beside(const char *tool, const char *const patterns[], char *p
 }
 
 static void *find_rtc(const simt_dialect *d, char *path, size_t cap) {
-  static const char *const cuda[] = {"lib64/libnvrtc.so*", "lib/libnvrtc.so*", "targets/x86_64-linux/lib/libnvrtc.so*",
-                                     NULL};
-  static const char *const hip[] = {"lib/libhiprtc.so*", "lib64/libhiprtc.so*", NULL};
-  bool is_cuda = d->dialect == DIALECT_CUDA;
   void *lib = open_first(d->rtcs, path, cap);
-  if (!lib) lib = open_beside(is_cuda ? "nvcc" : "hipcc", is_cuda ? cuda : hip, path, cap);
-  if (!lib)
-    lib = open_glob(is_cuda ? "/usr/local/cuda*/lib64/libnvrtc.so*" : "/opt/rocm*/lib/libhiprtc.so*", path, cap);
-  return lib;
+  if (!lib) lib = open_beside(d->tool, d->tool_libs, path, cap);
+  return lib ? lib : open_glob(d->toolkit_libs, path, cap);
 }
 
 tsr_status simt_load_rtc(const be_env *env, const simt_dialect *d, simt_rtc *out) {
@@ -103,16 +98,14 @@ tsr_status simt_load_rtc(const be_env *env, const simt_dialect *d, simt_rtc *out
   out->lib = *wanted ? open_first(list, out->path, sizeof out->path) : find_rtc(d, out->path, sizeof out->path);
   if (!out->lib) {
     snprintf(text, sizeof text, "%s not found", *wanted ? wanted : d->rtcs[0]);
-    return missing(env, d, d->dialect == DIALECT_CUDA ? "no NVRTC" : "no hipRTC", text,
-                   d->dialect == DIALECT_CUDA ? "install the CUDA toolkit or set TSR_NVRTC"
-                                              : "install ROCm or set TSR_HIPRTC");
+    return missing(env, d, d->no_rtc, text, d->rtc_hint);
   }
-#define LOAD(field, cuda, hip, args)                                                                    \
-  *(void **)&out->field = dlsym(out->lib, d->dialect == DIALECT_CUDA ? cuda : hip);                     \
-  if (!out->field) {                                                                                    \
-    snprintf(text, sizeof text, "%s has no %s", out->path, d->dialect == DIALECT_CUDA ? cuda : hip);    \
-    simt_close_lib(&out->lib);                                                                          \
-    return missing(env, d, "the run-time compiler is too old", text, "update it");                      \
+#define LOAD(field, cuda, hip, args) \
+  *(void **)&out->field = dlsym(out->lib, NAME(d, cuda, hip)); \
+  if (!out->field) { \
+    snprintf(text, sizeof text, "%s has no %s", out->path, NAME(d, cuda, hip)); \
+    simt_close_lib(&out->lib); \
+    return missing(env, d, "the run-time compiler is too old", text, "update it"); \
   }
   SIMT_RTC_CALLS(LOAD)
 #undef LOAD

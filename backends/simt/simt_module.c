@@ -28,7 +28,7 @@ static tsr_status copy_kernel(be_module *m, simt_kernel *k, const be_kernel_desc
 static void read_stats(be_module *m, simt_kernel *k, const simt_code *code) {
   const simt_api *api = &m->dev->in->api;
   int v = 0, threads = k->desc.block[0] * k->desc.block[1] * k->desc.block[2];
-  if (m->dev->in->d->dialect == DIALECT_HIP && code->code)
+  if (m->dev->in->d->stats_in_object && code->code)
     simt_object_stats(code->code, code->bytes, k->name, &k->stats);
   else simt_log_stats(m->log ? m->log : "", k->name, &k->stats);
   if (api->function_get) {

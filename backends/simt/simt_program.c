@@ -105,7 +105,7 @@ static tsr_status launch_one(be_stream *s, const launch *l, const be_range *bind
   else
     code = dev->in->api.launch(k->function, (unsigned)d->grid[0], (unsigned)d->grid[1], (unsigned)d->grid[2],
                                (unsigned)d->block[0], (unsigned)d->block[1], (unsigned)d->block[2],
-                               dev->in->d->dialect == DIALECT_CUDA ? (unsigned)d->shared_bytes : 0, s->handle, params,
+                               dev->in->d->dynamic_shared ? (unsigned)d->shared_bytes : 0, s->handle, params,
                                NULL);
   return simt_check(dev, code, k->name);
 }

@@ -74,6 +74,8 @@ typedef struct tsr_caps {
   bool fnuz;                  /* fp8 is FNUZ (gfx942) */
   bool f8_by_f16; /* a subgroup's matrix products of fp8 are made by converting to f16, at its rate and with its sums */
   int f8_sum_bits;            /* bits of its sum that a matrix product of fp8 keeps; 0: all of f32 */
+  int lds_load_bytes; /* a lane's load from memory straight to LDS (gfx9); 0: there is none */
+  bool ping_pong;     /* two waves on each SIMD take turns at matrix products and loads to LDS (gfx942, gfx950) */
   bool mfma_flushes; /* matrix products of f16 and bf16 take subnormal inputs, and give subnormal sums, as 0 (gfx90a) */
   int n_dies;        /* parts of the device with an L2 each, to which blocks are dealt out in turn; 0 or 1: one */
   int n_matrix;

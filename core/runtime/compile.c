@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/knob.h"
+#include "core/device/dialect.h"
 #include "core/emit/emit.h"
 #include "core/ir/graph/ops.h"
 #include "core/ir/schedule/schedule.h"
@@ -381,18 +382,13 @@ done:
   return st;
 }
 
-/* Only these backends' compilers tell of spills that another schedule avoids. */
-static bool tells_spills(const tsr_device *dev) {
-  return dev->caps.dialect == DIALECT_CUDA || dev->caps.dialect == DIALECT_HIP;
-}
-
 /* Once more with a lighter schedule for what spills; a try that doesn't compile leaves the program before it. */
 tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out) {
   rt_lighter lighter = {.n = 0};
   tsr_program *heavy = NULL;
   for (int attempt = 0;; attempt++) {
     ir_module *again = NULL;
-    if (tells_spills(dev) && attempt < RT_MAX_RETRIES) tsr_status_free(ir_module_clone(m, &again));
+    if (dialect_of(&dev->caps)->reports_spills && attempt < RT_MAX_RETRIES) tsr_status_free(ir_module_clone(m, &again));
     tsr_status st = rt_compile_cached(dev, m, o, &lighter, out);
     if (st && heavy && rt_is_schedules_fault(st)) {
       rt_log(dev->ctx, TSR_LOG_WARN, "a lighter schedule does not compile: %s", tsr_status_message(st));
@@ -402,7 +398,7 @@ tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *
       return NULL;
     }
     tsr_program_destroy(&heavy);
-    if (st || !tells_spills(dev) || !rt_lighter_next(&lighter, *out, again != NULL)) {
+    if (st || !dialect_of(&dev->caps)->reports_spills || !rt_lighter_next(&lighter, *out, again != NULL)) {
       ir_module_destroy(&again);
       return st;
     }

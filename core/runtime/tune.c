@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/knob.h"
+#include "core/device/dialect.h"
 
 /* ---- the cache of a context ------------------------------------------------------------------------------------ */
 
@@ -140,7 +141,7 @@ static double step_ns(tsr_device *dev, char *text, size_t cap) {
     few = time_text(dev, barrier_text(text, cap, LOOPS / 10));
     many = time_text(dev, barrier_text(text, cap, LOOPS));
     steps = LOOPS - LOOPS / 10;
-    if (dev->caps.subgroup <= 8) steps *= BARRIER_WARPS; /* there they come in turns, and the model counts each */
+    if (caps_simd_like(&dev->caps)) steps *= BARRIER_WARPS; /* there they come in turns, and the model counts each */
   }
   return few > 0 && many > 1.2 * few ? (many - few) / steps : 0;
 }

@@ -10,11 +10,12 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/device/dialect.h"
 
 /* Warps, ideal registers and shared memory per block are advice (docs/occupancy.md). Clocks and rates are the vendors'
  * data sheets (H100 SXM; GB200 per GPU), HBM latency and GB200's 3-5 TB/s announced ones (their middle is taken).
  * GB200's matrix rate is a quarter of its data sheet's: kernels here have mma.sync, not tcgen05
- * (backends/simt/simt_arch.c). */
+ * (core/device/arch.c). */
 static const tune_device builtin[] = {
     {.name = "NVIDIA H100", .advisory = true, .async_copy = true, .cores = 132, .warp_size = 32, .max_warps = 64,
      .max_blocks = 32, .max_threads = 1024, .regs_per_core = 65536, .regs_per_thread = 255, .regs_ideal = 64,
@@ -295,7 +296,7 @@ double tune_device_peak(const tune_device *d, tsr_dtype in, bool matrix) {
   return tsr_dtype_size(in) == 1 && !(d->f8_by_f16 && dtype_is_float(in)) ? d->matrix_gflops * 2 : d->matrix_gflops;
 }
 
-bool tune_device_simd_like(const tune_device *d) { return !d->is_cpu && d->warp_size > 1 && d->warp_size <= 8; }
+bool tune_device_simd_like(const tune_device *d) { return !d->is_cpu && simd_like(d->warp_size); }
 
 const tune_matrix *tune_device_matrix(const tune_device *d, tsr_dtype in) {
   for (int i = 0; i < d->n_matrix; i++)

@@ -93,8 +93,7 @@ void tune_device_measured(tune_device *d, const char *tier, double gbps);
 bool tune_device_has_roofline(const tune_device *d);
 /* Peak for the input type, with or without matrix instructions, in Gflop/s. */
 double tune_device_peak(const tune_device *d, tsr_dtype in, bool matrix);
-/* Subgroups of at most 8 lanes are a CPU's SIMD registers (lavapipe): a block runs on one core, its subgroups in turns.
- */
+/* As core/device/dialect.h says it. */
 bool tune_device_simd_like(const tune_device *d);
 /* The matrix shape for the input type, or NULL. */
 const tune_matrix *tune_device_matrix(const tune_device *d, tsr_dtype in);

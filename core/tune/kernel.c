@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "core/device/dialect.h"
 #include "core/ir/graph/ops.h"
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/schedule/kernel.h"
 #include "core/passes/schedule/legalize.h"
 
-/* CUDA's and HIP's are those of the architecture's table, Vulkan's what its self-tests reached. */
 static void copy_rates(const tsr_caps *c, tune_device *d) {
-  tune_origin from = c->dialect == DIALECT_SPIRV ? TUNE_REACHED : TUNE_LISTED;
+  tune_origin from = dialect_of(c)->rates_measured ? TUNE_REACHED : TUNE_LISTED;
   d->fma_gflops = c->peak_flops_f32 / 1e9;
   d->matrix_gflops = c->peak_flops_matrix / 1e9;
   d->launch_ns = c->launch_ns;
@@ -61,7 +61,7 @@ tune_device tune_device_from_caps(const tsr_caps *c, const char *name) {
                    .warpgroup_matrix = c->wgmma,
                    .f8_by_f16 = c->f8_by_f16 && !c->wgmma,
                    .clusters = c->clusters,
-                   .lds_direct = c->dialect == DIALECT_HIP && !strncmp(c->arch, "gfx9", 4)};
+                   .lds_direct = c->lds_load_bytes > 0};
   snprintf(d.name, sizeof d.name, "%s", name && *name ? name : c->arch);
   d.regs_per_core = (int32_t)(c->registers_per_core < INT32_MAX ? c->registers_per_core : INT32_MAX);
   add_tier(&d, d.is_cpu ? "l1" : "shared", d.is_cpu ? c->l1_bytes : c->shared_per_core);
@@ -301,7 +301,7 @@ void tune_kernel_space_build(const ir_op *kernel, const tune_device *d, const tu
     opt.knobs |= SPACE_USES_WARPS;
     if (p->family == TUNE_MATMUL)
       opt.knobs |= SPACE_USES_STAGES | SPACE_USES_PADDING | SPACE_USES_SHARED | SPACE_USES_MATRIX;
-    if (p->family == TUNE_MATMUL && (caps->dialect == DIALECT_CUDA || caps->dialect == DIALECT_HIP))
+    if (p->family == TUNE_MATMUL && dialect_of(caps)->has_arch_table)
       opt.knobs |= SPACE_USES_STREAM_K;
     if (p->family == TUNE_ROW && caps->clusters) opt.knobs |= SPACE_USES_CLUSTER;
     if (caps->async_copy) opt.knobs |= SPACE_USES_ASYNC;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/simt/simt_arch.h"
+#include "core/device/arch.h"
 #include "core/emit/emit.h"
 #include "core/ir/target/target.h"
 #include "core/passes/lower.h"
@@ -61,7 +61,7 @@ int main(void) {
   static ir_bases b;
   tsr_context *ctx = NULL;
   tsr_status st = tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx);
-  for (int i = 0; !st && i < N_ARCHS; i++) st = simt_arch_caps(archs[i].dialect, archs[i].arch, &x.caps[i]);
+  for (int i = 0; !st && i < N_ARCHS; i++) st = arch_caps_of(archs[i].dialect, archs[i].arch, &x.caps[i]);
   for (int i = 0; !st && i < N_NULL; i++) st = tsr_device_open(ctx, null_ids[i], &x.null[i]);
   if (st) printf("%s\n", tsr_status_message(st));
   bool ok = !st;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/simt/simt_arch.h"
+#include "core/device/arch.h"
 #include "core/emit/text/text.h"
 
 static const struct {
@@ -28,7 +28,7 @@ static tsr_status print(const char *name, const char *arch, strb *b) {
   snprintf(path, sizeof path, TSR_SOURCE_DIR "/tests/golden/%s.%s.mlir", name, arch);
   char *text = read_file(path, &n);
   if (!text) return st_make(NULL, TSR_IO_ERROR, (st_where){0}, "%s", path);
-  tsr_status st = simt_arch_caps(strncmp(arch, "gfx", 3) ? DIALECT_CUDA : DIALECT_HIP, arch, &caps);
+  tsr_status st = arch_caps_of(strncmp(arch, "gfx", 3) ? DIALECT_CUDA : DIALECT_HIP, arch, &caps);
   if (!st) st = ir_parse(NULL, text, n, path, &target);
   if (!st) st = emit_text(target, &caps, b);
   ir_module_destroy(&target);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Who may see whom: one row a room of core/ with the rooms that it may name besides itself, checked on quoted includes and on the calls between
-objects (nm). No circle of more than two files but for those listed, which may only become fewer. Then include/, the backends and the registry.
+objects (nm). No circle of more than two files but for those listed, which may only become fewer. Then include/, the backends and the registry;
+who names a GPU dialect.
 usage: rooms.py SOURCE BUILD"""
 import os
 import re
@@ -172,5 +173,18 @@ for path, name in quoted("backends"):
 for path, name in quoted("core"):
     if name.startswith("backends/") and path != "core/runtime/registry.c":
         bad.append(f"{path} names a backend's folder; only core/runtime/registry.c may")
+# A fact of a GPU dialect is a field of its row (core/device/dialect.c); these alone name one.
+DIALECT_FILES = {
+    "core/device/caps.h", "core/device/dialect.c", "core/device/arch.c", "core/emit/emit.c", "core/emit/text/text.c",
+    "core/emit/spirv/caps.c", "backends/vulkan/vulkan.c", "backends/vulkan/caps.c", "backends/cuda/cuda.c", "backends/hip/hip.c",
+}
+for folder in ("core", "backends", "tools"):
+    for where, _, files in os.walk(os.path.join(SOURCE, folder)):
+        for f in sorted(files):
+            path = os.path.relpath(os.path.join(where, f), SOURCE)
+            if f.endswith((".c", ".h")) and path not in DIALECT_FILES:
+                with open(os.path.join(SOURCE, path), encoding="utf-8") as text:
+                    for name in sorted(set(re.findall(r"\bDIALECT_(?:SPIRV|CUDA|HIP|HOST)\b", text.read()))):
+                        bad.append(f"{path} names {name}: ask its row for the trait (CONTRIBUTING, Adding a GPU dialect)")
 print("\n".join(bad) if bad else f"{len(edges)} includes and calls keep to the rules")
 sys.exit(bool(bad))

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/simt/simt_arch.h"
+#include "core/device/arch.h"
 #include "core/emit/text/text.h"
 #include "core/ir/target/target.h"
 #include "core/passes/simt/simt.h"
@@ -13,7 +13,7 @@
 #define WHERE(op) ST_WHERE("emulator", op, NULL)
 
 tsr_status emu_arch_caps(const char *arch, tsr_caps *out) {
-  return simt_arch_caps(strncmp(arch, "sm_", 3) ? DIALECT_HIP : DIALECT_CUDA, arch, out);
+  return arch_caps_of(strncmp(arch, "sm_", 3) ? DIALECT_HIP : DIALECT_CUDA, arch, out);
 }
 
 void emu_unit_clear(emu_unit *u) {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "backends/hip/backend.h"
-#include "backends/simt/simt_arch.h"
+#include "core/device/arch.h"
 #include "core/passes/simt/matrix/operands.h"
 
 typedef struct place { int64_t x, y; } place;
@@ -44,7 +44,7 @@ static place *order_on(const char *arch, int cus, int64_t nx, int64_t ny) {
   tsr_caps caps;
   ir_module *m;
   assert_null(hip_backend.arch_caps(arch, &caps));
-  if (cus) simt_set_processors(&caps, cus);
+  if (cus) arch_set_processors(&caps, cus);
   assert_null(ir_module_create(&al_default, &m));
   tgb t = {m, ir_at_end(m, m->root->regions[0])};
   ir_value *block[2];

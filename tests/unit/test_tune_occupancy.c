@@ -1,5 +1,5 @@
 /* Occupancy against hand-computed rows (CUDA's allocation rules), verdicts, profiles from files. */
-#include "backends/simt/simt_arch.h"
+#include "core/device/arch.h"
 #include "core/emit/spirv/caps.h"
 #include "core/profile/verdict.h"
 #include "core/tune/cost.h"
@@ -92,7 +92,7 @@ static void occupancy_of_known_architectures(void **state) {
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     tsr_caps caps;
-    assert_null(simt_arch_caps(strncmp(rows[i].arch, "gfx", 3) ? DIALECT_CUDA : DIALECT_HIP, rows[i].arch, &caps));
+    assert_null(arch_caps_of(strncmp(rows[i].arch, "gfx", 3) ? DIALECT_CUDA : DIALECT_HIP, rows[i].arch, &caps));
     tune_device d = tune_device_from_caps(&caps, "");
     occ_result r = occ_compute(&d, &rows[i].in);
     if (r.active_warps != rows[i].warps || strcmp(r.limiter, rows[i].limiter))
@@ -181,7 +181,7 @@ static void bank_conflicts_are_of_what_a_lane_takes(void **state) {
                     .out = TSR_F16};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     tsr_caps caps;
-    assert_null(simt_arch_caps(rows[i].dialect, rows[i].arch, &caps));
+    assert_null(arch_caps_of(rows[i].dialect, rows[i].arch, &caps));
     tune_device d = tune_device_from_caps(&caps, "");
     tune_config c = {
         .m = 64, .n = 64, .k = 64, .use_shared = 1, .padding = rows[i].padding, .matrix_path = rows[i].path};
@@ -211,7 +211,7 @@ static void bank_count_is_a_property_of_the_device(void **state) {
     tsr_caps caps;
     if (rows[i].dialect == DIALECT_SPIRV)
       assert_null(spirv_caps_parse(NULL, rows[i].arch, strlen(rows[i].arch), "caps", &caps));
-    else assert_null(simt_arch_caps(rows[i].dialect, rows[i].arch, &caps));
+    else assert_null(arch_caps_of(rows[i].dialect, rows[i].arch, &caps));
     tune_device d = tune_device_from_caps(&caps, ""), kept;
     strb b;
     strb_init(&b, NULL);

@@ -1,6 +1,6 @@
 /* The schedule simulator: the pattern load(N+1), compute(N), comm(N-1), totals worked out by hand, hazards under random
  * durations. */
-#include "backends/simt/simt_arch.h"
+#include "core/device/arch.h"
 #include "core/tune/kernel.h"
 #include "core/tune/timeline.h"
 
@@ -246,7 +246,7 @@ static void candidates_take_their_steps_from_the_cost_model(void **state) {
                    .split_k = 1,
                    .matrix_path = 1};
   tsr_caps caps;
-  assert_null(simt_arch_caps(DIALECT_CUDA, "sm_90a", &caps));
+  assert_null(arch_caps_of(DIALECT_CUDA, "sm_90a", &caps));
   tune_device d = tune_device_from_caps(&caps, "");
   assert_true(tune_device_tier(&d, "link")->gbps == 450);
   double total[4];
@@ -293,7 +293,7 @@ static void candidates_take_their_steps_from_the_cost_model(void **state) {
   assert_true(occ_of_config(&d, &p, &c).blocks > 1 && timeline_of(&d, &p, &c, 1, &alone));
   assert_true(alone.rounds == 1 && alone.t.stages == 2); /* blocks that would fit but are not there have no buffers */
 
-  assert_null(simt_arch_caps(DIALECT_HIP, "gfx942", &caps));
+  assert_null(arch_caps_of(DIALECT_HIP, "gfx942", &caps));
   d = tune_device_from_caps(&caps, "");
   timeline_kernel k;
   assert_true(timeline_of(&d, &p, &c, 1, &k) && !timeline_of(&d, &p, &c, 8, &k)); /* its profile lists no link */

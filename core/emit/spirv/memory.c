@@ -6,6 +6,7 @@
  * the alignment allows it (one 128-bit access for 8 f16), else of single elements. */
 #include <string.h>
 
+#include "core/device/dialect.h"
 #include "core/emit/spirv/internal.h"
 
 static bool is_shared(const ir_type *p) { return p->use && !strcmp(p->use, "shared"); }
@@ -93,7 +94,7 @@ static void need_storage(emitter *e, bool shared, int elem_bytes) {
 /* On a subgroup that is a SIMD register of a CPU every lane's access is scalar code, so half as many of twice the width
  * are nearly twice as fast. */
 static bool by_64(const emitter *e, bool shared, int words) {
-  return !shared && words >= 2 && e->caps->subgroup > 1 && e->caps->subgroup <= 8;
+  return !shared && words >= 2 && caps_simd_like(e->caps);
 }
 
 /* One SPIR-V access: `words` 32-bit words, or a single element when words is 0. */

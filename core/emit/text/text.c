@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/emit/text/text.h"
+#include "core/device/dialect.h"
 #include "core/emit/text/prelude.h"
 #include "core/emit/text/scalar.h"
 #include "core/emit/text/vendor.h"
@@ -271,7 +272,7 @@ static tsr_status put_op(text_printer *p, ir_op *op, ir_value *const *targets) {
   }
   if (text_vendor_op(p, op)) return NULL;
   return ir_error_at(op, op->loc, TSR_UNSUPPORTED, NULL, "the %s text has no spelling for it",
-                     p->caps->dialect == DIALECT_HIP ? "HIP" : "CUDA");
+                     dialect_of(p->caps)->text_name);
 }
 
 static tsr_status put_block(text_printer *p, ir_block *r, ir_value *const *targets) {
@@ -357,17 +358,22 @@ static tsr_status put_kernel(text_printer *p, ir_op *k) {
   return NULL;
 }
 
-static void put_prelude(strb *b, const text_use *u, bool hip) {
+/* What stands above the types, and below them. */
+static const struct { void (*base)(strb *, const text_use *), (*typed)(strb *, const text_use *); } preludes[N_DIALECTS] = {
+    [DIALECT_CUDA] = {text_cuda_base, text_cuda_typed},
+    [DIALECT_HIP] = {text_hip_base, text_hip_typed},
+    [DIALECT_HOST] = {text_cuda_base, text_cuda_typed},
+};
+
+static void put_prelude(strb *b, const text_use *u, tsr_dialect d) {
   strb_puts(
       b, "namespace tsr {\n#ifdef TSR_EMULATOR\n} // namespace tsr\n#include TSR_EMULATOR\nnamespace tsr {\n#else\n");
-  if (hip) text_hip_base(b, u);
-  else text_cuda_base(b, u);
+  preludes[d].base(b, u);
   strb_puts(b, "#endif\n\n");
   text_common_types(b, u);
   if (u->features & (TEXT_LDMATRIX | TEXT_STMATRIX | TEXT_MMA | TEXT_WGMMA | TEXT_MFMA | TEXT_WMMA)) {
     strb_puts(b, "\n#ifndef TSR_EMULATOR\n");
-    if (hip) text_hip_typed(b, u);
-    else text_cuda_typed(b, u);
+    preludes[d].typed(b, u);
     strb_puts(b, "#endif\n\n");
   }
   text_common_functions(b, u);
@@ -381,14 +387,13 @@ tsr_status emit_text(const ir_module *target, const tsr_caps *caps, strb *out) {
   text_printer p = {.b = out, .a = &a, .caps = caps};
   scan s = {.use = &use};
   tsr_status st = NULL;
-  bool hip = caps->dialect == DIALECT_HIP;
+  const dialect_row *row = dialect_of(caps);
   arena_init(&a, &target->arena.al);
   snprintf(use.arch, sizeof use.arch, "%s", caps->arch);
   for (ir_op *op = target->root->regions[0]->first; op; op = op->next)
     if (is_kernel(op)) TSR_GOTO(ir_walk(op, scan_op, &s));
-  strb_printf(out, "// %s for %s; compile with %s\n", hip ? "HIP C++" : "CUDA C++", caps->arch,
-              hip ? "clang -x hip --cuda-device-only -nogpulib -nogpuinc -O3" : "NVRTC --std=c++17");
-  put_prelude(out, &use, hip);
+  strb_printf(out, "// %s for %s; compile with %s\n", row->language, caps->arch, row->compile_with);
+  put_prelude(out, &use, caps->dialect);
   if (use.features & TEXT_MATH) text_expansions(&p);
   for (ir_op *op = target->root->regions[0]->first; op; op = op->next)
     if (is_kernel(op)) TSR_GOTO(put_kernel(&p, op));

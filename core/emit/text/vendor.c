@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/emit/text/vendor.h"
+#include "core/device/dialect.h"
 #include "core/emit/text/mma.h"
 
 static const char *const yes_no[] = {"false", "true"};
@@ -196,7 +197,7 @@ bool text_vendor_op(text_printer *p, ir_op *op) {
                 attr(op, "threads"));
       return true;
     default:
-      return p->caps->dialect == DIALECT_HIP ? amd_op(p, op)
-                                             : hopper_op(p, op) || (p->caps->dialect == DIALECT_HOST && amd_op(p, op));
+      return ((dialect_of(p->caps)->ops & OPS_NVIDIA) && hopper_op(p, op)) ||
+             ((dialect_of(p->caps)->ops & OPS_AMD) && amd_op(p, op));
   }
 }

@@ -1,5 +1,6 @@
 /* core/passes/schedule/family_row.c - reduction and normalization kernels: whole rows in a block's registers, or in
  * those of a cluster; longer ones are multi-pass reductions. */
+#include "core/device/dialect.h"
 #include "core/passes/schedule/family.h"
 #include "core/passes/schedule/gemm_heuristics.h"
 #include "core/passes/schedule/kernel.h"
@@ -31,7 +32,7 @@ static bool cluster_rows(int64_t length, int64_t lanes, sched_params *p) {
 static void defaults(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
   int64_t lanes = sched_lanes(c), length = sched_row_length(kernel), bytes = sched_element_bytes(kernel),
           threads = sched_block_threads(c);
-  if (sched_simd_like(c)) {
+  if (caps_simd_like(c)) {
     simd_rows(length, lanes, p);
     return;
   }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/int_math.h"
+#include "core/device/dialect.h"
 #include "core/device/matrix_instr.h"
 #include "core/ir/graph/ops.h"
 #include "core/passes/schedule/kernel.h"
@@ -20,9 +21,7 @@ typedef struct task {
 } task;
 
 static int64_t cores(const tsr_caps *c) { return c->n_cores > 0 ? c->n_cores : 64; }
-static bool is_simt(const tsr_caps *c) { return c->dialect == DIALECT_CUDA || c->dialect == DIALECT_HIP; }
-
-bool sched_simd_like(const tsr_caps *c) { return c->dialect == DIALECT_SPIRV && c->subgroup > 1 && c->subgroup <= 8; }
+static bool is_simt(const tsr_caps *c) { return dialect_of(c)->has_arch_table; }
 
 static task describe(const ir_op *product, const tsr_caps *c) {
   task x = {.op = product, .c = c, .g = graph_matmul_get(product), .t = product->operands[0]->type->dtype, .batch = 1};
@@ -102,7 +101,7 @@ static bool parts_ok(const task *x, int64_t parts, int64_t step) {
 const char *sched_stream_k(const ir_op *product, const tsr_caps *c, const sched_params *p, sched_shares *out) {
   task x = describe(product, c);
   if (p->stream_k <= 0) return "not asked for";
-  if (!is_simt(c) && c->dialect != DIALECT_SPIRV) return "the CPU's threads take blocks as they come";
+  if (!dialect_of(c)->gpu) return "the CPU's threads take blocks as they come";
   if (!x.known || p->m <= 0 || p->n <= 0 || p->k <= 0) return "extents or tile are not known";
   if (x.exact) return "compensated sums are not cut";
   if (p->matrix_path && !strcmp(p->matrix_path, "gemv")) return "a gemv has no tiles";
@@ -182,7 +181,7 @@ static void warpgroup_plan(const task *x, sched_params *p) {
 static bool gemv_suits(const task *x) {
   bool type = x->t == TSR_F32 || x->t == TSR_F16 || x->t == TSR_BF16 || x->t == TSR_I8 || x->t == TSR_F8E4M3 ||
               x->t == TSR_F8E5M2;
-  if (!x->known || x->exact || x->g.m > 4 || x->g.k < 64 || x->g.n < 8 || !type || sched_simd_like(x->c)) return false;
+  if (!x->known || x->exact || x->g.m > 4 || x->g.k < 64 || x->g.n < 8 || !type || caps_simd_like(x->c)) return false;
   if (x->g.accum != (x->t == TSR_I8 ? TSR_I32 : TSR_F32)) return false;
   return x->op->operands[1]->type->dtype == x->t && plain(x->op->operands[0]) && plain(x->op->operands[1]);
 }
@@ -211,21 +210,19 @@ static void gemv_plan(const task *x, sched_params *p) {
 /* ---- CDNA: operands straight to LDS, two groups of four waves -----------------------------------------------------
  */
 
-/* A lane's load, and what of k a tile has: two stages of 256 x 256 fill the shared memory. */
-static int64_t cdna_load(const tsr_caps *c) { return !strcmp(c->arch, "gfx950") ? 16 : 4; }
+/* What of k a tile has: two stages of 256 x 256 fill the shared memory. */
 static int64_t cdna_step(const task *x) { return (x->c->shared_bytes >= 128 << 10 ? 128 : 64) / x->size; }
 
 /* gfx942 and gfx950, operands that lie in memory as they are; 8-bit ones run along k. The lowering has the last word
  * (simt/whole/lds_direct.c). */
 static bool pingpong_suits(const task *x) {
   const tsr_caps *c = x->c;
-  bool cdna = c->dialect == DIALECT_HIP && (!strcmp(c->arch, "gfx942") || !strcmp(c->arch, "gfx950")),
-       along = !x->g.transpose_a && x->g.transpose_b;
-  if (!cdna || !x->known || x->exact || x->size > 2 || x->g.accum != (x->t == TSR_I8 ? TSR_I32 : TSR_F32)) return false;
+  bool along = !x->g.transpose_a && x->g.transpose_b;
+  if (!c->ping_pong || !x->known || x->exact || x->size > 2 || x->g.accum != (x->t == TSR_I8 ? TSR_I32 : TSR_F32)) return false;
   if (x->op->operands[1]->type->dtype != x->t || x->op->operands[0]->def || x->op->operands[1]->def) return false;
   if (x->size == 1 && !along) return false;
   int64_t a_run = x->g.transpose_a ? x->g.m : x->g.k, b_run = x->g.transpose_b ? x->g.k : x->g.n,
-          least = cdna_load(c) / x->size;
+          least = c->lds_load_bytes / x->size;
   return x->g.k % cdna_step(x) == 0 && x->g.k >= 4 * cdna_step(x) && a_run % (least ? least : 1) == 0 &&
          b_run % (least ? least : 1) == 0;
 }
@@ -316,7 +313,7 @@ static void tile_plan(const task *x, sched_params *p) {
   const tsr_caps *c = x->c;
   const tsr_matrix_shape *s = subgroup_shape(x);
   sched_recommended("gemm", !s && is_simt(c) && x->size < 4 ? TSR_DTYPE_NONE : x->t, p);
-  if (!s && sched_simd_like(c)) {
+  if (!s && caps_simd_like(c)) {
     simd_plan(x, p);
     return;
   }
@@ -328,8 +325,7 @@ static void tile_plan(const task *x, sched_params *p) {
   /* A grid that leaves cores idle: smaller tiles, as far as they stay efficient. */
   while (c->n_cores > 0 && x->g.m > 0 && x->g.n > 0 && p->m * p->n > 64 * 64 && blocks_of(x, p) < c->n_cores)
     *(p->m >= p->n ? &p->m : &p->n) /= 2;
-  bool small_file = c->dialect == DIALECT_HIP && c->max_registers > 0 &&
-                    c->max_registers <= 256; /* RDNA: accumulators share it with all else */
+  bool small_file = dialect_of(c)->moves_freely && c->max_registers > 0 && c->max_registers <= 256; /* RDNA: accumulators share it with all else */
   bool twice = is_converted(x) || (f8_is_promoted(c, x->t) &&
                                    x->g.accum == TSR_F32); /* registers for operands of 16 bits, for two sets of sums */
   while ((small_file || twice) && p->m * p->n > 128 * 128) *(p->m >= p->n ? &p->m : &p->n) /= 2;

@@ -12,9 +12,6 @@ void sched_matmul_default(const ir_op *product, const tsr_caps *c, sched_params 
 /* The same with staged tiles in any case. */
 void sched_matmul_tiles(const ir_op *product, const tsr_caps *c, sched_params *p);
 
-/* A subgroup of at most 8 lanes is a SIMD register of a CPU (lavapipe): caches stand in for shared memory, and a
- * barrier costs more than it saves. */
-bool sched_simd_like(const tsr_caps *c);
 /* How stream_k blocks share the steps of a product on tiles of p: a range of `each` steps a block, see tile/stream_k.c.
  * NULL, or why they can't. */
 typedef struct sched_shares {

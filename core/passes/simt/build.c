@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "core/device/dialect.h"
 #include "core/passes/simt/state.h"
 
 static const ir_opdef *def_of(simt *c, int code) {
@@ -322,12 +323,12 @@ static ir_value *source_vector(int n, ir_value *const *v) {
 ir_value *sx_vector(simt *c, int n, ir_value *const *v) {
   int64_t dim = n;
   if (any_null(c, n, v)) return NULL;
-  ir_value *whole = n > 1 && c->caps->dialect == DIALECT_HIP ? source_vector(n, v) : NULL;
+  ir_value *whole = n > 1 && dialect_of(c->caps)->moves_freely ? source_vector(n, v) : NULL;
   if (whole) return whole;
   return n == 1 ? v[0] : sx_op(c, TG_VECTOR, ir_type_shaped(c->m, IR_T_VECTOR, v[0]->type->dtype, 1, &dim), n, v);
 }
 
-int sx_together(const simt *c, int n, int w) { return c->caps->dialect == DIALECT_HIP && n % w == 0 ? w : 1; }
+int sx_together(const simt *c, int n, int w) { return dialect_of(c->caps)->moves_freely && n % w == 0 ? w : 1; }
 
 const ir_type *sx_pack_type(simt *c, tsr_dtype t, int w) {
   int64_t dim = w;

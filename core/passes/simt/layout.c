@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/knob.h"
+#include "core/device/dialect.h"
 #include "core/passes/simt/state.h"
 
 /* ---- groups -------------------------------------------------------------------------------------------------------
@@ -189,7 +190,7 @@ static tsr_status find_reduce(ir_op *op, void *user) {
 
 static tsr_status add_demand(ir_op *op, void *user) {
   demand *d = user;
-  bool simd = d->c->subgroup <= 8;
+  bool simd = caps_simd_like(d->c->caps);
   for (int i = 0; i < op->n_results; i++) {
     if (op->results[i]->type->kind != IR_T_FRAG) continue;
     const simt_group *g = simt_group_of(op->results[i]);

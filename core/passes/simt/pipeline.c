@@ -3,6 +3,7 @@
  * computation they are stored to the other. One barrier per iteration, loads in flight during the arithmetic. */
 #include <string.h>
 
+#include "core/device/dialect.h"
 #include "core/passes/simt/pipeline_match.h"
 
 /* ---- emission
@@ -17,7 +18,7 @@ static tsr_status lower_addresses(simt *c, const ir_op *loop, const simt_pipelin
 }
 
 static int width_of(const simt *c, const simt_mem *from, const simt_mem *to) {
-  int most = c->caps->dialect == DIALECT_HIP ? 16 : 8, a = simt_access_width(c, from, most),
+  int most = dialect_of(c->caps)->moves_freely ? 16 : 8, a = simt_access_width(c, from, most),
       b = simt_access_width(c, to, most);
   return a < b ? a : b;
 }
@@ -139,9 +140,9 @@ static tsr_status body(simt *c, ir_op *op, const simt_pipeline *p, flight *f, ir
   }
   for (ir_op *o = p->wait->next; o; o = o->next) TSR_TRY(c->in->lower(c, o));
   ir_value *other = sx_sub(c, sx_int(c, 1), stage);
-  /* AMD's compiler moves the matrix instructions down behind a branch, and so behind the loads; storing zeros at the
-   * end does no harm. */
-  ir_op *branch = c->caps->dialect == DIALECT_HIP ? NULL : sx_if(c, more, 0, NULL, false);
+  /* Matrix instructions may be moved down behind a branch, and so behind the loads; storing zeros at the end does no
+   * harm. */
+  ir_op *branch = dialect_of(c->caps)->moves_freely ? NULL : sx_if(c, more, 0, NULL, false);
   for (int i = 0; i < p->n; i++) TSR_TRY(store_flight(c, &f[i], stage_offset(c, simt_of(p->tile[i]), other)));
   if (branch) sx_close(c, branch, 0, NULL);
   simt_barrier(c);
@@ -169,7 +170,7 @@ static int async_width(const simt *c, const ir_op *copy, const simt_mem *from, c
 }
 
 static tsr_status plan_stage_queue(simt *c, const simt_pipeline *p, stage_queue *r, bool *fits) {
-  *fits = c->caps->dialect == DIALECT_CUDA && c->caps->async_copy;
+  *fits = c->caps->async_copy;
   for (int i = 0; i < p->n && *fits; i++) {
     const simt_val *s = simt_of(p->tile[i]);
     if (p->producer[i]->def->code != T_COPY || s->stages < 2) *fits = false;
@@ -256,9 +257,9 @@ static tsr_status async_loop(simt *c, ir_op *op, const simt_pipeline *p, const s
   return simt_carry_out(c, op, shape, v);
 }
 
-/* A loop over whole products needs no unrolling; AMD's compiler would unroll short ones whole and then spill. */
+/* A loop over whole products needs no unrolling; short ones unrolled whole would spill. */
 static bool keep_rolled(simt *c, ir_op *loop) {
-  return c->caps->dialect != DIALECT_HIP || ir_set_attr(loop, "unroll_by", ir_attr_int(c->m, 1));
+  return !dialect_of(c->caps)->moves_freely || ir_set_attr(loop, "unroll_by", ir_attr_int(c->m, 1));
 }
 
 tsr_status simt_pipeline_for(simt *c, ir_op *op, bool *done) {

@@ -1,5 +1,6 @@
 /* core/passes/simt/pipeline_match.c - which loops are pipelined, and how many copies of their tiles they want. */
 #include "core/passes/simt/pipeline_match.h"
+#include "core/device/dialect.h"
 
 #include <string.h>
 
@@ -55,15 +56,14 @@ static bool match(const simt *c, const ir_op *loop, simt_pipeline *p) {
 static bool wants_stages(const simt *c, const ir_op *loop) {
   int64_t stages = ir_get_int(loop, "stages", 0);
   if (!stages) stages = ir_get_int(c->tile, "stages", 0);
-  /* A subgroup of at most 8 lanes is a SIMD register of a CPU: nothing runs beside it. */
-  return stages ? stages > 1 : c->subgroup > 8;
+  return stages ? stages > 1 : !caps_simd_like(c->caps);
 }
 
 /* Copies of each tile: two, or as many as two thirds of shared memory take where copies run by themselves (at most 4).
  */
 static int stage_queue_depth(const simt *c, const simt_pipeline *p) {
   int64_t bytes = 0, stages;
-  if (c->caps->dialect != DIALECT_CUDA || !c->caps->async_copy) return 2;
+  if (!c->caps->async_copy) return 2;
   for (int i = 0; i < p->n; i++) {
     int64_t strides[TSR_MAX_RANK];
     const ir_type *t = p->tile[i]->type;

@@ -4,12 +4,13 @@
  * driver's compiler sees a vector made of consecutive words, and loads it with one instruction. (f16 matrix by vector,
  * 1024x14336: 4.4 ms by gathers, 1.1 ms so.) Uniform loads are executed even where no lane takes part, so only code
  * that always runs is changed. */
+#include "core/device/dialect.h"
 #include "core/passes/simt/state.h"
 
 enum { MAX_DEPTH = 24 };
 
 bool simt_is_simd(const simt *c) {
-  return c->caps->dialect == DIALECT_SPIRV && c->subgroup == 8 && c->caps->subgroup_max == 8 && c->caps->i64;
+  return caps_simd_lanes(c->caps) == 8;
 }
 
 /* v = something uniform + *stride * lane? */

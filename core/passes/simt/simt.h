@@ -94,7 +94,7 @@ typedef struct simt_gemm {
 
 typedef struct simt_matrix_path {
   const char *name;
-  unsigned dialects; /* bit per tsr_dialect; 0 = asks in fits */
+  unsigned ops; /* the set of ops it is made of (core/device/dialect.h); 0: every GPU's */
   bool opaque;
   bool wide_index; /* kernels compute indices in 64 bits and number their lanes apart from threads */
   bool broadcasts; /* all lanes read the same of a, a word at a time */

@@ -7,6 +7,7 @@
 #include "core/base/dtype.h"
 #include "core/base/hash.h"
 #include "core/base/int_math.h"
+#include "core/device/dialect.h"
 #include "core/passes/schedule/kernel.h"
 #include "core/passes/schedule/key.h"
 #include "core/passes/tile/build.h"
@@ -251,8 +252,8 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top,
   TSR_TRY(fill_kernel(&k));
   clear_body(src);
   k.split = SPLIT_SUM;
-  if (opts->caps->dialect != DIALECT_CPU && opts->caps->subgroup > 8)
-    k.params.warps = max64(1, 256 / opts->caps->subgroup);
+  if (caps_coalesces(opts->caps))
+    k.params.warps = max64(1, 256 / (opts->caps->subgroup > 0 ? opts->caps->subgroup : 32));
   TSR_TRY(make_kernel(&k, top, name, parts));
   return fill_kernel(&k);
 }

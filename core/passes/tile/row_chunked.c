@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/device/dialect.h"
 #include "core/passes/schedule/kernel.h"
 #include "core/passes/tile/build.h"
 
@@ -20,7 +21,7 @@ static int64_t threads_of(const kern *k) {
 }
 
 bool kb_rows_are_long(const kern *k, const space *s) {
-  int64_t most = k->opts->caps->subgroup <= 8
+  int64_t most = caps_simd_like(k->opts->caps)
                      ? 128
                      : SCHED_MOST_PER_THREAD; /* elements of a thread; a CPU's SIMD lanes spill to a near cache */
   return k->opts->caps->dialect != DIALECT_CPU && s->tm * s->tn > most * threads_of(k) && s->dims[s->rank - 1] > 0;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/device/dialect.h"
 #include "core/passes/tile/map.h"
 
 /* ---- elementwise ops ------------------------------------------------------------------------------------------- */
@@ -79,8 +80,7 @@ static ir_value **frag_entry(node *n, const space *s, form f) {
 /* Threads of a GPU should read neighbours in memory: a tile whose memory order is the other way is loaded in memory
  * order and transposed through shared memory. */
 static bool reads_transposed(const kern *k) {
-  const tsr_caps *c = k->opts->caps;
-  return c->dialect == DIALECT_CUDA || c->dialect == DIALECT_HIP || (c->dialect == DIALECT_SPIRV && c->subgroup > 8);
+  return caps_coalesces(k->opts->caps);
 }
 
 static tsr_status load(kern *k, const mem *m, const space *s, form f, ir_value **out) {

@@ -5,6 +5,7 @@
  * rows 8 (l / 16) + i. gfx942 reads fp8 in the FNUZ encoding (simt/matrix/fnuz.c): the product is scaled by 4. */
 #include <string.h>
 
+#include "core/device/dialect.h"
 #include "core/passes/simt/matrix/operands.h"
 #include "core/passes/simt/state.h"
 
@@ -30,7 +31,7 @@ bool simt_amd_instruction(const tsr_caps *caps, const simt_gemm *g, simt_instruc
 
 static const char *amd_fits(const simt *c, const simt_gemm *g, bool want_rdna) {
   simt_instruction in;
-  if (c->caps->dialect != DIALECT_HIP || is_rdna(c) != want_rdna)
+  if (!(dialect_of(c->caps)->ops & OPS_AMD) || is_rdna(c) != want_rdna)
     return want_rdna ? "not an RDNA device" : "not a CDNA device";
   if (g->kahan) return "kahan_sum needs one product at a time";
   if (g->m % 16 || g->n % 16) return "the tile is not a multiple of the instruction's shape";
@@ -156,13 +157,13 @@ static tsr_status amd_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
 }
 
 const simt_matrix_path simt_path_mfma = {.name = "mfma",
-                                         .dialects = 1u << DIALECT_HIP | 1u << DIALECT_HOST,
+                                         .ops = OPS_AMD,
                                          .fits = mfma_fits,
                                          .layout = amd_layout,
                                          .wants_mem = amd_wants_mem,
                                          .gemm = amd_gemm};
 const simt_matrix_path simt_path_wmma = {.name = "wmma",
-                                         .dialects = 1u << DIALECT_HIP | 1u << DIALECT_HOST,
+                                         .ops = OPS_AMD,
                                          .fits = wmma_fits,
                                          .layout = amd_layout,
                                          .wants_mem = amd_wants_mem,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/knob.h"
+#include "core/device/dialect.h"
 #include "core/passes/simt/state.h"
 
 typedef struct gemm_scan { simt *c; const simt_matrix_path *path; const char *why; int n; } gemm_scan;
@@ -37,7 +38,7 @@ tsr_status simt_choose_path(simt *c) {
   c->requested_path = requested;
   c->why = NULL;
   for (int i = 0; simt_paths[i]; i++) {
-    if (simt_paths[i]->dialects && !(simt_paths[i]->dialects >> c->caps->dialect & 1)) continue;
+    if (simt_paths[i]->ops && !(simt_paths[i]->ops & dialect_of(c->caps)->ops)) continue;
     gemm_scan s = {c, simt_paths[i],
                    allowed_by_knob(requested, simt_paths[i]->name) ? NULL : "another path was asked for", 0};
     TSR_TRY(ir_walk((ir_op *)c->tile, ask_path, &s));

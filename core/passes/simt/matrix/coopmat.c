@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/passes/simt/matrix/coopmat.h"
+#include "core/device/dialect.h"
 
 enum { UNROLL = 128, ROUND_BYTES = 8192, SCRATCH_BYTES = 16384, REGISTER_SIDE = 64, DEPTH = 64 };
 
@@ -575,11 +576,11 @@ static tsr_status coopmat_gemm(simt *c, const simt_gemm *g, const simt_frag *acc
 }
 
 const simt_matrix_path simt_path_coopmat = {
-    .name = "coopmat", .dialects = 1u << DIALECT_SPIRV, .opaque = true, .fits = coopmat_fits, .layout = coopmat_layout, .wants_mem = coopmat_wants_mem, .gemm = coopmat_gemm,
+    .name = "coopmat", .ops = OPS_SPIRV, .opaque = true, .fits = coopmat_fits, .layout = coopmat_layout, .wants_mem = coopmat_wants_mem, .gemm = coopmat_gemm,
     .fill = coopmat_fill, .to_regs = coopmat_to_regs, .from_regs = coop_from_regs, .store = coopmat_store,
     .keeps = coop_keeps, .map = coop_map, .load = coop_load_frag, .reduce = coop_reduce};
 
 const simt_matrix_path simt_path_coopmat2 = {
-    .name = "coopmat2_workgroup", .dialects = 1u << DIALECT_SPIRV, .opaque = true, .fits = coopmat2_fits, .layout = coopmat2_layout, .wants_mem = coopmat_wants_mem, .gemm = coopmat_gemm,
+    .name = "coopmat2_workgroup", .ops = OPS_SPIRV, .opaque = true, .fits = coopmat2_fits, .layout = coopmat2_layout, .wants_mem = coopmat_wants_mem, .gemm = coopmat_gemm,
     .fill = coopmat_fill, .to_regs = coopmat_to_regs, .from_regs = coop_from_regs, .store = coopmat_store,
     .keeps = coop_keeps, .map = coop_map, .load = coop_load_frag, .reduce = coop_reduce, .shared_kept = coopmat2_shared_kept};

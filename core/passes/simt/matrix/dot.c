@@ -3,6 +3,7 @@
  * once for all of them. The sums are opaque values: one scalar per row of the tile. */
 #include <string.h>
 
+#include "core/device/dialect.h"
 #include "core/passes/simt/state.h"
 
 static const char *dot_fits(const simt *c, const simt_gemm *g) {
@@ -143,5 +144,5 @@ static bool dot_keeps(const simt *c, const ir_value *v) {
 }
 
 const simt_matrix_path simt_path_dot = {
-    .name = "dot", .dialects = 1u << DIALECT_SPIRV, .opaque = true, .fits = dot_fits, .layout = dot_layout, .wants_mem = dot_wants_mem, .gemm = dot_gemm,
+    .name = "dot", .ops = OPS_SPIRV, .opaque = true, .fits = dot_fits, .layout = dot_layout, .wants_mem = dot_wants_mem, .gemm = dot_gemm,
     .fill = dot_fill, .to_regs = dot_to_regs, .from_regs = dot_from_regs, .store = dot_store, .keeps = dot_keeps};

@@ -4,6 +4,7 @@
  * converted when loaded. */
 #include <string.h>
 
+#include "core/device/dialect.h"
 #include "core/passes/simt/state.h"
 
 /* ---- operands
@@ -100,7 +101,7 @@ static void cpu_layout(simt *c, int64_t m, int64_t n, simt_layout *l) {
 
 /* Lanes 8 across n, the others across m; subgroups so that each one's part is near square. */
 static void fma_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_layout *l) {
-  if (c->subgroup <= 8 && c->subgroup > 1) {
+  if (caps_simd_like(c->caps)) {
     cpu_layout(c, m, n, l);
     return;
   }
@@ -268,11 +269,11 @@ tsr_status simt_fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt
                 .vec = l->vec[1],
                 .broadcast = c->path->broadcasts};
   int64_t most = p.broadcast        ? lane_n_depth(acc->n)
-                 : c->subgroup <= 8 ? 8
+                 : caps_simd_like(c->caps) ? 8
                                     : 1024 / acc->n,
           held = (tsr_dtype_size(g->a) == 1 && dtype_is_float(g->a) ? 16 : 64) / (p.rows + p.cols);
   /* Compilers keep the operands of a whole body in registers. */
-  if (c->subgroup > 8 && most > held) most = held > 1 ? held : 1;
+  if (!caps_simd_like(c->caps) && most > held) most = held > 1 ? held : 1;
   p.step = 1;
   for (int s = 2; s <= 64 && s <= most && g->k % s == 0; s *= 2) p.step = s;
   if (g->k <= most) p.step = (int)g->k < 64 ? (int)g->k : p.step;

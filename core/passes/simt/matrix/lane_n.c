@@ -5,6 +5,7 @@
  * the driver's compiler would widen every address by itself instead of adding a constant within the load. */
 #include <string.h>
 
+#include "core/device/dialect.h"
 #include "core/passes/simt/state.h"
 
 static const char *lane_n_fits(const simt *c, const simt_gemm *g) {
@@ -36,7 +37,7 @@ static void lane_n_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, sim
 static bool lane_n_wants_mem(const simt *c, const simt_gemm *g, int operand) { return true; }
 
 const simt_matrix_path simt_path_lane_n = {.name = "lane_n",
-                                           .dialects = 1u << DIALECT_SPIRV,
+                                           .ops = OPS_SPIRV,
                                            .wide_index = true,
                                            .broadcasts = true,
                                            .fits = lane_n_fits,

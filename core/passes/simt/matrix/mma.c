@@ -6,6 +6,7 @@
  * element. */
 #include <string.h>
 
+#include "core/device/dialect.h"
 #include "core/device/matrix_instr.h"
 #include "core/passes/simt/matrix/operands.h"
 #include "core/passes/simt/state.h"
@@ -27,7 +28,7 @@ static bool find(const simt *c, const simt_gemm *g, simt_instruction *out) {
 
 static const char *mma_fits(const simt *c, const simt_gemm *g) {
   simt_instruction in;
-  if (c->caps->dialect != DIALECT_CUDA) return "not an NVIDIA device";
+  if (!(dialect_of(c->caps)->ops & OPS_NVIDIA)) return "not an NVIDIA device";
   if (g->kahan) return "kahan_sum needs one product at a time";
   if (!find(c, g, &in)) return "mma.sync has no shape for these element types";
   if (g->m % BLOCK_M || g->n % BLOCK_N || g->k % in.k) return "the tile is not a multiple of mma.sync's shape";
@@ -249,7 +250,7 @@ static tsr_status mma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
 }
 
 const simt_matrix_path simt_path_mma = {.name = "mma",
-                                        .dialects = 1u << DIALECT_CUDA | 1u << DIALECT_HOST,
+                                        .ops = OPS_NVIDIA,
                                         .fits = mma_fits,
                                         .layout = mma_layout,
                                         .wants_mem = mma_wants_mem,

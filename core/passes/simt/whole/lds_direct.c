@@ -109,7 +109,7 @@ static const char *plan(const simt_matmul *mm, const tsr_caps *caps, bool pingpo
     return "no matrix instruction for these element types";
   p->fnuz = simt_is_fnuz(caps, mm->a.dtype);
   if (reach_is_wide(mm->kernel)) return "an operand needs 64-bit indices";
-  p->granule = !strcmp(caps->arch, "gfx950") ? 16 : 4;
+  p->granule = caps->lds_load_bytes;
   p->words = p->in.k / 4 * p->size / 4;
   p->chunks = p->words > 4 ? 2 : 1;
   p->spans = (int)(mm->bk * p->size / SPAN / p->chunks);
@@ -481,7 +481,7 @@ tsr_status simt_direct_kernel(const ir_op *kernel, const tsr_caps *caps, bool pi
   simt_matmul mm;
   dl g = {.t = {m, {0}}};
   *done = false;
-  if (caps->dialect != DIALECT_HIP || strncmp(caps->arch, "gfx9", 4)) {
+  if (!caps->lds_load_bytes) {
     *why = "the device has no loads straight to LDS";
     return NULL;
   }

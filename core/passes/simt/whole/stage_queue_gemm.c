@@ -1,6 +1,7 @@
 /* core/passes/simt/whole/stage_queue_gemm.c - the matrix path of the sm_90a stage queue: wgmma on swizzled tiles, A
  * from shared memory or from registers. Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout";
  * the accumulator map of m64nN. */
+#include "core/device/dialect.h"
 #include "core/passes/simt/whole/stage_queue_state.h"
 #include "core/passes/target/build.h"
 
@@ -126,7 +127,7 @@ static tsr_status wgmma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, 
 }
 
 const simt_matrix_path simt_path_wgmma = {.name = "wgmma",
-                                          .dialects = 1u << DIALECT_CUDA,
+                                          .ops = OPS_NVIDIA,
                                           .fits = wgmma_fits,
                                           .layout = wgmma_layout,
                                           .wants_mem = wgmma_wants_mem,

@@ -1,11 +1,11 @@
-/* backends/simt/simt_arch.c - one table row per architecture. Sources: CUDA C++ programming guide, "Compute
+/* core/device/arch.c - one table row per architecture of CUDA and HIP. Sources: CUDA C++ programming guide, "Compute
  * Capabilities"; the vendors' data sheets for the part named in the row (dense rates); AMD's instruction set manuals.
  * Allocation units: CUDA's occupancy calculator; LLVM's AMDGPU subtargets (512 VGPRs a SIMD in eights on CDNA; 1536 of
  * 32 lanes in units of 24 on the RDNA parts here). Banks: 32, on CDNA 4 64 (as Composable Kernel's architecture table
  * has it); an RDNA CU's half of its pair's memory has 32. sm_100's matrix rate is that of mma.sync, which is all that
  * the text uses there: a quarter of the data sheet's 2,250 TFLOP/s, which only tcgen05 reaches (2,048 operations a
  * clock and SM as on sm_80; no public figure is known). */
-#include "backends/simt/simt_arch.h"
+#include "core/device/arch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +22,8 @@ typedef struct arch_row {
   int l2_mb, memory_gb;
   double tflops_f32, tflops_f16, gb_s;
   bool wgmma, fp8, fnuz;
+  int lds_load; /* bytes of a lane's load straight to LDS; 0: none */
+  bool ping_pong;
 } arch_row;
 
 static const arch_row rows[] = {
@@ -31,9 +33,9 @@ static const arch_row rows[] = {
     {"sm_90a", "H100", DIALECT_CUDA, 132, 32, 64, 32, 0, 227, 228, 65536, 4, 256, 128, 1024, 32, 50, 80, 66.9, 989, 3350, true, true, false},
     {"sm_100", "B200", DIALECT_CUDA, 148, 32, 64, 32, 0, 227, 228, 65536, 4, 256, 128, 1024, 32, 126, 180, 75, 562, 8000, false, true, false},
     {"sm_120", "RTX 5090", DIALECT_CUDA, 170, 32, 48, 24, 0, 99, 100, 65536, 4, 256, 128, 1024, 32, 96, 32, 104.8, 209, 1792, false, true, false},
-    {"gfx90a", "MI250X, one die", DIALECT_HIP, 110, 64, 32, 32, 16, 64, 64, 131072, 4, 512, 512, 0, 32, 8, 64, 23.9, 191, 1638, false, false, false},
-    {"gfx942", "MI300X", DIALECT_HIP, 304, 64, 32, 32, 16, 64, 64, 131072, 4, 512, 512, 0, 32, 4, 192, 163.4, 1307, 5300, false, true, true},
-    {"gfx950", "MI355X", DIALECT_HIP, 256, 64, 32, 32, 16, 160, 160, 131072, 4, 512, 1280, 0, 64, 4, 288, 157.3, 2500, 8000, false, true, false},
+    {"gfx90a", "MI250X, one die", DIALECT_HIP, 110, 64, 32, 32, 16, 64, 64, 131072, 4, 512, 512, 0, 32, 8, 64, 23.9, 191, 1638, false, false, false, 4},
+    {"gfx942", "MI300X", DIALECT_HIP, 304, 64, 32, 32, 16, 64, 64, 131072, 4, 512, 512, 0, 32, 4, 192, 163.4, 1307, 5300, false, true, true, 4, true},
+    {"gfx950", "MI355X", DIALECT_HIP, 256, 64, 32, 32, 16, 160, 160, 131072, 4, 512, 1280, 0, 64, 4, 288, 157.3, 2500, 8000, false, true, false, 16, true},
     {"gfx1100", "RX 7900 XTX", DIALECT_HIP, 96, 32, 32, 32, 16, 64, 64, 98304, 2, 768, 512, 0, 32, 6, 24, 61.4, 123, 960, false, false, false},
     {"gfx1201", "RX 9070 XT", DIALECT_HIP, 64, 32, 32, 32, 16, 64, 64, 98304, 2, 768, 512, 0, 32, 8, 16, 48.7, 195, 640, false, true, false},
 };
@@ -165,6 +167,8 @@ static void fill(const arch_row *r, tsr_caps *c) {
   c->n_dies = dies(c->arch, c->n_cores);
   c->f8_by_f16 =
       !strcmp(c->arch, "sm_90a") || !strcmp(c->arch, "sm_100"); /* ptxas 13.0: F2FP.F16.E4M3.UNPACK_B, HMMA */
+  c->lds_load_bytes = r->lds_load;
+  c->ping_pong = r->ping_pong;
   c->mfma_flushes = !strcmp(c->arch, "gfx90a"); /* MIOpen's documentation */
   c->f8_sum_bits = !strcmp(c->arch, "sm_89") || !strcmp(c->arch, "sm_90a") ? 14 : 0;
   if (cuda) nvidia_shapes(c, r);
@@ -182,7 +186,7 @@ static const char *row_name(const char *arch) {
   return arch;
 }
 
-tsr_status simt_arch_caps(tsr_dialect dialect, const char *arch, tsr_caps *out) {
+tsr_status arch_caps_of(tsr_dialect dialect, const char *arch, tsr_caps *out) {
   char known[256] = "";
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     if (rows[i].dialect != dialect) continue;
@@ -194,7 +198,7 @@ tsr_status simt_arch_caps(tsr_dialect dialect, const char *arch, tsr_caps *out) 
                  "unknown architecture \"%s\"", arch);
 }
 
-const char *simt_cuda_arch(int major, int minor) {
+const char *arch_of_capability(int major, int minor) {
   if (major == 9) return "sm_90a";
   if (major == 10)
     return "sm_100"; /* 10.3 runs it too, 12.1 what is made for 12.0: not with the suffix a, which binds code to one
@@ -204,7 +208,7 @@ const char *simt_cuda_arch(int major, int minor) {
   return NULL;
 }
 
-void simt_set_processors(tsr_caps *c, int processors) {
+void arch_set_processors(tsr_caps *c, int processors) {
   c->n_cores = strncmp(c->arch, "gfx1", 4) ? processors : 2 * processors;
   c->n_dies = dies(c->arch, c->n_cores);
 }

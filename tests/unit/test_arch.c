@@ -10,14 +10,14 @@
 
 #include <cmocka.h>
 
-#include "backends/simt/simt_arch.h"
+#include "core/device/arch.h"
 #include "core/ir/ir.h"
 #include "core/tune/device.h"
 #include "core/tune/kernel.h"
 
 static tsr_caps caps_of(const char *arch) {
   tsr_caps c;
-  tsr_status st = simt_arch_caps(strncmp(arch, "sm_", 3) ? DIALECT_HIP : DIALECT_CUDA, arch, &c);
+  tsr_status st = arch_caps_of(strncmp(arch, "sm_", 3) ? DIALECT_HIP : DIALECT_CUDA, arch, &c);
   if (st) fail_msg("%s: %s", arch, tsr_status_message(st));
   return c;
 }
@@ -33,7 +33,7 @@ static void device_of_a_family_runs_its_code(void **state) {
                {10, 0, "sm_100"}, {10, 3, "sm_100"}, /* B200, B300 */ {12, 0, "sm_120"},
                {12, 1, "sm_120"} /* RTX 50, GB10 */};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-    const char *arch = simt_cuda_arch(parts[i].major, parts[i].minor);
+    const char *arch = arch_of_capability(parts[i].major, parts[i].minor);
     int major = 0, minor = 0;
     assert_string_equal(arch, parts[i].arch);
     assert_int_equal(sscanf(arch, "sm_%d", &major), 1);
@@ -43,7 +43,7 @@ static void device_of_a_family_runs_its_code(void **state) {
     if (strchr(arch, 'a')) assert_int_equal(minor, parts[i].minor);
     assert_string_equal(caps_of(arch).arch, arch);
   }
-  assert_null(simt_cuda_arch(7, 5));
+  assert_null(arch_of_capability(7, 5));
 }
 
 static void name_that_users_type_is_known(void **state) {
@@ -54,7 +54,7 @@ static void name_that_users_type_is_known(void **state) {
   static const char *const wrong[] = {"", "sm_", "sm_70", "sm_80a", "sm_110", "sm_1200", "sm_120ab", "gfx942"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     tsr_caps c;
-    tsr_status st = simt_arch_caps(DIALECT_CUDA, wrong[i], &c);
+    tsr_status st = arch_caps_of(DIALECT_CUDA, wrong[i], &c);
     assert_int_equal(tsr_status_code(st), TSR_NOT_FOUND);
     assert_non_null(strstr(tsr_status_hint(st), "sm_120"));
     tsr_status_free(st);
@@ -94,14 +94,14 @@ static void processors_of_amd_are_compute_units_and_dies(void **state) {
     tsr_caps c = caps_of(parts[i].arch);
     int listed = c.n_cores;
     if (!strncmp(parts[i].arch, "gfx1", 4)) assert_int_equal(listed, parts[i].cores);
-    simt_set_processors(&c, parts[i].says);
+    arch_set_processors(&c, parts[i].says);
     assert_int_equal(c.n_cores, parts[i].cores);
     assert_int_equal(c.n_dies, parts[i].dies);
   }
   assert_int_equal(caps_of("gfx942").n_dies, 8);
   assert_true(caps_of("gfx90a").mfma_flushes && !caps_of("gfx942").mfma_flushes); /* MIOpen's documentation */
   tsr_caps cuda = caps_of("sm_90a");
-  simt_set_processors(&cuda, 114);
+  arch_set_processors(&cuda, 114);
   assert_int_equal(cuda.n_cores, 114);
 }
 
