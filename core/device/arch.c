@@ -7,8 +7,11 @@
  * clock and SM as on sm_80; no public figure is known). */
 #include "core/device/arch.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "core/device/matrix_instr.h"
 
 typedef struct arch_row {
   const char *name, *part;
@@ -39,70 +42,6 @@ static const arch_row rows[] = {
     {"gfx1100", "RX 7900 XTX", DIALECT_HIP, 96, 32, 32, 32, 16, 64, 64, 98304, 2, 768, 512, 0, 32, 6, 24, 61.4, 123, 960, false, false, false},
     {"gfx1201", "RX 9070 XT", DIALECT_HIP, 64, 32, 32, 32, 16, 64, 64, 98304, 2, 768, 512, 0, 32, 8, 16, 48.7, 195, 640, false, true, false},
 };
-
-/* ---- matrix shapes --------------------------------------------------------------------------------------------- */
-
-static void add(tsr_caps *c, int m, int n, int k, tsr_dtype a, tsr_dtype acc, matrix_scope scope) {
-  if (c->n_matrix < TSR_MAX_MATRIX)
-    c->matrix[c->n_matrix++] =
-        (tsr_matrix_shape){.m = m, .n = n, .k = k, .a = a, .b = a, .c = acc, .scope = scope, .enabled = true};
-}
-
-static void nvidia_shapes(tsr_caps *c, const arch_row *r) {
-  if (r->wgmma) {
-    static const int columns[] = {256, 128, 64},
-                     f8_columns[] = {192, 128, 64}; /* fp8 has two sets of sums (simt_wgmma_holds) */
-    for (int i = 0; i < 3; i++) {
-      add(c, 64, columns[i], 16, TSR_BF16, TSR_F32, SCOPE_WARPGROUP);
-      add(c, 64, columns[i], 16, TSR_F16, TSR_F32, SCOPE_WARPGROUP);
-      add(c, 64, columns[i], 8, TSR_TF32, TSR_F32, SCOPE_WARPGROUP);
-      add(c, 64, f8_columns[i], 32, TSR_F8E4M3, TSR_F32, SCOPE_WARPGROUP);
-      add(c, 64, f8_columns[i], 32, TSR_F8E5M2, TSR_F32, SCOPE_WARPGROUP);
-      add(c, 64, columns[i], 32, TSR_I8, TSR_I32, SCOPE_WARPGROUP);
-    }
-  }
-  add(c, 16, 8, 16, TSR_BF16, TSR_F32, SCOPE_SUBGROUP);
-  add(c, 16, 8, 16, TSR_F16, TSR_F32, SCOPE_SUBGROUP);
-  add(c, 16, 8, 8, TSR_TF32, TSR_F32, SCOPE_SUBGROUP);
-  add(c, 16, 8, 32, TSR_I8, TSR_I32, SCOPE_SUBGROUP);
-  add(c, 16, 8, 32, TSR_U8, TSR_I32, SCOPE_SUBGROUP);
-  if (r->fp8) {
-    add(c, 16, 8, 32, TSR_F8E4M3, TSR_F32, SCOPE_SUBGROUP);
-    add(c, 16, 8, 32, TSR_F8E5M2, TSR_F32, SCOPE_SUBGROUP);
-  }
-}
-
-static void amd_shapes(tsr_caps *c, const arch_row *r) {
-  bool rdna = !strncmp(r->name, "gfx1", 4), cdna4 = !strcmp(r->name, "gfx950"), cdna3 = !strcmp(r->name, "gfx942");
-  if (rdna) {
-    add(c, 16, 16, 16, TSR_BF16, TSR_F32, SCOPE_SUBGROUP);
-    add(c, 16, 16, 16, TSR_F16, TSR_F32, SCOPE_SUBGROUP);
-    add(c, 16, 16, 16, TSR_I8, TSR_I32, SCOPE_SUBGROUP);
-    if (r->fp8) {
-      add(c, 16, 16, 16, TSR_F8E4M3, TSR_F32, SCOPE_SUBGROUP);
-      add(c, 16, 16, 16, TSR_F8E5M2, TSR_F32, SCOPE_SUBGROUP);
-    }
-    return;
-  }
-  int k = cdna4 ? 32 : 16;
-  add(c, 16, 16, k, TSR_BF16, TSR_F32, SCOPE_SUBGROUP);
-  add(c, 16, 16, k, TSR_F16, TSR_F32, SCOPE_SUBGROUP);
-  add(c, 32, 32, k / 2, TSR_BF16, TSR_F32, SCOPE_SUBGROUP);
-  add(c, 32, 32, k / 2, TSR_F16, TSR_F32, SCOPE_SUBGROUP);
-  add(c, 16, 16, 4, TSR_F32, TSR_F32, SCOPE_SUBGROUP);
-  add(c, 16, 16, 4, TSR_F64, TSR_F64, SCOPE_SUBGROUP);
-  if (cdna3) add(c, 16, 16, 8, TSR_TF32, TSR_F32, SCOPE_SUBGROUP);
-  add(c, 16, 16, !strcmp(r->name, "gfx90a") ? 16 : 32, TSR_I8, TSR_I32, SCOPE_SUBGROUP);
-  if (r->fp8) {
-    add(c, 16, 16, 32, TSR_F8E4M3, TSR_F32, SCOPE_SUBGROUP);
-    add(c, 16, 16, 32, TSR_F8E5M2, TSR_F32, SCOPE_SUBGROUP);
-  }
-  if (cdna4) { /* at twice the rate */
-    add(c, 16, 16, 64, TSR_I8, TSR_I32, SCOPE_SUBGROUP);
-    add(c, 16, 16, 128, TSR_F8E4M3, TSR_F32, SCOPE_SUBGROUP);
-    add(c, 16, 16, 128, TSR_F8E5M2, TSR_F32, SCOPE_SUBGROUP);
-  }
-}
 
 /* XCDs of CDNA 3 and 4, from the compute units that a device shows: 38 each on MI300 (X: 8, A: 6, one partition of CPX
  * mode: 1), 32 each on MI350. */
@@ -171,8 +110,7 @@ static void fill(const arch_row *r, tsr_caps *c) {
   c->ping_pong = r->ping_pong;
   c->mfma_flushes = !strcmp(c->arch, "gfx90a"); /* MIOpen's documentation */
   c->f8_sum_bits = !strcmp(c->arch, "sm_89") || !strcmp(c->arch, "sm_90a") ? 14 : 0;
-  if (cuda) nvidia_shapes(c, r);
-  else amd_shapes(c, r);
+  matrix_instr_list(c);
 }
 
 /* The names that users type for what a row's text runs on: those with features that the text doesn't use, and later
@@ -188,6 +126,10 @@ static const char *row_name(const char *arch) {
 
 tsr_status arch_caps_of(tsr_dialect dialect, const char *arch, tsr_caps *out) {
   char known[256] = "";
+  int n;
+  const matrix_instr *instructions = matrix_instr_rows(&n);
+  assert(!matrix_instr_check(instructions, n));
+  (void)instructions;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     if (rows[i].dialect != dialect) continue;
     if (!strcmp(rows[i].name, row_name(arch))) return fill(&rows[i], out), NULL;

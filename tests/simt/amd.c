@@ -1,40 +1,43 @@
-/* tests/simt/amd.c - MFMA, WMMA and direct-to-LDS loads. Lane maps, held against those of the AMD Matrix Instruction
- * Calculator by test_simt_lanes.c, and the ISA documents:
- * MFMA MxMxK on a wave of 64, e elements of A and B per lane, lane l:
- *   A: row l mod M, k = e (l / M) + i          B: column l mod M, the same k
- *   D: column l mod M, row 4 (64 / M) (r / 4) + 4 (l / M) + r mod 4; f64 16x16x4: row 4 r + l / 16
- * f8f6f4 (gfx950, K 64 and 128): A and B as above is right for products without scales only, where any order of k that
- * both share will do. gfx90a takes subnormal f16 and bf16 as 0, and gives 0 for subnormal sums of them (MIOpen's
- * documentation). WMMA 16x16x16 on a wave of 32: gfx11  A: row l mod 16, k = i (16 elements; lanes 16 to 31 repeat 0 to
- * 15)   D: row 2 r + l / 16, column l mod 16 gfx12  A: row l mod 16, 8 elements; D: row 8 (l / 16) + r, column l
- * mod 16. 8-bit types: k = 8 (l / 16) + i; 16-bit types: k = 8 (i / 4) + 4 (l / 16) + i mod 4 (as B has the same k in
- * the same place, loading 8 neighbours is right too) */
+/* tests/simt/amd.c - MFMA, WMMA and direct-to-LDS loads. Lane maps are those of the instructions' rows (lanes.h), held
+ * against AMD's Matrix Instruction Calculator by test_simt_lanes.c; f8f6f4's is right for products without scales only,
+ * where any order of k that both operands share will do. gfx90a takes subnormal f16 and bf16 as 0, and gives 0 for
+ * subnormal sums of them (MIOpen's documentation). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/simt/lanes.h"
 #include "tests/simt/sim.h"
 
 static bool flushes(const emu_mma_desc *d) { return S.d->mfma_flushes && (d->a == EMU_F16 || d->a == EMU_BF16); }
 static double flushed(double x, int type) { return fabs(x) < ldexp(1, type == EMU_F16 ? -14 : -126) ? 0 : x; }
 
-static void multiply(sim_warp *w, const emu_mma_desc *d, double a[32][128], double b[128][32],
-                     int (*row)(const emu_mma_desc *, int lane, int r), int n_out) {
+static double tile_a[32][128], tile_b[128][32];
+
+/* a and b from the lanes, and the product back to them. */
+static void multiply(sim_warp *w, const emu_mma_desc *d, const lane_places *p) {
+  bool flush = flushes(d);
+  for (int l = 0; l < w->n_lanes; l++) {
+    const warp_call *c = &w->lanes[l]->call;
+    for (int i = 0; i < p->values[MATRIX_A]; i++) {
+      const short *at = p->at[MATRIX_A][l * p->values[MATRIX_A] + i];
+      double v = fp_get(c->p1, d->a, i);
+      tile_a[at[0]][at[1]] = flush ? flushed(v, d->a) : v;
+    }
+    for (int i = 0; i < p->values[MATRIX_B]; i++) {
+      const short *at = p->at[MATRIX_B][l * p->values[MATRIX_B] + i];
+      double v = fp_get(c->p2, d->b, i);
+      tile_b[at[1]][at[0]] = flush ? flushed(v, d->b) : v;
+    }
+  }
   for (int l = 0; l < w->n_lanes; l++)
-    for (int r = 0; r < n_out; r++) {
-      int i = row(d, l, r), j = l % d->n;
+    for (int r = 0; r < p->values[MATRIX_C]; r++) {
+      const short *at = p->at[MATRIX_C][l * p->values[MATRIX_C] + r];
       double s = fp_get(w->lanes[l]->call.p3, d->c, r);
-      for (int k = 0; k < d->k; k++) s += a[i][k] * b[k][j];
-      fp_put(w->lanes[l]->call.out, d->c, r, flushes(d) ? flushed(s, d->c) : s);
+      for (int k = 0; k < d->k; k++) s += tile_a[at[0]][k] * tile_b[k][at[1]];
+      fp_put(w->lanes[l]->call.out, d->c, r, flush ? flushed(s, d->c) : s);
     }
 }
-
-static int mfma_row(const emu_mma_desc *d, int l, int r) {
-  if (d->a == EMU_F64) return 4 * r + l / 16;
-  return 4 * (64 / d->m) * (r / 4) + 4 * (l / d->m) + r % 4;
-}
-
-static double tile_a[32][128], tile_b[128][32];
 
 void warp_mfma(sim_warp *w) {
   const emu_mma_desc *d = w->lanes[0]->call.p0;
@@ -43,20 +46,13 @@ void warp_mfma(sim_warp *w) {
     sim_find(EMU_BAD_ARGUMENT, w->lanes[0]->call.line, 0, "no mfma %dx%dx%d on %d lanes", d->m, d->n, d->k, w->n_lanes);
     sim_stop();
   }
-  for (int l = 0; l < 64; l++)
-    for (int i = 0; i < e; i++) {
-      int k = e * (l / d->m) + i;
-      tile_a[l % d->m][k] = fp_get(w->lanes[l]->call.p1, d->a, i);
-      tile_b[k][l % d->n] = fp_get(w->lanes[l]->call.p2, d->b, i);
-      if (!flushes(d)) continue;
-      tile_a[l % d->m][k] = flushed(tile_a[l % d->m][k], d->a);
-      tile_b[k][l % d->n] = flushed(tile_b[k][l % d->n], d->b);
-    }
-  multiply(w, d, tile_a, tile_b, mfma_row, d->m * d->n / 64);
+  const lane_places *p = lane_places_of(MATRIX_MFMA, d, NULL);
+  if (!p) {
+    sim_find(EMU_BAD_ARGUMENT, w->lanes[0]->call.line, 0, "no mfma %dx%d of these types", d->m, d->n);
+    sim_stop();
+  }
+  multiply(w, d, p);
 }
-
-static int wmma11_row(const emu_mma_desc *d, int l, int r) { return 2 * r + l / 16; }
-static int wmma12_row(const emu_mma_desc *d, int l, int r) { return 8 * (l / 16) + r; }
 
 /* gfx11 reads both halves of the wave: they must hold the same. */
 static void check_halves(const sim_warp *w, const emu_mma_desc *d) {
@@ -71,19 +67,13 @@ static void check_halves(const sim_warp *w, const emu_mma_desc *d) {
 
 void warp_wmma(sim_warp *w) {
   const emu_mma_desc *d = w->lanes[0]->call.p0;
-  int gen = w->lanes[0]->call.i0, e = gen == EMU_GFX11 ? 16 : 8;
+  int gen = w->lanes[0]->call.i0;
   if (w->n_lanes != 32 || d->m != 16 || d->n != 16 || d->k != 16) {
     sim_find(EMU_BAD_ARGUMENT, w->lanes[0]->call.line, 0, "no wmma %dx%dx%d on %d lanes", d->m, d->n, d->k, w->n_lanes);
     sim_stop();
   }
   if (gen == EMU_GFX11) check_halves(w, d);
-  for (int l = 0; l < 32; l++)
-    for (int i = 0; i < e; i++) {
-      int k = gen == EMU_GFX11 ? i : fp_bits(d->a) == 16 ? 8 * (i / 4) + 4 * (l / 16) + i % 4 : 8 * (l / 16) + i;
-      tile_a[l % 16][k] = fp_get(w->lanes[l]->call.p1, d->a, i);
-      tile_b[k][l % 16] = fp_get(w->lanes[l]->call.p2, d->b, i);
-    }
-  multiply(w, d, tile_a, tile_b, gen == EMU_GFX11 ? wmma11_row : wmma12_row, 8);
+  multiply(w, d, lane_places_of(MATRIX_WMMA, d, gen == EMU_GFX11 ? "gfx11" : "gfx12"));
 }
 
 void emu_mfma(const emu_mma_desc *d, const void *a, const void *b, const void *c, void *out, int line) {

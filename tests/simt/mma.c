@@ -1,10 +1,10 @@
 /* tests/simt/mma.c - ldmatrix, stmatrix and mma.sync. Fragment layouts: PTX ISA, "Warp-level Matrix Load Instruction:
- * ldmatrix" and the tables "Matrix Fragments for mma.m16n8k16" and its neighbours. In all of them, with group g = lane
- * / 4 and c = lane % 4, and P elements in a 32-bit register: A register r, element e: row g + 8 (r mod 2), column 4P (r
- * / 2) + P c + e B register r, element e: row 4P r + P c + e, column g C element i: row g + 8 (i / 2), column 2 c + i
- * mod 2 m8n8k4 of f64 has one element of A (g, c), one of B (c, g), two of C (g, 2c + i). */
+ * ldmatrix"; those of mma.sync are the lane maps of the instructions' rows (lanes.h), held against CuTe's layouts by
+ * test_simt_lanes.c. m8n8k4 of f64, which has no row: with g = lane / 4 and c = lane % 4 one element of A (g, c), one of
+ * B (c, g), two of C (g, 2c + i). */
 #include <string.h>
 
+#include "tests/simt/lanes.h"
 #include "tests/simt/sim.h"
 
 static void row_address(const sim_warp *w, int lane, uint32_t *at) {
@@ -102,22 +102,24 @@ void warp_mma(sim_warp *w) {
     return;
   }
   double a[16][32], b[32][8];
-  int per = 32 / fp_bits(d->a), regs = d->k / (4 * per);
+  const lane_places *p = lane_places_of(MATRIX_MMA, d, NULL);
   for (int l = 0; l < 32; l++) {
     const warp_call *c = &w->lanes[l]->call;
-    int g = l / 4, q = l % 4;
-    for (int r = 0; r < 2 * regs; r++)
-      for (int e = 0; e < per; e++)
-        a[g + 8 * (r % 2)][4 * per * (r / 2) + per * q + e] = fp_get(c->p1, d->a, r * per + e);
-    for (int r = 0; r < regs; r++)
-      for (int e = 0; e < per; e++) b[4 * per * r + per * q + e][g] = fp_get(c->p2, d->b, r * per + e);
+    for (int i = 0; i < p->values[MATRIX_A]; i++) {
+      const short *at = p->at[MATRIX_A][l * p->values[MATRIX_A] + i];
+      a[at[0]][at[1]] = fp_get(c->p1, d->a, i);
+    }
+    for (int i = 0; i < p->values[MATRIX_B]; i++) {
+      const short *at = p->at[MATRIX_B][l * p->values[MATRIX_B] + i];
+      b[at[1]][at[0]] = fp_get(c->p2, d->b, i);
+    }
   }
   bool f8 = d->a == EMU_E4M3 || d->a == EMU_E5M2;
   int sum_bits = f8 && d->c == EMU_F32 && !S.d->f8_by_f16 ? S.d->f8_sum_bits : 0;
   double products[32];
   for (int l = 0; l < 32; l++)
     for (int i = 0; i < 4; i++) {
-      int row = l / 4 + 8 * (i / 2), col = 2 * (l % 4) + i % 2;
+      int row = p->at[MATRIX_C][4 * l + i][0], col = p->at[MATRIX_C][4 * l + i][1];
       double s = fp_get(w->lanes[l]->call.p3, d->c, i);
       for (int k = 0; k < d->k; k++) products[k] = a[row][k] * b[k][col];
       s = fp_f8_sum(s, products, d->k, sum_bits);

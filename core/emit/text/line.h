@@ -4,6 +4,7 @@
 #ifndef CORE_EMIT_TEXT_LINE_H
 #define CORE_EMIT_TEXT_LINE_H
 #include "core/device/caps.h"
+#include "core/device/matrix_instr.h"
 #include "core/ir/target/target.h"
 
 typedef enum text_feature {
@@ -17,7 +18,8 @@ typedef enum text_feature {
 
 /* A matrix instruction that the module uses, for the printers of their wrappers. */
 typedef struct text_mma {
-  enum { TEXT_IS_MMA, TEXT_IS_WGMMA, TEXT_IS_WGMMA_RS, TEXT_IS_MFMA, TEXT_IS_WMMA } kind;
+  matrix_kind kind;
+  bool a_regs; /* wgmma with a in registers */
   int m, n, k, swizzle;
   bool ta, tb;
   tsr_dtype a, b, c;

@@ -1,5 +1,5 @@
 /* core/emit/text/mma.c - wrappers of the matrix instructions: one explicit specialisation for each shape and type that
- * a module uses. Sources: PTX ISA (mma, wgmma), LLVM's BuiltinsAMDGPU.def (mfma, wmma). */
+ * a module uses. Sources: PTX ISA (mma, wgmma), LLVM's BuiltinsAMDGPU.def (mfma, wmma), whose builtins are in the instructions' rows (core/device/matrix_instr.c). */
 #include <stdio.h>
 #include <string.h>
 
@@ -61,7 +61,7 @@ static bool narrow(tsr_dtype t) { return t == TSR_F16 || t == TSR_BF16; }
 
 /* m64nNkK on a warpgroup: N / 2 accumulator registers per thread. The K-major flags exist for 16-bit types only. */
 void text_cuda_wgmma(strb *b, const text_mma *i) {
-  bool rs = i->kind == TEXT_IS_WGMMA_RS, whole = i->c == TSR_I32;
+  bool rs = i->a_regs, whole = i->c == TSR_I32;
   int nc = i->n / 2, at = nc, na = rs ? 4 : 1;
   const char *c = text_type(i->c);
   if (rs)
@@ -101,69 +101,6 @@ void text_cuda_wgmma(strb *b, const text_mma *i) {
   strb_printf(b, ", \"l\"(wgmma_desc<%d>(b, lbo_b, sbo_b)));\n}\n", i->swizzle);
 }
 
-/* ---- AMD ------------------------------------------------------------------------------------------------------- */
-
-typedef struct amd_row {
-  int kind, m, n, k;
-  tsr_dtype a, b;
-  const char *arch; /* prefix it is used for */
-  const char *builtin;
-  const char *operand, *acc; /* clang types of the raw operands */
-} amd_row;
-
-#define V(t, n) t " __attribute__((ext_vector_type(" #n ")))"
-#define F4 V("float", 4)
-#define F16X V("float", 16)
-#define MF(m, n, k, a, b, arch, name, op, acc) {TEXT_IS_MFMA, m, n, k, a, b, arch, "__builtin_amdgcn_mfma_" name, op, acc}
-#define WM(a, b, arch, name, op, acc) {TEXT_IS_WMMA, 16, 16, 16, a, b, arch, "__builtin_amdgcn_wmma_" name, op, acc}
-
-/* The first row that fits counts. */
-static const amd_row amd_rows[] = {
-    MF(16, 16, 16, TSR_F16, TSR_F16, "gfx9", "f32_16x16x16f16", V("_Float16", 4), F4),
-    MF(32, 32, 8, TSR_F16, TSR_F16, "gfx9", "f32_32x32x8f16", V("_Float16", 4), F16X),
-    MF(16, 16, 16, TSR_BF16, TSR_BF16, "gfx9", "f32_16x16x16bf16_1k", V("short", 4), F4),
-    MF(32, 32, 8, TSR_BF16, TSR_BF16, "gfx9", "f32_32x32x8bf16_1k", V("short", 4), F16X),
-    MF(16, 16, 32, TSR_F16, TSR_F16, "gfx950", "f32_16x16x32_f16", V("_Float16", 8), F4),
-    MF(32, 32, 16, TSR_F16, TSR_F16, "gfx950", "f32_32x32x16_f16", V("_Float16", 8), F16X),
-    MF(16, 16, 32, TSR_BF16, TSR_BF16, "gfx950", "f32_16x16x32_bf16", V("__bf16", 8), F4),
-    MF(32, 32, 16, TSR_BF16, TSR_BF16, "gfx950", "f32_32x32x16_bf16", V("__bf16", 8), F16X),
-    MF(16, 16, 4, TSR_F32, TSR_F32, "gfx9", "f32_16x16x4f32", "float", F4),
-    MF(32, 32, 2, TSR_F32, TSR_F32, "gfx9", "f32_32x32x2f32", "float", F16X),
-    MF(16, 16, 8, TSR_TF32, TSR_TF32, "gfx942", "f32_16x16x8_xf32", V("float", 2), F4),
-    MF(16, 16, 4, TSR_F64, TSR_F64, "gfx9", "f64_16x16x4f64", "double", V("double", 4)),
-    MF(16, 16, 16, TSR_I8, TSR_I8, "gfx90a", "i32_16x16x16i8", "int", V("int", 4)),
-    MF(16, 16, 64, TSR_I8, TSR_I8, "gfx950", "i32_16x16x64_i8", V("int", 4), V("int", 4)),
-    MF(16, 16, 128, TSR_F8E4M3, TSR_F8E4M3, "gfx950", "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
-    MF(16, 16, 128, TSR_F8E4M3, TSR_F8E5M2, "gfx950", "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
-    MF(16, 16, 128, TSR_F8E5M2, TSR_F8E4M3, "gfx950", "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
-    MF(16, 16, 128, TSR_F8E5M2, TSR_F8E5M2, "gfx950", "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
-    MF(16, 16, 32, TSR_I8, TSR_I8, "gfx9", "i32_16x16x32_i8", "long", V("int", 4)),
-    MF(32, 32, 16, TSR_I8, TSR_I8, "gfx9", "i32_32x32x16_i8", "long", V("int", 16)),
-    MF(16, 16, 32, TSR_F8E4M3, TSR_F8E4M3, "gfx9", "f32_16x16x32_fp8_fp8", "long", F4),
-    MF(16, 16, 32, TSR_F8E5M2, TSR_F8E5M2, "gfx9", "f32_16x16x32_bf8_bf8", "long", F4),
-    MF(16, 16, 32, TSR_F8E4M3, TSR_F8E5M2, "gfx9", "f32_16x16x32_fp8_bf8", "long", F4),
-    MF(16, 16, 32, TSR_F8E5M2, TSR_F8E4M3, "gfx9", "f32_16x16x32_bf8_fp8", "long", F4),
-    MF(32, 32, 16, TSR_F8E4M3, TSR_F8E4M3, "gfx9", "f32_32x32x16_fp8_fp8", "long", F16X),
-    WM(TSR_F16, TSR_F16, "gfx11", "f32_16x16x16_f16_w32", V("_Float16", 16), V("float", 8)),
-    WM(TSR_BF16, TSR_BF16, "gfx11", "f32_16x16x16_bf16_w32", V("short", 16), V("float", 8)),
-    WM(TSR_I8, TSR_I8, "gfx11", "i32_16x16x16_iu8_w32", V("int", 4), V("int", 8)),
-    WM(TSR_F16, TSR_F16, "gfx12", "f32_16x16x16_f16_w32_gfx12", V("_Float16", 8), V("float", 8)),
-    WM(TSR_BF16, TSR_BF16, "gfx12", "f32_16x16x16_bf16_w32_gfx12", V("short", 8), V("float", 8)),
-    WM(TSR_F8E4M3, TSR_F8E4M3, "gfx12", "f32_16x16x16_fp8_fp8_w32_gfx12", V("int", 2), V("float", 8)),
-    WM(TSR_F8E5M2, TSR_F8E5M2, "gfx12", "f32_16x16x16_bf8_bf8_w32_gfx12", V("int", 2), V("float", 8)),
-    WM(TSR_I8, TSR_I8, "gfx12", "i32_16x16x16_iu8_w32_gfx12", V("int", 2), V("int", 8)),
-};
-
-static const amd_row *amd_find(const text_mma *i, const char *arch) {
-  for (size_t r = 0; r < sizeof amd_rows / sizeof *amd_rows; r++) {
-    const amd_row *x = &amd_rows[r];
-    if (x->kind == (int)i->kind && x->m == i->m && x->n == i->n && x->k == i->k && x->a == i->a && x->b == i->b &&
-        !strncmp(arch, x->arch, strlen(x->arch)))
-      return x;
-  }
-  return NULL;
-}
-
 /* How the instruction reads an element: gfx942 knows fp8 only in its own encoding. */
 const char *text_mma_type(tsr_dtype t, const char *arch) {
   bool fnuz = !strncmp(arch, "gfx94", 5);
@@ -177,26 +114,26 @@ static void put_typedef(strb *b, const char *type, const char *name) {
   else strb_printf(b, "  typedef %.*s %s%s;\n", (int)(attr - type), type, name, attr);
 }
 
-bool text_hip_has_mma(const text_mma *i, const char *arch) { return amd_find(i, arch) != NULL; }
-
 void text_hip_mma(strb *b, const text_mma *i, const char *arch) {
-  const amd_row *x = amd_find(i, arch);
+  const matrix_instr *x = matrix_instr_find(i->kind, i->m, i->n, i->k, i->a, i->b, arch);
   if (!x) return;
-  bool wmma = i->kind == TEXT_IS_WMMA, iu8 = wmma && i->a == TSR_I8;
-  int wave = wmma ? 32 : 64, repeat = wmma && !strncmp(arch, "gfx11", 5) ? 2 : 1;
-  int na = i->m * i->k / wave * repeat, nb = i->n * i->k / wave * repeat, nc = i->m * i->n / wave;
+  bool wmma = i->kind == MATRIX_WMMA, iu8 = wmma && i->a == TSR_I8;
+  int na = matrix_instr_values(x, MATRIX_A), nb = matrix_instr_values(x, MATRIX_B),
+      nc = matrix_instr_values(x, MATRIX_C);
   const char *ea = i->a == TSR_TF32 ? "float" : text_type(i->a), *eb = i->b == TSR_TF32 ? "float" : text_type(i->b),
-             *tc = text_type(i->c);
+             *tc = text_type(i->c), *kind = matrix_kind_name(i->kind);
   strb_printf(b, "template <> FN vec<%s, %d> %s<%d, %d, %d, %s, %s>(vec<%s, %d> a, vec<%s, %d> b, vec<%s, %d> c) {\n",
-              tc, nc, wmma ? "wmma" : "mfma", i->m, i->n, i->k, text_mma_type(i->a, arch), text_mma_type(i->b, arch),
-              ea, na, eb, nb, tc, nc);
+              tc, nc, kind, i->m, i->n, i->k, text_mma_type(i->a, arch), text_mma_type(i->b, arch), ea, na, eb, nb, tc,
+              nc);
   put_typedef(b, x->operand, "operand");
   put_typedef(b, x->acc, "accumulator");
   char formats[32]; /* f8f6f4 has its operands' formats beside it: 0 e4m3, 1 e5m2; a scale of 0 in place 0 makes it the
                        plain product */
   snprintf(formats, sizeof formats, ", %d, %d, 0, 0, 0, 0", i->a == TSR_F8E5M2, i->b == TSR_F8E5M2);
-  strb_printf(b, "  return bits<vec<%s, %d>>(%s(%sbits<operand>(a), %sbits<operand>(b), bits<accumulator>(c)%s));\n}\n",
-              tc, nc, x->builtin, iu8 ? "true, " : "", iu8 ? "true, " : "",
+  strb_printf(b,
+              "  return bits<vec<%s, %d>>(__builtin_amdgcn_%s_%s(%sbits<operand>(a), %sbits<operand>(b), "
+              "bits<accumulator>(c)%s));\n}\n",
+              tc, nc, kind, x->builtin, iu8 ? "true, " : "", iu8 ? "true, " : "",
               iu8           ? ", false"
               : wmma        ? ""
               : i->k == 128 ? formats

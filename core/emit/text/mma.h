@@ -6,7 +6,6 @@
 void text_cuda_mma(strb *b, const text_mma *i);
 void text_cuda_wgmma(strb *b, const text_mma *i);
 const char *text_mma_type(tsr_dtype t, const char *arch);
-bool text_hip_has_mma(const text_mma *i, const char *arch);
 void text_hip_mma(strb *b, const text_mma *i, const char *arch);
 
 #endif

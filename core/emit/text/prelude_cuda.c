@@ -306,7 +306,7 @@ void text_cuda_typed(strb *b, const text_use *u) {
                  "const int *a, const void *b, int lbo_b, int sbo_b);\n");
   }
   for (int i = 0; i < u->n_mma; i++) {
-    if (u->mma[i].kind == TEXT_IS_MMA) text_cuda_mma(b, &u->mma[i]);
-    if (u->mma[i].kind == TEXT_IS_WGMMA || u->mma[i].kind == TEXT_IS_WGMMA_RS) text_cuda_wgmma(b, &u->mma[i]);
+    if (u->mma[i].kind == MATRIX_MMA) text_cuda_mma(b, &u->mma[i]);
+    if (u->mma[i].kind == MATRIX_WGMMA) text_cuda_wgmma(b, &u->mma[i]);
   }
 }

@@ -304,5 +304,5 @@ void text_hip_typed(strb *b, const text_use *u) {
     strb_puts(b, "template <int M, int N, int K, class A, class B, class EA, class EB, int NA, int NB, class V> FN V "
                  "wmma(vec<EA, NA> a, vec<EB, NB> b, V c);\n");
   for (int i = 0; i < u->n_mma; i++)
-    if (u->mma[i].kind == TEXT_IS_MFMA || u->mma[i].kind == TEXT_IS_WMMA) text_hip_mma(b, &u->mma[i], u->arch);
+    if (u->mma[i].kind == MATRIX_MFMA || u->mma[i].kind == MATRIX_WMMA) text_hip_mma(b, &u->mma[i], u->arch);
 }

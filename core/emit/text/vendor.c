@@ -11,11 +11,11 @@ static tsr_dtype attr_type(const ir_op *op, const char *name) { return tsr_dtype
 static int attr(const ir_op *op, const char *name) { return (int)ir_get_int(op, name, 0); }
 
 static text_mma mma_of(const ir_op *op) {
-  text_mma m = {.kind = op->def->code == TG_MMA            ? TEXT_IS_MMA
-                        : op->def->code == TG_MFMA         ? TEXT_IS_MFMA
-                        : op->def->code == TG_WMMA         ? TEXT_IS_WMMA
-                        : ir_get_bool(op, "a_regs", false) ? TEXT_IS_WGMMA_RS
-                                                           : TEXT_IS_WGMMA,
+  text_mma m = {.kind = op->def->code == TG_MMA    ? MATRIX_MMA
+                        : op->def->code == TG_MFMA ? MATRIX_MFMA
+                        : op->def->code == TG_WMMA ? MATRIX_WMMA
+                                                   : MATRIX_WGMMA,
+                .a_regs = op->def->code == TG_WGMMA && ir_get_bool(op, "a_regs", false),
                 .m = op->def->code == TG_WGMMA ? 64 : attr(op, "m"),
                 .n = attr(op, "n"),
                 .k = attr(op, "k"),
@@ -34,7 +34,7 @@ static void use_mma(const ir_op *op, text_use *u) {
   text_mma m = mma_of(op);
   for (int i = 0; i < u->n_mma; i++) {
     const text_mma *x = &u->mma[i];
-    if (x->kind == m.kind && x->m == m.m && x->n == m.n && x->k == m.k && x->a == m.a && x->b == m.b && x->c == m.c &&
+    if (x->kind == m.kind && x->a_regs == m.a_regs && x->m == m.m && x->n == m.n && x->k == m.k && x->a == m.a && x->b == m.b && x->c == m.c &&
         x->swizzle == m.swizzle && x->ta == m.ta && x->tb == m.tb)
       return;
   }
@@ -87,7 +87,7 @@ static void put_wgmma(text_printer *p, ir_op *op) {
   text_mma m = mma_of(op);
   const char *types = text_fmt(p, "%d, %d, %s, %s, %d", m.n, m.k, text_type(m.a), text_type(m.b), m.swizzle);
   const char *acc = text_fmt(p, attr(op, "acc_at") ? "%s + %d" : "%s", text_expr(op->operands[0]), attr(op, "acc_at"));
-  if (m.kind == TEXT_IS_WGMMA_RS)
+  if (m.a_regs)
     text_line(p, "wgmma_rs<%s, %s>(%s, %s, %s, %d, %d);", types, yes_no[m.tb], acc, text_address(p, op, 1),
               text_address(p, op, 3), attr(op, "lbo_b"), attr(op, "sbo_b"));
   else
@@ -103,10 +103,9 @@ static const char *as_vector(text_printer *p, const ir_value *v) {
 }
 
 static void put_mma(text_printer *p, ir_op *op) {
-  static const char *const names[] = {[TEXT_IS_MMA] = "mma", [TEXT_IS_MFMA] = "mfma", [TEXT_IS_WMMA] = "wmma"};
   text_mma m = mma_of(op);
   text_define(p, op->results[0],
-              text_fmt(p, "%s<%d, %d, %d, %s, %s>(%s, %s, %s)", names[m.kind], m.m, m.n, m.k,
+              text_fmt(p, "%s<%d, %d, %d, %s, %s>(%s, %s, %s)", matrix_kind_name(m.kind), m.m, m.n, m.k,
                        text_mma_type(m.a, p->caps->arch), text_mma_type(m.b, p->caps->arch),
                        as_vector(p, op->operands[0]), as_vector(p, op->operands[1]), as_vector(p, op->operands[2])));
 }

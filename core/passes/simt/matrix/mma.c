@@ -13,25 +13,16 @@
 
 enum { BLOCK_M = 16, BLOCK_N = 8 };
 
-static bool find(const simt *c, const simt_gemm *g, simt_instruction *out) {
-  for (int i = 0; i < c->caps->n_matrix; i++) {
-    const tsr_matrix_shape *s = &c->caps->matrix[i];
-    bool mixed = (s->a == TSR_F8E4M3 || s->a == TSR_F8E5M2) && (g->a == TSR_F8E4M3 || g->a == TSR_F8E5M2) &&
-                 (g->b == TSR_F8E4M3 || g->b == TSR_F8E5M2);
-    if (!s->enabled || s->scope != SCOPE_SUBGROUP || s->m != BLOCK_M || s->n != BLOCK_N || s->c != g->c) continue;
-    if (!mixed && (s->a != g->a || s->b != g->b)) continue;
-    *out = (simt_instruction){g->a, g->b, g->c, s->m, s->n, s->k};
-    return true;
-  }
-  return false;
+static const matrix_instr *find(const simt *c, const simt_gemm *g) {
+  return matrix_instr_for(c->caps, MATRIX_MMA, BLOCK_M, BLOCK_N, 0, g->a, g->b, g->c);
 }
 
 static const char *mma_fits(const simt *c, const simt_gemm *g) {
-  simt_instruction in;
+  const matrix_instr *in = find(c, g);
   if (!(dialect_of(c->caps)->ops & OPS_NVIDIA)) return "not an NVIDIA device";
   if (g->kahan) return "kahan_sum needs one product at a time";
-  if (!find(c, g, &in)) return "mma.sync has no shape for these element types";
-  if (g->m % BLOCK_M || g->n % BLOCK_N || g->k % in.k) return "the tile is not a multiple of mma.sync's shape";
+  if (!in) return "mma.sync has no shape for these element types";
+  if (g->m % BLOCK_M || g->n % BLOCK_N || g->k % in->k) return "the tile is not a multiple of mma.sync's shape";
   return NULL;
 }
 
@@ -39,12 +30,13 @@ static void mma_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_l
   int wm, wn;
   simt_split_warps(c->warps, m, n, BLOCK_M, BLOCK_N, &wm, &wn);
   l->rank = 2;
-  l->vec[0] = 1;
-  l->lanes[0] = 8;
-  l->inner[0] = (int)(m / wm / 8);
+  const lane_map *sums = &find(c, g)->map[MATRIX_C];
+  l->vec[0] = sums->vec[0];
+  l->lanes[0] = sums->lanes[0];
+  l->inner[0] = (int)(m / wm / sums->lanes[0]);
   l->warps[0] = wm;
-  l->vec[1] = 2;
-  l->lanes[1] = 4;
+  l->vec[1] = sums->vec[1];
+  l->lanes[1] = sums->lanes[1];
   l->inner[1] = (int)(n / wn / 8);
   l->warps[1] = wn;
 }
@@ -89,8 +81,8 @@ static ir_value *packed(simt *c, ir_value *v) {
 }
 
 /* Registers out[0..3] of a's block at row mn, depth k. */
-static void load_a(simt *c, const simt_gemm *g, const simt_instruction *in, ir_value *mn, ir_value *k, ir_value **out) {
-  int size = (int)tsr_dtype_size(in->a), per = 4 / size, n = BLOCK_M * in->k * size / 128;
+static void load_a(simt *c, const simt_gemm *g, const matrix_instr *in, ir_value *mn, ir_value *k, ir_value **out) {
+  int size = (int)tsr_dtype_size(in->a), per = 4 / size, n = matrix_instr_values(in, MATRIX_A) * size / 4;
   bool along = !g->A.transposed, quick = rows_of_16_bytes(&g->A.mem) && (along || size == 2) && n == 4;
   if (quick) {
     ir_value *low = sx_rem(c, c->lane, sx_int(c, 8)), *mid = sx_rem(c, sx_div(c, c->lane, sx_int(c, 8)), sx_int(c, 2)),
@@ -108,9 +100,9 @@ static void load_a(simt *c, const simt_gemm *g, const simt_instruction *in, ir_v
 }
 
 /* Registers of b's blocks at columns mn[0] and, if pair, mn[1]: out[block * registers + r]. */
-static void load_b(simt *c, const simt_gemm *g, const simt_instruction *in, ir_value *const *mn, bool pair, ir_value *k,
+static void load_b(simt *c, const simt_gemm *g, const matrix_instr *in, ir_value *const *mn, bool pair, ir_value *k,
                    ir_value **out) {
-  int size = (int)tsr_dtype_size(in->b), per = 4 / size, n = BLOCK_N * in->k * size / 128;
+  int size = (int)tsr_dtype_size(in->b), per = 4 / size, n = matrix_instr_values(in, MATRIX_B) * size / 4;
   bool along = g->B.transposed, quick = rows_of_16_bytes(&g->B.mem) && (along || size == 2) && n == 2;
   if (quick) {
     ir_value *low = sx_rem(c, c->lane, sx_int(c, 8)), *mid = sx_rem(c, sx_div(c, c->lane, sx_int(c, 8)), sx_int(c, 2)),
@@ -148,23 +140,19 @@ static void frag_a(simt *c, const simt_frag *f, int block, int kk, ir_value **ou
 /* ---- the product
  * ----------------------------------------------------------------------------------------------------- */
 
-static ir_value *mma(simt *c, const simt_instruction *in, ir_value *const *a, int na, ir_value *const *b, int nb,
+static ir_value *mma(simt *c, const matrix_instr *in, ir_value *const *a, int na, ir_value *const *b, int nb,
                      ir_value *acc) {
   ir_value *va = sx_vector(c, na, a), *vb = nb == 1 ? NULL : sx_vector(c, nb, b);
   if (!vb) vb = sx_vector(c, 1, b);
   ir_value *v = sx_op(c, TG_MMA, acc ? acc->type : NULL, 3, (ir_value *[]){va, vb, acc});
-  if (!v || !ir_set_attr(v->def, "m", ir_attr_int(c->m, in->m)) ||
-      !ir_set_attr(v->def, "n", ir_attr_int(c->m, in->n)) || !ir_set_attr(v->def, "k", ir_attr_int(c->m, in->k)) ||
-      !ir_set_attr(v->def, "a", ir_attr_str(c->m, tsr_dtype_name(in->a))) ||
-      !ir_set_attr(v->def, "b", ir_attr_str(c->m, tsr_dtype_name(in->b))) ||
-      !ir_set_attr(v->def, "c", ir_attr_str(c->m, tsr_dtype_name(in->c))))
-    c->b.failed = true;
+  if (v) simt_describe(c->m, v->def, in, &c->b.failed);
+  else c->b.failed = true;
   return v;
 }
 
 typedef struct product {
   const simt_gemm *g;
-  const simt_instruction *in;
+  const matrix_instr *in;
   const simt_layout *l;
   int mi, ni, na, nb;
   bool from_regs;
@@ -222,23 +210,24 @@ static void take_sums(simt *c, const product *p, int per_row, bool added, ir_val
 }
 
 static tsr_status mma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt_frag *out) {
-  simt_instruction in = {0};
+  const matrix_instr *in = find(c, g);
   const simt_layout *l = acc->layout;
   int per_row = l->reps[1] * l->inner[1] * l->vec[1], mi = l->reps[0] * l->inner[0] / 2, ni = l->reps[1] * l->inner[1];
   bool from_regs = g->A.frag && !mma_wants_mem(c, g, 0);
-  if (!find(c, g, &in)) return simt_unsupported(c, g->op, NULL, "no mma.sync shape");
-  int na = BLOCK_M * in.k * (int)tsr_dtype_size(in.a) / 128, nb = BLOCK_N * in.k * (int)tsr_dtype_size(in.b) / 128;
+  if (!in) return simt_unsupported(c, g->op, NULL, "no mma.sync shape");
+  int na = matrix_instr_values(in, MATRIX_A) * (int)tsr_dtype_size(in->a) / 4,
+      nb = matrix_instr_values(in, MATRIX_B) * (int)tsr_dtype_size(in->b) / 4;
   ir_value **v = arena_array(&c->m->arena, ir_value *, acc->n), **d = arena_array(&c->m->arena, ir_value *, mi * ni);
   ir_value **a = arena_array(&c->m->arena, ir_value *, mi * 4), **b = arena_array(&c->m->arena, ir_value *, ni * 4 + 4);
   if (!v || !d || !a || !b) return st_oom();
   memcpy(v, acc->v, sizeof *v * (size_t)acc->n);
   bool by_element = !rows_of_16_bytes(&g->B.mem) || !rows_of_16_bytes(&g->A.mem) ||
-                    (tsr_dtype_size(in.b) != 2 && (!g->B.transposed || g->A.transposed));
+                    (tsr_dtype_size(in->b) != 2 && (!g->B.transposed || g->A.transposed));
   bool converted =
-      c->caps->f8_by_f16 && tsr_dtype_size(in.a) == 1 && in.c == TSR_F32; /* by the compiler: it takes registers */
-  bool promoted = !converted && in.c == TSR_F32 && f8_is_promoted(c->caps, in.a),
+      c->caps->f8_by_f16 && tsr_dtype_size(in->a) == 1 && in->c == TSR_F32; /* by the compiler: it takes registers */
+  bool promoted = !converted && in->c == TSR_F32 && f8_is_promoted(c->caps, in->a),
        rolled = (by_element || converted) && !from_regs;
-  product p = {g, &in, l, mi, ni, na, nb, from_regs, a, b, d};
+  product p = {g, in, l, mi, ni, na, nb, from_regs, a, b, d};
   int64_t each = promoted ? F8_PROMOTE : g->k;
   for (int64_t k = 0; k < g->k; k += each) {
     put_sums(c, &p, per_row, promoted ? NULL : v);

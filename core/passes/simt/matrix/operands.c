@@ -76,3 +76,11 @@ ir_value *simt_block_origin(simt *c, const simt_layout *l, int d, int block, int
   ir_value *warp = sx_muli(c, simt_warp_of(c, l, d), (int64_t)l->inner[d] * l->lanes[d] * l->vec[d]);
   return sx_addi(c, warp, first);
 }
+
+void simt_describe(ir_module *m, ir_op *op, const matrix_instr *in, bool *failed) {
+  if (!ir_set_attr(op, "m", ir_attr_int(m, in->m)) || !ir_set_attr(op, "n", ir_attr_int(m, in->n[0])) ||
+      !ir_set_attr(op, "k", ir_attr_int(m, in->k)) || !ir_set_attr(op, "a", ir_attr_str(m, tsr_dtype_name(in->a))) ||
+      !ir_set_attr(op, "b", ir_attr_str(m, tsr_dtype_name(in->b))) ||
+      !ir_set_attr(op, "c", ir_attr_str(m, tsr_dtype_name(in->c))))
+    *failed = true;
+}

@@ -2,14 +2,9 @@
  * reading the elements of an operand that one lane feeds to the instruction. */
 #ifndef CORE_PASSES_SIMT_MATRIX_OPERANDS_H
 #define CORE_PASSES_SIMT_MATRIX_OPERANDS_H
+#include "core/device/matrix_instr.h"
 #include "core/passes/simt/simt.h"
 #include "core/passes/target/build.h"
-
-/* One matrix instruction. */
-typedef struct simt_instruction {
-  tsr_dtype a, b, c;
-  int m, n, k;
-} simt_instruction;
 
 /* Splits the m x n tile so that each warp gets whole blocks of the instruction and its part is near square; wm * wn
  * divides warps. */
@@ -26,10 +21,10 @@ ir_value *simt_operand_across_k(simt *c, const simt_operand *o, bool is_a, ir_va
  * `block`. */
 ir_value *simt_block_origin(simt *c, const simt_layout *l, int d, int block, int per_block);
 
-/* AMD: the deepest 16 x 16 instruction for a product's types that divides its depth, false if there is none; and its
- * attributes on an mfma or wmma op. */
-bool simt_amd_instruction(const tsr_caps *caps, const simt_gemm *g, simt_instruction *out);
-void simt_amd_describe(ir_module *m, ir_op *op, const simt_instruction *in, bool *failed);
+/* AMD: the deepest 16 x 16 instruction for a product's types that divides its depth, or NULL. */
+const matrix_instr *simt_amd_instruction(const tsr_caps *caps, const simt_gemm *g);
+/* An instruction's attributes on an mma, mfma or wmma op. */
+void simt_describe(ir_module *m, ir_op *op, const matrix_instr *in, bool *failed);
 
 /* gfx942: are elements of this type read as FNUZ, and four of them (an i32 word) from OCP bits to those: a product of
  * two is to be scaled by 4. */

@@ -45,7 +45,7 @@ typedef struct dl_side {
 
 typedef struct dl_plan {
   simt_matmul mm;
-  simt_instruction in;
+  const matrix_instr *in;
   int size, words;    /* bytes of an element; 32-bit words of an operand per lane and instruction */
   int waves, across;  /* waves of a block, and how many of them along n */
   int granule;        /* bytes of one lane's load */
@@ -105,12 +105,12 @@ static const char *plan(const simt_matmul *mm, const tsr_caps *caps, bool pingpo
   const char *why;
   simt_gemm g = {.m = mm->bm, .n = mm->bn, .k = mm->bk, .a = mm->a.dtype, .b = mm->b.dtype, .c = mm->c};
   *p = (dl_plan){.mm = *mm, .size = (int)tsr_dtype_size(mm->a.dtype), .pingpong = pingpong};
-  if (mm->a.dtype == TSR_F64 || !simt_amd_instruction(caps, &g, &p->in))
+  if (mm->a.dtype == TSR_F64 || !(p->in = simt_amd_instruction(caps, &g)))
     return "no matrix instruction for these element types";
   p->fnuz = simt_is_fnuz(caps, mm->a.dtype);
   if (reach_is_wide(mm->kernel)) return "an operand needs 64-bit indices";
   p->granule = caps->lds_load_bytes;
-  p->words = p->in.k / 4 * p->size / 4;
+  p->words = p->in->k / 4 * p->size / 4;
   p->chunks = p->words > 4 ? 2 : 1;
   p->spans = (int)(mm->bk * p->size / SPAN / p->chunks);
   int64_t warps = ir_get_int(mm->kernel, "warps", 0);
@@ -236,7 +236,7 @@ static void read_along(dl *g, const dl_side *s, ir_value *fragment, ir_value *st
         tg_xor(t, tg_addi(t, g->quarter, (int64_t)(span * g->p.chunks + c) * (SPAN / CHUNK)), swizzle(t, s, g->column));
     ir_value *v = tg_load(t, g->words, tg_add(t, origin, tg_muli(t, chunk, CHUNK / 4)), 4), *word[4];
     for (int i = 0; i < 4 && g->p.fnuz; i++)
-      word[i] = simt_fnuz_word(t, tg_extract(t, v, i), s == &g->p.a ? g->p.in.a : g->p.in.b);
+      word[i] = simt_fnuz_word(t, tg_extract(t, v, i), s == &g->p.a ? g->p.in->a : g->p.in->b);
     if (g->p.fnuz) v = tg_vector(t, 4, word);
     tg_set(t, v, fragment, tg_addi(t, tg_muli(t, tg_counter(b), 4 * g->p.chunks), 4 * c));
   }
@@ -281,10 +281,10 @@ static void multiply(dl *g) {
     ir_op *i = tg_unrolled(t, p->a.blocks, "i"), *j = tg_unrolled(t, p->b.blocks, "j");
     ir_value *at = tg_muli(t, tg_add(t, tg_muli(t, tg_counter(i), p->b.blocks), tg_counter(j)), 4),
              *sum = tg_get_vector(t, g->acc, at, 4);
-    ir_value *a = operand(g, g->fragment_a, tg_counter(i), first, p->in.a),
-             *b = operand(g, g->fragment_b, tg_counter(j), first, p->in.b);
+    ir_value *a = operand(g, g->fragment_a, tg_counter(i), first, p->in->a),
+             *b = operand(g, g->fragment_b, tg_counter(j), first, p->in->b);
     ir_value *r = tg_value(t, NAME("mfma"), sum ? sum->type : NULL, TG_V(a, b, sum));
-    if (r) simt_amd_describe(t->m, r->def, &p->in, &t->b.failed);
+    if (r) simt_describe(t->m, r->def, p->in, &t->b.failed);
     tg_set(t, r, g->acc, at);
     tg_close(t, j);
     tg_close(t, i);
@@ -462,7 +462,7 @@ static bool set_attrs(dl *g, ir_op *k, const tsr_caps *caps) {
   tgb *t = &g->t;
   char path[128];
   snprintf(path, sizeof path, "%s mfma %dx%dx%d, %d waves, %d stages, %d-byte loads",
-           p->pingpong ? "pingpong" : "direct", p->in.m, p->in.n, p->in.k, p->waves, p->stages, p->granule);
+           p->pingpong ? "pingpong" : "direct", p->in->m, p->in->n[0], p->in->k, p->waves, p->stages, p->granule);
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
     if (ir_get_attr(p->mm.kernel, kept[i])) tg_text(t, k, kept[i], ir_get_str(p->mm.kernel, kept[i], ""));
   tg_int(t, k, "outputs", ir_get_int(p->mm.kernel, "outputs", 1));

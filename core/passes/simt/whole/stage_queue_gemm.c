@@ -2,6 +2,7 @@
  * from shared memory or from registers. Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout";
  * the accumulator map of m64nN. */
 #include "core/device/dialect.h"
+#include "core/device/matrix_instr.h"
 #include "core/passes/simt/whole/stage_queue_state.h"
 #include "core/passes/target/build.h"
 
@@ -12,13 +13,11 @@ static bool wgmma_wants_mem(const simt *c, const simt_gemm *g, int operand) { re
 
 /* Row 16 warp + 8 i + lane / 4 of 64 by each four warps, columns 8 j + 2 (lane % 4), +1. */
 static void wgmma_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_layout *l) {
+  const lane_map *sums = &matrix_instr_maps(MATRIX_WGMMA, 64, g->a, NULL)[MATRIX_C];
   l->rank = 2;
-  l->vec[0] = 1;
-  l->lanes[0] = 8;
   l->inner[0] = 2;
   l->warps[0] = c->warps;
-  l->vec[1] = 2;
-  l->lanes[1] = 4;
+  for (int d = 0; d < 2; d++) l->vec[d] = sums->vec[d], l->lanes[d] = sums->lanes[d];
   l->inner[1] = 1; /* repeated: the tiles of a kernel may differ in columns */
   l->warps[1] = 1;
 }
