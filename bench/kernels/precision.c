@@ -7,15 +7,19 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/ir/scalar_ops.h"
 
-const precision_op precision_ops[] = {
-    {"exp", "", 1, false, true, 'f'}, {"log", "", 1, false, true, 'f'}, {"sqrt", "", 1, false, true, 'f'}, {"rsqrt", "", 1, false, true, 'f'},
-    {"tanh", "", 1, false, true, 'f'}, {"erf", "", 1, false, true, 'f'}, {"sigmoid", "", 1, false, true, 'f'}, {"silu", "", 1, false, true, 'f'},
-    {"gelu", "", 1, true, false, 'f'}, {"gelu", " {approximate = \"tanh\"}", 1, true, false, 'f'}, {"sin", "", 1, false, true, 'f'}, {"cos", "", 1, false, true, 'f'},
-    {"floor", "", 1, false, true, 'f'}, {"neg", "", 1, false, true, 'a'}, {"abs", "", 1, false, true, 'a'}, {"relu", "", 1, false, false, 'a'},
-    {"add", "", 2, false, true, 'a'}, {"sub", "", 2, false, true, 'a'}, {"mul", "", 2, false, true, 'a'}, {"div", "", 2, false, true, 'a'},
-    {"rem", "", 2, false, true, 'a'}, {"pow", "", 2, false, true, 'a'}, {"min", "", 2, false, false, 'a'}, {"max", "", 2, false, false, 'a'},
-    {"and", "", 2, false, false, 'i'}, {"or", "", 2, false, false, 'i'}};
+/* The elementwise ops of the list, and gelu's other formula. The sign of a zero counts but of those that choose one of
+ * their operands, or whose factor vanishes. */
+enum { SIGNLESS = SCALAR_EXACT | SCALAR_COMMUTES | SCALAR_OF_BOOL };
+#define KIND_A 'a'
+#define KIND_F 'f'
+#define KIND_I 'i'
+#define OP_GRAPH(CODE, name, n, kind, traits) {name, "", n, false, (SC_##CODE != SC_RELU) && ((traits) & SIGNLESS) != SIGNLESS && KIND_##kind != 'i', KIND_##kind},
+#define OP_OWN(CODE, name, n, kind, traits)
+#define OP_KERNEL(CODE, name, n, kind, traits)
+#define OP(CODE, name, n, kind, help, level, traits, ...) OP_##level(CODE, name, n, kind, traits)
+const precision_op precision_ops[] = {SCALAR_OPS(OP){"gelu", "", 1, true, false, 'f'}, {"gelu", " {approximate = \"tanh\"}", 1, true, false, 'f'}};
 const int n_precision_ops = sizeof precision_ops / sizeof *precision_ops;
 
 /* ---- operands ---- */

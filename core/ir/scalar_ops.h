@@ -70,7 +70,7 @@ enum {
   X(SIN, "sin", 1, F, "sine, radians", GRAPH, SCALAR_FUNCTION, sin(a), NONE, 8, "mul(g, cos(a))", NULL)                        \
   X(COS, "cos", 1, F, "cosine, radians", GRAPH, SCALAR_FUNCTION, cos(a), NONE, 8, "neg(mul(g, sin(a)))", NULL)                 \
   X(FLOOR, "floor", 1, F, "largest integer not above a", GRAPH, SCALAR_EXACT, floor(a), NONE, 0, "", NULL)                     \
-  X(SIGMOID, "sigmoid", 1, F, "1 / (1 + exp(-a))", GRAPH, SCALAR_FUNCTION, 1 / (1 + exp(-a)), NONE, 12 * m,                    \
+  X(SIGMOID, "sigmoid", 1, F, "1 / (1 + exp(-a))", GRAPH, SCALAR_FUNCTION, a < 0 ? exp(a) / (1 + exp(a)) : 1 / (1 + exp(-a)), NONE, 12 * m, \
     "mul(g, mul(y, sub(1, y)))", "div(1, add(1, exp(neg(a))))")                                                                \
   X(RELU, "relu", 1, A, "max(a, 0)", GRAPH, SCALAR_EXACT, a < 0 ? 0 : a, a < 0 ? 0 : a, 0, "select(gt(a, 0), g, 0)", "max(a, 0)") \
   X(GELU, "gelu", 1, F, "a * (1 + erf(a / sqrt 2)) / 2", OWN, SCALAR_FUNCTION,                                                 \
@@ -83,7 +83,8 @@ enum {
     "mul(mul(a, sub(1, mul(tanh(mul(mul(SQRT_2_PI, a), add(1, mul(0.044715, mul(a, a))))), "                                   \
     "tanh(mul(mul(SQRT_2_PI, a), add(1, mul(0.044715, mul(a, a)))))))), mul(SQRT_2_PI, add(1, mul(0.134145, mul(a, a))))))))", \
     "mul(mul(0.5, finite(a)), add(1, tanh(mul(SQRT_2_PI, fma(mul(mul(a, a), a), 0.044715, a)))))")                             \
-  X(SILU, "silu", 1, F, "a * sigmoid(a)", GRAPH, SCALAR_FUNCTION, a == -INFINITY ? -0.0 : a / (1 + exp(-a)), NONE, 12 * m,     \
+  X(SILU, "silu", 1, F, "a * sigmoid(a)", GRAPH, SCALAR_FUNCTION, \
+    a == -INFINITY ? -0.0 : a < 0 ? a * exp(a) / (1 + exp(a)) : a / (1 + exp(-a)), NONE, 12 * m, \
     "mul(g, add(sigmoid(a), mul(y, sub(1, sigmoid(a)))))", "div(finite(a), add(1, exp(neg(a))))")                              \
   X(FMA, "fma", 3, A, "a * b + c, rounded once for floats", KERNEL, 0, fma(a, b, c),                                           \
     (int64_t)((uint64_t)a * (uint64_t)b + (uint64_t)c), 0, NULL, NULL)                                                         \

@@ -10,6 +10,7 @@ function(tsr_package_test name script)
 endfunction()
 
 tsr_package_test(rooms rooms.sh)
+tsr_package_test(places places.sh)
 tsr_package_test(headers_alone headers.sh)
 tsr_package_test(readme readme.sh)
 tsr_package_test(docs docs.sh)

@@ -64,10 +64,8 @@ VINL vf v_sigmoid(vf x) {
   vf e = v_exp(v_neg(v_abs(x)));
   return v_sel(v_lt(x, v_set1(0)), e, v_set1(1)) / (1.0f + e);
 }
-VINL vf v_silu(vf x) {
-  vf y = v_max_raw(v_set1(-1000.0f), x); /* -inf would be inf * 0 */
-  return y * v_sigmoid(y);
-}
+/* For a factor of what becomes 0 below: of -inf the product would be inf * 0. */
+VINL vf v_finite(vf x) { return v_max_raw(v_set1(-1000.0f), x); }
 VINL vf v_relu(vf x) { return v_max_raw(v_set1(0), x); }
 
 #ifdef v_lookup32

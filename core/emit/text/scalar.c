@@ -132,7 +132,7 @@ static const char *int_op(text_printer *p, const ir_type *t, int code, const cha
 
 typedef struct expanded {
   text_printer *p;
-  const char *a, *constant; /* format of a number */
+  const char *a, *constant; /* type of a number, of floats */
   const ir_op *op;          /* on integers, else NULL */
 } expanded;
 
@@ -142,7 +142,7 @@ static scalar_value expanded_number(void *user, double v) {
   expanded *e = user;
   char digits[32];
   snprintf(digits, sizeof digits, "%.17g", v);
-  return (scalar_value){.p = (void *)text_fmt(e->p, "%s(%s)", e->constant, digits)};
+  return (scalar_value){.p = (void *)(e->op ? text_fmt(e->p, "%s", digits) : text_fmt(e->p, "%s(%s)", e->constant, digits))};
 }
 
 static scalar_value expanded_apply(void *user, int code, int variant, const scalar_value *x) {
@@ -192,7 +192,7 @@ const char *text_scalar(text_printer *p, const ir_op *op, const char *e) {
   if (narrow)
     for (int i = 0; i < n && i < 3; i++) x[i] = text_fmt(p, "float(%s)", x[i]);
   if (code == SC_COMPARE) return compare(p, op, x);
-  expanded whole = {p, x[0], element_type(p, t), op},
+  expanded whole = {p, x[0], NULL, op},
            real = {p, x[0], text_fmt(p, "decltype(+%s)", x[0]), NULL}; /* the plus: a vector's element is a reference */
   if (!is_float(t)) return is_inline(code) ? expand(&whole, scalar_rows[code].expansion) : int_op(p, t, code, x, op);
   const char *r = is_inline(code) ? expand(&real, scalar_rows[code].expansion) : float_op(p, code, x, n);
