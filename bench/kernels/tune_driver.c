@@ -42,7 +42,7 @@ static double median(double *us, int n) {
 static void time_lookups(const char *dir, int entries) {
   static double hit[MAX_RUNS], miss[MAX_RUNS];
   tune_cache *c = NULL;
-  tune_entry e = {.config = "m=64 n=64 k=64 stages=1 split_k=1 warps=4",
+  tune_entry e = {.config = "m=64 n=64 k=64 pipeline_stages=1 split_k=1 warps=4",
                   .strategy = "hybrid",
                   .best_ns = 1e6,
                   .default_ns = 2e6,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/ir/schedule/schedule.h"
+#include "core/ir/schedule/knobs.h"
 #include "core/runtime/internal.h"
 #include "core/tune/cache.h"
 
@@ -37,25 +37,9 @@ tsr_status rt_check_context_desc(const tsr_context_desc *d) {
   return rt_check_enum(al, "context_create", "fallback", (int64_t)d->fallback, fallbacks);
 }
 
-#define BAD_FIELD(ctx, field, hint, ...) st_make(&(ctx)->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", field, hint), __VA_ARGS__)
-
 tsr_status rt_check_schedule(const tsr_context *ctx, const tsr_schedule *s) {
-  enum { MOST = 1 << 24, MOST_STAGES = 16 };
-  const struct { const char *name; int64_t v, least, most; } fields[] = {
-      {"m", s->m, 0, MOST}, {"n", s->n, 0, MOST}, {"k", s->k, 0, MOST}, {"vectorize", s->vectorize, 0, MOST}, {"padding", s->padding, -1, MOST},
-      {"use_shared", s->use_shared, -1, 1}, {"async_copy", s->async_copy, -1, 1}, {"pipeline_stages", s->pipeline_stages, 0, MOST_STAGES}, {"split_k", s->split_k, 0, MOST},
-      {"warps", s->warps, 0, MOST}, {"raster", s->raster, 0, MOST}, {"cluster", s->cluster, 0, SCHED_MOST_CLUSTER}, {"stream_k", s->stream_k, 0, MOST}};
-  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-    if (fields[i].v < fields[i].least || fields[i].v > fields[i].most)
-      return BAD_FIELD(ctx, fields[i].name, "0 means the default", "%lld is not in %lld..%lld", (long long)fields[i].v,
-                       (long long)fields[i].least, (long long)fields[i].most);
-  if (s->vectorize & (s->vectorize - 1))
-    return BAD_FIELD(ctx, "vectorize", "1, 2, 4, 8, ...", "%lld is not a power of two", (long long)s->vectorize);
-  if (s->cluster & (s->cluster - 1))
-    return BAD_FIELD(ctx, "cluster", "1, 2, 4 or 8", "a cluster of %lld blocks", (long long)s->cluster);
-  if (s->matrix_path && !sched_path_known(s->matrix_path))
-    return BAD_FIELD(ctx, "matrix_path", sched_path_list(), "no path \"%.64s\"", s->matrix_path);
-  return NULL;
+  sched_params p = sched_from_public(s);
+  return sched_check(&ctx->al, &p);
 }
 
 tsr_status rt_check_options(const tsr_context *ctx, const char *fn, const tsr_compile_options *o) {

@@ -37,24 +37,6 @@ static tsr_level level_of(const ir_module *m) {
 
 /* ---- schedules by hand ----------------------------------------------------------------------------------------- */
 
-static void from_public(const tsr_schedule *s, sched_params *p) {
-  *p = (sched_params){.m = s->m,
-                      .n = s->n,
-                      .k = s->k,
-                      .vectorize = s->vectorize,
-                      .use_shared = s->use_shared,
-                      .padding = s->padding,
-                      .async_copy = s->async_copy,
-                      .stages = s->pipeline_stages,
-                      .split_k = s->split_k,
-                      .warps = s->warps,
-                      .raster = s->raster,
-                      .matrix_path = s->matrix_path,
-                      .autotune = s->autotune,
-                      .cluster = s->cluster,
-                      .stream_k = s->stream_k};
-}
-
 /* Names of the kernels that there are, for who named none of them. */
 static tsr_status no_such_kernel(compile *c, const ir_module *m, const char *want) {
   char names[512] = "";
@@ -82,7 +64,7 @@ static tsr_status apply_schedules(compile *c, ir_module *m) {
         sched_params have, over;
         found = true;
         sched_read(k, &have);
-        from_public(s, &over);
+        over = sched_from_public(s);
         sched_merge(&have, &over);
         if (!sched_write(k, &have)) return st_oom();
       }
@@ -104,7 +86,7 @@ static const char *joined_disable(compile *c) {
 static tsr_status switch_off(compile *c, ir_module *m) {
   const pass_options opts = {.disable = joined_disable(c)};
   static const struct { const char *name; sched_params p; } rows[] = {
-      {"tiling", {.m = 16, .n = 16, .k = 16}}, {"mma", {.matrix_path = "fma"}}, {"pipeline", {.stages = 1, .async_copy = -1}}};
+      {"tiling", {.m = 16, .n = 16, .k = 16}}, {"mma", {.matrix_path = "fma"}}, {"pipeline", {.pipeline_stages = 1, .async_copy = -1}}};
   for (ir_op *p = m->root->regions[0]->first; p; p = p->next)
     for (ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next)
       for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -28,20 +28,7 @@ typedef struct hooked {
 
 static tsr_schedule public_schedule(const tune_config *c, const tune_problem *problem, const tsr_caps *caps) {
   sched_params p = tune_config_params(c, problem, caps);
-  return (tsr_schedule){.m = p.m,
-                        .n = p.n,
-                        .k = p.k,
-                        .vectorize = p.vectorize,
-                        .use_shared = p.use_shared,
-                        .padding = p.padding,
-                        .async_copy = p.async_copy,
-                        .pipeline_stages = p.stages,
-                        .split_k = p.split_k,
-                        .warps = p.warps,
-                        .raster = p.raster,
-                        .matrix_path = p.matrix_path,
-                        .cluster = p.cluster,
-                        .stream_k = p.stream_k};
+  return sched_to_public(&p);
 }
 
 static tsr_schedule schedule_of(const hooked *x, const tune_config *c) {
@@ -332,28 +319,22 @@ static tsr_status print_space(walk *w, rt_kernel *k) {
 static tune_config merged(const tune_config *base, const tsr_schedule *s) {
   tune_config c = *base;
   if (!s) return c;
-  const int64_t from[] = {s->m,       s->n,     s->k,      s->vectorize, s->pipeline_stages,
-                          s->split_k, s->warps, s->raster, s->cluster,   s->stream_k};
-  int32_t *to[] = {&c.m, &c.n, &c.k, &c.vectorize, &c.stages, &c.split_k, &c.warps, &c.raster, &c.cluster, &c.stream_k};
-  for (size_t i = 0; i < sizeof to / sizeof *to; i++)
-    if (from[i] > 0) *to[i] = (int32_t)(from[i] < INT32_MAX ? from[i] : INT32_MAX);
-  if (s->use_shared) c.use_shared = s->use_shared > 0;
-  if (s->async_copy) c.async_copy = s->async_copy > 0;
-  if (s->padding) c.padding = s->padding > 0 ? (int32_t)s->padding : 0;
-  if (s->matrix_path) c.matrix_path = tune_path_of(s->matrix_path);
+  sched_params p = sched_from_public(s);
+  tune_config_merge(&c, &p);
   return c;
 }
 
 /* Choices that this device's kernels of the family don't have keep the default, and the text says so. */
 static void drop_foreign(const space *s, const tune_config *dflt, tune_config *c, strb *out) {
-  static const char *const all[] = {"m",      "n",       "k",     "vectorize", "use_shared",  "padding", "async_copy",
-                                    "stages", "split_k", "warps", "raster",    "matrix_path", "cluster", "stream_k"};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+  for (int i = 0; i < N_SCHED_KNOBS; i++) {
     tune_config own = *dflt;
-    int32_t *to = tune_config_field(c, all[i]), was = *tune_config_field(&own, all[i]), at = 0;
-    while (at < s->n_knobs && strcmp(s->knob[at].name, all[i])) at++;
+    const char *name = sched_knobs[i].name;
+    int32_t *to = tune_config_at(c, &sched_knobs[i]), at = 0;
+    if (!to) continue;
+    int32_t was = *tune_config_at(&own, &sched_knobs[i]);
+    while (at < s->n_knobs && strcmp(s->knob[at].name, name)) at++;
     if (*to == was || (at < s->n_knobs && s->knob[at].n > 1)) continue;
-    strb_printf(out, "%s=%d is no choice here: left at %d\n", all[i], *to, was);
+    strb_printf(out, "%s=%d is no choice here: left at %d\n", name, *to, was);
     *to = was;
   }
 }
@@ -401,7 +382,7 @@ tsr_status tsr_tune_explain_attention(tsr_device *dev, const tsr_attention *a, c
                                         .n = 64,
                                         .use_shared = 1,
                                         .async_copy = device.async_copy,
-                                        .stages = 2,
+                                        .pipeline_stages = 2,
                                         .warps = 8,
                                         .split_k = 1,
                                         .cluster = 1},

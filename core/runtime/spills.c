@@ -77,7 +77,7 @@ static tsr_status apply_to_equal(const rt_lighter *l, int i, ir_module *schedule
 tsr_status rt_lighter_apply(const rt_lighter *l, ir_module *schedule, pass_trace *trace) {
   for (int i = 0; i < l->n; i++) {
     ir_op *k = kernel_of(schedule, l->v[i].kernel);
-    if (!k || !memcmp(&l->v[i].params, &l->v[i].first, sizeof l->v[i].first)) continue;
+    if (!k || sched_equal(&l->v[i].params, &l->v[i].first)) continue;
     TSR_TRY(apply_to_equal(l, i, schedule, k));
     trace_add(trace, "schedule", "spill_retry", k, true, "%s: %s: another schedule is taken", l->v[i].kernel,
               l->v[i].reason);

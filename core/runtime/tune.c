@@ -239,10 +239,7 @@ static tune_mode mode_of(const tsr_compile_options *o) {
 bool rt_tune_is_fixed(const ir_op *kernel) {
   sched_params p;
   sched_read(kernel, &p);
-  if (p.autotune) return false;
-  p.autotune = false;
-  return p.m || p.n || p.k || p.vectorize || p.use_shared || p.padding || p.async_copy || p.stages || p.split_k ||
-         p.warps || p.raster || p.cluster || p.stream_k || p.matrix_path;
+  return !p.autotune && sched_any_set(&p);
 }
 
 static tsr_status tune_one(tsr_device *dev, ir_op *kernel, tune_mode mode, tune_cache *cache, tsr_policy policy,

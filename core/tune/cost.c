@@ -64,7 +64,7 @@ static double hiding_of(const tune_device *d, const tune_config *c, const cost_e
   double active = e->occupancy.known ? e->occupancy.active_warps : c->warps;
   double blocks_here = min2(at_least(e->occupancy.blocks, 1), ceil_div(e->blocks, at_least(d->cores, 1)));
   active = min2(active, blocks_here * at_least(c->warps, 1));
-  double in_flight = active * (c->async_copy ? at_least(c->stages, 1) : c->stages > 1 ? 1.5 : 1);
+  double in_flight = active * (c->async_copy ? at_least(c->pipeline_stages, 1) : c->pipeline_stages > 1 ? 1.5 : 1);
   return clamp(sqrt(in_flight / 16.0), 0.15, 1);
 }
 
@@ -146,10 +146,10 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
 
   double serial = ceil_div(e->blocks, resident);
   e->term_ns[COST_BARRIER] =
-      serial * ceil(each) * r->barrier_ns * (c->use_shared || d->is_cpu ? 1 : 0) / at_least(c->stages, 1);
+      serial * ceil(each) * r->barrier_ns * (c->use_shared || d->is_cpu ? 1 : 0) / at_least(c->pipeline_stages, 1);
   if (tune_device_simd_like(d))
     e->term_ns[COST_BARRIER] *= at_least(c->warps, 1); /* each subgroup is left and entered again */
-  e->term_ns[COST_FILL] = serial * r->latency_ns * (d->is_cpu ? 1 : at_least(c->stages, 1) * 0.5);
+  e->term_ns[COST_FILL] = serial * r->latency_ns * (d->is_cpu ? 1 : at_least(c->pipeline_stages, 1) * 0.5);
 }
 
 /* Flash attention: scores and weights stay in the block; each block of queries reads all keys and values that it sees,
@@ -186,8 +186,8 @@ static void attention_terms(const tune_device *d, const tune_problem *p, const t
   e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory;
   double serial = ceil_div(e->blocks, resident);
   e->term_ns[COST_BARRIER] =
-      serial * steps * r->barrier_ns / at_least(c->stages, 1) * (tune_device_simd_like(d) ? at_least(c->warps, 1) : 1);
-  e->term_ns[COST_FILL] = serial * r->latency_ns * (d->is_cpu ? 1 : at_least(c->stages, 1) * 0.5);
+      serial * steps * r->barrier_ns / at_least(c->pipeline_stages, 1) * (tune_device_simd_like(d) ? at_least(c->warps, 1) : 1);
+  e->term_ns[COST_FILL] = serial * r->latency_ns * (d->is_cpu ? 1 : at_least(c->pipeline_stages, 1) * 0.5);
 }
 
 static void vector_terms(const tune_device *d, const tune_problem *p, const tune_config *c, const rates *r,
@@ -229,7 +229,7 @@ static void vector_terms(const tune_device *d, const tune_problem *p, const tune
 }
 
 void cost_compute(const tune_device *d, const tune_problem *p, const tune_config *c, cost_estimate *e) {
-  *e = (cost_estimate){.overlap = c->stages > 1 ? 0.9 : 0.6};
+  *e = (cost_estimate){.overlap = c->pipeline_stages > 1 ? 0.9 : 0.6};
   rates r = rates_of(d, p, c);
   e->flops = tune_problem_flops(p);
   e->latency_ns = r.latency_ns, e->barrier_ns = r.barrier_ns;

@@ -197,26 +197,6 @@ tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const 
   return (tune_key){t->op, t->shape, t->dtype, t->layout, policy, mesh, t->arch, driver, t->generator};
 }
 
-static int32_t fit32(int64_t v) { return (int32_t)(v > INT32_MAX ? INT32_MAX : v < 0 ? 0 : v); }
-
-static const char *const path_names[] = {
-    "fma", NULL, "direct", "pingpong", [TUNE_PATH_LANE_N] = "lane_n"}; /* of a config's matrix_path; 1, the device's
-                                                                            own, is what a schedule does by itself */
-enum { N_PATHS = sizeof path_names / sizeof *path_names };
-
-bool tune_path_name(int64_t path, const char **name) {
-  if (path < 0 || path >= N_PATHS) return false;
-  *name = path_names[path];
-  return true;
-}
-
-int32_t tune_path_of(const char *path) {
-  if (!path) return 1;
-  for (int32_t i = 2; i < N_PATHS; i++)
-    if (!strcmp(path, path_names[i])) return i;
-  return strcmp(path, "fma") && strcmp(path, "scalar") && strcmp(path, "gemv");
-}
-
 tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const int64_t suggested[3]) {
   sched_params p = sched_default(kernel, caps), own;
   sched_read(kernel, &own);
@@ -232,20 +212,10 @@ tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const
   bool matrix = mm && tune_path_of(p.matrix_path) &&
                 caps_find_matrix(caps, mm->operands[0]->type->dtype, mm->operands[1]->type->dtype,
                                  graph_matmul_get(mm).accum) >= 0;
-  return (tune_config){.m = fit32(p.m),
-                       .n = fit32(p.n),
-                       .k = fit32(p.k),
-                       .vectorize = fit32(p.vectorize > 0 ? p.vectorize : caps->dialect == DIALECT_CPU),
-                       .use_shared = p.use_shared > 0,
-                       .padding = fit32(p.padding),
-                       .async_copy = p.async_copy > 0,
-                       .stages = fit32(p.stages > 0 ? p.stages : 1),
-                       .split_k = fit32(p.split_k > 0 ? p.split_k : 1),
-                       .warps = fit32(p.warps > 0 ? p.warps : 1),
-                       .raster = fit32(p.raster),
-                       .matrix_path = matrix ? tune_path_of(p.matrix_path) : 0,
-                       .cluster = fit32(p.cluster > 0 ? p.cluster : 1),
-                       .stream_k = fit32(p.stream_k)};
+  tune_config c = {.vectorize = caps->dialect == DIALECT_CPU, .pipeline_stages = 1, .split_k = 1, .warps = 1, .cluster = 1};
+  tune_config_merge(&c, &p);
+  c.matrix_path = matrix ? tune_path_of(p.matrix_path) : 0;
+  return c;
 }
 
 static bool has_matrix(const tsr_caps *c, tsr_dtype in) {
@@ -255,26 +225,26 @@ static bool has_matrix(const tsr_caps *c, tsr_dtype in) {
 }
 
 sched_params tune_config_params(const tune_config *c, const tune_problem *problem, const tsr_caps *caps) {
-  bool cpu = caps->dialect == DIALECT_CPU, matmul = problem->family == TUNE_MATMUL;
-  sched_params p = {.m = c->m};
-  if (matmul) p.n = c->n, p.k = c->k, p.raster = c->raster;
-  if (cpu) { /* the micro-kernels choose the rest themselves */
-    if (c->vectorize >= SCHED_LEAST_STRIP) p.vectorize = c->vectorize;
-    if (matmul && c->split_k > 1) p.split_k = c->split_k;
-    return p;
+  bool cpu = caps->dialect == DIALECT_CPU;
+  sched_params p = {0};
+  tune_config from = *c;
+  for (int i = 0; i < N_SCHED_KNOBS; i++) {
+    const sched_knob *k = &sched_knobs[i];
+    const int32_t *v = tune_config_at(&from, k);
+    if (!v || !(k->families >> problem->family & 1) || (cpu && !k->on_cpu)) continue;
+    switch (k->kind) {
+    case SCHED_SWITCH:
+    case SCHED_PADDING: sched_set(k, &p, *v ? *v : -1); break;
+    case SCHED_PATH: /* without such an instruction the lowering's choice stays open */
+      if (*v != 1 && (*v > 1 || has_matrix(caps, problem->in)))
+        p.matrix_path = sched_path_of_config(*v) ? sched_path_of_config(*v)->name : NULL;
+      break;
+    default: sched_set(k, &p, *v);
+    }
   }
-  p.vectorize = c->vectorize;
-  p.warps = c->warps;
-  if (problem->family == TUNE_ROW && c->cluster > 1) p.cluster = c->cluster;
-  if (!matmul) return p;
-  p.use_shared = c->use_shared ? 1 : -1;
-  p.padding = c->padding ? c->padding : -1;
-  p.async_copy = c->async_copy ? 1 : -1;
-  p.stages = c->stages;
-  p.split_k = c->split_k;
-  p.stream_k = c->stream_k;
-  if (c->matrix_path > 1 || has_matrix(caps, problem->in))
-    (void)tune_path_name(c->matrix_path, &p.matrix_path); /* without one the lowering's choice stays open */
+  if (p.cluster == 1) p.cluster = 0;
+  if (cpu && p.split_k == 1) p.split_k = 0; /* the micro-kernels choose the rest themselves */
+  if (cpu && p.vectorize < SCHED_LEAST_STRIP) p.vectorize = 0;
   return p;
 }
 
@@ -293,19 +263,21 @@ static bool kernel_legal(const void *user, const int32_t *values, char *why, siz
   return !sched_broken_limit(k->kernel, &k->caps, &p, why, why_bytes);
 }
 
+/* Those of the family that the backend's kernels honour. */
+static uint32_t knobs_of(const tune_problem *p, const tsr_caps *caps) {
+  bool cpu = caps->dialect == DIALECT_CPU, streams = dialect_of(caps)->has_arch_table;
+  uint32_t bits = 0;
+  for (int i = 0; i < N_SCHED_KNOBS; i++)
+    if (sched_knobs[i].families >> p->family & 1 && (!cpu || sched_knobs[i].on_cpu)) bits |= 1u << i;
+  if (!caps->async_copy) bits &= ~SPACE_KNOB(async_copy);
+  if (!caps->clusters) bits &= ~SPACE_KNOB(cluster);
+  if (!streams) bits &= ~SPACE_KNOB(stream_k);
+  return bits;
+}
+
 void tune_kernel_space_build(const ir_op *kernel, const tune_device *d, const tune_problem *p, const tune_config *dflt,
                              const tsr_caps *caps, tune_kernel_space *out) {
-  space_options opt = {.dflt = *dflt, .knobs = SPACE_USES_TILE | SPACE_USES_VECTORIZE};
-  if (p->family == TUNE_MATMUL) opt.knobs |= SPACE_USES_RASTER | SPACE_USES_SPLIT_K;
-  if (caps->dialect != DIALECT_CPU) {
-    opt.knobs |= SPACE_USES_WARPS;
-    if (p->family == TUNE_MATMUL)
-      opt.knobs |= SPACE_USES_STAGES | SPACE_USES_PADDING | SPACE_USES_SHARED | SPACE_USES_MATRIX;
-    if (p->family == TUNE_MATMUL && dialect_of(caps)->has_arch_table)
-      opt.knobs |= SPACE_USES_STREAM_K;
-    if (p->family == TUNE_ROW && caps->clusters) opt.knobs |= SPACE_USES_CLUSTER;
-    if (caps->async_copy) opt.knobs |= SPACE_USES_ASYNC;
-  }
+  space_options opt = {.dflt = *dflt, .knobs = knobs_of(p, caps)};
   space_build(d, p, &opt, &out->s);
   out->kernel = kernel;
   out->caps = *caps;

@@ -28,11 +28,6 @@ tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const
 /* All fields of a config, but for switches that mean nothing for the problem on the device. The default need not be
  * written at all. */
 sched_params tune_config_params(const tune_config *c, const tune_problem *problem, const tsr_caps *caps);
-/* A schedule's matrix_path (NULL = the device's own) as a config has it. */
-int32_t tune_path_of(const char *path);
-/* The other way round: NULL is the device's own. False, and *name as it was, where no path has the number. */
-bool tune_path_name(int64_t path, const char **name);
-
 /* The kernel's space with the backend's knobs; `k` must stay where it is as long as the space is used. */
 typedef struct tune_kernel_space {
   space s;         /* family rule and limits */

@@ -78,7 +78,7 @@ int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config 
 }
 
 int64_t occ_shared_bytes(const tune_problem *p, const tune_config *c) {
-  int64_t in_bytes = (int64_t)tsr_dtype_size(p->in), stages = positive(c->stages, 1);
+  int64_t in_bytes = (int64_t)tsr_dtype_size(p->in), stages = positive(c->pipeline_stages, 1);
   if (p->family == TUNE_ELEMENTWISE || !c->use_shared) return 0;
   if (p->family == TUNE_ROW) return product(4 * positive(c->warps, 1), positive(c->m, 1));
   if (p->family == TUNE_ATTENTION)

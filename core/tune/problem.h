@@ -5,7 +5,7 @@
  * LDS), 4 "lane_n" (lavapipe: n-major lane layout). */
 #ifndef CORE_TUNE_PROBLEM_H
 #define CORE_TUNE_PROBLEM_H
-#include "tessera/base.h"
+#include "core/ir/schedule/knobs.h"
 
 typedef enum tune_family {
   TUNE_MATMUL,
@@ -31,14 +31,19 @@ typedef struct tune_problem {
   bool compensated;   /* sums carry their rounding errors along: they are not cut into parts */
 } tune_problem;
 
-enum { TUNE_PATH_LANE_N = 4 }; /* a config's matrix_path, see above */
+enum { TUNE_PATH_LANE_N = 4 }; /* a config's matrix_path, see SCHED_PATHS */
 
+#define TUNE_FIELD_COUNT(name) int32_t name;
+#define TUNE_FIELD_POWER(name) int32_t name;
+#define TUNE_FIELD_PADDING(name) int32_t name;
+#define TUNE_FIELD_SWITCH(name) int32_t name;
+#define TUNE_FIELD_PATH(name) int32_t name;
+#define TUNE_FIELD_FLAG(name)
+#define TUNE_FIELD(name, primitive, attr, kind, ...) TUNE_FIELD_##kind(name)
 typedef struct tune_config {
-  int32_t m, n, k;
-  int32_t vectorize, use_shared, padding, async_copy, stages;
-  int32_t split_k, warps, raster, matrix_path;
-  int32_t cluster, stream_k; /* cluster 1: none */
-} tune_config;
+  SCHED_KNOBS(TUNE_FIELD)
+} tune_config; /* cluster 1: none */
+#undef TUNE_FIELD
 
 /* Arithmetic and the least traffic of the problem: every operand once. */
 static inline double tune_problem_flops(const tune_problem *p) {

@@ -4,33 +4,54 @@
 #include "core/base/hash.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct config_field {
-  const char *name;
-  size_t at;
-} config_fields[] = {
-#define FIELD(f) {#f, offsetof(tune_config, f)}
-    FIELD(m),          FIELD(n),      FIELD(k),       FIELD(vectorize), FIELD(use_shared), FIELD(padding),
-    FIELD(async_copy), FIELD(stages), FIELD(split_k), FIELD(warps),     FIELD(raster),     FIELD(matrix_path),
-    FIELD(cluster),    FIELD(stream_k),
+/* Where a knob stands in a config; -1: it is none of the tuner's. */
+static const int16_t config_fields[N_SCHED_KNOBS] = {
+#define FIELD_COUNT(name) [KNOB_##name] = offsetof(tune_config, name),
+#define FIELD_POWER FIELD_COUNT
+#define FIELD_PADDING FIELD_COUNT
+#define FIELD_SWITCH FIELD_COUNT
+#define FIELD_PATH FIELD_COUNT
+#define FIELD_FLAG(name) [KNOB_##name] = -1,
+#define FIELD(name, primitive, attr, kind, ...) FIELD_##kind(name)
+    SCHED_KNOBS(FIELD)
 #undef FIELD
 };
-enum { N_CONFIG_FIELDS = sizeof config_fields / sizeof *config_fields };
 
-static int config_field_index(const char *name) {
-  for (int i = 0; i < N_CONFIG_FIELDS; i++)
-    if (!strcmp(config_fields[i].name, name)) return i;
-  return -1;
+static int32_t *config_at(tune_config *c, int knob) { return (int32_t *)((char *)c + config_fields[knob]); }
+
+int32_t *tune_config_at(tune_config *c, const sched_knob *knob) {
+  int i = (int)(knob - sched_knobs);
+  return config_fields[i] < 0 ? NULL : config_at(c, i);
 }
 
-static int32_t *config_at(tune_config *c, int field) { return (int32_t *)((char *)c + config_fields[field].at); }
+static int config_field_index(const char *name) {
+  const sched_knob *k = sched_knob_find(name);
+  return k && config_fields[k - sched_knobs] >= 0 ? (int)(k - sched_knobs) : -1;
+}
 
 int32_t *tune_config_field(tune_config *c, const char *name) {
   int i = config_field_index(name);
   return i < 0 ? NULL : config_at(c, i);
+}
+
+static int32_t fit32(int64_t v) { return (int32_t)(v > INT32_MAX ? INT32_MAX : v < 0 ? 0 : v); }
+
+int32_t tune_path_of(const char *path) {
+  const sched_path *row = path ? sched_path_find(path) : NULL;
+  return !row ? 1 : row->config >= 0 ? row->config : row->has_matrix;
+}
+
+void tune_config_merge(tune_config *c, const sched_params *p) {
+  for (int i = 0; i < N_SCHED_KNOBS; i++) {
+    const sched_knob *k = &sched_knobs[i];
+    if (config_fields[i] < 0 || !sched_is_set(k, p)) continue;
+    *config_at(c, i) = k->kind == SCHED_PATH ? tune_path_of(p->matrix_path) : fit32(sched_get(k, p));
+  }
 }
 
 bool space_custom(const space_knob *knobs, int32_t n, space_legal_fn legal, const void *user, space *out) {
@@ -253,8 +274,8 @@ bool space_point_parse(const space *s, const char *text, space_point *out) {
 
 void tune_config_print(const tune_config *c, strb *out) {
   tune_config copy = *c;
-  for (int i = 0; i < N_CONFIG_FIELDS; i++)
-    strb_printf(out, "%s%s=%d", i ? " " : "", config_fields[i].name, *config_at(&copy, i));
+  for (int i = 0; i < N_SCHED_KNOBS; i++)
+    if (config_fields[i] >= 0) strb_printf(out, "%s%s=%d", i ? " " : "", sched_knobs[i].name, *config_at(&copy, i));
 }
 
 bool tune_config_parse(const char *text, tune_config *out) {

@@ -37,22 +37,10 @@ typedef struct space {
 /* The tile the op has without tuning; legalised into the space by space_default. */
 typedef struct space_options {
   tune_config dflt;     /* m = 0: the family's default */
-  uint32_t knobs;       /* bits of SPACE_USES_*: what the backend honours; 0 = all but stream_k */
+  uint32_t knobs;       /* bits of SPACE_KNOB: what the backend honours; 0 = all but stream_k */
 } space_options;
-enum {
-  SPACE_USES_TILE = 1,
-  SPACE_USES_VECTORIZE = 2,
-  SPACE_USES_SHARED = 4,
-  SPACE_USES_PADDING = 8,
-  SPACE_USES_ASYNC = 16,
-  SPACE_USES_STAGES = 32,
-  SPACE_USES_SPLIT_K = 64,
-  SPACE_USES_WARPS = 128,
-  SPACE_USES_RASTER = 256,
-  SPACE_USES_MATRIX = 512,
-  SPACE_USES_CLUSTER = 1024,
-  SPACE_USES_STREAM_K = 2048
-};
+#define SPACE_KNOB(name) (1u << KNOB_##name)
+#define SPACE_TILE (SPACE_KNOB(m) | SPACE_KNOB(n) | SPACE_KNOB(k))
 
 /* The space of a problem. `out` must not move afterwards (its rule points into it). */
 void space_build(const tune_device *d, const tune_problem *p, const space_options *opt, space *out);
@@ -89,7 +77,12 @@ TSR_MUST_USE tsr_status space_print(const space *s, const tsr_allocator *al, str
 /* Configs alone: the same text, all fields by name. */
 void tune_config_print(const tune_config *c, strb *out);
 bool tune_config_parse(const char *text, tune_config *out);
-int32_t *tune_config_field(tune_config *c, const char *name);
+int32_t *tune_config_field(tune_config *c, const char *name); /* NULL: there is none */
+int32_t *tune_config_at(tune_config *c, const sched_knob *knob);
+/* What is set in p replaces what c has. */
+void tune_config_merge(tune_config *c, const sched_params *p);
+/* A schedule's matrix_path (NULL = the device's own) as a config has it. */
+int32_t tune_path_of(const char *path);
 /* "128x128x64" of a matmul, "4x1024" rows by columns, "1024" elements. */
 void tune_config_tile(const tune_config *c, tune_family family, char *out, size_t out_bytes);
 #endif

@@ -10,56 +10,55 @@
 enum { PER_CORE = -1 }; /* in place of a value: as many as the device has cores */
 
 typedef struct knob_row {
-  const char *name;
-  uint32_t uses;
+  sched_knob_id knob;
   bool keeps_order; /* vectorize and warps move it in a GPU's row reductions */
   int32_t n;
   int32_t value[12];
 } knob_row;
 
 static const knob_row gpu_matmul[] = {
-    {"m", SPACE_USES_TILE, true, 5, {16, 32, 64, 128, 256}},
-    {"n", SPACE_USES_TILE, true, 5, {16, 32, 64, 128, 256}},
-    {"k", SPACE_USES_TILE, false, 4, {16, 32, 64, 128}},
-    {"vectorize", SPACE_USES_VECTORIZE, true, 5, {1, 2, 4, 8, 16}},
-    {"use_shared", SPACE_USES_SHARED, true, 2, {0, 1}},
-    {"padding", SPACE_USES_PADDING, true, 3, {0, 1, 8}},
-    {"async_copy", SPACE_USES_ASYNC, true, 2, {0, 1}},
-    {"stages", SPACE_USES_STAGES, true, 4, {1, 2, 3, 4}},
-    {"split_k", SPACE_USES_SPLIT_K, false, 4, {1, 2, 4, 8}},
-    {"warps", SPACE_USES_WARPS, true, 5, {1, 2, 4, 8, 16}},
-    {"raster", SPACE_USES_RASTER, true, 3, {0, 4, 8}},
-    {"matrix_path", SPACE_USES_MATRIX, false, 2, {0, 1}},
-    {"stream_k", SPACE_USES_STREAM_K, false, 2, {0, PER_CORE}},
+    {KNOB_m, true, 5, {16, 32, 64, 128, 256}},
+    {KNOB_n, true, 5, {16, 32, 64, 128, 256}},
+    {KNOB_k, false, 4, {16, 32, 64, 128}},
+    {KNOB_vectorize, true, 5, {1, 2, 4, 8, 16}},
+    {KNOB_use_shared, true, 2, {0, 1}},
+    {KNOB_padding, true, 3, {0, 1, 8}},
+    {KNOB_async_copy, true, 2, {0, 1}},
+    {KNOB_pipeline_stages, true, 4, {1, 2, 3, 4}},
+    {KNOB_split_k, false, 4, {1, 2, 4, 8}},
+    {KNOB_warps, true, 5, {1, 2, 4, 8, 16}},
+    {KNOB_raster, true, 3, {0, 4, 8}},
+    {KNOB_matrix_path, false, 2, {0, 1}},
+    {KNOB_stream_k, false, 2, {0, PER_CORE}},
 };
 static const knob_row cpu_matmul[] = {
-    {"m", SPACE_USES_TILE, true, 7, {16, 32, 64, 96, 128, 192, 256}},
-    {"n", SPACE_USES_TILE, true, 7, {32, 64, 96, 128, 192, 256, 512}},
-    {"k", SPACE_USES_TILE, false, 5, {64, 128, 256, 384, 512}},
-    {"split_k", SPACE_USES_SPLIT_K, false, 3, {1, 2, 4}},
-    {"raster", SPACE_USES_RASTER, true, 3, {0, 1, 4}}, /* down the columns, along the rows, groups of rows */
-    {"stages", SPACE_USES_STAGES, true, 2, {1, 2}},
-    {"matrix_path", SPACE_USES_MATRIX, false, 2, {0, 1}},
+    {KNOB_m, true, 7, {16, 32, 64, 96, 128, 192, 256}},
+    {KNOB_n, true, 7, {32, 64, 96, 128, 192, 256, 512}},
+    {KNOB_k, false, 5, {64, 128, 256, 384, 512}},
+    {KNOB_split_k, false, 3, {1, 2, 4}},
+    {KNOB_raster, true, 3, {0, 1, 4}}, /* down the columns, along the rows, groups of rows */
+    {KNOB_pipeline_stages, true, 2, {1, 2}},
+    {KNOB_matrix_path, false, 2, {0, 1}},
 };
 static const knob_row gpu_row[] = {
-    {"m", SPACE_USES_TILE, true, 4, {1, 2, 4, 8}},
-    {"vectorize", SPACE_USES_VECTORIZE, false, 4, {1, 2, 4, 8}},
-    {"use_shared", SPACE_USES_SHARED, false, 2, {0, 1}},
-    {"warps", SPACE_USES_WARPS, false, 6, {1, 2, 4, 8, 16, 32}},
-    {"cluster", SPACE_USES_CLUSTER, false, 4, {1, 2, 4, 8}},
+    {KNOB_m, true, 4, {1, 2, 4, 8}},
+    {KNOB_vectorize, false, 4, {1, 2, 4, 8}},
+    {KNOB_use_shared, false, 2, {0, 1}},
+    {KNOB_warps, false, 6, {1, 2, 4, 8, 16, 32}},
+    {KNOB_cluster, false, 4, {1, 2, 4, 8}},
 };
 static const knob_row cpu_row[] = {
-    {"m", SPACE_USES_TILE, true, 9, {1, 2, 4, 8, 16, 32, 64, 128, 256}},
-    {"vectorize", SPACE_USES_VECTORIZE, true, 4, {1, 128, 256, 512}}, /* 1: the backend's own strip */
+    {KNOB_m, true, 9, {1, 2, 4, 8, 16, 32, 64, 128, 256}},
+    {KNOB_vectorize, true, 4, {1, 128, 256, 512}}, /* 1: the backend's own strip */
 };
 static const knob_row gpu_elementwise[] = {
-    {"m", SPACE_USES_TILE, true, 6, {256, 512, 1024, 2048, 4096, 8192}},
-    {"vectorize", SPACE_USES_VECTORIZE, true, 4, {1, 2, 4, 8}},
-    {"warps", SPACE_USES_WARPS, true, 5, {1, 2, 4, 8, 16}},
+    {KNOB_m, true, 6, {256, 512, 1024, 2048, 4096, 8192}},
+    {KNOB_vectorize, true, 4, {1, 2, 4, 8}},
+    {KNOB_warps, true, 5, {1, 2, 4, 8, 16}},
 };
 static const knob_row cpu_elementwise[] = {
-    {"m", SPACE_USES_TILE, true, 8, {1024, 4096, 8192, 16384, 32768, 65536, 131072, 262144}},
-    {"vectorize", SPACE_USES_VECTORIZE, true, 4, {1, 128, 256, 512}},
+    {KNOB_m, true, 8, {1024, 4096, 8192, 16384, 32768, 65536, 131072, 262144}},
+    {KNOB_vectorize, true, 4, {1, 128, 256, 512}},
 };
 
 #define ROWS(t) t, sizeof t / sizeof *t
@@ -74,12 +73,12 @@ static const struct family_rows {
 
 /* What a launch has without tuning; the lowering's own default replaces it through space_options. */
 static tune_config family_default(const tune_device *d, const tune_problem *p) {
-  tune_config c = {.vectorize = 4, .stages = 1, .split_k = 1, .warps = 8, .cluster = 1};
+  tune_config c = {.vectorize = 4, .pipeline_stages = 1, .split_k = 1, .warps = 8, .cluster = 1};
   if (p->family == TUNE_MATMUL) {
     c.m = c.n = 128;
     c.k = d->is_cpu ? 256 : 64;
     c.use_shared = !d->is_cpu;
-    c.stages = 2;
+    c.pipeline_stages = 2;
     c.async_copy = d->async_copy;
     c.matrix_path = tune_device_matrix(d, p->in) != NULL;
   } else if (p->family == TUNE_ROW) {
@@ -114,19 +113,19 @@ static bool matrix_rule(const space *s, const tune_config *c, char *why, size_t 
 static bool direct_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
   int32_t bytes = c->k * (int32_t)tsr_dtype_size(s->problem.in);
   if (!s->device.lds_direct) REFUSE("the device has no loads straight to shared memory");
-  if (!c->use_shared || c->padding || c->split_k > 1 || c->stream_k || c->stages < 2)
+  if (!c->use_shared || c->padding || c->split_k > 1 || c->stream_k || c->pipeline_stages < 2)
     REFUSE("direct loads need unpadded tiles in two stages");
   if (bytes % 64 || s->problem.k % c->k) REFUSE("direct loads need steps of 64 bytes that divide k");
-  if (c->matrix_path == 3 && (c->warps != 8 || c->stages != 2 || c->m < 128 || c->n < 128))
+  if (c->matrix_path == 3 && (c->warps != 8 || c->pipeline_stages != 2 || c->m < 128 || c->n < 128))
     REFUSE("the ping-pong needs 8 warps, 2 stages and large tiles");
   return true;
 }
 
 static bool staging_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
-  if (!c->use_shared && (c->padding || c->async_copy || (c->stages > 1 && !s->device.is_cpu)))
+  if (!c->use_shared && (c->padding || c->async_copy || (c->pipeline_stages > 1 && !s->device.is_cpu)))
     REFUSE("padding, async copy and stages need shared memory");
   if (c->async_copy && !s->device.async_copy) REFUSE("the device has no async copy");
-  if (c->async_copy && c->stages < 2) REFUSE("async copy needs 2 stages");
+  if (c->async_copy && c->pipeline_stages < 2) REFUSE("async copy needs 2 stages");
   int64_t shared = occ_shared_bytes(&s->problem, c);
   if (s->device.shared_per_block > 0 && shared > s->device.shared_per_block)
     REFUSE("shared memory %lld > %lld bytes per block", (long long)shared, (long long)s->device.shared_per_block);
@@ -233,7 +232,7 @@ static bool is_default(const space *s, const int32_t *values) {
 
 static bool family_legal(const void *user, const int32_t *values, char *why, size_t why_bytes) {
   const space *s = user;
-  tune_config c = {.vectorize = 1, .stages = 1, .split_k = 1, .warps = 1, .cluster = 1};
+  tune_config c = {.vectorize = 1, .pipeline_stages = 1, .split_k = 1, .warps = 1, .cluster = 1};
   for (int32_t i = 0; i < s->n_knobs; i++) *tune_config_field(&c, s->knob[i].name) = values[i];
   if (s->dflt_is_legal && is_default(s, values)) return true;
   if (s->problem.family == TUNE_ROW) c.n = (int32_t)(s->problem.n < INT32_MAX ? s->problem.n : INT32_MAX);
@@ -273,8 +272,8 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
   tune_config dflt = family_default(&out->device, p);
   if (opt && opt->dflt.m > 0) {
     tune_config own = dflt;
-    int32_t *given[] = {&dflt.n, &dflt.k, &dflt.stages, &dflt.split_k, &dflt.warps, &dflt.cluster},
-            least[] = {own.n, own.k, own.stages, own.split_k, own.warps, own.cluster};
+    int32_t *given[] = {&dflt.n, &dflt.k, &dflt.pipeline_stages, &dflt.split_k, &dflt.warps, &dflt.cluster},
+            least[] = {own.n, own.k, own.pipeline_stages, own.split_k, own.warps, own.cluster};
     dflt = opt->dflt;
     for (size_t i = 0; i < sizeof given / sizeof *given;
          i++) /* a count of 0 is none given; of the others 0 is a value */
@@ -284,18 +283,19 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
   out->dflt_is_legal = opt && opt->dflt.m > 0;
   uint32_t uses = opt && opt->knobs
                       ? opt->knobs
-                      : ~(uint32_t)SPACE_USES_STREAM_K; /* that one doubles the space: only where a backend has it */
+                      : ~SPACE_KNOB(stream_k); /* that one doubles the space: only where a backend has it */
   for (size_t i = 0; i < f->n; i++) {
+    sched_knob_id id = f->row[i].knob;
     space_knob *k = &out->knob[out->n_knobs++];
-    *k = (space_knob){.name = f->row[i].name, .keeps_order = f->row[i].keeps_order, .n = f->row[i].n};
+    *k = (space_knob){.name = sched_knobs[id].name, .keeps_order = f->row[i].keeps_order, .n = f->row[i].n};
     memcpy(k->value, f->row[i].value, sizeof f->row[i].value);
     for (int32_t j = 0; j < k->n; j++)
       if (k->value[j] == PER_CORE) k->value[j] = d->cores > 0 ? d->cores : 1;
-    if (p->family == TUNE_MATMUL && !strcmp(k->name, "k") && tune_device_simd_like(&out->device) &&
+    if (p->family == TUNE_MATMUL && id == KNOB_k && tune_device_simd_like(&out->device) &&
         tsr_dtype_size(p->in) == 2)
       include_value(k,
                     256); /* a CPU's SIMD registers: nothing is staged (f16 512 cubed: 3.09 ms, by steps of 64 3.47) */
-    bool is_path = f->row[i].uses == SPACE_USES_MATRIX, has_matrix = !is_path || tune_device_matrix(d, p->in);
+    bool is_path = id == KNOB_matrix_path, has_matrix = !is_path || tune_device_matrix(d, p->in);
     bool lane_n = is_path && tune_device_simd_like(&out->device) && tsr_dtype_size(p->in) <= 4;
     if (lane_n && !has_matrix) fix_knob(k, 0);
     if (lane_n) include_value(k, TUNE_PATH_LANE_N);
@@ -303,11 +303,11 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
       for (int32_t path = 2; path <= 3; path++) include_value(k, path);
     int32_t v = *tune_config_field(&dflt, k->name);
     if (!has_matrix) v = 0;
-    if (!(uses & f->row[i].uses) || (p->deterministic && !k->keeps_order) ||
-        (p->compensated && f->row[i].uses & (SPACE_USES_SPLIT_K | SPACE_USES_STREAM_K)) || !(has_matrix || lane_n))
+    if (!(uses >> id & 1) || (p->deterministic && !k->keeps_order) ||
+        (p->compensated && (id == KNOB_split_k || id == KNOB_stream_k)) || !(has_matrix || lane_n))
       fix_knob(k, v);
-    else if (d->is_cpu && p->family == TUNE_MATMUL && f->row[i].uses == SPACE_USES_TILE)
-      include_around(k, v, i == 0 ? p->m : i == 1 ? p->n : p->k);
+    else if (d->is_cpu && p->family == TUNE_MATMUL && (id == KNOB_m || id == KNOB_n || id == KNOB_k))
+      include_around(k, v, id == KNOB_m ? p->m : id == KNOB_n ? p->n : p->k);
     else include_value(k, v);
     *tune_config_field(&out->dflt, k->name) = v;
   }

@@ -122,7 +122,7 @@ bool timeline_of(const tune_device *d, const tune_problem *p, const tune_config 
     out->each.comm_ns = timeline_all_reduce_ns(ranks, bytes / rounds, link->gbps, ROUND_NS);
   }
   out->t = (timeline){.n_steps = out->steps * out->rounds,
-                      .stages = fit((c->stages > 0 ? c->stages : 1) * resident),
+                      .stages = fit((c->pipeline_stages > 0 ? c->pipeline_stages : 1) * resident),
                       .sends = 2,
                       .resident = runs_ahead ? 0 : fit(resident),
                       .latency_ns = e.latency_ns,

@@ -65,7 +65,7 @@ static void default_tile_is_the_tables_when_it_fits(void **state) {
   sched_params p;
   assert_null(schedule_apply_defaults(s, &(schedule_options){.caps = &c}));
   sched_read(kernel(s), &p);
-  assert_true(p.m == 128 && p.n == 128 && p.k == 64 && p.stages == 2 && p.vectorize == 8);
+  assert_true(p.m == 128 && p.n == 128 && p.k == 64 && p.pipeline_stages == 2 && p.vectorize == 8);
   assert_null(legalized(kernel(s)));
   ir_module_destroy(&s);
 }
@@ -77,7 +77,7 @@ static void default_tile_is_legalised_on_small_shared_memory(void **state) {
   assert_null(schedule_apply_defaults(s, &(schedule_options){.caps = &c}));
   sched_read(kernel(s), &p);
   assert_true(sched_shared_bytes(kernel(s), &p) <= 48 << 10);
-  assert_true(p.m == 128 && p.n == 128 && p.k == 32 && p.stages == 2);
+  assert_true(p.m == 128 && p.n == 128 && p.k == 32 && p.pipeline_stages == 2);
   ir_op *l = legalized(kernel(s));
   assert_non_null(l);
   assert_true(gt_says(ir_get_str(l, "original", ""), "128x128x64"));
@@ -146,20 +146,20 @@ static void explicit_tile_off_the_matrix_shape_is_rounded(void **state) {
 static void primitives_by_hand_win(void **state) {
   ir_module *s = matmul("f32", "");
   tsr_caps c = gpu(64 << 10);
-  sched_params p, want = {.m = 64, .n = 64, .k = 16, .stages = 3, .vectorize = 2, .warps = 4};
+  sched_params p, want = {.m = 64, .n = 64, .k = 16, .pipeline_stages = 3, .vectorize = 2, .warps = 4};
   assert_true(sched_write(kernel(s), &want));
   assert_null(schedule_apply_defaults(s, &(schedule_options){.caps = &c}));
   sched_read(kernel(s), &p);
-  assert_true(p.m == 64 && p.n == 64 && p.k == 16 && p.stages == 3 && p.vectorize == 2 && p.warps == 4);
+  assert_true(p.m == 64 && p.n == 64 && p.k == 16 && p.pipeline_stages == 3 && p.vectorize == 2 && p.warps == 4);
   ir_module_destroy(&s);
 }
 
 static void primitives_without_use_are_named(void **state) {
   static const struct { tsr_dialect d; sched_params asked; int n; } cases[] = {
-      {DIALECT_CPU, {.vectorize = 4, .use_shared = 1, .async_copy = 1, .stages = 3, .warps = 4}, 5},
+      {DIALECT_CPU, {.vectorize = 4, .use_shared = 1, .async_copy = 1, .pipeline_stages = 3, .warps = 4}, 5},
       {DIALECT_CPU, {.vectorize = 256, .split_k = 4}, 0}, /* a strip; parts of the sum */
       {DIALECT_CPU, {.split_k = 1 << 20}, 1},
-      {DIALECT_SPIRV, {.vectorize = 2, .use_shared = 1, .stages = 2}, 0},
+      {DIALECT_SPIRV, {.vectorize = 2, .use_shared = 1, .pipeline_stages = 2}, 0},
       {DIALECT_SPIRV, {.async_copy = 1}, 1}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ir_module *s = matmul("f32", "");
@@ -186,7 +186,7 @@ static void cpu_tiles_are_left_to_its_lowering(void **state) {
   sched_params p;
   assert_null(schedule_apply_defaults(s, &(schedule_options){.caps = &c}));
   sched_read(kernel(s), &p);
-  assert_true(p.m == 0 && p.stages == 0);
+  assert_true(p.m == 0 && p.pipeline_stages == 0);
   ir_module_destroy(&s);
 }
 

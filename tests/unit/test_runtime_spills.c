@@ -136,7 +136,7 @@ static void a_spilling_candidate_fails_in_the_tuner(void **state) {
   assert_true(worth);
   fake_heavy("m64n256k16", 4, 0);
   tune_config c = k.dflt;
-  c.stages = 2; /* the default itself is compiled as if untuned, so it gives way to a lighter one */
+  c.pipeline_stages = 2; /* the default itself is compiled as if untuned, so it gives way to a lighter one */
   tsr_status st = k.target.prepare(k.target.user, &c, &prepared);
   assert_int_equal(tsr_status_code(st), TSR_UNSUPPORTED);
   assert_non_null(strstr(tsr_status_message(st), "4 bytes of registers spill"));

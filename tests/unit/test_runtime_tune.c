@@ -372,7 +372,7 @@ static void space_and_estimate_are_text(void **state) {
   assert_non_null(strstr(text, "points "));
   assert_null(strstr(text, "points 1, legal 1,"));
   tsr_text_free(f.ctx, &text);
-  assert_null(tsr_graph_tune_space(f.dev, f.g, NULL, &(tsr_tune_options){.knobs = "stages"},
+  assert_null(tsr_graph_tune_space(f.dev, f.g, NULL, &(tsr_tune_options){.knobs = "pipeline_stages"},
                                    &text)); /* of one value: nothing moves */
   assert_non_null(strstr(text, "points 1, legal 1,"));
   tsr_text_free(f.ctx, &text);

@@ -173,7 +173,7 @@ static void config_switches_become_the_schedules_spelling(void **state) {
   tsr_caps g = gpu(), c = cpu();
   tune_problem mm = {.family = TUNE_MATMUL, .in = TSR_BF16}, other = {.family = TUNE_MATMUL, .in = TSR_F32},
                row = {.family = TUNE_ROW, .in = TSR_F32};
-  tune_config off = {.m = 64, .n = 32, .k = 16, .vectorize = 4, .stages = 1, .split_k = 1, .warps = 2}, on = off;
+  tune_config off = {.m = 64, .n = 32, .k = 16, .vectorize = 4, .pipeline_stages = 1, .split_k = 1, .warps = 2}, on = off;
   on.use_shared = on.async_copy = on.matrix_path = 1, on.padding = 8, on.raster = 4;
   sched_params p = tune_config_params(&off, &mm, &g);
   assert_true(p.use_shared == -1 && p.padding == -1 && p.async_copy == -1 && !p.raster &&
@@ -183,7 +183,7 @@ static void config_switches_become_the_schedules_spelling(void **state) {
   p = tune_config_params(&on, &mm, &g);
   assert_true(p.use_shared == 1 && p.padding == 8 && p.async_copy == 1 && p.raster == 4 && !p.matrix_path);
   p = tune_config_params(&on, &mm, &c);
-  assert_true(p.m == 64 && p.n == 32 && p.k == 16 && !p.use_shared && !p.stages && p.raster == 4 && !p.split_k &&
+  assert_true(p.m == 64 && p.n == 32 && p.k == 16 && !p.use_shared && !p.pipeline_stages && p.raster == 4 && !p.split_k &&
               !p.vectorize);
   tune_config more = on;
   more.split_k = 2, more.vectorize = 256;
@@ -258,7 +258,7 @@ static void estimate_says_where_each_rate_comes_from(void **state) {
                     .in = TSR_F32,
                     .acc = TSR_F32,
                     .out = TSR_F32};
-  tune_config at = {.m = 64, .n = 64, .k = 16, .use_shared = 1, .stages = 2, .warps = 4};
+  tune_config at = {.m = 64, .n = 64, .k = 16, .use_shared = 1, .pipeline_stages = 2, .warps = 4};
   strb text;
   strb_init(&text, NULL);
   c.peak_flops_f32 = 1e13, c.bytes_per_s = 1e12, c.memory_bytes = 1 << 30, c.launch_ns = 4000;

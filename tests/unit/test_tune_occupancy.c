@@ -127,9 +127,9 @@ static void occupancy_cpu_is_unknown(void **state) {
 
 static void shared_bytes_counts_stages_and_padding(void **state) {
   tune_problem p = {.family = TUNE_MATMUL, .m = 512, .n = 512, .k = 512, .in = TSR_BF16, .out = TSR_F32};
-  tune_config c = {.m = 128, .n = 128, .k = 64, .use_shared = 1, .stages = 2, .warps = 8};
+  tune_config c = {.m = 128, .n = 128, .k = 64, .use_shared = 1, .pipeline_stages = 2, .warps = 8};
   assert_int_equal(occ_shared_bytes(&p, &c), 64 * 1024); /* more than many Vulkan devices have */
-  c.stages = 3;
+  c.pipeline_stages = 3;
   assert_int_equal(occ_shared_bytes(&p, &c), 96 * 1024);
   c.padding = 1;
   assert_int_equal(occ_shared_bytes(&p, &c), 3 * 2 * (128 * 65 + 64 * 129));
@@ -140,7 +140,7 @@ static void shared_bytes_counts_stages_and_padding(void **state) {
 static void registers_grow_with_tile_and_shrink_with_warps(void **state) {
   tune_device d = h100();
   tune_problem p = {.family = TUNE_MATMUL, .m = 512, .n = 512, .k = 512, .in = TSR_F32, .out = TSR_F32};
-  tune_config small = {.m = 64, .n = 64, .k = 32, .use_shared = 1, .async_copy = 1, .stages = 2, .warps = 8},
+  tune_config small = {.m = 64, .n = 64, .k = 32, .use_shared = 1, .async_copy = 1, .pipeline_stages = 2, .warps = 8},
               large = small;
   large.m = large.n = 128;
   assert_true(occ_regs(&d, &p, &large) >= occ_regs(&d, &p, &small) + 48); /* 64 against 16 accumulators */
@@ -233,7 +233,7 @@ static void bank_count_is_a_property_of_the_device(void **state) {
                       .in = TSR_F32,
                       .acc = TSR_F32,
                       .out = TSR_F32};
-    tune_config plain = {.m = 64, .n = 64, .k = 64, .use_shared = 1, .stages = 2, .warps = 4, .split_k = 1},
+    tune_config plain = {.m = 64, .n = 64, .k = 64, .use_shared = 1, .pipeline_stages = 2, .warps = 4, .split_k = 1},
                 padded = plain;
     padded.padding = 1;
     cost_estimate with, without;
@@ -256,7 +256,7 @@ static void any_config_is_computed_safely(void **state) {
                      .n = y,
                      .k = z,
                      .padding = y,
-                     .stages = x,
+                     .pipeline_stages = x,
                      .warps = z,
                      .vectorize = y,
                      .use_shared = 1,

@@ -70,7 +70,7 @@ static void matmul_space_respects_every_limit(void **state) {
     assert_true(occ_shared_bytes(&p, &c) <= d.shared_per_block);
     assert_true(occ_regs(&d, &p, &c) <= d.regs_per_thread);
     assert_true(c.vectorize * 2 <= 16 && c.k % c.vectorize == 0);
-    assert_true(c.use_shared || (!c.padding && c.stages == 1));
+    assert_true(c.use_shared || (!c.padding && c.pipeline_stages == 1));
     assert_int_equal(c.async_copy, 0); /* the device has none */
     assert_true(c.split_k == 1 || c.split_k * c.k <= 512);
     assert_true(occ_of_config(&d, &p, &c).blocks >= 1);
@@ -154,7 +154,7 @@ static void deterministic_space_moves_only_order_preserving_knobs(void **state) 
 static void backend_without_a_knob_gets_it_fixed(void **state) {
   tune_device d = small_gpu();
   tune_problem p = gemm(512, 512, 512, TSR_F32);
-  space_options opt = {.knobs = SPACE_USES_TILE, .dflt = {.m = 48, .warps = 4}};
+  space_options opt = {.knobs = SPACE_TILE, .dflt = {.m = 48, .warps = 4}};
   static space s;
   space_build(&d, &p, &opt, &s);
   for (int32_t i = 0; i < s.n_knobs; i++) {
@@ -307,7 +307,7 @@ static void restricted_space_moves_only_the_named_knobs(void **state) {
   static space s;
   space_build(&d, &p, NULL, &s);
   tune_config dflt = {
-      .m = 64, .n = 64, .k = 32, .vectorize = 4, .use_shared = 1, .stages = 2, .split_k = 1, .warps = 4};
+      .m = 64, .n = 64, .k = 32, .vectorize = 4, .use_shared = 1, .pipeline_stages = 2, .split_k = 1, .warps = 4};
   space_restrict(&s, "m,warps", &dflt);
   for (int32_t i = 0; i < s.n_knobs; i++) {
     bool free = !strcmp(s.knob[i].name, "m") || !strcmp(s.knob[i].name, "warps");
@@ -332,7 +332,7 @@ static void cost_larger_k_means_more_reuse_less_barrier(void **state) {
                    .vectorize = 8,
                    .use_shared = 1,
                    .padding = 8,
-                   .stages = 2,
+                   .pipeline_stages = 2,
                    .warps = 8,
                    .split_k = 1,
                    .matrix_path = 1};
@@ -367,7 +367,7 @@ static void fewer_registers_mean_smaller_tiles(void **state) {
     space_point *pts;
     size_t n;
     bool cut;
-    space_build(&d, &p, &(space_options){.knobs = SPACE_USES_TILE | SPACE_USES_SHARED | SPACE_USES_VECTORIZE}, &s);
+    space_build(&d, &p, &(space_options){.knobs = SPACE_TILE | SPACE_KNOB(use_shared) | SPACE_KNOB(vectorize)}, &s);
     assert_null(space_enumerate(&s, NULL, 1u << 20, &pts, &n, &cut));
     assert_true(n > 0);
     tune_config best = {0};
@@ -408,7 +408,7 @@ static void cost_terms_add_up_and_explain_names_all(void **state) {
                    .vectorize = 8,
                    .use_shared = 1,
                    .async_copy = 1,
-                   .stages = 3,
+                   .pipeline_stages = 3,
                    .warps = 8,
                    .split_k = 1,
                    .matrix_path = 1};
@@ -446,7 +446,7 @@ static void attention_is_estimated_term_by_term(void **state) {
                    .k = 128,
                    .use_shared = 1,
                    .async_copy = 1,
-                   .stages = 2,
+                   .pipeline_stages = 2,
                    .warps = 8,
                    .split_k = 1,
                    .matrix_path = 1};
@@ -502,7 +502,7 @@ static void cost_prefers_what_must_be_better(void **state) {
                       .vectorize = 8,
                       .use_shared = 1,
                       .padding = 8,
-                      .stages = 2,
+                      .pipeline_stages = 2,
                       .warps = 8,
                       .split_k = 1,
                       .matrix_path = 1};
@@ -517,12 +517,12 @@ static void cost_prefers_what_must_be_better(void **state) {
   assert_true(predict(&g, &tall, split) < predict(&g, &tall, base)); /* one block leaves 15 cores idle */
   assert_true(predict(&g, &big, base) < predict(&g, &big, split));
   tune_problem f = gemm(1024, 1024, 1024, TSR_F32);
-  tune_config one = {.m = 1024, .n = 1024, .k = 256, .stages = 2, .split_k = 1}, two = one;
+  tune_config one = {.m = 1024, .n = 1024, .k = 256, .pipeline_stages = 2, .split_k = 1}, two = one;
   two.m = 512;
   assert_true(predict(&c, &f, two) < predict(&c, &f, one)); /* two cores, one task */
   tune_device simd = small_gpu(); /* lavapipe */
   simd.warp_size = 8;
-  tune_config few = {.m = 64, .n = 32, .k = 32, .vectorize = 1, .stages = 1, .split_k = 1, .warps = 4}, many = few,
+  tune_config few = {.m = 64, .n = 32, .k = 32, .vectorize = 1, .pipeline_stages = 1, .split_k = 1, .warps = 4}, many = few,
               shared = few;
   many.warps = 16, many.m = 16;
   shared.use_shared = 1;
@@ -538,7 +538,7 @@ static void cost_prefers_what_must_be_better(void **state) {
                        .acc = TSR_F32,
                        .out = TSR_F32,
                        .passes = 1};
-  tune_config alone = {.m = 1, .vectorize = 1, .warps = 1, .stages = 1, .split_k = 1}, together = alone;
+  tune_config alone = {.m = 1, .vectorize = 1, .warps = 1, .pipeline_stages = 1, .split_k = 1}, together = alone;
   together.warps = 8;
   assert_true(predict(&simd, &rows, alone) < predict(&simd, &rows, together));
 }
@@ -561,14 +561,14 @@ static void cost_of_shared_steps_and_shared_rows(void **state) {
                        .vectorize = 8,
                        .use_shared = 1,
                        .async_copy = 1,
-                       .stages = 3,
+                       .pipeline_stages = 3,
                        .warps = 8,
                        .split_k = 1,
                        .matrix_path = 1},
               stream = alone;
   stream.stream_k = 132;
   assert_true(predict(&d, &p, stream) < 0.8 * predict(&d, &p, alone)); /* 72 tiles on 132 cores */
-  tune_config chunks = {.m = 1, .vectorize = 4, .warps = 8, .stages = 1, .split_k = 1, .cluster = 1}, cluster = chunks;
+  tune_config chunks = {.m = 1, .vectorize = 4, .warps = 8, .pipeline_stages = 1, .split_k = 1, .cluster = 1}, cluster = chunks;
   cluster.cluster = 8;
   assert_true(predict(&d, &rows, cluster) < 0.8 * predict(&d, &rows, chunks)); /* 2 of 3 passes over memory */
 }
@@ -615,7 +615,7 @@ static void shared_steps_and_rows_have_their_rules(void **state) {
                      .vectorize = 8,
                      .use_shared = 1,
                      .async_copy = 1,
-                     .stages = 2,
+                     .pipeline_stages = 2,
                      .warps = 8,
                      .split_k = mm_cases[i].split,
                      .matrix_path = 1,

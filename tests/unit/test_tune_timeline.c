@@ -250,7 +250,7 @@ static void candidates_take_their_steps_from_the_cost_model(void **state) {
   tune_device d = tune_device_from_caps(&caps, "");
   assert_true(tune_device_tier(&d, "link")->gbps == 450);
   double total[4];
-  for (c.stages = 1; c.stages <= 3; c.stages++) {
+  for (c.pipeline_stages = 1; c.pipeline_stages <= 3; c.pipeline_stages++) {
     timeline_kernel k;
     cost_estimate e;
     assert_true(timeline_of(&d, &p, &c, 1, &k));
@@ -258,7 +258,7 @@ static void candidates_take_their_steps_from_the_cost_model(void **state) {
     assert_int_equal(k.steps, 64);
     assert_int_equal(k.rounds, 32); /* 4096 tiles on 132 cores */
     timeline_result r = timeline_run(&k.t);
-    total[c.stages] = r.total_ns;
+    total[c.pipeline_stages] = r.total_ns;
     assert_true(r.total_ns >= e.term_ns[COST_MATH] / e.wave_efficiency && r.total_ns >= e.term_ns[COST_L2]);
     timeline_kernel sharded;
     assert_true(timeline_of(&d, &p, &c, 8, &sharded));
@@ -271,7 +271,7 @@ static void candidates_take_their_steps_from_the_cost_model(void **state) {
 
   strb b;
   strb_init(&b, NULL);
-  c.stages = 1;
+  c.pipeline_stages = 1;
   timeline_explain(&d, &p, &c, &b);
   assert_non_null(strstr(strb_text(&b), "over 72 ranks"));
   const char *loads = strstr(strb_text(&b), "load    |"), *computes = strstr(strb_text(&b), "compute |");
@@ -279,7 +279,7 @@ static void candidates_take_their_steps_from_the_cost_model(void **state) {
   for (int x = 9; loads[x] != '|'; x++) assert_true(loads[x] == '.' || computes[x] == '.'); /* one buffer: in turns */
   strb_clear(&b);
   strb_init(&b, NULL);
-  c.stages = 3;
+  c.pipeline_stages = 3;
   timeline_explain(&d, &p, &c, &b);
   loads = strstr(strb_text(&b), "load    |"), computes = strstr(strb_text(&b), "compute |");
   int both = 0;
@@ -289,7 +289,7 @@ static void candidates_take_their_steps_from_the_cost_model(void **state) {
   strb_clear(&b);
 
   timeline_kernel alone;
-  c.m = c.n = 64, p.m = p.n = 64, c.stages = 2;
+  c.m = c.n = 64, p.m = p.n = 64, c.pipeline_stages = 2;
   assert_true(occ_of_config(&d, &p, &c).blocks > 1 && timeline_of(&d, &p, &c, 1, &alone));
   assert_true(alone.rounds == 1 && alone.t.stages == 2); /* blocks that would fit but are not there have no buffers */
 

@@ -85,7 +85,7 @@ static int setup(void **state) {
                            .in = TSR_F32,
                            .acc = TSR_F32,
                            .out = TSR_F32};
-  space_build(&device, &problem, &(space_options){.knobs = SPACE_USES_TILE}, &sp);
+  space_build(&device, &problem, &(space_options){.knobs = SPACE_TILE}, &sp);
   space_point at;
   if (!space_nearest(&sp, &(tune_config){.m = 32, .n = 32, .k = 64}, &at)) return -1;
   dflt = space_config(&sp, &at);

@@ -64,8 +64,8 @@ static inline void synthetic_space(int i, record *r) {
   tune_device d, real;
   tune_problem p;
   static space s;
-  space_options opt = {.knobs = SPACE_USES_TILE | SPACE_USES_VECTORIZE | SPACE_USES_STAGES | SPACE_USES_WARPS |
-                                SPACE_USES_MATRIX | SPACE_USES_SHARED};
+  space_options opt = {.knobs = SPACE_TILE | SPACE_KNOB(vectorize) | SPACE_KNOB(pipeline_stages) | SPACE_KNOB(warps) |
+                                SPACE_KNOB(matrix_path) | SPACE_KNOB(use_shared)};
   synthetic_problem(i, &d, &p);
   space_build(&d, &p, &opt, &s);
   real = d;
@@ -86,7 +86,7 @@ static inline void synthetic_space(int i, record *r) {
   if (space_nearest(
           &s,
           &(tune_config){
-              .m = 64, .n = 64, .k = 64, .vectorize = 4, .use_shared = 1, .stages = 2, .warps = 4, .split_k = 1},
+              .m = 64, .n = 64, .k = 64, .vectorize = 4, .use_shared = 1, .pipeline_stages = 2, .warps = 4, .split_k = 1},
           &at))
     r->dflt = space_config(&s, &at);
   snprintf(r->label, sizeof r->label, "synthetic-%d", i);

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/tune/kernel.h"
+#include "core/base/status.h"
+#include "core/ir/schedule/knobs.h"
 #include "tessera/tune.h"
 #include "tools/tessera/op_graph.h"
 
@@ -97,66 +98,51 @@ static int search(const tune_args *a, tsr_device *dev, const tsr_graph *g, const
 }
 
 /* "tile=64x128x32,warps=4 use_shared=0": the names and values that --space and `cache show` print; tile and vector are
- * short for m, n, k and vectorize, preset=pipelined for shared memory, asynchronous copies and three stages. */
-static bool parse_knob(const char *name, const char *value, tsr_schedule *s) {
-  static const struct {
-    const char *name;
-    size_t at;
-    int64_t zero; /* how a schedule spells 0 */
-  } fields[] = {
-#define FIELD(name, field, zero) {name, offsetof(tsr_schedule, field), zero}
-      FIELD("m", m, 0),
-      FIELD("n", n, 0),
-      FIELD("k", k, 0),
-      FIELD("vectorize", vectorize, 0),
-      FIELD("vector", vectorize, 0),
-      FIELD("padding", padding, -1),
-      FIELD("stages", pipeline_stages, 0),
-      FIELD("split_k", split_k, 0),
-      FIELD("warps", warps, 0),
-      FIELD("raster", raster, 0),
-      FIELD("cluster", cluster, 0),
-      FIELD("stream_k", stream_k, 0),
-#undef FIELD
-  };
+ * short for m, n, k and vectorize, preset=pipelined for shared memory, asynchronous copies and three stages. A path is
+ * its name, or its number there. */
+static tsr_status parse_knob(const char *name, const char *value, tsr_schedule *s) {
   int64_t d[3] = {0};
-  char *end;
-  if (!strcmp(name, "tile")) {
-    if (cli_parse_shape(value, d, 3) < 1) return false;
-    s->m = d[0], s->n = d[1], s->k = d[2];
-    return true;
-  }
-  if (!strcmp(name, "preset") && !strcmp(value, "pipelined")) {
-    tsr_schedule p = tsr_schedule_pipelined();
-    s->use_shared = p.use_shared, s->async_copy = p.async_copy, s->pipeline_stages = p.pipeline_stages;
-    return true;
-  }
-  long v = strtol(value, &end, 10);
-  if (end == value || *end || v < 0 || v > INT32_MAX) return false;
-  if (!strcmp(name, "use_shared")) s->use_shared = v ? 1 : -1;
-  else if (!strcmp(name, "async_copy")) s->async_copy = v ? 1 : -1;
-  else if (!strcmp(name, "matrix_path")) {
-    if (!tune_path_name(v, &s->matrix_path)) return false;
+  sched_params p = sched_from_public(s);
+  if (!strcmp(name, "tile") && cli_parse_shape(value, d, 3) > 0) {
+    p.m = d[0], p.n = d[1], p.k = d[2];
+  } else if (!strcmp(name, "preset") && !strcmp(value, "pipelined")) {
+    tsr_schedule preset = tsr_schedule_pipelined();
+    sched_params over = sched_from_public(&preset);
+    sched_merge(&p, &over);
+  } else if (!strcmp(name, "matrix_path") && value[0] >= '0' && value[0] <= '9' && !value[1]) {
+    const sched_path *path = sched_path_of_config(value[0] - '0');
+    TSR_TRY(sched_parse(NULL, name, path ? path->name : value, &p));
   } else {
-    size_t i = 0, n = sizeof fields / sizeof *fields;
-    while (i < n && strcmp(fields[i].name, name)) i++;
-    if (i == n) return false;
-    *(int64_t *)((char *)s + fields[i].at) = v ? v : fields[i].zero;
+    const char *own = !strcmp(name, "vector") ? "vectorize" : name;
+    const sched_knob *k = sched_knob_find(own);
+    bool counts = k && (k->kind == SCHED_COUNT || k->kind == SCHED_POWER);
+    if (counts && !strcmp(value, "0")) sched_set(k, &p, 0); /* the default */
+    else TSR_TRY(sched_parse(NULL, own, value, &p));
   }
-  return true;
+  *s = sched_to_public(&p);
+  return NULL;
 }
 
-static bool parse_candidate(const char *text, tsr_schedule *s) {
+static tsr_status parse_candidate(const char *text, tsr_schedule *s) {
   for (text += strspn(text, " ,"); *text; text += strspn(text, " ,")) {
     size_t n = strcspn(text, " ,");
     char pair[48], *eq;
-    if (snprintf(pair, sizeof pair, "%.*s", (int)n, text) >= (int)sizeof pair || !(eq = strchr(pair, '=')))
-      return false;
+    int full = snprintf(pair, sizeof pair, "%.*s", (int)n, text);
+    eq = strchr(pair, '=');
+    if (full >= (int)sizeof pair || !eq)
+      return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "knobs", sched_knob_names()), "\"%s\"", pair);
     *eq = 0;
-    if (!parse_knob(pair, eq + 1, s)) return false;
+    TSR_TRY(parse_knob(pair, eq + 1, s));
     text += n;
   }
-  return true;
+  return NULL;
+}
+
+static int bad_candidate(const char *text, tsr_status st) {
+  int rc = cli_usage("tune", "--candidate is \"KNOB=VALUE,...\" with the knobs of --space, got \"%s\": %s; known: %s", text,
+                     tsr_status_cause(st), tsr_status_hint(st));
+  tsr_status_free(st);
+  return rc;
 }
 
 static int with_graph(const tune_args *a, tsr_context *ctx, tsr_device *dev, const tsr_graph *g) {
@@ -178,8 +164,7 @@ static int with_graph(const tune_args *a, tsr_context *ctx, tsr_device *dev, con
   if (a->tile && (cli_parse_shape(a->tile, d, 3) < 1)) return cli_usage("tune", "--tile is MxNxK");
   candidate.m = d[0], candidate.n = d[1], candidate.k = d[2];
   if ((a->tile || a->candidate) && !a->explain) return cli_usage("tune", "--tile and --candidate go with --explain");
-  if (a->candidate && !parse_candidate(a->candidate, &candidate))
-    return cli_usage("tune", "--candidate is \"KNOB=VALUE,...\" with the knobs of --space, got \"%s\"", a->candidate);
+  if (a->candidate && (st = parse_candidate(a->candidate, &candidate))) return bad_candidate(a->candidate, st);
   if (a->space) return st = tsr_graph_tune_space(dev, g, &o, &t, &text), print_text(ctx, st, text, NULL);
   if (a->explain)
     return st = tsr_graph_tune_explain(dev, g, &o, a->tile || a->candidate ? &candidate : NULL, &text),
@@ -197,8 +182,8 @@ static int explain_attention(const tune_args *a, tsr_context *ctx, tsr_device *d
   tsr_dtype t = tsr_dtype_parse(a->dtype ? a->dtype : "bf16");
   if (!a->explain || !a->shape || cli_parse_shape(a->shape, d, 4) != 4 || !t)
     return cli_usage("tune", "attention takes --explain --shape HEADSxQUERIESxKEYSxWIDTH [--dtype T] [--candidate ..]");
-  if (a->candidate && !parse_candidate(a->candidate, &s))
-    return cli_usage("tune", "--candidate is \"KNOB=VALUE,...\", got \"%s\"", a->candidate);
+  tsr_status bad = a->candidate ? parse_candidate(a->candidate, &s) : NULL;
+  if (bad) return bad_candidate(a->candidate, bad);
   tsr_status st = tsr_tune_explain_attention(dev, &(tsr_attention){d[0], d[1], d[2], d[3], t, false}, &s, &text);
   return print_text(ctx, st, text, NULL);
 }

@@ -20,7 +20,7 @@ static const command commands[] = {
     {"cache", "list|show|export|import|merge|verify|clear [FILE|MATCH] [--dir D] [--name N] [--replace] [--json]", "the tuning cache", cmd_cache},
     {"profile", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--steps N] [--tune off|cached|full] [--profile F] [--wide] [--json] [--trace F]", "times each kernel and says what limits it", cmd_profile},
     {"check", "FILE|OP [--shape S] [--dtype T] [--device ID] [--policy P] [--profile F] [--reproducible] [--json]", "the checklist for performance tuning as an audit", cmd_check},
-    {"knobs", "[--json]", "lists the environment variables that the library reads: default, values, what each is set to", cmd_knobs},
+    {"knobs", "[--json] [--schedule]", "lists the environment variables that the library reads: default, values, what each is set to; --schedule: the knobs of a schedule", cmd_knobs},
 };
 
 static int usage(FILE *f) {

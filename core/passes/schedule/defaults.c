@@ -92,7 +92,7 @@ static void note_unused(const ir_op *kernel, const schedule_options *o, const sc
       {asked->vectorize && asked->vectorize < SCHED_LEAST_STRIP, "vectorize", cpu ? "the CPU's kernels have their own vector width" : NULL},
       {asked->use_shared > 0, "use_shared_memory", !product ? whole : cpu ? "the CPU packs panels in its caches instead" : NULL},
       {asked->async_copy > 0, "async_copy", !product ? whole : cpu ? "the CPU has no asynchronous copies" : !o->caps->async_copy ? "emulated by double buffering: the device has no asynchronous copies" : NULL},
-      {asked->stages > 1, "pipeline_stages", !product ? whole : cpu ? "the CPU's caches fetch ahead" : NULL},
+      {asked->pipeline_stages > 1, "pipeline_stages", !product ? whole : cpu ? "the CPU's caches fetch ahead" : NULL},
       {split, "split_k", why_split},
       {asked->warps > 0, "warps", cpu ? "blocks run on the device's threads" : NULL},
       {asked->cluster > 1, "cluster", sched_family_of(kernel) != FAMILY_ROW ? "only whole rows are shared by a cluster" : cpu ? "blocks run on the device's threads" : NULL},

@@ -1,7 +1,5 @@
 /* core/passes/schedule/family_matmul.c - contractions: the model of schedule/gemm_heuristics.h chooses; staged tiles
  * fit the shared memory, accumulators the registers, a tile is a multiple of its matrix instruction. */
-#include <string.h>
-
 #include "core/base/int_math.h"
 #include "core/ir/graph/ops.h"
 #include "core/passes/schedule/family.h"
@@ -15,9 +13,7 @@ static void defaults(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
 
 /* The matrix instruction that divides the tile; if none does, the smallest. */
 static const tsr_matrix_shape *matrix_shape(const ir_op *product, const tsr_caps *c, const sched_params *p) {
-  if (p->matrix_path &&
-      (!strcmp(p->matrix_path, "fma") || !strcmp(p->matrix_path, "scalar") || !strcmp(p->matrix_path, "gemv")))
-    return NULL;
+  if (!sched_path_of(p)->has_matrix) return NULL;
   tsr_dtype a = product->operands[0]->type->dtype, b = product->operands[1]->type->dtype,
             acc = graph_matmul_get(product).accum;
   const tsr_matrix_shape *best = NULL;
@@ -33,7 +29,7 @@ static const tsr_matrix_shape *matrix_shape(const ir_op *product, const tsr_caps
 static sched_limit broken(const ir_op *kernel, const tsr_caps *c, const sched_params *p, char *why, size_t size) {
   const ir_op *product = sched_contraction(kernel);
   int64_t shared = sched_shared_bytes(kernel, p);
-  if (!product || p->m <= 0 || (p->matrix_path && !strcmp(p->matrix_path, "gemv"))) return SCHED_FITS;
+  if (!product || p->m <= 0 || !sched_path_of(p)->has_tiles) return SCHED_FITS;
   if (c->shared_bytes > 0 && shared > c->shared_bytes)
     return sched_breaks(SCHED_LIMIT_SHARED, why, size, "needs %lld bytes, the device has %lld", (long long)shared,
                         (long long)c->shared_bytes);

@@ -104,7 +104,7 @@ const char *sched_stream_k(const ir_op *product, const tsr_caps *c, const sched_
   if (!dialect_of(c)->gpu) return "the CPU's threads take blocks as they come";
   if (!x.known || p->m <= 0 || p->n <= 0 || p->k <= 0) return "extents or tile are not known";
   if (x.exact) return "compensated sums are not cut";
-  if (p->matrix_path && !strcmp(p->matrix_path, "gemv")) return "a gemv has no tiles";
+  if (!sched_path_of(p)->has_tiles) return "a gemv has no tiles";
   sched_shares s = {.rows = ceil_div(x.g.m, p->m), .columns = ceil_div(x.g.n, p->n), .steps = ceil_div(x.g.k, p->k)};
   s.tiles = s.rows * s.columns * x.batch;
   if (s.tiles > p->stream_k) return "there are more tiles than blocks: each is busy as it is";
@@ -170,7 +170,7 @@ static void warpgroup_plan(const task *x, sched_params *p) {
   int64_t result =
       tsr_dtype_size(x->op->results[0]->type->dtype) > 1 ? 2 : 1; /* bytes of an element; wider ones leave in passes */
   int64_t room = (x->c->shared_bytes - 1024 - p->m * p->n * result) / (p->k * (p->m + p->n) * x->size);
-  p->stages = room > 8 ? 8 : room < 2 ? 2 : room;
+  p->pipeline_stages = room > 8 ? 8 : room < 2 ? 2 : room;
   p->use_shared = p->async_copy = 1;
   p->vectorize = 16 / x->size;
 }
@@ -192,7 +192,7 @@ static void gemv_plan(const task *x, sched_params *p) {
   p->matrix_path = "gemv";
   p->m = x->g.m;
   p->warps = threads / lanes;
-  p->stages = 1;
+  p->pipeline_stages = 1;
   p->use_shared = p->async_copy = -1;
   p->vectorize = wide;
   if (x->g.transpose_b) { /* a warp reads along k */
@@ -246,7 +246,7 @@ static bool pingpong_plan(const task *x, sched_params *p) {
                       .n = wide,
                       .k = cdna_step(x),
                       .warps = 8,
-                      .stages = 2,
+                      .pipeline_stages = 2,
                       .use_shared = 1,
                       .padding = -1,
                       .async_copy = 1,
@@ -260,7 +260,7 @@ static bool pingpong_plan(const task *x, sched_params *p) {
 /* One subgroup a block, rows in its lanes, columns in registers; operands straight from memory. */
 static void simd_plan(const task *x, sched_params *p) {
   const graph_matmul *g = &x->g;
-  *p = (sched_params){.m = 16, .n = 32, .k = 64, .warps = 1, .stages = 1, .use_shared = -1, .async_copy = -1};
+  *p = (sched_params){.m = 16, .n = 32, .k = 64, .warps = 1, .pipeline_stages = 1, .use_shared = -1, .async_copy = -1};
   /* Of one row the lanes have columns: 8 bytes each, which are loaded as a register (f32 1x4096x4096: 3.1 ms, by 4
    * columns a lane 22). */
   int64_t row = 2 * x->c->subgroup;
@@ -337,14 +337,14 @@ static void tile_plan(const task *x, sched_params *p) {
   if (threads > 256) threads = 256;
   if (few) threads = 128;
   p->warps = threads > lanes ? threads / lanes : 1;
-  p->stages = 2;
+  p->pipeline_stages = 2;
   p->use_shared = 1;
   p->padding = 16 / x->size;
   p->async_copy = c->async_copy ? 1 : -1;
   p->vectorize = 16 / x->size;
   /* The driver moves a workgroup's matrices itself, edges included. */
   if (s && c->coopmat2_workgroup && c->coopmat2_tensor)
-    p->use_shared = -1, p->stages = 1, p->padding = 0, p->async_copy = -1;
+    p->use_shared = -1, p->pipeline_stages = 1, p->padding = 0, p->async_copy = -1;
   if (x->known && is_simt(c)) split(x, p);
 }
 

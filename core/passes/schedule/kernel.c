@@ -69,7 +69,7 @@ const char *sched_policy(const ir_op *kernel, const char *otherwise) {
 int64_t sched_shared_bytes(const ir_op *kernel, const sched_params *p) {
   const ir_op *product = sched_contraction(kernel);
   if (!product || p->use_shared < 0 || p->m <= 0) return 0;
-  int64_t pad = p->padding > 0 ? p->padding : 0, stages = p->stages > 0 ? p->stages : 1;
+  int64_t pad = p->padding > 0 ? p->padding : 0, stages = p->pipeline_stages > 0 ? p->pipeline_stages : 1;
   int64_t a = p->m * (p->k + pad) * (int64_t)tsr_dtype_size(product->operands[0]->type->dtype);
   int64_t b = p->k * (p->n + pad) * (int64_t)tsr_dtype_size(product->operands[1]->type->dtype);
   return stages * (a + b);

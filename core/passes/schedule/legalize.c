@@ -1,8 +1,6 @@
 /* core/passes/schedule/legalize.c - see schedule/legalize.h. What is a family's own stands in family_NAME.c. */
 #include "core/passes/schedule/legalize.h"
 
-#include <string.h>
-
 #include "core/base/int_math.h"
 #include "core/passes/schedule/family.h"
 #include "core/passes/schedule/kernel.h"
@@ -36,10 +34,10 @@ static bool shrink(sched_limit broken, const tsr_caps *c, const int64_t least[3]
   bool rows = p->m >= p->n && p->m > least[0];
   int64_t *larger = rows ? &p->m : &p->n, least_larger = least[rows ? 0 : 1];
   if (registers && c->max_threads > 0 && 2 * p->warps * sched_lanes(c) <= c->max_threads) p->warps *= 2;
-  else if (!registers && p->stages > 2) p->stages--;
+  else if (!registers && p->pipeline_stages > 2) p->pipeline_stages--;
   else if (!registers && p->k > 2 * least[2] - 1 && p->k > 16) p->k = round_up(p->k / 2, least[2]);
   else if (*larger > 16 && *larger > least_larger) *larger = round_up(*larger / 2, least_larger);
-  else if (!registers && p->stages > 1) p->stages = 1;
+  else if (!registers && p->pipeline_stages > 1) p->pipeline_stages = 1;
   else if (!registers && p->padding > 0) p->padding = -1;
   else return false;
   return true;
@@ -67,7 +65,7 @@ bool sched_lighter(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
   if (!family->lighter ||
       !family->lighter(kernel, c, c->max_threads > 0 && c->max_threads < 512 ? c->max_threads : 512, p))
     return false;
-  return sched_legalize(kernel, c, p) && memcmp(p, &was, sizeof was);
+  return sched_legalize(kernel, c, p) && !sched_equal(p, &was);
 }
 
 bool sched_note_legalized(ir_op *kernel, const sched_params *asked, const char *why) {

@@ -100,7 +100,7 @@ static tsr_status main_loop(kern *k, contraction *x, ir_value **out) {
   mm_bounds(k, x, bounds);
   bounds[3] = acc;
   ir_op *loop = ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 4, bounds, 1, &acc_type, 1);
-  if (!loop || (k->params.stages > 0 && !ir_set_attr(loop, "stages", ir_attr_int(k->m, k->params.stages))))
+  if (!loop || (k->params.pipeline_stages > 0 && !ir_set_attr(loop, "stages", ir_attr_int(k->m, k->params.pipeline_stages))))
     return st_oom();
   ir_value *kk = ir_block_arg(k->m, loop->regions[0], ir_type_index(k->m), NULL),
            *carried = ir_block_arg(k->m, loop->regions[0], acc_type, NULL);
