@@ -12,6 +12,6 @@ const char *sched_family_name(sched_family f) { return (unsigned)f < N_FAMILIES 
 
 sched_family sched_family_parse(const char *name) {
   for (int i = 0; i < N_FAMILIES; i++)
-    if (!strcmp(name, rows[i].name)) return (sched_family)i;
+    if (rows[i].fuses != FUSES_BY_HAND && !strcmp(name, rows[i].name)) return (sched_family)i;
   return N_FAMILIES;
 }

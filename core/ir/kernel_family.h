@@ -9,6 +9,7 @@
  *   MAPS   elementwise neighbours of the same space
  *   LEADS  the same, and the kernel has this member's space and family
  *   ALONE  nothing: one op a kernel
+ *   BY_HAND  no schedule.kernel is of this family: its kernels are written by hand, and estimated as such
  * lowering: family_NAME of passes/tile; rules: sched_rules_NAME of passes/schedule (defaults, limits, lighter
  * variants). */
 #define KERNEL_FAMILIES(X)                                                                                              \
@@ -18,13 +19,14 @@
   X(MATMUL, matmul, LEADS, 4, "[batch, m, n, k]", matmul, matmul,                                                       \
     "one contraction with elementwise prologues and an epilogue")                                                       \
   X(COPY, copy, ALONE, 1, "[elements]", copy, elementwise, "concat, pad: several inputs moved into one output")         \
-  X(CUSTOM, custom, ALONE, 1, "[elements]", none, none, "a user's op")
+  X(CUSTOM, custom, ALONE, 1, "[elements]", none, none, "a user's op")                                                  \
+  X(ATTENTION, attention, BY_HAND, 4, "[batch, m, n, k]", none, none, "m queries against n keys and values, k wide")
 
 #define KERNEL_FAMILY_CODE(code, ...) FAMILY_##code,
 typedef enum sched_family { KERNEL_FAMILIES(KERNEL_FAMILY_CODE) N_FAMILIES } sched_family;
 #undef KERNEL_FAMILY_CODE
 
-typedef enum family_fusion { FUSES_MAPS, FUSES_LEADS, FUSES_ALONE } family_fusion;
+typedef enum family_fusion { FUSES_MAPS, FUSES_LEADS, FUSES_ALONE, FUSES_BY_HAND } family_fusion;
 
 typedef struct kernel_family_row {
   const char *name;
@@ -37,10 +39,14 @@ typedef struct kernel_family_row {
 /* The row of a family that there is. */
 const kernel_family_row *kernel_family(sched_family f);
 const char *sched_family_name(sched_family f);     /* "?": there is none */
-sched_family sched_family_parse(const char *name); /* N_FAMILIES if unknown */
+sched_family sched_family_parse(const char *name); /* N_FAMILIES: no schedule.kernel has it */
 /* "elementwise, row, ..." and "elementwise [elements]; row [m, n]; ..." as constants. */
-#define KERNEL_FAMILY_NAME(code, name, ...) ", " #name
-#define KERNEL_FAMILY_SPACE(code, name, fuses, n, extents, ...) "; " #name " " extents
+#define KERNEL_FAMILY_MAPS(text) text
+#define KERNEL_FAMILY_LEADS(text) text
+#define KERNEL_FAMILY_ALONE(text) text
+#define KERNEL_FAMILY_BY_HAND(text)
+#define KERNEL_FAMILY_NAME(code, name, fuses, ...) KERNEL_FAMILY_##fuses(", " #name)
+#define KERNEL_FAMILY_SPACE(code, name, fuses, n, extents, ...) KERNEL_FAMILY_##fuses("; " #name " " extents)
 #define KERNEL_FAMILY_NAMES (&(KERNEL_FAMILIES(KERNEL_FAMILY_NAME))[2])
 #define KERNEL_FAMILY_SPACES (&(KERNEL_FAMILIES(KERNEL_FAMILY_SPACE) ": the iteration space")[2])
 

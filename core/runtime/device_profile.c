@@ -107,7 +107,7 @@ static tsr_status legalise_kernel(const tsr_device *dev, const char *op, tsr_dty
  * a block's memory. */
 static void legalise_attention(const tsr_device *dev, tsr_dtype t, sched_params *p, char *why, size_t size) {
   const tune_problem x = {
-      .family = TUNE_ATTENTION, .batch = 1, .m = 4096, .n = 4096, .k = p->k, .in = t, .acc = TSR_F32, .out = t};
+      .family = FAMILY_ATTENTION, .batch = 1, .m = 4096, .n = 4096, .k = p->k, .in = t, .acc = TSR_F32, .out = t};
   const int64_t most = dev->caps.shared_bytes;
   why[0] = 0;
   for (; most > 0 && dev->caps.dialect != DIALECT_CPU;) {

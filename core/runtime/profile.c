@@ -169,7 +169,7 @@ static void describe(const tsr_program *p, int i, const tune_device *d, const ti
   e->parallel = d->is_cpu ? d->cores : -1;
   const tune_tier *mem = tune_device_tier(d, "memory");
   tsr_dtype in = known ? problem.in : w->has_gemm ? w->in : TSR_F32;
-  bool matrix = (known ? problem.family == TUNE_MATMUL : w->has_gemm) && tune_device_matrix(d, in);
+  bool matrix = (known ? problem.family == FAMILY_MATMUL : w->has_gemm) && tune_device_matrix(d, in);
   e->peaks = (prof_peaks){.gflops = tune_device_peak(d, in, matrix),
                           .gbytes_per_s = mem ? mem->gbps : 0,
                           .launch_ns = d->launch_ns,

@@ -37,10 +37,10 @@ bool bucket_shape(const ir_op *program, const tune_problem *p, char *out, size_t
   int64_t v[BUCKET_MAX_EXTENTS];
   const int64_t extents[] = {p->batch, p->m, p->n, p->k};
   int n = program ? ir_get_ints(program, "symbolic", v, BUCKET_MAX_EXTENTS) : 0;
-  int from = p->family == TUNE_MATMUL ? p->batch <= 1
-             : p->family == TUNE_ROW  ? 1
+  int from = p->family == FAMILY_MATMUL ? p->batch <= 1
+             : p->family == FAMILY_ROW  ? 1
                                       : 2,
-      end = p->family == TUNE_MATMUL ? 4 : 3;
+      end = p->family == FAMILY_MATMUL ? 4 : 3;
   bool rounded = false;
   size_t at = 0;
   out[0] = 0;

@@ -194,9 +194,9 @@ static void vector_terms(const tune_device *d, const tune_problem *p, const tune
                          cost_estimate *e) {
   double in = (double)tsr_dtype_size(p->in), vec = c->vectorize ? clamp(c->vectorize * in, 1, 16) : 16;
   double m = at_least(c->m, 1);
-  e->blocks = p->family == TUNE_ROW ? ceil_div((double)p->m, m) * at_least((double)p->batch, 1)
+  e->blocks = p->family == FAMILY_ROW ? ceil_div((double)p->m, m) * at_least((double)p->batch, 1)
                                     : ceil_div((double)p->n * at_least((double)p->m, 1), m);
-  double cluster = p->family == TUNE_ROW ? at_least(c->cluster, 1) : 1;
+  double cluster = p->family == FAMILY_ROW ? at_least(c->cluster, 1) : 1;
   e->blocks *= cluster;
   e->occupancy = occ_of_config(d, p, c);
   spread(d, e);
@@ -205,12 +205,12 @@ static void vector_terms(const tune_device *d, const tune_problem *p, const tune
   e->term_ns[COST_MATH] = e->padded_flops / r->peak;
   e->memory_bytes = tune_problem_bytes(p);
   /* A row longer than its share of the near cache is read again by every further pass. */
-  double row_bytes = p->family == TUNE_ROW ? m * (double)p->n * in : 0,
+  double row_bytes = p->family == FAMILY_ROW ? m * (double)p->n * in : 0,
          near = d->is_cpu && d->shared_per_block > 0 ? (double)d->shared_per_block : 64e3;
   double held = 64 * at_least(c->warps, 1) * r->lanes * cluster; /* elements that a GPU's blocks keep in registers */
-  if (p->family == TUNE_ROW && d->is_cpu && p->passes > 1 && row_bytes > near)
+  if (p->family == FAMILY_ROW && d->is_cpu && p->passes > 1 && row_bytes > near)
     e->memory_bytes += (p->passes - 1) * tune_problem_bytes(p) * 0.5;
-  if (p->family == TUNE_ROW && !d->is_cpu && m * (double)p->n > held)
+  if (p->family == FAMILY_ROW && !d->is_cpu && m * (double)p->n > held)
     e->memory_bytes += (double)p->m * (double)p->n * in; /* multi-pass reduction: read twice */
   e->term_ns[COST_MEMORY] =
       e->memory_bytes / r->memory * (d->is_cpu || tune_device_simd_like(d) ? 1 : 1 + 0.15 * log2(16 / vec));
@@ -222,7 +222,7 @@ static void vector_terms(const tune_device *d, const tune_problem *p, const tune
          serial = ceil_div(e->blocks, resident);
   e->term_ns[COST_BARRIER] = c->use_shared || d->is_cpu ? serial * r->barrier_ns : 0;
   if (cluster > 1) e->term_ns[COST_BARRIER] += 2 * serial * CLUSTER_BARRIER_NS;
-  if (tune_device_simd_like(d) && p->family == TUNE_ROW &&
+  if (tune_device_simd_like(d) && p->family == FAMILY_ROW &&
       c->warps > c->m) /* subgroups that share a row meet at barriers */
     e->term_ns[COST_BARRIER] = (double)p->m / at_least(d->cores, 1) * c->warps / m * r->barrier_ns;
   e->term_ns[COST_FILL] = serial * r->latency_ns * 0.25;
@@ -233,10 +233,10 @@ void cost_compute(const tune_device *d, const tune_problem *p, const tune_config
   rates r = rates_of(d, p, c);
   e->flops = tune_problem_flops(p);
   e->latency_ns = r.latency_ns, e->barrier_ns = r.barrier_ns;
-  if (p->family == TUNE_MATMUL) matmul_terms(d, p, c, &r, e);
-  else if (p->family == TUNE_ATTENTION) attention_terms(d, p, c, &r, e);
+  if (p->family == FAMILY_MATMUL) matmul_terms(d, p, c, &r, e);
+  else if (p->family == FAMILY_ATTENTION) attention_terms(d, p, c, &r, e);
   else vector_terms(d, p, c, &r, e);
-  e->term_ns[COST_LAUNCH] = r.launch_ns * (p->family == TUNE_MATMUL && c->stream_k > 0 ? 2 : 1);
+  e->term_ns[COST_LAUNCH] = r.launch_ns * (p->family == FAMILY_MATMUL && c->stream_k > 0 ? 2 : 1);
   double sum = 0, most = 0;
   for (int t = COST_MATH; t <= COST_EXP; t++) {
     sum += e->term_ns[t];
@@ -301,11 +301,11 @@ void cost_explain(const tune_device *d, const tune_problem *p, const tune_config
               tier_origin(d, "l2"));
   strb_printf(out, "  memory   %10.2f us  %.4g MB (least %.4g) at %.4g GB/s, %s\n", e.term_ns[COST_MEMORY] / 1e3,
               e.memory_bytes / 1e6, tune_problem_bytes(p) / 1e6, r.memory, tier_origin(d, "memory"));
-  if (p->family == TUNE_ATTENTION)
+  if (p->family == FAMILY_ATTENTION)
     strb_printf(out, "  exp      %10.2f us  at %.4g Gexp/s, assumed\n", e.term_ns[COST_EXP] / 1e3, r.exps);
   strb_printf(out, "  barrier  %10.2f us  %.4g ns each, %s\n", e.term_ns[COST_BARRIER] / 1e3, r.barrier_ns,
               origin_of(d->barrier_ns, d->barrier_from));
-  if (p->family == TUNE_MATMUL)
+  if (p->family == FAMILY_MATMUL)
     strb_printf(out, "  reuse                    between two of them an accumulator's register is used %lld times\n",
                 (long long)c->k);
   strb_printf(out, "  fill     %10.2f us  memory latency %.4g ns, %s\n", e.term_ns[COST_FILL] / 1e3, r.latency_ns,

@@ -112,18 +112,18 @@ bool tune_kernel_problem(const ir_op *kernel, const char *policy, tune_problem *
   if (f == FAMILY_MATMUL && n == 4) {
     const ir_op *mm = sched_contraction(kernel);
     if (!mm) return false;
-    p->family = TUNE_MATMUL;
+    p->family = FAMILY_MATMUL;
     p->batch = s[0], p->m = s[1], p->n = s[2], p->k = s[3];
     p->in = mm->operands[0]->type->dtype;
     p->acc = graph_matmul_get(mm).accum;
     snprintf(p->op, sizeof p->op, "matmul");
   } else if (f == FAMILY_ROW && n == 2) {
-    p->family = TUNE_ROW;
+    p->family = FAMILY_ROW;
     p->m = s[0], p->n = s[1];
     p->reduces = p->n > 1 && n_elements(kernel->results[0]->type) <= p->m;
     snprintf(p->op, sizeof p->op, "row");
   } else if (f == FAMILY_ELEMENTWISE && n == 1) {
-    p->family = TUNE_ELEMENTWISE;
+    p->family = FAMILY_ELEMENTWISE;
     p->n = s[0];
     snprintf(p->op, sizeof p->op, "elementwise");
   } else {
@@ -178,12 +178,12 @@ tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const 
   memset(t, 0, sizeof *t);
   body_name(kernel, t->op, sizeof t->op);
   type_names(kernel, t->dtype, sizeof t->dtype);
-  if (p->family == TUNE_MATMUL && p->batch > 1)
+  if (p->family == FAMILY_MATMUL && p->batch > 1)
     snprintf(t->shape, sizeof t->shape, "%lldx%lldx%lldx%lld", (long long)p->batch, (long long)p->m, (long long)p->n,
              (long long)p->k);
-  else if (p->family == TUNE_MATMUL)
+  else if (p->family == FAMILY_MATMUL)
     snprintf(t->shape, sizeof t->shape, "%lldx%lldx%lld", (long long)p->m, (long long)p->n, (long long)p->k);
-  else if (p->family == TUNE_ROW) snprintf(t->shape, sizeof t->shape, "%lldx%lld", (long long)p->m, (long long)p->n);
+  else if (p->family == FAMILY_ROW) snprintf(t->shape, sizeof t->shape, "%lldx%lld", (long long)p->m, (long long)p->n);
   else snprintf(t->shape, sizeof t->shape, "%lld", (long long)p->n);
   if (mm) {
     graph_matmul g = graph_matmul_get(mm);

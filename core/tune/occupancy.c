@@ -56,7 +56,7 @@ int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config 
   enum { ADDRESSES = 24, ROW_REGS = 64 };
   int64_t threads = threads_of(d, c), regs = ADDRESSES;
   int64_t in_bytes = (int64_t)tsr_dtype_size(p->in), vec = positive(c->vectorize, 1), mn = product(c->m, c->n);
-  if (p->family == TUNE_MATMUL) {
+  if (p->family == FAMILY_MATMUL) {
     const tune_matrix *mx = c->matrix_path ? tune_device_matrix(d, p->in) : NULL;
     int64_t step = mx ? mx->k : 1, sides = (int64_t)c->m + c->n;
     regs = sum(regs, ceil_div(mn, threads));
@@ -65,23 +65,23 @@ int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config 
     /* What a copy without its own path holds on its way to shared memory. */
     if (c->use_shared && !c->async_copy)
       regs = sum(regs, ceil_div(product(product(sides, c->k), in_bytes) / 4, threads));
-  } else if (p->family == TUNE_ATTENTION) { /* the result's rows, a tile of scores, its weights in the narrow type */
+  } else if (p->family == FAMILY_ATTENTION) { /* the result's rows, a tile of scores, its weights in the narrow type */
     regs = sum(regs, ceil_div(sum(sum(product(c->m, p->k), mn), product(mn, in_bytes) / 4), threads));
   } else {
     int64_t width = positive(c->n, p->n);
     int64_t per_thread =
-        p->family == TUNE_ROW ? ceil_div(product(width, positive(c->m, 1)) / positive(c->cluster, 1), threads) : vec;
+        p->family == FAMILY_ROW ? ceil_div(product(width, positive(c->m, 1)) / positive(c->cluster, 1), threads) : vec;
     if (per_thread > ROW_REGS) per_thread = ROW_REGS; /* a longer row is read again instead of being held */
-    regs = sum(regs, product(per_thread, p->passes > 1 && p->family == TUNE_ELEMENTWISE ? p->passes : 1) + vec);
+    regs = sum(regs, product(per_thread, p->passes > 1 && p->family == FAMILY_ELEMENTWISE ? p->passes : 1) + vec);
   }
   return (int32_t)(regs > INT32_MAX ? INT32_MAX : regs);
 }
 
 int64_t occ_shared_bytes(const tune_problem *p, const tune_config *c) {
   int64_t in_bytes = (int64_t)tsr_dtype_size(p->in), stages = positive(c->pipeline_stages, 1);
-  if (p->family == TUNE_ELEMENTWISE || !c->use_shared) return 0;
-  if (p->family == TUNE_ROW) return product(4 * positive(c->warps, 1), positive(c->m, 1));
-  if (p->family == TUNE_ATTENTION)
+  if (p->family == FAMILY_ELEMENTWISE || !c->use_shared) return 0;
+  if (p->family == FAMILY_ROW) return product(4 * positive(c->warps, 1), positive(c->m, 1));
+  if (p->family == FAMILY_ATTENTION)
     return product(in_bytes, product(sum(p->k, c->padding), sum(c->m, product(2 * stages, c->n))));
   return product(stages * in_bytes,
                  sum(product(c->m, (int64_t)c->k + c->padding), product(c->k, (int64_t)c->n + c->padding)));
@@ -111,7 +111,7 @@ int32_t occ_bank_conflict(const tune_device *d, tsr_dtype in, int32_t row_elems,
 }
 
 int32_t occ_bank_ways(const tune_device *d, const tune_problem *p, const tune_config *c) {
-  if (p->family != TUNE_MATMUL || !c->use_shared || d->is_cpu) return 0;
+  if (p->family != FAMILY_MATMUL || !c->use_shared || d->is_cpu) return 0;
   const tune_matrix *x = c->matrix_path ? tune_device_matrix(d, p->in) : NULL;
   if ((x && d->warpgroup_matrix) || c->matrix_path > 1) return 1; /* swizzled */
   int64_t bytes = x && d->warp_size > 0 ? (int64_t)x->m * x->k / d->warp_size * (int64_t)tsr_dtype_size(p->in) : 4;

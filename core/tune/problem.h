@@ -7,20 +7,12 @@
 #define CORE_TUNE_PROBLEM_H
 #include "core/ir/schedule/knobs.h"
 
-typedef enum tune_family {
-  TUNE_MATMUL,
-  TUNE_ROW,
-  TUNE_ELEMENTWISE,
-  TUNE_N_FAMILIES,
-  TUNE_ATTENTION = TUNE_N_FAMILIES
-} tune_family; /* the last has no space */
-
 /* matmul: [batch, m, k] x [k, n]; row: m rows of n elements, `passes` reads of each row; elementwise: n elements,
  * `passes` operands read; attention: `batch` heads of m queries against n keys and values, k wide (estimated, not
  * searched: such kernels are written by hand), a config's m by n the tile of scores. A config's m is rows per block of
  * a reduction kernel, elements per block of an elementwise one. */
 typedef struct tune_problem {
-  tune_family family;
+  sched_family family;
   char op[32];
   int64_t batch, m, n, k;
   tsr_dtype in, acc, out;
@@ -48,17 +40,17 @@ typedef struct tune_config {
 /* Arithmetic and the least traffic of the problem: every operand once. */
 static inline double tune_problem_flops(const tune_problem *p) {
   double mn = (double)(p->batch > 0 ? p->batch : 1) * (double)(p->m > 0 ? p->m : 1) * (double)p->n;
-  if (p->family == TUNE_MATMUL) return 2 * mn * (double)p->k;
-  if (p->family == TUNE_ATTENTION) return 4 * mn * (double)p->k * (p->causal ? 0.5 : 1);
-  return mn * (p->family == TUNE_ROW ? 8 : 1);
+  if (p->family == FAMILY_MATMUL) return 2 * mn * (double)p->k;
+  if (p->family == FAMILY_ATTENTION) return 4 * mn * (double)p->k * (p->causal ? 0.5 : 1);
+  return mn * (p->family == FAMILY_ROW ? 8 : 1);
 }
 static inline double tune_problem_bytes(const tune_problem *p) {
   double b = (double)(p->batch > 0 ? p->batch : 1), in = (double)tsr_dtype_size(p->in),
          out = (double)tsr_dtype_size(p->out);
   double m = (double)(p->m > 0 ? p->m : 1), n = (double)p->n, k = (double)p->k;
-  if (p->family == TUNE_MATMUL) return b * (m * k * in + m * n * out) + k * n * in;
-  if (p->family == TUNE_ATTENTION) return b * k * ((m + 2 * n) * in + m * out);
+  if (p->family == FAMILY_MATMUL) return b * (m * k * in + m * n * out) + k * n * in;
+  if (p->family == FAMILY_ATTENTION) return b * k * ((m + 2 * n) * in + m * out);
   if (p->reduces) return b * m * (n * in + out);
-  return b * m * n * (in * (p->family == TUNE_ELEMENTWISE && p->passes > 1 ? p->passes : 1) + out);
+  return b * m * n * (in * (p->family == FAMILY_ELEMENTWISE && p->passes > 1 ? p->passes : 1) + out);
 }
 #endif

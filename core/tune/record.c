@@ -76,10 +76,8 @@ static tsr_status bad(const char *file, const char *what) {
 }
 
 static bool read_problem(const json *j, tune_problem *p) {
-  static const char *const families[] = {"matmul", "row", "elementwise"};
-  const char *family = json_str(j, "family", "");
   memset(p, 0, sizeof *p);
-  while (p->family < TUNE_N_FAMILIES && strcmp(families[p->family], family)) p->family = (tune_family)(p->family + 1);
+  p->family = sched_family_parse(json_str(j, "family", ""));
   snprintf(p->op, sizeof p->op, "%s", json_str(j, "op", "?"));
   p->batch = json_i64(j, "batch", 1);
   p->m = json_i64(j, "m", 1);
@@ -89,7 +87,7 @@ static bool read_problem(const json *j, tune_problem *p) {
   p->in = tsr_dtype_parse(json_str(j, "in", ""));
   p->acc = tsr_dtype_parse(json_str(j, "acc", "f32"));
   p->out = tsr_dtype_parse(json_str(j, "out", ""));
-  return p->family < TUNE_N_FAMILIES && p->in && p->out && p->m > 0 && p->n > 0 && p->k > 0;
+  return p->family < N_FAMILIES && kernel_family(p->family)->fuses != FUSES_ALONE && p->in && p->out && p->m > 0 && p->n > 0 && p->k > 0;
 }
 
 static bool read_knobs(const json *list, record *r) {
@@ -164,7 +162,6 @@ tsr_status record_load(const char *path, record *r) {
 }
 
 void record_print(const record *r, strb *out) {
-  static const char *const families[] = {"matmul", "row", "elementwise"};
   const tune_problem *p = &r->problem;
   strb device;
   strb_init(&device, &r->mem.al);
@@ -174,7 +171,7 @@ void record_print(const record *r, strb *out) {
   strb_puts(out, ",\n\"device\": ");
   strb_json(out, strb_text(&device));
   strb_clear(&device);
-  strb_printf(out, ",\n\"problem\": {\"family\": \"%s\", \"op\": ", families[p->family]);
+  strb_printf(out, ",\n\"problem\": {\"family\": \"%s\", \"op\": ", sched_family_name(p->family));
   strb_json(out, p->op);
   strb_printf(out,
               ", \"batch\": %lld, \"m\": %lld, \"n\": %lld, \"k\": %lld, \"passes\": %d, \"in\": \"%s\", \"acc\": "

@@ -291,9 +291,9 @@ bool tune_config_parse(const char *text, tune_config *out) {
   return !bad;
 }
 
-void tune_config_tile(const tune_config *c, tune_family family, char *out, size_t out_bytes) {
-  if (family == TUNE_MATMUL) snprintf(out, out_bytes, "%dx%dx%d", c->m, c->n, c->k);
-  else if (family == TUNE_ROW) snprintf(out, out_bytes, "%dx%d", c->m, c->n);
+void tune_config_tile(const tune_config *c, sched_family family, char *out, size_t out_bytes) {
+  if (family == FAMILY_MATMUL) snprintf(out, out_bytes, "%dx%dx%d", c->m, c->n, c->k);
+  else if (family == FAMILY_ROW) snprintf(out, out_bytes, "%dx%d", c->m, c->n);
   else snprintf(out, out_bytes, "%d", c->m);
 }
 

@@ -84,5 +84,5 @@ void tune_config_merge(tune_config *c, const sched_params *p);
 /* A schedule's matrix_path (NULL = the device's own) as a config has it. */
 int32_t tune_path_of(const char *path);
 /* "128x128x64" of a matmul, "4x1024" rows by columns, "1024" elements. */
-void tune_config_tile(const tune_config *c, tune_family family, char *out, size_t out_bytes);
+void tune_config_tile(const tune_config *c, sched_family family, char *out, size_t out_bytes);
 #endif

@@ -65,23 +65,23 @@ static const knob_row cpu_elementwise[] = {
 static const struct family_rows {
   const knob_row *row;
   size_t n;
-} families[TUNE_N_FAMILIES][2] = {
-    [TUNE_MATMUL] = {{ROWS(gpu_matmul)}, {ROWS(cpu_matmul)}},
-    [TUNE_ROW] = {{ROWS(gpu_row)}, {ROWS(cpu_row)}},
-    [TUNE_ELEMENTWISE] = {{ROWS(gpu_elementwise)}, {ROWS(cpu_elementwise)}},
+} families[N_FAMILIES][2] = {
+    [FAMILY_MATMUL] = {{ROWS(gpu_matmul)}, {ROWS(cpu_matmul)}},
+    [FAMILY_ROW] = {{ROWS(gpu_row)}, {ROWS(cpu_row)}},
+    [FAMILY_ELEMENTWISE] = {{ROWS(gpu_elementwise)}, {ROWS(cpu_elementwise)}},
 };
 
 /* What a launch has without tuning; the lowering's own default replaces it through space_options. */
 static tune_config family_default(const tune_device *d, const tune_problem *p) {
   tune_config c = {.vectorize = 4, .pipeline_stages = 1, .split_k = 1, .warps = 8, .cluster = 1};
-  if (p->family == TUNE_MATMUL) {
+  if (p->family == FAMILY_MATMUL) {
     c.m = c.n = 128;
     c.k = d->is_cpu ? 256 : 64;
     c.use_shared = !d->is_cpu;
     c.pipeline_stages = 2;
     c.async_copy = d->async_copy;
     c.matrix_path = tune_device_matrix(d, p->in) != NULL;
-  } else if (p->family == TUNE_ROW) {
+  } else if (p->family == FAMILY_ROW) {
     c.m = d->is_cpu ? 16 : 1;
     c.n = (int32_t)(p->n < INT32_MAX ? p->n : INT32_MAX);
   } else {
@@ -197,7 +197,7 @@ static bool matmul_rule(const space *s, const tune_config *c, char *why, size_t 
 
 static bool vector_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
   const tune_problem *p = &s->problem;
-  bool row = p->family == TUNE_ROW;
+  bool row = p->family == FAMILY_ROW;
   if (!s->device.is_cpu && c->vectorize * (int64_t)tsr_dtype_size(p->in) > 16) REFUSE("vector wider than 16 bytes");
   if (beyond(c->m, row ? p->m : p->n, s->knob[0].value[0]))
     REFUSE("tile is larger than the problem");
@@ -235,8 +235,8 @@ static bool family_legal(const void *user, const int32_t *values, char *why, siz
   tune_config c = {.vectorize = 1, .pipeline_stages = 1, .split_k = 1, .warps = 1, .cluster = 1};
   for (int32_t i = 0; i < s->n_knobs; i++) *tune_config_field(&c, s->knob[i].name) = values[i];
   if (s->dflt_is_legal && is_default(s, values)) return true;
-  if (s->problem.family == TUNE_ROW) c.n = (int32_t)(s->problem.n < INT32_MAX ? s->problem.n : INT32_MAX);
-  return s->problem.family == TUNE_MATMUL ? matmul_rule(s, &c, why, why_bytes) : vector_rule(s, &c, why, why_bytes);
+  if (s->problem.family == FAMILY_ROW) c.n = (int32_t)(s->problem.n < INT32_MAX ? s->problem.n : INT32_MAX);
+  return s->problem.family == FAMILY_MATMUL ? matmul_rule(s, &c, why, why_bytes) : vector_rule(s, &c, why, why_bytes);
 }
 
 static void fix_knob(space_knob *k, int32_t v) {
@@ -291,7 +291,7 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
     memcpy(k->value, f->row[i].value, sizeof f->row[i].value);
     for (int32_t j = 0; j < k->n; j++)
       if (k->value[j] == PER_CORE) k->value[j] = d->cores > 0 ? d->cores : 1;
-    if (p->family == TUNE_MATMUL && id == KNOB_k && tune_device_simd_like(&out->device) &&
+    if (p->family == FAMILY_MATMUL && id == KNOB_k && tune_device_simd_like(&out->device) &&
         tsr_dtype_size(p->in) == 2)
       include_value(k,
                     256); /* a CPU's SIMD registers: nothing is staged (f16 512 cubed: 3.09 ms, by steps of 64 3.47) */
@@ -306,7 +306,7 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
     if (!(uses >> id & 1) || (p->deterministic && !k->keeps_order) ||
         (p->compensated && (id == KNOB_split_k || id == KNOB_stream_k)) || !(has_matrix || lane_n))
       fix_knob(k, v);
-    else if (d->is_cpu && p->family == TUNE_MATMUL && (id == KNOB_m || id == KNOB_n || id == KNOB_k))
+    else if (d->is_cpu && p->family == FAMILY_MATMUL && (id == KNOB_m || id == KNOB_n || id == KNOB_k))
       include_around(k, v, id == KNOB_m ? p->m : id == KNOB_n ? p->n : p->k);
     else include_value(k, v);
     *tune_config_field(&out->dflt, k->name) = v;

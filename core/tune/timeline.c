@@ -104,14 +104,14 @@ bool timeline_of(const tune_device *d, const tune_problem *p, const tune_config 
                  timeline_kernel *out) {
   cost_estimate e;
   const tune_tier *link = tune_device_tier(d, "link");
-  if (!c->use_shared || cost_stages_by_cache(d) || (p->family != TUNE_MATMUL && p->family != TUNE_ATTENTION))
+  if (!c->use_shared || cost_stages_by_cache(d) || (p->family != FAMILY_MATMUL && p->family != FAMILY_ATTENTION))
     return false;
   if (ranks > 1 && !(link && link->gbps > 0)) return false;
   cost_compute(d, p, c, &e);
   double cores = d->cores > 0 ? d->cores : 1, rounds = ceil(e.blocks / cores);
   if (!(e.steps >= 1 && rounds >= 1 && rounds * e.steps <= MOST_STEPS)) return false;
   bool runs_ahead =
-      p->family == TUNE_MATMUL && d->warpgroup_matrix && c->matrix_path; /* one block a core walks all its tiles */
+      p->family == FAMILY_MATMUL && d->warpgroup_matrix && c->matrix_path; /* one block a core walks all its tiles */
   double fitting = e.occupancy.known && e.occupancy.blocks > 0 ? e.occupancy.blocks : 1, resident = runs_ahead ? 1
                                                                                                     : fitting < rounds
                                                                                                         ? fitting
@@ -169,7 +169,7 @@ void timeline_explain(const tune_device *d, const tune_problem *p, const tune_co
   draw_first_steps(&k.t, out);
   strb_printf(out, "    ends at %.2f us: load busy %.0f%%, compute %.0f%%; in turns %.2f us\n", r.total_ns / 1e3,
               100 * r.busy[TIMELINE_LOAD], 100 * r.busy[TIMELINE_COMPUTE], r.in_turns_ns / 1e3);
-  for (size_t i = 0; i < sizeof ranks / sizeof *ranks && p->family == TUNE_MATMUL && timeline_of(d, p, c, ranks[i], &k);
+  for (size_t i = 0; i < sizeof ranks / sizeof *ranks && p->family == FAMILY_MATMUL && timeline_of(d, p, c, ranks[i], &k);
        i++) {
     r = timeline_run(&k.t);
     strb_printf(out,

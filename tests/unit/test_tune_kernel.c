@@ -58,7 +58,7 @@ static void matmul_kernel_is_a_problem_with_a_key(void **state) {
   tune_problem p;
   tune_kernel_key text;
   assert_true(tune_kernel_problem(kernel(s), "fast", &p));
-  assert_true(p.family == TUNE_MATMUL && p.batch == 1 && p.m == 300 && p.n == 200 && p.k == 500 && p.in == TSR_BF16 &&
+  assert_true(p.family == FAMILY_MATMUL && p.batch == 1 && p.m == 300 && p.n == 200 && p.k == 500 && p.in == TSR_BF16 &&
               p.acc == TSR_F32 && !p.deterministic);
   tune_key k = tune_kernel_make_key(kernel(s), &p, &c, "driver 1", "fast", "", &text);
   assert_string_equal(k.op, "matmul+add");
@@ -75,17 +75,17 @@ static void other_families_are_problems_too(void **state) {
   ir_module *s =
       compile("%A: tensor<64x1000xf32>", "%0 = \"tessera.graph.softmax\"(%A) {}", "%0", "tensor<64x1000xf32>");
   assert_true(tune_kernel_problem(kernel(s), "fast", &p));
-  assert_true(p.family == TUNE_ROW && p.m == 64 && p.n == 1000 && tune_problem_bytes(&p) == 2 * 64 * 1000 * 4);
+  assert_true(p.family == FAMILY_ROW && p.m == 64 && p.n == 1000 && tune_problem_bytes(&p) == 2 * 64 * 1000 * 4);
   ir_module_destroy(&s);
   s = compile("%A: tensor<64x1000xf32>", "%0 = \"tessera.graph.reduce_sum\"(%A) {axes = [1]}", "%0", "tensor<64xf32>");
   assert_true(tune_kernel_problem(kernel(s), "fast", &p));
-  assert_true(p.family == TUNE_ROW &&
+  assert_true(p.family == FAMILY_ROW &&
               tune_problem_bytes(&p) == 64 * 1000 * 4 + 64 * 4); /* what it writes is 64 elements */
   ir_module_destroy(&s);
   s = compile("%A: tensor<64x1000xf32>, %B: tensor<64x1000xf32>", "%0 = \"tessera.graph.add\"(%A, %B)", "%0",
               "tensor<64x1000xf32>");
   assert_true(tune_kernel_problem(kernel(s), "fast", &p));
-  assert_true(p.family == TUNE_ELEMENTWISE && p.n == 64000 && p.passes == 2);
+  assert_true(p.family == FAMILY_ELEMENTWISE && p.n == 64000 && p.passes == 2);
   ir_module_destroy(&s);
 }
 
@@ -171,8 +171,8 @@ static void every_point_keeps_the_kernels_own_limits(void **state) {
 
 static void config_switches_become_the_schedules_spelling(void **state) {
   tsr_caps g = gpu(), c = cpu();
-  tune_problem mm = {.family = TUNE_MATMUL, .in = TSR_BF16}, other = {.family = TUNE_MATMUL, .in = TSR_F32},
-               row = {.family = TUNE_ROW, .in = TSR_F32};
+  tune_problem mm = {.family = FAMILY_MATMUL, .in = TSR_BF16}, other = {.family = FAMILY_MATMUL, .in = TSR_F32},
+               row = {.family = FAMILY_ROW, .in = TSR_F32};
   tune_config off = {.m = 64, .n = 32, .k = 16, .vectorize = 4, .pipeline_stages = 1, .split_k = 1, .warps = 2}, on = off;
   on.use_shared = on.async_copy = on.matrix_path = 1, on.padding = 8, on.raster = 4;
   sched_params p = tune_config_params(&off, &mm, &g);
@@ -229,18 +229,18 @@ static void buckets_round_up_unknown_extents_only(void **state) {
   ir_op *func = m->root->regions[0]->first;
   const int64_t unknown[3] = {5, IR_DYNAMIC, 700};
   char text[96];
-  tune_problem p = {.family = TUNE_ROW, .batch = 1, .m = 300, .n = 700};
+  tune_problem p = {.family = FAMILY_ROW, .batch = 1, .m = 300, .n = 700};
   assert_false(bucket_shape(func, &p, text, sizeof text));
   assert_true(bucket_note(func, ir_type_tensor(m, TSR_F32, 3, unknown), func->regions[0]->args[0]->type));
   assert_true(bucket_shape(func, &p, text, sizeof text)); /* 5 x 60 rows; 60 alone is small, 700 was known */
   assert_string_equal(text, "~384x700");
-  p = (tune_problem){.family = TUNE_ELEMENTWISE, .batch = 1, .m = 1, .n = 5 * 60 * 700};
+  p = (tune_problem){.family = FAMILY_ELEMENTWISE, .batch = 1, .m = 1, .n = 5 * 60 * 700};
   assert_true(bucket_shape(func, &p, text, sizeof text));
   assert_string_equal(text, "~262144");
-  p = (tune_problem){.family = TUNE_MATMUL, .batch = 5, .m = 60, .n = 32, .k = 700};
+  p = (tune_problem){.family = FAMILY_MATMUL, .batch = 5, .m = 60, .n = 32, .k = 700};
   assert_false(bucket_shape(func, &p, text, sizeof text)); /* each extent is exact */
   assert_string_equal(text, "");
-  p = (tune_problem){.family = TUNE_MATMUL, .batch = 1, .m = 300, .n = 32, .k = 700};
+  p = (tune_problem){.family = FAMILY_MATMUL, .batch = 1, .m = 300, .n = 32, .k = 700};
   assert_true(bucket_shape(func, &p, text, sizeof text));
   assert_string_equal(text, "~384x32x700");
   assert_false(bucket_shape(func, &p, text, 8)); /* no room: no bucket rather than another's */
@@ -250,7 +250,7 @@ static void buckets_round_up_unknown_extents_only(void **state) {
 /* Rates of a table are never called measured, those of a self-test are no peak. */
 static void estimate_says_where_each_rate_comes_from(void **state) {
   tsr_caps c = gpu();
-  tune_problem p = {.family = TUNE_MATMUL,
+  tune_problem p = {.family = FAMILY_MATMUL,
                     .op = "matmul",
                     .m = 256,
                     .n = 256,

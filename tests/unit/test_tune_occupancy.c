@@ -126,7 +126,7 @@ static void occupancy_cpu_is_unknown(void **state) {
 }
 
 static void shared_bytes_counts_stages_and_padding(void **state) {
-  tune_problem p = {.family = TUNE_MATMUL, .m = 512, .n = 512, .k = 512, .in = TSR_BF16, .out = TSR_F32};
+  tune_problem p = {.family = FAMILY_MATMUL, .m = 512, .n = 512, .k = 512, .in = TSR_BF16, .out = TSR_F32};
   tune_config c = {.m = 128, .n = 128, .k = 64, .use_shared = 1, .pipeline_stages = 2, .warps = 8};
   assert_int_equal(occ_shared_bytes(&p, &c), 64 * 1024); /* more than many Vulkan devices have */
   c.pipeline_stages = 3;
@@ -139,7 +139,7 @@ static void shared_bytes_counts_stages_and_padding(void **state) {
 
 static void registers_grow_with_tile_and_shrink_with_warps(void **state) {
   tune_device d = h100();
-  tune_problem p = {.family = TUNE_MATMUL, .m = 512, .n = 512, .k = 512, .in = TSR_F32, .out = TSR_F32};
+  tune_problem p = {.family = FAMILY_MATMUL, .m = 512, .n = 512, .k = 512, .in = TSR_F32, .out = TSR_F32};
   tune_config small = {.m = 64, .n = 64, .k = 32, .use_shared = 1, .async_copy = 1, .pipeline_stages = 2, .warps = 8},
               large = small;
   large.m = large.n = 128;
@@ -170,7 +170,7 @@ static void bank_conflicts_are_of_what_a_lane_takes(void **state) {
               {DIALECT_CUDA, "sm_90a", 0, 0, 32}, {DIALECT_HIP, "gfx942", 1, 8, 2}, {DIALECT_HIP, "gfx942", 1, 0, 16},
               {DIALECT_HIP, "gfx942", 2, 0, 1},   {DIALECT_HIP, "gfx950", 1, 8, 1}, {DIALECT_HIP, "gfx1100", 1, 8, 1},
               {DIALECT_HIP, "gfx1100", 1, 0, 8}};
-  tune_problem p = {.family = TUNE_MATMUL,
+  tune_problem p = {.family = FAMILY_MATMUL,
                     .op = "matmul",
                     .batch = 1,
                     .m = 1024,
@@ -224,7 +224,7 @@ static void bank_count_is_a_property_of_the_device(void **state) {
     assert_int_equal(occ_bank_conflict(&kept, TSR_F32, 64, 1, 4), rows[i].padded);
     /* 12 more words: 76 a row. Every fourth bank is hit: so many lanes share one as there are lanes for it. */
     assert_int_equal(occ_bank_conflict(&kept, TSR_F32, 64, 12, 4), 4);
-    tune_problem p = {.family = TUNE_MATMUL,
+    tune_problem p = {.family = FAMILY_MATMUL,
                       .op = "matmul",
                       .batch = 1,
                       .m = 1024,
@@ -247,7 +247,7 @@ static void bank_count_is_a_property_of_the_device(void **state) {
 /* Configs come from users and cache files: whatever 32 bits hold gives some number, in bounds and never negative. */
 static void any_config_is_computed_safely(void **state) {
   static const int32_t values[] = {INT32_MIN, -1, 0, 1, 3, 64, 65537, INT32_MAX};
-  static const tune_family families[] = {TUNE_MATMUL, TUNE_ROW, TUNE_ELEMENTWISE, TUNE_ATTENTION};
+  static const sched_family families[] = {FAMILY_MATMUL, FAMILY_ROW, FAMILY_ELEMENTWISE, FAMILY_ATTENTION};
   enum { N = sizeof values / sizeof *values };
   tune_device d = h100();
   for (int i = 0; i < N * N * N * 4; i++) {

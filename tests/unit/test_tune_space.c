@@ -14,7 +14,7 @@
 
 static tune_problem gemm(int64_t m, int64_t n, int64_t k, tsr_dtype t) {
   return (tune_problem){
-      .family = TUNE_MATMUL, .op = "matmul", .batch = 1, .m = m, .n = n, .k = k, .in = t, .acc = TSR_F32, .out = t};
+      .family = FAMILY_MATMUL, .op = "matmul", .batch = 1, .m = m, .n = n, .k = k, .in = t, .acc = TSR_F32, .out = t};
 }
 static tune_device small_gpu(void) {
   return (tune_device){.name = "small",
@@ -199,10 +199,10 @@ static void row_and_elementwise_spaces_are_legal_and_not_empty(void **state) {
   static const int64_t cols[] = {1, 7, 64, 1000, 4096, 100000};
   for (size_t v = 0; v < 2; v++)
     for (size_t j = 0; j < sizeof cols / sizeof *cols; j++)
-      for (int f = TUNE_ROW; f <= TUNE_ELEMENTWISE; f++) {
-        tune_problem p = {.family = (tune_family)f,
+      for (int f = FAMILY_ELEMENTWISE; f <= FAMILY_ROW; f++) {
+        tune_problem p = {.family = (sched_family)f,
                           .op = "x",
-                          .m = f == TUNE_ROW ? 33 : 1,
+                          .m = f == FAMILY_ROW ? 33 : 1,
                           .n = cols[j],
                           .in = TSR_F32,
                           .out = TSR_F32,
@@ -432,7 +432,7 @@ static void cost_terms_add_up_and_explain_names_all(void **state) {
 
 static void attention_is_estimated_term_by_term(void **state) {
   tune_device d = *tune_device_find("h100");
-  tune_problem p = {.family = TUNE_ATTENTION,
+  tune_problem p = {.family = FAMILY_ATTENTION,
                     .op = "attention",
                     .batch = 32,
                     .m = 4096,
@@ -528,7 +528,7 @@ static void cost_prefers_what_must_be_better(void **state) {
   shared.use_shared = 1;
   assert_true(predict(&simd, &f, few) < predict(&simd, &f, many)); /* sums per lane against everything else */
   assert_true(predict(&simd, &f, few) < predict(&simd, &f, shared));
-  tune_problem rows = {.family = TUNE_ROW,
+  tune_problem rows = {.family = FAMILY_ROW,
                        .op = "row",
                        .batch = 1,
                        .m = 256,
@@ -545,7 +545,7 @@ static void cost_prefers_what_must_be_better(void **state) {
 
 static void cost_of_shared_steps_and_shared_rows(void **state) {
   tune_device d = *tune_device_find("h100");
-  tune_problem p = gemm(1536, 1536, 8192, TSR_BF16), rows = {.family = TUNE_ROW,
+  tune_problem p = gemm(1536, 1536, 8192, TSR_BF16), rows = {.family = FAMILY_ROW,
                                                              .op = "row",
                                                              .batch = 1,
                                                              .m = 4096,
@@ -575,7 +575,7 @@ static void cost_of_shared_steps_and_shared_rows(void **state) {
 
 static void shared_steps_and_rows_have_their_rules(void **state) {
   tune_device d = *tune_device_find("h100");
-  tune_problem p = gemm(1536, 1536, 8192, TSR_BF16), rows = {.family = TUNE_ROW,
+  tune_problem p = gemm(1536, 1536, 8192, TSR_BF16), rows = {.family = FAMILY_ROW,
                                                              .op = "row",
                                                              .batch = 1,
                                                              .m = 64,

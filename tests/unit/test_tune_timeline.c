@@ -227,7 +227,7 @@ static void no_buffer_is_written_before_its_reader_is_done(void **state) {
  */
 
 static void candidates_take_their_steps_from_the_cost_model(void **state) {
-  tune_problem p = {.family = TUNE_MATMUL,
+  tune_problem p = {.family = FAMILY_MATMUL,
                     .op = "matmul",
                     .batch = 1,
                     .m = 8192,

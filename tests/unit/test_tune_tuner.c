@@ -76,7 +76,7 @@ static int setup(void **state) {
                          .fma_gflops = 1e9,
                          .n_tiers = 1,
                          .tier = {{"memory", 0, 1e9, 0, false}}};
-  problem = (tune_problem){.family = TUNE_MATMUL,
+  problem = (tune_problem){.family = FAMILY_MATMUL,
                            .op = "matmul",
                            .batch = 1,
                            .m = 512,

@@ -18,9 +18,9 @@ static inline void synthetic_problem(int i, tune_device *d, tune_problem *p) {
     int64_t m, n, k;
     tsr_dtype t;
   } rows[N_SYNTHETIC] = {
-      {0, 0, 256, 256, 256, TSR_F32},   {0, 0, 1024, 1024, 1024, TSR_F32}, {0, 0, 16, 4096, 4096, TSR_F32},  {0, 0, 512, 4096, 4096, TSR_F32},
-      {0, 0, 300, 200, 500, TSR_F32},   {0, 0, 2048, 2048, 512, TSR_BF16}, {1, 0, 512, 512, 512, TSR_F32},   {1, 0, 1024, 1024, 1024, TSR_BF16},
-      {1, 0, 128, 128, 8192, TSR_BF16}, {1, 0, 77, 768, 768, TSR_F32},     {1, 1, 4096, 4096, 1, TSR_F32},   {1, 2, 1, 1 << 20, 1, TSR_F32}};
+      {0, FAMILY_MATMUL, 256, 256, 256, TSR_F32},   {0, FAMILY_MATMUL, 1024, 1024, 1024, TSR_F32}, {0, FAMILY_MATMUL, 16, 4096, 4096, TSR_F32},  {0, FAMILY_MATMUL, 512, 4096, 4096, TSR_F32},
+      {0, FAMILY_MATMUL, 300, 200, 500, TSR_F32},   {0, FAMILY_MATMUL, 2048, 2048, 512, TSR_BF16}, {1, FAMILY_MATMUL, 512, 512, 512, TSR_F32},   {1, FAMILY_MATMUL, 1024, 1024, 1024, TSR_BF16},
+      {1, FAMILY_MATMUL, 128, 128, 8192, TSR_BF16}, {1, FAMILY_MATMUL, 77, 768, 768, TSR_F32},     {1, FAMILY_ROW, 4096, 4096, 1, TSR_F32},   {1, FAMILY_ELEMENTWISE, 1, 1 << 20, 1, TSR_F32}};
   static const tune_device cpu = {
       .name = "cpu",
       .is_cpu = true,
@@ -54,9 +54,9 @@ static inline void synthetic_problem(int i, tune_device *d, tune_problem *p) {
                                   .n_matrix = 1,
                                   .matrix = {{16, 16, 16, TSR_BF16, TSR_F32}}};
   *d = rows[i].gpu ? gpu : cpu;
-  *p = (tune_problem){.family = (tune_family)rows[i].family, .batch = 1, .m = rows[i].m, .n = rows[i].n, .k = rows[i].k,
+  *p = (tune_problem){.family = (sched_family)rows[i].family, .batch = 1, .m = rows[i].m, .n = rows[i].n, .k = rows[i].k,
                       .in = rows[i].t, .acc = TSR_F32, .out = rows[i].t, .passes = 2};
-  snprintf(p->op, sizeof p->op, "%s", p->family == TUNE_MATMUL ? "matmul" : p->family == TUNE_ROW ? "softmax" : "add");
+  snprintf(p->op, sizeof p->op, "%s", p->family == FAMILY_MATMUL ? "matmul" : p->family == FAMILY_ROW ? "softmax" : "add");
 }
 
 /* At most 3000 points, evenly taken. */
@@ -109,7 +109,7 @@ static inline void synthetic_space(int i, record *r) {
     for (int32_t k = 0; k < dim; k++) effect += wx[k] * x[k] + wq[k] * (x[k] - wc[k]) * (x[k] - wc[k]);
     for (int32_t k = 0; k + 1 < dim; k++) effect += 0.3 * wx[k] * (x[k] - 0.5) * (x[k + 1] - 0.5);
     tune_config c = space_config(&s, &pts[j]);
-    if (p.family != TUNE_MATMUL) c.n = (int32_t)p.n;
+    if (p.family != FAMILY_MATMUL) c.n = (int32_t)p.n;
     double ns = cost_model_roofline.predict(NULL, &real, &p, &c) * exp(effect) * (1 + 0.02 * synthetic_unit(&rng));
     search_result res = {floor(ns) + 1, effect > 1.1 ? SAMPLE_FAILED : SAMPLE_OK};
     st = record_add(r, &pts[j], &res);
