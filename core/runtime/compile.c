@@ -147,7 +147,7 @@ static tsr_status by_hand(void *user, ir_module *m) {
 static tsr_status tune(void *user, ir_module *m) {
   compile *c = user;
   rt_lighter_note_fixed(c->lighter, m);
-  TSR_TRY(rt_tune_schedule(c->dev, m, c->o, c->p->policy, &c->p->trace));
+  TSR_TRY(rt_tune_schedule(c->p, m, c->o));
   return rt_lighter_apply(c->lighter, m, &c->p->trace);
 }
 

@@ -169,7 +169,8 @@ static tsr_status add_result(tsr_tune_report *rep, hooked *x, tune_cache *cache,
   char tile[64];
   if (!al_grow(&rep->ctx->al, &rep->v, &rep->cap, rep->n + 1, sizeof *rep->v)) return st_oom();
   tune_config shown = r->config;
-  if (x->k->problem.family == FAMILY_ROW) shown.n = (int32_t)(x->k->problem.n < INT32_MAX ? x->k->problem.n : INT32_MAX);
+  if (x->k->problem.family == FAMILY_ROW)
+    shown.n = (int32_t)(x->k->problem.n < INT32_MAX ? x->k->problem.n : INT32_MAX);
   tune_config_tile(&shown, x->k->problem.family, tile, sizeof tile);
   const char *kept_tile = arena_str(&rep->mem, tile);
   const char *why = not_stored(&rep->mem, cache, r);

@@ -132,6 +132,10 @@ struct tsr_program {
   arena arena;
   ir_module *levels[TSR_LEVEL_TARGET + 1];
   pass_trace trace;
+  struct rt_tuned { /* a schedule.kernel whose schedule came from the tuner */
+    const char *kernel;
+    struct rt_tuned *next;
+  } *tuned;
   tsr_policy policy;
   be_module_desc desc;
   be_module *module;
@@ -213,8 +217,7 @@ void rt_custom_clear(tsr_context *ctx);
 /* program_plan.c: bindings, launches, waits, workspace from the target program. */
 tsr_status rt_plan(tsr_program *p);
 /* tune.c: cached or searched schedules for kernels that their author left open; closing the context's cache. */
-tsr_status rt_tune_schedule(tsr_device *dev, ir_module *schedule, const tsr_compile_options *o, tsr_policy policy,
-                            pass_trace *trace);
+tsr_status rt_tune_schedule(tsr_program *p, ir_module *schedule, const tsr_compile_options *o);
 /* Is there a cache whose schedules a compilation would take? */
 bool rt_tune_cached(tsr_device *dev, const tsr_compile_options *o);
 /* The program's tuned schedules lose to their runners-up in the cache. */

@@ -242,13 +242,27 @@ bool rt_tune_is_fixed(const ir_op *kernel) {
   return !p.autotune && sched_any_set(&p);
 }
 
-static tsr_status tune_one(tsr_device *dev, ir_op *kernel, tune_mode mode, tune_cache *cache, tsr_policy policy,
-                           const tune_device *device, pass_trace *trace) {
-  tsr_context *ctx = dev->ctx;
+/* The kernel has the tuner's schedule from here on. */
+static tsr_status take_schedule(tsr_program *program, ir_op *kernel, const rt_kernel *k, const tuner_result *r) {
+  sched_params p = rt_kernel_params(k, &r->config);
+  const char *name = ir_get_str(kernel, "sym_name", "");
+  struct rt_tuned *t = arena_new(&program->arena, struct rt_tuned);
+  if (!t || !(t->kernel = arena_str(&program->arena, name)) || !sched_write(kernel, &p)) return st_oom();
+  t->next = program->tuned;
+  program->tuned = t;
+  trace_add(&program->trace, "tune", tune_source_name(r->source), kernel, true, "%s: %dx%dx%d", name, r->config.m,
+            r->config.n, r->config.k);
+  program->ctx->tune.used++;
+  return NULL;
+}
+
+static tsr_status tune_one(tsr_program *p, ir_op *kernel, tune_mode mode, tune_cache *cache,
+                           const tune_device *device) {
+  tsr_context *ctx = p->ctx;
   rt_kernel *k = al_new(&ctx->al, rt_kernel);
   bool worth;
   if (!k) return st_oom();
-  tsr_status st = rt_kernel_open(dev, kernel, policy, device, k, &worth);
+  tsr_status st = rt_kernel_open(p->dev, kernel, p->policy, device, k, &worth);
   if (!st && worth) {
     tuner_result r;
     tuner_desc d = {.al = &ctx->al,
@@ -266,21 +280,15 @@ static tsr_status tune_one(tsr_device *dev, ir_op *kernel, tune_mode mode, tune_
     ctx->tune.lookups++;
     ctx->tune.hits += r.source == TUNE_FROM_CACHE || r.source == TUNE_FROM_BUCKET;
     ctx->tune.measurements += r.measurements;
-    if (!st && r.source != TUNE_FROM_DEFAULT) {
-      sched_params p = rt_kernel_params(k, &r.config);
-      trace_add(trace, "tune", tune_source_name(r.source), kernel, true, "%s: %dx%dx%d",
-                ir_get_str(kernel, "sym_name", ""), r.config.m, r.config.n, r.config.k);
-      ctx->tune.used++;
-      if (!sched_write(kernel, &p)) st = st_oom();
-    }
+    if (!st && r.source != TUNE_FROM_DEFAULT) st = take_schedule(p, kernel, k, &r);
   }
   rt_kernel_close(k);
   al_delete(&ctx->al, k);
   return st;
 }
 
-tsr_status rt_tune_schedule(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_policy policy,
-                            pass_trace *trace) {
+tsr_status rt_tune_schedule(tsr_program *program, ir_module *m, const tsr_compile_options *o) {
+  tsr_device *dev = program->dev;
   tune_mode mode = mode_of(o);
   tune_device device;
   if (mode == TUNE_OFF || !dev->be) return NULL;
@@ -290,7 +298,7 @@ tsr_status rt_tune_schedule(tsr_device *dev, ir_module *m, const tsr_compile_opt
   for (ir_op *p = m->root->regions[0]->first; p; p = p->next)
     for (ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next)
       if (k->def->level == IR_SCHEDULE && k->def->code == S_KERNEL && !rt_tune_is_fixed(k))
-        TSR_TRY(tune_one(dev, k, mode, cache, policy, &device, trace));
+        TSR_TRY(tune_one(program, k, mode, cache, &device));
   return NULL;
 }
 
@@ -298,21 +306,13 @@ bool rt_tune_cached(tsr_device *dev, const tsr_compile_options *o) {
   return dev->be && mode_of(o) != TUNE_OFF && rt_tune_cache(dev->ctx, o ? o->cache : NULL, false);
 }
 
-/* Its own trace says which kernels were tuned: "NAME: tile". */
 bool rt_was_tuned(const tsr_program *p, const char *kernel) {
-  size_t n = strlen(kernel);
-  for (size_t i = 0; i < p->trace.n; i++) {
-    const trace_entry *t = &p->trace.v[i];
-    if (!strcmp(t->pass, "tune") && t->fired && !strncmp(t->reason, kernel, n) && t->reason[n] == ':') return true;
-  }
+  for (const struct rt_tuned *t = p->tuned; t; t = t->next)
+    if (!strcmp(t->kernel, kernel)) return true;
   return false;
 }
 
-bool rt_any_tuned(const tsr_program *p) {
-  for (size_t i = 0; i < p->trace.n; i++)
-    if (!strcmp(p->trace.v[i].pass, "tune") && p->trace.v[i].fired) return true;
-  return false;
-}
+bool rt_any_tuned(const tsr_program *p) { return p->tuned != NULL; }
 
 void rt_tune_failed(tsr_program *p, const tsr_compile_options *o) {
   tsr_context *ctx = p->ctx;

@@ -68,9 +68,10 @@ static double hiding_of(const tune_device *d, const tune_config *c, const cost_e
   return clamp(sqrt(in_flight / 16.0), 0.15, 1);
 }
 
-/* The n-major lane layout, in the rate that untuned products reach: no gathers of a, but 16 sums a lane at least to keep the
- * units busy, and from 32 on they don't stay in registers (f32 512 cubed: 8 sums 2.9 ms, 16 and 32 1.7, 64 2.4;
- * untuned 3.7). Subgroups have 8 rows each, side by side they take longer (64x32 by 16 subgroups 2.5 ms, 128x16 1.75).
+/* The n-major lane layout, in the rate that untuned products reach: no gathers of a, but 16 sums a lane at least to
+ * keep the units busy, and from 32 on they don't stay in registers (f32 512 cubed: 8 sums 2.9 ms, 16 and 32 1.7,
+ * 64 2.4; untuned 3.7). Subgroups have 8 rows each, side by side they take longer (64x32 by 16 subgroups 2.5 ms,
+ * 128x16 1.75).
  */
 static double lane_n_efficiency(const tune_config *c, double sums) {
   double side_by_side = 8.0 * c->warps > at_least(c->m, 8) ? 0.75 : 1;
@@ -185,8 +186,8 @@ static void attention_terms(const tune_device *d, const tune_problem *p, const t
   e->memory_bytes = fits ? tune_problem_bytes(p) : e->l2_bytes;
   e->term_ns[COST_MEMORY] = e->memory_bytes / r->memory;
   double serial = ceil_div(e->blocks, resident);
-  e->term_ns[COST_BARRIER] =
-      serial * steps * r->barrier_ns / at_least(c->pipeline_stages, 1) * (tune_device_simd_like(d) ? at_least(c->warps, 1) : 1);
+  e->term_ns[COST_BARRIER] = serial * steps * r->barrier_ns / at_least(c->pipeline_stages, 1) *
+                             (tune_device_simd_like(d) ? at_least(c->warps, 1) : 1);
   e->term_ns[COST_FILL] = serial * r->latency_ns * (d->is_cpu ? 1 : at_least(c->pipeline_stages, 1) * 0.5);
 }
 

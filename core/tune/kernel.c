@@ -212,7 +212,8 @@ tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const
   bool matrix = mm && tune_path_of(p.matrix_path) &&
                 caps_find_matrix(caps, mm->operands[0]->type->dtype, mm->operands[1]->type->dtype,
                                  graph_matmul_get(mm).accum) >= 0;
-  tune_config c = {.vectorize = caps->dialect == DIALECT_CPU, .pipeline_stages = 1, .split_k = 1, .warps = 1, .cluster = 1};
+  tune_config c = {
+      .vectorize = caps->dialect == DIALECT_CPU, .pipeline_stages = 1, .split_k = 1, .warps = 1, .cluster = 1};
   tune_config_merge(&c, &p);
   c.matrix_path = matrix ? tune_path_of(p.matrix_path) : 0;
   return c;

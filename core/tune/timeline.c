@@ -169,8 +169,8 @@ void timeline_explain(const tune_device *d, const tune_problem *p, const tune_co
   draw_first_steps(&k.t, out);
   strb_printf(out, "    ends at %.2f us: load busy %.0f%%, compute %.0f%%; in turns %.2f us\n", r.total_ns / 1e3,
               100 * r.busy[TIMELINE_LOAD], 100 * r.busy[TIMELINE_COMPUTE], r.in_turns_ns / 1e3);
-  for (size_t i = 0; i < sizeof ranks / sizeof *ranks && p->family == FAMILY_MATMUL && timeline_of(d, p, c, ranks[i], &k);
-       i++) {
+  for (size_t i = 0;
+       i < sizeof ranks / sizeof *ranks && p->family == FAMILY_MATMUL && timeline_of(d, p, c, ranks[i], &k); i++) {
     r = timeline_run(&k.t);
     strb_printf(out,
                 "    all-reduce of each round of blocks over %d ranks (ring at %.4g GB/s, listed; a round's latency %d "

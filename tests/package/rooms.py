@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Who may see whom: one row a room of core/ with the rooms that it may name besides itself, checked on quoted includes and on the calls between
 objects (nm). No circle of more than two files but for those listed, which may only become fewer. Then include/, the backends and the registry;
-who names a GPU dialect.
+who names a GPU dialect; that no text written for people is compared.
 usage: rooms.py SOURCE BUILD"""
 import os
 import re
@@ -186,5 +186,27 @@ for folder in ("core", "backends", "tools"):
                 with open(os.path.join(SOURCE, path), encoding="utf-8") as text:
                     for name in sorted(set(re.findall(r"\bDIALECT_(?:SPIRV|CUDA|HIP|HOST)\b", text.read()))):
                         bad.append(f"{path} names {name}: ask its row for the trait (CONTRIBUTING, Adding a GPU dialect)")
+# No branch on prose: what is written for people is compared or searched nowhere but where it is put in order for them.
+PROSE = re.compile(r"\b(?:why|reasons?|causes?|messages?|hints?|original|tsr_status_(?:cause|message|hint))\b")
+SEARCHES = re.compile(r"\b(?:str(?:n|case|ncase)?cmp|strstr|strc?spn|strr?chr|strpbrk|mem(?:cmp|mem))\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)|(?:\b(?:why|reason|cause|message|hint)\[\w+\]\s*==)")
+READS_PROSE = {  # to group rows that are shown, and nothing else
+    "core/tune/space.c": "reasons that differ in their numbers alone are one row",
+    "core/profile/profile.c": "a kernel that asked for another schedule has a row of its own",
+}
+found_prose = set()
+for folder in ("core", "backends"):
+    for where, _, files in os.walk(os.path.join(SOURCE, folder)):
+        for f in sorted(files):
+            path = os.path.relpath(os.path.join(where, f), SOURCE)
+            if not f.endswith((".c", ".h")):
+                continue
+            with open(os.path.join(SOURCE, path), encoding="utf-8") as text:
+                for number, line in enumerate(text, 1):
+                    for m in SEARCHES.finditer(line):
+                        if m.group(1) is None or PROSE.search(re.sub(r'"(?:[^"\\]|\\.)*"', '""', m.group(1))):
+                            found_prose.add(path)
+                            if path not in READS_PROSE:
+                                bad.append(f"{path}:{number} branches on prose: {m.group(0)}")
+bad += [f"{path} reads no prose any more: take it off the list" for path in READS_PROSE if path not in found_prose]
 print("\n".join(bad) if bad else f"{len(edges)} includes and calls keep to the rules")
 sys.exit(bool(bad))

@@ -54,9 +54,19 @@ static inline void synthetic_problem(int i, tune_device *d, tune_problem *p) {
                                   .n_matrix = 1,
                                   .matrix = {{16, 16, 16, TSR_BF16, TSR_F32}}};
   *d = rows[i].gpu ? gpu : cpu;
-  *p = (tune_problem){.family = (sched_family)rows[i].family, .batch = 1, .m = rows[i].m, .n = rows[i].n, .k = rows[i].k,
-                      .in = rows[i].t, .acc = TSR_F32, .out = rows[i].t, .passes = 2};
-  snprintf(p->op, sizeof p->op, "%s", p->family == FAMILY_MATMUL ? "matmul" : p->family == FAMILY_ROW ? "softmax" : "add");
+  *p = (tune_problem){.family = (sched_family)rows[i].family,
+                      .batch = 1,
+                      .m = rows[i].m,
+                      .n = rows[i].n,
+                      .k = rows[i].k,
+                      .in = rows[i].t,
+                      .acc = TSR_F32,
+                      .out = rows[i].t,
+                      .passes = 2};
+  snprintf(p->op, sizeof p->op, "%s",
+           p->family == FAMILY_MATMUL ? "matmul"
+           : p->family == FAMILY_ROW  ? "softmax"
+                                      : "add");
 }
 
 /* At most 3000 points, evenly taken. */

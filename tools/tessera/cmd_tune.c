@@ -139,8 +139,8 @@ static tsr_status parse_candidate(const char *text, tsr_schedule *s) {
 }
 
 static int bad_candidate(const char *text, tsr_status st) {
-  int rc = cli_usage("tune", "--candidate is \"KNOB=VALUE,...\" with the knobs of --space, got \"%s\": %s; known: %s", text,
-                     tsr_status_cause(st), tsr_status_hint(st));
+  int rc = cli_usage("tune", "--candidate is \"KNOB=VALUE,...\" with the knobs of --space, got \"%s\": %s; known: %s",
+                     text, tsr_status_cause(st), tsr_status_hint(st));
   tsr_status_free(st);
   return rc;
 }
