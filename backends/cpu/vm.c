@@ -235,11 +235,18 @@ static void do_alu(vm_reg *r, const cpu_instr *i) {
   else out->f = scalar_rows[code].f64(variant, x);
 }
 
+/* To odd: rounding it again gives what rounding x once would. */
+static double int_to_odd(int64_t x) {
+  uint64_t m = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+  if (m >> 53) m = (m & ~(uint64_t)0xfff) | ((m & 0xfff) ? 0x1000 : 0);
+  return x < 0 ? -(double)m : (double)m;
+}
+
 static void do_cast(vm_reg *r, const cpu_instr *i) {
   const vm_reg *a = &r[i->a[1]];
   tsr_dtype to = (tsr_dtype)i->a[3];
   union { uint64_t u; char c[8]; } one = {0};
-  double v = i->a[2] ? a->f : (double)a->i;
+  double v = i->a[2] ? a->f : to == TSR_F64 ? (double)a->i : int_to_odd(a->i);
   if (to == TSR_DTYPE_NONE || to == TSR_I64) {
     r[i->a[0]].i = i->a[2] ? (isnan(v) ? 0 : v >= 9.2e18 ? INT64_MAX : v <= -9.2e18 ? INT64_MIN : (int64_t)v) : a->i;
     return;

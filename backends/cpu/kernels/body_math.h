@@ -71,19 +71,20 @@ VINL vf v_relu(vf x) { return v_max_raw(v_set1(0), x); }
 #ifdef v_lookup32
 #include "body_phi.h"
 #else
-/* x Phi(x) = max(x, 0) - |x| Phi(-|x|), with Phi(-t) = e^Q(t). */
+/* x Phi(x) = max(x, 0) - |x| Phi(-|x|), with Phi(-t) = e^Q(t); max(x, 0) of a negative x is -0, so that what underflows
+ * stays negative. */
 VINL vf v_gelu(vf x) {
   vf t = v_min_raw(v_set1(12.0f), v_abs(x));
   vf q = POLY(t, -0x1.62e43p-1f, -0x1.98846cp-1f, -0x1.45f028p-2f, -0x1.2a1684p-5f, 0x1.40e616p-8f, -0x1.90ea36p-14f,
               -0x1.0dd9b8p-13f, 0x1.c845dap-16f, -0x1.066ddcp-19f);
-  return v_fnma(t, v_exp(q), v_relu(x));
+  return v_fnma(t, v_exp(q), v_max_raw(v_set1(-0.0f), x));
 }
 /* x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3). */
 VINL vf v_gelu_tanh(vf x) {
   vf t = v_min_raw(v_set1(12.0f), v_abs(x));
   vf u = t * v_fma(t * t, v_set1(0x1.2444f2p-4f), v_set1(0x1.988454p+0f)); /* 2u */
   vf e = v_exp(v_neg(u));
-  return v_fnma(t, e / (1.0f + e), v_relu(x));
+  return v_fnma(t, e / (1.0f + e), v_max_raw(v_set1(-0.0f), x));
 }
 #endif
 

@@ -95,10 +95,10 @@ VINL vf v_phi_minus(vf t, const float table[PHI_DEGREE + 1][32]) {
   for (int i = PHI_DEGREE - 1; i >= 0; i--) p = v_fma(p, r, v_lookup32(table[i], (vi)near));
   return p;
 }
-/* x Phi(x) = max(x, 0) - |x| Phi(-|x|) */
+/* x Phi(x) = max(x, 0) - |x| Phi(-|x|), where max(x, 0) of a negative x is -0: what underflows then stays negative. */
 VINL vf v_gelu_table(vf x, const float table[PHI_DEGREE + 1][32]) {
   vf t = v_min_raw(v_set1(31 * 0x1.78p-3f), v_abs(x));
-  return v_fnma(t, v_phi_minus(t, table), v_relu(x));
+  return v_fnma(t, v_phi_minus(t, table), v_max_raw(v_set1(-0.0f), x));
 }
 VINL vf v_gelu(vf x) { return v_gelu_table(x, phi_table); }
 VINL vf v_gelu_tanh(vf x) { return v_gelu_table(x, phi_tanh_table); }

@@ -54,7 +54,8 @@ typedef enum cpuk_ct { CPUK_CT_F32, CPUK_CT_F64, CPUK_CT_I32, CPUK_CT_BOOL, CPUK
  * gelu: 2 + 2^-24 |x|, gelu_tanh: 2 + 2^-23 |x|: they cancel for negative x, and the absolute error is what a layer
  * sees. Arguments of sin or cos beyond 30000 take libm, each lane for itself. NaN in gives NaN out; exp(-inf)=0,
  * log(0)=-inf, log(<0)=NaN, rsqrt(0)=inf, sigmoid, tanh, erf and what is made of them have their limits at +-inf
- * (gelu(-inf) is a zero of either sign). relu(NaN)=NaN, relu(-0) is a zero of either sign. f64 uses libm's accuracy.
+ * (gelu(-inf) = -0, and what it underflows to keeps x's sign). relu(NaN)=NaN, relu(-0) is a zero of either sign. f64
+ * uses libm's accuracy.
  * Denormal results aren't flushed. cpuk_lanes.unary, by scalar_code (core/ir/scalar_ops.h); f32 f64: all but NOT; i32
  * i64: NEG ABS RELU (wrapping) and NOT (bitwise); bool: NOT (logical).
  *
