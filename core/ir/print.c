@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
-#include "core/base/hash.h"
+#include "core/base/name_set.h"
 #include "core/ir/ir.h"
 
 static void put_string(strb *b, const char *s) {
@@ -106,41 +106,14 @@ bool ir_name_is_plain(const char *s) { return plain(s, "_.$-"); }
 
 typedef struct printer {
   strb *b;
-  const char **seen; /* open addressing */
-  size_t n, cap;
+  name_set seen;
   int64_t next;
 } printer;
 
 enum { BY_NAME = -1 };
 
-static bool claim(printer *p, const char *name) {
-  if (2 * (p->n + 1) > p->cap) {
-    size_t cap = p->cap ? 2 * p->cap : 64;
-    const char **t = al_zalloc(p->b->al, cap * sizeof *t);
-    if (!t) {
-      p->b->failed = true;
-      return false;
-    }
-    for (size_t i = 0; i < p->cap; i++) {
-      if (!p->seen[i]) continue;
-      size_t at = hash_mix(hash_str(HASH_SEED, p->seen[i])) & (cap - 1);
-      while (t[at]) at = (at + 1) & (cap - 1);
-      t[at] = p->seen[i];
-    }
-    al_free_array(p->b->al, p->seen, p->cap);
-    p->seen = t;
-    p->cap = cap;
-  }
-  size_t at = hash_mix(hash_str(HASH_SEED, name)) & (p->cap - 1);
-  for (; p->seen[at]; at = (at + 1) & (p->cap - 1))
-    if (!strcmp(p->seen[at], name)) return false;
-  p->seen[at] = name;
-  p->n++;
-  return true;
-}
-
 static void name_value(printer *p, ir_value *v) {
-  v->scratch = v->name && ir_name_is_plain(v->name) && claim(p, v->name) ? BY_NAME : p->next++;
+  v->scratch = v->name && ir_name_is_plain(v->name) && name_set_add(&p->seen, v->name) ? BY_NAME : p->next++;
 }
 
 static void name_all(printer *p, const ir_op *op) {
@@ -234,11 +207,12 @@ static void put_op(strb *b, const ir_op *op, int indent) {
 }
 
 void ir_print_op(strb *b, const ir_op *op, int indent) {
-  printer p = {.b = b};
+  printer p = {.b = b, .seen = {.al = b->al}};
   /* Operands from outside are named too, so that a single op reads well. */
   for (int i = 0; i < op->n_operands; i++) op->operands[i]->scratch = op->operands[i]->name ? BY_NAME : p.next++;
   name_all(&p, op);
-  al_free_array(b->al, p.seen, p.cap);
+  b->failed |= p.seen.failed;
+  name_set_clear(&p.seen);
   put_op(b, op, indent);
 }
 

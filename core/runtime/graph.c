@@ -34,6 +34,7 @@ void tsr_graph_destroy(tsr_graph **gp) {
   if (!g) return;
   ir_module_destroy(&g->m);
   al_free_array(&g->ctx->al, g->values, g->cap_values);
+  name_set_clear(&g->inputs);
   al_delete(&g->ctx->al, g);
   *gp = NULL;
 }
@@ -95,9 +96,15 @@ tsr_status tsr_graph_input(tsr_graph *g, const char *name, tsr_dtype t, tsr_shap
   if (name && *name && !ir_name_is_plain(name))
     return RT_BAD(g->ctx, "graph_input", "a letter or _, then letters, digits and _ . $ -",
                   "the name is none that IR text can hold");
+  if (name && name_set_has(&g->inputs, name))
+    return RT_BAD(g->ctx, "graph_input", "names tell inputs apart; NULL is none", "there is an input \"%s\" already",
+                  name);
   for (int i = 0; i < s.rank; i++)
     if (s.dims[i] == TSR_ANY_DIM) s.dims[i] = IR_DYNAMIC;
-  return rt_graph_note(g, ir_block_arg(g->m, g->func->regions[0], ir_type_tensor(g->m, t, s.rank, s.dims), name), out);
+  ir_value *v = ir_block_arg(g->m, g->func->regions[0], ir_type_tensor(g->m, t, s.rank, s.dims), name);
+  g->inputs.al = &g->ctx->al;
+  if (v && name && *name && !name_set_add(&g->inputs, v->name)) return st_oom();
+  return rt_graph_note(g, v, out);
 }
 
 static ir_builder before_return(tsr_graph *g) { return ir_before(g->func->regions[0]->last); }

@@ -4,6 +4,7 @@
 #define CORE_RUNTIME_INTERNAL_H
 #include <pthread.h>
 
+#include "core/base/name_set.h"
 #include "core/base/status.h"
 #include "core/device/backend.h"
 #include "core/ir/ir.h"
@@ -95,6 +96,7 @@ struct tsr_graph {
   ir_op *func;
   ir_value **values; /* tsr_value - 1 */
   size_t n_values, cap_values;
+  name_set inputs; /* their names */
   bool closed; /* parsed: has its return already */
 };
 

@@ -229,8 +229,8 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_create(tsr_context *ctx, const char *n
 TSR_API TSR_MUST_USE tsr_status tsr_graph_parse(tsr_context *ctx, const char *text, size_t bytes, const char *file,
                                                 tsr_graph **out);
 TSR_API void tsr_graph_destroy(tsr_graph **g);
-/* name may be NULL or "": none. Else it is one that IR text can hold: a letter or _, then letters, digits and _ . $ -
- * (TSR_INVALID_ARGUMENT). */
+/* name may be NULL or "": none. Else it is one that IR text can hold: a letter or _, then letters, digits and _ . $ -;
+ * and no other input's of the graph (TSR_INVALID_ARGUMENT). */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_input(tsr_graph *g, const char *name, tsr_dtype t, tsr_shape shape,
                                                 tsr_value *out);
 /* data: row-major elements, copied. */

@@ -201,9 +201,46 @@ static void name_survives_text_or_is_refused(void **state) {
   }
 }
 
+/* By name alone --input and a reader of the text tell inputs apart. */
+static void two_inputs_of_one_name_are_refused(void **state) {
+  enum { MANY = 3000 };
+  const tsr_shape s = {1, {4}};
+  tsr_graph *g = NULL;
+  tsr_value v, w;
+  char name[16];
+  assert_null(tsr_graph_create(ctx, "main", &g));
+  assert_null(tsr_graph_input(g, "x", TSR_F32, s, &v));
+  assert_null(tsr_graph_input(g, NULL, TSR_F32, s, &v)); /* any number without a name */
+  assert_null(tsr_graph_input(g, NULL, TSR_F32, s, &v));
+  assert_null(tsr_graph_input(g, "", TSR_F32, s, &v));
+  assert_null(tsr_graph_input(g, "X", TSR_F32, s, &v));
+  for (int i = 0; i < MANY; i++) {
+    snprintf(name, sizeof name, "x%d", i); /* the graph keeps its own copy */
+    assert_null(tsr_graph_input(g, name, TSR_F32, s, &v));
+  }
+  static const char *const again[] = {"x", "X", "x0", "x1", "x2999"};
+  for (size_t i = 0; i < sizeof again / sizeof *again; i++) {
+    w = 77;
+    tsr_status st = tsr_graph_input(g, again[i], TSR_F32, s, &w);
+    assert_int_equal(tsr_status_code(st), TSR_INVALID_ARGUMENT);
+    if (!strstr(tsr_status_message(st), again[i])) fail_msg("%s", tsr_status_message(st));
+    assert_true(w == 0);
+    tsr_status_free(st);
+  }
+  assert_int_equal(tsr_graph_n_inputs(g), MANY + 5); /* what was refused isn't there */
+  tsr_graph_destroy(&g);
+  static const char text[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<4xf32>, %A: tensor<4xf32>):\n"
+                             "\"tessera.graph.return\"(%A)\n}) {sym_name = \"main\"}\n";
+  tsr_status st = tsr_graph_parse(ctx, text, sizeof text - 1, "x", &g);
+  assert_int_equal(tsr_status_code(st), TSR_PARSE_ERROR);
+  assert_non_null(strstr(tsr_status_message(st), "x:2:25: %A is defined twice"));
+  tsr_status_free(st);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(map_reads_register_beyond_65536),
                                      cmocka_unit_test(broken_rule_is_refused), cmocka_unit_test(edge_of_a_rule_runs),
-                                     cmocka_unit_test(name_survives_text_or_is_refused)};
+                                     cmocka_unit_test(name_survives_text_or_is_refused),
+                                     cmocka_unit_test(two_inputs_of_one_name_are_refused)};
   return cmocka_run_group_tests(tests, open_cpu, close_cpu);
 }
