@@ -94,6 +94,7 @@ typedef struct simt_gemm {
 
 typedef struct simt_matrix_path {
   const char *name;
+  matrix_scope scope; /* of cooperative matrices: those of a subgroup, or of the whole block */
   unsigned ops; /* the set of ops it is made of (core/device/dialect.h); 0: every GPU's */
   bool opaque;
   bool wide_index; /* kernels compute indices in 64 bits and number their lanes apart from threads */

@@ -5,7 +5,8 @@
  * end inside without tensor addressing. */
 #include <string.h>
 
-#include "core/passes/simt/matrix/coopmat.h"
+#include "core/passes/simt/matrix/coopmat_map.h"
+#include "core/passes/simt/matrix/coopmat_tile.h"
 
 enum { MAX_OPERANDS = 8, MAX_DEPTH = 12 };
 

@@ -1,10 +1,10 @@
-/* core/passes/simt/matrix/coopmat.h - what the files of the cooperative matrix paths share; see simt/matrix/coopmat.c.
- */
-#ifndef CORE_PASSES_SIMT_MATRIX_COOPMAT_H
-#define CORE_PASSES_SIMT_MATRIX_COOPMAT_H
+/* core/passes/simt/matrix/coopmat_tile.h - a fragment as cooperative matrices, of a subgroup or (the path's scope) of
+ * the whole block. */
+#ifndef CORE_PASSES_SIMT_MATRIX_COOPMAT_TILE_H
+#define CORE_PASSES_SIMT_MATRIX_COOPMAT_TILE_H
 #include "core/passes/simt/state.h"
 
-extern const simt_matrix_path simt_path_coopmat, simt_path_coopmat2;
+enum { COOP_ROUND_BYTES = 8192 }; /* scratch of the subgroups for one round of conversions */
 
 /* Matrices that hold a fragment: those of one subgroup, or (wide) of the whole block. A fragment of extent 1 along a
  * dimension has one matrix there, which repeats its values over all rows (columns). */
@@ -22,6 +22,8 @@ bool coop_covers(const simt *c, const coop_grid *g, const int64_t *dims);
 /* First row (column) of matrix i: the part that depends on the subgroup, and the constant part. */
 ir_value *coop_origin(simt *c, const coop_grid *g, int d);
 int64_t coop_offset(const coop_grid *g, int d, int i);
+/* A matrix used as "a", "b" or "acc". */
+const ir_type *coop_type(simt *c, tsr_dtype t, int rows, int cols, const char *use);
 const ir_type *coop_acc_type(simt *c, tsr_dtype t);
 /* Does the device have accumulators of this type and the kernel's shape? */
 bool coop_has_accumulator(const simt *c, tsr_dtype t);
@@ -36,14 +38,10 @@ typedef struct coop_place { ir_value *origin[2]; int64_t off[2]; } coop_place;
 ir_value *coop_load(simt *c, const ir_type *type, const simt_mem *m, const coop_place *at, bool col, bool clipped);
 void coop_store(simt *c, ir_value *v, const simt_mem *m, const coop_place *at, bool col, bool clipped);
 ir_value *coop_cast(simt *c, ir_value *v, const ir_type *type);
+/* Are neighbours of a column, not of a row, side by side? */
+bool coop_is_col(const simt_mem *m);
+/* Accumulators to scalars in their layout and back. */
+tsr_status coop_to_regs(simt *c, const simt_frag *f, simt_frag *out);
 tsr_status coop_from_regs(simt *c, const simt_frag *f, simt_frag *out);
-
-/* simt/matrix/coopmat_map.c */
-bool coop_keeps(const simt *c, const ir_value *v);
-bool coop_needs_registers(const simt *c); /* some op takes single elements of accumulators */
-tsr_status coop_map(simt *c, ir_op *op, bool *done);
-tsr_status coop_load_frag(simt *c, const ir_op *op, const simt_mem *m, const simt_layout *l, simt_frag *out,
-                          bool *done);
-tsr_status coop_reduce(simt *c, ir_op *op, bool *done);
 
 #endif
