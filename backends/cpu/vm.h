@@ -2,59 +2,9 @@
  * Everything that a block needs at run time is in a vm_thread; images are checked once when they are loaded. */
 #ifndef BACKENDS_CPU_VM_H
 #define BACKENDS_CPU_VM_H
-#include "backends/cpu/kernels/kernels.h"
-#include "core/device/backend.h"
-#include "core/emit/cpu/code.h"
+#include "backends/cpu/operand.h"
 
 enum { PANEL_CACHE_MAX_PARTS = 512 };
-typedef struct panel_cache panel_cache;
-typedef struct map_plan map_plan;
-
-/* A window at run time: extents that are valid; the rest of it reads as 0. Of one without dimensions, ext[0] says
- * whether its element exists. */
-typedef struct vm_view {
-  char *p;
-  int64_t ext[TSR_MAX_RANK];
-} vm_view;
-
-typedef union vm_reg {
-  int64_t i;
-  double f;
-} vm_reg;
-
-/* Per worker; buffers grow to what the largest kernel needs. */
-typedef struct vm_thread {
-  char *scratch; /* tiles */
-  size_t scratch_bytes;
-  char *temp; /* strips and staging */
-  size_t temp_bytes;
-  char *pack; /* packed operands of gemm */
-  size_t pack_bytes;
-  vm_reg *regs;
-  vm_view *views;
-  size_t n_regs, n_views;
-} vm_thread;
-
-typedef struct vm_module {
-  const tsr_allocator *al;
-  const cpuk_table *k;
-  cpu_image *image; /* own copy */
-  size_t image_bytes;
-  map_plan *plans; /* one per strip program */
-  size_t temp_bytes, pack_bytes; /* the largest need of any instruction */
-  int *matmul_arg; /* per instruction: the kernel argument that a matmul's b comes from, -1 unknown */
-} vm_module;
-
-typedef struct vm_launch {
-  const vm_module *m;
-  const cpu_kernel *k;
-  char *const *args;
-  panel_cache *panels; /* packed b panels of this launch */
-  const bool *constant_args; /* arguments that never change; NULL = none */
-  panel_cache *const_panels;        /* panels kept between launches */
-  int64_t stream_bytes;      /* results larger than this are written past the caches; 0 = none */
-} vm_launch;
-
 tsr_status vm_load(const tsr_allocator *al, const cpuk_table *k, const void *code, size_t bytes, vm_module **out);
 void vm_unload(vm_module **m);
 /* Makes sure that a thread's buffers suffice for a kernel. */
@@ -63,27 +13,6 @@ void vm_thread_clear(const tsr_allocator *al, vm_thread *t);
 void vm_block(const vm_launch *l, vm_thread *t, const int64_t block[3]);
 
 /* ---- shared by the instruction files ---- */
-
-typedef struct vm {
-  const vm_launch *l;
-  const vm_module *m;
-  vm_thread *t;
-  const cpuk_table *k;
-} vm;
-
-static inline const cpu_desc *vm_desc(const vm *v, int i) { return cpu_descs(v->m->image) + i; }
-static inline char *vm_base(const vm *v, const cpu_desc *d) {
-  return d->kind == CPU_D_TILE ? v->t->scratch + d->offset : v->t->views[d->reg].p;
-}
-static inline const int64_t *vm_ext(const vm *v, const cpu_desc *d) {
-  return d->kind == CPU_D_TILE ? d->dims : v->t->views[d->reg].ext;
-}
-bool vm_full(const vm *v, const cpu_desc *d); /* nothing is clipped */
-/* d is memory, and what all blocks together write there, `elements` each, is more than the caches should keep. */
-bool vm_is_large(const vm *v, const cpu_desc *d, int64_t elements);
-
-cpuk_dtype vm_cpuk(tsr_dtype t); /* storage type; CPUK_N_DTYPE if there is none */
-cpuk_ct vm_ct(tsr_dtype t);      /* of a compute type */
 
 void vm_copy(const vm *v, const cpu_instr *i);
 void vm_fill(const vm *v, const cpu_desc *d, double value);

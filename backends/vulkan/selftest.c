@@ -9,6 +9,7 @@
 #include "backends/vulkan/vk.h"
 #include "core/base/dtype.h"
 #include "core/base/hash.h"
+#include "core/base/int_math.h"
 #include "core/base/str.h"
 #include "core/emit/spirv/spirv.h"
 
@@ -249,7 +250,6 @@ static bool right(const bench *b) {
   return true;
 }
 
-static int round_up(int v, int to) { return (v + to - 1) / to * to; }
 
 static tsr_status try_shape(be_device *d, const tsr_matrix_shape *listed, verdict *v) {
   tsr_matrix_shape grown = *listed; /* granularities: a matrix of some of them */
@@ -260,9 +260,9 @@ static tsr_status try_shape(be_device *d, const tsr_matrix_shape *listed, verdic
   problem p = {x->a,
                x->b,
                x->c,
-               round_up(size, both <= 2048 ? both : 2 * x->m),
-               round_up(size, 2 * x->n * 8),
-               round_up(depth, x->k * 8)};
+               (int)round_up(size, both <= 2048 ? both : 2 * x->m),
+               (int)round_up(size, 2 * x->n * 8),
+               (int)round_up(depth, x->k * 8)};
   bench b;
   strb text;
   *v = (verdict){.a = x->a,

@@ -22,4 +22,14 @@ static inline int64_t pow2_ceil(int64_t v) {
   while (p < v) p *= 2;
   return p;
 }
+/* The greatest common divisor of two of any sign, 0 being a multiple of all: of 2^63 and 0 it is 2^62, as far as
+ * accesses go. */
+static inline int64_t gcd64(int64_t a, int64_t b) {
+  uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+  while (y) {
+    uint64_t t = x % y;
+    x = y, y = t;
+  }
+  return x > INT64_MAX ? (int64_t)1 << 62 : (int64_t)x;
+}
 #endif

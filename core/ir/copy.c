@@ -1,25 +1,8 @@
-/* core/ir/copy.c - deep copies of attributes, ops and modules; see ir.h. */
+/* core/ir/copy.c - deep copies of ops and modules; see ir.h. */
 #include <string.h>
 
 #include "core/base/hash.h"
 #include "core/ir/ir.h"
-
-ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a) {
-  switch (a->kind) {
-  case IR_A_STR: return ir_attr_str(m, a->u.s);
-  case IR_A_TYPE: return ir_attr_type(m, ir_type_get(m, a->u.type));
-  case IR_A_DENSE:
-    return ir_attr_dense(m, ir_type_get(m, a->u.dense.type), a->u.dense.data, a->u.dense.bytes, a->u.dense.splat);
-  case IR_A_ARRAY: {
-    ir_attr *c = arena_dup(&m->arena, a, sizeof *a);
-    if (!c || !(c->u.array.v = arena_array(&m->arena, ir_attr *, a->u.array.n))) return NULL;
-    for (int i = 0; i < a->u.array.n; i++)
-      if (!(c->u.array.v[i] = ir_attr_copy(m, a->u.array.v[i]))) return NULL;
-    return c;
-  }
-  default: return arena_dup(&m->arena, a, sizeof *a);
-  }
-}
 
 /* Values already copied: an open-addressing table from old to new, so that a long function costs no more an op than a
  * short one. */

@@ -222,6 +222,15 @@ int ir_dce(ir_op *root) {
   return gone;
 }
 
+void ir_clear_data(ir_op *op) {
+  op->data = NULL;
+  for (int i = 0; i < op->n_results; i++) op->results[i]->data = NULL;
+  for (int r = 0; r < op->n_regions; r++) {
+    for (int i = 0; i < op->regions[r]->n_args; i++) op->regions[r]->args[i]->data = NULL;
+    for (ir_op *o = op->regions[r]->first; o; o = o->next) ir_clear_data(o);
+  }
+}
+
 tsr_status ir_walk(ir_op *op, tsr_status (*fn)(ir_op *op, void *user), void *user) {
   TSR_TRY(fn(op, user));
   for (int r = 0; r < op->n_regions; r++)

@@ -258,6 +258,8 @@ void ir_settle(ir_op *op);
 /* Removes unused pure ops under root, innermost last. Returns how many went. */
 int ir_dce(ir_op *root);
 
+/* Forgets what a pass has hung on op, its results and everything inside it. */
+void ir_clear_data(ir_op *op);
 /* Walks op and everything inside it, outer first; stops when fn fails. */
 tsr_status ir_walk(ir_op *op, tsr_status (*fn)(ir_op *op, void *user), void *user);
 

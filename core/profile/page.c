@@ -23,16 +23,6 @@ static const char style[] =
     ".curves svg text{font-size:17px}svg .curve{stroke:var(--a);stroke-width:2;fill:none}svg .ref{stroke:var(--b);stroke-dasharray:5 4}\n"
     "</style>\n";
 
-void page_text(strb *out, const char *s) {
-  for (; s && *s; s++) switch (*s) {
-    case '<': strb_puts(out, "&lt;"); break;
-    case '>': strb_puts(out, "&gt;"); break;
-    case '&': strb_puts(out, "&amp;"); break;
-    case '"': strb_puts(out, "&quot;"); break;
-    default: strb_putc(out, *s);
-    }
-}
-
 static void cell(strb *out, const char *text) {
   strb_puts(out, "<td class=t>");
   page_text(out, text);

@@ -13,8 +13,8 @@ static int64_t product(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r;
 }
 
-static int64_t ceil_div(int64_t v, int64_t unit) { return v / unit + (v % unit > 0); }
-static int64_t round_up(int64_t v, int64_t unit) { return unit > 1 ? product(ceil_div(v, unit), unit) : v; }
+static int64_t pieces(int64_t v, int64_t unit) { return v / unit + (v % unit > 0); }
+static int64_t whole_units(int64_t v, int64_t unit) { return unit > 1 ? product(pieces(v, unit), unit) : v; }
 static int64_t positive(int64_t v, int64_t otherwise) { return v > 0 ? v : otherwise; }
 
 static void limit_to(occ_result *r, int64_t blocks, const char *by) {
@@ -32,14 +32,14 @@ occ_result occ_compute(const tune_device *d, const occ_input *in) {
   if (d->max_blocks > 0) limit_to(&r, d->max_blocks, "blocks");
   if (d->max_barriers > 0 && in->warps > 1) limit_to(&r, d->max_barriers, "barriers");
   if (in->regs > 0 && d->regs_per_core > 0) {
-    int64_t per_warp = round_up((int64_t)in->regs * d->warp_size, d->reg_granule);
+    int64_t per_warp = whole_units((int64_t)in->regs * d->warp_size, d->reg_granule);
     bool over = d->regs_per_thread > 0 && in->regs > d->regs_per_thread;
     int64_t parts = d->core_parts > 0 ? d->core_parts : 1, warps = d->regs_per_core / parts / per_warp * parts;
     limit_to(&r, over ? 0 : warps / in->warps, "registers");
   }
   if (in->shared_bytes > 0 && d->shared_per_core > 0) {
     bool over = !d->advisory && d->shared_per_block > 0 && in->shared_bytes > d->shared_per_block;
-    limit_to(&r, over ? 0 : d->shared_per_core / sum(round_up(in->shared_bytes, d->shared_granule), d->shared_reserved),
+    limit_to(&r, over ? 0 : d->shared_per_core / sum(whole_units(in->shared_bytes, d->shared_granule), d->shared_reserved),
              "shared");
   }
   r.active_warps = r.blocks * in->warps; /* at most max_warps */
@@ -59,18 +59,18 @@ int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config 
   if (p->family == FAMILY_MATMUL) {
     const tune_matrix *mx = c->matrix_path ? tune_device_matrix(d, p->in) : NULL;
     int64_t step = mx ? mx->k : 1, sides = (int64_t)c->m + c->n;
-    regs = sum(regs, ceil_div(mn, threads));
+    regs = sum(regs, pieces(mn, threads));
     /* Fragments of one k step, two sets so that loads run ahead. */
     regs = sum(regs, sum(product(2, product(sides, step * in_bytes) / 4), 2 * threads - 2) / threads);
     /* What a copy without its own path holds on its way to shared memory. */
     if (c->use_shared && !c->async_copy)
-      regs = sum(regs, ceil_div(product(product(sides, c->k), in_bytes) / 4, threads));
+      regs = sum(regs, pieces(product(product(sides, c->k), in_bytes) / 4, threads));
   } else if (p->family == FAMILY_ATTENTION) { /* the result's rows, a tile of scores, its weights in the narrow type */
-    regs = sum(regs, ceil_div(sum(sum(product(c->m, p->k), mn), product(mn, in_bytes) / 4), threads));
+    regs = sum(regs, pieces(sum(sum(product(c->m, p->k), mn), product(mn, in_bytes) / 4), threads));
   } else {
     int64_t width = positive(c->n, p->n);
     int64_t per_thread =
-        p->family == FAMILY_ROW ? ceil_div(product(width, positive(c->m, 1)) / positive(c->cluster, 1), threads) : vec;
+        p->family == FAMILY_ROW ? pieces(product(width, positive(c->m, 1)) / positive(c->cluster, 1), threads) : vec;
     if (per_thread > ROW_REGS) per_thread = ROW_REGS; /* a longer row is read again instead of being held */
     regs = sum(regs, product(per_thread, p->passes > 1 && p->family == FAMILY_ELEMENTWISE ? p->passes : 1) + vec);
   }

@@ -526,15 +526,6 @@ static tsr_status lower_block(lower *l, ir_block *from, ir_builder *b, ir_block 
   return st;
 }
 
-static void clear_data(ir_op *op) {
-  op->data = NULL;
-  for (int i = 0; i < op->n_results; i++) op->results[i]->data = NULL;
-  for (int r = 0; r < op->n_regions; r++) {
-    for (int i = 0; i < op->regions[r]->n_args; i++) op->regions[r]->args[i]->data = NULL;
-    for (ir_op *o = op->regions[r]->first; o; o = o->next) clear_data(o);
-  }
-}
-
 static tsr_status lower_kernel(ir_op *kernel, ir_builder *top, const tsr_caps *caps) {
   lower l = {.m = top->m, .scratch = {.al = &top->m->arena.al}, .rows = {.al = &top->m->arena.al}, .kernel = kernel};
   tsr_status st = NULL;
@@ -568,7 +559,7 @@ tsr_status tile_to_cpu(const ir_module *tile, const tsr_caps *caps, ir_module **
   ir_builder b = ir_at_end(*out, (*out)->root->regions[0]);
   tsr_status st = NULL;
   if (tile->file && !((*out)->file = arena_str(&(*out)->arena, tile->file))) TSR_GOTO(st_oom());
-  clear_data(tile->root);
+  ir_clear_data(tile->root);
   for (ir_op *o = tile->root->regions[0]->first; o; o = o->next) {
     if (o->def->level == IR_TILE && o->def->code == T_KERNEL) TSR_GOTO(lower_kernel(o, &b, caps));
     else if (o->def->level == IR_TILE && o->def->code == T_PROGRAM) TSR_GOTO(tile_lower_program(o, &b));

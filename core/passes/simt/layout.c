@@ -114,7 +114,7 @@ static int64_t divisor_of(const ir_value *v, int depth) {
   if (!op) {
     const ir_op *loop = v->owner->parent;
     if (loop->def->code != T_FOR || v->index) return 1;
-    return simt_gcd(divisor_of(loop->operands[0], depth + 1), divisor_of(loop->operands[2], depth + 1));
+    return gcd64(divisor_of(loop->operands[0], depth + 1), divisor_of(loop->operands[2], depth + 1));
   }
   switch (op->def->code) {
   case T_CONST: return ir_get_int(op, "value", 1);
@@ -122,7 +122,7 @@ static int64_t divisor_of(const ir_value *v, int depth) {
   case SC_ADD:
   case SC_SUB:
   case SC_MIN:
-  case SC_MAX: return simt_gcd(divisor_of(op->operands[0], depth + 1), divisor_of(op->operands[1], depth + 1));
+  case SC_MAX: return gcd64(divisor_of(op->operands[0], depth + 1), divisor_of(op->operands[1], depth + 1));
   default: return 1;
   }
 }
@@ -131,11 +131,11 @@ static int64_t divisor_of(const ir_value *v, int depth) {
 static int64_t offset_divisor(const ir_value *v) {
   int64_t strides[TSR_MAX_RANK], g = 0;
   const ir_op *op = v->def;
-  if (v->type->kind == IR_T_SHARED || !op) return v->type->kind == IR_T_VIEW ? simt_gcd(v->type->offset, 0) : 0;
+  if (v->type->kind == IR_T_SHARED || !op) return v->type->kind == IR_T_VIEW ? gcd64(v->type->offset, 0) : 0;
   g = offset_divisor(op->operands[0]);
-  if (op->def->code == T_VIEW) return simt_gcd(g, v->type->offset);
+  if (op->def->code == T_VIEW) return gcd64(g, v->type->offset);
   ir_type_strides(op->operands[0]->type, strides);
-  for (int i = 1; i < op->n_operands; i++) g = simt_gcd(g, simt_times(divisor_of(op->operands[i], 0), strides[i - 1]));
+  for (int i = 1; i < op->n_operands; i++) g = gcd64(g, simt_times(divisor_of(op->operands[i], 0), strides[i - 1]));
   return g;
 }
 
@@ -146,7 +146,7 @@ static int aligned_width(const ir_value *mem) {
   ir_type_strides(t, strides);
   if (!t->rank || strides[t->rank - 1] != 1) return 1;
   for (int d = 0; d + 1 < t->rank; d++)
-    if (t->dims[d] > 1) g = simt_gcd(g, strides[d]);
+    if (t->dims[d] > 1) g = gcd64(g, strides[d]);
   int w = 16;
   while (w > 1 && g % w) w /= 2;
   return w;

@@ -101,7 +101,7 @@ void simt_bind_counter(simt *c, const ir_op *op, ir_value *v, int64_t first) {
   s->hi = to->hi == INT64_MAX ? INT64_MAX : to->hi - 1;
   if (from->lo == from->hi && step->lo == step->hi && step->lo > 0 && s->hi != INT64_MAX && s->hi >= from->lo)
     s->hi = from->lo + (s->hi - from->lo) / step->lo * step->lo;
-  s->mult = simt_gcd(from->mult, step->mult);
+  s->mult = gcd64(from->mult, step->mult);
   if (s->mult > 1 && s->hi > 0 && s->hi != INT64_MAX) s->hi = s->hi / s->mult * s->mult; /* a part of k ends with k */
 }
 

@@ -21,7 +21,7 @@ tsr_status simt_lower_view(simt *c, ir_op *op) {
   memcpy(m.dims, t->dims, sizeof m.dims);
   ir_type_strides(t, m.strides);
   m.base = sx_addi(c, from->mem.base, t->offset);
-  m.mult = simt_gcd(from->mem.mult, t->offset);
+  m.mult = gcd64(from->mem.mult, t->offset);
   s->mem = m;
   return NULL;
 }
@@ -44,7 +44,7 @@ tsr_status simt_lower_window(simt *c, ir_op *op) {
     ir_value *limit = window_limit(c, from->limit[d], from->dims[d], off, size);
     if (__builtin_mul_overflow(off->mult, from->strides[d], &step)) step = 1;
     m.base = sx_add(c, m.base, sx_muli(c, off->v, from->strides[d]));
-    m.mult = simt_gcd(m.mult, step);
+    m.mult = gcd64(m.mult, step);
     if (!sizes[d]) {
       if (limit) m.inside = sx_all(c, m.inside, sx_compare(c, "gt", limit, sx_int(c, 0)));
       continue;
@@ -53,7 +53,7 @@ tsr_status simt_lower_window(simt *c, ir_op *op) {
     m.strides[m.rank] = from->strides[d];
     m.limit[m.rank] = limit;
     int64_t outer = from->limit[d] ? from->limit_mult[d] : from->dims[d];
-    m.limit_mult[m.rank++] = simt_gcd(simt_gcd(outer, off->mult), sizes[d]);
+    m.limit_mult[m.rank++] = gcd64(gcd64(outer, off->mult), sizes[d]);
   }
   if (!m.rank) return simt_unsupported(c, op, "use load_scalar", "a window without dimensions");
   simt_val *s = simt_bind(c, op->results[0], SV_MEM);
@@ -77,9 +77,9 @@ int simt_access_width(const simt *c, const simt_mem *m, int want) {
   if (m->strides[last] != 1 || want < 1) return 1;
   int w = 1;
   while (2 * w <= want && 2 * w * size <= c->caps->vector_bytes && 2 * w <= 16) w *= 2;
-  int64_t g = simt_gcd(m->mult, m->dims[last]);
+  int64_t g = gcd64(m->mult, m->dims[last]);
   for (int d = 0; d < last; d++)
-    if (m->dims[d] > 1) g = simt_gcd(g, m->strides[d]);
+    if (m->dims[d] > 1) g = gcd64(g, m->strides[d]);
   while (w > 1 && g % w) w /= 2;
   return w;
 }

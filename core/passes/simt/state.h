@@ -218,13 +218,4 @@ static inline int64_t simt_plus(int64_t a, int64_t b) { return (int64_t)((uint64
 static inline int64_t simt_minus(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
 static inline int64_t simt_times(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
 
-static inline int64_t simt_gcd(int64_t a, int64_t b) {
-  uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
-  while (y) {
-    uint64_t t = x % y;
-    x = y, y = t;
-  }
-  return x > INT64_MAX ? (int64_t)1 << 62 : (int64_t)x; /* of 2^63 and 0: what divides it as far as accesses go */
-}
-
 #endif

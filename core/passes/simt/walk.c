@@ -14,7 +14,7 @@ static tsr_status lower_leaf_scalar(simt *c, ir_op *op) {
     if (!s->hi) s->v = sx_int(c, 0);
   } else if (t->kind == IR_T_INDEX) {
     s->lo = s->hi = ir_get_int(op, "value", 0);
-    s->mult = simt_gcd(s->lo, 0);
+    s->mult = gcd64(s->lo, 0);
     s->v = sx_int(c, s->lo);
   } else {
     s->v = sx_num(c, t->dtype, ir_get_float(op, "value", 0));

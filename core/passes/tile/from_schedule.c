@@ -70,14 +70,6 @@ static tsr_status seen_before(seen_kernels *s, ir_module *m, const ir_op *src, c
 
 /* ---- kernels and programs -------------------------------------------------------------------------------------- */
 
-static void clear_data(ir_op *op) {
-  for (int i = 0; i < op->n_results; i++) op->results[i]->data = NULL;
-  for (int r = 0; r < op->n_regions; r++) {
-    for (int i = 0; i < op->regions[r]->n_args; i++) op->regions[r]->args[i]->data = NULL;
-    for (ir_op *o = op->regions[r]->first; o; o = o->next) clear_data(o);
-  }
-}
-
 static const ir_type *view_of(ir_module *m, const ir_type *t) {
   return ir_type_shaped(m, IR_T_VIEW, t->dtype, t->rank, t->dims);
 }
@@ -171,7 +163,7 @@ static tsr_status fill_kernel(kern *k) {
 
 static void clear_body(ir_op *src) {
   for (int i = 0; i < src->regions[0]->n_args; i++) src->regions[0]->args[i]->data = NULL;
-  for (ir_op *o = src->regions[0]->first; o; o = o->next) clear_data(o);
+  for (ir_op *o = src->regions[0]->first; o; o = o->next) ir_clear_data(o);
 }
 
 static ir_op *launch(ir_builder *b, const char *kernel, int n, ir_value *const *operands) {
@@ -316,7 +308,7 @@ tsr_status schedule_to_tile(const ir_module *schedule, const tile_options *opts,
   seen_kernels seen = {.v = NULL};
   strb_init(&seen.key, &schedule->arena.al);
   if (schedule->file && !((*out)->file = arena_str(&(*out)->arena, schedule->file))) TSR_GOTO(st_oom());
-  clear_data(schedule->root);
+  ir_clear_data(schedule->root);
   for (ir_op *o = schedule->root->regions[0]->first; o; o = o->next) {
     if (o->def->level != IR_SCHEDULE || o->def->code != S_PROGRAM)
       TSR_GOTO(ir_error(o, NULL, "expected a tessera.schedule.program"));

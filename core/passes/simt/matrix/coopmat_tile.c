@@ -56,7 +56,7 @@ bool coop_has_accumulator(const simt *c, tsr_dtype t) {
 /* Bytes that divide every matrix's address and the stride, at most 16. minor: elements of a row of the matrix (of a
  * column where those lie side by side). */
 static int64_t known_align(const simt_mem *m, int64_t stride, int64_t minor) {
-  return simt_gcd(simt_gcd(simt_gcd(m->mult, stride), minor) * (int64_t)tsr_dtype_size(m->dtype), 16);
+  return gcd64(gcd64(gcd64(m->mult, stride), minor) * (int64_t)tsr_dtype_size(m->dtype), 16);
 }
 
 /* Vulkan wants address and stride aligned to the lesser of 16 bytes and a row, or column, of the very matrix (VUID
@@ -151,7 +151,7 @@ static tsr_status scratch_of(simt *c, const coop_grid *g, tsr_dtype t, bool sque
     tsr_status_free(st);
   }
   s->m.base = g->wide ? sx_int(c, 0) : sx_muli(c, c->warp, s->tile * s->per_round);
-  s->m.mult = simt_gcd(s->tile * s->per_round, 0);
+  s->m.mult = gcd64(s->tile * s->per_round, 0);
   return NULL;
 }
 
@@ -160,7 +160,7 @@ static simt_mem scratch_tile(simt *c, const scratch *s, int index) {
   simt_mem m = s->m;
   m.rank = 2;
   m.base = sx_addi(c, m.base, index * s->tile);
-  m.mult = simt_gcd(m.mult, s->tile);
+  m.mult = gcd64(m.mult, s->tile);
   for (int d = 0; d < 2; d++) m.dims[d] = s->side[d];
   m.strides[0] = s->side[1];
   m.strides[1] = 1;
