@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/knob.h"
-#include "core/passes/simt/simt.h"
+#include "core/passes/simt/matrix/paths.h"
 #include "tessera/tessera.h"
 
 #include <setjmp.h>

@@ -11,6 +11,7 @@
 #include "backends/hip/backend.h"
 #include "core/device/arch.h"
 #include "core/passes/simt/matrix/operands.h"
+#include "core/passes/simt/raster.h"
 
 typedef struct place { int64_t x, y; } place;
 

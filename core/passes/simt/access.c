@@ -1,4 +1,7 @@
 /* core/passes/simt/access.c - single loads and stores of memory elements and vectors. */
+#include "core/passes/simt/access.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/simd.h"
 #include "core/passes/simt/state.h"
 
 /* Bools lie in memory as bytes. */

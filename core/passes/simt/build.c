@@ -5,6 +5,7 @@
 
 #include "core/base/hash.h"
 #include "core/device/dialect.h"
+#include "core/passes/simt/build.h"
 #include "core/passes/simt/state.h"
 
 static const ir_opdef *def_of(simt *c, int code) {

@@ -1,6 +1,10 @@
 /* core/passes/simt/cluster.c - a tile shared by the blocks of a cluster (sm_90): where it stands in simt/simt.h.
  * A block says at its start that it runs and waits for the others' word only before its first store to them; each later
  * exchange has memory of its own, so that one cluster barrier an exchange is enough. */
+#include "core/passes/simt/access.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/cluster.h"
+#include "core/passes/simt/shared.h"
 #include "core/passes/simt/state.h"
 
 static tsr_status find_unshared(ir_op *op, void *user) {

@@ -3,6 +3,12 @@
  * again with them pending at the start, so that a barrier appears exactly where an iteration meets the one before. */
 #include <string.h>
 
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/control.h"
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/loop.h"
+#include "core/passes/simt/pipeline.h"
+#include "core/passes/simt/shared.h"
 #include "core/passes/simt/state.h"
 
 /* ---- for

@@ -1,6 +1,10 @@
 /* core/passes/simt/element.c - scalar arithmetic with ranges, map regions inlined per register. */
 #include <string.h>
 
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/element.h"
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/registers.h"
 #include "core/passes/simt/state.h"
 
 /* ---- index ranges -------------------------------------------------------------------------------------------------

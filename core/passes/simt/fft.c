@@ -3,6 +3,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/passes/simt/access.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/fft.h"
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/memory.h"
+#include "core/passes/simt/registers.h"
+#include "core/passes/simt/shared.h"
 #include "core/passes/simt/state.h"
 
 typedef struct cplx { ir_value *re, *im; } cplx;

@@ -1,6 +1,14 @@
 /* core/passes/simt/gather.c - gather and scatter: elements at addresses that a region computes. */
 #include <string.h>
 
+#include "core/passes/simt/access.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/element.h"
+#include "core/passes/simt/gather.h"
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/memory.h"
+#include "core/passes/simt/registers.h"
+#include "core/passes/simt/shared.h"
 #include "core/passes/simt/state.h"
 
 /* Inlines op's region for register r of layout l; *at receives the element's address in `view`, *ok its condition. */

@@ -1,4 +1,5 @@
 /* core/passes/simt/hoist.c - loop-invariant address arithmetic moves out of loops. */
+#include "core/passes/simt/hoist.h"
 #include "core/passes/simt/state.h"
 
 static bool inside(const ir_value *v, const ir_op *loop) {

@@ -1,5 +1,13 @@
 /* core/passes/simt/kernel.c - the pass: programs and kernels; see simt/simt.h for how it works.
  * Input: a verified Tile IR module (left as it is) and a device. Output: a verified Target IR module. */
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/cluster.h"
+#include "core/passes/simt/hoist.h"
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/matrix/choose.h"
+#include "core/passes/simt/matrix/paths.h"
+#include "core/passes/simt/raster.h"
+#include "core/passes/simt/shared.h"
 #include "core/passes/simt/simt.h"
 
 #include <stdio.h>
@@ -7,7 +15,9 @@
 
 #include "core/device/dialect.h"
 #include "core/passes/simt/state.h"
+#include "core/passes/simt/walk.h"
 #include "core/passes/simt/whole/lds_direct.h"
+#include "core/passes/simt/whole/stage_queue.h"
 #include "core/passes/simt/whole/wgmma.h"
 #include "core/passes/target/program.h"
 

@@ -4,6 +4,9 @@
 
 #include "core/base/knob.h"
 #include "core/device/dialect.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/simd.h"
 #include "core/passes/simt/state.h"
 
 /* ---- groups -------------------------------------------------------------------------------------------------------

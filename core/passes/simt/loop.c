@@ -2,6 +2,10 @@
  * region. */
 #include <string.h>
 
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/loop.h"
+#include "core/passes/simt/registers.h"
 #include "core/passes/simt/state.h"
 
 tsr_status simt_begin_for(simt *c, ir_value *from, ir_value *to, ir_value *step, int n, ir_value **v, ir_op **out) {

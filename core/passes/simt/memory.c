@@ -3,6 +3,12 @@
  * others check every access. A checked load reads element 0 instead and drops it, so no thread branches on its own. */
 #include <string.h>
 
+#include "core/passes/simt/access.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/memory.h"
+#include "core/passes/simt/registers.h"
+#include "core/passes/simt/shared.h"
 #include "core/passes/simt/state.h"
 
 /* ---- views and windows ----------------------------------------------------------------------------------------------

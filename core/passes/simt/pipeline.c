@@ -4,7 +4,14 @@
 #include <string.h>
 
 #include "core/device/dialect.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/gather.h"
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/loop.h"
+#include "core/passes/simt/memory.h"
+#include "core/passes/simt/pipeline.h"
 #include "core/passes/simt/pipeline_match.h"
+#include "core/passes/simt/shared.h"
 
 /* ---- emission
  * ---------------------------------------------------------------------------------------------------------- */

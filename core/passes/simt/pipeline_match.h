@@ -16,4 +16,8 @@ typedef struct simt_pipeline {
 /* Is the loop one that wants its tiles in stages? */
 bool simt_pipeline_match(const simt *c, const ir_op *loop, simt_pipeline *p);
 
+bool simt_is_address_op(const ir_op *op);
+int simt_pipeline_stages(const simt *c,
+                         const ir_value *shared); /* copies that a pipelined loop wants of a tile, 1 = none */
+
 #endif

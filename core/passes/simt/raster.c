@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/passes/simt/matrix/operands.h"
+#include "core/passes/simt/raster.h"
 #include "core/passes/simt/state.h"
 
 enum { GROUP_ROWS = 8, LEAST_TILES = 64 };

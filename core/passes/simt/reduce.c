@@ -2,6 +2,14 @@
  */
 #include <string.h>
 
+#include "core/passes/simt/access.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/cluster.h"
+#include "core/passes/simt/element.h"
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/reduce.h"
+#include "core/passes/simt/registers.h"
+#include "core/passes/simt/shared.h"
 #include "core/passes/simt/state.h"
 
 /* A running reduction: the value and, for kahan_sum, what its roundings lost. */

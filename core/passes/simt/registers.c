@@ -1,4 +1,5 @@
 /* core/passes/simt/registers.c - a fragment as registers of its layout. */
+#include "core/passes/simt/registers.h"
 #include "core/passes/simt/state.h"
 
 tsr_status simt_regs(simt *c, const simt_frag *f, simt_frag *out) {

@@ -4,6 +4,9 @@
  * overlapping tiles are covered too. */
 #include <string.h>
 
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/pipeline_match.h"
+#include "core/passes/simt/shared.h"
 #include "core/passes/simt/state.h"
 
 enum { ALIGN = 16 };

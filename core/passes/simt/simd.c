@@ -5,6 +5,8 @@
  * 1024x14336: 4.4 ms by gathers, 1.1 ms so.) Uniform loads are executed even where no lane takes part, so only code
  * that always runs is changed. */
 #include "core/device/dialect.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/simd.h"
 #include "core/passes/simt/state.h"
 
 enum { MAX_DEPTH = 24 };

@@ -1,11 +1,107 @@
-/* core/passes/simt/state.h - what the files of the pass share and matrix paths don't need; see simt/simt.h. */
+/* core/passes/simt/state.h - what all files of the pass stand on: the types, bindings of values, refusals, what an op
+ * asks for; see simt/simt.h. Each other file declares what it gives in a header of its own name. */
 #ifndef CORE_PASSES_SIMT_STATE_H
 #define CORE_PASSES_SIMT_STATE_H
 #include "core/base/dtype.h"
 #include "core/base/int_math.h"
+#include "core/device/caps.h"
 #include "core/ir/target/target.h"
 #include "core/ir/tile/tile.h"
-#include "core/passes/simt/simt.h"
+
+typedef struct simt simt;
+
+typedef struct simt_layout {
+  int rank;
+  int64_t dims[TSR_MAX_RANK];
+  int vec[TSR_MAX_RANK], lanes[TSR_MAX_RANK], inner[TSR_MAX_RANK], warps[TSR_MAX_RANK], reps[TSR_MAX_RANK];
+  int n_regs;
+} simt_layout;
+
+/* A fragment's value. Exactly one of: splat (every element), v with n registers, v with n opaque values. */
+typedef struct simt_frag {
+  const simt_layout *layout;
+  tsr_dtype dtype;
+  ir_value *splat;
+  ir_value **v;
+  int n;
+  bool opaque;
+} simt_frag;
+
+/* Memory of a tile: element (c0, c1, ...) lies at ptr[base + sum c_i * strides_i]. Coordinates are inside while c_i <
+ * limit[i] (NULL: always, within dims) and `inside` holds (NULL: always); outside reads are 0. */
+typedef struct simt_mem {
+  ir_value *ptr, *base;
+  tsr_dtype dtype;
+  bool shared;
+  int rank;
+  int64_t dims[TSR_MAX_RANK], strides[TSR_MAX_RANK];
+  int64_t mult;               /* base is a multiple of it, in elements; 0 = base is 0 */
+  ir_value *limit[TSR_MAX_RANK];
+  int64_t limit_mult[TSR_MAX_RANK]; /* the limit is a multiple of it */
+  ir_value *inside;
+  int64_t lo, hi;             /* shared: byte range, for hazards */
+} simt_mem;
+
+typedef struct simt_operand {
+  simt_mem mem;
+  const simt_frag *frag; /* NULL when the operand lies in memory */
+  bool transposed;       /* a: stored [k, m]; b: stored [n, k] */
+} simt_operand;
+
+typedef struct simt_gemm {
+  const ir_op *op;
+  int64_t m, n, k;
+  tsr_dtype a, b, c;
+  bool kahan;
+  simt_operand A, B; /* valid in gemm(), not in fits() */
+} simt_gemm;
+
+typedef struct simt_matrix_path {
+  const char *name;
+  matrix_scope scope; /* of cooperative matrices: those of a subgroup, or of the whole block */
+  unsigned ops; /* the set of ops it is made of (core/device/dialect.h); 0: every GPU's */
+  bool opaque;
+  bool wide_index; /* kernels compute indices in 64 bits and number their lanes apart from threads */
+  bool broadcasts; /* all lanes read the same of a, a word at a time */
+  /* NULL if the path can do it, else a constant sentence: why not; empty where the device has nothing of the kind. */
+  const char *(*fits)(const simt *c, const simt_gemm *g);
+  void (*layout)(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_layout *l);
+  bool (*wants_mem)(const simt *c, const simt_gemm *g, int operand);
+  tsr_status (*gemm)(simt *c, const simt_gemm *g, const simt_frag *acc, simt_frag *out);
+  /* opaque paths only */
+  tsr_status (*fill)(simt *c, const simt_layout *l, tsr_dtype t, ir_value *scalar, simt_frag *out);
+  tsr_status (*to_regs)(simt *c, const simt_frag *f, simt_frag *out);
+  tsr_status (*from_regs)(simt *c, const simt_frag *f, simt_frag *out);
+  bool (*store)(simt *c, const simt_frag *f, const simt_mem *to);
+  /* Optional: will v stay opaque? Then maps, loads and reductions of such values: *done = false leaves them to the
+   * registers. */
+  bool (*keeps)(const simt *c, const ir_value *v);
+  tsr_status (*map)(simt *c, ir_op *op, bool *done);
+  tsr_status (*load)(simt *c, const ir_op *op, const simt_mem *m, const simt_layout *l, simt_frag *out, bool *done);
+  tsr_status (*reduce)(simt *c, ir_op *op, bool *done);
+  int64_t (*shared_kept)(const simt *c); /* bytes of shared memory that the driver takes */
+} simt_matrix_path;
+
+struct simt {
+  const tsr_caps *caps;
+  ir_module *m;      /* Target IR being made */
+  const ir_op *tile; /* the kernel being lowered */
+  ir_op *out;        /* its Target IR kernel */
+  ir_builder b;      /* insertion point */
+  ir_op *anchor;     /* constants go before it */
+  int subgroup;
+  int cluster;       /* blocks that share the kernel's tile; 1 = none */
+  int warps, threads; /* of all of them */
+  ir_value *lane, *warp, *tid; /* warp counts through the cluster, tid within the block */
+  ir_value *rank, *block_warp; /* this block in the cluster; the subgroup within the block */
+  const simt_matrix_path *path;
+  const char *requested_path; /* as simt_requested_path says; set by simt_choose_path */
+  const char *why;
+  const char *refused; /* why a lowering of whole kernels that was asked for doesn't take this one; or NULL */
+  tsr_matrix_shape shape; /* chosen by the path's fits/layout, where it needs one */
+  bool wide_index;
+  struct simt_impl *in;   /* private to the pass */
+};
 
 /* Fragments that must share a layout (union-find over values). */
 typedef struct simt_group {
@@ -89,126 +185,10 @@ static inline simt_val *simt_of(const ir_value *v) { return v->data; }
 /* Binds v (in the target module's arena); NULL when out of memory. */
 simt_val *simt_bind(simt *c, ir_value *v, simt_kind kind);
 tsr_status simt_unsupported(const simt *c, const ir_op *op, const char *hint, const char *fmt, ...) TSR_PRINTF(4, 5);
-
-/* build */
-ir_value *sx_constant(simt *c, const ir_type *type, bool is_int, int64_t i, double f);
-/* An op that is made once for the same operands. */
-ir_value *sx_numbered(simt *c, int code, const ir_type *type, const char *predicate, int n, ir_value *const *v);
-size_t sx_mark(const simt *c);
-void sx_forget(simt *c, size_t mark);
-int sx_hoist(ir_op *kernel); /* moves loop-invariant pure ops out of loops */
-ir_value *sx_splat(simt *c, int n, ir_value *v);
-
-/* analysis */
-tsr_status simt_analyse(simt *c);
-tsr_status simt_choose_threads(simt *c);
-const simt_layout *simt_layout_of(simt *c, const ir_value *frag, tsr_status *st);
-const simt_layout *simt_layout_intern(simt *c, const simt_layout *l);
-simt_group *simt_group_of(const ir_value *v);
-/* Layout of a copy of dims: neighbouring threads along the last dimension, v elements each. */
-const simt_layout *simt_copy_layout(simt *c, int rank, const int64_t *dims, int vec);
-bool simt_is_carried_opaque(const simt *c, const ir_op *loop, int i);
-
-/* memory */
-int simt_access_width(const simt *c, const simt_mem *m, int want);
 /* At most `widest`, and what the access op asks for in `vectorize`. */
 int simt_asked_width(const ir_op *access, int widest);
-/* Registers [r0, r1) of a fragment in layout l, from or to memory; v is indexed from r0. clipped: check m's limits too.
- */
-tsr_status simt_access_regs(simt *c, const simt_layout *l, const simt_mem *m, bool store, bool clipped, int r0, int r1,
-                            ir_value **v);
-/* The condition under which register r (and its w - 1 neighbours) lies in the tile and, if clipped, in the view; NULL =
- * always. *never: statically outside. */
-ir_value *simt_register_guard(simt *c, const simt_layout *l, const simt_mem *m, bool clipped, int r, bool *never);
-ir_value *simt_interior(simt *c, const simt_mem *m); /* NULL = always inside */
-tsr_status simt_lower_view(simt *c, ir_op *op);
-tsr_status simt_lower_window(simt *c, ir_op *op);
-tsr_status simt_copy_async(simt *c, const simt_layout *l, const simt_mem *from, const simt_mem *to, int w);
-tsr_status simt_copy(simt *c, const ir_op *op, const simt_mem *from, const simt_mem *to);
-tsr_status simt_load_clipped(simt *c, const simt_layout *l, const simt_mem *m, ir_value **v);
-tsr_status simt_gather_reg(simt *c, const ir_op *op, const simt_layout *l, const simt_mem *view, int r, ir_value **out);
-tsr_status simt_lower_gather(simt *c, ir_op *op, const simt_mem *to);
-tsr_status simt_lower_scatter(simt *c, ir_op *op);
-
-/* simd */
-bool simt_is_simd(const simt *c); /* a subgroup is a SIMD register of a CPU */
-enum { SIMT_LANE_N_WORD = 4 }; /* bytes that a lane reads at once on the path lane_n */
-tsr_status simt_fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc,
-                         simt_frag *out); /* gemm of fma and lane_n */
-ir_value *simt_simd_load(simt *c, const simt_mem *m, ir_value *index, const ir_type *type,
-                         int n); /* NULL: an ordinary load will do */
-
-/* element code */
-tsr_status simt_lower_scalar(simt *c, ir_op *op);
-tsr_status simt_inline(simt *c, const ir_block *region, ir_value **yields); /* region arguments must be bound */
-/* The register of a (possibly repeated) operand that belongs to register r of the result. */
-int simt_operand_reg(const simt_layout *result, const simt_layout *operand, int r);
-tsr_status simt_lower_map(simt *c, ir_op *op);
-tsr_status simt_lower_reduce(simt *c, ir_op *op);
-/* A compensated sum's result: with what it lost, where that is finite; an infinite sum's loss is inf - inf. */
-ir_value *simt_compensated(simt *c, ir_value *sum, ir_value *lost);
-tsr_status simt_lower_transpose(simt *c, ir_op *op);
-tsr_status simt_lower_reshape(simt *c, ir_op *op);
-tsr_status simt_lower_fft(simt *c, ir_op *op);
-tsr_status simt_lower_gemm(simt *c, ir_op *op);
 simt_gemm simt_gemm_of(const ir_op *op); /* shapes and types of a gemm or mma_sync */
-tsr_status simt_choose_path(simt *c);
-/* The matrix path that the kernel, its schedule or TSR_MATRIX asks for; "auto" where nobody does. */
-const char *simt_requested_path(const ir_op *kernel);
-
-/* clusters */
-tsr_status
-simt_cluster_check(const simt *c); /* TSR_UNSUPPORTED where the kernel has an op that a cluster can't share */
-tsr_status simt_cluster_plan(simt *c);        /* shared memory for the exchanges of all reductions */
-void simt_cluster_enter(simt *c);             /* rank and warp through the cluster; says that this block runs */
-/* Each v, which all threads of a block have alike, of every block: that of block b is all[i * cluster + b]. */
-tsr_status simt_cluster_gather(simt *c, tsr_dtype t, int n, ir_value *const *v, ir_value **all);
-void simt_cluster_leave(simt *c);
-
-/* stage queue */
-const char *simt_stage_queue_plan(simt *c, const ir_op *kernel); /* sets in->queue, or says why not */
-int simt_stage_queue_warps(const struct simt_stage_queue *r);           /* of the consumers */
-int simt_stage_queue_threads(const struct simt_stage_queue *r);         /* of a block */
-tsr_status simt_stage_queue_lower(simt *c);                      /* the whole kernel but its return */
-tsr_status simt_stage_queue_op(simt *c, ir_op *op, bool *done);  /* ops that mean something else to a consumer */
-bool simt_is_address_op(const ir_op *op);
-
-/* raster */
-void simt_raster(simt *c); /* other blocks for block_id[], after the path is known */
-
-/* control */
 tsr_status simt_lower_block(simt *c, const ir_block *b);
-tsr_status simt_lower_op(simt *c, ir_op *op);
-tsr_status simt_lower_for(simt *c, ir_op *op);
-tsr_status simt_lower_if(simt *c, ir_op *op);
-/* A Tile IR loop's carried values: initial ones flattened, bound to the region's arguments, yielded, bound to the
- * results. */
-tsr_status simt_carry(simt *c, ir_op *op, simt_frag **shape, ir_value ***v, int *n);
-tsr_status simt_carry_in(simt *c, ir_op *op, const simt_frag *shape, ir_value **v);
-tsr_status simt_carry_yield(simt *c, ir_op *op, ir_value **v);
-tsr_status simt_carry_out(simt *c, ir_op *op, const simt_frag *shape, ir_value **v);
-/* Binds the loop's counter to v; `first` is added to the range's lower end. */
-void simt_bind_counter(simt *c, const ir_op *op, ir_value *v, int64_t first);
-tsr_status simt_flatten(simt *c, const ir_value *t, bool opaque, ir_value **v, int *n);
-tsr_status simt_unflatten(simt *c, ir_value *t, const simt_frag *shape, ir_value **v, int *at);
-/* Upper bound of how many values n Tile IR values become. */
-tsr_status simt_count_values(simt *c, ir_value **t, int n, int *count);
-int simt_pipeline_stages(const simt *c,
-                         const ir_value *shared); /* copies that a pipelined loop wants of a tile, 1 = none */
-tsr_status simt_pipeline_for(simt *c, ir_op *op, bool *done);
-
-/* A loop whose body the insertion point enters; v holds the initial values, then the carried ones, at last the results.
- */
-tsr_status simt_begin_for(simt *c, ir_value *from, ir_value *to, ir_value *step, int n, ir_value **v, ir_op **out);
-tsr_status simt_end_for(simt *c, ir_op *loop, int n, ir_value **v);
-
-/* shared */
-tsr_status simt_shared_plan(simt *c);
-tsr_status simt_shared_alloc(simt *c, const ir_op *op, int64_t bytes, int from, int to, int64_t *lo);
-typedef struct simt_shared_state { simt_access access[SIMT_MAX_ACCESS]; int n_access, n_region; } simt_shared_state;
-void simt_shared_save(const simt *c, simt_shared_state *s);
-void simt_shared_restore(simt *c, const simt_shared_state *s);
-bool simt_shared_join(simt *c, const simt_shared_state *s); /* pending accesses of both; true if s added any */
 
 /* tf32 names how a matrix instruction reads a float. */
 static inline tsr_dtype simt_in_memory(tsr_dtype t) { return t == TSR_TF32 ? TSR_F32 : t; }

@@ -1,7 +1,11 @@
 /* core/passes/simt/transpose.c - fragments that change hands: transposes and reshapes through shared memory. */
 #include <string.h>
 
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/memory.h"
+#include "core/passes/simt/shared.h"
 #include "core/passes/simt/state.h"
+#include "core/passes/simt/transpose.h"
 
 /* Stores f to scratch as `to`, reads it back in the layout of `result` as `from` (both describe the same bytes). */
 static tsr_status through(simt *c, const simt_frag *f, const simt_mem *to, const simt_mem *from, ir_value *result) {

@@ -1,5 +1,19 @@
 /* core/passes/simt/walk.c - one Tile IR op after the other: the dispatch by op. */
+#include "core/passes/simt/access.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/control.h"
+#include "core/passes/simt/element.h"
+#include "core/passes/simt/fft.h"
+#include "core/passes/simt/gather.h"
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/matrix/gemm.h"
+#include "core/passes/simt/memory.h"
+#include "core/passes/simt/reduce.h"
+#include "core/passes/simt/shared.h"
 #include "core/passes/simt/state.h"
+#include "core/passes/simt/transpose.h"
+#include "core/passes/simt/walk.h"
+#include "core/passes/simt/whole/stage_queue.h"
 
 static tsr_status lower_leaf_scalar(simt *c, ir_op *op) {
   simt_val *s = simt_bind(c, op->results[0], SV_SCALAR);

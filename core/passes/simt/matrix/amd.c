@@ -3,6 +3,9 @@
  * have the same order of k, so a lane loads its values side by side. gfx942 reads fp8 in the FNUZ encoding
  * (simt/matrix/fnuz.c): the product is scaled by 4. */
 #include "core/device/dialect.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/matrix/amd.h"
+#include "core/passes/simt/matrix/fnuz.h"
 #include "core/passes/simt/matrix/operands.h"
 #include "core/passes/simt/state.h"
 

@@ -4,6 +4,8 @@
 
 #include "core/base/knob.h"
 #include "core/device/dialect.h"
+#include "core/passes/simt/matrix/choose.h"
+#include "core/passes/simt/matrix/paths.h"
 #include "core/passes/simt/state.h"
 
 typedef struct gemm_scan { simt *c; const simt_matrix_path *path; const char *why; int n; } gemm_scan;

@@ -8,8 +8,13 @@
 #include <string.h>
 
 #include "core/device/dialect.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/loop.h"
 #include "core/passes/simt/matrix/coopmat_map.h"
 #include "core/passes/simt/matrix/coopmat_tile.h"
+#include "core/passes/simt/memory.h"
+#include "core/passes/simt/shared.h"
 
 enum { UNROLL = 128, REGISTER_SIDE = 64, DEPTH = 64 };
 

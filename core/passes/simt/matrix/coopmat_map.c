@@ -6,7 +6,12 @@
 #include <string.h>
 
 #include "core/passes/simt/matrix/coopmat_map.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/element.h"
+#include "core/passes/simt/layout.h"
 #include "core/passes/simt/matrix/coopmat_tile.h"
+#include "core/passes/simt/memory.h"
+#include "core/passes/simt/shared.h"
 
 enum { MAX_OPERANDS = 8, MAX_DEPTH = 12 };
 

@@ -1,6 +1,10 @@
 /* core/passes/simt/matrix/coopmat_tile.c - fragments as cooperative matrices: which matrices hold one, how they come
  * from memory and go to it, and the way to single elements and back, through scratch. See simt/matrix/coopmat_tile.h. */
 #include "core/passes/simt/matrix/coopmat_tile.h"
+#include "core/passes/simt/access.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/shared.h"
 
 enum { SCRATCH_BYTES = 16384 };
 

@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "core/device/dialect.h"
+#include "core/passes/simt/access.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/memory.h"
+#include "core/passes/simt/simd.h"
 #include "core/passes/simt/state.h"
 
 static const char *dot_fits(const simt *c, const simt_gemm *g) {

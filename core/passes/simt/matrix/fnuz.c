@@ -2,6 +2,7 @@
  * mean half the value (so a product of two comes out a fourth: callers scale it), but for -0, which is its NaN, and for
  * the codes that are NaN or infinity in OCP. Those become 0 and NaN. Four elements at a time, in 8 (e4m3) or 10 (e5m2)
  * instructions. */
+#include "core/passes/simt/matrix/fnuz.h"
 #include "core/passes/simt/matrix/operands.h"
 
 static ir_value *op2(tgb *t, const char *name, ir_value *a, ir_value *b) {

@@ -5,6 +5,16 @@
 #include <string.h>
 
 #include "core/device/dialect.h"
+#include "core/passes/simt/access.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/loop.h"
+#include "core/passes/simt/matrix/gemm.h"
+#include "core/passes/simt/memory.h"
+#include "core/passes/simt/reduce.h"
+#include "core/passes/simt/registers.h"
+#include "core/passes/simt/shared.h"
+#include "core/passes/simt/simd.h"
 #include "core/passes/simt/state.h"
 
 /* ---- operands

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "core/device/dialect.h"
+#include "core/passes/simt/matrix/gemm.h"
+#include "core/passes/simt/simd.h"
 #include "core/passes/simt/state.h"
 
 static const char *lane_n_fits(const simt *c, const simt_gemm *g) {

@@ -8,6 +8,8 @@
 
 #include "core/device/dialect.h"
 #include "core/device/matrix_instr.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/loop.h"
 #include "core/passes/simt/matrix/operands.h"
 #include "core/passes/simt/state.h"
 

@@ -1,6 +1,10 @@
 /* core/passes/simt/matrix/operands.c - see simt/matrix/operands.h. */
 #include "core/passes/simt/matrix/operands.h"
 
+#include "core/passes/simt/access.h"
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/layout.h"
+#include "core/passes/simt/memory.h"
 #include "core/passes/simt/state.h"
 
 enum { MOST = 32 }; /* neighbours that a lane feeds to one instruction */

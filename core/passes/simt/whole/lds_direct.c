@@ -21,7 +21,10 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/passes/simt/matrix/amd.h"
+#include "core/passes/simt/matrix/fnuz.h"
 #include "core/passes/simt/matrix/operands.h"
+#include "core/passes/simt/raster.h"
 #include "core/passes/simt/state.h"
 #include "core/passes/simt/whole/match.h"
 

@@ -7,6 +7,11 @@
  * parity. Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout". */
 #include <string.h>
 
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/loop.h"
+#include "core/passes/simt/pipeline_match.h"
+#include "core/passes/simt/shared.h"
+#include "core/passes/simt/whole/stage_queue.h"
 #include "core/passes/simt/whole/stage_queue_state.h"
 #include "core/passes/target/build.h"
 

@@ -3,6 +3,7 @@
  * the accumulator map of m64nN. */
 #include "core/device/dialect.h"
 #include "core/device/matrix_instr.h"
+#include "core/passes/simt/build.h"
 #include "core/passes/simt/whole/stage_queue_state.h"
 #include "core/passes/target/build.h"
 

@@ -7,6 +7,9 @@
  * softmax. A stage is given back one iteration later than without. */
 #include <string.h>
 
+#include "core/passes/simt/build.h"
+#include "core/passes/simt/loop.h"
+#include "core/passes/simt/registers.h"
 #include "core/passes/simt/whole/stage_queue_state.h"
 #include "core/passes/target/build.h"
 

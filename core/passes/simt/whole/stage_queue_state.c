@@ -1,5 +1,6 @@
 /* core/passes/simt/whole/stage_queue_state.c - see simt/whole/stage_queue_state.h. */
 #include "core/passes/simt/whole/stage_queue_state.h"
+#include "core/passes/simt/build.h"
 
 stage_queue_tile *simt_stage_queue_tile(struct simt_stage_queue *r, const ir_value *v) {
   for (int i = 0; i < r->n; i++)
