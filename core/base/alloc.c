@@ -14,9 +14,20 @@ static void default_free(void *user, void *p, size_t size, size_t align) { free(
 
 const tsr_allocator al_default = {default_alloc, default_free, NULL};
 
+static _Thread_local uint64_t failures;
+
+uint64_t al_failures(void) { return failures; }
+
+void *al_too_large(void) {
+  failures++;
+  return NULL;
+}
+
 void *al_alloc(const tsr_allocator *al, size_t size, size_t align) {
   if (!al || !al->alloc) al = &al_default;
-  return al->alloc(al->user, size ? size : 1, align);
+  void *p = al->alloc(al->user, size ? size : 1, align);
+  failures += !p;
+  return p;
 }
 
 void *al_zalloc(const tsr_allocator *al, size_t size) {
@@ -35,7 +46,7 @@ bool al_grow(const tsr_allocator *al, void *array_ptr, size_t *cap, size_t need,
   if (need <= *cap) return true;
   size_t want = *cap ? *cap * 2 : 8;
   if (want < need) want = need;
-  if (want > SIZE_MAX / size) return false;
+  if (want > SIZE_MAX / size) return al_too_large() != NULL;
   void *old;
   memcpy(&old, array_ptr, sizeof old);
   void *p = al_alloc(al, want * size, 16);

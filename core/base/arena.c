@@ -27,7 +27,7 @@ void arena_clear(arena *a) {
 }
 
 void *arena_alloc(arena *a, size_t size) {
-  if (size > SIZE_MAX / 2) return NULL;
+  if (size > SIZE_MAX / 2) return al_too_large();
   size = (size + 15) & ~(size_t)15;
   if (!a->chunks || a->cap - a->used < size) {
     size_t grow = a->chunks ? a->chunks->bytes * 2 : CHUNK_MIN;

@@ -58,7 +58,7 @@ ir_attr *ir_attr_dense(ir_module *m, const ir_type *t, const void *data, size_t 
 }
 
 bool ir_set_attr(ir_op *op, const char *name, ir_attr *a) {
-  if (!a) return false;
+  if (!a) return ir_lacks(op->module, op->def->name, "attribute \"%s\" has no value", name) != NULL;
   for (int i = 0; i < op->n_attrs; i++)
     if (!strcmp(op->attrs[i].name, name)) {
       op->attrs[i].attr = a;

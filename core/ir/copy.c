@@ -85,8 +85,9 @@ tsr_status ir_module_clone(const ir_module *m, ir_module **out) {
   ir_builder b = {.m = *out};
   ir_op *root = ir_op_copy(&b, m->root, NULL, NULL);
   if (!root || (m->file && !((*out)->file = arena_str(&(*out)->arena, m->file)))) {
+    tsr_status st = ir_cause(*out, NULL, st_oom());
     ir_module_destroy(out);
-    return st_oom();
+    return st;
   }
   (*out)->root = root;
   return NULL;

@@ -2,6 +2,8 @@
 #include "core/ir/ir.h"
 
 #include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const level_names[IR_N_LEVELS] = {"builtin", "graph", "schedule", "tile", "target"};
@@ -14,6 +16,7 @@ tsr_status ir_module_create(const tsr_allocator *al, ir_module **out) {
   ir_module *m = al_new(al, ir_module);
   if (!m) return st_oom();
   arena_init(&m->arena, al);
+  ir_begin(m);
   ir_builder b = {m, NULL, NULL, false};
   m->root = ir_op_new(&b, ir_find_op("builtin.module"), 0, NULL, 0, NULL, 1);
   if (!m->root) {
@@ -51,14 +54,39 @@ void ir_refuse(ir_module *m, tsr_status why) {
   else m->refusal = why;
 }
 
-tsr_status ir_cause(ir_module *m, tsr_status st) {
-  if (!m->refusal || tsr_status_code(st) != TSR_OUT_OF_MEMORY) return st;
-  tsr_status_free(st);
-  st = st_make(&m->arena.al, TSR_INTERNAL, ST_WHERE(NULL, NULL, "please report it with the program"),
-               "a pass built what can't be: %s", tsr_status_message(m->refusal));
+static void forget(ir_module *m) {
   tsr_status_free(m->refusal);
   m->refusal = NULL;
+}
+
+void ir_begin(ir_module *m) {
+  forget(m);
+  m->failures = al_failures();
+}
+
+tsr_status ir_cause(ir_module *m, ir_module *other, tsr_status st) {
+  /* Other statuses of that code say themselves what was too large. */
+  if (st != st_oom() || m->failures != al_failures()) return st;
+  ir_module *from = other && other->refusal ? other : m;
+  const tsr_status why = from->refusal;
+  st = st_make(&m->arena.al, TSR_INTERNAL,
+               ST_WHERE(tsr_status_level(why), tsr_status_op(why), "please report it with the program"),
+               why ? "a pass built what can't be: %s" : "a pass was refused something and kept no reason%s",
+               tsr_status_cause(why));
+  forget(from);
   return st;
+}
+
+void *ir_lacks(ir_module *m, const char *op, const char *fmt, ...) {
+  char what[256];
+  if (m->refusal || m->failures != al_failures()) return NULL;
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(what, sizeof what, fmt, ap);
+  va_end(ap);
+  const ir_opdef *def = ir_find_op(op);
+  ir_refuse(m, st_make(&m->arena.al, TSR_INTERNAL, ST_WHERE(def ? ir_level_name(def->level) : NULL, op, NULL), "%s", what));
+  return NULL;
 }
 
 static ir_loc place(const ir_builder *b) {
@@ -70,6 +98,8 @@ static ir_loc place(const ir_builder *b) {
 ir_op *ir_op_new(ir_builder *b, const ir_opdef *def, int n_operands, ir_value *const *operands, int n_results,
                  const ir_type *const *result_types, int n_regions) {
   arena *a = &b->m->arena;
+  for (int i = 0; i < n_operands && !b->failed; i++)
+    if (!operands[i]) ir_lacks(b->m, def->name, "operand %d is missing", i), b->failed = true;
   ir_op *op = b->failed ? NULL : arena_new(a, ir_op);
   if (!op) goto oom;
   op->def = def;
@@ -101,8 +131,6 @@ oom:
 ir_value *ir_build1(ir_builder *b, const char *name, const ir_type *type, int n_operands, ir_value *const *operands) {
   const ir_opdef *def = ir_find_op(name);
   assert(def);
-  for (int i = 0; i < n_operands; i++)
-    if (!operands[i]) b->failed = true;
   ir_op *op = ir_op_new(b, def, n_operands, operands, 1, &type, 0);
   if (!op) return NULL;
   if (!type && def->infer) {
@@ -115,15 +143,13 @@ ir_value *ir_build1(ir_builder *b, const char *name, const ir_type *type, int n_
     op->results[0]->type = type;
   }
   if (op->results[0]->type) return op->results[0];
-  b->failed = true; /* there was no memory for it */
-  return NULL;
+  b->failed = true;
+  return ir_lacks(b->m, name, "the result has no type");
 }
 
 ir_op *ir_build0(ir_builder *b, const char *name, int n_operands, ir_value *const *operands) {
   const ir_opdef *def = ir_find_op(name);
   assert(def);
-  for (int i = 0; i < n_operands; i++)
-    if (!operands[i]) b->failed = true;
   return ir_op_new(b, def, n_operands, operands, 0, NULL, def->n_regions > 0 ? def->n_regions : 0);
 }
 
@@ -139,7 +165,7 @@ static ir_value **grown(ir_module *m, ir_value **v, int n, int *cap) {
 }
 
 ir_value *ir_block_arg(ir_module *m, ir_block *b, const ir_type *type, const char *name) {
-  if (!type) return NULL; /* there was no memory for it */
+  if (!type) return ir_lacks(m, b->parent ? b->parent->def->name : "", "argument %d has no type", b->n_args);
   ir_value **v = grown(m, b->args, b->n_args, &b->cap_args);
   ir_value *a = arena_new(&m->arena, ir_value);
   if (v) b->args = v;

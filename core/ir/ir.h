@@ -142,6 +142,7 @@ struct ir_module {
   size_t n_types, cap_types;
   const struct ir_symbols *symbols; /* while the module is verified: its kernels by name; else NULL */
   tsr_status refusal; /* what a builder was refused, if anything: see ir_cause */
+  uint64_t failures;  /* al_failures() when the module was made or a pass over it began */
 };
 
 typedef enum ir_level { IR_BUILTIN, IR_GRAPH, IR_SCHEDULE, IR_TILE, IR_TARGET, IR_N_LEVELS } ir_level;
@@ -218,15 +219,19 @@ typedef struct ir_builder {
   ir_module *m;
   ir_block *block;
   ir_op *before;
-  bool failed; /* sticky out-of-memory; builder calls then return NULL */
+  bool failed; /* sticky: no memory, or refused (ir_refuse); builder calls then return NULL */
   ir_loc loc;
 } ir_builder;
 
-/* A builder gives NULL where there is no memory, and where the op it was asked for can't be: a fault of the pass. The
- * module keeps the first of the latter, and a pass that ends with "out of memory" tells it instead: `return ir_cause(m,
- * st_oom())`. */
+/* A builder gives NULL where there is no memory, and where what it was asked for can't be: a fault of the pass, whose
+ * first one the module keeps. Callers need not tell the two apart: they give NULL on, or end with st_oom(). Who began a
+ * pass with ir_begin ends it with ir_cause, which leaves "out of memory" as it is if an allocation failed since then,
+ * and else makes it TSR_INTERNAL with what was refused (of m or of `other`, a second module built in; may be NULL). */
+void ir_begin(ir_module *m);
 void ir_refuse(ir_module *m, tsr_status why);
-tsr_status ir_cause(ir_module *m, tsr_status st);
+tsr_status ir_cause(ir_module *m, ir_module *other, tsr_status st);
+/* Refuses what lacks a part (an operand, a type, an attribute) although there was memory for it; returns NULL. */
+void *ir_lacks(ir_module *m, const char *op, const char *fmt, ...) TSR_PRINTF(3, 4);
 
 static inline ir_builder ir_at_end(ir_module *m, ir_block *b) { return (ir_builder){.m = m, .block = b}; }
 static inline ir_builder ir_before(ir_op *op) {

@@ -85,8 +85,10 @@ tsr_status pipeline_run(const pipeline *p, tsr_level first) {
   for (const pass_row *r = rows; r < rows + N_ROWS; r++) {
     if (r->from < first) continue;
     if (r->from != r->to && p->lowered) p->lowered(p->user, r->from);
-    TSR_TRY(r->run(p, p->levels[r->from], &p->levels[r->to]));
-    if (!r->verifies) TSR_TRY(ir_verify(p->levels[r->to]));
+    ir_begin(p->levels[r->from]);
+    tsr_status st = r->run(p, p->levels[r->from], &p->levels[r->to]);
+    if (!st && !r->verifies) st = ir_verify(p->levels[r->to]);
+    if (st) return ir_cause(p->levels[r->from], NULL, st);
     if (p->after) p->after(p->user, r, p->levels[r->to]);
   }
   if (p->lowered) p->lowered(p->user, TSR_LEVEL_TARGET);

@@ -23,7 +23,7 @@ static tsr_status take_gradients(const tsr_graph *g, const ir_op *op, const char
 }
 
 static tsr_status custom_adjoint(void *user, ir_op *op, ir_value *gradient, ir_value **grads) {
-  tsr_graph g = {.ctx = user, .m = op->module, .func = op->parent->parent};
+  tsr_graph g = {.ctx = user, .m = op->module, .func = op->parent->parent, .within_pass = true};
   rt_host_call h;
   tsr_value operands[RT_CUSTOM_OPERANDS], given[RT_CUSTOM_OPERANDS] = {0};
   tsr_custom_adjoint a = {.graph = &g, .operands = operands, .operand_gradients = given};

@@ -29,6 +29,13 @@ tsr_status rt_graph_close(tsr_graph *g, ir_op *func) {
   return NULL;
 }
 
+static tsr_graph *begin(tsr_graph *g) {
+  if (!g->within_pass) ir_begin(g->m);
+  return g;
+}
+
+static tsr_status end(tsr_graph *g, tsr_status st) { return st && !g->within_pass ? ir_cause(g->m, NULL, st) : st; }
+
 void tsr_graph_destroy(tsr_graph **gp) {
   tsr_graph *g = gp ? *gp : NULL;
   if (!g) return;
@@ -101,10 +108,11 @@ tsr_status tsr_graph_input(tsr_graph *g, const char *name, tsr_dtype t, tsr_shap
                   name);
   for (int i = 0; i < s.rank; i++)
     if (s.dims[i] == TSR_ANY_DIM) s.dims[i] = IR_DYNAMIC;
-  ir_value *v = ir_block_arg(g->m, g->func->regions[0], ir_type_tensor(g->m, t, s.rank, s.dims), name);
+  const ir_type *type = ir_type_tensor(begin(g)->m, t, s.rank, s.dims);
+  ir_value *v = ir_block_arg(g->m, g->func->regions[0], type, name);
   g->inputs.al = &g->ctx->al;
   if (v && name && *name && !name_set_add(&g->inputs, v->name)) return st_oom();
-  return rt_graph_note(g, v, out);
+  return end(g, rt_graph_note(g, v, out));
 }
 
 static ir_builder before_return(tsr_graph *g) { return ir_before(g->func->regions[0]->last); }
@@ -114,15 +122,15 @@ tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, tsr_shape s, const void
   RT_NEED("graph_constant", "g", g);
   if (g->closed) return RT_BAD(g->ctx, "graph_constant", NULL, "the graph is complete and can't be extended");
   TSR_TRY(rt_check_shape(g, "graph_constant", t, &s));
-  const ir_type *type = ir_type_tensor(g->m, t, s.rank, s.dims);
-  if (!type) return st_oom();
+  const ir_type *type = ir_type_tensor(begin(g)->m, t, s.rank, s.dims);
+  if (!type) return end(g, st_oom());
   if (ir_type_count(type) < 0) return RT_BAD(g->ctx, "graph_constant", NULL, "a constant has known dimensions");
   if (ir_type_count(type) > 0) RT_NEED("graph_constant", "data", data);
   ir_attr *a = ir_attr_dense(g->m, type, data, (size_t)ir_type_count(type) * tsr_dtype_size(t), false);
   ir_builder b = before_return(g);
   ir_op *op = ir_op_new(&b, graph_def(G_CONSTANT), 0, NULL, 1, &type, 0);
-  if (!op || !ir_set_attr(op, "value", a)) return st_oom();
-  return rt_graph_note(g, op->results[0], out);
+  const bool built = op && ir_set_attr(op, "value", a);
+  return end(g, built ? rt_graph_note(g, op->results[0], out) : st_oom());
 }
 
 static ir_attr *make_attr(ir_module *m, const tsr_attr *a) {
@@ -196,7 +204,7 @@ static tsr_status add_op(tsr_graph *g, const char *name, const tsr_value *operan
 tsr_status tsr_graph_op(tsr_graph *g, const char *name, const tsr_value *operands, int n, const tsr_attr *attrs,
                         int n_attrs, tsr_value *out) {
   RT_NEED("graph_op", "out", out);
-  tsr_status st = g ? add_op(g, name, operands, n, attrs, n_attrs, out) : rt_missing("graph_op", "g");
+  tsr_status st = g ? end(g, add_op(begin(g), name, operands, n, attrs, n_attrs, out)) : rt_missing("graph_op", "g");
   if (st) *out = 0; /* not before: it may be one of the operands */
   return st;
 }
@@ -205,7 +213,8 @@ tsr_status tsr_graph_output(tsr_graph *g, tsr_value v) {
   RT_NEED("graph_output", "g", g);
   if (g->closed) return RT_BAD(g->ctx, "graph_output", NULL, "the graph is complete and can't be extended");
   if (v < 1 || v > g->n_values) return RT_BAD(g->ctx, "graph_output", NULL, "not a value of this graph");
-  return ir_add_operand(g->func->regions[0]->last, g->values[v - 1]) ? NULL : st_oom();
+  begin(g);
+  return ir_add_operand(g->func->regions[0]->last, g->values[v - 1]) ? NULL : end(g, st_oom());
 }
 
 static void public_dims(const ir_type *t, int64_t dims[TSR_MAX_RANK]) {

@@ -96,8 +96,9 @@ struct tsr_graph {
   ir_op *func;
   ir_value **values; /* tsr_value - 1 */
   size_t n_values, cap_values;
-  name_set inputs; /* their names */
-  bool closed; /* parsed: has its return already */
+  name_set inputs;  /* their names */
+  bool closed;      /* parsed: has its return already */
+  bool within_pass; /* what could not be built is told at the end of that pass */
 };
 
 /* One memory object that a program's launches use. */

@@ -55,6 +55,7 @@ tsr_status tsr_graph_specialize(const tsr_graph *g, const tsr_shape *shapes, int
   TSR_GOTO(rt_graph_close(s, s->func));
   *out = s;
 done:
+  if (st && s->m) st = ir_cause(s->m, NULL, st);
   if (st) tsr_graph_destroy(&s);
   return st;
 }

@@ -99,7 +99,7 @@ static bool build_graph(const ir_op *kernel, ir_module *m) {
 
 static tsr_status make(const ir_op *kernel, bool (*build)(const ir_op *kernel, ir_module *m), ir_module **out) {
   TSR_TRY(ir_module_create(&kernel->module->arena.al, out));
-  tsr_status st = build(kernel, *out) ? ir_verify(*out) : st_oom();
+  tsr_status st = build(kernel, *out) ? ir_verify(*out) : ir_cause(*out, NULL, st_oom());
   if (st) ir_module_destroy(out);
   return st;
 }

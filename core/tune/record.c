@@ -153,7 +153,10 @@ tsr_status record_load(const char *path, record *r) {
   size_t n = 0, cap = 0;
   tsr_status st = NULL;
   for (size_t got = 1; got && !st; n += got) {
-    if (n > MOST || !al_grow(&r->mem.al, &text, &cap, n + 65536, 1)) st = st_oom();
+    if (n > MOST)
+      st = st_make(NULL, TSR_IO_ERROR, ST_WHERE("tune", "record", NULL), "%s: longer than %d MB, so not a record", path,
+                   MOST >> 20);
+    else if (!al_grow(&r->mem.al, &text, &cap, n + 65536, 1)) st = st_oom();
     else got = fread(text + n, 1, 65536, f);
   }
   fclose(f);

@@ -41,6 +41,7 @@ struct emitter {
   uint32_t interface[24];
   int n_interface;
   struct { uint32_t type, var; } shared_vars[12];
+  const char *full; /* what the kernel has too many of, where s.failed is not for want of memory; else NULL */
   int n_shared_vars;
   const ir_op *yield_to; /* NULL; see region code */
   int depth;
@@ -79,6 +80,8 @@ uint32_t e_matrix_use(const ir_type *t);
 sv *e_value(emitter *e, const ir_value *v);
 void e_define(emitter *e, const ir_value *v, sv x);
 sv e_index_const(emitter *e, int64_t v);
+/* Why s failed. */
+tsr_status e_stopped(const emitter *e, const ir_op *op);
 tsr_status e_fail(const emitter *e, const ir_op *op, tsr_code code, const char *hint, const char *fmt, ...)
     TSR_PRINTF(5, 6);
 uint32_t e_glsl(emitter *e, int fn, uint32_t type, const uint32_t *args, int n);

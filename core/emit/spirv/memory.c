@@ -46,6 +46,7 @@ static uint32_t shared_var(emitter *e, uint32_t type, int bytes) {
   for (int i = 0; i < e->n_shared_vars; i++)
     if (e->shared_vars[i].type == type) return e->shared_vars[i].var;
   if (e->n_shared_vars == (int)(sizeof e->shared_vars / sizeof *e->shared_vars)) {
+    e->full = "views of shared memory";
     e->s.failed = true;
     return 1;
   }

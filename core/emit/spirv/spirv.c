@@ -172,7 +172,7 @@ static tsr_status kernel_body(emitter *e) {
   spv_put(s, SEC_BODY, OpFunctionEnd, NULL, 0);
   uint32_t entry[2] = {5 /* GLCompute */, main_id};
   spv_string(s, SEC_ENTRY, OpEntryPoint, entry, 2, "main", e->interface, e->n_interface);
-  return spv_ok(s) ? NULL : st_oom();
+  return spv_ok(s) ? NULL : e_stopped(e, NULL);
 }
 
 /* What the code came to need against what the device, or its application, has enabled. */

@@ -156,6 +156,10 @@ tsr_status e_fail(const emitter *e, const ir_op *op, tsr_code code, const char *
   return ir_error_at(op, op->loc, code, hint, "kernel '%s': %s", ir_get_str(e->kernel, "sym_name", "?"), text);
 }
 
+tsr_status e_stopped(const emitter *e, const ir_op *op) {
+  return e->full ? e_fail(e, op, TSR_UNSUPPORTED, "split the kernel", "it has too many %s", e->full) : st_oom();
+}
+
 uint32_t e_glsl(emitter *e, int fn, uint32_t type, const uint32_t *args, int n) {
   uint32_t w[6] = {e->glsl, (uint32_t)fn};
   for (int i = 0; i < n; i++) w[2 + i] = args[i];
@@ -175,5 +179,5 @@ uint32_t e_local(emitter *e, uint32_t type) {
 
 void e_interface(emitter *e, uint32_t var) {
   if (e->n_interface < (int)(sizeof e->interface / 4)) e->interface[e->n_interface++] = var;
-  else e->s.failed = true;
+  else e->full = "variables in its interface", e->s.failed = true;
 }

@@ -356,7 +356,7 @@ tsr_status e_ops(emitter *e, const ir_block *b, const ir_op **terminator) {
       break;
     }
     TSR_TRY(e_op(e, o));
-    if (!spv_ok(&e->s)) return st_oom();
+    if (!spv_ok(&e->s)) return e_stopped(e, o);
   }
   e->depth--;
   return NULL;

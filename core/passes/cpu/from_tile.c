@@ -114,7 +114,7 @@ static bool take_interval(lower *l, ir_value *result, const ir_value *operand) {
 
 static ir_op *call(lower *l, ir_builder *b, const char *fn, int n, ir_value *const *operands) {
   for (int i = 0; i < n; i++)
-    if (!operands[i]) ir_refuse(l->m, ir_error(l->kernel, NULL, "operand %d of %s is nowhere", i, fn));
+    if (!operands[i]) ir_lacks(l->m, "tessera.target.call", "operand %d of \"%s\" is nowhere", i, fn);
   ir_op *op = ir_build0(b, "tessera.target.call", n, operands);
   return op && ir_set_attr(op, "fn", ir_attr_str(l->m, fn)) ? op : NULL;
 }
@@ -567,7 +567,7 @@ tsr_status tile_to_cpu(const ir_module *tile, const tsr_caps *caps, ir_module **
   }
   TSR_GOTO(ir_verify(*out));
 done:
-  if (st) st = ir_cause(*out, st);
+  if (st) st = ir_cause(*out, NULL, st);
   if (st) ir_module_destroy(out);
   return st;
 }

@@ -88,12 +88,13 @@ tsr_status graph_grad_of(ir_op *func, const grad_request *q, ir_op **out) {
   ir_module *m = func->module;
   *out = NULL;
   TSR_TRY(check_request(func, q));
+  ir_begin(m);
   ir_builder end = ir_at_end(m, func->parent);
   ir_op *f = ir_op_copy(&end, func, NULL, NULL);
   if (!f) return st_oom();
   tsr_status st = ir_set_attr(f, "sym_name", ir_attr_str(m, q->name)) ? differentiate(f, q) : st_oom();
   if (!st) st = ir_verify(m);
-  if (st) st = ir_cause(m, st);
+  if (st) st = ir_cause(m, NULL, st);
   if (st) ir_op_remove(f);
   else *out = f;
   return st;

@@ -161,10 +161,11 @@ tsr_status graph_simplify(ir_op *func, const pass_options *opts) {
 }
 
 tsr_status graph_simplify_module(ir_module *m, const pass_options *opts) {
+  ir_begin(m);
   for (ir_op *f = m->root->regions[0]->first; f; f = f->next)
     if (graph_is(f, G_FUNC)) {
       tsr_status st = graph_simplify(f, opts);
-      if (st) return ir_cause(m, st);
+      if (st) return ir_cause(m, NULL, st);
     }
   return ir_verify(m);
 }

@@ -324,8 +324,7 @@ tsr_status graph_to_schedule(const ir_module *graph, const pass_options *opts, i
     if (graph_is(f, G_FUNC)) TSR_GOTO(lower_func(m, f, opts ? opts : &none));
   TSR_GOTO(ir_verify(m));
 done:
-  if (st && work) st = ir_cause(work, st);
-  if (st && m) st = ir_cause(m, st);
+  if (st && m) st = ir_cause(m, work, st);
   if (st) ir_module_destroy(&m);
   ir_module_destroy(&work);
   *out = m;

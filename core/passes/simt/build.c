@@ -19,9 +19,9 @@ static const ir_opdef *def_of(simt *c, int code) {
   return *slot;
 }
 
-static bool any_null(simt *c, int n, ir_value *const *v) {
-  for (int i = 0; i < n; i++)
-    if (!v[i]) c->b.failed = true;
+static bool any_null(simt *c, int code, int n, ir_value *const *v) {
+  for (int i = 0; i < n && !c->b.failed; i++)
+    if (!v[i]) ir_lacks(c->m, def_of(c, code)->name, "operand %d is missing", i), c->b.failed = true;
   return c->b.failed;
 }
 
@@ -128,7 +128,7 @@ ir_value *sx_numbered(simt *c, int code, const ir_type *type, const char *predic
 }
 
 ir_value *sx_op(simt *c, int code, const ir_type *type, int n, ir_value *const *v) {
-  if (any_null(c, n, v)) return NULL;
+  if (any_null(c, code, n, v)) return NULL;
   const ir_opdef *def = def_of(c, code);
   if (!type) type = v[code == SC_SELECT ? 1 : 0]->type;
   if ((def->flags & IR_PURE) && code <= TG_WARP_ID) return sx_numbered(c, code, type, NULL, n, v);
@@ -137,7 +137,7 @@ ir_value *sx_op(simt *c, int code, const ir_type *type, int n, ir_value *const *
 }
 
 ir_op *sx_effect(simt *c, int code, int n, ir_value *const *v) {
-  if (any_null(c, n, v)) return NULL;
+  if (any_null(c, code, n, v)) return NULL;
   return ir_op_new(&c->b, def_of(c, code), n, v, 0, NULL, 0);
 }
 
@@ -153,7 +153,7 @@ static bool is_index_op(const ir_value *v, int code) {
 
 ir_value *sx_add(simt *c, ir_value *a, ir_value *b) {
   int64_t x, y, z;
-  if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
+  if (any_null(c, SC_ADD, 2, (ir_value *[]){a, b})) return NULL;
   if (sx_const(a, &x)) {
     if (sx_const(b, &y)) return sx_int(c, simt_plus(x, y));
     return sx_add(c, b, a);
@@ -174,7 +174,7 @@ ir_value *sx_add(simt *c, ir_value *a, ir_value *b) {
 
 ir_value *sx_sub(simt *c, ir_value *a, ir_value *b) {
   int64_t x, y;
-  if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
+  if (any_null(c, SC_SUB, 2, (ir_value *[]){a, b})) return NULL;
   if (a == b && a->type->kind == IR_T_INDEX) return sx_int(c, 0);
   if (sx_const(b, &y)) return sx_const(a, &x) ? sx_int(c, simt_minus(x, y)) : sx_add(c, a, sx_int(c, simt_minus(0, y)));
   return two(c, SC_SUB, a, b);
@@ -182,7 +182,7 @@ ir_value *sx_sub(simt *c, ir_value *a, ir_value *b) {
 
 ir_value *sx_mul(simt *c, ir_value *a, ir_value *b) {
   int64_t x, y, z;
-  if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
+  if (any_null(c, SC_MUL, 2, (ir_value *[]){a, b})) return NULL;
   if (sx_const(a, &x)) {
     if (sx_const(b, &y)) return sx_int(c, simt_times(x, y));
     return sx_mul(c, b, a);
@@ -207,7 +207,7 @@ static int log2_of(int64_t v) {
 
 ir_value *sx_div(simt *c, ir_value *a, ir_value *b) {
   int64_t x, y;
-  if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
+  if (any_null(c, SC_DIV, 2, (ir_value *[]){a, b})) return NULL;
   if (sx_const(b, &y)) {
     if (y == 1) return a;
     if (sx_const(a, &x)) return sx_int(c, y == -1 ? simt_minus(0, x) : y ? x / y : 0);
@@ -218,7 +218,7 @@ ir_value *sx_div(simt *c, ir_value *a, ir_value *b) {
 
 ir_value *sx_rem(simt *c, ir_value *a, ir_value *b) {
   int64_t x, y;
-  if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
+  if (any_null(c, SC_REM, 2, (ir_value *[]){a, b})) return NULL;
   if (sx_const(b, &y)) {
     if (y == 1) return sx_int(c, 0);
     if (sx_const(a, &x)) return sx_int(c, y && y != -1 ? x % y : 0);
@@ -250,7 +250,7 @@ static bool holds(const char *p, int64_t x, int64_t y) {
 
 ir_value *sx_compare(simt *c, const char *predicate, ir_value *a, ir_value *b) {
   int64_t x, y, z;
-  if (any_null(c, 2, (ir_value *[]){a, b})) return NULL;
+  if (any_null(c, SC_COMPARE, 2, (ir_value *[]){a, b})) return NULL;
   if (sx_const(a, &x) && sx_const(b, &y)) return sx_num(c, TSR_BOOL, holds(predicate, x, y));
   /* a + k < const: compare a alone, so that unrolled elements share their left side. */
   if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z) && sx_const(b, &y))
@@ -282,7 +282,7 @@ ir_value *sx_select(simt *c, ir_value *cond, ir_value *a, ir_value *b) {
 /* ---- values ----------------------------------------------------------------------------------------------------- */
 
 ir_value *sx_cast(simt *c, ir_value *v, tsr_dtype t) {
-  if (any_null(c, 1, &v) || (v->type->kind != IR_T_INDEX && v->type->dtype == t)) return v;
+  if (any_null(c, SC_CAST, 1, &v) || (v->type->kind != IR_T_INDEX && v->type->dtype == t)) return v;
   const ir_type *type = v->type->kind == IR_T_VECTOR
                             ? ir_type_shaped(c->m, IR_T_VECTOR, t, v->type->rank, v->type->dims)
                             : ir_type_scalar(c->m, t);
@@ -290,13 +290,13 @@ ir_value *sx_cast(simt *c, ir_value *v, tsr_dtype t) {
 }
 
 ir_value *sx_fma(simt *c, ir_value *a, ir_value *b, ir_value *acc) {
-  if (any_null(c, 3, (ir_value *[]){a, b, acc})) return NULL;
+  if (any_null(c, SC_FMA, 3, (ir_value *[]){a, b, acc})) return NULL;
   if (dtype_is_float(acc->type->dtype)) return sx_op(c, SC_FMA, acc->type, 3, (ir_value *[]){a, b, acc});
   return two(c, SC_ADD, acc, two(c, SC_MUL, a, b));
 }
 
 ir_value *sx_extract(simt *c, ir_value *v, int at) {
-  if (any_null(c, 1, &v)) return NULL;
+  if (any_null(c, TG_EXTRACT, 1, &v)) return NULL;
   if (v->type->kind != IR_T_VECTOR) return v;
   if (v->def && v->def->def->code == TG_VECTOR && v->def->def->level == IR_TARGET) return v->def->operands[at];
   const ir_type *type = ir_type_scalar(c->m, v->type->dtype);
@@ -323,7 +323,7 @@ static ir_value *source_vector(int n, ir_value *const *v) {
 
 ir_value *sx_vector(simt *c, int n, ir_value *const *v) {
   int64_t dim = n;
-  if (any_null(c, n, v)) return NULL;
+  if (any_null(c, TG_VECTOR, n, v)) return NULL;
   ir_value *whole = n > 1 && dialect_of(c->caps)->moves_freely ? source_vector(n, v) : NULL;
   if (whole) return whole;
   return n == 1 ? v[0] : sx_op(c, TG_VECTOR, ir_type_shaped(c->m, IR_T_VECTOR, v[0]->type->dtype, 1, &dim), n, v);
@@ -347,7 +347,7 @@ void sx_unpack(simt *c, int n, int w, ir_value *const *v, ir_value **out) {
 /* ---- regions --------------------------------------------------------------------------------------------------- */
 
 ir_op *sx_if(simt *c, ir_value *cond, int n, const ir_type *const *types, bool with_else) {
-  if (any_null(c, 1, &cond)) return NULL;
+  if (any_null(c, TG_IF, 1, &cond)) return NULL;
   ir_op *op = ir_op_new(&c->b, def_of(c, TG_IF), 1, &cond, n, types, with_else ? 2 : 1);
   if (!op) return NULL;
   op->scratch = (int64_t)sx_mark(c);

@@ -261,7 +261,7 @@ tsr_status tile_to_simt(const ir_module *tile, const tsr_caps *caps, ir_module *
   if (!st && tile->file && !((*out)->file = arena_str(&(*out)->arena, tile->file))) st = st_oom();
   if (!st) st = lower_module(work, caps, *out);
   if (!st) st = ir_verify(*out);
-  if (st && *out) st = ir_cause(*out, ir_cause(work, st));
+  if (st && *out) st = ir_cause(*out, work, st);
   if (st) ir_module_destroy(out);
   ir_module_destroy(&work);
   return st;

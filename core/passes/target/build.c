@@ -6,13 +6,13 @@
 #define NAME(s) "tessera.target." s
 
 ir_op *tg_op(tgb *t, const char *name, const ir_type *result, int n, ir_value *const *v) {
-  for (int i = 0; i < n; i++)
-    if (!v[i]) t->b.failed = true;
-  return t->b.failed ? NULL : ir_op_new(&t->b, ir_find_op(name), n, v, result ? 1 : 0, result ? &result : NULL, 0);
+  return ir_op_new(&t->b, ir_find_op(name), n, v, result ? 1 : 0, result ? &result : NULL, 0);
 }
 
 ir_value *tg_value(tgb *t, const char *name, const ir_type *result, int n, ir_value *const *v) {
-  ir_op *op = result ? tg_op(t, name, result, n, v) : NULL;
+  for (int i = 0; i < n && !t->b.failed; i++) /* the type may lack because they do */
+    if (!v[i]) ir_lacks(t->m, name, "operand %d is missing", i), t->b.failed = true;
+  ir_op *op = result ? tg_op(t, name, result, n, v) : ir_lacks(t->m, name, "the result has no type");
   if (!op) t->b.failed = true;
   return op ? op->results[0] : NULL;
 }
@@ -176,13 +176,11 @@ ir_value *tg_bitcast(tgb *t, ir_value *v, const ir_type *to) { return tg_value(t
 ir_op *tg_for(tgb *t, ir_value *from, ir_value *to, ir_value *step, int n, ir_value *const *init, const char *name) {
   ir_value *v[3 + 16] = {from, to, step};
   const ir_type *types[16];
-  for (int i = 0; i < 3; i++)
-    if (!v[i]) t->b.failed = true;
   for (int i = 0; i < n; i++) {
-    if (!(v[3 + i] = init[i])) t->b.failed = true;
-    else types[i] = init[i]->type;
+    v[3 + i] = init[i];
+    types[i] = init[i] ? init[i]->type : NULL;
   }
-  ir_op *op = t->b.failed ? NULL : ir_op_new(&t->b, ir_find_op(NAME("for")), 3 + n, v, n, types, 1);
+  ir_op *op = ir_op_new(&t->b, ir_find_op(NAME("for")), 3 + n, v, n, types, 1);
   if (!op) return NULL;
   t->b = ir_at_end(t->m, op->regions[0]);
   if (!ir_block_arg(t->m, op->regions[0], ir_type_index(t->m), name)) t->b.failed = true;
@@ -202,8 +200,7 @@ ir_op *tg_unrolled(tgb *t, int64_t n, const char *name) {
 }
 
 ir_op *tg_if(tgb *t, ir_value *condition) {
-  if (!condition) t->b.failed = true;
-  ir_op *op = t->b.failed ? NULL : ir_op_new(&t->b, ir_find_op(NAME("if")), 1, &condition, 0, NULL, 2);
+  ir_op *op = ir_op_new(&t->b, ir_find_op(NAME("if")), 1, &condition, 0, NULL, 2);
   if (op) t->b = ir_at_end(t->m, op->regions[0]);
   return op;
 }

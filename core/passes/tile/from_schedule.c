@@ -320,7 +320,7 @@ tsr_status schedule_to_tile(const ir_module *schedule, const tile_options *opts,
 done:
   al_free_array(&schedule->arena.al, seen.v, seen.cap);
   strb_clear(&seen.key);
-  if (st) st = ir_cause(*out, st);
+  if (st) st = ir_cause(*out, NULL, st);
   if (st) ir_module_destroy(out);
   return st;
 }

@@ -33,7 +33,7 @@ ir_op *kb_map_open(kern *k, int n, ir_value **frags, ir_value **args, ir_builder
 }
 
 ir_value *kb_map_close(kern *k, ir_op *map, ir_builder *region, ir_value *y) {
-  if (!y || !ir_build0(region, "tessera.tile.yield", 1, &y)) {
+  if (!ir_build0(region, "tessera.tile.yield", 1, &y)) {
     k->b.failed = true;
     return NULL;
   }

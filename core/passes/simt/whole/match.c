@@ -385,7 +385,7 @@ static void evaluate(const evaluation *e, const ir_value *v, ir_value **out) {
   }
   default: break;
   }
-  if (!x) t->b.failed = true;
+  if (!x) ir_lacks(t->m, op->def->name, "is no part of an epilogue"), t->b.failed = true;
   for (int i = 0; i < e->w; i++) out[i] = x;
 }
 
