@@ -85,7 +85,8 @@ void *ir_lacks(ir_module *m, const char *op, const char *fmt, ...) {
   vsnprintf(what, sizeof what, fmt, ap);
   va_end(ap);
   const ir_opdef *def = ir_find_op(op);
-  ir_refuse(m, st_make(&m->arena.al, TSR_INTERNAL, ST_WHERE(def ? ir_level_name(def->level) : NULL, op, NULL), "%s", what));
+  ir_refuse(
+      m, st_make(&m->arena.al, TSR_INTERNAL, ST_WHERE(def ? ir_level_name(def->level) : NULL, op, NULL), "%s", what));
   return NULL;
 }
 

@@ -14,8 +14,7 @@
 #include "core/passes/target/program.h"
 #include "core/passes/tile/work.h"
 #include "core/profile/verdict.h"
-#include "core/runtime/fallback.h"
-#include "core/runtime/spills.h"
+#include "core/runtime/compile_cached.h"
 
 typedef struct compile {
   tsr_device *dev;
@@ -147,7 +146,7 @@ static tsr_status by_hand(void *user, ir_module *m) {
 static tsr_status tune(void *user, ir_module *m) {
   compile *c = user;
   rt_lighter_note_fixed(c->lighter, m);
-  TSR_TRY(rt_tune_schedule(c->p, m, c->o));
+  TSR_TRY(rt_tune_schedule(c->p, m, c->o, rt_compile));
   return rt_lighter_apply(c->lighter, m, &c->p->trace);
 }
 
@@ -327,8 +326,8 @@ static tsr_status choose_policy(compile *c, const ir_module *m) {
                  "precision modes other than standard are not there");
 }
 
-tsr_status rt_compile_once(tsr_device *dev, ir_module *m, const tsr_compile_options *o, rt_lighter *lighter,
-                           tsr_program **out, tsr_program **failed) {
+static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_options *o, rt_lighter *lighter,
+                               tsr_program **out, tsr_program **failed) {
   *out = NULL;
   tsr_context *ctx = dev->ctx;
   tsr_program *p = al_new(&ctx->al, tsr_program);
@@ -366,12 +365,13 @@ done:
 
 /* Once more with a lighter schedule for what spills; a try that doesn't compile leaves the program before it. */
 tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out) {
+  static const rt_compilers compilers = {compile_once, rt_compile};
   rt_lighter lighter = {.n = 0};
   tsr_program *heavy = NULL;
   for (int attempt = 0;; attempt++) {
     ir_module *again = NULL;
     if (dialect_of(&dev->caps)->reports_spills && attempt < RT_MAX_RETRIES) tsr_status_free(ir_module_clone(m, &again));
-    tsr_status st = rt_compile_cached(dev, m, o, &lighter, out);
+    tsr_status st = rt_compile_cached(dev, m, o, &lighter, &compilers, out);
     if (st && heavy && rt_is_schedules_fault(st)) {
       rt_log(dev->ctx, TSR_LOG_WARN, "a lighter schedule does not compile: %s", tsr_status_message(st));
       tsr_status_free(st);

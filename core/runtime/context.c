@@ -1,5 +1,4 @@
 /* core/runtime/context.c - contexts, the listing of devices, opening them; see tessera/tessera.h. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,16 +13,6 @@ static void default_log(void *user, tsr_log_level level, const char *text) {
   fprintf(stderr, "tessera: %s: %s\n", names[level & 3], text);
 }
 
-void rt_log(tsr_context *ctx, tsr_log_level level, const char *fmt, ...) {
-  char text[1024];
-  if (level > ctx->log_level) return;
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(text, sizeof text, fmt, ap);
-  va_end(ap);
-  ctx->log(ctx->log_user, level, text);
-}
-
 static void env_log(void *user, int level, const char *text) { rt_log(user, (tsr_log_level)(level & 3), "%s", text); }
 
 static tsr_log_level log_level(void) {
@@ -32,28 +21,6 @@ static tsr_log_level log_level(void) {
     if (!strcmp(knob_str("TSR_LOG"), names[i])) return (tsr_log_level)i;
   return TSR_LOG_WARN;
 }
-
-/* ---- policies -------------------------------------------------------------------------------------------------- */
-
-static const struct { const char *name, *help; } policies[] = {
-    [TSR_POLICY_DEFAULT] = {"default", "the enclosing scope's policy"},
-    [TSR_POLICY_FAST] = {"fast", "maximum speed: benchmarking, inference"},
-    [TSR_POLICY_DETERMINISTIC] = {"deterministic", "reproducible reductions: debugging, reproducible training"},
-    [TSR_POLICY_KAHAN_SUM] = {"kahan_sum", "compensated summation: sensitive PDEs, physics training"}};
-
-tsr_status tsr_policy_parse(const char *name, tsr_policy *out) {
-  RT_OUT("policy_parse", out);
-  for (int i = TSR_POLICY_FAST; i <= TSR_POLICY_KAHAN_SUM; i++)
-    if (name && !strcmp(name, policies[i].name)) {
-      *out = (tsr_policy)i;
-      return NULL;
-    }
-  return st_make(NULL, TSR_NOT_FOUND, RT_WHERE("policy", "fast, deterministic, kahan_sum"),
-                 "unknown numerics policy \"%s\"", name ? name : "");
-}
-
-const char *tsr_policy_name(tsr_policy p) { return policies[(unsigned)p <= TSR_POLICY_KAHAN_SUM ? p : 0].name; }
-const char *tsr_policy_help(tsr_policy p) { return policies[(unsigned)p <= TSR_POLICY_KAHAN_SUM ? p : 0].help; }
 
 /* ---- context --------------------------------------------------------------------------------------------------- */
 

@@ -46,7 +46,7 @@ tsr_status tsr_device_print_profile(tsr_device *dev, char **text) {
   RT_NEED("device_print_profile", "dev", dev);
   tune_device d;
   strb b;
-  TSR_TRY(rt_tune_device(dev, rt_tune_cache(dev->ctx, NULL, false), false, &d));
+  TSR_TRY(rt_tune_device(dev, rt_tune_cache(dev->ctx, NULL, false), NULL, &d));
   strb_init(&b, &dev->ctx->al);
   tune_device_print(&d, &b);
   return rt_text(dev->ctx, &b, text);

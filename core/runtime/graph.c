@@ -234,29 +234,6 @@ tsr_status tsr_graph_type(const tsr_graph *g, tsr_value v, tsr_dtype *t, tsr_sha
   return NULL;
 }
 
-tsr_status rt_text(tsr_context *c, strb *b, char **text) {
-  *text = NULL;
-  if (strb_ok(b)) {
-    /* The size travels in front, for hooks that want it at free. */
-    size_t *p = al_alloc(&c->al, 16 + b->n + 1, 16);
-    if (p) {
-      *p = b->n;
-      *text = (char *)p + 16;
-      memcpy(*text, strb_text(b), b->n);
-      (*text)[b->n] = 0;
-    }
-  }
-  strb_clear(b);
-  return *text ? NULL : st_oom();
-}
-
-void tsr_text_free(tsr_context *c, char **text) {
-  if (!c || !text || !*text) return;
-  size_t *p = (size_t *)(void *)(*text - 16);
-  al_free(&c->al, p, 16 + *p + 1, 16);
-  *text = NULL;
-}
-
 tsr_status tsr_graph_print(const tsr_graph *g, char **text) {
   RT_OUT("graph_print", text);
   RT_NEED("graph_print", "g", g);

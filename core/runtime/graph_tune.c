@@ -228,13 +228,13 @@ static tsr_status each_kernel(walk *w, const tsr_graph *g, const tsr_compile_opt
   tsr_status st = tsr_program_compile(w->dev, g, &plain, &p);
   rt_kernel *k = al_new(&ctx->al, rt_kernel);
   if (!st && !k) st = st_oom();
-  if (!st) st = rt_tune_device(w->dev, w->cache, measure, &device);
+  if (!st) st = rt_tune_device(w->dev, w->cache, measure ? rt_compile : NULL, &device);
   ir_module *m = st ? NULL : p->levels[TSR_LEVEL_SCHEDULE];
   for (ir_op *prog = m ? m->root->regions[0]->first : NULL; prog && !st && !w->stop; prog = prog->next)
     for (ir_op *o2 = prog->n_regions ? prog->regions[0]->first : NULL; o2 && !st && !w->stop; o2 = o2->next) {
       bool worth = false;
       if (o2->def->level != IR_SCHEDULE || o2->def->code != S_KERNEL) continue;
-      st = rt_kernel_open(w->dev, o2, p->policy, &device, k, &worth);
+      st = rt_kernel_open(w->dev, o2, p->policy, &device, rt_compile, k, &worth);
       if (!st && worth && w->tune && w->tune->knobs) st = restrict_space(k, w->tune->knobs);
       if (!st && (worth || (w->estimates && k->gemv))) st = fn(w, k);
       rt_kernel_close(k);
@@ -368,7 +368,7 @@ tsr_status tsr_tune_explain_attention(tsr_device *dev, const tsr_attention *a, c
   if (a->heads < 1 || a->queries < 1 || a->keys < 1 || a->width < 1 || a->width > 1 << 20 || !tsr_dtype_size(a->dtype))
     return st_make(&ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "attention", NULL),
                    "heads, queries, keys and width must be positive, the type one of numbers");
-  TSR_TRY(rt_tune_device(dev, rt_tune_cache(ctx, NULL, true), true, &device));
+  TSR_TRY(rt_tune_device(dev, rt_tune_cache(ctx, NULL, true), rt_compile, &device));
   tune_problem p = {.family = FAMILY_ATTENTION,
                     .op = "attention",
                     .batch = a->heads,

@@ -54,7 +54,7 @@ struct tsr_context {
   struct rt_tune_state {
     struct tune_cache *cache;
     char name[64];
-    uint64_t measurements, lookups, hits, used, fallbacks;
+    uint64_t measurements, lookups, hits, used, unseen, fallbacks; /* unseen: of those used */
   } tune; /* tune.c */
 };
 
@@ -81,13 +81,14 @@ struct tsr_stream {
   tsr_device *dev;
   be_stream *be;
   bool capturing;
+  bool foreign; /* has waited for something outside the library: waiting for the stream here may be for ever */
   struct rt_command *recorded, **tail;
 };
 
 struct tsr_event {
   tsr_device *dev;
   be_event *be;
-  bool recorded;
+  bool recorded, foreign; /* foreign: of a stream that is */
 };
 
 struct tsr_graph {
@@ -163,6 +164,7 @@ struct tsr_program {
   int n_falls;
 };
 
+/* text.c */
 void rt_log(tsr_context *ctx, tsr_log_level level, const char *fmt, ...) TSR_PRINTF(3, 4);
 #define RT_WHERE(fn, hint) ST_WHERE("runtime", fn, hint)
 #define RT_BAD(ctx, fn, hint, ...) st_make(&(ctx)->al, TSR_INVALID_ARGUMENT, RT_WHERE(fn, hint), __VA_ARGS__)
@@ -204,7 +206,9 @@ tsr_status rt_graph_note(tsr_graph *g, ir_value *v, tsr_value *out);
 tsr_status rt_graph_close(tsr_graph *g, ir_op *func);
 /* Is it a shape at all, of a size that 64 bits hold? Dimensions may be TSR_ANY_DIM. */
 tsr_status rt_check_shape(const tsr_graph *g, const char *fn, tsr_dtype t, const tsr_shape *s);
-/* compile.c: everything below the text or graph, to a runnable program. Takes ownership of m. */
+/* compile.c: everything below the text or graph, to a runnable program. Takes ownership of m. The tuner and the
+ * fall-back, which compile.c calls, get it as a function of this type. */
+typedef tsr_status (*rt_compile_fn)(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out);
 tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out);
 /* custom.c: checks the custom ops of a Tile IR program against what is registered; those with a source for the device
  * become launches of it, the others are counted as fall-backs (an error by policy) unless the device is the CPU. */
@@ -217,14 +221,18 @@ tsr_status rt_custom_run(tsr_program *p, be_stream *s, const rt_launch *l, doubl
 tsr_status rt_custom_eval(void *user, struct graph_evaluator *e, ir_op *op);
 tsr_status rt_custom_infer(tsr_graph *g, const char *name, ir_op *op, const ir_type **result, bool *found);
 void rt_custom_clear(tsr_context *ctx);
+/* memory.c: a run while its stream captures; `run` is called at each replay. */
+typedef tsr_status (*rt_run_fn)(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out);
+tsr_status rt_record_run(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, rt_run_fn run);
 /* program_plan.c: bindings, launches, waits, workspace from the target program. */
 tsr_status rt_plan(tsr_program *p);
 /* tune.c: cached or searched schedules for kernels that their author left open; closing the context's cache. */
-tsr_status rt_tune_schedule(tsr_program *p, ir_module *schedule, const tsr_compile_options *o);
+tsr_status rt_tune_schedule(tsr_program *p, ir_module *schedule, const tsr_compile_options *o, rt_compile_fn compile);
 /* Is there a cache whose schedules a compilation would take? */
 bool rt_tune_cached(tsr_device *dev, const tsr_compile_options *o);
-/* The program's tuned schedules lose to their runners-up in the cache. */
+/* The program's tuned schedules lose to their runners-up in the cache; they have run to their end, which it keeps. */
 void rt_tune_failed(tsr_program *p, const tsr_compile_options *o);
+void rt_tune_ran(tsr_program *p, const tsr_compile_options *o);
 void rt_tune_close(tsr_context *ctx);
 /* device_profile.c: what the user loaded. */
 void rt_drop_profile(tsr_device *dev);

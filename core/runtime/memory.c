@@ -96,6 +96,7 @@ typedef enum command_kind { CMD_RUN, CMD_COPY, CMD_FILL } command_kind;
 typedef struct rt_command {
   struct rt_command *next;
   command_kind kind;
+  rt_run_fn run;
   tsr_program *program;
   tsr_binding *bindings; /* inputs, then outputs */
   int n_bindings;
@@ -127,9 +128,10 @@ static tsr_status record(tsr_stream *s, const rt_command *c) {
   return NULL;
 }
 
-tsr_status rt_record_run(tsr_program *p, tsr_stream *s, const tsr_binding *inputs, const tsr_binding *outputs) {
+tsr_status rt_record_run(tsr_program *p, tsr_stream *s, const tsr_binding *inputs, const tsr_binding *outputs,
+                         rt_run_fn run) {
   tsr_context *ctx = s->dev->ctx;
-  rt_command c = {.kind = CMD_RUN, .program = p, .n_bindings = p->n_inputs + p->n_outputs};
+  rt_command c = {.kind = CMD_RUN, .run = run, .program = p, .n_bindings = p->n_inputs + p->n_outputs};
   c.bindings = al_zalloc(&ctx->al, sizeof *c.bindings * (size_t)(c.n_bindings + 1));
   if (!c.bindings) return st_oom();
   for (int i = 0; i < p->n_inputs; i++) c.bindings[i] = inputs[i];
@@ -183,6 +185,7 @@ tsr_status tsr_stream_wait(tsr_stream *s, tsr_event *e) {
   RT_NEED("stream_wait", "e", e);
   if (!e->recorded) return RT_BAD(s->dev->ctx, "stream_wait", "record it first", "the event was never recorded");
   if (!reaches(s->dev, e->dev)) return RT_BAD(s->dev->ctx, "stream_wait", NULL, "the event belongs to another device");
+  s->foreign |= e->foreign;
   return s->dev->vt->stream_wait(s->be, e->be);
 }
 
@@ -191,8 +194,9 @@ tsr_status tsr_stream_wait_external(tsr_stream *s, const void *handle) {
   if (!s->dev->vt->external_wait)
     return st_make(&s->dev->ctx->al, TSR_UNSUPPORTED, RT_WHERE("stream_wait_external", NULL),
                    "%s has no semaphores to import", s->dev->info.id);
-  return handle ? s->dev->vt->external_wait(s->be, handle)
-                : RT_BAD(s->dev->ctx, "stream_wait_external", NULL, "no handle");
+  if (!handle) return RT_BAD(s->dev->ctx, "stream_wait_external", NULL, "no handle");
+  s->foreign = true;
+  return s->dev->vt->external_wait(s->be, handle);
 }
 
 tsr_status tsr_stream_signal_external(tsr_stream *s, const void *handle) {
@@ -263,7 +267,7 @@ tsr_status tsr_recording_replay(tsr_recording *r, tsr_stream *s) {
   s = rt_stream(r->dev, s);
   if (s->dev != r->dev) return RT_BAD(r->dev->ctx, "recording_replay", NULL, "the stream belongs to another device");
   for (rt_command *c = r->first; c; c = c->next) switch (c->kind) {
-    case CMD_RUN: TSR_TRY(tsr_program_run(c->program, s, c->bindings, c->bindings + c->program->n_inputs)); break;
+    case CMD_RUN: TSR_TRY(c->run(c->program, s, c->bindings, c->bindings + c->program->n_inputs)); break;
     case CMD_COPY: TSR_TRY(tsr_stream_copy(s, c->dst, c->dst_offset, c->src, c->src_offset, c->bytes)); break;
     case CMD_FILL: TSR_TRY(tsr_stream_fill(s, c->dst, c->dst_offset, c->bytes, c->pattern)); break;
     }
@@ -307,6 +311,7 @@ tsr_status tsr_event_record(tsr_event *e, tsr_stream *s) {
   if (s->dev != e->dev) return RT_BAD(e->dev->ctx, "event_record", NULL, "the stream belongs to another device");
   TSR_TRY(e->dev->vt->event_record(s->be, e->be));
   e->recorded = true;
+  e->foreign = s->foreign;
   return NULL;
 }
 

@@ -309,7 +309,7 @@ tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, co
   int n = tsr_program_n_kernels(p);
   const tune_device *d = &prof->rates;
   if (prof->known != p->dev->number)
-    TSR_TRY(rt_tune_device(p->dev, rt_tune_cache(prof->ctx, NULL, false), false, &prof->rates));
+    TSR_TRY(rt_tune_device(p->dev, rt_tune_cache(prof->ctx, NULL, false), NULL, &prof->rates));
   prof->known = p->dev->number;
   TSR_TRY(first_time(prof, p, d));
   double *ns = al_zalloc(&prof->ctx->al, (size_t)(n + 1) * sizeof *ns);
@@ -389,7 +389,7 @@ static tsr_status profile_program(tsr_program *p, int steps, tsr_profile **out) 
   tsr_context *ctx = p->ctx;
   tsr_status st = NULL;
   /* The device's rates are needed for verdicts; measured once and kept. */
-  TSR_GOTO(rt_tune_device(p->dev, rt_tune_cache(ctx, NULL, true), true, &d));
+  TSR_GOTO(rt_tune_device(p->dev, rt_tune_cache(ctx, NULL, true), rt_compile, &d));
   TSR_GOTO(make_operands(p, true, &in));
   TSR_GOTO(make_operands(p, false, &res));
   TSR_GOTO(tsr_profile_create(ctx, &prof));

@@ -171,8 +171,6 @@ static tsr_status unstage_outputs(tsr_program *p, tsr_stream *s, const tsr_bindi
   return NULL;
 }
 
-tsr_status rt_record_run(tsr_program *p, tsr_stream *s, const tsr_binding *inputs, const tsr_binding *outputs);
-
 /* *launch_failed: the backend refused or failed a kernel, rather than a copy, a custom op or the caller. */
 static tsr_status run(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, double *ns,
                       bool *launch_failed) {
@@ -180,7 +178,7 @@ static tsr_status run(tsr_program *p, tsr_stream *s, const tsr_binding *in, cons
   s = rt_stream(p->dev, s);
   if (!s) return check_run(p, NULL, in, out);
   TSR_TRY(check_run(p, s, in, out));
-  if (s->capturing) return rt_record_run(p, s, in, out);
+  if (s->capturing) return rt_record_run(p, s, in, out, tsr_program_run);
   const be_vtable *vt = p->dev->vt;
   bind(p, in, out);
   TSR_TRY(stage_inputs(p, s));
@@ -200,12 +198,28 @@ static tsr_status run(tsr_program *p, tsr_stream *s, const tsr_binding *in, cons
   return unstage_outputs(p, s, out);
 }
 
+/* The same, and seen to its end where a stored schedule has yet to show that it runs. */
+static tsr_status run_seen(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, double *ns,
+                           bool wait, bool *failed) {
+  const tsr_stream *on = rt_stream(p->dev, s);
+  const bool see = rt_must_see(p, on);
+  *failed = false;
+  if (see) TSR_TRY(p->dev->vt->stream_sync(on->be, -1)); /* what earlier work did is not this program's */
+  TSR_TRY(run(p, s, in, out, ns, failed));
+  if (!see && !wait) return NULL;
+  tsr_status st = p->dev->vt->stream_sync(on->be, -1);
+  *failed = tsr_status_code(st) == TSR_LAUNCH_FAILED;
+  if (!see) return st;
+  if (!st) rt_saw(p);
+  return tsr_status_code(st) == TSR_DEVICE_LOST ? rt_lost_by_schedule(p, st) : st;
+}
+
 tsr_status tsr_program_run(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out) {
   RT_NEED("program_run", "p", p);
   for (;;) {
-    bool launch_failed;
-    tsr_status st = run(p, s, in, out, NULL, &launch_failed);
-    if (!st || !launch_failed || !rt_fall_back(p, st)) return st;
+    bool failed;
+    tsr_status st = run_seen(p, s, in, out, NULL, false, &failed);
+    if (!st || !failed || !rt_fall_back(p, st)) return st;
     tsr_status_free(st);
   }
 }
@@ -217,16 +231,15 @@ static tsr_status run_and_wait(tsr_program *p, tsr_stream *s, const tsr_binding 
   const tsr_allocator *al = &p->ctx->al;
   int n = p->n_launches;
   double *own = n > room ? al_zalloc(al, (size_t)n * sizeof *own) : NULL;
-  bool launch_failed;
+  bool failed;
   if (n > room && !own) return st_oom();
-  tsr_status st = run(p, s, in, out, own ? own : ns, &launch_failed);
-  if (!st) st = tsr_stream_sync(rt_stream(p->dev, s), -1), launch_failed = tsr_status_code(st) == TSR_LAUNCH_FAILED;
+  tsr_status st = run_seen(p, s, in, out, own ? own : ns, true, &failed);
   for (int i = 0; own && !st && i < n; i++) {
     if (i < room) ns[i] = own[i];
     else if (room && own[i] > 0) ns[room - 1] += own[i];
   }
   if (own) al_free(al, own, (size_t)n * sizeof *own, 16);
-  if (!st || !launch_failed || !rt_fall_back(p, st)) return st;
+  if (!st || !failed || !rt_fall_back(p, st)) return st;
   tsr_status_free(st);
   for (int i = 0; i < room; i++) ns[i] = 0;
   return run_and_wait(p, s, in, out, ns, room);

@@ -6,7 +6,7 @@
 
 #include "core/passes/schedule/key.h"
 #include "core/passes/schedule/legalize.h"
-#include "core/runtime/tune.h"
+#include "core/runtime/tuned.h"
 
 bool rt_is_heavy(const tsr_program *p, int i, char *why, size_t size) {
   be_kernel_stats s = {-1, -1, -1, -1, false, -1};

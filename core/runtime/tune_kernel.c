@@ -1,5 +1,6 @@
-/* core/runtime/tune_kernel.c - one kernel as the tuner's target: compiled alone with a candidate's parameters, run on
- * scratch operands, compared with the oracle on sampled elements. See tune.h. */
+/* core/runtime/tune_kernel.c - see tune_kernel.h. */
+#include "core/runtime/tune_kernel.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +8,6 @@
 #include "core/ir/graph/eval.h"
 #include "core/passes/schedule/defaults.h"
 #include "core/runtime/spills.h"
-#include "core/runtime/tune.h"
 #include "core/tune/bucket.h"
 #include "core/tune/extract.h"
 
@@ -25,7 +25,7 @@ static tsr_status compile_candidate(rt_kernel *k, const tune_config *c, tsr_prog
     return st_oom();
   }
   tsr_compile_options o = {.policy = k->policy, .tune = TSR_TUNE_OFF, .fallback = TSR_FALLBACK_ALLOW};
-  TSR_TRY(rt_compile(k->dev, m, &o, out)); /* takes m */
+  TSR_TRY(k->compile(k->dev, m, &o, out)); /* takes m */
   tsr_status st = rt_refuse_heavy(*out);
   if (st) tsr_program_destroy(out);
   return st;
@@ -205,11 +205,12 @@ void rt_kernel_tile(const tsr_program *p, const char *name, int64_t tile[3]) {
 }
 
 tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy policy, const tune_device *device,
-                          rt_kernel *k, bool *worth) {
+                          rt_compile_fn compile, rt_kernel *k, bool *worth) {
   int64_t tile[3];
   memset(k, 0, sizeof *k);
   TSR_TRY(tsr_policy_parse(ir_get_str(kernel, "policy", tsr_policy_name(policy)), &policy));
   k->dev = dev;
+  k->compile = compile;
   k->policy = policy;
   *worth = tune_kernel_problem(kernel, tsr_policy_name(policy), &k->problem) && kernel->n_operands <= MAX_OPERANDS &&
            kernel->n_results <= MAX_OPERANDS;

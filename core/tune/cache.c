@@ -281,6 +281,56 @@ bool cache_keep_trial(tune_cache *c, const tune_key *key, const tune_trial *t) {
   return ok;
 }
 
+static bool device_row(void *user, const db_row *r) {
+  if (row_is_sound(r, 3) && r->text[1]) strb_puts(user, r->text[1]);
+  return false;
+}
+
+/* What ran is kept beside the devices' rates, under a name that no device has. */
+typedef struct ran_id {
+  char text[KEY_TEXT + TUNE_CONFIG_TEXT + 8];
+} ran_id;
+
+static ran_id id_of_run(const char *key, const char *config) {
+  ran_id id;
+  snprintf(id.text, sizeof id.text, "ran\n%s\n%s", key, config);
+  return id;
+}
+
+static void set_device_locked(tune_cache *c, const char *id, const char *profile, bool *ok) {
+  char sum[20];
+  db_arg a[3] = {{id, 0}, {profile, 0}, {NULL, 0}};
+  sum_row(a, 2, sum);
+  a[2].text = sum;
+  *ok = db_run(c->d, DB_DEVICE_SET, a, 3, NULL, NULL, NULL);
+  if (!*ok) c->refused++;
+}
+
+bool cache_seen_running(tune_cache *c, const tune_key *key, const char *config) {
+  char text[KEY_TEXT];
+  if (!c || !key_text(key, text)) return false;
+  ran_id id = id_of_run(text, config);
+  db_arg arg = {id.text, 0};
+  strb said;
+  strb_init(&said, &c->al);
+  pthread_mutex_lock(&c->lock);
+  db_run(c->d, DB_DEVICE_GET, &arg, 1, device_row, &said, NULL);
+  pthread_mutex_unlock(&c->lock);
+  bool seen = strb_ok(&said) && !strcmp(strb_text(&said), "yes");
+  strb_clear(&said);
+  return seen;
+}
+
+void cache_note_running(tune_cache *c, const tune_key *key, const char *config) {
+  char text[KEY_TEXT];
+  bool ok;
+  if (!c || !key_text(key, text)) return;
+  ran_id id = id_of_run(text, config);
+  pthread_mutex_lock(&c->lock);
+  set_device_locked(c, id.text, "yes", &ok);
+  pthread_mutex_unlock(&c->lock);
+}
+
 bool cache_winner_failed(tune_cache *c, const tune_key *key, tune_entry *now) {
   char text[KEY_TEXT], sum[20];
   tune_entry e;
@@ -293,6 +343,8 @@ bool cache_winner_failed(tune_cache *c, const tune_key *key, tune_entry *now) {
     tune_trial t = {.state = "failed", .registers = -1};
     copy(t.config, sizeof t.config, e.config);
     add_trial_locked(c, text, &t);
+    ran_id ran = id_of_run(text, e.config);
+    set_device_locked(c, ran.text, "no", &ok);
     if (e.runner_up[0]) {
       copy(e.config, sizeof e.config, e.runner_up);
       e.best_ns = e.runner_up_ns;
@@ -346,7 +398,10 @@ size_t cache_trials(tune_cache *c, const tune_key *key, bool (*fn)(void *user, c
 enum { MAX_NEAR = 16 };
 typedef struct near_walk {
   const char *key, *shape, *mesh;
-  struct { double distance; tune_config config; } best[MAX_NEAR];
+  struct {
+    double distance;
+    tune_config config;
+  } best[MAX_NEAR];
   size_t n, max;
 } near_walk;
 
@@ -392,11 +447,6 @@ size_t cache_neighbours(tune_cache *c, const tune_key *key, tune_config *out, si
   return w.n;
 }
 
-static bool device_row(void *user, const db_row *r) {
-  if (row_is_sound(r, 3) && r->text[1]) strb_puts(user, r->text[1]);
-  return false;
-}
-
 bool cache_device(tune_cache *c, const char *id, strb *out) {
   size_t before = out->n;
   db_arg arg = {id, 0};
@@ -408,14 +458,10 @@ bool cache_device(tune_cache *c, const char *id, strb *out) {
 }
 
 bool cache_set_device(tune_cache *c, const char *id, const char *profile) {
-  char sum[20];
+  bool ok;
   if (!c) return false;
-  db_arg a[3] = {{id, 0}, {profile, 0}, {NULL, 0}};
-  sum_row(a, 2, sum);
-  a[2].text = sum;
   pthread_mutex_lock(&c->lock);
-  bool ok = db_run(c->d, DB_DEVICE_SET, a, 3, NULL, NULL, NULL);
-  if (!ok) c->refused++;
+  set_device_locked(c, id, profile, &ok);
   pthread_mutex_unlock(&c->lock);
   return ok;
 }
@@ -432,7 +478,7 @@ bool cache_clear(tune_cache *c) {
 
 /* Rows are copied out first, so that callbacks may use the cache again. */
 typedef struct each_row {
-  char *text;      /* key, then the nine parts, zero-separated */
+  char *text; /* key, then the nine parts, zero-separated */
   size_t bytes;
   tune_entry entry;
 } each_row;

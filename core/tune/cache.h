@@ -63,6 +63,10 @@ bool cache_store(tune_cache *c, const tune_key *key, const tune_entry *entry, bo
 /* The winner failed to launch: the runner-up takes its place and the winner becomes a failed trial; without a runner-up
  * the entry goes. False when there was nothing to do. */
 bool cache_winner_failed(tune_cache *c, const tune_key *key, tune_entry *now);
+/* Has this config of the key run to its end on such a device here, in a program and not only in a search? Not exported:
+ * another machine sees for itself. Forgotten when the config fails. */
+bool cache_seen_running(tune_cache *c, const tune_key *key, const char *config);
+void cache_note_running(tune_cache *c, const tune_key *key, const char *config);
 bool cache_keep_trial(tune_cache *c, const tune_key *key, const tune_trial *t);
 /* Calls `fn` for each sound trial; returns their number. */
 size_t cache_trials(tune_cache *c, const tune_key *key, bool (*fn)(void *user, const tune_trial *t), void *user);

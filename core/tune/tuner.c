@@ -477,6 +477,22 @@ tsr_status tuner_run(const tuner_desc *d, tuner_result *out) {
   return d->agree ? agree(d, st, out) : st;
 }
 
+/* What a compilation takes: the kernel's own entry, else its bucket's. */
+static bool stored_winner(const tuner_desc *d, tune_entry *e) {
+  tune_key bucket = bucket_key(d);
+  return cache_lookup(d->cache, &d->key, e) || (d->bucket && d->bucket[0] && cache_lookup(d->cache, &bucket, e));
+}
+
+bool tuner_winner_seen(const tuner_desc *d) {
+  tune_entry e;
+  return stored_winner(d, &e) && cache_seen_running(d->cache, &d->key, e.config);
+}
+
+void tuner_winner_ran(const tuner_desc *d) {
+  tune_entry e;
+  if (stored_winner(d, &e)) cache_note_running(d->cache, &d->key, e.config);
+}
+
 void tuner_winner_failed(const tuner_desc *d, tuner_result *io) {
   tune_entry now;
   tune_key bucket = bucket_key(d);

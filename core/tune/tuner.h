@@ -86,6 +86,9 @@ typedef struct tuner_result {
 
 /* Without a target, or TUNE_CACHED and a miss: the default. Errors: device lost, out of memory, empty space. */
 TSR_MUST_USE tsr_status tuner_run(const tuner_desc *d, tuner_result *out);
+/* Has the stored winner run to its end on this device, in a program? And: it has now. */
+bool tuner_winner_seen(const tuner_desc *d);
+void tuner_winner_ran(const tuner_desc *d);
 /* At launch time: the stored winner failed. Gives the runner-up, else the default, and remembers. */
 void tuner_winner_failed(const tuner_desc *d, tuner_result *io);
 

@@ -371,9 +371,13 @@ typedef struct tsr_binding {
       offset; /* bytes; a multiple of the element size. On GPUs others than multiples of 16 cost a copy in each run. */
 } tsr_binding;
 
-/* Where a stored schedule fails to launch, the run goes on with its runner-up or the untuned schedule
- * (tsr_tune_counters.fallbacks, tsr_program_explain); the cache forgets the winner. A failure that shows only at
- * tsr_stream_sync is reported there. Asynchronous on the stream. inputs and outputs hold one binding per tensor;
+/* Where a schedule from the tuning cache fails, the run goes on with its runner-up or the untuned schedule
+ * (tsr_tune_counters.fallbacks, tsr_program_explain); the cache forgets the winner. So that faults of a running kernel
+ * are found in time, the first run of a program whose stored schedule was not yet seen to run on this device waits for
+ * the stream before and after it; the cache then knows, and no later process waits. If that run loses the device,
+ * TSR_DEVICE_LOST says so and the next compilation takes another schedule. Not waited for: streams that wait for a
+ * semaphore or an event from outside, and captures (their first replay is). Else asynchronous on the stream; a failure
+ * of a schedule that has run before is reported at tsr_stream_sync. inputs and outputs hold one binding per tensor;
  * outputs must not overlap each other or inputs. Temporaries and constants belong to the program, so one program runs
  * on one stream at a time. */
 TSR_API TSR_MUST_USE tsr_status tsr_program_run(tsr_program *p, tsr_stream *s, const tsr_binding *inputs,

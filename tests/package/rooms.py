@@ -45,12 +45,7 @@ TABLES = "ir/tables"  # the one file of ir/ that names the levels, as the regist
 
 # Still against the order or in a circle: each line goes with the cut that ends it.
 KNOWN = set()
-IN_CIRCLES = set(
-    """
-    runtime/compile runtime/context runtime/custom runtime/device_profile runtime/fallback runtime/graph
-    runtime/memory runtime/program runtime/program_plan runtime/spills runtime/tune runtime/tune_kernel
-    """.split()
-)
+IN_CIRCLES = set()
 
 
 def room_of(path):

@@ -74,7 +74,10 @@ static tsr_status target_chain(ir_module *m, bool good) {
   return ir_build0(&b, "tessera.target.return", 1, &y) ? NULL : st_oom();
 }
 
-static const struct { request ask; const char *level, *op, *says; } rows[] = {
+static const struct {
+  request ask;
+  const char *level, *op, *says;
+} rows[] = {
     {graph_shapes, "graph", "tessera.graph.matmul", "pass built what can't be"},
     {graph_operand, "graph", "tessera.graph.add", "operand 1 is missing"},
     {schedule_operand, "schedule", "tessera.schedule.return", "operand 0 is missing"},
@@ -88,7 +91,9 @@ enum { N_ROWS = sizeof rows / sizeof *rows };
 
 /* ---- memory that ends ------------------------------------------------------------------------------------------- */
 
-typedef struct meter { long left, live; } meter;
+typedef struct meter {
+  long left, live;
+} meter;
 
 static void *metered(void *user, size_t size, size_t align) {
   meter *m = user;
@@ -122,7 +127,8 @@ static void requests_that_cannot_be_name_the_op(void **state) {
   }
 }
 
-/* Chunks of the arena are large, so a module that is nearly full is built first; the fill ends anywhere in the request. */
+/* Chunks of the arena are large, so a module that is nearly full is built first; the fill ends anywhere in the request.
+ */
 static tsr_status crowded(request ask, size_t used, const tsr_allocator *al) {
   ir_module *m;
   TSR_TRY(ir_module_create(al, &m));
@@ -161,12 +167,16 @@ static tsr_status hook(void *user, ir_module *m) {
 }
 
 static tsr_status run(const tsr_allocator *al, request ask) {
-  static const char text[] =
-      "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<8x8xf32>):\n%0 = \"tessera.graph.neg\"(%A)\n"
-      "\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
+  static const char text[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<8x8xf32>):\n%0 = \"tessera.graph.neg\"(%A)\n"
+                             "\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
   ir_module *levels[TSR_LEVEL_TARGET + 1] = {0};
   const tsr_caps caps = {.dialect = DIALECT_CPU, .n_cores = 1, .max_threads = 1, .vector_bytes = 32};
-  const pipeline p = {.levels = levels, .caps = &caps, .options = {.disable = ""}, .policy = "fast", .by_hand = hook, .user = ask ? (void *)&ask : NULL};
+  const pipeline p = {.levels = levels,
+                      .caps = &caps,
+                      .options = {.disable = ""},
+                      .policy = "fast",
+                      .by_hand = hook,
+                      .user = ask ? (void *)&ask : NULL};
   TSR_TRY(ir_parse(al, text, sizeof text - 1, "text", &levels[TSR_LEVEL_GRAPH]));
   tsr_status st = pipeline_run(&p, TSR_LEVEL_GRAPH);
   for (int i = 0; i <= TSR_LEVEL_TARGET; i++) ir_module_destroy(&levels[i]);

@@ -132,7 +132,7 @@ static void a_spilling_candidate_fails_in_the_tuner(void **state) {
   while (kernel && kernel->def->code != S_KERNEL) kernel = kernel->next;
   bool worth;
   void *prepared = NULL;
-  assert_null(rt_kernel_open(dev, kernel, TSR_POLICY_FAST, &d, &k, &worth));
+  assert_null(rt_kernel_open(dev, kernel, TSR_POLICY_FAST, &d, rt_compile, &k, &worth));
   assert_true(worth);
   fake_heavy("m64n256k16", 4, 0);
   tune_config c = k.dflt;

@@ -1,6 +1,7 @@
-/* A stored schedule that fails to compile or to launch: the program goes on with the runner-up, then with the untuned
- * schedule, with right results; it is counted, told, and the cache no longer has the winner. The device is the CPU's
- * with compilations and launches that fail on command. */
+/* A stored schedule that fails to compile, to launch, or while it runs: the program goes on with the runner-up, then
+ * with the untuned schedule, with right results; it is counted, told, and the cache no longer has the winner. What was
+ * seen to run is not waited for again. The device is the CPU's with compilations and launches that fail on command, the
+ * latter at once or when waited for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,12 +23,20 @@ static be_vtable faulty;
 static int failures, launches, warnings;
 static tsr_code failure_code;
 static const char *compiles; /* what the next compilations do, one letter each: '+' or '-'; past the end they work */
+static int async_failures, syncs;
+static tsr_code async_code;
+static bool pending, lost; /* a launch has failed and nobody knows; everybody does */
 
 static tsr_status faulty_run(be_stream *s, be_program *p, const be_range *bindings, double *ns) {
   launches++;
   if (failures > 0) {
     failures--;
     return st_make(NULL, failure_code, ST_WHERE("faulty", "launch", NULL), "injected");
+  }
+  if (async_failures > 0) {
+    async_failures--;
+    pending = true;
+    return NULL; /* and nothing is computed */
   }
   return real->program_run(s, p, bindings, ns);
 }
@@ -39,8 +48,21 @@ static tsr_status faulty_module(be_device *d, const be_module_desc *desc, be_mod
   return real->module_create(d, desc, out);
 }
 
+static tsr_status faulty_sync(be_stream *s, int64_t timeout) {
+  syncs++;
+  if (pending) {
+    pending = false;
+    lost = async_code == TSR_DEVICE_LOST;
+    return st_make(NULL, async_code, ST_WHERE("faulty", "sync", NULL), "injected while running");
+  }
+  return lost ? st_make(NULL, TSR_DEVICE_LOST, ST_WHERE("faulty", "sync", NULL), "is lost")
+              : real->stream_sync(s, timeout);
+}
+
+static tsr_status faulty_external_wait(be_stream *s, const void *handle) { return NULL; }
+
 static void note(void *user, tsr_log_level level, const char *text) {
-  warnings += strstr(text, "failed to launch") || strstr(text, "failed to compile");
+  warnings += strstr(text, "a tuned schedule failed") != NULL;
 }
 
 typedef struct session {
@@ -112,9 +134,12 @@ static int set_up(void **state) {
   for (int i = 0; rt_backends[i]; i++)
     if (!strcmp(rt_backends[i]->name, "cpu")) real = rt_backends[i];
   faulty = *real;
-  faulty.name = "faulty", faulty.program_run = faulty_run, faulty.module_create = faulty_module;
+  faulty.name = "faulty", faulty.program_run = faulty_run, faulty.stream_sync = faulty_sync;
+  faulty.module_create = faulty_module, faulty.external_wait = faulty_external_wait;
   compiles = "";
-  failures = launches = warnings = 0;
+  failures = launches = warnings = async_failures = syncs = 0;
+  pending = lost = false;
+  async_code = TSR_LAUNCH_FAILED;
   failure_code = TSR_LAUNCH_FAILED;
   for (int i = 0; i < M * K; i++) a[i] = (float)(i % 17) / 17;
   for (int i = 0; i < K * N; i++) b[i] = (float)(i % 13) / 13;
@@ -318,6 +343,158 @@ static void failures_of_the_program_leave_the_cache_alone(void **state) {
   assert_int_equal(warnings, 0);
 }
 
+static void a_fault_while_running_falls_back(void **state) {
+  session s;
+  begin(&s);
+  compile(&s, TSR_TUNE_CACHED);
+  async_failures = 1;
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  check_result(&s);
+  assert_int_equal(falls(&s), 1);
+  assert_int_equal(warnings, 1);
+  assert_true(explains(&s, "injected while running"));
+  end(&s);
+  begin(&s); /* the runner-up ran: it is stored, and trusted */
+  compile(&s, TSR_TUNE_CACHED);
+  assert_int_equal(tsr_context_tune_counters(s.ctx).hits, 1);
+  syncs = 0;
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  assert_int_equal(syncs, 0);
+  end(&s);
+}
+
+static void two_faults_while_running_end_with_the_default(void **state) {
+  session s;
+  begin(&s);
+  compile(&s, TSR_TUNE_CACHED);
+  async_failures = 2;
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  check_result(&s);
+  assert_int_equal(falls(&s), 2);
+  assert_true(explains(&s, "the untuned schedule took its place"));
+  syncs = 0;
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  assert_int_equal(syncs, 0); /* nothing stored is left in it */
+  end(&s);
+}
+
+static void profiles_and_replays_see_faults_while_running(void **state) {
+  session s;
+  tsr_stream *stream;
+  tsr_recording *r;
+  double ns[16];
+  begin(&s);
+  compile(&s, TSR_TUNE_CACHED);
+  OK(tsr_stream_create(s.dev, 0, &stream));
+  OK(tsr_capture_begin(stream));
+  OK(tsr_program_run(s.p, stream, s.in, &s.out));
+  OK(tsr_capture_end(stream, &r));
+  async_failures = 1;
+  OK(tsr_recording_replay(r, stream));
+  check_result(&s);
+  async_failures = 1;
+  OK(tsr_program_profile(s.p, NULL, s.in, &s.out, ns));
+  check_result(&s);
+  assert_int_equal(falls(&s), 2);
+  tsr_recording_destroy(&r);
+  tsr_stream_destroy(&stream);
+  end(&s);
+}
+
+static void a_schedule_is_waited_for_once(void **state) {
+  session s;
+  begin(&s);
+  compile(&s, TSR_TUNE_CACHED);
+  syncs = 0;
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  assert_int_equal(syncs, 2);
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  assert_int_equal(syncs, 2);
+  async_failures = 1; /* later faults are the stream's */
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  tsr_status st = tsr_stream_sync(rt_stream(s.dev, NULL), -1);
+  assert_int_equal(tsr_status_code(st), TSR_LAUNCH_FAILED);
+  tsr_status_free(st);
+  assert_int_equal(falls(&s), 0);
+  end(&s);
+  begin(&s);
+  compile(&s, TSR_TUNE_CACHED);
+  assert_int_equal(tsr_context_tune_counters(s.ctx).hits, 1);
+  syncs = 0;
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  assert_int_equal(syncs, 0);
+  check_result(&s);
+  end(&s);
+}
+
+static void faults_of_earlier_work_are_not_the_schedules(void **state) {
+  session s;
+  begin(&s);
+  compile(&s, TSR_TUNE_CACHED);
+  pending = true;
+  tsr_status st = tsr_program_run(s.p, NULL, s.in, &s.out);
+  assert_int_equal(tsr_status_code(st), TSR_LAUNCH_FAILED);
+  tsr_status_free(st);
+  assert_int_equal(falls(&s), 0);
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  check_result(&s);
+  end(&s);
+}
+
+/* Nobody can say when that ends: perhaps after what this thread does next. */
+static void a_stream_that_waits_for_others_is_not_waited_for(void **state) {
+  session s;
+  tsr_stream *stream[2];
+  tsr_event *e;
+  begin(&s);
+  compile(&s, TSR_TUNE_CACHED);
+  for (int i = 0; i < 2; i++) OK(tsr_stream_create(s.dev, 0, &stream[i]));
+  OK(tsr_event_create(s.dev, &e));
+  OK(tsr_stream_wait_external(stream[0], &s));
+  OK(tsr_event_record(e, stream[0]));
+  OK(tsr_stream_wait(stream[1], e));
+  syncs = 0;
+  for (int i = 0; i < 2; i++) OK(tsr_program_run(s.p, stream[i], s.in, &s.out));
+  assert_int_equal(syncs, 0);
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out)); /* still not seen */
+  assert_int_equal(syncs, 2);
+  tsr_event_destroy(&e);
+  for (int i = 0; i < 2; i++) tsr_stream_destroy(&stream[i]);
+  end(&s);
+}
+
+static void a_schedule_that_loses_the_device_is_not_taken_again(void **state) {
+  session s;
+  begin(&s);
+  compile(&s, TSR_TUNE_CACHED);
+  async_failures = 1, async_code = TSR_DEVICE_LOST;
+  tsr_status st = tsr_program_run(s.p, NULL, s.in, &s.out);
+  assert_int_equal(tsr_status_code(st), TSR_DEVICE_LOST);
+  assert_non_null(strstr(tsr_status_message(st), "dropped from the cache"));
+  assert_non_null(strstr(tsr_status_hint(st), "open the device again"));
+  tsr_status_free(st);
+  st = tsr_program_run(s.p, NULL, s.in, &s.out);
+  assert_int_equal(tsr_status_code(st), TSR_DEVICE_LOST);
+  tsr_status_free(st);
+  end(&s);
+  lost = false; /* another process */
+  begin(&s);
+  compile(&s, TSR_TUNE_CACHED);
+  assert_int_equal(tsr_context_tune_counters(s.ctx).hits, 1); /* the runner-up, which loses it too */
+  async_failures = 1;
+  st = tsr_program_run(s.p, NULL, s.in, &s.out);
+  assert_int_equal(tsr_status_code(st), TSR_DEVICE_LOST);
+  tsr_status_free(st);
+  end(&s);
+  lost = false;
+  begin(&s);
+  compile(&s, TSR_TUNE_CACHED);
+  assert_int_equal(tsr_context_tune_counters(s.ctx).hits, 0);
+  OK(tsr_program_run(s.p, NULL, s.in, &s.out));
+  check_result(&s);
+  end(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(run_falls_back_to_the_runner_up_then_to_the_default, set_up, tear_down),
@@ -328,6 +505,13 @@ int main(void) {
       cmocka_unit_test_setup_teardown(compile_falls_back_to_the_runner_up, set_up, tear_down),
       cmocka_unit_test_setup_teardown(compile_falls_back_to_the_default, set_up, tear_down),
       cmocka_unit_test_setup_teardown(failures_of_the_program_leave_the_cache_alone, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_fault_while_running_falls_back, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(two_faults_while_running_end_with_the_default, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(profiles_and_replays_see_faults_while_running, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_schedule_is_waited_for_once, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(faults_of_earlier_work_are_not_the_schedules, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_stream_that_waits_for_others_is_not_waited_for, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_schedule_that_loses_the_device_is_not_taken_again, set_up, tear_down),
   };
 #ifndef TSR_HAVE_SQLITE
   printf("built without SQLite: nothing is stored\n");
