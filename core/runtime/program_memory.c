@@ -5,31 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the workspace --------------------------------------------------------------------------------------------- */
-
-int64_t rt_areas_take(rt_areas *a, int64_t start, int64_t end, int64_t bytes, int64_t horizon) {
-  size_t kept = 0, put = 0;
-  int64_t at = 0;
-  if (!al_grow(a->al, &a->v, &a->cap, a->n + 1, sizeof *a->v)) return -1;
-  for (size_t i = 0; i < a->n; i++)
-    if (a->v[i].end >= horizon) a->v[kept++] = a->v[i];
-  a->n = kept;
-  for (size_t i = 0; i < a->n; i++) {
-    const rt_area *o = &a->v[i];
-    if (o->start > end || start > o->end || o->offset + o->bytes <= at) continue;
-    if (at + bytes <= o->offset) break;
-    at = o->offset + o->bytes;
-  }
-  while (put < a->n && a->v[put].offset < at) put++;
-  memmove(a->v + put + 1, a->v + put, (a->n - put) * sizeof *a->v);
-  a->v[put] = (rt_area){start, end, at, bytes};
-  a->n++;
-  if (at + bytes > a->total) a->total = at + bytes;
-  return at;
-}
-
-void rt_areas_clear(rt_areas *a) { al_free_array(a->al, a->v, a->cap); }
-
 /* ---- who touched what ------------------------------------------------------------------------------------------ */
 
 typedef struct touched { /* memory that the same launches touched */

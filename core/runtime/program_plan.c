@@ -6,6 +6,7 @@
 #include "core/ir/symbols.h"
 #include "core/ir/target/target.h"
 #include "core/runtime/internal.h"
+#include "core/runtime/areas.h"
 #include "core/runtime/program_memory.h"
 
 typedef struct plan {
@@ -146,42 +147,39 @@ static tsr_status make_launches(plan *x) {
 
 /* ---- workspace ------------------------------------------------------------------------------------------------- */
 
+/* In the order in which launches first touch them. */
+static tsr_status place_temporary(plan *x, rt_areas *mem, int64_t *sum, int i) {
+  rt_binding *b = &x->p->bindings[i];
+  TSR_TRY(check_fits(x, b->loc, b->bytes, "a temporary"));
+  if (__builtin_add_overflow(*sum, (int64_t)(b->bytes + 512), sum))
+    return ir_error_at(x->program, b->loc, TSR_OUT_OF_MEMORY, "split the tensor",
+                       "the bytes of all temporaries overflow 64 bits");
+  int64_t at = rt_areas_take(mem, x->first[i], x->last[i], (int64_t)((b->bytes + 255) & ~(size_t)255));
+  b->offset = at < 0 ? 0 : (size_t)at;
+  return at < 0 ? st_oom() : NULL;
+}
+
 static tsr_status plan_workspace(plan *x) {
   tsr_program *p = x->p;
-  x->first = arena_array(&p->arena, int, p->n_bindings + 1);
-  x->last = arena_array(&p->arena, int, p->n_bindings + 1);
-  int *horizon =
-      arena_array(&p->arena, int, p->n_bindings + 1); /* the first launch that this temporary or a later one is in */
-  if (!x->first || !x->last || !horizon) return st_oom();
-  for (int i = 0; i < p->n_bindings; i++) x->first[i] = -1;
-  for (int l = 0; l < p->n_launches; l++)
-    for (int k = 0; k < p->launches[l].n_bindings; k++) {
-      int s = p->launches[l].bindings[k];
-      if (x->first[s] < 0) x->first[s] = l;
-      x->last[s] = l;
-    }
-  horizon[p->n_bindings] = p->n_launches;
-  for (int i = p->n_bindings; i-- > 0;)
-    horizon[i] = p->bindings[i].kind == BINDING_TEMP && x->first[i] >= 0 && x->first[i] < horizon[i + 1] ? x->first[i]
-                                                                                                   : horizon[i + 1];
   rt_areas mem = {.al = &p->ctx->al};
   int64_t sum = 0; /* of all, so that no offset can overflow */
   tsr_status st = NULL;
-  for (int i = 0; i < p->n_bindings && !st; i++) {
+  x->first = arena_array(&p->arena, int, p->n_bindings + 1);
+  x->last = arena_array(&p->arena, int, p->n_bindings + 1);
+  if (!x->first || !x->last) return st_oom();
+  for (int i = 0; i < p->n_bindings; i++) x->first[i] = -1;
+  for (int l = 0; l < p->n_launches; l++)
+    for (int k = 0; k < p->launches[l].n_bindings; k++) x->last[p->launches[l].bindings[k]] = l;
+  for (int i = 0; i < p->n_bindings && !st; i++)
     if (p->bindings[i].kind == BINDING_CONST)
       st = check_fits(x, p->bindings[i].loc, p->bindings[i].bytes, "a constant");
-    if (p->bindings[i].kind != BINDING_TEMP || x->first[i] < 0) continue;
-    if ((st = check_fits(x, p->bindings[i].loc, p->bindings[i].bytes, "a temporary"))) break;
-    if (__builtin_add_overflow(sum, (int64_t)(p->bindings[i].bytes + 512), &sum)) {
-      st = ir_error_at(x->program, p->bindings[i].loc, TSR_OUT_OF_MEMORY, "split the tensor",
-                       "the bytes of all temporaries overflow 64 bits");
-      break;
+  for (int l = 0; l < p->n_launches && !st; l++)
+    for (int k = 0; k < p->launches[l].n_bindings && !st; k++) {
+      int i = p->launches[l].bindings[k];
+      if (x->first[i] >= 0) continue;
+      x->first[i] = l;
+      if (p->bindings[i].kind == BINDING_TEMP) st = place_temporary(x, &mem, &sum, i);
     }
-    int64_t at = rt_areas_take(&mem, x->first[i], x->last[i], (int64_t)((p->bindings[i].bytes + 255) & ~(size_t)255),
-                               horizon[i]);
-    if (at < 0) st = st_oom();
-    else p->bindings[i].offset = (size_t)at;
-  }
   p->workspace_bytes = (size_t)mem.total;
   if (!st) st = check_fits(x, x->program->loc, p->workspace_bytes, "temporaries");
   /* Temporaries without elements still need memory to point into. */

@@ -15,6 +15,7 @@
 #include "core/passes/graph/fuse.h"
 #include "core/passes/graph/simplify.h"
 #include "core/runtime/internal.h"
+#include "core/runtime/areas.h"
 #include "core/runtime/program_memory.h"
 #include "tests/support/chain_text.h"
 
@@ -195,23 +196,40 @@ static void waits_are_the_direct_dependencies(void **state) {
 }
 
 /* Areas whose times meet never share bytes, and none lies higher than the lowest free place. */
-static void areas_are_disjoint_while_they_live(void **state) {
-  enum { N = 400 };
-  rt_area taken[N];
+static void check_areas(int n, int longest) {
+  struct { int64_t start, end, offset, bytes; } *taken = calloc((size_t)n, sizeof *taken);
   rt_areas a = {.al = &al_default};
-  for (int i = 0; i < N; i++) {
-    int64_t start = i, end = i + draw(20), bytes = 256 * (1 + draw(9));
-    int64_t at = rt_areas_take(&a, start, end, bytes, start), lowest = 0;
-    for (bool moved = true; moved;) {
+  assert_non_null(taken);
+  for (int i = 0; i < n; i++) {
+    int64_t start = i / 2, end = start + draw(longest), bytes = 256 * draw(9);
+    int64_t at = rt_areas_take(&a, start, end, bytes), lowest = 0;
+    for (bool moved = true; moved && bytes;) {
       moved = false;
       for (int k = 0; k < i; k++)
-        if (taken[k].end >= start && lowest < taken[k].offset + taken[k].bytes && taken[k].offset < lowest + bytes)
+        if (taken[k].end >= start && taken[k].bytes && lowest < taken[k].offset + taken[k].bytes &&
+            taken[k].offset < lowest + bytes)
           lowest = taken[k].offset + taken[k].bytes, moved = true;
     }
     assert_int_equal(at, lowest);
-    taken[i] = (rt_area){start, end, at, bytes};
+    taken[i].start = start, taken[i].end = end, taken[i].offset = at, taken[i].bytes = bytes;
   }
-  assert_true(a.n < 64); /* what is over is forgotten */
+  assert_true(a.n < 4 * (size_t)longest && a.used < 4 * (size_t)longest); /* what is over is forgotten */
+  rt_areas_clear(&a);
+  free(taken);
+}
+
+static void areas_are_disjoint_while_they_live(void **state) {
+  check_areas(800, 20);
+  check_areas(800, 400);
+}
+
+/* Half a million that live at once: a scan of all for each would not end. */
+static void areas_may_be_many(void **state) {
+  enum { N = 500000 };
+  rt_areas a = {.al = &al_default};
+  for (int i = 0; i < N; i++) assert_int_equal(rt_areas_take(&a, i, 2 * N - i, 256), 256 * (int64_t)i);
+  for (int i = N; i < 2 * N; i++) assert_true(rt_areas_take(&a, i, i, 256) >= 0);
+  assert_int_equal(a.total, 256 * (int64_t)(N + 1));
   rt_areas_clear(&a);
 }
 
@@ -223,6 +241,7 @@ int main(void) {
       cmocka_unit_test(fusion_looks_at_a_bounded_stretch_for_each_op),
       cmocka_unit_test(waits_are_the_direct_dependencies),
       cmocka_unit_test(areas_are_disjoint_while_they_live),
+      cmocka_unit_test(areas_may_be_many),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,9 +131,12 @@ static void count_tensors(graph_groups *g, int p, int c, int *args, int *results
     }
 }
 
+static const char *check_work(const graph_groups *g, int p, int c) {
+  return g->v[p].work + g->v[c].work > SCHED_MOST_WORK ? "the kernel would be too long" : NULL;
+}
+
 static const char *check_limits(graph_groups *g, int p, int c) {
   int args, results;
-  if (g->v[p].work + g->v[c].work > SCHED_MOST_WORK) return "the kernel would be too long";
   count_tensors(g, p, c, &args, &results);
   if (args > SCHED_MOST_ARGS) return "the kernel would have too many arguments";
   return results > SCHED_MOST_RESULTS ? "the kernel would have too many results" : NULL;
@@ -241,6 +244,7 @@ static void try_merge(graph_groups *g, ir_op *op, ir_value *v, const pass_option
   enum fuse_rule rule;
   const char *why = check(g, p, c, op, v, &rule);
   if (!pass_enabled(opts, "fusion", fuse_rule_names[rule])) why = "switched off";
+  if (!why) why = check_work(g, p, c); /* the search is the dearest, and a full kernel takes no more */
   if (!why && creates_cycle(g, p, c)) why = "another kernel lies between them";
   if (!why) why = check_limits(g, p, c);
   trace_add(opts->trace, "fuse", fuse_rule_names[rule], op, !why, "with %s%s%s", v->def->def->name, why ? ": " : "",
