@@ -5,25 +5,27 @@
 #define CORE_IR_KERNEL_FAMILY_H
 #include <stdbool.h>
 
-/* X(code, name, fuses, extents of the iteration space, their names, lowering, rules, what it is). `fuses`:
+/* X(code, name, fuses, extents of the iteration space, their names, lowering, rules, tuned as, what it is). `fuses`:
  *   MAPS   elementwise neighbours of the same space
  *   LEADS  the same, and the kernel has this member's space and family
  *   ALONE  nothing: one op a kernel
  *   BY_HAND  no schedule.kernel is of this family: its kernels are written by hand, and estimated as such
- * lowering: family_NAME of passes/tile; rules: sched_rules_NAME of passes/schedule (defaults, limits, lighter
- * variants). */
+ * lowering: family_NAME of passes/tile; rules: sched_rules_NAME of passes/schedule (defaults, limits, lighter variants);
+ * tuned as: the family whose search space, cost, work and occupancy it has, with extents of the same meaning. */
 #define KERNEL_FAMILIES(X)                                                                                              \
-  X(ELEMENTWISE, elementwise, MAPS, 1, "[elements]", elementwise, elementwise,                                          \
+  X(ELEMENTWISE, elementwise, MAPS, 1, "[elements]", elementwise, elementwise, ELEMENTWISE,                             \
     "every element of the output from the same element of (broadcast, strided) inputs")                                 \
-  X(ROW, row, LEADS, 2, "[m, n]", row, row, "reductions over the last axis of an [m, n] space, whole rows in a block")  \
-  X(MATMUL, matmul, LEADS, 4, "[batch, m, n, k]", matmul, matmul,                                                       \
+  X(ROW, row, LEADS, 2, "[m, n]", row, row, ROW,                                                                        \
+    "reductions over the last axis of an [m, n] space, whole rows in a block")                                          \
+  X(MATMUL, matmul, LEADS, 4, "[batch, m, n, k]", matmul, matmul, MATMUL,                                               \
     "one contraction with elementwise prologues and an epilogue")                                                       \
-  X(COPY, copy, ALONE, 1, "[elements]", copy, elementwise, "concat, pad: several inputs moved into one output")         \
-  X(CUSTOM, custom, ALONE, 1, "[elements]", none, none, "a user's op")                                                  \
-  X(ATTENTION, attention, BY_HAND, 4, "[batch, m, n, k]", none, none, "m queries against n keys and values, k wide")
+  X(COPY, copy, ALONE, 1, "[elements]", copy, elementwise, NONE, "concat, pad: several inputs moved into one output")   \
+  X(CUSTOM, custom, ALONE, 1, "[elements]", none, none, NONE, "a user's op")                                            \
+  X(ATTENTION, attention, BY_HAND, 4, "[batch, m, n, k]", none, none, ATTENTION,                                        \
+    "m queries against n keys and values, k wide")
 
 #define KERNEL_FAMILY_CODE(code, ...) FAMILY_##code,
-typedef enum sched_family { KERNEL_FAMILIES(KERNEL_FAMILY_CODE) N_FAMILIES } sched_family;
+typedef enum sched_family { KERNEL_FAMILIES(KERNEL_FAMILY_CODE) N_FAMILIES, FAMILY_NONE = N_FAMILIES } sched_family;
 #undef KERNEL_FAMILY_CODE
 
 typedef enum family_fusion { FUSES_MAPS, FUSES_LEADS, FUSES_ALONE, FUSES_BY_HAND } family_fusion;
@@ -33,6 +35,7 @@ typedef struct kernel_family_row {
   family_fusion fuses;
   int n_extents;       /* of tessera.schedule.kernel's attribute `space` */
   const char *extents; /* "[m, n]" */
+  sched_family tuned_as; /* FAMILY_NONE: nothing to tune */
   const char *help;
 } kernel_family_row;
 

@@ -8,6 +8,7 @@
 #include "core/emit/emit.h"
 #include "core/ir/graph/ops.h"
 #include "core/ir/schedule/schedule.h"
+#include "core/passes/schedule/kernel.h"
 #include "core/ir/target/target.h"
 #include "core/ir/tile/tile.h"
 #include "core/passes/pipeline.h"
@@ -49,6 +50,12 @@ static tsr_status no_such_kernel(compile *c, const ir_module *m, const char *wan
                  "no kernel's name begins with \"%.64s\"", want);
 }
 
+/* Of a family whose schedules are a product's. */
+static bool is_product(const ir_op *kernel) {
+  sched_family f = sched_family_of(kernel);
+  return f != N_FAMILIES && kernel_family(f)->tuned_as == FAMILY_MATMUL;
+}
+
 static tsr_status apply_schedules(compile *c, ir_module *m) {
   for (int i = 0; c->o && i < c->o->n_schedules; i++) {
     const tsr_schedule *s = &c->o->schedules[i];
@@ -58,7 +65,7 @@ static tsr_status apply_schedules(compile *c, ir_module *m) {
       for (ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next) {
         if (k->def->level != IR_SCHEDULE || k->def->code != S_KERNEL) continue;
         if (strncmp(ir_get_str(k, "sym_name", ""), want, strlen(want)) ||
-            (!*want && strcmp(ir_get_str(k, "family", ""), "matmul")))
+            (!*want && !is_product(k)))
           continue;
         sched_params have, over;
         found = true;
@@ -89,7 +96,7 @@ static tsr_status switch_off(compile *c, ir_module *m) {
   for (ir_op *p = m->root->regions[0]->first; p; p = p->next)
     for (ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next)
       for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (k->def->level != IR_SCHEDULE || k->def->code != S_KERNEL || strcmp(ir_get_str(k, "family", ""), "matmul") ||
+        if (k->def->level != IR_SCHEDULE || k->def->code != S_KERNEL || !is_product(k) ||
             pass_enabled(&opts, rows[i].name, rows[i].name))
           continue;
         sched_params have;

@@ -1,6 +1,7 @@
 /* core/tune/cost.c - see cost.h. One function a term; cost_compute only puts them together. */
 #include "core/tune/cost.h"
 
+#include "core/passes/schedule/gemm_cost.h"
 #include "core/tune/space.h"
 
 #include <math.h>
@@ -97,12 +98,19 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
   double batch = at_least((double)p->batch, 1), in = (double)tsr_dtype_size(p->in),
          out = (double)tsr_dtype_size(p->out);
   double m = at_least(c->m, 1), n = at_least(c->n, 1), k = at_least(c->k, 1), split = at_least(c->split_k, 1);
-  double tm = ceil_div((double)p->m, m), tn = ceil_div((double)p->n, n), steps = ceil_div((double)p->k, k);
-  e->blocks = batch * tm * tn * split;
-  /* Stream-k: every block has the same steps, so the wave is even but for rounding up to whole steps. */
-  double tiles = batch * tm * tn, streams = c->stream_k > 0 ? min2(c->stream_k, tiles * steps) : 0,
-         each = streams > 0 ? ceil_div(tiles * steps, streams) : steps / split;
-  if (streams > 0) e->blocks = ceil_div(tiles * steps, each);
+  gemm_counts t = gemm_count(&(gemm_tiling){.batch = batch,
+                                            .m = (double)p->m,
+                                            .n = (double)p->n,
+                                            .k = (double)p->k,
+                                            .tile_m = m,
+                                            .tile_n = n,
+                                            .tile_k = k,
+                                            .parts = split,
+                                            .sharing = at_least(c->stream_k, 0),
+                                            .in_bytes = in,
+                                            .acc_bytes = p->acc ? (double)tsr_dtype_size(p->acc) : 4});
+  double tm = t.tiles_m, tn = t.tiles_n, steps = t.steps, each = t.each;
+  e->blocks = t.blocks;
   e->steps = ceil(each);
   e->occupancy = occ_of_config(d, p, c);
   spread(d, e);
@@ -122,9 +130,7 @@ static void matmul_terms(const tune_device *d, const tune_problem *p, const tune
   if (!d->is_cpu && !c->use_shared) e->shared_bytes = 0;
   e->term_ns[COST_SHARED] = e->shared_bytes / r->shared;
 
-  double tile_reads = batch * tm * tn * steps * (m + n) * k * in,
-         partials = split > 1 ? 2 * split * batch * p->m * p->n * 4.0 : 0;
-  if (streams > 0) partials = 2 * (tiles + e->blocks) * m * n * 4.0; /* each block ends within a tile */
+  double tile_reads = t.tiles * steps * (m + n) * k * in, partials = t.partial_bytes;
   if (d->is_cpu)
     tile_reads += 2 * (steps - 1) * batch * p->m * p->n * 4.0; /* sums leave the registers between k steps */
   else if (!c->use_shared) tile_reads *= 2;

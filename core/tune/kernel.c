@@ -109,25 +109,20 @@ bool tune_kernel_problem(const ir_op *kernel, const char *policy, tune_problem *
   p->in = kernel->operands[0]->type->dtype;
   p->out = kernel->results[0]->type->dtype;
   p->acc = TSR_F32;
-  if (f == FAMILY_MATMUL && n == 4) {
+  if (f == N_FAMILIES || kernel_family(f)->tuned_as == FAMILY_NONE || n != kernel_family(f)->n_extents) return false;
+  p->family = kernel_family(f)->tuned_as;
+  snprintf(p->op, sizeof p->op, "%s", kernel_family(f)->name);
+  if (p->family == FAMILY_MATMUL) {
     const ir_op *mm = sched_contraction(kernel);
     if (!mm) return false;
-    p->family = FAMILY_MATMUL;
     p->batch = s[0], p->m = s[1], p->n = s[2], p->k = s[3];
     p->in = mm->operands[0]->type->dtype;
     p->acc = graph_matmul_get(mm).accum;
-    snprintf(p->op, sizeof p->op, "matmul");
-  } else if (f == FAMILY_ROW && n == 2) {
-    p->family = FAMILY_ROW;
+  } else if (p->family == FAMILY_ROW) {
     p->m = s[0], p->n = s[1];
     p->reduces = p->n > 1 && n_elements(kernel->results[0]->type) <= p->m;
-    snprintf(p->op, sizeof p->op, "row");
-  } else if (f == FAMILY_ELEMENTWISE && n == 1) {
-    p->family = FAMILY_ELEMENTWISE;
-    p->n = s[0];
-    snprintf(p->op, sizeof p->op, "elementwise");
   } else {
-    return false;
+    p->n = s[0];
   }
   return tsr_dtype_size(p->in) && tsr_dtype_size(p->out);
 }

@@ -87,7 +87,7 @@ static bool read_problem(const json *j, tune_problem *p) {
   p->in = tsr_dtype_parse(json_str(j, "in", ""));
   p->acc = tsr_dtype_parse(json_str(j, "acc", "f32"));
   p->out = tsr_dtype_parse(json_str(j, "out", ""));
-  return p->family < N_FAMILIES && kernel_family(p->family)->fuses != FUSES_ALONE && p->in && p->out && p->m > 0 &&
+  return p->family < N_FAMILIES && kernel_family(p->family)->tuned_as == p->family && p->in && p->out && p->m > 0 &&
          p->n > 0 && p->k > 0;
 }
 

@@ -1,12 +1,14 @@
 /* core/passes/schedule/gemm_heuristics.c - see schedule/gemm_heuristics.h. */
 #include "core/passes/schedule/gemm_heuristics.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/base/int_math.h"
 #include "core/device/dialect.h"
 #include "core/device/matrix_instr.h"
 #include "core/ir/graph/ops.h"
+#include "core/passes/schedule/gemm_cost.h"
 #include "core/passes/schedule/kernel.h"
 
 /* The product as this file sees it. */
@@ -41,14 +43,25 @@ static bool plain(const ir_value *v) {
 
 /* ---- parts of k ------------------------------------------------------------------------------------------------ */
 
-/* What adding the parts costs: they are written and read once in the accumulator's type, by one more launch. */
-static double parts_ns(const task *x, int64_t parts) {
-  double bytes =
-      2.0 * (double)parts * (double)x->batch * (double)x->g.m * (double)x->g.n * (double)tsr_dtype_size(x->g.accum);
-  double l2 = x->c->bytes_per_s > 0 ? 2 * x->c->bytes_per_s : 1e12,
-         launch = x->c->launch_ns > 0 ? x->c->launch_ns : 4000;
-  return parts > 1 ? bytes / l2 * 1e9 + launch : 0;
+static gemm_counts count(const task *x, int64_t m, int64_t n, int64_t step, int64_t parts, int64_t sharing) {
+  return gemm_count(&(gemm_tiling){.batch = (double)x->batch,
+                                   .m = (double)x->g.m,
+                                   .n = (double)x->g.n,
+                                   .k = (double)x->g.k,
+                                   .tile_m = (double)m,
+                                   .tile_n = (double)n,
+                                   .tile_k = (double)step,
+                                   .parts = (double)parts,
+                                   .sharing = (double)sharing,
+                                   .in_bytes = (double)x->size,
+                                   .acc_bytes = (double)tsr_dtype_size(x->g.accum)});
 }
+
+/* Sums of parts: written and read once in the second-level cache. */
+static double partial_ns(const task *x, const gemm_counts *n) {
+  return n->partial_bytes / (x->c->bytes_per_s > 0 ? 2 * x->c->bytes_per_s : 1e12) * 1e9;
+}
+static double launch_ns(const task *x) { return x->c->launch_ns > 0 ? x->c->launch_ns : 4000; }
 
 /* 16-bit operands may lie either way; all others must run along k. */
 static bool warpgroup_suits(const task *x) {
@@ -78,15 +91,14 @@ static double estimate(const task *x, int64_t m, int64_t n, int64_t step, int64_
   double peak = c->peak_flops_matrix > 0 ? c->peak_flops_matrix : 1e13,
          memory = c->bytes_per_s > 0 ? c->bytes_per_s : 1e11;
   peak *= type_rate(x);
-  int64_t depth = ceil_div(ceil_div(x->g.k, parts), step) * step,
-          blocks = ceil_div(x->g.m, m) * ceil_div(x->g.n, n) * x->batch * parts;
-  double each = 2.0 * (double)m * (double)n * (double)depth / (peak / (double)cores(c) * rate) * 1e9;
-  double waves = (double)ceil_div(blocks, cores(c) * per_core) * (double)per_core;
-  if (blocks < cores(c) * per_core) waves = (double)ceil_div(blocks, cores(c));
-  double bytes = (double)x->batch * (double)x->size * ((double)x->g.m + (double)x->g.n) * (double)x->g.k;
-  double math = waves * each, move = bytes / memory * 1e9, busy = (double)blocks / (double)cores(c);
+  gemm_counts k = count(x, m, n, step, parts, 0);
+  double depth = ceil(k.each) * (double)step, core_count = (double)cores(c), slots = core_count * (double)per_core;
+  double each = 2.0 * (double)m * (double)n * depth / (peak / core_count * rate) * 1e9;
+  double waves = ceil(k.blocks / slots) * (double)per_core;
+  if (k.blocks < slots) waves = ceil(k.blocks / core_count);
+  double math = waves * each, move = k.operand_bytes / memory * 1e9, busy = k.blocks / core_count;
   if (busy < 1) move /= busy; /* idle cores fetch nothing */
-  return (math > move ? math : move) + 1500 + parts_ns(x, parts);
+  return (math > move ? math : move) + 1500 + (parts > 1 ? partial_ns(x, &k) + launch_ns(x) : 0);
 }
 
 static const int part_counts[] = {1, 2, 3, 4, 6, 8, 12, 16};
@@ -129,20 +141,17 @@ static const struct {
  * k too short, or cores too many, for even parts. */
 static void share_out(const task *x, int64_t step, double best, sched_params *p) {
   const tsr_caps *c = x->c;
-  double peak = c->peak_flops_matrix > 0 ? c->peak_flops_matrix : 1e13,
-         l2 = c->bytes_per_s > 0 ? 2 * c->bytes_per_s : 1e12, least = 0.9 * best;
+  double peak = c->peak_flops_matrix > 0 ? c->peak_flops_matrix : 1e13, least = 0.9 * best;
   peak *= type_rate(x);
   for (size_t i = 0; i < sizeof warpgroup_tiles / sizeof *warpgroup_tiles; i++) {
     sched_params q = {.m = warpgroup_tiles[i].m, .n = warpgroup_tiles[i].n, .k = step, .stream_k = cores(c)};
     sched_shares s;
     if (!wgmma_holds(c, x->t, q.m, q.n)) continue;
     if (sched_stream_k(x->op, c, &q, &s) || s.each < LEAST_STEPS) continue;
-    double area = (double)q.m * (double)q.n,
-           math = 2.0 * area * (double)(s.each * step) / (peak / (double)cores(c) * warpgroup_tiles[i].rate) * 1e9;
-    double operands = (double)x->batch * (double)x->size * ((double)x->g.m + (double)x->g.n) * (double)x->g.k,
-           move = c->bytes_per_s > 0 ? operands / c->bytes_per_s * 1e9 : 0;
-    double pieces = 2.0 * (double)(s.tiles + s.blocks) * area * (double)tsr_dtype_size(x->g.accum) / l2 * 1e9;
-    double time = (math > move ? math : move) + 1500 + pieces + (c->launch_ns > 0 ? c->launch_ns : 4000);
+    gemm_counts n = count(x, q.m, q.n, step, 1, q.stream_k);
+    double math = 2.0 * (double)(q.m * q.n * step) * n.each / (peak / (double)cores(c) * warpgroup_tiles[i].rate) * 1e9;
+    double move = c->bytes_per_s > 0 ? n.operand_bytes / c->bytes_per_s * 1e9 : 0;
+    double time = (math > move ? math : move) + 1500 + partial_ns(x, &n) + launch_ns(x);
     if (time >= least) continue;
     least = time;
     p->m = q.m, p->n = q.n, p->k = step, p->split_k = 0, p->stream_k = cores(c);

@@ -1,0 +1,147 @@
+/* tests/unit/test_kernel_family.c - rows of core/ir/kernel_family.h: names are parsed and listed, each schedule.kernel
+ * family has its rules and a problem of the family it is tuned as, limits are told by their codes, and the counts of a
+ * tiled product are those that counting one by one gives. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ir/schedule/schedule.h"
+#include "core/passes/schedule/defaults.h"
+#include "core/passes/schedule/from_graph.h"
+#include "core/passes/schedule/gemm_cost.h"
+#include "core/passes/schedule/kernel.h"
+#include "core/passes/schedule/legalize.h"
+#include "core/tune/kernel.h"
+#include "tests/support/graph_text.h"
+
+static void a_family_is_known_by_its_name_unless_its_kernels_are_made_by_hand(void **state) {
+  for (int f = 0; f < N_FAMILIES; f++) {
+    const kernel_family_row *row = kernel_family((sched_family)f);
+    bool by_hand = row->fuses == FUSES_BY_HAND;
+    assert_string_equal(sched_family_name((sched_family)f), row->name);
+    assert_int_equal(sched_family_parse(row->name), by_hand ? N_FAMILIES : f);
+    assert_true(by_hand == !strstr(KERNEL_FAMILY_NAMES, row->name));
+    assert_true(by_hand == !strstr(KERNEL_FAMILY_SPACES, row->name));
+    int extents = 1;
+    for (const char *at = row->extents; *at; at++) extents += *at == ',';
+    assert_int_equal(row->n_extents, extents);
+    if (row->tuned_as != FAMILY_NONE) assert_int_equal(kernel_family(row->tuned_as)->n_extents, extents);
+  }
+  assert_int_equal(sched_family_parse("banana"), N_FAMILIES);
+  assert_string_equal(sched_family_name(N_FAMILIES), "?");
+}
+
+static ir_op *kernel_of(ir_module *m) {
+  for (ir_op *p = m->root->regions[0]->first; p; p = p->next)
+    for (ir_op *o = p->n_regions ? p->regions[0]->first : NULL; o; o = o->next)
+      if (o->def->level == IR_SCHEDULE && o->def->code == S_KERNEL) return o;
+  return NULL;
+}
+
+static ir_module *scheduled(const char *args, const char *body, const char *type) {
+  ir_module *g = gt_parse(gt_func(args, body, "%0", type)), *s = NULL;
+  assert_null(graph_to_schedule(g, NULL, &s));
+  ir_module_destroy(&g);
+  return s;
+}
+
+static const tsr_caps device = {.dialect = DIALECT_SPIRV,
+                                .n_cores = 16,
+                                .subgroup = 32,
+                                .max_threads = 256,
+                                .shared_bytes = 32 << 10,
+                                .max_registers = 128,
+                                .vector_bytes = 16};
+
+static void a_kernel_has_the_rules_and_the_problem_of_its_row(void **state) {
+  static const struct {
+    sched_family family;
+    const char *args, *body, *type;
+  } rows[] = {
+      {FAMILY_ELEMENTWISE, "%A: tensor<64x1000xf32>", "%0 = \"tessera.graph.neg\"(%A)", "tensor<64x1000xf32>"},
+      {FAMILY_ROW, "%A: tensor<64x1000xf32>", "%0 = \"tessera.graph.softmax\"(%A) {}", "tensor<64x1000xf32>"},
+      {FAMILY_MATMUL, "%A: tensor<64x96xf32>, %B: tensor<96x80xf32>", "%0 = \"tessera.graph.matmul\"(%A, %B)", "tensor<64x80xf32>"},
+      {FAMILY_COPY, "%A: tensor<4x5xf32>", "%0 = \"tessera.graph.pad\"(%A) {low = [1, 1], high = [0, 2]}", "tensor<5x8xf32>"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    ir_module *s = scheduled(rows[i].args, rows[i].body, rows[i].type);
+    const ir_op *k = kernel_of(s);
+    tune_problem p;
+    assert_int_equal(sched_family_of(k), rows[i].family);
+    const kernel_family_row *row = kernel_family(rows[i].family);
+    assert_non_null(sched_rules_of(k)->defaults);
+    assert_true(sched_default(k, &device).warps > 0);
+    assert_true(tune_kernel_problem(k, "fast", &p) == (row->tuned_as != FAMILY_NONE));
+    if (row->tuned_as != FAMILY_NONE) assert_int_equal(p.family, row->tuned_as);
+    ir_module_destroy(&s);
+  }
+}
+
+static void a_broken_limit_is_told_by_its_code_and_names_itself(void **state) {
+  static const struct {
+    sched_params p;
+    sched_limit limit;
+    const char *begins;
+  } rows[] = {
+      {{.m = 64, .n = 64, .k = 32, .warps = 4}, SCHED_FITS, ""},
+      {{.m = 64, .n = 64, .k = 32, .warps = 9}, SCHED_LIMIT_THREADS, "threads per block: 288"},
+      {{.m = 64, .n = 64, .k = 512, .warps = 4}, SCHED_LIMIT_SHARED, "shared memory per block: needs 262144"},
+      {{.m = 64, .n = 64, .k = 16, .warps = 1}, SCHED_LIMIT_REGISTERS, "registers per thread: 128"},
+      {{.m = 64, .n = 64, .k = 16, .warps = 4, .cluster = 2}, SCHED_LIMIT_CLUSTERS, "clusters: the device has none"},
+      {{.m = 64, .n = 64, .k = 16, .warps = 4, .vectorize = 8}, SCHED_LIMIT_ACCESS, "access width: 32 bytes"},
+  };
+  ir_module *s = scheduled("%A: tensor<64x96xf32>, %B: tensor<96x80xf32>", "%0 = \"tessera.graph.matmul\"(%A, %B)", "tensor<64x80xf32>");
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char why[160] = "";
+    sched_params p = rows[i].p;
+    assert_int_equal(sched_broken_limit(kernel_of(s), &device, &p, why, sizeof why), rows[i].limit);
+    assert_true(!strncmp(why, rows[i].begins, strlen(rows[i].begins)));
+    assert_true(sched_legalize(kernel_of(s), &device, &p));
+    assert_int_equal(sched_broken_limit(kernel_of(s), &device, &p, why, sizeof why), SCHED_FITS);
+    if (rows[i].limit == SCHED_LIMIT_REGISTERS) assert_true(p.warps > rows[i].p.warps); /* threads, not a smaller tile */
+  }
+  char small[8] = "";
+  assert_int_equal(sched_broken_limit(kernel_of(s), &device, &rows[1].p, small, sizeof small), SCHED_LIMIT_THREADS);
+  ir_module_destroy(&s);
+}
+
+/* One by one: tiles that hold an element, steps of each, blocks that get any step. */
+static void counts_of_tiles_are_those_of_counting(void **state) {
+  srand(5);
+  for (int round = 0; round < 300; round++) {
+    int batch = 1 + rand() % 3, m = 1 + rand() % 70, n = 1 + rand() % 70, k = 1 + rand() % 90, tm = 1 + rand() % 40,
+        tn = 1 + rand() % 40, tk = 1 + rand() % 30, sharing = rand() % 3 ? 0 : 1 + rand() % 50,
+        parts = sharing ? 1 : 1 + rand() % 3;
+    gemm_counts c = gemm_count(&(gemm_tiling){batch, m, n, k, tm, tn, tk, parts, sharing, 2, 4});
+    int tiles = 0, steps = 0, blocks = 0;
+    for (int b = 0; b < batch; b++)
+      for (int i = 0; i < m; i += tm)
+        for (int j = 0; j < n; j += tn) tiles++;
+    for (int i = 0; i < k; i += tk) steps++;
+    assert_true(c.tiles == tiles && c.steps == steps && c.tiles_m * c.tiles_n * batch == tiles);
+    assert_true(c.operand_bytes == 2.0 * batch * (m + n) * k);
+    if (!sharing) {
+      assert_true(c.blocks == tiles * parts && c.each * parts == c.steps);
+      assert_true(c.partial_bytes == (parts > 1 ? 2.0 * 4 * parts * batch * m * n : 0));
+      continue;
+    }
+    for (int at = 0; at < tiles * steps; at += (int)c.each) blocks++;
+    assert_true(c.blocks == blocks && blocks <= sharing && c.each == (int)c.each);
+    assert_true(c.partial_bytes == 2.0 * (tiles + blocks) * tm * tn * 4);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_family_is_known_by_its_name_unless_its_kernels_are_made_by_hand),
+      cmocka_unit_test(a_kernel_has_the_rules_and_the_problem_of_its_row),
+      cmocka_unit_test(a_broken_limit_is_told_by_its_code_and_names_itself),
+      cmocka_unit_test(counts_of_tiles_are_those_of_counting),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
