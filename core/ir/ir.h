@@ -167,7 +167,9 @@ enum ir_op_flags {
   IR_VIEWLIKE = 1 << 5,    /* moves or repeats elements without computing */
   IR_REDUCES = 1 << 6,
   IR_ANY_ATTRS = 1 << 7,   /* attributes beyond the table's are kept */
-  IR_SCALAR = 1 << 8       /* of Tile and Target IR: one of scalar_ops.h, whose code it has */
+  IR_SCALAR = 1 << 8,      /* of Tile and Target IR: one of scalar_ops.h, whose code it has */
+  IR_POSITION = 1 << 9,    /* of Target IR: a constant, or where in the launch it runs */
+  IR_COOPMAT = 1 << 10     /* of Target IR: on cooperative matrices */
 };
 
 #define IR_VARIADIC (-1)

@@ -78,8 +78,12 @@ static uint32_t step(mx m, int code, const scalar_value *x) {
   case SC_NEG: return mx_neg(m, x[0].id);
   case SC_FMA: return mx_fma(m, x[0].id, x[1].id, x[2].id);
   case SCALAR_FINITE: return GLSL(m.e, GlslFMax, m.ft, x[0].id, mx_k(m, -3.4028234663852886e38));
-  default: return e_math(m.e, code, m.n, x[0].id, x[1].id);
+  default: break;
   }
+  if (e_is_math(code)) return e_math(m.e, code, m.n, x[0].id, x[1].id);
+  const vt f32 = {TSR_F32, m.n};
+  return scalar_rows[code].operands == 1 ? e_unary(m.e, code, f32, x[0].id)
+                                         : e_binary(m.e, code, f32, x[0].id, x[1].id);
 }
 
 static scalar_value expanded_apply(void *user, int code, int variant, const scalar_value *x) {

@@ -93,7 +93,7 @@ uint32_t e_combine(emitter *e, const char *op, vt v, uint32_t a, uint32_t b) {
   return c.t != v.t ? e_cast(e, r, c.t, v.t, v.n) : r;
 }
 
-static uint32_t unary(emitter *e, int code, vt v, uint32_t a) {
+uint32_t e_unary(emitter *e, int code, vt v, uint32_t a) {
   bool f = is_float(v.t);
   uint32_t type = e_reg(e, v.t, v.n);
   switch (code) {
@@ -202,7 +202,7 @@ static uint32_t arithmetic(emitter *e, const ir_op *op, vt v, const uint32_t *x)
   if (math) r = e_math(e, code, v.n, y[0], y[1]);
   else if (code == SC_FMA) r = fma3(e, w, y[0], y[1], y[2]);
   else if (op->n_operands == 2) r = e_binary(e, code, w, y[0], y[1]);
-  else r = unary(e, code, w, y[0]);
+  else r = e_unary(e, code, w, y[0]);
   return c != v.t ? e_cast(e, r, c, v.t, v.n) : r;
 }
 

@@ -28,7 +28,7 @@ static tsr_status scan(ir_op *op, void *user) {
   case TG_WARP_BARRIER: u->barrier = true; break;
   default: break;
   }
-  if (op->def->code >= TG_MAT_FILL && op->def->code <= TG_MAT_REDUCE) u->subgroup = true;
+  if (op->def->flags & IR_COOPMAT) u->subgroup = true;
   return NULL;
 }
 

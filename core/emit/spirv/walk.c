@@ -344,7 +344,7 @@ tsr_status e_op(emitter *e, const ir_op *op) {
   case TG_WARP_REDUCE: return e_subgroup_op(e, op);
   default: break;
   }
-  if (code >= TG_MAT_FILL && code <= TG_MAT_REDUCE) return e_matrix_op(e, op);
+  if (op->def->flags & IR_COOPMAT) return e_matrix_op(e, op);
   return e_fail(e, op, TSR_UNSUPPORTED, NULL, "this op does not exist on Vulkan");
 }
 

@@ -131,7 +131,7 @@ ir_value *sx_op(simt *c, int code, const ir_type *type, int n, ir_value *const *
   if (any_null(c, code, n, v)) return NULL;
   const ir_opdef *def = def_of(c, code);
   if (!type) type = v[code == SC_SELECT ? 1 : 0]->type;
-  if ((def->flags & IR_PURE) && code <= TG_WARP_ID) return sx_numbered(c, code, type, NULL, n, v);
+  if (def->flags & (IR_SCALAR | IR_POSITION)) return sx_numbered(c, code, type, NULL, n, v);
   ir_op *op = ir_op_new(&c->b, def, n, v, 1, &type, 0);
   return op ? op->results[0] : NULL;
 }

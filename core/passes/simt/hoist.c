@@ -21,7 +21,7 @@ static void move_before(ir_op *op, ir_op *at) {
 
 /* Address and predicate arithmetic only: hoisting data would lengthen live ranges. */
 static bool may_hoist(const ir_op *op) {
-  if (!(op->def->flags & IR_PURE) || op->def->code > TG_WARP_ID || !op->n_results) return false;
+  if (!(op->def->flags & (IR_SCALAR | IR_POSITION)) || !op->n_results) return false;
   const ir_type *t = op->results[0]->type;
   return t->kind == IR_T_INDEX || (t->kind == IR_T_SCALAR && t->dtype == TSR_BOOL);
 }
