@@ -69,6 +69,7 @@ static void passes(meter *m, tsr_device *dev, const tsr_allocator *al, const str
   PASS("graph_to_schedule", graph_to_schedule(graph, NULL, &schedule));
   PASS("schedule_defaults", schedule_apply_defaults(schedule, &(schedule_options){.caps = &dev->caps}));
   PASS("schedule_to_tile", schedule_to_tile(schedule, &(tile_options){.caps = &dev->caps, .policy = "fast"}, &tile));
+  PASS("tile_expand", tile_expand(tile, &dev->caps));
   PASS("tile_to_target", tile_to_target(tile, &dev->caps, &target));
   PASS("emit", emit_module(target, &dev->caps, &code, &desc));
   begin(m);

@@ -4,7 +4,10 @@
 #include "core/device/caps.h"
 #include "core/ir/ir.h"
 
-/* Lowers every program and kernel of the module into a new module (the input stays). TSR_UNSUPPORTED names the limit or
+/* Writes out, in place, the structured ops that the device's lowering doesn't take whole. */
+tsr_status tile_expand(ir_module *tile, const tsr_caps *caps);
+/* Lowers every program and kernel of the module into a new module (the input, which tile_expand saw, stays).
+ * TSR_UNSUPPORTED names the limit or
  * the missing capability. */
 tsr_status tile_to_target(const ir_module *tile, const tsr_caps *caps, ir_module **out);
 #endif

@@ -17,6 +17,7 @@
 #include "backends/simt/simt.h"
 #include "core/emit/text/text.h"
 #include "core/ir/ir.h"
+#include "core/passes/lower.h"
 #include "core/passes/simt/simt.h"
 #include "tests/support/amd_asm.h"
 #include "tests/support/plan.h"
@@ -334,6 +335,7 @@ static char *source_of(const gate *g, const tsr_caps *caps) {
   bool plain = g->plain && !expects_matrix(g, caps->arch);
   tsr_status st = g->graph ? plan_tile(g->text, g->n, g->name, caps, &tile)
                            : ir_parse(NULL, plain ? g->plain : g->text, plain ? g->n_plain : g->n, g->name, &tile);
+  if (!st) st = tile_expand(tile, caps);
   if (!st) st = tile_to_simt(tile, caps, &target);
   if (!st) st = emit_text(target, caps, &b);
   if (st && tsr_status_code(st) == TSR_UNSUPPORTED)

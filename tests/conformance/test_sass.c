@@ -9,6 +9,7 @@
 #include "backends/cuda/backend.h"
 #include "core/emit/text/text.h"
 #include "core/ir/ir.h"
+#include "core/passes/lower.h"
 #include "core/passes/simt/simt.h"
 #include "tests/support/nv_sass.h"
 #include "tests/support/plan.h"
@@ -46,6 +47,7 @@ static char *source_of(const struct row *r, const tsr_caps *caps) {
   strb_init(&b, &al_default);
   snprintf(text, sizeof text, form, r->in, r->in, r->in, r->in, r->out, r->out);
   tsr_status st = plan_tile(text, strlen(text), "product", caps, &tile);
+  if (!st) st = tile_expand(tile, caps);
   if (!st) st = tile_to_simt(tile, caps, &target);
   if (!st) st = emit_text(target, caps, &b);
   if (st) problem(r, tsr_status_message(st), 0);

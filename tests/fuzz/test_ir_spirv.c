@@ -33,7 +33,8 @@ static tsr_status use(void *user, ir_module *m, const char *text) {
   be_module_desc d = {0};
   arena a;
   arena_init(&a, &al_default);
-  tsr_status st = tile ? tile_to_target(m, caps, &target) : target_check_device(m, caps);
+  tsr_status st = tile ? tile_expand(m, caps) : target_check_device(m, caps);
+  if (!st && tile) st = tile_to_target(m, caps, &target);
   if (!st) st = emit_module(tile ? target : m, caps, &a, &d);
   for (int i = 0; !st && i < d.n_kernels; i++)
     st = validate((const uint32_t *)(const void *)((const char *)d.code + d.offsets[i]),

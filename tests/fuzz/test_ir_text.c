@@ -32,7 +32,8 @@ static tsr_status emit(ir_module *m, const tsr_caps *caps) {
   be_module_desc d;
   arena a;
   arena_init(&a, &al_default);
-  tsr_status st = tile ? tile_to_target(m, caps, &target) : target_check_device(m, caps);
+  tsr_status st = tile ? tile_expand(m, caps) : target_check_device(m, caps);
+  if (!st && tile) st = tile_to_target(m, caps, &target);
   if (!st) st = emit_module(tile ? target : m, caps, &a, &d);
   ir_module_destroy(&target);
   arena_clear(&a);

@@ -13,6 +13,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/str.h"
+#include "core/passes/lower.h"
 #include "core/passes/simt/simt.h"
 #include "tessera/tessera.h"
 #include "tests/simt/backend_emu.h"
@@ -365,6 +366,7 @@ static void stages_fill_shared_memory_beside_the_result(void **state) {
              "\"main\"}",
              t, t);
     ok(plan_tile(text, strlen(text), "plan", &caps, &tile), t);
+    ok(tile_expand(tile, &caps), t);
     ok(tile_to_simt(tile, &caps, &target), t);
     const char *path = "";
     for (ir_op *op = target->root->regions[0]->first; op; op = op->next)

@@ -33,7 +33,7 @@ static const char *const graphs[] = {
          "%c = \"tessera.graph.concat\"(%a, %b) {axis = 0}\n%s = \"tessera.graph.reduce_sum\"(%c) {axes = [0]}\n",
          "%c, %s")};
 static const char *const files[] = {"embedding_mean", "flash_attention", "fft4096",
-                                    "column_stats",   "transpose",       "conv2d"};
+                                    "column_stats",   "transpose",       "conv2d",   "contract"};
 
 /* As if read from its text. */
 static tsr_status add(ir_bases *b, const ir_module *m) {
@@ -46,9 +46,23 @@ static tsr_status add(ir_bases *b, const ir_module *m) {
   return st;
 }
 
+static tsr_status find_contract(ir_op *op, void *user) {
+  *(bool *)user |= !strcmp(op->def->name, "tessera.tile.contract");
+  return NULL;
+}
+
+static bool has_contract(ir_module *m) {
+  bool found = false;
+  tsr_status_free(ir_walk(m->root, find_contract, &found));
+  return found;
+}
+
 static bool add_levels(ir_bases *b, const char *name, const tsr_caps *caps, ir_module *tile, tsr_status st) {
   ir_module *target = NULL;
   if (!st) st = add(b, tile);
+  const bool structured = !st && has_contract(tile);
+  if (!st) st = tile_expand(tile, caps);
+  if (!st && structured) st = add(b, tile);
   if (!st) st = tile_to_target(tile, caps, &target);
   if (!st) st = add(b, target);
   const bool ok = !st || tsr_status_code(st) == TSR_UNSUPPORTED;

@@ -5,7 +5,7 @@
 #include "core/device/caps.h"
 #include "core/ir/ir.h"
 
-enum { IR_BASES_MOST = 128 };
+enum { IR_BASES_MOST = 192 };
 
 typedef struct ir_bases {
   ir_module *v[IR_BASES_MOST];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/ir/tables.h"
+#include "core/ir/tile/contract.h"
 #include "core/ir/tile/place.h"
 #include "core/ir/tile/rules.h"
 
@@ -84,6 +85,17 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"m", IR_A_INT, true, NULL, "rows"}, {"n", IR_A_INT, true, NULL, "columns"}, {"k", IR_A_INT, true, NULL, "depth"},
                     {"dtype", IR_A_STR, true, NULL, "element type of a and b"}),
      .infer = tile_infer_mma, .implied = tile_implied_mma, .help = "c + a * b by one matrix instruction of the device; (m, n, k, dtype) must be in its list."},
+    {NAME("contract"), .code = T_CONTRACT, PLACE_CONTRACT, .min_operands = 4, .max_operands = IR_VARIADIC, .n_results = IR_VARIADIC, .n_regions = 3, .operands_doc = "from, to, a..., b..., others..., outputs...",
+     .attrs = ATTRS({"maps", IR_A_STR, true, NULL, "the two indices of each operand's dimensions, in order: mk or km of a, kn or nk of b, mn or nm of others; after -> those of the outputs"},
+                    {"tile", IR_A_ARRAY, true, NULL, "[m, n, k]: extents of the block's tile; k is the step"},
+                    {"a_type", IR_A_STR, false, "", "element type that the tile of a is staged in; empty = what its prologue yields"},
+                    {"b_type", IR_A_STR, false, "", "the same of b"},
+                    {"use_shared", IR_A_BOOL, false, "true", "tiles are staged in shared memory; false: those that need no conversion are read where they are"},
+                    {"stages", IR_A_INT, false, "0", "software pipeline depth; 0 = the device's default, 1 = none"},
+                    {"padding", IR_A_INT, false, "0", "elements added to each row of a staged tile"}, {"async", IR_A_BOOL, false, "true", "copies may run on until they are waited for"},
+                    {"policy", IR_A_STR, false, "fast", "kahan_sum compensates the sum over k"}),
+     .types_doc = "index, then view; others also frag", .infer = tile_infer_contract, .verify = tile_verify_contract,
+     .help = "sum = 0; for (k0 = from; k0 < to; k0 += step) sum += A * B on the block's tile, then an epilogue, all elementwise regions. a and b are windows at k = 0, which move along k (one whose view has extent 1 there repeats). The first region gets an element of each a operand, converted as a load does, and yields the element of A; the second those of b; the third gets the sum's element (its type is the accumulator's) and those of the other operands, and yields the element of each output, which a store converts, then of each result. Extents of 1 repeat. A prologue's tile lies as its side's first operand does. The CPU takes it whole; for other devices it is written out as a loop of copies, wait and gemm, then loads, a map and stores."},
     {NAME("map"), .code = T_MAP, PLACE_PER_ELEMENT(true, 0, 0), .max_operands = IR_VARIADIC, .n_results = IR_VARIADIC, .n_regions = 1, .operands_doc = "fragments...", .flags = IR_PURE,
      .attrs = ATTRS({"shape", IR_A_ARRAY, false, NULL, "result dimensions; needed only without operands"}),
      .infer = tile_infer_map,

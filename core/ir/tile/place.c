@@ -33,7 +33,8 @@ static tsr_status verify_element(const ir_op *op, const ir_op *around) {
   const ir_type *t = around->n_operands  ? around->operands[0]->type
                      : around->n_results ? around->results[0]->type
                                          : NULL;
-  const int rank = row_of(around)->maps ? (t ? t->rank : 0) : around->regions[0]->n_args;
+  const tile_place *row = row_of(around);
+  const int rank = row->rank ? row->rank : row->maps ? (t ? t->rank : 0) : around->regions[0]->n_args;
   const int64_t dim = ir_get_int(op, "dim", 0);
   return dim >= 0 && dim < rank ? NULL : ir_error(op, NULL, "there is no dimension %lld of %d", (long long)dim, rank);
 }
@@ -49,8 +50,12 @@ static int argument_of(const ir_value *v, const ir_op **kernel) {
 /* The program plans memory and order by `outputs`: what a kernel writes is among its last arguments. */
 static tsr_status verify_writes(const ir_op *op) {
   const tile_place *row = row_of(op);
-  const int first = row->first_written,
-            n = row->n_written == TILE_WRITES_OUTPUTS ? (int)ir_get_int(op, "outputs", 1) : row->n_written;
+  int first = row->first_written, n = row->n_written;
+  if (n == TILE_WRITES_OUTPUTS) n = (int)ir_get_int(op, "outputs", 1);
+  if (n == TILE_WRITES_REST) {
+    for (int r = 0; r < op->n_regions; r++) first += op->regions[r]->n_args;
+    n = op->n_operands - first;
+  }
   for (int i = first; i < first + n && i < op->n_operands; i++) {
     const ir_op *kernel;
     int argument = argument_of(op->operands[i], &kernel);

@@ -15,12 +15,16 @@ enum {
   TILE_ENDS_WITH_YIELD = 32,
   TILE_ANYTHING = 63 /* a module, a fragment */
 };
-enum { TILE_WRITES_OUTPUTS = -1 }; /* as many operands as the attribute `outputs` says */
+enum {
+  TILE_WRITES_OUTPUTS = -1, /* as many operands as the attribute `outputs` says */
+  TILE_WRITES_REST = -2     /* all operands from first_written on but so many as the regions have arguments */
+};
 
 typedef struct tile_place {
   unsigned is, takes;
   bool maps; /* the region runs over the elements of the operands; others of TILE_OF_ELEMENT over its arguments */
   int first_written, n_written;
+  int rank; /* of what the regions' elements are of, where the two rules of `maps` don't tell; else 0 */
 } tile_place;
 
 #define PLACE(...) .ext = &(const tile_place){__VA_ARGS__}
@@ -33,4 +37,5 @@ typedef struct tile_place {
 #define PLACE_ELEMENT PLACE(TILE_OF_ELEMENT, TILE_OF_KERNEL | TILE_ENDS_WITH_YIELD)
 #define PLACE_WRITES(first, n) PLACE(TILE_OF_KERNEL, TILE_OF_KERNEL | TILE_ENDS_WITH_YIELD, false, first, n)
 #define PLACE_PER_ELEMENT(maps, first, n) PLACE(TILE_OF_KERNEL, TILE_OF_ELEMENT | TILE_ENDS_WITH_YIELD, maps, first, n)
+#define PLACE_CONTRACT PLACE(TILE_OF_KERNEL, TILE_OF_ELEMENT | TILE_ENDS_WITH_YIELD, false, 1, TILE_WRITES_REST, 2)
 #endif

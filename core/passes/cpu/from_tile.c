@@ -12,21 +12,13 @@
 #include "core/emit/cpu/code.h"
 #include "core/ir/target/target.h"
 #include "core/ir/tile/tile.h"
+#include "core/passes/cpu/lower.h"
 #include "core/passes/cpu/patterns.h"
-#include "core/passes/cpu/reduction_kernels.h"
-#include "core/passes/cpu/scratch.h"
 #include "core/passes/target/program.h"
-
-typedef struct lower {
-  ir_module *m; /* output */
-  scratch_intervals scratch;
-  ir_op *kernel; /* input */
-  row_plan rows; /* of the block being lowered */
-} lower;
 
 static tsr_status lower_block(lower *l, ir_block *from, ir_builder *b, ir_block *stop);
 
-static ir_value *at(const ir_value *v) { return v->data; }
+static ir_value *at(const ir_value *v) { return cpu_at(v); }
 static bool is_tile_value(const ir_value *v) { return v->type->kind == IR_T_FRAG || v->type->kind == IR_T_SHARED; }
 
 /* ---- tiles in scratch memory ----------------------------------------------------------------------------------- */
@@ -63,7 +55,7 @@ static ir_value *handle(lower *l, ir_builder *b, const ir_type *t, int index) {
   return v;
 }
 
-static tsr_status new_tile(lower *l, ir_builder *b, const ir_op *op, const ir_type *type, int64_t start, int64_t end,
+tsr_status cpu_new_tile(lower *l, ir_builder *b, const ir_op *op, const ir_type *type, int64_t start, int64_t end,
                            ir_value **out) {
   TSR_TRY(check_type(op, type));
   const ir_type *t = tile_type(l, type);
@@ -83,9 +75,9 @@ static int64_t last_use(const lower *l, const ir_value *v) {
   return last;
 }
 
-static tsr_status tile_for(lower *l, ir_builder *b, ir_value *v) {
+tsr_status cpu_tile_for(lower *l, ir_builder *b, ir_value *v) {
   ir_value *t;
-  TSR_TRY(new_tile(l, b, v->def, v->type, v->def->scratch, last_use(l, v), &t));
+  TSR_TRY(cpu_new_tile(l, b, v->def, v->type, v->def->scratch, last_use(l, v), &t));
   v->data = t;
   return NULL;
 }
@@ -112,18 +104,18 @@ static bool take_interval(lower *l, ir_value *result, const ir_value *operand) {
 
 /* ---- calls ----------------------------------------------------------------------------------------------------- */
 
-static ir_op *call(lower *l, ir_builder *b, const char *fn, int n, ir_value *const *operands) {
+ir_op *cpu_call(lower *l, ir_builder *b, const char *fn, int n, ir_value *const *operands) {
   for (int i = 0; i < n; i++)
     if (!operands[i]) ir_lacks(l->m, "tessera.target.call", "operand %d of \"%s\" is nowhere", i, fn);
   ir_op *op = ir_build0(b, "tessera.target.call", n, operands);
   return op && ir_set_attr(op, "fn", ir_attr_str(l->m, fn)) ? op : NULL;
 }
 
-static bool call2(lower *l, ir_builder *b, const char *fn, ir_value *x, ir_value *y) {
-  return call(l, b, fn, 2, (ir_value *[]){x, y}) != NULL;
+bool cpu_call2(lower *l, ir_builder *b, const char *fn, ir_value *x, ir_value *y) {
+  return cpu_call(l, b, fn, 2, (ir_value *[]){x, y}) != NULL;
 }
 
-static bool copy_attrs(ir_op *to, const ir_op *from, const char *const *names) {
+bool cpu_copy_attrs(ir_op *to, const ir_op *from, const char *const *names) {
   for (; *names; names++) {
     ir_attr *a = ir_get_attr(from, *names);
     if (a && !ir_set_attr(to, *names, ir_attr_copy(to->module, a))) return false;
@@ -150,29 +142,33 @@ static tsr_status copy_op(lower *l, ir_builder *b, ir_op *op) {
 
 /* ---- map ------------------------------------------------------------------------------------------------------- */
 
+tsr_status cpu_lower_elements(lower *l, ir_builder *b, const ir_block *from) {
+  for (ir_op *o = from->first; o; o = o->next) {
+    b->loc = o->loc;
+    if (o->def->code == T_INDEX) {
+      ir_value *v = ir_build1(b, "tessera.target.element_index", NULL, 0, NULL);
+      if (!v || !ir_set_attr(v->def, "dim", ir_attr_int(l->m, ir_get_int(o, "dim", 0)))) return st_oom();
+      o->results[0]->data = v;
+    } else if (ir_is_scalar(o) || o->def->code == T_CONST) {
+      TSR_TRY(copy_op(l, b, o));
+    } else if (o->def->code != T_YIELD) {
+      return ir_error(o, "compute it before the region", "can't be used inside an elementwise region");
+    }
+  }
+  return NULL;
+}
+
 static tsr_status lower_region(lower *l, ir_op *op, ir_block *to) {
   ir_block *from = op->regions[0];
   ir_builder b = ir_at_end(l->m, to);
   for (int i = 0; i < from->n_args; i++)
     if (!(from->args[i]->data = ir_block_arg(l->m, to, ir_type_get(l->m, from->args[i]->type), NULL))) return st_oom();
-  for (ir_op *o = from->first; o; o = o->next) {
-    b.loc = o->loc;
-    if (o->def->code == T_INDEX) {
-      ir_value *v = ir_build1(&b, "tessera.target.element_index", NULL, 0, NULL);
-      if (!v || !ir_set_attr(v->def, "dim", ir_attr_int(l->m, ir_get_int(o, "dim", 0)))) return st_oom();
-      o->results[0]->data = v;
-    } else if (o->def->code == T_YIELD) {
-      ir_value *y[1 + TSR_MAX_RANK + 8];
-      if (o->n_operands > (int)(sizeof y / sizeof *y)) return ir_error(o, NULL, "yields too many values");
-      for (int i = 0; i < o->n_operands; i++) y[i] = at(o->operands[i]);
-      if (!ir_build0(&b, "tessera.target.yield", o->n_operands, y)) return st_oom();
-    } else if (ir_is_scalar(o) || o->def->code == T_CONST) {
-      TSR_TRY(copy_op(l, &b, o));
-    } else {
-      return ir_error(o, "compute it before the region", "can't be used inside an elementwise region");
-    }
-  }
-  return NULL;
+  TSR_TRY(cpu_lower_elements(l, &b, from));
+  ir_value *y[1 + TSR_MAX_RANK + 8];
+  const ir_op *yield = from->last;
+  if (yield->n_operands > (int)(sizeof y / sizeof *y)) return ir_error(yield, NULL, "yields too many values");
+  for (int i = 0; i < yield->n_operands; i++) y[i] = at(yield->operands[i]);
+  return ir_build0(&b, "tessera.target.yield", yield->n_operands, y) ? NULL : st_oom();
 }
 
 static bool same_dims(const ir_type *a, const ir_type *b) {
@@ -196,7 +192,7 @@ static tsr_status lower_map(lower *l, ir_builder *b, ir_op *op) {
         if (!taken[k] && same_dims(op->operands[k]->type, r->type) && take_interval(l, r, op->operands[k])) {
           for (int j = 0; j < op->n_operands; j++) taken[j] |= op->operands[j] == op->operands[k];
         }
-      if (!r->data) TSR_TRY(tile_for(l, b, r));
+      if (!r->data) TSR_TRY(cpu_tile_for(l, b, r));
     }
     operands[n++] = at(r);
   }
@@ -212,7 +208,7 @@ static tsr_status lower_map(lower *l, ir_builder *b, ir_op *op) {
 static tsr_status row_target(lower *l, ir_builder *b, ir_value *v) {
   ir_op *store = NULL;
   ir_value *memory = v->n_uses ? cpu_store_target(v, &store) : NULL;
-  if (!memory || !at(memory) || !rows_type(memory->type)) return tile_for(l, b, v);
+  if (!memory || !at(memory) || !rows_type(memory->type)) return cpu_tile_for(l, b, v);
   v->data = at(memory);
   store->data = store; /* done */
   return NULL;
@@ -242,10 +238,10 @@ static tsr_status lower_row(lower *l, ir_builder *b, ir_op *op, const row_act *a
     out->data = at(op->operands[0]);
     return NULL;
   }
-  TSR_TRY(a->kind >= ROW_NORM ? row_target(l, b, out) : tile_for(l, b, out));
+  TSR_TRY(a->kind >= ROW_NORM ? row_target(l, b, out) : cpu_tile_for(l, b, out));
   if (a->other) {
     ir_value *t;
-    TSR_TRY(new_tile(l, b, op, a->other->type, op->scratch, last_use(l, a->other), &t));
+    TSR_TRY(cpu_new_tile(l, b, op, a->other->type, op->scratch, last_use(l, a->other), &t));
     a->other->data = t;
   }
   operands[n++] = at(out);
@@ -253,7 +249,7 @@ static tsr_status lower_row(lower *l, ir_builder *b, ir_op *op, const row_act *a
   for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
     if (optional[i].v) operands[n++] = at(optional[i].v);
   snprintf(name, sizeof name, "%s%s", fn[a->kind], a->kind == ROW_STAT ? ir_get_str(op, "op", "") : "");
-  ir_op *c = call(l, b, name, n, operands);
+  ir_op *c = cpu_call(l, b, name, n, operands);
   if (!c) return st_oom();
   for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
     if (optional[i].v && !ir_set_attr(c, optional[i].name, ir_attr_bool(l->m, true))) return st_oom();
@@ -262,50 +258,18 @@ static tsr_status lower_row(lower *l, ir_builder *b, ir_op *op, const row_act *a
   return NULL;
 }
 
-/* ---- contractions ---------------------------------------------------------------------------------------------- */
-
-static tsr_status whole_window(lower *l, ir_builder *b, const cpu_contraction *c, ir_op *w, int k_dim, ir_value **out) {
-  int64_t sizes[TSR_MAX_RANK];
-  ir_value *operands[1 + TSR_MAX_RANK];
-  int n = ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK);
-  for (int i = 0; i < w->n_operands; i++) operands[i] = i == 1 + k_dim ? at(c->loop->operands[0]) : at(w->operands[i]);
-  sizes[k_dim] = c->to - c->from;
-  ir_op *op = ir_op_new(b, ir_find_op("tessera.target.window"), w->n_operands, operands, 1, NULL, 0);
-  if (!op || !ir_set_attr(op, "sizes", ir_attr_ints(l->m, sizes, n))) return st_oom();
-  TSR_TRY(op->def->infer(op, &op->results[0]->type));
-  *out = op->results[0];
-  return NULL;
-}
-
-static tsr_status lower_contraction(lower *l, ir_builder *b, const cpu_contraction *c) {
-  ir_value *a, *bb, *r = c->loop->results[0];
-  ir_op *store = NULL;
-  TSR_TRY(whole_window(l, b, c, c->window_a, c->k_dim_a, &a));
-  TSR_TRY(whole_window(l, b, c, c->window_b, c->k_dim_b, &bb));
-  ir_value *memory = cpu_store_target(r, &store);
-  if (!memory) memory = cpu_epilogue_target(r);
-  if (memory && at(memory) && memory->type->dtype == cpu_compute_type(r->type->dtype)) {
-    r->data = at(memory);
-    if (store) store->data = store; /* done */
-  } else {
-    TSR_TRY(tile_for(l, b, r));
-  }
-  ir_op *m = call(l, b, "matmul", 3, (ir_value *[]){at(r), a, bb});
-  static const char *const names[] = {"transpose_a", "transpose_b", "policy", NULL};
-  if (!m || !copy_attrs(m, c->gemm, names) || !ir_set_attr(m, "k", ir_attr_int(l->m, c->step))) return st_oom();
-  return NULL;
-}
+/* ---- products -------------------------------------------------------------------------------------------------- */
 
 static tsr_status lower_gemm(lower *l, ir_builder *b, ir_op *op) {
   ir_value *acc = op->operands[0], *r = op->results[0], *a = at(op->operands[1]), *bb = at(op->operands[2]);
   bool zero = acc->def && acc->def->def->code == T_FILL && !at(acc); /* a zero nobody else needs: see fill */
   if (zero || !take_interval(l, r, acc)) {
-    TSR_TRY(tile_for(l, b, r));
-    if (!zero && !call2(l, b, "move", at(r), at(acc))) return st_oom();
+    TSR_TRY(cpu_tile_for(l, b, r));
+    if (!zero && !cpu_call2(l, b, "move", at(r), at(acc))) return st_oom();
   }
-  ir_op *g = call(l, b, "gemm", 3, (ir_value *[]){at(r), a, bb});
+  ir_op *g = cpu_call(l, b, "gemm", 3, (ir_value *[]){at(r), a, bb});
   static const char *const names[] = {"transpose_a", "transpose_b", "policy", NULL};
-  if (!g || !copy_attrs(g, op, names) || !ir_set_attr(g, "accumulate", ir_attr_bool(l->m, !zero))) return st_oom();
+  if (!g || !cpu_copy_attrs(g, op, names) || !ir_set_attr(g, "accumulate", ir_attr_bool(l->m, !zero))) return st_oom();
   return NULL;
 }
 
@@ -321,8 +285,8 @@ static tsr_status enter_carried(lower *l, ir_builder *b, ir_op *op, int i) {
     scratch_interval *s = &l->scratch.v[t->scratch];
     if (end > s->end) s->end = end;
   } else {
-    TSR_TRY(new_tile(l, b, op, init->type, op->scratch, end, &t));
-    if (!call2(l, b, "move", t, at(init))) return st_oom();
+    TSR_TRY(cpu_new_tile(l, b, op, init->type, op->scratch, end, &t));
+    if (!cpu_call2(l, b, "move", t, at(init))) return st_oom();
   }
   arg->data = r->data = t;
   return NULL;
@@ -337,22 +301,22 @@ static tsr_status leave_carried(lower *l, ir_builder *b, ir_op *op, ir_op *yield
     for (int j = 0; j < op->n_results; j++)
       if (j != i && is_tile_value(op->results[j]) && from[i] != at(op->results[i]) && from[i] == at(op->results[j])) {
         ir_value *t;
-        TSR_TRY(new_tile(l, b, op, op->results[i]->type, op->scratch, scratch_end(op), &t));
-        if (!call2(l, b, "move", t, from[i])) return st_oom();
+        TSR_TRY(cpu_new_tile(l, b, op, op->results[i]->type, op->scratch, scratch_end(op), &t));
+        if (!cpu_call2(l, b, "move", t, from[i])) return st_oom();
         from[i] = t;
         break;
       }
   }
   for (int i = 0; i < op->n_results; i++)
     if (is_tile_value(op->results[i]) && from[i] != at(op->results[i]) &&
-        !call2(l, b, "move", at(op->results[i]), from[i]))
+        !cpu_call2(l, b, "move", at(op->results[i]), from[i]))
       return st_oom();
   return NULL;
 }
 
 static tsr_status lower_for(lower *l, ir_builder *b, ir_op *op) {
   cpu_contraction c;
-  if (cpu_find_contraction(op, &c)) return lower_contraction(l, b, &c);
+  if (cpu_find_contraction(op, &c)) return cpu_lower_contraction(l, b, &c, op->results[0]);
   if (op->n_results > 60) return ir_error(op, NULL, "carries too many values");
   ir_value *operands[64];
   const ir_type *types[64];
@@ -360,7 +324,7 @@ static tsr_status lower_for(lower *l, ir_builder *b, ir_op *op) {
   for (int i = 0; i < 3; i++) operands[i] = at(op->operands[i]);
   for (int i = 0; i < op->n_results; i++) {
     if (is_tile_value(op->results[i])) {
-      if (!at(op->operands[3 + i])) TSR_TRY(tile_for(l, b, op->operands[3 + i]));
+      if (!at(op->operands[3 + i])) TSR_TRY(cpu_tile_for(l, b, op->operands[3 + i]));
       TSR_TRY(enter_carried(l, b, op, i));
       continue;
     }
@@ -393,7 +357,7 @@ static tsr_status lower_if(lower *l, ir_builder *b, ir_op *op) {
   int n = 0;
   if (op->n_results > 60) return ir_error(op, NULL, "has too many results");
   for (int i = 0; i < op->n_results; i++) {
-    if (is_tile_value(op->results[i])) TSR_TRY(tile_for(l, b, op->results[i]));
+    if (is_tile_value(op->results[i])) TSR_TRY(cpu_tile_for(l, b, op->results[i]));
     else types[n++] = ir_type_get(l->m, op->results[i]->type);
   }
   ir_op *f = ir_op_new(b, ir_find_op("tessera.target.if"), 1, &cond, n, types, op->n_regions);
@@ -408,7 +372,7 @@ static tsr_status lower_if(lower *l, ir_builder *b, ir_op *op) {
     n = 0;
     for (int i = 0; y && i < op->n_results; i++) {
       if (!is_tile_value(op->results[i])) regs[n++] = at(y->operands[i]);
-      else if (!call2(l, &in, "move", at(op->results[i]), at(y->operands[i]))) return st_oom();
+      else if (!cpu_call2(l, &in, "move", at(op->results[i]), at(y->operands[i]))) return st_oom();
     }
     if (!ir_build0(&in, "tessera.target.yield", n, regs)) return st_oom();
   }
@@ -420,7 +384,7 @@ static tsr_status lower_if(lower *l, ir_builder *b, ir_op *op) {
 static tsr_status lower_gather(lower *l, ir_builder *b, ir_op *op) {
   ir_value *dst;
   if (op->n_results) {
-    TSR_TRY(tile_for(l, b, op->results[0]));
+    TSR_TRY(cpu_tile_for(l, b, op->results[0]));
     dst = at(op->results[0]);
   } else {
     dst = at(op->operands[1]);
@@ -442,12 +406,12 @@ static tsr_status lower_simple(lower *l, ir_builder *b, ir_op *op, const char *f
   ir_value *operands[8];
   int n = 0;
   for (int i = 0; i < op->n_results; i++) {
-    TSR_TRY(tile_for(l, b, op->results[i]));
+    TSR_TRY(cpu_tile_for(l, b, op->results[i]));
     operands[n++] = at(op->results[i]);
   }
   for (int i = 0; i < op->n_operands; i++) operands[n++] = at(op->operands[i]);
-  ir_op *c = call(l, b, fn, n, operands);
-  if (!c || !copy_attrs(c, op, attrs)) return st_oom();
+  ir_op *c = cpu_call(l, b, fn, n, operands);
+  if (!c || !cpu_copy_attrs(c, op, attrs)) return st_oom();
   return NULL;
 }
 
@@ -469,7 +433,7 @@ static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
   case T_BLOCK_ID: case T_CONST: case T_VIEW: case T_WINDOW: return copy_op(l, b, op);
   case T_ALLOC:
     if (!op->results[0]->n_uses) return NULL;
-    return tile_for(l, b, op->results[0]);
+    return cpu_tile_for(l, b, op->results[0]);
   case T_LOAD:
     if (cpu_load_is_view(op)) {
       op->results[0]->data = at(op->operands[0]);
@@ -478,23 +442,24 @@ static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
     return lower_simple(l, b, op, "copy", none);
   case T_STORE:
     if (op->data == op) return NULL;
-    return call2(l, b, "copy", at(op->operands[1]), at(op->operands[0])) ? NULL : st_oom();
-  case T_COPY: return call2(l, b, "copy", at(op->operands[1]), at(op->operands[0])) ? NULL : st_oom();
+    return cpu_call2(l, b, "copy", at(op->operands[1]), at(op->operands[0])) ? NULL : st_oom();
+  case T_COPY: return cpu_call2(l, b, "copy", at(op->operands[1]), at(op->operands[0])) ? NULL : st_oom();
   case T_WAIT: case T_BARRIER: return NULL; /* a block is one thread here */
   case T_FILL: {
     if (cpu_fill_is_implied(op)) return NULL;
-    TSR_TRY(tile_for(l, b, op->results[0]));
-    ir_op *c = call(l, b, "fill", 1, (ir_value *[]){at(op->results[0])});
+    TSR_TRY(cpu_tile_for(l, b, op->results[0]));
+    ir_op *c = cpu_call(l, b, "fill", 1, (ir_value *[]){at(op->results[0])});
     return c && ir_set_attr(c, "value", ir_attr_float(l->m, ir_get_float(op, "value", 0))) ? NULL : st_oom();
   }
   case T_SPLAT: return lower_simple(l, b, op, "splat", none);
   case T_GEMM: return lower_gemm(l, b, op);
+  case T_CONTRACT: return cpu_lower_contract(l, b, op);
   case T_MMA_SYNC: {
     /* c + a * b: the accumulator comes last in the text. */
     ir_value *v[3] = {op->operands[2], op->operands[0], op->operands[1]};
-    TSR_TRY(tile_for(l, b, op->results[0]));
-    if (!call2(l, b, "move", at(op->results[0]), at(v[0]))) return st_oom();
-    ir_op *g = call(l, b, "gemm", 3, (ir_value *[]){at(op->results[0]), at(v[1]), at(v[2])});
+    TSR_TRY(cpu_tile_for(l, b, op->results[0]));
+    if (!cpu_call2(l, b, "move", at(op->results[0]), at(v[0]))) return st_oom();
+    ir_op *g = cpu_call(l, b, "gemm", 3, (ir_value *[]){at(op->results[0]), at(v[1]), at(v[2])});
     return g && ir_set_attr(g, "accumulate", ir_attr_bool(l->m, true)) ? NULL : st_oom();
   }
   case T_MAP: return lower_map(l, b, op);
@@ -534,7 +499,7 @@ static tsr_status lower_kernel(ir_op *kernel, ir_builder *top, const tsr_caps *c
   ir_op *k = ir_op_new(top, ir_find_op("tessera.target.kernel"), 0, NULL, 0, NULL, 1);
   static const char *const keep[] = {"sym_name", "grid",  "outputs", "policy", "family", "tile",
                                      "flops",    "bytes", "raster",  "strip",  NULL};
-  if (!k || !copy_attrs(k, kernel, keep) || !ir_set_attr(k, "dialect", ir_attr_str(l.m, "cpu")) ||
+  if (!k || !cpu_copy_attrs(k, kernel, keep) || !ir_set_attr(k, "dialect", ir_attr_str(l.m, "cpu")) ||
       !ir_set_attr(k, "arch", ir_attr_str(l.m, caps->arch)))
     return st_oom();
   ir_block *from = kernel->regions[0];

@@ -66,13 +66,53 @@ static bool reaches_end(const ir_op *w, int k_dim, const cpu_contraction *c) {
   return w->operands[0]->type->dims[k_dim] == c->to || (c->to - c->from) % c->step == 0;
 }
 
+static bool both_reach_end(const cpu_contraction *c) {
+  return reaches_end(c->window_a, c->k_dim_a, c) && reaches_end(c->window_b, c->k_dim_b, c);
+}
+
+static bool known_range(const cpu_contraction *c) { return c->step >= 1 && c->to > c->from; }
+
+/* One window whose elements are multiplied as they are, all of them. */
+static bool take_side(const tile_contract *c, contract_role side, const cpu_contraction *range, ir_op **window,
+                      int *k_dim) {
+  const ir_value *v = c->v[side][0];
+  if (c->n[side] != 1 || !tile_contract_gives_argument(c->prologue[side], 0, 0)) return false;
+  *window = v->def;
+  *k_dim = tile_contract_k_offset(c, side, 0);
+  if (tile_contract_repeats(c, side, 0) && range->to - range->from > range->step) return false;
+  return v->type->dtype == c->staged[side] &&
+         c->prologue[side]->args[0]->type->dtype == c->staged[side] &&
+         ir_type_count(v->type) == c->k * (side == CONTRACT_A ? c->m : c->n_);
+}
+
+/* The window's own offset along k is where the range counts from. */
+static bool starts_at_zero(const ir_op *w, int k_dim) {
+  int64_t at;
+  return cpu_const_index(w->operands[1 + k_dim], &at) && at == 0;
+}
+
+bool cpu_take_contract(const tile_contract *c, cpu_contraction *out) {
+  *out = (cpu_contraction){.from_value = c->from,
+                           .step = c->k,
+                           .attrs = c->epilogue->parent,
+                           .transpose_a = tile_contract_swapped(c, CONTRACT_A, 0),
+                           .transpose_b = tile_contract_swapped(c, CONTRACT_B, 0)};
+  for (int role = CONTRACT_OTHER; role < CONTRACT_N_ROLES; role++)
+    for (int i = 0; i < c->n[role]; i++)
+      if (tile_contract_swapped(c, (contract_role)role, i)) return false;
+  return cpu_const_index(c->from, &out->from) && cpu_const_index(c->to, &out->to) && known_range(out) &&
+         take_side(c, CONTRACT_A, out, &out->window_a, &out->k_dim_a) &&
+         take_side(c, CONTRACT_B, out, &out->window_b, &out->k_dim_b) && starts_at_zero(out->window_a, out->k_dim_a) &&
+         starts_at_zero(out->window_b, out->k_dim_b) && both_reach_end(out);
+}
+
 bool cpu_find_contraction(ir_op *loop, cpu_contraction *c) {
-  *c = (cpu_contraction){.loop = loop};
+  ir_op *gemm = NULL;
+  *c = (cpu_contraction){.from_value = loop->operands[0]};
   if (loop->n_results != 1 || !is_zero_fill(loop->operands[3])) return false;
   if (!cpu_const_index(loop->operands[0], &c->from) || !cpu_const_index(loop->operands[1], &c->to) ||
-      !cpu_const_index(loop->operands[2], &c->step))
+      !cpu_const_index(loop->operands[2], &c->step) || !known_range(c))
     return false;
-  if (c->step < 1 || c->to <= c->from) return false;
   ir_block *body = loop->regions[0];
   for (ir_op *o = body->first; o; o = o->next) {
     switch (o->def->code) {
@@ -82,26 +122,27 @@ bool cpu_find_contraction(ir_op *loop, cpu_contraction *c) {
         return false;
       break;
     case T_GEMM:
-      if (c->gemm) return false;
-      c->gemm = o;
+      if (gemm) return false;
+      gemm = o;
       break;
     default: return false;
     }
   }
-  if (!c->gemm || c->gemm->operands[0] != body->args[1] || body->args[1]->n_uses != 1 ||
-      body->last->operands[0] != c->gemm->results[0])
+  if (!gemm || gemm->operands[0] != body->args[1] || body->args[1]->n_uses != 1 ||
+      body->last->operands[0] != gemm->results[0])
     return false;
-  c->window_a = window_of(c->gemm->operands[1], loop);
-  c->window_b = window_of(c->gemm->operands[2], loop);
+  c->attrs = gemm;
+  c->window_a = window_of(gemm->operands[1], loop);
+  c->window_b = window_of(gemm->operands[2], loop);
   if (!c->window_a || !c->window_b) return false;
-  bool ta = ir_get_bool(c->gemm, "transpose_a", false), tb = ir_get_bool(c->gemm, "transpose_b", false);
-  if (!k_offset(c->window_a, loop, ta ? 0 : 1, &c->k_dim_a) || !k_offset(c->window_b, loop, tb ? 1 : 0, &c->k_dim_b))
-    return false;
-  return reaches_end(c->window_a, c->k_dim_a, c) && reaches_end(c->window_b, c->k_dim_b, c);
+  c->transpose_a = ir_get_bool(gemm, "transpose_a", false), c->transpose_b = ir_get_bool(gemm, "transpose_b", false);
+  return k_offset(c->window_a, loop, c->transpose_a ? 0 : 1, &c->k_dim_a) &&
+         k_offset(c->window_b, loop, c->transpose_b ? 1 : 0, &c->k_dim_b) && both_reach_end(c);
 }
 
 static bool writes_memory(const ir_op *op) {
-  if (op->def->code == T_STORE || op->def->code == T_COPY || op->def->code == T_SCATTER || op->def->code == T_GATHER)
+  if (op->def->code == T_STORE || op->def->code == T_COPY || op->def->code == T_SCATTER ||
+      op->def->code == T_GATHER || op->def->code == T_CONTRACT)
     return true;
   for (int r = 0; r < op->n_regions; r++)
     for (const ir_op *o = op->regions[r]->first; o; o = o->next)
@@ -154,8 +195,7 @@ ir_value *cpu_store_target(const ir_value *v, ir_op **store) {
   return NULL;
 }
 
-/* The argument or tile that a view or window shows a part of. */
-static const ir_value *memory_of(const ir_value *v) {
+const ir_value *cpu_memory_of(const ir_value *v) {
   while (v->def && (v->def->def->code == T_WINDOW || v->def->def->code == T_VIEW)) v = v->def->operands[0];
   return v;
 }
@@ -173,7 +213,7 @@ ir_value *cpu_epilogue_target(const ir_value *r) {
   for (int i = 0; i < map->n_operands; i++) {
     const ir_value *x = map->operands[i];
     if (x == r) uses++;
-    else if (x->def && x->def->def->code == T_LOAD && memory_of(x->def->operands[0]) == memory_of(memory))
+    else if (x->def && x->def->def->code == T_LOAD && cpu_memory_of(x->def->operands[0]) == cpu_memory_of(memory))
       return NULL; /* read after the product is written */
   }
   return uses == r->n_uses ? memory : NULL;

@@ -1,17 +1,22 @@
 /* core/passes/cpu/patterns.h - what the CPU lowering recognises in Tile IR so that data is not moved twice. */
 #ifndef CORE_PASSES_CPU_PATTERNS_H
 #define CORE_PASSES_CPU_PATTERNS_H
-#include "core/ir/ir.h"
+#include "core/ir/tile/contract.h"
 
-/* The canonical contraction: for k { copy window a; copy window b; gemm } from a zero accumulator. */
+/* A product over a known range of k whose operands are read from memory as they are: one call. */
 typedef struct cpu_contraction {
-  ir_op *loop, *gemm;
-  ir_op *window_a, *window_b; /* windows whose k offset is the loop counter */
+  ir_value *from_value;       /* the range's beginning as a value */
+  ir_op *window_a, *window_b; /* windows that move along k */
   int k_dim_a, k_dim_b;       /* which offset of the window that is */
   int64_t from, to, step;
+  const ir_op *attrs; /* the op that says policy */
+  bool transpose_a, transpose_b;
 } cpu_contraction;
 
+/* Of text written by hand: for k { copy window a; copy window b; gemm } from a zero accumulator. */
 bool cpu_find_contraction(ir_op *loop, cpu_contraction *out);
+/* Of a tessera.tile.contract; false where it has to be written out first. */
+bool cpu_take_contract(const tile_contract *c, cpu_contraction *out);
 /* All uses of the load can read its memory directly. Positions must be numbered. */
 bool cpu_load_is_view(const ir_op *load);
 /* The memory that the single store of v writes, when v's producer may write there at once; NULL if not. */
@@ -20,6 +25,8 @@ ir_value *cpu_store_target(const ir_value *v, ir_op **store);
  * in place: r goes to one map, which reads nothing else from that memory (arguments of a kernel don't overlap). NULL if
  * not. */
 ir_value *cpu_epilogue_target(const ir_value *r);
+/* The argument or tile that a view or window shows a part of. */
+const ir_value *cpu_memory_of(const ir_value *v);
 /* The fill is a zero that only starts a contraction or a gemm: it needs no memory. */
 bool cpu_fill_is_implied(const ir_op *fill);
 /* v is one known integer. */

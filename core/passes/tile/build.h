@@ -31,6 +31,16 @@ typedef struct space {
   bool plain;                 /* every value in it is FORM_FULL */
 } space;
 
+/* While values are built as scalars of a structured op's region (tile/contraction.c): what lies in memory becomes an
+ * operand of the op and an argument of the region, and maps are their scalar ops alone. */
+typedef struct kb_scalars {
+  ir_op *op;           /* owner of the region that k->b stands in */
+  ir_builder operands; /* where their windows are made: before op */
+  ir_block *region;
+  bool transposed[MAX_LEAVES]; /* by operand added: its window lies the other way */
+  int n;
+} kb_scalars;
+
 /* One kernel under construction. */
 typedef struct kern {
   ir_module *m;
@@ -45,6 +55,7 @@ typedef struct kern {
   enum { SPLIT_NONE, SPLIT_PARTS, SPLIT_SUM } split;
   ir_value *workspace; /* argument of either kernel */
   bool stream_k;
+  kb_scalars *scalars; /* values are scalars of a region; NULL = fragments */
 } kern;
 
 /* What a graph value is in the kernel: its data field points to one of these. */
@@ -141,6 +152,8 @@ ir_value *kb_map2_imm(kern *k, int scalar_code, ir_value *a, double imm);
 ir_value *kb_reduce(kern *k, const char *op, ir_value *x);
 /* 1 / sum, by the row. */
 ir_value *kb_reciprocal(kern *k, ir_value *sum);
+/* A fragment of one element that repeats, or the scalar. */
+ir_value *kb_constant(kern *k, tsr_dtype t, double v);
 /* What an integer type narrower than the one it is computed in keeps of x; x itself for other types. */
 ir_value *kb_wrap(kern *k, ir_value *x, tsr_dtype t);
 #endif

@@ -1,5 +1,6 @@
-/* core/passes/tile/contraction.c - the canonical k loop over staged tiles, with elementwise prologues on the
+/* core/passes/tile/contraction.c - a product as a tessera.tile.contract: its windows, with elementwise prologues on the
  * operands. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/dtype.h"
@@ -36,44 +37,6 @@ static bool copy_converts(const kern *k, const ir_value *v, const ir_value **fro
   return n && n->is_mem;
 }
 
-static ir_value *alloc_shared(kern *k, tsr_dtype t, int64_t m, int64_t n) {
-  ir_type x = {
-      .kind = IR_T_SHARED, .dtype = t, .rank = 2, .dims = {m, n}, .pad = k->params.padding > 0 ? k->params.padding : 0};
-  return ir_build1(&k->b, "tessera.tile.alloc", ir_type_get(k->m, &x), 0, NULL);
-}
-
-/* Inside the loop: the operand's tile, staged in `shared` or (NULL) read where it lies. */
-static tsr_status stage_side(kern *k, side *s, ir_value *shared, bool flip, ir_value **out) {
-  const ir_value *from;
-  tsr_dtype to;
-  ir_value *w;
-  if (!copy_converts(k, s->value, &from, &to)) {
-    TSR_TRY(kb_value(k, s->value, &s->s, s->orig, FORM_FULL, &w));
-    *out = shared;
-    return ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){w, shared}) ? NULL : st_oom();
-  }
-  const mem *m = &((node *)from->data)->m;
-  int64_t strides[TSR_MAX_RANK + 2];
-  bool flipped;
-  space_strides(m, &s->s, FORM_FULL, strides);
-  TSR_TRY(kb_window(k, m, &s->s, strides, flip ? &flipped : NULL, &w));
-  *out = w;
-  if (!shared) return NULL;
-  *out = shared;
-  ir_op *c = ir_build0(&k->b, "tessera.tile.copy", 2, (ir_value *[]){w, shared});
-  return c && (k->params.async_copy < 0 || ir_set_attr(c, "async", ir_attr_bool(k->m, true))) ? NULL : st_oom();
-}
-
-/* Will kb_window hand out the tile transposed? Then it is staged in memory order, and the gemm transposes. */
-static bool will_transpose(kern *k, const side *s) {
-  const ir_value *from;
-  tsr_dtype to;
-  int64_t strides[TSR_MAX_RANK + 2];
-  if (!copy_converts(k, s->value, &from, &to)) return false;
-  space_strides(&((node *)from->data)->m, &s->s, FORM_FULL, strides);
-  return strides[s->s.rank - 2] == 1 && strides[s->s.rank - 1] != 1 && s->s.dims[s->s.rank - 1] != 1;
-}
-
 void mm_bounds(kern *k, const contraction *x, ir_value *bounds[3]) {
   bounds[0] = k->zero, bounds[1] = kb_index(k, x->g.k), bounds[2] = kb_index(k, x->bk);
   if (x->from) bounds[0] = x->from, bounds[1] = x->to;
@@ -82,46 +45,100 @@ void mm_bounds(kern *k, const contraction *x, ir_value *bounds[3]) {
   bounds[1] = kb_op2(k, "tessera.tile.min", kb_op2(k, "tessera.tile.add", bounds[0], kb_index(k, x->chunk)), bounds[1]);
 }
 
-static tsr_status main_loop(kern *k, contraction *x, ir_value **out) {
-  int r = x->c.rank;
-  const ir_type *acc_type = kb_frag(k, x->g.accum, x->bm, x->bn);
-  ir_value *acc = ir_build1(&k->b, "tessera.tile.fill", acc_type, 0, NULL);
-  if (!acc || !ir_set_attr(acc->def, "value", ir_attr_float(k->m, 0))) return st_oom();
-  bool flip_a = will_transpose(k, &x->a), flip_b = will_transpose(k, &x->b);
-  const ir_value *from;
-  tsr_dtype ta, tb;
-  bool plain_a = copy_converts(k, x->a.value, &from, &ta), plain_b = copy_converts(k, x->b.value, &from, &tb),
-       use = k->params.use_shared >= 0;
-  if (!plain_a) ta = kb_compute(ta) == TSR_F32 ? ta : x->a.value->type->dtype;
-  ir_value *sa = NULL, *sb = NULL;
-  if (use || !plain_a) sa = alloc_shared(k, ta, flip_a ? x->a.s.tn : x->a.s.tm, flip_a ? x->a.s.tm : x->a.s.tn);
-  if (use || !plain_b) sb = alloc_shared(k, tb, flip_b ? x->b.s.tn : x->b.s.tm, flip_b ? x->b.s.tm : x->b.s.tn);
-  ir_value *bounds[4];
-  mm_bounds(k, x, bounds);
-  bounds[3] = acc;
-  ir_op *loop = ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 4, bounds, 1, &acc_type, 1);
-  if (!loop || (k->params.pipeline_stages > 0 && !ir_set_attr(loop, "stages", ir_attr_int(k->m, k->params.pipeline_stages))))
-    return st_oom();
-  ir_value *kk = ir_block_arg(k->m, loop->regions[0], ir_type_index(k->m), NULL),
-           *carried = ir_block_arg(k->m, loop->regions[0], acc_type, NULL);
-  if (!kk || !carried) return st_oom();
+/* ---- the structured op ----------------------------------------------------------------------------------------- */
+
+typedef struct contract {
+  ir_op *op;
+  char maps[4 * MAX_LEAVES]; /* of the operands added so far */
+  int n;
+} contract;
+
+static void note_map(contract *c, bool is_b, bool swapped) {
+  const char *const names[2][2] = {{"mk", "km"}, {"kn", "nk"}};
+  c->n += snprintf(c->maps + c->n, sizeof c->maps - (size_t)c->n, "%s%s", c->n ? "," : "", names[is_b][swapped]);
+}
+
+/* The side's element is one of memory, in the type that it is staged in. */
+static tsr_status plain_side(kern *k, contract *c, const side *s, const ir_value *from, tsr_dtype to, ir_block *region) {
+  const mem *m = &((node *)from->data)->m;
+  int64_t strides[TSR_MAX_RANK + 2];
+  bool flipped;
+  ir_value *w;
+  space_strides(m, &s->s, FORM_FULL, strides);
+  TSR_TRY(kb_window(k, m, &s->s, strides, &flipped, &w));
+  note_map(c, region == c->op->regions[1], s->transpose ^ flipped);
+  ir_value *x = ir_block_arg(k->m, region, ir_type_scalar(k->m, to), NULL);
+  ir_builder r = ir_at_end(k->m, region);
+  return x && ir_add_operand(c->op, w) && ir_build0(&r, "tessera.tile.yield", 1, &x) ? NULL : st_oom();
+}
+
+/* The side's element is computed in the region; the tile is staged in the operand's own type. */
+static tsr_status computed_side(kern *k, contract *c, const side *s, ir_block *region) {
+  const bool is_b = region == c->op->regions[1];
+  kb_scalars scalars = {.op = c->op, .operands = k->b, .region = region};
+  ir_value *y = NULL;
   ir_builder outside = k->b;
-  k->b = ir_at_end(k->m, loop->regions[0]);
-  x->a.s.at[r - 1 - x->a.transpose] = kk;
-  x->b.s.at[r - 2 + x->b.transpose] = kk;
-  ir_value *ops[3] = {carried};
-  TSR_TRY(stage_side(k, &x->a, sa, flip_a, &ops[1]));
-  TSR_TRY(stage_side(k, &x->b, sb, flip_b, &ops[2]));
-  if ((sa || sb) && !ir_build0(&k->b, "tessera.tile.wait", 0, NULL)) return st_oom();
-  ir_op *gemm = ir_op_new(&k->b, ir_find_op("tessera.tile.gemm"), 3, ops, 1, &acc_type, 0);
-  if (!gemm || !ir_set_attr(gemm, "transpose_a", ir_attr_bool(k->m, x->a.transpose ^ flip_a)) ||
-      !ir_set_attr(gemm, "transpose_b", ir_attr_bool(k->m, x->b.transpose ^ flip_b)) ||
-      !ir_set_attr(gemm, "policy", ir_attr_str(k->m, k->opts->policy)) ||
-      !ir_build0(&k->b, "tessera.tile.yield", 1, gemm->results))
-    return st_oom();
-  if (k->b.failed) return st_oom();
+  k->b = ir_at_end(k->m, region);
+  k->scalars = &scalars;
+  tsr_status st = kb_value(k, s->value, &s->s, s->orig, FORM_FULL, &y);
+  if (!st && !ir_build0(&k->b, "tessera.tile.yield", 1, &y)) st = st_oom();
+  k->scalars = NULL;
+  outside.failed |= k->b.failed;
   k->b = outside;
-  *out = loop->results[0];
+  TSR_TRY(st);
+  for (int i = 0; i < scalars.n; i++) note_map(c, is_b, s->transpose ^ scalars.transposed[i]);
+  const char *type = dtype_get(s->value->type->dtype)->name;
+  return ir_set_attr(c->op, is_b ? "b_type" : "a_type", ir_attr_str(k->m, type)) ? NULL : st_oom();
+}
+
+static tsr_status operand_side(kern *k, contract *c, side *s, ir_block *region) {
+  const ir_value *from;
+  tsr_dtype to;
+  return copy_converts(k, s->value, &from, &to) ? plain_side(k, c, s, from, to, region)
+                                                : computed_side(k, c, s, region);
+}
+
+static bool set_attributes(const kern *k, const contraction *x, const contract *c) {
+  ir_module *m = k->m;
+  ir_op *op = c->op;
+  const sched_params *p = &k->params;
+  return ir_set_attr(op, "maps", ir_attr_str(m, c->maps)) &&
+         ir_set_attr(op, "tile", ir_attr_ints(m, (int64_t[]){x->bm, x->bn, x->bk}, 3)) &&
+         (p->use_shared >= 0 || ir_set_attr(op, "use_shared", ir_attr_bool(m, false))) &&
+         (p->stages <= 0 || ir_set_attr(op, "stages", ir_attr_int(m, p->stages))) &&
+         (p->padding <= 0 || ir_set_attr(op, "padding", ir_attr_int(m, p->padding))) &&
+         (p->async_copy >= 0 || ir_set_attr(op, "async", ir_attr_bool(m, false))) &&
+         ir_set_attr(op, "policy", ir_attr_str(m, k->opts->policy));
+}
+
+/* The sum alone, as a fragment: what follows works on that. */
+static tsr_status hand_on_sum(kern *k, contract *c, const contraction *x) {
+  ir_block *region = c->op->regions[2];
+  ir_value *sum = ir_block_arg(k->m, region, ir_type_scalar(k->m, x->g.accum), NULL);
+  ir_builder r = ir_at_end(k->m, region);
+  if (!sum || !ir_build0(&r, "tessera.tile.yield", 1, &sum)) return st_oom();
+  c->n += snprintf(c->maps + c->n, sizeof c->maps - (size_t)c->n, "->");
+  return NULL;
+}
+
+static tsr_status build(kern *k, contraction *x, ir_value **out) {
+  int r = x->c.rank;
+  const ir_type *sum = kb_frag(k, x->g.accum, x->bm, x->bn);
+  ir_value *bounds[3];
+  mm_bounds(k, x, bounds);
+  contract c = {.op = ir_op_new(&k->b, ir_find_op("tessera.tile.contract"), 2, bounds, 1, &sum, 3)};
+  if (!c.op) return st_oom();
+  ir_builder after = k->b;
+  k->b = ir_before(c.op);
+  x->a.s.at[r - 1 - x->a.transpose] = k->zero;
+  x->b.s.at[r - 2 + x->b.transpose] = k->zero;
+  TSR_TRY(operand_side(k, &c, &x->a, c.op->regions[0]));
+  TSR_TRY(operand_side(k, &c, &x->b, c.op->regions[1]));
+  TSR_TRY(hand_on_sum(k, &c, x));
+  after.failed |= k->b.failed;
+  k->b = after;
+  if (k->b.failed || !set_attributes(k, x, &c)) return st_oom();
+  *out = c.op->results[0];
   return NULL;
 }
 
@@ -172,5 +189,5 @@ tsr_status mm_contract(kern *k, contraction *x, ir_value **acc) {
   mm_side(x, &x->b, x->op->operands[1], x->g.transpose_b, x->g.k, x->g.n, x->bk, x->bn);
   x->a.s.at[r - 2 + x->a.transpose] = x->c.at[r - 2];
   x->b.s.at[r - 1 - x->b.transpose] = x->c.at[r - 1];
-  return main_loop(k, x, acc);
+  return build(k, x, acc);
 }

@@ -16,6 +16,12 @@ ir_op *kb_map_open(kern *k, int n, ir_value **frags, ir_value **args, ir_builder
                        tsr_dtype imm_type) {
   ir_value *operands[8];
   int m = 0;
+  if (k->scalars) {
+    *region = k->b;
+    for (int i = 0; i < n; i++)
+      if (!(args[i] = frags[i] ? frags[i] : kb_number(k, region, imm_type, imms[i]))) return NULL;
+    return k->scalars->op;
+  }
   for (int i = 0; i < n; i++)
     if (frags[i]) operands[m++] = frags[i];
   ir_op *map = ir_op_new(&k->b, ir_find_op("tessera.tile.map"), m, operands, 1, NULL, 1);
@@ -33,7 +39,11 @@ ir_op *kb_map_open(kern *k, int n, ir_value **frags, ir_value **args, ir_builder
 }
 
 ir_value *kb_map_close(kern *k, ir_op *map, ir_builder *region, ir_value *y) {
-  if (!ir_build0(region, "tessera.tile.yield", 1, &y)) {
+  if (k->scalars) {
+    k->b.failed |= region->failed || !y;
+    return y;
+  }
+  if (!y || !ir_build0(region, "tessera.tile.yield", 1, &y)) {
     k->b.failed = true;
     return NULL;
   }
@@ -70,6 +80,12 @@ ir_value *kb_map2_imm(kern *k, int code, ir_value *a, double imm) {
 
 ir_value *kb_number(kern *k, ir_builder *r, tsr_dtype t, double v) {
   ir_value *x = ir_build1(r, "tessera.tile.const", ir_type_scalar(k->m, t), 0, NULL);
+  return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
+}
+
+ir_value *kb_constant(kern *k, tsr_dtype t, double v) {
+  if (k->scalars) return kb_number(k, &k->b, t, v);
+  ir_value *x = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t, 1, 1), 0, NULL);
   return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
 }
 

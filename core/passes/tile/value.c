@@ -40,8 +40,7 @@ static tsr_status elementwise(kern *k, ir_op *op, const space *s, const ir_type 
   k->b.loc = op->loc;
   if (!live) { /* constants only: spread the first one */
     tsr_dtype t = kb_compute(op->operands[0]->type->dtype);
-    frags[0] = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t, 1, 1), 0, NULL);
-    if (!frags[0] || !ir_set_attr(frags[0]->def, "value", ir_attr_float(k->m, imms[0]))) return st_oom();
+    if (!(frags[0] = kb_constant(k, t, imms[0]))) return st_oom();
   }
   ir_builder r;
   bool select_imm = op->def->code == G_SELECT && !frags[0];
@@ -83,7 +82,31 @@ static bool reads_transposed(const kern *k) {
   return caps_coalesces(k->opts->caps);
 }
 
+/* One more operand of the structured op whose region is being built: the element is the region's next argument. */
+static tsr_status operand_of_region(kern *k, const mem *m, const space *s, form f, ir_value **out) {
+  kb_scalars *x = k->scalars;
+  int64_t strides[TSR_MAX_RANK + 2];
+  ir_value *w;
+  bool flipped = false;
+  if (x->n == MAX_LEAVES) return ir_error(k->src, NULL, "reads too many tensors");
+  space_strides(m, s, f, strides);
+  ir_builder inside = k->b;
+  k->b = x->operands;
+  tsr_status st = kb_window(k, m, s, strides, reads_transposed(k) && s->tm > 1 ? &flipped : NULL, &w);
+  if (!st && flipped && (w->type->dims[0] == 1 || w->type->dims[1] == 1)) {
+    flipped = false;
+    st = kb_window(k, m, s, strides, NULL, &w);
+  }
+  inside.failed |= k->b.failed;
+  k->b = inside;
+  TSR_TRY(st);
+  x->transposed[x->n++] = flipped;
+  *out = ir_block_arg(k->m, x->region, ir_type_scalar(k->m, kb_compute(m->dtype)), NULL);
+  return *out && ir_add_operand(x->op, w) ? NULL : st_oom();
+}
+
 static tsr_status load(kern *k, const mem *m, const space *s, form f, ir_value **out) {
+  if (k->scalars) return operand_of_region(k, m, s, f, out);
   int64_t strides[TSR_MAX_RANK + 2];
   ir_value *w;
   bool flipped = false;
@@ -123,11 +146,10 @@ tsr_status kb_value(kern *k, ir_value *v, const space *s, const ir_type *orig, f
   if (n->is_mem) {
     TSR_TRY(load(k, &n->m, s, f, out));
   } else if (n->is_imm) {
-    *out = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, kb_compute(v->type->dtype), 1, 1), 0, NULL);
-    if (!*out || !ir_set_attr((*out)->def, "value", ir_attr_float(k->m, n->imm))) return st_oom();
+    if (!(*out = kb_constant(k, kb_compute(v->type->dtype), n->imm))) return st_oom();
   } else if (op->def->flags & IR_ELEMENTWISE) {
     TSR_TRY(elementwise(k, op, s, orig, f, out));
-  } else if (graph_is_row_op(op)) {
+  } else if (graph_is_row_op(op) && !k->scalars) {
     TSR_TRY(n->stat[0] ? kb_row_apply(k, op, s, orig, out) : kb_row_op(k, op, s, orig, out));
   } else if (op->def->flags & IR_VIEWLIKE) {
     /* Between per-row and full values these compute nothing: dimensions of 1 repeat. */

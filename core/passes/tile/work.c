@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "core/base/dtype.h"
+#include "core/ir/tile/contract.h"
 
 enum { MAX_BLOCKS = 1 << 16, MAX_DEPTH = 32 };
 
@@ -36,9 +37,16 @@ static double value_of(const ir_value *v, const int64_t at[3], int depth, bool *
   return *known = false, 0;
 }
 
+static double step_of(const ir_op *loop, const int64_t at[3], bool *known) {
+  int64_t tile[3] = {0};
+  if (loop->def->code == T_FOR) return value_of(loop->operands[2], at, 0, known);
+  return ir_get_ints(loop, "tile", tile, 3) == 3 ? (double)tile[2] : 0;
+}
+
+/* Of a loop or a contraction, whose first operands are from and to alike. */
 static double trips_in(const ir_op *loop, const int64_t at[3], bool *known) {
   double from = value_of(loop->operands[0], at, 0, known), to = value_of(loop->operands[1], at, 0, known),
-         step = value_of(loop->operands[2], at, 0, known);
+         step = step_of(loop, at, known);
   if (!*known || !(step > 0)) return *known = false, 0;
   return to > from ? ceil((to - from) / step) : 0;
 }
@@ -83,23 +91,26 @@ static void add_flops(counter *c, double flops, double times) {
   c->w->flops = times < 0 ? -1 : c->w->flops + flops * times;
 }
 
+static void note_product(tile_work *w, tsr_dtype a, tsr_dtype b, tsr_dtype sum) {
+  tsr_dtype wide = tsr_dtype_size(a) >= tsr_dtype_size(b) ? a : b;
+  if (!w->has_gemm || tsr_dtype_size(wide) > tsr_dtype_size(w->in)) w->in = wide;
+  if (!w->has_gemm || tsr_dtype_size(sum) < tsr_dtype_size(w->acc)) w->acc = sum;
+  w->has_gemm = true;
+}
+
 static void product(counter *c, const ir_op *o, double times) {
-  tile_work *w = c->w;
-  const ir_type *a = o->operands[1]->type, *b = o->operands[2]->type, *sum = o->results[0]->type,
-                *wide = tsr_dtype_size(a->dtype) >= tsr_dtype_size(b->dtype) ? a : b;
+  const ir_type *a = o->operands[1]->type, *b = o->operands[2]->type, *sum = o->results[0]->type;
   double k = (double)a->dims[ir_get_bool(o, "transpose_a", false) ? 0 : 1];
   add_flops(c, 2 * elements(sum) * k, times);
-  if (!w->has_gemm || tsr_dtype_size(wide->dtype) > tsr_dtype_size(w->in)) w->in = wide->dtype;
-  if (!w->has_gemm || tsr_dtype_size(sum->dtype) < tsr_dtype_size(w->acc)) w->acc = sum->dtype;
-  w->has_gemm = true;
+  note_product(c->w, a->dtype, b->dtype, sum->dtype);
   move(c, o->operands[1], times);
   move(c, o->operands[2], times);
 }
 
 /* Scalar ops on floats of a map's region, an element. */
-static double expression(const ir_op *map) {
+static double expression(const ir_block *region) {
   double n = 0;
-  for (const ir_op *o = map->n_regions ? map->regions[0]->first : NULL; o; o = o->next)
+  for (const ir_op *o = region->first; o; o = o->next)
     n += ir_is_scalar(o) && o->def->code != SC_SELECT && o->def->code != SC_CAST && o->n_results == 1 &&
          o->results[0]->type->kind == IR_T_SCALAR && dtype_is_float(o->results[0]->type->dtype);
   return n;
@@ -127,17 +138,42 @@ static void staging(tile_work *w, const ir_op *kernel, const ir_op *loop) {
   w->async_copy = holds(loop->regions[0], fills_async);
 }
 
+/* As if it were written out. */
+static void contraction(counter *c, const ir_op *kernel, const ir_op *o, double times) {
+  tile_contract x;
+  tsr_status st = tile_contract_get(o, &x);
+  tsr_status_free(st);
+  if (st) return;
+  const double t = trips(c, o), inside = t < 0 || times < 0 ? -1 : t * times;
+  const double area[2] = {(double)(x.m * x.k), (double)(x.k * x.n_)}, out = (double)(x.m * x.n_);
+  add_flops(c, 2 * out * (double)x.k, inside);
+  note_product(c->w, x.staged[0], x.staged[1], x.sum);
+  for (int side = 0; side < 2; side++) {
+    add_flops(c, area[side] * expression(x.prologue[side]), inside);
+    for (int i = 0; i < x.n[side]; i++) move(c, x.v[side][i], inside);
+  }
+  add_flops(c, out * expression(x.epilogue), times);
+  for (int role = CONTRACT_OTHER; role < CONTRACT_N_ROLES; role++)
+    for (int i = 0; i < x.n[role]; i++) move(c, x.v[role][i], times);
+  if (!ir_get_bool(o, "use_shared", true)) return;
+  int64_t stages = ir_get_int(o, "stages", 0);
+  if (!stages) stages = ir_get_int(kernel, "stages", 0);
+  c->w->stages = stages > 0 ? (int)stages : -1;
+  c->w->async_copy = ir_get_bool(o, "async", true);
+}
+
 static void walk(counter *c, const ir_op *kernel, const ir_block *b, double times) {
   for (const ir_op *o = b->first; o; o = o->next) {
     double t;
     switch (o->def->code) {
     case T_GEMM: product(c, o, times); break;
+    case T_CONTRACT: contraction(c, kernel, o, times); break;
     case T_MMA_SYNC:
       add_flops(c, 2.0 * (double)ir_get_int(o, "m", 0) * (double)ir_get_int(o, "n", 0) * (double)ir_get_int(o, "k", 0),
                 times);
       c->w->has_gemm = true, c->w->in = o->operands[0]->type->dtype, c->w->acc = o->results[0]->type->dtype;
       break;
-    case T_MAP: add_flops(c, o->n_results ? elements(o->results[0]->type) * expression(o) : 0, times); break;
+    case T_MAP: add_flops(c, o->n_results ? elements(o->results[0]->type) * expression(o->regions[0]) : 0, times); break;
     case T_REDUCE: add_flops(c, elements(o->operands[0]->type), times); break;
     case T_FFT_STAGE:
       add_flops(c, 5 * elements(o->results[0]->type) * log2((double)ir_get_int(o, "radix", 2)), times);

@@ -1,0 +1,42 @@
+/* core/ir/tile/contract.h - the parts of a tessera.tile.contract by name: what verifier, expansion and the lowerings
+ * that take a contraction whole read, so that none of them finds it again in loops and copies.
+ *
+ *   %s = "tessera.tile.contract"(from, to, a..., b..., others..., outputs...) ({prologue of a}, {prologue of b},
+ *        {epilogue}) {maps = "mk,kn,mn->mn", tile = [m, n, k]}
+ *
+ * means: sum = 0; for (k0 = from; k0 < to; k0 += tile[2]) sum += A * B, where A and B are the tiles that the prologues
+ * give, element by element, of the windows a and b moved to k0; then the epilogue gives what is stored to the outputs
+ * (windows), and after these the results. */
+#ifndef CORE_IR_TILE_CONTRACT_H
+#define CORE_IR_TILE_CONTRACT_H
+#include "core/ir/ir.h"
+
+enum { TILE_CONTRACT_MOST = 32 }; /* operands behind from and to */
+
+typedef enum contract_role { CONTRACT_A, CONTRACT_B, CONTRACT_OTHER, CONTRACT_OUT, CONTRACT_N_ROLES } contract_role;
+
+typedef struct tile_contract {
+  ir_value *from, *to;             /* index: the range of k */
+  int n[CONTRACT_N_ROLES];         /* operands of each role */
+  ir_value **v[CONTRACT_N_ROLES];  /* and where they begin */
+  bool swapped[TILE_CONTRACT_MOST]; /* by operand behind `to`: it lies [k, m], [n, k] or [n, m] */
+  int64_t m, n_, k;                /* the tile; k is the step */
+  const ir_block *prologue[2], *epilogue;
+  tsr_dtype sum;                   /* type of the accumulator */
+  tsr_dtype staged[2];             /* element types of the tiles A and B */
+} tile_contract;
+
+/* Fails, as the verifier would, on an op that isn't well formed. */
+tsr_status tile_contract_get(const ir_op *op, tile_contract *out);
+/* Operand i of a role lies the other way round than "mk", "kn" or "mn". */
+bool tile_contract_swapped(const tile_contract *c, contract_role role, int i);
+/* The value that a region yields is its argument i as it comes. */
+bool tile_contract_gives_argument(const ir_block *region, int yield, int argument);
+/* Which offset of the window is the one along k. */
+int tile_contract_k_offset(const tile_contract *c, contract_role side, int i);
+/* The view has one element along k, which repeats: its window doesn't move. */
+bool tile_contract_repeats(const tile_contract *c, contract_role side, int i);
+
+tsr_status tile_infer_contract(ir_op *op, const ir_type **results);
+tsr_status tile_verify_contract(const ir_op *op);
+#endif

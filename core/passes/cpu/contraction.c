@@ -1,0 +1,157 @@
+/* core/passes/cpu/contraction.c - products over all of k at once: one `matmul` call, for which the backend packs b once
+ * per launch, and where the op has an epilogue one map. The sum is made where the result goes, if the epilogue allows
+ * that. */
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/emit/cpu/code.h"
+#include "core/ir/tile/tile.h"
+#include "core/passes/cpu/from_tile.h"
+#include "core/passes/cpu/lower.h"
+#include "core/passes/cpu/patterns.h"
+
+static tsr_status whole_window(lower *l, ir_builder *b, const cpu_contraction *c, ir_op *w, int k_dim, ir_value **out) {
+  int64_t sizes[TSR_MAX_RANK];
+  ir_value *operands[1 + TSR_MAX_RANK];
+  int n = ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK);
+  for (int i = 0; i < w->n_operands; i++) operands[i] = cpu_at(i == 1 + k_dim ? c->from_value : w->operands[i]);
+  sizes[k_dim] = c->to - c->from;
+  ir_op *op = ir_op_new(b, ir_find_op("tessera.target.window"), w->n_operands, operands, 1, NULL, 0);
+  if (!op || !ir_set_attr(op, "sizes", ir_attr_ints(l->m, sizes, n))) return st_oom();
+  TSR_TRY(op->def->infer(op, &op->results[0]->type));
+  *out = op->results[0];
+  return NULL;
+}
+
+/* The window at k = 0 served to say where the product reads. */
+static void drop_window(const ir_op *w) {
+  ir_op *lowered = cpu_at(w->results[0]) ? cpu_at(w->results[0])->def : NULL;
+  if (w->results[0]->n_uses == 1 && lowered && lowered->parent) ir_op_remove(lowered);
+}
+
+/* sum = the product. */
+static tsr_status product(lower *l, ir_builder *b, const cpu_contraction *c, ir_value *sum) {
+  static const char *const policy[] = {"policy", NULL};
+  ir_value *x, *y;
+  TSR_TRY(whole_window(l, b, c, c->window_a, c->k_dim_a, &x));
+  TSR_TRY(whole_window(l, b, c, c->window_b, c->k_dim_b, &y));
+  ir_op *m = cpu_call(l, b, "matmul", 3, (ir_value *[]){sum, x, y});
+  if (!m || !ir_set_attr(m, "transpose_a", ir_attr_bool(l->m, c->transpose_a)) ||
+      !ir_set_attr(m, "transpose_b", ir_attr_bool(l->m, c->transpose_b)) || !cpu_copy_attrs(m, c->attrs, policy) ||
+      !ir_set_attr(m, "k", ir_attr_int(l->m, c->step)))
+    return st_oom();
+  return NULL;
+}
+
+/* The product reads memory that v shows a part of: it must not be overwritten block by block. */
+static bool reads(const cpu_contraction *c, const ir_value *v) {
+  const ir_value *m = cpu_memory_of(v);
+  return m == cpu_memory_of(c->window_a->operands[0]) || m == cpu_memory_of(c->window_b->operands[0]);
+}
+
+/* r: the sum as later ops read it. It goes to the memory that they write, if they allow that, else to a tile. */
+tsr_status cpu_lower_contraction(lower *l, ir_builder *b, const cpu_contraction *c, ir_value *r) {
+  ir_op *store = NULL;
+  ir_value *memory = cpu_store_target(r, &store);
+  if (!memory) memory = cpu_epilogue_target(r);
+  if (memory && cpu_at(memory) && memory->type->dtype == cpu_compute_type(r->type->dtype) && !reads(c, memory)) {
+    r->data = cpu_at(memory);
+    if (store) store->data = store; /* done */
+  } else {
+    TSR_TRY(cpu_tile_for(l, b, r));
+  }
+  return product(l, b, c, cpu_at(r));
+}
+
+/* ---- tessera.tile.contract ------------------------------------------------------------------------------------- */
+
+/* One of the operands that the op reads lies in the memory of v. */
+static bool is_read(const tile_contract *c, const ir_value *v, contract_role first) {
+  for (int role = first; role <= CONTRACT_OTHER; role++)
+    for (int i = 0; i < c->n[role]; i++)
+      if (c->v[role][i]->type->kind == IR_T_VIEW && cpu_memory_of(c->v[role][i]) == cpu_memory_of(v)) return true;
+  return false;
+}
+
+/* The sum can be made in the only output: the epilogue, element by element, then works in place. */
+static bool fits_output(const tile_contract *c, const ir_op *op) {
+  const ir_value *out = c->v[CONTRACT_OUT][0];
+  const ir_op *y = c->epilogue->last;
+  return !op->n_results && c->n[CONTRACT_OUT] == 1 && out->type->dtype == cpu_compute_type(c->sum) &&
+         y->operands[0]->type->dtype == c->sum && !is_read(c, out, CONTRACT_A);
+}
+
+/* What the epilogue reads of an operand: memory of the argument's type as it is, else a tile. */
+static tsr_status read_other(lower *l, ir_builder *b, const tile_contract *c, const ir_op *op, int i, ir_value **out) {
+  const ir_value *v = c->v[CONTRACT_OTHER][i];
+  const ir_type *arg = c->epilogue->args[1 + i]->type;
+  bool written = false;
+  *out = cpu_at(v);
+  for (int k = 0; k < c->n[CONTRACT_OUT]; k++) written |= cpu_memory_of(c->v[CONTRACT_OUT][k]) == cpu_memory_of(v);
+  if (v->type->kind == IR_T_FRAG || (v->type->dtype == arg->dtype && !written)) return NULL;
+  const ir_type t = {.kind = IR_T_FRAG, .dtype = arg->dtype, .rank = 2, .dims = {v->type->dims[0], v->type->dims[1]}};
+  TSR_TRY(cpu_new_tile(l, b, op, &t, op->scratch, scratch_end(op), out));
+  return cpu_call2(l, b, "copy", *out, cpu_at(v)) ? NULL : st_oom();
+}
+
+/* What the epilogue computes, `to` by yielded value (NULL: it hands on the sum), in one map. */
+static tsr_status epilogue(lower *l, ir_builder *b, const tile_contract *c, const ir_op *op, ir_value *sum,
+                           ir_value *const *to) {
+  const ir_block *region = c->epilogue;
+  ir_value *operands[2 * TILE_CONTRACT_MOST + 2], *y[TILE_CONTRACT_MOST];
+  int n = 0, outputs = 0, yields[TILE_CONTRACT_MOST];
+  for (int i = 0; i < region->last->n_operands; i++)
+    if (to[i]) yields[outputs++] = i, operands[n++] = to[i];
+  if (!outputs) return NULL;
+  operands[n++] = sum;
+  for (int i = 0; i < c->n[CONTRACT_OTHER]; i++)
+    if (region->args[1 + i]->n_uses) TSR_TRY(read_other(l, b, c, op, i, &operands[n++]));
+  ir_op *map = ir_build0(b, "tessera.target.map", n, operands);
+  if (!map || !ir_set_attr(map, "outputs", ir_attr_int(l->m, outputs))) return st_oom();
+  for (int i = 0; i < region->n_args; i++) {
+    ir_value *arg = region->args[i];
+    if (i && !arg->n_uses) continue;
+    if (!(arg->data = ir_block_arg(l->m, map->regions[0], ir_type_get(l->m, arg->type), NULL))) return st_oom();
+  }
+  ir_builder r = ir_at_end(l->m, map->regions[0]);
+  TSR_TRY(cpu_lower_elements(l, &r, region));
+  for (int i = 0; i < outputs; i++) y[i] = cpu_at(region->last->operands[yields[i]]);
+  return ir_build0(&r, "tessera.target.yield", outputs, y) ? NULL : st_oom();
+}
+
+bool cpu_takes_contract(const ir_op *op) {
+  tile_contract c;
+  cpu_contraction p;
+  tsr_status st = tile_contract_get(op, &c);
+  const bool takes = !st && cpu_take_contract(&c, &p);
+  tsr_status_free(st);
+  return takes;
+}
+
+tsr_status cpu_lower_contract(lower *l, ir_builder *b, ir_op *op) {
+  tile_contract c;
+  cpu_contraction p;
+  ir_value *sum, *to[TILE_CONTRACT_MOST] = {NULL};
+  TSR_TRY(tile_contract_get(op, &c));
+  if (!cpu_take_contract(&c, &p))
+    return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "tile_expand_contract", "has to be written out for the CPU");
+  drop_window(p.window_a);
+  drop_window(p.window_b);
+  const int n_out = c.n[CONTRACT_OUT], n = n_out + op->n_results;
+  if (n > TILE_CONTRACT_MOST) return ir_error(op, NULL, "has too many results");
+  if (n == 1 && op->n_results && tile_contract_gives_argument(c.epilogue, 0, 0))
+    return cpu_lower_contraction(l, b, &p, op->results[0]);
+  const ir_type t = {.kind = IR_T_FRAG, .dtype = c.sum, .rank = 2, .dims = {c.m, c.n_}};
+  const bool in_place = fits_output(&c, op);
+  if (in_place) sum = cpu_at(c.v[CONTRACT_OUT][0]);
+  else TSR_TRY(cpu_new_tile(l, b, op, &t, op->scratch, scratch_end(op), &sum));
+  TSR_TRY(product(l, b, &p, sum));
+  for (int i = 0; i < n; i++) {
+    const bool is_sum = tile_contract_gives_argument(c.epilogue, i, 0);
+    if (i >= n_out) TSR_TRY(cpu_tile_for(l, b, op->results[i - n_out]));
+    ir_value *v = cpu_at(i < n_out ? c.v[CONTRACT_OUT][i] : op->results[i - n_out]);
+    if (!is_sum) to[i] = v;
+    else if (v != sum && !cpu_call2(l, b, i < n_out ? "copy" : "move", v, sum)) return st_oom();
+  }
+  return epilogue(l, b, &c, op, sum, to);
+}

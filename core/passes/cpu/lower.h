@@ -1,0 +1,36 @@
+/* core/passes/cpu/lower.h - what the files of the CPU lowering share: the kernel being lowered, tiles in its scratch
+ * memory, calls. */
+#ifndef CORE_PASSES_CPU_LOWER_H
+#define CORE_PASSES_CPU_LOWER_H
+#include "core/ir/ir.h"
+#include "core/passes/cpu/reduction_kernels.h"
+#include "core/passes/cpu/scratch.h"
+
+typedef struct lower {
+  ir_module *m; /* output */
+  scratch_intervals scratch;
+  ir_op *kernel; /* input */
+  row_plan rows; /* of the block being lowered */
+} lower;
+
+/* What v became in the output; NULL = nothing yet. */
+static inline ir_value *cpu_at(const ir_value *v) { return v->data; }
+/* A scratch tile of a fragment's or shared tile's type that lives from position start to end; op: for messages. */
+tsr_status cpu_new_tile(lower *l, ir_builder *b, const ir_op *op, const ir_type *type, int64_t start, int64_t end,
+                        ir_value **out);
+/* The same for v, while it is used. */
+tsr_status cpu_tile_for(lower *l, ir_builder *b, ir_value *v);
+/* A tessera.target.call; NULL when out of memory, or refused. */
+ir_op *cpu_call(lower *l, ir_builder *b, const char *fn, int n, ir_value *const *operands);
+bool cpu_call2(lower *l, ir_builder *b, const char *fn, ir_value *x, ir_value *y);
+/* Those of the named attributes (ended by NULL) that `from` has. */
+bool cpu_copy_attrs(ir_op *to, const ir_op *from, const char *const *names);
+/* An elementwise region's ops but its yield, behind b; what its arguments became must be set. */
+tsr_status cpu_lower_elements(lower *l, ir_builder *b, const ir_block *from);
+
+/* Products over all of k (cpu/contraction.c): a loop written by hand that cpu_find_contraction knows, and
+ * tessera.tile.contract. */
+struct cpu_contraction;
+tsr_status cpu_lower_contraction(lower *l, ir_builder *b, const struct cpu_contraction *c, ir_value *sum);
+tsr_status cpu_lower_contract(lower *l, ir_builder *b, ir_op *op);
+#endif

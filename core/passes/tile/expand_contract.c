@@ -1,0 +1,262 @@
+/* core/passes/tile/expand_contract.c - see tile/expand_contract.h. The order of the ops is the one that the pipelining
+ * of simt and its whole kernels know: windows and copies of a, then of b, one wait, the gemm. A tile whose prologue
+ * only hands the element on is copied (a copy converts); others are loaded, mapped and stored. */
+#include "core/passes/tile/expand_contract.h"
+
+#include "core/base/dtype.h"
+#include "core/ir/tile/contract.h"
+#include "core/ir/tile/tile.h"
+
+typedef struct expansion {
+  ir_module *m;
+  ir_op *op;
+  tile_contract c;
+  ir_builder b;
+} expansion;
+
+static ir_value *number(expansion *e, int64_t v) {
+  ir_value *x = ir_build1(&e->b, "tessera.tile.const", ir_type_index(e->m), 0, NULL);
+  return x && ir_set_attr(x->def, "value", ir_attr_int(e->m, v)) ? x : NULL;
+}
+
+static ir_value *fill(expansion *e, tsr_dtype t, int64_t rows, int64_t columns) {
+  const int64_t dims[2] = {rows, columns};
+  ir_value *x = ir_build1(&e->b, "tessera.tile.fill", ir_type_frag(e->m, t, 2, dims), 0, NULL);
+  return x && ir_set_attr(x->def, "value", ir_attr_float(e->m, 0)) ? x : NULL;
+}
+
+static ir_value *transposed(expansion *e, ir_value *v) {
+  ir_op *t = v ? ir_op_new(&e->b, ir_find_op("tessera.tile.transpose"), 1, &v, 1, NULL, 0) : NULL;
+  if (!t || !ir_set_attr(t, "perm", ir_attr_ints(e->m, (int64_t[]){1, 0}, 2))) return NULL;
+  const int64_t dims[2] = {v->type->dims[1], v->type->dims[0]};
+  return (t->results[0]->type = ir_type_frag(e->m, v->type->dtype, 2, dims)) ? t->results[0] : NULL;
+}
+
+/* ---- maps ------------------------------------------------------------------------------------------------------ */
+
+static ir_value *copied(void *user, ir_value *v) {
+  const ir_block *from = user;
+  return v->owner == from || (v->def && v->def->parent == from) ? v->data : NULL;
+}
+
+/* The region as a map over frags (NULL where its argument is not used), one result for each of the n values `yields`;
+ * rows x columns: the shape, which a fragment of zeros gives where the operands don't. */
+static ir_op *map_of(expansion *e, const ir_block *region, ir_value *const *frags, const int *yields, int n,
+                     int64_t rows, int64_t columns) {
+  ir_value *operands[TILE_CONTRACT_MOST + 2], *y[TILE_CONTRACT_MOST];
+  bool whole = false;
+  int live = 0;
+  for (int i = 0; i < region->n_args; i++) {
+    if (!frags[i]) continue;
+    whole |= frags[i]->type->dims[0] == rows && frags[i]->type->dims[1] == columns;
+    operands[live++] = frags[i];
+  }
+  if (!whole && !(operands[live++] = fill(e, region->args[0]->type->dtype, rows, columns))) return NULL;
+  ir_op *map = ir_op_new(&e->b, ir_find_op("tessera.tile.map"), live, operands, n, NULL, 1);
+  if (!map) return NULL;
+  ir_block *to = map->regions[0];
+  for (int i = 0; i < live; i++)
+    if (!ir_block_arg(e->m, to, ir_type_scalar(e->m, operands[i]->type->dtype), NULL)) return NULL;
+  for (int i = 0, at = 0; i < region->n_args; i++) region->args[i]->data = frags[i] ? to->args[at++] : NULL;
+  ir_builder r = ir_at_end(e->m, to);
+  for (const ir_op *o = region->first; o != region->last; o = o->next) {
+    r.loc = o->loc;
+    const ir_op *copy = ir_op_copy(&r, o, copied, (void *)region);
+    if (!copy) return NULL;
+    for (int i = 0; i < o->n_results; i++) o->results[i]->data = copy->results[i];
+  }
+  for (int i = 0; i < n; i++) {
+    ir_value *v = region->last->operands[yields[i]], *c = copied((void *)region, v);
+    y[i] = c ? c : v;
+  }
+  if (!ir_build0(&r, "tessera.tile.yield", n, y)) return NULL;
+  const ir_type *types[TILE_CONTRACT_MOST] = {NULL};
+  tsr_status st = map->def->infer(map, types);
+  if (st) return ir_refuse(e->m, st), NULL;
+  for (int i = 0; i < n; i++) map->results[i]->type = types[i];
+  return map;
+}
+
+/* What an operand's argument stands for: the tile in memory, in the argument's type, transposed where it is asked for. */
+static ir_value *loaded(expansion *e, ir_value *v, const ir_type *argument, bool transpose) {
+  if (v->type->kind != IR_T_FRAG)
+    v = ir_build1(&e->b, "tessera.tile.load", ir_type_frag(e->m, argument->dtype, 2, v->type->dims), 1, &v);
+  return transpose ? transposed(e, v) : v;
+}
+
+/* ---- the loop -------------------------------------------------------------------------------------------------- */
+
+/* The window of operand i at k. */
+static ir_value *moved(expansion *e, contract_role side, int i, ir_value *k) {
+  const ir_op *w = e->c.v[side][i]->def;
+  ir_value *operands[1 + TSR_MAX_RANK];
+  const int at = tile_contract_k_offset(&e->c, side, i);
+  for (int j = 0; j < w->n_operands; j++) operands[j] = w->operands[j];
+  if (!tile_contract_repeats(&e->c, side, i)) {
+    const ir_value *base = operands[1 + at];
+    const bool zero = base->def && base->def->def->code == T_CONST && ir_get_float(base->def, "value", 1) == 0;
+    operands[1 + at] = zero ? k : ir_build1(&e->b, "tessera.tile.add", NULL, 2, (ir_value *[]){operands[1 + at], k});
+    if (!operands[1 + at]) return NULL;
+  }
+  const ir_type *t = w->results[0]->type;
+  ir_op *n = ir_op_new(&e->b, w->def, w->n_operands, operands, 1, &t, 0);
+  return n && ir_set_attr(n, "sizes", ir_attr_copy(e->m, ir_get_attr(w, "sizes"))) ? n->results[0] : NULL;
+}
+
+/* No element changes its value on the way from memory of a type to the staged tile. */
+static bool is_lossless(tsr_dtype from, tsr_dtype to) {
+  const dtype_info *a = dtype_get(from), *b = dtype_get(to);
+  return from == to || (a->is_float && b->is_float && a->mantissa_bits <= b->mantissa_bits && a->max <= b->max);
+}
+
+/* The prologue only hands elements on, and each of the tile is one of the window: a copy, which converts, does it. */
+static bool is_copied(const expansion *e, int side) {
+  const ir_type *t = e->c.v[side][0]->type;
+  const int64_t across = side ? e->c.n_ : e->c.m;
+  return e->c.n[side] == 1 && tile_contract_gives_argument(e->c.prologue[side], 0, 0) &&
+         e->c.prologue[side]->args[0]->type->dtype == e->c.staged[side] &&
+         ir_type_count(t) == across * e->c.k;
+}
+
+/* The tile that a side is staged in, which lies as its first operand does; NULL: read where it is in memory. */
+static tsr_status alloc_side(expansion *e, int side, ir_value **out) {
+  *out = NULL;
+  if (!ir_get_bool(e->op, "use_shared", true) && is_copied(e, side) &&
+      is_lossless(e->c.v[side][0]->type->dtype, e->c.staged[side]))
+    return NULL;
+  const bool k_first = tile_contract_swapped(&e->c, (contract_role)side, 0) != (side == CONTRACT_B);
+  const int64_t across = side ? e->c.n_ : e->c.m;
+  ir_type t = {.kind = IR_T_SHARED,
+               .dtype = e->c.staged[side],
+               .rank = 2,
+               .dims = {k_first ? e->c.k : across, k_first ? across : e->c.k},
+               .pad = ir_get_int(e->op, "padding", 0)};
+  *out = ir_build1(&e->b, "tessera.tile.alloc", ir_type_get(e->m, &t), 0, NULL);
+  return *out ? NULL : st_oom();
+}
+
+/* The prologue of a side at k, into its tile. */
+static tsr_status compute_side(expansion *e, int side, ir_value *k, ir_value *shared) {
+  const ir_block *region = e->c.prologue[side];
+  ir_value *frags[TILE_CONTRACT_MOST];
+  const bool swapped = tile_contract_swapped(&e->c, (contract_role)side, 0);
+  for (int i = 0; i < e->c.n[side]; i++) {
+    frags[i] = NULL;
+    if (!region->args[i]->n_uses) continue;
+    ir_value *w = moved(e, (contract_role)side, i, k);
+    const bool transpose = tile_contract_swapped(&e->c, (contract_role)side, i) != swapped;
+    if (!w || !(frags[i] = loaded(e, w, region->args[i]->type, transpose))) return st_oom();
+  }
+  const ir_op *map = map_of(e, region, frags, (int[]){0}, 1, shared->type->dims[0], shared->type->dims[1]);
+  return map && ir_build0(&e->b, "tessera.tile.store", 2, (ir_value *[]){map->results[0], shared}) ? NULL : st_oom();
+}
+
+static tsr_status stage_side(expansion *e, int side, ir_value *k, ir_value *shared, ir_value **out) {
+  *out = shared;
+  if (shared && !is_copied(e, side)) return compute_side(e, side, k, shared);
+  ir_value *w = moved(e, (contract_role)side, 0, k);
+  if (!w) return st_oom();
+  if (!shared) return *out = w, NULL;
+  ir_op *c = ir_build0(&e->b, "tessera.tile.copy", 2, (ir_value *[]){w, shared});
+  const bool async = ir_get_bool(e->op, "async", true);
+  return c && (!async || ir_set_attr(c, "async", ir_attr_bool(e->m, true))) ? NULL : st_oom();
+}
+
+static tsr_status body(expansion *e, ir_op *loop, ir_value *const tiles[2]) {
+  const ir_type *sum = loop->operands[3]->type;
+  ir_value *k = ir_block_arg(e->m, loop->regions[0], ir_type_index(e->m), NULL),
+           *ops[3] = {ir_block_arg(e->m, loop->regions[0], sum, NULL)};
+  if (!k || !ops[0]) return st_oom();
+  for (int side = 0; side < 2; side++) TSR_TRY(stage_side(e, side, k, tiles[side], &ops[1 + side]));
+  if ((tiles[0] || tiles[1]) && !ir_build0(&e->b, "tessera.tile.wait", 0, NULL)) return st_oom();
+  ir_op *gemm = ir_op_new(&e->b, ir_find_op("tessera.tile.gemm"), 3, ops, 1, &sum, 0);
+  if (!gemm ||
+      !ir_set_attr(gemm, "transpose_a", ir_attr_bool(e->m, tile_contract_swapped(&e->c, CONTRACT_A, 0))) ||
+      !ir_set_attr(gemm, "transpose_b", ir_attr_bool(e->m, tile_contract_swapped(&e->c, CONTRACT_B, 0))) ||
+      !ir_set_attr(gemm, "policy", ir_attr_str(e->m, ir_get_str(e->op, "policy", "fast"))) ||
+      !ir_build0(&e->b, "tessera.tile.yield", 1, gemm->results))
+    return st_oom();
+  return NULL;
+}
+
+static tsr_status main_loop(expansion *e, ir_value **sum) {
+  ir_value *operands[4] = {e->c.from, e->c.to, NULL, fill(e, e->c.sum, e->c.m, e->c.n_)}, *tiles[2];
+  if (!operands[3]) return st_oom();
+  for (int side = 0; side < 2; side++) TSR_TRY(alloc_side(e, side, &tiles[side]));
+  if (!(operands[2] = number(e, e->c.k))) return st_oom();
+  const int64_t stages = ir_get_int(e->op, "stages", 0);
+  ir_op *loop = ir_op_new(&e->b, ir_find_op("tessera.tile.for"), 4, operands, 1, &operands[3]->type, 1);
+  if (!loop || (stages > 0 && !ir_set_attr(loop, "stages", ir_attr_int(e->m, stages)))) return st_oom();
+  ir_builder outside = e->b;
+  e->b = ir_at_end(e->m, loop->regions[0]);
+  e->b.loc = e->op->loc;
+  TSR_TRY(body(e, loop, tiles));
+  if (e->b.failed) return st_oom();
+  e->b = outside;
+  *sum = loop->results[0];
+  return NULL;
+}
+
+/* ---- the epilogue ---------------------------------------------------------------------------------------------- */
+
+/* What the epilogue yields, one after the other: the sum itself where it is handed on, else results of one map. */
+static tsr_status epilogue(expansion *e, ir_value *sum, ir_value **out) {
+  const ir_block *region = e->c.epilogue;
+  ir_value *frags[TILE_CONTRACT_MOST + 1] = {sum};
+  int computed[TILE_CONTRACT_MOST + 1], n = 0;
+  if (region->last->n_operands > TILE_CONTRACT_MOST) return ir_error(e->op, NULL, "has too many results");
+  for (int i = 0; i < region->last->n_operands; i++)
+    if (tile_contract_gives_argument(region, i, 0)) out[i] = sum;
+    else computed[n++] = i;
+  if (!n) return NULL;
+  for (int i = 0; i < e->c.n[CONTRACT_OTHER]; i++) {
+    const ir_value *arg = region->args[1 + i];
+    frags[1 + i] = NULL;
+    if (arg->n_uses && !(frags[1 + i] = loaded(e, e->c.v[CONTRACT_OTHER][i], arg->type,
+                                               tile_contract_swapped(&e->c, CONTRACT_OTHER, i))))
+      return st_oom();
+  }
+  const ir_op *map = map_of(e, region, frags, computed, n, e->c.m, e->c.n_);
+  if (!map) return st_oom();
+  for (int i = 0; i < n; i++) out[computed[i]] = map->results[i];
+  return NULL;
+}
+
+static tsr_status expand(ir_op *op) {
+  expansion e = {.m = op->module, .op = op, .b = ir_before(op)};
+  ir_value *sum = NULL, *out[TILE_CONTRACT_MOST + 1];
+  TSR_TRY(tile_contract_get(op, &e.c));
+  e.b.loc = op->loc;
+  TSR_TRY(main_loop(&e, &sum));
+  TSR_TRY(epilogue(&e, sum, out));
+  for (int i = 0; i < e.c.n[CONTRACT_OUT]; i++) {
+    ir_value *v = tile_contract_swapped(&e.c, CONTRACT_OUT, i) ? transposed(&e, out[i]) : out[i];
+    if (!v || !ir_build0(&e.b, "tessera.tile.store", 2, (ir_value *[]){v, e.c.v[CONTRACT_OUT][i]})) return st_oom();
+  }
+  for (int i = 0; i < op->n_results; i++) ir_forward(op->results[i], out[e.c.n[CONTRACT_OUT] + i]);
+  ir_op_remove(op);
+  for (int side = 0; side < 2; side++) /* windows that only the contraction moved */
+    for (int i = 0; i < e.c.n[side]; i++)
+      if (!e.c.v[side][i]->n_uses && e.c.v[side][i]->def->parent) ir_op_remove(e.c.v[side][i]->def);
+  return e.b.failed ? st_oom() : NULL;
+}
+
+static tsr_status expand_in(ir_block *b, bool (*takes)(const ir_op *contract), bool *changed) {
+  for (ir_op *o = b->first, *next; o; o = next) {
+    next = o->next;
+    ir_settle(o);
+    for (int r = 0; r < o->n_regions; r++) TSR_TRY(expand_in(o->regions[r], takes, changed));
+    if (o->def->code != T_CONTRACT || (takes && takes(o))) continue;
+    TSR_TRY(expand(o));
+    *changed = true;
+  }
+  return NULL;
+}
+
+tsr_status tile_expand_contract(ir_module *m, bool (*takes)(const ir_op *contract)) {
+  bool changed = false;
+  tsr_status st = NULL;
+  for (ir_op *o = m->root->regions[0]->first; o && !st; o = o->next)
+    if (o->def->level == IR_TILE && o->def->code == T_KERNEL) st = expand_in(o->regions[0], takes, &changed);
+  return st ? ir_cause(m, st) : changed ? ir_verify(m) : NULL;
+}

@@ -1,0 +1,314 @@
+/* tessera.tile.contract: what the verifier takes; that the CPU, which takes it whole, gives the very numbers of the text
+ * written out as loops (inputs are small integers, so sums are exact in any order); that it is written out as a hand
+ * would write it; that it is counted as what it is written out to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/simt/simt_arch.h"
+#include "core/base/dtype.h"
+#include "core/ir/ir.h"
+#include "core/passes/lower.h"
+#include "core/passes/simt/simt.h"
+#include "core/passes/tile/expand_contract.h"
+#include "core/passes/tile/work.h"
+#include "tests/support/api_check.h"
+
+#define T(op) "\"tessera.tile." op "\""
+/* Arguments a [48,40], b [40,36], v [36], c [48,36]; tiles of 32 x 32, steps of 16. */
+#define ARGS(t, out) "%a: !tessera.view<48x40x" t ">, %b: !tessera.view<40x36x" t ">, %v: !tessera.view<36x" t ">, %c: !tessera.view<48x36x" out ">"
+#define OPEN(t, out) \
+  T("program") "() ({\n^bb0(%A: tensor<48x40x" t ">, %B: tensor<40x36x" t ">, %V: tensor<36x" t ">):\n" \
+  "%C = " T("buffer") "() : () -> tensor<48x36x" out ">\n" T("launch") "(%A, %B, %V, %C) {kernel = \"k\"}\n" T("return") "(%C)\n}) {sym_name = \"main\"}\n" \
+  T("kernel") "() ({\n^bb0(" ARGS(t, out) "):\n" \
+  "%z = " T("const") "() {value = 0}\n%e = " T("const") "() {value = 40}\n%h = " T("const") "() {value = 16}\n%t = " T("const") "() {value = 32}\n" \
+  "%x = " T("block_id") "() {axis = 0}\n%y = " T("block_id") "() {axis = 1}\n" \
+  "%m = " T("mul") "(%y, %t)\n%n = " T("mul") "(%x, %t)\n" \
+  "%bias = " T("view") "(%v) : (!tessera.view<36x" t ">) -> !tessera.view<1x36x" t ", strides=[0, 1]>\n" \
+  "%wa = " T("window") "(%a, %m, %z) {sizes = [32, 16]}\n%wb = " T("window") "(%b, %z, %n) {sizes = [16, 32]}\n" \
+  "%wv = " T("window") "(%bias, %z, %n) {sizes = [1, 32]}\n%wc = " T("window") "(%c, %m, %n) {sizes = [32, 32]}\n"
+#define CLOSE T("return") "()\n}) {sym_name = \"k\", grid = [2, 2, 1], outputs = 1, family = \"matmul\"}\n"
+#define YIELD(x) T("yield") "(" x ")\n"
+#define PLAIN(t) "({\n^bb0(%p: " t "):\n" YIELD("%p") "}, {\n^bb0(%p: " t "):\n" YIELD("%p") "}, {\n"
+#define TILE "tile = [32, 32, 16]"
+#define ADDED(acc, operands, maps) \
+  T("contract") operands PLAIN("f32") "^bb0(%s: " acc ", %q: f32):\n%r = " T("add") "(%s, %q)\n" YIELD("%r") "}) {maps = \"" maps "\", " TILE "}\n"
+#define HANDED(t, acc, range) \
+  "%s = " T("contract") "(" range ", %wa, %wb) " PLAIN(t) "^bb0(%s: " acc "):\n" YIELD("%s") "}) {maps = \"mk,kn->\", " TILE "}\n"
+
+static const struct {
+  const char *name, *text;
+  bool whole; /* on the CPU */
+} kernels[] = {
+    {"sum to an output", OPEN("f32", "f32") T("contract") "(%z, %e, %wa, %wb, %wc) " PLAIN("f32") "^bb0(%s: f32):\n" YIELD("%s") "}) {maps = \"mk,kn->mn\", " TILE "}\n" CLOSE, true},
+    {"sum as a result", OPEN("f32", "f32") HANDED("f32", "f32", "%z, %e") T("store") "(%s, %wc)\n" CLOSE, true},
+    {"bias", OPEN("f32", "f32") ADDED("f32", "(%z, %e, %wa, %wb, %wv, %wc)", "mk,kn,mn->mn") CLOSE, true},
+    {"bias, 16-bit memory", OPEN("bf16", "bf16") T("contract") "(%z, %e, %wa, %wb, %wv, %wc) " PLAIN("bf16") "^bb0(%s: f32, %q: f32):\n%r = " T("add") "(%s, %q)\n" YIELD("%r") "}) {maps = \"mk,kn,mn->mn\", " TILE "}\n" CLOSE, true},
+    {"i8 to i32", OPEN("i8", "i32") T("contract") "(%z, %e, %wa, %wb, %wc) " PLAIN("i8") "^bb0(%s: i32):\n" YIELD("%s") "}) {maps = \"mk,kn->mn\", " TILE "}\n" CLOSE, true},
+    {"bias from a fragment, and a result", OPEN("f32", "f32") "%l = " T("load") "(%wv)\n%s = " T("contract") "(%z, %e, %wa, %wb, %l) " PLAIN("f32") "^bb0(%s: f32, %q: f32):\n%r = " T("mul") "(%s, %q)\n" YIELD("%r") "}) {maps = \"mk,kn,mn->\", " TILE "}\n" T("store") "(%s, %wc)\n" CLOSE, true},
+    {"reads what it writes", OPEN("f32", "f32") "%f = " T("fill") "() {value = 3.0} : () -> !tessera.frag<32x32xf32>\n" T("store") "(%f, %wc)\n" ADDED("f32", "(%z, %e, %wa, %wb, %wc, %wc)", "mk,kn,mn->mn") CLOSE, true},
+    {"the element's position", OPEN("f32", "f32") T("contract") "(%z, %e, %wa, %wb, %wc) " PLAIN("f32") "^bb0(%s: f32):\n%i = " T("index") "() {dim = 1}\n%j = " T("cast") "(%i) : (index) -> f32\n%r = " T("add") "(%s, %j)\n" YIELD("%r") "}) {maps = \"mk,kn->mn\", " TILE "}\n" CLOSE, true},
+    {"part of k", OPEN("f32", "f32") HANDED("f32", "f32", "%h, %t") T("store") "(%s, %wc)\n" CLOSE, true},
+    {"empty range", OPEN("f32", "f32") HANDED("f32", "f32", "%e, %e") T("store") "(%s, %wc)\n" CLOSE, false},
+    {"ends within a step, before the operands do", OPEN("f32", "f32") "%to = " T("const") "() {value = 20}\n" HANDED("f32", "f32", "%z, %to") T("store") "(%s, %wc)\n" CLOSE, false},
+    {"range by block", OPEN("f32", "f32") HANDED("f32", "f32", "%m, %e") T("store") "(%s, %wc)\n" CLOSE, false},
+    {"prologue", OPEN("f32", "f32") T("contract") "(%z, %e, %wa, %wb, %wc) ({\n^bb0(%p: f32):\n%u = " T("neg") "(%p)\n" YIELD("%u") "}, {\n^bb0(%p: f32):\n" YIELD("%p") "}, {\n^bb0(%s: f32):\n" YIELD("%s") "}) {maps = \"mk,kn->mn\", " TILE ", use_shared = false}\n" CLOSE, false},
+    {"conversion on the way", OPEN("bf16", "f32") T("contract") "(%z, %e, %wa, %wb, %wc) " PLAIN("f32") "^bb0(%s: f32):\n" YIELD("%s") "}) {maps = \"mk,kn->mn\", " TILE "}\n" CLOSE, false},
+    {"no shared tiles", OPEN("f32", "f32") T("contract") "(%z, %e, %wa, %wb, %wc) " PLAIN("f32") "^bb0(%s: f32):\n" YIELD("%s") "}) {maps = \"mk,kn->mn\", " TILE ", use_shared = false}\n" CLOSE, true},
+};
+enum { N_KERNELS = sizeof kernels / sizeof *kernels };
+
+static ir_module *parse(const char *text, const char *name) {
+  ir_module *m = NULL;
+  tsr_status st = ir_parse(NULL, text, strlen(text), "test", &m);
+  if (st) fail_msg("%s: %s", name, tsr_status_message(st));
+  return m;
+}
+
+static char *printed(const ir_module *m) {
+  strb b;
+  strb_init(&b, NULL);
+  ir_print(&b, m);
+  char *s = strdup(strb_text(&b));
+  strb_clear(&b);
+  return s;
+}
+
+static char *written_out(const char *text, const char *name) {
+  ir_module *m = parse(text, name);
+  tsr_status st = tile_expand_contract(m, NULL);
+  if (st) fail_msg("%s: %s", name, tsr_status_message(st));
+  char *s = printed(m);
+  assert_null(strstr(s, "tile.contract"));
+  ir_module_destroy(&m);
+  return s;
+}
+
+static void prints_and_parses_alike(void **state) {
+  for (size_t i = 0; i < N_KERNELS; i++) {
+    ir_module *m = parse(kernels[i].text, kernels[i].name);
+    char *a = printed(m);
+    ir_module *n = parse(a, kernels[i].name);
+    char *b = printed(n);
+    assert_string_equal(a, b);
+    free(a), free(b);
+    ir_module_destroy(&m);
+    ir_module_destroy(&n);
+  }
+}
+
+/* ---- results --------------------------------------------------------------------------------------------------- */
+
+/* Integers from -3 to 3. */
+static void fill(void *p, const tsr_tensor_info *t, unsigned seed) {
+  for (size_t i = 0; i < t->bytes / tsr_dtype_size(t->dtype); i++) {
+    seed = seed * 1664525 + 1013904223;
+    dtype_store(t->dtype, p, i, (double)((seed >> 16) % 7) - 3);
+  }
+}
+
+static size_t run(tsr_device *dev, const char *text, const char *name, void **out) {
+  tsr_program *p;
+  tsr_binding in[3] = {{0}}, result = {0};
+  tsr_status st = tsr_program_parse(dev, text, strlen(text), name, NULL, &p);
+  if (st) fail_msg("%s: %s", name, tsr_status_message(st));
+  for (int i = 0; i < 3; i++) {
+    tsr_tensor_info t = tsr_program_input(p, i);
+    void *data = malloc(t.bytes);
+    fill(data, &t, (unsigned)i + 1);
+    OK(tsr_buffer_create(dev, t.bytes, TSR_MEMORY_DEVICE, &in[i].buffer));
+    OK(tsr_buffer_write(in[i].buffer, 0, data, t.bytes));
+    free(data);
+  }
+  const size_t bytes = tsr_program_output(p, 0).bytes;
+  *out = malloc(bytes);
+  OK(tsr_buffer_create(dev, bytes, TSR_MEMORY_DEVICE, &result.buffer));
+  OK(tsr_program_run(p, NULL, in, &result));
+  OK(tsr_buffer_read(result.buffer, 0, *out, bytes));
+  for (int i = 0; i < 3; i++) tsr_buffer_destroy(&in[i].buffer);
+  tsr_buffer_destroy(&result.buffer);
+  tsr_program_destroy(&p);
+  return bytes;
+}
+
+static bool is_whole(tsr_device *dev, const char *text) {
+  tsr_program *p;
+  char *tile;
+  OK(tsr_program_parse(dev, text, strlen(text), "whole", NULL, &p));
+  OK(tsr_program_dump(p, TSR_LEVEL_TILE, &tile, NULL));
+  const bool whole = strstr(tile, "tile.contract") != NULL;
+  tsr_text_free(NULL, &tile);
+  tsr_program_destroy(&p);
+  return whole;
+}
+
+static void whole_equals_written_out(void **state) {
+  tsr_context *ctx;
+  tsr_device *dev;
+  OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev));
+  for (size_t i = 0; i < N_KERNELS; i++) {
+    char *loops = written_out(kernels[i].text, kernels[i].name);
+    void *a, *b;
+    const size_t n = run(dev, kernels[i].text, kernels[i].name, &a);
+    assert_int_equal(n, run(dev, loops, kernels[i].name, &b));
+    if (memcmp(a, b, n)) fail_msg("%s: whole and written out differ", kernels[i].name);
+    if (is_whole(dev, kernels[i].text) != kernels[i].whole)
+      fail_msg("%s: %s", kernels[i].name, kernels[i].whole ? "is written out" : "is taken whole");
+    free(a), free(b), free(loops);
+  }
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+}
+
+/* ---- what it is written out to --------------------------------------------------------------------------------- */
+
+#define BY_HAND \
+  OPEN("f32", "f32") "%k0 = " T("fill") "() {value = 0.0} : () -> !tessera.frag<32x32xf32>\n" \
+  "%sa = " T("alloc") "() : () -> !tessera.shared<32x16xf32>\n%sb = " T("alloc") "() : () -> !tessera.shared<16x32xf32>\n" \
+  "%s = " T("for") "(%z, %e, %h, %k0) ({\n^bb0(%k: index, %p: !tessera.frag<32x32xf32>):\n" \
+  "%ka = " T("window") "(%a, %m, %k) {sizes = [32, 16]}\n" T("copy") "(%ka, %sa) {async = true}\n" \
+  "%kb = " T("window") "(%b, %k, %n) {sizes = [16, 32]}\n" T("copy") "(%kb, %sb) {async = true}\n" T("wait") "()\n" \
+  "%g = " T("gemm") "(%p, %sa, %sb)\n" YIELD("%g") "}) {stages = 2}\n" \
+  "%q = " T("load") "(%wv)\n" \
+  "%r = " T("map") "(%s, %q) ({\n^bb0(%f: f32, %w: f32):\n%o = " T("add") "(%f, %w)\n" YIELD("%o") "})\n" T("store") "(%r, %wc)\n" CLOSE
+#define STRUCTURED \
+  OPEN("f32", "f32") T("contract") "(%z, %e, %wa, %wb, %wv, %wc) " PLAIN("f32") "^bb0(%s: f32, %q: f32):\n%r = " T("add") "(%s, %q)\n" \
+  YIELD("%r") "}) {maps = \"mk,kn,mn->mn\", " TILE ", stages = 2}\n" CLOSE
+
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* The lines of a text in alphabetical order, without the numbers of values: constants may come in another order. */
+static char *sorted_lines(char *text) {
+  enum { MOST = 8192 };
+  static char *lines[MOST];
+  int n = 0;
+  char *to = text;
+  for (const char *p = text; *p; p++) {
+    *to++ = *p;
+    if (*p == '%')
+      while (p[1] >= '0' && p[1] <= '9') p++;
+  }
+  *to = 0;
+  const size_t bytes = strlen(text) + 2;
+  for (char *l = strtok(text, "\n"); l; l = strtok(NULL, "\n")) {
+    assert_true(n < MOST);
+    lines[n++] = l;
+  }
+  qsort(lines, (size_t)n, sizeof *lines, by_text);
+  char *out = calloc(1, bytes), *at = out;
+  for (int i = 0; i < n; i++) at += sprintf(at, "%s\n", lines[i]);
+  free(text);
+  return out;
+}
+
+/* Target IR for an architecture. */
+static char *lowered(const char *text, const tsr_caps *caps) {
+  ir_module *m = parse(text, caps->arch), *t = NULL;
+  OK(tile_expand(m, caps));
+  OK(tile_to_target(m, caps, &t));
+  char *s = printed(t);
+  ir_module_destroy(&m);
+  ir_module_destroy(&t);
+  return s;
+}
+
+static void is_written_out_as_by_hand(void **state) {
+  static const struct {
+    tsr_dialect dialect;
+    const char *arch;
+  } archs[] = {{DIALECT_CUDA, "sm_80"}, {DIALECT_CUDA, "sm_90a"}, {DIALECT_HIP, "gfx942"}};
+  for (size_t i = 0; i < sizeof archs / sizeof *archs; i++) {
+    tsr_caps caps;
+    OK(simt_arch_caps(archs[i].dialect, archs[i].arch, &caps));
+    char *a = sorted_lines(lowered(STRUCTURED, &caps)), *b = sorted_lines(lowered(BY_HAND, &caps));
+    assert_string_equal(a, b);
+    free(a), free(b);
+  }
+}
+
+static tile_work count(const char *text) {
+  ir_module *m = parse(text, "count");
+  tile_work w;
+  const ir_op *o = m->root->regions[0]->first;
+  while (strcmp(o->def->name, "tessera.tile.kernel")) o = o->next;
+  tile_work_count(o, &w);
+  ir_module_destroy(&m);
+  return w;
+}
+
+static void is_counted_as_written_out(void **state) {
+  tile_work a = count(STRUCTURED), b = count(BY_HAND);
+  assert_true(a.flops == b.flops && a.flops == 4 * (3 * 2.0 * 32 * 32 * 16 + 32 * 32));
+  assert_true(a.bytes == b.bytes && a.has_gemm && a.in == b.in && a.acc == b.acc);
+  assert_true(a.stages == 2 && b.stages == 2 && a.async_copy && b.async_copy);
+}
+
+/* ---- what the verifier refuses --------------------------------------------------------------------------------- */
+
+#define BODY(operands, regions, attrs) OPEN("f32", "f32") T("contract") operands " " regions attrs "\n" CLOSE
+#define SUM "^bb0(%s: f32):\n" YIELD("%s") "}) "
+#define MAPS "{maps = \"mk,kn->mn\", " TILE "}"
+#define IO "(%z, %e, %wa, %wb, %wc)"
+
+static void ill_formed_is_refused(void **state) {
+  static const struct { const char *says, *text; } cases[] = {
+      {"takes 4 or more operands", BODY("(%z, %e, %wa)", PLAIN("f32") SUM, MAPS)},
+      {"must be index", BODY("(%wc, %e, %wa, %wb, %wc)", PLAIN("f32") SUM, MAPS)},
+      {"extent 16 along m", BODY("(%z, %e, %wb, %wb, %wc)", PLAIN("f32") SUM, MAPS)},
+      {"b operand 0 has extent 32 along k", BODY("(%z, %e, %wa, %wa, %wc)", PLAIN("f32") SUM, MAPS)},
+      {"output operand 0 has extent 16", BODY("(%z, %e, %wa, %wb, %wa)", PLAIN("f32") SUM, MAPS)},
+      {"output operand 0 has extent 1", BODY("(%z, %e, %wa, %wb, %wv)", PLAIN("f32") SUM, MAPS)},
+      {"must be a window", BODY("(%z, %e, %a, %wb, %wc)", PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", tile = [48, 32, 40]}")},
+      {"must be a view", BODY("(%z, %e, %z, %wb, %wc)", PLAIN("f32") SUM, MAPS)},
+      {"have arguments for 3 operands", BODY("(%z, %e, %wa, %wb, %wv, %wc)", PLAIN("f32") SUM, MAPS)},
+      {"how a operand 0 lies", BODY(IO, PLAIN("f32") SUM, "{maps = \"mn,kn->mn\", " TILE "}")},
+      {"how b operand 0 lies", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,\", " TILE "}")},
+      {"fewer operands", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk\", " TILE "}")},
+      {"no -> before", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn,mn\", " TILE "}")},
+      {"goes on after", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn,mn\", " TILE "}")},
+      {"how output operand 0 lies", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->\", " TILE "}")},
+      {"'maps' is missing", BODY(IO, PLAIN("f32") SUM, "{" TILE "}")},
+      {"three extents", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", tile = [32, 32]}")},
+      {"out of range", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", tile = [32, 32, 0]}")},
+      {"out of range", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", tile = [32, -1, 16]}")},
+      {"too large", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", tile = [2147483647, 2, 16]}")},
+      {"unknown dtype", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", b_type = \"f33\"}")},
+      {"unknown policy", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", policy = \"quick\"}")},
+      {"stages = -1", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", stages = -1}")},
+      {"padding = 9999", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", padding = 9999}")},
+      {"unknown attribute", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", pad = 1}")},
+      {"must be a scalar", BODY(IO, "({\n^bb0(%p: index):\n" YIELD("%p") "}, {\n^bb0(%p: f32):\n" YIELD("%p") "}, {\n" SUM, MAPS)},
+      {"must yield one scalar", BODY(IO, "({\n^bb0(%p: f32):\n" YIELD("%p, %p") "}, {\n^bb0(%p: f32):\n" YIELD("%p") "}, {\n" SUM, MAPS)},
+      {"has no place in the region", BODY(IO, PLAIN("f32") "^bb0(%s: f32):\n%l = " T("fill") "() {value = 0.0} : () -> !tessera.frag<32x32xf32>\n" YIELD("%s") "}) ", MAPS)},
+      {"no dimension 2", BODY(IO, PLAIN("f32") "^bb0(%s: f32):\n%i = " T("index") "() {dim = 2}\n" YIELD("%s") "}) ", MAPS)},
+      {"needs an output or a result", BODY("(%z, %e, %wa, %wb)", PLAIN("f32") "^bb0(%s: f32):\n" T("yield") "()\n}) ", "{maps = \"mk,kn->\", " TILE "}")},
+      {"only the last 1 of 4 are outputs", OPEN("f32", "f32") "%w = " T("window") "(%a, %m, %n) {sizes = [32, 32]}\n" T("contract") "(%z, %e, %wa, %wb, %w) " PLAIN("f32") SUM MAPS "\n" CLOSE},
+      {"another type than its argument", OPEN("f32", "f32") "%l = " T("load") "(%wv)\n" T("contract") "(%z, %e, %wa, %wb, %l, %wc) " PLAIN("f32") "^bb0(%s: f32, %q: f64):\n" YIELD("%s") "}) {maps = \"mk,kn,mn->mn\", " TILE "}\n" CLOSE},
+      {"is declared", OPEN("f32", "f32") "%s = " T("contract") "(%z, %e, %wa, %wb) " PLAIN("f32") SUM "{maps = \"mk,kn->\", " TILE "} : (index, index, !tessera.view<32x16xf32, strides=[40, 1]>, !tessera.view<16x32xf32, strides=[36, 1]>) -> !tessera.frag<32x31xf32>\n" CLOSE},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    ir_module *m = NULL;
+    tsr_status st = ir_parse(NULL, cases[i].text, strlen(cases[i].text), "test", &m);
+    if (!st) fail_msg("case %zu is taken: expected \"%s\"", i, cases[i].says);
+    if (!strstr(tsr_status_message(st), cases[i].says))
+      fail_msg("case %zu: \"%s\" isn't in %s", i, cases[i].says, tsr_status_message(st));
+    tsr_status_free(st);
+    ir_module_destroy(&m);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(prints_and_parses_alike),   cmocka_unit_test(whole_equals_written_out),
+      cmocka_unit_test(is_written_out_as_by_hand), cmocka_unit_test(is_counted_as_written_out),
+      cmocka_unit_test(ill_formed_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
