@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "backends/simt/simt_arch.h"
 #include "core/base/dtype.h"
+#include "core/device/arch.h"
 #include "core/ir/ir.h"
 #include "core/passes/lower.h"
 #include "core/passes/simt/simt.h"
@@ -226,7 +226,7 @@ static void is_written_out_as_by_hand(void **state) {
   } archs[] = {{DIALECT_CUDA, "sm_80"}, {DIALECT_CUDA, "sm_90a"}, {DIALECT_HIP, "gfx942"}};
   for (size_t i = 0; i < sizeof archs / sizeof *archs; i++) {
     tsr_caps caps;
-    OK(simt_arch_caps(archs[i].dialect, archs[i].arch, &caps));
+    OK(arch_caps_of(archs[i].dialect, archs[i].arch, &caps));
     char *a = sorted_lines(lowered(STRUCTURED, &caps)), *b = sorted_lines(lowered(BY_HAND, &caps));
     assert_string_equal(a, b);
     free(a), free(b);
