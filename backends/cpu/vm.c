@@ -251,22 +251,23 @@ static void do_view(const vm *v, const cpu_instr *i) {
 
 static void do_load_scalar(const vm *v, const cpu_instr *i) {
   const cpu_desc *d = vm_desc(v, i->a[1]);
-  const vm_view *w = &v->t->views[d->reg];
   const int64_t *regs = cpu_extra(v->m->image) + i->extra;
+  const int64_t *ext = vm_ext(v, d);
+  const char *p = vm_base(v, d);
   int64_t at = 0;
-  bool inside = d->rank || w->ext[0];
+  bool inside = d->rank || ext[0];
   for (int k = 0; k < d->rank; k++) {
     int64_t x = v->t->regs[regs[k]].i;
-    inside &= x >= 0 && x < w->ext[k];
+    inside &= x >= 0 && x < ext[k];
     if (inside) at += x * d->strides[k];
   }
   vm_reg *out = &v->t->regs[i->a[0]];
   if (inside && d->dtype == TSR_I64) {
-    memcpy(&out->i, w->p + at * 8, 8);
+    memcpy(&out->i, p + at * 8, 8);
     return;
   }
   double value =
-      inside ? dtype_load((tsr_dtype)d->dtype, w->p + at * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype), 0) : 0;
+      inside ? dtype_load((tsr_dtype)d->dtype, p + at * (int64_t)tsr_dtype_size((tsr_dtype)d->dtype), 0) : 0;
   if (i->a[2]) out->f = value;
   else out->i = (int64_t)value;
 }

@@ -94,7 +94,7 @@ static void compare(const run *a, const run *b, const char *name, const char *de
 static void tile_programs_match_the_cpu(void **state) {
   static const char *const names[] = {
       "add",    "softmax", "layernorm", "matmul_f32",     "matmul_f16_bias_gelu", "matmul_direct", "flash_attention",
-      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats", "contract"};
+      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats", "contract", "uniform_element"};
   static char text[1 << 16];
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     char path[512];

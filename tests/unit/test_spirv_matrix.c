@@ -206,7 +206,7 @@ static void program(const char *name, const tsr_caps *caps, const char *attrs, c
 static void every_program_valid_on_every_recorded_device(void **state) {
   static const char *const names[] = {
       "add",    "softmax", "layernorm", "matmul_f32",     "matmul_f16_bias_gelu", "matmul_direct", "flash_attention",
-      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats"};
+      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats", "uniform_element"};
   for (int i = 0; i < n_devices; i++)
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) program(names[k], &devices[i].caps, "", NULL, NULL);
 }

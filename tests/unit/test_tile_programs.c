@@ -31,7 +31,7 @@ static ir_module *parse(const char *text, const char *file) {
 static void programs_print_and_parse_alike(void **state) {
   static const char *const names[] = {
       "add",    "softmax", "layernorm", "matmul_f32",     "matmul_f16_bias_gelu", "matmul_direct", "flash_attention",
-      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats", "contract"};
+      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats", "contract", "uniform_element"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     char *text = slurp(names[i]);
     ir_module *m = parse(text, names[i]);

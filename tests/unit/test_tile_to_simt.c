@@ -95,7 +95,7 @@ static ir_op *first(ir_op *op, int code) {
 static void every_program_lowers_for_every_subgroup_size(void **state) {
   static const char *const names[] = {
       "add",    "softmax", "layernorm", "matmul_f32",     "matmul_f16_bias_gelu", "matmul_direct", "flash_attention",
-      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats"};
+      "conv2d", "fft4096", "transpose", "embedding_mean", "column_stats", "uniform_element"};
   static const int sizes[] = {4, 8, 16, 32, 64};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {

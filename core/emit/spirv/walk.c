@@ -184,8 +184,11 @@ static tsr_status conditional(emitter *e, const ir_op *op) {
   SPV(&e->s, e->s.body, OpBranchConditional, e_value(e, op->operands[0])->part[0], yes, has_else ? no : merge);
   for (int r = 0; r < (has_else ? 2 : 1); r++) {
     const ir_op *end = NULL;
+    bool exact = e->exact;
     e_block(e, r ? no : yes);
+    e->exact |= r && ir_get_bool(op, "likely", false);
     TSR_TRY(e_ops(e, op->regions[r], &end));
+    e->exact = exact;
     if (n && (!end || end->n_operands != n))
       return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "a branch yields the wrong number of values");
     for (int k = 0; k < n; k++) {

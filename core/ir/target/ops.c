@@ -265,7 +265,7 @@ static const ir_opdef rows[] = {
                     I("unroll_by", false, "0", "unroll hint")),
      .infer = tile_infer_for, .help = "As in Tile IR, per thread."},
     {NAME("if"), .code = TG_IF, IN(1, 1, "condition"), .n_results = ANY, .n_regions = ANY, .infer = tile_infer_if,
-     .help = "A branch of one thread."},
+     .attrs = ATTRS(B("likely", "false", "as in Tile IR")), .help = "A branch of one thread."},
     {NAME("yield"), .code = TG_YIELD, PLACE_YIELD, IN(0, ANY, "values..."), .flags = IR_TERMINATOR,
      .help = "Ends a region with its values."},
     {NAME("barrier"), .code = TG_BARRIER,

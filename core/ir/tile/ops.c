@@ -108,6 +108,7 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"stages", IR_A_INT, false, "0", "software pipeline depth of the copies inside; 0 = the device's default, 1 = none"}),
      .infer = tile_infer_for, .help = "for (i = from; i < to; i += step): the region gets i and the carried values and yields the next ones."},
     {NAME("if"), .code = T_IF, .min_operands = 1, .max_operands = 1, .n_results = IR_VARIADIC, .n_regions = IR_VARIADIC, .operands_doc = "condition",
+     .attrs = ATTRS({"likely", IR_A_BOOL, false, "false", "nearly always the first region: a kernel's work is counted without the other, whose arithmetic is done as written, whatever the policy"}),
      .infer = tile_infer_if, .help = "A block-uniform branch; the second region is the else part and is needed when there are results."},
     {NAME("yield"), .code = T_YIELD, PLACE_YIELD, .max_operands = IR_VARIADIC, .flags = IR_TERMINATOR, .operands_doc = "values...", .help = "Ends a region with its values."},
     {NAME("gather"), .code = T_GATHER, PLACE_PER_ELEMENT(false, 0, 0), .min_operands = 1, .max_operands = 2, .n_results = IR_VARIADIC, .n_regions = 1, .operands_doc = "view[, destination shared]",
@@ -124,8 +125,8 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"perm", IR_A_ARRAY, true, NULL, "source dimension of each result dimension"}), .infer = tile_infer_transpose, .help = "Permutes the dimensions of a fragment."},
     {NAME("reshape"), .code = T_RESHAPE, .min_operands = 1, .max_operands = 1, .n_results = 1, .flags = IR_PURE, .operands_doc = "fragment",
      .verify = tile_verify_reshape, .help = "The same elements in row-major order with other dimensions."},
-    {NAME("load_scalar"), .code = T_LOAD_SCALAR, .min_operands = 1, .max_operands = 1 + TSR_MAX_RANK, .n_results = 1, .flags = IR_PURE, .operands_doc = "view, indices...",
-     .infer = tile_infer_load_scalar, .help = "One element, uniform over the block."},
+    {NAME("load_scalar"), .code = T_LOAD_SCALAR, .min_operands = 1, .max_operands = 1 + TSR_MAX_RANK, .n_results = 1, .flags = IR_PURE, .operands_doc = "view, indices... or fragment",
+     .infer = tile_infer_load_scalar, .help = "One element, uniform over the block; of a fragment, which then has but one, without indices."},
 };
 
 const ir_opdef *tile_ops(size_t i) { return i < sizeof rows / sizeof *rows ? &rows[i] : NULL; }

@@ -278,8 +278,11 @@ tsr_status tile_infer_transpose(ir_op *op, const ir_type **results) {
 
 tsr_status tile_infer_load_scalar(ir_op *op, const ir_type **results) {
   const ir_type *v = op->operands[0]->type;
-  if (v->kind != IR_T_VIEW || op->n_operands != 1 + v->rank)
-    return ir_error(op, NULL, "needs a view and one index per dimension");
+  bool tile = op->def->level == IR_TILE;
+  if (tile && v->kind == IR_T_FRAG && ir_type_count(v) == 1 && op->n_operands == 1)
+    return give(results, ir_type_scalar(op->module, v->dtype));
+  if ((v->kind != IR_T_VIEW && (tile || v->kind != IR_T_ARRAY)) || op->n_operands != 1 + v->rank)
+    return ir_error(op, NULL, "needs a view and one index per dimension, or a fragment of one element");
   for (int i = 1; i < op->n_operands; i++)
     if (!is_index(op->operands[i]->type)) return ir_error(op, NULL, "index %d must be an index", i - 1);
   return give(results, ir_type_scalar(op->module, v->dtype));

@@ -416,13 +416,17 @@ static tsr_status lower_simple(lower *l, ir_builder *b, ir_op *op, const char *f
 }
 
 static tsr_status lower_load_scalar(lower *l, ir_builder *b, ir_op *op) {
-  ir_value *operands[1 + TSR_MAX_RANK];
-  for (int i = 0; i < op->n_operands; i++) operands[i] = at(op->operands[i]);
-  const ir_type *t = ir_type_get(l->m, op->results[0]->type);
-  ir_op *c = t ? ir_op_new(b, ir_find_op("tessera.target.fetch"), op->n_operands, operands, 1, &t, 0) : NULL;
-  if (!c) return st_oom();
-  op->results[0]->data = c->results[0];
-  return NULL;
+  ir_value *operands[1 + TSR_MAX_RANK], *v;
+  int n = op->n_operands;
+  for (int i = 0; i < n; i++) operands[i] = at(op->operands[i]);
+  for (; op->operands[0]->type->kind == IR_T_FRAG && n <= op->operands[0]->type->rank; n++) {
+    operands[n] = ir_build1(b, "tessera.target.const", ir_type_index(l->m), 0, NULL);
+    if (!operands[n] || !ir_set_attr(operands[n]->def, "value", ir_attr_int(l->m, 0))) return st_oom();
+  }
+  tsr_dtype t = op->results[0]->type->dtype;
+  if (!(v = ir_build1(b, "tessera.target.fetch", NULL, n, operands))) return st_oom();
+  if (v->type->dtype != t) v = ir_build1(b, "tessera.target.cast", ir_type_scalar(l->m, t), 1, &v);
+  return (op->results[0]->data = v) ? NULL : st_oom();
 }
 
 static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {

@@ -72,12 +72,6 @@ static const ir_value *yielded(const ir_value *result) {
 
 static bool body_is(const ir_value *v, int code) { return v->def && !v->owner && v->def->def->code == code; }
 
-static bool is_square(const ir_value *v, ir_value **of) {
-  const ir_value *y = yielded(v);
-  if (!y || !body_is(y, SC_MUL)) return false;
-  *of = outer(v->def, y->def->operands[0]);
-  return *of && *of == outer(v->def, y->def->operands[1]);
-}
 
 /* x - m[r] inside map's body */
 static bool body_is_sub(const ir_op *map, const ir_value *y, ir_value **x, ir_value **m) {
@@ -90,6 +84,17 @@ static bool body_is_sub(const ir_op *map, const ir_value *y, ir_value **x, ir_va
 static bool is_centred(const ir_value *v, ir_value **x, ir_value **mean) {
   const ir_value *y = yielded(v);
   return y && body_is_sub(v->def, y, x, mean);
+}
+
+/* x^2, then *m is NULL, or (x - m[r])^2 */
+static bool is_square(const ir_value *v, ir_value **x, ir_value **m) {
+  const ir_value *y = yielded(v);
+  if (!y || !body_is(y, SC_MUL)) return false;
+  ir_value *a = y->def->operands[0], *b = y->def->operands[1];
+  if (a == b && body_is_sub(v->def, a, x, m)) return true;
+  *m = NULL;
+  *x = outer(v->def, a);
+  return *x && *x == outer(v->def, b);
 }
 
 static bool is_exp(const ir_value *v, ir_value **x, ir_value **m) {
@@ -124,10 +129,11 @@ static bool is_norm(ir_value *v, row_act *a) {
     if (with_scale && (rest = split(map, z, SC_MUL, is_repeated, cols, &a->scale))) z = rest;
     rest = split(map, z, SC_MUL, is_per_row, rows, &a->factor);
     a->x = rest ? outer(map, rest) : NULL;
+    if (rest && !a->x && !body_is_sub(map, rest, &a->x, &a->mean)) a->x = a->mean = NULL;
   }
   if (!a->x || !shape_is(a->x, rows, cols)) return false;
   ir_value *x, *mean;
-  if (is_centred(a->x, &x, &mean)) a->x = x, a->mean = mean;
+  if (!a->mean && is_centred(a->x, &x, &mean)) a->x = x, a->mean = mean;
   return is_base(a->x);
 }
 
@@ -135,13 +141,13 @@ static bool is_norm(ir_value *v, row_act *a) {
 
 static bool plan_reduce(row_plan *p, const ir_op *op) {
   const char *kind = ir_get_str(op, "op", "");
-  ir_value *x = op->operands[0], *of, *base, *m;
+  ir_value *x = op->operands[0], *of, *base, *m, *mean;
   bool sum = !strcmp(kind, "sum");
   if (!strcmp(ir_get_str(op, "policy", "fast"), "kahan_sum") || (!sum && strcmp(kind, "max")) ||
       ir_get_int(op, "axis", 0) != 1 || op->results[0]->type->dtype != TSR_F32 || !is_frag2(op->results[0]))
     return true;
-  if (sum && x->n_uses == 1 && is_square(x, &of) && of->type == x->type) {
-    if (!is_centred(of, &base, &m)) base = of, m = NULL;
+  if (sum && x->n_uses == 1 && is_square(x, &base, &m) && shape_is(base, x->type->dims[0], x->type->dims[1])) {
+    if (!m && is_centred(base, &of, &mean)) base = of, m = mean;
     if (is_base(base))
       return add(p, (row_act){.op = x->def, .kind = ROW_SKIP}) &&
              add(p, (row_act){.op = op, .kind = ROW_SQDEV, .x = base, .mean = m});
@@ -222,9 +228,10 @@ static row_act *made_by(row_plan *p, const ir_value *v, row_kind kind, const ir_
   return NULL;
 }
 
-/* Nothing but what the plan skips reads v. */
-static bool only_skipped_read(const row_plan *p, const ir_value *v) {
+/* Nothing but `reader` and what the plan skips reads v. */
+static bool only_skipped_read(const row_plan *p, const ir_value *v, const ir_op *reader) {
   int n = 0;
+  for (int k = 0; k < reader->n_operands; k++) n += reader->operands[k] == v;
   for (size_t i = 0; i < p->n; i++)
     for (int k = 0; p->v[i].kind == ROW_SKIP && k < p->v[i].op->n_operands; k++) n += p->v[i].op->operands[k] == v;
   return n == v->n_uses;
@@ -258,7 +265,7 @@ static bool plan_norm(row_plan *p, size_t i) {
   sq = made_by(p, s, ROW_SQDEV, a->x, 1);
   if (!sq || sq->mean != mean) return true;
   if (mean) {
-    if (!is_multiple(mean, &of, &mean_scale) || !only_skipped_read(p, mean)) return true;
+    if (!is_multiple(mean, &of, &mean_scale) || !only_skipped_read(p, mean, a->op)) return true;
     sum = made_by(p, of, ROW_STAT, a->x, 1);
     if (!sum || strcmp(ir_get_str(sum->op, "op", ""), "sum")) return true;
     sum->kind = ROW_SKIP;

@@ -7,6 +7,14 @@
 #include "core/passes/simt/shared.h"
 #include "core/passes/simt/state.h"
 
+/* A comparison of the one element of a fragment, which all blocks of the cluster hold alike, with a constant. */
+static bool is_shared_condition(const ir_value *v) {
+  const ir_op *op = v->def;
+  if (!op || op->def->code != SC_COMPARE) return false;
+  const ir_op *a = op->operands[0]->def, *b = op->operands[1]->def;
+  return a && b && a->def->code == T_LOAD_SCALAR && a->operands[0]->type->kind == IR_T_FRAG && b->def->code == T_CONST;
+}
+
 static tsr_status find_unshared(ir_op *op, void *user) {
   const simt *c = user;
   if (op->def->level != IR_TILE || ir_is_scalar(op)) return NULL;
@@ -28,6 +36,9 @@ static tsr_status find_unshared(ir_op *op, void *user) {
     case T_RETURN: return NULL;
     case T_GATHER:
       if (op->n_results) return NULL; /* each thread its own elements */
+      break;
+    case T_IF:
+      if (is_shared_condition(op->operands[0])) return NULL;
       break;
     default: break;
   }

@@ -98,7 +98,8 @@ tsr_status simt_lower_if(simt *c, ir_op *op) {
   TSR_TRY(if_types(c, op, types, shape, &n));
   simt_shared_save(c, &before);
   ir_op *branch = sx_if(c, simt_of(op->operands[0])->v, n, types, op->n_regions == 2);
-  if (!branch) return st_oom();
+  bool likely = ir_get_bool(op, "likely", false);
+  if (!branch || (likely && !ir_set_attr(branch, "likely", ir_attr_bool(c->m, true)))) return st_oom();
   TSR_TRY(if_region(c, op, 0, v));
   simt_shared_save(c, &after);
   simt_shared_restore(c, &before);

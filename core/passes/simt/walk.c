@@ -37,7 +37,19 @@ static tsr_status lower_leaf_scalar(simt *c, ir_op *op) {
   return c->b.failed ? st_oom() : NULL;
 }
 
+/* Of a fragment of one element, which all threads hold. */
+static tsr_status lower_one_element(simt *c, ir_op *op) {
+  simt_frag f;
+  TSR_TRY(simt_regs(c, &simt_of(op->operands[0])->frag, &f));
+  simt_val *s = simt_bind(c, op->results[0], SV_SCALAR);
+  if (!s) return st_oom();
+  s->v = f.v[0];
+  s->lo = INT64_MIN, s->hi = INT64_MAX, s->mult = 1;
+  return NULL;
+}
+
 static tsr_status lower_load_scalar(simt *c, ir_op *op) {
+  if (op->operands[0]->type->kind == IR_T_FRAG) return lower_one_element(c, op);
   const simt_mem *m = &simt_of(op->operands[0])->mem;
   ir_value *at = m->base, *ok = m->inside;
   for (int d = 0; d < m->rank; d++) {

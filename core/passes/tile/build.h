@@ -2,6 +2,7 @@
 #ifndef CORE_PASSES_TILE_BUILD_H
 #define CORE_PASSES_TILE_BUILD_H
 #include "core/ir/graph/ops.h"
+#include "core/ir/recipe.h"
 #include "core/ir/schedule/schedule.h"
 #include "core/ir/tile/tile.h"
 #include "core/passes/tile/options.h"
@@ -65,7 +66,8 @@ typedef struct node {
   double imm;
   struct { const space *s; form f; ir_value *frag; } frags[8];
   int n_frags;
-  ir_value *stat[2]; /* a row operation's results per row, once they are known (tile/row_chunked.c) */
+  ir_value *stat[RECIPE_STATS]; /* a row operation's statistics, once they are known (tile/row_chunked.c) */
+  const row_recipe *recipe;     /* what they are of */
 } node;
 
 ir_value *kb_index(kern *k, int64_t v);
@@ -150,6 +152,7 @@ ir_value *kb_map1(kern *k, int scalar_code, ir_value *a);
 ir_value *kb_map2(kern *k, int scalar_code, ir_value *a, ir_value *b);
 ir_value *kb_map2_imm(kern *k, int scalar_code, ir_value *a, double imm);
 ir_value *kb_reduce(kern *k, const char *op, ir_value *x);
+ir_value *kb_reduce_axis(kern *k, const char *op, ir_value *x, int axis);
 /* 1 / sum, by the row. */
 ir_value *kb_reciprocal(kern *k, ir_value *sum);
 /* A fragment of one element that repeats, or the scalar. */

@@ -118,15 +118,17 @@ ir_value *kb_finite(kern *k, ir_value *x) {
   return kb_map_close(k, map, &r, ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){inside, args[0], zero}));
 }
 
-ir_value *kb_reduce(kern *k, const char *op, ir_value *x) {
+ir_value *kb_reduce_axis(kern *k, const char *op, ir_value *x, int axis) {
   ir_op *r = x ? ir_op_new(&k->b, ir_find_op("tessera.tile.reduce"), 1, &x, 1, NULL, 0) : NULL;
-  if (!r || !ir_set_attr(r, "axis", ir_attr_int(k->m, 1)) || !ir_set_attr(r, "op", ir_attr_str(k->m, op)) ||
+  if (!r || !ir_set_attr(r, "axis", ir_attr_int(k->m, axis)) || !ir_set_attr(r, "op", ir_attr_str(k->m, op)) ||
       !ir_set_attr(r, "policy", ir_attr_str(k->m, k->opts->policy)))
     return NULL;
   ir_type t = *x->type;
-  t.dims[1] = 1;
+  t.dims[axis] = 1;
   return (r->results[0]->type = ir_type_get(k->m, &t)) ? r->results[0] : NULL;
 }
+
+ir_value *kb_reduce(kern *k, const char *op, ir_value *x) { return kb_reduce_axis(k, op, x, 1); }
 
 ir_value *kb_cast_to(kern *k, ir_builder *r, ir_value *x, tsr_dtype t) {
   return x && x->type->dtype != t ? ir_build1(r, "tessera.tile.cast", ir_type_scalar(k->m, t), 1, &x) : x;

@@ -1,16 +1,16 @@
 /* core/passes/tile/row_chunked.c - multi-pass reductions: rows that don't fit the registers of a block are read in
  * chunks, once for each pass. Each row operation of the body has a loop that keeps one partial result per lane and
  * column of the chunk, and combines these once at its end; a last loop computes and stores the results of full width.
- * Whatever is elementwise is computed again in each loop that needs it. Reads of a row: softmax 2 (running maximum and
- * sum in one loop), rmsnorm 2, layernorm 3 (the variance is that about the mean), a reduction 1. Works for every device
- * that has loops; CPU kernels don't need it. */
+ * Whatever is elementwise is computed again in each loop that needs it. Reads of a row: one for each fold of the recipe
+ * (ir/recipe.h; one for both of softmax) and one for results of full width. Works for every device that has loops; CPU
+ * kernels don't need it. */
 #include <math.h>
 #include <string.h>
 
 #include "core/base/dtype.h"
 #include "core/device/dialect.h"
 #include "core/passes/schedule/kernel.h"
-#include "core/passes/tile/build.h"
+#include "core/passes/tile/row_recipe.h"
 
 enum { LOOP_CARRIES = 2 };
 
@@ -83,106 +83,80 @@ static ir_value *constant(kern *k, const space *row, tsr_dtype t, double v) {
   return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
 }
 
-/* The chunk of a row operation's operand; columns beyond the row are `other`. */
-static tsr_status operand(kern *k, ir_op *op, const pass *p, const ir_type *orig, double other, ir_value **out) {
-  const space *s = p->s;
-  int64_t n = s->dims[s->rank - 1];
-  ir_value *x;
-  TSR_TRY(kb_operand(k, op->operands[0], s, orig, FORM_FULL, &x));
-  x = kb_spread(k, x, s);
-  *out = n % s->tn ? kb_mask(k, x, s->at[s->rank - 1], n, other) : x;
-  return *out ? NULL : st_oom();
+/* The chunk of a row operation's operand. */
+static tsr_status operand(kern *k, const row_work *w, const pass *p, ir_value **out) {
+  TSR_TRY(kb_operand(k, w->op->operands[0], p->s, w->orig, FORM_FULL, out));
+  return (*out = kb_spread(k, *out, p->s)) ? NULL : st_oom();
 }
 
-/* The sum (maximum, ...) of what `of` makes of the operand; stat: given to `of`. */
-typedef ir_value *(*term)(kern *k, ir_value *x, ir_value *stat);
-static ir_value *itself(kern *k, ir_value *x, ir_value *stat) { return x; }
-static ir_value *square(kern *k, ir_value *x, ir_value *stat) { return kb_map2(k, SC_MUL, x, x); }
-static ir_value *square_about(kern *k, ir_value *x, ir_value *stat) {
-  return square(k, kb_map2(k, SC_SUB, x, stat), NULL);
+/* x, with `other` in columns beyond the row. */
+static ir_value *within(kern *k, const pass *p, ir_value *x, double other) {
+  int64_t n = p->s->dims[p->s->rank - 1];
+  return x && n % p->s->tn ? kb_mask(k, x, p->s->at[p->s->rank - 1], n, other) : x;
 }
-
-typedef struct fold { int code; const char *name; double identity; term of; } fold;
 
 /* next[0] = sum + x; with compensation, next[1] holds what the sum has lost so far: nothing once it is infinite, where
  * inf - inf is no loss. */
-static void accumulate(kern *k, const fold *f, bool compensated, ir_value *const *carried, ir_value *x,
-                       ir_value **next) {
+static void accumulate(kern *k, int code, bool compensated, ir_value *const *carried, ir_value *x, ir_value **next) {
   if (x && compensated) x = kb_map2(k, SC_SUB, x, carried[1]);
-  next[0] = x ? kb_map2(k, f->code, carried[0], x) : NULL;
+  next[0] = x ? kb_map2(k, code, carried[0], x) : NULL;
   if (next[0] && compensated) next[1] = kb_finite(k, kb_map2(k, SC_SUB, kb_map2(k, SC_SUB, next[0], carried[0]), x));
 }
 
-static tsr_status run_fold(kern *k, ir_op *op, const space *row, const ir_type *orig, const fold *f, ir_value *stat,
-                           ir_value **out) {
-  pass p = {0};
-  tsr_dtype t = kb_compute(op->operands[0]->type->dtype);
-  bool about = f->of == square_about; /* a column beyond the row must become 0 after the subtraction */
-  bool compensated = f->code == SC_ADD && dtype_is_float(t) && !strcmp(k->opts->policy, "kahan_sum");
-  ir_value *x, *next[2] = {NULL, NULL},
-               *init[2] = {constant(k, row, t, f->identity), compensated ? constant(k, row, t, 0) : NULL};
-  TSR_TRY(begin(k, row, 1 + compensated, init, &p));
-  TSR_TRY(operand(k, op, &p, orig, f->identity, &x));
-  x = f->of(k, x, stat);
-  int64_t n = row->dims[row->rank - 1];
-  if (about && n % p.s->tn) x = kb_mask(k, x, p.s->at[row->rank - 1], n, 0);
-  accumulate(k, f, compensated, p.carried, x, next);
-  TSR_TRY(end(k, &p, 1 + compensated, next));
-  return (*out = kb_reduce(k, f->name, p.loop->results[0])) ? NULL : st_oom();
+/* What a fold starts with and columns beyond the row count as. */
+typedef struct folding { int code; double identity; } folding;
+
+static folding folding_of(const char *op, tsr_dtype t) {
+  bool whole_numbers = t == TSR_I32;
+  if (!strcmp(op, "max")) return (folding){SC_MAX, whole_numbers ? INT32_MIN : -INFINITY};
+  if (!strcmp(op, "min")) return (folding){SC_MIN, whole_numbers ? INT32_MAX : INFINITY};
+  return !strcmp(op, "prod") ? (folding){SC_MUL, 1} : (folding){SC_ADD, 0};
 }
 
-/* Maximum so far and sum of exponentials about it, per lane; in the end the sum's reciprocal, as short rows have it;
- * the start is finite, so that rows with -inf stay clear of inf - inf. */
-static tsr_status run_softmax(kern *k, ir_op *op, const space *row, const ir_type *orig, ir_value **stat) {
+static tsr_status chunked_fold(kern *k, row_work *w, const recipe_fold *f, ir_value **out) {
   pass p = {0};
-  tsr_dtype t = kb_compute(op->operands[0]->type->dtype);
+  tsr_dtype t = kb_compute(w->op->operands[0]->type->dtype);
+  folding g = folding_of(f->op, t);
+  bool compensated = g.code == SC_ADD && dtype_is_float(t) && !strcmp(k->opts->policy, "kahan_sum");
+  ir_value *x, *next[2] = {NULL, NULL},
+               *init[2] = {constant(k, w->row, t, g.identity), compensated ? constant(k, w->row, t, 0) : NULL};
+  TSR_TRY(begin(k, w->row, 1 + compensated, init, &p));
+  TSR_TRY(operand(k, w, &p, &x));
+  x = within(k, &p, kb_row_chain(k, w, f->term, x), g.identity);
+  accumulate(k, g.code, compensated, p.carried, x, next);
+  TSR_TRY(end(k, &p, 1 + compensated, next));
+  return (*out = kb_reduce(k, f->op, p.loop->results[0])) ? NULL : st_oom();
+}
+
+/* Maximum so far and sum of exponentials about it, per lane; the start is finite, so that rows with -inf stay clear of
+ * inf - inf. */
+static tsr_status chunked_online(kern *k, row_work *w) {
+  pass p = {0};
+  tsr_dtype t = kb_compute(w->op->operands[0]->type->dtype);
   double least = t == TSR_F64 ? -1.7e308 : -3.4e38;
-  ir_value *x, *next[2], *init[2] = {constant(k, row, t, least), constant(k, row, t, 0)};
-  TSR_TRY(begin(k, row, 2, init, &p));
-  TSR_TRY(operand(k, op, &p, orig, -INFINITY, &x));
+  ir_value *x, *next[2], *init[2] = {constant(k, w->row, t, least), constant(k, w->row, t, 0)};
+  TSR_TRY(begin(k, w->row, 2, init, &p));
+  TSR_TRY(operand(k, w, &p, &x));
+  if (!(x = within(k, &p, x, -INFINITY))) return st_oom();
   next[0] = kb_map2(k, SC_MAX, p.carried[0], x);
   ir_value *before = kb_map2(k, SC_MUL, p.carried[1], kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, p.carried[0], next[0])));
   next[1] = kb_map2(k, SC_ADD, before, kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, x, next[0])));
   TSR_TRY(end(k, &p, 2, next));
-  ir_value *most = p.loop->results[0], *sum = p.loop->results[1];
-  stat[0] = kb_reduce(k, "max", most);
-  stat[1] = kb_reciprocal(
-      k, kb_reduce(k, "sum", kb_map2(k, SC_MUL, sum, kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, most, stat[0])))));
-  return stat[0] && stat[1] ? NULL : st_oom();
+  ir_value *most = p.loop->results[0], *sum = p.loop->results[1], *all;
+  w->stat[0] = kb_row_chain(k, w, w->recipe->fold[0].finish, kb_reduce(k, "max", most));
+  all = kb_map2(k, SC_MUL, sum, kb_map1(k, SC_EXP, kb_map2(k, SC_SUB, most, w->stat[0])));
+  w->stat[1] = kb_row_chain(k, w, w->recipe->fold[1].finish, kb_reduce(k, "sum", all));
+  return w->stat[0] && w->stat[1] ? NULL : st_oom();
 }
 
-static tsr_status run_row_op(kern *k, ir_op *op, const space *row, const ir_type *orig, ir_value **stat) {
-  static const fold sum = {SC_ADD, "sum", 0, itself}, most = {SC_MAX, "max", -INFINITY, itself},
-                    least = {SC_MIN, "min", INFINITY, itself}, product = {SC_MUL, "prod", 1, itself},
-                    squares = {SC_ADD, "sum", 0, square}, squares_about = {SC_ADD, "sum", 0, square_about};
-  double n = (double)row->dims[row->rank - 1], eps = ir_get_float(op, "eps", 1e-5);
-  bool whole_numbers = kb_compute(op->operands[0]->type->dtype) == TSR_I32;
-  fold f;
-  switch (op->def->code) {
-  case G_REDUCE_SUM: case G_REDUCE_PROD:
-    TSR_TRY(run_fold(k, op, row, orig, op->def->code == G_REDUCE_SUM ? &sum : &product, NULL, stat));
-    return (stat[0] = kb_wrap(k, stat[0], op->results[0]->type->dtype)) ? NULL : st_oom();
-  case G_REDUCE_MEAN:
-    TSR_TRY(run_fold(k, op, row, orig, &sum, NULL, stat));
-    break;
-  case G_REDUCE_MAX: case G_REDUCE_MIN:
-    f = op->def->code == G_REDUCE_MAX ? most : least;
-    if (whole_numbers) f.identity = op->def->code == G_REDUCE_MAX ? INT32_MIN : INT32_MAX;
-    return run_fold(k, op, row, orig, &f, NULL, stat);
-  case G_SOFTMAX: return run_softmax(k, op, row, orig, stat);
-  case G_LAYERNORM:
-    TSR_TRY(run_fold(k, op, row, orig, &sum, NULL, stat));
-    stat[0] = kb_map2_imm(k, SC_DIV, stat[0], n);
-    TSR_TRY(run_fold(k, op, row, orig, &squares_about, stat[0], &stat[1]));
-    stat[1] = kb_map1(k, SC_RSQRT, kb_map2_imm(k, SC_ADD, kb_map2_imm(k, SC_MUL, stat[1], 1 / n), eps));
-    return stat[1] ? NULL : st_oom();
-  case G_RMSNORM:
-    TSR_TRY(run_fold(k, op, row, orig, &squares, NULL, stat));
-    stat[0] = kb_map1(k, SC_RSQRT, kb_map2_imm(k, SC_ADD, kb_map2_imm(k, SC_MUL, stat[0], 1 / n), eps));
-    return stat[0] ? NULL : st_oom();
-  default: return ir_error(op, NULL, "is not an operation on rows");
-  }
-  return (stat[0] = kb_map2_imm(k, SC_DIV, stat[0], n)) ? NULL : st_oom();
+static tsr_status run_row_op(kern *k, ir_op *op, const space *row, const ir_type *orig, node *n) {
+  row_work w = {.op = op, .recipe = recipe_find(op->def->name), .row = row, .orig = orig,
+                .fold = chunked_fold, .online = chunked_online};
+  k->b.loc = op->loc;
+  TSR_TRY(kb_row_stats(k, &w));
+  memcpy(n->stat, w.stat, sizeof n->stat);
+  n->recipe = w.recipe;
+  return NULL;
 }
 
 tsr_status kb_long_rows(kern *k, space *s, const ir_type *orig) {
@@ -191,7 +165,7 @@ tsr_status kb_long_rows(kern *k, space *s, const ir_type *orig) {
   ir_value *window;
   for (ir_op *o = k->src->regions[0]->first; o; o = o->next) {
     node *x = o->def->level == IR_GRAPH && o->n_results == 1 && graph_is_row_op(o) ? node_of(k, o->results[0]) : NULL;
-    if (x) TSR_TRY(run_row_op(k, o, s, orig, x->stat));
+    if (x) TSR_TRY(run_row_op(k, o, s, orig, x));
   }
   for (int i = 0; i < n; i++) {
     if (form_of(k->src->results[i]->type, orig) == FORM_FULL) {

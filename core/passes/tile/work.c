@@ -165,6 +165,7 @@ static void contraction(counter *c, const ir_op *kernel, const ir_op *o, double 
 static void walk(counter *c, const ir_op *kernel, const ir_block *b, double times) {
   for (const ir_op *o = b->first; o; o = o->next) {
     double t;
+    bool likely;
     switch (o->def->code) {
     case T_GEMM: product(c, o, times); break;
     case T_CONTRACT: contraction(c, kernel, o, times); break;
@@ -185,15 +186,16 @@ static void walk(counter *c, const ir_op *kernel, const ir_block *b, double time
       move(c, o->operands[1], times);
       break;
     case T_GATHER:
-    case T_SCATTER:
-    case T_LOAD_SCALAR: c->chosen = true; break;
+    case T_SCATTER: c->chosen = true; break;
+    case T_LOAD_SCALAR: c->chosen |= o->operands[0]->type->kind == IR_T_VIEW; break;
     case T_FOR:
       t = trips(c, o);
       staging(c->w, kernel, o);
       walk(c, kernel, o->regions[0], t < 0 || times < 0 ? -1 : t * times);
       break;
     case T_IF:
-      for (int r = 0; r < o->n_regions; r++) walk(c, kernel, o->regions[r], -1);
+      likely = ir_get_bool(o, "likely", false);
+      for (int r = 0; r < (likely ? 1 : o->n_regions); r++) walk(c, kernel, o->regions[r], likely ? times : -1);
       break;
     }
   }

@@ -1,0 +1,203 @@
+/* core/passes/tile/row_recipe.c - see tile/row_recipe.h. A norm computes its plain folds; where their variance shows
+ * that f32 doesn't hold some row of the block (all threads of the block know it then), a branch that is hardly ever
+ * taken computes the careful ones, which cost two or three more passes. */
+#include "core/passes/tile/row_recipe.h"
+
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/passes/tile/map.h"
+
+/* What is short of, beyond and well within the range of a type's squares. */
+typedef struct range {
+  double most, least;           /* magnitudes above and below which a row is scaled */
+  double down, up;              /* by these */
+  double top, bottom;           /* variances that are right; an eps above `bottom` hides smaller ones */
+  double smallest, noise; /* added to the variance of scaled rows; deviations below mean * noise are lost */
+} range;
+
+static range range_of(tsr_dtype t) {
+  return t == TSR_F64 ? (range){0x1p480, 0x1p-400, 0x1p-600, 0x1p600, 0x1p1020, 0x1p-900, 0x1p-1000, 0x1p-44}
+                      : (range){0x1p54, 0x1p-50, 0x1p-76, 0x1p100, 0x1p124, 0x1p-100, 0x1p-124, 0x1p-16};
+}
+
+static double eps_of(const row_work *w) { return ir_get_float(w->op, "eps", 1e-5); }
+
+/* select(x > limit, high, low), the predicate given; high NULL: x itself. */
+static ir_value *choose(kern *k, ir_value *x, const char *predicate, double limit, double high, double low) {
+  ir_value *args[1], *above;
+  ir_builder r;
+  ir_op *map = x ? kb_map_open(k, 1, &x, args, &r, NULL, 0) : NULL;
+  if (!map) return NULL;
+  tsr_dtype t = x->type->dtype;
+  above = ir_build1(&r, "tessera.tile.compare", ir_type_scalar(k->m, TSR_BOOL), 2,
+                    (ir_value *[]){args[0], kb_number(k, &r, t, limit)});
+  if (!above || !ir_set_attr(above->def, "predicate", ir_attr_str(k->m, predicate))) return NULL;
+  return kb_map_close(k, map, &r,
+                      ir_build1(&r, "tessera.tile.select", NULL, 3,
+                                (ir_value *[]){above, kb_number(k, &r, t, high), kb_number(k, &r, t, low)}));
+}
+
+static ir_value *scale_of(kern *k, const row_work *w, ir_value *most) {
+  range g = range_of(most->type->dtype);
+  ir_value *down = choose(k, most, "gt", g.most, g.down, 1);
+  return eps_of(w) < g.bottom ? kb_map2(k, SC_MUL, down, choose(k, most, "lt", g.least, g.up, 1)) : down;
+}
+
+static double number_of(const row_work *w, int arg, tsr_dtype t) {
+  double n = (double)w->row->dims[w->row->rank - 1];
+  switch (arg) {
+  case ARG_COUNT: return n;
+  case ARG_SHARE: return 1 / n;
+  case ARG_EPS: return eps_of(w);
+  default: return eps_of(w) > 0 ? range_of(t).smallest : 0;
+  }
+}
+
+static ir_value *step(kern *k, const row_work *w, const recipe_step *s, ir_value *x) {
+  switch (s->code) {
+  case STEP_SQUARE: return kb_map2(k, SC_MUL, x, x);
+  case STEP_RECIPROCAL: return kb_reciprocal(k, x);
+  case STEP_SCALE: return scale_of(k, w, x);
+  case STEP_WRAP: return kb_wrap(k, x, w->op->results[0]->type->dtype);
+  default: break;
+  }
+  if (s->arg == ARG_NONE) return kb_map1(k, s->code, x);
+  if (s->arg >= ARG_STAT) return kb_map2(k, s->code, x, w->stat[s->arg - ARG_STAT]);
+  return kb_map2_imm(k, s->code, x, number_of(w, s->arg, x->type->dtype));
+}
+
+ir_value *kb_row_chain(kern *k, const row_work *w, const recipe_step *s, ir_value *x) {
+  for (; x && s->code != STEP_END; s++) x = step(k, w, s, x);
+  return x;
+}
+
+/* How many of the memo's steps the chain begins with, if all. */
+static int begins_with(const recipe_step *s, const row_memo *m) {
+  for (int i = 0; i < m->n; i++)
+    if (s[i].code == STEP_END || s[i].code != m->steps[i].code || s[i].arg != m->steps[i].arg) return 0;
+  return m->n;
+}
+
+ir_value *kb_row_elements(kern *k, row_work *w, const recipe_step *s) {
+  ir_value *x = w->x;
+  int done = 0, most = (int)(sizeof w->memo / sizeof *w->memo);
+  for (int i = 0; i < w->n_memo; i++)
+    if (begins_with(s, &w->memo[i]) > done) done = w->memo[i].n, x = w->memo[i].v;
+  for (; x && s[done].code != STEP_END; done++) {
+    x = step(k, w, &s[done], x);
+    if (w->n_memo < most) w->memo[w->n_memo++] = (row_memo){s, done + 1, x};
+  }
+  return x;
+}
+
+static tsr_status folds(kern *k, row_work *w) {
+  const row_recipe *r = w->recipe;
+  int i = 0;
+  if (!w->x && r->online) {
+    TSR_TRY(w->online(k, w));
+    i = 2;
+  }
+  for (; i < r->n_folds; i++) {
+    const recipe_fold *f = &r->fold[i];
+    ir_value *v = NULL;
+    if (!f->op) v = w->stat[f->from];
+    else if (w->x) v = kb_reduce(k, f->op, kb_row_elements(k, w, f->term));
+    else TSR_TRY(w->fold(k, w, f, &v));
+    if (!(w->stat[i] = kb_row_chain(k, w, f->finish, v))) return st_oom();
+  }
+  return NULL;
+}
+
+/* ---- rows that the plain folds lose ---------------------------------------------------------------------------- */
+
+/* 1 for a row whose variance is right, else 0. Compared so that NaN is not right: drivers turn "not below" into "at
+ * least". */
+static ir_value *held(kern *k, const row_work *w) {
+  ir_value *var = w->stat[w->recipe->variance], *mean = w->recipe->mean >= 0 ? w->stat[w->recipe->mean] : NULL;
+  range g = range_of(var->type->dtype);
+  ir_value *ok = choose(k, var, "lt", g.top, 1, 0);
+  if (eps_of(w) < g.bottom) ok = kb_map2(k, SC_MIN, ok, choose(k, var, "ge", g.bottom, 1, 0));
+  if (mean) {
+    ir_value *noise = kb_map2_imm(k, SC_MUL, mean, g.noise),
+             *above = kb_map2(k, SC_SUB, var, noise ? kb_map2(k, SC_MUL, noise, noise) : NULL);
+    ok = kb_map2(k, SC_MIN, ok, choose(k, above, "ge", 0, 1, 0));
+  }
+  return ok;
+}
+
+/* Whether all rows of the block are held, the same for all of the block's threads. */
+static ir_value *all_held(kern *k, const row_work *w) {
+  ir_value *v = held(k, w), *condition = NULL;
+  if (v && v->type->dims[0] > 1) v = kb_reduce_axis(k, "min", v, 0);
+  ir_value *one = v ? ir_build1(&k->b, "tessera.tile.load_scalar", NULL, 1, &v) : NULL,
+           *none = one ? kb_number(k, &k->b, one->type->dtype, 0) : NULL;
+  if (none)
+    condition =
+        ir_build1(&k->b, "tessera.tile.compare", ir_type_scalar(k->m, TSR_BOOL), 2, (ir_value *[]){one, none});
+  return condition && ir_set_attr(condition->def, "predicate", ir_attr_str(k->m, "gt")) ? condition : NULL;
+}
+
+static ir_value *filled(kern *k, const ir_type *t, double v) {
+  ir_value *x = ir_build1(&k->b, "tessera.tile.fill", t, 0, NULL);
+  return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
+}
+
+/* The plain statistics in the careful ones' places. */
+static bool yield_plain(kern *k, const row_work *w, const ir_type *t) {
+  ir_value *v[RECIPE_STATS];
+  int n = 0;
+  for (int i = 0; i < RECIPE_STATS; i++) {
+    int p = w->recipe->plain[i];
+    if (p == PLAIN_UNUSED) continue;
+    v[n] = p >= 0 ? w->stat[p] : filled(k, t, p == PLAIN_ONE);
+    if (!v[n++]) return false;
+  }
+  return ir_build0(&k->b, "tessera.tile.yield", n, v) && !k->b.failed;
+}
+
+static bool yield_careful(kern *k, const row_work *w, const int *plain) {
+  ir_value *v[RECIPE_STATS];
+  int n = 0;
+  for (int i = 0; i < RECIPE_STATS; i++)
+    if (plain[i] != PLAIN_UNUSED) v[n++] = w->stat[i];
+  return ir_build0(&k->b, "tessera.tile.yield", n, v) && !k->b.failed;
+}
+
+/* if (held) the plain statistics, else the careful ones. */
+static tsr_status rescue(kern *k, row_work *w) {
+  const int *plain = w->recipe->plain;
+  row_work careful = *w;
+  const ir_type *types[RECIPE_STATS], *t = w->stat[w->recipe->variance]->type;
+  ir_value *condition = all_held(k, w);
+  int n = 0;
+  careful.recipe = w->recipe->careful, careful.n_memo = 0;
+  for (int i = 0; i < RECIPE_STATS; i++)
+    if (plain[i] != PLAIN_UNUSED) types[n++] = t;
+  ir_op *branch = condition ? ir_op_new(&k->b, ir_find_op("tessera.tile.if"), 1, &condition, n, types, 2) : NULL;
+  if (!branch || !ir_set_attr(branch, "likely", ir_attr_bool(k->m, true))) return st_oom();
+  ir_builder outside = k->b;
+  k->b = ir_at_end(k->m, branch->regions[0]);
+  bool ok = yield_plain(k, w, t);
+  k->b = ir_at_end(k->m, branch->regions[1]);
+  TSR_TRY(folds(k, &careful));
+  ok = ok && yield_careful(k, &careful, plain);
+  k->b = outside;
+  n = 0;
+  for (int i = 0; i < RECIPE_STATS; i++) careful.stat[i] = plain[i] == PLAIN_UNUSED ? NULL : branch->results[n++];
+  careful.n_memo = 0; /* what the branch computed is not seen here */
+  *w = careful;
+  return ok ? NULL : st_oom();
+}
+
+/* The CPU's reduction kernels look after a plain norm's range and rounding themselves (backends/cpu/rows.c). Squares of
+ * f16 fit f32. */
+static bool may_lose(const kern *k, const row_work *w) {
+  return w->recipe->careful && k->opts->caps->dialect != DIALECT_CPU &&
+         (w->recipe->mean >= 0 || w->op->operands[0]->type->dtype != TSR_F16 || w->op->operands[0]->def);
+}
+
+tsr_status kb_row_stats(kern *k, row_work *w) {
+  TSR_TRY(folds(k, w));
+  return may_lose(k, w) ? rescue(k, w) : NULL;
+}
