@@ -63,14 +63,17 @@ static void passes(meter *m, tsr_device *dev, const tsr_allocator *al, const str
   be_module_desc desc;
   arena_init(&code, al);
   PASS("parse", ir_parse(al, strb_text(text), text->n, "chain", &graph));
-  PASS("verify", ir_verify(graph));
+  PASS("verify graph", ir_verify(graph));
   PASS("copy", ir_module_clone(graph, &copy));
   PASS("graph_simplify", graph_simplify_module(graph, NULL));
   PASS("graph_to_schedule", graph_to_schedule(graph, NULL, &schedule));
   PASS("schedule_defaults", schedule_apply_defaults(schedule, &(schedule_options){.caps = &dev->caps}));
+  PASS("verify schedule", ir_verify(schedule));
   PASS("schedule_to_tile", schedule_to_tile(schedule, &(tile_options){.caps = &dev->caps, .policy = "fast"}, &tile));
+  PASS("verify tile", ir_verify(tile));
   PASS("tile_expand", tile_expand(tile, &dev->caps));
   PASS("tile_to_target", tile_to_target(tile, &dev->caps, &target));
+  PASS("verify target", ir_verify(target));
   PASS("emit", emit_module(target, &dev->caps, &code, &desc));
   begin(m);
   strb out;

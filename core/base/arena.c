@@ -47,6 +47,12 @@ void *arena_alloc(arena *a, size_t size) {
   return p;
 }
 
+size_t arena_bytes(const arena *a) {
+  size_t sum = a->used - a->cap;
+  for (const arena_chunk *c = a->chunks; c; c = c->next) sum += c->bytes;
+  return sum;
+}
+
 void *arena_dup(arena *a, const void *p, size_t n) {
   void *q = arena_alloc(a, n);
   if (q && n) memcpy(q, p, n);

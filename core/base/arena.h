@@ -18,6 +18,8 @@ void *arena_alloc(arena *a, size_t size);
 void *arena_dup(arena *a, const void *p, size_t n);
 char *arena_strn(arena *a, const char *s, size_t n);
 char *arena_str(arena *a, const char *s);
+/* Bytes handed out, with what was left over at the ends of chunks. */
+size_t arena_bytes(const arena *a);
 char *arena_fmt(arena *a, const char *fmt, ...) TSR_PRINTF(2, 3);
 
 #define arena_new(a, T) ((T *)arena_alloc(a, sizeof(T)))

@@ -22,6 +22,7 @@ static const knob knobs[] = {
     {"TSR_CPU_BIND", "1", BOOL, "bind each thread of the CPU backend to a core of its own"},
     {"TSR_CPU_ISA", "auto", WORD("auto,portable,avx2,avx512,amx,neon"), "CPU micro-kernels; one that this processor lacks makes the CPU unavailable"},
     {"TSR_DUMP", "", LIST("graph,schedule,tile,target,source,after:PASS"), "written to standard error when a program is compiled: its IR at these levels, or right after a pass (docs/programming-guide.md)"},
+    {"TSR_VERIFY", "needed", WORD("needed,all"), "the IR verifier during a compilation: where a level is read or made, or after every pass, as builds with assertions or a sanitizer always do"},
     {"TSR_DISABLE", "", KNOB_RULES, NULL, 0, 0, "switches off: rewrites, fusion, tiling, mma, pipeline (of products), reduction_kernels (CPU), or any rule by name"},
     {"TSR_POLICY", "fast", WORD("fast,deterministic,kahan_sum"), "numerics policy of new contexts"},
     {"TSR_FALLBACK", "warn", WORD("error,warn,allow"), "when a device lacks a capability: error, warn or allow the slower path"},

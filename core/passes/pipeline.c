@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "core/base/knob.h"
 #include "core/passes/graph/simplify.h"
 #include "core/passes/lower.h"
 #include "core/passes/schedule/defaults.h"
@@ -84,13 +86,42 @@ const pass_row *pipeline_rows(size_t *n) {
   return rows;
 }
 
+#if !defined NDEBUG || defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { CHECKED_BUILD = 1 };
+#else
+enum { CHECKED_BUILD = 0 };
+#endif
+
+static double now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static size_t held(const pipeline *p, const pass_row *r) {
+  const ir_module *from = p->levels[r->from], *to = p->levels[r->to];
+  return (from ? arena_bytes(&from->arena) : 0) + (to && to != from ? arena_bytes(&to->arena) : 0);
+}
+
+static tsr_status run_row(const pipeline *p, const pass_row *r, bool verify) {
+  pass_cost c = {.bytes = held(p, r), .ran = true};
+  double from = now_ns();
+  TSR_TRY(r->run(p, p->levels[r->from], &p->levels[r->to]));
+  c.ns = now_ns() - from;
+  if (verify && !r->verifies) TSR_TRY(ir_verify(p->levels[r->to]));
+  c.verify_ns = now_ns() - from - c.ns;
+  c.bytes = held(p, r) - c.bytes;
+  if (p->costs) p->costs[r - rows] = c;
+  return NULL;
+}
+
 tsr_status pipeline_run(const pipeline *p, tsr_level first) {
+  bool verify = CHECKED_BUILD || !strcmp(knob_str("TSR_VERIFY"), "all");
   for (const pass_row *r = rows; r < rows + N_ROWS; r++) {
     if (r->from < first) continue;
     if (r->from != r->to && p->lowered) p->lowered(p->user, r->from);
     ir_begin(p->levels[r->from]);
-    tsr_status st = r->run(p, p->levels[r->from], &p->levels[r->to]);
-    if (!st && !r->verifies) st = ir_verify(p->levels[r->to]);
+    tsr_status st = run_row(p, r, verify);
     if (st) return ir_cause(p->levels[r->from], NULL, st);
     if (p->after) p->after(p->user, r, p->levels[r->to]);
   }
@@ -114,17 +145,22 @@ bool pipeline_dumps_after(const char *list, const pass_row *row) {
   return false;
 }
 
-tsr_status pipeline_check_dump(const tsr_allocator *al, const char *list) {
+tsr_status pipeline_check_pass(const tsr_allocator *al, const char *where, const char *what, const char *name,
+                               size_t n) {
   char known[256] = "";
-  for (size_t i = 0, at = 0; i < N_ROWS; i++)
+  for (size_t i = 0, at = 0; i < N_ROWS; i++) {
+    if (n == strlen(rows[i].name) && !strncmp(name, rows[i].name, n)) return NULL;
     at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", rows[i].name);
+  }
+  return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE(where, what, known), "no pass is called \"%.*s\"",
+                 (int)(n < 100 ? n : 100), name);
+}
+
+tsr_status pipeline_check_dump(const tsr_allocator *al, const char *list) {
   for (size_t n; *list; list += n + (list[n] == ',')) {
-    bool found = false;
     n = strcspn(list, ",");
-    for (size_t i = 0; i < N_ROWS; i++) found |= names(list, n, &rows[i]);
-    if (n < PREFIX || strncmp(list, prefix, PREFIX) || found) continue;
-    return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("environment", "TSR_DUMP", known), "no pass is called \"%.*s\"",
-                   (int)(n - PREFIX < 100 ? n - PREFIX : 100), list + PREFIX);
+    if (n >= PREFIX && !strncmp(list, prefix, PREFIX))
+      TSR_TRY(pipeline_check_pass(al, "environment", "TSR_DUMP", list + PREFIX, n - PREFIX));
   }
   return NULL;
 }

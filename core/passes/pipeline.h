@@ -1,5 +1,5 @@
 /* core/passes/pipeline.h - the passes from Graph IR to Target IR, in order, as rows of one table; one loop runs those
- * that a program needs, with the verifier after each. What only the runtime knows (schedules given by hand, the tuner,
+ * that a program needs, with the verifier behind them. What only the runtime knows (schedules given by hand, the tuner,
  * registered custom ops) comes in as functions. */
 #ifndef CORE_PASSES_PIPELINE_H
 #define CORE_PASSES_PIPELINE_H
@@ -9,6 +9,9 @@
 #include "tessera/tessera.h"
 
 typedef struct pass_row pass_row;
+
+/* What one pass took: its own time, that of the verifier behind it, and by how much the memory of its levels grew. */
+typedef struct pass_cost { double ns, verify_ns; size_t bytes; bool ran; } pass_cost;
 
 typedef struct pipeline {
   ir_module **levels; /* by tsr_level, to TSR_LEVEL_TARGET; the first one given, the lower ones made here */
@@ -24,6 +27,7 @@ typedef struct pipeline {
   tsr_status (*custom)(void *user, ir_module *tile);       /* custom ops, and what the device adds to kernels */
   tsr_status (*link)(void *user, ir_module *target);       /* what a text of Target IR lacks to run */
   void (*after)(void *user, const pass_row *row, const ir_module *m); /* m: what the pass changed or made */
+  pass_cost *costs; /* one a row, or NULL */
   void (*lowered)(void *user, tsr_level level);                       /* no pass changes that level any more */
 } pipeline;
 
@@ -31,7 +35,8 @@ struct pass_row {
   const char *name;
   tsr_level from, to; /* equal: within the level; else *to is made, and `from` stays as it is */
   tsr_status (*run)(const pipeline *p, ir_module *m, ir_module **out);
-  bool verifies; /* ends with the verifier itself */
+  bool verifies; /* ends with the verifier itself. Else the loop verifies after it only in builds with assertions or a
+                    sanitizer, or where TSR_VERIFY=all: what such a pass changes, a later one verifies */
   const char *help;
 };
 
@@ -39,6 +44,9 @@ struct pass_row {
 const pass_row *pipeline_rows(size_t *n);
 /* Runs the rows from `first` on; p->levels[first] is verified IR. */
 TSR_MUST_USE tsr_status pipeline_run(const pipeline *p, tsr_level first);
+/* NULL, or a status that names the pass which there is not, and all that there are. */
+TSR_MUST_USE tsr_status pipeline_check_pass(const tsr_allocator *al, const char *where, const char *what,
+                                            const char *name, size_t n);
 /* Is there a word "after:NAME" in the list for that pass? */
 bool pipeline_dumps_after(const char *list, const pass_row *row);
 /* NULL, or a status that names the first "after:NAME" of the list (TSR_DUMP) without such a pass, and all passes. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/ir/schedule/knobs.h"
+#include "core/passes/pipeline.h"
 #include "core/runtime/internal.h"
 #include "core/tune/cache.h"
 
@@ -48,6 +49,7 @@ tsr_status rt_check_options(const tsr_context *ctx, const char *fn, const tsr_co
   TSR_TRY(rt_check_enum(&ctx->al, fn, "precision", (int64_t)o->precision, precisions));
   TSR_TRY(rt_check_enum(&ctx->al, fn, "fallback", (int64_t)o->fallback, fallbacks));
   TSR_TRY(rt_check_enum(&ctx->al, fn, "tune", (int64_t)o->tune, tunes));
+  if (o->keep_after) TSR_TRY(pipeline_check_pass(&ctx->al, fn, "keep_after", o->keep_after, strlen(o->keep_after)));
   if (o->cache) TSR_TRY(cache_check_name(&ctx->al, o->cache));
   TSR_TRY(rt_check_array(fn, "schedules", o->schedules, o->n_schedules));
   for (int i = 0; i < o->n_schedules; i++) TSR_TRY(rt_check_schedule(ctx, &o->schedules[i]));

@@ -212,11 +212,14 @@ static void dump(void *user, tsr_level level) {
 
 static void dump_after(void *user, const pass_row *row, const ir_module *m) {
   compile *c = user;
-  if (!pipeline_dumps_after(knob_str("TSR_DUMP"), row)) return;
+  const bool keep = c->o && c->o->keep_after && !strcmp(c->o->keep_after, row->name),
+             dump = pipeline_dumps_after(knob_str("TSR_DUMP"), row);
+  if (!keep && !dump) return;
   strb b;
   strb_init(&b, &c->p->ctx->al);
   ir_print(&b, m);
-  fprintf(stderr, "// ---- after %s ----\n%s", row->name, strb_ok(&b) ? strb_text(&b) : "out of memory\n");
+  if (keep && strb_ok(&b)) c->p->kept_after = arena_strn(&c->p->arena, strb_text(&b), b.n);
+  if (dump) fprintf(stderr, "// ---- after %s ----\n%s", row->name, strb_ok(&b) ? strb_text(&b) : "out of memory\n");
   strb_clear(&b);
 }
 
@@ -266,6 +269,9 @@ static tsr_status lower_all(compile *c) {
   tsr_program *p = c->p;
   for (int above = 0; above < (int)c->level; above++) dump(c, (tsr_level)above); /* says that there is none */
   if (c->level == TSR_LEVEL_GRAPH) TSR_TRY(check_dims(p->levels[TSR_LEVEL_GRAPH]));
+  size_t n_passes;
+  pipeline_rows(&n_passes);
+  if (!(p->costs = arena_array(&p->arena, pass_cost, n_passes))) return st_oom();
   const pipeline passes = {
       .levels = p->levels,
       .caps = &c->dev->caps,
@@ -280,6 +286,7 @@ static tsr_status lower_all(compile *c) {
       .custom = custom,
       .link = link_program,
       .after = dump_after,
+      .costs = p->costs,
       .lowered = dump};
   TSR_TRY(pipeline_run(&passes, c->level));
   return emit_module(p->levels[TSR_LEVEL_TARGET], &c->dev->caps, &p->arena, &p->desc);

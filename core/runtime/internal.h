@@ -8,6 +8,7 @@
 #include "core/base/status.h"
 #include "core/device/backend.h"
 #include "core/ir/ir.h"
+#include "core/passes/pipeline.h"
 #include "core/passes/trace.h"
 #include "tessera/tessera.h"
 
@@ -140,6 +141,8 @@ struct tsr_program {
     const char *kernel;
     struct rt_tuned *next;
   } *tuned;
+  pass_cost *costs;       /* of each pass */
+  const char *kept_after; /* tsr_compile_options.keep_after: the IR after that pass; NULL = none */
   tsr_policy policy;
   be_module_desc desc;
   be_module *module;

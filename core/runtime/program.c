@@ -346,6 +346,18 @@ static void print_schedule(strb *b, const tsr_kernel_info *k, sched_params p) {
   if (k && *k->original) strb_printf(b, " (asked for, or in the table: %s)", k->original);
 }
 
+/* Time and growth of memory of each pass that ran. */
+static void print_costs(strb *b, const pass_cost *costs) {
+  size_t n;
+  const pass_row *r = pipeline_rows(&n);
+  for (size_t i = 0; costs && i < n; i++) {
+    if (!costs[i].ran) continue;
+    strb_printf(b, "pass %s: %.1f us", r[i].name, costs[i].ns / 1e3);
+    if (!r[i].verifies && costs[i].verify_ns > 1000) strb_printf(b, ", verifier %.1f us", costs[i].verify_ns / 1e3);
+    strb_printf(b, ", %zu bytes\n", costs[i].bytes);
+  }
+}
+
 tsr_status tsr_program_explain(const tsr_program *p, char **text) {
   RT_OUT("program_explain", text);
   RT_NEED("program_explain", "p", p);
@@ -368,5 +380,18 @@ tsr_status tsr_program_explain(const tsr_program *p, char **text) {
     strb_putc(&b, '\n');
   }
   al_free(&p->ctx->al, index.v, sizeof *index.v * (size_t)(p->n_launches + 1), 16);
+  print_costs(&b, p->costs);
+  return rt_text(p->ctx, &b, text);
+}
+
+tsr_status tsr_program_dump_after(const tsr_program *p, char **text) {
+  RT_OUT("program_dump_after", text);
+  RT_NEED("program_dump_after", "p", p);
+  if (!p->kept_after)
+    return st_make(&p->ctx->al, TSR_NOT_FOUND, RT_WHERE("program_dump_after", "tsr_compile_options.keep_after"),
+                   "the program was compiled without a pass to keep, or its text begins behind that pass");
+  strb b;
+  strb_init(&b, &p->ctx->al);
+  strb_puts(&b, p->kept_after);
   return rt_text(p->ctx, &b, text);
 }

@@ -304,6 +304,8 @@ typedef struct tsr_compile_options {
   const tsr_schedule *schedules;
   int n_schedules;
   const char *cache;    /* named tuning cache; NULL = "default" */
+  const char *keep_after; /* a pass (`tessera dump --help` lists them): the IR right after it is kept for
+                             tsr_program_dump_after. NULL = none; an unknown one is TSR_INVALID_ARGUMENT */
 } tsr_compile_options;
 
 /* options may be NULL. The graph may be destroyed afterwards. */
@@ -339,7 +341,10 @@ TSR_API tsr_tensor_info tsr_program_output(const tsr_program *p, int i);
 /* The program as IR text, source or (TSR_LEVEL_BINARY) bytes at any level it was lowered through. *bytes may be NULL
  * for text. */
 TSR_API TSR_MUST_USE tsr_status tsr_program_dump(const tsr_program *p, tsr_level level, char **text, size_t *bytes);
-/* What fired, what was refused and why, the tiles chosen, fall-backs: lines of text. */
+/* The IR right after the pass tsr_compile_options.keep_after; free with tsr_text_free. TSR_NOT_FOUND if none was named,
+ * or compilation started behind it. */
+TSR_API TSR_MUST_USE tsr_status tsr_program_dump_after(const tsr_program *p, char **text);
+/* What fired, what was refused and why, the tiles chosen, fall-backs; time and memory of each pass: lines of text. */
 TSR_API TSR_MUST_USE tsr_status tsr_program_explain(const tsr_program *p, char **text);
 
 typedef struct tsr_kernel_info {

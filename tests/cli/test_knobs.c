@@ -7,7 +7,7 @@ static const char text[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<16x16xb
                            "\"tessera.graph.matmul\"(%A, %B)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
 static const char *const knobs[] = {"TSR_MATRIX",   "TSR_TUNE",      "TSR_LOG",           "TSR_DUMP",    "TSR_THREADS",
                                     "TSR_POLICY",   "TSR_FALLBACK",  "TSR_CPU_ISA",       "TSR_DISABLE", "TSR_BACKEND",
-                                    "TSR_CPU_BIND", "TSR_SUBMIT_MS", "TSR_VK_VALIDATION", "TSR_VK_FAULT"};
+                                    "TSR_CPU_BIND", "TSR_SUBMIT_MS", "TSR_VK_VALIDATION", "TSR_VK_FAULT", "TSR_VERIFY"};
 static const char *const commands[] = {"run x.mlir",
                                        "dump x.mlir --level tile",
                                        "devices",

@@ -17,6 +17,9 @@ static const struct { const char *args, *says; } refused[] = {
     {"run x.mlir --output 7=y.npy", "no output \"7\"; the program has 1"},
     {"run x.mlir --output 0=no/such/folder/y.npy", "no/such/folder/y.npy"},
     {"run x.mlir --policy sloppy", "unknown numerics policy \"sloppy\""},
+    {"dump x.mlir --after banana", "no pass is called \"banana\""},
+    {"dump x.mlir --after banana", "transpose_operand"},
+    {"dump x.mlir --after defaults --level tile", "--after stands without"},
     {"dump x.mlir", "--level is graph, schedule, tile, target, source or binary"},
     {"bench NOSUCHOP", "NOSUCHOP: no such operation"},
     {"bench add NOSUCHOP --device cpu:0", "NOSUCHOP: no such operation"},
@@ -105,6 +108,10 @@ int main(void) {
       "%B)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
   cli_write(&c, "any.mlir", any, sizeof any - 1);
   expect(&c, "run any.mlir --input A=y.npy --shape B=3x7", 0, true, "output 0: 2x7 f32");
+  expect(&c, "dump x.mlir --device cpu:0 --after to_schedule", 0, false, "\"tessera.schedule.program\"");
+  expect(&c, "dump x.mlir --device cpu:0 --after simplify", 0, false, "\"tessera.graph.func\"");
+  expect(&c, "dump x.mlir --device cpu:0 --explain", 0, false, "\npass to_tile: ");
+  expect(&c, "dump --help", 0, false, "\n  transpose_operand ");
   expect(&c, "dump any.mlir --level graph --shape A=4x3 --shape B=3x5", 0, false, "-> tensor<4x5xf32>");
   expect(&c, "run any.mlir --input A=y.npy", 2, true, "any.mlir:2:27: input B has an unknown dimension");
   expect(&c, "run any.mlir --shape A=4x2 --shape B=3x5", 2, true,

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/passes/pipeline.h"
@@ -95,8 +96,64 @@ static void words_of_the_table_alone_are_taken(void **state) {
   refuses("after:expan", "\"expan\"");
 }
 
+/* A pass that leaves an attribute of the wrong kind behind. */
+static tsr_status spoil(void *user, ir_module *m) {
+  ir_op *program = m->root->regions[0]->first, *kernel = program->regions[0]->first;
+  while (strcmp(kernel->def->name, "tessera.schedule.kernel")) kernel = kernel->next;
+  assert_true(ir_set_attr(kernel, "family", ir_attr_int(m, 1)));
+  return NULL;
+}
+
+static void note_name(void *user, const pass_row *row, const ir_module *m) { *(const char **)user = row->name; }
+
+/* TSR_VERIFY=all finds it at once; else the last pass of the level does, before anything is made of it. */
+static void what_a_pass_spoils_is_found_within_its_level(void **state) {
+  for (int all = 0; all < 2; all++) {
+    ir_module *levels[TSR_LEVEL_TARGET + 1] = {NULL};
+    const char *last = "";
+    const tsr_caps cpu = {.dialect = DIALECT_CPU};
+    setenv("TSR_VERIFY", all ? "all" : "needed", 1);
+    assert_null(ir_parse(NULL, text, sizeof text - 1, "text", &levels[TSR_LEVEL_GRAPH]));
+    const pipeline p = {
+        .levels = levels, .caps = &cpu, .policy = "fast", .user = &last, .by_hand = spoil, .after = note_name};
+    tsr_status st = pipeline_run(&p, TSR_LEVEL_GRAPH);
+    assert_non_null(st);
+    assert_non_null(strstr(tsr_status_message(st), "family"));
+    if (all) assert_string_equal(last, "expand");
+    assert_null(levels[TSR_LEVEL_TILE]);
+    tsr_status_free(st);
+    for (int l = 0; l <= TSR_LEVEL_TARGET; l++) ir_module_destroy(&levels[l]);
+  }
+  unsetenv("TSR_VERIFY");
+}
+
+static void every_pass_that_ran_has_its_cost(void **state) {
+  size_t n;
+  const pass_row *r = pipeline_rows(&n);
+  pass_cost costs[32] = {{0}};
+  ir_module *levels[TSR_LEVEL_TARGET + 1] = {NULL};
+  const tsr_caps cpu = {.dialect = DIALECT_CPU};
+  assert_true(n <= 32);
+  assert_null(ir_parse(NULL, text, sizeof text - 1, "text", &levels[TSR_LEVEL_GRAPH]));
+  assert_null(pipeline_run(&(pipeline){.levels = levels, .caps = &cpu, .policy = "fast", .costs = costs},
+                           TSR_LEVEL_GRAPH));
+  for (size_t i = 0; i < n; i++) {
+    assert_true(costs[i].ran && costs[i].ns >= 0);
+    if (r[i].from != r[i].to) assert_true(costs[i].bytes > 0); /* the level that it made */
+  }
+  memset(costs, 0, sizeof costs);
+  for (int l = 0; l < TSR_LEVEL_TILE; l++) ir_module_destroy(&levels[l]);
+  ir_module_destroy(&levels[TSR_LEVEL_TARGET]);
+  assert_null(pipeline_run(&(pipeline){.levels = levels, .caps = &cpu, .policy = "fast", .costs = costs},
+                           TSR_LEVEL_TILE));
+  for (size_t i = 0; i < n; i++) assert_int_equal(costs[i].ran, r[i].from >= TSR_LEVEL_TILE);
+  for (int l = 0; l <= TSR_LEVEL_TARGET; l++) ir_module_destroy(&levels[l]);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(text_after_every_pass_reads_back),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(what_a_pass_spoils_is_found_within_its_level),
+                                     cmocka_unit_test(every_pass_that_ran_has_its_cost),
+                                     cmocka_unit_test(text_after_every_pass_reads_back),
                                      cmocka_unit_test(rows_are_in_order_of_levels),
                                      cmocka_unit_test(words_of_the_table_alone_are_taken)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -397,7 +397,9 @@ static void options(void **state) {
                                             {.n_schedules = -1, .schedules = schedules},
                                             {.disable = "nosuchrule"},
                                             {.cache = "../x"},
-                                            {.cache = "a b"}};
+                                            {.cache = "a b"},
+                                            {.keep_after = "banana"},
+                                            {.keep_after = ""}};
   enum { N_BAD = sizeof bad / sizeof *bad, N_SCHEDULES = sizeof schedules / sizeof *schedules };
   tsr_program *p;
   tsr_program_set *set;
@@ -474,6 +476,8 @@ static void programs(void **state) {
   BAD_OUT(text, tsr_program_dump(prog, (tsr_level)6, &text, NULL));
   BAD_OUT(text, tsr_program_dump(prog, (tsr_level)-1, &text, NULL));
   BAD(tsr_program_dump(prog, TSR_LEVEL_TILE, NULL, NULL));
+  BAD_OUT(text, tsr_program_dump_after(NULL, &text));
+  BAD(tsr_program_dump_after(prog, NULL));
   BAD_OUT(text, tsr_program_explain(NULL, &text));
   BAD(tsr_program_explain(prog, NULL));
   BAD(tsr_program_run(NULL, NULL, &one, &one));

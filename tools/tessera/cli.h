@@ -12,6 +12,7 @@ enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_UNAVAILABLE = 3, EXIT_U
 typedef struct command {
   const char *name, *usage, *help;
   int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+  void (*more_help)(FILE *f);        /* behind the command's line in `tessera COMMAND --help`; NULL = nothing */
 } command;
 
 /* One row per option: the value is stored through the pointer that is set. A repeated list option calls `each`. */
@@ -48,6 +49,7 @@ int cmd_devices(int argc, char **argv);
 int cmd_ops(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
+void dump_help(FILE *f);
 int cmd_bench(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_cache(int argc, char **argv);

@@ -1,7 +1,9 @@
-/* tools/tessera/cmd_dump.c - `tessera dump FILE --level L`: a program as text, source or binary at any level. */
+/* tools/tessera/cmd_dump.c - `tessera dump FILE --level L`: a program as text, source or binary at any level; or its IR
+ * right after a pass. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/passes/pipeline.h"
 #include "tools/tessera/cli.h"
 #include "tools/tessera/shapes.h"
 
@@ -15,21 +17,30 @@ static bool parse_level(const char *name, tsr_level *out) {
   return false;
 }
 
+void dump_help(FILE *f) {
+  size_t n;
+  const pass_row *r = pipeline_rows(&n);
+  fprintf(f, "\npasses (--after, TSR_DUMP=after:PASS), in order:\n");
+  for (size_t i = 0; i < n; i++) fprintf(f, "  %-18s %s\n", r[i].name, r[i].help);
+}
+
 int cmd_dump(int argc, char **argv) {
   const char *device = NULL, *level_name = NULL, *policy_name = NULL;
   bool explain = false;
+  tsr_compile_options o = {0};
   shape_list shapes = {.command = "dump"};
   const option options[] = {{.name = "--device", .text = &device},
                             {.name = "--level", .text = &level_name},
                             {.name = "--policy", .text = &policy_name},
+                            {.name = "--after", .text = &o.keep_after},
                             {.name = "--explain", .flag = &explain},
                             {.name = "--shape", .each = shape_list_add, .user = &shapes}};
-  if (!cli_options("dump", &argc, argv, options, 5)) return EXIT_USAGE;
+  if (!cli_options("dump", &argc, argv, options, 6)) return EXIT_USAGE;
   tsr_level level = TSR_LEVEL_GRAPH;
   if (argc != 2) return cli_usage("dump", "needs one FILE of IR text");
-  if (!explain && !parse_level(level_name, &level))
+  if (o.keep_after && (explain || level_name)) return cli_usage("dump", "--after stands without --level and --explain");
+  if (!explain && !o.keep_after && !parse_level(level_name, &level))
     return cli_usage("dump", "--level is graph, schedule, tile, target, source or binary");
-  tsr_compile_options o = {0};
   tsr_status st = policy_name ? tsr_policy_parse(policy_name, &o.policy) : NULL;
   if (st) return cli_fail(st);
   size_t bytes, n = 0;
@@ -41,9 +52,12 @@ int cmd_dump(int argc, char **argv) {
   st = tsr_context_create(NULL, &ctx);
   if (!st) st = tsr_device_open(ctx, device, &dev);
   int rc = st ? EXIT_OK : shape_list_compile(&shapes, ctx, dev, text, bytes, argv[1], &o, &prog);
-  if (!st && !rc) st = explain ? tsr_program_explain(prog, &out) : tsr_program_dump(prog, level, &out, &n);
+  if (!st && !rc)
+    st = explain        ? tsr_program_explain(prog, &out)
+         : o.keep_after ? tsr_program_dump_after(prog, &out)
+                        : tsr_program_dump(prog, level, &out, &n);
   if (st) rc = cli_fail(st);
-  if (out) fwrite(out, 1, explain ? strlen(out) : n, stdout);
+  if (out) fwrite(out, 1, explain || o.keep_after ? strlen(out) : n, stdout);
   tsr_text_free(ctx, &out);
   tsr_program_destroy(&prog);
   tsr_device_close(&dev);

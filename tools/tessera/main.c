@@ -12,7 +12,7 @@ static const command commands[] = {
     {"devices", "[--json]", "lists devices, their matrix shapes and limits, and why a backend has none", cmd_devices},
     {"ops", "[--json|--markdown|--tiles [--device ID]]", "lists the operations of all IR levels; --tiles: the table of default tiles, as it stands and as the device runs it", cmd_ops},
     {"run", "FILE [--device ID] [--input NAME=F.npy]... [--output N=F.npy]... [--shape NAME=2x3]... [--policy P] [--tune off|cached|full] [--seed N] [--repeat N]", "runs IR text of any level", cmd_run},
-    {"dump", "FILE --level graph|schedule|tile|target|source|binary [--device ID] [--shape NAME=2x3]... [--explain]", "prints a program at a level", cmd_dump},
+    {"dump", "FILE --level graph|schedule|tile|target|source|binary [--device ID] [--shape NAME=2x3]... [--after PASS] [--explain]", "prints a program at a level, or right after a pass (`tessera dump --help` lists them); --explain: what the passes did, and the time and memory of each", cmd_dump, dump_help},
     {"bench", "[OP...] [--suite NAME] [--device ID|all] [--shape S[,S]] [--dtype T[,T]] [--against PEER[,PEER]] [--without SWITCH[,SWITCH]] [--packed] [--policy P] [--tune off|cached|full] [--milliseconds N] [--seed N] [--html F] [--json]",
      "times operations, checks each against the reference, compares with other libraries; --milliseconds (1200) is the time spent on measuring one case: at least 7 rounds, at most four times as long; compiling, the reference and the peaks come on top", cmd_bench},
     {"tune", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--strategy hybrid|grid|random|model-only] [--samples N] [--policy P] [--cache NAME] [--knobs m,n,..] [--again] [--seed N] [--profile F] [--json] [--space|--explain [--candidate tile=MxNxK,warps=W,..]|--record F]",
@@ -23,10 +23,14 @@ static const command commands[] = {
     {"knobs", "[--json] [--schedule]", "lists the environment variables that the library reads: default, values, what each is set to; --schedule: the knobs of a schedule", cmd_knobs},
 };
 
+static void print_command(FILE *f, const command *c) {
+  fprintf(f, "  tessera %s %s\n      %s\n", c->name, c->usage, c->help);
+}
+
 static int usage(FILE *f) {
   fprintf(f, "usage: tessera COMMAND [options]\n\n");
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-    fprintf(f, "  tessera %s %s\n      %s\n", commands[i].name, commands[i].usage, commands[i].help);
+    print_command(f, &commands[i]);
   fprintf(f, "\nsuites (bench --suite):");
   for (int i = 0; bench_suite_name(i); i++) fprintf(f, " %s", bench_suite_name(i));
   fprintf(f, "\nexit status: 0 ok, 1 wrong result, failed check or unwritten output, 2 bad usage or input, 3 device "
@@ -52,7 +56,12 @@ static int run(int argc, char **argv) {
     return EXIT_OK;
   }
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-    if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc - 1, argv + 1);
+    if (!strcmp(argv[1], commands[i].name)) {
+      if (argc != 3 || strcmp(argv[2], "--help")) return commands[i].run(argc - 1, argv + 1);
+      print_command(stdout, &commands[i]);
+      if (commands[i].more_help) commands[i].more_help(stdout);
+      return EXIT_OK;
+    }
   fprintf(stderr, "tessera: no command \"%s\"; `tessera --help` lists them\n", argv[1]);
   return EXIT_USAGE;
 }
