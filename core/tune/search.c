@@ -222,7 +222,7 @@ static tsr_status play_off(search *s, size_t dflt, search_outcome *out) {
   if (!n_ok) return NULL;
   qsort(r, n_ok, sizeof *r, by_ns);
   double gain = s->d->keep_default_gain > 0 ? s->d->keep_default_gain
-                                            : 0.05; /* less may turn round where operands are not in the caches */
+                                            : 0.05; /* less may be reversed where operands are not in the caches */
   for (size_t i = 1; i < n_ok; i++) {               /* the default stays unless it is clearly beaten */
     if (at[r[i].at] != dflt || clearly_faster(&res[r[0].at], (1 - gain) * res[r[i].at].ns)) continue;
     ranked keep = r[i];

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What the guides show is what is there. Of README.md, CONTRIBUTING.md and docs/*.md:
 #   links to files lead to files, and README.md links every page of docs/;
+#   files of the repository that they name exist; docs/architecture.md names every room of core/ and has the table of passes;
 #   the knobs, TSR_ constants and tsr_ names they mention exist;
 #   ```c blocks compile: whole declarations as they are, statements inside a function that has the usual handles (snippet_head below);
 #   ```mlir blocks that are a whole module run on cpu:0;
@@ -34,6 +35,21 @@ done < <(grep -oE '\b(tsr|TSR)_[A-Za-z0-9_]+' $pages | sort -u)
 # ---- citations: only docs/checklist.md may name texts that the repository doesn't have -----------------------------------
 while read -r line; do bad "cites what isn't here: $line"; done < <(grep -rnIE "\b[Ss]eeds? 0[0-9][0-9]|\b[Tt]he seeds\b|[Aa]ppendix [A-Z]\b|\bA\.[0-9]\b|[Cc]hapters? [0-9]+\.[0-9]|DESIGN(\.md)? section|LAYOUT\.md|CHECKLIST" \
   core backends include tools tests docs bench scripts cmake examples shaders CMakeLists.txt CONTRIBUTING.md README.md CHANGELOG.md | grep -vE '^(docs/checklist\.md|tests/package/docs\.sh):' | cut -c1-160)
+
+# ---- places: files that the pages name, the rooms and the passes of docs/architecture.md -----------------------------
+n_files=0
+while IFS=: read -r page path; do
+  n_files=$((n_files + 1))
+  found=
+  for at in "" core/ core/passes/ include/ backends/; do [ -e "$at$path" ] && found=1; done
+  [ "$found" ] || bad "$page: there is no $path"
+done < <(grep -oE '`[a-z_]+/[a-z0-9_./-]+(\.(c|h|sh|py|txt|mlir|cmake)|/)`' $pages | tr -d '`' | sort -u)
+for room in $(find core -name '*.c' -printf '%h\n' | sort -u); do
+  grep -qF "\`$room/\`" docs/architecture.md || bad "docs/architecture.md doesn't name the room $room/"
+done
+while read -r name help; do
+  grep -F "| \`$name\` |" docs/architecture.md | grep -qF -- "| $help |" || bad "docs/architecture.md doesn't have the row of the pass $name: $help"
+done < <(tessera dump --help | sed '1,/^passes /d')
 
 # ---- code -----------------------------------------------------------------------------------------------------------
 # Splits a page into $dir/blocks/LINE.LANGUAGE.
@@ -106,4 +122,4 @@ while read -r point; do grep -qF "| $point |" docs/checklist.md || bad "docs/che
 while read -r policy help; do grep -qF "| \`$policy\` | $help |" docs/precision.md || bad "docs/precision.md doesn't have the row of $policy: $help"; done < <(tessera --help | sed '1,/^numerics policies/d')
 
 [ $wrong = 0 ] || { echo "$wrong wrong"; exit 1; }
-echo "$n_links links, $n_c C blocks, $n_commands commands: all good"
+echo "$n_links links, $n_files files, $n_c C blocks, $n_commands commands: all good"

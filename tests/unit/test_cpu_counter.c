@@ -55,7 +55,7 @@ static fake new_fake(void) { return (fake){.refuse_op = -1, .refuse_tid = -1}; }
 
 static const int tids[] = {11, 12, 13};
 
-/* Time goes by for all that is on: `events` more each. */
+/* Time passes for all that is on: `events` more each. */
 static void pass(fake *f, uint64_t events) {
   for (int i = 0; i < f->n; i++)
     if (f->fd[i].on) f->fd[i].v.events += events, f->fd[i].v.enabled_ns += 100, f->fd[i].v.running_ns += 100;

@@ -115,7 +115,7 @@ static bool sizes_fit(const ir_op *op, const ir_type *c, const ir_type *a, const
          (strcmp(ir_get_str(op, "fn", ""), "matmul") || b->kind == IR_T_VIEW);
 }
 
-/* Tiles move as they lie when nothing pads their rows. */
+/* Tiles move in memory order when nothing pads their rows. */
 static bool move_fits(const ir_type *out, const ir_type *in) {
   if (same_shape(out, in)) return true;
   return out->kind == IR_T_ARRAY && in->kind == IR_T_ARRAY && !out->pad && !in->pad &&

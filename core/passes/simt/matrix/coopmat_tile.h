@@ -27,8 +27,8 @@ const ir_type *coop_type(simt *c, tsr_dtype t, int rows, int cols, const char *u
 const ir_type *coop_acc_type(simt *c, tsr_dtype t);
 /* Does the device have accumulators of this type and the kernel's shape? */
 bool coop_has_accumulator(const simt *c, tsr_dtype t);
-/* Can matrices be loaded from (stored to) memory as it lies? minor: elements of one of their rows (columns, where those
- * lie side by side). clipped: its ends may fall inside, which takes tensor addressing. */
+/* Can matrices be loaded from (stored to) memory in its own order? minor: elements of one of their rows (columns, where
+ * those lie side by side). clipped: its ends may fall inside, which takes tensor addressing. */
 bool coop_reaches(const simt *c, const simt_mem *m, int64_t minor, bool clipped);
 /* minor of an accumulator. */
 int64_t coop_acc_minor(const simt *c, bool col);

@@ -1,5 +1,5 @@
 /* core/passes/simt/matrix/dot.c - matrix by vector where a subgroup is a SIMD register of a CPU: the lanes go along k,
- * each with its own partial sums of all rows, which are added at the end. Rows are read as they lie, and the vector
+ * each with its own partial sums of all rows, which are added at the end. Rows are read in memory order, and the vector
  * once for all of them. The sums are opaque values: one scalar per row of the tile. */
 #include <string.h>
 
