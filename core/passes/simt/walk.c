@@ -9,6 +9,7 @@
 #include "core/passes/simt/matrix/gemm.h"
 #include "core/passes/simt/memory.h"
 #include "core/passes/simt/reduce.h"
+#include "core/passes/simt/registers.h"
 #include "core/passes/simt/shared.h"
 #include "core/passes/simt/state.h"
 #include "core/passes/simt/transpose.h"

@@ -105,7 +105,7 @@ static bool set_attributes(const kern *k, const contraction *x, const contract *
   return ir_set_attr(op, "maps", ir_attr_str(m, c->maps)) &&
          ir_set_attr(op, "tile", ir_attr_ints(m, (int64_t[]){x->bm, x->bn, x->bk}, 3)) &&
          (p->use_shared >= 0 || ir_set_attr(op, "use_shared", ir_attr_bool(m, false))) &&
-         (p->stages <= 0 || ir_set_attr(op, "stages", ir_attr_int(m, p->stages))) &&
+         (p->pipeline_stages <= 0 || ir_set_attr(op, "stages", ir_attr_int(m, p->pipeline_stages))) &&
          (p->padding <= 0 || ir_set_attr(op, "padding", ir_attr_int(m, p->padding))) &&
          (p->async_copy >= 0 || ir_set_attr(op, "async", ir_attr_bool(m, false))) &&
          ir_set_attr(op, "policy", ir_attr_str(m, k->opts->policy));

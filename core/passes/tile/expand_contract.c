@@ -258,5 +258,5 @@ tsr_status tile_expand_contract(ir_module *m, bool (*takes)(const ir_op *contrac
   tsr_status st = NULL;
   for (ir_op *o = m->root->regions[0]->first; o && !st; o = o->next)
     if (o->def->level == IR_TILE && o->def->code == T_KERNEL) st = expand_in(o->regions[0], takes, &changed);
-  return st ? ir_cause(m, st) : changed ? ir_verify(m) : NULL;
+  return st ? st : changed ? ir_verify(m) : NULL;
 }
