@@ -169,7 +169,8 @@ enum ir_op_flags {
   IR_ANY_ATTRS = 1 << 7,   /* attributes beyond the table's are kept */
   IR_SCALAR = 1 << 8,      /* of Tile and Target IR: one of scalar_ops.h, whose code it has */
   IR_POSITION = 1 << 9,    /* of Target IR: a constant, or where in the launch it runs */
-  IR_COOPMAT = 1 << 10     /* of Target IR: on cooperative matrices */
+  IR_COOPMAT = 1 << 10,    /* of Target IR: on cooperative matrices */
+  IR_ISOLATED = 1 << 11    /* compiled or run by itself: its regions see no values from outside */
 };
 
 #define IR_VARIADIC (-1)

@@ -114,15 +114,19 @@ tsr_status ir_verify_op(ir_op *op) {
   return d->verify ? d->verify(op) : NULL;
 }
 
-/* Is v visible at op: defined earlier in the same block or in a block around it? */
-static bool visible(const ir_op *op, const ir_value *v) {
+/* Is v visible at op: defined earlier in the same block or in a block around it, up to the one of an op that is
+ * isolated? That one is told. */
+static bool visible(const ir_op *op, const ir_value *v, const ir_op **isolated) {
+  *isolated = NULL;
   for (const ir_op *at = op; at; at = at->parent ? at->parent->parent : NULL) {
+    if (at != op && !*isolated && at->def->flags & IR_ISOLATED) *isolated = at;
     if (v->owner) {
-      if (v->owner == at->parent) return true;
+      if (v->owner == at->parent) return !*isolated;
       continue;
     }
-    if (v->def->parent == at->parent) return v->def->scratch < at->scratch;
+    if (v->def->parent == at->parent) return v->def->scratch < at->scratch ? !*isolated : (*isolated = NULL, false);
   }
+  *isolated = NULL;
   return false;
 }
 
@@ -141,9 +145,13 @@ static tsr_status check_sizes(const ir_op *op) {
 static tsr_status verify_tree(ir_op *op) {
   for (int i = 0; i < op->n_operands; i++) {
     if (!op->operands[i]->type) return ir_error(op, NULL, "operand %d has no type", i);
-    if (!visible(op, op->operands[i]))
-      return ir_error(op, "define it before its use, in the same or an outer region", "operand %d is not defined here",
-                      i);
+    const ir_op *isolated;
+    if (visible(op, op->operands[i], &isolated)) continue;
+    if (isolated)
+      return ir_error(op, "define it inside, or hand it in as an operand", "operand %d is defined outside the %s", i,
+                      isolated->def->name);
+    return ir_error(op, "define it before its use, in the same or an outer region", "operand %d is not defined here",
+                    i);
   }
   /* Loop bodies know their arguments' types only from the op around them, so the op comes first; ops whose result types
    * come from their region's terminator declare no inference. */

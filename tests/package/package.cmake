@@ -43,6 +43,7 @@ if(NOT TSR_SANITIZE)
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT TSR_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   tsr_package_test(aarch64 cross.sh)
+  tsr_package_test(without without.sh) # Vulkan's headers and SQLite
   # 2 MB until the CPU multiplied every integer type exactly: products and conversions of i16, i32 and i64 for three instruction sets, bf16 products
   # with denormals, and the rules that make IR text safe to run took 0.2 MB.
   tsr_package_test(size_cpu size.sh 2250000 -DTSR_VULKAN=OFF -DTSR_CUDA=OFF -DTSR_HIP=OFF)

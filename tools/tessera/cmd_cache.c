@@ -142,7 +142,7 @@ static int do_clear(tune_cache *c, const cache_args *a) {
 /* Switched off, or not in this build: `list` says so, everything else is refused. */
 static int say_off(const cache_args *a, const char *action, const char *why) {
   if (strcmp(action, "list")) return cli_usage("cache", "nothing to %s: %s", action, why);
-  if (!a->json) printf("0 entries: nothing is stored, %s\n", why);
+  fprintf(a->json ? stderr : stdout, "0 entries: nothing is stored, %s\n", why);
   return EXIT_OK;
 }
 

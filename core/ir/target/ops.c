@@ -194,7 +194,7 @@ static const ir_attr_def predicate[] = {S("predicate", true, NULL, "eq, ne, lt, 
    .types_doc = #kind[0] == 'F' ? "float" : #kind[0] == 'I' ? "index, integer or bool" : "index, scalar or vector", .infer = scalar_infer, .help = h},
 
 static const ir_opdef rows[] = {
-    SCALAR_OPS(SCALAR_ROW){NAME("program"), .code = TG_PROGRAM, PLACE_PROGRAM, .n_regions = 1, .flags = IR_ANY_ATTRS,
+    SCALAR_OPS(SCALAR_ROW){NAME("program"), .code = TG_PROGRAM, PLACE_PROGRAM, .n_regions = 1, .flags = IR_ANY_ATTRS | IR_ISOLATED,
                            .attrs = ATTRS(S("sym_name", true, NULL, "the function's name")),
                            .help = "Launches in order; block arguments are the inputs."},
     {NAME("buffer"), .code = TG_BUFFER, PLACE_IN_PROGRAM, .n_results = 1,
@@ -214,7 +214,7 @@ static const ir_opdef rows[] = {
      .help = "Runs the CPU kernel of an op that the application registered; it writes the last operand."},
     {NAME("return"), .code = TG_RETURN, PLACE_RETURN, IN(0, ANY, "results..."), .flags = IR_TERMINATOR,
      .help = "Ends a program or a kernel."},
-    {NAME("kernel"), .code = TG_KERNEL, PLACE_KERNEL, .n_regions = 1, .flags = IR_ANY_ATTRS,
+    {NAME("kernel"), .code = TG_KERNEL, PLACE_KERNEL, .n_regions = 1, .flags = IR_ANY_ATTRS | IR_ISOLATED,
      .attrs =
          ATTRS(S("sym_name", true, NULL, "unique name"), S("dialect", true, NULL, "cpu, spirv, cuda, hip or host"),
                L("grid", true, "[x, y, z] blocks"), L("block", false, "[x, y, z] threads"),

@@ -20,7 +20,7 @@ static const ir_attr_def predicate[] = {{"predicate", IR_A_STR, true, NULL, "eq,
 
 static const ir_opdef rows[] = {
     SCALAR_OPS(SCALAR_ROW)
-    {NAME("program"), .code = T_PROGRAM, PLACE_PROGRAM, .n_regions = 1, .flags = IR_ANY_ATTRS,
+    {NAME("program"), .code = T_PROGRAM, PLACE_PROGRAM, .n_regions = 1, .flags = IR_ANY_ATTRS | IR_ISOLATED,
      .attrs = ATTRS({"sym_name", IR_A_STR, true, NULL, "the function's name"}),
      .help = "Launches in order; block arguments are the inputs."},
     {NAME("buffer"), .code = T_BUFFER, PLACE_IN_PROGRAM, .n_results = 1,
@@ -37,7 +37,7 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"callee", IR_A_STR, true, NULL, "name under which the op was registered"}), .verify = tile_verify_custom,
      .help = "Calls an op that the application registered; it writes the last operand. Further attributes are the op's own. Becomes a launch where the op has a source for the device, else its CPU kernel runs."},
     {NAME("return"), .code = T_RETURN, PLACE_RETURN, .max_operands = IR_VARIADIC, .flags = IR_TERMINATOR, .operands_doc = "results...", .help = "Ends a program or a kernel."},
-    {NAME("kernel"), .code = T_KERNEL, PLACE_KERNEL, .n_regions = 1, .flags = IR_ANY_ATTRS,
+    {NAME("kernel"), .code = T_KERNEL, PLACE_KERNEL, .n_regions = 1, .flags = IR_ANY_ATTRS | IR_ISOLATED,
      .attrs = ATTRS({"sym_name", IR_A_STR, true, NULL, "unique name"}, {"grid", IR_A_ARRAY, true, NULL, "[x, y, z] blocks, x fastest"},
                     {"outputs", IR_A_INT, false, "1", "how many of the last arguments are written"},
                     {"warps", IR_A_INT, false, "0", "subgroups per block; 0 = chosen by the lowering"},

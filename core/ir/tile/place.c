@@ -68,24 +68,11 @@ static tsr_status verify_writes(const ir_op *op) {
   return NULL;
 }
 
-/* A kernel is compiled by itself and a program run by itself: neither sees values that stand beside it. */
-static tsr_status verify_alone(const ir_op *op) {
-  for (int i = 0; i < op->n_operands; i++) {
-    const ir_op *def = op->operands[i]->def;
-    if (!def || !def->parent || def->parent->parent != op->module->root) continue;
-    for (const ir_op *o = op->parent->parent; o; o = o->parent ? o->parent->parent : NULL)
-      if (stands_alone(o))
-        return ir_error(op, "define it inside", "operand %d is defined outside the %s", i, o->def->name);
-  }
-  return NULL;
-}
-
 tsr_status tile_verify_place(const ir_op *op) {
   const ir_op *around = op->parent ? op->parent->parent : NULL;
   if (!around) return NULL;
   if (!(row_of(op)->is & row_of(around)->takes))
     return ir_error(op, NULL, "has no place in the region of %s", around->def->name);
-  TSR_TRY(verify_alone(op));
   if (is_elementwise(around)) TSR_TRY(verify_element(op, around));
   return verify_writes(op);
 }

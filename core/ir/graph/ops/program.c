@@ -41,7 +41,7 @@ static tsr_status eval_constant(graph_evaluator *e, ir_op *op, int64_t at) {
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
 static const ir_opdef rows[] = {
-    {NAME(FUNC, "func"), .n_regions = 1, .verify = verify_func, .ext = ROW(GRAPH_PROGRAM, .shard = SHARD_NONE),
+    {NAME(FUNC, "func"), .flags = IR_ISOLATED, .n_regions = 1, .verify = verify_func, .ext = ROW(GRAPH_PROGRAM, .shard = SHARD_NONE),
      .attrs = ATTRS({"sym_name", IR_A_STR, false, "main", "the function's name"},
                     {"function_type", IR_A_TYPE, false, NULL,
                      "(argument types) -> result types, as MLIR writes a function's; must be what the body has"},
