@@ -20,7 +20,7 @@ static tsr_dtype dtype_of(int type) {
 
 typedef struct entry { matrix_kind kind; emu_mma_desc d; const char *arch; lane_places places; } entry;
 
-static entry *made[64]; /* kept: a test has few shapes; launches come one at a time */
+static entry *made[256]; /* kept: a test has few shapes; launches come one at a time */
 static int n_made;
 
 const lane_places *lane_places_of(matrix_kind kind, const emu_mma_desc *d, const char *arch) {
@@ -34,6 +34,7 @@ const lane_places *lane_places_of(matrix_kind kind, const emu_mma_desc *d, const
   if (!e || n_made == (int)(sizeof made / sizeof *made)) abort();
   *e = (entry){.kind = kind, .d = *d, .arch = arch};
   for (int of = 0; of < 3; of++) {
+    if (!map[of].lanes[0]) continue; /* in shared memory */
     int n = e->places.values[of] = matrix_instr_values(&x, of), at[2];
     if (n < 1 || n * x.wave > LANES_MOST) abort();
     for (int i = 0; i < n * x.wave; i++) {

@@ -7,8 +7,9 @@
 
 enum { LANES_MOST = 64 * 64 };
 typedef struct lane_places {
-  int values[3];                    /* of a lane, of a, b and c */
-  short at[3][LANES_MOST][2];       /* of value e of lane l, at l * values + e: (m, k), (n, k), (m, n) */
+  int values[3]; /* of a lane, of a, b and c */
+  short at[3][LANES_MOST]
+          [2]; /* of value e of lane l, at l * values + e: (m, k), (n, k), (m, n); wgmma: of the first warp */
 } lane_places;
 
 /* Of a shape that the emulator runs, which may be one that no row has: maps serve all depths. arch: NULL = any. NULL

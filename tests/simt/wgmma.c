@@ -1,15 +1,16 @@
 /* tests/simt/wgmma.c - wgmma.mma_async. Each warp of a warpgroup makes its 16 rows of the 64; the work is done at the
  * wait for its group, until then the accumulator registers hold NaN and the shared operands count as being read.
- * Sources: registers: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16": D element i of lane l of warp w is
- * row 16 w + l / 4 + 8 (i / 2 mod 2), column 8 (i / 4) + 2 (l mod 4) + i mod 2; A in registers as in mma.m16n8. shared
- * memory: PTX ISA, "Shared Memory Matrix Layout" and "Matrix Descriptor Format"; the canonical layouts as written in
- *   the comments of CUTLASS, include/cute/atom/mma_traits_sm90_gmma.hpp:
+ * Registers: the lane maps of the instructions' rows (lanes.h), those of the first warp. Shared memory: PTX ISA,
+ * "Shared Memory Matrix Layout" and "Matrix Descriptor Format"; the canonical layouts as written in the comments of
+ * CUTLASS, include/cute/atom/mma_traits_sm90_gmma.hpp:
  *   K-major   rows of `span` bytes (the swizzle, 16 without), 8-row groups SBO apart; without swizzle 16-byte columns
- * LBO apart MN-major  k rows of `span` bytes, spans LBO apart, groups of 8 k SBO apart; without swizzle the two offsets
- * change places */
+ *             LBO apart
+ *   MN-major  k rows of `span` bytes, spans LBO apart, groups of 8 k SBO apart; without swizzle the two offsets change
+ *             places */
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/simt/lanes.h"
 #include "tests/simt/sim.h"
 
 enum { MAX_ACC = 128 };
@@ -155,17 +156,17 @@ void warp_wgmma(sim_warp *w) {
 
 static double tile_a[16][32], tile_b[32][256];
 
-static void load_operands(sim_warp *w, const wgmma_op *op) {
-  int size = fp_bits(op->d.a) / 8, per = 4 / size;
+static void load_operands(sim_warp *w, const wgmma_op *op, const lane_places *p) {
+  int size = fp_bits(op->d.a) / 8;
   for (int i = 0; i < 16 && !op->in_regs; i++)
     for (int k = 0; k < op->d.k; k++)
       tile_a[i][k] =
           fp_get(w->block->shared + operand_at(&op->a, op->a_at, 16 * (w->in_block % 4) + i, k, size), op->d.a, 0);
   for (int l = 0; l < 32 && op->in_regs; l++)
-    for (int r = 0; r < 4; r++)
-      for (int e = 0; e < per; e++)
-        tile_a[l / 4 + 8 * (r % 2)][4 * per * (r / 2) + per * (l % 4) + e] =
-            fp_get(op->a_regs[l], op->d.a, r * per + e);
+    for (int i = 0; i < p->values[MATRIX_A]; i++) {
+      const short *at = p->at[MATRIX_A][l * p->values[MATRIX_A] + i];
+      tile_a[at[0]][at[1]] = fp_get(op->a_regs[l], op->d.a, i);
+    }
   for (int j = 0; j < op->d.n; j++)
     for (int k = 0; k < op->d.k; k++)
       tile_b[k][j] = fp_get(w->block->shared + operand_at(&op->b, op->b_at, j, k, size), op->d.b, 0);
@@ -175,10 +176,13 @@ static void land(sim_warp *w, const wgmma_op *op) {
   bool f8 = op->d.a == EMU_E4M3 || op->d.a == EMU_E5M2;
   int sum_bits = f8 ? S.d->f8_sum_bits : 0;
   double products[32];
-  load_operands(w, op);
+  const emu_mma_desc shape = {64, op->d.n, op->d.k, op->d.a, op->d.b, op->d.c};
+  const lane_places *p = lane_places_of(MATRIX_WGMMA, &shape, NULL);
+  load_operands(w, op, p);
   for (int l = 0; l < 32; l++)
-    for (int i = 0; i < op->d.n / 2; i++) {
-      int row = l / 4 + 8 * (i / 2 % 2), col = 8 * (i / 4) + 2 * (l % 4) + i % 2;
+    for (int i = 0; i < p->values[MATRIX_C]; i++) {
+      const short *at = p->at[MATRIX_C][l * p->values[MATRIX_C] + i];
+      int row = at[0], col = at[1];
       double s = fp_get(op->acc->value[l], op->d.c, i);
       for (int k = 0; k < op->d.k; k++) products[k] = tile_a[row][k] * tile_b[k][col];
       s = fp_f8_sum(s, products, op->d.k, sum_bits);
