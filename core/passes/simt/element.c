@@ -27,8 +27,6 @@ static int64_t clamp_add(int64_t a, int64_t b) {
 }
 
 static int64_t negated(int64_t a) { return a == INT64_MIN ? INT64_MAX : a == INT64_MAX ? INT64_MIN : -a; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static range range_of(int code, const simt_val *a, const simt_val *b) {
   static const range any = {INT64_MIN, INT64_MAX, 1};
@@ -40,16 +38,16 @@ static range range_of(int code, const simt_val *a, const simt_val *b) {
     int64_t p[4] = {clamp_mul(a->lo, b->lo), clamp_mul(a->lo, b->hi), clamp_mul(a->hi, b->lo), clamp_mul(a->hi, b->hi)},
             m;
     if (__builtin_mul_overflow(a->mult, b->mult, &m)) m = 1;
-    return (range){least(least(p[0], p[1]), least(p[2], p[3])), most(most(p[0], p[1]), most(p[2], p[3])), m};
+    return (range){min64(min64(p[0], p[1]), min64(p[2], p[3])), max64(max64(p[0], p[1]), max64(p[2], p[3])), m};
   }
-  case SC_MIN: return (range){least(a->lo, b->lo), least(a->hi, b->hi), gcd64(a->mult, b->mult)};
-  case SC_MAX: return (range){most(a->lo, b->lo), most(a->hi, b->hi), gcd64(a->mult, b->mult)};
+  case SC_MIN: return (range){min64(a->lo, b->lo), min64(a->hi, b->hi), gcd64(a->mult, b->mult)};
+  case SC_MAX: return (range){max64(a->lo, b->lo), max64(a->hi, b->hi), gcd64(a->mult, b->mult)};
   case SC_DIV: /* x / 0 is 0 */
     if (a->lo >= 0 && b->lo >= 0) return (range){0, b->lo > 0 && a->hi != INT64_MAX ? a->hi / b->lo : a->hi, 1};
     return any;
   case SC_REM: /* of multiples of g: the tile of a block along n ends with n where n is a multiple of the tile */
     if (a->lo >= 0 && b->lo >= 0) {
-      int64_t g = a->hi < b->lo ? a->mult : gcd64(a->mult, b->mult), hi = least(a->hi, most(b->hi, 1) - 1);
+      int64_t g = a->hi < b->lo ? a->mult : gcd64(a->mult, b->mult), hi = min64(a->hi, max64(b->hi, 1) - 1);
       return (range){0, g > 1 && hi != INT64_MAX ? hi / g * g : hi, g};
     }
     return any;
@@ -115,7 +113,7 @@ tsr_status simt_lower_scalar(simt *c, ir_op *op) {
     s->v = element_op(c, op, v);
     s->lo = INT64_MIN, s->hi = INT64_MAX, s->mult = 1;
     if (is_index && op->def->code == SC_SELECT)
-      s->lo = least(in[1]->lo, in[2]->lo), s->hi = most(in[1]->hi, in[2]->hi),
+      s->lo = min64(in[1]->lo, in[2]->lo), s->hi = max64(in[1]->hi, in[2]->hi),
       s->mult = gcd64(in[1]->mult, in[2]->mult);
   }
   return c->b.failed ? st_oom() : NULL;
