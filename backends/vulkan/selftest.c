@@ -276,7 +276,7 @@ static tsr_status try_shape(be_device *d, const tsr_matrix_shape *listed, verdic
   TSR_TRY(bench_begin(d, &p, &b));
   strb_init(&text, d->env->al);
   vk_selftest_kernel(&text, &p, x, lanes, d->caps.coopmat2_tensor);
-  tsr_status st = bench_run(&b, strb_text(&text), &v->matrix_rate);
+  tsr_status st = strb_ok(&text) ? bench_run(&b, strb_text(&text), &v->matrix_rate) : st_oom();
   if (st && tsr_status_code(st) != TSR_DEVICE_LOST && tsr_status_code(st) != TSR_OUT_OF_MEMORY) {
     snprintf(v->why, sizeof v->why, "%.46s", tsr_status_cause(st));
     v->wrong = true;
@@ -289,7 +289,7 @@ static tsr_status try_shape(be_device *d, const tsr_matrix_shape *listed, verdic
   if (!st && !v->wrong && p.m % lanes == 0) {
     strb_clear(&text);
     plain_kernel(&text, &p, lanes);
-    st = bench_run(&b, strb_text(&text), &v->plain_rate);
+    st = strb_ok(&text) ? bench_run(&b, strb_text(&text), &v->plain_rate) : st_oom();
   }
   strb_clear(&text);
   bench_end(&b);
