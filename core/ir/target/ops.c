@@ -39,6 +39,9 @@ static tsr_status verify_access(const ir_op *op) {
                     matrix ? "needs" : "does not take");
   if (!matrix && v->dtype != p->dtype)
     return ir_error(op, "use ptr_cast", "the value's element type is not the pointer's");
+  for (int i = at + 1; i < op->n_operands; i++)
+    if (op->operands[i]->type->kind != IR_T_INDEX)
+      return ir_error(op, "cast it to index", "operand %d must be an index", i);
   return NULL;
 }
 
@@ -369,7 +372,7 @@ static const ir_opdef rows[] = {
     {NAME("fence"), .code = TG_FENCE, .attrs = ATTRS(S("kind", true, NULL, "async_proxy, mbarrier_init, cluster")),
      .help = "Orders memory between proxies or over the cluster."},
     {NAME("wgmma"), .code = TG_WGMMA,
-     IN(3, 5, "accumulator array, a (shared pointer or register array), a index, b shared pointer, b index"),
+     IN(5, 5, "accumulator array, a (shared pointer or register array), a index, b shared pointer, b index"),
      .attrs = ATTRS(
          I("n", true, NULL, "columns"), I("k", true, NULL, "depth"), S("a", true, NULL, "element type"),
          S("b", true, NULL, "element type"), S("c", true, NULL, "accumulator type"),
