@@ -183,10 +183,11 @@ tsr_status sched_parse(const tsr_allocator *al, const char *name, const char *va
     return st_make(al, TSR_NOT_FOUND, ST_WHERE("schedule", "knobs", sched_knob_names()), "no knob \"%.64s\"", name);
   const sched_path *path = k->kind == SCHED_PATH ? sched_path_find(value) : NULL;
   int64_t v = 0;
-  sched_knob_values(k, values, sizeof values);
-  if (k->kind == SCHED_PATH ? !path : !parse_value(k, value, &v))
+  if (k->kind == SCHED_PATH ? !path : !parse_value(k, value, &v)) {
+    sched_knob_values(k, values, sizeof values);
     return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", k->name, values), "\"%.64s\" is none of its values",
                    value);
+  }
   if (path) p->matrix_path = path->name;
   else sched_set(k, p, v);
   return NULL;

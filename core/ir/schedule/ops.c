@@ -1,6 +1,8 @@
 /* core/ir/schedule/ops.c - the op table of Schedule IR and the schedule parameters; see schedule.h. */
 #include "core/ir/schedule/schedule.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/ir/graph/ops.h"
@@ -20,18 +22,27 @@ static tsr_status infer_tile(ir_op *op, const ir_type **results) {
   return results[0] ? NULL : st_oom();
 }
 
+static tsr_status bad_value(const ir_op *op, const sched_knob *k, const char *fmt, ...) TSR_PRINTF(3, 4);
+static tsr_status bad_value(const ir_op *op, const sched_knob *k, const char *fmt, ...) {
+  char values[512], text[128];
+  va_list ap;
+  sched_knob_values(k, values, sizeof values);
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  return ir_error(op, values, "%s", text);
+}
+
 /* Every attribute of a primitive is a knob and takes its values. */
 static tsr_status verify_primitive(const ir_op *op) {
-  char values[512];
   for (int i = 0; i < N_SCHED_KNOBS; i++) {
     const sched_knob *k = &sched_knobs[i];
     const ir_attr *a = k->primitive == op->def->code ? ir_get_attr(op, k->attr) : NULL;
     if (!a) continue;
-    sched_knob_values(k, values, sizeof values);
     const char *path = k->kind == SCHED_PATH ? ir_get_str(op, k->attr, "") : NULL;
-    if (path && !sched_path_find(path)) return ir_error(op, values, "no matrix path \"%.64s\"", path);
+    if (path && !sched_path_find(path)) return bad_value(op, k, "no matrix path \"%.64s\"", path);
     if (a->kind == IR_A_INT && (a->u.i < k->least || !sched_knob_takes(k, a->u.i)))
-      return ir_error(op, values, "%s = %lld is out of range", k->attr, (long long)a->u.i);
+      return bad_value(op, k, "%s = %lld is out of range", k->attr, (long long)a->u.i);
   }
   return NULL;
 }
