@@ -77,10 +77,18 @@ static ir_op *map_of(expansion *e, const ir_block *region, ir_value *const *frag
   return map;
 }
 
+/* An access of memory outside the block has the width asked for. */
+static bool note_width(expansion *e, ir_op *access) {
+  const int64_t n = ir_get_int(e->op, "vectorize", 0);
+  return access && (n < 1 || ir_set_attr(access, "vectorize", ir_attr_int(e->m, n)));
+}
+
 /* What an operand's argument stands for: the tile in memory, in the argument's type, transposed where it is asked for. */
 static ir_value *loaded(expansion *e, ir_value *v, const ir_type *argument, bool transpose) {
-  if (v->type->kind != IR_T_FRAG)
+  if (v->type->kind != IR_T_FRAG) {
     v = ir_build1(&e->b, "tessera.tile.load", ir_type_frag(e->m, argument->dtype, 2, v->type->dims), 1, &v);
+    if (!v || !note_width(e, v->def)) return NULL;
+  }
   return transpose ? transposed(e, v) : v;
 }
 
@@ -159,7 +167,7 @@ static tsr_status stage_side(expansion *e, int side, ir_value *k, ir_value *shar
   if (!shared) return *out = w, NULL;
   ir_op *c = ir_build0(&e->b, "tessera.tile.copy", 2, (ir_value *[]){w, shared});
   const bool async = ir_get_bool(e->op, "async", true);
-  return c && (!async || ir_set_attr(c, "async", ir_attr_bool(e->m, true))) ? NULL : st_oom();
+  return note_width(e, c) && (!async || ir_set_attr(c, "async", ir_attr_bool(e->m, true))) ? NULL : st_oom();
 }
 
 static tsr_status body(expansion *e, ir_op *loop, ir_value *const tiles[2]) {
@@ -231,7 +239,8 @@ static tsr_status expand(ir_op *op) {
   TSR_TRY(epilogue(&e, sum, out));
   for (int i = 0; i < e.c.n[CONTRACT_OUT]; i++) {
     ir_value *v = tile_contract_swapped(&e.c, CONTRACT_OUT, i) ? transposed(&e, out[i]) : out[i];
-    if (!v || !ir_build0(&e.b, "tessera.tile.store", 2, (ir_value *[]){v, e.c.v[CONTRACT_OUT][i]})) return st_oom();
+    ir_value *const operands[2] = {v, e.c.v[CONTRACT_OUT][i]};
+    if (!v || !note_width(&e, ir_build0(&e.b, "tessera.tile.store", 2, operands))) return st_oom();
   }
   for (int i = 0; i < op->n_results; i++) ir_forward(op->results[i], out[e.c.n[CONTRACT_OUT] + i]);
   ir_op_remove(op);

@@ -126,7 +126,9 @@ static bool note_vectorize(kern *k, ir_block *b) {
   int64_t n = k->params.vectorize;
   if (on_cpu(k) || n < 1 || n * sched_element_bytes(k->src) >= 16) return true;
   for (ir_op *o = b->first; o; o = o->next) {
-    bool access = o->def->code == T_LOAD || o->def->code == T_STORE || o->def->code == T_COPY, global = false;
+    bool access = o->def->code == T_LOAD || o->def->code == T_STORE || o->def->code == T_COPY ||
+                  o->def->code == T_CONTRACT,
+         global = false;
     for (int i = 0; i < o->n_operands; i++) global |= o->operands[i]->type->kind == IR_T_VIEW;
     if (access && global && !ir_set_attr(o, "vectorize", ir_attr_int(k->m, n))) return false;
     for (int r = 0; r < o->n_regions; r++)
