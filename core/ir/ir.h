@@ -190,6 +190,7 @@ struct ir_opdef {
   int n_regions;                  /* IR_VARIADIC = any number */
   unsigned flags;
   const ir_attr_def *attrs; /* ended by a NULL name; NULL = none */
+  const char *kinds; /* a letter per operand (ir/operands.c), the last for all behind it too; NULL: the op checks */
   const char *operands_doc; /* "a, b" names the operands in messages, documents and `tessera ops` */
   const char *types_doc;
   const char *help;
@@ -199,6 +200,19 @@ struct ir_opdef {
   ir_implied_fn implied; /* may be NULL */
   const void *ext;     /* level-specific part of the row */
 };
+
+/* What an operand must be by its letter in ir_opdef.kinds. */
+typedef struct ir_kind {
+  char letter;
+  const char *name;     /* "an index" */
+  unsigned types;       /* bits of ir_type_kind */
+  const char *use;      /* of a pointer; NULL = any */
+  const char *elements; /* element type's name in the text form; NULL = any */
+} ir_kind;
+const ir_kind *ir_operand_kind(const ir_opdef *d, int i); /* NULL if the row doesn't say */
+bool ir_kind_takes(const ir_kind *k, const ir_type *t);
+/* Are op's operands what its row says? Part of ir_verify_op. */
+tsr_status ir_check_operands(const ir_op *op);
 
 /* Is op, of Tile or Target IR, one of ir/scalar_ops.h? Its code is then a scalar_code. */
 #define ir_is_scalar(op) (((op)->def->flags & IR_SCALAR) != 0)

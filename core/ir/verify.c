@@ -109,6 +109,7 @@ tsr_status ir_verify_op(ir_op *op) {
     return ir_error(op, NULL, "has %d results, not %d", d->n_results, op->n_results);
   if (d->n_regions != IR_VARIADIC && op->n_regions != d->n_regions)
     return ir_error(op, NULL, "has %d regions, not %d", d->n_regions, op->n_regions);
+  TSR_TRY(ir_check_operands(op));
   TSR_TRY(check_attrs(op));
   TSR_TRY(check_types(op));
   return d->verify ? d->verify(op) : NULL;

@@ -84,7 +84,7 @@ static const struct {
     {schedule_attribute, "schedule", "tessera.schedule.kernel", "attribute \"family\" has no value"},
     {tile_infers, "tile", "tessera.tile.load", "pass built what can't be"},
     {tile_type, "tile", "tessera.tile.fill", "the result has no type"},
-    {target_infers, "target", "tessera.target.extract", "needs a vector"},
+    {target_infers, "target", "tessera.target.extract", "operand 0 must be a vector"},
     {target_chain, "target", "tessera.target.add", "operand 1 is missing"},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };

@@ -15,7 +15,7 @@
 #define S(n, req, d, h) {n, IR_A_STR, req, d, h}
 #define L(n, req, h) {n, IR_A_ARRAY, req, NULL, h}
 #define NAME(s) .name = "tessera.target." s, .level = IR_TARGET
-#define IN(lo, hi, doc) .min_operands = lo, .max_operands = hi, .operands_doc = doc
+#define IN(lo, hi, letters, doc) .min_operands = lo, .max_operands = hi, .kinds = letters, .operands_doc = doc
 #define ANY IR_VARIADIC
 
 static tsr_status infer_same_as_first(ir_op *op, const ir_type **results) {
@@ -31,7 +31,6 @@ static tsr_status infer_last(ir_op *op, const ir_type **results) {
 static tsr_status verify_access(const ir_op *op) {
   int at = op->def->code == TG_STORE || op->def->code == TG_MAT_STORE ? 1 : 0;
   const ir_type *p = op->operands[at]->type;
-  if (p->kind != IR_T_PTR) return ir_error(op, NULL, "operand %d must be a pointer", at);
   const ir_type *v = at ? op->operands[0]->type : op->results[0]->type;
   const bool matrix = op->def->code == TG_MAT_STORE || op->def->code == TG_MAT_LOAD;
   if (matrix != (v->kind == IR_T_MATRIX))
@@ -39,9 +38,6 @@ static tsr_status verify_access(const ir_op *op) {
                     matrix ? "needs" : "does not take");
   if (!matrix && v->dtype != p->dtype)
     return ir_error(op, "use ptr_cast", "the value's element type is not the pointer's");
-  for (int i = at + 1; i < op->n_operands; i++)
-    if (op->operands[i]->type->kind != IR_T_INDEX)
-      return ir_error(op, "cast it to index", "operand %d must be an index", i);
   return NULL;
 }
 
@@ -67,7 +63,7 @@ static tsr_status verify_mat_mma(const ir_op *op) {
 
 static tsr_status verify_mat_cast(const ir_op *op) {
   const ir_type *from = op->operands[0]->type, *to = op->results[0]->type;
-  if (from->kind != IR_T_MATRIX || to->kind != IR_T_MATRIX || from->rank != 2 || to->rank != 2 ||
+  if (to->kind != IR_T_MATRIX || from->rank != 2 || to->rank != 2 ||
       from->dims[0] != to->dims[0] || from->dims[1] != to->dims[1])
     return ir_error(op, NULL, "takes a matrix and gives one of its shape");
   if (from->use != to->use && !is_fragment(from, "acc") && strcmp(from->use ? from->use : "", to->use ? to->use : ""))
@@ -77,13 +73,16 @@ static tsr_status verify_mat_cast(const ir_op *op) {
 
 static tsr_status verify_cluster_store(const ir_op *op) {
   const ir_type *v = op->operands[0]->type, *p = op->operands[1]->type;
-  if (p->kind != IR_T_PTR || !p->use || strcmp(p->use, "shared"))
-    return ir_error(op, NULL, "operand 1 must be a pointer into shared memory");
-  if (v->kind != IR_T_SCALAR || v->dtype != p->dtype)
-    return ir_error(op, NULL, "the value must be a scalar of the pointer's type");
+  if (v->dtype != p->dtype) return ir_error(op, NULL, "the value must be of the pointer's type");
   if (tsr_dtype_size(v->dtype) != 4 && tsr_dtype_size(v->dtype) != 8)
     return ir_error(op, NULL, "only words of 4 and 8 bytes are stored in another block");
   return NULL;
+}
+
+static tsr_status verify_wgmma(const ir_op *op) {
+  const bool array = op->operands[1]->type->kind == IR_T_ARRAY;
+  return array == ir_get_bool(op, "a_regs", false) ? NULL : ir_error(op, "a_regs tells which", "operand 1 must be %s",
+                                                                    array ? "a pointer" : "a register array");
 }
 
 static tsr_status verify_cluster_sync(const ir_op *op) {
@@ -93,16 +92,17 @@ static tsr_status verify_cluster_sync(const ir_op *op) {
   return NULL;
 }
 
+/* Builders infer before anything is verified. */
 static tsr_status infer_extract(ir_op *op, const ir_type **results) {
+  TSR_TRY(ir_check_operands(op));
   const ir_type *v = op->operands[0]->type;
-  if (v->kind != IR_T_VECTOR) return ir_error(op, NULL, "needs a vector");
   results[0] = ir_type_scalar(op->module, v->dtype);
   return results[0] ? NULL : st_oom();
 }
 
 static tsr_status infer_get(ir_op *op, const ir_type **results) {
+  TSR_TRY(ir_check_operands(op));
   const ir_type *v = op->operands[0]->type;
-  if (v->kind != IR_T_ARRAY) return ir_error(op, NULL, "needs a register array");
   if (op->results[0]->type)
     return op->results[0]->type->dtype == v->dtype ? NULL : ir_error(op, NULL, "element types differ");
   results[0] = ir_type_scalar(op->module, v->dtype);
@@ -157,8 +157,6 @@ static tsr_status verify_scratch(const ir_op *op) {
   return NULL;
 }
 
-static bool is_memory(const ir_type *t) { return t->kind == IR_T_ARRAY || t->kind == IR_T_VIEW; }
-
 /* The region gets a scalar for each source and yields one for each destination. */
 static tsr_status verify_map(const ir_op *op) {
   const int64_t outputs = ir_get_int(op, "outputs", 1);
@@ -167,8 +165,8 @@ static tsr_status verify_map(const ir_op *op) {
   if (outputs < 1 || outputs > op->n_operands)
     return ir_error(op, NULL, "outputs = %lld for %d operands", (long long)outputs, op->n_operands);
   for (int i = 0; i < op->n_operands; i++)
-    if (!is_memory(op->operands[i]->type) || !rank || op->operands[i]->type->rank != rank)
-      return ir_error(op, NULL, "operand %d must be a tile or a view, of the first one's rank", i);
+    if (!rank || op->operands[i]->type->rank != rank)
+      return ir_error(op, NULL, "operand %d must be of the first one's rank", i);
   if (r->n_args != op->n_operands - outputs)
     return ir_error(op, NULL, "the region has %d arguments for %d sources", r->n_args, op->n_operands - (int)outputs);
   for (int i = 0; i < r->n_args; i++)
@@ -192,7 +190,7 @@ static tsr_status verify_call(const ir_op *op) {
 
 static const ir_attr_def predicate[] = {S("predicate", true, NULL, "eq, ne, lt, le, gt, ge"), A_END};
 #define SCALAR_ROW(CODE, s, n, kind, h, ...) \
-  {NAME(s), .code = SC_##CODE, PLACE_SCALAR, .min_operands = n, .max_operands = n, .n_results = 1, .flags = IR_PURE | IR_ELEMENTWISE | IR_SCALAR, \
+  {NAME(s), .code = SC_##CODE, PLACE_SCALAR, .min_operands = n, .max_operands = n, .kinds = "x", .n_results = 1, .flags = IR_PURE | IR_ELEMENTWISE | IR_SCALAR, \
    .attrs = SC_##CODE == SC_COMPARE ? predicate : NULL, .operands_doc = n == 1 ? "a" : n == 2 ? "a, b" : "a, b, c", \
    .types_doc = #kind[0] == 'F' ? "float" : #kind[0] == 'I' ? "index, integer or bool" : "index, scalar or vector", .infer = scalar_infer, .help = h},
 
@@ -206,16 +204,16 @@ static const ir_opdef rows[] = {
     {NAME("constant"), .code = TG_CONSTANT, PLACE_IN_PROGRAM, .n_results = 1, .flags = IR_PURE,
      .attrs = ATTRS({"value", IR_A_DENSE, true, NULL, "the elements"}), .infer = tile_infer_constant,
      .help = "A tensor known when the program is compiled."},
-    {NAME("alias"), .code = TG_ALIAS, PLACE_IN_PROGRAM, IN(1, 1, "tensor"), .n_results = 1, .flags = IR_PURE, .verify = tile_verify_alias,
+    {NAME("alias"), .code = TG_ALIAS, PLACE_IN_PROGRAM, IN(1, 1, "t", "tensor"), .n_results = 1, .flags = IR_PURE, .verify = tile_verify_alias,
      .help = "The same memory as a tensor of another shape."},
-    {NAME("launch"), .code = TG_LAUNCH, PLACE_IN_PROGRAM, IN(0, ANY, "arguments..."),
+    {NAME("launch"), .code = TG_LAUNCH, PLACE_IN_PROGRAM, IN(0, ANY, "t", "arguments..."),
      .attrs = ATTRS(S("kernel", true, NULL, "sym_name of a kernel"),
                     L("waits", false, "indices of earlier launches it depends on")),
      .verify = tile_verify_launch, .help = "Runs a kernel; arguments bind to its pointers in order."},
-    {NAME("custom"), .code = TG_CUSTOM, PLACE_IN_PROGRAM, IN(1, ANY, "inputs..., result"), .flags = IR_ANY_ATTRS,
+    {NAME("custom"), .code = TG_CUSTOM, PLACE_IN_PROGRAM, IN(1, ANY, "t", "inputs..., result"), .flags = IR_ANY_ATTRS,
      .attrs = ATTRS(S("callee", true, NULL, "name under which the op was registered")), .verify = tile_verify_custom,
      .help = "Runs the CPU kernel of an op that the application registered; it writes the last operand."},
-    {NAME("return"), .code = TG_RETURN, PLACE_RETURN, IN(0, ANY, "results..."), .flags = IR_TERMINATOR,
+    {NAME("return"), .code = TG_RETURN, PLACE_RETURN, IN(0, ANY, "t", "results..."), .flags = IR_TERMINATOR,
      .help = "Ends a program or a kernel."},
     {NAME("kernel"), .code = TG_KERNEL, PLACE_KERNEL, .n_regions = 1, .flags = IR_ANY_ATTRS | IR_ISOLATED,
      .attrs =
@@ -242,60 +240,60 @@ static const ir_opdef rows[] = {
      .help = "Position in the subgroup."},
     {NAME("warp_id"), .code = TG_WARP_ID, .n_results = 1, .flags = IR_PURE | IR_POSITION, .infer = tile_infer_index,
      .help = "Subgroup within the block; uniform over it."},
-    {NAME("load"), .code = TG_LOAD, IN(2, 2, "pointer, index"), .n_results = 1,
+    {NAME("load"), .code = TG_LOAD, IN(2, 2, "pi", "pointer, index"), .n_results = 1,
      .attrs = ATTRS(I("align", false, "0", "bytes; 0 = the vector's size"),
                     B("streaming", "false", "will not be read again")),
      .verify = verify_access, .help = "A scalar or vector from pointer[index...]; the address is a multiple of align."},
-    {NAME("store"), .code = TG_STORE, IN(3, 3, "value, pointer, index"),
+    {NAME("store"), .code = TG_STORE, IN(3, 3, "npi", "value, pointer, index"),
      .attrs = ATTRS(I("align", false, "0", "bytes; 0 = the vector's size"),
                     B("streaming", "false", "will not be read again")),
      .verify = verify_access, .help = "A scalar or vector to pointer[index...]."},
     {NAME("shared"), .code = TG_SHARED, .n_results = 1, .flags = IR_PURE,
      .attrs = ATTRS(I("offset", true, NULL, "bytes into the block's shared memory")),
      .help = "A pointer into shared memory; the type must be written out."},
-    {NAME("ptr_cast"), .code = TG_PTR_CAST, IN(1, 1, "pointer"), .n_results = 1, .flags = IR_PURE,
+    {NAME("ptr_cast"), .code = TG_PTR_CAST, IN(1, 1, "p", "pointer"), .n_results = 1, .flags = IR_PURE,
      .help = "The same address with another element type."},
-    {NAME("ptr_add"), .code = TG_PTR_ADD, IN(2, 2, "pointer, index"), .n_results = 1, .flags = IR_PURE,
+    {NAME("ptr_add"), .code = TG_PTR_ADD, IN(2, 2, "pi", "pointer, index"), .n_results = 1, .flags = IR_PURE,
      .infer = infer_same_as_first, .help = "pointer + index elements."},
     {NAME("local"), .code = TG_LOCAL, .n_results = 1,
      .help = "A register array of this thread, undefined until set. Indices should become constants by unrolling."},
-    {NAME("get"), .code = TG_GET, IN(2, 2, "array, index"), .n_results = 1, .infer = infer_get,
+    {NAME("get"), .code = TG_GET, IN(2, 2, "ai", "array, index"), .n_results = 1, .infer = infer_get,
      .help = "array[index], or a vector of neighbours if the result is a vector."},
-    {NAME("set"), .code = TG_SET, IN(3, 3, "value, array, index"),
+    {NAME("set"), .code = TG_SET, IN(3, 3, "nai", "value, array, index"),
      .help = "array[index] = value (or neighbours from a vector)."},
-    {NAME("for"), .code = TG_FOR, IN(3, ANY, "from, to, step, initial values..."), .n_results = ANY, .n_regions = 1,
+    {NAME("for"), .code = TG_FOR, IN(3, ANY, "iii*", "from, to, step, initial values..."), .n_results = ANY, .n_regions = 1,
      .attrs = ATTRS(B("unroll", "false", "bounds are constants: unroll completely"),
                     I("unroll_by", false, "0", "unroll hint")),
      .infer = tile_infer_for, .help = "As in Tile IR, per thread."},
-    {NAME("if"), .code = TG_IF, IN(1, 1, "condition"), .n_results = ANY, .n_regions = ANY, .infer = tile_infer_if,
+    {NAME("if"), .code = TG_IF, IN(1, 1, "c", "condition"), .n_results = ANY, .n_regions = ANY, .infer = tile_infer_if,
      .attrs = ATTRS(B("likely", "false", "as in Tile IR")), .help = "A branch of one thread."},
-    {NAME("yield"), .code = TG_YIELD, PLACE_YIELD, IN(0, ANY, "values..."), .flags = IR_TERMINATOR,
+    {NAME("yield"), .code = TG_YIELD, PLACE_YIELD, IN(0, ANY, "*", "values..."), .flags = IR_TERMINATOR,
      .help = "Ends a region with its values."},
     {NAME("barrier"), .code = TG_BARRIER,
      .help = "All threads of the block arrive; shared and global writes before it are visible after it."},
     {NAME("warp_barrier"), .code = TG_WARP_BARRIER, .help = "The same for a subgroup."},
-    {NAME("vector"), .code = TG_VECTOR, IN(1, 32, "elements..."), .n_results = 1, .flags = IR_PURE,
+    {NAME("vector"), .code = TG_VECTOR, IN(1, 32, "s", "elements..."), .n_results = 1, .flags = IR_PURE,
      .verify = verify_pow2_vector, .help = "A vector from scalars; the type must be written out."},
-    {NAME("extract"), .code = TG_EXTRACT, IN(1, 1, "vector"), .n_results = 1, .flags = IR_PURE,
+    {NAME("extract"), .code = TG_EXTRACT, IN(1, 1, "v", "vector"), .n_results = 1, .flags = IR_PURE,
      .attrs = ATTRS(I("at", true, NULL, "element")), .infer = infer_extract, .help = "One element."},
-    {NAME("insert"), .code = TG_INSERT, IN(2, 2, "scalar, vector"), .n_results = 1, .flags = IR_PURE,
+    {NAME("insert"), .code = TG_INSERT, IN(2, 2, "sv", "scalar, vector"), .n_results = 1, .flags = IR_PURE,
      .attrs = ATTRS(I("at", true, NULL, "element")), .infer = infer_last,
      .help = "The vector with one element replaced."},
-    {NAME("bitcast"), .code = TG_BITCAST, IN(1, 1, "value"), .n_results = 1, .flags = IR_PURE,
+    {NAME("bitcast"), .code = TG_BITCAST, IN(1, 1, "n", "value"), .n_results = 1, .flags = IR_PURE,
      .help = "The same bits as another scalar or vector type of the same size."},
-    {NAME("shuffle"), .code = TG_SHUFFLE, IN(2, 2, "value, lane or mask"), .n_results = 1,
+    {NAME("shuffle"), .code = TG_SHUFFLE, IN(2, 2, "xi", "value, lane or mask"), .n_results = 1,
      .attrs = ATTRS(S("mode", false, "xor", "xor, index, up, down"),
                     I("width", false, "0", "lanes of a group; 0 = subgroup")),
      .infer = infer_same_as_first, .help = "The value of another lane of the subgroup."},
-    {NAME("warp_reduce"), .code = TG_WARP_REDUCE, IN(1, 1, "value"), .n_results = 1,
+    {NAME("warp_reduce"), .code = TG_WARP_REDUCE, IN(1, 1, "x", "value"), .n_results = 1,
      .attrs = ATTRS(S("op", true, NULL, "sum, max, min, prod"),
                     I("width", false, "0", "lanes of a group (power of two); 0 = subgroup")),
      .infer = infer_same_as_first,
      .help = "Combines over aligned groups of `width` lanes; every lane gets the result. A fixed butterfly order."},
 
-    {NAME("mat_fill"), .code = TG_MAT_FILL, IN(1, 1, "scalar"), .n_results = 1, .flags = IR_PURE | IR_COOPMAT,
+    {NAME("mat_fill"), .code = TG_MAT_FILL, IN(1, 1, "s", "scalar"), .n_results = 1, .flags = IR_PURE | IR_COOPMAT,
      .help = "A cooperative matrix of one value; the type must be written out."},
-    {NAME("mat_load"), .code = TG_MAT_LOAD, .flags = IR_COOPMAT, IN(3, 5, "pointer, index, stride[, rows, columns]"), .n_results = 1,
+    {NAME("mat_load"), .code = TG_MAT_LOAD, .flags = IR_COOPMAT, IN(3, 5, "pi", "pointer, index, stride[, rows, columns]"), .n_results = 1,
      .attrs =
          ATTRS(S("layout", false, "row", "row or col"), I("align", false, "0", "bytes known of address and stride"),
                B("tensor", "false", "by tensor addressing")),
@@ -304,75 +302,75 @@ static const ir_opdef rows[] = {
              "pointer may have another element type than the matrix (same bits, wider access); then index and stride "
              "count pointer elements. Stride 0 repeats one row (column). With rows and columns (tensor addressing "
              "only), elements at or past them are 0."},
-    {NAME("mat_store"), .code = TG_MAT_STORE, .flags = IR_COOPMAT, IN(4, 6, "matrix, pointer, index, stride[, rows, columns]"),
+    {NAME("mat_store"), .code = TG_MAT_STORE, .flags = IR_COOPMAT, IN(4, 6, "mpi", "matrix, pointer, index, stride[, rows, columns]"),
      .attrs =
          ATTRS(S("layout", false, "row", "row or col"), I("align", false, "0", "bytes known of address and stride"),
                B("tensor", "false", "by tensor addressing")),
      .verify = verify_access,
      .help = "Subgroup-collective store. With rows and columns (tensor addressing only), elements at or past them are "
              "left alone."},
-    {NAME("mat_mma"), .code = TG_MAT_MMA, IN(3, 3, "a, b, accumulator"), .n_results = 1, .flags = IR_PURE | IR_COOPMAT,
+    {NAME("mat_mma"), .code = TG_MAT_MMA, IN(3, 3, "m", "a, b, accumulator"), .n_results = 1, .flags = IR_PURE | IR_COOPMAT,
      .infer = infer_last, .verify = verify_mat_mma, .help = "a * b + accumulator in the accumulator's type."},
-    {NAME("mat_map"), .code = TG_MAT_MAP, IN(1, ANY, "matrices..."), .n_results = 1, .n_regions = 1, .flags = IR_PURE | IR_COOPMAT,
+    {NAME("mat_map"), .code = TG_MAT_MAP, IN(1, ANY, "m", "matrices..."), .n_results = 1, .n_regions = 1, .flags = IR_PURE | IR_COOPMAT,
      .help = "An elementwise expression over matrices of one shape and use: the region gets a scalar each and yields "
              "one. With attribute coords the region gets row and column (index) after the scalars.",
      .attrs = ATTRS(B("coords", "false", "pass row and column; needs per-element ops"))},
-    {NAME("mat_cast"), .code = TG_MAT_CAST, IN(1, 1, "matrix"), .n_results = 1, .flags = IR_PURE | IR_COOPMAT,
+    {NAME("mat_cast"), .code = TG_MAT_CAST, IN(1, 1, "m", "matrix"), .n_results = 1, .flags = IR_PURE | IR_COOPMAT,
      .verify = verify_mat_cast, .help = "Element type or use (acc to a or b) changed, where the device can."},
-    {NAME("mat_reduce"), .code = TG_MAT_REDUCE, IN(1, 1, "matrix"), .n_results = 1, .flags = IR_PURE | IR_COOPMAT,
+    {NAME("mat_reduce"), .code = TG_MAT_REDUCE, IN(1, 1, "m", "matrix"), .n_results = 1, .flags = IR_PURE | IR_COOPMAT,
      .attrs = ATTRS(S("op", true, NULL, "sum, max, min"), I("axis", true, NULL, "0 or 1")),
      .infer = infer_same_as_first,
      .help = "Row or column combination, repeated over the axis (NV cooperative matrix 2)."},
 
-    {NAME("cp_async"), .code = TG_CP_ASYNC, IN(4, 5, "shared pointer, index, global pointer, index[, valid bytes]"),
+    {NAME("cp_async"), .code = TG_CP_ASYNC, IN(4, 5, "higi", "shared pointer, index, global pointer, index[, valid bytes]"),
      .attrs = ATTRS(I("bytes", true, NULL, "4, 8 or 16")),
      .help = "Asynchronous copy to shared memory; bytes beyond the valid ones become 0."},
     {NAME("cp_commit"), .code = TG_CP_COMMIT, .help = "Closes a group of cp_async."},
     {NAME("cp_wait"), .code = TG_CP_WAIT, .attrs = ATTRS(I("pending", true, NULL, "groups that may be unfinished")),
      .help = "Waits for this thread's groups; a barrier makes them visible to others."},
-    {NAME("ldmatrix"), .code = TG_LDMATRIX, IN(2, 2, "shared pointer, index"), .n_results = 1,
+    {NAME("ldmatrix"), .code = TG_LDMATRIX, IN(2, 2, "hi", "shared pointer, index"), .n_results = 1,
      .attrs = ATTRS(I("count", true, NULL, "1, 2 or 4 matrices 8x8x16 bits"), B("transpose", "false", "transposed")),
      .help = "Per lane one row address; the result is vector<count x i32>."},
-    {NAME("stmatrix"), .code = TG_STMATRIX, IN(3, 3, "registers, shared pointer, index"),
+    {NAME("stmatrix"), .code = TG_STMATRIX, IN(3, 3, "nhi", "registers, shared pointer, index"),
      .attrs = ATTRS(B("transpose", "false", "transposed")), .help = "The inverse of ldmatrix (sm_90)."},
-    {NAME("mma"), .code = TG_MMA, IN(3, 3, "a registers, b registers, accumulator"), .n_results = 1, .flags = IR_PURE,
+    {NAME("mma"), .code = TG_MMA, IN(3, 3, "n", "a registers, b registers, accumulator"), .n_results = 1, .flags = IR_PURE,
      .infer = infer_last,
      .attrs = ATTRS(I("m", true, NULL, "rows"), I("n", true, NULL, "columns"), I("k", true, NULL, "depth"),
                     S("a", true, NULL, "element type of a"), S("b", true, NULL, "element type of b"),
                     S("c", true, NULL, "element type of the accumulator")),
      .help = "mma.sync: a and b are vectors of i32 registers, the accumulator a vector of f32 or i32; PTX ISA fragment "
              "layouts."},
-    {NAME("tensor_map"), .code = TG_TENSOR_MAP, IN(1, 1, "global pointer argument"), .n_results = 1, .flags = IR_PURE,
+    {NAME("tensor_map"), .code = TG_TENSOR_MAP, IN(1, 1, "g", "global pointer argument"), .n_results = 1, .flags = IR_PURE,
      .attrs = ATTRS(L("dims", true, "extents, innermost first"),
                     L("strides", true, "bytes between neighbours of dimension 1 and up"),
                     L("box", true, "elements per dimension"), I("swizzle", false, "0", "0, 32, 64, 128")),
      .help = "A TMA descriptor of the argument's memory, made by the runtime and passed as a kernel parameter. Result: "
              "token."},
     {NAME("tma_load"), .code = TG_TMA_LOAD,
-     IN(4, ANY, "tensor map, shared pointer, index, barrier pointer, coordinates..."),
+     IN(4, ANY, "khibi", "tensor map, shared pointer, index, barrier pointer, coordinates..."),
      .attrs = ATTRS(I("multicast", false, "0", "cluster mask; 0 = none"),
                     I("barrier", false, "0", "barrier number from its pointer")),
      .help = "Bulk tensor copy to shared memory; completes on the mbarrier. Issue from one thread."},
-    {NAME("tma_store"), .code = TG_TMA_STORE, IN(3, ANY, "tensor map, shared pointer, index, coordinates..."),
+    {NAME("tma_store"), .code = TG_TMA_STORE, IN(3, ANY, "khi", "tensor map, shared pointer, index, coordinates..."),
      .help = "Bulk tensor copy from shared memory."},
     {NAME("tma_commit"), .code = TG_TMA_COMMIT, .help = "Closes a group of tma_store."},
     {NAME("tma_wait"), .code = TG_TMA_WAIT,
      .attrs = ATTRS(I("pending", true, NULL, "groups that may be unfinished"),
                     B("read", "true", "only until sources may be reused")),
      .help = "Waits for bulk store groups."},
-    {NAME("mbar_init"), .code = TG_MBAR_INIT, IN(2, 3, "barrier pointer, index[, count]"),
+    {NAME("mbar_init"), .code = TG_MBAR_INIT, IN(2, 3, "bi", "barrier pointer, index[, count]"),
      .attrs = ATTRS(I("count", false, "1", "arrivals per phase")),
      .help = "Initialises an mbarrier (i64 in shared memory)."},
-    {NAME("mbar_expect"), .code = TG_MBAR_EXPECT, IN(2, 2, "barrier pointer, index"),
+    {NAME("mbar_expect"), .code = TG_MBAR_EXPECT, IN(2, 2, "bi", "barrier pointer, index"),
      .attrs = ATTRS(I("bytes", true, NULL, "bytes that will land")), .help = "Arrives and expects bytes."},
-    {NAME("mbar_arrive"), .code = TG_MBAR_ARRIVE, IN(2, 3, "barrier pointer, index[, cluster rank]"),
+    {NAME("mbar_arrive"), .code = TG_MBAR_ARRIVE, IN(2, 3, "bi", "barrier pointer, index[, cluster rank]"),
      .help = "Arrives, on this block's or another cluster block's barrier."},
-    {NAME("mbar_wait"), .code = TG_MBAR_WAIT, IN(3, 3, "barrier pointer, index, parity"),
+    {NAME("mbar_wait"), .code = TG_MBAR_WAIT, IN(3, 3, "bi", "barrier pointer, index, parity"),
      .help = "Waits until the phase with this parity has completed."},
     {NAME("fence"), .code = TG_FENCE, .attrs = ATTRS(S("kind", true, NULL, "async_proxy, mbarrier_init, cluster")),
      .help = "Orders memory between proxies or over the cluster."},
     {NAME("wgmma"), .code = TG_WGMMA,
-     IN(5, 5, "accumulator array, a (shared pointer or register array), a index, b shared pointer, b index"),
+     IN(5, 5, "aqihi", "accumulator array, a (shared pointer or register array), a index, b shared pointer, b index"),
      .attrs = ATTRS(
          I("n", true, NULL, "columns"), I("k", true, NULL, "depth"), S("a", true, NULL, "element type"),
          S("b", true, NULL, "element type"), S("c", true, NULL, "accumulator type"),
@@ -381,13 +379,13 @@ static const ir_opdef rows[] = {
          I("sbo_a", false, "1024", "stride byte offset of a"), I("lbo_b", false, "16", "leading byte offset of b"),
          I("sbo_b", false, "1024", "stride byte offset of b"),
          I("acc_at", false, "0", "first register of the accumulator array"),
-         B("a_regs", "false", "a comes from registers")),
+         B("a_regs", "false", "a comes from registers")), .verify = verify_wgmma,
      .help =
          "wgmma.mma_async m64nNkK on a warpgroup, accumulating into the register array. Index operands in elements."},
-    {NAME("wgmma_fence"), .code = TG_WGMMA_FENCE, IN(0, ANY, "accumulator arrays..."),
+    {NAME("wgmma_fence"), .code = TG_WGMMA_FENCE, IN(0, ANY, "a", "accumulator arrays..."),
      .help = "Before the first wgmma and after register writes; pins the arrays."},
     {NAME("wgmma_commit"), .code = TG_WGMMA_COMMIT, .help = "Closes a wgmma group."},
-    {NAME("wgmma_wait"), .code = TG_WGMMA_WAIT, IN(0, ANY, "accumulator arrays..."),
+    {NAME("wgmma_wait"), .code = TG_WGMMA_WAIT, IN(0, ANY, "a", "accumulator arrays..."),
      .attrs = ATTRS(I("pending", true, NULL, "groups that may be unfinished")), .help = "Waits; pins the arrays."},
     {NAME("setmaxnreg"), .code = TG_SETMAXNREG,
      .attrs = ATTRS(I("registers", true, NULL, "multiple of 8"), B("increase", "false", "inc or dec")),
@@ -398,7 +396,7 @@ static const ir_opdef rows[] = {
      .help = "Barrier over the cluster: writes before it, to other blocks' shared memory too, are visible after it."},
     {NAME("cluster_rank"), .code = TG_CLUSTER_RANK, .n_results = 1, .flags = IR_PURE, .infer = tile_infer_index,
      .help = "This block's rank in its cluster."},
-    {NAME("cluster_store"), .code = TG_CLUSTER_STORE, IN(4, 4, "scalar, shared pointer, index, cluster rank"),
+    {NAME("cluster_store"), .code = TG_CLUSTER_STORE, IN(4, 4, "shi", "scalar, shared pointer, index, cluster rank"),
      .verify = verify_cluster_store,
      .help = "A scalar to the same place of the shared memory of a block of the cluster, which must have begun to run; "
              "a cluster_sync makes it visible there."},
@@ -407,19 +405,19 @@ static const ir_opdef rows[] = {
                     I("threads", true, NULL, "participants"), B("arrive", "false", "arrive without waiting")),
      .help = "bar.sync / bar.arrive on part of the block."},
 
-    {NAME("mfma"), .code = TG_MFMA, IN(3, 3, "a vector, b vector, accumulator vector"), .n_results = 1,
+    {NAME("mfma"), .code = TG_MFMA, IN(3, 3, "n", "a vector, b vector, accumulator vector"), .n_results = 1,
      .flags = IR_PURE, .infer = infer_last,
      .attrs = ATTRS(I("m", true, NULL, "rows"), I("n", true, NULL, "columns"), I("k", true, NULL, "depth"),
                     S("a", true, NULL, "element type"), S("b", true, NULL, "element type"),
                     S("c", true, NULL, "accumulator type")),
      .help = "CDNA matrix instruction on a wave of 64."},
-    {NAME("wmma"), .code = TG_WMMA, IN(3, 3, "a vector, b vector, accumulator vector"), .n_results = 1,
+    {NAME("wmma"), .code = TG_WMMA, IN(3, 3, "n", "a vector, b vector, accumulator vector"), .n_results = 1,
      .flags = IR_PURE, .infer = infer_last,
      .attrs = ATTRS(I("m", true, NULL, "rows"), I("n", true, NULL, "columns"), I("k", true, NULL, "depth"),
                     S("a", true, NULL, "element type"), S("b", true, NULL, "element type"),
                     S("c", true, NULL, "accumulator type")),
      .help = "RDNA matrix instruction on a wave of 32."},
-    {NAME("lds_load"), .code = TG_LDS_LOAD, IN(4, 4, "shared pointer, wave base index, global pointer, index per lane"),
+    {NAME("lds_load"), .code = TG_LDS_LOAD, IN(4, 4, "higi", "shared pointer, wave base index, global pointer, index per lane"),
      .attrs = ATTRS(I("bytes", true, NULL, "4 or 16 per lane")),
      .help = "Direct global to LDS copy; lane i lands at base + i * bytes."},
     {NAME("waitcnt"), .code = TG_WAITCNT,
@@ -427,27 +425,27 @@ static const ir_opdef rows[] = {
                     I("lgkmcnt", false, "-1", "LDS operations")),
      .help = "s_waitcnt."},
     {NAME("setprio"), .code = TG_SETPRIO, .attrs = ATTRS(I("level", true, NULL, "0 to 3")), .help = "Wave priority."},
-    {NAME("sched_barrier"), .code = TG_SCHED_BARRIER, IN(0, ANY, "register arrays..."),
+    {NAME("sched_barrier"), .code = TG_SCHED_BARRIER, IN(0, ANY, "a", "register arrays..."),
      .attrs = ATTRS(I("mask", false, "0", "instruction kinds that may cross")),
      .help = "Fences the compiler's scheduler; the arrays have been computed before it."},
 
     {NAME("scratch"), .code = TG_SCRATCH, .n_results = 1,
      .attrs = ATTRS(I("offset", true, NULL, "bytes into the thread's scratch memory")), .verify = verify_scratch,
      .help = "CPU: a tile in the thread's scratch memory (array type); shared tiles and fragments both become these."},
-    {NAME("call"), .code = TG_CALL, PLACE_PER_ELEMENT(false, 0, 1), IN(0, ANY, "destinations, sources, scalars"), .n_regions = ANY,
+    {NAME("call"), .code = TG_CALL, PLACE_PER_ELEMENT(false, 0, 1), IN(0, ANY, "d", "destinations, sources, scalars"), .n_regions = ANY,
      .flags = IR_ANY_ATTRS, .attrs = ATTRS(S("fn", true, NULL, "micro-kernel")), .verify = verify_call,
      .help = "CPU: one micro-kernel over whole tiles, written to its first operand; their shapes must fit. Of "
              "\"matmul\", k is the step in which the depth is packed; the depth is the operands'."},
-    {NAME("window"), .code = TG_WINDOW, IN(1, 1 + TSR_MAX_RANK, "view, offsets..."), .n_results = 1, .flags = IR_PURE,
+    {NAME("window"), .code = TG_WINDOW, IN(1, 1 + TSR_MAX_RANK, "wi", "view, offsets..."), .n_results = 1, .flags = IR_PURE,
      .attrs = ATTRS(L("sizes", true, "extent per dimension; 0 drops it")), .infer = tile_infer_window,
      .help = "CPU: as in Tile IR."},
-    {NAME("view"), .code = TG_VIEW, IN(1, 1, "view"), .n_results = 1, .flags = IR_PURE, .verify = tile_verify_view,
+    {NAME("view"), .code = TG_VIEW, IN(1, 1, "w", "view"), .n_results = 1, .flags = IR_PURE, .verify = tile_verify_view,
      .help = "CPU: as in Tile IR."},
-    {NAME("map"), .code = TG_MAP, PLACE_PER_ELEMENT(true, 0, TILE_WRITES_OUTPUTS), IN(1, ANY, "destinations, sources"), .n_regions = 1, .flags = IR_ANY_ATTRS,
+    {NAME("map"), .code = TG_MAP, PLACE_PER_ELEMENT(true, 0, TILE_WRITES_OUTPUTS), IN(1, ANY, "e", "destinations, sources"), .n_regions = 1, .flags = IR_ANY_ATTRS,
      .attrs = ATTRS(I("outputs", false, "1", "how many operands are destinations")), .verify = verify_map,
      .help = "CPU: an elementwise expression over strips; the region gets a scalar per source (and may use "
              "tessera.target.element_index) and yields one per destination."},
-    {NAME("fetch"), .code = TG_FETCH, IN(1, 1 + TSR_MAX_RANK, "view, indices..."), .n_results = 1, .flags = IR_PURE,
+    {NAME("fetch"), .code = TG_FETCH, IN(1, 1 + TSR_MAX_RANK, "ei", "view, indices..."), .n_results = 1, .flags = IR_PURE,
      .infer = tile_infer_load_scalar, .help = "CPU: one element, as load_scalar in Tile IR."},
     {NAME("element_index"), .code = TG_ELEMENT_INDEX, PLACE_ELEMENT, .n_results = 1, .flags = IR_PURE,
      .attrs = ATTRS(I("dim", true, NULL, "dimension of the tile")), .infer = tile_infer_index,

@@ -1,0 +1,63 @@
+/* core/ir/operands.c - what an operand may be, by the letter that its op's row has for it; see ir_opdef.kinds.
+ * Inference, the ops' own rules and the printers behind them rely on it. */
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/ir/ir.h"
+
+#define BIT(kind) (1u << IR_T_##kind)
+#define MEMORY (BIT(ARRAY) | BIT(VIEW))
+#define NUMBERS (BIT(SCALAR) | BIT(VECTOR))
+#define POINTER BIT(PTR)
+
+static const ir_kind kinds[] = {
+    {'*', "a value", ~0u, NULL, NULL},
+    {'a', "a register array", BIT(ARRAY), NULL, NULL},
+    {'b', "a barrier (a pointer to i64 in shared memory)", POINTER, "shared", "i64"},
+    {'c', "a bool", BIT(SCALAR), NULL, "i1"},
+    {'d', "a tile, a view, a scalar or an index", MEMORY | BIT(SCALAR) | BIT(INDEX), NULL, NULL},
+    {'e', "a tile or a view", MEMORY, NULL, NULL},
+    {'g', "a pointer into global memory", POINTER, "global", NULL},
+    {'h', "a pointer into shared memory", POINTER, "shared", NULL},
+    {'i', "an index", BIT(INDEX), NULL, NULL},
+    {'k', "a token (a tensor map)", BIT(TOKEN), NULL, NULL},
+    {'m', "a matrix", BIT(MATRIX), NULL, NULL},
+    {'n', "a scalar or a vector", NUMBERS, NULL, NULL},
+    {'p', "a pointer", POINTER, NULL, NULL},
+    {'q', "a register array or a pointer into shared memory", BIT(ARRAY) | POINTER, "shared", NULL},
+    {'s', "a scalar", BIT(SCALAR), NULL, NULL},
+    {'t', "a tensor", BIT(TENSOR), NULL, NULL},
+    {'v', "a vector", BIT(VECTOR), NULL, NULL},
+    {'w', "a view", BIT(VIEW), NULL, NULL},
+    {'x', "an index, a scalar or a vector", NUMBERS | BIT(INDEX), NULL, NULL},
+    {0, NULL, 0, NULL, NULL},
+};
+
+const ir_kind *ir_operand_kind(const ir_opdef *d, int i) {
+  if (!d->kinds || !*d->kinds) return NULL;
+  const int last = (int)strlen(d->kinds) - 1;
+  const ir_kind *k = kinds;
+  while (k->name && k->letter != d->kinds[i < last ? i : last]) k++;
+  return k->name ? k : NULL;
+}
+
+bool ir_kind_takes(const ir_kind *k, const ir_type *t) {
+  if (!(k->types >> t->kind & 1)) return false;
+  if (k->use && t->kind == IR_T_PTR && (!t->use || strcmp(t->use, k->use))) return false;
+  return !k->elements || !strcmp(dtype_get(t->dtype)->mlir, k->elements);
+}
+
+tsr_status ir_check_operands(const ir_op *op) {
+  for (int i = 0; op->def->kinds && i < op->n_operands; i++) {
+    const ir_kind *k = ir_operand_kind(op->def, i);
+    const ir_type *t = op->operands[i]->type;
+    if (!t || !k || ir_kind_takes(k, t)) continue;
+    strb is;
+    strb_init(&is, &op->module->arena.al);
+    ir_type_print(&is, t);
+    tsr_status st = ir_error(op, op->def->operands_doc, "operand %d must be %s, is %s", i, k->name, strb_text(&is));
+    strb_clear(&is);
+    return st;
+  }
+  return NULL;
+}
