@@ -282,7 +282,7 @@ static void ill_formed_is_refused(void **state) {
       {"unknown dtype", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", b_type = \"f33\"}")},
       {"unknown policy", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", policy = \"quick\"}")},
       {"stages = -1", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", stages = -1}")},
-      {"padding = 9999", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", padding = 9999}")},
+      {"padding = 99999999", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", padding = 99999999}")},
       {"unknown attribute", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", pad = 1}")},
       {"must be a scalar", BODY(IO, "({\n^bb0(%p: index):\n" YIELD("%p") "}, {\n^bb0(%p: f32):\n" YIELD("%p") "}, {\n" SUM, MAPS)},
       {"must yield one scalar", BODY(IO, "({\n^bb0(%p: f32):\n" YIELD("%p, %p") "}, {\n^bb0(%p: f32):\n" YIELD("%p") "}, {\n" SUM, MAPS)},

@@ -157,7 +157,7 @@ tsr_status tile_verify_contract(const ir_op *op) {
     for (int i = 0; i < c.n[role]; i++) TSR_TRY(check_operand(op, &c, role, i));
   int64_t stages = ir_get_int(op, "stages", 0), padding = ir_get_int(op, "padding", 0);
   if (stages < 0 || stages > 64) return ir_error(op, NULL, "stages = %lld", (long long)stages);
-  if (padding < 0 || padding > 4096) return ir_error(op, NULL, "padding = %lld", (long long)padding);
+  if (padding < 0 || padding > 1 << 24) return ir_error(op, NULL, "padding = %lld", (long long)padding);
   return ir_check_policy(op);
 }
 
