@@ -47,7 +47,11 @@ static tsr_status defaults(const pipeline *p, ir_module *m, ir_module **out) {
 }
 
 static tsr_status to_tile(const pipeline *p, ir_module *m, ir_module **out) {
-  const tile_options o = {.caps = p->caps, .policy = p->policy, .suggest = p->suggest, .user = p->user};
+  const tile_options o = {.caps = p->caps,
+                          .policy = p->policy,
+                          .suggest = p->suggest,
+                          .user = p->user,
+                          .by_parts = !pass_enabled(&p->options, "reduction_kernels", "reduction_kernels")};
   return schedule_to_tile(m, &o, out);
 }
 

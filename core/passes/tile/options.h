@@ -9,5 +9,6 @@ typedef struct tile_options {
   /* The backend's own default for a contraction, see be_vtable.suggest_tile; may be NULL. */
   bool (*suggest)(void *user, const be_matmul *desc, int64_t tile[3]);
   void *user;
+  bool by_parts; /* the CPU's reduction kernels, which see to the range of norms, are switched off */
 } tile_options;
 #endif

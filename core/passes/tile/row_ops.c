@@ -10,7 +10,8 @@
  * match. */
 static const row_recipe *recipe_of(const kern *k, const ir_op *op, double n) {
   const row_recipe *r = recipe_find(op->def->name);
-  bool cpu = k->opts->caps->dialect == DIALECT_CPU, kernel = op->operands[0]->type->dtype != TSR_F64 && n > 1,
+  bool cpu = k->opts->caps->dialect == DIALECT_CPU,
+       kernel = op->operands[0]->type->dtype != TSR_F64 && n > 1 && !k->opts->by_parts,
        plain = strcmp(k->opts->policy, "kahan_sum") && (kernel || !cpu);
   return r->careful && !plain ? r->careful : r;
 }
