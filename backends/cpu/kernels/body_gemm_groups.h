@@ -18,15 +18,37 @@ VINL bool least_is_small(vi least) {
 /* n numbers at p. */
 static vi least_in(vi least, const char *p, size_t n) {
   size_t i = 0;
+  vi other = least; /* two chains */
+  for (; i + 4 * VF <= n; i += 4 * VF) {
+    least = least_of(least, vi_load((const int32_t *)(const void *)(p + i * 2)));
+    other = least_of(other, vi_load((const int32_t *)(const void *)(p + (i + 2 * VF) * 2)));
+  }
+  least = (vi)_mm512_min_epu16((__m512i)least, (__m512i)other);
   for (; i + 2 * VF <= n; i += 2 * VF) least = least_of(least, vi_load((const int32_t *)(const void *)(p + i * 2)));
   if (i < n) least = least_of(least, (vi)_mm512_maskz_loadu_epi16((__mmask32)((1u << (n - i)) - 1), p + i * 2));
   return least;
 }
 
 VINL vi group_row16(const char *p) { return vh_widen(vh_load((const uint16_t *)(const void *)p)); }
+/* Two rows of 2 VF 2-byte elements, pair by pair. */
+VINL vi group_pairs(int32_t *d, const char *row0, const char *row1, vi least) {
+  static const uint16_t order[4 * VF] = {
+#define PAIR(i) i, 32 + (i)
+      PAIR(0),  PAIR(1),  PAIR(2),  PAIR(3),  PAIR(4),  PAIR(5),  PAIR(6),  PAIR(7),  PAIR(8),  PAIR(9),  PAIR(10),
+      PAIR(11), PAIR(12), PAIR(13), PAIR(14), PAIR(15), PAIR(16), PAIR(17), PAIR(18), PAIR(19), PAIR(20), PAIR(21),
+      PAIR(22), PAIR(23), PAIR(24), PAIR(25), PAIR(26), PAIR(27), PAIR(28), PAIR(29), PAIR(30), PAIR(31)};
+#undef PAIR
+  const vi a = vi_load((const int32_t *)(const void *)row0), b = vi_load((const int32_t *)(const void *)row1);
+  const __m512i lo = _mm512_loadu_si512(order), hi = _mm512_loadu_si512(order + 2 * VF);
+  vi_store(d, (vi)_mm512_permutex2var_epi16((__m512i)a, lo, (__m512i)b));
+  vi_store(d + VF, (vi)_mm512_permutex2var_epi16((__m512i)a, hi, (__m512i)b));
+  return least_of(least_of(least, a), b);
+}
 /* One group row of a panel from kr rows of contiguous columns. */
 VINL vi group_rows(int32_t *d, const char *const *row, size_t esize, size_t nr, vi least) {
-  for (size_t j = 0; j < nr; j += VF) {
+  size_t j = 0;
+  for (; esize == 2 && j + 2 * VF <= nr; j += 2 * VF) least = group_pairs(d + j, row[0] + j * 2, row[1] + j * 2, least);
+  for (; j < nr; j += VF) {
     vi g = esize == 2 ? group_row16(row[0] + j * 2) | (group_row16(row[1] + j * 2) << 16)
                       : (vi_load_u8(row[0] + j) | (vi_load_u8(row[1] + j) << 8)) |
                             ((vi_load_u8(row[2] + j) << 16) | (vi_load_u8(row[3] + j) << 24));
