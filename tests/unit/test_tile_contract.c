@@ -137,13 +137,13 @@ static size_t run(tsr_device *dev, const char *text, const char *name, void **ou
   return bytes;
 }
 
-static bool is_whole(tsr_device *dev, const char *text) {
+static bool is_whole(tsr_context *ctx, tsr_device *dev, const char *text) {
   tsr_program *p;
   char *tile;
   OK(tsr_program_parse(dev, text, strlen(text), "whole", NULL, &p));
   OK(tsr_program_dump(p, TSR_LEVEL_TILE, &tile, NULL));
   const bool whole = strstr(tile, "tile.contract") != NULL;
-  tsr_text_free(NULL, &tile);
+  tsr_text_free(ctx, &tile);
   tsr_program_destroy(&p);
   return whole;
 }
@@ -159,7 +159,7 @@ static void whole_equals_written_out(void **state) {
     const size_t n = run(dev, kernels[i].text, kernels[i].name, &a);
     assert_int_equal(n, run(dev, loops, kernels[i].name, &b));
     if (memcmp(a, b, n)) fail_msg("%s: whole and written out differ", kernels[i].name);
-    if (is_whole(dev, kernels[i].text) != kernels[i].whole)
+    if (is_whole(ctx, dev, kernels[i].text) != kernels[i].whole)
       fail_msg("%s: %s", kernels[i].name, kernels[i].whole ? "is written out" : "is taken whole");
     free(a), free(b), free(loops);
   }
