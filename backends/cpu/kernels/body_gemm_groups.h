@@ -15,16 +15,17 @@ VINL vi least_of(vi least, vi pairs) {
 VINL bool least_is_small(vi least) {
   return _mm512_cmplt_epu16_mask((__m512i)least, _mm512_set1_epi16((short)(BF16_SMALL - 1))) != 0;
 }
+VINL vi pairs_load(const char *p) { return (vi)_mm512_loadu_si512(p); } /* 2-byte elements lie at any even address */
 /* n numbers at p. */
 static vi least_in(vi least, const char *p, size_t n) {
   size_t i = 0;
   vi other = least; /* two chains */
   for (; i + 4 * VF <= n; i += 4 * VF) {
-    least = least_of(least, vi_load((const int32_t *)(const void *)(p + i * 2)));
-    other = least_of(other, vi_load((const int32_t *)(const void *)(p + (i + 2 * VF) * 2)));
+    least = least_of(least, pairs_load(p + i * 2));
+    other = least_of(other, pairs_load(p + (i + 2 * VF) * 2));
   }
   least = (vi)_mm512_min_epu16((__m512i)least, (__m512i)other);
-  for (; i + 2 * VF <= n; i += 2 * VF) least = least_of(least, vi_load((const int32_t *)(const void *)(p + i * 2)));
+  for (; i + 2 * VF <= n; i += 2 * VF) least = least_of(least, pairs_load(p + i * 2));
   if (i < n) least = least_of(least, (vi)_mm512_maskz_loadu_epi16((__mmask32)((1u << (n - i)) - 1), p + i * 2));
   return least;
 }
@@ -38,7 +39,7 @@ VINL vi group_pairs(int32_t *d, const char *row0, const char *row1, vi least) {
       PAIR(11), PAIR(12), PAIR(13), PAIR(14), PAIR(15), PAIR(16), PAIR(17), PAIR(18), PAIR(19), PAIR(20), PAIR(21),
       PAIR(22), PAIR(23), PAIR(24), PAIR(25), PAIR(26), PAIR(27), PAIR(28), PAIR(29), PAIR(30), PAIR(31)};
 #undef PAIR
-  const vi a = vi_load((const int32_t *)(const void *)row0), b = vi_load((const int32_t *)(const void *)row1);
+  const vi a = pairs_load(row0), b = pairs_load(row1);
   const __m512i lo = _mm512_loadu_si512(order), hi = _mm512_loadu_si512(order + 2 * VF);
   vi_store(d, (vi)_mm512_permutex2var_epi16((__m512i)a, lo, (__m512i)b));
   vi_store(d + VF, (vi)_mm512_permutex2var_epi16((__m512i)a, hi, (__m512i)b));
