@@ -13,11 +13,17 @@
 #define VI_HI(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #endif
 
+/* A group of smaller elements may be moved as one, wherever it lies. */
+typedef uint16_t copy_u16 __attribute__((aligned(1), may_alias));
+typedef uint32_t copy_u32 __attribute__((aligned(1), may_alias));
+typedef uint64_t copy_u64 __attribute__((aligned(1), may_alias));
+typedef int32_t copy_vi __attribute__((vector_size(VF * 4), aligned(1), may_alias));
+
 /* Transposes a VF x VF block of 32-bit elements: log2(VF) perfect shuffles of the rows are a transpose. */
 VINL void transpose_block32(int32_t *dst, ptrdiff_t dst_rs, const int32_t *src, ptrdiff_t src_rs) {
   vi r[VF], t[VF];
   CPUK_UNROLL
-  for (int i = 0; i < VF; i++) r[i] = vi_load(src + i * src_rs);
+  for (int i = 0; i < VF; i++) r[i] = *(const copy_vi *)(src + i * src_rs);
   CPUK_UNROLL
   for (int s = 1; s < VF; s *= 2) {
     CPUK_UNROLL
@@ -29,7 +35,7 @@ VINL void transpose_block32(int32_t *dst, ptrdiff_t dst_rs, const int32_t *src, 
     for (int i = 0; i < VF; i++) r[i] = t[i];
   }
   CPUK_UNROLL
-  for (int i = 0; i < VF; i++) vi_store(dst + i * dst_rs, r[i]);
+  for (int i = 0; i < VF; i++) *(copy_vi *)(dst + i * dst_rs) = r[i];
 }
 
 /* dst[r * drs + c * dcs] = src[r * srs + c * scs], in blocks that fit L1 whatever the strides. */
@@ -43,10 +49,6 @@ VINL void transpose_block32(int32_t *dst, ptrdiff_t dst_rs, const int32_t *src, 
             dst[(ptrdiff_t)r * drs + (ptrdiff_t)c * dcs] = src[(ptrdiff_t)r * srs + (ptrdiff_t)c * scs];                   \
       }                                                                                                                    \
   }
-/* A group of smaller elements may be moved as one, wherever it lies. */
-typedef uint16_t copy_u16 __attribute__((aligned(1), may_alias));
-typedef uint32_t copy_u32 __attribute__((aligned(1), may_alias));
-typedef uint64_t copy_u64 __attribute__((aligned(1), may_alias));
 COPY_STRIDED(uint8_t, copy_strided8)
 COPY_STRIDED(copy_u16, copy_strided16)
 COPY_STRIDED(copy_u32, copy_strided32)

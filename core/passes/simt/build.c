@@ -253,8 +253,9 @@ ir_value *sx_compare(simt *c, const char *predicate, ir_value *a, ir_value *b) {
   if (any_null(c, SC_COMPARE, 2, (ir_value *[]){a, b})) return NULL;
   if (sx_const(a, &x) && sx_const(b, &y)) return sx_num(c, TSR_BOOL, holds(predicate, x, y));
   /* a + k < const: compare a alone, so that unrolled elements share their left side. */
-  if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z) && sx_const(b, &y))
-    return sx_compare(c, predicate, a->def->operands[0], sx_int(c, y - z));
+  if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z) && sx_const(b, &y) &&
+      !__builtin_sub_overflow(y, z, &x))
+    return sx_compare(c, predicate, a->def->operands[0], sx_int(c, x));
   return sx_numbered(c, SC_COMPARE, ir_type_scalar(c->m, TSR_BOOL), predicate, 2, (ir_value *[]){a, b});
 }
 
