@@ -326,7 +326,7 @@ static tune_config merged(const tune_config *base, const tsr_schedule *s) {
 }
 
 /* Choices that this device's kernels of the family don't have keep the default, and the text says so. */
-static void drop_foreign(const space *s, const tune_config *dflt, tune_config *c, strb *out) {
+static void drop_foreign(const tune_space *s, const tune_config *dflt, tune_config *c, strb *out) {
   for (int i = 0; i < N_SCHED_KNOBS; i++) {
     tune_config own = *dflt;
     const char *name = sched_knobs[i].name;
@@ -341,7 +341,7 @@ static void drop_foreign(const space *s, const tune_config *dflt, tune_config *c
 }
 
 static tsr_status print_estimate(walk *w, rt_kernel *k) {
-  const space *s = &k->space.s;
+  const tune_space *s = &k->space.s;
   tune_config c = merged(&k->dflt, w->candidate);
   int32_t values[SPACE_MAX_KNOBS];
   char why[128] = "";

@@ -30,7 +30,7 @@ tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const
 sched_params tune_config_params(const tune_config *c, const tune_problem *problem, const tsr_caps *caps);
 /* The kernel's space with the backend's knobs; `k` must stay where it is as long as the space is used. */
 typedef struct tune_kernel_space {
-  space s;         /* family rule and limits */
+  tune_space s; /* family rule and limits */
   space_legal_fn family_rule;
   const ir_op *kernel;
   tsr_caps caps;

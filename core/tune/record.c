@@ -202,7 +202,8 @@ void record_print(const record *r, strb *out) {
   strb_puts(out, "\n]}\n");
 }
 
-static tsr_status replay_measure(void *user, const space *s, const space_point *points, size_t n, search_result *out) {
+static tsr_status replay_measure(void *user, const tune_space *s, const space_point *points, size_t n,
+                                 search_result *out) {
   record *r = user;
   for (size_t i = 0; i < n; i++) {
     const search_result *found = record_find(r, &points[i]);

@@ -12,7 +12,7 @@ typedef struct record {
   tune_device device;
   tune_problem problem;
   tune_config dflt;
-  space space;           /* the recorded points are its legal ones; do not move the record */
+  tune_space space;      /* the recorded points are its legal ones; do not move the record */
   search_known *samples; /* unordered */
   size_t n_samples, cap_samples;
   uint32_t *index;       /* hash to sample */

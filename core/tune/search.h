@@ -25,9 +25,9 @@ typedef struct search_progress {
 } search_progress;
 typedef struct search_measure {
   /* Fills out[i] for points[i]. A status ends the search (device lost); a candidate that fails is SAMPLE_FAILED. */
-  tsr_status (*measure)(void *user, const space *s, const space_point *points, size_t n, search_result *out);
+  tsr_status (*measure)(void *user, const tune_space *s, const space_point *points, size_t n, search_result *out);
   /* Called after each sample and before anything else can fail: a killed search keeps it. May be NULL. */
-  void (*keep)(void *user, const space *s, const space_point *point, const search_result *result);
+  void (*keep)(void *user, const tune_space *s, const space_point *point, const search_result *result);
   /* False cancels. May be NULL. */
   bool (*progress)(void *user, const search_progress *p);
   void *user;
@@ -41,7 +41,7 @@ typedef struct search_known {
 
 typedef struct search_desc {
   const tsr_allocator *al;
-  const space *space;
+  const tune_space *space;
   const tune_device *device;
   const tune_problem *problem;
   const search_strategy *strategy; /* NULL: hybrid */

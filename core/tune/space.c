@@ -54,7 +54,7 @@ void tune_config_merge(tune_config *c, const sched_params *p) {
   }
 }
 
-bool space_custom(const space_knob *knobs, int32_t n, space_legal_fn legal, const void *user, space *out) {
+bool space_custom(const space_knob *knobs, int32_t n, space_legal_fn legal, const void *user, tune_space *out) {
   memset(out, 0, sizeof *out);
   if (n < 1 || n > SPACE_MAX_KNOBS) return false;
   for (int32_t i = 0; i < n; i++) {
@@ -68,7 +68,7 @@ bool space_custom(const space_knob *knobs, int32_t n, space_legal_fn legal, cons
   return true;
 }
 
-void space_restrict(space *s, const char *knobs, const tune_config *dflt) {
+void space_restrict(tune_space *s, const char *knobs, const tune_config *dflt) {
   tune_config d = *dflt;
   for (int32_t i = 0; i < s->n_knobs; i++) {
     space_knob *k = &s->knob[i];
@@ -82,11 +82,11 @@ void space_restrict(space *s, const char *knobs, const tune_config *dflt) {
   }
 }
 
-void space_values(const space *s, const space_point *p, int32_t *values) {
+void space_values(const tune_space *s, const space_point *p, int32_t *values) {
   for (int32_t i = 0; i < s->n_knobs; i++) values[i] = s->knob[i].value[p->i[i]];
 }
 
-bool space_is_legal(const space *s, const space_point *p, char *why, size_t why_bytes) {
+bool space_is_legal(const tune_space *s, const space_point *p, char *why, size_t why_bytes) {
   int32_t v[SPACE_MAX_KNOBS];
   char local[96];
   if (!why) why = local, why_bytes = sizeof local;
@@ -98,7 +98,7 @@ bool space_is_legal(const space *s, const space_point *p, char *why, size_t why_
   return s->legal(s->user, v, why, why_bytes);
 }
 
-tune_config space_config(const space *s, const space_point *p) {
+tune_config space_config(const tune_space *s, const space_point *p) {
   tune_config c = {0};
   for (int32_t i = 0; i < s->n_knobs; i++)
     if (s->field[i] >= 0) *config_at(&c, s->field[i]) = s->knob[i].value[p->i[i]];
@@ -107,7 +107,7 @@ tune_config space_config(const space *s, const space_point *p) {
 
 static double log2_of(int32_t v) { return v > 0 ? log2(v) : v == 0 ? -1 : -2; }
 
-bool space_nearest(const space *s, const tune_config *c, space_point *out) {
+bool space_nearest(const tune_space *s, const tune_config *c, space_point *out) {
   tune_config want = *c;
   memset(out, 0, sizeof *out);
   for (int32_t i = 0; i < s->n_knobs; i++) {
@@ -143,7 +143,7 @@ bool space_nearest(const space *s, const tune_config *c, space_point *out) {
   return n > 0;
 }
 
-uint64_t space_size(const space *s) {
+uint64_t space_size(const tune_space *s) {
   uint64_t n = s->n_knobs > 0;
   for (int32_t i = 0; i < s->n_knobs; i++) {
     if (n > UINT64_MAX / (uint64_t)s->knob[i].n) return UINT64_MAX;
@@ -153,7 +153,7 @@ uint64_t space_size(const space *s) {
 }
 
 /* Odometer with the last knob fastest; false after the last point. */
-static bool advance(const space *s, space_point *p) {
+static bool advance(const tune_space *s, space_point *p) {
   for (int32_t i = s->n_knobs; i-- > 0;) {
     if (++p->i[i] < s->knob[i].n) return true;
     p->i[i] = 0;
@@ -161,7 +161,7 @@ static bool advance(const space *s, space_point *p) {
   return false;
 }
 
-tsr_status space_enumerate(const space *s, const tsr_allocator *al, size_t max, space_point **out, size_t *n_out,
+tsr_status space_enumerate(const tune_space *s, const tsr_allocator *al, size_t max, space_point **out, size_t *n_out,
                            bool *truncated) {
   space_point *v = NULL, p = {{0}};
   size_t n = 0, cap = 0;
@@ -193,7 +193,7 @@ tsr_status space_enumerate(const space *s, const tsr_allocator *al, size_t max, 
   return NULL;
 }
 
-size_t space_neighbours(const space *s, const space_point *p, space_point out[2 * SPACE_MAX_KNOBS]) {
+size_t space_neighbours(const tune_space *s, const space_point *p, space_point out[2 * SPACE_MAX_KNOBS]) {
   size_t n = 0;
   for (int32_t i = 0; i < s->n_knobs; i++)
     for (int step = -1; step <= 1; step += 2) {
@@ -205,7 +205,7 @@ size_t space_neighbours(const space *s, const space_point *p, space_point out[2 
   return n;
 }
 
-uint64_t space_hash(const space *s) {
+uint64_t space_hash(const tune_space *s) {
   uint64_t h = HASH_SEED;
   for (int32_t i = 0; i < s->n_knobs; i++) {
     h = hash_str(h, s->knob[i].name);
@@ -214,15 +214,15 @@ uint64_t space_hash(const space *s) {
   return hash_mix(h);
 }
 
-uint64_t space_point_hash(const space *s, const space_point *p) {
+uint64_t space_point_hash(const tune_space *s, const space_point *p) {
   return hash_mix(hash_bytes(HASH_SEED, p->i, (size_t)s->n_knobs));
 }
 
-bool space_point_equal(const space *s, const space_point *a, const space_point *b) {
+bool space_point_equal(const tune_space *s, const space_point *a, const space_point *b) {
   return !memcmp(a->i, b->i, (size_t)s->n_knobs);
 }
 
-int32_t space_coords(const space *s, const space_point *p, double *out) {
+int32_t space_coords(const tune_space *s, const space_point *p, double *out) {
   int32_t n = 0;
   for (int32_t i = 0; i < s->n_knobs; i++) {
     const space_knob *k = &s->knob[i];
@@ -233,7 +233,7 @@ int32_t space_coords(const space *s, const space_point *p, double *out) {
   return n;
 }
 
-void space_point_print(const space *s, const space_point *p, strb *out) {
+void space_point_print(const tune_space *s, const space_point *p, strb *out) {
   for (int32_t i = 0; i < s->n_knobs; i++)
     strb_printf(out, "%s%s=%d", i ? " " : "", s->knob[i].name, s->knob[i].value[p->i[i]]);
 }
@@ -254,7 +254,7 @@ static bool next_pair(const char **text, char name[32], long *value, bool *bad) 
   return !*bad;
 }
 
-bool space_point_parse(const space *s, const char *text, space_point *out) {
+bool space_point_parse(const tune_space *s, const char *text, space_point *out) {
   char name[32];
   long value;
   bool bad = false;
@@ -314,7 +314,7 @@ static void count_reason(prune_count *rows, size_t n_rows, const char *why) {
   }
 }
 
-tsr_status space_print(const space *s, const tsr_allocator *al, strb *out) {
+tsr_status space_print(const tune_space *s, const tsr_allocator *al, strb *out) {
   prune_count rows[24] = {{{0}, 0}};
   uint64_t legal = 0, size = space_size(s), seen = 0;
   enum { MOST = 1 << 22 };

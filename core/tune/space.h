@@ -21,7 +21,7 @@ typedef struct space_point {
 /* True when the values (one per knob) may run; else writes the reason, naming the limit. */
 typedef bool (*space_legal_fn)(const void *user, const int32_t *values, char *why, size_t why_bytes);
 
-typedef struct space {
+typedef struct tune_space {
   int32_t n_knobs;
   space_knob knob[SPACE_MAX_KNOBS];
   space_legal_fn legal; /* NULL: everything */
@@ -32,7 +32,7 @@ typedef struct space {
   tune_config dflt;              /* what runs without tuning */
   bool dflt_is_legal;            /* it is the lowering's own: legal whatever the rule says */
   int8_t field[SPACE_MAX_KNOBS]; /* tune_config field of each knob, -1 for a user's own knob */
-} space;
+} tune_space;
 
 /* The tile the op has without tuning; legalised into the space by space_default. */
 typedef struct space_options {
@@ -43,36 +43,36 @@ typedef struct space_options {
 #define SPACE_TILE (SPACE_KNOB(m) | SPACE_KNOB(n) | SPACE_KNOB(k))
 
 /* The space of a problem. `out` must not move afterwards (its rule points into it). */
-void space_build(const tune_device *d, const tune_problem *p, const space_options *opt, space *out);
+void space_build(const tune_device *d, const tune_problem *p, const space_options *opt, tune_space *out);
 /* A user's own space: knobs are copied, the rest is theirs. False when there are too many or one has no value. */
-bool space_custom(const space_knob *knobs, int32_t n, space_legal_fn legal, const void *user, space *out);
+bool space_custom(const space_knob *knobs, int32_t n, space_legal_fn legal, const void *user, tune_space *out);
 
 /* Only the knobs in the comma-separated list keep their values ("m,n,k,warps"); the others stay at the default's. */
-void space_restrict(space *s, const char *knobs, const tune_config *dflt);
+void space_restrict(tune_space *s, const char *knobs, const tune_config *dflt);
 
-void space_values(const space *s, const space_point *p, int32_t *values);
-bool space_is_legal(const space *s, const space_point *p, char *why, size_t why_bytes);
-tune_config space_config(const space *s, const space_point *p);
+void space_values(const tune_space *s, const space_point *p, int32_t *values);
+bool space_is_legal(const tune_space *s, const space_point *p, char *why, size_t why_bytes);
+tune_config space_config(const tune_space *s, const space_point *p);
 /* The point nearest to a config, knob by knob in log2; then walked to the nearest legal one. False: empty space. */
-bool space_nearest(const space *s, const tune_config *c, space_point *out);
+bool space_nearest(const tune_space *s, const tune_config *c, space_point *out);
 /* Number of points without the rule; saturates. */
-uint64_t space_size(const space *s);
+uint64_t space_size(const tune_space *s);
 /* All legal points up to `max` (then *truncated); the caller frees with al_free_array(al, *out, *n_out) . */
-TSR_MUST_USE tsr_status space_enumerate(const space *s, const tsr_allocator *al, size_t max, space_point **out,
+TSR_MUST_USE tsr_status space_enumerate(const tune_space *s, const tsr_allocator *al, size_t max, space_point **out,
                                         size_t *n_out, bool *truncated);
 /* Legal points one knob step away; returns their number (at most 2 per knob). */
-size_t space_neighbours(const space *s, const space_point *p, space_point out[2 * SPACE_MAX_KNOBS]);
-uint64_t space_hash(const space *s);
-uint64_t space_point_hash(const space *s, const space_point *p);
-bool space_point_equal(const space *s, const space_point *a, const space_point *b);
+size_t space_neighbours(const tune_space *s, const space_point *p, space_point out[2 * SPACE_MAX_KNOBS]);
+uint64_t space_hash(const tune_space *s);
+uint64_t space_point_hash(const tune_space *s, const space_point *p);
+bool space_point_equal(const tune_space *s, const space_point *a, const space_point *b);
 /* Coordinates in 0..1 per knob with more than one value, for distances; returns their number. */
-int32_t space_coords(const space *s, const space_point *p, double *out);
+int32_t space_coords(const tune_space *s, const space_point *p, double *out);
 
 /* "m=128 n=128 k=32 ..."; parse refuses unknown names and values outside of the lists. */
-void space_point_print(const space *s, const space_point *p, strb *out);
-bool space_point_parse(const space *s, const char *text, space_point *out);
+void space_point_print(const tune_space *s, const space_point *p, strb *out);
+bool space_point_parse(const tune_space *s, const char *text, space_point *out);
 /* The table of `tessera tune --space`: knobs with their values, sizes, how many are pruned and by which rule. */
-TSR_MUST_USE tsr_status space_print(const space *s, const tsr_allocator *al, strb *out);
+TSR_MUST_USE tsr_status space_print(const tune_space *s, const tsr_allocator *al, strb *out);
 
 /* Configs alone: the same text, all fields by name. */
 void tune_config_print(const tune_config *c, strb *out);

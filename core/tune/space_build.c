@@ -99,7 +99,7 @@ static bool beyond(int64_t tile, int64_t extent, int64_t smallest) {
   return tile > smallest && tile > pow2_ceil(extent);
 }
 
-static bool matrix_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
+static bool matrix_rule(const tune_space *s, const tune_config *c, char *why, size_t why_bytes) {
   const tune_matrix *mx = tune_device_matrix(&s->device, s->problem.in);
   if (!mx) REFUSE("no matrix instruction for %s", tsr_dtype_name(s->problem.in));
   if (c->m % mx->m || c->n % mx->n || c->k % mx->k)
@@ -110,7 +110,7 @@ static bool matrix_rule(const space *s, const tune_config *c, char *why, size_t 
 }
 
 /* What simt/whole/lds_direct.c takes. */
-static bool direct_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
+static bool direct_rule(const tune_space *s, const tune_config *c, char *why, size_t why_bytes) {
   int32_t bytes = c->k * (int32_t)tsr_dtype_size(s->problem.in);
   if (!s->device.lds_direct) REFUSE("the device has no loads straight to shared memory");
   if (!c->use_shared || c->padding || c->split_k > 1 || c->stream_k || c->pipeline_stages < 2)
@@ -121,7 +121,7 @@ static bool direct_rule(const space *s, const tune_config *c, char *why, size_t 
   return true;
 }
 
-static bool staging_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
+static bool staging_rule(const tune_space *s, const tune_config *c, char *why, size_t why_bytes) {
   if (!c->use_shared && (c->padding || c->async_copy || (c->pipeline_stages > 1 && !s->device.is_cpu)))
     REFUSE("padding, async copy and stages need shared memory");
   if (c->async_copy && !s->device.async_copy) REFUSE("the device has no async copy");
@@ -132,7 +132,7 @@ static bool staging_rule(const space *s, const tune_config *c, char *why, size_t
   return true;
 }
 
-static bool thread_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
+static bool thread_rule(const tune_space *s, const tune_config *c, char *why, size_t why_bytes) {
   const tune_device *d = &s->device;
   if (d->is_cpu) return true;
   int64_t threads = (int64_t)c->warps * (d->warp_size > 0 ? d->warp_size : 32);
@@ -146,7 +146,7 @@ static bool thread_rule(const space *s, const tune_config *c, char *why, size_t 
 }
 
 /* What simt/matrix/lane_n.c reads without gathers. */
-static bool lane_n_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
+static bool lane_n_rule(const tune_space *s, const tune_config *c, char *why, size_t why_bytes) {
   const tune_problem *p = &s->problem;
   int32_t row = s->device.warp_size * 4 / (int32_t)tsr_dtype_size(p->in);
   if (c->n % row) REFUSE("lane_n: a tile's rows are no whole registers of %d", row);
@@ -158,7 +158,7 @@ static bool lane_n_rule(const space *s, const tune_config *c, char *why, size_t 
   return true;
 }
 
-static bool matmul_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
+static bool matmul_rule(const tune_space *s, const tune_config *c, char *why, size_t why_bytes) {
   const tune_device *d = &s->device;
   const tune_problem *p = &s->problem;
   int32_t small_m = s->knob[0].value[0], small_n = s->knob[1].value[0], small_k = s->knob[2].value[0];
@@ -195,7 +195,7 @@ static bool matmul_rule(const space *s, const tune_config *c, char *why, size_t 
   return staging_rule(s, c, why, why_bytes) && thread_rule(s, c, why, why_bytes);
 }
 
-static bool vector_rule(const space *s, const tune_config *c, char *why, size_t why_bytes) {
+static bool vector_rule(const tune_space *s, const tune_config *c, char *why, size_t why_bytes) {
   const tune_problem *p = &s->problem;
   bool row = p->family == FAMILY_ROW;
   if (!s->device.is_cpu && c->vectorize * (int64_t)tsr_dtype_size(p->in) > 16) REFUSE("vector wider than 16 bytes");
@@ -223,7 +223,7 @@ static bool vector_rule(const space *s, const tune_config *c, char *why, size_t 
   return thread_rule(s, c, why, why_bytes);
 }
 
-static bool is_default(const space *s, const int32_t *values) {
+static bool is_default(const tune_space *s, const int32_t *values) {
   tune_config d = s->dflt;
   for (int32_t i = 0; i < s->n_knobs; i++)
     if (*tune_config_field(&d, s->knob[i].name) != values[i]) return false;
@@ -231,7 +231,7 @@ static bool is_default(const space *s, const int32_t *values) {
 }
 
 static bool family_legal(const void *user, const int32_t *values, char *why, size_t why_bytes) {
-  const space *s = user;
+  const tune_space *s = user;
   tune_config c = {.vectorize = 1, .pipeline_stages = 1, .split_k = 1, .warps = 1, .cluster = 1};
   for (int32_t i = 0; i < s->n_knobs; i++) *tune_config_field(&c, s->knob[i].name) = values[i];
   if (s->dflt_is_legal && is_default(s, values)) return true;
@@ -264,7 +264,7 @@ static void include_around(space_knob *k, int32_t v, int64_t extent) {
   if (extent <= 1 << 14) include_value(k, (int32_t)extent);
 }
 
-void space_build(const tune_device *d, const tune_problem *p, const space_options *opt, space *out) {
+void space_build(const tune_device *d, const tune_problem *p, const space_options *opt, tune_space *out) {
   memset(out, 0, sizeof *out);
   out->device = *d;
   out->problem = *p;
@@ -311,7 +311,7 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
     else include_value(k, v);
     *tune_config_field(&out->dflt, k->name) = v;
   }
-  space probe; /* names to config fields */
+  tune_space probe; /* names to config fields */
   if (space_custom(out->knob, out->n_knobs, NULL, NULL, &probe)) memcpy(out->field, probe.field, sizeof out->field);
   out->legal = family_legal;
   out->user = out;

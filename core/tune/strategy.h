@@ -18,7 +18,7 @@ typedef struct search_sample {
 
 /* What a strategy sees. Points are all legal ones (the best by the model when there are very many). */
 typedef struct search_view {
-  const space *space;
+  const tune_space *space;
   const space_point *points;
   const double *model_ns;   /* per point; negative: never */
   const double *coords;     /* dim per point */

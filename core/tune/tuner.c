@@ -130,7 +130,7 @@ static tsr_status time_together(session *s, void **kernels, size_t n, search_res
   return st;
 }
 
-static tsr_status measure(void *user, const space *sp, const space_point *points, size_t n, search_result *out) {
+static tsr_status measure(void *user, const tune_space *sp, const space_point *points, size_t n, search_result *out) {
   session *s = user;
   const tune_target *t = s->d->target;
   void *kernels[MAX_TOGETHER] = {NULL};
@@ -147,7 +147,7 @@ static tsr_status measure(void *user, const space *sp, const space_point *points
   return st;
 }
 
-static void keep(void *user, const space *sp, const space_point *p, const search_result *r) {
+static void keep(void *user, const tune_space *sp, const space_point *p, const search_result *r) {
   session *s = user;
   tune_trial t = {.ns = r->ns, .registers = s->last_registers};
   tune_config c = space_config(sp, p);
@@ -162,14 +162,14 @@ static bool report(void *user, const search_progress *p) {
 }
 
 typedef struct known_list {
-  const space *space;
+  const tune_space *space;
   const tsr_allocator *al;
   search_known *v;
   size_t n, cap;
 } known_list;
 
 /* The point of exactly this config; false when the space has none. */
-static bool exact_point(const space *s, const tune_config *c, space_point *out) {
+static bool exact_point(const tune_space *s, const tune_config *c, space_point *out) {
   if (!space_nearest(s, c, out)) return false;
   tune_config there = space_config(s, out);
   return !memcmp(&there, c, sizeof there);

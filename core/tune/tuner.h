@@ -44,7 +44,7 @@ typedef struct tuner_desc {
   tune_mode mode;
   const tune_device *device;
   const tune_problem *problem;
-  const space *space;
+  const tune_space *space;
   const tune_config *dflt;
   const tune_target *target;   /* may be NULL unless mode is TUNE_FULL */
   tune_cache *cache;           /* may be NULL */

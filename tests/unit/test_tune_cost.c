@@ -55,7 +55,7 @@ static void fewer_registers_mean_smaller_tiles(void **state) {
   tune_problem p = gemm(4096, 4096, 4096, TSR_F32);
   int32_t last_best = INT32_MAX, last_most = INT32_MAX;
   for (d.regs_per_thread = 256; d.regs_per_thread >= 32; d.regs_per_thread /= 2) {
-    static space s;
+    static tune_space s;
     space_point *pts;
     size_t n;
     bool cut;
@@ -214,8 +214,8 @@ static void cost_prefers_what_must_be_better(void **state) {
   assert_true(predict(&c, &f, two) < predict(&c, &f, one)); /* two cores, one task */
   tune_device simd = small_gpu(); /* lavapipe */
   simd.warp_size = 8;
-  tune_config few = {.m = 64, .n = 32, .k = 32, .vectorize = 1, .pipeline_stages = 1, .split_k = 1, .warps = 4}, many = few,
-              shared = few;
+  tune_config few = {.m = 64, .n = 32, .k = 32, .vectorize = 1, .pipeline_stages = 1, .split_k = 1, .warps = 4},
+              many = few, shared = few;
   many.warps = 16, many.m = 16;
   shared.use_shared = 1;
   assert_true(predict(&simd, &f, few) < predict(&simd, &f, many)); /* sums per lane against everything else */
@@ -260,7 +260,8 @@ static void cost_of_shared_steps_and_shared_rows(void **state) {
               stream = alone;
   stream.stream_k = 132;
   assert_true(predict(&d, &p, stream) < 0.8 * predict(&d, &p, alone)); /* 72 tiles on 132 cores */
-  tune_config chunks = {.m = 1, .vectorize = 4, .warps = 8, .pipeline_stages = 1, .split_k = 1, .cluster = 1}, cluster = chunks;
+  tune_config chunks = {.m = 1, .vectorize = 4, .warps = 8, .pipeline_stages = 1, .split_k = 1, .cluster = 1},
+              cluster = chunks;
   cluster.cluster = 8;
   assert_true(predict(&d, &rows, cluster) < 0.8 * predict(&d, &rows, chunks)); /* 2 of 3 passes over memory */
 }

@@ -133,7 +133,8 @@ typedef struct scripted {
   size_t kept;
 } scripted;
 
-static tsr_status scripted_measure(void *user, const space *s, const space_point *p, size_t n, search_result *out) {
+static tsr_status scripted_measure(void *user, const tune_space *s, const space_point *p, size_t n,
+                                   search_result *out) {
   scripted *x = user;
   if (x->fail_after && x->calls >= x->fail_after)
     return st_make(NULL, TSR_DEVICE_LOST, ST_WHERE("test", NULL, NULL), "gone");
@@ -144,7 +145,7 @@ static tsr_status scripted_measure(void *user, const space *s, const space_point
                  : (search_result){1000 + 10.0 * p[i].i[0] + p[i].i[1], p[i].i[2] % 2 ? SAMPLE_FAILED : SAMPLE_OK};
   return NULL;
 }
-static void scripted_keep(void *user, const space *s, const space_point *p, const search_result *r) {
+static void scripted_keep(void *user, const tune_space *s, const space_point *p, const search_result *r) {
   ((scripted *)user)->kept++;
 }
 static bool scripted_progress(void *user, const search_progress *p) {
@@ -173,7 +174,8 @@ typedef struct wavering {
   space_point dflt;
   double wins;
 } wavering;
-static tsr_status wavering_measure(void *user, const space *s, const space_point *p, size_t n, search_result *out) {
+static tsr_status wavering_measure(void *user, const tune_space *s, const space_point *p, size_t n,
+                                   search_result *out) {
   const wavering *w = user;
   for (size_t i = 0; i < n; i++)
     out[i] = (search_result){space_point_equal(s, &p[i], &w->dflt) ? 1000 : 800, SAMPLE_OK, w->wins};
@@ -384,7 +386,7 @@ static void record_text_may_hold_anything(void **state) {
 
 static void replay_of_unrecorded_point_is_an_error(void **state) {
   record *r = &spaces[0];
-  space open = r->space;
+  tune_space open = r->space;
   open.legal = NULL;
   search_measure m = record_replay(r);
   search_desc d = desc_of(r, &search_grid, &m, 50, 1);

@@ -14,7 +14,7 @@
 static void matmul_space_respects_every_limit(void **state) {
   tune_device d = small_gpu();
   tune_problem p = gemm(1000, 777, 512, TSR_BF16);
-  static space s;
+  static tune_space s;
   space_build(&d, &p, NULL, &s);
   space_point *pts;
   size_t n;
@@ -47,7 +47,7 @@ static void lane_n_in_lanes_are_points_where_they_suit(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tune_device d = small_gpu();
     tune_problem p = gemm(cases[i].m, cases[i].n, cases[i].k, cases[i].t);
-    static space s;
+    static tune_space s;
     d.warp_size = 8, d.n_matrix = 0;
     p.deterministic = cases[i].deterministic;
     space_build(&d, &p, NULL, &s);
@@ -77,7 +77,7 @@ static void lane_n_in_lanes_are_points_where_they_suit(void **state) {
 static void matmul_space_prunes_exactly_what_its_rule_refuses(void **state) {
   tune_device d = small_cpu();
   tune_problem p = gemm(64, 4096, 4096, TSR_F32);
-  static space s;
+  static tune_space s;
   space_build(&d, &p, NULL, &s);
   space_point *pts;
   size_t n, legal = 0;
@@ -99,7 +99,7 @@ static void deterministic_space_moves_only_order_preserving_knobs(void **state) 
   tune_device d = small_gpu();
   tune_problem p = gemm(512, 512, 512, TSR_BF16);
   p.deterministic = true;
-  static space s;
+  static tune_space s;
   space_build(&d, &p, NULL, &s);
   int fixed = 0, moving = 0;
   for (int32_t i = 0; i < s.n_knobs; i++) {
@@ -114,7 +114,7 @@ static void backend_without_a_knob_gets_it_fixed(void **state) {
   tune_device d = small_gpu();
   tune_problem p = gemm(512, 512, 512, TSR_F32);
   space_options opt = {.knobs = SPACE_TILE, .dflt = {.m = 48, .warps = 4}};
-  static space s;
+  static tune_space s;
   space_build(&d, &p, &opt, &s);
   for (int32_t i = 0; i < s.n_knobs; i++) {
     bool tile = i < 3;
@@ -129,7 +129,7 @@ static void backend_without_a_knob_gets_it_fixed(void **state) {
   assert_true(has48);
 }
 
-static bool offers(const space *s, const char *name, int32_t value) {
+static bool offers(const tune_space *s, const char *name, int32_t value) {
   for (int32_t i = 0; i < s->n_knobs; i++)
     for (int32_t j = 0; j < s->knob[i].n && !strcmp(s->knob[i].name, name); j++)
       if (s->knob[i].value[j] == value) return true;
@@ -138,7 +138,7 @@ static bool offers(const space *s, const char *name, int32_t value) {
 
 /* Steps of 256 along k: where nothing is staged and elements are of 16 bits, and nowhere else. */
 static void long_steps_offered_on_simd_registers_only(void **state) {
-  static space s;
+  static tune_space s;
   tune_device gpu = small_gpu(), simd = gpu;
   simd.warp_size = 8;
   static const struct {
@@ -166,7 +166,7 @@ static void row_and_elementwise_spaces_are_legal_and_not_empty(void **state) {
                           .in = TSR_F32,
                           .out = TSR_F32,
                           .passes = 2};
-        static space s;
+        static tune_space s;
         space_build(&devs[v], &p, NULL, &s);
         space_point at;
         assert_true(space_nearest(&s, &(tune_config){0}, &at));
@@ -177,7 +177,7 @@ static void row_and_elementwise_spaces_are_legal_and_not_empty(void **state) {
 static void point_text_round_trips(void **state) {
   tune_device d = small_gpu();
   tune_problem p = gemm(300, 200, 500, TSR_BF16);
-  static space s;
+  static tune_space s;
   space_build(&d, &p, NULL, &s);
   space_point *pts;
   size_t n;
@@ -217,7 +217,7 @@ static bool even_sum(const void *user, const int32_t *v, char *why, size_t n) { 
 
 static void custom_space_counts_and_neighbours(void **state) {
   space_knob k[2] = {{"speed", true, 4, {1, 2, 3, 4}}, {"m", true, 3, {10, 11, 12}}};
-  static space s;
+  static tune_space s;
   assert_true(space_custom(k, 2, even_sum, NULL, &s));
   assert_int_equal(space_size(&s), 12);
   space_point *pts;
@@ -242,7 +242,7 @@ static void custom_space_counts_and_neighbours(void **state) {
 static void space_print_accounts_for_every_point(void **state) {
   tune_device d = small_gpu();
   tune_problem p = gemm(256, 256, 256, TSR_BF16);
-  static space s;
+  static tune_space s;
   space_build(&d, &p, NULL, &s);
   strb b;
   strb_init(&b, NULL);
@@ -263,7 +263,7 @@ static void space_print_accounts_for_every_point(void **state) {
 static void restricted_space_moves_only_the_named_knobs(void **state) {
   tune_device d = small_gpu();
   tune_problem p = gemm(256, 256, 256, TSR_F32);
-  static space s;
+  static tune_space s;
   space_build(&d, &p, NULL, &s);
   tune_config dflt = {
       .m = 64, .n = 64, .k = 32, .vectorize = 4, .use_shared = 1, .pipeline_stages = 2, .split_k = 1, .warps = 4};
@@ -290,7 +290,7 @@ static void shared_steps_and_rows_have_their_rules(void **state) {
                                                              .acc = TSR_F32,
                                                              .out = TSR_F32,
                                                              .passes = 1};
-  static space s;
+  static tune_space s;
   static const struct { int32_t cluster, warps, m; bool clusters; const char *why; } row_cases[] = {
       {8, 8, 1, true, NULL}, {8, 8, 1, false, "no clusters"}, {8, 8, 2, true, "one row"}, {2, 8, 1, true, "can't hold"}, {1, 8, 1, false, NULL}};
   char why[160];

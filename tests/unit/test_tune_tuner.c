@@ -18,7 +18,7 @@
 static char dir[64];
 static tune_device device;
 static tune_problem problem;
-static space sp;
+static tune_space sp;
 static tune_config dflt;
 
 /* Time falls towards m = n = 128, k = 256; `wrong_m` gives wrong results, `broken_n` can't be compiled. */
@@ -268,7 +268,7 @@ static void everything_wrong_leaves_the_default(void **state) {
   tuner_desc d = desc_of(&t, NULL);
   tuner_result r;
   p.broken_n = dflt.n;
-  space only;
+  tune_space only;
   space_knob k[3] = {{"m", true, 1, {dflt.m}}, {"n", true, 1, {dflt.n}}, {"k", true, 1, {dflt.k}}};
   assert_true(space_custom(k, 3, NULL, NULL, &only));
   d.space = &only;

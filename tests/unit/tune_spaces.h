@@ -73,7 +73,7 @@ static inline void synthetic_problem(int i, tune_device *d, tune_problem *p) {
 static inline void synthetic_space(int i, record *r) {
   tune_device d, real;
   tune_problem p;
-  static space s;
+  static tune_space s;
   space_options opt = {.knobs = SPACE_TILE | SPACE_KNOB(vectorize) | SPACE_KNOB(pipeline_stages) | SPACE_KNOB(warps) |
                                 SPACE_KNOB(matrix_path) | SPACE_KNOB(use_shared)};
   synthetic_problem(i, &d, &p);

@@ -8,21 +8,21 @@
 
 /* ---- small builders -------------------------------------------------------------------------------------------- */
 
-ir_value *kb_index(kern *k, int64_t v) {
+ir_value *kb_index(kb_kernel *k, int64_t v) {
   ir_value *x = ir_build1(&k->b, "tessera.tile.const", ir_type_index(k->m), 0, NULL);
   return x && ir_set_attr(x->def, "value", ir_attr_int(k->m, v)) ? x : NULL;
 }
 
-ir_value *kb_op2(kern *k, const char *name, ir_value *a, ir_value *b) {
+ir_value *kb_op2(kb_kernel *k, const char *name, ir_value *a, ir_value *b) {
   return ir_build1(&k->b, name, NULL, 2, (ir_value *[]){a, b});
 }
 
-ir_value *kb_block_id(kern *k, int axis) {
+ir_value *kb_block_id(kb_kernel *k, int axis) {
   ir_value *x = ir_build1(&k->b, "tessera.tile.block_id", NULL, 0, NULL);
   return x && ir_set_attr(x->def, "axis", ir_attr_int(k->m, axis)) ? x : NULL;
 }
 
-const ir_type *kb_frag(kern *k, tsr_dtype t, int64_t m, int64_t n) {
+const ir_type *kb_frag(kb_kernel *k, tsr_dtype t, int64_t m, int64_t n) {
   const int64_t dims[2] = {m, n};
   return ir_type_frag(k->m, t, 2, dims);
 }
@@ -35,20 +35,20 @@ tsr_dtype kb_compute(tsr_dtype t) {
   }
 }
 
-bool kb_note_tile(kern *k, int64_t m, int64_t n, int64_t depth) {
+bool kb_note_tile(kb_kernel *k, int64_t m, int64_t n, int64_t depth) {
   return ir_set_attr(k->op, "tile", ir_attr_ints(k->m, (int64_t[]){m, n, depth}, 3));
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 
-void mem_align(const mem *m, form f, int r, int64_t *strides) {
+void kb_mem_align(const kb_mem *m, kb_form f, int r, int64_t *strides) {
   memset(strides, 0, sizeof *strides * (size_t)r);
   int last = f == FORM_ROW0 ? r - 2 : r - 1;
   for (int i = m->rank - 1, d = last; i >= 0 && d >= 0; i--, d--) strides[d] = m->dims[i] == 1 ? 0 : m->strides[i];
 }
 
-static bool view_step(const ir_op *op, mem *m) {
-  mem x = *m;
+static bool view_step(const ir_op *op, kb_mem *m) {
+  kb_mem x = *m;
   const ir_type *t = op->results[0]->type;
   m->rank = t->rank;
   memcpy(m->dims, t->dims, sizeof m->dims);
@@ -78,10 +78,10 @@ static bool view_step(const ir_op *op, mem *m) {
   }
 }
 
-node *node_of(kern *k, ir_value *v) {
-  node *n = v->data;
+kb_node *kb_node_of(kb_kernel *k, ir_value *v) {
+  kb_node *n = v->data;
   if (n) return n;
-  if (!(v->data = n = arena_new(&k->m->arena, node))) return NULL;
+  if (!(v->data = n = arena_new(&k->m->arena, kb_node))) return NULL;
   if (v->owner) {
     n->is_mem = true;
     n->m.arg = k->op->regions[0]->args[v->index];
@@ -92,7 +92,7 @@ node *node_of(kern *k, ir_value *v) {
   } else if (graph_is(v->def, G_CONSTANT) && graph_splat(v->def, &n->imm)) {
     n->is_imm = true;
   } else if (v->def->def->flags & IR_VIEWLIKE && v->def->n_operands == 1) {
-    node *src = node_of(k, v->def->operands[0]);
+    kb_node *src = kb_node_of(k, v->def->operands[0]);
     if (!src) return NULL;
     n->m = src->m;
     n->is_mem = src->is_mem && view_step(v->def, &n->m);
@@ -100,7 +100,7 @@ node *node_of(kern *k, ir_value *v) {
   return n;
 }
 
-form form_of(const ir_type *t, const ir_type *space) {
+kb_form kb_form_of(const ir_type *t, const ir_type *space) {
   bool outer = true;
   if (t->rank == space->rank - 1) {
     for (int i = 0; i < t->rank; i++) outer &= t->dims[i] == space->dims[i];
@@ -111,7 +111,7 @@ form form_of(const ir_type *t, const ir_type *space) {
   return FORM_FULL;
 }
 
-static ir_value *view_as(kern *k, const mem *m, int rank, const int64_t *dims, const int64_t *strides) {
+static ir_value *view_as(kb_kernel *k, const kb_mem *m, int rank, const int64_t *dims, const int64_t *strides) {
   ir_type t = {.kind = IR_T_VIEW, .dtype = m->dtype, .rank = rank, .has_strides = true, .offset = m->offset};
   for (int i = 0; i < rank; i++) {
     t.dims[i] = dims[i];
@@ -125,7 +125,8 @@ static ir_value *view_as(kern *k, const mem *m, int rank, const int64_t *dims, c
   return v;
 }
 
-tsr_status kb_window(kern *k, const mem *m, const space *s, const int64_t *strides, bool *transposed, ir_value **out) {
+tsr_status kb_window(kb_kernel *k, const kb_mem *m, const kb_space *s, const int64_t *strides, bool *transposed,
+                     ir_value **out) {
   int64_t dims[TSR_MAX_RANK + 2], sizes[TSR_MAX_RANK], st[TSR_MAX_RANK + 2];
   ir_value *operands[1 + TSR_MAX_RANK];
   int rank = 0, at[TSR_MAX_RANK + 2], r = s->rank;
@@ -162,15 +163,15 @@ tsr_status kb_window(kern *k, const mem *m, const space *s, const int64_t *strid
   return NULL;
 }
 
-tsr_status kb_store(kern *k, ir_value *frag, const mem *m, const space *s, const int64_t *strides) {
+tsr_status kb_store(kb_kernel *k, ir_value *frag, const kb_mem *m, const kb_space *s, const int64_t *strides) {
   ir_value *w;
   TSR_TRY(kb_window(k, m, s, strides, NULL, &w));
   return ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){frag, w}) ? NULL : st_oom();
 }
 
-void rows_add(stride_rows *rows, const mem *m, form f, int rank) {
+void kb_rows_add(kb_stride_rows *rows, const kb_mem *m, kb_form f, int rank) {
   int64_t row[TSR_MAX_RANK];
-  mem_align(m, f, rank, row);
+  kb_mem_align(m, f, rank, row);
   for (int i = 0; i < rows->n; i++)
     if (!memcmp(rows->v[i], row, sizeof *row * (size_t)rank)) return;
   rows->more |= rows->n == MAX_LEAVES;
@@ -179,9 +180,9 @@ void rows_add(stride_rows *rows, const mem *m, form f, int rank) {
 
 /* ---- spaces ---------------------------------------------------------------------------------------------------- */
 
-void space_make(space *s, const ir_type *orig, int n, const stride_rows *rows) {
+void kb_space_make(kb_space *s, const ir_type *orig, int n, const kb_stride_rows *rows) {
   int out = 0;
-  *s = (space){.orig_rank = orig->rank};
+  *s = (kb_space){.orig_rank = orig->rank};
   for (int i = 0; i < orig->rank; i++) {
     int64_t d = orig->dims[i];
     if (i < n && d == 1) continue;
@@ -201,15 +202,15 @@ void space_make(space *s, const ir_type *orig, int n, const stride_rows *rows) {
   s->rank = out;
 }
 
-void space_strides(const mem *m, const space *s, form f, int64_t *strides) {
+void kb_space_strides(const kb_mem *m, const kb_space *s, kb_form f, int64_t *strides) {
   int64_t all[TSR_MAX_RANK] = {0};
-  if (s->orig_rank) mem_align(m, f, s->orig_rank, all);
+  if (s->orig_rank) kb_mem_align(m, f, s->orig_rank, all);
   for (int i = 0; i < s->rank; i++) strides[i] = s->from[i] < 0 ? 0 : all[s->from[i]];
 }
 
 /* Groups of `raster` block rows are walked together, column by column, so that a group's operands stay in the
  * last-level cache. */
-static void raster(kern *k, int64_t nn, int64_t nm, ir_value **x, ir_value **y) {
+static void raster(kb_kernel *k, int64_t nn, int64_t nm, ir_value **x, ir_value **y) {
   int64_t g = k->params.raster < nm ? k->params.raster : nm;
   ir_value *linear = kb_op2(k, "tessera.tile.add", kb_op2(k, "tessera.tile.mul", *y, kb_index(k, nn)), *x),
            *per_group = kb_index(k, g * nn), *gv = kb_index(k, g);
@@ -222,7 +223,7 @@ static void raster(kern *k, int64_t nn, int64_t nm, ir_value **x, ir_value **y) 
   *x = kb_op2(k, "tessera.tile.div", within, rows);
 }
 
-tsr_status space_grid(kern *k, space *s) {
+tsr_status kb_space_grid(kb_kernel *k, kb_space *s) {
   enum { LIMIT = 65535 };
   int r = s->rank;
   int64_t nn = ceil_div(s->dims[r - 1], s->tn), nm = ceil_div(s->dims[r - 2], s->tm), outer = 1;

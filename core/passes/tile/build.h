@@ -10,19 +10,19 @@
 enum { MAX_LEAVES = 64 };
 
 /* A tensor in memory, seen through transposes, slices and broadcasts: strides in elements over its own dimensions. */
-typedef struct mem {
+typedef struct kb_mem {
   ir_value *arg; /* kernel argument (a view) */
   tsr_dtype dtype;
   int rank;
   int64_t dims[TSR_MAX_RANK], strides[TSR_MAX_RANK], offset;
-} mem;
+} kb_mem;
 
 /* How a value lies in the space: all of it, one element per row with a last dimension of 1, or without that dimension.
  */
-typedef enum form { FORM_FULL, FORM_ROW1, FORM_ROW0 } form;
+typedef enum kb_form { FORM_FULL, FORM_ROW1, FORM_ROW0 } kb_form;
 
 /* The iteration space of one operand's tile or of the results. The last two dimensions are m and n. */
-typedef struct space {
+typedef struct kb_space {
   int rank; /* of `dims`, at least 2 */
   int64_t dims[TSR_MAX_RANK + 2];
   int64_t tm, tn;
@@ -30,7 +30,7 @@ typedef struct space {
   int orig_rank;
   int from[TSR_MAX_RANK + 2]; /* the innermost original dimension that each one was merged from, -1 = put in */
   bool plain;                 /* every value in it is FORM_FULL */
-} space;
+} kb_space;
 
 /* While values are built as scalars of a structured op's region (tile/contraction.c): what lies in memory becomes an
  * operand of the op and an argument of the region, and maps are their scalar ops alone. */
@@ -43,7 +43,7 @@ typedef struct kb_scalars {
 } kb_scalars;
 
 /* One kernel under construction. */
-typedef struct kern {
+typedef struct kb_kernel {
   ir_module *m;
   ir_builder b;    /* inside the kernel */
   const ir_op *src; /* schedule.kernel */
@@ -57,106 +57,111 @@ typedef struct kern {
   ir_value *workspace; /* argument of either kernel */
   bool stream_k;
   kb_scalars *scalars; /* values are scalars of a region; NULL = fragments */
-} kern;
+} kb_kernel;
 
 /* What a graph value is in the kernel: its data field points to one of these. */
-typedef struct node {
+typedef struct kb_node {
   bool is_mem, is_imm, seen;
-  mem m;
+  kb_mem m;
   double imm;
-  struct { const space *s; form f; ir_value *frag; } frags[8];
+  struct {
+    const kb_space *s;
+    kb_form f;
+    ir_value *frag;
+  } frags[8];
   int n_frags;
   ir_value *stat[RECIPE_STATS]; /* a row operation's statistics, once they are known (tile/row_chunked.c) */
   const row_recipe *recipe;     /* what they are of */
-} node;
+} kb_node;
 
-ir_value *kb_index(kern *k, int64_t v);
-ir_value *kb_op2(kern *k, const char *name, ir_value *a, ir_value *b);
-ir_value *kb_block_id(kern *k, int axis);
-const ir_type *kb_frag(kern *k, tsr_dtype t, int64_t m, int64_t n);
+ir_value *kb_index(kb_kernel *k, int64_t v);
+ir_value *kb_op2(kb_kernel *k, const char *name, ir_value *a, ir_value *b);
+ir_value *kb_block_id(kb_kernel *k, int axis);
+const ir_type *kb_frag(kb_kernel *k, tsr_dtype t, int64_t m, int64_t n);
 /* The type a fragment of t is computed in. */
 tsr_dtype kb_compute(tsr_dtype t);
 
 /* Strides of m over the dimensions of the original space `dims` (rank r), by the numpy rule from the right; for
  * FORM_ROW0 the last dimension is skipped. */
-void mem_align(const mem *m, form f, int r, int64_t *strides);
+void kb_mem_align(const kb_mem *m, kb_form f, int r, int64_t *strides);
 /* Finds m behind v if v is in memory (a kernel argument or views of one). */
-node *node_of(kern *k, ir_value *v);
-form form_of(const ir_type *t, const ir_type *space);
+kb_node *kb_node_of(kb_kernel *k, ir_value *v);
+kb_form kb_form_of(const ir_type *t, const ir_type *space);
 
 /* The window of m for the tile of s: a rank 2 view [Tm or 1, Tn or 1]. strides: over s->dims. *transposed (may be
  * NULL): the view may be given as [Tn, Tm], when m is contiguous along m; *transposed tells. */
-tsr_status kb_window(kern *k, const mem *m, const space *s, const int64_t *strides, bool *transposed, ir_value **out);
+tsr_status kb_window(kb_kernel *k, const kb_mem *m, const kb_space *s, const int64_t *strides, bool *transposed,
+                     ir_value **out);
 /* Value v of the body as a fragment on the tile of s. orig: the shape (of the operand or results) that s was made from.
  */
-tsr_status kb_value(kern *k, ir_value *v, const space *s, const ir_type *orig, form f, ir_value **out);
+tsr_status kb_value(kb_kernel *k, ir_value *v, const kb_space *s, const ir_type *orig, kb_form f, ir_value **out);
 /* The same as an operand of another op. Under `deterministic`, what this kernel computed in f32 is rounded to the
  * value's own type: the same bits as if it had been written and read again. */
-tsr_status kb_operand(kern *k, ir_value *v, const space *s, const ir_type *orig, form f, ir_value **out);
+tsr_status kb_operand(kb_kernel *k, ir_value *v, const kb_space *s, const ir_type *orig, kb_form f, ir_value **out);
 /* Stores a fragment of result i. */
-tsr_status kb_store(kern *k, ir_value *frag, const mem *m, const space *s, const int64_t *strides);
+tsr_status kb_store(kb_kernel *k, ir_value *frag, const kb_mem *m, const kb_space *s, const int64_t *strides);
 
 /* Strides over the original space of everything that lies in memory: what decides which dimensions can be merged. */
-typedef struct stride_rows {
+typedef struct kb_stride_rows {
   bool more; /* than fit: nothing can be said of all of them */
   int64_t v[MAX_LEAVES][TSR_MAX_RANK]; /* each once */
   int n;
-} stride_rows;
+} kb_stride_rows;
 /* Starts with none; adds one, unless its like is there. */
-static inline void rows_clear_all(stride_rows *rows) { rows->n = 0, rows->more = false; }
-void rows_add(stride_rows *rows, const mem *m, form f, int rank);
+static inline void kb_rows_clear(kb_stride_rows *rows) { rows->n = 0, rows->more = false; }
+void kb_rows_add(kb_stride_rows *rows, const kb_mem *m, kb_form f, int rank);
 /* Makes the space of `orig` with its leading `n` dimensions merged where neighbours are contiguous in all rows; at
  * least rank 2. */
-void space_make(space *s, const ir_type *orig, int n, const stride_rows *rows);
+void kb_space_make(kb_space *s, const ir_type *orig, int n, const kb_stride_rows *rows);
 /* The strides of m over a space. */
-void space_strides(const mem *m, const space *s, form f, int64_t *strides);
+void kb_space_strides(const kb_mem *m, const kb_space *s, kb_form f, int64_t *strides);
 /* Block indices -> tile corner: n tiles vary fastest, then m, then the outer dimensions; sets the kernel's grid. */
-tsr_status space_grid(kern *k, space *s);
+tsr_status kb_space_grid(kb_kernel *k, kb_space *s);
 
 /* The windows that results are written to come first, so that their producers may write there at once. */
-tsr_status kb_result_window(kern *k, int i, const space *s, const ir_type *orig, ir_value **window);
-tsr_status kb_store_result(kern *k, int i, const space *s, const ir_type *orig, ir_value *window);
+tsr_status kb_result_window(kb_kernel *k, int i, const kb_space *s, const ir_type *orig, ir_value **window);
+tsr_status kb_store_result(kb_kernel *k, int i, const kb_space *s, const ir_type *orig, ir_value *window);
 /* The same of all results. */
-tsr_status kb_result_windows(kern *k, const space *s, const ir_type *orig, ir_value **windows);
-tsr_status kb_store_results(kern *k, const space *s, const ir_type *orig, ir_value *const *windows);
-tsr_status kb_write_results(kern *k, const space *s, const ir_type *orig);
+tsr_status kb_result_windows(kb_kernel *k, const kb_space *s, const ir_type *orig, ir_value **windows);
+tsr_status kb_store_results(kb_kernel *k, const kb_space *s, const ir_type *orig, ir_value *const *windows);
+tsr_status kb_write_results(kb_kernel *k, const kb_space *s, const ir_type *orig);
 
 /* Whatever the body reads from memory, and its results. False when out of memory. */
-bool kb_collect(kern *k, const ir_type *orig, stride_rows *rows);
+bool kb_collect(kb_kernel *k, const ir_type *orig, kb_stride_rows *rows);
 /* Something in memory is contiguous along m rather than n. */
-bool kb_has_transposed(const space *s, const stride_rows *rows);
+bool kb_has_transposed(const kb_space *s, const kb_stride_rows *rows);
 
-#define FAMILY_LOWERING(code, name, fuses, n, extents, lowering, ...) tsr_status family_##lowering(kern *k);
+#define FAMILY_LOWERING(code, name, fuses, n, extents, lowering, ...) tsr_status family_##lowering(kb_kernel *k);
 KERNEL_FAMILIES(FAMILY_LOWERING)
 #undef FAMILY_LOWERING
 /* Notes the tile in the kernel, for reports. */
-bool kb_note_tile(kern *k, int64_t m, int64_t n, int64_t depth);
+bool kb_note_tile(kb_kernel *k, int64_t m, int64_t n, int64_t depth);
 /* The body's row operations (reductions, softmax, norms) on whole rows. */
-tsr_status kb_row_op(kern *k, ir_op *op, const space *s, const ir_type *orig, ir_value **out);
+tsr_status kb_row_op(kb_kernel *k, ir_op *op, const kb_space *s, const ir_type *orig, ir_value **out);
 /* x repeated to the width of s's tile. */
-ir_value *kb_spread(kern *k, ir_value *x, const space *s);
+ir_value *kb_spread(kb_kernel *k, ir_value *x, const kb_space *s);
 /* Whether rows are held whole by the params.cluster blocks of a cluster. */
-bool kb_rows_by_cluster(const kern *k, const space *s);
+bool kb_rows_by_cluster(const kb_kernel *k, const kb_space *s);
 /* Rows too long for the registers of a block: chunks of them, in a loop for each row operation and one for the results.
  * s: the grid's space, with whole rows. */
-bool kb_rows_are_long(const kern *k, const space *s);
-tsr_status kb_long_rows(kern *k, space *s, const ir_type *orig);
+bool kb_rows_are_long(const kb_kernel *k, const kb_space *s);
+tsr_status kb_long_rows(kb_kernel *k, kb_space *s, const ir_type *orig);
 /* A row operation's result on the tile of s, from its statistics. */
-tsr_status kb_row_apply(kern *k, ir_op *op, const space *s, const ir_type *orig, ir_value **out);
+tsr_status kb_row_apply(kb_kernel *k, ir_op *op, const kb_space *s, const ir_type *orig, ir_value **out);
 /* x where the element's column, `from` further, is below n; else `other`. */
-ir_value *kb_mask(kern *k, ir_value *x, ir_value *from, int64_t n, double other);
+ir_value *kb_mask(kb_kernel *k, ir_value *x, ir_value *from, int64_t n, double other);
 /* x where it is finite, else 0. */
-ir_value *kb_finite(kern *k, ir_value *x);
+ir_value *kb_finite(kb_kernel *k, ir_value *x);
 /* map with one scalar op over fragments; NULL when out of memory. */
-ir_value *kb_map1(kern *k, int scalar_code, ir_value *a);
-ir_value *kb_map2(kern *k, int scalar_code, ir_value *a, ir_value *b);
-ir_value *kb_map2_imm(kern *k, int scalar_code, ir_value *a, double imm);
-ir_value *kb_reduce(kern *k, const char *op, ir_value *x);
-ir_value *kb_reduce_axis(kern *k, const char *op, ir_value *x, int axis);
+ir_value *kb_map1(kb_kernel *k, int scalar_code, ir_value *a);
+ir_value *kb_map2(kb_kernel *k, int scalar_code, ir_value *a, ir_value *b);
+ir_value *kb_map2_imm(kb_kernel *k, int scalar_code, ir_value *a, double imm);
+ir_value *kb_reduce(kb_kernel *k, const char *op, ir_value *x);
+ir_value *kb_reduce_axis(kb_kernel *k, const char *op, ir_value *x, int axis);
 /* 1 / sum, by the row. */
-ir_value *kb_reciprocal(kern *k, ir_value *sum);
+ir_value *kb_reciprocal(kb_kernel *k, ir_value *sum);
 /* A fragment of one element that repeats, or the scalar. */
-ir_value *kb_constant(kern *k, tsr_dtype t, double v);
+ir_value *kb_constant(kb_kernel *k, tsr_dtype t, double v);
 /* What an integer type narrower than the one it is computed in keeps of x; x itself for other types. */
-ir_value *kb_wrap(kern *k, ir_value *x, tsr_dtype t);
+ir_value *kb_wrap(kb_kernel *k, ir_value *x, tsr_dtype t);
 #endif

@@ -7,7 +7,8 @@
 #include "core/passes/tile/contraction.h"
 
 /* A side's space: the batch dimensions of the result, then the operand's own two. */
-void mm_side(contraction *x, side *s, ir_value *v, bool transpose, int64_t d0, int64_t d1, int64_t t0, int64_t t1) {
+void mm_side(contraction *x, mm_operand *s, ir_value *v, bool transpose, int64_t d0, int64_t d1, int64_t t0,
+             int64_t t1) {
   s->value = v;
   s->transpose = transpose;
   s->orig = v->type;
@@ -21,23 +22,23 @@ void mm_side(contraction *x, side *s, ir_value *v, bool transpose, int64_t d0, i
 }
 
 /* A cast that loses nothing can be done by the copy. */
-static bool copy_converts(const kern *k, const ir_value *v, const ir_value **from, tsr_dtype *to) {
+static bool copy_converts(const kb_kernel *k, const ir_value *v, const ir_value **from, tsr_dtype *to) {
   *from = v;
   *to = v->type->dtype;
   if (v->def && graph_is(v->def, G_CAST)) {
     const dtype_info *a = dtype_get(v->def->operands[0]->type->dtype), *b = dtype_get(v->type->dtype);
     bool lossless = a->is_float && b->is_float && a->mantissa_bits <= b->mantissa_bits && a->max <= b->max;
-    node *n = v->def->operands[0]->data;
+    kb_node *n = v->def->operands[0]->data;
     if (lossless && n && n->is_mem) {
       *from = v->def->operands[0];
       return true;
     }
   }
-  node *n = v->data;
+  kb_node *n = v->data;
   return n && n->is_mem;
 }
 
-void mm_bounds(kern *k, const contraction *x, ir_value *bounds[3]) {
+void mm_bounds(kb_kernel *k, const contraction *x, ir_value *bounds[3]) {
   bounds[0] = k->zero, bounds[1] = kb_index(k, x->g.k), bounds[2] = kb_index(k, x->bk);
   if (x->from) bounds[0] = x->from, bounds[1] = x->to;
   if (!x->part) return;
@@ -59,12 +60,13 @@ static void note_map(contract *c, bool is_b, bool swapped) {
 }
 
 /* The side's element is one of memory, in the type that it is staged in. */
-static tsr_status plain_side(kern *k, contract *c, const side *s, const ir_value *from, tsr_dtype to, ir_block *region) {
-  const mem *m = &((node *)from->data)->m;
+static tsr_status plain_side(kb_kernel *k, contract *c, const mm_operand *s, const ir_value *from, tsr_dtype to,
+                             ir_block *region) {
+  const kb_mem *m = &((kb_node *)from->data)->m;
   int64_t strides[TSR_MAX_RANK + 2];
   bool flipped;
   ir_value *w;
-  space_strides(m, &s->s, FORM_FULL, strides);
+  kb_space_strides(m, &s->s, FORM_FULL, strides);
   TSR_TRY(kb_window(k, m, &s->s, strides, &flipped, &w));
   note_map(c, region == c->op->regions[1], s->transpose ^ flipped);
   ir_value *x = ir_block_arg(k->m, region, ir_type_scalar(k->m, to), NULL);
@@ -73,7 +75,7 @@ static tsr_status plain_side(kern *k, contract *c, const side *s, const ir_value
 }
 
 /* The side's element is computed in the region; the tile is staged in the operand's own type. */
-static tsr_status computed_side(kern *k, contract *c, const side *s, ir_block *region) {
+static tsr_status computed_side(kb_kernel *k, contract *c, const mm_operand *s, ir_block *region) {
   const bool is_b = region == c->op->regions[1];
   kb_scalars scalars = {.op = c->op, .operands = k->b, .region = region};
   ir_value *y = NULL;
@@ -91,14 +93,14 @@ static tsr_status computed_side(kern *k, contract *c, const side *s, ir_block *r
   return ir_set_attr(c->op, is_b ? "b_type" : "a_type", ir_attr_str(k->m, type)) ? NULL : st_oom();
 }
 
-static tsr_status operand_side(kern *k, contract *c, side *s, ir_block *region) {
+static tsr_status operand_side(kb_kernel *k, contract *c, mm_operand *s, ir_block *region) {
   const ir_value *from;
   tsr_dtype to;
   return copy_converts(k, s->value, &from, &to) ? plain_side(k, c, s, from, to, region)
                                                 : computed_side(k, c, s, region);
 }
 
-static bool set_attributes(const kern *k, const contraction *x, const contract *c) {
+static bool set_attributes(const kb_kernel *k, const contraction *x, const contract *c) {
   ir_module *m = k->m;
   ir_op *op = c->op;
   const sched_params *p = &k->params;
@@ -112,7 +114,7 @@ static bool set_attributes(const kern *k, const contraction *x, const contract *
 }
 
 /* The sum alone, as a fragment: what follows works on that. */
-static tsr_status hand_on_sum(kern *k, contract *c, const contraction *x) {
+static tsr_status hand_on_sum(kb_kernel *k, contract *c, const contraction *x) {
   ir_block *region = c->op->regions[2];
   ir_value *sum = ir_block_arg(k->m, region, ir_type_scalar(k->m, x->g.accum), NULL);
   ir_builder r = ir_at_end(k->m, region);
@@ -121,7 +123,7 @@ static tsr_status hand_on_sum(kern *k, contract *c, const contraction *x) {
   return NULL;
 }
 
-static tsr_status build(kern *k, contraction *x, ir_value **out) {
+static tsr_status build(kb_kernel *k, contraction *x, ir_value **out) {
   int r = x->c.rank;
   const ir_type *sum = kb_frag(k, x->g.accum, x->bm, x->bn);
   ir_value *bounds[3];
@@ -142,8 +144,8 @@ static tsr_status build(kern *k, contraction *x, ir_value **out) {
   return NULL;
 }
 
-mem mm_workspace(const kern *k, const contraction *x, int64_t part) {
-  mem m = {.arg = k->workspace, .dtype = x->g.accum, .rank = x->orig->rank};
+kb_mem mm_workspace(const kb_kernel *k, const contraction *x, int64_t part) {
+  kb_mem m = {.arg = k->workspace, .dtype = x->g.accum, .rank = x->orig->rank};
   memcpy(m.dims, x->orig->dims, sizeof m.dims);
   ir_type_strides(x->orig, m.strides);
   m.offset = part * ir_type_count(x->orig);
@@ -151,12 +153,12 @@ mem mm_workspace(const kern *k, const contraction *x, int64_t part) {
 }
 
 /* Parts are further block columns of the grid: block x = part * columns + column. */
-tsr_status mm_split_grid(kern *k, contraction *x) {
+tsr_status mm_split_grid(kb_kernel *k, contraction *x) {
   int64_t columns = (x->g.n + x->bn - 1) / x->bn, grid[3];
-  space wide = x->c; /* x->c.tm, tn: the block's tile */
+  kb_space wide = x->c; /* x->c.tm, tn: the block's tile */
   wide.dims[wide.rank - 1] = columns * x->bn * k->params.split_k;
   k->params.raster = 0;
-  TSR_TRY(space_grid(k, &wide));
+  TSR_TRY(kb_space_grid(k, &wide));
   if (ir_get_ints(k->op, "grid", grid, 3) != 3) return st_oom();
   memcpy(x->c.at, wide.at, sizeof wide.at);
   ir_value *span = kb_index(k, columns * x->bn), *at = wide.at[wide.rank - 1];
@@ -166,11 +168,11 @@ tsr_status mm_split_grid(kern *k, contraction *x) {
 }
 
 /* The accumulator's window in the workspace, at this block's part. */
-tsr_status mm_part_window(kern *k, const contraction *x, const space *at, ir_value **out) {
-  mem m = mm_workspace(k, x, 0);
+tsr_status mm_part_window(kb_kernel *k, const contraction *x, const kb_space *at, ir_value **out) {
+  kb_mem m = mm_workspace(k, x, 0);
   int64_t strides[TSR_MAX_RANK + 2];
-  space s = *at;
-  space_strides(&m, &s, FORM_FULL, strides);
+  kb_space s = *at;
+  kb_space_strides(&m, &s, FORM_FULL, strides);
   /* The part is one more outer dimension. */
   if (s.rank + 1 > TSR_MAX_RANK + 2) return ir_error(k->src, NULL, "too many dimensions for split_k");
   memmove(s.dims + 1, s.dims, sizeof *s.dims * (size_t)s.rank);
@@ -183,7 +185,7 @@ tsr_status mm_part_window(kern *k, const contraction *x, const space *at, ir_val
   return kb_window(k, &m, &s, strides, NULL, out);
 }
 
-tsr_status mm_contract(kern *k, contraction *x, ir_value **acc) {
+tsr_status mm_contract(kb_kernel *k, contraction *x, ir_value **acc) {
   int r = x->c.rank;
   mm_side(x, &x->a, x->op->operands[0], x->g.transpose_a, x->g.m, x->g.k, x->bm, x->bk);
   mm_side(x, &x->b, x->op->operands[1], x->g.transpose_b, x->g.k, x->g.n, x->bk, x->bn);

@@ -4,19 +4,19 @@
 #define CORE_PASSES_TILE_CONTRACTION_H
 #include "core/passes/tile/build.h"
 
-typedef struct side {
+typedef struct mm_operand {
   ir_value *value;   /* operand of the graph matmul */
-  space s;           /* as stored: the operand's last two dimensions */
+  kb_space s;        /* as stored: the operand's last two dimensions */
   bool transpose;    /* stored [k, m] or [n, k] */
   const ir_type *orig;
-} side;
+} mm_operand;
 
 typedef struct contraction {
   ir_op *op;
   graph_matmul g;
   const ir_type *orig; /* [batch..., m, n] */
-  space c;
-  side a, b;
+  kb_space c;
+  mm_operand a, b;
   int64_t bm, bn, bk;
   int64_t chunk;     /* depth of one part of a split contraction; k if it is not split */
   ir_value *part;    /* which part this block computes */
@@ -25,29 +25,30 @@ typedef struct contraction {
 
 /* A side's space: the batch dimensions of the result, then the operand's own two; t0 x t1 of its m or k, k or n a tile.
  */
-void mm_side(contraction *x, side *s, ir_value *v, bool transpose, int64_t d0, int64_t d1, int64_t t0, int64_t t1);
+void mm_side(contraction *x, mm_operand *s, ir_value *v, bool transpose, int64_t d0, int64_t d1, int64_t t0,
+             int64_t t1);
 /* From, to and step of the loop over k: all of it, or this block's part. */
-void mm_bounds(kern *k, const contraction *x, ir_value *bounds[3]);
+void mm_bounds(kb_kernel *k, const contraction *x, ir_value *bounds[3]);
 /* The workspace [parts, batch..., m, n] as a memory operand, at a fixed part (`part` elements further). */
-mem mm_workspace(const kern *k, const contraction *x, int64_t part);
+kb_mem mm_workspace(const kb_kernel *k, const contraction *x, int64_t part);
 /* Grid of a split contraction: parts are further block columns. */
-tsr_status mm_split_grid(kern *k, contraction *x);
+tsr_status mm_split_grid(kb_kernel *k, contraction *x);
 /* A tile's window in the workspace, at this block's part. */
-tsr_status mm_part_window(kern *k, const contraction *x, const space *at, ir_value **out);
+tsr_status mm_part_window(kb_kernel *k, const contraction *x, const kb_space *at, ir_value **out);
 
 /* The product over the range of k, on the tile at c.at. */
-tsr_status mm_contract(kern *k, contraction *x, ir_value **acc);
+tsr_status mm_contract(kb_kernel *k, contraction *x, ir_value **acc);
 
 /* Steps shared out among blocks (tile/stream_k.c): the workspace's type, NULL if the schedule has no such thing or the
  * product can't; the kernel that makes the pieces; the tile (a part of the first kernel's) and the sum of the kernel
  * that adds them. */
 const ir_type *mm_stream_k_type(ir_module *m, const ir_op *product, const tsr_caps *caps, const sched_params *p);
-tsr_status mm_stream_k_parts(kern *k, contraction *x);
-void mm_stream_k_tile(const kern *k, contraction *x);
-tsr_status mm_stream_k_sum(kern *k, contraction *x, ir_value **out);
+tsr_status mm_stream_k_parts(kb_kernel *k, contraction *x);
+void mm_stream_k_tile(const kb_kernel *k, contraction *x);
+tsr_status mm_stream_k_sum(kb_kernel *k, contraction *x, ir_value **out);
 
 /* gemv: at most MM_GEMV_ROWS rows, sums kept in the type that elements are computed in. */
 enum { MM_GEMV_ROWS = 4 };
 bool mm_is_gemv(const contraction *x);
-tsr_status mm_gemv(kern *k, contraction *x);
+tsr_status mm_gemv(kb_kernel *k, contraction *x);
 #endif

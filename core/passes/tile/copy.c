@@ -6,24 +6,24 @@
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/tile/build.h"
 
-static mem whole(ir_value *arg) {
-  mem m = {.arg = arg, .dtype = arg->type->dtype, .rank = arg->type->rank};
+static kb_mem whole(ir_value *arg) {
+  kb_mem m = {.arg = arg, .dtype = arg->type->dtype, .rank = arg->type->rank};
   memcpy(m.dims, arg->type->dims, sizeof m.dims);
   ir_type_strides(arg->type, m.strides);
   return m;
 }
 
-static int64_t elements(const kern *k) {
+static int64_t elements(const kb_kernel *k) {
   return k->params.m > 0 ? k->params.m * max64(1, k->params.n) : sched_block_elements(k->opts->caps);
 }
 
-static void cut(kern *k, space *s) {
+static void cut(kb_kernel *k, kb_space *s) {
   s->tn = max64(1, min64(s->dims[s->rank - 1], elements(k)));
   s->tm = max64(1, min64(s->dims[s->rank - 2], elements(k) / s->tn));
 }
 
 /* Corner of tile number `t` of s, n fastest. */
-static void corner(kern *k, space *s, ir_value *t) {
+static void corner(kb_kernel *k, kb_space *s, ir_value *t) {
   int64_t size[TSR_MAX_RANK + 2];
   for (int i = s->rank - 1; i >= 0; i--) {
     size[i] = i == s->rank - 1 ? s->tn : i == s->rank - 2 ? s->tm : 1;
@@ -34,23 +34,23 @@ static void corner(kern *k, space *s, ir_value *t) {
   }
 }
 
-static int64_t n_tiles(const space *s) {
+static int64_t n_tiles(const kb_space *s) {
   int64_t n = ceil_div(s->dims[s->rank - 1], s->tn) * ceil_div(s->dims[s->rank - 2], s->tm);
   for (int i = 0; i < s->rank - 2; i++) n *= s->dims[i];
   return n;
 }
 
 /* One input of a concat: its own space, copied to the result from `start` on along the axis. */
-static tsr_status copy_part(kern *k, const ir_op *op, int i, int axis, int64_t start, ir_value *block, int64_t first,
-                            int64_t *tiles) {
-  node *n = node_of(k, op->operands[i]);
+static tsr_status copy_part(kb_kernel *k, const ir_op *op, int i, int axis, int64_t start, ir_value *block,
+                            int64_t first, int64_t *tiles) {
+  kb_node *n = kb_node_of(k, op->operands[i]);
   if (!n || !n->is_mem) return ir_error(op, NULL, "operand %d must lie in memory", i);
-  mem in = n->m, out = whole(k->op->regions[0]->args[k->src->n_operands]);
-  stride_rows rows = {.n = 2};
-  space s;
-  mem_align(&in, FORM_FULL, in.rank, rows.v[0]);
-  mem_align(&out, FORM_FULL, in.rank, rows.v[1]);
-  space_make(&s, op->operands[i]->type, in.rank, &rows);
+  kb_mem in = n->m, out = whole(k->op->regions[0]->args[k->src->n_operands]);
+  kb_stride_rows rows = {.n = 2};
+  kb_space s;
+  kb_mem_align(&in, FORM_FULL, in.rank, rows.v[0]);
+  kb_mem_align(&out, FORM_FULL, in.rank, rows.v[1]);
+  kb_space_make(&s, op->operands[i]->type, in.rank, &rows);
   cut(k, &s);
   *tiles = n_tiles(&s);
   if (!*tiles) return NULL;
@@ -72,14 +72,14 @@ static tsr_status copy_part(kern *k, const ir_op *op, int i, int axis, int64_t s
   corner(k, &s, kb_op2(k, "tessera.tile.sub", block, lo));
   int64_t strides[TSR_MAX_RANK + 2];
   ir_value *w;
-  space_strides(&in, &s, FORM_FULL, strides);
+  kb_space_strides(&in, &s, FORM_FULL, strides);
   TSR_TRY(kb_window(k, &in, &s, strides, NULL, &w));
   ir_value *v = ir_build1(&k->b, "tessera.tile.load",
                           kb_frag(k, kb_compute(in.dtype), w->type->dims[0], w->type->dims[1]), 1, &w);
   /* The part of the result that this input fills, with the input's extents. */
   memcpy(out.dims, in.dims, sizeof out.dims);
   out.offset += start * out.strides[axis];
-  space_strides(&out, &s, FORM_FULL, strides);
+  kb_space_strides(&out, &s, FORM_FULL, strides);
   if (!v) return st_oom();
   TSR_TRY(kb_store(k, v, &out, &s, strides));
   if (!ir_build0(&k->b, "tessera.tile.yield", 0, NULL)) return st_oom();
@@ -87,7 +87,7 @@ static tsr_status copy_part(kern *k, const ir_op *op, int i, int axis, int64_t s
   return NULL;
 }
 
-static tsr_status concat(kern *k, const ir_op *op) {
+static tsr_status concat(kb_kernel *k, const ir_op *op) {
   int axis = graph_axis(op);
   int64_t start = 0, first = 0;
   ir_value *block = kb_block_id(k, 0);
@@ -102,7 +102,7 @@ static tsr_status concat(kern *k, const ir_op *op) {
 
 /* ---- pad ------------------------------------------------------------------------------------------------------- */
 
-static ir_value *r_const(kern *k, ir_builder *r, const ir_type *t, double v) {
+static ir_value *r_const(kb_kernel *k, ir_builder *r, const ir_type *t, double v) {
   ir_value *x = ir_build1(r, "tessera.tile.const", t, 0, NULL);
   return x && ir_set_attr(x->def, "value",
                           t->kind == IR_T_INDEX ? ir_attr_int(k->m, (int64_t)v) : ir_attr_float(k->m, v))
@@ -111,7 +111,8 @@ static ir_value *r_const(kern *k, ir_builder *r, const ir_type *t, double v) {
 }
 
 /* Coordinate of the input along original dimension d, inside a region over the tile's [row, column]. */
-static ir_value *coordinate(kern *k, const space *s, ir_builder *r, int d, ir_value *row, ir_value *col, int64_t low) {
+static ir_value *coordinate(kb_kernel *k, const kb_space *s, ir_builder *r, int d, ir_value *row, ir_value *col,
+                            int64_t low) {
   ir_value *at = s->at[d];
   if (d == s->rank - 2) at = ir_build1(r, "tessera.tile.add", NULL, 2, (ir_value *[]){at, row});
   if (d == s->rank - 1) at = ir_build1(r, "tessera.tile.add", NULL, 2, (ir_value *[]){at, col});
@@ -120,7 +121,8 @@ static ir_value *coordinate(kern *k, const space *s, ir_builder *r, int d, ir_va
             : NULL;
 }
 
-static tsr_status gather_inside(kern *k, const mem *in, const space *s, const int64_t *low, int shift, ir_value **out) {
+static tsr_status gather_inside(kb_kernel *k, const kb_mem *in, const kb_space *s, const int64_t *low, int shift,
+                                ir_value **out) {
   ir_type vt = {.kind = IR_T_VIEW, .dtype = in->dtype, .rank = in->rank, .has_strides = true, .offset = in->offset};
   memcpy(vt.dims, in->dims, sizeof vt.dims);
   memcpy(vt.strides, in->strides, sizeof vt.strides);
@@ -139,8 +141,8 @@ static tsr_status gather_inside(kern *k, const mem *in, const space *s, const in
 }
 
 /* Elements whose coordinates lie outside the input become `value`. */
-static tsr_status fill_outside(kern *k, const mem *in, const space *s, const int64_t *low, int shift, double value,
-                               ir_value **x) {
+static tsr_status fill_outside(kb_kernel *k, const kb_mem *in, const kb_space *s, const int64_t *low, int shift,
+                               double value, ir_value **x) {
   ir_op *map = ir_op_new(&k->b, ir_find_op("tessera.tile.map"), 1, x, 1, &(*x)->type, 1);
   if (!map) return st_oom();
   ir_builder r = ir_at_end(k->m, map->regions[0]);
@@ -168,14 +170,14 @@ static tsr_status fill_outside(kern *k, const mem *in, const space *s, const int
   return y && ir_build0(&r, "tessera.tile.yield", 1, &y) ? NULL : st_oom();
 }
 
-static tsr_status pad(kern *k, const ir_op *op) {
-  node *n = node_of(k, op->operands[0]);
+static tsr_status pad(kb_kernel *k, const ir_op *op) {
+  kb_node *n = kb_node_of(k, op->operands[0]);
   int64_t low[TSR_MAX_RANK], high[TSR_MAX_RANK];
   if (!n || !n->is_mem) return ir_error(op, NULL, "the operand must lie in memory");
   graph_pad(op, low, high);
-  mem out = whole(k->op->regions[0]->args[k->src->n_operands]);
+  kb_mem out = whole(k->op->regions[0]->args[k->src->n_operands]);
   /* Coordinates are needed per dimension, so nothing is merged. */
-  space s = {.orig_rank = out.rank, .rank = out.rank};
+  kb_space s = {.orig_rank = out.rank, .rank = out.rank};
   int shift = out.rank < 2 ? 2 - out.rank : 0;
   s.rank += shift;
   for (int i = 0; i < s.rank; i++) {
@@ -183,18 +185,18 @@ static tsr_status pad(kern *k, const ir_op *op) {
     s.from[i] = i < shift ? -1 : i - shift;
   }
   cut(k, &s);
-  TSR_TRY(space_grid(k, &s));
+  TSR_TRY(kb_space_grid(k, &s));
   ir_value *x;
   if (n->m.rank == 0) return ir_error(op, NULL, "needs at least one dimension");
   TSR_TRY(gather_inside(k, &n->m, &s, low, shift, &x));
   double value = ir_get_float(op, "value", 0);
   if (value != 0) TSR_TRY(fill_outside(k, &n->m, &s, low, shift, value, &x));
   int64_t strides[TSR_MAX_RANK + 2];
-  space_strides(&out, &s, FORM_FULL, strides);
+  kb_space_strides(&out, &s, FORM_FULL, strides);
   return kb_store(k, x, &out, &s, strides);
 }
 
-tsr_status family_copy(kern *k) {
+tsr_status family_copy(kb_kernel *k) {
   for (const ir_op *o = k->src->regions[0]->first; o; o = o->next) {
     if (graph_is(o, G_CONCAT)) return concat(k, o);
     if (graph_is(o, G_PAD)) return pad(k, o);

@@ -7,35 +7,35 @@
 #include "core/passes/tile/build.h"
 
 /* Whatever the body reads from memory, and its results. False when out of memory. */
-bool kb_collect(kern *k, const ir_type *orig, stride_rows *rows) {
+bool kb_collect(kb_kernel *k, const ir_type *orig, kb_stride_rows *rows) {
   const ir_block *body = k->src->regions[0];
-  rows_clear_all(rows);
+  kb_rows_clear(rows);
   for (const ir_op *o = body->first; o; o = o->next) {
     if (o->def->level != IR_GRAPH ||
-        (o->def->flags & IR_VIEWLIKE && o->def->n_results == 1 && node_of(k, o->results[0]) &&
-         node_of(k, o->results[0])->is_mem && o->results[0]->n_uses))
+        (o->def->flags & IR_VIEWLIKE && o->def->n_results == 1 && kb_node_of(k, o->results[0]) &&
+         kb_node_of(k, o->results[0])->is_mem && o->results[0]->n_uses))
       continue;
     bool whole = graph_is_row_op(o);
     for (int i = 0; i < o->n_operands && !graph_is_kind(o, GRAPH_CONTRACTION); i++) {
-      node *n = node_of(k, o->operands[i]);
+      kb_node *n = kb_node_of(k, o->operands[i]);
       if (!n) return false;
-      if (n->is_mem) rows_add(rows, &n->m, whole ? FORM_FULL : form_of(o->results[0]->type, orig), orig->rank);
+      if (n->is_mem) kb_rows_add(rows, &n->m, whole ? FORM_FULL : kb_form_of(o->results[0]->type, orig), orig->rank);
     }
   }
   for (int i = 0; i < body->last->n_operands; i++) {
-    node *n = node_of(k, body->last->operands[i]);
+    kb_node *n = kb_node_of(k, body->last->operands[i]);
     if (!n) return false;
-    if (n->is_mem) rows_add(rows, &n->m, FORM_FULL, orig->rank);
-    mem out = {.rank = body->last->operands[i]->type->rank};
+    if (n->is_mem) kb_rows_add(rows, &n->m, FORM_FULL, orig->rank);
+    kb_mem out = {.rank = body->last->operands[i]->type->rank};
     memcpy(out.dims, body->last->operands[i]->type->dims, sizeof out.dims);
     ir_type_strides(body->last->operands[i]->type, out.strides);
-    rows_add(rows, &out, form_of(body->last->operands[i]->type, orig), orig->rank);
+    kb_rows_add(rows, &out, kb_form_of(body->last->operands[i]->type, orig), orig->rank);
   }
   return true;
 }
 
 /* Reads along m rather than n: a square tile keeps both sides in cache lines. */
-bool kb_has_transposed(const space *s, const stride_rows *rows) {
+bool kb_has_transposed(const kb_space *s, const kb_stride_rows *rows) {
   int n = s->from[s->rank - 1], m = s->from[s->rank - 2];
   for (int i = 0; i < rows->n && n >= 0 && m >= 0; i++)
     if (rows->v[i][n] > 1 && rows->v[i][m] == 1) return true;
@@ -50,13 +50,13 @@ static size_t element_bytes(const ir_op *kernel) {
   return most;
 }
 
-tsr_status family_elementwise(kern *k) {
+tsr_status family_elementwise(kb_kernel *k) {
   ir_value *first = k->src->regions[0]->last->operands[0];
   const ir_type *orig = first->type;
-  stride_rows rows;
-  space s;
+  kb_stride_rows rows;
+  kb_space s;
   if (!kb_collect(k, orig, &rows)) return st_oom();
-  space_make(&s, orig, orig->rank, &rows);
+  kb_space_make(&s, orig, orig->rank, &rows);
   s.plain = true;
   int64_t elements = k->params.m > 0 ? k->params.m * max64(1, k->params.n) : sched_block_elements(k->opts->caps);
   int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];
@@ -69,6 +69,6 @@ tsr_status family_elementwise(kern *k) {
     s.tm = max64(1, min64(m, elements / s.tn));
   }
   if (!kb_note_tile(k, s.tm, s.tn, 1)) return st_oom();
-  TSR_TRY(space_grid(k, &s));
+  TSR_TRY(kb_space_grid(k, &s));
   return kb_write_results(k, &s, orig);
 }

@@ -16,7 +16,7 @@
 
 enum { MOST_OPERANDS = 256 }; /* of a launch */
 
-static bool on_cpu(const kern *k) { return k->opts->caps->dialect == DIALECT_CPU; }
+static bool on_cpu(const kb_kernel *k) { return k->opts->caps->dialect == DIALECT_CPU; }
 
 /* ---- kernels that are there already ---------------------------------------------------------------------------- */
 
@@ -76,7 +76,7 @@ static const ir_type *view_of(ir_module *m, const ir_type *t) {
 
 /* Arithmetic and traffic as modelled: products of a contraction, one operation per element and op otherwise; every
  * operand and result is moved once. */
-static bool note_work(const kern *k) {
+static bool note_work(const kb_kernel *k) {
   double flops = 0, bytes = 0;
   for (const ir_op *o = k->src->regions[0]->first; o; o = o->next) {
     if (o->def->level != IR_GRAPH || !o->n_results || o->def->flags & IR_VIEWLIKE) continue;
@@ -92,7 +92,7 @@ static bool note_work(const kern *k) {
          ir_set_attr(k->op, "bytes", ir_attr_float(k->m, bytes));
 }
 
-static tsr_status make_kernel(kern *k, ir_builder *top, const char *name, const ir_type *workspace) {
+static tsr_status make_kernel(kb_kernel *k, ir_builder *top, const char *name, const ir_type *workspace) {
   const ir_op *src = k->src;
   bool parts = k->split == SPLIT_PARTS;
   k->op = ir_op_new(top, ir_find_op("tessera.tile.kernel"), 0, NULL, 0, NULL, 1);
@@ -122,7 +122,7 @@ static tsr_status make_kernel(kern *k, ir_builder *top, const char *name, const 
 }
 
 /* Accesses of global memory carry the width asked for, where it is narrower than the widest. */
-static bool note_vectorize(kern *k, ir_block *b) {
+static bool note_vectorize(kb_kernel *k, ir_block *b) {
   int64_t n = k->params.vectorize;
   if (on_cpu(k) || n < 1 || n * sched_element_bytes(k->src) >= 16) return true;
   for (ir_op *o = b->first; o; o = o->next) {
@@ -138,17 +138,17 @@ static bool note_vectorize(kern *k, ir_block *b) {
 }
 
 /* Of families whose kernels are made elsewhere, and of what no verifier let pass. */
-tsr_status family_none(kern *k) {
+tsr_status family_none(kb_kernel *k) {
   return ir_error(k->src, NULL, "no lowering for family \"%s\"", ir_get_str(k->src, "family", ""));
 }
 
-static tsr_status (*const family_lowering[N_FAMILIES + 1])(kern *k) = {
+static tsr_status (*const family_lowering[N_FAMILIES + 1])(kb_kernel *k) = {
 #define LOWERING(code, name, fuses, n, extents, lowering, ...) [FAMILY_##code] = family_##lowering,
     KERNEL_FAMILIES(LOWERING)
 #undef LOWERING
-    [N_FAMILIES] = family_none};
+        [N_FAMILIES] = family_none};
 
-static tsr_status fill_kernel(kern *k) {
+static tsr_status fill_kernel(kb_kernel *k) {
   bool empty = true;
   for (int i = 0; i < k->src->n_results; i++) empty &= ir_type_count(k->src->results[i]->type) == 0;
   tsr_status st = NULL;
@@ -215,7 +215,7 @@ static tsr_status lower_custom(const ir_op *src, ir_builder *program, ir_value *
 static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top, const tile_options *opts,
                                ir_value **operands, seen_kernels *seen) {
   tile_options own = *opts;
-  kern k = {.m = top->m, .src = src, .opts = &own};
+  kb_kernel k = {.m = top->m, .src = src, .opts = &own};
   own.policy = ir_get_str(src, "policy", opts->policy);
   const char *name = ir_get_str(src, "sym_name", ""), *equal;
   int n = src->n_operands, results = src->n_results;

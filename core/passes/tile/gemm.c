@@ -7,37 +7,37 @@
 #include "core/passes/tile/contraction.h"
 
 /* Tiles are no larger than the problem, in steps that matrix instructions can fill; CPU kernels take any size. */
-static int64_t step_of(const kern *k) { return k->opts->caps->dialect == DIALECT_CPU ? 1 : 16; }
+static int64_t step_of(const kb_kernel *k) { return k->opts->caps->dialect == DIALECT_CPU ? 1 : 16; }
 
 /* Leaves of a prologue, aligned to the batch of the result. */
-static tsr_status side_leaves(kern *k, ir_value *v, int rank, stride_rows *rows) {
-  node *n = node_of(k, v);
+static tsr_status side_leaves(kb_kernel *k, ir_value *v, int rank, kb_stride_rows *rows) {
+  kb_node *n = kb_node_of(k, v);
   if (!n) return st_oom();
-  if (n->is_mem) rows_add(rows, &n->m, FORM_FULL, rank);
+  if (n->is_mem) kb_rows_add(rows, &n->m, FORM_FULL, rank);
   if (n->is_mem || n->is_imm || !v->def) return NULL;
   for (int i = 0; i < v->def->n_operands; i++) TSR_TRY(side_leaves(k, v->def->operands[i], rank, rows));
   return NULL;
 }
 
-static tsr_status all_leaves(kern *k, contraction *x, stride_rows *rows) {
+static tsr_status all_leaves(kb_kernel *k, contraction *x, kb_stride_rows *rows) {
   int rank = x->orig->rank;
-  rows_clear_all(rows);
+  kb_rows_clear(rows);
   TSR_TRY(side_leaves(k, x->a.value, rank, rows));
   TSR_TRY(side_leaves(k, x->b.value, rank, rows));
   for (const ir_op *o = k->src->regions[0]->first; o; o = o->next)
     for (int i = 0; i < o->n_operands && o != x->op; i++) {
-      node *n = node_of(k, o->operands[i]);
+      kb_node *n = kb_node_of(k, o->operands[i]);
       if (!n) return st_oom();
-      if (n->is_mem) rows_add(rows, &n->m, FORM_FULL, rank);
+      if (n->is_mem) kb_rows_add(rows, &n->m, FORM_FULL, rank);
     }
-  mem out = {.rank = rank};
+  kb_mem out = {.rank = rank};
   memcpy(out.dims, x->orig->dims, sizeof out.dims);
   ir_type_strides(x->orig, out.strides);
-  rows_add(rows, &out, FORM_FULL, rank);
+  kb_rows_add(rows, &out, FORM_FULL, rank);
   return NULL;
 }
 
-static void choose_tile(kern *k, contraction *x) {
+static void choose_tile(kb_kernel *k, contraction *x) {
   int64_t tile[3] = {k->params.m, k->params.n, k->params.k}, own[3];
   be_matmul d = {.batch = 1,
                  .m = x->g.m,
@@ -60,13 +60,13 @@ static void choose_tile(kern *k, contraction *x) {
   x->bk = asked ? tile[2] : min64(tile[2], round_up(x->g.k > 0 ? x->g.k : 1, step_of(k)));
 }
 
-static tsr_status sum_parts(kern *k, contraction *x, ir_value **acc) {
+static tsr_status sum_parts(kb_kernel *k, contraction *x, ir_value **acc) {
   *acc = NULL;
   for (int64_t i = 0; i < k->params.split_k; i++) {
-    mem m = mm_workspace(k, x, i);
+    kb_mem m = mm_workspace(k, x, i);
     int64_t strides[TSR_MAX_RANK + 2];
     ir_value *w, *v;
-    space_strides(&m, &x->c, FORM_FULL, strides);
+    kb_space_strides(&m, &x->c, FORM_FULL, strides);
     TSR_TRY(kb_window(k, &m, &x->c, strides, NULL, &w));
     v = ir_build1(&k->b, "tessera.tile.load", kb_frag(k, x->g.accum, x->bm, x->bn), 1, &w);
     *acc = *acc ? kb_map2(k, SC_ADD, *acc, v) : v;
@@ -75,8 +75,8 @@ static tsr_status sum_parts(kern *k, contraction *x, ir_value **acc) {
   return NULL;
 }
 
-static tsr_status prepare(kern *k, contraction *x) {
-  stride_rows rows;
+static tsr_status prepare(kb_kernel *k, contraction *x) {
+  kb_stride_rows rows;
   x->op = graph_contraction(k->src->regions[0]);
   if (!x->op) return ir_error(k->src, NULL, "a matmul kernel needs a tessera.graph.matmul");
   x->g = graph_matmul_get(x->op);
@@ -84,7 +84,7 @@ static tsr_status prepare(kern *k, contraction *x) {
   x->a.value = x->op->operands[0];
   x->b.value = x->op->operands[1];
   TSR_TRY(all_leaves(k, x, &rows));
-  space_make(&x->c, x->orig, x->orig->rank - 2, &rows);
+  kb_space_make(&x->c, x->orig, x->orig->rank - 2, &rows);
   x->c.plain = true;
   choose_tile(k, x);
   if (k->split == SPLIT_SUM && k->stream_k) {
@@ -102,7 +102,7 @@ static tsr_status prepare(kern *k, contraction *x) {
   return kb_note_tile(k, x->bm, x->bn, x->bk) ? NULL : st_oom();
 }
 
-tsr_status family_matmul(kern *k) {
+tsr_status family_matmul(kb_kernel *k) {
   contraction x = {0};
   ir_value *windows[MAX_LEAVES], *acc = NULL;
   TSR_TRY(prepare(k, &x));
@@ -115,8 +115,8 @@ tsr_status family_matmul(kern *k) {
     TSR_TRY(mm_contract(k, &x, &acc));
     return ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){acc, windows[0]}) ? NULL : st_oom();
   }
-  TSR_TRY(space_grid(k, &x.c));
-  node *n = node_of(k, x.op->results[0]);
+  TSR_TRY(kb_space_grid(k, &x.c));
+  kb_node *n = kb_node_of(k, x.op->results[0]);
   if (!n) return st_oom();
   /* Result windows are made before the loop, so that a plain product is accumulated where it belongs. */
   TSR_TRY(kb_result_windows(k, &x.c, x.orig, windows));

@@ -15,33 +15,33 @@ bool mm_is_gemv(const contraction *x) {
 typedef struct gemv {
   contraction *x;
   bool along_k;                /* b lies [n, k] */
-  side a[MM_GEMV_ROWS];      /* one row of a each: [k, 1], or [1, k] if b lies along k */
-  space c[MM_GEMV_ROWS];     /* one row of the result each */
+  mm_operand a[MM_GEMV_ROWS];  /* one row of a each: [k, 1], or [1, k] if b lies along k */
+  kb_space c[MM_GEMV_ROWS];    /* one row of the result each */
   const ir_type *shape;        /* of an accumulator */
 } gemv;
 
 /* Row i of a, with the axes in the order of b's tile. */
-static void row_of_a(kern *k, gemv *s, int i) {
+static void row_of_a(kb_kernel *k, gemv *s, int i) {
   contraction *x = s->x;
-  side *a = &s->a[i];
+  mm_operand *a = &s->a[i];
   int r = x->c.rank;
   bool stored_along_k = !x->g.transpose_a;
   mm_side(x, a, x->op->operands[0], x->g.transpose_a, x->g.m, x->g.k, 1, x->bk);
   a->s.at[r - 2 + x->g.transpose_a] = kb_index(k, i);
   if (stored_along_k == s->along_k) return;
-  space t = a->s; /* transposed */
+  kb_space t = a->s; /* transposed */
   a->s.dims[r - 2] = t.dims[r - 1], a->s.dims[r - 1] = t.dims[r - 2];
   a->s.from[r - 2] = t.from[r - 1], a->s.from[r - 1] = t.from[r - 2];
   a->s.at[r - 2] = t.at[r - 1], a->s.at[r - 1] = t.at[r - 2];
   a->s.tm = t.tn, a->s.tn = t.tm;
 }
 
-static ir_value *multiply_add(kern *k, ir_value *a, ir_value *b, ir_value *acc) {
+static ir_value *multiply_add(kb_kernel *k, ir_value *a, ir_value *b, ir_value *acc) {
   return kb_map2(k, SC_ADD, kb_map2(k, SC_MUL, a, b), acc);
 }
 
 /* The loop over k; sums[i] receives row i's accumulator. */
-static tsr_status gemv_loop(kern *k, gemv *s, ir_value **sums) {
+static tsr_status gemv_loop(kb_kernel *k, gemv *s, ir_value **sums) {
   contraction *x = s->x;
   int m = (int)x->g.m, r = x->c.rank;
   ir_value *operands[3 + MM_GEMV_ROWS], *next[MM_GEMV_ROWS], *b, *a;
@@ -73,7 +73,7 @@ static tsr_status gemv_loop(kern *k, gemv *s, ir_value **sums) {
 }
 
 /* [bk, bn] or [bn, bk] to [1, bn]. */
-static ir_value *total(kern *k, const gemv *s, ir_value *x) {
+static ir_value *total(kb_kernel *k, const gemv *s, ir_value *x) {
   ir_op *op = ir_op_new(&k->b, ir_find_op("tessera.tile.reduce"), 1, &x, 1, NULL, 0);
   if (!op || !ir_set_attr(op, "axis", ir_attr_int(k->m, s->along_k)) ||
       !ir_set_attr(op, "op", ir_attr_str(k->m, "sum")) ||
@@ -90,13 +90,13 @@ static ir_value *total(kern *k, const gemv *s, ir_value *x) {
   return op->results[0];
 }
 
-static tsr_status store_row(kern *k, gemv *s, int i, ir_value *sum) {
+static tsr_status store_row(kb_kernel *k, gemv *s, int i, ir_value *sum) {
   ir_value *windows[MAX_LEAVES];
   if (k->split == SPLIT_PARTS) {
     TSR_TRY(mm_part_window(k, s->x, &s->c[i], &windows[0]));
     return ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){sum, windows[0]}) ? NULL : st_oom();
   }
-  node *n = node_of(k, s->x->op->results[0]);
+  kb_node *n = kb_node_of(k, s->x->op->results[0]);
   if (!n) return st_oom();
   TSR_TRY(kb_result_windows(k, &s->c[i], s->x->orig, windows));
   if (!(sum = kb_wrap(k, sum, s->x->orig->dtype))) return st_oom();
@@ -107,7 +107,7 @@ static tsr_status store_row(kern *k, gemv *s, int i, ir_value *sum) {
   return kb_store_results(k, &s->c[i], s->x->orig, windows);
 }
 
-tsr_status mm_gemv(kern *k, contraction *x) {
+tsr_status mm_gemv(kb_kernel *k, contraction *x) {
   gemv *s = arena_new(&k->m->arena, gemv);
   ir_value *sums[MM_GEMV_ROWS], *sum;
   int r = x->c.rank;
@@ -115,7 +115,7 @@ tsr_status mm_gemv(kern *k, contraction *x) {
   s->x = x;
   s->along_k = x->g.transpose_b;
   x->c.tm = x->g.m;
-  TSR_TRY(k->split == SPLIT_PARTS ? mm_split_grid(k, x) : space_grid(k, &x->c));
+  TSR_TRY(k->split == SPLIT_PARTS ? mm_split_grid(k, x) : kb_space_grid(k, &x->c));
   mm_side(x, &x->b, x->op->operands[1], x->g.transpose_b, x->g.k, x->g.n, x->bk, x->bn);
   x->b.s.at[r - 1 - s->along_k] = x->c.at[r - 1];
   s->shape = s->along_k ? kb_frag(k, x->g.accum, x->bn, x->bk) : kb_frag(k, x->g.accum, x->bk, x->bn);

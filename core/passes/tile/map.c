@@ -12,8 +12,8 @@ const char *kb_scalar_name(int code) {
   return names[code];
 }
 
-ir_op *kb_map_open(kern *k, int n, ir_value **frags, ir_value **args, ir_builder *region, const double *imms,
-                       tsr_dtype imm_type) {
+ir_op *kb_map_open(kb_kernel *k, int n, ir_value **frags, ir_value **args, ir_builder *region, const double *imms,
+                   tsr_dtype imm_type) {
   ir_value *operands[8];
   int m = 0;
   if (k->scalars) {
@@ -38,7 +38,7 @@ ir_op *kb_map_open(kern *k, int n, ir_value **frags, ir_value **args, ir_builder
   return map;
 }
 
-ir_value *kb_map_close(kern *k, ir_op *map, ir_builder *region, ir_value *y) {
+ir_value *kb_map_close(kb_kernel *k, ir_op *map, ir_builder *region, ir_value *y) {
   if (k->scalars) {
     k->b.failed |= region->failed || !y;
     return y;
@@ -56,21 +56,21 @@ ir_value *kb_map_close(kern *k, ir_op *map, ir_builder *region, ir_value *y) {
   return map->results[0];
 }
 
-ir_value *kb_map1(kern *k, int code, ir_value *a) {
+ir_value *kb_map1(kb_kernel *k, int code, ir_value *a) {
   ir_value *args[1];
   ir_builder r;
   ir_op *map = a ? kb_map_open(k, 1, &a, args, &r, NULL, 0) : NULL;
   return map ? kb_map_close(k, map, &r, ir_build1(&r, kb_scalar_name(code), NULL, 1, args)) : NULL;
 }
 
-ir_value *kb_map2(kern *k, int code, ir_value *a, ir_value *b) {
+ir_value *kb_map2(kb_kernel *k, int code, ir_value *a, ir_value *b) {
   ir_value *args[2], *frags[2] = {a, b};
   ir_builder r;
   ir_op *map = a && b ? kb_map_open(k, 2, frags, args, &r, NULL, 0) : NULL;
   return map ? kb_map_close(k, map, &r, ir_build1(&r, kb_scalar_name(code), NULL, 2, args)) : NULL;
 }
 
-ir_value *kb_map2_imm(kern *k, int code, ir_value *a, double imm) {
+ir_value *kb_map2_imm(kb_kernel *k, int code, ir_value *a, double imm) {
   ir_value *args[2], *frags[2] = {a, NULL};
   double imms[2] = {0, imm};
   ir_builder r;
@@ -78,18 +78,18 @@ ir_value *kb_map2_imm(kern *k, int code, ir_value *a, double imm) {
   return map ? kb_map_close(k, map, &r, ir_build1(&r, kb_scalar_name(code), NULL, 2, args)) : NULL;
 }
 
-ir_value *kb_number(kern *k, ir_builder *r, tsr_dtype t, double v) {
+ir_value *kb_number(kb_kernel *k, ir_builder *r, tsr_dtype t, double v) {
   ir_value *x = ir_build1(r, "tessera.tile.const", ir_type_scalar(k->m, t), 0, NULL);
   return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
 }
 
-ir_value *kb_constant(kern *k, tsr_dtype t, double v) {
+ir_value *kb_constant(kb_kernel *k, tsr_dtype t, double v) {
   if (k->scalars) return kb_number(k, &k->b, t, v);
   ir_value *x = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t, 1, 1), 0, NULL);
   return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
 }
 
-ir_value *kb_mask(kern *k, ir_value *x, ir_value *from, int64_t n, double other) {
+ir_value *kb_mask(kb_kernel *k, ir_value *x, ir_value *from, int64_t n, double other) {
   ir_value *args[1], *end = kb_index(k, n);
   ir_builder r;
   ir_op *map = x && end ? kb_map_open(k, 1, &x, args, &r, NULL, 0) : NULL;
@@ -105,7 +105,7 @@ ir_value *kb_mask(kern *k, ir_value *x, ir_value *from, int64_t n, double other)
                       ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){inside, args[0], outside}));
 }
 
-ir_value *kb_finite(kern *k, ir_value *x) {
+ir_value *kb_finite(kb_kernel *k, ir_value *x) {
   ir_value *args[1];
   ir_builder r;
   ir_op *map = x ? kb_map_open(k, 1, &x, args, &r, NULL, 0) : NULL;
@@ -118,7 +118,7 @@ ir_value *kb_finite(kern *k, ir_value *x) {
   return kb_map_close(k, map, &r, ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){inside, args[0], zero}));
 }
 
-ir_value *kb_reduce_axis(kern *k, const char *op, ir_value *x, int axis) {
+ir_value *kb_reduce_axis(kb_kernel *k, const char *op, ir_value *x, int axis) {
   ir_op *r = x ? ir_op_new(&k->b, ir_find_op("tessera.tile.reduce"), 1, &x, 1, NULL, 0) : NULL;
   if (!r || !ir_set_attr(r, "axis", ir_attr_int(k->m, axis)) || !ir_set_attr(r, "op", ir_attr_str(k->m, op)) ||
       !ir_set_attr(r, "policy", ir_attr_str(k->m, k->opts->policy)))
@@ -128,13 +128,13 @@ ir_value *kb_reduce_axis(kern *k, const char *op, ir_value *x, int axis) {
   return (r->results[0]->type = ir_type_get(k->m, &t)) ? r->results[0] : NULL;
 }
 
-ir_value *kb_reduce(kern *k, const char *op, ir_value *x) { return kb_reduce_axis(k, op, x, 1); }
+ir_value *kb_reduce(kb_kernel *k, const char *op, ir_value *x) { return kb_reduce_axis(k, op, x, 1); }
 
-ir_value *kb_cast_to(kern *k, ir_builder *r, ir_value *x, tsr_dtype t) {
+ir_value *kb_cast_to(kb_kernel *k, ir_builder *r, ir_value *x, tsr_dtype t) {
   return x && x->type->dtype != t ? ir_build1(r, "tessera.tile.cast", ir_type_scalar(k->m, t), 1, &x) : x;
 }
 
-ir_value *kb_wrap_scalar(kern *k, ir_builder *r, ir_value *x, tsr_dtype t) {
+ir_value *kb_wrap_scalar(kb_kernel *k, ir_builder *r, ir_value *x, tsr_dtype t) {
   if (t == TSR_U8) {
     ir_value *mask = kb_number(k, r, TSR_I32, 255);
     return ir_build1(r, "tessera.tile.and", NULL, 2, (ir_value *[]){x, mask});
@@ -145,7 +145,7 @@ ir_value *kb_wrap_scalar(kern *k, ir_builder *r, ir_value *x, tsr_dtype t) {
   return ir_build1(r, "tessera.tile.shr", NULL, 2, (ir_value *[]){up, n});
 }
 
-ir_value *kb_wrap(kern *k, ir_value *x, tsr_dtype t) {
+ir_value *kb_wrap(kb_kernel *k, ir_value *x, tsr_dtype t) {
   ir_value *args[1];
   ir_builder r;
   bool halved = x && x->type->dtype == TSR_I64 && t != TSR_I64; /* a cast saturates: the upper half goes first */
@@ -161,7 +161,7 @@ ir_value *kb_wrap(kern *k, ir_value *x, tsr_dtype t) {
 }
 
 /* Operands narrower than the row (one element that repeats) must be spread before they are summed. */
-ir_value *kb_spread(kern *k, ir_value *x, const space *s) {
+ir_value *kb_spread(kb_kernel *k, ir_value *x, const kb_space *s) {
   if (!x || x->type->dims[1] == s->tn) return x;
   ir_value *zero = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, x->type->dtype, 1, s->tn), 0, NULL), *args[2],
            *frags[2] = {x, zero};
@@ -172,7 +172,7 @@ ir_value *kb_spread(kern *k, ir_value *x, const space *s) {
 }
 
 /* One division a row: the sum is between 1 and the row's length. */
-ir_value *kb_reciprocal(kern *k, ir_value *sum) {
+ir_value *kb_reciprocal(kb_kernel *k, ir_value *sum) {
   ir_value *one = sum ? ir_build1(&k->b, "tessera.tile.fill", sum->type, 0, NULL) : NULL;
   if (!one || !ir_set_attr(one->def, "value", ir_attr_float(k->m, 1))) return NULL;
   return kb_map2(k, SC_DIV, one, sum);

@@ -4,30 +4,30 @@
 
 #include "core/passes/tile/build.h"
 
-static mem result_mem(const kern *k, int i) {
+static kb_mem result_mem(const kb_kernel *k, int i) {
   const ir_block *args = k->op->regions[0];
   const ir_type *t = k->src->results[i]->type;
-  mem m = {.arg = args->args[k->src->n_operands + (k->split == SPLIT_SUM) + i], .dtype = t->dtype, .rank = t->rank};
+  kb_mem m = {.arg = args->args[k->src->n_operands + (k->split == SPLIT_SUM) + i], .dtype = t->dtype, .rank = t->rank};
   memcpy(m.dims, t->dims, sizeof m.dims);
   ir_type_strides(t, m.strides);
   return m;
 }
 
-tsr_status kb_result_window(kern *k, int i, const space *s, const ir_type *orig, ir_value **window) {
-  mem m = result_mem(k, i);
+tsr_status kb_result_window(kb_kernel *k, int i, const kb_space *s, const ir_type *orig, ir_value **window) {
+  kb_mem m = result_mem(k, i);
   int64_t strides[TSR_MAX_RANK + 2];
-  space_strides(&m, s, form_of(k->src->results[i]->type, orig), strides);
+  kb_space_strides(&m, s, kb_form_of(k->src->results[i]->type, orig), strides);
   return kb_window(k, &m, s, strides, NULL, window);
 }
 
-tsr_status kb_result_windows(kern *k, const space *s, const ir_type *orig, ir_value **windows) {
+tsr_status kb_result_windows(kb_kernel *k, const kb_space *s, const ir_type *orig, ir_value **windows) {
   if (k->src->n_results > MAX_LEAVES) return ir_error(k->src, NULL, "has too many results");
   for (int i = 0; i < k->src->n_results; i++) TSR_TRY(kb_result_window(k, i, s, orig, &windows[i]));
   return NULL;
 }
 
 /* Repeats v to the dimensions of `like`. */
-static tsr_status expand(kern *k, ir_value **v, const ir_type *like) {
+static tsr_status expand(kb_kernel *k, ir_value **v, const ir_type *like) {
   const ir_type *t = (*v)->type;
   if (t->dims[0] == like->dims[0] && t->dims[1] == like->dims[1]) return NULL;
   ir_value *zero = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t->dtype, like->dims[0], like->dims[1]), 0, NULL);
@@ -43,19 +43,19 @@ static tsr_status expand(kern *k, ir_value **v, const ir_type *like) {
   return NULL;
 }
 
-tsr_status kb_store_result(kern *k, int i, const space *s, const ir_type *orig, ir_value *window) {
+tsr_status kb_store_result(kb_kernel *k, int i, const kb_space *s, const ir_type *orig, ir_value *window) {
   ir_value *y = k->src->regions[0]->last->operands[i], *v;
-  TSR_TRY(kb_value(k, y, s, orig, form_of(y->type, orig), &v));
+  TSR_TRY(kb_value(k, y, s, orig, kb_form_of(y->type, orig), &v));
   TSR_TRY(expand(k, &v, window->type));
   return ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){v, window}) ? NULL : st_oom();
 }
 
-tsr_status kb_store_results(kern *k, const space *s, const ir_type *orig, ir_value *const *windows) {
+tsr_status kb_store_results(kb_kernel *k, const kb_space *s, const ir_type *orig, ir_value *const *windows) {
   for (int i = 0; i < k->src->regions[0]->last->n_operands; i++) TSR_TRY(kb_store_result(k, i, s, orig, windows[i]));
   return NULL;
 }
 
-tsr_status kb_write_results(kern *k, const space *s, const ir_type *orig) {
+tsr_status kb_write_results(kb_kernel *k, const kb_space *s, const ir_type *orig) {
   ir_value *windows[MAX_LEAVES];
   TSR_TRY(kb_result_windows(k, s, orig, windows));
   return kb_store_results(k, s, orig, windows);

@@ -16,18 +16,18 @@ static const ir_type *row_shape(const ir_op *kernel) {
   return best;
 }
 
-tsr_status family_row(kern *k) {
+tsr_status family_row(kb_kernel *k) {
   const ir_type *orig = row_shape(k->src);
-  stride_rows rows;
-  space s;
+  kb_stride_rows rows;
+  kb_space s;
   if (!orig || orig->rank < 1) return ir_error(k->src, NULL, "a reduction kernel needs a shape with rows");
   if (!kb_collect(k, orig, &rows)) return st_oom();
-  space_make(&s, orig, orig->rank - 1, &rows);
+  kb_space_make(&s, orig, orig->rank - 1, &rows);
   int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];
   s.tn = max64(1, n);
   s.tm = k->params.m > 0 ? min64(k->params.m, max64(1, m)) : sched_block_rows(k->src, k->opts->caps, m, s.tn);
   if (!kb_note_tile(k, s.tm, s.tn, 1)) return st_oom();
-  TSR_TRY(space_grid(k, &s));
+  TSR_TRY(kb_space_grid(k, &s));
   if (kb_rows_by_cluster(k, &s) && !kb_has_transposed(&s, &rows)) {
     if (!ir_set_attr(k->op, "cluster", ir_attr_ints(k->m, (int64_t[]){k->params.cluster, 1, 1}, 3))) return st_oom();
     return kb_write_results(k, &s, orig);

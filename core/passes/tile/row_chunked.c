@@ -14,26 +14,26 @@
 
 enum { LOOP_CARRIES = 2 };
 
-static int64_t threads_of(const kern *k) {
+static int64_t threads_of(const kb_kernel *k) {
   const tsr_caps *c = k->opts->caps;
   int64_t warps = k->params.warps > 0 ? k->params.warps : 8;
   return warps * (c->subgroup > 0 ? c->subgroup : 32);
 }
 
-bool kb_rows_are_long(const kern *k, const space *s) {
+bool kb_rows_are_long(const kb_kernel *k, const kb_space *s) {
   int64_t most = caps_simd_like(k->opts->caps)
                      ? 128
                      : SCHED_MOST_PER_THREAD; /* elements of a thread; a CPU's SIMD lanes spill to a near cache */
   return k->opts->caps->dialect != DIALECT_CPU && s->tm * s->tn > most * threads_of(k) && s->dims[s->rank - 1] > 0;
 }
 
-bool kb_rows_by_cluster(const kern *k, const space *s) {
+bool kb_rows_by_cluster(const kb_kernel *k, const kb_space *s) {
   int64_t blocks = k->params.cluster;
   return blocks > 1 && k->opts->caps->clusters && s->tm == 1 && s->tn <= SCHED_MOST_PER_THREAD * blocks * threads_of(k);
 }
 
 /* Columns of a chunk: 16, 8 or 4 for each thread, so that all chunks are whole if possible. */
-static int64_t chunk_of(const kern *k, int64_t n) {
+static int64_t chunk_of(const kb_kernel *k, int64_t n) {
   int64_t threads = threads_of(k);
   for (int64_t each = 16; each >= 4; each /= 2)
     if (n % (threads * each) == 0) return threads * each;
@@ -43,13 +43,13 @@ static int64_t chunk_of(const kern *k, int64_t n) {
 /* One loop over the chunks of a row; space s is the chunk's, alone in its loop, so that no value of another loop is
  * taken for one of its own. */
 typedef struct pass {
-  space *s;
+  kb_space *s;
   ir_op *loop;
   ir_builder outside;
   ir_value *carried[LOOP_CARRIES];
 } pass;
 
-static tsr_status begin(kern *k, const space *row, int n, ir_value *const *init, pass *p) {
+static tsr_status begin(kb_kernel *k, const kb_space *row, int n, ir_value *const *init, pass *p) {
   int r = row->rank;
   int64_t length = row->dims[r - 1], chunk = chunk_of(k, length);
   ir_value *operands[3 + LOOP_CARRIES] = {k->zero, kb_index(k, length), kb_index(k, chunk)};
@@ -69,7 +69,7 @@ static tsr_status begin(kern *k, const space *row, int n, ir_value *const *init,
   return NULL;
 }
 
-static tsr_status end(kern *k, pass *p, int n, ir_value *const *next) {
+static tsr_status end(kb_kernel *k, pass *p, int n, ir_value *const *next) {
   for (int i = 0; i < n; i++)
     if (!next[i]) return st_oom();
   if (!ir_build0(&k->b, "tessera.tile.yield", n, next) || k->b.failed) return st_oom();
@@ -77,27 +77,28 @@ static tsr_status end(kern *k, pass *p, int n, ir_value *const *next) {
   return NULL;
 }
 
-static ir_value *constant(kern *k, const space *row, tsr_dtype t, double v) {
+static ir_value *constant(kb_kernel *k, const kb_space *row, tsr_dtype t, double v) {
   ir_value *x =
       ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t, row->tm, chunk_of(k, row->dims[row->rank - 1])), 0, NULL);
   return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
 }
 
 /* The chunk of a row operation's operand. */
-static tsr_status operand(kern *k, const row_work *w, const pass *p, ir_value **out) {
+static tsr_status operand(kb_kernel *k, const row_work *w, const pass *p, ir_value **out) {
   TSR_TRY(kb_operand(k, w->op->operands[0], p->s, w->orig, FORM_FULL, out));
   return (*out = kb_spread(k, *out, p->s)) ? NULL : st_oom();
 }
 
 /* x, with `other` in columns beyond the row. */
-static ir_value *within(kern *k, const pass *p, ir_value *x, double other) {
+static ir_value *within(kb_kernel *k, const pass *p, ir_value *x, double other) {
   int64_t n = p->s->dims[p->s->rank - 1];
   return x && n % p->s->tn ? kb_mask(k, x, p->s->at[p->s->rank - 1], n, other) : x;
 }
 
 /* next[0] = sum + x; with compensation, next[1] holds what the sum has lost so far: nothing once it is infinite, where
  * inf - inf is no loss. */
-static void accumulate(kern *k, int code, bool compensated, ir_value *const *carried, ir_value *x, ir_value **next) {
+static void accumulate(kb_kernel *k, int code, bool compensated, ir_value *const *carried, ir_value *x,
+                       ir_value **next) {
   if (x && compensated) x = kb_map2(k, SC_SUB, x, carried[1]);
   next[0] = x ? kb_map2(k, code, carried[0], x) : NULL;
   if (next[0] && compensated) next[1] = kb_finite(k, kb_map2(k, SC_SUB, kb_map2(k, SC_SUB, next[0], carried[0]), x));
@@ -113,7 +114,7 @@ static folding folding_of(const char *op, tsr_dtype t) {
   return !strcmp(op, "prod") ? (folding){SC_MUL, 1} : (folding){SC_ADD, 0};
 }
 
-static tsr_status chunked_fold(kern *k, row_work *w, const recipe_fold *f, ir_value **out) {
+static tsr_status chunked_fold(kb_kernel *k, row_work *w, const recipe_fold *f, ir_value **out) {
   pass p = {0};
   tsr_dtype t = kb_compute(w->op->operands[0]->type->dtype);
   folding g = folding_of(f->op, t);
@@ -130,7 +131,7 @@ static tsr_status chunked_fold(kern *k, row_work *w, const recipe_fold *f, ir_va
 
 /* Maximum so far and sum of exponentials about it, per lane; the start is finite, so that rows with -inf stay clear of
  * inf - inf. */
-static tsr_status chunked_online(kern *k, row_work *w) {
+static tsr_status chunked_online(kb_kernel *k, row_work *w) {
   pass p = {0};
   tsr_dtype t = kb_compute(w->op->operands[0]->type->dtype);
   double least = t == TSR_F64 ? -1.7e308 : -3.4e38;
@@ -149,7 +150,7 @@ static tsr_status chunked_online(kern *k, row_work *w) {
   return w->stat[0] && w->stat[1] ? NULL : st_oom();
 }
 
-static tsr_status run_row_op(kern *k, ir_op *op, const space *row, const ir_type *orig, node *n) {
+static tsr_status run_row_op(kb_kernel *k, ir_op *op, const kb_space *row, const ir_type *orig, kb_node *n) {
   row_work w = {.op = op, .recipe = recipe_find(op->def->name), .row = row, .orig = orig,
                 .fold = chunked_fold, .online = chunked_online};
   k->b.loc = op->loc;
@@ -159,16 +160,17 @@ static tsr_status run_row_op(kern *k, ir_op *op, const space *row, const ir_type
   return NULL;
 }
 
-tsr_status kb_long_rows(kern *k, space *s, const ir_type *orig) {
+tsr_status kb_long_rows(kb_kernel *k, kb_space *s, const ir_type *orig) {
   pass last = {0};
   int full = 0, n = k->src->n_results;
   ir_value *window;
   for (ir_op *o = k->src->regions[0]->first; o; o = o->next) {
-    node *x = o->def->level == IR_GRAPH && o->n_results == 1 && graph_is_row_op(o) ? node_of(k, o->results[0]) : NULL;
+    kb_node *x =
+        o->def->level == IR_GRAPH && o->n_results == 1 && graph_is_row_op(o) ? kb_node_of(k, o->results[0]) : NULL;
     if (x) TSR_TRY(run_row_op(k, o, s, orig, x));
   }
   for (int i = 0; i < n; i++) {
-    if (form_of(k->src->results[i]->type, orig) == FORM_FULL) {
+    if (kb_form_of(k->src->results[i]->type, orig) == FORM_FULL) {
       full++;
       continue;
     }
@@ -178,7 +180,7 @@ tsr_status kb_long_rows(kern *k, space *s, const ir_type *orig) {
   if (!full) return NULL;
   TSR_TRY(begin(k, s, 0, NULL, &last));
   for (int i = 0; i < n; i++) {
-    if (form_of(k->src->results[i]->type, orig) != FORM_FULL) continue;
+    if (kb_form_of(k->src->results[i]->type, orig) != FORM_FULL) continue;
     TSR_TRY(kb_result_window(k, i, last.s, orig, &window));
     TSR_TRY(kb_store_result(k, i, last.s, orig, window));
   }

@@ -8,7 +8,7 @@
 /* On GPUs, rows that a norm loses are found by their variance (tile/row_recipe.c); the CPU's reduction kernels, which
  * see to that themselves, take a plain norm as well (cpu/reduction_kernels.c). Compensated sums deserve a mean to
  * match. */
-static const row_recipe *recipe_of(const kern *k, const ir_op *op, double n) {
+static const row_recipe *recipe_of(const kb_kernel *k, const ir_op *op, double n) {
   const row_recipe *r = recipe_find(op->def->name);
   bool cpu = k->opts->caps->dialect == DIALECT_CPU,
        kernel = op->operands[0]->type->dtype != TSR_F64 && n > 1 && !k->opts->by_parts,
@@ -17,7 +17,7 @@ static const row_recipe *recipe_of(const kern *k, const ir_op *op, double n) {
 }
 
 /* A row without elements: the identity of the operation (the mean is 0 / 0). */
-static tsr_status reduce_nothing(kern *k, const ir_op *op, const space *s, ir_value **out) {
+static tsr_status reduce_nothing(kb_kernel *k, const ir_op *op, const kb_space *s, ir_value **out) {
   tsr_dtype t = kb_compute(op->results[0]->type->dtype);
   double v = op->def->code == G_REDUCE_PROD   ? 1
              : op->def->code == G_REDUCE_MAX  ? -INFINITY
@@ -29,12 +29,12 @@ static tsr_status reduce_nothing(kern *k, const ir_op *op, const space *s, ir_va
 }
 
 /* y times the second operand, plus the third. */
-static tsr_status weigh(kern *k, const ir_op *op, ir_value *y, ir_value *const *weights, ir_value **out) {
+static tsr_status weigh(kb_kernel *k, const ir_op *op, ir_value *y, ir_value *const *weights, ir_value **out) {
   for (int i = 1; i < op->n_operands; i++) y = kb_map2(k, i == 1 ? SC_MUL : SC_ADD, y, weights[i]);
   return (*out = y) ? NULL : st_oom();
 }
 
-tsr_status kb_row_op(kern *k, ir_op *op, const space *s, const ir_type *orig, ir_value **out) {
+tsr_status kb_row_op(kb_kernel *k, ir_op *op, const kb_space *s, const ir_type *orig, ir_value **out) {
   ir_value *v[3];
   double n = (double)s->dims[s->rank - 1];
   if (n == 0) return reduce_nothing(k, op, s, out);
@@ -47,8 +47,8 @@ tsr_status kb_row_op(kern *k, ir_op *op, const space *s, const ir_type *orig, ir
   return w.recipe->per_element ? weigh(k, op, kb_row_elements(k, &w, w.recipe->apply), v, out) : NULL;
 }
 
-tsr_status kb_row_apply(kern *k, ir_op *op, const space *s, const ir_type *orig, ir_value **out) {
-  const node *n = op->results[0]->data;
+tsr_status kb_row_apply(kb_kernel *k, ir_op *op, const kb_space *s, const ir_type *orig, ir_value **out) {
+  const kb_node *n = op->results[0]->data;
   row_work w = {.op = op, .recipe = n->recipe, .row = s, .orig = orig};
   ir_value *v[3];
   memcpy(w.stat, n->stat, sizeof w.stat);

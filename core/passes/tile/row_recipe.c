@@ -24,7 +24,7 @@ static range range_of(tsr_dtype t) {
 static double eps_of(const row_work *w) { return ir_get_float(w->op, "eps", 1e-5); }
 
 /* select(x > limit, high, low), the predicate given; high NULL: x itself. */
-static ir_value *choose(kern *k, ir_value *x, const char *predicate, double limit, double high, double low) {
+static ir_value *choose(kb_kernel *k, ir_value *x, const char *predicate, double limit, double high, double low) {
   ir_value *args[1], *above;
   ir_builder r;
   ir_op *map = x ? kb_map_open(k, 1, &x, args, &r, NULL, 0) : NULL;
@@ -38,7 +38,7 @@ static ir_value *choose(kern *k, ir_value *x, const char *predicate, double limi
                                 (ir_value *[]){above, kb_number(k, &r, t, high), kb_number(k, &r, t, low)}));
 }
 
-static ir_value *scale_of(kern *k, const row_work *w, ir_value *most) {
+static ir_value *scale_of(kb_kernel *k, const row_work *w, ir_value *most) {
   range g = range_of(most->type->dtype);
   ir_value *down = choose(k, most, "gt", g.most, g.down, 1);
   return eps_of(w) < g.bottom ? kb_map2(k, SC_MUL, down, choose(k, most, "lt", g.least, g.up, 1)) : down;
@@ -54,7 +54,7 @@ static double number_of(const row_work *w, int arg, tsr_dtype t) {
   }
 }
 
-static ir_value *step(kern *k, const row_work *w, const recipe_step *s, ir_value *x) {
+static ir_value *step(kb_kernel *k, const row_work *w, const recipe_step *s, ir_value *x) {
   switch (s->code) {
   case STEP_SQUARE: return kb_map2(k, SC_MUL, x, x);
   case STEP_RECIPROCAL: return kb_reciprocal(k, x);
@@ -67,7 +67,7 @@ static ir_value *step(kern *k, const row_work *w, const recipe_step *s, ir_value
   return kb_map2_imm(k, s->code, x, number_of(w, s->arg, x->type->dtype));
 }
 
-ir_value *kb_row_chain(kern *k, const row_work *w, const recipe_step *s, ir_value *x) {
+ir_value *kb_row_chain(kb_kernel *k, const row_work *w, const recipe_step *s, ir_value *x) {
   for (; x && s->code != STEP_END; s++) x = step(k, w, s, x);
   return x;
 }
@@ -79,7 +79,7 @@ static int begins_with(const recipe_step *s, const row_memo *m) {
   return m->n;
 }
 
-ir_value *kb_row_elements(kern *k, row_work *w, const recipe_step *s) {
+ir_value *kb_row_elements(kb_kernel *k, row_work *w, const recipe_step *s) {
   ir_value *x = w->x;
   int done = 0, most = (int)(sizeof w->memo / sizeof *w->memo);
   for (int i = 0; i < w->n_memo; i++)
@@ -91,7 +91,7 @@ ir_value *kb_row_elements(kern *k, row_work *w, const recipe_step *s) {
   return x;
 }
 
-static tsr_status folds(kern *k, row_work *w) {
+static tsr_status folds(kb_kernel *k, row_work *w) {
   const row_recipe *r = w->recipe;
   int i = 0;
   if (!w->x && r->online) {
@@ -113,7 +113,7 @@ static tsr_status folds(kern *k, row_work *w) {
 
 /* 1 for a row whose variance is right, else 0. Compared so that NaN is not right: drivers turn "not below" into "at
  * least". */
-static ir_value *held(kern *k, const row_work *w) {
+static ir_value *held(kb_kernel *k, const row_work *w) {
   ir_value *var = w->stat[w->recipe->variance], *mean = w->recipe->mean >= 0 ? w->stat[w->recipe->mean] : NULL;
   range g = range_of(var->type->dtype);
   ir_value *ok = choose(k, var, "lt", g.top, 1, 0);
@@ -127,7 +127,7 @@ static ir_value *held(kern *k, const row_work *w) {
 }
 
 /* Whether all rows of the block are held, the same for all of the block's threads. */
-static ir_value *all_held(kern *k, const row_work *w) {
+static ir_value *all_held(kb_kernel *k, const row_work *w) {
   ir_value *v = held(k, w), *condition = NULL;
   if (v && v->type->dims[0] > 1) v = kb_reduce_axis(k, "min", v, 0);
   ir_value *one = v ? ir_build1(&k->b, "tessera.tile.load_scalar", NULL, 1, &v) : NULL,
@@ -138,13 +138,13 @@ static ir_value *all_held(kern *k, const row_work *w) {
   return condition && ir_set_attr(condition->def, "predicate", ir_attr_str(k->m, "gt")) ? condition : NULL;
 }
 
-static ir_value *filled(kern *k, const ir_type *t, double v) {
+static ir_value *filled(kb_kernel *k, const ir_type *t, double v) {
   ir_value *x = ir_build1(&k->b, "tessera.tile.fill", t, 0, NULL);
   return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
 }
 
 /* The plain statistics in the careful ones' places. */
-static bool yield_plain(kern *k, const row_work *w, const ir_type *t) {
+static bool yield_plain(kb_kernel *k, const row_work *w, const ir_type *t) {
   ir_value *v[RECIPE_STATS];
   int n = 0;
   for (int i = 0; i < RECIPE_STATS; i++) {
@@ -156,7 +156,7 @@ static bool yield_plain(kern *k, const row_work *w, const ir_type *t) {
   return ir_build0(&k->b, "tessera.tile.yield", n, v) && !k->b.failed;
 }
 
-static bool yield_careful(kern *k, const row_work *w, const int *plain) {
+static bool yield_careful(kb_kernel *k, const row_work *w, const int *plain) {
   ir_value *v[RECIPE_STATS];
   int n = 0;
   for (int i = 0; i < RECIPE_STATS; i++)
@@ -165,7 +165,7 @@ static bool yield_careful(kern *k, const row_work *w, const int *plain) {
 }
 
 /* if (held) the plain statistics, else the careful ones. */
-static tsr_status rescue(kern *k, row_work *w) {
+static tsr_status rescue(kb_kernel *k, row_work *w) {
   const int *plain = w->recipe->plain;
   row_work careful = *w;
   const ir_type *types[RECIPE_STATS], *t = w->stat[w->recipe->variance]->type;
@@ -192,12 +192,12 @@ static tsr_status rescue(kern *k, row_work *w) {
 
 /* The CPU's reduction kernels look after a plain norm's range and rounding themselves (backends/cpu/rows.c). Squares of
  * f16 fit f32. */
-static bool may_lose(const kern *k, const row_work *w) {
+static bool may_lose(const kb_kernel *k, const row_work *w) {
   return w->recipe->careful && k->opts->caps->dialect != DIALECT_CPU &&
          (w->recipe->mean >= 0 || w->op->operands[0]->type->dtype != TSR_F16 || w->op->operands[0]->def);
 }
 
-tsr_status kb_row_stats(kern *k, row_work *w) {
+tsr_status kb_row_stats(kb_kernel *k, row_work *w) {
   TSR_TRY(folds(k, w));
   return may_lose(k, w) ? rescue(k, w) : NULL;
 }

@@ -13,18 +13,18 @@ typedef struct row_work {
   ir_op *op;
   const row_recipe *recipe; /* the plain one or, where every row is taken so, the careful one */
   ir_value *x;              /* the rows, [rows, elements]; NULL: they are taken in chunks, by `fold` and `online` */
-  const space *row;
+  const kb_space *row;
   const ir_type *orig;
   ir_value *stat[RECIPE_STATS];
-  tsr_status (*fold)(kern *k, struct row_work *w, const recipe_fold *f, ir_value **out);
-  tsr_status (*online)(kern *k, struct row_work *w); /* statistics 0 and 1 of an online recipe together */
+  tsr_status (*fold)(kb_kernel *k, struct row_work *w, const recipe_fold *f, ir_value **out);
+  tsr_status (*online)(kb_kernel *k, struct row_work *w); /* statistics 0 and 1 of an online recipe together */
   row_memo memo[RECIPE_STATS * RECIPE_STEPS];
   int n_memo;
 } row_work;
 
 /* Fills in w->stat; with rows that the plain folds might lose, w->recipe becomes the careful one. */
-tsr_status kb_row_stats(kern *k, row_work *w);
+tsr_status kb_row_stats(kb_kernel *k, row_work *w);
 /* The chain's value from x, and from w->x. NULL: out of memory. */
-ir_value *kb_row_chain(kern *k, const row_work *w, const recipe_step *steps, ir_value *x);
-ir_value *kb_row_elements(kern *k, row_work *w, const recipe_step *steps);
+ir_value *kb_row_chain(kb_kernel *k, const row_work *w, const recipe_step *steps, ir_value *x);
+ir_value *kb_row_elements(kb_kernel *k, row_work *w, const recipe_step *steps);
 #endif

@@ -9,12 +9,12 @@
 #include "core/passes/schedule/gemm_heuristics.h"
 #include "core/passes/tile/contraction.h"
 
-static ir_value *op2(kern *k, const char *name, ir_value *a, ir_value *b) {
+static ir_value *op2(kb_kernel *k, const char *name, ir_value *a, ir_value *b) {
   char full[48] = "tessera.tile.";
   strncat(full, name, sizeof full - strlen(full) - 1);
   return kb_op2(k, full, a, b);
 }
-static ir_value *by(kern *k, const char *name, ir_value *a, int64_t b) { return op2(k, name, a, kb_index(k, b)); }
+static ir_value *by(kb_kernel *k, const char *name, ir_value *a, int64_t b) { return op2(k, name, a, kb_index(k, b)); }
 
 const ir_type *mm_stream_k_type(ir_module *m, const ir_op *product, const tsr_caps *caps, const sched_params *p) {
   sched_shares s;
@@ -24,22 +24,22 @@ const ir_type *mm_stream_k_type(ir_module *m, const ir_op *product, const tsr_ca
   return ir_type_get(m, &t);
 }
 
-static mem workspace(const kern *k, const contraction *x, const sched_shares *s) {
-  mem m = {.arg = k->workspace, .dtype = x->g.accum, .rank = 4, .dims = {s->blocks, 2, k->params.m, k->params.n}};
+static kb_mem workspace(const kb_kernel *k, const contraction *x, const sched_shares *s) {
+  kb_mem m = {.arg = k->workspace, .dtype = x->g.accum, .rank = 4, .dims = {s->blocks, 2, k->params.m, k->params.n}};
   for (int64_t d = 3, stride = 1; d >= 0; stride *= m.dims[d--]) m.strides[d] = stride;
   return m;
 }
 
 /* The window of tm x tn elements at (row, col) of a block's piece. */
-static tsr_status piece(kern *k, const mem *m, int64_t tm, int64_t tn, ir_value *const at[4], ir_value **out) {
-  space s = {.rank = 4, .tm = tm, .tn = tn, .orig_rank = 4, .from = {0, 1, 2, 3}, .plain = true};
+static tsr_status piece(kb_kernel *k, const kb_mem *m, int64_t tm, int64_t tn, ir_value *const at[4], ir_value **out) {
+  kb_space s = {.rank = 4, .tm = tm, .tn = tn, .orig_rank = 4, .from = {0, 1, 2, 3}, .plain = true};
   memcpy(s.dims, m->dims, sizeof m->dims);
   memcpy(s.at, at, 4 * sizeof *at);
   return kb_window(k, m, &s, m->strides, NULL, out);
 }
 
 /* The corner of tile t: columns fastest, then rows, then the outer dimensions. */
-static void place_tile(kern *k, contraction *x, const sched_shares *s, ir_value *t) {
+static void place_tile(kb_kernel *k, contraction *x, const sched_shares *s, ir_value *t) {
   int r = x->c.rank;
   ir_value *rest = by(k, "div", t, s->columns);
   x->c.at[r - 1] = by(k, "mul", by(k, "rem", t, s->columns), x->bn);
@@ -51,7 +51,7 @@ static void place_tile(kern *k, contraction *x, const sched_shares *s, ir_value 
   }
 }
 
-tsr_status mm_stream_k_parts(kern *k, contraction *x) {
+tsr_status mm_stream_k_parts(kb_kernel *k, contraction *x) {
   sched_shares s;
   const char *why = sched_stream_k(x->op, k->opts->caps, &k->params, &s);
   if (why) return ir_error(k->src, NULL, "stream_k: %s", why);
@@ -70,7 +70,7 @@ tsr_status mm_stream_k_parts(kern *k, contraction *x) {
   x->to = by(k, "mul", op2(k, "sub", op2(k, "min", last, by(k, "add", begin, s.steps)), begin), x->bk);
   place_tile(k, x, &s, t);
   TSR_TRY(mm_contract(k, x, &acc));
-  mem m = workspace(k, x, &s);
+  kb_mem m = workspace(k, x, &s);
   TSR_TRY(piece(k, &m, x->bm, x->bn, (ir_value *[]){block, op2(k, "sub", t, tile), k->zero, k->zero}, &window));
   if (!ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){acc, window}) ||
       !ir_build0(&k->b, "tessera.tile.yield", 0, NULL) || k->b.failed)
@@ -79,13 +79,13 @@ tsr_status mm_stream_k_parts(kern *k, contraction *x) {
   return NULL;
 }
 
-void mm_stream_k_tile(const kern *k, contraction *x) {
+void mm_stream_k_tile(const kb_kernel *k, contraction *x) {
   x->bn = k->params.n;
   x->bm = k->params.m;
   while (x->bm > 1 && (x->bm * x->bn > 1024 || k->params.m % x->bm)) x->bm--;
 }
 
-tsr_status mm_stream_k_sum(kern *k, contraction *x, ir_value **out) {
+tsr_status mm_stream_k_sum(kb_kernel *k, contraction *x, ir_value **out) {
   sched_shares s;
   const char *why = sched_stream_k(x->op, k->opts->caps, &k->params, &s);
   if (why) return ir_error(k->src, NULL, "stream_k: %s", why);
@@ -107,7 +107,7 @@ tsr_status mm_stream_k_sum(kern *k, contraction *x, ir_value **out) {
   ir_builder outside = k->b;
   k->b = ir_at_end(k->m, loop->regions[0]);
   ir_value *part = op2(k, "sub", t, by(k, "div", by(k, "mul", g, s.each), s.steps));
-  mem m = workspace(k, x, &s);
+  kb_mem m = workspace(k, x, &s);
   TSR_TRY(piece(k, &m, x->bm, x->bn,
                 (ir_value *[]){g, part, by(k, "rem", row, k->params.m), by(k, "rem", col, k->params.n)}, &window));
   ir_value *v = ir_build1(&k->b, "tessera.tile.load", acc->type, 1, &window),

@@ -8,12 +8,12 @@
 
 /* ---- elementwise ops ------------------------------------------------------------------------------------------- */
 
-tsr_status kb_operand(kern *k, ir_value *v, const space *s, const ir_type *orig, form f, ir_value **out) {
+tsr_status kb_operand(kb_kernel *k, ir_value *v, const kb_space *s, const ir_type *orig, kb_form f, ir_value **out) {
   ir_value *args[1];
   ir_builder r;
   tsr_dtype t = v->type->dtype;
   TSR_TRY(kb_value(k, v, s, orig, f, out));
-  node *n = node_of(k, v);
+  kb_node *n = kb_node_of(k, v);
   if (!n) return st_oom();
   bool narrow = dtype_is_float(t) && kb_compute(t) != t && (*out)->type->dtype != t;
   if (n->is_mem || n->is_imm || !narrow || strcmp(k->opts->policy, "deterministic")) return NULL;
@@ -22,13 +22,14 @@ tsr_status kb_operand(kern *k, ir_value *v, const space *s, const ir_type *orig,
   return *out ? NULL : st_oom();
 }
 
-static tsr_status elementwise(kern *k, ir_op *op, const space *s, const ir_type *orig, form f, ir_value **out) {
+static tsr_status elementwise(kb_kernel *k, ir_op *op, const kb_space *s, const ir_type *orig, kb_form f,
+                              ir_value **out) {
   ir_value *frags[4] = {0}, *args[4];
   double imms[4] = {0};
   tsr_dtype in_type = TSR_DTYPE_NONE;
   int n = op->n_operands, live = 0;
   for (int i = 0; i < n; i++) {
-    node *x = node_of(k, op->operands[i]);
+    kb_node *x = kb_node_of(k, op->operands[i]);
     if (!x) return st_oom();
     tsr_dtype t = kb_compute(op->operands[i]->type->dtype);
     if (i || op->def->code != G_SELECT) in_type = t;
@@ -57,7 +58,8 @@ static tsr_status elementwise(kern *k, ir_op *op, const space *s, const ir_type 
     const ir_type *bool_type = code == SC_COMPARE ? ir_type_scalar(k->m, TSR_BOOL)
                                                   : NULL; /* inference needs the predicate, which comes next */
     y = ir_build1(&r, kb_scalar_name(code), bool_type, n, args);
-    if (y && bool_type && !ir_set_attr(y->def, "predicate", ir_attr_str(k->m, scalar_predicate_name(graph_variant(op)))))
+    if (y && bool_type &&
+        !ir_set_attr(y->def, "predicate", ir_attr_str(k->m, scalar_predicate_name(graph_variant(op)))))
       return st_oom();
     if (y && scalar_rows[code].traits & SCALAR_WRAPS) y = kb_wrap_scalar(k, &r, y, to);
   }
@@ -67,7 +69,7 @@ static tsr_status elementwise(kern *k, ir_op *op, const space *s, const ir_type 
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */
 
-static ir_value **frag_entry(node *n, const space *s, form f) {
+static ir_value **frag_entry(kb_node *n, const kb_space *s, kb_form f) {
   for (int i = 0; i < n->n_frags; i++)
     if (n->frags[i].s == s && n->frags[i].f == f) return &n->frags[i].frag;
   if (n->n_frags == 8) return NULL;
@@ -78,18 +80,16 @@ static ir_value **frag_entry(node *n, const space *s, form f) {
 
 /* Threads of a GPU should read neighbours in memory: a tile whose memory order is the other way is loaded in memory
  * order and transposed through shared memory. */
-static bool reads_transposed(const kern *k) {
-  return caps_coalesces(k->opts->caps);
-}
+static bool reads_transposed(const kb_kernel *k) { return caps_coalesces(k->opts->caps); }
 
 /* One more operand of the structured op whose region is being built: the element is the region's next argument. */
-static tsr_status operand_of_region(kern *k, const mem *m, const space *s, form f, ir_value **out) {
+static tsr_status operand_of_region(kb_kernel *k, const kb_mem *m, const kb_space *s, kb_form f, ir_value **out) {
   kb_scalars *x = k->scalars;
   int64_t strides[TSR_MAX_RANK + 2];
   ir_value *w;
   bool flipped = false;
   if (x->n == MAX_LEAVES) return ir_error(k->src, NULL, "reads too many tensors");
-  space_strides(m, s, f, strides);
+  kb_space_strides(m, s, f, strides);
   ir_builder inside = k->b;
   k->b = x->operands;
   tsr_status st = kb_window(k, m, s, strides, reads_transposed(k) && s->tm > 1 ? &flipped : NULL, &w);
@@ -105,12 +105,12 @@ static tsr_status operand_of_region(kern *k, const mem *m, const space *s, form 
   return *out && ir_add_operand(x->op, w) ? NULL : st_oom();
 }
 
-static tsr_status load(kern *k, const mem *m, const space *s, form f, ir_value **out) {
+static tsr_status load(kb_kernel *k, const kb_mem *m, const kb_space *s, kb_form f, ir_value **out) {
   if (k->scalars) return operand_of_region(k, m, s, f, out);
   int64_t strides[TSR_MAX_RANK + 2];
   ir_value *w;
   bool flipped = false;
-  space_strides(m, s, f, strides);
+  kb_space_strides(m, s, f, strides);
   TSR_TRY(kb_window(k, m, s, strides, reads_transposed(k) && s->tm > 1 ? &flipped : NULL, &w));
   if (flipped && w->type->dims[0] > 1 && w->type->dims[1] > 1) {
     ir_value *v = ir_build1(&k->b, "tessera.tile.load",
@@ -128,15 +128,15 @@ static tsr_status load(kern *k, const mem *m, const space *s, form f, ir_value *
   return *out ? NULL : st_oom();
 }
 
-tsr_status kb_value(kern *k, ir_value *v, const space *s, const ir_type *orig, form f, ir_value **out) {
-  node *n = node_of(k, v);
+tsr_status kb_value(kb_kernel *k, ir_value *v, const kb_space *s, const ir_type *orig, kb_form f, ir_value **out) {
+  kb_node *n = kb_node_of(k, v);
   if (!n) return st_oom();
   ir_op *op = v->def;
   if (s->plain) f = FORM_FULL;
   else if (!n->is_mem && !n->is_imm && op &&
            (op->def->flags & IR_ELEMENTWISE || graph_is_row_op(op) || op->def->flags & IR_VIEWLIKE ||
             graph_is_kind(op, GRAPH_CONTRACTION)))
-    f = form_of(v->type, orig);
+    f = kb_form_of(v->type, orig);
   ir_value **entry = frag_entry(n, s, f);
   if (!entry) return ir_error(k->src, NULL, "a value is used in too many ways");
   if (*entry) {
