@@ -168,8 +168,9 @@ static bool a_in_place(const cpuk_gemm *g, const operand *a) {
          (uint64_t)a->rs * cpuk_dtype_bytes(a->type) % 1024 != 0;
 }
 
+/* small_sums: see cpuk_block_args. */
 static void block(const cpuk_gemm *g, const target *t, const operand *a, const char *packed_a, int64_t k0,
-                  const char *packed_b, int64_t k, bool accumulate) {
+                  const char *packed_b, int64_t k, bool accumulate, bool *small_sums) {
   cpuk_block_args args = {.c = t->c,
                           .ldc = t->ldc,
                           .comp = t->comp,
@@ -177,7 +178,8 @@ static void block(const cpuk_gemm *g, const target *t, const operand *a, const c
                           .m = (size_t)t->m,
                           .n = (size_t)t->n,
                           .k = (size_t)k,
-                          .accumulate = accumulate};
+                          .accumulate = accumulate,
+                          .small_sums = small_sums};
   if (packed_a) args.a = packed_a;
   else args.a = a->p + k0 * (int64_t)cpuk_dtype_bytes(a->type), args.lda = a->rs;
   g->block(&args);
@@ -210,7 +212,7 @@ void vm_gemm(const vm *v, const cpu_instr *i) {
     pack_b(g, &b, 0, k, pb);
     bool in_place = a_in_place(g, &a);
     if (!in_place) pack_a(g, &a, 0, k, pa);
-    block(g, &t, &a, in_place ? NULL : pa, 0, pb, k, accumulate);
+    block(g, &t, &a, in_place ? NULL : pa, 0, pb, k, accumulate, NULL);
   }
   end_target(v, g, kind, &whole);
 }
@@ -223,6 +225,7 @@ static void matmul_on_the_way(const vm *v, const cpuk_gemm *g, const target *t, 
   size_t ae = cpuk_dtype_bytes(a->type), be = cpuk_dtype_bytes(b->type),
          chunk = g->b_chunk * g->b_panel_bytes((size_t)bk);
   char *pb = v->t->pack, *pa = pb + chunk;
+  bool small_sums = false;
   for (int64_t k0 = 0; k0 < k; k0 += bk) {
     int64_t kn = min64(bk, k - k0);
     cpuk_pack_args plain = {pb, b->p + k0 * b->rs * (int64_t)be, b->type, b->rs, b->cs, (size_t)kn, (size_t)t->n};
@@ -233,7 +236,8 @@ static void matmul_on_the_way(const vm *v, const cpuk_gemm *g, const target *t, 
                             .m = (size_t)t->m,
                             .n = (size_t)t->n,
                             .k = (size_t)kn,
-                            .accumulate = k0 > 0};
+                            .accumulate = k0 > 0,
+                            .small_sums = &small_sums};
     if (in_place) {
       args.a = a->p + k0 * (int64_t)ae;
       args.lda = a->rs;
@@ -266,7 +270,7 @@ void vm_matmul(const vm *v, const cpu_instr *i) {
     int parts = (int)((k + bk - 1) / bk);
     size_t part_bytes = cpuk_packed_b_bytes(g, (size_t)bk, (size_t)t.n);
     panel_entry *e = panel_cache_acquire(shared, &(panel_key){i, b.p, k, t.n}, parts);
-    bool in_place = a_in_place(g, &a);
+    bool in_place = a_in_place(g, &a), small_sums = false;
     for (int part = 0; part < parts; part++) {
       int64_t k0 = part * bk, kn = min64(bk, k - k0);
       int claimed;
@@ -276,7 +280,8 @@ void vm_matmul(const vm *v, const cpu_instr *i) {
         panel_cache_done(e, claimed);
       }
       if (!in_place) pack_a(g, &a, k0, kn, v->t->pack);
-      block(g, &t, &a, in_place ? NULL : v->t->pack, k0, panel_cache_data(e) + (size_t)part * part_bytes, kn, part > 0);
+      block(g, &t, &a, in_place ? NULL : v->t->pack, k0, panel_cache_data(e) + (size_t)part * part_bytes, kn, part > 0,
+            &small_sums);
     }
     panel_cache_release(shared, e);
   }

@@ -111,7 +111,7 @@ static void check_integer_pairs(const cpuk_table *table) {
 }
 
 static void product(const cpuk_gemm *g, cpuk_dtype t, const void *a, const void *b, float *c, const size_t size[3],
-                    bool plain, bool accumulate) {
+                    bool plain, bool accumulate, bool *small_sums) {
   size_t m = size[0], n = size[1], k = size[2];
   char *pa = test_alloc(cpuk_packed_a_bytes(g, m, k)),
        *pb = test_alloc(plain ? g->b_chunk * g->b_panel_bytes(k) : cpuk_packed_b_bytes(g, k, n));
@@ -126,7 +126,8 @@ static void product(const cpuk_gemm *g, cpuk_dtype t, const void *a, const void 
                               .m = m,
                               .n = n,
                               .k = k,
-                              .accumulate = accumulate});
+                              .accumulate = accumulate,
+                              .small_sums = small_sums});
   free(pa), free(pb);
 }
 
@@ -155,7 +156,7 @@ static void check_small(const cpuk_table *table) {
               (uint16_t)(test_to_bits(ldexpf((float)(1 + i % 2), i % N == cases[x].column ? cases[x].b_exp : 0)) >> 16);
         for (int i = 0; i < M * N; i++) c[i] = cases[x].c_exp ? ldexpf((float)(i % 5), cases[x].c_exp) : 0;
         for (int i = 0; cases[x].c_exp && i < M * K; i++) a[i] = i / K % 2 ? a[i] : 0;
-        product(g, CPUK_BF16, a, b, c, size, plain, true);
+        product(g, CPUK_BF16, a, b, c, size, plain, true, NULL);
         for (int i = 0; i < M; i++)
           for (int j = 0; j < N; j++) {
             double want = cases[x].c_exp ? ldexp((i * N + j) % 5, cases[x].c_exp) : 0;
@@ -168,6 +169,28 @@ static void check_small(const cpuk_table *table) {
       }
 }
 
+/* Blocks of one product, cut along k, tell each other of small sums: the second block's operands are 0 and 1 and keep
+ * the denormals that the first one made. */
+static void check_small_sums(const cpuk_table *table) {
+  enum { M = 5, N = 40, K = 12 };
+  const cpuk_gemm *g = table->gemm[CPUK_GEMM_BF16];
+  const size_t size[3] = {M, N, K};
+  for (int x = 0; x < 6 && strcmp(table->isa, "amx") != 0; x++) { /* small: A and B, A, B; plain or packed */
+    uint16_t a[M * K], b[K * N], zeros[M * K] = {0};
+    float c[M * N];
+    bool small_sums = false;
+    int bad = 0;
+    const float va = x / 2 == 0 ? 0x1p-65f : x / 2 == 1 ? 0x1p-130f : 1, vb = 0x1p-130f / va;
+    for (int i = 0; i < M * K; i++) a[i] = (uint16_t)(test_to_bits(i % K ? 0 : va) >> 16);
+    for (int i = 0; i < K * N; i++) b[i] = (uint16_t)(test_to_bits(vb) >> 16);
+    product(g, CPUK_BF16, a, b, c, size, x % 2, false, &small_sums);
+    for (int i = 0; i < K * N; i++) b[i] = (uint16_t)(test_to_bits(1) >> 16);
+    product(g, CPUK_BF16, zeros, b, c, size, x % 2, true, &small_sums);
+    for (int i = 0; i < M * N; i++) bad += c[i] != 0x1p-130f;
+    CHECK(bad == 0, "%s %s: %d sums lost in the second block, case %d", table->features, g->name, bad, x);
+  }
+}
+
 /* A kernel that changes for small numbers gives all others the bits that they had. */
 static void check_small_beside(const cpuk_table *table) {
   enum { M = 9, N = 70, K = 130 };
@@ -177,9 +200,9 @@ static void check_small_beside(const cpuk_table *table) {
   static float c[2][M * N];
   for (int i = 0; i < M * K; i++) a[i] = (uint16_t)(test_to_bits((float)test_unit()) >> 16);
   for (int i = 0; i < K * N; i++) b[i] = (uint16_t)(test_to_bits((float)test_unit()) >> 16);
-  product(g, CPUK_BF16, a, b, c[0], size, false, false);
+  product(g, CPUK_BF16, a, b, c[0], size, false, false, NULL);
   a[4 * K + 7] = 3; /* 3 * 2^-133 */
-  product(g, CPUK_BF16, a, b, c[1], size, false, false);
+  product(g, CPUK_BF16, a, b, c[1], size, false, false, NULL);
   for (int i = 0; i < M; i++)
     CHECK(i == 4 || memcmp(c[0] + i * N, c[1] + i * N, N * sizeof(float)) == 0, "%s %s: row %d changed with row 4",
           table->features, g->name, i);
@@ -316,6 +339,7 @@ int main(int argc, char **argv) {
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) check_kind(t, &kinds[k]);
     check_integer_pairs(t);
     check_small(t);
+    check_small_sums(t);
     check_small_beside(t);
     check_compensated(t);
     check_compensated_range(t);

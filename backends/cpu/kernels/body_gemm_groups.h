@@ -5,15 +5,14 @@
 /* ---- small bf16 numbers ----
  * Dot products of bf16 take denormals for zeros. Where every nonzero operand is at least 2^-55, each product is a
  * multiple of 2^-124 and so is every sum of them: nothing is denormal anywhere. `least` keeps the smallest magnitude
- * met, less one, so that 0 is the largest. */
+ * met but 0, as the largest of the doubled, negated bits: 0 stays 0, and the sign is shifted out. */
 enum { BF16_SMALL = (127 - 55) << 8 }; /* the bits of 2^-55 without the sign */
-VINL vi least_start(void) { return vi_set1(-1); }
+VINL vi least_start(void) { return vi_set1(0); }
 VINL vi least_of(vi least, vi pairs) {
-  return (vi)_mm512_min_epu16((__m512i)least,
-                              _mm512_sub_epi16(_mm512_slli_epi16((__m512i)pairs, 1), _mm512_set1_epi16(1)));
+  return (vi)_mm512_max_epu16((__m512i)least, _mm512_mullo_epi16((__m512i)pairs, _mm512_set1_epi16(-2)));
 }
 VINL bool least_is_small(vi least) {
-  return _mm512_cmplt_epu16_mask((__m512i)least, _mm512_set1_epi16((short)(BF16_SMALL - 1))) != 0;
+  return _mm512_cmpgt_epu16_mask((__m512i)least, _mm512_set1_epi16((short)-BF16_SMALL)) != 0;
 }
 VINL vi pairs_load(const char *p) { return (vi)_mm512_loadu_si512(p); } /* 2-byte elements lie at any even address */
 /* n numbers at p. */
@@ -24,7 +23,7 @@ static vi least_in(vi least, const char *p, size_t n) {
     least = least_of(least, pairs_load(p + i * 2));
     other = least_of(other, pairs_load(p + (i + 2 * VF) * 2));
   }
-  least = (vi)_mm512_min_epu16((__m512i)least, (__m512i)other);
+  least = (vi)_mm512_max_epu16((__m512i)least, (__m512i)other);
   for (; i + 2 * VF <= n; i += 2 * VF) least = least_of(least, pairs_load(p + i * 2));
   if (i < n) least = least_of(least, (vi)_mm512_maskz_loadu_epi16((__mmask32)((1u << (n - i)) - 1), p + i * 2));
   return least;

@@ -154,7 +154,8 @@ static void G_FN(block)(const cpuk_block_args *p) {
   gemm_tile_args t = {.a = p->a, .accumulate = p->accumulate, .groups = groups, .ldc = p->ldc, .last = G_LANES};
   t.lda = p->lda != 0 ? p->lda * (ptrdiff_t)sizeof(G_PACKED) : (ptrdiff_t)gemm_row_bytes(groups * sizeof(G_ELT));
 #ifdef G_EXACT
-  const bool exact = G_EXACT(is_needed)(p, t.lda, groups);
+  const bool exact = G_EXACT(is_needed)(p, t.lda, groups),
+             look = p->accumulate && (p->small_sums == NULL || *p->small_sums);
 #endif
   for (size_t j0 = 0; j0 < p->n; j0 += CHUNK * NR) {
     size_t width = p->n - j0 < CHUNK * NR ? p->n - j0 : CHUNK * NR;
@@ -167,8 +168,9 @@ static void G_FN(block)(const cpuk_block_args *p) {
     for (size_t j = 0; j < width; j += NR) {
       const char *panel = b + j / NR * panel_bytes;
 #ifdef G_EXACT
-      if (exact || G_EXACT(is_needed_for)(p, panel + panel_bytes, j0 + j)) {
+      if (exact || G_EXACT(is_needed_for)(p, look, panel + panel_bytes, j0 + j)) {
         G_EXACT(rows)(p, t, j0 + j, panel, 0);
+        if (p->small_sums != NULL) *p->small_sums = true;
         continue;
       }
 #endif

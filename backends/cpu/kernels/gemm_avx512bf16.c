@@ -41,12 +41,12 @@ static bool small_is_needed(const cpuk_block_args *p, ptrdiff_t lda, size_t grou
   for (size_t i = 0; i < p->m; i++) least = least_in(least, (const char *)p->a + (ptrdiff_t)i * lda, groups * 2);
   return least_is_small(least);
 }
-/* B's panel has some, or a sum so far is denormal. */
-static bool small_is_needed_for(const cpuk_block_args *p, const char *panel_end, size_t j) {
+/* B's panel has some, or, if we're to look, a sum so far is small. */
+static bool small_is_needed_for(const cpuk_block_args *p, bool look, const char *panel_end, size_t j) {
   int32_t small;
   memcpy(&small, panel_end - PANEL_END, sizeof small);
   const size_t w = p->n - j < NR ? p->n - j : NR;
-  for (size_t i = 0; p->accumulate && !small && i < p->m; i++)
+  for (size_t i = 0; look && !small && i < p->m; i++)
     for (size_t v = 0; v < w; v += VF) {
       vf c = v_abs(v_load_n((const float *)p->c + (ptrdiff_t)i * p->ldc + j + v, w - v < VF ? w - v : VF));
       small |= vm_any(vm_and(v_lt(c, v_set1(0x1p-124f)), vm_not(v_eq(c, v_set1(0)))));

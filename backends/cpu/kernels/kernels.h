@@ -261,6 +261,10 @@ typedef struct cpuk_block_args {
   const cpuk_pack_args *b_plain;
   size_t m, n, k; /* any values; k = 0 gives C = 0 (or leaves it when accumulate) */
   bool accumulate; /* C = C + A B; false: C = A B */
+  /* Kinds whose instruction flushes denormals: whether the sums in C may hold some, or numbers that add up to some. False
+   * before the first of the blocks that make one product; each block sets it where it could have made such sums. NULL:
+   * nothing is known, so sums that are accumulated to are looked at. */
+  bool *small_sums;
 } cpuk_block_args;
 
 /* Few rows: C (+)= A B for m <= CPUK_SKINNY_M, B plain and read once from memory, in order, at memory speed. */
