@@ -1,6 +1,6 @@
 /* core/ir/recipe.h - what an operation on rows computes, as data: folds over a row, each of which leaves one number (a
  * statistic), and what an element becomes with these. The lowering of rows that a block holds whole, the one that takes
- * them in chunks and the CPU's read the same row. A chain of steps starts with the element (or with a fold's result)
+ * them in chunks and the CPU's read the same recipe, to which the op's row points (ir/graph/ops/norm.c, reduce.c). A chain of steps starts with the element (or with a fold's result)
  * and ends with STEP_END. */
 #ifndef CORE_IR_RECIPE_H
 #define CORE_IR_RECIPE_H
@@ -41,7 +41,6 @@ typedef struct recipe_fold {
 enum { PLAIN_ONE = -1, PLAIN_ZERO = -2, PLAIN_UNUSED = -3 };
 
 typedef struct row_recipe {
-  const char *name; /* the graph op's, without the dialect */
   int n_folds;
   recipe_fold fold[RECIPE_STATS];
   bool per_element;                    /* the result has the row's elements; else it is statistic 0 */
@@ -53,7 +52,4 @@ typedef struct row_recipe {
   const struct row_recipe *careful;
   int variance, mean, plain[RECIPE_STATS];
 } row_recipe;
-
-/* The recipe of a graph op's name ("tessera.graph.softmax"); NULL: not an operation on rows. */
-const row_recipe *recipe_find(const char *op_name);
 #endif

@@ -1,6 +1,8 @@
 /* tests/cli/test_bench_rows.c - every case of `tessera bench` leaves a row on every device: measured, "unsupported" or
  * "failed" with the reason, in the table, in JSON and on the page; what one device can't do doesn't end the run before
  * the next, and the exit status says it: 4 where something is only not supported. */
+#include <math.h>
+
 #include "tests/cli/cli_run.h"
 
 #define FAKE(name) TSR_BINARY_DIR "/tests/libfake" name ".so"
@@ -36,6 +38,32 @@ static void pow_is_right(cli *c, const char *device) {
   snprintf(args, sizeof args, "bench pow --shape 64x64 --dtype f32,f16 --device %s --milliseconds 1", device);
   int rc = cli_run(c, args);
   check(c, rc == 0 && count(c->said, " ok") == 2 && !strstr(c->said, "WRONG"), args);
+}
+
+static double number_of(const cli *c, const char *key) {
+  const char *at = strstr(c->said, key);
+  return at ? strtod(at + strlen(key), NULL) : NAN;
+}
+
+/* Rates are work by time, and the work is what the op's row says: operands by their number, results by their type. */
+static void rates_count_what_the_row_says(cli *c) {
+  static const struct { const char *op, *shape, *dtype; double flops, bytes; } cases[] = {
+      {"rem", "32x32", "f32", 1024, 3 * 4096},
+      {"layernorm", "32x64", "bf16", 2048, 2 * 4096},
+      {"reduce_max", "32x64", "f32", 2048, 4 * (2048 + 32)},
+      {"matmul", "3x8x16x32", "i8", 2 * 3 * 8 * 16 * 32, 3 * (8 * 32 + 32 * 16 + 4 * 8 * 16)},
+      {"matmul", "8x16x32", "i64", 2 * 8 * 16 * 32, 8 * (8 * 32 + 32 * 16 + 8 * 16)},
+      {"matmul_bias_gelu", "8x16x32", "f32", 2 * 8 * 16 * 32, 4 * (8 * 32 + 32 * 16 + 8 * 16)},
+  };
+  char args[128];
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    snprintf(args, sizeof args, "bench %s --shape %s --dtype %s --device cpu:0 --milliseconds 1 --json", cases[i].op,
+             cases[i].shape, cases[i].dtype);
+    cli_run(c, args);
+    double us = number_of(c, "\"median_us\": "), flops = number_of(c, "\"gflops\": ") * us * 1e3,
+           bytes = number_of(c, "\"gbytes_per_s\": ") * us * 1e3;
+    check(c, fabs(flops / cases[i].flops - 1) < 1e-4 && fabs(bytes / cases[i].bytes - 1) < 1e-4, args);
+  }
 }
 
 /* Lines of the page, which the last run wrote, that begin a row and hold all three. */
@@ -92,6 +120,7 @@ int main(void) {
   if (!cli_begin(&c)) return 77;
   each_type_leaves_a_row(&c, "cpu:0");
   pow_is_right(&c, "cpu:0");
+  rates_count_what_the_row_says(&c);
   bool vulkan = cli_run(&c, "bench add --shape 8x8 --device vulkan:0 --milliseconds 1") == 0;
   if (vulkan) {
     each_type_leaves_a_row(&c, "vulkan:0");

@@ -3,7 +3,7 @@
 #ifndef TOOLS_TESSERA_BENCH_H
 #define TOOLS_TESSERA_BENCH_H
 #include "bench/baselines/peer.h"
-#include "tools/tessera/cli.h"
+#include "tools/tessera/op_graph.h"
 
 /* One thing to measure. Shape: matmul [batch,] m, n, k; anything else rows (m) x columns (n). */
 typedef struct bench_case {
@@ -11,11 +11,13 @@ typedef struct bench_case {
   int64_t batch, m, n, k;
   tsr_dtype dtype;
   bool packed_b; /* B is a constant */
+  double flops, bytes; /* by bench_check */
 } bench_case;
 
 bool bench_is_matmul(const bench_case *c);
-double bench_flops(const bench_case *c);
-double bench_bytes(const bench_case *c); /* every operand and the result once */
+/* flops and bytes of the case: what the row of its op says (graph_space_of), each operand and the result counted once.
+ * The operands must be such as the op takes. */
+tsr_status bench_count(bench_case *c) TSR_MUST_USE;
 const char *bench_shape(const bench_case *c, char *buf, size_t n);
 /* "BxMxNxK", "MxNxK" or "ROWSxCOLS"; false if malformed for the op. */
 bool bench_parse_shape(const char *text, bench_case *c);
@@ -80,8 +82,8 @@ typedef struct bench_options {
   bench_place *place; /* NULL: threads run where the system puts them */
 } bench_options;
 
-/* Is there such an operation, with the operands and of the type that the case has? */
-tsr_status bench_check(tsr_context *ctx, const bench_case *c);
+/* Is there such an operation, with the operands and of the type that the case has? Counts it, too. */
+tsr_status bench_check(tsr_context *ctx, bench_case *c) TSR_MUST_USE;
 /* Compiles, checks against the reference, then times ours and the peers in turns. */
 tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_options *o, bench_result *out);
 double bench_now_us(void);

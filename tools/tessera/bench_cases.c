@@ -1,29 +1,47 @@
 /* tools/tessera/bench_cases.c - the suites: shapes of real networks, in one table. */
 #include <string.h>
 
-#include "core/base/dtype.h"
+#include "core/base/status.h"
 #include "tools/tessera/bench.h"
 
-bool bench_is_matmul(const bench_case *c) { return !strncmp(c->op, "matmul", 6); }
+/* What the time of a case is held against: of matmul_bias_gelu the product. */
+static const char *counted_op(const bench_case *c) { return strcmp(c->op, "matmul_bias_gelu") ? c->op : "matmul"; }
 
-static int n_operands(const char *op) {
-  static const char *const two[] = {"add", "sub", "mul", "div", "pow", "min", "max"};
-  for (size_t i = 0; i < sizeof two / sizeof *two; i++)
-    if (!strcmp(op, two[i])) return 2;
-  return 1;
+bool bench_is_matmul(const bench_case *c) { return op_graph_kind(counted_op(c)) == GRAPH_CONTRACTION; }
+
+static const ir_type *shape_type(ir_module *m, const bench_case *c, int64_t rows, int64_t columns) {
+  int64_t dims[3] = {c->batch, rows, columns};
+  return ir_type_tensor(m, c->dtype, c->batch > 1 ? 3 : 2, c->batch > 1 ? dims : dims + 1);
 }
 
-double bench_flops(const bench_case *c) {
-  if (bench_is_matmul(c)) return 2.0 * (double)c->batch * (double)c->m * (double)c->n * (double)c->k;
-  return (double)c->m * (double)c->n;
+static ir_value *build_op(ir_builder *b, const bench_case *c) {
+  const ir_opdef *d = op_graph_row(counted_op(c));
+  graph_code code = (graph_code)d->code;
+  ir_value *v[OP_GRAPH_OPERANDS];
+  if (bench_is_matmul(c)) {
+    v[0] = graph_fill(b, shape_type(b->m, c, c->m, c->k), 0);
+    v[1] = graph_fill(b, shape_type(b->m, c, c->k, c->n), 0);
+    return graph_build(b, code, 2, v);
+  }
+  for (int i = 0; i < OP_GRAPH_OPERANDS; i++) v[i] = graph_fill(b, shape_type(b->m, c, c->m, c->n), 0);
+  if (op_graph_kind(c->op) == GRAPH_REDUCTION)
+    return graph_reduce(b, code, v[0], (const bool[TSR_MAX_RANK]){[1] = true}, false);
+  return graph_build(b, code, op_graph_operands(c->op), v);
 }
 
-double bench_bytes(const bench_case *c) {
-  double e = (double)tsr_dtype_size(c->dtype), m = (double)c->m, n = (double)c->n, k = (double)c->k,
-         b = (double)c->batch;
-  if (bench_is_matmul(c)) return b * (e * (m * k + k * n) + (dtype_is_float(c->dtype) ? e : 4) * m * n);
-  if (!strncmp(c->op, "reduce_", 7)) return e * (m * n + m);
-  return e * m * n * (1 + n_operands(c->op));
+tsr_status bench_count(bench_case *c) {
+  ir_module *m = NULL;
+  graph_space space;
+  TSR_TRY(ir_module_create(NULL, &m));
+  ir_builder b = ir_at_end(m, m->root->regions[0]);
+  ir_value *y = build_op(&b, c);
+  tsr_status st = y ? NULL : st_oom();
+  if (!st && graph_space_of(y->def, &space)) {
+    c->flops = space.flops;
+    c->bytes = space.bytes;
+  }
+  ir_module_destroy(&m);
+  return st;
 }
 
 const char *bench_shape(const bench_case *c, char *buf, size_t n) {

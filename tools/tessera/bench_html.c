@@ -56,7 +56,7 @@ void bench_html_row(bench_html *h, const tsr_device_info *d, const bench_case *c
   char shape[96];
   if (!h->n_devices || !al_grow(NULL, &h->rows, &h->cap_rows, h->n_rows + 1, sizeof *h->rows)) return;
   note_peaks(h, c, p);
-  double gflops = bench_flops(c) / x->median_us * 1e-3, gbytes = bench_bytes(c) / x->median_us * 1e-3;
+  double gflops = c->flops / x->median_us * 1e-3, gbytes = c->bytes / x->median_us * 1e-3;
   double by_flops = p->gflops > 0 ? gflops / p->gflops : 0,
          by_bytes = p->gbytes_per_s > 0 ? gbytes / p->gbytes_per_s : 0;
   page_row r = {.op = keep(h, c->op),
@@ -70,8 +70,8 @@ void bench_html_row(bench_html *h, const tsr_device_info *d, const bench_case *c
                 .gflops = gflops,
                 .gbytes_per_s = gbytes,
                 .peak_fraction = by_flops > by_bytes ? by_flops : by_bytes,
-                .flops = bench_flops(c),
-                .bytes = bench_bytes(c),
+                .flops = c->flops,
+                .bytes = c->bytes,
                 .error = x->error,
                 .tolerance = x->tolerance,
                 .checked = true,

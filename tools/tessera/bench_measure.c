@@ -83,13 +83,6 @@ static tsr_status op(measure *m, const char *name, const tsr_value *v, int n, co
   return tsr_graph_op(m->g, name, v, n, a, n_attrs, out);
 }
 
-static bool binary(const char *name) {
-  static const char *const two[] = {"add", "sub", "mul", "div", "pow", "min", "max"};
-  for (size_t i = 0; i < sizeof two / sizeof *two; i++)
-    if (!strcmp(name, two[i])) return true;
-  return false;
-}
-
 #define TRY(e)                 \
   do {                         \
     tsr_status st_ = (e);      \
@@ -114,29 +107,31 @@ static tsr_status build_matmul(measure *m, tsr_value *r) {
 
 static tsr_status build(measure *m) {
   const bench_case *c = m->c;
-  tsr_value v[2], r;
+  tsr_value v[OP_GRAPH_OPERANDS], r;
   TRY(tsr_graph_create(m->ctx, "bench", &m->g));
   if (bench_is_matmul(c)) {
     TRY(build_matmul(m, &r));
   } else {
+    static const char *const names[OP_GRAPH_OPERANDS] = {"X", "Y", "Z"};
     int64_t axis = -1;
     tsr_attr axes = TSR_INTS("axes", &axis, 1);
-    bool reduce = !strncmp(c->op, "reduce_", 7), two = binary(c->op);
-    TRY(operand(m, "X", c->dtype, shape_of(2, c->m, c->n, 0), false, &v[0]));
-    if (two) TRY(operand(m, "Y", c->dtype, shape_of(2, c->m, c->n, 0), false, &v[1]));
-    TRY(op(m, c->op, v, two ? 2 : 1, &axes, reduce, &r));
+    bool reduce = op_graph_kind(c->op) == GRAPH_REDUCTION;
+    int n = op_graph_operands(c->op);
+    for (int i = 0; i < n; i++)
+      TRY(operand(m, names[i], c->dtype, shape_of(2, c->m, c->n, 0), false, &v[i]));
+    TRY(op(m, c->op, v, n, &axes, reduce, &r));
   }
   return tsr_graph_output(m->g, r);
 }
 
-tsr_status bench_check(tsr_context *ctx, const bench_case *c) {
+tsr_status bench_check(tsr_context *ctx, bench_case *c) {
   bench_case least = *c;
   least.m = least.n = least.k = 1;
   measure m = {.c = &least, .o = &(bench_options){0}, .ctx = ctx};
   tsr_status st = build(&m);
   tsr_graph_destroy(&m.g);
   for (int i = 0; i < m.n_in; i++) free(m.data[i]);
-  return st;
+  return st ? st : bench_count(c);
 }
 
 /* ---- buffers and check ----------------------------------------------------------------------------------------- */

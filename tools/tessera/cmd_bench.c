@@ -42,10 +42,10 @@ static const bench_peaks *peaks_for(bench_run *r, tsr_dtype t) {
  * case, which may be the faster one of the two only by what the machine did meanwhile. */
 static tsr_status raise_peak(bench_run *r, const bench_case *c, bench_result *x) {
   bench_peaks *p = &r->peaks[c->dtype];
-  for (int turn = 0; turn < 3 && p->gflops > 0 && bench_flops(c) / x->median_us * 1e-3 > p->gflops; turn++) {
+  for (int turn = 0; turn < 3 && p->gflops > 0 && c->flops / x->median_us * 1e-3 > p->gflops; turn++) {
     double again = measure_gflops(r, c->dtype);
     if (again > p->gflops) p->gflops = again;
-    if (bench_flops(c) / x->median_us * 1e-3 <= p->gflops) break;
+    if (c->flops / x->median_us * 1e-3 <= p->gflops) break;
     tsr_status st = bench_measure(r->ctx, c, &r->o, x);
     if (st) return st;
   }
@@ -60,7 +60,7 @@ static void json_number(const char *name, double v, bool known) {
 static void print_json(const bench_run *r, const bench_case *c, const bench_result *x, const bench_peaks *p,
                        int peer_index) {
   char shape[96];
-  double gflops = bench_flops(c) / x->median_us * 1e-3, gbytes = bench_bytes(c) / x->median_us * 1e-3;
+  double gflops = c->flops / x->median_us * 1e-3, gbytes = c->bytes / x->median_us * 1e-3;
   double fraction = p->gflops > 0 && gflops / p->gflops > gbytes / (p->gbytes_per_s + 1e-30) ? gflops / p->gflops
                     : p->gbytes_per_s > 0                                                    ? gbytes / p->gbytes_per_s
                                                                                              : 0;
@@ -139,7 +139,7 @@ static void print_percent(double of, double peak) {
 static void print_row(bench_run *r, const bench_case *c, const bench_result *x, const bench_peaks *p) {
   char shape[96];
   print_head(r);
-  double gflops = bench_flops(c) / x->median_us * 1e-3, gbytes = bench_bytes(c) / x->median_us * 1e-3;
+  double gflops = c->flops / x->median_us * 1e-3, gbytes = c->bytes / x->median_us * 1e-3;
   printf("%-9s %-17s %-18s %-5s %10.1f %9.1f %8.1f", tsr_device_get_info(r->o.dev)->id, c->op,
          bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), x->median_us, gflops, gbytes);
   print_percent(gflops, p->gflops);

@@ -32,16 +32,25 @@ static int with_shapes(const char *command, const char *shapes, const char *file
   return rc;
 }
 
-static int operand_count(const char *op) {
-  static const char *const two[] = {"matmul", "add", "sub", "mul", "div", "pow", "min", "max"};
-  for (size_t i = 0; i < sizeof two / sizeof *two; i++)
-    if (!strcmp(op, two[i])) return 2;
-  return 1;
+const ir_opdef *op_graph_row(const char *op) {
+  char name[96];
+  snprintf(name, sizeof name, "tessera.graph.%s", op);
+  return ir_find_op(name);
+}
+
+graph_kind op_graph_kind(const char *op) {
+  const ir_opdef *d = op_graph_row(op);
+  return d ? ((const graph_row *)d->ext)->kind : GRAPH_POINTWISE;
+}
+
+int op_graph_operands(const char *op) {
+  const ir_opdef *d = op_graph_row(op);
+  return !d || d->min_operands < 1 ? 1 : d->min_operands < OP_GRAPH_OPERANDS ? d->min_operands : OP_GRAPH_OPERANDS;
 }
 
 /* Shapes of the operands; false when the shape does not fit the op. */
-static bool operand_shapes(const char *op, const int64_t *d, int n, tsr_shape s[2]) {
-  if (!strcmp(op, "matmul")) {
+static bool operand_shapes(const char *op, const int64_t *d, int n, tsr_shape s[OP_GRAPH_OPERANDS]) {
+  if (op_graph_kind(op) == GRAPH_CONTRACTION) {
     if (n != 3 && n != 4) return false;
     int64_t m = d[n - 3], cols = d[n - 2], k = d[n - 1];
     s[0] = n == 4 ? (tsr_shape){3, {d[0], m, k}} : (tsr_shape){2, {m, k}};
@@ -49,17 +58,17 @@ static bool operand_shapes(const char *op, const int64_t *d, int n, tsr_shape s[
     return true;
   }
   if (n < 1 || n > 2) return false;
-  s[0] = s[1] = (tsr_shape){n, {d[0], n > 1 ? d[1] : 0}};
+  for (int i = 0; i < OP_GRAPH_OPERANDS; i++) s[i] = (tsr_shape){n, {d[0], n > 1 ? d[1] : 0}};
   return true;
 }
 
-static tsr_status build(tsr_context *ctx, const char *op, const tsr_shape s[2], tsr_dtype t, tsr_graph **out) {
-  static const char *const names[] = {"A", "B"};
+static tsr_status build(tsr_context *ctx, const char *op, const tsr_shape s[OP_GRAPH_OPERANDS], tsr_dtype t, tsr_graph **out) {
+  static const char *const names[OP_GRAPH_OPERANDS] = {"A", "B", "C"};
   tsr_graph *g = NULL;
-  tsr_value v[2], r;
+  tsr_value v[OP_GRAPH_OPERANDS], r;
   tsr_attr axis = TSR_INTS("axes", (const int64_t[]){-1}, 1);
-  bool reduces = !strncmp(op, "reduce_", 7);
-  int n = operand_count(op);
+  bool reduces = op_graph_kind(op) == GRAPH_REDUCTION;
+  int n = op_graph_operands(op);
   tsr_status st = tsr_graph_create(ctx, "main", &g);
   for (int i = 0; i < n && !st; i++) st = tsr_graph_input(g, names[i], t, s[i], &v[i]);
   if (!st) st = tsr_graph_op(g, op, v, n, reduces ? &axis : NULL, reduces, &r);
@@ -72,7 +81,7 @@ static tsr_status build(tsr_context *ctx, const char *op, const tsr_shape s[2], 
 int op_graph(const char *command, tsr_context *ctx, const char *what, const char *shape, const char *dtype,
              tsr_graph **out) {
   int64_t d[8];
-  tsr_shape s[2];
+  tsr_shape s[OP_GRAPH_OPERANDS];
   *out = NULL;
   bool named = shape && strchr(shape, '=');
   if ((!shape || named) && op_graph_is_file(what)) {

@@ -2,6 +2,7 @@
  * type. */
 #ifndef TOOLS_TESSERA_OP_GRAPH_H
 #define TOOLS_TESSERA_OP_GRAPH_H
+#include "core/ir/graph/ops.h"
 #include "tools/tessera/cli.h"
 
 /* `what` with a `/` or `.` or an existing file is a file; its shape, if any, is "A=2x3,B=3x4" for unknown dimensions.
@@ -10,4 +11,11 @@
 int op_graph(const char *command, tsr_context *ctx, const char *what, const char *shape, const char *dtype,
              tsr_graph **out);
 bool op_graph_is_file(const char *what);
+/* The row of the graph op of a short name ("matmul"); NULL: there is none. */
+const ir_opdef *op_graph_row(const char *op);
+/* What its row says of the op: its kind, and how many operands a graph of this op alone gives it. Of a name that there
+ * is not: pointwise, 1. */
+graph_kind op_graph_kind(const char *op);
+enum { OP_GRAPH_OPERANDS = 3 }; /* at most */
+int op_graph_operands(const char *op);
 #endif

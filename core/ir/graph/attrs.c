@@ -5,12 +5,6 @@
 #include "core/base/dtype.h"
 #include "core/ir/graph/ops.h"
 
-static const char *const shard_names[] = {"none", "replicate", "elementwise", "broadcast", "contract", "reduce",
-                                          "row",  "reshape",   "permute",     "slice",     "concat",   "opaque"};
-const char *graph_shard_name(graph_shard s) {
-  return (unsigned)s < sizeof shard_names / sizeof *shard_names ? shard_names[s] : "?";
-}
-
 const ir_type *graph_signature(const ir_op *func) {
   const ir_block *r = func->regions[0];
   arena *a = &func->module->arena;

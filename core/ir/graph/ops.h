@@ -62,23 +62,6 @@ typedef enum graph_kind {
   GRAPH_CUSTOM       /* the application's */
 } graph_kind;
 
-/* What a sharded operand makes of the result; read by the distribution planner. */
-typedef enum graph_shard {
-  SHARD_NONE,        /* not a tensor computation */
-  SHARD_REPLICATE,   /* the result is whole on every device */
-  SHARD_ELEMENTWISE, /* result axis i is sharded as the operands' axis i (aligned at the right) */
-  SHARD_BROADCAST,   /* as elementwise; new axes are replicated */
-  SHARD_CONTRACT,    /* matmul: m, n and batch axes carry over, a sharded k leaves partial sums */
-  SHARD_REDUCE,      /* kept axes carry over, a sharded reduced axis leaves partial values */
-  SHARD_ROW,         /* as elementwise, but the normalised axis must be whole */
-  SHARD_RESHAPE,     /* axes that keep their extent carry over */
-  SHARD_PERMUTE,     /* axes move with perm */
-  SHARD_SLICE,       /* axes taken whole carry over */
-  SHARD_CONCAT,      /* as elementwise, but the joined or padded axis must be whole */
-  SHARD_OPAQUE       /* custom: operands are gathered */
-} graph_shard;
-const char *graph_shard_name(graph_shard s);
-
 typedef struct graph_evaluator graph_evaluator;
 
 /* Computes at least element `at` (row-major) of op's result in the evaluator. See ir/graph/eval.h. */
@@ -94,15 +77,16 @@ typedef bool (*graph_adjoint_fn)(ir_builder *b, ir_op *op, ir_value *grad, ir_va
  * term counts for all further operands; an axis that the result lacks is reduced. n is the axis named by `axis` where
  * the op has one, r all axes of a reduction's `axes`; transpose_a and transpose_b swap the last two letters of theirs.
  * NULL: an element of the result is an element of an operand, which one the attributes say. From it follow iteration
- * space, reduced axes, floating-point operations and bytes: graph_space_of. */
+ * space, reduced axes, floating-point operations and bytes (graph_space_of), and what a sharded operand makes of the
+ * result (graph_shard_of). */
 typedef struct graph_row {
   graph_kind kind;
   graph_eval_fn eval;
   graph_adjoint_fn adjoint; /* NULL: not differentiable */
-  graph_shard shard;
   const char *index;
   int scalar;       /* pointwise: SC_*, of cast SC_CAST */
   double per_point; /* operations at each point of the space, as modelled: 1, of a product 2 */
+  const struct row_recipe *recipe; /* reductions and norms: how a row is computed (ir/recipe.h) */
 } graph_row;
 
 static inline bool graph_is(const ir_op *op, graph_code c) {
@@ -206,4 +190,15 @@ bool graph_space_of(const ir_op *op, graph_space *out);
 /* op's index expression with its attributes applied, ends written out for each operand: "*km,*kn->*mn". Empty where the
  * row has none. */
 void graph_index(const ir_op *op, char *out, size_t size);
+
+/* ---- sharding -------------------------------------------------------------------------------------------------- */
+
+/* What becomes of the result where an axis of one operand is sharded. */
+typedef enum graph_shard {
+  SHARD_CARRIES, /* the result is sharded along axis *to */
+  SHARD_PARTIAL, /* the axis is reduced: each device has partial values of the result */
+  SHARD_WHOLE    /* the op needs the axis whole: the operand is gathered first; so for an unknown extent */
+} graph_shard;
+/* op must have been verified and have one result. */
+graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to);
 #endif

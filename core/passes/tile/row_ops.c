@@ -9,7 +9,7 @@
  * see to that themselves, take a plain norm as well (cpu/reduction_kernels.c). Compensated sums deserve a mean to
  * match. */
 static const row_recipe *recipe_of(const kb_kernel *k, const ir_op *op, double n) {
-  const row_recipe *r = recipe_find(op->def->name);
+  const row_recipe *r = graph_ext(op)->recipe;
   bool cpu = k->opts->caps->dialect == DIALECT_CPU,
        kernel = op->operands[0]->type->dtype != TSR_F64 && n > 1 && !k->opts->by_parts,
        plain = strcmp(k->opts->policy, "kahan_sum") && (kernel || !cpu);

@@ -162,7 +162,7 @@ static const ir_opdef rows[] = {
                     {"tile_shape", IR_A_ARRAY, false, NULL,
                      "[BM, BN, BK]: the block tile to use instead of the default or tuned one"}),
      .infer = infer_matmul,
-     .ext = ROW(GRAPH_CONTRACTION, eval_matmul, adjoint_matmul, SHARD_CONTRACT, "*mk,*kn->*mn", .per_point = 2),
+     .ext = ROW(GRAPH_CONTRACTION, eval_matmul, adjoint_matmul, "*mk,*kn->*mn", .per_point = 2),
      .help =
          "Matrix product of the last two dimensions, [..., m, k] by [..., k, n]; leading dimensions are broadcast."},
 };

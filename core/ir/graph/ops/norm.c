@@ -1,5 +1,5 @@
 /* core/ir/graph/ops/norm.c - softmax and the normalizations: rows, type rules, evaluation, derivatives (layernorm's
- * after Ba et al. 2016). How they are computed on devices: the recipes of core/passes/tile/row_ops.c. */
+ * after Ba et al. 2016), and the recipes by which devices compute them (ir/recipe.h). */
 #include <math.h>
 
 #include "core/base/dtype.h"
@@ -157,6 +157,53 @@ BEGIN(adjoint_norm) {
   END;
 }
 
+/* ---- recipes ----------------------------------------------------------------------------------------------------- */
+
+#define STAT(i) (ARG_STAT + (i))
+/* Division by the count happens once a row, and so does that by a sum. */
+#define CAREFUL_ADDED {.op = NULL, .from = 0, .term = {LAST}, .finish = {{SC_MUL, ARG_EPS}, {SC_MUL, STAT(0)}, {SC_MAX, ARG_LEAST}, LAST}}
+#define CAREFUL_SCALE {.op = "max", .term = {{SC_ABS, ARG_NONE}, LAST}, .finish = {{STEP_SCALE, ARG_NONE}, LAST}}
+
+static const row_recipe careful_layernorm = {
+    .n_folds = 5, .per_element = true,
+    .fold = {CAREFUL_SCALE,
+             {.op = "sum", .term = {{SC_MUL, STAT(0)}, LAST}, .finish = {{SC_DIV, ARG_COUNT}, LAST}},
+             /* The mean of what the first mean leaves of equal numbers is exact: nothing rests. */
+             {.op = "sum", .term = {{SC_MUL, STAT(0)}, {SC_SUB, STAT(1)}, LAST}, .finish = {{SC_DIV, ARG_COUNT}, LAST}},
+             CAREFUL_ADDED,
+             {.op = "sum", .term = {{SC_MUL, STAT(0)}, {SC_SUB, STAT(1)}, {SC_SUB, STAT(2)}, {STEP_SQUARE, ARG_NONE}, LAST},
+              .finish = {{SC_DIV, ARG_COUNT}, {SC_ADD, STAT(3)}, {SC_RSQRT, ARG_NONE}, LAST}}},
+    .apply = {{SC_MUL, STAT(0)}, {SC_SUB, STAT(1)}, {SC_SUB, STAT(2)}, {SC_MUL, STAT(4)}, LAST}};
+
+static const row_recipe careful_rmsnorm = {
+    .n_folds = 3, .per_element = true,
+    .fold = {CAREFUL_SCALE,
+             CAREFUL_ADDED,
+             {.op = "sum", .term = {{SC_MUL, STAT(0)}, {STEP_SQUARE, ARG_NONE}, LAST},
+              .finish = {{SC_DIV, ARG_COUNT}, {SC_ADD, STAT(1)}, {SC_RSQRT, ARG_NONE}, LAST}}},
+    .apply = {{SC_MUL, STAT(0)}, {SC_MUL, STAT(2)}, LAST}};
+
+static const row_recipe recipe_softmax = {
+    .n_folds = 2, .per_element = true, .online = true,
+    .fold = {{.op = "max", .term = {LAST}, .finish = {LAST}},
+             {.op = "sum", .term = {{SC_SUB, STAT(0)}, {SC_EXP, ARG_NONE}, LAST}, .finish = {{STEP_RECIPROCAL, ARG_NONE}, LAST}}},
+    .apply = {{SC_SUB, STAT(0)}, {SC_EXP, ARG_NONE}, {SC_MUL, STAT(1)}, LAST}};
+
+static const row_recipe recipe_layernorm = {
+    .n_folds = 3, .per_element = true,
+    .fold = {{.op = "sum", .term = {LAST}, .finish = {{SC_MUL, ARG_SHARE}, LAST}},
+             {.op = "sum", .term = {{SC_SUB, STAT(0)}, {STEP_SQUARE, ARG_NONE}, LAST}, .finish = {{SC_MUL, ARG_SHARE}, LAST}},
+             {.op = NULL, .from = 1, .term = {LAST}, .finish = {{SC_ADD, ARG_EPS}, {SC_RSQRT, ARG_NONE}, LAST}}},
+    .apply = {{SC_SUB, STAT(0)}, {SC_MUL, STAT(2)}, LAST},
+    .careful = &careful_layernorm, .variance = 1, .mean = 0, .plain = {PLAIN_ONE, 0, PLAIN_ZERO, PLAIN_UNUSED, 2}};
+
+static const row_recipe recipe_rmsnorm = {
+    .n_folds = 2, .per_element = true,
+    .fold = {{.op = "sum", .term = {{STEP_SQUARE, ARG_NONE}, LAST}, .finish = {{SC_MUL, ARG_SHARE}, LAST}},
+             {.op = NULL, .from = 0, .term = {LAST}, .finish = {{SC_ADD, ARG_EPS}, {SC_RSQRT, ARG_NONE}, LAST}}},
+    .apply = {{SC_MUL, STAT(1)}, LAST},
+    .careful = &careful_rmsnorm, .variance = 0, .mean = -1, .plain = {PLAIN_ONE, PLAIN_UNUSED, 1, PLAIN_UNUSED, PLAIN_UNUSED}};
+
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
 static const ir_attr_def eps_attr[] = {{"eps", IR_A_FLOAT, false, "1e-5", "added to the variance (or mean square)"},
@@ -167,18 +214,18 @@ static const ir_opdef rows[] = {
      .operands_doc = "x", .types_doc = FLOATS,
      .attrs = ATTRS({"axis", IR_A_INT, false, "-1", "the dimension whose elements sum to 1"}),
      .infer = infer_softmax,
-     .ext = ROW(GRAPH_NORM, eval_softmax, adjoint_softmax, SHARD_ROW, "*n->*n", .per_point = 1),
+     .ext = ROW(GRAPH_NORM, eval_softmax, adjoint_softmax, "*n->*n", .per_point = 1, .recipe = &recipe_softmax),
      .help = "exp(x - max) / sum of exp(x - max), in f32 or wider. A row of only -inf gives NaN."},
     {NAME(LAYERNORM, "layernorm"), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 3, .n_results = 1,
      .operands_doc = "x, gamma, beta", .types_doc = FLOATS "; gamma and beta x's type or f32", .attrs = eps_attr,
      .infer = infer_norm,
-     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, SHARD_ROW, "*n,n->*n", .per_point = 1),
+     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n,n->*n", .per_point = 1, .recipe = &recipe_layernorm),
      .help =
          "(x - mean) / sqrt(variance + eps) * gamma + beta over the last dimension; gamma and beta may be left out."},
     {NAME(RMSNORM, "rmsnorm"), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 2, .n_results = 1,
      .operands_doc = "x, gamma", .types_doc = FLOATS "; gamma x's type or f32", .attrs = eps_attr,
      .infer = infer_norm,
-     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, SHARD_ROW, "*n,n->*n", .per_point = 1),
+     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n,n->*n", .per_point = 1, .recipe = &recipe_rmsnorm),
      .help = "x / sqrt(mean(x * x) + eps) * gamma over the last dimension; gamma may be left out."},
 };
 

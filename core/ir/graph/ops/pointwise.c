@@ -246,7 +246,7 @@ static tsr_status verify_gelu(const ir_op *op) {
 #define POINTWISE(CODE, s, n, h, traits)                                                                                \
   NAME(CODE, s), .flags = FLAGS(traits), .min_operands = n, .max_operands = n, .n_results = 1, .help = h ".",           \
       .operands_doc = OPERANDS_##n,                                                                                     \
-      .ext = ROW(GRAPH_POINTWISE, eval_elementwise, adjoint_pointwise, SHARD_ELEMENTWISE, "*->*", SC_##CODE, 1)
+      .ext = ROW(GRAPH_POINTWISE, eval_elementwise, adjoint_pointwise, "*->*", SC_##CODE, 1)
 #define ROW_GRAPH(CODE, s, n, types, h, traits) \
   {POINTWISE(CODE, s, n, h, traits), .types_doc = TYPES_##types, .infer = INFER_##types},
 #define ROW_OWN(CODE, s, n, types, h, traits) {POINTWISE(CODE, s, n, h, traits), OWN_##CODE},
@@ -265,7 +265,7 @@ static const ir_opdef rows[] = {
     {NAME(CAST, "cast"), .flags = IR_PURE | IR_ELEMENTWISE, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = ANY, .infer = infer_cast,
      .attrs = ATTRS({"dtype", IR_A_STR, true, NULL, "the type to convert to"}),
-     .ext = ROW(GRAPH_POINTWISE, eval_cast, adjoint_cast, SHARD_ELEMENTWISE, "*->*", SC_CAST),
+     .ext = ROW(GRAPH_POINTWISE, eval_cast, adjoint_cast, "*->*", SC_CAST),
      .help = "Converts the elements. To a narrower float: to nearest even, overflow gives infinity (in fp8_e4m3, which "
              "has none, 448); float to "
              "integer: toward zero, saturating, NaN gives 0; "

@@ -41,7 +41,7 @@ static tsr_status eval_constant(graph_evaluator *e, ir_op *op, int64_t at) {
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
 static const ir_opdef rows[] = {
-    {NAME(FUNC, "func"), .flags = IR_ISOLATED, .n_regions = 1, .verify = verify_func, .ext = ROW(GRAPH_PROGRAM, .shard = SHARD_NONE),
+    {NAME(FUNC, "func"), .flags = IR_ISOLATED, .n_regions = 1, .verify = verify_func, .ext = ROW(GRAPH_PROGRAM),
      .attrs = ATTRS({"sym_name", IR_A_STR, false, "main", "the function's name"},
                     {"function_type", IR_A_TYPE, false, NULL,
                      "(argument types) -> result types, as MLIR writes a function's; must be what the body has"},
@@ -53,18 +53,18 @@ static const ir_opdef rows[] = {
                      "decisions are shared per bucket of them"}),
      .help = "A function: block arguments are its inputs, the body ends with return."},
     {NAME(RETURN, "return"), .flags = IR_TERMINATOR, .max_operands = IR_VARIADIC, .operands_doc = "results...",
-     .types_doc = ANY, .verify = verify_return, .ext = ROW(GRAPH_PROGRAM, .shard = SHARD_NONE),
+     .types_doc = ANY, .verify = verify_return, .ext = ROW(GRAPH_PROGRAM),
      .help = "Ends a function; the operands are its outputs."},
     {NAME(CUSTOM, "custom"), .flags = IR_PURE | IR_ANY_ATTRS, .max_operands = IR_VARIADIC, .n_results = 1,
      .operands_doc = "inputs...", .types_doc = ANY,
      .attrs = ATTRS({"callee", IR_A_STR, true, NULL, "name under which the op was registered"}),
-     .ext = ROW(GRAPH_CUSTOM, .shard = SHARD_OPAQUE),
+     .ext = ROW(GRAPH_CUSTOM),
      .help = "An op registered by the application (tsr_custom_op_register); the result's type is written out and must "
              "be what the op infers. Further attributes are the op's own. Never fused."},
     {NAME(CONSTANT, "constant"), .flags = IR_PURE, .n_results = 1, .types_doc = ANY, .infer = infer_constant,
      .attrs = ATTRS(
          {"value", IR_A_DENSE, true, NULL, "the elements: dense<[[1.0, 2.0]]> : tensor<1x2xf32>, or one for all"}),
-     .ext = ROW(GRAPH_CONSTANT, eval_constant, adjoint_none, SHARD_REPLICATE),
+     .ext = ROW(GRAPH_CONSTANT, eval_constant, adjoint_none),
      .help = "A tensor known when the program is compiled."},
 };
 

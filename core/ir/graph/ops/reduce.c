@@ -187,22 +187,27 @@ BEGIN(adjoint_reduce_prod) {
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
-#define REDUCE(CODE, s, Types, ADJ, h)                                                                                         \
-  {NAME(CODE, s), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "x",     \
-   .types_doc = Types, .help = h, .infer = infer_reduce,                                                                       \
-   .ext = ROW(GRAPH_REDUCTION, eval_reduce, ADJ, SHARD_REDUCE, "*r->*", .per_point = 1),                                       \
-   .attrs = ATTRS({"axes", IR_A_ARRAY, false, NULL, "dimensions to reduce; negative ones count from the last; none = all"},    \
+/* One fold of the row, and what becomes of its result. */
+#define RECIPE(FOLD, ...) \
+  &(const row_recipe){.n_folds = 1, .fold = {{.op = FOLD, .term = {LAST}, .finish = {__VA_ARGS__, LAST}}}}
+#define WRAP {STEP_WRAP, ARG_NONE}
+#define DIVIDE {SC_DIV, ARG_COUNT}
+#define REDUCE(CODE, s, FOLD, FINISH, Types, ADJ, h)                                                                        \
+  {NAME(CODE, s), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "x", \
+   .types_doc = Types, .help = h, .infer = infer_reduce,                                                                    \
+   .ext = ROW(GRAPH_REDUCTION, eval_reduce, ADJ, "*r->*", .per_point = 1, .recipe = RECIPE(FOLD, FINISH)),                  \
+   .attrs = ATTRS({"axes", IR_A_ARRAY, false, NULL, "dimensions to reduce; negative ones count from the last; none = all"}, \
                   {"keepdims", IR_A_BOOL, false, "false", "keep reduced dimensions with extent 1"})}
 
 static const ir_opdef rows[] = {
-    REDUCE(REDUCE_SUM, "reduce_sum", NUMBERS, adjoint_reduce_sum,
+    REDUCE(REDUCE_SUM, "reduce_sum", "sum", WRAP, NUMBERS, adjoint_reduce_sum,
            "The sum over axes; 0 of nothing. Floats of up to 32 bits are summed in f32; integers wrap."),
-    REDUCE(REDUCE_MEAN, "reduce_mean", FLOATS, adjoint_reduce_mean, "The mean over axes; NaN of nothing."),
-    REDUCE(REDUCE_MAX, "reduce_max", NUMBERS, adjoint_reduce_extreme,
+    REDUCE(REDUCE_MEAN, "reduce_mean", "sum", DIVIDE, FLOATS, adjoint_reduce_mean, "The mean over axes; NaN of nothing."),
+    REDUCE(REDUCE_MAX, "reduce_max", "max", LAST, NUMBERS, adjoint_reduce_extreme,
            "The largest over axes; -inf (or the least integer) of nothing; NaN if any is."),
-    REDUCE(REDUCE_MIN, "reduce_min", NUMBERS, adjoint_reduce_extreme,
+    REDUCE(REDUCE_MIN, "reduce_min", "min", LAST, NUMBERS, adjoint_reduce_extreme,
            "The smallest over axes; inf (or the greatest integer) of nothing; NaN if any is."),
-    REDUCE(REDUCE_PROD, "reduce_prod", NUMBERS, adjoint_reduce_prod,
+    REDUCE(REDUCE_PROD, "reduce_prod", "prod", WRAP, NUMBERS, adjoint_reduce_prod,
            "The product over axes; 1 of nothing; integers wrap."),
 };
 

@@ -4,6 +4,7 @@
 #ifndef CORE_IR_GRAPH_OPS_ROW_H
 #define CORE_IR_GRAPH_OPS_ROW_H
 #include "core/ir/graph/eval.h"
+#include "core/ir/recipe.h"
 
 /* Rows in the enum's order. */
 typedef struct graph_group {
@@ -16,6 +17,8 @@ extern const graph_group graph_program_ops, graph_contraction_ops, graph_pointwi
 #define A_END {NULL, IR_A_UNIT, false, NULL, NULL}
 #define ATTRS(...) (const ir_attr_def[]){__VA_ARGS__, A_END}
 #define ROW(...) &(const graph_row){__VA_ARGS__}
+/* Ends a chain of a recipe's steps. */
+#define LAST {STEP_END, ARG_NONE}
 #define NAME(CODE, s) .name = "tessera.graph." s, .level = IR_GRAPH, .code = G_##CODE
 
 #define FLOATS "f64, f32, f16, bf16, fp8"

@@ -1,0 +1,79 @@
+/* core/ir/graph/shard.c - what becomes of an op's result where an axis of an operand is sharded: it follows from the
+ * op's kind and index expression, of moves from attributes and extents. See ir/graph/ops.h. */
+#include <string.h>
+
+#include "core/ir/graph/ops.h"
+
+/* The operand-th term of an expression whose ends are written out, and how many letters it has besides '*'. */
+static const char *term_of(const char *index, int operand, int *letters) {
+  while (operand--) index = strchr(index, ',') + 1;
+  if (*index == '*') index++;
+  *letters = (int)strcspn(index, ",-");
+  return index;
+}
+
+static graph_shard by_index(const ir_op *op, int operand, int axis, int *to) {
+  char index[64];
+  int n, n_result, rank = op->operands[operand]->type->rank;
+  graph_index(op, index, sizeof index);
+  const char *term = term_of(index, operand, &n), *result = strchr(index, '>') + 1;
+  result += *result == '*';
+  n_result = (int)strlen(result);
+  int leading = rank - n, lead_result = op->results[0]->type->rank - n_result;
+  if (axis < leading) *to = lead_result - leading + axis;
+  else {
+    const char *same = memchr(result, term[axis - leading], (size_t)n_result);
+    if (!same) return SHARD_PARTIAL;
+    *to = lead_result + (int)(same - result);
+  }
+  return SHARD_CARRIES;
+}
+
+static graph_shard of_reduction(const ir_op *op, int axis, int *to) {
+  bool reduced[TSR_MAX_RANK];
+  bool kept = op->results[0]->type->rank == op->operands[0]->type->rank;
+  graph_axes(op, reduced);
+  *to = axis;
+  for (int i = 0; i < axis && !kept; i++) *to -= reduced[i];
+  return reduced[axis] ? SHARD_PARTIAL : SHARD_CARRIES;
+}
+
+/* Row-major order keeps an axis where as many elements stand before it. */
+static graph_shard of_reshape(const ir_op *op, int axis, int *to) {
+  const ir_type *x = op->operands[0]->type, *y = op->results[0]->type;
+  int64_t before = 1, there = 1;
+  if (ir_type_count(x) == IR_DYNAMIC || ir_type_count(y) == IR_DYNAMIC) return SHARD_WHOLE;
+  for (int i = 0; i < axis; i++) before *= x->dims[i];
+  for (*to = 0; *to < y->rank; there *= y->dims[(*to)++])
+    if (there == before && y->dims[*to] == x->dims[axis]) return SHARD_CARRIES;
+  return SHARD_WHOLE;
+}
+
+static graph_shard of_move(const ir_op *op, int axis, int *to) {
+  int perm[TSR_MAX_RANK];
+  if (graph_is(op, G_RESHAPE)) return of_reshape(op, axis, to);
+  *to = axis; /* slice: an axis that is taken whole */
+  if (graph_is(op, G_TRANSPOSE)) {
+    graph_perm(op, perm);
+    for (*to = 0; perm[*to] != axis;) ++*to;
+  }
+  return SHARD_CARRIES;
+}
+
+graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to) {
+  const ir_type *x = op->operands[operand]->type;
+  graph_shard s = SHARD_CARRIES;
+  *to = axis;
+  switch (graph_kind_of(op)) {
+  case GRAPH_POINTWISE:
+  case GRAPH_CONTRACTION: s = by_index(op, operand, axis, to); break;
+  case GRAPH_REDUCTION: s = of_reduction(op, axis, to); break;
+  case GRAPH_NORM: s = operand || axis == graph_axis(op) ? SHARD_WHOLE : SHARD_CARRIES; break;
+  case GRAPH_MOVE: s = graph_ext(op)->index ? by_index(op, operand, axis, to) : of_move(op, axis, to); break;
+  case GRAPH_COPY: break;
+  default: return SHARD_WHOLE;
+  }
+  if (s != SHARD_CARRIES) return s;
+  int64_t extent = op->results[0]->type->dims[*to]; /* another one: broadcast, cut, joined or padded */
+  return extent == x->dims[axis] && extent != IR_DYNAMIC ? SHARD_CARRIES : SHARD_WHOLE;
+}

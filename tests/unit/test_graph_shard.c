@@ -1,0 +1,57 @@
+/* What becomes of a result where an operand's axis is sharded: it follows from kind and index expression. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/graph_text.h"
+
+/* For each axis of the operand: the result's axis, 'p' (partial values) or 'w' (needed whole). */
+static void axes_carry_reduce_or_are_gathered(void **state) {
+  static const struct { const char *args, *op, *type; int operand; const char *want; } cases[] = {
+      {"%a: tensor<2x3xf32>, %b: tensor<3xf32>", "add(%a, %b)", "2x3xf32", 0, "01"},
+      {"%a: tensor<2x3xf32>, %b: tensor<3xf32>", "add(%a, %b)", "2x3xf32", 1, "1"},
+      {"%a: tensor<2x3xf32>, %b: tensor<1x3xf32>", "add(%a, %b)", "2x3xf32", 1, "w1"},
+      {"%a: tensor<7x2x3xf32>, %b: tensor<3x5xf32>", "matmul(%a, %b)", "7x2x5xf32", 0, "01p"},
+      {"%a: tensor<7x2x3xf32>, %b: tensor<3x5xf32>", "matmul(%a, %b)", "7x2x5xf32", 1, "p2"},
+      {"%a: tensor<3x2xf16>, %b: tensor<5x3xf16>", "matmul(%a, %b) {transpose_a = true, transpose_b = true}", "2x5xf16", 0, "p0"},
+      {"%a: tensor<3x2xf16>, %b: tensor<5x3xf16>", "matmul(%a, %b) {transpose_a = true, transpose_b = true}", "2x5xf16", 1, "1p"},
+      {"%a: tensor<2x3x4xf32>", "reduce_sum(%a) {axes = [0, 2]}", "3xf32", 0, "p0p"},
+      {"%a: tensor<2x3x4xf32>", "reduce_max(%a) {axes = [1], keepdims = true}", "2x1x4xf32", 0, "0p2"},
+      {"%a: tensor<2x3xf32>", "softmax(%a) {axis = 0}", "2x3xf32", 0, "w1"},
+      {"%a: tensor<2x3xf32>, %g: tensor<3xf32>", "rmsnorm(%a, %g)", "2x3xf32", 0, "0w"},
+      {"%a: tensor<2x3xf32>, %g: tensor<3xf32>", "rmsnorm(%a, %g)", "2x3xf32", 1, "w"},
+      {"%a: tensor<1x3xf32>", "broadcast(%a) {shape = [4, 2, 3]}", "4x2x3xf32", 0, "w2"},
+      {"%a: tensor<2x3x4xf32>", "transpose(%a) {perm = [2, 0, 1]}", "4x2x3xf32", 0, "120"},
+      {"%a: tensor<2x6x5xf32>", "reshape(%a) {shape = [2, 2, 3, 5]}", "2x2x3x5xf32", 0, "0w3"},
+      {"%a: tensor<4x6xf32>", "slice(%a) {starts = [0, 1], sizes = [4, 2]}", "4x2xf32", 0, "0w"},
+      {"%a: tensor<2x3xi8>, %b: tensor<4x3xi8>", "concat(%a, %b)", "6x3xi8", 1, "w1"},
+      {"%a: tensor<2x3xf32>", "pad(%a) {low = [0, 1], high = [0, 0]}", "2x4xf32", 0, "0w"},
+      {"%a: tensor<?x3xf32>", "exp(%a)", "?x3xf32", 0, "w1"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char type[100], line[200], got[TSR_MAX_RANK + 1] = "";
+    snprintf(type, sizeof type, "tensor<%s>", cases[i].type);
+    const char *paren = strchr(cases[i].op, '(');
+    snprintf(line, sizeof line, "%%0 = \"tessera.graph.%.*s\"%s", (int)(paren - cases[i].op), cases[i].op, paren);
+    ir_module *m = gt_parse(gt_func(cases[i].args, line, "%0", type));
+    const ir_op *op = graph_find_func(m, NULL)->regions[0]->first;
+    for (int a = 0; a < op->operands[cases[i].operand]->type->rank; a++) {
+      int to = -1;
+      graph_shard s = graph_shard_of(op, cases[i].operand, a, &to);
+      got[a] = (char)(s == SHARD_CARRIES ? '0' + to : s == SHARD_PARTIAL ? 'p' : 'w');
+      got[a + 1] = 0;
+    }
+    assert_string_equal(got, cases[i].want);
+    ir_module_destroy(&m);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(axes_carry_reduce_or_are_gathered)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
