@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "backends/cpu/counter.h"
 #include "backends/cpu/panel_cache.h"
+#include "core/base/clock.h"
 #include "backends/cpu/pool.h"
 #include "backends/cpu/vm.h"
 #include "core/base/int_math.h"
@@ -69,12 +69,6 @@ struct be_program {
   int n_launches;
   be_block_times *block_times; /* the runtime's, while it wants them */
 };
-
-static int64_t now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* ---- instance and device --------------------------------------------------------------------------------------- */
 
@@ -294,7 +288,7 @@ static void event_destroy(be_event *e) {
 }
 
 static tsr_status event_record(be_stream *s, be_event *e) {
-  e->ns = now_ns();
+  e->ns = clock_ns();
   return NULL;
 }
 
@@ -447,9 +441,9 @@ static void run_block(void *arg, int64_t item, int worker) {
 static void run_timed_block(void *arg, int64_t item, int worker) {
   job *j = arg;
   be_block_times *t = &j->clocks[worker].times;
-  int64_t from = now_ns();
+  int64_t from = clock_ns();
   run_block(arg, item, worker);
-  double ns = (double)(now_ns() - from);
+  double ns = (double)(clock_ns() - from);
   if (!t->n || ns < t->min_ns) t->min_ns = ns;
   if (ns > t->max_ns) t->max_ns = ns;
   t->mean_ns += ns;
@@ -525,10 +519,10 @@ static tsr_status program_run(be_stream *s, be_program *p, const be_range *bindi
   be_device *d = p->d;
   pthread_mutex_lock(&d->lock);
   for (int i = 0; i < p->n_launches && !st; i++) {
-    int64_t from = times_ns ? now_ns() : 0;
+    int64_t from = times_ns ? clock_ns() : 0;
     cpu_launch *l = &p->launches[i];
     st = run_launch(d, l, bindings, times_ns && p->block_times ? &p->block_times[i] : NULL);
-    if (times_ns) times_ns[i] = (double)(now_ns() - from);
+    if (times_ns) times_ns[i] = (double)(clock_ns() - from);
   }
   pthread_mutex_unlock(&d->lock);
   return st;

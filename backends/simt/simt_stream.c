@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include "backends/simt/simt.h"
+#include "core/base/clock.h"
 
 tsr_status simt_stream_create(be_device *dev, int priority, be_stream **out) {
   *out = NULL;
@@ -31,20 +32,14 @@ void simt_stream_destroy(be_stream *s) {
   al_delete(dev->in->env.al, s);
 }
 
-static int64_t now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 tsr_status simt_stream_sync(be_stream *s, int64_t timeout_ns) {
   be_device *dev = s->dev;
   TSR_TRY(simt_enter(dev));
   if (timeout_ns < 0) return simt_check(dev, dev->in->api.stream_sync(s->handle), "wait for a stream");
-  for (int64_t end = now_ns() + timeout_ns;;) {
+  for (int64_t end = clock_ns() + timeout_ns;;) {
     int code = dev->in->api.stream_query(s->handle);
     if (code != SIMT_NOT_READY) return simt_check(dev, code, "query a stream");
-    if (now_ns() >= end)
+    if (clock_ns() >= end)
       return st_make(dev->in->env.al, TSR_TIMEOUT, ST_WHERE(dev->in->d->name, "stream_sync", NULL),
                      "still running after %lld ns", (long long)timeout_ns);
     struct timespec nap = {0, 20000};

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "backends/vulkan/vk.h"
+#include "core/base/clock.h"
 #include "core/emit/spirv/words.h"
 
 /* ---- the kernel ---- */
@@ -74,24 +75,18 @@ void vk_clock_record(be_device *d, VkCommandBuffer cmd, VkDeviceAddress to) {
 
 /* ---- what a tick lasts ---- */
 
-double vk_host_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 /* The device's clock stood at `ticks` at some moment between two of the host's. */
-typedef struct reading { double from_ns, to_ns; uint64_t ticks; } reading;
+typedef struct reading { int64_t from_ns, to_ns; uint64_t ticks; } reading;
 
 static tsr_status read_both(be_stream *s, be_buffer *to, reading *out) {
   VkCommandBuffer cmd;
   TSR_TRY(vk_stream_begin(s, &cmd));
   vk_clock_record(s->d, cmd, to->address);
   TSR_TRY(vk_end(s, cmd));
-  out->from_ns = vk_host_ns();
+  out->from_ns = clock_ns();
   TSR_TRY(vk_stream_submit(s, &cmd, 1));
   TSR_TRY(vk_stream_sync(s, -1));
-  out->to_ns = vk_host_ns();
+  out->to_ns = clock_ns();
   out->ticks = *(const uint64_t *)to->host;
   return NULL;
 }
@@ -122,10 +117,10 @@ static tsr_status calibrate(be_stream *s) {
     st = read_both(s, b, &r);
     double ticks = st ? 0 : (double)vk_ticks(first.ticks, r.ticks, VK_CLOCK_BITS);
     if (ticks <= 0) break;
-    double low = (r.from_ns - first.to_ns) / ticks, high = (r.to_ns - first.from_ns) / ticks;
+    double low = (double)(r.from_ns - first.to_ns) / ticks, high = (double)(r.to_ns - first.from_ns) / ticks;
     if (low > least) least = low;
     if (!most || high < most) most = high;
-    if (most - least > sharp * most && r.to_ns - first.to_ns < most_ns) continue;
+    if (most - least > sharp * most && (double)(r.to_ns - first.to_ns) < most_ns) continue;
     d->clock.ns_per_tick = least <= 1 && most >= 1 ? 1 : (least + most) / 2;
     break;
   }

@@ -234,7 +234,6 @@ tsr_status vk_external_signal(be_stream *s, const void *desc);
 enum { VK_CLOCK_BITS = 32 };
 /* False where timestamps are all there is. The first call of a device compiles and calibrates (20 ms). */
 tsr_status vk_clock_ready(be_stream *s, bool *ready);
-double vk_host_ns(void);
 /* Writes the device's clock to an address, 64 bits; a dispatch: barriers on both sides are the caller's. */
 void vk_clock_record(be_device *d, VkCommandBuffer cmd, VkDeviceAddress to);
 /* Ticks from one timestamp to another, less than half of what their bits count apart: they wrap around. */

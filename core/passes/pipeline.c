@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/base/clock.h"
 #include "core/base/knob.h"
 #include "core/passes/graph/simplify.h"
 #include "core/passes/lower.h"
@@ -96,12 +96,6 @@ enum { CHECKED_BUILD = 1 };
 enum { CHECKED_BUILD = 0 };
 #endif
 
-static double now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 static size_t held(const pipeline *p, const pass_row *r) {
   const ir_module *from = p->levels[r->from], *to = p->levels[r->to];
   return (from ? arena_bytes(&from->arena) : 0) + (to && to != from ? arena_bytes(&to->arena) : 0);
@@ -109,11 +103,11 @@ static size_t held(const pipeline *p, const pass_row *r) {
 
 static tsr_status run_row(const pipeline *p, const pass_row *r, bool verify) {
   pass_cost c = {.bytes = held(p, r), .ran = true};
-  double from = now_ns();
+  int64_t from = clock_ns();
   TSR_TRY(r->run(p, p->levels[r->from], &p->levels[r->to]));
-  c.ns = now_ns() - from;
+  c.ns = (double)(clock_ns() - from);
   if (verify && !r->verifies) TSR_TRY(ir_verify(p->levels[r->to]));
-  c.verify_ns = now_ns() - from - c.ns;
+  c.verify_ns = (double)(clock_ns() - from) - c.ns;
   c.bytes = held(p, r) - c.bytes;
   if (p->costs) p->costs[r - rows] = c;
   return NULL;

@@ -1,8 +1,8 @@
 /* core/runtime/context.c - contexts, the listing of devices, opening them; see tessera/tessera.h. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/base/clock.h"
 #include "core/base/knob.h"
 #include "core/passes/pipeline.h"
 #include "core/passes/switches.h"
@@ -67,9 +67,7 @@ tsr_status tsr_context_create(const tsr_context_desc *desc, tsr_context **out) {
   c->log_level = log_level();
   c->policy = desc->policy;
   c->fallback = desc->fallback;
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  c->last_number = ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) << 20;
+  c->last_number = (uint64_t)clock_ns() << 20;
   pthread_mutex_init(&c->lock, NULL);
   arena_init(&c->devices_arena, al);
   tsr_status st = NULL;

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/base/clock.h"
 #include "core/base/dtype.h"
 #include "core/ir/graph/eval.h"
 #include "core/ir/target/target.h"
@@ -305,12 +305,6 @@ static tsr_status run_call(tsr_context *c, tsr_device *dev, const rt_custom *x, 
                  *j.why ? j.why : "the custom op's kernel failed");
 }
 
-static double seconds_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 /* Operands to host memory: the buffers themselves on the CPU, else copies in the program's staging memory. */
 static tsr_status fetch(tsr_program *p, be_stream *s, const rt_launch *l, tsr_custom_tensor *t) {
   char *at = p->staging;
@@ -330,7 +324,7 @@ static tsr_status fetch(tsr_program *p, be_stream *s, const rt_launch *l, tsr_cu
 
 tsr_status rt_custom_run(tsr_program *p, be_stream *s, const rt_launch *l, double *ns) {
   rt_host_call *h = l->host;
-  double from = ns ? seconds_ns() : 0;
+  int64_t from = ns ? clock_ns() : 0;
   TSR_TRY(fetch(p, s, l, h->tensors));
   TSR_TRY(run_call(p->ctx, p->dev, h->custom, &h->call));
   be_range r = p->ranges[l->bindings[l->n_bindings - 1]];
@@ -338,7 +332,7 @@ tsr_status rt_custom_run(tsr_program *p, be_stream *s, const rt_launch *l, doubl
     TSR_TRY(p->dev->vt->write(s, r, h->call.result->data));
     TSR_TRY(p->dev->vt->stream_sync(s, -1));
   }
-  if (ns) *ns = seconds_ns() - from;
+  if (ns) *ns = (double)(clock_ns() - from);
   return NULL;
 }
 

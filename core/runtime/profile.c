@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/ir/graph/ops.h"
 #include "core/passes/schedule/gemm_heuristics.h"
 #include "core/passes/tile/work.h"
@@ -315,7 +316,7 @@ tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, co
   double *ns = al_zalloc(&prof->ctx->al, (size_t)(n + 1) * sizeof *ns);
   be_block_times *blocks = al_zalloc(&prof->ctx->al, (size_t)(n + 1) * sizeof *blocks);
   tsr_status st = ns && blocks ? NULL : st_oom();
-  double clock = timing_now_ns();
+  double clock = (double)clock_ns();
   if (!st) time_blocks(p, blocks);
   if (!st) st = tsr_program_profile(p, s, in, out, ns);
   time_blocks(p, NULL);

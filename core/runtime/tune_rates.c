@@ -6,6 +6,7 @@
 
 #include "core/runtime/tune_rates.h"
 
+#include "core/base/clock.h"
 #include "core/device/dialect.h"
 #include "core/tune/kernel.h"
 
@@ -35,10 +36,10 @@ static double time_scheduled(const meter *m, const char *text, const tsr_schedul
   if (!st) st = tsr_buffer_create(dev, tsr_program_output(p, 0).bytes, TSR_MEMORY_DEVICE, &out);
   if (!st) st = tsr_stream_fill(rt_stream(dev, NULL), in, 0, tsr_program_input(p, 0).bytes, 0x3f000000u);
   for (int i = 0; i < 9 && !st; i++) {
-    double start = timing_now_ns();
+    int64_t start = clock_ns();
     memset(ns, 0, sizeof ns);
     st = tsr_program_profile(p, NULL, &(tsr_binding){in, 0}, &(tsr_binding){out, 0}, ns);
-    double took = timing_now_ns() - start;
+    double took = (double)(clock_ns() - start);
     if (i >= 2 && !st) v[n++] = ns[0] > 0 ? ns[0] + ns[1] + ns[2] + ns[3] : took;
   }
   tsr_status_free(st);

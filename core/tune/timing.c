@@ -3,13 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-double timing_now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
+#include "core/base/clock.h"
 
 static int by_value(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
@@ -24,9 +19,10 @@ double timing_median(double *v, size_t n) {
 
 /* One run; its time, or 0 and the failure kept. */
 static double run_once(const timing_subject *s, timing_result *r) {
-  double told = 0, start = timing_now_ns();
+  double told = 0;
+  int64_t start = clock_ns();
   r->failure = s->run(s->user, &told);
-  double took = timing_now_ns() - start;
+  double took = (double)(clock_ns() - start);
   if (r->failure) return 0;
   return told > 0 ? told : took > 0 ? took : 1;
 }
@@ -65,9 +61,9 @@ tsr_status timing_interleaved(const tsr_allocator *al, const timing_subject *sub
       double ns = run_once(&subjects[i], &out[i]);
       if (!out[i].failure && w && !subjects[i].stays && o.give_up_ns > 0) judge(&o, w, ns, &out[i]);
     }
-  double start = timing_now_ns();
+  int64_t start = clock_ns();
   for (int r = 0; r < o.most_runs; r++) {
-    if (r >= o.runs && timing_now_ns() - start > o.most_seconds * 1e9) break;
+    if (r >= o.runs && (double)(clock_ns() - start) > o.most_seconds * 1e9) break;
     for (size_t k = 0; k < n; k++) {
       size_t i = r % 2 ? n - 1 - k : k; /* both orders, so that no subject always follows the same one */
       if (out[i].failure || out[i].given_up) continue;

@@ -86,7 +86,6 @@ typedef struct bench_options {
 tsr_status bench_check(tsr_context *ctx, bench_case *c) TSR_MUST_USE;
 /* Compiles, checks against the reference, then times ours and the peers in turns. */
 tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_options *o, bench_result *out);
-double bench_now_us(void);
 
 /* bench_place.c: gives threads that have appeared since the last call cores of their own; holds the calling thread on
  * the first core, or lets it go. NULL (not to be had here) is accepted. */

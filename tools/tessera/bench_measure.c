@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/dtype.h"
 #include "core/base/status.h"
 #include "core/passes/schedule/kernel.h"
@@ -277,7 +278,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 static tsr_status program_runs(measure *m, tsr_program *p, int *set, int inner, double *us) {
-  double from = bench_now_us();
+  int64_t from = clock_ns();
   if (m->by_events) TRY(bench_timer_start(&m->timer));
   for (int i = 0; i < inner; i++) {
     int s = (*set)++ % m->n_sets;
@@ -287,7 +288,7 @@ static tsr_status program_runs(measure *m, tsr_program *p, int *set, int inner, 
     TRY(bench_timer_stop(&m->timer, us));
   } else {
     TRY(wait_for_device(m));
-    *us = bench_now_us() - from;
+    *us = clock_us_since(from);
   }
   *us /= inner;
   return NULL;
@@ -297,14 +298,14 @@ static tsr_status ours(measure *m, int *set, int inner, double *us) { return pro
 
 static tsr_status theirs(const measure *m, int i, int *set, int inner, double *us) {
   peer_job *j = m->jobs[i];
-  double from = bench_now_us();
+  int64_t from = clock_ns();
   if (m->by_events) TRY(peer_clock_start(j));
   for (int k = 0; k < inner; k++) TRY(peer_run(j, (*set)++ % m->n_sets));
   if (m->by_events) {
     TRY(peer_clock_stop(j, us));
   } else {
     TRY(peer_wait(j));
-    *us = bench_now_us() - from;
+    *us = clock_us_since(from);
   }
   *us /= inner;
   return NULL;
@@ -325,11 +326,11 @@ static tsr_status heat(measure *m, const bench_result *r, int *set) {
   const tsr_device_info *d = tsr_device_get_info(m->o->dev);
   double us;
   if (d->software || !strcmp(d->backend, "cpu")) return NULL;
-  double start = bench_now_us();
-  for (int n = 0; n < 500 && bench_now_us() - start < 2e7; n += 50) TRY(ours(m, &set[0], 50, &us));
+  int64_t start = clock_ns();
+  for (int n = 0; n < 500 && clock_us_since(start) < 2e7; n += 50) TRY(ours(m, &set[0], 50, &us));
   for (int i = 0; i < r->n_peers; i++) {
-    start = bench_now_us();
-    for (int n = 0; m->jobs[i] && n < 500 && bench_now_us() - start < 2e7; n += 50)
+    start = clock_ns();
+    for (int n = 0; m->jobs[i] && n < 500 && clock_us_since(start) < 2e7; n += 50)
       TRY(theirs(m, i, &set[1 + i], 50, &us));
   }
   return NULL;
@@ -370,9 +371,9 @@ static tsr_status time_all(measure *m, bench_result *r) {
     }
   }
   TRY(heat(m, r, set));
-  double start = bench_now_us();
-  while (reps < MAX_REPS && (reps < 7 || bench_now_us() - start < m->o->seconds * 1e6) &&
-         (reps < 3 || bench_now_us() - start < 4 * m->o->seconds * 1e6)) {
+  int64_t start = clock_ns();
+  while (reps < MAX_REPS && (reps < 7 || clock_us_since(start) < m->o->seconds * 1e6) &&
+         (reps < 3 || clock_us_since(start) < 4 * m->o->seconds * 1e6)) {
     TRY(wake(m, 0, &set[0], last[0]));
     TRY(ours(m, &set[0], inner[0], &t[0][reps]));
     for (int i = 0; i < N_RIVALS; i++)

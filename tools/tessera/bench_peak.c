@@ -4,19 +4,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/base/clock.h"
 #include "tools/tessera/bench.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
-
-double bench_now_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
 
 /* Each loop returns the operations it did; `sink` keeps the compiler honest. */
 typedef double (*peak_loop)(int rounds, float *sink);
@@ -111,7 +105,8 @@ static void *flops_main(void *v) {
   bench_place_on(w->core);
   w->gflops = 0;
   for (int i = 0; i < PEAK_WINDOWS; i++) {
-    double from = bench_now_us(), ops = w->loop(PEAK_ROUNDS, &sink), us = bench_now_us() - from + (sink == 1e-30f);
+    int64_t from = clock_ns();
+    double ops = w->loop(PEAK_ROUNDS, &sink), us = clock_us_since(from) + (sink == 1e-30f);
     if (us > 0 && ops / us * 1e-3 > w->gflops) w->gflops = ops / us * 1e-3;
   }
   return NULL;
@@ -139,7 +134,7 @@ static double flops_once(worker *w, int n, peak_loop loop) {
 }
 
 static double copy_once(worker *w, int n, char *dst, char *src, size_t bytes) {
-  double from = bench_now_us();
+  int64_t from = clock_ns();
   for (int i = 0; i < n; i++) {
     size_t part = bytes / (size_t)n;
     w[i].core = i;
@@ -149,7 +144,7 @@ static double copy_once(worker *w, int n, char *dst, char *src, size_t bytes) {
     if (pthread_create(&w[i].thread, NULL, copy_main, &w[i])) return 0;
   }
   for (int i = 0; i < n; i++) pthread_join(w[i].thread, NULL);
-  return 2.0 * (double)bytes / (bench_now_us() - from) * 1e-3;
+  return 2.0 * (double)bytes / clock_us_since(from) * 1e-3;
 }
 
 double bench_cpu_gflops(tsr_dtype t, int threads) {

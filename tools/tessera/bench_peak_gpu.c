@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "tools/tessera/bench.h"
 
 enum { CHAIN_ELEMENTS = 1024, CHAIN_PAIRS = 8, CHAIN_BLOCKS = 32 /* a core */, TEXT_BYTES = 4096 };
@@ -66,11 +67,12 @@ static double least_us(tsr_device *dev, const char *text, int runs) {
   if (!st) st = tsr_stream_create(dev, 0, &timer.stream);
   if (!st) st = tsr_stream_fill(timer.stream, in, 0, tsr_program_input(p, 0).bytes, 0);
   for (int i = 0; i < runs + 2 && !st; i++) {
-    double us = 0, from = bench_now_us();
+    double us = 0;
+    int64_t from = clock_ns();
     if (events) st = bench_timer_start(&timer);
     if (!st) st = tsr_program_run(p, timer.stream, &(tsr_binding){in, 0}, &(tsr_binding){out, 0});
     if (!st) st = events ? bench_timer_stop(&timer, &us) : tsr_stream_sync(timer.stream, -1);
-    if (!events) us = bench_now_us() - from;
+    if (!events) us = clock_us_since(from);
     if (!st && i >= 2 && (!(least > 0) || us < least)) least = us;
   }
   bool bad = st != NULL;
@@ -128,11 +130,12 @@ double bench_device_copy(tsr_device *dev) {
   if (!st) st = bench_timer_create(dev, &timer);
   if (!st) st = tsr_stream_create(dev, 0, &timer.stream);
   for (int i = 0; i < (events ? 30 : 5) && !st; i++) {
-    double us = 0, from = bench_now_us();
+    double us = 0;
+    int64_t from = clock_ns();
     if (events) st = bench_timer_start(&timer);
     if (!st) st = tsr_stream_copy(timer.stream, b, 0, a, 0, bytes);
     if (!st) st = events ? bench_timer_stop(&timer, &us) : tsr_stream_sync(timer.stream, -1);
-    if (!events) us = bench_now_us() - from;
+    if (!events) us = clock_us_since(from);
     double g = us > 0 ? 2.0 * (double)bytes / us * 1e-3 : 0;
     if (!st && g > best && (!events || i >= 10)) best = g;
   }

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/base/clock.h"
 #include "core/base/dtype.h"
 #include "tools/tessera/cli.h"
 #include "tools/tessera/npy.h"
@@ -199,19 +199,13 @@ static int by_value(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-static double now_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
 static int execute(run_state *r, long repeat) {
   if (repeat < 0 || repeat > MAX_REPEAT) return cli_usage("run", "--repeat %ld: 0 to %d", repeat, MAX_REPEAT);
   double *us = malloc(sizeof *us * (size_t)(repeat > 0 ? repeat : 1));
   if (!us) return cli_usage("run", "no memory for %ld times", repeat);
   tsr_status st = NULL;
   for (long i = 0; i < (repeat > 0 ? repeat : 1) && !st; i++) {
-    double from = now_us();
+    int64_t from = clock_ns();
     st = tsr_program_run(r->prog, NULL, r->in, r->out);
     if (!st) {
       tsr_event *e = NULL; /* waits for the device's own stream */
@@ -220,7 +214,7 @@ static int execute(run_state *r, long repeat) {
       if (!st) st = tsr_event_sync(e);
       tsr_event_destroy(&e);
     }
-    us[i] = now_us() - from;
+    us[i] = clock_us_since(from);
   }
   if (!st && repeat > 0) {
     qsort(us, (size_t)repeat, sizeof *us, by_value);
