@@ -182,6 +182,15 @@ void dtype_store(tsr_dtype t, void *p, size_t i, double v) {
   }
 }
 
+bool dtype_holds(tsr_dtype wide, tsr_dtype narrow) {
+  const dtype_info *w = dtype_get(wide), *n = dtype_get(narrow);
+  if (wide == narrow || narrow == TSR_BOOL) return true;
+  if (w->is_float && n->is_float)
+    return w->mantissa_bits >= n->mantissa_bits && w->max >= n->max && w->size > n->size;
+  if (w->is_float) return n->max < ldexp(1, w->mantissa_bits + 1);
+  return !n->is_float && w->max >= n->max && (w->is_signed || !n->is_signed);
+}
+
 tsr_dtype cpu_compute_type(tsr_dtype t) {
   switch (t) {
   case TSR_F64: return TSR_F64;

@@ -28,6 +28,9 @@ uint8_t dtype_f32_to_f8e5m2(float f);
 double dtype_load(tsr_dtype t, const void *p, size_t i);
 void dtype_store(tsr_dtype t, void *p, size_t i, double v);
 
+/* Does `wide` hold every value of `narrow` exactly? */
+bool dtype_holds(tsr_dtype wide, tsr_dtype narrow);
+
 /* The type an element is computed in on the CPU: f32, f64, i32, i64 or bool; TSR_DTYPE_NONE where it can't be. */
 tsr_dtype cpu_compute_type(tsr_dtype t);
 #endif

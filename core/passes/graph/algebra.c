@@ -76,23 +76,13 @@ ir_value *rule_undo(rewrite *r) {
   return NULL;
 }
 
-/* Does `wide` hold every value of `narrow` exactly? */
-static bool holds(tsr_dtype wide, tsr_dtype narrow) {
-  const dtype_info *w = dtype_get(wide), *n = dtype_get(narrow);
-  if (wide == narrow || narrow == TSR_BOOL) return true;
-  if (w->is_float && n->is_float)
-    return w->mantissa_bits >= n->mantissa_bits && w->max >= n->max && tsr_dtype_size(wide) > tsr_dtype_size(narrow);
-  if (w->is_float) return n->max < ldexp(1, w->mantissa_bits + 1);
-  return !n->is_float && w->max >= n->max && (w->is_signed || !n->is_signed);
-}
-
 ir_value *rule_cast_chain(rewrite *r) {
   if (!graph_is(r->op, G_CAST)) return NULL;
   ir_value *x = r->op->operands[0];
   if (same_type(x, result(r))) return x;
   if (!graph_is(x->def, G_CAST)) return NULL;
   ir_value *y = x->def->operands[0];
-  if (!holds(x->type->dtype, y->type->dtype)) {
+  if (!dtype_holds(x->type->dtype, y->type->dtype)) {
     r->why = "the inner cast rounds";
     return NULL;
   }

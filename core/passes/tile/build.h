@@ -1,6 +1,7 @@
 /* core/passes/tile/build.h - the tools with which the families of schedule_to_tile build a kernel. */
 #ifndef CORE_PASSES_TILE_BUILD_H
 #define CORE_PASSES_TILE_BUILD_H
+#include "core/base/dtype.h"
 #include "core/ir/graph/ops.h"
 #include "core/ir/recipe.h"
 #include "core/ir/schedule/schedule.h"
@@ -78,6 +79,12 @@ ir_value *kb_index(kb_kernel *k, int64_t v);
 ir_value *kb_op2(kb_kernel *k, const char *name, ir_value *a, ir_value *b);
 ir_value *kb_block_id(kb_kernel *k, int axis);
 const ir_type *kb_frag(kb_kernel *k, tsr_dtype t, int64_t m, int64_t n);
+/* A tile of v; NULL when out of memory, or where its type is. */
+ir_value *kb_fill(ir_builder *b, const ir_type *t, double v);
+/* May a copy from memory to a tile convert? Where no element changes its value: floats, or nothing to convert. */
+static inline bool kb_copy_may_convert(tsr_dtype from, tsr_dtype to) {
+  return from == to || (dtype_is_float(from) && dtype_is_float(to) && dtype_holds(to, from));
+}
 /* The type a fragment of t is computed in. */
 tsr_dtype kb_compute(tsr_dtype t);
 

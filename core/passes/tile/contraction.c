@@ -26,10 +26,8 @@ static bool copy_converts(const kb_kernel *k, const ir_value *v, const ir_value 
   *from = v;
   *to = v->type->dtype;
   if (v->def && graph_is(v->def, G_CAST)) {
-    const dtype_info *a = dtype_get(v->def->operands[0]->type->dtype), *b = dtype_get(v->type->dtype);
-    bool lossless = a->is_float && b->is_float && a->mantissa_bits <= b->mantissa_bits && a->max <= b->max;
     kb_node *n = v->def->operands[0]->data;
-    if (lossless && n && n->is_mem) {
+    if (kb_copy_may_convert(v->def->operands[0]->type->dtype, v->type->dtype) && n && n->is_mem) {
       *from = v->def->operands[0];
       return true;
     }

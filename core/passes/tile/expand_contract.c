@@ -3,9 +3,9 @@
  * only hands the element on is copied (a copy converts); others are loaded, mapped and stored. */
 #include "core/passes/tile/expand_contract.h"
 
-#include "core/base/dtype.h"
 #include "core/ir/tile/contract.h"
 #include "core/ir/tile/tile.h"
+#include "core/passes/tile/build.h"
 
 typedef struct expansion {
   ir_module *m;
@@ -21,8 +21,7 @@ static ir_value *number(expansion *e, int64_t v) {
 
 static ir_value *fill(expansion *e, tsr_dtype t, int64_t rows, int64_t columns) {
   const int64_t dims[2] = {rows, columns};
-  ir_value *x = ir_build1(&e->b, "tessera.tile.fill", ir_type_frag(e->m, t, 2, dims), 0, NULL);
-  return x && ir_set_attr(x->def, "value", ir_attr_float(e->m, 0)) ? x : NULL;
+  return kb_fill(&e->b, ir_type_frag(e->m, t, 2, dims), 0);
 }
 
 static ir_value *transposed(expansion *e, ir_value *v) {
@@ -111,12 +110,6 @@ static ir_value *moved(expansion *e, contract_role side, int i, ir_value *k) {
   return n && ir_set_attr(n, "sizes", ir_attr_copy(e->m, ir_get_attr(w, "sizes"))) ? n->results[0] : NULL;
 }
 
-/* No element changes its value on the way from memory of a type to the staged tile. */
-static bool is_lossless(tsr_dtype from, tsr_dtype to) {
-  const dtype_info *a = dtype_get(from), *b = dtype_get(to);
-  return from == to || (a->is_float && b->is_float && a->mantissa_bits <= b->mantissa_bits && a->max <= b->max);
-}
-
 /* The prologue only hands elements on, and each of the tile is one of the window: a copy, which converts, does it. */
 static bool is_copied(const expansion *e, int side) {
   const ir_type *t = e->c.v[side][0]->type;
@@ -130,7 +123,7 @@ static bool is_copied(const expansion *e, int side) {
 static tsr_status alloc_side(expansion *e, int side, ir_value **out) {
   *out = NULL;
   if (!ir_get_bool(e->op, "use_shared", true) && is_copied(e, side) &&
-      is_lossless(e->c.v[side][0]->type->dtype, e->c.staged[side]))
+      kb_copy_may_convert(e->c.v[side][0]->type->dtype, e->c.staged[side]))
     return NULL;
   const bool k_first = tile_contract_swapped(&e->c, (contract_role)side, 0) != (side == CONTRACT_B);
   const int64_t across = side ? e->c.n_ : e->c.m;

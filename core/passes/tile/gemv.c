@@ -49,8 +49,7 @@ static tsr_status gemv_loop(kb_kernel *k, gemv *s, ir_value **sums) {
   mm_bounds(k, x, operands);
   for (int i = 0; i < m; i++) {
     types[i] = s->shape;
-    operands[3 + i] = ir_build1(&k->b, "tessera.tile.fill", s->shape, 0, NULL);
-    if (!operands[3 + i] || !ir_set_attr(operands[3 + i]->def, "value", ir_attr_float(k->m, 0))) return st_oom();
+    if (!(operands[3 + i] = kb_fill(&k->b, s->shape, 0))) return st_oom();
   }
   ir_op *loop = ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 3 + m, operands, m, types, 1);
   ir_value *kk = loop ? ir_block_arg(k->m, loop->regions[0], ir_type_index(k->m), NULL) : NULL;

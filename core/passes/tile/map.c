@@ -83,10 +83,14 @@ ir_value *kb_number(kb_kernel *k, ir_builder *r, tsr_dtype t, double v) {
   return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
 }
 
+ir_value *kb_fill(ir_builder *b, const ir_type *t, double v) {
+  ir_value *x = t ? ir_build1(b, "tessera.tile.fill", t, 0, NULL) : NULL;
+  return x && ir_set_attr(x->def, "value", ir_attr_float(b->m, v)) ? x : NULL;
+}
+
 ir_value *kb_constant(kb_kernel *k, tsr_dtype t, double v) {
   if (k->scalars) return kb_number(k, &k->b, t, v);
-  ir_value *x = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t, 1, 1), 0, NULL);
-  return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
+  return kb_fill(&k->b, kb_frag(k, t, 1, 1), v);
 }
 
 ir_value *kb_mask(kb_kernel *k, ir_value *x, ir_value *from, int64_t n, double other) {
@@ -163,9 +167,8 @@ ir_value *kb_wrap(kb_kernel *k, ir_value *x, tsr_dtype t) {
 /* Operands narrower than the row (one element that repeats) must be spread before they are summed. */
 ir_value *kb_spread(kb_kernel *k, ir_value *x, const kb_space *s) {
   if (!x || x->type->dims[1] == s->tn) return x;
-  ir_value *zero = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, x->type->dtype, 1, s->tn), 0, NULL), *args[2],
-           *frags[2] = {x, zero};
-  if (!zero || !ir_set_attr(zero->def, "value", ir_attr_float(k->m, 0))) return NULL;
+  ir_value *zero = kb_fill(&k->b, kb_frag(k, x->type->dtype, 1, s->tn), 0), *args[2], *frags[2] = {x, zero};
+  if (!zero) return NULL;
   ir_builder r;
   ir_op *map = kb_map_open(k, 2, frags, args, &r, NULL, 0);
   return map ? kb_map_close(k, map, &r, args[0]) : NULL;
@@ -173,7 +176,6 @@ ir_value *kb_spread(kb_kernel *k, ir_value *x, const kb_space *s) {
 
 /* One division a row: the sum is between 1 and the row's length. */
 ir_value *kb_reciprocal(kb_kernel *k, ir_value *sum) {
-  ir_value *one = sum ? ir_build1(&k->b, "tessera.tile.fill", sum->type, 0, NULL) : NULL;
-  if (!one || !ir_set_attr(one->def, "value", ir_attr_float(k->m, 1))) return NULL;
-  return kb_map2(k, SC_DIV, one, sum);
+  ir_value *one = sum ? kb_fill(&k->b, sum->type, 1) : NULL;
+  return one ? kb_map2(k, SC_DIV, one, sum) : NULL;
 }

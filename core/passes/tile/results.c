@@ -30,8 +30,8 @@ tsr_status kb_result_windows(kb_kernel *k, const kb_space *s, const ir_type *ori
 static tsr_status expand(kb_kernel *k, ir_value **v, const ir_type *like) {
   const ir_type *t = (*v)->type;
   if (t->dims[0] == like->dims[0] && t->dims[1] == like->dims[1]) return NULL;
-  ir_value *zero = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t->dtype, like->dims[0], like->dims[1]), 0, NULL);
-  if (!zero || !ir_set_attr(zero->def, "value", ir_attr_float(k->m, 0))) return st_oom();
+  ir_value *zero = kb_fill(&k->b, kb_frag(k, t->dtype, like->dims[0], like->dims[1]), 0);
+  if (!zero) return st_oom();
   ir_op *map = ir_op_new(&k->b, ir_find_op("tessera.tile.map"), 2, (ir_value *[]){*v, zero}, 1, NULL, 1);
   if (!map) return st_oom();
   ir_value *x = ir_block_arg(k->m, map->regions[0], ir_type_scalar(k->m, t->dtype), NULL);

@@ -78,9 +78,7 @@ static tsr_status end(kb_kernel *k, pass *p, int n, ir_value *const *next) {
 }
 
 static ir_value *constant(kb_kernel *k, const kb_space *row, tsr_dtype t, double v) {
-  ir_value *x =
-      ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t, row->tm, chunk_of(k, row->dims[row->rank - 1])), 0, NULL);
-  return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
+  return kb_fill(&k->b, kb_frag(k, t, row->tm, chunk_of(k, row->dims[row->rank - 1])), v);
 }
 
 /* The chunk of a row operation's operand. */

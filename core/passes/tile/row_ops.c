@@ -24,8 +24,7 @@ static tsr_status reduce_nothing(kb_kernel *k, const ir_op *op, const kb_space *
              : op->def->code == G_REDUCE_MIN  ? INFINITY
              : op->def->code == G_REDUCE_MEAN ? NAN
                                               : 0;
-  *out = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, t, s->tm, 1), 0, NULL);
-  return *out && ir_set_attr((*out)->def, "value", ir_attr_float(k->m, v)) ? NULL : st_oom();
+  return (*out = kb_fill(&k->b, kb_frag(k, t, s->tm, 1), v)) ? NULL : st_oom();
 }
 
 /* y times the second operand, plus the third. */

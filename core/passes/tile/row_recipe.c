@@ -138,11 +138,6 @@ static ir_value *all_held(kb_kernel *k, const row_work *w) {
   return condition && ir_set_attr(condition->def, "predicate", ir_attr_str(k->m, "gt")) ? condition : NULL;
 }
 
-static ir_value *filled(kb_kernel *k, const ir_type *t, double v) {
-  ir_value *x = ir_build1(&k->b, "tessera.tile.fill", t, 0, NULL);
-  return x && ir_set_attr(x->def, "value", ir_attr_float(k->m, v)) ? x : NULL;
-}
-
 /* The plain statistics in the careful ones' places. */
 static bool yield_plain(kb_kernel *k, const row_work *w, const ir_type *t) {
   ir_value *v[RECIPE_STATS];
@@ -150,7 +145,7 @@ static bool yield_plain(kb_kernel *k, const row_work *w, const ir_type *t) {
   for (int i = 0; i < RECIPE_STATS; i++) {
     int p = w->recipe->plain[i];
     if (p == PLAIN_UNUSED) continue;
-    v[n] = p >= 0 ? w->stat[p] : filled(k, t, p == PLAIN_ONE);
+    v[n] = p >= 0 ? w->stat[p] : kb_fill(&k->b, t, p == PLAIN_ONE);
     if (!v[n++]) return false;
   }
   return ir_build0(&k->b, "tessera.tile.yield", n, v) && !k->b.failed;

@@ -97,8 +97,8 @@ tsr_status mm_stream_k_sum(kb_kernel *k, contraction *x, ir_value **out) {
           by(k, "div", col, k->params.n));
   ir_value *begin = by(k, "mul", t, s.steps), *first = by(k, "div", begin, s.each),
            *last = by(k, "div", by(k, "add", begin, s.steps - 1), s.each);
-  ir_value *acc = ir_build1(&k->b, "tessera.tile.fill", kb_frag(k, x->g.accum, x->bm, x->bn), 0, NULL);
-  if (!acc || !ir_set_attr(acc->def, "value", ir_attr_float(k->m, 0))) return st_oom();
+  ir_value *acc = kb_fill(&k->b, kb_frag(k, x->g.accum, x->bm, x->bn), 0);
+  if (!acc) return st_oom();
   ir_op *loop = ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 4,
                           (ir_value *[]){first, by(k, "add", last, 1), kb_index(k, 1), acc}, 1, &acc->type, 1);
   ir_value *g = loop ? ir_block_arg(k->m, loop->regions[0], ir_type_index(k->m), NULL) : NULL,
