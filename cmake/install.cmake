@@ -17,9 +17,12 @@ install(FILES ${PROJECT_BINARY_DIR}/TesseraConfig.cmake ${PROJECT_BINARY_DIR}/Te
 
 file(RELATIVE_PATH TSR_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" TSR_PC_PREFIX ${TSR_PC_PREFIX})
-set(TSR_PC_SQLITE "") # by name: what sqlite3's own pkg-config file asks for under --static (zlib) needn't be installed with it
+set(TSR_PC_LIBS "") # by name: what sqlite3's own pkg-config file asks for under --static needn't be installed with it
 if(SQLite3_FOUND)
-  set(TSR_PC_SQLITE " -lsqlite3")
+  string(APPEND TSR_PC_LIBS " -lsqlite3")
+endif()
+if(ZLIB_FOUND)
+  string(APPEND TSR_PC_LIBS " -lz")
 endif()
 configure_file(cmake/tessera.pc.in tessera.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tessera.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,4 +31,26 @@ FILE *file_open(const char *path, const char **why) {
   if (fstat(fd, &s) || !S_ISREG(s.st_mode)) return fail(fd, why, "not a regular file");
   FILE *f = fdopen(fd, "rb");
   return f ? f : fail(fd, why, strerror(errno));
+}
+
+const void *file_map(const char *path, size_t *bytes, const char **why) {
+  struct stat s;
+  FILE *f = file_open(path, why);
+  const void *p = NULL;
+  *bytes = 0;
+  if (!f) return NULL;
+  if (fstat(fileno(f), &s)) *why = strerror(errno);
+  else if (!s.st_size) p = "";
+  else if ((uint64_t)s.st_size > PTRDIFF_MAX) *why = "too large to be mapped";
+  else {
+    void *at = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fileno(f), 0);
+    if (at == MAP_FAILED) *why = strerror(errno);
+    else p = at, *bytes = (size_t)s.st_size;
+  }
+  fclose(f);
+  return p;
+}
+
+void file_unmap(const void *p, size_t bytes) {
+  if (bytes) munmap((void *)(uintptr_t)p, bytes);
 }

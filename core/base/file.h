@@ -4,6 +4,7 @@
 #ifndef CORE_BASE_FILE_H
 #define CORE_BASE_FILE_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 /* For reading, in binary. NULL with the reason in *why: a constant string, or strerror's, valid until the next call of
@@ -11,4 +12,8 @@
 FILE *file_open(const char *path, const char **why);
 /* Is something there that is no regular file? What isn't there, or can't be looked at, is none. */
 bool file_is_special(const char *path);
+/* The whole file in memory, read-only and without a copy: pages come when they are touched. NULL with the reason in
+ * *why. Whoever shortens the file while it is mapped ends the process that reads behind its new end (SIGBUS). */
+const void *file_map(const char *path, size_t *bytes, const char **why);
+void file_unmap(const void *p, size_t bytes);
 #endif

@@ -10,6 +10,7 @@ enum { MAX_DEPTH = 64 };
 typedef struct reader {
   arena *a;
   const char *text, *p, *end, *file;
+  size_t left; /* values that may still come */
 } reader;
 
 static tsr_status fail(const reader *r, const char *what) {
@@ -148,6 +149,7 @@ static tsr_status read_value(reader *r, int depth, json *out) {
   skip_space(r);
   if (depth > MAX_DEPTH) return fail(r, "at most 64 levels");
   if (r->p == r->end) return fail(r, "a value");
+  if (!r->left--) return fail(r, "fewer values");
   switch (*r->p) {
   case '{': out->type = JSON_OBJECT; return read_children(r, depth, out, '}');
   case '[': out->type = JSON_ARRAY; return read_children(r, depth, out, ']');
@@ -162,7 +164,11 @@ static tsr_status read_value(reader *r, int depth, json *out) {
 }
 
 tsr_status json_parse(arena *a, const char *text, size_t n, const char *file, json **out) {
-  reader r = {a, text, text, text + n, file};
+  return json_parse_most(a, text, n, file, SIZE_MAX, out);
+}
+
+tsr_status json_parse_most(arena *a, const char *text, size_t n, const char *file, size_t most, json **out) {
+  reader r = {a, text, text, text + n, file, most};
   *out = NULL;
   json *v = arena_new(a, json);
   if (!v) return st_oom();

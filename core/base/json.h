@@ -19,6 +19,9 @@ typedef struct json {
 
 /* The whole text must be one value. `file` is for messages: file:line:column. */
 TSR_MUST_USE tsr_status json_parse(arena *a, const char *text, size_t n, const char *file, json **out);
+/* The same, of at most so many values: each takes 64 to 100 bytes of memory. */
+TSR_MUST_USE tsr_status json_parse_most(arena *a, const char *text, size_t n, const char *file, size_t most,
+                                        json **out);
 /* Member of an object, or NULL (also for a NULL or other value). Keys that appear twice: the last one. */
 const json *json_get(const json *object, const char *key);
 /* With a default where the member is missing or of another type. */

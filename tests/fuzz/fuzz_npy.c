@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
-#include "tools/tessera/npy.h"
+#include "core/import/npy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

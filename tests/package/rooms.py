@@ -39,6 +39,7 @@ ROWS = {
     "passes/target": BELOW,
     "tune": LEVELS + EMIT + PASSES,
     "profile": LEVELS + EMIT + PASSES + ["tune"],
+    "import": IR + ["ir/graph"],
     "runtime": LEVELS + EMIT + PASSES + ["tune", "profile"],
 }
 TABLES = "ir/tables"  # the one file of ir/ that names the levels, as the registry is the one that names backends

@@ -86,7 +86,7 @@ only_added() { # against the list of before
   [ -z "$lost" ] || fail "changed or removed: $lost"
 }
 etc_as_it_was() { [ "$(cd "$TSR_SETUP_ETC" && echo apt/*.d/*)" = 'apt/*.d/*' ] || fail "apt's set-up was changed"; }
-all=(gcc cmake libc6-dev ninja-build libsqlite3-dev)
+all=(gcc cmake libc6-dev ninja-build libsqlite3-dev zlib1g-dev)
 tests=(pkg-config libcmocka-dev python3 g++)
 vulkan=(libvulkan1 libvulkan-dev libvulkan-volk-dev)
 peers=(libopenblas0-pthread libblis4-openmp)
@@ -99,7 +99,7 @@ offer 2023.8 glslc spirv-tools
 touch "$root/bin/make" && chmod +x "$root/bin/make"
 setup 0
 says '^setup: to install, where apt has it \(ubuntu noble\):$'
-[ "$(wc -l <"$T/installed")" = 16 ] || fail "not everything was installed: $(cat "$T/installed")"
+[ "$(wc -l <"$T/installed")" = 17 ] || fail "not everything was installed: $(cat "$T/installed")"
 etc_as_it_was
 : >"$T/steps"
 setup 0
@@ -199,6 +199,7 @@ echo 'libc6-dev 2.41' >"$T/installed"
 setup 0
 says 'not root, so nothing is installed'
 says 'missing: libsqlite3-dev; without that tuning results are not kept'
+says 'missing: zlib1g-dev; without that compressed .npz files can.t be read'
 [ ! -s "$T/steps" ] || fail "installed: $(cat "$T/steps")"
 
 machine dry_run_changes_nothing debian bookworm 0

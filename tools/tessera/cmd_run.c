@@ -8,7 +8,7 @@
 #include "core/base/clock.h"
 #include "core/base/dtype.h"
 #include "tools/tessera/cli.h"
-#include "tools/tessera/npy.h"
+#include "core/import/npy.h"
 #include "tools/tessera/shapes.h"
 
 enum { MAX_FILES = 256, MAX_REPEAT = 100000000, MOST_DRAWN = 64 << 20 };

@@ -1,12 +1,10 @@
-/* tools/tessera/npy.c - see npy.h. */
-#include "tools/tessera/npy.h"
+/* core/import/npy.c - see npy.h. */
+#include "core/import/npy.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/base/dtype.h"
 #include "core/base/file.h"
@@ -19,15 +17,7 @@ static const struct {
 
 #define FAIL(...) return snprintf(why, why_bytes, __VA_ARGS__), false
 
-/* ---- the header: a Python dictionary of three entries
- * ------------------------------------------------------------------ */
-
-typedef struct header {
-  tsr_dtype t;
-  bool swap, fortran;
-  tsr_shape shape;
-  size_t at, bytes; /* of the data: where in the file, and how much */
-} header;
+/* ---- the header: a Python dictionary of three entries ------------------------------------------------------------ */
 
 typedef struct cursor { const char *p, *end; } cursor;
 
@@ -64,18 +54,17 @@ static bool take_string(cursor *c, char *out, size_t size) {
   return true;
 }
 
-static bool take_type(cursor *c, const char *path, header *h, char *why, size_t why_bytes) {
-  char d[32];
-  if (!take_string(c, d, sizeof d))
+static bool take_type(cursor *c, const char *path, npy_header *h, char *why, size_t why_bytes) {
+  if (!take_string(c, h->descr, sizeof h->descr))
     FAIL("%s: expected an element type such as '<f4' in the .npy header (structured types are not read)", path);
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (strlen(d) == 3 && strchr("<>|=", d[0]) && !strcmp(d + 1, kinds[i].descr)) h->t = kinds[i].t;
-  if (!h->t) FAIL("%s: element type '%s' is not one of f2 f4 f8 i1 i2 i4 i8 u1 b1", path, d);
-  h->swap = d[0] == '>' && tsr_dtype_size(h->t) > 1;
+    if (strlen(h->descr) == 3 && strchr("<>|=", h->descr[0]) && !strcmp(h->descr + 1, kinds[i].descr))
+      h->dtype = kinds[i].t;
+  h->swapped = h->descr[0] == '>' && tsr_dtype_size(h->dtype) > 1;
   return true;
 }
 
-static bool take_shape(cursor *c, const char *path, header *h, char *why, size_t why_bytes) {
+static bool take_shape(cursor *c, const char *path, npy_header *h, char *why, size_t why_bytes) {
   if (!take(c, '(')) FAIL("%s: expected a shape such as (3, 4) in the .npy header", path);
   while (!take(c, ')')) {
     uint64_t v = 0; /* take left no blanks before it */
@@ -93,7 +82,7 @@ static bool take_shape(cursor *c, const char *path, header *h, char *why, size_t
   return true;
 }
 
-static bool take_entries(cursor *c, const char *path, header *h, char *why, size_t why_bytes) {
+static bool take_entries(cursor *c, const char *path, npy_header *h, char *why, size_t why_bytes) {
   unsigned seen = 0;
   if (!take(c, '{')) FAIL("%s: malformed .npy header: expected {", path);
   while (!take(c, '}')) {
@@ -117,23 +106,21 @@ static bool take_entries(cursor *c, const char *path, header *h, char *why, size
   return true;
 }
 
-enum { MAX_HEADER = 1 << 20 };
-
-/* From the start of a file, of which n bytes are here: as many as there are, or at least MAX_HEADER + 12. */
-static bool parse_header(const unsigned char *p, size_t n, const char *path, header *h, char *why, size_t why_bytes) {
-  *h = (header){0};
+bool npy_parse_header(const void *start, size_t n, const char *path, npy_header *h, char *why, size_t why_bytes) {
+  const unsigned char *p = start;
+  *h = (npy_header){0};
   if (n < 6 || memcmp(p, "\x93NUMPY", 6)) FAIL("%s: not an .npy file", path);
   if (n < 10) FAIL("%s: truncated .npy header", path);
   if (p[6] < 1 || p[6] > 3) FAIL("%s: unknown .npy version %d.%d", path, p[6], p[7]);
   size_t from = p[6] == 1 ? 10 : 12, len = p[8] | (size_t)p[9] << 8;
   if (n < from) FAIL("%s: truncated .npy header", path);
   if (from == 12) len |= (size_t)p[10] << 16 | (size_t)p[11] << 24;
-  if (len > MAX_HEADER) FAIL("%s: an .npy header of %zu bytes", path, len);
+  if (len > NPY_MOST_HEADER - 12) FAIL("%s: an .npy header of %zu bytes", path, len);
   if (n - from < len) FAIL("%s: truncated .npy header", path);
   cursor c = {(const char *)p + from, (const char *)p + from + len};
   if (!take_entries(&c, path, h, why, why_bytes)) return false;
   h->at = from + len;
-  h->bytes = tsr_dtype_size(h->t);
+  h->bytes = tsr_dtype_size(h->dtype);
   for (int i = 0; i < h->shape.rank; i++)
     if (__builtin_mul_overflow(h->bytes, (size_t)h->shape.dims[i], &h->bytes))
       FAIL("%s: the number of elements overflows", path);
@@ -141,88 +128,54 @@ static bool parse_header(const unsigned char *p, size_t n, const char *path, hea
   return true;
 }
 
-/* ---- the data -------------------------------------------------------------------------------------------------------
- */
+/* ---- the data ---------------------------------------------------------------------------------------------------- */
 
-static void swap_bytes(char *p, size_t bytes, size_t size) {
-  for (size_t i = 0; i + size <= bytes; i += size)
-    for (size_t a = 0, b = size - 1; a < b; a++, b--) {
-      char x = p[i + a];
-      p[i + a] = p[i + b];
-      p[i + b] = x;
-    }
+/* One element, its bytes turned about where they must be. */
+static void put(const npy_header *h, size_t size, const char *from, char *to) {
+  if (!h->swapped) memcpy(to, from, size);
+  for (size_t i = 0; h->swapped && i < size; i++) to[i] = from[size - 1 - i];
 }
 
-/* Fortran order to C order. */
-static bool reorder(npy_array *a) {
-  size_t size = tsr_dtype_size(a->dtype), n = a->bytes / size;
-  char *c = malloc(a->bytes ? a->bytes : 1);
+void npy_arrange(const npy_header *h, const void *from, void *to) {
+  size_t size = tsr_dtype_size(h->dtype), n = h->bytes / size;
   int64_t idx[TSR_MAX_RANK] = {0};
-  if (!c) return false;
-  for (size_t i = 0; i < n; i++) {
-    size_t at = 0;
-    for (int d = 0; d < a->shape.rank; d++) at = at * (size_t)a->shape.dims[d] + (size_t)idx[d];
-    memcpy(c + at * size, (char *)a->data + i * size, size);
-    for (int d = 0; d < a->shape.rank && ++idx[d] == a->shape.dims[d]; d++) idx[d] = 0;
+  bool reorder = h->fortran && h->shape.rank > 1;
+  if (!reorder && !h->swapped && h->bytes) memcpy(to, from, h->bytes);
+  for (size_t i = 0; i < n && (reorder || h->swapped); i++) {
+    size_t at = reorder ? 0 : i;
+    for (int d = 0; reorder && d < h->shape.rank; d++) at = at * (size_t)h->shape.dims[d] + (size_t)idx[d];
+    put(h, size, (const char *)from + i * size, (char *)to + at * size);
+    for (int d = 0; d < h->shape.rank && ++idx[d] == h->shape.dims[d]; d++) idx[d] = 0;
   }
-  free(a->data);
-  a->data = c;
-  return true;
+  for (size_t i = 0; h->dtype == TSR_BOOL && i < n; i++) ((char *)to)[i] = ((char *)to)[i] != 0;
 }
 
 /* Room for what the header says, of which `have` bytes are in the file. */
-static bool make_room(const header *h, size_t have, const char *path, npy_array *out, char *why, size_t why_bytes) {
+static bool make_room(const npy_header *h, size_t have, const char *path, npy_array *out, char *why, size_t why_bytes) {
+  if (!h->dtype) FAIL("%s: element type '%s' is not one of f2 f4 f8 i1 i2 i4 i8 u1 b1", path, h->descr);
   if (have < h->bytes) FAIL("%s: truncated: %zu bytes of data, the header says %zu", path, have, h->bytes);
-  *out = (npy_array){.dtype = h->t, .shape = h->shape, .bytes = h->bytes, .data = malloc(h->bytes ? h->bytes : 1)};
+  *out = (npy_array){.dtype = h->dtype, .shape = h->shape, .bytes = h->bytes, .data = malloc(h->bytes ? h->bytes : 1)};
   if (!out->data) FAIL("%s: no memory for %zu bytes", path, h->bytes);
   return true;
 }
 
-/* The file's bytes to the machine's order, in C order, bools 0 or 1. */
-static bool arrange(const header *h, const char *path, npy_array *out, char *why, size_t why_bytes) {
-  if (h->swap) swap_bytes(out->data, out->bytes, tsr_dtype_size(h->t));
-  if (h->t == TSR_BOOL)
-    for (size_t i = 0; i < out->bytes; i++) ((char *)out->data)[i] = ((char *)out->data)[i] != 0;
-  if (h->fortran && h->shape.rank > 1 && !reorder(out)) FAIL("%s: out of memory", path);
+bool npy_parse(const void *bytes, size_t n, const char *name, npy_array *out, char *why, size_t why_bytes) {
+  npy_header h;
+  *out = (npy_array){0};
+  if (!npy_parse_header(bytes, n, name, &h, why, why_bytes) || !make_room(&h, n - h.at, name, out, why, why_bytes))
+    return false;
+  npy_arrange(&h, (const char *)bytes + h.at, out->data);
   return true;
 }
 
-bool npy_parse(const void *bytes, size_t n, const char *name, npy_array *out, char *why, size_t why_bytes) {
-  header h;
-  *out = (npy_array){0};
-  if (!parse_header(bytes, n, name, &h, why, why_bytes) || !make_room(&h, n - h.at, name, out, why, why_bytes))
-    return false;
-  memcpy(out->data, (const char *)bytes + h.at, h.bytes);
-  if (arrange(&h, name, out, why, why_bytes)) return true;
-  npy_free(out);
-  return false;
-}
-
-static bool load(FILE *f, const char *path, unsigned char *start, npy_array *out, char *why, size_t why_bytes) {
-  header h;
-  struct stat s;
-  if (fstat(fileno(f), &s)) FAIL("%s: %s", path, strerror(errno));
-  size_t n = fread(start, 1, MAX_HEADER + 12, f);
-  if (ferror(f)) FAIL("%s: can't be read", path);
-  if (!parse_header(start, n, path, &h, why, why_bytes)) return false;
-  /* Compared with the file's size first: a huge shape in a small file must not allocate. */
-  size_t size = (size_t)s.st_size;
-  if (!make_room(&h, size > h.at ? size - h.at : 0, path, out, why, why_bytes)) return false;
-  if (fseek(f, (long)h.at, SEEK_SET) || fread(out->data, 1, h.bytes, f) != h.bytes) FAIL("%s: truncated data", path);
-  return arrange(&h, path, out, why, why_bytes);
-}
-
 bool npy_load(const char *path, npy_array *out, char *why, size_t why_bytes) {
-  *out = (npy_array){0};
   const char *reason;
-  FILE *f = file_open(path, &reason);
-  if (!f) FAIL("%s: %s%s", path, file_is_special(path) ? "" : "can't be opened: ", reason);
-  unsigned char *start = malloc(MAX_HEADER + 12);
-  bool ok = start && load(f, path, start, out, why, why_bytes);
-  if (!start) snprintf(why, why_bytes, "%s: out of memory", path);
-  free(start);
-  fclose(f);
-  if (!ok) npy_free(out);
+  size_t n;
+  *out = (npy_array){0};
+  const void *p = file_map(path, &n, &reason);
+  if (!p) FAIL("%s: %s%s", path, file_is_special(path) ? "" : "can't be opened: ", reason);
+  bool ok = npy_parse(p, n, path, out, why, why_bytes);
+  file_unmap(p, n);
   return ok;
 }
 
