@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#define ROW(code, name, fuses, n, extents, lowering, rules, tuned_as, help) \
-  [FAMILY_##code] = {#name, FUSES_##fuses, n, extents, FAMILY_##tuned_as, help},
+#define ROW(code, name, fuses, n, extents, lowering, rules, tuned, help) \
+  [FAMILY_##code] = {#name, FUSES_##fuses, n, extents, FAMILY_named_##tuned, help},
 static const kernel_family_row rows[N_FAMILIES] = {KERNEL_FAMILIES(ROW)};
 
 const kernel_family_row *kernel_family(sched_family f) { return &rows[f]; }

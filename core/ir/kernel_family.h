@@ -10,23 +10,32 @@
  *   LEADS  the same, and the kernel has this member's space and family
  *   ALONE  nothing: one op a kernel
  *   BY_HAND  no schedule.kernel is of this family: its kernels are written by hand, and estimated as such
- * lowering: family_NAME of passes/tile; rules: sched_rules_NAME of passes/schedule (defaults, limits, lighter variants);
- * tuned as: the family whose search space, cost, work and occupancy it has, with extents of the same meaning. */
+ * lowering: family_NAME of passes/tile; rules: sched_rules_NAME of passes/schedule (defaults, limits, lighter
+ * variants); tuned as: the family whose problem, search space, work, resources and cost it has, with extents of the
+ * same meaning: tune_family_NAME of core/tune. */
 #define KERNEL_FAMILIES(X)                                                                                              \
-  X(ELEMENTWISE, elementwise, MAPS, 1, "[elements]", elementwise, elementwise, ELEMENTWISE,                             \
+  X(ELEMENTWISE, elementwise, MAPS, 1, "[elements]", elementwise, elementwise, elementwise,                             \
     "every element of the output from the same element of (broadcast, strided) inputs")                                 \
-  X(ROW, row, LEADS, 2, "[m, n]", row, row, ROW,                                                                        \
+  X(ROW, row, LEADS, 2, "[m, n]", row, row, row,                                                                        \
     "reductions over the last axis of an [m, n] space, whole rows in a block")                                          \
-  X(MATMUL, matmul, LEADS, 4, "[batch, m, n, k]", matmul, matmul, MATMUL,                                               \
+  X(MATMUL, matmul, LEADS, 4, "[batch, m, n, k]", matmul, matmul, matmul,                                               \
     "one contraction with elementwise prologues and an epilogue")                                                       \
-  X(COPY, copy, ALONE, 1, "[elements]", copy, elementwise, NONE, "concat, pad: several inputs moved into one output")   \
-  X(CUSTOM, custom, ALONE, 1, "[elements]", none, none, NONE, "a user's op")                                            \
-  X(ATTENTION, attention, BY_HAND, 4, "[batch, m, n, k]", none, none, ATTENTION,                                        \
+  X(COPY, copy, ALONE, 1, "[elements]", copy, elementwise, none, "concat, pad: several inputs moved into one output")   \
+  X(CUSTOM, custom, ALONE, 1, "[elements]", none, none, none, "a user's op")                                            \
+  X(ATTENTION, attention, BY_HAND, 4, "[batch, m, n, k]", none, none, attention,                                        \
     "m queries against n keys and values, k wide")
 
 #define KERNEL_FAMILY_CODE(code, ...) FAMILY_##code,
-typedef enum sched_family { KERNEL_FAMILIES(KERNEL_FAMILY_CODE) N_FAMILIES, FAMILY_NONE = N_FAMILIES } sched_family;
+#define KERNEL_FAMILY_OF_NAME(code, name, ...) FAMILY_named_##name = FAMILY_##code, /* for the column "tuned as" */
+typedef enum sched_family {
+  KERNEL_FAMILIES(KERNEL_FAMILY_CODE)
+  N_FAMILIES,
+  FAMILY_NONE = N_FAMILIES,
+  KERNEL_FAMILIES(KERNEL_FAMILY_OF_NAME)
+  FAMILY_named_none = FAMILY_NONE
+} sched_family;
 #undef KERNEL_FAMILY_CODE
+#undef KERNEL_FAMILY_OF_NAME
 
 typedef enum family_fusion { FUSES_MAPS, FUSES_LEADS, FUSES_ALONE, FUSES_BY_HAND } family_fusion;
 

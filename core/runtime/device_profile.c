@@ -12,6 +12,7 @@
 #include "core/passes/schedule/legalize.h"
 #include "core/runtime/tune.h"
 #include "core/tune/extract.h"
+#include "core/tune/families.h"
 
 /* ---- a user's profile
  * ------------------------------------------------------------------------------------------------ */
@@ -111,8 +112,8 @@ static void legalise_attention(const tsr_device *dev, tsr_dtype t, sched_params 
   const int64_t most = dev->caps.shared_bytes;
   why[0] = 0;
   for (; most > 0 && dev->caps.dialect != DIALECT_CPU;) {
-    int64_t bytes =
-        occ_shared_bytes(&x, &(tune_config){.m = (int32_t)p->m, .n = (int32_t)p->n, .use_shared = 1, .pipeline_stages = 2});
+    int64_t bytes = occ_shared_bytes(
+        &x, &(tune_config){.m = (int32_t)p->m, .n = (int32_t)p->n, .use_shared = 1, .pipeline_stages = 2});
     if (bytes <= most) return;
     if (!why[0])
       snprintf(why, size, "shared memory: %lld bytes, the device has %lld", (long long)bytes, (long long)most);

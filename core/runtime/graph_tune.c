@@ -168,10 +168,7 @@ static const char *not_stored(arena *mem, tune_cache *cache, const tuner_result 
 static tsr_status add_result(tsr_tune_report *rep, hooked *x, tune_cache *cache, const tuner_result *r) {
   char tile[64];
   if (!al_grow(&rep->ctx->al, &rep->v, &rep->cap, rep->n + 1, sizeof *rep->v)) return st_oom();
-  tune_config shown = r->config;
-  if (x->k->problem.family == FAMILY_ROW)
-    shown.n = (int32_t)(x->k->problem.n < INT32_MAX ? x->k->problem.n : INT32_MAX);
-  tune_config_tile(&shown, x->k->problem.family, tile, sizeof tile);
+  tune_config_tile(&x->k->problem, &r->config, tile, sizeof tile);
   const char *kept_tile = arena_str(&rep->mem, tile);
   const char *why = not_stored(&rep->mem, cache, r);
   if (!kept_tile || !why) return st_oom();

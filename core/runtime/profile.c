@@ -11,6 +11,7 @@
 #include "core/profile/chrome_trace.h"
 #include "core/profile/report.h"
 #include "core/runtime/tune.h"
+#include "core/tune/families.h"
 #include "tessera/profile.h"
 
 /* Programs and devices by number: they may be gone, and another be where they were. */
@@ -170,7 +171,7 @@ static void describe(const tsr_program *p, int i, const tune_device *d, const ti
   e->parallel = d->is_cpu ? d->cores : -1;
   const tune_tier *mem = tune_device_tier(d, "memory");
   tsr_dtype in = known ? problem.in : w->has_gemm ? w->in : TSR_F32;
-  bool matrix = (known ? problem.family == FAMILY_MATMUL : w->has_gemm) && tune_device_matrix(d, in);
+  bool matrix = (known ? tune_problem_contracts(&problem) : w->has_gemm) && tune_device_matrix(d, in);
   e->peaks = (prof_peaks){.gflops = tune_device_peak(d, in, matrix),
                           .gbytes_per_s = mem ? mem->gbps : 0,
                           .launch_ns = d->launch_ns,

@@ -1,6 +1,8 @@
 /* core/tune/bucket.c - see bucket.h. */
 #include "core/tune/bucket.h"
 
+#include "core/tune/families.h"
+
 #include <stdio.h>
 
 int64_t tune_bucket(int64_t extent) {
@@ -35,21 +37,18 @@ bool bucket_note(ir_op *op, const ir_type *before, const ir_type *now) {
 
 bool bucket_shape(const ir_op *program, const tune_problem *p, char *out, size_t out_bytes) {
   int64_t v[BUCKET_MAX_EXTENTS];
-  const int64_t extents[] = {p->batch, p->m, p->n, p->k};
+  int64_t extents[4];
   int n = program ? ir_get_ints(program, "symbolic", v, BUCKET_MAX_EXTENTS) : 0;
-  int from = p->family == FAMILY_MATMUL ? p->batch <= 1
-             : p->family == FAMILY_ROW  ? 1
-                                      : 2,
-      end = p->family == FAMILY_MATMUL ? 4 : 3;
+  int n_extents = tune_problem_extents(p, extents);
   bool rounded = false;
   size_t at = 0;
   out[0] = 0;
   if (n < 1) return false;
   if (n > BUCKET_MAX_EXTENTS) n = BUCKET_MAX_EXTENTS;
-  for (int i = from; i < end && at < out_bytes; i++) {
+  for (int i = 0; i < n_extents && at < out_bytes; i++) {
     bool unknown = extents[i] > BUCKET_EXACT && holds(v, n, extents[i]);
     rounded |= unknown;
-    at += (size_t)snprintf(out + at, out_bytes - at, "%s%s%lld", i > from ? "x" : "", unknown ? "~" : "",
+    at += (size_t)snprintf(out + at, out_bytes - at, "%s%s%lld", i > 0 ? "x" : "", unknown ? "~" : "",
                            (long long)(unknown ? tune_bucket(extents[i]) : extents[i]));
   }
   if (!rounded || at >= out_bytes) out[0] = 0;

@@ -5,39 +5,10 @@
  * and L2 reuse by raster order as in nvMatmulHeuristics. */
 #ifndef CORE_TUNE_COST_H
 #define CORE_TUNE_COST_H
-#include "core/tune/occupancy.h"
-
-typedef enum cost_term {
-  COST_MATH,    /* padded multiply-adds at the peak of the chosen path, less what the register tile wastes */
-  COST_SHARED,  /* shared memory (GPU) or first-level cache (CPU) */
-  COST_L2,      /* tiles read by all blocks */
-  COST_MEMORY,  /* what misses the last cache */
-  COST_EXP,     /* attention: one exponential a score, and the running maximum and sum */
-  COST_BARRIER, /* one per k step of each wave */
-  COST_FILL,    /* pipeline prologue and epilogue of each wave */
-  COST_LAUNCH,
-  COST_N_TERMS
-} cost_term;
-const char *cost_term_name(cost_term t);
-
-typedef struct cost_estimate {
-  double term_ns[COST_N_TERMS];
-  double flops, padded_flops; /* useful, and with what tiles add */
-  double memory_bytes, l2_bytes, shared_bytes;
-  double blocks, waves, wave_efficiency; /* of the last wave's idle cores: 1 is even */
-  int bank_ways;              /* conflicts of the staged tile's column accesses; 0: nothing is staged in banks */
-  double steps;               /* k steps of a block (attention: tiles of keys); 0: it has no such loop */
-  double latency_ns, barrier_ns; /* of the memory; of one step */
-  double hiding;              /* share of latency that occupancy and stages hide, 0..1 */
-  double overlap;             /* share of the lesser terms that runs under the greatest */
-  occ_result occupancy;
-  cost_term bound;            /* the greatest of the first five */
-  double total_ns;
-} cost_estimate;
+#include "core/tune/cost_parts.h"
+#include "core/tune/families.h"
 
 void cost_compute(const tune_device *d, const tune_problem *p, const tune_config *c, cost_estimate *out);
-/* A CPU, or a Vulkan device that is one: caches stage the operands and hide the latency; no copies are scheduled. */
-bool cost_stages_by_cache(const tune_device *d);
 /* Term by term, one line each, with the inputs and where each rate comes from: measured (the day stands below), reached
  * (a lower bound from our own kernels), listed (guide, data sheet, profile file), assumed (nobody told). */
 void cost_explain(const tune_device *d, const tune_problem *p, const tune_config *c, strb *out);

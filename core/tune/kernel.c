@@ -10,6 +10,8 @@
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/schedule/kernel.h"
 #include "core/passes/schedule/legalize.h"
+#include "core/tune/families.h"
+#include "core/tune/family.h"
 
 static void copy_rates(const tsr_caps *c, tune_device *d) {
   tune_origin from = dialect_of(c)->rates_measured ? TUNE_REACHED : TUNE_LISTED;
@@ -88,12 +90,6 @@ tune_device tune_device_from_caps(const tsr_caps *c, const char *name) {
   return d;
 }
 
-static int64_t n_elements(const ir_type *t) {
-  int64_t n = 1;
-  for (int i = 0; i < t->rank; i++) n *= t->dims[i];
-  return n;
-}
-
 bool tune_kernel_problem(const ir_op *kernel, const char *policy, tune_problem *p) {
   sched_family f = sched_family_of(kernel);
   int64_t s[4] = {0};
@@ -109,21 +105,11 @@ bool tune_kernel_problem(const ir_op *kernel, const char *policy, tune_problem *
   p->in = kernel->operands[0]->type->dtype;
   p->out = kernel->results[0]->type->dtype;
   p->acc = TSR_F32;
-  if (f == N_FAMILIES || kernel_family(f)->tuned_as == FAMILY_NONE || n != kernel_family(f)->n_extents) return false;
+  const tune_family *t = tune_family_of(f);
+  if (!t || !t->problem || n != kernel_family(f)->n_extents) return false;
   p->family = kernel_family(f)->tuned_as;
   snprintf(p->op, sizeof p->op, "%s", kernel_family(f)->name);
-  if (p->family == FAMILY_MATMUL) {
-    const ir_op *mm = sched_contraction(kernel);
-    if (!mm) return false;
-    p->batch = s[0], p->m = s[1], p->n = s[2], p->k = s[3];
-    p->in = mm->operands[0]->type->dtype;
-    p->acc = graph_matmul_get(mm).accum;
-  } else if (p->family == FAMILY_ROW) {
-    p->m = s[0], p->n = s[1];
-    p->reduces = p->n > 1 && n_elements(kernel->results[0]->type) <= p->m;
-  } else {
-    p->n = s[0];
-  }
+  if (!t->problem(kernel, s, p)) return false;
   return tsr_dtype_size(p->in) && tsr_dtype_size(p->out);
 }
 
@@ -173,13 +159,12 @@ tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const 
   memset(t, 0, sizeof *t);
   body_name(kernel, t->op, sizeof t->op);
   type_names(kernel, t->dtype, sizeof t->dtype);
-  if (p->family == FAMILY_MATMUL && p->batch > 1)
-    snprintf(t->shape, sizeof t->shape, "%lldx%lldx%lldx%lld", (long long)p->batch, (long long)p->m, (long long)p->n,
-             (long long)p->k);
-  else if (p->family == FAMILY_MATMUL)
-    snprintf(t->shape, sizeof t->shape, "%lldx%lldx%lld", (long long)p->m, (long long)p->n, (long long)p->k);
-  else if (p->family == FAMILY_ROW) snprintf(t->shape, sizeof t->shape, "%lldx%lld", (long long)p->m, (long long)p->n);
-  else snprintf(t->shape, sizeof t->shape, "%lld", (long long)p->n);
+  int64_t extents[4];
+  for (int i = 0, n = tune_problem_extents(p, extents); i < n; i++) {
+    char one[24];
+    snprintf(one, sizeof one, "%lld", (long long)extents[i]);
+    append(t->shape, sizeof t->shape, "x", one);
+  }
   if (mm) {
     graph_matmul g = graph_matmul_get(mm);
     snprintf(t->layout, sizeof t->layout, "%c%c%s", g.transpose_a ? 't' : 'n', g.transpose_b ? 't' : 'n',
@@ -198,11 +183,8 @@ tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const
   if (suggested && suggested[0] > 0 && !p.m) p.m = suggested[0], p.n = suggested[1], p.k = suggested[2];
   sched_merge(&p, &own);
   sched_legalize(kernel, caps, &p);
-  int64_t s[4] = {0};
-  sched_family f = sched_family_of(kernel);
-  if (!p.m && f == FAMILY_ROW && ir_get_ints(kernel, "space", s, 4) == 2)
-    p.m = sched_block_rows(kernel, caps, s[0], s[1]);
-  if (!p.m && f == FAMILY_ELEMENTWISE) p.m = sched_block_elements(caps);
+  const tune_family *f = tune_family_of(sched_family_of(kernel));
+  if (!p.m && f && f->block) p.m = f->block(kernel, caps);
   const ir_op *mm = sched_contraction(kernel);
   bool matrix = mm && tune_path_of(p.matrix_path) &&
                 caps_find_matrix(caps, mm->operands[0]->type->dtype, mm->operands[1]->type->dtype,

@@ -22,17 +22,21 @@ typedef struct occ_result {
 } occ_result;
 
 occ_result occ_compute(const tune_device *d, const occ_input *in);
-/* The same from a tile: registers and shared memory estimated below. */
-occ_result occ_of_config(const tune_device *d, const tune_problem *p, const tune_config *c);
 
-/* Registers per thread: accumulators, two sets of fragments, addresses. An estimate; the driver's figure is better. */
-int32_t occ_regs(const tune_device *d, const tune_problem *p, const tune_config *c);
-/* Shared bytes per block: stages x (padded A tile + padded B tile), or the row buffers of a reduction kernel. */
-int64_t occ_shared_bytes(const tune_problem *p, const tune_config *c);
 /* How many ways a column access of the padded tile conflicts, a lane a row: 1 is free. Banks are 4 bytes wide. Lanes
  * take `access` bytes each (4 or less: a word); so many at once as fill all banks. */
 int32_t occ_bank_conflict(const tune_device *d, tsr_dtype in, int32_t row_elems, int32_t padding, int32_t access);
-/* The same of a candidate: a matrix instruction's lane takes its part of the operand, at most 16 bytes; plain
- * multiply-adds a word. 0: nothing is staged in banks. */
-int32_t occ_bank_ways(const tune_device *d, const tune_problem *p, const tune_config *c);
+
+/* Configs come from users and from files: sums and products of what they say stay at the largest number instead of
+ * wrapping round. */
+static inline int64_t occ_sum(int64_t a, int64_t b) {
+  int64_t r;
+  return __builtin_add_overflow(a, b, &r) ? INT64_MAX : r;
+}
+static inline int64_t occ_product(int64_t a, int64_t b) {
+  int64_t r;
+  return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r;
+}
+/* ceil_div of any v that isn't negative. */
+static inline int64_t occ_pieces(int64_t v, int64_t unit) { return v / unit + (v % unit > 0); }
 #endif

@@ -36,21 +36,4 @@ typedef struct tune_config {
   SCHED_KNOBS(TUNE_FIELD)
 } tune_config; /* cluster 1: none */
 #undef TUNE_FIELD
-
-/* Arithmetic and the least traffic of the problem: every operand once. */
-static inline double tune_problem_flops(const tune_problem *p) {
-  double mn = (double)(p->batch > 0 ? p->batch : 1) * (double)(p->m > 0 ? p->m : 1) * (double)p->n;
-  if (p->family == FAMILY_MATMUL) return 2 * mn * (double)p->k;
-  if (p->family == FAMILY_ATTENTION) return 4 * mn * (double)p->k * (p->causal ? 0.5 : 1);
-  return mn * (p->family == FAMILY_ROW ? 8 : 1);
-}
-static inline double tune_problem_bytes(const tune_problem *p) {
-  double b = (double)(p->batch > 0 ? p->batch : 1), in = (double)tsr_dtype_size(p->in),
-         out = (double)tsr_dtype_size(p->out);
-  double m = (double)(p->m > 0 ? p->m : 1), n = (double)p->n, k = (double)p->k;
-  if (p->family == FAMILY_MATMUL) return b * (m * k * in + m * n * out) + k * n * in;
-  if (p->family == FAMILY_ATTENTION) return b * k * ((m + 2 * n) * in + m * out);
-  if (p->reduces) return b * m * (n * in + out);
-  return b * m * n * (in * (p->family == FAMILY_ELEMENTWISE && p->passes > 1 ? p->passes : 1) + out);
-}
 #endif

@@ -82,6 +82,15 @@ void space_restrict(tune_space *s, const char *knobs, const tune_config *dflt) {
   }
 }
 
+void space_knob_include(space_knob *k, int32_t v) {
+  int32_t at = 0;
+  while (at < k->n && k->value[at] < v) at++;
+  if ((at < k->n && k->value[at] == v) || k->n == SPACE_MAX_VALUES) return;
+  memmove(&k->value[at + 1], &k->value[at], (size_t)(k->n - at) * sizeof k->value[0]);
+  k->value[at] = v;
+  k->n++;
+}
+
 void space_values(const tune_space *s, const space_point *p, int32_t *values) {
   for (int32_t i = 0; i < s->n_knobs; i++) values[i] = s->knob[i].value[p->i[i]];
 }
@@ -289,12 +298,6 @@ bool tune_config_parse(const char *text, tune_config *out) {
     *f = (int32_t)value;
   }
   return !bad;
-}
-
-void tune_config_tile(const tune_config *c, sched_family family, char *out, size_t out_bytes) {
-  if (family == FAMILY_MATMUL) snprintf(out, out_bytes, "%dx%dx%d", c->m, c->n, c->k);
-  else if (family == FAMILY_ROW) snprintf(out, out_bytes, "%dx%d", c->m, c->n);
-  else snprintf(out, out_bytes, "%d", c->m);
 }
 
 typedef struct prune_count {

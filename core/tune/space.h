@@ -50,6 +50,9 @@ bool space_custom(const space_knob *knobs, int32_t n, space_legal_fn legal, cons
 /* Only the knobs in the comma-separated list keep their values ("m,n,k,warps"); the others stay at the default's. */
 void space_restrict(tune_space *s, const char *knobs, const tune_config *dflt);
 
+/* Inserts a value in order, unless it is there or there is no room. */
+void space_knob_include(space_knob *k, int32_t v);
+
 void space_values(const tune_space *s, const space_point *p, int32_t *values);
 bool space_is_legal(const tune_space *s, const space_point *p, char *why, size_t why_bytes);
 tune_config space_config(const tune_space *s, const space_point *p);
@@ -83,6 +86,4 @@ int32_t *tune_config_at(tune_config *c, const sched_knob *knob);
 void tune_config_merge(tune_config *c, const sched_params *p);
 /* A schedule's matrix_path (NULL = the device's own) as a config has it. */
 int32_t tune_path_of(const char *path);
-/* "128x128x64" of a matmul, "4x1024" rows by columns, "1024" elements. */
-void tune_config_tile(const tune_config *c, sched_family family, char *out, size_t out_bytes);
 #endif

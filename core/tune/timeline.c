@@ -1,6 +1,9 @@
 /* core/tune/timeline.c - see timeline.h. */
 #include "core/tune/timeline.h"
 
+#include "core/passes/schedule/roofline.h"
+#include "core/tune/families.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -89,33 +92,24 @@ static int32_t fit(double v) { return v < 1 ? 1 : v > TIMELINE_MAX_BUFFERS ? TIM
 
 /* Loads share the device's rate among the cores at work, arithmetic has each core's own. */
 static timeline_step step_of(const cost_estimate *e, double cores) {
-  static const cost_term on_core[] = {COST_MATH, COST_SHARED, COST_EXP};
-  double most = 0, sum = 0, n_steps = e->blocks * e->steps;
-  for (size_t i = 0; i < sizeof on_core / sizeof *on_core; i++) {
-    most = later(most, e->term_ns[on_core[i]]);
-    sum += e->term_ns[on_core[i]];
-  }
+  const double on_core[] = {e->term_ns[COST_MATH], e->term_ns[COST_SHARED], e->term_ns[COST_EXP]};
+  double n_steps = e->blocks * e->steps;
   return (timeline_step){.load_ns = later(e->term_ns[COST_L2], e->term_ns[COST_MEMORY]) *
                                     (cores < e->blocks ? cores : e->blocks) / n_steps,
-                         .compute_ns = (most + (1 - e->overlap) * (sum - most)) * cores / n_steps};
+                         .compute_ns = roofline_overlapped_ns(on_core, 3, e->overlap) * cores / n_steps};
 }
 
 bool timeline_of(const tune_device *d, const tune_problem *p, const tune_config *c, int32_t ranks,
                  timeline_kernel *out) {
   cost_estimate e;
   const tune_tier *link = tune_device_tier(d, "link");
-  if (!c->use_shared || cost_stages_by_cache(d) || (p->family != FAMILY_MATMUL && p->family != FAMILY_ATTENTION))
-    return false;
   if (ranks > 1 && !(link && link->gbps > 0)) return false;
   cost_compute(d, p, c, &e);
+  if (!e.stages) return false;
   double cores = d->cores > 0 ? d->cores : 1, rounds = ceil(e.blocks / cores);
   if (!(e.steps >= 1 && rounds >= 1 && rounds * e.steps <= MOST_STEPS)) return false;
-  bool runs_ahead =
-      p->family == FAMILY_MATMUL && d->warpgroup_matrix && c->matrix_path; /* one block a core walks all its tiles */
-  double fitting = e.occupancy.known && e.occupancy.blocks > 0 ? e.occupancy.blocks : 1, resident = runs_ahead ? 1
-                                                                                                    : fitting < rounds
-                                                                                                        ? fitting
-                                                                                                        : rounds;
+  double fitting = e.occupancy.known && e.occupancy.blocks > 0 ? e.occupancy.blocks : 1,
+         resident = e.runs_ahead ? 1 : fitting < rounds ? fitting : rounds;
   *out = (timeline_kernel){.each = step_of(&e, cores), .steps = (int64_t)e.steps, .rounds = (int64_t)rounds};
   if (ranks > 1) {
     double bytes = (double)(p->batch > 0 ? p->batch : 1) * (double)p->m * (double)p->n * (double)tsr_dtype_size(p->out);
@@ -124,7 +118,7 @@ bool timeline_of(const tune_device *d, const tune_problem *p, const tune_config 
   out->t = (timeline){.n_steps = out->steps * out->rounds,
                       .stages = fit((c->pipeline_stages > 0 ? c->pipeline_stages : 1) * resident),
                       .sends = 2,
-                      .resident = runs_ahead ? 0 : fit(resident),
+                      .resident = e.runs_ahead ? 0 : fit(resident),
                       .latency_ns = e.latency_ns,
                       .barrier_ns = e.barrier_ns,
                       .step = kernel_step,
@@ -170,7 +164,7 @@ void timeline_explain(const tune_device *d, const tune_problem *p, const tune_co
   strb_printf(out, "    ends at %.2f us: load busy %.0f%%, compute %.0f%%; in turns %.2f us\n", r.total_ns / 1e3,
               100 * r.busy[TIMELINE_LOAD], 100 * r.busy[TIMELINE_COMPUTE], r.in_turns_ns / 1e3);
   for (size_t i = 0;
-       i < sizeof ranks / sizeof *ranks && p->family == FAMILY_MATMUL && timeline_of(d, p, c, ranks[i], &k); i++) {
+       i < sizeof ranks / sizeof *ranks && tune_problem_contracts(p) && timeline_of(d, p, c, ranks[i], &k); i++) {
     r = timeline_run(&k.t);
     strb_printf(out,
                 "    all-reduce of each round of blocks over %d ranks (ring at %.4g GB/s, listed; a round's latency %d "

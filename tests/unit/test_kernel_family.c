@@ -1,12 +1,14 @@
 /* tests/unit/test_kernel_family.c - rows of core/ir/kernel_family.h: names are parsed and listed, each schedule.kernel
- * family has its rules and a problem of the family it is tuned as, limits are told by their codes, and the counts of a
- * tiled product are those that counting one by one gives. */
+ * family has its rules and a problem of the family it is tuned as, limits are told by their codes, the counts of a
+ * tiled product are those that counting one by one gives, each row serves the tuner whole, and parts of a kernel add up
+ * one way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,9 @@
 #include "core/passes/schedule/gemm_cost.h"
 #include "core/passes/schedule/kernel.h"
 #include "core/passes/schedule/legalize.h"
+#include "core/passes/schedule/roofline.h"
+#include "core/tune/cost.h"
+#include "core/tune/family.h"
 #include "core/tune/kernel.h"
 #include "tests/support/graph_text.h"
 
@@ -95,7 +100,8 @@ static void a_broken_limit_is_told_by_its_code_and_names_itself(void **state) {
       {{.m = 64, .n = 64, .k = 16, .warps = 4, .cluster = 2}, SCHED_LIMIT_CLUSTERS, "clusters: the device has none"},
       {{.m = 64, .n = 64, .k = 16, .warps = 4, .vectorize = 8}, SCHED_LIMIT_ACCESS, "access width: 32 bytes"},
   };
-  ir_module *s = scheduled("%A: tensor<64x96xf32>, %B: tensor<96x80xf32>", "%0 = \"tessera.graph.matmul\"(%A, %B)", "tensor<64x80xf32>");
+  ir_module *s = scheduled("%A: tensor<64x96xf32>, %B: tensor<96x80xf32>", "%0 = \"tessera.graph.matmul\"(%A, %B)",
+                           "tensor<64x80xf32>");
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     char why[160] = "";
     sched_params p = rows[i].p;
@@ -103,7 +109,8 @@ static void a_broken_limit_is_told_by_its_code_and_names_itself(void **state) {
     assert_true(!strncmp(why, rows[i].begins, strlen(rows[i].begins)));
     assert_true(sched_legalize(kernel_of(s), &device, &p));
     assert_int_equal(sched_broken_limit(kernel_of(s), &device, &p, why, sizeof why), SCHED_FITS);
-    if (rows[i].limit == SCHED_LIMIT_REGISTERS) assert_true(p.warps > rows[i].p.warps); /* threads, not a smaller tile */
+    if (rows[i].limit == SCHED_LIMIT_REGISTERS)
+      assert_true(p.warps > rows[i].p.warps); /* threads, not a smaller tile */
   }
   char small[8] = "";
   assert_int_equal(sched_broken_limit(kernel_of(s), &device, &rows[1].p, small, sizeof small), SCHED_LIMIT_THREADS);
@@ -136,12 +143,92 @@ static void counts_of_tiles_are_those_of_counting(void **state) {
   }
 }
 
+static tune_device h100(void) {
+  tune_device d = *tune_device_find("H100");
+  d.max_threads = 1024;
+  return d;
+}
+
+static const tune_device cpu = {
+    .name = "cpu", .is_cpu = true, .cores = 4, .warp_size = 16, .shared_per_block = 1 << 20};
+
+/* What is asked of a problem of any family: terms that are numbers, the bound one of those side by side, work that
+ * grows with the problem, resources that saturate instead of wrapping. */
+static void ask_everything(const tune_device *d, const tune_problem *p, const tune_config *c) {
+  const tune_family *f = tune_family_of(p->family);
+  const tune_config huge = {.m = INT32_MAX, .n = INT32_MAX, .k = INT32_MAX, .vectorize = INT32_MAX, .use_shared = 1,
+                            .pipeline_stages = INT32_MAX, .warps = INT32_MAX, .cluster = 1};
+  tune_problem twice = *p;
+  cost_estimate e;
+  char tile[64];
+  int64_t extents[4];
+  twice.n *= 2;
+  assert_true(tune_problem_flops(&twice) > tune_problem_flops(p) && tune_problem_bytes(&twice) > tune_problem_bytes(p));
+  assert_int_equal(tune_problem_extents(p, extents), (int)strlen(f->extents));
+  tune_config_tile(p, c, tile, sizeof tile);
+  assert_true(tile[0] >= '1' && tile[0] <= '9');
+  cost_compute(d, p, c, &e);
+  for (int i = 0; i < COST_N_TERMS; i++) assert_true(isfinite(e.term_ns[i]) && e.term_ns[i] >= 0);
+  assert_true(e.blocks >= 1 && e.total_ns >= e.term_ns[e.bound] && e.term_ns[COST_LAUNCH] > 0);
+  assert_true(e.padded_flops >= e.flops * (1 - 1e-12) || p->causal);
+  assert_true(occ_regs(d, p, &huge) > 0 && occ_shared_bytes(p, &huge) >= 0);
+}
+
+static void a_row_serves_the_tuner_whole(void **state) {
+  const tune_device devices[] = {h100(), cpu};
+  int n_searched = 0;
+  for (int i = 0; i < N_FAMILIES; i++) {
+    const sched_family tuned_as = kernel_family((sched_family)i)->tuned_as;
+    const tune_family *f = tune_family_of((sched_family)i);
+    assert_true((f == NULL) == (tuned_as == FAMILY_NONE));
+    if (!f) continue;
+    assert_ptr_equal(f, tune_family_of(tuned_as));
+    assert_true((f->problem == NULL) == (kernel_family(tuned_as)->fuses == FUSES_BY_HAND));
+    for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
+      const tune_problem p = {.family = tuned_as,
+                              .op = "x",
+                              .batch = 2,
+                              .m = 512,
+                              .n = 1024,
+                              .k = 64,
+                              .in = TSR_BF16,
+                              .acc = TSR_F32,
+                              .out = TSR_BF16,
+                              .passes = 2};
+      tune_config c = {.m = 64, .n = 64, .use_shared = 1, .pipeline_stages = 2, .warps = 4, .split_k = 1, .cluster = 1};
+      if (f->knobs[0].n) {
+        static tune_space s;
+        space_point at;
+        space_build(&devices[d], &p, NULL, &s);
+        assert_true(s.n_knobs == f->knobs[devices[d].is_cpu].n && space_nearest(&s, &s.dflt, &at));
+        for (int k = 0; k < s.n_knobs; k++) assert_true(s.field[k] >= 0 && s.knob[k].n > 0);
+        c = space_config(&s, &at);
+        n_searched++;
+      }
+      ask_everything(&devices[d], &p, &c);
+    }
+  }
+  assert_int_equal(n_searched, 2 * 3); /* elementwise, row, matmul */
+  assert_null(tune_family_of(FAMILY_NONE));
+}
+
+static void parts_side_by_side_take_between_the_longest_and_their_sum(void **state) {
+  const double ns[] = {30, 100, 70};
+  assert_int_equal(roofline_bound(ns, 3), 1);
+  assert_true(roofline_overlapped_ns(ns, 3, 1) == 100 && roofline_overlapped_ns(ns, 3, 0) == 200);
+  assert_true(roofline_overlapped_ns(ns, 3, 0.5) == 150);
+  assert_true(roofline_ns(&(roofline_parts){ns, 3, 0.5, 0.5, {7, 0, 3}}) == 310); /* nothing runs under the last two */
+  assert_true(roofline_rounds(132, 132) == 1 && roofline_rounds(133, 132) == 2 && roofline_rounds(5, 0) == 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_family_is_known_by_its_name_unless_its_kernels_are_made_by_hand),
       cmocka_unit_test(a_kernel_has_the_rules_and_the_problem_of_its_row),
       cmocka_unit_test(a_broken_limit_is_told_by_its_code_and_names_itself),
       cmocka_unit_test(counts_of_tiles_are_those_of_counting),
+      cmocka_unit_test(a_row_serves_the_tuner_whole),
+      cmocka_unit_test(parts_side_by_side_take_between_the_longest_and_their_sum),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

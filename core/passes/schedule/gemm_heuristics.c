@@ -10,6 +10,7 @@
 #include "core/ir/graph/ops.h"
 #include "core/passes/schedule/gemm_cost.h"
 #include "core/passes/schedule/kernel.h"
+#include "core/passes/schedule/roofline.h"
 
 /* The product as this file sees it. */
 typedef struct task {
@@ -83,22 +84,31 @@ static bool is_converted(const task *x) {
 /* The rate of its type against that of 16-bit floats. */
 static double type_rate(const task *x) { return is_converted(x) ? 1 : x->size == 1 ? 2 : x->size == 4 ? 0.5 : 1; }
 
-/* The sum of a product on m x n tiles whose k is cut in parts: full waves of blocks at the tile's share of the peak, or
- * the operands' bytes, whichever takes longer. ns */
-static double estimate(const task *x, int64_t m, int64_t n, int64_t step, int64_t parts, double rate,
-                       int64_t per_core) {
-  const tsr_caps *c = x->c;
-  double peak = c->peak_flops_matrix > 0 ? c->peak_flops_matrix : 1e13,
-         memory = c->bytes_per_s > 0 ? c->bytes_per_s : 1e11;
-  peak *= type_rate(x);
+/* Arithmetic at the tile's share of the peak, or the operands' bytes, whichever takes longer, and what comes after. */
+static double whole_ns(const task *x, double math, double move, const gemm_counts *n) {
+  enum { START_NS = 1500 }; /* of the blocks, and their last stores */
+  bool parts = n->partial_bytes > 0;
+  return roofline_ns(&(roofline_parts){.ns = (double[]){math, move},
+                                       .n = 2,
+                                       .overlap = 1,
+                                       .busy = 1,
+                                       .serial = {START_NS, parts ? partial_ns(x, n) + launch_ns(x) : 0}});
+}
+
+static double matrix_peak(const task *x) {
+  return (x->c->peak_flops_matrix > 0 ? x->c->peak_flops_matrix : 1e13) * type_rate(x);
+}
+
+/* A product on m x n tiles whose k is cut in parts, in whole rounds of blocks. ns */
+static double estimate(const task *x, int64_t m, int64_t n, int64_t step, int64_t parts, double rate) {
+  double memory = x->c->bytes_per_s > 0 ? x->c->bytes_per_s : 1e11, core_count = (double)cores(x->c);
   gemm_counts k = count(x, m, n, step, parts, 0);
-  double depth = ceil(k.each) * (double)step, core_count = (double)cores(c), slots = core_count * (double)per_core;
-  double each = 2.0 * (double)m * (double)n * depth / (peak / core_count * rate) * 1e9;
-  double waves = ceil(k.blocks / slots) * (double)per_core;
-  if (k.blocks < slots) waves = ceil(k.blocks / core_count);
-  double math = waves * each, move = k.operand_bytes / memory * 1e9, busy = k.blocks / core_count;
+  double depth = ceil(k.each) * (double)step;
+  double each = 2.0 * (double)m * (double)n * depth / (matrix_peak(x) / core_count * rate) * 1e9;
+  double math = roofline_rounds(k.blocks, core_count) * each, move = k.operand_bytes / memory * 1e9,
+         busy = k.blocks / core_count;
   if (busy < 1) move /= busy; /* idle cores fetch nothing */
-  return (math > move ? math : move) + 1500 + (parts > 1 ? partial_ns(x, &k) + launch_ns(x) : 0);
+  return whole_ns(x, math, move, &k);
 }
 
 static const int part_counts[] = {1, 2, 3, 4, 6, 8, 12, 16};
@@ -141,8 +151,7 @@ static const struct {
  * k too short, or cores too many, for even parts. */
 static void share_out(const task *x, int64_t step, double best, sched_params *p) {
   const tsr_caps *c = x->c;
-  double peak = c->peak_flops_matrix > 0 ? c->peak_flops_matrix : 1e13, least = 0.9 * best;
-  peak *= type_rate(x);
+  double peak = matrix_peak(x), least = 0.9 * best;
   for (size_t i = 0; i < sizeof warpgroup_tiles / sizeof *warpgroup_tiles; i++) {
     sched_params q = {.m = warpgroup_tiles[i].m, .n = warpgroup_tiles[i].n, .k = step, .stream_k = cores(c)};
     sched_shares s;
@@ -151,7 +160,7 @@ static void share_out(const task *x, int64_t step, double best, sched_params *p)
     gemm_counts n = count(x, q.m, q.n, step, 1, q.stream_k);
     double math = 2.0 * (double)(q.m * q.n * step) * n.each / (peak / (double)cores(c) * warpgroup_tiles[i].rate) * 1e9;
     double move = c->bytes_per_s > 0 ? n.operand_bytes / c->bytes_per_s * 1e9 : 0;
-    double time = (math > move ? math : move) + 1500 + partial_ns(x, &n) + launch_ns(x);
+    double time = whole_ns(x, math, move, &n);
     if (time >= least) continue;
     least = time;
     p->m = q.m, p->n = q.n, p->k = step, p->split_k = 0, p->stream_k = cores(c);
@@ -167,7 +176,7 @@ static void warpgroup_plan(const task *x, sched_params *p) {
           !wgmma_holds(x->c, x->t, warpgroup_tiles[i].m, warpgroup_tiles[i].n))
         continue;
       double time =
-          estimate(x, warpgroup_tiles[i].m, warpgroup_tiles[i].n, step, part_counts[s], warpgroup_tiles[i].rate, 1);
+          estimate(x, warpgroup_tiles[i].m, warpgroup_tiles[i].n, step, part_counts[s], warpgroup_tiles[i].rate);
       if (best && time >= best) continue;
       best = time;
       p->m = warpgroup_tiles[i].m, p->n = warpgroup_tiles[i].n, p->k = step;
@@ -227,7 +236,8 @@ static int64_t cdna_step(const task *x) { return (x->c->shared_bytes >= 128 << 1
 static bool pingpong_suits(const task *x) {
   const tsr_caps *c = x->c;
   bool along = !x->g.transpose_a && x->g.transpose_b;
-  if (!c->ping_pong || !x->known || x->exact || x->size > 2 || x->g.accum != (x->t == TSR_I8 ? TSR_I32 : TSR_F32)) return false;
+  if (!c->ping_pong || !x->known || x->exact || x->size > 2 || x->g.accum != (x->t == TSR_I8 ? TSR_I32 : TSR_F32))
+    return false;
   if (x->op->operands[1]->type->dtype != x->t || x->op->operands[0]->def || x->op->operands[1]->def) return false;
   if (x->size == 1 && !along) return false;
   int64_t a_run = x->g.transpose_a ? x->g.m : x->g.k, b_run = x->g.transpose_b ? x->g.k : x->g.n,
@@ -248,8 +258,8 @@ static bool pingpong_plan(const task *x, sched_params *p) {
   int64_t wide =
       x->size == 1 && x->t != TSR_I8 && !x->c->fnuz ? 128 : 256; /* f8f6f4 operands take twice the registers */
   tile_plan(x, p);
-  if (estimate(x, 256, wide, cdna_step(x), 1, pingpong_rate(x), 1) >=
-      estimate(x, p->m, p->n, p->k, p->split_k ? p->split_k : 1, 0.5, 1))
+  if (estimate(x, 256, wide, cdna_step(x), 1, pingpong_rate(x)) >=
+      estimate(x, p->m, p->n, p->k, p->split_k ? p->split_k : 1, 0.5))
     return false;
   *p = (sched_params){.m = 256,
                       .n = wide,
@@ -309,10 +319,10 @@ static void few_rows(const task *x, sched_params *p) {
 }
 
 static void split(const task *x, sched_params *p) {
-  double best = estimate(x, p->m, p->n, p->k, 1, 0.5, 1), time;
+  double best = estimate(x, p->m, p->n, p->k, 1, 0.5), time;
   for (int i = 1; i < N_PARTS && blocks_of(x, p) < cores(x->c); i++) {
     if (!parts_ok(x, part_counts[i], p->k)) continue;
-    if ((time = estimate(x, p->m, p->n, p->k, part_counts[i], 0.5, 1)) > 0.9 * best) continue;
+    if ((time = estimate(x, p->m, p->n, p->k, part_counts[i], 0.5)) > 0.9 * best) continue;
     best = time;
     p->split_k = part_counts[i];
   }
@@ -334,7 +344,8 @@ static void tile_plan(const task *x, sched_params *p) {
   /* A grid that leaves cores idle: smaller tiles, as far as they stay efficient. */
   while (c->n_cores > 0 && x->g.m > 0 && x->g.n > 0 && p->m * p->n > 64 * 64 && blocks_of(x, p) < c->n_cores)
     *(p->m >= p->n ? &p->m : &p->n) /= 2;
-  bool small_file = dialect_of(c)->moves_freely && c->max_registers > 0 && c->max_registers <= 256; /* RDNA: accumulators share it with all else */
+  bool small_file = dialect_of(c)->moves_freely && c->max_registers > 0 &&
+                    c->max_registers <= 256; /* RDNA: accumulators share it with all else */
   bool twice = is_converted(x) || (f8_is_promoted(c, x->t) &&
                                    x->g.accum == TSR_F32); /* registers for operands of 16 bits, for two sets of sums */
   while ((small_file || twice) && p->m * p->n > 128 * 128) *(p->m >= p->n ? &p->m : &p->n) /= 2;
