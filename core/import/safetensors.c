@@ -27,7 +27,10 @@ static uint64_t header_length(const unsigned char *p) {
   return n;
 }
 
-bool safetensors_is(const unsigned char *p, uint64_t n) { return n > 8 && p[8] == '{'; }
+/* The length's highest byte is no character of a text that happens to have a brace there. */
+bool safetensors_is(const unsigned char *p, uint64_t n) {
+  return n > 8 && p[8] == '{' && (p[7] < '\t' || p[7] > 0x7e);
+}
 
 /* A whole number that a double holds exactly. */
 static bool whole(const json *j, uint64_t *out) {

@@ -59,6 +59,7 @@ weights_meta *weights_add_meta(weights *w);
 tsr_status weights_bad(const weights *w, uint64_t offset, const char *fmt, ...) TSR_PRINTF(3, 4);
 /* Elements of a shape; false where the product of the dimensions that aren't 0 is above INT64_MAX. */
 bool weights_count(const tsr_shape *s, uint64_t *out);
-/* Names and keys are UTF-8 without control characters and occur once; tensors don't overlap. */
+/* Names, keys and types are UTF-8 without control characters, texts are UTF-8; names and keys occur once; tensors don't
+ * overlap. */
 tsr_status weights_check(const weights *w);
 #endif

@@ -19,6 +19,12 @@ static const struct {
 /* A pickle's first bytes: the opcode PROTO and its number. */
 static bool is_pickle(const unsigned char *p, uint64_t n) { return n > 2 && p[0] == 0x80 && p[1] >= 2 && p[1] <= 5; }
 
+bool weights_is(const void *p, size_t n) {
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+    if (formats[i].is(p, n)) return true;
+  return is_pickle(p, n);
+}
+
 static tsr_status read_table(weights *w) {
   for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
     if (!formats[i].is(w->p, w->size)) continue;

@@ -9,6 +9,9 @@
 #define CORE_IMPORT_WEIGHTS_H
 #include "core/import/tensor_table.h"
 
+/* Whether that is what a file begins with that starts like this: one of the formats, or a pickle, which is refused by
+ * its name. IR text does not. */
+bool weights_is(const void *p, size_t n);
 /* By content. NULL allocator: the C library's. */
 TSR_MUST_USE tsr_status weights_open(const tsr_allocator *al, const char *path, weights **out);
 /* From memory, which must outlive the result; `file` is for messages, copied. */

@@ -1,5 +1,5 @@
-/* tests/fuzz/fuzz_safetensors.c - libFuzzer target of the reader of safetensors files; tests/support/weights_check.h says
- * what must hold. Build and run as fuzz_ir. */
+/* tests/fuzz/fuzz_safetensors.c - libFuzzer target of the reader of safetensors files; tests/support/weights_check.h
+ * says what must hold. Build and run as fuzz_ir. */
 #include <stdio.h>
 
 #include "core/import/safetensors.h"

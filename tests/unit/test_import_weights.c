@@ -140,6 +140,7 @@ static void safetensors_that_lie_are_refused(void **state) {
        "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",
        "a second tensor \"a\""},
       {"{\"\xc3\x28\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", "not UTF-8"},
+      {ONE("\xff", "[2]", "[0,2]"), "the type of \"a\" is not UTF-8"},
       {"{\"a\\nb\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", "control characters"},
       {"{\"a\":", "file:1:6"},
       {"{} {}", "file:1:4"},
@@ -281,6 +282,9 @@ static void one_key(unsigned type, uint64_t v, int bytes) {
 static void gguf_keys_that_lie_are_refused(void **state) {
   one_key(STRING, (uint64_t)1 << 63, 8);
   refused(file.p, file.n, "offset 37: a text of 9223372036854775808 bytes");
+  one_key(STRING, 2, 8);
+  put_raw(&file, "\xc3(", 2);
+  refused(file.p, file.n, "the text of \"k\" is not UTF-8");
   one_key(13, 0, 8);
   refused(file.p, file.n, "unknown type 13");
   one_key(BOOL, 2, 1);

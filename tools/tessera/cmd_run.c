@@ -1,14 +1,17 @@
-/* tools/tessera/cmd_run.c - `tessera run FILE`: IR text of any level, inputs and outputs as .npy files. Inputs that are
- * not given are random (--seed); behind the first 64 MiB of them, inputs of the same type and size take turns with the
- * same memory. f16, bf16 and fp8 results are written as f32, others in their own type. */
+/* tools/tessera/cmd_run.c - `tessera run FILE`: IR text of any level, inputs and outputs as .npy files, inputs also
+ * from a file of weights. Without one, inputs that are not given are random (--seed); behind the first 64 MiB of them,
+ * inputs of the same type and size take turns with the same memory. f16, bf16 and fp8 results are written as f32,
+ * others in their own type. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/clock.h"
 #include "core/base/dtype.h"
-#include "tools/tessera/cli.h"
 #include "core/import/npy.h"
+#include "tools/tessera/cli.h"
+#include "tools/tessera/graph_text.h"
+#include "tools/tessera/run_weights.h"
 #include "tools/tessera/shapes.h"
 
 enum { MAX_FILES = 256, MAX_REPEAT = 100000000, MOST_DRAWN = 64 << 20 };
@@ -17,6 +20,12 @@ typedef struct files {
   const char *text[MAX_FILES]; /* NAME=PATH */
   int n;
 } files;
+
+/* Where inputs come from. */
+typedef struct sources {
+  files npy;
+  weights *w; /* NULL: none */
+} sources;
 
 typedef struct run_state {
   const char *file;
@@ -129,14 +138,18 @@ static bool share_input(run_state *r, int i, const tsr_tensor_info *t) {
   return false;
 }
 
-static int load_input(run_state *r, int i, const files *f, int *used, uint64_t seed) {
+static bool is_given(void *user, const char *name) { return path_for(&((sources *)user)->npy, name, NULL) != NULL; }
+
+static int load_input(run_state *r, int i, const sources *from, int *used, uint64_t seed) {
   tsr_tensor_info t = tsr_program_input(r->prog, i);
   char number[16], why[512], a[128], b[128];
   snprintf(number, sizeof number, "%d", i);
-  const char *path = path_for(f, *t.name ? t.name : number, used);
-  if (!path && share_input(r, i, &t)) return EXIT_OK;
+  const char *path = path_for(&from->npy, *t.name ? t.name : number, used);
+  if (!path && !from->w && share_input(r, i, &t)) return EXIT_OK;
   int made = make_buffer(r, "input", i, &t, &r->in[i].buffer);
   if (made) return made;
+  if (!path && from->w)
+    return run_weights_bind(from->w, weights_find(from->w, *t.name ? t.name : number), &t, r->in[i].buffer);
   void *data = malloc(t.bytes ? t.bytes : 1);
   if (!data)
     return cli_usage("run", "%s:%d:%d: no memory for input %s: %zu bytes", r->file, t.line, t.column, t.name, t.bytes);
@@ -226,16 +239,35 @@ static int execute(run_state *r, long repeat) {
 
 /* An input's unknown dimensions are its file's. */
 static bool file_shape(void *user, const char *name, tsr_shape *out) {
-  const char *path = path_for(user, name, NULL);
+  const sources *from = user;
+  const char *path = path_for(&from->npy, name, NULL);
+  const weights_tensor *t = path || !from->w ? NULL : weights_find(from->w, name);
   npy_array x;
   char why[512];
+  if (t) return *out = t->shape, true;
   if (!path || !npy_load(path, &x, why, sizeof why)) return false; /* loaded again, and refused, as data */
   *out = x.shape;
   npy_free(&x);
   return true;
 }
 
-static int run_file(run_state *r, const char *file, const char *device, tsr_policy policy, const files *inputs,
+/* Output NAME or N of a request NAME|N=FILE. Names are those of the Graph IR text; -1 after one line. */
+static int find_output(const run_state *r, const char *request, const char *text, size_t bytes) {
+  size_t n = strcspn(request, "=");
+  char *end;
+  long k = strtol(request, &end, 10);
+  graph_text g;
+  if (end != request + n || !n) {
+    tsr_status_free(graph_text_read(text, bytes, r->file, &g)); /* of another level: there are no names */
+    k = graph_text_find_output(&g, request, n);
+    graph_text_clear(&g);
+  }
+  if (k >= 0 && k < r->n_out) return (int)k;
+  cli_usage("run", "no output \"%.*s\"; the program has %d", (int)n, request, r->n_out);
+  return -1;
+}
+
+static int run_file(run_state *r, const char *file, const char *device, tsr_policy policy, const sources *inputs,
                     const files *outputs, const shape_list *shapes, long seed, long repeat, const char *tune) {
   size_t bytes;
   r->file = file;
@@ -248,45 +280,45 @@ static int run_file(run_state *r, const char *file, const char *device, tsr_poli
                                                            : TSR_TUNE_CACHED};
   tsr_status st = tsr_device_open(r->ctx, device, &r->dev);
   int rc = st ? cli_fail(st) : shape_list_compile(shapes, r->ctx, r->dev, text, bytes, file, &o, &r->prog);
+  int which[MAX_FILES];
+  r->n_out = rc ? 0 : tsr_program_n_outputs(r->prog);
+  for (int i = 0; i < outputs->n && !rc; i++)
+    if ((which[i] = find_output(r, outputs->text[i], text, bytes)) < 0) rc = EXIT_USAGE;
   free(text);
+  if (!rc && inputs->w) rc = run_weights_check(inputs->w, r->prog, is_given, (void *)(uintptr_t)inputs);
   if (rc) return rc;
   r->n_in = tsr_program_n_inputs(r->prog);
-  r->n_out = tsr_program_n_outputs(r->prog);
   int used[MAX_FILES] = {0};
   if ((rc = make_buffers(r))) return rc;
   for (int i = 0; i < r->n_in; i++)
     if ((rc = load_input(r, i, inputs, used, (uint64_t)seed))) return rc;
-  for (int i = 0; i < inputs->n; i++)
+  for (int i = 0; i < inputs->npy.n; i++)
     if (!used[i])
-      return cli_usage("run", "the program has no input \"%.*s\"", (int)strcspn(inputs->text[i], "="), inputs->text[i]);
-  for (int i = 0; i < outputs->n; i++) {
-    char *end;
-    long k = strtol(outputs->text[i], &end, 10);
-    if (*end != '=' || k < 0 || k >= r->n_out)
-      return cli_usage("run", "no output \"%.*s\"; the program has %d", (int)strcspn(outputs->text[i], "="),
-                       outputs->text[i], r->n_out);
-  }
+      return cli_usage("run", "the program has no input \"%.*s\"", (int)strcspn(inputs->npy.text[i], "="),
+                       inputs->npy.text[i]);
   if ((rc = execute(r, repeat))) return rc;
   for (int i = 0; i < outputs->n; i++)
-    if ((rc = save_output(r, (int)strtol(outputs->text[i], NULL, 10), strchr(outputs->text[i], '=') + 1))) return rc;
+    if ((rc = save_output(r, which[i], strchr(outputs->text[i], '=') + 1))) return rc;
   if (!outputs->n) summary(r);
   return EXIT_OK;
 }
 
 int cmd_run(int argc, char **argv) {
-  const char *device = NULL, *policy_name = NULL, *tune = NULL;
+  const char *device = NULL, *policy_name = NULL, *tune = NULL, *weights_file = NULL;
   long seed = 0, repeat = 0;
-  files inputs = {.n = 0}, outputs = {.n = 0};
+  sources inputs = {.w = NULL};
+  files outputs = {.n = 0};
   shape_list shapes = {.command = "run", .find = file_shape, .user = &inputs};
   const option options[] = {{.name = "--device", .text = &device},
                             {.name = "--policy", .text = &policy_name},
                             {.name = "--seed", .number = &seed},
                             {.name = "--repeat", .number = &repeat},
-                            {.name = "--input", .each = add_file, .user = &inputs},
+                            {.name = "--input", .each = add_file, .user = &inputs.npy},
+                            {.name = "--weights", .text = &weights_file},
                             {.name = "--output", .each = add_file, .user = &outputs},
                             {.name = "--tune", .text = &tune},
                             {.name = "--shape", .each = shape_list_add, .user = &shapes}};
-  if (!cli_options("run", &argc, argv, options, 8)) return EXIT_USAGE;
+  if (!cli_options("run", &argc, argv, options, 9)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("run", "needs one FILE of IR text");
   if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full"))
     return cli_usage("run", "--tune is off, cached or full");
@@ -294,7 +326,8 @@ int cmd_run(int argc, char **argv) {
   tsr_status st = policy_name ? tsr_policy_parse(policy_name, &policy) : NULL;
   if (st) return cli_fail(st);
   run_state r = {0};
-  st = tsr_context_create(NULL, &r.ctx);
+  if (weights_file) st = weights_open(NULL, weights_file, &inputs.w);
+  if (!st) st = tsr_context_create(NULL, &r.ctx);
   int rc = st ? cli_fail(st) : run_file(&r, argv[1], device, policy, &inputs, &outputs, &shapes, seed, repeat, tune);
   for (int i = 0; r.in && r.shared && i < r.n_in; i++)
     if (!r.shared[i]) tsr_buffer_destroy(&r.in[i].buffer);
@@ -307,5 +340,6 @@ int cmd_run(int argc, char **argv) {
   tsr_program_destroy(&r.prog);
   tsr_device_close(&r.dev);
   tsr_context_destroy(&r.ctx);
+  weights_close(&inputs.w);
   return rc;
 }
