@@ -101,7 +101,7 @@ static bool is_work(const ir_op *o) {
          !graph_is(o, G_CAST);
 }
 
-/* A matmul keeps its name whatever is fused to it; other fused kernels are FusedOp[a+b]. */
+/* A contraction keeps its name whatever is fused to it; other fused kernels are FusedOp[a+b]. */
 static void name_launch(const ir_op *src, const tsr_kernel_info *k, prof_event *e, char op[64], char detail[128]) {
   int n = 0;
   op[0] = detail[0] = 0;
@@ -116,14 +116,14 @@ static void name_launch(const ir_op *src, const tsr_kernel_info *k, prof_event *
        o = o->next) /* nothing but moves: by the first of them */
     if (o->def->level == IR_GRAPH && !graph_is(o, G_CONSTANT)) snprintf(op, 64, "%s", op_name(o));
   if (!op[0]) snprintf(op, 64, "%s", k->name);
-  bool matmul = !strcmp(op, "matmul");
+  bool product = src && graph_contraction(src->regions[0]);
   if (!strncmp(op, "flash_attention", 15) ||
       !strcmp(k->family, "attention")) { /* the latter: a block program that says so of itself */
     e->kind = PROF_FUSED;
     snprintf(detail, 128, "FlashAttn");
-  } else if (matmul && k->tile[0] > 0) {
+  } else if (product && k->tile[0] > 0) {
     snprintf(detail, 128, "%lldx%lldx%lld", (long long)k->tile[0], (long long)k->tile[1], (long long)k->tile[2]);
-  } else if (n > 1 && !matmul) {
+  } else if (n > 1 && !product) {
     e->kind = PROF_FUSED;
   } else if (k->tile[0] > 0) {
     snprintf(detail, 128, k->tile[1] > 0 ? "%lldx%lld" : "%lld", (long long)k->tile[0], (long long)k->tile[1]);

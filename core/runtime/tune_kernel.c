@@ -173,7 +173,7 @@ static void suggested_tile(tsr_device *dev, const ir_op *kernel, const tune_prob
   if (p->family != FAMILY_MATMUL || !dev->be || !dev->vt->suggest_tile) return;
   for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
     if (!graph_is_kind(o, GRAPH_CONTRACTION)) continue;
-    graph_matmul g = graph_matmul_get(o);
+    graph_contract g = graph_contract_get(o);
     be_matmul d = {.batch = p->batch,
                    .m = p->m,
                    .n = p->n,

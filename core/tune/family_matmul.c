@@ -11,7 +11,7 @@ static bool problem(const ir_op *kernel, const int64_t *s, tune_problem *p) {
   if (!product) return false;
   p->batch = s[0], p->m = s[1], p->n = s[2], p->k = s[3];
   p->in = product->operands[0]->type->dtype;
-  p->acc = graph_matmul_get(product).accum;
+  p->acc = graph_contract_get(product).accum;
   return true;
 }
 

@@ -166,7 +166,7 @@ tune_key tune_kernel_make_key(const ir_op *kernel, const tune_problem *p, const 
     append(t->shape, sizeof t->shape, "x", one);
   }
   if (mm) {
-    graph_matmul g = graph_matmul_get(mm);
+    graph_contract g = graph_contract_get(mm);
     snprintf(t->layout, sizeof t->layout, "%c%c%s", g.transpose_a ? 't' : 'n', g.transpose_b ? 't' : 'n',
              operand_kind(kernel, mm->operands[1]));
   } else {
@@ -188,7 +188,7 @@ tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const
   const ir_op *mm = sched_contraction(kernel);
   bool matrix = mm && tune_path_of(p.matrix_path) &&
                 caps_find_matrix(caps, mm->operands[0]->type->dtype, mm->operands[1]->type->dtype,
-                                 graph_matmul_get(mm).accum) >= 0;
+                                 graph_contract_get(mm).accum) >= 0;
   tune_config c = {
       .vectorize = caps->dialect == DIALECT_CPU, .pipeline_stages = 1, .split_k = 1, .warps = 1, .cluster = 1};
   tune_config_merge(&c, &p);
@@ -234,7 +234,7 @@ static bool kernel_legal(const void *user, const int32_t *values, char *why, siz
   sched_params p = tune_config_params(&c, &k->s.problem, &k->caps);
   const ir_op *mm = c.matrix_path == TUNE_PATH_LANE_N ? sched_contraction(k->kernel) : NULL;
   if (mm &&
-      (graph_matmul_get(mm).transpose_b || mm->operands[1]->def || mm->operands[1]->type->dtype != k->s.problem.in)) {
+      (graph_contract_get(mm).transpose_b || mm->operands[1]->def || mm->operands[1]->type->dtype != k->s.problem.in)) {
     snprintf(why, why_bytes, "lane_n: those of b don't lie side by side in memory");
     return false;
   }

@@ -236,7 +236,7 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_input(tsr_graph *g, const char *name, 
 /* data: row-major elements, copied. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, tsr_shape shape, const void *data,
                                                    tsr_value *out);
-/* op: a name of the table, "matmul" or "tessera.graph.matmul", or a registered custom op. One result. */
+/* op: a name of the table, "add" or "tessera.graph.add", or a registered custom op. One result. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_op(tsr_graph *g, const char *op, const tsr_value *operands, int n_operands,
                                              const tsr_attr *attrs, int n_attrs, tsr_value *out);
 TSR_API TSR_MUST_USE tsr_status tsr_graph_output(tsr_graph *g, tsr_value v);

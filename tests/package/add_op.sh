@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# The worked example of CONTRIBUTING.md's "An elementwise op", as a real addition to a copy of the tree: one row in core/ir/scalar_ops.h and one
-# line in backends/cpu/kernels/body_elementwise.h. Built and held against the row's meaning: expansion, derivative and the CPU's kernels of
-# every instruction set (test_scalar_ops), the text of CUDA and HIP emulated (test_simt_ops), whole programs on the CPU and on lavapipe
-# (tessera bench compares with the oracle). ccache makes it quick.
+# Worked examples of CONTRIBUTING.md's "Adding things", as real additions to a copy of the tree, built once; ccache makes it quick.
+# An elementwise op: one row in core/ir/scalar_ops.h and one line in backends/cpu/kernels/body_elementwise.h. Held against the row's meaning:
+# expansion, derivative and the CPU's kernels of every instruction set (test_scalar_ops), the text of CUDA and HIP emulated (test_simt_ops),
+# whole programs on the CPU and on lavapipe (tessera bench compares with the oracle).
+# A contraction with another index map: its code in core/ir/graph/ops.h and its row in core/ir/graph/ops/contraction.c, and the rows of the
+# tests of gradients (test_graph_autodiff) and of each op in each type against the oracle (test_op_types, on the CPU and on lavapipe). With
+# prologue, epilogue and batch its code for the CPU, CUDA and HIP is that of a matmul which says by an attribute how its operand lies.
 set -eu
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
@@ -10,18 +13,23 @@ trap 'rm -rf "$copy"' EXIT
 
 add() {  # file, the start of the line before, what is added
   grep -q "^  $2" "$copy/$1" || { echo "$1 has no line '$2'"; exit 1; }
-  awk -v at="  $2" -v new="$3" 'index($0, at) == 1 && !done { print new; done = 1 } { print }' "$copy/$1" >"$copy/added"
+  AT="  $2" NEW="$3" awk 'index($0, ENVIRON["AT"]) == 1 && !done { print ENVIRON["NEW"]; done = 1 } { print }' "$copy/$1" >"$copy/added"
   mv "$copy/added" "$copy/$1"
 }
 add core/ir/scalar_ops.h 'X(SILU,' '  X(TANHSHRINK, "tanhshrink", 1, F, "a - tanh(a)", GRAPH, SCALAR_FUNCTION, a - tanh(a), NONE, 12 * fabs(a), \
     "mul(g, mul(tanh(a), tanh(a)))", "sub(a, tanh(a))") \'
 add backends/cpu/kernels/body_elementwise.h 'X(SILU,' '  X(TANHSHRINK, x - v_tanh(x), x - tanh(x)) \'
+add core/ir/graph/ops.h 'G_MATMUL,' '  G_LINEAR,'
+add core/ir/graph/ops/contraction.c '  {NAME(MATMUL' '    {NAME(LINEAR, "linear"), CONTRACTION("*mk,*nk->*mn"), .help = "x times the transpose of w: [..., m, k] by [..., n, k]."},'
+add tests/unit/test_graph_autodiff.c '  {"matmul", X' '    {"linear", X ", %y: tensor<5x4xf64>", OP("0", "linear", "%x, %y"), "3x5", -1, 1},'
+add tests/conformance/test_op_types.c '  ONE("silu")' '    ONE("tanhshrink"),'
+add tests/conformance/test_op_types.c '  {"matmul", "%a: tensor<$Rx$Cx' '    {"linear", "%a: tensor<3x$Cx$Rx$T>, %b: tensor<$Cx$Rx$T>", "%r = \"tessera.graph.linear\"(%a, %b)"},'
 
 launcher=()
 [ -z "${LAUNCHER:-}" ] || launcher=("-DCMAKE_C_COMPILER_LAUNCHER=$LAUNCHER")
 export CCACHE_BASEDIR=$copy CCACHE_NOHASHDIR=1
 "$CMAKE" -S "$copy" -B "$copy/build" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release -DTSR_WERROR=ON "${launcher[@]}" >"$copy/log" || { tail -20 "$copy/log"; exit 1; }
-"$CMAKE" --build "$copy/build" --parallel "$(nproc)" --target tessera test_scalar_ops test_simt_ops >"$copy/log" 2>&1 ||
+"$CMAKE" --build "$copy/build" --parallel "$(nproc)" --target tessera test_scalar_ops test_simt_ops test_graph_autodiff test_op_types >"$copy/log" 2>&1 ||
   { grep -E -A5 'error|FAILED' "$copy/log" | head -30; exit 1; }
 cd "$copy"
 find build -name test_scalar_ops -type f -exec {} \; | tee log
@@ -37,4 +45,37 @@ for device in cpu:0 vulkan:0; do
   if [ $rc = 3 ]; then echo "$device is not here"; continue; fi
   [ $rc = 0 ] && ! grep -q '"ok": false' log || { cat log; exit 1; }
   echo "tanhshrink on $device: right"
+done
+
+program() {  # op, its attributes
+  cat <<EOF
+"tessera.graph.func"() ({
+^bb0(%x: tensor<2x65x96xf32>, %w: tensor<72x96xf32>, %v: tensor<130x72xf32>, %c: tensor<72xf32>):
+  %e = "tessera.graph.exp"(%x)
+  %0 = "tessera.graph.$1"(%e, %w) $2
+  %1 = "tessera.graph.add"(%0, %c)
+  %2 = "tessera.graph.relu"(%1)
+  %t = "tessera.graph.transpose"(%v) {perm = [1, 0]}
+  %3 = "tessera.graph.$1"(%2, %t) $3
+  "tessera.graph.return"(%3)
+}) {sym_name = "main"}
+EOF
+}
+program linear '' '{transpose_b = true}' >linear.mlir
+program matmul '{transpose_b = true}' '' >matmul.mlir
+"$tessera" ops | grep -q 'tessera.graph.linear' || { echo "tessera ops doesn't list it"; exit 1; }
+for device in cpu:0 vulkan:0; do
+  rc=0
+  TSR_TEST_DEVICE=$device "$(find build -name test_op_types -type f)" >log 2>&1 || rc=$?
+  if [ $rc = 77 ]; then echo "$device is not here"; continue; fi
+  [ $rc = 0 ] || { cat log; exit 1; }
+  echo "both in every type on $device: right"
+done
+"$(find build -name test_graph_autodiff -type f)" >log 2>&1 || { cat log; exit 1; }
+for device in cpu:0 cuda:sm_90a hip:gfx942; do
+  "$tessera" dump matmul.mlir --level target --device $device >matmul.$device
+  "$tessera" dump linear.mlir --level target --device $device >linear.$device
+  sed -i 's/linear/matmul/g' linear.$device
+  cmp linear.$device matmul.$device || { diff linear.$device matmul.$device | head -20; exit 1; }
+  echo "linear for $device: the matmul's code"
 done

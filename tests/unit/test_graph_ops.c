@@ -281,6 +281,34 @@ static void space_follows_index_expression(void **state) {
   ir_module_destroy(&m);
 }
 
+/* What graph_contract_get reads from an index expression: of two operands the first has the result's last axis but one,
+ * the second the last, and each the summed one; which attributes turn round. */
+static void contractions_are_products_of_two_matrices(void **state) {
+  int seen = 0;
+  for (int c = 0; c < G_N_CODES; c++) {
+    const graph_row *r = graph_def((graph_code)c)->ext;
+    char a[3], b[3], y[3];
+    if (r->kind != GRAPH_CONTRACTION) continue;
+    if (sscanf(r->index, "*%2[a-z],*%2[a-z]->*%2[a-z]", a, b, y) != 3) fail_msg("\"%s\"", r->index);
+    const char k = strchr(y, a[0]) ? a[1] : a[0];
+    assert_null(strchr(y, k));
+    assert_non_null(strchr(a, y[0]));
+    assert_non_null(strchr(b, y[1]));
+    assert_non_null(strchr(b, k));
+    seen++;
+  }
+  assert_true(seen > 0);
+  for (int i = 0; i < 16; i++) { /* set from each state to each other */
+    ir_module *m = gt_parse(gt_func("%a: tensor<4x4xf32>, %b: tensor<4x4xf32>", line("matmul(%a, %b)"), "%0", "tensor<4x4xf32>"));
+    ir_op *op = graph_find_func(m, NULL)->regions[0]->first;
+    assert_true(graph_orient(op, i & 1, i & 2) && graph_orient(op, i & 4, i & 8));
+    graph_contract g = graph_contract_get(op);
+    assert_int_equal(g.transpose_a, (i & 4) != 0);
+    assert_int_equal(g.transpose_b, (i & 8) != 0);
+    ir_module_destroy(&m);
+  }
+}
+
 static void json_lists_every_op_of_every_level(void **state) {
   strb b;
   strb_init(&b, NULL);
@@ -329,6 +357,7 @@ int main(void) {
       cmocka_unit_test(print_parse_print_is_stable_for_every_op),
       cmocka_unit_test(mlir_opt_reads_every_op),
       cmocka_unit_test(space_follows_index_expression),
+      cmocka_unit_test(contractions_are_products_of_two_matrices),
       cmocka_unit_test(json_lists_every_op_of_every_level),
       cmocka_unit_test(the_document_is_up_to_date),
   };

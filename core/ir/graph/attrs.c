@@ -76,10 +76,35 @@ tsr_dtype graph_accum_default(tsr_dtype t) {
   return t == TSR_F64 || t == TSR_I64 ? t : dtype_is_float(t) ? TSR_F32 : TSR_I32;
 }
 
-graph_matmul graph_matmul_get(const ir_op *op) {
+static const char *const transposes[] = {"transpose_a", "transpose_b"};
+
+/* Without attributes: a is transposed if its last axis is kept, b if its last axis is summed. */
+static bool row_transposes(const ir_op *op, int operand) {
+  const char *index = graph_ext(op)->index, *term = operand ? strchr(index, ',') + 1 : index;
+  char last = term[strcspn(term, ",-") - 1];
+  bool sums = !strchr(strchr(index, '>'), last);
+  return sums == (operand == 1);
+}
+
+bool graph_is_transposed(const ir_op *op, int operand) {
+  return row_transposes(op, operand) != ir_get_bool(op, transposes[operand], false);
+}
+
+bool graph_orient(ir_op *op, bool transpose_a, bool transpose_b) {
+  const bool want[] = {transpose_a, transpose_b};
+  for (int i = 0; i < 2; i++) {
+    bool swap = want[i] != row_transposes(op, i);
+    if (swap != ir_get_bool(op, transposes[i], false) &&
+        !ir_set_attr(op, transposes[i], ir_attr_bool(op->module, swap)))
+      return false;
+  }
+  return true;
+}
+
+graph_contract graph_contract_get(const ir_op *op) {
   const ir_type *a = op->operands[0]->type, *b = op->operands[1]->type, *c = op->results[0]->type;
-  graph_matmul g = {.n_batch = c->rank - 2, .m = c->dims[c->rank - 2], .n = c->dims[c->rank - 1],
-                    .transpose_a = ir_get_bool(op, "transpose_a", false), .transpose_b = ir_get_bool(op, "transpose_b", false)};
+  graph_contract g = {.n_batch = c->rank - 2, .m = c->dims[c->rank - 2], .n = c->dims[c->rank - 1],
+                      .transpose_a = graph_is_transposed(op, 0), .transpose_b = graph_is_transposed(op, 1)};
   memcpy(g.batch, c->dims, sizeof *g.batch * (size_t)g.n_batch);
   g.k = a->dims[a->rank - (g.transpose_a ? 2 : 1)];
   if (g.k == IR_DYNAMIC) g.k = b->dims[b->rank - (g.transpose_b ? 1 : 2)];

@@ -109,10 +109,10 @@ ir_value *graph_concat(ir_builder *b, int n, ir_value *const *x, int axis) {
   return finish(b, op);
 }
 
-ir_value *graph_matmul_build(ir_builder *b, ir_value *x, ir_value *y, bool transpose_a, bool transpose_b) {
-  ir_op *op = start(b, G_MATMUL, 2, (ir_value *[]){x, y});
-  if (transpose_a) attr(b, op, "transpose_a", ir_attr_bool(b->m, true));
-  if (transpose_b) attr(b, op, "transpose_b", ir_attr_bool(b->m, true));
+ir_value *graph_contract_build(ir_builder *b, const ir_op *like, ir_value *x, ir_value *y, bool transpose_a,
+                               bool transpose_b) {
+  ir_op *op = start(b, (graph_code)like->def->code, 2, (ir_value *[]){x, y});
+  if (op && !graph_orient(op, transpose_a, transpose_b)) b->failed = true;
   return finish(b, op);
 }
 

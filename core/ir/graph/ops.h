@@ -76,6 +76,7 @@ typedef bool (*graph_adjoint_fn)(ir_builder *b, ir_op *op, ir_value *grad, ir_va
  * their dimensions: "*mk,*kn->*mn". '*' stands for all leading axes of the result, which operands broadcast; the last
  * term counts for all further operands; an axis that the result lacks is reduced. n is the axis named by `axis` where
  * the op has one, r all axes of a reduction's `axes`; transpose_a and transpose_b swap the last two letters of theirs.
+ * A contraction's first operand has the result's last axis but one, its second the last.
  * NULL: an element of the result is an element of an operand, which one the attributes say. From it follow iteration
  * space, reduced axes, floating-point operations and bytes (graph_space_of), and what a sharded operand makes of the
  * result (graph_shard_of). */
@@ -121,15 +122,21 @@ void graph_perm(const ir_op *op, int perm[TSR_MAX_RANK]);
 void graph_slice(const ir_op *op, int64_t starts[TSR_MAX_RANK], int64_t strides[TSR_MAX_RANK]);
 void graph_pad(const ir_op *op, int64_t low[TSR_MAX_RANK], int64_t high[TSR_MAX_RANK]);
 
-typedef struct graph_matmul {
+/* A contraction as all who lower one see it: a [.., m, k] by b [.., k, n]; how the operands lie is said by the row's
+ * index expression and the attributes. */
+typedef struct graph_contract {
   int64_t m, n, k;
-  int n_batch;                    /* leading result dimensions */
+  int n_batch;                   /* leading result dimensions */
   int64_t batch[TSR_MAX_RANK];
-  bool transpose_a, transpose_b;
+  bool transpose_a, transpose_b; /* a is stored [.., k, m], b [.., n, k] */
   tsr_dtype accum;
   int64_t tile[3];                /* tile_shape; 0 = not given */
-} graph_matmul;
-graph_matmul graph_matmul_get(const ir_op *op);
+} graph_contract;
+graph_contract graph_contract_get(const ir_op *op);
+/* transpose_a or transpose_b of a contraction whose result need not have a type yet. */
+bool graph_is_transposed(const ir_op *op, int operand);
+/* Sets the attributes of a contraction so that its operands are stored this way. False when out of memory. */
+bool graph_orient(ir_op *op, bool transpose_a, bool transpose_b);
 
 /* The type in which sums of t are kept by default: f32 for floats of up to 32 bits, f64, i32. */
 tsr_dtype graph_accum_default(tsr_dtype t);
@@ -164,7 +171,9 @@ ir_value *graph_broadcast(ir_builder *b, ir_value *x, int rank, const int64_t *d
 ir_value *graph_transpose(ir_builder *b, ir_value *x, const int *perm);
 ir_value *graph_reduce(ir_builder *b, graph_code c, ir_value *x, const bool reduced[TSR_MAX_RANK], bool keepdims);
 ir_value *graph_concat(ir_builder *b, int n, ir_value *const *x, int axis);
-ir_value *graph_matmul_build(ir_builder *b, ir_value *x, ir_value *y, bool transpose_a, bool transpose_b);
+/* A contraction of like's kind without its attributes, on operands that are stored this way. */
+ir_value *graph_contract_build(ir_builder *b, const ir_op *like, ir_value *x, ir_value *y, bool transpose_a,
+                               bool transpose_b);
 ir_value *graph_compare(ir_builder *b, int predicate, ir_value *x, ir_value *y);
 
 /* The function called `name`, or the first if NULL. NULL if there is none. */

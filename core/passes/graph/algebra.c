@@ -270,9 +270,7 @@ static ir_value *product_like(rewrite *r, const ir_op *like, ir_value *a, ir_val
   for (int i = 0; op && i < like->n_attrs; i++)
     if (strncmp(like->attrs[i].name, "transpose_", 10) && !ir_set_attr(op, like->attrs[i].name, like->attrs[i].attr))
       op = NULL;
-  if (op && ta && !ir_set_attr(op, "transpose_a", ir_attr_bool(r->b.m, true))) op = NULL;
-  if (op && tb && !ir_set_attr(op, "transpose_b", ir_attr_bool(r->b.m, true))) op = NULL;
-  if (!op) {
+  if (!op || !graph_orient(op, ta, tb)) {
     r->b.failed = true;
     return NULL;
   }
@@ -281,8 +279,8 @@ static ir_value *product_like(rewrite *r, const ir_op *like, ir_value *a, ir_val
 }
 
 ir_value *rule_transpose_into_matmul(rewrite *r) {
-  if (!graph_is(r->op, G_MATMUL)) return NULL;
-  graph_matmul g = graph_matmul_get(r->op);
+  if (!graph_is_kind(r->op, GRAPH_CONTRACTION)) return NULL;
+  graph_contract g = graph_contract_get(r->op);
   ir_value *a = r->op->operands[0], *b = r->op->operands[1];
   bool sa = a->def && swaps_last(a->def), sb = b->def && swaps_last(b->def);
   if (!sa && !sb) return NULL;
@@ -293,7 +291,7 @@ ir_value *rule_transpose_into_matmul(rewrite *r) {
 ir_value *rule_transpose_of_matmul(rewrite *r) {
   if (!swaps_last(r->op)) return NULL;
   ir_value *p = r->op->operands[0];
-  if (!graph_is(p->def, G_MATMUL)) return NULL;
+  if (!graph_is_kind(p->def, GRAPH_CONTRACTION)) return NULL;
   if (p->n_uses != 1) {
     r->why = "the product is also needed as it is";
     return NULL;
@@ -302,6 +300,6 @@ ir_value *rule_transpose_of_matmul(rewrite *r) {
     r->why = "the product's tile_shape was chosen for its orientation";
     return NULL;
   }
-  graph_matmul g = graph_matmul_get(p->def);
+  graph_contract g = graph_contract_get(p->def);
   return product_like(r, p->def, p->def->operands[1], p->def->operands[0], !g.transpose_b, !g.transpose_a);
 }

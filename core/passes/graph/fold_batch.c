@@ -22,7 +22,7 @@ static bool one_matrix(const ir_type *t) {
 
 static const char *refused(const ir_op *op) {
   const ir_value *a = op->operands[0], *b = op->operands[1];
-  if (graph_matmul_get(op).transpose_a) return "the rows of a transposed operand do not lie one after the other";
+  if (graph_contract_get(op).transpose_a) return "the rows of a transposed operand do not lie one after the other";
   if (a->type->rank != op->results[0]->type->rank) return "the matrix has more batch dimensions than the rows";
   if (b->type->rank > 2 && !in_memory(b)) return "the matrix is computed in another shape";
   return in_memory(a) || graph_view_is_free(a) ? NULL : "the rows would have to be copied";
@@ -95,7 +95,7 @@ tsr_status graph_fold_batch(ir_op *func, const pass_options *opts) {
   for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
     next = op->next;
     ir_settle(op);
-    bool product = graph_is(op, G_MATMUL);
+    bool product = graph_is_kind(op, GRAPH_CONTRACTION);
     if (op->n_results != 1 || !known(op->results[0]->type) || op->results[0]->type->rank < 3) continue;
     if (product ? !one_matrix(op->operands[1]->type) || !known(op->operands[0]->type)
                 : !reads_folded(op) || !follows(op, op->results[0]->type))

@@ -86,7 +86,7 @@ static void note_unused(const ir_op *kernel, const schedule_options *o, const sc
   const char *whole = "only a product has a loop over tiles",
              *why_split = product ? NULL : "only a product has a contraction to split";
   if (product && split &&
-      (asked->split_k > graph_matmul_get(product).k || product->results[0]->type->rank == TSR_MAX_RANK))
+      (asked->split_k > graph_contract_get(product).k || product->results[0]->type->rank == TSR_MAX_RANK))
     why_split = "it has fewer terms than parts, or too many dimensions";
   const struct { bool asked; const char *name, *why; } rows[] = {
       {asked->vectorize && asked->vectorize < SCHED_LEAST_STRIP, "vectorize", cpu ? "the CPU's kernels have their own vector width" : NULL},
@@ -109,7 +109,7 @@ static tsr_status apply(ir_op *kernel, const schedule_options *o) {
   sched_params p = sched_default(kernel, o->caps), asked, tile = {0};
   sched_read(kernel, &asked);
   if (product) {
-    graph_matmul g = graph_matmul_get(product);
+    graph_contract g = graph_contract_get(product);
     tile.m = g.tile[0], tile.n = g.tile[1], tile.k = g.tile[2];
     if (tile.m) advise(product, &tile, o->trace);
     else if (asked.m) advise(product, &asked, o->trace);

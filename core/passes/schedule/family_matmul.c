@@ -15,7 +15,7 @@ static void defaults(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
 static const tsr_matrix_shape *matrix_shape(const ir_op *product, const tsr_caps *c, const sched_params *p) {
   if (!sched_path_of(p)->has_matrix) return NULL;
   tsr_dtype a = product->operands[0]->type->dtype, b = product->operands[1]->type->dtype,
-            acc = graph_matmul_get(product).accum;
+            acc = graph_contract_get(product).accum;
   const tsr_matrix_shape *best = NULL;
   for (int i = 0; i < c->n_matrix; i++) {
     const tsr_matrix_shape *x = &c->matrix[i];

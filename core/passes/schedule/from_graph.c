@@ -167,7 +167,7 @@ static bool set_space(kernel *k, const fuse_group *g) {
   int64_t s[4] = {1, 1, 1, 1};
   int n = 1;
   if (g->family == FAMILY_MATMUL) {
-    graph_matmul d = graph_matmul_get(g->contraction);
+    graph_contract d = graph_contract_get(g->contraction);
     n = 4;
     s[0] = count(d.batch, d.n_batch);
     s[1] = d.m, s[2] = d.n, s[3] = d.k;

@@ -11,7 +11,7 @@
  *  - row: space = [m, n]; values in the body are [.., m, n], or per row [.., m, 1] or [.., m]; a broadcast or reshape
  * between per-row and full values computes nothing. Reductions, softmax and norms are over the last dimension. A
  * reduction over another axis reads its argument through a transpose: column form.
- *  - matmul: one tessera.graph.matmul; what feeds it is its prologue, what follows works on its result's shape.
+ *  - matmul: one contraction; what feeds it is its prologue, what follows works on its result's shape.
  *    space = [batch, m, n, k], batch = the product of the leading dimensions.
  *  - copy: one concat or pad. custom: one custom op.
  *  - Yielded values are the results, in the order of the body. Several results have one shape (row: or the per-row

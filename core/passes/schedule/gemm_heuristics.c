@@ -16,7 +16,7 @@
 typedef struct task {
   const ir_op *op;
   const tsr_caps *c;
-  graph_matmul g;
+  graph_contract g;
   tsr_dtype t;
   int64_t batch, size; /* bytes of an operand's element */
   bool known;          /* all extents */
@@ -27,7 +27,7 @@ static int64_t cores(const tsr_caps *c) { return c->n_cores > 0 ? c->n_cores : 6
 static bool is_simt(const tsr_caps *c) { return dialect_of(c)->has_arch_table; }
 
 static task describe(const ir_op *product, const tsr_caps *c) {
-  task x = {.op = product, .c = c, .g = graph_matmul_get(product), .t = product->operands[0]->type->dtype, .batch = 1};
+  task x = {.op = product, .c = c, .g = graph_contract_get(product), .t = product->operands[0]->type->dtype, .batch = 1};
   x.size = (int64_t)tsr_dtype_size(x.t);
   for (int i = 0; i < x.g.n_batch; i++) x.batch *= x.g.batch[i] > 0 ? x.g.batch[i] : 1;
   x.known = x.g.m > 0 && x.g.n > 0 && x.g.k > 0;
@@ -278,7 +278,7 @@ static bool pingpong_plan(const task *x, sched_params *p) {
 
 /* One subgroup a block, rows in its lanes, columns in registers; operands straight from memory. */
 static void simd_plan(const task *x, sched_params *p) {
-  const graph_matmul *g = &x->g;
+  const graph_contract *g = &x->g;
   *p = (sched_params){.m = 16, .n = 32, .k = 64, .warps = 1, .pipeline_stages = 1, .use_shared = -1, .async_copy = -1};
   /* Of one row the lanes have columns: 8 bytes each, which are loaded as a register (f32 1x4096x4096: 3.1 ms, by 4
    * columns a lane 22). */

@@ -6,7 +6,7 @@
 #include "core/device/caps.h"
 #include "core/ir/schedule/schedule.h"
 
-/* product: a tessera.graph.matmul in a schedule.kernel. p: all zero on entry. */
+/* product: the contraction in a schedule.kernel. p: all zero on entry. */
 void sched_matmul_default(const ir_op *product, const tsr_caps *c, sched_params *p);
 
 /* The same with staged tiles in any case. */

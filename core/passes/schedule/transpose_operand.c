@@ -15,7 +15,7 @@ typedef struct transposer { const tsr_caps *caps; pass_trace *trace; } transpose
 
 static bool wants_k(const tsr_caps *c, const ir_op *product) {
   tsr_dtype a = product->operands[0]->type->dtype, b = product->operands[1]->type->dtype;
-  graph_matmul g = graph_matmul_get(product);
+  graph_contract g = graph_contract_get(product);
   if (a != b || tsr_dtype_size(a) == 2 || g.m < LEAST_ROWS || g.n < LEAST_COLUMNS || g.k < LEAST_DEPTH) return false;
   for (int i = 0; i < c->n_matrix; i++)
     if (c->matrix[i].enabled && c->matrix[i].scope == SCOPE_WARPGROUP && c->matrix[i].a == a) return true;
@@ -60,7 +60,8 @@ static tsr_status transpose_one(ir_op *kernel, ir_op *product, int which, const 
   if (!v) return st_oom();
   ir_set_operand(kernel, arg->index, v);
   arg->type = v->type;
-  if (!ir_set_attr(product, which ? "transpose_b" : "transpose_a", ir_attr_bool(kernel->module, which == 1)))
+  if (!graph_orient(product, which ? graph_is_transposed(product, 0) : false,
+                    which ? true : graph_is_transposed(product, 1)))
     return st_oom();
   trace_add(t->trace, "schedule", "operand_transposed", product, true,
             "operand %d: the matrix instruction for %s reads along k only", which, tsr_dtype_name(arg->type->dtype));
@@ -72,7 +73,7 @@ static tsr_status visit(ir_op *op, void *user) {
   if (op->def->level != IR_SCHEDULE || op->def->code != S_KERNEL) return NULL;
   for (ir_op *o = op->regions[0]->first; o; o = o->next) {
     if (!graph_is_kind(o, GRAPH_CONTRACTION) || !wants_k(t->caps, o)) continue;
-    graph_matmul g = graph_matmul_get(o);
+    graph_contract g = graph_contract_get(o);
     bool a = g.transpose_a, b = !g.transpose_b;
     if ((a && !can_transpose(op, o, 0)) || (b && !can_transpose(op, o, 1))) return NULL;
     if (a) TSR_TRY(transpose_one(op, o, 0, t));

@@ -5,7 +5,7 @@
 #include "core/passes/tile/build.h"
 
 typedef struct mm_operand {
-  ir_value *value;   /* operand of the graph matmul */
+  ir_value *value;   /* operand of the contraction */
   kb_space s;        /* as stored: the operand's last two dimensions */
   bool transpose;    /* stored [k, m] or [n, k] */
   const ir_type *orig;
@@ -13,7 +13,7 @@ typedef struct mm_operand {
 
 typedef struct contraction {
   ir_op *op;
-  graph_matmul g;
+  graph_contract g;
   const ir_type *orig; /* [batch..., m, n] */
   kb_space c;
   mm_operand a, b;

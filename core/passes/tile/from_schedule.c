@@ -177,7 +177,7 @@ static ir_op *launch(ir_builder *b, const char *kernel, int n, ir_value *const *
 static const ir_type *split_type(ir_module *m, const ir_op *src, int64_t parts) {
   const ir_op *o = graph_contraction(src->regions[0]);
   if (!o) return NULL;
-  graph_matmul g = graph_matmul_get(o);
+  graph_contract g = graph_contract_get(o);
   ir_type t = {.kind = IR_T_TENSOR, .dtype = g.accum, .rank = o->results[0]->type->rank + 1, .dims = {parts}};
   if (t.rank > TSR_MAX_RANK || parts > g.k) return NULL;
   memcpy(t.dims + 1, o->results[0]->type->dims, sizeof *t.dims * (size_t)(t.rank - 1));

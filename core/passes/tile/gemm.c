@@ -78,8 +78,8 @@ static tsr_status sum_parts(kb_kernel *k, contraction *x, ir_value **acc) {
 static tsr_status prepare(kb_kernel *k, contraction *x) {
   kb_stride_rows rows;
   x->op = graph_contraction(k->src->regions[0]);
-  if (!x->op) return ir_error(k->src, NULL, "a matmul kernel needs a tessera.graph.matmul");
-  x->g = graph_matmul_get(x->op);
+  if (!x->op) return ir_error(k->src, NULL, "a matmul kernel needs a contraction");
+  x->g = graph_contract_get(x->op);
   x->orig = x->op->results[0]->type;
   x->a.value = x->op->operands[0];
   x->b.value = x->op->operands[1];

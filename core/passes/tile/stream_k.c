@@ -20,7 +20,7 @@ const ir_type *mm_stream_k_type(ir_module *m, const ir_op *product, const tsr_ca
   sched_shares s;
   if (sched_stream_k(product, caps, p, &s)) return NULL;
   ir_type t = {
-      .kind = IR_T_TENSOR, .dtype = graph_matmul_get(product).accum, .rank = 4, .dims = {s.blocks, 2, p->m, p->n}};
+      .kind = IR_T_TENSOR, .dtype = graph_contract_get(product).accum, .rank = 4, .dims = {s.blocks, 2, p->m, p->n}};
   return ir_type_get(m, &t);
 }
 

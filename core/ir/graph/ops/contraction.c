@@ -1,10 +1,11 @@
-/* core/ir/graph/ops/contraction.c - the matrix product: row, type rule, evaluation, derivative. */
+/* core/ir/graph/ops/contraction.c - sums of products of two matrices: rows, type rule, evaluation, derivative. All read
+ * from the row's index expression how the operands are stored. */
 #include <math.h>
 
 #include "core/base/dtype.h"
 #include "core/ir/graph/ops/adjoint.h"
 
-static tsr_status matmul_dtype(ir_op *op, tsr_dtype a, tsr_dtype b, tsr_dtype *out) {
+static tsr_status contraction_dtype(ir_op *op, tsr_dtype a, tsr_dtype b, tsr_dtype *out) {
   bool fa = dtype_is_float(a), fb = dtype_is_float(b);
   TSR_TRY(shape_dtype_attr(op, "out_dtype", out));
   if (a == TSR_BOOL || b == TSR_BOOL || fa != fb)
@@ -32,7 +33,7 @@ static bool may_accumulate(tsr_dtype accum, tsr_dtype operand) {
   return accum == TSR_I64 || (accum == TSR_I32 && operand != TSR_I64);
 }
 
-static tsr_status matmul_attrs(ir_op *op, tsr_dtype operand) {
+static tsr_status contraction_attrs(ir_op *op, tsr_dtype operand) {
   tsr_dtype accum;
   int64_t tile[3];
   TSR_TRY(shape_dtype_attr(op, "accum_dtype", &accum));
@@ -52,7 +53,7 @@ static tsr_status matmul_attrs(ir_op *op, tsr_dtype operand) {
   return NULL;
 }
 
-static tsr_status infer_matmul(ir_op *op, const ir_type **results) {
+static tsr_status infer_contraction(ir_op *op, const ir_type **results) {
   TSR_TRY(shape_tensors(op));
   const ir_type *a = op->operands[0]->type, *b = op->operands[1]->type;
   char ta[128], tb[128];
@@ -60,9 +61,9 @@ static tsr_status infer_matmul(ir_op *op, const ir_type **results) {
     return ir_error(op, "reshape a vector to [1, k] or [k, 1]", "needs matrices, has %s and %s",
                     shape_text(a, ta, sizeof ta), shape_text(b, tb, sizeof tb));
   tsr_dtype t;
-  TSR_TRY(matmul_dtype(op, a->dtype, b->dtype, &t));
-  TSR_TRY(matmul_attrs(op, a->dtype));
-  bool xa = ir_get_bool(op, "transpose_a", false), xb = ir_get_bool(op, "transpose_b", false);
+  TSR_TRY(contraction_dtype(op, a->dtype, b->dtype, &t));
+  TSR_TRY(contraction_attrs(op, a->dtype));
+  bool xa = graph_is_transposed(op, 0), xb = graph_is_transposed(op, 1);
   int64_t k = a->dims[a->rank - (xa ? 2 : 1)], l = b->dims[b->rank - (xb ? 1 : 2)];
   if (k != l && k != IR_DYNAMIC && l != IR_DYNAMIC)
     return ir_error(op, "the inner dimensions must be equal; transpose_a and transpose_b swap the last two",
@@ -84,7 +85,7 @@ typedef struct line { /* n elements of v from `at`, `step` apart */
   int64_t at, step;
 } line;
 
-static graph_num dot(graph_evaluator *e, const graph_matmul *g, tsr_dtype out, bool whole, line a, line b) {
+static graph_num dot(graph_evaluator *e, const graph_contract *g, tsr_dtype out, bool whole, line a, line b) {
   num_sum s = {0};
   for (int64_t k = 0; k < g->k; k++) {
     graph_num x = graph_read(e, a.v, a.at + k * a.step), y = graph_read(e, b.v, b.at + k * b.step);
@@ -97,9 +98,9 @@ static graph_num dot(graph_evaluator *e, const graph_matmul *g, tsr_dtype out, b
                      graph_rounding(out, s.v)};
 }
 
-static tsr_status eval_matmul(graph_evaluator *e, ir_op *op, int64_t at) {
+static tsr_status eval_contraction(graph_evaluator *e, ir_op *op, int64_t at) {
   ir_value *va = op->operands[0], *vb = op->operands[1], *vc = op->results[0];
-  graph_matmul g = graph_matmul_get(op);
+  graph_contract g = graph_contract_get(op);
   bool whole = !dtype_is_float(va->type->dtype);
   int64_t x[TSR_MAX_RANK], base[2] = {0};
   num_split(vc->type, at, x);
@@ -132,14 +133,14 @@ static void give_product(ir_builder *b, ir_op *op, ir_value **grads, int i, ir_v
     x = graph_cast(b, x, wide);
     y = graph_cast(b, y, wide);
   }
-  ir_value *p = graph_matmul_build(b, x, y, tx, ty);
+  ir_value *p = graph_contract_build(b, op, x, y, tx, ty);
   if (p) p = graph_cast(b, p, IN(i)->type->dtype);
   adjoint_give(b, op, grads, i, p);
 }
 
 /* C = A B: dA = dC B^T, dB = A^T dC, with the stored orientations. */
-BEGIN(adjoint_matmul) {
-  graph_matmul m = graph_matmul_get(op);
+BEGIN(adjoint_contraction) {
+  graph_contract m = graph_contract_get(op);
   if (!dtype_is_float(IN(0)->type->dtype)) END;
   if (m.transpose_a) give_product(b, op, grads, 0, IN(1), g, m.transpose_b, true);
   else give_product(b, op, grads, 0, g, IN(1), false, !m.transpose_b);
@@ -150,19 +151,23 @@ BEGIN(adjoint_matmul) {
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
+/* What all have, but for their names and meaning; index: how the operands are stored. */
+#define CONTRACTION(index) \
+  .flags = IR_PURE, .min_operands = 2, .max_operands = 2, .n_results = 1, .operands_doc = "a, b", \
+  .types_doc = NUMBERS "; i8 and u8 give i32; of two float types the wider is the result's", \
+  .attrs = ATTRS({"transpose_a", IR_A_BOOL, false, "false", "the last two dimensions of a are swapped"}, \
+                 {"transpose_b", IR_A_BOOL, false, "false", "the last two dimensions of b are swapped"}, \
+                 {"accum_dtype", IR_A_STR, false, NULL, \
+                  "type of the sums: f32 or f64, i32 or i64; by default f32 for floats of up to 32 bits, else f64; " \
+                  "i32 for integers of up to 32 bits, else i64"}, \
+                 {"out_dtype", IR_A_STR, false, NULL, "type of the result, rounded once from the sums"}, \
+                 {"tile_shape", IR_A_ARRAY, false, NULL, \
+                  "[BM, BN, BK]: the block tile to use instead of the default or tuned one"}), \
+  .infer = infer_contraction, \
+  .ext = ROW(GRAPH_CONTRACTION, eval_contraction, adjoint_contraction, index, .per_point = 2)
+
 static const ir_opdef rows[] = {
-    {NAME(MATMUL, "matmul"), .flags = IR_PURE, .min_operands = 2, .max_operands = 2, .n_results = 1,
-     .operands_doc = "a, b", .types_doc = NUMBERS "; i8 and u8 give i32; of two float types the wider is the result's",
-     .attrs = ATTRS({"transpose_a", IR_A_BOOL, false, "false", "a is [..., k, m]"},
-                    {"transpose_b", IR_A_BOOL, false, "false", "b is [..., n, k]"},
-                    {"accum_dtype", IR_A_STR, false, NULL,
-                     "type of the sums: f32 or f64, i32 or i64; by default f32 for floats of up to 32 bits, else f64; "
-                     "i32 for integers of up to 32 bits, else i64"},
-                    {"out_dtype", IR_A_STR, false, NULL, "type of the result, rounded once from the sums"},
-                    {"tile_shape", IR_A_ARRAY, false, NULL,
-                     "[BM, BN, BK]: the block tile to use instead of the default or tuned one"}),
-     .infer = infer_matmul,
-     .ext = ROW(GRAPH_CONTRACTION, eval_matmul, adjoint_matmul, "*mk,*kn->*mn", .per_point = 2),
+    {NAME(MATMUL, "matmul"), CONTRACTION("*mk,*kn->*mn"),
      .help =
          "Matrix product of the last two dimensions, [..., m, k] by [..., k, n]; leading dimensions are broadcast."},
 };

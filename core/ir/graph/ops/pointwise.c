@@ -273,4 +273,4 @@ static const ir_opdef rows[] = {
 };
 
 const graph_group graph_pointwise_ops = {rows, sizeof rows / sizeof *rows};
-_Static_assert(sizeof rows / sizeof *rows == G_CAST - G_MATMUL, "one row per code, in the enum's order");
+_Static_assert(sizeof rows / sizeof *rows == G_CAST - G_ADD + 1, "one row per code, in the enum's order");
