@@ -6,7 +6,7 @@
 #include "core/passes/tile/expand_contract.h"
 
 tsr_status tile_expand(ir_module *tile, const tsr_caps *caps) {
-  return tile_expand_contract(tile, caps->dialect == DIALECT_CPU ? cpu_takes_contract : NULL);
+  return tile_expand_contract(tile, caps->dialect == DIALECT_CPU ? cpu_takes_contract : simt_takes_contract, caps);
 }
 
 tsr_status tile_to_target(const ir_module *tile, const tsr_caps *caps, ir_module **out) {

@@ -14,6 +14,7 @@
 #include "core/base/dtype.h"
 #include "core/device/arch.h"
 #include "core/ir/ir.h"
+#include "core/ir/tile/contract.h"
 #include "core/passes/lower.h"
 #include "core/passes/simt/simt.h"
 #include "core/passes/tile/expand_contract.h"
@@ -82,7 +83,7 @@ static char *printed(const ir_module *m) {
 
 static char *written_out(const char *text, const char *name) {
   ir_module *m = parse(text, name);
-  tsr_status st = tile_expand_contract(m, NULL);
+  tsr_status st = tile_expand_contract(m, NULL, NULL);
   if (st) fail_msg("%s: %s", name, tsr_status_message(st));
   char *s = printed(m);
   assert_null(strstr(s, "tile.contract"));
@@ -233,6 +234,121 @@ static void is_written_out_as_by_hand(void **state) {
   }
 }
 
+/* Arguments a, b of 256 x 256 f16 as `a` and `b` say, tiles of 128 x 128, steps of 64, a bias and relu behind. */
+static const char *wide(char *buf, size_t size, const char *maps, const char *wa, const char *wb, const char *range, const char *attrs) {
+  snprintf(buf, size,
+           T("kernel") "() ({\n^bb0(%%a: !tessera.view<256x256xf16>, %%b: !tessera.view<256x256xf16>, %%v: !tessera.view<256xf32>, %%c: !tessera.view<256x256xf32>):\n"
+           "%%z = " T("const") "() {value = 0}\n%%e = " T("const") "() {value = 256}\n%%d = " T("const") "() {value = 128}\n"
+           "%%x = " T("block_id") "() {axis = 0}\n%%y = " T("block_id") "() {axis = 1}\n%%q = " T("block_id") "() {axis = 2}\n"
+           "%%m = " T("mul") "(%%y, %%d)\n%%n = " T("mul") "(%%x, %%d)\n%%f = " T("mul") "(%%q, %%d)\n%%l = " T("add") "(%%f, %%d)\n%%t = " T("min") "(%%l, %%e)\n"
+           "%%bias = " T("view") "(%%v) : (!tessera.view<256xf32>) -> !tessera.view<1x256xf32, strides=[0, 1]>\n"
+           "%%wv = " T("window") "(%%bias, %%z, %%n) {sizes = [1, 128]}\n%%wc = " T("window") "(%%c, %%m, %%n) {sizes = [128, 128]}\n"
+           "%%wa = " T("window") "(%%a, %s\n%%wb = " T("window") "(%%b, %s\n"
+           "%%s = " T("contract") "(%s, %%wa, %%wb) %s {maps = \"%s->\", tile = [128, 128, 64], stages = 3}\n"
+           "%%u = " T("load") "(%%wv)\n%%r = " T("map") "(%%s, %%u) ({\n^bb0(%%g: f32, %%w: f32):\n%%o = " T("add") "(%%g, %%w)\n%%h = " T("relu") "(%%o)\n" YIELD("%%h") "})\n"
+           T("store") "(%%r, %%wc)\n" T("return") "()\n}) {sym_name = \"k\", grid = [2, 2, 2], outputs = 1, family = \"matmul\"%s}\n",
+           wa, wb, range, PLAIN("f16") "^bb0(%s: f32):\n" YIELD("%s") "})", maps, attrs);
+  return buf;
+}
+
+/* The path that the kernel took, of a text that is written out before, or not. */
+static char *by_path(const char *text, const tsr_caps *caps, bool written_out, const char *path) {
+  ir_module *m = parse(text, caps->arch), *t = NULL;
+  OK(written_out ? tile_expand_contract(m, NULL, NULL) : tile_expand(m, caps));
+  char *before = printed(m);
+  if (!strstr(before, "tile.contract") != written_out) fail_msg("%s: %s", caps->arch, before);
+  OK(tile_to_target(m, caps, &t));
+  char *s = printed(t);
+  if (!strstr(s, path)) fail_msg("%s: no %s\n%s", caps->arch, path, s);
+  free(before);
+  ir_module_destroy(&m);
+  ir_module_destroy(&t);
+  return s;
+}
+
+/* Lowerings of whole kernels take the op as it stands, and the same from a loop written by hand: from either the same
+ * code. */
+static void whole_kernels_take_it_as_it_stands(void **state) {
+  static const struct {
+    tsr_dialect dialect;
+    const char *arch, *path, *maps, *wa, *wb, *range, *attrs;
+  } cases[] = {
+#define MK "%m, %z) {sizes = [128, 64]}"
+#define KN "%z, %n) {sizes = [64, 128]}"
+#define NK "%n, %z) {sizes = [128, 64]}"
+#define KM "%z, %m) {sizes = [64, 128]}"
+      {DIALECT_CUDA, "sm_90a", "wgmma", "mk,kn", MK, KN, "%z, %e", ""},
+      {DIALECT_CUDA, "sm_90a", "wgmma", "mk,nk", MK, NK, "%z, %e", ""},
+      {DIALECT_CUDA, "sm_90a", "wgmma", "km,kn", KM, KN, "%f, %t", ""},
+      {DIALECT_HIP, "gfx942", "lds_load", "mk,nk", MK, NK, "%z, %e", ", matrix = \"direct\""},
+      {DIALECT_HIP, "gfx942", "lds_load", "km,kn", KM, KN, "%f, %t", ", matrix = \"direct\""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[4096];
+    tsr_caps caps;
+    OK(arch_caps_of(cases[i].dialect, cases[i].arch, &caps));
+    wide(text, sizeof text, cases[i].maps, cases[i].wa, cases[i].wb, cases[i].range, cases[i].attrs);
+    char *a = by_path(text, &caps, false, cases[i].path), *b = by_path(text, &caps, true, cases[i].path);
+    assert_string_equal(a, b);
+    free(a), free(b);
+  }
+}
+
+/* Lowerings of whole kernels know no other op that writes: one before the contraction would be lost. */
+static void what_is_written_before_is_not_lost(void **state) {
+  char text[4096], *at;
+  tsr_caps caps;
+  OK(arch_caps_of(DIALECT_CUDA, "sm_90a", &caps));
+  wide(text, sizeof text, "mk,kn", MK, KN, "%z, %e", "");
+  static const char store[] = "%again = " T("load") "(%wc)\n" T("store") "(%again, %wc)\n";
+  assert_non_null(at = strstr(text, "%s = "));
+  memmove(at + strlen(store), at, strlen(at) + 1);
+  memcpy(at, store, strlen(store));
+  for (int written_out = 0; written_out < 2; written_out++) {
+    ir_module *m = parse(text, "store"), *t = NULL;
+    OK(written_out ? tile_expand_contract(m, NULL, NULL) : tile_expand(m, &caps));
+    OK(tile_to_target(m, &caps, &t));
+    char *before = printed(m), *s = printed(t);
+    assert_null(strstr(before, "tile.contract"));
+    assert_null(strstr(s, "path = \"wgmma m")); /* a whole kernel; "wgmma" alone goes op by op */
+    free(before), free(s);
+    ir_module_destroy(&m);
+    ir_module_destroy(&t);
+  }
+}
+
+/* A loop is read as a contraction only where it is one. */
+static void other_loops_are_no_contraction(void **state) {
+  static const struct { const char *name, *from, *to; bool is; } cases[] = {
+      {"as it is", "", "", true},
+      {"the sum doesn't begin with zeros", "{value = 0.0}", "{value = 1.0}", false},
+      {"a window that stands still", "%b, %k, %n", "%b, %z, %n", false},
+      {"a window that moves along n too", "%b, %k, %n", "%b, %k, %k", false},
+      {"windows that overlap", "%h, %k0", "%t8, %k0", false},
+      {"a tile that is read twice", T("store") "(%r, %wc)", T("store") "(%r, %wc)\n%again = " T("load") "(%sa)", false},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const char *hand = BY_HAND, *at = strstr(hand, cases[i].from);
+    char text[8192];
+    assert_non_null(at);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - hand), hand, cases[i].to, at + strlen(cases[i].from));
+    char *zero = strstr(text, "%x = ");
+    memmove(zero + strlen("%t8 = " T("const") "() {value = 8}\n"), zero, strlen(zero) + 1);
+    memcpy(zero, "%t8 = " T("const") "() {value = 8}\n", strlen("%t8 = " T("const") "() {value = 8}\n"));
+    ir_module *m = parse(text, cases[i].name);
+    const ir_op *o = m->root->regions[0]->first;
+    while (strcmp(o->def->name, "tessera.tile.kernel")) o = o->next;
+    for (o = o->regions[0]->first; strcmp(o->def->name, "tessera.tile.for");) o = o->next;
+    tile_contract c;
+    if (tile_contract_of_loop(o, &c) != cases[i].is) fail_msg("%s", cases[i].name);
+    if (cases[i].is) {
+      assert_true(tile_contract_is_plain(&c, CONTRACT_A) && tile_contract_is_plain(&c, CONTRACT_B));
+      assert_true(tile_contract_gives_sum(&c) && c.m == 32 && c.n_ == 32 && c.k == 16 && c.counter);
+    }
+    ir_module_destroy(&m);
+  }
+}
+
 static tile_work count(const char *text) {
   ir_module *m = parse(text, "count");
   tile_work w;
@@ -307,7 +423,11 @@ static void ill_formed_is_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(prints_and_parses_alike),   cmocka_unit_test(whole_equals_written_out),
-      cmocka_unit_test(is_written_out_as_by_hand), cmocka_unit_test(is_counted_as_written_out),
+      cmocka_unit_test(is_written_out_as_by_hand), 
+      cmocka_unit_test(whole_kernels_take_it_as_it_stands),
+      cmocka_unit_test(what_is_written_before_is_not_lost),
+      cmocka_unit_test(other_loops_are_no_contraction),
+      cmocka_unit_test(is_counted_as_written_out),
       cmocka_unit_test(ill_formed_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,27 @@ bool tile_contract_gives_argument(const ir_block *region, int yield, int argumen
          region->last->operands[yield] == region->args[argument];
 }
 
+bool tile_contract_is_plain(const tile_contract *c, contract_role side) {
+  const ir_type *t = c->v[side][0]->type;
+  const ir_block *p = c->prologue[side];
+  const tsr_dtype staged = c->staged[side];
+  if (p && (!tile_contract_gives_argument(p, 0, 0) || p->args[0]->type->dtype != staged)) return false;
+  return c->n[side] == 1 && t->dtype == staged && ir_type_count(t) == c->k * (side == CONTRACT_A ? c->m : c->n_);
+}
+
+bool tile_contract_gives_sum(const tile_contract *c) {
+  if (!c->epilogue) return true;
+  return !c->n[CONTRACT_OUT] && c->op->n_results == 1 && tile_contract_gives_argument(c->epilogue, 0, 0);
+}
+
+bool tile_const_index(const ir_value *v, int64_t *out) {
+  if (!v->def || v->def->def->code != T_CONST || v->type->kind != IR_T_INDEX) return false;
+  double f = ir_get_float(v->def, "value", 0);
+  if (!(f >= 0 && f <= INT32_MAX)) return false; /* no view is as long */
+  *out = (int64_t)f;
+  return true;
+}
+
 /* The next map of the list: two letters of the role's, in either order, then a comma, the arrow or the end. */
 static tsr_status read_map(const ir_op *op, const char **at, contract_role role, int i, bool *swapped) {
   const char *p = *at, *l = letters[role];
@@ -104,6 +125,8 @@ tsr_status tile_contract_get(const ir_op *op, tile_contract *c) {
     if (tile[i] < 1 || tile[i] > INT32_MAX)
       return ir_error(op, NULL, "extent %lld of the tile is out of range", (long long)tile[i]);
   c->m = tile[0], c->n_ = tile[1], c->k = tile[2];
+  c->op = c->attrs = op;
+  c->result = op->n_results ? op->results[0] : NULL;
   c->from = op->operands[0], c->to = op->operands[1];
   c->sum = c->epilogue->args[0]->type->dtype;
   for (int side = 0; side < 2; side++) TSR_TRY(staged_type(op, c, side));

@@ -16,18 +16,30 @@ enum { TILE_CONTRACT_MOST = 32 }; /* operands behind from and to */
 typedef enum contract_role { CONTRACT_A, CONTRACT_B, CONTRACT_OTHER, CONTRACT_OUT, CONTRACT_N_ROLES } contract_role;
 
 typedef struct tile_contract {
+  const ir_op *op;                 /* itself, or the loop that is one (tile_contract_of_loop) */
+  const ir_op *attrs;              /* the op that says policy */
+  const ir_value *counter;         /* of such a loop: what its windows move by; NULL: they stand at k = 0 */
+  const ir_value *result;          /* the first; NULL: none */
   ir_value *from, *to;             /* index: the range of k */
   int n[CONTRACT_N_ROLES];         /* operands of each role */
   ir_value **v[CONTRACT_N_ROLES];  /* and where they begin */
   bool swapped[TILE_CONTRACT_MOST]; /* by operand behind `to`: it lies [k, m], [n, k] or [n, m] */
   int64_t m, n_, k;                /* the tile; k is the step */
-  const ir_block *prologue[2], *epilogue;
+  const ir_block *prologue[2], *epilogue; /* NULL of a loop, which has none */
   tsr_dtype sum;                   /* type of the accumulator */
   tsr_dtype staged[2];             /* element types of the tiles A and B */
 } tile_contract;
 
 /* Fails, as the verifier would, on an op that isn't well formed. */
 tsr_status tile_contract_get(const ir_op *op, tile_contract *out);
+/* The same of a loop written by hand: fill 0; for k { windows; copies; wait; gemm }. False: it is something else. */
+bool tile_contract_of_loop(const ir_op *loop, tile_contract *out);
+/* The side's tile is one window whose elements are multiplied as they are, all of them. */
+bool tile_contract_is_plain(const tile_contract *c, contract_role side);
+/* There is no output, and the one result is the sum. */
+bool tile_contract_gives_sum(const tile_contract *c);
+/* v is one known integer that an extent can be. */
+bool tile_const_index(const ir_value *v, int64_t *out);
 /* Operand i of a role lies the other way round than "mk", "kn" or "mn". */
 bool tile_contract_swapped(const tile_contract *c, contract_role role, int i);
 /* The value that a region yields is its argument i as it comes. */

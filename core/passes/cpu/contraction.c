@@ -119,7 +119,7 @@ static tsr_status epilogue(lower *l, ir_builder *b, const tile_contract *c, cons
   return ir_build0(&r, "tessera.target.yield", outputs, y) ? NULL : st_oom();
 }
 
-bool cpu_takes_contract(const ir_op *op) {
+bool cpu_takes_contract(const ir_op *op, const tsr_caps *caps) {
   tile_contract c;
   cpu_contraction p;
   tsr_status st = tile_contract_get(op, &c);

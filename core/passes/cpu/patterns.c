@@ -5,57 +5,10 @@
 #include "core/emit/cpu/code.h"
 #include "core/ir/tile/tile.h"
 
-bool cpu_const_index(const ir_value *v, int64_t *out) {
-  if (!v->def || v->def->def->code != T_CONST || v->type->kind != IR_T_INDEX) return false;
-  double f = ir_get_float(v->def, "value", 0);
-  if (!(f >= 0 && f <= INT32_MAX)) return false; /* no view is as long */
-  *out = (int64_t)f;
-  return true;
-}
-
-static bool is_zero_fill(const ir_value *v) {
-  return v->def && v->def->def->code == T_FILL && ir_get_float(v->def, "value", 1) == 0;
-}
-
 static bool inside(const ir_op *op, const ir_op *loop) {
   for (; op; op = op->parent ? op->parent->parent : NULL)
     if (op == loop) return true;
   return false;
-}
-
-static bool invariant(const ir_value *v, const ir_op *loop) {
-  return v->owner ? v->owner != loop->regions[0] : !inside(v->def, loop);
-}
-
-/* The window that feeds a gemm operand, directly or through one copy into a shared tile of the same element type. */
-static ir_op *window_of(const ir_value *v, const ir_op *loop) {
-  if (v->def && v->def->def->code == T_ALLOC) {
-    ir_op *copy = NULL;
-    for (ir_op *o = loop->regions[0]->first; o; o = o->next)
-      if (o->def->code == T_COPY && o->operands[1] == v) {
-        if (copy) return NULL;
-        copy = o;
-      }
-    if (!copy || copy->operands[0]->type->dtype != v->type->dtype) return NULL;
-    v = copy->operands[0];
-  }
-  return v->def && v->def->def->code == T_WINDOW && v->def->parent == loop->regions[0] ? v->def : NULL;
-}
-
-/* One offset is the counter, on the given dimension of the window's result; the others don't change in the loop. */
-static bool k_offset(const ir_op *w, const ir_op *loop, int result_dim, int *out) {
-  int64_t sizes[TSR_MAX_RANK];
-  int n = ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK), dim = 0, k = -1;
-  if (!invariant(w->operands[0], loop)) return false;
-  for (int i = 0; i < n; i++) {
-    bool counter = w->operands[1 + i] == loop->regions[0]->args[0];
-    if (counter && (k >= 0 || !sizes[i] || dim != result_dim)) return false;
-    if (counter) k = i;
-    else if (!invariant(w->operands[1 + i], loop)) return false;
-    dim += sizes[i] != 0;
-  }
-  *out = k;
-  return k >= 0;
 }
 
 /* The steps' windows meet, and end where the whole one does. */
@@ -75,69 +28,40 @@ static bool known_range(const cpu_contraction *c) { return c->step >= 1 && c->to
 /* One window whose elements are multiplied as they are, all of them. */
 static bool take_side(const tile_contract *c, contract_role side, const cpu_contraction *range, ir_op **window,
                       int *k_dim) {
-  const ir_value *v = c->v[side][0];
-  if (c->n[side] != 1 || !tile_contract_gives_argument(c->prologue[side], 0, 0)) return false;
-  *window = v->def;
+  if (!tile_contract_is_plain(c, side)) return false;
+  *window = c->v[side][0]->def;
   *k_dim = tile_contract_k_offset(c, side, 0);
-  if (tile_contract_repeats(c, side, 0) && range->to - range->from > range->step) return false;
-  return v->type->dtype == c->staged[side] &&
-         c->prologue[side]->args[0]->type->dtype == c->staged[side] &&
-         ir_type_count(v->type) == c->k * (side == CONTRACT_A ? c->m : c->n_);
+  return c->counter || !tile_contract_repeats(c, side, 0) || range->to - range->from <= range->step;
 }
 
 /* The window's own offset along k is where the range counts from. */
 static bool starts_at_zero(const ir_op *w, int k_dim) {
   int64_t at;
-  return cpu_const_index(w->operands[1 + k_dim], &at) && at == 0;
+  return tile_const_index(w->operands[1 + k_dim], &at) && at == 0;
+}
+
+static bool both_start_at_zero(const cpu_contraction *c) {
+  return starts_at_zero(c->window_a, c->k_dim_a) && starts_at_zero(c->window_b, c->k_dim_b);
 }
 
 bool cpu_take_contract(const tile_contract *c, cpu_contraction *out) {
   *out = (cpu_contraction){.from_value = c->from,
                            .step = c->k,
-                           .attrs = c->epilogue->parent,
+                           .attrs = c->attrs,
                            .transpose_a = tile_contract_swapped(c, CONTRACT_A, 0),
                            .transpose_b = tile_contract_swapped(c, CONTRACT_B, 0)};
   for (int role = CONTRACT_OTHER; role < CONTRACT_N_ROLES; role++)
     for (int i = 0; i < c->n[role]; i++)
       if (tile_contract_swapped(c, (contract_role)role, i)) return false;
-  return cpu_const_index(c->from, &out->from) && cpu_const_index(c->to, &out->to) && known_range(out) &&
+  return tile_const_index(c->from, &out->from) && tile_const_index(c->to, &out->to) && known_range(out) &&
          take_side(c, CONTRACT_A, out, &out->window_a, &out->k_dim_a) &&
-         take_side(c, CONTRACT_B, out, &out->window_b, &out->k_dim_b) && starts_at_zero(out->window_a, out->k_dim_a) &&
-         starts_at_zero(out->window_b, out->k_dim_b) && both_reach_end(out);
+         take_side(c, CONTRACT_B, out, &out->window_b, &out->k_dim_b) && (c->counter || both_start_at_zero(out)) &&
+         both_reach_end(out);
 }
 
-bool cpu_find_contraction(ir_op *loop, cpu_contraction *c) {
-  ir_op *gemm = NULL;
-  *c = (cpu_contraction){.from_value = loop->operands[0]};
-  if (loop->n_results != 1 || !is_zero_fill(loop->operands[3])) return false;
-  if (!cpu_const_index(loop->operands[0], &c->from) || !cpu_const_index(loop->operands[1], &c->to) ||
-      !cpu_const_index(loop->operands[2], &c->step) || !known_range(c))
-    return false;
-  ir_block *body = loop->regions[0];
-  for (ir_op *o = body->first; o; o = o->next) {
-    switch (o->def->code) {
-    case T_WINDOW: case T_WAIT: case T_BARRIER: case T_CONST: case T_YIELD: break;
-    case T_COPY: /* into the tile that the gemm reads, and nothing else does */
-      if (!o->operands[1]->def || o->operands[1]->def->def->code != T_ALLOC || o->operands[1]->n_uses != 2)
-        return false;
-      break;
-    case T_GEMM:
-      if (gemm) return false;
-      gemm = o;
-      break;
-    default: return false;
-    }
-  }
-  if (!gemm || gemm->operands[0] != body->args[1] || body->args[1]->n_uses != 1 ||
-      body->last->operands[0] != gemm->results[0])
-    return false;
-  c->attrs = gemm;
-  c->window_a = window_of(gemm->operands[1], loop);
-  c->window_b = window_of(gemm->operands[2], loop);
-  if (!c->window_a || !c->window_b) return false;
-  c->transpose_a = ir_get_bool(gemm, "transpose_a", false), c->transpose_b = ir_get_bool(gemm, "transpose_b", false);
-  return k_offset(c->window_a, loop, c->transpose_a ? 0 : 1, &c->k_dim_a) &&
-         k_offset(c->window_b, loop, c->transpose_b ? 1 : 0, &c->k_dim_b) && both_reach_end(c);
+bool cpu_find_contraction(ir_op *loop, cpu_contraction *out) {
+  tile_contract c;
+  return tile_contract_of_loop(loop, &c) && cpu_take_contract(&c, out);
 }
 
 static bool writes_memory(const ir_op *op) {

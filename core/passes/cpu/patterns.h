@@ -13,7 +13,7 @@ typedef struct cpu_contraction {
   bool transpose_a, transpose_b;
 } cpu_contraction;
 
-/* Of text written by hand: for k { copy window a; copy window b; gemm } from a zero accumulator. */
+/* Of a loop written by hand (tile_contract_of_loop). */
 bool cpu_find_contraction(ir_op *loop, cpu_contraction *out);
 /* Of a tessera.tile.contract; false where it has to be written out first. */
 bool cpu_take_contract(const tile_contract *c, cpu_contraction *out);
@@ -29,6 +29,4 @@ ir_value *cpu_epilogue_target(const ir_value *r);
 const ir_value *cpu_memory_of(const ir_value *v);
 /* The fill is a zero that only starts a contraction or a gemm: it needs no memory. */
 bool cpu_fill_is_implied(const ir_op *fill);
-/* v is one known integer. */
-bool cpu_const_index(const ir_value *v, int64_t *out);
 #endif

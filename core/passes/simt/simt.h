@@ -40,6 +40,10 @@
 #include "core/device/caps.h"
 #include "core/ir/ir.h"
 
+/* True of a tessera.tile.contract that a lowering of whole kernels (simt/whole) takes; others must be written out
+ * before. */
+bool simt_takes_contract(const ir_op *contract, const tsr_caps *caps);
+
 /* Lowers all kernels and the program of a verified Tile IR module. The result is verified. TSR_UNSUPPORTED names the op
  * and the missing capability or exceeded limit. */
 tsr_status tile_to_simt(const ir_module *tile, const tsr_caps *caps, ir_module **out);

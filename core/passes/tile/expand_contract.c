@@ -243,22 +243,28 @@ static tsr_status expand(ir_op *op) {
   return e.b.failed ? st_oom() : NULL;
 }
 
-static tsr_status expand_in(ir_block *b, bool (*takes)(const ir_op *contract), bool *changed) {
+typedef struct selection {
+  tile_takes_fn takes;
+  const tsr_caps *caps;
+  bool changed;
+} selection;
+
+static tsr_status expand_in(ir_block *b, selection *s) {
   for (ir_op *o = b->first, *next; o; o = next) {
     next = o->next;
     ir_settle(o);
-    for (int r = 0; r < o->n_regions; r++) TSR_TRY(expand_in(o->regions[r], takes, changed));
-    if (o->def->code != T_CONTRACT || (takes && takes(o))) continue;
+    for (int r = 0; r < o->n_regions; r++) TSR_TRY(expand_in(o->regions[r], s));
+    if (o->def->code != T_CONTRACT || (s->takes && s->takes(o, s->caps))) continue;
     TSR_TRY(expand(o));
-    *changed = true;
+    s->changed = true;
   }
   return NULL;
 }
 
-tsr_status tile_expand_contract(ir_module *m, bool (*takes)(const ir_op *contract)) {
-  bool changed = false;
+tsr_status tile_expand_contract(ir_module *m, tile_takes_fn takes, const tsr_caps *caps) {
+  selection s = {takes, caps, false};
   tsr_status st = NULL;
   for (ir_op *o = m->root->regions[0]->first; o && !st; o = o->next)
-    if (o->def->level == IR_TILE && o->def->code == T_KERNEL) st = expand_in(o->regions[0], takes, &changed);
-  return st ? st : changed ? ir_verify(m) : NULL;
+    if (o->def->level == IR_TILE && o->def->code == T_KERNEL) st = expand_in(o->regions[0], &s);
+  return st ? st : s.changed ? ir_verify(m) : NULL;
 }

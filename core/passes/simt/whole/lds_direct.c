@@ -33,7 +33,8 @@ enum {
   WAVE = 64,
   CHUNK = 16,
   SPAN = 64,
-  MAX_REGISTERS = 216
+  MAX_REGISTERS = 216,
+  MAX_ARGS = 64
 }; /* bytes that a lane reads at once; that four lanes read along k */
 
 typedef struct dl_side {
@@ -63,7 +64,7 @@ typedef struct dl_plan {
 typedef struct dl {
   tgb t;
   dl_plan p;
-  ir_value *args[64], *thread, *wave, *quarter, *column, *second; /* lane / 16, lane % 16, is of the second half */
+  ir_value *args[MAX_ARGS], *thread, *wave, *quarter, *column, *second; /* lane / 16, lane % 16, is of the second half */
   ir_value *words, *fragment_a, *fragment_b, *acc, *steps;
   simt_place place;
 } dl;
@@ -126,7 +127,7 @@ static const char *plan(const simt_matmul *mm, const tsr_caps *caps, bool pingpo
   simt_split_warps(p->waves, mm->bm, mm->bn, mm->a.transposed ? 64 : 16, mm->b.transposed ? 16 : 64, &down, &across);
   p->across = across;
   if (down * across != p->waves) return "the tile doesn't divide among the waves";
-  if ((why = plan_side(p, &mm->a, true, down, &p->a)) || (why = plan_side(p, &mm->b, false, across, &p->b))) return why;
+  if ((why = plan_side(p, &p->mm.a, true, down, &p->a)) || (why = plan_side(p, &p->mm.b, false, across, &p->b))) return why;
   int64_t registers = p->a.wave * p->b.wave / WAVE + (p->a.blocks + p->b.blocks) * 4 * p->chunks;
   if (registers > MAX_REGISTERS) return "the accumulator does not fit the registers";
   p->stage_bytes = stage_of(&p->a) + stage_of(&p->b);
@@ -479,21 +480,26 @@ static bool set_attrs(dl *g, ir_op *k, const tsr_caps *caps) {
          ir_set_attr(k, "block", ir_attr_ints(t->m, (int64_t[]){(int64_t)p->waves * WAVE, 1, 1}, 3));
 }
 
+/* NULL: planned. */
+static const char *plan_kernel(const ir_op *kernel, const tsr_caps *caps, bool pingpong, dl_plan *p) {
+  const char *why;
+  simt_matmul mm;
+  if (!caps->lds_load_bytes) return "the device has no loads straight to LDS";
+  if (!simt_matmul_match(kernel, &mm, &why) || (why = plan(&mm, caps, pingpong, p))) return why;
+  return kernel->regions[0]->n_args > MAX_ARGS ? "too many arguments" : NULL;
+}
+
+bool simt_direct_takes(const ir_op *kernel, const tsr_caps *caps, bool pingpong, const char **why) {
+  dl_plan p;
+  return !(*why = plan_kernel(kernel, caps, pingpong, &p));
+}
+
 tsr_status simt_direct_kernel(const ir_op *kernel, const tsr_caps *caps, bool pingpong, ir_module *m, bool *done,
                               const char **why) {
-  simt_matmul mm;
   dl g = {.t = {m, {0}}};
   *done = false;
-  if (!caps->lds_load_bytes) {
-    *why = "the device has no loads straight to LDS";
-    return NULL;
-  }
-  if (!simt_matmul_match(kernel, &mm, why) || (*why = plan(&mm, caps, pingpong, &g.p))) return NULL;
-  int n_args = kernel->regions[0]->n_args;
-  if (n_args > (int)(sizeof g.args / sizeof *g.args)) {
-    *why = "too many arguments";
-    return NULL;
-  }
+  if ((*why = plan_kernel(kernel, caps, pingpong, &g.p))) return NULL;
+  const int n_args = kernel->regions[0]->n_args;
   g.t.b = ir_at_end(m, m->root->regions[0]);
   ir_op *k = ir_op_new(&g.t.b, ir_find_op(NAME("kernel")), 0, NULL, 0, NULL, 1);
   if (!k) return st_oom();
@@ -502,8 +508,6 @@ tsr_status simt_direct_kernel(const ir_op *kernel, const tsr_caps *caps, bool pi
     g.args[i] = ir_block_arg(m, k->regions[0], tg_pointer_type(&g.t, a->type->dtype, "global"),
                              a->name ? arena_str(&m->arena, a->name) : NULL);
   }
-  g.p.a.s = &g.p.mm.a;
-  g.p.b.s = &g.p.mm.b;
   g.place = (simt_place){.t = &g.t, .mm = &g.p.mm, .args = g.args};
   if (!set_attrs(&g, k, caps)) g.t.b.failed = true;
   bool failed = g.t.b.failed;

@@ -6,6 +6,9 @@
 #include "core/device/caps.h"
 #include "core/ir/ir.h"
 
+/* False with the reason where simt_direct_kernel would leave the kernel alone. */
+bool simt_direct_takes(const ir_op *kernel, const tsr_caps *caps, bool pingpong, const char **why);
+
 /* Appends the Target IR kernel to m's root when this path fits; else leaves m alone, *done false, and *why says what is
  * missing. */
 tsr_status simt_direct_kernel(const ir_op *kernel, const tsr_caps *caps, bool pingpong, ir_module *m, bool *done,

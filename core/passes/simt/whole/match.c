@@ -16,8 +16,7 @@ static bool known(const ir_value *v, int64_t *out) {
 }
 
 /* The range of a part of a split contraction: from = anything, to = min(from + a constant depth, a constant). */
-static bool match_part(const ir_op *loop, int64_t *depth, int64_t *k) {
-  const ir_value *from = loop->operands[0], *to = loop->operands[1];
+static bool match_part(const ir_value *from, const ir_value *to, int64_t *depth, int64_t *k) {
   if (!to->def || to->def->def->code != SC_MIN || !known(to->def->operands[1], k)) return false;
   const ir_value *end = to->def->operands[0];
   return end->def && end->def->def->code == SC_ADD && end->def->operands[0] == from &&
@@ -46,25 +45,19 @@ static bool match_window(ir_value *v, const ir_op **window, ir_value **arg, cons
   return n == 2 && *arg;
 }
 
-static bool match_side(const ir_op *loop, ir_value *tile, simt_side *s, bool *copied) {
-  const ir_op *window = NULL;
+/* The side's window, whose rows are contiguous. */
+static bool match_side(const tile_contract *c, contract_role side, simt_side *s) {
   int kept[2];
-  ir_value *src = tile;
-  *copied = false;
-  if (tile->type->kind == IR_T_SHARED) {
-    src = NULL;
-    for (const ir_op *op = loop->regions[0]->first; op; op = op->next)
-      if (is_op(op, T_COPY) && op->operands[1] == tile) src = op->operands[0];
-    *copied = true;
-  }
-  if (!src || src->type->kind != IR_T_VIEW || !match_window(src, &window, &s->arg, &s->view, kept)) return false;
   int64_t strides[TSR_MAX_RANK];
+  if (!tile_contract_is_plain(c, side) || !match_window(c->v[side][0], &s->window, &s->arg, &s->view, kept))
+    return false;
   ir_type_strides(s->view, strides);
-  s->window = window;
   s->row = kept[0];
   s->col = kept[1];
+  s->k_dim = tile_contract_k_offset(c, side, 0);
+  s->transposed = tile_contract_swapped(c, side, 0);
   s->dtype = s->view->dtype;
-  return kept[1] == s->view->rank - 1 && strides[s->col] == 1 && tile->type->dtype == s->dtype;
+  return kept[1] == s->view->rank - 1 && strides[s->col] == 1;
 }
 
 /* Every op of the epilogue must be one that simt_epilogue knows, on tiles of the accumulator's shape. */
@@ -114,81 +107,83 @@ static const char *check_epilogue(const simt_matmul *mm, const ir_op *op, simt_m
   return out->n_stores ? NULL : "nothing is stored";
 }
 
-/* The one loop of a block. */
-static bool only_loop(const ir_block *b, const ir_op **loop) {
-  *loop = NULL;
-  for (const ir_op *op = b->first; op; op = op->next) {
-    if (!is_op(op, T_FOR)) continue;
-    if (*loop) return false;
-    *loop = op;
+/* What may stand before the contraction: it writes nothing. */
+static bool is_quiet(const ir_op *op) {
+  switch (op->def->code) {
+  case T_BLOCK_ID: case T_CONST: case T_VIEW: case T_WINDOW: case T_ALLOC: case T_FILL: case T_SPLAT: case T_LOAD:
+  case T_MAP: return true;
+  default: return ir_is_scalar(op);
   }
-  return *loop;
+}
+
+/* The one loop or contraction of a block, NULL where another stands in it or something is written before. */
+static const ir_op *only_one(const ir_block *b) {
+  const ir_op *found = NULL;
+  for (const ir_op *op = b->first; op; op = op->next) {
+    const bool candidate = is_op(op, T_FOR) || is_op(op, T_CONTRACT);
+    if (candidate ? found != NULL : !found && !is_quiet(op)) return NULL;
+    if (candidate) found = op;
+  }
+  return found;
+}
+
+/* The kernel's contraction, alone in it or in a loop over tiles. */
+static bool find_contraction(const ir_op *kernel, tile_contract *c, const ir_op **tiles) {
+  const ir_op *at = only_one(kernel->regions[0]);
+  int64_t step;
+  if (at && is_op(at, T_FOR) && !at->n_results) {
+    *tiles = at;
+    if (!tile_const_index(at->operands[2], &step) || step != 1 || !(at = only_one(at->regions[0]))) return false;
+    for (const ir_op *op = (*tiles)->next; op; op = op->next)
+      if (!is_op(op, T_RETURN)) return false;
+  }
+  if (!at || is_op(at, T_FOR)) return at && tile_contract_of_loop(at, c);
+  tsr_status st = tile_contract_get(at, c);
+  const bool found = !st && tile_contract_gives_sum(c);
+  tsr_status_free(st);
+  return found;
+}
+
+/* Which part of k, and whether the operands have it. */
+static bool match_range(const tile_contract *c, simt_matmul *mm) {
+  int64_t from, to = 0, depth = 0, ka = mm->a.view->dims[mm->a.k_dim], kb = mm->b.view->dims[mm->b.k_dim];
+  bool whole = tile_const_index(c->from, &from) && !from && tile_const_index(c->to, &to);
+  if (!whole && !mm->tiles && (!match_part(c->from, c->to, &depth, &to) || depth % c->k)) return false;
+  if (mm->tiles) to = ka;
+  mm->k = whole || mm->tiles ? to : depth;
+  mm->first_k = whole ? NULL : c->from;
+  mm->last_k = mm->tiles ? c->to : NULL;
+  for (int side = 0; side < 2 && !c->counter; side++)
+    if (tile_contract_repeats(c, (contract_role)side, 0) && to > c->k) return false;
+  /* k beyond the operands' own extent reads zeros; both must agree on it for a full sum. */
+  return whole ? ka >= to || kb >= to : ka == to && kb == to; /* the last part may run beyond, into zeros */
 }
 
 bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) {
   simt_matmul mm = {.kernel = kernel};
-  const ir_op *loop = NULL, *gemm = NULL;
-  bool copied_a, copied_b;
-  int64_t from, to = 0, step, depth = 0;
+  tile_contract c;
   *why = "not a matmul kernel";
-  if (!only_loop(kernel->regions[0], &loop)) return false;
-  if (!loop->n_results) { /* over tiles */
-    mm.tiles = loop;
-    if (!known(loop->operands[2], &step) || step != 1 || !only_loop(loop->regions[0], &loop)) return false;
-    for (const ir_op *op = mm.tiles->next; op; op = op->next)
-      if (!is_op(op, T_RETURN)) return false;
-  }
-  if (loop->n_results != 1 || !known(loop->operands[2], &step)) return false;
-  bool whole = known(loop->operands[0], &from) && !from && known(loop->operands[1], &to);
-  if (!whole && !mm.tiles && (!match_part(loop, &depth, &to) || depth % step)) return false;
-  for (const ir_op *op = loop->regions[0]->first; op; op = op->next) {
-    int c = op->def->code;
-    if (c == T_GEMM) {
-      if (gemm) return false;
-      gemm = op;
-    } else if (!ir_is_scalar(op) && c != T_COPY && c != T_WAIT && c != T_BARRIER && c != T_WINDOW && c != T_VIEW &&
-               c != T_YIELD && c != T_CONST) {
-      return false;
-    }
-  }
-  if (!gemm || gemm->operands[0] != loop->regions[0]->args[1] ||
-      loop->regions[0]->last->operands[0] != gemm->results[0])
-    return false;
-  const ir_value *init = loop->operands[3];
-  if (!init->def || !is_op(init->def, T_FILL) || ir_get_float(init->def, "value", 1) != 0) return false;
-  if (!strcmp(ir_get_str(gemm, "policy", "fast"), "kahan_sum")) {
+  if (!find_contraction(kernel, &c, &mm.tiles)) return false;
+  if (!strcmp(ir_get_str(c.attrs, "policy", "fast"), "kahan_sum")) {
     *why = "compensated sums need the scalar path";
     return false;
   }
-  if (!match_side(loop, gemm->operands[1], &mm.a, &copied_a) ||
-      !match_side(loop, gemm->operands[2], &mm.b, &copied_b)) {
+  if (!match_side(&c, CONTRACT_A, &mm.a) || !match_side(&c, CONTRACT_B, &mm.b) ||
+      (mm.a.window == mm.b.window && mm.a.k_dim != mm.b.k_dim)) {
     *why = "operands are not plain windows with unit stride";
     return false;
   }
-  mm.a.transposed = ir_get_bool(gemm, "transpose_a", false);
-  mm.b.transposed = ir_get_bool(gemm, "transpose_b", false);
-  const ir_type *c = gemm->results[0]->type;
-  mm.loop = loop;
-  mm.gemm = gemm;
-  mm.c = c->dtype;
-  mm.bm = c->dims[0];
-  mm.bn = c->dims[1];
-  mm.bk = step;
-  mm.k = whole ? to : depth;
-  mm.first_k = whole ? NULL : loop->operands[0];
-  mm.last_k = mm.tiles ? loop->operands[1] : NULL;
+  if (!match_range(&c, &mm)) return false;
+  mm.sum = c.result;
+  mm.counter = c.counter;
+  mm.c = c.sum;
+  mm.bm = c.m, mm.bn = c.n_, mm.bk = c.k;
   mm.m = mm.a.view->dims[mm.a.transposed ? mm.a.col : mm.a.row];
   mm.n = mm.b.view->dims[mm.b.transposed ? mm.b.row : mm.b.col];
-  mm.stages = (int)ir_get_int(loop, "stages", 0);
-  if (gemm->operands[1]->type->dims[!mm.a.transposed] != step) return false;
+  mm.stages = (int)ir_get_int(c.op, "stages", 0);
   ir_get_ints(kernel, "grid", mm.grid, 3);
-  /* k beyond the operands' own extent reads zeros; both must agree on it for a full sum. */
-  int64_t ka = mm.a.view->dims[mm.a.transposed ? mm.a.row : mm.a.col],
-          kb = mm.b.view->dims[mm.b.transposed ? mm.b.col : mm.b.row];
-  if (mm.tiles) mm.k = to = ka;
-  if (whole ? ka < to && kb < to : ka != to || kb != to) return false; /* the last part may run beyond, into zeros */
   *out = mm;
-  *why = check_epilogue(&mm, loop->next, out);
+  *why = check_epilogue(&mm, c.op->next, out);
   return !*why;
 }
 
@@ -196,10 +191,7 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
 
 ir_value *simt_place_index(const simt_place *p, const ir_value *v) {
   int64_t c;
-  if (!v->def)
-    return v == p->mm->loop->regions[0]->args[0]                    ? p->k
-           : p->mm->tiles && v == p->mm->tiles->regions[0]->args[0] ? p->tile
-                                                                    : NULL;
+  if (!v->def) return p->mm->tiles && v == p->mm->tiles->regions[0]->args[0] ? p->tile : NULL;
   if (known(v, &c)) return tg_index(p->t, c);
   if (is_op(v->def, T_BLOCK_ID)) return p->block[ir_get_int(v->def, "axis", 0) % 3];
   if (!ir_is_scalar(v->def)) return NULL;
@@ -226,7 +218,13 @@ ir_value *simt_place_index(const simt_place *p, const ir_value *v) {
 }
 
 ir_value *simt_place_offset(const simt_place *p, const ir_op *window, int d) {
-  return simt_place_index(p, window->operands[1 + d]);
+  const simt_matmul *mm = p->mm;
+  const simt_side *side = window == mm->a.window ? &mm->a : window == mm->b.window ? &mm->b : NULL;
+  const ir_value *at = window->operands[1 + d];
+  int64_t base;
+  if (!side || d != side->k_dim) return simt_place_index(p, at);
+  if (at == mm->counter || (tile_const_index(at, &base) && !base)) return p->k;
+  return tg_add(p->t, simt_place_index(p, at), p->k);
 }
 
 /* ---- epilogue -------------------------------------------------------------------------------------------------- */
@@ -368,7 +366,7 @@ static void evaluate(const evaluation *e, const ir_value *v, ir_value **out) {
   tgb *t = e->p->t;
   const ir_op *op = v->def;
   ir_value *x = NULL;
-  if (op == e->p->mm->loop) {
+  if (v == e->p->mm->sum) {
     for (int i = 0; i < e->w; i++) out[i] = e->acc[i];
     return;
   }

@@ -1,10 +1,10 @@
-/* core/passes/simt/whole/match.h - recognises the canonical matmul kernel in Tile IR (fill; a loop of copies, wait and
- * gemm, or of a gemm on windows; elementwise epilogue; stores) for lowerings that replace the whole kernel with one of
- * their own, and gives them the parts that don't depend on how: index expressions of a tile, and the epilogue of a few
+/* core/passes/simt/whole/match.h - a kernel of Tile IR that is one contraction (tile/contract.h: the op, or a loop
+ * written by hand), an elementwise epilogue and stores, for lowerings that replace the whole kernel with one of their own, and gives them the parts that don't depend on how: index expressions of a tile, and the epilogue of a few
  * neighbouring elements. */
 #ifndef CORE_PASSES_SIMT_WHOLE_MATCH_H
 #define CORE_PASSES_SIMT_WHOLE_MATCH_H
 #include "core/device/caps.h"
+#include "core/ir/tile/contract.h"
 #include "core/ir/tile/tile.h"
 #include "core/passes/target/build.h"
 
@@ -14,12 +14,15 @@ typedef struct simt_side {
   const ir_op *window;
   const ir_type *view;
   int row, col;       /* dimensions of the view that the tile covers; col is the last one */
+  int k_dim;          /* the one along k */
   bool transposed;    /* a: stored [k, m]; b: stored [n, k] */
   tsr_dtype dtype;
 } simt_side;
 
 typedef struct simt_matmul {
-  const ir_op *kernel, *loop, *gemm;
+  const ir_op *kernel;
+  const ir_value *sum;     /* the product, as the epilogue reads it */
+  const ir_value *counter; /* of a loop: what the operands' windows move by; NULL: they stand at k = 0 */
   const ir_op *tiles; /* the loop around all this over the tiles that a block has a share of (stream_k); NULL = one tile
                          a block */
   simt_side a, b;

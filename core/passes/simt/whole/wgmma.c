@@ -18,7 +18,7 @@
 #include "core/passes/simt/whole/tma.h"
 
 #define NAME(s) "tessera.target." s
-enum { ATOM = 128, GROUP_ROWS = 16, BAR_BYTES = 8 };
+enum { ATOM = 128, GROUP_ROWS = 16, BAR_BYTES = 8, MAX_ARGS = 64 };
 
 typedef struct side_plan {
   bool mn_major;     /* memory runs along m or n */
@@ -41,7 +41,7 @@ typedef struct wg_plan {
 typedef struct wg {
   tgb t;
   wg_plan p;
-  ir_value *args[64];
+  ir_value *args[MAX_ARGS];
   ir_value *map_a, *map_b;
   ir_value *sa, *sb, *full, *empty, *rank;
   simt_place place;
@@ -469,20 +469,25 @@ static bool set_attrs(wg *g, ir_op *k, const tsr_caps *caps) {
          (p->cluster == 1 || ir_set_attr(k, "cluster", ir_attr_ints(t->m, (int64_t[]){p->cluster, 1, 1}, 3)));
 }
 
-tsr_status simt_wgmma_kernel(const ir_op *kernel, const tsr_caps *caps, ir_module *m, bool *done, const char **why) {
+/* NULL: planned. */
+static const char *plan_kernel(const ir_op *kernel, const tsr_caps *caps, wg_plan *p) {
+  const char *why;
   simt_matmul mm;
+  if (!caps->wgmma) return "the device has no wgmma";
+  if (!simt_matmul_match(kernel, &mm, &why) || (why = plan(&mm, caps, p))) return why;
+  return kernel->regions[0]->n_args > MAX_ARGS ? "too many arguments" : NULL;
+}
+
+bool simt_wgmma_takes(const ir_op *kernel, const tsr_caps *caps, const char **why) {
+  wg_plan p;
+  return !(*why = plan_kernel(kernel, caps, &p));
+}
+
+tsr_status simt_wgmma_kernel(const ir_op *kernel, const tsr_caps *caps, ir_module *m, bool *done, const char **why) {
   wg g = {.t = {m, {0}, }};
   *done = false;
-  if (!caps->wgmma) {
-    *why = "the device has no wgmma";
-    return NULL;
-  }
-  if (!simt_matmul_match(kernel, &mm, why) || (*why = plan(&mm, caps, &g.p))) return NULL;
-  int n_args = kernel->regions[0]->n_args;
-  if (n_args > (int)(sizeof g.args / sizeof *g.args)) {
-    *why = "too many arguments";
-    return NULL;
-  }
+  if ((*why = plan_kernel(kernel, caps, &g.p))) return NULL;
+  const int n_args = kernel->regions[0]->n_args;
   g.t.b = ir_at_end(m, m->root->regions[0]);
   g.t.b.loc = kernel->loc;
   ir_op *k = ir_op_new(&g.t.b, ir_find_op(NAME("kernel")), 0, NULL, 0, NULL, 1);
