@@ -56,7 +56,9 @@ static tsr_status to_tile(const pipeline *p, ir_module *m, ir_module **out) {
 }
 
 static tsr_status custom(const pipeline *p, ir_module *m, ir_module **out) {
-  return p->custom ? p->custom(p->user, m) : NULL;
+  bool changed = false;
+  if (p->custom) TSR_TRY(p->custom(p->user, m, &changed));
+  return changed ? ir_verify(m) : NULL;
 }
 
 static tsr_status expand_tiles(const pipeline *p, ir_module *m, ir_module **out) { return tile_expand(m, p->caps); }
@@ -66,7 +68,9 @@ static tsr_status to_target(const pipeline *p, ir_module *m, ir_module **out) {
 }
 
 static tsr_status link_program(const pipeline *p, ir_module *m, ir_module **out) {
-  return p->link ? p->link(p->user, m) : NULL;
+  bool changed = false;
+  if (p->link) TSR_TRY(p->link(p->user, m, &changed));
+  return changed ? ir_verify(m) : NULL;
 }
 
 static const pass_row rows[] = {

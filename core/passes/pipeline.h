@@ -24,8 +24,10 @@ typedef struct pipeline {
   tsr_status (*by_hand)(void *user, ir_module *schedule);  /* schedules and switches that the caller gave */
   tsr_status (*tune)(void *user, ir_module *schedule);     /* searched and cached schedules */
   tsr_status (*fitted)(void *user, ir_module *schedule);   /* told once the schedules are those that will run */
-  tsr_status (*custom)(void *user, ir_module *tile);       /* custom ops, and what the device adds to kernels */
-  tsr_status (*link)(void *user, ir_module *target);       /* what a text of Target IR lacks to run */
+  /* Custom ops, and what the device adds to kernels; what a text of Target IR lacks to run. What they change is
+   * verified behind them: they say so in *changed, which is false before. */
+  tsr_status (*custom)(void *user, ir_module *tile, bool *changed);
+  tsr_status (*link)(void *user, ir_module *target, bool *changed);
   void (*after)(void *user, const pass_row *row, const ir_module *m); /* m: what the pass changed or made */
   pass_cost *costs; /* one a row, or NULL */
   void (*lowered)(void *user, tsr_level level);                       /* no pass changes that level any more */
@@ -36,7 +38,8 @@ struct pass_row {
   tsr_level from, to; /* equal: within the level; else *to is made, and `from` stays as it is */
   tsr_status (*run)(const pipeline *p, ir_module *m, ir_module **out);
   bool verifies; /* ends with the verifier itself. Else the loop verifies after it only in builds with assertions or a
-                    sanitizer, or where TSR_VERIFY=all: what such a pass changes, a later one verifies */
+                    sanitizer, or where TSR_VERIFY=all: what such a pass changes, a later one verifies, and behind
+                    custom and link the pass itself, where they say that they changed anything */
   const char *help;
 };
 

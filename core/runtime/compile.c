@@ -158,12 +158,13 @@ static tsr_status tune(void *user, ir_module *m) {
 }
 
 /* Kernels without a program: one that launches them in order, inputs and outputs as the arguments say. */
-static tsr_status add_program(ir_module *m, const char *level) {
+static tsr_status add_program(ir_module *m, const char *level, bool *changed) {
   ir_block *top = m->root->regions[0];
   char name[64];
   for (ir_op *o = top->first; o; o = o->next)
     if (strstr(o->def->name, ".program")) return NULL;
   if (!top->first) return NULL;
+  *changed = true;
   ir_builder b = ir_before(top->first);
   snprintf(name, sizeof name, "tessera.%s.program", level);
   ir_op *p = ir_op_new(&b, ir_find_op(name), 0, NULL, 0, NULL, 1);
@@ -239,10 +240,11 @@ static void note_strides(compile *c) {
   }
 }
 
-static tsr_status switch_off_reduction_kernels(compile *c) {
+static tsr_status switch_off_reduction_kernels(compile *c, bool *changed) {
   const pass_options opts = {.disable = joined_disable(c)};
   ir_module *m = c->p->levels[TSR_LEVEL_TILE];
   if (pass_enabled(&opts, "reduction_kernels", "reduction_kernels") || c->dev->caps.dialect != DIALECT_CPU) return NULL;
+  *changed = true;
   for (ir_op *o = m->root->regions[0]->first; o; o = o->next)
     if (o->def->level == IR_TILE && o->def->code == T_KERNEL &&
         !ir_set_attr(o, "reduction_kernels", ir_attr_bool(m, false)))
@@ -250,19 +252,19 @@ static tsr_status switch_off_reduction_kernels(compile *c) {
   return NULL;
 }
 
-static tsr_status custom(void *user, ir_module *m) {
+static tsr_status custom(void *user, ir_module *m, bool *changed) {
   compile *c = user;
-  if (c->level == TSR_LEVEL_TILE) TSR_TRY(add_program(m, "tile"));
-  TSR_TRY(rt_custom_resolve(c->p, m, fallback_of(c)));
+  if (c->level == TSR_LEVEL_TILE) TSR_TRY(add_program(m, "tile", changed));
+  TSR_TRY(rt_custom_resolve(c->p, m, fallback_of(c), changed));
   note_strides(c);
-  return switch_off_reduction_kernels(c);
+  return switch_off_reduction_kernels(c, changed);
 }
 
-static tsr_status link_program(void *user, ir_module *m) {
+static tsr_status link_program(void *user, ir_module *m, bool *changed) {
   compile *c = user;
   if (c->level != TSR_LEVEL_TARGET) return NULL;
   TSR_TRY(target_check_device(m, &c->dev->caps));
-  return add_program(m, "target");
+  return add_program(m, "target", changed);
 }
 
 static tsr_status lower_all(compile *c) {

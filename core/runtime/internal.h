@@ -215,7 +215,8 @@ typedef tsr_status (*rt_compile_fn)(tsr_device *dev, ir_module *m, const tsr_com
 tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out);
 /* custom.c: checks the custom ops of a Tile IR program against what is registered; those with a source for the device
  * become launches of it, the others are counted as fall-backs (an error by policy) unless the device is the CPU. */
-tsr_status rt_custom_resolve(tsr_program *p, ir_module *tile, tsr_fallback policy);
+/* *changed: where custom ops became launches, which the caller verifies. */
+tsr_status rt_custom_resolve(tsr_program *p, ir_module *tile, tsr_fallback policy, bool *changed);
 /* The call of a target.custom op, in the program's arena. */
 tsr_status rt_custom_bind(tsr_program *p, const ir_op *op, struct rt_host_call **out);
 /* Runs it between launches of the stream: waits for these, and returns when the result is in its binding. */

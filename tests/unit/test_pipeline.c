@@ -127,6 +127,33 @@ static void what_a_pass_spoils_is_found_within_its_level(void **state) {
   unsetenv("TSR_VERIFY");
 }
 
+/* A launch of nobody, in a hook of the runtime's. */
+static tsr_status spoil_launch(void *user, ir_module *m, bool *changed) {
+  for (ir_op *o = m->root->regions[0]->first; o; o = o->next)
+    for (ir_op *l = o->n_regions ? o->regions[0]->first : NULL; l; l = l->next)
+      if (strstr(l->def->name, ".launch")) *changed = ir_set_attr(l, "kernel", ir_attr_str(m, "nobody"));
+  assert_true(*changed);
+  return NULL;
+}
+
+/* In every build, and whatever TSR_VERIFY is: no later pass verifies what `link` makes. */
+static void what_a_hook_of_the_runtime_spoils_is_found_at_once(void **state) {
+  for (int link = 0; link < 2; link++) {
+    ir_module *levels[TSR_LEVEL_TARGET + 1] = {NULL};
+    const char *last = "";
+    const tsr_caps cpu = {.dialect = DIALECT_CPU};
+    assert_null(ir_parse(NULL, text, sizeof text - 1, "text", &levels[TSR_LEVEL_GRAPH]));
+    pipeline p = {.levels = levels, .caps = &cpu, .policy = "fast", .user = &last, .after = note_name};
+    *(link ? &p.link : &p.custom) = spoil_launch;
+    tsr_status st = pipeline_run(&p, TSR_LEVEL_GRAPH);
+    assert_non_null(st);
+    assert_non_null(strstr(tsr_status_message(st), "nobody"));
+    assert_string_equal(last, link ? "to_target" : "to_tile");
+    tsr_status_free(st);
+    for (int l = 0; l <= TSR_LEVEL_TARGET; l++) ir_module_destroy(&levels[l]);
+  }
+}
+
 static void every_pass_that_ran_has_its_cost(void **state) {
   size_t n;
   const pass_row *r = pipeline_rows(&n);
@@ -151,7 +178,8 @@ static void every_pass_that_ran_has_its_cost(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(what_a_pass_spoils_is_found_within_its_level),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(what_a_hook_of_the_runtime_spoils_is_found_at_once),
+                                     cmocka_unit_test(what_a_pass_spoils_is_found_within_its_level),
                                      cmocka_unit_test(every_pass_that_ran_has_its_cost),
                                      cmocka_unit_test(text_after_every_pass_reads_back),
                                      cmocka_unit_test(rows_are_in_order_of_levels),
