@@ -18,8 +18,7 @@ static const char *error_name(void *lib, int code) {
   return name && !name(code, &s) && s ? s : "CUDA error";
 }
 
-/* ---- capabilities
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- capabilities ------------------------------------------------------------------------------------------------ */
 
 enum {
   ATTR_CORES = 16,
@@ -57,8 +56,7 @@ static int options(const char *arch, char *buf, const char **o) {
   return 3;
 }
 
-/* ---- launches
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
 
 typedef struct launch_attribute { /* CUlaunchAttribute */
   int id;

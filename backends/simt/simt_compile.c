@@ -99,8 +99,7 @@ tsr_status simt_compile_source(const be_env *env, const simt_dialect *d, const c
   return st;
 }
 
-/* ---- the log of ptxas
- * ------------------------------------------------------------------------------------------------- */
+/* ---- the log of ptxas -------------------------------------------------------------------------------------------- */
 
 void simt_log_stats(const char *log, const char *kernel, be_kernel_stats *out) {
   char want[320];
@@ -132,8 +131,7 @@ void simt_log_stats(const char *log, const char *kernel, be_kernel_stats *out) {
   }
 }
 
-/* ---- the notes of an AMD code object
- * ----------------------------------------------------------------------------------- */
+/* ---- the notes of an AMD code object ----------------------------------------------------------------------------- */
 
 /* MessagePack integers up to 64 bits; -1 if it is none. */
 static int64_t pack_int(const uint8_t *p, const uint8_t *end) {

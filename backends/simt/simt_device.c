@@ -5,8 +5,7 @@
 
 #include "backends/simt/simt.h"
 
-/* ---- statuses ------------------------------------------------------------------------------------------------------
- */
+/* ---- statuses ---------------------------------------------------------------------------------------------------- */
 
 static bool is_lost_code(const simt_dialect *d, int code) {
   for (int i = 0; d->lost_codes[i]; i++)
@@ -45,8 +44,7 @@ tsr_status simt_enter(be_device *dev) {
   return simt_check(dev, dev->in->api.context_current(dev->context), "set the current context");
 }
 
-/* ---- instance ------------------------------------------------------------------------------------------------------
- */
+/* ---- instance ---------------------------------------------------------------------------------------------------- */
 
 tsr_status simt_instance_create(const be_env *env, const simt_dialect *d, be_instance **out) {
   be_instance *in = al_new(env->al, be_instance);
@@ -108,8 +106,7 @@ tsr_status simt_device_info(be_instance *in, int index, be_device_info *out) {
   return NULL;
 }
 
-/* ---- device --------------------------------------------------------------------------------------------------------
- */
+/* ---- device ------------------------------------------------------------------------------------------------------ */
 
 static void reach(const be_device *from, const be_device *to) {
   const simt_api *api = &from->in->api;
@@ -189,8 +186,7 @@ void simt_device_close(be_device *dev) {
   al_delete(dev->in->env.al, dev);
 }
 
-/* ---- buffers -------------------------------------------------------------------------------------------------------
- */
+/* ---- buffers ----------------------------------------------------------------------------------------------------- */
 
 tsr_status simt_buffer_create(be_device *dev, size_t bytes, be_memory kind, be_buffer **out) {
   be_buffer *b;

@@ -1,12 +1,12 @@
 /* Measures the gemm kernels, driven as the interpreter drives them, against OpenBLAS, BLIS and oneDNN, interleaved.
  *
  *   gemm_driver [--types f32,bf16,s8] [--shapes MxNxK,...] [--threads N] [--rounds N] [--packed 0|1|2] [--isa NAME]
- * [--cold] [--trans] [--no-peers]
+ *   [--cold] [--trans] [--no-peers]
  *
- * Prints per shape our median time and rate, and each peer's ratio (its time / ours: above 1 we win), of medians and of
- * minima. --packed 1 gives both sides B packed ahead, 2 runs both forms. --trans: B is stored n x k (no peers). --cold
- * rotates buffers so that the operands come from memory. BM, BN, BK in the environment override the plan. Every first
- * result is checked against an f64 product at sampled places; a wrong one exits 1. */
+ * Prints per shape our median time and rate, and each peer's ratio (its time / ours: above 1 we win), of medians and
+ * of minima. --packed 1 gives both sides B packed ahead, 2 runs both forms. --trans: B is stored n x k (no peers).
+ * --cold rotates buffers so that the operands come from memory. BM, BN, BK in the environment override the plan.
+ * Every first result is checked against an f64 product at sampled places; a wrong one exits 1. */
 #include "bench/baselines/peer.h"
 #include "bench/kernels/gemm_launch.h"
 #include "tessera/tessera.h"

@@ -1,8 +1,9 @@
 /* bench/kernels/gpu_driver.c - two figures that a single operation doesn't show, one JSON object a line:
  *   gpu_driver compile BACKEND ARCH FILE...   NVRTC's or hipRTC's time for a source (`tessera dump --level source`),
- * nothing cached: the first call in a process, and the median of five more. Needs no device. gpu_driver replay DEVICE N
- * a program of N softmax kernels one after the other, replayed: microseconds a run and a kernel, on the device's clock.
- */
+ *                                             nothing cached: the first call in a process, and the median of five more.
+ *                                             Needs no device.
+ *   gpu_driver replay DEVICE N                a program of N softmax kernels one after the other, replayed:
+ *                                             microseconds a run and a kernel, on the device's clock. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

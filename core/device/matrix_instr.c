@@ -67,7 +67,8 @@ static const matrix_instr rows[] = {
     MF(16, 32, TSR_F8E4M3, TSR_F8E5M2, TSR_F32, CDNA3, "", of_mfma16, "f32_16x16x32_fp8_bf8", "long", F4),
     MF(16, 32, TSR_F8E5M2, TSR_F8E4M3, TSR_F32, CDNA3, "", of_mfma16, "f32_16x16x32_bf8_fp8", "long", F4),
     MF(32, 16, TSR_F8E4M3, TSR_F8E4M3, TSR_F32, CDNA3, "", of_mfma32, "f32_32x32x16_fp8_fp8", "long", F16X),
-    /* at twice the rate of those above; f8f6f4's map is right for products without scales, where any order of k will do */
+    /* at twice the rate of those above; f8f6f4's map is right for products without scales, where any order of k will do
+     * */
     MF(16, 64, TSR_I8, TSR_I8, TSR_I32, "gfx950 ", NULL, of_mfma16, "i32_16x16x64_i8", V("int", 4), V("int", 4)),
     MF(16, 128, TSR_F8E4M3, TSR_F8E4M3, TSR_F32, "gfx950 ", NULL, of_mfma16, "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
     MF(16, 128, TSR_F8E5M2, TSR_F8E5M2, TSR_F32, "gfx950 ", NULL, of_mfma16, "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),

@@ -1,8 +1,9 @@
 /* core/device/matrix_instr.h - matrix instructions, one row each: shape, element types, the architectures that have it
  * and that are offered it, where its elements lie in the lanes, how a compiler spells it. The tables of architectures
- * (device/arch.c) list what the rows offer, the lowerings take layouts and operand sizes from the lane maps, the printer
- * the spelling, and the emulator of the tests deals out elements by the maps, which tests/simt/test_simt_lanes.c holds
- * against the vendors' own figures. Cooperative matrices are no rows: their drivers list shapes and hide the maps. */
+ * (device/arch.c) list what the rows offer, the lowerings take layouts and operand sizes from the lane maps, the
+ * printer the spelling, and the emulator of the tests deals out elements by the maps, which
+ * tests/simt/test_simt_lanes.c holds against the vendors' own figures. Cooperative matrices are no rows: their drivers
+ * list shapes and hide the maps. */
 #ifndef CORE_DEVICE_MATRIX_INSTR_H
 #define CORE_DEVICE_MATRIX_INSTR_H
 #include "core/device/caps.h"
@@ -13,7 +14,8 @@ typedef enum matrix_operand { MATRIX_A, MATRIX_B, MATRIX_C } matrix_operand;
 /* Where an operand's elements lie. Its dimensions are (m, k) of a, (n, k) of b, (m, n) of c, and along each
  *     element = (((warp * inner + i) * lanes + lane) * vec + v
  * with inner = extent / (warps * lanes * vec). Lanes count through the lanes of dimension 1 first (lane_0_first: of
- * dimension 0). A lane's values count through v of dimension 1, v of dimension 0, i of dimension 0, i of dimension 1. */
+ * dimension 0). A lane's values count through v of dimension 1, v of dimension 0, i of dimension 0, i of dimension 1.
+ * */
 typedef struct lane_map {
   int vec[2];   /* LANE_REST: all that the lanes leave; LANE_WORD: elements of a 32-bit register */
   int lanes[2]; /* 0, 0: the operand comes from shared memory */

@@ -1,7 +1,7 @@
 /* core/ir/recipe.h - what an operation on rows computes, as data: folds over a row, each of which leaves one number (a
  * statistic), and what an element becomes with these. The lowering of rows that a block holds whole, the one that takes
- * them in chunks and the CPU's read the same recipe, to which the op's row points (ir/graph/ops/norm.c, reduce.c). A chain of steps starts with the element (or with a fold's result)
- * and ends with STEP_END. */
+ * them in chunks and the CPU's read the same recipe, to which the op's row points (ir/graph/ops/norm.c, reduce.c). A
+ * chain of steps starts with the element (or with a fold's result) and ends with STEP_END. */
 #ifndef CORE_IR_RECIPE_H
 #define CORE_IR_RECIPE_H
 #include <stdbool.h>

@@ -14,8 +14,7 @@
 #include "core/tune/extract.h"
 #include "core/tune/families.h"
 
-/* ---- a user's profile
- * ------------------------------------------------------------------------------------------------ */
+/* ---- a user's profile -------------------------------------------------------------------------------------------- */
 
 void rt_drop_profile(tsr_device *dev) {
   if (dev->profile) al_delete(&dev->ctx->al, dev->profile);
@@ -53,8 +52,7 @@ tsr_status tsr_device_print_profile(tsr_device *dev, char **text) {
   return rt_text(dev->ctx, &b, text);
 }
 
-/* ---- the table of tiles
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the table of tiles ------------------------------------------------------------------------------------------ */
 
 /* One kernel of the row's kind, large enough that its size sets no limit. Convolutions run as products of their
  * patches. */

@@ -21,8 +21,7 @@ static size_t npy(unsigned char *p, int version, const char *header, const void 
   return at + n + bytes;
 }
 
-/* ---- good files: -A in C order comes out
- * ------------------------------------------------------------------------------- */
+/* ---- good files: -A in C order comes out ------------------------------------------------------------------------- */
 
 static bool six(const cli *c, const float *want) {
   char path[256];
@@ -64,8 +63,7 @@ static void good_files(cli *c) {
         want);
 }
 
-/* ---- bad files ----------------------------------------------------------------------------------------------------
- */
+/* ---- bad files --------------------------------------------------------------------------------------------------- */
 
 static void refused(cli *c, const void *file, size_t n, const char *says) {
   cli_write(c, "x.npy", file, n);

@@ -1,7 +1,8 @@
 /* tests/conformance/test_compensated.c - sums under the policy kahan_sum are what IEEE says where they are not finite:
  * infinite for an infinite term and for what overflows, NaN for inf - inf and for NaN alone. Reductions of rows and of
  * columns, products and means, short and longer than a block's registers hold, in f32, f16, bf16 and f64. Finite sums
- * are exact to a rounding. TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
+ * are exact to a rounding.
+ *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -44,8 +44,7 @@ static const char *const cuda_archs[] = {"sm_80", "sm_86", "sm_89", "sm_90a", "s
 static const char *const hip_archs[] = {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"};
 enum { N_CUDA = sizeof cuda_archs / sizeof *cuda_archs, N_HIP = sizeof hip_archs / sizeof *hip_archs };
 
-/* ---- the list
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
 
 static gate *next_gate(strb *b) {
   if (n_gates == MAX_KERNELS || !strb_ok(b)) abort();
@@ -216,8 +215,8 @@ static void add_rows(void) {
   }
 }
 
-/* Default plans: a product with bias and gelu; the reduction kernels. What a device runs when nobody chose must not spill
- * either. */
+/* Default plans: a product with bias and gelu; the reduction kernels. What a device runs when nobody chose must not
+ * spill either. */
 static void add_plans(void) {
   static const int shapes[][3] = {{1, 4096, 4096},   {4, 4096, 1024},    {16, 4096, 4096},  {64, 512, 8192},
                                   {512, 4096, 4096}, {1536, 1536, 8192}, {4096, 4096, 4096}};
@@ -305,8 +304,7 @@ static void add_files(void) {
   if (d) closedir(d);
 }
 
-/* ---- one compile
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- one compile ------------------------------------------------------------------------------------------------- */
 
 static int compiled, skipped, failed, shared_out;
 

@@ -1,8 +1,9 @@
 /* tests/conformance/test_conformance.c - random graphs on one device against the f64 reference, element by element,
  * within the tolerance that ir/graph/eval.h derives from data types and reduction lengths. Written against
- * include/tessera alone. TSR_TEST_DEVICE (cpu:0), TSR_TEST_CASES (2000), TSR_TEST_SEED (printed), TSR_TEST_FAMILY (all)
- * Exit 77: the device is not here. What a device says it can't do (TSR_UNSUPPORTED) is counted by reason and printed.
- */
+ * include/tessera alone.
+ *   TSR_TEST_DEVICE (cpu:0), TSR_TEST_CASES (2000), TSR_TEST_SEED (printed), TSR_TEST_FAMILY (all)
+ * Exit 77: the device is not here. What a device says it can't do (TSR_UNSUPPORTED) is counted by reason and
+ * printed. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* tests/conformance/test_edit_levels.c - a user dumps a program at each of the four levels, edits the text and runs it:
  * a matrix product with bias and gelu, and a softmax, on a device, against plain double-precision loops. Each edit
  * changes either the results, which must change as the text says, or how they are made, which the text of a level below
- * must show. TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
+ * must show.
+ *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

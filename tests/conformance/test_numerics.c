@@ -1,5 +1,6 @@
 /* tests/conformance/test_numerics.c - what the numerics attributes promise, by values that tell: accum_dtype, out_dtype
- * and the policy, on a device. TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
+ * and the policy, on a device.
+ *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* tests/conformance/test_op_types.c - each op of Graph IR's table in each data type, on a device, against the f64
  * reference: what the table's `types` names must be accepted and right, what it doesn't name must be refused by the
  * text's rules, and the device may refuse (TSR_UNSUPPORTED) only what is listed below. Shapes are primes, ones, and
- * without elements. Prints what is refused. TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
+ * without elements. Prints what is refused.
+ *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* tests/conformance/test_precision.c - the scalar functions of a device over special values and beyond, against the f64
  * oracle: NaN, infinities and signs of zeros in their places for every op and type, integers exact, and the errors
  * within the bounds that docs/precision.md commits. All values of 8 and 16-bit types, fewer of f32 than the table was
- * made from. TSR_TEST_DEVICE (cpu:0), TSR_CPU_ISA names the table's column. Exit 77: the device is not here. */
+ * made from.
+ *   TSR_TEST_DEVICE (cpu:0), TSR_CPU_ISA names the table's column. Exit 77: the device is not here. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* tests/conformance/test_reach.c - the three Tile IR programs that show what the level can say (flash attention,
  * convolution as an implicit matrix product, a 4096-point FFT) run on a device and are compared with plain
- * double-precision loops. TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
+ * double-precision loops.
+ *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

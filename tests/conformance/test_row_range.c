@@ -1,6 +1,6 @@
 /* tests/conformance/test_row_range.c - norms at the ends of the range, on a device: a row of equal numbers has no
- * deviation, and a row is normalised whatever its magnitude. Values worked out by hand. TSR_TEST_DEVICE (cpu:0). Exit
- * 77: the device is not here. */
+ * deviation, and a row is normalised whatever its magnitude. Values worked out by hand.
+ *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -20,8 +20,7 @@
 #include "tessera/vulkan.h"
 #include "tests/support/api_check.h"
 
-/* ---- the application ----------------------------------------------------------------------------------------------
- */
+/* ---- the application --------------------------------------------------------------------------------------------- */
 
 static PFN_vkGetInstanceProcAddr loader;
 static PFN_vkGetDeviceProcAddr real_device_address;

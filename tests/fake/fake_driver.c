@@ -113,8 +113,7 @@ static int allocate(void **out, size_t bytes) {
   return 0;
 }
 
-/* ---- modules, launches, graphs
- * ------------------------------------------------------------------------------------------ */
+/* ---- modules, launches, graphs ----------------------------------------------------------------------------------- */
 
 typedef struct module module;
 typedef struct function { module *m; char name[128]; int n_params, is_map[FAKE_MAX_PARAMS]; } function;
@@ -421,8 +420,7 @@ EXPORT int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, void *addr
 }
 #endif
 
-/* ---- NVRTC, hipRTC: the code is the source
- * ------------------------------------------------------------------------------ */
+/* ---- NVRTC, hipRTC: the code is the source ----------------------------------------------------------------------- */
 typedef struct program { char *source; } program;
 static const char log_text[] = "ptxas info    : Compiling entry function 'first' for 'sm_90a'\n"
                                "ptxas info    : Function properties for first\n"

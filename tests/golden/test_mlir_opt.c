@@ -114,8 +114,7 @@ static void dump_files(tsr_context *ctx, tsr_device *dev, FILE *all) {
   globfree(&g);
 }
 
-/* ---- custom ops ---------------------------------------------------------------------------------------------------
- */
+/* ---- custom ops -------------------------------------------------------------------------------------------------- */
 
 static bool infer(void *user, const tsr_custom_call *c, char *why, size_t n) {
   c->result->dtype = c->operands[0].dtype;

@@ -84,8 +84,7 @@ void emu_wmma(const emu_mma_desc *d, int gen, const void *a, const void *b, cons
   warp_collect(&(warp_call){.op = OP_WMMA, .line = line, .i0 = gen, .p0 = d, .p1 = a, .p2 = b, .p3 = c, .out = out});
 }
 
-/* ---- direct to LDS: lands at the wait that needs it
- * ------------------------------------------------------------------------ */
+/* ---- direct to LDS: lands at the wait that needs it -------------------------------------------------------------- */
 
 void warp_lds_load(sim_warp *w) {
   const warp_call *first = &w->lanes[0]->call;

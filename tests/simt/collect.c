@@ -85,8 +85,7 @@ void emu_named_barrier(int id, int threads, int arrive_only, int line) {
   memset(n->gather, 0, (size_t)S.n_comp * 4);
 }
 
-/* ---- warps
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- warps ------------------------------------------------------------------------------------------------------- */
 
 static void warp_sync(sim_warp *w) { join_all(w->lanes, w->n_lanes); }
 

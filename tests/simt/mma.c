@@ -1,7 +1,7 @@
 /* tests/simt/mma.c - ldmatrix, stmatrix and mma.sync. Fragment layouts: PTX ISA, "Warp-level Matrix Load Instruction:
  * ldmatrix"; those of mma.sync are the lane maps of the instructions' rows (lanes.h), held against CuTe's layouts by
- * test_simt_lanes.c. m8n8k4 of f64, which has no row: with g = lane / 4 and c = lane % 4 one element of A (g, c), one of
- * B (c, g), two of C (g, 2c + i). */
+ * test_simt_lanes.c. m8n8k4 of f64, which has no row: with g = lane / 4 and c = lane % 4 one element of A (g, c), one
+ * of B (c, g), two of C (g, 2c + i). */
 #include <string.h>
 
 #include "tests/simt/lanes.h"

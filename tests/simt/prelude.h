@@ -1,6 +1,6 @@
-/* tests/simt/prelude.h - the emulator's primitives: what emitted CUDA and HIP text (core/emit/text/prelude.h) is compiled
- * against on the host instead of its own inline PTX or amdgcn builtins. The text says `#include TSR_EMULATOR`; the
- * kernels themselves are the very text that the device compiler gets.
+/* tests/simt/prelude.h - the emulator's primitives: what emitted CUDA and HIP text (core/emit/text/prelude.h) is
+ * compiled against on the host instead of its own inline PTX or amdgcn builtins. The text says `#include TSR_EMULATOR`;
+ * the kernels themselves are the very text that the device compiler gets.
  *
  * Each thread of a block is a fiber; every function below that touches memory, other threads or time ends in the
  * runtime (simt_rt.h), which checks it. Plain pointer accesses are seen too: the compiler's -fsanitize=thread hooks
@@ -54,8 +54,7 @@ FN int lane_id() { return emu_lane(); }
 FN int warp_id() { return emu_warp(); }
 FN int cluster_rank() { return emu_cluster_rank(); }
 
-/* ---- memory: one access of sizeof(V) bytes; the device needs it aligned to its size, up to 16
- * ----------------------------- */
+/* ---- memory: one access of sizeof(V) bytes; the device needs it aligned to its size, up to 16 -------------------- */
 template <class V> RAW V emu_ld(const void *p, int space, int line) {
   V v;
   emu_access(p, sizeof(V), sizeof(V) < 16 ? sizeof(V) : 16, EMU_READ, space, line);
@@ -73,8 +72,7 @@ template <class V> RAW void st_global(void *p, V v, LN) { emu_st(p, v, EMU_GLOBA
 template <class V> RAW void st_global_stream(void *p, V v, LN) { emu_st(p, v, EMU_GLOBAL, line); }
 template <class V> RAW void st_shared(void *p, V v, LN) { emu_st(p, v, EMU_SHARED, line); }
 
-/* ---- arithmetic
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- arithmetic -------------------------------------------------------------------------------------------------- */
 FN unsigned short f16_bits(float x) { return (unsigned short)emu_narrow(x, EMU_F16); }
 FN unsigned short bf16_bits(float x) { return (unsigned short)emu_narrow(x, EMU_BF16); }
 FN float f16_value(unsigned short bits) { return emu_widen(bits, EMU_F16); }
@@ -105,8 +103,7 @@ MATH1(fexp2, exp2(x), exp2f(x)) MATH1(flog, log(x), logf(x)) MATH1(fsqrt, sqrt(x
                                    : a) FN float ffma(float a, float b, float c) { return fmaf(a, b, c); }
 FN double ffma(double a, double b, double c) { return fma(a, b, c); }
 
-/* ---- barriers and warp exchange
- * ------------------------------------------------------------------------------------------- */
+/* ---- barriers and warp exchange ---------------------------------------------------------------------------------- */
 FN void barrier(LN) { emu_barrier(line); }
 FN void warp_barrier(LN) { emu_warp_barrier(line); }
 template <int ID, int THREADS> FN void named_barrier_sync(LN) { emu_named_barrier(ID, THREADS, 0, line); }
@@ -116,8 +113,7 @@ template <int MODE> FN unsigned shuffle_word(unsigned v, int lane, int width, LN
 }
 FN bool elect(LN) { return emu_elect(line); }
 
-/* ---- Ampere: cp.async, ldmatrix, mma.sync
- * ----------------------------------------------------------------------------------- */
+/* ---- Ampere: cp.async, ldmatrix, mma.sync ------------------------------------------------------------------------ */
 template <int BYTES> FN void cp_async(void *shared, const void *global, int valid = BYTES, LN) {
   emu_cp_async(shared, global, BYTES, valid, line);
 }
@@ -141,8 +137,7 @@ FN vec<C, NC> mma(const vec<int, NA> &a, const vec<int, NB> &b, const vec<C, NC>
   return r;
 }
 
-/* ---- Hopper: mbarrier, TMA, wgmma, clusters
- * ------------------------------------------------------------------------------------ */
+/* ---- Hopper: mbarrier, TMA, wgmma, clusters ---------------------------------------------------------------------- */
 FN void mbar_init(void *bar, int count, LN) { emu_mbar_init(bar, count, line); }
 FN void mbar_expect(void *bar, int bytes, LN) { emu_mbar_expect(bar, bytes, line); } /* arrives too */
 FN void mbar_arrive(void *bar, LN) { emu_mbar_arrive(bar, 1, -1, line); }
@@ -198,8 +193,7 @@ template <int PENDING> FN void wgmma_wait(LN) { emu_wgmma_wait(PENDING, line); }
 template <int REGISTERS> FN void setmaxnreg_inc(LN) { emu_setmaxnreg(REGISTERS, 1, line); }
 template <int REGISTERS> FN void setmaxnreg_dec(LN) { emu_setmaxnreg(REGISTERS, 0, line); }
 
-/* ---- AMD: mfma, wmma, direct-to-LDS, waits
- * ------------------------------------------------------------------------------------ */
+/* ---- AMD: mfma, wmma, direct-to-LDS, waits ----------------------------------------------------------------------- */
 template <int M, int N, int K, class A, class B, class EA, class EB, class C, int NA, int NB, int NC>
 FN vec<C, NC> mfma(const vec<EA, NA> &a, const vec<EB, NB> &b, const vec<C, NC> &c, LN) {
   const emu_mma_desc d = {M, N, K, type_of<A>::value, type_of<B>::value, type_of<C>::value};
@@ -223,8 +217,7 @@ template <int LEVEL> FN void setprio() {}
 template <int MASK> FN void sched_barrier() {}
 template <class T> FN void settle(T &) {}
 
-/* ---- entry: args has one pointer per parameter, as a driver's launch call takes them
- * ---------------------------------------------- */
+/* ---- entry: args has one pointer per parameter, as a driver's launch call takes them ----------------------------- */
 template <int... I> struct emu_seq {};
 template <int N, int... I> struct emu_make_seq : emu_make_seq<N - 1, N - 1, I...> {};
 template <int... I> struct emu_make_seq<0, I...> { typedef emu_seq<I...> type; };

@@ -1,5 +1,6 @@
 /* tests/simt/run.c - tsr_simt_run: runs every kernel of a Tile or Target IR file in the emulator on random inputs and
- * prints what it finds. For developers of lowerings and printers. tsr_simt_run ARCH FILE.mlir [--seed N] [--source] */
+ * prints what it finds. For developers of lowerings and printers.
+ *   tsr_simt_run ARCH FILE.mlir [--seed N] [--source] */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -21,8 +21,7 @@
 enum { MAX_VALUES = 4096 };
 static tsr_context *ctx;
 
-/* ---- the table
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 /* max: the largest finite code; one beyond it is infinity where there is one. */
 typedef struct format { tsr_dtype t; const char *name; int mantissa, bias, max; bool infinity; } format;
@@ -75,8 +74,7 @@ static int interesting(tsr_dtype t, double *out) {
   return n;
 }
 
-/* ---- casts
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- casts ------------------------------------------------------------------------------------------------------- */
 
 static const struct {
   tsr_dtype t;
@@ -184,8 +182,7 @@ static void casts_on_emulated_devices_match_the_table(void **state) {
   }
 }
 
-/* ---- matrix instructions
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- matrix instructions ----------------------------------------------------------------------------------------- */
 
 /* Each code times 1 by itself in a sum of zeros, with the codes on the left (their rows) and then on the right (their
  * columns). An infinity is NaN to gfx942, which has none in 8 bits. */

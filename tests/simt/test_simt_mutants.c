@@ -116,8 +116,7 @@ static const overlapped overlaps[] = {
     {"gfx942", "pingpong", {.name = "lds_pingpong", .m = 128, .n = 128, .k = 192, .bm = 128, .bn = 128, .bk = 64, .in = TSR_F16, .out = TSR_F32, .tb = true, .path = "pingpong"}, {4, 5}}, /* they only keep the halves of the block taking turns */
 };
 
-/* ---- text
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 /* Length of the match of a pattern at s, 0 = none. Its numbers' places go to `numbers`. */
 static size_t match(const char *s, const char *pattern, const char *numbers[8]) {
@@ -162,8 +161,7 @@ static int put_mutant(strb *b, const char *kernel, const char *end, const char *
   return changed;
 }
 
-/* ---- runs
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
 
 static void tile_text(const tile_matmul_case *c, const tile_attention_case *a, strb *out) {
   static char program[1 << 16];

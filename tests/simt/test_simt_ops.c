@@ -66,7 +66,8 @@ static int put_program(strb *b, tsr_dtype t, const char *names[MAX_OUT]) {
   return n;
 }
 
-/* 0: all values of a 16-bit type, else edges and random ones; 1: edges, each beside all of them; 2: their magnitudes. */
+/* 0: all values of a 16-bit type, else edges and random ones; 1: edges, each beside all of them; 2: their magnitudes.
+ * */
 static void fill(tsr_dtype t, int which, void *data) {
   const double max = dtype_get(t)->max;
   const double edges[] = {0,    1,   -1,   2,   -2,  3,    7,   -7,       100,       -100, 127,      -128,

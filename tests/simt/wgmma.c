@@ -242,8 +242,7 @@ void emu_wgmma_wait(int pending, int line) {
   warp_collect(&(warp_call){.op = OP_WGMMA_WAIT, .line = line, .i0 = pending});
 }
 
-/* ---- setmaxnreg: what the block got at launch is shared out anew, no more (PTX ISA, "setmaxnreg")
- * ---------------------------------- */
+/* ---- setmaxnreg: what the block got at launch is shared out anew, no more (PTX ISA, "setmaxnreg") ---------------- */
 
 int registers_at_launch(int threads) {
   int n = 65536 / threads / 8 * 8; /* one block a core, as the generated kernels' launch bounds say */

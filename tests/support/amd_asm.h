@@ -11,8 +11,8 @@ const char *amd_asm_spills(const char *assembly);
 /* Waits of the loops that hold matrix instructions. NULL, or what is wrong:
  *   - global memory is loaded and waited for with no matrix instruction in between: the loads hide behind nothing;
  *   - LDS is read, but no matrix instruction has a wait for it before (lgkmcnt, dscnt) in the loop;
- *   - direct-to-LDS loads, but ds_write or an ordinary load in the same loop: the compiler has added a copy of its own.
- */
+ *   - direct-to-LDS loads, but ds_write or an ordinary load in the same loop: the compiler has added a copy of its
+ *     own. */
 const char *amd_asm_waits(const char *assembly);
 
 /* The stretches at raised priority (s_setprio 1 to s_setprio 0). NULL, or what is wrong: there is none, one has no

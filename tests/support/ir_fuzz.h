@@ -1,6 +1,7 @@
 /* tests/support/ir_fuzz.h - mutates modules that verify and uses every mutant that verifies, in child processes: a
  * crash, a sanitizer's report, a hang and a broken promise each name the mutant and leave its text in a file; programs
- * that only take long are counted. TSR_TEST_IR_FUZZ        mutants to accept (default: the caller's number)
+ * that only take long are counted.
+ *   TSR_TEST_IR_FUZZ        mutants to accept (default: the caller's number)
  *   TSR_TEST_IR_FUZZ_SEED   where the random numbers start (default 1); printed
  *   TSR_TEST_IR_FUZZ_ONLY   tries this mutant alone, here and now, for a debugger */
 #ifndef TESTS_SUPPORT_IR_FUZZ_H

@@ -113,8 +113,7 @@ void tile_gen_matmul(strb *b, const tile_matmul_case *c) {
   strb_puts(b, "}\n}) : () -> ()\n");
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------
- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static void put_reduce(strb *b, const char *out, const char *in, const char *op, int64_t r, int64_t n) {
   (void)r;

@@ -79,7 +79,8 @@ static void softmax_rows_sum_to_one_and_survive_large_values(void **state) {
   free(y);
 }
 
-/* -3e38 of f64 is -inf in a device's f32, by way of -6e38: its share of the row is 0, and NaN may stand anywhere in it. */
+/* -3e38 of f64 is -inf in a device's f32, by way of -6e38: its share of the row is 0, and NaN may stand anywhere in it.
+ * */
 static void softmax_of_a_row_with_an_overflowed_term_is_unknown(void **state) {
   ir_module *m =
       gt_parse(gt_func("%A: tensor<2x2xf32>, %B: tensor<2x2xf32>",

@@ -248,8 +248,8 @@ static void mlir_opt_reads_every_op(void **state) {
   assert_int_equal(rc, 0);
 }
 
-/* The iteration space follows from the row's index expression: what it is with an op's attributes, the extents (those of
- * reduced axes behind the result's), operations and bytes. */
+/* The iteration space follows from the row's index expression: what it is with an op's attributes, the extents (those
+ * of reduced axes behind the result's), operations and bytes. */
 static void space_follows_index_expression(void **state) {
   static const struct { const char *args, *op, *type, *index; int n, reduced; int64_t extent[5]; double flops, bytes; } cases[] = {
       {"%a: tensor<7x2x3xf32>, %b: tensor<3x5xf32>", "matmul(%a, %b)", "7x2x5xf32", "*mk,*kn->*mn", 4, 1, {7, 2, 5, 3}, 420, 4 * (42 + 15 + 70)},

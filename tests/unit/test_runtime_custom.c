@@ -25,8 +25,7 @@
     tsr_status_free(f_);                                              \
   } while (0)
 
-/* ---- the ops: my.swish(x) = x / (1 + exp(-beta x)); my.rowdot(x, y)[i] = sum over j of x[i][j] y[i][j] -------------
- */
+/* ---- the ops: my.swish(x) = x / (1 + exp(-beta x)); my.rowdot(x, y)[i] = sum over j of x[i][j] y[i][j] ----------- */
 
 typedef struct counts { long calls, rows, fail_from; } counts;
 
@@ -104,8 +103,7 @@ static tsr_status register_ops(tsr_context *ctx, counts *k, bool with_source) {
   return st ? st : tsr_custom_op_register(ctx, &rowdot);
 }
 
-/* ---- a graph with three of them between fused ops
- * --------------------------------------------------------------------- */
+/* ---- a graph with three of them between fused ops ---------------------------------------------------------------- */
 
 enum { M = 300, K = 70, N = 90 };
 
@@ -457,8 +455,7 @@ static void custom_op_misuse_is_one_clear_line(void **state) {
   tsr_context_destroy(&ctx);
 }
 
-/* ---- failing allocations ------------------------------------------------------------------------------------------
- */
+/* ---- failing allocations ----------------------------------------------------------------------------------------- */
 
 static tsr_code whole_life(counting *c) {
   static data d;

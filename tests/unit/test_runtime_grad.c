@@ -13,8 +13,7 @@
 
 #include "tests/support/api_check.h"
 
-/* ---- my.silu(x) = x / (1 + exp(-x)), with its derivative g (s + y (1 - s)) by ops of the table ---------------------
- */
+/* ---- my.silu(x) = x / (1 + exp(-x)), with its derivative g (s + y (1 - s)) by ops of the table ------------------- */
 
 static bool silu_infer(void *user, const tsr_custom_call *c, char *why, size_t n) {
   c->result->dtype = c->operands[0].dtype;
@@ -115,8 +114,7 @@ static tsr_status run(tsr_device *dev, const tsr_graph *g, values *x) {
   return st;
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------------------------
- */
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
 
 static void gradient_through_a_custom_op_is_that_of_the_op_it_copies(void **state) {
   static values own, table;

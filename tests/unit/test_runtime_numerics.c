@@ -83,8 +83,7 @@ static double rounding(tsr_dtype t) {
   return t == TSR_F64 ? 0x1p-53 : t == TSR_F32 ? 0x1p-24 : t == TSR_F16 ? 0x1p-11 : 0x1p-8;
 }
 
-/* ---- deterministic --------------------------------------------------------------------------------------------------
- */
+/* ---- deterministic ----------------------------------------------------------------------------------------------- */
 
 static void same_bits(const job *j, const void *x, const void *y) {
   static const char *const threads[] = {"1", "2", "3", "5"};
@@ -131,8 +130,7 @@ static void deterministic_bits_are_those_of_every_run_and_thread_count(void **st
   same_bits(&(job){"matmul", TSR_I8, 130, 1037, 70, 0}, x, y);
 }
 
-/* ---- f32 accumulation -----------------------------------------------------------------------------------------------
- */
+/* ---- f32 accumulation -------------------------------------------------------------------------------------------- */
 
 /* 4096 ones: a bf16 sum stays at 256, an f16 sum at 2048. */
 static void sixteen_bit_inputs_are_accumulated_in_f32(void **state) {
@@ -156,8 +154,7 @@ static void sixteen_bit_inputs_are_accumulated_in_f32(void **state) {
     }
 }
 
-/* ---- kahan_sum ------------------------------------------------------------------------------------------------------
- */
+/* ---- kahan_sum --------------------------------------------------------------------------------------------------- */
 
 /* B, 2048 times s, -B: beside B one s is lost in an accumulator of `bits` bits, and the exact sum of the rest fits the
  * type. */
@@ -232,8 +229,7 @@ static void kahan_sum_reaches_into_row_operations(void **state) {
     }
 }
 
-/* ---- scopes ---------------------------------------------------------------------------------------------------------
- */
+/* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
 /* A sum of TERMS floats as IR text, with `attrs` on the function. */
 static tsr_status compile_text(tsr_policy in_context, const char *attrs, const tsr_compile_options *o,

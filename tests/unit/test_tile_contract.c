@@ -1,6 +1,6 @@
-/* tessera.tile.contract: what the verifier takes; that the CPU, which takes it whole, gives the very numbers of the text
- * written out as loops (inputs are small integers, so sums are exact in any order); that it is written out as a hand
- * would write it; that it is counted as what it is written out to. */
+/* tessera.tile.contract: what the verifier takes; that the CPU, which takes it whole, gives the very numbers of the
+ * text written out as loops (inputs are small integers, so sums are exact in any order); that it is written out as a
+ * hand would write it; that it is counted as what it is written out to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -149,8 +149,7 @@ static void ring_moves_what_its_formula_says(void **state) {
   assert_true(timeline_all_reduce_ns(1, 1e9, 2, 7) == 0);
 }
 
-/* ---- hazards -------------------------------------------------------------------------------------------------------
- */
+/* ---- hazards ----------------------------------------------------------------------------------------------------- */
 
 static double later(double a, double b) { return a > b ? a : b; }
 
@@ -223,8 +222,7 @@ static void no_buffer_is_written_before_its_reader_is_done(void **state) {
   assert_true(caught > more_buffers / 4);
 }
 
-/* ---- candidates ----------------------------------------------------------------------------------------------------
- */
+/* ---- candidates -------------------------------------------------------------------------------------------------- */
 
 static void candidates_take_their_steps_from_the_cost_model(void **state) {
   tune_problem p = {.family = FAMILY_MATMUL,

@@ -32,8 +32,7 @@ tsr_status bench_timer_stop(bench_timer *t, double *us) {
   return st;
 }
 
-/* ---- clocks and power
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- clocks and power -------------------------------------------------------------------------------------------- */
 
 /* "0000:19:00.0" of the device that the driver counts as `index`. */
 static bool bus_id(const char *knob, const char *lib, const char *call, int index, char out[32]) {

@@ -161,8 +161,7 @@ static tsr_status check_environment(void) {
   return st;
 }
 
-/* ---- where no cache is: looking makes none
- * ------------------------------------------------------------------------------------ */
+/* ---- where no cache is: looking makes none ----------------------------------------------------------------------- */
 
 static int none_to_list(const cache_args *a, const char *path) {
   if (!a->json) printf("0 entries, 0 trials in %s, which does not exist yet\n", path);

@@ -11,9 +11,10 @@
  *   G_MADD(acc, a, b)  acc + a . b
  *   G_LOADC G_LOADC_N G_STOREC G_STOREC_N G_ZERO
  *   G_EXACT(name)      optional: names another kind with the same panels, whose rows take over where its is_needed (by
- * A) or is_needed_for (by a panel and its columns of C) says so; see gemm_avx512bf16.c G_ROWS_ONLY        optional: no
- * block, for such another kind G_COMP             optional: the panel ends with one row of C's type to be added once
- * (offset compensation of s8 x s8)
+ *                      A) or is_needed_for (by a panel and its columns of C) says so; see gemm_avx512bf16.c
+ *   G_ROWS_ONLY        optional: no block, for such another kind
+ *   G_COMP             optional: the panel ends with one row of C's type to be added once (offset compensation of s8 x
+ *                      s8)
  *
  * Panels: B is [k-group][G_NV * G_LANES] groups; A is row-major whether packed or not (a row is broadcast group by
  * group), so the rows of a block are dealt evenly to tiles: 16 rows are 8 + 8, not 12 + 4. Each element of C is one

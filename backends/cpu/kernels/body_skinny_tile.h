@@ -8,9 +8,9 @@
  *   S_GROUP(p, ld) S_GROUP_N   vector of S_LANES neighbouring columns' groups of k, the rows of k being ld apart
  *   S_DOT(p) S_DOT_N(p, n)     vector of S_LANES groups along k (S_LANES * S_KR elements)
  *
- * Row-major B: strips of columns with 8 groups of k side by side, C's strip in L1; one chain over k per element, as in
- * block. Transposed B: four columns side by side, S_LANES chains over k per element, then a fixed tree. S_UNROLL may be
- * set once by a file that wants them small. */
+ * Row-major B: strips of columns with 8 groups of k side by side, C's strip in L1; one chain over k per element, as
+ * in block. Transposed B: four columns side by side, S_LANES chains over k per element, then a fixed tree. S_UNROLL
+ * may be set once by a file that wants them small. */
 
 #ifndef S_UNROLL
 #define S_UNROLL CPUK_UNROLL

@@ -8,11 +8,11 @@
  *  - n, rows, cols, m, k count elements and may be 0 (then nothing is read or written);
  *  - strides are in elements, may be negative where the type is ptrdiff_t; `_bytes` means bytes;
  *  - pointers need only the natural alignment of their element; 64-byte alignment is faster, and required for packed
- * panels;
+ *    panels;
  *  - a destination may be exactly equal to a source of the same element size (in place); any other overlap is
- * undefined;
+ *    undefined;
  *  - f16 and bf16 are stored as uint16_t, f8 and bool as uint8_t (bool: 0 or 1 on output, any non-zero is true on
- * input);
+ *    input);
  *  - a NULL table entry means that the combination doesn't exist (for example exp over i32).
  * How the speed was found, and how to drive the gemm: docs/cpu-kernels.md and bench/kernels/gemm_driver.c. */
 #ifndef BACKENDS_CPU_KERNELS_H
@@ -28,8 +28,7 @@
 extern "C" {
 #endif
 
-/* ---- types
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- types ------------------------------------------------------------------------------------------------------- */
 
 /* Storage types. */
 typedef enum cpuk_dtype {
@@ -45,8 +44,7 @@ size_t cpuk_dtype_bytes(cpuk_dtype t);
 /* Compute types of the elementwise and reduction kernels: other storage types are converted to one of these first. */
 typedef enum cpuk_ct { CPUK_CT_F32, CPUK_CT_F64, CPUK_CT_I32, CPUK_CT_BOOL, CPUK_CT_I64, CPUK_N_CT } cpuk_ct;
 
-/* ---- elementwise
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- elementwise ------------------------------------------------------------------------------------------------- */
 
 /* f32 accuracy, in ulp of the result against the exact value, over all finite inputs incl. denormals, on machines with
  * FMA (portable: one ulp more); tests/unit/test_cpu_kernels.c checks these. Exact: neg abs relu floor not. 0.5: sqrt.
@@ -59,11 +57,11 @@ typedef enum cpuk_ct { CPUK_CT_F32, CPUK_CT_F64, CPUK_CT_I32, CPUK_CT_BOOL, CPUK
  * Denormal results aren't flushed. cpuk_lanes.unary, by scalar_code (core/ir/scalar_ops.h); f32 f64: all but NOT; i32
  * i64: NEG ABS RELU (wrapping) and NOT (bitwise); bool: NOT (logical).
  *
- * cpuk_lanes.binary, by scalar_code. f32, f64: ADD SUB MUL DIV are IEEE; MIN MAX give NaN if either operand is NaN, and -0 < +0 isn't promised; REM is C's
- * fmod (sign of a, exact); POW is C's pow within 1 ulp for f32. i32, i64: wrapping; DIV truncates, x/0 = 0, INT_MIN/-1
- * = INT_MIN; REM has the sign of a, x rem 0 = x, INT_MIN rem -1 = 0; POW by squaring, a negative exponent gives 0
- * except for bases 1 and -1; AND OR XOR bitwise. bool: AND OR XOR, and MIN = and, MAX = or, ADD = or, MUL = and. AND OR
- * XOR don't exist for floats. */
+ * cpuk_lanes.binary, by scalar_code. f32, f64: ADD SUB MUL DIV are IEEE; MIN MAX give NaN if either operand is NaN, and
+ * -0 < +0 isn't promised; REM is C's fmod (sign of a, exact); POW is C's pow within 1 ulp for f32. i32, i64: wrapping;
+ * DIV truncates, x/0 = 0, INT_MIN/-1 = INT_MIN; REM has the sign of a, x rem 0 = x, INT_MIN rem -1 = 0; POW by
+ * squaring, a negative exponent gives 0 except for bases 1 and -1; AND OR XOR bitwise. bool: AND OR XOR, and MIN = and,
+ * MAX = or, ADD = or, MUL = and. AND OR XOR don't exist for floats. */
 
 /* Ordered IEEE comparisons: every one but NE is false when an operand is NaN; NE is then true. */
 typedef enum cpuk_cmp_op { CPUK_EQ, CPUK_NE, CPUK_LT, CPUK_LE, CPUK_GT, CPUK_GE, CPUK_N_CMP } cpuk_cmp_op;
@@ -81,8 +79,7 @@ typedef void (*cpuk_select_fn)(void *dst, const uint8_t *cond, const void *a, in
  * a*b+c). */
 typedef void (*cpuk_fma_fn)(void *dst, const void *a, const void *b, const void *c, size_t n);
 
-/* ---- conversion
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- conversion -------------------------------------------------------------------------------------------------- */
 
 /* Every pair of cpuk_dtype, the identity included. Float to narrower float: round to nearest even; NaN stays NaN
  * (quiet, sign kept); overflow gives infinity, except to f8e4m3, which has none: +-448. Denormals are kept. Float to
@@ -90,8 +87,7 @@ typedef void (*cpuk_fma_fn)(void *dst, const void *a, const void *b, const void 
  * true). No double rounding on any pair. dst may equal src only when the element sizes are equal. */
 typedef void (*cpuk_convert_fn)(void *dst, const void *src, size_t n);
 
-/* ---- reductions
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- reductions -------------------------------------------------------------------------------------------------- */
 
 typedef enum cpuk_reduce_op { CPUK_RSUM, CPUK_RPROD, CPUK_RMAX, CPUK_RMIN, CPUK_N_REDUCE } cpuk_reduce_op;
 
@@ -113,8 +109,7 @@ typedef void (*cpuk_reduce_cols_fn)(void *acc, void *comp, const void *x, ptrdif
  * KAHAN SUM. */
 void cpuk_reduce_init(cpuk_reduce_op op, cpuk_ct ct, cpuk_policy policy, void *acc);
 
-/* ---- fused reduction kernels
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- fused reduction kernels ------------------------------------------------------------------------------------- */
 
 /* Sources and destinations of the reduction kernels. */
 typedef enum cpuk_row_type { CPUK_ROW_F32, CPUK_ROW_BF16, CPUK_ROW_F16, CPUK_N_ROW } cpuk_row_type;
@@ -143,10 +138,12 @@ typedef void (*cpuk_row_norm_fn)(const cpuk_norm_args *args);
 
 /* Three rows a call, each at another stage, so that the memory of one and the arithmetic of another go on at once: the
  * result of row r is written (non-temporal stores), the second number of row r + 1 is computed and the first number of
- * row r + 2. softmax: e[i] of row r * factor; e = exp(x[1] - m) and its sum; max(x[2]) norm:    as cpuk_norm_args from
- * x[0]; the sum of (x[1] - m)^2; sum(x[2]) Same element type in and out, the same bits as the single kernels. dst
- * 64-byte aligned and so are the rows' bytes; n a multiple of 64. The line at `ahead` + k is fetched when line k of
- * x[2] is read. A table that can't stream has none (NULL). */
+ * row r + 2.
+ *   softmax: e[i] of row r * factor; e = exp(x[1] - m) and its sum; max(x[2])
+ *   norm:    as cpuk_norm_args from x[0]; the sum of (x[1] - m)^2; sum(x[2])
+ * Same element type in and out, the same bits as the single kernels. dst 64-byte aligned and so are the rows' bytes;
+ * n a multiple of 64. The line at `ahead` + k is fetched when line k of x[2] is read. A table that can't stream has
+ * none (NULL). */
 typedef struct cpuk_pipe_args {
   void *dst;
   const void *x[3];   /* softmax doesn't read x[0] */
@@ -160,8 +157,7 @@ typedef struct cpuk_pipe_args {
 } cpuk_pipe_args;
 typedef void (*cpuk_row_pipe_fn)(cpuk_pipe_args *args);
 
-/* ---- data movement
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- data movement ----------------------------------------------------------------------------------------------- */
 
 /* dst[r * dst_rs + c * dst_cs] = src[r * src_rs + c * src_cs], elements of 1, 2, 4 or 8 bytes (esize), r < rows, c <
  * cols. Fast when one stride on each side is 1 (row copies, block transposes); any strides are right. src strides may
@@ -211,8 +207,7 @@ typedef struct cpuk_rows {
   cpuk_row_pipe_fn softmax_pipe[CPUK_N_ROW], norm_pipe[CPUK_N_ROW];
 } cpuk_rows;
 
-/* ---- matrix multiplication
- * -------------------------------------------------------------------------------------------------- */
+/* ---- matrix multiplication --------------------------------------------------------------------------------------- */
 
 /* C[m x n] = A[m x k] B[k x n]. A kind fixes the arithmetic; the operands' storage types may be any that pack can
  * convert exactly. */
@@ -261,9 +256,9 @@ typedef struct cpuk_block_args {
   const cpuk_pack_args *b_plain;
   size_t m, n, k; /* any values; k = 0 gives C = 0 (or leaves it when accumulate) */
   bool accumulate; /* C = C + A B; false: C = A B */
-  /* Kinds whose instruction flushes denormals: whether the sums in C may hold some, or numbers that add up to some. False
-   * before the first of the blocks that make one product; each block sets it where it could have made such sums. NULL:
-   * nothing is known, so sums that are accumulated to are looked at. */
+  /* Kinds whose instruction flushes denormals: whether the sums in C may hold some, or numbers that add up to some.
+   * False before the first of the blocks that make one product; each block sets it where it could have made such sums.
+   * NULL: nothing is known, so sums that are accumulated to are looked at. */
   bool *small_sums;
 } cpuk_block_args;
 
@@ -313,8 +308,7 @@ static inline size_t cpuk_packed_b_bytes(const cpuk_gemm *g, size_t k, size_t n)
   return (n + g->nr - 1) / g->nr * g->b_panel_bytes(k);
 }
 
-/* ---- the tables
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- the tables -------------------------------------------------------------------------------------------------- */
 
 typedef struct cpuk_table {
   const char *isa;      /* the knob's word: portable, avx2, avx512, amx, neon */
@@ -345,12 +339,13 @@ typedef struct cpuk_caches {
 cpuk_caches cpuk_cache_sizes(void);
 
 /* How to run one matmul. What the bits depend on, skinny and bk, depends on kind, table, shape and caches, never on the
- * number of threads. The launch: skinny: split n (multiples of nr) over the threads, one skinny call each; nothing
- * below applies. else: the grid of C blocks is bm x bn. B is packed once per launch (or ahead) into a shared buffer,
- * for each k block of bk rows: panels of nr columns, k block kb starting at packed_b_bytes(kb * bk ...) i.e. at kb *
- * (n_panels * b_panel_bytes(bk)). Then each C block runs its k blocks in order: pack (or use in place) A[bm x bk],
- * block(accumulate = kb > 0). Threads take C blocks in the order of `column_major` so that neighbours share what is in
- * L2/L3. See docs/cpu-kernels.md. */
+ * number of threads. The launch:
+ *   skinny: split n (multiples of nr) over the threads, one skinny call each; nothing below applies.
+ *   else: the grid of C blocks is bm x bn. B is packed once per launch (or ahead) into a shared buffer, for each k
+ *   block of bk rows: panels of nr columns, k block kb starting at packed_b_bytes(kb * bk ...) i.e. at
+ *   kb * (n_panels * b_panel_bytes(bk)). Then each C block runs its k blocks in order: pack (or use in place)
+ *   A[bm x bk], block(accumulate = kb > 0). Threads take C blocks in the order of `column_major` so that neighbours
+ *   share what is in L2/L3. See docs/cpu-kernels.md. */
 typedef struct cpuk_plan {
   bool skinny;
   bool a_inplace;    /* A needn't be packed: its rows don't collide in the caches and its type is the kernel's */

@@ -2,11 +2,14 @@
  *
  * How Target IR becomes SPIR-V:
  *   index          32-bit integer (64-bit with wide_index); known constants are folded so that unrolled array indices
- * vanish f32 f64 f16    floats; f16 needs shaderFloat16. bf16 and fp8 are their bits in u16 / u8: arithmetic goes
- * through f32 bool           OpTypeBool in registers, one byte in memory vector<N>      one value for N <= 4, else N /
- * 4 values of 4 ("parts") global ptr     64-bit address (PhysicalStorageBuffer), shared ptr = 32-bit byte offset into
- * the block's memory array          a Function variable; matrix = a cooperative matrix value All integers have
- * signedness 0; the opcode says how they are meant. */
+ *                  vanish
+ *   f32 f64 f16    floats; f16 needs shaderFloat16. bf16 and fp8 are their bits in u16 / u8: arithmetic goes through
+ *                  f32
+ *   bool           OpTypeBool in registers, one byte in memory
+ *   vector<N>      one value for N <= 4, else N / 4 values of 4 ("parts")
+ *   global ptr     64-bit address (PhysicalStorageBuffer), shared ptr = 32-bit byte offset into the block's memory
+ *   array          a Function variable; matrix = a cooperative matrix value
+ * All integers have signedness 0; the opcode says how they are meant. */
 #ifndef CORE_EMIT_SPIRV_INTERNAL_H
 #define CORE_EMIT_SPIRV_INTERNAL_H
 #include "core/base/dtype.h"
@@ -71,7 +74,8 @@ int e_parts(const ir_type *t);                         /* 1 to 4 */
 vt e_part(const emitter *e, const ir_type *t);         /* of each part */
 uint32_t e_undef(emitter *e, uint32_t type);
 uint32_t e_type(emitter *e, const ir_type *t); /* of one part of a value */
-/* Cooperative matrices: the type, that of the components (bf16 and fp8 have float types there), and 0 A, 1 B, 2 sums. */
+/* Cooperative matrices: the type, that of the components (bf16 and fp8 have float types there), and 0 A, 1 B, 2 sums.
+ * */
 uint32_t e_matrix_type(emitter *e, const ir_type *t);
 uint32_t e_component(emitter *e, tsr_dtype t);
 uint32_t e_matrix_use(const ir_type *t);

@@ -1,5 +1,6 @@
 /* core/emit/text/mma.c - wrappers of the matrix instructions: one explicit specialisation for each shape and type that
- * a module uses. Sources: PTX ISA (mma, wgmma), LLVM's BuiltinsAMDGPU.def (mfma, wmma), whose builtins are in the instructions' rows (core/device/matrix_instr.c). */
+ * a module uses. Sources: PTX ISA (mma, wgmma), LLVM's BuiltinsAMDGPU.def (mfma, wmma), whose builtins are in the
+ * instructions' rows (core/device/matrix_instr.c). */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* core/emit/text/prelude_cuda.c - the primitives of core/emit/text/prelude.h for CUDA C++: NVRTC's built-in functions and
- * inline PTX (PTX ISA 7.0 for sm_80, 8.0 for sm_90a). */
+/* core/emit/text/prelude_cuda.c - the primitives of core/emit/text/prelude.h for CUDA C++: NVRTC's built-in functions
+ * and inline PTX (PTX ISA 7.0 for sm_80, 8.0 for sm_90a). */
 #include "core/emit/text/prelude.h"
 #include "core/emit/text/mma.h"
 

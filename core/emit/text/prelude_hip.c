@@ -1,5 +1,5 @@
-/* core/emit/text/prelude_hip.c - the primitives of core/emit/text/prelude.h for HIP C++ by clang's own AMDGPU builtins: no
- * ROCm header and no device library, so the scalar functions are written out here. */
+/* core/emit/text/prelude_hip.c - the primitives of core/emit/text/prelude.h for HIP C++ by clang's own AMDGPU builtins:
+ * no ROCm header and no device library, so the scalar functions are written out here. */
 #include <string.h>
 
 #include "core/emit/text/prelude.h"

@@ -9,16 +9,16 @@
  * Tolerance: each element carries `e`, what an implementation may differ by, propagated forward from op to op as random
  * errors are (the analogue of six standard deviations; a worst-case bound would be void after a few layers):
  *  - one rounding contributes at most r = u |v|, and as six standard deviations of a uniform error 3.5 r to what
- * follows;
+ *    follows;
  *  - an elementwise op contributes how far it moves when each operand moves by its error (evaluated, not linearised),
- * the operands' shares as independent errors, its implementation's own error (scalar_row.error) and the rounding of
- * its result;
+ *    the operands' shares as independent errors, its implementation's own error (scalar_row.error) and the rounding of
+ *    its result;
  *  - a sum of n terms contributes 2 sqrt(n) u S, u the unit roundoff of the accumulator and S the sum of magnitudes
- * (the probabilistic bound of Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, with lambda = 2), and its operands'
- * errors as independent ones, with half of their mean relative size once more as an error common to all. Overflow:
- * where a value, or a sum in some order of its terms, may leave the type, what follows from it has an infinite
- * tolerance. Integers are exact, i64 by a number of its own beside the double. Not thread-safe; the function's values'
- * data fields are in use while an evaluator lives. */
+ *    (the probabilistic bound of Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, with lambda = 2), and its operands'
+ *    errors as independent ones, with half of their mean relative size once more as an error common to all.
+ * Overflow: where a value, or a sum in some order of its terms, may leave the type, what follows from it has an
+ * infinite tolerance. Integers are exact, i64 by a number of its own beside the double. Not thread-safe; the
+ * function's values' data fields are in use while an evaluator lives. */
 #ifndef CORE_IR_GRAPH_EVAL_H
 #define CORE_IR_GRAPH_EVAL_H
 #include "core/ir/graph/ops.h"
@@ -56,8 +56,7 @@ double graph_rounding(tsr_dtype t, double v);
  * infinity with that of its sign or with what overflows; an infinite tolerance says that nothing is known. */
 bool graph_agrees(tsr_dtype t, double got, graph_num want);
 
-/* ---- for the rows' evaluation functions (ir/graph/ops)
- * -------------------------------------------------------- */
+/* ---- for the rows' evaluation functions (ir/graph/ops) ----------------------------------------------------------- */
 
 struct graph_evaluator {
   const tsr_allocator *al;

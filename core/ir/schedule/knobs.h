@@ -1,6 +1,6 @@
 /* core/ir/schedule/knobs.h - the knobs of a schedule, one row each. From the rows are made sched_params, the primitives
- * of Schedule IR with their checks, the fields of tsr_schedule and how they are judged, the tuner's config with the text
- * of caches and records, and `tessera knobs --schedule`. A knob has one name in all of them. */
+ * of Schedule IR with their checks, the fields of tsr_schedule and how they are judged, the tuner's config with the
+ * text of caches and records, and `tessera knobs --schedule`. A knob has one name in all of them. */
 #ifndef CORE_IR_SCHEDULE_KNOBS_H
 #define CORE_IR_SCHEDULE_KNOBS_H
 #include "core/base/str.h"
@@ -59,8 +59,8 @@
   SCHED_TILE_KNOBS(X) SCHED_VECTORIZE_KNOBS(X) SCHED_SHARED_KNOBS(X) SCHED_ASYNC_KNOBS(X) SCHED_STAGES_KNOBS(X) SCHED_SPLIT_K_KNOBS(X) \
   SCHED_WARPS_KNOBS(X) SCHED_CLUSTER_KNOBS(X) SCHED_STREAM_K_KNOBS(X) SCHED_RASTER_KNOBS(X) SCHED_MATRIX_PATH_KNOBS(X)
 
-/* X(name, number in a tuner's config or -1, matrix instructions, staged tiles, what it is). 1 is what a schedule does by
- * itself. */
+/* X(name, number in a tuner's config or -1, matrix instructions, staged tiles, what it is). 1 is what a schedule does
+ * by itself. */
 #define SCHED_PATHS(X)                                                                                          \
   X("auto", 1, true, true, "")                                                                                  \
   X("coopmat", -1, true, true, "")                                                                              \

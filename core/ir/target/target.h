@@ -8,15 +8,15 @@
  *     ...
  *     "tessera.target.return"() : () -> ()
  *   }) {sym_name = "add_0", dialect = "spirv", grid = [64, 1, 1], block = [128, 1, 1], subgroup = 32, shared_bytes = 0,
- * ...}
+ *   ...}
  *
- * Values: index (32-bit unsigned-safe signed integer in SIMT dialects unless the kernel has wide_index = true; 64-bit
- * on the CPU), scalars, vector<NxT> (N = 2, 4, 8, 16), !tessera.ptr<T, "global"|"shared">, !tessera.array<NxT> (a
- * mutable register array of the thread, made by `local`), !tessera.matrix<MxNxT, "a"|"b"|"acc"> (spread over a
- * subgroup, opaque layout), !tessera.token. Addresses are (pointer, index in elements of the pointer's type). Shared
- * memory is one block of bytes per kernel; `shared` gives a typed pointer to an offset in it. The printers are
- * core/emit/spirv*.c and core/emit/text*.c (CUDA C++, HIP C++, host C++); a program around the kernels has the same ops
- * as in Tile IR under the target prefix. */
+ * Values: index (32-bit unsigned-safe signed integer in SIMT dialects unless the kernel has wide_index = true;
+ * 64-bit on the CPU), scalars, vector<NxT> (N = 2, 4, 8, 16), !tessera.ptr<T, "global"|"shared">,
+ * !tessera.array<NxT> (a mutable register array of the thread, made by `local`), !tessera.matrix<MxNxT,
+ * "a"|"b"|"acc"> (spread over a subgroup, opaque layout), !tessera.token. Addresses are (pointer, index in elements
+ * of the pointer's type). Shared memory is one block of bytes per kernel; `shared` gives a typed pointer to an
+ * offset in it. The printers are core/emit/spirv and core/emit/text (CUDA C++, HIP C++, host C++); a program
+ * around the kernels has the same ops as in Tile IR under the target prefix. */
 #ifndef CORE_IR_TARGET_TARGET_H
 #define CORE_IR_TARGET_TARGET_H
 #include "core/ir/ir.h"

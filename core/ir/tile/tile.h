@@ -12,11 +12,11 @@
  *     ...
  *   }) {sym_name = "matmul_0", grid = [2, 1, 1], outputs = 1} : () -> ()
  *
- * Values: !tessera.view = a window of global memory; !tessera.shared = a tile in memory of the block; !tessera.frag = a
- * tile in registers, an immutable value; index and scalars are uniform over the block. Every op is collective over the
- * block, so one program is a GPU kernel, a CPU loop nest and the reference. There is no per-thread code at this level.
- * Grid: axis 0 varies fastest. Arguments: inputs first, then `outputs` written views; a launch passes tensors whose
- * memory the views describe (same element count, or reinterpreted by tile.view inside). */
+ * Values: !tessera.view = a window of global memory; !tessera.shared = a tile in memory of the block; !tessera.frag
+ * = a tile in registers, an immutable value; index and scalars are uniform over the block. Every op is collective
+ * over the block, so one program is a GPU kernel, a CPU loop nest and the reference. There is no per-thread code at
+ * this level. Grid: axis 0 varies fastest. Arguments: inputs first, then `outputs` written views; a launch passes
+ * tensors whose memory the views describe (same element count, or reinterpreted by tile.view inside). */
 #ifndef CORE_IR_TILE_TILE_H
 #define CORE_IR_TILE_TILE_H
 #include "core/ir/ir.h"

@@ -5,10 +5,12 @@
  *   fuse_matmul_epilogue   elementwise ops on a product's shape: bias, residual, activation, cast
  *   fuse_matmul_prologue   cast, negation and scaling by one number of an operand that nothing else needs
  *   fuse_row               softmax, layernorm, rmsnorm and reductions over the last dimension, with elementwise ops
- * around them fuse_reduce_producer   elementwise ops that feed a reduction fuse_view              transpose, slice and
- * broadcast of a value in memory become strided loads of their consumers A group never needs a value that depends on
- * another kernel which needs one of its own, and never holds more than the levels below take in one kernel
- * (SCHED_MOST_*, core/ir/kernel_family.h). Time and memory grow linearly with the ops of the function. */
+ *                          around them
+ *   fuse_reduce_producer   elementwise ops that feed a reduction
+ *   fuse_view              transpose, slice and broadcast of a value in memory become strided loads of their consumers
+ * A group never needs a value that depends on another kernel which needs one of its own, and never holds more than
+ * the levels below take in one kernel (SCHED_MOST_*, core/ir/kernel_family.h). Time and memory grow linearly with
+ * the ops of the function. */
 #ifndef CORE_PASSES_GRAPH_FUSE_H
 #define CORE_PASSES_GRAPH_FUSE_H
 #include "core/ir/ir.h"

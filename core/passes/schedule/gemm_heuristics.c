@@ -225,8 +225,7 @@ static void gemv_plan(const task *x, sched_params *p) {
     if (parts_ok(x, s, p->k)) p->split_k = s;
 }
 
-/* ---- CDNA: operands straight to LDS, two groups of four waves -----------------------------------------------------
- */
+/* ---- CDNA: operands straight to LDS, two groups of four waves ---------------------------------------------------- */
 
 /* What of k a tile has: two stages of 256 x 256 fill the shared memory. */
 static int64_t cdna_step(const task *x) { return (x->c->shared_bytes >= 128 << 10 ? 128 : 64) / x->size; }

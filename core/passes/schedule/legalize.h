@@ -1,6 +1,6 @@
 /* core/passes/schedule/legalize.h - which schedules a device takes: the limits, what a schedule that breaks one
- * becomes, and lighter variants of one whose registers spill. The reason is made once, as text for people; code asks for the
- * limit. */
+ * becomes, and lighter variants of one whose registers spill. The reason is made once, as text for people; code asks
+ * for the limit. */
 #ifndef CORE_PASSES_SCHEDULE_LEGALIZE_H
 #define CORE_PASSES_SCHEDULE_LEGALIZE_H
 #include "core/passes/schedule/family.h"

@@ -32,8 +32,7 @@ bool sx_const(const ir_value *v, int64_t *out) {
   return true;
 }
 
-/* ---- constants: once per kernel, before everything else -----------------------------------------------------------
- */
+/* ---- constants: once per kernel, before everything else ---------------------------------------------------------- */
 
 static bool is_constant(const ir_value *v, const ir_type *type, bool is_int, int64_t i, double f) {
   const ir_attr *a = ir_get_attr(v->def, "value");
@@ -75,8 +74,7 @@ ir_value *sx_num(simt *c, tsr_dtype t, double v) {
                      0);
 }
 
-/* ---- value numbering
- * ------------------------------------------------------------------------------------------------- */
+/* ---- value numbering --------------------------------------------------------------------------------------------- */
 
 size_t sx_mark(const simt *c) { return c->in->n_known; }
 
@@ -141,8 +139,7 @@ ir_op *sx_effect(simt *c, int code, int n, ir_value *const *v) {
   return ir_op_new(&c->b, def_of(c, code), n, v, 0, NULL, 0);
 }
 
-/* ---- index algebra ------------------------------------------------------------------------------------------------
- */
+/* ---- index algebra ----------------------------------------------------------------------------------------------- */
 
 static ir_value *two(simt *c, int code, ir_value *a, ir_value *b) {
   return sx_op(c, code, NULL, 2, (ir_value *[]){a, b});

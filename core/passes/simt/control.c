@@ -11,8 +11,7 @@
 #include "core/passes/simt/shared.h"
 #include "core/passes/simt/state.h"
 
-/* ---- for
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- for --------------------------------------------------------------------------------------------------------- */
 
 typedef struct carried { simt_frag *shape; ir_value **v; int n; } carried;
 
@@ -59,8 +58,7 @@ tsr_status simt_lower_for(simt *c, ir_op *op) {
   return simt_carry_out(c, op, in.shape, v);
 }
 
-/* ---- if
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- if ---------------------------------------------------------------------------------------------------------- */
 
 static tsr_status if_types(simt *c, ir_op *op, const ir_type **types, simt_frag *shape, int *n) {
   tsr_status st = NULL;

@@ -7,8 +7,7 @@
 #include "core/passes/simt/registers.h"
 #include "core/passes/simt/state.h"
 
-/* ---- index ranges -------------------------------------------------------------------------------------------------
- */
+/* ---- index ranges ------------------------------------------------------------------------------------------------ */
 
 typedef struct range { int64_t lo, hi, mult; } range;
 
@@ -69,8 +68,7 @@ static ir_value *index_op(simt *c, int code, const simt_val *a, const simt_val *
   return sx_op(c, code, NULL, 2, (ir_value *[]){a->v, b->v});
 }
 
-/* ---- scalars ------------------------------------------------------------------------------------------------------
- */
+/* ---- scalars ----------------------------------------------------------------------------------------------------- */
 
 /* Types without arithmetic on the device are computed in f32. */
 static bool needs_f32(const simt *c, const ir_type *t) {
@@ -140,8 +138,7 @@ tsr_status simt_inline(simt *c, const ir_block *region, ir_value **yields) {
   return NULL;
 }
 
-/* ---- map ------------------------------------------------------------------------------------------------------------
- */
+/* ---- map --------------------------------------------------------------------------------------------------------- */
 
 static int regs_along(const simt_layout *l, int d) { return l->reps[d] * l->inner[d] * l->vec[d]; }
 

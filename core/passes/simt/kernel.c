@@ -21,8 +21,7 @@
 #include "core/passes/simt/whole/wgmma.h"
 #include "core/passes/target/program.h"
 
-/* ---- kernels
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 static bool view_is_wide(const ir_type *t) {
   int64_t strides[TSR_MAX_RANK];
@@ -235,8 +234,7 @@ static tsr_status kernel(const ir_op *tile, const tsr_caps *caps, ir_builder *to
   return st;
 }
 
-/* ---- programs
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
 
 static tsr_status retarget(ir_op *op, void *user) {
   char name[64];

@@ -9,8 +9,7 @@
 #include "core/passes/simt/simd.h"
 #include "core/passes/simt/state.h"
 
-/* ---- groups -------------------------------------------------------------------------------------------------------
- */
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
 
 enum { MAX_CLUSTER = 8 }; /* what every device with clusters can have */
 
@@ -107,8 +106,7 @@ static tsr_status group_op(simt *c, ir_op *op) {
   return NULL;
 }
 
-/* ---- widest access by alignment ------------------------------------------------------------------------------------
- */
+/* ---- widest access by alignment ---------------------------------------------------------------------------------- */
 
 /* A number that divides the index value v, as far as powers of two go; 0 if v is 0. */
 static int64_t divisor_of(const ir_value *v, int depth) {
@@ -181,8 +179,7 @@ tsr_status simt_analyse(simt *c) {
   return ir_walk(k, note_accesses, c);
 }
 
-/* ---- threads -------------------------------------------------------------------------------------------------------
- */
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 typedef struct demand { const simt *c; int64_t threads; bool reduces; int64_t max_threads; } demand;
 
@@ -238,8 +235,7 @@ tsr_status simt_choose_threads(simt *c) {
   return NULL;
 }
 
-/* ---- layouts --------------------------------------------------------------------------------------------------------
- */
+/* ---- layouts ----------------------------------------------------------------------------------------------------- */
 
 void simt_layout_finish(simt_layout *l) {
   int64_t n = 1;

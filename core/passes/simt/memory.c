@@ -11,8 +11,7 @@
 #include "core/passes/simt/shared.h"
 #include "core/passes/simt/state.h"
 
-/* ---- views and windows ----------------------------------------------------------------------------------------------
- */
+/* ---- views and windows ------------------------------------------------------------------------------------------- */
 
 tsr_status simt_lower_view(simt *c, ir_op *op) {
   const simt_val *from = simt_of(op->operands[0]);
@@ -75,8 +74,7 @@ ir_value *simt_interior(simt *c, const simt_mem *m) {
   return all;
 }
 
-/* ---- accesses -------------------------------------------------------------------------------------------------------
- */
+/* ---- accesses ---------------------------------------------------------------------------------------------------- */
 
 int simt_access_width(const simt *c, const simt_mem *m, int want) {
   int size = (int)tsr_dtype_size(m->dtype), last = m->rank - 1;
@@ -208,8 +206,7 @@ tsr_status simt_store_frag(simt *c, const simt_frag *f, const simt_mem *to) {
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* ---- copies
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
 
 enum { COPY_CHUNK = 64 }; /* registers in flight */
 

@@ -13,8 +13,7 @@
 #include "core/passes/simt/pipeline_match.h"
 #include "core/passes/simt/shared.h"
 
-/* ---- emission
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- emission ---------------------------------------------------------------------------------------------------- */
 
 typedef struct flight { const simt_layout *l; ir_value **v; simt_mem to; } flight; /* one tile's registers */
 

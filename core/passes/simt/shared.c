@@ -36,8 +36,7 @@ tsr_status simt_shared_alloc(simt *c, const ir_op *op, int64_t bytes, int from, 
   return NULL;
 }
 
-/* ---- tiles of the program
- * ---------------------------------------------------------------------------------------------- */
+/* ---- tiles of the program ---------------------------------------------------------------------------------------- */
 
 static int number_ops(ir_op *op, int at) {
   op->scratch = at++;
@@ -120,8 +119,7 @@ tsr_status simt_shared_plan(simt *c) {
   return ir_walk((ir_op *)c->tile, place, &p);
 }
 
-/* ---- scratch
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- scratch ----------------------------------------------------------------------------------------------------- */
 
 tsr_status simt_scratch(simt *c, int64_t bytes, int64_t *lo) {
   const ir_op *op = c->in->op ? c->in->op : c->tile;
@@ -146,8 +144,7 @@ tsr_status simt_scratch_tile(simt *c, tsr_dtype t, int rank, const int64_t *dims
   return NULL;
 }
 
-/* ---- hazards
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- hazards ----------------------------------------------------------------------------------------------------- */
 
 void simt_barrier(simt *c) {
   sx_effect(c, c->warps == c->cluster ? TG_WARP_BARRIER : TG_BARRIER, 0, NULL);

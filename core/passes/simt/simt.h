@@ -25,16 +25,17 @@
  * SIMT outer product, which always fits). The kernel's attribute `matrix`, or TSR_MATRIX, forces one by name. The
  * kernel's attributes `path` and `why` tell the outcome.
  *   - layout: fills vec, lanes, inner and warps of the accumulator's two dimensions, for the smallest accumulator
- * extents of the group (m, n); it must use all of c->warps where it can. reps is derived.
+ *     extents of the group (m, n); it must use all of c->warps where it can. reps is derived.
  *   - gemm: acc (scalars in that layout) + A * B -> out. Operands are simt_mem: pointer, base index, strides, both for
- * shared and for global memory; `frag` is set when the operand is a fragment (its registers, for paths that feed them
- *     directly; mem is then its spilled copy, made only if `wants_mem(operand)`).
+ *     shared and for global memory; `frag` is set when the operand is a fragment (its registers, for paths that feed
+ *     them directly; mem is then its spilled copy, made only if `wants_mem(operand)`).
  *   - opaque paths (cooperative matrices) keep accumulators as n_opaque values of their own types; they add `fill` (a
- * constant accumulator), `to_regs` and `from_regs` (conversion to and from scalars in the layout, through
- * simt_scratch), `store` (whole tile to memory without conversion, false if it can't) and optionally `map`, `load` and
- * `reduce` on accumulators, with `keeps`. A loop carries them as they are. Helpers for paths: the sx_ functions build
- * simplified, value-numbered code at the insertion point; simt_read / simt_write announce shared memory accesses and
- * insert the barriers that hazards need; simt_scratch gives shared bytes for the current op. */
+ *     constant accumulator), `to_regs` and `from_regs` (conversion to and from scalars in the layout, through
+ *     simt_scratch), `store` (whole tile to memory without conversion, false if it can't) and optionally `map`, `load`
+ *     and `reduce` on accumulators, with `keeps`. A loop carries them as they are.
+ * Helpers for paths: the sx_ functions build simplified, value-numbered code at the insertion point; simt_read /
+ * simt_write announce shared memory accesses and insert the barriers that hazards need; simt_scratch gives shared
+ * bytes for the current op. */
 #ifndef CORE_PASSES_SIMT_SIMT_H
 #define CORE_PASSES_SIMT_SIMT_H
 #include "core/device/caps.h"

@@ -1,5 +1,5 @@
-/* core/passes/target/program.h - what every lowering of Tile IR to Target IR shares: the program around the kernels, and
- * which device a Target IR text is for. */
+/* core/passes/target/program.h - what every lowering of Tile IR to Target IR shares: the program around the kernels,
+ * and which device a Target IR text is for. */
 #ifndef CORE_PASSES_TARGET_PROGRAM_H
 #define CORE_PASSES_TARGET_PROGRAM_H
 #include "core/device/caps.h"

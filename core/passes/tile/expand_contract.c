@@ -82,7 +82,8 @@ static bool note_width(expansion *e, ir_op *access) {
   return access && (n < 1 || ir_set_attr(access, "vectorize", ir_attr_int(e->m, n)));
 }
 
-/* What an operand's argument stands for: the tile in memory, in the argument's type, transposed where it is asked for. */
+/* What an operand's argument stands for: the tile in memory, in the argument's type, transposed where it is asked for.
+ * */
 static ir_value *loaded(expansion *e, ir_value *v, const ir_type *argument, bool transpose) {
   if (v->type->kind != IR_T_FRAG) {
     v = ir_build1(&e->b, "tessera.tile.load", ir_type_frag(e->m, argument->dtype, 2, v->type->dims), 1, &v);

@@ -152,8 +152,7 @@ static tsr_status coopmat_fill(simt *c, const simt_layout *l, tsr_dtype t, ir_va
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* ---- store
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- store ------------------------------------------------------------------------------------------------------- */
 
 static bool coopmat_store(simt *c, const simt_frag *f, const simt_mem *to) {
   coop_grid g = coop_grid_of(c, f->layout);

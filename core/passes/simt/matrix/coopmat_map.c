@@ -15,8 +15,7 @@
 
 enum { MAX_OPERANDS = 8, MAX_DEPTH = 12 };
 
-/* ---- what stays a matrix
- * ---------------------------------------------------------------------------------------------- */
+/* ---- what stays a matrix ----------------------------------------------------------------------------------------- */
 
 static bool keeps(const simt *c, const ir_value *v, int depth);
 
@@ -158,8 +157,7 @@ static tsr_status find_use(ir_op *op, void *user) {
   return NULL;
 }
 
-/* ---- loads
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- loads ------------------------------------------------------------------------------------------------------- */
 
 tsr_status coop_load_frag(simt *c, const ir_op *op, const simt_mem *m, const simt_layout *l, simt_frag *out,
                           bool *done) {
@@ -189,8 +187,7 @@ tsr_status coop_load_frag(simt *c, const ir_op *op, const simt_mem *m, const sim
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* ---- maps
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- maps -------------------------------------------------------------------------------------------------------- */
 
 typedef struct mapping {
   ir_op *op;            /* Tile IR */
@@ -301,8 +298,7 @@ tsr_status coop_map(simt *c, ir_op *op, bool *done) {
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* ---- reductions
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- reductions -------------------------------------------------------------------------------------------------- */
 
 /* a op b on matrices, element by element. */
 static ir_value *combined(simt *c, int code, ir_value *a, ir_value *b) {

@@ -1,5 +1,6 @@
 /* core/passes/simt/matrix/coopmat_tile.c - fragments as cooperative matrices: which matrices hold one, how they come
- * from memory and go to it, and the way to single elements and back, through scratch. See simt/matrix/coopmat_tile.h. */
+ * from memory and go to it, and the way to single elements and back, through scratch. See simt/matrix/coopmat_tile.h.
+ * */
 #include "core/passes/simt/matrix/coopmat_tile.h"
 #include "core/passes/simt/access.h"
 #include "core/passes/simt/build.h"
@@ -8,7 +9,7 @@
 
 enum { SCRATCH_BYTES = 16384 };
 
-/* ---- matrices of a fragment ---------------------------------------------------------------------------------------- */
+/* ---- matrices of a fragment -------------------------------------------------------------------------------------- */
 
 coop_grid coop_grid_of(const simt *c, const simt_layout *l) {
   coop_grid g = {.l = l, .wide = c->path->scope == SCOPE_WORKGROUP, .size = {c->shape.m, c->shape.n}};
@@ -55,7 +56,7 @@ bool coop_has_accumulator(const simt *c, tsr_dtype t) {
   return false;
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* Bytes that divide every matrix's address and the stride, at most 16. minor: elements of a row of the matrix (of a
  * column where those lie side by side). */
@@ -135,7 +136,7 @@ ir_value *coop_cast(simt *c, ir_value *v, const ir_type *type) {
   return !v || v->type == type ? v : sx_op(c, TG_MAT_CAST, type, 1, &v);
 }
 
-/* ---- conversion through scratch ------------------------------------------------------------------------------------ */
+/* ---- conversion through scratch ---------------------------------------------------------------------------------- */
 
 /* Room for per_round matrices of `tile` elements; a repeated dimension takes one element there. */
 typedef struct scratch { simt_mem m; int per_round; int64_t tile; int side[2]; } scratch;

@@ -17,8 +17,7 @@
 #include "core/passes/simt/simd.h"
 #include "core/passes/simt/state.h"
 
-/* ---- operands
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
 
 static tsr_status operand_of(simt *c, const simt_gemm *g, const ir_value *v, int which, simt_operand *out) {
   const simt_val *s = simt_of(v);
@@ -77,8 +76,7 @@ tsr_status simt_lower_gemm(simt *c, ir_op *op) {
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* ---- the fma path
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- the fma path ------------------------------------------------------------------------------------------------ */
 
 static const char *fma_fits(const simt *c, const simt_gemm *g) { return NULL; }
 static bool fma_wants_mem(const simt *c, const simt_gemm *g, int operand) { return true; }

@@ -56,8 +56,7 @@ static bool mma_wants_mem(const simt *c, const simt_gemm *g, int operand) {
   return operand || !g->A.frag || !is_register_operand(g, g->A.frag);
 }
 
-/* ---- operands
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
 
 static bool rows_of_16_bytes(const simt_mem *m) {
   int64_t size = (int64_t)tsr_dtype_size(m->dtype);
@@ -139,8 +138,7 @@ static void frag_a(simt *c, const simt_frag *f, int block, int kk, ir_value **ou
   }
 }
 
-/* ---- the product
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- the product ------------------------------------------------------------------------------------------------- */
 
 static ir_value *mma(simt *c, const matrix_instr *in, ir_value *const *a, int na, ir_value *const *b, int nb,
                      ir_value *acc) {

@@ -10,8 +10,7 @@
 #define NAME(s) "tessera.target." s
 enum { GROUP_ROWS = 64, BLOCK = 8 }; /* BLOCK: columns of an accumulator's four registers */
 
-/* ---- plan
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- plan -------------------------------------------------------------------------------------------------------- */
 
 bool simt_tile_store_plan(const simt_matmul *mm, int n, simt_tile_store *out) {
   const ir_op *w = mm->stores[0]->operands[1]->def;
@@ -42,8 +41,7 @@ void simt_tile_store_begin(const simt_place *p, simt_tile_store *s, int64_t at) 
   s->map = simt_tma_map(p->t, simt_store_target(p, 0), v, s->per_line, GROUP_ROWS);
 }
 
-/* ---- a tile
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- a tile ------------------------------------------------------------------------------------------------------ */
 
 typedef struct pass {
   const simt_place *p;

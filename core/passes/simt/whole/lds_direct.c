@@ -3,16 +3,20 @@
  * Operand tiles go from global memory straight to LDS. Such a load puts lane i of a wave at a common base + i * 4 bytes
  * (16 on gfx950), so the tile in LDS has neither padding nor a choice of place; what would be a swizzle of the store is
  * one of the address that each lane loads from: 16-byte chunk c of a line holds what belongs at c ^ f(line). The chunks
- * that a wave reads for one MFMA operand then fall into different banks. An operand that runs along k: a line is one
- * row of bk elements; a lane reads 16 bytes, k-elements for two MFMAs (gfx950: one). Which k meets which doesn't matter
- * as long as both operands agree. gfx942: fp8 is made FNUZ between LDS and the instruction. An operand that runs along
- * m or n: a line is one k; a lane reads four neighbours from each of its eight k's and turns them. Both give a lane
- * four neighbouring columns of the result where the wave has 64 of them: row 16 e + c of the tile is column 4 c + e.
+ * that a wave reads for one MFMA operand then fall into different banks.
+ *  - An operand that runs along k: a line is one row of bk elements; a lane reads 16 bytes, k-elements for two MFMAs
+ *    (gfx950: one). Which k meets which doesn't matter as long as both operands agree. gfx942: fp8 is made FNUZ between
+ *    LDS and the instruction.
+ *  - An operand that runs along m or n: a line is one k; a lane reads four neighbours from each of its eight k's and
+ *    transposes them.
+ * Both give a lane four neighbouring columns of the result where the wave has 64 of them: row 16 e + c of the tile is
+ * column 4 c + e.
  *
  * Ping-pong (eight waves, two on each SIMD): while the waves of one half run MFMAs at raised priority, those of the
  * other read their next operands from LDS, and at each barrier they change places. The second half is one barrier
- * behind. In units of such intervals, with p of them for the reads (and as many for the products) of a tile: first
- * half:  2 p t issues the loads of tile t + 1, ... waits for them at the end of 2 p t + 2 p - 1 (its last products)
+ * behind. In units of such intervals, with p of them for the reads (and as many for the products) of a tile:
+ *   first half:  2 p t issues the loads of tile t + 1, ... waits for them at the end of 2 p t + 2 p - 1 (its last
+ *                products)
  *   second half: the same intervals, but there these are its last products of tile t - 1 and its last reads of tile t
  * so loads are in flight for a whole tile, and their buffer was last read in interval 2 p t - 1. */
 #include "core/passes/simt/whole/lds_direct.h"

@@ -24,8 +24,7 @@ static int registers_of(const struct simt_stage_queue *r, bool is_consumer) {
   return of[r->consumers][is_consumer];
 }
 
-/* ---- what fits ----------------------------------------------------------------------------------------------------
- */
+/* ---- what fits --------------------------------------------------------------------------------------------------- */
 
 /* A whole tile of 16-bit elements, its lines whole boxes of 128 bytes, from the last two dimensions of an argument. */
 static bool add_copy(struct simt_stage_queue *r, const ir_op *op, bool streamed) {
@@ -145,8 +144,7 @@ const char *simt_stage_queue_plan(simt *c, const ir_op *kernel) {
 int simt_stage_queue_warps(const struct simt_stage_queue *r) { return GROUP_THREADS / 32 * r->consumers; }
 int simt_stage_queue_threads(const struct simt_stage_queue *r) { return GROUP_THREADS * (r->consumers + 1); }
 
-/* ---- code -----------------------------------------------------------------------------------------------------------
- */
+/* ---- code -------------------------------------------------------------------------------------------------------- */
 
 static ir_op *effect(simt *c, const char *name, int n, ir_value *const *v) { return ir_build0(&c->b, name, n, v); }
 
