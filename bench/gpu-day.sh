@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# bench/gpu-day.sh [--dry-run] [DEVICE [PART...]] - everything that needs an NVIDIA or AMD GPU within one deadline: builds (offline), checks on the
-# device, measures, and writes bench/results/GPU/DATE.json: a row for each measurement with its command, the cost model's figure made
-# beforehand (predicted_us) and what part was cut for want of time. DEVICE is cuda:0 (default), hip:0, ...
-# PART, in order of importance: build, cubes, llama, attention, rows, compile, replay, check, vulkan, tuned; all by default. Each has its share of
-# the DEADLINE (1440 seconds, environment); what one leaves over goes to those after it, and the last are cut first. Where a command
-# may run for ten minutes only: run parts in turn with OUT=FILE.json of their own. Exit 1 if a check or a command failed.
-# --dry-run needs no GPU: prints the plan and runs every command small on cpu:0, so that tools, suites, types and options are known to exist.
+# bench/gpu-day.sh [--dry-run] [DEVICE [PART...]] - everything that needs an NVIDIA or AMD GPU within one deadline:
+# builds (offline), checks on the device, measures, and writes bench/results/GPU/DATE.json: a row for each measurement
+# with its command, the cost model's figure made beforehand (predicted_us) and what part was cut for want of time.
+# DEVICE is cuda:0 (default), hip:0, ... PART, in order of importance: build, cubes, llama, attention, rows, compile,
+# replay, check, vulkan, tuned; all by default. Each has its share of the DEADLINE (1440 seconds, environment); what one
+# leaves over goes to those after it, and the last are cut first. Where a command may run for ten minutes only: run
+# parts in turn with OUT=FILE.json of their own. Exit 1 if a check or a command failed. --dry-run needs no GPU: prints
+# the plan and runs every command small on cpu:0, so that tools, suites, types and options are known to exist.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 dry=
@@ -66,8 +67,8 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 1' INT TERM
-# A line of a tool's becomes a row: its part, its command, what was predicted (nothing knows a Vulkan driver's matrices). $3: a figure for lines that
-# name no operation.
+# A line of a tool's becomes a row: its part, its command, what was predicted (nothing knows a Vulkan driver's
+# matrices). $3: a figure for lines that name no operation.
 add_rows() { # part, command, predicted or ""
   local line key us
   while IFS= read -r line; do

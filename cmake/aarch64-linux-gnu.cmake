@@ -1,4 +1,5 @@
-# Toolchain file: cross-compiles for 64-bit Arm (Debian's gcc-aarch64-linux-gnu); tests run under qemu-user where it is installed.
+# Toolchain file: cross-compiles for 64-bit Arm (Debian's gcc-aarch64-linux-gnu); tests run under qemu-user where it is
+# installed.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -1,5 +1,6 @@
-# Writes OUT, a header with a hash over the sources that make code: a tuned schedule or a compiled binary of other sources is a miss.
-# Folders are taken whole, with their sub-folders; the single files are those outside of them that decide what code is made.
+# Writes OUT, a header with a hash over the sources that make code: a tuned schedule or a compiled binary of other
+# sources is a miss. Folders are taken whole, with their sub-folders; the single files are those outside of them that
+# decide what code is made.
 set(files "")
 foreach(folder core/device core/ir core/passes core/emit backends)
   file(GLOB_RECURSE found RELATIVE ${SOURCE} ${SOURCE}/${folder}/*.[ch])

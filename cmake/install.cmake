@@ -1,5 +1,5 @@
-# Installation: headers, both libraries, a pkg-config file and a CMake package (find_package(Tessera) gives Tessera::shared
-# and Tessera::static). Everything is relative to the prefix, so an installed tree may be moved.
+# Installation: headers, both libraries, a pkg-config file and a CMake package (find_package(Tessera) gives
+# Tessera::shared and Tessera::static). Everything is relative to the prefix, so an installed tree may be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

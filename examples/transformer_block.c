@@ -73,8 +73,8 @@ static tsr_value half(block *b, tsr_value x, int64_t n, int which) {
 static tsr_value rotary(block *b, tsr_value x, int64_t n, tsr_value cos, tsr_value sin) {
   tsr_attr axis = TSR_INT("axis", -1);
   tsr_value parts[2] = {op1(b, "neg", half(b, x, n, 1)), half(b, x, n, 0)};
-  tsr_value turned = op(b, "concat", 2, parts, &axis, 1);
-  return op2(b, "add", op2(b, "mul", x, cos), op2(b, "mul", turned, sin));
+  tsr_value rotated = op(b, "concat", 2, parts, &axis, 1);
+  return op2(b, "add", op2(b, "mul", x, cos), op2(b, "mul", rotated, sin));
 }
 
 static tsr_value number(block *b, double v) {

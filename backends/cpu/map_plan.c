@@ -65,7 +65,8 @@ static bool plan_cast(const cpuk_lanes *l, const cpu_strip *s, step *t) {
 }
 
 static tsr_status unsupported(const tsr_allocator *al, const cpu_strip *s) {
-  return st_make(al, TSR_UNSUPPORTED, ST_WHERE("cpu", s->op == CPU_S_OP ? scalar_rows[s->code].name : "cast", "cast to f32"),
+  return st_make(al, TSR_UNSUPPORTED,
+                 ST_WHERE("cpu", s->op == CPU_S_OP ? scalar_rows[s->code].name : "cast", "cast to f32"),
                  "no micro-kernel for element type %s", tsr_dtype_name((tsr_dtype)s->ct));
 }
 

@@ -225,7 +225,7 @@ static tsr_status create(peer_job *job) {
 }
 
 /* [k, n] of bytes to [n, k], for each of a batch. */
-static void turn(const peer_desc *d, const uint8_t *from, uint8_t *to) {
+static void transpose(const peer_desc *d, const uint8_t *from, uint8_t *to) {
   for (int64_t z = 0; z < d->batch; z++, from += d->k * d->n, to += d->k * d->n)
     for (int64_t k = 0; k < d->k; k++)
       for (int64_t n = 0; n < d->n; n++) to[n * d->k + k] = from[k * d->n + n];
@@ -235,13 +235,13 @@ static tsr_status write_operand(peer_job *job, int set, int operand, const void 
   lt_job *j = (lt_job *)job;
   vendor *v = vendor_of(job);
   size_t bytes = peer_count(&job->desc, operand) * tsr_dtype_size(job->desc.dtype);
-  void *turned = NULL;
+  void *transposed = NULL;
   if (operand == 1 && narrow(job->desc.dtype)) {
-    if (!(turned = malloc(bytes))) return st_oom();
-    turn(&job->desc, data, turned);
+    if (!(transposed = malloc(bytes))) return st_oom();
+    transpose(&job->desc, data, transposed);
   }
-  int code = v->write(j->device[3 * set + operand], turned ? turned : data, bytes);
-  free(turned);
+  int code = v->write(j->device[3 * set + operand], transposed ? transposed : data, bytes);
+  free(transposed);
   return code ? failed(v, "copy to the device", code) : NULL;
 }
 

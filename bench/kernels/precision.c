@@ -19,7 +19,8 @@ enum { SIGNLESS = SCALAR_EXACT | SCALAR_COMMUTES | SCALAR_OF_BOOL };
 #define OP_OWN(CODE, name, n, kind, traits)
 #define OP_KERNEL(CODE, name, n, kind, traits)
 #define OP(CODE, name, n, kind, help, level, traits, ...) OP_##level(CODE, name, n, kind, traits)
-const precision_op precision_ops[] = {SCALAR_OPS(OP){"gelu", "", 1, true, true, 'f'}, {"gelu", " {approximate = \"tanh\"}", 1, true, true, 'f'}};
+const precision_op precision_ops[] = {SCALAR_OPS(OP){"gelu", "", 1, true, true, 'f'},
+                                      {"gelu", " {approximate = \"tanh\"}", 1, true, true, 'f'}};
 const int n_precision_ops = sizeof precision_ops / sizeof *precision_ops;
 
 /* ---- operands ---- */

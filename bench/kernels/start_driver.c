@@ -48,14 +48,14 @@ static double now_ms(clockid_t clock) {
 
 static void add_op(tsr_graph *g, const one_op *o) {
   bool matmul = !strcmp(o->op, "matmul"), two = matmul || !strcmp(o->op, "add") || !strcmp(o->op, "mul"),
-       reduces = !strncmp(o->op, "reduce", 6), turns = !strcmp(o->op, "transpose");
+       reduces = !strncmp(o->op, "reduce", 6), transposes = !strcmp(o->op, "transpose");
   tsr_shape a = {2, {o->d[0], matmul ? o->d[2] : o->d[1]}}, b = {2, {matmul ? o->d[2] : o->d[0], o->d[1]}};
   tsr_value v[2], r;
   tsr_attr attr = reduces ? (tsr_attr)TSR_INTS("axes", (const int64_t[]){-1}, 1)
                           : (tsr_attr)TSR_INTS("perm", ((const int64_t[]){1, 0}), 2);
   check(tsr_graph_input(g, "", o->type, a, &v[0]));
   if (two) check(tsr_graph_input(g, "", o->type, b, &v[1]));
-  check(tsr_graph_op(g, o->op, v, two ? 2 : 1, &attr, reduces || turns, &r));
+  check(tsr_graph_op(g, o->op, v, two ? 2 : 1, &attr, reduces || transposes, &r));
   check(tsr_graph_output(g, r));
 }
 

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# What tuning gains: the shapes of suite gemm with a searched schedule, with the untuned one and with the tile of the default table (fitted to
-# problem and device), timed in turns, and the geometric means of the ratios. For a quiet machine. The first run searches (minutes a shape on a slow device), later ones only measure: the cache is kept in build/.
+# What tuning gains: the shapes of suite gemm with a searched schedule, with the untuned one and with the tile of the
+# default table (fitted to problem and device), timed in turns, and the geometric means of the ratios. For a quiet
+# machine. The first run searches (minutes a shape on a slow device), later ones only measure: the cache is kept in
+# build/.
 #   bench/tune/gain.sh [DEVICE...]     cpu:0 and vulkan:0 when none is given
-# SUITE (gemm), MOST_MS (200: shapes that take longer untuned are left out, and said), MILLISECONDS_EACH (400), ROUNDS (3) from the environment.
+# SUITE (gemm), MOST_MS (200: shapes that take longer untuned are left out, and said), MILLISECONDS_EACH (400), ROUNDS
+# (3) from the environment.
 set -eu
 cd "$(dirname "$0")/../.."
 tessera=$(realpath "${TESSERA:-build/release/tools/tessera}")

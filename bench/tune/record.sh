@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Measures the spaces of bench/tune anew, each exhaustively, on this machine: for a quiet one, since a busy moment makes a lucky point. About
-# ten minutes on two cores. Files are replaced one by one as they are ready; test_tune_recorded replays the strategies on them.
+# Measures the spaces of bench/tune anew, each exhaustively, on this machine: for a quiet one, since a busy moment makes
+# a lucky point. About ten minutes on two cores. Files are replaced one by one as they are ready; test_tune_recorded
+# replays the strategies on them.
 #   bench/tune/record.sh [NAME...]     all, or those whose name contains one of NAME
 set -eu
 cd "$(dirname "$0")/../.."

@@ -11,8 +11,9 @@ enum { OPS_NVIDIA = 1 << 0, OPS_AMD = 1 << 1, OPS_SPIRV = 1 << 2 };
 typedef struct dialect_row {
   const char *name;         /* "cuda": the `dialect` attribute of a Target IR kernel */
   unsigned ops;             /* sets of ops that it can say */
-  bool gpu;                 /* a kernel is a block of threads with shared memory; else tiles are cache blocks of one thread */
-  bool has_arch_table;      /* architectures are rows of core/device/arch.c: with their occupancy known, tiles may be shared among resident blocks */
+  bool gpu;                 /* a kernel is a block of threads with shared memory; else a tile is one thread's */
+  bool has_arch_table;      /* architectures are rows of core/device/arch.c: with their occupancy known, tiles may be
+                               shared among resident blocks */
   bool rates_measured;      /* rates are what self-tests reached, not a data sheet's */
   bool reports_spills;      /* its compiler tells of registers spilled, which a lighter schedule avoids */
   /* Its compiler spreads narrow registers, moves instructions over branches and unrolls short loops whole: neighbours

@@ -106,7 +106,8 @@ bool matrix_instr_on(const matrix_instr *x, const char *arch) { return listed(x-
 
 const lane_map *matrix_instr_maps(matrix_kind kind, int m, tsr_dtype in, const char *arch) {
   for (const matrix_instr *x = rows; x < rows + N_ROWS; x++)
-    if (x->kind == kind && x->m == m && tsr_dtype_size(x->a) == tsr_dtype_size(in) && (!arch || matrix_instr_on(x, arch)))
+    if (x->kind == kind && x->m == m && tsr_dtype_size(x->a) == tsr_dtype_size(in) &&
+        (!arch || matrix_instr_on(x, arch)))
       return x->map;
   return NULL;
 }
@@ -133,7 +134,8 @@ static bool enabled(const tsr_caps *c, const matrix_instr *x) {
   for (int i = 0; i < c->n_matrix; i++) {
     const tsr_matrix_shape *s = &c->matrix[i];
     bool types = (s->a == x->a && s->b == x->b) || (x->a != x->b && is_f8(s->a) && is_f8(s->b));
-    if (s->enabled && s->scope == SCOPE_SUBGROUP && s->m == x->m && s->n == x->n[0] && s->k == x->k && s->c == x->c && types)
+    if (s->enabled && s->scope == SCOPE_SUBGROUP && s->m == x->m && s->n == x->n[0] && s->k == x->k && s->c == x->c &&
+        types)
       return true;
   }
   return false;
@@ -235,7 +237,8 @@ static const char *check_map(const matrix_instr *x, matrix_operand of) {
 
 /* Bytes of "double", or of "short __attribute__((ext_vector_type(4)))". */
 static int bytes_of(const char *type) {
-  static const struct { const char *name; int bytes; } all[] = {{"_Float16", 2}, {"__bf16", 2}, {"short", 2}, {"int", 4}, {"float", 4}, {"long", 8}, {"double", 8}};
+  static const struct { const char *name; int bytes; } all[] = {{"_Float16", 2}, {"__bf16", 2}, {"short", 2}, {"int", 4},
+                                                                {"float", 4},    {"long", 8},   {"double", 8}};
   const char *count = strstr(type, "type(");
   int n = 0, bytes = 0;
   for (const char *p = count ? count + 5 : "1"; *p >= '0' && *p <= '9'; p++) n = 10 * n + *p - '0';
@@ -259,7 +262,8 @@ const char *matrix_instr_check(const matrix_instr *r, int n) {
     if (bytes_of(x->acc) != matrix_instr_values(x, MATRIX_C) * (int)tsr_dtype_size(x->c))
       return "the builtin's sums and the lane map differ in size";
     for (const matrix_instr *y = r; y < x; y++)
-      if (y->kind == x->kind && y->m == x->m && y->k == x->k && y->a == x->a && y->b == x->b && !strcmp(y->archs, x->archs))
+      if (y->kind == x->kind && y->m == x->m && y->k == x->k && y->a == x->a && y->b == x->b &&
+          !strcmp(y->archs, x->archs))
         return "two rows of one instruction";
   }
   return NULL;

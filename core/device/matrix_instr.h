@@ -33,7 +33,8 @@ typedef struct matrix_instr {
   const char *archs;   /* that have it: prefixes of names, each followed by a blank */
   const char *offered; /* to plans; NULL: to all of them, "": to none, it is for texts and operands of two types */
   const lane_map *map; /* of a, b and c */
-  const char *builtin; /* clang's, without __builtin_amdgcn_mfma_ or __builtin_amdgcn_wmma_; NULL: PTX says it by types */
+  const char *builtin; /* clang's, without __builtin_amdgcn_mfma_ or __builtin_amdgcn_wmma_; NULL: PTX says it by
+                          types */
   const char *operand, *acc; /* clang's types of the builtin's operands */
 } matrix_instr;
 
@@ -47,11 +48,12 @@ const lane_map *matrix_instr_maps(matrix_kind kind, int m, tsr_dtype in, const c
 /* Has the architecture any of the kind? */
 bool matrix_instr_has(matrix_kind kind, const char *arch);
 /* The row of this shape and these types on an architecture, or NULL. n of wgmma: any. */
-const matrix_instr *matrix_instr_find(matrix_kind kind, int m, int n, int k, tsr_dtype a, tsr_dtype b, const char *arch);
+const matrix_instr *matrix_instr_find(matrix_kind kind, int m, int n, int k, tsr_dtype a, tsr_dtype b,
+                                      const char *arch);
 /* The instruction of the kind for a product: one that the device lists and has enabled, the deepest that divides k (of
  * AMD's; NVIDIA's have one depth a type). m, n: its shape. Operands of the two fp8 types may differ. NULL: none. */
-const matrix_instr *matrix_instr_for(const tsr_caps *c, matrix_kind kind, int m, int n, int64_t k, tsr_dtype a, tsr_dtype b,
-                                     tsr_dtype acc);
+const matrix_instr *matrix_instr_for(const tsr_caps *c, matrix_kind kind, int m, int n, int64_t k, tsr_dtype a,
+                                     tsr_dtype b, tsr_dtype acc);
 /* Values of an operand in one lane, and where value e of a lane is: the coordinates along the operand's dimensions. */
 int matrix_instr_values(const matrix_instr *x, matrix_operand of);
 void matrix_instr_place(const matrix_instr *x, matrix_operand of, int lane, int e, int at[2]);

@@ -121,9 +121,9 @@ static int later_first(const void *a, const void *b) {
   return (*(const int *)a < *(const int *)b) - (*(const int *)a > *(const int *)b);
 }
 
-static tsr_status choose_waits(tracker *t, past *ring, int at) {
+static tsr_status choose_waits(tracker *t, past *window, int at) {
   rt_launch *l = &t->p->launches[at];
-  past *mine = &ring[at % RT_WAIT_WINDOW];
+  past *mine = &window[at % RT_WAIT_WINDOW];
   memset(mine, 0, sizeof *mine);
   if (t->n_found) qsort(t->found, t->n_found, sizeof *t->found, later_first);
   if (!(l->waits = arena_array(&t->p->arena, int, t->n_found + 1))) return st_oom();
@@ -135,7 +135,7 @@ static tsr_status choose_waits(tracker *t, past *ring, int at) {
     l->waits[l->n_waits++] = t->found[i];
     if (!near) continue;
     mine->bit[(distance - 1) / 64] |= 1ull << ((distance - 1) % 64);
-    add_past(mine, &ring[t->found[i] % RT_WAIT_WINDOW], distance);
+    add_past(mine, &window[t->found[i] % RT_WAIT_WINDOW], distance);
   }
   return NULL;
 }
@@ -151,17 +151,17 @@ static bool each_binding(tracker *t, int at, bool noting) {
 tsr_status rt_make_waits(tsr_program *p) {
   const tsr_allocator *al = &p->ctx->al;
   tracker t = {.p = p, .al = al, .bindings = al_zalloc(al, sizeof(touched) * (size_t)(p->n_bindings + 1))};
-  past *ring = al_zalloc(al, sizeof *ring * RT_WAIT_WINDOW);
-  tsr_status st = t.bindings && ring ? NULL : st_oom();
+  past *window = al_zalloc(al, sizeof *window * RT_WAIT_WINDOW);
+  tsr_status st = t.bindings && window ? NULL : st_oom();
   for (int i = 0; i < p->n_bindings && !st; i++) t.bindings[i].writer = -1;
   for (int i = 0; i < p->n_launches && !st; i++) {
     t.n_found = 0;
     if (!each_binding(&t, i, false)) st = st_oom();
-    if (!st) st = choose_waits(&t, ring, i);
+    if (!st) st = choose_waits(&t, window, i);
     if (!st && !each_binding(&t, i, true)) st = st_oom();
   }
   al_free_array(al, t.bindings, (size_t)(p->n_bindings + 1));
-  al_free_array(al, ring, (size_t)RT_WAIT_WINDOW);
+  al_free_array(al, window, (size_t)RT_WAIT_WINDOW);
   al_free_array(al, t.ranges, t.cap_ranges);
   al_free_array(al, t.links, t.cap_links);
   al_free_array(al, t.found, t.cap_found);

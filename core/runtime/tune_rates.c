@@ -72,7 +72,8 @@ static const char *matmul_text(char *buf, size_t cap, int m, int n, int k, const
   return buf;
 }
 
-/* A block that turns a 16x16 tile `steps` times through shared memory: two barriers a step, as staging a k step has. */
+/* A block that transposes a 16x16 tile `steps` times through shared memory: two barriers a step, as staging a k step
+ * has. */
 static const char *barrier_text(char *buf, size_t cap, int steps) {
   snprintf(
       buf, cap,

@@ -130,7 +130,8 @@ int main(void) {
   expect(&c, EXPLAIN("cpu:0", "m=16 n=32 k=64 split_k=1 raster=0"), 0, false, "m=16 n=32 k=64");
   expect(&c, EXPLAIN("cpu:0", "tile=16x32x64,split_k=4"), 0, false,
          "illegal candidate, never compiled: split_k leaves empty parts");
-  expect(&c, EXPLAIN("cpu:0", "tile=16x32x64,pipeline_stages=3"), 0, false, "pipeline_stages=3 is no choice here: left at 1");
+  expect(&c, EXPLAIN("cpu:0", "tile=16x32x64,pipeline_stages=3"), 0, false,
+         "pipeline_stages=3 is no choice here: left at 1");
   expect(&c, EXPLAIN("cuda:sm_80", "pipeline_stages=3,warps=4,vector=4,use_shared=1,padding=8,async_copy=1"), 0, false,
          "vectorize=4 use_shared=1 padding=8 async_copy=1 pipeline_stages=3 split_k=1 warps=4");
   expect(&c, EXPLAIN("cuda:sm_80", "tile=64x64x32,warps=16,vectorize=16"), 0, false,
@@ -145,10 +146,13 @@ int main(void) {
   expect(&c, EXPLAIN("cpu:0", "m=16,speed=3"), 2, true, "--candidate is");
   expect(&c, "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain", 0, false, "Gexp/s, assumed");
   if (!strstr(c.said, "timeline of a core")) c.wrong++, printf("attention has no timeline:\n%s\n", c.said);
-  expect(&c, "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain --candidate tile=256x256,pipeline_stages=4", 0,
-         false, "illegal candidate: shared memory");
+  expect(
+      &c,
+      "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain --candidate tile=256x256,pipeline_stages=4",
+      0, false, "illegal candidate: shared memory");
   expect(&c, "tune attention --shape 8x512x512x64 --device cpu:0", 2, true, "attention takes --explain");
-  expect(&c, EXPLAIN("cuda:sm_80", "preset=pipelined"), 0, false, "use_shared=1 padding=4 async_copy=1 pipeline_stages=3");
+  expect(&c, EXPLAIN("cuda:sm_80", "preset=pipelined"), 0, false,
+         "use_shared=1 padding=4 async_copy=1 pipeline_stages=3");
   static const char mine[] = "name = Example 9000\ncores = 777\n";
   cli_write(&c, "mine.profile", mine, sizeof mine - 1);
 #define PROFILED(rest) "tune matmul --shape 64x64x64 --dtype bf16 --device cuda:sm_90a --explain " rest

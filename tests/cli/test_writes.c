@@ -27,7 +27,8 @@ static const struct { const char *args, *out; } commands[] = {
 static void listing(const cli *c, const char *but, char out[1 << 16]) {
   size_t n = 1 << 16;
   char command[512];
-  snprintf(command, sizeof command, "cd %s && find . \\( %s \\) -prune -o -printf '%%p %%s %%T@\\n' | sort", c->dir, but);
+  snprintf(command, sizeof command, "cd %s && find . \\( %s \\) -prune -o -printf '%%p %%s %%T@\\n' | sort", c->dir,
+           but);
   FILE *f = popen(command, "r");
   size_t got = f ? fread(out, 1, n - 1, f) : 0;
   out[got] = 0;

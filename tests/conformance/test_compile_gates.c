@@ -155,7 +155,7 @@ static void add_matmuls(void) {
 
 /* Operands straight to LDS, by one group of waves and by two. */
 static void add_direct(void) {
-  static const struct { const char *path, *only; int bm, bn, bk; tsr_dtype in, out; bool turned; } rows[] = {
+  static const struct { const char *path, *only; int bm, bn, bk; tsr_dtype in, out; bool transposed; } rows[] = {
       {"direct", "gfx90a gfx942 gfx950", 128, 128, 32, TSR_BF16, TSR_BF16, true}, {"direct", "gfx90a gfx942 gfx950", 128, 128, 64, TSR_F16, TSR_F32, true},
       {"direct", "gfx90a gfx942 gfx950", 128, 256, 32, TSR_F16, TSR_F16, true}, {"direct", "gfx90a gfx942 gfx950", 128, 128, 64, TSR_I8, TSR_I32, false},
       {"direct", "gfx950", 128, 128, 128, TSR_F8E4M3, TSR_BF16, false}, {"pingpong", "gfx942", 256, 256, 32, TSR_BF16, TSR_BF16, true},
@@ -164,7 +164,7 @@ static void add_direct(void) {
       {"pingpong", "gfx942", 256, 256, 64, TSR_F8E5M2, TSR_F16, false}, {"pingpong", "gfx942", 256, 256, 64, TSR_I8, TSR_I32, false}, {"pingpong", "gfx950", 256, 256, 128, TSR_I8, TSR_I32, false},
       {"pingpong", "gfx950", 256, 128, 128, TSR_F8E4M3, TSR_BF16, false}, {"pingpong", "gfx950", 256, 128, 128, TSR_F8E5M2, TSR_F16, false}};
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
-    for (int layout = rows[r].turned ? 0 : 1; layout < (rows[r].turned ? 3 : 2); layout++) {
+    for (int layout = rows[r].transposed ? 0 : 1; layout < (rows[r].transposed ? 3 : 2); layout++) {
       bool whole = rows[r].in == TSR_I8;
       add_matmul(rows[r].path, (tile_matmul_case){.m = 1000,
                                                   .n = 1024,
@@ -226,22 +226,22 @@ static void add_plans(void) {
   strb_init(&b, &al_default);
   for (int s = 0; s < 7; s++)
     for (int t = 0; t < 4; t++)
-      for (int turned = 0; turned < 2; turned++) {
+      for (int transposed = 0; transposed < 2; transposed++) {
         int m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
         const char *x = types[t];
         strb_printf(&b,
                     "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(%%A: tensor<%dx%dx%s>, %%B: "
                     "tensor<%dx%dx%s>, %%v: tensor<%dx%s>):\n",
-                    m, k, x, turned ? n : k, turned ? k : n, x, n, x);
+                    m, k, x, transposed ? n : k, transposed ? k : n, x, n, x);
         strb_printf(&b,
                     "%%0 = \"tessera.graph.matmul\"(%%A, %%B) {transpose_b = %s}\n%%1 = \"tessera.graph.add\"(%%0, "
                     "%%v)\n%%2 = \"tessera.graph.gelu\"(%%1)\n",
-                    turned ? "true" : "false");
+                    transposed ? "true" : "false");
         strb_puts(&b, "\"tessera.graph.return\"(%2)\n}) {sym_name = \"main\"} }) : () -> ()\n");
         gate *g = next_gate(&b);
         g->graph = true;
         g->overlap = m >= 64 && (t == 0 || t == 1);
-        snprintf(g->name, sizeof g->name, "plan_%s_%dx%dx%d_%s", x, m, n, k, turned ? "nt" : "nn");
+        snprintf(g->name, sizeof g->name, "plan_%s_%dx%dx%d_%s", x, m, n, k, transposed ? "nt" : "nn");
       }
   static const int lengths[] = {1024,    32768,   50257,
                                 1 << 16, 1 << 17, 1 << 20}; /* a block's, a cluster's (sm_90a), and longer */

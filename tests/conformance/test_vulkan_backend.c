@@ -1,58 +1,16 @@
-/* The Vulkan backend through its own table: order of work, replay, barriers from waits, large grids, many arguments,
- * addresses beyond 128 MiB, lost devices, out of memory, two devices at once, warm starts, and no message from the
- * validation layers. */
+/* The Vulkan backend through its own table: order of work, replay, large grids, many arguments, addresses beyond
+ * 128 MiB, lost devices, out of memory, two devices at once, warm starts, and no message from the validation layers.
+ * What it gives the driver is counted in test_vulkan_counted.c. */
 #include <math.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/base/blob.h"
 #include "core/emit/spirv/caps.h"
-#include "tests/conformance/vulkan_run.h"
+#include "tests/conformance/vulkan_chain.h"
 
 static vr dev;
 static char text[1 << 15];
-
-/* out[i] = op(in[i], value) over n elements in blocks of 64. */
-static const char *step_kernel(const char *op, double value, int n, const char *name) {
-  static char s[4096];
-  snprintf(s, sizeof s,
-           "\"tessera.target.kernel\"() ({\n^bb0(%%a: !tessera.ptr<f32, \"global\">, %%o: !tessera.ptr<f32, \"global\">):\n"
-           "%%i = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n%%b = \"tessera.target.block_id\"() {axis = 0} : () -> index\n"
-           "%%c = \"tessera.target.const\"() {value = 64} : () -> index\n%%m = \"tessera.target.mul\"(%%b, %%c) : (index, index) -> index\n%%t = \"tessera.target.add\"(%%m, %%i) : (index, index) -> index\n"
-           "%%x = \"tessera.target.load\"(%%a, %%t) : (!tessera.ptr<f32, \"global\">, index) -> f32\n%%v = \"tessera.target.const\"() {value = %.9g} : () -> f32\n"
-           "%%r = \"tessera.target.%s\"(%%x, %%v) : (f32, f32) -> f32\n\"tessera.target.store\"(%%r, %%o, %%t) : (f32, !tessera.ptr<f32, \"global\">, index) -> ()\n"
-           "\"tessera.target.return\"() : () -> ()\n}) {sym_name = \"%s\", dialect = \"spirv\", grid = [%d, 1, 1], block = [64, 1, 1], flops = %d} : () -> ()\n",
-           value + 1e-300, op, name, n / 64, n);
-  return s;
-}
-
-static be_buffer *buffer(vr *r, size_t bytes, const void *data) {
-  be_buffer *b;
-  VR_OK(vulkan_backend.buffer_create(r->d, bytes, BE_DEVICE_LOCAL, &b));
-  if (data) VR_OK(vulkan_backend.write(r->s, (be_range){b, 0, bytes}, data));
-  return b;
-}
-
-enum { N = 1 << 14 };
-
-/* a -> b (+ 1) -> a (* 2) -> b (+ 1): each launch waits for the one before. */
-static be_program *chain(vr *r, be_module *m) {
-  static const int ab[] = {0, 1}, ba[] = {1, 0}, w0[] = {0}, w1[] = {1};
-  const be_launch l[] = {{m, 0, ab, NULL, 0}, {m, 1, ba, w0, 1}, {m, 0, ab, w1, 1}};
-  be_program *p;
-  VR_OK(vulkan_backend.program_create(r->d, &(be_program_desc){l, 3, 2}, &p));
-  return p;
-}
-
-static be_module *two_kernels(vr *r) {
-  char *s = malloc(8192);
-  s[0] = 0;
-  strcat(s, step_kernel("add", 1, N, "plus"));
-  strcat(s, step_kernel("mul", 2, N, "times"));
-  be_module *m = vr_module(r, s);
-  free(s);
-  return m;
-}
 
 static void program_replayed_with_other_buffers_right(void **state) {
   static float x[N], y[N];
@@ -217,122 +175,6 @@ static void indices_beyond_4_gib_addressed(void **state) {
   vulkan_backend.buffer_destroy(o);
 }
 
-/* ---- what is given to the driver, counted ---- */
-
-static int n_barriers, n_submits;
-static PFN_vkCmdPipelineBarrier2 real_barrier;
-static PFN_vkQueueSubmit2 real_submit;
-
-static void VKAPI_PTR counting_barrier(VkCommandBuffer cmd, const VkDependencyInfo *info) {
-  n_barriers++;
-  real_barrier(cmd, info);
-}
-
-static VkResult VKAPI_PTR counting_submit(VkQueue q, uint32_t n, const VkSubmitInfo2 *info, VkFence fence) {
-  n_submits++;
-  return real_submit(q, n, info, fence);
-}
-
-/* Runs ten launches, of which launch i waits for waits_for(i) (-1: none), and counts barriers of the recording and
- * submissions. */
-static void counted(be_module *m, int (*waits_for)(int), be_buffer *const b[2], const char *budget_ms) {
-  static const int ab[] = {0, 1};
-  be_launch l[10];
-  int waits[10];
-  if (budget_ms) setenv("TSR_SUBMIT_MS", budget_ms, 1);
-  for (int i = 0; i < 10; i++) waits[i] = waits_for(i), l[i] = (be_launch){m, 0, ab, &waits[i], waits[i] >= 0};
-  be_program *p;
-  VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){l, 10, 2}, &p));
-  real_barrier = dev.d->fn.vkCmdPipelineBarrier2, real_submit = dev.d->fn.vkQueueSubmit2;
-  dev.d->fn.vkCmdPipelineBarrier2 = counting_barrier, dev.d->fn.vkQueueSubmit2 = counting_submit;
-  n_barriers = n_submits = 0;
-  tsr_status st = vulkan_backend.program_run(dev.s, p, (be_range[]){{b[0], 0, 4 * N}, {b[1], 0, 4 * N}}, NULL);
-  dev.d->fn.vkCmdPipelineBarrier2 = real_barrier, dev.d->fn.vkQueueSubmit2 = real_submit;
-  VR_OK(st);
-  VR_OK(vulkan_backend.stream_sync(dev.s, -1));
-  vulkan_backend.program_destroy(p);
-  if (budget_ms) unsetenv("TSR_SUBMIT_MS");
-}
-
-static int none(int i) { return -1; }
-static int the_one_before(int i) { return i - 1; }
-static int the_first(int i) { return i ? 0 : -1; }
-
-static void barriers_only_where_a_launch_waits(void **state) {
-  static float x[N];
-  be_module *m = vr_module(&dev, step_kernel("add", 1, N, "same")); /* all write the same values */
-  be_buffer *b[2] = {buffer(&dev, sizeof x, x), buffer(&dev, sizeof x, NULL)};
-  counted(m, none, b, NULL);
-  assert_int_equal(n_barriers, 2); /* the first and the last thing in a command buffer */
-  counted(m, the_first, b, NULL);
-  assert_int_equal(n_barriers, 3); /* one separates the first from all others */
-  counted(m, the_one_before, b, NULL);
-  assert_int_equal(n_barriers, 2 + 9);
-  assert_int_equal(n_submits, 1);
-  vulkan_backend.module_destroy(m);
-  for (int i = 0; i < 2; i++) vulkan_backend.buffer_destroy(b[i]);
-}
-
-static void submissions_cut_to_the_budget(void **state) {
-  static float x[N], y[N];
-  char *s = malloc(8192), *flops;
-  strcpy(s, step_kernel("add", 1, N, "slow"));
-  assert_non_null(flops = strstr(s, "flops = "));
-  strcpy(flops, "flops = 1000000000000000} : () -> ()\n"); /* modelled as many seconds: each launch is cut, too */
-  be_module *m = vr_module(&dev, s);
-  for (int i = 0; i < N; i++) x[i] = (float)i;
-  be_buffer *b[2] = {buffer(&dev, sizeof x, x), buffer(&dev, sizeof x, NULL)};
-  counted(m, the_one_before, b, "100");
-  assert_true(n_submits >= 10 * N / 64); /* down to single blocks */
-  VR_OK(vulkan_backend.read(dev.s, (be_range){b[1], 0, sizeof y}, y));
-  VR_OK(vulkan_backend.stream_sync(dev.s, -1));
-  for (int i = 0; i < N; i++) assert_float_equal(y[i], x[i] + 1, 0);
-  free(s);
-  vulkan_backend.module_destroy(m);
-  for (int i = 0; i < 2; i++) vulkan_backend.buffer_destroy(b[i]);
-}
-
-static int n_pipelines;
-static PFN_vkCreateComputePipelines real_pipelines;
-
-static VkResult VKAPI_PTR counting_pipelines(VkDevice d, VkPipelineCache cache, uint32_t n,
-                                             const VkComputePipelineCreateInfo *info, const VkAllocationCallbacks *al,
-                                             VkPipeline *out) {
-  n_pipelines += (int)n;
-  return real_pipelines(d, cache, n, info, al, out);
-}
-
-static void kernels_of_the_same_code_share_a_pipeline(void **state) {
-  static float x[N], y[N];
-  char *s = calloc(1, 1 << 14);
-  strcat(s, step_kernel("add", 1, N, "plus"));
-  strcat(s, step_kernel("mul", 2, N, "times"));
-  strcat(s, step_kernel("add", 1, N, "plus_again"));
-  be_module *m = vr_module(&dev, s);
-  static const int ab[] = {0, 1}, ba[] = {1, 0}, waits[] = {0, 1};
-  const be_launch l[] = {{m, 0, ab, NULL, 0}, {m, 1, ba, waits, 1}, {m, 2, ab, waits + 1, 1}};
-  be_program *p;
-  real_pipelines = dev.d->fn.vkCreateComputePipelines;
-  dev.d->fn.vkCreateComputePipelines = counting_pipelines;
-  tsr_status st = vulkan_backend.program_create(dev.d, &(be_program_desc){l, 3, 2}, &p);
-  dev.d->fn.vkCreateComputePipelines = real_pipelines;
-  VR_OK(st);
-  assert_int_equal(n_pipelines, 2);
-  for (int i = 0; i < N; i++) x[i] = (float)i;
-  be_buffer *a = buffer(&dev, sizeof x, x), *b = buffer(&dev, sizeof x, NULL);
-  VR_OK(vulkan_backend.program_run(dev.s, p, (be_range[]){{a, 0, sizeof x}, {b, 0, sizeof x}}, NULL));
-  VR_OK(vulkan_backend.read(dev.s, (be_range){b, 0, sizeof y}, y));
-  VR_OK(vulkan_backend.stream_sync(dev.s, -1));
-  for (int i = 0; i < N; i++) assert_float_equal(y[i], 2 * (x[i] + 1) + 1, 0);
-  vulkan_backend.program_destroy(p);
-  vulkan_backend.module_destroy(m);
-  vulkan_backend.buffer_destroy(a);
-  vulkan_backend.buffer_destroy(b);
-  free(s);
-}
-
-/* The self-test's kernels for a device that is not here: every shape is emitted, a workgroup's with tensor addressing.
- */
 static void self_tests_of_recorded_devices_emitted(void **state) {
   tsr_caps caps;
   int wide = 0;
@@ -608,9 +450,6 @@ int main(void) {
                                      cmocka_unit_test(buffer_beyond_storage_range_addressed),
                                      cmocka_unit_test(buffer_beyond_the_largest_made_of_pieces),
                                      cmocka_unit_test(indices_beyond_4_gib_addressed),
-                                     cmocka_unit_test(barriers_only_where_a_launch_waits),
-                                     cmocka_unit_test(submissions_cut_to_the_budget),
-                                     cmocka_unit_test(kernels_of_the_same_code_share_a_pipeline),
                                      cmocka_unit_test(self_tests_of_recorded_devices_emitted),
                                      cmocka_unit_test(figures_of_drivers_understood),
                                      cmocka_unit_test(many_arguments_through_a_table),

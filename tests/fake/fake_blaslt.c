@@ -19,7 +19,7 @@ enum {
   TF32 = 6,
   I32 = 9,
   PLAIN = 111,
-  TURNED = 112,
+  TRANSPOSED = 112,
   TRANS_A = 0,
   TRANS_B = 1,
   FAST_SUMS = 99,
@@ -36,7 +36,7 @@ enum {
   TF32 = 77,
   I32 = 72,
   PLAIN = 0,
-  TURNED = 1,
+  TRANSPOSED = 1,
   TRANS_A = 3,
   TRANS_B = 4,
   FAST_SUMS = 25,
@@ -59,7 +59,7 @@ enum {
 };
 enum { INVALID = 7, UNSUPPORTED = 15, MAX_WORKSPACE = 1 };
 
-typedef struct desc { int compute, scale, turn_a, turn_b; int8_t fast_sums; } desc;
+typedef struct desc { int compute, scale, transpose_a, transpose_b; int8_t fast_sums; } desc;
 typedef struct layout { int type; uint64_t rows, cols; int64_t ld, stride; int32_t batch; } layout;
 typedef struct preference { size_t workspace; } preference;
 typedef struct heuristic { algo a; size_t workspace; int state; float waves; int reserved[4]; } heuristic;
@@ -68,7 +68,7 @@ typedef struct heuristic { algo a; size_t workspace; int state; float waves; int
 typedef struct fake_blaslt_state {
   int live, fail_call, no_algorithm,
       fnuz_only; /* live: handles; fail_call: the how manieth call from now fails, 0 = none */
-  int compute, scale, fast_sums, turn_a, turn_b, type_a, type_c; /* of the last product */
+  int compute, scale, fast_sums, transpose_a, transpose_b, type_a, type_c; /* of the last product */
   size_t workspace;
   long products;
 } fake_blaslt_state;
@@ -101,7 +101,7 @@ static int drop(void *p) {
 EXPORT int CALL(Create)(void **h) { return make(h, 1); }
 EXPORT int CALL(MatmulDescCreate)(void **out, int compute, int scale) {
   int code = make(out, sizeof(desc));
-  if (!code) *(desc *)*out = (desc){.compute = compute, .scale = scale, .turn_a = PLAIN, .turn_b = PLAIN};
+  if (!code) *(desc *)*out = (desc){.compute = compute, .scale = scale, .transpose_a = PLAIN, .transpose_b = PLAIN};
   return code;
 }
 EXPORT int CALL(MatmulDescSetAttribute)(void *p, int attr, const void *value, size_t bytes) {
@@ -109,7 +109,7 @@ EXPORT int CALL(MatmulDescSetAttribute)(void *p, int attr, const void *value, si
   STEP();
   if (attr == FAST_SUMS && bytes == 1) return memcpy(&d->fast_sums, value, 1), 0;
   if ((attr != TRANS_A && attr != TRANS_B) || bytes != 4) return INVALID;
-  memcpy(attr == TRANS_A ? &d->turn_a : &d->turn_b, value, 4);
+  memcpy(attr == TRANS_A ? &d->transpose_a : &d->transpose_b, value, 4);
   return 0;
 }
 EXPORT int CALL(MatmulDescDestroy)(void *p) { return drop(p); }
@@ -154,11 +154,11 @@ static int types_fit(const desc *d, const layout *a, const layout *b, const layo
 
 /* op(A) m x k, op(B) k x n, C m x n. */
 static int sizes_fit(const desc *d, const layout *a, const layout *b, const layout *c) {
-  uint64_t m = d->turn_a == TURNED ? a->cols : a->rows, k = d->turn_a == TURNED ? a->rows : a->cols,
-           kb = d->turn_b == TURNED ? b->cols : b->rows, n = d->turn_b == TURNED ? b->rows : b->cols;
+  uint64_t m = d->transpose_a == TRANSPOSED ? a->cols : a->rows, k = d->transpose_a == TRANSPOSED ? a->rows : a->cols,
+           kb = d->transpose_b == TRANSPOSED ? b->cols : b->rows, n = d->transpose_b == TRANSPOSED ? b->rows : b->cols;
   int narrow = a->type == T_I8 || is_f8(a->type);
   return m == c->rows && n == c->cols && k == kb && a->batch == c->batch && b->batch == c->batch &&
-         (!narrow || (d->turn_a == TURNED && d->turn_b == PLAIN)) &&
+         (!narrow || (d->transpose_a == TRANSPOSED && d->transpose_b == PLAIN)) &&
          (c->batch == 1 || (a->stride && b->stride && c->stride));
 }
 
@@ -231,20 +231,20 @@ EXPORT int CALL(Matmul)(void *h, void *dp, const void *alpha, const void *ap, vo
   double zero = d->scale == T_I32   ? *(const int32_t *)beta
                 : d->scale == T_F64 ? *(const double *)beta
                                     : *(const float *)beta;
-  int64_t m = (int64_t)c->rows, n = (int64_t)c->cols, k = (int64_t)(d->turn_a == TURNED ? a->rows : a->cols);
+  int64_t m = (int64_t)c->rows, n = (int64_t)c->cols, k = (int64_t)(d->transpose_a == TRANSPOSED ? a->rows : a->cols);
   if (zero != 0) return UNSUPPORTED;
   for (int64_t z = 0; z < c->batch; z++)
     for (int64_t x = 0; x < n; x++)
       for (int64_t y = 0; y < m; y++) {
         double sum = 0;
         for (int64_t i = 0; i < k; i++)
-          sum += load(a->type, ap, z * a->stride + (d->turn_a == TURNED ? y * a->ld + i : i * a->ld + y)) *
-                 load(b->type, bp, z * b->stride + (d->turn_b == TURNED ? i * b->ld + x : x * b->ld + i));
+          sum += load(a->type, ap, z * a->stride + (d->transpose_a == TRANSPOSED ? y * a->ld + i : i * a->ld + y)) *
+                 load(b->type, bp, z * b->stride + (d->transpose_b == TRANSPOSED ? i * b->ld + x : x * b->ld + i));
         store(c->type, out, z * c->stride + x * c->ld + y, one * sum);
       }
   tick(20);
   fake_blaslt.compute = d->compute, fake_blaslt.scale = d->scale, fake_blaslt.fast_sums = d->fast_sums,
-  fake_blaslt.turn_a = d->turn_a, fake_blaslt.turn_b = d->turn_b;
+  fake_blaslt.transpose_a = d->transpose_a, fake_blaslt.transpose_b = d->transpose_b;
   fake_blaslt.type_a = a->type, fake_blaslt.type_c = c->type, fake_blaslt.workspace = bytes;
   fake_blaslt.products++;
   return 0;

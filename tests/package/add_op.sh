@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Worked examples of CONTRIBUTING.md's "Adding things", as real additions to a copy of the tree, built once; ccache makes it quick.
-# An elementwise op: one row in core/ir/scalar_ops.h and one line in backends/cpu/kernels/body_elementwise.h. Held against the row's meaning:
-# expansion, derivative and the CPU's kernels of every instruction set (test_scalar_ops), the text of CUDA and HIP emulated (test_simt_ops),
-# whole programs on the CPU and on lavapipe (tessera bench compares with the oracle).
-# A contraction with another index map: its code in core/ir/graph/ops.h and its row in core/ir/graph/ops/contraction.c, and the rows of the
-# tests of gradients (test_graph_autodiff) and of each op in each type against the oracle (test_op_types, on the CPU and on lavapipe). With
-# prologue, epilogue and batch its code for the CPU, CUDA and HIP is that of a matmul which says by an attribute how its operand lies.
+# Worked examples of CONTRIBUTING.md's "Adding things", as real additions to a copy of the tree, built once; ccache
+# makes it quick.
+# An elementwise op: one row in core/ir/scalar_ops.h and one line in backends/cpu/kernels/body_elementwise.h. Held
+# against the row's meaning: expansion, derivative and the CPU's kernels of every instruction set (test_scalar_ops), the
+# text of CUDA and HIP emulated (test_simt_ops), whole programs on the CPU and on lavapipe (tessera bench compares with
+# the oracle).
+# A contraction with another index map: its code in core/ir/graph/ops.h and its row in core/ir/graph/ops/contraction.c,
+# and the rows of the tests of gradients (test_graph_autodiff) and of each op in each type against the oracle
+# (test_op_types, on the CPU and on lavapipe). With prologue, epilogue and batch its code for the CPU, CUDA and HIP is
+# that of a matmul which says by an attribute how its operand lies.
 set -eu
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT

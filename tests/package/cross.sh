@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds everything for 64-bit Arm, without the libraries that only the host has, and runs the CPU kernels' tests under qemu.
+# Builds everything for 64-bit Arm, without the libraries that only the host has, and runs the CPU kernels' tests under
+# qemu.
 set -eu
 command -v aarch64-linux-gnu-gcc >/dev/null || { echo "no aarch64-linux-gnu-gcc"; exit 77; }
 dir=$BUILD/aarch64

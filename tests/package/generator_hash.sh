@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The key of every tuned schedule and compiled binary holds a hash of the sources that make code: a change of any of them, in a sub-folder
-# too, makes another hash; the same sources make the same one; a file that makes no code doesn't count.
+# The key of every tuned schedule and compiled binary holds a hash of the sources that make code: a change of any of
+# them, in a sub-folder too, makes another hash; the same sources make the same one; a file that makes no code doesn't
+# count.
 set -eu
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT

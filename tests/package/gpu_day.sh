@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# bench/gpu-day.sh without a GPU: the plan fits 25 minutes and names every shape of the aims, each command runs small on the CPU, and a run whose time is up keeps
-# the rows it has and says what was cut (with tools that only pretend).
+# bench/gpu-day.sh without a GPU: the plan fits 25 minutes and names every shape of the aims, each command runs small on
+# the CPU, and a run whose time is up keeps the rows it has and says what was cut (with tools that only pretend).
 set -u -o pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Ctrl-C (SIGINT) or a service manager's SIGTERM while tuning: the command ends by itself with what it found so far, and what was measured is in the cache for the next run.
+# Ctrl-C (SIGINT) or a service manager's SIGTERM while tuning: the command ends by itself with what it found so far, and
+# what was measured is in the cache for the next run.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

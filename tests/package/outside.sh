@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# outside.sh cmake|pkg_config|pkg_config_static - installs into a fresh prefix, moves it, and builds and runs tests/package/outside
-# against it the way an application would.
+# outside.sh cmake|pkg_config|pkg_config_static - installs into a fresh prefix, moves it, and builds and runs
+# tests/package/outside against it the way an application would.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -1,16 +1,18 @@
-# What an outside user meets: the installed package, the headers alone, the size and the symbols of the library, the build for
-# another processor; and the rule who may include whom. Each is a script that prints what it checked.
+# What an outside user meets: the installed package, the headers alone, the size and the symbols of the library, the
+# build for another processor; and the rule who may include whom. Each is a script that prints what it checked.
 set(package_dir ${CMAKE_CURRENT_LIST_DIR})
 set(package_env "CC=${CMAKE_C_COMPILER}" "CMAKE=${CMAKE_COMMAND}" "SOURCE=${PROJECT_SOURCE_DIR}" "BUILD=${PROJECT_BINARY_DIR}" "GENERATOR=${CMAKE_GENERATOR}"
     "LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER}" "WERROR=${TSR_WERROR}" "LIBRARY=$<TARGET_FILE:tessera_shared>" "TESSERA=$<TARGET_FILE:tessera>")
 
 function(tsr_package_test name script)
   add_test(NAME package.${name} COMMAND bash ${package_dir}/${script} ${ARGN})
-  set_tests_properties(package.${name} PROPERTIES LABELS package SKIP_RETURN_CODE 77 TIMEOUT ${TSR_TEST_SECONDS} ENVIRONMENT "${package_env}")
+  set_tests_properties(package.${name} PROPERTIES LABELS package SKIP_RETURN_CODE 77 TIMEOUT ${TSR_TEST_SECONDS}
+    ENVIRONMENT "${package_env}")
 endfunction()
 
 tsr_package_test(rooms rooms.sh)
 tsr_package_test(places places.sh)
+tsr_package_test(words words.sh)
 if(NOT TSR_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   tsr_package_test(add_op add_op.sh)
 endif()
@@ -44,8 +46,8 @@ endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT TSR_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   tsr_package_test(aarch64 cross.sh)
   tsr_package_test(without without.sh) # Vulkan's headers and SQLite
-  # 2 MB until the CPU multiplied every integer type exactly: products and conversions of i16, i32 and i64 for three instruction sets, bf16 products
-  # with denormals, and the rules that make IR text safe to run took 0.2 MB.
+  # 2 MB until the CPU multiplied every integer type exactly: products and conversions of i16, i32 and i64 for three
+  # instruction sets, bf16 products with denormals, and the rules that make IR text safe to run took 0.2 MB.
   tsr_package_test(size_cpu size.sh 2250000 -DTSR_VULKAN=OFF -DTSR_CUDA=OFF -DTSR_HIP=OFF)
   tsr_package_test(size_cpu_vulkan size.sh 3000000 -DTSR_VULKAN=ON -DTSR_CUDA=OFF -DTSR_HIP=OFF)
 endif()

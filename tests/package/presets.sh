@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# README's line by hand and scripts/build get along in either order: with make where Ninja isn't there, and in a folder that the other one configured.
+# README's line by hand and scripts/build get along in either order: with make where Ninja isn't there, and in a folder
+# that the other one configured.
 set -eu
 command -v make >/dev/null && command -v ninja >/dev/null || { echo "no make or no ninja here"; exit 77; }
 dir=$(mktemp -d)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What the README shows is what is there: its C code is part of examples/embed.c, its IR text runs and gives the example's result.
+# What the README shows is what is there: its C code is part of examples/embed.c, its IR text runs and gives the
+# example's result.
 set -eu
 cd "$SOURCE"
 block() { awk -v lang="$1" '$0 == "```" lang { on = 1; next } $0 == "```" { on = 0 } on' README.md; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The performance guide's three scopes are groups of tests: `ctest -L kernel`, `-L distributed`, `-L system` each select what belongs
-# there and something of the others not; a pattern that no test has any more is a mistake. `slow` likewise.
+# The performance guide's three scopes are groups of tests: `ctest -L kernel`, `-L distributed`, `-L system` each select
+# what belongs there and something of the others not; a pattern that no test has any more is a mistake. `slow` likewise.
 set -eu
 wrong=0
 list() { ${CTEST:-ctest} --test-dir "$BUILD" -N -L "$1" | sed -n 's/^ *Test *#[0-9]*: //p'; }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# scripts/setup on machines that this one is not: Debian 12 and Ubuntu with their archives in reach, out of reach, and without root. apt-get, dpkg-query and
-# id are stand-ins which read what the archive has (`available`: the package as apt takes it, version) and what else apt would do for a package
-# (`harms`: the package as apt takes it, a line of apt's plan), and keep what is there (`installed`).
+# scripts/setup on machines that this one is not: Debian 12 and Ubuntu with their archives in reach, out of reach, and
+# without root. apt-get, dpkg-query and id are stand-ins which read what the archive has (`available`: the package as
+# apt takes it, version) and what else apt would do for a package (`harms`: the package as apt takes it, a line of apt's
+# plan), and keep what is there (`installed`).
 set -eu
 command -v dpkg >/dev/null || { echo "no dpkg here to compare versions with"; exit 77; }
 root=$(mktemp -d)
@@ -126,8 +127,8 @@ says 'apt-get update failed, see .*: E: Failed to fetch'
 says "missing: gcc cmake libc6-dev ninja-build|missing: gcc cmake libc6-dev; without that the library can't be built"
 [ ! -s "$T/installed" ] || fail "installed: $(cat "$T/installed")"
 
-# A machine with a debugger: what would upgrade its libc or take the debugger away is left out, and said; so is what comes from a later release,
-# and what is too old to be of use.
+# A machine with a debugger: what would upgrade its libc or take the debugger away is left out, and said; so is what
+# comes from a later release, and what is too old to be of use.
 machine debian_12_is_left_as_it_is debian bookworm 0
 echo 'Debian:12.11/oldstable, Debian-Security:12/oldstable-security' >"$T/label"
 printf '%s\n' 'libc6 2.36-9' 'gdb 13.1-3' 'linux-perf 6.1' >"$T/installed"

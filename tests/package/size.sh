@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# size.sh BYTES [CMake options] - builds the library alone with these options and compares its stripped size with the limit.
+# size.sh BYTES [CMake options] - builds the library alone with these options and compares its stripped size with the
+# limit.
 set -eu
 limit=$1
 shift

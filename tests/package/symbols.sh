@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The shared library exports the whole public interface and nothing else, has a versioned soname, and needs no vendor's library.
+# The shared library exports the whole public interface and nothing else, has a versioned soname, and needs no vendor's
+# library.
 set -eu
 foreign=$(nm -D --defined-only "$LIBRARY" | awk '{ print $3 }' | grep -v '^tsr_' || true)
 [ -z "$foreign" ] || { echo "exported without the tsr_ prefix:"; echo "$foreign"; exit 1; }

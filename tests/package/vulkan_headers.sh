@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# The Vulkan backend and its tests build with headers as old as Debian 12's: this machine's, from which the newer extensions that they use are cut out,
-# are what they are compiled with here.
+# The Vulkan backend and its tests build with headers as old as Debian 12's: this machine's, from which the newer
+# extensions that they use are cut out, are what they are compiled with here.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 core=$(printf '#include <vulkan/vulkan_core.h>\n' | $CC -E -x c - | sed -n 's/^# 1 "\(.*vulkan_core\.h\)".*/\1/p' | head -1)
 [ -n "$core" ] || { echo "no Vulkan headers here"; exit 77; }
 mkdir "$dir/vulkan"
-# A section begins with the comment "// VK_..."; one goes that declares what vk_newer.h has of its own, or that is built upon it.
+# A section begins with the comment "// VK_..."; one goes that declares what vk_newer.h has of its own, or that is built
+# upon it.
 newer='VkComponentTypeKHR|VkScopeKHR|VkLayerSetting|VkCooperativeMatrix|VkPhysicalDeviceCooperativeMatrix|VkPhysicalDeviceShader(Bfloat16|Float8)'
 numbers='COOPERATIVE_MATRIX_|FLEXIBLE_DIMENSIONS_|SHADER_BFLOAT16_|SHADER_FLOAT8_|LAYER_SETTINGS_'
 awk -v newer="$newer" '/^\/\/ VK_/ { if (!cut) printf "%s", part; part = ""; cut = 0 } { part = part $0 "\n" } $0 ~ newer { cut = 1 } END { printf "%s", part }' "$core" |

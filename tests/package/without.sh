@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Built where neither Vulkan's headers nor SQLite nor zlib are: the command says so where it matters, and does the rest. One small tree of its own, without
-# tests, CUDA and HIP; the compiler's cache has most of it where there is one, and where there is none it isn't optimized.
+# Built where neither Vulkan's headers nor SQLite nor zlib are: the command says so where it matters, and does the rest.
+# One small tree of its own, without tests, CUDA and HIP; the compiler's cache has most of it where there is one, and
+# where there is none it isn't optimized.
 set -eu
 dir=$BUILD/without
 flags=(-DCMAKE_BUILD_TYPE=Release)

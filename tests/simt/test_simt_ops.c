@@ -70,8 +70,8 @@ static int put_program(strb *b, tsr_dtype t, const char *names[MAX_OUT]) {
  * */
 static void fill(tsr_dtype t, int which, void *data) {
   const double max = dtype_get(t)->max;
-  const double edges[] = {0,    1,   -1,   2,   -2,  3,    7,   -7,       100,       -100, 127,      -128,
-                          0.5, -0.5, 1.5, 2.5, -2.5, 11, -0.0, INFINITY, -INFINITY, NAN,  0x1p-140, -0x1p-140, max, -max};
+  const double edges[] = {0,    1,   -1,  2,    -2, 3,    7,        -7,        100, -100,     127,       -128, 0.5,
+                          -0.5, 1.5, 2.5, -2.5, 11, -0.0, INFINITY, -INFINITY, NAN, 0x1p-140, -0x1p-140, max,  -max};
   enum { N_EDGES = sizeof edges / sizeof *edges };
   uint32_t seed = 77u + (uint32_t)which;
   for (int i = 0; i < N; i++) {
@@ -135,9 +135,9 @@ static void check_type(tsr_dtype t, const char *device) {
   for (int i = 0; i < n; i++)
     for (int e = 0; e < N; e++) {
       double a = want[i][e], b = got[i][e];
-      bool same = isnan(a)
-                      ? isnan(b)
-                      : a == b || fabs(a - b) <= tolerance[i][e] + SUBNORMAL || (fabs(a) > most[i] && b == copysign(INFINITY, a));
+      bool same = isnan(a) ? isnan(b)
+                           : a == b || fabs(a - b) <= tolerance[i][e] + SUBNORMAL ||
+                                 (fabs(a) > most[i] && b == copysign(INFINITY, a));
       if (!same)
         fail_msg("%s of %s on %s: element %d is %.17g, not %.17g", names[i], tsr_dtype_name(t), device, e, b, a);
     }
@@ -146,7 +146,8 @@ static void check_type(tsr_dtype t, const char *device) {
 }
 
 static void ops_on_every_type_match_the_reference(void **state) {
-  static const tsr_dtype types[] = {TSR_F32, TSR_F64, TSR_BF16, TSR_TF32, TSR_I64, TSR_I32, TSR_I8, TSR_U8, TSR_F16, TSR_I16};
+  static const tsr_dtype types[] = {TSR_F32, TSR_F64, TSR_BF16, TSR_TF32, TSR_I64,
+                                    TSR_I32, TSR_I8,  TSR_U8,   TSR_F16,  TSR_I16};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
     char device[16];
     snprintf(device, sizeof device, "emu:%d", (int)(i % EMU_N_DEVICES));

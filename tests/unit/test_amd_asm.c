@@ -37,7 +37,7 @@ static void instructions_are_counted(void **state) {
 
 static void loads_behind_arithmetic_pass(void **state) {
   assert_null(amd_asm_waits(LOOP(LOADS READS MATRIX "\ts_waitcnt vmcnt(1)\n\tds_write_b128 v20, v[0:3]\n")));
-  /* the same loop turned: its loads stand last */
+  /* the same loop rotated: its loads stand last */
   assert_null(
       amd_asm_waits(LOOP("\ts_waitcnt vmcnt(0)\n\tds_write_b128 v20, v[0:3]\n" READS MATRIX LOADS READS MATRIX)));
   /* a wait that leaves these loads alone */

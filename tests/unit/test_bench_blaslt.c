@@ -27,7 +27,7 @@ typedef struct fake_blaslt_state { /* as in tests/fake/fake_blaslt.c */
 
 typedef struct side {
   const char *peer, *lib;
-  int plain, turned, f32, f64, tf32, i32;
+  int plain, transposed, f32, f64, tf32, i32;
 } side;
 static const side sides[2] = {{"cublaslt", FAKE("cublaslt"), 0, 1, 68, 70, 77, 72},
                               {"hipblaslt", FAKE("hipblaslt"), 111, 112, 2, 7, 6, 9}};
@@ -91,7 +91,7 @@ static void products_are_row_major_in_every_type(void **state) {
                                                    : s->f32); /* f32 is not tf32, sums are never 16 bits wide */
       assert_int_equal(f->scale, t == TSR_I8 ? 10 : t == TSR_F64 ? 1 : 0);
       assert_int_equal(f->turn_a,
-                       narrow ? s->turned : s->plain); /* the libraries' A is our B: 8-bit kinds want it along k */
+                       narrow ? s->transposed : s->plain); /* the libraries' A is our B: 8-bit kinds want it along k */
       assert_int_equal(f->turn_b, s->plain);
       assert_int_equal(f->fast_sums, f8 && v == 0);
       assert_true(f->workspace == (size_t)64 << 20);

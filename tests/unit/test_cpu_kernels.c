@@ -65,7 +65,8 @@ static void check_functions(void) {
         if (u > worst) worst = u, at = x[i];
       }
     }
-    CHECK(worst <= fn->ulp + (fused ? 0 : 1), "%s %s: %.3f ulp at %a (%g)", isa, scalar_rows[fn->op].name, worst, at, at);
+    CHECK(worst <= fn->ulp + (fused ? 0 : 1), "%s %s: %.3f ulp at %a (%g)", isa, scalar_rows[fn->op].name, worst, at,
+          at);
   }
 }
 

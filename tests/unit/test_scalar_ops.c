@@ -135,8 +135,8 @@ static void check_floats(const cpuk_lanes *l, int c) {
     const double a[3] = {x[i]};
     double want = row->f64(0, a), allowed = row->error(a, isfinite(want) ? fabs(want) : 0) + fabs(want);
     bool exact = row->traits & SCALAR_EXACT;
-    CHECK(close_to(out[i], (float)want, exact ? 0 : 0x1p-24 * allowed + 0x1p-140), "%s: %s(%a) of f32 is %a, not %a", isa,
-          row->name, x[i], out[i], want);
+    CHECK(close_to(out[i], (float)want, exact ? 0 : 0x1p-24 * allowed + 0x1p-140), "%s: %s(%a) of f32 is %a, not %a",
+          isa, row->name, x[i], out[i], want);
     CHECK(close_to(out64[i], want, exact ? 0 : 0x1p-53 * allowed + LEAST), "%s: %s(%a) of f64 is %a, not %a", isa,
           row->name, x[i], out64[i], want);
   }

@@ -173,7 +173,8 @@ static void config_switches_become_the_schedules_spelling(void **state) {
   tsr_caps g = gpu(), c = cpu();
   tune_problem mm = {.family = FAMILY_MATMUL, .in = TSR_BF16}, other = {.family = FAMILY_MATMUL, .in = TSR_F32},
                row = {.family = FAMILY_ROW, .in = TSR_F32};
-  tune_config off = {.m = 64, .n = 32, .k = 16, .vectorize = 4, .pipeline_stages = 1, .split_k = 1, .warps = 2}, on = off;
+  tune_config off = {.m = 64, .n = 32, .k = 16, .vectorize = 4, .pipeline_stages = 1, .split_k = 1, .warps = 2},
+              on = off;
   on.use_shared = on.async_copy = on.matrix_path = 1, on.padding = 8, on.raster = 4;
   sched_params p = tune_config_params(&off, &mm, &g);
   assert_true(p.use_shared == -1 && p.padding == -1 && p.async_copy == -1 && !p.raster &&
@@ -183,8 +184,8 @@ static void config_switches_become_the_schedules_spelling(void **state) {
   p = tune_config_params(&on, &mm, &g);
   assert_true(p.use_shared == 1 && p.padding == 8 && p.async_copy == 1 && p.raster == 4 && !p.matrix_path);
   p = tune_config_params(&on, &mm, &c);
-  assert_true(p.m == 64 && p.n == 32 && p.k == 16 && !p.use_shared && !p.pipeline_stages && p.raster == 4 && !p.split_k &&
-              !p.vectorize);
+  assert_true(p.m == 64 && p.n == 32 && p.k == 16 && !p.use_shared && !p.pipeline_stages && p.raster == 4 &&
+              !p.split_k && !p.vectorize);
   tune_config more = on;
   more.split_k = 2, more.vectorize = 256;
   p = tune_config_params(&more, &mm, &c);

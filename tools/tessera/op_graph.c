@@ -62,7 +62,8 @@ static bool operand_shapes(const char *op, const int64_t *d, int n, tsr_shape s[
   return true;
 }
 
-static tsr_status build(tsr_context *ctx, const char *op, const tsr_shape s[OP_GRAPH_OPERANDS], tsr_dtype t, tsr_graph **out) {
+static tsr_status build(tsr_context *ctx, const char *op, const tsr_shape s[OP_GRAPH_OPERANDS], tsr_dtype t,
+                        tsr_graph **out) {
   static const char *const names[OP_GRAPH_OPERANDS] = {"A", "B", "C"};
   tsr_graph *g = NULL;
   tsr_value v[OP_GRAPH_OPERANDS], r;

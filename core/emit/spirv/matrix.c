@@ -270,7 +270,8 @@ static tsr_status cast(emitter *e, const ir_op *op) {
   uint32_t x = e_value(e, op->operands[0])->part[0];
   ir_type mid = *to;
   mid.use = from->use;
-  bool floats = dtype_is_float(from->dtype) && dtype_is_float(to->dtype), reuse = e_matrix_use(from) != e_matrix_use(to);
+  bool floats = dtype_is_float(from->dtype) && dtype_is_float(to->dtype),
+       reuse = e_matrix_use(from) != e_matrix_use(to);
   if (reuse && !e->caps->coopmat2_convert)
     return e_fail(e, op, TSR_UNSUPPORTED, "store and load again",
                   "changing a matrix's use needs cooperativeMatrixConversions");

@@ -142,7 +142,8 @@ static scalar_value expanded_number(void *user, double v) {
   expanded *e = user;
   char digits[32];
   snprintf(digits, sizeof digits, "%.17g", v);
-  return (scalar_value){.p = (void *)(e->op ? text_fmt(e->p, "%s", digits) : text_fmt(e->p, "%s(%s)", e->constant, digits))};
+  return (scalar_value){
+      .p = (void *)(e->op ? text_fmt(e->p, "%s", digits) : text_fmt(e->p, "%s(%s)", e->constant, digits))};
 }
 
 static scalar_value expanded_apply(void *user, int code, int variant, const scalar_value *x) {

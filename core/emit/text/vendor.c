@@ -34,8 +34,8 @@ static void use_mma(const ir_op *op, text_use *u) {
   text_mma m = mma_of(op);
   for (int i = 0; i < u->n_mma; i++) {
     const text_mma *x = &u->mma[i];
-    if (x->kind == m.kind && x->a_regs == m.a_regs && x->m == m.m && x->n == m.n && x->k == m.k && x->a == m.a && x->b == m.b && x->c == m.c &&
-        x->swizzle == m.swizzle && x->ta == m.ta && x->tb == m.tb)
+    if (x->kind == m.kind && x->a_regs == m.a_regs && x->m == m.m && x->n == m.n && x->k == m.k && x->a == m.a &&
+        x->b == m.b && x->c == m.c && x->swizzle == m.swizzle && x->ta == m.ta && x->tb == m.tb)
       return;
   }
   if (u->n_mma < (int)(sizeof u->mma / sizeof *u->mma)) u->mma[u->n_mma++] = m;

@@ -9,7 +9,9 @@
 static const char letters[CONTRACT_N_ROLES][2] = {{'m', 'k'}, {'k', 'n'}, {'m', 'n'}, {'m', 'n'}};
 static const char *const role_names[CONTRACT_N_ROLES] = {"a", "b", "other", "output"};
 
-static int64_t extent(const tile_contract *c, char letter) { return letter == 'm' ? c->m : letter == 'n' ? c->n_ : c->k; }
+static int64_t extent(const tile_contract *c, char letter) {
+  return letter == 'm' ? c->m : letter == 'n' ? c->n_ : c->k;
+}
 
 static int first_of(const tile_contract *c, contract_role role) {
   int at = 0;

@@ -271,7 +271,8 @@ static void note_users(graph_groups *g) {
   for (int at = g->n_ops - 1; at >= 0; at--) {
     const ir_op *user = g->ops[at];
     bool order = graph_is(user, G_RETURN) || graph_is(user, G_RESHAPE) || graph_is(user, G_CUSTOM);
-    bool product = graph_is_kind(user, GRAPH_CONTRACTION), through = user->def->flags & IR_ELEMENTWISE && g->notes[at].feeds_product;
+    bool product = graph_is_kind(user, GRAPH_CONTRACTION),
+         through = user->def->flags & IR_ELEMENTWISE && g->notes[at].feeds_product;
     for (int i = 0; i < user->n_operands && (order || product || through); i++) {
       const ir_op *d = user->operands[i]->def;
       bool alone = through;

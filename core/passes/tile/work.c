@@ -174,7 +174,9 @@ static void walk(counter *c, const ir_op *kernel, const ir_block *b, double time
                 times);
       c->w->has_gemm = true, c->w->in = o->operands[0]->type->dtype, c->w->acc = o->results[0]->type->dtype;
       break;
-    case T_MAP: add_flops(c, o->n_results ? elements(o->results[0]->type) * expression(o->regions[0]) : 0, times); break;
+    case T_MAP:
+      add_flops(c, o->n_results ? elements(o->results[0]->type) * expression(o->regions[0]) : 0, times);
+      break;
     case T_REDUCE: add_flops(c, elements(o->operands[0]->type), times); break;
     case T_FFT_STAGE:
       add_flops(c, 5 * elements(o->results[0]->type) * log2((double)ir_get_int(o, "radix", 2)), times);

@@ -55,7 +55,8 @@ static ir_value *to_fnuz(simt *c, ir_value *v, tsr_dtype d) {
 /* ---- the product ------------------------------------------------------------------------------------------------- */
 
 static ir_value *instruction(simt *c, const matrix_instr *in, ir_value *a, ir_value *b, ir_value *acc) {
-  ir_value *v = sx_op(c, in->kind == MATRIX_WMMA ? TG_WMMA : TG_MFMA, acc ? acc->type : NULL, 3, (ir_value *[]){a, b, acc});
+  ir_value *v =
+      sx_op(c, in->kind == MATRIX_WMMA ? TG_WMMA : TG_MFMA, acc ? acc->type : NULL, 3, (ir_value *[]){a, b, acc});
   if (v) simt_describe(c->m, v->def, in, &c->b.failed);
   else c->b.failed = true;
   return v;
@@ -79,8 +80,8 @@ static ir_value *operand(simt *c, const simt_gemm *g, const matrix_instr *in, bo
   return simt_is_fnuz(c->caps, t) ? to_fnuz(c, v, t) : v;
 }
 
-/* b's operands of four neighbouring blocks, whose columns lie side by side in memory: rows of four, turned in
- * registers. */
+/* b's operands of four neighbouring blocks, whose columns lie side by side in memory: rows of four, transposed
+ * in registers. */
 static void quad_operand(simt *c, const simt_gemm *g, const matrix_instr *in, ir_value *origin, int64_t k,
                          ir_value **out) {
   int per_lane = matrix_instr_values(in, MATRIX_A);

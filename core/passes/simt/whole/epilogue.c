@@ -25,7 +25,7 @@ bool simt_tile_store_plan(const simt_matmul *mm, int n, simt_tile_store *out) {
   out->columns = (int)(mm->bn / out->per_line);
   for (int passes = 1; passes <= out->columns; passes++) {
     if (out->columns % passes || (passes == 2 && out->columns % 4 == 0))
-      continue; /* four passes by turns take no more than two */
+      continue; /* four passes through two buffers take no more than two */
     if (n--) continue;
     out->per_pass = out->columns / passes;
     out->buffers = passes > 2 && passes % 2 == 0 ? 2 : 1;
@@ -100,7 +100,7 @@ static void write_16(const pass *q) {
   tg_close(t, pair);
 }
 
-/* A pair of columns is 8 bytes, so 16 lanes (four rows) are one phase: blocks j and j + 2 by turns in odd rows give
+/* A pair of columns is 8 bytes, so 16 lanes (four rows) are one phase: blocks j and j + 2 alternating in odd rows give
  * them all banks. */
 static void write_32(const pass *q) {
   tgb *t = q->p->t;

@@ -1,7 +1,7 @@
 /* core/passes/simt/whole/epilogue.h - sm_90a: a tile of results from the accumulators of wgmma through shared memory by
  * TMA, for results of 8, 16 and 32 bits. In shared memory it is columns of 128 bytes (swizzled), each with the block's
  * rows. Where the whole tile would leave too little room for the stage queue it goes out in passes of some columns,
- * by turns through two buffers if there are that many. */
+ * through two buffers alternately if there are that many. */
 #ifndef CORE_PASSES_SIMT_WHOLE_EPILOGUE_H
 #define CORE_PASSES_SIMT_WHOLE_EPILOGUE_H
 #include "core/passes/simt/whole/match.h"
