@@ -206,6 +206,17 @@ void ir_set_operand(ir_op *op, int i, ir_value *v) {
   v->n_uses++;
 }
 
+void ir_op_move(ir_op *op, ir_block *to, ir_op *before) {
+  ir_block *from = op->parent;
+  *(op->prev ? &op->prev->next : &from->first) = op->next;
+  *(op->next ? &op->next->prev : &from->last) = op->prev;
+  op->parent = to;
+  op->next = before;
+  op->prev = before ? before->prev : to->last;
+  *(op->prev ? &op->prev->next : &to->first) = op;
+  *(before ? &before->prev : &to->last) = op;
+}
+
 bool ir_add_operand(ir_op *op, ir_value *v) {
   ir_value **w = grown(op->module, op->operands, op->n_operands, &op->cap_operands);
   if (!w) return false;

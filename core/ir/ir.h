@@ -198,6 +198,7 @@ struct ir_opdef {
   ir_verify_fn verify; /* beyond operand counts, attribute kinds and infer agreeing with the results; may be NULL */
   int code;            /* the level's own enum, for switches */
   ir_implied_fn implied; /* may be NULL */
+  const struct row_recipe *recipe; /* of reductions, softmax and norms: how a row is computed (ir/recipe.h) */
   const void *ext;     /* level-specific part of the row */
 };
 
@@ -270,6 +271,7 @@ ir_value *ir_block_arg_like(ir_module *m, ir_block *b, const ir_type *type, cons
 void ir_op_remove(ir_op *op); /* unlinks; results must have no uses left */
 void ir_set_operand(ir_op *op, int i, ir_value *v);
 bool ir_add_operand(ir_op *op, ir_value *v);
+void ir_op_move(ir_op *op, ir_block *to, ir_op *before); /* NULL: to the end of `to` */
 void ir_replace_uses(ir_op *root, ir_value *from,
                      ir_value *to); /* within root's regions; walks them until no use is left */
 /* The same for a pass that walks a block in order, at a cost that doesn't depend on how far away the uses are:

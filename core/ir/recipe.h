@@ -52,4 +52,7 @@ typedef struct row_recipe {
   const struct row_recipe *careful;
   int variance, mean, plain[RECIPE_STATS];
 } row_recipe;
+
+/* The recipe of an op of Graph IR by its name there without the dialect ("softmax"); NULL: there is none. */
+const row_recipe *recipe_named(const char *name);
 #endif

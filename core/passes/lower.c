@@ -2,11 +2,15 @@
 #include "core/passes/lower.h"
 
 #include "core/passes/cpu/from_tile.h"
+#include "core/passes/cpu/takes.h"
 #include "core/passes/simt/simt.h"
 #include "core/passes/tile/expand_contract.h"
+#include "core/passes/tile/expand_row.h"
 
 tsr_status tile_expand(ir_module *tile, const tsr_caps *caps) {
-  return tile_expand_contract(tile, caps->dialect == DIALECT_CPU ? cpu_takes_contract : simt_takes_contract, caps);
+  const bool cpu = caps->dialect == DIALECT_CPU;
+  TSR_TRY(tile_expand_row(tile, cpu ? cpu_takes_row : NULL));
+  return tile_expand_contract(tile, cpu ? cpu_takes_contract : simt_takes_contract, caps);
 }
 
 tsr_status tile_to_target(const ir_module *tile, const tsr_caps *caps, ir_module **out) {

@@ -83,7 +83,7 @@ static const pass_row rows[] = {
     {"defaults", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, defaults, true, "open parameters are filled in, all are fitted to the device"},
     {"to_tile", TSR_LEVEL_SCHEDULE, TSR_LEVEL_TILE, to_tile, true, "every kernel becomes a block program"},
     {"custom", TSR_LEVEL_TILE, TSR_LEVEL_TILE, custom, false, "custom ops become launches of their own source, or calls of the host"},
-    {"expand_tiles", TSR_LEVEL_TILE, TSR_LEVEL_TILE, expand_tiles, true, "contractions that the device doesn't take whole are written out as loops"},
+    {"expand_tiles", TSR_LEVEL_TILE, TSR_LEVEL_TILE, expand_tiles, true, "contractions and row operations that the device doesn't take whole are written out"},
     {"to_target", TSR_LEVEL_TILE, TSR_LEVEL_TARGET, to_target, true, "block programs become the threads' code, or the CPU's calls"},
     {"link", TSR_LEVEL_TARGET, TSR_LEVEL_TARGET, link_program, false, "a text without a program gets one; its device is checked"},
 };

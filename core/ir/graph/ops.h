@@ -87,7 +87,6 @@ typedef struct graph_row {
   const char *index;
   int scalar;       /* pointwise: SC_*, of cast SC_CAST */
   double per_point; /* operations at each point of the space, as modelled: 1, of a product 2 */
-  const struct row_recipe *recipe; /* reductions and norms: how a row is computed (ir/recipe.h) */
 } graph_row;
 
 static inline bool graph_is(const ir_op *op, graph_code c) {

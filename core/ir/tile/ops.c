@@ -6,6 +6,7 @@
 #include "core/ir/tables.h"
 #include "core/ir/tile/contract.h"
 #include "core/ir/tile/place.h"
+#include "core/ir/tile/row.h"
 #include "core/ir/tile/rules.h"
 
 #define A_END {NULL, IR_A_UNIT, false, NULL, NULL}
@@ -97,6 +98,18 @@ static const ir_opdef rows[] = {
                     {"policy", IR_A_STR, false, "fast", "kahan_sum compensates the sum over k"}),
      .types_doc = "index, then view; others also frag", .infer = tile_infer_contract, .verify = tile_verify_contract,
      .help = "sum = 0; for (k0 = from; k0 < to; k0 += step) sum += A * B on the block's tile, then an epilogue, all elementwise regions. a and b are windows at k = 0, which move along k (one whose view has extent 1 there repeats). The first region gets an element of each a operand, converted as a load does, and yields the element of A; the second those of b; the third gets the sum's element (its type is the accumulator's) and those of the other operands, and yields the element of each output, which a store converts, then of each result. Extents of 1 repeat. A prologue's tile lies as its side's first operand does. The CPU takes it whole; for other devices it is written out as a loop of copies, wait and gemm, then loads, a map and stores."},
+    {NAME("row"), .code = T_ROW, PLACE_ROW, .min_operands = 1, .max_operands = IR_VARIADIC, .n_results = IR_VARIADIC, .n_regions = 2, .operands_doc = "rows..., weights..., others...",
+     .attrs = ATTRS({"recipe", IR_A_STR, true, NULL, "what is computed of a row: softmax, rmsnorm, reduce_sum, ... (the graph op's name)"},
+                    {"maps", IR_A_STR, true, NULL, "the indices of each operand's dimensions, in order: mn or nm"},
+                    {"tile", IR_A_ARRAY, true, NULL, "[m, n]: rows of the block, and elements of a row"},
+                    {"weights", IR_A_INT, false, "0", "operands behind the rows that results are multiplied by (the first) and that are added (the second)"},
+                    {"eps", IR_A_FLOAT, false, "0", "added to the variance (or mean square)"},
+                    {"care", IR_A_STR, false, "lost", "rows that a norm loses (squares out of range, differences below rounding): lost: found and computed again; always: all rows are computed so; never: there are none"},
+                    {"wrap", IR_A_STR, false, "", "integer type that sums and products are kept in; empty = the one they are computed in"},
+                    {"vectorize", IR_A_INT, false, "0", "elements per access of memory outside the block; 0 = widest legal"},
+                    {"policy", IR_A_STR, false, "fast", "fast, deterministic (fixed tree), kahan_sum"}),
+     .types_doc = "view or frag", .infer = tile_infer_row, .verify = tile_verify_row,
+     .help = "A reduction, softmax or norm of each row of the block's tile, by its recipe. The first region gets an element of each of the rows' operands, converted as a load does, and yields the element that the recipe works on; what the recipe gives (an element, or a number a row) is multiplied by the first weight and the second is added; the second region gets that and an element of each other operand, and yields the element of each result. Extents of 1 repeat. The CPU takes softmax and norms whole; for other devices it is written out as loads, maps and reductions."},
     {NAME("map"), .code = T_MAP, PLACE_PER_ELEMENT(true, 0, 0), .max_operands = IR_VARIADIC, .n_results = IR_VARIADIC, .n_regions = 1, .operands_doc = "fragments...", .flags = IR_PURE,
      .attrs = ATTRS({"shape", IR_A_ARRAY, false, NULL, "result dimensions; needed only without operands"}),
      .infer = tile_infer_map,

@@ -6,9 +6,9 @@
 #include "core/base/dtype.h"
 #include "core/emit/cpu/code.h"
 #include "core/ir/tile/tile.h"
-#include "core/passes/cpu/from_tile.h"
 #include "core/passes/cpu/lower.h"
 #include "core/passes/cpu/patterns.h"
+#include "core/passes/cpu/takes.h"
 
 static tsr_status whole_window(lower *l, ir_builder *b, const cpu_contraction *c, ir_op *w, int k_dim, ir_value **out) {
   int64_t sizes[TSR_MAX_RANK];
@@ -81,42 +81,22 @@ static bool fits_output(const tile_contract *c, const ir_op *op) {
          y->operands[0]->type->dtype == c->sum && !is_read(c, out, CONTRACT_A);
 }
 
-/* What the epilogue reads of an operand: memory of the argument's type as it is, else a tile. */
-static tsr_status read_other(lower *l, ir_builder *b, const tile_contract *c, const ir_op *op, int i, ir_value **out) {
-  const ir_value *v = c->v[CONTRACT_OTHER][i];
-  const ir_type *arg = c->epilogue->args[1 + i]->type;
-  bool written = false;
-  *out = cpu_at(v);
-  for (int k = 0; k < c->n[CONTRACT_OUT]; k++) written |= cpu_memory_of(c->v[CONTRACT_OUT][k]) == cpu_memory_of(v);
-  if (v->type->kind == IR_T_FRAG || (v->type->dtype == arg->dtype && !written)) return NULL;
-  const ir_type t = {.kind = IR_T_FRAG, .dtype = arg->dtype, .rank = 2, .dims = {v->type->dims[0], v->type->dims[1]}};
-  TSR_TRY(cpu_new_tile(l, b, op, &t, op->scratch, scratch_end(op), out));
-  return cpu_call2(l, b, "copy", *out, cpu_at(v)) ? NULL : st_oom();
-}
-
 /* What the epilogue computes, `to` by yielded value (NULL: it hands on the sum), in one map. */
 static tsr_status epilogue(lower *l, ir_builder *b, const tile_contract *c, const ir_op *op, ir_value *sum,
                            ir_value *const *to) {
   const ir_block *region = c->epilogue;
-  ir_value *operands[2 * TILE_CONTRACT_MOST + 2], *y[TILE_CONTRACT_MOST];
-  int n = 0, outputs = 0, yields[TILE_CONTRACT_MOST];
-  for (int i = 0; i < region->last->n_operands; i++)
-    if (to[i]) yields[outputs++] = i, operands[n++] = to[i];
-  if (!outputs) return NULL;
-  operands[n++] = sum;
-  for (int i = 0; i < c->n[CONTRACT_OTHER]; i++)
-    if (region->args[1 + i]->n_uses) TSR_TRY(read_other(l, b, c, op, i, &operands[n++]));
-  ir_op *map = ir_build0(b, "tessera.target.map", n, operands);
-  if (!map || !ir_set_attr(map, "outputs", ir_attr_int(l->m, outputs))) return st_oom();
-  for (int i = 0; i < region->n_args; i++) {
-    ir_value *arg = region->args[i];
-    if (i && !arg->n_uses) continue;
-    if (!(arg->data = ir_block_arg(l->m, map->regions[0], ir_type_get(l->m, arg->type), NULL))) return st_oom();
+  ir_value *operands[TILE_CONTRACT_MOST + 2] = {sum};
+  bool any = false;
+  for (int i = 0; i < region->last->n_operands; i++) any |= to[i] != NULL;
+  if (!any) return NULL;
+  for (int i = 0; i < c->n[CONTRACT_OTHER]; i++) {
+    const ir_value *v = c->v[CONTRACT_OTHER][i], *arg = region->args[1 + i];
+    bool written = false;
+    for (int k = 0; k < c->n[CONTRACT_OUT]; k++) written |= cpu_memory_of(c->v[CONTRACT_OUT][k]) == cpu_memory_of(v);
+    operands[1 + i] = NULL;
+    if (arg->n_uses) TSR_TRY(cpu_read_operand(l, b, op, v, arg->type, written, &operands[1 + i]));
   }
-  ir_builder r = ir_at_end(l->m, map->regions[0]);
-  TSR_TRY(cpu_lower_elements(l, &r, region));
-  for (int i = 0; i < outputs; i++) y[i] = cpu_at(region->last->operands[yields[i]]);
-  return ir_build0(&r, "tessera.target.yield", outputs, y) ? NULL : st_oom();
+  return cpu_lower_region(l, b, region, operands, to);
 }
 
 bool cpu_takes_contract(const ir_op *op, const tsr_caps *caps) {

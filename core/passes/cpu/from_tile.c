@@ -21,72 +21,11 @@ static tsr_status lower_block(lower *l, ir_block *from, ir_builder *b, ir_block 
 static ir_value *at(const ir_value *v) { return cpu_at(v); }
 static bool is_tile_value(const ir_value *v) { return v->type->kind == IR_T_FRAG || v->type->kind == IR_T_SHARED; }
 
-/* ---- tiles in scratch memory ----------------------------------------------------------------------------------- */
-
-/* The scratch tile of a fragment is dense in the compute type; a shared tile keeps its own type and padding. */
-static const ir_type *tile_type(lower *l, const ir_type *t) {
-  ir_type x = {.kind = IR_T_ARRAY,
-               .dtype = t->kind == IR_T_SHARED ? t->dtype : cpu_compute_type(t->dtype),
-               .rank = t->rank,
-               .pad = t->kind == IR_T_SHARED ? t->pad : 0};
-  memcpy(x.dims, t->dims, sizeof x.dims);
-  return ir_type_get(l->m, &x);
-}
-
-static int64_t tile_bytes(const ir_type *t) {
-  int64_t n = ir_type_count(t), row = t->rank ? t->dims[t->rank - 1] : 1;
-  return (row ? n / row * (row + t->pad) : 0) * (int64_t)tsr_dtype_size(t->dtype);
-}
-
-static tsr_status check_type(const ir_op *op, const ir_type *t) {
-  if (!cpu_compute_type(t->dtype))
-    return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "cast it", "element type %s can't be computed with on the CPU",
-                       tsr_dtype_name(t->dtype));
-  int64_t n = ir_type_count(t);
-  if (n < 0 || n > (int64_t)1 << 31) return ir_error(op, "use smaller tiles", "the tile is too large");
-  return NULL;
-}
-
-/* A handle on scratch interval `index`, made where b stands. */
-static ir_value *handle(lower *l, ir_builder *b, const ir_type *t, int index) {
-  ir_value *v = ir_build1(b, "tessera.target.scratch", t, 0, NULL);
-  if (!v || !ir_set_attr(v->def, "offset", ir_attr_int(l->m, l->scratch.v[index].offset))) return NULL;
-  v->scratch = index;
-  return v;
-}
-
-tsr_status cpu_new_tile(lower *l, ir_builder *b, const ir_op *op, const ir_type *type, int64_t start, int64_t end,
-                           ir_value **out) {
-  TSR_TRY(check_type(op, type));
-  const ir_type *t = tile_type(l, type);
-  int i = t ? scratch_alloc(&l->scratch, start, end, tile_bytes(t)) : -1;
-  *out = i < 0 ? NULL : handle(l, b, t, i);
-  return *out ? NULL : st_oom();
-}
-
-/* Reduction kernels read some values later than the ops they stand for did. */
-static int64_t last_use(const lower *l, const ir_value *v) {
-  int64_t last = scratch_last_use(v);
-  for (size_t i = 0; i < l->rows.n; i++) {
-    const row_act *a = &l->rows.v[i];
-    bool reads = a->x == v || a->mean == v || a->factor == v || a->scale == v || a->shift == v;
-    if (reads && a->op->scratch > last) last = a->op->scratch;
-  }
-  return last;
-}
-
-tsr_status cpu_tile_for(lower *l, ir_builder *b, ir_value *v) {
-  ir_value *t;
-  TSR_TRY(cpu_new_tile(l, b, v->def, v->type, v->def->scratch, last_use(l, v), &t));
-  v->data = t;
-  return NULL;
-}
-
 /* The result of op takes the place of a dying operand of the same shape. */
 static bool take_interval(lower *l, ir_value *result, const ir_value *operand) {
   ir_value *t = at(operand);
-  if (t->type->kind != IR_T_ARRAY || last_use(l, operand) > result->def->scratch ||
-      t->type != tile_type(l, result->type))
+  if (t->type->kind != IR_T_ARRAY || cpu_last_use(l, operand) > result->def->scratch ||
+      t->type != cpu_tile_type(l, result->type))
     return false;
   if (operand->owner) {
     /* A carried value's scratch interval may only be overwritten by what is carried on in its place. */
@@ -96,67 +35,13 @@ static bool take_interval(lower *l, ir_value *result, const ir_value *operand) {
       return false;
   }
   scratch_interval *s = &l->scratch.v[t->scratch];
-  int64_t end = last_use(l, result);
+  int64_t end = cpu_last_use(l, result);
   if (end > s->end) s->end = end;
   result->data = t;
   return true;
 }
 
-/* ---- calls ----------------------------------------------------------------------------------------------------- */
-
-ir_op *cpu_call(lower *l, ir_builder *b, const char *fn, int n, ir_value *const *operands) {
-  for (int i = 0; i < n; i++)
-    if (!operands[i]) ir_lacks(l->m, "tessera.target.call", "operand %d of \"%s\" is nowhere", i, fn);
-  ir_op *op = ir_build0(b, "tessera.target.call", n, operands);
-  return op && ir_set_attr(op, "fn", ir_attr_str(l->m, fn)) ? op : NULL;
-}
-
-bool cpu_call2(lower *l, ir_builder *b, const char *fn, ir_value *x, ir_value *y) {
-  return cpu_call(l, b, fn, 2, (ir_value *[]){x, y}) != NULL;
-}
-
-bool cpu_copy_attrs(ir_op *to, const ir_op *from, const char *const *names) {
-  for (; *names; names++) {
-    ir_attr *a = ir_get_attr(from, *names);
-    if (a && !ir_set_attr(to, *names, ir_attr_copy(to->module, a))) return false;
-  }
-  return true;
-}
-
-/* Copies a scalar-like op under the target prefix; results are registers or views. */
-static tsr_status copy_op(lower *l, ir_builder *b, ir_op *op) {
-  char name[96] = "tessera.target";
-  strncat(name, strrchr(op->def->name, '.'), sizeof name - 32);
-  const ir_opdef *def = ir_find_op(name);
-  assert(def);
-  ir_value *operands[1 + TSR_MAX_RANK];
-  for (int i = 0; i < op->n_operands; i++) operands[i] = at(op->operands[i]);
-  const ir_type *t = ir_type_get(l->m, op->results[0]->type);
-  ir_op *n = t ? ir_op_new(b, def, op->n_operands, operands, 1, &t, 0) : NULL;
-  if (!n) return st_oom();
-  for (int i = 0; i < op->n_attrs; i++)
-    if (!ir_set_attr(n, op->attrs[i].name, ir_attr_copy(l->m, op->attrs[i].attr))) return st_oom();
-  op->results[0]->data = n->results[0];
-  return NULL;
-}
-
 /* ---- map ------------------------------------------------------------------------------------------------------- */
-
-tsr_status cpu_lower_elements(lower *l, ir_builder *b, const ir_block *from) {
-  for (ir_op *o = from->first; o; o = o->next) {
-    b->loc = o->loc;
-    if (o->def->code == T_INDEX) {
-      ir_value *v = ir_build1(b, "tessera.target.element_index", NULL, 0, NULL);
-      if (!v || !ir_set_attr(v->def, "dim", ir_attr_int(l->m, ir_get_int(o, "dim", 0)))) return st_oom();
-      o->results[0]->data = v;
-    } else if (ir_is_scalar(o) || o->def->code == T_CONST) {
-      TSR_TRY(copy_op(l, b, o));
-    } else if (o->def->code != T_YIELD) {
-      return ir_error(o, "compute it before the region", "can't be used inside an elementwise region");
-    }
-  }
-  return NULL;
-}
 
 static tsr_status lower_region(lower *l, ir_op *op, ir_block *to) {
   ir_block *from = op->regions[0];
@@ -204,44 +89,29 @@ static tsr_status lower_map(lower *l, ir_builder *b, ir_op *op) {
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
-/* Where a reduction kernel may write v at once: the memory of its store, else a tile. */
-static tsr_status row_target(lower *l, ir_builder *b, ir_value *v) {
-  ir_op *store = NULL;
-  ir_value *memory = v->n_uses ? cpu_store_target(v, &store) : NULL;
-  if (!memory || !at(memory) || !rows_type(memory->type)) return cpu_tile_for(l, b, v);
-  v->data = at(memory);
-  store->data = store; /* done */
-  return NULL;
-}
-
 /* A call's operands: out, x, then those of mean, factor, scale, shift and other that there are; attributes tell which.
  */
 static tsr_status lower_row(lower *l, ir_builder *b, ir_op *op, const row_act *a) {
   static const char *const fn[] = {
-      [ROW_STAT] = "row_",          [ROW_EXP] = "row_exp",         [ROW_SQDEV] = "row_sqdev",
-      [ROW_NORM] = "row_norm",      [ROW_SOFTMAX] = "row_softmax", [ROW_LAYERNORM] = "row_layernorm",
-      [ROW_RMSNORM] = "row_rmsnorm"};
+      [ROW_STAT] = "row_", [ROW_EXP] = "row_exp", [ROW_SQDEV] = "row_sqdev", [ROW_NORM] = "row_norm"};
   const struct {
     const char *name;
     ir_value *v;
   } optional[] = {
       {"mean", a->mean}, {"factor", a->factor}, {"scale", a->scale}, {"shift", a->shift}, {"sums", a->other}};
-  const struct {
-    const char *name;
-    double v;
-  } numbers[] = {{"mean_scale", a->mean_scale}, {"square_scale", a->square_scale}, {"eps", a->eps}};
   char name[32];
   ir_value *operands[8], *out = op->results[0];
   int n = 0;
   if (a->kind == ROW_SKIP) return NULL;
+  if (a->kind == ROW_WHOLE) return cpu_lower_row(l, b, op);
   if (a->kind == ROW_DIRECT) {
     out->data = at(op->operands[0]);
     return NULL;
   }
-  TSR_TRY(a->kind >= ROW_NORM ? row_target(l, b, out) : cpu_tile_for(l, b, out));
+  TSR_TRY(a->kind == ROW_NORM ? cpu_row_target(l, b, out) : cpu_tile_for(l, b, out));
   if (a->other) {
     ir_value *t;
-    TSR_TRY(cpu_new_tile(l, b, op, a->other->type, op->scratch, last_use(l, a->other), &t));
+    TSR_TRY(cpu_new_tile(l, b, op, a->other->type, op->scratch, cpu_last_use(l, a->other), &t));
     a->other->data = t;
   }
   operands[n++] = at(out);
@@ -253,8 +123,6 @@ static tsr_status lower_row(lower *l, ir_builder *b, ir_op *op, const row_act *a
   if (!c) return st_oom();
   for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
     if (optional[i].v && !ir_set_attr(c, optional[i].name, ir_attr_bool(l->m, true))) return st_oom();
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-    if (numbers[i].v != 0 && !ir_set_attr(c, numbers[i].name, ir_attr_float(l->m, numbers[i].v))) return st_oom();
   return NULL;
 }
 
@@ -432,9 +300,9 @@ static tsr_status lower_load_scalar(lower *l, ir_builder *b, ir_op *op) {
 static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
   static const char *const none[] = {NULL}, *const reduce[] = {"axis", "op", "policy", NULL},
                            *const perm[] = {"perm", NULL}, *const fft[] = {"radix", "span", "inverse", NULL};
-  if (ir_is_scalar(op)) return copy_op(l, b, op);
+  if (ir_is_scalar(op)) return cpu_copy_op(l, b, op);
   switch (op->def->code) {
-  case T_BLOCK_ID: case T_CONST: case T_VIEW: case T_WINDOW: return copy_op(l, b, op);
+  case T_BLOCK_ID: case T_CONST: case T_VIEW: case T_WINDOW: return cpu_copy_op(l, b, op);
   case T_ALLOC:
     if (!op->results[0]->n_uses) return NULL;
     return cpu_tile_for(l, b, op->results[0]);
@@ -508,7 +376,7 @@ static tsr_status lower_kernel(ir_op *kernel, ir_builder *top, const tsr_caps *c
     return st_oom();
   ir_block *from = kernel->regions[0];
   for (int i = 0; i < from->n_args; i++) {
-    TSR_TRY(check_type(kernel, &(ir_type){.dtype = from->args[i]->type->dtype}));
+    TSR_TRY(cpu_check_type(kernel, &(ir_type){.dtype = from->args[i]->type->dtype}));
     if (!(from->args[i]->data =
               ir_block_arg_like(l.m, k->regions[0], ir_type_get(l.m, from->args[i]->type), from->args[i])))
       return st_oom();

@@ -4,8 +4,6 @@
 #include "core/device/caps.h"
 #include "core/ir/ir.h"
 
-/* True of a tessera.tile.contract that becomes one call, and a map; others must be written out before. */
-bool cpu_takes_contract(const ir_op *op, const tsr_caps *caps);
 /* Lowers every program and kernel of the module into a new module (the input stays). TSR_UNSUPPORTED names what can't
  * be computed. */
 tsr_status tile_to_cpu(const ir_module *tile, const tsr_caps *caps, ir_module **out);

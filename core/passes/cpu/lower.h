@@ -15,6 +15,14 @@ typedef struct lower {
 
 /* What v became in the output; NULL = nothing yet. */
 static inline ir_value *cpu_at(const ir_value *v) { return v->data; }
+/* The scratch tile of a fragment is dense in the compute type; a shared tile keeps its own type and padding. */
+const ir_type *cpu_tile_type(lower *l, const ir_type *t);
+/* Fails for what the CPU can't compute with, or hold. */
+tsr_status cpu_check_type(const ir_op *op, const ir_type *t);
+/* Where v is read last: reduction kernels read some values later than the ops they stand for did. */
+int64_t cpu_last_use(const lower *l, const ir_value *v);
+/* Copies a scalar-like op under the target prefix; results are registers or views. */
+tsr_status cpu_copy_op(lower *l, ir_builder *b, ir_op *op);
 /* A scratch tile of a fragment's or shared tile's type that lives from position start to end; op: for messages. */
 tsr_status cpu_new_tile(lower *l, ir_builder *b, const ir_op *op, const ir_type *type, int64_t start, int64_t end,
                         ir_value **out);
@@ -33,4 +41,18 @@ tsr_status cpu_lower_elements(lower *l, ir_builder *b, const ir_block *from);
 struct cpu_contraction;
 tsr_status cpu_lower_contraction(lower *l, ir_builder *b, const struct cpu_contraction *c, ir_value *sum);
 tsr_status cpu_lower_contract(lower *l, ir_builder *b, ir_op *op);
+
+/* tessera.tile.row, by one call of a reduction kernel (cpu/row.c). */
+tsr_status cpu_lower_row(lower *l, ir_builder *b, ir_op *op);
+/* Where a reduction kernel may write v at once: the memory of its store, else a tile. */
+tsr_status cpu_row_target(lower *l, ir_builder *b, ir_value *v);
+
+/* An elementwise region of an op as one map: what it yields goes to `to`, by yielded value (NULL: nowhere); its
+ * arguments are `operands` (NULL: not used). */
+tsr_status cpu_lower_region(lower *l, ir_builder *b, const ir_block *region, ir_value *const *operands,
+                            ir_value *const *to);
+/* What a region reads of a view or fragment v, `like` being its argument: memory of that type as it is, else a tile;
+ * `written`: as if it were of another type. */
+tsr_status cpu_read_operand(lower *l, ir_builder *b, const ir_op *op, const ir_value *v, const ir_type *like,
+                            bool written, ir_value **out);
 #endif

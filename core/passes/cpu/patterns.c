@@ -4,6 +4,7 @@
 #include "core/base/dtype.h"
 #include "core/emit/cpu/code.h"
 #include "core/ir/tile/tile.h"
+#include "core/passes/cpu/reduction_kernels.h"
 
 static bool inside(const ir_op *op, const ir_op *loop) {
   for (; op; op = op->parent ? op->parent->parent : NULL)
@@ -79,6 +80,7 @@ static bool can_read_memory(const ir_op *user, const ir_op *load) {
   switch (user->def->code) {
   case T_MAP: case T_STORE: return true;
   case T_REDUCE: return t == cpu_compute_type(t);
+  case T_ROW: return t == TSR_F32 && rows_type(load->operands[0]->type);
   case T_GEMM: return user->operands[0] != load->results[0];
   default: return false;
   }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/ir/tile/row.h"
 #include "core/ir/tile/tile.h"
 
 const row_act *rows_find(const row_plan *p, const ir_op *op) {
@@ -168,6 +169,8 @@ static int covered_uses(const row_plan *p, const ir_value *v, bool itself) {
     bool read = !itself && a->kind != ROW_SKIP &&
                 (a->x == v || a->mean == v || a->factor == v || a->scale == v || a->shift == v);
     if (a->kind == ROW_DIRECT || read) continue;
+    if (a->kind == ROW_WHOLE) n += (a->x == v) + (a->scale == v) + (a->shift == v);
+    if (a->kind == ROW_WHOLE) continue;
     for (int k = 0; k < a->op->n_operands; k++) n += a->op->operands[k] == v;
   }
   return n;
@@ -180,108 +183,23 @@ static bool needs_tile(const row_plan *p, const ir_value *v) {
   return false;
 }
 
-/* ---- whole normalisations -------------------------------------------------------------------------------------- */
-
-static bool is_constant(const ir_value *v, double *c) {
-  if (!has_code(v, T_CONST) && !has_code(v, T_FILL)) return false;
-  *c = ir_get_float(v->def, "value", 0);
-  return true;
-}
-
-/* y = a op c or c op a in map's body: *rest is a. */
-static bool with_constant(const ir_value *y, int code, const ir_value **rest, double *c) {
-  if (!body_is(y, code)) return false;
-  for (int i = 1; i >= 0; i--) {
-    *rest = y->def->operands[1 - i];
-    if (is_constant(y->def->operands[i], c)) return true;
-  }
-  return false;
-}
-
-/* 1 / s[r] */
-static bool is_reciprocal(const ir_value *v, ir_value **s) {
-  const ir_value *y = yielded(v);
-  double c;
-  if (!y || !body_is(y, SC_DIV)) return false;
-  const ir_value *one = outer(v->def, y->def->operands[0]);
-  *s = outer(v->def, y->def->operands[1]);
-  return *s && is_constant(one ? one : y->def->operands[0], &c) && c == 1;
-}
-
-/* s[r] * c */
-static bool is_multiple(const ir_value *v, ir_value **s, double *c) {
-  const ir_value *y = yielded(v), *rest;
-  return y && with_constant(y, SC_MUL, &rest, c) && (*s = outer(v->def, rest));
-}
-
-/* rsqrt(s[r] * c + eps) */
-static bool is_inverse_root(const ir_value *v, ir_value **s, double *c, double *eps) {
-  const ir_value *y = yielded(v), *sum, *rest;
-  return y && body_is(y, SC_RSQRT) && with_constant(y->def->operands[0], SC_ADD, &sum, eps) &&
-         with_constant(sum, SC_MUL, &rest, c) && (*s = outer(v->def, rest));
-}
-
-/* The plan's entry of kind that computes v from x, when v has just so many uses. */
-static row_act *made_by(row_plan *p, const ir_value *v, row_kind kind, const ir_value *x, int uses) {
-  for (size_t i = 0; v && v->n_uses == uses && i < p->n; i++)
-    if (p->v[i].op == v->def && p->v[i].kind == kind && (!x || p->v[i].x == x)) return &p->v[i];
-  return NULL;
-}
-
-/* Nothing but `reader` and what the plan skips reads v. */
-static bool only_skipped_read(const row_plan *p, const ir_value *v, const ir_op *reader) {
-  int n = 0;
-  for (int k = 0; k < reader->n_operands; k++) n += reader->operands[k] == v;
-  for (size_t i = 0; i < p->n; i++)
-    for (int k = 0; p->v[i].kind == ROW_SKIP && k < p->v[i].op->n_operands; k++) n += p->v[i].op->operands[k] == v;
-  return n == v->n_uses;
-}
-
-static bool skip(row_plan *p, const ir_value *v) { return add(p, (row_act){.op = v->def, .kind = ROW_SKIP}); }
-
-/* p->v[i], a scaling by reciprocal sums of exponentials: the whole softmax when nobody else reads what it is made of.
- * False when out of memory. */
-static bool plan_softmax(row_plan *p, size_t i) {
-  row_act *a = &p->v[i], *e = made_by(p, a->x, ROW_EXP, NULL, 2), *max;
-  ir_value *s, *factor = a->factor;
-  if (!e || a->mean || a->scale || a->shift || !is_reciprocal(factor, &s) || s != e->other || s->n_uses != 1 ||
-      factor->n_uses != 1)
-    return true;
-  max = made_by(p, e->mean, ROW_STAT, e->x, 1);
-  if (!max || strcmp(ir_get_str(max->op, "op", ""), "max")) return true;
-  ir_value *one = factor->def->operands[0];
-  a->kind = ROW_SOFTMAX, a->x = e->x, a->factor = NULL;
-  e->kind = max->kind = ROW_SKIP;
-  e->other = NULL;
-  return skip(p, factor) && (!has_code(one, T_FILL) || one->n_uses != 1 || skip(p, one));
-}
-
-/* p->v[i], a scaling by an inverse deviation: likewise layernorm or rmsnorm. */
-static bool plan_norm(row_plan *p, size_t i) {
-  row_act *a = &p->v[i], *sq, *sum = NULL;
-  ir_value *s, *factor = a->factor, *mean = a->mean, *of;
-  double mean_scale = 0, square_scale, eps;
-  if (!is_inverse_root(factor, &s, &square_scale, &eps) || factor->n_uses != 1) return true;
-  sq = made_by(p, s, ROW_SQDEV, a->x, 1);
-  if (!sq || sq->mean != mean) return true;
-  if (mean) {
-    if (!is_multiple(mean, &of, &mean_scale) || !only_skipped_read(p, mean, a->op)) return true;
-    sum = made_by(p, of, ROW_STAT, a->x, 1);
-    if (!sum || strcmp(ir_get_str(sum->op, "op", ""), "sum")) return true;
-    sum->kind = ROW_SKIP;
-  }
-  a->kind = mean ? ROW_LAYERNORM : ROW_RMSNORM;
-  a->mean_scale = mean_scale, a->square_scale = square_scale, a->eps = eps;
-  a->mean = a->factor = NULL;
-  sq->kind = ROW_SKIP;
-  return (!mean || skip(p, mean)) && skip(p, factor);
+/* A row op, which its own lowering takes whole (cpu/row.c): it reads rows and weights where they are. */
+static bool plan_row(row_plan *p, const ir_op *op) {
+  tile_row r;
+  tsr_status st = tile_row_get(op, &r);
+  tsr_status_free(st);
+  return st || add(p, (row_act){.op = op,
+                                .kind = ROW_WHOLE,
+                                .x = r.n[ROW_X] == 1 ? r.v[ROW_X][0] : NULL,
+                                .scale = r.n[ROW_WEIGHT] > 0 ? r.v[ROW_WEIGHT][0] : NULL,
+                                .shift = r.n[ROW_WEIGHT] > 1 ? r.v[ROW_WEIGHT][1] : NULL});
 }
 
 /* ---- the whole block ------------------------------------------------------------------------------------------- */
 
 static bool writes(const ir_op *o) {
   return o->def->code == T_STORE || o->def->code == T_COPY || o->def->code == T_SCATTER || o->def->code == T_GATHER ||
-         o->n_regions > 1 || o->def->code == T_FOR;
+         o->def->code == T_IF || o->def->code == T_FOR || o->def->code == T_CONTRACT;
 }
 
 /* Nothing is written between the load and its last reader. */
@@ -303,21 +221,17 @@ tsr_status rows_plan(row_plan *p, const ir_block *block) {
   for (ir_op *o = block->first; o; o = o->next) {
     bool ok = true;
     if (o->def->code == T_REDUCE) ok = plan_reduce(p, o);
+    else if (o->def->code == T_ROW) ok = plan_row(p, o);
     else if (o->def->code == T_MAP && o->n_results == 1 && is_norm(o->results[0], &a)) ok = add(p, a);
     if (!ok) return st_oom();
   }
-  /* x - mean that only reduction kernels wanted; then what makes a whole normalisation; then loads that only they read.
-   */
+  /* x - mean that only reduction kernels wanted; then loads that only they read. */
   for (ir_op *o = block->first; o; o = o->next) {
     ir_value *x, *m;
     if (o->def->code == T_MAP && o->n_results == 1 && !rows_find(p, o) && is_centred(o->results[0], &x, &m) &&
         o->results[0]->n_uses && covered_uses(p, o->results[0], false) == o->results[0]->n_uses &&
         !add(p, (row_act){.op = o, .kind = ROW_SKIP}))
       return st_oom();
-  }
-  for (size_t i = 0; i < p->n; i++) {
-    if (p->v[i].kind == ROW_NORM && !plan_softmax(p, i)) return st_oom();
-    if (p->v[i].kind == ROW_NORM && !plan_norm(p, i)) return st_oom();
   }
   for (ir_op *o = block->first; o; o = o->next) {
     ir_value *v = o->n_results ? o->results[0] : NULL;

@@ -1,8 +1,9 @@
-/* core/passes/cpu/reduction_kernels.h - which ops of a Tile IR block become fused reduction kernels on the CPU
- * (softmax, layernorm, rmsnorm and their parts), so that a row is read from cache by few passes and 16-bit rows are
- * never copied to f32 first. Not under kahan_sum. The order of their sums is fixed by the row's length alone, so
- * "deterministic" may use them. The kernel's attribute `reduction_kernels = false` (the switch reduction_kernels)
- * leaves them out. */
+/* core/passes/cpu/reduction_kernels.h - which ops of a Tile IR block become fused reduction kernels on the CPU: row ops,
+ * which are taken whole, and what maps and reductions by themselves come to (a graph's own norm, hand-written text):
+ * sums and maxima, squared deviations, exponentials with their sums, the scaling of a row. A row is then read from cache
+ * by few passes, and 16-bit rows are never copied to f32 first. Not under kahan_sum. The order of their sums is fixed by
+ * the row's length alone, so "deterministic" may use them. The kernel's attribute `reduction_kernels = false` (the
+ * switch reduction_kernels) leaves them out. */
 #ifndef CORE_PASSES_CPU_REDUCTION_KERNELS_H
 #define CORE_PASSES_CPU_REDUCTION_KERNELS_H
 #include "core/ir/ir.h"
@@ -16,17 +17,13 @@ typedef enum row_kind {
   ROW_SQDEV,  /* out[r] = sum of (x[r] - mean[r])^2; mean NULL = 0 */
   ROW_NORM, /* out = (x - mean[r]) * factor[r] * scale + shift; scale and shift repeat for all rows; all but factor may
                be NULL */
-  ROW_SOFTMAX,   /* out = softmax of x's rows */
-  ROW_LAYERNORM, /* ROW_NORM with mean = sum * mean_scale and factor = rsqrt(squared deviations * square_scale + eps),
-                    computed on the way */
-  ROW_RMSNORM,   /* the same about 0 */
+  ROW_WHOLE,     /* a tessera.tile.row, which cpu/row.c lowers: x, scale and shift are the operands that it reads */
 } row_kind;
 
 typedef struct row_act {
   const ir_op *op;
   row_kind kind;
   ir_value *x, *mean, *factor, *scale, *shift, *other;
-  double mean_scale, square_scale, eps;
 } row_act;
 
 typedef struct row_plan {

@@ -6,6 +6,7 @@
 #include "core/ir/tile/contract.h"
 #include "core/ir/tile/tile.h"
 #include "core/passes/tile/build.h"
+#include "core/passes/tile/region_map.h"
 
 typedef struct expansion {
   ir_module *m;
@@ -17,79 +18,6 @@ typedef struct expansion {
 static ir_value *number(expansion *e, int64_t v) {
   ir_value *x = ir_build1(&e->b, "tessera.tile.const", ir_type_index(e->m), 0, NULL);
   return x && ir_set_attr(x->def, "value", ir_attr_int(e->m, v)) ? x : NULL;
-}
-
-static ir_value *fill(expansion *e, tsr_dtype t, int64_t rows, int64_t columns) {
-  const int64_t dims[2] = {rows, columns};
-  return kb_fill(&e->b, ir_type_frag(e->m, t, 2, dims), 0);
-}
-
-static ir_value *transposed(expansion *e, ir_value *v) {
-  ir_op *t = v ? ir_op_new(&e->b, ir_find_op("tessera.tile.transpose"), 1, &v, 1, NULL, 0) : NULL;
-  if (!t || !ir_set_attr(t, "perm", ir_attr_ints(e->m, (int64_t[]){1, 0}, 2))) return NULL;
-  const int64_t dims[2] = {v->type->dims[1], v->type->dims[0]};
-  return (t->results[0]->type = ir_type_frag(e->m, v->type->dtype, 2, dims)) ? t->results[0] : NULL;
-}
-
-/* ---- maps ------------------------------------------------------------------------------------------------------ */
-
-static ir_value *copied(void *user, ir_value *v) {
-  const ir_block *from = user;
-  return v->owner == from || (v->def && v->def->parent == from) ? v->data : NULL;
-}
-
-/* The region as a map over frags (NULL where its argument is not used), one result for each of the n values `yields`;
- * rows x columns: the shape, which a fragment of zeros gives where the operands don't. */
-static ir_op *map_of(expansion *e, const ir_block *region, ir_value *const *frags, const int *yields, int n,
-                     int64_t rows, int64_t columns) {
-  ir_value *operands[TILE_CONTRACT_MOST + 2], *y[TILE_CONTRACT_MOST];
-  bool whole = false;
-  int live = 0;
-  for (int i = 0; i < region->n_args; i++) {
-    if (!frags[i]) continue;
-    whole |= frags[i]->type->dims[0] == rows && frags[i]->type->dims[1] == columns;
-    operands[live++] = frags[i];
-  }
-  if (!whole && !(operands[live++] = fill(e, region->args[0]->type->dtype, rows, columns))) return NULL;
-  ir_op *map = ir_op_new(&e->b, ir_find_op("tessera.tile.map"), live, operands, n, NULL, 1);
-  if (!map) return NULL;
-  ir_block *to = map->regions[0];
-  for (int i = 0; i < live; i++)
-    if (!ir_block_arg(e->m, to, ir_type_scalar(e->m, operands[i]->type->dtype), NULL)) return NULL;
-  for (int i = 0, at = 0; i < region->n_args; i++) region->args[i]->data = frags[i] ? to->args[at++] : NULL;
-  ir_builder r = ir_at_end(e->m, to);
-  for (const ir_op *o = region->first; o != region->last; o = o->next) {
-    r.loc = o->loc;
-    const ir_op *copy = ir_op_copy(&r, o, copied, (void *)region);
-    if (!copy) return NULL;
-    for (int i = 0; i < o->n_results; i++) o->results[i]->data = copy->results[i];
-  }
-  for (int i = 0; i < n; i++) {
-    ir_value *v = region->last->operands[yields[i]], *c = copied((void *)region, v);
-    y[i] = c ? c : v;
-  }
-  if (!ir_build0(&r, "tessera.tile.yield", n, y)) return NULL;
-  const ir_type *types[TILE_CONTRACT_MOST] = {NULL};
-  tsr_status st = map->def->infer(map, types);
-  if (st) return ir_refuse(e->m, st), NULL;
-  for (int i = 0; i < n; i++) map->results[i]->type = types[i];
-  return map;
-}
-
-/* An access of memory outside the block has the width asked for. */
-static bool note_width(expansion *e, ir_op *access) {
-  const int64_t n = ir_get_int(e->op, "vectorize", 0);
-  return access && (n < 1 || ir_set_attr(access, "vectorize", ir_attr_int(e->m, n)));
-}
-
-/* What an operand's argument stands for: the tile in memory, in the argument's type, transposed where it is asked for.
- * */
-static ir_value *loaded(expansion *e, ir_value *v, const ir_type *argument, bool transpose) {
-  if (v->type->kind != IR_T_FRAG) {
-    v = ir_build1(&e->b, "tessera.tile.load", ir_type_frag(e->m, argument->dtype, 2, v->type->dims), 1, &v);
-    if (!v || !note_width(e, v->def)) return NULL;
-  }
-  return transpose ? transposed(e, v) : v;
 }
 
 /* ---- the loop -------------------------------------------------------------------------------------------------- */
@@ -147,9 +75,9 @@ static tsr_status compute_side(expansion *e, int side, ir_value *k, ir_value *sh
     if (!region->args[i]->n_uses) continue;
     ir_value *w = moved(e, (contract_role)side, i, k);
     const bool transpose = tile_contract_swapped(&e->c, (contract_role)side, i) != swapped;
-    if (!w || !(frags[i] = loaded(e, w, region->args[i]->type, transpose))) return st_oom();
+    if (!w || !(frags[i] = region_load(&e->b, e->op, w, region->args[i]->type, transpose))) return st_oom();
   }
-  const ir_op *map = map_of(e, region, frags, (int[]){0}, 1, shared->type->dims[0], shared->type->dims[1]);
+  const ir_op *map = region_map(&e->b, region, frags, (int[]){0}, 1, shared->type->dims[0], shared->type->dims[1]);
   return map && ir_build0(&e->b, "tessera.tile.store", 2, (ir_value *[]){map->results[0], shared}) ? NULL : st_oom();
 }
 
@@ -161,7 +89,7 @@ static tsr_status stage_side(expansion *e, int side, ir_value *k, ir_value *shar
   if (!shared) return *out = w, NULL;
   ir_op *c = ir_build0(&e->b, "tessera.tile.copy", 2, (ir_value *[]){w, shared});
   const bool async = ir_get_bool(e->op, "async", true);
-  return note_width(e, c) && (!async || ir_set_attr(c, "async", ir_attr_bool(e->m, true))) ? NULL : st_oom();
+  return region_note_width(e->op, c) && (!async || ir_set_attr(c, "async", ir_attr_bool(e->m, true))) ? NULL : st_oom();
 }
 
 static tsr_status body(expansion *e, ir_op *loop, ir_value *const tiles[2]) {
@@ -182,7 +110,7 @@ static tsr_status body(expansion *e, ir_op *loop, ir_value *const tiles[2]) {
 }
 
 static tsr_status main_loop(expansion *e, ir_value **sum) {
-  ir_value *operands[4] = {e->c.from, e->c.to, NULL, fill(e, e->c.sum, e->c.m, e->c.n_)}, *tiles[2];
+  ir_value *operands[4] = {e->c.from, e->c.to, NULL, region_fill(&e->b, e->c.sum, e->c.m, e->c.n_)}, *tiles[2];
   if (!operands[3]) return st_oom();
   for (int side = 0; side < 2; side++) TSR_TRY(alloc_side(e, side, &tiles[side]));
   if (!(operands[2] = number(e, e->c.k))) return st_oom();
@@ -214,11 +142,11 @@ static tsr_status epilogue(expansion *e, ir_value *sum, ir_value **out) {
   for (int i = 0; i < e->c.n[CONTRACT_OTHER]; i++) {
     const ir_value *arg = region->args[1 + i];
     frags[1 + i] = NULL;
-    if (arg->n_uses && !(frags[1 + i] = loaded(e, e->c.v[CONTRACT_OTHER][i], arg->type,
+    if (arg->n_uses && !(frags[1 + i] = region_load(&e->b, e->op, e->c.v[CONTRACT_OTHER][i], arg->type,
                                                tile_contract_swapped(&e->c, CONTRACT_OTHER, i))))
       return st_oom();
   }
-  const ir_op *map = map_of(e, region, frags, computed, n, e->c.m, e->c.n_);
+  const ir_op *map = region_map(&e->b, region, frags, computed, n, e->c.m, e->c.n_);
   if (!map) return st_oom();
   for (int i = 0; i < n; i++) out[computed[i]] = map->results[i];
   return NULL;
@@ -232,9 +160,9 @@ static tsr_status expand(ir_op *op) {
   TSR_TRY(main_loop(&e, &sum));
   TSR_TRY(epilogue(&e, sum, out));
   for (int i = 0; i < e.c.n[CONTRACT_OUT]; i++) {
-    ir_value *v = tile_contract_swapped(&e.c, CONTRACT_OUT, i) ? transposed(&e, out[i]) : out[i];
+    ir_value *v = tile_contract_swapped(&e.c, CONTRACT_OUT, i) ? region_transposed(&e.b, out[i]) : out[i];
     ir_value *const operands[2] = {v, e.c.v[CONTRACT_OUT][i]};
-    if (!v || !note_width(&e, ir_build0(&e.b, "tessera.tile.store", 2, operands))) return st_oom();
+    if (!v || !region_note_width(e.op, ir_build0(&e.b, "tessera.tile.store", 2, operands))) return st_oom();
   }
   for (int i = 0; i < op->n_results; i++) ir_forward(op->results[i], out[e.c.n[CONTRACT_OUT] + i]);
   ir_op_remove(op);

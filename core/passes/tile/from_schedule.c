@@ -317,6 +317,7 @@ tsr_status schedule_to_tile(const ir_module *schedule, const tile_options *opts,
     TSR_GOTO(lower_program(o, &top, opts, &seen));
   }
   TSR_GOTO(tile_fuse_maps(*out));
+  TSR_GOTO(tile_fuse_rows(*out));
   ir_dce((*out)->root);
   TSR_GOTO(ir_verify(*out));
 done:

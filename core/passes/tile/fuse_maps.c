@@ -47,17 +47,6 @@ static ir_value *argument_for(ir_op *map, ir_value *frag) {
   return a && ir_add_operand(map, frag) ? a : NULL;
 }
 
-static void relink(ir_op *op, ir_block *to, ir_op *before) {
-  ir_block *from = op->parent;
-  *(op->prev ? &op->prev->next : &from->first) = op->next;
-  *(op->next ? &op->next->prev : &from->last) = op->prev;
-  op->parent = to;
-  op->next = before;
-  op->prev = before ? before->prev : to->last;
-  *(op->prev ? &op->prev->next : &to->first) = op;
-  *(before ? &before->prev : &to->last) = op;
-}
-
 /* The producer takes the user's place, its results and, behind its own ops, its ops: what is there already is not
  * copied, so that a chain of n maps costs n. */
 static tsr_status join(ir_op *user, ir_value *v) {
@@ -73,9 +62,9 @@ static tsr_status join(ir_op *user, ir_value *v) {
     ir_op *o = from->first;
     for (int i = 0; i < o->n_operands; i++)
       if (o->operands[i]->owner == from) ir_set_operand(o, i, args[o->operands[i]->index]);
-    relink(o, to, NULL);
+    ir_op_move(o, to, NULL);
   }
-  relink(p, user->parent, user);
+  ir_op_move(p, user->parent, user);
   p->results = user->results;
   p->n_results = user->n_results;
   for (int i = 0; i < p->n_results; i++) p->results[i]->def = p, p->results[i]->name = NULL;
@@ -129,6 +118,8 @@ static tsr_status fuse_in(ir_block *b) {
     while (is_map(o) && drop_unused(o)) {}
   return NULL;
 }
+
+tsr_status tile_fuse_maps_of(ir_op *kernel) { return fuse_in(kernel->regions[0]); }
 
 tsr_status tile_fuse_maps(ir_module *m) {
   for (ir_op *o = m->root->regions[0]->first; o; o = o->next)

@@ -5,4 +5,8 @@
 
 /* Inlines producers of maps into their only consumer. */
 tsr_status tile_fuse_maps(ir_module *m);
+tsr_status tile_fuse_maps_of(ir_op *kernel);
+/* The row ops of a module's kernels take in what only they read: loads become views, a map of the rows the prologue;
+ * and a map that alone reads the result becomes the epilogue. */
+tsr_status tile_fuse_rows(ir_module *m);
 #endif

@@ -149,8 +149,8 @@ static tsr_status chunked_online(kb_kernel *k, row_work *w) {
 }
 
 static tsr_status run_row_op(kb_kernel *k, ir_op *op, const kb_space *row, const ir_type *orig, kb_node *n) {
-  row_work w = {.op = op, .recipe = graph_ext(op)->recipe, .row = row, .orig = orig,
-                .fold = chunked_fold, .online = chunked_online};
+  row_work w = kb_row_work(op, row->dims[row->rank - 1]);
+  w.row = row, w.orig = orig, w.fold = chunked_fold, w.online = chunked_online;
   k->b.loc = op->loc;
   TSR_TRY(kb_row_stats(k, &w));
   memcpy(n->stat, w.stat, sizeof n->stat);

@@ -3,17 +3,19 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/dtype.h"
 #include "core/passes/tile/row_recipe.h"
 
-/* On GPUs, rows that a norm loses are found by their variance (tile/row_recipe.c); the CPU's reduction kernels, which
- * see to that themselves, take a plain norm as well (cpu/reduction_kernels.c). Compensated sums deserve a mean to
- * match. */
-static const row_recipe *recipe_of(const kb_kernel *k, const ir_op *op, double n) {
-  const row_recipe *r = graph_ext(op)->recipe;
-  bool cpu = k->opts->caps->dialect == DIALECT_CPU,
-       kernel = op->operands[0]->type->dtype != TSR_F64 && n > 1 && !k->opts->by_parts,
-       plain = strcmp(k->opts->policy, "kahan_sum") && (kernel || !cpu);
-  return r->careful && !plain ? r->careful : r;
+/* Whether rows that a norm loses are looked for, or all are computed with care: for compensated sums, which deserve a
+ * mean to match, and on the CPU where none of its own kernels takes them. */
+static tile_row_care care_of(const kb_kernel *k, const row_work *w) {
+  const bool cpu = k->opts->caps->dialect == DIALECT_CPU,
+             kernel = w->op->operands[0]->type->dtype != TSR_F64 && w->count > 1 && !k->opts->by_parts,
+             plain = strcmp(k->opts->policy, "kahan_sum") && (kernel || !cpu);
+  return !w->recipe->careful ? ROW_CARE_NEVER
+         : !plain            ? ROW_CARE_ALWAYS
+         : w->may_lose       ? ROW_CARE_LOST
+                             : ROW_CARE_NEVER;
 }
 
 /* A row without elements: the identity of the operation (the mean is 0 / 0). */
@@ -33,22 +35,46 @@ static tsr_status weigh(kb_kernel *k, const ir_op *op, ir_value *y, ir_value *co
   return (*out = y) ? NULL : st_oom();
 }
 
+/* A region whose only argument is what it yields. */
+static bool hand_on(kb_kernel *k, ir_block *region, tsr_dtype t) {
+  ir_value *x = ir_block_arg(k->m, region, ir_type_scalar(k->m, t), NULL);
+  ir_builder r = ir_at_end(k->m, region);
+  return x && ir_build0(&r, "tessera.tile.yield", 1, &x);
+}
+
+static bool set_attributes(kb_kernel *k, ir_op *row, const row_work *w, const kb_space *s) {
+  const bool norm = w->recipe->careful != NULL, wraps = w->recipe->fold[0].finish[0].code == STEP_WRAP && w->wrap;
+  ir_module *m = k->m;
+  return ir_set_attr(row, "recipe", ir_attr_str(m, strrchr(w->op->def->name, '.') + 1)) &&
+         ir_set_attr(row, "maps", ir_attr_str(m, &"mn,mn,mn"[3 * (3 - row->n_operands)])) &&
+         ir_set_attr(row, "tile", ir_attr_ints(m, (int64_t[]){s->tm, s->tn}, 2)) &&
+         (row->n_operands < 2 || ir_set_attr(row, "weights", ir_attr_int(m, row->n_operands - 1))) &&
+         (!norm || (ir_set_attr(row, "eps", ir_attr_float(m, w->eps)) &&
+                    ir_set_attr(row, "care", ir_attr_str(m, tile_row_cares[care_of(k, w)])))) &&
+         (!wraps || ir_set_attr(row, "wrap", ir_attr_str(m, dtype_get(w->wrap)->name))) &&
+         ir_set_attr(row, "policy", ir_attr_str(m, k->opts->policy));
+}
+
 tsr_status kb_row_op(kb_kernel *k, ir_op *op, const kb_space *s, const ir_type *orig, ir_value **out) {
   ir_value *v[3];
-  double n = (double)s->dims[s->rank - 1];
+  const int64_t n = s->dims[s->rank - 1];
   if (n == 0) return reduce_nothing(k, op, s, out);
   for (int i = 0; i < op->n_operands; i++) TSR_TRY(kb_operand(k, op->operands[i], s, orig, FORM_FULL, &v[i]));
   k->b.loc = op->loc;
-  row_work w = {.op = op, .recipe = recipe_of(k, op, n), .x = kb_spread(k, v[0], s), .row = s, .orig = orig};
-  if (!w.x) return st_oom();
-  TSR_TRY(kb_row_stats(k, &w));
-  *out = w.stat[0];
-  return w.recipe->per_element ? weigh(k, op, kb_row_elements(k, &w, w.recipe->apply), v, out) : NULL;
+  const row_work w = kb_row_work(op, n);
+  const ir_type *t = kb_frag(k, v[0]->type->dtype, s->tm, w.recipe->per_element ? s->tn : 1);
+  ir_op *row = ir_op_new(&k->b, ir_find_op("tessera.tile.row"), op->n_operands, v, 1, &t, 2);
+  if (!row || !set_attributes(k, row, &w, s)) return st_oom();
+  for (int r = 0; r < 2; r++)
+    if (!hand_on(k, row->regions[r], t->dtype)) return st_oom();
+  *out = row->results[0];
+  return NULL;
 }
 
 tsr_status kb_row_apply(kb_kernel *k, ir_op *op, const kb_space *s, const ir_type *orig, ir_value **out) {
   const kb_node *n = op->results[0]->data;
-  row_work w = {.op = op, .recipe = n->recipe, .row = s, .orig = orig};
+  row_work w = kb_row_work(op, s->dims[s->rank - 1]);
+  w.recipe = n->recipe;
   ir_value *v[3];
   memcpy(w.stat, n->stat, sizeof w.stat);
   *out = w.stat[0];

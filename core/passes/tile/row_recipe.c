@@ -21,8 +21,6 @@ static range range_of(tsr_dtype t) {
                       : (range){0x1p54, 0x1p-50, 0x1p-76, 0x1p100, 0x1p124, 0x1p-100, 0x1p-124, 0x1p-16};
 }
 
-static double eps_of(const row_work *w) { return ir_get_float(w->op, "eps", 1e-5); }
-
 /* select(x > limit, high, low), the predicate given; high NULL: x itself. */
 static ir_value *choose(kb_kernel *k, ir_value *x, const char *predicate, double limit, double high, double low) {
   ir_value *args[1], *above;
@@ -41,16 +39,15 @@ static ir_value *choose(kb_kernel *k, ir_value *x, const char *predicate, double
 static ir_value *scale_of(kb_kernel *k, const row_work *w, ir_value *most) {
   range g = range_of(most->type->dtype);
   ir_value *down = choose(k, most, "gt", g.most, g.down, 1);
-  return eps_of(w) < g.bottom ? kb_map2(k, SC_MUL, down, choose(k, most, "lt", g.least, g.up, 1)) : down;
+  return w->eps < g.bottom ? kb_map2(k, SC_MUL, down, choose(k, most, "lt", g.least, g.up, 1)) : down;
 }
 
 static double number_of(const row_work *w, int arg, tsr_dtype t) {
-  double n = (double)w->row->dims[w->row->rank - 1];
   switch (arg) {
-  case ARG_COUNT: return n;
-  case ARG_SHARE: return 1 / n;
-  case ARG_EPS: return eps_of(w);
-  default: return eps_of(w) > 0 ? range_of(t).smallest : 0;
+  case ARG_COUNT: return w->count;
+  case ARG_SHARE: return 1 / w->count;
+  case ARG_EPS: return w->eps;
+  default: return w->eps > 0 ? range_of(t).smallest : 0;
   }
 }
 
@@ -59,7 +56,7 @@ static ir_value *step(kb_kernel *k, const row_work *w, const recipe_step *s, ir_
   case STEP_SQUARE: return kb_map2(k, SC_MUL, x, x);
   case STEP_RECIPROCAL: return kb_reciprocal(k, x);
   case STEP_SCALE: return scale_of(k, w, x);
-  case STEP_WRAP: return kb_wrap(k, x, w->op->results[0]->type->dtype);
+  case STEP_WRAP: return w->wrap ? kb_wrap(k, x, w->wrap) : x;
   default: break;
   }
   if (s->arg == ARG_NONE) return kb_map1(k, s->code, x);
@@ -117,7 +114,7 @@ static ir_value *held(kb_kernel *k, const row_work *w) {
   ir_value *var = w->stat[w->recipe->variance], *mean = w->recipe->mean >= 0 ? w->stat[w->recipe->mean] : NULL;
   range g = range_of(var->type->dtype);
   ir_value *ok = choose(k, var, "lt", g.top, 1, 0);
-  if (eps_of(w) < g.bottom) ok = kb_map2(k, SC_MIN, ok, choose(k, var, "ge", g.bottom, 1, 0));
+  if (w->eps < g.bottom) ok = kb_map2(k, SC_MIN, ok, choose(k, var, "ge", g.bottom, 1, 0));
   if (mean) {
     ir_value *noise = kb_map2_imm(k, SC_MUL, mean, g.noise),
              *above = kb_map2(k, SC_SUB, var, noise ? kb_map2(k, SC_MUL, noise, noise) : NULL);
@@ -185,14 +182,19 @@ static tsr_status rescue(kb_kernel *k, row_work *w) {
   return ok ? NULL : st_oom();
 }
 
-/* The CPU's reduction kernels look after a plain norm's range and rounding themselves (backends/cpu/rows.c). Squares of
- * f16 fit f32. */
-static bool may_lose(const kb_kernel *k, const row_work *w) {
-  return w->recipe->careful && k->opts->caps->dialect != DIALECT_CPU &&
-         (w->recipe->mean >= 0 || w->op->operands[0]->type->dtype != TSR_F16 || w->op->operands[0]->def);
+/* Squares of f16 fit f32. */
+row_work kb_row_work(ir_op *op, int64_t n) {
+  const row_recipe *r = op->def->recipe;
+  const tsr_dtype in = op->operands[0]->type->dtype, out = op->results[0]->type->dtype;
+  return (row_work){.op = op,
+                    .recipe = r,
+                    .count = (double)n,
+                    .eps = ir_get_float(op, "eps", 1e-5),
+                    .wrap = dtype_is_float(out) ? TSR_DTYPE_NONE : out,
+                    .may_lose = r->careful && (r->mean >= 0 || in != TSR_F16 || op->operands[0]->def)};
 }
 
 tsr_status kb_row_stats(kb_kernel *k, row_work *w) {
   TSR_TRY(folds(k, w));
-  return may_lose(k, w) ? rescue(k, w) : NULL;
+  return w->may_lose ? rescue(k, w) : NULL;
 }

@@ -3,6 +3,7 @@
 #ifndef CORE_PASSES_TILE_ROW_RECIPE_H
 #define CORE_PASSES_TILE_ROW_RECIPE_H
 #include "core/ir/recipe.h"
+#include "core/ir/tile/row.h"
 #include "core/passes/tile/build.h"
 
 /* The elements of rows in registers after some steps, which later chains that begin alike go on from. */
@@ -10,9 +11,12 @@ typedef struct row_memo { const recipe_step *steps; int n; ir_value *v; } row_me
 
 /* One row operation. */
 typedef struct row_work {
-  ir_op *op;
   const row_recipe *recipe; /* the plain one or, where every row is taken so, the careful one */
+  double count, eps;        /* elements of a row; what is added to its variance */
+  tsr_dtype wrap;           /* an integer type that sums are kept in, or TSR_DTYPE_NONE */
+  bool may_lose;            /* rows that the plain recipe loses are found, and computed by the careful one */
   ir_value *x;              /* the rows, [rows, elements]; NULL: they are taken in chunks, by `fold` and `online` */
+  ir_op *op;                /* the graph's; in chunks, as are row and orig */
   const kb_space *row;
   const ir_type *orig;
   ir_value *stat[RECIPE_STATS];
@@ -22,6 +26,8 @@ typedef struct row_work {
   int n_memo;
 } row_work;
 
+/* The work of a graph op on rows of n elements, but where these are. */
+row_work kb_row_work(ir_op *op, int64_t n);
 /* Fills in w->stat; with rows that the plain folds might lose, w->recipe becomes the careful one. */
 tsr_status kb_row_stats(kb_kernel *k, row_work *w);
 /* The chain's value from x, and from w->x. NULL: out of memory. */

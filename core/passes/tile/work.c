@@ -5,6 +5,7 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/tile/contract.h"
+#include "core/ir/tile/row.h"
 
 enum { MAX_BLOCKS = 1 << 16, MAX_DEPTH = 32 };
 
@@ -162,6 +163,47 @@ static void contraction(counter *c, const ir_op *kernel, const ir_op *o, double 
   c->w->async_copy = ir_get_bool(o, "async", true);
 }
 
+/* Arithmetic of a chain on floats: a scale is chosen by comparisons. */
+static int steps(const recipe_step *s) {
+  int n = 0;
+  for (; s->code != STEP_END; s++) n += s->code != STEP_SCALE && s->code != STEP_WRAP;
+  return n;
+}
+
+/* Steps that two chains begin with alike: they are computed once. */
+static int shared(const recipe_step *a, const recipe_step *b) {
+  int n = 0;
+  while (a[n].code != STEP_END && a[n].code == b[n].code && a[n].arg == b[n].arg) n++;
+  return n;
+}
+
+/* Steps of a chain, less those of the folds before it. */
+static int own_steps(const row_recipe *r, const recipe_step *s, int folds) {
+  int known = 0;
+  for (int i = 0; i < folds; i++) {
+    const int n = r->fold[i].op ? shared(s, r->fold[i].term) : 0;
+    known = n > known ? n : known;
+  }
+  return steps(s) - known;
+}
+
+/* A row operation, as if it were written out. */
+static void row(counter *c, const ir_op *o, double times) {
+  tile_row x;
+  tsr_status st = tile_row_get(o, &x);
+  tsr_status_free(st);
+  if (st) return;
+  const row_recipe *r = x.care == ROW_CARE_ALWAYS ? x.recipe->careful : x.recipe;
+  const double rows = (double)x.m, all = rows * (double)x.columns, out = rows * (double)tile_row_width(&x);
+  double flops = all * expression(x.prologue) + out * expression(x.epilogue);
+  for (int i = 0; i < r->n_folds && dtype_is_float(x.type); i++)
+    flops += rows * steps(r->fold[i].finish) + (r->fold[i].op ? all * own_steps(r, r->fold[i].term, i) : 0);
+  for (int i = 0; i < r->n_folds; i++) flops += r->fold[i].op ? all : 0;
+  if (r->per_element) flops += all * (own_steps(r, r->apply, r->n_folds) + x.n[ROW_WEIGHT]);
+  add_flops(c, flops, times);
+  for (int i = 0; i < o->n_operands; i++) move(c, o->operands[i], times);
+}
+
 static void walk(counter *c, const ir_op *kernel, const ir_block *b, double times) {
   for (const ir_op *o = b->first; o; o = o->next) {
     double t;
@@ -169,6 +211,7 @@ static void walk(counter *c, const ir_op *kernel, const ir_block *b, double time
     switch (o->def->code) {
     case T_GEMM: product(c, o, times); break;
     case T_CONTRACT: contraction(c, kernel, o, times); break;
+    case T_ROW: row(c, o, times); break;
     case T_MMA_SYNC:
       add_flops(c, 2.0 * (double)ir_get_int(o, "m", 0) * (double)ir_get_int(o, "n", 0) * (double)ir_get_int(o, "k", 0),
                 times);

@@ -214,18 +214,18 @@ static const ir_opdef rows[] = {
      .operands_doc = "x", .types_doc = FLOATS,
      .attrs = ATTRS({"axis", IR_A_INT, false, "-1", "the dimension whose elements sum to 1"}),
      .infer = infer_softmax,
-     .ext = ROW(GRAPH_NORM, eval_softmax, adjoint_softmax, "*n->*n", .per_point = 1, .recipe = &recipe_softmax),
+     .ext = ROW(GRAPH_NORM, eval_softmax, adjoint_softmax, "*n->*n", .per_point = 1), .recipe = &recipe_softmax,
      .help = "exp(x - max) / sum of exp(x - max), in f32 or wider. A row of only -inf gives NaN."},
     {NAME(LAYERNORM, "layernorm"), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 3, .n_results = 1,
      .operands_doc = "x, gamma, beta", .types_doc = FLOATS "; gamma and beta x's type or f32", .attrs = eps_attr,
      .infer = infer_norm,
-     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n,n->*n", .per_point = 1, .recipe = &recipe_layernorm),
+     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n,n->*n", .per_point = 1), .recipe = &recipe_layernorm,
      .help =
          "(x - mean) / sqrt(variance + eps) * gamma + beta over the last dimension; gamma and beta may be left out."},
     {NAME(RMSNORM, "rmsnorm"), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 2, .n_results = 1,
      .operands_doc = "x, gamma", .types_doc = FLOATS "; gamma x's type or f32", .attrs = eps_attr,
      .infer = infer_norm,
-     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n,n->*n", .per_point = 1, .recipe = &recipe_rmsnorm),
+     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n,n->*n", .per_point = 1), .recipe = &recipe_rmsnorm,
      .help = "x / sqrt(mean(x * x) + eps) * gamma over the last dimension; gamma may be left out."},
 };
 

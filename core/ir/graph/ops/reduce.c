@@ -195,7 +195,7 @@ BEGIN(adjoint_reduce_prod) {
 #define REDUCE(CODE, s, FOLD, FINISH, Types, ADJ, h)                                                                        \
   {NAME(CODE, s), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "x", \
    .types_doc = Types, .help = h, .infer = infer_reduce,                                                                    \
-   .ext = ROW(GRAPH_REDUCTION, eval_reduce, ADJ, "*r->*", .per_point = 1, .recipe = RECIPE(FOLD, FINISH)),                  \
+   .ext = ROW(GRAPH_REDUCTION, eval_reduce, ADJ, "*r->*", .per_point = 1), .recipe = RECIPE(FOLD, FINISH),                  \
    .attrs = ATTRS({"axes", IR_A_ARRAY, false, NULL, "dimensions to reduce; negative ones count from the last; none = all"}, \
                   {"keepdims", IR_A_BOOL, false, "false", "keep reduced dimensions with extent 1"})}
 

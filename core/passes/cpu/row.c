@@ -1,0 +1,153 @@
+/* core/passes/cpu/row.c - tessera.tile.row by one call of a fused kernel (backends/cpu/rows.c), which reads the rows
+ * where they are and looks after those that f32 loses; prologue and epilogue are maps before and after it. */
+#include <string.h>
+
+#include "core/ir/tile/row.h"
+#include "core/ir/tile/tile.h"
+#include "core/passes/cpu/lower.h"
+#include "core/passes/cpu/patterns.h"
+#include "core/passes/cpu/takes.h"
+
+static const ir_op *kernel_of(const ir_op *op) {
+  while (op->parent && op->parent->parent && op->def->code != T_KERNEL) op = op->parent->parent;
+  return op;
+}
+
+static const char *kernel_name(const row_recipe *r) {
+  return r->online ? "row_softmax" : !r->careful ? NULL : r->mean >= 0 ? "row_layernorm" : "row_rmsnorm";
+}
+
+/* The kernels take weights that repeat for all rows. */
+static bool takes_weight(const tile_row *r, int i) {
+  const ir_type *t = r->v[ROW_WEIGHT][i]->type;
+  return t->dims[0] == 1 && t->dims[1] == r->columns;
+}
+
+bool cpu_takes_row(const ir_op *op) {
+  tile_row r;
+  tsr_status st = tile_row_get(op, &r);
+  bool takes = !st;
+  tsr_status_free(st);
+  takes = takes && kernel_name(r.recipe) && r.type == TSR_F32 && r.columns > 1 && r.care != ROW_CARE_ALWAYS &&
+          strcmp(ir_get_str(op, "policy", "fast"), "kahan_sum") &&
+          ir_get_bool(kernel_of(op), "reduction_kernels", true);
+  for (int i = 0; takes && i < op->n_operands; i++) takes = !r.swapped[i];
+  for (int i = 0; takes && i < r.n[ROW_WEIGHT]; i++) takes = takes_weight(&r, i);
+  return takes;
+}
+
+static bool gives_argument(const ir_block *region) {
+  return region->last->n_operands == 1 && region->last->operands[0] == region->args[0];
+}
+
+static bool is_whole(const tile_row *r, const ir_type *t) {
+  return t->dims[0] == r->m && t->dims[1] == r->columns;
+}
+
+static tsr_status tile(lower *l, ir_builder *b, const ir_op *op, int64_t m, int64_t n, ir_value **out) {
+  const ir_type t = {.kind = IR_T_FRAG, .dtype = TSR_F32, .rank = 2, .dims = {m, n}};
+  return cpu_new_tile(l, b, op, &t, op->scratch, scratch_end(op), out);
+}
+
+/* The rows: operands as they are, else a tile of what the prologue gives. */
+static tsr_status rows(lower *l, ir_builder *b, const tile_row *r, const ir_op *op, ir_value **out) {
+  const ir_block *region = r->prologue;
+  const ir_value *v = r->v[ROW_X][0];
+  ir_value *operands[TILE_ROW_MOST];
+  *out = cpu_at(v);
+  if (gives_argument(region) && is_whole(r, v->type)) {
+    if (v->type->kind == IR_T_FRAG || rows_type(v->type)) return NULL;
+    TSR_TRY(tile(l, b, op, r->m, r->columns, out));
+    return cpu_call2(l, b, "copy", *out, cpu_at(v)) ? NULL : st_oom();
+  }
+  *out = NULL;
+  for (int i = 0; i < r->n[ROW_X]; i++) {
+    v = r->v[ROW_X][i];
+    operands[i] = NULL;
+    if (!region->args[i]->n_uses) continue;
+    TSR_TRY(cpu_read_operand(l, b, op, v, region->args[i]->type, false, &operands[i]));
+    const bool is_copy = operands[i] != cpu_at(v) && region->args[i]->type->dtype == TSR_F32;
+    if (is_copy && is_whole(r, v->type)) *out = operands[i]; /* its elements are computed in place */
+  }
+  if (!*out) TSR_TRY(tile(l, b, op, r->m, r->columns, out));
+  return cpu_lower_region(l, b, region, operands, out);
+}
+
+/* The kernels read a weight as f32. */
+static tsr_status weight(lower *l, ir_builder *b, const ir_op *op, const ir_value *v, ir_value **out) {
+  *out = cpu_at(v);
+  if (v->type->kind == IR_T_FRAG || (v->type->dtype == TSR_F32 && rows_type(v->type))) return NULL;
+  TSR_TRY(tile(l, b, op, v->type->dims[0], v->type->dims[1], out));
+  return cpu_call2(l, b, "copy", *out, cpu_at(v)) ? NULL : st_oom();
+}
+
+static bool set_numbers(ir_op *call, const tile_row *r) {
+  ir_module *m = call->module;
+  const double share = 1 / (double)r->columns;
+  if (!r->recipe->careful) return true;
+  return (r->recipe->mean < 0 || ir_set_attr(call, "mean_scale", ir_attr_float(m, share))) &&
+         ir_set_attr(call, "square_scale", ir_attr_float(m, share)) &&
+         (!(r->eps > 0) || ir_set_attr(call, "eps", ir_attr_float(m, r->eps)));
+}
+
+static tsr_status kernel(lower *l, ir_builder *b, const tile_row *r, const ir_op *op, ir_value *x, ir_value *y) {
+  static const char *const names[] = {"scale", "shift"};
+  ir_value *operands[4] = {y, x};
+  const int n = r->n[ROW_WEIGHT];
+  for (int i = 0; i < n; i++) TSR_TRY(weight(l, b, op, r->v[ROW_WEIGHT][i], &operands[2 + i]));
+  ir_op *call = cpu_call(l, b, kernel_name(r->recipe), 2 + n, operands);
+  if (!call) return st_oom();
+  for (int i = 0; i < n; i++)
+    if (!ir_set_attr(call, names[i], ir_attr_bool(l->m, true))) return st_oom();
+  return set_numbers(call, r) ? NULL : st_oom();
+}
+
+/* Memory that the op reads must not be written by the kernel before it has read all of it. */
+static bool is_read(const ir_op *op, const ir_value *v) {
+  for (int i = 0; i < op->n_operands; i++)
+    if (op->operands[i]->type->kind == IR_T_VIEW && cpu_memory_of(op->operands[i]) == cpu_memory_of(v)) return true;
+  return false;
+}
+
+static tsr_status target(lower *l, ir_builder *b, const ir_op *op, ir_value *v) {
+  ir_op *store = NULL;
+  const ir_value *memory = v->n_uses ? cpu_store_target(v, &store) : NULL;
+  return memory && is_read(op, memory) ? cpu_tile_for(l, b, v) : cpu_row_target(l, b, v);
+}
+
+/* The same of the epilogue's map, which converts and writes memory of every kind. */
+static tsr_status map_target(lower *l, ir_builder *b, const ir_op *op, ir_value *v) {
+  ir_op *store = NULL;
+  const ir_value *memory = v->n_uses ? cpu_store_target(v, &store) : NULL;
+  if (!memory || !cpu_at(memory) || is_read(op, memory)) return cpu_tile_for(l, b, v);
+  v->data = cpu_at(memory);
+  store->data = store; /* done */
+  return NULL;
+}
+
+tsr_status cpu_lower_row(lower *l, ir_builder *b, ir_op *op) {
+  tile_row r;
+  ir_value *x, *y, *operands[TILE_ROW_MOST + 1], *to[TILE_ROW_MOST];
+  TSR_TRY(tile_row_get(op, &r));
+  if (!cpu_takes_row(op))
+    return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "tile_expand_row", "has to be written out for the CPU");
+  TSR_TRY(rows(l, b, &r, op, &x));
+  if (gives_argument(r.epilogue)) {
+    TSR_TRY(target(l, b, op, op->results[0]));
+    return kernel(l, b, &r, op, x, cpu_at(op->results[0]));
+  }
+  if (op->n_results > TILE_ROW_MOST) return ir_error(op, NULL, "has too many results");
+  TSR_TRY(tile(l, b, op, r.m, r.columns, &y));
+  TSR_TRY(kernel(l, b, &r, op, x, y));
+  operands[0] = y;
+  for (int i = 0; i < r.n[ROW_OTHER]; i++) {
+    const ir_value *arg = r.epilogue->args[1 + i];
+    operands[1 + i] = NULL;
+    if (arg->n_uses) TSR_TRY(cpu_read_operand(l, b, op, r.v[ROW_OTHER][i], arg->type, false, &operands[1 + i]));
+  }
+  for (int i = 0; i < op->n_results; i++) {
+    TSR_TRY(map_target(l, b, op, op->results[i]));
+    to[i] = cpu_at(op->results[i]);
+  }
+  return cpu_lower_region(l, b, r.epilogue, operands, to);
+}
