@@ -18,6 +18,7 @@ PASSES = ["passes", "passes/graph", "passes/schedule", "passes/tile", "passes/cp
 ROWS = {
     "base": [],
     "device": ["base"],
+    "coll": ["base", "device"],
     "ir": ["base", "device"],
     "ir/graph": IR + ["ir/graph/ops"],
     "ir/graph/ops": IR + ["ir/graph"],

@@ -1,0 +1,8 @@
+/* core/coll/rows.h - the algorithms: one file and one row each. */
+#ifndef CORE_COLL_ROWS_H
+#define CORE_COLL_ROWS_H
+#include "core/coll/schedule.h"
+
+extern const coll_algorithm coll_ring, coll_tree, coll_double_tree, coll_halving, coll_direct, coll_bruck,
+    coll_hierarchical;
+#endif

@@ -1,0 +1,78 @@
+/* core/coll/state.h - what the ranks of a team share, and how a rank stands in its call. `lock` guards all of it but
+ * what is atomic and what only one rank touches; `changed` is told of whatever may let a rank go on, and `events`
+ * counts it. */
+#ifndef CORE_COLL_STATE_H
+#define CORE_COLL_STATE_H
+#include <pthread.h>
+
+#include "core/coll/program.h"
+#include "core/coll/team.h"
+#include "core/coll/value.h"
+
+/* What one step hands over. Written by the sender before the message is ready, then the receiver's. */
+typedef struct coll_payload {
+  coll_value **v;
+  int32_t n;
+} coll_payload;
+
+typedef struct coll_slots { coll_value **v; size_t n, cap; } coll_slots; /* what a rank has of a chunk */
+
+typedef enum coll_phase {
+  PHASE_JOIN,
+  PHASE_SEND,
+  PHASE_RECEIVE,
+  PHASE_COLLECT,
+  PHASE_WRITE,
+  PHASE_LEAVE,
+  PHASE_DONE
+} coll_phase;
+
+typedef struct coll_rank {
+  coll_team *team;
+  int32_t rank;
+  const coll_call *call;
+  coll_phase phase;
+  bool arrived;
+  uint64_t n_calls;          /* that it has started */
+  size_t at;                 /* entry of the program */
+  coll_slots *have;          /* by chunk */
+  coll_lender in, out;
+  int64_t deadline;          /* monotonic, ms */
+  int32_t waits_for, round;  /* a peer, for messages; -1: for the others to be done reading */
+} coll_rank;
+
+/* A schedule that was made, kept for later calls. */
+typedef struct coll_made {
+  coll_schedule *schedule;
+  coll_programs programs;
+  uint64_t used;
+} coll_made;
+
+enum { COLL_KEPT = 4 };
+
+struct coll_team {
+  tsr_allocator al;
+  const coll_set *more;
+  int32_t n_ranks, n_arrived, n_done; /* n_done: ranks that are through with the call */
+  int32_t gone;                       /* a rank that makes no more calls; -1: none */
+  coll_rank *ranks;
+  uint64_t *sent, n_calls; /* n_calls: that have begun */
+  coll_made made[COLL_KEPT], *now; /* now: of the call that runs; NULL between calls */
+  coll_call call;                  /* of rank 0, which all agree with */
+  coll_math math;
+  coll_payload *payloads;          /* by step */
+  atomic_bool *ready;              /* by message */
+  atomic_bool stopped;
+  tsr_code why;
+  char cause[512];
+  int32_t readers;                 /* ranks that read or write users' memory */
+  atomic_uint_fast64_t events;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+};
+
+static inline void coll_tell(coll_team *t) { /* under the lock */
+  atomic_fetch_add(&t->events, 1);
+  pthread_cond_broadcast(&t->changed);
+}
+#endif
