@@ -5,8 +5,8 @@
 #define CORE_COLL_STATE_H
 #include <pthread.h>
 
+#include "core/coll/call.h"
 #include "core/coll/program.h"
-#include "core/coll/team.h"
 #include "core/coll/value.h"
 
 /* What one step hands over. Written by the sender before the message is ready, then the receiver's. */

@@ -11,25 +11,7 @@
  * When a call returns, successfully or not, nobody reads or writes the caller's memory any more. */
 #ifndef CORE_COLL_TEAM_H
 #define CORE_COLL_TEAM_H
-#include "core/coll/algorithm.h"
-#include "core/coll/reduce.h"
-
-typedef struct coll_team coll_team;
-
-typedef struct coll_call {
-  coll_op op;
-  tsr_dtype dtype;
-  coll_redop redop;
-  int64_t count;         /* elements, as coll_chunk_elements has them */
-  int32_t root, group;
-  const char *algorithm; /* NULL: direct */
-  bool any_order;
-  const void *in;        /* coll_in_elements; may be NULL for none */
-  void *out;             /* coll_out_elements; may be `in`, or hold it anywhere */
-  int64_t deadline_ms;   /* from the start of the call; 0: 30,000 */
-  void (*pause)(void *user, int32_t rank); /* for tests: called between any two steps of the rank */
-  void *user;
-} coll_call;
+#include "core/coll/call.h"
 
 /* `more` (may be NULL) is read as long as the team lives. */
 TSR_MUST_USE tsr_status coll_team_create(const tsr_allocator *al, int32_t n_ranks, const coll_set *more,
