@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/name_set.h"
+#include "core/import/text.h"
 
 weights_tensor *weights_add(weights *w) {
   if (!al_grow(&w->a.al, &w->tensors, &w->cap_tensors, w->n_tensors + 1, sizeof *w->tensors)) return NULL;
@@ -43,29 +44,8 @@ bool weights_count(const tsr_shape *s, uint64_t *out) {
   return true;
 }
 
-/* The bytes of a UTF-8 sequence, 0: none. Of control characters those alone that a text of several lines has. */
-static int sequence(const unsigned char *s, bool lines) {
-  uint32_t c = s[0];
-  int n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
-  if (n == 1) return (c >= 0x20 && c != 0x7f) || (lines && c);
-  c &= 0xffu >> (n + 1);
-  for (int i = 1; i < n; i++) {
-    if ((s[i] & 0xc0) != 0x80) return 0;
-    c = c << 6 | (s[i] & 0x3fu);
-  }
-  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  return n && c >= least[n] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) && (n > 2 || c >= 0xa0 || lines) ? n : 0;
-}
-
-static bool is_text(const char *text, bool lines) {
-  const unsigned char *s = (const unsigned char *)text;
-  for (int n; *s; s += n)
-    if (!(n = sequence(s, lines))) return false;
-  return true;
-}
-
 static tsr_status check_name(const weights *w, name_set *seen, uint64_t at, const char *what, const char *name) {
-  if (!is_text(name, false))
+  if (!import_is_text(name, false))
     return weights_bad(w, at, "the name of a %s is not UTF-8 without control characters", what);
   if (name_set_add(seen, name)) return NULL;
   return seen->failed ? st_oom() : weights_bad(w, at, "a second %s \"%s\"", what, name);
@@ -99,13 +79,13 @@ tsr_status weights_check(const weights *w) {
   for (size_t i = 0; i < w->n_meta && !st; i++) {
     const weights_meta *m = &w->meta[i];
     st = check_name(w, &keys, m->at, "key", m->key);
-    if (!st && m->kind == WEIGHTS_STRING && !is_text(m->v.s, true))
+    if (!st && m->kind == WEIGHTS_STRING && !import_is_text(m->v.s, true))
       st = weights_bad(w, m->at, "the text of \"%s\" is not UTF-8", m->key);
   }
   for (size_t i = 0; i < w->n_tensors && !st; i++) {
     const weights_tensor *t = &w->tensors[i];
     st = check_name(w, &names, t->offset, "tensor", t->name);
-    if (!st && !is_text(t->type, false))
+    if (!st && !import_is_text(t->type, false))
       st = weights_bad(w, t->offset, "the type of \"%s\" is not UTF-8 without control characters", t->name);
   }
   if (!st) st = check_overlap(w);

@@ -155,6 +155,32 @@ static void weights_are_inspected(cli *c) {
   arena_clear(&a);
 }
 
+static void models_are_inspected(cli *c) {
+  static unsigned char model[4096]; /* If with two subgraphs, two Add, initializers of each kind */
+  FILE *f = fopen(TSR_SOURCE_DIR "/tests/fuzz/corpus/onnx/small.onnx", "rb");
+  size_t n = f ? fread(model, 1, sizeof model, f) : 0;
+  if (f) fclose(f);
+  arena a;
+  arena_init(&a, NULL);
+  cli_write(c, "m.onnx", model, n);
+  const json *j = inspected(c, &a, "inspect m.onnx --json"), *in = j ? json_get(j, "inputs")->first : NULL;
+  same(c, "parameters", json_num(j, "parameters", -1), 9);
+  same(c, "bytes", json_num(j, "bytes", -1), 42);
+  same(c, "opset", json_num(json_get(j, "opset"), "ai.onnx", -1), 17);
+  same(c, "Adds", json_num(json_get(j, "ops"), "Add", -1), 2);
+  same(c, "one of another domain", json_num(json_get(j, "ops"), "com.microsoft/Gelu", -1), 1);
+  same(c, "all unsupported", j ? (double)json_get(j, "unsupported")->n : 0, 4);
+  same(c, "a symbolic dimension", in ? strcmp(json_get(in, "shape")->first->string, "N") : 1, 0);
+  says(c, "inspect m.onnx", "input 0 x: Nx2 f32\n");
+  for (size_t cut = 0; cut < n; cut += 13) {
+    cli_write(c, "bad.onnx", model, cut);
+    cli_refused(c, "a truncated model", "inspect bad.onnx", "bad.onnx: offset ");
+  }
+  cli_refused(c, "a model to run", "run m.onnx", "m.onnx: an ONNX model, which is not run yet");
+  cli_refused(c, "weights to run", "run w.npz", "w.npz: a file of weights, no program");
+  arena_clear(&a);
+}
+
 /* ---- run --weights ----------------------------------------------------------------------------------------------- */
 
 static void weights_are_bound(cli *c) {
@@ -232,6 +258,7 @@ int main(void) {
   if (mkdir(path, 0700)) c.wrong++;
   graphs_are_inspected(&c);
   weights_are_inspected(&c);
+  models_are_inspected(&c);
   weights_are_bound(&c);
   weights_that_do_not_fit_are_refused(&c);
   files_that_lie_are_refused(&c);

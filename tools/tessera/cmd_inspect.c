@@ -1,14 +1,15 @@
 /* tools/tessera/cmd_inspect.c - `tessera inspect FILE`: what a model or a file of weights has, without running it:
  * inputs, outputs, parameters, bytes, ops, tensors, and what of it isn't supported. Graph IR text, safetensors, .npz,
- * GGUF; of the latter nothing but headers is read. */
+ * GGUF, ONNX (inspect_onnx.c); of weights nothing but headers is read. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/file.h"
+#include "core/import/onnx.h"
 #include "core/import/weights.h"
 #include "tools/tessera/cli.h"
-#include "tools/tessera/graph_text.h"
+#include "tools/tessera/inspect.h"
 
 enum { MOST_TEXT = 200 }; /* of a text about the file, in the listing for people */
 
@@ -32,7 +33,7 @@ static void json_value(const char *name, const ir_type *t, bool first) {
   printf("}");
 }
 
-static void json_tallies(const char *key, const tallies *t) {
+void inspect_json_tallies(const char *key, const tallies *t) {
   printf(", \"%s\": {", key);
   for (size_t i = 0; i < t->n; i++) {
     printf("%s", i ? ", " : "");
@@ -42,7 +43,7 @@ static void json_tallies(const char *key, const tallies *t) {
   printf("}");
 }
 
-static void json_unsupported(const tallies *t, const char *why) {
+void inspect_json_unsupported(const tallies *t, const char *why) {
   printf(", \"unsupported\": [");
   for (size_t i = 0; i < t->n; i++) {
     printf("%s{\"name\": ", i ? ", " : "");
@@ -68,7 +69,7 @@ static void json_meta(const weights_meta *m) {
   }
 }
 
-static void json_head(const char *file, const char *format) {
+void inspect_json_head(const char *file, const char *format) {
   printf("{\"file\": ");
   cli_json_string(stdout, file);
   printf(", \"format\": \"%s\"", format);
@@ -80,15 +81,15 @@ static const char why_custom[] = "a custom op: the application that registers it
 
 static void graph_json(const char *file, const graph_text *g) {
   const ir_block *b = g->func->regions[0];
-  json_head(file, "mlir");
+  inspect_json_head(file, "mlir");
   printf(", \"inputs\": [");
   for (int i = 0; i < b->n_args; i++) json_value(b->args[i]->name ? b->args[i]->name : "", b->args[i]->type, !i);
   printf("], \"outputs\": [");
   for (int i = 0; g->ret && i < g->ret->n_operands; i++)
     json_value(graph_text_output_name(g, i), g->ret->operands[i]->type, !i);
   printf("], \"parameters\": %llu, \"bytes\": %llu", (unsigned long long)g->parameters, (unsigned long long)g->bytes);
-  json_tallies("ops", &g->ops);
-  json_unsupported(&g->custom, why_custom);
+  inspect_json_tallies("ops", &g->ops);
+  inspect_json_unsupported(&g->custom, why_custom);
   printf("}\n");
 }
 
@@ -102,7 +103,7 @@ static void print_value(const char *what, int i, const char *name, const ir_type
   printf("%s%s\n", t->rank ? " " : "", tsr_dtype_name(t->dtype));
 }
 
-static void print_tallies(const char *what, const tallies *t) {
+void inspect_print_tallies(const char *what, const tallies *t) {
   printf("%s:", what);
   for (size_t i = 0; i < t->n; i++) printf("%s %s %zu", i ? "," : "", t->v[i].name, t->v[i].n);
   printf("%s\n", t->n ? "" : " none");
@@ -116,8 +117,8 @@ static void graph_lines(const char *file, const graph_text *g) {
   for (int i = 0; g->ret && i < g->ret->n_operands; i++)
     print_value("output", i, graph_text_output_name(g, i), g->ret->operands[i]->type);
   printf("parameters: %llu, %llu bytes\n", (unsigned long long)g->parameters, (unsigned long long)g->bytes);
-  print_tallies("ops", &g->ops);
-  print_tallies("unsupported", &g->custom);
+  inspect_print_tallies("ops", &g->ops);
+  inspect_print_tallies("unsupported", &g->custom);
 }
 
 static int inspect_graph(const char *file, bool json) {
@@ -153,11 +154,11 @@ static bool sum_up(const weights *w, weights_sum *s) {
 }
 
 static void weights_json(const weights *w, const weights_sum *s) {
-  json_head(w->file, w->format);
+  inspect_json_head(w->file, w->format);
   printf(", \"inputs\": [], \"outputs\": [], \"parameters\": %llu, \"bytes\": %llu, \"ops\": {}",
          (unsigned long long)s->parameters, (unsigned long long)s->bytes);
-  json_tallies("types", &s->types);
-  json_unsupported(&s->unsupported, "no reader for this type");
+  inspect_json_tallies("types", &s->types);
+  inspect_json_unsupported(&s->unsupported, "no reader for this type");
   printf(", \"metadata\": {");
   for (size_t i = 0; i < w->n_meta; i++) {
     printf("%s", i ? ", " : "");
@@ -204,8 +205,8 @@ static void weights_lines(const weights *w, const weights_sum *s) {
     printf(", %llu bytes at %llu\n", (unsigned long long)t->bytes, (unsigned long long)t->offset);
   }
   printf("parameters: %llu, %llu bytes\n", (unsigned long long)s->parameters, (unsigned long long)s->bytes);
-  print_tallies("types", &s->types);
-  print_tallies("unsupported", &s->unsupported);
+  inspect_print_tallies("types", &s->types);
+  inspect_print_tallies("unsupported", &s->unsupported);
 }
 
 static int inspect_weights(const char *file, bool json) {
@@ -223,20 +224,29 @@ static int inspect_weights(const char *file, bool json) {
 
 /* ---- which ------------------------------------------------------------------------------------------------------- */
 
-/* By content, as whatever reads it later does. */
-static bool holds_weights(const char *file) {
-  const char *why;
+typedef enum content { CONTENT_TEXT, CONTENT_WEIGHTS, CONTENT_ONNX } content;
+
+/* By content, as whatever reads it later does; of a model, which has no mark, by its name too. */
+static content content_of(const char *file) {
+  const char *why, *dot = strrchr(file, '.');
+  content c = CONTENT_TEXT;
   size_t n;
   const void *p = strcmp(file, "-") ? file_map(file, &n, &why) : NULL;
-  bool is = p && weights_is(p, n);
-  if (p) file_unmap(p, n);
-  return is;
+  if (!p) return c;
+  if (weights_is(p, n)) c = CONTENT_WEIGHTS;
+  else if (onnx_is(p, n) || (dot && !strcmp(dot, ".onnx"))) c = CONTENT_ONNX;
+  file_unmap(p, n);
+  return c;
 }
 
 int cmd_inspect(int argc, char **argv) {
   bool json = false;
   const option options[] = {{.name = "--json", .flag = &json}};
   if (!cli_options("inspect", &argc, argv, options, 1)) return EXIT_USAGE;
-  if (argc != 2) return cli_usage("inspect", "needs one FILE: Graph IR text, safetensors, .npz or GGUF");
-  return holds_weights(argv[1]) ? inspect_weights(argv[1], json) : inspect_graph(argv[1], json);
+  if (argc != 2) return cli_usage("inspect", "needs one FILE: Graph IR text, ONNX, safetensors, .npz or GGUF");
+  switch (content_of(argv[1])) {
+  case CONTENT_WEIGHTS: return inspect_weights(argv[1], json);
+  case CONTENT_ONNX: return inspect_onnx(argv[1], json);
+  default: return inspect_graph(argv[1], json);
+  }
 }

@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/dtype.h"
 #include "core/import/npy.h"
+#include "core/import/onnx.h"
 #include "tools/tessera/cli.h"
 #include "tools/tessera/graph_text.h"
 #include "tools/tessera/run_weights.h"
@@ -267,6 +268,15 @@ static int find_output(const run_state *r, const char *request, const char *text
   return -1;
 }
 
+/* Files that aren't programs, told by what they are. */
+static int check_content(const char *file, const char *text, size_t bytes) {
+  if (weights_is(text, bytes))
+    return cli_usage("run", "%s: a file of weights, no program (--weights binds it to one)", file);
+  if (onnx_is(text, bytes))
+    return cli_usage("run", "%s: an ONNX model, which is not run yet (tessera inspect says what it has)", file);
+  return EXIT_OK;
+}
+
 static int run_file(run_state *r, const char *file, const char *device, tsr_policy policy, const sources *inputs,
                     const files *outputs, const shape_list *shapes, long seed, long repeat, const char *tune) {
   size_t bytes;
@@ -278,8 +288,9 @@ static int run_file(run_state *r, const char *file, const char *device, tsr_poli
                                    : !strcmp(tune, "off")  ? TSR_TUNE_OFF
                                    : !strcmp(tune, "full") ? TSR_TUNE_FULL
                                                            : TSR_TUNE_CACHED};
-  tsr_status st = tsr_device_open(r->ctx, device, &r->dev);
-  int rc = st ? cli_fail(st) : shape_list_compile(shapes, r->ctx, r->dev, text, bytes, file, &o, &r->prog);
+  int rc = check_content(file, text, bytes);
+  tsr_status st = rc ? NULL : tsr_device_open(r->ctx, device, &r->dev);
+  if (!rc) rc = st ? cli_fail(st) : shape_list_compile(shapes, r->ctx, r->dev, text, bytes, file, &o, &r->prog);
   int which[MAX_FILES];
   r->n_out = rc ? 0 : tsr_program_n_outputs(r->prog);
   for (int i = 0; i < outputs->n && !rc; i++)

@@ -11,7 +11,7 @@
 static const command commands[] = {
     {"devices", "[--json]", "lists devices, their matrix shapes and limits, and why a backend has none", cmd_devices},
     {"ops", "[--json|--markdown|--tiles [--device ID]]", "lists the operations of all IR levels; --tiles: the table of default tiles, as it stands and as the device runs it", cmd_ops},
-    {"inspect", "FILE [--json]", "what a file has, without running it: inputs, outputs, parameters, bytes, ops or tensors, and what is unsupported; Graph IR text, .safetensors, .npz, .gguf", cmd_inspect},
+    {"inspect", "FILE [--json]", "what a file has, without running it: inputs, outputs, parameters, bytes, ops or tensors, and what is unsupported; Graph IR text, .onnx, .safetensors, .npz, .gguf", cmd_inspect},
     {"run", "FILE [--device ID] [--input NAME=F.npy]... [--weights W.safetensors|.npz|.gguf] [--output NAME|N=F.npy]... [--shape NAME=2x3]... [--policy P] [--tune off|cached|full] [--seed N] [--repeat N]", "runs IR text of any level; --weights binds its inputs by name", cmd_run},
     {"dump", "FILE --level graph|schedule|tile|target|source|binary [--device ID] [--shape NAME=2x3]... [--after PASS] [--explain]", "prints a program at a level, or right after a pass (`tessera dump --help` lists them); --explain: what the passes did, and the time and memory of each", cmd_dump, dump_help},
     {"bench", "[OP...] [--suite NAME] [--device ID|all] [--shape S[,S]] [--dtype T[,T]] [--against PEER[,PEER]] [--without SWITCH[,SWITCH]] [--packed] [--policy P] [--tune off|cached|full] [--milliseconds N] [--seed N] [--html F] [--json]",
