@@ -154,7 +154,17 @@ static void broken_rule_is_refused(void **state) {
   TILE(INDEX("%i", at) INDEX("%z", "1") "%w = " T("window") "(%a, %i) {sizes = [0]}\n%o = " T("window") "(%b, %z) {sizes = [0]}\n%far = " T("window") "(%b, %i) {sizes = [0]}\n" \
        "%x = " T("fill") "() {value = 5.0} : () -> !tessera.frag<8xf32>\n" T("store") "(%x, %b)\n%y = " T("fill") "() {value = 7.0} : () -> !tessera.frag<f32>\n" T("store") "(%y, %far)\n" T("copy") "(%w, %o)\n")
 
+/* A reduction kernel reads x - s itself where it is squared about another number: 2 rows of 1, 2, 1, 2 become x + 170. */
+#define ROWS2(op, operands, args, e) T(op) "(" operands ") ({\n^bb0(" args "):\n" e "})\n"
+#define SQUARED_TWICE \
+  TILE("%v = " T("view") "(%a) : (!tessera.view<8xf32>) -> !tessera.view<2x4xf32>\n%u = " T("view") "(%b) : (!tessera.view<8xf32>) -> !tessera.view<2x4xf32>\n" \
+       "%x = " T("load") "(%v)\n%s = " T("reduce") "(%x) {axis = 1, op = \"sum\"}\n%m = " T("reduce") "(%x) {axis = 1, op = \"max\"}\n" \
+       "%c = " ROWS2("map", "%x, %s", "%p: f32, %q: f32", "%d = " T("sub") "(%p, %q)\n" T("yield") "(%d)\n") \
+       "%f = " ROWS2("map", "%c, %m", "%p: f32, %q: f32", "%d = " T("sub") "(%p, %q)\n%e = " T("mul") "(%d, %d)\n" T("yield") "(%e)\n") \
+       "%r = " T("reduce") "(%f) {axis = 1, op = \"sum\"}\n%y = " ROWS2("map", "%x, %r", "%p: f32, %q: f32", "%d = " T("add") "(%p, %q)\n" T("yield") "(%d)\n") T("store") "(%y, %u)\n")
+
 static const struct { const char *what, *text; float want[8]; } edges[] = {
+    {"a difference squared about another number", SQUARED_TWICE, {171, 172, 171, 172, 171, 172, 171, 172}},
     {"a window larger than its view", COPIED("4", "1000"), {1, 2, 1, 2, 0, 0, 0, 0}},
     {"an offset of 2^63 - 1", COPIED("9223372036854775807", "8"), {0}},
     {"an offset of -2^63", COPIED("-9223372036854775808", "8"), {0}},

@@ -160,15 +160,15 @@ static bool plan_reduce(row_plan *p, const ir_op *op) {
 }
 
 /* How often the plan's ops would have read v where a reduction kernel reads what v is made of, or, with `itself`, v as
- * it is.
- */
+ * it is. Negative: a kernel reads v, whatever is skipped. */
 static int covered_uses(const row_plan *p, const ir_value *v, bool itself) {
   int n = 0;
   for (size_t i = 0; i < p->n; i++) {
     const row_act *a = &p->v[i];
     bool read = !itself && a->kind != ROW_SKIP &&
                 (a->x == v || a->mean == v || a->factor == v || a->scale == v || a->shift == v);
-    if (a->kind == ROW_DIRECT || read) continue;
+    if (read) return -1;
+    if (a->kind == ROW_DIRECT) continue;
     if (a->kind == ROW_WHOLE) n += (a->x == v) + (a->scale == v) + (a->shift == v);
     if (a->kind == ROW_WHOLE) continue;
     for (int k = 0; k < a->op->n_operands; k++) n += a->op->operands[k] == v;
