@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backends/cpu/counter.h"
@@ -24,7 +25,8 @@
 #define relax() ((void)0)
 #endif
 
-enum { SPINS = 4000, SPINS_BEFORE_YIELD = 40000, NO_CORE = -1 };
+enum { SPINS = 4000, SPINS_BEFORE_YIELD = 40000, SPINS_BEFORE_SLEEP = SPINS_BEFORE_YIELD + 1000 };
+enum { SLEEP_NS = 50000, NO_CORE = -1 };
 
 #define STATE_OPEN ((uint64_t)1 << 31)
 #define STATE_WORKERS (STATE_OPEN - 1)
@@ -61,7 +63,8 @@ struct pool {
 };
 
 void pool_relax(int64_t i) {
-  if (i > SPINS_BEFORE_YIELD) sched_yield();
+  if (i > SPINS_BEFORE_SLEEP) nanosleep(&(struct timespec){0, SLEEP_NS}, NULL);
+  else if (i > SPINS_BEFORE_YIELD) sched_yield();
   else relax();
 }
 

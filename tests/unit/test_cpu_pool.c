@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -84,6 +85,17 @@ static void *keep_busy(void *arg) {
   return NULL;
 }
 
+/* Of the ordinary policy whatever the test's is: real-time threads that never wait would keep the test itself out. */
+static void start_busy(pthread_t *t) {
+  pthread_attr_t ordinary;
+  assert_int_equal(pthread_attr_init(&ordinary), 0);
+  assert_int_equal(pthread_attr_setinheritsched(&ordinary, PTHREAD_EXPLICIT_SCHED), 0);
+  assert_int_equal(pthread_attr_setschedpolicy(&ordinary, SCHED_OTHER), 0);
+  assert_int_equal(pthread_attr_setschedparam(&ordinary, &(struct sched_param){.sched_priority = 0}), 0);
+  assert_int_equal(pthread_create(t, &ordinary, keep_busy, NULL), 0);
+  pthread_attr_destroy(&ordinary);
+}
+
 /* A worker that wakes late, here because other threads want its core, must not join a later job in which the caller
  * works in its place. */
 static void pool_caller_changes_cores_workers_stay_apart(void **state) {
@@ -94,7 +106,7 @@ static void pool_caller_changes_cores_workers_stay_apart(void **state) {
   assert_null(pool_create(NULL, at_most(CPU_COUNT(&home)), true, &p));
   pthread_t others[2];
   busy_enough = false;
-  for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&others[i], NULL, keep_busy, NULL), 0);
+  for (int i = 0; i < 2; i++) start_busy(&others[i]);
   for (int k = 0, core = 0; k < 150; k++) {
     usleep(400); /* the workers fall asleep */
     job brief = {.n_workers = pool_size(p)}, longer = {.n_workers = pool_size(p), .spins = 20000};
@@ -138,6 +150,23 @@ static void pool_destroyed_unused_ends(void **state) {
   }
 }
 
+#ifdef RUSAGE_THREAD
+static long given_up(void) {
+  struct rusage u;
+  return getrusage(RUSAGE_THREAD, &u) ? -1 : u.ru_nvcsw;
+}
+
+/* A yield gives the core to nobody of a lower priority, and a waiter of a real-time one starves whom it waits for. */
+static void pool_long_wait_sleeps(void **state) {
+  enum { TURNS = 10, LATE = 1 << 20 };
+  const long before = given_up();
+  for (int i = 0; i < TURNS; i++) pool_relax(LATE + i);
+  assert_true(given_up() - before >= TURNS);
+}
+#else
+static void pool_long_wait_sleeps(void **state) { skip(); }
+#endif
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pool_any_number_of_threads_runs_each_item_once),
@@ -145,6 +174,7 @@ int main(void) {
       cmocka_unit_test(pool_caller_changes_cores_workers_stay_apart),
       cmocka_unit_test(pool_two_at_once_do_not_disturb_each_other),
       cmocka_unit_test(pool_destroyed_unused_ends),
+      cmocka_unit_test(pool_long_wait_sleeps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
