@@ -16,6 +16,7 @@
 #include "core/passes/tile/work.h"
 #include "core/profile/verdict.h"
 #include "core/runtime/compile_cached.h"
+#include "core/runtime/tuned.h"
 
 typedef struct compile {
   tsr_device *dev;

@@ -3,12 +3,7 @@
 
 #include "core/runtime/fallback.h"
 #include "core/runtime/tune.h"
-
-bool rt_is_schedules_fault(tsr_status st) {
-  tsr_code c = tsr_status_code(st);
-  return c != TSR_OUT_OF_MEMORY && c != TSR_DEVICE_LOST && c != TSR_CANCELLED && c != TSR_UNAVAILABLE &&
-         c != TSR_PARSE_ERROR;
-}
+#include "core/runtime/tuned.h"
 
 static tsr_status compile_untuned(tsr_device *dev, const ir_module *m, const tsr_compile_options *o,
                                   rt_lighter *lighter, const rt_compilers *c, tsr_program **out) {
@@ -44,7 +39,7 @@ tsr_status rt_compile_cached(tsr_device *dev, ir_module *m, const tsr_compile_op
     if (!st && m && tuned) rt_keep_spare(*out, m, o, calls, dev->ctx->tune.unseen == unseen), m = NULL;
     fell = st && tuned && loses_its_place(dev, st, m, o, lighter, c, &untuned);
     if (fell) {
-      rt_tune_failed(failed, o);
+      rt_tune_failed(failed, o, c->whole);
       dev->ctx->tune.fallbacks++;
       if (why) rt_log(dev->ctx, TSR_LOG_WARN, "a tuned schedule failed to compile: %s", tsr_status_message(why));
       tsr_status_free(why);

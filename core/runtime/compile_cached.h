@@ -15,6 +15,4 @@ typedef struct rt_compilers {
 /* Takes m. */
 tsr_status rt_compile_cached(tsr_device *dev, ir_module *m, const tsr_compile_options *o, rt_lighter *lighter,
                              const rt_compilers *c, tsr_program **out);
-/* Of a failed compilation: not the machine's (memory, a lost device) nor the caller's. */
-bool rt_is_schedules_fault(tsr_status st);
 #endif

@@ -83,7 +83,7 @@ void rt_saw(tsr_program *p) {
 
 tsr_status rt_lost_by_schedule(tsr_program *p, tsr_status failure) {
   tsr_context *ctx = p->ctx;
-  p->spare->calls.failed(p, &p->spare->options);
+  p->spare->calls.failed(p, &p->spare->options, NULL); /* nothing runs any more */
   ctx->tune.fallbacks++;
   tsr_status st =
       st_make(&ctx->al, TSR_DEVICE_LOST,
@@ -101,7 +101,7 @@ bool rt_fall_back(tsr_program *p, tsr_status failure) {
   tsr_program *other = NULL;
   if (!p->spare || p->n_falls >= RT_MOST_FALLS || !rt_any_tuned(p) || !is_launches_fault(tsr_status_code(failure)))
     return false;
-  p->spare->calls.failed(p, &p->spare->options);
+  p->spare->calls.failed(p, &p->spare->options, p->spare->calls.compile);
   tsr_status st = compile_other(p, &other);
   if (st) {
     rt_log(ctx, TSR_LOG_WARN, "a tuned schedule failed, and nothing in its place compiles: %s", tsr_status_message(st));

@@ -10,7 +10,7 @@ enum { RT_MOST_FALLS = 2 }; /* to the runner-up, to the untuned schedule */
 /* What lies above: the compiler, and the tuner's cache. */
 typedef struct rt_spare_calls {
   rt_compile_fn compile;
-  void (*failed)(tsr_program *p, const tsr_compile_options *o);
+  void (*failed)(tsr_program *p, const tsr_compile_options *o, rt_compile_fn compile);
   void (*ran)(tsr_program *p, const tsr_compile_options *o);
 } rt_spare_calls;
 

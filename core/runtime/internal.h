@@ -234,8 +234,9 @@ tsr_status rt_plan(tsr_program *p);
 tsr_status rt_tune_schedule(tsr_program *p, ir_module *schedule, const tsr_compile_options *o, rt_compile_fn compile);
 /* Is there a cache whose schedules a compilation would take? */
 bool rt_tune_cached(tsr_device *dev, const tsr_compile_options *o);
-/* The program's tuned schedules lose to their runners-up in the cache; they have run to their end, which it keeps. */
-void rt_tune_failed(tsr_program *p, const tsr_compile_options *o);
+/* A tuned schedule of the program failed: it loses to its runner-up in the cache. Of several, those that fail when
+ * `compile`d and run alone, or all if none does or there is no compile. They have run to their end: the cache keeps it. */
+void rt_tune_failed(tsr_program *p, const tsr_compile_options *o, rt_compile_fn compile);
 void rt_tune_ran(tsr_program *p, const tsr_compile_options *o);
 void rt_tune_close(tsr_context *ctx);
 /* device_profile.c: what the user loaded. */

@@ -128,31 +128,67 @@ bool rt_tune_cached(tsr_device *dev, const tsr_compile_options *o) {
   return dev->be && mode_of(o) != TUNE_OFF && rt_tune_cache(dev->ctx, o ? o->cache : NULL, false);
 }
 
-/* `tell` for each of the program's kernels that the tuner gave a schedule. */
-static void each_tuned(tsr_program *p, const tsr_compile_options *o, void (*tell)(const tuner_desc *d)) {
+/* A kernel that the tuner gave a schedule, and what is asked about it. */
+typedef struct tuned_kernel { rt_kernel *k; tuner_desc d; int at; } tuned_kernel;
+
+/* `tell` for each of the program's kernels that the tuner gave a schedule; their number. */
+static int each_tuned(tsr_program *p, const tsr_compile_options *o, rt_compile_fn compile,
+                      void (*tell)(void *user, tuned_kernel *t), void *user) {
   tsr_context *ctx = p->ctx;
   tune_device device = tune_device_from_caps(&p->dev->caps, p->dev->info.name);
   tune_cache *cache = rt_tune_cache(ctx, o ? o->cache : NULL, false);
   rt_kernel *k = cache ? al_new(&ctx->al, rt_kernel) : NULL;
   ir_module *m = p->levels[TSR_LEVEL_SCHEDULE];
+  int n = 0;
   for (ir_op *prog = k && m ? m->root->regions[0]->first : NULL; prog; prog = prog->next)
     for (ir_op *kernel = prog->n_regions ? prog->regions[0]->first : NULL; kernel; kernel = kernel->next) {
       bool worth;
       if (kernel->def->level != IR_SCHEDULE || kernel->def->code != S_KERNEL ||
           !rt_was_tuned(p, ir_get_str(kernel, "sym_name", "")))
         continue;
-      tsr_status st = rt_kernel_open(p->dev, kernel, p->policy, &device, NULL, k, &worth);
-      if (!st && worth) tell(&(tuner_desc){.cache = cache, .key = k->key, .bucket = k->bucket, .dflt = &k->dflt});
+      tsr_status st = rt_kernel_open(p->dev, kernel, p->policy, &device, compile, k, &worth);
+      if (!st && worth)
+        tell(user, &(tuned_kernel){k, {.cache = cache, .key = k->key, .bucket = k->bucket, .dflt = &k->dflt,
+                                       .space = &k->space.s}, n++});
       tsr_status_free(st);
       rt_kernel_close(k);
     }
   if (k) al_delete(&ctx->al, k);
+  return n;
 }
 
-static void winner_failed(const tuner_desc *d) {
+enum { MOST_TRIED = 64 };
+/* Which of the tuned kernels fail alone, by their places. */
+typedef struct culprits { bool failed[MOST_TRIED]; int n; } culprits;
+
+/* The machine's troubles are nobody's fault. */
+static void try_alone(void *user, tuned_kernel *t) {
+  culprits *c = user;
+  tune_config config;
+  void *program = NULL;
+  double ns = 0;
+  if (t->at >= MOST_TRIED || !tuner_winner_config(&t->d, &config)) return;
+  tsr_status st = t->k->target.prepare(t->k, &config, &program);
+  if (!st) st = t->k->target.run(t->k, program, &ns);
+  c->failed[t->at] = st && rt_is_schedules_fault(st);
+  c->n += c->failed[t->at];
+  tsr_status_free(st);
+  t->k->target.release(t->k, program);
+}
+
+static void winner_failed(void *user, tuned_kernel *t) {
+  const culprits *c = user;
   tuner_result was = {.source = TUNE_FROM_CACHE};
-  tuner_winner_failed(d, &was);
+  if (!c->n || t->at >= MOST_TRIED || c->failed[t->at]) tuner_winner_failed(&t->d, &was);
 }
 
-void rt_tune_failed(tsr_program *p, const tsr_compile_options *o) { each_tuned(p, o, winner_failed); }
-void rt_tune_ran(tsr_program *p, const tsr_compile_options *o) { each_tuned(p, o, tuner_winner_ran); }
+static void winner_ran(void *user, tuned_kernel *t) { tuner_winner_ran(&t->d); }
+static void is_there(void *user, tuned_kernel *t) {}
+
+void rt_tune_failed(tsr_program *p, const tsr_compile_options *o, rt_compile_fn compile) {
+  culprits c = {.n = 0};
+  if (compile && each_tuned(p, o, NULL, is_there, NULL) > 1) each_tuned(p, o, compile, try_alone, &c);
+  each_tuned(p, o, NULL, winner_failed, &c);
+}
+
+void rt_tune_ran(tsr_program *p, const tsr_compile_options *o) { each_tuned(p, o, NULL, winner_ran, NULL); }

@@ -18,3 +18,9 @@ bool rt_was_tuned(const tsr_program *p, const char *kernel) {
 }
 
 bool rt_any_tuned(const tsr_program *p) { return p->tuned != NULL; }
+
+bool rt_is_schedules_fault(tsr_status st) {
+  tsr_code c = tsr_status_code(st);
+  return c != TSR_OUT_OF_MEMORY && c != TSR_DEVICE_LOST && c != TSR_CANCELLED && c != TSR_UNAVAILABLE &&
+         c != TSR_PARSE_ERROR;
+}

@@ -493,6 +493,14 @@ void tuner_winner_ran(const tuner_desc *d) {
   if (stored_winner(d, &e)) cache_note_running(d->cache, &d->key, e.config);
 }
 
+bool tuner_winner_config(const tuner_desc *d, tune_config *out) {
+  tune_entry e;
+  space_point p;
+  if (!stored_winner(d, &e) || !tune_config_parse(e.config, out) || !space_nearest(d->space, out, &p)) return false;
+  *out = space_config(d->space, &p);
+  return true;
+}
+
 void tuner_winner_failed(const tuner_desc *d, tuner_result *io) {
   tune_entry now;
   tune_key bucket = bucket_key(d);

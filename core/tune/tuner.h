@@ -89,6 +89,8 @@ TSR_MUST_USE tsr_status tuner_run(const tuner_desc *d, tuner_result *out);
 /* Has the stored winner run to its end on this device, in a program? And: it has now. */
 bool tuner_winner_seen(const tuner_desc *d);
 void tuner_winner_ran(const tuner_desc *d);
+/* What a compilation takes: the point of d's space at the stored winner. False: none is stored. */
+bool tuner_winner_config(const tuner_desc *d, tune_config *out);
 /* At launch time: the stored winner failed. Gives the runner-up, else the default, and remembers. */
 void tuner_winner_failed(const tuner_desc *d, tuner_result *io);
 

@@ -319,6 +319,48 @@ static void compile_falls_back_to_the_default(void **state) {
   }
 }
 
+/* Of two kernels one has a schedule that doesn't compile: alone it doesn't either, which is how it is found, and the
+ * other's stays in the cache, whatever becomes of the first one's. */
+static void the_failing_schedule_alone_is_dropped(void **state) {
+  static const char *const fails[] = {"-++--+-", "-+-+--+"};
+  for (size_t which = 0; which < 2; which++) {
+    session s;
+    tsr_value v[3];
+    tsr_tune_report *r;
+    const tsr_tune_options options = {.strategy = "random", .samples = 12, .samples_fixed = true, .again = true};
+    if (which) tear_down(state), assert_int_equal(set_up(state), 0);
+    failure_code = TSR_UNSUPPORTED;
+    for (int pass = 0; pass < 3; pass++) { /* tuned, compiled with failures, compiled again */
+      begin(&s);
+      tsr_graph_destroy(&s.g);
+      OK(tsr_graph_create(s.ctx, "main", &s.g));
+      OK(tsr_graph_input(s.g, "A", TSR_F32, (tsr_shape){2, {3 * M, K}}, &v[0]));
+      OK(tsr_graph_input(s.g, "B", TSR_F32, (tsr_shape){2, {K, N}}, &v[1]));
+      OK(tsr_graph_input(s.g, "C", TSR_F32, (tsr_shape){2, {M, 7 * K}}, &v[2]));
+      tsr_value d, second[2] = {v[2], 0}, y;
+      OK(tsr_graph_input(s.g, "D", TSR_F32, (tsr_shape){2, {7 * K, 5 * N}}, &d));
+      second[1] = d;
+      OK(tsr_graph_op(s.g, "matmul", v, 2, NULL, 0, &y));
+      OK(tsr_graph_output(s.g, y));
+      OK(tsr_graph_op(s.g, "matmul", second, 2, NULL, 0, &y));
+      OK(tsr_graph_output(s.g, y));
+      if (!pass) {
+        OK(tsr_graph_tune(s.dev, s.g, NULL, &options, &r));
+        bool both = tsr_tune_report_get(r, 0).has_runner_up && tsr_tune_report_get(r, 1).has_runner_up;
+        tsr_tune_report_destroy(&r);
+        assert_true(both);
+      } else {
+        compiles = pass == 1 ? fails[which] : "";
+        OK(tsr_program_compile(s.dev, s.g, &(tsr_compile_options){.tune = TSR_TUNE_CACHED}, &s.p));
+        if (*compiles) fail_msg("left: %s", compiles);
+        assert_int_equal(falls(&s), pass == 1 ? 2 : 0);
+        if (pass == 2) assert_int_equal(tsr_context_tune_counters(s.ctx).hits, 1);
+      }
+      end(&s);
+    }
+  }
+}
+
 /* What fails without the stored schedule too, and the machine's troubles: the caller gets the failure, the cache keeps
  * its winner. */
 static void failures_of_the_program_leave_the_cache_alone(void **state) {
@@ -504,6 +546,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(other_failures_stay_failures, set_up, tear_down),
       cmocka_unit_test_setup_teardown(compile_falls_back_to_the_runner_up, set_up, tear_down),
       cmocka_unit_test_setup_teardown(compile_falls_back_to_the_default, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(the_failing_schedule_alone_is_dropped, set_up, tear_down),
       cmocka_unit_test_setup_teardown(failures_of_the_program_leave_the_cache_alone, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_fault_while_running_falls_back, set_up, tear_down),
       cmocka_unit_test_setup_teardown(two_faults_while_running_end_with_the_default, set_up, tear_down),
