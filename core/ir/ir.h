@@ -190,6 +190,7 @@ struct ir_opdef {
   int n_regions;                  /* IR_VARIADIC = any number */
   unsigned flags;
   const ir_attr_def *attrs; /* ended by a NULL name; NULL = none */
+  char gives; /* what results written out must be, a letter of ir/operands.c; 0: inferred, or the op checks */
   const char *kinds; /* a letter per operand (ir/operands.c), the last for all behind it too; NULL: the op checks */
   const char *operands_doc; /* "a, b" names the operands in messages, documents and `tessera ops` */
   const char *types_doc;
@@ -214,6 +215,7 @@ const ir_kind *ir_operand_kind(const ir_opdef *d, int i); /* NULL if the row doe
 bool ir_kind_takes(const ir_kind *k, const ir_type *t);
 /* Are op's operands what its row says? Part of ir_verify_op. */
 tsr_status ir_check_operands(const ir_op *op);
+tsr_status ir_check_results(const ir_op *op);
 
 /* Is op, of Tile or Target IR, one of ir/scalar_ops.h? Its code is then a scalar_code. */
 #define ir_is_scalar(op) (((op)->def->flags & IR_SCALAR) != 0)

@@ -33,12 +33,16 @@ static const ir_kind kinds[] = {
     {0, NULL, 0, NULL, NULL},
 };
 
+static const ir_kind *kind_of(char letter) {
+  const ir_kind *k = kinds;
+  while (k->name && k->letter != letter) k++;
+  return k->name ? k : NULL;
+}
+
 const ir_kind *ir_operand_kind(const ir_opdef *d, int i) {
   if (!d->kinds || !*d->kinds) return NULL;
   const int last = (int)strlen(d->kinds) - 1;
-  const ir_kind *k = kinds;
-  while (k->name && k->letter != d->kinds[i < last ? i : last]) k++;
-  return k->name ? k : NULL;
+  return kind_of(d->kinds[i < last ? i : last]);
 }
 
 bool ir_kind_takes(const ir_kind *k, const ir_type *t) {
@@ -47,17 +51,29 @@ bool ir_kind_takes(const ir_kind *k, const ir_type *t) {
   return !k->elements || !strcmp(dtype_get(t->dtype)->mlir, k->elements);
 }
 
+static tsr_status wrong(const ir_op *op, const char *hint, const char *what, int i, const ir_kind *k,
+                        const ir_type *t) {
+  strb is;
+  strb_init(&is, &op->module->arena.al);
+  ir_type_print(&is, t);
+  tsr_status st = ir_error(op, hint, "%s %d must be %s, is %s", what, i, k->name, strb_text(&is));
+  strb_clear(&is);
+  return st;
+}
+
+tsr_status ir_check_results(const ir_op *op) {
+  const ir_kind *k = op->def->gives ? kind_of(op->def->gives) : NULL;
+  for (int i = 0; k && i < op->n_results; i++)
+    if (op->results[i]->type && !ir_kind_takes(k, op->results[i]->type))
+      return wrong(op, NULL, "result", i, k, op->results[i]->type);
+  return NULL;
+}
+
 tsr_status ir_check_operands(const ir_op *op) {
   for (int i = 0; op->def->kinds && i < op->n_operands; i++) {
     const ir_kind *k = ir_operand_kind(op->def, i);
     const ir_type *t = op->operands[i]->type;
-    if (!t || !k || ir_kind_takes(k, t)) continue;
-    strb is;
-    strb_init(&is, &op->module->arena.al);
-    ir_type_print(&is, t);
-    tsr_status st = ir_error(op, op->def->operands_doc, "operand %d must be %s, is %s", i, k->name, strb_text(&is));
-    strb_clear(&is);
-    return st;
+    if (t && k && !ir_kind_takes(k, t)) return wrong(op, op->def->operands_doc, "operand", i, k, t);
   }
   return NULL;
 }

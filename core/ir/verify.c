@@ -112,6 +112,7 @@ tsr_status ir_verify_op(ir_op *op) {
   TSR_TRY(ir_check_operands(op));
   TSR_TRY(check_attrs(op));
   TSR_TRY(check_types(op));
+  TSR_TRY(ir_check_results(op));
   return d->verify ? d->verify(op) : NULL;
 }
 

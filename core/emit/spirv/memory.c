@@ -6,6 +6,7 @@
  * the alignment allows it (one 128-bit access for 8 f16), else of single elements. */
 #include <string.h>
 
+#include "core/base/int_math.h"
 #include "core/device/dialect.h"
 #include "core/emit/spirv/internal.h"
 
@@ -19,7 +20,7 @@ static uint32_t add_const(emitter *e, uint32_t x, int64_t c, int bits) {
 
 uint32_t e_bytes(emitter *e, const sv *index, size_t elem, bool to64) {
   int bits = to64 ? 64 : 32;
-  if (index->is_const) return e_const_int(e, bits, index->c * (int64_t)elem, 1);
+  if (index->is_const) return e_const_int(e, bits, wrap_mul(index->c, (int64_t)elem), 1);
   uint32_t x = index->part[0];
   if (to64 && !e->wide) x = VAL(&e->s, OpSConvert, e_int(e, 64), x);
   if (!to64 && e->wide) x = VAL(&e->s, OpUConvert, e_int(e, 32), x);
@@ -32,7 +33,7 @@ static uint32_t address(emitter *e, const ir_value *ptr, const ir_value *index) 
   const sv *i = e_value(e, index), *p = e_value(e, ptr);
   uint32_t type = e_int(e, shared ? 32 : 64);
   if (shared && p->is_const && i->is_const)
-    return e_u32(e, (uint32_t)(p->c + i->c * (int64_t)tsr_dtype_size(ptr->type->dtype)));
+    return e_u32(e, (uint32_t)((uint64_t)p->c + (uint64_t)i->c * tsr_dtype_size(ptr->type->dtype)));
   if (i->is_const && i->c == 0) return p->part[0];
   return VAL(&e->s, OpIAdd, type, p->part[0], e_bytes(e, i, tsr_dtype_size(ptr->type->dtype), !shared));
 }
@@ -352,7 +353,7 @@ static uint32_t array_element(emitter *e, const ir_value *array, const sv *index
   int bits = e->wide ? 64 : 32;
   *type = e_reg(e, t, 1);
   uint32_t i =
-      index->is_const ? e_const_int(e, bits, index->c + offset, 1) : add_const(e, index->part[0], offset, bits);
+      index->is_const ? e_const_int(e, bits, wrap_add(index->c, offset), 1) : add_const(e, index->part[0], offset, bits);
   return VAL(&e->s, OpAccessChain, e_ptr(e, StorageFunction, *type), e_value(e, array)->part[0], i);
 }
 

@@ -2,6 +2,7 @@
  * any driver: min and max keep NaN, integer division by zero is 0, narrow floats without arithmetic go through f32. */
 #include <string.h>
 
+#include "core/base/int_math.h"
 #include "core/emit/spirv/internal.h"
 
 static bool is_float(tsr_dtype t) { return dtype_is_float(t); }
@@ -144,18 +145,18 @@ static bool fold(emitter *e, const ir_op *op) {
   }
   int64_t r;
   switch (code) {
-  case SC_ADD: r = c[0] + c[1]; break;
-  case SC_SUB: r = c[0] - c[1]; break;
-  case SC_MUL: r = c[0] * c[1]; break;
-  case SC_FMA: r = c[0] * c[1] + c[2]; break;
-  case SC_DIV: r = c[1] ? c[0] / c[1] : 0; break;
-  case SC_REM: r = c[1] ? c[0] % c[1] : c[0]; break;
+  case SC_ADD: r = wrap_add(c[0], c[1]); break;
+  case SC_SUB: r = wrap_sub(c[0], c[1]); break;
+  case SC_MUL: r = wrap_mul(c[0], c[1]); break;
+  case SC_FMA: r = wrap_add(wrap_mul(c[0], c[1]), c[2]); break;
+  case SC_DIV: r = c[1] == -1 ? wrap_sub(0, c[0]) : c[1] ? c[0] / c[1] : 0; break;
+  case SC_REM: r = c[1] == -1 ? 0 : c[1] ? c[0] % c[1] : c[0]; break;
   case SC_MIN: r = c[0] < c[1] ? c[0] : c[1]; break;
   case SC_MAX: r = c[0] > c[1] ? c[0] : c[1]; break;
   case SC_AND: r = c[0] & c[1]; break;
   case SC_OR: r = c[0] | c[1]; break;
   case SC_XOR: r = c[0] ^ c[1]; break;
-  case SC_NEG: r = -c[0]; break;
+  case SC_NEG: r = wrap_sub(0, c[0]); break;
   default: return false;
   }
   if (!e->wide && r != (int32_t)r) return false;

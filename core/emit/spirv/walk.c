@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "core/base/int_math.h"
 #include "core/emit/spirv/internal.h"
 
 enum { MAX_CARRIED = 4096, MAX_UNROLL = 512, MAX_DEPTH = 200 };
@@ -75,8 +76,9 @@ static tsr_status iterate(emitter *e, const ir_op *op, sv i, sv *cur, int n) {
   return NULL;
 }
 
-static tsr_status unrolled(emitter *e, const ir_op *op, int64_t from, int64_t to, int64_t step, sv *cur, int n) {
-  for (int64_t i = from; i < to; i += step) TSR_TRY(iterate(e, op, e_index_const(e, i), cur, n));
+static tsr_status unrolled(emitter *e, const ir_op *op, int64_t from, int64_t step, uint64_t trips, sv *cur, int n) {
+  for (uint64_t t = 0; t < trips; t++, from = wrap_add(from, step))
+    TSR_TRY(iterate(e, op, e_index_const(e, from), cur, n));
   for (int k = 0; k < n; k++) e_define(e, op->results[k], cur[k]);
   return NULL;
 }
@@ -141,7 +143,7 @@ static tsr_status looped(emitter *e, const ir_op *op, sv from, sv to, sv step, i
   for (int k = 0; k < n; k++) carry_next(e, &c[k], &cur[k]);
   branch(e, cont);
   e_block(e, cont);
-  uint32_t stride = by > 1 ? e_index_const(e, step.c * by).part[0] : step.part[0];
+  uint32_t stride = by > 1 ? e_index_const(e, wrap_mul(step.c, by)).part[0] : step.part[0];
   SPV(&e->s, e->s.body, OpIAdd, type, next, i, stride);
   SPV(&e->s, e->s.body, OpBranchConditional, VAL(&e->s, OpSLessThan, e_bool(e), next, to.part[0]), head, merge);
   e_block(e, merge);
@@ -158,11 +160,11 @@ static tsr_status loop(emitter *e, const ir_op *op) {
   for (int k = 0; k < n; k++) cur[k] = *e_value(e, op->operands[3 + k]);
   bool known = from.is_const && to.is_const && step.is_const && step.c > 0;
   if (step.is_const && step.c <= 0) return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "the step must be positive");
-  int64_t trips = known && to.c > from.c ? (to.c - from.c + step.c - 1) / step.c : 0,
-          by = ir_get_int(op, "unroll_by", 0);
+  const uint64_t trips = known ? loop_trips(from.c, to.c, step.c) : 0;
+  const int64_t by = ir_get_int(op, "unroll_by", 0);
   if (known && (trips <= 1 || (ir_get_bool(op, "unroll", false) && trips <= MAX_UNROLL)))
-    return unrolled(e, op, from.c, to.c, step.c, cur, n);
-  bool split = known && by > 1 && by <= 32 && trips % by == 0;
+    return unrolled(e, op, from.c, step.c, trips, cur, n);
+  bool split = known && by > 1 && by <= 32 && trips % (uint64_t)by == 0;
   return looped(e, op, from, to, step, split ? by : 1, trips > 0, cur, n);
 }
 
@@ -318,6 +320,9 @@ static void position(emitter *e, const ir_op *op) {
 
 tsr_status e_op(emitter *e, const ir_op *op) {
   int code = op->def->code;
+  for (int i = 0; i < op->n_results; i++)
+    if (e_parts(op->results[i]->type) > SV_PARTS)
+      return e_fail(e, op, TSR_UNSUPPORTED, NULL, "vectors have at most %d elements", 4 * SV_PARTS);
   if (ir_is_scalar(op)) return e_scalar_op(e, op);
   switch (code) {
   case TG_CONST: constant(e, op); return NULL;

@@ -40,7 +40,7 @@ const char *text_const(text_printer *p, const ir_type *t, const ir_attr *value) 
   }
   long long i = whole ? (long long)value->u.i : (long long)value->u.f;
   if (!is_index(t) && t->dtype == TSR_BOOL) return i ? "true" : "false";
-  if (!is_index(t) && t->dtype == TSR_I64)
+  if (i == INT64_MIN || (!is_index(t) && t->dtype == TSR_I64))
     return i == INT64_MIN ? "(-9223372036854775807ll - 1)" : text_fmt(p, "%lldll", i);
   if (i == INT32_MIN) return "(-2147483647 - 1)";
   return text_fmt(p, "%lld", i);

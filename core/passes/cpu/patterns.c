@@ -24,7 +24,10 @@ static bool both_reach_end(const cpu_contraction *c) {
   return reaches_end(c->window_a, c->k_dim_a, c) && reaches_end(c->window_b, c->k_dim_b, c);
 }
 
-static bool known_range(const cpu_contraction *c) { return c->step >= 1 && c->to > c->from; }
+static bool known_range(const cpu_contraction *c) {
+  int64_t depth;
+  return c->step >= 1 && c->to > c->from && !__builtin_sub_overflow(c->to, c->from, &depth);
+}
 
 /* One window whose elements are multiplied as they are, all of them. */
 static bool take_side(const tile_contract *c, contract_role side, const cpu_contraction *range, ir_op **window,

@@ -152,13 +152,13 @@ ir_value *sx_add(simt *c, ir_value *a, ir_value *b) {
   int64_t x, y, z;
   if (any_null(c, SC_ADD, 2, (ir_value *[]){a, b})) return NULL;
   if (sx_const(a, &x)) {
-    if (sx_const(b, &y)) return sx_int(c, simt_plus(x, y));
+    if (sx_const(b, &y)) return sx_int(c, wrap_add(x, y));
     return sx_add(c, b, a);
   }
   if (sx_const(b, &y)) {
     if (!y) return a;
     if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z))
-      return sx_add(c, a->def->operands[0], sx_int(c, simt_plus(y, z)));
+      return sx_add(c, a->def->operands[0], sx_int(c, wrap_add(y, z)));
     return two(c, SC_ADD, a, b);
   }
   /* Constants float to the end: (a + k) + b = (a + b) + k. */
@@ -173,7 +173,7 @@ ir_value *sx_sub(simt *c, ir_value *a, ir_value *b) {
   int64_t x, y;
   if (any_null(c, SC_SUB, 2, (ir_value *[]){a, b})) return NULL;
   if (a == b && a->type->kind == IR_T_INDEX) return sx_int(c, 0);
-  if (sx_const(b, &y)) return sx_const(a, &x) ? sx_int(c, simt_minus(x, y)) : sx_add(c, a, sx_int(c, simt_minus(0, y)));
+  if (sx_const(b, &y)) return sx_const(a, &x) ? sx_int(c, wrap_sub(x, y)) : sx_add(c, a, sx_int(c, wrap_sub(0, y)));
   return two(c, SC_SUB, a, b);
 }
 
@@ -181,16 +181,16 @@ ir_value *sx_mul(simt *c, ir_value *a, ir_value *b) {
   int64_t x, y, z;
   if (any_null(c, SC_MUL, 2, (ir_value *[]){a, b})) return NULL;
   if (sx_const(a, &x)) {
-    if (sx_const(b, &y)) return sx_int(c, simt_times(x, y));
+    if (sx_const(b, &y)) return sx_int(c, wrap_mul(x, y));
     return sx_mul(c, b, a);
   }
   if (sx_const(b, &y)) {
     if (y == 0) return sx_int(c, 0);
     if (y == 1) return a;
     if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z))
-      return sx_add(c, sx_mul(c, a->def->operands[0], b), sx_int(c, simt_times(y, z)));
+      return sx_add(c, sx_mul(c, a->def->operands[0], b), sx_int(c, wrap_mul(y, z)));
     if (is_index_op(a, SC_MUL) && sx_const(a->def->operands[1], &z))
-      return sx_mul(c, a->def->operands[0], sx_int(c, simt_times(y, z)));
+      return sx_mul(c, a->def->operands[0], sx_int(c, wrap_mul(y, z)));
   }
   return two(c, SC_MUL, a, b);
 }
@@ -207,7 +207,7 @@ ir_value *sx_div(simt *c, ir_value *a, ir_value *b) {
   if (any_null(c, SC_DIV, 2, (ir_value *[]){a, b})) return NULL;
   if (sx_const(b, &y)) {
     if (y == 1) return a;
-    if (sx_const(a, &x)) return sx_int(c, y == -1 ? simt_minus(0, x) : y ? x / y : 0);
+    if (sx_const(a, &x)) return sx_int(c, y == -1 ? wrap_sub(0, x) : y ? x / y : 0);
     if (log2_of(y) > 0) return two(c, SC_SHR, a, sx_int(c, log2_of(y)));
   }
   return two(c, SC_DIV, a, b);

@@ -39,6 +39,7 @@ static tsr_status for_body(simt *c, ir_op *op, const carried *in, ir_op **loop, 
 tsr_status simt_lower_for(simt *c, ir_op *op) {
   carried in = {0};
   bool done = false;
+  TSR_TRY(simt_check_counter(c, op));
   TSR_TRY(simt_pipeline_for(c, op, &done));
   if (done) return NULL;
   TSR_TRY(simt_carry(c, op, &in.shape, &in.v, &in.n));

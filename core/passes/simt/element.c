@@ -9,45 +9,42 @@
 
 /* ---- index ranges ------------------------------------------------------------------------------------------------ */
 
-typedef struct range { int64_t lo, hi, mult; } range;
+typedef struct range { int64_t lo, hi, mult; bool overflows; } range;
 
-static int64_t clamp_mul(int64_t a, int64_t b) {
-  int64_t r;
-  if ((a == INT64_MIN || a == INT64_MAX || b == INT64_MIN || b == INT64_MAX) && a && b)
-    return (a < 0) != (b < 0) ? INT64_MIN : INT64_MAX;
-  return __builtin_mul_overflow(a, b, &r) ? ((a < 0) != (b < 0) ? INT64_MIN : INT64_MAX) : r;
-}
+/* No number is known that it stays below (above): INT64_MAX (INT64_MIN) says so. */
+static bool is_open(const simt_val *v) { return v->lo != v->hi && (v->lo == INT64_MIN || v->hi == INT64_MAX); }
 
-static int64_t clamp_add(int64_t a, int64_t b) {
-  int64_t r;
-  if (a == INT64_MIN || b == INT64_MIN) return INT64_MIN;
-  if (a == INT64_MAX || b == INT64_MAX) return INT64_MAX;
-  return __builtin_add_overflow(a, b, &r) ? (a < 0 ? INT64_MIN : INT64_MAX) : r;
-}
-
-static int64_t negated(int64_t a) { return a == INT64_MIN ? INT64_MAX : a == INT64_MAX ? INT64_MIN : -a; }
-
+/* Sums and products wrap: of what may be any number, so may they be. */
 static range range_of(int code, const simt_val *a, const simt_val *b) {
-  static const range any = {INT64_MIN, INT64_MAX, 1};
+  static const range any = {INT64_MIN, INT64_MAX, 1, false}, beyond = {INT64_MIN, INT64_MAX, 1, true};
+  const bool open = is_open(a) || is_open(b);
+  range r = {.mult = gcd64(a->mult, b->mult)};
   switch (code) {
-  case SC_ADD: return (range){clamp_add(a->lo, b->lo), clamp_add(a->hi, b->hi), gcd64(a->mult, b->mult)};
+  case SC_ADD:
+    if (open) return any;
+    return __builtin_add_overflow(a->lo, b->lo, &r.lo) || __builtin_add_overflow(a->hi, b->hi, &r.hi) ? beyond : r;
   case SC_SUB:
-    return (range){clamp_add(a->lo, negated(b->hi)), clamp_add(a->hi, negated(b->lo)), gcd64(a->mult, b->mult)};
+    if (open) return any;
+    return __builtin_sub_overflow(a->lo, b->hi, &r.lo) || __builtin_sub_overflow(a->hi, b->lo, &r.hi) ? beyond : r;
   case SC_MUL: {
-    int64_t p[4] = {clamp_mul(a->lo, b->lo), clamp_mul(a->lo, b->hi), clamp_mul(a->hi, b->lo), clamp_mul(a->hi, b->hi)},
-            m;
-    if (__builtin_mul_overflow(a->mult, b->mult, &m)) m = 1;
-    return (range){min64(min64(p[0], p[1]), min64(p[2], p[3])), max64(max64(p[0], p[1]), max64(p[2], p[3])), m};
+    int64_t p[4];
+    if (open) return any;
+    if (__builtin_mul_overflow(a->lo, b->lo, &p[0]) || __builtin_mul_overflow(a->lo, b->hi, &p[1]) ||
+        __builtin_mul_overflow(a->hi, b->lo, &p[2]) || __builtin_mul_overflow(a->hi, b->hi, &p[3]))
+      return beyond;
+    if (__builtin_mul_overflow(a->mult, b->mult, &r.mult)) r.mult = 1;
+    r.lo = min64(min64(p[0], p[1]), min64(p[2], p[3])), r.hi = max64(max64(p[0], p[1]), max64(p[2], p[3]));
+    return r;
   }
-  case SC_MIN: return (range){min64(a->lo, b->lo), min64(a->hi, b->hi), gcd64(a->mult, b->mult)};
-  case SC_MAX: return (range){max64(a->lo, b->lo), max64(a->hi, b->hi), gcd64(a->mult, b->mult)};
+  case SC_MIN: return (range){min64(a->lo, b->lo), min64(a->hi, b->hi), r.mult, false};
+  case SC_MAX: return (range){max64(a->lo, b->lo), max64(a->hi, b->hi), r.mult, false};
   case SC_DIV: /* x / 0 is 0 */
-    if (a->lo >= 0 && b->lo >= 0) return (range){0, b->lo > 0 && a->hi != INT64_MAX ? a->hi / b->lo : a->hi, 1};
+    if (a->lo >= 0 && b->lo >= 0) return (range){0, b->lo > 0 && a->hi != INT64_MAX ? a->hi / b->lo : a->hi, 1, false};
     return any;
   case SC_REM: /* of multiples of g: the tile of a block along n ends with n where n is a multiple of the tile */
     if (a->lo >= 0 && b->lo >= 0) {
       int64_t g = a->hi < b->lo ? a->mult : gcd64(a->mult, b->mult), hi = min64(a->hi, max64(b->hi, 1) - 1);
-      return (range){0, g > 1 && hi != INT64_MAX ? hi / g * g : hi, g};
+      return (range){0, g > 1 && hi != INT64_MAX ? hi / g * g : hi, g, false};
     }
     return any;
   default: return any;
@@ -105,8 +102,10 @@ tsr_status simt_lower_scalar(simt *c, ir_op *op) {
   bool is_index = op->results[0]->type->kind == IR_T_INDEX;
   if (is_index && op->n_operands == 2) {
     range r = range_of(op->def->code, in[0], in[1]);
+    if (r.overflows) return simt_unsupported(c, op, "use smaller numbers", "an index may exceed 64 bits");
     s->v = index_op(c, op->def->code, in[0], in[1]);
     s->lo = r.lo, s->hi = r.hi, s->mult = r.mult;
+    c->wide_index |= !is_open(s) && (s->lo < INT32_MIN || s->hi > INT32_MAX);
   } else {
     s->v = element_op(c, op, v);
     s->lo = INT64_MIN, s->hi = INT64_MAX, s->mult = 1;

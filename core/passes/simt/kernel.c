@@ -23,14 +23,6 @@
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-static bool view_is_wide(const ir_type *t) {
-  int64_t strides[TSR_MAX_RANK];
-  double reach = (double)(t->offset < 0 ? -t->offset : t->offset);
-  ir_type_strides(t, strides);
-  for (int d = 0; d < t->rank; d++) reach += (double)t->dims[d] * (double)(strides[d] < 0 ? -strides[d] : strides[d]);
-  return reach >= 2147483648.0;
-}
-
 static tsr_status bind_arguments(simt *c) {
   const ir_block *from = c->tile->regions[0];
   for (int i = 0; i < from->n_args; i++) {
@@ -46,7 +38,7 @@ static tsr_status bind_arguments(simt *c) {
     s->mem = (simt_mem){.ptr = arg, .dtype = simt_in_memory(t->dtype), .rank = t->rank, .mult = t->offset};
     memcpy(s->mem.dims, t->dims, sizeof t->dims);
     ir_type_strides(t, s->mem.strides);
-    c->wide_index |= view_is_wide(t);
+    c->wide_index |= simt_view_is_wide(t);
   }
   return NULL;
 }
@@ -84,6 +76,14 @@ static bool suits_two_waves(const simt *c) {
   return !strcmp(c->path->name, "mfma");
 }
 
+/* Of the kernel as it stands: what was folded may exceed what it was made of. */
+static bool has_wide_constant(const struct simt_impl *in) {
+  int64_t v;
+  for (size_t i = 0; i < in->n_constants; i++)
+    if (in->constants[i].v->n_uses && sx_const(in->constants[i].v, &v) && v != (int32_t)v) return true;
+  return false;
+}
+
 static tsr_status describe(simt *c) {
   ir_op *k = c->out;
   ir_module *m = c->m;
@@ -100,7 +100,7 @@ static tsr_status describe(simt *c) {
     ok = ok && ir_set_attr(k, "grid", ir_attr_ints(m, grid, 3)) &&
          ir_set_attr(k, "cluster", ir_attr_ints(m, (int64_t[]){c->cluster, 1, 1}, 3));
   }
-  if (ok && c->wide_index) ok = ir_set_attr(k, "wide_index", ir_attr_bool(m, true));
+  if (ok && (c->wide_index || has_wide_constant(c->in))) ok = ir_set_attr(k, "wide_index", ir_attr_bool(m, true));
   if (ok && suits_two_waves(c)) ok = ir_set_attr(k, "waves_per_simd", ir_attr_int(m, 2));
   if (ok && c->why)
     ok = ir_set_attr(k, "path", ir_attr_str(m, c->path->name)) && ir_set_attr(k, "why", ir_attr_str(m, c->why));

@@ -119,7 +119,7 @@ static int64_t divisor_of(const ir_value *v, int depth) {
   }
   switch (op->def->code) {
   case T_CONST: return ir_get_int(op, "value", 1);
-  case SC_MUL: return simt_times(divisor_of(op->operands[0], depth + 1), divisor_of(op->operands[1], depth + 1));
+  case SC_MUL: return wrap_mul(divisor_of(op->operands[0], depth + 1), divisor_of(op->operands[1], depth + 1));
   case SC_ADD:
   case SC_SUB:
   case SC_MIN:
@@ -136,7 +136,7 @@ static int64_t offset_divisor(const ir_value *v) {
   g = offset_divisor(op->operands[0]);
   if (op->def->code == T_VIEW) return gcd64(g, v->type->offset);
   ir_type_strides(op->operands[0]->type, strides);
-  for (int i = 1; i < op->n_operands; i++) g = gcd64(g, simt_times(divisor_of(op->operands[i], 0), strides[i - 1]));
+  for (int i = 1; i < op->n_operands; i++) g = gcd64(g, wrap_mul(divisor_of(op->operands[i], 0), strides[i - 1]));
   return g;
 }
 
@@ -219,7 +219,7 @@ tsr_status simt_choose_threads(simt *c) {
   c->subgroup = c->caps->subgroup > 0 ? c->caps->subgroup : 32;
   if (c->subgroup & (c->subgroup - 1))
     return simt_unsupported(c, c->tile, NULL, "subgroups of %d threads: only powers of two are", c->subgroup);
-  if (warps * c->subgroup > most)
+  if (warps > most / c->subgroup)
     return simt_unsupported(c, c->tile, "lower the attribute warps",
                             "%lld subgroups of %d exceed the %lld threads of a block", (long long)warps, c->subgroup,
                             (long long)most);
@@ -244,10 +244,12 @@ void simt_layout_finish(simt_layout *l) {
       l->vec[d] = l->inner[d] = l->reps[d] = 1;
       continue;
     }
-    l->reps[d] = (int)ceil_div(l->dims[d], (int64_t)l->vec[d] * l->lanes[d] * l->inner[d] * l->warps[d]);
-    n *= (int64_t)l->reps[d] * l->inner[d] * l->vec[d];
+    int64_t reps = ceil_div(l->dims[d], (int64_t)l->vec[d] * l->lanes[d] * l->inner[d] * l->warps[d]);
+    l->reps[d] = (int)min64(reps, INT32_MAX);
+    if (__builtin_mul_overflow(n, (int64_t)l->inner[d] * l->vec[d], &n) || __builtin_mul_overflow(n, reps, &n))
+      n = INT32_MAX;
   }
-  l->n_regs = n > INT32_MAX ? INT32_MAX : (int)n;
+  l->n_regs = (int)min64(n, INT32_MAX);
 }
 
 int64_t simt_reg_offset(const simt_layout *l, int r, int dim) {

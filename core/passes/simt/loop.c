@@ -96,15 +96,30 @@ tsr_status simt_count_values(simt *c, ir_value **t, int n, int *count) {
   return NULL;
 }
 
+/* Pipelines count this many steps ahead of their loop. */
+enum { STEPS_AHEAD = 8 };
+
+tsr_status simt_check_counter(simt *c, const ir_op *op) {
+  const simt_val *from = simt_of(op->operands[0]), *to = simt_of(op->operands[1]), *step = simt_of(op->operands[2]);
+  int64_t ahead, end = 0;
+  if (step->hi < 1) return simt_unsupported(c, op, NULL, "the step of a loop must be positive");
+  if (step->hi == INT64_MAX && step->lo < INT64_MAX / STEPS_AHEAD) return NULL;
+  if (__builtin_mul_overflow(step->hi, (int64_t)STEPS_AHEAD, &ahead) ||
+      ((to->hi != INT64_MAX || to->lo == to->hi) && __builtin_add_overflow(to->hi, ahead, &end)))
+    return simt_unsupported(c, op, "end it earlier, or take smaller steps", "the counter of a loop may exceed 64 bits");
+  if (end > INT32_MAX || (from->lo < INT32_MIN && from->lo != INT64_MIN)) c->wide_index = true;
+  return NULL;
+}
+
 void simt_bind_counter(simt *c, const ir_op *op, ir_value *v, int64_t first) {
   const simt_val *from = simt_of(op->operands[0]), *to = simt_of(op->operands[1]), *step = simt_of(op->operands[2]);
   simt_val *s = simt_bind(c, op->regions[0]->args[0], SV_SCALAR);
   if (!s) return;
   s->v = v;
-  s->lo = from->lo == INT64_MIN ? INT64_MIN : from->lo + first;
-  s->hi = to->hi == INT64_MAX ? INT64_MAX : to->hi - 1;
+  if (from->lo == INT64_MIN || __builtin_add_overflow(from->lo, first, &s->lo)) s->lo = INT64_MIN;
+  s->hi = to->hi == INT64_MAX || to->hi == INT64_MIN ? to->hi : to->hi - 1;
   if (from->lo == from->hi && step->lo == step->hi && step->lo > 0 && s->hi != INT64_MAX && s->hi >= from->lo)
-    s->hi = from->lo + (s->hi - from->lo) / step->lo * step->lo;
+    s->hi = wrap_add(from->lo, (int64_t)(((uint64_t)s->hi - (uint64_t)from->lo) / (uint64_t)step->lo) * step->lo);
   s->mult = gcd64(from->mult, step->mult);
   if (s->mult > 1 && s->hi > 0 && s->hi != INT64_MAX) s->hi = s->hi / s->mult * s->mult; /* a part of k ends with k */
 }

@@ -10,6 +10,8 @@ tsr_status simt_carry(simt *c, ir_op *op, simt_frag **shape, ir_value ***v, int 
 tsr_status simt_carry_in(simt *c, ir_op *op, const simt_frag *shape, ir_value **v);
 tsr_status simt_carry_yield(simt *c, ir_op *op, ir_value **v);
 tsr_status simt_carry_out(simt *c, ir_op *op, const simt_frag *shape, ir_value **v);
+/* Refuses a counter that may leave 64 bits and so never end, and widens the kernel's indices to hold the others. */
+tsr_status simt_check_counter(simt *c, const ir_op *op);
 /* Binds the loop's counter to v; `first` is added to the range's lower end. */
 void simt_bind_counter(simt *c, const ir_op *op, ir_value *v, int64_t first);
 tsr_status simt_flatten(simt *c, const ir_value *t, bool opaque, ir_value **v, int *n);

@@ -65,11 +65,9 @@ static int stage_queue_depth(const simt *c, const simt_pipeline *p) {
   int64_t bytes = 0, stages;
   if (!c->caps->async_copy) return 2;
   for (int i = 0; i < p->n; i++) {
-    int64_t strides[TSR_MAX_RANK];
     const ir_type *t = p->tile[i]->type;
     if (p->producer[i]->def->code != T_COPY || p->producer[i]->operands[0]->type->dtype != t->dtype) return 2;
-    ir_type_strides(t, strides);
-    bytes += (t->rank ? strides[0] * t->dims[0] : 1) * (int64_t)tsr_dtype_size(t->dtype) + 256;
+    bytes += simt_shared_bytes(t) + 256;
   }
   stages = c->caps->shared_bytes * 2 / 3 / bytes;
   return stages > 4 ? 4 : stages < 2 ? 2 : (int)stages;

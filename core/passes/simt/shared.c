@@ -76,9 +76,7 @@ static tsr_status place(ir_op *op, void *user) {
   const ir_type *t = v->type;
   int64_t strides[TSR_MAX_RANK], bytes, lo;
   ir_type_strides(t, strides);
-  int64_t elements = t->rank ? strides[0] * t->dims[0] : 1;
-  if (__builtin_mul_overflow(elements, (int64_t)tsr_dtype_size(t->dtype), &bytes)) bytes = INT64_MAX / 16;
-  bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+  bytes = round_up(simt_shared_bytes(t), ALIGN);
   int stages = p->staged ? simt_pipeline_stages(c, v) : 1;
   lifetime l = {v, op->parent, INT32_MAX, 0};
   TSR_TRY(ir_walk((ir_op *)c->tile, widen, &l));
@@ -132,8 +130,7 @@ tsr_status simt_scratch_tile(simt *c, tsr_dtype t, int rank, const int64_t *dims
   memcpy(shape.dims, dims, sizeof *dims * (size_t)rank);
   memcpy(m.dims, dims, sizeof *dims * (size_t)rank);
   ir_type_strides(&shape, m.strides);
-  int64_t bytes;
-  if (__builtin_mul_overflow(m.strides[0] * m.dims[0], (int64_t)tsr_dtype_size(t), &bytes)) bytes = INT64_MAX / 16;
+  int64_t bytes = simt_shared_bytes(&shape);
   TSR_TRY(simt_scratch(c, bytes, &m.lo));
   m.hi = m.lo + bytes;
   const ir_type *ptr = ir_type_get(

@@ -41,10 +41,10 @@ static bool lane_stride(const simt *c, const ir_value *v, int depth, int64_t *st
   }
   if (!lane_stride(c, op->operands[0], depth + 1, &a) || !lane_stride(c, op->operands[1], depth + 1, &b)) return false;
   switch (op->def->code) {
-  case SC_ADD: return *stride = a + b, true;
-  case SC_SUB: return *stride = a - b, true;
+  case SC_ADD: return *stride = wrap_add(a, b), true;
+  case SC_SUB: return *stride = wrap_sub(a, b), true;
   case SC_MUL:
-    if (a && !b && sx_const(op->operands[1], &k)) return *stride = a * k, true;
+    if (a && !b && sx_const(op->operands[1], &k)) return *stride = wrap_mul(a, k), true;
     return !a && !b;
   default: return !a && !b;
   }

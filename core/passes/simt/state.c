@@ -54,3 +54,21 @@ tsr_status simt_lower_block(simt *c, const ir_block *b) {
   for (ir_op *op = b->first; op; op = op->next) TSR_TRY(c->in->lower(c, op));
   return c->b.failed ? st_oom() : NULL;
 }
+
+#define TOO_LARGE (INT64_MAX / 1024) /* bytes; sums of them stay within 64 bits */
+
+int64_t simt_shared_bytes(const ir_type *t) {
+  int64_t strides[TSR_MAX_RANK], bytes = (int64_t)tsr_dtype_size(t->dtype);
+  ir_type_strides(t, strides);
+  for (int i = 0; t->rank && i < 2; i++)
+    if (__builtin_mul_overflow(bytes, i ? t->dims[0] : strides[0], &bytes)) bytes = TOO_LARGE;
+  return min64(bytes, TOO_LARGE);
+}
+
+bool simt_view_is_wide(const ir_type *t) {
+  int64_t strides[TSR_MAX_RANK];
+  double reach = (double)(t->offset < 0 ? -t->offset : t->offset);
+  ir_type_strides(t, strides);
+  for (int d = 0; d < t->rank; d++) reach += (double)t->dims[d] * (double)(strides[d] < 0 ? -strides[d] : strides[d]);
+  return reach >= 2147483648.0;
+}

@@ -189,13 +189,12 @@ tsr_status simt_unsupported(const simt *c, const ir_op *op, const char *hint, co
 int simt_asked_width(const ir_op *access, int widest);
 simt_gemm simt_gemm_of(const ir_op *op); /* shapes and types of a gemm or mma_sync */
 tsr_status simt_lower_block(simt *c, const ir_block *b);
+/* Do indices into it need 64 bits? */
+bool simt_view_is_wide(const ir_type *t);
+/* Of a shared tile; more than any device has where the number overflows. */
+int64_t simt_shared_bytes(const ir_type *t);
 
 /* tf32 names how a matrix instruction reads a float. */
 static inline tsr_dtype simt_in_memory(tsr_dtype t) { return t == TSR_TF32 ? TSR_F32 : t; }
-
-/* Index arithmetic of constants wraps, as it does on the device. */
-static inline int64_t simt_plus(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
-static inline int64_t simt_minus(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
-static inline int64_t simt_times(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
 
 #endif

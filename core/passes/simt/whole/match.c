@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/base/int_math.h"
+#include "core/passes/simt/state.h"
 
 /* ---- matching -------------------------------------------------------------------------------------------------- */
 
@@ -60,23 +62,32 @@ static bool match_side(const tile_contract *c, contract_role side, simt_side *s)
   return kept[1] == s->view->rank - 1 && strides[s->col] == 1;
 }
 
+enum { MAX_ARGS = 16, MAX_OPS = 128 }; /* of an epilogue's map */
+enum { MAX_DEPTH = 12 };               /* of an index expression */
+
 /* Every op of the epilogue must be one that simt_epilogue knows, on tiles of the accumulator's shape. */
 static const char *check_epilogue(const simt_matmul *mm, const ir_op *op, simt_matmul *out) {
   for (; op; op = op->next) {
     if (ir_is_scalar(op)) continue;
+    int n_ops = 0;
     switch (op->def->code) {
       case T_BLOCK_ID:
       case T_CONST:
       case T_VIEW:
       case T_WINDOW:
-      case T_SPLAT:
       case T_FILL:
       case T_RETURN:
       case T_YIELD: break;
       case T_MAP:
-        for (const ir_op *x = op->regions[0]->first; x; x = x->next)
+        if (op->n_operands > MAX_ARGS) return "the epilogue's map takes too many tiles";
+        for (const ir_op *x = op->regions[0]->first; x; x = x->next, n_ops++)
           if (!ir_is_scalar(x) && x->def->code != T_INDEX && x->def->code != T_CONST && x->def->code != T_YIELD)
             return "the epilogue's map is not elementwise";
+        if (n_ops > MAX_OPS) return "the epilogue's map is too long";
+        break;
+      case T_SPLAT:
+        if (!op->operands[0]->def || !is_op(op->operands[0]->def, T_CONST))
+          return "the epilogue spreads what it computes";
         break;
       case T_LOAD: {
         const ir_op *w;
@@ -159,6 +170,56 @@ static bool match_range(const tile_contract *c, simt_matmul *mm) {
   return whole ? ka >= to || kb >= to : ka == to && kb == to; /* the last part may run beyond, into zeros */
 }
 
+/* Is v certain to leave 0 .. INT32_MAX for some block? *hi: how far it goes, where that is known (a difference's isn't:
+ * from 0 on, as the schedules' are). These kernels compute with 32-bit indices and ask only whether a tile ends within
+ * its view. */
+static bool leaves(const simt_matmul *mm, const ir_value *v, int depth, int64_t *hi) {
+  int64_t a, b;
+  const ir_op *op = v->def;
+  *hi = 0;
+  if (depth > MAX_DEPTH || (!op && v->index)) return false;
+  if (known(v, hi)) return *hi < 0 || *hi > INT32_MAX;
+  if (!op) { /* a loop's counter */
+    const ir_op *loop = v->owner->parent;
+    return is_op(loop, T_FOR) &&
+           (leaves(mm, loop->operands[0], depth + 1, &a) || leaves(mm, loop->operands[1], depth + 1, hi));
+  }
+  if (is_op(op, T_BLOCK_ID)) {
+    *hi = mm->grid[ir_get_int(op, "axis", 0)] - 1;
+    return false;
+  }
+  if (!ir_is_scalar(op) || op->n_operands != 2) return false;
+  if (leaves(mm, op->operands[0], depth + 1, &a) || leaves(mm, op->operands[1], depth + 1, &b)) return true;
+  switch (op->def->code) {
+  case SC_ADD: *hi = a + b; break;
+  case SC_MUL: *hi = a * b; break;
+  case SC_MIN: *hi = min64(a, b); break;
+  case SC_MAX: *hi = max64(a, b); break;
+  case SC_REM: case SC_DIV: *hi = a; break;
+  default: break;
+  }
+  return *hi > INT32_MAX;
+}
+
+typedef struct far { const simt_matmul *mm; bool found; } far;
+
+static tsr_status find_far(ir_op *op, void *user) {
+  far *f = user;
+  int64_t hi;
+  for (int i = 1; is_op(op, T_WINDOW) && i < op->n_operands; i++) f->found |= leaves(f->mm, op->operands[i], 0, &hi);
+  return NULL;
+}
+
+/* Some window begins before its view or beyond 32 bits, or a view needs wider indices. */
+static bool reaches_far(const simt_matmul *mm) {
+  far f = {mm, false};
+  const ir_block *r = mm->kernel->regions[0];
+  for (int i = 0; i < r->n_args; i++)
+    if (simt_view_is_wide(r->args[i]->type)) return true;
+  tsr_status_free(ir_walk((ir_op *)mm->kernel, find_far, &f));
+  return f.found;
+}
+
 bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) {
   simt_matmul mm = {.kernel = kernel};
   tile_contract c;
@@ -182,6 +243,10 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
   mm.n = mm.b.view->dims[mm.b.transposed ? mm.b.row : mm.b.col];
   mm.stages = (int)ir_get_int(c.op, "stages", 0);
   ir_get_ints(kernel, "grid", mm.grid, 3);
+  if (reaches_far(&mm)) {
+    *why = "indices may be negative or leave 32 bits";
+    return false;
+  }
   *out = mm;
   *why = check_epilogue(&mm, c.op->next, out);
   return !*why;
@@ -345,10 +410,10 @@ static ir_value *region_value(const evaluation *e, const ir_op *map, const ir_va
 }
 
 static void evaluate_map(const evaluation *e, const ir_op *map, int result, ir_value **out) {
-  enum { MAX_ARGS = 16, MAX_OPS = 128 };
   ir_value *args[MAX_ARGS][8], *one[MAX_ARGS], *memo[MAX_OPS];
-  int n_ops = 0, n = map->n_operands < MAX_ARGS ? map->n_operands : MAX_ARGS;
-  for (ir_op *op = map->regions[0]->first; op; op = op->next) op->scratch = n_ops < MAX_OPS - 1 ? n_ops++ : n_ops;
+  int n_ops = 0;
+  const int n = map->n_operands;
+  for (ir_op *op = map->regions[0]->first; op; op = op->next) op->scratch = n_ops++;
   for (int a = 0; a < n; a++) {
     const ir_type *f = map->operands[a]->type;
     evaluation inner = *e;
