@@ -13,40 +13,55 @@
 
 #include "core/device/matrix_instr.h"
 
+/* A row's zero means none. */
 typedef struct arch_row {
   const char *name, *part;
+  const char *also; /* names that users type for what its text runs on, each followed by a blank: with features that the
+                       text doesn't use, and later members of the family */
   tsr_dialect dialect;
+  int major, minor; /* compute capability */
   int cores, subgroup, max_warps;
-  int max_blocks, max_barriers;      /* resident blocks per core; those of more than one warp (0: no further limit) */
-  int shared, shared_per_core;       /* KB; RDNA: a CU's half of its pair's 128 */
+  int cores_per_processor; /* what a driver calls a multiprocessor: on RDNA a pair of compute units */
+  int cores_per_die; /* compute units of an XCD that devices show: MI300 38 (X: 8 XCDs, A: 6, CPX mode: 1), MI350 32;
+                        0: one die */
+  int max_blocks, max_barriers; /* resident blocks per core; those of more than one warp (0: no further limit) */
+  int shared, shared_per_core;  /* KB; RDNA: a CU's half of its pair's 128 */
   int64_t registers_per_core;
+  int max_registers;           /* of a thread */
   int parts, register_granule; /* each part of a core has its own share of the registers; allocation unit per warp */
   int shared_granule, shared_reserved, banks; /* banks of 4 bytes */
   int l2_mb, memory_gb;
   double tflops_f32, tflops_f16, gb_s;
   bool wgmma, fp8, fnuz;
-  int lds_load; /* bytes of a lane's load straight to LDS; 0: none */
+  bool f8_by_f16;    /* ptxas 13.0: F2FP.F16.E4M3.UNPACK_B, HMMA */
+  int f8_sum_bits;   /* see core/device/caps.h */
+  bool mfma_flushes; /* MIOpen's documentation */
+  int lds_load;      /* bytes of a lane's load straight to LDS */
   bool ping_pong;
 } arch_row;
 
-static const arch_row rows[] = {
-    {"sm_80", "A100", DIALECT_CUDA, 108, 32, 64, 32, 0, 163, 164, 65536, 4, 256, 128, 1024, 32, 40, 80, 19.5, 312, 2039, false, false, false},
-    {"sm_86", "RTX 3090", DIALECT_CUDA, 82, 32, 48, 16, 0, 99, 100, 65536, 4, 256, 128, 1024, 32, 6, 24, 35.6, 71, 936, false, false, false},
-    {"sm_89", "L40S", DIALECT_CUDA, 142, 32, 48, 24, 0, 99, 100, 65536, 4, 256, 128, 1024, 32, 96, 48, 91.6, 362, 864, false, true, false},
-    {"sm_90a", "H100", DIALECT_CUDA, 132, 32, 64, 32, 0, 227, 228, 65536, 4, 256, 128, 1024, 32, 50, 80, 66.9, 989, 3350, true, true, false},
-    {"sm_100", "B200", DIALECT_CUDA, 148, 32, 64, 32, 0, 227, 228, 65536, 4, 256, 128, 1024, 32, 126, 180, 75, 562, 8000, false, true, false},
-    {"sm_120", "RTX 5090", DIALECT_CUDA, 170, 32, 48, 24, 0, 99, 100, 65536, 4, 256, 128, 1024, 32, 96, 32, 104.8, 209, 1792, false, true, false},
-    {"gfx90a", "MI250X, one die", DIALECT_HIP, 110, 64, 32, 32, 16, 64, 64, 131072, 4, 512, 512, 0, 32, 8, 64, 23.9, 191, 1638, false, false, false, 4},
-    {"gfx942", "MI300X", DIALECT_HIP, 304, 64, 32, 32, 16, 64, 64, 131072, 4, 512, 512, 0, 32, 4, 192, 163.4, 1307, 5300, false, true, true, 4, true},
-    {"gfx950", "MI355X", DIALECT_HIP, 256, 64, 32, 32, 16, 160, 160, 131072, 4, 512, 1280, 0, 64, 4, 288, 157.3, 2500, 8000, false, true, false, 16, true},
-    {"gfx1100", "RX 7900 XTX", DIALECT_HIP, 96, 32, 32, 32, 16, 64, 64, 98304, 2, 768, 512, 0, 32, 6, 24, 61.4, 123, 960, false, false, false},
-    {"gfx1201", "RX 9070 XT", DIALECT_HIP, 64, 32, 32, 32, 16, 64, 64, 98304, 2, 768, 512, 0, 32, 8, 16, 48.7, 195, 640, false, true, false},
-};
+#define SM(n, p) .name = n, .part = p, .dialect = DIALECT_CUDA, .subgroup = 32, .cores_per_processor = 1, .registers_per_core = 65536, .max_registers = 255, .parts = 4, .register_granule = 256, .shared_granule = 128, .shared_reserved = 1024, .banks = 32
+#define AMD(n, p) .name = n, .part = p, .dialect = DIALECT_HIP, .max_warps = 32, .max_blocks = 32, .max_barriers = 16
+#define CDNA(n, p) AMD(n, p), .subgroup = 64, .cores_per_processor = 1, .registers_per_core = 131072, .max_registers = 512, .parts = 4, .register_granule = 512
+#define RDNA(n, p) AMD(n, p), .subgroup = 32, .cores_per_processor = 2, .registers_per_core = 98304, .max_registers = 256, .parts = 2, .register_granule = 768, .shared = 64, .shared_per_core = 64, .shared_granule = 512, .banks = 32
 
-/* XCDs of CDNA 3 and 4, from the compute units that a device shows: 38 each on MI300 (X: 8, A: 6, one partition of CPX
- * mode: 1), 32 each on MI350. */
-static int dies(const char *arch, int cores) {
-  int each = !strcmp(arch, "gfx942") ? 38 : !strcmp(arch, "gfx950") ? 32 : 0, n = each ? (cores + each / 2) / each : 1;
+static const arch_row rows[] = {
+    {SM("sm_80", "A100"), .cores = 108, .max_warps = 64, .max_blocks = 32, .shared = 163, .shared_per_core = 164, .l2_mb = 40, .memory_gb = 80, .tflops_f32 = 19.5, .tflops_f16 = 312, .gb_s = 2039, .major = 8, .minor = 0},
+    {SM("sm_86", "RTX 3090"), .cores = 82, .max_warps = 48, .max_blocks = 16, .shared = 99, .shared_per_core = 100, .l2_mb = 6, .memory_gb = 24, .tflops_f32 = 35.6, .tflops_f16 = 71, .gb_s = 936, .major = 8, .minor = 6},
+    {SM("sm_89", "L40S"), .cores = 142, .max_warps = 48, .max_blocks = 24, .shared = 99, .shared_per_core = 100, .l2_mb = 96, .memory_gb = 48, .tflops_f32 = 91.6, .tflops_f16 = 362, .gb_s = 864, .fp8 = true, .major = 8, .minor = 9, .f8_sum_bits = 14},
+    {SM("sm_90a", "H100"), .cores = 132, .max_warps = 64, .max_blocks = 32, .shared = 227, .shared_per_core = 228, .l2_mb = 50, .memory_gb = 80, .tflops_f32 = 66.9, .tflops_f16 = 989, .gb_s = 3350, .wgmma = true, .fp8 = true, .also = "sm_90 ", .major = 9, .minor = 0, .f8_by_f16 = true, .f8_sum_bits = 14},
+    {SM("sm_100", "B200"), .cores = 148, .max_warps = 64, .max_blocks = 32, .shared = 227, .shared_per_core = 228, .l2_mb = 126, .memory_gb = 180, .tflops_f32 = 75, .tflops_f16 = 562, .gb_s = 8000, .fp8 = true, .also = "sm_100a sm_103 sm_103a ", .major = 10, .minor = 0, .f8_by_f16 = true},
+    {SM("sm_120", "RTX 5090"), .cores = 170, .max_warps = 48, .max_blocks = 24, .shared = 99, .shared_per_core = 100, .l2_mb = 96, .memory_gb = 32, .tflops_f32 = 104.8, .tflops_f16 = 209, .gb_s = 1792, .fp8 = true, .also = "sm_120a sm_121 sm_121a ", .major = 12, .minor = 0},
+    {CDNA("gfx90a", "MI250X, one die"), .cores = 110, .shared = 64, .shared_per_core = 64, .shared_granule = 512, .banks = 32, .l2_mb = 8, .memory_gb = 64, .tflops_f32 = 23.9, .tflops_f16 = 191, .gb_s = 1638, .lds_load = 4, .mfma_flushes = true},
+    {CDNA("gfx942", "MI300X"), .cores = 304, .shared = 64, .shared_per_core = 64, .shared_granule = 512, .banks = 32, .l2_mb = 4, .memory_gb = 192, .tflops_f32 = 163.4, .tflops_f16 = 1307, .gb_s = 5300, .fp8 = true, .fnuz = true, .lds_load = 4, .ping_pong = true, .cores_per_die = 38},
+    {CDNA("gfx950", "MI355X"), .cores = 256, .shared = 160, .shared_per_core = 160, .shared_granule = 1280, .banks = 64, .l2_mb = 4, .memory_gb = 288, .tflops_f32 = 157.3, .tflops_f16 = 2500, .gb_s = 8000, .fp8 = true, .lds_load = 16, .ping_pong = true, .cores_per_die = 32},
+    {RDNA("gfx1100", "RX 7900 XTX"), .cores = 96, .l2_mb = 6, .memory_gb = 24, .tflops_f32 = 61.4, .tflops_f16 = 123, .gb_s = 960},
+    {RDNA("gfx1201", "RX 9070 XT"), .cores = 64, .l2_mb = 8, .memory_gb = 16, .tflops_f32 = 48.7, .tflops_f16 = 195, .gb_s = 640, .fp8 = true},
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+static int dies(const arch_row *r, int cores) {
+  int each = r->cores_per_die, n = each ? (cores + each / 2) / each : 1;
   return n > 0 ? n : 1;
 }
 
@@ -68,9 +83,7 @@ static void fill(const arch_row *r, tsr_caps *c) {
                   .shared_granule = r->shared_granule,
                   .shared_reserved = r->shared_reserved,
                   .registers_per_core = r->registers_per_core,
-                  .max_registers = cuda                           ? 255
-                                   : !strncmp(r->name, "gfx9", 4) ? 512
-                                                                  : 256,
+                  .max_registers = r->max_registers,
                   .shared_bytes = (int64_t)r->shared << 10,
                   .shared_per_core = (int64_t)r->shared_per_core << 10,
                   .shared_banks = r->banks,
@@ -103,25 +116,27 @@ static void fill(const arch_row *r, tsr_caps *c) {
                   .bytes_per_s = r->gb_s * 1e9,
                   .launch_ns = cuda ? 2500 : 5000};
   snprintf(c->arch, sizeof c->arch, "%s", r->name);
-  c->n_dies = dies(c->arch, c->n_cores);
-  c->f8_by_f16 =
-      !strcmp(c->arch, "sm_90a") || !strcmp(c->arch, "sm_100"); /* ptxas 13.0: F2FP.F16.E4M3.UNPACK_B, HMMA */
+  c->n_dies = dies(r, c->n_cores);
+  c->f8_by_f16 = r->f8_by_f16;
   c->lds_load_bytes = r->lds_load;
   c->ping_pong = r->ping_pong;
-  c->mfma_flushes = !strcmp(c->arch, "gfx90a"); /* MIOpen's documentation */
-  c->f8_sum_bits = !strcmp(c->arch, "sm_89") || !strcmp(c->arch, "sm_90a") ? 14 : 0;
+  c->mfma_flushes = r->mfma_flushes;
+  c->f8_sum_bits = r->f8_sum_bits;
   matrix_instr_list(c);
 }
 
-/* The names that users type for what a row's text runs on: those with features that the text doesn't use, and later
- * members of the family. */
-static const char *row_name(const char *arch) {
-  static const char *const same[][2] = {{"sm_90", "sm_90a"},   {"sm_100a", "sm_100"}, {"sm_103", "sm_100"},
-                                        {"sm_103a", "sm_100"}, {"sm_120a", "sm_120"}, {"sm_121", "sm_120"},
-                                        {"sm_121a", "sm_120"}};
-  for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-    if (!strcmp(arch, same[i][0])) return same[i][1];
-  return arch;
+static bool is_called(const arch_row *r, const char *arch) {
+  size_t n = strlen(arch);
+  if (!strcmp(r->name, arch)) return true;
+  for (const char *p = r->also ? r->also : "", *end; (end = strchr(p, ' ')); p = end + 1)
+    if ((size_t)(end - p) == n && !strncmp(p, arch, n)) return true;
+  return false;
+}
+
+static const arch_row *row_of(const char *arch) {
+  for (const arch_row *r = rows; r < rows + N_ROWS; r++)
+    if (is_called(r, arch)) return r;
+  return NULL;
 }
 
 tsr_status arch_caps_of(tsr_dialect dialect, const char *arch, tsr_caps *out) {
@@ -130,27 +145,32 @@ tsr_status arch_caps_of(tsr_dialect dialect, const char *arch, tsr_caps *out) {
   const matrix_instr *instructions = matrix_instr_rows(&n);
   assert(!matrix_instr_check(instructions, n));
   (void)instructions;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    if (rows[i].dialect != dialect) continue;
-    if (!strcmp(rows[i].name, row_name(arch))) return fill(&rows[i], out), NULL;
-    size_t n = strlen(known);
-    snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", rows[i].name);
+  for (const arch_row *r = rows; r < rows + N_ROWS; r++) {
+    if (r->dialect != dialect) continue;
+    if (is_called(r, arch)) return fill(r, out), NULL;
+    size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", r->name);
   }
   return st_make(NULL, TSR_NOT_FOUND, ST_WHERE(dialect == DIALECT_CUDA ? "cuda" : "hip", arch, known),
                  "unknown architecture \"%s\"", arch);
 }
 
+const char *arch_part(const char *arch) {
+  const arch_row *r = row_of(arch);
+  return r ? r->part : NULL;
+}
+
+/* 10.3 runs what is made for 10.0, 12.1 what is for 12.0: not with the suffix a, which binds code to one number. */
 const char *arch_of_capability(int major, int minor) {
-  if (major == 9) return "sm_90a";
-  if (major == 10)
-    return "sm_100"; /* 10.3 runs it too, 12.1 what is made for 12.0: not with the suffix a, which binds code to one
-                        number */
-  if (major == 12) return "sm_120";
-  if (major == 8) return minor >= 9 ? "sm_89" : minor >= 6 ? "sm_86" : "sm_80";
-  return NULL;
+  const arch_row *best = NULL;
+  for (const arch_row *r = rows; r < rows + N_ROWS; r++)
+    if (r->dialect == DIALECT_CUDA && r->major == major && r->minor <= minor && (!best || r->minor > best->minor))
+      best = r;
+  return best ? best->name : NULL;
 }
 
 void arch_set_processors(tsr_caps *c, int processors) {
-  c->n_cores = strncmp(c->arch, "gfx1", 4) ? processors : 2 * processors;
-  c->n_dies = dies(c->arch, c->n_cores);
+  const arch_row *r = row_of(c->arch);
+  c->n_cores = r ? processors * r->cores_per_processor : processors;
+  c->n_dies = r ? dies(r, c->n_cores) : 1;
 }

@@ -10,6 +10,8 @@ tsr_status arch_caps_of(tsr_dialect dialect, const char *arch, tsr_caps *out);
 /* The name of a CUDA device by its compute capability ("sm_90a" for 9.0); the nearest known one that its code runs on,
  * NULL if none. */
 const char *arch_of_capability(int major, int minor);
+/* The part whose cores and rates the architecture's row has ("H100"); NULL: the architecture is not known. */
+const char *arch_part(const char *arch);
 /* What a device says of its multiprocessors, which on RDNA are pairs of compute units: its cores, and dies by them. */
 void arch_set_processors(tsr_caps *c, int processors);
 

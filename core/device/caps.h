@@ -27,6 +27,7 @@ typedef struct tsr_matrix_shape {
   char reason[64];    /* why it was demoted */
   int threads; /* workgroup scope: threads of the block; m, n and k are then granularities, of which any multiple is
                   allowed */
+  int rate;    /* operations per core and clock, two of each multiply-add; 0: not known */
 } tsr_matrix_shape;
 
 typedef struct tsr_caps {

@@ -1,6 +1,13 @@
 /* core/device/matrix_instr.c - see device/matrix_instr.h. Sources: PTX ISA ("Matrix Fragments for mma.m16n8k16" and its
  * neighbours, "Register Fragments for wgmma.mma_async.m64nNk16"); AMD's matrix instruction calculator and ISA manuals
- * for the lane maps, LLVM's BuiltinsAMDGPU.def for the builtins. */
+ * for the lane maps, LLVM's BuiltinsAMDGPU.def for the builtins.
+ *
+ * Rates, dense, sums in f32: the vendors' data sheets by cores and clock, which test_arch compares. A100, RTX 3090
+ * (GA102 white paper: sums in f32 run at half the rate of the A40's, which has the same cores), L40S, H100 (SXM), RTX
+ * 5090 (Blackwell white paper). sm_90a's mma.sync has the tensor core's rate here, of which it reaches a part. sm_100's
+ * is that of mma.sync as core/device/arch.c has it, in the proportions of sm_80. fp8 products of sm_90a's and sm_100's
+ * mma.sync are made of f16's. AMD: the CDNA 2, 3 and 4 white papers' operations per clock and CU; of gfx950 the shapes
+ * that gfx942 has too run at half the rate of the deeper ones. RDNA: GPUOpen's articles on WMMA of RDNA 3 and 4. */
 #include "core/device/matrix_instr.h"
 
 #include <string.h>
@@ -20,68 +27,77 @@ static const lane_map of_wmma12_8[] = {{{1, LANE_REST}, {16, 2}, 0, true}, {{1, 
 #define F4 V("float", 4)
 #define F8 V("float", 8)
 #define F16X V("float", 16)
+/* sm_80, sm_86, sm_89, sm_90a, sm_100, sm_120; then those from sm_89 on; gfx90a, gfx942, gfx950. */
+#define SM80_16 {2048, 512, 1024, 4096, 2048, 512}
+#define SM80_TF32 {1024, 256, 512, 2048, 1024, 256}
+#define SM80_I8 {4096, 2048, 2048, 8192, 4096, 2048}
+#define SM89_F8 {2048, 4096, 2048, 1024}
+#define CDNA_16 {1024, 2048, 2048}
+#define CDNA_F32 {256, 256, 256}
+#define CDNA_F64 {256, 256, 128}
+#define CDNA3_8 {4096, 4096}
+#define ONE(rate) {rate}
 #define SM80 "sm_80 sm_86 sm_89 sm_90a sm_100 sm_120 "
 #define SM89 "sm_89 sm_90a sm_100 sm_120 "
 #define CDNA "gfx90a gfx942 gfx950 "
 #define CDNA3 "gfx942 gfx950 "
-#define WG(n0, n1, n2, k, a, c) {MATRIX_WGMMA, 64, {n0, n1, n2}, k, a, a, c, 32, "sm_90a ", NULL, of_wgmma, NULL, NULL, NULL}
-#define MM(k, a, b, c, archs, offered) {MATRIX_MMA, 16, {8}, k, a, b, c, 32, archs, offered, of_mma, NULL, NULL, NULL}
-#define MF(s, k, a, b, c, archs, offered, map, name, op, acc) {MATRIX_MFMA, s, {s}, k, a, b, c, 64, archs, offered, map, name, op, acc}
-#define WM(a, c, archs, map, name, op, acc) {MATRIX_WMMA, 16, {16}, 16, a, a, c, 32, archs, NULL, map, name, op, acc}
+#define WG(n0, n1, n2, k, a, c, rate) {MATRIX_WGMMA, 64, {n0, n1, n2}, k, a, a, c, 32, "sm_90a ", NULL, of_wgmma, NULL, NULL, NULL, {rate}}
+#define MM(k, a, b, c, archs, offered, ...) {MATRIX_MMA, 16, {8}, k, a, b, c, 32, archs, offered, of_mma, NULL, NULL, NULL, __VA_ARGS__}
+#define MF(s, k, a, b, c, archs, offered, map, name, op, acc, ...) {MATRIX_MFMA, s, {s}, k, a, b, c, 64, archs, offered, map, name, op, acc, __VA_ARGS__}
+#define WM(a, c, archs, map, name, op, acc, rate) {MATRIX_WMMA, 16, {16}, 16, a, a, c, 32, archs, NULL, map, name, op, acc, {rate}}
 
 /* In the order in which architectures list them; of shapes that suit a product alike the first counts. */
 static const matrix_instr rows[] = {
     /* fp8 has two sets of sums (wgmma_holds) */
-    WG(256, 128, 64, 16, TSR_BF16, TSR_F32),
-    WG(256, 128, 64, 16, TSR_F16, TSR_F32),
-    WG(256, 128, 64, 8, TSR_TF32, TSR_F32),
-    WG(192, 128, 64, 32, TSR_F8E4M3, TSR_F32),
-    WG(192, 128, 64, 32, TSR_F8E5M2, TSR_F32),
-    WG(256, 128, 64, 32, TSR_I8, TSR_I32),
-    MM(16, TSR_BF16, TSR_BF16, TSR_F32, SM80, NULL),
-    MM(16, TSR_F16, TSR_F16, TSR_F32, SM80, NULL),
-    MM(8, TSR_TF32, TSR_TF32, TSR_F32, SM80, NULL),
-    MM(32, TSR_I8, TSR_I8, TSR_I32, SM80, NULL),
-    MM(32, TSR_U8, TSR_U8, TSR_I32, SM80, NULL),
-    MM(32, TSR_F8E4M3, TSR_F8E4M3, TSR_F32, SM89, NULL),
-    MM(32, TSR_F8E5M2, TSR_F8E5M2, TSR_F32, SM89, NULL),
-    MM(32, TSR_F8E4M3, TSR_F8E5M2, TSR_F32, SM89, ""),
-    MM(32, TSR_F8E5M2, TSR_F8E4M3, TSR_F32, SM89, ""),
-    MF(16, 16, TSR_BF16, TSR_BF16, TSR_F32, CDNA, "gfx90a gfx942 ", of_mfma16, "f32_16x16x16bf16_1k", V("short", 4), F4),
-    MF(16, 32, TSR_BF16, TSR_BF16, TSR_F32, "gfx950 ", NULL, of_mfma16, "f32_16x16x32_bf16", V("__bf16", 8), F4),
-    MF(16, 16, TSR_F16, TSR_F16, TSR_F32, CDNA, "gfx90a gfx942 ", of_mfma16, "f32_16x16x16f16", V("_Float16", 4), F4),
-    MF(16, 32, TSR_F16, TSR_F16, TSR_F32, "gfx950 ", NULL, of_mfma16, "f32_16x16x32_f16", V("_Float16", 8), F4),
-    MF(32, 8, TSR_BF16, TSR_BF16, TSR_F32, CDNA, "gfx90a gfx942 ", of_mfma32, "f32_32x32x8bf16_1k", V("short", 4), F16X),
-    MF(32, 16, TSR_BF16, TSR_BF16, TSR_F32, "gfx950 ", NULL, of_mfma32, "f32_32x32x16_bf16", V("__bf16", 8), F16X),
-    MF(32, 8, TSR_F16, TSR_F16, TSR_F32, CDNA, "gfx90a gfx942 ", of_mfma32, "f32_32x32x8f16", V("_Float16", 4), F16X),
-    MF(32, 16, TSR_F16, TSR_F16, TSR_F32, "gfx950 ", NULL, of_mfma32, "f32_32x32x16_f16", V("_Float16", 8), F16X),
-    MF(16, 4, TSR_F32, TSR_F32, TSR_F32, CDNA, NULL, of_mfma16, "f32_16x16x4f32", "float", F4),
-    MF(32, 2, TSR_F32, TSR_F32, TSR_F32, CDNA, "", of_mfma32, "f32_32x32x2f32", "float", F16X),
-    MF(16, 4, TSR_F64, TSR_F64, TSR_F64, CDNA, NULL, of_mfma16_f64, "f64_16x16x4f64", "double", V("double", 4)),
-    MF(16, 8, TSR_TF32, TSR_TF32, TSR_F32, "gfx942 ", NULL, of_mfma16, "f32_16x16x8_xf32", V("float", 2), F4),
-    MF(16, 16, TSR_I8, TSR_I8, TSR_I32, "gfx90a ", NULL, of_mfma16, "i32_16x16x16i8", "int", V("int", 4)),
-    MF(16, 32, TSR_I8, TSR_I8, TSR_I32, CDNA3, NULL, of_mfma16, "i32_16x16x32_i8", "long", V("int", 4)),
-    MF(32, 16, TSR_I8, TSR_I8, TSR_I32, CDNA3, "", of_mfma32, "i32_32x32x16_i8", "long", V("int", 16)),
-    MF(16, 32, TSR_F8E4M3, TSR_F8E4M3, TSR_F32, CDNA3, NULL, of_mfma16, "f32_16x16x32_fp8_fp8", "long", F4),
-    MF(16, 32, TSR_F8E5M2, TSR_F8E5M2, TSR_F32, CDNA3, NULL, of_mfma16, "f32_16x16x32_bf8_bf8", "long", F4),
-    MF(16, 32, TSR_F8E4M3, TSR_F8E5M2, TSR_F32, CDNA3, "", of_mfma16, "f32_16x16x32_fp8_bf8", "long", F4),
-    MF(16, 32, TSR_F8E5M2, TSR_F8E4M3, TSR_F32, CDNA3, "", of_mfma16, "f32_16x16x32_bf8_fp8", "long", F4),
-    MF(32, 16, TSR_F8E4M3, TSR_F8E4M3, TSR_F32, CDNA3, "", of_mfma32, "f32_32x32x16_fp8_fp8", "long", F16X),
-    /* at twice the rate of those above; f8f6f4's map is right for products without scales, where any order of k will do
-     * */
-    MF(16, 64, TSR_I8, TSR_I8, TSR_I32, "gfx950 ", NULL, of_mfma16, "i32_16x16x64_i8", V("int", 4), V("int", 4)),
-    MF(16, 128, TSR_F8E4M3, TSR_F8E4M3, TSR_F32, "gfx950 ", NULL, of_mfma16, "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
-    MF(16, 128, TSR_F8E5M2, TSR_F8E5M2, TSR_F32, "gfx950 ", NULL, of_mfma16, "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
-    MF(16, 128, TSR_F8E4M3, TSR_F8E5M2, TSR_F32, "gfx950 ", "", of_mfma16, "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
-    MF(16, 128, TSR_F8E5M2, TSR_F8E4M3, TSR_F32, "gfx950 ", "", of_mfma16, "scale_f32_16x16x128_f8f6f4", V("int", 8), F4),
-    WM(TSR_BF16, TSR_F32, "gfx11 ", of_wmma11, "f32_16x16x16_bf16_w32", V("short", 16), F8),
-    WM(TSR_F16, TSR_F32, "gfx11 ", of_wmma11, "f32_16x16x16_f16_w32", V("_Float16", 16), F8),
-    WM(TSR_I8, TSR_I32, "gfx11 ", of_wmma11, "i32_16x16x16_iu8_w32", V("int", 4), V("int", 8)),
-    WM(TSR_BF16, TSR_F32, "gfx12 ", of_wmma12, "f32_16x16x16_bf16_w32_gfx12", V("short", 8), F8),
-    WM(TSR_F16, TSR_F32, "gfx12 ", of_wmma12, "f32_16x16x16_f16_w32_gfx12", V("_Float16", 8), F8),
-    WM(TSR_I8, TSR_I32, "gfx12 ", of_wmma12_8, "i32_16x16x16_iu8_w32_gfx12", V("int", 2), V("int", 8)),
-    WM(TSR_F8E4M3, TSR_F32, "gfx12 ", of_wmma12_8, "f32_16x16x16_fp8_fp8_w32_gfx12", V("int", 2), F8),
-    WM(TSR_F8E5M2, TSR_F32, "gfx12 ", of_wmma12_8, "f32_16x16x16_bf8_bf8_w32_gfx12", V("int", 2), F8),
+    WG(256, 128, 64, 16, TSR_BF16, TSR_F32, 4096),
+    WG(256, 128, 64, 16, TSR_F16, TSR_F32, 4096),
+    WG(256, 128, 64, 8, TSR_TF32, TSR_F32, 2048),
+    WG(192, 128, 64, 32, TSR_F8E4M3, TSR_F32, 8192),
+    WG(192, 128, 64, 32, TSR_F8E5M2, TSR_F32, 8192),
+    WG(256, 128, 64, 32, TSR_I8, TSR_I32, 8192),
+    MM(16, TSR_BF16, TSR_BF16, TSR_F32, SM80, NULL, SM80_16),
+    MM(16, TSR_F16, TSR_F16, TSR_F32, SM80, NULL, SM80_16),
+    MM(8, TSR_TF32, TSR_TF32, TSR_F32, SM80, NULL, SM80_TF32),
+    MM(32, TSR_I8, TSR_I8, TSR_I32, SM80, NULL, SM80_I8),
+    MM(32, TSR_U8, TSR_U8, TSR_I32, SM80, NULL, SM80_I8),
+    MM(32, TSR_F8E4M3, TSR_F8E4M3, TSR_F32, SM89, NULL, SM89_F8),
+    MM(32, TSR_F8E5M2, TSR_F8E5M2, TSR_F32, SM89, NULL, SM89_F8),
+    MM(32, TSR_F8E4M3, TSR_F8E5M2, TSR_F32, SM89, "", SM89_F8),
+    MM(32, TSR_F8E5M2, TSR_F8E4M3, TSR_F32, SM89, "", SM89_F8),
+    MF(16, 16, TSR_BF16, TSR_BF16, TSR_F32, CDNA, "gfx90a gfx942 ", of_mfma16, "f32_16x16x16bf16_1k", V("short", 4), F4, CDNA_16),
+    MF(16, 32, TSR_BF16, TSR_BF16, TSR_F32, "gfx950 ", NULL, of_mfma16, "f32_16x16x32_bf16", V("__bf16", 8), F4, ONE(4096)),
+    MF(16, 16, TSR_F16, TSR_F16, TSR_F32, CDNA, "gfx90a gfx942 ", of_mfma16, "f32_16x16x16f16", V("_Float16", 4), F4, CDNA_16),
+    MF(16, 32, TSR_F16, TSR_F16, TSR_F32, "gfx950 ", NULL, of_mfma16, "f32_16x16x32_f16", V("_Float16", 8), F4, ONE(4096)),
+    MF(32, 8, TSR_BF16, TSR_BF16, TSR_F32, CDNA, "gfx90a gfx942 ", of_mfma32, "f32_32x32x8bf16_1k", V("short", 4), F16X, CDNA_16),
+    MF(32, 16, TSR_BF16, TSR_BF16, TSR_F32, "gfx950 ", NULL, of_mfma32, "f32_32x32x16_bf16", V("__bf16", 8), F16X, ONE(4096)),
+    MF(32, 8, TSR_F16, TSR_F16, TSR_F32, CDNA, "gfx90a gfx942 ", of_mfma32, "f32_32x32x8f16", V("_Float16", 4), F16X, CDNA_16),
+    MF(32, 16, TSR_F16, TSR_F16, TSR_F32, "gfx950 ", NULL, of_mfma32, "f32_32x32x16_f16", V("_Float16", 8), F16X, ONE(4096)),
+    MF(16, 4, TSR_F32, TSR_F32, TSR_F32, CDNA, NULL, of_mfma16, "f32_16x16x4f32", "float", F4, CDNA_F32),
+    MF(32, 2, TSR_F32, TSR_F32, TSR_F32, CDNA, "", of_mfma32, "f32_32x32x2f32", "float", F16X, CDNA_F32),
+    MF(16, 4, TSR_F64, TSR_F64, TSR_F64, CDNA, NULL, of_mfma16_f64, "f64_16x16x4f64", "double", V("double", 4), CDNA_F64),
+    MF(16, 8, TSR_TF32, TSR_TF32, TSR_F32, "gfx942 ", NULL, of_mfma16, "f32_16x16x8_xf32", V("float", 2), F4, ONE(1024)),
+    MF(16, 16, TSR_I8, TSR_I8, TSR_I32, "gfx90a ", NULL, of_mfma16, "i32_16x16x16i8", "int", V("int", 4), ONE(1024)),
+    MF(16, 32, TSR_I8, TSR_I8, TSR_I32, CDNA3, NULL, of_mfma16, "i32_16x16x32_i8", "long", V("int", 4), CDNA3_8),
+    MF(32, 16, TSR_I8, TSR_I8, TSR_I32, CDNA3, "", of_mfma32, "i32_32x32x16_i8", "long", V("int", 16), CDNA3_8),
+    MF(16, 32, TSR_F8E4M3, TSR_F8E4M3, TSR_F32, CDNA3, NULL, of_mfma16, "f32_16x16x32_fp8_fp8", "long", F4, CDNA3_8),
+    MF(16, 32, TSR_F8E5M2, TSR_F8E5M2, TSR_F32, CDNA3, NULL, of_mfma16, "f32_16x16x32_bf8_bf8", "long", F4, CDNA3_8),
+    MF(16, 32, TSR_F8E4M3, TSR_F8E5M2, TSR_F32, CDNA3, "", of_mfma16, "f32_16x16x32_fp8_bf8", "long", F4, CDNA3_8),
+    MF(16, 32, TSR_F8E5M2, TSR_F8E4M3, TSR_F32, CDNA3, "", of_mfma16, "f32_16x16x32_bf8_fp8", "long", F4, CDNA3_8),
+    MF(32, 16, TSR_F8E4M3, TSR_F8E4M3, TSR_F32, CDNA3, "", of_mfma32, "f32_32x32x16_fp8_fp8", "long", F16X, CDNA3_8),
+    /* at twice the rate of those above; f8f6f4's map is right for products without scales, where any order of k will do */
+    MF(16, 64, TSR_I8, TSR_I8, TSR_I32, "gfx950 ", NULL, of_mfma16, "i32_16x16x64_i8", V("int", 4), V("int", 4), ONE(8192)),
+    MF(16, 128, TSR_F8E4M3, TSR_F8E4M3, TSR_F32, "gfx950 ", NULL, of_mfma16, "scale_f32_16x16x128_f8f6f4", V("int", 8), F4, ONE(8192)),
+    MF(16, 128, TSR_F8E5M2, TSR_F8E5M2, TSR_F32, "gfx950 ", NULL, of_mfma16, "scale_f32_16x16x128_f8f6f4", V("int", 8), F4, ONE(8192)),
+    MF(16, 128, TSR_F8E4M3, TSR_F8E5M2, TSR_F32, "gfx950 ", "", of_mfma16, "scale_f32_16x16x128_f8f6f4", V("int", 8), F4, ONE(8192)),
+    MF(16, 128, TSR_F8E5M2, TSR_F8E4M3, TSR_F32, "gfx950 ", "", of_mfma16, "scale_f32_16x16x128_f8f6f4", V("int", 8), F4, ONE(8192)),
+    WM(TSR_BF16, TSR_F32, "gfx11 ", of_wmma11, "f32_16x16x16_bf16_w32", V("short", 16), F8, 512),
+    WM(TSR_F16, TSR_F32, "gfx11 ", of_wmma11, "f32_16x16x16_f16_w32", V("_Float16", 16), F8, 512),
+    WM(TSR_I8, TSR_I32, "gfx11 ", of_wmma11, "i32_16x16x16_iu8_w32", V("int", 4), V("int", 8), 512),
+    WM(TSR_BF16, TSR_F32, "gfx12 ", of_wmma12, "f32_16x16x16_bf16_w32_gfx12", V("short", 8), F8, 1024),
+    WM(TSR_F16, TSR_F32, "gfx12 ", of_wmma12, "f32_16x16x16_f16_w32_gfx12", V("_Float16", 8), F8, 1024),
+    WM(TSR_I8, TSR_I32, "gfx12 ", of_wmma12_8, "i32_16x16x16_iu8_w32_gfx12", V("int", 2), V("int", 8), 2048),
+    WM(TSR_F8E4M3, TSR_F32, "gfx12 ", of_wmma12_8, "f32_16x16x16_fp8_fp8_w32_gfx12", V("int", 2), F8, 2048),
+    WM(TSR_F8E5M2, TSR_F32, "gfx12 ", of_wmma12_8, "f32_16x16x16_bf8_bf8_w32_gfx12", V("int", 2), F8, 2048),
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -103,6 +119,13 @@ static bool listed(const char *archs, const char *arch) {
 }
 
 bool matrix_instr_on(const matrix_instr *x, const char *arch) { return listed(x->archs, arch); }
+
+int matrix_instr_rate(const matrix_instr *x, const char *arch) {
+  int i = 0;
+  for (const char *p = x->archs, *end; (end = strchr(p, ' ')); p = end + 1, i++)
+    if (!strncmp(arch, p, (size_t)(end - p))) return x->rates[i];
+  return 0;
+}
 
 const lane_map *matrix_instr_maps(matrix_kind kind, int m, tsr_dtype in, const char *arch) {
   for (const matrix_instr *x = rows; x < rows + N_ROWS; x++)
@@ -209,7 +232,8 @@ void matrix_instr_list(tsr_caps *c) {
                                                       .b = x->b,
                                                       .c = x->c,
                                                       .scope = kind == MATRIX_WGMMA ? SCOPE_WARPGROUP : SCOPE_SUBGROUP,
-                                                      .enabled = true};
+                                                      .enabled = true,
+                                                      .rate = matrix_instr_rate(x, c->arch)};
       }
 }
 
@@ -254,6 +278,10 @@ const char *matrix_instr_check(const matrix_instr *r, int n) {
       if (why) return why;
     }
     if (!strchr(x->archs, ' ')) return "the list of architectures doesn't end with a blank";
+    int n_archs = 0, n_rates = 0;
+    for (const char *p = x->archs; (p = strchr(p, ' ')); p++) n_archs++;
+    for (int i = 0; i < MATRIX_MAX_ARCHS; i++) n_rates += x->rates[i] > 0 && i == n_rates;
+    if (n_archs != n_rates) return "a rate for each architecture";
     if (x->m < 1 || x->k < 1 || tsr_dtype_size(x->a) != tsr_dtype_size(x->b)) return "the shape, or types of two sizes";
     if (!x->builtin) continue;
     if (bytes_of(x->operand) != matrix_instr_values(x, MATRIX_A) * (int)tsr_dtype_size(x->a) ||
@@ -267,6 +295,11 @@ const char *matrix_instr_check(const matrix_instr *r, int n) {
         return "two rows of one instruction";
   }
   return NULL;
+}
+
+double matrix_rate_by_width(tsr_dtype in) {
+  size_t bytes = tsr_dtype_size(in);
+  return bytes == 1 ? 2 : bytes == 4 ? 0.5 : 1;
 }
 
 /* ---- facts of fp8 and wgmma -------------------------------------------------------------------------------------- */

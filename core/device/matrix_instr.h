@@ -1,9 +1,9 @@
 /* core/device/matrix_instr.h - matrix instructions, one row each: shape, element types, the architectures that have it
- * and that are offered it, where its elements lie in the lanes, how a compiler spells it. The tables of architectures
- * (device/arch.c) list what the rows offer, the lowerings take layouts and operand sizes from the lane maps, the
- * printer the spelling, and the emulator of the tests deals out elements by the maps, which
- * tests/simt/test_simt_lanes.c holds against the vendors' own figures. Cooperative matrices are no rows: their drivers
- * list shapes and hide the maps. */
+ * and that are offered it, where its elements lie in the lanes, how a compiler spells it, how fast it is. The tables of
+ * architectures (device/arch.c) list what the rows offer, the lowerings take layouts and operand sizes from the lane
+ * maps, the printer the spelling, estimates the rate, and the emulator of the tests deals out elements by the maps,
+ * which tests/simt/test_simt_lanes.c holds against the vendors' own figures. Cooperative matrices are no rows: their
+ * drivers list shapes and hide the maps. */
 #ifndef CORE_DEVICE_MATRIX_INSTR_H
 #define CORE_DEVICE_MATRIX_INSTR_H
 #include "core/device/caps.h"
@@ -15,7 +15,7 @@ typedef enum matrix_operand { MATRIX_A, MATRIX_B, MATRIX_C } matrix_operand;
  *     element = (((warp * inner + i) * lanes + lane) * vec + v
  * with inner = extent / (warps * lanes * vec). Lanes count through the lanes of dimension 1 first (lane_0_first: of
  * dimension 0). A lane's values count through v of dimension 1, v of dimension 0, i of dimension 0, i of dimension 1.
- * */
+ */
 typedef struct lane_map {
   int vec[2];   /* LANE_REST: all that the lanes leave; LANE_WORD: elements of a 32-bit register */
   int lanes[2]; /* 0, 0: the operand comes from shared memory */
@@ -24,7 +24,7 @@ typedef struct lane_map {
 } lane_map;
 enum { LANE_REST = 0, LANE_WORD = -1 };
 
-enum { MATRIX_MAX_COLUMNS = 3 };
+enum { MATRIX_MAX_COLUMNS = 3, MATRIX_MAX_ARCHS = 6 };
 typedef struct matrix_instr {
   matrix_kind kind;
   int m, n[MATRIX_MAX_COLUMNS], k; /* n: wgmma's are those offered, the widest first, of all multiples of 8 */
@@ -33,15 +33,17 @@ typedef struct matrix_instr {
   const char *archs;   /* that have it: prefixes of names, each followed by a blank */
   const char *offered; /* to plans; NULL: to all of them, "": to none, it is for texts and operands of two types */
   const lane_map *map; /* of a, b and c */
-  const char *builtin; /* clang's, without __builtin_amdgcn_mfma_ or __builtin_amdgcn_wmma_; NULL: PTX says it by
-                          types */
+  const char *builtin; /* clang's, without __builtin_amdgcn_mfma_ or _wmma_; NULL: PTX says it by types */
   const char *operand, *acc; /* clang's types of the builtin's operands */
+  short rates[MATRIX_MAX_ARCHS]; /* operations per core and clock, two of each multiply-add, in the order of `archs` */
 } matrix_instr;
 
 const matrix_instr *matrix_instr_rows(int *n);
 /* "mma", "wgmma", "mfma", "wmma": in names of paths and of the printed wrappers. */
 const char *matrix_kind_name(matrix_kind kind);
 bool matrix_instr_on(const matrix_instr *x, const char *arch);
+/* Operations per core and clock on an architecture; 0: it doesn't have it. */
+int matrix_instr_rate(const matrix_instr *x, const char *arch);
 /* The lane maps of the kind's instructions of m rows on elements of this type: those of one size have the same, at all
  * depths. arch NULL: any. NULL: there are none. */
 const lane_map *matrix_instr_maps(matrix_kind kind, int m, tsr_dtype in, const char *arch);
@@ -62,6 +64,9 @@ void matrix_instr_list(tsr_caps *c);
 /* Do all rows hold together: does a map cover each element, each as often as every other, do sizes add up? NULL, or
  * what is wrong. Asserted in debug builds wherever an architecture's capabilities are made. */
 const char *matrix_instr_check(const matrix_instr *rows, int n);
+
+/* The rate of a type against that of 16-bit floats where no instruction's is known: a driver's list, a CPU. */
+double matrix_rate_by_width(tsr_dtype in);
 
 /* fp8 on a device whose tensor cores keep few bits of their sums (caps.f8_sum_bits): the sums are added to others in
  * f32 each F8_PROMOTE of k, as CUTLASS and DeepGEMM do, which takes twice the registers. */

@@ -11,6 +11,7 @@
 
 #include "core/base/dtype.h"
 #include "core/device/dialect.h"
+#include "core/device/matrix_instr.h"
 
 /* Warps, ideal registers and shared memory per block are advice (docs/occupancy.md). Clocks and rates are the vendors'
  * data sheets (H100 SXM; GB200 per GPU), HBM latency and GB200's 3-5 TB/s announced ones (their middle is taken).
@@ -25,18 +26,18 @@ static const tune_device builtin[] = {
      .tier = {{"shared", 228 * 1024, 29700, 30, false}, {"l2", 50e6, 5500, 260, false},
               {"memory", 80e9, 3350, 600, false}, {"link", 0, 450, 0, false}},
      .n_matrix = 4,
-     .matrix = {{16, 16, 16, TSR_BF16, TSR_F32}, {16, 16, 16, TSR_F16, TSR_F32}, {16, 16, 8, TSR_TF32, TSR_F32},
-                {16, 16, 32, TSR_F8E4M3, TSR_F32}}},
+     .matrix = {{16, 16, 16, TSR_BF16, TSR_F32, 4096}, {16, 16, 16, TSR_F16, TSR_F32, 4096}, {16, 16, 8, TSR_TF32, TSR_F32, 2048},
+                {16, 16, 32, TSR_F8E4M3, TSR_F32, 8192}}},
     {.name = "NVIDIA GB200", .advisory = true, .async_copy = true, .cores = 148, .warp_size = 32, .max_warps = 96,
      .max_blocks = 32, .max_threads = 1024, .regs_per_core = 65536, .regs_per_thread = 255, .regs_ideal = 48,
      .core_parts = 4, .reg_granule = 256, .shared_granule = 128, .shared_reserved = 1024, .shared_per_block = 128 * 1024, .shared_per_core = 228 * 1024,
-     .banks = 32, .clock_ghz = 1.965, .fma_gflops = 80000, .matrix_gflops = 625000, .f8_by_f16 = true, .launch_ns = 3000, .barrier_ns = 20,
+     .banks = 32, .clock_ghz = 1.965, .fma_gflops = 80000, .matrix_gflops = 625000, .launch_ns = 3000, .barrier_ns = 20,
      .n_tiers = 4,
      .tier = {{"shared", 228 * 1024, 37000, 30, false}, {"l2", 126e6, 9000, 260, false},
               {"memory", 186e9, 4000, 600, false}, {"link", 0, 900, 0, false}},
      .n_matrix = 4,
-     .matrix = {{16, 16, 16, TSR_BF16, TSR_F32}, {16, 16, 16, TSR_F16, TSR_F32}, {16, 16, 8, TSR_TF32, TSR_F32},
-                {16, 16, 32, TSR_F8E4M3, TSR_F32}}},
+     .matrix = {{16, 16, 16, TSR_BF16, TSR_F32, 2048}, {16, 16, 16, TSR_F16, TSR_F32, 2048}, {16, 16, 8, TSR_TF32, TSR_F32, 1024},
+                {16, 16, 32, TSR_F8E4M3, TSR_F32, 2048}}},
 };
 
 static const char *const origins[TUNE_N_ORIGINS] = {"listed", "reached", "measured"};
@@ -56,7 +57,7 @@ static const struct field {
     FIELD(regs_ideal, F_I32),       FIELD(reg_granule, F_I32),       FIELD(shared_granule, F_I32),
     FIELD(shared_reserved, F_I32),  FIELD(shared_per_block, F_I64),  FIELD(shared_per_core, F_I64),
     FIELD(shared_ideal, F_I64),     FIELD(clusters, F_BOOL),         FIELD(lds_direct, F_BOOL),
-    FIELD(warpgroup_matrix, F_BOOL), FIELD(f8_by_f16, F_BOOL),
+    FIELD(warpgroup_matrix, F_BOOL),
     FIELD(banks, F_I32),            FIELD(clock_ghz, F_F64),         FIELD(fma_gflops, F_F64),
     FIELD(matrix_gflops, F_F64),    FIELD(launch_ns, F_F64),         FIELD(barrier_ns, F_F64),
     FIELD(fma_from, F_ORIGIN),      FIELD(matrix_from, F_ORIGIN),    FIELD(launch_from, F_ORIGIN),
@@ -120,14 +121,15 @@ static bool parse_tier(tune_device *d, const char *s) {
   return true;
 }
 
-/* "matrix = 16 16 16 bf16 f32" */
+/* "matrix = 16 16 16 bf16 f32 4096": the rate may be left out */
 static bool parse_matrix(tune_device *d, const char *s) {
   tune_matrix m = {0};
   char in[16], acc[16];
-  if (d->n_matrix == TUNE_MAX_MATRIX || sscanf(s, "%d %d %d %15s %15s", &m.m, &m.n, &m.k, in, acc) != 5) return false;
+  if (d->n_matrix == TUNE_MAX_MATRIX || sscanf(s, "%d %d %d %15s %15s %d", &m.m, &m.n, &m.k, in, acc, &m.rate) < 5)
+    return false;
   m.in = tsr_dtype_parse(in);
   m.acc = tsr_dtype_parse(acc);
-  if (m.m < 1 || m.n < 1 || m.k < 1 || !m.in || !m.acc) return false;
+  if (m.m < 1 || m.n < 1 || m.k < 1 || m.rate < 0 || !m.in || !m.acc) return false;
   d->matrix[d->n_matrix++] = m;
   return true;
 }
@@ -232,9 +234,12 @@ void tune_device_print(const tune_device *d, strb *out) {
     print_number(t->bytes, " ", out), print_number(t->gbps, " ", out), print_number(t->latency_cycles, " ", out);
     strb_puts(out, t->measured ? " measured\n" : "\n");
   }
-  for (int i = 0; i < d->n_matrix; i++)
-    strb_printf(out, "matrix = %d %d %d %s %s\n", d->matrix[i].m, d->matrix[i].n, d->matrix[i].k,
-                tsr_dtype_name(d->matrix[i].in), tsr_dtype_name(d->matrix[i].acc));
+  for (int i = 0; i < d->n_matrix; i++) {
+    const tune_matrix *m = &d->matrix[i];
+    strb_printf(out, "matrix = %d %d %d %s %s", m->m, m->n, m->k, tsr_dtype_name(m->in), tsr_dtype_name(m->acc));
+    if (m->rate) strb_printf(out, " %d", m->rate);
+    strb_puts(out, "\n");
+  }
 }
 
 void tune_device_complete(tune_device *d, const tune_device *from) {
@@ -290,10 +295,19 @@ bool tune_device_has_roofline(const tune_device *d) {
   return d->fma_gflops > 0 && !lower_bound && memory && memory->gbps > 0;
 }
 
+/* The rate of the type's fastest instruction: of several the deeper ones are, which lowerings take. */
+static int32_t fastest(const tune_device *d, tsr_dtype in) {
+  int32_t rate = 0;
+  for (int i = 0; i < d->n_matrix; i++)
+    if (d->matrix[i].in == in && d->matrix[i].rate > rate) rate = d->matrix[i].rate;
+  return rate;
+}
+
 double tune_device_peak(const tune_device *d, tsr_dtype in, bool matrix) {
   if (!matrix || !d->matrix_gflops || (d->is_cpu && tsr_dtype_size(in) >= 4)) return d->fma_gflops;
-  if (in == TSR_TF32 || in == TSR_F32) return d->matrix_gflops / 2;
-  return tsr_dtype_size(in) == 1 && !(d->f8_by_f16 && dtype_is_float(in)) ? d->matrix_gflops * 2 : d->matrix_gflops;
+  int32_t own = fastest(d, in), narrow = fastest(d, TSR_BF16);
+  if (!narrow) narrow = fastest(d, TSR_F16);
+  return d->matrix_gflops * (own && narrow ? (double)own / narrow : matrix_rate_by_width(in));
 }
 
 bool tune_device_simd_like(const tune_device *d) { return !d->is_cpu && simd_like(d->warp_size); }

@@ -22,6 +22,7 @@ const char *tune_origin_name(tune_origin o);
 typedef struct tune_matrix {
   int32_t m, n, k;
   tsr_dtype in, acc;
+  int32_t rate; /* operations per core and clock, as core/device/matrix_instr.h has it; 0: not known */
 } tune_matrix;
 
 /* One level of memory, nearest first. On GPUs `bytes` of shared memory is per core, of the others for the device. */
@@ -53,12 +54,11 @@ typedef struct tune_device {
   int64_t shared_ideal;  /* the guide's figure, per block */
   bool clusters;         /* blocks that reach each other's shared memory */
   bool lds_direct;       /* CDNA: loads from global memory straight to shared memory */
-  bool f8_by_f16;        /* fp8 products run as f16 ones, at their rate */
   bool warpgroup_matrix; /* wgmma: operands come straight from swizzled shared memory, 64 rows at a time */
   int32_t banks;
   double clock_ghz;
   double fma_gflops;          /* f32 multiply-add, 2 flops each, whole device */
-  double matrix_gflops;       /* 16-bit inputs, whole device; 8-bit ones count double, tf32 half */
+  double matrix_gflops;       /* 16-bit inputs, whole device; other types by their rates */
   double launch_ns, barrier_ns; /* barrier: one k step's synchronisation of a block (simd_like devices: per subgroup) */
   tune_origin fma_from, matrix_from, launch_from, barrier_from;
   double measured_on; /* seconds since 1970 when this machine's rates were measured; 0: never. Shown, decides nothing */
@@ -91,7 +91,8 @@ void tune_device_measured(tune_device *d, const char *tier, double gbps);
 /* Compute and memory rates bound from below what a kernel can take: both known, and the former no lower bound itself.
  */
 bool tune_device_has_roofline(const tune_device *d);
-/* Peak for the input type, with or without matrix instructions, in Gflop/s. */
+/* Peak for the input type, with or without matrix instructions, in Gflop/s: of these the 16-bit peak in the proportion
+ * of the rates; where they aren't known, by the width of the type. */
 double tune_device_peak(const tune_device *d, tsr_dtype in, bool matrix);
 /* As core/device/dialect.h says it. */
 bool tune_device_simd_like(const tune_device *d);

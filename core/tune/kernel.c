@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "core/device/arch.h"
 #include "core/device/dialect.h"
 #include "core/ir/graph/ops.h"
 #include "core/passes/schedule/defaults.h"
@@ -33,10 +34,7 @@ static void add_tier(tune_device *d, const char *name, int64_t bytes) {
 
 /* No driver tells the rate: the guide's of the device, else of its architecture. */
 static void add_link(const char *arch, const tune_device *guide, tune_device *d) {
-  if (!guide)
-    guide = !strcmp(arch, "sm_90a")   ? tune_device_find("H100")
-            : !strcmp(arch, "sm_100") ? tune_device_find("GB200")
-                                      : NULL;
+  if (!guide) guide = tune_device_find(arch_part(arch));
   const tune_tier *link = guide ? tune_device_tier(guide, "link") : NULL;
   if (link && d->n_tiers < TUNE_MAX_TIERS) d->tier[d->n_tiers++] = *link;
 }
@@ -61,7 +59,6 @@ tune_device tune_device_from_caps(const tsr_caps *c, const char *name) {
                    .shared_per_core = c->shared_per_core,
                    .banks = c->shared_banks,
                    .warpgroup_matrix = c->wgmma,
-                   .f8_by_f16 = c->f8_by_f16 && !c->wgmma,
                    .clusters = c->clusters,
                    .lds_direct = c->lds_load_bytes > 0};
   snprintf(d.name, sizeof d.name, "%s", name && *name ? name : c->arch);
@@ -72,7 +69,7 @@ tune_device tune_device_from_caps(const tsr_caps *c, const char *name) {
   add_tier(&d, "memory", c->memory_bytes);
   for (int i = 0; i < c->n_matrix && d.n_matrix < TUNE_MAX_MATRIX; i++) {
     const tsr_matrix_shape *m = &c->matrix[i];
-    if (m->enabled && m->a == m->b) d.matrix[d.n_matrix++] = (tune_matrix){m->m, m->n, m->k, m->a, m->c};
+    if (m->enabled && m->a == m->b) d.matrix[d.n_matrix++] = (tune_matrix){m->m, m->n, m->k, m->a, m->c, m->rate};
   }
   copy_rates(c, &d);
   const tune_device *guide = tune_device_find(name);

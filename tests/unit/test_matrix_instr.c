@@ -41,6 +41,8 @@ static void mistakes_in_a_row_are_found(void **state) {
   FOUND(bad.acc = "double");
   FOUND(bad.archs = "gfx90a");
   FOUND(bad.b = TSR_F64);
+  FOUND(bad.rates[0] = 0);
+  FOUND(bad.rates[3] = 1024); /* of three architectures */
 #undef FOUND
   const matrix_instr twice[2] = {*good, *good};
   assert_non_null(matrix_instr_check(twice, 2));

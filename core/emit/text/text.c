@@ -316,7 +316,7 @@ static tsr_status scan_op(ir_op *op, void *user) {
   if (code == TG_SHUFFLE || code == TG_WARP_REDUCE) s->use->features |= TEXT_SHUFFLE;
   if (code == TG_SHARED) s->shared = true;
   if (code == TG_TENSOR_MAP) s->maps++;
-  if (code == TG_MMA || code == TG_WGMMA || code == TG_MFMA || code == TG_WMMA) {
+  if (text_matrix_op(op)) {
     scan_name(op, "a", s->use);
     scan_name(op, "b", s->use);
   }
@@ -359,7 +359,9 @@ static tsr_status put_kernel(text_printer *p, ir_op *k) {
 }
 
 /* What stands above the types, and below them. */
-static const struct { void (*base)(strb *, const text_use *), (*typed)(strb *, const text_use *); } preludes[N_DIALECTS] = {
+static const struct {
+  void (*base)(strb *, const text_use *), (*typed)(strb *, const text_use *);
+} preludes[N_DIALECTS] = {
     [DIALECT_CUDA] = {text_cuda_base, text_cuda_typed},
     [DIALECT_HIP] = {text_hip_base, text_hip_typed},
     [DIALECT_HOST] = {text_cuda_base, text_cuda_typed},

@@ -10,24 +10,19 @@ static const char *const yes_no[] = {"false", "true"};
 static tsr_dtype attr_type(const ir_op *op, const char *name) { return tsr_dtype_parse(ir_get_str(op, name, "")); }
 static int attr(const ir_op *op, const char *name) { return (int)ir_get_int(op, name, 0); }
 
+/* wgmma says no rows, being 64 of them; only it says the rest. */
 static text_mma mma_of(const ir_op *op) {
-  text_mma m = {.kind = op->def->code == TG_MMA    ? MATRIX_MMA
-                        : op->def->code == TG_MFMA ? MATRIX_MFMA
-                        : op->def->code == TG_WMMA ? MATRIX_WMMA
-                                                   : MATRIX_WGMMA,
-                .a_regs = op->def->code == TG_WGMMA && ir_get_bool(op, "a_regs", false),
-                .m = op->def->code == TG_WGMMA ? 64 : attr(op, "m"),
-                .n = attr(op, "n"),
-                .k = attr(op, "k"),
-                .a = attr_type(op, "a"),
-                .b = attr_type(op, "b"),
-                .c = attr_type(op, "c")};
-  if (op->def->code == TG_WGMMA) {
-    m.swizzle = attr(op, "swizzle");
-    m.ta = ir_get_bool(op, "transpose_a", false);
-    m.tb = ir_get_bool(op, "transpose_b", false);
-  }
-  return m;
+  return (text_mma){.kind = text_matrix_op(op)->kind,
+                    .a_regs = ir_get_bool(op, "a_regs", false),
+                    .m = (int)ir_get_int(op, "m", 64),
+                    .n = attr(op, "n"),
+                    .k = attr(op, "k"),
+                    .a = attr_type(op, "a"),
+                    .b = attr_type(op, "b"),
+                    .c = attr_type(op, "c"),
+                    .swizzle = attr(op, "swizzle"),
+                    .ta = ir_get_bool(op, "transpose_a", false),
+                    .tb = ir_get_bool(op, "transpose_b", false)};
 }
 
 static void use_mma(const ir_op *op, text_use *u) {
@@ -42,6 +37,12 @@ static void use_mma(const ir_op *op, text_use *u) {
 }
 
 void text_vendor_use(const ir_op *op, text_use *u) {
+  const text_matrix *matrix = text_matrix_op(op);
+  if (matrix) {
+    u->features |= matrix->feature;
+    use_mma(op, u);
+    return;
+  }
   switch (op->def->code) {
   case TG_CP_ASYNC: case TG_CP_COMMIT: case TG_CP_WAIT: u->features |= TEXT_CP_ASYNC; break;
   case TG_LDMATRIX: u->features |= TEXT_LDMATRIX; break;
@@ -56,10 +57,6 @@ void text_vendor_use(const ir_op *op, text_use *u) {
   case TG_WGMMA_FENCE: case TG_WGMMA_COMMIT: case TG_WGMMA_WAIT: case TG_SETMAXNREG: u->features |= TEXT_WGMMA; break;
   case TG_LDS_LOAD: u->features |= TEXT_LDS; break;
   case TG_WAITCNT: case TG_SETPRIO: case TG_SCHED_BARRIER: u->features |= TEXT_WAITS; break;
-  case TG_MMA: u->features |= TEXT_MMA; use_mma(op, u); break;
-  case TG_WGMMA: u->features |= TEXT_WGMMA; use_mma(op, u); break;
-  case TG_MFMA: u->features |= TEXT_MFMA; use_mma(op, u); break;
-  case TG_WMMA: u->features |= TEXT_WMMA; use_mma(op, u); break;
   default: break;
   }
 }
@@ -110,6 +107,20 @@ static void put_mma(text_printer *p, ir_op *op) {
                        as_vector(p, op->operands[0]), as_vector(p, op->operands[1]), as_vector(p, op->operands[2])));
 }
 
+/* The ops that are matrix instructions. */
+static const text_matrix matrix_ops[] = {
+    {TG_MMA, MATRIX_MMA, TEXT_MMA, OPS_NVIDIA, put_mma},
+    {TG_WGMMA, MATRIX_WGMMA, TEXT_WGMMA, OPS_NVIDIA, put_wgmma},
+    {TG_MFMA, MATRIX_MFMA, TEXT_MFMA, OPS_AMD, put_mma},
+    {TG_WMMA, MATRIX_WMMA, TEXT_WMMA, OPS_AMD, put_mma},
+};
+
+const text_matrix *text_matrix_op(const ir_op *op) {
+  for (size_t i = 0; i < sizeof matrix_ops / sizeof *matrix_ops; i++)
+    if (matrix_ops[i].code == op->def->code) return &matrix_ops[i];
+  return NULL;
+}
+
 static void pin(text_printer *p, const ir_op *op) {
   for (int i = 0; i < op->n_operands; i++) text_line(p, "wgmma_pin(%s);", text_expr(op->operands[i]));
 }
@@ -134,7 +145,6 @@ static bool hopper_op(text_printer *p, ir_op *op) {
     text_line(p, "mbar_wait(%s, %s);", text_address(p, op, 0), text_expr(op->operands[2]));
     return true;
   case TG_FENCE: text_line(p, "fence_%s();", ir_get_str(op, "kind", "")); return true;
-  case TG_WGMMA: put_wgmma(p, op); return true;
   case TG_WGMMA_FENCE: pin(p, op); text_line(p, "wgmma_fence();"); return true;
   case TG_WGMMA_COMMIT: text_line(p, "wgmma_commit();"); return true;
   case TG_WGMMA_WAIT: text_line(p, "wgmma_wait<%d>();", attr(op, "pending")); pin(p, op); return true;
@@ -156,8 +166,6 @@ static bool hopper_op(text_printer *p, ir_op *op) {
 
 static bool amd_op(text_printer *p, ir_op *op) {
   switch (op->def->code) {
-  case TG_MFMA:
-  case TG_WMMA: put_mma(p, op); return true;
   case TG_LDS_LOAD:
     text_line(p, "lds_load<%d>(%s, %s);", attr(op, "bytes"), text_address(p, op, 0), text_address(p, op, 2));
     return true;
@@ -174,6 +182,11 @@ static bool amd_op(text_printer *p, ir_op *op) {
 }
 
 bool text_vendor_op(text_printer *p, ir_op *op) {
+  const text_matrix *matrix = text_matrix_op(op);
+  if (matrix) {
+    if (dialect_of(p->caps)->ops & matrix->ops) matrix->put(p, op);
+    return dialect_of(p->caps)->ops & matrix->ops;
+  }
   switch (op->def->code) {
     case TG_CP_ASYNC:
       text_line(p, "cp_async<%d>(%s, %s%s);", attr(op, "bytes"), text_address(p, op, 0), text_address(p, op, 2),
@@ -190,7 +203,6 @@ bool text_vendor_op(text_printer *p, ir_op *op) {
       text_line(p, "stmatrix<%s>(%s, %s);", yes_no[ir_get_bool(op, "transpose", false)], text_address(p, op, 1),
                 text_expr(op->operands[0]));
       return true;
-    case TG_MMA: put_mma(p, op); return true;
     case TG_NAMED_BARRIER:
       text_line(p, "named_barrier_%s<%d, %d>();", ir_get_bool(op, "arrive", false) ? "arrive" : "sync", attr(op, "id"),
                 attr(op, "threads"));

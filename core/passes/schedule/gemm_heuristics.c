@@ -81,8 +81,24 @@ static bool is_converted(const task *x) {
   return x->c->f8_by_f16 && x->size == 1 && x->g.accum == TSR_F32 && !warpgroup_suits(x);
 }
 
-/* The rate of its type against that of 16-bit floats. */
-static double type_rate(const task *x) { return is_converted(x) ? 1 : x->size == 1 ? 2 : x->size == 4 ? 0.5 : 1; }
+/* Operations per core and clock of the fastest instruction that takes the type: of several the deeper ones are, which
+ * lowerings take. 0: none, or not known. */
+static int fastest(const tsr_caps *c, tsr_dtype t, bool group) {
+  int rate = 0;
+  for (int i = 0; i < c->n_matrix; i++) {
+    const tsr_matrix_shape *s = &c->matrix[i];
+    if (s->enabled && s->a == t && (s->scope == SCOPE_WARPGROUP) == group && s->rate > rate) rate = s->rate;
+  }
+  return rate;
+}
+
+/* The rate of its type against that of 16-bit floats, which is the device's peak. */
+static double type_rate(const task *x) {
+  bool group = warpgroup_suits(x);
+  int own = fastest(x->c, x->t, group), narrow = fastest(x->c, TSR_BF16, group);
+  if (!narrow) narrow = fastest(x->c, TSR_F16, group);
+  return own && narrow ? (double)own / narrow : matrix_rate_by_width(x->t);
+}
 
 /* Arithmetic at the tile's share of the peak, or the operands' bytes, whichever takes longer, and what comes after. */
 static double whole_ns(const task *x, double math, double move, const gemm_counts *n) {

@@ -1,5 +1,5 @@
 # docs/occupancy.md, row GB200: advisory. Warps, ideal registers and shared memory per block are advice; memory is the
-# middle of the announced 3-5 TB/s. tier = NAME BYTES GB/S LATENCY_CYCLES. Real limits are queried.
+# middle of the announced 3-5 TB/s. tier = NAME BYTES GB/S LATENCY_CYCLES; matrix = M N K INPUT SUMS OPERATIONS_PER_CORE_AND_CLOCK. Real limits are queried.
 name = NVIDIA GB200
 advisory = 1
 async_copy = 1
@@ -21,14 +21,13 @@ banks = 32
 clock_ghz = 1.965
 fma_gflops = 80000
 matrix_gflops = 625000
-f8_by_f16 = 1
 launch_ns = 3000
 barrier_ns = 20
 tier = shared 233472 37000 30
 tier = l2 126000000 9000 260
 tier = memory 186000000000 4000 600
 tier = link 0 900 0
-matrix = 16 16 16 bf16 f32
-matrix = 16 16 16 f16 f32
-matrix = 16 16 8 tf32 f32
-matrix = 16 16 32 fp8_e4m3 f32
+matrix = 16 16 16 bf16 f32 2048
+matrix = 16 16 16 f16 f32 2048
+matrix = 16 16 8 tf32 f32 1024
+matrix = 16 16 32 fp8_e4m3 f32 2048
