@@ -20,8 +20,7 @@ static void f32_element(bytes b, float *out) {
 static void f16_element(bytes b, float *out) { *out = f16(b); }
 static void bf16_element(bytes b, float *out) { *out = dtype_bf16_to_f32((uint16_t)u16(b)); }
 
-/* ---- blocks of 32: byte j of q holds element j in its low half and element j + 16 in its high half -----------------
- */
+/* ---- blocks of 32: byte j of q holds element j in its low half and element j + 16 in its high half --------------- */
 
 /* d, q[16]: d (q - 8) */
 static void q4_0(bytes b, float *out) {
@@ -75,8 +74,7 @@ static void iq4_nl(bytes b, float *out) {
   }
 }
 
-/* ---- blocks of 256: two halves of 128, or four groups of 64; a scale for every 16 or 32 elements -------------------
- */
+/* ---- blocks of 256: two halves of 128, or four groups of 64; a scale for every 16 or 32 elements ----------------- */
 
 /* scale[16] (low half the scale, high half the minimum), q[64], d, m: d scale q - m minimum.
  * Element 32 j + l of a half is bits 2j of that half's byte l. */

@@ -1,10 +1,11 @@
 /* core/ir/ir.h - the one data structure behind all four levels: operations with operands, results, attributes and
  * single-block regions, in SSA form, owned by one arena per module.
  *
- * A level is an op table (ir/graph/table.c, ir/schedule/ops.c, ir/tile/ops.c, ir/target/ops.c): an operation is one row.
- * Builder, verifier, printer and parser below are the same for every level; the text is MLIR's generic operation form.
- * Invariants: every op points at a row of a table; a value has exactly one definition; all memory is the module's;
- * names of ops are full ("tessera.graph.add"). Not thread-safe; different modules may be used by different threads.
+ * A level is an op table (ir/graph/table.c, ir/schedule/ops.c, ir/tile/ops.c, ir/target/ops.c): an operation is one
+ * row. Builder, verifier, printer and parser below are the same for every level; the text is MLIR's generic operation
+ * form. Invariants: every op points at a row of a table; a value has exactly one definition; all memory is the
+ * module's; names of ops are full ("tessera.graph.add"). Not thread-safe; different modules may be used by different
+ * threads.
  */
 #ifndef CORE_IR_IR_H
 #define CORE_IR_IR_H

@@ -59,8 +59,7 @@ typedef struct tune_family {
   void (*cost)(const cost_task *x, cost_estimate *e);
 } tune_family;
 
-/* ---- for the families' rules --------------------------------------------------------------------------------------
- */
+/* ---- for the families' rules ------------------------------------------------------------------------------------- */
 
 /* In a legal(): why not, and false. */
 #define TUNE_REFUSE(...) return (void)snprintf(why, why_bytes, __VA_ARGS__), false

@@ -22,7 +22,9 @@ ANY = re.compile("|".join(f"(?:{word})" for word, _ in WORDS), re.I)
 OLD_NAMES = {"CHANGELOG.md", "docs/performance-log.md", "tests/package/words.py"}  # say what a name was before
 WIDE = {".md": True, ".h": True, ".c": True}
 ROW = re.compile(r'\s*(?:[{}."#\[]|X\(|I\(|F\(|R"|[A-Z_0-9]+\(|static const \w.*= *\{|static const struct \{|SCALAR_OPS\()|.*\\$')
-bad, lines, files = [], 0, 0
+# Lines that are wider all the same; the bound may only shrink, to none.
+MOST_WIDE = 60
+bad, wide, lines, files = [], [], 0, 0
 
 
 def paths():
@@ -58,6 +60,8 @@ for path in paths():
                 continue
             if end in (".c", ".h") and ROW.match(line):
                 continue
-            bad.append(f"{path}:{number}: {len(line)} columns")
-print("\n".join(bad) if bad else f"{files} files, {lines} lines: no earlier name, and within 120 columns but for tables")
+            wide.append(f"{path}:{number}: {len(line)} columns")
+if len(wide) > MOST_WIDE:
+    bad += wide
+print("\n".join(bad) if bad else f"{files} files, {lines} lines: no earlier name; beside tables {len(wide)} lines above 120 columns, at most {MOST_WIDE}")
 sys.exit(bool(bad))

@@ -251,12 +251,41 @@ static void mlir_opt_reads_every_op(void **state) {
 /* The iteration space follows from the row's index expression: what it is with an op's attributes, the extents (those
  * of reduced axes behind the result's), operations and bytes. */
 static void space_follows_index_expression(void **state) {
-  static const struct { const char *args, *op, *type, *index; int n, reduced; int64_t extent[5]; double flops, bytes; } cases[] = {
-      {"%a: tensor<7x2x3xf32>, %b: tensor<3x5xf32>", "matmul(%a, %b)", "7x2x5xf32", "*mk,*kn->*mn", 4, 1, {7, 2, 5, 3}, 420, 4 * (42 + 15 + 70)},
-      {"%a: tensor<3x2xf16>, %b: tensor<5x3xf16>", "matmul(%a, %b) {transpose_a = true, transpose_b = true}", "2x5xf16", "*km,*nk->*mn", 3, 1, {2, 5, 3}, 60, 2 * (6 + 15 + 10)},
+  static const struct {
+    const char *args, *op, *type, *index;
+    int n, reduced;
+    int64_t extent[5];
+    double flops, bytes;
+  } cases[] = {
+      {"%a: tensor<7x2x3xf32>, %b: tensor<3x5xf32>",
+       "matmul(%a, %b)",
+       "7x2x5xf32",
+       "*mk,*kn->*mn",
+       4,
+       1,
+       {7, 2, 5, 3},
+       420,
+       4 * (42 + 15 + 70)},
+      {"%a: tensor<3x2xf16>, %b: tensor<5x3xf16>",
+       "matmul(%a, %b) {transpose_a = true, transpose_b = true}",
+       "2x5xf16",
+       "*km,*nk->*mn",
+       3,
+       1,
+       {2, 5, 3},
+       60,
+       2 * (6 + 15 + 10)},
       {"%a: tensor<2x3xf32>, %b: tensor<3xf32>", "add(%a, %b)", "2x3xf32", "*,*->*", 2, 0, {2, 3}, 6, 4 * (6 + 3 + 6)},
       {"%a: tensor<2x3x4xf32>", "reduce_sum(%a) {axes = [0, 2]}", "3xf32", "*r->*", 3, 2, {3, 2, 4}, 24, 4 * (24 + 3)},
-      {"%a: tensor<2x3xf32>, %g: tensor<3xf32>, %b: tensor<3xf32>", "layernorm(%a, %g, %b)", "2x3xf32", "*n,n,n->*n", 2, 0, {2, 3}, 6, 4 * (6 + 3 + 3 + 6)},
+      {"%a: tensor<2x3xf32>, %g: tensor<3xf32>, %b: tensor<3xf32>",
+       "layernorm(%a, %g, %b)",
+       "2x3xf32",
+       "*n,n,n->*n",
+       2,
+       0,
+       {2, 3},
+       6,
+       4 * (6 + 3 + 3 + 6)},
       {"%a: tensor<2x3xi8>, %b: tensor<4x3xi8>", "concat(%a, %b)", "6x3xi8", "", 2, 0, {6, 3}, 18, 6 + 12 + 18},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -299,7 +328,8 @@ static void contractions_are_products_of_two_matrices(void **state) {
   }
   assert_true(seen > 0);
   for (int i = 0; i < 16; i++) { /* set from each state to each other */
-    ir_module *m = gt_parse(gt_func("%a: tensor<4x4xf32>, %b: tensor<4x4xf32>", line("matmul(%a, %b)"), "%0", "tensor<4x4xf32>"));
+    ir_module *m =
+        gt_parse(gt_func("%a: tensor<4x4xf32>, %b: tensor<4x4xf32>", line("matmul(%a, %b)"), "%0", "tensor<4x4xf32>"));
     ir_op *op = graph_find_func(m, NULL)->regions[0]->first;
     assert_true(graph_orient(op, i & 1, i & 2) && graph_orient(op, i & 4, i & 8));
     graph_contract g = graph_contract_get(op);

@@ -38,8 +38,10 @@
 #define YIELD(x) T("yield") "(" x ")\n"
 #define PLAIN(t) "({\n^bb0(%p: " t "):\n" YIELD("%p") "}, {\n^bb0(%p: " t "):\n" YIELD("%p") "}, {\n"
 #define TILE "tile = [32, 32, 16]"
-#define ADDED(acc, operands, maps) \
-  T("contract") operands PLAIN("f32") "^bb0(%s: " acc ", %q: f32):\n%r = " T("add") "(%s, %q)\n" YIELD("%r") "}) {maps = \"" maps "\", " TILE "}\n"
+#define ADDED(acc, operands, maps)                                                                                     \
+  T("contract")                                                                                                        \
+  operands PLAIN("f32") "^bb0(%s: " acc ", %q: f32):\n%r = " T("add") "(%s, %q)\n" YIELD("%r") "}) {maps = \"" maps    \
+                                                                                               "\", " TILE "}\n"
 #define HANDED(t, acc, range) \
   "%s = " T("contract") "(" range ", %wa, %wb) " PLAIN(t) "^bb0(%s: " acc "):\n" YIELD("%s") "}) {maps = \"mk,kn->\", " TILE "}\n"
 
@@ -235,19 +237,51 @@ static void is_written_out_as_by_hand(void **state) {
 }
 
 /* Arguments a, b of 256 x 256 f16 as `a` and `b` say, tiles of 128 x 128, steps of 64, a bias and relu behind. */
-static const char *wide(char *buf, size_t size, const char *maps, const char *wa, const char *wb, const char *range, const char *attrs) {
-  snprintf(buf, size,
-           T("kernel") "() ({\n^bb0(%%a: !tessera.view<256x256xf16>, %%b: !tessera.view<256x256xf16>, %%v: !tessera.view<256xf32>, %%c: !tessera.view<256x256xf32>):\n"
-           "%%z = " T("const") "() {value = 0}\n%%e = " T("const") "() {value = 256}\n%%d = " T("const") "() {value = 128}\n"
-           "%%x = " T("block_id") "() {axis = 0}\n%%y = " T("block_id") "() {axis = 1}\n%%q = " T("block_id") "() {axis = 2}\n"
-           "%%m = " T("mul") "(%%y, %%d)\n%%n = " T("mul") "(%%x, %%d)\n%%f = " T("mul") "(%%q, %%d)\n%%l = " T("add") "(%%f, %%d)\n%%t = " T("min") "(%%l, %%e)\n"
-           "%%bias = " T("view") "(%%v) : (!tessera.view<256xf32>) -> !tessera.view<1x256xf32, strides=[0, 1]>\n"
-           "%%wv = " T("window") "(%%bias, %%z, %%n) {sizes = [1, 128]}\n%%wc = " T("window") "(%%c, %%m, %%n) {sizes = [128, 128]}\n"
-           "%%wa = " T("window") "(%%a, %s\n%%wb = " T("window") "(%%b, %s\n"
-           "%%s = " T("contract") "(%s, %%wa, %%wb) %s {maps = \"%s->\", tile = [128, 128, 64], stages = 3}\n"
-           "%%u = " T("load") "(%%wv)\n%%r = " T("map") "(%%s, %%u) ({\n^bb0(%%g: f32, %%w: f32):\n%%o = " T("add") "(%%g, %%w)\n%%h = " T("relu") "(%%o)\n" YIELD("%%h") "})\n"
-           T("store") "(%%r, %%wc)\n" T("return") "()\n}) {sym_name = \"k\", grid = [2, 2, 2], outputs = 1, family = \"matmul\"%s}\n",
-           wa, wb, range, PLAIN("f16") "^bb0(%s: f32):\n" YIELD("%s") "})", maps, attrs);
+static const char *wide(char *buf, size_t size, const char *maps, const char *wa, const char *wb, const char *range,
+                        const char *attrs) {
+  snprintf(
+      buf, size,
+      T(
+          "kernel") "() ({\n^bb0(%%a: !tessera.view<256x256xf16>, %%b: !tessera.view<256x256xf16>, %%v: "
+                    "!tessera.view<256xf32>, %%c: !tessera.view<256x256xf32>):\n"
+                    "%%z = " T("const") "() {value = 0}\n%%e = " T("const") "() {value = 256}\n%%d = " T(
+                        "const") "() {value = 128}\n"
+                                 "%%x = " T("block_id") "() {axis = 0}\n%%y = " T("block_id") "() {axis = 1}\n%%q = " T(
+                                     "block_id") "() {axis = 2}\n"
+                                                 "%%m = " T("mul") "(%%y, %%d)\n%%n = " T("mul") "(%%x, %%d)\n%%f = " T("mul") "(%%q, %%d)\n%%l = " T("add") "(%%f, %%d)\n%%t = " T(
+                                                     "min") "(%%l, %%e)\n"
+                                                            "%%bias = " T(
+                                                                "view") "(%%v) : (!tessera.view<256xf32>) -> "
+                                                                        "!tessera.view<1x256xf32, strides=[0, 1]>\n"
+                                                                        "%%wv = " T("window") "(%%bias, %%z, %%n) "
+                                                                                              "{sizes = [1, "
+                                                                                              "128]}\n%%wc = " T(
+                                                                                                  "window") "(%%c, "
+                                                                                                            "%%m, %%n) "
+                                                                                                            "{sizes = "
+                                                                                                            "[128, "
+                                                                                                            "128]}\n"
+                                                                                                            "%%wa = " T("window") "(%%a, %s\n%%wb = " T(
+                                                                                                                "windo"
+                                                                                                                "w") "("
+                                                                                                                     "%"
+                                                                                                                     "%"
+                                                                                                                     "b"
+                                                                                                                     ","
+                                                                                                                     " "
+                                                                                                                     "%"
+                                                                                                                     "s"
+                                                                                                                     "\n"
+                                                                                                                     "%"
+                                                                                                                     "%"
+                                                                                                                     "s"
+                                                                                                                     " "
+                                                                                                                     "="
+                                                                                                                     " " T(
+                                                                                                                         "contract") "(%s, %%wa, %%wb) %s {maps = \"%s->\", tile = [128, 128, 64], stages = 3}\n"
+                                                                                                                                     "%%u = " T("load") "(%%wv)\n%%r = " T("map") "(%%s, %%u) ({\n^bb0(%%g: f32, %%w: f32):\n%%o = " T("add") "(%%g, %%w)\n%%h = " T(
+                                                                                                                                         "relu") "(%%o)\n" YIELD("%%h") "})\n" T("store") "(%%r, %%wc)\n" T("return") "()\n}) {sym_name = \"k\", grid = [2, 2, 2], outputs = 1, family = \"matmul\"%s}\n",
+      wa, wb, range, PLAIN("f16") "^bb0(%s: f32):\n" YIELD("%s") "})", maps, attrs);
   return buf;
 }
 

@@ -27,7 +27,8 @@ static int64_t cores(const tsr_caps *c) { return c->n_cores > 0 ? c->n_cores : 6
 static bool is_simt(const tsr_caps *c) { return dialect_of(c)->has_arch_table; }
 
 static task describe(const ir_op *product, const tsr_caps *c) {
-  task x = {.op = product, .c = c, .g = graph_contract_get(product), .t = product->operands[0]->type->dtype, .batch = 1};
+  task x = {
+      .op = product, .c = c, .g = graph_contract_get(product), .t = product->operands[0]->type->dtype, .batch = 1};
   x.size = (int64_t)tsr_dtype_size(x.t);
   for (int i = 0; i < x.g.n_batch; i++) x.batch *= x.g.batch[i] > 0 ? x.g.batch[i] : 1;
   x.known = x.g.m > 0 && x.g.n > 0 && x.g.k > 0;

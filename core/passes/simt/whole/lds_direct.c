@@ -68,7 +68,8 @@ typedef struct dl_plan {
 typedef struct dl {
   tgb t;
   dl_plan p;
-  ir_value *args[MAX_ARGS], *thread, *wave, *quarter, *column, *second; /* lane / 16, lane % 16, is of the second half */
+  ir_value *args[MAX_ARGS], *thread, *wave, *quarter, *column,
+      *second; /* lane / 16, lane % 16, is of the second half */
   ir_value *words, *fragment_a, *fragment_b, *acc, *steps;
   simt_place place;
 } dl;
@@ -131,7 +132,8 @@ static const char *plan(const simt_matmul *mm, const tsr_caps *caps, bool pingpo
   simt_split_warps(p->waves, mm->bm, mm->bn, mm->a.transposed ? 64 : 16, mm->b.transposed ? 16 : 64, &down, &across);
   p->across = across;
   if (down * across != p->waves) return "the tile doesn't divide among the waves";
-  if ((why = plan_side(p, &p->mm.a, true, down, &p->a)) || (why = plan_side(p, &p->mm.b, false, across, &p->b))) return why;
+  if ((why = plan_side(p, &p->mm.a, true, down, &p->a)) || (why = plan_side(p, &p->mm.b, false, across, &p->b)))
+    return why;
   int64_t registers = p->a.wave * p->b.wave / WAVE + (p->a.blocks + p->b.blocks) * 4 * p->chunks;
   if (registers > MAX_REGISTERS) return "the accumulator does not fit the registers";
   p->stage_bytes = stage_of(&p->a) + stage_of(&p->b);
