@@ -83,6 +83,26 @@ static void generate(const coll_request *q, coll_schedule *s) {
   }
 }
 
+static int32_t children_of(int32_t p, int32_t m) {
+  int32_t n = 0;
+  for (int32_t step = (p & -p) >> 1; step; step >>= 1)
+    n += (parent_of(p - step, m) == p) + (p + step <= m && parent_of(p + step, m) == p);
+  return n;
+}
+
+int64_t coll_double_tree_load(int32_t m) {
+  int64_t most = 0;
+  for (int32_t i = 0; i < m; i++) {
+    int64_t sends = 0;
+    for (int32_t tree = 0; tree < 2; tree++) {
+      int32_t p = position(tree, i, m);
+      sends += (parent_of(p, m) != 0) + children_of(p, m);
+    }
+    most = sends > most ? sends : most;
+  }
+  return most;
+}
+
 static int32_t chunks(const coll_request *q) { return 2; }
 
 static int64_t link(const coll_request *q, int32_t src, int32_t dst) {

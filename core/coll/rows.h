@@ -5,4 +5,7 @@
 
 extern const coll_algorithm coll_ring, coll_tree, coll_double_tree, coll_halving, coll_direct, coll_bruck,
     coll_hierarchical;
+
+/* Half vectors that the busiest of m ranks sends in the double tree's all-reduce. */
+int64_t coll_double_tree_load(int32_t m);
 #endif

@@ -4,17 +4,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/base/clock.h"
 #include "core/coll/rounds.h"
 
 enum { DEADLINE_MS = 30000, MAX_THREADS = 256 };
 
-static int64_t now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
+static int64_t now_ms(void) { return clock_ns() / 1000000; }
 
 /* Under the lock. The first one counts. */
 static void stop(coll_team *t, tsr_code code, const char *fmt, ...) TSR_PRINTF(3, 4);

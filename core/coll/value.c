@@ -3,7 +3,11 @@
 
 #include <string.h>
 
-enum { BLOCK = 1024, COPY_BYTES = 1 << 20, MAX_DEPTH = 64, BLOCK_BYTES = BLOCK * 8 };
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+enum { BLOCK = 1024, COPY_BYTES = 1 << 20, STREAM_BYTES = 1 << 21, MAX_DEPTH = 64, BLOCK_BYTES = BLOCK * 8 };
 
 static coll_value *value_new(const coll_math *m, size_t n, int32_t contributions, coll_node node) {
   coll_value *v = al_new(m->al, coll_value);
@@ -121,11 +125,30 @@ bool coll_value_work_out(const coll_math *m, coll_value *v, void *into, coll_len
   return true;
 }
 
+/* Past the caches: what is larger than they are would be read in only to be overwritten. */
+static void stream(char *to, const char *from, size_t bytes) {
+#if defined(__x86_64__)
+  size_t head = (16 - (uintptr_t)to % 16) % 16, i;
+  if (head > bytes) head = bytes;
+  i = head;
+  memcpy(to, from, head);
+  for (; i + 64 <= bytes; i += 64)
+    for (size_t k = 0; k < 64; k += 16)
+      _mm_stream_si128((__m128i *)(void *)(to + i + k), _mm_loadu_si128((const __m128i *)(const void *)(from + i + k)));
+  memcpy(to + i, from + i, bytes - i);
+  _mm_sfence();
+#else
+  memcpy(to, from, bytes);
+#endif
+}
+
 bool coll_value_copy(const coll_math *m, const coll_value *v, void *out) {
   size_t bytes = coll_value_bytes(v);
   for (size_t at = 0; at < bytes && v->data != out; at += COPY_BYTES) {
     if (is_stopped(m)) return false;
-    memcpy((char *)out + at, (const char *)v->data + at, bytes - at < COPY_BYTES ? bytes - at : COPY_BYTES);
+    size_t n = bytes - at < COPY_BYTES ? bytes - at : COPY_BYTES;
+    if (bytes >= STREAM_BYTES) stream((char *)out + at, (const char *)v->data + at, n);
+    else memcpy((char *)out + at, (const char *)v->data + at, n);
   }
   return true;
 }

@@ -283,6 +283,28 @@ static void floats_nan_zero_and_overflow_are_defined(void **state) {
   reduce_two(TSR_F16, COLL_MEAN, &h, &g, &y), assert_int_equal(y, h); /* the sum would be infinite in f16 */
 }
 
+/* Copies past the caches (core/coll/value.c) of odd lengths to odd addresses. */
+static void large_copies_end_where_they_should(void **state) {
+  enum { LONG = (1 << 21) + 1 };
+  static const int extra[] = {0, 2, 7, 63, 64};
+  char *in = malloc(LONG + 64), *out = malloc(LONG + 128), small[2] = {0};
+  for (int i = 0; i < LONG + 64; i++) in[i] = (char)(i * 131 >> 3);
+  for (int k = 0; k < 5; k++)
+    for (int shift = 0; shift < 17; shift += 4) {
+      coll_team *t;
+      coll_call calls[2] = {{.op = COLL_BROADCAST, .dtype = TSR_I8, .count = LONG + extra[k], .in = in, .out = in},
+                            {.op = COLL_BROADCAST, .dtype = TSR_I8, .count = LONG + extra[k], .in = small}};
+      calls[1].out = out + 16 + shift;
+      memset(out, 0x5a, LONG + 128);
+      assert_null(coll_team_create(NULL, 2, NULL, &t));
+      assert_null(coll_run_all(t, calls, 2));
+      assert_memory_equal(out + 16 + shift, in, (size_t)(LONG + extra[k]));
+      assert_true(out[15 + shift] == 0x5a && out[16 + shift + LONG + extra[k]] == 0x5a);
+      coll_team_destroy(&t);
+    }
+  free(in), free(out);
+}
+
 /* Calls follow each other on one team, with schedules kept and made anew. */
 static void team_many_calls_in_a_row_are_right(void **state) {
   enum { N = 5 };
@@ -312,6 +334,7 @@ int main(void) {
       cmocka_unit_test(sums_same_bits_under_200_timings),
       cmocka_unit_test(integers_wrap_and_keep_their_range),
       cmocka_unit_test(floats_nan_zero_and_overflow_are_defined),
+      cmocka_unit_test(large_copies_end_where_they_should),
       cmocka_unit_test(team_many_calls_in_a_row_are_right),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@ enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_UNAVAILABLE = 3, EXIT_U
 
 typedef struct command {
   const char *name, *usage, *help;
-  int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+  int (*run)(int argc, char **argv); /* argv[0] is the command's name; NULL: a line of help alone */
   void (*more_help)(FILE *f);        /* behind the command's line in `tessera COMMAND --help`; NULL = nothing */
 } command;
 
@@ -57,4 +57,8 @@ int cmd_cache(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_knobs(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
+void plan_help(FILE *f);
+/* `tessera bench coll`: argv[0] is "coll". */
+int bench_coll(int argc, char **argv);
 #endif

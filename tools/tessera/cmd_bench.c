@@ -328,6 +328,7 @@ static int collect(int argc, char **argv, const char *suite, const char *shape, 
 }
 
 int cmd_bench(int argc, char **argv) {
+  if (argc > 1 && !strcmp(argv[1], "coll")) return bench_coll(argc - 1, argv + 1);
   const char *suite = NULL, *device = "all", *shape = NULL, *dtype = NULL, *against = NULL, *policy = NULL,
              *tune = NULL, *html = NULL;
   bool packed = false;

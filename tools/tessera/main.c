@@ -16,6 +16,8 @@ static const command commands[] = {
     {"dump", "FILE --level graph|schedule|tile|target|source|binary [--device ID] [--shape NAME=2x3]... [--after PASS] [--explain]", "prints a program at a level, or right after a pass (`tessera dump --help` lists them); --explain: what the passes did, and the time and memory of each", cmd_dump, dump_help},
     {"bench", "[OP...] [--suite NAME] [--device ID|all] [--shape S[,S]] [--dtype T[,T]] [--against PEER[,PEER]] [--without SWITCH[,SWITCH]] [--packed] [--policy P] [--tune off|cached|full] [--milliseconds N] [--seed N] [--html F] [--json]",
      "times operations, checks each against the reference, compares with other libraries; --milliseconds (1200) is the time spent on measuring one case: at least 7 rounds, at most four times as long; compiling, the reference and the peaks come on top", cmd_bench},
+    {"bench coll", "[--op OP] [--ranks N] [--transport local] [--bytes N] [--algorithm A] [--dtype T] [--any-order] [--milliseconds N] [--json]", "checks and times collectives between logical ranks of this process; algbw and busbw as nccl-tests has them", NULL},
+    {"plan", "coll --op OP --topology NAME|FILE --ranks N --bytes N [--algorithm A] [--json]", "which algorithm a collective should use on a machine, how long it takes and why no other; nothing runs", cmd_plan, plan_help},
     {"tune", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--strategy hybrid|grid|random|model-only] [--samples N] [--policy P] [--cache NAME] [--knobs m,n,..] [--again] [--seed N] [--profile F] [--json] [--space|--explain [--candidate tile=MxNxK,warps=W,..]|--record F]",
      "finds the fastest schedule of each kernel and remembers it", cmd_tune},
     {"cache", "list|show|export|import|merge|verify|clear [FILE|MATCH] [--dir D] [--name N] [--replace] [--json]", "the tuning cache", cmd_cache},
@@ -57,7 +59,7 @@ static int run(int argc, char **argv) {
     return EXIT_OK;
   }
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-    if (!strcmp(argv[1], commands[i].name)) {
+    if (commands[i].run && !strcmp(argv[1], commands[i].name)) {
       if (argc != 3 || strcmp(argv[2], "--help")) return commands[i].run(argc - 1, argv + 1);
       print_command(stdout, &commands[i]);
       if (commands[i].more_help) commands[i].more_help(stdout);

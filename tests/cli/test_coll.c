@@ -1,0 +1,131 @@
+/* tests/cli/test_coll.c - `tessera plan coll` and `tessera bench coll`: the published table through the command line,
+ * the keys that scripts read, every operation and algorithm right, and arguments that nobody should get away with. */
+#include "tests/cli/cli_run.h"
+
+#define PLAN "plan coll --op all_reduce --topology "
+
+static const struct { const char *args, *says; } refused[] = {
+    {"plan", "tessera plan coll"},
+    {"plan banana", "tessera plan coll"},
+    {"plan coll extra --op all_reduce", "tessera plan coll"},
+    {"plan coll", "coll needs --op"},
+    {"plan coll --op all_reduce --topology nvl72 --ranks 72", "coll needs --op"},
+    {PLAN "banana --ranks 72 --bytes 1", "no topology \"banana\"; there are nvl72, h100x8, mi300x8, pcie8"},
+    {PLAN "'' --ranks 72 --bytes 1", "no topology \"\""},
+    {PLAN "nvl72 --ranks 73 --bytes 1", "the machine has fewer ranks"},
+    {PLAN "nvl72 --ranks 0 --bytes 1", "--ranks 0 is not 1 to 16384"},
+    {PLAN "nvl72 --ranks -1 --bytes 1", "coll needs"},
+    {PLAN "nvl72 --ranks 9223372036854775808 --bytes 1", "is not 1 to 16384"},
+    {PLAN "nvl72 --ranks lots --bytes 1", "--ranks needs a number"},
+    {PLAN "nvl72 --ranks 72 --bytes -5", "--bytes -5 is not"},
+    {PLAN "nvl72 --ranks 72 --bytes 9223372036854775807", "is not 0 to 2^50"},
+    {PLAN "nvl72 --ranks 72 --bytes 1e9", "--bytes needs a number"},
+    {PLAN "infiniband --ranks 12 --bytes 1", "whole domains"},
+    {PLAN "nvl72 --ranks 72 --bytes 1 --algorithm banana", "no algorithm \"banana\""},
+    {PLAN "nvl72 --ranks 72 --bytes 1 --algorithm bruck", "it moves blocks and combines nothing"},
+    {PLAN "nvl72 --ranks 72 --bytes 1 --loud", "unknown option --loud"},
+    {"plan coll --op banana --topology nvl72 --ranks 72 --bytes 1", "no operation \"banana\""},
+    {PLAN "none.json --ranks 2 --bytes 1", "none.json"},
+    {PLAN "bad.json --ranks 2 --bytes 1", "bad.json:1:"},
+    {PLAN "empty.json --ranks 2 --bytes 1", "\"levels\" is an array"},
+    {PLAN ". --ranks 2 --bytes 1", "can't be"},
+    {PLAN "/dev/zero --ranks 2 --bytes 1", "/dev/zero"},
+    {"bench coll extra", "coll takes options alone"},
+    {"bench coll --op banana", "no operation \"banana\""},
+    {"bench coll --ranks 0", "--ranks 0 is not 1 to 256"},
+    {"bench coll --ranks 257", "--ranks 257 is not 1 to 256"},
+    {"bench coll --bytes -1", "--bytes -1 is not"},
+    {"bench coll --bytes 4294967297", "is not 0 to 2^32"},
+    {"bench coll --op all_reduce --ranks 256 --bytes 4294967296", "need more than 4 GiB"},
+    {"bench coll --dtype f33", "unknown data type"},
+    {"bench coll --milliseconds 0", "--milliseconds 0"},
+    {"bench coll --transport banana", "no transport \"banana\"; there are local, mpi"},
+    {"bench coll --algorithm banana", "no algorithm \"banana\""},
+    {"bench coll --op all_reduce --algorithm bruck --bytes 64", "it moves blocks and combines nothing"},
+    {"bench coll --op all_reduce --dtype bool --bytes", "--bytes needs a value"},
+    {"bench coll --device cpu:0", "unknown option --device"},
+};
+
+static void expect(cli *c, const char *args, int want, const char *says) {
+  int rc = cli_run(c, args);
+  c->n++;
+  if (rc == want && strstr(c->said, says)) return;
+  c->wrong++;
+  printf("%s: exit status %d, expected %d and \"%s\", got:\n%s\n", args, rc, want, says, c->said);
+}
+
+static double number(const cli *c, const char *key) {
+  char quoted[64];
+  snprintf(quoted, sizeof quoted, "\"%s\": ", key);
+  const char *at = strstr(c->said, quoted);
+  return at ? strtod(at + strlen(quoted), NULL) : -1;
+}
+
+/* Published rows that the constants were not fitted to. */
+static void check_table(cli *c) {
+  static const struct { const char *bytes; double us; } row[] = {
+      {"1073741824", 3108.8}, {"2147483648", 5589.1}, {"4294967296", 10094}};
+  double sum = 0;
+  for (int i = 0; i < 3; i++) {
+    char args[200];
+    snprintf(args, sizeof args, PLAN "nvl72 --ranks 72 --bytes %s --json", row[i].bytes);
+    expect(c, args, 0, "\"algorithm\": \"");
+    double e = number(c, "time_us") / row[i].us - 1;
+    sum += e < 0 ? -e : e;
+    if (e > 0.1 || e < -0.1) c->wrong++, printf("%s: %+.1f %%\n", row[i].bytes, 100 * e);
+  }
+  if (sum / 3 > 0.05) c->wrong++, printf("mean error %.1f %%\n", 100 * sum / 3);
+}
+
+static void check_keys(cli *c, const char *args, const char *const *keys) {
+  expect(c, args, 0, "{");
+  for (; *keys; keys++) {
+    char quoted[64];
+    snprintf(quoted, sizeof quoted, "\"%s\":", *keys);
+    if (!strstr(c->said, quoted)) c->wrong++, printf("%s: no key %s in %s\n", args, quoted, c->said);
+  }
+}
+
+int main(void) {
+  static const char *const plan_keys[] = {"op", "topology", "ranks", "bytes", "algorithm", "time_us", "algbw", "busbw",
+                                          "extrapolated", "levels", "source", "algorithms", "refused", NULL};
+  static const char *const bench_keys[] = {
+      "op", "shape", "dtype", "device", "policy", "tile", "median_us", "min_us", "gflops", "gbytes_per_s",
+      "peak_fraction", "error", "tolerance", "ok", "baseline", "baseline_median_us", "ratio", "ranks", "transport",
+      "algorithm", "bytes", "algbw", "busbw", "oversubscribed", "cores", "environment", NULL};
+  static const char *const algorithms[] = {"ring",   "tree",  "double_tree", "halving_doubling",
+                                           "direct", "bruck", "hierarchical"};
+  static const char *const transports[] = {"mpi", "ucc", "nccl", "rccl"};
+  static const char good[] = "{\"name\": \"lab\", \"levels\": [{\"name\": \"bus\", \"ranks\": 4, \"latency_us\": 1, "
+                             "\"gbytes_per_s\": 10, \"source\": \"measured by hand\"}]}";
+  char args[200];
+  cli c;
+  if (!cli_begin(&c)) return 77;
+  cli_write(&c, "good.json", good, sizeof good - 1);
+  cli_write(&c, "bad.json", "{\"levels\": [", 12);
+  cli_write(&c, "empty.json", "{}", 2);
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+    cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);
+  check_table(&c);
+  check_keys(&c, PLAN "nvl72 --ranks 72 --bytes 1000000 --json", plan_keys);
+  expect(&c, PLAN "nvl72 --ranks 72 --bytes 1000000 --json", 0, "\"extrapolated\": true");
+  expect(&c, PLAN "infiniband --ranks 16384 --bytes 1000000000", 0, "InfiniBand, 16384 ranks: latency 6 us");
+  expect(&c, PLAN "good.json --ranks 4 --bytes 1000000", 0, "10 GB/s; measured by hand");
+  expect(&c, "plan --help", 0, "halving_doubling");
+  for (int i = 0; i < 4; i++) {
+    snprintf(args, sizeof args, "bench coll --transport %s", transports[i]);
+    expect(&c, args, 3, "is not built into this tessera; local is");
+  }
+  check_keys(&c, "bench coll --op all_reduce --ranks 3 --bytes 4096 --milliseconds 1 --json", bench_keys);
+  expect(&c, "bench coll --ranks 16 --op broadcast --bytes 64 --milliseconds 1", 0, "oversubscribed=");
+  for (int i = 0; i < 7; i++) {
+    snprintf(args, sizeof args,
+             "bench coll --ranks %d --algorithm %s --bytes 1000 --milliseconds 1 --dtype bf16 --json", 3 + i,
+             algorithms[i]);
+    expect(&c, args, 0, "\"ok\": true");
+    if (strstr(c.said, "\"ok\": false")) c.wrong++, printf("%s: %s\n", args, c.said);
+  }
+  expect(&c, "bench coll --ranks 72 --op all_reduce --bytes 65536 --milliseconds 1 --json", 0, "\"ranks\": 72");
+  expect(&c, "bench coll --ranks 1 --op all_to_all --bytes 0 --milliseconds 1 --json", 0, "\"ok\": true");
+  return cli_end(&c);
+}

@@ -1,0 +1,245 @@
+/* tools/tessera/bench_coll.c - `tessera bench coll`: collectives between logical ranks, each checked on every rank
+ * before it is timed. One transport is built in: the ranks of this process. What its figures say is that it works and
+ * what the memory allows; ranks share the cores, and every line says how many there are to a core. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/coll/team.h"
+#include "core/base/clock.h"
+#include "core/coll/team.h"
+#include "tools/tessera/bench.h"
+#include "tools/tessera/bench_env.h"
+
+enum { MOST_RUNS = 400, LEAST_RUNS = 7, MOST_TIMES = 4 };
+static const double most_memory = 4294967296.0;
+
+typedef struct coll_bench {
+  coll_call like;
+  int32_t ranks, threads, cores;
+  long bytes, ms;
+  bool json, headed, wrong;
+  double copy; /* GB/s, read and written; 0: not measured yet */
+  coll_team *team;
+  coll_call *calls;
+  char *memory;
+  size_t in_bytes, out_bytes; /* of a rank, with room to spare */
+  double median, least;
+  bench_env env;
+} coll_bench;
+
+static double number_at(int32_t rank, int64_t i, tsr_dtype t) {
+  double v = (double)((uint64_t)(rank * 31 + i * 7) % 3) - 1;
+  return t == TSR_U8 || t == TSR_BOOL ? v > 0 : v;
+}
+
+/* Sums of small integers, exact in every type; all else is copied. */
+static double wanted(const coll_bench *b, int32_t rank, int64_t i) {
+  const coll_call *c = &b->like;
+  int32_t n = b->ranks;
+  double v = 0;
+  coll_range r;
+  switch (c->op) {
+  case COLL_ALL_GATHER:
+    for (int32_t k = 0; k < n; k++)
+      if (r = coll_split(c->count, n, k), i >= r.first && i < r.first + r.n) return number_at(k, i - r.first, c->dtype);
+    return 0;
+  case COLL_ALL_TO_ALL:
+    r = coll_split(c->count, n, rank);
+    return number_at((int32_t)(i / r.n), r.first + i % r.n, c->dtype);
+  case COLL_BROADCAST: return number_at(c->root, i, c->dtype);
+  case COLL_SEND_RECV: return number_at(coll_mod(rank - 1, n), i, c->dtype);
+  case COLL_REDUCE_SCATTER: i += coll_split(c->count, n, rank).first; break;
+  default: break;
+  }
+  for (int32_t k = 0; k < n; k++) v += number_at(k, i, c->dtype);
+  return c->dtype == TSR_BOOL ? v > 0 : v;
+}
+
+/* Elements that are wrong. */
+static int64_t count_wrong(const coll_bench *b) {
+  int64_t bad = 0;
+  size_t size = tsr_dtype_size(b->like.dtype);
+  for (int32_t r = 0; r < b->ranks; r++) {
+    int64_t n = coll_out_elements(b->like.op, b->like.count, b->ranks, r, b->like.root);
+    int64_t step = n > 100000 ? 97 : 1; /* of long results every 97th, and the last */
+    for (int64_t i = 0; i < n; i = i + step < n || i == n - 1 ? i + step : n - 1) {
+      char want[8];
+      dtype_store(b->like.dtype, want, 0, wanted(b, r, i));
+      bad += memcmp(want, (char *)b->calls[r].out + (size_t)i * size, size) != 0;
+    }
+  }
+  return bad;
+}
+
+static void fill(coll_bench *b) {
+  for (int32_t r = 0; r < b->ranks; r++) {
+    char *in = b->memory + (size_t)r * (b->in_bytes + b->out_bytes);
+    int64_t n = coll_in_elements(b->like.op, b->like.count, b->ranks, r, b->like.root);
+    for (int64_t i = 0; i < n; i++) dtype_store(b->like.dtype, in, (size_t)i, number_at(r, i, b->like.dtype));
+    b->calls[r] = b->like;
+    b->calls[r].in = in, b->calls[r].out = in + b->in_bytes;
+  }
+}
+
+static int by_time(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+static tsr_status measure(coll_bench *b, int64_t *bad) {
+  double us[MOST_RUNS], spent = 0;
+  int n = 0;
+  tsr_status st = coll_run_all(b->team, b->calls, b->threads);
+  if (st) return st;
+  *bad = count_wrong(b);
+  while (n < MOST_RUNS && (n < LEAST_RUNS || spent < (double)b->ms * 1e3) &&
+         (!n || spent < MOST_TIMES * 1e3 * (double)b->ms + 2e6)) {
+    int64_t from = clock_ns();
+    st = coll_run_all(b->team, b->calls, b->threads);
+    if (st) return st;
+    spent += us[n++] = clock_us_since(from);
+  }
+  *bad += count_wrong(b);
+  qsort(us, (size_t)n, sizeof *us, by_time);
+  b->median = us[n / 2], b->least = us[0];
+  return NULL;
+}
+
+/* What the algorithm must move through memory at least: each input read once, each partial result and each copy written
+ * and read. Known for the direct all-reduce: n vectors are read and one is written, then n - 1 copied. 0: not known. */
+static double least_traffic(const coll_bench *b) {
+  double n = b->ranks;
+  bool known = b->like.op == COLL_ALL_REDUCE && !strcmp(b->like.algorithm, "direct");
+  return known ? (3 * n - 1) * (double)b->bytes : 0;
+}
+
+static void print_row(coll_bench *b, int64_t bad) {
+  const coll_call *c = &b->like;
+  double algbw = (double)b->bytes / b->median * 1e-3, busbw = algbw * coll_bus_factor(c->op, b->ranks);
+  double bound = b->copy > 0 ? least_traffic(b) / b->copy * 1e-3 : 0;
+  double per_core = (double)b->ranks / b->cores;
+  if (c->op == COLL_BARRIER) algbw = busbw = 0;
+  if (b->json) {
+    printf("{\"op\": \"%s\", \"shape\": \"%lld\", \"dtype\": \"%s\", \"device\": \"cpu:0\", \"policy\": \"%s\", "
+           "\"tile\": \"\", "
+           "\"median_us\": %.6g, \"min_us\": %.6g, \"gflops\": 0, \"gbytes_per_s\": %.6g, \"peak_fraction\": ",
+           coll_op_get(c->op)->name, (long long)c->count, tsr_dtype_name(c->dtype),
+           c->any_order ? "fast" : "deterministic", b->median, b->least, algbw);
+    if (bound > 0) printf("%.6g, \"bound_us\": %.6g, \"copy_gbytes_per_s\": %.6g", bound / b->median, bound, b->copy);
+    else printf("null, \"bound_us\": null, \"copy_gbytes_per_s\": null");
+    printf(
+        ", \"error\": %lld, \"tolerance\": 0, \"ok\": %s, \"ranks\": %d, \"transport\": \"local\", \"algorithm\": "
+        "\"%s\", "
+        "\"bytes\": %ld, \"algbw\": %.6g, \"busbw\": %.6g, \"cores\": %d, \"threads\": %d, \"oversubscribed\": %.6g, "
+        "\"environment\": ",
+        (long long)bad, bad ? "false" : "true", b->ranks, c->algorithm, b->bytes, algbw, busbw, b->cores, b->threads,
+        per_core);
+    const tsr_device_info none = {.name = "", .driver = "", .arch = ""};
+    bench_env_json(&b->env, &none, stdout);
+    printf(", \"baseline\": null, \"baseline_median_us\": null, \"ratio\": null}\n");
+    return;
+  }
+  if (!b->headed)
+    printf("%-15s %-17s %5s %12s %-5s %11s %9s %9s %6s  %s\n", "op", "algorithm", "ranks", "bytes", "dtype",
+           "median us", "algbw", "busbw", "bound", "check");
+  b->headed = true;
+  printf("%-15s %-17s %5d %12ld %-5s %11.1f %9.3f %9.3f ", coll_op_get(c->op)->name, c->algorithm, b->ranks, b->bytes,
+         tsr_dtype_name(c->dtype), b->median, algbw, busbw);
+  if (bound > 0) printf("%5.0f%%", 100 * bound / b->median);
+  else printf("%6s", "n/a");
+  printf("  %s  cores=%d oversubscribed=%.3gx\n", bad ? "WRONG" : "ok", b->cores, per_core);
+}
+
+static int run_one(coll_bench *b, coll_op op) {
+  size_t size = tsr_dtype_size(b->like.dtype), n = (size_t)b->ranks;
+  int64_t bad = 0;
+  b->like.op = op;
+  b->like.count = op == COLL_BARRIER ? 0 : b->bytes / (long)size;
+  b->in_bytes = ((size_t)b->like.count * size + 127) / 64 * 64;
+  b->out_bytes = b->in_bytes + n * size;
+  if ((double)n * (double)(b->in_bytes + b->out_bytes) > most_memory)
+    return cli_usage("bench", "%d ranks of %ld bytes need more than 4 GiB", b->ranks, b->bytes);
+  b->memory = calloc(n, b->in_bytes + b->out_bytes);
+  b->calls = calloc(n, sizeof *b->calls);
+  tsr_status st = b->memory && b->calls ? coll_team_create(NULL, b->ranks, NULL, &b->team) : st_oom();
+  if (!st) {
+    fill(b);
+    st = measure(b, &bad);
+  }
+  if (!st && least_traffic(b) > 0 && b->bytes >= 1 << 20) b->copy = bench_cpu_copy(b->threads);
+  if (!st) print_row(b, bad);
+  b->copy = 0;
+  b->wrong |= bad != 0;
+  coll_team_destroy(&b->team);
+  free(b->memory), free(b->calls);
+  fflush(stdout);
+  return st ? cli_fail(st) : EXIT_OK;
+}
+
+/* Every size of the list, of one operation or of those that the algorithm does. */
+static int run_all(coll_bench *b, coll_op only, const coll_algorithm *a) {
+  static const long sizes[] = {4096, 1048576};
+  long asked = b->bytes;
+  for (int op = 0; op < N_COLL_OPS; op++) {
+    coll_request q = {(coll_op)op, b->ranks, 0, 0};
+    if (only != N_COLL_OPS && op != (int)only) continue;
+    if (only == N_COLL_OPS && coll_refusal(a, &q)) continue;
+    for (int i = 0; i < 2; i++) {
+      if ((asked >= 0 || op == COLL_BARRIER) && i) continue;
+      b->bytes = op == COLL_BARRIER ? 0 : asked >= 0 ? asked : sizes[i];
+      int rc = run_one(b, (coll_op)op);
+      if (rc) return rc;
+    }
+  }
+  return b->wrong ? EXIT_WRONG : EXIT_OK;
+}
+
+static int check_transport(const char *name) {
+  static const char *const others[] = {"mpi", "ucc", "nccl", "rccl"};
+  if (!strcmp(name, "local")) return EXIT_OK;
+  for (int i = 0; i < 4; i++)
+    if (!strcmp(name, others[i])) {
+      cli_usage("bench", "the transport %s is not built into this tessera; local is", name);
+      return EXIT_UNAVAILABLE;
+    }
+  return cli_usage("bench", "no transport \"%s\"; there are local, mpi, ucc, nccl, rccl", name);
+}
+
+int bench_coll(int argc, char **argv) {
+  const char *op = NULL, *transport = "local", *algorithm = "direct", *dtype = "f32";
+  long ranks = 8;
+  coll_bench b = {.bytes = -1, .ms = 300};
+  const option options[] = {{.name = "--op", .text = &op},           {.name = "--ranks", .number = &ranks},
+                            {.name = "--transport", .text = &transport}, {.name = "--bytes", .number = &b.bytes},
+                            {.name = "--algorithm", .text = &algorithm}, {.name = "--dtype", .text = &dtype},
+                            {.name = "--milliseconds", .number = &b.ms}, {.name = "--any-order", .flag = &b.like.any_order},
+                            {.name = "--json", .flag = &b.json}};
+  bool sized = false;
+  for (int i = 1; i < argc; i++) sized |= !strncmp(argv[i], "--bytes", 7);
+  if (!cli_options("bench coll", &argc, argv, options, 9)) return EXIT_USAGE;
+  if (argc != 1) return cli_usage("bench", "coll takes options alone, not \"%s\"", argv[1]);
+  int rc = check_transport(transport);
+  if (rc) return rc;
+  coll_op only = op ? coll_op_parse(op) : N_COLL_OPS;
+  const coll_algorithm *a = coll_algorithm_find(NULL, algorithm);
+  if (op && only == N_COLL_OPS) return cli_usage("bench", "no operation \"%s\"; `tessera plan --help` lists them", op);
+  if (!a) return cli_usage("bench", "no algorithm \"%s\"; `tessera plan --help` lists them", algorithm);
+  b.like.dtype = tsr_dtype_parse(dtype);
+  if (!b.like.dtype) return cli_usage("bench", "unknown data type \"%s\"", dtype);
+  if (ranks < 1 || ranks > COLL_MAX_RANKS)
+    return cli_usage("bench", "--ranks %ld is not 1 to %d", ranks, COLL_MAX_RANKS);
+  if (sized && (b.bytes < 0 || b.bytes > (long)1 << 32))
+    return cli_usage("bench", "--bytes %ld is not 0 to 2^32", b.bytes);
+  if (b.ms < 1 || b.ms > 600000) return cli_usage("bench", "--milliseconds %ld is not 1 to 600000", b.ms);
+  b.ranks = (int32_t)ranks, b.like.algorithm = a->name;
+  b.cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  b.threads = b.ranks < b.cores ? b.ranks : b.cores;
+  tsr_context *ctx = NULL;
+  tsr_status st = tsr_context_create(NULL, &ctx);
+  if (!st) st = bench_env_read(ctx, "off", 0, b.ms, &b.env);
+  rc = st ? cli_fail(st) : run_all(&b, only, a);
+  tsr_context_destroy(&ctx);
+  return rc;
+}
