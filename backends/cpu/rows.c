@@ -1,5 +1,5 @@
-/* backends/cpu/rows.c - the fused reduction and normalization kernels: whole softmax, layernorm and rmsnorm, and their
- * parts where other ops stand between. The operands' shapes and types were checked when the code was made
+/* backends/cpu/rows.c - the fused reduction and normalization kernels: whole softmax and norms, and their parts where
+ * other ops stand between. The operands' shapes and types were checked when the code was made
  * (core/emit/cpu/emit_cpu.c). */
 #include <math.h>
 #include <string.h>
@@ -53,8 +53,11 @@ typedef struct norm {
   bool stream;
 } norm;
 
+/* Of a norm: deviations are about the mean, not about 0. */
+static bool is_about_mean(const norm *t) { return t->mean_scale != 0; }
+
 static float first_of(const norm *t, float raw) {
-  return t->fn == CPU_ROW_SOFTMAX ? raw : t->fn == CPU_ROW_LAYERNORM ? raw * (float)t->mean_scale : 0;
+  return t->fn == CPU_ROW_SOFTMAX ? raw : is_about_mean(t) ? raw * (float)t->mean_scale : 0;
 }
 static float factor_of(const norm *t, float raw) {
   return t->fn == CPU_ROW_SOFTMAX ? 1 / raw : 1 / sqrtf(raw * (float)t->square_scale + (float)t->eps);
@@ -62,7 +65,7 @@ static float factor_of(const norm *t, float raw) {
 
 static float first(const norm *t, int64_t r) {
   const char *x = t->x + r * t->x_step;
-  if (t->fn == CPU_ROW_RMSNORM) return 0;
+  if (t->fn != CPU_ROW_SOFTMAX && !is_about_mean(t)) return 0;
   return first_of(t, t->fn == CPU_ROW_SOFTMAX ? t->k->max[t->from](x, t->cols) : t->k->sum[t->from](x, t->cols));
 }
 
@@ -89,7 +92,7 @@ static void careful(const norm *t, int64_t r) {
   const char *x = t->x + r * t->x_step;
   float piece[PIECE];
   double about = 0, sum = 0, squares = 0;
-  for (int pass = t->fn == CPU_ROW_LAYERNORM ? 0 : 1; pass < 3; pass++)
+  for (int pass = is_about_mean(t) ? 0 : 1; pass < 3; pass++)
     for (size_t i = 0; i < t->cols; i += PIECE) {
       size_t n = t->cols - i < PIECE ? t->cols - i : PIECE;
       t->convert[type[t->from]][CPUK_F32](piece, x + i * in_size, n);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/ir/recipe.h"
 #include "core/ir/graph/ops.h"
 #include "core/ir/schedule/schedule.h"
 #include "core/passes/schedule/defaults.h"
@@ -60,11 +61,11 @@ static tsr_status sample_kernel(tsr_context *ctx, const char *op, tsr_dtype t, i
   char text[1024];
   const char *type = tsr_dtype_name(t);
   ir_module *m = NULL;
-  if (!strcmp(op, "layernorm"))
+  if (recipe_named(op))
     snprintf(text, sizeof text,
              "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<4096x4096x%s>):\n%%0 = "
-             "\"tessera.graph.layernorm\"(%%A)\n\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}\n",
-             type);
+             "\"tessera.graph.%s\"(%%A)\n\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}\n",
+             type, op);
   else
     snprintf(text, sizeof text,
              "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<4096x4096x%s>, %%B: tensor<4096x4096x%s>):\n%%0 = "
@@ -131,9 +132,9 @@ tsr_status tsr_tile_default_get(tsr_device *dev, int i, tsr_tile_default *out) {
   if (i < 0 || !sched_recommended_row((size_t)i, &out->op, &out->dtype, &p))
     return out->op = "", st_make(dev ? &dev->ctx->al : NULL, TSR_NOT_FOUND,
                                  RT_WHERE("tile_default_get", "rows count from 0"), "the table has no row %d", i);
-  tsr_dtype t = out->dtype                                                  ? out->dtype
-                : !strcmp(out->op, "layernorm") || !strcmp(out->op, "gemm") ? TSR_F32
-                                                                            : TSR_BF16;
+  tsr_dtype t = out->dtype                                          ? out->dtype
+                : recipe_named(out->op) || !strcmp(out->op, "gemm") ? TSR_F32
+                                                                    : TSR_BF16;
   out->m = p.m, out->n = p.n, out->k = p.k, out->warps = p.warps;
   char why[160] = "";
   tsr_status st = NULL;

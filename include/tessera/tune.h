@@ -124,9 +124,9 @@ TSR_API TSR_MUST_USE tsr_status tsr_device_print_profile(tsr_device *dev, char *
 
 /* A row of the performance guide's table of tiles (docs/tuning.md): what it says, and what it comes to on a device. */
 typedef struct tsr_tile_default {
-  const char *op;         /* "gemm", "conv2d", "flash_attention", "layernorm" */
+  const char *op;         /* "gemm", "conv2d", "flash_attention", or a norm's name in Graph IR */
   tsr_dtype dtype;        /* TSR_DTYPE_NONE: all that have no row of their own */
-  int64_t m, n, k, warps; /* 0: left open. layernorm: m rows a block, one a warp */
+  int64_t m, n, k, warps; /* 0: left open. Of a norm: m rows a block, one a warp */
   int64_t legal_m, legal_n, legal_k, legal_warps; /* on the device; all 0: nothing of the kind fits it */
   const char *why;        /* the limit that the row breaks there; "" = none. Lives as long as the device */
 } tsr_tile_default;

@@ -83,7 +83,7 @@ static void change_attr(mutation *x, ir_attr *a) {
       "sum",      "max",         "min",           "prod",      "eq",      "lt",      "kahan_sum", "deterministic",
       "fast",     "copy",        "move",          "fill",      "splat",   "reduce",  "gemm",      "matmul",
       "gather",   "scatter",     "fft_stage",     "transpose", "row_max", "row_sum", "row_exp",   "row_sqdev",
-      "row_norm", "row_softmax", "row_layernorm", "f16",       "f32",     "row",     "col",       "xor",
+      "row_norm", "row_softmax", "row_normalize", "f16",       "f32",     "row",     "col",       "xor",
       "",         "nothing"};
   static const double numbers[] = {0, 1, -1, 0.5, 1e-40, 3e38, 1e300, -1e300};
   switch (a->kind) {

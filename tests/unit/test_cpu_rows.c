@@ -51,8 +51,8 @@ static void fill(void *p, tsr_dtype t, int64_t n, uint32_t seed) {
 }
 
 /* The kernel that each form is taken by as a whole, by the start of its name. */
-static const char *const whole[N_FORMS] = {"row_softmax\"",   "row_layernorm\"", "row_layernorm\"",
-                                           "row_rmsnorm\"", "row_softmax\"",   "row_layernorm\""};
+static const char *const whole[N_FORMS] = {"row_softmax\"",   "row_normalize\"", "row_normalize\"",
+                                           "row_normalize\"", "row_softmax\"",   "row_normalize\""};
 
 /* Largest error in units of the tolerance; *calls = the target text has reduction kernels: then
  * it is one, the form's. */

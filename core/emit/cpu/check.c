@@ -23,8 +23,7 @@ tsr_status emit_cpu_check_row(const ir_op *op, int n, int n_optional, const bool
   } uses[CPU_N_ROW_FN] = {[CPU_ROW_EXP] = {1 | 16, 1 | 16},
                           [CPU_ROW_SQDEV] = {0, 1},
                           [CPU_ROW_NORM] = {2, 15},
-                          [CPU_ROW_LAYERNORM] = {0, 12},
-                          [CPU_ROW_RMSNORM] = {0, 12}};
+                          [CPU_ROW_NORMALIZE] = {0, 12}};
   int mask = 0;
   for (int i = 0; i < n_optional; i++) mask |= has[i] << i;
   if ((mask & uses[fn].need) != uses[fn].need || mask & ~uses[fn].may)

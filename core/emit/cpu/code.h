@@ -10,7 +10,7 @@
 #include "tessera/base.h"
 
 #define CPU_MAGIC 0x54555043u /* "CPUT" */
-#define CPU_CODE_VERSION 4
+#define CPU_CODE_VERSION 5
 #define CPU_STRIP 1024 /* elements of a strip in map, gather and scatter programs */
 
 typedef enum cpu_opcode {
@@ -57,7 +57,7 @@ typedef struct cpu_instr {
 /* Over the rows of x, see cpu/reduction_kernels.h. */
 typedef enum cpu_row_fn {
   CPU_ROW_MAX, CPU_ROW_SUM, CPU_ROW_EXP, CPU_ROW_SQDEV, CPU_ROW_NORM,
-  CPU_ROW_SOFTMAX, CPU_ROW_LAYERNORM, CPU_ROW_RMSNORM, /* whole */
+  CPU_ROW_SOFTMAX, CPU_ROW_NORMALIZE, /* whole; a norm without mean_scale is about 0 */
   CPU_N_ROW_FN
 } cpu_row_fn;
 

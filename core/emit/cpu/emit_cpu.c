@@ -272,7 +272,7 @@ static int policy_code(const ir_op *op) {
 }
 
 static tsr_status gen_row(gen *g, ir_op *op, const char *name) {
-  static const char *const fns[] = {"max", "sum", "exp", "sqdev", "norm", "softmax", "layernorm", "rmsnorm"},
+  static const char *const fns[] = {"max", "sum", "exp", "sqdev", "norm", "softmax", "normalize"},
                            *const optional[] = {"mean", "factor", "scale", "shift", "sums"};
   enum { N = 5 };
   int fn = 0, d[N], n = 2;

@@ -14,7 +14,7 @@ static const ir_op *kernel_of(const ir_op *op) {
 }
 
 static const char *kernel_name(const row_recipe *r) {
-  return r->online ? "row_softmax" : !r->careful ? NULL : r->mean >= 0 ? "row_layernorm" : "row_rmsnorm";
+  return r->online ? "row_softmax" : r->careful ? "row_normalize" : NULL;
 }
 
 /* The kernels take weights that repeat for all rows. */

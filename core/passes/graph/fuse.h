@@ -4,7 +4,7 @@
  *   fuse_elementwise       ops over the same space, chains and diamonds, several outputs
  *   fuse_matmul_epilogue   elementwise ops on a product's shape: bias, residual, activation, cast
  *   fuse_matmul_prologue   cast, negation and scaling by one number of an operand that nothing else needs
- *   fuse_row               softmax, layernorm, rmsnorm and reductions over the last dimension, with elementwise ops
+ *   fuse_row               softmax, norms and reductions over the last dimension, with elementwise ops
  *                          around them
  *   fuse_reduce_producer   elementwise ops that feed a reduction
  *   fuse_view              transpose, slice and broadcast of a value in memory become strided loads of their consumers

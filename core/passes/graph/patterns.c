@@ -241,7 +241,7 @@ ir_value *rule_recognize_rmsnorm(rewrite *r) {
   ir_value *x = normalized(r->op, &eps);
   if (!x) return NULL;
   if (graph_is(x->def, G_SUB) && reduction_of(x->def->operands[1], G_REDUCE_MEAN, x->def->operands[0], &axis))
-    return NULL; /* layernorm's */
+    return NULL; /* the other norm's */
   return norm(r, G_RMSNORM, x, eps);
 }
 
@@ -252,16 +252,17 @@ static ir_value *as_row(rewrite *r, ir_value *v, int64_t n) {
   return graph_reshape(&r->b, v, 1, &n);
 }
 
+/* A norm: its rows may be multiplied and shifted. */
+static bool takes_weights(const ir_op *op) { return graph_is_kind(op, GRAPH_NORM) && op->def->max_operands > 1; }
+
 ir_value *rule_norm_affine(rewrite *r) {
   bool times = graph_is(r->op, G_MUL);
   if (!times && !graph_is(r->op, G_ADD)) return NULL;
   for (int i = 0; i < 2; i++) {
     ir_value *y = r->op->operands[i], *w = r->op->operands[1 - i];
-    bool layer = graph_is(y->def, G_LAYERNORM);
-    if ((!layer && !graph_is(y->def, G_RMSNORM)) || y->type != result(r)->type || w->type->rank > y->type->rank)
-      continue;
+    if (!takes_weights(y->def) || y->type != result(r)->type || w->type->rank > y->type->rank) continue;
     int have = y->def->n_operands;
-    if (times ? have != 1 : !layer || have != 2) continue;
+    if (have != (times ? 1 : 2) || have == y->def->def->max_operands) continue;
     if (y->n_uses != 1) {
       r->why = "the plain norm is also needed";
       continue;
@@ -272,7 +273,7 @@ ir_value *rule_norm_affine(rewrite *r) {
       continue;
     }
     ir_value *x[3] = {y->def->operands[0], times ? row : y->def->operands[1], row};
-    ir_value *z = graph_build(&r->b, layer ? G_LAYERNORM : G_RMSNORM, have + 1, x);
+    ir_value *z = graph_build(&r->b, (graph_code)y->def->def->code, have + 1, x);
     if (z && !ir_set_attr(z->def, "eps", ir_attr_float(r->b.m, ir_get_float(y->def, "eps", 1e-5)))) r->b.failed = true;
     return z;
   }

@@ -4,8 +4,7 @@
 #define CORE_PASSES_SCHEDULE_KERNEL_H
 #include "core/ir/schedule/schedule.h"
 
-/* A row of the table: op is "gemm", "conv2d", "flash_attention" or "layernorm"; false if the table has no row for it.
- */
+/* A row of the table: op is "gemm", "conv2d", ...; false if the table has no row for it. */
 bool sched_recommended(const char *op, tsr_dtype t, sched_params *out);
 /* The table's rows from 0 on; TSR_DTYPE_NONE: all types without a row of their own. False past the last. */
 bool sched_recommended_row(size_t i, const char **op, tsr_dtype *t, sched_params *out);

@@ -1,5 +1,5 @@
-/* core/ir/graph/ops/norm.c - softmax and the normalizations: rows, type rules, evaluation, derivatives (layernorm's
- * after Ba et al. 2016), and the recipes by which devices compute them (ir/recipe.h). */
+/* core/ir/graph/ops/norm.c - softmax and the normalizations: rows, type rules, evaluation, derivatives (about
+ * the mean: after Ba et al. 2016), and the recipes by which devices compute them (ir/recipe.h). */
 #include <math.h>
 
 #include "core/base/dtype.h"
@@ -106,7 +106,7 @@ static tsr_status eval_norm(graph_evaluator *e, ir_op *op, int64_t at) {
   const ir_type *t = x->type;
   int64_t n = t->dims[t->rank - 1], first = at - at % n;
   double u = num_unit(t->dtype);
-  moments m = row_moments(e, x, first, n, op->def->code == G_LAYERNORM, ir_get_float(op, "eps", 1e-5));
+  moments m = row_moments(e, x, first, n, op->def->recipe->mean >= 0, ir_get_float(op, "eps", 1e-5));
   for (int64_t i = 0; i < n && !e->st; i++) {
     graph_num a = graph_read(e, x, first + i), g = {1, 0, 0}, b = {0, 0, 0}, r;
     if (op->n_operands > 1) g = graph_read(e, op->operands[1], i);
@@ -141,7 +141,7 @@ static ir_value *row_mean(ir_builder *b, ir_value *x) {
  * rmsnorm. */
 BEGIN(adjoint_norm) {
   tsr_dtype t = IN(0)->type->dtype, wide = t == TSR_F64 ? TSR_F64 : TSR_F32;
-  bool center = op->def->code == G_LAYERNORM;
+  bool center = op->def->recipe->mean >= 0;
   ir_value *x = graph_cast(b, IN(0), wide), *h = graph_cast(b, g, wide), *dy = h;
   ir_value *d = center ? SUB(x, row_mean(b, x)) : x;
   ir_value *var = row_mean(b, MUL(d, d));
@@ -164,7 +164,7 @@ BEGIN(adjoint_norm) {
 #define CAREFUL_ADDED {.op = NULL, .from = 0, .term = {LAST}, .finish = {{SC_MUL, ARG_EPS}, {SC_MUL, STAT(0)}, {SC_MAX, ARG_LEAST}, LAST}}
 #define CAREFUL_SCALE {.op = "max", .term = {{SC_ABS, ARG_NONE}, LAST}, .finish = {{STEP_SCALE, ARG_NONE}, LAST}}
 
-static const row_recipe careful_layernorm = {
+static const row_recipe careful_about_mean = {
     .n_folds = 5, .per_element = true,
     .fold = {CAREFUL_SCALE,
              {.op = "sum", .term = {{SC_MUL, STAT(0)}, LAST}, .finish = {{SC_DIV, ARG_COUNT}, LAST}},
@@ -175,7 +175,7 @@ static const row_recipe careful_layernorm = {
               .finish = {{SC_DIV, ARG_COUNT}, {SC_ADD, STAT(3)}, {SC_RSQRT, ARG_NONE}, LAST}}},
     .apply = {{SC_MUL, STAT(0)}, {SC_SUB, STAT(1)}, {SC_SUB, STAT(2)}, {SC_MUL, STAT(4)}, LAST}};
 
-static const row_recipe careful_rmsnorm = {
+static const row_recipe careful_about_zero = {
     .n_folds = 3, .per_element = true,
     .fold = {CAREFUL_SCALE,
              CAREFUL_ADDED,
@@ -189,20 +189,20 @@ static const row_recipe recipe_softmax = {
              {.op = "sum", .term = {{SC_SUB, STAT(0)}, {SC_EXP, ARG_NONE}, LAST}, .finish = {{STEP_RECIPROCAL, ARG_NONE}, LAST}}},
     .apply = {{SC_SUB, STAT(0)}, {SC_EXP, ARG_NONE}, {SC_MUL, STAT(1)}, LAST}};
 
-static const row_recipe recipe_layernorm = {
+static const row_recipe recipe_about_mean = {
     .n_folds = 3, .per_element = true,
     .fold = {{.op = "sum", .term = {LAST}, .finish = {{SC_MUL, ARG_SHARE}, LAST}},
              {.op = "sum", .term = {{SC_SUB, STAT(0)}, {STEP_SQUARE, ARG_NONE}, LAST}, .finish = {{SC_MUL, ARG_SHARE}, LAST}},
              {.op = NULL, .from = 1, .term = {LAST}, .finish = {{SC_ADD, ARG_EPS}, {SC_RSQRT, ARG_NONE}, LAST}}},
     .apply = {{SC_SUB, STAT(0)}, {SC_MUL, STAT(2)}, LAST},
-    .careful = &careful_layernorm, .variance = 1, .mean = 0, .plain = {PLAIN_ONE, 0, PLAIN_ZERO, PLAIN_UNUSED, 2}};
+    .careful = &careful_about_mean, .variance = 1, .mean = 0, .plain = {PLAIN_ONE, 0, PLAIN_ZERO, PLAIN_UNUSED, 2}};
 
-static const row_recipe recipe_rmsnorm = {
+static const row_recipe recipe_about_zero = {
     .n_folds = 2, .per_element = true,
     .fold = {{.op = "sum", .term = {{STEP_SQUARE, ARG_NONE}, LAST}, .finish = {{SC_MUL, ARG_SHARE}, LAST}},
              {.op = NULL, .from = 0, .term = {LAST}, .finish = {{SC_ADD, ARG_EPS}, {SC_RSQRT, ARG_NONE}, LAST}}},
     .apply = {{SC_MUL, STAT(1)}, LAST},
-    .careful = &careful_rmsnorm, .variance = 0, .mean = -1, .plain = {PLAIN_ONE, PLAIN_UNUSED, 1, PLAIN_UNUSED, PLAIN_UNUSED}};
+    .careful = &careful_about_zero, .variance = 0, .mean = -1, .plain = {PLAIN_ONE, PLAIN_UNUSED, 1, PLAIN_UNUSED, PLAIN_UNUSED}};
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
@@ -219,13 +219,13 @@ static const ir_opdef rows[] = {
     {NAME(LAYERNORM, "layernorm"), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 3, .n_results = 1,
      .operands_doc = "x, gamma, beta", .types_doc = FLOATS "; gamma and beta x's type or f32", .attrs = eps_attr,
      .infer = infer_norm,
-     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n,n->*n", .per_point = 1), .recipe = &recipe_layernorm,
+     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n,n->*n", .per_point = 1), .recipe = &recipe_about_mean,
      .help =
          "(x - mean) / sqrt(variance + eps) * gamma + beta over the last dimension; gamma and beta may be left out."},
     {NAME(RMSNORM, "rmsnorm"), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 2, .n_results = 1,
      .operands_doc = "x, gamma", .types_doc = FLOATS "; gamma x's type or f32", .attrs = eps_attr,
      .infer = infer_norm,
-     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n,n->*n", .per_point = 1), .recipe = &recipe_rmsnorm,
+     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n,n->*n", .per_point = 1), .recipe = &recipe_about_zero,
      .help = "x / sqrt(mean(x * x) + eps) * gamma over the last dimension; gamma may be left out."},
 };
 
