@@ -90,15 +90,29 @@ static bool set_numbers(ir_op *call, const tile_row *r) {
          (!(r->eps > 0) || ir_set_attr(call, "eps", ir_attr_float(m, r->eps)));
 }
 
+/* Of a norm of one row: the epilogue adds another row, which the kernel takes for the second weight. */
+static bool adds_row(const tile_row *r) {
+  const ir_value *y = r->epilogue->last->operands[0];
+  if (!r->recipe->careful || r->m != 1 || r->n[ROW_WEIGHT] > 1 || r->n[ROW_OTHER] != 1 ||
+      r->epilogue->last->n_operands != 1 || !y->def || y->def != r->epilogue->first || y->def->def->code != SC_ADD ||
+      r->v[ROW_OTHER][0]->type->dims[1] != r->columns)
+    return false;
+  ir_value *const *v = y->def->operands, *const *args = r->epilogue->args;
+  return (v[0] == args[0] && v[1] == args[1]) || (v[0] == args[1] && v[1] == args[0]);
+}
+
 static tsr_status kernel(lower *l, ir_builder *b, const tile_row *r, const ir_op *op, ir_value *x, ir_value *y) {
   static const char *const names[] = {"scale", "shift"};
+  const ir_value *weights[] = {r->n[ROW_WEIGHT] > 0 ? r->v[ROW_WEIGHT][0] : NULL,
+                               r->n[ROW_WEIGHT] > 1 ? r->v[ROW_WEIGHT][1] : adds_row(r) ? r->v[ROW_OTHER][0] : NULL};
   ir_value *operands[4] = {y, x};
-  const int n = r->n[ROW_WEIGHT];
-  for (int i = 0; i < n; i++) TSR_TRY(weight(l, b, op, r->v[ROW_WEIGHT][i], &operands[2 + i]));
-  ir_op *call = cpu_call(l, b, kernel_name(r->recipe), 2 + n, operands);
+  int n = 2;
+  for (int i = 0; i < 2; i++)
+    if (weights[i]) TSR_TRY(weight(l, b, op, weights[i], &operands[n++]));
+  ir_op *call = cpu_call(l, b, kernel_name(r->recipe), n, operands);
   if (!call) return st_oom();
-  for (int i = 0; i < n; i++)
-    if (!ir_set_attr(call, names[i], ir_attr_bool(l->m, true))) return st_oom();
+  for (int i = 0; i < 2; i++)
+    if (weights[i] && !ir_set_attr(call, names[i], ir_attr_bool(l->m, true))) return st_oom();
   return set_numbers(call, r) ? NULL : st_oom();
 }
 
@@ -132,7 +146,7 @@ tsr_status cpu_lower_row(lower *l, ir_builder *b, ir_op *op) {
   if (!cpu_takes_row(op))
     return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "tile_expand_row", "has to be written out for the CPU");
   TSR_TRY(rows(l, b, &r, op, &x));
-  if (gives_argument(r.epilogue)) {
+  if (gives_argument(r.epilogue) || adds_row(&r)) {
     TSR_TRY(target(l, b, op, op->results[0]));
     return kernel(l, b, &r, op, x, cpu_at(op->results[0]));
   }
