@@ -272,7 +272,7 @@ tsr_status target_verify_element(const ir_op *op) {
   const bool insert = op->def->code == TG_INSERT;
   const ir_type *v = op->operands[insert]->type;
   const int64_t at = ir_get_int(op, "at", 0);
-  if (at < 0 || at >= v->dims[0])
+  if (v->rank != 1 || at < 0 || at >= v->dims[0])
     return ir_error(op, NULL, "element %lld of a vector of %lld", (long long)at, (long long)v->dims[0]);
   return !insert || op->operands[0]->type->dtype == v->dtype ? NULL : ir_error(op, "cast it", "element types differ");
 }

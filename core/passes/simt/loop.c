@@ -119,7 +119,8 @@ void simt_bind_counter(simt *c, const ir_op *op, ir_value *v, int64_t first) {
   if (from->lo == INT64_MIN || __builtin_add_overflow(from->lo, first, &s->lo)) s->lo = INT64_MIN;
   s->hi = to->hi == INT64_MAX || to->hi == INT64_MIN ? to->hi : to->hi - 1;
   if (from->lo == from->hi && step->lo == step->hi && step->lo > 0 && s->hi != INT64_MAX && s->hi >= from->lo)
-    s->hi = wrap_add(from->lo, (int64_t)(((uint64_t)s->hi - (uint64_t)from->lo) / (uint64_t)step->lo) * step->lo);
+    s->hi =
+        wrap_add(from->lo, wrap_mul((int64_t)(((uint64_t)s->hi - (uint64_t)from->lo) / (uint64_t)step->lo), step->lo));
   s->mult = gcd64(from->mult, step->mult);
   if (s->mult > 1 && s->hi > 0 && s->hi != INT64_MAX) s->hi = s->hi / s->mult * s->mult; /* a part of k ends with k */
 }

@@ -111,7 +111,7 @@ static ir_value *register_index(simt *c, const simt_layout *l, const simt_mem *m
   int64_t k = 0;
   for (int d = 0; d < l->rank; d++) {
     at = sx_add(c, at, sx_muli(c, simt_thread_offset(c, l, d), m->strides[d]));
-    k += simt_reg_offset(l, r, d) * m->strides[d];
+    k = wrap_add(k, wrap_mul(simt_reg_offset(l, r, d), m->strides[d]));
   }
   return sx_addi(c, at, k);
 }

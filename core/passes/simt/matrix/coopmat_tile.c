@@ -107,7 +107,7 @@ static ir_op *access(simt *c, int code, const ir_type *type, ir_value *stored, c
   for (int d = 0; d < 2; d++) {
     if (m->dims[d] <= 1) continue;
     index = sx_add(c, index, sx_muli(c, at->origin[d], m->strides[d]));
-    off += at->off[d] * m->strides[d];
+    off = wrap_add(off, wrap_mul(at->off[d], m->strides[d]));
   }
   if (stored) v[n++] = stored;
   v[n++] = m->ptr, v[n++] = sx_addi(c, index, off), v[n++] = sx_int(c, stride);

@@ -84,7 +84,8 @@ static void load_lane(simt *c, const simt_mem *m, int64_t row, int64_t k, int w,
   bool dense = simt_access_width(c, m, w) == w && (!clipped || !m->limit[1] || m->limit_mult[1] % w == 0);
   for (int e = 0; e < w; e += dense ? w : 1) {
     ir_value *x = sx_addi(c, kk, e),
-             *at = sx_addi(c, sx_add(c, m->base, sx_muli(c, x, m->strides[1])), row * m->strides[0]), *ok = cond;
+             *at = sx_addi(c, sx_add(c, m->base, sx_muli(c, x, m->strides[1])), wrap_mul(row, m->strides[0])),
+             *ok = cond;
     if (clipped && m->limit[1]) ok = sx_all(c, ok, sx_compare(c, "lt", x, m->limit[1]));
     if (ok) at = sx_select(c, ok, at, simt_harmless(c, m));
     ir_value *v = sx_load(c, m, at, dense ? w : 1);

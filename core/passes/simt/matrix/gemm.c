@@ -152,7 +152,7 @@ static void operand_load(simt *c, const simt_mem *m, ir_value *const *base, cons
     else if (max[d] + off[d] >= m->dims[d])
       cond = sx_all(c, cond, sx_compare(c, "lt", base[d], sx_int(c, m->dims[d] - off[d])));
     at = sx_add(c, at, sx_muli(c, base[d], m->strides[d]));
-    k += off[d] * m->strides[d];
+    k = wrap_add(k, wrap_mul(off[d], m->strides[d])); /* a stride of one element may be any number */
   }
   at = sx_addi(c, at, k);
   if (cond) at = sx_select(c, cond, at, simt_harmless(c, m));

@@ -60,8 +60,8 @@ static bool mma_wants_mem(const simt *c, const simt_gemm *g, int operand) {
 
 static bool rows_of_16_bytes(const simt_mem *m) {
   int64_t size = (int64_t)tsr_dtype_size(m->dtype);
-  return m->shared && m->strides[1] == 1 && (m->strides[0] * size) % 16 == 0 && (m->mult * size) % 16 == 0 &&
-         !m->limit[0] && !m->limit[1] && !m->inside;
+  return m->shared && m->strides[1] == 1 && wrap_mul(m->strides[0], size) % 16 == 0 &&
+         wrap_mul(m->mult, size) % 16 == 0 && !m->limit[0] && !m->limit[1] && !m->inside;
 }
 
 static ir_value *ldmatrix(simt *c, const simt_mem *m, ir_value *row, ir_value *col, int count, bool transpose) {
