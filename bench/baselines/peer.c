@@ -21,6 +21,17 @@ static const peer *const peers[] = {
 
 const peer *peer_at(size_t i) { return i < sizeof peers / sizeof *peers ? peers[i] : NULL; }
 
+bool peer_op_named(const char *name, peer_op *out) {
+  static const char *const names[] = {[PEER_MATMUL] = "matmul",
+                                      [PEER_SOFTMAX] = "softmax",
+                                      [PEER_RMSNORM] = "rmsnorm",
+                                      [PEER_LAYERNORM] = "layernorm",
+                                      [PEER_ADD] = "add"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strcmp(names[i], name)) return *out = (peer_op)i, true;
+  return false;
+}
+
 const peer *peer_find(const char *name) {
   for (size_t i = 0; i < sizeof peers / sizeof *peers; i++)
     if (!strcmp(peers[i]->name, name)) return peers[i];

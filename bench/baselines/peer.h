@@ -21,6 +21,9 @@ typedef enum peer_op {
 
 #define PEER_EPSILON 1e-5f
 
+/* By its name in Graph IR; false where peers have no such op. */
+bool peer_op_named(const char *name, peer_op *out);
+
 /* What is computed. Zero fields mean the defaults given beside them. */
 typedef struct peer_desc {
   peer_op op;

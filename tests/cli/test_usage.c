@@ -26,7 +26,7 @@ static const struct { const char *args, *says; } refused[] = {
     {"bench softmax --dtype i32", "softmax"},
     {"bench matmul --shape 3x", "shape \"3x\" is not MxNxK or BxMxNxK"},
     {"bench softmax --shape 2x3x4", "is not ROWSxCOLS"},
-    {"bench --suite nope", "no suite \"nope\"; there are quick, gemm,"},
+    {"bench --suite nope", "no suite \"nope\"; there are quick, bert-base,"},
     {"bench add --dtype f33", "unknown data type \"f33\""},
     {"bench add --dtype f32,f33", "unknown data type \"f33\""},
     {"bench add --shape 4x8,4x", "shape \"4x\" is not ROWSxCOLS"},

@@ -9,6 +9,8 @@
 # and the rows of the tests of gradients (test_graph_autodiff) and of each op in each type against the oracle
 # (test_op_types, on the CPU and on lavapipe). With prologue, epilogue and batch its code for the CPU, CUDA and HIP is
 # that of a matmul which says by an attribute how its operand lies.
+# A norm: its code and its row, which points to a recipe, in core/ir/graph/ops/norm.c, and the same tests' rows. Its code
+# is that of a layernorm without weights.
 set -eu
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
@@ -27,6 +29,13 @@ add core/ir/graph/ops/contraction.c '  {NAME(MATMUL' '    {NAME(LINEAR, "linear"
 add tests/unit/test_graph_autodiff.c '  {"matmul", X' '    {"linear", X ", %y: tensor<5x4xf64>", OP("0", "linear", "%x, %y"), "3x5", -1, 1},'
 add tests/conformance/test_op_types.c '  ONE("silu")' '    ONE("tanhshrink"),'
 add tests/conformance/test_op_types.c '  {"matmul", "%a: tensor<$Rx$Cx' '    {"linear", "%a: tensor<3x$Cx$Rx$T>, %b: tensor<$Cx$Rx$T>", "%r = \"tessera.graph.linear\"(%a, %b)"},'
+add core/ir/graph/ops.h 'G_LAYERNORM,' '  G_STANDARDIZE,'
+add core/ir/graph/ops/norm.c '  {NAME(LAYERNORM' '    {NAME(STANDARDIZE, "standardize"), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 1, .n_results = 1,
+     .operands_doc = "x", .types_doc = FLOATS, .attrs = eps_attr, .infer = infer_norm,
+     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n->*n", .per_point = 1), .recipe = &recipe_about_mean,
+     .help = "(x - mean) / sqrt(variance + eps) over the last dimension."},'
+add tests/unit/test_graph_autodiff.c '  {"layernorm plain"' '    {"standardize", X, OPA("0", "standardize", "%x", "eps = 0.1"), "3x4", -1, 1},'
+add tests/conformance/test_op_types.c '  {"layernorm"' '    {"standardize", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.standardize\"(%a)"},'
 
 launcher=()
 [ -z "${LAUNCHER:-}" ] || launcher=("-DCMAKE_C_COMPILER_LAUNCHER=$LAUNCHER")
@@ -75,10 +84,26 @@ for device in cpu:0 vulkan:0; do
   echo "both in every type on $device: right"
 done
 "$(find build -name test_graph_autodiff -type f)" >log 2>&1 || { cat log; exit 1; }
-for device in cpu:0 cuda:sm_90a hip:gfx942; do
-  "$tessera" dump matmul.mlir --level target --device $device >matmul.$device
-  "$tessera" dump linear.mlir --level target --device $device >linear.$device
-  sed -i 's/linear/matmul/g' linear.$device
-  cmp linear.$device matmul.$device || { diff linear.$device matmul.$device | head -20; exit 1; }
-  echo "linear for $device: the matmul's code"
-done
+row() { # op: rows with what a kernel takes along
+  cat <<EOF
+"tessera.graph.func"() ({
+^bb0(%x: tensor<65x200xbf16>, %y: tensor<65x200xbf16>):
+  %0 = "tessera.graph.add"(%x, %y)
+  %1 = "tessera.graph.$1"(%0)
+  %2 = "tessera.graph.relu"(%1)
+  "tessera.graph.return"(%2)
+}) {sym_name = "main"}
+EOF
+}
+row standardize >standardize.mlir
+row layernorm >layernorm.mlir
+same() { # op, of which it has the code
+  for device in cpu:0 cuda:sm_90a hip:gfx942; do
+    "$tessera" dump $1.mlir --level target --device $device | sed "s/$1/$2/g" >$1.$device
+    "$tessera" dump $2.mlir --level target --device $device >$2.$device
+    cmp $1.$device $2.$device || { diff $1.$device $2.$device | head -20; exit 1; }
+    echo "$1 for $device: the $2's code"
+  done
+}
+same linear matmul
+same standardize layernorm

@@ -11,7 +11,7 @@ LIST = sys.argv[3] if len(sys.argv) > 3 else None
 GAP = 12
 ROWS = [  # what, the name's pattern, bound, wanted
     ("an elementwise op: silu", r"silu", 5, 5),
-    ("a norm: layernorm", r"layernorm", 9, 5),
+    ("a norm: layernorm", r"layernorm", 5, 5),
     ("a contraction: matmul of Graph IR", r"\bG_MATMUL\b|NAME\(MATMUL|graph\.matmul|graph_matmul|\bmatmul_(dtype|attrs)\b|(infer|eval|adjoint)_matmul", 8, 8),
     ("a GPU dialect: hip", r"\bDIALECT_HIP\b", 8, 8),
     ("a matrix instruction: wgmma of Target IR", r"\bTG_WGMMA\b", 3, 3),

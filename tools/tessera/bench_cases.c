@@ -91,6 +91,31 @@ static const suite_row rows[] = {
     ROW("quick", "add", 4096, 512, TSR_F32),
     ROW("quick", "reduce_sum", 1024, 1024, TSR_F32),
 
+    MM("bert-base", 512, 768, 768, TSR_F32),
+    MM("bert-base", 512, 3072, 768, TSR_F32),
+    MM("bert-base", 512, 768, 3072, TSR_F32),
+    BMM("bert-base", 12, 512, 512, 64, TSR_F32),
+    BMM("bert-base", 12, 512, 64, 512, TSR_F32),
+    ROW("bert-base", "layernorm", 512, 768, TSR_F32),
+    ROW("bert-base", "softmax", 6144, 512, TSR_F32),
+    ROW("bert-base", "gelu", 512, 3072, TSR_F32),
+
+    MM("vit-b16", 197, 768, 768, TSR_F32),
+    MM("vit-b16", 197, 3072, 768, TSR_F32),
+    MM("vit-b16", 197, 768, 3072, TSR_F32),
+    BMM("vit-b16", 12, 197, 197, 64, TSR_F32),
+    ROW("vit-b16", "layernorm", 197, 768, TSR_F32),
+    ROW("vit-b16", "softmax", 2364, 197, TSR_F32),
+
+    ROW("rowwise", "softmax", 4096, 4096, TSR_F32),
+    ROW("rowwise", "softmax", 4096, 4096, TSR_BF16),
+    ROW("rowwise", "layernorm", 4096, 4096, TSR_F32),
+    ROW("rowwise", "layernorm", 4096, 4096, TSR_BF16),
+    ROW("rowwise", "rmsnorm", 4096, 4096, TSR_F32),
+    ROW("rowwise", "rmsnorm", 4096, 4096, TSR_BF16),
+    ROW("rowwise", "reduce_sum", 4096, 4096, TSR_F32),
+    ROW("rowwise", "add", 4096, 4096, TSR_F32),
+
     MM("gemm", 256, 256, 256, TSR_F32),
     MM("gemm", 512, 512, 512, TSR_F32),
     MM("gemm", 1024, 1024, 1024, TSR_F32),
@@ -129,31 +154,6 @@ static const suite_row rows[] = {
     ROW("llama3-8b", "rmsnorm", 512, 4096, TSR_BF16),
     ROW("llama3-8b", "softmax", 16384, 512, TSR_F32),
     ROW("llama3-8b", "silu", 512, 14336, TSR_BF16),
-
-    MM("bert-base", 512, 768, 768, TSR_F32),
-    MM("bert-base", 512, 3072, 768, TSR_F32),
-    MM("bert-base", 512, 768, 3072, TSR_F32),
-    BMM("bert-base", 12, 512, 512, 64, TSR_F32),
-    BMM("bert-base", 12, 512, 64, 512, TSR_F32),
-    ROW("bert-base", "layernorm", 512, 768, TSR_F32),
-    ROW("bert-base", "softmax", 6144, 512, TSR_F32),
-    ROW("bert-base", "gelu", 512, 3072, TSR_F32),
-
-    MM("vit-b16", 197, 768, 768, TSR_F32),
-    MM("vit-b16", 197, 3072, 768, TSR_F32),
-    MM("vit-b16", 197, 768, 3072, TSR_F32),
-    BMM("vit-b16", 12, 197, 197, 64, TSR_F32),
-    ROW("vit-b16", "layernorm", 197, 768, TSR_F32),
-    ROW("vit-b16", "softmax", 2364, 197, TSR_F32),
-
-    ROW("rowwise", "softmax", 4096, 4096, TSR_F32),
-    ROW("rowwise", "softmax", 4096, 4096, TSR_BF16),
-    ROW("rowwise", "layernorm", 4096, 4096, TSR_F32),
-    ROW("rowwise", "layernorm", 4096, 4096, TSR_BF16),
-    ROW("rowwise", "rmsnorm", 4096, 4096, TSR_F32),
-    ROW("rowwise", "rmsnorm", 4096, 4096, TSR_BF16),
-    ROW("rowwise", "reduce_sum", 4096, 4096, TSR_F32),
-    ROW("rowwise", "add", 4096, 4096, TSR_F32),
 };
 
 bool bench_suite(const char *name, int i, bench_case *out) {

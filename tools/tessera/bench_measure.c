@@ -207,17 +207,7 @@ static tsr_status check(measure *m, bench_result *r) {
 /* ---- peers ----------------------------------------------------------------------------------------------------- */
 
 static bool peer_op_of(const bench_case *c, peer_op *out) {
-  static const struct {
-    const char *name;
-    peer_op op;
-  } ops[] = {{"matmul", PEER_MATMUL},   {"matmul_bias_gelu", PEER_MATMUL}, {"softmax", PEER_SOFTMAX},
-             {"rmsnorm", PEER_RMSNORM}, {"layernorm", PEER_LAYERNORM},     {"add", PEER_ADD}};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (!strcmp(ops[i].name, c->op)) {
-      *out = ops[i].op;
-      return true;
-    }
-  return false;
+  return peer_op_named(bench_is_matmul(c) ? "matmul" : c->op, out);
 }
 
 /* Said after the peer's name; where to get a missing one is the message's own. */

@@ -87,6 +87,8 @@ typedef struct graph_row {
   const char *index;
   int scalar;       /* pointwise: SC_*, of cast SC_CAST */
   double per_point; /* operations at each point of the space, as modelled: 1, of a product 2 */
+  const char *shown; /* in reports; NULL: its name's words, capitalised */
+  int tile_rows;     /* docs/tuning.md, "Default tiles": rows of a block, one a warp; 0: not in that table */
 } graph_row;
 
 static inline bool graph_is(const ir_op *op, graph_code c) {
@@ -97,6 +99,8 @@ static inline graph_kind graph_kind_of(const ir_op *op) { return graph_ext(op) ?
 static inline bool graph_is_kind(const ir_op *op, graph_kind k) {
   return op && graph_ext(op) && graph_ext(op)->kind == k;
 }
+/* By its name without the dialect; NULL: there is none. */
+const graph_row *graph_row_named(const char *name);
 static inline const ir_opdef *graph_def(graph_code c) { return ir_row(IR_GRAPH, (size_t)c); }
 /* Works along whole rows: a reduction or a norm. */
 static inline bool graph_is_row_op(const ir_op *op) {

@@ -1,4 +1,6 @@
 /* core/ir/graph/table.c - the op table of Graph IR: the groups of ir/graph/ops, in the order of graph_code. */
+#include <stdio.h>
+
 #include "core/ir/graph/ops/row.h"
 #include "core/ir/tables.h"
 
@@ -8,4 +10,11 @@ const ir_opdef *graph_ops(size_t i) {
   for (size_t g = 0; g < sizeof groups / sizeof *groups; i -= groups[g++]->n)
     if (i < groups[g]->n) return &groups[g]->rows[i];
   return NULL;
+}
+
+const graph_row *graph_row_named(const char *name) {
+  char full[64];
+  if (snprintf(full, sizeof full, "tessera.graph.%s", name) >= (int)sizeof full) return NULL;
+  const ir_opdef *d = ir_find_op(full);
+  return d ? d->ext : NULL;
 }

@@ -18,24 +18,41 @@ static const struct { const char *op; tsr_dtype t; int64_t m, n, k, warps; } tab
     {"gemm", TSR_DTYPE_NONE, 64, 64, 16, 0},
     {"conv2d", TSR_DTYPE_NONE, 128, 128, 32, 0},
     {"flash_attention", TSR_DTYPE_NONE, 128, 64, 64, 0},
-    {"layernorm", TSR_DTYPE_NONE, 8, 0, 0, 8}, /* 256 threads, one row per warp of 32 */
 };
+enum { N_TABLE = sizeof table / sizeof *table };
+
+/* The rows of Graph IR's ops that have a tile, after those of `table`. NULL past the last. */
+static const graph_row *row_with_tile(size_t i, const char **op) {
+  const ir_opdef *d;
+  for (size_t at = 0; (d = ir_row(IR_GRAPH, at)); at++) {
+    const graph_row *row = d->ext;
+    if (!row || !row->tile_rows || i--) continue;
+    *op = strrchr(d->name, '.') + 1;
+    return row;
+  }
+  return NULL;
+}
 
 bool sched_recommended_row(size_t i, const char **op, tsr_dtype *t, sched_params *out) {
   *out = (sched_params){0};
-  if (i >= sizeof table / sizeof *table) return false;
+  *t = TSR_DTYPE_NONE;
+  const graph_row *row = i < N_TABLE ? NULL : row_with_tile(i - N_TABLE, op);
+  if (i >= N_TABLE && !row) return false;
+  if (row) {
+    out->m = out->warps = row->tile_rows;
+    return true;
+  }
   *op = table[i].op, *t = table[i].t;
   out->m = table[i].m, out->n = table[i].n, out->k = table[i].k, out->warps = table[i].warps;
   return true;
 }
 
 bool sched_recommended(const char *op, tsr_dtype t, sched_params *out) {
+  const char *name;
+  tsr_dtype of;
+  for (size_t i = 0; sched_recommended_row(i, &name, &of, out); i++)
+    if (!strcmp(name, op) && (of == t || !of)) return true;
   *out = (sched_params){0};
-  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (!strcmp(table[i].op, op) && (table[i].t == t || !table[i].t)) {
-      out->m = table[i].m, out->n = table[i].n, out->k = table[i].k, out->warps = table[i].warps;
-      return true;
-    }
   return false;
 }
 

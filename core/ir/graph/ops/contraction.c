@@ -151,8 +151,8 @@ BEGIN(adjoint_contraction) {
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
-/* What all have, but for their names and meaning; index: how the operands are stored. */
-#define CONTRACTION(index) \
+/* What all have, but for their names and meaning. First comes the index expression, which says how operands are stored. */
+#define CONTRACTION(...) \
   .flags = IR_PURE, .min_operands = 2, .max_operands = 2, .n_results = 1, .operands_doc = "a, b", \
   .types_doc = NUMBERS "; i8 and u8 give i32; of two float types the wider is the result's", \
   .attrs = ATTRS({"transpose_a", IR_A_BOOL, false, "false", "the last two dimensions of a are swapped"}, \
@@ -164,10 +164,10 @@ BEGIN(adjoint_contraction) {
                  {"tile_shape", IR_A_ARRAY, false, NULL, \
                   "[BM, BN, BK]: the block tile to use instead of the default or tuned one"}), \
   .infer = infer_contraction, \
-  .ext = ROW(GRAPH_CONTRACTION, eval_contraction, adjoint_contraction, index, .per_point = 2)
+  .ext = ROW(GRAPH_CONTRACTION, eval_contraction, adjoint_contraction, __VA_ARGS__, .per_point = 2)
 
 static const ir_opdef rows[] = {
-    {NAME(MATMUL, "matmul"), CONTRACTION("*mk,*kn->*mn"),
+    {NAME(MATMUL, "matmul"), CONTRACTION("*mk,*kn->*mn", .shown = "MatMul"),
      .help =
          "Matrix product of the last two dimensions, [..., m, k] by [..., k, n]; leading dimensions are broadcast."},
 };

@@ -219,13 +219,15 @@ static const ir_opdef rows[] = {
     {NAME(LAYERNORM, "layernorm"), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 3, .n_results = 1,
      .operands_doc = "x, gamma, beta", .types_doc = FLOATS "; gamma and beta x's type or f32", .attrs = eps_attr,
      .infer = infer_norm,
-     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n,n->*n", .per_point = 1), .recipe = &recipe_about_mean,
+     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n,n->*n", .per_point = 1, .shown = "LayerNorm", .tile_rows = 8),
+     .recipe = &recipe_about_mean,
      .help =
          "(x - mean) / sqrt(variance + eps) * gamma + beta over the last dimension; gamma and beta may be left out."},
     {NAME(RMSNORM, "rmsnorm"), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 2, .n_results = 1,
      .operands_doc = "x, gamma", .types_doc = FLOATS "; gamma x's type or f32", .attrs = eps_attr,
      .infer = infer_norm,
-     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n,n->*n", .per_point = 1), .recipe = &recipe_about_zero,
+     .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n,n->*n", .per_point = 1, .shown = "RMSNorm"),
+     .recipe = &recipe_about_zero,
      .help = "x / sqrt(mean(x * x) + eps) * gamma over the last dimension; gamma may be left out."},
 };
 
