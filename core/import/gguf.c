@@ -187,7 +187,7 @@ static tsr_status place(const weights *w, uint64_t data, uint64_t alignment, wei
   if (t->offset > there || t->bytes > there - t->offset)
     return weights_bad(w, data, "tensor \"%s\" has %llu bytes from byte %llu of the data, of which there are %llu",
                        t->name, (unsigned long long)t->bytes, (unsigned long long)t->offset, (unsigned long long)there);
-  t->offset += data;
+  t->offset = t->offset + data < w->size ? t->offset + data : w->size; /* no bytes behind the padding: it may lack */
   return NULL;
 }
 

@@ -237,6 +237,16 @@ static void one_gguf(const char *name, int rank, const uint64_t *dims, unsigned 
   put_raw(&file, six, sizeof six);
 }
 
+/* A tensor of no bytes lies in the file although the file ends before the data would begin. */
+static void gguf_tensors_of_nothing_lie_in_the_file(void **state) {
+  weights *w;
+  gguf_begin(&file, 3, 1, 0);
+  gguf_tensor(&file, "none", 1, (uint64_t[]){0}, 0, 0);
+  assert_null(weights_parse(NULL, file.p, file.n, "file", &w));
+  assert_true(file.n % 32 != 0 && weights_find(w, "none")->offset <= file.n);
+  weights_close(&w);
+}
+
 static void gguf_tensors_that_lie_are_refused(void **state) {
   const uint64_t huge = (uint64_t)1 << 63;
   static const struct { int rank; uint64_t dims[9]; unsigned type; uint64_t offset; const char *says; } bad[] = {
@@ -491,6 +501,7 @@ int main(void) {
       cmocka_unit_test(safetensors_that_lie_are_refused),
       cmocka_unit_test(safetensors_json_is_bounded),
       cmocka_unit_test(gguf_tensors_are_found_and_read),
+      cmocka_unit_test(gguf_tensors_of_nothing_lie_in_the_file),
       cmocka_unit_test(gguf_tensors_that_lie_are_refused),
       cmocka_unit_test(gguf_keys_that_lie_are_refused),
       cmocka_unit_test(npz_arrays_are_found_and_read),
