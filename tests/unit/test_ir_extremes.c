@@ -86,7 +86,7 @@ static const struct { const char *what, *says, *text; bool wide; } tiles[] = {
     {"a window behind its view", NULL, TILE(AT(INDEX("%i", "8"))), false},
     {"a window 2^32 behind its view", NULL, TILE(AT(INDEX("%i", "4294967296"))), true},
     {"a window at 2^63 - 1", NULL, TILE(AT(INDEX("%i", MOST))), true},
-    {"a window at -2^63", NULL, TILE(AT(INDEX("%i", "-9223372036854775808"))), true},
+    {"a window at -2^63", "begins before its view", TILE(AT(INDEX("%i", "-9223372036854775808"))), false},
     {"a window before its view", "begins before its view", TILE(AT(INDEX("%i", "-1"))), false},
     {"a product beyond 64 bits", "may exceed 64 bits", TILE(AT(BLOCK INDEX("%m", "4611686018427387904") "%i = " T("mul") "(%p, %m)\n")), false},
     {"a sum beyond 64 bits", "may exceed 64 bits", TILE(AT(BLOCK INDEX("%m", MOST) "%i = " T("add") "(%p, %m)\n")), false},
