@@ -1,7 +1,8 @@
 # What an outside user meets: the installed package, the headers alone, the size and the symbols of the library, the
 # build for another processor; and the rule who may include whom. Each is a script that prints what it checked.
 set(package_dir ${CMAKE_CURRENT_LIST_DIR})
-set(package_env "CC=${CMAKE_C_COMPILER}" "CMAKE=${CMAKE_COMMAND}" "SOURCE=${PROJECT_SOURCE_DIR}" "BUILD=${PROJECT_BINARY_DIR}" "GENERATOR=${CMAKE_GENERATOR}"
+set(package_env "CC=${CMAKE_C_COMPILER}" "CMAKE=${CMAKE_COMMAND}" "SOURCE=${PROJECT_SOURCE_DIR}"
+  "BUILD=${PROJECT_BINARY_DIR}" "GENERATOR=${CMAKE_GENERATOR}"
     "LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER}" "WERROR=${TSR_WERROR}" "LIBRARY=$<TARGET_FILE:tessera_shared>" "TESSERA=$<TARGET_FILE:tessera>")
 
 function(tsr_package_test name script)
@@ -13,6 +14,7 @@ endfunction()
 tsr_package_test(rooms rooms.sh)
 tsr_package_test(places places.sh)
 tsr_package_test(words words.sh)
+tsr_package_test(walks walks.sh)
 if(NOT TSR_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   tsr_package_test(add_op add_op.sh)
   tsr_package_test(add_instruction add_instruction.sh)
