@@ -15,17 +15,17 @@
 
 enum { WORKSPACE = 64 << 20, HEURISTIC_BYTES = 96 };
 
-#define LT_CALLS(X)                                                                                                    \
-  X(Create, (void **handle))                                                                                           \
-  X(MatmulDescCreate, (void **desc, int compute, int scale))                                                           \
-  X(MatmulDescSetAttribute, (void *desc, int attr, const void *value, size_t bytes))                                   \
-  X(MatmulDescDestroy, (void *desc))                                                                                   \
-  X(MatrixLayoutCreate, (void **layout, int type, uint64_t rows, uint64_t cols, int64_t ld))                           \
-  X(MatrixLayoutSetAttribute, (void *layout, int attr, const void *value, size_t bytes))                               \
-  X(MatrixLayoutDestroy, (void *layout))                                                                               \
-  X(MatmulPreferenceCreate, (void **preference))                                                                       \
-  X(MatmulPreferenceSetAttribute, (void *preference, int attr, const void *value, size_t bytes))                       \
-  X(MatmulPreferenceDestroy, (void *preference))                                                                       \
+#define LT_CALLS(X)                                                                              \
+  X(Create, (void **handle))                                                                     \
+  X(MatmulDescCreate, (void **desc, int compute, int scale))                                     \
+  X(MatmulDescSetAttribute, (void *desc, int attr, const void *value, size_t bytes))             \
+  X(MatmulDescDestroy, (void *desc))                                                             \
+  X(MatrixLayoutCreate, (void **layout, int type, uint64_t rows, uint64_t cols, int64_t ld))     \
+  X(MatrixLayoutSetAttribute, (void *layout, int attr, const void *value, size_t bytes))         \
+  X(MatrixLayoutDestroy, (void *layout))                                                         \
+  X(MatmulPreferenceCreate, (void **preference))                                                 \
+  X(MatmulPreferenceSetAttribute, (void *preference, int attr, const void *value, size_t bytes)) \
+  X(MatmulPreferenceDestroy, (void *preference))                                                 \
   X(MatmulAlgoGetHeuristic, (void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference, int n, void *results, int *found)) \
   X(Matmul, (void *handle, void *desc, const void *alpha, const void *a, void *la, const void *b, void *lb, const void *beta, const void *c, void *lc, \
              void *d, void *ld, const void *algo, void *workspace, size_t bytes, void *stream))
@@ -302,6 +302,7 @@ static tsr_status open_hip(void) { return open_vendor(&vendors[1]); }
 static const char *describe_cuda(void) { return vendors[0].text; }
 static const char *describe_hip(void) { return vendors[1].text; }
 
-#define LT_PEER(n, o, d) {.name = n, .open = o, .describe = d, .create = create, .write = write_operand, .run = run, .wait = wait_all, .clock_start = clock_start, .clock_stop = clock_stop, .read = read_result, .destroy = destroy, .job_size = sizeof(lt_job)}
+#define LT_PEER(n, o, d) \
+  {.name = n, .open = o, .describe = d, .create = create, .write = write_operand, .run = run, .wait = wait_all, .clock_start = clock_start, .clock_stop = clock_stop, .read = read_result, .destroy = destroy, .job_size = sizeof(lt_job)}
 const peer peer_cublaslt = LT_PEER("cublaslt", open_cuda, describe_cuda);
 const peer peer_hipblaslt = LT_PEER("hipblaslt", open_hip, describe_hip);

@@ -26,23 +26,25 @@ typedef struct dnnl_version_info {
   unsigned cpu_runtime, gpu_runtime;
 } dnnl_version_info;
 
-#define ENTRY_POINTS(X)                                                                                               \
-  X(const dnnl_version_info *, version, (void))                                                                       \
-  X(int, engine_create, (dnnl_object *, int kind, size_t index))                                                      \
-  X(int, stream_create, (dnnl_object *, dnnl_object engine, unsigned flags))                                          \
-  X(int, stream_wait, (dnnl_object))                                                                                  \
-  X(int, memory_desc_create_with_tag, (dnnl_object *, int ndims, const dnnl_dims dims, int type, int tag))             \
-  X(int, memory_desc_destroy, (dnnl_object))                                                                          \
-  X(int, memory_create, (dnnl_object *, dnnl_object desc, dnnl_object engine, void *handle))                           \
-  X(int, memory_destroy, (dnnl_object))                                                                               \
-  X(int, matmul_primitive_desc_create,                                                                                \
-    (dnnl_object *, dnnl_object engine, dnnl_object src, dnnl_object weights, dnnl_object bias, dnnl_object dst, dnnl_object attr)) \
-  X(int, reorder_primitive_desc_create,                                                                               \
-    (dnnl_object *, dnnl_object src, dnnl_object src_engine, dnnl_object dst, dnnl_object dst_engine, dnnl_object attr)) \
-  X(dnnl_object, primitive_desc_query_md, (dnnl_object, int what, int index))                                          \
-  X(int, primitive_desc_destroy, (dnnl_object))                                                                       \
-  X(int, primitive_create, (dnnl_object *, dnnl_object desc))                                                         \
-  X(int, primitive_execute, (dnnl_object, dnnl_object stream, int n, const dnnl_arg *))                               \
+#define ENTRY_POINTS(X)                                                                                          \
+  X(const dnnl_version_info *, version, (void))                                                                  \
+  X(int, engine_create, (dnnl_object *, int kind, size_t index))                                                 \
+  X(int, stream_create, (dnnl_object *, dnnl_object engine, unsigned flags))                                     \
+  X(int, stream_wait, (dnnl_object))                                                                             \
+  X(int, memory_desc_create_with_tag, (dnnl_object *, int ndims, const dnnl_dims dims, int type, int tag))       \
+  X(int, memory_desc_destroy, (dnnl_object))                                                                     \
+  X(int, memory_create, (dnnl_object *, dnnl_object desc, dnnl_object engine, void *handle))                     \
+  X(int, memory_destroy, (dnnl_object))                                                                          \
+  X(int, matmul_primitive_desc_create,                                                                           \
+    (dnnl_object *, dnnl_object engine, dnnl_object src, dnnl_object weights, dnnl_object bias, dnnl_object dst, \
+     dnnl_object attr))                                                                                          \
+  X(int, reorder_primitive_desc_create,                                                                          \
+    (dnnl_object *, dnnl_object src, dnnl_object src_engine, dnnl_object dst, dnnl_object dst_engine,            \
+     dnnl_object attr))                                                                                          \
+  X(dnnl_object, primitive_desc_query_md, (dnnl_object, int what, int index))                                    \
+  X(int, primitive_desc_destroy, (dnnl_object))                                                                  \
+  X(int, primitive_create, (dnnl_object *, dnnl_object desc))                                                    \
+  X(int, primitive_execute, (dnnl_object, dnnl_object stream, int n, const dnnl_arg *))                          \
   X(int, primitive_destroy, (dnnl_object))
 
 static struct {
@@ -76,9 +78,9 @@ static tsr_status failed(const char *call, int status) {
                  ST_WHERE("bench", NULL, NULL), "onednn: %s: %s", call, known ? words[status] : "unknown status");
 }
 
-#define DNNL_TRY(call, args)                          \
-  do {                                                \
-    int dnnl_status_ = dnnl.call args;                \
+#define DNNL_TRY(call, args)                              \
+  do {                                                    \
+    int dnnl_status_ = dnnl.call args;                    \
     if (dnnl_status_) return failed(#call, dnnl_status_); \
   } while (0)
 

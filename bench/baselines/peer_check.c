@@ -4,6 +4,7 @@
  * Exit status: 0 all right, 1 a wrong result, 77 no peer at all. */
 #include "bench/baselines/peer_impl.h"
 #include "core/base/dtype.h"
+#include "core/base/sample.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -192,11 +193,6 @@ static int check_peer(const peer *p, const char *device) {
   return bad;
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Of 21 runs (3 when slow) over three sets of random operands. */
 static void print_speed(const peer *p, peer_desc d) {
   enum { SETS = 3, RUNS = 21 };
@@ -217,7 +213,7 @@ static void print_speed(const peer *p, peer_desc d) {
     times[n] = peer_now() - t;
   }
   if (!st) {
-    qsort(times, (size_t)n, sizeof *times, by_value);
+    sample_sort(times, (size_t)n);
     describe_desc(p, &d);
     double gflop = 2e-9 * (double)(d.m * d.n * d.k);
     printf(" -> %-4s %8.1f GFLOP/s, %8.1f at best\n", tsr_dtype_name(peer_out_dtype(job)), gflop / times[n / 2],

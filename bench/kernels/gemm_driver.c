@@ -9,6 +9,7 @@
  * Every first result is checked against an f64 product at sampled places; a wrong one exits 1. */
 #include "bench/baselines/peer.h"
 #include "bench/kernels/gemm_launch.h"
+#include "core/base/sample.h"
 #include "tessera/tessera.h"
 
 #include <sys/mman.h>
@@ -166,10 +167,6 @@ static void check(const bench_case *t, const cpuk_gemm *g, const char *who, cons
   }
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
 typedef struct side {
   const char *name;
   peer_job *peer; /* NULL: ours */
@@ -282,7 +279,7 @@ static void case_run(bench_case *t, const options *o, pool *p, double *log_sum, 
   }
   for (int r = 0; r < o->rounds; r++)
     for (int s = 0; s < n_sides; s++) sides[s].us[r] = side_round(&sides[s], t, &job, p);
-  for (int s = 0; s < n_sides; s++) qsort(sides[s].us, (size_t)o->rounds, sizeof(double), by_value);
+  for (int s = 0; s < n_sides; s++) sample_sort(sides[s].us, (size_t)o->rounds);
   double ours = sides[0].us[o->rounds / 2], best = 1e30, flops = 2.0 * (double)t->m * (double)t->n * (double)t->k;
   printf("%-4s %5zux%5zux%5zu %-6s %10.1f us (%.1f) %7.1f GOP/s  bm %4zu bn %4zu bk %4zu%s%s ",
          t->type == CPUK_F32  ? "f32"

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "core/base/alloc.h"
+#include "core/base/sample.h"
 #include "core/base/str.h"
 #include "core/runtime/internal.h"
 
@@ -26,11 +27,6 @@ static double now_ms(clockid_t clock) {
   struct timespec t;
   clock_gettime(clock, &t);
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
 }
 
 /* ---- compile ---------------------------------------------------------------------------------------------------- */
@@ -79,8 +75,8 @@ static int compile_files(const char *backend, const char *arch, char **files, in
     double first = compile_once(be, arch, text, &first_cpu, &bytes);
     for (int k = 0; k < MORE; k++) ms[k] = compile_once(be, arch, text, &cpu[k], &bytes);
     free(text);
-    qsort(ms, MORE, sizeof *ms, by_value);
-    qsort(cpu, MORE, sizeof *cpu, by_value);
+    sample_sort(ms, MORE);
+    sample_sort(cpu, MORE);
     printf("{\"op\": \"compile\", \"file\": \"%s\", \"device\": \"%s:%s\", \"first_ms\": %.1f, \"median_ms\": %.1f, "
            "\"cpu_ms\": %.1f, \"code_bytes\": %zu}\n",
            name, backend, arch, first, ms[MORE / 2], cpu[MORE / 2], bytes);
@@ -133,7 +129,7 @@ static int replay(const char *device, int n) {
   bool by_events = strcmp(tsr_device_get_info(dev)->backend, "cpu") != 0;
   for (int i = 0; i < (by_events ? WARM / RUNS : 1); i++) time_runs(p, &in, &out, from, to, by_events);
   for (int i = 0; i < TIMED; i++) us[i] = time_runs(p, &in, &out, from, to, by_events);
-  qsort(us, TIMED, sizeof *us, by_value);
+  sample_sort(us, TIMED);
   int kernels = p->n_launches;
   printf("{\"op\": \"replay\", \"shape\": \"%dx%dx%d\", \"dtype\": \"f32\", \"device\": \"%s\", \"kernels\": %d, "
          "\"median_us\": %.3f, \"min_us\": %.3f, \"us_per_kernel\": %.4f, \"timed_by\": \"%s\"}\n",

@@ -15,7 +15,8 @@ enum { SIGNLESS = SCALAR_EXACT | SCALAR_COMMUTES | SCALAR_OF_BOOL };
 #define KIND_A 'a'
 #define KIND_F 'f'
 #define KIND_I 'i'
-#define OP_GRAPH(CODE, name, n, kind, traits) {name, "", n, false, (SC_##CODE != SC_RELU) && ((traits) & SIGNLESS) != SIGNLESS && KIND_##kind != 'i', KIND_##kind},
+#define OP_GRAPH(CODE, name, n, kind, traits) \
+  {name, "", n, false, (SC_##CODE != SC_RELU) && ((traits) & SIGNLESS) != SIGNLESS && KIND_##kind != 'i', KIND_##kind},
 #define OP_OWN(CODE, name, n, kind, traits)
 #define OP_KERNEL(CODE, name, n, kind, traits)
 #define OP(CODE, name, n, kind, help, level, traits, ...) OP_##level(CODE, name, n, kind, traits)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/sample.h"
 #include "core/tune/cache.h"
 #include "tessera/profile.h"
 #include "tessera/tune.h"
@@ -29,13 +30,8 @@ static double now_us(void) {
   return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
-
 static double median(double *us, int n) {
-  qsort(us, (size_t)n, sizeof *us, by_value);
+  sample_sort(us, (size_t)n);
   return us[n / 2];
 }
 

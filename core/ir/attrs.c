@@ -143,3 +143,9 @@ ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a) {
   default: return arena_dup(&m->arena, a, sizeof *a);
   }
 }
+
+bool ir_attrs_copy(ir_op *to, const ir_op *from) {
+  for (int i = 0; i < from->n_attrs; i++)
+    if (!ir_set_attr(to, from->attrs[i].name, ir_attr_copy(to->module, from->attrs[i].attr))) return false;
+  return true;
+}

@@ -57,8 +57,7 @@ static ir_op *copy_op(ir_builder *b, const ir_op *op, copy_map *c) {
     if (op->results[i]->name && !(n->results[i]->name = arena_str(&b->m->arena, op->results[i]->name))) return NULL;
     if (!copy_note(c, op->results[i], n->results[i])) return NULL;
   }
-  for (int i = 0; i < op->n_attrs; i++)
-    if (!ir_set_attr(n, op->attrs[i].name, ir_attr_copy(b->m, op->attrs[i].attr))) return NULL;
+  if (!ir_attrs_copy(n, op)) return NULL;
   for (int r = 0; r < op->n_regions; r++) {
     for (int i = 0; i < op->regions[r]->n_args; i++) {
       ir_value *v = op->regions[r]->args[i];

@@ -183,6 +183,14 @@ ir_value *ir_block_arg_like(ir_module *m, ir_block *b, const ir_type *type, cons
   return v;
 }
 
+bool ir_block_args_copy(ir_module *m, ir_block *to, const ir_block *from) {
+  for (int i = 0; i < from->n_args; i++) {
+    ir_value *v = from->args[i];
+    if (!(v->data = ir_block_arg_like(m, to, ir_type_get(m, v->type), v))) return false;
+  }
+  return true;
+}
+
 /* ---- editing --------------------------------------------------------------------------------------------------- */
 
 static void drop_uses(ir_op *op) {

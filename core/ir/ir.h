@@ -271,6 +271,8 @@ ir_op *ir_op_copy(ir_builder *b, const ir_op *op, ir_value *(*map)(void *user, i
 ir_value *ir_block_arg(ir_module *m, ir_block *b, const ir_type *type, const char *name);
 /* One with the name and the place in the text of `like`, whatever module that belongs to. */
 ir_value *ir_block_arg_like(ir_module *m, ir_block *b, const ir_type *type, const ir_value *like);
+/* `to`, of any module, gets arguments like all of from's; each of those keeps its counterpart in data. */
+bool ir_block_args_copy(ir_module *m, ir_block *to, const ir_block *from);
 void ir_op_remove(ir_op *op); /* unlinks; results must have no uses left */
 void ir_set_operand(ir_op *op, int i, ir_value *v);
 bool ir_add_operand(ir_op *op, ir_value *v);
@@ -300,6 +302,8 @@ ir_attr *ir_attr_type(ir_module *m, const ir_type *t);
 ir_attr *ir_attr_ints(ir_module *m, const int64_t *v, int n);
 /* A deep copy owned by m, also of another module's attribute. */
 ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a);
+/* All attributes of `from`, in any module, set on `to`. */
+bool ir_attrs_copy(ir_op *to, const ir_op *from);
 ir_attr *ir_attr_dense(ir_module *m, const ir_type *t, const void *data, size_t bytes, bool splat);
 /* Sets or replaces; NULL attr (out of memory) returns false. */
 bool ir_set_attr(ir_op *op, const char *name, ir_attr *a);

@@ -5,24 +5,32 @@
 #define CORE_IR_KERNEL_FAMILY_H
 #include <stdbool.h>
 
-/* X(code, name, fuses, extents of the iteration space, their names, lowering, rules, tuned as, what it is). `fuses`:
+/* X(code, name, fuses, space, extents of the iteration space, their names, lowering, rules, tuned as, what it is).
+ * fuses:
  *   MAPS   elementwise neighbours of the same space
  *   LEADS  the same, and the kernel has this member's space and family
  *   ALONE  nothing: one op a kernel
  *   BY_HAND  no schedule.kernel is of this family: its kernels are written by hand, and estimated as such
+ * space, what the extents count:
+ *   ELEMENTS     of the results
+ *   ROWS         rows, and elements of each
+ *   CONTRACTION  the matrices of one product, their rows, columns and summed products
+ *   CALL         nothing: tensors go to a function as they are
+ *   OWN          what is written by hand says so itself
  * lowering: family_NAME of passes/tile; rules: sched_rules_NAME of passes/schedule (defaults, limits, lighter
  * variants); tuned as: the family whose problem, search space, work, resources and cost it has, with extents of the
  * same meaning: tune_family_NAME of core/tune. */
-#define KERNEL_FAMILIES(X)                                                                                              \
-  X(ELEMENTWISE, elementwise, MAPS, 1, "[elements]", elementwise, elementwise, elementwise,                             \
-    "every element of the output from the same element of (broadcast, strided) inputs")                                 \
-  X(ROW, row, LEADS, 2, "[m, n]", row, row, row,                                                                        \
-    "reductions over the last axis of an [m, n] space, whole rows in a block")                                          \
-  X(MATMUL, matmul, LEADS, 4, "[batch, m, n, k]", matmul, matmul, matmul,                                               \
-    "one contraction with elementwise prologues and an epilogue")                                                       \
-  X(COPY, copy, ALONE, 1, "[elements]", copy, elementwise, none, "concat, pad: several inputs moved into one output")   \
-  X(CUSTOM, custom, ALONE, 1, "[elements]", none, none, none, "a user's op")                                            \
-  X(ATTENTION, attention, BY_HAND, 4, "[batch, m, n, k]", none, none, attention,                                        \
+#define KERNEL_FAMILIES(X)                                                                                            \
+  X(ELEMENTWISE, elementwise, MAPS, ELEMENTS, 1, "[elements]", elementwise, elementwise, elementwise,                 \
+    "every element of the output from the same element of (broadcast, strided) inputs")                               \
+  X(ROW, row, LEADS, ROWS, 2, "[m, n]", row, row, row,                                                                \
+    "reductions over the last axis of an [m, n] space, whole rows in a block")                                        \
+  X(MATMUL, matmul, LEADS, CONTRACTION, 4, "[batch, m, n, k]", matmul, matmul, matmul,                                \
+    "one contraction with elementwise prologues and an epilogue")                                                     \
+  X(COPY, copy, ALONE, ELEMENTS, 1, "[elements]", copy, elementwise, none,                                            \
+    "concat, pad: several inputs moved into one output")                                                              \
+  X(CUSTOM, custom, ALONE, CALL, 1, "[elements]", none, none, none, "a user's op")                                    \
+  X(ATTENTION, attention, BY_HAND, OWN, 4, "[batch, m, n, k]", none, none, attention,                                 \
     "m queries against n keys and values, k wide")
 
 #define KERNEL_FAMILY_CODE(code, ...) FAMILY_##code,
@@ -38,17 +46,19 @@ typedef enum sched_family {
 #undef KERNEL_FAMILY_OF_NAME
 
 typedef enum family_fusion { FUSES_MAPS, FUSES_LEADS, FUSES_ALONE, FUSES_BY_HAND } family_fusion;
+typedef enum family_space { SPACE_ELEMENTS, SPACE_ROWS, SPACE_CONTRACTION, SPACE_CALL, SPACE_OWN } family_space;
 
 typedef struct kernel_family_row {
   const char *name;
   family_fusion fuses;
-  int n_extents;       /* of tessera.schedule.kernel's attribute `space` */
-  const char *extents; /* "[m, n]" */
+  family_space space;
+  int n_extents;         /* of tessera.schedule.kernel's attribute `space` */
+  const char *extents;   /* "[m, n]" */
   sched_family tuned_as; /* FAMILY_NONE: nothing to tune */
   const char *help;
 } kernel_family_row;
 
-/* The row of a family that there is. */
+/* The row of a family; of FAMILY_NONE one that has no schedule.kernel and no space of the first three. */
 const kernel_family_row *kernel_family(sched_family f);
 const char *sched_family_name(sched_family f);     /* "?": there is none */
 sched_family sched_family_parse(const char *name); /* N_FAMILIES: no schedule.kernel has it */
@@ -58,7 +68,7 @@ sched_family sched_family_parse(const char *name); /* N_FAMILIES: no schedule.ke
 #define KERNEL_FAMILY_ALONE(text) text
 #define KERNEL_FAMILY_BY_HAND(text)
 #define KERNEL_FAMILY_NAME(code, name, fuses, ...) KERNEL_FAMILY_##fuses(", " #name)
-#define KERNEL_FAMILY_SPACE(code, name, fuses, n, extents, ...) KERNEL_FAMILY_##fuses("; " #name " " extents)
+#define KERNEL_FAMILY_SPACE(code, name, fuses, space, n, extents, ...) KERNEL_FAMILY_##fuses("; " #name " " extents)
 #define KERNEL_FAMILY_NAMES (&(KERNEL_FAMILIES(KERNEL_FAMILY_NAME))[2])
 #define KERNEL_FAMILY_SPACES (&(KERNEL_FAMILIES(KERNEL_FAMILY_SPACE) ": the iteration space")[2])
 

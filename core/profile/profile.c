@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/sample.h"
+
 struct prof_log {
   tsr_allocator al;
   pthread_mutex_t lock;
@@ -101,11 +103,6 @@ static bool same_row(const prof_event *a, const prof_event *b) {
          !strcmp(a->kernel, b->kernel) && !strcmp(a->device, b->device) && !strcmp(a->original, b->original);
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
-
 /* Mean of what is known, negative when nothing is. */
 typedef struct mean {
   double sum;
@@ -135,11 +132,10 @@ static void fill_row(const prof_log *l, const size_t *row_of, size_t row, prof_r
     r->steps += e->step != last_step;
     last_step = e->step;
   }
-  qsort(times, r->count, sizeof *times, by_value);
-  size_t n = r->count;
-  r->median_ns = n % 2 ? times[n / 2] : 0.5 * (times[n / 2 - 1] + times[n / 2]);
+  sample_sort(times, r->count);
+  r->median_ns = sample_median(times, r->count);
   r->min_ns = times[0];
-  r->max_ns = times[n - 1];
+  r->max_ns = times[r->count - 1];
   r->occupancy = mean_of(&occupancy);
   r->bytes_measured = mean_of(&measured);
   const prof_event *e = &r->first;

@@ -51,10 +51,8 @@ static tsr_status no_such_kernel(compile *c, const ir_module *m, const char *wan
                  "no kernel's name begins with \"%.64s\"", want);
 }
 
-/* Of a family whose schedules are a product's. */
 static bool is_product(const ir_op *kernel) {
-  sched_family f = sched_family_of(kernel);
-  return f != N_FAMILIES && kernel_family(f)->tuned_as == FAMILY_MATMUL;
+  return kernel_family(sched_family_of(kernel))->space == SPACE_CONTRACTION;
 }
 
 static tsr_status apply_schedules(compile *c, ir_module *m) {

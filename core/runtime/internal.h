@@ -230,12 +230,24 @@ typedef tsr_status (*rt_run_fn)(tsr_program *p, tsr_stream *s, const tsr_binding
 tsr_status rt_record_run(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, rt_run_fn run);
 /* program_plan.c: bindings, launches, waits, workspace from the target program. */
 tsr_status rt_plan(tsr_program *p);
+/* Of a kernel about which nothing is known. */
+static inline tsr_kernel_info rt_kernel_unknown(void) {
+  return (tsr_kernel_info){.name = "",
+                           .family = "",
+                           .path = "",
+                           .original = "",
+                           .original_why = "",
+                           .registers = -1,
+                           .spill_bytes = -1,
+                           .occupancy = -1};
+}
 /* tune.c: cached or searched schedules for kernels that their author left open; closing the context's cache. */
 tsr_status rt_tune_schedule(tsr_program *p, ir_module *schedule, const tsr_compile_options *o, rt_compile_fn compile);
 /* Is there a cache whose schedules a compilation would take? */
 bool rt_tune_cached(tsr_device *dev, const tsr_compile_options *o);
 /* A tuned schedule of the program failed: it loses to its runner-up in the cache. Of several, those that fail when
- * `compile`d and run alone, or all if none does or there is no compile. They have run to their end: the cache keeps it. */
+ * `compile`d and run alone, or all if none does or there is no compile. They have run to their end: the cache keeps it.
+ * */
 void rt_tune_failed(tsr_program *p, const tsr_compile_options *o, rt_compile_fn compile);
 void rt_tune_ran(tsr_program *p, const tsr_compile_options *o);
 void rt_tune_close(tsr_context *ctx);

@@ -36,9 +36,7 @@ tsr_tensor_info tsr_program_output(const tsr_program *p, int i) {
 int tsr_program_n_fallbacks(const tsr_program *p) { return p ? p->n_fallbacks : 0; }
 int tsr_program_n_kernels(const tsr_program *p) { return p ? p->n_launches : 0; }
 tsr_kernel_info tsr_program_kernel(const tsr_program *p, int i) {
-  static const tsr_kernel_info none = {
-      .name = "", .family = "", .path = "", .registers = -1, .spill_bytes = -1, .occupancy = -1};
-  return i < 0 || i >= tsr_program_n_kernels(p) ? none : p->kernels[i];
+  return i < 0 || i >= tsr_program_n_kernels(p) ? rt_kernel_unknown() : p->kernels[i];
 }
 
 /* ---- running --------------------------------------------------------------------------------------------------- */

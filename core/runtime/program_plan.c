@@ -267,17 +267,11 @@ static tsr_status build(tsr_program *p) {
 static tsr_status describe_kernel(const plan *x, int index, tsr_kernel_info *k) {
   tsr_program *p = x->p;
   const be_kernel_desc *d = &p->desc.kernels[index];
-  *k = (tsr_kernel_info){.name = d->name,
-                         .family = "",
-                         .shared_bytes = d->shared_bytes,
-                         .flops = d->flops,
-                         .bytes = d->bytes,
-                         .registers = -1,
-                         .spill_bytes = -1,
-                         .occupancy = -1,
-                         .path = "",
-                         .original = "",
-                         .original_why = ""};
+  *k = rt_kernel_unknown();
+  k->name = d->name;
+  k->shared_bytes = d->shared_bytes;
+  k->flops = d->flops;
+  k->bytes = d->bytes;
   memcpy(k->grid, d->grid, sizeof k->grid);
   memcpy(k->block, d->block, sizeof k->block);
   const ir_op *o = ir_symbols_find(&x->kernels, d->name);
@@ -299,16 +293,10 @@ static tsr_status describe_kernel(const plan *x, int index, tsr_kernel_info *k) 
 }
 
 static void describe_host_call(const tsr_program *p, const rt_launch *l, tsr_kernel_info *k) {
-  *k = (tsr_kernel_info){.name = l->kernel,
-                         .family = "custom",
-                         .grid = {1, 1, 1},
-                         .block = {1, 1, 1},
-                         .registers = -1,
-                         .spill_bytes = -1,
-                         .occupancy = -1,
-                         .path = "",
-                         .original = "",
-                         .original_why = ""};
+  *k = rt_kernel_unknown();
+  k->name = l->kernel;
+  k->family = "custom";
+  for (int i = 0; i < 3; i++) k->grid[i] = k->block[i] = 1;
   for (int s = 0; s < l->n_bindings; s++) k->bytes += (double)p->bindings[l->bindings[s]].bytes;
 }
 

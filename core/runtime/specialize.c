@@ -24,7 +24,7 @@ static tsr_status set_input(const tsr_graph *g, ir_value *v, const tsr_shape *s)
 
 static tsr_status infer_again(tsr_graph *g, ir_op *op) {
   const ir_type *t = NULL;
-  bool custom = graph_is(op, G_CUSTOM), found = false;
+  bool custom = graph_is_kind(op, GRAPH_CUSTOM), found = false;
   if (op->n_results != 1) return NULL;
   if (custom) TSR_TRY(rt_custom_infer(g, ir_get_str(op, "callee", ""), op, &t, &found));
   else if (op->def->infer) TSR_TRY(op->def->infer(op, &t));

@@ -10,6 +10,7 @@
 #include "core/runtime/spills.h"
 #include "core/tune/bucket.h"
 #include "core/tune/extract.h"
+#include "core/tune/families.h"
 
 sched_params rt_kernel_params(const rt_kernel *k, const tune_config *c) {
   if (!memcmp(c, &k->dflt, sizeof *c)) return (sched_params){0};
@@ -170,7 +171,7 @@ static double registers(void *user, void *kernel) {
 /* The backend's own tile for the kernel's contraction, as the lowering would ask for it. */
 static void suggested_tile(tsr_device *dev, const ir_op *kernel, const tune_problem *p, int64_t tile[3]) {
   memset(tile, 0, 3 * sizeof *tile);
-  if (p->family != FAMILY_MATMUL || !dev->be || !dev->vt->suggest_tile) return;
+  if (!tune_problem_contracts(p) || !dev->be || !dev->vt->suggest_tile) return;
   for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
     if (!graph_is_kind(o, GRAPH_CONTRACTION)) continue;
     graph_contract g = graph_contract_get(o);
@@ -196,7 +197,7 @@ void rt_kernel_tile(const tsr_program *p, const char *name, int64_t tile[3]) {
       int64_t suggested[3];
       if (o->def->level != IR_SCHEDULE || o->def->code != S_KERNEL || strcmp(ir_get_str(o, "sym_name", ""), name))
         continue;
-      if (!tune_kernel_problem(o, "", &problem) || problem.family != FAMILY_MATMUL) return;
+      if (!tune_kernel_problem(o, "", &problem) || !tune_problem_contracts(&problem)) return;
       suggested_tile(p->dev, o, &problem, suggested);
       tune_config c = tune_kernel_default(o, &p->dev->caps, suggested);
       tile[0] = c.m, tile[1] = c.n, tile[2] = c.k;

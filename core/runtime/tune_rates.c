@@ -7,6 +7,7 @@
 #include "core/runtime/tune_rates.h"
 
 #include "core/base/clock.h"
+#include "core/base/sample.h"
 #include "core/device/dialect.h"
 #include "core/tune/kernel.h"
 
@@ -47,7 +48,7 @@ static double time_scheduled(const meter *m, const char *text, const tsr_schedul
   tsr_buffer_destroy(&out);
   tsr_program_destroy(&p);
   if (n < 7) return 0;
-  (void)timing_median(v, 7); /* sorts */
+  sample_sort(v, 7);
   return v[0];
 }
 

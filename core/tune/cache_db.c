@@ -79,7 +79,8 @@ static const char schema[] =
     " PRIMARY KEY(key, config)) WITHOUT ROWID;"
     "CREATE TABLE device(id TEXT PRIMARY KEY NOT NULL, profile TEXT, sum TEXT) WITHOUT ROWID;";
 
-#define ENTRY "key,op,shape,dtype,layout,policy,mesh,arch,driver,generator,config,runner_up,strategy,best_ns,runner_up_ns,default_ns,predicted_ns,samples,created,sum"
+#define ENTRY \
+  "key,op,shape,dtype,layout,policy,mesh,arch,driver,generator,config,runner_up,strategy,best_ns,runner_up_ns,default_ns,predicted_ns,samples,created,sum"
 #define VALUES20 " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 static const char *const sql[DB_N_STATEMENTS] = {
     [DB_LOOKUP] = "SELECT " ENTRY " FROM entry WHERE key=?",

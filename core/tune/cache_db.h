@@ -53,5 +53,7 @@ typedef struct db_arg {
 /* Runs a statement; `row` may be NULL. False: nothing was done (busy, full, read-only, damaged); why it was is in
  * db_why. Damage found on the way sets the file aside and begins a new one. *changed, if not NULL: rows written. */
 bool db_run(db *d, db_statement s, const db_arg *args, int n_args, db_row_fn row, void *user, int *changed);
-#define db_do(d, s, ...) db_run(d, s, (const db_arg[]){__VA_ARGS__}, (int)(sizeof((const db_arg[]){__VA_ARGS__}) / sizeof(db_arg)), NULL, NULL, NULL)
+#define db_do(d, s, ...)                                                                                    \
+  db_run(d, s, (const db_arg[]){__VA_ARGS__}, (int)(sizeof((const db_arg[]){__VA_ARGS__}) / sizeof(db_arg)), \
+         NULL, NULL, NULL)
 #endif

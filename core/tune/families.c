@@ -3,11 +3,12 @@
 
 #include "core/tune/family.h"
 
-#define FAMILY(code, name, fuses, n, extents, lowering, rules, tuned, ...) extern const tune_family tune_family_##tuned;
+#define FAMILY(code, name, fuses, space, n, extents, lowering, rules, tuned, ...) \
+  extern const tune_family tune_family_##tuned;
 KERNEL_FAMILIES(FAMILY)
 #undef FAMILY
 const tune_family tune_family_none = {0};
-#define ROW(code, name, fuses, n, extents, lowering, rules, tuned, ...) [FAMILY_##code] = &tune_family_##tuned,
+#define ROW(code, name, fuses, space, n, extents, lowering, rules, tuned, ...) [FAMILY_##code] = &tune_family_##tuned,
 static const tune_family *const families[N_FAMILIES] = {KERNEL_FAMILIES(ROW)};
 #undef ROW
 
@@ -29,7 +30,9 @@ int tune_problem_extents(const tune_problem *p, int64_t out[4]) {
   return n;
 }
 
-bool tune_problem_contracts(const tune_problem *p) { return tune_family_of(p->family)->contracts; }
+bool tune_problem_contracts(const tune_problem *p) {
+  return kernel_family(p->family)->space == SPACE_CONTRACTION;
+}
 double tune_problem_flops(const tune_problem *p) { return tune_family_of(p->family)->flops(p); }
 double tune_problem_bytes(const tune_problem *p) { return tune_family_of(p->family)->bytes(p); }
 

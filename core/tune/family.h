@@ -27,9 +27,8 @@ typedef struct tune_knob_rows {
 
 /* None is NULL unless it says what that means. */
 typedef struct tune_family {
-  const char
-      *extents; /* those of a problem that tell it apart, in the order of its name: of b, m, n, k; b only above 1 */
-  bool contracts;      /* a product: matrix instructions, and parts of k add up to one result, over ranks too */
+  /* Those of a problem that tell it apart, in the order of its name: of b, m, n, k; b only above 1. */
+  const char *extents;
 
   /* What p, all 1 and with the types of the first operand and result, has of the kernel's space. False: nothing to
    * tune. NULL: no schedule.kernel is of it. */

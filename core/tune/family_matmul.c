@@ -198,7 +198,6 @@ static int32_t bank_ways(const tune_device *d, const tune_problem *p, const tune
 }
 
 const tune_family tune_family_matmul = {.extents = "bmnk",
-                                        .contracts = true,
                                         .problem = problem,
                                         .flops = flops,
                                         .bytes = bytes,

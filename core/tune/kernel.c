@@ -206,7 +206,7 @@ sched_params tune_config_params(const tune_config *c, const tune_problem *proble
   for (int i = 0; i < N_SCHED_KNOBS; i++) {
     const sched_knob *k = &sched_knobs[i];
     const int32_t *v = tune_config_at(&from, k);
-    if (!v || !(k->families >> problem->family & 1) || (cpu && !k->on_cpu)) continue;
+    if (!v || !sched_knob_is_for(k, problem->family) || (cpu && !k->on_cpu)) continue;
     switch (k->kind) {
     case SCHED_SWITCH:
     case SCHED_PADDING: sched_set(k, &p, *v ? *v : -1); break;
@@ -243,7 +243,7 @@ static uint32_t knobs_of(const tune_problem *p, const tsr_caps *caps) {
   bool cpu = caps->dialect == DIALECT_CPU, streams = dialect_of(caps)->has_arch_table;
   uint32_t bits = 0;
   for (int i = 0; i < N_SCHED_KNOBS; i++)
-    if (sched_knobs[i].families >> p->family & 1 && (!cpu || sched_knobs[i].on_cpu)) bits |= 1u << i;
+    if (sched_knob_is_for(&sched_knobs[i], p->family) && (!cpu || sched_knobs[i].on_cpu)) bits |= 1u << i;
   if (!caps->async_copy) bits &= ~SPACE_KNOB(async_copy);
   if (!caps->clusters) bits &= ~SPACE_KNOB(cluster);
   if (!streams) bits &= ~SPACE_KNOB(stream_k);

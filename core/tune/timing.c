@@ -5,17 +5,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
-
-double timing_median(double *v, size_t n) {
-  if (!n) return 0;
-  qsort(v, n, sizeof *v, by_value);
-  return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
-}
+#include "core/base/sample.h"
 
 /* One run; its time, or 0 and the failure kept. */
 static double run_once(const timing_subject *s, timing_result *r) {
@@ -80,8 +70,10 @@ tsr_status timing_interleaved(const tsr_allocator *al, const timing_subject *sub
       out[i].runs = 0;
       continue;
     }
-    out[i].median_ns = timing_median(v + i * (size_t)o.most_runs, (size_t)out[i].runs);
-    out[i].min_ns = v[i * (size_t)o.most_runs];
+    double *own = v + i * (size_t)o.most_runs;
+    sample_sort(own, (size_t)out[i].runs);
+    out[i].median_ns = sample_median(own, (size_t)out[i].runs);
+    out[i].min_ns = own[0];
   }
   al_free(al, v, (room + 1) * sizeof *v, 16);
   return NULL;

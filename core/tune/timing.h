@@ -34,6 +34,4 @@ typedef struct timing_result {
 /* Fills out[0..n). Only out of memory is an error. */
 TSR_MUST_USE tsr_status timing_interleaved(const tsr_allocator *al, const timing_subject *subjects, size_t n,
                                            const timing_options *opt, timing_result *out);
-/* The middle of n values, which are sorted in place. */
-double timing_median(double *v, size_t n);
 #endif

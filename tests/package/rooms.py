@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Who may see whom: one row a room of core/ with the rooms that it may name besides itself, checked on quoted includes and on the calls between
-objects (nm). No circle of more than two files but for those listed, which may only become fewer. Then include/, the backends and the registry;
-who names a GPU dialect; that no text written for people is compared.
+"""Who may see whom: one row a room of core/ with the rooms that it may name besides itself, checked on quoted includes
+and on the calls between objects (nm). No circle of more than two files. Then include/, the backends and the registry;
+who names a GPU dialect or a kernel family; that no text written for people is compared.
 usage: rooms.py SOURCE BUILD"""
 import os
 import re
@@ -44,10 +44,6 @@ ROWS = {
     "runtime": LEVELS + EMIT + PASSES + ["tune", "profile"],
 }
 TABLES = "ir/tables"  # the one file of ir/ that names the levels, as the registry is the one that names backends
-
-# Still against the order or in a circle: each line goes with the cut that ends it.
-KNOWN = set()
-IN_CIRCLES = set()
 
 
 def room_of(path):
@@ -98,7 +94,7 @@ def includes():
 
 
 def circles(edges):
-    """Strongly connected components of more than two files, a source and its header being one (Tarjan, without recursion)."""
+    """Strongly connected components of more than two files; a source and its header are one (Tarjan, no recursion)."""
     graph = {}
     for a, b in edges:
         if stem(a) != stem(b) and stem(a) != TABLES:
@@ -135,27 +131,26 @@ def circles(edges):
 
 
 bad = []
-edges, against = [], {}
+edges, kinds, against = [], [], {}
 for kind, pairs in (("includes", includes()), ("calls", calls())):
     for a, b, what in pairs:
         edges.append((a, b))
+        kinds.append(kind)
         seen, room = room_of(b), room_of(a)
         if room not in ROWS:
             bad.append(f"core/{a} is in no room of the table")
         elif seen != room and seen not in ROWS[room] and stem(a) != TABLES:
             against.setdefault((a, b), []).append((kind, what))
 for (a, b), found in sorted(against.items()):
-    if (a, b) not in KNOWN:
-        words = " ".join(sorted({what for kind, what in found if kind == "calls"})[:4])
-        bad.append(f"core/{a} {found[0][0]} core/{b}, which {room_of(a)} may not see" + (f": {words}" if words else ""))
-bad += [f"core/{a} keeps to the rules towards core/{b} now: take it off the list" for a, b in KNOWN if (a, b) not in against]
-members = set()
-for c in circles(edges):
-    members.update(c)
-    new = [f for f in c if f not in IN_CIRCLES]
-    if new:
-        bad.append(f"a circle of {len(c)} files: {' '.join(c)}")
-bad += [f"core/{f} is in no circle any more: take it off the list" for f in sorted(IN_CIRCLES - members)]
+    words = " ".join(sorted({what for kind, what in found if kind == "calls"})[:4])
+    bad.append(f"core/{a} {found[0][0]} core/{b}, which {room_of(a)} may not see" + (f": {words}" if words else ""))
+bad += [f"a circle of {len(c)} files: {' '.join(c)}" for c in circles(edges)]
+triangle = [("a.c", "b.h"), ("b.c", "c.h"), ("c.c", "a.h"), ("c.c", "d.h"), ("d.c", "c.h")]
+if circles(triangle) != [["a", "b", "c", "d"]] or circles(triangle[1:2] + triangle[3:]):
+    bad.append("circles() finds no circle of four files, or one of two")
+n_calls = sum(kind_of == "calls" for kind_of in kinds)
+if n_calls < 2000:
+    bad.append(f"{n_calls} calls between the objects of {BUILD}: it isn't built, or its objects have no symbols")
 
 for path, name in quoted("include"):
     if "/" in name and not name.startswith("tessera/"):
@@ -173,24 +168,53 @@ for path, name in quoted("core"):
 # A fact of a GPU dialect is a field of its row (core/device/dialect.c); these alone name one.
 DIALECT_FILES = {
     "core/device/caps.h", "core/device/dialect.c", "core/device/arch.c", "core/emit/emit.c", "core/emit/text/text.c",
-    "core/emit/spirv/caps.c", "backends/vulkan/vulkan.c", "backends/vulkan/caps.c", "backends/cuda/cuda.c", "backends/hip/hip.c",
+    "core/emit/spirv/caps.c", "backends/vulkan/vulkan.c", "backends/vulkan/caps.c", "backends/cuda/cuda.c",
+    "backends/hip/hip.c",
 }
+# A fact of a kernel family is a column of its row (core/ir/kernel_family.h); these alone name one.
+FAMILY_FILES = {
+    "core/ir/kernel_family.h": "the rows",
+    "core/passes/graph/fuse.c": "which kinds of graph ops lead a kernel of which",
+    "core/runtime/graph_tune.c": "attention's estimate is asked for by its name",
+    "core/runtime/device_profile.c": "its peak is a line of the report",
+}
+with open(os.path.join(SOURCE, "core/ir/kernel_family.h"), encoding="utf-8") as text:
+    FAMILIES = re.findall(r"^  X\(([A-Z]+), ", text.read(), re.M)
+if len(FAMILIES) < 6:
+    bad.append(f"core/ir/kernel_family.h has the rows {FAMILIES}, fewer than there are")
+NAMED = [  # (names, files, what to do)
+    (r"\bDIALECT_(?:SPIRV|CUDA|HIP|HOST)\b", DIALECT_FILES,
+     "ask its row for the trait (CONTRIBUTING, Adding a GPU dialect)"),
+    (r"\bFAMILY_(?:" + "|".join(FAMILIES) + r")\b", FAMILY_FILES,
+     "ask its row (CONTRIBUTING, A kernel family)"),
+]
+named = set()
 for folder in ("core", "backends", "tools"):
     for where, _, files in os.walk(os.path.join(SOURCE, folder)):
         for f in sorted(files):
             path = os.path.relpath(os.path.join(where, f), SOURCE)
-            if f.endswith((".c", ".h")) and path not in DIALECT_FILES:
-                with open(os.path.join(SOURCE, path), encoding="utf-8") as text:
-                    for name in sorted(set(re.findall(r"\bDIALECT_(?:SPIRV|CUDA|HIP|HOST)\b", text.read()))):
-                        bad.append(f"{path} names {name}: ask its row for the trait (CONTRIBUTING, Adding a GPU dialect)")
+            if not f.endswith((".c", ".h")):
+                continue
+            with open(os.path.join(SOURCE, path), encoding="utf-8") as text:
+                code = text.read()
+            for pattern, allowed, advice in NAMED:
+                found = sorted(set(re.findall(pattern, code)))
+                named.update([path] if found else [])
+                if path not in allowed:
+                    bad += [f"{path} names {name}: {advice}" for name in found]
+bad += [f"{path} names no family any more: take it off the list" for path in FAMILY_FILES
+        if path not in named and path != "core/ir/kernel_family.h"]
 # No branch on prose: what is written for people is compared or searched nowhere but where it is put in order for them.
 PROSE = re.compile(r"\b(?:why|reasons?|causes?|messages?|hints?|original|tsr_status_(?:cause|message|hint))\b")
-SEARCHES = re.compile(r"\b(?:str(?:n|case|ncase)?cmp|strstr|strc?spn|strr?chr|strpbrk|mem(?:cmp|mem))\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)|(?:\b(?:why|reason|cause|message|hint)\[\w+\]\s*==)")
+SEARCHES = re.compile(
+    r"\b(?:str(?:n|case|ncase)?cmp|strstr|strc?spn|strr?chr|strpbrk|mem(?:cmp|mem))\s*"
+    r"\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)|(?:\b(?:why|reason|cause|message|hint)\[\w+\]\s*==)")
 READS_PROSE = {  # to group rows that are shown, and nothing else
     "core/tune/space.c": "reasons that differ in their numbers alone are one row",
     "core/profile/profile.c": "a kernel that asked for another schedule has a row of its own",
     "tools/tessera/bench_measure.c": "a peer's name isn't printed twice",
-    "tools/tessera/cmd_devices.c": "tessera.h promises how the reason begins for a backend that isn't built: it is listed all the same",
+    "tools/tessera/cmd_devices.c":
+        "tessera.h promises how the reason begins for a backend that isn't built: it is listed all the same",
 }
 found_prose = set()
 for folder in ("core", "backends", "tools"):

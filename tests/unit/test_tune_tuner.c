@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "core/base/sample.h"
+
 static char dir[64];
 static tune_device device;
 static tune_problem problem;
@@ -503,7 +505,11 @@ static void timing_takes_medians_and_counts_runs(void **state) {
   assert_true(!r4[0].given_up && slow[0].runs == 13 && !r4[2].given_up && slow[2].runs == 13 &&
               r4[2].median_ns == 3000);
   double odd[] = {3, 1, 2}, even[] = {4, 1, 3, 2};
-  assert_true(timing_median(odd, 3) == 2 && timing_median(even, 4) == 2.5 && timing_median(NULL, 0) == 0);
+  sample_sort(odd, 3);
+  sample_sort(even, 4);
+  sample_sort(NULL, 0);
+  assert_true(odd[0] == 1 && odd[2] == 3 && even[0] == 1 && even[3] == 4);
+  assert_true(sample_median(odd, 3) == 2 && sample_median(even, 4) == 2.5 && sample_median(NULL, 0) == 0);
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -8,6 +8,7 @@
 
 #include "core/coll/team.h"
 #include "core/base/clock.h"
+#include "core/base/sample.h"
 #include "core/coll/team.h"
 #include "tools/tessera/bench.h"
 #include "tools/tessera/bench_env.h"
@@ -83,11 +84,6 @@ static void fill(coll_bench *b) {
   }
 }
 
-static int by_time(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
-
 static tsr_status measure(coll_bench *b, int64_t *bad) {
   double us[MOST_RUNS], spent = 0;
   int n = 0;
@@ -102,7 +98,7 @@ static tsr_status measure(coll_bench *b, int64_t *bad) {
     spent += us[n++] = clock_us_since(from);
   }
   *bad += count_wrong(b);
-  qsort(us, (size_t)n, sizeof *us, by_time);
+  sample_sort(us, (size_t)n);
   b->median = us[n / 2], b->least = us[0];
   return NULL;
 }

@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/dtype.h"
+#include "core/base/sample.h"
 #include "core/base/status.h"
 #include "core/passes/schedule/kernel.h"
 #include "tools/tessera/bench.h"
@@ -262,11 +263,6 @@ static tsr_status choose_clock(measure *m, bench_result *r) {
 
 /* ---- timing ---------------------------------------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
-
 static tsr_status program_runs(measure *m, tsr_program *p, int *set, int inner, double *us) {
   int64_t from = clock_ns();
   if (m->by_events) TRY(bench_timer_start(&m->timer));
@@ -377,13 +373,13 @@ static tsr_status time_all(measure *m, bench_result *r) {
   }
   for (int i = 0; i <= r->n_peers; i++) {
     if (i && !m->jobs[i - 1]) continue;
-    qsort(t[i], (size_t)reps, sizeof t[i][0], by_value);
+    sample_sort(t[i], (size_t)reps);
     if (i) r->peers[i - 1].median_us = t[i][reps / 2];
   }
   r->median_us = t[0][reps / 2];
   for (int i = 0; i < N_RIVALS; i++) {
     if (!m->rival[i]) continue;
-    qsort(rivals[i], (size_t)reps, sizeof rivals[i][0], by_value);
+    sample_sort(rivals[i], (size_t)reps);
     *(i == UNTUNED ? &r->default_us
       : i == TABLE ? &r->table_us
                    : &r->without[i - WITHOUT].median_us) = rivals[i][reps / 2];

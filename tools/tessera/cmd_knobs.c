@@ -34,7 +34,7 @@ static void print_row(const knob *k, const char *values) {
 static void families_of(const sched_knob *k, char *out, size_t cap) {
   size_t n = 0;
   for (int f = 0; f < N_FAMILIES && n < cap; f++)
-    if (k->families >> f & 1)
+    if (sched_knob_is_for(k, (sched_family)f))
       n += (size_t)snprintf(out + n, cap - n, "%s%s", n ? ", " : "", sched_family_name((sched_family)f));
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/dtype.h"
+#include "core/base/sample.h"
 #include "core/import/npy.h"
 #include "core/import/onnx.h"
 #include "tools/tessera/cli.h"
@@ -208,11 +209,6 @@ static void summary(run_state *r) {
   }
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
-
 static int execute(run_state *r, long repeat) {
   if (repeat < 0 || repeat > MAX_REPEAT) return cli_usage("run", "--repeat %ld: 0 to %d", repeat, MAX_REPEAT);
   double *us = malloc(sizeof *us * (size_t)(repeat > 0 ? repeat : 1));
@@ -231,7 +227,7 @@ static int execute(run_state *r, long repeat) {
     us[i] = clock_us_since(from);
   }
   if (!st && repeat > 0) {
-    qsort(us, (size_t)repeat, sizeof *us, by_value);
+    sample_sort(us, (size_t)repeat);
     fprintf(stderr, "median %.1f us, minimum %.1f us, %ld runs\n", us[repeat / 2], us[0], repeat);
   }
   free(us);

@@ -50,6 +50,7 @@
 /* Each in two parts: before and after the types are known. */
 void text_common_types(strb *b, const text_use *u); /* emit/text/prelude_common.c */
 void text_common_functions(strb *b, const text_use *u);
+void text_common_memory(strb *b); /* for the base of a dialect that loads and stores words: ld_, st_global, _shared */
 void text_cuda_base(strb *b, const text_use *u); /* emit/text/prelude_cuda.c */
 void text_cuda_typed(strb *b, const text_use *u);
 void text_hip_base(strb *b, const text_use *u); /* emit/text/prelude_hip.c */

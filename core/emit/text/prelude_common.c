@@ -205,6 +205,52 @@ static const char shuffles[] =
     "  return x;\n"
     "}\n";
 
+/* Over u32x2, u32x4, LD_STREAM(p) and ST_STREAM(p, w) of a dialect. */
+static const char memory[] =
+    "template <int BYTES> struct word;\n"
+    "template <> struct word<1> { typedef unsigned char type; };\n"
+    "template <> struct word<2> { typedef unsigned short type; };\n"
+    "template <> struct word<4> { typedef unsigned type; };\n"
+    "template <> struct word<8> { typedef u32x2 type; };\n"
+    "template <> struct word<16> { typedef u32x4 type; };\n"
+    "/* Values wider than 16 bytes go in pieces of 16. */\n"
+    "template <class V> struct pieces {\n"
+    "  static constexpr int bytes = sizeof(V) < 16 ? sizeof(V) : 16, n = sizeof(V) / bytes;\n"
+    "  typedef typename word<bytes>::type type;\n"
+    "};\n"
+    "template <class V, class T> FN V ld_global(const T *p) {\n"
+    "  typename pieces<V>::type w[pieces<V>::n];\n"
+    "#pragma unroll\n"
+    "  for (int i = 0; i < pieces<V>::n; i++) w[i] = ((const typename pieces<V>::type *)p)[i];\n"
+    "  V v;\n"
+    "  COPY(&v, w, sizeof v);\n"
+    "  return v;\n"
+    "}\n"
+    "template <class V, class T> FN V ld_global_stream(const T *p) {\n"
+    "  typename pieces<V>::type w[pieces<V>::n];\n"
+    "#pragma unroll\n"
+    "  for (int i = 0; i < pieces<V>::n; i++) w[i] = LD_STREAM((const typename pieces<V>::type *)p + i);\n"
+    "  V v;\n"
+    "  COPY(&v, w, sizeof v);\n"
+    "  return v;\n"
+    "}\n"
+    "template <class T, class V> FN void st_global(T *p, V v) {\n"
+    "  typename pieces<V>::type w[pieces<V>::n];\n"
+    "  COPY(w, &v, sizeof v);\n"
+    "#pragma unroll\n"
+    "  for (int i = 0; i < pieces<V>::n; i++) ((typename pieces<V>::type *)p)[i] = w[i];\n"
+    "}\n"
+    "template <class T, class V> FN void st_global_stream(T *p, V v) {\n"
+    "  typename pieces<V>::type w[pieces<V>::n];\n"
+    "  COPY(w, &v, sizeof v);\n"
+    "#pragma unroll\n"
+    "  for (int i = 0; i < pieces<V>::n; i++) ST_STREAM((typename pieces<V>::type *)p + i, w[i]);\n"
+    "}\n"
+    "template <class V, class T> FN V ld_shared(const T *p) { return ld_global<V>(p); }\n"
+    "template <class T, class V> FN void st_shared(T *p, V v) { st_global(p, v); }\n";
+
+void text_common_memory(strb *b) { strb_puts(b, memory); }
+
 void text_common_types(strb *b, const text_use *u) {
   strb_puts(b, types);
   if (u->features & (TEXT_F16 | TEXT_BF16 | TEXT_F8 | TEXT_TF32)) strb_puts(b, odd);

@@ -17,47 +17,12 @@ static const char base[] =
     "FN void barrier() { __syncthreads(); }\n"
     "FN void warp_barrier() { __syncwarp(); }\n"
     "FN unsigned shared_address(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }\n"
-    "template <int BYTES> struct word;\n"
-    "template <> struct word<1> { typedef unsigned char type; };\n"
-    "template <> struct word<2> { typedef unsigned short type; };\n"
-    "template <> struct word<4> { typedef unsigned type; };\n"
-    "template <> struct word<8> { typedef uint2 type; };\n"
-    "template <> struct word<16> { typedef uint4 type; };\n"
-    "/* Values wider than 16 bytes go in pieces of 16. */\n"
-    "template <class V> struct pieces {\n"
-    "  static constexpr int bytes = sizeof(V) < 16 ? sizeof(V) : 16, n = sizeof(V) / bytes;\n"
-    "  typedef typename word<bytes>::type type;\n"
-    "};\n"
-    "template <class V, class T> FN V ld_global(const T *p) {\n"
-    "  typename pieces<V>::type w[pieces<V>::n];\n"
-    "#pragma unroll\n"
-    "  for (int i = 0; i < pieces<V>::n; i++) w[i] = ((const typename pieces<V>::type *)p)[i];\n"
-    "  V v;\n"
-    "  COPY(&v, w, sizeof v);\n"
-    "  return v;\n"
-    "}\n"
-    "template <class V, class T> FN V ld_global_stream(const T *p) {\n"
-    "  typename pieces<V>::type w[pieces<V>::n];\n"
-    "#pragma unroll\n"
-    "  for (int i = 0; i < pieces<V>::n; i++) w[i] = __ldcs((const typename pieces<V>::type *)p + i);\n"
-    "  V v;\n"
-    "  COPY(&v, w, sizeof v);\n"
-    "  return v;\n"
-    "}\n"
-    "template <class T, class V> FN void st_global(T *p, V v) {\n"
-    "  typename pieces<V>::type w[pieces<V>::n];\n"
-    "  COPY(w, &v, sizeof v);\n"
-    "#pragma unroll\n"
-    "  for (int i = 0; i < pieces<V>::n; i++) ((typename pieces<V>::type *)p)[i] = w[i];\n"
-    "}\n"
-    "template <class T, class V> FN void st_global_stream(T *p, V v) {\n"
-    "  typename pieces<V>::type w[pieces<V>::n];\n"
-    "  COPY(w, &v, sizeof v);\n"
-    "#pragma unroll\n"
-    "  for (int i = 0; i < pieces<V>::n; i++) __stcs((typename pieces<V>::type *)p + i, w[i]);\n"
-    "}\n"
-    "template <class V, class T> FN V ld_shared(const T *p) { return ld_global<V>(p); }\n"
-    "template <class T, class V> FN void st_shared(T *p, V v) { st_global(p, v); }\n"
+    "typedef uint2 u32x2;\n"
+    "typedef uint4 u32x4;\n"
+    "#define LD_STREAM(p) __ldcs(p)\n"
+    "#define ST_STREAM(p, w) __stcs(p, w)\n";
+
+static const char functions[] =
     "FN float fmin_nan(float a, float b) { float r; asm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(r) : \"f\"(a), \"f\"(b)); return r; }\n"
     "FN float fmax_nan(float a, float b) { float r; asm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(r) : \"f\"(a), \"f\"(b)); return r; }\n"
     "FN double fmin_nan(double a, double b) { return a < b || a != a ? a : b; }\n"
@@ -92,7 +57,8 @@ static const char f8_base[] =
     "FN float e5m2_value(unsigned code) { return f8_f16_value(code << 8); } /* the upper byte of an f16 */\n"
     "#endif\n";
 
-#define MATH1(name, f) "FN float " name "(float x) { return " f "f(x); }\nFN double " name "(double x) { return " f "(x); }\n"
+#define MATH1(name, f) \
+  "FN float " name "(float x) { return " f "f(x); }\nFN double " name "(double x) { return " f "(x); }\n"
 static const char math[] = MATH1("fexp", "exp") MATH1("flog", "log") MATH1("ftanh", "tanh") MATH1("ferf", "erf")
     MATH1("fsin", "sin") MATH1("fcos", "cos") "FN float fpow(float a, float b) { return powf(a, b); }\n"
                                               "FN double fpow(double a, double b) { return pow(a, b); }\n";
@@ -276,6 +242,8 @@ static const char wgmma[] =
 void text_cuda_base(strb *b, const text_use *u) {
   unsigned f = u->features;
   strb_puts(b, base);
+  text_common_memory(b);
+  strb_puts(b, functions);
   if (f & TEXT_F16) strb_puts(b, f16_base);
   if (f & TEXT_BF16) strb_puts(b, bf16_base);
   if (f & TEXT_F8) strb_puts(b, f8_base);

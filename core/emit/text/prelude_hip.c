@@ -34,47 +34,10 @@ static const char base[] =
     "}\n"
     "typedef unsigned u32x2 __attribute__((ext_vector_type(2)));\n"
     "typedef unsigned u32x4 __attribute__((ext_vector_type(4)));\n"
-    "template <int BYTES> struct word;\n"
-    "template <> struct word<1> { typedef unsigned char type; };\n"
-    "template <> struct word<2> { typedef unsigned short type; };\n"
-    "template <> struct word<4> { typedef unsigned type; };\n"
-    "template <> struct word<8> { typedef u32x2 type; };\n"
-    "template <> struct word<16> { typedef u32x4 type; };\n"
-    "/* Values wider than 16 bytes go in pieces of 16. */\n"
-    "template <class V> struct pieces {\n"
-    "  static constexpr int bytes = sizeof(V) < 16 ? sizeof(V) : 16, n = sizeof(V) / bytes;\n"
-    "  typedef typename word<bytes>::type type;\n"
-    "};\n"
-    "template <class V, class T> FN V ld_global(const T *p) {\n"
-    "  typename pieces<V>::type w[pieces<V>::n];\n"
-    "#pragma unroll\n"
-    "  for (int i = 0; i < pieces<V>::n; i++) w[i] = ((const typename pieces<V>::type *)p)[i];\n"
-    "  V v;\n"
-    "  COPY(&v, w, sizeof v);\n"
-    "  return v;\n"
-    "}\n"
-    "template <class V, class T> FN V ld_global_stream(const T *p) {\n"
-    "  typename pieces<V>::type w[pieces<V>::n];\n"
-    "#pragma unroll\n"
-    "  for (int i = 0; i < pieces<V>::n; i++) w[i] = __builtin_nontemporal_load((const typename pieces<V>::type *)p + i);\n"
-    "  V v;\n"
-    "  COPY(&v, w, sizeof v);\n"
-    "  return v;\n"
-    "}\n"
-    "template <class T, class V> FN void st_global(T *p, V v) {\n"
-    "  typename pieces<V>::type w[pieces<V>::n];\n"
-    "  COPY(w, &v, sizeof v);\n"
-    "#pragma unroll\n"
-    "  for (int i = 0; i < pieces<V>::n; i++) ((typename pieces<V>::type *)p)[i] = w[i];\n"
-    "}\n"
-    "template <class T, class V> FN void st_global_stream(T *p, V v) {\n"
-    "  typename pieces<V>::type w[pieces<V>::n];\n"
-    "  COPY(w, &v, sizeof v);\n"
-    "#pragma unroll\n"
-    "  for (int i = 0; i < pieces<V>::n; i++) __builtin_nontemporal_store(w[i], (typename pieces<V>::type *)p + i);\n"
-    "}\n"
-    "template <class V, class T> FN V ld_shared(const T *p) { return ld_global<V>(p); }\n"
-    "template <class T, class V> FN void st_shared(T *p, V v) { st_global(p, v); }\n"
+    "#define LD_STREAM(p) __builtin_nontemporal_load(p)\n"
+    "#define ST_STREAM(p, w) __builtin_nontemporal_store(w, p)\n";
+
+static const char functions[] =
     "FN float fmin_nan(float a, float b) { return a < b || a != a ? a : b; }\n"
     "FN float fmax_nan(float a, float b) { return a > b || a != a ? a : b; }\n"
     "FN double fmin_nan(double a, double b) { return a < b || a != a ? a : b; }\n"
@@ -288,6 +251,8 @@ void text_hip_base(strb *b, const text_use *u) {
   unsigned f = u->features;
   strb_printf(b, "#define WAVE %d\n", u->wave);
   strb_puts(b, base);
+  text_common_memory(b);
+  strb_puts(b, functions);
   if (f & TEXT_F16) strb_puts(b, f16_base);
   if (f & TEXT_BF16) strb_puts(b, bf16_base);
   if (f & TEXT_MATH) strb_puts(b, math);

@@ -113,7 +113,7 @@ graph_num graph_read(graph_evaluator *e, ir_value *v, int64_t i) {
   if (!x) return (graph_num){0, 0, 0};
   if (x->e >= 0) return *x;
   const graph_row *row = graph_ext(v->def);
-  if (!row || (!row->eval && !(graph_is(v->def, G_CUSTOM) && e->custom))) {
+  if (!row || (!row->eval && !(graph_is_kind(v->def, GRAPH_CUSTOM) && e->custom))) {
     fail(e, ir_error(v->def, NULL, "the oracle can't evaluate it"));
     return (graph_num){0, 0, 0};
   }

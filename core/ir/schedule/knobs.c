@@ -9,12 +9,12 @@
 #include "core/base/status.h"
 #include "core/ir/schedule/schedule.h"
 
-#define FOR_ALL (1u << FAMILY_ELEMENTWISE | 1u << FAMILY_ROW | 1u << FAMILY_MATMUL)
-#define FOR_PRODUCTS (1u << FAMILY_MATMUL)
-#define FOR_ROWS (1u << FAMILY_ROW)
+#define FOR_PRODUCTS (1u << SPACE_CONTRACTION)
+#define FOR_ROWS (1u << SPACE_ROWS)
+#define FOR_ALL (1u << SPACE_ELEMENTS | FOR_ROWS | FOR_PRODUCTS)
 
-#define ROW(name, primitive, attr, kind, least, most, dflt, families, on_cpu, help)                                 \
-  {#name,    attr,   primitive, SCHED_##kind, least, most, dflt, families, on_cpu, help, offsetof(sched_params, name), \
+#define ROW(name, primitive, attr, kind, least, most, dflt, spaces, on_cpu, help)                                   \
+  {#name,    attr,   primitive, SCHED_##kind, least, most, dflt, spaces, on_cpu, help, offsetof(sched_params, name), \
    offsetof(tsr_schedule, name)},
 const sched_knob sched_knobs[N_SCHED_KNOBS] = {SCHED_KNOBS(ROW)};
 #undef ROW
@@ -32,6 +32,11 @@ SCHED_KNOBS(SAME)
 static const char names[] = SCHED_KNOBS(NAME);
 #undef NAME
 const char *sched_knob_names(void) { return names + 2; }
+
+bool sched_knob_is_for(const sched_knob *k, sched_family f) {
+  const kernel_family_row *row = kernel_family(f);
+  return row->tuned_as == f && f != FAMILY_NONE && k->spaces >> row->space & 1;
+}
 
 const sched_knob *sched_knob_find(const char *name) {
   for (int i = 0; i < N_SCHED_KNOBS; i++)

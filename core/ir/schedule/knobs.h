@@ -7,7 +7,7 @@
 #include "core/ir/kernel_family.h"
 #include "tessera/tessera.h"
 
-/* X(name, primitive, attribute, kind, least, most, default, families, on a CPU, what it is). Kinds:
+/* X(name, primitive, attribute, kind, least, most, default, spaces, on a CPU, what it is). Kinds:
  *   COUNT    a number from least to most; 0 = not set
  *   POWER    the same, powers of two
  *   PADDING  the same from 0 on; -1 = none, asked for explicitly
@@ -15,33 +15,34 @@
  *   PATH     a word of SCHED_PATHS, NULL = not set
  *   FLAG     a promise rather than a choice: no knob of the tuner
  * default: of the attribute when the primitive is written without it; NULL: it can't be.
- * families: of those that the tuner moves it for. On a CPU: the lowering there reads it. */
-#define SCHED_TILE_KNOBS(X)                                                                                                            \
+ * spaces: of the kernel families that the tuner moves it for. On a CPU: the lowering there reads it. */
+#define SCHED_TILE_KNOBS(X)                                                                                            \
   X(m, S_TILE, "m", COUNT, 1, 1 << 24, NULL, FOR_ALL, true, "rows of the block tile (elements per block for elementwise kernels)")             \
   X(n, S_TILE, "n", COUNT, 1, 1 << 24, "1", FOR_PRODUCTS, true, "columns of the block tile")                                                   \
   X(k, S_TILE, "k", COUNT, 1, 1 << 24, "1", FOR_PRODUCTS, true, "depth of one step of the contraction")                                        \
   X(autotune, S_TILE, "autotune", FLAG, 0, 1, "false", FOR_ALL, true, "let the tuner replace this tile")
-#define SCHED_VECTORIZE_KNOBS(X)                                                                                                       \
+#define SCHED_VECTORIZE_KNOBS(X)                                                                                       \
   X(vectorize, S_VECTORIZE, "n", POWER, 1, 1024, NULL, FOR_ALL, true, "elements per thread and access")
-#define SCHED_SHARED_KNOBS(X)                                                                                                          \
+#define SCHED_SHARED_KNOBS(X)                                                                                          \
   X(use_shared, S_SHARED, "enable", SWITCH, 0, 1, "true", FOR_PRODUCTS, false, "stage tiles through shared memory")                              \
   X(padding, S_SHARED, "padding", PADDING, 0, 1 << 24, "0", FOR_PRODUCTS, false, "elements added to each row against bank conflicts")
-#define SCHED_ASYNC_KNOBS(X)                                                                                                           \
+#define SCHED_ASYNC_KNOBS(X)                                                                                           \
   X(async_copy, S_ASYNC, "enable", SWITCH, 0, 1, "true", FOR_PRODUCTS, false, "overlap loads with computation")
-#define SCHED_STAGES_KNOBS(X)                                                                                                          \
+#define SCHED_STAGES_KNOBS(X)                                                                                          \
   X(pipeline_stages, S_STAGES, "n", COUNT, 1, 16, NULL, FOR_PRODUCTS, false, "buffers of the k loop; 1 = no overlap")
-#define SCHED_SPLIT_K_KNOBS(X)                                                                                                         \
+#define SCHED_SPLIT_K_KNOBS(X)                                                                                         \
   X(split_k, S_SPLIT_K, "n", COUNT, 1, 1 << 24, NULL, FOR_PRODUCTS, true, "parts of the contraction computed by different blocks")
 #define SCHED_WARPS_KNOBS(X) X(warps, S_WARPS, "n", COUNT, 1, 1 << 24, NULL, FOR_ALL, false, "subgroups per block")
-#define SCHED_CLUSTER_KNOBS(X)                                                                                                         \
+#define SCHED_CLUSTER_KNOBS(X)                                                                                         \
   X(cluster, S_CLUSTER, "n", POWER, 1, SCHED_MOST_CLUSTER, NULL, FOR_ROWS, false, "blocks: 1, 2, 4 or 8")
 #define SCHED_STREAM_K_KNOBS(X) X(stream_k, S_STREAM_K, "n", COUNT, 1, 1 << 24, NULL, FOR_PRODUCTS, false, "blocks")
-#define SCHED_RASTER_KNOBS(X)                                                                                                          \
+#define SCHED_RASTER_KNOBS(X)                                                                                          \
   X(raster, S_RASTER, "group", COUNT, 1, 1 << 24, NULL, FOR_PRODUCTS, true, "block rows walked together; 1 = plain order")
-#define SCHED_MATRIX_PATH_KNOBS(X) X(matrix_path, S_MATRIX_PATH, "path", PATH, 0, 0, NULL, FOR_PRODUCTS, false, SCHED_PATH_WORDS)
+#define SCHED_MATRIX_PATH_KNOBS(X) \
+  X(matrix_path, S_MATRIX_PATH, "path", PATH, 0, 0, NULL, FOR_PRODUCTS, false, SCHED_PATH_WORDS)
 
 /* OP(code, primitive, its knobs, help, more of its ir_opdef): a primitive is written where its first knob is set. */
-#define SCHED_PRIMITIVES(OP)                                                                                                           \
+#define SCHED_PRIMITIVES(OP)                                                                                           \
   OP(S_TILE, "tile", SCHED_TILE_KNOBS, "The block tile of the kernel that computes from these operands. As a result, the tiled contraction itself.", \
      .n_results = IR_VARIADIC, .operands_doc = "operands...", .infer = infer_tile, .implied = implied_tile)                            \
   OP(S_VECTORIZE, "vectorize", SCHED_VECTORIZE_KNOBS, "Vector width of global loads and stores; ragged tails stay correct. On a CPU, from 64 on: elements that an elementwise program takes at once.", .n_results = 0) \
@@ -55,7 +56,7 @@
   OP(S_RASTER, "raster", SCHED_RASTER_KNOBS, "Order in which blocks visit the output, for reuse in the last-level cache.", .n_results = 0) \
   OP(S_MATRIX_PATH, "matrix_path", SCHED_MATRIX_PATH_KNOBS, "Which matrix instruction family to use.", .n_results = 0)
 
-#define SCHED_KNOBS(X)                                                                                                                 \
+#define SCHED_KNOBS(X)                                                                                                 \
   SCHED_TILE_KNOBS(X) SCHED_VECTORIZE_KNOBS(X) SCHED_SHARED_KNOBS(X) SCHED_ASYNC_KNOBS(X) SCHED_STAGES_KNOBS(X) SCHED_SPLIT_K_KNOBS(X) \
   SCHED_WARPS_KNOBS(X) SCHED_CLUSTER_KNOBS(X) SCHED_STREAM_K_KNOBS(X) SCHED_RASTER_KNOBS(X) SCHED_MATRIX_PATH_KNOBS(X)
 
@@ -126,7 +127,7 @@ typedef struct sched_knob {
   sched_knob_kind kind;
   int64_t least, most;
   const char *dflt;  /* of the attribute; NULL: required */
-  unsigned families; /* 1 << sched_family */
+  unsigned spaces;   /* 1 << family_space */
   bool on_cpu;
   const char *help;
   size_t at, public_at; /* in sched_params, in tsr_schedule */
@@ -138,6 +139,8 @@ const sched_path *sched_path_of(const sched_params *p);
 /* N_SCHED_KNOBS rows in the order of sched_knob_id. */
 extern const sched_knob sched_knobs[N_SCHED_KNOBS];
 const sched_knob *sched_knob_find(const char *name); /* NULL: there is none */
+/* Does the tuner move it for kernels tuned as f? */
+bool sched_knob_is_for(const sched_knob *k, sched_family f);
 const char *sched_knob_names(void);                  /* "m, n, k, ..." */
 
 /* Of all kinds but PATH; as the field has it. */

@@ -83,7 +83,7 @@ static tsr_status verify_kernel(const ir_op *op) {
 #define KIND_SWITCH IR_A_BOOL
 #define KIND_FLAG IR_A_BOOL
 #define KIND_PATH IR_A_STR
-#define KNOB_ATTR(name, primitive, attr, kind, least, most, dflt, families, on_cpu, help) \
+#define KNOB_ATTR(name, primitive, attr, kind, least, most, dflt, spaces, on_cpu, help) \
   {attr, KIND_##kind, !(dflt), dflt, help},
 #define PRIMITIVE(c, primitive, knobs, text, ...)                                                             \
   {NAME(primitive), .code = c, .max_operands = IR_VARIADIC, .attrs = (const ir_attr_def[]){knobs(KNOB_ATTR) A_END}, \

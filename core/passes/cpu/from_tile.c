@@ -375,12 +375,9 @@ static tsr_status lower_kernel(ir_op *kernel, ir_builder *top, const tsr_caps *c
       !ir_set_attr(k, "arch", ir_attr_str(l.m, caps->arch)))
     return st_oom();
   ir_block *from = kernel->regions[0];
-  for (int i = 0; i < from->n_args; i++) {
+  for (int i = 0; i < from->n_args; i++)
     TSR_TRY(cpu_check_type(kernel, &(ir_type){.dtype = from->args[i]->type->dtype}));
-    if (!(from->args[i]->data =
-              ir_block_arg_like(l.m, k->regions[0], ir_type_get(l.m, from->args[i]->type), from->args[i])))
-      return st_oom();
-  }
+  if (!ir_block_args_copy(l.m, k->regions[0], from)) return st_oom();
   ir_builder b = ir_at_end(l.m, k->regions[0]);
   TSR_GOTO(lower_block(&l, from, &b, NULL));
   if (!ir_build0(&b, "tessera.target.return", 0, NULL) ||

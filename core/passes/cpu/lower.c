@@ -101,9 +101,7 @@ tsr_status cpu_copy_op(lower *l, ir_builder *b, ir_op *op) {
   for (int i = 0; i < op->n_operands; i++) operands[i] = cpu_at(op->operands[i]);
   const ir_type *t = ir_type_get(l->m, op->results[0]->type);
   ir_op *n = t ? ir_op_new(b, def, op->n_operands, operands, 1, &t, 0) : NULL;
-  if (!n) return st_oom();
-  for (int i = 0; i < op->n_attrs; i++)
-    if (!ir_set_attr(n, op->attrs[i].name, ir_attr_copy(l->m, op->attrs[i].attr))) return st_oom();
+  if (!n || !ir_attrs_copy(n, op)) return st_oom();
   op->results[0]->data = n->results[0];
   return NULL;
 }

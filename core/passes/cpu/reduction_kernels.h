@@ -1,9 +1,9 @@
-/* core/passes/cpu/reduction_kernels.h - which ops of a Tile IR block become fused reduction kernels on the CPU: row ops,
- * which are taken whole, and what maps and reductions by themselves come to (a graph's own norm, hand-written text):
- * sums and maxima, squared deviations, exponentials with their sums, the scaling of a row. A row is then read from cache
- * by few passes, and 16-bit rows are never copied to f32 first. Not under kahan_sum. The order of their sums is fixed by
- * the row's length alone, so "deterministic" may use them. The kernel's attribute `reduction_kernels = false` (the
- * switch reduction_kernels) leaves them out. */
+/* core/passes/cpu/reduction_kernels.h - which ops of a Tile IR block become fused reduction kernels on the CPU: row
+ * ops, which are taken whole, and what maps and reductions by themselves come to (a graph's own norm, hand-written
+ * text): sums and maxima, squared deviations, exponentials with their sums, the scaling of a row. A row is then read
+ * from cache by few passes, and 16-bit rows are never copied to f32 first. Not under kahan_sum. The order of their sums
+ * is fixed by the row's length alone, so "deterministic" may use them. The kernel's attribute `reduction_kernels =
+ * false` (the switch reduction_kernels) leaves them out. */
 #ifndef CORE_PASSES_CPU_REDUCTION_KERNELS_H
 #define CORE_PASSES_CPU_REDUCTION_KERNELS_H
 #include "core/ir/ir.h"

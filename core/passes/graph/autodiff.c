@@ -45,7 +45,7 @@ static tsr_status step_back(ir_builder *b, ir_op *op, const grad_request *q) {
   if (op->n_results == 0) return NULL;
   if (op->n_results == 1 && (!g || !op->results[0]->scratch)) return NULL;
   const graph_row *row = graph_ext(op);
-  bool custom = graph_is(op, G_CUSTOM) && q->custom;
+  bool custom = graph_is_kind(op, GRAPH_CUSTOM) && q->custom;
   if (!custom && (!row || !row->adjoint))
     return op->results[0]->scratch ? ir_error(op, NULL, "has no derivative") : NULL;
   if (!(grads = arena_array(&b->m->arena, ir_value *, op->n_operands + 1))) return st_oom();

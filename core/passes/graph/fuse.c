@@ -66,14 +66,17 @@ static int work_of(const ir_op *op) {
   return function ? FUNCTION_WORK : 1;
 }
 
+static bool has_space(const fuse_group *g, family_space space) { return kernel_family(g->family)->space == space; }
+
 static int new_group(graph_groups *g, ir_op *op) {
   int at = (int)op->scratch, id = g->n++;
   sched_family f = family_of(op);
+  family_space space = kernel_family(f)->space;
   g->v[id] = (fuse_group){f,
-                          f == FAMILY_ROW ? op->operands[0]->type
-                          : op->n_results ? op->results[0]->type
-                                          : NULL,
-                          f == FAMILY_MATMUL ? op : NULL,
+                          space == SPACE_ROWS ? op->operands[0]->type
+                          : op->n_results     ? op->results[0]->type
+                                              : NULL,
+                          space == SPACE_CONTRACTION ? op : NULL,
                           0,
                           at,
                           work_of(op),
@@ -192,9 +195,9 @@ static const char *check_epilogue(const graph_groups *g, int other, const ir_op 
 
 static const char *check_row(const graph_groups *g, int p, int c) {
   const fuse_group *a = &g->v[p], *b = &g->v[c];
-  if (a->family == FAMILY_ROW && b->family == FAMILY_ROW && !same_shape(a->space, b->space))
+  if (has_space(a, SPACE_ROWS) && has_space(b, SPACE_ROWS) && !same_shape(a->space, b->space))
     return "the rows differ in shape";
-  const ir_type *space = b->family == FAMILY_ROW ? b->space : a->space;
+  const ir_type *space = has_space(b, SPACE_ROWS) ? b->space : a->space;
   if (class_of(space, a->space) == ROW_NONE || class_of(space, b->space) == ROW_NONE)
     return "its shape is not the rows'";
   for (int side = 0; side < 2; side++)
@@ -218,7 +221,7 @@ static bool view_between(const graph_groups *g, int p, int c) {
 
 static const char *check(graph_groups *g, int p, int c, const ir_op *op, const ir_value *v, enum fuse_rule *rule) {
   const fuse_group *a = &g->v[p], *b = &g->v[c];
-  bool row = a->family == FAMILY_ROW || b->family == FAMILY_ROW, product = a->contraction || b->contraction;
+  bool row = has_space(a, SPACE_ROWS) || has_space(b, SPACE_ROWS), product = a->contraction || b->contraction;
   *rule = FUSE_ELEMENTWISE;
   if (kernel_family(a->family)->fuses == FUSES_ALONE || kernel_family(b->family)->fuses == FUSES_ALONE)
     return "concat, pad and custom ops have kernels of their own";
@@ -231,9 +234,7 @@ static const char *check(graph_groups *g, int p, int c, const ir_op *op, const i
                ? check_prologue(g, p, op, v)
                : check_epilogue(g, a->contraction ? c : p, a->contraction ? a->contraction : b->contraction);
   if (row)
-    *rule = graph_is_kind(op, GRAPH_REDUCTION) && a->family == FAMILY_ELEMENTWISE
-                ? FUSE_REDUCE_PRODUCER
-                : FUSE_ROW;
+    *rule = graph_is_kind(op, GRAPH_REDUCTION) && has_space(a, SPACE_ELEMENTS) ? FUSE_REDUCE_PRODUCER : FUSE_ROW;
   if (row) return check_row(g, p, c);
   return same_shape(a->space, b->space) ? NULL : "the shapes differ";
 }
@@ -270,7 +271,7 @@ static bool repeats_matrix(const ir_op *view) {
 static void note_users(graph_groups *g) {
   for (int at = g->n_ops - 1; at >= 0; at--) {
     const ir_op *user = g->ops[at];
-    bool order = graph_is(user, G_RETURN) || graph_is(user, G_RESHAPE) || graph_is(user, G_CUSTOM);
+    bool order = graph_is(user, G_RETURN) || graph_is(user, G_RESHAPE) || graph_is_kind(user, GRAPH_CUSTOM);
     bool product = graph_is_kind(user, GRAPH_CONTRACTION),
          through = user->def->flags & IR_ELEMENTWISE && g->notes[at].feeds_product;
     for (int i = 0; i < user->n_operands && (order || product || through); i++) {
@@ -295,7 +296,7 @@ static bool needs_memory(const ir_op *view, const graph_groups *g) {
 static bool is_row_view(const graph_groups *g, const ir_op *op) {
   if (!graph_is(op, G_RESHAPE) && !graph_is(op, G_BROADCAST)) return false;
   int p = group_of(g, op->operands[0]);
-  return p >= 0 && g->v[p].family == FAMILY_ROW && class_of(g->v[p].space, op->operands[0]->type) != ROW_FULL &&
+  return p >= 0 && has_space(&g->v[p], SPACE_ROWS) && class_of(g->v[p].space, op->operands[0]->type) != ROW_FULL &&
          row_edge_ok(g->v[p].space, op, 0);
 }
 
@@ -341,7 +342,7 @@ static void visit(graph_groups *g, ir_op *op, const pass_options *opts) {
 static void shed_views(graph_groups *g) {
   for (int at = g->n_ops - 1; at >= 0; at--) {
     int id = g->group[at];
-    if (id < 0 || !(g->ops[at]->def->flags & IR_VIEWLIKE) || g->v[id].family != FAMILY_ROW) continue;
+    if (id < 0 || !(g->ops[at]->def->flags & IR_VIEWLIKE) || !has_space(&g->v[id], SPACE_ROWS)) continue;
     bool used = false;
     for (int k = g->next[at]; k >= 0 && !used; k = g->next[k])
       for (int i = 0; i < g->ops[k]->n_operands; i++) used |= g->ops[k]->operands[i] == g->ops[at]->results[0];

@@ -18,7 +18,7 @@
 #include "core/passes/graph/fuse_order.h"
 #include "core/passes/switches.h"
 
-#define FUSE_RULES(X)                                                                                              \
+#define FUSE_RULES(X) \
   X(FUSE_ELEMENTWISE, "fuse_elementwise") X(FUSE_MATMUL_EPILOGUE, "fuse_matmul_epilogue") X(FUSE_MATMUL_PROLOGUE, "fuse_matmul_prologue") \
   X(FUSE_ROW, "fuse_row") X(FUSE_REDUCE_PRODUCER, "fuse_reduce_producer") X(FUSE_VIEW, "fuse_view")
 #define FUSE_RULE(id, name) id,
@@ -28,8 +28,8 @@ extern const char *const fuse_rule_names[N_FUSE_RULES];
 
 typedef struct fuse_group {
   sched_family family;
-  const ir_type *space; /* shape of the results; row family: of the rows */
-  ir_op *contraction;   /* matmul family */
+  const ir_type *space; /* shape of the results; where the family's space is rows: of these */
+  ir_op *contraction;   /* where its space is one's */
   unsigned rules;       /* bits of the rules that made it */
   int head;             /* first op of the list, -1 = merged into another */
   int work;             /* of its ops, see graph/fuse.c */

@@ -95,7 +95,7 @@ static void note_unused(const ir_op *kernel, const schedule_options *o, const sc
       {asked->pipeline_stages > 1, "pipeline_stages", !product ? whole : cpu ? "the CPU's caches fetch ahead" : NULL},
       {split, "split_k", why_split},
       {asked->warps > 0, "warps", cpu ? "blocks run on the device's threads" : NULL},
-      {asked->cluster > 1, "cluster", sched_family_of(kernel) != FAMILY_ROW ? "only whole rows are shared by a cluster" : cpu ? "blocks run on the device's threads" : NULL},
+      {asked->cluster > 1, "cluster", kernel_family(sched_family_of(kernel))->space != SPACE_ROWS ? "only whole rows are shared by a cluster" : cpu ? "blocks run on the device's threads" : NULL},
       {asked->matrix_path != NULL, "matrix_path", !product ? whole : cpu ? "micro-kernels are chosen when the device is opened" : NULL}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i].asked && rows[i].why)

@@ -29,7 +29,7 @@ typedef struct sched_family_rules {
   bool (*lighter)(const ir_op *kernel, const tsr_caps *caps, int64_t max_threads, sched_params *p);
 } sched_family_rules;
 
-#define SCHED_RULES(code, name, fuses, n, extents, lowering, rules, ...) \
+#define SCHED_RULES(code, name, fuses, space, n, extents, lowering, rules, ...) \
   extern const sched_family_rules sched_rules_##rules;
 KERNEL_FAMILIES(SCHED_RULES)
 #undef SCHED_RULES

@@ -68,7 +68,7 @@ static bool set_body(kernel *k, ir_value *v, ir_value *b) {
  * reads tensors. */
 static bool inlined(const emitter *e, const ir_value *v, int group) {
   const ir_op *d = v->def;
-  if (!d || e->g.group[d->scratch] >= 0 || e->g.v[group].family == FAMILY_CUSTOM) return false;
+  if (!d || e->g.group[d->scratch] >= 0 || kernel_family(e->g.v[group].family)->space == SPACE_CALL) return false;
   if (graph_is(d, G_CONSTANT)) return ir_type_count(v->type) == 1;
   return (d->def->flags & IR_VIEWLIKE) && !graph_is(d, G_RESHAPE);
 }
@@ -165,18 +165,20 @@ static int64_t count(const int64_t *dims, int n) {
 
 static bool set_space(kernel *k, const fuse_group *g) {
   int64_t s[4] = {1, 1, 1, 1};
-  int n = 1;
-  if (g->family == FAMILY_MATMUL) {
-    graph_contract d = graph_contract_get(g->contraction);
-    n = 4;
+  const int n = kernel_family(g->family)->n_extents;
+  graph_contract d;
+  switch (kernel_family(g->family)->space) {
+  case SPACE_CONTRACTION:
+    d = graph_contract_get(g->contraction);
     s[0] = count(d.batch, d.n_batch);
     s[1] = d.m, s[2] = d.n, s[3] = d.k;
-  } else if (g->family == FAMILY_ROW) {
-    n = 2;
+    break;
+  case SPACE_ROWS:
     s[0] = count(g->space->dims, g->space->rank - 1);
     s[1] = g->space->dims[g->space->rank - 1];
-  } else if (g->space) {
-    s[0] = ir_type_count(g->space);
+    break;
+  default:
+    if (g->space) s[0] = ir_type_count(g->space);
   }
   for (int i = 0; i < n; i++)
     if (s[i] < 0) return true; /* unknown until specialised */
@@ -186,7 +188,8 @@ static bool set_space(kernel *k, const fuse_group *g) {
 /* The op that the kernel is named after and, in messages, found at. */
 static const ir_op *lead_of(const emitter *e, const fuse_group *g) {
   if (g->contraction) return g->contraction;
-  for (int at = g->head; at >= 0 && g->family == FAMILY_ROW; at = e->g.next[at])
+  bool rows = kernel_family(g->family)->space == SPACE_ROWS;
+  for (int at = g->head; at >= 0 && rows; at = e->g.next[at])
     if (e->g.ops[at]->def->flags & IR_REDUCES) return e->g.ops[at];
   return e->g.ops[g->head];
 }

@@ -8,7 +8,7 @@
 const sched_family_rules sched_rules_none;
 
 static const sched_family_rules *const family_rules[N_FAMILIES + 1] = {
-#define RULES(code, name, fuses, n, extents, lowering, rules, ...) [FAMILY_##code] = &sched_rules_##rules,
+#define RULES(code, name, fuses, space, n, extents, lowering, rules, ...) [FAMILY_##code] = &sched_rules_##rules,
     KERNEL_FAMILIES(RULES)
 #undef RULES
     [N_FAMILIES] = &sched_rules_none};

@@ -11,14 +11,8 @@ static ir_value *mapped(ir_value *v) { return v->data; }
 tsr_status tile_lower_program(const ir_op *program, ir_builder *b) {
   b->loc = program->loc;
   ir_op *p = ir_op_new(b, ir_find_op("tessera.target.program"), 0, NULL, 0, NULL, 1);
-  if (!p) return st_oom();
-  for (int i = 0; i < program->n_attrs; i++)
-    if (!ir_set_attr(p, program->attrs[i].name, ir_attr_copy(b->m, program->attrs[i].attr))) return st_oom();
   ir_block *from = program->regions[0];
-  for (int i = 0; i < from->n_args; i++)
-    if (!(from->args[i]->data =
-              ir_block_arg_like(b->m, p->regions[0], ir_type_get(b->m, from->args[i]->type), from->args[i])))
-      return st_oom();
+  if (!p || !ir_attrs_copy(p, program) || !ir_block_args_copy(b->m, p->regions[0], from)) return st_oom();
   ir_builder in = ir_at_end(b->m, p->regions[0]);
   for (ir_op *o = from->first; o; o = o->next) {
     char name[96];
@@ -39,10 +33,7 @@ tsr_status tile_lower_program(const ir_op *program, ir_builder *b) {
       if (o->results[i]->name && !(n->results[i]->name = arena_str(&b->m->arena, o->results[i]->name))) return st_oom();
       o->results[i]->data = n->results[i];
     }
-    for (int i = 0; i < o->n_attrs; i++) {
-      ir_attr *a = ir_attr_copy(b->m, o->attrs[i].attr);
-      if (!a || !ir_set_attr(n, o->attrs[i].name, a)) return st_oom();
-    }
+    if (!ir_attrs_copy(n, o)) return st_oom();
   }
   return NULL;
 }

@@ -138,7 +138,7 @@ bool kb_collect(kb_kernel *k, const ir_type *orig, kb_stride_rows *rows);
 /* Something in memory is contiguous along m rather than n. */
 bool kb_has_transposed(const kb_space *s, const kb_stride_rows *rows);
 
-#define FAMILY_LOWERING(code, name, fuses, n, extents, lowering, ...) tsr_status family_##lowering(kb_kernel *k);
+#define FAMILY_LOWERING(code, name, fuses, space, n, extents, lowering, ...) tsr_status family_##lowering(kb_kernel *k);
 KERNEL_FAMILIES(FAMILY_LOWERING)
 #undef FAMILY_LOWERING
 /* Notes the tile in the kernel, for reports. */

@@ -143,7 +143,7 @@ tsr_status family_none(kb_kernel *k) {
 }
 
 static tsr_status (*const family_lowering[N_FAMILIES + 1])(kb_kernel *k) = {
-#define LOWERING(code, name, fuses, n, extents, lowering, ...) [FAMILY_##code] = family_##lowering,
+#define LOWERING(code, name, fuses, space, n, extents, lowering, ...) [FAMILY_##code] = family_##lowering,
     KERNEL_FAMILIES(LOWERING)
 #undef LOWERING
         [N_FAMILIES] = family_none};
@@ -194,7 +194,7 @@ static tsr_status lower_custom(const ir_op *src, ir_builder *program, ir_value *
   const ir_block *body = src->regions[0];
   const ir_op *op = body->first, *yield = body->last;
   while (op && op->def->level == IR_SCHEDULE && op != yield) op = op->next; /* primitives */
-  bool alone = op && graph_is(op, G_CUSTOM) && op->next == yield && yield->n_operands == 1 &&
+  bool alone = graph_is_kind(op, GRAPH_CUSTOM) && op->next == yield && yield->n_operands == 1 &&
                yield->operands[0] == op->results[0] && op->n_operands < 64;
   ir_value *v[64];
   for (int i = 0; alone && i < op->n_operands; i++) {
@@ -204,10 +204,7 @@ static tsr_status lower_custom(const ir_op *src, ir_builder *program, ir_value *
   if (!alone) return ir_error(src, NULL, "a kernel of family custom holds one custom op on the kernel's arguments");
   v[op->n_operands] = operands[src->n_operands];
   ir_op *c = ir_build0(program, "tessera.tile.custom", op->n_operands + 1, v);
-  if (!c) return st_oom();
-  for (int i = 0; i < op->n_attrs; i++)
-    if (!ir_set_attr(c, op->attrs[i].name, ir_attr_copy(program->m, op->attrs[i].attr))) return st_oom();
-  return NULL;
+  return c && ir_attrs_copy(c, op) ? NULL : st_oom();
 }
 
 /* operands: the kernel's inputs, then its result buffers. A kernel that equals an earlier one is one more launch of
@@ -219,7 +216,7 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top,
   own.policy = ir_get_str(src, "policy", opts->policy);
   const char *name = ir_get_str(src, "sym_name", ""), *equal;
   int n = src->n_operands, results = src->n_results;
-  if (sched_family_of(src) == FAMILY_CUSTOM) return lower_custom(src, program, operands);
+  if (kernel_family(sched_family_of(src))->space == SPACE_CALL) return lower_custom(src, program, operands);
   sched_read(src, &k.params);
   TSR_TRY(seen_before(seen, k.m, src, &equal));
   if (equal) name = equal;
@@ -290,14 +287,8 @@ static tsr_status lower_step(ir_op *o, ir_builder *b, ir_builder *top, const til
 static tsr_status lower_program(ir_op *p, ir_builder *top, const tile_options *opts, seen_kernels *seen) {
   top->loc = p->loc;
   ir_op *n = ir_op_new(top, ir_find_op("tessera.tile.program"), 0, NULL, 0, NULL, 1);
-  if (!n) return st_oom();
-  for (int i = 0; i < p->n_attrs; i++)
-    if (!ir_set_attr(n, p->attrs[i].name, ir_attr_copy(top->m, p->attrs[i].attr))) return st_oom();
   ir_block *from = p->regions[0];
-  for (int i = 0; i < from->n_args; i++)
-    if (!(from->args[i]->data =
-              ir_block_arg_like(top->m, n->regions[0], ir_type_get(top->m, from->args[i]->type), from->args[i])))
-      return st_oom();
+  if (!n || !ir_attrs_copy(n, p) || !ir_block_args_copy(top->m, n->regions[0], from)) return st_oom();
   ir_builder b = ir_at_end(top->m, n->regions[0]);
   for (ir_op *o = from->first; o; o = o->next) TSR_TRY(lower_step(o, &b, top, opts, seen));
   return b.failed ? st_oom() : NULL;
