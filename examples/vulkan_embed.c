@@ -24,10 +24,10 @@ static void check(tsr_status s) {
   } while (0)
 
 /* The entry points this program uses, found in the loader. */
-#define ENTRY_POINTS(X)                                                                                                       \
-  X(vkEnumeratePhysicalDevices) X(vkGetPhysicalDeviceProperties) X(vkGetPhysicalDeviceMemoryProperties) X(vkCreateDevice)      \
+#define ENTRY_POINTS(X) \
+  X(vkEnumeratePhysicalDevices) X(vkGetPhysicalDeviceProperties) X(vkGetPhysicalDeviceMemoryProperties) X(vkCreateDevice) \
   X(vkGetDeviceQueue) X(vkCreateBuffer) X(vkGetBufferMemoryRequirements) X(vkAllocateMemory) X(vkBindBufferMemory) X(vkMapMemory) \
-  X(vkCreateSemaphore) X(vkSignalSemaphore) X(vkWaitSemaphores) X(vkDestroySemaphore) X(vkDestroyBuffer) X(vkFreeMemory)       \
+  X(vkCreateSemaphore) X(vkSignalSemaphore) X(vkWaitSemaphores) X(vkDestroySemaphore) X(vkDestroyBuffer) X(vkFreeMemory) \
   X(vkDestroyDevice) X(vkDestroyInstance)
 #define DECLARE(name) static PFN_##name name;
 ENTRY_POINTS(DECLARE)

@@ -35,27 +35,28 @@ static void butterfly(const stage *s, const double *roots, const double *xr, con
   }
 }
 
-#define STAGE(NAME, T)                                                                                          \
-  static void NAME(const stage *s, const double *roots, const T *re, const T *im, T *ore, T *oim) {             \
-    int64_t groups = s->n / s->radix;                                                                           \
-    int r = s->radix;                                                                                           \
-    for (int64_t k = 0; k < s->span; k++) {                                                                     \
-      double tw[2 * MAX_RADIX], xr[MAX_RADIX], xi[MAX_RADIX], yr[MAX_RADIX], yi[MAX_RADIX];                     \
-      for (int q = 0; q < r; q++) cell(s, -6.283185307179586476925 * (double)(q * k) / (double)(r * s->span), &tw[2 * q], &tw[2 * q + 1]); \
-      for (int64_t j = k; j < groups; j += s->span) {                                                           \
-        for (int q = 0; q < r; q++) {                                                                           \
-          double a = re[j + q * groups], b = im[j + q * groups];                                                \
-          xr[q] = a * tw[2 * q] - b * tw[2 * q + 1];                                                            \
-          xi[q] = a * tw[2 * q + 1] + b * tw[2 * q];                                                            \
-        }                                                                                                       \
-        butterfly(s, roots, xr, xi, yr, yi);                                                                    \
-        int64_t at = j / s->span * s->span * r + k;                                                             \
-        for (int p = 0; p < r; p++) {                                                                           \
-          ore[at + p * s->span] = (T)yr[p];                                                                     \
-          oim[at + p * s->span] = (T)yi[p];                                                                     \
-        }                                                                                                       \
-      }                                                                                                         \
-    }                                                                                                           \
+#define STAGE(NAME, T)                                                                                           \
+  static void NAME(const stage *s, const double *roots, const T *re, const T *im, T *ore, T *oim) {              \
+    int64_t groups = s->n / s->radix;                                                                            \
+    int r = s->radix;                                                                                            \
+    for (int64_t k = 0; k < s->span; k++) {                                                                      \
+      double tw[2 * MAX_RADIX], xr[MAX_RADIX], xi[MAX_RADIX], yr[MAX_RADIX], yi[MAX_RADIX];                      \
+      for (int q = 0; q < r; q++)                                                                                \
+        cell(s, -6.283185307179586476925 * (double)(q * k) / (double)(r * s->span), &tw[2 * q], &tw[2 * q + 1]); \
+      for (int64_t j = k; j < groups; j += s->span) {                                                            \
+        for (int q = 0; q < r; q++) {                                                                            \
+          double a = re[j + q * groups], b = im[j + q * groups];                                                 \
+          xr[q] = a * tw[2 * q] - b * tw[2 * q + 1];                                                             \
+          xi[q] = a * tw[2 * q + 1] + b * tw[2 * q];                                                             \
+        }                                                                                                        \
+        butterfly(s, roots, xr, xi, yr, yi);                                                                     \
+        int64_t at = j / s->span * s->span * r + k;                                                              \
+        for (int p = 0; p < r; p++) {                                                                            \
+          ore[at + p * s->span] = (T)yr[p];                                                                      \
+          oim[at + p * s->span] = (T)yi[p];                                                                      \
+        }                                                                                                        \
+      }                                                                                                          \
+    }                                                                                                            \
   }
 STAGE(stage_f32, float)
 STAGE(stage_f64, double)

@@ -24,7 +24,7 @@ void pool_set_bracket(pool *p, void (*begin)(void), void (*end)(void));
 
 /* The i-th turn of a loop that waits for another worker: a pause, and from about a millisecond on a yield, for a worker
  * that lost its core. Not earlier: Linux 6.18 may put a yielding thread aside until the next tick although its core has
- * nothing else to do. After a thousand yields each turn sleeps: a waiter under a real-time policy keeps the core from an
- * ordinary thread however often it yields. */
+ * nothing else to do. After a thousand yields each turn sleeps: a waiter under a real-time policy keeps the core from
+ * an ordinary thread however often it yields. */
 void pool_relax(int64_t i);
 #endif

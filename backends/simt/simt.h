@@ -118,15 +118,15 @@ tsr_status simt_program_create(be_device *d, const be_program_desc *desc, be_pro
 void simt_program_destroy(be_program *p);
 tsr_status simt_program_run(be_stream *s, be_program *p, const be_range *bindings, double *times_ns);
 
-#define SIMT_VTABLE(dialect_)                                                                                                   \
-  .instance_destroy = simt_instance_destroy, .n_devices = simt_n_devices, .device_info = simt_device_info,                     \
-  .device_open = simt_device_open, .device_close = simt_device_close, .buffer_create = simt_buffer_create,                     \
-  .buffer_import = simt_buffer_import, .buffer_destroy = simt_buffer_destroy, .buffer_map = simt_buffer_map,                   \
-  .stream_create = simt_stream_create, .stream_destroy = simt_stream_destroy, .stream_sync = simt_stream_sync,                 \
-  .event_create = simt_event_create, .event_destroy = simt_event_destroy, .event_record = simt_event_record,                   \
-  .stream_wait = simt_stream_wait, .event_sync = simt_event_sync, .event_elapsed = simt_event_elapsed, .write = simt_be_write,    \
-  .read = simt_be_read, .copy = simt_be_copy, .fill = simt_be_fill, .module_create = simt_module_create,                                \
-  .module_destroy = simt_module_destroy, .kernel_stats = simt_kernel_stats, .program_create = simt_program_create,             \
+#define SIMT_VTABLE(dialect_)                                                                                      \
+  .instance_destroy = simt_instance_destroy, .n_devices = simt_n_devices, .device_info = simt_device_info,         \
+  .device_open = simt_device_open, .device_close = simt_device_close, .buffer_create = simt_buffer_create,         \
+  .buffer_import = simt_buffer_import, .buffer_destroy = simt_buffer_destroy, .buffer_map = simt_buffer_map,       \
+  .stream_create = simt_stream_create, .stream_destroy = simt_stream_destroy, .stream_sync = simt_stream_sync,     \
+  .event_create = simt_event_create, .event_destroy = simt_event_destroy, .event_record = simt_event_record,       \
+  .stream_wait = simt_stream_wait, .event_sync = simt_event_sync, .event_elapsed = simt_event_elapsed, .write = simt_be_write, \
+  .read = simt_be_read, .copy = simt_be_copy, .fill = simt_be_fill, .module_create = simt_module_create,           \
+  .module_destroy = simt_module_destroy, .kernel_stats = simt_kernel_stats, .program_create = simt_program_create, \
   .program_destroy = simt_program_destroy, .program_run = simt_program_run, .between_devices = true, .stream_priorities = true
 
 #endif

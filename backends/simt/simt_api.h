@@ -7,52 +7,53 @@
 #include "core/device/backend.h"
 
 /* X(field, CUDA symbol, HIP symbol, required, arguments) */
-#define SIMT_CALLS(X)                                                                                                                       \
-  X(init, "cuInit", "hipInit", 1, (unsigned flags))                                                                                         \
-  X(driver_version, "cuDriverGetVersion", "hipDriverGetVersion", 1, (int *version))                                                          \
-  X(device_count, "cuDeviceGetCount", "hipGetDeviceCount", 1, (int *n))                                                                      \
-  X(device_get, "cuDeviceGet", "hipDeviceGet", 1, (int *device, int index))                                                                  \
-  X(device_name, "cuDeviceGetName", "hipDeviceGetName", 1, (char *name, int n, int device))                                                  \
-  X(device_memory, "cuDeviceTotalMem_v2", "hipDeviceTotalMem", 1, (size_t *bytes, int device))                                               \
-  X(device_attribute, "cuDeviceGetAttribute", "hipDeviceGetAttribute", 1, (int *value, int attribute, int device))                           \
-  X(device_uuid, "cuDeviceGetUuid_v2", "hipDeviceGetUuid", 0, (void *uuid16, int device))                                                    \
-  X(context_retain, "cuDevicePrimaryCtxRetain", "hipDevicePrimaryCtxRetain", 1, (void **context, int device))                                \
-  X(context_release, "cuDevicePrimaryCtxRelease_v2", "hipDevicePrimaryCtxRelease", 1, (int device))                                          \
-  X(context_reset, "cuDevicePrimaryCtxReset_v2", "hipDevicePrimaryCtxReset", 0, (int device))                                                \
-  X(context_current, "cuCtxSetCurrent", "hipCtxSetCurrent", 1, (void *context))                                                              \
-  X(peer_can, "cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer", 0, (int *can, int device, int peer))                                        \
-  X(memory_alloc, "cuMemAlloc_v2", "hipMalloc", 1, (uint64_t *p, size_t bytes))                                                              \
-  X(memory_free, "cuMemFree_v2", "hipFree", 1, (uint64_t p))                                                                                 \
-  X(host_alloc, "cuMemHostAlloc", "hipHostMalloc", 1, (void **p, size_t bytes, unsigned flags))                                              \
-  X(host_free, "cuMemFreeHost", "hipHostFree", 1, (void *p))                                                                                 \
-  X(to_device, "cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync", 1, (uint64_t to, const void *from, size_t bytes, void *stream))                 \
-  X(to_host, "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync", 1, (void *to, uint64_t from, size_t bytes, void *stream))                         \
-  X(copy, "cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync", 1, (uint64_t to, uint64_t from, size_t bytes, void *stream))                         \
-  X(set32, "cuMemsetD32Async", "hipMemsetD32Async", 1, (uint64_t p, int value, size_t n, void *stream))                                      \
-  X(stream_create, "cuStreamCreateWithPriority", "hipStreamCreateWithPriority", 1, (void **stream, unsigned flags, int priority))            \
-  X(stream_destroy, "cuStreamDestroy_v2", "hipStreamDestroy", 1, (void *stream))                                                             \
-  X(stream_sync, "cuStreamSynchronize", "hipStreamSynchronize", 1, (void *stream))                                                           \
-  X(stream_query, "cuStreamQuery", "hipStreamQuery", 1, (void *stream))                                                                      \
-  X(stream_wait, "cuStreamWaitEvent", "hipStreamWaitEvent", 1, (void *stream, void *event, unsigned flags))                                  \
-  X(event_create, "cuEventCreate", "hipEventCreateWithFlags", 1, (void **event, unsigned flags))                                             \
-  X(event_destroy, "cuEventDestroy_v2", "hipEventDestroy", 1, (void *event))                                                                 \
-  X(event_record, "cuEventRecord", "hipEventRecord", 1, (void *event, void *stream))                                                         \
-  X(event_sync, "cuEventSynchronize", "hipEventSynchronize", 1, (void *event))                                                               \
-  X(event_elapsed, "cuEventElapsedTime", "hipEventElapsedTime", 1, (float *ms, void *from, void *to))                                        \
-  X(module_load, "cuModuleLoadData", "hipModuleLoadData", 1, (void **module, const void *image))                                             \
-  X(module_unload, "cuModuleUnload", "hipModuleUnload", 1, (void *module))                                                                   \
-  X(module_function, "cuModuleGetFunction", "hipModuleGetFunction", 1, (void **function, void *module, const char *name))                    \
-  X(function_get, "cuFuncGetAttribute", "hipFuncGetAttribute", 0, (int *value, int attribute, void *function))                               \
-  X(launch, "cuLaunchKernel", "hipModuleLaunchKernel", 1,                                                                                    \
-    (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream,            \
-     void **params, void **extra))                                                                                                           \
-  X(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor", "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", 0,                        \
-    (int *blocks, void *function, int threads, size_t shared))                                                                               \
-  X(capture_begin, "cuStreamBeginCapture_v2", "hipStreamBeginCapture", 0, (void *stream, int mode))                                          \
-  X(capture_end, "cuStreamEndCapture", "hipStreamEndCapture", 0, (void *stream, void **graph))                                               \
+#define SIMT_CALLS(X)                                                                                                  \
+  X(init, "cuInit", "hipInit", 1, (unsigned flags))                                                                    \
+  X(driver_version, "cuDriverGetVersion", "hipDriverGetVersion", 1, (int *version))                                    \
+  X(device_count, "cuDeviceGetCount", "hipGetDeviceCount", 1, (int *n))                                                \
+  X(device_get, "cuDeviceGet", "hipDeviceGet", 1, (int *device, int index))                                            \
+  X(device_name, "cuDeviceGetName", "hipDeviceGetName", 1, (char *name, int n, int device))                            \
+  X(device_memory, "cuDeviceTotalMem_v2", "hipDeviceTotalMem", 1, (size_t *bytes, int device))                         \
+  X(device_attribute, "cuDeviceGetAttribute", "hipDeviceGetAttribute", 1, (int *value, int attribute, int device))     \
+  X(device_uuid, "cuDeviceGetUuid_v2", "hipDeviceGetUuid", 0, (void *uuid16, int device))                              \
+  X(context_retain, "cuDevicePrimaryCtxRetain", "hipDevicePrimaryCtxRetain", 1, (void **context, int device))          \
+  X(context_release, "cuDevicePrimaryCtxRelease_v2", "hipDevicePrimaryCtxRelease", 1, (int device))                    \
+  X(context_reset, "cuDevicePrimaryCtxReset_v2", "hipDevicePrimaryCtxReset", 0, (int device))                          \
+  X(context_current, "cuCtxSetCurrent", "hipCtxSetCurrent", 1, (void *context))                                        \
+  X(peer_can, "cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer", 0, (int *can, int device, int peer))                  \
+  X(memory_alloc, "cuMemAlloc_v2", "hipMalloc", 1, (uint64_t *p, size_t bytes))                                        \
+  X(memory_free, "cuMemFree_v2", "hipFree", 1, (uint64_t p))                                                           \
+  X(host_alloc, "cuMemHostAlloc", "hipHostMalloc", 1, (void **p, size_t bytes, unsigned flags))                        \
+  X(host_free, "cuMemFreeHost", "hipHostFree", 1, (void *p))                                                           \
+  X(to_device, "cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync", 1, (uint64_t to, const void *from, size_t bytes, void *stream)) \
+  X(to_host, "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync", 1, (void *to, uint64_t from, size_t bytes, void *stream))   \
+  X(copy, "cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync", 1, (uint64_t to, uint64_t from, size_t bytes, void *stream))   \
+  X(set32, "cuMemsetD32Async", "hipMemsetD32Async", 1, (uint64_t p, int value, size_t n, void *stream))                \
+  X(stream_create, "cuStreamCreateWithPriority", "hipStreamCreateWithPriority", 1, (void **stream, unsigned flags, int priority)) \
+  X(stream_destroy, "cuStreamDestroy_v2", "hipStreamDestroy", 1, (void *stream))                                       \
+  X(stream_sync, "cuStreamSynchronize", "hipStreamSynchronize", 1, (void *stream))                                     \
+  X(stream_query, "cuStreamQuery", "hipStreamQuery", 1, (void *stream))                                                \
+  X(stream_wait, "cuStreamWaitEvent", "hipStreamWaitEvent", 1, (void *stream, void *event, unsigned flags))            \
+  X(event_create, "cuEventCreate", "hipEventCreateWithFlags", 1, (void **event, unsigned flags))                       \
+  X(event_destroy, "cuEventDestroy_v2", "hipEventDestroy", 1, (void *event))                                           \
+  X(event_record, "cuEventRecord", "hipEventRecord", 1, (void *event, void *stream))                                   \
+  X(event_sync, "cuEventSynchronize", "hipEventSynchronize", 1, (void *event))                                         \
+  X(event_elapsed, "cuEventElapsedTime", "hipEventElapsedTime", 1, (float *ms, void *from, void *to))                  \
+  X(module_load, "cuModuleLoadData", "hipModuleLoadData", 1, (void **module, const void *image))                       \
+  X(module_unload, "cuModuleUnload", "hipModuleUnload", 1, (void *module))                                             \
+  X(module_function, "cuModuleGetFunction", "hipModuleGetFunction", 1, (void **function, void *module, const char *name)) \
+  X(function_get, "cuFuncGetAttribute", "hipFuncGetAttribute", 0, (int *value, int attribute, void *function))         \
+  X(launch, "cuLaunchKernel", "hipModuleLaunchKernel", 1,                                                              \
+    (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,    \
+     void *stream,                                                                                                     \
+     void **params, void **extra))                                                                                     \
+  X(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor", "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", 0, \
+    (int *blocks, void *function, int threads, size_t shared))                                                         \
+  X(capture_begin, "cuStreamBeginCapture_v2", "hipStreamBeginCapture", 0, (void *stream, int mode))                    \
+  X(capture_end, "cuStreamEndCapture", "hipStreamEndCapture", 0, (void *stream, void **graph))                         \
   X(graph_instantiate, "cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags", 0, (void **exec, void *graph, unsigned long long flags)) \
-  X(graph_launch, "cuGraphLaunch", "hipGraphLaunch", 0, (void *exec, void *stream))                                                          \
-  X(graph_destroy, "cuGraphDestroy", "hipGraphDestroy", 0, (void *graph))                                                                    \
+  X(graph_launch, "cuGraphLaunch", "hipGraphLaunch", 0, (void *exec, void *stream))                                    \
+  X(graph_destroy, "cuGraphDestroy", "hipGraphDestroy", 0, (void *graph))                                              \
   X(exec_destroy, "cuGraphExecDestroy", "hipGraphExecDestroy", 0, (void *exec))
 
 typedef struct simt_api {
@@ -63,15 +64,16 @@ typedef struct simt_api {
 } simt_api;
 
 /* NVRTC and hipRTC. Y(field, CUDA symbol, HIP symbol, arguments) */
-#define SIMT_RTC_CALLS(Y)                                                                                                     \
-  Y(version, "nvrtcVersion", "hiprtcVersion", (int *major, int *minor))                                                       \
-  Y(create, "nvrtcCreateProgram", "hiprtcCreateProgram",                                                                      \
-    (void **program, const char *source, const char *name, int n, const char *const *headers, const char *const *names))     \
-  Y(compile, "nvrtcCompileProgram", "hiprtcCompileProgram", (void *program, int n, const char *const *options))               \
-  Y(code_size, "nvrtcGetCUBINSize", "hiprtcGetCodeSize", (void *program, size_t *bytes))                                      \
-  Y(code, "nvrtcGetCUBIN", "hiprtcGetCode", (void *program, char *code))                                                      \
-  Y(log_size, "nvrtcGetProgramLogSize", "hiprtcGetProgramLogSize", (void *program, size_t *bytes))                            \
-  Y(log, "nvrtcGetProgramLog", "hiprtcGetProgramLog", (void *program, char *log))                                             \
+#define SIMT_RTC_CALLS(Y)                                                                                       \
+  Y(version, "nvrtcVersion", "hiprtcVersion", (int *major, int *minor))                                         \
+  Y(create, "nvrtcCreateProgram", "hiprtcCreateProgram",                                                        \
+    (void **program, const char *source, const char *name, int n, const char *const *headers,                   \
+     const char *const *names))                                                                                 \
+  Y(compile, "nvrtcCompileProgram", "hiprtcCompileProgram", (void *program, int n, const char *const *options)) \
+  Y(code_size, "nvrtcGetCUBINSize", "hiprtcGetCodeSize", (void *program, size_t *bytes))                        \
+  Y(code, "nvrtcGetCUBIN", "hiprtcGetCode", (void *program, char *code))                                        \
+  Y(log_size, "nvrtcGetProgramLogSize", "hiprtcGetProgramLogSize", (void *program, size_t *bytes))              \
+  Y(log, "nvrtcGetProgramLog", "hiprtcGetProgramLog", (void *program, char *log))                               \
   Y(destroy, "nvrtcDestroyProgram", "hiprtcDestroyProgram", (void **program))
 
 typedef struct simt_rtc {

@@ -21,11 +21,11 @@
 enum { VK_MAX_DEVICES = 16, VK_STAGING_BYTES = 8 << 20, VK_PUSH_BYTES = 128 };
 
 /* What is asked of an instance. Each be_instance has its own table: an application's may come from another loader. */
-#define VK_INSTANCE_CALLS(X)                                                                                                                  \
-  X(vkDestroyInstance) X(vkEnumeratePhysicalDevices) X(vkGetPhysicalDeviceProperties) X(vkGetPhysicalDeviceProperties2)                        \
-  X(vkGetPhysicalDeviceFeatures2) X(vkGetPhysicalDeviceMemoryProperties) X(vkGetPhysicalDeviceQueueFamilyProperties)                           \
-  X(vkEnumerateDeviceExtensionProperties) X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)                                                 \
-  X(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) X(vkCreateDevice) X(vkGetDeviceProcAddr)                               \
+#define VK_INSTANCE_CALLS(X)                                                                                         \
+  X(vkDestroyInstance) X(vkEnumeratePhysicalDevices) X(vkGetPhysicalDeviceProperties) X(vkGetPhysicalDeviceProperties2) \
+  X(vkGetPhysicalDeviceFeatures2) X(vkGetPhysicalDeviceMemoryProperties) X(vkGetPhysicalDeviceQueueFamilyProperties) \
+  X(vkEnumerateDeviceExtensionProperties) X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)                       \
+  X(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) X(vkCreateDevice) X(vkGetDeviceProcAddr)     \
   X(vkCreateDebugUtilsMessengerEXT) X(vkDestroyDebugUtilsMessengerEXT)
 #define VK_DECLARE_CALL(name) PFN_##name name;
 typedef struct vk_calls { VK_INSTANCE_CALLS(VK_DECLARE_CALL) } vk_calls;

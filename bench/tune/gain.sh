@@ -27,21 +27,33 @@ for device in "$@"; do
   "$tessera" bench --suite "$suite" --device "$device" --milliseconds 1 --tune off --json > "$dir/cases"
   : > "$dir/ratios"
   while read -r line; do
-    op=$(field op <<< "$line") shape=$(field shape <<< "$line") dtype=$(field dtype <<< "$line") us=$(field median_us <<< "$line")
+    op=$(field op <<< "$line") shape=$(field shape <<< "$line") dtype=$(field dtype <<< "$line")
+    us=$(field median_us <<< "$line")
     if awk -v u="$us" -v m="$most" 'BEGIN { exit !(u > 1000 * m) }'; then
-      printf '%-9s %-8s %-16s %-5s left out: %.0f ms untuned\n' "$device" "$op" "$shape" "$dtype" "$(awk -v u="$us" 'BEGIN { print u / 1000 }')"
+      printf '%-9s %-8s %-16s %-5s left out: %.0f ms untuned\n' "$device" "$op" "$shape" "$dtype" \
+        "$(awk -v u="$us" 'BEGIN { print u / 1000 }')"
       continue
     fi
     measure "$device" "$op" "$shape" "$dtype" full > /dev/null # searches if need be, which leaves the machine warm
     : > "$dir/rounds"
     for ((i = 0; i < rounds; i++)); do measure "$device" "$op" "$shape" "$dtype" cached >> "$dir/rounds"; done
     # The round with the median gain stands for the shape.
-    row=$(while read -r one; do echo "$(for f in gain default_median_us median_us tile table_median_us table_gain table_tile; do field $f <<< "$one"; done | tr '\n' ' ')"; done < "$dir/rounds" |
+    row=$(while read -r one; do
+      echo "$(for f in gain default_median_us median_us tile table_median_us table_gain table_tile; do
+        field $f <<< "$one"
+      done | tr '\n' ' ')"
+    done < "$dir/rounds" |
       sort -n | sed -n "$((rounds / 2 + 1))p")
     read -r gain default tuned tile table table_gain table_tile <<< "$row"
     printf '%-9s %-8s %-16s %-5s tuned %-12s %10.1f us  untuned %10.1f us  table %-12s %10.1f us  %.3f %.3f\n' \
-      "$device" "$op" "$shape" "$dtype" "$tile" "$tuned" "$default" "$table_tile" "$table" "$gain" "$table_gain" | tee -a "$dir/ratios"
+      "$device" "$op" "$shape" "$dtype" "$tile" "$tuned" "$default" "$table_tile" "$table" "$gain" "$table_gain" |
+      tee -a "$dir/ratios"
   done < "$dir/cases"
-  awk -v device="$device" '{ for (i = 0; i < 2; i++) { r = $(NF - 1 + i) + 0; sum[i] += log(r); if (!n || r < worst[i]) worst[i] = r } n++ }
-    END { for (i = 0; n && i < 2; i++) printf "%-9s over %s: geometric mean %.3f over %d shapes, least %.3f\n", device, i ? "the default table" : "untuned", exp(sum[i] / n), n, worst[i] }' "$dir/ratios"
+  awk -v device="$device" \
+    '{ for (i = 0; i < 2; i++) { r = $(NF - 1 + i) + 0; sum[i] += log(r); if (!n || r < worst[i]) worst[i] = r } n++ }
+    END {
+      for (i = 0; n && i < 2; i++)
+        printf "%-9s over %s: geometric mean %.3f over %d shapes, least %.3f\n", device,
+          i ? "the default table" : "untuned", exp(sum[i] / n), n, worst[i]
+    }' "$dir/ratios"
 done

@@ -41,7 +41,8 @@ while read -r name device op shape type knobs; do
   from=$SECONDS
   limit=()
   [ "$knobs" = all ] || limit=(--knobs "$knobs")
-  (cd "$TSR_CACHE_DIR" && "$tessera" tune "$op" --shape "$shape" --dtype "$type" --device "$device" "${limit[@]}" --record "$name.json" > /dev/null)
+  (cd "$TSR_CACHE_DIR" && "$tessera" tune "$op" --shape "$shape" --dtype "$type" --device "$device" "${limit[@]}" \
+    --record "$name.json" > /dev/null)
   mv "$TSR_CACHE_DIR/$name.json" bench/tune/
   printf '%-34s %4d s, %5d s in all\n' "$name" $((SECONDS - from)) $((SECONDS - begun))
 done <<< "$spaces"

@@ -40,10 +40,13 @@ typedef struct arch_row {
   bool ping_pong;
 } arch_row;
 
-#define SM(n, p) .name = n, .part = p, .dialect = DIALECT_CUDA, .subgroup = 32, .cores_per_processor = 1, .registers_per_core = 65536, .max_registers = 255, .parts = 4, .register_granule = 256, .shared_granule = 128, .shared_reserved = 1024, .banks = 32
+#define SM(n, p) \
+  .name = n, .part = p, .dialect = DIALECT_CUDA, .subgroup = 32, .cores_per_processor = 1, .registers_per_core = 65536, .max_registers = 255, .parts = 4, .register_granule = 256, .shared_granule = 128, .shared_reserved = 1024, .banks = 32
 #define AMD(n, p) .name = n, .part = p, .dialect = DIALECT_HIP, .max_warps = 32, .max_blocks = 32, .max_barriers = 16
-#define CDNA(n, p) AMD(n, p), .subgroup = 64, .cores_per_processor = 1, .registers_per_core = 131072, .max_registers = 512, .parts = 4, .register_granule = 512
-#define RDNA(n, p) AMD(n, p), .subgroup = 32, .cores_per_processor = 2, .registers_per_core = 98304, .max_registers = 256, .parts = 2, .register_granule = 768, .shared = 64, .shared_per_core = 64, .shared_granule = 512, .banks = 32
+#define CDNA(n, p) \
+  AMD(n, p), .subgroup = 64, .cores_per_processor = 1, .registers_per_core = 131072, .max_registers = 512, .parts = 4, .register_granule = 512
+#define RDNA(n, p) \
+  AMD(n, p), .subgroup = 32, .cores_per_processor = 2, .registers_per_core = 98304, .max_registers = 256, .parts = 2, .register_granule = 768, .shared = 64, .shared_per_core = 64, .shared_granule = 512, .banks = 32
 
 static const arch_row rows[] = {
     {SM("sm_80", "A100"), .cores = 108, .max_warps = 64, .max_blocks = 32, .shared = 163, .shared_per_core = 164, .l2_mb = 40, .memory_gb = 80, .tflops_f32 = 19.5, .tflops_f16 = 312, .gb_s = 2039, .major = 8, .minor = 0},

@@ -41,10 +41,14 @@ static const lane_map of_wmma12_8[] = {{{1, LANE_REST}, {16, 2}, 0, true}, {{1, 
 #define SM89 "sm_89 sm_90a sm_100 sm_120 "
 #define CDNA "gfx90a gfx942 gfx950 "
 #define CDNA3 "gfx942 gfx950 "
-#define WG(n0, n1, n2, k, a, c, rate) {MATRIX_WGMMA, 64, {n0, n1, n2}, k, a, a, c, 32, "sm_90a ", NULL, of_wgmma, NULL, NULL, NULL, {rate}}
-#define MM(k, a, b, c, archs, offered, ...) {MATRIX_MMA, 16, {8}, k, a, b, c, 32, archs, offered, of_mma, NULL, NULL, NULL, __VA_ARGS__}
-#define MF(s, k, a, b, c, archs, offered, map, name, op, acc, ...) {MATRIX_MFMA, s, {s}, k, a, b, c, 64, archs, offered, map, name, op, acc, __VA_ARGS__}
-#define WM(a, c, archs, map, name, op, acc, rate) {MATRIX_WMMA, 16, {16}, 16, a, a, c, 32, archs, NULL, map, name, op, acc, {rate}}
+#define WG(n0, n1, n2, k, a, c, rate) \
+  {MATRIX_WGMMA, 64, {n0, n1, n2}, k, a, a, c, 32, "sm_90a ", NULL, of_wgmma, NULL, NULL, NULL, {rate}}
+#define MM(k, a, b, c, archs, offered, ...) \
+  {MATRIX_MMA, 16, {8}, k, a, b, c, 32, archs, offered, of_mma, NULL, NULL, NULL, __VA_ARGS__}
+#define MF(s, k, a, b, c, archs, offered, map, name, op, acc, ...) \
+  {MATRIX_MFMA, s, {s}, k, a, b, c, 64, archs, offered, map, name, op, acc, __VA_ARGS__}
+#define WM(a, c, archs, map, name, op, acc, rate) \
+  {MATRIX_WMMA, 16, {16}, 16, a, a, c, 32, archs, NULL, map, name, op, acc, {rate}}
 
 /* In the order in which architectures list them; of shapes that suit a product alike the first counts. */
 static const matrix_instr rows[] = {
@@ -84,7 +88,8 @@ static const matrix_instr rows[] = {
     MF(16, 32, TSR_F8E4M3, TSR_F8E5M2, TSR_F32, CDNA3, "", of_mfma16, "f32_16x16x32_fp8_bf8", "long", F4, CDNA3_8),
     MF(16, 32, TSR_F8E5M2, TSR_F8E4M3, TSR_F32, CDNA3, "", of_mfma16, "f32_16x16x32_bf8_fp8", "long", F4, CDNA3_8),
     MF(32, 16, TSR_F8E4M3, TSR_F8E4M3, TSR_F32, CDNA3, "", of_mfma32, "f32_32x32x16_fp8_fp8", "long", F16X, CDNA3_8),
-    /* at twice the rate of those above; f8f6f4's map is right for products without scales, where any order of k will do */
+    /* at twice the rate of those above; the map of f8f6f4 is right for products without scales, where any order of k
+     * will do */
     MF(16, 64, TSR_I8, TSR_I8, TSR_I32, "gfx950 ", NULL, of_mfma16, "i32_16x16x64_i8", V("int", 4), V("int", 4), ONE(8192)),
     MF(16, 128, TSR_F8E4M3, TSR_F8E4M3, TSR_F32, "gfx950 ", NULL, of_mfma16, "scale_f32_16x16x128_f8f6f4", V("int", 8), F4, ONE(8192)),
     MF(16, 128, TSR_F8E5M2, TSR_F8E5M2, TSR_F32, "gfx950 ", NULL, of_mfma16, "scale_f32_16x16x128_f8f6f4", V("int", 8), F4, ONE(8192)),

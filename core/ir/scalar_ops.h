@@ -35,21 +35,23 @@ enum {
 };
 
 /* clang-format off */
-#define SCALAR_OPS(X)                                                                                                          \
+#define SCALAR_OPS(X)                                                                                                  \
   X(ADD, "add", 2, A, "a + b; integers wrap", GRAPH, SCALAR_COMMUTES | SCALAR_WRAPS, a + b, WRAP(a, +, b), 0, "g; g", NULL)        \
   X(SUB, "sub", 2, A, "a - b; integers wrap", GRAPH, SCALAR_WRAPS, a - b, WRAP(a, -, b), 0, "g; neg(g)", NULL)                     \
   X(MUL, "mul", 2, A, "a * b; integers wrap", GRAPH, SCALAR_COMMUTES | SCALAR_WRAPS, a * b, WRAP(a, *, b), 0, "mul(g, b); mul(g, a)", NULL) \
   X(DIV, "div", 2, A, "a / b; integers round toward zero, x / 0 is 0", GRAPH, SCALAR_WRAPS, a / b,                             \
-    b == 0 ? 0 : b == -1 ? WRAP(0, -, a) : a / b, 5 * m, "div(g, b); neg(div(mul(g, y), b))", NULL)                            \
+    b == 0 ? 0 : b == -1 ? WRAP(0, -, a) : a / b, 5 * m, "div(g, b); neg(div(mul(g, y), b))", NULL)                    \
   X(REM, "rem", 2, A, "a - b * trunc(a / b): the sign of a; integer x rem 0 is x", GRAPH, SCALAR_WRAPS, fmod(a, b),            \
-    b == 0 ? a : b == -1 ? 0 : a % b, m + 2 * fabs(a), "g; neg(mul(g, div(sub(a, y), b)))", NULL)                              \
+    b == 0 ? a : b == -1 ? 0 : a % b, m + 2 * fabs(a), "g; neg(mul(g, div(sub(a, y), b)))", NULL)                      \
   X(POW, "pow", 2, A, "a to the power b; integers wrap, a negative exponent gives 0 but for bases 1 and -1", GRAPH,            \
-    SCALAR_FUNCTION | SCALAR_WRAPS, pow(a, b), int_pow(a, b), m * (16 + 4 * fabs(b * log(fabs(a) + 1e-300))),                  \
+    SCALAR_FUNCTION | SCALAR_WRAPS, pow(a, b), int_pow(a, b), m * (16 + 4 * fabs(b * log(fabs(a) + 1e-300))),          \
     "mul(g, mul(b, pow(a, sub(b, 1)))); mul(g, mul(y, log(select(gt(a, 0), a, 1))))", NULL)                                    \
   X(MIN, "min", 2, A, "the smaller; NaN if either is", GRAPH, SCALAR_EXACT | SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_OF_BOOL,  \
-    isnan(a) || isnan(b) ? NAN : a < b ? a : b, a < b ? a : b, 0, "select(le(a, b), g, 0); select(le(a, b), 0, g)", NULL)      \
+    isnan(a) || isnan(b) ? NAN : a < b ? a : b, a < b ? a : b, 0,                                                      \
+    "select(le(a, b), g, 0); select(le(a, b), 0, g)", NULL)                                                            \
   X(MAX, "max", 2, A, "the larger; NaN if either is", GRAPH, SCALAR_EXACT | SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_OF_BOOL,   \
-    isnan(a) || isnan(b) ? NAN : a > b ? a : b, a > b ? a : b, 0, "select(ge(a, b), g, 0); select(ge(a, b), 0, g)", NULL)      \
+    isnan(a) || isnan(b) ? NAN : a > b ? a : b, a > b ? a : b, 0,                                                      \
+    "select(ge(a, b), g, 0); select(ge(a, b), 0, g)", NULL)                                                            \
   X(AND, "and", 2, I, "bitwise and; logical of bools", GRAPH, SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_OF_BOOL, NONE, a & b, 0, "", NULL) \
   X(OR, "or", 2, I, "bitwise or; logical of bools", GRAPH, SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_OF_BOOL, NONE, a | b, 0, "", NULL) \
   X(XOR, "xor", 2, I, "bitwise exclusive or", KERNEL, SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_OF_BOOL, NONE, a ^ b, 0, NULL, NULL) \
@@ -61,7 +63,7 @@ enum {
     "select(lt(a, 0), neg(g), g)", NULL)                                                                                       \
   X(EXP, "exp", 1, F, "e^a", GRAPH, SCALAR_FUNCTION, exp(a), NONE, m * (6 + 4 * fabs(a)), "mul(g, y)", NULL)                   \
   X(LOG, "log", 1, F, "natural logarithm; -inf at 0, NaN below", GRAPH, SCALAR_FUNCTION, log(a), NONE,                         \
-    6 * m + (a > 0.5 && a < 2 ? 8 : 0), "div(g, a)", NULL)                                                                     \
+    6 * m + (a > 0.5 && a < 2 ? 8 : 0), "div(g, a)", NULL)                                                             \
   X(SQRT, "sqrt", 1, F, "square root; NaN below 0", GRAPH, 0, sqrt(a), NONE, 12 * m, "div(mul(g, 0.5), y)", NULL)              \
   X(RSQRT, "rsqrt", 1, F, "1 / sqrt(a)", GRAPH, 0, 1 / sqrt(a), NONE, 12 * m, "mul(mul(g, -0.5), mul(y, mul(y, y)))", NULL)    \
   X(TANH, "tanh", 1, F, "hyperbolic tangent", GRAPH, SCALAR_FUNCTION, tanh(a), NONE, 12 * m, "mul(g, sub(1, mul(y, y)))", NULL) \
@@ -74,11 +76,12 @@ enum {
     "mul(g, mul(y, sub(1, y)))", "div(1, add(1, exp(neg(a))))")                                                                \
   X(RELU, "relu", 1, A, "max(a, 0)", GRAPH, SCALAR_EXACT, a < 0 ? 0 : a, a < 0 ? 0 : a, 0, "select(gt(a, 0), g, 0)", "max(a, 0)") \
   X(GELU, "gelu", 1, F, "a * (1 + erf(a / sqrt 2)) / 2", OWN, SCALAR_FUNCTION,                                                 \
-    a == -INFINITY ? -0.0 : 0.5 * a * erfc(-a * 0.70710678118654752440), NONE, 8 * m + 4 * fabs(a),                            \
+    a == -INFINITY ? -0.0 : 0.5 * a * erfc(-a * 0.70710678118654752440), NONE, 8 * m + 4 * fabs(a),                    \
     "mul(g, add(mul(0.5, add(1, erf(mul(a, SQRT_HALF)))), mul(a, mul(RSQRT_2_PI, exp(mul(mul(a, a), -0.5))))))",               \
     "mul(mul(0.5, finite(a)), add(1, erf(mul(a, SQRT_HALF))))")                                                                \
   X(GELU_TANH, "gelu_tanh", 1, F, "gelu by the tanh formula", KERNEL, SCALAR_FUNCTION,                                         \
-    a == -INFINITY ? -0.0 : 0.5 * a * (1 + tanh(0.79788456080286535588 * (a + 0.044715 * a * a * a))), NONE, 8 * m + 4 * fabs(a), \
+    a == -INFINITY ? -0.0 : 0.5 * a * (1 + tanh(0.79788456080286535588 * (a + 0.044715 * a * a * a))), NONE,           \
+    8 * m + 4 * fabs(a),                                                                                               \
     "mul(g, mul(0.5, add(add(1, tanh(mul(mul(SQRT_2_PI, a), add(1, mul(0.044715, mul(a, a)))))), "                             \
     "mul(mul(a, sub(1, mul(tanh(mul(mul(SQRT_2_PI, a), add(1, mul(0.044715, mul(a, a))))), "                                   \
     "tanh(mul(mul(SQRT_2_PI, a), add(1, mul(0.044715, mul(a, a)))))))), mul(SQRT_2_PI, add(1, mul(0.134145, mul(a, a))))))))", \
@@ -87,11 +90,11 @@ enum {
     a == -INFINITY ? -0.0 : a < 0 ? a * exp(a) / (1 + exp(a)) : a / (1 + exp(-a)), NONE, 12 * m, \
     "mul(g, add(sigmoid(a), mul(y, sub(1, sigmoid(a)))))", "div(finite(a), add(1, exp(neg(a))))")                              \
   X(FMA, "fma", 3, A, "a * b + c, rounded once for floats", KERNEL, 0, fma(a, b, c),                                           \
-    (int64_t)((uint64_t)a * (uint64_t)b + (uint64_t)c), 0, NULL, NULL)                                                         \
+    (int64_t)((uint64_t)a * (uint64_t)b + (uint64_t)c), 0, NULL, NULL)                                                 \
   X(COMPARE, "compare", 2, A, "attribute predicate: eq, ne, lt, le, gt, ge; the result is a bool, of NaN only ne holds", OWN, SCALAR_OF_BOOL,        \
-    holds(variant, a < b ? -1 : a > b, isnan(a) || isnan(b)), holds(variant, a < b ? -1 : a > b, false), 0, "", NULL)          \
+    holds(variant, a < b ? -1 : a > b, isnan(a) || isnan(b)), holds(variant, a < b ? -1 : a > b, false), 0, "", NULL)  \
   X(SELECT, "select", 3, A, "condition ? a : b; the condition is a bool (or an integer mask's zero test)", OWN,                \
-    SCALAR_EXACT | SCALAR_OF_BOOL, a != 0 ? b : c, a ? b : c, 0, "; select(a, g, 0); select(a, 0, g)", NULL)                   \
+    SCALAR_EXACT | SCALAR_OF_BOOL, a != 0 ? b : c, a ? b : c, 0, "; select(a, g, 0); select(a, 0, g)", NULL)           \
   X(CAST, "cast", 1, A, "to the result's type; to narrower floats rounds to nearest even, to integers saturates", KERNEL,      \
     SCALAR_OF_BOOL, a, a, 0, NULL, NULL)
 /* clang-format on */

@@ -4,26 +4,28 @@
 
 #include "tests/cli/cli_run.h"
 
-#define FUNC(args, body) "\"tessera.graph.func\"() ({\n^bb0(" args "):\n" body "\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n"
+#define FUNC(args, body) \
+  "\"tessera.graph.func\"() ({\n^bb0(" args "):\n" body "\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n"
 #define A "%A: tensor<2x3xf32>"
-#define TILE(views, grid, body)                                                                                                                   \
+#define TILE(views, grid, body) \
   "\"tessera.tile.program\"() ({\n^bb0(%A: tensor<4xf32>):\n%C = \"tessera.tile.buffer\"() : () -> tensor<4xf32>\n\"tessera.tile.launch\"(%A, %C) {kernel = \"k\"}\n" \
   "\"tessera.tile.return\"(%C)\n}) {sym_name = \"main\"}\n\"tessera.tile.kernel\"() ({\n^bb0(" views "):\n" body "\n\"tessera.tile.return\"()\n}) {sym_name = \"k\", grid = " grid ", outputs = 1}\n"
 #define VIEWS(n) "%a: !tessera.view<" n "xf32>, %c: !tessera.view<" n "xf32>"
 #define COPY "%v = \"tessera.tile.load\"(%a)\n\"tessera.tile.store\"(%v, %c)"
-#define SCRATCH(kernel, offset)                                                                                                                                   \
+#define SCRATCH(kernel, offset) \
   "\"tessera.target.kernel\"() ({\n^bb0(%a: !tessera.view<4xf32>):\n%s = \"tessera.target.scratch\"() {offset = " offset "} : () -> !tessera.array<4xf32>\n" \
   "\"tessera.target.call\"(%a, %s) {fn = \"copy\"}\n\"tessera.target.return\"()\n}) {sym_name = \"k\", outputs = 1, " kernel "}\n"
-#define MATRIX(name, shape, use) "%" name " = \"tessera.target.mat_fill\"(%z) : (f16) -> !tessera.matrix<" shape "xf16, \"" use "\">\n"
+#define MATRIX(name, shape, use) \
+  "%" name " = \"tessera.target.mat_fill\"(%z) : (f16) -> !tessera.matrix<" shape "xf16, \"" use "\">\n"
 #define MATRICES(a, b, c, b_shape)                                                                                     \
   "\"tessera.target.kernel\"() ({\n^bb0(%v: !tessera.view<4xf32>):\n%z = \"tessera.target.const\"() {value = 0.0} : "  \
   "() -> f16\n" MATRIX("a", "16x16", a) MATRIX("b", b_shape, b)                                                        \
       MATRIX("c", "16x16", c) "%d = \"tessera.target.mat_mma\"(%a, %b, %c)\n\"tessera.target.return\"()\n}) "          \
                               "{sym_name = \"k\", outputs = 1, grid = [1, 1, 1]}\n"
 #define CPU ", dialect = \"cpu\""
-#define CALL(call, region)                                                                                                                                               \
+#define CALL(call, region) \
   "\"tessera.target.kernel\"() ({\n^bb0(%a: !tessera.view<8x4xf32>, %b: !tessera.view<4x6xf32>, %c: !tessera.view<8x6xf32>, %v: !tessera.view<4xf32>):\n" \
-  "%t = \"tessera.target.scratch\"() {offset = 0} : () -> !tessera.array<4x6xf32>\n%u = \"tessera.target.scratch\"() {offset = 96} : () -> !tessera.array<4x4xf32>\n"     \
+  "%t = \"tessera.target.scratch\"() {offset = 0} : () -> !tessera.array<4x6xf32>\n%u = \"tessera.target.scratch\"() {offset = 96} : () -> !tessera.array<4x4xf32>\n" \
   "\"tessera.target.call\"" call region "\n\"tessera.target.return\"()\n}) {sym_name = \"k\", outputs = 2, grid = [1, 1, 1], scratch_bytes = 160" CPU "}\n"
 
 static const struct { const char *what, *text, *says; } cases[] = {

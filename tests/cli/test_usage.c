@@ -126,7 +126,8 @@ int main(void) {
   expect(&c, "tune any.mlir --device cpu:0 --shape A=300x3,C=1", 2, true, "no input \"C\"");
   expect(&c, "--help", 0, false, "usage: tessera");
   expect(&c, "--help", 0, false, "deterministic  reproducible reductions: debugging, reproducible training");
-#define EXPLAIN(device, candidate) "tune matmul --shape 64x64x64 --device " device " --explain --candidate \"" candidate "\""
+#define EXPLAIN(device, candidate) \
+  "tune matmul --shape 64x64x64 --device " device " --explain --candidate \"" candidate "\""
   expect(&c, EXPLAIN("cpu:0", "m=16 n=32 k=64 split_k=1 raster=0"), 0, false, "m=16 n=32 k=64");
   expect(&c, EXPLAIN("cpu:0", "tile=16x32x64,split_k=4"), 0, false,
          "illegal candidate, never compiled: split_k leaves empty parts");

@@ -13,7 +13,8 @@
 
 enum { M = 40, N = 36, K = 93, ROWS = 6, COLS = 40, MAX_OUT = M * N, TEXT = 1 << 20 };
 
-#define FUNC(args, body) "\"tessera.graph.func\"() ({\n^bb0(" args "):\n" body "\"tessera.graph.return\"(%r)\n}) {sym_name = \"main\"}\n"
+#define FUNC(args, body) \
+  "\"tessera.graph.func\"() ({\n^bb0(" args "):\n" body "\"tessera.graph.return\"(%r)\n}) {sym_name = \"main\"}\n"
 static const char linear[] = FUNC("%A: tensor<93x40xf32>, %B: tensor<93x36xf32>, %bias: tensor<36xf32>",
                                   "%p = \"tessera.graph.matmul\"(%A, %B) {transpose_a = true}\n%z = \"tessera.graph.add\"(%p, %bias)\n%r = \"tessera.graph.gelu\"(%z)\n");
 static const char softmax[] = FUNC("%x: tensor<6x40xf32>", "%r = \"tessera.graph.softmax\"(%x)\n");
@@ -42,7 +43,8 @@ typedef struct a_case {
   const char *off;       /* TSR_DISABLE while it's compiled, NULL = nothing */
 } a_case;
 
-#define LINES "      \"tessera.schedule.tile\"() {m = 8, n = 16, k = 32}\n      \"tessera.schedule.use_shared_memory\"() {enable = true, padding = 1}\n      \"tessera.schedule.pipeline_stages\"() {n = 2}\n"
+#define LINES \
+  "      \"tessera.schedule.tile\"() {m = 8, n = 16, k = 32}\n      \"tessera.schedule.use_shared_memory\"() {enable = true, padding = 1}\n      \"tessera.schedule.pipeline_stages\"() {n = 2}\n"
 #define BY_HAND {"schedule.tile\"", NULL}, {"use_shared_memory", NULL}, {"async_copy", NULL}, {"pipeline_stages", NULL}
 static const edit tiled_matmul[] = {BY_HAND, {LINES, "tessera.graph.matmul"}, {NULL, NULL}};
 static const edit tiled_softmax[] = {

@@ -63,7 +63,8 @@ static const struct { const char *op, *args, *body;
     {"cast", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.cast\"(%a) {dtype = \"f32\"}"},
     {"cast", "%a: tensor<$Rx$Cxf32>", "%r = \"tessera.graph.cast\"(%a) {dtype = \"$T\"}"},
     {"broadcast", "%a: tensor<$Rx1x$T>", "%r = \"tessera.graph.broadcast\"(%a) {shape = [2, $R, $C]}"},
-#define FOLD(name) {"reduce_" name, "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.reduce_" name "\"(%a) {axes = [1]}"}, {"reduce_" name, "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.reduce_" name "\"(%a) {axes = [0, 1]}"}
+#define FOLD(name) \
+  {"reduce_" name, "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.reduce_" name "\"(%a) {axes = [1]}"}, {"reduce_" name, "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.reduce_" name "\"(%a) {axes = [0, 1]}"}
     FOLD("sum"),
     FOLD("mean"),
     FOLD("max"),

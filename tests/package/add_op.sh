@@ -9,7 +9,8 @@
 # and the rows of the tests of gradients (test_graph_autodiff) and of each op in each type against the oracle
 # (test_op_types, on the CPU and on lavapipe). With prologue, epilogue and batch its code for the CPU, CUDA and HIP is
 # that of a matmul which says by an attribute how its operand lies.
-# A norm: its code and its row, which points to a recipe, in core/ir/graph/ops/norm.c, and the same tests' rows. Its code
+# A norm: its code and its row, which points to a recipe, in core/ir/graph/ops/norm.c, and the same tests' rows. Its
+# code
 # is that of a layernorm without weights.
 set -eu
 copy=$(mktemp -d)
@@ -18,30 +19,40 @@ trap 'rm -rf "$copy"' EXIT
 
 add() {  # file, the start of the line before, what is added
   grep -q "^  $2" "$copy/$1" || { echo "$1 has no line '$2'"; exit 1; }
-  AT="  $2" NEW="$3" awk 'index($0, ENVIRON["AT"]) == 1 && !done { print ENVIRON["NEW"]; done = 1 } { print }' "$copy/$1" >"$copy/added"
+  AT="  $2" NEW="$3" awk 'index($0, ENVIRON["AT"]) == 1 && !done { print ENVIRON["NEW"]; done = 1 } { print }' \
+    "$copy/$1" >"$copy/added"
   mv "$copy/added" "$copy/$1"
 }
-add core/ir/scalar_ops.h 'X(SILU,' '  X(TANHSHRINK, "tanhshrink", 1, F, "a - tanh(a)", GRAPH, SCALAR_FUNCTION, a - tanh(a), NONE, 12 * fabs(a), \
+add core/ir/scalar_ops.h 'X(SILU,' \
+  '  X(TANHSHRINK, "tanhshrink", 1, F, "a - tanh(a)", GRAPH, SCALAR_FUNCTION, a - tanh(a), NONE, 12 * fabs(a), \
     "mul(g, mul(tanh(a), tanh(a)))", "sub(a, tanh(a))") \'
 add backends/cpu/kernels/body_elementwise.h 'X(SILU,' '  X(TANHSHRINK, x - v_tanh(x), x - tanh(x)) \'
 add core/ir/graph/ops.h 'G_MATMUL,' '  G_LINEAR,'
-add core/ir/graph/ops/contraction.c '  {NAME(MATMUL' '    {NAME(LINEAR, "linear"), CONTRACTION("*mk,*nk->*mn"), .help = "x times the transpose of w: [..., m, k] by [..., n, k]."},'
-add tests/unit/test_graph_autodiff.c '  {"matmul", X' '    {"linear", X ", %y: tensor<5x4xf64>", OP("0", "linear", "%x, %y"), "3x5", -1, 1},'
+add core/ir/graph/ops/contraction.c '  {NAME(MATMUL' \
+  '    {NAME(LINEAR, "linear"), CONTRACTION("*mk,*nk->*mn"), .help = "x times the transpose of w: [..., m, k] by [..., n, k]."},'
+add tests/unit/test_graph_autodiff.c '  {"matmul", X' \
+  '    {"linear", X ", %y: tensor<5x4xf64>", OP("0", "linear", "%x, %y"), "3x5", -1, 1},'
 add tests/conformance/test_op_types.c '  ONE("silu")' '    ONE("tanhshrink"),'
-add tests/conformance/test_op_types.c '  {"matmul", "%a: tensor<$Rx$Cx' '    {"linear", "%a: tensor<3x$Cx$Rx$T>, %b: tensor<$Cx$Rx$T>", "%r = \"tessera.graph.linear\"(%a, %b)"},'
+add tests/conformance/test_op_types.c '  {"matmul", "%a: tensor<$Rx$Cx' \
+  '    {"linear", "%a: tensor<3x$Cx$Rx$T>, %b: tensor<$Cx$Rx$T>", "%r = \"tessera.graph.linear\"(%a, %b)"},'
 add core/ir/graph/ops.h 'G_LAYERNORM,' '  G_STANDARDIZE,'
-add core/ir/graph/ops/norm.c '  {NAME(LAYERNORM' '    {NAME(STANDARDIZE, "standardize"), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 1, .n_results = 1,
+add core/ir/graph/ops/norm.c '  {NAME(LAYERNORM' \
+  '    {NAME(STANDARDIZE, "standardize"), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = FLOATS, .attrs = eps_attr, .infer = infer_norm,
      .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n->*n", .per_point = 1), .recipe = &recipe_about_mean,
      .help = "(x - mean) / sqrt(variance + eps) over the last dimension."},'
-add tests/unit/test_graph_autodiff.c '  {"layernorm plain"' '    {"standardize", X, OPA("0", "standardize", "%x", "eps = 0.1"), "3x4", -1, 1},'
-add tests/conformance/test_op_types.c '  {"layernorm"' '    {"standardize", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.standardize\"(%a)"},'
+add tests/unit/test_graph_autodiff.c '  {"layernorm plain"' \
+  '    {"standardize", X, OPA("0", "standardize", "%x", "eps = 0.1"), "3x4", -1, 1},'
+add tests/conformance/test_op_types.c '  {"layernorm"' \
+  '    {"standardize", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.standardize\"(%a)"},'
 
 launcher=()
 [ -z "${LAUNCHER:-}" ] || launcher=("-DCMAKE_C_COMPILER_LAUNCHER=$LAUNCHER")
 export CCACHE_BASEDIR=$copy CCACHE_NOHASHDIR=1
-"$CMAKE" -S "$copy" -B "$copy/build" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release -DTSR_WERROR=ON "${launcher[@]}" >"$copy/log" || { tail -20 "$copy/log"; exit 1; }
-"$CMAKE" --build "$copy/build" --parallel "$(nproc)" --target tessera test_scalar_ops test_simt_ops test_graph_autodiff test_op_types >"$copy/log" 2>&1 ||
+"$CMAKE" -S "$copy" -B "$copy/build" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release -DTSR_WERROR=ON "${launcher[@]}" \
+  >"$copy/log" || { tail -20 "$copy/log"; exit 1; }
+"$CMAKE" --build "$copy/build" --parallel "$(nproc)" --target tessera test_scalar_ops test_simt_ops \
+  test_graph_autodiff test_op_types >"$copy/log" 2>&1 ||
   { grep -E -A5 'error|FAILED' "$copy/log" | head -30; exit 1; }
 cd "$copy"
 find build -name test_scalar_ops -type f -exec {} \; | tee log

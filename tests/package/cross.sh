@@ -4,8 +4,10 @@
 set -eu
 command -v aarch64-linux-gnu-gcc >/dev/null || { echo "no aarch64-linux-gnu-gcc"; exit 77; }
 dir=$BUILD/aarch64
-"$CMAKE" -S "$SOURCE" -B "$dir" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release -DCMAKE_TOOLCHAIN_FILE="$SOURCE/cmake/aarch64-linux-gnu.cmake" \
+"$CMAKE" -S "$SOURCE" -B "$dir" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release \
+  -DCMAKE_TOOLCHAIN_FILE="$SOURCE/cmake/aarch64-linux-gnu.cmake" \
   -DCMAKE_C_COMPILER_LAUNCHER="$LAUNCHER" -DTSR_WERROR="$WERROR" >"$dir.log"
 "$CMAKE" --build "$dir" --parallel 2 >>"$dir.log" || { grep -A5 'error' "$dir.log"; exit 1; }
 command -v qemu-aarch64 >/dev/null || { echo "skipped: it builds, but there is no qemu-aarch64 to run it"; exit 77; }
-"$(dirname "$CMAKE")/ctest" --test-dir "$dir" -R '^(unit\.test_cpu|conformance\.cpu_(portable|neon))' --output-on-failure
+"$(dirname "$CMAKE")/ctest" --test-dir "$dir" -R '^(unit\.test_cpu|conformance\.cpu_(portable|neon))' \
+  --output-on-failure

@@ -31,7 +31,8 @@ changes() {  # file: a line more in it makes another hash
 while read -r folder; do
   file=$(find "$folder" -maxdepth 1 -name '*.[ch]' | sort | head -1)
   [ -z "$file" ] || changes "$file"
-done < <(cd "$copy" && find core/ir core/passes core/emit core/device backends -type d 2>/dev/null | sort | sed "s|^|$copy/|")
+done < <(cd "$copy" && find core/ir core/passes core/emit core/device backends -type d 2>/dev/null | sort |
+  sed "s|^|$copy/|")
 for file in base/dtype.c base/dtype.h runtime/compile.c; do
   [ ! -f "$copy/core/$file" ] || changes "$copy/core/$file"
 done

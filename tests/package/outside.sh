@@ -11,7 +11,8 @@ source=$SOURCE/tests/package/outside
 
 case $1 in
   cmake)
-    "$CMAKE" -S "$source" -B "$dir/build" -G "$GENERATOR" -DCMAKE_PREFIX_PATH="$dir/prefix" -DCMAKE_C_COMPILER="$CC" >"$dir/log" || { cat "$dir/log"; exit 1; }
+    "$CMAKE" -S "$source" -B "$dir/build" -G "$GENERATOR" -DCMAKE_PREFIX_PATH="$dir/prefix" -DCMAKE_C_COMPILER="$CC" \
+      >"$dir/log" || { cat "$dir/log"; exit 1; }
     "$CMAKE" --build "$dir/build" >"$dir/log" || { cat "$dir/log"; exit 1; }
     "$dir/build/outside_shared"
     "$dir/build/outside_static"

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""How many places know of one op, norm, contraction, dialect or matrix instruction: regions of files in core/, backends/, include/ and tools/ where
-its name stands (lines less than GAP apart are one region). Each has a bound, which may only shrink: what is above it fails. `wanted` is where it shall end; CONTRIBUTING.md ("Adding things") names the places.
+"""How many places know of one op, norm, contraction, dialect or matrix instruction: regions of files in core/,
+backends/, include/ and tools/ where its name stands (lines less than GAP apart are one region). Each has a bound, which
+may only shrink: what is above it fails. `wanted` is where it shall end; CONTRIBUTING.md ("Adding things") names the
+places.
 usage: places.py SOURCE [--list NAME]"""
 import os
 import re
@@ -12,7 +14,9 @@ GAP = 12
 ROWS = [  # what, the name's pattern, bound, wanted
     ("an elementwise op: silu", r"silu", 5, 5),
     ("a norm: layernorm", r"layernorm", 5, 5),
-    ("a contraction: matmul of Graph IR", r"\bG_MATMUL\b|NAME\(MATMUL|graph\.matmul|graph_matmul|\bmatmul_(dtype|attrs)\b|(infer|eval|adjoint)_matmul", 8, 8),
+    ("a contraction: matmul of Graph IR",
+     r"\bG_MATMUL\b|NAME\(MATMUL|graph\.matmul|graph_matmul|\bmatmul_(dtype|attrs)\b|(infer|eval|adjoint)_matmul",
+     8, 8),
     ("a GPU dialect: hip", r"\bDIALECT_HIP\b", 8, 8),
     ("a matrix instruction: wgmma of Target IR", r"\bTG_WGMMA\b", 3, 3),
 ]

@@ -15,10 +15,16 @@ has() { # scope, at least so many, tests of it, the first test that is not
   ! grep -qx "$4" <<<"$names" || { echo "$1 has $4"; wrong=1; }
   echo "$1: $(wc -l <<<"$names") tests"
 }
-has kernel 10 "unit.test_cpu_gemm unit.test_tile_work unit.test_tile_to_simt conformance.test_reach simt.test_simt_tile" unit.test_tune_search
+has kernel 10 \
+  "unit.test_cpu_gemm unit.test_tile_work unit.test_tile_to_simt conformance.test_reach simt.test_simt_tile" \
+  unit.test_tune_search
 has distributed 2 "unit.test_runtime_agree unit.test_runtime_devices simt.test_simt_driver" unit.test_cpu_gemm
-has system 8 "unit.test_tune_search unit.test_tune_cache unit.test_tune_occupancy unit.test_runtime_tune cli.test_tune_faults" unit.test_cpu_gemm
-has slow 10 "unit.test_tune_search unit.test_cpu_gemm package.aarch64 conformance.test_conformance simt.conformance_sm_80" unit.test_graph_eval
+has system 8 \
+  "unit.test_tune_search unit.test_tune_cache unit.test_tune_occupancy unit.test_runtime_tune cli.test_tune_faults" \
+  unit.test_cpu_gemm
+has slow 10 \
+  "unit.test_tune_search unit.test_cpu_gemm package.aarch64 conformance.test_conformance simt.conformance_sm_80" \
+  unit.test_graph_eval
 quick=$(${CTEST:-ctest} --test-dir "$BUILD" -N -L unit -LE slow | sed -n 's/^ *Test *#[0-9]*: //p' | wc -l)
 [ "$quick" -ge 25 ] || { echo "only $quick unit tests are not slow"; wrong=1; }
 exit $wrong

@@ -10,7 +10,8 @@ trap 'rm -rf "$root"' EXIT
 export TMPDIR=$root
 
 mkdir "$root/bin"
-for tool in bash env dirname sed awk grep sort uniq tr mktemp rm head tail cat dpkg cp chmod mkdir basename; do ln -s "$(command -v $tool)" "$root/bin/$tool"; done
+for tool in bash env dirname sed awk grep sort uniq tr mktemp rm head tail cat dpkg cp chmod mkdir basename; do ln -s \
+  "$(command -v $tool)" "$root/bin/$tool"; done
 cat >"$root/bin/dpkg-query" <<'END'
 #!/usr/bin/env bash
 for package; do :; done
@@ -154,8 +155,10 @@ says '^setup: not installed: libdnnl-dev: libdnnl-dev 2\.6\.3 is older than 3\.0
 says '^setup: no libggml0-backend-vulkan in this release'
 says 'sudo scripts/setup --newest'
 says '^setup: the rest, .*: sudo scripts/setup --peers$'
-for package in gcc cmake mesa-vulkan-drivers libopenblas0-pthread; do grep -q "^$package " "$T/installed" || fail "no $package: $(cat "$T/installed")"; done
-for package in libcmocka-dev clang-19 libdnnl-dev libggml0 gcc-aarch64-linux-gnu; do ! grep -q "^$package " "$T/installed" || fail "$package was installed"; done
+for package in gcc cmake mesa-vulkan-drivers libopenblas0-pthread; do grep -q "^$package " "$T/installed" ||
+  fail "no $package: $(cat "$T/installed")"; done
+for package in libcmocka-dev clang-19 libdnnl-dev libggml0 gcc-aarch64-linux-gnu; do ! grep -q "^$package " \
+  "$T/installed" || fail "$package was installed"; done
 setup 0
 only_added "$T/before"
 says '^setup: not installed: vulkan-validationlayers: apt would remove gdb 13\.1-3, remove linux-perf 6\.1$'
@@ -180,13 +183,17 @@ says '^setup:   this will change libc6 2\.36-9 to 2\.41-12$'
 says '^setup:   this will remove gdb 13\.1-3$'
 cmp -s "$T/installed" "$T/before" || fail "a dry run changed something"
 setup 0 --newest
-[ "$(grep -nE 'this will remove gdb|installing' "$T/out" | head -1 | grep -c gdb)" = 1 ] || fail "what is removed is not said first"
+[ "$(grep -nE 'this will remove gdb|installing' "$T/out" | head -1 | grep -c gdb)" = 1 ] ||
+  fail "what is removed is not said first"
 [ "$(grep -c 'this will remove gdb' "$T/out")" = 1 ] || fail "said twice"
-grep -qx 'URIs: http://mirror.test/debian/' "$T/private" && grep -qx 'Suites: trixie trixie-backports forky' "$T/private" || fail "not the machine's own mirror: $(cat "$T/private")"
+grep -qx 'URIs: http://mirror.test/debian/' "$T/private" &&
+  grep -qx 'Suites: trixie trixie-backports forky' "$T/private" ||
+  fail "not the machine's own mirror: $(cat "$T/private")"
 etc_as_it_was
 [ "$(cut -d: -f1 "$T/steps" | tr '\n' ' ')" = 'own trixie own ' ] || fail "steps: $(cat "$T/steps")"
 says '^setup: installing gcc cmake'
-offer 1 clang-19/trixie llvm-19/trixie libclang-rt-19-dev/trixie mlir-19-tools/trixie gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user clang-21/trixie-backports
+offer 1 clang-19/trixie llvm-19/trixie libclang-rt-19-dev/trixie mlir-19-tools/trixie gcc-aarch64-linux-gnu \
+  libc6-dev-arm64-cross qemu-user clang-21/trixie-backports
 offer 3.7 "${peers[@]/%//trixie}" libdnnl-dev/trixie libggml0/trixie-backports libggml0-backend-vulkan/trixie-backports
 setup 0 --newest
 setup 0 --newest

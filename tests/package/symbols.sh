@@ -4,7 +4,8 @@
 set -eu
 foreign=$(nm -D --defined-only "$LIBRARY" | awk '{ print $3 }' | grep -v '^tsr_' || true)
 [ -z "$foreign" ] || { echo "exported without the tsr_ prefix:"; echo "$foreign"; exit 1; }
-missing=$(comm -23 <(grep -ohE '\btsr_[a-z0-9_]+\(' "$SOURCE"/include/tessera/*.h | tr -d '(' | sort -u) <(nm -D --defined-only "$LIBRARY" | awk '{ print $3 }' | sort -u))
+missing=$(comm -23 <(grep -ohE '\btsr_[a-z0-9_]+\(' "$SOURCE"/include/tessera/*.h | tr -d '(' |
+  sort -u) <(nm -D --defined-only "$LIBRARY" | awk '{ print $3 }' | sort -u))
 [ -z "$missing" ] || { echo "declared but not there:"; echo "$missing"; exit 1; }
 dynamic=$(readelf -d "$LIBRARY")
 grep -q 'SONAME.*libtessera\.so\.[0-9]' <<<"$dynamic" || { echo "no versioned soname"; exit 1; }

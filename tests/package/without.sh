@@ -6,8 +6,10 @@ set -eu
 dir=$BUILD/without
 flags=(-DCMAKE_BUILD_TYPE=Release)
 case $LAUNCHER in *ccache*) ;; *) flags=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O0) ;; esac
-"$CMAKE" -S "$SOURCE" -B "$dir" -G "$GENERATOR" "${flags[@]}" -DCMAKE_C_COMPILER="$CC" -DCMAKE_C_COMPILER_LAUNCHER="$LAUNCHER" -DTSR_WERROR="$WERROR" -DTSR_TESTS=OFF \
-  -DTSR_CUDA=OFF -DTSR_HIP=OFF -DTSR_VULKAN=ON -DVOLK_INCLUDE= -DCMAKE_DISABLE_FIND_PACKAGE_SQLite3=ON -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON >"$dir.log" 2>&1 || { tail -30 "$dir.log"; exit 1; }
+"$CMAKE" -S "$SOURCE" -B "$dir" -G "$GENERATOR" "${flags[@]}" -DCMAKE_C_COMPILER="$CC" \
+  -DCMAKE_C_COMPILER_LAUNCHER="$LAUNCHER" -DTSR_WERROR="$WERROR" -DTSR_TESTS=OFF \
+  -DTSR_CUDA=OFF -DTSR_HIP=OFF -DTSR_VULKAN=ON -DVOLK_INCLUDE= -DCMAKE_DISABLE_FIND_PACKAGE_SQLite3=ON \
+  -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON >"$dir.log" 2>&1 || { tail -30 "$dir.log"; exit 1; }
 "$CMAKE" --build "$dir" --target tessera --parallel 2 >>"$dir.log" 2>&1 || { tail -30 "$dir.log"; exit 1; }
 tessera=$(find "$dir/tools" -name tessera -type f -perm -u+x | head -1)
 work=$(mktemp -d)
@@ -36,7 +38,8 @@ expect 2 'built without SQLite' cache export
 expect 3 'vulkan:?0?: not built: no headers when it was configured' bench add --shape 4x4 --device vulkan:0
 expect 0 ' ok' bench add --shape 4x4 --device cpu:0 --milliseconds 1
 expect 0 'tensor a: 2x3 f32' inspect "$SOURCE/tests/fuzz/corpus/npz/stored.npz"
-expect 2 'entry "a.npy" is compressed, and this library was built without zlib' inspect "$SOURCE/tests/fuzz/corpus/npz/deflated.npz"
+expect 2 'entry "a.npy" is compressed, and this library was built without zlib' inspect \
+  "$SOURCE/tests/fuzz/corpus/npz/deflated.npz"
 left=$(find . -mindepth 1)
 [ -z "$left" ] || { echo "left behind: $left"; exit 1; }
 echo "$n commands of a build without Vulkan, SQLite and zlib say what they lack"

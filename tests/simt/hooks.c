@@ -5,11 +5,11 @@
 #include "tests/simt/sim.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define HOOK(n)                                                                                                             \
-  EXPORT void __wrap___tsan_read##n(void *p) { emu_access(p, n, 1, EMU_READ, EMU_ANY_SPACE, 0); }                        \
-  EXPORT void __wrap___tsan_write##n(void *p) { emu_access(p, n, 1, EMU_WRITE, EMU_ANY_SPACE, 0); }                      \
-  EXPORT void __wrap___tsan_unaligned_read##n(void *p) { emu_access(p, n, 1, EMU_READ, EMU_ANY_SPACE, 0); }              \
-  EXPORT void __wrap___tsan_unaligned_write##n(void *p) { emu_access(p, n, 1, EMU_WRITE, EMU_ANY_SPACE, 0); }            \
+#define HOOK(n)                                                                                               \
+  EXPORT void __wrap___tsan_read##n(void *p) { emu_access(p, n, 1, EMU_READ, EMU_ANY_SPACE, 0); }             \
+  EXPORT void __wrap___tsan_write##n(void *p) { emu_access(p, n, 1, EMU_WRITE, EMU_ANY_SPACE, 0); }           \
+  EXPORT void __wrap___tsan_unaligned_read##n(void *p) { emu_access(p, n, 1, EMU_READ, EMU_ANY_SPACE, 0); }   \
+  EXPORT void __wrap___tsan_unaligned_write##n(void *p) { emu_access(p, n, 1, EMU_WRITE, EMU_ANY_SPACE, 0); } \
   EXPORT void __wrap___tsan_read_write##n(void *p) { emu_access(p, n, 1, EMU_WRITE, EMU_ANY_SPACE, 0); }
 
 HOOK(1) HOOK(2) HOOK(4) HOOK(8) HOOK(16)

@@ -82,7 +82,8 @@ MATH1(fexp2, exp2(x), exp2f(x)) MATH1(flog, log(x), logf(x)) MATH1(fsqrt, sqrt(x
     MATH1(frsqrt, 1 / sqrt(x), 1 / sqrtf(x)) MATH1(ftanh, tanh(x), tanhf(x)) MATH1(ferf, erf(x), erff(x))
         MATH1(fsin, sin(x), sinf(x)) MATH1(fcos, cos(x), cosf(x)) MATH1(ffloor, floor(x), floorf(x))
             MATH1(fabs_, fabs(x), fabsf(x))
-#define MATH2(name, f64, f32) FN double name(double a, double b) { return f64; } FN float name(float a, float b) { return f32; }
+#define MATH2(name, f64, f32) \
+  FN double name(double a, double b) { return f64; } FN float name(float a, float b) { return f32; }
                 MATH2(fpow, pow(a, b), powf(a, b)) MATH2(ffmod, fmod(a, b), fmodf(a, b)) MATH2(fmin_nan,
                                                                                                a != a   ? a
                                                                                                : b != b ? b
@@ -234,5 +235,8 @@ template <class... A> RAW void emu_call(void (*f)(A...), void **args) {
 #undef MATH2
 } // namespace tsr
 /* Appended to the text for each kernel. */
-#define EMU_ENTRY(name) extern "C" __attribute__((visibility("default"))) void emu_entry_##name(void **args) { tsr::emu_call(tsr::name, args); }
+#define EMU_ENTRY(name)                                                                              \
+  extern "C" __attribute__((visibility("default"))) void emu_entry_##name(void **args) {             \
+    tsr::emu_call(tsr::name, args);                                                                  \
+  }
 #endif

@@ -89,7 +89,8 @@ static void check(const char *op, size_t c) {
               ROWS, length, t, length, t, length, t, op);
   fill(cases[c].t, length);
   ok(tsr_graph_parse(ctx, strb_text(&b), b.n, op, &g), "parse");
-  ok(tsr_graph_reference(g, (const void *const[]){x, gain, bias}, (double *const[]){want}, (double *const[]){tolerance}),
+  ok(tsr_graph_reference(g, (const void *const[]){x, gain, bias}, (double *const[]){want},
+                         (double *const[]){tolerance}),
      "reference");
   run(strb_text(&b), b.n, op, c);
   for (int i = 0; i < ROWS * length; i++) {

@@ -176,7 +176,8 @@ static void check_text(tsr_device *dev, const char *text, const char *what, unsi
   tsr_device_close(&cpu);
 }
 
-#define FUNC(args, body, result) "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(" args "):\n" body "\"tessera.graph.return\"(" result ")\n}) {sym_name = \"main\"} }) : () -> ()\n"
+#define FUNC(args, body, result) \
+  "\"builtin.module\"() ({ \"tessera.graph.func\"() ({\n^bb0(" args "):\n" body "\"tessera.graph.return\"(" result ")\n}) {sym_name = \"main\"} }) : () -> ()\n"
 static const char product[] = FUNC("%A: tensor<120x192xbf16>, %B: tensor<192x136xbf16>, %v: tensor<136xbf16>",
                                    "%0 = \"tessera.graph.matmul\"(%A, %B)\n%1 = \"tessera.graph.add\"(%0, %v)\n%2 = \"tessera.graph.gelu\"(%1)\n", "%2");
 static const char batched[] =

@@ -7,7 +7,8 @@
 #include "core/passes/lower.h"
 #include "tests/support/plan.h"
 
-#define FUNC(args, body, result) "\"tessera.graph.func\"() ({\n^bb0(" args "):\n" body "\"tessera.graph.return\"(" result ")\n}) {sym_name = \"main\"}\n"
+#define FUNC(args, body, result) \
+  "\"tessera.graph.func\"() ({\n^bb0(" args "):\n" body "\"tessera.graph.return\"(" result ")\n}) {sym_name = \"main\"}\n"
 
 /* Small, so that mutants are quick; extents that don't divide the tiles, so that windows are clipped. */
 static const char *const graphs[] = {

@@ -9,7 +9,8 @@
 
 #include "tests/support/amd_asm.h"
 
-#define METADATA(vgpr, sgpr, scratch) "    .private_segment_fixed_size: " scratch "\n    .sgpr_spill_count: " sgpr "\n    .vgpr_spill_count: " vgpr "\n"
+#define METADATA(vgpr, sgpr, scratch) \
+  "    .private_segment_fixed_size: " scratch "\n    .sgpr_spill_count: " sgpr "\n    .vgpr_spill_count: " vgpr "\n"
 
 static void spills_are_read_from_the_metadata(void **state) {
   assert_null(amd_asm_spills(METADATA("0", "0", "0")));

@@ -117,16 +117,20 @@ static void extreme_number_of_tile_ir_is_emitted_or_refused(void **state) {
 #define G(op) "\"tessera.target." op "\""
 #define N(name, v) name " = " G("const") "() {value = " v "} : () -> index\n"
 #define F(name) name " = " G("const") "() {value = 1.0} : () -> f32\n"
-#define COUNT(from, to, step) N("%f", from) N("%t", to) N("%s", step) G("for") "(%f, %t, %s) ({\n^bb0(%k: index):\n" G("yield") "()\n})\n"
+#define COUNT(from, to, step) \
+  N("%f", from) N("%t", to) N("%s", step) G("for") "(%f, %t, %s) ({\n^bb0(%k: index):\n" G("yield") "()\n})\n"
 #define ARRAY(n) "%r = " G("local") "() : () -> !tessera.array<" n "xf32>\n"
 #define VECTOR(name, type) name " = " G("const") "() {value = 1} : () -> " type "\n"
 #define FLOATS(name, n) name " = " G("const") "() {value = 1.0} : () -> vector<" n "xf32>\n"
-#define MMA(op, a, b, c, shape) VECTOR("%x", a) VECTOR("%y", b) FLOATS("%z", c) "%d = " G(op) "(%x, %y, %z) {" shape "}\n"
+#define MMA(op, a, b, c, shape) \
+  VECTOR("%x", a) VECTOR("%y", b) FLOATS("%z", c) "%d = " G(op) "(%x, %y, %z) {" shape "}\n"
 #define M16 "m = 16, n = 8, k = 16, a = \"f16\", b = \"f16\", c = \"f32\""
 #define HALVES(name, n) name " = " G("const") "() {value = 1.0} : () -> vector<" n "xf16>\n"
-#define AMD(op, a, b, c) HALVES("%x", a) HALVES("%y", b) FLOATS("%z", c) "%d = " G(op) "(%x, %y, %z) {m = 16, n = 16, k = 16, a = \"f16\", b = \"f16\", c = \"f32\"}\n"
+#define AMD(op, a, b, c) \
+  HALVES("%x", a) HALVES("%y", b) FLOATS("%z", c) "%d = " G(op) "(%x, %y, %z) {m = 16, n = 16, k = 16, a = \"f16\", b = \"f16\", c = \"f32\"}\n"
 #define P "%p = " G("shared") "() {offset = 0} : () -> !tessera.ptr<f16, \"shared\">\n" N("%i", "0")
-#define WGMMA(acc, attrs) "%r = " G("local") "() : () -> !tessera.array<" acc ">\n" P G("wgmma") "(%r, %p, %i, %p, %i) {" attrs "}\n"
+#define WGMMA(acc, attrs) \
+  "%r = " G("local") "() : () -> !tessera.array<" acc ">\n" P G("wgmma") "(%r, %p, %i, %p, %i) {" attrs "}\n"
 
 static const struct { const char *what, *says, *body; } bodies[] = {
     {"a counter that stays", NULL, COUNT("2147483640", "2147483646", "1")},

@@ -15,7 +15,8 @@
 #include "core/passes/schedule/from_graph.h"
 #include "tests/support/graph_text.h"
 
-#define IN(body) "\"tessera.graph.func\"() ({\n^bb0(%a: tensor<4xf32>):\n" body "\n\"tessera.graph.return\"(%a)\n}) : () -> ()\n"
+#define IN(body) \
+  "\"tessera.graph.func\"() ({\n^bb0(%a: tensor<4xf32>):\n" body "\n\"tessera.graph.return\"(%a)\n}) : () -> ()\n"
 
 static const struct { const char *name, *text, *says; } bad[] = {
     {"empty", "", "1:1: expected an operation, found the end of the text"},

@@ -67,8 +67,10 @@ static void map_reads_register_beyond_65536(void **state) {
 #define PROGRAM(LEVEL, T) \
   "\"builtin.module\"() ({\n\"tessera." LEVEL ".program\"() ({\n^bb0(%A: tensor<" T ">):\n%B = \"tessera." LEVEL ".buffer\"() : () -> tensor<" T ">\n\"tessera." LEVEL \
   ".launch\"(%A, %B) {kernel = \"k\"}\n\"tessera." LEVEL ".return\"(%B)\n}) {sym_name = \"main\"}\n\"tessera." LEVEL ".kernel\"() ({\n^bb0(%a: !tessera.view<" T ">, %b: !tessera.view<" T ">):\n"
-#define TILE_GRID(T, body, grid) PROGRAM("tile", T) body "\"tessera.tile.return\"()\n}) {sym_name = \"k\", grid = " grid ", outputs = 1}\n})\n"
-#define TARGET_OF(T, body) PROGRAM("target", T) body "\"tessera.target.return\"()\n}) {sym_name = \"k\", dialect = \"cpu\", grid = [1, 1, 1], outputs = 1, scratch_bytes = 4096}\n})\n"
+#define TILE_GRID(T, body, grid) \
+  PROGRAM("tile", T) body "\"tessera.tile.return\"()\n}) {sym_name = \"k\", grid = " grid ", outputs = 1}\n})\n"
+#define TARGET_OF(T, body) \
+  PROGRAM("target", T) body "\"tessera.target.return\"()\n}) {sym_name = \"k\", dialect = \"cpu\", grid = [1, 1, 1], outputs = 1, scratch_bytes = 4096}\n})\n"
 #define TILE(body) TILE_GRID("8xf32", body, "[1, 1, 1]")
 #define TARGET(body) TARGET_OF("8xf32", body)
 #define T(op) "\"tessera.tile." op "\""
@@ -145,7 +147,8 @@ static void broken_rule_is_refused(void **state) {
 
 /* What is not there reads as 0; inputs are 1, 2, 1, 2, ... */
 #define INDEX(name, v) name " = " T("const") "() {value = " v "}\n"
-#define COPIED(at, size) TILE(INDEX("%i", at) "%w = " T("window") "(%a, %i) {sizes = [" size "]}\n" INDEX("%z", "0") "%o = " T("window") "(%b, %z) {sizes = [" size "]}\n" T("copy") "(%w, %o)\n")
+#define COPIED(at, size) \
+  TILE(INDEX("%i", at) "%w = " T("window") "(%a, %i) {sizes = [" size "]}\n" INDEX("%z", "0") "%o = " T("window") "(%b, %z) {sizes = [" size "]}\n" T("copy") "(%w, %o)\n")
 #define SUM_LOOP(from, to, step) \
   TILE(INDEX("%f", from) INDEX("%t", to) INDEX("%s", step) LOADED "%r = " T("for") "(%f, %t, %s, %x) ({\n^bb0(%k: index, %c: !tessera.frag<8xf32>):\n%n = " T("map") "(%c) ({\n^bb0(%p: f32):\n%q = " T("add") "(%p, %p)\n" \
        T("yield") "(%q)\n})\n" T("yield") "(%n)\n})\n" T("store") "(%r, %b)\n")
@@ -154,9 +157,10 @@ static void broken_rule_is_refused(void **state) {
   TILE(INDEX("%i", at) INDEX("%z", "1") "%w = " T("window") "(%a, %i) {sizes = [0]}\n%o = " T("window") "(%b, %z) {sizes = [0]}\n%far = " T("window") "(%b, %i) {sizes = [0]}\n" \
        "%x = " T("fill") "() {value = 5.0} : () -> !tessera.frag<8xf32>\n" T("store") "(%x, %b)\n%y = " T("fill") "() {value = 7.0} : () -> !tessera.frag<f32>\n" T("store") "(%y, %far)\n" T("copy") "(%w, %o)\n")
 
-/* A reduction kernel reads x - s itself where it is squared about another number: 2 rows of 1, 2, 1, 2 become x + 170. */
+/* A reduction kernel reads x - s itself where it is squared about another number: 2 rows of 1, 2, 1, 2 become x + 170.
+ * */
 #define ROWS2(op, operands, args, e) T(op) "(" operands ") ({\n^bb0(" args "):\n" e "})\n"
-#define SQUARED_TWICE \
+#define SQUARED_TWICE                                                                                        \
   TILE("%v = " T("view") "(%a) : (!tessera.view<8xf32>) -> !tessera.view<2x4xf32>\n%u = " T("view") "(%b) : (!tessera.view<8xf32>) -> !tessera.view<2x4xf32>\n" \
        "%x = " T("load") "(%v)\n%s = " T("reduce") "(%x) {axis = 1, op = \"sum\"}\n%m = " T("reduce") "(%x) {axis = 1, op = \"max\"}\n" \
        "%c = " ROWS2("map", "%x, %s", "%p: f32, %q: f32", "%d = " T("sub") "(%p, %q)\n" T("yield") "(%d)\n") \

@@ -23,15 +23,16 @@
 
 #define T(op) "\"tessera.tile." op "\""
 /* Arguments a [48,40], b [40,36], v [36], c [48,36]; tiles of 32 x 32, steps of 16. */
-#define ARGS(t, out) "%a: !tessera.view<48x40x" t ">, %b: !tessera.view<40x36x" t ">, %v: !tessera.view<36x" t ">, %c: !tessera.view<48x36x" out ">"
-#define OPEN(t, out) \
-  T("program") "() ({\n^bb0(%A: tensor<48x40x" t ">, %B: tensor<40x36x" t ">, %V: tensor<36x" t ">):\n" \
+#define ARGS(t, out) \
+  "%a: !tessera.view<48x40x" t ">, %b: !tessera.view<40x36x" t ">, %v: !tessera.view<36x" t ">, %c: !tessera.view<48x36x" out ">"
+#define OPEN(t, out)                                                                                             \
+  T("program") "() ({\n^bb0(%A: tensor<48x40x" t ">, %B: tensor<40x36x" t ">, %V: tensor<36x" t ">):\n"          \
   "%C = " T("buffer") "() : () -> tensor<48x36x" out ">\n" T("launch") "(%A, %B, %V, %C) {kernel = \"k\"}\n" T("return") "(%C)\n}) {sym_name = \"main\"}\n" \
-  T("kernel") "() ({\n^bb0(" ARGS(t, out) "):\n" \
+  T("kernel") "() ({\n^bb0(" ARGS(t, out) "):\n"                                                                 \
   "%z = " T("const") "() {value = 0}\n%e = " T("const") "() {value = 40}\n%h = " T("const") "() {value = 16}\n%t = " T("const") "() {value = 32}\n" \
-  "%x = " T("block_id") "() {axis = 0}\n%y = " T("block_id") "() {axis = 1}\n" \
-  "%m = " T("mul") "(%y, %t)\n%n = " T("mul") "(%x, %t)\n" \
-  "%bias = " T("view") "(%v) : (!tessera.view<36x" t ">) -> !tessera.view<1x36x" t ", strides=[0, 1]>\n" \
+  "%x = " T("block_id") "() {axis = 0}\n%y = " T("block_id") "() {axis = 1}\n"                                   \
+  "%m = " T("mul") "(%y, %t)\n%n = " T("mul") "(%x, %t)\n"                                                       \
+  "%bias = " T("view") "(%v) : (!tessera.view<36x" t ">) -> !tessera.view<1x36x" t ", strides=[0, 1]>\n"         \
   "%wa = " T("window") "(%a, %m, %z) {sizes = [32, 16]}\n%wb = " T("window") "(%b, %z, %n) {sizes = [16, 32]}\n" \
   "%wv = " T("window") "(%bias, %z, %n) {sizes = [1, 32]}\n%wc = " T("window") "(%c, %m, %n) {sizes = [32, 32]}\n"
 #define CLOSE T("return") "()\n}) {sym_name = \"k\", grid = [2, 2, 1], outputs = 1, family = \"matmul\"}\n"
@@ -172,14 +173,14 @@ static void whole_equals_written_out(void **state) {
 
 /* ---- what it is written out to --------------------------------------------------------------------------------- */
 
-#define BY_HAND \
-  OPEN("f32", "f32") "%k0 = " T("fill") "() {value = 0.0} : () -> !tessera.frag<32x32xf32>\n" \
+#define BY_HAND                                                                                                     \
+  OPEN("f32", "f32") "%k0 = " T("fill") "() {value = 0.0} : () -> !tessera.frag<32x32xf32>\n"                       \
   "%sa = " T("alloc") "() : () -> !tessera.shared<32x16xf32>\n%sb = " T("alloc") "() : () -> !tessera.shared<16x32xf32>\n" \
-  "%s = " T("for") "(%z, %e, %h, %k0) ({\n^bb0(%k: index, %p: !tessera.frag<32x32xf32>):\n" \
-  "%ka = " T("window") "(%a, %m, %k) {sizes = [32, 16]}\n" T("copy") "(%ka, %sa) {async = true}\n" \
+  "%s = " T("for") "(%z, %e, %h, %k0) ({\n^bb0(%k: index, %p: !tessera.frag<32x32xf32>):\n"                         \
+  "%ka = " T("window") "(%a, %m, %k) {sizes = [32, 16]}\n" T("copy") "(%ka, %sa) {async = true}\n"                  \
   "%kb = " T("window") "(%b, %k, %n) {sizes = [16, 32]}\n" T("copy") "(%kb, %sb) {async = true}\n" T("wait") "()\n" \
-  "%g = " T("gemm") "(%p, %sa, %sb)\n" YIELD("%g") "}) {stages = 2}\n" \
-  "%q = " T("load") "(%wv)\n" \
+  "%g = " T("gemm") "(%p, %sa, %sb)\n" YIELD("%g") "}) {stages = 2}\n"                                              \
+  "%q = " T("load") "(%wv)\n"                                                                                       \
   "%r = " T("map") "(%s, %q) ({\n^bb0(%f: f32, %w: f32):\n%o = " T("add") "(%f, %w)\n" YIELD("%o") "})\n" T("store") "(%r, %wc)\n" CLOSE
 #define STRUCTURED \
   OPEN("f32", "f32") T("contract") "(%z, %e, %wa, %wb, %wv, %wc) " PLAIN("f32") "^bb0(%s: f32, %q: f32):\n%r = " T("add") "(%s, %q)\n" \

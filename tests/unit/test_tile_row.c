@@ -1,5 +1,5 @@
-/* tessera.tile.row: what the verifier takes; that the CPU, which takes softmax and norms whole, gives the numbers of the
- * text written out; which ones it takes; that it is counted as what it is written out to. */
+/* tessera.tile.row: what the verifier takes; that the CPU, which takes softmax and norms whole, gives the numbers of
+ * the text written out; which ones it takes; that it is counted as what it is written out to. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,20 +20,24 @@
 
 #define T(op) "\"tessera.tile." op "\""
 /* Arguments x [20,48], w [48], c [20,48] or [20,1]; a block has 8 rows, the last one 4. */
-#define OPEN(t, out, n) \
+#define OPEN(t, out, n)                                                                                        \
   T("program") "() ({\n^bb0(%X: tensor<20x48x" t ">, %W: tensor<48x" t ">):\n%C = " T("buffer") "() : () -> tensor<20x" n "x" out ">\n" \
-  T("launch") "(%X, %W, %C) {kernel = \"k\"}\n" T("return") "(%C)\n}) {sym_name = \"main\"}\n" \
+  T("launch") "(%X, %W, %C) {kernel = \"k\"}\n" T("return") "(%C)\n}) {sym_name = \"main\"}\n"                 \
   T("kernel") "() ({\n^bb0(%x: !tessera.view<20x48x" t ">, %w: !tessera.view<48x" t ">, %c: !tessera.view<20x" n "x" out ">):\n" \
   "%z = " T("const") "() {value = 0}\n%h = " T("const") "() {value = 8}\n%b = " T("block_id") "() {axis = 0}\n%m = " T("mul") "(%b, %h)\n" \
-  "%v = " T("view") "(%w) : (!tessera.view<48x" t ">) -> !tessera.view<1x48x" t ", strides=[0, 1]>\n" \
+  "%v = " T("view") "(%w) : (!tessera.view<48x" t ">) -> !tessera.view<1x48x" t ", strides=[0, 1]>\n"          \
   "%wx = " T("window") "(%x, %m, %z) {sizes = [8, 48]}\n%ww = " T("window") "(%v, %z, %z) {sizes = [1, 48]}\n" \
   "%wc = " T("window") "(%c, %m, %z) {sizes = [8, " n "]}\n"
-#define CLOSE T("store") "(%s, %wc)\n" T("return") "()\n}) {sym_name = \"k\", grid = [3, 1, 1], outputs = 1, family = \"row\"}\n"
+#define CLOSE \
+  T("store") "(%s, %wc)\n" T("return") "()\n}) {sym_name = \"k\", grid = [3, 1, 1], outputs = 1, family = \"row\"}\n"
 #define YIELD(x) T("yield") "(" x ")\n"
 #define SAME(t) "({\n^bb0(%p: " t "):\n" YIELD("%p") "}, {\n^bb0(%q: " t "):\n" YIELD("%q") "}) "
-#define ROW(operands, regions, recipe, maps, more) "%s = " T("row") operands " " regions "{recipe = \"" recipe "\", maps = \"" maps "\", tile = [8, 48]" more "}\n"
-#define PROLOGUE "({\n^bb0(%p: f32, %o: f32):\n%n = " T("mul") "(%p, %o)\n" YIELD("%n") "}, {\n^bb0(%q: f32):\n" YIELD("%q") "}) "
-#define EPILOGUE "({\n^bb0(%p: f32):\n" YIELD("%p") "}, {\n^bb0(%q: f32, %o: f32):\n%n = " T("add") "(%q, %o)\n" YIELD("%n") "}) "
+#define ROW(operands, regions, recipe, maps, more) \
+  "%s = " T("row") operands " " regions "{recipe = \"" recipe "\", maps = \"" maps "\", tile = [8, 48]" more "}\n"
+#define PROLOGUE \
+  "({\n^bb0(%p: f32, %o: f32):\n%n = " T("mul") "(%p, %o)\n" YIELD("%n") "}, {\n^bb0(%q: f32):\n" YIELD("%q") "}) "
+#define EPILOGUE \
+  "({\n^bb0(%p: f32):\n" YIELD("%p") "}, {\n^bb0(%q: f32, %o: f32):\n%n = " T("add") "(%q, %o)\n" YIELD("%n") "}) "
 #define EPS ", eps = 1.0e-5"
 
 static const struct {

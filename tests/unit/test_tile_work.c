@@ -71,9 +71,12 @@ static void choices_among_elements_are_not_known(void **state) {
   assert_true(w.bytes < 0 && w.contiguous < 0);
 }
 
-#define KERNEL(body, args) "\"tessera.tile.program\"() ({\n^bb0(%A: tensor<64x64xf32>):\n%C = \"tessera.tile.buffer\"() : () -> tensor<64x64xf32>\n\"tessera.tile.launch\"(%A, %C) {kernel = \"k\"}\n" \
+#define KERNEL(body, args)                                                                                       \
+  "\"tessera.tile.program\"() ({\n^bb0(%A: tensor<64x64xf32>):\n"                                                \
+  "%C = \"tessera.tile.buffer\"() : () -> tensor<64x64xf32>\n\"tessera.tile.launch\"(%A, %C) {kernel = \"k\"}\n" \
   "\"tessera.tile.return\"(%C)\n}) {sym_name = \"main\"}\n\"tessera.tile.kernel\"() ({\n^bb0(%a: !tessera.view<64x64xf32>, %c: !tessera.view<64x64xf32>):\n" body "\"tessera.tile.return\"()\n}) {sym_name = \"k\", grid = [1, 1, 1], outputs = 1}\n"
-#define STRIDED KERNEL("%v = \"tessera.tile.view\"(%a) : (!tessera.view<64x64xf32>) -> !tessera.view<64x64xf32, strides=[1, 64]>\n%x = \"tessera.tile.load\"(%v)\n\"tessera.tile.store\"(%x, %c)\n", "")
+#define STRIDED \
+  KERNEL("%v = \"tessera.tile.view\"(%a) : (!tessera.view<64x64xf32>) -> !tessera.view<64x64xf32, strides=[1, 64]>\n%x = \"tessera.tile.load\"(%v)\n\"tessera.tile.store\"(%x, %c)\n", "")
 
 static void strided_accesses_are_seen(void **state) {
   tile_work w = count(STRIDED, strlen(STRIDED));

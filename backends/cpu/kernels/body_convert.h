@@ -111,19 +111,19 @@ VINL void write_e5m2(uint8_t *p, vf a) { vi_store_u8(p, v_to_e5m2(a)); }
 #define T_e4m3 uint8_t
 #define T_e5m2 uint8_t
 
-#define CONVERT_PAIR(from, to)                                           \
+#define CONVERT_PAIR(from, to)                                              \
   static void convert_##from##_##to(void *dst, const void *src, size_t n) { \
-    const T_##from *s = src;                                             \
-    T_##to *d = dst;                                                     \
-    size_t i = 0;                                                        \
-    for (; i + VF <= n; i += VF) write_##to(d + i, read_##from(s + i));  \
-    if (i < n) {                                                         \
-      T_##from in[VF] = {0};                                             \
-      T_##to out[VF];                                                    \
-      memcpy(in, s + i, (n - i) * sizeof *in);                           \
-      write_##to(out, read_##from(in));                                  \
-      memcpy(d + i, out, (n - i) * sizeof *out);                         \
-    }                                                                    \
+    const T_##from *s = src;                                                \
+    T_##to *d = dst;                                                        \
+    size_t i = 0;                                                           \
+    for (; i + VF <= n; i += VF) write_##to(d + i, read_##from(s + i));     \
+    if (i < n) {                                                            \
+      T_##from in[VF] = {0};                                                \
+      T_##to out[VF];                                                       \
+      memcpy(in, s + i, (n - i) * sizeof *in);                              \
+      write_##to(out, read_##from(in));                                     \
+      memcpy(d + i, out, (n - i) * sizeof *out);                            \
+    }                                                                       \
   }
 
 /* Between f32 and the others: one loop each. */
@@ -140,11 +140,11 @@ CONVERT_PAIR(f32, f64)
 CONVERT_PAIR(f32, i32)
 
 /* f32, f64, i32 and i64 among themselves. */
-#define CONVERT_DIRECT(from, to, expr)                                   \
+#define CONVERT_DIRECT(from, to, expr)                                      \
   static void convert_##from##_##to(void *dst, const void *src, size_t n) { \
-    const T_##from *s = src;                                             \
-    T_##to *d = dst;                                                     \
-    for (size_t i = 0; i < n; i++) d[i] = (T_##to)(expr);                \
+    const T_##from *s = src;                                                \
+    T_##to *d = dst;                                                        \
+    for (size_t i = 0; i < n; i++) d[i] = (T_##to)(expr);                   \
   }
 VINL double f64_to_i32_range(double x) {
   return x != x ? 0 : x < -0x1p31 ? -0x1p31 : x > 2147483647.0 ? 2147483647.0 : x;
@@ -182,9 +182,9 @@ static void convert_via_f32(char *dst, size_t dst_bytes, cpuk_convert_fn to, con
     to(dst + i * dst_bytes, t, w);
   }
 }
-#define CONVERT_VIA(from, to, reader)                                                                                   \
-  static void convert_##from##_##to(void *dst, const void *src, size_t n) {                                             \
-    convert_via_f32(dst, sizeof(T_##to), convert_f32_##to, src, sizeof(T_##from), reader, n);                           \
+#define CONVERT_VIA(from, to, reader)                                                         \
+  static void convert_##from##_##to(void *dst, const void *src, size_t n) {                   \
+    convert_via_f32(dst, sizeof(T_##to), convert_f32_##to, src, sizeof(T_##from), reader, n); \
   }
 #define CONVERT_VIA_NARROW(from, reader)                                                                               \
   CONVERT_VIA(from, f16, reader)                                                                                       \
@@ -220,11 +220,12 @@ VIA(f16, i8) VIA(f16, u8) VIA(f16, truth) VIA(f16, e4m3) VIA(f16, e5m2) VIA(f16,
                                                             CONVERT_COPY(convert_copy4, 4)
                                                                 CONVERT_COPY(convert_copy8, 8)
 
-#define CONVERT_ROW(from)                                                                                                     \
-  {                                                                                                                           \
-    convert_##from##_f32, convert_##from##_f64, convert_##from##_f16, convert_##from##_bf16, convert_##from##_i8,             \
-        convert_##from##_u8, convert_##from##_i32, convert_##from##_truth, convert_##from##_e4m3, convert_##from##_e5m2,       \
-        convert_##from##_i16, convert_##from##_i64                                                                            \
+#define CONVERT_ROW(from)                                                                                         \
+  {                                                                                                               \
+    convert_##from##_f32, convert_##from##_f64, convert_##from##_f16, convert_##from##_bf16, convert_##from##_i8, \
+        convert_##from##_u8, convert_##from##_i32, convert_##from##_truth,                                        \
+        convert_##from##_e4m3, convert_##from##_e5m2,                                                             \
+        convert_##from##_i16, convert_##from##_i64                                                                \
   }
 #define convert_f16_f16 convert_copy2
 #define convert_bf16_bf16 convert_copy2
@@ -237,9 +238,9 @@ VIA(f16, i8) VIA(f16, u8) VIA(f16, truth) VIA(f16, e4m3) VIA(f16, e5m2) VIA(f16,
 #define convert_f32_f32 convert_copy4
 #define convert_f64_f64 convert_copy8
 #define convert_i32_i32 convert_copy4
-#define CONVERT_TABLE                                                                                                      \
-  {                                                                                                                        \
-    CONVERT_ROW(f32), CONVERT_ROW(f64), CONVERT_ROW(f16), CONVERT_ROW(bf16), CONVERT_ROW(i8), CONVERT_ROW(u8),             \
-        CONVERT_ROW(i32), CONVERT_ROW(truth), CONVERT_ROW(e4m3), CONVERT_ROW(e5m2), \
-        CONVERT_ROW(i16), CONVERT_ROW(i64)                                          \
+#define CONVERT_TABLE                                                                                          \
+  {                                                                                                            \
+    CONVERT_ROW(f32), CONVERT_ROW(f64), CONVERT_ROW(f16), CONVERT_ROW(bf16), CONVERT_ROW(i8), CONVERT_ROW(u8), \
+        CONVERT_ROW(i32), CONVERT_ROW(truth), CONVERT_ROW(e4m3), CONVERT_ROW(e5m2),                            \
+        CONVERT_ROW(i16), CONVERT_ROW(i64)                                                                     \
   }

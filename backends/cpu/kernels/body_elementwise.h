@@ -46,19 +46,19 @@ static inline double f64_gelu_tanh(double x) {
 #define UNARY_FLOAT(name, f32_expr, f64_expr) UNARY_F32(name, f32_expr) UNARY_LOOP(name##_f64, double, f64_expr)
 
 /* X(CODE, f32, f64) of those on floats alone, and of those on integers too (body_integers.h has these). */
-#define UNARY_FLOATS(X)                            \
-  X(EXP, v_exp(x), exp(x))                         \
-  X(LOG, v_log(x), log(x))                         \
-  X(SQRT, v_sqrt(x), sqrt(x))                      \
-  X(RSQRT, v_rsqrt(x), 1 / sqrt(x))                \
-  X(TANH, v_tanh(x), tanh(x))                      \
-  X(ERF, v_erf(x), erf(x))                         \
-  X(SIGMOID, v_sigmoid(x), f64_sigmoid(x))         \
-  X(GELU, v_gelu(x), f64_gelu(x))                  \
-  X(GELU_TANH, v_gelu_tanh(x), f64_gelu_tanh(x))   \
+#define UNARY_FLOATS(X)                                                                     \
+  X(EXP, v_exp(x), exp(x))                                                                  \
+  X(LOG, v_log(x), log(x))                                                                  \
+  X(SQRT, v_sqrt(x), sqrt(x))                                                               \
+  X(RSQRT, v_rsqrt(x), 1 / sqrt(x))                                                         \
+  X(TANH, v_tanh(x), tanh(x))                                                               \
+  X(ERF, v_erf(x), erf(x))                                                                  \
+  X(SIGMOID, v_sigmoid(x), f64_sigmoid(x))                                                  \
+  X(GELU, v_gelu(x), f64_gelu(x))                                                           \
+  X(GELU_TANH, v_gelu_tanh(x), f64_gelu_tanh(x))                                            \
   X(SILU, v_finite(x) * v_sigmoid(v_finite(x)), x == -INFINITY ? -0.0 : x * f64_sigmoid(x)) \
-  X(SIN, v_sin(x), sin(x))                         \
-  X(COS, v_cos(x), cos(x))                         \
+  X(SIN, v_sin(x), sin(x))                                                                  \
+  X(COS, v_cos(x), cos(x))                                                                  \
   X(FLOOR, v_floor(x), floor(x))
 /* Errors: kernels.h; of SILU 3.5 ulp, + 2^-140 where its sigmoid is denormal. */
 #define UNARY_NUMBERS(X)           \
@@ -133,18 +133,18 @@ BINARY_PLAIN(xor_bool, uint8_t, (x != 0) ^ (y != 0))
 
 #include "body_integers.h"
 
-#define BINARY_ROWS(suffix)                                                                                                       \
-  {                                                                                                                               \
-    [SC_ADD] = {add_f32##suffix, add_f64##suffix, add_i32##suffix, or_bool##suffix, add_i64##suffix}, \
-    [SC_SUB] = {sub_f32##suffix, sub_f64##suffix, sub_i32##suffix, NULL, sub_i64##suffix}, \
+#define BINARY_ROWS(suffix)                                                                            \
+  {                                                                                                    \
+    [SC_ADD] = {add_f32##suffix, add_f64##suffix, add_i32##suffix, or_bool##suffix, add_i64##suffix},  \
+    [SC_SUB] = {sub_f32##suffix, sub_f64##suffix, sub_i32##suffix, NULL, sub_i64##suffix},             \
     [SC_MUL] = {mul_f32##suffix, mul_f64##suffix, mul_i32##suffix, and_bool##suffix, mul_i64##suffix}, \
-    [SC_DIV] = {div_f32##suffix, div_f64##suffix, div_i32##suffix, NULL, div_i64##suffix}, \
-    [SC_POW] = {pow_f32##suffix, pow_f64##suffix, pow_i32##suffix, NULL, pow_i64##suffix}, \
+    [SC_DIV] = {div_f32##suffix, div_f64##suffix, div_i32##suffix, NULL, div_i64##suffix},             \
+    [SC_POW] = {pow_f32##suffix, pow_f64##suffix, pow_i32##suffix, NULL, pow_i64##suffix},             \
     [SC_MIN] = {min_f32##suffix, min_f64##suffix, min_i32##suffix, and_bool##suffix, min_i64##suffix}, \
-    [SC_MAX] = {max_f32##suffix, max_f64##suffix, max_i32##suffix, or_bool##suffix, max_i64##suffix}, \
-    [SC_REM] = {rem_f32##suffix, rem_f64##suffix, rem_i32##suffix, NULL, rem_i64##suffix}, \
+    [SC_MAX] = {max_f32##suffix, max_f64##suffix, max_i32##suffix, or_bool##suffix, max_i64##suffix},  \
+    [SC_REM] = {rem_f32##suffix, rem_f64##suffix, rem_i32##suffix, NULL, rem_i64##suffix},             \
     [SC_AND] = {NULL, NULL, and_i32##suffix, and_bool##suffix, and_i64##suffix}, [SC_OR] = {NULL, NULL, or_i32##suffix, or_bool##suffix, or_i64##suffix}, \
-    [SC_XOR] = {NULL, NULL, xor_i32##suffix, xor_bool##suffix, xor_i64##suffix}, \
+    [SC_XOR] = {NULL, NULL, xor_i32##suffix, xor_bool##suffix, xor_i64##suffix},                       \
   }
 #define UNARY_FLOAT_ROW(CODE, f32, f64) [SC_##CODE] = {CODE##_f32, CODE##_f64},
 #define UNARY_NUMBER_ROW(CODE, f32, f64) [SC_##CODE] = {CODE##_f32, CODE##_f64, CODE##_i32, NULL, CODE##_i64},
@@ -182,25 +182,27 @@ CMP(lt, v_lt(x, y), <)
 CMP(le, v_le(x, y), <=)
 CMP(gt, v_lt(y, x), >)
 CMP(ge, v_le(y, x), >=)
-#define CMP_ROW(name, suffix) {name##_f32##suffix, name##_f64##suffix, name##_i32##suffix, name##_bool##suffix, name##_i64##suffix}
+#define CMP_ROW(name, suffix) \
+  {name##_f32##suffix, name##_f64##suffix, name##_i32##suffix, name##_bool##suffix, name##_i64##suffix}
 #define CMP_ROWS(suffix) \
   { CMP_ROW(eq, suffix), CMP_ROW(ne, suffix), CMP_ROW(lt, suffix), CMP_ROW(le, suffix), CMP_ROW(gt, suffix), CMP_ROW(ge, suffix) }
 
-#define SELECT_LOOP(name, T)                                                                                              \
-  VINL void name##_body(T *d, const uint8_t *c, const T *p, const T *q, size_t n, const int a_step, const int b_step) {   \
-    T as, bs;                                                                                                             \
-    if (n == 0) return;                                                                                                   \
-    as = p[0], bs = q[0];                                                                                                 \
-    for (size_t i = 0; i < n; i++) {                                                                                      \
-      T x = a_step ? p[i] : as, y = b_step ? q[i] : bs;                                                                   \
-      d[i] = c[i] ? x : y;                                                                                                \
-    }                                                                                                                     \
-  }                                                                                                                       \
-  static void name(void *d, const uint8_t *c, const void *a, int a_step, const void *b, int b_step, size_t n) {           \
-    if (a_step && b_step) name##_body(d, c, a, b, n, 1, 1);                                                               \
-    else if (a_step) name##_body(d, c, a, b, n, 1, 0);                                                                    \
-    else if (b_step) name##_body(d, c, a, b, n, 0, 1);                                                                    \
-    else name##_body(d, c, a, b, n, 0, 0);                                                                                \
+#define SELECT_LOOP(name, T)                                                                                    \
+  VINL void name##_body(T *d, const uint8_t *c, const T *p, const T *q, size_t n, const int a_step,             \
+                        const int b_step) {                                                                     \
+    T as, bs;                                                                                                   \
+    if (n == 0) return;                                                                                         \
+    as = p[0], bs = q[0];                                                                                       \
+    for (size_t i = 0; i < n; i++) {                                                                            \
+      T x = a_step ? p[i] : as, y = b_step ? q[i] : bs;                                                         \
+      d[i] = c[i] ? x : y;                                                                                      \
+    }                                                                                                           \
+  }                                                                                                             \
+  static void name(void *d, const uint8_t *c, const void *a, int a_step, const void *b, int b_step, size_t n) { \
+    if (a_step && b_step) name##_body(d, c, a, b, n, 1, 1);                                                     \
+    else if (a_step) name##_body(d, c, a, b, n, 1, 0);                                                          \
+    else if (b_step) name##_body(d, c, a, b, n, 0, 1);                                                          \
+    else name##_body(d, c, a, b, n, 0, 0);                                                                      \
   }
 SELECT_LOOP(select8, uint8_t)
 SELECT_LOOP(select16, uint16_t)

@@ -13,17 +13,17 @@
 #define GEMM_STR2(x) #x
 #define GEMM_STR(x) GEMM_STR2(x)
 #define GEMM_NAME(kind) kind " " GEMM_STR(CPUK_SUFFIX)
-#define GEMM_PLAIN(label, p, MR, NR, type, acc, types, inplace, skinny_fn)                                                    \
-  {                                                                                                                           \
+#define GEMM_PLAIN(label, p, MR, NR, type, acc, types, inplace, skinny_fn) \
+  {                                                                        \
     .name = GEMM_NAME(label), .pack_type = type, .acc_type = acc, .pack_types = types, .a_inplace = inplace, .mr = MR, .nr = NR, \
-    .kr = 1, .b_chunk = GEMM_CHUNK(1), .a_panel_bytes = p##_a_panel_bytes, .b_panel_bytes = p##_b_panel_bytes, .pack_a = p##_pack_a,                    \
-    .pack_b = p##_pack_b, .block = p##_block, .skinny = skinny_fn                                                             \
+    .kr = 1, .b_chunk = GEMM_CHUNK(1), .a_panel_bytes = p##_a_panel_bytes, .b_panel_bytes = p##_b_panel_bytes, .pack_a = p##_pack_a, \
+    .pack_b = p##_pack_b, .block = p##_block, .skinny = skinny_fn          \
   }
-#define GEMM_INT(id, types)                                                                                                   \
-  {                                                                                                                           \
-    .name = GEMM_NAME(#id), .pack_type = CPUK_I8, .acc_type = CPUK_I32, .pack_types = types, .a_inplace = -1,               \
-    .mr = GEMM_F32_MR, .nr = INT_NR, .kr = 2, .b_chunk = GEMM_CHUNK(2), .a_panel_bytes = int_a_panel_bytes, .b_panel_bytes = int_b_panel_bytes,         \
-    .pack_a = int_pack_a, .pack_b = int_pack_b, .block = int_block, .skinny = CPUK_FN(skinny_##id)                                  \
+#define GEMM_INT(id, types)                                                                                   \
+  {                                                                                                           \
+    .name = GEMM_NAME(#id), .pack_type = CPUK_I8, .acc_type = CPUK_I32, .pack_types = types, .a_inplace = -1, \
+    .mr = GEMM_F32_MR, .nr = INT_NR, .kr = 2, .b_chunk = GEMM_CHUNK(2), .a_panel_bytes = int_a_panel_bytes, .b_panel_bytes = int_b_panel_bytes, \
+    .pack_a = int_pack_a, .pack_b = int_pack_b, .block = int_block, .skinny = CPUK_FN(skinny_##id)            \
   }
 const cpuk_gemm CPUK_FN(gemm_f32) = GEMM_PLAIN("f32", f32, GEMM_F32_MR, F32_NR, CPUK_F32, CPUK_F32, FLOAT_TYPES,
                                                CPUK_F32, CPUK_FN(skinny_f32));

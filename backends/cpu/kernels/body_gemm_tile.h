@@ -87,7 +87,8 @@ VINL void G_FN(tile)(const int mr, const int nv, const bool tail, const bool fet
     switch (rows) { G_ROW_CASES(nv, tail, fetch) }                                            \
   }
 #if G_MR == 4
-#define G_ROW_CASES(nv, tail, fetch) G_ROWS(1, nv, tail, fetch) G_ROWS(2, nv, tail, fetch) G_ROWS(3, nv, tail, fetch) G_ROWS(4, nv, tail, fetch)
+#define G_ROW_CASES(nv, tail, fetch) \
+  G_ROWS(1, nv, tail, fetch) G_ROWS(2, nv, tail, fetch) G_ROWS(3, nv, tail, fetch) G_ROWS(4, nv, tail, fetch)
 #elif G_MR == 6
 #define G_ROW_CASES(nv, tail, fetch)                                                                                   \
   G_ROWS(1, nv, tail, fetch)                                                                                           \

@@ -1,16 +1,16 @@
 /* The integer loops of the elementwise kernels, once for i32 and once for i64. Included by body_elementwise.h, whose
  * loop macros it uses. All arithmetic wraps: it is done on the unsigned type. */
 
-#define INT_MEANINGS(p, T, U)                                                                                                  \
-  static inline T p##_wrap(U x) { return (T)x; }                                                                               \
-  static inline T p##_div(T a, T b) { return b == 0 ? 0 : b == -1 ? p##_wrap((U)0 - (U)a) : a / b; }                           \
-  static inline T p##_rem(T a, T b) { return b == 0 ? a : b == -1 ? 0 : a % b; }                                               \
-  static inline T p##_pow(T a, T b) {                                                                                          \
-    if (b < 0) return a == 1 ? 1 : a == -1 ? ((b & 1) ? -1 : 1) : 0;                                                           \
-    U r = 1, x = (U)a;                                                                                                         \
-    for (U e = (U)b; e != 0; e >>= 1, x *= x)                                                                                  \
-      if (e & 1) r *= x;                                                                                                       \
-    return p##_wrap(r);                                                                                                        \
+#define INT_MEANINGS(p, T, U)                                                                        \
+  static inline T p##_wrap(U x) { return (T)x; }                                                     \
+  static inline T p##_div(T a, T b) { return b == 0 ? 0 : b == -1 ? p##_wrap((U)0 - (U)a) : a / b; } \
+  static inline T p##_rem(T a, T b) { return b == 0 ? a : b == -1 ? 0 : a % b; }                     \
+  static inline T p##_pow(T a, T b) {                                                                \
+    if (b < 0) return a == 1 ? 1 : a == -1 ? ((b & 1) ? -1 : 1) : 0;                                 \
+    U r = 1, x = (U)a;                                                                               \
+    for (U e = (U)b; e != 0; e >>= 1, x *= x)                                                        \
+      if (e & 1) r *= x;                                                                             \
+    return p##_wrap(r);                                                                              \
   }
 
 #define INT_LOOPS(p, T, U)                                                  \

@@ -39,15 +39,16 @@ VINL void transpose_block32(int32_t *dst, ptrdiff_t dst_rs, const int32_t *src, 
 }
 
 /* dst[r * drs + c * dcs] = src[r * srs + c * scs], in blocks that fit L1 whatever the strides. */
-#define COPY_STRIDED(T, name)                                                                                              \
-  static void name(T *dst, ptrdiff_t drs, ptrdiff_t dcs, const T *src, ptrdiff_t srs, ptrdiff_t scs, size_t rows, size_t cols) { \
-    for (size_t r0 = 0; r0 < rows; r0 += 32)                                                                               \
-      for (size_t c0 = 0; c0 < cols; c0 += 32) {                                                                           \
-        size_t r1 = rows - r0 < 32 ? rows : r0 + 32, c1 = cols - c0 < 32 ? cols : c0 + 32;                                 \
-        for (size_t r = r0; r < r1; r++)                                                                                   \
-          for (size_t c = c0; c < c1; c++)                                                                                 \
-            dst[(ptrdiff_t)r * drs + (ptrdiff_t)c * dcs] = src[(ptrdiff_t)r * srs + (ptrdiff_t)c * scs];                   \
-      }                                                                                                                    \
+#define COPY_STRIDED(T, name)                                                                                     \
+  static void name(T *dst, ptrdiff_t drs, ptrdiff_t dcs, const T *src, ptrdiff_t srs, ptrdiff_t scs, size_t rows, \
+                   size_t cols) {                                                                                 \
+    for (size_t r0 = 0; r0 < rows; r0 += 32)                                                                      \
+      for (size_t c0 = 0; c0 < cols; c0 += 32) {                                                                  \
+        size_t r1 = rows - r0 < 32 ? rows : r0 + 32, c1 = cols - c0 < 32 ? cols : c0 + 32;                        \
+        for (size_t r = r0; r < r1; r++)                                                                          \
+          for (size_t c = c0; c < c1; c++)                                                                        \
+            dst[(ptrdiff_t)r * drs + (ptrdiff_t)c * dcs] = src[(ptrdiff_t)r * srs + (ptrdiff_t)c * scs];          \
+      }                                                                                                           \
   }
 COPY_STRIDED(uint8_t, copy_strided8)
 COPY_STRIDED(copy_u16, copy_strided16)
@@ -123,10 +124,10 @@ void CPUK_FN(copy2d)(const cpuk_copy_args *args) {
   }
 }
 
-#define FILL_LOOP(T)                      \
-  do {                                    \
-    T x, *d = dst;                        \
-    memcpy(&x, value, sizeof x);          \
+#define FILL_LOOP(T)                         \
+  do {                                       \
+    T x, *d = dst;                           \
+    memcpy(&x, value, sizeof x);             \
     for (size_t i = 0; i < n; i++) d[i] = x; \
   } while (0)
 

@@ -154,10 +154,10 @@ REDUCE_COLS_KAHAN(cols_kahan_f32, float, cols_sum_f32)
 REDUCE_COLS_KAHAN(cols_kahan_f64, double, cols_sum_f64)
 
 #define SAME3(f) {f, f, f}
-#define REDUCE_ROWS(p)                                                                                                              \
-  {                                                                                                                                 \
+#define REDUCE_ROWS(p)                                                                                           \
+  {                                                                                                              \
     [CPUK_RSUM] = {{p##_sum_f32, p##_sum_f32, p##_kahan_f32}, {p##_sum_f64, p##_sum_f64, p##_kahan_f64}, SAME3(p##_sum_i32), {NULL}, SAME3(p##_sum_i64)}, \
     [CPUK_RPROD] = {SAME3(p##_prod_f32), SAME3(p##_prod_f64), SAME3(p##_prod_i32), {NULL}, SAME3(p##_prod_i64)}, \
-    [CPUK_RMAX] = {SAME3(p##_max_f32), SAME3(p##_max_f64), SAME3(p##_max_i32), {NULL}, SAME3(p##_max_i64)}, \
-    [CPUK_RMIN] = {SAME3(p##_min_f32), SAME3(p##_min_f64), SAME3(p##_min_i32), {NULL}, SAME3(p##_min_i64)}, \
+    [CPUK_RMAX] = {SAME3(p##_max_f32), SAME3(p##_max_f64), SAME3(p##_max_i32), {NULL}, SAME3(p##_max_i64)},      \
+    [CPUK_RMIN] = {SAME3(p##_min_f32), SAME3(p##_min_f64), SAME3(p##_min_i32), {NULL}, SAME3(p##_min_i64)},      \
   }

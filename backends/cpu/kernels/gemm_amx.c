@@ -110,58 +110,59 @@ static size_t inside(size_t total, size_t first) {
   } while (0)
 
 /* One block of up to 32 x 32 of C over `steps` steps of k: four products for four tile loads. */
-#define AMX_BLOCK(name, DP)                                                                                                         \
-  static void name##_tile(int32_t *c, ptrdiff_t ldc, bool accumulate, const char *a, size_t lda, const char *b, size_t steps,       \
-                          size_t rows, size_t cols) {                                                                               \
-    _Alignas(64) int32_t edge[TILE * TILE];                                                                                         \
-    AMX_C_IN(0, 0, 0);                                                                                                              \
-    AMX_C_IN(1, 0, 1);                                                                                                              \
-    if (rows > TILE) {                                                                                                              \
-      AMX_C_IN(2, 1, 0);                                                                                                            \
-      AMX_C_IN(3, 1, 1);                                                                                                            \
-      for (size_t q = 0; q < steps; q++, a += STEP, b += TILE * NR * 4) {                                                           \
-        _tile_loadd(6, b, NR * 4);                                                                                                  \
-        _tile_loadd(4, a, lda);                                                                                                     \
-        DP(0, 4, 6);                                                                                                                \
-        _tile_loadd(7, b + STEP, NR * 4);                                                                                           \
-        DP(1, 4, 7);                                                                                                                \
-        _tile_loadd(5, a + TILE * lda, lda);                                                                                        \
-        DP(2, 5, 6);                                                                                                                \
-        DP(3, 5, 7);                                                                                                                \
-      }                                                                                                                             \
-      AMX_C_OUT(2, 1, 0);                                                                                                           \
-      AMX_C_OUT(3, 1, 1);                                                                                                           \
-    } else {                                                                                                                        \
-      for (size_t q = 0; q < steps; q++, a += STEP, b += TILE * NR * 4) {                                                           \
-        _tile_loadd(4, a, lda);                                                                                                     \
-        _tile_loadd(6, b, NR * 4);                                                                                                  \
-        DP(0, 4, 6);                                                                                                                \
-        _tile_loadd(7, b + STEP, NR * 4);                                                                                           \
-        DP(1, 4, 7);                                                                                                                \
-      }                                                                                                                             \
-    }                                                                                                                               \
-    AMX_C_OUT(0, 0, 0);                                                                                                             \
-    AMX_C_OUT(1, 0, 1);                                                                                                             \
-  }                                                                                                                                 \
-  static void name##_panels(const cpuk_block_args *p, size_t j0, size_t w, const char *b) {                                         \
-    size_t steps = steps_of(p->k * AMX_ELEMENT), lda = gemm_row_bytes(steps * STEP), panel = steps * TILE * NR * 4;                 \
-    for (size_t j = 0; j < w; j += NR)                                                                                              \
-      for (size_t i = 0; i < p->m; i += MR)                                                                                         \
-        name##_tile((int32_t *)p->c + (ptrdiff_t)i * p->ldc + (ptrdiff_t)(j0 + j), p->ldc, p->accumulate,                           \
-                    (const char *)p->a + i * lda, lda, b + j / NR * panel, steps, p->m - i < MR ? p->m - i : MR,                    \
-                    w - j < NR ? w - j : NR);                                                                                       \
-  }                                                                                                                                 \
-  static void name##_block(const cpuk_block_args *p) {                                                                              \
-    cpuk_pack_args chunk;                                                                                                           \
-    if (p->b_plain == NULL) {                                                                                                       \
-      name##_panels(p, 0, p->n, p->b);                                                                                              \
-      return;                                                                                                                       \
-    }                                                                                                                               \
-    for (size_t j = 0, w; j < p->n; j += w) {                                                                                       \
-      w = p->n - j < GEMM_CHUNK(4) * NR ? p->n - j : GEMM_CHUNK(4) * NR;                                                              \
-      AMX_PACK_B(gemm_chunk(p, j, w, &chunk));                                                                                      \
-      name##_panels(p, j, w, p->b_plain->dst);                                                                                      \
-    }                                                                                                                               \
+#define AMX_BLOCK(name, DP)                                                                                         \
+  static void name##_tile(int32_t *c, ptrdiff_t ldc, bool accumulate, const char *a, size_t lda, const char *b,     \
+                          size_t steps,                                                                             \
+                          size_t rows, size_t cols) {                                                               \
+    _Alignas(64) int32_t edge[TILE * TILE];                                                                         \
+    AMX_C_IN(0, 0, 0);                                                                                              \
+    AMX_C_IN(1, 0, 1);                                                                                              \
+    if (rows > TILE) {                                                                                              \
+      AMX_C_IN(2, 1, 0);                                                                                            \
+      AMX_C_IN(3, 1, 1);                                                                                            \
+      for (size_t q = 0; q < steps; q++, a += STEP, b += TILE * NR * 4) {                                           \
+        _tile_loadd(6, b, NR * 4);                                                                                  \
+        _tile_loadd(4, a, lda);                                                                                     \
+        DP(0, 4, 6);                                                                                                \
+        _tile_loadd(7, b + STEP, NR * 4);                                                                           \
+        DP(1, 4, 7);                                                                                                \
+        _tile_loadd(5, a + TILE * lda, lda);                                                                        \
+        DP(2, 5, 6);                                                                                                \
+        DP(3, 5, 7);                                                                                                \
+      }                                                                                                             \
+      AMX_C_OUT(2, 1, 0);                                                                                           \
+      AMX_C_OUT(3, 1, 1);                                                                                           \
+    } else {                                                                                                        \
+      for (size_t q = 0; q < steps; q++, a += STEP, b += TILE * NR * 4) {                                           \
+        _tile_loadd(4, a, lda);                                                                                     \
+        _tile_loadd(6, b, NR * 4);                                                                                  \
+        DP(0, 4, 6);                                                                                                \
+        _tile_loadd(7, b + STEP, NR * 4);                                                                           \
+        DP(1, 4, 7);                                                                                                \
+      }                                                                                                             \
+    }                                                                                                               \
+    AMX_C_OUT(0, 0, 0);                                                                                             \
+    AMX_C_OUT(1, 0, 1);                                                                                             \
+  }                                                                                                                 \
+  static void name##_panels(const cpuk_block_args *p, size_t j0, size_t w, const char *b) {                         \
+    size_t steps = steps_of(p->k * AMX_ELEMENT), lda = gemm_row_bytes(steps * STEP), panel = steps * TILE * NR * 4; \
+    for (size_t j = 0; j < w; j += NR)                                                                              \
+      for (size_t i = 0; i < p->m; i += MR)                                                                         \
+        name##_tile((int32_t *)p->c + (ptrdiff_t)i * p->ldc + (ptrdiff_t)(j0 + j), p->ldc, p->accumulate,           \
+                    (const char *)p->a + i * lda, lda, b + j / NR * panel, steps, p->m - i < MR ? p->m - i : MR,    \
+                    w - j < NR ? w - j : NR);                                                                       \
+  }                                                                                                                 \
+  static void name##_block(const cpuk_block_args *p) {                                                              \
+    cpuk_pack_args chunk;                                                                                           \
+    if (p->b_plain == NULL) {                                                                                       \
+      name##_panels(p, 0, p->n, p->b);                                                                              \
+      return;                                                                                                       \
+    }                                                                                                               \
+    for (size_t j = 0, w; j < p->n; j += w) {                                                                       \
+      w = p->n - j < GEMM_CHUNK(4) * NR ? p->n - j : GEMM_CHUNK(4) * NR;                                            \
+      AMX_PACK_B(gemm_chunk(p, j, w, &chunk));                                                                      \
+      name##_panels(p, j, w, p->b_plain->dst);                                                                      \
+    }                                                                                                               \
   }
 #define AMX_ELEMENT 2
 #define AMX_PACK_B bf16_pack_b
@@ -181,11 +182,11 @@ const cpuk_gemm cpuk_gemm_bf16_amx = {
     .a_panel_bytes = bf16_a_panel_bytes, .b_panel_bytes = bf16_b_panel_bytes, .pack_a = bf16_pack_a, .pack_b = bf16_pack_b,
     .block = bf16_block, .skinny = cpuk_skinny_bf16_avx512,
 };
-#define AMX_BYTES_GEMM(label, types, id)                                                                                     \
-  {                                                                                                                          \
-    .name = label, .pack_type = CPUK_I8, .acc_type = CPUK_I32, .pack_types = types, .a_inplace = -1, .mr = MR, .nr = NR,     \
-    .kr = 64, .b_chunk = GEMM_CHUNK(4), .a_panel_bytes = bytes_a_panel_bytes, .b_panel_bytes = bytes_b_panel_bytes, .pack_a = bytes_pack_a,            \
-    .pack_b = bytes_pack_b, .block = id##_block, .skinny = cpuk_skinny_##id##_avx512                                         \
+#define AMX_BYTES_GEMM(label, types, id)                                             \
+  {                                                                                  \
+    .name = label, .pack_type = CPUK_I8, .acc_type = CPUK_I32, .pack_types = types, .a_inplace = -1, .mr = MR, .nr = NR, \
+    .kr = 64, .b_chunk = GEMM_CHUNK(4), .a_panel_bytes = bytes_a_panel_bytes, .b_panel_bytes = bytes_b_panel_bytes, .pack_a = bytes_pack_a, \
+    .pack_b = bytes_pack_b, .block = id##_block, .skinny = cpuk_skinny_##id##_avx512 \
   }
 const cpuk_gemm cpuk_gemm_s8s8_amx = AMX_BYTES_GEMM("s8s8 amx", 1u << CPUK_I8, s8s8);
 const cpuk_gemm cpuk_gemm_u8s8_amx = AMX_BYTES_GEMM("u8s8 amx", 1u << CPUK_I8 | 1u << CPUK_U8, u8s8);

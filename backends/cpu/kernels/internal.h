@@ -4,20 +4,22 @@
 
 #include "kernels.h"
 
-#define CPUK_DECLARE(isa)                                                                                                        \
-  extern const cpuk_lanes cpuk_lanes_##isa;                                                                                      \
-  extern const cpuk_rows cpuk_rows_##isa;                                                                                        \
-  void cpuk_copy2d_##isa(const cpuk_copy_args *args);                                                                            \
-  void cpuk_fill_##isa(void *dst, const void *value, size_t esize, size_t n);                                                    \
-  void cpuk_iota_##isa(int32_t *dst, int32_t start, int32_t step, size_t n);                                                     \
-  extern const cpuk_gemm cpuk_gemm_f32_##isa, cpuk_gemm_bf16_##isa, cpuk_gemm_f16_##isa, cpuk_gemm_s8s8_##isa, cpuk_gemm_u8s8_##isa, \
-      cpuk_gemm_f64_##isa, cpuk_gemm_f32_kahan_##isa, cpuk_gemm_f64_kahan_##isa, cpuk_gemm_s16_##isa, cpuk_gemm_s32_##isa,    \
-      cpuk_gemm_s64_##isa;                                                 \
-  void cpuk_skinny_f32_##isa(const cpuk_skinny_args *args);                                                                      \
-  void cpuk_skinny_bf16_##isa(const cpuk_skinny_args *args);                                                                     \
-  void cpuk_skinny_f16_##isa(const cpuk_skinny_args *args);                                                                      \
-  void cpuk_skinny_f64_##isa(const cpuk_skinny_args *args);                                                                      \
-  void cpuk_skinny_s8s8_##isa(const cpuk_skinny_args *args);                                                                     \
+#define CPUK_DECLARE(isa)                                                                                      \
+  extern const cpuk_lanes cpuk_lanes_##isa;                                                                    \
+  extern const cpuk_rows cpuk_rows_##isa;                                                                      \
+  void cpuk_copy2d_##isa(const cpuk_copy_args *args);                                                          \
+  void cpuk_fill_##isa(void *dst, const void *value, size_t esize, size_t n);                                  \
+  void cpuk_iota_##isa(int32_t *dst, int32_t start, int32_t step, size_t n);                                   \
+  extern const cpuk_gemm cpuk_gemm_f32_##isa, cpuk_gemm_bf16_##isa, cpuk_gemm_f16_##isa, cpuk_gemm_s8s8_##isa, \
+      cpuk_gemm_u8s8_##isa,                                                                                    \
+      cpuk_gemm_f64_##isa, cpuk_gemm_f32_kahan_##isa, cpuk_gemm_f64_kahan_##isa, cpuk_gemm_s16_##isa,          \
+      cpuk_gemm_s32_##isa,                                                                                     \
+      cpuk_gemm_s64_##isa;                                                                                     \
+  void cpuk_skinny_f32_##isa(const cpuk_skinny_args *args);                                                    \
+  void cpuk_skinny_bf16_##isa(const cpuk_skinny_args *args);                                                   \
+  void cpuk_skinny_f16_##isa(const cpuk_skinny_args *args);                                                    \
+  void cpuk_skinny_f64_##isa(const cpuk_skinny_args *args);                                                    \
+  void cpuk_skinny_s8s8_##isa(const cpuk_skinny_args *args);                                                   \
   void cpuk_skinny_u8s8_##isa(const cpuk_skinny_args *args);
 CPUK_DECLARE(portable)
 CPUK_DECLARE(avx2)

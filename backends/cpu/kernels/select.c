@@ -82,15 +82,15 @@ static unsigned detect(void) { return 0; }
 static void nothing(void) {}
 
 /* The kinds of `base`, with the reduction kernels, bf16 and the integer kinds named. */
-#define TABLE(ISA, FEATURES, base, row, bf16, s8s8, u8s8, BEGIN, END)                                                                  \
-  {                                                                                                                                    \
-    .isa = ISA, .features = FEATURES, .lanes = &cpuk_lanes_##base, .rows = &cpuk_rows_##row,                                       \
-    .gemm = {[CPUK_GEMM_F32] = &cpuk_gemm_f32_##base, [CPUK_GEMM_BF16] = &cpuk_gemm_bf16_##bf16,                                       \
-             [CPUK_GEMM_F16] = &cpuk_gemm_f16_##base, [CPUK_GEMM_S8S8] = &cpuk_gemm_s8s8_##s8s8,                                       \
-             [CPUK_GEMM_U8S8] = &cpuk_gemm_u8s8_##u8s8, [CPUK_GEMM_F64] = &cpuk_gemm_f64_##base,                                       \
-             [CPUK_GEMM_F32_KAHAN] = &cpuk_gemm_f32_kahan_##base, [CPUK_GEMM_F64_KAHAN] = &cpuk_gemm_f64_kahan_##base,                 \
+#define TABLE(ISA, FEATURES, base, row, bf16, s8s8, u8s8, BEGIN, END)                                                  \
+  {                                                                                                                    \
+    .isa = ISA, .features = FEATURES, .lanes = &cpuk_lanes_##base, .rows = &cpuk_rows_##row,                           \
+    .gemm = {[CPUK_GEMM_F32] = &cpuk_gemm_f32_##base, [CPUK_GEMM_BF16] = &cpuk_gemm_bf16_##bf16,                       \
+             [CPUK_GEMM_F16] = &cpuk_gemm_f16_##base, [CPUK_GEMM_S8S8] = &cpuk_gemm_s8s8_##s8s8,                       \
+             [CPUK_GEMM_U8S8] = &cpuk_gemm_u8s8_##u8s8, [CPUK_GEMM_F64] = &cpuk_gemm_f64_##base,                       \
+             [CPUK_GEMM_F32_KAHAN] = &cpuk_gemm_f32_kahan_##base, [CPUK_GEMM_F64_KAHAN] = &cpuk_gemm_f64_kahan_##base, \
              [CPUK_GEMM_S16] = &cpuk_gemm_s16_##base, [CPUK_GEMM_S32] = &cpuk_gemm_s32_##base, [CPUK_GEMM_S64] = &cpuk_gemm_s64_##base}, \
-    .thread_begin = BEGIN, .thread_end = END                                                                                           \
+    .thread_begin = BEGIN, .thread_end = END                                                                           \
   }
 typedef struct choice {
   unsigned needs;

@@ -34,7 +34,8 @@ AVX2_INL vd vd_fma(vd a, vd b, vd c) { return _mm256_fmadd_pd(a, b, c); }
 #define v_max_raw v_max_raw
 AVX2_INL vf v_max_raw(vf a, vf b) { return _mm256_max_ps(a, b); }
 AVX2_INL vf v_min_raw(vf a, vf b) { return _mm256_min_ps(a, b); }
-#define v_max v_max /* maxps returns its second operand when one is NaN: so only a NaN in the first is left to restore */
+/* maxps returns its second operand when one is NaN: so only a NaN in the first is left to restore. */
+#define v_max v_max
 AVX2_INL vf v_max(vf a, vf b) { return _mm256_blendv_ps(_mm256_max_ps(a, b), a, _mm256_cmp_ps(a, a, _CMP_UNORD_Q)); }
 AVX2_INL vf v_min(vf a, vf b) { return _mm256_blendv_ps(_mm256_min_ps(a, b), a, _mm256_cmp_ps(a, a, _CMP_UNORD_Q)); }
 #define v_sqrt v_sqrt

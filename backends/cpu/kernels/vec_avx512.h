@@ -56,7 +56,8 @@ AVX512_INL vd vd_fma(vd a, vd b, vd c) { return _mm512_fmadd_pd(a, b, c); }
 #define v_max_raw v_max_raw
 AVX512_INL vf v_max_raw(vf a, vf b) { return _mm512_max_ps(a, b); }
 AVX512_INL vf v_min_raw(vf a, vf b) { return _mm512_min_ps(a, b); }
-#define v_max v_max /* maxps returns its second operand when one is NaN: so only a NaN in the first is left to restore */
+/* maxps returns its second operand when one is NaN: so only a NaN in the first is left to restore. */
+#define v_max v_max
 AVX512_INL vf v_max(vf a, vf b) {
   return _mm512_mask_mov_ps(_mm512_max_ps(a, b), _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q), a);
 }

@@ -89,7 +89,8 @@ tsr_status e_stopped(const emitter *e, const ir_op *op);
 tsr_status e_fail(const emitter *e, const ir_op *op, tsr_code code, const char *hint, const char *fmt, ...)
     TSR_PRINTF(5, 6);
 uint32_t e_glsl(emitter *e, int fn, uint32_t type, const uint32_t *args, int n);
-#define GLSL(e, fn, type, ...) e_glsl(e, fn, type, (const uint32_t[]){__VA_ARGS__}, (int)(sizeof((const uint32_t[]){__VA_ARGS__}) / 4))
+#define GLSL(e, fn, type, ...) \
+  e_glsl(e, fn, type, (const uint32_t[]){__VA_ARGS__}, (int)(sizeof((const uint32_t[]){__VA_ARGS__}) / 4))
 void e_block(emitter *e, uint32_t label); /* starts a block */
 uint32_t e_local(emitter *e, uint32_t type); /* a Function variable */
 void e_interface(emitter *e, uint32_t var);

@@ -352,8 +352,8 @@ static uint32_t array_element(emitter *e, const ir_value *array, const sv *index
   tsr_dtype t = array->type->dtype;
   int bits = e->wide ? 64 : 32;
   *type = e_reg(e, t, 1);
-  uint32_t i =
-      index->is_const ? e_const_int(e, bits, wrap_add(index->c, offset), 1) : add_const(e, index->part[0], offset, bits);
+  uint32_t i = index->is_const ? e_const_int(e, bits, wrap_add(index->c, offset), 1)
+                               : add_const(e, index->part[0], offset, bits);
   return VAL(&e->s, OpAccessChain, e_ptr(e, StorageFunction, *type), e_value(e, array)->part[0], i);
 }
 

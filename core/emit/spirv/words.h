@@ -46,14 +46,18 @@ static inline uint32_t spv_id(spv *s) { return s->next_id++; }
 
 /* One instruction with the given operand words. */
 void spv_put(spv *s, spv_section sec, int op, const uint32_t *w, int n);
-#define SPV(s, sec, op, ...) spv_put(s, sec, op, (const uint32_t[]){__VA_ARGS__}, (int)(sizeof((const uint32_t[]){__VA_ARGS__}) / 4))
+#define SPV(s, sec, op, ...) \
+  spv_put(s, sec, op, (const uint32_t[]){__VA_ARGS__}, (int)(sizeof((const uint32_t[]){__VA_ARGS__}) / 4))
 /* An instruction with a result in the body; returns the result's id. */
 uint32_t spv_val_n(spv *s, int op, uint32_t type, const uint32_t *w, int n);
-#define VAL(s, op, type, ...) spv_val_n(s, op, type, (const uint32_t[]){__VA_ARGS__}, (int)(sizeof((const uint32_t[]){__VA_ARGS__}) / 4))
+#define VAL(s, op, type, ...) \
+  spv_val_n(s, op, type, (const uint32_t[]){__VA_ARGS__}, (int)(sizeof((const uint32_t[]){__VA_ARGS__}) / 4))
 /* A type or constant, made once: `w` are its operands without result id; `typed` constants have their type in w[0]. */
 uint32_t spv_once(spv *s, int op, const uint32_t *w, int n, bool typed);
-#define TYPE(s, op, ...) spv_once(s, op, (const uint32_t[]){__VA_ARGS__}, (int)(sizeof((const uint32_t[]){__VA_ARGS__}) / 4), false)
-#define CONST(s, op, ...) spv_once(s, op, (const uint32_t[]){__VA_ARGS__}, (int)(sizeof((const uint32_t[]){__VA_ARGS__}) / 4), true)
+#define TYPE(s, op, ...) \
+  spv_once(s, op, (const uint32_t[]){__VA_ARGS__}, (int)(sizeof((const uint32_t[]){__VA_ARGS__}) / 4), false)
+#define CONST(s, op, ...) \
+  spv_once(s, op, (const uint32_t[]){__VA_ARGS__}, (int)(sizeof((const uint32_t[]){__VA_ARGS__}) / 4), true)
 /* Instructions whose operands hold a string: words before it, the string, words after it. */
 void spv_string(spv *s, spv_section sec, int op, const uint32_t *before, int n_before, const char *text,
                 const uint32_t *after, int n_after);

@@ -17,7 +17,7 @@
 #define ANY IR_VARIADIC
 
 static const ir_attr_def predicate[] = {S("predicate", true, NULL, "eq, ne, lt, le, gt, ge"), A_END};
-#define SCALAR_ROW(CODE, s, n, kind, h, ...) \
+#define SCALAR_ROW(CODE, s, n, kind, h, ...)                                                                        \
   {NAME(s), .code = SC_##CODE, PLACE_SCALAR, .min_operands = n, .max_operands = n, .kinds = "x", .n_results = 1, .flags = IR_PURE | IR_ELEMENTWISE | IR_SCALAR, \
    .attrs = SC_##CODE == SC_COMPARE ? predicate : NULL, .operands_doc = n == 1 ? "a" : n == 2 ? "a, b" : "a, b, c", \
    .types_doc = #kind[0] == 'F' ? "float" : #kind[0] == 'I' ? "index, integer or bool" : "index, scalar or vector", .infer = scalar_infer, .help = h},

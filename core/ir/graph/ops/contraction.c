@@ -151,7 +151,8 @@ BEGIN(adjoint_contraction) {
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
-/* What all have, but for their names and meaning. First comes the index expression, which says how operands are stored. */
+/* What all have, but for their names and meaning. First comes the index expression, which says how operands are stored.
+ * */
 #define CONTRACTION(...) \
   .flags = IR_PURE, .min_operands = 2, .max_operands = 2, .n_results = 1, .operands_doc = "a, b", \
   .types_doc = NUMBERS "; i8 and u8 give i32; of two float types the wider is the result's", \

@@ -161,7 +161,8 @@ BEGIN(adjoint_norm) {
 
 #define STAT(i) (ARG_STAT + (i))
 /* Division by the count happens once a row, and so does that by a sum. */
-#define CAREFUL_ADDED {.op = NULL, .from = 0, .term = {LAST}, .finish = {{SC_MUL, ARG_EPS}, {SC_MUL, STAT(0)}, {SC_MAX, ARG_LEAST}, LAST}}
+#define CAREFUL_ADDED \
+  {.op = NULL, .from = 0, .term = {LAST}, .finish = {{SC_MUL, ARG_EPS}, {SC_MUL, STAT(0)}, {SC_MAX, ARG_LEAST}, LAST}}
 #define CAREFUL_SCALE {.op = "max", .term = {{SC_ABS, ARG_NONE}, LAST}, .finish = {{STEP_SCALE, ARG_NONE}, LAST}}
 
 static const row_recipe careful_about_mean = {

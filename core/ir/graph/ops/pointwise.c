@@ -243,9 +243,9 @@ static tsr_status verify_gelu(const ir_op *op) {
 #define OPERANDS_2 "a, b"
 #define OPERANDS_3 "condition, a, b"
 /* What every one of them has; a row of its own adds to it. */
-#define POINTWISE(CODE, s, n, h, traits)                                                                                \
-  NAME(CODE, s), .flags = FLAGS(traits), .min_operands = n, .max_operands = n, .n_results = 1, .help = h ".",           \
-      .operands_doc = OPERANDS_##n,                                                                                     \
+#define POINTWISE(CODE, s, n, h, traits)                                                                      \
+  NAME(CODE, s), .flags = FLAGS(traits), .min_operands = n, .max_operands = n, .n_results = 1, .help = h ".", \
+      .operands_doc = OPERANDS_##n,                                                                           \
       .ext = ROW(GRAPH_POINTWISE, eval_elementwise, adjoint_pointwise, "*->*", SC_##CODE, 1)
 #define ROW_GRAPH(CODE, s, n, types, h, traits) \
   {POINTWISE(CODE, s, n, h, traits), .types_doc = TYPES_##types, .infer = INFER_##types},

@@ -192,10 +192,10 @@ BEGIN(adjoint_reduce_prod) {
   &(const row_recipe){.n_folds = 1, .fold = {{.op = FOLD, .term = {LAST}, .finish = {__VA_ARGS__, LAST}}}}
 #define WRAP {STEP_WRAP, ARG_NONE}
 #define DIVIDE {SC_DIV, ARG_COUNT}
-#define REDUCE(CODE, s, FOLD, FINISH, Types, ADJ, h)                                                                        \
+#define REDUCE(CODE, s, FOLD, FINISH, Types, ADJ, h)                                                       \
   {NAME(CODE, s), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "x", \
-   .types_doc = Types, .help = h, .infer = infer_reduce,                                                                    \
-   .ext = ROW(GRAPH_REDUCTION, eval_reduce, ADJ, "*r->*", .per_point = 1), .recipe = RECIPE(FOLD, FINISH),                  \
+   .types_doc = Types, .help = h, .infer = infer_reduce,                                                   \
+   .ext = ROW(GRAPH_REDUCTION, eval_reduce, ADJ, "*r->*", .per_point = 1), .recipe = RECIPE(FOLD, FINISH), \
    .attrs = ATTRS({"axes", IR_A_ARRAY, false, NULL, "dimensions to reduce; negative ones count from the last; none = all"}, \
                   {"keepdims", IR_A_BOOL, false, "false", "keep reduced dimensions with extent 1"})}
 
