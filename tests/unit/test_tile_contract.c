@@ -15,11 +15,13 @@
 #include "core/device/arch.h"
 #include "core/ir/ir.h"
 #include "core/ir/tile/contract.h"
+#include "core/ir/tile/tile.h"
 #include "core/passes/lower.h"
 #include "core/passes/simt/simt.h"
 #include "core/passes/tile/expand_contract.h"
 #include "core/passes/tile/work.h"
 #include "tests/support/api_check.h"
+#include "tests/support/plan.h"
 
 #define T(op) "\"tessera.tile." op "\""
 /* Arguments a [48,40], b [40,36], v [36], c [48,36]; tiles of 32 x 32, steps of 16. */
@@ -57,6 +59,9 @@ static const struct {
     {"i8 to i32", OPEN("i8", "i32") T("contract") "(%z, %e, %wa, %wb, %wc) " PLAIN("i8") "^bb0(%s: i32):\n" YIELD("%s") "}) {maps = \"mk,kn->mn\", " TILE "}\n" CLOSE, true},
     {"bias from a fragment, and a result", OPEN("f32", "f32") "%l = " T("load") "(%wv)\n%s = " T("contract") "(%z, %e, %wa, %wb, %l) " PLAIN("f32") "^bb0(%s: f32, %q: f32):\n%r = " T("mul") "(%s, %q)\n" YIELD("%r") "}) {maps = \"mk,kn,mn->\", " TILE "}\n" T("store") "(%s, %wc)\n" CLOSE, true},
     {"reads what it writes", OPEN("f32", "f32") "%f = " T("fill") "() {value = 3.0} : () -> !tessera.frag<32x32xf32>\n" T("store") "(%f, %wc)\n" ADDED("f32", "(%z, %e, %wa, %wb, %wc, %wc)", "mk,kn,mn->mn") CLOSE, true},
+    {"an output that it reads, and a result", OPEN("f32", "f32") "%f = " T("fill") "() {value = 3.0} : () -> !tessera.frag<32x32xf32>\n" T("store") "(%f, %wc)\n%g = " T("contract") "(%z, %e, %wa, %wb, %wc, %wc) " PLAIN("f32") "^bb0(%s: f32, %q: f32):\n%r = " T("add") "(%s, %q)\n" YIELD("%s, %r") "}) {maps = \"mk,kn,mn->mn\", " TILE "}\n" T("store") "(%g, %wc)\n" CLOSE, true},
+    {"a value for two, a part that repeats", OPEN("f32", "f32") "%g = " T("contract") "(%z, %e, %wa, %wb, %wv, %wc) " PLAIN("f32") "^bb0(%s: f32, %q: f32):\n%u = " T("mul") "(%q, %q)\n%r = " T("add") "(%s, %u)\n%w = " T("mul") "(%r, %r)\n" YIELD("%r, %w") "}) {maps = \"mk,kn,mn->mn\", " TILE "}\n%o = " T("load") "(%wc)\n%j = " T("map") "(%g, %o) ({\n^bb0(%s: f32, %q: f32):\n%r = " T("sub") "(%s, %q)\n" YIELD("%r") "})\n" T("store") "(%j, %wc)\n" CLOSE, true},
+    {"a constant, and a position in a part that repeats", OPEN("f32", "f32") "%g = " T("contract") "(%z, %e, %wa, %wb, %wv, %wc) " PLAIN("f32") "^bb0(%s: f32, %q: f32):\n%i = " T("index") "() {dim = 0}\n%j = " T("cast") "(%i) : (index) -> f32\n%u = " T("mul") "(%q, %j)\n%o = " T("const") "() {value = 2.0} : () -> f32\n" YIELD("%u, %o") "}) {maps = \"mk,kn,mn->mn\", " TILE "}\n%l = " T("load") "(%wc)\n%j = " T("map") "(%g, %l) ({\n^bb0(%s: f32, %q: f32):\n%r = " T("sub") "(%s, %q)\n" YIELD("%r") "})\n" T("store") "(%j, %wc)\n" CLOSE, true},
     {"the element's position", OPEN("f32", "f32") T("contract") "(%z, %e, %wa, %wb, %wc) " PLAIN("f32") "^bb0(%s: f32):\n%i = " T("index") "() {dim = 1}\n%j = " T("cast") "(%i) : (index) -> f32\n%r = " T("add") "(%s, %j)\n" YIELD("%r") "}) {maps = \"mk,kn->mn\", " TILE "}\n" CLOSE, true},
     {"part of k", OPEN("f32", "f32") HANDED("f32", "f32", "%h, %t") T("store") "(%s, %wc)\n" CLOSE, true},
     {"empty range", OPEN("f32", "f32") HANDED("f32", "f32", "%e, %e") T("store") "(%s, %wc)\n" CLOSE, false},
@@ -329,6 +334,88 @@ static void whole_kernels_take_it_as_it_stands(void **state) {
   }
 }
 
+/* The bias and relu of `wide` in the op's own region. */
+static void into_region(char *text, size_t size, const char *maps, const char *range) {
+  char tail[512], *at = strstr(text, "%s = "), *end = strstr(text, T("return"));
+  assert_true(at && end && strlen(end) < sizeof tail);
+  strcpy(tail, end);
+  snprintf(at, size - (size_t)(at - text),
+           T("contract") "(%s, %%wa, %%wb, %%wv, %%wc) %s {maps = \"%s,mn->mn\", tile = [128, 128, 64], stages = 3}\n%s",
+           range,
+           PLAIN("f16") "^bb0(%g: f32, %w: f32):\n%o = " T("add") "(%g, %w)\n%h = " T("relu") "(%o)\n" YIELD("%h") "})",
+           maps, tail);
+}
+
+/* An epilogue in the op's region and one in maps behind it: the same code, taken whole or written out. */
+static void whole_kernels_take_the_epilogue(void **state) {
+  static const struct {
+    tsr_dialect dialect;
+    const char *arch, *path, *range, *attrs;
+  } cases[] = {{DIALECT_CUDA, "sm_90a", "wgmma", "%z, %e", ""},
+               {DIALECT_CUDA, "sm_90a", "wgmma", "%f, %t", ""},
+               {DIALECT_HIP, "gfx942", "lds_load", "%z, %e", ", matrix = \"direct\""}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char behind[4096], own[4096];
+    tsr_caps caps;
+    OK(arch_caps_of(cases[i].dialect, cases[i].arch, &caps));
+    wide(behind, sizeof behind, "mk,nk", MK, NK, cases[i].range, cases[i].attrs);
+    strcpy(own, behind);
+    into_region(own, sizeof own, "mk,nk", cases[i].range);
+    char *a = by_path(behind, &caps, false, cases[i].path), *b = by_path(own, &caps, false, cases[i].path),
+         *c = by_path(own, &caps, true, cases[i].path);
+    assert_string_equal(a, b);
+    assert_string_equal(a, c);
+    free(a), free(b), free(c);
+  }
+}
+
+/* ---- what schedules become ------------------------------------------------------------------------------------- */
+
+typedef struct seen { int contracts, others; } seen;
+
+static tsr_status look(ir_op *op, void *user) {
+  seen *s = user;
+  if (op->def->level != IR_TILE) return NULL;
+  s->contracts += op->def->code == T_CONTRACT;
+  s->others += op->def->code == T_STORE || op->def->code == T_FOR || op->def->code == T_GEMM || op->n_results > 1;
+  return NULL;
+}
+
+/* All that a product's kernel stores is its contraction's: nothing stands behind it to be found again. */
+static void lowered_products_hold_their_epilogue(void **state) {
+#define GRAPH(args, body, results) \
+  "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n^bb0(%A: tensor<64x64xf32>, %B: tensor<64x64xf32>" args "):\n%p = \"tessera.graph.matmul\"(%A, %B)\n" \
+  body "\"tessera.graph.return\"(" results ")\n}) {sym_name = \"main\"}\n})\n"
+#define G(op) "\"tessera.graph." op "\""
+  static const struct { const char *text; int others, outputs; } graphs[] = {
+      {GRAPH("", "", "%p"), 0, 1},
+      {GRAPH(", %v: tensor<64xf32>, %r: tensor<64x64xf32>", "%1 = " G("add") "(%p, %v)\n%2 = " G("gelu") "(%1)\n%3 = " G("add") "(%2, %r)\n", "%3"), 2, 1},
+      {GRAPH(", %v: tensor<64xf32>", "%1 = " G("add") "(%p, %v)\n%2 = " G("relu") "(%1)\n", "%1, %2"), 1, 2},
+      {GRAPH(", %v: tensor<64xf32>", "%1 = " G("rsqrt") "(%v)\n%2 = " G("mul") "(%p, %1)\n", "%2"), 1, 1},
+  };
+  static const struct { tsr_dialect dialect; const char *arch; } archs[] = {
+      {DIALECT_CUDA, "sm_90a"}, {DIALECT_HIP, "gfx942"}, {DIALECT_SPIRV, "spirv1.6"}};
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++)
+    for (size_t a = 0; a < sizeof archs / sizeof *archs; a++) {
+      tsr_caps caps;
+      ir_module *m;
+      seen s = {0, 0};
+      OK(arch_caps_of(archs[a].dialect, archs[a].arch, &caps));
+      OK(plan_tile(graphs[i].text, strlen(graphs[i].text), "graph", &caps, &m));
+      OK(ir_walk(m->root, look, &s));
+      if (s.contracts != 1 || s.others) fail_msg("graph %zu on %s: %d contractions, %d others", i, archs[a].arch, s.contracts, s.others);
+      char *text = printed(m), *maps = strstr(text, "maps = \"");
+      int others = -2, outputs = 1;
+      assert_non_null(maps);
+      for (maps += strlen("maps = \""); *maps != '-'; maps++) others += *maps == ',';
+      for (; *maps != '"'; maps++) outputs += *maps == ',';
+      assert_int_equal(others + 1, graphs[i].others);
+      assert_int_equal(outputs, graphs[i].outputs);
+      free(text);
+      ir_module_destroy(&m);
+    }
+}
+
 /* Lowerings of whole kernels know no other op that writes: one before the contraction would be lost. */
 static void what_is_written_before_is_not_lost(void **state) {
   char text[4096], *at;
@@ -460,6 +547,8 @@ int main(void) {
       cmocka_unit_test(prints_and_parses_alike),   cmocka_unit_test(whole_equals_written_out),
       cmocka_unit_test(is_written_out_as_by_hand), 
       cmocka_unit_test(whole_kernels_take_it_as_it_stands),
+      cmocka_unit_test(whole_kernels_take_the_epilogue),
+      cmocka_unit_test(lowered_products_hold_their_epilogue),
       cmocka_unit_test(what_is_written_before_is_not_lost),
       cmocka_unit_test(other_loops_are_no_contraction),
       cmocka_unit_test(is_counted_as_written_out),

@@ -11,7 +11,7 @@
 #define CORE_IR_TILE_CONTRACT_H
 #include "core/ir/ir.h"
 
-enum { TILE_CONTRACT_MOST = 32 }; /* operands behind from and to */
+enum { TILE_CONTRACT_MOST = 128 }; /* operands behind from and to */
 
 typedef enum contract_role { CONTRACT_A, CONTRACT_B, CONTRACT_OTHER, CONTRACT_OUT, CONTRACT_N_ROLES } contract_role;
 

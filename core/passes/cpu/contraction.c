@@ -127,11 +127,14 @@ tsr_status cpu_lower_contract(lower *l, ir_builder *b, ir_op *op) {
   else TSR_TRY(cpu_new_tile(l, b, op, &t, op->scratch, scratch_end(op), &sum));
   TSR_TRY(product(l, b, &p, sum));
   for (int i = 0; i < n; i++) {
-    const bool is_sum = tile_contract_gives_argument(c.epilogue, i, 0);
     if (i >= n_out) TSR_TRY(cpu_tile_for(l, b, op->results[i - n_out]));
-    ir_value *v = cpu_at(i < n_out ? c.v[CONTRACT_OUT][i] : op->results[i - n_out]);
-    if (!is_sum) to[i] = v;
-    else if (v != sum && !cpu_call2(l, b, i < n_out ? "copy" : "move", v, sum)) return st_oom();
+    if (!tile_contract_gives_argument(c.epilogue, i, 0))
+      to[i] = cpu_at(i < n_out ? c.v[CONTRACT_OUT][i] : op->results[i - n_out]);
   }
-  return epilogue(l, b, &c, op, sum, to);
+  TSR_TRY(epilogue(l, b, &c, op, sum, to));
+  for (int i = 0; i < n; i++) { /* last: the epilogue may read the memory */
+    ir_value *v = to[i] ? sum : cpu_at(i < n_out ? c.v[CONTRACT_OUT][i] : op->results[i - n_out]);
+    if (v != sum && !cpu_call2(l, b, i < n_out ? "copy" : "move", v, sum)) return st_oom();
+  }
+  return NULL;
 }

@@ -2,6 +2,7 @@
 #include "core/passes/cpu/patterns.h"
 
 #include "core/base/dtype.h"
+#include "core/emit/cpu/check.h"
 #include "core/emit/cpu/code.h"
 #include "core/ir/tile/tile.h"
 #include "core/passes/cpu/reduction_kernels.h"
@@ -57,6 +58,7 @@ bool cpu_take_contract(const tile_contract *c, cpu_contraction *out) {
   for (int role = CONTRACT_OTHER; role < CONTRACT_N_ROLES; role++)
     for (int i = 0; i < c->n[role]; i++)
       if (tile_contract_swapped(c, (contract_role)role, i)) return false;
+  if (c->epilogue && c->epilogue->n_args + c->epilogue->last->n_operands > EMIT_CPU_MOST_OPERANDS) return false;
   return tile_const_index(c->from, &out->from) && tile_const_index(c->to, &out->to) && known_range(out) &&
          take_side(c, CONTRACT_A, out, &out->window_a, &out->k_dim_a) &&
          take_side(c, CONTRACT_B, out, &out->window_b, &out->k_dim_b) && (c->counter || both_start_at_zero(out)) &&

@@ -41,6 +41,9 @@ typedef struct kb_scalars {
   ir_block *region;
   bool transposed[MAX_LEAVES]; /* by operand added: its window lies the other way */
   int n;
+  /* Where what repeats along a dimension of the tile, and is no constant, is computed once, as a fragment before op;
+   * NULL: in the region, for each element. */
+  const kb_space *before;
 } kb_scalars;
 
 /* One kernel under construction. */
@@ -71,6 +74,7 @@ typedef struct kb_node {
     ir_value *frag;
   } frags[8];
   int n_frags;
+  int spans; /* what value.c knows of its extents, 0 = nothing yet */
   ir_value *stat[RECIPE_STATS]; /* a row operation's statistics, once they are known (tile/row_chunked.c) */
   const row_recipe *recipe;     /* what they are of */
 } kb_node;

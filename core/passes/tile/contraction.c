@@ -1,9 +1,10 @@
 /* core/passes/tile/contraction.c - a product as a tessera.tile.contract: its windows, with elementwise prologues on the
- * operands. */
+ * operands and the epilogue that computes what is stored. */
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/ir/tile/contract.h"
 #include "core/passes/tile/contraction.h"
 
 /* A side's space: the batch dimensions of the result, then the operand's own two. */
@@ -48,13 +49,14 @@ void mm_bounds(kb_kernel *k, const contraction *x, ir_value *bounds[3]) {
 
 typedef struct contract {
   ir_op *op;
-  char maps[4 * MAX_LEAVES]; /* of the operands added so far */
+  char maps[4 * 4 * MAX_LEAVES]; /* of the operands added so far: each role has at most MAX_LEAVES */
   int n;
 } contract;
 
-static void note_map(contract *c, bool is_b, bool swapped) {
-  const char *const names[2][2] = {{"mk", "km"}, {"kn", "nk"}};
-  c->n += snprintf(c->maps + c->n, sizeof c->maps - (size_t)c->n, "%s%s", c->n ? "," : "", names[is_b][swapped]);
+static void note_map(contract *c, contract_role role, bool swapped) {
+  const char *const names[CONTRACT_N_ROLES][2] = {{"mk", "km"}, {"kn", "nk"}, {"mn", "nm"}, {"mn", "nm"}};
+  const bool first = !c->n || c->maps[c->n - 1] == '>';
+  c->n += snprintf(c->maps + c->n, sizeof c->maps - (size_t)c->n, "%s%s", first ? "" : ",", names[role][swapped]);
 }
 
 /* The side's element is one of memory, in the type that it is staged in. */
@@ -66,7 +68,7 @@ static tsr_status plain_side(kb_kernel *k, contract *c, const mm_operand *s, con
   ir_value *w;
   kb_space_strides(m, &s->s, FORM_FULL, strides);
   TSR_TRY(kb_window(k, m, &s->s, strides, &flipped, &w));
-  note_map(c, region == c->op->regions[1], s->transpose ^ flipped);
+  note_map(c, region == c->op->regions[1] ? CONTRACT_B : CONTRACT_A, s->transpose ^ flipped);
   ir_value *x = ir_block_arg(k->m, region, ir_type_scalar(k->m, to), NULL);
   ir_builder r = ir_at_end(k->m, region);
   return x && ir_add_operand(c->op, w) && ir_build0(&r, "tessera.tile.yield", 1, &x) ? NULL : st_oom();
@@ -86,7 +88,8 @@ static tsr_status computed_side(kb_kernel *k, contract *c, const mm_operand *s, 
   outside.failed |= k->b.failed;
   k->b = outside;
   TSR_TRY(st);
-  for (int i = 0; i < scalars.n; i++) note_map(c, is_b, s->transpose ^ scalars.transposed[i]);
+  for (int i = 0; i < scalars.n; i++)
+    note_map(c, is_b ? CONTRACT_B : CONTRACT_A, s->transpose ^ scalars.transposed[i]);
   const char *type = dtype_get(s->value->type->dtype)->name;
   return ir_set_attr(c->op, is_b ? "b_type" : "a_type", ir_attr_str(k->m, type)) ? NULL : st_oom();
 }
@@ -111,22 +114,66 @@ static bool set_attributes(const kb_kernel *k, const contraction *x, const contr
          ir_set_attr(op, "policy", ir_attr_str(m, k->opts->policy));
 }
 
-/* The sum alone, as a fragment: what follows works on that. */
-static tsr_status hand_on_sum(kb_kernel *k, contract *c, const contraction *x) {
-  ir_block *region = c->op->regions[2];
-  ir_value *sum = ir_block_arg(k->m, region, ir_type_scalar(k->m, x->g.accum), NULL);
-  ir_builder r = ir_at_end(k->m, region);
-  if (!sum || !ir_build0(&r, "tessera.tile.yield", 1, &sum)) return st_oom();
-  c->n += snprintf(c->maps + c->n, sizeof c->maps - (size_t)c->n, "->");
+static bool is_full(const contraction *x, const ir_value *window) {
+  return window->type->dims[0] == x->bm && window->type->dims[1] == x->bn;
+}
+
+/* What is stored, as scalars of the region; the sum stands for the product. */
+static tsr_status stored_values(kb_kernel *k, contraction *x, ir_value *sum, ir_value *const *windows, ir_value **y) {
+  if (k->split == SPLIT_PARTS) return *y = sum, NULL;
+  const ir_op *yield = k->src->regions[0]->last;
+  kb_node *n = kb_node_of(k, x->op->results[0]);
+  if (!n || !(sum = kb_wrap(k, sum, x->orig->dtype))) return st_oom();
+  n->n_frags = 1;
+  n->frags[0].s = &x->c;
+  n->frags[0].f = FORM_FULL;
+  n->frags[0].frag = sum;
+  for (int i = 0, n_y = 0; i < yield->n_operands; i++)
+    if (is_full(x, windows[i])) TSR_TRY(kb_value(k, yield->operands[i], &x->c, x->orig, FORM_FULL, &y[n_y++]));
   return NULL;
 }
 
-static tsr_status build(kb_kernel *k, contraction *x, ir_value **out) {
+/* Results that repeat along a dimension of the tile don't depend on the product: they are stored before it. */
+static tsr_status store_narrow(kb_kernel *k, contraction *x, ir_value *const *windows) {
+  for (int i = 0; i < k->src->n_results && k->split != SPLIT_PARTS; i++)
+    if (!is_full(x, windows[i])) TSR_TRY(kb_store_result(k, i, &x->before, x->orig, windows[i]));
+  return NULL;
+}
+
+static tsr_status epilogue(kb_kernel *k, contract *c, contraction *x, ir_value *const *windows) {
+  ir_block *region = c->op->regions[2];
+  x->before = x->c;
+  kb_scalars scalars = {.op = c->op, .operands = k->b, .region = region, .before = &x->before};
+  ir_value *sum = ir_block_arg(k->m, region, ir_type_scalar(k->m, x->g.accum), NULL), *y[MAX_LEAVES];
+  const int n = k->split == SPLIT_PARTS ? 1 : k->src->n_results;
+  int full = 0;
+  for (int i = 0; i < n; i++) full += is_full(x, windows[i]);
+  TSR_TRY(store_narrow(k, x, windows));
+  ir_builder outside = k->b;
+  if (!sum) return st_oom();
+  k->b = ir_at_end(k->m, region);
+  k->scalars = &scalars;
+  tsr_status st = stored_values(k, x, sum, windows, y);
+  if (!st && !ir_build0(&k->b, "tessera.tile.yield", full, y)) st = st_oom();
+  k->scalars = NULL;
+  outside.failed |= k->b.failed;
+  k->b = outside;
+  TSR_TRY(st);
+  for (int i = 0; i < scalars.n; i++) note_map(c, CONTRACT_OTHER, scalars.transposed[i]);
+  c->n += snprintf(c->maps + c->n, sizeof c->maps - (size_t)c->n, "->");
+  for (int i = 0; i < n; i++) {
+    if (!is_full(x, windows[i])) continue;
+    if (!ir_add_operand(c->op, windows[i])) return st_oom();
+    note_map(c, CONTRACT_OUT, false);
+  }
+  return NULL;
+}
+
+static tsr_status build(kb_kernel *k, contraction *x, ir_value *const *windows) {
   int r = x->c.rank;
-  const ir_type *sum = kb_frag(k, x->g.accum, x->bm, x->bn);
   ir_value *bounds[3];
   mm_bounds(k, x, bounds);
-  contract c = {.op = ir_op_new(&k->b, ir_find_op("tessera.tile.contract"), 2, bounds, 1, &sum, 3)};
+  contract c = {.op = ir_op_new(&k->b, ir_find_op("tessera.tile.contract"), 2, bounds, 0, NULL, 3)};
   if (!c.op) return st_oom();
   ir_builder after = k->b;
   k->b = ir_before(c.op);
@@ -134,12 +181,10 @@ static tsr_status build(kb_kernel *k, contraction *x, ir_value **out) {
   x->b.s.at[r - 2 + x->b.transpose] = k->zero;
   TSR_TRY(operand_side(k, &c, &x->a, c.op->regions[0]));
   TSR_TRY(operand_side(k, &c, &x->b, c.op->regions[1]));
-  TSR_TRY(hand_on_sum(k, &c, x));
+  TSR_TRY(epilogue(k, &c, x, windows));
   after.failed |= k->b.failed;
   k->b = after;
-  if (k->b.failed || !set_attributes(k, x, &c)) return st_oom();
-  *out = c.op->results[0];
-  return NULL;
+  return !k->b.failed && set_attributes(k, x, &c) ? NULL : st_oom();
 }
 
 kb_mem mm_workspace(const kb_kernel *k, const contraction *x, int64_t part) {
@@ -183,11 +228,11 @@ tsr_status mm_part_window(kb_kernel *k, const contraction *x, const kb_space *at
   return kb_window(k, &m, &s, strides, NULL, out);
 }
 
-tsr_status mm_contract(kb_kernel *k, contraction *x, ir_value **acc) {
+tsr_status mm_contract(kb_kernel *k, contraction *x, ir_value *const *windows) {
   int r = x->c.rank;
   mm_side(x, &x->a, x->op->operands[0], x->g.transpose_a, x->g.m, x->g.k, x->bm, x->bk);
   mm_side(x, &x->b, x->op->operands[1], x->g.transpose_b, x->g.k, x->g.n, x->bk, x->bn);
   x->a.s.at[r - 2 + x->a.transpose] = x->c.at[r - 2];
   x->b.s.at[r - 1 - x->b.transpose] = x->c.at[r - 1];
-  return build(k, x, acc);
+  return build(k, x, windows);
 }

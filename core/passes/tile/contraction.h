@@ -21,6 +21,7 @@ typedef struct contraction {
   int64_t chunk;     /* depth of one part of a split contraction; k if it is not split */
   ir_value *part;    /* which part this block computes */
   ir_value *from, *to; /* the range of k in place of all of it; NULL = none given */
+  kb_space before;     /* that of c, for what the epilogue reads and is computed before the product */
 } contraction;
 
 /* A side's space: the batch dimensions of the result, then the operand's own two; t0 x t1 of its m or k, k or n a tile.
@@ -36,8 +37,9 @@ tsr_status mm_split_grid(kb_kernel *k, contraction *x);
 /* A tile's window in the workspace, at this block's part. */
 tsr_status mm_part_window(kb_kernel *k, const contraction *x, const kb_space *at, ir_value **out);
 
-/* The product over the range of k, on the tile at c.at. */
-tsr_status mm_contract(kb_kernel *k, contraction *x, ir_value **acc);
+/* The product over the range of k, on the tile at c.at, with all that the kernel stores: its results or, of a part of a
+ * split contraction, the sum; windows: where to, made before. */
+tsr_status mm_contract(kb_kernel *k, contraction *x, ir_value *const *windows);
 
 /* Steps shared out among blocks (tile/stream_k.c): the workspace's type, NULL if the schedule has no such thing or the
  * product can't; the kernel that makes the pieces; the tile (a part of the first kernel's) and the sum of the kernel

@@ -1,5 +1,5 @@
 /* core/passes/tile/expand_contract.h - contractions written out: tessera.tile.contract becomes the loop over k with its
- * copies, wait and gemm, then loads, one map and stores. For the lowerings that work op by op. */
+ * copies, wait and gemm, then loads, maps and stores. For the lowerings that work op by op. */
 #ifndef CORE_PASSES_TILE_EXPAND_CONTRACT_H
 #define CORE_PASSES_TILE_EXPAND_CONTRACT_H
 #include "core/device/caps.h"

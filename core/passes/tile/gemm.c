@@ -1,5 +1,5 @@
 /* core/passes/tile/gemm.c - the matmul family: its tiles, which of the lowerings it takes, and the epilogue on the
- * accumulator. */
+ * sum of a split contraction's parts. */
 #include <string.h>
 
 #include "core/base/dtype.h"
@@ -112,17 +112,14 @@ tsr_status family_matmul(kb_kernel *k) {
   if (k->split == SPLIT_PARTS) {
     TSR_TRY(mm_split_grid(k, &x));
     TSR_TRY(mm_part_window(k, &x, &x.c, &windows[0]));
-    TSR_TRY(mm_contract(k, &x, &acc));
-    return ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){acc, windows[0]}) ? NULL : st_oom();
+    return mm_contract(k, &x, windows);
   }
   TSR_TRY(kb_space_grid(k, &x.c));
   kb_node *n = kb_node_of(k, x.op->results[0]);
   if (!n) return st_oom();
-  /* Result windows are made before the loop, so that a plain product is accumulated where it belongs. */
   TSR_TRY(kb_result_windows(k, &x.c, x.orig, windows));
-  TSR_TRY(k->split != SPLIT_SUM ? mm_contract(k, &x, &acc)
-          : k->stream_k         ? mm_stream_k_sum(k, &x, &acc)
-                                : sum_parts(k, &x, &acc));
+  if (k->split == SPLIT_NONE) return mm_contract(k, &x, windows);
+  TSR_TRY(k->stream_k ? mm_stream_k_sum(k, &x, &acc) : sum_parts(k, &x, &acc));
   n->n_frags = 1;
   n->frags[0].s = &x.c;
   n->frags[0].f = FORM_FULL;

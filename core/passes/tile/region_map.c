@@ -1,6 +1,7 @@
 /* core/passes/tile/region_map.c - see tile/region_map.h. */
 #include "core/passes/tile/region_map.h"
 
+#include "core/ir/tile/tile.h"
 #include "core/passes/tile/build.h"
 
 ir_value *region_fill(ir_builder *b, tsr_dtype t, int64_t rows, int64_t columns) {
@@ -73,4 +74,103 @@ ir_op *region_map(ir_builder *b, const ir_block *region, ir_value *const *frags,
   if (st) return ir_refuse(b->m, st), NULL;
   for (int i = 0; i < n; i++) map->results[i]->type = types[i];
   return map;
+}
+
+/* ---- one map an op --------------------------------------------------------------------------------------------- */
+
+typedef struct one_map {
+  const ir_block *region;
+  ir_op *map;
+  ir_builder r;
+  ir_value **inlined; /* of the region, whose data fields are copies in this map */
+  int n, cap;
+  bool positions; /* it asks where an element is: then it has them all */
+} one_map;
+
+static bool is_inside(const ir_block *region, const ir_value *v) {
+  return v->owner == region || (v->def && v->def->parent == region);
+}
+
+static ir_value *fragment_of(const ir_block *region, const ir_value *v) { return is_inside(region, v) ? v->data : NULL; }
+
+static ir_value *argument_of(one_map *w, ir_value *frag) {
+  for (int i = 0; i < w->map->n_operands; i++)
+    if (w->map->operands[i] == frag) return w->map->regions[0]->args[i];
+  ir_value *a = ir_block_arg(w->r.m, w->map->regions[0], ir_type_scalar(w->r.m, frag->type->dtype), NULL);
+  return a && ir_add_operand(w->map, frag) ? a : NULL;
+}
+
+static bool note_inlined(one_map *w, ir_value *v) {
+  if (w->n == w->cap) {
+    const int cap = w->cap ? 2 * w->cap : 16;
+    ir_value **more = arena_array(&w->r.m->arena, ir_value *, cap);
+    if (!more) return false;
+    for (int i = 0; i < w->n; i++) more[i] = w->inlined[i];
+    w->inlined = more, w->cap = cap;
+  }
+  w->inlined[w->n++] = v;
+  return true;
+}
+
+/* v inside the map: an argument, or computed there. */
+static ir_value *scalar_of(void *user, ir_value *v) {
+  one_map *w = user;
+  if (!is_inside(w->region, v)) return v;
+  if (!v->data) {
+    const ir_op *copy = v->def ? ir_op_copy(&w->r, v->def, scalar_of, w) : NULL;
+    if (!copy || !note_inlined(w, v)) return w->r.failed = true, v;
+    w->positions |= copy->def->code == T_INDEX;
+    v->data = copy->results[v->index];
+  }
+  ir_value *d = v->data;
+  if (d->type->kind == IR_T_FRAG && !(d = argument_of(w, d))) w->r.failed = true;
+  return d ? d : v;
+}
+
+static bool open_map(one_map *w, ir_builder *b, const ir_block *region) {
+  *w = (one_map){.region = region, .map = ir_op_new(b, ir_find_op("tessera.tile.map"), 0, NULL, 1, NULL, 1)};
+  if (!w->map) return false;
+  w->r = ir_at_end(b->m, w->map->regions[0]);
+  return true;
+}
+
+/* One operand more of all elements: zeros, which nothing reads. */
+static bool has_all(one_map *w, int64_t rows, int64_t columns) {
+  ir_builder before = ir_before(w->map);
+  ir_value *zero = region_fill(&before, TSR_F32, rows, columns);
+  return zero && argument_of(w, zero);
+}
+
+static tsr_status close_map(one_map *w, ir_value *y, ir_value **out) {
+  for (int i = 0; i < w->n; i++) w->inlined[i]->data = NULL;
+  if (w->r.failed || !ir_build0(&w->r, "tessera.tile.yield", 1, &y)) return st_oom();
+  TSR_TRY(w->map->def->infer(w->map, &w->map->results[0]->type));
+  *out = w->map->results[0];
+  return NULL;
+}
+
+tsr_status region_op(ir_builder *b, const ir_block *region, ir_op *op, int64_t rows, int64_t columns) {
+  one_map w;
+  ir_value *out;
+  bool any = false;
+  for (int i = 0; i < op->n_operands; i++) any |= fragment_of(region, op->operands[i]) != NULL;
+  if (!any || op->n_results != 1 || op->results[0]->type->kind != IR_T_SCALAR) return NULL;
+  if (!open_map(&w, b, region)) return st_oom();
+  w.r.loc = op->loc;
+  const ir_op *copy = ir_op_copy(&w.r, op, scalar_of, &w);
+  if (!copy || (w.positions && !has_all(&w, rows, columns))) return st_oom();
+  TSR_TRY(close_map(&w, copy->results[0], &out));
+  op->results[0]->data = out;
+  return NULL;
+}
+
+tsr_status region_result(ir_builder *b, const ir_block *region, ir_value *v, int64_t rows, int64_t columns,
+                         ir_value **out) {
+  ir_value *frag = fragment_of(region, v);
+  one_map w;
+  if (frag && frag->type->dims[0] == rows && frag->type->dims[1] == columns) return *out = frag, NULL;
+  if (!open_map(&w, b, region)) return st_oom();
+  ir_value *y = scalar_of(&w, v);
+  if (!has_all(&w, rows, columns)) return st_oom();
+  return close_map(&w, y, out);
 }

@@ -4,7 +4,7 @@
 #define CORE_PASSES_TILE_REGION_MAP_H
 #include "core/ir/ir.h"
 
-enum { REGION_MAP_MOST = 34 }; /* operands of a map */
+enum { REGION_MAP_MOST = 130 }; /* operands of a map */
 
 ir_value *region_fill(ir_builder *b, tsr_dtype t, int64_t rows, int64_t columns);
 ir_value *region_transposed(ir_builder *b, ir_value *v);
@@ -17,4 +17,13 @@ ir_value *region_load(ir_builder *b, const ir_op *op, ir_value *v, const ir_type
  * */
 ir_op *region_map(ir_builder *b, const ir_block *region, ir_value *const *frags, const int *yields, int n, int64_t rows,
                   int64_t columns);
+
+/* A region as one map an op, which tile_fuse_maps joins where one result has one reader: what repeats along a dimension
+ * is then computed once, what several results need too. The data fields of its arguments say which fragments they are;
+ * those of its ops' results, NULL at first, which they became. Constants, positions and indices stay NULL and are computed
+ * inside each map that needs them. */
+tsr_status region_op(ir_builder *b, const ir_block *region, ir_op *op, int64_t rows, int64_t columns);
+/* The value v that the region yields as a fragment of rows x columns. */
+tsr_status region_result(ir_builder *b, const ir_block *region, ir_value *v, int64_t rows, int64_t columns,
+                         ir_value **out);
 #endif

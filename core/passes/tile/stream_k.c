@@ -61,7 +61,7 @@ tsr_status mm_stream_k_parts(kb_kernel *k, contraction *x) {
   ir_value *tile = by(k, "div", first, s.steps), *end = by(k, "div", by(k, "add", last, s.steps - 1), s.steps);
   ir_op *tiles =
       ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 3, (ir_value *[]){tile, end, kb_index(k, 1)}, 0, NULL, 1);
-  ir_value *t = tiles ? ir_block_arg(k->m, tiles->regions[0], ir_type_index(k->m), NULL) : NULL, *acc, *window;
+  ir_value *t = tiles ? ir_block_arg(k->m, tiles->regions[0], ir_type_index(k->m), NULL) : NULL, *window;
   if (!t) return st_oom();
   ir_builder outside = k->b;
   k->b = ir_at_end(k->m, tiles->regions[0]);
@@ -69,12 +69,10 @@ tsr_status mm_stream_k_parts(kb_kernel *k, contraction *x) {
   x->from = by(k, "mul", op2(k, "sub", op2(k, "max", first, begin), begin), x->bk);
   x->to = by(k, "mul", op2(k, "sub", op2(k, "min", last, by(k, "add", begin, s.steps)), begin), x->bk);
   place_tile(k, x, &s, t);
-  TSR_TRY(mm_contract(k, x, &acc));
   kb_mem m = workspace(k, x, &s);
   TSR_TRY(piece(k, &m, x->bm, x->bn, (ir_value *[]){block, op2(k, "sub", t, tile), k->zero, k->zero}, &window));
-  if (!ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){acc, window}) ||
-      !ir_build0(&k->b, "tessera.tile.yield", 0, NULL) || k->b.failed)
-    return st_oom();
+  TSR_TRY(mm_contract(k, x, &window));
+  if (!ir_build0(&k->b, "tessera.tile.yield", 0, NULL) || k->b.failed) return st_oom();
   k->b = outside;
   return NULL;
 }

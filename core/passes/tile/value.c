@@ -83,12 +83,19 @@ static ir_value **frag_entry(kb_node *n, const kb_space *s, kb_form f) {
 static bool reads_transposed(const kb_kernel *k) { return caps_coalesces(k->opts->caps); }
 
 /* One more operand of the structured op whose region is being built: the element is the region's next argument. */
+static tsr_status add_operand(kb_kernel *k, ir_value *operand, tsr_dtype element, bool flipped, ir_value **out) {
+  kb_scalars *x = k->scalars;
+  if (x->n == MAX_LEAVES) return ir_error(k->src, NULL, "reads too many tensors");
+  x->transposed[x->n++] = flipped;
+  *out = ir_block_arg(k->m, x->region, ir_type_scalar(k->m, element), NULL);
+  return *out && ir_add_operand(x->op, operand) ? NULL : st_oom();
+}
+
 static tsr_status operand_of_region(kb_kernel *k, const kb_mem *m, const kb_space *s, kb_form f, ir_value **out) {
   kb_scalars *x = k->scalars;
   int64_t strides[TSR_MAX_RANK + 2];
   ir_value *w;
   bool flipped = false;
-  if (x->n == MAX_LEAVES) return ir_error(k->src, NULL, "reads too many tensors");
   kb_space_strides(m, s, f, strides);
   ir_builder inside = k->b;
   k->b = x->operands;
@@ -100,9 +107,52 @@ static tsr_status operand_of_region(kb_kernel *k, const kb_mem *m, const kb_spac
   inside.failed |= k->b.failed;
   k->b = inside;
   TSR_TRY(st);
-  x->transposed[x->n++] = flipped;
-  *out = ir_block_arg(k->m, x->region, ir_type_scalar(k->m, kb_compute(m->dtype)), NULL);
-  return *out && ir_add_operand(x->op, w) ? NULL : st_oom();
+  return add_operand(k, w, kb_compute(m->dtype), flipped, out);
+}
+
+enum { SPANS_ROWS = 1, SPANS_COLUMNS = 2, SPANS_ALL = 3, READS_MEMORY = 4, SPANS_KNOWN = 8 };
+
+/* Along which dimensions of the tile v's elements differ, and whether it is more than a constant. */
+static int spans_of(kb_kernel *k, ir_value *v, const kb_space *s) {
+  kb_node *n = kb_node_of(k, v);
+  if (!n || n->is_imm) return 0;
+  if (n->spans) return n->spans;
+  const int r = s->rank;
+  int found = SPANS_KNOWN;
+  if (n->is_mem) {
+    int64_t strides[TSR_MAX_RANK + 2];
+    kb_space_strides(&n->m, s, FORM_FULL, strides);
+    found |= READS_MEMORY;
+    if (strides[r - 2] || s->dims[r - 2] == 1 || s->tm == 1) found |= SPANS_ROWS;
+    if (strides[r - 1] || s->dims[r - 1] == 1 || s->tn == 1) found |= SPANS_COLUMNS;
+  } else if (v->def && v->def->def->flags & (IR_ELEMENTWISE | IR_VIEWLIKE)) {
+    for (int i = 0; i < v->def->n_operands; i++) found |= spans_of(k, v->def->operands[i], s);
+  } else {
+    found |= SPANS_ALL;
+  }
+  return n->spans = found;
+}
+
+/* v repeats along a dimension of the tile: not to be computed for each element. */
+static bool is_narrow(kb_kernel *k, ir_value *v, const kb_space *s) {
+  if (!k->scalars || !k->scalars->before) return false;
+  const int spans = spans_of(k, v, s);
+  return spans & READS_MEMORY && (spans & SPANS_ALL) != SPANS_ALL;
+}
+
+/* v as a fragment before the structured op, which gets it as an operand. */
+static tsr_status compute_before(kb_kernel *k, ir_value *v, const ir_type *orig, ir_value **out) {
+  kb_scalars *x = k->scalars;
+  ir_value *frag;
+  ir_builder inside = k->b;
+  k->b = x->operands;
+  k->scalars = NULL;
+  tsr_status st = kb_value(k, v, x->before, orig, FORM_FULL, &frag);
+  k->scalars = x;
+  inside.failed |= k->b.failed;
+  k->b = inside;
+  TSR_TRY(st);
+  return add_operand(k, frag, frag->type->dtype, false, out);
 }
 
 static tsr_status load(kb_kernel *k, const kb_mem *m, const kb_space *s, kb_form f, ir_value **out) {
@@ -147,6 +197,8 @@ tsr_status kb_value(kb_kernel *k, ir_value *v, const kb_space *s, const ir_type 
     TSR_TRY(load(k, &n->m, s, f, out));
   } else if (n->is_imm) {
     if (!(*out = kb_constant(k, kb_compute(v->type->dtype), n->imm))) return st_oom();
+  } else if (is_narrow(k, v, s)) {
+    TSR_TRY(compute_before(k, v, orig, out));
   } else if (op->def->flags & IR_ELEMENTWISE) {
     TSR_TRY(elementwise(k, op, s, orig, f, out));
   } else if (graph_is_row_op(op) && !k->scalars) {

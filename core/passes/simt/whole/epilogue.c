@@ -13,7 +13,7 @@ enum { GROUP_ROWS = 64, BLOCK = 8 }; /* BLOCK: columns of an accumulator's four 
 /* ---- plan -------------------------------------------------------------------------------------------------------- */
 
 bool simt_tile_store_plan(const simt_matmul *mm, int n, simt_tile_store *out) {
-  const ir_op *w = mm->stores[0]->operands[1]->def;
+  const ir_op *w = mm->stores[0].window;
   const ir_type *v = w->operands[0]->type;
   int64_t sizes[TSR_MAX_RANK];
   int rank = ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK), size = (int)tsr_dtype_size(v->dtype);
@@ -36,7 +36,7 @@ bool simt_tile_store_plan(const simt_matmul *mm, int n, simt_tile_store *out) {
 }
 
 void simt_tile_store_begin(const simt_place *p, simt_tile_store *s, int64_t at) {
-  const ir_type *v = p->mm->stores[0]->operands[1]->def->operands[0]->type;
+  const ir_type *v = p->mm->stores[0].window->operands[0]->type;
   s->shared = tg_shared(p->t, v->dtype, at, "c_tile");
   s->map = simt_tma_map(p->t, simt_store_target(p, 0), v, s->per_line, GROUP_ROWS);
 }
@@ -130,7 +130,7 @@ static void write_32(const pass *q) {
 static void write_8(const pass *q) {
   tgb *t = q->p->t;
   const simt_tile_store *s = q->s;
-  tsr_dtype out = q->p->mm->stores[0]->operands[1]->type->dtype;
+  tsr_dtype out = q->p->mm->stores[0].window->results[0]->type->dtype;
   const ir_type *word = tg_scalar_type(t, TSR_I32), *four = tg_vector_type(t, out, 4);
   ir_value *row = tg_add(t, tg_add(t, q->rows, tg_muli(t, s->warp, 16)), tg_divi(t, s->lane, 4)),
            *c = tg_remi(t, s->lane, 4), *right = tg_remi(t, c, 2);
@@ -174,7 +174,7 @@ static ir_op *leader(const simt_place *p, const simt_tile_store *s) {
 static void send(const pass *q) {
   tgb *t = q->p->t;
   const simt_tile_store *s = q->s;
-  const ir_op *window = q->p->mm->stores[0]->operands[1]->def;
+  const ir_op *window = q->p->mm->stores[0].window;
   for (int b = 0; b < s->per_pass; b++) {
     ir_value *v[3 + TSR_MAX_RANK] = {s->map, s->shared};
     int n =

@@ -7,11 +7,9 @@
 #include "core/base/int_math.h"
 #include "core/passes/simt/state.h"
 
-/* ---- matching -------------------------------------------------------------------------------------------------- */
-
 static bool is_op(const ir_op *op, int code) { return op && op->def->level == IR_TILE && op->def->code == code; }
 
-static bool known(const ir_value *v, int64_t *out) {
+bool simt_known_index(const ir_value *v, int64_t *out) {
   if (!v->def || !is_op(v->def, T_CONST) || v->type->kind != IR_T_INDEX) return false;
   *out = ir_get_int(v->def, "value", 0);
   return true;
@@ -19,14 +17,13 @@ static bool known(const ir_value *v, int64_t *out) {
 
 /* The range of a part of a split contraction: from = anything, to = min(from + a constant depth, a constant). */
 static bool match_part(const ir_value *from, const ir_value *to, int64_t *depth, int64_t *k) {
-  if (!to->def || to->def->def->code != SC_MIN || !known(to->def->operands[1], k)) return false;
+  if (!to->def || to->def->def->code != SC_MIN || !simt_known_index(to->def->operands[1], k)) return false;
   const ir_value *end = to->def->operands[0];
   return end->def && end->def->def->code == SC_ADD && end->def->operands[0] == from &&
-         known(end->def->operands[1], depth);
+         simt_known_index(end->def->operands[1], depth);
 }
 
-/* The argument under a chain of views that keep the origin. */
-static ir_value *argument_of(ir_value *v) {
+ir_value *simt_argument_of(ir_value *v) {
   while (v->def && is_op(v->def, T_VIEW) && v->type->offset == 0) v = v->def->operands[0];
   return v->def || v->type->kind != IR_T_VIEW || v->type->offset ? NULL : v;
 }
@@ -43,7 +40,7 @@ static bool match_window(ir_value *v, const ir_op **window, ir_value **arg, cons
   }
   *window = v->def;
   *view = v->def->operands[0]->type;
-  *arg = argument_of(v->def->operands[0]);
+  *arg = simt_argument_of(v->def->operands[0]);
   return n == 2 && *arg;
 }
 
@@ -62,60 +59,83 @@ static bool match_side(const tile_contract *c, contract_role side, simt_side *s)
   return kept[1] == s->view->rank - 1 && strides[s->col] == 1;
 }
 
-enum { MAX_ARGS = 16, MAX_OPS = 128 }; /* of an epilogue's map */
-enum { MAX_DEPTH = 12 };               /* of an index expression */
+enum { MAX_DEPTH = 12 }; /* of an index expression */
 
-/* Every op of the epilogue must be one that simt_epilogue knows, on tiles of the accumulator's shape. */
-static const char *check_epilogue(const simt_matmul *mm, const ir_op *op, simt_matmul *out) {
-  for (; op; op = op->next) {
-    if (ir_is_scalar(op)) continue;
-    int n_ops = 0;
-    switch (op->def->code) {
-      case T_BLOCK_ID:
-      case T_CONST:
-      case T_VIEW:
-      case T_WINDOW:
-      case T_FILL:
-      case T_RETURN:
-      case T_YIELD: break;
-      case T_MAP:
-        if (op->n_operands > MAX_ARGS) return "the epilogue's map takes too many tiles";
-        for (const ir_op *x = op->regions[0]->first; x; x = x->next, n_ops++)
-          if (!ir_is_scalar(x) && x->def->code != T_INDEX && x->def->code != T_CONST && x->def->code != T_YIELD)
-            return "the epilogue's map is not elementwise";
-        if (n_ops > MAX_OPS) return "the epilogue's map is too long";
-        break;
-      case T_SPLAT:
-        if (!op->operands[0]->def || !is_op(op->operands[0]->def, T_CONST))
-          return "the epilogue spreads what it computes";
-        break;
-      case T_LOAD: {
-        const ir_op *w;
-        ir_value *arg;
-        const ir_type *view;
-        int kept[2];
-        if (!match_window(op->operands[0], &w, &arg, &view, kept))
-          return "the epilogue reads something else than windows";
-        break;
+static const char *check_region(const ir_block *region) {
+  int n_ops = 0;
+  for (const ir_op *x = region->first; x; x = x->next, n_ops++)
+    if (!ir_is_scalar(x) && x->def->code != T_INDEX && x->def->code != T_CONST && x->def->code != T_YIELD)
+      return "the epilogue's map is not elementwise";
+  return region->n_args > SIMT_EPILOGUE_ARGS ? "the epilogue's map takes too many tiles"
+         : n_ops > SIMT_EPILOGUE_OPS         ? "the epilogue's map is too long"
+                                   : NULL;
+}
+
+static const char *check_read(ir_value *v) {
+  const ir_op *w;
+  ir_value *arg;
+  const ir_type *view;
+  int kept[2];
+  return match_window(v, &w, &arg, &view, kept) ? NULL : "the epilogue reads something else than windows";
+}
+
+/* value goes to the memory that v shows, if that is a tile of the product's shape. */
+static const char *add_store(simt_matmul *mm, ir_value *v, const ir_value *value) {
+  const ir_op *w;
+  ir_value *arg;
+  const ir_type *view;
+  int kept[2];
+  if (!match_window(v, &w, &arg, &view, kept)) return "the epilogue stores to something else than windows";
+  if (v->type->dims[0] != mm->bm || v->type->dims[1] != mm->bn || kept[1] != view->rank - 1)
+    return "the epilogue stores another shape";
+  if (mm->n_stores == (int)(sizeof mm->stores / sizeof *mm->stores)) return "too many results";
+  mm->stores[mm->n_stores++] = (simt_stored){value, w};
+  return NULL;
+}
+
+/* The epilogue of the op itself. */
+static const char *check_contract(const tile_contract *c, simt_matmul *mm) {
+  const char *why = c->epilogue ? check_region(c->epilogue) : NULL;
+  for (int role = CONTRACT_OTHER; role < CONTRACT_N_ROLES && !why; role++)
+    for (int i = 0; i < c->n[role] && !why; i++) {
+      ir_value *v = c->v[role][i];
+      if (tile_contract_swapped(c, (contract_role)role, i)) why = "the epilogue is not elementwise";
+      else if (role == CONTRACT_OUT) why = add_store(mm, v, c->epilogue->last->operands[i]);
+      else if (v->type->kind == IR_T_VIEW) why = check_read(v);
     }
+  return why;
+}
+
+/* Every op before and behind the contraction must be one that simt_epilogue knows, on tiles of the sum's shape. */
+static const char *check_ops(simt_matmul *mm, const ir_op *op) {
+  const char *why = NULL;
+  for (; op && !why; op = op->next) {
+    if (ir_is_scalar(op) || op == mm->contract || op == mm->tiles) continue;
+    switch (op->def->code) {
+    case T_BLOCK_ID: case T_CONST: case T_VIEW: case T_WINDOW: case T_ALLOC: case T_FILL: case T_RETURN: case T_YIELD:
+      break;
+    case T_MAP: why = check_region(op->regions[0]); break;
+    case T_SPLAT:
+      if (!op->operands[0]->def || !is_op(op->operands[0]->def, T_CONST)) why = "the epilogue spreads what it computes";
+      break;
+    case T_LOAD: why = check_read(op->operands[0]); break;
     case T_STORE: {
-      const ir_op *w;
-      ir_value *arg;
-      const ir_type *view;
-      int kept[2];
-      if (!match_window(op->operands[1], &w, &arg, &view, kept))
-        return "the epilogue stores to something else than windows";
       const ir_type *f = op->operands[0]->type;
-      if (f->dims[0] != mm->bm || f->dims[1] != mm->bn || kept[1] != view->rank - 1)
-        return "the epilogue stores another shape";
-      if (out->n_stores == 4) return "too many results";
-      out->stores[out->n_stores++] = op;
+      why = f->dims[0] != mm->bm || f->dims[1] != mm->bn ? "the epilogue stores another shape"
+                                                          : add_store(mm, op->operands[1], op->operands[0]);
       break;
     }
-    default: return "the epilogue is not elementwise";
+    default: why = "the epilogue is not elementwise";
     }
   }
-  return out->n_stores ? NULL : "nothing is stored";
+  return why;
+}
+
+static const char *check_epilogue(const tile_contract *c, simt_matmul *mm) {
+  const char *why = check_contract(c, mm);
+  if (!why && mm->tiles) why = check_ops(mm, mm->tiles->parent->first);
+  if (!why) why = check_ops(mm, c->op->parent->first);
+  return why || mm->n_stores ? why : "nothing is stored";
 }
 
 /* What may stand before the contraction: it writes nothing. */
@@ -150,9 +170,8 @@ static bool find_contraction(const ir_op *kernel, tile_contract *c, const ir_op 
   }
   if (!at || is_op(at, T_FOR)) return at && tile_contract_of_loop(at, c);
   tsr_status st = tile_contract_get(at, c);
-  const bool found = !st && tile_contract_gives_sum(c);
   tsr_status_free(st);
-  return found;
+  return !st;
 }
 
 /* Which part of k, and whether the operands have it. */
@@ -178,7 +197,7 @@ static bool leaves(const simt_matmul *mm, const ir_value *v, int depth, int64_t 
   const ir_op *op = v->def;
   *hi = 0;
   if (depth > MAX_DEPTH || (!op && v->index)) return false;
-  if (known(v, hi)) return *hi < 0 || *hi > INT32_MAX;
+  if (simt_known_index(v, hi)) return *hi < 0 || *hi > INT32_MAX;
   if (!op) { /* a loop's counter */
     const ir_op *loop = v->owner->parent;
     return is_op(loop, T_FOR) &&
@@ -235,7 +254,7 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
     return false;
   }
   if (!match_range(&c, &mm)) return false;
-  mm.sum = c.result;
+  mm.contract = c.op, mm.epilogue = c.epilogue, mm.others = c.v[CONTRACT_OTHER], mm.n_outputs = c.n[CONTRACT_OUT];
   mm.counter = c.counter;
   mm.c = c.sum;
   mm.bm = c.m, mm.bn = c.n_, mm.bk = c.k;
@@ -247,261 +266,7 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
     *why = "indices may be negative or leave 32 bits";
     return false;
   }
+  *why = check_epilogue(&c, &mm);
   *out = mm;
-  *why = check_epilogue(&mm, c.op->next, out);
   return !*why;
-}
-
-/* ---- index expressions ----------------------------------------------------------------------------------------- */
-
-ir_value *simt_place_index(const simt_place *p, const ir_value *v) {
-  int64_t c;
-  if (!v->def) return p->mm->tiles && v == p->mm->tiles->regions[0]->args[0] ? p->tile : NULL;
-  if (known(v, &c)) return tg_index(p->t, c);
-  if (is_op(v->def, T_BLOCK_ID)) return p->block[ir_get_int(v->def, "axis", 0) % 3];
-  if (!ir_is_scalar(v->def)) return NULL;
-  ir_value *x[3] = {NULL, NULL, NULL};
-  for (int i = 0; i < v->def->n_operands && i < 3; i++)
-    if (!(x[i] = simt_place_index(p, v->def->operands[i]))) return NULL;
-  switch (v->def->def->code) {
-  case SC_ADD: return tg_add(p->t, x[0], x[1]);
-  case SC_SUB: return tg_sub(p->t, x[0], x[1]);
-  case SC_MUL: return tg_mul(p->t, x[0], x[1]);
-  case SC_DIV: return tg_div(p->t, x[0], x[1]);
-  case SC_REM: return tg_rem(p->t, x[0], x[1]);
-  case SC_MIN: return tg_min(p->t, x[0], x[1]);
-  default: break;
-  }
-  char name[64];
-  const char *last = strrchr(v->def->def->name, '.');
-  strcpy(name, "tessera.target");
-  strncat(name, last, sizeof name - strlen(name) - 1);
-  if (v->def->def->code == SC_COMPARE) return tg_compare(p->t, ir_get_str(v->def, "predicate", "eq"), x[0], x[1]);
-  return tg_value(p->t, name,
-                  v->type->kind == IR_T_INDEX ? ir_type_index(p->t->m) : tg_scalar_type(p->t, v->type->dtype),
-                  v->def->n_operands, x);
-}
-
-ir_value *simt_place_offset(const simt_place *p, const ir_op *window, int d) {
-  const simt_matmul *mm = p->mm;
-  const simt_side *side = window == mm->a.window ? &mm->a : window == mm->b.window ? &mm->b : NULL;
-  const ir_value *at = window->operands[1 + d];
-  int64_t base;
-  if (!side || d != side->k_dim) return simt_place_index(p, at);
-  if (at == mm->counter || (tile_const_index(at, &base) && !base)) return p->k;
-  return tg_add(p->t, simt_place_index(p, at), p->k);
-}
-
-/* ---- epilogue -------------------------------------------------------------------------------------------------- */
-
-typedef struct evaluation {
-  const simt_place *p;
-  ir_value *row, *col;
-  int w;
-  ir_value *const *acc;
-} evaluation;
-
-static void evaluate(const evaluation *e, const ir_value *v, ir_value **out);
-
-static int kept_dims(const ir_op *window, int kept[2]) {
-  int64_t sizes[TSR_MAX_RANK];
-  int n = 0, rank = ir_get_ints(window, "sizes", sizes, TSR_MAX_RANK);
-  for (int d = 0; d < rank; d++)
-    if (sizes[d] && n < 2) kept[n++] = d;
-  return n;
-}
-
-static ir_value *arg_value(const simt_place *p, ir_value *arg) { return p->args[arg->index]; }
-
-/* Element index of (row, col) in a window; with clamp the position is first moved into the view. */
-static ir_value *address(const simt_place *p, const ir_op *window, ir_value *row, ir_value *col, int w, bool clamp) {
-  const ir_type *view = window->operands[0]->type;
-  int64_t strides[TSR_MAX_RANK];
-  int kept[2];
-  ir_value *sum = tg_index(p->t, 0);
-  ir_type_strides(view, strides);
-  kept_dims(window, kept);
-  for (int d = 0; d < view->rank; d++) {
-    if (!strides[d]) continue;
-    ir_value *at = simt_place_offset(p, window, d);
-    bool is_row = d == kept[0], is_col = d == kept[1];
-    if (is_row) at = tg_add(p->t, at, row);
-    if (is_col) at = tg_add(p->t, at, col);
-    int64_t tile = is_row   ? p->mm->bm
-                   : is_col ? p->mm->bn
-                            : 1,
-            last = view->dims[d] - (is_col && view->dims[d] >= w ? w : 1);
-    if (clamp && (is_row || is_col) && view->dims[d] % tile) at = tg_min(p->t, at, tg_index(p->t, last < 0 ? 0 : last));
-    sum = tg_add(p->t, sum, tg_muli(p->t, at, strides[d]));
-  }
-  return sum;
-}
-
-/* Elements that may be read at once from this window at a column that is a multiple of w. */
-static bool vector_ok(const simt_place *p, const ir_op *window, int w) {
-  const ir_type *view = window->operands[0]->type;
-  int64_t strides[TSR_MAX_RANK];
-  int kept[2];
-  ir_type_strides(view, strides);
-  kept_dims(window, kept);
-  if (strides[kept[1]] != 1 || view->dims[kept[1]] % w || p->mm->bn % w) return false;
-  for (int d = 0; d < view->rank; d++)
-    if (d != kept[1] && strides[d] % w) return false;
-  return true;
-}
-
-static void evaluate_load(const evaluation *e, const ir_op *load, ir_value **out) {
-  const simt_place *p = e->p;
-  const ir_op *window = load->operands[0]->def;
-  const ir_type *f = load->results[0]->type;
-  int64_t strides[TSR_MAX_RANK];
-  int kept[2];
-  ir_type_strides(window->operands[0]->type, strides);
-  kept_dims(window, kept);
-  ir_value *arg = arg_value(p, argument_of(window->operands[0])), *zero = tg_index(p->t, 0);
-  ir_value *row = f->dims[0] == 1 ? zero : e->row, *col = f->dims[1] == 1 ? zero : e->col;
-  bool one = f->dims[1] == 1 || strides[kept[1]] == 0;
-  if (one || !vector_ok(p, window, e->w)) {
-    for (int i = 0; i < e->w; i++) {
-      if (one && i) out[i] = out[0];
-      else
-        out[i] = tg_cast(
-            p->t, tg_load(p->t, arg, address(p, window, row, one ? col : tg_addi(p->t, col, i), 1, true), 1), f->dtype);
-    }
-    return;
-  }
-  ir_value *v = tg_load(p->t, arg, address(p, window, row, col, e->w, true), e->w);
-  for (int i = 0; i < e->w; i++) out[i] = tg_cast(p->t, tg_extract(p->t, v, i), f->dtype);
-}
-
-/* A scalar of a map's region for element i; region arguments come from args. */
-static ir_value *region_value(const evaluation *e, const ir_op *map, const ir_value *v, int i, ir_value *const *args,
-                              ir_value **memo) {
-  const simt_place *p = e->p;
-  tgb *t = p->t;
-  if (!v->def) return v->owner && v->owner->parent == map ? args[v->index] : NULL;
-  const ir_op *op = v->def;
-  if (op->parent != map->regions[0]) { /* an outer scalar */
-    int64_t c;
-    if (known(v, &c) || v->type->kind == IR_T_INDEX) return simt_place_index(p, v);
-    if (is_op(op, T_CONST))
-      return tg_number(t, v->type->dtype, ir_get_float(op, "value", (double)ir_get_int(op, "value", 0)));
-  }
-  if (memo[op->scratch]) return memo[op->scratch];
-  ir_value *r = NULL, *x[3] = {NULL, NULL, NULL};
-  if (is_op(op, T_CONST)) {
-    const ir_attr *a = ir_get_attr(op, "value");
-    double f = a->kind == IR_A_INT ? (double)a->u.i : a->u.f;
-    r = v->type->kind == IR_T_INDEX ? tg_index(t, (int64_t)f) : tg_number(t, v->type->dtype, f);
-  } else if (is_op(op, T_INDEX)) {
-    const ir_type *f = map->results[0]->type;
-    int64_t d = ir_get_int(op, "dim", 0);
-    r = f->dims[d] == 1 ? tg_index(t, 0) : d ? tg_addi(t, e->col, i) : e->row;
-  } else {
-    char name[64] = "tessera.target";
-    strncat(name, strrchr(op->def->name, '.'), sizeof name - strlen(name) - 1);
-    for (int k = 0; k < op->n_operands && k < 3; k++) x[k] = region_value(e, map, op->operands[k], i, args, memo);
-    r = tg_value(t, name, v->type->kind == IR_T_INDEX ? ir_type_index(t->m) : tg_scalar_type(t, v->type->dtype),
-                 op->n_operands, x);
-    if (r && op->def->code == SC_COMPARE) tg_text(t, r->def, "predicate", ir_get_str(op, "predicate", "eq"));
-  }
-  memo[op->scratch] = r;
-  return r;
-}
-
-static void evaluate_map(const evaluation *e, const ir_op *map, int result, ir_value **out) {
-  ir_value *args[MAX_ARGS][8], *one[MAX_ARGS], *memo[MAX_OPS];
-  int n_ops = 0;
-  const int n = map->n_operands;
-  for (ir_op *op = map->regions[0]->first; op; op = op->next) op->scratch = n_ops++;
-  for (int a = 0; a < n; a++) {
-    const ir_type *f = map->operands[a]->type;
-    evaluation inner = *e;
-    if (f->dims[0] == 1) inner.row = tg_index(e->p->t, 0);
-    evaluate(&inner, map->operands[a], args[a]);
-  }
-  for (int i = 0; i < e->w; i++) {
-    memset(memo, 0, sizeof memo);
-    for (int a = 0; a < n; a++) one[a] = args[a][i];
-    out[i] = region_value(e, map, map->regions[0]->last->operands[result], i, one, memo);
-  }
-}
-
-static void evaluate(const evaluation *e, const ir_value *v, ir_value **out) {
-  tgb *t = e->p->t;
-  const ir_op *op = v->def;
-  ir_value *x = NULL;
-  if (v == e->p->mm->sum) {
-    for (int i = 0; i < e->w; i++) out[i] = e->acc[i];
-    return;
-  }
-  switch (op->def->code) {
-  case T_LOAD: evaluate_load(e, op, out); return;
-  case T_MAP: evaluate_map(e, op, v->index, out); return;
-  case T_FILL: x = tg_number(t, v->type->dtype, ir_get_float(op, "value", 0)); break;
-  case T_SPLAT: {
-    const ir_op *s = op->operands[0]->def;
-    x = s && is_op(s, T_CONST)
-            ? tg_number(t, v->type->dtype, ir_get_float(s, "value", (double)ir_get_int(s, "value", 0)))
-            : NULL;
-    break;
-  }
-  default: break;
-  }
-  if (!x) ir_lacks(t->m, op->def->name, "is no part of an epilogue"), t->b.failed = true;
-  for (int i = 0; i < e->w; i++) out[i] = x;
-}
-
-static const ir_type *store_view(const simt_matmul *mm, int s) {
-  return mm->stores[s]->operands[1]->def->operands[0]->type;
-}
-
-void simt_epilogue(const simt_place *p, int s, ir_value *row, ir_value *col, int w, ir_value *const *acc,
-                   ir_value **out) {
-  evaluation e = {p, row, col, w, acc};
-  tsr_dtype to = store_view(p->mm, s)->dtype;
-  evaluate(&e, p->mm->stores[s]->operands[0], out);
-  for (int i = 0; i < w; i++) out[i] = tg_cast(p->t, out[i], to);
-}
-
-ir_value *simt_store_target(const simt_place *p, int s) {
-  return arg_value(p, argument_of(p->mm->stores[s]->operands[1]->def->operands[0]));
-}
-
-ir_value *simt_store_address(const simt_place *p, int s, ir_value *row, ir_value *col, ir_value **inside) {
-  const ir_op *window = p->mm->stores[s]->operands[1]->def;
-  const ir_type *view = store_view(p->mm, s);
-  int kept[2];
-  ir_value *ok[2] = {NULL, NULL};
-  kept_dims(window, kept);
-  if (view->dims[kept[0]] % p->mm->bm)
-    ok[0] = tg_compare(p->t, "lt", tg_add(p->t, simt_place_offset(p, window, kept[0]), row),
-                       tg_index(p->t, view->dims[kept[0]]));
-  if (view->dims[kept[1]] % p->mm->bn)
-    ok[1] = tg_compare(p->t, "lt", tg_add(p->t, simt_place_offset(p, window, kept[1]), col),
-                       tg_index(p->t, view->dims[kept[1]]));
-  *inside = ok[0] && ok[1] ? tg_value(p->t, "tessera.target.and", ok[0]->type, TG_V(ok[0], ok[1]))
-            : ok[0]        ? ok[0]
-                           : ok[1];
-  return address(p, window, row, col, 1, false);
-}
-
-int simt_store_width(const simt_matmul *mm, int s) {
-  simt_place p = {.mm = mm};
-  const ir_op *window = mm->stores[s]->operands[1]->def;
-  return vector_ok(&p, window, 4) ? 4 : vector_ok(&p, window, 2) ? 2 : 1;
-}
-
-void simt_store_direct(const simt_place *p, int s, ir_value *row, ir_value *col, int w, ir_value *const *acc) {
-  ir_value *out[8], *inside = NULL, *at;
-  int step = simt_store_width(p->mm, s);
-  if (step > w) step = w;
-  for (int i = 0; i < w; i += step) {
-    ir_value *c = tg_addi(p->t, col, i);
-    at = simt_store_address(p, s, row, c, &inside);
-    ir_op *guard = inside ? tg_if(p->t, inside) : NULL;
-    simt_epilogue(p, s, row, c, step, acc + i, out);
-    tg_store(p->t, tg_vector(p->t, step, out), simt_store_target(p, s), at);
-    if (inside) tg_close(p->t, guard);
-  }
 }

@@ -1,6 +1,6 @@
 /* core/passes/simt/whole/match.h - a kernel of Tile IR that is one contraction (tile/contract.h: the op, or a loop
- * written by hand), an elementwise epilogue and stores, for lowerings that replace the whole kernel with one of their
- * own, and gives them the parts that don't depend on how: index expressions of a tile, and the epilogue of a few
+ * written by hand), an elementwise epilogue (the op's region, or maps behind it) and stores, for lowerings that replace
+ * the whole kernel with one of their own, and gives them the parts that don't depend on how: index expressions of a tile, and the epilogue of a few
  * neighbouring elements. */
 #ifndef CORE_PASSES_SIMT_WHOLE_MATCH_H
 #define CORE_PASSES_SIMT_WHOLE_MATCH_H
@@ -20,9 +20,20 @@ typedef struct simt_side {
   tsr_dtype dtype;
 } simt_side;
 
+enum { SIMT_EPILOGUE_ARGS = 16, SIMT_EPILOGUE_OPS = 128 }; /* of an epilogue's region */
+
+/* What is stored: a fragment, or what the contraction's epilogue yields for an output. */
+typedef struct simt_stored {
+  const ir_value *value;
+  const ir_op *window;
+} simt_stored;
+
 typedef struct simt_matmul {
   const ir_op *kernel;
-  const ir_value *sum;     /* the product, as the epilogue reads it */
+  const ir_op *contract;     /* the op, or the loop that is one */
+  const ir_block *epilogue;  /* of the op, NULL of a loop: its arguments are the sum and `others` */
+  ir_value *const *others;
+  int n_outputs;             /* values that it yields before the op's results */
   const ir_value *counter; /* of a loop: what the operands' windows move by; NULL: they stand at k = 0 */
   const ir_op *tiles; /* the loop around all this over the tiles that a block has a share of (stream_k); NULL = one tile
                          a block */
@@ -34,12 +45,17 @@ typedef struct simt_matmul {
   int64_t grid[3];
   int stages;
   tsr_dtype c;        /* of the accumulator */
-  const ir_op *stores[4];
+  simt_stored stores[4];
   int n_stores;
 } simt_matmul;
 
 /* False with *why set when the kernel isn't one. */
 bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why);
+
+/* v is one known integer. */
+bool simt_known_index(const ir_value *v, int64_t *out);
+/* The kernel's argument under a chain of views that keep the origin; NULL if there is none. */
+ir_value *simt_argument_of(ir_value *v);
 
 /* Where code is being made: values that stand for the block's position and the loop counter. */
 typedef struct simt_place {
