@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/ir/ir.h"
+#include "core/ir/tile/contract.h"
 #include "core/ir/tile/tile.h"
 #include "tests/conformance/random_graph.h"
 
@@ -39,9 +40,23 @@ static void note_written(const ir_op *op, ir_value *to, const ir_value *from, co
     snprintf(c->wrong, sizeof c->wrong, "%s writes a shared tile, not from memory", op->def->name);
 }
 
+/* The sum is a fragment; what the epilogue reads and writes is memory, or fragments. */
+static tsr_status note_contract(const ir_op *op, counts *c) {
+  tile_contract x;
+  TSR_TRY(tile_contract_get(op, &x));
+  c->fragments++;
+  for (int role = CONTRACT_A; role < CONTRACT_N_ROLES; role++)
+    for (int i = 0; i < x.n[role]; i++) {
+      if (role == CONTRACT_OUT) note_written(op, x.v[role][i], NULL, c);
+      else if (in_memory(x.v[role][i])) root_of(x.v[role][i])->scratch |= READ;
+    }
+  return NULL;
+}
+
 static tsr_status note(ir_op *op, void *user) {
   counts *c = user;
   if (op->def->level != IR_TILE || (op->def->flags & IR_VIEWLIKE)) return NULL;
+  if (op->def->code == T_CONTRACT) return note_contract(op, c);
   for (int i = 0; i < op->n_results; i++) c->fragments += op->results[i]->type->kind == IR_T_FRAG;
   int to = op->def->code == T_STORE || op->def->code == T_COPY || op->def->code == T_SCATTER ||
                    (op->def->code == T_GATHER && op->n_operands == 2)

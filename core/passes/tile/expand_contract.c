@@ -3,18 +3,11 @@
  * only hands the element on is copied (a copy converts); others are loaded, mapped and stored. */
 #include "core/passes/tile/expand_contract.h"
 
-#include "core/ir/tile/contract.h"
 #include "core/ir/tile/tile.h"
 #include "core/passes/tile/build.h"
+#include "core/passes/tile/contract_parts.h"
 #include "core/passes/tile/fuse_maps.h"
 #include "core/passes/tile/region_map.h"
-
-typedef struct expansion {
-  ir_module *m;
-  ir_op *op;
-  tile_contract c;
-  ir_builder b;
-} expansion;
 
 static ir_value *number(expansion *e, int64_t v) {
   ir_value *x = ir_build1(&e->b, "tessera.tile.const", ir_type_index(e->m), 0, NULL);
@@ -128,139 +121,17 @@ static tsr_status main_loop(expansion *e, ir_value **sum) {
   return NULL;
 }
 
-/* ---- the epilogue ---------------------------------------------------------------------------------------------- */
-
-/* What may stand between an op and the contraction that alone reads it, when it is moved behind the loop. */
-static bool is_quiet(const ir_op *o) {
-  switch (o->def->code) {
-  case T_LOAD: case T_WINDOW: case T_VIEW: case T_CONST: case T_BLOCK_ID: case T_MAP: case T_FILL: case T_SPLAT:
-  case T_TRANSPOSE: return true;
-  default: return ir_is_scalar(o);
-  }
-}
-
-static bool may_move(const ir_op *o, const ir_op *contract) {
-  const bool alone = o->parent == contract->parent && o->n_results == 1 && o->results[0]->n_uses == 1;
-  if (!alone || !is_quiet(o) || o->def->code == T_VIEW || ir_is_scalar(o)) return false;
-  while (o != contract && is_quiet(o)) o = o->next;
-  return o == contract;
-}
-
-/* The ops that only the epilogue's operands need, each behind those it reads; end[i]: where operand i's end. They are
- * moved behind the loop, so that what they give doesn't live in registers during it. */
-typedef struct movable {
-  ir_op **v;
-  int n, end[TILE_CONTRACT_MOST];
-} movable;
-
-static void collect(const expansion *e, movable *m, const ir_value *v) {
-  if (!v->def || !may_move(v->def, e->op)) return;
-  for (int i = 0; i < v->def->n_operands; i++) collect(e, m, v->def->operands[i]);
-  m->v[m->n++] = v->def;
-}
-
-static tsr_status find_movable(const expansion *e, movable *m) {
-  int n = 0;
-  for (const ir_op *o = e->op->prev; o && is_quiet(o); o = o->prev) n++;
-  if (!(m->v = arena_array(&e->m->arena, ir_op *, n + 1))) return st_oom();
-  for (int i = 0; i < e->c.n[CONTRACT_OTHER]; i++) {
-    collect(e, m, e->c.v[CONTRACT_OTHER][i]);
-    m->end[i] = m->n;
-  }
-  return NULL;
-}
-
-typedef struct epilogue {
-  expansion *e;
-  const ir_block *region;
-  movable moved;
-  int loaded, stored; /* operands that are fragments, and yielded values that are written, so far */
-  ir_value *results[TILE_CONTRACT_MOST];
-} epilogue;
-
-/* The first n of the other operands, in their order. */
-static tsr_status load(epilogue *p, int n) {
-  expansion *e = p->e;
-  for (; p->loaded < n; p->loaded++) {
-    const int i = p->loaded;
-    ir_value *arg = p->region->args[1 + i];
-    if (!arg->n_uses) continue;
-    for (int j = i ? p->moved.end[i - 1] : 0; j < p->moved.end[i]; j++)
-      ir_op_move(p->moved.v[j], e->op->parent, e->op);
-    arg->data = region_load(&e->b, e->op, e->c.v[CONTRACT_OTHER][i], arg->type,
-                            tile_contract_swapped(&e->c, CONTRACT_OTHER, i));
-    if (!arg->data) return st_oom();
-  }
-  return NULL;
-}
-
-/* Those among them that v is. */
-static tsr_status load_for(epilogue *p, const ir_value *v) { return v->owner == p->region ? load(p, v->index) : NULL; }
-
-static tsr_status store_next(epilogue *p) {
-  expansion *e = p->e;
-  const int i = p->stored++, n_out = e->c.n[CONTRACT_OUT];
-  ir_value *v = p->region->last->operands[i], *y;
-  TSR_TRY(load_for(p, v));
-  TSR_TRY(region_result(&e->b, p->region, v, e->c.m, e->c.n_, &y));
-  if (i >= n_out) return p->results[i - n_out] = y, NULL;
-  if (tile_contract_swapped(&e->c, CONTRACT_OUT, i) && !(y = region_transposed(&e->b, y))) return st_oom();
-  ir_value *const operands[2] = {y, e->c.v[CONTRACT_OUT][i]};
-  return region_note_width(e->op, ir_build0(&e->b, "tessera.tile.store", 2, operands)) ? NULL : st_oom();
-}
-
-static const ir_value *memory_of(const ir_value *v) {
-  while (v->def && (v->def->def->code == T_WINDOW || v->def->def->code == T_VIEW)) v = v->def->operands[0];
-  return v;
-}
-
-/* All is read before anything is written: an output lies in memory that the epilogue reads. */
-static bool reads_first(const epilogue *p) {
-  const tile_contract *c = &p->e->c;
-  for (const ir_op *o = p->region->first; o != p->region->last; o = o->next)
-    if (!ir_is_scalar(o) && o->def->code != T_CONST && o->def->code != T_INDEX) return true;
-  for (int i = 0; i < c->n[CONTRACT_OTHER]; i++)
-    for (int j = 0; j < c->n[CONTRACT_OUT]; j++)
-      if (memory_of(c->v[CONTRACT_OTHER][i]) == memory_of(c->v[CONTRACT_OUT][j])) return true;
-  return false;
-}
-
-/* The epilogue's yielded value i waits for no op from o on. */
-static bool is_there(const epilogue *p, int i) {
-  const ir_value *v = p->region->last->operands[i];
-  return !v->def || v->def->parent != p->region || v->data;
-}
-
-/* Loads, maps and stores; each yielded value is stored as soon as it is known. */
-static tsr_status write_epilogue(epilogue *p, ir_value *sum) {
-  const ir_block *region = p->region;
-  const int n = region->last->n_operands;
-  const bool first = reads_first(p);
-  for (int i = 0; i < region->n_args; i++) region->args[i]->data = i ? NULL : sum;
-  for (ir_op *o = region->first; o; o = o->next)
-    for (int i = 0; i < o->n_results; i++) o->results[i]->data = NULL;
-  if (first) TSR_TRY(load(p, p->e->c.n[CONTRACT_OTHER]));
-  for (ir_op *o = region->first; o != region->last; o = o->next) {
-    while (!first && p->stored < n && is_there(p, p->stored)) TSR_TRY(store_next(p));
-    for (int i = 0; i < o->n_operands; i++) TSR_TRY(load_for(p, o->operands[i]));
-    TSR_TRY(region_op(&p->e->b, region, o, p->e->c.m, p->e->c.n_));
-  }
-  while (p->stored < n) TSR_TRY(store_next(p));
-  return NULL;
-}
-
 static tsr_status expand(ir_op *op) {
   expansion e = {.m = op->module, .op = op, .b = ir_before(op)};
-  epilogue p = {.e = &e};
-  ir_value *sum = NULL;
+  movable late = {0};
+  ir_value *sum = NULL, *results[TILE_CONTRACT_MOST];
   TSR_TRY(tile_contract_get(op, &e.c));
   if (op->n_results > TILE_CONTRACT_MOST) return ir_error(op, NULL, "has too many results");
   e.b.loc = op->loc;
-  p.region = e.c.epilogue;
-  TSR_TRY(find_movable(&e, &p.moved));
+  TSR_TRY(contract_find_movable(&e, &late));
   TSR_TRY(main_loop(&e, &sum));
-  TSR_TRY(write_epilogue(&p, sum));
-  for (int i = 0; i < op->n_results; i++) ir_forward(op->results[i], p.results[i]);
+  TSR_TRY(contract_write_epilogue(&e, &late, sum, results));
+  for (int i = 0; i < op->n_results; i++) ir_forward(op->results[i], results[i]);
   ir_op_remove(op);
   for (int side = 0; side < 2; side++) /* windows that only the contraction moved */
     for (int i = 0; i < e.c.n[side]; i++)

@@ -149,6 +149,12 @@ static tsr_status close_map(one_map *w, ir_value *y, ir_value **out) {
   return NULL;
 }
 
+void region_begin(const ir_block *region) {
+  for (int i = 0; i < region->n_args; i++) region->args[i]->data = NULL;
+  for (ir_op *o = region->first; o; o = o->next)
+    for (int i = 0; i < o->n_results; i++) o->results[i]->data = NULL;
+}
+
 tsr_status region_op(ir_builder *b, const ir_block *region, ir_op *op, int64_t rows, int64_t columns) {
   one_map w;
   ir_value *out;

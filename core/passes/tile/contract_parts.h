@@ -1,0 +1,25 @@
+/* core/passes/tile/contract_parts.h - writing out a tessera.tile.contract (tile/expand_contract.c): the op at hand, its
+ * windows, what it stores. */
+#ifndef CORE_PASSES_TILE_CONTRACT_PARTS_H
+#define CORE_PASSES_TILE_CONTRACT_PARTS_H
+#include "core/ir/tile/contract.h"
+
+typedef struct expansion {
+  ir_module *m;
+  ir_op *op;
+  tile_contract c;
+  ir_builder b;
+} expansion;
+
+/* The ops that only the epilogue's operands need, each behind those it reads; end[i]: where operand i's end. They are
+ * moved behind the loop, so that what they give doesn't live in registers during it. */
+typedef struct movable {
+  ir_op **v;
+  int n, end[TILE_CONTRACT_MOST];
+} movable;
+
+/* Before anything is written. */
+tsr_status contract_find_movable(const expansion *e, movable *out);
+/* Loads, maps and stores behind the loop: from the sum all outputs, and the op's results. */
+tsr_status contract_write_epilogue(expansion *e, const movable *moved, ir_value *sum, ir_value **results);
+#endif
