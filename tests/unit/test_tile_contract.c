@@ -19,6 +19,7 @@
 #include "core/passes/lower.h"
 #include "core/passes/simt/simt.h"
 #include "core/passes/tile/expand_contract.h"
+#include "core/passes/tile/from_schedule.h"
 #include "core/passes/tile/work.h"
 #include "tests/support/api_check.h"
 #include "tests/support/plan.h"
@@ -339,11 +340,12 @@ static void into_region(char *text, size_t size, const char *maps, const char *r
   char tail[512], *at = strstr(text, "%s = "), *end = strstr(text, T("return"));
   assert_true(at && end && strlen(end) < sizeof tail);
   strcpy(tail, end);
-  snprintf(at, size - (size_t)(at - text),
-           T("contract") "(%s, %%wa, %%wb, %%wv, %%wc) %s {maps = \"%s,mn->mn\", tile = [128, 128, 64], stages = 3}\n%s",
-           range,
-           PLAIN("f16") "^bb0(%g: f32, %w: f32):\n%o = " T("add") "(%g, %w)\n%h = " T("relu") "(%o)\n" YIELD("%h") "})",
-           maps, tail);
+  snprintf(
+      at, size - (size_t)(at - text),
+      T("contract") "(%s, %%wa, %%wb, %%wv, %%wc) %s {maps = \"%s,mn->mn\", tile = [128, 128, 64], stages = 3}\n%s",
+      range,
+      PLAIN("f16") "^bb0(%g: f32, %w: f32):\n%o = " T("add") "(%g, %w)\n%h = " T("relu") "(%o)\n" YIELD("%h") "})",
+      maps, tail);
 }
 
 /* An epilogue in the op's region and one in maps behind it: the same code, taken whole or written out. */
@@ -403,7 +405,8 @@ static void lowered_products_hold_their_epilogue(void **state) {
       OK(arch_caps_of(archs[a].dialect, archs[a].arch, &caps));
       OK(plan_tile(graphs[i].text, strlen(graphs[i].text), "graph", &caps, &m));
       OK(ir_walk(m->root, look, &s));
-      if (s.contracts != 1 || s.others) fail_msg("graph %zu on %s: %d contractions, %d others", i, archs[a].arch, s.contracts, s.others);
+      if (s.contracts != 1 || s.others)
+        fail_msg("graph %zu on %s: %d contractions, %d others", i, archs[a].arch, s.contracts, s.others);
       char *text = printed(m), *maps = strstr(text, "maps = \"");
       int others = -2, outputs = 1;
       assert_non_null(maps);
@@ -414,6 +417,28 @@ static void lowered_products_hold_their_epilogue(void **state) {
       free(text);
       ir_module_destroy(&m);
     }
+}
+
+/* A result that repeats along the rows, by hand in the product's kernel, is no output of the contraction. */
+static void narrow_results_are_stored_by_themselves(void **state) {
+  static const char text[] =
+#define S(op) "\"tessera.schedule." op "\""
+#define MATRICES "tensor<64x64xf16>, tensor<64x128xf16>, tensor<128xf16>"
+      S("program") "() ({\n^bb0(%A: tensor<64x64xf16>, %B: tensor<64x128xf16>, %V: tensor<128xf16>):\n"
+      "%u, %y = " S("kernel") "(%A, %B, %V) ({\n"
+      "^bb0(%a: tensor<64x64xf16>, %b: tensor<64x128xf16>, %v: tensor<128xf16>):\n%p = " G("matmul") "(%a, %b)\n"
+      "%1 = " G("abs") "(%v)\n%2 = " G("mul") "(%p, %1)\n" S("yield") "(%1, %2)\n"
+      "}) {sym_name = \"k\", family = \"matmul\"} : (" MATRICES ") -> (tensor<128xf16>, tensor<64x128xf16>)\n"
+      S("return") "(%u, %y)\n}) {sym_name = \"main\", policy = \"fast\"}\n";
+  tsr_caps caps;
+  ir_module *m = parse(text, "narrow"), *tile;
+  seen s = {0, 0};
+  OK(arch_caps_of(DIALECT_CUDA, "sm_80", &caps));
+  OK(schedule_to_tile(m, &(tile_options){.caps = &caps, .policy = "fast"}, &tile));
+  OK(ir_walk(tile->root, look, &s));
+  assert_true(s.contracts == 1 && s.others == 1);
+  ir_module_destroy(&m);
+  ir_module_destroy(&tile);
 }
 
 /* Lowerings of whole kernels know no other op that writes: one before the contraction would be lost. */
@@ -549,6 +574,7 @@ int main(void) {
       cmocka_unit_test(whole_kernels_take_it_as_it_stands),
       cmocka_unit_test(whole_kernels_take_the_epilogue),
       cmocka_unit_test(lowered_products_hold_their_epilogue),
+      cmocka_unit_test(narrow_results_are_stored_by_themselves),
       cmocka_unit_test(what_is_written_before_is_not_lost),
       cmocka_unit_test(other_loops_are_no_contraction),
       cmocka_unit_test(is_counted_as_written_out),

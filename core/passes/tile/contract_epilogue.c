@@ -1,4 +1,5 @@
-/* core/passes/tile/contract_epilogue.c - see tile/contract_parts.h: what a contraction stores, as loads, maps and stores. */
+/* core/passes/tile/contract_epilogue.c - see tile/contract_parts.h: what a contraction stores, as loads, maps and
+ * stores. */
 #include "core/ir/tile/tile.h"
 #include "core/passes/tile/contract_parts.h"
 #include "core/passes/tile/region_map.h"

@@ -91,7 +91,9 @@ static bool is_inside(const ir_block *region, const ir_value *v) {
   return v->owner == region || (v->def && v->def->parent == region);
 }
 
-static ir_value *fragment_of(const ir_block *region, const ir_value *v) { return is_inside(region, v) ? v->data : NULL; }
+static ir_value *fragment_of(const ir_block *region, const ir_value *v) {
+  return is_inside(region, v) ? v->data : NULL;
+}
 
 static ir_value *argument_of(one_map *w, ir_value *frag) {
   for (int i = 0; i < w->map->n_operands; i++)

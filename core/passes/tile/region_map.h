@@ -13,8 +13,8 @@ bool region_note_width(const ir_op *op, ir_op *access);
 /* What an operand of op stands for: the tile in memory, in the argument's type, transposed where it is asked for. */
 ir_value *region_load(ir_builder *b, const ir_op *op, ir_value *v, const ir_type *argument, bool transpose);
 /* The region as a map over frags (NULL where its argument is not used), one result for each of the n values `yields`;
- * rows x columns: the shape, which a fragment of zeros gives where the operands don't. NULL: out of memory, or refused.
- * */
+ * rows x columns: the shape, which a fragment of zeros gives where the operands don't. NULL: out of memory,
+ * or refused. */
 ir_op *region_map(ir_builder *b, const ir_block *region, ir_value *const *frags, const int *yields, int n, int64_t rows,
                   int64_t columns);
 
