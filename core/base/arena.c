@@ -2,8 +2,9 @@
 #include "core/base/arena.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "core/base/number.h"
 
 struct arena_chunk {
   arena_chunk *next;
@@ -71,10 +72,10 @@ char *arena_fmt(arena *a, const char *fmt, ...) {
   va_list ap, again;
   va_start(ap, fmt);
   va_copy(again, ap);
-  int n = vsnprintf(NULL, 0, fmt, ap);
+  int n = number_vprint(NULL, 0, fmt, ap);
   va_end(ap);
   char *p = n < 0 ? NULL : arena_alloc(a, (size_t)n + 1);
-  if (p) vsnprintf(p, (size_t)n + 1, fmt, again);
+  if (p) number_vprint(p, (size_t)n + 1, fmt, again);
   va_end(again);
   return p;
 }

@@ -182,6 +182,28 @@ void dtype_store(tsr_dtype t, void *p, size_t i, double v) {
   }
 }
 
+/* To odd: rounding it again gives what rounding v once would. */
+static double int_to_odd(int64_t v) {
+  uint64_t m = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+  if (m >> 53) m = (m & ~(uint64_t)0xfff) | ((m & 0xfff) ? 0x1000 : 0);
+  return v < 0 ? -(double)m : (double)m;
+}
+
+void dtype_store_int(tsr_dtype t, void *p, size_t i, int64_t v) {
+  if (t == TSR_I64) ((int64_t *)p)[i] = v;
+  else dtype_store(t, p, i, t == TSR_F64 ? (double)v : int_to_odd(v));
+}
+
+int64_t dtype_wrap(tsr_dtype t, int64_t v) {
+  switch (t) {
+  case TSR_I32: return (int32_t)(uint32_t)v;
+  case TSR_I16: return (int16_t)(uint16_t)v;
+  case TSR_I8: return (int8_t)(uint8_t)v;
+  case TSR_U8: return (uint8_t)v;
+  default: return v;
+  }
+}
+
 bool dtype_holds(tsr_dtype wide, tsr_dtype narrow) {
   const dtype_info *w = dtype_get(wide), *n = dtype_get(narrow);
   if (wide == narrow || narrow == TSR_BOOL) return true;

@@ -27,6 +27,10 @@ uint8_t dtype_f32_to_f8e5m2(float f);
 /* Element i of an array of t, as double (exact but for i64 beyond 2^53). */
 double dtype_load(tsr_dtype t, const void *p, size_t i);
 void dtype_store(tsr_dtype t, void *p, size_t i, double v);
+/* The same of an integer, which a double need not hold: saturates, and rounds once. */
+void dtype_store_int(tsr_dtype t, void *p, size_t i, int64_t v);
+/* An integer as arithmetic in type t leaves it: its low bits. Of floats and bool it stays. */
+int64_t dtype_wrap(tsr_dtype t, int64_t v);
 
 /* Does `wide` hold every value of `narrow` exactly? */
 bool dtype_holds(tsr_dtype wide, tsr_dtype narrow);

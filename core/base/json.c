@@ -2,8 +2,9 @@
 #include "core/base/json.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "core/base/number.h"
 
 enum { MAX_DEPTH = 64 };
 
@@ -109,7 +110,7 @@ static tsr_status read_number(reader *r, double *out) {
   buf[n] = 0;
   const char *digits = buf + (buf[0] == '-');
   char *stop;
-  *out = strtod(buf, &stop);
+  *out = number_read(buf, &stop);
   bool leading_zero = digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9';
   if (!n || *stop || digits[0] < '0' || digits[0] > '9' || leading_zero || stop[-1] == '.' || !isfinite(*out))
     return fail(r, "a value");

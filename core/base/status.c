@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/number.h"
+
 struct tsr_status_rec {
   tsr_code code;
   tsr_allocator al;
@@ -28,7 +30,7 @@ tsr_status st_make(const tsr_allocator *al, tsr_code code, st_where w, const cha
   char cause[1024];
   va_list ap;
   va_start(ap, fmt);
-  vsnprintf(cause, sizeof cause, fmt, ap);
+  number_vprint(cause, sizeof cause, fmt, ap);
   va_end(ap);
   for (char *p = cause; *p; p++) /* quoted user text must not break the one line */
     if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?';

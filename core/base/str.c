@@ -2,8 +2,10 @@
 #include "core/base/str.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "core/base/number.h"
+#include "core/base/utf8.h"
 
 void strb_init(strb *b, const tsr_allocator *al) { *b = (strb){.al = al}; }
 
@@ -34,10 +36,10 @@ void strb_printf(strb *b, const char *fmt, ...) {
   va_list ap, again;
   va_start(ap, fmt);
   va_copy(again, ap);
-  int n = vsnprintf(NULL, 0, fmt, ap);
+  int n = number_vprint(NULL, 0, fmt, ap);
   va_end(ap);
   if (n >= 0 && reserve(b, (size_t)n)) {
-    vsnprintf(b->p + b->n, (size_t)n + 1, fmt, again);
+    number_vprint(b->p + b->n, (size_t)n + 1, fmt, again);
     b->n += (size_t)n;
   }
   va_end(again);
@@ -45,12 +47,13 @@ void strb_printf(strb *b, const char *fmt, ...) {
 
 void strb_json(strb *b, const char *s) {
   strb_putc(b, '"');
-  for (; *s; s++) {
-    unsigned char c = (unsigned char)*s;
-    if (c == '"' || c == '\\') strb_printf(b, "\\%c", c);
+  for (int n; *s; s += n) {
+    const unsigned char c = (unsigned char)*s;
+    if (!(n = utf8_length(s, 4))) n = 1, strb_puts(b, "\\ufffd");
+    else if (c == '"' || c == '\\') strb_printf(b, "\\%c", c);
     else if (c == '\n') strb_puts(b, "\\n");
-    else if (c < 0x20) strb_printf(b, "\\u%04x", c);
-    else strb_putc(b, (char)c);
+    else if (c < 0x20 || c == 0x7f) strb_printf(b, "\\u%04x", c);
+    else strb_put(b, s, (size_t)n);
   }
   strb_putc(b, '"');
 }

@@ -16,9 +16,13 @@ void strb_put(strb *b, const char *s, size_t n);
 void strb_puts(strb *b, const char *s);
 void strb_putc(strb *b, char c);
 void strb_printf(strb *b, const char *fmt, ...) TSR_PRINTF(2, 3);
-/* JSON string with quotes and escapes. */
+/* JSON string with quotes and escapes; bytes that are no UTF-8 become U+FFFD. */
 void strb_json(strb *b, const char *s);
 static inline bool strb_ok(const strb *b) { return !b->failed; }
+/* Characters of names and numbers, whatever the application's locale takes for some. */
+static inline bool ascii_digit(char c) { return c >= '0' && c <= '9'; }
+static inline bool ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+static inline bool ascii_alnum(char c) { return ascii_letter(c) || ascii_digit(c); }
 /* The text so far; "" when empty. */
 static inline const char *strb_text(const strb *b) { return b->p ? b->p : ""; }
 #endif

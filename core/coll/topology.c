@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/utf8.h"
 
 #define ASSUMED_REDUCE "assumed: a third of the memory's rate"
 
@@ -104,6 +105,7 @@ static const char *parse_level(arena *a, const json *x, const coll_level *below,
                     .gbytes_per_s = json_num(x, "gbytes_per_s", 0),
                     .source = json_str(x, "source", "the file")};
   if (!x || x->type != JSON_OBJECT) return "a level is an object";
+  if (!utf8_is_text(l->name, false) || !utf8_is_text(l->source, false)) return "a name or a source that is no text";
   if (l->ranks < 1 || l->ranks > COLL_PLAN_RANKS) return "a level has \"ranks\": 1 to 16384 in a domain";
   if (below && l->ranks % below->ranks) return "domains of a level consist of whole domains of the level below";
   if (!(l->latency_us >= 0 && l->latency_us < 1e9)) return "a level has \"latency_us\", not negative";
@@ -121,6 +123,7 @@ tsr_status coll_topology_parse(arena *a, const char *text, size_t n, const char 
   if (!levels || levels->type != JSON_ARRAY || levels->n < 1 || levels->n > COLL_LEVELS)
     return bad(a, file, "\"levels\" is an array of one or two levels");
   t->name = json_str(root, "name", file);
+  if (!utf8_is_text(t->name, false)) return bad(a, file, "a name that is no text");
   for (const json *x = levels->first; x; x = x->next, t->n_levels++) {
     const char *what = parse_level(a, x, t->n_levels ? &t->levels[0] : NULL, &t->levels[t->n_levels]);
     if (what) return bad(a, file, what);

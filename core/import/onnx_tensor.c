@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/import/text.h"
+#include "core/base/utf8.h"
 
 enum { STRING = 8, TYPES = 25 };
 
@@ -26,7 +26,7 @@ tsr_status onnx_text(onnx_model *m, const wire_field *x, const char *what, const
   if (n && memchr(s, 0, n)) return wire_bad(&m->file, x->at, "%s has a zero byte in it", what);
   *out = n ? arena_strn(&m->a, s, n) : "";
   if (!*out) return st_oom();
-  return import_is_text(*out, false) ? NULL
+  return utf8_is_text(*out, false) ? NULL
                                      : wire_bad(&m->file, x->at, "%s is not UTF-8 without control characters", what);
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/name_set.h"
-#include "core/import/text.h"
+#include "core/base/utf8.h"
 
 weights_tensor *weights_add(weights *w) {
   if (!al_grow(&w->a.al, &w->tensors, &w->cap_tensors, w->n_tensors + 1, sizeof *w->tensors)) return NULL;
@@ -45,7 +45,7 @@ bool weights_count(const tsr_shape *s, uint64_t *out) {
 }
 
 static tsr_status check_name(const weights *w, name_set *seen, uint64_t at, const char *what, const char *name) {
-  if (!import_is_text(name, false))
+  if (!utf8_is_text(name, false))
     return weights_bad(w, at, "the name of a %s is not UTF-8 without control characters", what);
   if (name_set_add(seen, name)) return NULL;
   return seen->failed ? st_oom() : weights_bad(w, at, "a second %s \"%s\"", what, name);
@@ -79,13 +79,13 @@ tsr_status weights_check(const weights *w) {
   for (size_t i = 0; i < w->n_meta && !st; i++) {
     const weights_meta *m = &w->meta[i];
     st = check_name(w, &keys, m->at, "key", m->key);
-    if (!st && m->kind == WEIGHTS_STRING && !import_is_text(m->v.s, true))
+    if (!st && m->kind == WEIGHTS_STRING && !utf8_is_text(m->v.s, true))
       st = weights_bad(w, m->at, "the text of \"%s\" is not UTF-8", m->key);
   }
   for (size_t i = 0; i < w->n_tensors && !st; i++) {
     const weights_tensor *t = &w->tensors[i];
     st = check_name(w, &names, t->offset, "tensor", t->name);
-    if (!st && !import_is_text(t->type, false))
+    if (!st && !utf8_is_text(t->type, false))
       st = weights_bad(w, t->offset, "the type of \"%s\" is not UTF-8 without control characters", t->name);
   }
   if (!st) st = check_overlap(w);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/number.h"
 #include "core/ir/ir.h"
 
 static ir_attr *attr_new(ir_module *m, ir_attr_kind kind) {
@@ -98,7 +99,7 @@ double ir_get_float(const ir_op *op, const char *name, double dflt) {
   if (a && a->kind == IR_A_FLOAT) return a->u.f;
   if (a && a->kind == IR_A_INT) return (double)a->u.i;
   const char *d = default_of(op, name);
-  return d ? strtod(d, NULL) : dflt;
+  return d ? number_read(d, NULL) : dflt;
 }
 
 bool ir_get_bool(const ir_op *op, const char *name, bool dflt) {

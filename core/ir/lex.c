@@ -1,12 +1,14 @@
 /* core/ir/lex.c - characters and literals; see lex.h. */
 #include "core/ir/lex.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/base/number.h"
+#include "core/base/utf8.h"
 
 ir_loc lex_loc(lexer *x, const char *at) {
   if (!x->loc_at || at < x->loc_at) x->loc_at = x->text, x->loc = (ir_loc){1, 1};
@@ -33,13 +35,13 @@ void lex_skip(lexer *x) {
     if (*x->p == '/' && x->p + 1 < x->end && x->p[1] == '/') {
       while (x->p < x->end && *x->p != '\n') x->p++;
       if (x->p == x->end) return;
-    } else if (!isspace((unsigned char)*x->p)) {
+    } else if (!memchr(" \t\n\v\f\r", *x->p, 6)) {
       return;
     }
   }
 }
 
-static bool ident_char(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '$'; }
+static bool ident_char(char c) { return ascii_alnum(c) || c == '_' || c == '.' || c == '$'; }
 
 bool lex_eat(lexer *x, const char *word) {
   lex_skip(x);
@@ -65,7 +67,7 @@ tsr_status lex_expect(lexer *x, const char *word) {
 
 tsr_status lex_ident(lexer *x, bool digits_first, const char **out) {
   const char *s = x->p;
-  if (s < x->end && (isalpha((unsigned char)*s) || *s == '_' || (digits_first && isdigit((unsigned char)*s))))
+  if (s < x->end && (ascii_letter(*s) || *s == '_' || (digits_first && ascii_digit(*s))))
     while (x->p < x->end && (ident_char(*x->p) || (digits_first && *x->p == '-'))) x->p++;
   if (x->p == s) return lex_error(x, s, "expected a name");
   *out = arena_strn(&x->m->arena, s, (size_t)(x->p - s));
@@ -121,7 +123,7 @@ tsr_status lex_number(lexer *x, bool *is_int, bool *is_hex, int64_t *i, double *
     char c = *x->p;
     bool sign = (c == '-' || c == '+') && (n == 0 || (!hex && (buf[n - 1] == 'e' || buf[n - 1] == 'E')));
     bool exp = !hex && (c == 'e' || c == 'E') && n && point;
-    if (!(isdigit((unsigned char)c) || sign || exp || (!hex && c == '.') ||
+    if (!(ascii_digit(c) || sign || exp || (!hex && c == '.') ||
           (hex && (hex_digit(c) >= 0 || (n == 1 && c == 'x')))))
       break;
     if (c == '.') point = true;
@@ -129,13 +131,13 @@ tsr_status lex_number(lexer *x, bool *is_int, bool *is_hex, int64_t *i, double *
     x->p++;
   }
   buf[n] = 0;
-  if (!n || (n == 1 && !isdigit((unsigned char)buf[0]))) return lex_error(x, s, "expected a number");
+  if (!n || (n == 1 && !ascii_digit(buf[0]))) return lex_error(x, s, "expected a number");
   char *end;
   errno = 0;
   *is_hex = hex;
   *is_int = !point;
   if (point) {
-    *f = strtod(buf, &end);
+    *f = number_read(buf, &end);
     *i = 0;
   } else {
     *i = hex ? (int64_t)strtoull(buf, &end, 16) : strtoll(buf, &end, 10);
@@ -155,18 +157,9 @@ tsr_status lex_int(lexer *x, int64_t *out) {
 }
 
 tsr_status lex_check_utf8(lexer *x) {
-  for (const unsigned char *p = (const unsigned char *)x->text, *e = (const unsigned char *)x->end; p < e;) {
-    int n = *p == 0                   ? 0
-            : *p < 0x80               ? 1
-            : *p >= 0xc2 && *p < 0xe0 ? 2
-            : *p >= 0xe0 && *p < 0xf0 ? 3
-            : *p >= 0xf0 && *p < 0xf5 ? 4
-                                      : 0;
-    bool ok = n && e - p >= n;
-    for (int i = 1; ok && i < n; i++) ok = (p[i] & 0xc0) == 0x80;
-    if (ok && n == 3) ok = !(p[0] == 0xe0 && p[1] < 0xa0) && !(p[0] == 0xed && p[1] >= 0xa0);
-    if (ok && n == 4) ok = !(p[0] == 0xf0 && p[1] < 0x90) && !(p[0] == 0xf4 && p[1] >= 0x90);
-    if (!ok) return lex_error(x, (const char *)p, "byte 0x%02x is not valid UTF-8", *p);
+  for (const char *p = x->text; p < x->end;) {
+    const int n = utf8_length(p, (size_t)(x->end - p));
+    if (!n) return lex_error(x, p, "byte 0x%02x is not valid UTF-8", (unsigned char)*p);
     p += n;
   }
   return NULL;

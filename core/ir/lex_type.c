@@ -17,7 +17,7 @@ static tsr_status scalar_name(lexer *x, tsr_dtype *out) {
 /* 2x?x3xf32 */
 static tsr_status dims_and_dtype(lexer *x, ir_type *t) {
   lex_skip(x);
-  while (x->p < x->end && (isdigit((unsigned char)*x->p) || *x->p == '?' || *x->p == '-')) {
+  while (x->p < x->end && (ascii_digit(*x->p) || *x->p == '?' || *x->p == '-')) {
     const char *s = x->p;
     if (t->rank == TSR_MAX_RANK) return lex_error(x, s, "more than %d dimensions", TSR_MAX_RANK);
     int64_t d = 0;
@@ -25,7 +25,7 @@ static tsr_status dims_and_dtype(lexer *x, ir_type *t) {
       d = IR_DYNAMIC;
       x->p++;
     } else {
-      for (; x->p < x->end && isdigit((unsigned char)*x->p); x->p++)
+      for (; x->p < x->end && ascii_digit(*x->p); x->p++)
         if (__builtin_mul_overflow(d, (int64_t)10, &d) || __builtin_add_overflow(d, (int64_t)(*x->p - '0'), &d))
           return lex_error(x, s, "dimension out of range");
     }
@@ -89,7 +89,7 @@ tsr_status lex_type(lexer *x, const ir_type **out) {
         TSR_TRY(shaped(x, &t, words[i].layout));
       }
     if (!t.kind) {
-      if (x->p == x->end || !isalpha((unsigned char)*x->p)) return lex_error(x, x->p, "expected a type");
+      if (x->p == x->end || !ascii_letter(*x->p)) return lex_error(x, x->p, "expected a type");
       t.kind = IR_T_SCALAR;
       TSR_TRY(scalar_name(x, &t.dtype));
     }
@@ -187,7 +187,7 @@ static tsr_status dense_hex(lexer *x, const char *at, const char *hex, const ir_
     for (int k = 0; k < 2; k++) {
       char c = hex[2 + 2 * i + (size_t)k];
       if (!isxdigit((unsigned char)c)) return lex_error(x, at, "'%c' is not a hexadecimal digit", c);
-      d[k] = isdigit((unsigned char)c) ? c - '0' : (c | 32) - 'a' + 10;
+      d[k] = ascii_digit(c) ? c - '0' : (c | 32) - 'a' + 10;
     }
     data[i] = (uint8_t)(d[0] * 16 + d[1]);
   }
@@ -302,7 +302,7 @@ tsr_status lex_attr(lexer *x, int depth, ir_attr **out) {
   }
   if (lex_eat(x, "[")) return list(x, depth, a);
   if (lex_eat(x, "dense")) return dense(x, a);
-  if (x->p < x->end && (isdigit((unsigned char)*x->p) || *x->p == '-' || *x->p == '+')) return number_attr(x, a);
+  if (x->p < x->end && (ascii_digit(*x->p) || *x->p == '-' || *x->p == '+')) return number_attr(x, a);
   a->kind = IR_A_TYPE;
   return lex_peek(x, '(') ? function_type(x, depth, &a->u.type) : lex_type(x, &a->u.type);
 }

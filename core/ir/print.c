@@ -1,12 +1,12 @@
 /* core/ir/print.c - IR as text, in MLIR's generic operation form with explicit types.
  * Invariant: ir_parse of the output gives an equal module, and printing that gives the same text. */
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/dtype.h"
 #include "core/base/name_set.h"
+#include "core/base/number.h"
 #include "core/ir/ir.h"
 
 static void put_string(strb *b, const char *s) {
@@ -29,7 +29,7 @@ static void put_float(strb *b, double v, tsr_dtype t) {
     return;
   }
   char s[40];
-  snprintf(s, sizeof s, t == TSR_F64 ? "%.17g" : "%.9g", v);
+  number_print(s, sizeof s, t == TSR_F64 ? "%.17g" : "%.9g", v);
   char *e = strchr(s, 'e');
   if (strchr(s, '.')) strb_puts(b, s);
   else if (e) strb_printf(b, "%.*s.0%s", (int)(e - s), s, e);
@@ -93,9 +93,9 @@ static void put_attr(strb *b, const ir_attr *a) {
 }
 
 static bool plain(const char *s, const char *more) {
-  if (!isalpha((unsigned char)*s) && *s != '_') return false;
+  if (!ascii_letter(*s) && *s != '_') return false;
   for (; *s; s++)
-    if (!isalnum((unsigned char)*s) && !strchr(more, *s)) return false;
+    if (!ascii_alnum(*s) && !strchr(more, *s)) return false;
   return true;
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/number.h"
+
 void trace_init(pass_trace *t, const tsr_allocator *al) {
   *t = (pass_trace){0};
   arena_init(&t->arena, al);
@@ -24,7 +26,7 @@ void trace_add(pass_trace *t, const char *pass, const char *rule, const ir_op *o
   char reason[640]; /* two whole schedules and why */
   va_list ap;
   va_start(ap, fmt);
-  vsnprintf(reason, sizeof reason, fmt, ap);
+  number_vprint(reason, sizeof reason, fmt, ap);
   va_end(ap);
   const char *name = op->n_results && op->results[0]->name ? op->results[0]->name : NULL;
   trace_entry e = {pass,    rule,  name ? arena_fmt(&t->arena, "%s %%%s", op->def->name, name) : op->def->name,

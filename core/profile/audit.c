@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/number.h"
+
 typedef verdict (*kernel_check)(const audit_kernel *k, const char **hint, char found[96]);
 
 static verdict occupancy(const audit_kernel *k, const char **hint, char found[96]) {
-  if (k->occupancy >= 0) snprintf(found, 96, "%.0f%% at %.3g flops a byte", 100 * k->occupancy, k->flops_per_byte);
+  if (k->occupancy >= 0) number_print(found, 96, "%.0f%% at %.3g flops a byte", 100 * k->occupancy, k->flops_per_byte);
   return verdict_occupancy(k->occupancy, k->flops_per_byte, k->ridge, hint);
 }
 static verdict spills(const audit_kernel *k, const char **hint, char found[96]) {
@@ -16,7 +18,7 @@ static verdict spills(const audit_kernel *k, const char **hint, char found[96]) 
   return verdict_spills(k->spill_bytes, hint);
 }
 static verdict coalescing(const audit_kernel *k, const char **hint, char found[96]) {
-  if (k->contiguous >= 0) snprintf(found, 96, "%.0f%% of accesses contiguous", 100 * k->contiguous);
+  if (k->contiguous >= 0) number_print(found, 96, "%.0f%% of accesses contiguous", 100 * k->contiguous);
   return verdict_coalescing(k->contiguous, hint);
 }
 static verdict pipeline(const audit_kernel *k, const char **hint, char found[96]) {
@@ -80,7 +82,7 @@ static void found(audit_row *row, const char *fmt, ...) TSR_PRINTF(2, 3);
 static void found(audit_row *row, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  vsnprintf(row->found, sizeof row->found, fmt, ap);
+  number_vprint(row->found, sizeof row->found, fmt, ap);
   va_end(ap);
 }
 

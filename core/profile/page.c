@@ -1,6 +1,7 @@
 /* core/profile/page.c - see page.h. Charts are page_chart.c. */
 #include "core/profile/page.h"
 
+#include "core/base/number.h"
 #include "core/profile/page_chart.h"
 
 #include <stdio.h>
@@ -31,7 +32,7 @@ static void cell(strb *out, const char *text) {
 
 static void number(strb *out, double v, const char *unit) {
   char s[32];
-  if (v > 0) snprintf(s, sizeof s, v < 10 ? "%.2f" : v < 1000 ? "%.1f" : "%.0f", v);
+  if (v > 0) number_print(s, sizeof s, v < 10 ? "%.2f" : v < 1000 ? "%.1f" : "%.0f", v);
   strb_printf(out, "<td>%s%s</td>", v > 0 ? s : "n/a", v > 0 ? unit : "");
 }
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/number.h"
+
 enum { WIDTH = 1000, HEIGHT = 420, LEFT = 60, RIGHT = 24, TOP = 24, BOTTOM = 44 };
 
 /* A logarithmic or linear axis onto pixels. */
@@ -39,12 +41,12 @@ static void decades(strb *out, const axis *x, const axis *y) {
   char s[32];
   for (double v = x->lo; v <= x->hi * 1.001; v *= 10) {
     line(out, "axis", at(x, v), y->to, at(x, v), y->from);
-    snprintf(s, sizeof s, "%g", v);
+    number_print(s, sizeof s, "%g", v);
     note(out, at(x, v), y->from + 16, "middle", s);
   }
   for (double v = y->lo; v <= y->hi * 1.001; v *= 10) {
     line(out, "axis", x->from, at(y, v), x->to, at(y, v));
-    snprintf(s, sizeof s, "%g", v);
+    number_print(s, sizeof s, "%g", v);
     note(out, x->from - 6, at(y, v) + 4, "end", s);
   }
 }
@@ -57,7 +59,7 @@ static void roof(strb *out, const char *class, const axis *x, const axis *y, dou
   if (!(peak > 0)) return;
   strb_printf(out, "<polyline class=%s points=\"%.1f,%.1f %.1f,%.1f %.1f,%.1f\"/>\n", class, at(x, left),
               at(y, left * gbps), at(x, ridge), at(y, peak), at(x, x->hi), at(y, peak));
-  snprintf(s, sizeof s, "%s %.4g Gflop/s", name, peak);
+  number_print(s, sizeof s, "%s %.4g Gflop/s", name, peak);
   note(out, x->to - 4, at(y, peak) - 6, "end", s);
 }
 
@@ -144,7 +146,7 @@ void page_tuning_curve(strb *out, const page_curve *c) {
   double tick = round_step(y.hi / 4);
   for (double v = 0; v <= y.hi; v += tick) {
     line(out, "axis", x.from, at(&y, v), x.to, at(&y, v));
-    snprintf(s, sizeof s, "%.6g", v);
+    number_print(s, sizeof s, "%.6g", v);
     note(out, x.from - 6, at(&y, v) + 4, "end", s);
   }
   size_t step = c->n > 20 ? c->n / 10 : c->n > 10 ? 2 : 1;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/number.h"
 #include "core/ir/graph/ops.h"
 
 /* Of ops that Graph IR has no row for; the rows say theirs. */
@@ -67,8 +68,8 @@ void report_label(const prof_event *e, char *out, size_t out_bytes) {
 
 /* Two significant digits under ten, whole numbers above. */
 static void scaled(double v, const char *unit, char *out, size_t n) {
-  if (v < 9.95) snprintf(out, n, "%.1f%s", v, unit);
-  else snprintf(out, n, "%.0f%s", v, unit);
+  if (v < 9.95) number_print(out, n, "%.1f%s", v, unit);
+  else number_print(out, n, "%.0f%s", v, unit);
 }
 
 void report_time(double ns, char out[16]) {
@@ -122,9 +123,9 @@ static void wide_part(const prof_row *r, strb *out) {
     report_time(r->tile_max_ns, m);
     strb_printf(out, " (%s to %s)", v, m);
   }
-  if (e->bytes >= 0) snprintf(v, sizeof v, "%.4gMB", e->bytes / 1e6);
+  if (e->bytes >= 0) number_print(v, sizeof v, "%.4gMB", e->bytes / 1e6);
   else snprintf(v, sizeof v, "n/a");
-  if (r->bytes_measured >= 0) snprintf(m, sizeof m, "%.4gMB", r->bytes_measured / 1e6);
+  if (r->bytes_measured >= 0) number_print(m, sizeof m, "%.4gMB", r->bytes_measured / 1e6);
   else snprintf(m, sizeof m, "n/a");
   strb_printf(out, "  modelled=%s measured=%s  n=%zu  share=%.1f%%  bound=%s", v, m, r->count, 100 * r->share,
               prof_limit_name(r->bound.limit));

@@ -7,10 +7,10 @@
 
 #include "core/base/hash.h"
 #include "core/base/knob.h"
+#include "core/base/number.h"
 #include "core/tune/cache_db.h"
 #include "core/tune/space.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -55,7 +55,7 @@ static void sum_row(const db_arg *args, int n, char out[20]) {
   for (int i = 0; i < n; i++) {
     char number[40];
     if (!args[i].text)
-      snprintf(number, sizeof number, "%.17g", args[i].number + 0.0); /* no minus before 0: SQLite keeps none */
+      number_print(number, sizeof number, "%.17g", args[i].number + 0.0); /* no minus before 0: SQLite keeps none */
     h = hash_str(h, args[i].text ? args[i].text : number);
   }
   snprintf(out, 20, "%016llx", (unsigned long long)hash_mix(h));
@@ -102,7 +102,7 @@ static tsr_status make(const tsr_allocator *al, const char *path, bool read_only
 tsr_status cache_check_name(const tsr_allocator *al, const char *name) {
   enum { MOST = 60 };
   for (const char *c = name; *c; c++)
-    if (name[0] == '.' || !(isalnum((unsigned char)*c) || strchr("_-.", *c)))
+    if (name[0] == '.' || !(ascii_alnum(*c) || strchr("_-.", *c)))
       return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "cache", "use letters, digits, `_`, `-`, `.`"),
                      "bad cache name `%.64s`", name);
   return strlen(name) <= MOST ? NULL

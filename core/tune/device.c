@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/base/number.h"
+#include "core/base/utf8.h"
 #include "core/device/dialect.h"
 #include "core/device/matrix_instr.h"
 
@@ -110,13 +112,20 @@ static void field_set(tune_device *d, const struct field *f, double v) {
 /* "tier = shared 233472 29700 30 measured" */
 static bool parse_tier(tune_device *d, const char *s) {
   tune_tier t = {0};
-  char flag[16] = "";
-  if (d->n_tiers == TUNE_MAX_TIERS) return false;
-  int n = sscanf(s, "%15s %lf %lf %lf %15s", t.name, &t.bytes, &t.gbps, &t.latency_cycles, flag);
-  if (n < 4 || (n == 5 && strcmp(flag, "measured"))) return false;
-  if (!(t.bytes >= 0 && t.gbps >= 0 && t.latency_cycles >= 0) || !isfinite(t.bytes + t.gbps + t.latency_cycles))
-    return false;
-  t.measured = n == 5;
+  double *const numbers[] = {&t.bytes, &t.gbps, &t.latency_cycles};
+  const size_t n = strcspn(s, " \t");
+  if (d->n_tiers == TUNE_MAX_TIERS || !n || n >= sizeof t.name) return false;
+  memcpy(t.name, s, n);
+  s += n;
+  for (int i = 0; i < 3; i++) {
+    char *end;
+    *numbers[i] = number_read(s, &end);
+    if (end == s || !(*numbers[i] >= 0) || *numbers[i] > 1e15) return false;
+    s = end;
+  }
+  s += strspn(s, " \t");
+  t.measured = !strcmp(s, "measured");
+  if (*s && !t.measured) return false;
   d->tier[d->n_tiers++] = t;
   return true;
 }
@@ -144,7 +153,7 @@ static bool parse_field(tune_device *d, const char *key, const char *value) {
   for (size_t i = 0; i < N_FIELDS; i++) {
     char *end = "";
     if (strcmp(fields[i].name, key)) continue;
-    double v = fields[i].type == F_ORIGIN ? parse_origin(value) : strtod(value, &end);
+    double v = fields[i].type == F_ORIGIN ? parse_origin(value) : number_read(value, &end);
     if (end == value || *end || !(v >= 0) || v > (fields[i].type == F_I32 ? INT32_MAX : 1e15)) return false;
     if (fields[i].type == F_I32 && v > INT32_MAX) return false;
     field_set(d, &fields[i], v);
@@ -160,7 +169,8 @@ static bool parse_line(tune_device *d, char *line) {
   while (key_end > line && isspace((unsigned char)key_end[-1])) key_end--;
   *key_end = 0;
   while (isspace((unsigned char)*value)) value++;
-  if (!strcmp(line, "name")) return snprintf(d->name, sizeof d->name, "%s", value) < (int)sizeof d->name && *value;
+  if (!strcmp(line, "name"))
+    return snprintf(d->name, sizeof d->name, "%s", value) < (int)sizeof d->name && *value && utf8_is_text(value, false);
   if (!strcmp(line, "tier")) return parse_tier(d, value);
   if (!strcmp(line, "matrix")) return parse_matrix(d, value);
   return parse_field(d, line, value);
@@ -211,8 +221,8 @@ tsr_status tune_device_load(const char *path, tune_device *out) {
 /* Short where that reads back as the same number: what is kept gives the same estimates, bit for bit. */
 static void print_number(double v, const char *before, strb *out) {
   char text[32];
-  snprintf(text, sizeof text, "%.12g", v);
-  if (strtod(text, NULL) != v) snprintf(text, sizeof text, "%.17g", v);
+  number_print(text, sizeof text, "%.12g", v);
+  if (number_read(text, NULL) != v) number_print(text, sizeof text, "%.17g", v);
   strb_printf(out, "%s%s", before, text);
 }
 

@@ -1,10 +1,11 @@
 /* core/emit/text/line.c - see emit/text/line.h. */
 #include "core/emit/text/line.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "core/base/number.h"
 
 const char *text_type(tsr_dtype t) {
   switch (t) {
@@ -29,9 +30,9 @@ const char *text_fmt(text_printer *p, const char *fmt, ...) {
   va_list ap, again;
   va_start(ap, fmt);
   va_copy(again, ap);
-  int n = vsnprintf(NULL, 0, fmt, ap);
+  int n = number_vprint(NULL, 0, fmt, ap);
   char *s = n < 0 ? NULL : arena_alloc(p->a, (size_t)n + 1);
-  if (s) vsnprintf(s, (size_t)n + 1, fmt, again);
+  if (s) number_vprint(s, (size_t)n + 1, fmt, again);
   else p->failed = true;
   va_end(again);
   va_end(ap);
@@ -43,10 +44,10 @@ void text_line(text_printer *p, const char *fmt, ...) {
   for (int i = 0; i < p->indent; i++) strb_puts(p->b, "  ");
   va_start(ap, fmt);
   va_copy(again, ap);
-  int n = vsnprintf(NULL, 0, fmt, ap);
+  int n = number_vprint(NULL, 0, fmt, ap);
   char *s = n < 0 ? NULL : arena_alloc(p->a, (size_t)n + 1);
   if (s) {
-    vsnprintf(s, (size_t)n + 1, fmt, again);
+    number_vprint(s, (size_t)n + 1, fmt, again);
     strb_put(p->b, s, (size_t)n);
   } else {
     p->failed = true;
@@ -74,10 +75,10 @@ bool text_taken(const text_printer *p, const char *s) {
 }
 
 bool text_plain(const char *s) {
-  if (!s || !isalpha((unsigned char)*s)) return false;
+  if (!s || !ascii_letter(*s)) return false;
   for (const char *c = s; *c; c++)
-    if (!isalnum((unsigned char)*c) && *c != '_') return false;
-  return !(s[0] == 'v' && isdigit((unsigned char)s[1]));
+    if (!ascii_alnum(*c) && *c != '_') return false;
+  return !(s[0] == 'v' && ascii_digit(s[1]));
 }
 
 const char *text_name(text_printer *p, ir_value *v) {

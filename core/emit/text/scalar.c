@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/base/number.h"
 #include "core/emit/text/scalar.h"
 
 static bool is_narrow(tsr_dtype t) { return t == TSR_F16 || t == TSR_BF16 || t == TSR_F8E4M3 || t == TSR_F8E5M2; }
@@ -25,7 +26,7 @@ static const char *float_literal(text_printer *p, tsr_dtype t, double v) {
     const char *x = v < 0 ? text_fmt(p, "-%s", pos) : pos;
     return is_narrow(t) ? text_fmt(p, "%s(%s)", text_storage(t), x) : x;
   }
-  snprintf(s, sizeof s, t == TSR_F64 ? "%.17g" : "%.9g", v);
+  number_print(s, sizeof s, t == TSR_F64 ? "%.17g" : "%.9g", v);
   const char *point = strpbrk(s, ".e") ? "" : ".0";
   if (is_narrow(t)) return text_fmt(p, "%s(%s%sf)", text_storage(t), s, point);
   return text_fmt(p, t == TSR_F64 ? "%s%s" : "%s%sf", s, point);
@@ -38,7 +39,12 @@ const char *text_const(text_printer *p, const ir_type *t, const ir_attr *value) 
     if (t->dtype != TSR_F64) v = (double)(float)v;
     return float_literal(p, t->dtype, v);
   }
-  long long i = whole ? (long long)value->u.i : (long long)value->u.f;
+  const double f = whole ? 0 : value->u.f; /* infinities, the identities of reductions, saturate; NaN is 0 */
+  long long i = whole       ? (long long)value->u.i
+                : f != f    ? 0
+                : f >= 0x1p63 ? INT64_MAX
+                : f < -0x1p63 ? INT64_MIN
+                              : (long long)f;
   if (!is_index(t) && t->dtype == TSR_BOOL) return i ? "true" : "false";
   if (i == INT64_MIN || (!is_index(t) && t->dtype == TSR_I64))
     return i == INT64_MIN ? "(-9223372036854775807ll - 1)" : text_fmt(p, "%lldll", i);
@@ -141,7 +147,7 @@ static scalar_value expanded_name(void *user, char name) { return (scalar_value)
 static scalar_value expanded_number(void *user, double v) {
   expanded *e = user;
   char digits[32];
-  snprintf(digits, sizeof digits, "%.17g", v);
+  number_print(digits, sizeof digits, "%.17g", v);
   return (scalar_value){
       .p = (void *)(e->op ? text_fmt(e->p, "%s", digits) : text_fmt(e->p, "%s(%s)", e->constant, digits))};
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/number.h"
 #include "core/ir/graph/ops.h"
 #include "core/ir/tables.h"
 
@@ -28,7 +29,7 @@ static tsr_status bad_value(const ir_op *op, const sched_knob *k, const char *fm
   va_list ap;
   sched_knob_values(k, values, sizeof values);
   va_start(ap, fmt);
-  vsnprintf(text, sizeof text, fmt, ap);
+  number_vprint(text, sizeof text, fmt, ap);
   va_end(ap);
   return ir_error(op, values, "%s", text);
 }
