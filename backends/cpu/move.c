@@ -84,9 +84,10 @@ void vm_copy(const vm *v, const cpu_instr *i) {
   }
 }
 
-void vm_fill(const vm *v, const cpu_desc *d, double value) {
+void vm_fill(const vm *v, const cpu_desc *d, vm_reg value, bool is_float) {
   union { uint64_t u; char c[8]; } one = {0};
-  dtype_store((tsr_dtype)d->dtype, &one, 0, value);
+  if (is_float) dtype_store((tsr_dtype)d->dtype, &one, 0, value.f);
+  else dtype_store_int((tsr_dtype)d->dtype, &one, 0, value.i);
   int64_t n = 1;
   for (int k = 0; k < d->rank; k++) n *= d->dims[k];
   if (d->rank && d->rank >= 2 && d->dims[d->rank - 1])

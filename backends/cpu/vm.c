@@ -189,32 +189,23 @@ static void do_alu(vm_reg *r, const cpu_instr *i) {
   const int64_t n[3] = {a->i, b->i, c->i};
   vm_reg *out = &r[i->a[0]];
   if (code == SC_N) *out = *a; /* a move */
-  else if (!i->a[5]) out->i = scalar_rows[code].integer(variant, n);
+  else if (!i->a[5]) out->i = dtype_wrap((tsr_dtype)i->a[7], scalar_rows[code].integer(variant, n));
   else if (code == SC_COMPARE) out->i = scalar_rows[code].f64(variant, x) != 0;
   else if (code == SC_SELECT) *out = a->i ? *b : *c;
-  else out->f = scalar_rows[code].f64(variant, x);
-}
-
-/* To odd: rounding it again gives what rounding x once would. */
-static double int_to_odd(int64_t x) {
-  uint64_t m = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-  if (m >> 53) m = (m & ~(uint64_t)0xfff) | ((m & 0xfff) ? 0x1000 : 0);
-  return x < 0 ? -(double)m : (double)m;
+  else if (i->a[7] == TSR_F64) out->f = scalar_rows[code].f64(variant, x);
+  else out->f = (float)scalar_rows[code].f64(variant, x);
 }
 
 static void do_cast(vm_reg *r, const cpu_instr *i) {
   const vm_reg *a = &r[i->a[1]];
   tsr_dtype to = (tsr_dtype)i->a[3];
   union { uint64_t u; char c[8]; } one = {0};
-  double v = i->a[2] ? a->f : to == TSR_F64 ? (double)a->i : int_to_odd(a->i);
-  if (to == TSR_DTYPE_NONE || to == TSR_I64) {
-    r[i->a[0]].i = i->a[2] ? (isnan(v) ? 0 : v >= 9.2e18 ? INT64_MAX : v <= -9.2e18 ? INT64_MIN : (int64_t)v) : a->i;
-    return;
-  }
-  dtype_store(to, &one, 0, v);
-  v = dtype_load(to, &one, 0);
-  if (dtype_is_float(to)) r[i->a[0]].f = v;
-  else r[i->a[0]].i = (int64_t)v;
+  if (to == TSR_DTYPE_NONE) to = TSR_I64;
+  if (i->a[2]) dtype_store(to, &one, 0, a->f);
+  else dtype_store_int(to, &one, 0, a->i);
+  if (to == TSR_I64) memcpy(&r[i->a[0]].i, &one, sizeof one);
+  else if (dtype_is_float(to)) r[i->a[0]].f = dtype_load(to, &one, 0);
+  else r[i->a[0]].i = (int64_t)dtype_load(to, &one, 0);
 }
 
 /* All of it exists. */
@@ -314,13 +305,8 @@ void vm_block(const vm_launch *l, vm_thread *t, const int64_t block[3]) {
     }
     case CPU_WINDOW: do_window(&v, i); break;
     case CPU_VIEW: do_view(&v, i); break;
-    case CPU_FILL: {
-      double value;
-      memcpy(&value, &i->imm, sizeof value);
-      vm_fill(&v, vm_desc(&v, i->a[0]), value);
-      break;
-    }
-    case CPU_SPLAT: vm_fill(&v, vm_desc(&v, i->a[0]), i->a[2] ? t->regs[i->a[1]].f : (double)t->regs[i->a[1]].i); break;
+    case CPU_FILL: vm_fill(&v, vm_desc(&v, i->a[0]), (vm_reg){.i = i->imm}, i->a[1]); break;
+    case CPU_SPLAT: vm_fill(&v, vm_desc(&v, i->a[0]), t->regs[i->a[1]], i->a[2]); break;
     case CPU_COPY: vm_copy(&v, i); break;
     case CPU_MAP: vm_map(&v, i); break;
     case CPU_REDUCE: vm_reduce(&v, i); break;

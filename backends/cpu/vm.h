@@ -15,7 +15,7 @@ void vm_block(const vm_launch *l, vm_thread *t, const int64_t block[3]);
 /* ---- shared by the instruction files ---- */
 
 void vm_copy(const vm *v, const cpu_instr *i);
-void vm_fill(const vm *v, const cpu_desc *d, double value);
+void vm_fill(const vm *v, const cpu_desc *d, vm_reg value, bool is_float);
 void vm_map(const vm *v, const cpu_instr *i);
 void vm_reduce(const vm *v, const cpu_instr *i);
 void vm_row(const vm *v, const cpu_instr *i);

@@ -301,6 +301,7 @@ ir_attr *ir_attr_str(ir_module *m, const char *s);
 ir_attr *ir_attr_type(ir_module *m, const ir_type *t);
 ir_attr *ir_attr_ints(ir_module *m, const int64_t *v, int n);
 /* A deep copy owned by m, also of another module's attribute. */
+enum { IR_MOST_ATTRS = 1024 }; /* of an op that others write: each is looked for among all */
 ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a);
 /* All attributes of `from`, in any module, set on `to`. */
 bool ir_attrs_copy(ir_op *to, const ir_op *from);

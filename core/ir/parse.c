@@ -159,6 +159,7 @@ static tsr_status parse_attrs(parser *p, ir_op *op, const char *close) {
     ir_attr *a = NULL;
     if (lex_peek(x, '"')) TSR_TRY(lex_string(x, &name));
     else TSR_TRY(lex_ident(x, false, &name));
+    if (op->n_attrs == IR_MOST_ATTRS) return lex_error(x, at, "more than %d attributes", IR_MOST_ATTRS);
     if (ir_get_attr(op, name)) return lex_error(x, at, "attribute '%s' is given twice", name);
     if (lex_eat(x, "=")) TSR_TRY(lex_attr(x, 0, &a));
     else if (!(a = arena_new(&x->m->arena, ir_attr))) return st_oom();

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "core/ir/symbols.h"
 #include "core/ir/tables.h"
 
@@ -56,6 +57,9 @@ static tsr_status check_attrs(ir_op *op) {
       if (!kind_fits(d->kind, op->attrs[i].attr->kind))
         return ir_error(op, d->help, "attribute '%s' must be %s, not %s", d->name, kind_names[d->kind],
                         kind_names[op->attrs[i].attr->kind]);
+      /* Printed into messages and into sources. */
+      if (d->kind == IR_A_STR && !utf8_is_text(op->attrs[i].attr->u.s, false))
+        return ir_error(op, d->help, "attribute '%s' holds characters that are no text", d->name);
     } else if (!(op->def->flags & IR_ANY_ATTRS)) {
       return ir_error(op, "`tessera ops` lists the attributes", "unknown attribute '%s'", op->attrs[i].name);
     }
@@ -144,7 +148,17 @@ static tsr_status check_sizes(const ir_op *op) {
   return NULL;
 }
 
+/* Kernels are of one level: what reads them has no row for the ops of others. Schedules hold the graph that they are of.
+ */
+static tsr_status check_level(const ir_op *op) {
+  const ir_op *around = op->parent ? op->parent->parent : NULL;
+  const ir_level in = around ? around->def->level : IR_BUILTIN, is = op->def->level;
+  if (in == IR_BUILTIN || in == is || (in == IR_SCHEDULE && is == IR_GRAPH)) return NULL;
+  return ir_error(op, NULL, "an op of this level can't be used inside %s", around->def->name);
+}
+
 static tsr_status verify_tree(ir_op *op) {
+  TSR_TRY(check_level(op));
   for (int i = 0; i < op->n_operands; i++) {
     if (!op->operands[i]->type) return ir_error(op, NULL, "operand %d has no type", i);
     const ir_op *isolated;

@@ -145,6 +145,7 @@ static ir_attr *make_attr(ir_module *m, const tsr_attr *a) {
 
 static tsr_status check_attrs(const tsr_graph *g, const char *op, const tsr_attr *a, int n) {
   TSR_TRY(rt_check_array(op, "attributes", a, n));
+  if (n > IR_MOST_ATTRS) return RT_BAD(g->ctx, op, NULL, "%d attributes; at most %d", n, IR_MOST_ATTRS);
   for (int i = 0; i < n; i++) {
     if (!a[i].name || !*a[i].name) return RT_BAD(g->ctx, op, NULL, "attribute %d has no name", i);
     TSR_TRY(rt_check_enum(&g->ctx->al, op, "attribute kind", (int64_t)a[i].kind, "int, float, bool, string, ints"));

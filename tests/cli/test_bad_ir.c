@@ -154,6 +154,17 @@ static void run_deep(cli *c, size_t i) {
   free(text);
 }
 
+/* Each attribute is looked for among all. */
+static void many_attributes(cli *c) {
+  static char text[400000];
+  size_t n = (size_t)snprintf(text, sizeof text, "%s",
+                              "\"tessera.graph.func\"() ({\n^bb0(" A "):\n%0 = \"tessera.graph.custom\"(%A) {callee = \"c\"");
+  for (int i = 0; i < 20000; i++) n += (size_t)snprintf(text + n, sizeof text - n, ", a%d = %d", i, i);
+  n += (size_t)snprintf(text + n, sizeof text - n, "}\n");
+  cli_write(c, "x.mlir", text, n);
+  cli_refused(c, "20000 attributes", "run x.mlir", ": more than 1024 attributes");
+}
+
 int main(void) {
   cli c;
   if (!cli_begin(&c)) return 77;
@@ -172,6 +183,7 @@ int main(void) {
     cli_refused(&c, scheduled_for[i].what, "dump x.mlir --level tile --device cuda:sm_80", scheduled_for[i].says);
   }
   for (size_t i = 0; i < sizeof deep / sizeof *deep; i++) run_deep(&c, i);
+  many_attributes(&c);
   cli_write(&c, "x.mlir", "abc\0def", 7);
   cli_refused(&c, "a zero byte", "run x.mlir", "x.mlir:1:4: byte 0x00");
   cli_refused(&c, "a folder", "run .", ".: can't be read");

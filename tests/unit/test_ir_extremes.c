@@ -112,6 +112,23 @@ static void extreme_number_of_tile_ir_is_emitted_or_refused(void **state) {
     }
 }
 
+/* A double would round it. */
+static void large_integer_reaches_every_target(void **state) {
+  static const char *const ways[] = {
+      TILE("%c = " T("const") "() {value = 9007199254740993} : () -> i64\n%x = " T("splat") "(%c) : (i64) -> !tessera.frag<8xi64>\n" T("store") "(%x, %b)\n"),
+      TILE("%x = " T("fill") "() {value = 9007199254740993} : () -> !tessera.frag<8xi64>\n" T("store") "(%x, %b)\n"),
+      TILE("%x = " T("map") "() ({\n%c = " T("const") "() {value = 9007199254740993} : () -> i64\n" T("yield") "(%c)\n}) {shape = [8]}\n" T("store") "(%x, %b)\n")};
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    for (int t = 0; t < N_TARGETS; t++) {
+      strb out;
+      strb_init(&out, NULL);
+      check("2^53 + 1", targets[t].dialect, compiled(ways[i], &targets[t].caps, true, &out), NULL, ways[i]);
+      if (!strstr(strb_text(&out), "value = 9007199254740993 : i64"))
+        fail_msg("way %zu on %s:\n%s", i, targets[t].dialect, strb_text(&out));
+      strb_clear(&out);
+    }
+}
+
 /* ---- Target IR -------------------------------------------------------------------------------------------------- */
 
 #define G(op) "\"tessera.target." op "\""
@@ -199,6 +216,7 @@ static void hostile_target_ir_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(extreme_number_of_tile_ir_is_emitted_or_refused),
+                                     cmocka_unit_test(large_integer_reaches_every_target),
                                      cmocka_unit_test(hostile_target_ir_is_refused)};
   return cmocka_run_group_tests(tests, make_caps, NULL);
 }

@@ -131,6 +131,13 @@ static const struct { const char *what, *says, *text; } refused[] = {
     {"fill of a clipped window", "\"fill\" takes", TARGET("%i = " G("const") "() {value = 4 : i64} : () -> index\n%w = " G("window") "(%b, %i) {sizes = [8]}\n" G("call") "(%w) {fn = \"fill\", value = 1.0}\n")},
     {"reduce into a window", "\"reduce\" takes", TARGET("%i = " G("const") "() {value = 8 : i64} : () -> index\n%w = " G("window") "(%b, %i) {sizes = [1]}\n" G("call") "(%w, %a) {fn = \"reduce\", op = \"sum\", axis = 0}\n")},
     {"transpose of a window", "\"transpose\" takes", TARGET(SCRATCH("%s", "16xf32") "%i = " G("const") "() {value = 4 : i64} : () -> index\n%w = " G("window") "(%a, %i) {sizes = [16]}\n" G("call") "(%s, %w) {fn = \"transpose\", perm = [0]}\n")},
+    {"an op of Target IR in a Tile kernel", "can't be used inside tessera.tile.kernel", TILE(G("barrier") "()\n")},
+    {"an op of Tile IR in a Target kernel", "can't be used inside tessera.target.kernel", TARGET(T("barrier") "()\n")},
+    {"an op of Graph IR in a map", "can't be used inside tessera.tile.map", TILE(LOADED "%y = " T("map") "(%x) ({\n^bb0(%p: f32):\n%g = \"tessera.graph.constant\"() {value = dense<1.0> : tensor<1xf32>}\n" T("yield") "(%p)\n})\n")},
+    {"an index with a point", "whole number", TILE("%i = " T("const") "() {value = 3.0} : () -> index\n")},
+    {"an index without an end", "whole number", TARGET("%i = " G("const") "() {value = 0x7FF0000000000000 : f64} : () -> index\n")},
+    {"a name that clears the screen", "no text", TARGET(G("call") "(%b, %a) {fn = \"\\1B[2J\"}\n")},
+    {"a name that is no UTF-8", "no text", TILE(T("launch") "() {kernel = \"\\FF\"}\n")},
     {"reduce of half floats", "\"reduce\" takes", TARGET_OF("8xf16", SCRATCH("%s", "1xf16") G("call") "(%s, %a) {fn = \"reduce\", op = \"sum\", axis = 0}\n")},
     {"fft of padded rows", "\"fft_stage\" takes", TARGET(SCRATCH("%s", "4x4xf32, pad=3") G("call") "(%s, %s, %s, %s) {fn = \"fft_stage\", radix = 2, span = 1}\n")},
 };
@@ -178,6 +185,7 @@ static const struct { const char *what, *text; float want[8]; } edges[] = {
     {"one element, the last", POINT("7"), {5, 2, 5, 5, 5, 5, 5, 7}},
     {"one element beyond the end", POINT("8"), {5, 0, 5, 5, 5, 5, 5, 5}},
     {"one element before the start", POINT("-1"), {5, 0, 5, 5, 5, 5, 5, 5}},
+    {"a view of nothing, far away", TILE("%v = " T("view") "(%a) : (!tessera.view<8xf32>) -> !tessera.view<0xf32, offset=9223372036854775807>\n%x = " T("load") "(%v)\n" T("copy") "(%a, %b)\n"), {1, 2, 1, 2, 1, 2, 1, 2}},
     {"a step of -1", SUM_LOOP("0", "4", "-1"), {1, 2, 1, 2, 1, 2, 1, 2}},
 };
 
@@ -188,6 +196,43 @@ static void edge_of_a_rule_runs(void **state) {
     for (int k = 0; k < 8; k++)
       if (y[k] != edges[i].want[k])
         fail_msg("%s: element %d is %g, not %g", edges[i].what, k, (double)y[k], (double)edges[i].want[k]);
+  }
+}
+
+/* ---- integers -------------------------------------------------------------------------------------------------- */
+
+/* Scalars of a kernel, elements of a map and fills: constants are exact, arithmetic wraps in the type, and constants with
+ * a point saturate. */
+#define FILLED(type, v) TILE_GRID("8x" type, "%y = " T("fill") "() {value = " v "} : () -> !tessera.frag<8x" type ">\n" T("store") "(%y, %b)\n", "[1, 1, 1]")
+#define IS(name, type, v) name " = " T("const") "() {value = " v "} : () -> " type "\n"
+#define SPLAT(type, body) TILE_GRID("8x" type, body "%y = " T("splat") "(%q) : (" type ") -> !tessera.frag<8x" type ">\n" T("store") "(%y, %b)\n", "[1, 1, 1]")
+#define EACH(type, body) TILE_GRID("8x" type, "%y = " T("map") "() ({\n" body T("yield") "(%q)\n}) {shape = [8]}\n" T("store") "(%y, %b)\n", "[1, 1, 1]")
+#define HALF_SUM(type, most) IS("%c", type, most) IS("%e", type, "2") "%d = " T("add") "(%c, %e)\n%q = " T("div") "(%d, %e)\n"
+#define BOTH(type, what, body, size, want) {what ", a scalar", SPLAT(type, body), size, want}, {what ", elements", EACH(type, body), size, want}
+#define BIG "9007199254740993"
+
+static const struct { const char *what, *text; size_t size; int64_t want; } integers[] = {
+    BOTH("i64", "2^53 + 1", IS("%q", "i64", BIG), 8, 9007199254740993),
+    {"2^53 + 1, filled", FILLED("i64", BIG), 8, 9007199254740993},
+    BOTH("i32", "3000000000 as i32", IS("%q", "i32", "3000000000"), 4, -1294967296),
+    {"3000000000 as i32, filled", FILLED("i32", "3000000000"), 4, -1294967296},
+    BOTH("i32", "3e30 as i32", IS("%q", "i32", "3.0e30"), 4, INT32_MAX),
+    BOTH("i8", "300 as i8", IS("%q", "i8", "300"), 1, 44),
+    BOTH("i64", "(2^63 - 1 + 2) / 2", HALF_SUM("i64", "9223372036854775807"), 8, -4611686018427387903),
+    BOTH("i32", "(2^31 - 1 + 2) / 2", HALF_SUM("i32", "2147483647"), 4, -1073741823),
+    BOTH("i16", "(2^15 - 1 + 2) / 2", HALF_SUM("i16", "32767"), 2, -16383),
+    BOTH("i8", "(127 + 2) / 2", HALF_SUM("i8", "127"), 1, -63),
+    BOTH("ui8", "(255 + 2) / 2", HALF_SUM("ui8", "255"), 1, 0),
+};
+
+static void integers_are_exact_and_wrap(void **state) {
+  for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) {
+    union { int64_t i; char c[64]; } y = {0};
+    const size_t size = integers[i].size;
+    runs(integers[i].text, y.c, 8 * size);
+    for (size_t k = 0; k < 8; k++)
+      if (memcmp(y.c + k * size, &integers[i].want, size))
+        fail_msg("%s: element %zu is not %lld\n%s", integers[i].what, k, (long long)integers[i].want, integers[i].text);
   }
 }
 
@@ -258,6 +303,7 @@ static void two_inputs_of_one_name_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(map_reads_register_beyond_65536),
                                      cmocka_unit_test(broken_rule_is_refused), cmocka_unit_test(edge_of_a_rule_runs),
+                                     cmocka_unit_test(integers_are_exact_and_wrap),
                                      cmocka_unit_test(name_survives_text_or_is_refused),
                                      cmocka_unit_test(two_inputs_of_one_name_are_refused)};
   return cmocka_run_group_tests(tests, open_cpu, close_cpu);

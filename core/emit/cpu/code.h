@@ -10,20 +10,20 @@
 #include "tessera/base.h"
 
 #define CPU_MAGIC 0x54555043u /* "CPUT" */
-#define CPU_CODE_VERSION 5
+#define CPU_CODE_VERSION 6
 #define CPU_STRIP 1024 /* elements of a strip in map, gather and scatter programs */
 
 typedef enum cpu_opcode {
   CPU_END,
   CPU_CONST,     /* r, imm (int64 or bits of a double) */
-  CPU_ALU,       /* r_out, r_a, r_b, r_c, scalar_code, is_float, predicate */
+  CPU_ALU,       /* r_out, r_a, r_b, r_c, scalar_code, is_float, predicate, dtype that it wraps or rounds to */
   CPU_CAST,      /* r_out, r_a, from_float, to dtype (TSR_DTYPE_NONE = index) */
   CPU_BLOCK_ID,  /* r, axis */
   CPU_ARG,       /* d view, argument: binds the view register to the argument's memory */
   CPU_WINDOW,    /* d out, d source, extra: offset registers (rank of source), then sizes (rank of source) */
   CPU_VIEW,      /* d out, d source, imm = offset in elements */
   CPU_TILE_VIEW, /* d out, d tile */
-  CPU_FILL,      /* d, imm = bits of a double */
+  CPU_FILL,      /* d, is_float; imm = int64 or bits of a double */
   CPU_SPLAT,     /* d, r, is_float */
   CPU_COPY,      /* d destination, d source: any storage types; what lies beyond the source's extents becomes 0 */
   CPU_MAP,       /* p program, n outputs, n operands, extra: operand descriptors (outputs first); imm = rank */

@@ -68,18 +68,24 @@ static int desc(gen *g, const ir_value *v) {
   return push(g, &g->descs, &d);
 }
 
+/* Where a view begins; of one without elements it may lie anywhere, and matters nowhere. */
+static int64_t begin_of(const ir_type *view) { return ir_type_count(view) ? view->offset : 0; }
+
 static int64_t bits(double f) {
   int64_t i;
   memcpy(&i, &f, sizeof i);
   return i;
 }
 
-/* A constant as an integer: infinities, the identities of reductions, saturate; NaN is 0. */
+/* A constant as an integer of its type: infinities, the identities of reductions, saturate; NaN is 0; integers wrap. */
 static int64_t whole(const ir_op *op) {
   const ir_attr *a = ir_get_attr(op, "value");
-  double f = ir_get_float(op, "value", 0);
-  if (a && a->kind == IR_A_INT) return a->u.i;
-  return f != f ? 0 : f >= 0x1p63 ? INT64_MAX : f < -0x1p63 ? INT64_MIN : (int64_t)f;
+  const ir_type *t = op->results[0]->type;
+  const tsr_dtype type = t->kind == IR_T_INDEX ? TSR_I64 : t->dtype;
+  union { uint64_t u; int64_t i; char c[8]; } one = {0};
+  if (a && a->kind == IR_A_INT) return type == TSR_BOOL ? a->u.i != 0 : dtype_wrap(type, a->u.i);
+  dtype_store(type, &one, 0, ir_get_float(op, "value", 0));
+  return type == TSR_I64 ? one.i : (int64_t)dtype_load(type, &one, 0);
 }
 
 /* COMPARE's predicate; of NOT whether it is logical. */
@@ -132,6 +138,21 @@ static tsr_status check_computed(const ir_op *o, const ir_value *v) {
                            tsr_dtype_name(v->type->dtype));
 }
 
+/* Integers of 8 and 16 bits are computed in 32: what an op leaves above them goes. */
+static int narrowed(prog *p, int a, tsr_dtype t, bool is_uniform) {
+  const int bits = t == TSR_I8 ? 24 : 16;
+  cpu_strip s = {.op = CPU_S_CONST, .ct = TSR_I32, .to_ct = TSR_I32, .uniform = 1, .imm = t == TSR_U8 ? 255 : bits};
+  s.b = strip(p, s);
+  s.op = CPU_S_OP, s.code = t == TSR_U8 ? SC_AND : SC_SHL, s.a = a, s.uniform = is_uniform;
+  s.a = strip(p, s);
+  s.code = SC_SHR;
+  return t == TSR_U8 ? s.a : strip(p, s);
+}
+
+static bool may_leave(int code) {
+  return code != SC_CAST && code != SC_COMPARE && code != SC_SELECT && code != SC_MIN && code != SC_MAX;
+}
+
 static tsr_status strip_op(prog *p, ir_op *o) {
   cpu_strip s = {.op = CPU_S_OP, .code = (uint8_t)o->def->code, .predicate = (uint8_t)variant_of(o)};
   int32_t *fields[3] = {&s.a, &s.b, &s.c};
@@ -177,6 +198,9 @@ static tsr_status strip_op(prog *p, ir_op *o) {
     s.code = (uint8_t)(r->type->kind == IR_T_INDEX ? TSR_I32 : r->type->dtype);
   }
   r->scratch = strip(p, s);
+  const tsr_dtype t = r->type->kind == IR_T_SCALAR ? r->type->dtype : TSR_DTYPE_NONE;
+  if ((t == TSR_I8 || t == TSR_I16 || t == TSR_U8) && may_leave(o->def->code))
+    r->scratch = narrowed(p, (int)r->scratch, t, s.uniform);
   return NULL;
 }
 
@@ -303,7 +327,9 @@ static tsr_status gen_call(gen *g, ir_op *op) {
      * of padded rows. */
     INSTR(g, CPU_COPY, fn[0] == 'm' && !v[0]->type->pad && !v[1]->type->pad, -1, desc(g, v[0]), desc(g, v[1]));
   } else if (!strcmp(fn, "fill")) {
-    INSTR(g, CPU_FILL, bits(ir_get_float(op, "value", 0)), -1, desc(g, v[0]));
+    const ir_attr *a = ir_get_attr(op, "value");
+    const bool integer = a && a->kind == IR_A_INT && !dtype_is_float(v[0]->type->dtype);
+    INSTR(g, CPU_FILL, integer ? dtype_wrap(v[0]->type->dtype, a->u.i) : bits(ir_get_float(op, "value", 0)), -1, desc(g, v[0]), !integer);
   } else if (!strcmp(fn, "splat")) {
     INSTR(g, CPU_SPLAT, 0, -1, desc(g, v[0]), reg(v[1]), is_float(v[1]->type));
   } else if (!strcmp(fn, "reduce")) {
@@ -371,7 +397,9 @@ static tsr_status gen_op(gen *g, ir_op *op) {
     int r = new_reg(g, op->results[0]);
     if (op->def->code == SC_CAST)
       INSTR(g, CPU_CAST, 0, -1, r, a[0], is_float(from), to->kind == IR_T_INDEX ? TSR_DTYPE_NONE : to->dtype);
-    else INSTR(g, CPU_ALU, 0, -1, r, a[0], a[1], a[2], op->def->code, is_float(from), variant_of(op));
+    else
+      INSTR(g, CPU_ALU, 0, -1, r, a[0], a[1], a[2], op->def->code, is_float(from), variant_of(op),
+            to->kind == IR_T_INDEX ? TSR_I64 : to->dtype);
     return NULL;
   }
   switch (op->def->code) {
@@ -390,7 +418,7 @@ static tsr_status gen_op(gen *g, ir_op *op) {
   case TG_VIEW: {
     int s = desc(g, op->operands[0]);
     new_view(g, op->results[0]);
-    INSTR(g, CPU_VIEW, op->results[0]->type->offset, -1, desc(g, op->results[0]), s);
+    INSTR(g, CPU_VIEW, begin_of(op->results[0]->type), -1, desc(g, op->results[0]), s);
     return NULL;
   }
   case TG_WINDOW: return gen_window(g, op);
@@ -423,7 +451,7 @@ static tsr_status gen_kernel(gen *g, ir_op *op) {
   for (int i = 0; i < r->n_args; i++) {
     if (r->args[i]->type->kind != IR_T_VIEW) return ir_error(op, NULL, "argument %d must be a view", i);
     new_view(g, r->args[i]);
-    INSTR(g, CPU_ARG, r->args[i]->type->offset, -1, desc(g, r->args[i]), i);
+    INSTR(g, CPU_ARG, begin_of(r->args[i]->type), -1, desc(g, r->args[i]), i);
   }
   TSR_TRY(gen_block(g, r));
   INSTR(g, CPU_END, 0, -1, 0);

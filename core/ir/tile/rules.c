@@ -73,11 +73,13 @@ tsr_status tile_infer_axis(ir_op *op, const ir_type **results) {
 
 tsr_status tile_infer_const(ir_op *op, const ir_type **results) {
   const ir_type *t = op->results[0]->type;
+  const ir_attr *v = ir_get_attr(op, "value");
+  if (t && t->kind == IR_T_INDEX && v && v->kind != IR_A_INT) /* which readers would round in different ways */
+    return ir_error(op, "write it without a point", "an index is a whole number");
   if (t)
     return t->kind == IR_T_INDEX || t->kind == IR_T_SCALAR || (t->kind == IR_T_VECTOR && op->def->level == IR_TARGET)
                ? NULL
                : ir_error(op, NULL, "must be a scalar");
-  const ir_attr *v = ir_get_attr(op, "value");
   if (!v) return st_oom(); /* builders leave the type out only when there was no memory for it */
   if (v->kind == IR_A_INT) return give(results, ir_type_index(op->module));
   return give(results, ir_type_scalar(op->module, TSR_F32));

@@ -321,7 +321,7 @@ static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
     if (cpu_fill_is_implied(op)) return NULL;
     TSR_TRY(cpu_tile_for(l, b, op->results[0]));
     ir_op *c = cpu_call(l, b, "fill", 1, (ir_value *[]){at(op->results[0])});
-    return c && ir_set_attr(c, "value", ir_attr_float(l->m, ir_get_float(op, "value", 0))) ? NULL : st_oom();
+    return c && ir_set_attr(c, "value", ir_attr_copy(l->m, ir_get_attr(op, "value"))) ? NULL : st_oom();
   }
   case T_SPLAT: return lower_simple(l, b, op, "splat", none);
   case T_GEMM: return lower_gemm(l, b, op);

@@ -63,15 +63,15 @@ ir_value *sx_int(simt *c, int64_t v) { return sx_constant(c, ir_type_index(c->m)
 ir_value *sx_num(simt *c, tsr_dtype t, double v) {
   const ir_type *type = ir_type_scalar(c->m, t);
   if (dtype_is_float(t)) return sx_constant(c, type, false, 0, v);
-  /* Infinities, the identities of min and max, are the type's ends. */
-  bool above = v >= 9223372036854775807.0, below = v <= -9223372036854775808.0;
-  if ((above || below) && t != TSR_I64)
-    v = above ? dtype_get(t)->max : dtype_get(t)->is_signed ? -dtype_get(t)->max - 1 : 0;
-  return sx_constant(c, type, true,
-                     t == TSR_I64 && above   ? INT64_MAX
-                     : t == TSR_I64 && below ? INT64_MIN
-                                             : (int64_t)v,
-                     0);
+  union { int64_t i; char c[8]; } one = {0};
+  dtype_store(t, &one, 0, v); /* infinities, the identities of min and max, are the type's ends */
+  return sx_constant(c, type, true, t == TSR_I64 ? one.i : (int64_t)dtype_load(t, &one, 0), 0);
+}
+
+ir_value *sx_value(simt *c, tsr_dtype t, const ir_op *op) {
+  const ir_attr *a = ir_get_attr(op, "value");
+  if (!a || a->kind != IR_A_INT || dtype_is_float(t)) return sx_num(c, t, ir_get_float(op, "value", 0));
+  return sx_constant(c, ir_type_scalar(c->m, t), true, t == TSR_BOOL ? a->u.i != 0 : dtype_wrap(t, a->u.i), 0);
 }
 
 /* ---- value numbering --------------------------------------------------------------------------------------------- */

@@ -9,6 +9,8 @@ ir_value *sx_op(simt *c, int code, const ir_type *type, int n,
 ir_op *sx_effect(simt *c, int code, int n, ir_value *const *operands);                      /* no result */
 ir_value *sx_int(simt *c, int64_t v);                                                       /* index */
 ir_value *sx_num(simt *c, tsr_dtype t, double v);
+/* The attribute `value` of op as a number of type t: integers exactly, wrapped. */
+ir_value *sx_value(simt *c, tsr_dtype t, const ir_op *op);
 bool sx_const(const ir_value *v, int64_t *out);
 ir_value *sx_add(simt *c, ir_value *a, ir_value *b);
 ir_value *sx_sub(simt *c, ir_value *a, ir_value *b);

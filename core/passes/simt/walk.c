@@ -32,7 +32,7 @@ static tsr_status lower_leaf_scalar(simt *c, ir_op *op) {
     s->mult = gcd64(s->lo, 0);
     s->v = sx_int(c, s->lo);
   } else {
-    s->v = sx_num(c, t->dtype, ir_get_float(op, "value", 0));
+    s->v = sx_value(c, t->dtype, op);
     s->lo = INT64_MIN, s->hi = INT64_MAX, s->mult = 1;
   }
   return c->b.failed ? st_oom() : NULL;
@@ -77,7 +77,7 @@ static tsr_status lower_fill(simt *c, ir_op *op) {
   simt_val *s = l ? simt_bind(c, op->results[0], SV_FRAG) : NULL;
   if (!s) return st ? st : st_oom();
   ir_value *v =
-      op->def->code == T_FILL ? sx_num(c, t, ir_get_float(op, "value", 0)) : sx_cast(c, simt_of(op->operands[0])->v, t);
+      op->def->code == T_FILL ? sx_value(c, t, op) : sx_cast(c, simt_of(op->operands[0])->v, t);
   s->frag = (simt_frag){.layout = l, .dtype = t, .splat = v};
   return c->b.failed ? st_oom() : NULL;
 }
