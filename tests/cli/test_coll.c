@@ -15,7 +15,8 @@ static const struct { const char *args, *says; } refused[] = {
     {PLAN "nvl72 --ranks 73 --bytes 1", "the machine has fewer ranks"},
     {PLAN "nvl72 --ranks 0 --bytes 1", "--ranks 0 is not 1 to 16384"},
     {PLAN "nvl72 --ranks -1 --bytes 1", "coll needs"},
-    {PLAN "nvl72 --ranks 9223372036854775808 --bytes 1", "is not 1 to 16384"},
+    {PLAN "nvl72 --ranks 9223372036854775808 --bytes 1", "--ranks needs a number"},
+    {PLAN "nvl72 --ranks 9223372036854775807 --bytes 1", "is not 1 to 16384"},
     {PLAN "nvl72 --ranks lots --bytes 1", "--ranks needs a number"},
     {PLAN "nvl72 --ranks 72 --bytes -5", "--bytes -5 is not"},
     {PLAN "nvl72 --ranks 72 --bytes 9223372036854775807", "is not 0 to 2^50"},
@@ -28,6 +29,7 @@ static const struct { const char *args, *says; } refused[] = {
     {PLAN "none.json --ranks 2 --bytes 1", "none.json"},
     {PLAN "bad.json --ranks 2 --bytes 1", "bad.json:1:"},
     {PLAN "empty.json --ranks 2 --bytes 1", "\"levels\" is an array"},
+    {PLAN "escape.json --ranks 2 --bytes 1", "no text"},
     {PLAN ". --ranks 2 --bytes 1", "can't be"},
     {PLAN "/dev/zero --ranks 2 --bytes 1", "/dev/zero"},
     {"bench coll extra", "coll takes options alone"},
@@ -98,12 +100,15 @@ int main(void) {
   static const char *const transports[] = {"mpi", "ucc", "nccl", "rccl"};
   static const char good[] = "{\"name\": \"lab\", \"levels\": [{\"name\": \"bus\", \"ranks\": 4, \"latency_us\": 1, "
                              "\"gbytes_per_s\": 10, \"source\": \"measured by hand\"}]}";
+  static const char escape[] = "{\"name\": \"\\u001b[2J\", \"levels\": [{\"ranks\": 4, \"latency_us\": 1, "
+                               "\"gbytes_per_s\": 10}]}";
   char args[200];
   cli c;
   if (!cli_begin(&c)) return 77;
   cli_write(&c, "good.json", good, sizeof good - 1);
   cli_write(&c, "bad.json", "{\"levels\": [", 12);
   cli_write(&c, "empty.json", "{}", 2);
+  cli_write(&c, "escape.json", escape, sizeof escape - 1);
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
     cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);
   check_table(&c);

@@ -33,6 +33,29 @@ static const struct { const char *args, *says; } refused[] = {
     {"bench add --shape ''", "an empty list"},
     {"bench add --against nobody", "no peer \"nobody\"; there are openblas, blis, onednn, ggml"},
     {"bench add --policy sloppy", "unknown numerics policy"},
+    {"--version x", "--version stands alone"},
+    {"help x", "help stands alone"},
+    {"devices --json=no", "--json takes no value, not \"no\""},
+    {"run x.mlir --seed 99999999999999999999", "--seed needs a number"},
+    {"run x.mlir --seed ' 5'", "--seed needs a number"},
+    {"run x.mlir --input A=in.npy --input A=in.npy --device cpu:0", "--input A is given twice"},
+    {"run x.mlir --shape A=2x3 --shape A=2x4", "--shape A is given twice"},
+    {"run x.mlir --shape A=99999999999999999999x3", "is not NAME=2x3x.."},
+    {"run x.mlir --shape A=+2x3", "is not NAME=2x3x.."},
+    {"bench add --shape 4x8 --milliseconds 0", "--milliseconds 0 is not 1 to 600000"},
+    {"bench add --shape 4x8 --milliseconds -5", "--milliseconds -5 is not"},
+    {"bench --suite quick add", "--suite quick and add: one of them"},
+    {"bench --suite quick --shape 4x8", "--shape goes with an operation"},
+    {"bench --shape 4x8", "--shape goes with an operation"},
+    {"bench add --dtype 0123456789012345678901234567890123456789012345678901234567890123f32", "unknown data type"},
+    {"bench add --against ggml,ggml,ggml,ggml,ggml,ggml,ggml,ggml,ggml", "--against takes at most 8"},
+    {"tune x.mlir --space --explain", "one of them"},
+    {"tune x.mlir --dtype f32 --device cpu:0", "--dtype goes with an operation"},
+    {"profile x.mlir --dtype banana --device cpu:0", "--dtype goes with an operation"},
+    {"profile x.mlir --reproducible", "unknown option --reproducible"},
+    {"check x.mlir --trace f", "unknown option --trace"},
+    {"ops --json --markdown", "one of them"},
+    {"inspect '\n'", "?: can't be opened"},
 };
 
 static const struct { const char *args, *says; } unavailable[] = {
@@ -88,6 +111,7 @@ int main(void) {
   cli c;
   if (!cli_begin(&c)) return 77;
   cli_write(&c, "x.mlir", text, sizeof text - 1);
+  expect(&c, "run x.mlir --output 0=in.npy --device cpu:0", 0, false, "");
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
     cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);
   for (size_t i = 0; i < sizeof unavailable / sizeof *unavailable; i++)

@@ -49,7 +49,7 @@ tsr_status bench_timer_start(bench_timer *t) TSR_MUST_USE;
 tsr_status bench_timer_stop(bench_timer *t, double *us) TSR_MUST_USE; /* waits */
 void bench_timer_destroy(bench_timer *t);
 
-enum { BENCH_MOST_WITHOUT = 8 };
+enum { BENCH_MOST_WITHOUT = 8, BENCH_MOST_PEERS = 8 };
 
 typedef struct bench_result {
   double median_us, min_us, error, tolerance;
@@ -64,7 +64,7 @@ typedef struct bench_result {
   bool ok, by_events; /* by_events: timed by the device's clock, the peers too; else by the host's */
   bench_clocks clocks; /* under this load */
   int n_peers;
-  struct { const char *name; double median_us; char why[200]; } peers[8];
+  struct { const char *name; double median_us; char why[200]; } peers[BENCH_MOST_PEERS];
   char tile[64], table_tile[64];
 } bench_result;
 
@@ -76,7 +76,7 @@ typedef struct bench_options {
   long seed; /* of the operands */
   tsr_tune tune; /* when searched or cached schedules are asked for, the default ones are timed beside */
   const char *without; /* switches (TSR_DISABLE's) to measure the share of, a comma list; NULL: none */
-  const peer *peers[8];
+  const peer *peers[BENCH_MOST_PEERS];
   int n_peers;
   double seconds; /* budget of one case */
   bench_place *place; /* NULL: threads run where the system puts them */

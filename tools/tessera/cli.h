@@ -30,6 +30,7 @@ typedef struct option {
 bool cli_options(const char *command, int *argc, char **argv, const option *options, int n);
 /* Prints the status as one line, frees it and returns the exit code it stands for. */
 int cli_fail(tsr_status st);
+/* One line on stderr; command "": none. EXIT_USAGE. */
 int cli_usage(const char *command, const char *fmt, ...) TSR_PRINTF(2, 3);
 /* An output file. NULL after one line: the path is no good, EXIT_USAGE. cli_finish closes it: EXIT_WRONG after one line
  * when anything was not written. */

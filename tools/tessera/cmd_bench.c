@@ -259,15 +259,16 @@ static int find_peers(bench_run *r, const char *list) {
   char name[64];
   for (const char *p = list; p && *p;) {
     size_t n = strcspn(p, ",");
-    snprintf(name, sizeof name, "%.*s", (int)n, p);
-    const peer *x = peer_find(name);
+    const bool fits = snprintf(name, sizeof name, "%.*s", (int)n, p) < (int)sizeof name;
+    const peer *x = fits ? peer_find(name) : NULL;
     if (!x) {
       char known[256] = "";
       for (size_t i = 0; peer_at(i); i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", peer_name(peer_at(i)));
       return cli_usage("bench", "no peer \"%s\"; there are %s", name, known);
     }
-    if (r->o.n_peers < 8) r->o.peers[r->o.n_peers++] = x;
+    if (r->o.n_peers == BENCH_MOST_PEERS) return cli_usage("bench", "--against takes at most %d", BENCH_MOST_PEERS);
+    r->o.peers[r->o.n_peers++] = x;
     p += n + (p[n] == ',');
   }
   return EXIT_OK;
@@ -278,10 +279,10 @@ static int check_without(const char *list) {
   return st ? cli_fail(st) : EXIT_OK;
 }
 
-/* The next name of a comma list, "" past the last. */
+/* The next name of a comma list, "" past the last, and for one that is too long to be any. */
 static const char *next_of(const char **list, char name[64]) {
   size_t n = strcspn(*list, ",");
-  snprintf(name, 64, "%.*s", (int)n, *list);
+  if (snprintf(name, 64, "%.*s", (int)n, *list) >= 64) *name = 0;
   *list += n + ((*list)[n] == ',');
   return name;
 }
@@ -309,6 +310,8 @@ static int collect(int argc, char **argv, const char *suite, const char *shape, 
                    bench_case *cases, int *n) {
   *n = 0;
   if ((shape && !*shape) || (dtype && !*dtype)) return cli_usage("bench", "an empty list");
+  if (suite && argc > 1) return cli_usage("bench", "--suite %s and %s: one of them", suite, argv[1]);
+  if (shape && argc == 1) return cli_usage("bench", "--shape goes with an operation: a suite has its own");
   for (int i = 1, rc; i < argc; i++)
     if ((rc = collect_op(argv[i], shape, dtype ? dtype : "f32", packed, cases, n))) return rc;
   if (argc > 1) return EXIT_OK;
@@ -344,6 +347,7 @@ int cmd_bench(int argc, char **argv) {
   if (!cli_options("bench", &argc, argv, options, 13)) return EXIT_USAGE;
   if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full"))
     return cli_usage("bench", "--tune is off, cached or full");
+  if (ms < 1 || ms > 600000) return cli_usage("bench", "--milliseconds %ld is not 1 to 600000", ms);
   int n_without = 0;
   for (const char *c = r.o.without; c && *c; c++) n_without += c == r.o.without || *c == ',';
   if (n_without > BENCH_MOST_WITHOUT)

@@ -217,7 +217,7 @@ int cmd_cache(int argc, char **argv) {
     char path[1024];
     bool exists = true;
     tune_cache *c = NULL;
-    const char *name = a.name ? a.name : "default";
+    const char *name = a.name && *a.name ? a.name : "default";
     a.operand = argc == 3 ? argv[2] : NULL;
     tsr_status st = check_environment();
     if (!st) st = cache_path(NULL, a.dir, name, path, sizeof path, &exists);

@@ -134,6 +134,7 @@ int cmd_ops(int argc, char **argv) {
                             {.name = "--tiles", .flag = &tiles},
                             {.name = "--device", .text = &device}};
   if (!cli_options("ops", &argc, argv, options, 4)) return EXIT_USAGE;
+  if (json + markdown + tiles > 1) return cli_usage("ops", "--json, --markdown and --tiles: one of them");
   if (argc > 1) return cli_usage("ops", "unexpected \"%s\"", argv[1]);
   tsr_context *ctx = NULL;
   char *text = NULL;

@@ -28,6 +28,7 @@ static int compile_and_run(const profile_args *a, const char *what, tsr_context 
   if (a->tune && !parse_tune(a->tune, &o.tune)) return cli_usage("profile", "--tune is off, cached or full");
   if (!a->shape && op_graph_is_file(what)) { /* text of any level */
     size_t bytes;
+    if (a->dtype) return op_graph_dtype("profile", what);
     char *text = cli_read_file(what, &bytes);
     if (!text) return EXIT_USAGE;
     st = tsr_text_profile(dev, text, bytes, what, &o, (int)a->steps, out);
@@ -73,13 +74,15 @@ static int audit(const profile_args *a, tsr_context *ctx, const tsr_profile *p) 
 static int run(int argc, char **argv, int (*show)(const profile_args *a, tsr_context *ctx, const tsr_profile *p)) {
   profile_args a = {0};
   const option options[] = {
+      {.name = "--reproducible", .flag = &a.reproducible}, /* of check alone */
       {.name = "--shape", .text = &a.shape},    {.name = "--dtype", .text = &a.dtype},
       {.name = "--device", .text = &a.device},  {.name = "--policy", .text = &a.policy},
-      {.name = "--tune", .text = &a.tune},      {.name = "--trace", .text = &a.trace},
+      {.name = "--tune", .text = &a.tune},      {.name = "--profile", .text = &a.profile},
       {.name = "--steps", .number = &a.steps},  {.name = "--json", .flag = &a.json},
-      {.name = "--wide", .flag = &a.wide},      {.name = "--reproducible", .flag = &a.reproducible},
-      {.name = "--profile", .text = &a.profile}};
-  if (!cli_options(argv[0], &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
+      {.name = "--wide", .flag = &a.wide},      {.name = "--trace", .text = &a.trace}}; /* of profile alone */
+  const int n = sizeof options / sizeof *options;
+  const bool check = show == audit;
+  if (!cli_options(argv[0], &argc, argv, check ? options : options + 1, check ? n - 2 : n - 1)) return EXIT_USAGE;
   if (argc != 2) return cli_usage(argv[0], "needs one FILE or OP");
   if (a.steps < 0 || a.steps > 1000000) return cli_usage(argv[0], "--steps is 1 to 1000000");
   tsr_context *ctx = NULL;

@@ -52,6 +52,19 @@ static bool add_file(void *user, const char *value) {
   return true;
 }
 
+static bool same_name(const char *a, const char *b) {
+  size_t n = strcspn(a, "=");
+  return n == strcspn(b, "=") && !strncmp(a, b, n);
+}
+
+/* An input whose file was not asked for: there is none of that name, or an earlier file was its. */
+static int not_used(const files *f, int i) {
+  const int n = (int)strcspn(f->text[i], "=");
+  for (int k = 0; k < i; k++)
+    if (same_name(f->text[k], f->text[i])) return cli_usage("run", "--input %.*s is given twice", n, f->text[i]);
+  return cli_usage("run", "the program has no input \"%.*s\"", n, f->text[i]);
+}
+
 static const char *path_for(const files *f, const char *name, int *used) {
   for (int i = 0; i < f->n; i++) {
     size_t n = strcspn(f->text[i], "=");
@@ -300,9 +313,7 @@ static int run_file(run_state *r, const char *file, const char *device, tsr_poli
   for (int i = 0; i < r->n_in; i++)
     if ((rc = load_input(r, i, inputs, used, (uint64_t)seed))) return rc;
   for (int i = 0; i < inputs->npy.n; i++)
-    if (!used[i])
-      return cli_usage("run", "the program has no input \"%.*s\"", (int)strcspn(inputs->npy.text[i], "="),
-                       inputs->npy.text[i]);
+    if (!used[i]) return not_used(&inputs->npy, i);
   if ((rc = execute(r, repeat))) return rc;
   for (int i = 0; i < outputs->n; i++)
     if ((rc = save_output(r, which[i], strchr(outputs->text[i], '=') + 1))) return rc;

@@ -201,6 +201,8 @@ int cmd_tune(int argc, char **argv) {
                             {.name = "--profile", .text = &a.profile}};
   if (!cli_options("tune", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("tune", "needs one FILE or OP");
+  if (a.space + a.explain + (a.record != NULL) > 1)
+    return cli_usage("tune", "--space, --explain and --record look at different things: one of them");
   if (a.samples < 0) return cli_usage("tune", "--samples needs a positive number");
   tsr_context *ctx = NULL;
   tsr_device *dev = NULL;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/file.h"
+#include "core/base/str.h"
 #include "tools/tessera/bench.h"
 
 static const command commands[] = {
@@ -51,8 +52,24 @@ static void keep_standard_files(void) {
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 1 ? O_RDONLY : O_WRONLY) != fd) return;
 }
 
+/* "tessera COMMAND: ..", in one line whatever a file or an argument says. */
+static void say(const char *cmd, const char *fmt, va_list ap) {
+  va_list again;
+  va_copy(again, ap);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  char *s = n < 0 ? NULL : malloc((size_t)n + 1);
+  if (s) vsnprintf(s, (size_t)n + 1, fmt, again);
+  va_end(again);
+  for (char *c = s; c && *c; c++)
+    if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+  fprintf(stderr, "tessera%s%s: %s\n", *cmd ? " " : "", cmd, s ? s : "out of memory");
+  free(s);
+}
+
 static int run(int argc, char **argv) {
   if (argc < 2) return usage(stderr);
+  if (argc > 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help") || !strcmp(argv[1], "--version")))
+    return cli_usage("", "%s stands alone; `tessera COMMAND --help` is about one command", argv[1]);
   if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) return usage(stdout);
   if (!strcmp(argv[1], "--version")) {
     printf("tessera %d.%d\n", TSR_ABI_MAJOR, TSR_ABI_MINOR);
@@ -65,8 +82,7 @@ static int run(int argc, char **argv) {
       if (commands[i].more_help) commands[i].more_help(stdout);
       return EXIT_OK;
     }
-  fprintf(stderr, "tessera: no command \"%s\"; `tessera --help` lists them\n", argv[1]);
-  return EXIT_USAGE;
+  return cli_usage("", "no command \"%s\"; `tessera --help` lists them", argv[1]);
 }
 
 /* A result that nobody got is none, whatever the command thinks. */
@@ -84,9 +100,7 @@ int main(int argc, char **argv) {
 int cli_usage(const char *cmd, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  fprintf(stderr, "tessera %s: ", cmd);
-  vfprintf(stderr, fmt, ap);
-  fputc('\n', stderr);
+  say(cmd, fmt, ap);
   va_end(ap);
   return EXIT_USAGE;
 }
@@ -107,8 +121,9 @@ static bool take(const char *cmd, const option *o, const char *value) {
   if (o->text) *o->text = value;
   if (o->number) {
     char *end;
+    errno = 0;
     *o->number = strtol(value, &end, 10);
-    if (!*value || *end) {
+    if (!*value || strspn(value, "-0123456789") != strlen(value) || *end || errno) {
       cli_usage(cmd, "%s needs a number, not \"%s\"", o->name, value);
       return false;
     }
@@ -132,6 +147,10 @@ bool cli_options(const char *cmd, int *argc, char **argv, const option *options,
       return false;
     }
     if (o->flag) {
+      if (argv[i][len]) {
+        cli_usage(cmd, "%s takes no value, not \"%s\"", o->name, argv[i] + len + 1);
+        return false;
+      }
       *o->flag = true;
       continue;
     }
@@ -150,7 +169,7 @@ char *cli_read_file(const char *path, size_t *bytes) {
   const char *why = "";
   FILE *f = strcmp(path, "-") ? file_open(path, &why) : stdin;
   if (!f) {
-    fprintf(stderr, "tessera: %s: can't be %s: %s\n", path, file_is_special(path) ? "read" : "opened", why);
+    cli_usage("", "%s: can't be %s: %s", path, file_is_special(path) ? "read" : "opened", why);
     return NULL;
   }
   size_t cap = 1 << 16, n = 0;
@@ -158,7 +177,7 @@ char *cli_read_file(const char *path, size_t *bytes) {
   while (p) {
     size_t got = fread(p + n, 1, cap - n, f);
     n += got;
-    if (n < cap) break;
+    if (n < cap || memchr(p + n - got, 0, got)) break; /* text has no zero byte: what is behind one is not read */
     char *q = realloc(p, 2 * cap + 1);
     if (!q) {
       free(p);
@@ -171,7 +190,7 @@ char *cli_read_file(const char *path, size_t *bytes) {
   bool bad = ferror(f) != 0;
   if (f != stdin) fclose(f);
   if (!p || bad) {
-    fprintf(stderr, "tessera: %s: %s\n", path, bad ? "can't be read" : "out of memory");
+    cli_usage("", "%s: %s", path, bad ? "can't be read" : "out of memory");
     free(p);
     return NULL;
   }
@@ -204,22 +223,20 @@ int cli_write_text(const char *command, const char *path, const char *text) {
 }
 
 void cli_json_string(FILE *f, const char *s) {
-  fputc('"', f);
-  for (; *s; s++) {
-    unsigned char c = (unsigned char)*s;
-    if (c == '"' || c == '\\') fprintf(f, "\\%c", c);
-    else if (c < 0x20) fprintf(f, "\\u%04x", c);
-    else fputc(c, f);
-  }
-  fputc('"', f);
+  strb b;
+  strb_init(&b, NULL);
+  strb_json(&b, s);
+  fputs(strb_text(&b), f);
+  strb_clear(&b);
 }
 
 int cli_parse_shape(const char *text, int64_t *dims, int cap) {
   int n = 0;
   for (const char *p = text; *p;) {
     char *end;
+    errno = 0;
     long long d = strtoll(p, &end, 10);
-    if (end == p || d < 0 || n == cap || (*end && *end != 'x')) return -1;
+    if (*p < '0' || *p > '9' || errno || n == cap || (*end && *end != 'x')) return -1;
     dims[n++] = d;
     if (*end && !end[1]) return -1;
     p = *end ? end + 1 : end;

@@ -9,6 +9,10 @@
 
 bool op_graph_is_file(const char *what) { return strpbrk(what, "/.") || !access(what, R_OK) || !strcmp(what, "-"); }
 
+int op_graph_dtype(const char *command, const char *file) {
+  return cli_usage(command, "--dtype goes with an operation; the types of %s stand in it", file);
+}
+
 static int from_file(tsr_context *ctx, const char *path, tsr_graph **out) {
   size_t bytes;
   char *text = cli_read_file(path, &bytes);
@@ -86,7 +90,7 @@ int op_graph(const char *command, tsr_context *ctx, const char *what, const char
   *out = NULL;
   bool named = shape && strchr(shape, '=');
   if ((!shape || named) && op_graph_is_file(what)) {
-    int rc = from_file(ctx, what, out);
+    int rc = dtype ? op_graph_dtype(command, what) : from_file(ctx, what, out);
     return rc || !named ? rc : with_shapes(command, shape, what, out);
   }
   if (!shape) return cli_usage(command, "%s needs --shape (matmul: MxNxK or BxMxNxK; others: ROWSxCOLS)", what);

@@ -5,6 +5,8 @@
 #include "core/ir/graph/ops.h"
 #include "tools/tessera/cli.h"
 
+/* Says that --dtype has no place beside a file; the exit status. */
+int op_graph_dtype(const char *command, const char *file);
 /* `what` with a `/` or `.` or an existing file is a file; its shape, if any, is "A=2x3,B=3x4" for unknown dimensions.
  * An op: matmul takes [B,]M,N,K, others ROWSxCOLS or N elements. Returns an exit code; 0 and *out on success, else one
  * line was printed. */

@@ -17,6 +17,11 @@ bool shape_list_add(void *user, const char *value) {
     cli_usage(l->command, "\"%s\" is not NAME=2x3x..", value);
     return false;
   }
+  for (int i = 0; i < l->n; i++)
+    if (strcspn(l->text[i], "=") == strcspn(value, "=") && !strncmp(l->text[i], value, strcspn(value, "="))) {
+      cli_usage(l->command, "--shape %.*s is given twice", (int)strcspn(value, "="), value);
+      return false;
+    }
   l->text[l->n++] = value;
   return true;
 }
