@@ -19,9 +19,9 @@ ir_op *region_map(ir_builder *b, const ir_block *region, ir_value *const *frags,
                   int64_t columns);
 
 /* A region as one map an op, which tile_fuse_maps joins where one result has one reader: what repeats along a dimension
- * is then computed once, what several results need too. region_begin forgets what was there; then the data fields of the
- * region's arguments say which fragments they are, and those of its ops' results become what region_op makes of them.
- * Constants, positions and indices stay NULL and are computed inside each map that needs them. */
+ * is then computed once, what several results need too. region_begin forgets what was there; then the data fields of
+ * the region's arguments say which fragments they are, and those of its ops' results become what region_op makes of
+ * them. Constants, positions and indices stay NULL and are computed inside each map that needs them. */
 void region_begin(const ir_block *region);
 tsr_status region_op(ir_builder *b, const ir_block *region, ir_op *op, int64_t rows, int64_t columns);
 /* The value v that the region yields as a fragment of rows x columns. */

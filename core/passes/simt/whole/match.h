@@ -1,7 +1,7 @@
 /* core/passes/simt/whole/match.h - a kernel of Tile IR that is one contraction (tile/contract.h: the op, or a loop
  * written by hand), an elementwise epilogue (the op's region, or maps behind it) and stores, for lowerings that replace
- * the whole kernel with one of their own, and gives them the parts that don't depend on how: index expressions of a tile, and the epilogue of a few
- * neighbouring elements. */
+ * the whole kernel with one of their own, and gives them the parts that don't depend on how: index expressions of a
+ * tile, and the epilogue of a few neighbouring elements. */
 #ifndef CORE_PASSES_SIMT_WHOLE_MATCH_H
 #define CORE_PASSES_SIMT_WHOLE_MATCH_H
 #include "core/device/caps.h"
