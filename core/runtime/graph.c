@@ -165,7 +165,7 @@ static const ir_opdef *find_op(const char *name) {
 }
 
 static tsr_status add_op(tsr_graph *g, const char *name, const tsr_value *operands, int n, const tsr_attr *attrs,
-                         int n_attrs, tsr_value *out) {
+                         int n_attrs, tsr_value *out, int n_out) {
   if (g->closed) return RT_BAD(g->ctx, "graph_op", NULL, "the graph is complete and can't be extended");
   const ir_opdef *def = name ? find_op(name) : NULL;
   bool custom = !def;
@@ -183,7 +183,7 @@ static tsr_status add_op(tsr_graph *g, const char *name, const tsr_value *operan
     v[i] = g->values[operands[i] - 1];
   }
   ir_builder b = before_return(g);
-  ir_op *op = ir_op_new(&b, def, n, v, 1, NULL, 0);
+  ir_op *op = ir_op_new(&b, def, n, v, n_out, NULL, 0);
   if (!op) return st_oom();
   tsr_status st = NULL;
   for (int i = 0; i < n_attrs && !st; i++)
@@ -197,7 +197,7 @@ static tsr_status add_op(tsr_graph *g, const char *name, const tsr_value *operan
           st_make(&g->ctx->al, TSR_NOT_FOUND, ST_WHERE("graph", name, "`tessera ops` lists them"), "no such operation");
   }
   if (!st) st = ir_verify_op(op);
-  if (!st) st = rt_graph_note(g, op->results[0], out);
+  for (int i = 0; i < n_out && !st; i++) st = rt_graph_note(g, op->results[i], &out[i]);
   if (st) ir_op_remove(op);
   return st;
 }
@@ -205,8 +205,18 @@ static tsr_status add_op(tsr_graph *g, const char *name, const tsr_value *operan
 tsr_status tsr_graph_op(tsr_graph *g, const char *name, const tsr_value *operands, int n, const tsr_attr *attrs,
                         int n_attrs, tsr_value *out) {
   RT_NEED("graph_op", "out", out);
-  tsr_status st = g ? end(g, add_op(begin(g), name, operands, n, attrs, n_attrs, out)) : rt_missing("graph_op", "g");
+  tsr_status st = g ? end(g, add_op(begin(g), name, operands, n, attrs, n_attrs, out, 1)) : rt_missing("graph_op", "g");
   if (st) *out = 0; /* not before: it may be one of the operands */
+  return st;
+}
+
+tsr_status tsr_graph_op_results(tsr_graph *g, const char *name, const tsr_value *operands, int n, const tsr_attr *attrs,
+                                int n_attrs, tsr_value *out, int n_out) {
+  RT_NEED("graph_op_results", "out", out);
+  RT_NEED("graph_op_results", "g", g);
+  if (n_out < 1 || n_out > 64) return RT_BAD(g->ctx, "graph_op_results", "1 to 64", "%d results", n_out);
+  tsr_status st = end(g, add_op(begin(g), name, operands, n, attrs, n_attrs, out, n_out));
+  for (int i = 0; i < n_out && st; i++) out[i] = 0;
   return st;
 }
 

@@ -23,14 +23,19 @@ static tsr_status set_input(const tsr_graph *g, ir_value *v, const tsr_shape *s)
 }
 
 static tsr_status infer_again(tsr_graph *g, ir_op *op) {
-  const ir_type *t = NULL;
   bool custom = graph_is_kind(op, GRAPH_CUSTOM), found = false;
-  if (op->n_results != 1) return NULL;
-  if (custom) TSR_TRY(rt_custom_infer(g, ir_get_str(op, "callee", ""), op, &t, &found));
-  else if (op->def->infer) TSR_TRY(op->def->infer(op, &t));
-  const ir_type *before = op->results[0]->type;
-  if (t) op->results[0]->type = t;
-  return !t || bucket_note(g->func, before, t) ? NULL : st_oom();
+  if (!op->n_results) return NULL;
+  const ir_type **t = arena_array(&g->m->arena, const ir_type *, op->n_results);
+  if (!t) return st_oom();
+  if (custom) TSR_TRY(rt_custom_infer(g, ir_get_str(op, "callee", ""), op, t, &found));
+  else if (op->def->infer) TSR_TRY(op->def->infer(op, t));
+  for (int i = 0; i < op->n_results; i++) {
+    const ir_type *before = op->results[i]->type;
+    if (!t[i]) continue;
+    op->results[i]->type = t[i];
+    if (!bucket_note(g->func, before, t[i])) return st_oom();
+  }
+  return NULL;
 }
 
 tsr_status tsr_graph_specialize(const tsr_graph *g, const tsr_shape *shapes, int n, tsr_graph **out) {

@@ -239,6 +239,10 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, ts
 /* op: a name of the table, "add" or "tessera.graph.add", or a registered custom op. One result. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_op(tsr_graph *g, const char *op, const tsr_value *operands, int n_operands,
                                              const tsr_attr *attrs, int n_attrs, tsr_value *out);
+/* The same of an op with n_out results ("split"), which out gets in order. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_op_results(tsr_graph *g, const char *op, const tsr_value *operands,
+                                                     int n_operands, const tsr_attr *attrs, int n_attrs, tsr_value *out,
+                                                     int n_out);
 TSR_API TSR_MUST_USE tsr_status tsr_graph_output(tsr_graph *g, tsr_value v);
 TSR_API TSR_MUST_USE tsr_status tsr_graph_type(const tsr_graph *g, tsr_value v, tsr_dtype *t, tsr_shape *shape);
 /* Reverse-mode derivative: a new graph with g's inputs, whose outputs are g's and then, for each of the n inputs wrt[i]

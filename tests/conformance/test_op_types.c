@@ -15,7 +15,7 @@
 
 enum { MAX_IN = 3 };
 
-/* $T: the type under test, $R x $C the shape. `args` are values %a, %b, .. in the order of the text. */
+/* $T: the type under test ($N: its name in attributes), $R x $C the shape. `args` are values %a, %b, .. in the order of the text. */
 static const struct { const char *op, *args, *body;
 } cases[] = {
     {"constant", "", "%r = \"tessera.graph.constant\"() {value = dense<1> : tensor<$Rx$Cx$T>}"},
@@ -81,6 +81,16 @@ static const struct { const char *op, *args, *body;
      "%r = \"tessera.graph.slice\"(%a) {starts = [0, 0], sizes = [-1, -1], strides = [2, 3]}"},
     {"concat", "%a: tensor<$Rx$Cx$T>, %b: tensor<2x$Cx$T>", "%r = \"tessera.graph.concat\"(%a, %b) {axis = 0}"},
     {"pad", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.pad\"(%a) {low = [1, 0], high = [0, 2]}"},
+    {"iota", "", "%r = \"tessera.graph.iota\"() {shape = [$R, $C], dtype = \"$N\"}"},
+    {"iota", "", "%s = \"tessera.graph.iota\"() {shape = [$R, $C], axis = 0, dtype = \"$N\"}\n%r = \"tessera.graph.transpose\"(%s)"},
+    {"clip", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.clip\"(%a) {min = -1.0, max = 3.0}"},
+    {"clip", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.clip\"(%a)"},
+    {"tril", "%a: tensor<2x$Rx$Cx$T>", "%r = \"tessera.graph.tril\"(%a) {diagonal = 2}"},
+    {"triu", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.triu\"(%a) {diagonal = -1}"},
+    {"tile", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.tile\"(%a) {repeats = [2, 3]}"},
+    {"split", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.split\"(%a) {axis = 1}"},
+    {"split", "%a: tensor<$Rx6x$T>", "%s, %r = \"tessera.graph.split\"(%a) {axis = 1, sizes = [1, 5]}"},
+    {"one_hot", "%a: tensor<$Rx$T>", "%r = \"tessera.graph.one_hot\"(%a) {depth = $C}"},
 };
 
 static const struct { int r, c; } shapes[] = {{13, 7}, {1, 1}, {1, 37}, {31, 1}, {0, 5}, {5, 0}};
@@ -105,10 +115,11 @@ static bool documented(const char *op, tsr_dtype t) {
   return false;
 }
 
-static void expand(const char *s, const char *type, int r, int c, char **out) {
+static void expand(const char *s, tsr_dtype t, int r, int c, char **out) {
   for (; *s; s++) {
     if (*s != '$') *(*out)++ = *s;
-    else if (*++s == 'T') *out += sprintf(*out, "%s", type);
+    else if (*++s == 'T') *out += sprintf(*out, "%s", dtype_get(t)->mlir);
+    else if (*s == 'N') *out += sprintf(*out, "%s", tsr_dtype_name(t));
     else *out += sprintf(*out, "%d", *s == 'R' ? r : c);
   }
   **out = 0;
@@ -180,9 +191,9 @@ static void one(suite *s, size_t k, tsr_dtype t, int r, int c, bool *told) {
   char text[1024], *o = text;
   tsr_graph *g = NULL;
   o += sprintf(o, "\"tessera.graph.func\"() ({\n^bb0(");
-  expand(cases[k].args, dtype_get(t)->mlir, r, c, &o);
+  expand(cases[k].args, t, r, c, &o);
   o += sprintf(o, "):\n");
-  expand(cases[k].body, dtype_get(t)->mlir, r, c, &o);
+  expand(cases[k].body, t, r, c, &o);
   sprintf(o, "\n\"tessera.graph.return\"(%%r)\n}) {sym_name = \"main\"}\n");
   bool doc = documented(cases[k].op, t);
   tsr_status st = tsr_graph_parse(s->ctx, text, strlen(text), "text", &g);

@@ -1,6 +1,7 @@
 /* tests/support/plan.c - see plan.h. */
 #include "tests/support/plan.h"
 
+#include "core/passes/graph/expand_ops.h"
 #include "core/passes/graph/simplify.h"
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/schedule/from_graph.h"
@@ -13,6 +14,7 @@ tsr_status plan_tile(const char *graph, size_t bytes, const char *file, const ts
   pass_options opts = {0};
   *out = NULL;
   tsr_status st = ir_parse(NULL, graph, bytes, file, &g);
+  if (!st) st = graph_expand_module(g, &opts);
   if (!st) st = graph_simplify_module(g, &opts);
   if (!st) st = graph_to_schedule(g, &opts, &s);
   if (!st) st = schedule_transpose_operand(s, caps, NULL);

@@ -455,9 +455,100 @@ static void shapes(build *b) {
   for (int i = (int)rng_range(b->r, 0, 3); i > 0; i--) output(b, p.v[rng_range(b->r, inputs, p.n - 1)]);
 }
 
+/* ---- composite ops ----------------------------------------------------------------------------------------------- */
+
+static tsr_value place(build *b, tsr_dtype t, tsr_shape s) {
+  tsr_attr a[3] = {TSR_INTS("shape", s.dims, s.rank), TSR_INT("axis", rng_range(b->r, -s.rank, s.rank - 1)),
+                   TSR_STRING("dtype", tsr_dtype_name(t))};
+  return op(b, "iota", 0, NULL, 3, a);
+}
+
+static tsr_value bounded(build *b, tsr_value x) {
+  double low = (double)rng_range(b->r, -3, 2), high = (double)rng_range(b->r, -1, 5);
+  tsr_attr a[2] = {TSR_FLOAT("min", low), TSR_FLOAT("max", high)};
+  int n = (int)rng_range(b->r, 0, 3);
+  return op(b, "clip", 1, &x, n < 2 ? 1 : n - 1, n == 1 ? a + 1 : a);
+}
+
+static tsr_value masked(build *b, tsr_value x) {
+  tsr_attr a = TSR_INT("diagonal", rng_range(b->r, -4, 4));
+  return op(b, rng_range(b->r, 0, 1) ? "tril" : "triu", 1, &x, 1, &a);
+}
+
+static tsr_value repeated(build *b, tsr_value x, int rank) {
+  int64_t n[TSR_MAX_RANK];
+  for (int i = 0; i < rank; i++) n[i] = rng_range(b->r, 0, 20) ? rng_range(b->r, 1, 3) : 0;
+  tsr_attr a = TSR_INTS("repeats", n, rank);
+  return op(b, "tile", 1, &x, 1, &a);
+}
+
+/* Some part of x, and all of them as outputs now and then. */
+static tsr_value parted(build *b, tsr_value x, tsr_shape s) {
+  int axis = (int)rng_range(b->r, 0, s.rank - 1), n = (int)rng_range(b->r, 1, 3);
+  int64_t sizes[3] = {s.dims[axis], 0, 0};
+  tsr_value parts[3] = {0};
+  for (int i = 1; i < n; i++) {
+    sizes[i] = rng_range(b->r, 0, sizes[i - 1]);
+    sizes[i - 1] -= sizes[i];
+  }
+  tsr_attr a[2] = {TSR_INT("axis", rng_range(b->r, 0, 1) ? axis : axis - s.rank), TSR_INTS("sizes", sizes, n)};
+  if (!b->st) b->st = tsr_graph_op_results(b->g, "split", &x, 1, a, 2, parts, n);
+  say(b, " split");
+  for (int i = 1; i < n; i++)
+    if (rng_range(b->r, 0, 1)) output(b, parts[i]);
+  return parts[0];
+}
+
+static void one_hots(build *b) {
+  static const char *const types[] = {"f32", "f16", "i32", "bool", "i64", "u8"};
+  tsr_dtype t = integer_type(b->r);
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 0, 3), 500);
+  tsr_value x = input(b, t, s), c = 0;
+  int64_t depth = rng_range(b->r, 0, 40), half = 20;
+  if (rng_range(b->r, 0, 3)) { /* near enough to be in range */
+    unsigned char number[8] = {0};
+    dtype_store(t, number, 0, (double)half);
+    if (!b->st) b->st = tsr_graph_constant(b->g, t, (tsr_shape){.rank = 0}, number, &c);
+    x = op2(b, "rem", x, c);
+  }
+  tsr_attr a[4] = {TSR_INT("depth", depth), TSR_INT("axis", rng_range(b->r, -s.rank - 1, s.rank)),
+                   TSR_STRING("dtype", types[rng_range(b->r, 0, 5)]), TSR_FLOAT("off", (double)rng_range(b->r, 0, 1))};
+  output(b, op(b, "one_hot", 1, &x, (int)rng_range(b->r, 1, 4), a));
+}
+
+static void composed(build *b) {
+  if (rng_range(b->r, 0, 4) == 0) {
+    one_hots(b);
+    return;
+  }
+  tsr_dtype t = rng_range(b->r, 0, 2) ? float_type(b->r) : integer_type(b->r);
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 2, 4), 4000);
+  tsr_value x = input(b, t, s);
+  int steps = (int)rng_range(b->r, 1, 3);
+  for (int i = 0; i < steps && !b->st; i++) {
+    s = shape_of(b, x);
+    int64_t n = 1, most = 0;
+    for (int d = 0; d < s.rank; d++) n *= s.dims[d], most = s.dims[d] > most ? s.dims[d] : most;
+    switch (rng_range(b->r, 0, 5)) {
+    case 0: x = bounded(b, x); break;
+    case 1: x = masked(b, x); break;
+    case 2: x = n < 20000 ? repeated(b, x, s.rank) : masked(b, x); break;
+    case 3: x = parted(b, x, s); break;
+    case 4: x = most <= 128 ? op2(b, rng_range(b->r, 0, 1) ? "add" : "mul", x, place(b, t, s)) : masked(b, x); break;
+    default: x = op1(b, "neg", x);
+    }
+  }
+  if (rng_range(b->r, 0, 2) == 0) {
+    int64_t axis = rng_range(b->r, 0, shape_of(b, x).rank - 1);
+    tsr_attr a = TSR_INTS("axes", &axis, 1);
+    x = op(b, "reduce_sum", 1, &x, 1, &a);
+  }
+  output(b, x);
+}
+
 static const struct { const char *name; void (*make)(build *b); } families[] = {
     {"elementwise", elementwise}, {"positive", positive}, {"integers", integers}, {"logic", logic},       {"casts", casts},
-    {"reductions", reductions},   {"rows", rows},         {"matmuls", matmuls},   {"movement", movement}, {"attention", attention}, {"shapes", shapes}};
+    {"reductions", reductions},   {"rows", rows},         {"matmuls", matmuls},   {"movement", movement}, {"attention", attention}, {"shapes", shapes}, {"composed", composed}};
 
 int random_graph_families(void) { return (int)(sizeof families / sizeof *families); }
 const char *random_graph_family_name(int f) { return families[f].name; }

@@ -70,6 +70,11 @@ static const struct { const char *op, *args, *body, *type; double lo, hi; } case
     {"slice", "%x: tensor<7x9xf64>", OPA("0", "slice", "%x", "starts = [1, 0], sizes = [2, 3], strides = [2, 4]"), "2x3", -1, 1},
     {"concat", X ", %y: tensor<2x4xf64>", OPA("0", "concat", "%x, %y, %x", "axis = 0"), "8x4", -1, 1},
     {"pad", X, OPA("0", "pad", "%x", "low = [1, 0], high = [0, 2], value = 3.0"), "4x6", -1, 1},
+    {"clip", X, OPA("0", "clip", "%x", "min = -0.5, max = 0.25"), "3x4", -1, 1},
+    {"tril", X, OPA("0", "tril", "%x", "diagonal = 1"), "3x4", -1, 1},
+    {"triu", "%x: tensor<2x3x3xf64>", OP("0", "triu", "%x"), "2x3x3", -1, 1},
+    {"tile", X, OPA("0", "tile", "%x", "repeats = [2, 3]"), "6x12", -1, 1},
+    {"split", X, "%a, %0 = \"tessera.graph.split\"(%x) {axis = 1, sizes = [1, 3]}\n", "3x3", -1, 1},
     {"a chain", XY, OP("1", "mul", "%x, %y") OP("2", "tanh", "%1") OP("3", "add", "%2, %x") OP("0", "softmax", "%3"), "3x4", -1, 1},
 };
 
@@ -187,10 +192,22 @@ static void requests_that_make_no_sense_are_errors(void **state) {
   ir_module_destroy(&m);
 }
 
+/* Composite ops have the derivative of what they stand for, which a case above must have shown. */
+static bool is_case(const ir_opdef *t) {
+  if (((const graph_row *)t->ext)->kind != GRAPH_COMPOSITE) return false;
+  bool found = !strstr(t->types_doc, "f64");
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    char call[64];
+    snprintf(call, sizeof call, "\"%s\"(", t->name);
+    found |= strstr(cases[c].body, call) != NULL;
+  }
+  return found;
+}
+
 static void every_float_op_has_a_derivative(void **state) {
   const ir_opdef *t;
   for (size_t i = 0; (t = ir_row(IR_GRAPH, i)); i++)
-    if ((t->flags & IR_PURE) && t->code != G_CUSTOM && !((const graph_row *)t->ext)->adjoint)
+    if ((t->flags & IR_PURE) && t->code != G_CUSTOM && !((const graph_row *)t->ext)->adjoint && !is_case(t))
       fail_msg("%s has no derivative", t->name);
 }
 

@@ -216,6 +216,10 @@ static void graphs(void **state) {
   BAD_OUT(v, tsr_graph_op(g, "neg", &(tsr_value){0}, 1, NULL, 0, &v));
   BAD_OUT(v, tsr_graph_op(g, "neg", &(tsr_value){UINT32_MAX}, 1, NULL, 0, &v));
   BAD(tsr_graph_op(g, "neg", &a, 1, NULL, 0, NULL));
+  BAD(tsr_graph_op_results(NULL, "neg", &a, 1, NULL, 0, &v, 1));
+  BAD(tsr_graph_op_results(g, "neg", &a, 1, NULL, 0, NULL, 1));
+  BAD(tsr_graph_op_results(g, "neg", &a, 1, NULL, 0, &v, 0));
+  BAD(tsr_graph_op_results(g, "neg", &a, 1, NULL, 0, &v, INT32_MAX));
   tsr_status st = tsr_graph_op(g, NULL, &a, 1, NULL, 0, &v);
   assert_int_equal(tsr_status_code(st), TSR_NOT_FOUND);
   tsr_status_free(st);

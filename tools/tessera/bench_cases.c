@@ -14,6 +14,26 @@ static const ir_type *shape_type(ir_module *m, const bench_case *c, int64_t rows
   return ir_type_tensor(m, c->dtype, c->batch > 1 ? 3 : 2, c->batch > 1 ? dims : dims + 1);
 }
 
+static ir_attr *attr_of(ir_module *m, const tsr_attr *a) {
+  if (a->kind == TSR_ATTR_INTS) return ir_attr_ints(m, a->ints, a->n_ints);
+  return a->kind == TSR_ATTR_INT ? ir_attr_int(m, a->i) : ir_attr_float(m, a->f);
+}
+
+/* The op with the attributes that it needs; NULL where it doesn't take the operands. */
+static ir_value *op_with_attrs(ir_builder *b, const bench_case *c, ir_value *const *v) {
+  const tsr_attr *attrs;
+  const ir_type *t = NULL;
+  const int n = op_graph_attrs(c->op, &attrs);
+  ir_op *op = ir_op_new(b, op_graph_row(c->op), op_graph_operands(c->op), v, 1, NULL, 0);
+  for (int i = 0; op && i < n; i++)
+    if (!ir_set_attr(op, attrs[i].name, attr_of(b->m, &attrs[i]))) return NULL;
+  tsr_status st = op ? op->def->infer(op, &t) : NULL;
+  tsr_status_free(st);
+  if (!op || st) return NULL;
+  op->results[0]->type = t;
+  return op->results[0];
+}
+
 static ir_value *build_op(ir_builder *b, const bench_case *c) {
   const ir_opdef *d = op_graph_row(counted_op(c));
   graph_code code = (graph_code)d->code;
@@ -24,9 +44,7 @@ static ir_value *build_op(ir_builder *b, const bench_case *c) {
     return graph_build(b, code, 2, v);
   }
   for (int i = 0; i < OP_GRAPH_OPERANDS; i++) v[i] = graph_fill(b, shape_type(b->m, c, c->m, c->n), 0);
-  if (op_graph_kind(c->op) == GRAPH_REDUCTION)
-    return graph_reduce(b, code, v[0], (const bool[TSR_MAX_RANK]){[1] = true}, false);
-  return graph_build(b, code, op_graph_operands(c->op), v);
+  return op_with_attrs(b, c, v);
 }
 
 tsr_status bench_count(bench_case *c) {
@@ -115,6 +133,11 @@ static const suite_row rows[] = {
     ROW("rowwise", "rmsnorm", 4096, 4096, TSR_BF16),
     ROW("rowwise", "reduce_sum", 4096, 4096, TSR_F32),
     ROW("rowwise", "add", 4096, 4096, TSR_F32),
+    ROW("composed", "clip", 4096, 4096, TSR_F32),
+    ROW("composed", "tril", 4096, 4096, TSR_F32),
+    ROW("composed", "triu", 4096, 4096, TSR_BF16),
+    ROW("composed", "tile", 2048, 2048, TSR_F32),
+    ROW("composed", "one_hot", 1024, 128, TSR_I32),
 
     MM("gemm", 256, 256, 256, TSR_F32),
     MM("gemm", 512, 512, 512, TSR_F32),

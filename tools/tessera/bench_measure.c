@@ -115,13 +115,11 @@ static tsr_status build(measure *m) {
     TRY(build_matmul(m, &r));
   } else {
     static const char *const names[OP_GRAPH_OPERANDS] = {"X", "Y", "Z"};
-    int64_t axis = -1;
-    tsr_attr axes = TSR_INTS("axes", &axis, 1);
-    bool reduce = op_graph_kind(c->op) == GRAPH_REDUCTION;
-    int n = op_graph_operands(c->op);
+    const tsr_attr *attrs;
+    int n = op_graph_operands(c->op), n_attrs = op_graph_attrs(c->op, &attrs);
     for (int i = 0; i < n; i++)
       TRY(operand(m, names[i], c->dtype, shape_of(2, c->m, c->n, 0), false, &v[i]));
-    TRY(op(m, c->op, v, n, &axes, reduce, &r));
+    TRY(op(m, c->op, v, n, attrs, n_attrs, &r));
   }
   return tsr_graph_output(m->g, r);
 }

@@ -52,6 +52,20 @@ int op_graph_operands(const char *op) {
   return !d || d->min_operands < 1 ? 1 : d->min_operands < OP_GRAPH_OPERANDS ? d->min_operands : OP_GRAPH_OPERANDS;
 }
 
+int op_graph_attrs(const char *op, const tsr_attr **out) {
+  static const int64_t last = -1, twice[] = {2, 2};
+  static const tsr_attr axes = TSR_INTS("axes", &last, 1);
+  static const struct { const char *op; int n; tsr_attr attrs[2]; } others[] = {
+      {"clip", 2, {TSR_FLOAT("min", -0.5), TSR_FLOAT("max", 0.5)}},
+      {"tile", 1, {TSR_INTS("repeats", twice, 2)}},
+      {"one_hot", 1, {TSR_INT("depth", 128)}},
+  };
+  *out = op_graph_kind(op) == GRAPH_REDUCTION ? &axes : NULL;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (!strcmp(others[i].op, op)) return *out = others[i].attrs, others[i].n;
+  return *out != NULL;
+}
+
 /* Shapes of the operands; false when the shape does not fit the op. */
 static bool operand_shapes(const char *op, const int64_t *d, int n, tsr_shape s[OP_GRAPH_OPERANDS]) {
   if (op_graph_kind(op) == GRAPH_CONTRACTION) {
@@ -71,12 +85,11 @@ static tsr_status build(tsr_context *ctx, const char *op, const tsr_shape s[OP_G
   static const char *const names[OP_GRAPH_OPERANDS] = {"A", "B", "C"};
   tsr_graph *g = NULL;
   tsr_value v[OP_GRAPH_OPERANDS], r;
-  tsr_attr axis = TSR_INTS("axes", (const int64_t[]){-1}, 1);
-  bool reduces = op_graph_kind(op) == GRAPH_REDUCTION;
-  int n = op_graph_operands(op);
+  const tsr_attr *attrs;
+  int n = op_graph_operands(op), n_attrs = op_graph_attrs(op, &attrs);
   tsr_status st = tsr_graph_create(ctx, "main", &g);
   for (int i = 0; i < n && !st; i++) st = tsr_graph_input(g, names[i], t, s[i], &v[i]);
-  if (!st) st = tsr_graph_op(g, op, v, n, reduces ? &axis : NULL, reduces, &r);
+  if (!st) st = tsr_graph_op(g, op, v, n, attrs, n_attrs, &r);
   if (!st) st = tsr_graph_output(g, r);
   if (st) tsr_graph_destroy(&g);
   *out = g;

@@ -47,6 +47,11 @@ int graph_axis(const ir_op *op) {
   return (int)(a < 0 ? a + rank : a);
 }
 
+int graph_iota_axis(const ir_op *op) {
+  int64_t axis = ir_get_int(op, "axis", -1);
+  return (int)(axis < 0 ? axis + op->results[0]->type->rank : axis);
+}
+
 int graph_axes(const ir_op *op, bool reduced[TSR_MAX_RANK]) {
   int64_t axes[TSR_MAX_RANK];
   int rank = op->operands[0]->type->rank, n = ir_get_ints(op, "axes", axes, TSR_MAX_RANK);

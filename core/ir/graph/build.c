@@ -116,6 +116,24 @@ ir_value *graph_contract_build(ir_builder *b, const ir_op *like, ir_value *x, ir
   return finish(b, op);
 }
 
+ir_value *graph_cut(ir_builder *b, ir_value *x, const int64_t *starts, const int64_t *sizes) {
+  if (!x || same_dims(x, x->type->rank, sizes)) return x;
+  ir_op *op = start(b, G_SLICE, 1, &x);
+  int64_t n[TSR_MAX_RANK];
+  for (int i = 0; i < x->type->rank; i++) n[i] = sizes[i] == IR_DYNAMIC ? -1 : sizes[i];
+  attr(b, op, "starts", ir_attr_ints(b->m, starts, x->type->rank));
+  attr(b, op, "sizes", ir_attr_ints(b->m, n, x->type->rank));
+  return finish(b, op);
+}
+
+ir_value *graph_iota(ir_builder *b, tsr_dtype t, const ir_type *like, int axis) {
+  ir_op *op = start(b, G_IOTA, 0, NULL);
+  attr(b, op, "shape", ir_attr_ints(b->m, like->dims, like->rank));
+  attr(b, op, "axis", ir_attr_int(b->m, axis));
+  attr(b, op, "dtype", ir_attr_str(b->m, tsr_dtype_name(t)));
+  return finish(b, op);
+}
+
 ir_value *graph_compare(ir_builder *b, int predicate, ir_value *x, ir_value *y) {
   ir_op *op = start(b, G_COMPARE, 2, (ir_value *[]){x, y});
   attr(b, op, "predicate", ir_attr_str(b->m, scalar_predicate_name(predicate)));

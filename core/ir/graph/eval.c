@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/ir/graph/expand.h"
 
 enum { PAGE_BITS = 10, PAGE = 1 << PAGE_BITS, MAX_DEPTH = 500 };
 
@@ -36,6 +37,17 @@ static tsr_status add_slot(graph_evaluator *e, ir_value *v, const void *input) {
   return s->pages ? NULL : st_oom();
 }
 
+/* The values of the function that was given, where a copy of it is evaluated: each has its counterpart's slot. */
+static void share_slot(ir_value *v) { v->data = ((ir_value *)v->data)->data; }
+static void forget_slot(ir_value *v) { v->data = NULL; }
+
+static void for_given(graph_evaluator *e, void (*what)(ir_value *v)) {
+  ir_block *r = e->given->regions[0];
+  for (int i = 0; i < r->n_args; i++) what(r->args[i]);
+  for (ir_op *o = r->first; o; o = o->next)
+    for (int i = 0; i < o->n_results; i++) what(o->results[i]);
+}
+
 tsr_status graph_evaluator_create(ir_op *func, const void *const *inputs, graph_evaluator **out) {
   const tsr_allocator *al = &func->module->arena.al;
   graph_evaluator *e = al_new(al, graph_evaluator);
@@ -43,18 +55,28 @@ tsr_status graph_evaluator_create(ir_op *func, const void *const *inputs, graph_
   *out = NULL;
   if (!e) return st_oom();
   e->al = al;
-  e->func = func;
-  ir_block *r = func->regions[0];
+  e->func = e->given = func;
+  if (graph_has_composite(func)) {
+    st = graph_expanded_copy(func, &e->scratch, &e->func);
+    if (st) {
+      for_given(e, forget_slot);
+      al_delete(al, e);
+      return st;
+    }
+  }
+  ir_block *r = e->func->regions[0];
   size_t n = (size_t)r->n_args;
   for (ir_op *o = r->first; o; o = o->next) n += (size_t)o->n_results;
   e->slots = al_zalloc(al, (n + 1) * sizeof *e->slots);
   if (!e->slots) {
+    ir_module_destroy(&e->scratch);
     al_delete(al, e);
     return st_oom();
   }
   for (int i = 0; i < r->n_args; i++) TSR_GOTO(add_slot(e, r->args[i], inputs[i]));
   for (ir_op *o = r->first; o; o = o->next)
     for (int i = 0; i < o->n_results; i++) TSR_GOTO(add_slot(e, o->results[i], NULL));
+  if (e->scratch) for_given(e, share_slot);
 done:
   if (st) graph_evaluator_destroy(&e);
   *out = e;
@@ -80,6 +102,8 @@ void graph_evaluator_destroy(graph_evaluator **ep) {
     s->value->data = NULL;
   }
   al_free(e->al, e->slots, n * sizeof *e->slots, 16);
+  if (e->scratch) for_given(e, forget_slot);
+  ir_module_destroy(&e->scratch);
   tsr_status_free(e->st);
   al_delete(e->al, e);
   *ep = NULL;
@@ -106,6 +130,7 @@ static graph_num *element(graph_evaluator *e, graph_slot *s, int64_t i) {
 
 graph_num graph_read(graph_evaluator *e, ir_value *v, int64_t i) {
   graph_slot *s = v->data;
+  v = s->value; /* of the function that is evaluated */
   if (s->input)
     return (graph_num){dtype_load(v->type->dtype, s->input, (size_t)i), 0, 0,
                        v->type->dtype == TSR_I64 ? ((const int64_t *)s->input)[i] : 0};

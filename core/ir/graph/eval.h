@@ -60,7 +60,8 @@ bool graph_agrees(tsr_dtype t, double got, graph_num want);
 
 struct graph_evaluator {
   const tsr_allocator *al;
-  ir_op *func;
+  ir_op *given, *func; /* func: what is evaluated, a copy in `scratch` where the given one has composite ops */
+  ir_module *scratch;
   struct graph_slot *slots;
   size_t n_slots;
   bool whole;    /* every operand is complete: compute in lines */

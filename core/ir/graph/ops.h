@@ -6,7 +6,7 @@
  *     "tessera.graph.return"(%0) : (tensor<96x72xf32>) -> ()
  *   }) {sym_name = "main"} : () -> ()
  *
- * Every op but func and return is pure and has one result. Nothing aliases, nothing is written in place; there is no
+ * Every op but func and return is pure, and all but some composite ones have one result. Nothing aliases, nothing is written in place; there is no
  * implicit cast; operands are broadcast only where the op says so (elementwise ops and matmul's leading dimensions, by
  * numpy's rule). Dimensions may be '?'. The ops stand in ir/graph/ops, a file a kind: rows, shape and type rules,
  * evaluation, derivatives. */
@@ -46,6 +46,13 @@ typedef enum graph_code {
   G_SLICE,
   G_CONCAT,
   G_PAD,
+  G_IOTA,
+  G_CLIP,
+  G_TRIL,
+  G_TRIU,
+  G_TILE,
+  G_SPLIT,
+  G_ONE_HOT,
   G_N_CODES
 } graph_code;
 
@@ -59,6 +66,8 @@ typedef enum graph_kind {
   GRAPH_CONTRACTION, /* sums of products */
   GRAPH_MOVE,        /* elements repeated or in another order; in a kernel a strided load */
   GRAPH_COPY,        /* several or padded operands in one result: a kernel of its own */
+  GRAPH_INDEX,       /* each element from where it stands: no operands, nothing in memory */
+  GRAPH_COMPOSITE,   /* written as other ops, which take its place before any other pass (ir/graph/expand.h) */
   GRAPH_CUSTOM       /* the application's */
 } graph_kind;
 
@@ -69,6 +78,9 @@ typedef tsr_status (*graph_eval_fn)(graph_evaluator *e, ir_op *op, int64_t at);
 /* Given the gradient of op's result, builds the gradients of its operands: grads[i] stays NULL where there is none.
  * False when out of memory (the builder then has failed set). See ir/graph/ops/adjoint.h. */
 typedef bool (*graph_adjoint_fn)(ir_builder *b, ir_op *op, ir_value *grad, ir_value **grads);
+/* Of a composite op whose dimensions are all known: builds what it stands for, out of its operands; results[i] gets
+ * what result i is, of the type that inference gave. False when out of memory. */
+typedef bool (*graph_expand_fn)(ir_builder *b, const ir_op *op, ir_value **results);
 
 /* The part of a row that only Graph IR has: ir_opdef.ext.
  *
@@ -89,6 +101,7 @@ typedef struct graph_row {
   double per_point; /* operations at each point of the space, as modelled: 1, of a product 2 */
   const char *shown; /* in reports; NULL: its name's words, capitalised */
   int tile_rows;     /* docs/tuning.md, "Default tiles": rows of a block, one a warp; 0: not in that table */
+  graph_expand_fn expand; /* of composite ops, whose evaluation, derivative, work and sharding follow from it */
 } graph_row;
 
 static inline bool graph_is(const ir_op *op, graph_code c) {
@@ -124,6 +137,8 @@ int graph_axes(const ir_op *op, bool reduced[TSR_MAX_RANK]);
 void graph_perm(const ir_op *op, int perm[TSR_MAX_RANK]);
 void graph_slice(const ir_op *op, int64_t starts[TSR_MAX_RANK], int64_t strides[TSR_MAX_RANK]);
 void graph_pad(const ir_op *op, int64_t low[TSR_MAX_RANK], int64_t high[TSR_MAX_RANK]);
+/* iota: the `axis` attribute counted from the front. */
+int graph_iota_axis(const ir_op *op);
 
 /* A contraction as all who lower one see it: a [.., m, k] by b [.., k, n]; how the operands lie is said by the row's
  * index expression and the attributes. */
@@ -178,6 +193,10 @@ ir_value *graph_concat(ir_builder *b, int n, ir_value *const *x, int axis);
 ir_value *graph_contract_build(ir_builder *b, const ir_op *like, ir_value *x, ir_value *y, bool transpose_a,
                                bool transpose_b);
 ir_value *graph_compare(ir_builder *b, int predicate, ir_value *x, ir_value *y);
+/* The part of x from starts on. */
+ir_value *graph_cut(ir_builder *b, ir_value *x, const int64_t *starts, const int64_t *sizes);
+/* A tensor of the dimensions of `like` whose elements are their places along one axis. */
+ir_value *graph_iota(ir_builder *b, tsr_dtype t, const ir_type *like, int axis);
 
 /* The function called `name`, or the first if NULL. NULL if there is none. */
 ir_op *graph_find_func(const ir_module *m, const char *name);
@@ -197,7 +216,7 @@ typedef struct graph_space {
   double flops, bytes; /* bytes: each operand read, the result written once */
 } graph_space;
 
-/* False where a dimension is unknown. op must have been verified and have one result. */
+/* False where a dimension is unknown. op must have been verified and have a result; the axes are those of the first. */
 bool graph_space_of(const ir_op *op, graph_space *out);
 /* op's index expression with its attributes applied, ends written out for each operand: "*km,*kn->*mn". Empty where the
  * row has none. */
@@ -211,6 +230,6 @@ typedef enum graph_shard {
   SHARD_PARTIAL, /* the axis is reduced: each device has partial values of the result */
   SHARD_WHOLE    /* the op needs the axis whole: the operand is gathered first; so for an unknown extent */
 } graph_shard;
-/* op must have been verified and have one result. */
+/* op must have been verified and have a result; of several, what is true of all. */
 graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to);
 #endif

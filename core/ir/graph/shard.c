@@ -2,7 +2,7 @@
  * op's kind and index expression, of moves from attributes and extents. See ir/graph/ops.h. */
 #include <string.h>
 
-#include "core/ir/graph/ops.h"
+#include "core/ir/graph/expand.h"
 
 /* The operand-th term of an expression whose ends are written out, and how many letters it has besides '*'. */
 static const char *term_of(const char *index, int operand, int *letters) {
@@ -60,6 +60,44 @@ static graph_shard of_move(const ir_op *op, int axis, int *to) {
   return SHARD_CARRIES;
 }
 
+/* What a composite op does to an axis: followed through the ops that it stands for. scratch: the axis along which a
+ * value is sharded, -1 = whole. A value that several operands shard must be sharded by all of them alike. */
+static graph_shard along(ir_op *func, int argument, int axis, int *to) {
+  ir_block *body = func->regions[0];
+  const ir_value *y = body->last->operands[0];
+  bool partial = false;
+  for (int i = 0; i < body->n_args; i++) body->args[i]->scratch = i == argument ? axis : -1;
+  for (ir_op *o = body->first; o != body->last; o = o->next) {
+    o->results[0]->scratch = -1;
+    for (int i = 0; i < o->n_operands; i++) {
+      int at = (int)o->operands[i]->scratch, next;
+      if (at < 0) continue;
+      graph_shard s = partial ? SHARD_WHOLE : graph_shard_of(o, i, at, &next);
+      if (s == SHARD_WHOLE || (s == SHARD_CARRIES && o->results[0]->scratch >= 0 && o->results[0]->scratch != next))
+        return SHARD_WHOLE;
+      if (s == SHARD_PARTIAL) next = axis, partial = true;
+      o->results[0]->scratch = next;
+    }
+  }
+  for (int i = 1; i < body->last->n_operands; i++)
+    if (body->last->operands[i]->scratch != y->scratch || partial) return SHARD_WHOLE;
+  if (partial) return y->def && y->scratch >= 0 ? SHARD_PARTIAL : SHARD_WHOLE;
+  *to = (int)y->scratch;
+  return *to >= 0 ? SHARD_CARRIES : SHARD_WHOLE;
+}
+
+static graph_shard of_composite(const ir_op *op, int operand, int axis, int *to) {
+  ir_module *m;
+  ir_op *func;
+  int argument = 0;
+  tsr_status st = graph_expansion(op, &m, &func);
+  if (st) return tsr_status_free(st), SHARD_WHOLE;
+  while (op->operands[argument] != op->operands[operand]) argument++;
+  graph_shard s = graph_has_composite(func) ? SHARD_WHOLE : along(func, argument, axis, to); /* unknown dimensions */
+  ir_module_destroy(&m);
+  return s;
+}
+
 graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to) {
   const ir_type *x = op->operands[operand]->type;
   graph_shard s = SHARD_CARRIES;
@@ -71,6 +109,7 @@ graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to) {
   case GRAPH_NORM: s = operand || axis == graph_axis(op) ? SHARD_WHOLE : SHARD_CARRIES; break;
   case GRAPH_MOVE: s = graph_ext(op)->index ? by_index(op, operand, axis, to) : of_move(op, axis, to); break;
   case GRAPH_COPY: break;
+  case GRAPH_COMPOSITE: return of_composite(op, operand, axis, to);
   default: return SHARD_WHOLE;
   }
   if (s != SHARD_CARRIES) return s;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
-#include "core/ir/graph/ops.h"
+#include "core/ir/graph/expand.h"
 
 /* Copies one term of an expression; two letters at its end change places where `swap`. Returns what follows it. */
 static const char *put_term(const char *term, bool swap, char *out, size_t size) {
@@ -63,6 +63,21 @@ static bool add_bytes(const ir_type *t, graph_space *s) {
   return n != IR_DYNAMIC;
 }
 
+/* A composite op has the operations of what it stands for. */
+static bool add_flops(const ir_op *op, graph_space *s) {
+  ir_module *m;
+  ir_op *func;
+  tsr_status st = graph_expansion(op, &m, &func);
+  if (st) return tsr_status_free(st), false;
+  s->flops = 0;
+  for (const ir_op *o = func->regions[0]->first; o->n_results; o = o->next) {
+    graph_space x;
+    if (o->n_operands && graph_space_of(o, &x)) s->flops += x.flops;
+  }
+  ir_module_destroy(&m);
+  return true;
+}
+
 bool graph_space_of(const ir_op *op, graph_space *s) {
   const ir_type *y = op->results[0]->type;
   char index[64];
@@ -71,8 +86,9 @@ bool graph_space_of(const ir_op *op, graph_space *s) {
   graph_index(op, index, sizeof index);
   if (*index && op->n_operands) add_reduced(op, index, s);
   bool known = add_bytes(y, s);
+  for (int i = 1; i < op->n_results; i++) known &= add_bytes(op->results[i]->type, s);
   for (int i = 0; i < op->n_operands; i++) known &= add_bytes(op->operands[i]->type, s);
   for (int i = 0; i < s->n && known; i++) s->points *= (double)s->extent[i];
   s->flops = graph_ext(op)->per_point * s->points;
-  return known;
+  return known && (!graph_is_kind(op, GRAPH_COMPOSITE) || add_flops(op, s));
 }

@@ -1,10 +1,12 @@
-/* core/passes/graph/autodiff.c - see autodiff.h. The copy of the function is extended in place: `active` marks what
- * depends on the chosen arguments (value->scratch), value->data holds the gradient collected so far. */
+/* core/passes/graph/autodiff.c - see autodiff.h. The copy of the function, whose composite ops become what they stand
+ * for unless they have a derivative of their own, is extended in place: `active` marks what depends on the chosen
+ * arguments (value->scratch), value->data holds the gradient collected so far. */
 #include "core/passes/graph/autodiff.h"
 
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/ir/graph/expand.h"
 
 static tsr_status check_request(const ir_op *func, const grad_request *q) {
   const int *wrt = q->wrt;
@@ -92,7 +94,9 @@ tsr_status graph_grad_of(ir_op *func, const grad_request *q, ir_op **out) {
   ir_builder end = ir_at_end(m, func->parent);
   ir_op *f = ir_op_copy(&end, func, NULL, NULL);
   if (!f) return st_oom();
-  tsr_status st = ir_set_attr(f, "sym_name", ir_attr_str(m, q->name)) ? differentiate(f, q) : st_oom();
+  tsr_status st = ir_set_attr(f, "sym_name", ir_attr_str(m, q->name)) ? NULL : st_oom();
+  if (!st) st = graph_expand(f, &(graph_expand_options){.keep_adjoint = true});
+  if (!st) st = differentiate(f, q);
   if (!st) st = ir_verify(m);
   if (st) st = ir_cause(m, NULL, st);
   if (st) ir_op_remove(f);

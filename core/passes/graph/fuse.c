@@ -68,6 +68,14 @@ static int work_of(const ir_op *op) {
 
 static bool has_space(const fuse_group *g, family_space space) { return kernel_family(g->family)->space == space; }
 
+static bool is_view(const ir_op *op) { return (op->def->flags & IR_VIEWLIKE) && !graph_is(op, G_RESHAPE); }
+
+/* Is v computed by whoever reads it, from where the element stands? */
+static bool is_index(const graph_groups *g, const ir_value *v) {
+  while (v->def && g->group[v->def->scratch] < 0 && is_view(v->def)) v = v->def->operands[0];
+  return graph_is_kind(v->def, GRAPH_INDEX) && g->group[v->def->scratch] < 0;
+}
+
 static int new_group(graph_groups *g, ir_op *op) {
   int at = (int)op->scratch, id = g->n++;
   sched_family f = family_of(op);
@@ -80,7 +88,9 @@ static int new_group(graph_groups *g, ir_op *op) {
                           0,
                           at,
                           work_of(op),
-                          op->def->flags & IR_VIEWLIKE};
+                          op->def->flags & IR_VIEWLIKE,
+                          graph_is_kind(op, GRAPH_INDEX)};
+  for (int i = 0; i < op->n_operands; i++) g->v[id].has_index |= is_index(g, op->operands[i]);
   fuse_order_append(&g->order, id);
   g->group[at] = id;
   g->next[at] = -1;
@@ -160,6 +170,7 @@ static void merge(graph_groups *g, int p, int c, enum fuse_rule rule) {
   b->rules |= a->rules | 1u << rule;
   b->work += a->work;
   b->has_view |= a->has_view;
+  b->has_index |= a->has_index;
   b->head = head;
   fuse_order_merge(&g->order, p, c);
   a->head = -1;
@@ -227,6 +238,7 @@ static const char *check(graph_groups *g, int p, int c, const ir_op *op, const i
     return "concat, pad and custom ops have kernels of their own";
   if (product) *rule = row ? FUSE_ROW : b->contraction == op ? FUSE_MATMUL_PROLOGUE : FUSE_MATMUL_EPILOGUE;
   if (a->contraction && b->contraction) return "a kernel holds one contraction";
+  if (product && (a->has_index || b->has_index)) return "a product's tile doesn't know where its elements stand";
   if (product && row) return "a row needs all its columns in one block, a product's tile has only some";
   if (!row && view_between(g, p, c)) return "a view's elements must lie in memory before it reads them";
   if (product)
@@ -255,8 +267,6 @@ static void try_merge(graph_groups *g, ir_op *op, ir_value *v, const pass_option
 
 /* ---- the walk -------------------------------------------------------------------------------------------------- */
 
-static bool is_view(const ir_op *op) { return (op->def->flags & IR_VIEWLIKE) && !graph_is(op, G_RESHAPE); }
-
 /* Does it repeat rows or columns of its matrices? A product's tiles are windows of memory that has them all. */
 static bool repeats_matrix(const ir_op *view) {
   const ir_type *from = view->operands[0]->type, *to = view->results[0]->type;
@@ -267,14 +277,17 @@ static bool repeats_matrix(const ir_op *view) {
 }
 
 /* Notes on each op, in one walk from the end: is its result a product's operand, as it is or through what may be fused
- * before the product (casts, signs, factors); must its elements lie in order for an output, an alias or a custom op? */
+ * before the product (casts, signs, factors); must its elements lie in order for an output, an alias or a custom op, or
+ * in any order that views leave? */
 static void note_users(graph_groups *g) {
   for (int at = g->n_ops - 1; at >= 0; at--) {
     const ir_op *user = g->ops[at];
     bool order = graph_is(user, G_RETURN) || graph_is(user, G_RESHAPE) || graph_is_kind(user, GRAPH_CUSTOM);
     bool product = graph_is_kind(user, GRAPH_CONTRACTION),
          through = user->def->flags & IR_ELEMENTWISE && g->notes[at].feeds_product;
-    for (int i = 0; i < user->n_operands && (order || product || through); i++) {
+    bool tensor = order || product || graph_is_kind(user, GRAPH_COPY) ||
+                  (is_view(user) && g->notes[at].needs_tensor);
+    for (int i = 0; i < user->n_operands && (tensor || through); i++) {
       const ir_op *d = user->operands[i]->def;
       bool alone = through;
       if (!d) continue;
@@ -282,6 +295,7 @@ static void note_users(graph_groups *g) {
         alone = user->operands[k] == user->operands[i] || ir_type_count(user->operands[k]->type) == 1;
       g->notes[d->scratch].feeds_product |= product || alone;
       g->notes[d->scratch].needs_order |= order;
+      g->notes[d->scratch].needs_tensor |= tensor;
     }
   }
 }
@@ -321,8 +335,8 @@ static void visit_view(graph_groups *g, ir_op *op, const pass_options *opts) {
 
 static void visit(graph_groups *g, ir_op *op, const pass_options *opts) {
   int at = (int)op->scratch;
-  bool row_view = is_row_view(g, op);
-  if (graph_is(op, G_CONSTANT) || graph_is(op, G_RETURN) || (graph_is(op, G_RESHAPE) && !row_view)) {
+  bool row_view = is_row_view(g, op), index = graph_is_kind(op, GRAPH_INDEX) && !g->notes[at].needs_tensor;
+  if (index || graph_is(op, G_CONSTANT) || graph_is(op, G_RETURN) || (graph_is(op, G_RESHAPE) && !row_view)) {
     fuse_order_append(&g->order, node_of(g, at));
     return;
   }

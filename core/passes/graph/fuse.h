@@ -34,6 +34,7 @@ typedef struct fuse_group {
   int head;             /* first op of the list, -1 = merged into another */
   int work;             /* of its ops, see graph/fuse.c */
   bool has_view;        /* holds a transpose, slice or broadcast */
+  bool has_index;       /* computes elements from where they stand */
 } fuse_group;
 
 typedef struct graph_groups {
@@ -42,7 +43,7 @@ typedef struct graph_groups {
   int *group;  /* per op; -1 = no kernel: constant, alias, view inside its consumers, return */
   int *next;   /* per op: the next of its group in program order, -1 = last */
   int *inside; /* per op: uses of its results in the two groups at hand; 0 between questions */
-  struct fuse_note { bool feeds_product, needs_order; uint8_t views; } *notes; /* per op, see graph/fuse.c */
+  struct fuse_note { bool feeds_product, needs_order, needs_tensor; uint8_t views; } *notes; /* per op, see graph/fuse.c */
   int64_t epoch;
   fuse_order order; /* of groups, then of ops without one: n_ops + index */
   fuse_group *v;

@@ -89,6 +89,12 @@ kb_node *kb_node_of(kb_kernel *k, ir_value *v) {
     n->m.rank = v->type->rank;
     memcpy(n->m.dims, v->type->dims, sizeof n->m.dims);
     ir_type_strides(v->type, n->m.strides);
+  } else if (graph_is_kind(v->def, GRAPH_INDEX)) {
+    n->is_mem = true;
+    n->m.dtype = v->type->dtype;
+    n->m.rank = v->type->rank;
+    memcpy(n->m.dims, v->type->dims, sizeof n->m.dims);
+    n->m.strides[graph_iota_axis(v->def)] = 1;
   } else if (graph_is(v->def, G_CONSTANT) && graph_splat(v->def, &n->imm)) {
     n->is_imm = true;
   } else if (v->def->def->flags & IR_VIEWLIKE && v->def->n_operands == 1) {
@@ -131,6 +137,7 @@ tsr_status kb_window(kb_kernel *k, const kb_mem *m, const kb_space *s, const int
   ir_value *operands[1 + TSR_MAX_RANK];
   int rank = 0, at[TSR_MAX_RANK + 2], r = s->rank;
   bool flip = transposed && strides[r - 2] == 1 && strides[r - 1] != 1 && s->dims[r - 1] != 1;
+  if (!m->arg) return ir_error(k->src, "give it to the kernel as a tensor", "an iota lies nowhere in memory");
   if (transposed) *transposed = flip;
   for (int i = 0; i < r; i++) {
     bool tiled = i >= r - 2;

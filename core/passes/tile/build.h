@@ -10,9 +10,10 @@
 
 enum { MAX_LEAVES = 64 };
 
-/* A tensor in memory, seen through transposes, slices and broadcasts: strides in elements over its own dimensions. */
+/* A tensor in memory, seen through transposes, slices and broadcasts: strides in elements over its own dimensions. An
+ * iota is one that lies nowhere: each element is its own address. */
 typedef struct kb_mem {
-  ir_value *arg; /* kernel argument (a view) */
+  ir_value *arg; /* kernel argument (a view); NULL: of an iota */
   tsr_dtype dtype;
   int rank;
   int64_t dims[TSR_MAX_RANK], strides[TSR_MAX_RANK], offset;

@@ -173,7 +173,7 @@ static tsr_status fill_outside(kb_kernel *k, const kb_mem *in, const kb_space *s
 static tsr_status pad(kb_kernel *k, const ir_op *op) {
   kb_node *n = kb_node_of(k, op->operands[0]);
   int64_t low[TSR_MAX_RANK], high[TSR_MAX_RANK];
-  if (!n || !n->is_mem) return ir_error(op, NULL, "the operand must lie in memory");
+  if (!n || !n->is_mem || !n->m.arg) return ir_error(op, NULL, "the operand must lie in memory");
   graph_pad(op, low, high);
   kb_mem out = whole(k->op->regions[0]->args[k->src->n_operands]);
   /* Coordinates are needed per dimension, so nothing is merged. */

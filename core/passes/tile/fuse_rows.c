@@ -50,7 +50,10 @@ static ir_value *splice(ir_op *map, ir_value *const *args, ir_block *to, ir_op *
   return y;
 }
 
+/* May the row operation take the map in? Its regions are told elements, not where they stand. */
 static bool is_joined(const ir_op *map, const ir_op *row, int more) {
+  for (const ir_op *o = map->regions[0]->first; o; o = o->next)
+    if (o->def->level == IR_TILE && o->def->code == T_INDEX) return false;
   return map->n_results == 1 && map->n_operands && map->parent == row->parent &&
          row->n_operands + map->n_operands + more <= TILE_ROW_MOST;
 }

@@ -155,7 +155,47 @@ static tsr_status compute_before(kb_kernel *k, ir_value *v, const ir_type *orig,
   return add_operand(k, frag, frag->type->dtype, false, out);
 }
 
+/* An iota's elements on the tile of s, each its address, rounded to its type: computed of the corner's index and the
+ * element's place in the tile. */
+static tsr_status places(kb_kernel *k, const kb_mem *m, const kb_space *s, const int64_t *strides, ir_value **out) {
+  const int r = s->rank;
+  ir_value *corner = kb_index(k, m->offset), *args[1];
+  bool far = m->offset > INT32_MAX;
+  for (int i = 0; i < m->rank; i++) far |= m->strides[i] && m->dims[i] > INT32_MAX / m->strides[i] - m->offset;
+  for (int i = 0; i < r && corner; i++)
+    if (strides[i] && s->at[i] != k->zero)
+      corner = kb_op2(k, "tessera.tile.add", corner, kb_op2(k, "tessera.tile.mul", s->at[i], kb_index(k, strides[i])));
+  const tsr_dtype t = kb_compute(m->dtype), whole = t == TSR_I64 || far ? TSR_I64 : TSR_I32;
+  ir_value *shape = kb_fill(&k->b, kb_frag(k, t, strides[r - 2] ? s->tm : 1, strides[r - 1] ? s->tn : 1), 0);
+  ir_builder in;
+  ir_op *map = shape ? kb_map_open(k, 1, &shape, args, &in, NULL, 0) : NULL;
+  if (!map) return st_oom();
+  ir_value *v = corner;
+  for (int d = 0; d < 2; d++) {
+    if (!strides[r - 2 + d]) continue;
+    ir_value *at = ir_build1(&in, "tessera.tile.index", ir_type_index(k->m), 0, NULL),
+             *step = ir_build1(&in, "tessera.tile.const", ir_type_index(k->m), 0, NULL);
+    if (!at || !step || !ir_set_attr(at->def, "dim", ir_attr_int(k->m, d)) ||
+        !ir_set_attr(step->def, "value", ir_attr_int(k->m, strides[r - 2 + d])))
+      return st_oom();
+    at = ir_build1(&in, "tessera.tile.mul", NULL, 2, (ir_value *[]){at, step});
+    v = ir_build1(&in, "tessera.tile.add", NULL, 2, (ir_value *[]){v, at});
+  }
+  v = ir_build1(&in, "tessera.tile.cast", ir_type_scalar(k->m, whole), 1, &v);
+  v = kb_cast_to(k, &in, v, t);
+  if (dtype_is_float(t)) v = kb_cast_to(k, &in, kb_cast_to(k, &in, v, m->dtype), t);
+  return (*out = kb_map_close(k, map, &in, v)) ? NULL : st_oom();
+}
+
 static tsr_status load(kb_kernel *k, const kb_mem *m, const kb_space *s, kb_form f, ir_value **out) {
+  if (!m->arg && k->scalars)
+    return ir_error(k->src, "give the places to the kernel as a tensor",
+                    "a product's tile doesn't know where its elements stand");
+  if (!m->arg) {
+    int64_t strides[TSR_MAX_RANK + 2];
+    kb_space_strides(m, s, f, strides);
+    return places(k, m, s, strides, out);
+  }
   if (k->scalars) return operand_of_region(k, m, s, f, out);
   int64_t strides[TSR_MAX_RANK + 2];
   ir_value *w;

@@ -227,13 +227,6 @@ static ir_value *padded(ir_builder *b, ir_value *x, const int64_t *low, const in
   return t ? moved(b, G_PAD, x, "low", low, "high", high, t) : NULL;
 }
 
-static ir_value *sliced(ir_builder *b, ir_value *x, const int64_t *starts, const int64_t *sizes) {
-  if (!x || b->failed) return NULL;
-  const ir_type *t = ir_type_tensor(b->m, x->type->dtype, x->type->rank, sizes);
-  if (!t) b->failed = true;
-  return t ? moved(b, G_SLICE, x, "starts", starts, "sizes", sizes, t) : NULL;
-}
-
 /* Puts stride - 1 zeros behind each element along one axis: [pre, s, 1, post] -> [pre, s, stride, post]. */
 static ir_value *dilated(ir_builder *b, ir_value *x, int axis, int64_t stride) {
   if (!x || stride == 1) return x;
@@ -259,7 +252,7 @@ BEGIN(adjoint_slice) {
     high[i] = over < 0 ? -over : 0;
   }
   g = padded(b, g, starts, high);
-  grads[0] = sliced(b, g, none, t->dims); /* the zeros behind the last element may have gone over the end */
+  grads[0] = graph_cut(b, g, none, t->dims); /* the zeros behind the last element may have gone over the end */
   END;
 }
 
@@ -267,7 +260,7 @@ BEGIN(adjoint_concat) {
   int64_t starts[TSR_MAX_RANK] = {0};
   int axis = graph_axis(op);
   for (int i = 0; i < op->n_operands; i++) {
-    grads[i] = sliced(b, g, starts, IN(i)->type->dims);
+    grads[i] = graph_cut(b, g, starts, IN(i)->type->dims);
     starts[axis] += IN(i)->type->dims[axis];
   }
   END;
@@ -276,7 +269,7 @@ BEGIN(adjoint_concat) {
 BEGIN(adjoint_pad) {
   int64_t low[TSR_MAX_RANK], high[TSR_MAX_RANK];
   graph_pad(op, low, high);
-  grads[0] = sliced(b, g, low, IN(0)->type->dims);
+  grads[0] = graph_cut(b, g, low, IN(0)->type->dims);
   END;
 }
 

@@ -1,0 +1,22 @@
+/* core/ir/graph/ops/compose.h - writing composite ops: what their expansions share. Builder calls give NULL once one
+ * has failed, and take NULL; an expansion ends with DONE. */
+#ifndef CORE_IR_GRAPH_OPS_COMPOSE_H
+#define CORE_IR_GRAPH_OPS_COMPOSE_H
+#include "core/ir/graph/ops/adjoint.h"
+
+#define EXPAND(name) static bool name(ir_builder *b, const ir_op *op, ir_value **out)
+#define DONE return !b->failed
+#define TYPE(i) (op->operands[i]->type)
+#define LIKE(x, v) graph_number(b, (x)->type->dtype, v) /* a number of x's type */
+/* A composite row. Its expansion may be differentiable: `adjoint` of the row stays NULL. */
+#define COMPOSITE(CODE, s, low, high, results) \
+  NAME(CODE, s), .flags = IR_PURE, .min_operands = low, .max_operands = high, .n_results = results
+#define BY(fn) .ext = ROW(GRAPH_COMPOSITE, .expand = fn)
+
+/* `axis` of op counted from the front, for a tensor of this rank. */
+int compose_axis(const ir_op *op, const char *name, int64_t dflt, int rank);
+/* x with dimensions of 1 around it, for broadcasting: its dimensions become axes first..first + rank - 1 of `rank`. */
+ir_value *compose_place(ir_builder *b, ir_value *x, int first, int rank);
+/* x repeated to the dimensions of `like`. */
+ir_value *compose_spread(ir_builder *b, ir_value *x, const ir_type *like);
+#endif

@@ -1,0 +1,231 @@
+/* Tests of composite ops: what they mean, worked out by hand; into how many kernels, of which family, they become; that
+ * they stand in the trace, and stay while a dimension is unknown. Their types, bad inputs, derivatives and sharding are
+ * rows of the tables in test_graph_ops, test_graph_autodiff and test_graph_shard. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/ir/graph/expand.h"
+#include "core/ir/schedule/schedule.h"
+#include "core/passes/graph/expand_ops.h"
+#include "core/passes/graph/simplify.h"
+#include "core/passes/schedule/from_graph.h"
+#include "tests/support/graph_text.h"
+#include "tessera/tessera.h"
+
+#define OP(r, name, args) "%" r " = \"tessera.graph." name "\"(" args ")\n"
+#define OPA(r, name, args, attrs) "%" r " = \"tessera.graph." name "\"(" args ") {" attrs "}\n"
+#define INF INFINITY
+
+enum { MOST = 40 };
+
+/* ---- meaning ----------------------------------------------------------------------------------------------------- */
+
+static void *stored(tsr_dtype t, const double *v, int64_t n) {
+  char *p = malloc((size_t)n * 8 + 8);
+  for (int64_t i = 0; i < n; i++) dtype_store(t, p, (size_t)i, v[i]);
+  return p;
+}
+
+static const struct meaning {
+  const char *args, *body, *type;
+  double in[2][MOST], want[MOST];
+} meanings[] = {
+    {"", OPA("0", "iota", "", "shape = [2, 3], axis = 0"), "2x3xi32", {{0}}, {0, 0, 0, 1, 1, 1}},
+    {"", OPA("0", "iota", "", "shape = [2, 3], dtype = \"f16\""), "2x3xf16", {{0}}, {0, 1, 2, 0, 1, 2}},
+    {"%a: tensor<6xf32>", OPA("0", "clip", "%a", "min = -1.0, max = 2"), "6xf32", {{-INF, -1, 0, 3, INF, NAN}}, {-1, -1, 0, 2, 2, NAN}},
+    {"%a: tensor<3xf32>", OPA("0", "clip", "%a", "min = 2.0, max = 1.0"), "3xf32", {{0, 1.5, 3}}, {1, 1, 1}},
+    {"%a: tensor<3xf32>", OP("0", "clip", "%a"), "3xf32", {{-INF, 0, NAN}}, {-INF, 0, NAN}},
+    {"%a: tensor<3xui8>", OPA("0", "clip", "%a", "min = -5, max = 200"), "3xui8", {{0, 100, 255}}, {0, 100, 200}},
+    {"%a: tensor<3xi8>", OPA("0", "clip", "%a", "max = 1.0e300"), "3xi8", {{-128, 0, 127}}, {-128, 0, 127}},
+    {"%a: tensor<2x3xf32>", OP("0", "tril", "%a"), "2x3xf32", {{1, NAN, INF, 4, 5, NAN}}, {1, 0, 0, 4, 5, 0}},
+    {"%a: tensor<2x3xf32>", OPA("0", "tril", "%a", "diagonal = 1"), "2x3xf32", {{1, 2, 3, 4, 5, 6}}, {1, 2, 0, 4, 5, 6}},
+    {"%a: tensor<2x3xf32>", OPA("0", "tril", "%a", "diagonal = -1"), "2x3xf32", {{1, 2, 3, 4, 5, 6}}, {0, 0, 0, 4, 0, 0}},
+    {"%a: tensor<2x2x2xi1>", OP("0", "triu", "%a"), "2x2x2xi1", {{1, 1, 1, 1, 0, 1, 1, 0}}, {1, 1, 0, 1, 0, 1, 0, 0}},
+    {"%a: tensor<2x2xi64>", OPA("0", "triu", "%a", "diagonal = 9223372036854775807"), "2x2xi64", {{1, 2, 3, 4}}, {0}},
+    {"%a: tensor<2x2xi64>", OPA("0", "tril", "%a", "diagonal = 9223372036854775807"), "2x2xi64", {{1, 2, 3, 4}}, {1, 2, 3, 4}},
+    {"%a: tensor<2x2xi32>", OPA("0", "tile", "%a", "repeats = [2, 3]"), "4x6xi32", {{1, 2, 3, 4}}, {1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4, 1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4}},
+    {"%a: tensor<2x1x2xi32>", OPA("0", "tile", "%a", "repeats = [1, 2, 1]"), "2x2x2xi32", {{1, 2, 3, 4}}, {1, 2, 1, 2, 3, 4, 3, 4}},
+    {"%a: tensor<1x1x1x1x1x1x1x2xi8>", OPA("0", "tile", "%a", "repeats = [2, 1, 1, 1, 1, 1, 1, 2]"), "2x1x1x1x1x1x1x4xi8", {{1, 2}}, {1, 2, 1, 2, 1, 2, 1, 2}},
+    {"%a: tensor<1x1x1x1x1x1x2x2xi8>", OPA("0", "tile", "%a", "repeats = [1, 1, 1, 1, 1, 2, 2, 2]"), "1x1x1x1x1x2x4x4xi8", {{1, 2, 3, 4}},
+     {1, 2, 1, 2, 3, 4, 3, 4, 1, 2, 1, 2, 3, 4, 3, 4, 1, 2, 1, 2, 3, 4, 3, 4, 1, 2, 1, 2, 3, 4, 3, 4}},
+    {"%a: tensor<2x3xi32>", "%1, %0 = \"tessera.graph.split\"(%a) {axis = 1, sizes = [1, 2]}\n", "2x2xi32", {{1, 2, 3, 4, 5, 6}}, {2, 3, 5, 6}},
+    {"%a: tensor<4x1xi32>", "%1, %0 = \"tessera.graph.split\"(%a)\n", "2x1xi32", {{1, 2, 3, 4}}, {3, 4}},
+    {"%a: tensor<6xi32>", OPA("0", "one_hot", "%a", "depth = 3, on = 5, off = 1.0"), "6x3xf32", {{0, 2, -1, -3, 3, -4}}, {5, 1, 1, 1, 1, 5, 1, 1, 5, 5, 1, 1, 1, 1, 1, 1, 1, 1}},
+    {"%a: tensor<2xui8>", OPA("0", "one_hot", "%a", "depth = 2, axis = 0, dtype = \"bool\""), "2x2xi1", {{1, 255}}, {0, 0, 1, 0}},
+    {"%a: tensor<2xi64>", OPA("0", "one_hot", "%a", "depth = 2, dtype = \"i64\""), "2x2xi64", {{-9223372036854775808.0, 1}}, {0, 0, 0, 1}},
+};
+
+static void what_they_mean(void **state) {
+  for (size_t c = 0; c < sizeof meanings / sizeof *meanings; c++) {
+    const struct meaning *x = &meanings[c];
+    char type[100];
+    snprintf(type, sizeof type, "tensor<%s>", x->type);
+    ir_module *m = gt_parse(gt_func(x->args, x->body, "%0", type));
+    ir_op *f = graph_find_func(m, NULL);
+    void *in[2] = {NULL};
+    for (int i = 0; i < f->regions[0]->n_args; i++) {
+      const ir_type *t = f->regions[0]->args[i]->type;
+      in[i] = stored(t->dtype, x->in[i], ir_type_count(t));
+    }
+    graph_evaluator *e;
+    assert_null(graph_evaluator_create(f, (const void *const *)in, &e));
+    ir_value *y = f->regions[0]->last->operands[0];
+    for (int64_t i = 0; i < ir_type_count(y->type); i++) {
+      graph_num n;
+      assert_null(graph_element(e, y, i, &n));
+      if (isnan(x->want[i]) ? !isnan(n.v) : !(fabs(n.v - x->want[i]) <= 1e-12 * fabs(x->want[i]) || n.v == x->want[i]))
+        fail_msg("%s element %lld is %.17g, wanted %.17g", x->body, (long long)i, n.v, x->want[i]);
+    }
+    graph_evaluator_destroy(&e);
+    assert_null(y->data); /* nothing is left in the function */
+    for (int i = 0; i < 2; i++) free(in[i]);
+    ir_module_destroy(&m);
+  }
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+/* families: of the kernels in order, "row elementwise". */
+static const struct fused { const char *args, *body, *results, *types, *families; } fusions[] = {
+    {"%a: tensor<5x7xf32>", OPA("0", "iota", "", "shape = [5, 7], dtype = \"f32\"") OP("1", "mul", "%0, %a"), "%1", "tensor<5x7xf32>", "elementwise"},
+    {"", OPA("0", "iota", "", "shape = [5, 7]"), "%0", "tensor<5x7xi32>", "elementwise"},
+    /* read by two, computed in both */
+    {"%a: tensor<5x7xf32>",
+     OPA("0", "iota", "", "shape = [5, 7], axis = 0, dtype = \"f32\"") OP("1", "mul", "%0, %a") OPA("2", "reduce_sum", "%1", "axes = [1]") OP("3", "transpose", "%0") OP("4", "exp", "%3"),
+     "%2, %4", "tensor<5xf32>, tensor<7x5xf32>", "row elementwise"},
+    /* products and copies read memory */
+    {"%a: tensor<5x7xf32>", OPA("0", "iota", "", "shape = [7, 3], dtype = \"f32\"") OP("1", "matmul", "%a, %0") OPA("2", "iota", "", "shape = [5, 3], dtype = \"f32\"") OP("3", "add", "%1, %2"), "%3", "tensor<5x3xf32>", "elementwise matmul elementwise"},
+    {"%a: tensor<5x7xi32>", OPA("0", "iota", "", "shape = [7, 5]") OP("1", "transpose", "%0") OP("2", "concat", "%a, %1"), "%2", "tensor<10x7xi32>", "elementwise copy"},
+    {"%a: tensor<5x7xf32>", OPA("0", "iota", "", "shape = [35], dtype = \"f32\"") OPA("1", "reshape", "%0", "shape = [5, 7]") OP("2", "add", "%a, %1"), "%2", "tensor<5x7xf32>", "elementwise elementwise"},
+    {"%a: tensor<5x7xf32>", OP("0", "exp", "%a") OPA("1", "clip", "%0", "min = 1.0, max = 2.0") OP("2", "neg", "%1"), "%2", "tensor<5x7xf32>", "elementwise"},
+    {"%a: tensor<5x7xf32>, %b: tensor<7x3xf32>", OP("0", "matmul", "%a, %b") OPA("1", "clip", "%0", "min = 0.0, max = 6.0"), "%1", "tensor<5x3xf32>", "matmul"},
+    {"%a: tensor<2x5x7xf32>", OP("0", "tril", "%a") OP("1", "softmax", "%0"), "%1", "tensor<2x5x7xf32>", "row"},
+    {"%a: tensor<2x5x7xf32>", OPA("0", "triu", "%a", "diagonal = 2"), "%0", "tensor<2x5x7xf32>", "elementwise"},
+    {"%a: tensor<5x7xf32>", OPA("0", "tile", "%a", "repeats = [2, 3]"), "%0", "tensor<10x21xf32>", "elementwise"},
+    {"%a: tensor<5x7xf32>", "%0, %1 = \"tessera.graph.split\"(%a) {axis = 1, sizes = [3, 4]}\n" OP("2", "exp", "%0") OP("3", "softmax", "%1"), "%2, %3", "tensor<5x3xf32>, tensor<5x4xf32>", "elementwise row"},
+    {"%a: tensor<5xi64>", OPA("0", "one_hot", "%a", "depth = 7"), "%0", "tensor<5x7xf32>", "elementwise"},
+    {"%a: tensor<5xi32>, %b: tensor<5x7xf32>", OPA("0", "one_hot", "%a", "depth = 7") OP("1", "mul", "%0, %b") OPA("2", "reduce_sum", "%1", "axes = [1]"), "%2", "tensor<5xf32>", "row"},
+};
+
+static void they_fuse_with_their_neighbours(void **state) {
+  for (size_t c = 0; c < sizeof fusions / sizeof *fusions; c++) {
+    const struct fused *x = &fusions[c];
+    char text[65536], families[200] = "";
+    snprintf(text, sizeof text, "%s", gt_func(x->args, x->body, x->results, x->types));
+    ir_module *m = gt_parse(text), *work = gt_parse(text), *s;
+    assert_null(graph_expand_module(work, NULL));
+    assert_false(graph_has_composite(graph_find_func(work, NULL)));
+    assert_null(graph_simplify_module(work, NULL));
+    tsr_status st = graph_to_schedule(work, NULL, &s);
+    if (st) fail_msg("%s\n%s", x->body, tsr_status_message(st));
+    for (ir_op *o = s->root->regions[0]->first->regions[0]->first; o; o = o->next)
+      if (o->def->level == IR_SCHEDULE && o->def->code == S_KERNEL) {
+        if (*families) strcat(families, " ");
+        strcat(families, ir_get_str(o, "family", "?"));
+      }
+    if (strcmp(families, x->families)) fail_msg("%s\nbecomes '%s', wanted '%s'", x->body, families, x->families);
+    ir_module *flat = gt_flatten(s);
+    assert_true(gt_same(graph_find_func(m, NULL), graph_find_func(flat, NULL), 3, -4, 4));
+    ir_module_destroy(&flat);
+    ir_module_destroy(&s);
+    ir_module_destroy(&work);
+    ir_module_destroy(&m);
+  }
+}
+
+/* ---- the pass ---------------------------------------------------------------------------------------------------- */
+
+static void expansion_stands_in_the_trace_at_its_line(void **state) {
+  ir_module *m = gt_parse(gt_func("%a: tensor<5x7xf32>", OPA("y", "clip", "%a", "min = 1.0, max = 2.0"), "%y", "tensor<5x7xf32>"));
+  pass_trace t;
+  strb b;
+  trace_init(&t, NULL);
+  strb_init(&b, NULL);
+  assert_null(graph_expand_module(m, &(pass_options){.trace = &t}));
+  trace_print(&b, &t);
+  assert_string_equal(strb_text(&b), "expand_ops: expand fired at tessera.graph.clip %y (line 4): expanded clip into 4 ops\n");
+  assert_string_equal(graph_find_func(m, NULL)->regions[0]->last->operands[0]->name, "y");
+  strb_clear(&b);
+  trace_clear(&t);
+  ir_module_destroy(&m);
+}
+
+static void unknown_dimension_leaves_the_op_as_it_is(void **state) {
+  ir_module *m = gt_parse(gt_func("%a: tensor<?x7xf32>", OP("y", "tril", "%a"), "%y", "tensor<?x7xf32>"));
+  pass_trace t;
+  trace_init(&t, NULL);
+  assert_null(graph_expand_module(m, &(pass_options){.trace = &t}));
+  assert_true(graph_has_composite(graph_find_func(m, NULL)));
+  assert_int_equal(trace_count(&t, "expand", false), 1);
+  trace_clear(&t);
+  ir_module_destroy(&m);
+}
+
+static void gradient_of_a_composite_op_holds_none(void **state) {
+  tsr_context *ctx;
+  tsr_graph *g, *d;
+  tsr_value x, y[2], sum;
+  char *text;
+  assert_null(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
+  assert_null(tsr_graph_create(ctx, NULL, &g));
+  assert_null(tsr_graph_input(g, "x", TSR_F32, (tsr_shape){2, {4, 6}}, &x));
+  tsr_attr axis = TSR_INT("axis", 1), low = TSR_FLOAT("min", 0.5);
+  assert_null(tsr_graph_op_results(g, "split", &x, 1, &axis, 1, y, 2));
+  assert_null(tsr_graph_op(g, "clip", &y[1], 1, &low, 1, &y[1]));
+  assert_null(tsr_graph_op(g, "reduce_sum", &y[1], 1, NULL, 0, &sum));
+  assert_null(tsr_graph_output(g, sum));
+  assert_null(tsr_graph_print(g, &text));
+  assert_non_null(strstr(text, "tessera.graph.split"));
+  tsr_text_free(ctx, &text);
+  assert_null(tsr_graph_grad(g, &x, 1, &d));
+  assert_null(tsr_graph_print(d, &text));
+  assert_null(strstr(strstr(text, "\"main_grad\"") ? text : "", "tessera.graph.clip\"(%x)"));
+  tsr_text_free(ctx, &text);
+  tsr_graph_destroy(&d);
+  tsr_graph_destroy(&g);
+  tsr_context_destroy(&ctx);
+}
+
+static void wrong_number_of_results_is_told(void **state) {
+  tsr_context *ctx;
+  tsr_graph *g;
+  tsr_value x, y[3] = {7, 7, 7};
+  assert_null(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
+  assert_null(tsr_graph_create(ctx, NULL, &g));
+  assert_null(tsr_graph_input(g, "x", TSR_F32, (tsr_shape){2, {4, 6}}, &x));
+  tsr_status st = tsr_graph_op_results(g, "exp", &x, 1, NULL, 0, y, 2);
+  assert_int_equal(tsr_status_code(st), TSR_VERIFY_ERROR);
+  assert_true(gt_says(tsr_status_message(st), "has 1 results, not 2"));
+  tsr_status_free(st);
+  assert_int_equal(y[0] + y[1], 0);
+  st = tsr_graph_op_results(g, "split", &x, 1, NULL, 0, y, 3);
+  assert_true(gt_says(tsr_status_message(st), "4 elements in 3 equal parts"));
+  tsr_status_free(st);
+  tsr_attr nan = TSR_FLOAT("max", NAN);
+  st = tsr_graph_op(g, "clip", &x, 1, &nan, 1, y);
+  assert_true(gt_says(tsr_status_message(st), "max is NaN"));
+  tsr_status_free(st);
+  st = tsr_graph_op_results(g, "split", &x, 1, NULL, 0, y, 0);
+  assert_int_equal(tsr_status_code(st), TSR_INVALID_ARGUMENT);
+  tsr_status_free(st);
+  tsr_graph_destroy(&g);
+  tsr_context_destroy(&ctx);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(what_they_mean), cmocka_unit_test(they_fuse_with_their_neighbours),
+                                     cmocka_unit_test(expansion_stands_in_the_trace_at_its_line),
+                                     cmocka_unit_test(unknown_dimension_leaves_the_op_as_it_is),
+                                     cmocka_unit_test(gradient_of_a_composite_op_holds_none),
+                                     cmocka_unit_test(wrong_number_of_results_is_told)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
