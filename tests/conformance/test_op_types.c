@@ -15,7 +15,8 @@
 
 enum { MAX_IN = 3 };
 
-/* $T: the type under test ($N: its name in attributes), $R x $C the shape. `args` are values %a, %b, .. in the order of the text. */
+/* $T: the type under test ($N: its name in attributes), $R x $C the shape. `args` are values %a, %b, .. in the order of
+ * the text. */
 static const struct { const char *op, *args, *body;
 } cases[] = {
     {"constant", "", "%r = \"tessera.graph.constant\"() {value = dense<1> : tensor<$Rx$Cx$T>}"},

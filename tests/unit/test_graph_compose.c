@@ -145,14 +145,16 @@ static void they_fuse_with_their_neighbours(void **state) {
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
 static void expansion_stands_in_the_trace_at_its_line(void **state) {
-  ir_module *m = gt_parse(gt_func("%a: tensor<5x7xf32>", OPA("y", "clip", "%a", "min = 1.0, max = 2.0"), "%y", "tensor<5x7xf32>"));
+  ir_module *m = gt_parse(gt_func("%a: tensor<5x7xf32>", OPA("y", "clip", "%a", "min = 1.0, max = 2.0"), "%y",
+                                 "tensor<5x7xf32>"));
   pass_trace t;
   strb b;
   trace_init(&t, NULL);
   strb_init(&b, NULL);
   assert_null(graph_expand_module(m, &(pass_options){.trace = &t}));
   trace_print(&b, &t);
-  assert_string_equal(strb_text(&b), "expand_ops: expand fired at tessera.graph.clip %y (line 4): expanded clip into 4 ops\n");
+  assert_string_equal(strb_text(&b),
+                      "expand_ops: expand fired at tessera.graph.clip %y (line 4): expanded clip into 4 ops\n");
   assert_string_equal(graph_find_func(m, NULL)->regions[0]->last->operands[0]->name, "y");
   strb_clear(&b);
   trace_clear(&t);
@@ -222,7 +224,8 @@ static void wrong_number_of_results_is_told(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(what_they_mean), cmocka_unit_test(they_fuse_with_their_neighbours),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(what_they_mean),
+                                     cmocka_unit_test(they_fuse_with_their_neighbours),
                                      cmocka_unit_test(expansion_stands_in_the_trace_at_its_line),
                                      cmocka_unit_test(unknown_dimension_leaves_the_op_as_it_is),
                                      cmocka_unit_test(gradient_of_a_composite_op_holds_none),

@@ -20,7 +20,7 @@ const ir_opdef *op_graph_row(const char *op);
 graph_kind op_graph_kind(const char *op);
 enum { OP_GRAPH_OPERANDS = 3 }; /* at most */
 int op_graph_operands(const char *op);
-/* The attributes that such a graph of the op has: reductions go along the last axis, others have what they need. Returns
- * how many; *out is static. */
+/* The attributes that such a graph of the op has: reductions go along the last axis, others have what they need.
+ * Returns how many; *out is static. */
 int op_graph_attrs(const char *op, const tsr_attr **out);
 #endif

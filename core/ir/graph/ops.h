@@ -6,10 +6,10 @@
  *     "tessera.graph.return"(%0) : (tensor<96x72xf32>) -> ()
  *   }) {sym_name = "main"} : () -> ()
  *
- * Every op but func and return is pure, and all but some composite ones have one result. Nothing aliases, nothing is written in place; there is no
- * implicit cast; operands are broadcast only where the op says so (elementwise ops and matmul's leading dimensions, by
- * numpy's rule). Dimensions may be '?'. The ops stand in ir/graph/ops, a file a kind: rows, shape and type rules,
- * evaluation, derivatives. */
+ * Every op but func and return is pure, and all but some composite ones have one result. Nothing aliases, nothing is
+ * written in place; there is no implicit cast; operands are broadcast only where the op says so (elementwise ops and
+ * matmul's leading dimensions, by numpy's rule). Dimensions may be '?'. The ops stand in ir/graph/ops, a file a kind:
+ * rows, shape and type rules, evaluation, derivatives. */
 #ifndef CORE_IR_GRAPH_OPS_H
 #define CORE_IR_GRAPH_OPS_H
 #include "core/ir/ir.h"

@@ -43,7 +43,10 @@ typedef struct graph_groups {
   int *group;  /* per op; -1 = no kernel: constant, alias, view inside its consumers, return */
   int *next;   /* per op: the next of its group in program order, -1 = last */
   int *inside; /* per op: uses of its results in the two groups at hand; 0 between questions */
-  struct fuse_note { bool feeds_product, needs_order, needs_tensor; uint8_t views; } *notes; /* per op, see graph/fuse.c */
+  struct fuse_note {
+    bool feeds_product, needs_order, needs_tensor;
+    uint8_t views;
+  } *notes; /* per op, see graph/fuse.c */
   int64_t epoch;
   fuse_order order; /* of groups, then of ops without one: n_ops + index */
   fuse_group *v;
