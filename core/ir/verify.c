@@ -148,8 +148,8 @@ static tsr_status check_sizes(const ir_op *op) {
   return NULL;
 }
 
-/* Kernels are of one level: what reads them has no row for the ops of others. Schedules hold the graph that they are of.
- */
+/* Kernels are of one level: what reads them has no row for the ops of others. Schedules hold the graph that they are
+ * of. */
 static tsr_status check_level(const ir_op *op) {
   const ir_op *around = op->parent ? op->parent->parent : NULL;
   const ir_level in = around ? around->def->level : IR_BUILTIN, is = op->def->level;

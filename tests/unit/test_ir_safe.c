@@ -201,14 +201,18 @@ static void edge_of_a_rule_runs(void **state) {
 
 /* ---- integers -------------------------------------------------------------------------------------------------- */
 
-/* Scalars of a kernel, elements of a map and fills: constants are exact, arithmetic wraps in the type, and constants with
- * a point saturate. */
-#define FILLED(type, v) TILE_GRID("8x" type, "%y = " T("fill") "() {value = " v "} : () -> !tessera.frag<8x" type ">\n" T("store") "(%y, %b)\n", "[1, 1, 1]")
+/* Scalars of a kernel, elements of a map and fills: constants are exact, arithmetic wraps in the type, and constants
+ * with a point saturate. */
+#define STORED(type, body) TILE_GRID("8x" type, body T("store") "(%y, %b)\n", "[1, 1, 1]")
+#define FILLED(type, v) STORED(type, "%y = " T("fill") "() {value = " v "} : () -> !tessera.frag<8x" type ">\n")
 #define IS(name, type, v) name " = " T("const") "() {value = " v "} : () -> " type "\n"
-#define SPLAT(type, body) TILE_GRID("8x" type, body "%y = " T("splat") "(%q) : (" type ") -> !tessera.frag<8x" type ">\n" T("store") "(%y, %b)\n", "[1, 1, 1]")
-#define EACH(type, body) TILE_GRID("8x" type, "%y = " T("map") "() ({\n" body T("yield") "(%q)\n}) {shape = [8]}\n" T("store") "(%y, %b)\n", "[1, 1, 1]")
-#define HALF_SUM(type, most) IS("%c", type, most) IS("%e", type, "2") "%d = " T("add") "(%c, %e)\n%q = " T("div") "(%d, %e)\n"
-#define BOTH(type, what, body, size, want) {what ", a scalar", SPLAT(type, body), size, want}, {what ", elements", EACH(type, body), size, want}
+#define SPLAT(type, body) STORED(type, body "%y = " T("splat") "(%q) : (" type ") -> !tessera.frag<8x" type ">\n")
+#define EACH(type, body) \
+  STORED(type, "%y = " T("map") "() ({\n" body T("yield") "(%q)\n}) {shape = [8]}\n")
+#define HALF_SUM(type, most) \
+  IS("%c", type, most) IS("%e", type, "2") "%d = " T("add") "(%c, %e)\n%q = " T("div") "(%d, %e)\n"
+#define BOTH(type, what, body, size, want) \
+  {what ", a scalar", SPLAT(type, body), size, want}, {what ", elements", EACH(type, body), size, want}
 #define BIG "9007199254740993"
 
 static const struct { const char *what, *text; size_t size; int64_t want; } integers[] = {
