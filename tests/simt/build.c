@@ -18,19 +18,22 @@ struct emu_module {
 };
 
 static bool write_source(const emu_compile_desc *d, const char *path) {
+  char *whole = d->path ? realpath(d->path, NULL) : NULL;
   FILE *f = fopen(path, "w");
-  if (!f) return false;
+  if (!f) return free(whole), false;
   if (d->source) fprintf(f, "#line 1 \"text\"\n%s\n", d->source);
-  else fprintf(f, "#include \"%s\"\n", d->path);
+  else fprintf(f, "#include \"%s\"\n", whole ? whole : d->path);
+  free(whole);
   fputs("#line 1 \"entries\"\n", f);
   for (int i = 0; i < d->n_kernels; i++) fprintf(f, "EMU_ENTRY(%s)\n", d->kernels[i]);
   return !fclose(f);
 }
 
-/* Runs a program with its output appended to a file; its exit status, -1 if it could not be started. */
-static int run(char *const argv[], const char *log) {
+/* Runs a program in folder dir with its output appended to a file; its exit status, -1 if it could not be started. */
+static int run(char *const argv[], const char *dir, const char *log) {
   posix_spawn_file_actions_t fa;
   posix_spawn_file_actions_init(&fa);
+  posix_spawn_file_actions_addchdir_np(&fa, dir);
   posix_spawn_file_actions_addopen(&fa, 1, log, 01 | 0100 | 02000, 0600); /* write, create, append */
   posix_spawn_file_actions_adddup2(&fa, 1, 2);
   pid_t pid;
@@ -41,10 +44,12 @@ static int run(char *const argv[], const char *log) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static int compile(const emu_compile_desc *d, const char *source, const char *object, const char *log) {
+/* By names within the folder, so that a compiler cache, where the build uses one, finds the object of an equal text. */
+static int compile(const emu_compile_desc *d, const char *dir) {
   const char *cxx = d->compiler ? d->compiler : getenv("TSR_SIMT_CXX");
   char prelude[512], include[512], flags[256], *argv[32];
   int n = 0;
+  if (*TSR_SIMT_LAUNCHER) argv[n++] = (char *)(uintptr_t)TSR_SIMT_LAUNCHER;
   snprintf(prelude, sizeof prelude, "-DTSR_EMULATOR=\"%s/tests/simt/prelude.h\"", TSR_SOURCE_DIR);
   snprintf(include, sizeof include, "-I%s/tests/simt", TSR_SOURCE_DIR);
   const char *fixed[] = {cxx && *cxx ? cxx : "g++",
@@ -61,17 +66,17 @@ static int compile(const emu_compile_desc *d, const char *source, const char *ob
                          prelude,
                          include,
                          "-c",
-                         source,
+                         "k.cpp",
                          "-o",
-                         object};
+                         "k.o"};
   for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) argv[n++] = (char *)(uintptr_t)fixed[i];
   snprintf(flags, sizeof flags, "%s", d->flags ? d->flags : "");
   for (char *f = strtok(flags, " "); f && n < 31; f = strtok(NULL, " ")) argv[n++] = f;
   argv[n] = NULL;
-  return run(argv, log);
+  return run(argv, dir, "log");
 }
 
-static int link_object(const char *object, const char *so, const char *log) {
+static int link_object(const char *dir) {
   static const char *const hooks[] = {"read1",
                                       "read2",
                                       "read4",
@@ -106,14 +111,14 @@ static int link_object(const char *object, const char *so, const char *log) {
   char wrap[N][48];
   char *argv[N + 8];
   int n = 0;
-  const char *fixed[] = {"ld", "-shared", "-o", so, object};
+  const char *fixed[] = {"ld", "-shared", "-o", "k.so", "k.o"};
   for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) argv[n++] = (char *)(uintptr_t)fixed[i];
   for (int i = 0; i < N; i++) {
     snprintf(wrap[i], sizeof wrap[i], "--wrap=__tsan_%s", hooks[i]);
     argv[n++] = wrap[i];
   }
   argv[n] = NULL;
-  return run(argv, log);
+  return run(argv, dir, "log");
 }
 
 static char *read_all(const char *path) {
@@ -138,19 +143,18 @@ static void remove_dir(const char *dir) {
 
 emu_module *emu_compile(const emu_compile_desc *d, char **log) {
   emu_module *m = calloc(1, sizeof *m);
-  char path[4][96];
+  char path[3][96];
   *log = NULL;
   if (!m) abort();
   const char *tmp = getenv("TMPDIR");
   snprintf(m->dir, sizeof m->dir, "%s/simtXXXXXX", tmp && strlen(tmp) < 40 ? tmp : "/tmp");
   if (!mkdtemp(m->dir)) goto fail;
   snprintf(path[0], sizeof path[0], "%s/k.cpp", m->dir);
-  snprintf(path[1], sizeof path[1], "%s/k.o", m->dir);
-  snprintf(path[2], sizeof path[2], "%s/k.so", m->dir);
-  snprintf(path[3], sizeof path[3], "%s/log", m->dir);
-  if (!write_source(d, path[0]) || compile(d, path[0], path[1], path[3]) || link_object(path[1], path[2], path[3]) ||
-      !(m->handle = dlopen(path[2], RTLD_NOW | RTLD_LOCAL))) {
-    *log = read_all(path[3]);
+  snprintf(path[1], sizeof path[1], "%s/k.so", m->dir);
+  snprintf(path[2], sizeof path[2], "%s/log", m->dir);
+  if (!write_source(d, path[0]) || compile(d, m->dir) || link_object(m->dir) ||
+      !(m->handle = dlopen(path[1], RTLD_NOW | RTLD_LOCAL))) {
+    *log = read_all(path[2]);
     if (!**log) snprintf(*log, 65536, "%s", dlerror());
     remove_dir(m->dir);
     goto fail;
