@@ -27,7 +27,7 @@ static void check_kind(const cpuk_table *table, const kind_types *kt) {
   const cpuk_gemm *g = table->gemm[kt->kind];
   CHECK(g != NULL && (g->pack_types >> kt->a & 1) && (g->pack_types >> kt->b & 1), "%s: types", table->features);
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-    for (int v = 0; v < 8; v++) {
+    for (int v = (int)s & TSR_TEST_SLOW; v < 8; v += 1 + TSR_TEST_SLOW) {
       gemm_case t = {.kind = kt->kind,
                      .a_type = kt->a,
                      .b_type = kt->b,
@@ -305,7 +305,7 @@ static void check_plans(const cpuk_table *table) {
   check_plan(table, &here);
   check_plan_for_threads(table, &here);
   for (size_t i = 0; i < sizeof l1 / sizeof *l1; i++)
-    for (size_t k = 0; k < sizeof l2 / sizeof *l2; k++) {
+    for (size_t k = TSR_TEST_SLOW ? i % 4 : 0; k < sizeof l2 / sizeof *l2; k += TSR_TEST_SLOW ? 4 : 1) {
       const cpuk_caches other = {l1[i] << 10, l2[k] << 10, 32 << 20};
       check_plan(table, &other);
       check_plan_for_threads(table, &other);

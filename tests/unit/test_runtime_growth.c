@@ -15,7 +15,7 @@
 #include "core/base/alloc.h"
 #include "tests/support/api_check.h"
 
-enum { MANY = 100000, FEW = 24000, STACK = 2 << 20 };
+enum { MANY = TSR_TEST_SLOW ? 24000 : 100000, FEW = TSR_TEST_SLOW ? 9000 : 24000, STACK = 2 << 20 };
 
 typedef struct counts {
   size_t bytes, calls, live, peak;

@@ -23,7 +23,7 @@ static void matmul_space_respects_every_limit(void **state) {
   assert_false(cut);
   assert_true(n > 500);
   size_t with_matrix = 0;
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n; i += TSR_TEST_SLOW ? 7 : 1) {
     tune_config c = space_config(&s, &pts[i]);
     assert_true(c.warps * 32 <= d.max_threads);
     assert_true(occ_shared_bytes(&p, &c) <= d.shared_per_block);
@@ -55,7 +55,7 @@ static void lane_n_in_lanes_are_points_where_they_suit(void **state) {
     size_t n, lane_n = 0;
     bool cut;
     assert_null(space_enumerate(&s, NULL, 1u << 20, &pts, &n, &cut));
-    for (size_t j = 0; j < n; j++) {
+    for (size_t j = 0; j < n; j += TSR_TEST_SLOW ? 7 : 1) {
       tune_config c = space_config(&s, &pts[j]), plain = c;
       if (!c.matrix_path) continue;
       assert_int_equal(c.matrix_path, TUNE_PATH_LANE_N);
