@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/number.h"
+#include "core/base/utf8.h"
 
 enum { MAX_DEPTH = 64 };
 
@@ -90,7 +91,10 @@ static tsr_status read_string(reader *r, const char **out) {
   while (r->p < close) {
     if ((unsigned char)*r->p < 0x20) return fail(r, "an escape instead of a control character");
     if (*r->p != '\\') {
-      *o++ = *r->p++;
+      const int n = utf8_length(r->p, (size_t)(close - r->p));
+      if (!n) return fail(r, "UTF-8");
+      memcpy(o, r->p, (size_t)n);
+      o += n, r->p += n;
       continue;
     }
     r->p++;

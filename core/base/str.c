@@ -49,7 +49,7 @@ void strb_json(strb *b, const char *s) {
   strb_putc(b, '"');
   for (int n; *s; s += n) {
     const unsigned char c = (unsigned char)*s;
-    if (!(n = utf8_length(s, 4))) n = 1, strb_puts(b, "\\ufffd");
+    if (!(n = utf8_length(s, 4))) n = 1, strb_puts(b, "\xef\xbf\xbd");
     else if (c == '"' || c == '\\') strb_printf(b, "\\%c", c);
     else if (c == '\n') strb_puts(b, "\\n");
     else if (c < 0x20 || c == 0x7f) strb_printf(b, "\\u%04x", c);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/dtype.h"
 #include "core/ir/schedule/schedule.h"
 #include "core/runtime/tune.h"
 #include "core/tune/timeline.h"
@@ -362,9 +363,11 @@ tsr_status tsr_tune_explain_attention(tsr_device *dev, const tsr_attention *a, c
   tsr_context *ctx = dev->ctx;
   if (!s) s = &none;
   TSR_TRY(rt_check_schedule(ctx, s));
-  if (a->heads < 1 || a->queries < 1 || a->keys < 1 || a->width < 1 || a->width > 1 << 20 || !tsr_dtype_size(a->dtype))
+  const int64_t most = INT32_MAX;
+  if (a->heads < 1 || a->heads > most || a->queries < 1 || a->queries > most || a->keys < 1 || a->keys > most ||
+      a->width < 1 || a->width > 1 << 20 || !tsr_dtype_name(a->dtype) || !dtype_is_float(a->dtype))
     return st_make(&ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("tune", "attention", NULL),
-                   "heads, queries, keys and width must be positive, the type one of numbers");
+                   "heads, queries and keys go from 1 to 2147483647, the width to 1048576, the type is one of floats");
   TSR_TRY(rt_tune_device(dev, rt_tune_cache(ctx, NULL, true), rt_compile, &device));
   tune_problem p = {.family = FAMILY_ATTENTION,
                     .op = "attention",

@@ -107,7 +107,8 @@ static bool read_entry(const json *j, tune_key *key, tune_entry *e) {
   if (!*key->op || !good_config(config, false) || !good_config(runner_up, true)) return false;
   snprintf(e->config, sizeof e->config, "%s", config);
   snprintf(e->runner_up, sizeof e->runner_up, "%s", runner_up);
-  snprintf(e->strategy, sizeof e->strategy, "%s", json_str(j, "strategy", ""));
+  if (snprintf(e->strategy, sizeof e->strategy, "%s", json_str(j, "strategy", "")) >= (int)sizeof e->strategy)
+    return false;
   for (int i = 0; i < N_NUMBERS; i++) {
     double v = json_num(j, numbers[i].name, 0);
     if (!(v >= 0)) return false;

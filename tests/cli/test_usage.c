@@ -50,6 +50,10 @@ static const struct { const char *args, *says; } refused[] = {
     {"bench add --dtype 0123456789012345678901234567890123456789012345678901234567890123f32", "unknown data type"},
     {"bench add --against ggml,ggml,ggml,ggml,ggml,ggml,ggml,ggml,ggml", "--against takes at most 8"},
     {"tune x.mlir --space --explain", "one of them"},
+    {"tune matmul --shape 8x8x8 --explain --strategy banana", "measure nothing"},
+    {"tune matmul --shape 8x8x8 --space --samples 3", "measure nothing"},
+    {"tune matmul --shape 8x8x8 --explain --knobs m", "--knobs goes with"},
+    {"tune attention --shape 8x8x8x8 --explain --cache x --device cpu:0", "attention takes no"},
     {"tune x.mlir --dtype f32 --device cpu:0", "--dtype goes with an operation"},
     {"profile x.mlir --dtype banana --device cpu:0", "--dtype goes with an operation"},
     {"profile x.mlir --reproducible", "unknown option --reproducible"},
@@ -176,6 +180,8 @@ int main(void) {
       "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain --candidate tile=256x256,pipeline_stages=4",
       0, false, "illegal candidate: shared memory");
   expect(&c, "tune attention --shape 8x512x512x64 --device cpu:0", 2, true, "attention takes --explain");
+  expect(&c, "tune attention --shape 8x512x512x64 --dtype bool --device cpu:0 --explain", 2, true, "one of floats");
+  expect(&c, "tune attention --shape 8x9223372036854775807x512x64 --device cpu:0 --explain", 2, true, "to 2147483647");
   expect(&c, EXPLAIN("cuda:sm_80", "preset=pipelined"), 0, false,
          "use_shared=1 padding=4 async_copy=1 pipeline_stages=3");
   static const char mine[] = "name = Example 9000\ncores = 777\n";

@@ -1,6 +1,7 @@
 /* tests/simt/build.c - emitted text to a shared object: the host's C++ compiler with the emulator's prelude, one entry
  * per kernel, -fsanitize=thread for the access hooks; then a plain link without that sanitizer's runtime, its calls
  * renamed to ours. */
+#define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np before glibc 2.37 */
 #include <dlfcn.h>
 #include <spawn.h>
 #include <stdlib.h>

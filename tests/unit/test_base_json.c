@@ -46,7 +46,7 @@ static void malformed_text_is_refused_with_its_place(void **state) {
   static const char *const bad[] = {"",         "{",       "[1,]",      "[1 2]",       "{\"a\" 1}",   "{a: 1}",
                                     "\"abc",    "\"\\q\"", "\"\\u12\"", "\"\\ud800\"", "\"\\u0000\"", "01",
                                     "1.",       "-",       "+1",        "nul",         "1e999",       "[1] x",
-                                    "\"a\nb\"", "\"a\\",   ".5"};
+                                    "\"a\nb\"", "\"a\\",   ".5",        "\"\x9f\"",  "\"\xc3\"",    "\"\xed\xa0\x80\""};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     arena a;
     json *j;

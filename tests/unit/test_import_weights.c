@@ -139,8 +139,9 @@ static void safetensors_that_lie_are_refused(void **state) {
       {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
        "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",
        "a second tensor \"a\""},
-      {"{\"\xc3\x28\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", "not UTF-8"},
-      {ONE("\xff", "[2]", "[0,2]"), "the type of \"a\" is not UTF-8"},
+      {"{\"\xc3\x28\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", "expected UTF-8"},
+      {ONE("\xff", "[2]", "[0,2]"), "expected UTF-8"},
+      {ONE("a\\nb", "[2]", "[0,2]"), "the type of \"a\" is not UTF-8 without control"},
       {"{\"a\\nb\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", "control characters"},
       {"{\"a\":", "file:1:6"},
       {"{} {}", "file:1:4"},

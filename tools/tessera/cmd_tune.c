@@ -180,6 +180,8 @@ static int explain_attention(const tune_args *a, tsr_context *ctx, tsr_device *d
   tsr_schedule s = {0};
   char *text = NULL;
   tsr_dtype t = tsr_dtype_parse(a->dtype ? a->dtype : "bf16");
+  if (a->policy || a->cache || a->tile)
+    return cli_usage("tune", "attention takes no --policy, --cache and --tile: --candidate has its tile");
   if (!a->explain || !a->shape || cli_parse_shape(a->shape, d, 4) != 4 || !t)
     return cli_usage("tune", "attention takes --explain --shape HEADSxQUERIESxKEYSxWIDTH [--dtype T] [--candidate ..]");
   tsr_status bad = a->candidate ? parse_candidate(a->candidate, &s) : NULL;
@@ -203,6 +205,10 @@ int cmd_tune(int argc, char **argv) {
   if (argc != 2) return cli_usage("tune", "needs one FILE or OP");
   if (a.space + a.explain + (a.record != NULL) > 1)
     return cli_usage("tune", "--space, --explain and --record look at different things: one of them");
+  if ((a.space || a.explain) && (a.strategy || a.samples || a.seed || a.again || a.json))
+    return cli_usage("tune", "--space and --explain measure nothing: --strategy, --samples, --seed, --again and --json "
+                             "go with a search");
+  if (a.explain && a.knobs) return cli_usage("tune", "--knobs goes with a search, --space and --record");
   if (a.samples < 0) return cli_usage("tune", "--samples needs a positive number");
   tsr_context *ctx = NULL;
   tsr_device *dev = NULL;
