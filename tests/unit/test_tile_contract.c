@@ -60,6 +60,8 @@ static const struct {
     {"i8 to i32", OPEN("i8", "i32") T("contract") "(%z, %e, %wa, %wb, %wc) " PLAIN("i8") "^bb0(%s: i32):\n" YIELD("%s") "}) {maps = \"mk,kn->mn\", " TILE "}\n" CLOSE, true},
     {"bias from a fragment, and a result", OPEN("f32", "f32") "%l = " T("load") "(%wv)\n%s = " T("contract") "(%z, %e, %wa, %wb, %l) " PLAIN("f32") "^bb0(%s: f32, %q: f32):\n%r = " T("mul") "(%s, %q)\n" YIELD("%r") "}) {maps = \"mk,kn,mn->\", " TILE "}\n" T("store") "(%s, %wc)\n" CLOSE, true},
     {"reads what it writes", OPEN("f32", "f32") "%f = " T("fill") "() {value = 3.0} : () -> !tessera.frag<32x32xf32>\n" T("store") "(%f, %wc)\n" ADDED("f32", "(%z, %e, %wa, %wb, %wc, %wc)", "mk,kn,mn->mn") CLOSE, true},
+    {"by rows", OPEN("f32", "f32") "%f = " T("fill") "() {value = 3.0} : () -> !tessera.frag<32x32xf32>\n" T("store") "(%f, %wc)\n%rc = " T("window") "(%c, %m, %n) {sizes = [4, 32]}\n" "%ra = " T("window") "(%a, %m, %z) {sizes = [4, 16]}\n" T("contract") "(%z, %e, %ra, %wb, %wv, %rc) " PLAIN("f32") "^bb0(%s: f32, %q: f32):\n%r = " T("add") "(%s, %q)\n" YIELD("%r") "}) {maps = \"mk,kn,mn->mn\", tile = [4, 32, 16], by_rows = true}\n" CLOSE, true},
+    {"by rows, along k, transposed", OPEN("bf16", "f32") "%f = " T("fill") "() {value = 3.0} : () -> !tessera.frag<32x32xf32>\n" T("store") "(%f, %wc)\n%rc = " T("window") "(%c, %m, %n) {sizes = [4, 32]}\n" "%ta = " T("view") "(%a) : (!tessera.view<48x40xbf16>) -> !tessera.view<40x48xbf16, strides=[1, 40]>\n%tb = " T("view") "(%b) : (!tessera.view<40x36xbf16>) -> !tessera.view<36x40xbf16, strides=[1, 36]>\n%ra = " T("window") "(%ta, %z, %m) {sizes = [16, 4]}\n%rb = " T("window") "(%tb, %n, %z) {sizes = [32, 16]}\n" T("contract") "(%z, %e, %ra, %rb, %rc) ({\n^bb0(%p: f32):\n%u = " T("neg") "(%p)\n" YIELD("%u") "}, {\n^bb0(%p: bf16):\n" YIELD("%p") "}, {\n^bb0(%s: f32):\n%r = " T("add") "(%s, %s)\n" YIELD("%s") "}) {maps = \"km,nk->mn\", tile = [4, 32, 16], by_rows = true}\n" CLOSE, false},
     {"an output that it reads, and a result", OPEN("f32", "f32") "%f = " T("fill") "() {value = 3.0} : () -> !tessera.frag<32x32xf32>\n" T("store") "(%f, %wc)\n%g = " T("contract") "(%z, %e, %wa, %wb, %wc, %wc) " PLAIN("f32") "^bb0(%s: f32, %q: f32):\n%r = " T("add") "(%s, %q)\n" YIELD("%s, %r") "}) {maps = \"mk,kn,mn->mn\", " TILE "}\n" T("store") "(%g, %wc)\n" CLOSE, true},
     {"a value for two, a part that repeats", OPEN("f32", "f32") "%g = " T("contract") "(%z, %e, %wa, %wb, %wv, %wc) " PLAIN("f32") "^bb0(%s: f32, %q: f32):\n%u = " T("mul") "(%q, %q)\n%r = " T("add") "(%s, %u)\n%w = " T("mul") "(%r, %r)\n" YIELD("%r, %w") "}) {maps = \"mk,kn,mn->mn\", " TILE "}\n%o = " T("load") "(%wc)\n%j = " T("map") "(%g, %o) ({\n^bb0(%s: f32, %q: f32):\n%r = " T("sub") "(%s, %q)\n" YIELD("%r") "})\n" T("store") "(%j, %wc)\n" CLOSE, true},
     {"a constant, and a position in a part that repeats", OPEN("f32", "f32") "%g = " T("contract") "(%z, %e, %wa, %wb, %wv, %wc) " PLAIN("f32") "^bb0(%s: f32, %q: f32):\n%i = " T("index") "() {dim = 0}\n%j = " T("cast") "(%i) : (index) -> f32\n%u = " T("mul") "(%q, %j)\n%o = " T("const") "() {value = 2.0} : () -> f32\n" YIELD("%u, %o") "}) {maps = \"mk,kn,mn->mn\", " TILE "}\n%l = " T("load") "(%wc)\n%j = " T("map") "(%g, %l) ({\n^bb0(%s: f32, %q: f32):\n%r = " T("sub") "(%s, %q)\n" YIELD("%r") "})\n" T("store") "(%j, %wc)\n" CLOSE, true},
@@ -515,7 +517,9 @@ static void is_counted_as_written_out(void **state) {
 
 /* ---- what the verifier refuses --------------------------------------------------------------------------------- */
 
-#define BODY(operands, regions, attrs) OPEN("f32", "f32") T("contract") operands " " regions attrs "\n" CLOSE
+#define ROWS \
+  "%ra = " T("window") "(%a, %m, %z) {sizes = [4, 16]}\n%rc = " T("window") "(%c, %m, %n) {sizes = [4, 32]}\n"
+#define BODY(operands, regions, attrs) OPEN("f32", "f32") ROWS T("contract") operands " " regions attrs "\n" CLOSE
 #define SUM "^bb0(%s: f32):\n" YIELD("%s") "}) "
 #define MAPS "{maps = \"mk,kn->mn\", " TILE "}"
 #define IO "(%z, %e, %wa, %wb, %wc)"
@@ -545,6 +549,9 @@ static void ill_formed_is_refused(void **state) {
       {"unknown dtype", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", b_type = \"f33\"}")},
       {"unknown policy", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", policy = \"quick\"}")},
       {"stages = -1", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", stages = -1}")},
+      {"at most 16 rows", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", by_rows = true}")},
+      {"by_rows gives no results", OPEN("f32", "f32") ROWS "%g = " T("contract") "(%z, %e, %ra, %wb) " PLAIN("f32") SUM "{maps = \"mk,kn->\", tile = [4, 32, 16], by_rows = true}\n" CLOSE},
+      {"reads", BODY("(%z, %e, %ra, %wb, %rc, %rc)", PLAIN("f32") "^bb0(%s: f32, %q: f32):\n" YIELD("%s") "}) ", "{maps = \"mk,kn,mn->mn\", tile = [4, 32, 16], by_rows = true}")},
       {"padding = 99999999", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", padding = 99999999}")},
       {"unknown attribute", BODY(IO, PLAIN("f32") SUM, "{maps = \"mk,kn->mn\", " TILE ", pad = 1}")},
       {"must be a scalar", BODY(IO, "({\n^bb0(%p: index):\n" YIELD("%p") "}, {\n^bb0(%p: f32):\n" YIELD("%p") "}, {\n" SUM, MAPS)},

@@ -131,6 +131,7 @@ tsr_status tile_contract_get(const ir_op *op, tile_contract *c) {
   c->result = op->n_results ? op->results[0] : NULL;
   c->from = op->operands[0], c->to = op->operands[1];
   c->sum = c->epilogue->args[0]->type->dtype;
+  c->by_rows = ir_get_bool(op, "by_rows", false);
   for (int side = 0; side < 2; side++) TSR_TRY(staged_type(op, c, side));
   return read_maps(op, c);
 }
@@ -175,6 +176,26 @@ tsr_status tile_infer_contract(ir_op *op, const ir_type **results) {
   return NULL;
 }
 
+static const ir_value *memory_of(const ir_value *v) {
+  while (v->def && v->type->kind == IR_T_VIEW) v = v->def->operands[0];
+  return v;
+}
+
+/* The epilogue's operands are taken row by row, after rows were written. */
+static tsr_status check_rows(const ir_op *op, const tile_contract *c) {
+  if (c->m > TILE_CONTRACT_ROWS) return ir_error(op, NULL, "by_rows is for at most %d rows", TILE_CONTRACT_ROWS);
+  if (op->n_results) return ir_error(op, "store to outputs", "by_rows gives no results");
+  for (int role = CONTRACT_OTHER; role < CONTRACT_N_ROLES; role++)
+    for (int i = 0; i < c->n[role]; i++) {
+      if (!is_window(c->v[role][i]))
+        return ir_error(op, NULL, "by_rows takes windows alone: %s operand %d is none", role_names[role], i);
+      for (int j = 0; role == CONTRACT_OTHER && j < c->n[CONTRACT_OUT]; j++)
+        if (memory_of(c->v[role][i]) == memory_of(c->v[CONTRACT_OUT][j]))
+          return ir_error(op, NULL, "by_rows writes memory that other operand %d reads", i);
+    }
+  return NULL;
+}
+
 tsr_status tile_verify_contract(const ir_op *op) {
   tile_contract c;
   TSR_TRY(tile_contract_get(op, &c));
@@ -183,17 +204,25 @@ tsr_status tile_verify_contract(const ir_op *op) {
   int64_t stages = ir_get_int(op, "stages", 0), padding = ir_get_int(op, "padding", 0);
   if (stages < 0 || stages > 64) return ir_error(op, NULL, "stages = %lld", (long long)stages);
   if (padding < 0 || padding > 1 << 24) return ir_error(op, NULL, "padding = %lld", (long long)padding);
+  if (c.by_rows) TSR_TRY(check_rows(op, &c));
   return ir_check_policy(op);
 }
 
-int tile_contract_k_offset(const tile_contract *c, contract_role side, int i) {
-  const ir_op *w = c->v[side][i]->def;
-  const int along = (side == CONTRACT_A) != tile_contract_swapped(c, side, i); /* k's place among the two kept */
+/* The window's dimension that is the first (0) or second of the two kept. */
+static int kept_offset(const ir_op *w, int along) {
   int64_t sizes[TSR_MAX_RANK];
   const int rank = ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK);
   for (int d = 0, kept = 0; d < rank; d++)
     if (sizes[d] && kept++ == along) return d;
   return 0; /* not reached: a window of rank 2 has two */
+}
+
+int tile_contract_k_offset(const tile_contract *c, contract_role side, int i) {
+  return kept_offset(c->v[side][i]->def, (side == CONTRACT_A) != tile_contract_swapped(c, side, i));
+}
+
+int tile_contract_row_offset(const tile_contract *c, contract_role role, int i) {
+  return kept_offset(c->v[role][i]->def, tile_contract_swapped(c, role, i));
 }
 
 bool tile_contract_repeats(const tile_contract *c, contract_role side, int i) {

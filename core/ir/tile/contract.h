@@ -6,12 +6,12 @@
  *
  * means: sum = 0; for (k0 = from; k0 < to; k0 += tile[2]) sum += A * B, where A and B are the tiles that the prologues
  * give, element by element, of the windows a and b moved to k0; then the epilogue gives what is stored to the outputs
- * (windows), and after these the results. */
+ * (windows), and after these the results. by_rows says how, not what: see tile/expand_gemv.c. */
 #ifndef CORE_IR_TILE_CONTRACT_H
 #define CORE_IR_TILE_CONTRACT_H
 #include "core/ir/ir.h"
 
-enum { TILE_CONTRACT_MOST = 128 }; /* operands behind from and to */
+enum { TILE_CONTRACT_MOST = 128, TILE_CONTRACT_ROWS = 16 }; /* operands behind from and to; rows of one by_rows */
 
 typedef enum contract_role { CONTRACT_A, CONTRACT_B, CONTRACT_OTHER, CONTRACT_OUT, CONTRACT_N_ROLES } contract_role;
 
@@ -25,6 +25,7 @@ typedef struct tile_contract {
   ir_value **v[CONTRACT_N_ROLES];  /* and where they begin */
   bool swapped[TILE_CONTRACT_MOST]; /* by operand behind `to`: it lies [k, m], [n, k] or [n, m] */
   int64_t m, n_, k;                /* the tile; k is the step */
+  bool by_rows;                    /* each row is computed for itself, k divided over the threads */
   const ir_block *prologue[2], *epilogue; /* NULL of a loop, which has none */
   tsr_dtype sum;                   /* type of the accumulator */
   tsr_dtype staged[2];             /* element types of the tiles A and B */
@@ -46,6 +47,8 @@ bool tile_contract_swapped(const tile_contract *c, contract_role role, int i);
 bool tile_contract_gives_argument(const ir_block *region, int yield, int argument);
 /* Which offset of the window is the one along k. */
 int tile_contract_k_offset(const tile_contract *c, contract_role side, int i);
+/* The same along m, of a window of a, others or outputs. */
+int tile_contract_row_offset(const tile_contract *c, contract_role role, int i);
 /* The view has one element along k, which repeats: its window doesn't move. */
 bool tile_contract_repeats(const tile_contract *c, contract_role side, int i);
 

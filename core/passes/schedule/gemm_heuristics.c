@@ -212,7 +212,7 @@ static void warpgroup_plan(const task *x, sched_params *p) {
 
 /* ---- a few rows ------------------------------------------------------------------------------------------------ */
 
-/* One to four rows: b is read once and no tile is kept (tile/gemv.c). */
+/* One to four rows: b is read once and no tile is kept (tile/expand_gemv.c). */
 static bool gemv_suits(const task *x) {
   bool type = x->t == TSR_F32 || x->t == TSR_F16 || x->t == TSR_BF16 || x->t == TSR_I8 || x->t == TSR_F8E4M3 ||
               x->t == TSR_F8E5M2;

@@ -42,6 +42,7 @@ typedef struct kb_scalars {
   ir_block *region;
   bool transposed[MAX_LEAVES]; /* by operand added: its window lies the other way */
   int n;
+  bool in_order; /* none does */
   /* Where what repeats along a dimension of the tile, and is no constant, is computed once, as a fragment before op;
    * NULL: in the region, for each element. */
   const kb_space *before;

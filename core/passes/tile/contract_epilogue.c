@@ -40,7 +40,8 @@ tsr_status contract_find_movable(const expansion *e, movable *m) {
 typedef struct epilogue {
   expansion *e;
   const ir_block *region;
-  const movable *moved;
+  const movable *moved; /* NULL: none */
+  int row;              /* negative: all */
   int loaded, stored; /* operands that are fragments, and yielded values that are written, so far */
   ir_value **results;
 } epilogue;
@@ -52,9 +53,11 @@ static tsr_status load(epilogue *p, int n) {
     const int i = p->loaded;
     ir_value *arg = p->region->args[1 + i];
     if (!arg->n_uses) continue;
-    for (int j = i ? p->moved->end[i - 1] : 0; j < p->moved->end[i]; j++)
+    for (int j = i && p->moved ? p->moved->end[i - 1] : 0; p->moved && j < p->moved->end[i]; j++)
       ir_op_move(p->moved->v[j], e->op->parent, e->op);
-    arg->data = region_load(&e->b, e->op, e->c.v[CONTRACT_OTHER][i], arg->type,
+    ir_value *v = p->row < 0 ? e->c.v[CONTRACT_OTHER][i] : contract_window(e, CONTRACT_OTHER, i, NULL, p->row);
+    if (!v) return st_oom();
+    arg->data = region_load(&e->b, e->op, v, arg->type,
                             tile_contract_swapped(&e->c, CONTRACT_OTHER, i));
     if (!arg->data) return st_oom();
   }
@@ -69,10 +72,12 @@ static tsr_status store_next(epilogue *p) {
   const int i = p->stored++, n_out = e->c.n[CONTRACT_OUT];
   ir_value *v = p->region->last->operands[i], *y;
   TSR_TRY(load_for(p, v));
-  TSR_TRY(region_result(&e->b, p->region, v, e->c.m, e->c.n_, &y));
+  TSR_TRY(region_result(&e->b, p->region, v, p->row < 0 ? e->c.m : 1, e->c.n_, &y));
   if (i >= n_out) return p->results[i - n_out] = y, NULL;
   if (tile_contract_swapped(&e->c, CONTRACT_OUT, i) && !(y = region_transposed(&e->b, y))) return st_oom();
-  ir_value *const operands[2] = {y, e->c.v[CONTRACT_OUT][i]};
+  ir_value *to = p->row < 0 ? e->c.v[CONTRACT_OUT][i] : contract_window(e, CONTRACT_OUT, i, NULL, p->row);
+  ir_value *const operands[2] = {y, to};
+  if (!to) return st_oom();
   return region_note_width(e->op, ir_build0(&e->b, "tessera.tile.store", 2, operands)) ? NULL : st_oom();
 }
 
@@ -105,14 +110,21 @@ static tsr_status write(epilogue *p) {
   for (ir_op *o = region->first; o != region->last; o = o->next) {
     while (!first && p->stored < n && is_there(p, p->stored)) TSR_TRY(store_next(p));
     for (int i = 0; i < o->n_operands; i++) TSR_TRY(load_for(p, o->operands[i]));
-    TSR_TRY(region_op(&p->e->b, region, o, p->e->c.m, p->e->c.n_));
+    TSR_TRY(region_op(&p->e->b, region, o, p->row < 0 ? p->e->c.m : 1, p->e->c.n_));
   }
   while (p->stored < n) TSR_TRY(store_next(p));
   return NULL;
 }
 
 tsr_status contract_write_epilogue(expansion *e, const movable *moved, ir_value *sum, ir_value **results) {
-  epilogue p = {.e = e, .region = e->c.epilogue, .moved = moved, .results = results};
+  epilogue p = {.e = e, .region = e->c.epilogue, .moved = moved, .row = -1, .results = results};
+  region_begin(p.region);
+  p.region->args[0]->data = sum;
+  return write(&p);
+}
+
+tsr_status contract_write_row(expansion *e, int row, ir_value *sum) {
+  epilogue p = {.e = e, .region = e->c.epilogue, .row = row};
   region_begin(p.region);
   p.region->args[0]->data = sum;
   return write(&p);

@@ -18,8 +18,16 @@ typedef struct movable {
   int n, end[TILE_CONTRACT_MOST];
 } movable;
 
+ir_value *contract_number(expansion *e, int64_t v);
+/* The window of operand i, moved by k along that (NULL: not) and, of its row `row` alone (negative: all). */
+ir_value *contract_window(expansion *e, contract_role role, int i, ir_value *k, int row);
+/* All of a contraction that is by_rows. */
+tsr_status contract_by_rows(expansion *e);
+
 /* Before anything is written. */
 tsr_status contract_find_movable(const expansion *e, movable *out);
 /* Loads, maps and stores behind the loop: from the sum all outputs, and the op's results. */
 tsr_status contract_write_epilogue(expansion *e, const movable *moved, ir_value *sum, ir_value **results);
+/* The same of one row. */
+tsr_status contract_write_row(expansion *e, int row, ir_value *sum);
 #endif

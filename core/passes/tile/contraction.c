@@ -64,20 +64,20 @@ static tsr_status plain_side(kb_kernel *k, contract *c, const mm_operand *s, con
                              ir_block *region) {
   const kb_mem *m = &((kb_node *)from->data)->m;
   int64_t strides[TSR_MAX_RANK + 2];
-  bool flipped;
+  bool flipped = false;
   ir_value *w;
   kb_space_strides(m, &s->s, FORM_FULL, strides);
-  TSR_TRY(kb_window(k, m, &s->s, strides, &flipped, &w));
+  TSR_TRY(kb_window(k, m, &s->s, strides, s->in_order ? NULL : &flipped, &w));
   note_map(c, region == c->op->regions[1] ? CONTRACT_B : CONTRACT_A, s->transpose ^ flipped);
   ir_value *x = ir_block_arg(k->m, region, ir_type_scalar(k->m, to), NULL);
   ir_builder r = ir_at_end(k->m, region);
   return x && ir_add_operand(c->op, w) && ir_build0(&r, "tessera.tile.yield", 1, &x) ? NULL : st_oom();
 }
 
-/* The side's element is computed in the region; the tile is staged in the operand's own type. */
-static tsr_status computed_side(kb_kernel *k, contract *c, const mm_operand *s, ir_block *region) {
+/* The side's element is computed in the region; the tile is staged in the operand's own type, or not at all. */
+static tsr_status computed_side(kb_kernel *k, contract *c, const mm_operand *s, ir_block *region, tsr_dtype staged) {
   const bool is_b = region == c->op->regions[1];
-  kb_scalars scalars = {.op = c->op, .operands = k->b, .region = region};
+  kb_scalars scalars = {.op = c->op, .operands = k->b, .region = region, .in_order = s->in_order};
   ir_value *y = NULL;
   ir_builder outside = k->b;
   k->b = ir_at_end(k->m, region);
@@ -90,15 +90,16 @@ static tsr_status computed_side(kb_kernel *k, contract *c, const mm_operand *s, 
   TSR_TRY(st);
   for (int i = 0; i < scalars.n; i++)
     note_map(c, is_b ? CONTRACT_B : CONTRACT_A, s->transpose ^ scalars.transposed[i]);
-  const char *type = dtype_get(s->value->type->dtype)->name;
+  const char *type = dtype_get(staged)->name;
   return ir_set_attr(c->op, is_b ? "b_type" : "a_type", ir_attr_str(k->m, type)) ? NULL : st_oom();
 }
 
-static tsr_status operand_side(kb_kernel *k, contract *c, mm_operand *s, ir_block *region) {
+static tsr_status operand_side(kb_kernel *k, contract *c, const contraction *x, mm_operand *s, ir_block *region) {
   const ir_value *from;
   tsr_dtype to;
-  return copy_converts(k, s->value, &from, &to) ? plain_side(k, c, s, from, to, region)
-                                                : computed_side(k, c, s, region);
+  return copy_converts(k, s->value, &from, &to)
+             ? plain_side(k, c, s, from, to, region)
+             : computed_side(k, c, s, region, x->by_rows ? x->g.accum : s->value->type->dtype);
 }
 
 static bool set_attributes(const kb_kernel *k, const contraction *x, const contract *c) {
@@ -110,6 +111,7 @@ static bool set_attributes(const kb_kernel *k, const contraction *x, const contr
          (p->use_shared >= 0 || ir_set_attr(op, "use_shared", ir_attr_bool(m, false))) &&
          (p->pipeline_stages <= 0 || ir_set_attr(op, "stages", ir_attr_int(m, p->pipeline_stages))) &&
          (p->padding <= 0 || ir_set_attr(op, "padding", ir_attr_int(m, p->padding))) &&
+         (!x->by_rows || ir_set_attr(op, "by_rows", ir_attr_bool(m, true))) &&
          (p->async_copy >= 0 || ir_set_attr(op, "async", ir_attr_bool(m, false))) &&
          ir_set_attr(op, "policy", ir_attr_str(m, k->opts->policy));
 }
@@ -143,7 +145,8 @@ static tsr_status store_narrow(kb_kernel *k, contraction *x, ir_value *const *wi
 static tsr_status epilogue(kb_kernel *k, contract *c, contraction *x, ir_value *const *windows) {
   ir_block *region = c->op->regions[2];
   x->before = x->c;
-  kb_scalars scalars = {.op = c->op, .operands = k->b, .region = region, .before = &x->before};
+  kb_scalars scalars = {.op = c->op, .operands = k->b, .region = region, .in_order = x->by_rows,
+                        .before = x->by_rows ? NULL : &x->before};
   ir_value *sum = ir_block_arg(k->m, region, ir_type_scalar(k->m, x->g.accum), NULL), *y[MAX_LEAVES];
   const int n = k->split == SPLIT_PARTS ? 1 : k->src->n_results;
   int full = 0;
@@ -179,8 +182,8 @@ static tsr_status build(kb_kernel *k, contraction *x, ir_value *const *windows) 
   k->b = ir_before(c.op);
   x->a.s.at[r - 1 - x->a.transpose] = k->zero;
   x->b.s.at[r - 2 + x->b.transpose] = k->zero;
-  TSR_TRY(operand_side(k, &c, &x->a, c.op->regions[0]));
-  TSR_TRY(operand_side(k, &c, &x->b, c.op->regions[1]));
+  TSR_TRY(operand_side(k, &c, x, &x->a, c.op->regions[0]));
+  TSR_TRY(operand_side(k, &c, x, &x->b, c.op->regions[1]));
   TSR_TRY(epilogue(k, &c, x, windows));
   after.failed |= k->b.failed;
   k->b = after;
@@ -228,10 +231,23 @@ tsr_status mm_part_window(kb_kernel *k, const contraction *x, const kb_space *at
   return kb_window(k, &m, &s, strides, NULL, out);
 }
 
+/* A's tile lies along k as B's does, so that a row of it meets B's elements where they are. */
+static void lie_as_b(const contraction *x, mm_operand *a) {
+  const int r = a->s.rank;
+  const kb_space s = a->s;
+  a->in_order = true;
+  if (a->transpose == !x->b.transpose) return;
+  a->transpose = !a->transpose;
+  a->s.dims[r - 2] = s.dims[r - 1], a->s.dims[r - 1] = s.dims[r - 2];
+  a->s.from[r - 2] = s.from[r - 1], a->s.from[r - 1] = s.from[r - 2];
+  a->s.tm = s.tn, a->s.tn = s.tm;
+}
+
 tsr_status mm_contract(kb_kernel *k, contraction *x, ir_value *const *windows) {
   int r = x->c.rank;
   mm_side(x, &x->a, x->op->operands[0], x->g.transpose_a, x->g.m, x->g.k, x->bm, x->bk);
   mm_side(x, &x->b, x->op->operands[1], x->g.transpose_b, x->g.k, x->g.n, x->bk, x->bn);
+  if (x->by_rows) lie_as_b(x, &x->a);
   x->a.s.at[r - 2 + x->a.transpose] = x->c.at[r - 2];
   x->b.s.at[r - 1 - x->b.transpose] = x->c.at[r - 1];
   return build(k, x, windows);

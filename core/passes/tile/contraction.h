@@ -1,5 +1,5 @@
-/* core/passes/tile/contraction.h - what the two lowerings of a contraction share: the loop over staged tiles
- * (tile/contraction.c) and the matrix-vector kernel for a few rows (tile/gemv.c). */
+/* core/passes/tile/contraction.h - a product on its way to a tessera.tile.contract (tile/contraction.c), all of k, or
+ * in parts that a second kernel adds. */
 #ifndef CORE_PASSES_TILE_CONTRACTION_H
 #define CORE_PASSES_TILE_CONTRACTION_H
 #include "core/passes/tile/build.h"
@@ -9,6 +9,7 @@ typedef struct mm_operand {
   kb_space s;        /* as stored: the operand's last two dimensions */
   bool transpose;    /* stored [k, m] or [n, k] */
   const ir_type *orig;
+  bool in_order;     /* its window is not flipped to lie as memory does */
 } mm_operand;
 
 typedef struct contraction {
@@ -21,6 +22,7 @@ typedef struct contraction {
   int64_t chunk;     /* depth of one part of a split contraction; k if it is not split */
   ir_value *part;    /* which part this block computes */
   ir_value *from, *to; /* the range of k in place of all of it; NULL = none given */
+  bool by_rows;        /* a few rows, each for itself (tile/expand_gemv.c) */
   kb_space before;     /* that of c, for what the epilogue reads and is computed before the product */
 } contraction;
 
@@ -48,9 +50,4 @@ const ir_type *mm_stream_k_type(ir_module *m, const ir_op *product, const tsr_ca
 tsr_status mm_stream_k_parts(kb_kernel *k, contraction *x);
 void mm_stream_k_tile(const kb_kernel *k, contraction *x);
 tsr_status mm_stream_k_sum(kb_kernel *k, contraction *x, ir_value **out);
-
-/* gemv: at most MM_GEMV_ROWS rows, sums kept in the type that elements are computed in. */
-enum { MM_GEMV_ROWS = 4 };
-bool mm_is_gemv(const contraction *x);
-tsr_status mm_gemv(kb_kernel *k, contraction *x);
 #endif

@@ -9,29 +9,7 @@
 #include "core/passes/tile/fuse_maps.h"
 #include "core/passes/tile/region_map.h"
 
-static ir_value *number(expansion *e, int64_t v) {
-  ir_value *x = ir_build1(&e->b, "tessera.tile.const", ir_type_index(e->m), 0, NULL);
-  return x && ir_set_attr(x->def, "value", ir_attr_int(e->m, v)) ? x : NULL;
-}
-
 /* ---- the loop -------------------------------------------------------------------------------------------------- */
-
-/* The window of operand i at k. */
-static ir_value *moved(expansion *e, contract_role side, int i, ir_value *k) {
-  const ir_op *w = e->c.v[side][i]->def;
-  ir_value *operands[1 + TSR_MAX_RANK];
-  const int at = tile_contract_k_offset(&e->c, side, i);
-  for (int j = 0; j < w->n_operands; j++) operands[j] = w->operands[j];
-  if (!tile_contract_repeats(&e->c, side, i)) {
-    const ir_value *base = operands[1 + at];
-    const bool zero = base->def && base->def->def->code == T_CONST && ir_get_float(base->def, "value", 1) == 0;
-    operands[1 + at] = zero ? k : ir_build1(&e->b, "tessera.tile.add", NULL, 2, (ir_value *[]){operands[1 + at], k});
-    if (!operands[1 + at]) return NULL;
-  }
-  const ir_type *t = w->results[0]->type;
-  ir_op *n = ir_op_new(&e->b, w->def, w->n_operands, operands, 1, &t, 0);
-  return n && ir_set_attr(n, "sizes", ir_attr_copy(e->m, ir_get_attr(w, "sizes"))) ? n->results[0] : NULL;
-}
 
 /* The prologue only hands elements on, and each of the tile is one of the window: a copy, which converts, does it. */
 static bool is_copied(const expansion *e, int side) {
@@ -67,7 +45,7 @@ static tsr_status compute_side(expansion *e, int side, ir_value *k, ir_value *sh
   for (int i = 0; i < e->c.n[side]; i++) {
     frags[i] = NULL;
     if (!region->args[i]->n_uses) continue;
-    ir_value *w = moved(e, (contract_role)side, i, k);
+    ir_value *w = contract_window(e, (contract_role)side, i, k, -1);
     const bool transpose = tile_contract_swapped(&e->c, (contract_role)side, i) != swapped;
     if (!w || !(frags[i] = region_load(&e->b, e->op, w, region->args[i]->type, transpose))) return st_oom();
   }
@@ -78,7 +56,7 @@ static tsr_status compute_side(expansion *e, int side, ir_value *k, ir_value *sh
 static tsr_status stage_side(expansion *e, int side, ir_value *k, ir_value *shared, ir_value **out) {
   *out = shared;
   if (shared && !is_copied(e, side)) return compute_side(e, side, k, shared);
-  ir_value *w = moved(e, (contract_role)side, 0, k);
+  ir_value *w = contract_window(e, (contract_role)side, 0, k, -1);
   if (!w) return st_oom();
   if (!shared) return *out = w, NULL;
   ir_op *c = ir_build0(&e->b, "tessera.tile.copy", 2, (ir_value *[]){w, shared});
@@ -107,7 +85,7 @@ static tsr_status main_loop(expansion *e, ir_value **sum) {
   ir_value *operands[4] = {e->c.from, e->c.to, NULL, region_fill(&e->b, e->c.sum, e->c.m, e->c.n_)}, *tiles[2];
   if (!operands[3]) return st_oom();
   for (int side = 0; side < 2; side++) TSR_TRY(alloc_side(e, side, &tiles[side]));
-  if (!(operands[2] = number(e, e->c.k))) return st_oom();
+  if (!(operands[2] = contract_number(e, e->c.k))) return st_oom();
   const int64_t stages = ir_get_int(e->op, "stages", 0);
   ir_op *loop = ir_op_new(&e->b, ir_find_op("tessera.tile.for"), 4, operands, 1, &operands[3]->type, 1);
   if (!loop || (stages > 0 && !ir_set_attr(loop, "stages", ir_attr_int(e->m, stages)))) return st_oom();
@@ -128,14 +106,15 @@ static tsr_status expand(ir_op *op) {
   TSR_TRY(tile_contract_get(op, &e.c));
   if (op->n_results > TILE_CONTRACT_MOST) return ir_error(op, NULL, "has too many results");
   e.b.loc = op->loc;
-  TSR_TRY(contract_find_movable(&e, &late));
-  TSR_TRY(main_loop(&e, &sum));
-  TSR_TRY(contract_write_epilogue(&e, &late, sum, results));
+  if (e.c.by_rows) {
+    TSR_TRY(contract_by_rows(&e));
+  } else {
+    TSR_TRY(contract_find_movable(&e, &late));
+    TSR_TRY(main_loop(&e, &sum));
+    TSR_TRY(contract_write_epilogue(&e, &late, sum, results));
+  }
   for (int i = 0; i < op->n_results; i++) ir_forward(op->results[i], results[i]);
   ir_op_remove(op);
-  for (int side = 0; side < 2; side++) /* windows that only the contraction moved */
-    for (int i = 0; i < e.c.n[side]; i++)
-      if (!e.c.v[side][i]->n_uses && e.c.v[side][i]->def->parent) ir_op_remove(e.c.v[side][i]->def);
   return e.b.failed ? st_oom() : NULL;
 }
 
@@ -165,6 +144,7 @@ tsr_status tile_expand_contract(ir_module *m, tile_takes_fn takes, const tsr_cap
     TSR_TRY(expand_in(o->regions[0], &s));
     if (!s.changed) continue;
     TSR_TRY(tile_fuse_maps_of(o));
+    ir_dce(o); /* windows that only a contraction moved */
     any = true;
   }
   return any ? ir_verify(m) : NULL;

@@ -102,12 +102,20 @@ static tsr_status prepare(kb_kernel *k, contraction *x) {
   return kb_note_tile(k, x->bm, x->bn, x->bk) ? NULL : st_oom();
 }
 
+/* A product of a few rows, read straight to registers (tile/expand_gemv.c): sums are kept in the type that elements are
+ * computed in. */
+static bool is_gemv(const kb_kernel *k, const contraction *x) {
+  enum { MOST_ROWS = 4 };
+  const tsr_dtype a = x->a.value->type->dtype, b = x->b.value->type->dtype;
+  return k->params.matrix_path && !strcmp(k->params.matrix_path, "gemv") && k->split != SPLIT_SUM && !k->stream_k &&
+         x->g.m >= 1 && x->g.m <= MOST_ROWS && kb_compute(a) == x->g.accum && kb_compute(b) == x->g.accum;
+}
+
 tsr_status family_matmul(kb_kernel *k) {
   contraction x = {0};
   ir_value *windows[MAX_LEAVES], *acc = NULL;
   TSR_TRY(prepare(k, &x));
-  if (k->params.matrix_path && !strcmp(k->params.matrix_path, "gemv") && k->split != SPLIT_SUM && mm_is_gemv(&x))
-    return mm_gemv(k, &x);
+  if ((x.by_rows = is_gemv(k, &x))) x.bm = x.c.tm = x.g.m;
   if (k->split == SPLIT_PARTS && k->stream_k) return mm_stream_k_parts(k, &x);
   if (k->split == SPLIT_PARTS) {
     TSR_TRY(mm_split_grid(k, &x));

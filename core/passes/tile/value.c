@@ -99,7 +99,8 @@ static tsr_status operand_of_region(kb_kernel *k, const kb_mem *m, const kb_spac
   kb_space_strides(m, s, f, strides);
   ir_builder inside = k->b;
   k->b = x->operands;
-  tsr_status st = kb_window(k, m, s, strides, reads_transposed(k) && s->tm > 1 ? &flipped : NULL, &w);
+  const bool may_flip = reads_transposed(k) && s->tm > 1 && !x->in_order;
+  tsr_status st = kb_window(k, m, s, strides, may_flip ? &flipped : NULL, &w);
   if (!st && flipped && (w->type->dims[0] == 1 || w->type->dims[1] == 1)) {
     flipped = false;
     st = kb_window(k, m, s, strides, NULL, &w);

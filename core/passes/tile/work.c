@@ -148,7 +148,8 @@ static void contraction(counter *c, const ir_op *kernel, const ir_op *o, double 
   const double t = trips(c, o), inside = t < 0 || times < 0 ? -1 : t * times;
   const double area[2] = {(double)(x.m * x.k), (double)(x.k * x.n_)}, out = (double)(x.m * x.n_);
   add_flops(c, 2 * out * (double)x.k, inside);
-  note_product(c->w, x.staged[0], x.staged[1], x.sum);
+  if (x.by_rows) add_flops(c, out * (double)x.k, times); /* the sums of all threads */
+  else note_product(c->w, x.staged[0], x.staged[1], x.sum);
   for (int side = 0; side < 2; side++) {
     add_flops(c, area[side] * expression(x.prologue[side]), inside);
     for (int i = 0; i < x.n[side]; i++) move(c, x.v[side][i], inside);
@@ -156,7 +157,7 @@ static void contraction(counter *c, const ir_op *kernel, const ir_op *o, double 
   add_flops(c, out * expression(x.epilogue), times);
   for (int role = CONTRACT_OTHER; role < CONTRACT_N_ROLES; role++)
     for (int i = 0; i < x.n[role]; i++) move(c, x.v[role][i], times);
-  if (!ir_get_bool(o, "use_shared", true)) return;
+  if (x.by_rows || !ir_get_bool(o, "use_shared", true)) return;
   int64_t stages = ir_get_int(o, "stages", 0);
   if (!stages) stages = ir_get_int(kernel, "stages", 0);
   c->w->stages = stages > 0 ? (int)stages : -1;
