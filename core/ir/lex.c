@@ -2,6 +2,7 @@
 #include "core/ir/lex.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,8 +114,25 @@ tsr_status lex_string(lexer *x, const char **out) {
   return NULL;
 }
 
+/* What floats are beside numbers. Printed as their bits, as MLIR does. */
+static bool word_number(lexer *x, double *f) {
+  static const struct { const char *word; double v; } words[] = {
+      {"inf", INFINITY}, {"+inf", INFINITY}, {"-inf", -INFINITY}, {"nan", NAN}};
+  for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+    if (lex_eat(x, words[k].word)) return *f = words[k].v, true;
+  return false;
+}
+
+bool lex_at_number(lexer *x) {
+  lexer ahead = *x;
+  double f;
+  return x->p < x->end && (ascii_digit(*x->p) || *x->p == '-' || *x->p == '+' || word_number(&ahead, &f));
+}
+
 tsr_status lex_number(lexer *x, bool *is_int, bool *is_hex, int64_t *i, double *f) {
   lex_skip(x);
+  *is_int = *is_hex = false, *i = 0;
+  if (word_number(x, f)) return NULL;
   const char *s = x->p;
   char buf[64];
   size_t n = 0;

@@ -26,7 +26,8 @@ tsr_status lex_ident(lexer *x, bool digits_first, const char **out);
 /* A quoted string with \" \\ \n \t \XX. */
 tsr_status lex_string(lexer *x, const char **out);
 tsr_status lex_int(lexer *x, int64_t *out);
-/* An integer or a float or hexadecimal bits; *is_int tells. */
+/* An integer, hexadecimal bits or a float, inf and nan among these; *is_int tells. */
+bool lex_at_number(lexer *x);
 tsr_status lex_number(lexer *x, bool *is_int, bool *is_hex, int64_t *i, double *f);
 /* Checks that the whole text is UTF-8 without zero bytes. */
 tsr_status lex_check_utf8(lexer *x);

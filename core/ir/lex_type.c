@@ -166,10 +166,18 @@ static tsr_status dense_values(lexer *x, int depth, numbers *list) {
   return NULL;
 }
 
+/* Nothing is cut off or rounded away but the digits of floats. */
+static bool fits(tsr_dtype t, number v) {
+  const size_t bits = 8 * tsr_dtype_size(t);
+  if (v.hex && t != TSR_BOOL) return bits == 64 || !((uint64_t)v.i >> bits);
+  if (dtype_is_float(t)) return true;
+  return v.is_int && (t == TSR_BOOL ? v.i == (v.i & 1) : dtype_wrap(t, v.i) == v.i);
+}
+
 static void store_number(tsr_dtype t, void *data, size_t i, number v) {
   size_t size = tsr_dtype_size(t);
-  if (v.hex && dtype_is_float(t)) memcpy((char *)data + i * size, &v.i, size);
-  else if (t == TSR_I64 && v.is_int) ((int64_t *)data)[i] = v.i;
+  if (v.hex && t != TSR_BOOL) memcpy((char *)data + i * size, &v.i, size);
+  else if (v.is_int) dtype_store_int(t, data, i, v.i);
   else dtype_store(t, data, i, v.f);
 }
 
@@ -216,6 +224,11 @@ static tsr_status dense(lexer *x, ir_attr *a) {
   }
   size_t size = tsr_dtype_size(t->dtype);
   a->u.dense.type = t;
+  for (size_t i = 0; i < list.n; i++)
+    if (!fits(t->dtype, list.v[i])) {
+      st = lex_error(x, at, "value %zu of dense is no %s", i, tsr_dtype_name(t->dtype));
+      goto done;
+    }
   if (hex) {
     TSR_GOTO(dense_hex(x, at, hex, t, (size_t)n * size, a));
     goto done;
@@ -268,13 +281,14 @@ static tsr_status number_attr(lexer *x, ir_attr *a) {
   if (t && t->kind == IR_T_SCALAR && dtype_is_float(t->dtype)) {
     a->kind = IR_A_FLOAT;
     if (v.hex) {
+      if (!fits(t->dtype, v)) return lex_error(x, at, "the number does not fit its type");
       uint64_t bits = (uint64_t)v.i;
       v.f = dtype_load(t->dtype, &bits, 0);
     }
     a->u.f = v.f;
-  } else if (v.is_int && (!t || t->kind == IR_T_INDEX || t->kind == IR_T_SCALAR)) {
+  } else if (v.is_int && (!t || t->kind == IR_T_INDEX || (t->kind == IR_T_SCALAR && fits(t->dtype, v)))) {
     a->kind = IR_A_INT;
-    a->u.i = v.i;
+    a->u.i = t && t->kind == IR_T_SCALAR ? dtype_wrap(t->dtype, v.i) : v.i;
   } else if (!t) {
     a->kind = IR_A_FLOAT;
     a->u.f = v.f;
@@ -302,7 +316,7 @@ tsr_status lex_attr(lexer *x, int depth, ir_attr **out) {
   }
   if (lex_eat(x, "[")) return list(x, depth, a);
   if (lex_eat(x, "dense")) return dense(x, a);
-  if (x->p < x->end && (ascii_digit(*x->p) || *x->p == '-' || *x->p == '+')) return number_attr(x, a);
+  if (lex_at_number(x)) return number_attr(x, a);
   a->kind = IR_A_TYPE;
   return lex_peek(x, '(') ? function_type(x, depth, &a->u.type) : lex_type(x, &a->u.type);
 }

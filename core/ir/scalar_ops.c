@@ -82,6 +82,7 @@ static const struct { const char *name; double v; } constants[] = {
     {"SQRT_2_PI", 0.79788456080286535588},
     {"RSQRT_2_PI", 0.39894228040143267794},
     {"2_RSQRT_PI", 1.12837916709551257390},
+    {"EXP_MINUS_16", 1.1253517471925911451e-07},
 };
 
 static const char *blanks(const char *s) { return s + strspn(s, " "); }

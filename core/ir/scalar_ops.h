@@ -88,7 +88,8 @@ enum {
     "mul(mul(0.5, finite(a)), add(1, tanh(mul(SQRT_2_PI, fma(mul(mul(a, a), a), 0.044715, a)))))")                             \
   X(SILU, "silu", 1, F, "a * sigmoid(a)", GRAPH, SCALAR_FUNCTION, \
     a == -INFINITY ? -0.0 : a < 0 ? a * exp(a) / (1 + exp(a)) : a / (1 + exp(-a)), NONE, 12 * m, \
-    "mul(g, add(sigmoid(a), mul(y, sub(1, sigmoid(a)))))", "div(finite(a), add(1, exp(neg(a))))")                              \
+    "mul(g, add(sigmoid(a), mul(y, sub(1, sigmoid(a)))))",                                                                    \
+    "mul(div(finite(a), add(1, exp(neg(add(a, select(lt(a, -64), 16, 0)))))), select(lt(a, -64), EXP_MINUS_16, 1))")                              \
   X(FMA, "fma", 3, A, "a * b + c, rounded once for floats", KERNEL, 0, fma(a, b, c),                                           \
     (int64_t)((uint64_t)a * (uint64_t)b + (uint64_t)c), 0, NULL, NULL)                                                 \
   X(COMPARE, "compare", 2, A, "attribute predicate: eq, ne, lt, le, gt, ge; the result is a bool, of NaN only ne holds", OWN, SCALAR_OF_BOOL,        \

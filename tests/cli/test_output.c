@@ -57,6 +57,9 @@ static void expect(cli *c, const char *args, const char *redirection, int want, 
 }
 
 static void to_nowhere(cli *c) {
+  char drain[256];
+  cli_path(c, "drain", drain, sizeof drain);
+  if (mkfifo(drain, 0600)) c->wrong++;
   for (size_t i = 0; i < sizeof printing / sizeof *printing; i++) {
     expect(c, printing[i], ">/dev/full", 1, "standard output: can't be written");
     expect(c, printing[i], ">&-", 1, "standard output: can't be written");
@@ -69,7 +72,15 @@ static void to_nowhere(cli *c) {
     expect(c, args, ">/dev/null", 2, "no/such/folder/f: can't be written");
     snprintf(args, sizeof args, writing[i], "there");
     expect(c, args, ">/dev/null", 0, "");
+    snprintf(args, sizeof args, writing[i], "drain"); /* a FIFO without a reader */
+    expect(c, args, ">/dev/null", 2, "drain: can't be written: nobody reads it");
   }
+  /* `ulimit -f`: a signal, if nobody ignores it. The message has room. */
+  const struct rlimit some = {100, RLIM_INFINITY}, all = {RLIM_INFINITY, RLIM_INFINITY};
+  setrlimit(RLIMIT_FSIZE, &some);
+  expect(c, "run x.mlir --device cpu:0 --tune off --output 0=small", ">/dev/null", 1,
+         "small: can't be written: File too large");
+  setrlimit(RLIMIT_FSIZE, &all);
   /* Nothing was to be printed, so nothing is missing; and no file that the command opens becomes its standard output.
    */
   expect(c, "run x.mlir --device cpu:0 --output 0=y.npy", ">&-", 0, "");

@@ -72,6 +72,14 @@ static void check(const char *what, const char *on, tsr_status st, const char *s
 #define AT(index) index "%w = " T("window") "(%a, %i) {sizes = [8]}\n" T("copy") "(%w, %b)\n"
 #define BLOCK "%p = " T("block_id") "() {axis = 0}\n"
 #define MOST "9223372036854775807"
+#define HALF_VIEW ": !tessera.view<64x64xf16>"
+#define TILE_OF(name, view) name " = " T("window") "(" view ", %z, %z) {sizes = [64, 64]}\n"
+#define SAME(type) "{\n^bb0(%e: " type "):\n" T("yield") "(%e)\n}"
+#define PRODUCT(grid) \
+  "\"builtin.module\"() ({\n\"tessera.tile.kernel\"() ({\n^bb0(%a" HALF_VIEW ", %b" HALF_VIEW ", %c" HALF_VIEW "):\n" INDEX("%z", "0") \
+  INDEX("%k", "64") TILE_OF("%x", "%a") TILE_OF("%y", "%b") TILE_OF("%w", "%c") T("contract") "(%z, %k, %x, %y, %w) (" SAME("f16") ", " SAME("f16") ", " SAME("f32") \
+  ") {maps = \"mk,kn->mn\", tile = [64, 64, 64], stages = 2, padding = 8, async = false, policy = \"fast\"}\n" \
+  T("return") "()\n}) {sym_name = \"k\", grid = " grid ", outputs = 1, family = \"matmul\", warps = 1}\n})\n"
 
 static const struct { const char *what, *says, *text; bool wide; } tiles[] = {
     {"a loop that ends at 2^63 - 1", "may exceed 64 bits", LOOP("9223372036854775800", MOST, "5"), false},
@@ -95,6 +103,9 @@ static const struct { const char *what, *says, *text; bool wide; } tiles[] = {
     {"a fragment of 2^43 elements", "registers", TILE("%x = " T("fill") "() {value = 1.0} : () -> !tessera.frag<8796093022208xf32>\n"), false},
     {"a fragment of 2^60 elements", "registers", TILE("%x = " T("fill") "() {value = 1.0} : () -> !tessera.frag<2147483648x536870912xi8>\n"), false},
     {"a shared tile of 2^60 bytes", "of shared memory", TILE("%x = " T("alloc") "() : () -> !tessera.shared<1073741824x1073741824xi8>\n"), false},
+    {"a product of no rows of blocks", NULL, PRODUCT("[1, 0, 1]"), false},
+    {"a product of no columns of blocks", NULL, PRODUCT("[0, 1, 1]"), false},
+    {"a product of no batches", NULL, PRODUCT("[1, 1, 0]"), false},
     {"2^60 subgroups", "exceed", KERNEL("", "grid = [1, 1, 1], warps = 1152921504606846976"), false},
 };
 

@@ -49,6 +49,15 @@ static const struct { const char *name, *text, *says; } bad[] = {
     {"two blocks", "\"tessera.graph.func\"() ({\n^bb0(%a: tensor<4xf32>):\n^bb1:\n}) : () -> ()", "a region has one block"},
     {"dense too short", IN("%0 = \"tessera.graph.constant\"() {value = dense<[1.0, 2.0]> : tensor<3xf32>}"), "dense has 2 values for 3 elements"},
     {"dense hex too short", IN("%0 = \"tessera.graph.constant\"() {value = dense<\"0x00\"> : tensor<3xf32>}"), "hexadecimal digits"},
+    {"dense integer beyond its type", IN("%0 = \"tessera.graph.constant\"() {value = dense<[1, 300]> : tensor<2xi8>}"), "value 1 of dense is no i8"},
+    {"dense integer with a point", IN("%0 = \"tessera.graph.constant\"() {value = dense<1.5> : tensor<2xi32>}"), "value 0 of dense is no i32"},
+    {"dense integer without an end", IN("%0 = \"tessera.graph.constant\"() {value = dense<inf> : tensor<2xi64>}"), "value 0 of dense is no i64"},
+    {"dense bool that is 5", IN("%0 = \"tessera.graph.constant\"() {value = dense<5> : tensor<2xi1>}"), "value 0 of dense is no bool"},
+    {"dense bits beyond their type", IN("%0 = \"tessera.graph.constant\"() {value = dense<[0x1FFFF]> : tensor<1xf16>}"), "value 0 of dense is no f16"},
+    {"bits beyond their type", IN("%0 = \"tessera.graph.pad\"(%a) {low = [1], high = [0], value = 0x17F800000 : f32}"), "does not fit its type"},
+    {"an integer beyond its type", IN("%0 = \"tessera.graph.softmax\"(%a) {axis = 128 : i8}"), "does not fit its type"},
+    {"an infinite integer", IN("%0 = \"tessera.graph.softmax\"(%a) {axis = inf : i64}"), "does not fit its type"},
+    {"a word like inf", IN("%0 = \"tessera.graph.pad\"(%a) {low = [1], high = [0], value = infinity}"), "unknown element type 'infinity'"},
     {"dense of unknown size", IN("%0 = \"tessera.graph.constant\"() {value = dense<1.0> : tensor<?xf32>}"), "known dimensions"},
     {"text after the module", "\"builtin.module\"() ({\n}) : () -> ()\n\"x\"", "expected the end of the text"},
     {"zero byte escape", "\"a\\00b\"() : () -> ()", "a zero byte in a string"},
@@ -201,6 +210,34 @@ static void numbers_keep_their_bits(void **state) {
   ir_module_destroy(&again);
 }
 
+/* Infinities and NaN are read as words and as bits, and printed as bits, which MLIR reads. */
+static void what_is_no_number_survives_text(void **state) {
+  static const struct {
+    const char *text, *bits;
+  } values[] = {{"inf", "0x7FF0000000000000"},        {"+inf : f64", "0x7FF0000000000000"},
+                {"-inf : f32", "0xFFF0000000000000"}, {"nan", "0x7FF8000000000000"},
+                {"nan : f16", "0x7FF8000000000000"},  {"0x7C00 : f16", "0x7FF0000000000000"},
+                {"0xFF80 : bf16", "0xFFF0000000000000"}, {"0x7F800000 : f32", "0x7FF0000000000000"}};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    char body[256];
+    strb one, two;
+    strb_init(&one, NULL), strb_init(&two, NULL);
+    snprintf(body, sizeof body,
+             "%%0 = \"tessera.graph.pad\"(%%x) {low = [1], high = [0], value = %s}\n"
+             "%%1 = \"tessera.graph.constant\"() {value = dense<[inf, -inf, nan, -1.5]> : tensor<4xbf16>}",
+             values[i].text);
+    ir_module *m = gt_parse(gt_func("%x: tensor<2xf32>", body, "%0, %1", "tensor<3xf32>, tensor<4xbf16>"));
+    ir_print(&one, m);
+    ir_module *again = gt_parse(strb_text(&one));
+    ir_print(&two, again);
+    assert_string_equal(strb_text(&one), strb_text(&two));
+    if (!gt_says(strb_text(&one), values[i].bits)) fail_msg("%s: %s", values[i].text, strb_text(&one));
+    assert_true(gt_says(strb_text(&one), "dense<[0x7F80, 0xFF80, 0x7FC0, -1.5]>"));
+    strb_clear(&one), strb_clear(&two);
+    ir_module_destroy(&m), ir_module_destroy(&again);
+  }
+}
+
 /* ---- allocation failures --------------------------------------------------------------------------------------- */
 
 typedef struct failing {
@@ -293,6 +330,7 @@ int main(void) {
       cmocka_unit_test(bad_text_gives_one_line_with_its_place), cmocka_unit_test(invalid_utf8_is_named),
       cmocka_unit_test(deep_nesting_is_refused),                cmocka_unit_test(long_chains_are_fine),
       cmocka_unit_test(the_seeds_lines_parse_as_written),       cmocka_unit_test(numbers_keep_their_bits),
+      cmocka_unit_test(what_is_no_number_survives_text),
       cmocka_unit_test(function_types_are_attributes),          cmocka_unit_test(a_value_without_a_type_is_none),
       cmocka_unit_test(every_allocation_failure_is_a_status),
   };

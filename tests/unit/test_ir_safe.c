@@ -106,6 +106,7 @@ static const struct { const char *what, *says, *text; } refused[] = {
     {"a store to an input", "writes argument 0", TILE(LOADED T("store") "(%x, %a)\n")},
     {"return in a loop", "has no place", TILE("%i = " T("const") "() {value = 4}\n" T("for") "(%i, %i, %i) ({\n^bb0(%k: index):\n" T("return") "()\n})\n")},
     {"blocks beyond 64 bits", "overflows 64 bits", TILE_GRID("8xf32", "", "[2147483647, 2147483647, 2147483647]")},
+    {"more blocks than end", "at most 2^40", TILE_GRID("8xf32", "", "[2147483647, 2147483647, 1]")},
     {"fft of no dimensions", "float fragments", TILE("%i = " T("const") "() {value = 4.0}\n%f = " T("splat") "(%i) : (f32) -> !tessera.frag<f32>\n%r, %s = " T("fft_stage") "(%f, %f) {radix = 2, span = 1}\n")},
     {"fft of a huge span", "does not divide", TILE(LOADED "%r, %s = " T("fft_stage") "(%x, %x) {radix = 4, span = 4611686018427387904}\n")},
     {"map of nine dimensions", "1 to 8 dimensions", TILE("%v = " T("map") "() ({\n%c = " T("const") "() {value = 1.0}\n" T("yield") "(%c)\n}) {shape = [1, 1, 1, 1, 1, 1, 1, 1, 1]}\n")},
@@ -186,6 +187,7 @@ static const struct { const char *what, *text; float want[8]; } edges[] = {
     {"one element beyond the end", POINT("8"), {5, 0, 5, 5, 5, 5, 5, 5}},
     {"one element before the start", POINT("-1"), {5, 0, 5, 5, 5, 5, 5, 5}},
     {"a view of nothing, far away", TILE("%v = " T("view") "(%a) : (!tessera.view<8xf32>) -> !tessera.view<0xf32, offset=9223372036854775807>\n%x = " T("load") "(%v)\n" T("copy") "(%a, %b)\n"), {1, 2, 1, 2, 1, 2, 1, 2}},
+    {"2^40 blocks of nothing", TILE_GRID("8xf32", "", "[1048576, 1048576, 1]"), {1, 2, 1, 2, 1, 2, 1, 2}},
     {"a step of -1", SUM_LOOP("0", "4", "-1"), {1, 2, 1, 2, 1, 2, 1, 2}},
 };
 

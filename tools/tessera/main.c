@@ -1,9 +1,11 @@
 /* tools/tessera/main.c - the command line's table of commands and its shared helpers. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/file.h"
 #include "core/base/str.h"
@@ -88,6 +90,7 @@ static int run(int argc, char **argv) {
 /* A result that nobody got is none, whatever the command thinks. */
 int main(int argc, char **argv) {
   keep_standard_files();
+  signal(SIGXFSZ, SIG_IGN); /* beyond `ulimit -f` a write fails like one to a full disk */
   int rc = run(argc, argv);
   errno = 0;
   if (!fflush(stdout) && !ferror(stdout)) return rc;
@@ -199,9 +202,12 @@ char *cli_read_file(const char *path, size_t *bytes) {
   return p;
 }
 
+/* Of a FIFO that nobody reads opening would wait for ever; one with a reader (bash's `>(..)`) is as good as a file. */
 FILE *cli_create(const char *command, const char *path) {
-  FILE *f = fopen(path, "wb");
-  if (!f) cli_usage(command, "%s: can't be written: %s", path, strerror(errno));
+  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
+  FILE *f = fd < 0 || fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) ? NULL : fdopen(fd, "wb");
+  if (!f) cli_usage(command, "%s: can't be written: %s", path, errno == ENXIO ? "nobody reads it" : strerror(errno));
+  if (!f && fd >= 0) close(fd);
   return f;
 }
 

@@ -108,6 +108,7 @@ uint32_t e_cast(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n);
 uint32_t e_combine(emitter *e, const char *op, vt v, uint32_t a, uint32_t b);
 uint32_t e_binary(emitter *e, int code, vt v, uint32_t a, uint32_t b);
 uint32_t e_unary(emitter *e, int code, vt v, uint32_t a);
+uint32_t e_compare(emitter *e, int predicate, vt v, uint32_t a, uint32_t b); /* of bools, as many */
 
 /* ---- memory: emit/spirv/memory.c ---- */
 tsr_status e_load(emitter *e, const ir_op *op);

@@ -70,7 +70,8 @@ static scalar_value expanded_number(void *user, double v) {
   return (scalar_value){.id = mx_k(((expanded *)user)->m, v)};
 }
 
-static uint32_t step(mx m, int code, const scalar_value *x) {
+static uint32_t step(mx m, int code, int variant, const scalar_value *x) {
+  const vt f32 = {TSR_F32, m.n};
   switch (code) {
   case SC_ADD: return mx_add(m, x[0].id, x[1].id);
   case SC_MUL: return mx_mul(m, x[0].id, x[1].id);
@@ -78,16 +79,17 @@ static uint32_t step(mx m, int code, const scalar_value *x) {
   case SC_NEG: return mx_neg(m, x[0].id);
   case SC_FMA: return mx_fma(m, x[0].id, x[1].id, x[2].id);
   case SCALAR_FINITE: return GLSL(m.e, GlslFMax, m.ft, x[0].id, mx_k(m, -3.4028234663852886e38));
+  case SC_COMPARE: return e_compare(m.e, variant, f32, x[0].id, x[1].id);
+  case SC_SELECT: return mx_pick(m, x[0].id, x[1].id, x[2].id);
   default: break;
   }
   if (e_is_math(code)) return e_math(m.e, code, m.n, x[0].id, x[1].id);
-  const vt f32 = {TSR_F32, m.n};
   return scalar_rows[code].operands == 1 ? e_unary(m.e, code, f32, x[0].id)
                                          : e_binary(m.e, code, f32, x[0].id, x[1].id);
 }
 
 static scalar_value expanded_apply(void *user, int code, int variant, const scalar_value *x) {
-  return (scalar_value){.id = step(((expanded *)user)->m, code, x)};
+  return (scalar_value){.id = step(((expanded *)user)->m, code, variant, x)};
 }
 
 static uint32_t expand(mx m, const char *text, uint32_t a) {

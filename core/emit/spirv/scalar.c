@@ -114,17 +114,16 @@ static uint32_t fma3(emitter *e, vt v, uint32_t a, uint32_t b, uint32_t c) {
   return VAL(&e->s, OpIAdd, type, VAL(&e->s, OpIMul, type, a, b), c);
 }
 
-static uint32_t compare(emitter *e, const char *p, vt v, uint32_t a, uint32_t b) {
-  static const struct { const char *name; int f, s, u, flag; } rows[] = {
-      {"eq", OpFOrdEqual, OpIEqual, OpIEqual, OpLogicalEqual},
-      {"ne", OpFUnordNotEqual, OpINotEqual, OpINotEqual, OpLogicalNotEqual},
-      {"lt", OpFOrdLessThan, OpSLessThan, OpULessThan, 0},
-      {"le", OpFOrdLessThanEqual, OpSLessThanEqual, OpULessThanEqual, 0},
-      {"gt", OpFOrdGreaterThan, OpSGreaterThan, OpUGreaterThan, 0},
-      {"ge", OpFOrdGreaterThanEqual, OpSGreaterThanEqual, OpUGreaterThanEqual, 0},
+uint32_t e_compare(emitter *e, int predicate, vt v, uint32_t a, uint32_t b) {
+  static const struct { int f, s, u, flag; } rows[N_CMP] = {
+      [CMP_EQ] = {OpFOrdEqual, OpIEqual, OpIEqual, OpLogicalEqual},
+      [CMP_NE] = {OpFUnordNotEqual, OpINotEqual, OpINotEqual, OpLogicalNotEqual},
+      [CMP_LT] = {OpFOrdLessThan, OpSLessThan, OpULessThan, 0},
+      [CMP_LE] = {OpFOrdLessThanEqual, OpSLessThanEqual, OpULessThanEqual, 0},
+      [CMP_GT] = {OpFOrdGreaterThan, OpSGreaterThan, OpUGreaterThan, 0},
+      [CMP_GE] = {OpFOrdGreaterThanEqual, OpSGreaterThanEqual, OpUGreaterThanEqual, 0},
   };
-  size_t i = 0;
-  while (i < 5 && strcmp(rows[i].name, p)) i++;
+  const int i = predicate;
   if (v.t == TSR_BOOL && rows[i].flag) return VAL(&e->s, rows[i].flag, bool_type(e, v.n), a, b);
   if (v.t == TSR_BOOL) { /* ordered as 0 and 1 */
     a = e_cast(e, a, TSR_BOOL, TSR_I32, v.n), b = e_cast(e, b, TSR_BOOL, TSR_I32, v.n);
@@ -238,7 +237,7 @@ tsr_status e_scalar_op(emitter *e, const ir_op *op) {
     if (code == SC_COMPARE) {
       tsr_dtype c = compute_type(v.t);
       for (int i = 0; i < 2 && c != v.t; i++) x[i] = e_cast(e, x[i], v.t, c, v.n);
-      r.part[p] = compare(e, ir_get_str(op, "predicate", "eq"), (vt){c, v.n}, x[0], x[1]);
+      r.part[p] = e_compare(e, scalar_predicate(ir_get_str(op, "predicate", "eq")), (vt){c, v.n}, x[0], x[1]);
     } else if (code == SC_SELECT) {
       r.part[p] = select_part(e, v, x[0], x[1], x[2]);
     } else if (code == SC_CAST) {

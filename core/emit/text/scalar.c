@@ -92,6 +92,11 @@ static const char *const float_calls[SC_N] = {
 
 static const char *float_call(int code) { return float_calls[code] ? float_calls[code] : scalar_rows[code].name; }
 
+static const char *compare(text_printer *p, int predicate, const char *const *x) {
+  static const char *const signs[N_CMP] = {"==", "!=", "<", "<=", ">", ">="};
+  return text_fmt(p, "(%s %s %s)", x[0], signs[predicate], x[1]);
+}
+
 static const char *float_op(text_printer *p, int code, const char *const *x, int n) {
   static const char *const signs[SC_N] = {[SC_ADD] = "+", [SC_SUB] = "-", [SC_MUL] = "*", [SC_DIV] = "/"};
   if (signs[code]) return text_fmt(p, "(%s %s %s)", x[0], signs[code], x[1]);
@@ -156,6 +161,8 @@ static scalar_value expanded_apply(void *user, int code, int variant, const scal
   expanded *e = user;
   const char *args[3] = {x[0].p, x[1].p, x[2].p};
   const char *r = code == SCALAR_FINITE ? text_fmt(e->p, "finite_below(%s)", args[0])
+                  : code == SC_COMPARE  ? compare(e->p, variant, args)
+                  : code == SC_SELECT   ? text_fmt(e->p, "(%s ? %s : %s)", args[0], args[1], args[2])
                   : e->op ? int_op(e->p, e->op->operands[0]->type, code, args, e->op)
                           : float_op(e->p, code, args, scalar_rows[code].operands);
   return (scalar_value){.p = (void *)r};
@@ -182,12 +189,6 @@ void text_expansions(text_printer *p) {
   }
 }
 
-static const char *compare(text_printer *p, const ir_op *op, const char *const *x) {
-  static const char *const signs[N_CMP] = {"==", "!=", "<", "<=", ">", ">="};
-  int i = scalar_predicate(ir_get_str(op, "predicate", "eq"));
-  return text_fmt(p, "(%s %s %s)", x[0], signs[i], x[1]);
-}
-
 const char *text_scalar(text_printer *p, const ir_op *op, const char *e) {
   const char *x[3] = {"", "", ""};
   int code = op->def->code, n = op->n_operands;
@@ -198,7 +199,7 @@ const char *text_scalar(text_printer *p, const ir_op *op, const char *e) {
   bool narrow = !is_index(t) && is_narrow(t->dtype);
   if (narrow)
     for (int i = 0; i < n && i < 3; i++) x[i] = text_fmt(p, "float(%s)", x[i]);
-  if (code == SC_COMPARE) return compare(p, op, x);
+  if (code == SC_COMPARE) return compare(p, scalar_predicate(ir_get_str(op, "predicate", "eq")), x);
   expanded whole = {p, x[0], NULL, op},
            real = {p, x[0], text_fmt(p, "decltype(+%s)", x[0]), NULL}; /* the plus: a vector's element is a reference */
   if (!is_float(t)) return is_inline(code) ? expand(&whole, scalar_rows[code].expansion) : int_op(p, t, code, x, op);

@@ -371,6 +371,9 @@ tsr_status tile_verify_custom(const ir_op *op) {
              : ir_error(op, NULL, "the last operand must be a buffer: the op writes it");
 }
 
+/* A tebi of blocks is hours on any device, whatever they do. */
+enum { GRID_BLOCKS_LOG2 = 40 };
+
 tsr_status tile_verify_grid(const ir_op *op) {
   int64_t grid[3], blocks = 1;
   if (ir_get_ints(op, "grid", grid, 3) != 3) return ir_error(op, NULL, "grid must have three extents");
@@ -380,6 +383,9 @@ tsr_status tile_verify_grid(const ir_op *op) {
     if (__builtin_mul_overflow(blocks, grid[i], &blocks))
       return ir_error(op, NULL, "the number of blocks overflows 64 bits");
   }
+  if (blocks > INT64_C(1) << GRID_BLOCKS_LOG2)
+    return ir_error(op, "use larger blocks", "a grid of %lld blocks: at most 2^%d", (long long)blocks,
+                    GRID_BLOCKS_LOG2);
   const ir_block *r = op->regions[0];
   int64_t outputs = ir_get_int(op, "outputs", 1);
   if (outputs < 0 || outputs > r->n_args)

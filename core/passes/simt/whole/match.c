@@ -262,6 +262,10 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
   mm.n = mm.b.view->dims[mm.b.transposed ? mm.b.row : mm.b.col];
   mm.stages = (int)ir_get_int(c.op, "stages", 0);
   ir_get_ints(kernel, "grid", mm.grid, 3);
+  if (!mm.grid[0] || !mm.grid[1] || !mm.grid[2]) { /* blocks find their tiles by dividing by extents */
+    *why = "the grid has no blocks";
+    return false;
+  }
   if (reaches_far(&mm)) {
     *why = "indices may be negative or leave 32 bits";
     return false;
