@@ -204,6 +204,12 @@ int64_t dtype_wrap(tsr_dtype t, int64_t v) {
   }
 }
 
+int64_t dtype_whole(tsr_dtype t, double v) {
+  union { int64_t i; char c[8]; } one = {0};
+  dtype_store(t, &one, 0, v);
+  return t == TSR_I64 ? one.i : (int64_t)dtype_load(t, &one, 0);
+}
+
 bool dtype_holds(tsr_dtype wide, tsr_dtype narrow) {
   const dtype_info *w = dtype_get(wide), *n = dtype_get(narrow);
   if (wide == narrow || narrow == TSR_BOOL) return true;

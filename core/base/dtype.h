@@ -31,6 +31,8 @@ void dtype_store(tsr_dtype t, void *p, size_t i, double v);
 void dtype_store_int(tsr_dtype t, void *p, size_t i, int64_t v);
 /* An integer as arithmetic in type t leaves it: its low bits. Of floats and bool it stays. */
 int64_t dtype_wrap(tsr_dtype t, int64_t v);
+/* v as an integer type stores it: what lies beyond, infinities too, is the type's end. */
+int64_t dtype_whole(tsr_dtype t, double v);
 
 /* Does `wide` hold every value of `narrow` exactly? */
 bool dtype_holds(tsr_dtype wide, tsr_dtype narrow);

@@ -43,10 +43,8 @@ bool tile_contract_gives_sum(const tile_contract *c) {
 
 bool tile_const_index(const ir_value *v, int64_t *out) {
   if (!v->def || v->def->def->code != T_CONST || v->type->kind != IR_T_INDEX) return false;
-  double f = ir_get_float(v->def, "value", 0);
-  if (!(f >= 0 && f <= INT32_MAX)) return false; /* no view is as long */
-  *out = (int64_t)f;
-  return true;
+  *out = ir_get_int(v->def, "value", 0);
+  return *out >= 0 && *out <= INT32_MAX; /* no view is as long */
 }
 
 /* The next map of the list: two letters of the role's, in either order, then a comma, the arrow or the end. */

@@ -5,6 +5,7 @@
 
 #include "core/ir/tables.h"
 #include "core/ir/tile/contract.h"
+#include "core/ir/tile/pipelined.h"
 #include "core/ir/tile/place.h"
 #include "core/ir/tile/row.h"
 #include "core/ir/tile/rules.h"
@@ -120,8 +121,9 @@ static const ir_opdef rows[] = {
                     {"policy", IR_A_STR, false, "fast", "fast, deterministic (fixed tree), kahan_sum"}),
      .infer = tile_infer_reduce, .help = "Combines the elements along an axis; the axis stays with extent 1."},
     {NAME("for"), .code = T_FOR, .min_operands = 3, .max_operands = IR_VARIADIC, .n_results = IR_VARIADIC, .n_regions = 1, .operands_doc = "from, to, step, initial values...",
-     .attrs = ATTRS({"stages", IR_A_INT, false, "0", "software pipeline depth of the copies inside; 0 = the device's default, 1 = none"}),
-     .infer = tile_infer_for, .help = "for (i = from; i < to; i += step): the region gets i and the carried values and yields the next ones."},
+     .attrs = ATTRS({"stages", IR_A_INT, false, "0", "software pipeline depth of the copies inside; 0 = the device's default, 1 = none"},
+                    {"pipelined", IR_A_BOOL, false, "false", "it is addresses, copies into shared tiles of its own, one wait, then nothing that writes memory: copies may run ahead. Without it, the lowering looks whether it is"}),
+     .infer = tile_infer_for, .verify = tile_verify_for, .help = "for (i = from; i < to; i += step): the region gets i and the carried values and yields the next ones."},
     {NAME("if"), .code = T_IF, .min_operands = 1, .max_operands = 1, .n_results = IR_VARIADIC, .n_regions = IR_VARIADIC, .operands_doc = "condition",
      .attrs = ATTRS({"likely", IR_A_BOOL, false, "false", "nearly always the first region: a kernel's work is counted without the other, whose arithmetic is done as written, whatever the policy"}),
      .infer = tile_infer_if, .help = "A block-uniform branch; the second region is the else part and is needed when there are results."},

@@ -1,17 +1,10 @@
 /* core/passes/graph/canonical.c - see graph/canonical.h. */
 #include "core/passes/graph/canonical.h"
 
-#include <string.h>
-
 #include "core/base/dtype.h"
 #include "core/ir/graph/ops.h"
 #include "core/ir/kernel_family.h"
-
-void graph_replace(ir_op *op, ir_value *v) {
-  if (!v->name && v->def) v->name = op->results[0]->name;
-  ir_forward(op->results[0], v);
-  ir_op_remove(op);
-}
+#include "core/passes/graph/views.h"
 
 /* ---- reductions ------------------------------------------------------------------------------------------------ */
 
@@ -120,62 +113,11 @@ static bool canonical_concat(ir_builder *b, ir_op *op, const pass_options *opts)
   return true;
 }
 
-/* ---- views above elementwise chains ---------------------------------------------------------------------------- */
-
-static bool one_element(const ir_value *v) { return ir_type_count(v->type) == 1; }
-
-/* Is v computed by this view's operand chain alone, elementwise, from values that are in memory anyway? */
-static bool hoistable(const ir_value *v, int depth) {
-  const ir_op *op = v->def;
-  if (!op || graph_is(op, G_CONSTANT) || graph_is(op, G_RESHAPE)) return depth > 0;
-  if (!(op->def->flags & IR_ELEMENTWISE) || v->n_uses != 1 || depth > 32) return false;
-  for (int i = 0; i < op->n_operands; i++) {
-    const ir_value *x = op->operands[i];
-    if (one_element(x)) continue;
-    if (x->type->rank != v->type->rank ||
-        memcmp(x->type->dims, v->type->dims, sizeof *v->type->dims * (size_t)v->type->rank))
-      return false;
-    if (!hoistable(x, depth + 1)) return false;
-  }
-  return true;
-}
-
-bool graph_view_is_free(const ir_value *v) { return hoistable(v, 1); }
-
-static ir_value *pull(ir_builder *b, const ir_op *view, ir_value *v) {
-  const ir_op *op = v->def;
-  bool computed = op && op->def->flags & IR_ELEMENTWISE, to_one = one_element(view->results[0]);
-  /* One element repeats along whatever the others have, in any shape: as no dimensions, or, where the result is one
-   * element too, as its own. */
-  if (one_element(v) && !to_one) return graph_reshape(b, v, 0, NULL);
-  if (one_element(v) && !computed)
-    return graph_reshape(b, v, view->results[0]->type->rank, view->results[0]->type->dims);
-  if (!computed) return graph_build_like(b, view, &v);
-  ir_value *x[3];
-  for (int i = 0; i < op->n_operands; i++) x[i] = pull(b, view, op->operands[i]);
-  return graph_build_like(b, op, x);
-}
-
-static bool hoist_view(ir_op *op, const pass_options *opts) {
-  ir_builder b = ir_before(op);
-  ir_value *v = pull(&b, op, op->operands[0]);
-  if (b.failed) return false;
-  trace_add(opts->trace, "fuse", "hoist_view", op, true, "above the elementwise ops that feed it");
-  graph_replace(op, v);
-  return true;
-}
-
-static bool has_unknown(const ir_op *op) {
-  for (int i = 0; i < op->n_operands; i++)
-    if (ir_type_count(op->operands[i]->type) == IR_DYNAMIC) return true;
-  return false;
-}
-
 tsr_status graph_canonicalize(ir_op *func, const pass_options *opts) {
   for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
     next = op->next;
     ir_settle(op);
-    if (op->def->level != IR_GRAPH || has_unknown(op)) continue;
+    if (op->def->level != IR_GRAPH || graph_has_unknown(op)) continue;
     ir_builder b = ir_before(op);
     int code = op->def->code;
     if (graph_is_kind(op, GRAPH_REDUCTION) && !is_canonical(op)) {
@@ -188,13 +130,5 @@ tsr_status graph_canonicalize(ir_op *func, const pass_options *opts) {
   }
   if (pass_enabled(opts, "fusion", "fold_batch")) TSR_TRY(graph_fold_batch(func, opts));
   ir_dce(func);
-  for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
-    next = op->next;
-    ir_settle(op);
-    if ((graph_is(op, G_RESHAPE) || graph_is(op, G_TRANSPOSE)) && op->operands[0]->def &&
-        pass_enabled(opts, "fusion", "hoist_view") && !has_unknown(op) && hoistable(op->operands[0], 0))
-      if (!hoist_view(op, opts)) return st_oom();
-  }
-  ir_dce(func);
-  return NULL;
+  return graph_hoist_views(func, opts);
 }

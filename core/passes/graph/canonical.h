@@ -2,7 +2,8 @@
  * reductions and softmax work on the last dimension (others are merged by reshapes and brought there by a transpose,
  * which becomes a strided load), and reshapes and transposes move above pure elementwise chains, so that they reach the
  * chain's inputs, where they cost nothing. A product of batched rows with one matrix is one larger product; its
- * elementwise consumers work on that shape too. Rules: canonical_reduce, canonical_softmax, hoist_view, fold_batch. */
+ * elementwise consumers work on that shape too. Rules: canonical_reduce, canonical_softmax, hoist_view (graph/views.h),
+ * fold_batch. */
 #ifndef CORE_PASSES_GRAPH_CANONICAL_H
 #define CORE_PASSES_GRAPH_CANONICAL_H
 #include "core/passes/switches.h"
@@ -10,10 +11,4 @@
 tsr_status graph_canonicalize(ir_op *func, const pass_options *opts);
 /* fold_batch, in graph/fold_batch.c. */
 tsr_status graph_fold_batch(ir_op *func, const pass_options *opts);
-/* Is v computed elementwise, by ops that nothing else needs, from values that are in memory anyway? A view of it is
- * then free. */
-bool graph_view_is_free(const ir_value *v);
-/* Replaces op's only result by v and removes op. For a pass that walks the function in order and settles each op it
- * comes to (ir_settle): ops behind op read v from then on. */
-void graph_replace(ir_op *op, ir_value *v);
 #endif

@@ -5,6 +5,7 @@
 
 #include "core/ir/graph/ops.h"
 #include "core/passes/graph/canonical.h"
+#include "core/passes/graph/views.h"
 
 static bool known(const ir_type *t) { return ir_type_count(t) != IR_DYNAMIC; }
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/base/hash.h"
-#include "core/passes/graph/canonical.h"
 #include "core/passes/graph/rules.h"
+#include "core/passes/graph/views.h"
 
 enum { MAX_SWEEPS = 64 };
 

@@ -7,6 +7,7 @@
 #include "core/device/dialect.h"
 #include "core/passes/simt/build.h"
 #include "core/passes/simt/state.h"
+#include "core/passes/target/build.h"
 
 static const ir_opdef *def_of(simt *c, int code) {
   const ir_opdef **slot = &c->in->defs[code];
@@ -63,15 +64,14 @@ ir_value *sx_int(simt *c, int64_t v) { return sx_constant(c, ir_type_index(c->m)
 ir_value *sx_num(simt *c, tsr_dtype t, double v) {
   const ir_type *type = ir_type_scalar(c->m, t);
   if (dtype_is_float(t)) return sx_constant(c, type, false, 0, v);
-  union { int64_t i; char c[8]; } one = {0};
-  dtype_store(t, &one, 0, v); /* infinities, the identities of min and max, are the type's ends */
-  return sx_constant(c, type, true, t == TSR_I64 ? one.i : (int64_t)dtype_load(t, &one, 0), 0);
+  return sx_constant(c, type, true, dtype_whole(t, v), 0); /* infinities: the identities of min and max */
 }
 
 ir_value *sx_value(simt *c, tsr_dtype t, const ir_op *op) {
-  const ir_attr *a = ir_get_attr(op, "value");
-  if (!a || a->kind != IR_A_INT || dtype_is_float(t)) return sx_num(c, t, ir_get_float(op, "value", 0));
-  return sx_constant(c, ir_type_scalar(c->m, t), true, t == TSR_BOOL ? a->u.i != 0 : dtype_wrap(t, a->u.i), 0);
+  int64_t i;
+  double f;
+  const bool is_int = tg_value_of(op, t, &i, &f);
+  return sx_constant(c, ir_type_scalar(c->m, t), is_int, i, is_int ? 0 : f);
 }
 
 /* ---- value numbering --------------------------------------------------------------------------------------------- */

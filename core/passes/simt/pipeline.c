@@ -17,9 +17,9 @@
 
 typedef struct flight { const simt_layout *l; ir_value **v; simt_mem to; } flight; /* one tile's registers */
 
-static tsr_status lower_addresses(simt *c, const ir_op *loop, const simt_pipeline *p) {
+static tsr_status lower_addresses(simt *c, const ir_op *loop, const tile_pipelined *p) {
   for (ir_op *op = loop->regions[0]->first; op != p->wait; op = op->next)
-    if (simt_is_address_op(op)) TSR_TRY(c->in->lower(c, op));
+    if (tile_is_address_op(op)) TSR_TRY(c->in->lower(c, op));
   return NULL;
 }
 
@@ -57,7 +57,7 @@ static tsr_status store_flight(simt *c, const flight *f, ir_value *stage_base) {
 /* Element type of a tile's registers in flight. */
 static tsr_dtype flight_dtype(const ir_op *op) { return simt_in_memory(op->operands[0]->type->dtype); }
 
-static tsr_status prepare(simt *c, const simt_pipeline *p, flight *f, bool *fits) {
+static tsr_status prepare(simt *c, const tile_pipelined *p, flight *f, bool *fits) {
   int total = 0;
   for (int i = 0; i < p->n; i++) {
     const simt_val *s = simt_of(p->tile[i]);
@@ -73,7 +73,7 @@ static tsr_status prepare(simt *c, const simt_pipeline *p, flight *f, bool *fits
 }
 
 /* Stage 0 before the loop. */
-static tsr_status prologue(simt *c, ir_op *op, const simt_pipeline *p, flight *f) {
+static tsr_status prologue(simt *c, ir_op *op, const tile_pipelined *p, flight *f) {
   const simt_val *from = simt_of(op->operands[0]), *to = simt_of(op->operands[1]);
   bool runs = from->hi < to->lo;
   for (int i = 0; i < p->n; i++) {
@@ -91,8 +91,8 @@ static tsr_status prologue(simt *c, ir_op *op, const simt_pipeline *p, flight *f
 }
 
 /* Loads the next iteration's tiles to registers, zeros if there is none. */
-static tsr_status fetch_next(simt *c, ir_op *op, const simt_pipeline *p, flight *f, ir_value *next, ir_value *more) {
-  int total = 0, at = 0, w[SIMT_PIPELINE_TILES];
+static tsr_status fetch_next(simt *c, ir_op *op, const tile_pipelined *p, flight *f, ir_value *next, ir_value *more) {
+  int total = 0, at = 0, w[TILE_PIPELINED_MOST];
   for (int i = 0; i < p->n; i++) {
     w[i] = sx_together(c, f[i].l->n_regs, f[i].l->vec[f[i].l->rank - 1]);
     total += f[i].l->n_regs / w[i];
@@ -133,7 +133,7 @@ static ir_value *stage_offset(simt *c, const simt_val *s, ir_value *stage) {
   return sx_muli(c, stage, s->stage_bytes / (int64_t)tsr_dtype_size(s->mem.dtype));
 }
 
-static tsr_status body(simt *c, ir_op *op, const simt_pipeline *p, flight *f, ir_value *k, ir_value *stage) {
+static tsr_status body(simt *c, ir_op *op, const tile_pipelined *p, flight *f, ir_value *k, ir_value *stage) {
   const simt_val *to = simt_of(op->operands[1]), *step = simt_of(op->operands[2]);
   ir_value *next = sx_add(c, k, step->v), *more = sx_compare(c, "lt", next, to->v);
   TSR_TRY(fetch_next(c, op, p, f, next, more));
@@ -159,9 +159,9 @@ static tsr_status body(simt *c, ir_op *op, const simt_pipeline *p, flight *f, ir
 /* ---- cp.async: a stage queue, filled stages - 1 iterations ahead ---- */
 
 typedef struct stage_queue {
-  const simt_layout *l[SIMT_PIPELINE_TILES];
-  int w[SIMT_PIPELINE_TILES];
-  simt_mem to[SIMT_PIPELINE_TILES];
+  const simt_layout *l[TILE_PIPELINED_MOST];
+  int w[TILE_PIPELINED_MOST];
+  simt_mem to[TILE_PIPELINED_MOST];
   int stages;
 } stage_queue;
 
@@ -175,7 +175,7 @@ static int async_width(const simt *c, const ir_op *copy, const simt_mem *from, c
   return from->dtype == to->dtype && w * size >= 4 ? w : 0;
 }
 
-static tsr_status plan_stage_queue(simt *c, const simt_pipeline *p, stage_queue *r, bool *fits) {
+static tsr_status plan_stage_queue(simt *c, const tile_pipelined *p, stage_queue *r, bool *fits) {
   *fits = c->caps->async_copy;
   for (int i = 0; i < p->n && *fits; i++) {
     const simt_val *s = simt_of(p->tile[i]);
@@ -195,7 +195,7 @@ static void group_op(simt *c, int code, int pending) {
 }
 
 /* Issues the tiles of iteration k into a stage, if there is such an iteration; always closes a group. */
-static tsr_status issue(simt *c, ir_op *op, const simt_pipeline *p, const stage_queue *r, ir_value *k, int64_t first,
+static tsr_status issue(simt *c, ir_op *op, const tile_pipelined *p, const stage_queue *r, ir_value *k, int64_t first,
                         ir_value *stage) {
   const simt_val *to = simt_of(op->operands[1]);
   ir_op *branch = sx_if(c, sx_compare(c, "lt", k, to->v), 0, NULL, false);
@@ -211,7 +211,7 @@ static tsr_status issue(simt *c, ir_op *op, const simt_pipeline *p, const stage_
   return c->b.failed ? st_oom() : NULL;
 }
 
-static tsr_status stage_queue_body(simt *c, ir_op *op, const simt_pipeline *p, const stage_queue *r, ir_value *k,
+static tsr_status stage_queue_body(simt *c, ir_op *op, const tile_pipelined *p, const stage_queue *r, ir_value *k,
                                    ir_value *stage) {
   const simt_val *step = simt_of(op->operands[2]);
   group_op(c, TG_CP_WAIT, r->stages - 2);
@@ -234,7 +234,7 @@ static tsr_status stage_queue_body(simt *c, ir_op *op, const simt_pipeline *p, c
   return c->b.failed ? st_oom() : NULL;
 }
 
-static tsr_status async_loop(simt *c, ir_op *op, const simt_pipeline *p, const stage_queue *r) {
+static tsr_status async_loop(simt *c, ir_op *op, const tile_pipelined *p, const stage_queue *r) {
   const simt_val *from = simt_of(op->operands[0]), *step = simt_of(op->operands[2]);
   simt_frag *shape;
   ir_value **v;
@@ -269,8 +269,8 @@ static bool keep_rolled(simt *c, ir_op *loop) {
 }
 
 tsr_status simt_pipeline_for(simt *c, ir_op *op, bool *done) {
-  simt_pipeline p;
-  flight f[SIMT_PIPELINE_TILES];
+  tile_pipelined p;
+  flight f[TILE_PIPELINED_MOST];
   bool fits = true;
   simt_frag *shape;
   ir_value **v;

@@ -67,8 +67,11 @@ int64_t simt_shared_bytes(const ir_type *t) {
 
 bool simt_view_is_wide(const ir_type *t) {
   int64_t strides[TSR_MAX_RANK];
-  double reach = (double)(t->offset < 0 ? -t->offset : t->offset);
+  int64_t reach = t->offset < 0 ? -t->offset : t->offset, part;
   ir_type_strides(t, strides);
-  for (int d = 0; d < t->rank; d++) reach += (double)t->dims[d] * (double)(strides[d] < 0 ? -strides[d] : strides[d]);
-  return reach >= 2147483648.0;
+  for (int d = 0; d < t->rank; d++)
+    if (__builtin_mul_overflow(t->dims[d], strides[d] < 0 ? -strides[d] : strides[d], &part) ||
+        __builtin_add_overflow(reach, part, &reach))
+      return true;
+  return reach > INT32_MAX;
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/base/dtype.h"
+
 #define NAME(s) "tessera.target." s
 
 ir_op *tg_op(tgb *t, const char *name, const ir_type *result, int n, ir_value *const *v) {
@@ -33,6 +35,24 @@ ir_value *tg_index(tgb *t, int64_t v) {
 ir_value *tg_number(tgb *t, tsr_dtype d, double v) {
   ir_value *r = tg_value(t, NAME("const"), tg_scalar_type(t, d), 0, NULL);
   if (r) set(t, r->def, "value", ir_attr_float(t->m, v));
+  return r;
+}
+
+bool tg_value_of(const ir_op *op, tsr_dtype d, int64_t *i, double *f) {
+  const ir_attr *a = ir_get_attr(op, "value");
+  *i = 0, *f = ir_get_float(op, "value", 0);
+  if (dtype_is_float(d)) return false;
+  if (!a || a->kind != IR_A_INT) *i = dtype_whole(d, *f);
+  else *i = d == TSR_BOOL ? a->u.i != 0 : dtype_wrap(d, a->u.i);
+  return true;
+}
+
+ir_value *tg_constant(tgb *t, tsr_dtype d, const ir_op *op) {
+  int64_t i;
+  double f;
+  if (!tg_value_of(op, d, &i, &f)) return tg_number(t, d, f);
+  ir_value *r = tg_value(t, NAME("const"), tg_scalar_type(t, d), 0, NULL);
+  if (r) set(t, r->def, "value", ir_attr_int(t->m, i));
   return r;
 }
 

@@ -19,6 +19,10 @@ void tg_text(tgb *t, ir_op *op, const char *name, const char *v);
 
 ir_value *tg_index(tgb *t, int64_t v);
 ir_value *tg_number(tgb *t, tsr_dtype d, double v);
+/* What the attribute `value` of a Tile IR op is as a number of type d. True: the integer *i, exactly (wrapped, or the
+ * end of the type that a float is beyond); else the float *f. */
+bool tg_value_of(const ir_op *op, tsr_dtype d, int64_t *i, double *f);
+ir_value *tg_constant(tgb *t, tsr_dtype d, const ir_op *op); /* that */
 bool tg_known(const ir_value *v, int64_t *out);
 ir_value *tg_add(tgb *t, ir_value *a, ir_value *b);
 ir_value *tg_sub(tgb *t, ir_value *a, ir_value *b);

@@ -81,6 +81,13 @@ static tsr_status body(expansion *e, ir_op *loop, ir_value *const tiles[2]) {
   return NULL;
 }
 
+/* Whether the loop's tiles are copies, whose next ones may be under way while it computes (ir/tile/pipelined.h). */
+static bool is_pipelined(const expansion *e, ir_value *const tiles[2]) {
+  for (int side = 0; side < 2; side++)
+    if (tiles[side] && !is_copied(e, side)) return false;
+  return tiles[0] || tiles[1];
+}
+
 static tsr_status main_loop(expansion *e, ir_value **sum) {
   ir_value *operands[4] = {e->c.from, e->c.to, NULL, region_fill(&e->b, e->c.sum, e->c.m, e->c.n_)}, *tiles[2];
   if (!operands[3]) return st_oom();
@@ -88,7 +95,9 @@ static tsr_status main_loop(expansion *e, ir_value **sum) {
   if (!(operands[2] = contract_number(e, e->c.k))) return st_oom();
   const int64_t stages = ir_get_int(e->op, "stages", 0);
   ir_op *loop = ir_op_new(&e->b, ir_find_op("tessera.tile.for"), 4, operands, 1, &operands[3]->type, 1);
-  if (!loop || (stages > 0 && !ir_set_attr(loop, "stages", ir_attr_int(e->m, stages)))) return st_oom();
+  if (!loop || (stages > 0 && !ir_set_attr(loop, "stages", ir_attr_int(e->m, stages))) ||
+      (is_pipelined(e, tiles) && !ir_set_attr(loop, "pipelined", ir_attr_bool(e->m, true))))
+    return st_oom();
   ir_builder outside = e->b;
   e->b = ir_at_end(e->m, loop->regions[0]);
   e->b.loc = e->op->loc;

@@ -98,18 +98,6 @@ static const char *plan_side(const dl_plan *p, const simt_side *s, bool is_a, in
   return NULL;
 }
 
-static bool reach_is_wide(const ir_op *kernel) {
-  for (int i = 0; i < kernel->regions[0]->n_args; i++) {
-    const ir_type *t = kernel->regions[0]->args[i]->type;
-    int64_t strides[TSR_MAX_RANK];
-    double reach = 0;
-    ir_type_strides(t, strides);
-    for (int d = 0; d < t->rank; d++) reach += (double)t->dims[d] * (double)strides[d];
-    if (reach >= 2147483648.0) return true;
-  }
-  return false;
-}
-
 static const char *plan(const simt_matmul *mm, const tsr_caps *caps, bool pingpong, dl_plan *p) {
   const char *why;
   simt_gemm g = {.m = mm->bm, .n = mm->bn, .k = mm->bk, .a = mm->a.dtype, .b = mm->b.dtype, .c = mm->c};
@@ -117,7 +105,6 @@ static const char *plan(const simt_matmul *mm, const tsr_caps *caps, bool pingpo
   if (mm->a.dtype == TSR_F64 || !(p->in = simt_amd_instruction(caps, &g)))
     return "no matrix instruction for these element types";
   p->fnuz = simt_is_fnuz(caps, mm->a.dtype);
-  if (reach_is_wide(mm->kernel)) return "an operand needs 64-bit indices";
   p->granule = caps->lds_load_bytes;
   p->words = p->in->k / 4 * p->size / 4;
   p->chunks = p->words > 4 ? 2 : 1;

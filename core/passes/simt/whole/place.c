@@ -159,16 +159,12 @@ static ir_value *region_value(const evaluation *e, const elements *g, const ir_v
   if (op->parent != g->block) { /* an outer scalar */
     int64_t c;
     if (simt_known_index(v, &c) || v->type->kind == IR_T_INDEX) return simt_place_index(p, v);
-    return is_op(op, T_CONST)
-               ? tg_number(t, v->type->dtype, ir_get_float(op, "value", (double)ir_get_int(op, "value", 0)))
-               : NULL;
+    return is_op(op, T_CONST) ? tg_constant(t, v->type->dtype, op) : NULL;
   }
   if (memo[op->scratch]) return memo[op->scratch];
   ir_value *r = NULL, *x[3] = {NULL, NULL, NULL};
   if (is_op(op, T_CONST)) {
-    const ir_attr *a = ir_get_attr(op, "value");
-    double f = a->kind == IR_A_INT ? (double)a->u.i : a->u.f;
-    r = v->type->kind == IR_T_INDEX ? tg_index(t, (int64_t)f) : tg_number(t, v->type->dtype, f);
+    r = v->type->kind == IR_T_INDEX ? tg_index(t, ir_get_int(op, "value", 0)) : tg_constant(t, v->type->dtype, op);
   } else if (is_op(op, T_INDEX)) {
     int64_t d = ir_get_int(op, "dim", 0);
     r = g->dims[d] == 1 ? tg_index(t, 0) : d ? tg_addi(t, e->col, i) : e->row;
@@ -236,14 +232,10 @@ static void evaluate(const evaluation *e, const ir_value *v, ir_value **out) {
   switch (op->def->code) {
   case T_LOAD: evaluate_view(e, op->operands[0], v->type->dtype, out); return;
   case T_MAP: evaluate_map(e, op, v->index, out); return;
-  case T_FILL: x = tg_number(t, v->type->dtype, ir_get_float(op, "value", 0)); break;
-  case T_SPLAT: {
-    const ir_op *s = op->operands[0]->def;
-    x = s && is_op(s, T_CONST)
-            ? tg_number(t, v->type->dtype, ir_get_float(s, "value", (double)ir_get_int(s, "value", 0)))
-            : NULL;
+  case T_FILL: x = tg_constant(t, v->type->dtype, op); break;
+  case T_SPLAT:
+    if (is_op(op->operands[0]->def, T_CONST)) x = tg_constant(t, v->type->dtype, op->operands[0]->def);
     break;
-  }
   default: break;
   }
   if (!x) ir_lacks(t->m, op->def->name, "is no part of an epilogue"), t->b.failed = true;

@@ -65,7 +65,7 @@ static bool is_own(const ir_op *op) {
     case T_REDUCE: return ir_get_int(op, "axis", 0) == 1;
     case T_LOAD:
     case T_STORE: return op->operands[op->def->code == T_STORE]->type->kind == IR_T_VIEW;
-    default: return simt_is_address_op(op);
+    default: return tile_is_address_op(op);
   }
 }
 
@@ -199,7 +199,7 @@ static void registers(simt *c, const struct simt_stage_queue *r, bool is_consume
 
 static tsr_status addresses(simt *c, const ir_block *b) {
   for (ir_op *op = b->first; op; op = op->next)
-    if (simt_is_address_op(op) || simt_stage_queue_is(op, T_LOAD_SCALAR)) TSR_TRY(c->in->lower(c, op));
+    if (tile_is_address_op(op) || simt_stage_queue_is(op, T_LOAD_SCALAR)) TSR_TRY(c->in->lower(c, op));
   return NULL;
 }
 

@@ -1,0 +1,16 @@
+/* core/passes/graph/views.h - reshapes and transposes above elementwise chains (rule hoist_view), where they cost
+ * nothing, and what passes that move ops about share. */
+#ifndef CORE_PASSES_GRAPH_VIEWS_H
+#define CORE_PASSES_GRAPH_VIEWS_H
+#include "core/passes/switches.h"
+
+tsr_status graph_hoist_views(ir_op *func, const pass_options *opts);
+/* Is v computed elementwise, by ops that nothing else needs, from values that are in memory anyway? A view of it is
+ * then free. */
+bool graph_view_is_free(const ir_value *v);
+/* Replaces op's only result by v and removes op. For a pass that walks the function in order and settles each op it
+ * comes to (ir_settle): ops behind op read v from then on. */
+void graph_replace(ir_op *op, ir_value *v);
+/* Some operand has an extent that isn't known. */
+bool graph_has_unknown(const ir_op *op);
+#endif
