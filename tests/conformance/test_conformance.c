@@ -101,7 +101,8 @@ static tsr_status run_again(suite *s, tsr_program *p, tensors *x, uint64_t seed,
 
 static void one_case(suite *s, uint64_t seed, int family, tsr_policy policy) {
   /* GPUs normalise rows without looking at their range (docs/precision.md). */
-  bool rows_on_gpu = s->no_denormals && !strcmp(random_graph_family_name(family), "rows");
+  const char *name = random_graph_family_name(family);
+  bool rows_on_gpu = s->no_denormals && (!strcmp(name, "rows") || !strcmp(name, "normed"));
   rng r = {seed, rows_on_gpu, s->no_denormals};
   char what[1024];
   tsr_graph *g = NULL;
@@ -180,12 +181,16 @@ int main(void) {
   static const tsr_policy policies[] = {TSR_POLICY_FAST, TSR_POLICY_FAST, TSR_POLICY_DETERMINISTIC,
                                         TSR_POLICY_KAHAN_SUM};
   bool single = getenv("TSR_TEST_ONE") != NULL; /* the seed of a FAIL line, with its family */
-  /* Composite ops come behind the others, as many as of each of these, so that the others keep their seeds. */
-  const int first = random_graph_families() - 1;
-  for (long i = 0; i < cases + cases / first; i++) {
-    int family = i < cases ? (int)(i % first) : first;
+  /* Composite ops and what was added after them come behind the others, as many as of each of these, so that the others
+   * keep their seeds. */
+  int first = 0;
+  while (strcmp(random_graph_family_name(first), "composed")) first++;
+  const int added = random_graph_families() - first;
+  for (long i = 0; i < cases + cases / first * added; i++) {
+    int family = i < cases ? (int)(i % first) : first + (int)((i - cases) % added);
     if (*only && strcmp(only, random_graph_family_name(family))) continue;
-    one_case(&s, single ? seed : seed + (uint64_t)i * 7919, family, policies[(i < cases ? i / first : i) % 4]);
+    one_case(&s, single ? seed : seed + (uint64_t)i * 7919, family,
+             policies[(i < cases ? i / first : (i - cases) / added) % 4]);
     if (single && *only) break;
   }
   if (s.unsupported) printf("unsupported: %ld cases, e.g. %s\n", s.unsupported, s.reason);

@@ -2,11 +2,10 @@
 #include "tests/conformance/random_graph.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "tests/support/random_build.h"
 
 uint64_t rng_next(rng *r) {
   uint64_t z = r->s += 0x9e3779b97f4a7c15ull;
@@ -17,105 +16,6 @@ uint64_t rng_next(rng *r) {
 
 int64_t rng_range(rng *r, int64_t lo, int64_t hi) { return lo + (int64_t)(rng_next(r) % (uint64_t)(hi - lo + 1)); }
 double rng_unit(rng *r) { return (double)(rng_next(r) >> 11) / 9007199254740992.0; }
-
-/* 1, primes, multiples of tiles and their neighbours, now and then 0. */
-static int64_t extent(rng *r) {
-  static const int64_t awkward[] = {1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 32, 33, 47, 61, 64, 65, 96, 127, 128, 129, 131};
-  if (rng_range(r, 0, 60) == 0) return 0;
-  return awkward[rng_range(r, 0, (int64_t)(sizeof awkward / sizeof *awkward) - 1)];
-}
-
-typedef struct build {
-  tsr_context *ctx;
-  tsr_graph *g;
-  rng *r;
-  char *what;
-  size_t left;
-  tsr_status st; /* sticky */
-  int n_inputs;
-} build;
-
-static void say(build *b, const char *fmt, ...) TSR_PRINTF(2, 3);
-
-static void say(build *b, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  int n = vsnprintf(b->what, b->left, fmt, ap);
-  va_end(ap);
-  if (n > 0 && (size_t)n < b->left) {
-    b->what += n;
-    b->left -= (size_t)n;
-  }
-}
-
-static void say_shape(build *b, const tsr_shape *s) {
-  say(b, "[");
-  for (int i = 0; i < s->rank; i++) say(b, i ? "x%lld" : "%lld", (long long)s->dims[i]);
-  say(b, "]");
-}
-
-static tsr_value input(build *b, tsr_dtype t, tsr_shape s) {
-  char name[16];
-  tsr_value v = 0;
-  snprintf(name, sizeof name, "a%d", b->n_inputs++);
-  if (!b->st) b->st = tsr_graph_input(b->g, name, t, s, &v);
-  say(b, " %s", tsr_dtype_name(t));
-  say_shape(b, &s);
-  return v;
-}
-
-static tsr_value op(build *b, const char *name, int n, const tsr_value *v, int n_attrs, const tsr_attr *a) {
-  tsr_value out = 0;
-  if (!b->st) b->st = tsr_graph_op(b->g, name, v, n, a, n_attrs, &out);
-  say(b, " %s", name);
-  return out;
-}
-
-static tsr_value op1(build *b, const char *name, tsr_value x) { return op(b, name, 1, &x, 0, NULL); }
-static tsr_value op2(build *b, const char *name, tsr_value x, tsr_value y) {
-  tsr_value v[2] = {x, y};
-  return op(b, name, 2, v, 0, NULL);
-}
-
-static void output(build *b, tsr_value v) {
-  if (!b->st) b->st = tsr_graph_output(b->g, v);
-}
-
-static tsr_shape shape_of(const build *b, tsr_value v) {
-  tsr_dtype t;
-  tsr_shape s = {0};
-  if (!b->st) tsr_status_free(tsr_graph_type(b->g, v, &t, &s));
-  return s;
-}
-
-static tsr_dtype float_type(rng *r) {
-  static const tsr_dtype t[] = {TSR_F32, TSR_F32, TSR_F32, TSR_F16, TSR_BF16, TSR_F64};
-  return t[rng_range(r, 0, 5)];
-}
-
-static tsr_dtype integer_type(rng *r) {
-  static const tsr_dtype t[] = {TSR_I8, TSR_U8, TSR_I16, TSR_I32, TSR_I64};
-  return t[rng_range(r, 0, 4)];
-}
-
-static tsr_shape random_shape(rng *r, int rank, int64_t most) {
-  tsr_shape s = {.rank = rank};
-  int64_t n = 1;
-  for (int i = rank - 1; i >= 0; i--) {
-    s.dims[i] = extent(r);
-    while (s.dims[i] > 1 && n * s.dims[i] > most) s.dims[i] = (s.dims[i] + 1) / 2;
-    n *= s.dims[i] ? s.dims[i] : 1;
-  }
-  return s;
-}
-
-/* A shape that broadcasts to s. */
-static tsr_shape narrower(rng *r, tsr_shape s) {
-  int drop = (int)rng_range(r, 0, s.rank ? s.rank - 1 : 0);
-  tsr_shape t = {.rank = s.rank - drop};
-  for (int i = 0; i < t.rank; i++) t.dims[i] = rng_range(r, 0, 3) ? s.dims[i + drop] : 1;
-  return t;
-}
 
 static const char *const unary_names[] = {"neg",  "abs",  "exp",  "tanh", "erf",  "sigmoid",
                                           "relu", "gelu", "silu", "log",  "sqrt", "rsqrt"};
@@ -455,100 +355,9 @@ static void shapes(build *b) {
   for (int i = (int)rng_range(b->r, 0, 3); i > 0; i--) output(b, p.v[rng_range(b->r, inputs, p.n - 1)]);
 }
 
-/* ---- composite ops ----------------------------------------------------------------------------------------------- */
-
-static tsr_value place(build *b, tsr_dtype t, tsr_shape s) {
-  tsr_attr a[3] = {TSR_INTS("shape", s.dims, s.rank), TSR_INT("axis", rng_range(b->r, -s.rank, s.rank - 1)),
-                   TSR_STRING("dtype", tsr_dtype_name(t))};
-  return op(b, "iota", 0, NULL, 3, a);
-}
-
-static tsr_value bounded(build *b, tsr_value x) {
-  double low = (double)rng_range(b->r, -3, 2), high = (double)rng_range(b->r, -1, 5);
-  tsr_attr a[2] = {TSR_FLOAT("min", low), TSR_FLOAT("max", high)};
-  int n = (int)rng_range(b->r, 0, 3);
-  return op(b, "clip", 1, &x, n < 2 ? 1 : n - 1, n == 1 ? a + 1 : a);
-}
-
-static tsr_value masked(build *b, tsr_value x) {
-  tsr_attr a = TSR_INT("diagonal", rng_range(b->r, -4, 4));
-  return op(b, rng_range(b->r, 0, 1) ? "tril" : "triu", 1, &x, 1, &a);
-}
-
-static tsr_value repeated(build *b, tsr_value x, int rank) {
-  int64_t n[TSR_MAX_RANK];
-  for (int i = 0; i < rank; i++) n[i] = rng_range(b->r, 0, 20) ? rng_range(b->r, 1, 3) : 0;
-  tsr_attr a = TSR_INTS("repeats", n, rank);
-  return op(b, "tile", 1, &x, 1, &a);
-}
-
-/* Some part of x, and all of them as outputs now and then. */
-static tsr_value parted(build *b, tsr_value x, tsr_shape s) {
-  int axis = (int)rng_range(b->r, 0, s.rank - 1), n = (int)rng_range(b->r, 1, 3);
-  int64_t sizes[3] = {s.dims[axis], 0, 0};
-  tsr_value parts[3] = {0};
-  for (int i = 1; i < n; i++) {
-    sizes[i] = rng_range(b->r, 0, sizes[i - 1]);
-    sizes[i - 1] -= sizes[i];
-  }
-  tsr_attr a[2] = {TSR_INT("axis", rng_range(b->r, 0, 1) ? axis : axis - s.rank), TSR_INTS("sizes", sizes, n)};
-  if (!b->st) b->st = tsr_graph_op_results(b->g, "split", &x, 1, a, 2, parts, n);
-  say(b, " split");
-  for (int i = 1; i < n; i++)
-    if (rng_range(b->r, 0, 1)) output(b, parts[i]);
-  return parts[0];
-}
-
-static void one_hots(build *b) {
-  static const char *const types[] = {"f32", "f16", "i32", "bool", "i64", "u8"};
-  tsr_dtype t = integer_type(b->r);
-  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 0, 3), 500);
-  tsr_value x = input(b, t, s), c = 0;
-  int64_t depth = rng_range(b->r, 0, 40), half = 20;
-  if (rng_range(b->r, 0, 3)) { /* near enough to be in range */
-    unsigned char number[8] = {0};
-    dtype_store(t, number, 0, (double)half);
-    if (!b->st) b->st = tsr_graph_constant(b->g, t, (tsr_shape){.rank = 0}, number, &c);
-    x = op2(b, "rem", x, c);
-  }
-  tsr_attr a[4] = {TSR_INT("depth", depth), TSR_INT("axis", rng_range(b->r, -s.rank - 1, s.rank)),
-                   TSR_STRING("dtype", types[rng_range(b->r, 0, 5)]), TSR_FLOAT("off", (double)rng_range(b->r, 0, 1))};
-  output(b, op(b, "one_hot", 1, &x, (int)rng_range(b->r, 1, 4), a));
-}
-
-static void composed(build *b) {
-  if (rng_range(b->r, 0, 4) == 0) {
-    one_hots(b);
-    return;
-  }
-  tsr_dtype t = rng_range(b->r, 0, 2) ? float_type(b->r) : integer_type(b->r);
-  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 2, 4), 4000);
-  tsr_value x = input(b, t, s);
-  int steps = (int)rng_range(b->r, 1, 3);
-  for (int i = 0; i < steps && !b->st; i++) {
-    s = shape_of(b, x);
-    int64_t n = 1, most = 0;
-    for (int d = 0; d < s.rank; d++) n *= s.dims[d], most = s.dims[d] > most ? s.dims[d] : most;
-    switch (rng_range(b->r, 0, 5)) {
-    case 0: x = bounded(b, x); break;
-    case 1: x = masked(b, x); break;
-    case 2: x = n < 20000 ? repeated(b, x, s.rank) : masked(b, x); break;
-    case 3: x = parted(b, x, s); break;
-    case 4: x = most <= 128 ? op2(b, rng_range(b->r, 0, 1) ? "add" : "mul", x, place(b, t, s)) : masked(b, x); break;
-    default: x = op1(b, "neg", x);
-    }
-  }
-  if (rng_range(b->r, 0, 2) == 0) {
-    int64_t axis = rng_range(b->r, 0, shape_of(b, x).rank - 1);
-    tsr_attr a = TSR_INTS("axes", &axis, 1);
-    x = op(b, "reduce_sum", 1, &x, 1, &a);
-  }
-  output(b, x);
-}
-
 static const struct { const char *name; void (*make)(build *b); } families[] = {
     {"elementwise", elementwise}, {"positive", positive}, {"integers", integers}, {"logic", logic},       {"casts", casts},
-    {"reductions", reductions},   {"rows", rows},         {"matmuls", matmuls},   {"movement", movement}, {"attention", attention}, {"shapes", shapes}, {"composed", composed}};
+    {"reductions", reductions},   {"rows", rows},         {"matmuls", matmuls},   {"movement", movement}, {"attention", attention}, {"shapes", shapes}, {"composed", random_composed}, {"normed", random_normed}};
 
 int random_graph_families(void) { return (int)(sizeof families / sizeof *families); }
 const char *random_graph_family_name(int f) { return families[f].name; }

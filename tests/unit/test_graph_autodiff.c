@@ -75,6 +75,25 @@ static const struct { const char *op, *args, *body, *type; double lo, hi; } case
     {"triu", "%x: tensor<2x3x3xf64>", OP("0", "triu", "%x"), "2x3x3", -1, 1},
     {"tile", X, OPA("0", "tile", "%x", "repeats = [2, 3]"), "6x12", -1, 1},
     {"split", X, "%a, %0 = \"tessera.graph.split\"(%x) {axis = 1, sizes = [1, 3]}\n", "3x3", -1, 1},
+    {"batch_norm", "%x: tensor<2x3x2xf64>, %y: tensor<3xf64>, %z: tensor<3xf64>", OP("v", "exp", "%z") OP("0", "batch_norm", "%x, %y, %v, %z, %y"), "2x3x2", -1, 1},
+    {"group_norm", "%x: tensor<2x4x3xf64>, %y: tensor<4xf64>, %z: tensor<4xf64>", OPA("0", "group_norm", "%x, %y, %z", "groups = 2, eps = 0.1"), "2x4x3", -1, 1},
+    {"instance_norm", "%x: tensor<2x2x4xf64>, %y: tensor<2xf64>", OPA("0", "instance_norm", "%x, %y", "eps = 0.1"), "2x2x4", -1, 1},
+    {"logsumexp", X, OPA("0", "logsumexp", "%x", "axes = [1]"), "3", -1, 1},
+    {"logsumexp all", X, OPA("0", "logsumexp", "%x", "keepdims = true"), "1x1", -1, 1},
+    {"log_softmax", X, OPA("0", "log_softmax", "%x", "axis = 0"), "3x4", -1, 1},
+    {"rope", X, OP("0", "rope", "%x"), "3x4", -1, 1},
+    {"rope tables", "%x: tensor<2x3x4xf64>, %y: tensor<3x2xf64>, %z: tensor<3x2xf64>", OPA("0", "rope", "%x, %y, %z", "interleaved = true"), "2x3x4", -1, 1},
+    {"mse", XY, OP("0", "mse", "%x, %y"), "", -1, 1},
+    {"mse none", X ", %y: tensor<4xf64>", OPA("0", "mse", "%x, %y", "reduction = \"none\""), "3x4", -1, 1},
+    {"kl", XY, OPA("0", "kl", "%x, %y", "reduction = \"sum\""), "", 0.1, 1},
+    {"kl log", XY, OPA("0", "kl", "%x, %y", "log_target = true"), "", -1, 1},
+    {"cross_entropy", X, OPA("i", "iota", "", "shape = [3]") OPA("0", "cross_entropy", "%x, %i", "ignore_index = 1"), "", -1, 1},
+    {"cross_entropy axis", X, OPA("i", "iota", "", "shape = [4], dtype = \"i64\"") OPA("0", "cross_entropy", "%x, %i", "axis = 0, reduction = \"none\", ignore_index = 3"), "4", -1, 1},
+    {"cross_entropy shares", XY, OP("0", "cross_entropy", "%x, %y"), "", 0.1, 1},
+    {"qkv_projection", X ", %y: tensor<4x6xf64>, %z: tensor<6xf64>", "%a, %b, %c = \"tessera.graph.qkv_projection\"(%x, %y, %z)\n" OP("d", "mul", "%a, %c") OP("0", "mul", "%d, %b"), "3x2", -1, 1},
+    {"factorized_matmul", X ", %y: tensor<4x2xf64>, %z: tensor<2x3xf64>", OP("0", "factorized_matmul", "%x, %y, %z"), "3x3", -1, 1},
+    {"depth_to_space", "%x: tensor<1x4x2x1xf64>", OPA("0", "depth_to_space", "%x", "block = 2"), "1x1x4x2", -1, 1},
+    {"space_to_depth", "%x: tensor<1x2x4x1xf64>", OPA("0", "space_to_depth", "%x", "block = 2, layout = \"nhwc\", order = \"crd\""), "1x1x2x4", -1, 1},
     {"a chain", XY, OP("1", "mul", "%x, %y") OP("2", "tanh", "%1") OP("3", "add", "%2, %x") OP("0", "softmax", "%3"), "3x4", -1, 1},
 };
 
@@ -115,7 +134,7 @@ static void check_gradient(const char *name, ir_op *f, ir_op *grad, int arg, int
 static void gradients_agree_with_differences(void **state) {
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     char args[400], body[1000];
-    snprintf(args, sizeof args, "%s, %%w: tensor<%sxf64>", cases[c].args, cases[c].type);
+    snprintf(args, sizeof args, "%s, %%w: tensor<%s%sf64>", cases[c].args, cases[c].type, *cases[c].type ? "x" : "");
     snprintf(body, sizeof body, "%s%%p = \"tessera.graph.mul\"(%%0, %%w)\n%%loss = \"tessera.graph.reduce_sum\"(%%p)",
              cases[c].body);
     ir_module *m = gt_parse(gt_func(args, body, "%loss", "tensor<f64>"));

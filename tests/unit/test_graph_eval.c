@@ -345,6 +345,56 @@ static void an_element_of_a_chain_of_any_length_can_be_read(void **state) {
   sample_chain(CHAIN_VIEWS, 20000);
 }
 
+/* What an implementation may give for element 0 of a function of one argument. */
+static graph_num first_of(const char *args, const char *body, const char *type, const void *in) {
+  ir_module *m = gt_parse(gt_func(args, body, "%0", type));
+  ir_op *f = graph_find_func(m, NULL);
+  graph_evaluator *e;
+  graph_num n;
+  assert_null(graph_evaluator_create(f, (const void *const[]){in}, &e));
+  assert_null(graph_element(e, f->regions[0]->last->operands[0], 0, &n));
+  graph_evaluator_destroy(&e);
+  ir_module_destroy(&m);
+  return n;
+}
+
+/* 30720 is between 28672 and 32768 in the middle. In f32, 30720 - 1e-4 is 30720, which goes to 32768; exactly, it goes
+ * to 28672. */
+static void a_cast_may_go_to_either_side_of_a_boundary(void **state) {
+  float x[2] = {30720, 1e-4f};
+  const char *sub = "%a = \"tessera.graph.slice\"(%x) {starts = [0], sizes = [1]}\n"
+                    "%b = \"tessera.graph.slice\"(%x) {starts = [1], sizes = [1]}\n"
+                    "%d = \"tessera.graph.sub\"(%a, %b)\n%0 = \"tessera.graph.cast\"(%d) {dtype = \"fp8_e5m2\"}";
+  graph_num n = first_of("%x: tensor<2xf32>", sub, "tensor<1xf8E5M2>", x);
+  assert_true(n.v == 28672);
+  assert_true(graph_agrees(TSR_F8E5M2, 32768, n));
+  assert_false(graph_agrees(TSR_F8E5M2, 40960, n));
+  x[1] = 1000; /* far from the boundary: one rounding, as before */
+  n = first_of("%x: tensor<2xf32>", sub, "tensor<1xf8E5M2>", x);
+  assert_true(n.v == 28672 && n.e < 4096);
+}
+
+/* Squares of these errors are below f64's range. */
+static void errors_of_tiny_numbers_are_kept(void **state) {
+  double x[3] = {1e-180, 3e-180, 7e-180};
+  graph_num n = first_of("%x: tensor<1xf64>", "%a = \"tessera.graph.exp\"(%x)\n%b = \"tessera.graph.mul\"(%a, %x)\n"
+                         "%0 = \"tessera.graph.reduce_sum\"(%b)", "tensor<f64>", x);
+  assert_true(n.e > 4 * 0x1p-53 * n.v && n.e < 100 * 0x1p-53 * n.v);
+  n = first_of("%x: tensor<3xf64>", "%a = \"tessera.graph.exp\"(%x)\n%b = \"tessera.graph.mul\"(%a, %x)\n"
+               "%0 = \"tessera.graph.mul\"(%b, %a)", "tensor<3xf64>", x);
+  assert_true(n.e > 4 * 0x1p-53 * n.v && n.e < 100 * 0x1p-53 * n.v);
+}
+
+/* An angle that is off by whole periods may have any sine, also where the angles at both ends of its error have the
+ * same. */
+static void sine_of_an_unknown_angle_is_unknown(void **state) {
+  float x[2] = {3e9f, 0.333333f};
+  graph_num n = first_of("%x: tensor<2xf32>", "%a = \"tessera.graph.slice\"(%x) {starts = [0], sizes = [1]}\n"
+                         "%b = \"tessera.graph.slice\"(%x) {starts = [1], sizes = [1]}\n"
+                         "%c = \"tessera.graph.mul\"(%a, %b)\n%0 = \"tessera.graph.sin\"(%c)", "tensor<1xf32>", x);
+  assert_true(n.e >= 2 && n.e < 2.1);
+}
+
 static void unknown_dimensions_are_an_error(void **state) {
   ir_module *m = gt_parse(gt_func("%A: tensor<?x4xf32>", "%0 = \"tessera.graph.neg\"(%A)", "%0", "tensor<?x4xf32>"));
   float x[4], y[4];
@@ -372,6 +422,9 @@ int main(void) {
       cmocka_unit_test(tolerance_covers_rounded_layers_and_stays_tight),
       cmocka_unit_test(one_rounding_is_not_two),
       cmocka_unit_test(an_element_of_a_chain_of_any_length_can_be_read),
+      cmocka_unit_test(a_cast_may_go_to_either_side_of_a_boundary),
+      cmocka_unit_test(errors_of_tiny_numbers_are_kept),
+      cmocka_unit_test(sine_of_an_unknown_angle_is_unknown),
       cmocka_unit_test(unknown_dimensions_are_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,12 @@ static void axes_carry_reduce_or_are_gathered(void **state) {
       {"%a: tensor<2x3x4xf32>", "tile(%a) {repeats = [1, 2, 1]}", "2x6x4xf32", 0, "0w2"},
       {"%a: tensor<6x4xf32>", "split(%a) {sizes = [6]}", "6x4xf32", 0, "01"},
       {"%a: tensor<6x4xi32>", "one_hot(%a) {depth = 5, axis = 0}", "5x6x4xf32", 0, "12"},
+      {"%a: tensor<2x6x5xf32>", "group_norm(%a) {groups = 3}", "2x6x5xf32", 0, "0ww"},
+      {"%a: tensor<2x6xf32>", "log_softmax(%a)", "2x6xf32", 0, "0w"},
+      {"%a: tensor<2x6xf32>, %l: tensor<2xi32>", "cross_entropy(%a, %l) {reduction = \"none\"}", "2xf32", 1, "0"},
+      {"%a: tensor<2x6xf32>, %l: tensor<2x6xf32>", "mse(%a, %l) {reduction = \"sum\"}", "f32", 0, "pp"},
+      {"%a: tensor<4x5xf32>, %u: tensor<5x2xf32>, %v: tensor<2x7xf32>", "factorized_matmul(%a, %u, %v)", "4x7xf32", 0, "0w"},
+      {"%a: tensor<2x12x2x3xf32>", "depth_to_space(%a) {block = 2}", "2x3x4x6xf32", 0, "0www"},
       {"%a: tensor<?x3xf32>", "clip(%a) {min = 0.0}", "?x3xf32", 0, "ww"},
       {"%a: tensor<?x3xf32>", "exp(%a)", "?x3xf32", 0, "w1"},
   };

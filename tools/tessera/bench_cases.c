@@ -22,15 +22,15 @@ static ir_attr *attr_of(ir_module *m, const tsr_attr *a) {
 /* The op with the attributes that it needs; NULL where it doesn't take the operands. */
 static ir_value *op_with_attrs(ir_builder *b, const bench_case *c, ir_value *const *v) {
   const tsr_attr *attrs;
-  const ir_type *t = NULL;
-  const int n = op_graph_attrs(c->op, &attrs);
-  ir_op *op = ir_op_new(b, op_graph_row(c->op), op_graph_operands(c->op), v, 1, NULL, 0);
+  const ir_type *t[OP_GRAPH_RESULTS] = {NULL};
+  const int n = op_graph_attrs(c->op, &attrs), n_results = op_graph_results(c->op);
+  ir_op *op = ir_op_new(b, op_graph_row(c->op), op_graph_operands(c->op), v, n_results, NULL, 0);
   for (int i = 0; op && i < n; i++)
     if (!ir_set_attr(op, attrs[i].name, attr_of(b->m, &attrs[i]))) return NULL;
-  tsr_status st = op ? op->def->infer(op, &t) : NULL;
+  tsr_status st = op ? op->def->infer(op, t) : NULL;
   tsr_status_free(st);
   if (!op || st) return NULL;
-  op->results[0]->type = t;
+  for (int i = 0; i < n_results; i++) op->results[i]->type = t[i];
   return op->results[0];
 }
 
@@ -43,7 +43,10 @@ static ir_value *build_op(ir_builder *b, const bench_case *c) {
     v[1] = graph_fill(b, shape_type(b->m, c, c->k, c->n), 0);
     return graph_build(b, code, 2, v);
   }
-  for (int i = 0; i < OP_GRAPH_OPERANDS; i++) v[i] = graph_fill(b, shape_type(b->m, c, c->m, c->n), 0);
+  for (int i = 0; i < OP_GRAPH_OPERANDS; i++) {
+    const tsr_shape s = op_graph_operand(c->op, i, (tsr_shape){2, {c->m, c->n}});
+    v[i] = graph_fill(b, ir_type_tensor(b->m, op_graph_is_index(c->op, i) ? TSR_I32 : c->dtype, s.rank, s.dims), 0);
+  }
   return op_with_attrs(b, c, v);
 }
 
@@ -138,6 +141,20 @@ static const suite_row rows[] = {
     ROW("composed", "triu", 4096, 4096, TSR_BF16),
     ROW("composed", "tile", 2048, 2048, TSR_F32),
     ROW("composed", "one_hot", 1024, 128, TSR_I32),
+    ROW("composed", "batch_norm", 4096, 4096, TSR_F32),
+    ROW("composed", "group_norm", 64, 3136, TSR_F32),
+    ROW("composed", "instance_norm", 64, 3136, TSR_F32),
+    ROW("composed", "logsumexp", 4096, 4096, TSR_F32),
+    ROW("composed", "log_softmax", 4096, 4096, TSR_F32),
+    ROW("composed", "rope", 4096, 128, TSR_F32),
+    ROW("composed", "mse", 4096, 4096, TSR_F32),
+    ROW("composed", "kl", 4096, 4096, TSR_F32),
+    ROW("composed", "cross_entropy", 512, 32000, TSR_F32),
+    ROW("composed", "cross_entropy", 512, 32000, TSR_BF16),
+    ROW("composed", "qkv_projection", 512, 768, TSR_F32),
+    ROW("composed", "factorized_matmul", 512, 768, TSR_F32),
+    ROW("composed", "depth_to_space", 256, 256, TSR_F32),
+    ROW("composed", "space_to_depth", 512, 512, TSR_F32),
 
     MM("gemm", 256, 256, 256, TSR_F32),
     MM("gemm", 512, 512, 512, TSR_F32),

@@ -80,6 +80,11 @@ static tsr_status operand(measure *m, const char *name, tsr_dtype t, tsr_shape s
   return constant ? tsr_graph_constant(m->g, t, s, m->data[i], out) : tsr_graph_input(m->g, name, t, s, out);
 }
 
+/* Indices of the first of m rows, drawn. */
+static void into_range(void *indices, size_t n, int64_t m) {
+  for (size_t i = 0; i < n; i++) ((uint32_t *)indices)[i] %= (uint32_t)m;
+}
+
 static tsr_status op(measure *m, const char *name, const tsr_value *v, int n, const tsr_attr *a, int n_attrs,
                      tsr_value *out) {
   return tsr_graph_op(m->g, name, v, n, a, n_attrs, out);
@@ -117,16 +122,22 @@ static tsr_status build(measure *m) {
     static const char *const names[OP_GRAPH_OPERANDS] = {"X", "Y", "Z"};
     const tsr_attr *attrs;
     int n = op_graph_operands(c->op), n_attrs = op_graph_attrs(c->op, &attrs);
-    for (int i = 0; i < n; i++)
-      TRY(operand(m, names[i], c->dtype, shape_of(2, c->m, c->n, 0), false, &v[i]));
-    TRY(op(m, c->op, v, n, attrs, n_attrs, &r));
+    for (int i = 0; i < n; i++) {
+      const bool index = op_graph_is_index(c->op, i);
+      TRY(operand(m, names[i], index ? TSR_I32 : c->dtype, op_graph_operand(c->op, i, shape_of(2, c->m, c->n, 0)),
+                  false, &v[i]));
+      if (index) into_range(m->data[i], m->bytes[i] / sizeof(int32_t), c->m);
+    }
+    tsr_value all[OP_GRAPH_RESULTS] = {0}; /* of several the first is written; what computes all of them stays */
+    TRY(tsr_graph_op_results(m->g, c->op, v, n, attrs, n_attrs, all, op_graph_results(c->op)));
+    r = all[0];
   }
   return tsr_graph_output(m->g, r);
 }
 
 tsr_status bench_check(tsr_context *ctx, bench_case *c) {
   bench_case least = *c;
-  least.m = least.n = least.k = 1;
+  least.m = least.n = least.k = 2; /* pairs of elements, and blocks, are whole */
   measure m = {.c = &least, .o = &(bench_options){0}, .ctx = ctx};
   tsr_status st = build(&m);
   tsr_graph_destroy(&m.g);

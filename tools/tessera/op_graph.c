@@ -52,18 +52,67 @@ int op_graph_operands(const char *op) {
   return !d || d->min_operands < 1 ? 1 : d->min_operands < OP_GRAPH_OPERANDS ? d->min_operands : OP_GRAPH_OPERANDS;
 }
 
+/* What such a graph of the op has beside its name: attributes, and operands that aren't [m, n], as their dimensions:
+ * letters and numbers between blanks. An operand of "#" in front is of indices. */
+static const int64_t last = -1, twice[] = {2, 2};
+static const struct op_form {
+  const char *op;
+  int n;
+  tsr_attr attrs[2];
+  const char *operands[OP_GRAPH_OPERANDS];
+} forms[] = {
+    {"clip", 2, {TSR_FLOAT("min", -0.5), TSR_FLOAT("max", 0.5)}, {NULL}},
+    {"tile", 1, {TSR_INTS("repeats", twice, 2)}, {NULL}},
+    {"one_hot", 1, {TSR_INT("depth", 128)}, {NULL}},
+    {"batch_norm", 0, {{0}}, {"m n", "n", "n"}},
+    {"group_norm", 1, {TSR_INT("groups", 8)}, {"m 32 n"}},
+    {"instance_norm", 0, {{0}}, {"m 32 n"}},
+    {"logsumexp", 1, {TSR_INTS("axes", &last, 1)}, {NULL}},
+    {"cross_entropy", 0, {{0}}, {"m n", "#m"}},
+    {"qkv_projection", 0, {{0}}, {"m n", "n 768"}},
+    {"factorized_matmul", 0, {{0}}, {"m n", "n 64", "64 n"}},
+    {"depth_to_space", 1, {TSR_INT("block", 2)}, {"1 16 m n"}},
+    {"space_to_depth", 1, {TSR_INT("block", 2)}, {"1 4 m n"}},
+};
+
+static const struct op_form *form_of(const char *op) {
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+    if (!strcmp(forms[i].op, op)) return &forms[i];
+  return NULL;
+}
+
 int op_graph_attrs(const char *op, const tsr_attr **out) {
-  static const int64_t last = -1, twice[] = {2, 2};
   static const tsr_attr axes = TSR_INTS("axes", &last, 1);
-  static const struct { const char *op; int n; tsr_attr attrs[2]; } others[] = {
-      {"clip", 2, {TSR_FLOAT("min", -0.5), TSR_FLOAT("max", 0.5)}},
-      {"tile", 1, {TSR_INTS("repeats", twice, 2)}},
-      {"one_hot", 1, {TSR_INT("depth", 128)}},
-  };
-  *out = op_graph_kind(op) == GRAPH_REDUCTION ? &axes : NULL;
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (!strcmp(others[i].op, op)) return *out = others[i].attrs, others[i].n;
-  return *out != NULL;
+  const struct op_form *f = form_of(op);
+  *out = f ? f->attrs : op_graph_kind(op) == GRAPH_REDUCTION ? &axes : NULL;
+  return f ? f->n : *out != NULL;
+}
+
+int op_graph_results(const char *op) {
+  const ir_opdef *d = op_graph_row(op);
+  return d && d->n_results > 0 ? d->n_results : 1;
+}
+
+static const char *operand_form(const char *op, int operand) {
+  const struct op_form *f = form_of(op);
+  return f ? f->operands[operand] : NULL;
+}
+
+bool op_graph_is_index(const char *op, int operand) {
+  const char *f = operand_form(op, operand);
+  return f && *f == '#';
+}
+
+tsr_shape op_graph_operand(const char *op, int operand, tsr_shape s) {
+  const char *f = operand_form(op, operand);
+  tsr_shape t = {0};
+  if (!f || s.rank != 2) return s;
+  for (f += *f == '#'; *f; f += *f == ' ') {
+    const bool letter = *f == 'm' || *f == 'n';
+    t.dims[t.rank++] = *f == 'm' ? s.dims[0] : *f == 'n' ? s.dims[1] : atoi(f);
+    f += letter ? 1 : strspn(f, "0123456789");
+  }
+  return t;
 }
 
 /* Shapes of the operands; false when the shape does not fit the op. */
@@ -76,7 +125,7 @@ static bool operand_shapes(const char *op, const int64_t *d, int n, tsr_shape s[
     return true;
   }
   if (n < 1 || n > 2) return false;
-  for (int i = 0; i < OP_GRAPH_OPERANDS; i++) s[i] = (tsr_shape){n, {d[0], n > 1 ? d[1] : 0}};
+  for (int i = 0; i < OP_GRAPH_OPERANDS; i++) s[i] = op_graph_operand(op, i, (tsr_shape){n, {d[0], n > 1 ? d[1] : 0}});
   return true;
 }
 
@@ -84,13 +133,14 @@ static tsr_status build(tsr_context *ctx, const char *op, const tsr_shape s[OP_G
                         tsr_graph **out) {
   static const char *const names[OP_GRAPH_OPERANDS] = {"A", "B", "C"};
   tsr_graph *g = NULL;
-  tsr_value v[OP_GRAPH_OPERANDS], r;
+  tsr_value v[OP_GRAPH_OPERANDS], r[OP_GRAPH_RESULTS];
   const tsr_attr *attrs;
-  int n = op_graph_operands(op), n_attrs = op_graph_attrs(op, &attrs);
+  int n = op_graph_operands(op), n_attrs = op_graph_attrs(op, &attrs), n_results = op_graph_results(op);
   tsr_status st = tsr_graph_create(ctx, "main", &g);
-  for (int i = 0; i < n && !st; i++) st = tsr_graph_input(g, names[i], t, s[i], &v[i]);
-  if (!st) st = tsr_graph_op(g, op, v, n, attrs, n_attrs, &r);
-  if (!st) st = tsr_graph_output(g, r);
+  for (int i = 0; i < n && !st; i++)
+    st = tsr_graph_input(g, names[i], op_graph_is_index(op, i) ? TSR_I32 : t, s[i], &v[i]);
+  if (!st) st = tsr_graph_op_results(g, op, v, n, attrs, n_attrs, r, n_results);
+  for (int i = 0; i < n_results && !st; i++) st = tsr_graph_output(g, r[i]);
   if (st) tsr_graph_destroy(&g);
   *out = g;
   return st;

@@ -18,9 +18,13 @@ const ir_opdef *op_graph_row(const char *op);
 /* What its row says of the op: its kind, and how many operands a graph of this op alone gives it. Of a name that there
  * is not: pointwise, 1. */
 graph_kind op_graph_kind(const char *op);
-enum { OP_GRAPH_OPERANDS = 3 }; /* at most */
+enum { OP_GRAPH_OPERANDS = 3, OP_GRAPH_RESULTS = 3 }; /* at most */
 int op_graph_operands(const char *op);
+int op_graph_results(const char *op);
 /* The attributes that such a graph of the op has: reductions go along the last axis, others have what they need.
  * Returns how many; *out is static. */
 int op_graph_attrs(const char *op, const tsr_attr **out);
+/* Is the operand one of indices (i32, of rows)? And an operand's shape where the graph's is s. */
+bool op_graph_is_index(const char *op, int operand);
+tsr_shape op_graph_operand(const char *op, int operand, tsr_shape s);
 #endif

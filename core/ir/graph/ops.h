@@ -53,6 +53,19 @@ typedef enum graph_code {
   G_TILE,
   G_SPLIT,
   G_ONE_HOT,
+  G_BATCH_NORM,
+  G_GROUP_NORM,
+  G_INSTANCE_NORM,
+  G_LOGSUMEXP,
+  G_LOG_SOFTMAX,
+  G_ROPE,
+  G_MSE,
+  G_KL,
+  G_CROSS_ENTROPY,
+  G_QKV_PROJECTION,
+  G_FACTORIZED_MATMUL,
+  G_DEPTH_TO_SPACE,
+  G_SPACE_TO_DEPTH,
   G_N_CODES
 } graph_code;
 

@@ -19,23 +19,37 @@ bool graph_has_unknown(const ir_op *op) {
 
 static bool one_element(const ir_value *v) { return ir_type_count(v->type) == 1; }
 
-/* Is v computed by this view's operand chain alone, elementwise, from values that are in memory anyway? */
-static bool hoistable(const ir_value *v, int depth) {
+/* Which operand of op is the first that is its i-th: a square reads one twice. */
+static int first_read(const ir_op *op, int i) {
+  int k = 0;
+  while (op->operands[k] != op->operands[i]) k++;
+  return k;
+}
+
+static int reads(const ir_op *op, int i) {
+  int n = 0;
+  for (int k = 0; k < op->n_operands; k++) n += op->operands[k] == op->operands[i];
+  return n;
+}
+
+/* Is v computed by this view's operand chain alone, elementwise, from values that are in memory anyway? uses: by the op
+ * that comes next in the chain. */
+static bool hoistable(const ir_value *v, int uses, int depth) {
   const ir_op *op = v->def;
   if (!op || graph_is(op, G_CONSTANT) || graph_is(op, G_RESHAPE)) return depth > 0;
-  if (!(op->def->flags & IR_ELEMENTWISE) || v->n_uses != 1 || depth > 32) return false;
+  if (!(op->def->flags & IR_ELEMENTWISE) || v->n_uses != uses || depth > 32) return false;
   for (int i = 0; i < op->n_operands; i++) {
     const ir_value *x = op->operands[i];
-    if (one_element(x)) continue;
+    if (one_element(x) || first_read(op, i) != i) continue;
     if (x->type->rank != v->type->rank ||
         memcmp(x->type->dims, v->type->dims, sizeof *v->type->dims * (size_t)v->type->rank))
       return false;
-    if (!hoistable(x, depth + 1)) return false;
+    if (!hoistable(x, reads(op, i), depth + 1)) return false;
   }
   return true;
 }
 
-bool graph_view_is_free(const ir_value *v) { return hoistable(v, 1); }
+bool graph_view_is_free(const ir_value *v) { return hoistable(v, 1, 1); }
 
 static ir_value *pull(ir_builder *b, const ir_op *view, ir_value *v) {
   const ir_op *op = v->def;
@@ -47,7 +61,8 @@ static ir_value *pull(ir_builder *b, const ir_op *view, ir_value *v) {
     return graph_reshape(b, v, view->results[0]->type->rank, view->results[0]->type->dims);
   if (!computed) return graph_build_like(b, view, &v);
   ir_value *x[3];
-  for (int i = 0; i < op->n_operands; i++) x[i] = pull(b, view, op->operands[i]);
+  for (int i = 0; i < op->n_operands; i++)
+    x[i] = first_read(op, i) < i ? x[first_read(op, i)] : pull(b, view, op->operands[i]);
   return graph_build_like(b, op, x);
 }
 
@@ -67,7 +82,7 @@ tsr_status graph_hoist_views(ir_op *func, const pass_options *opts) {
     next = op->next;
     ir_settle(op);
     if (is_view(op) && op->operands[0]->def && pass_enabled(opts, "fusion", "hoist_view") && !graph_has_unknown(op) &&
-        hoistable(op->operands[0], 0))
+        hoistable(op->operands[0], 1, 0))
       if (!hoist_view(op, opts)) return st_oom();
   }
   ir_dce(func);

@@ -15,6 +15,12 @@ ir_value *compose_place(ir_builder *b, ir_value *x, int first, int rank) {
   return graph_reshape(b, x, rank, dims);
 }
 
+ir_value *compose_along(ir_builder *b, graph_code c, ir_value *x, int axis) {
+  ir_value *y = graph_op1(b, c, x);
+  if (y && !ir_set_attr(y->def, "axis", ir_attr_int(b->m, axis))) b->failed = true;
+  return y;
+}
+
 ir_value *compose_spread(ir_builder *b, ir_value *x, const ir_type *like) {
   return graph_broadcast(b, x, like->rank, like->dims);
 }

@@ -2,6 +2,7 @@
  * has failed, and take NULL; an expansion ends with DONE. */
 #ifndef CORE_IR_GRAPH_OPS_COMPOSE_H
 #define CORE_IR_GRAPH_OPS_COMPOSE_H
+#include "core/base/dtype.h"
 #include "core/ir/graph/ops/adjoint.h"
 
 #define EXPAND(name) static bool name(ir_builder *b, const ir_op *op, ir_value **out)
@@ -17,6 +18,13 @@
 int compose_axis(const ir_op *op, const char *name, int64_t dflt, int rank);
 /* x with dimensions of 1 around it, for broadcasting: its dimensions become axes first..first + rank - 1 of `rank`. */
 ir_value *compose_place(ir_builder *b, ir_value *x, int first, int rank);
+/* In which type an op on floats of type t computes what it sums or subtracts. */
+static inline tsr_dtype compose_float(tsr_dtype t) { return tsr_dtype_size(t) < 4 ? TSR_F32 : t; }
+/* The matrix product of the last two dimensions; rows along the last axis about their mean, of variance 1. */
+ir_value *compose_product(ir_builder *b, ir_value *x, ir_value *y);
+ir_value *compose_normalize(ir_builder *b, ir_value *x, double eps);
+/* Op c of x along one axis: of those that keep the type. */
+ir_value *compose_along(ir_builder *b, graph_code c, ir_value *x, int axis);
 /* x repeated to the dimensions of `like`. */
 ir_value *compose_spread(ir_builder *b, ir_value *x, const ir_type *like);
 #endif

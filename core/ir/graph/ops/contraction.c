@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "core/base/dtype.h"
-#include "core/ir/graph/ops/adjoint.h"
+#include "core/ir/graph/ops/compose.h"
 
 static tsr_status contraction_dtype(ir_op *op, tsr_dtype a, tsr_dtype b, tsr_dtype *out) {
   bool fa = dtype_is_float(a), fb = dtype_is_float(b);
@@ -172,5 +172,7 @@ static const ir_opdef rows[] = {
      .help =
          "Matrix product of the last two dimensions, [..., m, k] by [..., k, n]; leading dimensions are broadcast."},
 };
+
+ir_value *compose_product(ir_builder *b, ir_value *x, ir_value *y) { return graph_op2(b, G_MATMUL, x, y); }
 
 const graph_group graph_contraction_ops = {rows, sizeof rows / sizeof *rows};

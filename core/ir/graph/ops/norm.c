@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "core/base/dtype.h"
-#include "core/ir/graph/ops/adjoint.h"
+#include "core/ir/graph/ops/compose.h"
 
 static tsr_status infer_softmax(ir_op *op, const ir_type **results) {
   TSR_TRY(shape_floats(op));
@@ -209,6 +209,12 @@ static const row_recipe recipe_about_zero = {
 
 static const ir_attr_def eps_attr[] = {{"eps", IR_A_FLOAT, false, "1e-5", "added to the variance (or mean square)"},
                                        A_END};
+
+ir_value *compose_normalize(ir_builder *b, ir_value *x, double eps) {
+  ir_attr *e = ir_attr_float(b->m, eps);
+  ir_value *y = graph_op1(b, G_LAYERNORM, x);
+  return !y || ir_set_attr(y->def, "eps", e) ? y : (b->failed = true, NULL);
+}
 
 static const ir_opdef rows[] = {
     {NAME(SOFTMAX, "softmax"), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 1, .n_results = 1,

@@ -56,6 +56,7 @@ double num_convert(tsr_dtype t, double v) {
 void num_sum_add(num_sum *s, double x, double e) {
   s->v += x;
   if (isfinite(x)) s->abs += fabs(x); /* an infinity is one in every order */
+  s->e1 += e;
   s->e2 += e * e;
   s->x2 += x * x;
 }
@@ -63,7 +64,8 @@ void num_sum_add(num_sum *s, double x, double e) {
 /* The operands' own errors in a sum: independent ones, and half their mean relative size as a common factor that is
  * off. */
 double num_sum_inherited(const num_sum *s) {
-  if (!(s->e2 > 0)) return s->e2; /* 0 or NaN */
+  if (s->e2 < 0x1p-960) return 1.5 * s->e1; /* squares below f64's range: the bound of both parts */
+  if (!(s->e2 > 0)) return s->e2;           /* NaN */
   return hypot(sqrt(s->e2), s->x2 > 0 ? 0.5 * sqrt(s->e2 / s->x2) * fabs(s->v) : 0);
 }
 

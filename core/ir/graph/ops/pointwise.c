@@ -83,9 +83,11 @@ static double function_error(const ir_op *op, const double *x, double v) {
   return num_unit(op->results[0]->type->dtype) * row_of(op)->error(x, isfinite(v) ? fabs(v) : 0);
 }
 
-/* How far f moves when the operands that are value number `k` move by e. */
+/* How far f moves when the operands that are value number `k` move by e. By more than a part of a period, a sine may
+ * be anywhere. */
 static double moved(const ir_op *op, int variant, const double *x, int k, double e, double v) {
   double most = 0;
+  if ((graph_scalar(op) == SC_SIN || graph_scalar(op) == SC_COS) && e > 0.5) return fmin(e, 2);
   for (int sign = -1; sign <= 1; sign += 2) {
     double y[3] = {x[0], x[1], x[2]};
     for (int i = k; i < op->n_operands; i++)
@@ -104,10 +106,9 @@ static double spread(const ir_op *op, int variant, const double *x, const double
     bool again = false;
     for (int i = 0; i < k; i++) again |= op->operands[i] == op->operands[k];
     if (again || !(e[k] > 0)) continue;
-    double d = moved(op, variant, x, k, e[k], v);
-    sum += d * d;
+    sum = hypot(sum, moved(op, variant, x, k, e[k], v)); /* squares leave the range of f64 */
   }
-  return sqrt(sum);
+  return sum;
 }
 
 static bool rounds(const ir_op *op) { return !(row_of(op)->traits & SCALAR_EXACT); }
@@ -138,6 +139,13 @@ static tsr_status eval_elementwise(graph_evaluator *e, ir_op *op, int64_t at) {
   return NULL;
 }
 
+/* How far from `at`, which is x rounded to t, x may be rounded where its error crosses a boundary between two numbers
+ * of t: by one of these whole, twice what one rounding is off. */
+static double crossed(tsr_dtype t, graph_num x, double at) {
+  const double e = num_carried(x), a = fabs(num_convert(t, x.v + e) - at), b = fabs(num_convert(t, x.v - e) - at);
+  return isfinite(a) && isfinite(b) ? fmax(a, b) : 0;
+}
+
 static tsr_status eval_cast(graph_evaluator *e, ir_op *op, int64_t at) {
   tsr_dtype t = op->results[0]->type->dtype;
   tsr_dtype from = op->operands[0]->type->dtype;
@@ -150,6 +158,7 @@ static tsr_status eval_cast(graph_evaluator *e, ir_op *op, int64_t at) {
   } else if (r.v != x.v || x.e > 0) {
     r.r = graph_rounding(t, r.v);
     r.e = (x.e > 0 ? num_carried(x) : 0) + r.r;
+    if (x.e > 0) r.e = fmax(r.e, crossed(t, x, r.v));
     if (isinf(r.v) && isfinite(num_convert(t, x.v - copysign(x.e, x.v)))) r.e = INFINITY; /* it may also stay below */
   }
   graph_write(e, op->results[0], at, r);

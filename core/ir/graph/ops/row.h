@@ -12,7 +12,8 @@ typedef struct graph_group {
   size_t n;
 } graph_group;
 extern const graph_group graph_program_ops, graph_contraction_ops, graph_pointwise_ops, graph_reduce_ops,
-    graph_norm_ops, graph_move_ops, graph_index_ops, graph_compose_shape_ops;
+    graph_norm_ops, graph_move_ops, graph_index_ops, graph_compose_shape_ops,
+    graph_compose_norm_ops, graph_compose_loss_ops, graph_compose_product_ops;
 
 #define A_END {NULL, IR_A_UNIT, false, NULL, NULL}
 #define ATTRS(...) (const ir_attr_def[]){__VA_ARGS__, A_END}
@@ -65,7 +66,7 @@ double num_carried(graph_num x);
 double num_extreme(bool max, double a, double b);
 
 typedef struct num_sum {
-  double v, abs, e2, x2;
+  double v, abs, e1, e2, x2;
   uint64_t exact; /* integers */
 } num_sum;
 void num_sum_add(num_sum *s, double x, double e);

@@ -1,0 +1,242 @@
+/* tests/support/random_composed.c - random graphs of the ops that others say; see core/ir/graph/expand.h. */
+#include "core/base/dtype.h"
+#include "tests/support/random_build.h"
+
+/* ---- of any type ------------------------------------------------------------------------------------------------ */
+
+static tsr_value place(build *b, tsr_dtype t, tsr_shape s) {
+  tsr_attr a[3] = {TSR_INTS("shape", s.dims, s.rank), TSR_INT("axis", rng_range(b->r, -s.rank, s.rank - 1)),
+                   TSR_STRING("dtype", tsr_dtype_name(t))};
+  return op(b, "iota", 0, NULL, 3, a);
+}
+
+static tsr_value bounded(build *b, tsr_value x) {
+  double low = (double)rng_range(b->r, -3, 2), high = (double)rng_range(b->r, -1, 5);
+  tsr_attr a[2] = {TSR_FLOAT("min", low), TSR_FLOAT("max", high)};
+  int n = (int)rng_range(b->r, 0, 3);
+  return op(b, "clip", 1, &x, n < 2 ? 1 : n - 1, n == 1 ? a + 1 : a);
+}
+
+static tsr_value masked(build *b, tsr_value x) {
+  tsr_attr a = TSR_INT("diagonal", rng_range(b->r, -4, 4));
+  return op(b, rng_range(b->r, 0, 1) ? "tril" : "triu", 1, &x, 1, &a);
+}
+
+static tsr_value repeated(build *b, tsr_value x, int rank) {
+  int64_t n[TSR_MAX_RANK];
+  for (int i = 0; i < rank; i++) n[i] = rng_range(b->r, 0, 20) ? rng_range(b->r, 1, 3) : 0;
+  tsr_attr a = TSR_INTS("repeats", n, rank);
+  return op(b, "tile", 1, &x, 1, &a);
+}
+
+/* Some part of x, and all of them as outputs now and then. */
+static tsr_value parted(build *b, tsr_value x, tsr_shape s) {
+  int axis = (int)rng_range(b->r, 0, s.rank - 1), n = (int)rng_range(b->r, 1, 3);
+  int64_t sizes[3] = {s.dims[axis], 0, 0};
+  tsr_value parts[3] = {0};
+  for (int i = 1; i < n; i++) {
+    sizes[i] = rng_range(b->r, 0, sizes[i - 1]);
+    sizes[i - 1] -= sizes[i];
+  }
+  tsr_attr a[2] = {TSR_INT("axis", rng_range(b->r, 0, 1) ? axis : axis - s.rank), TSR_INTS("sizes", sizes, n)};
+  if (!b->st) b->st = tsr_graph_op_results(b->g, "split", &x, 1, a, 2, parts, n);
+  say(b, " split");
+  for (int i = 1; i < n; i++)
+    if (rng_range(b->r, 0, 1)) output(b, parts[i]);
+  return parts[0];
+}
+
+static void one_hots(build *b) {
+  static const char *const types[] = {"f32", "f16", "i32", "bool", "i64", "u8"};
+  tsr_dtype t = integer_type(b->r);
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 0, 3), 500);
+  tsr_value x = input(b, t, s), c = 0;
+  int64_t depth = rng_range(b->r, 0, 40), half = 20;
+  if (rng_range(b->r, 0, 3)) { /* near enough to be in range */
+    unsigned char number[8] = {0};
+    dtype_store(t, number, 0, (double)half);
+    if (!b->st) b->st = tsr_graph_constant(b->g, t, (tsr_shape){.rank = 0}, number, &c);
+    x = op2(b, "rem", x, c);
+  }
+  tsr_attr a[4] = {TSR_INT("depth", depth), TSR_INT("axis", rng_range(b->r, -s.rank - 1, s.rank)),
+                   TSR_STRING("dtype", types[rng_range(b->r, 0, 5)]), TSR_FLOAT("off", (double)rng_range(b->r, 0, 1))};
+  output(b, op(b, "one_hot", 1, &x, (int)rng_range(b->r, 1, 4), a));
+}
+
+static void chain(build *b) {
+  tsr_dtype t = rng_range(b->r, 0, 2) ? float_type(b->r) : integer_type(b->r);
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 2, 4), 4000);
+  tsr_value x = input(b, t, s);
+  int steps = (int)rng_range(b->r, 1, 3);
+  for (int i = 0; i < steps && !b->st; i++) {
+    s = shape_of(b, x);
+    int64_t n = 1, most = 0;
+    for (int d = 0; d < s.rank; d++) n *= s.dims[d], most = s.dims[d] > most ? s.dims[d] : most;
+    switch (rng_range(b->r, 0, 5)) {
+    case 0: x = bounded(b, x); break;
+    case 1: x = masked(b, x); break;
+    case 2: x = n < 20000 ? repeated(b, x, s.rank) : masked(b, x); break;
+    case 3: x = parted(b, x, s); break;
+    case 4: x = most <= 128 ? op2(b, rng_range(b->r, 0, 1) ? "add" : "mul", x, place(b, t, s)) : masked(b, x); break;
+    default: x = op1(b, "neg", x);
+    }
+  }
+  if (rng_range(b->r, 0, 2) == 0) {
+    int64_t axis = rng_range(b->r, 0, shape_of(b, x).rank - 1);
+    tsr_attr a = TSR_INTS("axes", &axis, 1);
+    x = op(b, "reduce_sum", 1, &x, 1, &a);
+  }
+  output(b, x);
+}
+
+/* ---- norms and positions ---------------------------------------------------------------------------------------- */
+
+static bool coin(build *b) { return rng_range(b->r, 0, 1); }
+
+static tsr_value vector(build *b, tsr_dtype t, int64_t n) {
+  return input(b, coin(b) ? t : TSR_F32, (tsr_shape){1, {n}});
+}
+
+static void batch_norm(build *b, tsr_dtype t) {
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 4), 4000);
+  int axis = (int)rng_range(b->r, 0, s.rank - 1), n = 3;
+  tsr_value v[5] = {input(b, t, s), vector(b, t, s.dims[axis]), op1(b, "abs", vector(b, t, s.dims[axis]))};
+  while (n < 5 && coin(b)) v[n++] = vector(b, t, s.dims[axis]);
+  tsr_attr a[2] = {TSR_INT("axis", coin(b) ? axis : axis - s.rank), TSR_FLOAT("eps", 1e-3)};
+  output(b, op(b, "batch_norm", n, v, (int)rng_range(b->r, 1, 2), a));
+}
+
+static void channels_norm(build *b, tsr_dtype t) {
+  bool instance = coin(b);
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, instance ? 3 : 2, 4), 8000);
+  int64_t groups = rng_range(b->r, 1, 4), n = 1;
+  if (!instance && coin(b)) s.dims[1] = groups * (s.dims[1] / groups + 1);
+  else groups = coin(b) || !s.dims[1] ? 1 : s.dims[1];
+  tsr_value v[3] = {input(b, t, s)};
+  if (coin(b)) v[0] = op2(b, "add", v[0], input(b, t, narrower(b->r, s)));
+  while (n < 3 && coin(b)) v[n++] = vector(b, t, s.dims[1]);
+  tsr_attr a = TSR_INT("groups", groups);
+  v[0] = op(b, instance ? "instance_norm" : "group_norm", (int)n, v, !instance, &a);
+  output(b, coin(b) ? op1(b, "relu", v[0]) : v[0]);
+}
+
+static void exponentials(build *b, tsr_dtype t) {
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 4), 8000);
+  tsr_value x = input(b, t, s);
+  if (coin(b)) {
+    tsr_attr a = TSR_INT("axis", rng_range(b->r, -s.rank, s.rank - 1));
+    output(b, op(b, "log_softmax", 1, &x, 1, &a));
+    return;
+  }
+  int64_t axes[TSR_MAX_RANK];
+  int n = 0;
+  for (int i = 0; i < s.rank; i++)
+    if (coin(b)) axes[n++] = i;
+  tsr_attr a[2] = {TSR_INTS("axes", axes, n), TSR_BOOLEAN("keepdims", true)};
+  output(b, op(b, "logsumexp", 1, &x, (int)rng_range(b->r, 0, 2), a));
+}
+
+static void rope(build *b, tsr_dtype t) {
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 2, 4), 8000);
+  int64_t *width = &s.dims[s.rank - 1], length = s.dims[s.rank - 2];
+  *width = (*width + 1) / 2 * 2;
+  tsr_value v[3] = {input(b, t, s)};
+  int n = (int)rng_range(b->r, 1, 3);
+  if (n == 2) v[1] = input(b, coin(b) ? TSR_I8 : TSR_U8, (tsr_shape){1, {length}});
+  for (int i = 1; i < n && n == 3; i++) v[i] = input(b, coin(b) ? t : TSR_F32, (tsr_shape){2, {length, *width / 2}});
+  tsr_attr a[2] = {TSR_BOOLEAN("interleaved", coin(b)), TSR_FLOAT("base", 100)};
+  output(b, op(b, "rope", n, v, (int)rng_range(b->r, 0, 2), a));
+}
+
+void random_normed(build *b) {
+  static void (*const make[])(build *b, tsr_dtype t) = {batch_norm, channels_norm, channels_norm, exponentials, rope};
+  make[rng_range(b->r, 0, 4)](b, float_type(b->r));
+}
+
+/* ---- losses and products ---------------------------------------------------------------------------------------- */
+
+static tsr_attr reduction(build *b) {
+  static const char *const names[] = {"none", "sum", "mean"};
+  return (tsr_attr)TSR_STRING("reduction", names[rng_range(b->r, 0, 2)]);
+}
+
+/* Labels of which some are no class where `wild`. */
+static tsr_value labels(build *b, tsr_shape s, int64_t classes, bool wild) {
+  tsr_dtype t = integer_type(b->r);
+  unsigned char n[8] = {0}, zero[8] = {0};
+  tsr_value x = input(b, t, s), c = 0;
+  dtype_store(t, n, 0, (double)(classes + wild > 1 ? classes + wild : 1));
+  if (!b->st) b->st = tsr_graph_constant(b->g, t, (tsr_shape){.rank = 0}, n, &c);
+  x = op2(b, "rem", x, c);
+  if (!b->st) b->st = tsr_graph_constant(b->g, t, (tsr_shape){.rank = 0}, zero, &c);
+  return wild ? x : op2(b, "max", x, c);
+}
+
+static void cross_entropy(build *b, tsr_dtype t) {
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 6000), rest = {.rank = 0};
+  int axis = (int)rng_range(b->r, 0, s.rank - 1), n = 2;
+  for (int i = 0; i < s.rank; i++)
+    if (i != axis) rest.dims[rest.rank++] = s.dims[i];
+  tsr_attr a[3] = {TSR_INT("axis", coin(b) ? axis : axis - s.rank), reduction(b),
+                   TSR_INT("ignore_index", rng_range(b->r, -1, 2))};
+  tsr_value v[2] = {input(b, t, s)};
+  if (rng_range(b->r, 0, 2) == 0) v[1] = op1(b, "abs", input(b, t, s));
+  else v[1] = labels(b, rest, s.dims[axis], coin(b)), n += coin(b);
+  output(b, op(b, "cross_entropy", 2, v, n, a));
+}
+
+static void difference(build *b, tsr_dtype t) {
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 0, 3), 6000);
+  tsr_value v[2] = {input(b, t, s), input(b, t, coin(b) ? s : narrower(b->r, s))};
+  const bool logs = coin(b);
+  tsr_attr a[2] = {reduction(b), TSR_BOOLEAN("log_target", logs)};
+  if (coin(b)) output(b, op(b, "mse", 2, v, 1, a));
+  else {
+    if (!logs) v[1] = op1(b, "abs", v[1]);
+    output(b, op(b, "kl", 2, v, 2, a));
+  }
+}
+
+static void projections(build *b, tsr_dtype t) {
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 2, 3), 4000);
+  int64_t k = s.dims[s.rank - 1], sizes[3] = {rng_range(b->r, 0, 20), rng_range(b->r, 0, 20), rng_range(b->r, 0, 20)};
+  const bool equal = coin(b);
+  if (equal) sizes[1] = sizes[2] = sizes[0];
+  int64_t columns = sizes[0] + sizes[1] + sizes[2];
+  tsr_value v[4] = {input(b, t, s), input(b, t, (tsr_shape){2, {k, columns}})}, parts[3] = {0};
+  if (coin(b)) { /* a product of lower rank */
+    v[2] = input(b, t, (tsr_shape){2, {columns, 7}});
+    int n = 3;
+    if (coin(b)) v[n++] = input(b, t, (tsr_shape){1, {7}});
+    output(b, op(b, "factorized_matmul", n, v, 0, NULL));
+    return;
+  }
+  int n = 2;
+  if (coin(b)) v[n++] = input(b, t, (tsr_shape){1, {columns}});
+  tsr_attr a = TSR_INTS("sizes", sizes, 3);
+  if (!b->st) b->st = tsr_graph_op_results(b->g, "qkv_projection", v, n, &a, !equal, parts, 3);
+  say(b, " qkv_projection");
+  for (int i = 0; i < 3; i++)
+    if (i == 0 || coin(b)) output(b, coin(b) ? op1(b, "neg", parts[i]) : parts[i]);
+}
+
+static void blocks(build *b, tsr_dtype t) {
+  const bool deep = coin(b), last = coin(b);
+  const int64_t n = rng_range(b->r, 1, 3), c = rng_range(b->r, 1, 5) * (deep ? n * n : 1);
+  const int64_t h = rng_range(b->r, 0, 7) * (deep ? 1 : n), w = rng_range(b->r, 1, 9) * (deep ? 1 : n);
+  const tsr_shape s = last ? (tsr_shape){4, {2, h, w, c}} : (tsr_shape){4, {2, c, h, w}};
+  tsr_value x = input(b, coin(b) ? t : integer_type(b->r), s);
+  tsr_attr a[3] = {TSR_INT("block", n), TSR_STRING("layout", last ? "nhwc" : "nchw"),
+                   TSR_STRING("order", coin(b) ? "dcr" : "crd")};
+  if (coin(b)) x = op1(b, "neg", x);
+  x = op(b, deep ? "depth_to_space" : "space_to_depth", 1, &x, 3, a);
+  output(b, coin(b) ? op1(b, "abs", x) : x);
+}
+
+void random_composed(build *b) {
+  static void (*const make[])(build *b, tsr_dtype t) = {cross_entropy, difference, projections, blocks};
+  const int64_t which = rng_range(b->r, 0, 8);
+  if (which < 4) make[which](b, float_type(b->r));
+  else if (which == 4) one_hots(b);
+  else chain(b);
+}
