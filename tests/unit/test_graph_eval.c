@@ -81,6 +81,22 @@ static void softmax_rows_sum_to_one_and_survive_large_values(void **state) {
 
 /* -3e38 of f64 is -inf in a device's f32, by way of -6e38: its share of the row is 0, and NaN may stand anywhere in it.
  * */
+/* A sum that overflows in some order of its terms stays unknown behind a function, whose own error is NaN of a NaN. */
+static void function_of_an_overflowed_sum_is_unknown(void **state) {
+  ir_module *m = gt_parse(gt_func("%A: tensor<1x4xf64>, %B: tensor<4x1xf64>",
+                                  "%0 = \"tessera.graph.matmul\"(%A, %B)\n%1 = \"tessera.graph.gelu\"(%0)", "%1",
+                                  "tensor<1x1xf64>"));
+  ir_op *f = graph_find_func(m, NULL);
+  double a[4] = {1e300, 1e300, -1e300, -1e300}, b[4] = {1e10, 1e10, 1e10, 1e10};
+  graph_evaluator *e;
+  graph_num x;
+  assert_null(graph_evaluator_create(f, (const void *const[]){a, b}, &e));
+  assert_null(graph_element(e, f->regions[0]->last->operands[0], 0, &x));
+  assert_true(x.e == INFINITY);
+  graph_evaluator_destroy(&e);
+  ir_module_destroy(&m);
+}
+
 static void softmax_of_a_row_with_an_overflowed_term_is_unknown(void **state) {
   ir_module *m =
       gt_parse(gt_func("%A: tensor<2x2xf32>, %B: tensor<2x2xf32>",
@@ -411,6 +427,7 @@ int main(void) {
       cmocka_unit_test(matmul_batches_broadcast),
       cmocka_unit_test(softmax_rows_sum_to_one_and_survive_large_values),
       cmocka_unit_test(softmax_of_a_row_with_an_overflowed_term_is_unknown),
+      cmocka_unit_test(function_of_an_overflowed_sum_is_unknown),
       cmocka_unit_test(norms_follow_their_formulas),
       cmocka_unit_test(reductions_over_any_axes),
       cmocka_unit_test(reductions_of_nothing_give_the_identity),

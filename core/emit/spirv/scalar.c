@@ -189,6 +189,19 @@ static bool simplify(emitter *e, const ir_op *op) {
   return true;
 }
 
+/* Without being told, drivers take x - x for 0, (a - b) - a for -b and 0 / x for 0, infinite or NaN as x may be. Sums
+ * of a product stay free: they may become one fma. */
+static bool must_stand(const emitter *e, const ir_op *op, vt v) {
+  const int code = op->def->code;
+  const ir_value *const *x = (const ir_value *const *)op->operands;
+  if (e->exact || !is_float(v.t)) return false; /* `keep` has seen to it */
+  if (code == SC_DIV) return true;
+  if (code != SC_ADD && code != SC_SUB) return false;
+  for (int i = 0; i < 2 && x[0] != x[1]; i++)
+    if (x[i]->def && x[i]->def->def->code == SC_MUL) return false;
+  return true;
+}
+
 static uint32_t arithmetic(emitter *e, const ir_op *op, vt v, const uint32_t *x) {
   int code = op->def->code;
   /* Functions are computed in f32 whatever the float type; f64 has its own check in e_scalar_op. */
@@ -203,6 +216,7 @@ static uint32_t arithmetic(emitter *e, const ir_op *op, vt v, const uint32_t *x)
   else if (code == SC_FMA) r = fma3(e, w, y[0], y[1], y[2]);
   else if (op->n_operands == 2) r = e_binary(e, code, w, y[0], y[1]);
   else r = e_unary(e, code, w, y[0]);
+  if (must_stand(e, op, w)) SPV(&e->s, SEC_DECORATIONS, OpDecorate, r, DecNoContraction);
   return c != v.t ? e_cast(e, r, c, v.t, v.n) : r;
 }
 

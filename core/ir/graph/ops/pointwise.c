@@ -134,7 +134,8 @@ static tsr_status eval_elementwise(graph_evaluator *e, ir_op *op, int64_t at) {
   }
   graph_num r = {apply(op, variant, x), 0, 0};
   if (any > 0) r.e = any < INFINITY ? spread(op, variant, x, err, r.v) : INFINITY; /* an operand may even be NaN */
-  if (rounds(op)) r.r = graph_rounding(t->dtype, r.v), r.e += function_error(op, x, r.v) + r.r;
+  if (rounds(op)) r.r = graph_rounding(t->dtype, r.v);
+  if (rounds(op) && r.e < INFINITY) r.e += function_error(op, x, r.v) + r.r; /* the function's is NaN of a NaN */
   graph_write(e, op->results[0], at, r);
   return NULL;
 }
