@@ -337,7 +337,10 @@ static bool try_open(db *d) {
     }
     bool by_header = rc == SQLITE_OK && sqlite3_db_readonly(d->handle, "main") == 1 &&
                      access(d->path, W_OK) == 0; /* another format for writers: not ours */
-    if (!is_damage(rc) && !by_header) return open_reader(d, sqlite3_errmsg(d->handle)), true;
+    if (!is_damage(rc) && !by_header) {
+      open_reader(d, rc == SQLITE_OK ? "the file or its file system can't be written" : sqlite3_errmsg(d->handle));
+      return true;
+    }
     k = KIND_FOREIGN;
   }
   if (k == KIND_UNREADABLE) return open_reader(d, sqlite3_errmsg(d->handle)), true;

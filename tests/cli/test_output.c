@@ -75,6 +75,9 @@ static void to_nowhere(cli *c) {
     snprintf(args, sizeof args, writing[i], "drain"); /* a FIFO without a reader */
     expect(c, args, ">/dev/null", 2, "drain: can't be written: nobody reads it");
   }
+  /* More than a buffer: it is a write that fails, not the end. */
+  expect(c, "run large.mlir --device cpu:0 --output 0=/dev/full", ">/dev/null", 1,
+         "/dev/full: can't be written: No space left on device");
   /* `ulimit -f`: a signal, if nobody ignores it. The message has room. */
   const struct rlimit some = {100, RLIM_INFINITY}, all = {RLIM_INFINITY, RLIM_INFINITY};
   setrlimit(RLIMIT_FSIZE, &some);
@@ -126,6 +129,10 @@ int main(void) {
   cli c;
   if (!cli_begin(&c)) return 77;
   cli_write(&c, "x.mlir", text, sizeof text - 1);
+  static const char large[] =
+      "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<64x64xf32>):\n%0 = \"tessera.graph.neg\"(%A)\n"
+      "\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
+  cli_write(&c, "large.mlir", large, sizeof large - 1);
   if (cli_run(&c, "tune matmul --shape 32x32x32 --device cpu:0 --samples 2 --json") ||
       !strstr(c.said, "\"stored\": true"))
     return cli_end(&c), 77; /* built without SQLite */

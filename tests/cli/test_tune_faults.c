@@ -41,7 +41,7 @@ static int field(const cli *c, const char *name) {
 
 /* Like cli_run, in a shell that did `before`. */
 static int run_after(cli *c, const char *before, const char *args) {
-  char command[1024];
+  char command[2048];
   snprintf(command, sizeof command, "cd %s && { %s; \"$TESSERA\" %s; } 2>&1 </dev/null", c->dir, before, args);
   FILE *f = popen(command, "r");
   if (!f) return -1;
@@ -240,7 +240,7 @@ static void files_that_may_not_grow(cli *c) {
 
 /* A real full disk and a real read-only one need a mount of our own. */
 static void full_and_read_only_disks(cli *c) {
-  char command[1024];
+  char command[1536];
   static const char args[] = "tune matmul --device cpu:0 --samples 4 --json --shape";
   cli_write(c, "mounts", "", 0);
   if (run_after(c, "unshare -rm sh -c 'mkdir -p disk && mount -t tmpfs -o size=4k none disk' || exit 9",
@@ -250,10 +250,14 @@ static void full_and_read_only_disks(cli *c) {
   }
   snprintf(command, sizeof command,
            "unshare -rm sh -c 'mount -t tmpfs -o size=8k none disk; export TSR_CACHE_DIR=disk; \"$TESSERA\" %s 24x24x80 >full 2>notes || echo failed'; unshare -rm sh -c 'mount -t tmpfs -o size=8m none disk; "
-           "export TSR_CACHE_DIR=disk; \"$TESSERA\" %s 24x24x80 >first && mount -o remount,ro disk && \"$TESSERA\" %s 24x24x80 >again && \"$TESSERA\" %s 24x24x88 >other 2>notes || echo failed'; cat full first again other",
+           "export TSR_CACHE_DIR=disk; \"$TESSERA\" %s 24x24x80 >first && mount -o remount,ro disk && \"$TESSERA\" %s 24x24x80 >again && \"$TESSERA\" %s 24x24x88 >other 2>notes || echo failed; "
+           "mount -o remount,rw disk; : >disk/default.sqlite-wal; : >disk/default.sqlite-shm; " /* as if one was killed */
+           "mount -o remount,ro disk; "
+           "\"$TESSERA\" cache list | grep read-only >list'; cat full first again other list",
            args, args, args, args);
   int rc = run_after(c, command, "cache list");
   expect(c, rc == 0 && !strstr(c->said, "failed"), "a full or a read-only disk stops a search");
+  expect(c, strstr(c->said, "file system can't be written") != NULL, "a cache that was left open has no reason");
   const char *full = c->said, *first = strchr(full, '\n'), *again = first ? strchr(first + 1, '\n') : NULL,
              *other = again ? strchr(again + 1, '\n') : NULL;
   expect(c, other != NULL, "four searches were asked for");

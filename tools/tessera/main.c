@@ -212,9 +212,9 @@ FILE *cli_create(const char *command, const char *path) {
 }
 
 int cli_finish(const char *command, const char *path, FILE *f) {
-  errno = 0;
-  bool bad = fflush(f) || ferror(f);
-  int cause = errno;
+  int cause = errno; /* of the write that failed, which was the last call */
+  bool bad = ferror(f);
+  if (!bad) errno = 0, bad = fflush(f), cause = errno;
   if (fclose(f) && !bad) bad = true, cause = errno;
   if (!bad) return EXIT_OK;
   cli_usage(command, "%s: can't be written%s%s", path, cause ? ": " : "", cause ? strerror(cause) : "");
