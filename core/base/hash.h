@@ -14,6 +14,11 @@ static inline uint64_t hash_bytes(uint64_t h, const void *p, size_t n) {
 }
 static inline uint64_t hash_str(uint64_t h, const char *s) { return hash_bytes(h, s, strlen(s) + 1); }
 static inline uint64_t hash_u64(uint64_t h, uint64_t v) { return hash_bytes(h, &v, sizeof v); }
+/* A word in one step, for tables in memory; what is stored is hashed byte by byte. */
+static inline uint64_t hash_word(uint64_t h, uint64_t v) {
+  h = (h ^ v) * 0xff51afd7ed558ccdull;
+  return h ^ h >> 32;
+}
 static inline uint64_t hash_mix(uint64_t h) {
   h ^= h >> 33;
   h *= 0xff51afd7ed558ccdull;

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/policy.h"
+
 extern char **environ;
 
 #define TEXT KNOB_TEXT, NULL, 0, 0
@@ -24,7 +26,7 @@ static const knob knobs[] = {
     {"TSR_DUMP", "", LIST("graph,schedule,tile,target,source,after:PASS"), "written to standard error when a program is compiled: its IR at these levels, or right after a pass (docs/programming-guide.md)"},
     {"TSR_VERIFY", "needed", WORD("needed,all"), "the IR verifier during a compilation: where a level is read or made, or after every pass, as builds with assertions or a sanitizer always do"},
     {"TSR_DISABLE", "", KNOB_RULES, NULL, 0, 0, "switches off: rewrites, fusion, tiling, mma, pipeline (of products), reduction_kernels (CPU), or any rule by name"},
-    {"TSR_POLICY", "fast", WORD("fast,deterministic,kahan_sum"), "numerics policy of new contexts"},
+    {"TSR_POLICY", "fast", WORD(POLICY_LIST), "numerics policy of new contexts"},
     {"TSR_FALLBACK", "warn", WORD("error,warn,allow"), "when a device lacks a capability: error, warn or allow the slower path"},
     {"TSR_MATRIX", "auto", WORD("auto,coopmat,coopmat2,coopmat2_workgroup,subgroup,lane_n,dot,scalar,fma,wgmma,mma,mfma,wmma,direct,pingpong"), "matrix path of GPU kernels whose schedule names none"},
     {"TSR_CACHE_DIR", ".tessera/cache", SWITCH, "folder of the tuning and binary caches; set but empty: no cache"},

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/number.h"
+#include "core/base/policy.h"
 #include "core/ir/ir.h"
 
 static ir_attr *attr_new(ir_module *m, ir_attr_kind kind) {
@@ -115,6 +116,11 @@ const char *ir_get_str(const ir_op *op, const char *name, const char *dflt) {
   if (a && a->kind == IR_A_STR) return a->u.s;
   const char *d = default_of(op, name);
   return d ? d : dflt;
+}
+
+tsr_policy ir_policy(const ir_op *op) {
+  const tsr_policy p = policy_named(ir_get_str(op, "policy", NULL));
+  return p ? p : TSR_POLICY_FAST;
 }
 
 int ir_get_ints(const ir_op *op, const char *name, int64_t *v, int cap) {

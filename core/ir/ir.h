@@ -10,6 +10,7 @@
 #ifndef CORE_IR_IR_H
 #define CORE_IR_IR_H
 #include "core/base/arena.h"
+#include "core/base/policy.h"
 #include "core/base/status.h"
 #include "core/base/str.h"
 
@@ -69,7 +70,11 @@ int64_t ir_type_count(const ir_type *t);
 bool ir_type_fits(const ir_type *t);
 /* Strides in elements (row-major, plus pad on the next-to-last dimension, unless given). */
 void ir_type_strides(const ir_type *t, int64_t *strides);
-static inline bool ir_type_is_shaped(const ir_type *t) { return t->kind >= IR_T_TENSOR && t->kind <= IR_T_MATRIX; }
+static inline bool ir_type_is_shaped(const ir_type *t) {
+  const unsigned shaped = 1u << IR_T_TENSOR | 1u << IR_T_VECTOR | 1u << IR_T_VIEW | 1u << IR_T_SHARED |
+                          1u << IR_T_FRAG | 1u << IR_T_ARRAY | 1u << IR_T_MATRIX;
+  return shaped >> t->kind & 1;
+}
 void ir_type_print(strb *b, const ir_type *t);
 
 /* ---- attributes ------------------------------------------------------------------------------------------------ */
@@ -141,6 +146,7 @@ struct ir_module {
   ir_op *root;      /* builtin.module */
   ir_type **types; /* open addressing */
   size_t n_types, cap_types;
+  const ir_type *index_type, *scalar_types[TSR_N_DTYPES]; /* of those types that were asked for */
   const struct ir_symbols *symbols; /* while the module is verified: its kernels by name; else NULL */
   tsr_status refusal; /* what a builder was refused, if anything: see ir_cause */
   uint64_t failures;  /* al_failures() when the module was made or a pass over it began */
@@ -343,6 +349,8 @@ tsr_status ir_error_at(const ir_op *op, ir_loc at, tsr_code code, const char *hi
     TSR_PRINTF(5, 6);
 /* For verifiers: the attribute `policy`, where op has one, is a numerics policy. */
 tsr_status ir_check_policy(const ir_op *op);
+/* The attribute `policy` of a verified op; fast where it has none. */
+tsr_policy ir_policy(const ir_op *op);
 
 /* All ops as JSON (an array) or as the markdown of docs/ir.md. */
 void ir_ops_json(strb *b);

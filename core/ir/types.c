@@ -18,11 +18,11 @@ static bool same_type(const ir_type *a, const ir_type *b) {
 }
 
 static uint64_t hash_type(const ir_type *t) {
-  uint64_t h = hash_u64(hash_u64(HASH_SEED, (uint64_t)t->kind << 32 | (uint64_t)t->dtype), (uint64_t)t->rank);
-  for (int i = 0; i < t->rank; i++)
-    h = hash_u64(hash_u64(h, (uint64_t)t->dims[i]), t->has_strides ? (uint64_t)t->strides[i] : 0);
-  h = hash_u64(hash_u64(h, (uint64_t)t->offset), (uint64_t)t->pad);
-  return hash_mix(t->use ? hash_str(h, t->use) : h);
+  uint64_t h = hash_word(HASH_SEED, (uint64_t)t->kind << 32 | (uint64_t)t->dtype << 16 | (uint64_t)t->rank);
+  for (int i = 0; i < t->rank; i++) h = hash_word(h, (uint64_t)t->dims[i]);
+  for (int i = 0; i < t->rank && t->has_strides; i++) h = hash_word(h, (uint64_t)t->strides[i]);
+  if (t->offset || t->pad) h = hash_word(hash_word(h, (uint64_t)t->offset), (uint64_t)t->pad);
+  return t->use ? hash_mix(hash_str(h, t->use)) : h;
 }
 
 /* The place of t in the module's table, or the empty one where it belongs. */
@@ -55,10 +55,15 @@ const ir_type *ir_type_get(ir_module *m, const ir_type *t) {
   return *place = c;
 }
 
-const ir_type *ir_type_index(ir_module *m) { return ir_type_get(m, &(ir_type){.kind = IR_T_INDEX}); }
+const ir_type *ir_type_index(ir_module *m) {
+  if (!m->index_type) m->index_type = ir_type_get(m, &(ir_type){.kind = IR_T_INDEX});
+  return m->index_type;
+}
 
 const ir_type *ir_type_scalar(ir_module *m, tsr_dtype t) {
-  return ir_type_get(m, &(ir_type){.kind = IR_T_SCALAR, .dtype = t});
+  const ir_type **known = &m->scalar_types[t];
+  if (!*known) *known = ir_type_get(m, &(ir_type){.kind = IR_T_SCALAR, .dtype = t});
+  return *known;
 }
 
 const ir_type *ir_type_shaped(ir_module *m, ir_type_kind kind, tsr_dtype t, int rank, const int64_t *dims) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/policy.h"
 #include "core/base/utf8.h"
 #include "core/ir/symbols.h"
 #include "core/ir/tables.h"
@@ -34,9 +35,8 @@ tsr_status ir_error_at(const ir_op *op, ir_loc at, tsr_code code, const char *hi
 }
 
 tsr_status ir_check_policy(const ir_op *op) {
-  const char *policy = ir_get_str(op, "policy", "fast");
-  if (!strcmp(policy, "fast") || !strcmp(policy, "deterministic") || !strcmp(policy, "kahan_sum")) return NULL;
-  return ir_error(op, "fast, deterministic, kahan_sum", "unknown policy \"%s\"", policy);
+  const char *policy = ir_get_str(op, "policy", policy_name(TSR_POLICY_FAST));
+  return policy_named(policy) ? NULL : ir_error(op, POLICY_WORDS, "unknown policy \"%s\"", policy);
 }
 
 static const char *const kind_names[] = {"a unit",   "a bool", "an integer", "a float",

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/base/policy.h"
+
 const char *verdict_name(verdict v) {
   static const char *const names[] = {"unknown", "pass", "fail"};
   return names[v];
@@ -104,6 +106,6 @@ verdict verdict_precision(tsr_dtype in, tsr_dtype acc, const char **hint) {
 
 verdict verdict_policy(const char *policy, bool needs_reproducible, const char **hint) {
   bool known = policy && *policy;
-  return decide(known, known && (!needs_reproducible || !strcmp(policy, "deterministic")),
+  return decide(known, known && (!needs_reproducible || policy_named(policy) == TSR_POLICY_DETERMINISTIC),
                 "use the policy `deterministic`", "the policy is not known", hint);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/policy.h"
 #include "core/ir/schedule/knobs.h"
 #include "core/passes/pipeline.h"
 #include "core/runtime/internal.h"
@@ -58,22 +59,12 @@ tsr_status rt_check_options(const tsr_context *ctx, const char *fn, const tsr_co
 
 /* ---- policies -------------------------------------------------------------------------------------------------- */
 
-static const struct { const char *name, *help; } policy_rows[] = {
-    [TSR_POLICY_DEFAULT] = {"default", "the enclosing scope's policy"},
-    [TSR_POLICY_FAST] = {"fast", "maximum speed: benchmarking, inference"},
-    [TSR_POLICY_DETERMINISTIC] = {"deterministic", "reproducible reductions: debugging, reproducible training"},
-    [TSR_POLICY_KAHAN_SUM] = {"kahan_sum", "compensated summation: sensitive PDEs, physics training"}};
-
 tsr_status tsr_policy_parse(const char *name, tsr_policy *out) {
   RT_OUT("policy_parse", out);
-  for (int i = TSR_POLICY_FAST; i <= TSR_POLICY_KAHAN_SUM; i++)
-    if (name && !strcmp(name, policy_rows[i].name)) {
-      *out = (tsr_policy)i;
-      return NULL;
-    }
-  return st_make(NULL, TSR_NOT_FOUND, RT_WHERE("policy", "fast, deterministic, kahan_sum"),
-                 "unknown numerics policy \"%s\"", name ? name : "");
+  if ((*out = policy_named(name))) return NULL;
+  return st_make(NULL, TSR_NOT_FOUND, RT_WHERE("policy", POLICY_WORDS), "unknown numerics policy \"%s\"",
+                 name ? name : "");
 }
 
-const char *tsr_policy_name(tsr_policy p) { return policy_rows[(unsigned)p <= TSR_POLICY_KAHAN_SUM ? p : 0].name; }
-const char *tsr_policy_help(tsr_policy p) { return policy_rows[(unsigned)p <= TSR_POLICY_KAHAN_SUM ? p : 0].help; }
+const char *tsr_policy_name(tsr_policy p) { return policy_name(p); }
+const char *tsr_policy_help(tsr_policy p) { return policy_help(p); }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/knob.h"
+#include "core/base/policy.h"
 #include "core/device/dialect.h"
 #include "core/emit/emit.h"
 #include "core/ir/graph/ops.h"
@@ -323,12 +324,8 @@ static tsr_status choose_policy(compile *c, const ir_module *m) {
       return ir_error_at(o, o->loc, TSR_UNSUPPORTED, "give the values the types they are to have: docs/precision.md",
                          "precision mode \"%s\": only standard is there", mode);
     if (!*name) continue;
-    tsr_status st = tsr_policy_parse(name, &p->policy);
-    if (st) {
-      tsr_status_free(st);
-      return ir_error_at(o, o->loc, TSR_VERIFY_ERROR, "fast, deterministic, kahan_sum",
-                         "unknown numerics policy \"%s\"", name);
-    }
+    if (!(p->policy = policy_named(name)))
+      return ir_error_at(o, o->loc, TSR_VERIFY_ERROR, POLICY_WORDS, "unknown numerics policy \"%s\"", name);
     if (named && strcmp(named, name))
       return ir_error_at(o, o->loc, TSR_UNSUPPORTED, "compile them apart", "policy %s beside %s: a program has one",
                          name, named);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/ir/reducer.h"
 
 /* Needs n tile or view operands. */
 static tsr_status need(const ir_op *op, int n) {
@@ -98,12 +99,8 @@ static bool fft_fits(const ir_op *op) {
 
 /* Micro-kernels reduce in the types that they compute with, into a tile. */
 static bool reduces(const ir_op *op, const ir_type *out, const ir_type *in) {
-  static const char *const known[] = {"sum", "prod", "max", "min"};
-  bool fits = reduce_fits(op, out, in) && out->kind == IR_T_ARRAY && in->dtype == cpu_compute_type(in->dtype) &&
-              in->dtype != TSR_BOOL,
-       found = false;
-  for (int i = 0; i < 4; i++) found |= !strcmp(ir_get_str(op, "op", "sum"), known[i]);
-  return fits && found;
+  return reduce_fits(op, out, in) && out->kind == IR_T_ARRAY && in->dtype == cpu_compute_type(in->dtype) &&
+         in->dtype != TSR_BOOL && ir_reducer_named(ir_get_str(op, "op", ir_reducers[REDUCER_SUM].name));
 }
 
 /* What the packed operands take can be counted; b of a matmul is memory, whose address tells one panel from another. */

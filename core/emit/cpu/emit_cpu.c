@@ -7,6 +7,7 @@
 #include "core/emit/cpu/check.h"
 #include "core/emit/cpu/code.h"
 #include "core/emit/emit.h"
+#include "core/ir/reducer.h"
 #include "core/ir/target/target.h"
 
 typedef struct table {
@@ -283,16 +284,11 @@ static tsr_status gen_if(gen *g, ir_op *op) {
   return NULL;
 }
 
-static int reduce_code(const ir_op *op) {
-  static const char *const names[] = {"sum", "prod", "max", "min"};
-  for (int i = 0; i < 4; i++)
-    if (!strcmp(ir_get_str(op, "op", "sum"), names[i])) return i;
-  return 0;
-}
+static int reduce_code(const ir_op *op) { return (int)(ir_reducer_of(op) - ir_reducers); }
 
 static int policy_code(const ir_op *op) {
-  const char *p = ir_get_str(op, "policy", "fast");
-  return !strcmp(p, "kahan_sum") ? 2 : !strcmp(p, "deterministic") ? 1 : 0;
+  const tsr_policy p = ir_policy(op);
+  return p == TSR_POLICY_KAHAN_SUM ? 2 : p == TSR_POLICY_DETERMINISTIC;
 }
 
 static tsr_status gen_row(gen *g, ir_op *op, const char *name) {

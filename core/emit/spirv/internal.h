@@ -104,8 +104,8 @@ uint32_t e_float_rem(emitter *e, vt v, uint32_t a, uint32_t b); /* f32 and f64: 
 uint32_t e_int_pow(emitter *e, vt v, uint32_t a, uint32_t b);
 uint32_t e_min_max(emitter *e, bool max, vt v, uint32_t a, uint32_t b);
 uint32_t e_cast(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n);
-/* Two-operand reduction step: "sum", "prod", "min", "max". */
-uint32_t e_combine(emitter *e, const char *op, vt v, uint32_t a, uint32_t b);
+/* Joins two elements of a reduction by an ir_reducer's code. */
+uint32_t e_combine(emitter *e, int code, vt v, uint32_t a, uint32_t b);
 uint32_t e_binary(emitter *e, int code, vt v, uint32_t a, uint32_t b);
 uint32_t e_unary(emitter *e, int code, vt v, uint32_t a);
 uint32_t e_compare(emitter *e, int predicate, vt v, uint32_t a, uint32_t b); /* of bools, as many */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/emit/spirv/internal.h"
+#include "core/ir/reducer.h"
 
 enum { MAX_MAP_OPERANDS = 8, MAX_CAPTURES = 8 };
 
@@ -301,7 +302,7 @@ static tsr_status reduce(emitter *e, const ir_op *op) {
   uint32_t ct = e_component(e, t->dtype), types[2] = {ct, ct}, params[2];
   fn f = fn_begin(e, ct, types, params, 2);
   uint32_t a = to_register(e, t->dtype, params[0]), b = to_register(e, t->dtype, params[1]);
-  uint32_t r = e_combine(e, ir_get_str(op, "op", "sum"), (vt){t->dtype, 1}, a, b);
+  uint32_t r = e_combine(e, ir_reducer_of(op)->code, (vt){t->dtype, 1}, a, b);
   fn_end(e, &f, to_component(e, t->dtype, r));
   uint32_t mask = ir_get_int(op, "axis", 1) == 1 ? 1 : 2; /* Row combines along a row */
   e_define(e, op->results[0],

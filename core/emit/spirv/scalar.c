@@ -86,8 +86,7 @@ uint32_t e_binary(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
   }
 }
 
-uint32_t e_combine(emitter *e, const char *op, vt v, uint32_t a, uint32_t b) {
-  int code = !strcmp(op, "sum") ? SC_ADD : !strcmp(op, "prod") ? SC_MUL : !strcmp(op, "min") ? SC_MIN : SC_MAX;
+uint32_t e_combine(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
   vt c = {compute_type(v.t), v.n};
   if (c.t != v.t) a = e_cast(e, a, v.t, c.t, v.n), b = e_cast(e, b, v.t, c.t, v.n);
   uint32_t r = e_binary(e, code, c, a, b);

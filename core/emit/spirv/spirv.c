@@ -212,10 +212,9 @@ static tsr_status check_kernel(emitter *e) {
 static tsr_status emit_kernel(const ir_op *k, const tsr_caps *caps, arena *a, be_kernel_desc *d, uint32_t **words,
                               size_t *n_words) {
   emitter e = {.caps = caps, .kernel = k, .a = a, .put_ops = e_ops};
-  const char *policy = ir_get_str(k, "policy", "fast");
   spv_init(&e.s, &a->al);
   e.wide = ir_get_bool(k, "wide_index", false);
-  e.exact = strcmp(policy, "fast") != 0;
+  e.exact = ir_policy(k) != TSR_POLICY_FAST;
   e.block[0] = e.block[1] = e.block[2] = 1;
   ir_get_ints(k, "block", e.block, 3);
   e.shared_bytes = ir_get_int(k, "shared_bytes", 0);

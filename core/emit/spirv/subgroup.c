@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/emit/spirv/internal.h"
+#include "core/ir/reducer.h"
 
 uint32_t e_lane(emitter *e) { return e->lane; }
 
@@ -72,7 +73,7 @@ static tsr_status reduce(emitter *e, const ir_op *op, int width) {
       uint32_t other = shuffle_part(e, OpGroupNonUniformShuffleXor, v, r.part[p], e_u32(e, (uint32_t)d));
       /* Both partners must add in the same order to get the same bits only for operations that don't commute; these do.
        */
-      r.part[p] = e_combine(e, ir_get_str(op, "op", "sum"), v, r.part[p], other);
+      r.part[p] = e_combine(e, ir_reducer_of(op)->code, v, r.part[p], other);
     }
   e_define(e, op->results[0], r);
   return NULL;

@@ -9,6 +9,7 @@
 #include "core/emit/text/prelude.h"
 #include "core/emit/text/scalar.h"
 #include "core/emit/text/vendor.h"
+#include "core/ir/reducer.h"
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 
@@ -200,7 +201,7 @@ static void put_exchange(text_printer *p, ir_op *op) {
   if (op->def->code == TG_WARP_REDUCE) {
     text_define(
         p, op->results[0],
-        text_fmt(p, "warp_reduce<op_%s>(%s, %d)", ir_get_str(op, "op", "sum"), text_expr(op->operands[0]), width));
+        text_fmt(p, "warp_reduce<op_%s>(%s, %d)", ir_reducer_of(op)->name, text_expr(op->operands[0]), width));
     return;
   }
   int m = 0;

@@ -103,8 +103,9 @@ static int64_t most_index(const ir_op *op) {
 }
 
 tsr_status target_verify_const(const ir_op *op) {
-  int64_t v, most = most_index(op);
-  if (const_index(op->results[0], &v) && (v > most || v < -most - 1))
+  int64_t v, most;
+  if (!const_index(op->results[0], &v) || v == (int32_t)v) return NULL;
+  if (v > (most = most_index(op)) || v < -most - 1)
     return ir_error(op, "set the kernel's wide_index", "index %lld does not fit 32 bits", (long long)v);
   return NULL;
 }
@@ -174,6 +175,7 @@ tsr_status target_verify_kernel(const ir_op *op) {
     return ir_error(op, NULL, "shared_bytes = %lld is out of range", (long long)shared);
   if (strpbrk(ir_get_str(op, "path", ""), "*/\\\n"))
     return ir_error(op, NULL, "path must be a plain word"); /* in a comment */
+  TSR_TRY(ir_check_policy(op));
   return tile_verify_grid(op);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/ir/reducer.h"
 #include "core/ir/symbols.h"
 #include "core/ir/tile/tile.h"
 
@@ -192,8 +193,8 @@ tsr_status tile_infer_reduce(ir_op *op, const ir_type **results) {
   const char *kind = ir_get_str(op, "op", "");
   if (x->kind != IR_T_FRAG || axis < 0 || axis >= x->rank)
     return ir_error(op, NULL, "axis %lld is not one of the fragment's", (long long)axis);
-  if (strcmp(kind, "sum") && strcmp(kind, "max") && strcmp(kind, "min") && strcmp(kind, "prod"))
-    return ir_error(op, "sum, max, min, prod", "unknown op \"%s\"", kind);
+  if (!ir_reducer_named(kind))
+    return ir_error(op, REDUCER_WORDS, "unknown op \"%s\"", kind);
   TSR_TRY(ir_check_policy(op));
   ir_type t = *x;
   t.dims[axis] = 1;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/ir/reducer.h"
 #include "core/ir/tile/row.h"
 #include "core/ir/tile/tile.h"
 
@@ -141,10 +142,10 @@ static bool is_norm(ir_value *v, row_act *a) {
 /* ---- the plan -------------------------------------------------------------------------------------------------- */
 
 static bool plan_reduce(row_plan *p, const ir_op *op) {
-  const char *kind = ir_get_str(op, "op", "");
+  const int code = ir_reducer_of(op)->code;
   ir_value *x = op->operands[0], *of, *base, *m, *mean;
-  bool sum = !strcmp(kind, "sum");
-  if (!strcmp(ir_get_str(op, "policy", "fast"), "kahan_sum") || (!sum && strcmp(kind, "max")) ||
+  bool sum = code == SC_ADD;
+  if (ir_policy(op) == TSR_POLICY_KAHAN_SUM || (!sum && code != SC_MAX) ||
       ir_get_int(op, "axis", 0) != 1 || op->results[0]->type->dtype != TSR_F32 || !is_frag2(op->results[0]))
     return true;
   if (sum && x->n_uses == 1 && is_square(x, &base, &m) && shape_is(base, x->type->dims[0], x->type->dims[1])) {

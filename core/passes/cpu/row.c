@@ -29,7 +29,7 @@ bool cpu_takes_row(const ir_op *op) {
   bool takes = !st;
   tsr_status_free(st);
   takes = takes && kernel_name(r.recipe) && r.type == TSR_F32 && r.columns > 1 && r.care != ROW_CARE_ALWAYS &&
-          strcmp(ir_get_str(op, "policy", "fast"), "kahan_sum") &&
+          ir_policy(op) != TSR_POLICY_KAHAN_SUM &&
           ir_get_bool(kernel_of(op), "reduction_kernels", true);
   for (int i = 0; takes && i < op->n_operands; i++) takes = !r.swapped[i];
   for (int i = 0; takes && i < r.n[ROW_WEIGHT]; i++) takes = takes_weight(&r, i);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/int_math.h"
+#include "core/base/policy.h"
 #include "core/device/dialect.h"
 #include "core/device/matrix_instr.h"
 #include "core/ir/graph/ops.h"
@@ -33,7 +34,7 @@ static task describe(const ir_op *product, const tsr_caps *c) {
   for (int i = 0; i < x.g.n_batch; i++) x.batch *= x.g.batch[i] > 0 ? x.g.batch[i] : 1;
   x.known = x.g.m > 0 && x.g.n > 0 && x.g.k > 0;
   const ir_op *kernel = product->parent ? product->parent->parent : NULL;
-  x.exact = kernel && !strcmp(sched_policy(kernel, "fast"), "kahan_sum");
+  x.exact = kernel && policy_named(sched_policy(kernel, NULL)) == TSR_POLICY_KAHAN_SUM;
   return x;
 }
 

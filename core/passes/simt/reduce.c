@@ -2,6 +2,7 @@
  */
 #include <string.h>
 
+#include "core/ir/reducer.h"
 #include "core/passes/simt/access.h"
 #include "core/passes/simt/build.h"
 #include "core/passes/simt/cluster.h"
@@ -20,26 +21,17 @@ typedef struct reducer {
   const char *name;
   bool kahan;
   tsr_dtype acc;
-  double neutral;
+  double identity;
 } reducer;
 
-static double lowest(tsr_dtype t, bool top) {
-  const dtype_info *d = dtype_get(t);
-  if (d->is_float) return top ? (double)__builtin_inff() : -(double)__builtin_inff();
-  return top ? d->max : d->is_signed ? -d->max - 1 : 0;
-}
-
 static reducer reducer_of(const ir_op *op) {
-  const char *kind = ir_get_str(op, "op", "sum");
+  const ir_reducer *row = ir_reducer_of(op);
   tsr_dtype t = op->operands[0]->type->dtype;
-  reducer r = {.name = kind, .acc = t};
+  reducer r = {.code = row->code, .name = row->name, .acc = t};
   if (dtype_is_float(t) && tsr_dtype_size(t) < 4) r.acc = TSR_F32;
   if (t == TSR_I8 || t == TSR_U8 || t == TSR_I16 || t == TSR_BOOL) r.acc = TSR_I32;
-  if (!strcmp(kind, "sum")) r.code = SC_ADD;
-  else if (!strcmp(kind, "prod")) r.code = SC_MUL, r.neutral = 1;
-  else if (!strcmp(kind, "max")) r.code = SC_MAX, r.neutral = lowest(r.acc, false);
-  else r.code = SC_MIN, r.neutral = lowest(r.acc, true);
-  r.kahan = r.code == SC_ADD && dtype_is_float(r.acc) && !strcmp(ir_get_str(op, "policy", "fast"), "kahan_sum");
+  r.identity = ir_reducer_identity(row, r.acc);
+  r.kahan = r.code == SC_ADD && dtype_is_float(r.acc) && ir_policy(op) == TSR_POLICY_KAHAN_SUM;
   return r;
 }
 
@@ -157,15 +149,15 @@ static tsr_status over_cluster(simt *c, const reducer *r, const simt_layout *l, 
   return NULL;
 }
 
-/* Register r of f, or the neutral element where it lies past the extent along the axis. */
+/* Register r of f, or the identity where it lies past the extent along the axis. */
 static ir_value *masked(simt *c, const reducer *q, const simt_frag *f, int r, int axis) {
   const simt_layout *l = f->layout;
   int64_t k = simt_reg_offset(l, r, axis);
   ir_value *v = sx_cast(c, f->v[r], q->acc);
-  if (k >= l->dims[axis]) return sx_num(c, q->acc, q->neutral);
+  if (k >= l->dims[axis]) return sx_num(c, q->acc, q->identity);
   if (k + simt_thread_max(l, axis) < l->dims[axis]) return v;
   ir_value *in = sx_compare(c, "lt", simt_thread_offset(c, l, axis), sx_int(c, l->dims[axis] - k));
-  return sx_select(c, in, v, sx_num(c, q->acc, q->neutral));
+  return sx_select(c, in, v, sx_num(c, q->acc, q->identity));
 }
 
 tsr_status simt_lower_reduce(simt *c, ir_op *op) {

@@ -41,7 +41,7 @@ simt_gemm simt_gemm_of(const ir_op *op) {
   g.A.transposed = ir_get_bool(op, "transpose_a", false);
   g.B.transposed = ir_get_bool(op, "transpose_b", false);
   g.k = a->dims[!g.A.transposed];
-  g.kahan = dtype_is_float(g.c) && !strcmp(ir_get_str(op, "policy", "fast"), "kahan_sum");
+  g.kahan = dtype_is_float(g.c) && ir_policy(op) == TSR_POLICY_KAHAN_SUM;
   return g;
 }
 

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/base/policy.h"
 #include "core/device/dialect.h"
+#include "core/ir/reducer.h"
 #include "core/passes/schedule/kernel.h"
 #include "core/passes/tile/row_recipe.h"
 
@@ -102,27 +104,18 @@ static void accumulate(kb_kernel *k, int code, bool compensated, ir_value *const
   if (next[0] && compensated) next[1] = kb_finite(k, kb_map2(k, SC_SUB, kb_map2(k, SC_SUB, next[0], carried[0]), x));
 }
 
-/* What a fold starts with and columns beyond the row count as. */
-typedef struct folding { int code; double identity; } folding;
-
-static folding folding_of(const char *op, tsr_dtype t) {
-  bool whole_numbers = t == TSR_I32;
-  if (!strcmp(op, "max")) return (folding){SC_MAX, whole_numbers ? INT32_MIN : -INFINITY};
-  if (!strcmp(op, "min")) return (folding){SC_MIN, whole_numbers ? INT32_MAX : INFINITY};
-  return !strcmp(op, "prod") ? (folding){SC_MUL, 1} : (folding){SC_ADD, 0};
-}
-
 static tsr_status chunked_fold(kb_kernel *k, row_work *w, const recipe_fold *f, ir_value **out) {
   pass p = {0};
   tsr_dtype t = kb_compute(w->op->operands[0]->type->dtype);
-  folding g = folding_of(f->op, t);
-  bool compensated = g.code == SC_ADD && dtype_is_float(t) && !strcmp(k->opts->policy, "kahan_sum");
+  const ir_reducer *g = ir_reducer_named(f->op);
+  const double identity = ir_reducer_identity(g, t); /* columns beyond the row count as it too */
+  bool compensated = g->code == SC_ADD && dtype_is_float(t) && policy_named(k->opts->policy) == TSR_POLICY_KAHAN_SUM;
   ir_value *x, *next[2] = {NULL, NULL},
-               *init[2] = {constant(k, w->row, t, g.identity), compensated ? constant(k, w->row, t, 0) : NULL};
+               *init[2] = {constant(k, w->row, t, identity), compensated ? constant(k, w->row, t, 0) : NULL};
   TSR_TRY(begin(k, w->row, 1 + compensated, init, &p));
   TSR_TRY(operand(k, w, &p, &x));
-  x = within(k, &p, kb_row_chain(k, w, f->term, x), g.identity);
-  accumulate(k, g.code, compensated, p.carried, x, next);
+  x = within(k, &p, kb_row_chain(k, w, f->term, x), identity);
+  accumulate(k, g->code, compensated, p.carried, x, next);
   TSR_TRY(end(k, &p, 1 + compensated, next));
   return (*out = kb_reduce(k, f->op, p.loop->results[0])) ? NULL : st_oom();
 }

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/base/policy.h"
+#include "core/ir/reducer.h"
 #include "core/passes/tile/row_recipe.h"
 
 /* Whether rows that a norm loses are looked for, or all are computed with care: for compensated sums, which deserve a
@@ -11,7 +13,7 @@
 static tile_row_care care_of(const kb_kernel *k, const row_work *w) {
   const bool cpu = k->opts->caps->dialect == DIALECT_CPU,
              kernel = w->op->operands[0]->type->dtype != TSR_F64 && w->count > 1 && !k->opts->by_parts,
-             plain = strcmp(k->opts->policy, "kahan_sum") && (kernel || !cpu);
+             plain = policy_named(k->opts->policy) != TSR_POLICY_KAHAN_SUM && (kernel || !cpu);
   return !w->recipe->careful ? ROW_CARE_NEVER
          : !plain            ? ROW_CARE_ALWAYS
          : w->may_lose       ? ROW_CARE_LOST
@@ -21,11 +23,8 @@ static tile_row_care care_of(const kb_kernel *k, const row_work *w) {
 /* A row without elements: the identity of the operation (the mean is 0 / 0). */
 static tsr_status reduce_nothing(kb_kernel *k, const ir_op *op, const kb_space *s, ir_value **out) {
   tsr_dtype t = kb_compute(op->results[0]->type->dtype);
-  double v = op->def->code == G_REDUCE_PROD   ? 1
-             : op->def->code == G_REDUCE_MAX  ? -INFINITY
-             : op->def->code == G_REDUCE_MIN  ? INFINITY
-             : op->def->code == G_REDUCE_MEAN ? NAN
-                                              : 0;
+  const recipe_fold *fold = &op->def->recipe->fold[0];
+  const double v = fold->finish[0].arg == ARG_COUNT ? NAN : ir_reducer_identity(ir_reducer_named(fold->op), t);
   return (*out = kb_fill(&k->b, kb_frag(k, t, s->tm, 1), v)) ? NULL : st_oom();
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/base/policy.h"
 #include "core/device/dialect.h"
 #include "core/passes/tile/map.h"
 
@@ -16,7 +17,7 @@ tsr_status kb_operand(kb_kernel *k, ir_value *v, const kb_space *s, const ir_typ
   kb_node *n = kb_node_of(k, v);
   if (!n) return st_oom();
   bool narrow = dtype_is_float(t) && kb_compute(t) != t && (*out)->type->dtype != t;
-  if (n->is_mem || n->is_imm || !narrow || strcmp(k->opts->policy, "deterministic")) return NULL;
+  if (n->is_mem || n->is_imm || !narrow || policy_named(k->opts->policy) != TSR_POLICY_DETERMINISTIC) return NULL;
   ir_op *map = kb_map_open(k, 1, out, args, &r, NULL, 0);
   *out = map ? kb_map_close(k, map, &r, kb_cast_to(k, &r, kb_cast_to(k, &r, args[0], t), (*out)->type->dtype)) : NULL;
   return *out ? NULL : st_oom();

@@ -5,6 +5,7 @@
  * end inside without tensor addressing. */
 #include <string.h>
 
+#include "core/ir/reducer.h"
 #include "core/passes/simt/matrix/coopmat_map.h"
 #include "core/passes/simt/build.h"
 #include "core/passes/simt/element.h"
@@ -65,12 +66,11 @@ static bool map_kept(const simt *c, const ir_op *op, int depth) {
 }
 
 static bool reduce_kept(const simt *c, const ir_op *op, int depth) {
-  const char *kind = ir_get_str(op, "op", "sum");
   const ir_type *t = op->operands[0]->type;
   if (!c->caps->coopmat2_reduce || !is_frag2(op->operands[0]) || t->dtype != TSR_F32 ||
-      op->results[0]->type->dtype != TSR_F32 || !strcmp(kind, "prod"))
+      op->results[0]->type->dtype != TSR_F32 || ir_reducer_of(op)->code == SC_MUL)
     return false;
-  if (!strcmp(ir_get_str(op, "policy", "fast"), "kahan_sum") || (t->dims[0] <= 1 || t->dims[1] <= 1)) return false;
+  if (ir_policy(op) == TSR_POLICY_KAHAN_SUM || (t->dims[0] <= 1 || t->dims[1] <= 1)) return false;
   return keeps(c, op->operands[0], depth + 1);
 }
 
@@ -320,10 +320,8 @@ static ir_value *combined(simt *c, int code, ir_value *a, ir_value *b) {
 
 tsr_status coop_reduce(simt *c, ir_op *op, bool *done) {
   const simt_frag *f = &simt_of(op->operands[0])->frag;
-  const char *kind = ir_get_str(op, "op", "sum");
-  int axis = (int)ir_get_int(op, "axis", 0), code = !strcmp(kind, "sum")   ? SC_ADD
-                                                    : !strcmp(kind, "max") ? SC_MAX
-                                                                           : SC_MIN;
+  const ir_reducer *reducer = ir_reducer_of(op);
+  int axis = (int)ir_get_int(op, "axis", 0), code = reducer->code;
   tsr_status st = NULL;
   *done = false;
   if (!c->shape.m || !f->opaque || !reduce_kept(c, op, 0)) return NULL;
@@ -341,7 +339,7 @@ tsr_status coop_reduce(simt *c, ir_op *op, bool *done) {
       v[i] = k ? combined(c, code, v[i], x) : x;
     }
     v[i] = sx_op(c, TG_MAT_REDUCE, v[i] ? v[i]->type : NULL, 1, &v[i]);
-    if (!v[i] || !ir_set_attr(v[i]->def, "op", ir_attr_str(c->m, kind)) ||
+    if (!v[i] || !ir_set_attr(v[i]->def, "op", ir_attr_str(c->m, reducer->name)) ||
         !ir_set_attr(v[i]->def, "axis", ir_attr_int(c->m, axis)))
       return st_oom();
   }

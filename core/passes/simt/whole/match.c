@@ -244,7 +244,7 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
   tile_contract c;
   *why = "not a matmul kernel";
   if (!find_contraction(kernel, &c, &mm.tiles)) return false;
-  if (!strcmp(ir_get_str(c.attrs, "policy", "fast"), "kahan_sum")) {
+  if (ir_policy(c.attrs) == TSR_POLICY_KAHAN_SUM) {
     *why = "compensated sums need the scalar path";
     return false;
   }
