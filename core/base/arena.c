@@ -68,14 +68,23 @@ char *arena_strn(arena *a, const char *s, size_t n) {
 
 char *arena_str(arena *a, const char *s) { return arena_strn(a, s, strlen(s)); }
 
-char *arena_fmt(arena *a, const char *fmt, ...) {
-  va_list ap, again;
-  va_start(ap, fmt);
+/* Most texts fit at once: printing is much of what the making of a source costs. */
+char *arena_vfmt(arena *a, const char *fmt, va_list ap) {
+  char few[256], *p;
+  va_list again;
   va_copy(again, ap);
-  int n = number_vprint(NULL, 0, fmt, ap);
-  va_end(ap);
-  char *p = n < 0 ? NULL : arena_alloc(a, (size_t)n + 1);
-  if (p) number_vprint(p, (size_t)n + 1, fmt, again);
+  int n = number_vprint(few, sizeof few, fmt, ap);
+  if (n < 0) p = NULL;
+  else if ((size_t)n < sizeof few) p = arena_strn(a, few, (size_t)n);
+  else if ((p = arena_alloc(a, (size_t)n + 1))) number_vprint(p, (size_t)n + 1, fmt, again);
   va_end(again);
+  return p;
+}
+
+char *arena_fmt(arena *a, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  char *p = arena_vfmt(a, fmt, ap);
+  va_end(ap);
   return p;
 }

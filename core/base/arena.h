@@ -1,6 +1,8 @@
 /* core/base/arena.h - bump allocation: everything dies at once. Pointers never move. Not thread-safe. */
 #ifndef CORE_BASE_ARENA_H
 #define CORE_BASE_ARENA_H
+#include <stdarg.h>
+
 #include "core/base/alloc.h"
 
 typedef struct arena_chunk arena_chunk;
@@ -20,6 +22,7 @@ char *arena_strn(arena *a, const char *s, size_t n);
 char *arena_str(arena *a, const char *s);
 /* Bytes handed out, with what was left over at the ends of chunks. */
 size_t arena_bytes(const arena *a);
+char *arena_vfmt(arena *a, const char *fmt, va_list ap);
 char *arena_fmt(arena *a, const char *fmt, ...) TSR_PRINTF(2, 3);
 
 #define arena_new(a, T) ((T *)arena_alloc(a, sizeof(T)))

@@ -33,19 +33,24 @@ void strb_puts(strb *b, const char *s) { strb_put(b, s, strlen(s)); }
 void strb_putc(strb *b, char c) { strb_put(b, &c, 1); }
 
 /* Into the room that is there, and again where that was too little. */
-void strb_printf(strb *b, const char *fmt, ...) {
+void strb_vprintf(strb *b, const char *fmt, va_list ap) {
   const size_t room = b->cap - b->n;
-  va_list ap, again;
+  va_list again;
   if (b->failed) return;
-  va_start(ap, fmt);
   va_copy(again, ap);
   int n = number_vprint(room ? b->p + b->n : NULL, room, fmt, ap);
-  va_end(ap);
   if (n >= 0 && (size_t)n >= room)
     n = reserve(b, (size_t)n) ? number_vprint(b->p + b->n, (size_t)n + 1, fmt, again) : -1;
   va_end(again);
   if (n >= 0) b->n += (size_t)n;
   else if (b->p) b->p[b->n] = 0;
+}
+
+void strb_printf(strb *b, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  strb_vprintf(b, fmt, ap);
+  va_end(ap);
 }
 
 void strb_json(strb *b, const char *s) {

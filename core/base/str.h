@@ -1,6 +1,8 @@
 /* core/base/str.h - a growing string. Out of memory is sticky: appends become no-ops and strb_ok tells at the end. */
 #ifndef CORE_BASE_STR_H
 #define CORE_BASE_STR_H
+#include <stdarg.h>
+
 #include "core/base/alloc.h"
 
 typedef struct strb {
@@ -15,6 +17,7 @@ void strb_clear(strb *b);
 void strb_put(strb *b, const char *s, size_t n);
 void strb_puts(strb *b, const char *s);
 void strb_putc(strb *b, char c);
+void strb_vprintf(strb *b, const char *fmt, va_list ap);
 void strb_printf(strb *b, const char *fmt, ...) TSR_PRINTF(2, 3);
 /* JSON string with quotes and escapes; bytes that are no UTF-8 become U+FFFD. */
 void strb_json(strb *b, const char *s);

@@ -10,33 +10,35 @@
 #define NUMBERS (BIT(SCALAR) | BIT(VECTOR))
 #define POINTER BIT(PTR)
 
-static const ir_kind kinds[] = {
-    {'*', "a value", ~0u, NULL, NULL},
-    {'a', "a register array", BIT(ARRAY), NULL, NULL},
-    {'b', "a barrier (a pointer to i64 in shared memory)", POINTER, "shared", "i64"},
-    {'c', "a bool", BIT(SCALAR), NULL, "i1"},
-    {'d', "a tile, a view, a scalar or an index", MEMORY | BIT(SCALAR) | BIT(INDEX), NULL, NULL},
-    {'e', "a tile or a view", MEMORY, NULL, NULL},
-    {'g', "a pointer into global memory", POINTER, "global", NULL},
-    {'h', "a pointer into shared memory", POINTER, "shared", NULL},
-    {'i', "an index", BIT(INDEX), NULL, NULL},
-    {'k', "a token (a tensor map)", BIT(TOKEN), NULL, NULL},
-    {'m', "a matrix", BIT(MATRIX), NULL, NULL},
-    {'n', "a scalar or a vector", NUMBERS, NULL, NULL},
-    {'p', "a pointer", POINTER, NULL, NULL},
-    {'q', "a register array or a pointer into shared memory", BIT(ARRAY) | POINTER, "shared", NULL},
-    {'s', "a scalar", BIT(SCALAR), NULL, NULL},
-    {'t', "a tensor", BIT(TENSOR), NULL, NULL},
-    {'v', "a vector", BIT(VECTOR), NULL, NULL},
-    {'w', "a view", BIT(VIEW), NULL, NULL},
-    {'x', "an index, a scalar or a vector", NUMBERS | BIT(INDEX), NULL, NULL},
-    {0, NULL, 0, NULL, NULL},
+/* By letter. */
+enum { FIRST_LETTER = '*', LAST_LETTER = 'z' };
+#define ROW(letter, ...) [letter - FIRST_LETTER] = {letter, __VA_ARGS__},
+static const ir_kind kinds[LAST_LETTER - FIRST_LETTER + 1] = {
+    ROW('*', "a value", ~0u, NULL, NULL)
+    ROW('a', "a register array", BIT(ARRAY), NULL, NULL)
+    ROW('b', "a barrier (a pointer to i64 in shared memory)", POINTER, "shared", "i64")
+    ROW('c', "a bool", BIT(SCALAR), NULL, "i1")
+    ROW('d', "a tile, a view, a scalar or an index", MEMORY | BIT(SCALAR) | BIT(INDEX), NULL, NULL)
+    ROW('e', "a tile or a view", MEMORY, NULL, NULL)
+    ROW('g', "a pointer into global memory", POINTER, "global", NULL)
+    ROW('h', "a pointer into shared memory", POINTER, "shared", NULL)
+    ROW('i', "an index", BIT(INDEX), NULL, NULL)
+    ROW('k', "a token (a tensor map)", BIT(TOKEN), NULL, NULL)
+    ROW('m', "a matrix", BIT(MATRIX), NULL, NULL)
+    ROW('n', "a scalar or a vector", NUMBERS, NULL, NULL)
+    ROW('p', "a pointer", POINTER, NULL, NULL)
+    ROW('q', "a register array or a pointer into shared memory", BIT(ARRAY) | POINTER, "shared", NULL)
+    ROW('s', "a scalar", BIT(SCALAR), NULL, NULL)
+    ROW('t', "a tensor", BIT(TENSOR), NULL, NULL)
+    ROW('v', "a vector", BIT(VECTOR), NULL, NULL)
+    ROW('w', "a view", BIT(VIEW), NULL, NULL)
+    ROW('x', "an index, a scalar or a vector", NUMBERS | BIT(INDEX), NULL, NULL)
 };
+#undef ROW
 
 static const ir_kind *kind_of(char letter) {
-  const ir_kind *k = kinds;
-  while (k->name && k->letter != letter) k++;
-  return k->name ? k : NULL;
+  const ir_kind *k = letter >= FIRST_LETTER && letter <= LAST_LETTER ? &kinds[letter - FIRST_LETTER] : NULL;
+  return k && k->name ? k : NULL;
 }
 
 const ir_kind *ir_operand_kind(const ir_opdef *d, int i) {
@@ -70,8 +72,10 @@ tsr_status ir_check_results(const ir_op *op) {
 }
 
 tsr_status ir_check_operands(const ir_op *op) {
-  for (int i = 0; op->def->kinds && i < op->n_operands; i++) {
-    const ir_kind *k = ir_operand_kind(op->def, i);
+  const char *letter = op->def->kinds; /* the last one is of all further operands too */
+  if (!letter || !*letter) return NULL;
+  for (int i = 0; i < op->n_operands; i++, letter += letter[1] != 0) {
+    const ir_kind *k = kind_of(*letter);
     const ir_type *t = op->operands[i]->type;
     if (t && k && !ir_kind_takes(k, t)) return wrong(op, op->def->operands_doc, "operand", i, k, t);
   }

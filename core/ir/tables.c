@@ -2,8 +2,11 @@
  * levels. */
 #include "core/ir/tables.h"
 
+#include <assert.h>
+#include <pthread.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "core/ir/tile/rules.h"
 
 static const struct {
@@ -21,10 +24,28 @@ const ir_opdef *ir_row(ir_level l, size_t i) { return (unsigned)l < IR_N_LEVELS 
 
 ir_verify_fn ir_place_check(ir_level l) { return levels[l].verify_place; }
 
-const ir_opdef *ir_find_op(const char *name) {
-  const ir_opdef *t;
+/* All rows by name, open addressing; made by the first who looks, and then only read. */
+enum { N_PLACES = 1024 };
+static const ir_opdef *by_name[N_PLACES];
+static pthread_once_t made = PTHREAD_ONCE_INIT;
+
+/* The row of that name, or the empty place where it belongs. */
+static const ir_opdef **place_of(const char *name) {
+  size_t at = (size_t)hash_mix(hash_str(HASH_SEED, name)) % N_PLACES;
+  while (by_name[at] && strcmp(by_name[at]->name, name)) at = (at + 1) % N_PLACES;
+  return &by_name[at];
+}
+
+static void make_by_name(void) {
+  const ir_opdef *row;
+  int n = 0;
   for (int l = 0; l < IR_N_LEVELS; l++)
-    for (size_t i = 0; (t = ir_row((ir_level)l, i)); i++)
-      if (!strcmp(t->name, name)) return t;
-  return NULL;
+    for (size_t i = 0; (row = ir_row((ir_level)l, i)); i++, n++) *place_of(row->name) = row;
+  assert(n <= N_PLACES / 2);
+  (void)n;
+}
+
+const ir_opdef *ir_find_op(const char *name) {
+  pthread_once(&made, make_by_name);
+  return *place_of(name);
 }

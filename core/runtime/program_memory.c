@@ -151,7 +151,8 @@ static bool each_binding(tracker *t, int at, bool noting) {
 tsr_status rt_make_waits(tsr_program *p) {
   const tsr_allocator *al = &p->ctx->al;
   tracker t = {.p = p, .al = al, .bindings = al_zalloc(al, sizeof(touched) * (size_t)(p->n_bindings + 1))};
-  past *window = al_zalloc(al, sizeof *window * RT_WAIT_WINDOW);
+  const size_t n_window = (size_t)(p->n_launches < RT_WAIT_WINDOW ? p->n_launches + 1 : RT_WAIT_WINDOW);
+  past *window = al_zalloc(al, sizeof *window * n_window);
   tsr_status st = t.bindings && window ? NULL : st_oom();
   for (int i = 0; i < p->n_bindings && !st; i++) t.bindings[i].writer = -1;
   for (int i = 0; i < p->n_launches && !st; i++) {
@@ -161,7 +162,7 @@ tsr_status rt_make_waits(tsr_program *p) {
     if (!st && !each_binding(&t, i, true)) st = st_oom();
   }
   al_free_array(al, t.bindings, (size_t)(p->n_bindings + 1));
-  al_free_array(al, window, (size_t)RT_WAIT_WINDOW);
+  al_free_array(al, window, n_window);
   al_free_array(al, t.ranges, t.cap_ranges);
   al_free_array(al, t.links, t.cap_links);
   al_free_array(al, t.found, t.cap_found);

@@ -70,7 +70,7 @@ static bool same(const spv *s, const struct spv_key *k, int op, const uint32_t *
 /* By words: constants and types are looked up several times an instruction. */
 static uint64_t hash_words(int op, const uint32_t *w, int n) {
   uint64_t h = HASH_SEED ^ (uint64_t)op;
-  for (int i = 0; i < n; i++) h = (h ^ w[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 32;
+  for (int i = 0; i < n; i++) h = hash_word(h, w[i]);
   return h;
 }
 

@@ -27,32 +27,19 @@ const char *text_type(tsr_dtype t) {
 }
 
 const char *text_fmt(text_printer *p, const char *fmt, ...) {
-  va_list ap, again;
+  va_list ap;
   va_start(ap, fmt);
-  va_copy(again, ap);
-  int n = number_vprint(NULL, 0, fmt, ap);
-  char *s = n < 0 ? NULL : arena_alloc(p->a, (size_t)n + 1);
-  if (s) number_vprint(s, (size_t)n + 1, fmt, again);
-  else p->failed = true;
-  va_end(again);
+  char *s = arena_vfmt(p->a, fmt, ap);
   va_end(ap);
+  if (!s) p->failed = true;
   return s ? s : "";
 }
 
 void text_line(text_printer *p, const char *fmt, ...) {
-  va_list ap, again;
+  va_list ap;
   for (int i = 0; i < p->indent; i++) strb_puts(p->b, "  ");
   va_start(ap, fmt);
-  va_copy(again, ap);
-  int n = number_vprint(NULL, 0, fmt, ap);
-  char *s = n < 0 ? NULL : arena_alloc(p->a, (size_t)n + 1);
-  if (s) {
-    number_vprint(s, (size_t)n + 1, fmt, again);
-    strb_put(p->b, s, (size_t)n);
-  } else {
-    p->failed = true;
-  }
-  va_end(again);
+  strb_vprintf(p->b, fmt, ap);
   va_end(ap);
   strb_putc(p->b, '\n');
 }

@@ -43,8 +43,9 @@ static bool is_constant(const ir_value *v, const ir_type *type, bool is_int, int
 ir_value *sx_constant(simt *c, const ir_type *type, bool is_int, int64_t i, double f) {
   struct simt_impl *in = c->in;
   if (!type || c->b.failed) return NULL;
-  uint64_t h = hash_u64(HASH_SEED, (uint64_t)(uintptr_t)type);
-  h = hash_mix(is_int ? hash_u64(h, (uint64_t)i) : hash_bytes(h, &f, sizeof f)) % SIMT_BUCKETS;
+  union { double f; uint64_t bits; } value = {.f = f};
+  uint64_t h = hash_word(HASH_SEED, (uint64_t)(uintptr_t)type);
+  h = hash_word(h, is_int ? (uint64_t)i : value.bits) % SIMT_BUCKETS;
   for (size_t k = in->constant_buckets[h]; k; k = in->constants[k - 1].below)
     if (is_constant(in->constants[k - 1].v, type, is_int, i, f)) return in->constants[k - 1].v;
   ir_builder b = c->anchor ? ir_before(c->anchor) : c->b;
@@ -87,8 +88,8 @@ void sx_forget(simt *c, size_t mark) {
 }
 
 static uint64_t hash_op(int code, const ir_type *type, const char *predicate, int n, ir_value *const *v) {
-  uint64_t h = hash_u64(hash_u64(HASH_SEED, (uint64_t)code), (uint64_t)(uintptr_t)type);
-  for (int i = 0; i < n; i++) h = hash_u64(h, (uint64_t)(uintptr_t)v[i]);
+  uint64_t h = hash_word(hash_word(HASH_SEED, (uint64_t)code), (uint64_t)(uintptr_t)type);
+  for (int i = 0; i < n; i++) h = hash_word(h, (uint64_t)(uintptr_t)v[i]);
   return hash_mix(predicate ? hash_str(h, predicate) : h);
 }
 
