@@ -94,6 +94,8 @@ typedef bool (*graph_adjoint_fn)(ir_builder *b, ir_op *op, ir_value *grad, ir_va
 /* Of a composite op whose dimensions are all known: builds what it stands for, out of its operands; results[i] gets
  * what result i is, of the type that inference gave. False when out of memory. */
 typedef bool (*graph_expand_fn)(ir_builder *b, const ir_op *op, ir_value **results);
+/* Of a move: which axis of the result has the elements along the operand's `axis`; -1: none. */
+typedef int (*graph_axis_fn)(const ir_op *op, int axis);
 
 /* The part of a row that only Graph IR has: ir_opdef.ext.
  *
@@ -112,6 +114,7 @@ typedef struct graph_row {
   const char *index;
   int scalar;       /* pointwise: SC_*, of cast SC_CAST */
   double per_point; /* operations at each point of the space, as modelled: 1, of a product 2 */
+  graph_axis_fn axis_of; /* of moves without an index; NULL: axes stay where they are */
   const char *shown; /* in reports; NULL: its name's words, capitalised */
   int tile_rows;     /* docs/tuning.md, "Default tiles": rows of a block, one a warp; 0: not in that table */
   graph_expand_fn expand; /* of composite ops, whose evaluation, derivative, work and sharding follow from it */
@@ -125,6 +128,8 @@ static inline graph_kind graph_kind_of(const ir_op *op) { return graph_ext(op) ?
 static inline bool graph_is_kind(const ir_op *op, graph_kind k) {
   return op && graph_ext(op) && graph_ext(op)->kind == k;
 }
+/* A move that repeats elements and leaves them in order, as its index says. */
+static inline bool graph_repeats(const ir_op *op) { return graph_is_kind(op, GRAPH_MOVE) && graph_ext(op)->index; }
 /* By its name without the dialect; NULL: there is none. */
 const graph_row *graph_row_named(const char *name);
 static inline const ir_opdef *graph_def(graph_code c) { return ir_row(IR_GRAPH, (size_t)c); }

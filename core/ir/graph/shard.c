@@ -38,26 +38,10 @@ static graph_shard of_reduction(const ir_op *op, int axis, int *to) {
   return reduced[axis] ? SHARD_PARTIAL : SHARD_CARRIES;
 }
 
-/* Row-major order keeps an axis where as many elements stand before it. */
-static graph_shard of_reshape(const ir_op *op, int axis, int *to) {
-  const ir_type *x = op->operands[0]->type, *y = op->results[0]->type;
-  int64_t before = 1, there = 1;
-  if (ir_type_count(x) == IR_DYNAMIC || ir_type_count(y) == IR_DYNAMIC) return SHARD_WHOLE;
-  for (int i = 0; i < axis; i++) before *= x->dims[i];
-  for (*to = 0; *to < y->rank; there *= y->dims[(*to)++])
-    if (there == before && y->dims[*to] == x->dims[axis]) return SHARD_CARRIES;
-  return SHARD_WHOLE;
-}
-
 static graph_shard of_move(const ir_op *op, int axis, int *to) {
-  int perm[TSR_MAX_RANK];
-  if (graph_is(op, G_RESHAPE)) return of_reshape(op, axis, to);
-  *to = axis; /* slice: an axis that is taken whole */
-  if (graph_is(op, G_TRANSPOSE)) {
-    graph_perm(op, perm);
-    for (*to = 0; perm[*to] != axis;) ++*to;
-  }
-  return SHARD_CARRIES;
+  const graph_axis_fn axis_of = graph_ext(op)->axis_of;
+  *to = axis_of ? axis_of(op, axis) : axis;
+  return *to < 0 ? SHARD_WHOLE : SHARD_CARRIES;
 }
 
 /* What a composite op does to an axis: followed through the ops that it stands for. scratch: the axis along which a

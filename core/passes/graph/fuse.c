@@ -36,7 +36,7 @@ static bool row_edge_ok(const ir_type *space, const ir_op *op, int operand) {
   if (from == ROW_NONE || to == ROW_NONE) return false;
   if (op->def->flags & IR_REDUCES) return from == ROW_FULL && operand == 0;
   if (graph_is(op, G_RESHAPE)) return from != ROW_FULL && to != ROW_FULL;
-  if (graph_is(op, G_TRANSPOSE) || graph_is(op, G_SLICE))
+  if (graph_is_kind(op, GRAPH_MOVE) && !graph_repeats(op))
     return false; /* of the rows' shape or not: elements come from other rows */
   if (from == to) return true;
   return to == ROW_FULL && (from == ROW_KEPT || op->operands[operand]->type->rank == 0);
@@ -183,14 +183,14 @@ static const char *check_prologue(const graph_groups *g, int p, const ir_op *pro
   int64_t inside = 0, uses = 0;
   for (int at = g->v[p].head; at >= 0; at = g->next[at]) {
     const ir_op *op = g->ops[at];
-    bool scale = graph_is(op, G_MUL) || graph_is(op, G_DIV);
-    if (!scale && !graph_is(op, G_CAST) && !graph_is(op, G_NEG)) return "it would be computed again for every tile";
+    if (!graph_is_kind(op, GRAPH_POINTWISE) || !(scalar_rows[graph_scalar(op)].traits & SCALAR_SCALES))
+      return "it would be computed again for every tile";
     bool number = false;
     for (int i = 0; i < op->n_operands; i++) {
       number |= ir_type_count(op->operands[i]->type) == 1;
       inside += group_of(g, op->operands[i]) == p;
     }
-    if (scale && !number) return "it reads a second tensor, again for every tile";
+    if (op->n_operands > 1 && !number) return "it reads a second tensor, again for every tile";
     uses += op->results[0]->n_uses;
   }
   for (int i = 0; i < product->n_operands; i++) inside += product->operands[i] == operand;
@@ -270,7 +270,7 @@ static void try_merge(graph_groups *g, ir_op *op, ir_value *v, const pass_option
 /* Does it repeat rows or columns of its matrices? A product's tiles are windows of memory that has them all. */
 static bool repeats_matrix(const ir_op *view) {
   const ir_type *from = view->operands[0]->type, *to = view->results[0]->type;
-  if (!graph_is(view, G_BROADCAST)) return false;
+  if (!graph_repeats(view)) return false;
   for (int i = 1; i <= 2 && i <= to->rank; i++)
     if (i > from->rank || from->dims[from->rank - i] != to->dims[to->rank - i]) return true;
   return false;
@@ -308,7 +308,7 @@ static bool needs_memory(const ir_op *view, const graph_groups *g) {
 
 /* Reshapes and broadcasts of per-row values belong into the reduction kernel. */
 static bool is_row_view(const graph_groups *g, const ir_op *op) {
-  if (!graph_is(op, G_RESHAPE) && !graph_is(op, G_BROADCAST)) return false;
+  if (!graph_is(op, G_RESHAPE) && !graph_repeats(op)) return false;
   int p = group_of(g, op->operands[0]);
   return p >= 0 && has_space(&g->v[p], SPACE_ROWS) && class_of(g->v[p].space, op->operands[0]->type) != ROW_FULL &&
          row_edge_ok(g->v[p].space, op, 0);

@@ -273,6 +273,26 @@ BEGIN(adjoint_pad) {
   END;
 }
 
+/* ---- axes ------------------------------------------------------------------------------------------------------ */
+
+/* Row-major order keeps an axis where as many elements stand before it. */
+static int axis_of_reshape(const ir_op *op, int axis) {
+  const ir_type *x = op->operands[0]->type, *y = op->results[0]->type;
+  int64_t before = 1, there = 1;
+  if (ir_type_count(x) == IR_DYNAMIC || ir_type_count(y) == IR_DYNAMIC) return -1;
+  for (int i = 0; i < axis; i++) before *= x->dims[i];
+  for (int to = 0; to < y->rank; there *= y->dims[to++])
+    if (there == before && y->dims[to] == x->dims[axis]) return to;
+  return -1;
+}
+
+static int axis_of_transpose(const ir_op *op, int axis) {
+  int perm[TSR_MAX_RANK], to = 0;
+  graph_perm(op, perm);
+  while (perm[to] != axis) to++;
+  return to;
+}
+
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
 static const ir_opdef rows[] = {
@@ -284,12 +304,12 @@ static const ir_opdef rows[] = {
     {NAME(RESHAPE, "reshape"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = ANY,
      .attrs = ATTRS({"shape", IR_A_ARRAY, true, NULL, "the result's dimensions; one may be -1 = what is left"}),
-     .infer = infer_reshape, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_reshape),
+     .infer = infer_reshape, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_reshape, .axis_of = axis_of_reshape),
      .help = "The same elements in row-major order under another shape."},
     {NAME(TRANSPOSE, "transpose"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = ANY,
      .attrs = ATTRS({"perm", IR_A_ARRAY, false, NULL, "result axis i is operand axis perm[i]; reversed if absent"}),
-     .infer = infer_transpose, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_transpose),
+     .infer = infer_transpose, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_transpose, .axis_of = axis_of_transpose),
      .help = "Permutes the dimensions."},
     {NAME(SLICE, "slice"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = ANY,
