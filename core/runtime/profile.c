@@ -204,7 +204,7 @@ static void tile_facts(const ir_op *src, const tune_device *d, const tile_work *
   if (!src || !tune_kernel_problem(src, "", &problem)) return;
   sched_read(src, &s);
   k->tile_fits = s.m > 0 ? 1 : -1;
-  if (s.m <= 0 || (s.matrix_path && (!strcmp(s.matrix_path, "fma") || !strcmp(s.matrix_path, "gemv")))) return;
+  if (s.m <= 0 || !sched_path_of(&s)->has_matrix) return;
   k->tile[0] = s.m, k->tile[1] = s.n, k->tile[2] = s.k;
   k->tile_fits = 0;
   for (int i = 0; i < d->n_matrix; i++) {

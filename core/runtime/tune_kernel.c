@@ -222,8 +222,8 @@ tsr_status rt_kernel_open(tsr_device *dev, const ir_op *kernel, tsr_policy polic
   if (!sched_write(k->kernel, &none)) return st_oom(); /* the default does not depend on what was tried before */
   k->device = *device;
   suggested_tile(dev, k->kernel, &k->problem, tile);
-  const char *path = sched_default(k->kernel, &dev->caps).matrix_path;
-  k->gemv = path && !strcmp(path, "gemv");
+  const sched_params by_default = sched_default(k->kernel, &dev->caps);
+  k->gemv = !sched_path_of(&by_default)->has_tiles;
   if (k->gemv) {
     *worth = false;
     return NULL;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "core/base/policy.h"
 #include "core/device/arch.h"
 #include "core/device/dialect.h"
 #include "core/ir/graph/ops.h"
@@ -95,8 +96,8 @@ bool tune_kernel_problem(const ir_op *kernel, const char *policy, tune_problem *
   if (kernel->n_operands < 1 || kernel->n_results < 1) return false;
   for (int i = 0; i < n && i < 4; i++)
     if (s[i] < 1) return false;
-  p->deterministic = policy && !strcmp(policy, "deterministic");
-  p->compensated = policy && !strcmp(policy, "kahan_sum");
+  p->deterministic = policy_named(policy) == TSR_POLICY_DETERMINISTIC;
+  p->compensated = policy_named(policy) == TSR_POLICY_KAHAN_SUM;
   p->batch = p->m = p->n = p->k = 1;
   p->passes = kernel->n_operands;
   p->in = kernel->operands[0]->type->dtype;
@@ -212,7 +213,7 @@ sched_params tune_config_params(const tune_config *c, const tune_problem *proble
     case SCHED_PADDING: sched_set(k, &p, *v ? *v : -1); break;
     case SCHED_PATH: /* without such an instruction the lowering's choice stays open */
       if (*v != 1 && (*v > 1 || has_matrix(caps, problem->in)))
-        p.matrix_path = sched_path_of_config(*v) ? sched_path_of_config(*v)->name : NULL;
+        p.matrix_path = matrix_path_of_config(*v) ? matrix_path_of_config(*v)->name : NULL;
       break;
     default: sched_set(k, &p, *v);
     }

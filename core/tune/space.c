@@ -42,7 +42,7 @@ int32_t *tune_config_field(tune_config *c, const char *name) {
 static int32_t fit32(int64_t v) { return (int32_t)(v > INT32_MAX ? INT32_MAX : v < 0 ? 0 : v); }
 
 int32_t tune_path_of(const char *path) {
-  const sched_path *row = path ? sched_path_find(path) : NULL;
+  const matrix_path *row = path ? matrix_path_find(path) : NULL;
   return !row ? 1 : row->config >= 0 ? row->config : row->has_matrix;
 }
 

@@ -357,12 +357,12 @@ static void paths_of_the_knob_are_paths_of_schedules(void **state) {
     char word[32];
     size_t n = strcspn(at, ",");
     snprintf(word, sizeof word, "%.*s", (int)n, at);
-    if (!sched_path_find(word)) fail_msg("no schedule can name the path %s", word);
+    if (!matrix_path_find(word)) fail_msg("no schedule can name the path %s", word);
     at += n, n_words++;
   }
   assert_true(n_words > 5);
-  assert_false(sched_path_find("") || sched_path_find("coop") || sched_path_find("at") ||
-               sched_path_find("memory") || sched_path_find("auto,"));
+  assert_false(matrix_path_find("") || matrix_path_find("coop") || matrix_path_find("at") ||
+               matrix_path_find("memory") || matrix_path_find("auto,"));
 }
 
 static void every_function_of_the_headers_was_tried(void **state) {

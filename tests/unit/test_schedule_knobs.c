@@ -181,12 +181,12 @@ static void what_is_out_of_range_is_refused_by_struct_and_ir(void **state) {
 
 static void a_path_has_one_number_and_a_number_one_path(void **state) {
   for (int64_t i = -1; i < 8; i++) {
-    const sched_path *path = sched_path_of_config(i);
+    const matrix_path *path = matrix_path_of_config(i);
     if (path) assert_int_equal(tune_path_of(path->name), i);
-    if (path) assert_ptr_equal(sched_path_find(path->name), path);
+    if (path) assert_ptr_equal(matrix_path_find(path->name), path);
     assert_true(!path == (i < 0 || i > 4));
   }
-  assert_true(!sched_path_find("gemv")->has_tiles && !sched_path_find("scalar")->has_matrix);
+  assert_true(!matrix_path_find("gemv")->has_tiles && !matrix_path_find("scalar")->has_matrix);
   assert_int_equal(tune_path_of(NULL), 1);
   assert_int_equal(tune_path_of("mma"), 1);
   assert_int_equal(tune_path_of("scalar"), 0);

@@ -110,7 +110,7 @@ static tsr_status parse_knob(const char *name, const char *value, tsr_schedule *
     sched_params over = sched_from_public(&preset);
     sched_merge(&p, &over);
   } else if (!strcmp(name, "matrix_path") && value[0] >= '0' && value[0] <= '9' && !value[1]) {
-    const sched_path *path = sched_path_of_config(value[0] - '0');
+    const matrix_path *path = matrix_path_of_config(value[0] - '0');
     TSR_TRY(sched_parse(NULL, name, path ? path->name : value, &p));
   } else {
     const char *own = !strcmp(name, "vector") ? "vectorize" : name;

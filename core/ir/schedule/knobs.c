@@ -44,26 +44,9 @@ const sched_knob *sched_knob_find(const char *name) {
   return NULL;
 }
 
-#define PATH_ROW(name, config, matrix, tiles, help) {name, config, matrix, tiles},
-static const sched_path paths[] = {SCHED_PATHS(PATH_ROW)};
-#undef PATH_ROW
-enum { N_PATHS = sizeof paths / sizeof *paths };
-
-const sched_path *sched_path_find(const char *name) {
-  for (int i = 0; i < N_PATHS; i++)
-    if (!strcmp(paths[i].name, name)) return &paths[i];
-  return NULL;
-}
-
-const sched_path *sched_path_of_config(int64_t number) {
-  for (int i = 0; i < N_PATHS && number >= 0; i++)
-    if (paths[i].config == number) return &paths[i];
-  return NULL;
-}
-
-const sched_path *sched_path_of(const sched_params *p) {
-  const sched_path *path = p->matrix_path ? sched_path_find(p->matrix_path) : NULL;
-  return path ? path : &paths[0];
+const matrix_path *sched_path_of(const sched_params *p) {
+  const matrix_path *path = p->matrix_path ? matrix_path_find(p->matrix_path) : NULL;
+  return path ? path : matrix_path_find("auto");
 }
 
 /* ---- fields ---------------------------------------------------------------------------------------------------- */
@@ -154,7 +137,7 @@ tsr_status sched_check(const tsr_allocator *al, const sched_params *p) {
   char values[512];
   for (int i = 0; i < N_SCHED_KNOBS; i++) {
     const sched_knob *k = &sched_knobs[i];
-    bool known = k->kind == SCHED_PATH ? !p->matrix_path || sched_path_find(p->matrix_path)
+    bool known = k->kind == SCHED_PATH ? !p->matrix_path || matrix_path_find(p->matrix_path)
                                        : !sched_is_set(k, p) || sched_knob_takes(k, sched_get(k, p));
     if (known) continue;
     sched_knob_values(k, values, sizeof values);
@@ -186,7 +169,7 @@ tsr_status sched_parse(const tsr_allocator *al, const char *name, const char *va
   const sched_knob *k = sched_knob_find(name);
   if (!k)
     return st_make(al, TSR_NOT_FOUND, ST_WHERE("schedule", "knobs", sched_knob_names()), "no knob \"%.64s\"", name);
-  const sched_path *path = k->kind == SCHED_PATH ? sched_path_find(value) : NULL;
+  const matrix_path *path = k->kind == SCHED_PATH ? matrix_path_find(value) : NULL;
   int64_t v = 0;
   if (k->kind == SCHED_PATH ? !path : !parse_value(k, value, &v)) {
     sched_knob_values(k, values, sizeof values);

@@ -5,6 +5,7 @@
 #define CORE_IR_SCHEDULE_KNOBS_H
 #include "core/base/str.h"
 #include "core/ir/kernel_family.h"
+#include "core/ir/matrix_path.h"
 #include "tessera/tessera.h"
 
 /* X(name, primitive, attribute, kind, least, most, default, spaces, on a CPU, what it is). Kinds:
@@ -12,7 +13,7 @@
  *   POWER    the same, powers of two
  *   PADDING  the same from 0 on; -1 = none, asked for explicitly
  *   SWITCH   1 on, -1 off, 0 = not set
- *   PATH     a word of SCHED_PATHS, NULL = not set
+ *   PATH     a word of MATRIX_PATHS, NULL = not set
  *   FLAG     a promise rather than a choice: no knob of the tuner
  * default: of the attribute when the primitive is written without it; NULL: it can't be.
  * spaces: of the kernel families that the tuner moves it for. On a CPU: the lowering there reads it. */
@@ -60,38 +61,8 @@
   SCHED_TILE_KNOBS(X) SCHED_VECTORIZE_KNOBS(X) SCHED_SHARED_KNOBS(X) SCHED_ASYNC_KNOBS(X) SCHED_STAGES_KNOBS(X) SCHED_SPLIT_K_KNOBS(X) \
   SCHED_WARPS_KNOBS(X) SCHED_CLUSTER_KNOBS(X) SCHED_STREAM_K_KNOBS(X) SCHED_RASTER_KNOBS(X) SCHED_MATRIX_PATH_KNOBS(X)
 
-/* X(name, number in a tuner's config or -1, matrix instructions, staged tiles, what it is). 1 is what a schedule does
- * by itself. */
-#define SCHED_PATHS(X)                                                                                          \
-  X("auto", 1, true, true, "")                                                                                  \
-  X("coopmat", -1, true, true, "")                                                                              \
-  X("coopmat2", -1, true, true, "")                                                                             \
-  X("coopmat2_workgroup", -1, true, true, "")                                                                   \
-  X("subgroup", -1, true, true, "")                                                                             \
-  X("dot", -1, true, true, "")                                                                                  \
-  X("mma", -1, true, true, "")                                                                                  \
-  X("wgmma", -1, true, true, "")                                                                                \
-  X("mfma", -1, true, true, "")                                                                                 \
-  X("wmma", -1, true, true, "")                                                                                 \
-  X("fma", 0, false, true, "")                                                                                  \
-  X("scalar", -1, false, true, " (as fma)")                                                                     \
-  X("gemv", -1, false, false, " (at most 4 rows: b is read once)")                                              \
-  X("direct", 2, true, true, " (CDNA: operands go straight to LDS)")                                            \
-  X("pingpong", 3, true, true, " (the same, by two groups of four waves)")                                      \
-  X("lane_n", 4, true, true, " (subgroups that are SIMD registers of a CPU: neighbouring columns in their lanes)")
-#define SCHED_PATH_WORD(name, config, matrix, tiles, help) ", " name help
-#define SCHED_PATH_WORDS (&(SCHED_PATHS(SCHED_PATH_WORD))[2])
-
-typedef struct sched_path {
-  const char *name;
-  int config;      /* number in a tuner's config; -1: it has none */
-  bool has_matrix; /* it may use matrix instructions */
-  bool has_tiles;  /* it stages tiles */
-} sched_path;
-/* NULL: there is no path of that name, of that number. */
-const sched_path *sched_path_find(const char *name);
-const sched_path *sched_path_of_config(int64_t number);
-
+#define SCHED_PATH_WORD(name, config, matrix, tiles, whole, allows, help) ", " name help
+#define SCHED_PATH_WORDS (&(MATRIX_PATHS(SCHED_PATH_WORD))[2])
 
 enum { SCHED_LEAST_STRIP = 64, SCHED_MOST_CLUSTER = 8 };
 
@@ -134,7 +105,7 @@ typedef struct sched_knob {
 } sched_knob;
 
 /* The row of the path that p names; that of "auto" where it names none that there is. */
-const sched_path *sched_path_of(const sched_params *p);
+const matrix_path *sched_path_of(const sched_params *p);
 
 /* N_SCHED_KNOBS rows in the order of sched_knob_id. */
 extern const sched_knob sched_knobs[N_SCHED_KNOBS];

@@ -41,7 +41,7 @@ static tsr_status verify_primitive(const ir_op *op) {
     const ir_attr *a = k->primitive == op->def->code ? ir_get_attr(op, k->attr) : NULL;
     if (!a) continue;
     const char *path = k->kind == SCHED_PATH ? ir_get_str(op, k->attr, "") : NULL;
-    if (path && !sched_path_find(path)) return bad_value(op, k, "no matrix path \"%.64s\"", path);
+    if (path && !matrix_path_find(path)) return bad_value(op, k, "no matrix path \"%.64s\"", path);
     if (a->kind == IR_A_INT && (a->u.i < k->least || !sched_knob_takes(k, a->u.i)))
       return bad_value(op, k, "%s = %lld is out of range", k->attr, (long long)a->u.i);
   }

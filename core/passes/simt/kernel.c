@@ -73,7 +73,7 @@ static bool suits_two_waves(const simt *c) {
   const ir_block *r = c->tile->regions[0];
   for (int i = 0; i < r->n_args; i++)
     if (tsr_dtype_size(r->args[i]->type->dtype) == 1) return false;
-  return !strcmp(c->path->name, "mfma");
+  return c->path->two_waves;
 }
 
 /* Of the kernel as it stands: what was folded may exceed what it was made of. */
@@ -179,17 +179,22 @@ static void unbind(ir_op *op) {
 }
 
 static bool wgmma_allowed(const ir_op *tile, const tsr_caps *caps) {
-  const char *requested = simt_requested_path(tile);
-  return caps->wgmma && (!strcmp(requested, "auto") || !strcmp(requested, "wgmma"));
+  return caps->wgmma && simt_requested_path(tile)->whole == WHOLE_WGMMA;
+}
+
+/* Is a direct lowering of CDNA asked for, and which one? */
+static bool direct_asked(const ir_op *tile, bool *pingpong) {
+  const whole_lowering whole = simt_requested_path(tile)->whole;
+  *pingpong = whole == WHOLE_PINGPONG;
+  return *pingpong || whole == WHOLE_DIRECT;
 }
 
 /* Lowerings of whole kernels come first: wgmma unless another path was asked for, the direct ones of CDNA where asked
  * for. *why says why such a one doesn't take the kernel. */
 static tsr_status whole_kernel(const ir_op *tile, const tsr_caps *caps, ir_module *m, bool *done, const char **why) {
-  const char *requested = simt_requested_path(tile);
-  bool pingpong = !strcmp(requested, "pingpong");
+  bool pingpong;
   *done = false;
-  if (pingpong || !strcmp(requested, "direct")) return simt_direct_kernel(tile, caps, pingpong, m, done, why);
+  if (direct_asked(tile, &pingpong)) return simt_direct_kernel(tile, caps, pingpong, m, done, why);
   if (!wgmma_allowed(tile, caps)) return NULL;
   return simt_wgmma_kernel(tile, caps, m, done, why);
 }
@@ -197,9 +202,9 @@ static tsr_status whole_kernel(const ir_op *tile, const tsr_caps *caps, ir_modul
 bool simt_takes_contract(const ir_op *contract, const tsr_caps *caps) {
   const ir_op *kernel = contract->parent->parent;
   while (kernel->def->code != T_KERNEL) kernel = kernel->parent->parent;
-  const char *requested = simt_requested_path(kernel), *why;
-  const bool pingpong = !strcmp(requested, "pingpong");
-  if (pingpong || !strcmp(requested, "direct")) return simt_direct_takes(kernel, caps, pingpong, &why);
+  const char *why;
+  bool pingpong;
+  if (direct_asked(kernel, &pingpong)) return simt_direct_takes(kernel, caps, pingpong, &why);
   return wgmma_allowed(kernel, caps) && simt_wgmma_takes(kernel, caps, &why);
 }
 

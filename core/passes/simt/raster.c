@@ -35,8 +35,7 @@ void simt_raster_order(tgb *t, const tsr_caps *caps, int64_t nx, int64_t ny, ir_
 
 void simt_raster(simt *c) {
   int64_t grid[3] = {1, 1, 1};
-  const char *path = c->path->name;
-  if (!simt_raster_wanted(c->tile) || (strcmp(path, "mma") && strcmp(path, "mfma") && strcmp(path, "wmma"))) return;
+  if (!simt_raster_wanted(c->tile) || !c->path->rasters) return;
   ir_get_ints(c->tile, "grid", grid, 3);
   tgb t = {c->m, c->b};
   simt_raster_order(&t, c->caps, grid[0], grid[1], c->in->block_id);

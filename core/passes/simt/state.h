@@ -5,6 +5,7 @@
 #include "core/base/dtype.h"
 #include "core/base/int_math.h"
 #include "core/device/caps.h"
+#include "core/ir/matrix_path.h"
 #include "core/ir/target/target.h"
 #include "core/ir/tile/tile.h"
 
@@ -62,6 +63,9 @@ typedef struct simt_matrix_path {
   unsigned ops; /* the set of ops it is made of (core/device/dialect.h); 0: every GPU's */
   bool opaque;
   bool wide_index; /* kernels compute indices in 64 bits and number their lanes apart from threads */
+  bool only_asked; /* taken where it is asked for by its name alone */
+  bool rasters;    /* blocks walk the output in the order of simt_raster_order */
+  bool two_waves;  /* AMD: accumulators that half of a lane's registers hold, see kernel.c */
   bool broadcasts; /* all lanes read the same of a, a word at a time */
   /* NULL if the path can do it, else a constant sentence: why not; empty where the device has nothing of the kind. */
   const char *(*fits)(const simt *c, const simt_gemm *g);
@@ -95,7 +99,7 @@ struct simt {
   ir_value *lane, *warp, *tid; /* warp counts through the cluster, tid within the block */
   ir_value *rank, *block_warp; /* this block in the cluster; the subgroup within the block */
   const simt_matrix_path *path;
-  const char *requested_path; /* as simt_requested_path says; set by simt_choose_path */
+  const matrix_path *requested_path; /* as simt_requested_path says; set by simt_choose_path */
   const char *why;
   const char *refused; /* why a lowering of whole kernels that was asked for doesn't take this one; or NULL */
   tsr_matrix_shape shape; /* chosen by the path's fits/layout, where it needs one */

@@ -107,7 +107,7 @@ static tsr_status prepare(kb_kernel *k, contraction *x) {
 static bool is_gemv(const kb_kernel *k, const contraction *x) {
   enum { MOST_ROWS = 4 };
   const tsr_dtype a = x->a.value->type->dtype, b = x->b.value->type->dtype;
-  return k->params.matrix_path && !strcmp(k->params.matrix_path, "gemv") && k->split != SPLIT_SUM && !k->stream_k &&
+  return !sched_path_of(&k->params)->has_tiles && k->split != SPLIT_SUM && !k->stream_k &&
          x->g.m >= 1 && x->g.m <= MOST_ROWS && kb_compute(a) == x->g.accum && kb_compute(b) == x->g.accum;
 }
 

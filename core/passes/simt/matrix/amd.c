@@ -139,13 +139,13 @@ static tsr_status amd_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
   return c->b.failed ? st_oom() : NULL;
 }
 
-const simt_matrix_path simt_path_mfma = {.name = "mfma",
+const simt_matrix_path simt_path_mfma = {.name = "mfma", .rasters = true, .two_waves = true,
                                          .ops = OPS_AMD,
                                          .fits = mfma_fits,
                                          .layout = amd_layout,
                                          .wants_mem = amd_wants_mem,
                                          .gemm = amd_gemm};
-const simt_matrix_path simt_path_wmma = {.name = "wmma",
+const simt_matrix_path simt_path_wmma = {.name = "wmma", .rasters = true,
                                          .ops = OPS_AMD,
                                          .fits = wmma_fits,
                                          .layout = amd_layout,

@@ -19,41 +19,43 @@ static tsr_status ask_path(ir_op *op, void *user) {
   return NULL;
 }
 
-const char *simt_requested_path(const ir_op *kernel) {
-  const char *requested = ir_get_str(kernel, "matrix", ""), *scheduled = ir_get_str(kernel, "matrix_path", "");
-  if (*requested) return requested;
-  return *scheduled && strcmp(scheduled, "auto") && strcmp(scheduled, "gemv") ? scheduled : knob_str("TSR_MATRIX");
+/* A word that no path has asks for none. */
+static const matrix_path *path_of(const char *word) {
+  const matrix_path *path = matrix_path_find(word);
+  return path ? path : matrix_path_find("fma");
 }
 
-static bool allowed_by_knob(const char *requested, const char *name) {
-  if (!strcmp(requested, "auto") || !strcmp(requested, "direct") || !strcmp(requested, "pingpong"))
-    return true; /* those two are of whole kernels */
-  if (!strcmp(requested, "subgroup") && !strcmp(name, "dot")) return true;
-  if (!strcmp(requested, "scalar") || !strcmp(requested, "subgroup") || !strcmp(requested, "fma"))
-    return !strcmp(name, "fma");
-  if (!strcmp(requested, "coopmat2") && !strncmp(name, "coopmat", 7)) return true; /* NV's pieces serve both scopes */
-  return !strcmp(requested, name) || !strcmp(name, "fma");
+const matrix_path *simt_requested_path(const ir_op *kernel) {
+  const char *requested = ir_get_str(kernel, "matrix", ""), *scheduled = ir_get_str(kernel, "matrix_path", "auto");
+  if (*requested) return path_of(requested);
+  const matrix_path *path = path_of(*scheduled ? scheduled : "auto");
+  return matrix_path_is_open(path) ? path_of(knob_str("TSR_MATRIX")) : path;
 }
 
 tsr_status simt_choose_path(simt *c) {
-  const char *requested = simt_requested_path(c->tile);
+  const matrix_path *requested = simt_requested_path(c->tile);
   c->requested_path = requested;
   c->why = NULL;
   for (int i = 0; simt_paths[i]; i++) {
     if (simt_paths[i]->ops && !(simt_paths[i]->ops & dialect_of(c->caps)->ops)) continue;
+    const bool itself = !strcmp(requested->name, simt_paths[i]->name),
+               allowed = matrix_path_allows(requested, simt_paths[i]->name);
     gemm_scan s = {c, simt_paths[i],
-                   allowed_by_knob(requested, simt_paths[i]->name) ? NULL : "another path was asked for", 0};
+                   simt_paths[i]->only_asked && !itself ? ""
+                   : allowed                            ? NULL
+                                                        : "another path was asked for",
+                   0};
     TSR_TRY(ir_walk((ir_op *)c->tile, ask_path, &s));
     if (!s.n) return NULL;
     if (!c->why) c->why = c->refused;
     if (!s.why) {
       c->path = simt_paths[i];
       if (!c->why)
-        c->why = !strcmp(requested, "auto") ? "the first path that takes every gemm of the kernel" : "asked for";
+        c->why = matrix_path_is_open(requested) ? "the first path that takes every gemm of the kernel" : "asked for";
       return NULL;
     }
     /* Tell why a better path than the one taken was refused; the one asked for counts most. */
-    if (*s.why && (!c->why || !strcmp(requested, simt_paths[i]->name))) c->why = s.why;
+    if (*s.why && (!c->why || itself)) c->why = s.why;
   }
   return NULL;
 }

@@ -5,6 +5,6 @@
 
 tsr_status simt_choose_path(simt *c);
 /* The matrix path that the kernel, its schedule or TSR_MATRIX asks for; "auto" where nobody does. */
-const char *simt_requested_path(const ir_op *kernel);
+const matrix_path *simt_requested_path(const ir_op *kernel);
 
 #endif

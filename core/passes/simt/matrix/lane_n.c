@@ -12,7 +12,7 @@
 
 static const char *lane_n_fits(const simt *c, const simt_gemm *g) {
   int64_t size = (int64_t)tsr_dtype_size(g->b);
-  if (!simt_is_simd(c) || strcmp(c->requested_path, "lane_n")) return "";
+  if (!simt_is_simd(c)) return "";
   if (g->B.transposed) return "columns of b don't lie side by side";
   if (size > SIMT_LANE_N_WORD || g->n % (c->subgroup * (SIMT_LANE_N_WORD / size)))
     return "rows of b are no whole registers";
@@ -38,7 +38,7 @@ static void lane_n_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, sim
 
 static bool lane_n_wants_mem(const simt *c, const simt_gemm *g, int operand) { return true; }
 
-const simt_matrix_path simt_path_lane_n = {.name = "lane_n",
+const simt_matrix_path simt_path_lane_n = {.name = "lane_n", .only_asked = true,
                                            .ops = OPS_SPIRV,
                                            .wide_index = true,
                                            .broadcasts = true,

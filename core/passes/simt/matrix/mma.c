@@ -238,7 +238,7 @@ static tsr_status mma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
   return c->b.failed ? st_oom() : NULL;
 }
 
-const simt_matrix_path simt_path_mma = {.name = "mma",
+const simt_matrix_path simt_path_mma = {.name = "mma", .rasters = true,
                                         .ops = OPS_NVIDIA,
                                         .fits = mma_fits,
                                         .layout = mma_layout,
