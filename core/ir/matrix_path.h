@@ -1,5 +1,5 @@
-/* core/ir/matrix_path.h - the matrix paths that a schedule, a kernel or TSR_MATRIX may ask for, one row each. Those that
- * a kernel then takes are core/passes/simt/matrix/paths.c. */
+/* core/ir/matrix_path.h - the matrix paths that a schedule, a kernel or TSR_MATRIX may ask for, one row each. Those
+ * that a kernel then takes are core/passes/simt/matrix/paths.c. */
 #ifndef CORE_IR_MATRIX_PATH_H
 #define CORE_IR_MATRIX_PATH_H
 #include <stdbool.h>

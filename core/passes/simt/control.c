@@ -25,7 +25,8 @@ static tsr_status for_body(simt *c, ir_op *op, const carried *in, ir_op **loop, 
    * many registers on some devices. */
   bool f8 = c->tile->regions[0]->n_args > 1 && dtype_is_float(c->tile->regions[0]->args[1]->type->dtype) &&
             tsr_dtype_size(c->tile->regions[0]->args[1]->type->dtype) == 1;
-  if (!strcmp(ir_get_str(c->tile, "matrix_path", ""), "gemv") &&
+  const matrix_path *asked = matrix_path_find(ir_get_str(c->tile, "matrix_path", "auto"));
+  if (asked && !asked->has_tiles &&
       !ir_set_attr(*loop, "unroll_by", ir_attr_int(c->m, f8 ? 1 : 4)))
     return st_oom();
   simt_bind_counter(c, op, (*loop)->regions[0]->args[0], 0);
