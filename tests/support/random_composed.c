@@ -220,6 +220,30 @@ static void projections(build *b, tsr_dtype t) {
     if (i == 0 || coin(b)) output(b, coin(b) ? op1(b, "neg", parts[i]) : parts[i]);
 }
 
+/* Extents of a letter each; "..." is one axis, of 1 in some operands. */
+static void einsums(build *b, tsr_dtype t) {
+  static const char *const equations[] = {
+      "ab,bc->ac", "ab,cb->ca", "abc,acd->abd", "abcd,aecd->abec", "ab,ab->", "ab,ab->a", "a,b->ba", "aab->b",
+      "ab,bc,cd->ad", "ab,cb,db->acd", "ab,b,a->", "ab,cd->bdca", "...ab,bc->a...c", "a...,...b->ab", "abc->cb",
+      "aabb->ba", "abc,bd,cd->da", "ba,bc,dc,ed->ae", "abc,abc,a", "...,...", "aba,cb"};
+  const char *e = equations[rng_range(b->r, 0, (int64_t)(sizeof equations / sizeof *equations) - 1)];
+  int64_t extents[5], dots = rng_range(b->r, 1, 5);
+  tsr_value v[4];
+  int n = 0;
+  for (int i = 0; i < 5; i++) extents[i] = rng_range(b->r, 0, 40) ? rng_range(b->r, 1, 14) : 0;
+  for (const char *p = e; *p && *p != '-'; p += *p == ',') {
+    tsr_shape s = {.rank = 0};
+    for (; *p && *p != ',' && *p != '-'; p++) {
+      s.dims[s.rank++] = *p != '.' ? extents[*p - 'a'] : coin(b) ? dots : 1;
+      p += *p == '.' ? 2 : 0;
+    }
+    v[n++] = input(b, t, s);
+  }
+  tsr_attr a = TSR_STRING("equation", e);
+  say(b, " %s", e);
+  output(b, op(b, "einsum", n, v, 1, &a));
+}
+
 static void blocks(build *b, tsr_dtype t) {
   const bool deep = coin(b), last = coin(b);
   const int64_t n = rng_range(b->r, 1, 3), c = rng_range(b->r, 1, 5) * (deep ? n * n : 1);
@@ -234,9 +258,9 @@ static void blocks(build *b, tsr_dtype t) {
 }
 
 void random_composed(build *b) {
-  static void (*const make[])(build *b, tsr_dtype t) = {cross_entropy, difference, projections, blocks};
-  const int64_t which = rng_range(b->r, 0, 8);
-  if (which < 4) make[which](b, float_type(b->r));
-  else if (which == 4) one_hots(b);
+  static void (*const make[])(build *b, tsr_dtype t) = {cross_entropy, difference, projections, blocks, einsums};
+  const int64_t which = rng_range(b->r, 0, 10);
+  if (which < 5) make[which](b, float_type(b->r));
+  else if (which == 5) one_hots(b);
   else chain(b);
 }

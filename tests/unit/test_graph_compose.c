@@ -79,6 +79,21 @@ static const struct meaning {
     {"%a: tensor<2x2xf64>, %b: tensor<2x2xf64>", OPA("0", "cross_entropy", "%a, %b", "reduction = \"sum\""), "f64", {{0, 0, -INF, 3}, {0.5, 0.5, 0, 2}}, {0.69314718055994531}},
     {"%a: tensor<1x2xf64>, %b: tensor<2x3xf64>", "%1, %2, %0 = \"tessera.graph.qkv_projection\"(%a, %b)\n", "1x1xf64", {{1, 2}, {1, 2, 3, 4, 5, 6}}, {15}},
     {"%a: tensor<1x2xf64>, %b: tensor<2x2xf64>", OP("0", "factorized_matmul", "%a, %b, %b"), "1x2xf64", {{1, 2}, {1, 2, 3, 4}}, {37, 54}},
+#define EIN(eq, args) OPA("0", "einsum", args, "equation = \"" eq "\"")
+    {"%a: tensor<2x2xf64>, %b: tensor<2x2xf64>", EIN("ij,jk->ik", "%a, %b"), "2x2xf64", {{1, 2, 3, 4}, {5, 6, 7, 8}}, {19, 22, 43, 50}},
+    {"%a: tensor<2x2xf64>, %b: tensor<2x2xf64>", EIN(" ij , jk ", "%a, %b"), "2x2xf64", {{1, 2, 3, 4}, {5, 6, 7, 8}}, {19, 22, 43, 50}},
+    {"%a: tensor<2x2xf64>, %b: tensor<2x2xf64>", EIN("ji,kj->ki", "%a, %b"), "2x2xf64", {{1, 2, 3, 4}, {5, 6, 7, 8}}, {23, 34, 31, 46}},
+    {"%a: tensor<2x3xf64>", EIN("ba", "%a"), "3x2xf64", {{1, 2, 3, 4, 5, 6}}, {1, 4, 2, 5, 3, 6}},
+    {"%a: tensor<2x2xf64>", EIN("ii", "%a"), "f64", {{1, NAN, INF, 4}}, {5}},
+    {"%a: tensor<2x2xf64>", EIN("ii->i", "%a"), "2xf64", {{1, NAN, INF, 4}}, {1, 4}},
+    {"%a: tensor<2x2xf64>", EIN("Ab->", "%a"), "f64", {{1, 2, 3, 4}}, {10}},
+    {"%a: tensor<2xf64>, %b: tensor<3xf64>", EIN("i,j->ji", "%a, %b"), "3x2xf64", {{1, 2}, {3, 4, 5}}, {3, 6, 4, 8, 5, 10}},
+    {"%a: tensor<2x2xf64>, %b: tensor<2xf64>", EIN("...i,i->...", "%a, %b"), "2xf64", {{1, 2, 3, 4}, {1, 10}}, {21, 43}},
+    {"%a: tensor<2x2xf64>, %b: tensor<1x2xf64>", EIN("...i,...i->i...", "%a, %b"), "2x2xf64", {{1, 2, 3, 4}, {1, 10}}, {1, 3, 20, 40}},
+    {"%a: tensor<2x2xf64>, %b: tensor<1x2xf64>", EIN("a...,...b->ab", "%a, %b"), "2x2xf64", {{1, 2, 3, 4}, {1, 10}}, {3, 30, 7, 70}},
+    {"%a: tensor<2x2xf64>, %b: tensor<1x2xf64>", EIN("...,...", "%b, %a"), "2x2xf64", {{1, 2, 3, 4}, {1, 10}}, {1, 20, 3, 40}},
+    {"%a: tensor<2x2xf64>, %b: tensor<2xf64>", EIN("ij,i,j->", "%a, %b, %b"), "f64", {{1, 2, 3, 4}, {1, 10}}, {451}},
+    {"%a: tensor<2x0xf64>, %b: tensor<0x2xf64>", EIN("ij,jk->ik", "%a, %b"), "2x2xf64", {{0}}, {0, 0, 0, 0}},
     {"%a: tensor<1x8x1x1xi32>", OPA("0", "depth_to_space", "%a", "block = 2"), "1x2x2x2xi32", {{0, 1, 2, 3, 4, 5, 6, 7}}, {0, 2, 4, 6, 1, 3, 5, 7}},
     {"%a: tensor<1x8x1x1xi32>", OPA("0", "depth_to_space", "%a", "block = 2, order = \"crd\""), "1x2x2x2xi32", {{0, 1, 2, 3, 4, 5, 6, 7}}, {0, 1, 2, 3, 4, 5, 6, 7}},
     {"%a: tensor<1x1x1x8xi32>", OPA("0", "depth_to_space", "%a", "block = 2, layout = \"nhwc\""), "1x2x2x2xi32", {{0, 1, 2, 3, 4, 5, 6, 7}}, {0, 1, 2, 3, 4, 5, 6, 7}},
@@ -154,6 +169,11 @@ static const struct fused { const char *args, *body, *results, *types, *families
     {"%a: tensor<2x4x5xf32>, %w: tensor<5x9xf32>, %b: tensor<9xf32>", "%q, %k, %v = \"tessera.graph.qkv_projection\"(%a, %w, %b)\n" OP("1", "softmax", "%q") OP("2", "exp", "%k"), "%1, %2", "tensor<2x4x3xf32>, tensor<2x4x3xf32>", "matmul row elementwise"},
     {"%a: tensor<40x5xf32>, %u: tensor<5x2xf32>, %v: tensor<2x7xf32>, %b: tensor<7xf32>", OP("0", "factorized_matmul", "%a, %u, %v, %b"), "%0", "tensor<40x7xf32>", "matmul matmul"},
     {"%a: tensor<1x12x2x3xf32>", OPA("0", "depth_to_space", "%a", "block = 2"), "%0", "tensor<1x3x4x6xf32>", "elementwise"},
+    /* einsum: operands are read as they are; products of few multiplications */
+    {"%a: tensor<2x3x4x5xf32>, %b: tensor<2x3x6x5xf32>", EIN("bhqd,bhkd->bhqk", "%a, %b"), "%0", "tensor<2x3x4x6xf32>", "matmul"},
+    {"%a: tensor<4x5xf32>, %b: tensor<6x4xf32>", EIN("ji,kj->ik", "%a, %b"), "%0", "tensor<5x6xf32>", "matmul"},
+    {"%a: tensor<4x5xf32>, %b: tensor<4x5xf32>", EIN("ij,ij->i", "%a, %b"), "%0", "tensor<4xf32>", "row"},
+    {"%a: tensor<40x50xf32>, %b: tensor<50x40xf32>, %c: tensor<40xf32>", EIN("ij,jk,k->i", "%a, %b, %c"), "%0", "tensor<40xf32>", "matmul matmul"},
 };
 
 static void they_fuse_with_their_neighbours(void **state) {
@@ -237,6 +257,33 @@ static void gradient_of_a_composite_op_holds_none(void **state) {
   tsr_context_destroy(&ctx);
 }
 
+/* Equations with random characters: refused by a line, or expanded into ops that keep all rules. */
+static void any_equation_is_refused_or_expanded(void **state) {
+  static const char alphabet[] = "aabbccddZ .,->1";
+  static const char *const forms[] = {"##,###",          "##,###->##",      "##,###->",
+                                      "...#,#...->#...", "..., #...->#...", "########"};
+  unsigned seed = 1;
+  int taken = 0;
+  for (int i = 0; i < 20000; i++) {
+    char equation[24], body[200];
+    snprintf(equation, sizeof equation, "%s", forms[i % 6]);
+    for (char *c = equation; (c = strchr(c, '#'));)
+      *c = alphabet[((seed = seed * 1664525u + 1013904223u) >> 16) % (sizeof alphabet - 1)];
+    snprintf(body, sizeof body, "%%0 = \"tessera.graph.einsum\"(%%a, %%b) {equation = \"%s\"}\n", equation);
+    const char *text = gt_func("%a: tensor<2x2xf32>, %b: tensor<2x1x2xf32>", body, "%a", "tensor<2x2xf32>");
+    ir_module *m;
+    tsr_status st = ir_parse(NULL, text, strlen(text), "test", &m);
+    if (!st) {
+      taken++;
+      st = graph_expand_module(m, NULL);
+      if (st) fail_msg("%s: %s", equation, tsr_status_message(st));
+      ir_module_destroy(&m);
+    }
+    tsr_status_free(st);
+  }
+  assert_true(taken > 50);
+}
+
 static void wrong_number_of_results_is_told(void **state) {
   tsr_context *ctx;
   tsr_graph *g;
@@ -269,6 +316,7 @@ int main(void) {
                                      cmocka_unit_test(expansion_stands_in_the_trace_at_its_line),
                                      cmocka_unit_test(unknown_dimension_leaves_the_op_as_it_is),
                                      cmocka_unit_test(gradient_of_a_composite_op_holds_none),
+                                     cmocka_unit_test(any_equation_is_refused_or_expanded),
                                      cmocka_unit_test(wrong_number_of_results_is_told)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

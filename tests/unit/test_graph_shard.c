@@ -41,6 +41,8 @@ static void axes_carry_reduce_or_are_gathered(void **state) {
       {"%a: tensor<2x6xf32>, %l: tensor<2xi32>", "cross_entropy(%a, %l) {reduction = \"none\"}", "2xf32", 1, "0"},
       {"%a: tensor<2x6xf32>, %l: tensor<2x6xf32>", "mse(%a, %l) {reduction = \"sum\"}", "f32", 0, "pp"},
       {"%a: tensor<4x5xf32>, %u: tensor<5x2xf32>, %v: tensor<2x7xf32>", "factorized_matmul(%a, %u, %v)", "4x7xf32", 0, "0w"},
+      {"%a: tensor<4x5xf32>, %b: tensor<5x7xf32>", "einsum(%a, %b) {equation = \"ij,jk->ki\"}", "7x4xf32", 0, "1p"},
+      {"%a: tensor<4x5xf32>, %b: tensor<5x7xf32>", "einsum(%a, %b) {equation = \"ij,jk->ik\"}", "4x7xf32", 1, "p1"},
       {"%a: tensor<2x12x2x3xf32>", "depth_to_space(%a) {block = 2}", "2x3x4x6xf32", 0, "0www"},
       {"%a: tensor<?x3xf32>", "clip(%a) {min = 0.0}", "?x3xf32", 0, "ww"},
       {"%a: tensor<?x3xf32>", "exp(%a)", "?x3xf32", 0, "w1"},

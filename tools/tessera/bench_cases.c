@@ -16,6 +16,7 @@ static const ir_type *shape_type(ir_module *m, const bench_case *c, int64_t rows
 
 static ir_attr *attr_of(ir_module *m, const tsr_attr *a) {
   if (a->kind == TSR_ATTR_INTS) return ir_attr_ints(m, a->ints, a->n_ints);
+  if (a->kind == TSR_ATTR_STRING) return ir_attr_str(m, a->s);
   return a->kind == TSR_ATTR_INT ? ir_attr_int(m, a->i) : ir_attr_float(m, a->f);
 }
 
@@ -153,6 +154,7 @@ static const suite_row rows[] = {
     ROW("composed", "cross_entropy", 512, 32000, TSR_BF16),
     ROW("composed", "qkv_projection", 512, 768, TSR_F32),
     ROW("composed", "factorized_matmul", 512, 768, TSR_F32),
+    ROW("composed", "einsum", 512, 64, TSR_F32),
     ROW("composed", "depth_to_space", 256, 256, TSR_F32),
     ROW("composed", "space_to_depth", 512, 512, TSR_F32),
 

@@ -47,11 +47,6 @@ graph_kind op_graph_kind(const char *op) {
   return d ? ((const graph_row *)d->ext)->kind : GRAPH_POINTWISE;
 }
 
-int op_graph_operands(const char *op) {
-  const ir_opdef *d = op_graph_row(op);
-  return !d || d->min_operands < 1 ? 1 : d->min_operands < OP_GRAPH_OPERANDS ? d->min_operands : OP_GRAPH_OPERANDS;
-}
-
 /* What such a graph of the op has beside its name: attributes, and operands that aren't [m, n], as their dimensions:
  * letters and numbers between blanks. An operand of "#" in front is of indices. */
 static const int64_t last = -1, twice[] = {2, 2};
@@ -71,6 +66,7 @@ static const struct op_form {
     {"cross_entropy", 0, {{0}}, {"m n", "#m"}},
     {"qkv_projection", 0, {{0}}, {"m n", "n 768"}},
     {"factorized_matmul", 0, {{0}}, {"m n", "n 64", "64 n"}},
+    {"einsum", 1, {TSR_STRING("equation", "bmhd,bnhd->bhmn")}, {"1 m 12 n", "1 m 12 n"}},
     {"depth_to_space", 1, {TSR_INT("block", 2)}, {"1 16 m n"}},
     {"space_to_depth", 1, {TSR_INT("block", 2)}, {"1 4 m n"}},
 };
@@ -79,6 +75,14 @@ static const struct op_form *form_of(const char *op) {
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
     if (!strcmp(forms[i].op, op)) return &forms[i];
   return NULL;
+}
+
+int op_graph_operands(const char *op) {
+  const ir_opdef *d = op_graph_row(op);
+  const struct op_form *f = form_of(op);
+  int n = d && d->min_operands > 1 ? d->min_operands : 1;
+  while (f && n < OP_GRAPH_OPERANDS && f->operands[n]) n++;
+  return n < OP_GRAPH_OPERANDS ? n : OP_GRAPH_OPERANDS;
 }
 
 int op_graph_attrs(const char *op, const tsr_attr **out) {

@@ -66,6 +66,7 @@ typedef enum graph_code {
   G_FACTORIZED_MATMUL,
   G_DEPTH_TO_SPACE,
   G_SPACE_TO_DEPTH,
+  G_EINSUM,
   G_N_CODES
 } graph_code;
 
