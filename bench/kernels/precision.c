@@ -15,13 +15,20 @@ enum { SIGNLESS = SCALAR_EXACT | SCALAR_COMMUTES | SCALAR_OF_BOOL };
 #define KIND_A 'a'
 #define KIND_F 'f'
 #define KIND_I 'i'
+#define HAS_ZERO_SIGN(CODE, kind, traits) \
+  (SC_##CODE != SC_RELU && ((traits) & SIGNLESS) != SIGNLESS && KIND_##kind != 'i')
 #define OP_GRAPH(CODE, name, n, kind, traits) \
-  {name, "", n, false, (SC_##CODE != SC_RELU) && ((traits) & SIGNLESS) != SIGNLESS && KIND_##kind != 'i', KIND_##kind},
+  {name, "", n, SC_##CODE == SC_HARDSWISH, HAS_ZERO_SIGN(CODE, kind, traits), KIND_##kind},
 #define OP_OWN(CODE, name, n, kind, traits)
 #define OP_KERNEL(CODE, name, n, kind, traits)
+#define OP_PART(CODE, name, n, kind, traits)
 #define OP(CODE, name, n, kind, help, level, traits, ...) OP_##level(CODE, name, n, kind, traits)
-const precision_op precision_ops[] = {SCALAR_OPS(OP){"gelu", "", 1, true, true, 'f'},
-                                      {"gelu", " {approximate = \"tanh\"}", 1, true, true, 'f'}};
+const precision_op precision_ops[] = {SCALAR_ALL(OP){"gelu", "", 1, true, true, 'f'},
+                                      {"gelu", " {approximate = \"tanh\"}", 1, true, true, 'f'},
+                                      {"leaky_relu", "", 1, false, true, 'f'},
+                                      {"elu", "", 1, false, true, 'f'},
+                                      {"celu", " {alpha = 1.5}", 1, false, true, 'f'},
+                                      {"hardsigmoid", "", 1, true, true, 'f'}};
 const int n_precision_ops = sizeof precision_ops / sizeof *precision_ops;
 
 /* ---- operands ---- */

@@ -5,12 +5,13 @@
 #define BENCH_KERNELS_PRECISION_H
 #include "tessera/tessera.h"
 
-enum { PRECISION_MAX_OPS = 40 };
+enum { PRECISION_MAX_OPS = 80 };
 
 typedef struct precision_op {
   const char *name, *attrs; /* of tessera.graph; attrs "" or " {...}" */
   int n_in;
-  bool of_argument; /* gelu cancels for negative arguments: its unit is the argument's where that is larger */
+  bool of_argument; /* gelu cancels for negative arguments, hardswish near -3: the unit is the argument's where that
+                       is larger */
   bool zero_sign;   /* the sign of a zero result counts */
   char kind;        /* f: floats only, a: integers too, i: integers only */
 } precision_op;

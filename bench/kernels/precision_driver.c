@@ -1,6 +1,6 @@
 /* Writes docs/precision.md's table: for each op and type, the largest error on each device (precision.h). A column is a
- * device, or cpu:0 with an instruction set: precision_driver [-n VALUES] [cpu:0/avx2 vulkan:0 ...]. Wrong classes of
- * results go to stderr and make the exit status 1. */
+ * device, or cpu:0 with an instruction set: precision_driver [-n VALUES] [-o OP] [cpu:0/avx2 vulkan:0 ...]. Wrong
+ * classes of results go to stderr and make the exit status 1. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,8 @@ enum { N_TYPES = sizeof types / sizeof *types };
 
 typedef struct cell { bool there; double ulp; } cell;
 static cell cells[PRECISION_MAX_OPS][N_TYPES][MAX_COLUMNS];
+
+static const char *only; /* the one op that is measured; NULL: all */
 
 static void report(const char *column, const precision_op *op, tsr_dtype t, const precision_result *r) {
   fprintf(stderr, "%s %s%s %s: %.3f ulp at %.9g %.9g; %ld wrong", column, op->name, op->attrs, tsr_dtype_name(t),
@@ -36,7 +38,7 @@ static tsr_status column(int at, const char *name, long n, long *wrong) {
   for (int o = 0; !st && o < n_precision_ops; o++)
     for (int t = 0; !st && t < N_TYPES; t++) {
       precision_result r;
-      if (precision_ops[o].kind == 'i') continue;
+      if (precision_ops[o].kind == 'i' || (only && strcmp(only, precision_ops[o].name))) continue;
       st = precision_measure(ctx, dev, &precision_ops[o], types[t], n, &r);
       if (st) continue;
       cells[o][t][at] = (cell){true, r.ulp};
@@ -52,6 +54,7 @@ int main(int argc, char **argv) {
   static char *standard[] = {"cpu:0/avx512", "cpu:0/avx2", "cpu:0/portable", "vulkan:0"};
   long n = 1000000, wrong = 0;
   if (argc > 2 && !strcmp(argv[1], "-n")) n = strtol(argv[2], NULL, 10), argc -= 2, argv += 2;
+  if (argc > 2 && !strcmp(argv[1], "-o")) only = argv[2], argc -= 2, argv += 2;
   char **names = argc > 1 ? argv + 1 : standard;
   int n_columns = argc > 1 ? argc - 1 : 4;
   if (n < 0 || n_columns > MAX_COLUMNS)

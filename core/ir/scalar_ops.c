@@ -63,7 +63,7 @@ static int64_t int_pow(int64_t a, int64_t b) {
 #define INTEGER_F(CODE, expr)
 #define FUNCTIONS(CODE, name, n, types, help, level, traits, F64, INTEGER, ERROR, ...) \
   F64_##types(CODE, F64, ERROR) INTEGER_##types(CODE, INTEGER)
-SCALAR_OPS(FUNCTIONS)
+SCALAR_ALL(FUNCTIONS)
 
 #define POINTERS_A(CODE) f64_##CODE, integer_##CODE, error_##CODE
 #define POINTERS_F(CODE) f64_##CODE, NULL, error_##CODE
@@ -73,7 +73,7 @@ SCALAR_OPS(FUNCTIONS)
 #define TYPES_I SCALAR_INTEGERS
 #define ROW(CODE, name, n, types, help, level, traits, F64, INTEGER, ERROR, DERIVATIVE, EXPANSION) \
   [SC_##CODE] = {name, n, (traits) | TYPES_##types, POINTERS_##types(CODE), DERIVATIVE, EXPANSION},
-const scalar_row scalar_rows[SC_N] = {SCALAR_OPS(ROW)};
+const scalar_row scalar_rows[SC_ALL] = {SCALAR_ALL(ROW)};
 
 /* ---- expressions ----------------------------------------------------------------------------------------------- */
 
@@ -83,6 +83,12 @@ static const struct { const char *name; double v; } constants[] = {
     {"RSQRT_2_PI", 0.39894228040143267794},
     {"2_RSQRT_PI", 1.12837916709551257390},
     {"EXP_MINUS_16", 1.1253517471925911451e-07},
+    {"HALF_PI", 1.57079632679489661923},
+    {"LN_2", 0.69314718055994530942},
+    {"SELU_SCALE", 1.0507009873554804934},
+    {"SELU_PRODUCT", 1.7580993408473768599}, /* of the scale and alpha */
+    {"INF", INFINITY},
+    {"TINY", 1e-30},
 };
 
 static const char *blanks(const char *s) { return s + strspn(s, " "); }
@@ -110,8 +116,8 @@ static int code_of(const char *s, size_t n, int *variant) {
   *variant = 0;
   for (int p = 0; p < N_CMP; p++)
     if (is_word(s, n, predicates[p])) return *variant = p, SC_COMPARE;
-  for (int c = 0; c < SC_N; c++)
-    if (is_word(s, n, scalar_rows[c].name)) return c;
+  for (int c = 0; c < SC_ALL; c++)
+    if (c != SC_N && is_word(s, n, scalar_rows[c].name)) return c;
   assert(is_word(s, n, "finite"));
   return SCALAR_FINITE;
 }

@@ -17,12 +17,15 @@
  *               g, in the notation of scalar_read; one left out is none; NULL: not differentiable. At a kink one side's
  *               is taken (relu'(0) = 0, abs'(0) = 1, of equal operands max and min choose the first)
  *   EXPANSION   how GPUs compute it from other scalar ops, NULL: by a function of their own. CPUs have kernels for all,
- *               which tests compare with F64 */
+ *               which tests compare with F64
+ * ir/scalar_composites.h continues the list with ops of Graph IR alone, whose expansion is all that computes them. */
 #ifndef CORE_IR_SCALAR_OPS_H
 #define CORE_IR_SCALAR_OPS_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/ir/scalar_composites.h"
 
 enum {
   SCALAR_FUNCTION = 1 << 0, /* a dozen instructions or more on a GPU */
@@ -55,7 +58,7 @@ enum {
     "select(ge(a, b), g, 0); select(ge(a, b), 0, g)", NULL)                                                            \
   X(AND, "and", 2, I, "bitwise and; logical of bools", GRAPH, SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_OF_BOOL, NONE, a & b, 0, "", NULL) \
   X(OR, "or", 2, I, "bitwise or; logical of bools", GRAPH, SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_OF_BOOL, NONE, a | b, 0, "", NULL) \
-  X(XOR, "xor", 2, I, "bitwise exclusive or", KERNEL, SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_OF_BOOL, NONE, a ^ b, 0, NULL, NULL) \
+  X(XOR, "xor", 2, I, "bitwise exclusive or; logical of bools", GRAPH, SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_OF_BOOL, NONE, a ^ b, 0, "", NULL) \
   X(SHL, "shl", 2, I, "a << b", KERNEL, SCALAR_WRAPS, NONE, b >= 0 && b < 64 ? (int64_t)((uint64_t)a << b) : 0, 0, NULL, NULL) \
   X(SHR, "shr", 2, I, "a >> b; keeps the sign of signed types", KERNEL, SCALAR_WRAPS, NONE, a >> (b < 0 || b > 63 ? 63 : b), 0, NULL, NULL) \
   X(NOT, "not", 1, I, "bitwise complement; logical not of a bool", GRAPH, SCALAR_WRAPS | SCALAR_OF_BOOL, NONE, variant ? !a : ~a, 0, "", NULL) \
@@ -73,6 +76,7 @@ enum {
   X(SIN, "sin", 1, F, "sine, radians", GRAPH, SCALAR_FUNCTION, sin(a), NONE, 8, "mul(g, cos(a))", NULL)                        \
   X(COS, "cos", 1, F, "cosine, radians", GRAPH, SCALAR_FUNCTION, cos(a), NONE, 8, "neg(mul(g, sin(a)))", NULL)                 \
   X(FLOOR, "floor", 1, F, "largest integer not above a", GRAPH, SCALAR_EXACT, floor(a), NONE, 0, "", NULL)                     \
+  X(ROUND, "round", 1, F, "nearest integer, of two equally near the even one", GRAPH, SCALAR_EXACT, nearbyint(a), NONE, 0, "", NULL) \
   X(SIGMOID, "sigmoid", 1, F, "1 / (1 + exp(-a))", GRAPH, SCALAR_FUNCTION, a < 0 ? exp(a) / (1 + exp(a)) : 1 / (1 + exp(-a)), NONE, 12 * m, \
     "mul(g, mul(y, sub(1, y)))", "div(1, add(1, exp(neg(a))))")                                                                \
   X(RELU, "relu", 1, A, "max(a, 0)", GRAPH, SCALAR_EXACT, a < 0 ? 0 : a, a < 0 ? 0 : a, 0, "select(gt(a, 0), g, 0)", "max(a, 0)") \
@@ -104,12 +108,17 @@ enum {
 typedef enum scalar_code {
 #define SCALAR_ENUM(CODE, ...) SC_##CODE,
   SCALAR_OPS(SCALAR_ENUM)
-#undef SCALAR_ENUM
-  SC_N,
+  SC_N, /* of Tile and Target IR */
   /* finite(a) in expansions: a, but some finite number below 0 in place of -inf. For a factor of what becomes 0 there:
    * the product is then -0 and not NaN. It may lose a NaN, which the other factor has too. */
-  SCALAR_FINITE = SC_N
+  SCALAR_FINITE = SC_N,
+  SCALAR_COMPOSITES(SCALAR_ENUM)
+#undef SCALAR_ENUM
+  SC_ALL /* of Graph IR too; SC_N itself is no op */
 } scalar_code;
+#define SCALAR_ALL(X) SCALAR_OPS(X) SCALAR_COMPOSITES(X)
+/* Written out of other ops where it becomes Tile IR. */
+static inline bool scalar_is_composite(int code) { return code > SC_N; }
 
 /* COMPARE's predicates. Every one but NE is false where an operand is NaN. */
 enum { CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, N_CMP };
@@ -127,7 +136,7 @@ typedef struct scalar_row {
   double (*error)(const double *x, double m);        /* as f64 */
   const char *derivative, *expansion;
 } scalar_row;
-extern const scalar_row scalar_rows[SC_N];
+extern const scalar_row scalar_rows[SC_ALL];
 
 /* What scalar_read makes of an expression; which member holds is the reader's choice. */
 typedef union scalar_value {
@@ -137,15 +146,15 @@ typedef union scalar_value {
 } scalar_value;
 typedef struct scalar_reader {
   void *user;
-  scalar_value (*name)(void *user, char name); /* a, b, c, y, g */
+  scalar_value (*name)(void *user, char name); /* a, b, c, y, g; behind the operands the op's number attributes */
   scalar_value (*number)(void *user, double v);
   /* code: SC_* or SCALAR_FINITE; variant: COMPARE's predicate, 0 else */
   scalar_value (*apply)(void *user, int code, int variant, const scalar_value *x);
 } scalar_reader;
 
 /* Reads one expression of a list, from the inside out: `mul(a, add(1, exp(b)))`, with the ops' names, eq .. ge for
- * comparisons, finite, numbers and the constants SQRT_HALF, SQRT_2_PI, RSQRT_2_PI and 2_RSQRT_PI. *text is moved behind
- * it and behind the ';' that follows. False: there is none here, or at the list's end. The text is this file's own: an
- * error in it is a broken invariant. */
+ * comparisons, finite, numbers and the constants of scalar_ops.c. *text is moved behind it and behind the ';' that
+ * follows. False: there is none here, or at the list's end. The text is these lists' own: an error in it is a broken
+ * invariant. */
 bool scalar_read(const char **text, const scalar_reader *r, scalar_value *out);
 #endif

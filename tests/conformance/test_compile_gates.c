@@ -198,7 +198,7 @@ static void add_row(tile_row_case c) {
 static void add_rows(void) {
   static const char *const rows[] = {"softmax", "rmsnorm", "layernorm", "sum", "max"};
   static const char *const maps[] = {"exp",   "log",     "sqrt", "rsqrt", "tanh",      "erf",  "sin", "cos",
-                                     "floor", "sigmoid", "relu", "gelu",  "gelu_tanh", "silu", "abs", "neg"};
+                                     "floor", "round", "sigmoid", "relu", "gelu",  "gelu_tanh", "silu", "abs", "neg"};
   static const tsr_dtype types[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3};
   for (size_t t = 0; t < 4; t++) {
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {

@@ -25,7 +25,7 @@ static const struct { const char *name; double (*f)(double); double ulp, absolut
     {"exp", exp, 2, 1e-37, -110, 100}, {"log", log, 4, 1e-7, 0, 1e30}, {"sqrt", sqrt, 2, 1e-22, 0, 1e30}, {"rsqrt", ref_rsqrt, 4, 0, 1e-30, 1e30},
     {"tanh", tanh, 4, 1e-37, -20, 20}, {"erf", erf, 4, 1e-37, -6, 6}, {"sin", sin, 2.5, 0, -1000, 1000}, {"cos", cos, 2.5, 0, -1000, 1000},
     {"sin", sin, 2.5, 0, -1e30, 1e30}, {"cos", cos, 2.5, 0, -1e30, 1e30},
-    {"floor", floor, 0, 0, -1e6, 1e6}, {"sigmoid", ref_sigmoid, 6, 1e-37, -90, 90}, {"relu", ref_relu, 0, 0, -5, 5}, {"gelu", ref_gelu, 6, 1e-6, -10, 10},
+    {"floor", floor, 0, 0, -1e6, 1e6}, {"round", nearbyint, 0, 0, -1e3, 1e3}, {"sigmoid", ref_sigmoid, 6, 1e-37, -90, 90}, {"relu", ref_relu, 0, 0, -5, 5}, {"gelu", ref_gelu, 6, 1e-6, -10, 10},
     {"gelu_tanh", ref_gelu_tanh, 8, 1e-6, -10, 10}, {"silu", ref_silu, 8, 1e-37, -80, 80}, {"neg", ref_neg, 0, 0, -1e30, 1e30}, {"abs", fabs, 0, 0, -1e30, 1e30},
 };
 

@@ -80,7 +80,7 @@ FN float f16_value(unsigned short bits) { return emu_widen(bits, EMU_F16); }
 MATH1(fexp, exp(x), expf(x))
 MATH1(fexp2, exp2(x), exp2f(x)) MATH1(flog, log(x), logf(x)) MATH1(fsqrt, sqrt(x), sqrtf(x))
     MATH1(frsqrt, 1 / sqrt(x), 1 / sqrtf(x)) MATH1(ftanh, tanh(x), tanhf(x)) MATH1(ferf, erf(x), erff(x))
-        MATH1(fsin, sin(x), sinf(x)) MATH1(fcos, cos(x), cosf(x)) MATH1(ffloor, floor(x), floorf(x))
+        MATH1(fsin, sin(x), sinf(x)) MATH1(fcos, cos(x), cosf(x)) MATH1(ffloor, floor(x), floorf(x)) MATH1(frint, rint(x), rintf(x))
             MATH1(fabs_, fabs(x), fabsf(x))
 #define MATH2(name, f64, f32) \
   FN double name(double a, double b) { return f64; } FN float name(float a, float b) { return f32; }

@@ -35,7 +35,7 @@ static const row rows[] = {
     /* primitives of every device */
     {ALL, "ld_global<*"}, {ALL, "st_global"}, {ALL, "ld_shared<*"}, {ALL, "st_shared"}, {ALL, "barrier"}, {ALL, "warp_barrier"}, {ALL, "shuffle<0>"}, {ALL, "warp_reduce<op_sum>"},
     {ALL, "warp_reduce<op_max>"}, {SOME, "warp_reduce<op_min>"}, {SOME, "warp_reduce<op_prod>"}, {ALL, "fexp"}, {ALL, "ffma"}, {ALL, "frsqrt"}, {ALL, "fmax_nan"}, {SOME, "fmin_nan"},
-    {SOME, "flog"}, {SOME, "fsqrt"}, {SOME, "ftanh"}, {SOME, "ferf"}, {SOME, "fsin"}, {SOME, "fcos"}, {SOME, "ffloor"}, {SOME, "fpow"}, {SOME, "ffmod"}, {SOME, "fabs_"}, {SOME, "gelu"},
+    {SOME, "flog"}, {SOME, "fsqrt"}, {SOME, "ftanh"}, {SOME, "ferf"}, {SOME, "fsin"}, {SOME, "fcos"}, {SOME, "ffloor"}, {SOME, "frint"}, {SOME, "fpow"}, {SOME, "ffmod"}, {SOME, "fabs_"}, {SOME, "gelu"},
     {SOME, "silu"}, {SOME, "sigmoid"}, {SOME, "idiv<*"}, {SOME, "irem<*"}, {SOME, "ipow<*"}, {SOME, "imin<*"}, {SOME, "imax<*"}, {SOME, "to_int<*"}, {SOME, "narrow<*"}, {SOME, "tf32_round"},
     {SOME, "f16"}, {SOME, "bf16"}, {SOME, "f8e4m3"}, {SOME, "f8e5m2"}, {SOME, "double"},
     /* element types in memory */

@@ -32,7 +32,7 @@ static double rsqrt_ref(double a) { return 1 / sqrt(a); }
 static const function functions[] = {
     {"fexp", exp, NULL, -110, 90, 2, 4, 1e-45, 5e-324},  {"flog", log, NULL, 0, 1e30, 2, 4, 1e-7, 1e-15}, {"ftanh", tanh, NULL, -20, 20, 2, 16, 1e-45, 0}, {"ferf", erf, NULL, -7, 7, 2, 16, 1e-45, 0},
     {"fsin", sin, NULL, -1000, 1000, 2, 4, 1e-9, 1e-14}, {"fcos", cos, NULL, -1000, 1000, 2, 4, 1e-9, 1e-14}, {"fsqrt", sqrt, NULL, 0, 1e30, 1, 1, 0, 0}, {"frsqrt", rsqrt_ref, NULL, 1e-30, 1e30, 2, 2, 0, 0},
-    {"ffloor", floor, NULL, -1e6, 1e6, 0, 0, 0, 0},      {"fabs_", fabs, NULL, -1e6, 1e6, 0, 0, 0, 0},       {"fpow", NULL, pow, 0, 20, 2, 64, 1e-45, 5e-324}, {"ffmod", NULL, fmod, -20, 20, 0, 0, 0, 0},
+    {"ffloor", floor, NULL, -1e6, 1e6, 0, 0, 0, 0},      {"frint", rint, NULL, -1e6, 1e6, 0, 0, 0, 0}, {"fabs_", fabs, NULL, -1e6, 1e6, 0, 0, 0, 0},       {"fpow", NULL, pow, 0, 20, 2, 64, 1e-45, 5e-324}, {"ffmod", NULL, fmod, -20, 20, 0, 0, 0, 0},
     {"ffmod", NULL, fmod, 0, 0, 0, 0, 0, 0},             {"fsin", sin, NULL, 0, 0, 2, 4, 1e-9, 1e-14},         {"fcos", cos, NULL, 0, 0, 2, 4, 1e-9, 1e-14}}; /* lo = hi = 0: random bits */
 enum { N_FUNCTIONS = sizeof functions / sizeof *functions };
 

@@ -17,12 +17,16 @@ uint64_t rng_next(rng *r) {
 int64_t rng_range(rng *r, int64_t lo, int64_t hi) { return lo + (int64_t)(rng_next(r) % (uint64_t)(hi - lo + 1)); }
 double rng_unit(rng *r) { return (double)(rng_next(r) >> 11) / 9007199254740992.0; }
 
-static const char *const unary_names[] = {"neg",  "abs",  "exp",  "tanh", "erf",  "sigmoid",
-                                          "relu", "gelu", "silu", "log",  "sqrt", "rsqrt"};
+/* Those of any number, then those of positive ones; all continuous, as tolerances suppose of chains. */
+static const char *const unary_names[] = {
+    "neg",  "abs",  "exp",      "tanh",        "erf",   "sigmoid", "relu", "gelu", "silu",  "elu",        "celu",
+    "selu", "mish", "softplus", "hardsigmoid", "expm1", "atan",    "sinh", "cosh", "asinh", "leaky_relu", "hardswish",
+    "softsign", "log", "sqrt", "rsqrt", "log1p"};
+enum { N_UNARY = sizeof unary_names / sizeof *unary_names, N_OF_POSITIVE = 4 };
 static const char *const binary_names[] = {"add", "sub", "mul", "div", "min", "max", "pow"};
 
 static tsr_value some_unary(build *b, tsr_value x, bool positive) {
-  return op1(b, unary_names[rng_range(b->r, 0, positive ? 11 : 8)], x);
+  return op1(b, unary_names[rng_range(b->r, 0, N_UNARY - 1 - (positive ? 0 : N_OF_POSITIVE))], x);
 }
 
 /* ---- families -------------------------------------------------------------------------------------------------- */
@@ -47,16 +51,28 @@ static void positive(build *b) {
   output(b, some_unary(b, x, true));
 }
 
+/* Functions of a part of the numbers, each behind one whose results are there; and those that jump. */
+static void domains(build *b) {
+  static const char *const inside[] = {"asin", "acos", "atanh"},
+                    *const steps[] = {"ceil", "floor", "round", "trunc", "sign"};
+  tsr_dtype t = float_type(b->r);
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 8000);
+  tsr_value x = input(b, t, s), slope = input(b, t, narrower(b->r, s));
+  output(b, op1(b, inside[rng_range(b->r, 0, 2)], op1(b, "softsign", x)));
+  output(b, op1(b, "acosh", op2(b, "add", op1(b, "abs", x), op1(b, "cosh", x))));
+  output(b, op2(b, "prelu", x, slope));
+  output(b, op1(b, "tan", x)); /* not of what has errors, which may lie on either side of a pole */
+  output(b, op1(b, steps[rng_range(b->r, 0, 4)], x));
+}
+
 static void integers(build *b) {
   tsr_dtype t = integer_type(b->r);
   tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 8000);
-  static const char *const names[] = {"add", "sub", "mul", "min", "max", "div", "rem", "and", "or"}, *const folds[] = {
-                                                                                                         "reduce_sum",
-                                                                                                         "reduce_prod",
-                                                                                                         "reduce_max",
-                                                                                                         "reduce_min"};
+  static const char *const names[] = {"add", "sub", "mul", "min", "max", "div",
+                                      "rem", "and", "or", "xor", "shift_left", "shift_right"};
+  static const char *const folds[] = {"reduce_sum", "reduce_prod", "reduce_max", "reduce_min"};
   tsr_value x = input(b, t, s), y = input(b, t, narrower(b->r, s));
-  x = op2(b, names[rng_range(b->r, 0, 8)], x, y);
+  x = op2(b, names[rng_range(b->r, 0, 11)], x, y);
   x = op1(b, rng_range(b->r, 0, 1) ? "neg" : "abs", x);
   output(b, x);
   int64_t axis = rng_range(b->r, 0, s.rank - 1);
@@ -76,6 +92,7 @@ static void logic(build *b) {
   v[0] = c;
   output(b, op(b, "select", 3, v, 0, NULL));
   output(b, c);
+  if (dtype_is_float(t)) output(b, op2(b, "xor", c, op1(b, rng_range(b->r, 0, 1) ? "isnan" : "isinf", v[1])));
 }
 
 static void casts(build *b) {
@@ -356,8 +373,10 @@ static void shapes(build *b) {
 }
 
 static const struct { const char *name; void (*make)(build *b); } families[] = {
-    {"elementwise", elementwise}, {"positive", positive}, {"integers", integers}, {"logic", logic},       {"casts", casts},
-    {"reductions", reductions},   {"rows", rows},         {"matmuls", matmuls},   {"movement", movement}, {"attention", attention}, {"shapes", shapes}, {"composed", random_composed}, {"normed", random_normed}};
+    {"elementwise", elementwise}, {"positive", positive}, {"integers", integers}, {"logic", logic},
+    {"casts", casts},             {"reductions", reductions}, {"rows", rows},     {"matmuls", matmuls},
+    {"movement", movement},       {"attention", attention}, {"shapes", shapes},   {"composed", random_composed},
+    {"normed", random_normed},    {"domains", domains}};
 
 int random_graph_families(void) { return (int)(sizeof families / sizeof *families); }
 const char *random_graph_family_name(int f) { return families[f].name; }

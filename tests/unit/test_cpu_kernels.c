@@ -26,6 +26,7 @@ static const struct function {
     {SC_SQRT, 0.5001, 0},  {SC_RSQRT, 1.5, 0},   {SC_TANH, 2, 0},      {SC_ERF, 2, 0},
     {SC_SIGMOID, 2.5, 0},  {SC_RELU, 0, 0},      {SC_GELU, 2, 0x1p-24}, {SC_GELU_TANH, 2, 0x1p-23},
     {SC_SILU, 3.5, 0},     {SC_SIN, 2, 0},       {SC_COS, 2, 0},       {SC_FLOOR, 0, 0},
+    {SC_ROUND, 0, 0},
 };
 static double reference(scalar_code op, double x) {
   const double a[3] = {x};

@@ -13,8 +13,9 @@ static int n_x;
 /* All values of f16 and bf16 (zeros of both signs, infinities, NaN, subnormals among them), and the edges of f32. */
 static void fill(void) {
   static const double edges[] = {0x1p-149, -0x1p-149, 0x1p-126, 3.4028234663852886e38, -3.4028234663852886e38,
-                                 88.7228,  88.73,     -87.4,    -103.9,                -104.1,
-                                 0.5,      1,         -1};
+                                 88.7228,  88.73,     -87.4,    -103.9,                -104.1, 0.5, 1, -1,
+                                  INFINITY, -INFINITY, NAN, 0, -0.0, 89.4, -1e-10, 1e30, -1e30, -200,
+                                  0.99999994, -0.99999994};
   for (int t = 0; t < 2; t++)
     for (int i = 0; i < N; i++) {
       uint16_t h = (uint16_t)i;
@@ -38,6 +39,14 @@ static scalar_value point_number(void *user, double v) { return (scalar_value){.
 static scalar_value point_apply(void *user, int code, int variant, const scalar_value *v) {
   const double a[3] = {v[0].v, v[1].v, v[2].v};
   if (code == SCALAR_FINITE) return (scalar_value){.v = a[0] == -INFINITY ? -1 : a[0]};
+  if (scalar_is_composite(code)) { /* by its own expansion: composites are made of composites */
+    point p = {.x = {a[0], a[1], a[2]}};
+    const char *text = scalar_rows[code].expansion;
+    scalar_reader r = {&p, point_name, point_number, point_apply};
+    scalar_value y = {.v = NAN};
+    scalar_read(&text, &r, &y);
+    return y;
+  }
   return (scalar_value){.v = scalar_rows[code].f64(variant, a)};
 }
 static const scalar_reader points = {NULL, point_name, point_number, point_apply};
@@ -58,16 +67,18 @@ static bool close_to(double got, double want, double slack) {
 
 /* Expansions give the meaning, at -inf and NaN too; sums that cancel by the row's own error. */
 static void check_expansions(void) {
-  for (int c = 0; c < SC_N; c++) {
+  for (int c = 0; c < SC_ALL; c++) {
     const scalar_row *row = &scalar_rows[c];
-    for (int i = 0; row->expansion && i < n_x; i++) {
-      point p = {.x = {x[i]}};
+    int step = scalar_is_composite(c) ? 13 : 1; /* all 16-bit values: on devices, tests/conformance/test_precision.c */
+    for (int i = 0; row->expansion && row->f64 && i < n_x; i += i < 2 * N ? step : 1) {
+      point p = {.x = {x[i], 0.3, 0.6}}; /* behind the operands: attributes */
+      if (row->error(p.x, fabs(row->f64(0, p.x))) == INFINITY) continue; /* a part, where it isn't used */
       const char *text = row->expansion;
       double got, want = row->f64(0, p.x);
       CHECK(read_at(&text, &p, &got) && !*text, "%s: expansion is one expression", row->name);
       CHECK(close_to(got, want, 0x1p-52 * (4 * row->error(p.x, fabs(want)) + fabs(want)) + LEAST),
             "%s(%a): expansion gives %a, not %a", row->name, x[i], got, want);
-      if (want == 0 && got == 0 && isinf(x[i]))
+      if (want == 0 && got == 0 && (isinf(x[i]) || (x[i] == 0 && scalar_is_composite(c))))
         CHECK(!signbit(got) == !signbit(want), "%s(%a): the sign of its zero", row->name, x[i]);
     }
   }
@@ -76,16 +87,16 @@ static void check_expansions(void) {
 /* One expression an operand, that agrees with the difference quotient away from kinks. */
 static void check_derivatives(void) {
   static const double at[] = {0.3, 0.7, 1.6, 2.9, -0.4, -1.3, -2.2};
-  for (int c = 0; c < SC_N; c++) {
+  for (int c = 0; c < SC_ALL; c++) {
     const scalar_row *row = &scalar_rows[c];
-    if (!row->derivative || !row->f64 || c == SC_COMPARE || c == SC_SELECT) continue;
+    if (!row->name || !row->derivative || !row->f64 || c == SC_COMPARE || c == SC_SELECT) continue;
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
-      point p = {.x = {at[i], 1.2}, .g = 1};
+      point p = {.x = {at[i], 1.2, 0.6}, .g = 1};
       const char *text = row->derivative;
       p.y = row->f64(0, p.x);
       if (isnan(p.y)) continue;
       for (int k = 0; k < row->operands; k++) {
-        double h = 1e-6, up[3] = {p.x[0], p.x[1]}, down[3] = {p.x[0], p.x[1]}, got;
+        double h = 1e-6, up[3] = {p.x[0], p.x[1], p.x[2]}, down[3] = {p.x[0], p.x[1], p.x[2]}, got;
         up[k] += h, down[k] -= h;
         double want = (row->f64(0, up) - row->f64(0, down)) / (2 * h);
         bool some = read_at(&text, &p, &got);
@@ -101,12 +112,14 @@ static void check_derivatives(void) {
 
 /* Codes, names and traits that go together. */
 static void check_rows(void) {
-  for (int c = 0; c < SC_N; c++) {
+  for (int c = 0; c < SC_ALL; c++) {
     const scalar_row *row = &scalar_rows[c];
+    if (c == SC_N) continue;
     CHECK(row->f64 || row->integer, "%s has no meaning", row->name);
     CHECK(!(row->traits & SCALAR_FLOATS) == (row->integer != NULL), "%s: floats only", row->name);
     CHECK(!(row->traits & SCALAR_INTEGERS) == (row->f64 != NULL), "%s: integers only", row->name);
-    CHECK(!row->expansion || row->operands == 1, "%s: expansions are of one operand", row->name);
+    CHECK(scalar_is_composite(c) ? row->expansion != NULL : !row->expansion || row->operands == 1, "%s: a composite has an expansion, others one of one operand",
+          row->name);
     double v[3] = {1.5, -0.75, 3}, w[3] = {-0.75, 1.5, 3};
     if (row->traits & SCALAR_COMMUTES && row->f64) CHECK(row->f64(0, v) == row->f64(0, w), "%s commutes", row->name);
     int64_t i[3] = {12, -5, 7}, j[3] = {-5, 12, 7};

@@ -59,7 +59,8 @@ static inline double f64_gelu_tanh(double x) {
   X(SILU, v_finite(x) * v_sigmoid(v_finite(x)), x == -INFINITY ? -0.0 : x * f64_sigmoid(x)) \
   X(SIN, v_sin(x), sin(x))                                                                  \
   X(COS, v_cos(x), cos(x))                                                                  \
-  X(FLOOR, v_floor(x), floor(x))
+  X(FLOOR, v_floor(x), floor(x))                                                            \
+  X(ROUND, v_rint(x), rint(x))
 /* Errors: kernels.h; of SILU 3.5 ulp, + 2^-140 where its sigmoid is denormal. */
 #define UNARY_NUMBERS(X)           \
   X(NEG, v_neg(x), -x)             \

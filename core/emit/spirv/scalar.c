@@ -103,6 +103,7 @@ uint32_t e_unary(emitter *e, int code, vt v, uint32_t a) {
   case SC_SQRT: return GLSL(e, GlslSqrt, type, a);
   case SC_RSQRT: return VAL(&e->s, OpFDiv, type, e_const(e, v.t, 1, v.n), GLSL(e, GlslSqrt, type, a));
   case SC_FLOOR: return GLSL(e, GlslFloor, type, a);
+  case SC_ROUND: return GLSL(e, GlslRoundEven, type, a);
   default: return e_min_max(e, true, v, a, e_const(e, v.t, 0, v.n)); /* relu */
   }
 }

@@ -20,7 +20,7 @@
  *   sync     barrier(), warp_barrier()
  *   lanes    unsigned shuffle_word<mode>(unsigned v, int lane, int width): mode 0 xor, 1 index, 2 up, 3 down
  *   floats   unsigned short f16_bits(float), bf16_bits(float) (to nearest even, NaN stays NaN), float
- *            f16_value(unsigned short); fexp flog fsqrt frsqrt ftanh ferf fsin fcos ffloor fpow ffma ffmod fabs_,
+ *            f16_value(unsigned short); fexp flog fsqrt frsqrt ftanh ferf fsin fcos ffloor frint fpow ffma ffmod fabs_,
  *            fmin_nan fmax_nan, for float and double
  * NVIDIA (shared addresses by pointer):
  *   cp_async<bytes>(smem, global, valid), cp_commit(), cp_wait<n>()

@@ -33,6 +33,8 @@ static const char functions[] =
     "FN double fabs_(double x) { return fabs(x); }\n"
     "FN float ffloor(float x) { return floorf(x); }\n"
     "FN double ffloor(double x) { return floor(x); }\n"
+    "FN float frint(float x) { return rintf(x); }\n"
+    "FN double frint(double x) { return rint(x); }\n"
     "FN float fsqrt(float x) { return sqrtf(x); }\n"
     "FN double fsqrt(double x) { return sqrt(x); }\n"
     "FN float frsqrt(float x) { return rsqrtf(x); }\n"

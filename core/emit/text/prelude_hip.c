@@ -48,6 +48,8 @@ static const char functions[] =
     "FN double fabs_(double x) { return __builtin_fabs(x); }\n"
     "FN float ffloor(float x) { return __builtin_floorf(x); }\n"
     "FN double ffloor(double x) { return __builtin_floor(x); }\n"
+    "FN float frint(float x) { return __builtin_rintf(x); }\n"
+    "FN double frint(double x) { return __builtin_rint(x); }\n"
     "FN float fsqrt(float x) { return __builtin_sqrtf(x); }\n"
     "FN double fsqrt(double x) { return __builtin_sqrt(x); }\n"
     "FN float frsqrt(float x) { return 1.0f / __builtin_sqrtf(x); }\n"

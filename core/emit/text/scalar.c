@@ -87,7 +87,7 @@ static const char *const float_calls[SC_N] = {
     [SC_EXP] = "fexp",     [SC_LOG] = "flog",        [SC_SQRT] = "fsqrt", [SC_RSQRT] = "frsqrt",
     [SC_TANH] = "ftanh",   [SC_ERF] = "ferf",        [SC_SIN] = "fsin",   [SC_COS] = "fcos",
     [SC_FLOOR] = "ffloor", [SC_ABS] = "fabs_",       [SC_POW] = "fpow",   [SC_REM] = "ffmod",
-    [SC_MIN] = "fmin_nan", [SC_MAX] = "fmax_nan",    [SC_FMA] = "ffma",
+    [SC_MIN] = "fmin_nan", [SC_MAX] = "fmax_nan",    [SC_FMA] = "ffma",   [SC_ROUND] = "frint",
 };
 
 static const char *float_call(int code) { return float_calls[code] ? float_calls[code] : scalar_rows[code].name; }
@@ -104,6 +104,27 @@ static const char *float_op(text_printer *p, int code, const char *const *x, int
   return n == 1 ? text_fmt(p, "%s(%s)", float_call(code), x[0])
          : n == 2 ? text_fmt(p, "%s(%s, %s)", float_call(code), x[0], x[1])
                   : text_fmt(p, "%s(%s, %s, %s)", float_call(code), x[0], x[1], x[2]);
+}
+
+/* Is b a constant from 0 on below `end`? */
+static bool is_known_below(const ir_value *b, int end) {
+  const ir_attr *a = b->def && b->def->def->code == TG_CONST ? ir_get_attr(b->def, "value") : NULL;
+  double v = !a ? -1 : a->kind == IR_A_INT ? (double)a->u.i : a->kind == IR_A_FLOAT ? a->u.f : -1;
+  return v >= 0 && v < end;
+}
+
+/* C++ leaves amounts that are negative or not below the width undefined: 0 there, of shifts right the sign. */
+static const char *shift(text_printer *p, const ir_type *t, int code, const char *const *x, const ir_op *op) {
+  bool wide = is_index(t) ? p->wide : t->dtype == TSR_I64, is_signed = is_index(t) || dtype_get(t->dtype)->is_signed;
+  int bits = is_index(t) ? p->wide ? 64 : 32 : 8 * (int)tsr_dtype_size(t->dtype);
+  const char *left = bits == 32 && is_signed
+                         ? text_fmt(p, "int(unsigned(%s) << %s)", x[0], x[1])
+                         : text_fmt(p, "(%s)((unsigned long long)(%s) << %s)", element_type(p, t), x[0], x[1]);
+  if (is_known_below(op->operands[1], bits)) return code == SC_SHL ? left : text_fmt(p, "(%s >> %s)", x[0], x[1]);
+  const char *inside = text_fmt(p, wide ? "(unsigned long long)(%s) < %d" : "unsigned(%s) < %d", x[1], bits);
+  if (code == SC_SHL) return text_fmt(p, "(%s ? %s : 0)", inside, left);
+  if (!is_signed) return text_fmt(p, "(%s ? %s >> %s : 0)", inside, x[0], x[1]);
+  return text_fmt(p, "(%s >> (%s ? %s : %d))", x[0], inside, x[1], bits - 1);
 }
 
 static const char *int_op(text_printer *p, const ir_type *t, int code, const char *const *x, const ir_op *op) {
@@ -128,9 +149,7 @@ static const char *int_op(text_printer *p, const ir_type *t, int code, const cha
   case SC_OR: return text_fmt(p, is_bool ? "(%s || %s)" : "(%s | %s)", x[0], x[1]);
   case SC_XOR: return text_fmt(p, is_bool ? "(%s != %s)" : "(%s ^ %s)", x[0], x[1]);
   case SC_SHL:
-    return is_index(t) || t->dtype == TSR_I32 ? text_fmt(p, "int(unsigned(%s) << %s)", x[0], x[1])
-                                              : text_fmt(p, "(%s)((unsigned long long)(%s) << %s)", type, x[0], x[1]);
-  case SC_SHR: return text_fmt(p, "(%s >> %s)", x[0], x[1]);
+  case SC_SHR: return shift(p, t, code, x, op);
   case SC_NOT: return text_fmt(p, is_bool ? "!%s" : "(%s)(~%s)", is_bool ? x[0] : type, x[0]);
   case SC_NEG: return wrap(p, t, "0", "-", x[0]);
   case SC_ABS: return text_fmt(p, "(%s < 0 ? %s : %s)", x[0], wrap(p, t, "0", "-", x[0]), x[0]);

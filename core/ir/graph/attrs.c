@@ -35,6 +35,13 @@ int graph_scalar(const ir_op *op) {
   return code == SC_GELU && !strcmp(ir_get_str(op, "approximate", "none"), "tanh") ? SC_GELU_TANH : code;
 }
 
+int graph_numbers(const ir_op *op, double out[GRAPH_MAX_NUMBERS]) {
+  int n = 0;
+  for (const ir_attr_def *a = op->def->attrs; a && a->name; a++)
+    if (a->kind == IR_A_FLOAT) out[n++] = ir_get_float(op, a->name, 0);
+  return n;
+}
+
 ir_op *graph_contraction(const ir_block *b) {
   for (ir_op *o = b->first; o; o = o->next)
     if (graph_is_kind(o, GRAPH_CONTRACTION)) return o;

@@ -25,12 +25,14 @@ typedef enum graph_code {
 #define GRAPH_CODE_GRAPH(CODE) G_##CODE,
 #define GRAPH_CODE_OWN(CODE) G_##CODE,
 #define GRAPH_CODE_KERNEL(CODE)
+#define GRAPH_CODE_PART(CODE)
 #define GRAPH_CODE(CODE, name, n, types, help, level, ...) GRAPH_CODE_##level(CODE)
-  SCALAR_OPS(GRAPH_CODE)
+  SCALAR_ALL(GRAPH_CODE)
 #undef GRAPH_CODE
 #undef GRAPH_CODE_GRAPH
 #undef GRAPH_CODE_OWN
 #undef GRAPH_CODE_KERNEL
+#undef GRAPH_CODE_PART
   G_CAST,
   G_REDUCE_SUM,
   G_REDUCE_MEAN,
@@ -148,6 +150,9 @@ int graph_scalar(const ir_op *op);
 /* compare: its predicate (N_CMP: unknown); not: 1 of a bool; else 0. As scalar_row's functions take it. */
 int graph_variant(const ir_op *op);
 
+/* The number attributes of a pointwise op, in the order of its row: alpha, beta. */
+enum { GRAPH_MAX_NUMBERS = 2 };
+int graph_numbers(const ir_op *op, double out[GRAPH_MAX_NUMBERS]);
 /* The `axis` attribute counted from the front. */
 int graph_axis(const ir_op *op);
 /* Which dimensions of a reduction's operand are reduced; returns how many. */

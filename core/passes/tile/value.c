@@ -25,7 +25,7 @@ tsr_status kb_operand(kb_kernel *k, ir_value *v, const kb_space *s, const ir_typ
 
 static tsr_status elementwise(kb_kernel *k, ir_op *op, const kb_space *s, const ir_type *orig, kb_form f,
                               ir_value **out) {
-  ir_value *frags[4] = {0}, *args[4];
+  ir_value *frags[4] = {0}, *args[4] = {0};
   double imms[4] = {0};
   tsr_dtype in_type = TSR_DTYPE_NONE;
   int n = op->n_operands, live = 0;
@@ -55,14 +55,8 @@ static tsr_status elementwise(kb_kernel *k, ir_op *op, const kb_space *s, const 
     /* Through the narrow type, so that it rounds, and back to the type that computes it. */
     y = kb_cast_to(k, &r, kb_cast_to(k, &r, args[0], to), ct);
   } else {
-    int code = graph_scalar(op);
-    const ir_type *bool_type = code == SC_COMPARE ? ir_type_scalar(k->m, TSR_BOOL)
-                                                  : NULL; /* inference needs the predicate, which comes next */
-    y = ir_build1(&r, kb_scalar_name(code), bool_type, n, args);
-    if (y && bool_type &&
-        !ir_set_attr(y->def, "predicate", ir_attr_str(k->m, scalar_predicate_name(graph_variant(op)))))
-      return st_oom();
-    if (y && scalar_rows[code].traits & SCALAR_WRAPS) y = kb_wrap_scalar(k, &r, y, to);
+    y = kb_scalar(k, &r, op, args);
+    if (y && scalar_rows[graph_scalar(op)].traits & SCALAR_WRAPS) y = kb_wrap_scalar(k, &r, y, to);
   }
   *out = kb_map_close(k, map, &r, y);
   return *out ? NULL : st_oom();

@@ -1,5 +1,5 @@
-/* core/ir/graph/ops/pointwise.c - the elementwise ops: those of ir/scalar_ops.h, whose rows, meaning and derivatives
- * are made of that list, and cast. To add one, add its row there. */
+/* core/ir/graph/ops/pointwise.c - the elementwise ops: those of ir/scalar_ops.h and ir/scalar_composites.h, whose
+ * rows, meaning and derivatives are made of these lists, and cast. To add one, add its row there. */
 #include <math.h>
 #include <string.h>
 
@@ -40,6 +40,19 @@ static tsr_status infer_compare(ir_op *op, const ir_type **results) {
     return ir_error(op, "eq, ne, lt, le, gt or ge", "unknown predicate \"%s\"", ir_get_str(op, "predicate", ""));
   TSR_TRY(elementwise(op, results));
   return shape_finish(op, TSR_BOOL, results[0]->rank, results[0]->dims, results);
+}
+
+static tsr_status infer_classify(ir_op *op, const ir_type **results) {
+  TSR_TRY(shape_floats(op));
+  return shape_finish(op, TSR_BOOL, op->operands[0]->type->rank, op->operands[0]->type->dims, results);
+}
+
+static tsr_status infer_shift(ir_op *op, const ir_type **results) {
+  TSR_TRY(shape_tensors(op));
+  tsr_dtype t = op->operands[0]->type->dtype;
+  if (dtype_is_float(t) || t == TSR_BOOL)
+    return ir_error(op, "cast to an integer first", "takes integers, not %s", tsr_dtype_name(t));
+  return elementwise(op, results);
 }
 
 static tsr_status infer_select(ir_op *op, const ir_type **results) {
@@ -120,6 +133,7 @@ static tsr_status eval_elementwise(graph_evaluator *e, ir_op *op, int64_t at) {
   int64_t i[3] = {0};
   int variant = graph_variant(op);
   num_split(t, at, c);
+  if (op->def->attrs) graph_numbers(op, x + op->n_operands);
   for (int k = 0; k < op->n_operands; k++) {
     graph_num n = graph_read(e, op->operands[k], num_broadcast_at(op->operands[k]->type, t->rank, c));
     x[k] = n.v;
@@ -180,23 +194,29 @@ typedef struct gradient {
   ir_value *g;
 } gradient;
 
-static scalar_value gradient_name(void *user, char name) {
-  gradient *d = user;
-  return (scalar_value){.p = name == 'g' ? d->g : name == 'y' ? d->op->results[0] : d->op->operands[name - 'a']};
-}
-
 static scalar_value gradient_number(void *user, double v) {
   gradient *d = user;
   return (scalar_value){.p = graph_number(d->b, d->op->results[0]->type->dtype, v)};
 }
 
+static scalar_value gradient_name(void *user, char name) {
+  gradient *d = user;
+  double numbers[GRAPH_MAX_NUMBERS];
+  int i = name - 'a';
+  if (name == 'g' || name == 'y') return (scalar_value){.p = name == 'g' ? d->g : d->op->results[0]};
+  if (i < d->op->n_operands) return (scalar_value){.p = d->op->operands[i]};
+  graph_numbers(d->op, numbers);
+  return gradient_number(user, numbers[i - d->op->n_operands]);
+}
+
 static graph_code code_of(int scalar) {
-  static const uint8_t codes[SC_N] = {
+  static const uint8_t codes[SC_ALL] = {
 #define CODE_GRAPH(CODE) [SC_##CODE] = G_##CODE,
 #define CODE_OWN(CODE) [SC_##CODE] = G_##CODE,
 #define CODE_KERNEL(CODE)
+#define CODE_PART(CODE)
 #define CODE(CODE, name, n, types, help, level, ...) CODE_##level(CODE)
-      SCALAR_OPS(CODE)};
+      SCALAR_ALL(CODE)};
 #undef CODE
   return (graph_code)codes[scalar];
 }
@@ -236,6 +256,11 @@ BEGIN(adjoint_pointwise) {
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
+static tsr_status verify_celu(const ir_op *op) {
+  double alpha = ir_get_float(op, "alpha", 1);
+  return alpha != 0 ? NULL : ir_error(op, "elu has no quotient", "alpha is 0, and e^(a / alpha) undefined");
+}
+
 static tsr_status verify_gelu(const ir_op *op) {
   const char *a = ir_get_str(op, "approximate", "none");
   return !strcmp(a, "none") || !strcmp(a, "tanh") ? NULL
@@ -261,6 +286,7 @@ static tsr_status verify_gelu(const ir_op *op) {
   {POINTWISE(CODE, s, n, h, traits), .types_doc = TYPES_##types, .infer = INFER_##types},
 #define ROW_OWN(CODE, s, n, types, h, traits) {POINTWISE(CODE, s, n, h, traits), OWN_##CODE},
 #define ROW_KERNEL(CODE, s, n, types, h, traits)
+#define ROW_PART(CODE, s, n, types, h, traits)
 #define SCALAR_ROW(CODE, s, n, types, h, level, traits, ...) ROW_##level(CODE, s, n, types, h, traits)
 
 #define OWN_GELU \
@@ -269,9 +295,22 @@ static tsr_status verify_gelu(const ir_op *op) {
 #define OWN_COMPARE \
   .types_doc = ANY, .infer = infer_compare, .attrs = ATTRS({"predicate", IR_A_STR, true, NULL, "eq, ne, lt, le, gt or ge"})
 #define OWN_SELECT .types_doc = ANY, .infer = infer_select
+#define OWN_ISNAN .types_doc = FLOATS, .infer = infer_classify
+#define OWN_ISINF .types_doc = FLOATS, .infer = infer_classify
+#define OWN_FLOAT .types_doc = FLOATS, .infer = infer_float
+#define OWN_HARDSIGMOID \
+  OWN_FLOAT, .attrs = ATTRS({"alpha", IR_A_FLOAT, false, "0.16666666666666666", "the slope; ONNX's default is 0.2"}, \
+                            {"beta", IR_A_FLOAT, false, "0.5", "the value at 0"})
+#define OWN_LEAKY_RELU OWN_FLOAT, .attrs = ATTRS({"alpha", IR_A_FLOAT, false, "0.01", "the slope below 0"})
+#define OWN_ELU OWN_FLOAT, .attrs = ATTRS({"alpha", IR_A_FLOAT, false, "1", "the limit at -infinity is -alpha"})
+#define OWN_CELU                       \
+  OWN_FLOAT, .verify = verify_celu, \
+  .attrs = ATTRS({"alpha", IR_A_FLOAT, false, "1", "the limit at -infinity is -alpha; not 0"})
+#define OWN_SHIFT_LEFT .types_doc = INTEGERS, .infer = infer_shift
+#define OWN_SHIFT_RIGHT .types_doc = INTEGERS, .infer = infer_shift
 
 static const ir_opdef rows[] = {
-    SCALAR_OPS(SCALAR_ROW)
+    SCALAR_ALL(SCALAR_ROW)
     {NAME(CAST, "cast"), .flags = IR_PURE | IR_ELEMENTWISE, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = ANY, .infer = infer_cast,
      .attrs = ATTRS({"dtype", IR_A_STR, true, NULL, "the type to convert to"}),
