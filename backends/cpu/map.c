@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backends/cpu/map.h"
+#include "backends/cpu/places.h"
 #include "core/base/dtype.h"
 
 /* Where an operand's elements of the current row are. */
@@ -110,6 +111,17 @@ static void set_cell(char *dst, int ct, bool is_float, int64_t i, double f) {
   else dtype_store((tsr_dtype)ct, dst, 0, is_float ? f : (double)i);
 }
 
+static void lookup(const run *r, const step *t, char *dst, int64_t n) {
+  const cpu_desc *d = vm_desc(r->v, t->a);
+  places p = {.d = d, .ext = vm_ext(r->v, d)};
+  for (int i = 0; i < t->b; i++) {
+    p.at[i] = (const int32_t *)(const void *)r->at[t->at[i]];
+    p.varies[i] = !t->at_uniform[i];
+  }
+  places_take(&p, vm_base(r->v, d), tsr_dtype_size((tsr_dtype)d->dtype), n, t->fn.convert ? r->spare : dst);
+  if (t->fn.convert) t->fn.convert(dst, r->spare, (size_t)n);
+}
+
 static void do_step(run *r, const step *t, char *dst, int64_t col, int64_t n) {
   if (t->uniform) n = 1;
   switch ((step_kind)t->kind) {
@@ -146,6 +158,7 @@ static void do_step(run *r, const step *t, char *dst, int64_t col, int64_t n) {
     if (t->uniform) set_cell(dst, TSR_I32, false, r->index[t->a], 0);
     else r->v->k->lanes->iota((int32_t *)(void *)dst, (int32_t)col, 1, (size_t)n);
     break;
+  case ST_LOAD: lookup(r, t, dst, n); break;
   case ST_NOP: break;
   }
   r->at[t->dst] = dst;
@@ -286,36 +299,32 @@ void vm_map(const vm *v, const cpu_instr *i) {
 
 /* ---- gather and scatter: the program gives coordinates ---- */
 
-static void coordinates(run *r, int64_t col, int64_t n, int n_yields, const int32_t **coord, char *wide_store) {
-  for (int i = 0; i < r->p->n_steps; i++) {
-    const step *t = &r->p->steps[i];
-    if (t->level == 2) do_step(r, t, home(r, t->dst), col, n);
+/* What `indexed` has found for a strip of elements. */
+static places places_of(const run *r, const vm *v, const cpu_desc *view, int n_yields) {
+  places p = {.d = view, .ext = vm_ext(v, view)};
+  for (int y = 0; y < view->rank; y++) {
+    p.at[y] = (const int32_t *)(const void *)r->at[r->p->yields[y]];
+    p.varies[y] = !r->p->yield_uniform[y];
   }
-  for (int y = 0; y < n_yields; y++) {
-    char *b = r->at[r->p->yields[y]];
-    if (r->p->yield_uniform[y]) {
-      char *w = wide_store + (size_t)y * CPU_STRIP * 4;
-      splat(r, w, b, r->p->yield_esize[y], n);
-      b = w;
-    }
-    coord[y] = (const int32_t *)(const void *)b;
+  if (n_yields > view->rank) {
+    p.valid = (const uint8_t *)r->at[r->p->yields[view->rank]];
+    p.valid_varies = !r->p->yield_uniform[view->rank];
   }
+  return p;
 }
 
-/* Visits every element of `tile` row by row; move(src or dst index in view, element of the row). */
+/* Visits every element of `tile` row by row. */
 static void indexed(const vm *v, const cpu_instr *i, const cpu_desc *tile, const cpu_desc *view, bool gather) {
   run r;
   begin_run(&r, v, &v->m->plans[i->a[2]], 0, 0);
-  int rank = tile->rank, vr = view->rank, yields = i->a[3];
+  const int rank = tile->rank, yields = i->a[3];
   size_t ts = tsr_dtype_size((tsr_dtype)tile->dtype), vs = tsr_dtype_size((tsr_dtype)view->dtype);
   cpuk_dtype tt = vm_cpuk((tsr_dtype)tile->dtype), vt = vm_cpuk((tsr_dtype)view->dtype);
-  cpuk_convert_fn convert = gather ? v->k->lanes->convert[vt][tt] : v->k->lanes->convert[tt][vt];
-  const int64_t *ext = vm_ext(v, view);
-  const bool exists = vr || view->kind == CPU_D_TILE || ext[0];
-  char *base = vm_base(v, view), *store = r.cells + (size_t)(r.p->n_cells + 8) * CELL,
-       *line = store + (size_t)(yields + 1) * CPU_STRIP * 4;
-  int64_t rows = 1, cols = tile->dims[rank - 1];
-  for (int d = 0; d < rank - 1; d++) rows *= tile->dims[d];
+  cpuk_convert_fn convert = tt == vt ? NULL : gather ? v->k->lanes->convert[vt][tt] : v->k->lanes->convert[tt][vt];
+  const int64_t *ext = vm_ext(v, tile);
+  char *base = vm_base(v, view), *line = r.cells + (size_t)(r.p->n_cells + 8) * CELL;
+  int64_t rows = 1, cols = ext[rank - 1];
+  for (int d = 0; d < rank - 1; d++) rows *= ext[d];
   memset(r.index, 0, sizeof r.index);
   do_level(&r, 0);
   for (int64_t k = 0; k < rows; k++) {
@@ -323,31 +332,16 @@ static void indexed(const vm *v, const cpu_instr *i, const cpu_desc *tile, const
     for (int d = 0; d < rank - 1; d++) at += r.index[d] * tile->strides[d];
     do_level(&r, 1);
     for (int64_t col = 0; col < cols; col += CPU_STRIP) {
-      int64_t n = cols - col < CPU_STRIP ? cols - col : CPU_STRIP;
-      const int32_t *coord[TSR_MAX_RANK + 1];
-      coordinates(&r, col, n, yields, coord, store);
-      const uint8_t *valid = yields > vr ? (const uint8_t *)coord[vr] : NULL;
-      char *strip = vm_base(v, tile) + (at + col) * (int64_t)ts;
-      if (!gather) convert(line, strip, (size_t)n);
-      for (int64_t e = 0; e < n; e++) {
-        int64_t off = 0;
-        bool inside = exists && (!valid || valid[e]);
-        for (int d = 0; d < vr && inside; d++) {
-          int64_t x = coord[d][e];
-          inside = x >= 0 && x < ext[d];
-          if (inside) off += x * view->strides[d];
-        }
-        if (!gather) {
-          if (inside) memcpy(base + off * (int64_t)vs, line + e * (int64_t)vs, vs);
-        } else if (inside) {
-          memcpy(line + e * (int64_t)vs, base + off * (int64_t)vs, vs);
-        } else {
-          memset(line + e * (int64_t)vs, 0, vs);
-        }
-      }
-      if (gather) convert(strip, line, (size_t)n);
+      const int64_t n = cols - col < CPU_STRIP ? cols - col : CPU_STRIP;
+      for (int s = 0; s < r.p->n_steps; s++)
+        if (r.p->steps[s].level == 2) do_step(&r, &r.p->steps[s], home(&r, r.p->steps[s].dst), col, n);
+      places p = places_of(&r, v, view, yields);
+      char *strip = vm_base(v, tile) + (at + col) * (int64_t)ts, *raw = convert ? line : strip;
+      if (gather) places_take(&p, base, vs, n, raw);
+      if (convert) convert(gather ? strip : line, gather ? line : strip, (size_t)n);
+      if (!gather) places_put(&p, base, vs, n, raw);
     }
-    for (int d = rank - 2; d >= 0 && ++r.index[d] == tile->dims[d]; d--) r.index[d] = 0;
+    for (int d = rank - 2; d >= 0 && ++r.index[d] == ext[d]; d--) r.index[d] = 0;
   }
 }
 

@@ -19,7 +19,8 @@ typedef enum step_kind {
   ST_CONST,
   ST_REG,
   ST_INPUT,
-  ST_INDEX
+  ST_INDEX,
+  ST_LOAD
 } step_kind;
 
 typedef struct step {
@@ -35,6 +36,8 @@ typedef struct step {
     cpuk_convert_fn convert;
   } fn;
   cpuk_convert_fn back; /* ROUND: to the narrow type and back */
+  int64_t at[TSR_MAX_RANK]; /* LOAD: of descriptor a and rank b; the registers with its indices, */
+  bool at_uniform[TSR_MAX_RANK]; /* and which of them hold one number */
   int64_t imm;
 } step;
 

@@ -64,6 +64,23 @@ static bool plan_cast(const cpuk_lanes *l, const cpu_strip *s, step *t) {
   return t->fn.convert && t->back;
 }
 
+/* Elements at indices: those of other types than they are computed in are converted after they were collected. */
+static bool plan_load(const vm_module *m, const cpu_program *prog, const uint8_t *uniform, step *t) {
+  const cpu_image *image = m->image;
+  if (t->a < 0 || t->a >= image->n_descs || t->b < 0 || t->c < 0 || t->b > image->n_extra - t->c) return false;
+  const cpu_desc *d = cpu_descs(image) + t->a;
+  if (t->b != d->rank) return false;
+  memcpy(t->at, cpu_extra(image) + t->c, sizeof *t->at * (size_t)t->b);
+  for (int i = 0; i < t->b; i++) {
+    if (t->at[i] < 0 || t->at[i] >= prog->n_regs) return false;
+    t->at_uniform[i] = uniform[t->at[i]];
+  }
+  cpuk_dtype from = vm_cpuk((tsr_dtype)d->dtype), to = vm_cpuk((tsr_dtype)t->to_ct);
+  t->kind = ST_LOAD;
+  t->fn.convert = from == to ? NULL : m->k->lanes->convert[from][to];
+  return from == to || t->fn.convert;
+}
+
 static tsr_status unsupported(const tsr_allocator *al, const cpu_strip *s) {
   return st_make(al, TSR_UNSUPPORTED,
                  ST_WHERE("cpu", s->op == CPU_S_OP ? scalar_rows[s->code].name : "cast", "cast to f32"),
@@ -72,6 +89,8 @@ static tsr_status unsupported(const tsr_allocator *al, const cpu_strip *s) {
 
 static void uses_of(const step *t, int32_t *out, int *n) {
   *n = 0;
+  for (int i = 0; t->kind == ST_LOAD && i < t->b; i++) out[(*n)++] = (int32_t)t->at[i];
+  if (t->kind == ST_LOAD) return;
   if (t->kind == ST_CONST || t->kind == ST_REG || t->kind == ST_INPUT || t->kind == ST_INDEX || t->kind == ST_NOP)
     return;
   out[(*n)++] = t->a;
@@ -87,7 +106,7 @@ static bool place_registers(const tsr_allocator *al, map_plan *p) {
       *free_at = al_zalloc(al, sizeof(int) * (size_t)(p->n_regs + 1));
   bool ok = last && free_at;
   for (int i = 0; ok && i < p->n_steps; i++) {
-    int32_t u[3];
+    int32_t u[TSR_MAX_RANK];
     int n;
     uses_of(&p->steps[i], u, &n);
     for (int k = 0; k < n; k++) last[u[k]] = i;
@@ -129,10 +148,11 @@ static void find_writers(map_plan *p) {
   }
 }
 
-static tsr_status plan_fill(const tsr_allocator *al, const cpuk_table *k, const cpu_image *m, const cpu_program *prog,
-                            map_plan *p) {
+static tsr_status plan_fill(const vm_module *v, const cpu_program *prog, map_plan *p) {
+  const tsr_allocator *al = v->al;
+  const cpu_image *m = v->image;
   const cpu_strip *s = cpu_strips(m) + prog->first;
-  const cpuk_lanes *l = k->lanes;
+  const cpuk_lanes *l = v->k->lanes;
   uint8_t uniform[1024] = {0}, level[1024] = {0}, esize[1024] = {0};
   if (prog->first < 0 || prog->n < 0 || prog->n > m->n_strips - prog->first || prog->n_regs > 1024)
     return st_make(al, TSR_ARCH_MISMATCH, ST_WHERE("cpu", "module", NULL),
@@ -160,6 +180,12 @@ static tsr_status plan_fill(const tsr_allocator *al, const cpuk_table *k, const 
     case CPU_S_REG: t.kind = ST_REG; t.is_float = s->predicate; break;
     case CPU_S_INPUT: t.kind = ST_INPUT; t.level = s->uniform ? 1 : 2; break;
     case CPU_S_INDEX: t.kind = ST_INDEX; t.level = s->uniform ? 1 : 2; p->uses_index = true; break;
+    case CPU_S_LOAD:
+      if (!plan_load(v, prog, uniform, &t)) return unsupported(al, s);
+      for (int i = 0; i < t.b; i++)
+        if (level[t.at[i]] > t.level) t.level = level[t.at[i]];
+      if (s->uniform && t.level == 2) t.level = 1;
+      break;
     default: {
       int32_t ops[3] = {s->a, s->b, s->c};
       for (int o = 0; o < 3; o++) {
@@ -197,7 +223,7 @@ tsr_status map_plans_create(vm_module *m) {
     p->steps = al_zalloc(m->al, sizeof(step) * (size_t)(prog->n + 1));
     p->place = al_zalloc(m->al, sizeof(int32_t) * (size_t)(prog->n_regs + 1));
     if (!p->steps || !p->place) return st_oom();
-    TSR_TRY(plan_fill(m->al, m->k, m->image, prog, p));
+    TSR_TRY(plan_fill(m, prog, p));
     if (!place_registers(m->al, p)) return st_oom();
     find_writers(p);
   }

@@ -29,6 +29,10 @@
     "one contraction with elementwise prologues and an epilogue")                                                     \
   X(COPY, copy, ALONE, ELEMENTS, 1, "[elements]", copy, elementwise, none,                                            \
     "concat, pad: several inputs moved into one output")                                                              \
+  X(GATHER, gather, ALONE, ELEMENTS, 1, "[elements]", gather, elementwise, none,                                      \
+    "every element of the output from the input at a coordinate that is read from a tensor")                          \
+  X(SCATTER, scatter, ALONE, ELEMENTS, 1, "[elements]", scatter, scatter, none,                                       \
+    "the input with elements written, or added in order, at coordinates that are read from a tensor")                 \
   X(CUSTOM, custom, ALONE, CALL, 1, "[elements]", none, none, none, "a user's op")                                    \
   X(ATTENTION, attention, BY_HAND, OWN, 4, "[batch, m, n, k]", none, none, attention,                                 \
     "m queries against n keys and values, k wide")

@@ -198,7 +198,7 @@ static void add_row(tile_row_case c) {
 static void add_rows(void) {
   static const char *const rows[] = {"softmax", "rmsnorm", "layernorm", "sum", "max"};
   static const char *const maps[] = {"exp",   "log",     "sqrt", "rsqrt", "tanh",      "erf",  "sin", "cos",
-                                     "floor", "round", "sigmoid", "relu", "gelu",  "gelu_tanh", "silu", "abs", "neg"};
+                                     "floor", "sigmoid", "relu", "gelu",  "gelu_tanh", "silu", "abs", "neg"};
   static const tsr_dtype types[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3};
   for (size_t t = 0; t < 4; t++) {
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
@@ -213,6 +213,13 @@ static void add_rows(void) {
         add_row(
             (tile_row_case){.op = maps[m], .rows = 1000, .n = 1024, .block_rows = 1, .in = types[t], .out = types[t]});
   }
+}
+
+/* Appended to the list: the sample is taken by places in it. */
+static void add_rounding(void) {
+  static const tsr_dtype types[] = {TSR_F32, TSR_F16, TSR_BF16};
+  for (size_t t = 0; t < 3; t++)
+    add_row((tile_row_case){.op = "round", .rows = 1000, .n = 1024, .block_rows = 1, .in = types[t], .out = types[t]});
 }
 
 /* Default plans: a product with bias and gelu; the reduction kernels. What a device runs when nobody chose must not
@@ -531,6 +538,7 @@ int main(void) {
   add_plans();
   add_attention();
   add_files();
+  add_rounding();
   for (int i = 0, n = n_gates; i < n && name; i++) {
     if (!i) n_gates = 0;
     if (strstr(gates[i].name, name)) gates[n_gates++] = gates[i];

@@ -146,6 +146,19 @@ static const struct { const char *op, *args, *body;
     {"depth_to_space", "%a: tensor<$Rx8x$Cx3x$T>", "%r = \"tessera.graph.depth_to_space\"(%a) {block = 2}"},
     {"space_to_depth", "%a: tensor<$Rx4x6x$Cx$T>", "%r = \"tessera.graph.space_to_depth\"(%a) {block = 2, layout = \"nhwc\"}"},
     {"one_hot", "%a: tensor<$Rx$T>", "%r = \"tessera.graph.one_hot\"(%a) {depth = $C}"},
+/* Indices of either sign, of which some are outside the smaller shapes. */
+#define IN_RANGE(type) \
+  "%n = \"tessera.graph.constant\"() {value = dense<9> : tensor<" type ">}\n%i = \"tessera.graph.rem\"(%b, %n)\n"
+    {"gather", "%a: tensor<$Rx$Cx$T>, %b: tensor<3x2xi32>", IN_RANGE("i32") "%r = \"tessera.graph.gather\"(%a, %i)"},
+    {"gather", "%a: tensor<$Rx$Cx$T>, %b: tensor<41xi64>", IN_RANGE("i64") "%r = \"tessera.graph.gather\"(%a, %i) {axis = -1}"},
+    {"gather_elements", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Rx5xi64>", IN_RANGE("i64") "%r = \"tessera.graph.gather_elements\"(%a, %i) {axis = 1}"},
+    {"gather_nd", "%a: tensor<$Rx$Cx$T>, %b: tensor<4x3x2xi32>", IN_RANGE("i32") "%r = \"tessera.graph.gather_nd\"(%a, %i)"},
+    {"gather_nd", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Rx4x1xi64>", IN_RANGE("i64") "%r = \"tessera.graph.gather_nd\"(%a, %i) {batch_dims = 1}"},
+    {"embedding", "%a: tensor<$Rx$Cx$T>, %b: tensor<3x5xi32>", IN_RANGE("i32") "%r = \"tessera.graph.embedding\"(%a, %i)"},
+    {"scatter", "%a: tensor<$Rx$Cx$T>, %b: tensor<19x$Cxi32>, %c: tensor<19x$Cx$T>", IN_RANGE("i32") "%r = \"tessera.graph.scatter\"(%a, %i, %c)"},
+    {"scatter_add", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Rx19xi64>, %c: tensor<$Rx19x$T>", IN_RANGE("i64") "%r = \"tessera.graph.scatter_add\"(%a, %i, %c) {axis = 1}"},
+    {"scatter_nd", "%a: tensor<$Rx$Cx$T>, %b: tensor<19x1xi32>, %c: tensor<19x$Cx$T>", IN_RANGE("i32") "%r = \"tessera.graph.scatter_nd\"(%a, %i, %c)"},
+    {"scatter_nd", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Rx7x1xi32>, %c: tensor<$Rx7x$T>", IN_RANGE("i32") "%r = \"tessera.graph.scatter_nd\"(%a, %i, %c) {batch_dims = 1}"},
 };
 
 static const struct { int r, c; } shapes[] = {{13, 7}, {1, 1}, {1, 37}, {31, 1}, {0, 5}, {5, 0}};

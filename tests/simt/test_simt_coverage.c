@@ -31,7 +31,7 @@ static const row rows[] = {
     /* families */
     {ALL, "add*"}, {ALL, "cast*"}, {ALL, "compare*"}, {ALL, "softmax*"}, {ALL, "layernorm*"}, {ALL, "rmsnorm*"}, {ALL, "reduce_sum*"}, {ALL, "reduce_max*"}, {ALL, "reduce_mean*"},
     {ALL, "reduce_prod*"}, {ALL, "matmul_0"}, {ALL, "matmul_0_parts"}, {ALL, "attention"}, {ALL, "conv2d"}, {ALL, "fft4096"}, {ALL, "embedding_mean"}, {ALL, "column_stats"},
-    {ALL, "transpose*"}, {ALL, "concat*"}, {ALL, "pad*"}, {"sm_90a", "matmul_0_transpose_a"}, {"sm_90a", "matmul_0_transpose_b"},
+    {ALL, "transpose*"}, {ALL, "concat*"}, {ALL, "pad*"}, {ALL, "gather_[0-9]"}, {ALL, "gather_elements_*"}, {ALL, "gather_nd_*"}, {ALL, "embedding_[0-9]"}, {ALL, "scatter_[0-9]"}, {ALL, "scatter_add_*"}, {ALL, "scatter_nd_*"}, {"sm_90a", "matmul_0_transpose_a"}, {"sm_90a", "matmul_0_transpose_b"},
     /* primitives of every device */
     {ALL, "ld_global<*"}, {ALL, "st_global"}, {ALL, "ld_shared<*"}, {ALL, "st_shared"}, {ALL, "barrier"}, {ALL, "warp_barrier"}, {ALL, "shuffle<0>"}, {ALL, "warp_reduce<op_sum>"},
     {ALL, "warp_reduce<op_max>"}, {SOME, "warp_reduce<op_min>"}, {SOME, "warp_reduce<op_prod>"}, {ALL, "fexp"}, {ALL, "ffma"}, {ALL, "frsqrt"}, {ALL, "fmax_nan"}, {SOME, "fmin_nan"},

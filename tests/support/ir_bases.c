@@ -32,7 +32,10 @@ static const char *const graphs[] = {
          "%n, %r"),
     FUNC("%a: tensor<9x12xf64>, %b: tensor<4x12xf64>",
          "%c = \"tessera.graph.concat\"(%a, %b) {axis = 0}\n%s = \"tessera.graph.reduce_sum\"(%c) {axes = [0]}\n",
-         "%c, %s")};
+         "%c, %s"),
+    FUNC("%a: tensor<9x12xf32>, %i: tensor<7xi64>", "%g = \"tessera.graph.embedding\"(%a, %i)\n", "%g"),
+    FUNC("%a: tensor<9x12xf16>, %i: tensor<5x12xi32>, %u: tensor<5x12xf16>",
+         "%s = \"tessera.graph.scatter_add\"(%a, %i, %u)\n", "%s")};
 static const char *const files[] = {"embedding_mean", "flash_attention", "fft4096",
                                     "column_stats",   "transpose",       "conv2d",   "contract"};
 

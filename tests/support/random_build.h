@@ -106,7 +106,8 @@ static inline tsr_shape narrower(rng *r, tsr_shape s) {
   return t;
 }
 
-/* Families of random_composed.c. */
+/* The family of random_indexed.c, and those of random_composed.c. */
+void random_indexed(build *b);
 void random_composed(build *b);
 void random_normed(build *b);
 #endif

@@ -376,7 +376,7 @@ static const struct { const char *name; void (*make)(build *b); } families[] = {
     {"elementwise", elementwise}, {"positive", positive}, {"integers", integers}, {"logic", logic},
     {"casts", casts},             {"reductions", reductions}, {"rows", rows},     {"matmuls", matmuls},
     {"movement", movement},       {"attention", attention}, {"shapes", shapes},   {"composed", random_composed},
-    {"normed", random_normed},    {"domains", domains}};
+    {"normed", random_normed},    {"domains", domains},       {"indexed", random_indexed}};
 
 int random_graph_families(void) { return (int)(sizeof families / sizeof *families); }
 const char *random_graph_family_name(int f) { return families[f].name; }

@@ -123,6 +123,17 @@ static const struct { const char *op, *args, *body, *type; double lo, hi; } case
     {"einsum diagonal", "%x: tensor<3x3x2xf64>, %y: tensor<1x2xf64>", OPA("0", "einsum", "%x, %y", "equation = \"ii...,...->i...\""), "3x1x2", -1, 1},
     {"depth_to_space", "%x: tensor<1x4x2x1xf64>", OPA("0", "depth_to_space", "%x", "block = 2"), "1x1x4x2", -1, 1},
     {"space_to_depth", "%x: tensor<1x2x4x1xf64>", OPA("0", "space_to_depth", "%x", "block = 2, layout = \"nhwc\", order = \"crd\""), "1x1x2x4", -1, 1},
+    {"gather", X, "%i = \"tessera.graph.constant\"() {value = dense<[3, 0, 3, -2, 9]> : tensor<5xi32>}\n" OPA("0", "gather", "%x, %i", "axis = 1"), "3x5", -1, 1},
+    {"gather of one", X, "%i = \"tessera.graph.constant\"() {value = dense<1> : tensor<i64>}\n" OPA("0", "gather", "%x, %i", "axis = 0"), "4", -1, 1},
+    {"gather in the middle", "%x: tensor<2x3x4xf64>", "%i = \"tessera.graph.constant\"() {value = dense<[[0, 2], [2, -3]]> : tensor<2x2xi32>}\n" OPA("0", "gather", "%x, %i", "axis = 1"), "2x2x2x4", -1, 1},
+    {"gather_elements", X, "%i = \"tessera.graph.constant\"() {value = dense<[[0, 2, 1, 1], [-1, 2, 9, 1]]> : tensor<2x4xi32>}\n" OPA("0", "gather_elements", "%x, %i", "axis = 0"), "2x4", -1, 1},
+    {"gather_nd", X, "%i = \"tessera.graph.constant\"() {value = dense<[[0, 2], [2, -1], [0, 2]]> : tensor<3x2xi32>}\n" OP("0", "gather_nd", "%x, %i"), "3", -1, 1},
+    {"gather_nd batch", X, "%i = \"tessera.graph.constant\"() {value = dense<[[[0], [0]], [[3], [1]], [[-9], [2]]]> : tensor<3x2x1xi32>}\n" OPA("0", "gather_nd", "%x, %i", "batch_dims = 1"), "3x2", -1, 1},
+    {"embedding", X, "%i = \"tessera.graph.constant\"() {value = dense<[[2, 2], [0, 2]]> : tensor<2x2xi64>}\n" OP("0", "embedding", "%x, %i"), "2x2x4", -1, 1},
+    {"scatter", X ", %y: tensor<2x4xf64>", "%i = \"tessera.graph.constant\"() {value = dense<[[0, 2, 1, 1], [0, -2, 9, 1]]> : tensor<2x4xi32>}\n" OPA("0", "scatter", "%x, %i, %y", "axis = 0"), "3x4", -1, 1},
+    {"scatter_add", X ", %y: tensor<2x4xf64>", "%i = \"tessera.graph.constant\"() {value = dense<[[0, 2, 1, 1], [0, -2, 9, 1]]> : tensor<2x4xi32>}\n" OPA("0", "scatter_add", "%x, %i, %y", "axis = 0"), "3x4", -1, 1},
+    {"scatter_nd", X ", %y: tensor<3x4xf64>", "%i = \"tessera.graph.constant\"() {value = dense<[[0], [2], [0]]> : tensor<3x1xi32>}\n" OP("0", "scatter_nd", "%x, %i, %y"), "3x4", -1, 1},
+    {"scatter_nd add", X ", %y: tensor<3x2xf64>", "%i = \"tessera.graph.constant\"() {value = dense<[[[0], [0]], [[3], [1]], [[-9], [2]]]> : tensor<3x2x1xi32>}\n" OPA("0", "scatter_nd", "%x, %i, %y", "batch_dims = 1, reduction = \"add\""), "3x4", -1, 1},
     {"a chain", XY, OP("1", "mul", "%x, %y") OP("2", "tanh", "%1") OP("3", "add", "%2, %x") OP("0", "softmax", "%3"), "3x4", -1, 1},
 };
 

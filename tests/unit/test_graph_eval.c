@@ -183,6 +183,24 @@ static void movement_places_each_element(void **state) {
   free(y);
 }
 
+static void indices_take_and_write_elements(void **state) {
+  float x[6] = {0, 1, 2, 3, 4, 5}, u[3] = {10, 20, 30};
+  int32_t i[3] = {-1, 5, 1}; /* the last row, none, and the row 1: twice the same */
+  float *y = run(gt_func("%X: tensor<2x3xf32>, %U: tensor<3xf32>, %I: tensor<3xi32>",
+                         "%0 = \"tessera.graph.embedding\"(%X, %I)\n"
+                         "%1 = \"tessera.graph.gather\"(%X, %I) {axis = 1}\n"
+                         "%2 = \"tessera.graph.reshape\"(%X) {shape = [6]}\n"
+                         "%3 = \"tessera.graph.slice\"(%2) {starts = [0], sizes = [2]}\n"
+                         "%4 = \"tessera.graph.scatter\"(%3, %I, %U)\n"
+                         "%5 = \"tessera.graph.scatter_add\"(%3, %I, %U)\n"
+                         "%6 = \"tessera.graph.reshape\"(%0) {shape = [9]}\n"
+                         "%7 = \"tessera.graph.reshape\"(%1) {shape = [6]}\n"
+                         "%8 = \"tessera.graph.concat\"(%6, %7, %4, %5) {axis = 0}", "%8", "tensor<19xf32>"), (const void *const[]){x, u, i});
+  float want[19] = {3, 4, 5, 0, 0, 0, 3, 4, 5, /* rows */ 2, 0, 1, 5, 0, 4, /* columns */ 0, 30, /* the last */ 0, 41};
+  for (int e = 0; e < 19; e++) near(y[e], want[e], 0);
+  free(y);
+}
+
 static void integers_wrap_and_casts_saturate(void **state) {
   int8_t a[4] = {127, -128, 100, 7}, b[4] = {1, -1, 3, 0};
   ir_module *m = gt_parse(gt_func("%A: tensor<4xi8>, %B: tensor<4xi8>",
@@ -278,6 +296,23 @@ static const char *layers(const char *t) {
            "%%p = \"tessera.graph.mul\"(%%v, %%u)\n%%d = \"tessera.graph.matmul\"(%%p, %%w) {transpose_b = true}\n%%y = \"tessera.graph.sub\"(%%r, %%d)");
   snprintf(type, sizeof type, "tensor<6x32x%s>", t);
   return gt_func(args, body, "%y", type);
+}
+
+/* The square of what an operand's error makes of it is too small for f64. */
+static void errors_of_tiny_products_are_kept(void **state) {
+  ir_module *m = gt_parse(gt_func("%A: tensor<1xf64>, %B: tensor<1xf64>",
+                                  "%0 = \"tessera.graph.exp\"(%A)\n%1 = \"tessera.graph.mul\"(%0, %B)", "%1",
+                                  "tensor<1xf64>"));
+  ir_op *f = graph_find_func(m, NULL);
+  double a[1] = {1}, b[1] = {1e-200};
+  graph_evaluator *e;
+  graph_num x, y;
+  assert_null(graph_evaluator_create(f, (const void *const[]){a, b}, &e));
+  assert_null(graph_element(e, f->regions[0]->first->results[0], 0, &x));
+  assert_null(graph_element(e, f->regions[0]->last->operands[0], 0, &y));
+  assert_true(x.e > 0 && y.e >= 0.9 * (x.e - x.r) * 1e-200);
+  graph_evaluator_destroy(&e);
+  ir_module_destroy(&m);
 }
 
 /* Rounding every intermediate result, as an implementation without fusion does, must stay inside; but the tolerance
@@ -432,10 +467,12 @@ int main(void) {
       cmocka_unit_test(reductions_over_any_axes),
       cmocka_unit_test(reductions_of_nothing_give_the_identity),
       cmocka_unit_test(movement_places_each_element),
+      cmocka_unit_test(indices_take_and_write_elements),
       cmocka_unit_test(integers_wrap_and_casts_saturate),
       cmocka_unit_test(gelu_and_friends_match_their_definitions),
       cmocka_unit_test(tolerance_accepts_f32_sums_and_catches_a_lost_term),
       cmocka_unit_test(sampled_and_whole_evaluation_agree),
+      cmocka_unit_test(errors_of_tiny_products_are_kept),
       cmocka_unit_test(tolerance_covers_rounded_layers_and_stays_tight),
       cmocka_unit_test(one_rounding_is_not_two),
       cmocka_unit_test(an_element_of_a_chain_of_any_length_can_be_read),

@@ -45,6 +45,17 @@ static void axes_carry_reduce_or_are_gathered(void **state) {
       {"%a: tensor<4x5xf32>, %b: tensor<5x7xf32>", "einsum(%a, %b) {equation = \"ij,jk->ik\"}", "4x7xf32", 1, "p1"},
       {"%a: tensor<2x12x2x3xf32>", "depth_to_space(%a) {block = 2}", "2x3x4x6xf32", 0, "0www"},
       {"%a: tensor<?x3xf32>", "clip(%a) {min = 0.0}", "?x3xf32", 0, "ww"},
+      {"%a: tensor<2x3x4xf32>, %i: tensor<5x6xi32>", "gather(%a, %i) {axis = 1}", "2x5x6x4xf32", 0, "0w3"},
+      {"%a: tensor<2x3x4xf32>, %i: tensor<5x6xi32>", "gather(%a, %i) {axis = 1}", "2x5x6x4xf32", 1, "12"},
+      {"%a: tensor<2x3xf32>, %i: tensor<2x7xi32>", "gather_elements(%a, %i) {axis = 1}", "2x7xf32", 0, "0w"},
+      {"%a: tensor<2x3xf32>, %i: tensor<2x7xi32>", "gather_elements(%a, %i) {axis = 1}", "2x7xf32", 1, "01"},
+      {"%a: tensor<2x3x4xf32>, %i: tensor<2x5x1xi32>", "gather_nd(%a, %i) {batch_dims = 1}", "2x5x4xf32", 0, "0w2"},
+      {"%a: tensor<2x3x4xf32>, %i: tensor<2x5x1xi32>", "gather_nd(%a, %i) {batch_dims = 1}", "2x5x4xf32", 1, "01w"},
+      {"%a: tensor<2x3xf32>, %i: tensor<5x3xi32>, %u: tensor<5x3xf32>", "scatter_add(%a, %i, %u)", "2x3xf32", 0, "w1"},
+      {"%a: tensor<2x3xf32>, %i: tensor<5x3xi32>, %u: tensor<5x3xf32>", "scatter_add(%a, %i, %u)", "2x3xf32", 1, "w1"},
+      {"%a: tensor<2x3xf32>, %i: tensor<5x3xi32>, %u: tensor<5x3xf32>", "scatter_add(%a, %i, %u)", "2x3xf32", 2, "w1"},
+      {"%a: tensor<2x3x4xf32>, %i: tensor<5x2xi32>, %u: tensor<5x4xf32>", "scatter_nd(%a, %i, %u)", "2x3x4xf32", 2, "w2"},
+      {"%a: tensor<2x3x4xf32>, %i: tensor<5x2xi32>, %u: tensor<5x4xf32>", "scatter_nd(%a, %i, %u)", "2x3x4xf32", 1, "ww"},
       {"%a: tensor<?x3xf32>", "exp(%a)", "?x3xf32", 0, "w1"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -72,6 +72,8 @@ static void a_kernel_has_the_rules_and_the_problem_of_its_row(void **state) {
       {FAMILY_ROW, "%A: tensor<64x1000xf32>", "%0 = \"tessera.graph.softmax\"(%A) {}", "tensor<64x1000xf32>"},
       {FAMILY_MATMUL, "%A: tensor<64x96xf32>, %B: tensor<96x80xf32>", "%0 = \"tessera.graph.matmul\"(%A, %B)", "tensor<64x80xf32>"},
       {FAMILY_COPY, "%A: tensor<4x5xf32>", "%0 = \"tessera.graph.pad\"(%A) {low = [1, 1], high = [0, 2]}", "tensor<5x8xf32>"},
+      {FAMILY_GATHER, "%A: tensor<40x5xf32>, %I: tensor<7xi32>", "%0 = \"tessera.graph.embedding\"(%A, %I)", "tensor<7x5xf32>"},
+      {FAMILY_SCATTER, "%A: tensor<40x5xf32>, %I: tensor<7x5xi32>, %U: tensor<7x5xf32>", "%0 = \"tessera.graph.scatter\"(%A, %I, %U)", "tensor<40x5xf32>"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     ir_module *s = scheduled(rows[i].args, rows[i].body, rows[i].type);

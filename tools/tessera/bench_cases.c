@@ -158,6 +158,14 @@ static const suite_row rows[] = {
     ROW("composed", "depth_to_space", 256, 256, TSR_F32),
     ROW("composed", "space_to_depth", 512, 512, TSR_F32),
 
+    ROW("indexed", "gather", 16384, 1024, TSR_F32),
+    ROW("indexed", "gather_elements", 4096, 1024, TSR_F32),
+    ROW("indexed", "gather_nd", 1048576, 4, TSR_F32),
+    ROW("indexed", "embedding", 16384, 768, TSR_BF16),
+    ROW("indexed", "scatter", 4096, 1024, TSR_F32),
+    ROW("indexed", "scatter_add", 4096, 1024, TSR_F32),
+    ROW("indexed", "scatter_nd", 16384, 768, TSR_F32),
+
     MM("gemm", 256, 256, 256, TSR_F32),
     MM("gemm", 512, 512, 512, TSR_F32),
     MM("gemm", 1024, 1024, 1024, TSR_F32),

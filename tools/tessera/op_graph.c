@@ -69,6 +69,13 @@ static const struct op_form {
     {"einsum", 1, {TSR_STRING("equation", "bmhd,bnhd->bhmn")}, {"1 m 12 n", "1 m 12 n"}},
     {"depth_to_space", 1, {TSR_INT("block", 2)}, {"1 16 m n"}},
     {"space_to_depth", 1, {TSR_INT("block", 2)}, {"1 4 m n"}},
+    {"gather", 0, {{0}}, {"m n", "#m"}},
+    {"gather_elements", 0, {{0}}, {"m n", "#m n"}},
+    {"gather_nd", 0, {{0}}, {"m n", "#m 1"}},
+    {"embedding", 0, {{0}}, {"m n", "#m"}},
+    {"scatter", 0, {{0}}, {"m n", "#m n", "m n"}},
+    {"scatter_add", 0, {{0}}, {"m n", "#m n", "m n"}},
+    {"scatter_nd", 0, {{0}}, {"m n", "#m 1", "m n"}},
 };
 
 static const struct op_form *form_of(const char *op) {

@@ -121,7 +121,12 @@ static bool move_fits(const ir_type *out, const ir_type *in) {
 /* A coordinate for each of the view's dimensions, and perhaps whether the element exists. */
 static bool indices_fit(const ir_op *op, const ir_type *tile, const ir_type *view) {
   const ir_block *r = op->n_regions == 1 ? op->regions[0] : NULL;
-  bool fits = r && r->last && tile->kind == IR_T_ARRAY && tile->rank > 0 && r->n_args == tile->rank &&
+  bool gather = !strcmp(ir_get_str(op, "fn", ""), "gather"); /* into memory, row by row, as well */
+  int64_t strides[TSR_MAX_RANK];
+  ir_type_strides(tile, strides);
+  bool rows = tile->rank > 0 && (tile->kind == IR_T_ARRAY || (gather && (strides[tile->rank - 1] == 1 ||
+                                                                          tile->dims[tile->rank - 1] == 1)));
+  bool fits = r && r->last && rows && r->n_args == tile->rank &&
               (r->last->n_operands == view->rank || r->last->n_operands == view->rank + 1);
   for (int i = 0; fits && i < r->last->n_operands; i++) {
     const ir_type *t = r->last->operands[i]->type;

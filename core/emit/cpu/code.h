@@ -10,7 +10,7 @@
 #include "tessera/base.h"
 
 #define CPU_MAGIC 0x54555043u /* "CPUT" */
-#define CPU_CODE_VERSION 6
+#define CPU_CODE_VERSION 7
 #define CPU_STRIP 1024 /* elements of a strip in map, gather and scatter programs */
 
 typedef enum cpu_opcode {
@@ -80,13 +80,15 @@ typedef enum cpu_strip_op {
   CPU_S_INPUT,
   CPU_S_INDEX,
   CPU_S_CAST,
+  CPU_S_LOAD, /* one element of memory; outside it 0 */
   CPU_S_YIELD
 } cpu_strip_op;
 typedef struct cpu_strip {
   uint8_t op, code;   /* code: scalar_code; CAST: destination dtype */
   uint8_t ct, to_ct;  /* compute type of the operands and of the result */
   uint8_t predicate, uniform;
-  int32_t dst, a, b, c; /* INPUT: a = operand; INDEX: a = dimension; REG: a = VM register; YIELD: dst = output, a */
+  int32_t dst, a, b, c; /* INPUT: a = operand; INDEX: a = dimension; REG: a = VM register; YIELD: dst = output, a;
+                         * LOAD: a = descriptor, b = rank, c = first of its index registers in the extra table */
   int64_t imm;        /* CONST: int64 or bits of a double */
 } cpu_strip;
 

@@ -154,6 +154,23 @@ static bool may_leave(int code) {
   return code != SC_CAST && code != SC_COMPARE && code != SC_SELECT && code != SC_MIN && code != SC_MAX;
 }
 
+/* An element of a view at indices that the region computes. */
+static tsr_status strip_load(prog *p, ir_op *o) {
+  ir_value *r = o->results[0];
+  int64_t at[TSR_MAX_RANK] = {0};
+  const int rank = o->n_operands - 1;
+  cpu_strip s = {.op = CPU_S_LOAD, .b = rank, .uniform = 1};
+  for (int i = 0; i < rank; i++) {
+    at[i] = strip_operand(p, o->operands[1 + i]);
+    s.uniform &= uniform(p, (int)at[i]);
+  }
+  s.ct = s.to_ct = (uint8_t)compute(r->type);
+  s.a = desc(p->g, o->operands[0]);
+  s.c = extra_ints(p->g, at, rank);
+  r->scratch = strip(p, s);
+  return NULL;
+}
+
 static tsr_status strip_op(prog *p, ir_op *o) {
   cpu_strip s = {.op = CPU_S_OP, .code = (uint8_t)o->def->code, .predicate = (uint8_t)variant_of(o)};
   int32_t *fields[3] = {&s.a, &s.b, &s.c};
@@ -172,6 +189,7 @@ static tsr_status strip_op(prog *p, ir_op *o) {
   ir_value *r = o->results[0];
   s.to_ct = (uint8_t)compute(r->type);
   TSR_TRY(check_computed(o, r));
+  if (o->def->code == TG_FETCH) return strip_load(p, o);
   for (int i = 0; i < o->n_operands; i++) TSR_TRY(check_computed(o, o->operands[i]));
   if (o->def->code == TG_CONST) {
     double v = ir_get_float(o, "value", 0);

@@ -134,6 +134,16 @@ ir_value *graph_iota(ir_builder *b, tsr_dtype t, const ir_type *like, int axis) 
   return finish(b, op);
 }
 
+ir_value *graph_indexed_build(ir_builder *b, graph_code c, int n, ir_value *const *operands, const char *name,
+                              int64_t value, bool adds) {
+  for (int i = 0; i < n; i++)
+    if (!operands[i]) return NULL;
+  ir_op *op = start(b, c, n, operands);
+  attr(b, op, name, ir_attr_int(b->m, value));
+  if (adds && c == G_SCATTER_ND) attr(b, op, "reduction", ir_attr_str(b->m, "add"));
+  return finish(b, op);
+}
+
 ir_value *graph_compare(ir_builder *b, int predicate, ir_value *x, ir_value *y) {
   ir_op *op = start(b, G_COMPARE, 2, (ir_value *[]){x, y});
   attr(b, op, "predicate", ir_attr_str(b->m, scalar_predicate_name(predicate)));

@@ -69,6 +69,13 @@ typedef enum graph_code {
   G_DEPTH_TO_SPACE,
   G_SPACE_TO_DEPTH,
   G_EINSUM,
+  G_GATHER,
+  G_GATHER_ELEMENTS,
+  G_GATHER_ND,
+  G_EMBEDDING,
+  G_SCATTER,
+  G_SCATTER_ADD,
+  G_SCATTER_ND,
   G_N_CODES
 } graph_code;
 
@@ -84,6 +91,8 @@ typedef enum graph_kind {
   GRAPH_COPY,        /* several or padded operands in one result: a kernel of its own */
   GRAPH_INDEX,       /* each element from where it stands: no operands, nothing in memory */
   GRAPH_COMPOSITE,   /* written as other ops, which take its place before any other pass (ir/graph/expand.h) */
+  GRAPH_GATHER,      /* elements of the first operand at coordinates that the second holds: graph_indexed */
+  GRAPH_SCATTER,     /* the first operand with the third's elements at such coordinates */
   GRAPH_CUSTOM       /* the application's */
 } graph_kind;
 
@@ -164,6 +173,23 @@ void graph_pad(const ir_op *op, int64_t low[TSR_MAX_RANK], int64_t high[TSR_MAX_
 /* iota: the `axis` attribute counted from the front. */
 int graph_iota_axis(const ir_op *op);
 
+/* A gather or scatter as all see it. Its space is what is moved, element by element: a gather's result, a scatter's
+ * third operand. The element at c of the space is the table's (its first operand's) whose coordinate along an axis is c
+ * along the space's axis that has it in of_table, and along indexed[k] number k of the index at c. A negative index
+ * counts from the end; what is outside the table is read as 0 and not written. */
+typedef struct graph_indexed {
+  const ir_type *table, *indices;
+  int n_indexed, indexed[TSR_MAX_RANK];
+  int component; /* the indices' axis along which an index has its numbers; -1: it is one number */
+  int rank;      /* of the space */
+  int of_table[TSR_MAX_RANK], of_indices[TSR_MAX_RANK]; /* by its axes: those of the operands, -1 = none */
+  bool scatters,
+      adds; /* adds: to what is there, in the order of the space's row-major places; else the last one wins */
+} graph_indexed;
+/* The operands' types, number and attributes must be those that the op's rule takes; its result need not have a type.
+ */
+graph_indexed graph_indexed_get(const ir_op *op);
+
 /* A contraction as all who lower one see it: a [.., m, k] by b [.., k, n]; how the operands lie is said by the row's
  * index expression and the attributes. */
 typedef struct graph_contract {
@@ -216,6 +242,10 @@ ir_value *graph_concat(ir_builder *b, int n, ir_value *const *x, int axis);
 /* A contraction of like's kind without its attributes, on operands that are stored this way. */
 ir_value *graph_contract_build(ir_builder *b, const ir_op *like, ir_value *x, ir_value *y, bool transpose_a,
                                bool transpose_b);
+/* A gather or scatter with the attribute `name` (axis or batch_dims) of that value. adds: a scatter_nd's reduction.
+ * Operands may be NULL: so is the result then. */
+ir_value *graph_indexed_build(ir_builder *b, graph_code c, int n, ir_value *const *operands, const char *name,
+                              int64_t value, bool adds);
 ir_value *graph_compare(ir_builder *b, int predicate, ir_value *x, ir_value *y);
 /* The part of x from starts on. */
 ir_value *graph_cut(ir_builder *b, ir_value *x, const int64_t *starts, const int64_t *sizes);

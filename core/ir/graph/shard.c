@@ -82,6 +82,23 @@ static graph_shard of_composite(const ir_op *op, int operand, int axis, int *to)
   return s;
 }
 
+/* Axes that indices address are needed whole, and so is what is written in order. */
+static graph_shard of_indexed(const ir_op *op, int operand, int axis, int *to) {
+  const graph_indexed x = graph_indexed_get(op);
+  *to = axis;
+  if (x.scatters && operand == 0) {
+    for (int k = 0; k < x.n_indexed; k++)
+      if (x.indexed[k] == axis) return SHARD_WHOLE;
+    return SHARD_CARRIES;
+  }
+  for (int d = 0; d < x.rank; d++) {
+    if ((operand == 0 ? x.of_table[d] : operand == 1 ? x.of_indices[d] : d) != axis) continue;
+    *to = x.scatters ? x.of_table[d] : d;
+    return *to < 0 ? SHARD_WHOLE : SHARD_CARRIES;
+  }
+  return SHARD_WHOLE;
+}
+
 graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to) {
   const ir_type *x = op->operands[operand]->type;
   graph_shard s = SHARD_CARRIES;
@@ -94,6 +111,8 @@ graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to) {
   case GRAPH_MOVE: s = graph_ext(op)->index ? by_index(op, operand, axis, to) : of_move(op, axis, to); break;
   case GRAPH_COPY: break;
   case GRAPH_COMPOSITE: return of_composite(op, operand, axis, to);
+  case GRAPH_GATHER:
+  case GRAPH_SCATTER: s = of_indexed(op, operand, axis, to); break;
   default: return SHARD_WHOLE;
   }
   if (s != SHARD_CARRIES) return s;

@@ -78,6 +78,13 @@ static bool add_flops(const ir_op *op, graph_space *s) {
   return true;
 }
 
+/* A gather reads an element of its table for each of its result. */
+static double unread(const ir_op *op) {
+  const ir_type *table = op->operands[0]->type;
+  const double more = (double)ir_type_count(table) - (double)ir_type_count(op->results[0]->type);
+  return more > 0 ? more * (double)tsr_dtype_size(table->dtype) : 0;
+}
+
 bool graph_space_of(const ir_op *op, graph_space *s) {
   const ir_type *y = op->results[0]->type;
   char index[64];
@@ -88,6 +95,7 @@ bool graph_space_of(const ir_op *op, graph_space *s) {
   bool known = add_bytes(y, s);
   for (int i = 1; i < op->n_results; i++) known &= add_bytes(op->results[i]->type, s);
   for (int i = 0; i < op->n_operands; i++) known &= add_bytes(op->operands[i]->type, s);
+  if (known && graph_is_kind(op, GRAPH_GATHER)) s->bytes -= unread(op);
   for (int i = 0; i < s->n && known; i++) s->points *= (double)s->extent[i];
   s->flops = graph_ext(op)->per_point * s->points;
   return known && (!graph_is_kind(op, GRAPH_COMPOSITE) || add_flops(op, s));

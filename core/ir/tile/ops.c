@@ -128,11 +128,12 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"likely", IR_A_BOOL, false, "false", "nearly always the first region: a kernel's work is counted without the other, whose arithmetic is done as written, whatever the policy"}),
      .infer = tile_infer_if, .help = "A block-uniform branch; the second region is the else part and is needed when there are results."},
     {NAME("yield"), .code = T_YIELD, PLACE_YIELD, .max_operands = IR_VARIADIC, .flags = IR_TERMINATOR, .operands_doc = "values...", .help = "Ends a region with its values."},
-    {NAME("gather"), .code = T_GATHER, PLACE_PER_ELEMENT(false, 0, 0), .min_operands = 1, .max_operands = 2, .n_results = IR_VARIADIC, .n_regions = 1, .operands_doc = "view[, destination shared]",
+    {NAME("gather"), .code = T_GATHER, PLACE_INDEXED(0, 0), .min_operands = 1, .max_operands = 2, .n_results = IR_VARIADIC, .n_regions = 1, .operands_doc = "view[, destination shared]",
+     .attrs = ATTRS({"owned", IR_A_BOOL, false, "false", "of what the kernel itself scatters to: each element is read only by the thread that scatters it; the fragment is for elementwise use and a scatter"}),
      .verify = tile_verify_gather,
-     .help = "element[i...] = view[f(i...)]: the region gets the destination's indices and yields one index per dimension of the view, then optionally a bool 'valid'. Indices outside the view (also negative) and invalid elements give 0. With one operand the result is a fragment."},
-    {NAME("scatter"), .code = T_SCATTER, PLACE_PER_ELEMENT(false, 1, 1), .min_operands = 2, .max_operands = 2, .n_regions = 1, .operands_doc = "fragment, view",
-     .verify = tile_verify_scatter, .help = "view[f(i...)] = element[i...]; indices outside the view are dropped; no two elements may meet."},
+     .help = "element[i...] = view[f(i...)]: the region gets the destination's indices and yields one index per dimension of the view, then optionally a bool 'valid'; it may read indices of other views (load_scalar). Indices outside the view (also negative) and invalid elements give 0. With one operand the result is a fragment."},
+    {NAME("scatter"), .code = T_SCATTER, PLACE_INDEXED(1, 1), .min_operands = 2, .max_operands = 2, .n_regions = 1, .operands_doc = "fragment, view",
+     .verify = tile_verify_scatter, .help = "view[f(i...)] = element[i...], f as gather's region; indices outside the view are dropped; no two elements may meet."},
     {NAME("fft_stage"), .code = T_FFT_STAGE, .min_operands = 2, .max_operands = 2, .n_results = 2, .flags = IR_PURE, .operands_doc = "re, im",
      .attrs = ATTRS({"radix", IR_A_INT, true, NULL, "2, 4, 8 or 16"}, {"span", IR_A_INT, true, NULL, "product of the radices of the stages before"},
                     {"inverse", IR_A_BOOL, false, "false", "conjugate twiddles; no scaling"}),
@@ -142,8 +143,8 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"perm", IR_A_ARRAY, true, NULL, "source dimension of each result dimension"}), .infer = tile_infer_transpose, .help = "Permutes the dimensions of a fragment."},
     {NAME("reshape"), .code = T_RESHAPE, .min_operands = 1, .max_operands = 1, .n_results = 1, .flags = IR_PURE, .operands_doc = "fragment",
      .verify = tile_verify_reshape, .help = "The same elements in row-major order with other dimensions."},
-    {NAME("load_scalar"), .code = T_LOAD_SCALAR, .min_operands = 1, .max_operands = 1 + TSR_MAX_RANK, .n_results = 1, .flags = IR_PURE, .operands_doc = "view, indices... or fragment",
-     .infer = tile_infer_load_scalar, .help = "One element, uniform over the block; of a fragment, which then has but one, without indices."},
+    {NAME("load_scalar"), .code = T_LOAD_SCALAR, PLACE_LOOKUP, .min_operands = 1, .max_operands = 1 + TSR_MAX_RANK, .n_results = 1, .flags = IR_PURE, .operands_doc = "view, indices... or fragment",
+     .infer = tile_infer_load_scalar, .help = "One element, uniform over the block; of a fragment, which then has but one, without indices. In the region of a gather or scatter: the element of a view at indices that may differ from element to element; outside the view it is 0."},
 };
 
 const ir_opdef *tile_ops(size_t i) { return i < sizeof rows / sizeof *rows ? &rows[i] : NULL; }

@@ -23,7 +23,10 @@ static bool is_kernel(const ir_op *op) { return stands_alone(op) && row_of(op)->
 static bool is_scalar(const ir_type *t) { return t->kind == IR_T_SCALAR || t->kind == IR_T_INDEX; }
 
 static tsr_status verify_element(const ir_op *op, const ir_op *around) {
-  for (int i = 0; i < op->n_operands; i++)
+  const bool lookup = row_of(op)->is != TILE_ANYTHING && row_of(op)->is & TILE_OF_LOOKUP;
+  if (lookup && op->operands[0]->type->kind != IR_T_VIEW)
+    return ir_error(op, NULL, "looks up elements of views alone in an elementwise region");
+  for (int i = lookup; i < op->n_operands; i++)
     if (!is_scalar(op->operands[i]->type))
       return ir_error(op, "an elementwise region computes with scalars", "operand %d is not a scalar", i);
   for (int i = 0; i < op->n_results; i++)

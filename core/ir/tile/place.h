@@ -13,7 +13,8 @@ enum {
   TILE_OF_ELEMENT = 8,
   TILE_ENDS_WITH_RETURN = 16,
   TILE_ENDS_WITH_YIELD = 32,
-  TILE_ANYTHING = 63 /* a module, a fragment */
+  TILE_OF_LOOKUP = 64,   /* reads an element of a view at indices that an elementwise region computes */
+  TILE_ANYTHING = 127 /* a module, a fragment */
 };
 enum {
   TILE_WRITES_OUTPUTS = -1, /* as many operands as the attribute `outputs` says */
@@ -37,6 +38,10 @@ typedef struct tile_place {
 #define PLACE_ELEMENT PLACE(TILE_OF_ELEMENT, TILE_OF_KERNEL | TILE_ENDS_WITH_YIELD)
 #define PLACE_WRITES(first, n) PLACE(TILE_OF_KERNEL, TILE_OF_KERNEL | TILE_ENDS_WITH_YIELD, false, first, n)
 #define PLACE_PER_ELEMENT(maps, first, n) PLACE(TILE_OF_KERNEL, TILE_OF_ELEMENT | TILE_ENDS_WITH_YIELD, maps, first, n)
+/* As PLACE_PER_ELEMENT without maps, and the region may look elements up; written: those of the operands. */
+#define PLACE_INDEXED(first, n) \
+  PLACE(TILE_OF_KERNEL, TILE_OF_ELEMENT | TILE_OF_LOOKUP | TILE_ENDS_WITH_YIELD, false, first, n)
+#define PLACE_LOOKUP PLACE(TILE_OF_KERNEL | TILE_OF_LOOKUP, TILE_OF_KERNEL | TILE_ENDS_WITH_YIELD)
 #define PLACE_CONTRACT PLACE(TILE_OF_KERNEL, TILE_OF_ELEMENT | TILE_ENDS_WITH_YIELD, false, 1, TILE_WRITES_REST, 2)
 #define PLACE_ROW PLACE(TILE_OF_KERNEL, TILE_OF_ELEMENT | TILE_ENDS_WITH_YIELD, false, 0, 0, 2)
 #endif

@@ -249,10 +249,34 @@ static tsr_status lower_if(lower *l, ir_builder *b, ir_op *op) {
 
 /* ---- the rest -------------------------------------------------------------------------------------------------- */
 
+static bool gathers_from(const ir_op *op, const ir_value *memory) {
+  if (cpu_memory_of(op->operands[0]) == memory) return true;
+  for (const ir_op *o = op->regions[0]->first; o; o = o->next)
+    if (o->def->code == T_LOAD_SCALAR && cpu_memory_of(o->operands[0]) == memory) return true;
+  return false;
+}
+
+/* Elements that are only stored, in the type that they have, go there at once. */
+static bool gather_into_memory(ir_op *op) {
+  ir_value *r = op->results[0];
+  ir_op *store = NULL;
+  ir_value *memory = r->n_uses ? cpu_store_target(r, &store) : NULL;
+  const ir_type *t = memory && at(memory) ? memory->type : NULL;
+  int64_t strides[TSR_MAX_RANK];
+  if (!t || t->kind != IR_T_VIEW || t->dtype != op->operands[0]->type->dtype ||
+      r->type->dtype != cpu_compute_type(t->dtype) || gathers_from(op, cpu_memory_of(memory)))
+    return false;
+  ir_type_strides(t, strides);
+  if (strides[t->rank - 1] != 1 && t->dims[t->rank - 1] != 1) return false;
+  r->data = at(memory);
+  store->data = store; /* done */
+  return true;
+}
+
 static tsr_status lower_gather(lower *l, ir_builder *b, ir_op *op) {
   ir_value *dst;
   if (op->n_results) {
-    TSR_TRY(cpu_tile_for(l, b, op->results[0]));
+    if (!gather_into_memory(op)) TSR_TRY(cpu_tile_for(l, b, op->results[0]));
     dst = at(op->results[0]);
   } else {
     dst = at(op->operands[1]);

@@ -106,6 +106,13 @@ tsr_status cpu_copy_op(lower *l, ir_builder *b, ir_op *op) {
   return NULL;
 }
 
+static tsr_status lookup(ir_builder *b, ir_op *op) {
+  ir_value *operands[1 + TSR_MAX_RANK];
+  for (int i = 0; i < op->n_operands; i++) operands[i] = cpu_at(op->operands[i]);
+  op->results[0]->data = ir_build1(b, "tessera.target.fetch", NULL, op->n_operands, operands);
+  return op->results[0]->data ? NULL : st_oom();
+}
+
 tsr_status cpu_lower_elements(lower *l, ir_builder *b, const ir_block *from) {
   for (ir_op *o = from->first; o; o = o->next) {
     b->loc = o->loc;
@@ -115,6 +122,8 @@ tsr_status cpu_lower_elements(lower *l, ir_builder *b, const ir_block *from) {
       o->results[0]->data = v;
     } else if (ir_is_scalar(o) || o->def->code == T_CONST) {
       TSR_TRY(cpu_copy_op(l, b, o));
+    } else if (o->def->code == T_LOAD_SCALAR) {
+      TSR_TRY(lookup(b, o));
     } else if (o->def->code != T_YIELD) {
       return ir_error(o, "compute it before the region", "can't be used inside an elementwise region");
     }

@@ -50,6 +50,8 @@ static sched_family family_of(const ir_op *op) {
   switch (graph_kind_of(op)) {
   case GRAPH_CONTRACTION: return FAMILY_MATMUL;
   case GRAPH_COPY: return FAMILY_COPY;
+  case GRAPH_GATHER: return FAMILY_GATHER;
+  case GRAPH_SCATTER: return FAMILY_SCATTER;
   case GRAPH_CUSTOM: return FAMILY_CUSTOM;
   case GRAPH_REDUCTION:
   case GRAPH_NORM: return FAMILY_ROW;
@@ -235,7 +237,7 @@ static const char *check(graph_groups *g, int p, int c, const ir_op *op, const i
   bool row = has_space(a, SPACE_ROWS) || has_space(b, SPACE_ROWS), product = a->contraction || b->contraction;
   *rule = FUSE_ELEMENTWISE;
   if (kernel_family(a->family)->fuses == FUSES_ALONE || kernel_family(b->family)->fuses == FUSES_ALONE)
-    return "concat, pad and custom ops have kernels of their own";
+    return "concat, pad, gathers, scatters and custom ops have kernels of their own";
   if (product) *rule = row ? FUSE_ROW : b->contraction == op ? FUSE_MATMUL_PROLOGUE : FUSE_MATMUL_EPILOGUE;
   if (a->contraction && b->contraction) return "a kernel holds one contraction";
   if (product && (a->has_index || b->has_index)) return "a product's tile doesn't know where its elements stand";
@@ -285,7 +287,7 @@ static void note_users(graph_groups *g) {
     bool order = graph_is(user, G_RETURN) || graph_is(user, G_RESHAPE) || graph_is_kind(user, GRAPH_CUSTOM);
     bool product = graph_is_kind(user, GRAPH_CONTRACTION),
          through = user->def->flags & IR_ELEMENTWISE && g->notes[at].feeds_product;
-    bool tensor = order || product || graph_is_kind(user, GRAPH_COPY) ||
+    bool tensor = order || product || kernel_family(family_of(user))->fuses == FUSES_ALONE ||
                   (is_view(user) && g->notes[at].needs_tensor);
     for (int i = 0; i < user->n_operands && (tensor || through); i++) {
       const ir_op *d = user->operands[i]->def;

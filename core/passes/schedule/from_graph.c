@@ -68,8 +68,9 @@ static bool set_body(kernel *k, ir_value *v, ir_value *b) {
  * reads tensors. */
 static bool inlined(const emitter *e, const ir_value *v, int group) {
   const ir_op *d = v->def;
-  if (!d || e->g.group[d->scratch] >= 0 || kernel_family(e->g.v[group].family)->space == SPACE_CALL) return false;
-  if (graph_is(d, G_CONSTANT)) return ir_type_count(v->type) == 1;
+  const kernel_family_row *f = kernel_family(e->g.v[group].family);
+  if (!d || e->g.group[d->scratch] >= 0 || f->space == SPACE_CALL) return false;
+  if (graph_is(d, G_CONSTANT)) return ir_type_count(v->type) == 1 && f->fuses != FUSES_ALONE; /* which move memory */
   if (graph_is_kind(d, GRAPH_INDEX)) return true;
   return (d->def->flags & IR_VIEWLIKE) && !graph_is(d, G_RESHAPE);
 }
