@@ -254,7 +254,7 @@ static bool may_lack(const suite *s, const char *text, tsr_dtype t) {
   if (!st) st = graph_expand(graph_find_func(m, NULL), NULL);
   bool lacks = false;
   for (const ir_op *o = st ? NULL : graph_find_func(m, NULL)->regions[0]->first; o; o = o->next)
-    lacks |= graph_is(o, G_SOFTMAX) || (graph_is_kind(o, GRAPH_POINTWISE) && graph_ext(o)->scalar < SC_N &&
+    lacks |= graph_is(o, G_SOFTMAX) || (graph_is_kind(o, GRAPH_POINTWISE) && graph_ext(o)->scalar < SC_ALL &&
                                         scalar_rows[graph_ext(o)->scalar].traits & SCALAR_FUNCTION);
   tsr_status_free(st);
   ir_module_destroy(&m);
