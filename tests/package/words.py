@@ -75,6 +75,11 @@ for path in paths():
             if end != ".md" and (C_ROW if end in (".c", ".h", ".cpp", ".inc") else TEXT_ROW).match(line):
                 continue
             wide.append(f"{path}:{number}: {len(line)} columns")
+
+# A rebase has doubled entries more than once.
+with open(os.path.join(SOURCE, "CHANGELOG.md"), encoding="utf-8") as text:
+    begin = [entry[:60] for entry in re.split(r"(?m)^(?=- )", text.read()) if entry.startswith("- ")]
+bad += [f"CHANGELOG.md: an entry stands twice: {e!r}" for e in sorted({e for e in begin if begin.count(e) > 1})]
 if len(wide) > MOST_WIDE:
     bad += wide
 said = f"{files} files, {lines} lines: no earlier name; beside tables {len(wide)} lines above 120 columns"
