@@ -66,6 +66,31 @@ static void rates_count_what_the_row_says(cli *c) {
   }
 }
 
+/* A rate above the measured peak is marked, in the table by "*" and in JSON by `above_peak`, and no other is. Of
+ * rounded percentages and rates those next to the peak say nothing. */
+static void what_is_above_a_peak_is_marked(cli *c) {
+  static const char *const ops[] = {"fma --shape 64x64", "add --shape 32x32,64x64,512x1024", "matmul --shape 256x256x256"};
+  char args[128];
+  int seen = 0;
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    snprintf(args, sizeof args, "bench %s --dtype f32 --device cpu:0 --milliseconds 1", ops[i]);
+    cli_run(c, args);
+    for (const char *p = c->said; (p = strchr(p, '%')); p++) {
+      const char *digits = p;
+      while (digits > c->said && digits[-1] >= '0' && digits[-1] <= '9') digits--;
+      if (digits == p) continue;
+      const long percent = strtol(digits, NULL, 10);
+      seen++;
+      if (percent != 100) check(c, (p[1] == '*') == (percent > 100), args);
+    }
+    snprintf(args, sizeof args, "bench %s --dtype f32 --device cpu:0 --milliseconds 1 --json", ops[i]);
+    cli_run(c, args);
+    const double share = number_of(c, "\"gflops\": ") / number_of(c, "\"peak_gflops\": ");
+    if (fabs(share - 1) > 1e-4) check(c, !strstr(c->said, share > 1 ? "above_peak\": false" : "above_peak\": true"), args);
+  }
+  check(c, seen >= 2 * 4, "the table has no percentages");
+}
+
 /* Lines of the page, which the last run wrote, that begin a row and hold all three. */
 static int page_rows(const cli *c, const char *device, const char *dtype, const char *what) {
   char path[256], line[4096], cell[2][64];
@@ -121,6 +146,7 @@ int main(void) {
   each_type_leaves_a_row(&c, "cpu:0");
   pow_is_right(&c, "cpu:0");
   rates_count_what_the_row_says(&c);
+  what_is_above_a_peak_is_marked(&c);
   bool vulkan = cli_run(&c, "bench add --shape 8x8 --device vulkan:0 --milliseconds 1") == 0;
   if (vulkan) {
     each_type_leaves_a_row(&c, "vulkan:0");

@@ -3,6 +3,7 @@
  * again with them pending at the start, so that a barrier appears exactly where an iteration meets the one before. */
 #include <string.h>
 
+#include "core/device/dialect.h"
 #include "core/passes/simt/build.h"
 #include "core/passes/simt/control.h"
 #include "core/passes/simt/layout.h"
@@ -26,9 +27,9 @@ static tsr_status for_body(simt *c, ir_op *op, const carried *in, ir_op **loop, 
   bool f8 = c->tile->regions[0]->n_args > 1 && dtype_is_float(c->tile->regions[0]->args[1]->type->dtype) &&
             tsr_dtype_size(c->tile->regions[0]->args[1]->type->dtype) == 1;
   const matrix_path *asked = matrix_path_find(ir_get_str(c->tile, "matrix_path", "auto"));
-  if (asked && !asked->has_tiles &&
-      !ir_set_attr(*loop, "unroll_by", ir_attr_int(c->m, f8 ? 1 : 4)))
-    return st_oom();
+  const bool rolled = ir_get_bool(op, "rolled", false) && dialect_of(c->caps)->moves_freely;
+  const int by = asked && !asked->has_tiles ? (f8 ? 1 : 4) : rolled;
+  if (by && !ir_set_attr(*loop, "unroll_by", ir_attr_int(c->m, by))) return st_oom();
   simt_bind_counter(c, op, (*loop)->regions[0]->args[0], 0);
   for (int i = 0; i < op->n_results; i++) TSR_TRY(simt_unflatten(c, b->args[1 + i], &in->shape[i], v, &at));
   TSR_TRY(simt_lower_block(c, b));

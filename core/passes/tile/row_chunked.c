@@ -42,6 +42,12 @@ static int64_t chunk_of(const kb_kernel *k, int64_t n) {
   return threads * 8;
 }
 
+/* The careful folds are hardly ever run, so few columns each: less to compile, and fewer registers are taken from the
+ * others. */
+static int64_t fold_chunk(const kb_kernel *k, const row_work *w) {
+  return w->recipe == w->op->def->recipe ? chunk_of(k, w->row->dims[w->row->rank - 1]) : threads_of(k) * 4;
+}
+
 /* One loop over the chunks of a row; space s is the chunk's, alone in its loop, so that no value of another loop is
  * taken for one of its own. */
 typedef struct pass {
@@ -51,10 +57,9 @@ typedef struct pass {
   ir_value *carried[LOOP_CARRIES];
 } pass;
 
-static tsr_status begin(kb_kernel *k, const kb_space *row, int n, ir_value *const *init, pass *p) {
+static tsr_status begin(kb_kernel *k, const kb_space *row, int64_t chunk, int n, ir_value *const *init, pass *p) {
   int r = row->rank;
-  int64_t length = row->dims[r - 1], chunk = chunk_of(k, length);
-  ir_value *operands[3 + LOOP_CARRIES] = {k->zero, kb_index(k, length), kb_index(k, chunk)};
+  ir_value *operands[3 + LOOP_CARRIES] = {k->zero, kb_index(k, row->dims[r - 1]), kb_index(k, chunk)};
   const ir_type *types[LOOP_CARRIES];
   if (!(p->s = arena_dup(&k->m->arena, row, sizeof *row))) return st_oom();
   for (int i = 0; i < n; i++) {
@@ -62,6 +67,7 @@ static tsr_status begin(kb_kernel *k, const kb_space *row, int n, ir_value *cons
     types[i] = init[i]->type;
   }
   if (!(p->loop = ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 3 + n, operands, n, types, 1))) return st_oom();
+  if (!ir_set_attr(p->loop, "rolled", ir_attr_bool(k->m, true))) return st_oom();
   if (!(p->s->at[r - 1] = ir_block_arg(k->m, p->loop->regions[0], ir_type_index(k->m), NULL))) return st_oom();
   for (int i = 0; i < n; i++)
     if (!(p->carried[i] = ir_block_arg(k->m, p->loop->regions[0], types[i], NULL))) return st_oom();
@@ -79,8 +85,8 @@ static tsr_status end(kb_kernel *k, pass *p, int n, ir_value *const *next) {
   return NULL;
 }
 
-static ir_value *constant(kb_kernel *k, const kb_space *row, tsr_dtype t, double v) {
-  return kb_fill(&k->b, kb_frag(k, t, row->tm, chunk_of(k, row->dims[row->rank - 1])), v);
+static ir_value *constant(kb_kernel *k, const kb_space *row, int64_t chunk, tsr_dtype t, double v) {
+  return kb_fill(&k->b, kb_frag(k, t, row->tm, chunk), v);
 }
 
 /* The chunk of a row operation's operand. */
@@ -110,9 +116,10 @@ static tsr_status chunked_fold(kb_kernel *k, row_work *w, const recipe_fold *f, 
   const ir_reducer *g = ir_reducer_named(f->op);
   const double identity = ir_reducer_identity(g, t); /* columns beyond the row count as it too */
   bool compensated = g->code == SC_ADD && dtype_is_float(t) && policy_named(k->opts->policy) == TSR_POLICY_KAHAN_SUM;
-  ir_value *x, *next[2] = {NULL, NULL},
-               *init[2] = {constant(k, w->row, t, identity), compensated ? constant(k, w->row, t, 0) : NULL};
-  TSR_TRY(begin(k, w->row, 1 + compensated, init, &p));
+  const int64_t chunk = fold_chunk(k, w);
+  ir_value *x, *next[2] = {NULL, NULL}, *init[2] = {constant(k, w->row, chunk, t, identity),
+                                                    compensated ? constant(k, w->row, chunk, t, 0) : NULL};
+  TSR_TRY(begin(k, w->row, chunk, 1 + compensated, init, &p));
   TSR_TRY(operand(k, w, &p, &x));
   x = within(k, &p, kb_row_chain(k, w, f->term, x), identity);
   accumulate(k, g->code, compensated, p.carried, x, next);
@@ -126,8 +133,9 @@ static tsr_status chunked_online(kb_kernel *k, row_work *w) {
   pass p = {0};
   tsr_dtype t = kb_compute(w->op->operands[0]->type->dtype);
   double least = t == TSR_F64 ? -1.7e308 : -3.4e38;
-  ir_value *x, *next[2], *init[2] = {constant(k, w->row, t, least), constant(k, w->row, t, 0)};
-  TSR_TRY(begin(k, w->row, 2, init, &p));
+  const int64_t chunk = fold_chunk(k, w);
+  ir_value *x, *next[2], *init[2] = {constant(k, w->row, chunk, t, least), constant(k, w->row, chunk, t, 0)};
+  TSR_TRY(begin(k, w->row, chunk, 2, init, &p));
   TSR_TRY(operand(k, w, &p, &x));
   if (!(x = within(k, &p, x, -INFINITY))) return st_oom();
   next[0] = kb_map2(k, SC_MAX, p.carried[0], x);
@@ -169,7 +177,7 @@ tsr_status kb_long_rows(kb_kernel *k, kb_space *s, const ir_type *orig) {
     TSR_TRY(kb_store_result(k, i, s, orig, window));
   }
   if (!full) return NULL;
-  TSR_TRY(begin(k, s, 0, NULL, &last));
+  TSR_TRY(begin(k, s, chunk_of(k, s->dims[s->rank - 1]), 0, NULL, &last));
   for (int i = 0; i < n; i++) {
     if (kb_form_of(k->src->results[i]->type, orig) != FORM_FULL) continue;
     TSR_TRY(kb_result_window(k, i, last.s, orig, &window));
