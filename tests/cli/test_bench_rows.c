@@ -69,7 +69,7 @@ static void rates_count_what_the_row_says(cli *c) {
 /* A rate above the measured peak is marked, in the table by "*" and in JSON by `above_peak`, and no other is. Of
  * rounded percentages and rates those next to the peak say nothing. */
 static void what_is_above_a_peak_is_marked(cli *c) {
-  static const char *const ops[] = {"fma --shape 64x64", "add --shape 32x32,64x64,512x1024", "matmul --shape 256x256x256"};
+  static const char *const ops[] = {"add --shape 32x32,64x64,512x1024", "matmul --shape 256x256x256"};
   char args[128];
   int seen = 0;
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
