@@ -86,7 +86,8 @@ static void what_is_above_a_peak_is_marked(cli *c) {
     snprintf(args, sizeof args, "bench %s --dtype f32 --device cpu:0 --milliseconds 1 --json", ops[i]);
     cli_run(c, args);
     const double share = number_of(c, "\"gflops\": ") / number_of(c, "\"peak_gflops\": ");
-    if (fabs(share - 1) > 1e-4) check(c, !strstr(c->said, share > 1 ? "above_peak\": false" : "above_peak\": true"), args);
+    if (fabs(share - 1) > 1e-4)
+      check(c, !strstr(c->said, share > 1 ? "above_peak\": false" : "above_peak\": true"), args);
   }
   check(c, seen >= 2 * 4, "the table has no percentages");
 }
