@@ -10,7 +10,8 @@ ir_value *contract_number(expansion *e, int64_t v) {
 
 /* The offset, by x further. */
 static ir_value *further(expansion *e, ir_value *offset, ir_value *x) {
-  const bool zero = offset->def && offset->def->def->code == T_CONST && ir_get_float(offset->def, "value", 1) == 0;
+  int64_t at;
+  const bool zero = tile_const_index(offset, &at) && !at;
   return !x || zero ? x : ir_build1(&e->b, "tessera.tile.add", NULL, 2, (ir_value *[]){offset, x});
 }
 

@@ -98,7 +98,7 @@ static tsr_status infer_cross_entropy(ir_op *op, const ir_type **results) {
   bool fits = y->rank == (has_labels(op) ? rank : x->rank);
   for (int i = 0; fits && i < y->rank; i++) {
     const int64_t n = has_labels(op) ? dims[i] : x->dims[i];
-    fits = n == y->dims[i] || n == IR_DYNAMIC || y->dims[i] == IR_DYNAMIC;
+    fits = !shape_differs(n, y->dims[i]);
   }
   if (!fits)
     return ir_error(op, "a label for each row, or a share for each element", "%s for logits %s",

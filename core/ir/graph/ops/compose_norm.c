@@ -19,7 +19,7 @@ static tsr_status check_channels(ir_op *op, int first, int64_t n) {
     if (v->dtype != TYPE(0)->dtype && v->dtype != TSR_F32)
       return ir_error(op, graph_no_cast, "operand %d is %s for %s", i, tsr_dtype_name(v->dtype),
                       tsr_dtype_name(TYPE(0)->dtype));
-    if (v->rank != 1 || (v->dims[0] != n && v->dims[0] != IR_DYNAMIC && n != IR_DYNAMIC))
+    if (v->rank != 1 || shape_differs(v->dims[0], n))
       return ir_error(op, "one element per channel", "operand %d is %s for %lld channels", i,
                       shape_text(v, a, sizeof a), (long long)n);
   }
@@ -200,7 +200,7 @@ static tsr_status infer_rope(ir_op *op, const ir_type **results) {
     const ir_type *p = TYPE(1);
     if (dtype_is_float(p->dtype) || p->dtype == TSR_BOOL)
       return ir_error(op, graph_no_cast, "positions are integers, not %s", tsr_dtype_name(p->dtype));
-    if (p->rank != 1 || (p->dims[0] != n && p->dims[0] != IR_DYNAMIC && n != IR_DYNAMIC))
+    if (p->rank != 1 || shape_differs(p->dims[0], n))
       return ir_error(op, "one for each place along the last axis but one", "positions %s for %s",
                       shape_text(p, a, sizeof a), shape_text(x, c, sizeof c));
   }
@@ -208,8 +208,7 @@ static tsr_status infer_rope(ir_op *op, const ir_type **results) {
     const ir_type *v = TYPE(i);
     if (v->dtype != x->dtype && v->dtype != TSR_F32)
       return ir_error(op, graph_no_cast, "a table of %s for %s", tsr_dtype_name(v->dtype), tsr_dtype_name(x->dtype));
-    if (v->rank != 2 || (v->dims[0] != n && v->dims[0] != IR_DYNAMIC && n != IR_DYNAMIC) ||
-        (v->dims[1] != d / 2 && v->dims[1] != IR_DYNAMIC && d != IR_DYNAMIC))
+    if (v->rank != 2 || shape_differs(v->dims[0], n) || (d != IR_DYNAMIC && shape_differs(v->dims[1], d / 2)))
       return ir_error(op, "[length, width / 2]", "a table %s for %s", shape_text(v, a, sizeof a),
                       shape_text(x, c, sizeof c));
   }

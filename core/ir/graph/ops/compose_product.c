@@ -10,8 +10,7 @@ static tsr_status infer_product(ir_op *op, const ir_type *x, const ir_type *w, i
   char a[128], c[128];
   if (w->dtype != x->dtype)
     return ir_error(op, graph_no_cast, "weights are %s for %s", tsr_dtype_name(w->dtype), tsr_dtype_name(x->dtype));
-  if (x->rank < 2 || w->rank != 2 ||
-      (w->dims[0] != x->dims[x->rank - 1] && w->dims[0] != IR_DYNAMIC && x->dims[x->rank - 1] != IR_DYNAMIC))
+  if (x->rank < 2 || w->rank != 2 || shape_differs(w->dims[0], x->dims[x->rank - 1]))
     return ir_error(op, "[.., k] by [k, n]", "can't multiply %s by %s", shape_text(x, a, sizeof a),
                     shape_text(w, c, sizeof c));
   memcpy(dims, x->dims, sizeof *dims * TSR_MAX_RANK);
@@ -24,7 +23,7 @@ static tsr_status check_bias(ir_op *op, int i, int64_t n) {
   char a[128];
   if (v && v->dtype != TYPE(0)->dtype)
     return ir_error(op, graph_no_cast, "bias is %s for %s", tsr_dtype_name(v->dtype), tsr_dtype_name(TYPE(0)->dtype));
-  if (v && (v->rank != 1 || (v->dims[0] != n && v->dims[0] != IR_DYNAMIC && n != IR_DYNAMIC)))
+  if (v && (v->rank != 1 || shape_differs(v->dims[0], n)))
     return ir_error(op, "one element per column", "bias is %s for %lld columns", shape_text(v, a, sizeof a),
                     (long long)n);
   return NULL;

@@ -65,7 +65,7 @@ static tsr_status infer_contraction(ir_op *op, const ir_type **results) {
   TSR_TRY(contraction_attrs(op, a->dtype));
   bool xa = graph_is_transposed(op, 0), xb = graph_is_transposed(op, 1);
   int64_t k = a->dims[a->rank - (xa ? 2 : 1)], l = b->dims[b->rank - (xb ? 1 : 2)];
-  if (k != l && k != IR_DYNAMIC && l != IR_DYNAMIC)
+  if (shape_differs(k, l))
     return ir_error(op, "the inner dimensions must be equal; transpose_a and transpose_b swap the last two",
                     "%s%s by %s%s: %lld columns for %lld rows", shape_text(a, ta, sizeof ta), xa ? " transposed" : "",
                     shape_text(b, tb, sizeof tb), xb ? " transposed" : "", (long long)(k), (long long)(l));

@@ -16,8 +16,6 @@ static tsr_status check_indices(ir_op *op) {
   return op->operands[0]->type->rank ? NULL : ir_error(op, NULL, "needs a first operand with dimensions");
 }
 
-static bool dims_differ(int64_t a, int64_t b) { return a != b && a != IR_DYNAMIC && b != IR_DYNAMIC; }
-
 static tsr_status check_axis(ir_op *op) {
   return shape_axis(op, "axis", ir_get_int(op, "axis", 0), op->operands[0]->type->rank);
 }
@@ -29,7 +27,7 @@ static tsr_status check_by_element(ir_op *op) {
   TSR_TRY(check_axis(op));
   const int axis = graph_axis(op);
   bool fits = x->rank == i->rank;
-  for (int d = 0; fits && d < x->rank; d++) fits = d == axis || !dims_differ(x->dims[d], i->dims[d]);
+  for (int d = 0; fits && d < x->rank; d++) fits = d == axis || !shape_differs(x->dims[d], i->dims[d]);
   return fits ? NULL
               : ir_error(op, "one index for each element: all dimensions but the axis must be equal",
                          "indices %s for %s along axis %d", shape_text(i, a, sizeof a), shape_text(x, b, sizeof b), axis);
@@ -46,7 +44,7 @@ static tsr_status check_by_rows(ir_op *op) {
   if (n < 1 || n > x->rank - batch)
     return ir_error(op, NULL, "indices of %lld numbers for %d dimensions", (long long)n, x->rank - (int)batch);
   for (int d = 0; d < batch; d++)
-    if (dims_differ(x->dims[d], i->dims[d]))
+    if (shape_differs(x->dims[d], i->dims[d]))
       return ir_error(op, NULL, "batch dimension %d is %lld and %lld", d, (long long)x->dims[d], (long long)i->dims[d]);
   return NULL;
 }
@@ -105,7 +103,7 @@ static tsr_status infer_scatter(ir_op *op, const ir_type **results) {
   ir_type want = {.kind = IR_T_TENSOR, .dtype = x->dtype, .rank = rank};
   memcpy(want.dims, dims, sizeof *dims * (size_t)rank);
   bool fits = u->rank == rank;
-  for (int d = 0; fits && d < rank; d++) fits = !dims_differ(u->dims[d], dims[d]);
+  for (int d = 0; fits && d < rank; d++) fits = !shape_differs(u->dims[d], dims[d]);
   if (!fits)
     return ir_error(op, NULL, "updates are %s, not %s", shape_text(u, a, sizeof a), shape_text(&want, b, sizeof b));
   const char *how = ir_get_str(op, "reduction", "none");
@@ -198,27 +196,25 @@ static tsr_status eval_scatter(graph_evaluator *e, ir_op *op, int64_t at) {
 
 /* ---- derivatives ----------------------------------------------------------------------------------------------- */
 
-/* Gradients are added in the type in which sums are kept. */
-static ir_value *zeros(ir_builder *b, const ir_type *like) {
-  return graph_fill(b, ir_type_tensor(b->m, graph_accum_default(like->dtype), like->rank, like->dims), 0);
-}
-
-/* zeros with g added at x's places, in x's type. */
-static ir_value *added_at(ir_builder *b, graph_code c, ir_value *x, ir_value *i, ir_value *g, const char *name,
-                          int64_t value) {
-  ir_value *zero = zeros(b, x->type);
-  ir_value *v[3] = {zero, i, zero ? graph_cast(b, g, zero->type->dtype) : NULL};
+/* Zeros of type t and these dimensions with g added at the places i. Added in the type in which sums are kept. */
+static ir_value *added_at(ir_builder *b, graph_code c, tsr_dtype t, int rank, const int64_t *dims, ir_value *i,
+                          ir_value *g, const char *name, int64_t value) {
+  ir_value *zero = graph_fill(b, ir_type_tensor(b->m, graph_accum_default(t), rank, dims), 0);
+  ir_value *v[3] = {zero, i, g && zero ? graph_cast(b, g, zero->type->dtype) : NULL};
   ir_value *sum = graph_indexed_build(b, c, 3, v, name, value, true);
-  return sum ? graph_cast(b, sum, x->type->dtype) : NULL;
+  return sum ? graph_cast(b, sum, t) : NULL;
 }
 
 BEGIN(adjoint_gather_elements) {
-  grads[0] = added_at(b, G_SCATTER_ADD, IN(0), IN(1), g, "axis", graph_axis(op));
+  const ir_type *x = IN(0)->type;
+  grads[0] = added_at(b, G_SCATTER_ADD, x->dtype, x->rank, x->dims, IN(1), g, "axis", graph_axis(op));
   END;
 }
 
 BEGIN(adjoint_gather_nd) {
-  grads[0] = added_at(b, G_SCATTER_ND, IN(0), IN(1), g, "batch_dims", ir_get_int(op, "batch_dims", 0));
+  const ir_type *x = IN(0)->type;
+  const int64_t batch = ir_get_int(op, "batch_dims", 0);
+  grads[0] = added_at(b, G_SCATTER_ND, x->dtype, x->rank, x->dims, IN(1), g, "batch_dims", batch);
   END;
 }
 
@@ -242,11 +238,8 @@ BEGIN(adjoint_gather) {
   }
   for (int d = 0; d < rank; d++) back[d] = d < axis ? d + 1 : d == axis ? 0 : d;
   for (int d = 0; d < rank; d++) dims[back[d]] = IN(0)->type->dims[d];
-  ir_value *zero = graph_fill(b, ir_type_tensor(b->m, graph_accum_default(IN(0)->type->dtype), rank, dims), 0);
-  ir_value *v[3] = {zero, i, g && zero ? graph_cast(b, g, zero->type->dtype) : NULL};
-  ir_value *sum = graph_indexed_build(b, G_SCATTER_ND, 3, v, "batch_dims", 0, true);
-  if (sum && axis) sum = graph_transpose(b, sum, back);
-  grads[0] = sum ? graph_cast(b, sum, IN(0)->type->dtype) : NULL;
+  ir_value *sum = added_at(b, G_SCATTER_ND, IN(0)->type->dtype, rank, dims, i, g, "batch_dims", 0);
+  grads[0] = sum && axis ? graph_transpose(b, sum, back) : sum;
   END;
 }
 

@@ -26,7 +26,7 @@ static tsr_status infer_norm(ir_op *op, const ir_type **results) {
     if (g->dtype != x->dtype && g->dtype != TSR_F32)
       return ir_error(op, graph_no_cast, "%s is %s for rows of %s", i == 1 ? "gamma" : "beta", tsr_dtype_name(g->dtype),
                       tsr_dtype_name(x->dtype));
-    if (g->rank != 1 || (g->dims[0] != n && g->dims[0] != IR_DYNAMIC && n != IR_DYNAMIC))
+    if (g->rank != 1 || shape_differs(g->dims[0], n))
       return ir_error(op, "one element per column of the last axis", "%s is %s for rows of %s",
                       i == 1 ? "gamma" : "beta", shape_text(g, a, sizeof a), shape_text(x, b, sizeof b));
   }

@@ -38,6 +38,8 @@ const char *shape_text(const ir_type *t, char *buf, size_t size);
 tsr_status shape_tensors(ir_op *op);
 /* As shape_tensors, and the first is of floats. */
 tsr_status shape_floats(ir_op *op);
+/* Extents that can't be the same: an unknown one may be any. */
+static inline bool shape_differs(int64_t a, int64_t b) { return a != b && a != IR_DYNAMIC && b != IR_DYNAMIC; }
 /* Operands from `first` on: their broadcast shape, that they have one type. */
 tsr_status shape_broadcast(ir_op *op, int first, int *rank, int64_t *dims);
 tsr_status shape_same_dtype(ir_op *op, int first);
