@@ -33,15 +33,13 @@ static void by_rows(graph_indexed *x, int batch) {
 graph_indexed graph_indexed_get(const ir_op *op) {
   graph_indexed x = {.table = op->operands[0]->type, .indices = op->operands[1]->type, .component = -1};
   x.scatters = graph_is_kind(op, GRAPH_SCATTER);
-  switch (op->def->code) {
-  case G_EMBEDDING: along_axis(&x, 0); break;
-  case G_GATHER: along_axis(&x, graph_axis(op)); break;
-  case G_SCATTER_ADD: x.adds = true; /* fall through */
-  case G_GATHER_ELEMENTS:
-  case G_SCATTER: by_element(&x, graph_axis(op)); break;
-  default: /* gather_nd, scatter_nd */
-    by_rows(&x, (int)ir_get_int(op, "batch_dims", 0));
-    x.adds = ir_get_str(op, "reduction", "none")[0] == 'a';
+  x.adds = graph_ext(op)->adds || ir_get_str(op, "reduction", "none")[0] == 'a';
+  switch (graph_ext(op)->indices) {
+  case INDEX_NONE: break;
+  case INDEX_FIRST: along_axis(&x, 0); break;
+  case INDEX_AXIS: along_axis(&x, graph_axis(op)); break;
+  case INDEX_ELEMENTS: by_element(&x, graph_axis(op)); break;
+  case INDEX_ROWS: by_rows(&x, (int)ir_get_int(op, "batch_dims", 0)); break;
   }
   return x;
 }

@@ -108,6 +108,30 @@ typedef bool (*graph_adjoint_fn)(ir_builder *b, ir_op *op, ir_value *grad, ir_va
 typedef bool (*graph_expand_fn)(ir_builder *b, const ir_op *op, ir_value **results);
 /* Of a move: which axis of the result has the elements along the operand's `axis`; -1: none. */
 typedef int (*graph_axis_fn)(const ir_op *op, int axis);
+/* Of a move that isn't an alias: the operand's elements lie at `offset` and `strides` by its axes; where in the same
+ * memory those of the result lie. */
+typedef void (*graph_window_fn)(const ir_op *op, const int64_t *strides, int64_t *offset, int64_t *to);
+/* Of a copy: the element of the result at which operand number `operand` begins. Asked for all in order: `at` has what
+ * the one before was given, zeros at first. */
+typedef void (*graph_start_fn)(const ir_op *op, int operand, int64_t *at);
+
+/* Which elements of its operand a move has. */
+typedef enum graph_moves {
+  MOVES_NOTHING, /* the op is no move */
+  MOVES_ALIAS,   /* each once in the same row-major order: the same memory under another shape */
+  MOVES_ORDER,   /* each once, in another order */
+  MOVES_REPEATS, /* some several times, all in order */
+  MOVES_PART     /* some, in order */
+} graph_moves;
+
+/* What an index of a gather or scatter is. */
+typedef enum graph_addressing {
+  INDEX_NONE,     /* the op is neither */
+  INDEX_FIRST,    /* a place along the first axis */
+  INDEX_AXIS,     /* along `axis`: the indices' dimensions take its place */
+  INDEX_ELEMENTS, /* along `axis`, one for each element */
+  INDEX_ROWS      /* the indices' last dimension: leading coordinates behind `batch_dims` */
+} graph_addressing;
 
 /* The part of a row that only Graph IR has: ir_opdef.ext.
  *
@@ -126,7 +150,12 @@ typedef struct graph_row {
   const char *index;
   int scalar;       /* pointwise: SC_*, of cast SC_CAST */
   double per_point; /* operations at each point of the space, as modelled: 1, of a product 2 */
+  graph_moves moves;     /* of moves */
+  graph_window_fn window; /* of moves, NULL of an alias */
   graph_axis_fn axis_of; /* of moves without an index; NULL: axes stay where they are */
+  graph_start_fn start;  /* of copies; what no operand covers is the attribute `value` */
+  graph_addressing indices; /* of gathers and scatters */
+  bool adds;             /* of scatters: whatever their attributes say */
   const char *shown; /* in reports; NULL: its name's words, capitalised */
   int tile_rows;     /* docs/tuning.md, "Default tiles": rows of a block, one a warp; 0: not in that table */
   graph_expand_fn expand; /* of composite ops, whose evaluation, derivative, work and sharding follow from it */
@@ -140,8 +169,14 @@ static inline graph_kind graph_kind_of(const ir_op *op) { return graph_ext(op) ?
 static inline bool graph_is_kind(const ir_op *op, graph_kind k) {
   return op && graph_ext(op) && graph_ext(op)->kind == k;
 }
-/* A move that repeats elements and leaves them in order, as its index says. */
-static inline bool graph_repeats(const ir_op *op) { return graph_is_kind(op, GRAPH_MOVE) && graph_ext(op)->index; }
+static inline graph_moves graph_moves_of(const ir_op *op) {
+  return op && graph_ext(op) ? graph_ext(op)->moves : MOVES_NOTHING;
+}
+/* A move that gives the same memory another shape; one that is a strided window of it. */
+static inline bool graph_is_alias(const ir_op *op) { return graph_moves_of(op) == MOVES_ALIAS; }
+static inline bool graph_is_window(const ir_op *op) { return graph_moves_of(op) > MOVES_ALIAS; }
+/* A move that repeats elements and leaves them in order. */
+static inline bool graph_repeats(const ir_op *op) { return graph_moves_of(op) == MOVES_REPEATS; }
 /* By its name without the dialect; NULL: there is none. */
 const graph_row *graph_row_named(const char *name);
 static inline const ir_opdef *graph_def(graph_code c) { return ir_row(IR_GRAPH, (size_t)c); }

@@ -186,6 +186,6 @@ bool sched_write(ir_op *kernel, const sched_params *p) {
 bool sched_is_constant(const ir_op *kernel, const ir_value *v) {
   if (v->owner != kernel->regions[0] || v->index >= kernel->n_operands) return false;
   const ir_op *d = kernel->operands[v->index]->def;
-  while (d && graph_is(d, G_RESHAPE)) d = d->operands[0]->def;
+  while (graph_is_alias(d)) d = d->operands[0]->def;
   return d && graph_is(d, G_CONSTANT);
 }

@@ -81,11 +81,12 @@ static bool canonical_reduce(ir_builder *b, ir_op *op, const pass_options *opts)
   return true;
 }
 
-static bool canonical_softmax(ir_builder *b, ir_op *op, const pass_options *opts) {
+/* A norm along another axis than the last; norms with weights have no axis of their own. */
+static bool canonical_norm(ir_builder *b, ir_op *op, const pass_options *opts) {
   ir_value *x = op->operands[0];
   int rank = x->type->rank, axis = graph_axis(op), perm[TSR_MAX_RANK];
   for (int i = 0; i < rank; i++) perm[i] = i == axis ? rank - 1 : i == rank - 1 ? axis : i;
-  ir_value *y = graph_op1(b, G_SOFTMAX, graph_transpose(b, x, perm));
+  ir_value *y = graph_op1(b, (graph_code)op->def->code, graph_transpose(b, x, perm));
   y = graph_transpose(b, y, perm);
   if (!y) return false;
   trace_add(opts->trace, "fuse", "canonical_softmax", op, true, "axis %d becomes the last", axis);
@@ -119,12 +120,11 @@ tsr_status graph_canonicalize(ir_op *func, const pass_options *opts) {
     ir_settle(op);
     if (op->def->level != IR_GRAPH || graph_has_unknown(op)) continue;
     ir_builder b = ir_before(op);
-    int code = op->def->code;
     if (graph_is_kind(op, GRAPH_REDUCTION) && !is_canonical(op)) {
       if (!canonical_reduce(&b, op, opts)) return st_oom();
-    } else if (code == G_SOFTMAX && graph_axis(op) != op->operands[0]->type->rank - 1) {
-      if (!canonical_softmax(&b, op, opts)) return st_oom();
-    } else if (code == G_CONCAT && op->n_operands > SCHED_MOST_ARGS) {
+    } else if (graph_is_kind(op, GRAPH_NORM) && graph_axis(op) != op->operands[0]->type->rank - 1) {
+      if (!canonical_norm(&b, op, opts)) return st_oom();
+    } else if (graph_is_kind(op, GRAPH_COPY) && op->n_operands > SCHED_MOST_ARGS) {
       if (!canonical_concat(&b, op, opts)) return st_oom();
     }
   }

@@ -12,7 +12,7 @@ static bool known(const ir_type *t) { return ir_type_count(t) != IR_DYNAMIC; }
 /* In memory whatever happens: reshaping it is an alias. */
 static bool in_memory(const ir_value *v) {
   const ir_op *d = v->def;
-  return !d || graph_is(d, G_CONSTANT) || graph_is(d, G_RESHAPE) || !(d->def->flags & (IR_ELEMENTWISE | IR_VIEWLIKE));
+  return !d || graph_is(d, G_CONSTANT) || graph_is_alias(d) || !(d->def->flags & (IR_ELEMENTWISE | IR_VIEWLIKE));
 }
 
 static bool one_matrix(const ir_type *t) {
@@ -32,7 +32,7 @@ static const char *refused(const ir_op *op) {
 /* The value of type [rows, n] whose reshape v is, else a reshape of v. */
 static ir_value *folded(ir_builder *b, ir_value *v, int64_t rows, int64_t n) {
   const ir_op *d = v->def;
-  if (graph_is(d, G_RESHAPE)) {
+  if (graph_is_alias(d)) {
     const ir_type *t = d->operands[0]->type;
     if (t->rank == 2 && t->dims[0] == rows && t->dims[1] == n) return d->operands[0];
   }
@@ -86,7 +86,7 @@ static ir_value *product_on_rows(ir_builder *b, const ir_op *op, int64_t rows) {
 static bool reads_folded(const ir_op *op) {
   for (int i = 0; i < op->n_operands; i++) {
     const ir_op *d = op->operands[i]->def;
-    if (graph_is(d, G_RESHAPE) && d->scratch && op->operands[i]->type->rank > 2) return true;
+    if (graph_is_alias(d) && d->scratch && op->operands[i]->type->rank > 2) return true;
   }
   return false;
 }

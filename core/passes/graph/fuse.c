@@ -35,7 +35,7 @@ static bool row_edge_ok(const ir_type *space, const ir_op *op, int operand) {
   row_class from = class_of(space, op->operands[operand]->type), to = class_of(space, op->results[0]->type);
   if (from == ROW_NONE || to == ROW_NONE) return false;
   if (op->def->flags & IR_REDUCES) return from == ROW_FULL && operand == 0;
-  if (graph_is(op, G_RESHAPE)) return from != ROW_FULL && to != ROW_FULL;
+  if (graph_is_alias(op)) return from != ROW_FULL && to != ROW_FULL;
   if (graph_is_kind(op, GRAPH_MOVE) && !graph_repeats(op))
     return false; /* of the rows' shape or not: elements come from other rows */
   if (from == to) return true;
@@ -70,11 +70,9 @@ static int work_of(const ir_op *op) {
 
 static bool has_space(const fuse_group *g, family_space space) { return kernel_family(g->family)->space == space; }
 
-static bool is_view(const ir_op *op) { return (op->def->flags & IR_VIEWLIKE) && !graph_is(op, G_RESHAPE); }
-
 /* Is v computed by whoever reads it, from where the element stands? */
 static bool is_index(const graph_groups *g, const ir_value *v) {
-  while (v->def && g->group[v->def->scratch] < 0 && is_view(v->def)) v = v->def->operands[0];
+  while (v->def && g->group[v->def->scratch] < 0 && graph_is_window(v->def)) v = v->def->operands[0];
   return graph_is_kind(v->def, GRAPH_INDEX) && g->group[v->def->scratch] < 0;
 }
 
@@ -284,11 +282,11 @@ static bool repeats_matrix(const ir_op *view) {
 static void note_users(graph_groups *g) {
   for (int at = g->n_ops - 1; at >= 0; at--) {
     const ir_op *user = g->ops[at];
-    bool order = graph_is(user, G_RETURN) || graph_is(user, G_RESHAPE) || graph_is_kind(user, GRAPH_CUSTOM);
+    bool order = graph_is(user, G_RETURN) || graph_is_alias(user) || graph_is_kind(user, GRAPH_CUSTOM);
     bool product = graph_is_kind(user, GRAPH_CONTRACTION),
          through = user->def->flags & IR_ELEMENTWISE && g->notes[at].feeds_product;
     bool tensor = order || product || kernel_family(family_of(user))->fuses == FUSES_ALONE ||
-                  (is_view(user) && g->notes[at].needs_tensor);
+                  (graph_is_window(user) && g->notes[at].needs_tensor);
     for (int i = 0; i < user->n_operands && (tensor || through); i++) {
       const ir_op *d = user->operands[i]->def;
       bool alone = through;
@@ -310,7 +308,7 @@ static bool needs_memory(const ir_op *view, const graph_groups *g) {
 
 /* Reshapes and broadcasts of per-row values belong into the reduction kernel. */
 static bool is_row_view(const graph_groups *g, const ir_op *op) {
-  if (!graph_is(op, G_RESHAPE) && !graph_repeats(op)) return false;
+  if (!graph_is_alias(op) && !graph_repeats(op)) return false;
   int p = group_of(g, op->operands[0]);
   return p >= 0 && has_space(&g->v[p], SPACE_ROWS) && class_of(g->v[p].space, op->operands[0]->type) != ROW_FULL &&
          row_edge_ok(g->v[p].space, op, 0);
@@ -319,7 +317,7 @@ static bool is_row_view(const graph_groups *g, const ir_op *op) {
 /* A view of a view ... of something in memory: how many above one another. */
 static int views_above(const graph_groups *g, const ir_op *op) {
   const ir_op *d = op->operands[0]->def;
-  return d && is_view(d) && g->group[d->scratch] < 0 ? g->notes[d->scratch].views + 1 : 1;
+  return d && graph_is_window(d) && g->group[d->scratch] < 0 ? g->notes[d->scratch].views + 1 : 1;
 }
 
 static void visit_view(graph_groups *g, ir_op *op, const pass_options *opts) {
@@ -338,11 +336,11 @@ static void visit_view(graph_groups *g, ir_op *op, const pass_options *opts) {
 static void visit(graph_groups *g, ir_op *op, const pass_options *opts) {
   int at = (int)op->scratch;
   bool row_view = is_row_view(g, op), index = graph_is_kind(op, GRAPH_INDEX) && !g->notes[at].needs_tensor;
-  if (index || graph_is(op, G_CONSTANT) || graph_is(op, G_RETURN) || (graph_is(op, G_RESHAPE) && !row_view)) {
+  if (index || graph_is(op, G_CONSTANT) || graph_is(op, G_RETURN) || (graph_is_alias(op) && !row_view)) {
     fuse_order_append(&g->order, node_of(g, at));
     return;
   }
-  if (is_view(op) && !row_view) {
+  if (graph_is_window(op) && !row_view) {
     visit_view(g, op, opts);
     return;
   }
@@ -350,7 +348,7 @@ static void visit(graph_groups *g, ir_op *op, const pass_options *opts) {
   for (int i = 0; i < op->n_operands; i++) try_merge(g, op, op->operands[i], opts);
   if (!row_view || g->v[id].head != at || g->next[at] >= 0) return;
   g->group[at] = -1, g->v[id].head = -1;
-  g->notes[at].views = (uint8_t)(is_view(op) ? views_above(g, op) : 0);
+  g->notes[at].views = (uint8_t)(graph_is_window(op) ? views_above(g, op) : 0);
   fuse_order_append(&g->order, node_of(g, at));
 }
 
@@ -362,7 +360,7 @@ static void shed_views(graph_groups *g) {
     bool used = false;
     for (int k = g->next[at]; k >= 0 && !used; k = g->next[k])
       for (int i = 0; i < g->ops[k]->n_operands; i++) used |= g->ops[k]->operands[i] == g->ops[at]->results[0];
-    if (used || (is_view(g->ops[at]) && needs_memory(g->ops[at], g))) continue;
+    if (used || (graph_is_window(g->ops[at]) && needs_memory(g->ops[at], g))) continue;
     int *link = &g->v[id].head;
     while (*link != at) link = &g->next[*link];
     *link = g->next[at];

@@ -36,7 +36,7 @@ static int reads(const ir_op *op, int i) {
  * that comes next in the chain. */
 static bool hoistable(const ir_value *v, int uses, int depth) {
   const ir_op *op = v->def;
-  if (!op || graph_is(op, G_CONSTANT) || graph_is(op, G_RESHAPE)) return depth > 0;
+  if (!op || graph_is(op, G_CONSTANT) || graph_is_alias(op)) return depth > 0;
   if (!(op->def->flags & IR_ELEMENTWISE) || v->n_uses != uses || depth > 32) return false;
   for (int i = 0; i < op->n_operands; i++) {
     const ir_value *x = op->operands[i];
@@ -75,13 +75,14 @@ static bool hoist_view(ir_op *op, const pass_options *opts) {
   return true;
 }
 
-static bool is_view(const ir_op *op) { return graph_is(op, G_RESHAPE) || graph_is(op, G_TRANSPOSE); }
+/* Each element once: what is computed above it is as much as below. */
+static bool keeps_all(const ir_op *op) { return graph_is_alias(op) || graph_moves_of(op) == MOVES_ORDER; }
 
 tsr_status graph_hoist_views(ir_op *func, const pass_options *opts) {
   for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
     next = op->next;
     ir_settle(op);
-    if (is_view(op) && op->operands[0]->def && pass_enabled(opts, "fusion", "hoist_view") && !graph_has_unknown(op) &&
+    if (keeps_all(op) && op->operands[0]->def && pass_enabled(opts, "fusion", "hoist_view") && !graph_has_unknown(op) &&
         hoistable(op->operands[0], 1, 0))
       if (!hoist_view(op, opts)) return st_oom();
   }

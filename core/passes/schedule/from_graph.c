@@ -72,7 +72,7 @@ static bool inlined(const emitter *e, const ir_value *v, int group) {
   if (!d || e->g.group[d->scratch] >= 0 || f->space == SPACE_CALL) return false;
   if (graph_is(d, G_CONSTANT)) return ir_type_count(v->type) == 1 && f->fuses != FUSES_ALONE; /* which move memory */
   if (graph_is_kind(d, GRAPH_INDEX)) return true;
-  return (d->def->flags & IR_VIEWLIKE) && !graph_is(d, G_RESHAPE);
+  return graph_is_window(d);
 }
 
 static ir_value *map_operand(void *user, ir_value *v) { return of(v)->body; }

@@ -47,35 +47,13 @@ void kb_mem_align(const kb_mem *m, kb_form f, int r, int64_t *strides) {
   for (int i = m->rank - 1, d = last; i >= 0 && d >= 0; i--, d--) strides[d] = m->dims[i] == 1 ? 0 : m->strides[i];
 }
 
-static bool view_step(const ir_op *op, kb_mem *m) {
-  kb_mem x = *m;
+/* The memory that a move shows of x's. */
+static void take_window(const ir_op *op, const kb_mem *x, kb_mem *m) {
   const ir_type *t = op->results[0]->type;
+  *m = *x;
   m->rank = t->rank;
   memcpy(m->dims, t->dims, sizeof m->dims);
-  switch (op->def->code) {
-  case G_TRANSPOSE: {
-    int perm[TSR_MAX_RANK];
-    graph_perm(op, perm);
-    for (int i = 0; i < t->rank; i++) m->strides[i] = x.strides[perm[i]];
-    return true;
-  }
-  case G_SLICE: {
-    int64_t starts[TSR_MAX_RANK], steps[TSR_MAX_RANK];
-    graph_slice(op, starts, steps);
-    for (int i = 0; i < t->rank; i++) {
-      m->offset += starts[i] * x.strides[i];
-      m->strides[i] = steps[i] * x.strides[i];
-    }
-    return true;
-  }
-  case G_BROADCAST:
-    for (int i = 0; i < t->rank; i++) {
-      int j = i - (t->rank - x.rank);
-      m->strides[i] = j < 0 || x.dims[j] == 1 ? 0 : x.strides[j];
-    }
-    return true;
-  default: return false;
-  }
+  graph_ext(op)->window(op, x->strides, &m->offset, m->strides);
 }
 
 kb_node *kb_node_of(kb_kernel *k, ir_value *v) {
@@ -97,11 +75,11 @@ kb_node *kb_node_of(kb_kernel *k, ir_value *v) {
     n->m.strides[graph_iota_axis(v->def)] = 1;
   } else if (graph_is(v->def, G_CONSTANT) && graph_splat(v->def, &n->imm)) {
     n->is_imm = true;
-  } else if (v->def->def->flags & IR_VIEWLIKE && v->def->n_operands == 1) {
+  } else if (graph_is_window(v->def)) {
     kb_node *src = kb_node_of(k, v->def->operands[0]);
     if (!src) return NULL;
-    n->m = src->m;
-    n->is_mem = src->is_mem && view_step(v->def, &n->m);
+    n->is_mem = src->is_mem;
+    if (n->is_mem) take_window(v->def, &src->m, &n->m);
   }
   return n;
 }

@@ -1,5 +1,5 @@
-/* core/passes/tile/copy.c - the copy family: concat (a range of blocks per input) and pad (a gather with a fill value).
- */
+/* core/passes/tile/copy.c - the copy family: operands that cover the result (a range of blocks for each), and one that
+ * doesn't (a gather with a fill value). Where each begins says the op's row (graph_row.start). */
 #include <string.h>
 
 #include "core/base/int_math.h"
@@ -40,9 +40,9 @@ static int64_t n_tiles(const kb_space *s) {
   return n;
 }
 
-/* One input of a concat: its own space, copied to the result from `start` on along the axis. */
-static tsr_status copy_part(kb_kernel *k, const ir_op *op, int i, int axis, int64_t start, ir_value *block,
-                            int64_t first, int64_t *tiles) {
+/* One operand: its own space, copied to the result from `start` on. */
+static tsr_status copy_part(kb_kernel *k, const ir_op *op, int i, const int64_t *start, ir_value *block, int64_t first,
+                            int64_t *tiles) {
   kb_node *n = kb_node_of(k, op->operands[i]);
   if (!n || !n->is_mem) return ir_error(op, NULL, "operand %d must lie in memory", i);
   kb_mem in = n->m, out = whole(k->op->regions[0]->args[k->src->n_operands]);
@@ -78,7 +78,7 @@ static tsr_status copy_part(kb_kernel *k, const ir_op *op, int i, int axis, int6
                           kb_frag(k, kb_compute(in.dtype), w->type->dims[0], w->type->dims[1]), 1, &w);
   /* The part of the result that this input fills, with the input's extents. */
   memcpy(out.dims, in.dims, sizeof out.dims);
-  out.offset += start * out.strides[axis];
+  for (int d = 0; d < out.rank; d++) out.offset += start[d] * out.strides[d];
   kb_space_strides(&out, &s, FORM_FULL, strides);
   if (!v) return st_oom();
   TSR_TRY(kb_store(k, v, &out, &s, strides));
@@ -87,20 +87,19 @@ static tsr_status copy_part(kb_kernel *k, const ir_op *op, int i, int axis, int6
   return NULL;
 }
 
-static tsr_status concat(kb_kernel *k, const ir_op *op) {
-  int axis = graph_axis(op);
-  int64_t start = 0, first = 0;
+static tsr_status copy_parts(kb_kernel *k, const ir_op *op) {
+  int64_t start[TSR_MAX_RANK] = {0}, first = 0;
   ir_value *block = kb_block_id(k, 0);
   for (int i = 0; i < op->n_operands; i++) {
     int64_t tiles;
-    TSR_TRY(copy_part(k, op, i, axis, start, block, first, &tiles));
-    start += op->operands[i]->type->dims[axis];
+    graph_ext(op)->start(op, i, start);
+    TSR_TRY(copy_part(k, op, i, start, block, first, &tiles));
     first += tiles;
   }
   return ir_set_attr(k->op, "grid", ir_attr_ints(k->m, (int64_t[]){first, 1, 1}, 3)) ? NULL : st_oom();
 }
 
-/* ---- pad ------------------------------------------------------------------------------------------------------- */
+/* ---- one operand in a constant ----------------------------------------------------------------------------------- */
 
 static ir_value *r_const(kb_kernel *k, ir_builder *r, const ir_type *t, double v) {
   ir_value *x = ir_build1(r, "tessera.tile.const", t, 0, NULL);
@@ -170,11 +169,11 @@ static tsr_status fill_outside(kb_kernel *k, const kb_mem *in, const kb_space *s
   return y && ir_build0(&r, "tessera.tile.yield", 1, &y) ? NULL : st_oom();
 }
 
-static tsr_status pad(kb_kernel *k, const ir_op *op) {
+static tsr_status surround(kb_kernel *k, const ir_op *op) {
   kb_node *n = kb_node_of(k, op->operands[0]);
-  int64_t low[TSR_MAX_RANK], high[TSR_MAX_RANK];
+  int64_t low[TSR_MAX_RANK] = {0};
   if (!n || !n->is_mem || !n->m.arg) return ir_error(op, NULL, "the operand must lie in memory");
-  graph_pad(op, low, high);
+  graph_ext(op)->start(op, 0, low);
   kb_mem out = whole(k->op->regions[0]->args[k->src->n_operands]);
   /* Coordinates are needed per dimension, so nothing is merged. */
   kb_space s = {.orig_rank = out.rank, .rank = out.rank};
@@ -196,10 +195,15 @@ static tsr_status pad(kb_kernel *k, const ir_op *op) {
   return kb_store(k, x, &out, &s, strides);
 }
 
+/* No element of the result is left to the attribute `value`: operands don't overlap. */
+static bool covers(const ir_op *op) {
+  int64_t n = 0;
+  for (int i = 0; i < op->n_operands; i++) n += ir_type_count(op->operands[i]->type);
+  return n == ir_type_count(op->results[0]->type);
+}
+
 tsr_status family_copy(kb_kernel *k) {
-  for (const ir_op *o = k->src->regions[0]->first; o; o = o->next) {
-    if (graph_is(o, G_CONCAT)) return concat(k, o);
-    if (graph_is(o, G_PAD)) return pad(k, o);
-  }
+  for (const ir_op *o = k->src->regions[0]->first; o; o = o->next)
+    if (graph_is_kind(o, GRAPH_COPY)) return covers(o) ? copy_parts(k, o) : surround(k, o);
   return ir_error(k->src, NULL, "a copy kernel needs a concat or a pad");
 }

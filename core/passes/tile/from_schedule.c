@@ -276,7 +276,7 @@ static tsr_status lower_step(ir_op *o, ir_builder *b, ir_builder *top, const til
   if (graph_is(o, G_CONSTANT)) {
     v = ir_build1(b, "tessera.tile.constant", t, 0, NULL);
     if (v && !ir_set_attr(v->def, "value", ir_attr_copy(b->m, ir_get_attr(o, "value")))) return st_oom();
-  } else if (graph_is(o, G_RESHAPE)) {
+  } else if (graph_is_alias(o)) {
     v = ir_build1(b, "tessera.tile.alias", t, 1, operands);
   } else {
     return ir_error(o, NULL, "is not an operation of a schedule program");

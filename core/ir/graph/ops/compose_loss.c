@@ -77,16 +77,23 @@ static const int64_t EXACT = INT64_C(1) << 53; /* of integers as doubles */
 
 static bool has_labels(const ir_op *op) { return !dtype_is_float(TYPE(1)->dtype); }
 
+/* The dimensions of the losses: those of the logits without the classes'. */
+static int rows_of(const ir_op *op, int64_t *dims) {
+  const ir_type *x = TYPE(0);
+  const int axis = compose_axis(op, "axis", -1, x->rank);
+  int rank = 0;
+  for (int i = 0; i < x->rank; i++)
+    if (i != axis) dims[rank++] = x->dims[i];
+  return rank;
+}
+
 static tsr_status infer_cross_entropy(ir_op *op, const ir_type **results) {
   TSR_TRY(shape_floats(op));
   const ir_type *x = TYPE(0), *y = TYPE(1);
   int64_t dims[TSR_MAX_RANK];
-  int rank = 0;
   char a[128], c[128];
   TSR_TRY(shape_axis(op, "axis", ir_get_int(op, "axis", -1), x->rank));
-  const int axis = compose_axis(op, "axis", -1, x->rank);
-  for (int i = 0; i < x->rank; i++)
-    if (i != axis) dims[rank++] = x->dims[i];
+  const int rank = rows_of(op, dims);
   if (y->dtype == TSR_BOOL) return ir_error(op, "cast them", "labels are integers or shares, not bool");
   if (!has_labels(op) && y->dtype != x->dtype)
     return ir_error(op, graph_no_cast, "targets are %s for %s", tsr_dtype_name(y->dtype), tsr_dtype_name(x->dtype));
@@ -153,9 +160,7 @@ EXPAND(expand_cross_entropy) {
   const ir_type *x = TYPE(0);
   const int axis = compose_axis(op, "axis", -1, x->rank);
   int64_t dims[TSR_MAX_RANK];
-  int rank = 0;
-  for (int i = 0; i < x->rank; i++)
-    if (i != axis) dims[rank++] = x->dims[i];
+  const int rank = rows_of(op, dims);
   ir_value *count = NULL, *y = compose_along(b, G_LOG_SOFTMAX, graph_cast(b, IN(0), compose_float(x->dtype)), axis);
   ir_value *loss = has_labels(op) ? loss_of_labels(b, op, y, axis, &count) : loss_of_shares(b, op, y, axis);
   out[0] = reduce_loss(b, op, graph_reshape(b, loss, rank, dims), count);

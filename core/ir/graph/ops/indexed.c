@@ -51,11 +51,10 @@ static tsr_status check_by_rows(ir_op *op) {
 
 static int space_rank(const ir_op *op) {
   const ir_type *x = op->operands[0]->type, *i = op->operands[1]->type;
-  switch (op->def->code) {
-  case G_GATHER:
-  case G_EMBEDDING: return x->rank - 1 + i->rank;
-  case G_GATHER_ND:
-  case G_SCATTER_ND: return i->rank - 1 + x->rank - (int)(i->dims[i->rank - 1] + ir_get_int(op, "batch_dims", 0));
+  switch (graph_ext(op)->indices) {
+  case INDEX_FIRST:
+  case INDEX_AXIS: return x->rank - 1 + i->rank;
+  case INDEX_ROWS: return i->rank - 1 + x->rank - (int)(i->dims[i->rank - 1] + ir_get_int(op, "batch_dims", 0));
   default: return x->rank;
   }
 }
@@ -63,15 +62,14 @@ static int space_rank(const ir_op *op) {
 /* The rule of the op's kind of indices; its space in dims. */
 static tsr_status check_space(ir_op *op, int *rank, int64_t *dims) {
   TSR_TRY(check_indices(op));
-  switch (op->def->code) {
-  case G_EMBEDDING:
+  switch (graph_ext(op)->indices) {
+  case INDEX_FIRST:
     if (op->operands[0]->type->rank != 2) return ir_error(op, NULL, "needs a table of two dimensions");
     break;
-  case G_GATHER: TSR_TRY(check_axis(op)); break;
-  case G_GATHER_ELEMENTS:
-  case G_SCATTER:
-  case G_SCATTER_ADD: TSR_TRY(check_by_element(op)); break;
-  default: TSR_TRY(check_by_rows(op));
+  case INDEX_AXIS: TSR_TRY(check_axis(op)); break;
+  case INDEX_ELEMENTS: TSR_TRY(check_by_element(op)); break;
+  case INDEX_ROWS: TSR_TRY(check_by_rows(op)); break;
+  case INDEX_NONE: break;
   }
   const ir_type *x = op->operands[0]->type, *i = op->operands[1]->type;
   *rank = space_rank(op);
@@ -220,7 +218,7 @@ BEGIN(adjoint_gather_nd) {
 
 /* The axis first, in the table and in g, and each index as a row of one number. */
 BEGIN(adjoint_gather) {
-  const int axis = graph_is(op, G_EMBEDDING) ? 0 : graph_axis(op), rank = IN(0)->type->rank, n = IN(1)->type->rank;
+  const int axis = graph_indexed_get(op).indexed[0], rank = IN(0)->type->rank, n = IN(1)->type->rank;
   int to[TSR_MAX_RANK], back[TSR_MAX_RANK];
   int64_t dims[TSR_MAX_RANK], rows[TSR_MAX_RANK + 1];
   ir_value *i = IN(1);
@@ -255,7 +253,7 @@ static ir_value *numbers(ir_builder *b, const ir_type *like) {
  * read off a scatter of their numbers. */
 BEGIN(adjoint_scatter) {
   const graph_indexed x = graph_indexed_get(op);
-  const bool rows = graph_is(op, G_SCATTER_ND);
+  const bool rows = graph_ext(op)->indices == INDEX_ROWS;
   const char *name = rows ? "batch_dims" : "axis";
   const int64_t value = rows ? ir_get_int(op, "batch_dims", 0) : graph_axis(op);
   const graph_code take = rows ? G_GATHER_ND : G_GATHER_ELEMENTS, write = rows ? G_SCATTER_ND : G_SCATTER;
@@ -287,31 +285,33 @@ BEGIN(adjoint_scatter) {
    .types_doc = types "; indices: i64, i32", .infer = infer_##FN, __VA_ARGS__}
 
 static const ir_opdef rows[] = {
-    INDEXED(GATHER, "gather", 2, "x, indices", ANY, gather, .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather),
+    INDEXED(GATHER, "gather", 2, "x, indices", ANY, gather,
+            .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather, .indices = INDEX_AXIS),
             .attrs = ATTRS(AXIS),
             .help = "Slices of x along an axis: the indices' dimensions take the axis's place." OUTSIDE_READS),
     INDEXED(GATHER_ELEMENTS, "gather_elements", 2, "x, indices", ANY, gather,
-            .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather_elements), .attrs = ATTRS(AXIS),
+            .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather_elements, .indices = INDEX_ELEMENTS), .attrs = ATTRS(AXIS),
             .help = "For each element of indices, whose dimensions but the axis are x's, the element of x with that "
                     "coordinate along the axis." OUTSIDE_READS),
     INDEXED(GATHER_ND, "gather_nd", 2, "x, indices", ANY, gather,
-            .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather_nd), .attrs = ATTRS(BATCH),
+            .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather_nd, .indices = INDEX_ROWS), .attrs = ATTRS(BATCH),
             .help = "The last dimension of indices has the leading coordinates of an element or slice of x, behind the "
                     "batch dimensions." OUTSIDE_READS),
     INDEXED(EMBEDDING, "embedding", 2, "table, indices", ANY, gather,
-            .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather),
+            .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather, .indices = INDEX_FIRST),
             .help = "Row indices[i..] of the table [n, width] for each index: the result is [i.., width]. Negative "
                     "indices count from the end; an index outside the table gives zeros."),
     INDEXED(SCATTER, "scatter", 3, "x, indices, updates", ANY, scatter,
-            .ext = ROW(GRAPH_SCATTER, eval_scatter, adjoint_scatter), .attrs = ATTRS(AXIS),
+            .ext = ROW(GRAPH_SCATTER, eval_scatter, adjoint_scatter, .indices = INDEX_ELEMENTS), .attrs = ATTRS(AXIS),
             .help = "x, and at the elements that gather_elements would read with these indices the "
                     "updates." OUTSIDE_WRITES ": the last one stays."),
     INDEXED(SCATTER_ADD, "scatter_add", 3, "x, indices, updates", NUMBERS, scatter,
-            .ext = ROW(GRAPH_SCATTER, eval_scatter, adjoint_scatter, .per_point = 1), .attrs = ATTRS(AXIS),
+            .ext = ROW(GRAPH_SCATTER, eval_scatter, adjoint_scatter, .per_point = 1, .indices = INDEX_ELEMENTS,
+                       .adds = true), .attrs = ATTRS(AXIS),
             .help = "As scatter, but the updates are added." OUTSIDE_WRITES
                     ", each sum rounded to the type; integers wrap."),
     INDEXED(SCATTER_ND, "scatter_nd", 3, "x, indices, updates", ANY, scatter,
-            .ext = ROW(GRAPH_SCATTER, eval_scatter, adjoint_scatter),
+            .ext = ROW(GRAPH_SCATTER, eval_scatter, adjoint_scatter, .indices = INDEX_ROWS),
             .attrs = ATTRS(BATCH, {"reduction", IR_A_STR, false, "none", "none: updates replace; add: they are added"}),
             .help = "x, and at the elements or slices that gather_nd would read with these indices the "
                     "updates." OUTSIDE_WRITES ": the last one stays, or all are added as scatter_add does."),

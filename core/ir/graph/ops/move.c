@@ -141,55 +141,81 @@ static tsr_status infer_pad(ir_op *op, const ir_type **results) {
   }
   return shape_finish(op, x->dtype, x->rank, dims, results);
 }
+
+/* ---- where elements lie ---------------------------------------------------------------------------------------- */
+
+static void window_of_broadcast(const ir_op *op, const int64_t *strides, int64_t *offset, int64_t *to) {
+  const ir_type *x = op->operands[0]->type, *y = op->results[0]->type;
+  for (int i = 0; i < y->rank; i++) {
+    const int j = i - (y->rank - x->rank);
+    to[i] = j < 0 || x->dims[j] == 1 ? 0 : strides[j];
+  }
+}
+
+static void window_of_transpose(const ir_op *op, const int64_t *strides, int64_t *offset, int64_t *to) {
+  int perm[TSR_MAX_RANK];
+  graph_perm(op, perm);
+  for (int i = 0; i < op->results[0]->type->rank; i++) to[i] = strides[perm[i]];
+}
+
+static void window_of_slice(const ir_op *op, const int64_t *strides, int64_t *offset, int64_t *to) {
+  int64_t starts[TSR_MAX_RANK], steps[TSR_MAX_RANK];
+  graph_slice(op, starts, steps);
+  for (int i = 0; i < op->results[0]->type->rank; i++) {
+    *offset += starts[i] * strides[i];
+    to[i] = steps[i] * strides[i];
+  }
+}
+
+static void start_in_concat(const ir_op *op, int operand, int64_t *at) {
+  const int axis = graph_axis(op);
+  if (operand) at[axis] += op->operands[operand - 1]->type->dims[axis];
+}
+
+static void start_in_pad(const ir_op *op, int operand, int64_t *at) {
+  int64_t high[TSR_MAX_RANK];
+  graph_pad(op, at, high);
+}
+
+/* ---- evaluation ------------------------------------------------------------------------------------------------ */
+
+/* Row-major order is the same in an alias. */
 static tsr_status eval_move(graph_evaluator *e, ir_op *op, int64_t at) {
   ir_value *x = op->operands[0], *y = op->results[0];
-  int64_t c[TSR_MAX_RANK], d[TSR_MAX_RANK] = {0}, starts[TSR_MAX_RANK], strides[TSR_MAX_RANK], from = at;
-  int perm[TSR_MAX_RANK];
-  num_split(y->type, at, c);
-  switch (op->def->code) {
-  case G_BROADCAST: from = num_broadcast_at(x->type, y->type->rank, c); break;
-  case G_TRANSPOSE:
-    graph_perm(op, perm);
-    for (int i = 0; i < y->type->rank; i++) d[perm[i]] = c[i];
-    from = num_join(x->type, d);
-    break;
-  case G_SLICE:
-    graph_slice(op, starts, strides);
-    for (int i = 0; i < y->type->rank; i++) d[i] = starts[i] + c[i] * strides[i];
-    from = num_join(x->type, d);
-    break;
-  default: break; /* reshape: the same row-major place */
+  int64_t c[TSR_MAX_RANK], strides[TSR_MAX_RANK], to[TSR_MAX_RANK], from = at;
+  if (!graph_is_alias(op)) {
+    from = 0;
+    num_split(y->type, at, c);
+    ir_type_strides(x->type, strides);
+    graph_ext(op)->window(op, strides, &from, to);
+    for (int i = 0; i < y->type->rank; i++) from += c[i] * to[i];
   }
   graph_write(e, y, at, graph_read(e, x, from));
   return NULL;
 }
 
-static tsr_status eval_concat(graph_evaluator *e, ir_op *op, int64_t at) {
-  int64_t c[TSR_MAX_RANK], axis = ir_get_int(op, "axis", 0);
-  num_split(op->results[0]->type, at, c);
-  if (axis < 0) axis += op->results[0]->type->rank;
-  int o = 0;
-  for (; c[axis] >= op->operands[o]->type->dims[axis]; o++) c[axis] -= op->operands[o]->type->dims[axis];
-  graph_write(e, op->results[0], at, graph_read(e, op->operands[o], num_join(op->operands[o]->type, c)));
-  return NULL;
-}
-
-static tsr_status eval_pad(graph_evaluator *e, ir_op *op, int64_t at) {
-  const ir_type *t = op->operands[0]->type;
-  int64_t c[TSR_MAX_RANK], low[TSR_MAX_RANK], high[TSR_MAX_RANK];
-  bool inside = true;
-  num_split(op->results[0]->type, at, c);
-  graph_pad(op, low, high);
-  for (int i = 0; i < t->rank; i++) {
-    c[i] -= low[i];
-    inside &= c[i] >= 0 && c[i] < t->dims[i];
+static tsr_status eval_copy(graph_evaluator *e, ir_op *op, int64_t at) {
+  const ir_type *y = op->results[0]->type;
+  const double value = ir_get_float(op, "value", 0);
+  int64_t c[TSR_MAX_RANK], start[TSR_MAX_RANK] = {0}, from[TSR_MAX_RANK];
+  graph_num r = {num_convert(y->dtype, value), 0, 0, num_to_integer(value)};
+  num_split(y, at, c);
+  for (int o = 0, inside = 0; o < op->n_operands && !inside; o++) {
+    const ir_type *t = op->operands[o]->type;
+    graph_ext(op)->start(op, o, start);
+    inside = 1;
+    for (int i = 0; i < t->rank; i++) {
+      from[i] = c[i] - start[i];
+      inside &= from[i] >= 0 && from[i] < t->dims[i];
+    }
+    if (inside) r = graph_read(e, op->operands[o], num_join(t, from));
   }
-  double value = ir_get_float(op, "value", 0);
-  graph_num r = {num_convert(t->dtype, value), 0, 0, num_to_integer(value)};
-  if (inside) r = graph_read(e, op->operands[0], num_join(t, c));
   graph_write(e, op->results[0], at, r);
   return NULL;
 }
+
+/* ---- derivatives ----------------------------------------------------------------------------------------------- */
+
 BEGIN(adjoint_broadcast) {
   adjoint_give(b, op, grads, 0, g);
   END;
@@ -256,20 +282,12 @@ BEGIN(adjoint_slice) {
   END;
 }
 
-BEGIN(adjoint_concat) {
-  int64_t starts[TSR_MAX_RANK] = {0};
-  int axis = graph_axis(op);
+BEGIN(adjoint_copy) {
+  int64_t start[TSR_MAX_RANK] = {0};
   for (int i = 0; i < op->n_operands; i++) {
-    grads[i] = graph_cut(b, g, starts, IN(i)->type->dims);
-    starts[axis] += IN(i)->type->dims[axis];
+    graph_ext(op)->start(op, i, start);
+    grads[i] = graph_cut(b, g, start, IN(i)->type->dims);
   }
-  END;
-}
-
-BEGIN(adjoint_pad) {
-  int64_t low[TSR_MAX_RANK], high[TSR_MAX_RANK];
-  graph_pad(op, low, high);
-  grads[0] = graph_cut(b, g, low, IN(0)->type->dims);
   END;
 }
 
@@ -299,36 +317,38 @@ static const ir_opdef rows[] = {
     {NAME(BROADCAST, "broadcast"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = ANY,
      .attrs = ATTRS({"shape", IR_A_ARRAY, true, NULL, "the result's dimensions; -1 keeps the operand's"}),
-     .infer = infer_broadcast, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_broadcast, "*->*"),
+     .infer = infer_broadcast, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_broadcast, "*->*", .moves = MOVES_REPEATS,
+                .window = window_of_broadcast),
      .help = "Repeats dimensions of extent 1 and adds leading ones, aligned at the right."},
     {NAME(RESHAPE, "reshape"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = ANY,
      .attrs = ATTRS({"shape", IR_A_ARRAY, true, NULL, "the result's dimensions; one may be -1 = what is left"}),
-     .infer = infer_reshape, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_reshape, .axis_of = axis_of_reshape),
+     .infer = infer_reshape, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_reshape, .moves = MOVES_ALIAS, .axis_of = axis_of_reshape),
      .help = "The same elements in row-major order under another shape."},
     {NAME(TRANSPOSE, "transpose"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = ANY,
      .attrs = ATTRS({"perm", IR_A_ARRAY, false, NULL, "result axis i is operand axis perm[i]; reversed if absent"}),
-     .infer = infer_transpose, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_transpose, .axis_of = axis_of_transpose),
+     .infer = infer_transpose, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_transpose, .moves = MOVES_ORDER, .window = window_of_transpose,
+                .axis_of = axis_of_transpose),
      .help = "Permutes the dimensions."},
     {NAME(SLICE, "slice"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = ANY,
      .attrs = ATTRS({"starts", IR_A_ARRAY, true, NULL, "first element per dimension"},
                     {"sizes", IR_A_ARRAY, true, NULL, "elements of the result per dimension; -1 = up to the end"},
                     {"strides", IR_A_ARRAY, false, NULL, "distance of taken elements per dimension; all 1 if absent"}),
-     .infer = infer_slice, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_slice),
+     .infer = infer_slice, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_slice, .moves = MOVES_PART, .window = window_of_slice),
      .help = "A regular part of x: result[i] = x[starts + i * strides]."},
     {NAME(CONCAT, "concat"), .flags = IR_PURE, .min_operands = 1, .max_operands = IR_VARIADIC, .n_results = 1,
      .operands_doc = "inputs...", .types_doc = ANY,
      .attrs = ATTRS({"axis", IR_A_INT, false, "0", "the dimension along which the inputs follow each other"}),
-     .infer = infer_concat, .ext = ROW(GRAPH_COPY, eval_concat, adjoint_concat, .per_point = 1),
+     .infer = infer_concat, .ext = ROW(GRAPH_COPY, eval_copy, adjoint_copy, .per_point = 1, .start = start_in_concat),
      .help = "The inputs one after the other along one dimension."},
     {NAME(PAD, "pad"), .flags = IR_PURE, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "x",
      .types_doc = ANY,
      .attrs = ATTRS({"low", IR_A_ARRAY, true, NULL, "elements added before, per dimension"},
                     {"high", IR_A_ARRAY, true, NULL, "elements added after, per dimension"},
                     {"value", IR_A_FLOAT, false, "0.0", "the added elements' value"}),
-     .infer = infer_pad, .ext = ROW(GRAPH_COPY, eval_pad, adjoint_pad, .per_point = 1),
+     .infer = infer_pad, .ext = ROW(GRAPH_COPY, eval_copy, adjoint_copy, .per_point = 1, .start = start_in_pad),
      .help = "Surrounds x with a constant."},
 };
 
