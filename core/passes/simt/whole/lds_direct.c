@@ -1,4 +1,5 @@
 /* core/passes/simt/whole/lds_direct.c - the CDNA matmul whose operands go to LDS without passing through registers.
+ * What it takes and with which tiles: lds_direct_plan.c.
  *
  * Operand tiles go from global memory straight to LDS. Such a load puts lane i of a wave at a common base + i * 4 bytes
  * (16 on gfx950), so the tile in LDS has neither padding nor a choice of place; what would be a swizzle of the store is
@@ -24,118 +25,30 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/dtype.h"
 #include "core/passes/simt/matrix/amd.h"
 #include "core/passes/simt/matrix/fnuz.h"
 #include "core/passes/simt/matrix/operands.h"
 #include "core/passes/simt/raster.h"
-#include "core/passes/simt/state.h"
-#include "core/passes/simt/whole/match.h"
+#include "core/passes/simt/whole/head.h"
+#include "core/passes/simt/whole/lds_direct_plan.h"
 
 #define NAME(s) "tessera.target." s
-enum {
-  WAVE = 64,
-  CHUNK = 16,
-  SPAN = 64,
-  MAX_REGISTERS = 216,
-  MAX_ARGS = 64
-}; /* bytes that a lane reads at once; that four lanes read along k */
-
-typedef struct dl_side {
-  const simt_side *s;
-  bool across;        /* memory runs along m or n */
-  bool quad;          /* a lane has four neighbours */
-  int64_t line, lines; /* bytes of a line in LDS, lines of a stage */
-  int64_t wave;       /* rows or columns of a wave */
-  int64_t at;         /* of the first stage, bytes */
-  int blocks;         /* of 16 rows or columns of a wave */
-} dl_side;
-
-typedef struct dl_plan {
-  simt_matmul mm;
-  const matrix_instr *in;
-  int size, words;    /* bytes of an element; 32-bit words of an operand per lane and instruction */
-  int waves, across;  /* waves of a block, and how many of them along n */
-  int granule;        /* bytes of one lane's load */
-  int stages, chunks; /* buffers; chunks that a lane holds of each operand's 16 rows: one, or two for the instructions
-                         that are that deep */
-  int spans;          /* parts of a step, of so many chunks */
-  bool pingpong, fnuz;
-  int64_t total_k, stage_bytes;
-  dl_side a, b;
-} dl_plan;
 
 typedef struct dl {
   tgb t;
   dl_plan p;
-  ir_value *args[MAX_ARGS], *thread, *wave, *quarter, *column,
+  ir_value *args[WHOLE_MOST_ARGS], *thread, *wave, *quarter, *column,
       *second; /* lane / 16, lane % 16, is of the second half */
   ir_value *words, *fragment_a, *fragment_b, *acc, *steps;
   simt_place place;
 } dl;
-
-/* ---- what fits ------------------------------------------------------------------------------------------------- */
-
-static int64_t stage_of(const dl_side *s) { return s->line * s->lines; }
-
-static const char *plan_side(const dl_plan *p, const simt_side *s, bool is_a, int64_t waves, dl_side *out) {
-  int64_t strides[TSR_MAX_RANK], mn = is_a ? p->mm.bm : p->mm.bn, threads = (int64_t)p->waves * WAVE,
-                                 each = threads * p->granule;
-  *out = (dl_side){.s = s, .across = is_a == s->transposed, .wave = mn / waves};
-  out->quad = out->across || (!is_a && out->wave % 64 == 0);
-  out->blocks = (int)(out->wave / 16);
-  out->line = (out->across ? mn : p->mm.bk) * p->size;
-  out->lines = out->across ? p->mm.bk : mn;
-  if (out->across && p->size != 2) return "8 and 32-bit operands must run along k";
-  if (out->wave % (out->quad ? 64 : 16)) return "a wave's part is not a multiple of the instruction's shape";
-  if (each % out->line || stage_of(out) % each || out->line % SPAN)
-    return "the tile is not a whole number of direct loads of the block";
-  ir_type_strides(s->view, strides);
-  if (s->view->offset * p->size % p->granule || s->view->dims[s->col] % (p->granule / p->size))
-    return "rows are not a multiple of one lane's load";
-  for (int d = 0; d < s->view->rank; d++)
-    if (d != s->col && strides[d] * p->size % p->granule) return "rows are not a multiple of one lane's load";
-  return NULL;
-}
-
-static const char *plan(const simt_matmul *mm, const tsr_caps *caps, bool pingpong, dl_plan *p) {
-  const char *why;
-  simt_gemm g = {.m = mm->bm, .n = mm->bn, .k = mm->bk, .a = mm->a.dtype, .b = mm->b.dtype, .c = mm->c};
-  *p = (dl_plan){.mm = *mm, .size = (int)tsr_dtype_size(mm->a.dtype), .pingpong = pingpong};
-  if (mm->a.dtype == TSR_F64 || !(p->in = simt_amd_instruction(caps, &g)))
-    return "no matrix instruction for these element types";
-  p->fnuz = simt_is_fnuz(caps, mm->a.dtype);
-  p->granule = caps->lds_load_bytes;
-  p->words = p->in->k / 4 * p->size / 4;
-  p->chunks = p->words > 4 ? 2 : 1;
-  p->spans = (int)(mm->bk * p->size / SPAN / p->chunks);
-  int64_t warps = ir_get_int(mm->kernel, "warps", 0);
-  p->waves = pingpong ? 8 : warps ? (int)warps : mm->bm * mm->bn >= 128 * 256 ? 8 : 4;
-  p->total_k = mm->a.view->dims[mm->a.transposed ? mm->a.row : mm->a.col];
-  if (mm->bk * p->size % SPAN || !p->words) return "a step must be a multiple of 64 bytes along k";
-  if (p->total_k % mm->bk || mm->k % mm->bk || p->total_k != mm->b.view->dims[mm->b.transposed ? mm->b.col : mm->b.row])
-    return "the depth is not a multiple of the tile's";
-  int down, across;
-  simt_split_warps(p->waves, mm->bm, mm->bn, mm->a.transposed ? 64 : 16, mm->b.transposed ? 16 : 64, &down, &across);
-  p->across = across;
-  if (down * across != p->waves) return "the tile doesn't divide among the waves";
-  if ((why = plan_side(p, &p->mm.a, true, down, &p->a)) || (why = plan_side(p, &p->mm.b, false, across, &p->b)))
-    return why;
-  int64_t registers = p->a.wave * p->b.wave / WAVE + (p->a.blocks + p->b.blocks) * 4 * p->chunks;
-  if (registers > MAX_REGISTERS) return "the accumulator does not fit the registers";
-  p->stage_bytes = stage_of(&p->a) + stage_of(&p->b);
-  p->stages = !pingpong && mm->stages >= 4 && 4 * p->stage_bytes <= caps->shared_bytes ? 4 : 2;
-  if (p->stages * p->stage_bytes > caps->shared_bytes) return "two stages don't fit shared memory";
-  p->b.at = p->stages * stage_of(&p->a);
-  return NULL;
-}
 
 /* ---- loads ----------------------------------------------------------------------------------------------------- */
 
 /* f(line): which chunk of a line lies at 0. Lines of less than 128 bytes share the banks by twos. */
 static ir_value *swizzle(tgb *t, const dl_side *s, ir_value *line) {
   if (s->across) return s->line < 256 ? tg_index(t, 0) : tg_muli(t, tg_remi(t, tg_divi(t, line, 8), 2), 8);
-  return s->line == SPAN ? tg_remi(t, tg_divi(t, line, 2), 4) : tg_remi(t, line, 8);
+  return s->line == DL_SPAN ? tg_remi(t, tg_divi(t, line, 2), 4) : tg_remi(t, line, 8);
 }
 
 /* Row of the operand that a line of the tile holds. */
@@ -169,16 +82,16 @@ static ir_value *element(dl *g, const dl_side *s, ir_value *mn, ir_value *k, int
 static void load_side(dl *g, const dl_side *s, ir_value *stage) {
   tgb *t = &g->t;
   const dl_plan *p = &g->p;
-  int64_t each = (int64_t)p->waves * WAVE * p->granule, per_wave = (int64_t)WAVE * p->granule;
-  ir_op *i = tg_unrolled(t, stage_of(s) / each, "i");
+  int64_t each = (int64_t)p->waves * DL_WAVE * p->granule, per_wave = (int64_t)DL_WAVE * p->granule;
+  ir_op *i = tg_unrolled(t, simt_direct_stage_bytes(s) / each, "i");
   ir_value *mine = tg_muli(t, g->thread, p->granule), *in_line = tg_remi(t, mine, s->line);
   ir_value *line = tg_add(t, tg_muli(t, tg_counter(i), each / s->line), tg_divi(t, mine, s->line));
-  ir_value *chunk = tg_xor(t, tg_divi(t, in_line, CHUNK), swizzle(t, s, line));
-  ir_value *along = tg_divi(t, tg_add(t, tg_muli(t, chunk, CHUNK), tg_remi(t, in_line, CHUNK)), p->size);
+  ir_value *chunk = tg_xor(t, tg_divi(t, in_line, DL_CHUNK), swizzle(t, s, line));
+  ir_value *along = tg_divi(t, tg_add(t, tg_muli(t, chunk, DL_CHUNK), tg_remi(t, in_line, DL_CHUNK)), p->size);
   ir_value *from =
       s->across ? element(g, s, along, line, p->granule / p->size) : element(g, s, row_of_line(t, s, line), along, 1);
-  ir_value *base =
-      tg_add(t, tg_muli(t, stage, stage_of(s) / 4), tg_addi(t, tg_muli(t, g->wave, per_wave / 4), s->at / 4));
+  ir_value *base = tg_add(t, tg_muli(t, stage, simt_direct_stage_bytes(s) / 4),
+                          tg_addi(t, tg_muli(t, g->wave, per_wave / 4), s->at / 4));
   ir_op *load =
       tg_op(t, NAME("lds_load"), NULL,
             TG_V(g->words, tg_add(t, base, tg_muli(t, tg_counter(i), each / 4)), g->args[s->s->arg->index], from));
@@ -197,7 +110,9 @@ static void issue(dl *g, ir_value *step) {
   load_side(g, &g->p.b, stage_of_step(g, step));
 }
 
-static int loads_per_step(const dl_plan *p) { return (int)(p->stage_bytes / ((int64_t)p->waves * WAVE * p->granule)); }
+static int loads_per_step(const dl_plan *p) {
+  return (int)(p->stage_bytes / ((int64_t)p->waves * DL_WAVE * p->granule));
+}
 
 static void wait_loads(dl *g, int pending) {
   tg_int(&g->t, tg_op(&g->t, NAME("waitcnt"), NULL, 0, NULL), "vmcnt", pending);
@@ -210,7 +125,7 @@ static void meet(dl *g) {
   tg_op(t, NAME("sched_barrier"), NULL, 0, NULL);
   ir_op *bar = tg_op(t, NAME("named_barrier"), NULL, 0, NULL);
   tg_int(t, bar, "id", 0);
-  tg_int(t, bar, "threads", (int64_t)g->p.waves * WAVE);
+  tg_int(t, bar, "threads", (int64_t)g->p.waves * DL_WAVE);
   tg_op(t, NAME("sched_barrier"), NULL, 0, NULL);
 }
 
@@ -226,12 +141,12 @@ static void read_along(dl *g, const dl_side *s, ir_value *fragment, ir_value *st
   tgb *t = &g->t;
   ir_op *b = tg_unrolled(t, s->blocks, "block");
   ir_value *line = tg_add(t, tg_add(t, wave_origin(g, s), tg_muli(t, tg_counter(b), 16)), g->column);
-  ir_value *origin =
-      tg_addi(t, tg_add(t, tg_muli(t, line, s->line / 4), tg_muli(t, stage, stage_of(s) / 4)), s->at / 4);
+  ir_value *origin = tg_addi(
+      t, tg_add(t, tg_muli(t, line, s->line / 4), tg_muli(t, stage, simt_direct_stage_bytes(s) / 4)), s->at / 4);
   for (int c = 0; c < g->p.chunks; c++) {
-    ir_value *chunk =
-        tg_xor(t, tg_addi(t, g->quarter, (int64_t)(span * g->p.chunks + c) * (SPAN / CHUNK)), swizzle(t, s, g->column));
-    ir_value *v = tg_load(t, g->words, tg_add(t, origin, tg_muli(t, chunk, CHUNK / 4)), 4), *word[4];
+    ir_value *chunk = tg_xor(t, tg_addi(t, g->quarter, (int64_t)(span * g->p.chunks + c) * (DL_SPAN / DL_CHUNK)),
+                             swizzle(t, s, g->column));
+    ir_value *v = tg_load(t, g->words, tg_add(t, origin, tg_muli(t, chunk, DL_CHUNK / 4)), 4), *word[4];
     for (int i = 0; i < 4 && g->p.fnuz; i++)
       word[i] = simt_fnuz_word(t, tg_extract(t, v, i), s == &g->p.a ? g->p.in->a : g->p.in->b);
     if (g->p.fnuz) v = tg_vector(t, 4, word);
@@ -241,13 +156,13 @@ static void read_along(dl *g, const dl_side *s, ir_value *fragment, ir_value *st
 }
 
 static void read_across(dl *g, const dl_side *s, ir_value *fragment, ir_value *stage, int span) {
-  enum { K = CHUNK / 2 }; /* k's of a lane */
+  enum { K = DL_CHUNK / 2 }; /* k's of a lane */
   tgb *t = &g->t;
   ir_value *elements = tg_shared(t, g->p.mm.a.dtype, s->at, NULL), *row[K], *part[K];
   ir_op *b = tg_unrolled(t, s->blocks / 4, "quad");
   ir_value *line0 = tg_addi(t, tg_muli(t, g->quarter, K), (int64_t)span * 4 * K), *flip = swizzle(t, s, line0);
   ir_value *column = tg_add(t, tg_add(t, wave_origin(g, s), tg_muli(t, tg_counter(b), 64)), tg_muli(t, g->column, 4));
-  ir_value *at = tg_add(t, tg_xor(t, column, tg_muli(t, flip, K)), tg_muli(t, stage, stage_of(s) / 2));
+  ir_value *at = tg_add(t, tg_xor(t, column, tg_muli(t, flip, K)), tg_muli(t, stage, simt_direct_stage_bytes(s) / 2));
   for (int i = 0; i < K; i++)
     row[i] = tg_load(t, elements, tg_add(t, at, tg_muli(t, tg_addi(t, line0, i), s->line / 2)), 4);
   for (int e = 0; e < 4; e++) {
@@ -426,7 +341,7 @@ static ir_value *id(dl *g, const char *name, const char *shown) {
 static void body(dl *g, const tsr_caps *caps) {
   tgb *t = &g->t;
   const dl_plan *p = &g->p;
-  int n_acc = (int)(p->a.wave * p->b.wave / WAVE);
+  int n_acc = (int)(p->a.wave * p->b.wave / DL_WAVE);
   g->thread = id(g, NAME("thread_id"), "thread");
   g->wave = id(g, NAME("warp_id"), "wave");
   ir_value *lane = id(g, NAME("lane_id"), "lane");
@@ -450,64 +365,32 @@ static void body(dl *g, const tsr_caps *caps) {
   tg_close(t, zero);
   (p->pingpong ? two_groups : one_group)(g);
   epilogue(g);
-  tg_op(t, NAME("return"), NULL, 0, NULL);
-}
-
-static bool set_attrs(dl *g, ir_op *k, const tsr_caps *caps) {
-  static const char *const kept[] = {"sym_name", "family", "policy"};
-  const dl_plan *p = &g->p;
-  tgb *t = &g->t;
-  char path[128];
-  snprintf(path, sizeof path, "%s mfma %dx%dx%d, %d waves, %d stages, %d-byte loads",
-           p->pingpong ? "pingpong" : "direct", p->in->m, p->in->n[0], p->in->k, p->waves, p->stages, p->granule);
-  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-    if (ir_get_attr(p->mm.kernel, kept[i])) tg_text(t, k, kept[i], ir_get_str(p->mm.kernel, kept[i], ""));
-  tg_int(t, k, "outputs", ir_get_int(p->mm.kernel, "outputs", 1));
-  tg_text(t, k, "dialect", "hip");
-  tg_text(t, k, "arch", caps->arch);
-  tg_text(t, k, "path", path);
-  tg_int(t, k, "subgroup", WAVE);
-  tg_int(t, k, "shared_bytes", p->stages * p->stage_bytes);
-  tg_int(t, k, "waves_per_simd", 2); /* else accumulators wander between the two register files (LLVM 19) */
-  return ir_set_attr(k, "grid", ir_attr_ints(t->m, p->mm.grid, 3)) &&
-         ir_set_attr(k, "block", ir_attr_ints(t->m, (int64_t[]){(int64_t)p->waves * WAVE, 1, 1}, 3));
-}
-
-/* NULL: planned. */
-static const char *plan_kernel(const ir_op *kernel, const tsr_caps *caps, bool pingpong, dl_plan *p) {
-  const char *why;
-  simt_matmul mm;
-  if (!caps->lds_load_bytes) return "the device has no loads straight to LDS";
-  if (!simt_matmul_match(kernel, &mm, &why) || (why = plan(&mm, caps, pingpong, p))) return why;
-  return kernel->regions[0]->n_args > MAX_ARGS ? "too many arguments" : NULL;
 }
 
 bool simt_direct_takes(const ir_op *kernel, const tsr_caps *caps, bool pingpong, const char **why) {
   dl_plan p;
-  return !(*why = plan_kernel(kernel, caps, pingpong, &p));
+  return !(*why = simt_direct_plan_kernel(kernel, caps, pingpong, &p));
 }
 
 tsr_status simt_direct_kernel(const ir_op *kernel, const tsr_caps *caps, bool pingpong, ir_module *m, bool *done,
                               const char **why) {
   dl g = {.t = {m, {0}}};
+  const dl_plan *p = &g.p;
+  char path[128];
   *done = false;
-  if ((*why = plan_kernel(kernel, caps, pingpong, &g.p))) return NULL;
-  const int n_args = kernel->regions[0]->n_args;
-  g.t.b = ir_at_end(m, m->root->regions[0]);
-  ir_op *k = ir_op_new(&g.t.b, ir_find_op(NAME("kernel")), 0, NULL, 0, NULL, 1);
+  if ((*why = simt_direct_plan_kernel(kernel, caps, pingpong, &g.p))) return NULL;
+  snprintf(path, sizeof path, "%s mfma %dx%dx%d, %d waves, %d stages, %d-byte loads", pingpong ? "pingpong" : "direct",
+           p->in->m, p->in->n[0], p->in->k, p->waves, p->stages, p->granule);
+  simt_whole_head head = {.kernel = kernel,
+                     .path = path,
+                     .subgroup = DL_WAVE,
+                     .threads = (int64_t)p->waves * DL_WAVE,
+                     .shared_bytes = p->stages * p->stage_bytes};
+  memcpy(head.grid, p->mm.grid, sizeof head.grid);
+  ir_op *k = simt_whole_begin(&g.t, caps, &head, g.args);
   if (!k) return st_oom();
-  for (int i = 0; i < n_args; i++) {
-    const ir_value *a = kernel->regions[0]->args[i];
-    g.args[i] = ir_block_arg(m, k->regions[0], tg_pointer_type(&g.t, a->type->dtype, "global"),
-                             a->name ? arena_str(&m->arena, a->name) : NULL);
-  }
+  tg_int(&g.t, k, "waves_per_simd", 2); /* else accumulators wander between the two register files (LLVM 19) */
   g.place = (simt_place){.t = &g.t, .mm = &g.p.mm, .args = g.args};
-  if (!set_attrs(&g, k, caps)) g.t.b.failed = true;
-  bool failed = g.t.b.failed;
-  g.t.b = ir_at_end(m, k->regions[0]);
-  if (!failed) body(&g, caps);
-  if (failed || g.t.b.failed) return st_oom();
-  ir_dce(k);
-  *done = true;
-  return NULL;
+  body(&g, caps);
+  return simt_whole_end(&g.t, k, done);
 }

@@ -159,7 +159,7 @@ static const ir_op *only_one(const ir_block *b) {
 }
 
 /* The kernel's contraction, alone in it or in a loop over tiles. */
-static bool find_contraction(const ir_op *kernel, tile_contract *c, const ir_op **tiles) {
+static bool find_contraction(const ir_op *kernel, tile_contract *c, const ir_op **tiles, const char **why) {
   const ir_op *at = only_one(kernel->regions[0]);
   int64_t step;
   if (at && is_op(at, T_FOR) && !at->n_results) {
@@ -168,6 +168,7 @@ static bool find_contraction(const ir_op *kernel, tile_contract *c, const ir_op 
     for (const ir_op *op = (*tiles)->next; op; op = op->next)
       if (!is_op(op, T_RETURN)) return false;
   }
+  *why = at ? ir_get_str(at, "refused", *why) : *why;
   if (!at || is_op(at, T_FOR)) return at && tile_contract_of_loop(at, c);
   tsr_status st = tile_contract_get(at, c);
   tsr_status_free(st);
@@ -243,7 +244,11 @@ bool simt_matmul_match(const ir_op *kernel, simt_matmul *out, const char **why) 
   simt_matmul mm = {.kernel = kernel};
   tile_contract c;
   *why = "not a matmul kernel";
-  if (!find_contraction(kernel, &c, &mm.tiles)) return false;
+  if (!find_contraction(kernel, &c, &mm.tiles, why)) return false;
+  if (kernel->regions[0]->n_args > WHOLE_MOST_ARGS) {
+    *why = "too many arguments";
+    return false;
+  }
   if (ir_policy(c.attrs) == TSR_POLICY_KAHAN_SUM) {
     *why = "compensated sums need the scalar path";
     return false;

@@ -20,7 +20,8 @@ typedef struct simt_side {
   tsr_dtype dtype;
 } simt_side;
 
-enum { SIMT_EPILOGUE_ARGS = 16, SIMT_EPILOGUE_OPS = 128 }; /* of an epilogue's region */
+enum { SIMT_EPILOGUE_ARGS = 33, SIMT_EPILOGUE_OPS = 2048 }; /* of an epilogue's region: as fusion makes them */
+enum { WHOLE_MOST_ARGS = 64 };                             /* of the kernel */
 
 /* What is stored: a fragment, or what the contraction's epilogue yields for an output. */
 typedef struct simt_stored {

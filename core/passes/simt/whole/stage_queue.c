@@ -11,18 +11,13 @@
 #include "core/passes/simt/loop.h"
 #include "core/passes/simt/pipeline_match.h"
 #include "core/passes/simt/shared.h"
+#include "core/passes/simt/whole/head.h"
 #include "core/passes/simt/whole/stage_queue.h"
 #include "core/passes/simt/whole/stage_queue_state.h"
 #include "core/passes/target/build.h"
 
 #define NAME(s) "tessera.target." s
-enum { MAX_CONSUMERS = 3, MAX_STAGES = 4, ALIGN = 1024, OTHER_REGISTERS = 40 };
-
-/* 65536 registers are shared out by role; with one consumer all have as many as there can be. */
-static int registers_of(const struct simt_stage_queue *r, bool is_consumer) {
-  static const int of[MAX_CONSUMERS + 1][2] = {{255, 255}, {255, 255}, {40, 232}, {32, 160}};
-  return of[r->consumers][is_consumer];
-}
+enum { MAX_CONSUMERS = 3, MAX_STAGES = 4, ALIGN = 1024, MAX_REGISTERS = 255, OTHER_REGISTERS = 40 };
 
 /* ---- what fits --------------------------------------------------------------------------------------------------- */
 
@@ -107,7 +102,9 @@ static const char *plan(struct simt_stage_queue *r, const ir_op *kernel, const t
   const char *why = check_block(r, kernel->regions[0], false);
   if (why) return why;
   if (!r->loop || !r->consumers) return "no gemm in a loop";
-  if (r->sums > registers_of(r, true) - OTHER_REGISTERS) return "the accumulators do not fit the registers";
+  const int each = simt_role_registers(r->consumers, true),
+            room_of_sums = (each ? each : MAX_REGISTERS) - OTHER_REGISTERS;
+  if (r->sums > room_of_sums) return "the accumulators do not fit the registers";
   for (int i = 0; i < r->n; i++) {
     stage_queue_tile *t = &r->tile[i];
     int64_t *sum = t->streamed ? &r->stage_bytes : &r->once_bytes, bytes = t->rows * t->cols * 2;
@@ -127,7 +124,7 @@ static const char *plan(struct simt_stage_queue *r, const ir_op *kernel, const t
   r->at_empty = r->at_full + 8 * r->stages;
   r->at_once = r->at_empty + 8 * r->stages;
   r->shared = r->at_once + 8;
-  simt_stage_queue_plan_overlap(r, registers_of(r, true) - OTHER_REGISTERS);
+  simt_stage_queue_plan_overlap(r, room_of_sums);
   return NULL;
 }
 
@@ -190,8 +187,8 @@ static tsr_status set_up(simt *c, struct simt_stage_queue *r) {
 }
 
 static void registers(simt *c, const struct simt_stage_queue *r, bool is_consumer) {
-  int n = registers_of(r, is_consumer);
-  if (n % 8) return;
+  const int n = simt_role_registers(r->consumers, is_consumer);
+  if (!n) return;
   ir_op *op = effect(c, NAME("setmaxnreg"), 0, NULL);
   set_int(c, op, "registers", n);
   if (op && is_consumer && !ir_set_attr(op, "increase", ir_attr_bool(c->m, true))) c->b.failed = true;
@@ -256,7 +253,7 @@ static tsr_status producer(simt *c, struct simt_stage_queue *r) {
   return c->b.failed ? st_oom() : NULL;
 }
 
-/* The loop as the consumers run it: a stage is full before its tiles are used, and given back after. */
+/* The loop as the consumers run it: a stage is full before its tiles are used, and released after. */
 static tsr_status consumer_loop(simt *c, ir_op *op) {
   struct simt_stage_queue *r = c->in->queue;
   simt_frag *shape;

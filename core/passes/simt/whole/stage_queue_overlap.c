@@ -4,7 +4,7 @@
  * scores only and makes P of them while the other still runs; what needs its sums (their rescaling) comes last. So the
  * loop carries P and the rescaled sums of the iteration before, its first iteration stands before it and the last gemm
  * after it. Between two warpgroups (ping-pong): named barriers let one issue its gemms while the other is at its
- * softmax. A stage is given back one iteration later than without. */
+ * softmax. A stage is released one iteration later than without. */
 #include <string.h>
 
 #include "core/passes/simt/build.h"

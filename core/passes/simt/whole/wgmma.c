@@ -1,4 +1,4 @@
-/* core/passes/simt/whole/wgmma.c - the sm_90a matmul.
+/* core/passes/simt/whole/wgmma.c - the sm_90a matmul's code; what it takes and with which tiles: wgmma_plan.c.
  *
  * One warpgroup is the producer: one of its threads fills a stage queue by TMA (128-byte swizzle). The other
  * warpgroups own 64 or 128 rows of the tile each and run wgmma from shared memory. Two mbarriers per stage: `full` (TMA
@@ -10,112 +10,23 @@
 #include "core/passes/simt/whole/wgmma.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "core/device/matrix_instr.h"
-#include "core/passes/simt/whole/epilogue.h"
-#include "core/passes/simt/whole/match.h"
+#include "core/passes/simt/whole/head.h"
 #include "core/passes/simt/whole/tma.h"
+#include "core/passes/simt/whole/wgmma_plan.h"
 
 #define NAME(s) "tessera.target." s
-enum { ATOM = 128, GROUP_ROWS = 16, BAR_BYTES = 8, MAX_ARGS = 64 };
-
-typedef struct side_plan {
-  bool mn_major;     /* memory runs along m or n */
-  int box[2];        /* elements, lines: one TMA copy */
-  int n_boxes;       /* per stage */
-  int64_t bytes;     /* per stage */
-} side_plan;
-
-typedef struct wg_plan {
-  simt_matmul mm;
-  int size, per_atom, k_step; /* bytes of an element, elements of 128 bytes, depth of one wgmma */
-  int consumers, blocks;      /* warpgroups; 64-row blocks of each */
-  int cluster, stages, ctas;
-  side_plan a, b;
-  bool tma_store, promote;    /* promote: sums of 128 of k are added up in f32 */
-  simt_tile_store store;
-  int64_t at_a, at_b, at_full, at_empty, shared;
-} wg_plan;
+enum { GROUP_ROWS = 16 };
 
 typedef struct wg {
   tgb t;
-  wg_plan p;
-  ir_value *args[MAX_ARGS];
+  wgmma_plan p;
+  ir_value *args[WHOLE_MOST_ARGS];
   ir_value *map_a, *map_b;
   ir_value *sa, *sb, *full, *empty, *rank;
   simt_place place;
 } wg;
-
-/* ---- what fits ------------------------------------------------------------------------------------------------- */
-
-static const char *plan_side(wg_plan *p, const simt_side *s, bool mn_major, int64_t mn, side_plan *out) {
-  if (s->row != s->view->rank - 2 || !simt_tma_view(s->view))
-    return "an operand's layout does not suit TMA (unit stride, rows a multiple of 16 bytes)";
-  if (mn_major && p->size != 2) return "8 and 32-bit operands must run along k";
-  out->mn_major = mn_major;
-  out->box[0] = p->per_atom;
-  out->box[1] = (int)(mn_major ? p->mm.bk : mn);
-  out->n_boxes = (int)((mn_major ? mn : p->mm.bk) / p->per_atom);
-  out->bytes = mn * p->mm.bk * p->size;
-  if ((mn_major ? mn : p->mm.bk) % p->per_atom) return "the tile is not a multiple of 128 bytes along memory";
-  return out->box[1] <= 256 ? NULL : "the tile is too long for one TMA box";
-}
-
-static bool types_fit(const simt_matmul *mm) {
-  tsr_dtype a = mm->a.dtype, b = mm->b.dtype;
-  bool f8 = (a == TSR_F8E4M3 || a == TSR_F8E5M2) && (b == TSR_F8E4M3 || b == TSR_F8E5M2);
-  if (f8 || (a == b && (a == TSR_BF16 || a == TSR_F16 || a == TSR_TF32))) return mm->c == TSR_F32;
-  return a == b && (a == TSR_I8 || a == TSR_U8) && mm->c == TSR_I32;
-}
-
-/* The result by TMA where three stages then still fit, in as few passes as that takes; else straight from registers. */
-static void plan_store(wg_plan *p, int64_t per_stage, int64_t room) {
-  simt_tile_store s;
-  for (int n = 0; simt_tile_store_plan(&p->mm, n, &s); n++)
-    if (room - s.bytes >= 3 * per_stage) {
-      p->store = s;
-      p->store.consumers = p->consumers;
-      p->store.blocks = p->blocks;
-      p->tma_store = true;
-      return;
-    }
-}
-
-static const char *plan(const simt_matmul *mm, const tsr_caps *caps, wg_plan *p) {
-  const char *why;
-  *p = (wg_plan){.mm = *mm};
-  if (!types_fit(mm)) return "no wgmma for these element types";
-  p->size = (int)tsr_dtype_size(mm->a.dtype);
-  p->per_atom = ATOM / p->size;
-  p->k_step = 32 / p->size;
-  if (mm->bm % 64 || mm->bm > 256 || mm->bn % 8 || mm->bn > 256)
-    return "wgmma needs tiles of 64 to 256 rows and up to 256 columns";
-  p->consumers = wgmma_groups(mm->bm);
-  p->blocks = (int)(mm->bm / 64) / p->consumers;
-  p->promote = f8_is_promoted(caps, mm->a.dtype);
-  if (!wgmma_holds(caps, mm->a.dtype, mm->bm, mm->bn)) return "the accumulator does not fit the registers";
-  if ((why = plan_side(p, &mm->a, mm->a.transposed, mm->bm, &p->a))) return why;
-  if ((why = plan_side(p, &mm->b, !mm->b.transposed, mm->bn, &p->b))) return why;
-  int64_t per_stage = p->a.bytes + p->b.bytes, room = caps->shared_bytes - 1024;
-  plan_store(p, per_stage + 2 * BAR_BYTES, room);
-  int64_t fit = (room - p->store.bytes) / (per_stage + 2 * BAR_BYTES);
-  p->stages = (int)(fit > 8 ? 8 : fit);
-  if (mm->stages >= 3 && mm->stages < p->stages) p->stages = mm->stages;
-  if (p->stages < 2) return "fewer than two stages fit shared memory";
-  int64_t units = mm->grid[0] * mm->grid[1] * mm->grid[2], cores = caps->n_cores > 0 ? caps->n_cores : 132;
-  bool halves = p->b.mn_major ? p->b.n_boxes % 2 == 0 : mm->bn % 16 == 0;
-  p->cluster = caps->clusters && !mm->tiles && mm->grid[1] % 2 == 0 && units >= cores && halves && mm->bn >= 64 ? 2 : 1;
-  if (mm->tiles) cores = units; /* the schedule has shared out the steps */
-  p->ctas = (int)(units < cores ? units : cores) / p->cluster * p->cluster;
-  if (p->ctas < p->cluster) p->ctas = p->cluster;
-  p->at_a = p->store.bytes;
-  p->at_b = p->at_a + p->a.bytes * p->stages;
-  p->at_full = p->at_b + p->b.bytes * p->stages;
-  p->at_empty = p->at_full + BAR_BYTES * p->stages;
-  p->shared = p->at_empty + BAR_BYTES * p->stages;
-  return NULL;
-}
 
 /* ---- tile order ------------------------------------------------------------------------------------------------ */
 
@@ -181,7 +92,7 @@ static void advance(wg *g, ir_value *stage, ir_value *phase, ir_value *out[2]) {
 
 /* ---- producer -------------------------------------------------------------------------------------------------- */
 
-static void load_box(wg *g, const simt_side *s, const side_plan *sp, ir_value *map, ir_value *shared, ir_value *base,
+static void load_box(wg *g, const simt_side *s, const wgmma_side *sp, ir_value *map, ir_value *shared, ir_value *base,
                      ir_value *bar, ir_value *stage, int box, ir_value *line, int64_t shared_line, int mask) {
   tgb *t = &g->t;
   ir_value *v[4 + 5], *c[TSR_MAX_RANK];
@@ -200,7 +111,7 @@ static void load_box(wg *g, const simt_side *s, const side_plan *sp, ir_value *m
 
 static void load_stage(wg *g, ir_value *stage) {
   tgb *t = &g->t;
-  const wg_plan *p = &g->p;
+  const wgmma_plan *p = &g->p;
   ir_value *base_a = tg_muli(t, stage, p->a.bytes / p->size), *base_b = tg_muli(t, stage, p->b.bytes / p->size);
   for (int i = 0; i < p->a.n_boxes; i++)
     load_box(g, &p->mm.a, &p->a, g->map_a, g->sa, base_a, g->full, stage, i, NULL, 0, 0);
@@ -252,13 +163,13 @@ static void producer(wg *g, ir_value *thread) {
 /* Bytes of the two offsets of an operand's descriptor: for k-major tiles only the stride between groups of 8 lines
  * counts; for the other, the leading offset is the distance of 128-byte columns, the stride that of groups of 8 along
  * k. */
-static void descriptor(const wg_plan *p, const side_plan *s, ir_op *op, tgb *t, const char *lbo, const char *sbo) {
-  tg_int(t, op, lbo, s->mn_major ? p->mm.bk * ATOM : 16);
-  tg_int(t, op, sbo, 8 * ATOM);
+static void descriptor(const wgmma_plan *p, const wgmma_side *s, ir_op *op, tgb *t, const char *lbo, const char *sbo) {
+  tg_int(t, op, lbo, s->mn_major ? p->mm.bk * WGMMA_ATOM : 16);
+  tg_int(t, op, sbo, 8 * WGMMA_ATOM);
 }
 
 /* Element offset of a k-step in a stage. */
-static int64_t step_offset(const wg_plan *p, const side_plan *s, int step, int64_t mn) {
+static int64_t step_offset(const wgmma_plan *p, const wgmma_side *s, int step, int64_t mn) {
   int k = step * p->k_step;
   if (s->mn_major) return (int64_t)k * p->per_atom;
   return (int64_t)(k / p->per_atom) * mn * p->per_atom + k % p->per_atom;
@@ -267,7 +178,7 @@ static int64_t step_offset(const wg_plan *p, const side_plan *s, int step, int64
 /* The products of a stage from its wgmma step `from` up to `to`. */
 static void issue(wg *g, ir_value *acc, ir_value *group, ir_value *stage, int from, int to) {
   tgb *t = &g->t;
-  const wg_plan *p = &g->p;
+  const wgmma_plan *p = &g->p;
   ir_value *base_a = tg_muli(t, stage, p->a.bytes / p->size), *base_b = tg_muli(t, stage, p->b.bytes / p->size);
   /* 64 rows are 64 lines of a k-major tile, or one 128-byte column of boxes of an m-major one */
   int64_t rows = p->a.mn_major ? (int64_t)64 / p->per_atom * p->a.box[1] * p->per_atom : (int64_t)64 * p->per_atom;
@@ -282,7 +193,7 @@ static void issue(wg *g, ir_value *acc, ir_value *group, ir_value *stage, int fr
       tg_text(t, op, "a", tsr_dtype_name(p->mm.a.dtype));
       tg_text(t, op, "b", tsr_dtype_name(p->mm.b.dtype));
       tg_text(t, op, "c", tsr_dtype_name(p->mm.c));
-      tg_int(t, op, "swizzle", ATOM);
+      tg_int(t, op, "swizzle", WGMMA_ATOM);
       if (p->a.mn_major) tg_flag(t, op, "transpose_a", true);
       if (p->b.mn_major) tg_flag(t, op, "transpose_b", true);
       descriptor(p, &p->a, op, t, "lbo_a", "sbo_a");
@@ -366,7 +277,7 @@ static void stage_promoted(wg *g, ir_value *acc, ir_value *sums, int n_acc, ir_v
 
 static void consumer(wg *g, ir_value *group, ir_value *thread, ir_value *warp, ir_value *lane) {
   tgb *t = &g->t;
-  const wg_plan *p = &g->p;
+  const wgmma_plan *p = &g->p;
   int n_acc = (int)(p->blocks * p->mm.bn / 2);
   ir_value *next[2], *acc = tg_local(t, p->mm.c, n_acc, "acc"),
                      *sums = p->promote ? tg_local(t, p->mm.c, n_acc, "sums") : acc;
@@ -394,8 +305,7 @@ static void consumer(wg *g, ir_value *group, ir_value *thread, ir_value *warp, i
 /* ---- the kernel ------------------------------------------------------------------------------------------------ */
 
 static void registers(wg *g, bool is_consumer) {
-  static const int of[4][2] = {{0, 0}, {0, 0}, {40, 232}, {32, 160}};
-  int n = of[g->p.consumers][is_consumer];
+  const int n = simt_role_registers(g->p.consumers, is_consumer);
   if (!n) return;
   ir_op *op = tg_op(&g->t, NAME("setmaxnreg"), NULL, 0, NULL);
   tg_int(&g->t, op, "registers", n);
@@ -404,7 +314,7 @@ static void registers(wg *g, bool is_consumer) {
 
 static void set_up(wg *g, ir_value *thread) {
   tgb *t = &g->t;
-  const wg_plan *p = &g->p;
+  const wgmma_plan *p = &g->p;
   g->sa = tg_shared(t, p->mm.a.dtype, p->at_a, "a_tiles");
   g->sb = tg_shared(t, p->mm.b.dtype, p->at_b, "b_tiles");
   g->full = tg_shared(t, TSR_I64, p->at_full, "full");
@@ -425,7 +335,7 @@ static void body(wg *g) {
   tgb *t = &g->t;
   ir_value *thread = tg_named(tg_value(t, NAME("thread_id"), ir_type_index(t->m), 0, NULL), "thread");
   ir_value *warp_of_block = tg_named(tg_value(t, NAME("warp_id"), ir_type_index(t->m), 0, NULL), "warp");
-  const wg_plan *p = &g->p;
+  const wgmma_plan *p = &g->p;
   g->map_a = simt_tma_map(&g->t, g->args[p->mm.a.arg->index], p->mm.a.view, p->a.box[0], p->a.box[1]);
   bool split = p->cluster > 1 && !p->b.mn_major;
   g->map_b = simt_tma_map(&g->t, g->args[p->mm.b.arg->index], p->mm.b.view, p->b.box[0],
@@ -444,66 +354,31 @@ static void body(wg *g) {
   tg_close(t, role);
   /* A block must outlive what its neighbour still sends to it. */
   if (p->cluster > 1) tg_op(t, NAME("cluster_sync"), NULL, 0, NULL);
-  tg_op(t, NAME("return"), NULL, 0, NULL);
-}
-
-static bool set_attrs(wg *g, ir_op *k, const tsr_caps *caps) {
-  const wg_plan *p = &g->p;
-  tgb *t = &g->t;
-  char path[128];
-  snprintf(path, sizeof path, "wgmma m64n%dk%d, %d stages, cluster %d, %d+1 warpgroups, %s epilogue", (int)p->mm.bn,
-           p->k_step, p->stages, p->cluster, p->consumers, p->tma_store ? "TMA" : "direct");
-  for (int i = 0; i < p->mm.kernel->n_attrs; i++) {
-    const char *n = p->mm.kernel->attrs[i].name;
-    if (!strcmp(n, "sym_name") || !strcmp(n, "family") || !strcmp(n, "policy"))
-      tg_text(t, k, n, ir_get_str(p->mm.kernel, n, ""));
-  }
-  tg_int(t, k, "outputs", ir_get_int(p->mm.kernel, "outputs", 1));
-  tg_text(t, k, "dialect", "cuda");
-  tg_text(t, k, "arch", caps->arch);
-  tg_text(t, k, "path", path);
-  tg_int(t, k, "subgroup", 32);
-  tg_int(t, k, "shared_bytes", p->shared);
-  return ir_set_attr(k, "grid", ir_attr_ints(t->m, (int64_t[]){p->ctas, 1, 1}, 3)) &&
-         ir_set_attr(k, "block", ir_attr_ints(t->m, (int64_t[]){128 * (p->consumers + 1), 1, 1}, 3)) &&
-         (p->cluster == 1 || ir_set_attr(k, "cluster", ir_attr_ints(t->m, (int64_t[]){p->cluster, 1, 1}, 3)));
-}
-
-/* NULL: planned. */
-static const char *plan_kernel(const ir_op *kernel, const tsr_caps *caps, wg_plan *p) {
-  const char *why;
-  simt_matmul mm;
-  if (!caps->wgmma) return "the device has no wgmma";
-  if (!simt_matmul_match(kernel, &mm, &why) || (why = plan(&mm, caps, p))) return why;
-  return kernel->regions[0]->n_args > MAX_ARGS ? "too many arguments" : NULL;
 }
 
 bool simt_wgmma_takes(const ir_op *kernel, const tsr_caps *caps, const char **why) {
-  wg_plan p;
-  return !(*why = plan_kernel(kernel, caps, &p));
+  wgmma_plan p;
+  return !(*why = simt_wgmma_plan_kernel(kernel, caps, &p));
 }
 
 tsr_status simt_wgmma_kernel(const ir_op *kernel, const tsr_caps *caps, ir_module *m, bool *done, const char **why) {
   wg g = {.t = {m, {0}, }};
+  const wgmma_plan *p = &g.p;
+  char path[128];
   *done = false;
-  if ((*why = plan_kernel(kernel, caps, &g.p))) return NULL;
-  const int n_args = kernel->regions[0]->n_args;
-  g.t.b = ir_at_end(m, m->root->regions[0]);
-  g.t.b.loc = kernel->loc;
-  ir_op *k = ir_op_new(&g.t.b, ir_find_op(NAME("kernel")), 0, NULL, 0, NULL, 1);
-  if (!k) return st_oom();
-  for (int i = 0; i < n_args; i++) {
-    const ir_value *a = kernel->regions[0]->args[i];
-    g.args[i] = ir_block_arg(m, k->regions[0], tg_pointer_type(&g.t, a->type->dtype, "global"),
-                             a->name ? arena_str(&m->arena, a->name) : NULL);
-  }
+  if ((*why = simt_wgmma_plan_kernel(kernel, caps, &g.p))) return NULL;
+  snprintf(path, sizeof path, "wgmma m64n%dk%d, %d stages, cluster %d, %d+1 warpgroups, %s epilogue", (int)p->mm.bn,
+           p->k_step, p->stages, p->cluster, p->consumers, p->tma_store ? "TMA" : "direct");
+  const simt_whole_head head = {.kernel = kernel,
+                           .path = path,
+                           .subgroup = 32,
+                           .threads = 128 * (p->consumers + 1),
+                           .shared_bytes = p->shared,
+                           .grid = {p->ctas, 1, 1}};
+  ir_op *k = simt_whole_begin(&g.t, caps, &head, g.args);
+  if (!k || (p->cluster > 1 && !ir_set_attr(k, "cluster", ir_attr_ints(m, (int64_t[]){p->cluster, 1, 1}, 3))))
+    return st_oom();
   g.place = (simt_place){.t = &g.t, .mm = &g.p.mm, .args = g.args};
-  if (!set_attrs(&g, k, caps)) g.t.b.failed = true;
-  bool failed = g.t.b.failed;
-  g.t.b = ir_at_end(m, k->regions[0]);
-  if (!failed) body(&g);
-  if (failed || g.t.b.failed) return st_oom();
-  ir_dce(k);
-  *done = true;
-  return NULL;
+  body(&g);
+  return simt_whole_end(&g.t, k, done);
 }
