@@ -212,3 +212,11 @@ const char *json_str(const json *object, const char *key, const char *dflt) {
   const json *v = json_get(object, key);
   return v && v->type == JSON_STRING ? v->string : dflt;
 }
+
+bool json_copy_str(const json *object, const char *key, const char *dflt, char *out, size_t size) {
+  const char *text = json_str(object, key, dflt);
+  const size_t n = strlen(text), kept = n < size ? n : size - 1;
+  memcpy(out, text, kept);
+  out[kept] = 0;
+  return kept == n;
+}

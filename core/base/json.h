@@ -30,4 +30,6 @@ double json_num(const json *object, const char *key, double dflt);
 int32_t json_i32(const json *object, const char *key, int32_t dflt);
 int64_t json_i64(const json *object, const char *key, int64_t dflt);
 const char *json_str(const json *object, const char *key, const char *dflt);
+/* The same copied to out; false where it is cut. */
+bool json_copy_str(const json *object, const char *key, const char *dflt, char *out, size_t size);
 #endif

@@ -21,43 +21,39 @@ static void *add(onnx_model *m, void *list, size_t *n, size_t *cap, size_t size)
 /* TensorShapeProto.Dimension: 1 value, 2 name */
 static tsr_status read_dim(onnx_model *m, wire_message d, onnx_dim *out) {
   wire_field x;
-  bool more;
+  tsr_status st = NULL;
   *out = (onnx_dim){TSR_ANY_DIM, NULL};
-  for (;;) {
-    TSR_TRY(wire_next(&m->file, &d, &x, &more));
-    if (!more) return NULL;
+  while (wire_more(&m->file, &d, &x, &st)) {
     if (x.number == 1) {
       TSR_TRY(wire_expect(&m->file, &x, WIRE_VARINT, "a dimension"));
       if ((int64_t)x.value < -1) return wire_bad(&m->file, x.at, "a dimension of %lld", (long long)x.value);
       out->value = (int64_t)x.value < 0 ? TSR_ANY_DIM : (int64_t)x.value; /* some writers use -1 */
     } else if (x.number == 2) TSR_TRY(onnx_text(m, &x, "a dimension's name", &out->name));
   }
+  return st;
 }
 
 /* TensorShapeProto: 1 dim */
 static tsr_status read_shape(onnx_model *m, wire_message s, onnx_value *v) {
   wire_field x;
-  bool more;
+  tsr_status st = NULL;
   v->rank = 0;
   v->dims = arena_array(&m->a, onnx_dim, TSR_MAX_RANK);
   if (!v->dims) return st_oom();
-  for (;;) {
-    TSR_TRY(wire_next(&m->file, &s, &x, &more));
-    if (!more) return NULL;
+  while (wire_more(&m->file, &s, &x, &st)) {
     if (x.number != 1) continue;
     TSR_TRY(wire_expect(&m->file, &x, WIRE_BYTES, "a shape"));
     if (v->rank == TSR_MAX_RANK) return wire_bad(&m->file, x.at, "a shape of more than %d dimensions", TSR_MAX_RANK);
     TSR_TRY(read_dim(m, x.bytes, &v->dims[v->rank++]));
   }
+  return st;
 }
 
 /* TypeProto.Tensor: 1 element type, 2 shape */
 static tsr_status read_tensor_type(onnx_model *m, wire_message t, onnx_value *v) {
   wire_field x;
-  bool more;
-  for (;;) {
-    TSR_TRY(wire_next(&m->file, &t, &x, &more));
-    if (!more) return NULL;
+  tsr_status st = NULL;
+  while (wire_more(&m->file, &t, &x, &st)) {
     if (x.number == 1) {
       TSR_TRY(wire_expect(&m->file, &x, WIRE_VARINT, "an element type"));
       v->type = onnx_type_name(x.value);
@@ -66,15 +62,14 @@ static tsr_status read_tensor_type(onnx_model *m, wire_message t, onnx_value *v)
       TSR_TRY(read_shape(m, x.bytes, v));
     }
   }
+  return st;
 }
 
 /* TypeProto: 1 tensor, 4 sequence, 5 map, 8 sparse tensor, 9 optional */
 static tsr_status read_type(onnx_model *m, wire_message t, onnx_value *v) {
   wire_field x;
-  bool more;
-  for (;;) {
-    TSR_TRY(wire_next(&m->file, &t, &x, &more));
-    if (!more) return NULL;
+  tsr_status st = NULL;
+  while (wire_more(&m->file, &t, &x, &st)) {
     if (x.number == 1) {
       TSR_TRY(wire_expect(&m->file, &x, WIRE_BYTES, "a type"));
       TSR_TRY(read_tensor_type(m, x.bytes, v));
@@ -83,22 +78,22 @@ static tsr_status read_type(onnx_model *m, wire_message t, onnx_value *v) {
     else if (x.number == 8) v->type = "sparse tensor";
     else if (x.number == 9) v->type = "optional";
   }
+  return st;
 }
 
 /* ValueInfoProto: 1 name, 2 type */
 static tsr_status read_value(onnx_model *m, wire_message v, onnx_value *out) {
   wire_field x;
-  bool more;
+  tsr_status st = NULL;
   *out = (onnx_value){"", "", -1, NULL};
-  for (;;) {
-    TSR_TRY(wire_next(&m->file, &v, &x, &more));
-    if (!more) return NULL;
+  while (wire_more(&m->file, &v, &x, &st)) {
     if (x.number == 1) TSR_TRY(onnx_text(m, &x, "a value's name", &out->name));
     else if (x.number == 2) {
       TSR_TRY(wire_expect(&m->file, &x, WIRE_BYTES, "a type"));
       TSR_TRY(read_type(m, x.bytes, out));
     }
   }
+  return st;
 }
 
 static tsr_status add_tensor(onnx_model *m, const wire_field *x, bool initializer) {
@@ -114,25 +109,22 @@ static tsr_status read_graph(onnx_model *m, wire_message g, int depth);
 /* AttributeProto: 5 tensor, 6 graph, 10 tensors, 11 graphs */
 static tsr_status read_attribute(onnx_model *m, wire_message a, int depth) {
   wire_field x;
-  bool more;
-  for (;;) {
-    TSR_TRY(wire_next(&m->file, &a, &x, &more));
-    if (!more) return NULL;
+  tsr_status st = NULL;
+  while (wire_more(&m->file, &a, &x, &st)) {
     if (x.number == 5 || x.number == 10) TSR_TRY(add_tensor(m, &x, false));
     if (x.number != 6 && x.number != 11) continue;
     TSR_TRY(wire_expect(&m->file, &x, WIRE_BYTES, "a graph"));
     TSR_TRY(read_graph(m, x.bytes, depth + 1));
   }
+  return st;
 }
 
 /* NodeProto: 4 op, 5 attribute, 7 domain */
 static tsr_status read_node(onnx_model *m, wire_message n, int depth) {
   onnx_node node = {"", NULL, n.at};
   wire_field x;
-  bool more;
-  for (;;) {
-    TSR_TRY(wire_next(&m->file, &n, &x, &more));
-    if (!more) break;
+  tsr_status st = NULL;
+  while (wire_more(&m->file, &n, &x, &st)) {
     if (x.number == 4) TSR_TRY(onnx_text(m, &x, "an op", &node.op));
     else if (x.number == 7) TSR_TRY(onnx_text(m, &x, "a domain", &node.domain));
     else if (x.number == 5) {
@@ -140,6 +132,7 @@ static tsr_status read_node(onnx_model *m, wire_message n, int depth) {
       TSR_TRY(read_attribute(m, x.bytes, depth));
     }
   }
+  TSR_TRY(st);
   if (!node.op || !*node.op) return wire_bad(&m->file, node.at, "a node without an op");
   if (!strcmp(node.domain, "ai.onnx")) node.domain = "";
   onnx_node *out = ADD(m, nodes);
@@ -151,11 +144,9 @@ static tsr_status read_node(onnx_model *m, wire_message n, int depth) {
 /* GraphProto: 1 node, 5 initializer, 11 input, 12 output, 15 sparse initializer */
 static tsr_status read_graph(onnx_model *m, wire_message g, int depth) {
   wire_field x;
-  bool more;
+  tsr_status st = NULL;
   if (depth > MOST_DEPTH) return wire_bad(&m->file, g.at, "graphs inside graphs, more than %d deep", MOST_DEPTH);
-  for (;;) {
-    TSR_TRY(wire_next(&m->file, &g, &x, &more));
-    if (!more) return NULL;
+  while (wire_more(&m->file, &g, &x, &st)) {
     if (x.number != 1 && x.number != 5 && x.number != 11 && x.number != 12) continue;
     TSR_TRY(wire_expect(&m->file, &x, WIRE_BYTES, "a part of a graph"));
     if (x.number == 1) TSR_TRY(read_node(m, x.bytes, depth));
@@ -166,32 +157,31 @@ static tsr_status read_graph(onnx_model *m, wire_message g, int depth) {
       TSR_TRY(read_value(m, x.bytes, v));
     }
   }
+  return st;
 }
 
 /* OperatorSetIdProto: 1 domain, 2 version */
 static tsr_status read_opset(onnx_model *m, wire_message s) {
   onnx_opset *o = ADD(m, opsets);
   wire_field x;
-  bool more;
+  tsr_status st = NULL;
   if (!o) return st_oom();
   o->domain = "";
-  for (;;) {
-    TSR_TRY(wire_next(&m->file, &s, &x, &more));
-    if (!more) return NULL;
+  while (wire_more(&m->file, &s, &x, &st)) {
     if (x.number == 1) TSR_TRY(onnx_text(m, &x, "a domain", &o->domain));
     else if (x.number == 2) o->version = (int64_t)x.value;
   }
+  return st;
 }
 
 /* ModelProto: 1 IR version, 2 producer, 7 graph, 8 opset, 25 function */
 static tsr_status read_model(onnx_model *m) {
   wire_message whole = {0, m->file.size};
   wire_field x;
-  bool more, graph = false;
+  bool graph = false;
+  tsr_status st = NULL;
   m->producer = "";
-  for (;;) {
-    TSR_TRY(wire_next(&m->file, &whole, &x, &more));
-    if (!more) break;
+  while (wire_more(&m->file, &whole, &x, &st)) {
     if (x.number == 1) m->ir_version = (int64_t)x.value;
     else if (x.number == 2) TSR_TRY(onnx_text(m, &x, "the producer", &m->producer));
     else if (x.number == 25) m->n_functions++;
@@ -202,6 +192,7 @@ static tsr_status read_model(onnx_model *m) {
       TSR_TRY(x.number == 7 ? read_graph(m, x.bytes, 0) : read_opset(m, x.bytes));
     }
   }
+  TSR_TRY(st);
   if (!graph) return wire_bad(&m->file, m->file.size, "no graph: not an ONNX model, or a truncated one");
   if (!m->opsets.n) return wire_bad(&m->file, m->file.size, "no opset: not an ONNX model, or a truncated one");
   return NULL;

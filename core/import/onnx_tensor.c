@@ -76,14 +76,13 @@ static tsr_status read_external(onnx_model *m, const wire_field *entry, onnx_ten
   wire_message e = entry->bytes;
   const char *key = "", *value = "";
   wire_field x;
-  bool more;
+  tsr_status st = NULL;
   TSR_TRY(wire_expect(&m->file, entry, WIRE_BYTES, "external data"));
-  for (;;) {
-    TSR_TRY(wire_next(&m->file, &e, &x, &more));
-    if (!more) break;
+  while (wire_more(&m->file, &e, &x, &st)) {
     if (x.number == 1) TSR_TRY(onnx_text(m, &x, "a key", &key));
     else if (x.number == 2) TSR_TRY(onnx_text(m, &x, "external data's value", &value));
   }
+  TSR_TRY(st);
   if (!strcmp(key, "location")) {
     if (!stays_inside(value))
       return wire_bad(&m->file, entry->at, "external data at \"%s\", outside of the model's folder", value);
@@ -127,14 +126,13 @@ static tsr_status check_bytes(const onnx_model *m, uint64_t at, uint64_t type, b
 /* TensorProto: 1 dims, 2 type, 4 to 7, 10, 11 data by type, 8 name, 9 raw data, 13 external data, 14 its place */
 tsr_status onnx_read_tensor(onnx_model *m, wire_message t, onnx_tensor *out) {
   uint64_t at = t.at, type = 0;
-  bool more, typed = false, external = false;
+  tsr_status st = NULL;
+  bool typed = false, external = false;
   wire_field x;
   out->name = "";
   out->dims = arena_array(&m->a, int64_t, TSR_MAX_RANK);
   if (!out->dims) return st_oom();
-  for (;;) {
-    TSR_TRY(wire_next(&m->file, &t, &x, &more));
-    if (!more) break;
+  while (wire_more(&m->file, &t, &x, &st)) {
     switch (x.number) {
     case 1: TSR_TRY(read_dims(m, &x, out)); break;
     case 2: type = x.value; break;
@@ -149,6 +147,7 @@ tsr_status onnx_read_tensor(onnx_model *m, wire_message t, onnx_tensor *out) {
     default: break;
     }
   }
+  TSR_TRY(st);
   out->type = onnx_type_name(type);
   return check_bytes(m, at, type, typed, external, out);
 }

@@ -34,11 +34,9 @@ static tsr_status fixed(const wire_file *f, wire_message *m, unsigned bytes, uin
   return NULL;
 }
 
-tsr_status wire_next(const wire_file *f, wire_message *m, wire_field *x, bool *more) {
+static tsr_status read_field(const wire_file *f, wire_message *m, wire_field *x) {
   uint64_t tag = 0, n = 0;
   *x = (wire_field){.at = m->at};
-  *more = m->at < m->end;
-  if (!*more) return NULL;
   TSR_TRY(wire_varint(f, m, &tag));
   if (tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
     return wire_bad(f, x->at, "a field of number %llu", (unsigned long long)(tag >> 3));
@@ -58,6 +56,12 @@ tsr_status wire_next(const wire_file *f, wire_message *m, wire_field *x, bool *m
   x->bytes = (wire_message){m->at, m->at + n};
   m->at += n;
   return NULL;
+}
+
+bool wire_more(const wire_file *f, wire_message *m, wire_field *x, tsr_status *st) {
+  if (m->at >= m->end) return false;
+  *st = read_field(f, m, x);
+  return !*st;
 }
 
 tsr_status wire_expect(const wire_file *f, const wire_field *x, wire_kind kind, const char *what) {

@@ -26,8 +26,9 @@ typedef struct wire_field {
 
 /* TSR_PARSE_ERROR with file and offset. */
 tsr_status wire_bad(const wire_file *f, uint64_t offset, const char *fmt, ...) TSR_PRINTF(3, 4);
-/* The next field of *m, which moves on; *more is false at its end. */
-TSR_MUST_USE tsr_status wire_next(const wire_file *f, wire_message *m, wire_field *out, bool *more);
+/* The next field of *m, which moves on. False at its end, and where *st, NULL before, is what was wrong:
+ *   while (wire_more(f, &m, &x, &st)) ..;  if (st) .. */
+bool wire_more(const wire_file *f, wire_message *m, wire_field *out, tsr_status *st);
 /* The next integer of a packed list, whose bytes are *m. */
 TSR_MUST_USE tsr_status wire_varint(const wire_file *f, wire_message *m, uint64_t *out);
 /* The field's kind must be the one that its number has. */

@@ -91,9 +91,10 @@ tsr_status cache_export(tune_cache *c, strb *out) {
   return strb_ok(out) ? NULL : st_oom();
 }
 
-static bool good_config(const char *text, bool may_be_empty) {
+/* A configuration that can be read again. */
+static bool read_config(const json *j, const char *name, bool may_be_empty, char out[TUNE_CONFIG_TEXT]) {
   tune_config c;
-  return strlen(text) < TUNE_CONFIG_TEXT && (may_be_empty || *text) && tune_config_parse(text, &c);
+  return json_copy_str(j, name, "", out, TUNE_CONFIG_TEXT) && (may_be_empty || *out) && tune_config_parse(out, &c);
 }
 
 static bool read_entry(const json *j, tune_key *key, tune_entry *e) {
@@ -103,11 +104,8 @@ static bool read_entry(const json *j, tune_key *key, tune_entry *e) {
     *key_part(key, i) = json_str(j, key_names[i], i < 3 ? NULL : "");
     if (!*key_part(key, i)) return false;
   }
-  const char *config = json_str(j, "config", ""), *runner_up = json_str(j, "runner_up", "");
-  if (!*key->op || !good_config(config, false) || !good_config(runner_up, true)) return false;
-  snprintf(e->config, sizeof e->config, "%s", config);
-  snprintf(e->runner_up, sizeof e->runner_up, "%s", runner_up);
-  if (snprintf(e->strategy, sizeof e->strategy, "%s", json_str(j, "strategy", "")) >= (int)sizeof e->strategy)
+  if (!*key->op || !read_config(j, "config", false, e->config) || !read_config(j, "runner_up", true, e->runner_up) ||
+      !json_copy_str(j, "strategy", "", e->strategy, sizeof e->strategy))
     return false;
   for (int i = 0; i < N_NUMBERS; i++) {
     double v = json_num(j, numbers[i].name, 0);
@@ -120,11 +118,9 @@ static bool read_entry(const json *j, tune_key *key, tune_entry *e) {
 static void import_trials(tune_cache *c, const tune_key *key, const json *list) {
   for (const json *t = list && list->type == JSON_ARRAY ? list->first : NULL; t; t = t->next) {
     tune_trial trial = {.ns = json_num(t, "ns", 0), .registers = json_num(t, "registers", -1)};
-    const char *config = json_str(t, "config", ""), *state = json_str(t, "state", "");
-    if (!good_config(config, false) || strlen(state) >= sizeof trial.state) continue;
-    snprintf(trial.config, sizeof trial.config, "%s", config);
-    snprintf(trial.state, sizeof trial.state, "%s", state);
-    cache_keep_trial(c, key, &trial);
+    if (read_config(t, "config", false, trial.config) &&
+        json_copy_str(t, "state", "", trial.state, sizeof trial.state))
+      cache_keep_trial(c, key, &trial);
   }
 }
 

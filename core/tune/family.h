@@ -62,8 +62,23 @@ typedef struct tune_family {
 
 /* In a legal(): why not, and false. */
 #define TUNE_REFUSE(...) return (void)snprintf(why, why_bytes, __VA_ARGS__), false
+/* What an unset extent counts as. */
+static inline double tune_rows(const tune_problem *p) { /* of a batch */
+  return (double)(p->batch > 0 ? p->batch : 1) * (double)(p->m > 0 ? p->m : 1);
+}
+static inline int64_t tune_threads(const tune_space *s, const tune_config *c) {
+  return (int64_t)(c->warps > 0 ? c->warps : 1) * s->device.warp_size;
+}
 /* A tile beyond the problem only adds padding, but the smallest listed one always stays. */
 static inline bool tune_is_beyond(int64_t tile, int64_t extent, int64_t smallest) {
   return tile > smallest && tile > pow2_ceil(extent);
+}
+/* Of kernels that read a stream of elements: one access, and the tile along the first knob within `extent`. */
+static inline bool tune_stream_legal(const tune_space *s, const tune_config *c, int64_t extent, char *why,
+                                     size_t why_bytes) {
+  if (!s->device.is_cpu && c->vectorize * (int64_t)tsr_dtype_size(s->problem.in) > 16)
+    TUNE_REFUSE("vector wider than 16 bytes");
+  if (tune_is_beyond(c->m, extent, s->knob[0].value[0])) TUNE_REFUSE("tile is larger than the problem");
+  return true;
 }
 #endif

@@ -6,7 +6,7 @@
 #include "core/tune/family.h"
 
 static double flops(const tune_problem *p) {
-  double scores = (double)(p->batch > 0 ? p->batch : 1) * (double)(p->m > 0 ? p->m : 1) * (double)p->n;
+  double scores = tune_rows(p) * (double)p->n;
   return 4 * scores * (double)p->k * (p->causal ? 0.5 : 1);
 }
 

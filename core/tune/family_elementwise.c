@@ -11,7 +11,7 @@ static bool problem(const ir_op *kernel, const int64_t *s, tune_problem *p) {
 }
 
 static double flops(const tune_problem *p) {
-  return (double)(p->batch > 0 ? p->batch : 1) * (double)(p->m > 0 ? p->m : 1) * (double)p->n;
+  return tune_rows(p) * (double)p->n;
 }
 
 static double bytes(const tune_problem *p) {
@@ -33,17 +33,14 @@ static const tune_knob_row on_cpu[] = {
     {KNOB_vectorize, true, 4, {1, 128, 256, 512}},
 };
 
-
 static void untuned(const tune_device *d, const tune_problem *p, tune_config *c) { c->m = d->is_cpu ? 16384 : 1024; }
 
 static int64_t block(const ir_op *kernel, const tsr_caps *caps) { return sched_block_elements(caps); }
 
 static bool legal(const tune_space *s, const tune_config *c, char *why, size_t why_bytes) {
-  const tune_problem *p = &s->problem;
-  bool gpu = !s->device.is_cpu;
-  if (gpu && c->vectorize * (int64_t)tsr_dtype_size(p->in) > 16) TUNE_REFUSE("vector wider than 16 bytes");
-  if (tune_is_beyond(c->m, p->n, s->knob[0].value[0])) TUNE_REFUSE("tile is larger than the problem");
-  int64_t threads = (int64_t)(c->warps > 0 ? c->warps : 1) * s->device.warp_size;
+  const bool gpu = !s->device.is_cpu;
+  const int64_t threads = tune_threads(s, c);
+  if (!tune_stream_legal(s, c, s->problem.n, why, why_bytes)) return false;
   if (gpu && c->m < max64(c->vectorize, 1) * threads && threads > s->device.warp_size)
     TUNE_REFUSE("more lanes than elements");
   /* Blocks are unrolled over the lanes; drivers take minutes for hundreds of elements. */

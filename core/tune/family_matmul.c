@@ -16,7 +16,7 @@ static bool problem(const ir_op *kernel, const int64_t *s, tune_problem *p) {
 }
 
 static double result_elements(const tune_problem *p) {
-  return (double)(p->batch > 0 ? p->batch : 1) * (double)(p->m > 0 ? p->m : 1) * (double)p->n;
+  return tune_rows(p) * (double)p->n;
 }
 
 static double flops(const tune_problem *p) { return 2 * result_elements(p) * (double)p->k; }

@@ -21,15 +21,11 @@ static bool problem(const ir_op *kernel, const int64_t *s, tune_problem *p) {
   return true;
 }
 
-static double rows_of(const tune_problem *p) {
-  return (double)(p->batch > 0 ? p->batch : 1) * (double)(p->m > 0 ? p->m : 1);
-}
-
-static double flops(const tune_problem *p) { return rows_of(p) * (double)p->n * 8; }
+static double flops(const tune_problem *p) { return tune_rows(p) * (double)p->n * 8; }
 
 static double bytes(const tune_problem *p) {
   double in = (double)tsr_dtype_size(p->in), out = (double)tsr_dtype_size(p->out), n = (double)p->n;
-  return p->reduces ? rows_of(p) * (n * in + out) : rows_of(p) * n * (in + out);
+  return p->reduces ? tune_rows(p) * (n * in + out) : tune_rows(p) * n * (in + out);
 }
 
 static void tile(const tune_problem *p, const tune_config *c, char *out, size_t out_bytes) {
@@ -66,9 +62,8 @@ static bool legal(const tune_space *s, const tune_config *config, char *why, siz
   const tune_config *c = &whole;
   whole.n = row_of(p);
   bool gpu = !s->device.is_cpu;
-  if (gpu && c->vectorize * (int64_t)tsr_dtype_size(p->in) > 16) TUNE_REFUSE("vector wider than 16 bytes");
-  if (tune_is_beyond(c->m, p->m, s->knob[0].value[0])) TUNE_REFUSE("tile is larger than the problem");
-  int64_t threads = (int64_t)(c->warps > 0 ? c->warps : 1) * s->device.warp_size;
+  int64_t threads = tune_threads(s, c);
+  if (!tune_stream_legal(s, c, p->m, why, why_bytes)) return false;
   if (c->cluster > 1) {
     if (!s->device.clusters) TUNE_REFUSE("the device has no clusters");
     if (c->m > 1) TUNE_REFUSE("a cluster holds one row");

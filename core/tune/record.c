@@ -75,14 +75,10 @@ static tsr_status bad(const char *file, const char *what) {
                  file, what);
 }
 
-static bool fits(char *out, size_t size, const char *text) {
-  return snprintf(out, size, "%s", text) < (int)size;
-}
-
 static bool read_problem(const json *j, tune_problem *p) {
   memset(p, 0, sizeof *p);
   p->family = sched_family_parse(json_str(j, "family", ""));
-  if (!fits(p->op, sizeof p->op, json_str(j, "op", "?"))) return false;
+  if (!json_copy_str(j, "op", "?", p->op, sizeof p->op)) return false;
   p->batch = json_i64(j, "batch", 1);
   p->m = json_i64(j, "m", 1);
   p->n = json_i64(j, "n", 1);
@@ -137,7 +133,7 @@ tsr_status record_parse(const char *text, size_t n, const char *file, record *r)
   tsr_status st = json_parse(&tmp, text, n, file, &j);
   if (st) goto done;
   if (json_num(j, "schema", 0) != 1) TSR_GOTO(bad(file, "schema is not 1"));
-  if (!fits(r->label, sizeof r->label, json_str(j, "label", ""))) TSR_GOTO(bad(file, "a label that is too long"));
+  if (!json_copy_str(j, "label", "", r->label, sizeof r->label)) TSR_GOTO(bad(file, "a label that is too long"));
   TSR_GOTO(tune_device_parse(json_str(j, "device", ""), file, &r->device));
   if (!read_problem(json_get(j, "problem"), &r->problem)) TSR_GOTO(bad(file, "bad problem"));
   if (!tune_config_parse(json_str(j, "default", ""), &r->dflt)) TSR_GOTO(bad(file, "bad default"));

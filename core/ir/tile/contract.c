@@ -1,8 +1,10 @@
 /* core/ir/tile/contract.c - see tile/contract.h: what a contraction's parts are, and which are well formed. */
 #include "core/ir/tile/contract.h"
 
+#include <limits.h>
 #include <string.h>
 
+#include "core/ir/tile/structured.h"
 #include "core/ir/tile/tile.h"
 
 /* How an operand of each role lies by its map's two letters. */
@@ -49,13 +51,9 @@ bool tile_const_index(const ir_value *v, int64_t *out) {
 
 /* The next map of the list: two letters of the role's, in either order, then a comma, the arrow or the end. */
 static tsr_status read_map(const ir_op *op, const char **at, contract_role role, int i, bool *swapped) {
-  const char *p = *at, *l = letters[role];
-  const bool same = p[0] == l[0] && p[1] == l[1];
-  *swapped = !same && p[0] == l[1] && p[0] && p[1] == l[0];
-  if (!same && !*swapped)
+  if (!tile_read_map(at, letters[role][0], letters[role][1], swapped))
     return ir_error(op, "one map an operand: mk or km of a, kn or nk of b, mn or nm of others; -> before the outputs'",
                     "maps doesn't say how %s operand %d lies", role_names[role], i);
-  *at += 2;
   return NULL;
 }
 
@@ -76,20 +74,10 @@ static tsr_status read_maps(const ir_op *op, tile_contract *c) {
 static tsr_status count_operands(const ir_op *op, tile_contract *c) {
   if (op->n_regions != 3 || op->n_operands < 4) return ir_error(op, NULL, "needs from, to, a and b, and three regions");
   for (int r = 0; r < 3; r++) {
-    const ir_block *b = op->regions[r];
-    const int least = r < 2 ? 1 : op->n_results;
-    if (!b->n_args || !b->last || b->last->def->code != T_YIELD || b->last->n_operands < least ||
-        (r < 2 && b->last->n_operands != 1))
-      return ir_error(op, NULL, "region %d needs arguments and must yield %s", r,
-                      r < 2 ? "one scalar" : "a scalar for each output and result");
-    for (int i = 0; i < b->n_args; i++)
-      if (b->args[i]->type->kind != IR_T_SCALAR)
-        return ir_error(op, NULL, "argument %d of region %d must be a scalar", i, r);
-    for (int i = 0; i < b->last->n_operands; i++)
-      if (b->last->operands[i]->type && b->last->operands[i]->type->kind != IR_T_SCALAR)
-        return ir_error(op, "cast an index to i32", "value %d that region %d yields must be a scalar", i, r);
-    if (r < 2) c->prologue[r] = b;
-    else c->epilogue = b;
+    if (r < 2) TSR_TRY(tile_check_region(op, r, 1, 1, "one scalar"));
+    else TSR_TRY(tile_check_region(op, r, op->n_results, INT_MAX, "a scalar for each output and result"));
+    if (r < 2) c->prologue[r] = op->regions[r];
+    else c->epilogue = op->regions[r];
   }
   c->n[CONTRACT_A] = c->prologue[0]->n_args;
   c->n[CONTRACT_B] = c->prologue[1]->n_args;
@@ -120,10 +108,7 @@ tsr_status tile_contract_get(const ir_op *op, tile_contract *c) {
   int64_t tile[3];
   memset(c, 0, sizeof *c);
   TSR_TRY(count_operands(op, c));
-  if (ir_get_ints(op, "tile", tile, 3) != 3) return ir_error(op, NULL, "tile must have three extents");
-  for (int i = 0; i < 3; i++)
-    if (tile[i] < 1 || tile[i] > INT32_MAX)
-      return ir_error(op, NULL, "extent %lld of the tile is out of range", (long long)tile[i]);
+  TSR_TRY(tile_read_extents(op, 3, tile));
   c->m = tile[0], c->n_ = tile[1], c->k = tile[2];
   c->op = c->attrs = op;
   c->result = op->n_results ? op->results[0] : NULL;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/ir/tile/structured.h"
 #include "core/ir/tile/tile.h"
 
 static const char *const role_names[ROW_N_ROLES] = {"row", "weight", "other"};
@@ -24,32 +25,17 @@ static tsr_status read_maps(const ir_op *op, tile_row *r) {
   const char *at = ir_get_str(op, "maps", "");
   for (int i = 0; i < op->n_operands; i++) {
     if (i && *at++ != ',') return ir_error(op, NULL, "maps has fewer operands than the op");
-    r->swapped[i] = !strncmp(at, "nm", 2);
-    if (!r->swapped[i] && strncmp(at, "mn", 2))
+    if (!tile_read_map(&at, 'm', 'n', &r->swapped[i]))
       return ir_error(op, "one map an operand: mn or nm", "maps doesn't say how operand %d lies", i);
-    at += 2;
   }
   return *at ? ir_error(op, NULL, "maps goes on after the last operand: \"%s\"", at) : NULL;
-}
-
-static tsr_status check_region(const ir_op *op, int r) {
-  const ir_block *b = op->regions[r];
-  if (!b->n_args || !b->last || b->last->def->code != T_YIELD || b->last->n_operands != (r ? op->n_results : 1))
-    return ir_error(op, NULL, "region %d needs arguments and must yield %s", r,
-                    r ? "a scalar for each result" : "one scalar");
-  for (int i = 0; i < b->n_args; i++)
-    if (b->args[i]->type->kind != IR_T_SCALAR)
-      return ir_error(op, NULL, "argument %d of region %d must be a scalar", i, r);
-  for (int i = 0; i < b->last->n_operands; i++)
-    if (b->last->operands[i]->type && b->last->operands[i]->type->kind != IR_T_SCALAR)
-      return ir_error(op, "cast an index to i32", "value %d that region %d yields must be a scalar", i, r);
-  return NULL;
 }
 
 static tsr_status count_operands(const ir_op *op, tile_row *r) {
   const int64_t weights = ir_get_int(op, "weights", 0);
   if (op->n_regions != 2 || op->n_results < 1) return ir_error(op, NULL, "needs two regions and a result");
-  for (int i = 0; i < 2; i++) TSR_TRY(check_region(op, i));
+  TSR_TRY(tile_check_region(op, 0, 1, 1, "one scalar"));
+  TSR_TRY(tile_check_region(op, 1, op->n_results, op->n_results, "a scalar for each result"));
   r->prologue = op->regions[0], r->epilogue = op->regions[1];
   if (weights < 0 || weights > 2) return ir_error(op, "0, 1 or 2", "weights = %lld", (long long)weights);
   if (op->n_operands > TILE_ROW_MOST)
@@ -101,10 +87,7 @@ tsr_status tile_row_get(const ir_op *op, tile_row *r) {
   TSR_TRY(count_operands(op, r));
   if (r->n[ROW_WEIGHT] && !r->recipe->per_element)
     return ir_error(op, NULL, "\"%s\" gives a number a row, which takes no weights", name);
-  if (ir_get_ints(op, "tile", tile, 2) != 2) return ir_error(op, NULL, "tile must have two extents");
-  for (int i = 0; i < 2; i++)
-    if (tile[i] < 1 || tile[i] > INT32_MAX)
-      return ir_error(op, NULL, "extent %lld of the tile is out of range", (long long)tile[i]);
+  TSR_TRY(tile_read_extents(op, 2, tile));
   if (tile[0] > INT32_MAX / tile[1]) return ir_error(op, "use smaller tiles", "the tile is too large");
   r->m = tile[0], r->columns = tile[1];
   r->eps = ir_get_float(op, "eps", 0);
