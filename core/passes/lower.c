@@ -7,10 +7,21 @@
 #include "core/passes/tile/expand_contract.h"
 #include "core/passes/tile/expand_row.h"
 
+static tile_takes of_cpu(const ir_op *contract, const tsr_caps *caps, const char **why) {
+  bool epilogue;
+  if (cpu_takes_contract(contract, &epilogue)) return epilogue ? TAKES_ALL : TAKES_SUM;
+  *why = "the operands or the range of k are none that one call takes";
+  return TAKES_NOTHING;
+}
+
+static tile_takes of_simt(const ir_op *contract, const tsr_caps *caps, const char **why) {
+  return simt_takes_contract(contract, caps, why) ? TAKES_ALL : TAKES_NOTHING;
+}
+
 tsr_status tile_expand(ir_module *tile, const tsr_caps *caps) {
   const bool cpu = caps->dialect == DIALECT_CPU;
   TSR_TRY(tile_expand_row(tile, cpu ? cpu_takes_row : NULL));
-  return tile_expand_contract(tile, cpu ? cpu_takes_contract : simt_takes_contract, caps);
+  return tile_expand_contract(tile, cpu ? of_cpu : of_simt, caps);
 }
 
 tsr_status tile_to_target(const ir_module *tile, const tsr_caps *caps, ir_module **out) {

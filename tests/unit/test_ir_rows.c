@@ -1,4 +1,5 @@
-/* tests/unit/test_ir_rows.c - rows that several rooms read: ops by name, reducers, policies, matrix paths. */
+/* tests/unit/test_ir_rows.c - rows that several rooms read: ops by name, ops that move elements, reducers, policies,
+ * matrix paths. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include "core/base/arena.h"
 #include "core/base/dtype.h"
 #include "core/base/policy.h"
+#include "core/ir/graph/ops.h"
 #include "core/ir/matrix_path.h"
 #include "core/ir/reducer.h"
 #include "core/ir/tables.h"
@@ -55,6 +57,26 @@ static void policies_words_name_them(void **state) {
   assert_int_equal(policy_named("fas"), TSR_POLICY_DEFAULT);
   assert_int_equal(policy_named(NULL), TSR_POLICY_DEFAULT);
   assert_string_equal(policy_name((tsr_policy)77), "default");
+}
+
+/* What passes ask of an op that moves elements stands in its row, and in no other op's. */
+static void graph_ops_that_move_elements_say_how(void **state) {
+  const ir_opdef *d;
+  int moves = 0, copies = 0, indexed = 0;
+  for (size_t i = 0; (d = ir_row(IR_GRAPH, i)); i++) {
+    const graph_row *r = d->ext;
+    const graph_kind kind = r ? r->kind : GRAPH_PROGRAM;
+    if (!r) continue;
+    const bool move = kind == GRAPH_MOVE, copy = kind == GRAPH_COPY,
+               index = kind == GRAPH_GATHER || kind == GRAPH_SCATTER;
+    if ((r->moves != MOVES_NOTHING) != move || (r->window != NULL) != (r->moves > MOVES_ALIAS) ||
+        (r->start != NULL) != copy || (r->indices != INDEX_NONE) != index || (r->adds && kind != GRAPH_SCATTER) ||
+        (r->moves == MOVES_REPEATS) != (move && r->index))
+      fail_msg("%s: the columns don't agree", d->name);
+    assert_true(!move == !(d->flags & IR_VIEWLIKE));
+    moves += move, copies += copy, indexed += index;
+  }
+  assert_true(moves >= 4 && copies >= 2 && indexed >= 7);
 }
 
 static bool allows(const char *asked, const char *name) {
@@ -102,6 +124,7 @@ int main(void) {
       cmocka_unit_test(ops_all_rows_are_found_by_name),
       cmocka_unit_test(reducers_identity_leaves_every_element),
       cmocka_unit_test(policies_words_name_them),
+      cmocka_unit_test(graph_ops_that_move_elements_say_how),
       cmocka_unit_test(matrix_paths_allow_what_their_rows_say),
       cmocka_unit_test(printing_texts_of_all_lengths_are_whole),
   };

@@ -72,6 +72,8 @@ static const struct {
     {"range by block", OPEN("f32", "f32") HANDED("f32", "f32", "%m, %e") T("store") "(%s, %wc)\n" CLOSE, false},
     {"prologue", OPEN("f32", "f32") T("contract") "(%z, %e, %wa, %wb, %wc) ({\n^bb0(%p: f32):\n%u = " T("neg") "(%p)\n" YIELD("%u") "}, {\n^bb0(%p: f32):\n" YIELD("%p") "}, {\n^bb0(%s: f32):\n" YIELD("%s") "}) {maps = \"mk,kn->mn\", " TILE ", use_shared = false}\n" CLOSE, false},
     {"conversion on the way", OPEN("bf16", "f32") T("contract") "(%z, %e, %wa, %wb, %wc) " PLAIN("f32") "^bb0(%s: f32):\n" YIELD("%s") "}) {maps = \"mk,kn->mn\", " TILE "}\n" CLOSE, false},
+    {"a bias that lies the other way round", OPEN("f32", "f32") "%column = " T("view") "(%v) : (!tessera.view<36xf32>) -> !tessera.view<36x1xf32, strides=[1, 0]>\n%wn = " T("window") "(%column, %n, %z) {sizes = [32, 1]}\n" ADDED("f32", "(%z, %e, %wa, %wb, %wn, %wc)", "mk,kn,nm->mn") CLOSE, true},
+    {"an output that lies the other way round", OPEN("f32", "f32") "%tc = " T("view") "(%c) : (!tessera.view<48x36xf32>) -> !tessera.view<36x48xf32, strides=[1, 36]>\n%wt = " T("window") "(%tc, %n, %m) {sizes = [32, 32]}\n" ADDED("f32", "(%z, %e, %wa, %wb, %wv, %wt)", "mk,kn,mn->nm") CLOSE, true},
     {"no shared tiles", OPEN("f32", "f32") T("contract") "(%z, %e, %wa, %wb, %wc) " PLAIN("f32") "^bb0(%s: f32):\n" YIELD("%s") "}) {maps = \"mk,kn->mn\", " TILE ", use_shared = false}\n" CLOSE, true},
 };
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
@@ -373,6 +375,68 @@ static void whole_kernels_take_the_epilogue(void **state) {
   }
 }
 
+/* An epilogue of as many tensors as fusion gives a kernel. */
+static void whole_kernels_take_a_long_epilogue(void **state) {
+  enum { N = 28 };
+  char text[16384], others[512] = "", maps[512] = "", arguments[1024] = "%g: f32", sum[4096] = "", tail[512], *at, *end;
+  tsr_caps caps;
+  OK(arch_caps_of(DIALECT_CUDA, "sm_90a", &caps));
+  wide(text, sizeof text, "mk,nk", MK, NK, "%z, %e", "");
+  for (int i = 0; i < N; i++) {
+    strcat(others, "%wv, "), strcat(maps, ",mn");
+    sprintf(arguments + strlen(arguments), ", %%w%d: f32", i);
+    char before[8] = "g";
+    if (i) snprintf(before, sizeof before, "o%d", i - 1);
+    sprintf(sum + strlen(sum), "%%o%d = " T("add") "(%%%s, %%w%d)\n", i, before, i);
+  }
+  at = strstr(text, "%s = "), end = strstr(text, T("return"));
+  assert_true(at && end && strlen(end) < sizeof tail);
+  strcpy(tail, end);
+  sprintf(
+      at,
+      T("contract") "(%%z, %%e, %%wa, %%wb, %s%%wc) ({\n^bb0(%%p: f16):\n" YIELD("%%p") "}, {\n^bb0(%%p: f16):\n" YIELD(
+          "%%p") "}, {\n^bb0(%s):\n%s" YIELD("%%o27") "}) {maps = \"mk,nk%s->mn\", tile = [128, 128, 64], stages = "
+                                                      "3}\n%s",
+      others, arguments, sum, maps, tail);
+  free(by_path(text, &caps, false, "path = \"wgmma m"));
+}
+
+static ir_op *first_loop(ir_module *m) {
+  ir_op *o = m->root->regions[0]->first;
+  while (strcmp(o->def->name, "tessera.tile.kernel")) o = o->next;
+  for (o = o->regions[0]->first; strcmp(o->def->name, "tessera.tile.for");) o = o->next;
+  return o;
+}
+
+/* What was written out because nothing takes it isn't looked at again: the loop says why. */
+static void refused_contractions_are_not_found_again(void **state) {
+  static const char by_block[] = OPEN("f32", "f32") HANDED("f32", "f32", "%m, %e") T("store") "(%s, %wc)\n" CLOSE;
+  tsr_caps caps[3] = {{.dialect = DIALECT_CPU}};
+  char direct[sizeof STRUCTURED + 32];
+  OK(arch_caps_of(DIALECT_CUDA, "sm_90a", &caps[1]));
+  OK(arch_caps_of(DIALECT_HIP, "gfx942", &caps[2]));
+  snprintf(direct, sizeof direct, "%.*s, matrix = \"direct\"}\n", (int)strlen(STRUCTURED) - 2, STRUCTURED);
+  const char *const texts[3] = {by_block, STRUCTURED, direct};
+  for (int i = 0; i < 3; i++) {
+    ir_module *m = parse(texts[i], "refused"), *t = NULL;
+    tile_contract c;
+    OK(tile_expand(m, &caps[i]));
+    const char *why = ir_get_str(first_loop(m), "refused", "");
+    assert_true(*why && !tile_contract_of_loop(first_loop(m), &c));
+    OK(tile_to_target(m, &caps[i], &t));
+    char *s = printed(t);
+    assert_null(strstr(s, "wgmma m"));
+    if (i == 2 && !strstr(s, why)) fail_msg("nothing says \"%s\"\n%s", why, s);
+    free(s);
+    ir_module_destroy(&t);
+    ir_module_destroy(&m);
+    m = parse(BY_HAND, "by hand");
+    OK(tile_expand(m, &caps[i]));
+    assert_true(!ir_get_attr(first_loop(m), "refused") && tile_contract_of_loop(first_loop(m), &c));
+    ir_module_destroy(&m);
+  }
+}
+
 /* ---- what schedules become ------------------------------------------------------------------------------------- */
 
 typedef struct seen { int contracts, others; } seen;
@@ -580,6 +644,8 @@ int main(void) {
       cmocka_unit_test(is_written_out_as_by_hand), 
       cmocka_unit_test(whole_kernels_take_it_as_it_stands),
       cmocka_unit_test(whole_kernels_take_the_epilogue),
+      cmocka_unit_test(whole_kernels_take_a_long_epilogue),
+      cmocka_unit_test(refused_contractions_are_not_found_again),
       cmocka_unit_test(lowered_products_hold_their_epilogue),
       cmocka_unit_test(narrow_results_are_stored_by_themselves),
       cmocka_unit_test(what_is_written_before_is_not_lost),

@@ -33,7 +33,8 @@ typedef struct tile_contract {
 
 /* Fails, as the verifier would, on an op that isn't well formed. */
 tsr_status tile_contract_get(const ir_op *op, tile_contract *out);
-/* The same of a loop written by hand: fill 0; for k { windows; copies; wait; gemm }. False: it is something else. */
+/* The same of a loop written by hand: fill 0; for k { windows; copies; wait; gemm }. False: it is something else, or a
+ * contraction that was written out, which nothing takes (its attribute `refused`). */
 bool tile_contract_of_loop(const ir_op *loop, tile_contract *out);
 /* The side's tile is one window whose elements are multiplied as they are, all of them. */
 bool tile_contract_is_plain(const tile_contract *c, contract_role side);

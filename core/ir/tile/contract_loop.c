@@ -68,7 +68,8 @@ static bool moves_along_k(const tile_contract *c, contract_role side) {
 
 bool tile_contract_of_loop(const ir_op *loop, tile_contract *c) {
   *c = (tile_contract){.op = loop};
-  if (loop->n_results != 1 || !is_zero_fill(loop->operands[3]) || !tile_const_index(loop->operands[2], &c->k))
+  if (loop->n_results != 1 || ir_get_attr(loop, "refused") || !is_zero_fill(loop->operands[3]) ||
+      !tile_const_index(loop->operands[2], &c->k))
     return false;
   const ir_block *body = loop->regions[0];
   ir_op *gemm = only_gemm(body);

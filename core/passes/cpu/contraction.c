@@ -99,11 +99,12 @@ static tsr_status epilogue(lower *l, ir_builder *b, const tile_contract *c, cons
   return cpu_lower_region(l, b, region, operands, to);
 }
 
-bool cpu_takes_contract(const ir_op *op, const tsr_caps *caps) {
+bool cpu_takes_contract(const ir_op *op, bool *epilogue) {
   tile_contract c;
   cpu_contraction p;
   tsr_status st = tile_contract_get(op, &c);
-  const bool takes = !st && cpu_take_contract(&c, &p);
+  const bool takes = !st && cpu_take_sum(&c, &p);
+  *epilogue = takes && cpu_take_epilogue(&c);
   tsr_status_free(st);
   return takes;
 }
@@ -113,7 +114,7 @@ tsr_status cpu_lower_contract(lower *l, ir_builder *b, ir_op *op) {
   cpu_contraction p;
   ir_value *sum, *to[TILE_CONTRACT_MOST] = {NULL};
   TSR_TRY(tile_contract_get(op, &c));
-  if (!cpu_take_contract(&c, &p))
+  if (!cpu_take_sum(&c, &p) || !cpu_take_epilogue(&c))
     return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "tile_expand_contract", "has to be written out for the CPU");
   drop_window(p.window_a);
   drop_window(p.window_b);

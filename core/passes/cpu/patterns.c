@@ -49,16 +49,19 @@ static bool both_start_at_zero(const cpu_contraction *c) {
   return starts_at_zero(c->window_a, c->k_dim_a) && starts_at_zero(c->window_b, c->k_dim_b);
 }
 
-bool cpu_take_contract(const tile_contract *c, cpu_contraction *out) {
+bool cpu_take_epilogue(const tile_contract *c) {
+  for (int role = CONTRACT_OTHER; role < CONTRACT_N_ROLES; role++)
+    for (int i = 0; i < c->n[role]; i++)
+      if (tile_contract_swapped(c, (contract_role)role, i)) return false;
+  return c->epilogue->n_args + c->epilogue->last->n_operands <= EMIT_CPU_MOST_OPERANDS;
+}
+
+bool cpu_take_sum(const tile_contract *c, cpu_contraction *out) {
   *out = (cpu_contraction){.from_value = c->from,
                            .step = c->k,
                            .attrs = c->attrs,
                            .transpose_a = tile_contract_swapped(c, CONTRACT_A, 0),
                            .transpose_b = tile_contract_swapped(c, CONTRACT_B, 0)};
-  for (int role = CONTRACT_OTHER; role < CONTRACT_N_ROLES; role++)
-    for (int i = 0; i < c->n[role]; i++)
-      if (tile_contract_swapped(c, (contract_role)role, i)) return false;
-  if (c->epilogue && c->epilogue->n_args + c->epilogue->last->n_operands > EMIT_CPU_MOST_OPERANDS) return false;
   return tile_const_index(c->from, &out->from) && tile_const_index(c->to, &out->to) && known_range(out) &&
          take_side(c, CONTRACT_A, out, &out->window_a, &out->k_dim_a) &&
          take_side(c, CONTRACT_B, out, &out->window_b, &out->k_dim_b) && (c->counter || both_start_at_zero(out)) &&
@@ -67,7 +70,7 @@ bool cpu_take_contract(const tile_contract *c, cpu_contraction *out) {
 
 bool cpu_find_contraction(ir_op *loop, cpu_contraction *out) {
   tile_contract c;
-  return tile_contract_of_loop(loop, &c) && cpu_take_contract(&c, out);
+  return tile_contract_of_loop(loop, &c) && cpu_take_sum(&c, out);
 }
 
 static bool writes_memory(const ir_op *op) {

@@ -15,8 +15,9 @@ typedef struct cpu_contraction {
 
 /* Of a loop written by hand (tile_contract_of_loop). */
 bool cpu_find_contraction(ir_op *loop, cpu_contraction *out);
-/* Of a tessera.tile.contract; false where it has to be written out first. */
-bool cpu_take_contract(const tile_contract *c, cpu_contraction *out);
+/* Of a tessera.tile.contract: the product, and what is stored of it; false where that has to be written out first. */
+bool cpu_take_sum(const tile_contract *c, cpu_contraction *out);
+bool cpu_take_epilogue(const tile_contract *c);
 /* All uses of the load can read its memory directly. Positions must be numbered. */
 bool cpu_load_is_view(const ir_op *load);
 /* The memory that the single store of v writes, when v's producer may write there at once; NULL if not. */

@@ -199,13 +199,12 @@ static tsr_status whole_kernel(const ir_op *tile, const tsr_caps *caps, ir_modul
   return simt_wgmma_kernel(tile, caps, m, done, why);
 }
 
-bool simt_takes_contract(const ir_op *contract, const tsr_caps *caps) {
+bool simt_takes_contract(const ir_op *contract, const tsr_caps *caps, const char **why) {
   const ir_op *kernel = contract->parent->parent;
   while (kernel->def->code != T_KERNEL) kernel = kernel->parent->parent;
-  const char *why;
   bool pingpong;
-  if (direct_asked(kernel, &pingpong)) return simt_direct_takes(kernel, caps, pingpong, &why);
-  return wgmma_allowed(kernel, caps) && simt_wgmma_takes(kernel, caps, &why);
+  if (direct_asked(kernel, &pingpong)) return simt_direct_takes(kernel, caps, pingpong, why);
+  return wgmma_allowed(kernel, caps) && simt_wgmma_takes(kernel, caps, why);
 }
 
 /* Lowers with a stage queue of TMA and wgmma where that fits; else with pipelined tiles; where a later op then finds no

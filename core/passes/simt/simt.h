@@ -41,9 +41,9 @@
 #include "core/device/caps.h"
 #include "core/ir/ir.h"
 
-/* True of a tessera.tile.contract that a lowering of whole kernels (simt/whole) takes; others must be written out
- * before. */
-bool simt_takes_contract(const ir_op *contract, const tsr_caps *caps);
+/* Of a tessera.tile.contract: does a lowering of whole kernels (simt/whole) take it? Others must be written out before.
+ * *why: what such a one that is asked for would have needed; else as it was. */
+bool simt_takes_contract(const ir_op *contract, const tsr_caps *caps, const char **why);
 
 /* Lowers all kernels and the program of a verified Tile IR module. The result is verified. TSR_UNSUPPORTED names the op
  * and the missing capability or exceeded limit. */

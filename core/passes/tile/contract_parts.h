@@ -9,6 +9,7 @@ typedef struct expansion {
   ir_op *op;
   tile_contract c;
   ir_builder b;
+  const char *refused; /* why nothing takes it; NULL: nobody was asked */
 } expansion;
 
 /* The ops that only the epilogue's operands need, each behind those it reads; end[i]: where operand i's end. They are

@@ -96,7 +96,8 @@ static tsr_status main_loop(expansion *e, ir_value **sum) {
   const int64_t stages = ir_get_int(e->op, "stages", 0);
   ir_op *loop = ir_op_new(&e->b, ir_find_op("tessera.tile.for"), 4, operands, 1, &operands[3]->type, 1);
   if (!loop || (stages > 0 && !ir_set_attr(loop, "stages", ir_attr_int(e->m, stages))) ||
-      (is_pipelined(e, tiles) && !ir_set_attr(loop, "pipelined", ir_attr_bool(e->m, true))))
+      (is_pipelined(e, tiles) && !ir_set_attr(loop, "pipelined", ir_attr_bool(e->m, true))) ||
+      (e->refused && !ir_set_attr(loop, "refused", ir_attr_str(e->m, e->refused))))
     return st_oom();
   ir_builder outside = e->b;
   e->b = ir_at_end(e->m, loop->regions[0]);
@@ -108,8 +109,41 @@ static tsr_status main_loop(expansion *e, ir_value **sum) {
   return NULL;
 }
 
-static tsr_status expand(ir_op *op) {
-  expansion e = {.m = op->module, .op = op, .b = ir_before(op)};
+/* ---- the sum alone --------------------------------------------------------------------------------------------- */
+
+/* "mk,kn->" of "mk,kn,mn->mn" */
+static const char *sides_maps(const expansion *e) {
+  const char *maps = ir_get_str(e->op, "maps", "");
+  const int n = 3 * (e->c.n[CONTRACT_A] + e->c.n[CONTRACT_B]) - 1; /* two letters and a comma each */
+  return arena_fmt(&e->m->arena, "%.*s->", n, maps);
+}
+
+/* Both ops' region r change places. */
+static void swap_region(ir_op *a, ir_op *b, int r) {
+  ir_block *block = a->regions[r];
+  a->regions[r] = b->regions[r];
+  b->regions[r] = block;
+  a->regions[r]->parent = a;
+  b->regions[r]->parent = b;
+}
+
+/* A contraction of the same sides whose one result is the sum. The old one's sides are its own from then on. */
+static tsr_status sum_alone(expansion *e, ir_value **sum) {
+  const ir_type *scalar = ir_type_scalar(e->m, e->c.sum);
+  const ir_type *t = ir_type_frag(e->m, e->c.sum, 2, ((int64_t[]){e->c.m, e->c.n_}));
+  const char *maps = sides_maps(e);
+  ir_op *op = ir_op_new(&e->b, e->op->def, 2 + e->c.n[CONTRACT_A] + e->c.n[CONTRACT_B], e->op->operands, 1, &t, 3);
+  if (!op || !maps || !ir_attrs_copy(op, e->op) || !ir_set_attr(op, "maps", ir_attr_str(e->m, maps))) return st_oom();
+  ir_value *v = ir_block_arg(e->m, op->regions[2], scalar, NULL);
+  ir_builder r = ir_at_end(e->m, op->regions[2]);
+  if (!v || !ir_build0(&r, "tessera.tile.yield", 1, &v)) return st_oom();
+  for (int side = 0; side < 2; side++) swap_region(op, e->op, side);
+  *sum = op->results[0];
+  return NULL;
+}
+
+static tsr_status expand(ir_op *op, tile_takes takes, const char *why) {
+  expansion e = {.m = op->module, .op = op, .b = ir_before(op), .refused = why};
   movable late = {0};
   ir_value *sum = NULL, *results[TILE_CONTRACT_MOST];
   TSR_TRY(tile_contract_get(op, &e.c));
@@ -119,7 +153,7 @@ static tsr_status expand(ir_op *op) {
     TSR_TRY(contract_by_rows(&e));
   } else {
     TSR_TRY(contract_find_movable(&e, &late));
-    TSR_TRY(main_loop(&e, &sum));
+    TSR_TRY(takes == TAKES_SUM ? sum_alone(&e, &sum) : main_loop(&e, &sum));
     TSR_TRY(contract_write_epilogue(&e, &late, sum, results));
   }
   for (int i = 0; i < op->n_results; i++) ir_forward(op->results[i], results[i]);
@@ -138,8 +172,11 @@ static tsr_status expand_in(ir_block *b, selection *s) {
     next = o->next;
     ir_settle(o);
     for (int r = 0; r < o->n_regions; r++) TSR_TRY(expand_in(o->regions[r], s));
-    if (o->def->code != T_CONTRACT || (s->takes && s->takes(o, s->caps))) continue;
-    TSR_TRY(expand(o));
+    if (o->def->code != T_CONTRACT) continue;
+    const char *why = NULL;
+    const tile_takes takes = s->takes ? s->takes(o, s->caps, &why) : TAKES_NOTHING;
+    if (takes == TAKES_ALL) continue;
+    TSR_TRY(expand(o, takes, why));
     s->changed = true;
   }
   return NULL;
