@@ -2,7 +2,9 @@
 """What docs/architecture.md and CONTRIBUTING.md name in `code` is there: each file and folder; each function() in the
 file that it is said to stand in, or in one that the same step names; each other name somewhere in the sources. <name>
 stands for any. And of each walk of docs/architecture.md (a section with numbered steps): a room, which is the folder of
-a .c file, is met in one step or in several that follow one another, and not again.
+a .c file, is met in one step or in several that follow one another, and not again; and one comes to each .c file: one
+that the page named before, or in the same walk, uses something that it defines, or it has functions of the public
+interface.
 usage: walks.py SOURCE"""
 import glob
 import os
@@ -12,7 +14,8 @@ import sys
 SOURCE = sys.argv[1]
 PAGES = ("docs/architecture.md", "CONTRIBUTING.md")
 TOPS = ("core", "backends", "include", "tools", "tests", "bench", "scripts", "cmake", "examples", "docs")
-LEAST = {"paths": 150, "functions": 55, "names": 45, "walks": 4}  # fewer are found: this test no longer reads the pages
+# Fewer are found: this test no longer reads the pages.
+LEAST = {"paths": 150, "functions": 55, "names": 45, "walks": 4, "uses": 60}
 EXAMPLES = {"subject_condition_result"}  # how a name is made
 bad, count = [], dict.fromkeys(LEAST, 0)
 
@@ -97,7 +100,40 @@ def blocks(page):
     return out
 
 
-def walk(title, steps):
+def defined_by(path):
+    """Functions and tables that a .c file has for others."""
+    code = text_of(path)
+    return set(re.findall(r"^(?!static)[a-z][^\n=;()]*?\b(\w+)\((?![^\n]*;$)", code, re.M)) | set(
+        re.findall(r"^(?!static)const [^\n=;()]*?\b(\w+)(?:\[\w*\])? = ", code, re.M))
+
+
+def uses(code, name):
+    """Its name, or that of a row from which a table makes it: family_##lowering."""
+    if re.search(rf"\b{name}\b", code):
+        return True
+    pasted = re.findall(r"\b(\w+_)##", code)
+    return any(name.startswith(p) and re.search(rf"\b{name[len(p):]}\b", code, re.I) for p in pasted)
+
+
+def named_in(block):
+    return [p for c in re.findall(r"`((?:core|backends)/[\w/.]+\.[ch])`", block) for p in matches(c)]
+
+
+def come_to(title, steps, known):
+    """known: the files that the page has named so far."""
+    code = {p: re.sub(r"/\*.*?\*/", "", text_of(p), flags=re.S) for p in known}
+    for i, step in enumerate(steps):
+        for path in named_in(step):
+            if path.endswith(".c"):
+                others = "".join(text for p, text in code.items() if p != path)
+                count["uses"] += 1
+                if not any(name.startswith("tsr_") or uses(others, name) for name in defined_by(path)):
+                    bad.append(f'"{title}", step {i + 1}: no file named so far uses {path}')
+
+
+def walk(title, steps, known):
+    if len(steps) > 1:
+        come_to(title, steps, known)
     met = {}
     for i, step in enumerate(steps):
         for c in re.findall(r"`((?:core|backends)/[\w/]+\.c)`", step):
@@ -109,14 +145,15 @@ def walk(title, steps):
 
 
 for page in PAGES:
-    title, steps = "", []
+    title, steps, known = "", [], []
     for line, block in blocks(page) + [[0, "# "]]:
         if block.startswith("#"):
             if page == PAGES[0]:
-                walk(title, steps)
+                walk(title, steps, known)
             title, steps = block.lstrip("# "), []
         elif re.match(r"\d+\. ", block):
             steps.append(block)
+        known += [p for p in named_in(block) if p not in known]
         if line:
             check(page, line, block)
 bad += [f"{count[what]} {what} are found, fewer than {n}" for what, n in LEAST.items() if count[what] < n]
