@@ -145,6 +145,10 @@ static const struct { const char *op, *args, *body;
     {"einsum", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Rx1x$T>", "%r = \"tessera.graph.einsum\"(%a, %b) {equation = \"i...,i...->...\"}"},
     {"depth_to_space", "%a: tensor<$Rx8x$Cx3x$T>", "%r = \"tessera.graph.depth_to_space\"(%a) {block = 2}"},
     {"space_to_depth", "%a: tensor<$Rx4x6x$Cx$T>", "%r = \"tessera.graph.space_to_depth\"(%a) {block = 2, layout = \"nhwc\"}"},
+    {"max_pool", "%a: tensor<2x3x$Rx$Cx$T>", "%r = \"tessera.graph.max_pool\"(%a) {kernel = [2, 3], strides = [2, 1], padding = \"same\"}"},
+    {"max_pool", "%a: tensor<$Rx5x6x$Cx$T>", "%r = \"tessera.graph.max_pool\"(%a) {kernel = [2, 3], low = [1, 0], strides = [2, 2], ceil_mode = true, layout = \"nhwc\"}"},
+    {"average_pool", "%a: tensor<2x3x$Rx$Cx$T>", "%r = \"tessera.graph.average_pool\"(%a) {kernel = [3, 3], strides = [1, 2], padding = \"same\"}"},
+    {"average_pool", "%a: tensor<$Rx6x5x$Cx$T>", "%r = \"tessera.graph.average_pool\"(%a) {layout = \"nhwc\"}"},
     {"one_hot", "%a: tensor<$Rx$T>", "%r = \"tessera.graph.one_hot\"(%a) {depth = $C}"},
 /* Indices of either sign, of which some are outside the smaller shapes. */
 #define IN_RANGE(type) \

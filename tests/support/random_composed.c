@@ -257,10 +257,52 @@ static void blocks(build *b, tsr_dtype t) {
   output(b, coin(b) ? op1(b, "abs", x) : x);
 }
 
+/* A window that fits the axis, padding as it comes. */
+static void window(build *b, int64_t n, int64_t *kernel, int64_t *stride, int64_t *dilation, int64_t *low,
+                   int64_t *high) {
+  *kernel = rng_range(b->r, 1, rng_range(b->r, 0, 5) ? 4 : 12);
+  *dilation = rng_range(b->r, 0, 2) ? 1 : rng_range(b->r, 1, 3);
+  *stride = rng_range(b->r, 1, 4);
+  const int64_t span = (*kernel - 1) * *dilation + 1;
+  *low = rng_range(b->r, 0, span - 1), *high = rng_range(b->r, 0, span - 1);
+  if (n + *low + *high < span) *kernel = 1, *low = *high = 0;
+}
+
+static void pools(build *b, tsr_dtype t) {
+  const int n = (int)rng_range(b->r, 1, 3);
+  const bool last = coin(b), average = coin(b), explicit = rng_range(b->r, 0, 2);
+  tsr_shape s = {.rank = n + 2, .dims = {rng_range(b->r, 0, 20) ? rng_range(b->r, 1, 2) : 0}};
+  int64_t v[5][3];
+  s.dims[last ? n + 1 : 1] = rng_range(b->r, 1, 17);
+  for (int i = 0; i < n; i++) {
+    int64_t *d = &s.dims[i + (last ? 1 : 2)];
+    *d = rng_range(b->r, 1, n > 2 ? 7 : 20);
+    window(b, *d, &v[0][i], &v[1][i], &v[2][i], &v[3][i], &v[4][i]);
+  }
+  tsr_value x = input(b, average || coin(b) ? t : integer_type(b->r), s);
+  tsr_attr a[8] = {TSR_STRING("layout", last ? "nhwc" : "nchw"), TSR_INTS("kernel", v[0], n),
+                   TSR_INTS("strides", v[1], n), TSR_INTS("dilations", v[2], n)};
+  int n_attrs = 4;
+  if (!explicit) {
+    a[n_attrs++] = (tsr_attr)TSR_STRING("padding", coin(b) ? "same" : "same_lower");
+  } else {
+    a[n_attrs++] = (tsr_attr)TSR_INTS("low", v[3], n);
+    a[n_attrs++] = (tsr_attr)TSR_INTS("high", v[4], n);
+    a[n_attrs++] = (tsr_attr)TSR_BOOLEAN("ceil_mode", coin(b));
+  }
+  if (rng_range(b->r, 0, 6) == 0) n_attrs = 1; /* the whole image */
+  else if (average) a[n_attrs++] = (tsr_attr)TSR_BOOLEAN("count_include_pad", coin(b));
+  if (coin(b)) x = op1(b, "neg", x);
+  x = op(b, average ? "average_pool" : "max_pool", 1, &x, n_attrs, a);
+  output(b, coin(b) ? op1(b, "relu", x) : x);
+}
+
 void random_composed(build *b) {
-  static void (*const make[])(build *b, tsr_dtype t) = {cross_entropy, difference, projections, blocks, einsums};
-  const int64_t which = rng_range(b->r, 0, 10);
-  if (which < 5) make[which](b, float_type(b->r));
-  else if (which == 5) one_hots(b);
+  static void (*const make[])(build *b, tsr_dtype t) = {cross_entropy, difference, projections, blocks, einsums,
+                                                        pools};
+  enum { N = sizeof make / sizeof *make };
+  const int64_t which = rng_range(b->r, 0, N + 5);
+  if (which < N) make[which](b, float_type(b->r));
+  else if (which == N) one_hots(b);
   else chain(b);
 }

@@ -99,6 +99,27 @@ static const struct meaning {
     {"%a: tensor<1x1x1x8xi32>", OPA("0", "depth_to_space", "%a", "block = 2, layout = \"nhwc\""), "1x2x2x2xi32", {{0, 1, 2, 3, 4, 5, 6, 7}}, {0, 1, 2, 3, 4, 5, 6, 7}},
     {"%a: tensor<1x2x2x2xi32>", OPA("0", "space_to_depth", "%a", "block = 2"), "1x8x1x1xi32", {{0, 2, 4, 6, 1, 3, 5, 7}}, {0, 1, 2, 3, 4, 5, 6, 7}},
     {"%a: tensor<2xi64>", OPA("0", "one_hot", "%a", "depth = 2, dtype = \"i64\""), "2x2xi64", {{-9223372036854775808.0, 1}}, {0, 0, 0, 1}},
+    /* windows: padding doesn't count, NaN does; the last one may hang over; holes; an even window's odd padding */
+    {"%a: tensor<1x1x5xf64>", OPA("0", "max_pool", "%a", "kernel = [3], low = [1], high = [1]"), "1x1x5xf64", {{-3, -1, -4, 1, -5}}, {-1, -1, 1, 1, 1}},
+    {"%a: tensor<1x1x5xi8>", OPA("0", "max_pool", "%a", "kernel = [2], strides = [2], ceil_mode = true"), "1x1x3xi8", {{-128, -127, -3, -1, -128}}, {-127, -1, -128}},
+    {"%a: tensor<1x1x4xf64>", OPA("0", "max_pool", "%a", "kernel = [2]"), "1x1x3xf64", {{1, NAN, 2, INF}}, {NAN, NAN, INF}},
+    {"%a: tensor<1x1x1xf64>", OPA("0", "max_pool", "%a", "kernel = [2], dilations = [4], low = [2], high = [2]"), "1x1x1xf64", {{7}}, {-INF}},
+    {"%a: tensor<1x1x3xui8>", OPA("0", "max_pool", "%a", "kernel = [2], padding = \"same\""), "1x1x3xui8", {{1, 5, 2}}, {5, 5, 2}},
+    {"%a: tensor<1x1x3xui8>", OPA("0", "max_pool", "%a", "kernel = [2], padding = \"same_lower\""), "1x1x3xui8", {{1, 5, 2}}, {1, 5, 5}},
+    {"%a: tensor<1x3x1xi64>", OPA("0", "max_pool", "%a", "kernel = [2], strides = [3], high = [1], ceil_mode = true, layout = \"nhwc\""), "1x1x1xi64", {{4, 5, 6}}, {5}},
+    {"%a: tensor<2x1x2x2xf64>", OP("0", "max_pool", "%a"), "2x1x1x1xf64", {{1, 4, 2, 3, -1, -2, -3, -4}}, {4, -1}},
+    {"", OPA("a", "iota", "", "shape = [1, 1, 40], axis = 2, dtype = \"f64\"") OPA("0", "max_pool", "%a", "kernel = [29], strides = [3]"), "1x1x4xf64", {{0}}, {28, 31, 34, 37}},
+    {"", OPA("a", "iota", "", "shape = [1, 1, 40], axis = 2, dtype = \"f64\"") OPA("0", "average_pool", "%a", "kernel = [29], strides = [3]"), "1x1x4xf64", {{0}}, {14, 17, 20, 23}},
+    {"", OPA("a", "iota", "", "shape = [56], dtype = \"f64\"") OPA("b", "reshape", "%a", "shape = [1, 1, 7, 8]") OPA("0", "average_pool", "%b", "kernel = [6, 6]"), "1x1x2x3xf64", {{0}}, {22.5, 23.5, 24.5, 30.5, 31.5, 32.5}},
+    {"%a: tensor<1x1x3xf64>", OPA("0", "average_pool", "%a", "kernel = [3], low = [1], high = [1]"), "1x1x3xf64", {{3, 6, 9}}, {4.5, 6, 7.5}},
+    {"%a: tensor<1x1x3xf64>", OPA("0", "average_pool", "%a", "kernel = [3], low = [1], high = [1], count_include_pad = true"), "1x1x3xf64", {{3, 6, 9}}, {3, 6, 5}},
+    {"%a: tensor<1x1x5xf64>", OPA("0", "average_pool", "%a", "kernel = [3], strides = [3], ceil_mode = true, count_include_pad = true"), "1x1x2xf64", {{1, 2, 3, 4, 5}}, {2, 4.5}},
+    {"%a: tensor<1x1x5xf64>", OPA("0", "average_pool", "%a", "kernel = [2], dilations = [3]"), "1x1x2xf64", {{1, 2, 3, 4, 5}}, {2.5, 3.5}},
+    {"%a: tensor<1x1x1xf64>", OPA("0", "average_pool", "%a", "kernel = [2], dilations = [4], low = [2], high = [2]"), "1x1x1xf64", {{7}}, {0}},
+    {"%a: tensor<1x2x2x2xf64>", OPA("0", "average_pool", "%a", "kernel = [2, 2], layout = \"nhwc\""), "1x1x1x2xf64", {{1, 10, 2, 20, 3, 30, 4, 40}}, {2.5, 25}},
+    {"%a: tensor<1x1x3x3xf64>", OPA("0", "average_pool", "%a", "kernel = [2, 2], padding = \"same\""), "1x1x3x3xf64", {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, {3, 4, 4.5, 6, 7, 7.5, 7.5, 8.5, 9}},
+    {"%a: tensor<1x2x1x1x2xf64>", OPA("0", "average_pool", "%a", "layout = \"nhwc\""), "1x1x1x1x2xf64", {{1, 2, 3, 4}}, {2, 3}},
+    {"%a: tensor<1x1x0x3xf64>", OPA("0", "average_pool", "%a", "kernel = [2, 2], padding = \"same\""), "1x1x0x3xf64", {{0}}, {0}},
 };
 
 static void what_they_mean(void **state) {
@@ -169,6 +190,14 @@ static const struct fused { const char *args, *body, *results, *types, *families
     {"%a: tensor<2x4x5xf32>, %w: tensor<5x9xf32>, %b: tensor<9xf32>", "%q, %k, %v = \"tessera.graph.qkv_projection\"(%a, %w, %b)\n" OP("1", "softmax", "%q") OP("2", "exp", "%k"), "%1, %2", "tensor<2x4x3xf32>, tensor<2x4x3xf32>", "matmul row elementwise"},
     {"%a: tensor<40x5xf32>, %u: tensor<5x2xf32>, %v: tensor<2x7xf32>, %b: tensor<7xf32>", OP("0", "factorized_matmul", "%a, %u, %v, %b"), "%0", "tensor<40x7xf32>", "matmul matmul"},
     {"%a: tensor<1x12x2x3xf32>", OPA("0", "depth_to_space", "%a", "block = 2"), "%0", "tensor<1x3x4x6xf32>", "elementwise"},
+    /* pooling: a kernel that pads, if anything, and one that reads it; an axis after the other where windows are large */
+    {"%a: tensor<2x8x9x9xf32>", OPA("0", "max_pool", "%a", "kernel = [3, 3], strides = [2, 2], padding = \"same\"") OP("1", "relu", "%0"), "%1", "tensor<2x8x5x5xf32>", "copy elementwise"},
+    {"%a: tensor<2x9x9x8xbf16>", OPA("0", "max_pool", "%a", "kernel = [2, 2], strides = [2, 2], layout = \"nhwc\""), "%0", "tensor<2x4x4x8xbf16>", "elementwise"},
+    {"%a: tensor<2x8x9x9xbf16>", OPA("0", "average_pool", "%a", "kernel = [3, 3], padding = \"same\""), "%0", "tensor<2x8x9x9xbf16>", "copy elementwise"},
+    {"%a: tensor<2x8x9x9x9xf32>", OPA("0", "average_pool", "%a", "kernel = [3, 3, 3]"), "%0", "tensor<2x8x7x7x7xf32>", "elementwise"},
+    {"%a: tensor<2x8x9x9xf32>", OPA("0", "average_pool", "%a", "kernel = [7, 7]"), "%0", "tensor<2x8x3x3xf32>", "elementwise elementwise"},
+    {"%a: tensor<2x8x9x9xf32>", OP("0", "average_pool", "%a"), "%0", "tensor<2x8x1x1xf32>", "row"},
+    {"%a: tensor<2x9x9x8xbf16>", OPA("0", "max_pool", "%a", "layout = \"nhwc\""), "%0", "tensor<2x1x1x8xbf16>", "row"},
     /* einsum: operands are read as they are; products of few multiplications */
     {"%a: tensor<2x3x4x5xf32>, %b: tensor<2x3x6x5xf32>", EIN("bhqd,bhkd->bhqk", "%a, %b"), "%0", "tensor<2x3x4x6xf32>", "matmul"},
     {"%a: tensor<4x5xf32>, %b: tensor<6x4xf32>", EIN("ji,kj->ik", "%a, %b"), "%0", "tensor<5x6xf32>", "matmul"},

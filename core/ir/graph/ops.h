@@ -76,6 +76,8 @@ typedef enum graph_code {
   G_SCATTER,
   G_SCATTER_ADD,
   G_SCATTER_ND,
+  G_MAX_POOL,
+  G_AVERAGE_POOL,
   G_N_CODES
 } graph_code;
 

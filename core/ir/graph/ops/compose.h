@@ -25,6 +25,10 @@ ir_value *compose_product(ir_builder *b, ir_value *x, ir_value *y);
 ir_value *compose_normalize(ir_builder *b, ir_value *x, double eps);
 /* Op c of x along one axis: of those that keep the type. */
 ir_value *compose_along(ir_builder *b, graph_code c, ir_value *x, int axis);
+/* Every strides[i]-th element of x from starts on, sizes[i] along axis i. */
+ir_value *compose_take(ir_builder *b, ir_value *x, const int64_t *starts, const int64_t *sizes, const int64_t *strides);
+/* x with low[i] and high[i] elements of a value before and after axis i. */
+ir_value *compose_pad(ir_builder *b, ir_value *x, const int64_t *low, const int64_t *high, double value);
 /* x repeated to the dimensions of `like`. */
 ir_value *compose_spread(ir_builder *b, ir_value *x, const ir_type *like);
 #endif

@@ -14,7 +14,7 @@ typedef struct graph_group {
 extern const graph_group graph_program_ops, graph_contraction_ops, graph_pointwise_ops, graph_reduce_ops,
     graph_norm_ops, graph_move_ops, graph_index_ops, graph_compose_shape_ops,
     graph_compose_norm_ops, graph_compose_loss_ops, graph_compose_product_ops, graph_compose_einsum_ops,
-    graph_indexed_ops;
+    graph_indexed_ops, graph_compose_pool_ops;
 
 #define A_END {NULL, IR_A_UNIT, false, NULL, NULL}
 #define ATTRS(...) (const ir_attr_def[]){__VA_ARGS__, A_END}
@@ -44,7 +44,7 @@ static inline bool shape_differs(int64_t a, int64_t b) { return a != b && a != I
 tsr_status shape_broadcast(ir_op *op, int first, int *rank, int64_t *dims);
 tsr_status shape_same_dtype(ir_op *op, int first);
 tsr_status shape_dtype_attr(ir_op *op, const char *name, tsr_dtype *out);
-tsr_status shape_list_attr(ir_op *op, const char *name, int rank, bool optional, int64_t dflt, int64_t *v);
+tsr_status shape_list_attr(const ir_op *op, const char *name, int rank, bool optional, int64_t dflt, int64_t *v);
 tsr_status shape_axis(ir_op *op, const char *name, int64_t axis, int rank);
 
 /* ---- evaluation ------------------------------------------------------------------------------------------------ */

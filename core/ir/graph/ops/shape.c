@@ -74,7 +74,7 @@ tsr_status shape_dtype_attr(ir_op *op, const char *name, tsr_dtype *out) {
 }
 
 /* A list attribute with one entry per dimension; absent = all `dflt` when `optional`. */
-tsr_status shape_list_attr(ir_op *op, const char *name, int rank, bool optional, int64_t dflt, int64_t *v) {
+tsr_status shape_list_attr(const ir_op *op, const char *name, int rank, bool optional, int64_t dflt, int64_t *v) {
   int n = ir_get_ints(op, name, v, TSR_MAX_RANK);
   for (int i = 0; i < rank && optional && !ir_get_attr(op, name); i++) v[i] = dflt;
   if (optional && !ir_get_attr(op, name)) return NULL;

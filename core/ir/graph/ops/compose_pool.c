@@ -1,0 +1,361 @@
+/* core/ir/graph/ops/compose_pool.c - pooling as composite ops: rows, shape rules, expansions, derivatives. A window of
+ * few elements is one elementwise kernel that reads a strided slice of the padded image for each of them; a larger one
+ * goes axis by axis, a long axis by doubling: sums over 2 n neighbours from two over n. */
+#include <math.h>
+#include <string.h>
+
+#include "core/base/int_math.h"
+#include "core/ir/graph/ops/compose.h"
+#include "core/ir/graph/ops/window.h"
+
+enum { MOST_ELEMENTS = 27 }; /* of a window that one kernel reads: each is an argument of it */
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+
+static tsr_status read_pool(const ir_op *op, image_window *w) {
+  int64_t kernel[TSR_MAX_RANK];
+  int n;
+  const bool given = ir_get_attr(op, "kernel") != NULL;
+  TSR_TRY(window_rank(op, TYPE(0), &n));
+  if (given) TSR_TRY(shape_list_attr(op, "kernel", n, false, 0, kernel));
+  for (int i = 0; i < n && given; i++)
+    if (kernel[i] < 1 || kernel[i] > INT32_MAX)
+      return ir_error(op, NULL, "kernel entry %lld is out of range", (long long)kernel[i]);
+  return window_read(op, given ? kernel : NULL, ir_get_bool(op, "ceil_mode", false), w);
+}
+
+static tsr_status infer_pool(ir_op *op, const ir_type **results) {
+  TSR_TRY(shape_tensors(op));
+  const ir_type *x = TYPE(0);
+  image_window w;
+  int64_t dims[TSR_MAX_RANK];
+  if (x->dtype == TSR_BOOL) return ir_error(op, "cast to a number first", "does not take bool");
+  TSR_TRY(read_pool(op, &w));
+  memcpy(dims, x->dims, sizeof dims);
+  for (int i = 0; i < w.n; i++) dims[w.a[i].axis] = w.a[i].out;
+  return shape_finish(op, x->dtype, x->rank, dims, results);
+}
+
+static tsr_status infer_average(ir_op *op, const ir_type **results) {
+  TSR_TRY(shape_floats(op));
+  return infer_pool(op, results);
+}
+
+/* Of an op that was verified. */
+static image_window window_of(const ir_op *op) {
+  image_window w;
+  tsr_status_free(read_pool(op, &w));
+  return w;
+}
+
+/* The one window is the image, without padding: a reduction over these axes. */
+static bool is_reduction(const image_window *w, bool axes[TSR_MAX_RANK]) {
+  bool all = true;
+  memset(axes, 0, sizeof *axes * TSR_MAX_RANK);
+  for (int i = 0; i < w->n; i++) {
+    const window_axis *a = &w->a[i];
+    axes[a->axis] = true;
+    all &= a->out == 1 && !a->low && !a->high && a->kernel == a->n && (a->dilation == 1 || a->n == 1);
+  }
+  return all;
+}
+
+/* ---- windows ----------------------------------------------------------------------------------------------------- */
+
+/* x and what the windows reach beyond it. */
+static ir_value *surrounded(ir_builder *b, ir_value *x, const image_window *w, double value) {
+  int64_t low[TSR_MAX_RANK] = {0}, high[TSR_MAX_RANK] = {0};
+  for (int i = 0; i < w->n; i++) {
+    const window_axis *a = &w->a[i];
+    low[a->axis] = a->low;
+    high[a->axis] = max64(0, (a->out - 1) * a->stride + window_span(a) - a->low - a->n);
+  }
+  return compose_pad(b, x, low, high, value);
+}
+
+/* Element t[i] along each axis of every window, of an image that is surrounded. */
+static ir_value *element(ir_builder *b, ir_value *x, const image_window *w, const int64_t *t) {
+  int64_t starts[TSR_MAX_RANK] = {0}, sizes[TSR_MAX_RANK], strides[TSR_MAX_RANK];
+  if (!x) return NULL;
+  for (int i = 0; i < x->type->rank; i++) sizes[i] = x->type->dims[i], strides[i] = 1;
+  for (int i = 0; i < w->n; i++) {
+    const window_axis *a = &w->a[i];
+    starts[a->axis] = t[i] * a->dilation, sizes[a->axis] = a->out, strides[a->axis] = a->stride;
+  }
+  return compose_take(b, x, starts, sizes, strides);
+}
+
+/* The next element of a window; false behind the last. */
+static bool next(const image_window *w, int64_t *t) {
+  for (int i = w->n - 1; i >= 0; i--) {
+    if (++t[i] < w->a[i].kernel) return true;
+    t[i] = 0;
+  }
+  return false;
+}
+
+static ir_value *combined(ir_builder *b, graph_code c, ir_value *x, ir_value *y) {
+  return x ? graph_op2(b, c, x, y) : y;
+}
+
+/* Op c over the elements of each window, as numbers of type t. */
+static ir_value *over_elements(ir_builder *b, graph_code c, ir_value *x, const image_window *w, tsr_dtype t) {
+  int64_t at[WINDOW_AXES] = {0};
+  ir_value *sum = NULL;
+  do sum = combined(b, c, sum, graph_cast(b, element(b, x, w, at), t));
+  while (!b->failed && next(w, at));
+  return sum;
+}
+
+/* The n places from `start` on along an axis, `stride` apart. */
+static ir_value *part(ir_builder *b, ir_value *x, int axis, int64_t start, int64_t n, int64_t stride) {
+  int64_t starts[TSR_MAX_RANK] = {0}, sizes[TSR_MAX_RANK], strides[TSR_MAX_RANK];
+  if (!x) return NULL;
+  for (int i = 0; i < x->type->rank; i++) sizes[i] = x->type->dims[i], strides[i] = 1;
+  starts[axis] = start, sizes[axis] = n, strides[axis] = stride;
+  return compose_take(b, x, starts, sizes, strides);
+}
+
+/* The same along one axis: from sums over 1, 2, 4, .. neighbours those that the kernel's binary digits name. */
+static ir_value *by_doubling(ir_builder *b, graph_code c, ir_value *x, const window_axis *a) {
+  const int64_t places = (a->out - 1) * a->stride + 1;
+  int64_t length = places + window_span(a) - 1, got = 0; /* places of the current sums; elements taken */
+  ir_value *sum = NULL;
+  for (int64_t n = 1; n <= a->kernel && x; n *= 2) {
+    if (a->kernel & n) {
+      sum = combined(b, c, sum, part(b, x, a->axis, got * a->dilation, places, 1));
+      got += n;
+    }
+    if (2 * n > a->kernel) break;
+    length -= n * a->dilation;
+    x = graph_op2(b, c, part(b, x, a->axis, 0, length, 1), part(b, x, a->axis, n * a->dilation, length, 1));
+  }
+  return part(b, sum, a->axis, 0, a->out, a->stride);
+}
+
+/* The last axis alone, and the others. */
+static image_window last_axis(const image_window *w, image_window *rest) {
+  *rest = *w;
+  rest->n--;
+  return (image_window){1, {w->a[rest->n]}};
+}
+
+/* Op c over each window of x, in type t; what lies beyond x has this value. */
+static ir_value *over_windows(ir_builder *b, graph_code c, ir_value *x, const image_window *w, tsr_dtype t,
+                              double beyond) {
+  const bool few = window_size(w) <= MOST_ELEMENTS;
+  if (few || w->n == 1) {
+    x = surrounded(b, x, w, beyond);
+    return few ? over_elements(b, c, x, w, t) : by_doubling(b, c, graph_cast(b, x, t), &w->a[0]);
+  }
+  image_window rest, one = last_axis(w, &rest);
+  return over_windows(b, c, over_windows(b, c, x, &one, t, beyond), &rest, t, beyond);
+}
+
+/* Puts stride - 1 zeros behind each element of g along the axes of w. */
+static ir_value *with_zeros(ir_builder *b, ir_value *g, const image_window *w) {
+  int64_t split[TSR_MAX_RANK], dims[TSR_MAX_RANK], low[TSR_MAX_RANK] = {0}, high[TSR_MAX_RANK] = {0};
+  int rank = 0;
+  for (int d = 0; g && d < g->type->rank; d++) {
+    int64_t stride = 1;
+    for (int i = 0; i < w->n; i++)
+      if (w->a[i].axis == d) stride = w->a[i].stride;
+    split[rank++] = g->type->dims[d];
+    dims[d] = g->type->dims[d] * stride;
+    if (stride > 1) split[rank] = 1, high[rank++] = stride - 1;
+  }
+  if (!g || rank == g->type->rank) return g;
+  const int outer = g->type->rank;
+  g = compose_pad(b, graph_reshape(b, g, rank, split), low, high, 0);
+  return g ? graph_reshape(b, g, outer, dims) : NULL;
+}
+
+/* What w's windows did, backwards: windows at every place of the image, and g spread so that their elements are those
+ * of the windows that had the place among theirs. */
+static image_window backward(ir_builder *b, const image_window *w, ir_value **g, int n) {
+  image_window back = *w;
+  for (int k = 0; k < n; k++) {
+    int64_t low[TSR_MAX_RANK] = {0}, high[TSR_MAX_RANK] = {0};
+    g[k] = with_zeros(b, g[k], w);
+    for (int i = 0; i < w->n && g[k]; i++) {
+      const window_axis *a = &w->a[i];
+      const int64_t length = a->out * a->stride, left = a->n + a->low - length;
+      low[a->axis] = window_span(a) - 1 - a->low;
+      if (left >= 0) high[a->axis] = left;
+      else g[k] = part(b, g[k], a->axis, 0, length + left, 1); /* zeros at its end */
+    }
+    g[k] = compose_pad(b, g[k], low, high, 0);
+  }
+  for (int i = 0; i < w->n; i++) {
+    back.a[i].n = w->a[i].n + window_span(&w->a[i]) - 1, back.a[i].out = w->a[i].n;
+    back.a[i].stride = 1, back.a[i].low = back.a[i].high = 0;
+  }
+  return back;
+}
+
+/* ---- max_pool ---------------------------------------------------------------------------------------------------- */
+
+static double lowest(tsr_dtype t) {
+  return dtype_is_float(t) ? -INFINITY : dtype_get(t)->is_signed ? -dtype_get(t)->max - 1 : 0;
+}
+
+EXPAND(expand_max_pool) {
+  const image_window w = window_of(op);
+  const tsr_dtype t = TYPE(0)->dtype;
+  bool axes[TSR_MAX_RANK];
+  if (!ir_type_count(OUT->type)) out[0] = graph_fill(b, OUT->type, 0);
+  else if (is_reduction(&w, axes)) out[0] = graph_reduce(b, G_REDUCE_MAX, IN(0), axes, true);
+  else out[0] = over_windows(b, G_MAX, IN(0), &w, t, lowest(t));
+  DONE;
+}
+
+/* 1 where x is the largest of its window, else 0. */
+static ir_value *is_largest(ir_builder *b, ir_value *x, ir_value *y, ir_value *then, tsr_dtype t) {
+  if (!x || !y) return NULL;
+  return graph_op3(b, G_SELECT, graph_compare(b, CMP_EQ, x, y), then, graph_number(b, t, 0));
+}
+
+/* The gradient of x from that of the largest in windows of x, in type t: elements that are equal share it. */
+static ir_value *share(ir_builder *b, ir_value *x, ir_value *g, const image_window *w, tsr_dtype t) {
+  const double least = lowest(x->type->dtype);
+  int64_t at[WINDOW_AXES] = {0};
+  if (window_size(w) > MOST_ELEMENTS && w->n > 1) {
+    image_window rest, one = last_axis(w, &rest);
+    ir_value *y = over_windows(b, G_MAX, x, &one, x->type->dtype, least);
+    g = y ? share(b, y, g, &rest, t) : NULL;
+    return g ? share(b, x, g, &one, t) : NULL;
+  }
+  ir_value *y = over_windows(b, G_MAX, x, w, x->type->dtype, least), *wide = surrounded(b, x, w, least);
+  ir_value *ties = NULL, *sum = NULL;
+  do ties = combined(b, G_ADD, ties, is_largest(b, element(b, wide, w, at), y, graph_number(b, t, 1), t));
+  while (!b->failed && next(w, at));
+  ir_value *spread[2] = {y, DIV(g, ties)};
+  memset(at, 0, sizeof at);
+  const image_window back = backward(b, w, spread, 2);
+  do
+    sum = combined(b, G_ADD, sum,
+                   is_largest(b, x, element(b, spread[0], &back, at), element(b, spread[1], &back, at), t));
+  while (!b->failed && next(&back, at));
+  return sum;
+}
+
+BEGIN(adjoint_max_pool) {
+  const image_window w = window_of(op);
+  const tsr_dtype t = TYPE(0)->dtype, wide = compose_float(t);
+  bool axes[TSR_MAX_RANK];
+  if (!dtype_is_float(t)) END;
+  if (!ir_type_count(OUT->type)) {
+    grads[0] = graph_fill(b, TYPE(0), 0);
+  } else if (is_reduction(&w, axes)) {
+    ir_value *hit = is_largest(b, IN(0), compose_spread(b, OUT, TYPE(0)), graph_number(b, t, 1), t);
+    ir_value *ties = hit ? graph_reduce(b, G_REDUCE_SUM, hit, axes, true) : NULL;
+    grads[0] = MUL(hit, compose_spread(b, DIV(g, ties), TYPE(0)));
+  } else {
+    g = share(b, IN(0), graph_cast(b, g, wide), &w, wide);
+    grads[0] = graph_cast(b, g, t);
+  }
+  END;
+}
+
+/* ---- average_pool ------------------------------------------------------------------------------------------------ */
+
+static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+
+/* How many elements of the window at place o are counted: of the image, with its padding where `padded`. */
+static int64_t counted(const window_axis *a, int64_t o, bool padded) {
+  const int64_t start = o * a->stride - a->low, from = padded ? -a->low : 0, to = a->n + (padded ? a->high : 0);
+  const int64_t first = max64(0, -floor_div(start - from, a->dilation)),
+                last = min64(a->kernel - 1, floor_div(to - 1 - start, a->dilation));
+  return max64(0, last - first + 1);
+}
+
+/* By place along one axis, as a constant that is repeated to the dimensions of `like`; NULL: all are the kernel's. */
+static ir_value *counts(ir_builder *b, const window_axis *a, bool padded, tsr_dtype t, const ir_type *like) {
+  const size_t size = tsr_dtype_size(t);
+  char *v = arena_alloc(&b->m->arena, (size_t)a->out * size);
+  bool all = true;
+  for (int64_t o = 0; v && o < a->out; o++) {
+    const int64_t n = counted(a, o, padded);
+    dtype_store(t, v, (size_t)o, (double)max64(1, n));
+    all &= n == a->kernel;
+  }
+  if (v && all) return NULL;
+  const ir_type *type = v ? ir_type_tensor(b->m, t, 1, &a->out) : NULL;
+  ir_op *op = type ? ir_op_new(b, graph_def(G_CONSTANT), 0, NULL, 1, &type, 0) : NULL;
+  if (!op || !ir_set_attr(op, "value", ir_attr_dense(b->m, type, v, (size_t)a->out * size, false))) {
+    b->failed = true;
+    return NULL;
+  }
+  return compose_spread(b, compose_place(b, op->results[0], a->axis, like->rank), like);
+}
+
+/* sum divided by how many elements each window of op counts. */
+static ir_value *divided(ir_builder *b, const ir_op *op, const image_window *w, ir_value *sum) {
+  const bool padded = ir_get_bool(op, "count_include_pad", false);
+  double all = 1;
+  if (!sum) return NULL;
+  const tsr_dtype t = sum->type->dtype;
+  ir_value *n = NULL;
+  for (int i = 0; i < w->n && !b->failed; i++) {
+    ir_value *v = counts(b, &w->a[i], padded, t, OUT->type);
+    if (v) n = combined(b, G_MUL, n, v);
+    else all *= (double)w->a[i].kernel;
+  }
+  if (b->failed) return NULL;
+  if (!n) return DIV(sum, graph_number(b, t, all));
+  return DIV(sum, all == 1 ? n : MUL(n, graph_number(b, t, all)));
+}
+
+EXPAND(expand_average_pool) {
+  const image_window w = window_of(op);
+  const tsr_dtype t = compose_float(TYPE(0)->dtype);
+  bool axes[TSR_MAX_RANK];
+  if (!ir_type_count(OUT->type)) out[0] = graph_fill(b, OUT->type, 0);
+  else if (is_reduction(&w, axes)) out[0] = graph_reduce(b, G_REDUCE_MEAN, IN(0), axes, true);
+  else out[0] = graph_cast(b, divided(b, op, &w, over_windows(b, G_ADD, IN(0), &w, t, 0)), TYPE(0)->dtype);
+  DONE;
+}
+
+BEGIN(adjoint_average_pool) {
+  const image_window w = window_of(op);
+  const tsr_dtype t = compose_float(TYPE(0)->dtype);
+  bool axes[TSR_MAX_RANK];
+  if (!ir_type_count(OUT->type)) {
+    grads[0] = graph_fill(b, TYPE(0), 0);
+    END;
+  }
+  g = divided(b, op, &w, graph_cast(b, g, t));
+  if (is_reduction(&w, axes)) {
+    g = compose_spread(b, g, TYPE(0));
+  } else {
+    const image_window back = backward(b, &w, &g, 1);
+    g = over_windows(b, G_ADD, g, &back, t, 0);
+  }
+  grads[0] = graph_cast(b, g, TYPE(0)->dtype);
+  END;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+#define POOL(...) \
+  ATTRS({"kernel", IR_A_ARRAY, false, NULL, "extents of a window along each spatial axis; the whole image if absent"}, \
+        WINDOW_ATTRS, \
+        {"ceil_mode", IR_A_BOOL, false, "false", "last elements that don't fill a window have one too, if it begins " \
+                                                 "on the image or the padding before it"} \
+        __VA_ARGS__)
+
+static const ir_opdef rows[] = {
+    {COMPOSITE(MAX_POOL, "max_pool", 1, 1, 1), .operands_doc = "x", .types_doc = NUMBERS, .infer = infer_pool,
+     .ext = ROW(GRAPH_COMPOSITE, .adjoint = adjoint_max_pool, .expand = expand_max_pool), .attrs = POOL(),
+     .help = "The largest element of each window that moves over the spatial axes; NaN if any is. Padding doesn't "
+             "count: a window of it alone gives -inf, or the least number. Equal ones share the gradient."},
+    {COMPOSITE(AVERAGE_POOL, "average_pool", 1, 1, 1), .operands_doc = "x", .types_doc = FLOATS,
+     .infer = infer_average,
+     .ext = ROW(GRAPH_COMPOSITE, .adjoint = adjoint_average_pool, .expand = expand_average_pool),
+     .attrs = POOL(, {"count_include_pad", IR_A_BOOL, false, "false",
+                      "padding counts as zeros, but not what ceil_mode adds behind it"}),
+     .help = "The mean of each window that moves over the spatial axes: over the elements that lie on the image, in "
+             "f32 or f64; 0 where none does."},
+};
+
+const graph_group graph_compose_pool_ops = {rows, sizeof rows / sizeof *rows};
