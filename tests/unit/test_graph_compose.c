@@ -190,7 +190,7 @@ static const struct fused { const char *args, *body, *results, *types, *families
     {"%a: tensor<2x4x5xf32>, %w: tensor<5x9xf32>, %b: tensor<9xf32>", "%q, %k, %v = \"tessera.graph.qkv_projection\"(%a, %w, %b)\n" OP("1", "softmax", "%q") OP("2", "exp", "%k"), "%1, %2", "tensor<2x4x3xf32>, tensor<2x4x3xf32>", "matmul row elementwise"},
     {"%a: tensor<40x5xf32>, %u: tensor<5x2xf32>, %v: tensor<2x7xf32>, %b: tensor<7xf32>", OP("0", "factorized_matmul", "%a, %u, %v, %b"), "%0", "tensor<40x7xf32>", "matmul matmul"},
     {"%a: tensor<1x12x2x3xf32>", OPA("0", "depth_to_space", "%a", "block = 2"), "%0", "tensor<1x3x4x6xf32>", "elementwise"},
-    /* pooling: a kernel that pads, if anything, and one that reads it; an axis after the other where windows are large */
+    /* pooling: a kernel that pads, if anything, and one that reads it; axis by axis where windows are large */
     {"%a: tensor<2x8x9x9xf32>", OPA("0", "max_pool", "%a", "kernel = [3, 3], strides = [2, 2], padding = \"same\"") OP("1", "relu", "%0"), "%1", "tensor<2x8x5x5xf32>", "copy elementwise"},
     {"%a: tensor<2x9x9x8xbf16>", OPA("0", "max_pool", "%a", "kernel = [2, 2], strides = [2, 2], layout = \"nhwc\""), "%0", "tensor<2x4x4x8xbf16>", "elementwise"},
     {"%a: tensor<2x8x9x9xbf16>", OPA("0", "average_pool", "%a", "kernel = [3, 3], padding = \"same\""), "%0", "tensor<2x8x9x9xbf16>", "copy elementwise"},

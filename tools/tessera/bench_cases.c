@@ -157,6 +157,7 @@ static const suite_row rows[] = {
     ROW("composed", "einsum", 512, 64, TSR_F32),
     ROW("composed", "depth_to_space", 256, 256, TSR_F32),
     ROW("composed", "space_to_depth", 512, 512, TSR_F32),
+    ROW("composed", "pad", 112, 112, TSR_F32),
     ROW("composed", "max_pool", 112, 112, TSR_F32),
     ROW("composed", "average_pool", 112, 112, TSR_F32),
 

@@ -49,7 +49,7 @@ graph_kind op_graph_kind(const char *op) {
 
 /* What such a graph of the op has beside its name: attributes, and operands that aren't [m, n], as their dimensions:
  * letters and numbers between blanks. An operand of "#" in front is of indices. */
-static const int64_t last = -1, twice[] = {2, 2}, thrice[] = {3, 3};
+static const int64_t last = -1, twice[] = {2, 2}, thrice[] = {3, 3}, around[] = {0, 1, 1};
 #define STEM_PADDING TSR_STRING("padding", "same")
 static const struct op_form {
   const char *op;
@@ -70,6 +70,7 @@ static const struct op_form {
     {"einsum", 1, {TSR_STRING("equation", "bmhd,bnhd->bhmn")}, {"1 m 12 n", "1 m 12 n"}},
     {"depth_to_space", 1, {TSR_INT("block", 2)}, {"1 16 m n"}},
     {"space_to_depth", 1, {TSR_INT("block", 2)}, {"1 4 m n"}},
+    {"pad", 2, {TSR_INTS("low", around, 3), TSR_INTS("high", around, 3)}, {"64 m n"}},
     {"max_pool", 3, {TSR_INTS("kernel", thrice, 2), TSR_INTS("strides", twice, 2), STEM_PADDING}, {"1 64 m n"}},
     {"average_pool", 3, {TSR_INTS("kernel", thrice, 2), TSR_INTS("strides", twice, 2), STEM_PADDING}, {"1 64 m n"}},
     {"gather", 0, {{0}}, {"m n", "#m"}},
