@@ -60,8 +60,12 @@ typedef struct tune_family {
 
 /* ---- for the families' rules ------------------------------------------------------------------------------------- */
 
-/* In a legal(): why not, and false. */
-#define TUNE_REFUSE(...) return (void)snprintf(why, why_bytes, __VA_ARGS__), false
+/* In a legal(): why not, if anybody asks, and false. */
+#define TUNE_REFUSE(...)                                  \
+  do {                                                    \
+    if (why_bytes) snprintf(why, why_bytes, __VA_ARGS__); \
+    return false;                                         \
+  } while (0)
 /* What an unset extent counts as. */
 static inline double tune_rows(const tune_problem *p) { /* of a batch */
   return (double)(p->batch > 0 ? p->batch : 1) * (double)(p->m > 0 ? p->m : 1);

@@ -228,7 +228,7 @@ static bool kernel_legal(const void *user, const int32_t *values, char *why, siz
   const tune_kernel_space *k = user;
   if (!k->family_rule(&k->s, values, why, why_bytes)) return false;
   tune_config c = {0};
-  for (int32_t i = 0; i < k->s.n_knobs; i++) *tune_config_field(&c, k->s.knob[i].name) = values[i];
+  space_config_set(&k->s, values, &c);
   sched_params p = tune_config_params(&c, &k->s.problem, &k->caps);
   const ir_op *mm = c.matrix_path == TUNE_PATH_LANE_N ? sched_contraction(k->kernel) : NULL;
   if (mm &&

@@ -97,9 +97,7 @@ void space_values(const tune_space *s, const space_point *p, int32_t *values) {
 
 bool space_is_legal(const tune_space *s, const space_point *p, char *why, size_t why_bytes) {
   int32_t v[SPACE_MAX_KNOBS];
-  char local[96];
-  if (!why) why = local, why_bytes = sizeof local;
-  why[0] = 0;
+  if (why_bytes) why[0] = 0;
   for (int32_t i = 0; i < s->n_knobs; i++)
     if (p->i[i] >= s->knob[i].n) return false;
   if (!s->legal) return true;
@@ -107,10 +105,16 @@ bool space_is_legal(const tune_space *s, const space_point *p, char *why, size_t
   return s->legal(s->user, v, why, why_bytes);
 }
 
-tune_config space_config(const tune_space *s, const space_point *p) {
-  tune_config c = {0};
+void space_config_set(const tune_space *s, const int32_t *values, tune_config *c) {
   for (int32_t i = 0; i < s->n_knobs; i++)
-    if (s->field[i] >= 0) *config_at(&c, s->field[i]) = s->knob[i].value[p->i[i]];
+    if (s->field[i] >= 0) *config_at(c, s->field[i]) = values[i];
+}
+
+tune_config space_config(const tune_space *s, const space_point *p) {
+  int32_t v[SPACE_MAX_KNOBS];
+  tune_config c = {0};
+  space_values(s, p, v);
+  space_config_set(s, v, &c);
   return c;
 }
 

@@ -18,7 +18,8 @@ typedef struct space_point {
   uint8_t i[SPACE_MAX_KNOBS];
 } space_point;
 
-/* True when the values (one per knob) may run; else writes the reason, naming the limit. */
+/* True when the values (one per knob) may run; else writes the reason, naming the limit, unless why_bytes is 0: most
+ * points of most spaces are refused, and a search wants no text of each. */
 typedef bool (*space_legal_fn)(const void *user, const int32_t *values, char *why, size_t why_bytes);
 
 typedef struct tune_space {
@@ -56,6 +57,8 @@ void space_knob_include(space_knob *k, int32_t v);
 void space_values(const tune_space *s, const space_point *p, int32_t *values);
 bool space_is_legal(const tune_space *s, const space_point *p, char *why, size_t why_bytes);
 tune_config space_config(const tune_space *s, const space_point *p);
+/* Those of a point's values that are fields of a config, one value per knob. */
+void space_config_set(const tune_space *s, const int32_t *values, tune_config *c);
 /* The point nearest to a config, knob by knob in log2; then walked to the nearest legal one. False: empty space. */
 bool space_nearest(const tune_space *s, const tune_config *c, space_point *out);
 /* Number of points without the rule; saturates. */

@@ -17,10 +17,9 @@ static tune_config untuned(const tune_device *d, const tune_problem *p) {
 }
 
 static bool is_default(const tune_space *s, const int32_t *values) {
-  tune_config d = s->dflt;
-  for (int32_t i = 0; i < s->n_knobs; i++)
-    if (*tune_config_field(&d, s->knob[i].name) != values[i]) return false;
-  return true;
+  tune_config c = s->dflt;
+  space_config_set(s, values, &c);
+  return !memcmp(&c, &s->dflt, sizeof c);
 }
 
 /* Shared memory, threads, registers and resident blocks of a GPU. */
@@ -43,7 +42,7 @@ static bool resources_fit(const tune_space *s, const tune_config *c, char *why, 
 static bool family_legal(const void *user, const int32_t *values, char *why, size_t why_bytes) {
   const tune_space *s = user;
   tune_config c = {.vectorize = 1, .pipeline_stages = 1, .split_k = 1, .warps = 1, .cluster = 1};
-  for (int32_t i = 0; i < s->n_knobs; i++) *tune_config_field(&c, s->knob[i].name) = values[i];
+  space_config_set(s, values, &c);
   if (s->dflt_is_legal && is_default(s, values)) return true;
   return tune_family_of(s->problem.family)->legal(s, &c, why, why_bytes) && resources_fit(s, &c, why, why_bytes);
 }
