@@ -7,11 +7,11 @@
 #include "core/runtime/tune_rates.h"
 
 #include "core/base/clock.h"
-#include "core/base/sample.h"
 #include "core/device/dialect.h"
 #include "core/tune/kernel.h"
 
-enum { BARRIER_WARPS = 4 };
+/* Runs that count: long ones, in which a short disturbance is little, are fewer. */
+enum { BARRIER_WARPS = 4, WARM_UPS = 2, LEAST_RUNS = 3, MOST_RUNS = 7, ENOUGH_NS = 20000000 };
 
 typedef struct meter {
   tsr_device *dev;
@@ -24,8 +24,7 @@ static double time_scheduled(const meter *m, const char *text, const tsr_schedul
   ir_module *parsed = NULL;
   tsr_program *p = NULL;
   tsr_buffer *in = NULL, *out = NULL;
-  double v[7] = {0}, ns[4] = {0};
-  int n = 0;
+  double least = 0, sum = 0, ns[4] = {0};
   tsr_compile_options o = {
       .tune = TSR_TUNE_OFF, .fallback = TSR_FALLBACK_ALLOW, .schedules = by_hand, .n_schedules = by_hand ? 1 : 0};
   tsr_status st = ir_parse(&dev->ctx->al, text, strlen(text), "rates", &parsed);
@@ -36,20 +35,21 @@ static double time_scheduled(const meter *m, const char *text, const tsr_schedul
   if (!st) st = tsr_buffer_create(dev, tsr_program_input(p, 0).bytes, TSR_MEMORY_DEVICE, &in);
   if (!st) st = tsr_buffer_create(dev, tsr_program_output(p, 0).bytes, TSR_MEMORY_DEVICE, &out);
   if (!st) st = tsr_stream_fill(rt_stream(dev, NULL), in, 0, tsr_program_input(p, 0).bytes, 0x3f000000u);
-  for (int i = 0; i < 9 && !st; i++) {
+  for (int i = -WARM_UPS; i < MOST_RUNS && !st && !(i >= LEAST_RUNS && sum > ENOUGH_NS); i++) {
     int64_t start = clock_ns();
     memset(ns, 0, sizeof ns);
     st = tsr_program_profile(p, NULL, &(tsr_binding){in, 0}, &(tsr_binding){out, 0}, ns);
-    double took = (double)(clock_ns() - start);
-    if (i >= 2 && !st) v[n++] = ns[0] > 0 ? ns[0] + ns[1] + ns[2] + ns[3] : took;
+    double took = (double)(clock_ns() - start), told = ns[0] > 0 ? ns[0] + ns[1] + ns[2] + ns[3] : took;
+    if (i < 0 || st) continue;
+    sum += told;
+    if (i == 0 || told < least) least = told;
   }
+  if (st) least = 0;
   tsr_status_free(st);
   tsr_buffer_destroy(&in);
   tsr_buffer_destroy(&out);
   tsr_program_destroy(&p);
-  if (n < 7) return 0;
-  sample_sort(v, 7);
-  return v[0];
+  return least;
 }
 
 static double time_text(const meter *m, const char *text) { return time_scheduled(m, text, NULL); }
