@@ -23,6 +23,10 @@ static int phase_degree(const uint32_t *at, int n, int bytes) {
   return degree;
 }
 
+static bool is_site(const emu_site *s, int line, int bytes, bool write) {
+  return s->line == line && s->bytes == bytes && s->write == write;
+}
+
 void banks_count(int line, int bytes, bool write, const uint32_t *at, int n) {
   int lanes = S.banks * 4 / (bytes < 4 ? 4 : bytes), degree = 1;
   if (lanes < 1) lanes = 1;
@@ -31,9 +35,12 @@ void banks_count(int line, int bytes, bool write, const uint32_t *at, int n) {
     if (d > degree) degree = d;
   }
   emu_report *r = S.report;
-  int k = 0;
-  while (k < r->n_sites && (r->sites[k].line != line || r->sites[k].bytes != bytes || r->sites[k].write != write)) k++;
+  int k = S.last_site + 1; /* the next line's, the same again, or any */
+  if (k >= r->n_sites || !is_site(&r->sites[k], line, bytes, write)) k = S.last_site;
+  if (k >= r->n_sites || !is_site(&r->sites[k], line, bytes, write)) k = 0;
+  while (k < r->n_sites && !is_site(&r->sites[k], line, bytes, write)) k++;
   if (k == EMU_MAX_SITES) return;
+  S.last_site = k;
   if (k == r->n_sites) r->sites[r->n_sites++] = (emu_site){.line = line, .bytes = bytes, .write = write};
   r->sites[k].n++;
   r->sites[k].degree[degree]++;

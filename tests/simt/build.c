@@ -18,14 +18,15 @@ struct emu_module {
   char dir[64];
 };
 
+/* The lines are the text's. No #line with a name: ccache takes it for a file that is included, doesn't find it, and
+ * then preprocesses every text, hit or not, which takes longer than most launches here. */
 static bool write_source(const emu_compile_desc *d, const char *path) {
   char *whole = d->path ? realpath(d->path, NULL) : NULL;
   FILE *f = fopen(path, "w");
   if (!f) return free(whole), false;
-  if (d->source) fprintf(f, "#line 1 \"text\"\n%s\n", d->source);
+  if (d->source) fprintf(f, "%s\n", d->source);
   else fprintf(f, "#include \"%s\"\n", whole ? whole : d->path);
   free(whole);
-  fputs("#line 1 \"entries\"\n", f);
   for (int i = 0; i < d->n_kernels; i++) fprintf(f, "EMU_ENTRY(%s)\n", d->kernels[i]);
   return !fclose(f);
 }

@@ -1,6 +1,7 @@
 /* tests/simt/fp.c - element types as doubles and back, from their definitions (IEEE 754; OCP 8-bit floating point 1.0;
  * the FNUZ forms of the CDNA3 ISA, section "Float8 data formats"). Independent of core/base/dtype.c on purpose. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/simt/sim.h"
@@ -36,6 +37,19 @@ static double decode(uint32_t bits, const format *f) {
   return sign * ldexp((double)(m | 1u << f->mantissa), (int)e - f->bias - f->mantissa);
 }
 
+/* decode() of all codes of a type, made at the first use: products ask for the same few thousand again and again. */
+static const float *decoded(int type) {
+  static float *made[EMU_E5M2_FNUZ + 1];
+  if (!made[type]) {
+    int n = 1 << fp_bits(type);
+    float *all = malloc((size_t)n * sizeof *all);
+    if (!all) abort();
+    for (int i = 0; i < n; i++) all[i] = (float)decode((uint32_t)i, format_of(type));
+    made[type] = all;
+  }
+  return made[type];
+}
+
 static uint32_t encode(double x, const format *f) {
   int width = 1 + f->exponent + f->mantissa;
   uint32_t sign = (uint32_t)(signbit(x) != 0) << (width - 1), all = (1u << f->exponent) - 1;
@@ -55,7 +69,7 @@ static uint32_t encode(double x, const format *f) {
   return sign | (uint32_t)code;
 }
 
-float emu_widen(uint32_t bits, int type) { return (float)decode(bits, format_of(type)); }
+float emu_widen(uint32_t bits, int type) { return decoded(type)[bits & ((1u << fp_bits(type)) - 1)]; }
 uint32_t emu_narrow(float x, int type) { return encode(x, format_of(type)); }
 
 int fp_bits(int type) {
@@ -79,7 +93,7 @@ double fp_get(const void *p, int type, int index) {
   case EMU_I16: return (int16_t)bits;
   case EMU_I8: return (int8_t)bits;
   case EMU_U8: return (uint8_t)bits;
-  default: return decode((uint32_t)bits, format_of(type));
+  default: return decoded(type)[bits];
   }
 }
 
@@ -103,9 +117,7 @@ void fp_put(void *p, int type, int index, double v) {
  * Hopper: all products of an instruction and the accumulator are aligned with the largest of them, cut off below `bits`
  * bits (toward zero), added, and the sum cut off likewise. Also DeepGEMM, issue 50, and SageAttention2 (arXiv
  * 2411.10958), section 3: e8m13. */
-static double cut(double x, int exponent, int bits) {
-  return ldexp(trunc(ldexp(x, bits - 1 - exponent)), exponent - bits + 1);
-}
+static double cut(double x, double unit, double units) { return trunc(x * units) * unit; }
 
 double fp_f8_sum(double acc, const double *products, int n, int bits) {
   double largest = fabs(acc), sum = acc;
@@ -114,8 +126,10 @@ double fp_f8_sum(double acc, const double *products, int n, int bits) {
     if (fabs(products[i]) > largest) largest = fabs(products[i]);
   }
   if (!bits || !isfinite(sum) || largest == 0) return sum;
-  int e = ilogb(largest);
-  sum = cut(acc, e, bits);
-  for (int i = 0; i < n; i++) sum += cut(products[i], e, bits);
-  return sum == 0 ? 0 : cut(sum, ilogb(sum), bits);
+  double unit = ldexp(1, ilogb(largest) - bits + 1), units = 1 / unit; /* powers of two: nothing is rounded */
+  sum = cut(acc, unit, units);
+  for (int i = 0; i < n; i++) sum += cut(products[i], unit, units);
+  if (sum == 0) return 0;
+  unit = ldexp(1, ilogb(sum) - bits + 1);
+  return cut(sum, unit, 1 / unit);
 }

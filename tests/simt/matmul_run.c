@@ -49,16 +49,26 @@ static double act(const char *name, double x) {
   return x * 0.5 * (1 + erf(x * M_SQRT1_2)); /* gelu */
 }
 
-static double element_error(const tile_matmul_case *c, const matmul_data *d, int64_t z, int64_t i, int64_t j) {
+/* All of an operand, in the order in which it is multiplied: rows of k. */
+static double *operand(tsr_dtype t, const void *p, int64_t batch, int64_t rows, int64_t k, bool k_first) {
+  double *v = malloc((size_t)(batch * rows * k) * sizeof *v);
+  if (!v) abort();
+  for (int64_t z = 0; z < batch; z++)
+    for (int64_t i = 0; i < rows; i++)
+      for (int64_t l = 0; l < k; l++)
+        v[(z * rows + i) * k + l] = dtype_load(t, p, (size_t)(z * rows * k + (k_first ? l * rows + i : i * k + l)));
+  return v;
+}
+
+/* Of element `at`, in column j, whose operands are x and y. */
+static double element_error(const tile_matmul_case *c, const matmul_data *d, const double *x, const double *y,
+                            size_t at, int64_t j) {
   double sum = 0, scale = 0;
   int64_t limited;
   for (int64_t k = 0; k < c->k; k++) {
-    double x = dtype_load(c->in, d->a, (size_t)(z * c->m * c->k + (c->ta ? k * c->m + i : i * c->k + k)));
-    double y = dtype_load(c->in, d->b, (size_t)(z * c->n * c->k + (c->tb ? j * c->k + k : k * c->n + j)));
-    sum += x * y;
-    scale += fabs(x * y);
+    sum += x[k] * y[k];
+    scale += fabs(x[k] * y[k]);
   }
-  size_t at = (size_t)((z * c->m + i) * c->n + j);
   double v = sum + (d->bias ? dtype_load(c->out, d->bias, (size_t)j) : 0);
   v = act(c->act, v) + (d->res ? dtype_load(c->out, d->res, at) : 0);
   if (!dtype_is_float(c->out)) dtype_store(c->out, &limited, 0, v), v = dtype_load(c->out, &limited, 0);
@@ -69,12 +79,16 @@ static double element_error(const tile_matmul_case *c, const matmul_data *d, int
 }
 
 double matmul_error(const tile_matmul_case *c, const matmul_data *d) {
-  double worst = 0;
-  for (int64_t z = 0; z < (c->batch ? c->batch : 1); z++)
+  const int64_t batch = c->batch ? c->batch : 1;
+  double worst = 0, *a = operand(c->in, d->a, batch, c->m, c->k, c->ta),
+         *b = operand(c->in, d->b, batch, c->n, c->k, !c->tb);
+  for (int64_t z = 0; z < batch; z++)
     for (int64_t i = 0; i < c->m; i++)
       for (int64_t j = 0; j < c->n; j++) {
-        double error = element_error(c, d, z, i, j);
+        double error = element_error(c, d, a + (z * c->m + i) * c->k, b + (z * c->n + j) * c->k,
+                                     (size_t)((z * c->m + i) * c->n + j), j);
         if (!(error <= worst)) worst = error == error ? error : INFINITY;
       }
+  free(a), free(b);
   return worst;
 }

@@ -45,7 +45,7 @@ void emu_mbar_init(void *bar, int count, int line) {
     uint32_t *gather = m->gather, *done = m->done;
     *m = (sim_mbar){.block = t->block, .at = at, .agent = S.n_threads + S.n_bars++, .gather = gather, .done = done};
   }
-  for (int i = 0; i < 8; i++) t->block->cells[at + (uint32_t)i] = (cell){.state = CELL_MBAR | CELL_WRITTEN};
+  shadow_mbar(t->block, at);
   memset(m->gather, 0, (size_t)S.n_comp * 4);
   memset(m->done, 0, (size_t)S.n_comp * 4);
   m->count = m->pending = count;

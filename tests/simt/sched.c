@@ -2,6 +2,7 @@
  * asynchronous copies land only when nothing else can run, and explains what hangs. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -130,7 +131,8 @@ static void setup_block(sim_block *b, int rank, const int at[3]) {
     memset(gather, 0, (size_t)S.n_comp * 4);
   }
   b->shared = S.shared_base + S.shared_stride * (size_t)rank;
-  shadow_reset_block(b);
+  shadow_map_clear(&b->shadow);
+  memset(b->shared, 0xff, (size_t)S.d->shared_bytes);
   for (int w = 0; w < b->n_warps; w++) {
     sim_warp *p = &b->warps[w];
     p->n_wgmma = p->wgmma_group = p->wgmma_count = p->n_lds = 0;
@@ -142,13 +144,11 @@ static void setup_block(sim_block *b, int rank, const int at[3]) {
     uint32_t *clock = t->clock, *fence = t->fence_clock;
     copy_op *copies = t->copies;
     int cap = t->cap_copies;
-    *t = (sim_thread){.clock = clock,
-                      .fence_clock = fence,
-                      .copies = copies,
-                      .cap_copies = cap,
-                      .block = b,
-                      .id = rank * n + i,
-                      .in_block = i};
+    memset(t, 0, offsetof(sim_thread, log));
+    t->clock = clock, t->fence_clock = fence;
+    t->copies = copies, t->cap_copies = cap;
+    t->block = b;
+    t->id = rank * n + i, t->in_block = i;
     t->pos[0] = i % S.block[0];
     t->pos[1] = i / S.block[0] % S.block[1];
     t->pos[2] = i / S.block[0] / S.block[1];
@@ -178,7 +178,7 @@ static void make_cluster(void) {
   for (int r = 0; r < S.n_blocks; r++) {
     sim_block *b = &S.blocks[r];
     memset(b, 0, sizeof *b);
-    b->cells = zalloc((size_t)S.d->shared_bytes * sizeof(cell));
+    shadow_map_make(&b->shadow, (size_t)S.d->shared_bytes);
     b->threads = zalloc((size_t)n * sizeof *b->threads);
     b->n_warps = (n + S.warp - 1) / S.warp;
     b->warps = zalloc((size_t)b->n_warps * sizeof *b->warps);
@@ -202,8 +202,7 @@ static void make_cluster(void) {
 static void drop_cluster(void) {
   for (int r = 0; r < S.n_blocks; r++) {
     sim_block *b = &S.blocks[r];
-    shadow_reset_block(b);
-    free(b->cells);
+    shadow_map_drop(&b->shadow);
     for (int i = 0; i < b->n_threads; i++) {
       free(b->threads[i].clock);
       free(b->threads[i].fence_clock);
@@ -249,17 +248,12 @@ static void make_ranges(void) {
   S.ranges = zalloc((size_t)S.d->n_ranges * sizeof *S.ranges);
   for (int i = 0; i < S.d->n_ranges; i++) {
     S.ranges[i].r = S.d->ranges[i];
-    if (S.d->ranges[i].writable) S.ranges[i].cells = zalloc(S.d->ranges[i].bytes * sizeof(cell));
+    if (S.d->ranges[i].writable) shadow_map_make(&S.ranges[i].shadow, S.d->ranges[i].bytes);
   }
 }
 
 static void drop_ranges(void) {
-  for (int i = 0; i < S.d->n_ranges; i++) {
-    sim_range *r = &S.ranges[i];
-    for (size_t j = 0; r->cells && j < r->r.bytes; j++)
-      if (r->cells[j].cap_readers) free(r->cells[j].readers);
-    free(r->cells);
-  }
+  for (int i = 0; i < S.d->n_ranges; i++) shadow_map_drop(&S.ranges[i].shadow);
   free(S.ranges);
 }
 

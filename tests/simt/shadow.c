@@ -1,7 +1,8 @@
 /* tests/simt/shadow.c - what is known of every byte of shared memory and of written global memory: whether it was
  * written, by whom and when, who read it since, and whether an asynchronous copy owns it. Each access is checked
- * against that. An access A is ordered before one of thread t if t's clock has reached A's clock in A's thread
- * (FastTrack, PLDI 2009). */
+ * against that. Bytes that were only ever touched together have one cell, that of the first: 16 aligned ones, until
+ * something narrower touches some of them and cuts them up. An access A is ordered before one of thread t if t's clock
+ * has reached A's clock in A's thread (FastTrack, PLDI 2009). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,21 +33,112 @@ uint32_t shadow_offset(const void *p, int bytes, int line) {
 
 static bool ordered(const sim_thread *t, unsigned thread, uint32_t clock) { return t->clock[thread] >= clock; }
 
+/* ---- cells ------------------------------------------------------------------------------------------------------- */
+
+enum { GRAIN = 16 }; /* bytes of an uncut cell; cut n times it has GRAIN >> n */
+
+static void *zeroed(size_t n, size_t bytes) {
+  void *p = calloc(n ? n : 1, bytes);
+  if (!p) abort();
+  return p;
+}
+
+void shadow_map_make(shadow_map *m, size_t bytes) {
+  size_t grains = (bytes + GRAIN - 1) / GRAIN;
+  *m = (shadow_map){zeroed(grains * GRAIN, sizeof(cell)), zeroed(grains, 1), grains};
+}
+
+/* The cell that begins at a byte. Those of whole grains lie side by side: most others are never looked at. */
+static cell *cell_of(const shadow_map *m, size_t at) { return &m->cells[at % GRAIN * m->grains + at / GRAIN]; }
+
+void shadow_map_clear(shadow_map *m) {
+  for (size_t g = 0; g < m->grains; g++)
+    for (size_t at = 0; at < GRAIN; at += (size_t)GRAIN >> m->cuts[g]) {
+      cell *c = cell_of(m, g * GRAIN + at);
+      if (c->cap_readers) free(c->readers);
+      memset(c, 0, sizeof *c);
+    }
+  memset(m->cuts, 0, m->grains);
+}
+
+void shadow_map_drop(shadow_map *m) {
+  if (!m->cells) return;
+  shadow_map_clear(m);
+  free(m->cells);
+  free(m->cuts);
+  *m = (shadow_map){0};
+}
+
+static void copy_cell(cell *to, const cell *from) {
+  *to = *from;
+  if (!to->cap_readers) return;
+  to->readers = malloc((size_t)to->cap_readers * sizeof *to->readers);
+  if (!to->readers) abort();
+  memcpy(to->readers, from->readers, (size_t)from->n_readers * sizeof *to->readers);
+}
+
+/* From now on the grain's cells are smaller; each begins with what the one it was part of had. */
+static void cut(shadow_map *m, size_t grain, int cuts) {
+  size_t was = (size_t)GRAIN >> m->cuts[grain], now = (size_t)GRAIN >> cuts;
+  for (size_t at = grain * GRAIN, end = at + GRAIN; at < end; at += was)
+    for (size_t part = at + now; part < at + was; part += now) copy_cell(cell_of(m, part), cell_of(m, at));
+  m->cuts[grain] = (uint8_t)cuts;
+}
+
+/* The cell that begins at `at`, of bytes before `end` alone; *next is where the one after it begins. */
+static cell *cell_at(shadow_map *m, size_t at, size_t end, size_t *next) {
+  int cuts = m->cuts[at / GRAIN];
+  size_t size = (size_t)GRAIN >> cuts;
+  while (at % size || at + size > end) size /= 2, cuts++;
+  if (cuts != m->cuts[at / GRAIN]) cut(m, at / GRAIN, cuts);
+  *next = at + size;
+  return cell_of(m, at);
+}
+
+/* Once for each cell of some bytes, which cuts those that reach beyond them. */
+#define EACH_CELL(c, at, map, from, bytes)                                                                  \
+  for (size_t at = (from), end_##at = at + (size_t)(bytes), next_##at = at; at < end_##at; at = next_##at) \
+    for (cell *c = cell_at((map), at, end_##at, &next_##at); c; c = NULL)
+
+/* ---- who read -----------------------------------------------------------------------------------------------------*/
+
+/* Leaves the last read of each thread, and none that is ordered before t; returns how many. */
+static int still_needed(reader *list, int n, const sim_thread *t) {
+  static uint32_t seen[SIM_MAX_THREADS], round;
+  int first = n;
+  round++;
+  for (int i = n; i-- > 0;) {
+    if (seen[list[i].thread] == round || ordered(t, list[i].thread, list[i].clock)) continue;
+    seen[list[i].thread] = round;
+    list[--first] = list[i];
+  }
+  memmove(list, list + first, (size_t)(n - first) * sizeof *list);
+  return n - first;
+}
+
+static void grow(cell *c, int cap) {
+  reader *more = realloc(c->cap_readers ? c->readers : NULL, (size_t)cap * sizeof *more);
+  if (!more) abort();
+  if (!c->cap_readers) more[0] = c->one;
+  c->readers = more;
+  c->cap_readers = (uint16_t)cap;
+}
+
+/* The list is looked through only when it is full: of what all threads read, each would go through all before it. */
 static void add_reader(cell *c, const sim_thread *t, int line) {
   reader *list = c->cap_readers ? c->readers : &c->one;
-  int n = 0;
-  for (int i = 0; i < c->n_readers; i++) /* readers ordered before this one need not be remembered */
-    if (!ordered(t, list[i].thread, list[i].clock)) list[n++] = list[i];
-  int cap = c->cap_readers ? c->cap_readers : 1;
-  if (n == cap) {
-    int bigger = cap * 4;
-    reader *more = realloc(c->cap_readers ? c->readers : NULL, (size_t)bigger * sizeof *more);
-    if (!more) abort();
-    if (!c->cap_readers) more[0] = c->one;
-    c->readers = list = more;
-    c->cap_readers = (uint16_t)bigger;
+  const reader it = {(uint16_t)t->id, (uint16_t)line, t->clock[t->id]};
+  int n = c->n_readers, cap = c->cap_readers ? c->cap_readers : 1;
+  if (n && list[n - 1].thread == it.thread) {
+    list[n - 1] = it;
+    return;
   }
-  list[n++] = (reader){(uint16_t)t->id, (uint16_t)line, t->clock[t->id]};
+  if (n == cap) {
+    n = still_needed(list, n, t);
+    if (n > cap / 2) grow(c, 4 * cap);
+    list = c->cap_readers ? c->readers : &c->one;
+  }
+  list[n++] = it;
   c->n_readers = (uint16_t)n;
 }
 
@@ -102,9 +194,8 @@ static bool shared_ok(const cell *c, const sim_thread *t, uint32_t at, bool writ
 
 void shadow_shared(sim_thread *t, sim_block *b, uint32_t at, int bytes, bool write, int line) {
   bool ok = true;
-  for (int i = 0; i < bytes; i++) {
-    cell *c = &b->cells[at + (uint32_t)i];
-    if (ok) ok = shared_ok(c, t, at + (uint32_t)i, write, line);
+  EACH_CELL(c, i, &b->shadow, at, bytes) {
+    if (ok) ok = shared_ok(c, t, (uint32_t)i, write, line);
     if (c->state & (CELL_MBAR | CELL_IN_FLIGHT)) continue;
     if (write)
       written(c, (unsigned)t->id, t->clock[t->id], line, CELL_WRITTEN | CELL_GENERIC);
@@ -115,9 +206,8 @@ void shadow_shared(sim_thread *t, sim_block *b, uint32_t at, int bytes, bool wri
 
 void shadow_async_begin(sim_thread *t, sim_block *b, uint32_t at, int bytes, int line) {
   bool ok = true;
-  for (int i = 0; i < bytes; i++) {
-    cell *c = &b->cells[at + (uint32_t)i];
-    if (ok) ok = shared_ok(c, t, at + (uint32_t)i, true, line);
+  EACH_CELL(c, i, &b->shadow, at, bytes) {
+    if (ok) ok = shared_ok(c, t, (uint32_t)i, true, line);
     if (c->state & CELL_MBAR) continue;
     written(c, (unsigned)t->id, t->clock[t->id], line, CELL_IN_FLIGHT);
   }
@@ -125,8 +215,7 @@ void shadow_async_begin(sim_thread *t, sim_block *b, uint32_t at, int bytes, int
 }
 
 void shadow_async_end(sim_thread *t, int agent, sim_block *b, uint32_t at, int bytes, int line) {
-  for (int i = 0; i < bytes; i++) {
-    cell *c = &b->cells[at + (uint32_t)i];
+  EACH_CELL(c, i, &b->shadow, at, bytes) {
     if (c->state & CELL_MBAR) continue;
     if (t)
       written(c, (unsigned)t->id, t->clock[t->id], line, CELL_WRITTEN | CELL_GENERIC);
@@ -143,13 +232,11 @@ static bool fenced(const cell *c, const sim_thread *t) {
 
 void shadow_async_read(sim_thread *t, sim_block *b, uint32_t at, int bytes, int line) {
   bool ok = true;
-  for (int i = 0; i < bytes; i++) {
-    cell *c = &b->cells[at + (uint32_t)i];
-    if (ok) ok = shared_ok(c, t, at + (uint32_t)i, false, line);
+  EACH_CELL(c, i, &b->shadow, at, bytes) {
+    if (ok) ok = shared_ok(c, t, (uint32_t)i, false, line);
     if (ok && (c->state & CELL_GENERIC) && !fenced(c, t)) {
       sim_find(EMU_ASYNC_FENCE, line, c->w_line,
-               "shared byte %u was stored at line %d without fence_async_proxy before this", at + (uint32_t)i,
-               c->w_line);
+               "shared byte %u was stored at line %d without fence_async_proxy before this", (uint32_t)i, c->w_line);
       ok = false;
     }
     c->reading++;
@@ -157,21 +244,20 @@ void shadow_async_read(sim_thread *t, sim_block *b, uint32_t at, int bytes, int 
 }
 
 void shadow_async_read_end(sim_thread *t, sim_block *b, uint32_t at, int bytes, int line) {
-  for (int i = 0; i < bytes; i++) {
-    cell *c = &b->cells[at + (uint32_t)i];
+  EACH_CELL(c, i, &b->shadow, at, bytes) {
     if (c->reading) c->reading--;
     add_reader(c, t, line);
   }
 }
 
-void shadow_reset_block(sim_block *b) {
-  for (int64_t i = 0; i < S.d->shared_bytes; i++)
-    if (b->cells[i].cap_readers) free(b->cells[i].readers);
-  memset(b->cells, 0, (size_t)S.d->shared_bytes * sizeof(cell));
-  memset(b->shared, 0xff, (size_t)S.d->shared_bytes);
+void shadow_mbar(sim_block *b, uint32_t at) {
+  EACH_CELL(c, i, &b->shadow, at, 8) {
+    if (c->cap_readers) free(c->readers);
+    *c = (cell){.state = CELL_MBAR | CELL_WRITTEN};
+  }
 }
 
-static void global_byte(cell *c, int64_t at, bool write, int line, bool *ok) {
+static void global_cell(cell *c, int64_t at, bool write, int line, bool *ok) {
   sim_thread *t = S.now;
   uint32_t me = S.cluster_index + 1;
   int other_line = 0, other_thread = 0;
@@ -209,7 +295,7 @@ void shadow_global(const void *p, int bytes, bool write, int line) {
       return;
     }
     bool ok = true;
-    for (int j = 0; j < bytes; j++) global_byte(&r->cells[at + j], at + j, write, line, &ok);
+    EACH_CELL(c, i, &r->shadow, (size_t)at, bytes) global_cell(c, (int64_t)i, write, line, &ok);
     return;
   }
   const emu_range *near = NULL;

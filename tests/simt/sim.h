@@ -82,8 +82,8 @@ typedef struct sim_thread {
   int n_copies, cap_copies, copy_group;
   int store_group;       /* TMA store groups committed */
   int cluster_arrivals, cluster_waits; /* halves of cluster barriers passed */
-  shared_access log[SIM_LOG];
   int n_log;
+  shared_access log[SIM_LOG]; /* last: what a new block's thread leaves as it was */
 } sim_thread;
 
 typedef struct wgmma_op wgmma_op;
@@ -128,13 +128,18 @@ typedef struct sim_named { int threads, arrived, line; uint32_t *gather; } sim_n
 
 typedef struct reader { uint16_t thread, line; uint32_t clock; } reader;
 enum { CELL_WRITTEN = 1, CELL_IN_FLIGHT = 2, CELL_GENERIC = 4, CELL_MBAR = 8 };
-typedef struct cell { /* what is known of one byte */
+typedef struct cell { /* what is known of bytes that were only ever touched together */
   uint8_t state, reading; /* reading: asynchronous reads in flight */
   uint16_t w_thread, w_line;
   uint16_t n_readers, cap_readers;
   uint32_t w_clock, w_cluster, r_cluster; /* global memory: cluster + 1 of the last write, of the last read */
   reader one, *readers;
 } cell;
+typedef struct shadow_map { /* of a stretch of memory, see shadow.c */
+  cell *cells;
+  uint8_t *cuts;
+  size_t grains;
+} shadow_map;
 
 struct sim_block {
   int index, pos[3], rank; /* linear index; rank in the cluster */
@@ -142,7 +147,7 @@ struct sim_block {
   int n_threads, n_live, n_warps, n_barrier;
   sim_warp *warps;
   uint8_t *shared;
-  cell *cells;
+  shadow_map shadow;
   sim_named named[SIM_MAX_NAMED];
   struct {
     int thread;
@@ -151,7 +156,7 @@ struct sim_block {
   } stored[SIM_MAX_BLOCKS]; /* the last remote store from each other block */
 };
 
-typedef struct sim_range { emu_range r; cell *cells; } sim_range;
+typedef struct sim_range { emu_range r; shadow_map shadow; } sim_range; /* of what may be written */
 
 typedef struct sim {
   const emu_run_desc *d;
@@ -169,6 +174,7 @@ typedef struct sim {
   int n_tma, cap_tma;
   sim_range *ranges;
   uint32_t *join; /* scratch clock */
+  int last_site;  /* of the report, counted last */
   int n_cluster;       /* threads that arrived at the running cluster barrier */
   int cluster_phase;   /* complete cluster barriers */
   uint32_t *cluster_gather, *cluster_done; /* clocks brought to the running one; of the last complete one */
@@ -195,6 +201,10 @@ void clock_join(uint32_t *to, const uint32_t *from);
 void clock_tick(sim_thread *t);
 
 /* shadow.c */
+void shadow_map_make(shadow_map *m, size_t bytes);
+void shadow_map_clear(shadow_map *m); /* as made */
+void shadow_map_drop(shadow_map *m);
+void shadow_mbar(sim_block *b, uint32_t at); /* 8 bytes become an mbarrier */
 sim_block *shadow_block_of(const void *p);
 uint32_t shadow_offset(const void *p, int bytes, int line); /* in its block's shared memory; stops where it isn't */
 void shadow_global(const void *p, int bytes, bool write, int line);
@@ -204,7 +214,6 @@ void shadow_async_end(sim_thread *t, int agent, sim_block *b, uint32_t at, int b
 void shadow_async_read(sim_thread *t, sim_block *b, uint32_t at, int bytes,
                        int line); /* starts reading through the async proxy */
 void shadow_async_read_end(sim_thread *t, sim_block *b, uint32_t at, int bytes, int line);
-void shadow_reset_block(sim_block *b);
 
 /* banks.c */
 void banks_log(sim_thread *t, uint32_t at, int bytes, bool write, int line);
