@@ -28,6 +28,51 @@ static inline int64_t gemm_integer(cpuk_dtype t, const void *p, size_t i) {
   return gemm_is_integer(t) ? (int64_t)test_read(t, p, i) : 0;
 }
 
+/* An operand read once, row after row. */
+static inline double *gemm_values(cpuk_dtype t, const void *p, ptrdiff_t rs, ptrdiff_t cs, size_t rows, size_t cols) {
+  double *v = test_alloc(rows * cols * 8);
+  for (size_t i = 0; i < rows; i++)
+    for (size_t j = 0; j < cols; j++)
+      v[i * cols + j] = test_read(t, p, (size_t)((ptrdiff_t)i * rs + (ptrdiff_t)j * cs));
+  return v;
+}
+static inline uint64_t *gemm_integers(cpuk_dtype t, const void *p, ptrdiff_t rs, ptrdiff_t cs, size_t rows,
+                                      size_t cols) {
+  uint64_t *v = test_alloc(rows * cols * 8);
+  for (size_t i = 0; i < rows; i++)
+    for (size_t j = 0; j < cols; j++)
+      v[i * cols + j] = (uint64_t)gemm_integer(t, p, (size_t)((ptrdiff_t)i * rs + (ptrdiff_t)j * cs));
+  return v;
+}
+
+/* What the kernels are held against; a row of sums at once, each by its terms in order. */
+static inline void gemm_sums(const gemm_case *t, gemm_data *d) {
+  const size_t n = t->n, k = t->k;
+  double *a = gemm_values(t->a_type, d->a, d->a_rs, d->a_cs, t->m, k),
+         *b = gemm_values(t->b_type, d->b, d->b_rs, d->b_cs, k, n);
+  for (size_t i = 0; i < t->m; i++) {
+    double *s = d->want + i * n, *e = d->bound + i * n;
+    for (size_t j = 0; j < n; j++) s[j] = e[j] = 0;
+    for (size_t q = 0; q < k; q++)
+      for (size_t j = 0; j < n; j++) {
+        const double x = a[i * k + q] * b[q * n + j];
+        s[j] += x, e[j] += fabs(x);
+      }
+    for (size_t j = 0; j < n; j++) s[j] += d->start[i * n + j], e[j] += fabs(d->start[i * n + j]);
+  }
+  free(a), free(b);
+}
+static inline void gemm_integer_sums(const gemm_case *t, gemm_data *d) {
+  const size_t n = t->n, k = t->k;
+  uint64_t *a = gemm_integers(t->a_type, d->a, d->a_rs, d->a_cs, t->m, k),
+           *b = gemm_integers(t->b_type, d->b, d->b_rs, d->b_cs, k, n), *w = (uint64_t *)d->whole;
+  for (size_t i = 0; i < t->m * n; i++) w[i] = (uint64_t)(int64_t)d->start[i];
+  for (size_t i = 0; i < t->m; i++)
+    for (size_t q = 0; q < k; q++)
+      for (size_t j = 0; j < n; j++) w[i * n + j] += a[i * k + q] * b[q * n + j];
+  free(a), free(b);
+}
+
 static inline gemm_data gemm_data_make(const gemm_case *t) {
   size_t m = t->m, n = t->n, k = t->k, pad = 3;
   gemm_data d = {0};
@@ -39,22 +84,9 @@ static inline gemm_data gemm_data_make(const gemm_case *t) {
   test_fill(t->b_type, d.b, nb);
   d.whole = test_alloc(m * n * 8);
   d.want = test_alloc(m * n * 8), d.bound = test_alloc(m * n * 8), d.start = test_alloc(m * n * 8);
-  for (size_t i = 0; i < m; i++)
-    for (size_t j = 0; j < n; j++) {
-      double s = 0, e = 0;
-      uint64_t w = 0;
-      d.start[i * n + j] = t->accumulate ? (double)((int)(test_u32() % 64) - 32) : 0;
-      for (size_t q = 0; q < k; q++) {
-        size_t at = (size_t)((ptrdiff_t)i * d.a_rs + (ptrdiff_t)q * d.a_cs),
-               bt = (size_t)((ptrdiff_t)q * d.b_rs + (ptrdiff_t)j * d.b_cs);
-        double x = test_read(t->a_type, d.a, at), y = test_read(t->b_type, d.b, bt);
-        s += x * y, e += fabs(x * y);
-        w += (uint64_t)gemm_integer(t->a_type, d.a, at) * (uint64_t)gemm_integer(t->b_type, d.b, bt);
-      }
-      d.want[i * n + j] = s + d.start[i * n + j];
-      d.whole[i * n + j] = (int64_t)(w + (uint64_t)(int64_t)d.start[i * n + j]);
-      d.bound[i * n + j] = e + fabs(d.start[i * n + j]);
-    }
+  for (size_t i = 0; i < m * n; i++) d.start[i] = t->accumulate ? (double)((int)(test_u32() % 64) - 32) : 0;
+  gemm_sums(t, &d);
+  if (gemm_is_integer(t->a_type) && gemm_is_integer(t->b_type)) gemm_integer_sums(t, &d);
   return d;
 }
 static inline void gemm_data_free(gemm_data *d) {
