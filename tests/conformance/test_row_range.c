@@ -16,79 +16,113 @@ static const char *device;
 static bool
     by_parts; /* the CPU's kernels of whole rows are off: a sum adds one element after the other, n / 2 roundings */
 
-/* op over x of shape [2, n]; got receives its elements. False: not supported. */
-static bool evaluate(tsr_context *ctx, tsr_device *dev, const char *op, tsr_dtype t, int n, tsr_policy policy,
-                     bool weights, double eps, const double *x, double *got) {
-  const tsr_attr attrs[] = {{.name = "eps", .kind = TSR_ATTR_FLOAT, .f = eps}};
-  tsr_graph *g = NULL;
-  tsr_program *p = NULL;
-  tsr_value v[2];
-  size_t bytes = tsr_dtype_size(t) * 2 * (size_t)n;
-  void *data = malloc(bytes), *ones = malloc(bytes);
-  tsr_binding in[2] = {{0}}, out = {0};
-  for (int i = 0; i < 2 * n; i++) dtype_store(t, data, (size_t)i, x[i]), dtype_store(t, ones, (size_t)i, 1);
-  tsr_status st = tsr_graph_create(ctx, "main", &g);
-  if (!st) st = tsr_graph_input(g, "x", t, (tsr_shape){.rank = 2, .dims = {2, n}}, &v[0]);
-  if (!st && weights) st = tsr_graph_input(g, "w", t, (tsr_shape){.rank = 1, .dims = {n}}, &v[1]);
-  if (!st) st = tsr_graph_op(g, op, v, 1 + weights, attrs, 1, &v[0]);
-  if (!st) st = tsr_graph_output(g, v[0]);
-  if (!st) st = tsr_program_compile(dev, g, &(tsr_compile_options){.policy = policy, .tune = TSR_TUNE_OFF}, &p);
-  for (int i = 0; !st && i < 1 + weights; i++) {
-    st = tsr_buffer_create(dev, bytes, TSR_MEMORY_DEVICE, &in[i].buffer);
-    if (!st) st = tsr_buffer_write(in[i].buffer, 0, i ? ones : data, i ? bytes / 2 : bytes);
-  }
-  if (!st) st = tsr_buffer_create(dev, bytes, TSR_MEMORY_DEVICE, &out.buffer);
-  if (!st) st = tsr_program_run(p, NULL, in, &out);
-  if (!st) st = tsr_buffer_read(out.buffer, 0, data, bytes);
-  for (int i = 0; !st && i < 2 * n; i++) got[i] = dtype_load(t, data, (size_t)i);
+/* One program over x of shape [2, n], compiled once for all the rows that it is given. */
+typedef struct norm {
+  const char *op;
+  tsr_dtype t;
+  int n;
+  tsr_policy policy;
+  bool weights;
+  double eps;
+  tsr_program *p;
+  tsr_binding in[2], out;
+  void *data;
+} norm;
+
+static size_t bytes_of(const norm *x) { return tsr_dtype_size(x->t) * 2 * (size_t)x->n; }
+
+/* False, and said where it isn't for want of support. */
+static bool went(const norm *x, tsr_status st) {
   bool ok = !st, lacks = tsr_status_code(st) == TSR_UNSUPPORTED;
-  if (st && !lacks) printf("FAIL %s of %s: %s\n", op, tsr_dtype_name(t), tsr_status_message(st)), wrong++;
+  if (st && !lacks) printf("FAIL %s of %s: %s\n", x->op, tsr_dtype_name(x->t), tsr_status_message(st)), wrong++;
   tsr_status_free(st);
-  for (int i = 0; i < 2; i++) tsr_buffer_destroy(&in[i].buffer);
-  tsr_buffer_destroy(&out.buffer);
-  tsr_program_destroy(&p);
-  tsr_graph_destroy(&g);
-  free(data), free(ones);
   return ok;
 }
 
+static bool prepare(tsr_context *ctx, tsr_device *dev, norm *x) {
+  const tsr_attr attrs[] = {{.name = "eps", .kind = TSR_ATTR_FLOAT, .f = x->eps}};
+  const size_t bytes = bytes_of(x);
+  tsr_graph *g = NULL;
+  tsr_value v[2];
+  x->data = malloc(bytes);
+  tsr_status st = tsr_graph_create(ctx, "main", &g);
+  if (!st) st = tsr_graph_input(g, "x", x->t, (tsr_shape){.rank = 2, .dims = {2, x->n}}, &v[0]);
+  if (!st && x->weights) st = tsr_graph_input(g, "w", x->t, (tsr_shape){.rank = 1, .dims = {x->n}}, &v[1]);
+  if (!st) st = tsr_graph_op(g, x->op, v, 1 + x->weights, attrs, 1, &v[0]);
+  if (!st) st = tsr_graph_output(g, v[0]);
+  if (!st) st = tsr_program_compile(dev, g, &(tsr_compile_options){.policy = x->policy, .tune = TSR_TUNE_OFF}, &x->p);
+  for (int i = 0; !st && i < 1 + x->weights; i++)
+    st = tsr_buffer_create(dev, bytes, TSR_MEMORY_DEVICE, &x->in[i].buffer);
+  if (!st) st = tsr_buffer_create(dev, bytes, TSR_MEMORY_DEVICE, &x->out.buffer);
+  for (int i = 0; i < x->n; i++) dtype_store(x->t, x->data, (size_t)i, 1);
+  if (!st && x->weights) st = tsr_buffer_write(x->in[1].buffer, 0, x->data, bytes / 2);
+  tsr_graph_destroy(&g);
+  return went(x, st);
+}
+
+/* got receives the 2n elements of the result. */
+static bool evaluate(const norm *x, const double *rows, double *got) {
+  const size_t bytes = bytes_of(x);
+  for (int i = 0; i < 2 * x->n; i++) dtype_store(x->t, x->data, (size_t)i, rows[i]);
+  tsr_status st = tsr_buffer_write(x->in[0].buffer, 0, x->data, bytes);
+  if (!st) st = tsr_program_run(x->p, NULL, x->in, &x->out);
+  if (!st) st = tsr_buffer_read(x->out.buffer, 0, x->data, bytes);
+  for (int i = 0; !st && i < 2 * x->n; i++) got[i] = dtype_load(x->t, x->data, (size_t)i);
+  ran += !st;
+  return went(x, st);
+}
+
+static void drop(norm *x) {
+  for (int i = 0; i < 2; i++) tsr_buffer_destroy(&x->in[i].buffer);
+  tsr_buffer_destroy(&x->out.buffer);
+  tsr_program_destroy(&x->p);
+  free(x->data);
+}
+
+static void constant(const norm *x, double value, double *rows, double *got) {
+  for (int i = 0; i < 2 * x->n; i++) rows[i] = value;
+  if (!evaluate(x, rows, got)) return;
+  for (int i = 0; i < 2 * x->n; i++)
+    if (got[i] != 0) {
+      printf("FAIL %s layernorm of %d times %g in %s, policy %d, weights %d: %g\n", device, x->n, value,
+             tsr_dtype_name(x->t), x->policy, x->weights, got[i]);
+      wrong++;
+      break;
+    }
+}
+
+/* s, -s, s, ..: the mean is 0 and the deviation s, if there are as many of each. */
+static void alternating(const norm *x, double size, double u, double *rows, double *got) {
+  if (x->n % 2) return;
+  for (int i = 0; i < 2 * x->n; i++) rows[i] = i % 2 ? -size : size;
+  if (!evaluate(x, rows, got)) return;
+  for (int i = 0; i < 2 * x->n; i++) {
+    double want = (i % 2 ? -1 : 1) / sqrt(1 + (size == 1 ? 1e-5 : 0));
+    if (fabs(got[i] - want) <= 4 * u) continue;
+    printf("FAIL %s %s of %d times +-%g in %s, policy %d, weights %d: %g\n", device, x->op, x->n, size,
+           tsr_dtype_name(x->t), x->policy, x->weights, got[i]);
+    wrong++;
+    break;
+  }
+}
+
 static void one(tsr_context *ctx, tsr_device *dev, tsr_dtype t, int n, tsr_policy policy, bool weights) {
-  double *x = malloc(sizeof *x * 4 * (size_t)n), *got = x + 2 * n, max = dtype_get(t)->max,
+  double *rows = malloc(sizeof *rows * 4 * (size_t)n), *got = rows + 2 * n, max = dtype_get(t)->max,
          u = dtype_get(t)->eps + dtype_get(TSR_F32)->eps * (by_parts && policy == TSR_POLICY_FAST ? 8 + n / 8.0 : 8);
   const double constants[] = {6e4, 0.1, -59999.7, max, 1}, sizes[] = {1, max / 4, t == TSR_F16 ? 1 : 3e19,
                                                                       t == TSR_F16   ? 1e-7
                                                                       : t == TSR_F64 ? 1e-200
                                                                                      : 1e-30};
-  for (size_t c = 0; c < sizeof constants / sizeof *constants; c++) {
-    for (int i = 0; i < 2 * n; i++) x[i] = constants[c];
-    if (!evaluate(ctx, dev, "layernorm", t, n, policy, weights, 1e-5, x, got)) continue;
-    ran++;
-    for (int i = 0; i < 2 * n; i++)
-      if (got[i] != 0) {
-        printf("FAIL %s layernorm of %d times %g in %s, policy %d, weights %d: %g\n", device, n, x[0],
-               tsr_dtype_name(t), policy, weights, got[i]),
-            wrong++;
-        break;
-      }
+  for (int which = 0; which < (n % 2 ? 1 : 4); which++) {
+    norm x = {which % 2 ? "rmsnorm" : "layernorm", t, n, policy, weights, which < 2 ? 1e-5 : 0};
+    const bool able = prepare(ctx, dev, &x);
+    for (size_t c = 0; able && which == 0 && c < sizeof constants / sizeof *constants; c++)
+      constant(&x, constants[c], rows, got);
+    for (size_t c = 0; able && c < sizeof sizes / sizeof *sizes; c++)
+      if ((sizes[c] < 1) == (x.eps == 0)) alternating(&x, sizes[c], u, rows, got);
+    drop(&x);
   }
-  /* s, -s, s, ..: the mean is 0 and the deviation s, if there are as many of each. */
-  for (size_t c = 0; c < sizeof sizes / sizeof *sizes; c++)
-    for (int op = 0; op < 2; op++) {
-      double eps = sizes[c] < 1 ? 0 : 1e-5;
-      if (n % 2) continue;
-      for (int i = 0; i < 2 * n; i++) x[i] = i % 2 ? -sizes[c] : sizes[c];
-      if (!evaluate(ctx, dev, op ? "rmsnorm" : "layernorm", t, n, policy, weights, eps, x, got)) continue;
-      ran++;
-      for (int i = 0; i < 2 * n; i++) {
-        double want = (i % 2 ? -1 : 1) / sqrt(1 + (sizes[c] == 1 ? 1e-5 : 0));
-        if (fabs(got[i] - want) <= 4 * u) continue;
-        printf("FAIL %s %s of %d times +-%g in %s, policy %d, weights %d: %g\n", device, op ? "rmsnorm" : "layernorm",
-               n, sizes[c], tsr_dtype_name(t), policy, weights, got[i]),
-            wrong++;
-        break;
-      }
-    }
-  free(x);
+  free(rows);
 }
 
 static void many(tsr_context *ctx, tsr_device *dev) {

@@ -127,10 +127,35 @@ static bool explains(session *s, const char *what) {
 
 static uint64_t falls(const session *s) { return tsr_context_tune_counters(s->ctx).fallbacks; }
 
-/* A winner and a runner-up in a cache of their own. */
-static int set_up(void **state) {
+/* Tunes, once: a cache with a winner and a runner-up. False: built without SQLite. */
+static char tuned[64];
+static bool tune_once(void) {
   session s;
   tsr_tune_report *r;
+  if (*tuned) return true;
+  snprintf(tuned, sizeof tuned, "/tmp/test_tune_fallback.XXXXXX");
+  assert_non_null(mkdtemp(tuned));
+  memcpy(dir, tuned, sizeof dir);
+  begin(&s);
+  OK(tsr_graph_tune(s.dev, s.g, NULL,
+                    &(tsr_tune_options){.strategy = "random", .samples = 12, .samples_fixed = true, .again = true},
+                    &r));
+  tsr_tune_result x = tsr_tune_report_get(r, 0);
+  bool stored = x.stored, both = x.has_runner_up;
+  tsr_tune_report_destroy(&r);
+  end(&s);
+  assert_true(!stored || both);
+  return stored;
+}
+
+static int drop(const char *folder) {
+  char command[128];
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  return system(command);
+}
+
+/* A copy of that cache for each test. */
+static int set_up(void **state) {
   for (int i = 0; rt_backends[i]; i++)
     if (!strcmp(rt_backends[i]->name, "cpu")) real = rt_backends[i];
   faulty = *real;
@@ -143,26 +168,17 @@ static int set_up(void **state) {
   failure_code = TSR_LAUNCH_FAILED;
   for (int i = 0; i < M * K; i++) a[i] = (float)(i % 17) / 17;
   for (int i = 0; i < K * N; i++) b[i] = (float)(i % 13) / 13;
+  if (!tune_once()) return -1;
+  char command[192];
   snprintf(dir, sizeof dir, "/tmp/test_tune_fallback.XXXXXX");
   assert_non_null(mkdtemp(dir));
-  begin(&s);
-  OK(tsr_graph_tune(s.dev, s.g, NULL,
-                    &(tsr_tune_options){.strategy = "random", .samples = 12, .samples_fixed = true, .again = true},
-                    &r));
-  tsr_tune_result x = tsr_tune_report_get(r, 0);
-  bool stored = x.stored, both = x.has_runner_up;
-  tsr_tune_report_destroy(&r);
-  end(&s);
-  if (!stored) return -1; /* built without SQLite */
-  assert_true(both);
-  return 0;
-}
-
-static int tear_down(void **state) {
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf %s", dir);
+  snprintf(command, sizeof command, "cp -r %s/. %s", tuned, dir);
+  launches = syncs = 0;
   return system(command);
 }
+
+static int tear_down(void **state) { return drop(dir); }
+static int tear_down_all(void **state) { return *tuned ? drop(tuned) : 0; }
 
 static void run_falls_back_to_the_runner_up_then_to_the_default(void **state) {
   session s;
@@ -560,5 +576,5 @@ int main(void) {
   printf("built without SQLite: nothing is stored\n");
   return 77;
 #endif
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, NULL, tear_down_all);
 }
