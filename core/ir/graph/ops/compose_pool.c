@@ -117,13 +117,27 @@ static ir_value *part(ir_builder *b, ir_value *x, int axis, int64_t start, int64
 }
 
 /* The same along one axis: from sums over 1, 2, 4, .. neighbours those that the kernel's binary digits name. */
-static ir_value *by_doubling(ir_builder *b, graph_code c, ir_value *x, const window_axis *a) {
-  const int64_t places = (a->out - 1) * a->stride + 1;
-  int64_t length = places + window_span(a) - 1, got = 0; /* places of the current sums; elements taken */
+typedef struct doubling {
+  int n, n_parts;
+  ir_value *level[32];  /* over 2^i neighbours */
+  ir_value *sum[32];    /* of the first parts */
+  int of[32];           /* the level that a part is from */
+  int64_t from[32];     /* where in it the part begins */
+  int64_t places;
+} doubling;
+
+static ir_value *by_doubling(ir_builder *b, graph_code c, ir_value *x, const window_axis *a, doubling *z) {
+  int64_t length = (a->out - 1) * a->stride + window_span(a), got = 0; /* places of the level; elements taken */
   ir_value *sum = NULL;
-  for (int64_t n = 1; n <= a->kernel && x; n *= 2) {
+  z->places = (a->out - 1) * a->stride + 1;
+  z->n = z->n_parts = 0;
+  for (int64_t n = 1; x; n *= 2) {
+    z->level[z->n++] = x;
     if (a->kernel & n) {
-      sum = combined(b, c, sum, part(b, x, a->axis, got * a->dilation, places, 1));
+      z->of[z->n_parts] = z->n - 1;
+      z->from[z->n_parts] = got * a->dilation;
+      sum = combined(b, c, sum, part(b, x, a->axis, got * a->dilation, z->places, 1));
+      z->sum[z->n_parts++] = sum;
       got += n;
     }
     if (2 * n > a->kernel) break;
@@ -145,8 +159,9 @@ static ir_value *over_windows(ir_builder *b, graph_code c, ir_value *x, const im
                               double beyond) {
   const bool few = window_size(w) <= MOST_ELEMENTS;
   if (few || w->n == 1) {
+    doubling z;
     x = surrounded(b, x, w, beyond);
-    return few ? over_elements(b, c, x, w, t) : by_doubling(b, c, graph_cast(b, x, t), &w->a[0]);
+    return few ? over_elements(b, c, x, w, t) : by_doubling(b, c, graph_cast(b, x, t), &w->a[0], &z);
   }
   image_window rest, one = last_axis(w, &rest);
   return over_windows(b, c, over_windows(b, c, x, &one, t, beyond), &rest, t, beyond);
@@ -215,11 +230,56 @@ static ir_value *is_largest(ir_builder *b, ir_value *x, ir_value *y, ir_value *t
   return graph_op3(b, G_SELECT, graph_compare(b, CMP_EQ, x, y), then, graph_number(b, t, 0));
 }
 
+/* x's part of g, the gradient of max(x, y). */
+static ir_value *won(ir_builder *b, ir_value *x, ir_value *y, ir_value *g, tsr_dtype t) {
+  if (!x || !y || !g) return NULL;
+  ir_value *even = is_largest(b, x, y, MUL(g, graph_number(b, t, 0.5)), t);
+  return even ? SELECT(graph_compare(b, CMP_GT, x, y), g, even) : NULL;
+}
+
+/* sum, if any, plus g as the part from `from` on of `length` places along an axis. */
+static ir_value *add_part(ir_builder *b, ir_value *sum, ir_value *g, int axis, int64_t from, int64_t length) {
+  int64_t low[TSR_MAX_RANK] = {0}, high[TSR_MAX_RANK] = {0};
+  if (!g) return NULL;
+  low[axis] = from, high[axis] = length - from - g->type->dims[axis];
+  return combined(b, G_ADD, sum, compose_pad(b, g, low, high, 0));
+}
+
+/* Along one long axis: each max of two that doubling takes hands its gradient on. */
+static ir_value *share_by_doubling(ir_builder *b, ir_value *x, ir_value *g, const image_window *w, tsr_dtype t) {
+  const window_axis *a = &w->a[0];
+  doubling z;
+  ir_value *of[32] = {NULL};
+  by_doubling(b, G_MAX, surrounded(b, x, w, lowest(x->type->dtype)), a, &z);
+  if (b->failed) return NULL;
+  g = part(b, with_zeros(b, g, w), a->axis, 0, z.places, 1);
+  for (int i = z.n_parts - 1; i >= 0 && !b->failed; i--) {
+    ir_value *from = z.level[z.of[i]], *mine = g;
+    if (i) {
+      ir_value *last = part(b, from, a->axis, z.from[i], z.places, 1);
+      mine = won(b, last, z.sum[i - 1], g, t);
+      g = won(b, z.sum[i - 1], last, g, t);
+    }
+    of[z.of[i]] = add_part(b, NULL, mine, a->axis, z.from[i], from->type->dims[a->axis]);
+  }
+  for (int i = z.n - 1; i > 0 && !b->failed; i--) {
+    const int64_t length = z.level[i]->type->dims[a->axis], below = z.level[i - 1]->type->dims[a->axis];
+    ir_value *near = part(b, z.level[i - 1], a->axis, 0, length, 1),
+             *far = part(b, z.level[i - 1], a->axis, below - length, length, 1);
+    of[i - 1] = add_part(b, of[i - 1], won(b, near, far, of[i], t), a->axis, 0, below);
+    of[i - 1] = add_part(b, of[i - 1], won(b, far, near, of[i], t), a->axis, below - length, below);
+  }
+  const int64_t length = z.level[0]->type->dims[a->axis], behind = a->low + a->n - length; /* what no window reaches */
+  ir_value *sum = part(b, of[0], a->axis, a->low, behind > 0 ? length - a->low : a->n, 1);
+  return behind > 0 ? add_part(b, NULL, sum, a->axis, 0, a->n) : sum;
+}
+
 /* The gradient of x from that of the largest in windows of x, in type t: elements that are equal share it. */
 static ir_value *share(ir_builder *b, ir_value *x, ir_value *g, const image_window *w, tsr_dtype t) {
   const double least = lowest(x->type->dtype);
   int64_t at[WINDOW_AXES] = {0};
-  if (window_size(w) > MOST_ELEMENTS && w->n > 1) {
+  if (window_size(w) > MOST_ELEMENTS && w->n == 1) return share_by_doubling(b, x, g, w, t);
+  if (window_size(w) > MOST_ELEMENTS) {
     image_window rest, one = last_axis(w, &rest);
     ir_value *y = over_windows(b, G_MAX, x, &one, x->type->dtype, least);
     g = y ? share(b, y, g, &rest, t) : NULL;
@@ -269,24 +329,21 @@ static int64_t counted(const window_axis *a, int64_t o, bool padded) {
   return max64(0, last - first + 1);
 }
 
-/* By place along one axis, as a constant that is repeated to the dimensions of `like`; NULL: all are the kernel's. */
+/* counted() by place along one axis of `like`, computed where it is read; NULL: all are the kernel's. */
 static ir_value *counts(ir_builder *b, const window_axis *a, bool padded, tsr_dtype t, const ir_type *like) {
-  const size_t size = tsr_dtype_size(t);
-  char *v = arena_alloc(&b->m->arena, (size_t)a->out * size);
-  bool all = true;
-  for (int64_t o = 0; v && o < a->out; o++) {
-    const int64_t n = counted(a, o, padded);
-    dtype_store(t, v, (size_t)o, (double)max64(1, n));
-    all &= n == a->kernel;
-  }
-  if (v && all) return NULL;
-  const ir_type *type = v ? ir_type_tensor(b->m, t, 1, &a->out) : NULL;
-  ir_op *op = type ? ir_op_new(b, graph_def(G_CONSTANT), 0, NULL, 1, &type, 0) : NULL;
-  if (!op || !ir_set_attr(op, "value", ir_attr_dense(b->m, type, v, (size_t)a->out * size, false))) {
-    b->failed = true;
-    return NULL;
-  }
-  return compose_spread(b, compose_place(b, op->results[0], a->axis, like->rank), like);
+  const int64_t from = padded ? -a->low : 0, to = a->n + (padded ? a->high : 0), d = a->dilation;
+  if (counted(a, 0, padded) == a->kernel && counted(a, a->out - 1, padded) == a->kernel) return NULL;
+  const bool near = a->out < INT32_MAX / 4 / a->stride && to < INT32_MAX / 4 && window_span(a) < INT32_MAX / 4;
+  const tsr_dtype index = near ? TSR_I32 : TSR_I64;
+#define NUMBER(v) graph_number(b, index, (double)(v))
+  ir_value *start = SUB(MUL(graph_iota(b, index, like, a->axis), NUMBER(a->stride)), NUMBER(a->low));
+  ir_value *first = graph_op2(b, G_MAX, SUB(NUMBER(from + d - 1), start), NUMBER(0));
+  ir_value *last = SUB(NUMBER(to - 1), start);
+  if (d > 1) first = DIV(first, NUMBER(d)), last = DIV(last, NUMBER(d));
+  ir_value *n = SUB(graph_op2(b, G_MIN, ADD(last, NUMBER(1)), NUMBER(a->kernel)), first);
+  if (d > 1) n = graph_op2(b, G_MAX, n, NUMBER(1)); /* holes of the window may hold all of the image */
+#undef NUMBER
+  return graph_cast(b, n, t);
 }
 
 /* sum divided by how many elements each window of op counts. */
