@@ -112,6 +112,8 @@ tsr_status kb_value(kb_kernel *k, ir_value *v, const kb_space *s, const ir_type 
  * value's own type: the same bits as if it had been written and read again. */
 tsr_status kb_operand(kb_kernel *k, ir_value *v, const kb_space *s, const ir_type *orig, kb_form f, ir_value **out);
 /* Stores a fragment of result i. */
+/* Repeats *v, of which a dimension may be 1, to the dimensions of `like`. */
+tsr_status kb_expand(kb_kernel *k, ir_value **v, const ir_type *like);
 tsr_status kb_store(kb_kernel *k, ir_value *frag, const kb_mem *m, const kb_space *s, const int64_t *strides);
 
 /* Strides over the original space of everything that lies in memory: what decides which dimensions can be merged. */

@@ -110,6 +110,7 @@ static tsr_status write_part(kb_kernel *k, const part *p, blocks *b) {
     out.offset += p->start[d] * out.strides[d];
   }
   kb_space_strides(&out, &s, FORM_FULL, strides);
+  TSR_TRY(kb_expand(k, &v, kb_frag(k, v->type->dtype, s.tm, s.tn))); /* an input that repeats itself */
   TSR_TRY(kb_store(k, v, &out, &s, strides));
   if (!ir_build0(&k->b, "tessera.tile.yield", 0, NULL)) return st_oom();
   k->b = outside;

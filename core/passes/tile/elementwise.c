@@ -50,6 +50,18 @@ static size_t element_bytes(const ir_op *kernel) {
   return most;
 }
 
+/* The CPU computes row by row: of rows of a few elements, the parts of complex numbers say, which no operand lets merge
+ * with what is before them, the other axis is walked. */
+static void walk_long_axis(kb_space *s) {
+  enum { SHORT = 8, LONG = 64 };
+  const int n = s->rank - 1, m = s->rank - 2;
+  if (s->dims[n] > SHORT || s->dims[m] < LONG) return;
+  const int64_t dim = s->dims[n];
+  const int from = s->from[n];
+  s->dims[n] = s->dims[m], s->from[n] = s->from[m];
+  s->dims[m] = dim, s->from[m] = from;
+}
+
 tsr_status family_elementwise(kb_kernel *k) {
   ir_value *first = k->src->regions[0]->last->operands[0];
   const ir_type *orig = first->type;
@@ -58,9 +70,11 @@ tsr_status family_elementwise(kb_kernel *k) {
   if (!kb_collect(k, orig, &rows)) return st_oom();
   kb_space_make(&s, orig, orig->rank, &rows);
   s.plain = true;
+  const bool transposed = kb_has_transposed(&s, &rows);
+  if (k->opts->caps->dialect == DIALECT_CPU && !transposed) walk_long_axis(&s);
   int64_t elements = k->params.m > 0 ? k->params.m * max64(1, k->params.n) : sched_block_elements(k->opts->caps);
   int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];
-  if (kb_has_transposed(&s, &rows)) {
+  if (transposed) {
     int64_t side = k->opts->caps->dialect == DIALECT_CPU || element_bytes(k->src) < 4 ? 64 : 32;
     s.tn = max64(1, min64(n, side));
     s.tm = max64(1, min64(m, side));

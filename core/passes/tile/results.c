@@ -26,8 +26,7 @@ tsr_status kb_result_windows(kb_kernel *k, const kb_space *s, const ir_type *ori
   return NULL;
 }
 
-/* Repeats v to the dimensions of `like`. */
-static tsr_status expand(kb_kernel *k, ir_value **v, const ir_type *like) {
+tsr_status kb_expand(kb_kernel *k, ir_value **v, const ir_type *like) {
   const ir_type *t = (*v)->type;
   if (t->dims[0] == like->dims[0] && t->dims[1] == like->dims[1]) return NULL;
   ir_value *zero = kb_fill(&k->b, kb_frag(k, t->dtype, like->dims[0], like->dims[1]), 0);
@@ -46,7 +45,7 @@ static tsr_status expand(kb_kernel *k, ir_value **v, const ir_type *like) {
 tsr_status kb_store_result(kb_kernel *k, int i, const kb_space *s, const ir_type *orig, ir_value *window) {
   ir_value *y = k->src->regions[0]->last->operands[i], *v;
   TSR_TRY(kb_value(k, y, s, orig, kb_form_of(y->type, orig), &v));
-  TSR_TRY(expand(k, &v, window->type));
+  TSR_TRY(kb_expand(k, &v, window->type));
   return ir_build0(&k->b, "tessera.tile.store", 2, (ir_value *[]){v, window}) ? NULL : st_oom();
 }
 
