@@ -111,6 +111,14 @@ static void set_cell(char *dst, int ct, bool is_float, int64_t i, double f) {
   else dtype_store((tsr_dtype)ct, dst, 0, is_float ? f : (double)i);
 }
 
+/* One condition for all: the elements of one operand as they are. */
+static void take_one(const run *r, const step *t, char *dst, int64_t n) {
+  const bool first = *r->at[t->a] != 0;
+  const char *x = r->at[first ? t->b : t->c];
+  if (first ? t->b_uniform : t->c_uniform) splat(r, dst, x, t->esize, n);
+  else memmove(dst, x, (size_t)n * t->esize);
+}
+
 static void lookup(const run *r, const step *t, char *dst, int64_t n) {
   const cpu_desc *d = vm_desc(r->v, t->a);
   places p = {.d = d, .ext = vm_ext(r->v, d)};
@@ -128,8 +136,10 @@ static void do_step(run *r, const step *t, char *dst, int64_t col, int64_t n) {
   case ST_UNARY: t->fn.unary(dst, r->at[t->a], (size_t)n); break;
   case ST_BINARY: case ST_BINARY_VS: case ST_BINARY_SV: t->fn.binary(dst, r->at[t->a], r->at[t->b], (size_t)n); break;
   case ST_SELECT:
-    t->fn.select(dst, (const uint8_t *)wide(r, t->a, t->a_uniform && !t->uniform, 1, 0, n), r->at[t->b], !t->b_uniform,
-                 r->at[t->c], !t->c_uniform, (size_t)n);
+    if (t->a_uniform) take_one(r, t, dst, n);
+    else
+      t->fn.select(dst, (const uint8_t *)r->at[t->a], r->at[t->b], !t->b_uniform, r->at[t->c], !t->c_uniform,
+                   (size_t)n);
     break;
   case ST_FMA:
     t->fn.fma(dst, wide(r, t->a, t->a_uniform && !t->uniform, t->esize, 0, n),

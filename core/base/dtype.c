@@ -20,9 +20,21 @@ static const dtype_info infos[TSR_N_DTYPES] = {
     [TSR_I8] = {"i8", "i8", 1, 0, false, true, 127.0, 0},
     [TSR_U8] = {"u8", "ui8", 1, 0, false, false, 255.0, 0},
     [TSR_BOOL] = {"bool", "i1", 1, 0, false, false, 1.0, 0},
+    [TSR_COMPLEX32] = {"complex32", "complex<f16>", 4, 10, false, true, 65504.0, 4.8828125e-04, TSR_F16},
+    [TSR_COMPLEX64] = {"complex64", "complex<f32>", 8, 23, false, true, 3.4028234663852886e38, 5.9604644775390625e-08,
+                       TSR_F32},
+    [TSR_COMPLEX128] = {"complex128", "complex<f64>", 16, 52, false, true, 1.7976931348623157e308,
+                        1.1102230246251565e-16, TSR_F64},
 };
 
 const dtype_info *dtype_get(tsr_dtype t) { return &infos[(unsigned)t < TSR_N_DTYPES ? t : TSR_DTYPE_NONE]; }
+
+tsr_dtype dtype_complex(tsr_dtype part) {
+  for (int t = 1; t < TSR_N_DTYPES; t++)
+    if (part && infos[t].part == part) return (tsr_dtype)t;
+  return TSR_DTYPE_NONE;
+}
+
 size_t tsr_dtype_size(tsr_dtype t) { return dtype_get(t)->size; }
 const char *tsr_dtype_name(tsr_dtype t) { return dtype_get(t)->name; }
 
@@ -37,6 +49,11 @@ tsr_dtype tsr_dtype_parse(const char *name) {
   for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
     if (!strcmp(name, aliases[i].name)) return aliases[i].t;
   return TSR_DTYPE_NONE;
+}
+
+tsr_dtype dtype_parse_real(const char *name) {
+  const tsr_dtype t = tsr_dtype_parse(name);
+  return dtype_is_complex(t) ? TSR_DTYPE_NONE : t;
 }
 
 static uint32_t bits_of(float f) {
@@ -130,7 +147,7 @@ static float tf32_round(float f) {
 }
 
 double dtype_load(tsr_dtype t, const void *p, size_t i) {
-  switch (t) {
+  switch (dtype_part(t)) {
   case TSR_F64: return ((const double *)p)[i];
   case TSR_F32:
   case TSR_TF32: return ((const float *)p)[i];
@@ -164,7 +181,7 @@ static float to_odd(double v) {
 }
 
 void dtype_store(tsr_dtype t, void *p, size_t i, double v) {
-  switch (t) {
+  switch (dtype_part(t)) {
   case TSR_F64: ((double *)p)[i] = v; break;
   case TSR_F32: ((float *)p)[i] = (float)v; break;
   case TSR_TF32: ((float *)p)[i] = tf32_round(to_odd(v)); break;
@@ -212,7 +229,9 @@ int64_t dtype_whole(tsr_dtype t, double v) {
 
 bool dtype_holds(tsr_dtype wide, tsr_dtype narrow) {
   const dtype_info *w = dtype_get(wide), *n = dtype_get(narrow);
-  if (wide == narrow || narrow == TSR_BOOL) return true;
+  if (wide == narrow) return true;
+  if (w->part || n->part) return w->part && n->part && dtype_holds(w->part, n->part);
+  if (narrow == TSR_BOOL) return true;
   if (w->is_float && n->is_float)
     return w->mantissa_bits >= n->mantissa_bits && w->max >= n->max && w->size > n->size;
   if (w->is_float) return n->max < ldexp(1, w->mantissa_bits + 1);

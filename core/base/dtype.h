@@ -8,12 +8,21 @@
 typedef struct dtype_info {
   const char *name, *mlir;
   uint8_t size, mantissa_bits; /* explicit mantissa bits; 0 for integers */
-  bool is_float, is_signed;
+  bool is_float, is_signed; /* complex types are no floats: what computes with them asks for their parts */
   double max, eps; /* largest finite value; half a unit in the last place of 1 (0 for integers) */
+  tsr_dtype part;  /* of a complex type: that of its real and imaginary parts; else NONE */
 } dtype_info;
 
 const dtype_info *dtype_get(tsr_dtype t);
 static inline bool dtype_is_float(tsr_dtype t) { return dtype_get(t)->is_float; }
+static inline bool dtype_is_complex(tsr_dtype t) { return dtype_get(t)->part != TSR_DTYPE_NONE; }
+/* The type of an element's numbers, and how many it has: of complex types the parts', 2; else the type itself, 1. */
+static inline tsr_dtype dtype_part(tsr_dtype t) { return dtype_is_complex(t) ? dtype_get(t)->part : t; }
+static inline int dtype_parts(tsr_dtype t) { return dtype_is_complex(t) ? 2 : 1; }
+/* tsr_dtype_parse, for what computes: NONE for complex types too. */
+tsr_dtype dtype_parse_real(const char *name);
+/* The complex type of such parts; NONE: there is none. */
+tsr_dtype dtype_complex(tsr_dtype part);
 
 float dtype_f16_to_f32(uint16_t h);
 uint16_t dtype_f32_to_f16(float f);
@@ -24,7 +33,8 @@ uint8_t dtype_f32_to_f8e4m3(float f);
 float dtype_f8e5m2_to_f32(uint8_t h);
 uint8_t dtype_f32_to_f8e5m2(float f);
 
-/* Element i of an array of t, as double (exact but for i64 beyond 2^53). */
+/* Element i of an array of t, as double (exact but for i64 beyond 2^53). Of complex types number i: elements' real and
+ * imaginary parts in turn. */
 double dtype_load(tsr_dtype t, const void *p, size_t i);
 void dtype_store(tsr_dtype t, void *p, size_t i, double v);
 /* The same of an integer, which a double need not hold: saturates, and rounds once. */

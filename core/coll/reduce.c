@@ -16,7 +16,7 @@ coll_redop coll_redop_parse(const char *name) {
 
 tsr_dtype coll_partial_type(tsr_dtype t, coll_redop r) {
   bool whole = !dtype_is_float(t);
-  if (t == TSR_DTYPE_NONE || (t == TSR_BOOL && r == COLL_MEAN)) return TSR_DTYPE_NONE;
+  if (t == TSR_DTYPE_NONE || dtype_is_complex(t) || (t == TSR_BOOL && r == COLL_MEAN)) return TSR_DTYPE_NONE;
   if (r == COLL_MAX || r == COLL_MIN) return t;
   if (whole) return r == COLL_MEAN ? TSR_I64 : t;
   return t == TSR_F64 ? TSR_F64 : TSR_F32;

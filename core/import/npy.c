@@ -13,7 +13,8 @@ static const struct {
   const char *descr;
   tsr_dtype t;
 } kinds[] = {{"f8", TSR_F64}, {"f4", TSR_F32}, {"f2", TSR_F16}, {"i8", TSR_I64}, {"i4", TSR_I32},
-             {"i2", TSR_I16}, {"i1", TSR_I8},  {"u1", TSR_U8},  {"b1", TSR_BOOL}};
+             {"i2", TSR_I16}, {"i1", TSR_I8},  {"u1", TSR_U8},  {"b1", TSR_BOOL},
+             {"c8", TSR_COMPLEX64}, {"c16", TSR_COMPLEX128}};
 
 #define FAIL(...) return snprintf(why, why_bytes, __VA_ARGS__), false
 
@@ -58,7 +59,7 @@ static bool take_type(cursor *c, const char *path, npy_header *h, char *why, siz
   if (!take_string(c, h->descr, sizeof h->descr))
     FAIL("%s: expected an element type such as '<f4' in the .npy header (structured types are not read)", path);
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (strlen(h->descr) == 3 && strchr("<>|=", h->descr[0]) && !strcmp(h->descr + 1, kinds[i].descr))
+    if (h->descr[0] && strchr("<>|=", h->descr[0]) && !strcmp(h->descr + 1, kinds[i].descr))
       h->dtype = kinds[i].t;
   h->swapped = h->descr[0] == '>' && tsr_dtype_size(h->dtype) > 1;
   return true;
@@ -130,10 +131,11 @@ bool npy_parse_header(const void *start, size_t n, const char *path, npy_header 
 
 /* ---- the data ---------------------------------------------------------------------------------------------------- */
 
-/* One element, its bytes turned about where they must be. */
+/* One element, the bytes of its numbers turned about where they must be. */
 static void put(const npy_header *h, size_t size, const char *from, char *to) {
+  size_t part = tsr_dtype_size(dtype_part(h->dtype));
   if (!h->swapped) memcpy(to, from, size);
-  for (size_t i = 0; h->swapped && i < size; i++) to[i] = from[size - 1 - i];
+  for (size_t i = 0; h->swapped && i < size; i++) to[i] = from[i / part * part + (part - 1 - i % part)];
 }
 
 void npy_arrange(const npy_header *h, const void *from, void *to) {
@@ -152,7 +154,7 @@ void npy_arrange(const npy_header *h, const void *from, void *to) {
 
 /* Room for what the header says, of which `have` bytes are in the file. */
 static bool make_room(const npy_header *h, size_t have, const char *path, npy_array *out, char *why, size_t why_bytes) {
-  if (!h->dtype) FAIL("%s: element type '%s' is not one of f2 f4 f8 i1 i2 i4 i8 u1 b1", path, h->descr);
+  if (!h->dtype) FAIL("%s: element type '%s' is not one of f2 f4 f8 i1 i2 i4 i8 u1 b1 c8 c16", path, h->descr);
   if (have < h->bytes) FAIL("%s: truncated: %zu bytes of data, the header says %zu", path, have, h->bytes);
   *out = (npy_array){.dtype = h->dtype, .shape = h->shape, .bytes = h->bytes, .data = malloc(h->bytes ? h->bytes : 1)};
   if (!out->data) FAIL("%s: no memory for %zu bytes", path, h->bytes);
@@ -215,5 +217,8 @@ void npy_convert(const npy_array *a, tsr_dtype t, void *dst) {
     memcpy(dst, a->data, a->bytes);
     return;
   }
-  for (size_t i = 0; i < n; i++) dtype_store(t, dst, i, dtype_load(a->dtype, a->data, i));
+  const size_t from = (size_t)dtype_parts(a->dtype), to = (size_t)dtype_parts(t);
+  for (size_t i = 0; i < n; i++)
+    for (size_t part = 0; part < to; part++)
+      dtype_store(t, dst, i * to + part, part < from ? dtype_load(a->dtype, a->data, i * from + part) : 0);
 }

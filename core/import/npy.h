@@ -7,7 +7,7 @@
 #include "tessera/tessera.h"
 
 typedef struct npy_array {
-  tsr_dtype dtype; /* f64 f32 f16 i64 i32 i16 i8 u8 bool */
+  tsr_dtype dtype; /* f64 f32 f16 i64 i32 i16 i8 u8 bool complex64 complex128 */
   tsr_shape shape;
   void *data; /* free() */
   size_t bytes;
@@ -36,6 +36,7 @@ bool npy_has_form(tsr_dtype t);
 /* Of a type that has one; ferror(f) tells. */
 void npy_write(FILE *f, const npy_array *a);
 void npy_free(npy_array *a);
-/* Elements of `a` converted to t (rounded, saturated) into dst. */
+/* Elements of `a` converted to t (rounded, saturated) into dst. A real number becomes a complex one; of a complex one a
+ * type that isn't takes the real part. */
 void npy_convert(const npy_array *a, tsr_dtype t, void *dst);
 #endif

@@ -11,6 +11,13 @@ static tsr_status scalar_name(lexer *x, tsr_dtype *out) {
   const char *s = x->p, *name;
   TSR_TRY(lex_ident(x, false, &name));
   *out = tsr_dtype_parse(name);
+  if (!strcmp(name, "complex")) {
+    TSR_TRY(lex_expect(x, "<"));
+    TSR_TRY(lex_ident(x, false, &name));
+    TSR_TRY(lex_expect(x, ">"));
+    *out = dtype_complex(tsr_dtype_parse(name));
+    return *out ? NULL : lex_error(x, s, "there are no complex numbers of '%s'", name);
+  }
   return *out ? NULL : lex_error(x, s, "unknown element type '%s'", name);
 }
 
@@ -63,11 +70,18 @@ static tsr_status layout(lexer *x, ir_type *t) {
   return NULL;
 }
 
+/* Kernels compute on parts: below programs nothing knows complex numbers. */
+static tsr_status check_complex(lexer *x, const ir_type *t) {
+  if (t->kind == IR_T_TENSOR || !dtype_is_complex(t->dtype)) return NULL;
+  return lex_error(x, x->p, "only tensors have elements of type %s", dtype_get(t->dtype)->mlir);
+}
+
 static tsr_status shaped(lexer *x, ir_type *t, bool with_layout) {
   TSR_TRY(lex_expect(x, "<"));
   TSR_TRY(dims_and_dtype(x, t));
   if (with_layout) TSR_TRY(layout(x, t));
   if (!ir_type_fits(t)) return lex_error(x, x->p, "the number of elements overflows 64 bits");
+  TSR_TRY(check_complex(x, t));
   return lex_expect(x, ">");
 }
 
@@ -92,6 +106,7 @@ tsr_status lex_type(lexer *x, const ir_type **out) {
       if (x->p == x->end || !ascii_letter(*x->p)) return lex_error(x, x->p, "expected a type");
       t.kind = IR_T_SCALAR;
       TSR_TRY(scalar_name(x, &t.dtype));
+      TSR_TRY(check_complex(x, &t));
     }
   }
   *out = ir_type_get(x->m, &t);
@@ -147,7 +162,18 @@ typedef struct number { double f; int64_t i; bool is_int, hex; } number;
 typedef struct numbers {
   number *v;
   size_t n, cap;
+  size_t pairs; /* written (re, im): two numbers each */
 } numbers;
+
+static tsr_status add_number(lexer *x, numbers *list) {
+  number v = {0};
+  if (lex_eat(x, "true")) v = (number){1, 1, true, false};
+  else if (lex_eat(x, "false")) v = (number){0, 0, true, false};
+  else TSR_TRY(lex_number(x, &v.is_int, &v.hex, &v.i, &v.f));
+  if (!al_grow(x->al, &list->v, &list->cap, list->n + 1, sizeof v)) return st_oom();
+  list->v[list->n++] = v;
+  return NULL;
+}
 
 static tsr_status dense_values(lexer *x, int depth, numbers *list) {
   if (depth > TSR_MAX_RANK) return lex_error(x, x->p, "lists nested too deeply");
@@ -157,13 +183,12 @@ static tsr_status dense_values(lexer *x, int depth, numbers *list) {
     while (lex_eat(x, ","));
     return lex_expect(x, "]");
   }
-  number v = {0};
-  if (lex_eat(x, "true")) v = (number){1, 1, true, false};
-  else if (lex_eat(x, "false")) v = (number){0, 0, true, false};
-  else TSR_TRY(lex_number(x, &v.is_int, &v.hex, &v.i, &v.f));
-  if (!al_grow(x->al, &list->v, &list->cap, list->n + 1, sizeof v)) return st_oom();
-  list->v[list->n++] = v;
-  return NULL;
+  if (!lex_eat(x, "(")) return add_number(x, list);
+  TSR_TRY(add_number(x, list));
+  TSR_TRY(lex_expect(x, ","));
+  TSR_TRY(add_number(x, list));
+  list->pairs++;
+  return lex_expect(x, ")");
 }
 
 /* Nothing is cut off or rounded away but the digits of floats. */
@@ -205,6 +230,13 @@ static tsr_status dense_hex(lexer *x, const char *at, const char *hex, const ir_
   return NULL;
 }
 
+/* Elements of complex types are all pairs, or all real numbers; of others never pairs. */
+static tsr_status check_pairs(lexer *x, const char *at, const numbers *list, tsr_dtype t) {
+  if (!list->pairs || (dtype_is_complex(t) && list->n == 2 * list->pairs)) return NULL;
+  if (!dtype_is_complex(t)) return lex_error(x, at, "(re, im) is no element of type %s", dtype_get(t)->mlir);
+  return lex_error(x, at, "write all elements as (re, im), or none");
+}
+
 static tsr_status dense(lexer *x, ir_attr *a) {
   numbers list = {0};
   const char *hex = NULL, *at = x->p;
@@ -224,8 +256,9 @@ static tsr_status dense(lexer *x, ir_attr *a) {
   }
   size_t size = tsr_dtype_size(t->dtype);
   a->u.dense.type = t;
+  TSR_GOTO(check_pairs(x, at, &list, t->dtype));
   for (size_t i = 0; i < list.n; i++)
-    if (!fits(t->dtype, list.v[i])) {
+    if (!fits(dtype_part(t->dtype), list.v[i])) {
       st = lex_error(x, at, "value %zu of dense is no %s", i, tsr_dtype_name(t->dtype));
       goto done;
     }
@@ -233,16 +266,19 @@ static tsr_status dense(lexer *x, ir_attr *a) {
     TSR_GOTO(dense_hex(x, at, hex, t, (size_t)n * size, a));
     goto done;
   }
-  if (list.n != 1 && list.n != (size_t)n) {
-    st = lex_error(x, at, "dense has %zu values for %lld elements", list.n, (long long)n);
+  size_t values = list.n - list.pairs, parts = (size_t)dtype_parts(t->dtype);
+  if (values != 1 && values != (size_t)n) {
+    st = lex_error(x, at, "dense has %zu values for %lld elements", values, (long long)n);
     goto done;
   }
-  a->u.dense.splat = list.n == 1 && n != 1;
-  a->u.dense.bytes = list.n * size;
+  a->u.dense.splat = values == 1 && n != 1;
+  a->u.dense.bytes = values * size;
   a->u.dense.data = arena_alloc(&x->m->arena, a->u.dense.bytes);
-  if (!a->u.dense.data) st = st_oom();
-  else
-    for (size_t i = 0; i < list.n; i++) store_number(t->dtype, a->u.dense.data, i, list.v[i]);
+  if (!a->u.dense.data) TSR_GOTO(st_oom());
+  for (size_t i = 0, step = list.pairs ? 1 : parts; i < list.n; i++) {
+    store_number(dtype_part(t->dtype), a->u.dense.data, i * step, list.v[i]);
+    if (step > 1) store_number(dtype_part(t->dtype), a->u.dense.data, i * step + 1, (number){0});
+  }
 done:
   al_free_array(x->al, list.v, list.cap);
   return st;

@@ -36,6 +36,20 @@ static void put_float(strb *b, double v, tsr_dtype t) {
   else strb_printf(b, "%s.0", s);
 }
 
+static void put_element(strb *b, const ir_type *t, const void *data, size_t i) {
+  const tsr_dtype part = dtype_part(t->dtype);
+  if (dtype_is_complex(t->dtype)) {
+    strb_putc(b, '(');
+    put_float(b, dtype_load(part, data, 2 * i), part);
+    strb_puts(b, ", ");
+    put_float(b, dtype_load(part, data, 2 * i + 1), part);
+    strb_putc(b, ')');
+  } else if (t->dtype == TSR_BOOL) strb_puts(b, ((const uint8_t *)data)[i] ? "true" : "false");
+  else if (dtype_is_float(t->dtype)) put_float(b, dtype_load(t->dtype, data, i), t->dtype);
+  else if (t->dtype == TSR_I64) strb_printf(b, "%lld", (long long)((const int64_t *)data)[i]);
+  else strb_printf(b, "%.0f", dtype_load(t->dtype, data, i));
+}
+
 static void put_dense(strb *b, const ir_attr *a) {
   const ir_type *t = a->u.dense.type;
   int64_t n = ir_type_count(t);
@@ -49,10 +63,7 @@ static void put_dense(strb *b, const ir_attr *a) {
       for (int d = rank - 1; d >= 0 && dims[d] == 0; d--) open++;
       if (i) strb_puts(b, ", ");
       for (int d = 0; d < open; d++) strb_putc(b, '[');
-      if (t->dtype == TSR_BOOL) strb_puts(b, ((const uint8_t *)a->u.dense.data)[i] ? "true" : "false");
-      else if (dtype_is_float(t->dtype)) put_float(b, dtype_load(t->dtype, a->u.dense.data, (size_t)i), t->dtype);
-      else if (t->dtype == TSR_I64) strb_printf(b, "%lld", (long long)((const int64_t *)a->u.dense.data)[i]);
-      else strb_printf(b, "%.0f", dtype_load(t->dtype, a->u.dense.data, (size_t)i));
+      put_element(b, t, a->u.dense.data, (size_t)i);
       for (int d = rank - 1; d >= 0; d--) {
         if (++dims[d] < t->dims[d]) break;
         dims[d] = 0;

@@ -35,15 +35,16 @@ enum {
   SCALAR_OF_BOOL = 1 << 4,  /* also defined on bool, where types is A or I */
   SCALAR_FLOATS = 1 << 5,   /* types is F */
   SCALAR_INTEGERS = 1 << 6, /* types is I */
+  SCALAR_COMPLEX = 1 << 7,  /* the op of Graph IR takes complex numbers too (ir/graph/ops/complex.c) */
   SCALAR_SCALES = 1 << 8,   /* of a tensor and numbers it changes sign, scale or type alone: as cheap as reading */
 };
 
 /* clang-format off */
 #define SCALAR_OPS(X)                                                                                                  \
-  X(ADD, "add", 2, A, "a + b; integers wrap", GRAPH, SCALAR_COMMUTES | SCALAR_WRAPS, a + b, WRAP(a, +, b), 0, "g; g", NULL)        \
-  X(SUB, "sub", 2, A, "a - b; integers wrap", GRAPH, SCALAR_WRAPS, a - b, WRAP(a, -, b), 0, "g; neg(g)", NULL)                     \
-  X(MUL, "mul", 2, A, "a * b; integers wrap", GRAPH, SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_SCALES, a * b, WRAP(a, *, b), 0, "mul(g, b); mul(g, a)", NULL) \
-  X(DIV, "div", 2, A, "a / b; integers round toward zero, x / 0 is 0", GRAPH, SCALAR_WRAPS | SCALAR_SCALES, a / b,                             \
+  X(ADD, "add", 2, A, "a + b; integers wrap", GRAPH, SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_COMPLEX, a + b, WRAP(a, +, b), 0, "g; g", NULL)        \
+  X(SUB, "sub", 2, A, "a - b; integers wrap", GRAPH, SCALAR_WRAPS | SCALAR_COMPLEX, a - b, WRAP(a, -, b), 0, "g; neg(g)", NULL)                     \
+  X(MUL, "mul", 2, A, "a * b; integers wrap", GRAPH, SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_COMPLEX | SCALAR_SCALES, a * b, WRAP(a, *, b), 0, "mul(g, b); mul(g, a)", NULL) \
+  X(DIV, "div", 2, A, "a / b; integers round toward zero, x / 0 is 0", GRAPH, SCALAR_WRAPS | SCALAR_COMPLEX | SCALAR_SCALES, a / b,                             \
     b == 0 ? 0 : b == -1 ? WRAP(0, -, a) : a / b, 5 * m, "div(g, b); neg(div(mul(g, y), b))", NULL)                    \
   X(REM, "rem", 2, A, "a - b * trunc(a / b): the sign of a; integer x rem 0 is x", GRAPH, SCALAR_WRAPS, fmod(a, b),            \
     b == 0 ? a : b == -1 ? 0 : a % b, m + 2 * fabs(a), "g; neg(mul(g, div(sub(a, y), b)))", NULL)                      \
@@ -62,8 +63,8 @@ enum {
   X(SHL, "shl", 2, I, "a << b", KERNEL, SCALAR_WRAPS, NONE, b >= 0 && b < 64 ? (int64_t)((uint64_t)a << b) : 0, 0, NULL, NULL) \
   X(SHR, "shr", 2, I, "a >> b; keeps the sign of signed types", KERNEL, SCALAR_WRAPS, NONE, a >> (b < 0 || b > 63 ? 63 : b), 0, NULL, NULL) \
   X(NOT, "not", 1, I, "bitwise complement; logical not of a bool", GRAPH, SCALAR_WRAPS | SCALAR_OF_BOOL, NONE, variant ? !a : ~a, 0, "", NULL) \
-  X(NEG, "neg", 1, A, "-a; integers wrap", GRAPH, SCALAR_EXACT | SCALAR_WRAPS | SCALAR_SCALES, -a, WRAP(0, -, a), 0, "neg(g)", NULL)               \
-  X(ABS, "abs", 1, A, "|a|; integers wrap", GRAPH, SCALAR_EXACT | SCALAR_WRAPS, fabs(a), a < 0 ? WRAP(0, -, a) : a, 0,             \
+  X(NEG, "neg", 1, A, "-a; integers wrap", GRAPH, SCALAR_EXACT | SCALAR_WRAPS | SCALAR_COMPLEX | SCALAR_SCALES, -a, WRAP(0, -, a), 0, "neg(g)", NULL)               \
+  X(ABS, "abs", 1, A, "|a|; integers wrap", GRAPH, SCALAR_EXACT | SCALAR_WRAPS | SCALAR_COMPLEX, fabs(a), a < 0 ? WRAP(0, -, a) : a, 0,             \
     "select(lt(a, 0), neg(g), g)", NULL)                                                                                       \
   X(EXP, "exp", 1, F, "e^a", GRAPH, SCALAR_FUNCTION, exp(a), NONE, m * (6 + 4 * fabs(a)), "mul(g, y)", NULL)                   \
   X(LOG, "log", 1, F, "natural logarithm; -inf at 0, NaN below", GRAPH, SCALAR_FUNCTION, log(a), NONE,                         \
@@ -100,7 +101,8 @@ enum {
   X(COMPARE, "compare", 2, A, "attribute predicate: eq, ne, lt, le, gt, ge; the result is a bool, of NaN only ne holds", OWN, SCALAR_OF_BOOL,        \
     holds(variant, a < b ? -1 : a > b, isnan(a) || isnan(b)), holds(variant, a < b ? -1 : a > b, false), 0, "", NULL)  \
   X(SELECT, "select", 3, A, "condition ? a : b; the condition is a bool (or an integer mask's zero test)", OWN,                \
-    SCALAR_EXACT | SCALAR_OF_BOOL, a != 0 ? b : c, a ? b : c, 0, "; select(a, g, 0); select(a, 0, g)", NULL)           \
+    SCALAR_EXACT | SCALAR_OF_BOOL | SCALAR_COMPLEX, a != 0 ? b : c, a ? b : c, 0,                                      \
+    "; select(a, g, 0); select(a, 0, g)", NULL)                                                                        \
   X(CAST, "cast", 1, A, "to the result's type; to narrower floats rounds to nearest even, to integers saturates", KERNEL,      \
     SCALAR_OF_BOOL | SCALAR_SCALES, a, a, 0, NULL, NULL)
 /* clang-format on */

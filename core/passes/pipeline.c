@@ -6,6 +6,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/knob.h"
+#include "core/passes/graph/complex.h"
 #include "core/passes/graph/expand_ops.h"
 #include "core/passes/graph/simplify.h"
 #include "core/passes/lower.h"
@@ -17,6 +18,10 @@
 
 static tsr_status expand_ops(const pipeline *p, ir_module *m, ir_module **out) {
   return graph_expand_module(m, &p->options);
+}
+
+static tsr_status split_complex(const pipeline *p, ir_module *m, ir_module **out) {
+  return graph_split_complex_module(m);
 }
 
 static tsr_status simplify(const pipeline *p, ir_module *m, ir_module **out) {
@@ -80,6 +85,7 @@ static tsr_status link_program(const pipeline *p, ir_module *m, ir_module **out)
 
 static const pass_row rows[] = {
     {"expand_ops", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, expand_ops, true, "composite ops become the ops that they stand for"},
+    {"complex", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, split_complex, true, "complex numbers become pairs of real ones"},
     {"simplify", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, simplify, true, "rewrite rules to a fixed point, common subexpressions, dead ops"},
     {"to_schedule", TSR_LEVEL_GRAPH, TSR_LEVEL_SCHEDULE, to_schedule, true, "fusion groups become the kernels of a program"},
     {"expand", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, expand, false, "short forms of tiled products are written out"},

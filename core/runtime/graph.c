@@ -277,7 +277,7 @@ tsr_status tsr_graph_reference(const tsr_graph *g, const void *const *inputs, do
   TSR_GOTO(graph_evaluate_all(e));
   const ir_op *ret = g->func->regions[0]->last;
   for (int i = 0; i < ret->n_operands; i++) {
-    int64_t n = ir_type_count(ret->operands[i]->type);
+    int64_t n = graph_numbers(ret->operands[i]->type);
     for (int64_t k = 0; k < n; k++) {
       graph_num x;
       TSR_GOTO(graph_element(e, ret->operands[i], k, &x));
@@ -301,7 +301,7 @@ tsr_status tsr_graph_reference_at(const tsr_graph *g, const void *const *inputs,
   const ir_op *ret = g->func->regions[0]->last;
   if (output < 0 || output >= ret->n_operands)
     return RT_BAD(g->ctx, "graph_reference_at", NULL, "no output %d", output);
-  int64_t count = ir_type_count(ret->operands[output]->type);
+  int64_t count = graph_numbers(ret->operands[output]->type);
   TSR_TRY(graph_evaluator_create(g->func, inputs, &e));
   graph_evaluator_set_custom(e, rt_custom_eval, g->ctx);
   for (int i = 0; i < n; i++) {

@@ -136,8 +136,8 @@ static bool parse_matrix(tune_device *d, const char *s) {
   char in[16], acc[16];
   if (d->n_matrix == TUNE_MAX_MATRIX || sscanf(s, "%d %d %d %15s %15s %d", &m.m, &m.n, &m.k, in, acc, &m.rate) < 5)
     return false;
-  m.in = tsr_dtype_parse(in);
-  m.acc = tsr_dtype_parse(acc);
+  m.in = dtype_parse_real(in);
+  m.acc = dtype_parse_real(acc);
   if (m.m < 1 || m.n < 1 || m.k < 1 || m.rate < 0 || !m.in || !m.acc) return false;
   d->matrix[d->n_matrix++] = m;
   return true;

@@ -1,6 +1,7 @@
 /* core/tune/record.c - see record.h. */
 #include "core/tune/record.h"
 
+#include "core/base/dtype.h"
 #include "core/base/file.h"
 #include "core/base/json.h"
 
@@ -84,9 +85,9 @@ static bool read_problem(const json *j, tune_problem *p) {
   p->n = json_i64(j, "n", 1);
   p->k = json_i64(j, "k", 1);
   p->passes = json_i32(j, "passes", 1);
-  p->in = tsr_dtype_parse(json_str(j, "in", ""));
-  p->acc = tsr_dtype_parse(json_str(j, "acc", "f32"));
-  p->out = tsr_dtype_parse(json_str(j, "out", ""));
+  p->in = dtype_parse_real(json_str(j, "in", ""));
+  p->acc = dtype_parse_real(json_str(j, "acc", "f32"));
+  p->out = dtype_parse_real(json_str(j, "out", ""));
   return p->family < N_FAMILIES && kernel_family(p->family)->tuned_as == p->family && p->in && p->out && p->m > 0 &&
          p->n > 0 && p->k > 0;
 }

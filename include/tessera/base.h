@@ -104,14 +104,19 @@ typedef enum tsr_dtype {
   TSR_I8,
   TSR_U8,
   TSR_BOOL,     /* one byte, 0 or 1; `i1` in IR text */
+  TSR_COMPLEX32,  /* the real part, then the imaginary one; of f16, `complex<f16>` in IR text */
+  TSR_COMPLEX64,  /* of f32 */
+  TSR_COMPLEX128, /* of f64 */
   TSR_N_DTYPES
 } tsr_dtype;
 
 /* Bytes of one element; 0 for TSR_DTYPE_NONE. */
 TSR_API size_t tsr_dtype_size(tsr_dtype t);
-/* The name used on command lines and in reports: "f32", "bf16", "fp8_e4m3", "bool", ... A constant string. */
+/* The name used on command lines and in reports: "f32", "bf16", "fp8_e4m3", "bool", "complex64", ... A constant
+ * string. */
 TSR_API const char *tsr_dtype_name(tsr_dtype t);
-/* Accepts tsr_dtype_name's names, MLIR's spellings (f8E4M3FN, i1, ui8) and fp32, fp16. NONE if unknown. */
+/* Accepts tsr_dtype_name's names, MLIR's spellings (f8E4M3FN, i1, ui8, complex<f32>) and fp32, fp16. NONE if
+ * unknown. */
 TSR_API tsr_dtype tsr_dtype_parse(const char *name);
 
 #ifdef __cplusplus

@@ -413,10 +413,11 @@ TSR_API tsr_tensor_info tsr_graph_output_info(const tsr_graph *g, int i);
 /* Evaluates the graph in f64 on the host (the oracle). inputs: row-major elements in each input's own type; outputs:
  * arrays of doubles, one per element. tolerance (may be NULL, also its entries) receives per element the largest
  * absolute error that a correct implementation with f32 accumulation may show, derived from data types and reduction
- * lengths. */
+ * lengths. Of complex elements two doubles each, the real and the imaginary part. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_reference(const tsr_graph *g, const void *const *inputs,
                                                     double *const *outputs, double *const *tolerance);
-/* The same for n elements (row-major positions) of one output: for results too large to evaluate whole. */
+/* The same for n elements (row-major positions, of complex types 2 i for element i's real part and 2 i + 1 for its
+ * imaginary one) of one output: for results too large to evaluate whole. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_reference_at(const tsr_graph *g, const void *const *inputs, int output,
                                                        const int64_t *elements, int n, double *values,
                                                        double *tolerance);

@@ -80,7 +80,8 @@ static const struct { const char *header, *says; } headers[] = {
     {HEAD("'<f4'", "False", "(3, 2)"), "shape"}, /* not the input's */
     {HEAD("'<f4'", "False", "(6,)"), "shape"},
     {HEAD("'<f4'", "False", "()"), "shape"},
-    {HEAD("'<c8'", "False", "(2, 3)"), "element type '<c8' is not one of"},
+    {HEAD("'<c32'", "False", "(2, 3)"), "element type '<c32' is not one of"},
+    {HEAD("'<c8'", "False", "(2, 3)"), "truncated: 24 bytes of data, the header says 48"},
     {HEAD("'<U4'", "False", "(2, 3)"), "element type '<U4'"},
     {HEAD("'|O'", "False", "(2, 3)"), "element type '|O'"},
     {HEAD("'<f4\\n'", "False", "(2, 3)"), "element type '<f4"},

@@ -17,8 +17,8 @@ double rng_unit(rng *r);
 int random_graph_families(void);
 const char *random_graph_family_name(int family);
 tsr_status random_graph(tsr_context *ctx, rng *r, int family, tsr_graph **out, char *what, size_t what_bytes);
-/* Elements for an input of type t: integers from its whole range; floats small in five of eight tensors, else of any
- * exponent, or with NaN, infinities, zeros of both signs, denormals and the largest numbers among them. positive: no
- * negative numbers. */
+/* n numbers (of complex elements two each) for an input of type t: integers from its whole range; floats small in
+ * five of eight tensors, else of any exponent, or with NaN, infinities, zeros of both signs, denormals and the
+ * largest numbers among them. positive: no negative numbers. */
 void random_fill(rng *r, tsr_dtype t, void *data, size_t n, bool positive);
 #endif

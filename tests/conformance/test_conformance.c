@@ -40,7 +40,8 @@ static void fail_line(suite *s, uint64_t seed, const char *what, const char *fmt
   if (++s->wrong <= 20) printf("FAIL seed %llu %s\n     %s\n", (unsigned long long)seed, what, why);
 }
 
-static size_t count(const tsr_tensor_info *t) { return t->bytes / tsr_dtype_size(t->dtype); }
+/* Numbers: of complex elements two each. */
+static size_t count(const tsr_tensor_info *t) { return t->bytes / tsr_dtype_size(dtype_part(t->dtype)); }
 
 static bool compare(suite *s, uint64_t seed, const char *what, int output, const tsr_tensor_info *t, const void *got,
                     const double *want, const double *tolerance) {

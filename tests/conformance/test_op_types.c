@@ -16,8 +16,8 @@
 
 enum { MAX_IN = 3 };
 
-/* $T: the type under test ($N: its name in attributes), $R x $C the shape. `args` are values %a, %b, .. in the order of
- * the text. */
+/* $T: the type under test ($N: its name in attributes), $F what it is cast to (f32, or complex64 of complex types),
+ * $R x $C the shape. `args` are values %a, %b, .. in the order of the text. */
 static const struct { const char *op, *args, *body;
 } cases[] = {
     {"constant", "", "%r = \"tessera.graph.constant\"() {value = dense<1> : tensor<$Rx$Cx$T>}"},
@@ -94,7 +94,7 @@ static const struct { const char *op, *args, *body;
      "%r = \"tessera.graph.compare\"(%a, %b) {predicate = \"le\"}"},
     {"select", "%a: tensor<$Rx$Cxi1>, %b: tensor<$Rx$Cx$T>, %c: tensor<$Cx$T>",
      "%r = \"tessera.graph.select\"(%a, %b, %c)"},
-    {"cast", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.cast\"(%a) {dtype = \"f32\"}"},
+    {"cast", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.cast\"(%a) {dtype = \"$F\"}"},
     {"cast", "%a: tensor<$Rx$Cxf32>", "%r = \"tessera.graph.cast\"(%a) {dtype = \"$T\"}"},
     {"broadcast", "%a: tensor<$Rx1x$T>", "%r = \"tessera.graph.broadcast\"(%a) {shape = [2, $R, $C]}"},
 #define FOLD(name) \
@@ -114,6 +114,8 @@ static const struct { const char *op, *args, *body;
     {"slice", "%a: tensor<$Rx$Cx$T>",
      "%r = \"tessera.graph.slice\"(%a) {starts = [0, 0], sizes = [-1, -1], strides = [2, 3]}"},
     {"concat", "%a: tensor<$Rx$Cx$T>, %b: tensor<2x$Cx$T>", "%r = \"tessera.graph.concat\"(%a, %b) {axis = 0}"},
+    {"concat", "%a: tensor<$Rx1x$T>",
+     "%s = \"tessera.graph.broadcast\"(%a) {shape = [2, $R, $C]}\n%r = \"tessera.graph.concat\"(%s, %s) {axis = 1}"},
     {"pad", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.pad\"(%a) {low = [1, 0], high = [0, 2]}"},
     {"iota", "", "%r = \"tessera.graph.iota\"() {shape = [$R, $C], dtype = \"$N\"}"},
     {"iota", "", "%s = \"tessera.graph.iota\"() {shape = [$R, $C], axis = 0, dtype = \"$N\"}\n%r = \"tessera.graph.transpose\"(%s)"},
@@ -150,6 +152,12 @@ static const struct { const char *op, *args, *body;
     {"average_pool", "%a: tensor<2x3x$Rx$Cx$T>", "%r = \"tessera.graph.average_pool\"(%a) {kernel = [3, 3], strides = [1, 2], padding = \"same\"}"},
     {"average_pool", "%a: tensor<$Rx6x5x$Cx$T>", "%r = \"tessera.graph.average_pool\"(%a) {layout = \"nhwc\"}"},
     {"one_hot", "%a: tensor<$Rx$T>", "%r = \"tessera.graph.one_hot\"(%a) {depth = $C}"},
+    {"complex", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$T>", "%r = \"tessera.graph.complex\"(%a, %b)"},
+    ONE("real"),
+    ONE("imag"),
+    ONE("conj"),
+    ONE("as_real"),
+    {"as_complex", "%a: tensor<$Rx$Cx2x$T>", "%r = \"tessera.graph.as_complex\"(%a)"},
 /* Indices of either sign, of which some are outside the smaller shapes. */
 #define IN_RANGE(type) \
   "%n = \"tessera.graph.constant\"() {value = dense<9> : tensor<" type ">}\n%i = \"tessera.graph.rem\"(%b, %n)\n"
@@ -167,7 +175,8 @@ static const struct { const char *op, *args, *body;
 
 static const struct { int r, c; } shapes[] = {{13, 7}, {1, 1}, {1, 37}, {31, 1}, {0, 5}, {5, 0}};
 static const tsr_dtype types[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2,
-                                  TSR_I64, TSR_I32, TSR_I16, TSR_I8,   TSR_U8,     TSR_BOOL};
+                                  TSR_I64, TSR_I32, TSR_I16, TSR_I8,   TSR_U8,     TSR_BOOL,
+                                  TSR_COMPLEX32, TSR_COMPLEX64, TSR_COMPLEX128};
 
 typedef struct suite {
   tsr_context *ctx;
@@ -180,7 +189,9 @@ typedef struct suite {
 /* Is t among the types that the table names? */
 static bool documented(const char *op, tsr_dtype t) {
   char full[64], list[160];
-  const char *name = t == TSR_F8E4M3 || t == TSR_F8E5M2 ? "fp8" : tsr_dtype_name(t);
+  const char *name = t == TSR_F8E4M3 || t == TSR_F8E5M2 ? "fp8"
+                     : dtype_is_complex(t)                  ? "complex"
+                                                            : tsr_dtype_name(t);
   snprintf(full, sizeof full, "tessera.graph.%s", op);
   snprintf(list, sizeof list, "%s", ir_find_op(full)->types_doc);
   for (char *save, *w = strtok_r(strtok_r(list, ";", &save), ", ", &save); w; w = strtok_r(NULL, ", ", &save))
@@ -193,12 +204,14 @@ static void expand(const char *s, tsr_dtype t, int r, int c, char **out) {
     if (*s != '$') *(*out)++ = *s;
     else if (*++s == 'T') *out += sprintf(*out, "%s", dtype_get(t)->mlir);
     else if (*s == 'N') *out += sprintf(*out, "%s", tsr_dtype_name(t));
+    else if (*s == 'F') *out += sprintf(*out, "%s", dtype_is_complex(t) ? "complex64" : "f32");
     else *out += sprintf(*out, "%d", *s == 'R' ? r : c);
   }
   **out = 0;
 }
 
-static size_t count(const tsr_tensor_info *t) { return t->bytes / tsr_dtype_size(t->dtype); }
+/* Numbers: of complex elements two each. */
+static size_t count(const tsr_tensor_info *t) { return t->bytes / tsr_dtype_size(dtype_part(t->dtype)); }
 
 static tsr_status execute(suite *s, tsr_program *p, void **in, void *out) {
   tsr_binding bi[MAX_IN] = {{0}}, bo = {0};

@@ -3,6 +3,7 @@
  * Schedule IR. Build: cmake -DCMAKE_C_COMPILER=clang -DTSR_FUZZ=ON -DTSR_SANITIZE=fuzzer-no-link,address,undefined;
  * run: fuzz_ir CORPUS. */
 #include "core/ir/graph/ops.h"
+#include "core/passes/graph/complex.h"
 #include "core/passes/graph/expand_ops.h"
 #include "core/passes/graph/simplify.h"
 #include "core/passes/schedule/from_graph.h"
@@ -25,6 +26,7 @@ static void check_round_trip(const ir_module *m) {
 static void check_passes(ir_module *m) {
   ir_module *s;
   tsr_status st = graph_expand_module(m, NULL);
+  if (!st) st = graph_split_complex_module(m);
   if (!st) st = graph_simplify_module(m, NULL);
   if (!st) st = graph_to_schedule(m, NULL, &s);
   if (!st) {

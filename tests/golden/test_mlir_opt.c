@@ -85,6 +85,18 @@ static tsr_status compile(tsr_context *ctx, tsr_device *dev, const char *what, c
   return st;
 }
 
+/* The text as it is read: ops that a pass replaces, those of complex numbers say, are in no dump. */
+static void print(tsr_context *ctx, const char *what, const char *text, size_t n, FILE *all) {
+  tsr_graph *g = NULL;
+  char *out = NULL;
+  tsr_status st = tsr_graph_parse(ctx, text, n, what, &g);
+  if (!st) st = tsr_graph_print(g, &out);
+  if (st) complain("", what, st);
+  else note_ops(out), fprintf(all, "%s// -----\n", out), n_dumps++;
+  if (out) tsr_text_free(ctx, &out);
+  tsr_graph_destroy(&g);
+}
+
 static void dump(tsr_context *ctx, tsr_device *dev, const char *what, const char *text, size_t n, FILE *all) {
   const tsr_compile_options o = {.tune = TSR_TUNE_OFF, .policy = TSR_POLICY_FAST, .fallback = TSR_FALLBACK_ALLOW};
   tsr_program *p = NULL;
@@ -120,6 +132,7 @@ static void dump_files(tsr_context *ctx, tsr_device *dev, FILE *all) {
     FILE *f = fopen(g.gl_pathv[i], "rb");
     size_t n = f ? fread(text, 1, sizeof text, f) : 0;
     if (f) fclose(f);
+    print(ctx, strrchr(g.gl_pathv[i], '/') + 1, text, n, all);
     dump(ctx, dev, strrchr(g.gl_pathv[i], '/') + 1, text, n, all);
   }
   globfree(&g);

@@ -53,7 +53,7 @@ gt_data gt_random(const ir_op *func, unsigned seed, double lo, double hi) {
   for (int i = 0; i < r->n_args; i++) {
     const ir_type *t = r->args[i]->type;
     void *p = room(&d, t);
-    for (int64_t k = 0; k < ir_type_count(t); k++) {
+    for (int64_t k = 0; k < graph_numbers(t); k++) {
       s = s * 6364136223846793005u + 1442695040888963407u;
       double u = (double)(s >> 11) / 9007199254740992.0;
       dtype_store(t->dtype, p, (size_t)k, t->dtype == TSR_BOOL ? u < 0.5 : lo + (hi - lo) * u);
@@ -86,7 +86,7 @@ bool gt_same(ir_op *a, ir_op *b, unsigned seed, double lo, double hi) {
   for (int o = 0; same && o < a->regions[0]->last->n_operands; o++) {
     ir_value *va = a->regions[0]->last->operands[o], *vb = b->regions[0]->last->operands[o];
     same = va->type->dtype == vb->type->dtype && ir_type_count(va->type) == ir_type_count(vb->type);
-    for (int64_t i = 0; same && i < ir_type_count(va->type); i++) {
+    for (int64_t i = 0; same && i < graph_numbers(va->type); i++) {
       graph_num x, y;
       tsr_status_free(graph_element(ea, va, i, &x));
       tsr_status_free(graph_element(eb, vb, i, &y));

@@ -33,6 +33,10 @@ static const char *const graphs[] = {
     FUNC("%a: tensor<9x12xf64>, %b: tensor<4x12xf64>",
          "%c = \"tessera.graph.concat\"(%a, %b) {axis = 0}\n%s = \"tessera.graph.reduce_sum\"(%c) {axes = [0]}\n",
          "%c, %s"),
+    FUNC("%a: tensor<5x7xcomplex<f32>>, %b: tensor<7xcomplex<f32>>",
+         "%c = \"tessera.graph.constant\"() {value = dense<(1.0, -2.0)> : tensor<complex<f32>>}\n%m = "
+         "\"tessera.graph.mul\"(%a, %b)\n%s = \"tessera.graph.add\"(%m, %c)\n%n = \"tessera.graph.abs\"(%s)\n",
+         "%s, %n"),
     FUNC("%a: tensor<9x12xf32>, %i: tensor<7xi64>", "%g = \"tessera.graph.embedding\"(%a, %i)\n", "%g"),
     FUNC("%a: tensor<9x12xf16>, %i: tensor<5x12xi32>, %u: tensor<5x12xf16>",
          "%s = \"tessera.graph.scatter_add\"(%a, %i, %u)\n", "%s")};

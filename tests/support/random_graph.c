@@ -372,11 +372,52 @@ static void shapes(build *b) {
   for (int i = (int)rng_range(b->r, 0, 3); i > 0; i--) output(b, p.v[rng_range(b->r, inputs, p.n - 1)]);
 }
 
+/* ---- complex numbers ------------------------------------------------------------------------------------------- */
+
+static tsr_value complex_move(build *b, tsr_value x) {
+  tsr_shape s = shape_of(b, x);
+  int64_t v[TSR_MAX_RANK] = {0}, w[TSR_MAX_RANK] = {0}, axis = s.rank ? rng_range(b->r, -s.rank, s.rank - 1) : 0;
+  for (int d = 0; d < s.rank; d++) v[d] = rng_range(b->r, 0, 2), w[d] = rng_range(b->r, 0, 1);
+  tsr_attr pad[2] = {TSR_INTS("low", v, s.rank), TSR_INTS("high", w, s.rank)}, at = TSR_INT("axis", axis),
+           axes[2] = {TSR_BOOLEAN("keepdims", rng_range(b->r, 0, 1)), TSR_INTS("axes", &axis, 1)};
+  tsr_value two[2] = {x, x};
+  switch (s.rank ? rng_range(b->r, 0, 5) : 0) {
+  case 0: return small_reshape(b, x);
+  case 1: return small_transpose(b, x);
+  case 2: return small_broadcast(b, x);
+  case 3: return op(b, "pad", 1, &x, 2, pad);
+  case 4: return op(b, "concat", 2, two, 1, &at);
+  default: return op(b, rng_range(b->r, 0, 1) ? "reduce_sum" : "reduce_mean", 1, &x, 2, axes);
+  }
+}
+
+static void complex_numbers(build *b) {
+  static const tsr_dtype types[] = {TSR_COMPLEX64, TSR_COMPLEX64, TSR_COMPLEX128, TSR_COMPLEX32};
+  static const char *const binary[] = {"add", "sub", "mul", "mul", "div"}, *const unary[] = {"neg", "conj"},
+                          *const last[] = {"real", "imag", "abs", "as_real"};
+  tsr_dtype t = types[rng_range(b->r, 0, 3)];
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 0, 3), 4000);
+  for (int i = 0; i < s.rank; i++) s.dims[i] += s.dims[i] == 0; /* an empty mean has no value to compare */
+  tsr_value x = input(b, t, s);
+  for (int steps = (int)rng_range(b->r, 1, 4); steps > 0 && !b->st; steps--) {
+    switch (rng_range(b->r, 0, 4)) {
+    case 0:
+    case 1: x = op2(b, binary[rng_range(b->r, 0, 4)], x, input(b, t, narrower(b->r, shape_of(b, x)))); break;
+    case 2: x = op2(b, "mul", x, x); break;
+    case 3: x = op1(b, unary[rng_range(b->r, 0, 1)], x); break;
+    default: x = complex_move(b, x);
+    }
+  }
+  if (rng_range(b->r, 0, 1)) output(b, op1(b, last[rng_range(b->r, 0, 3)], x));
+  else output(b, x);
+}
+
 static const struct { const char *name; void (*make)(build *b); } families[] = {
     {"elementwise", elementwise}, {"positive", positive}, {"integers", integers}, {"logic", logic},
     {"casts", casts},             {"reductions", reductions}, {"rows", rows},     {"matmuls", matmuls},
     {"movement", movement},       {"attention", attention}, {"shapes", shapes},   {"composed", random_composed},
-    {"normed", random_normed},    {"domains", domains},       {"indexed", random_indexed}};
+    {"normed", random_normed},    {"domains", domains},       {"indexed", random_indexed},
+    {"complex_numbers", complex_numbers}};
 
 int random_graph_families(void) { return (int)(sizeof families / sizeof *families); }
 const char *random_graph_family_name(int f) { return families[f].name; }

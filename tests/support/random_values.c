@@ -73,6 +73,7 @@ static void floats(rng *r, tsr_dtype t, void *data, size_t n, bool positive) {
 }
 
 void random_fill(rng *r, tsr_dtype t, void *data, size_t n, bool positive) {
+  t = dtype_part(t);
   if (dtype_is_float(t)) {
     floats(r, t, data, n, positive);
     return;

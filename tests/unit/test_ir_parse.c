@@ -11,6 +11,7 @@
 
 #include "core/ir/schedule/schedule.h"
 #include "core/passes/graph/autodiff.h"
+#include "core/passes/graph/complex.h"
 #include "core/passes/graph/simplify.h"
 #include "core/passes/schedule/from_graph.h"
 #include "tests/support/graph_text.h"
@@ -279,6 +280,7 @@ static tsr_status whole_path(const tsr_allocator *al, const char *text) {
   strb_init(&b, al);
   TSR_GOTO(ir_parse(al, text, strlen(text), "test.mlir", &m));
   TSR_GOTO(graph_grad(graph_find_func(m, NULL), (int[]){0, 1, 2}, 3, "grad", &grad));
+  TSR_GOTO(graph_split_complex_module(m));
   TSR_GOTO(graph_simplify_module(m, &(pass_options){.trace = &t}));
   TSR_GOTO(graph_to_schedule(m, &(pass_options){.trace = &t}, &s));
   ir_print(&b, s);

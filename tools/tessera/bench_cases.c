@@ -161,6 +161,15 @@ static const suite_row rows[] = {
     ROW("composed", "max_pool", 112, 112, TSR_F32),
     ROW("composed", "average_pool", 112, 112, TSR_F32),
 
+    ROW("complex", "mul", 1000, 1000, TSR_COMPLEX64),
+    ROW("complex", "div", 1000, 1000, TSR_COMPLEX64),
+    ROW("complex", "abs", 1000, 1000, TSR_COMPLEX64),
+    ROW("complex", "conj", 1000, 1000, TSR_COMPLEX64),
+    ROW("complex", "real", 1000, 1000, TSR_COMPLEX128),
+    ROW("complex", "imag", 1000, 1000, TSR_COMPLEX32),
+    ROW("complex", "complex", 1000, 1000, TSR_F32),
+    ROW("complex", "reduce_sum", 1000, 1000, TSR_COMPLEX64),
+
     ROW("indexed", "gather", 16384, 1024, TSR_F32),
     ROW("indexed", "gather_elements", 4096, 1024, TSR_F32),
     ROW("indexed", "gather_nd", 1048576, 4, TSR_F32),

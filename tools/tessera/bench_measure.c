@@ -48,6 +48,8 @@ static uint64_t next_random(uint64_t *s) {
  * wanted at once. */
 static void draw(tsr_dtype t, void *out, size_t n, uint64_t seed) {
   static _Alignas(8) unsigned char pool[65536 * 8];
+  n *= (size_t)dtype_parts(t);
+  t = dtype_part(t);
   size_t size = tsr_dtype_size(t);
   for (size_t k = 0; k < 65536; k++) {
     uint64_t r = next_random(&seed);
@@ -187,7 +189,7 @@ static tsr_status wait_for_device(measure *m) {
 
 static tsr_status check(measure *m, bench_result *r) {
   tsr_tensor_info t = tsr_program_output(m->p, 0);
-  int64_t n = (int64_t)(t.bytes / tsr_dtype_size(t.dtype)), at[SAMPLES];
+  int64_t n = (int64_t)(t.bytes / tsr_dtype_size(dtype_part(t.dtype))), at[SAMPLES];
   int samples = n < SAMPLES ? (int)n : SAMPLES;
   for (int i = 0; i < samples; i++) at[i] = samples == n ? i : (int64_t)((double)i / (samples - 1) * (double)(n - 1));
   double want[SAMPLES], tolerance[SAMPLES];

@@ -85,9 +85,10 @@ static uint64_t next_random(uint64_t *s) {
 
 static void fill_random(tsr_dtype t, void *p, size_t n, uint64_t seed) {
   uint64_t s = seed;
+  n *= (size_t)dtype_parts(t);
   for (size_t i = 0; i < n; i++) {
     double u = (double)(next_random(&s) >> 11) / 9007199254740992.0, v = 2 * u - 1;
-    dtype_store(t, p, i, t == TSR_BOOL ? u > 0.5 : dtype_is_float(t) ? v : floor(v * 8));
+    dtype_store(t, p, i, t == TSR_BOOL ? u > 0.5 : dtype_is_float(dtype_part(t)) ? v : floor(v * 8));
   }
 }
 
@@ -175,6 +176,9 @@ static int load_input(run_state *r, int i, const sources *from, int *used, uint6
     else if (!same_shape(&x.shape, &t.shape))
       rc = cli_usage("run", "%s: shape %s, input %s needs %s", path, cli_shape_text(&x.shape, a, sizeof a), t.name,
                      cli_shape_text(&t.shape, b, sizeof b));
+    else if (dtype_is_complex(x.dtype) && !dtype_is_complex(t.dtype))
+      rc = cli_usage("run", "%s: %s numbers; input %s is %s", path, tsr_dtype_name(x.dtype), t.name,
+                     tsr_dtype_name(t.dtype));
     else npy_convert(&x, t.dtype, data);
     npy_free(&x);
   } else {
@@ -196,11 +200,12 @@ static int save_output(run_state *r, int i, const char *path) {
   if (!x.data) rc = cli_usage("run", "no memory for output %d", i);
   else if (st) rc = cli_fail(st);
   bool narrow = t.dtype == TSR_F16 || t.dtype == TSR_BF16 || t.dtype == TSR_F8E4M3 || t.dtype == TSR_F8E5M2 ||
-                t.dtype == TSR_TF32;
+                t.dtype == TSR_TF32 || t.dtype == TSR_COMPLEX32;
   if (!rc && narrow) {
-    size_t n = t.bytes / tsr_dtype_size(t.dtype);
-    npy_array wide = {.dtype = TSR_F32, .shape = t.shape, .bytes = n * 4, .data = malloc(n * 4 + 1)};
-    if (wide.data) npy_convert(&x, TSR_F32, wide.data);
+    const tsr_dtype to = dtype_is_complex(t.dtype) ? TSR_COMPLEX64 : TSR_F32;
+    const size_t bytes = t.bytes / tsr_dtype_size(t.dtype) * tsr_dtype_size(to);
+    npy_array wide = {.dtype = to, .shape = t.shape, .bytes = bytes, .data = malloc(bytes + 1)};
+    if (wide.data) npy_convert(&x, to, wide.data);
     npy_free(&x);
     x = wide;
     if (!x.data) rc = cli_usage("run", "no memory for output %d", i);

@@ -1,16 +1,20 @@
 /* Data movement over strips and 2-D blocks: copy with any strides, fill, iota. Included once per instruction set, after
  * vec_<isa>.h. */
 
-/* Stage of a perfect shuffle of two vectors: lanes a0 b0 a1 b1 ... of the low or the high halves. */
+/* Stage of a perfect shuffle of two vectors: lanes a0 b0 a1 b1 ... of the low or the high halves. VI_EVEN: the even
+ * lanes of both. */
 #if VF == 4
 #define VI_LO(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
 #define VI_HI(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define VI_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
 #elif VF == 8
 #define VI_LO(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
 #define VI_HI(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define VI_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
 #else
 #define VI_LO(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
 #define VI_HI(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define VI_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
 #endif
 
 /* A group of smaller elements may be moved as one, wherever it lies. */
@@ -54,6 +58,15 @@ COPY_STRIDED(uint8_t, copy_strided8)
 COPY_STRIDED(copy_u16, copy_strided16)
 COPY_STRIDED(copy_u32, copy_strided32)
 COPY_STRIDED(copy_u64, copy_strided64)
+
+/* Every other 32-bit element of a line: the real or the imaginary parts of complex numbers. Nothing beyond the last one
+ * is read. */
+static void copy_even32(copy_u32 *dst, const copy_u32 *src, size_t n) {
+  size_t i = 0;
+  for (; i + VF < n; i += VF)
+    *(copy_vi *)(dst + i) = VI_EVEN(*(const copy_vi *)(src + 2 * i), *(const copy_vi *)(src + 2 * i + VF));
+  for (; i < n; i++) dst[i] = src[2 * i];
+}
 
 /* dst row-major, src column-major (element (r, c) at src[c * scs + r]), 32-bit elements. */
 static void copy_transpose32(uint32_t *dst, ptrdiff_t drs, const uint32_t *src, ptrdiff_t scs, size_t rows,
@@ -110,6 +123,11 @@ void CPUK_FN(copy2d)(const cpuk_copy_args *args) {
   }
   if (p.dst_cs == 1 && p.src_cs == 1) {
     copy_rows(&p);
+    return;
+  }
+  if (p.esize == 4 && p.dst_cs == 1 && p.src_cs == 2) {
+    for (ptrdiff_t r = 0; r < (ptrdiff_t)p.rows; r++)
+      copy_even32((copy_u32 *)p.dst + r * p.dst_rs, (const copy_u32 *)p.src + r * p.src_rs, p.cols);
     return;
   }
   if (p.esize == 4 && p.dst_cs == 1 && p.src_rs == 1) {

@@ -59,9 +59,9 @@ static tsr_status add_shape(const tsr_allocator *al, const char *file, const jso
   tsr_matrix_shape s = {.m = json_i32(j, "m", 0),
                         .n = json_i32(j, "n", 0),
                         .k = json_i32(j, "k", 0),
-                        .a = tsr_dtype_parse(ab),
-                        .b = tsr_dtype_parse(ab),
-                        .c = tsr_dtype_parse(acc),
+                        .a = dtype_parse_real(ab),
+                        .b = dtype_parse_real(ab),
+                        .c = dtype_parse_real(acc),
                         .scope = SCOPE_SUBGROUP,
                         .enabled = true,
                         .threads = json_i32(j, "threads", 0)};

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/emit/text/text.h"
+#include "core/base/dtype.h"
 #include "core/device/dialect.h"
 #include "core/emit/text/prelude.h"
 #include "core/emit/text/scalar.h"
@@ -302,7 +303,7 @@ static void scan_type(const ir_type *t, text_use *u) {
 }
 
 static void scan_name(const ir_op *op, const char *attr, text_use *u) {
-  ir_type t = {.dtype = tsr_dtype_parse(ir_get_str(op, attr, ""))};
+  ir_type t = {.dtype = dtype_parse_real(ir_get_str(op, attr, ""))};
   scan_type(&t, u);
 }
 

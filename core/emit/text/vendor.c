@@ -2,12 +2,13 @@
 #include <string.h>
 
 #include "core/emit/text/vendor.h"
+#include "core/base/dtype.h"
 #include "core/device/dialect.h"
 #include "core/emit/text/mma.h"
 
 static const char *const yes_no[] = {"false", "true"};
 
-static tsr_dtype attr_type(const ir_op *op, const char *name) { return tsr_dtype_parse(ir_get_str(op, name, "")); }
+static tsr_dtype attr_type(const ir_op *op, const char *name) { return dtype_parse_real(ir_get_str(op, name, "")); }
 static int attr(const ir_op *op, const char *name) { return (int)ir_get_int(op, name, 0); }
 
 /* wgmma says no rows, being 64 of them; only it says the rest. */

@@ -35,7 +35,7 @@ int graph_scalar(const ir_op *op) {
   return code == SC_GELU && !strcmp(ir_get_str(op, "approximate", "none"), "tanh") ? SC_GELU_TANH : code;
 }
 
-int graph_numbers(const ir_op *op, double out[GRAPH_MAX_NUMBERS]) {
+int graph_number_attrs(const ir_op *op, double out[GRAPH_MAX_NUMBERS]) {
   int n = 0;
   for (const ir_attr_def *a = op->def->attrs; a && a->name; a++)
     if (a->kind == IR_A_FLOAT) out[n++] = ir_get_float(op, a->name, 0);
@@ -120,7 +120,7 @@ graph_contract graph_contract_get(const ir_op *op) {
   memcpy(g.batch, c->dims, sizeof *g.batch * (size_t)g.n_batch);
   g.k = a->dims[a->rank - (g.transpose_a ? 2 : 1)];
   if (g.k == IR_DYNAMIC) g.k = b->dims[b->rank - (g.transpose_b ? 1 : 2)];
-  g.accum = tsr_dtype_parse(ir_get_str(op, "accum_dtype", ""));
+  g.accum = dtype_parse_real(ir_get_str(op, "accum_dtype", ""));
   if (!g.accum)
     g.accum = graph_accum_default(tsr_dtype_size(a->dtype) > tsr_dtype_size(b->dtype) ? a->dtype : b->dtype);
   if (c->dtype == TSR_I64 && !ir_get_attr(op, "accum_dtype")) g.accum = TSR_I64;
@@ -130,7 +130,8 @@ graph_contract graph_contract_get(const ir_op *op) {
 
 double graph_constant_at(const ir_op *op, int64_t i) {
   const ir_attr *a = ir_get_attr(op, "value");
-  return dtype_load(a->u.dense.type->dtype, a->u.dense.data, a->u.dense.splat ? 0 : (size_t)i);
+  const size_t parts = (size_t)dtype_parts(a->u.dense.type->dtype);
+  return dtype_load(a->u.dense.type->dtype, a->u.dense.data, a->u.dense.splat ? (size_t)i % parts : (size_t)i);
 }
 
 bool graph_splat(const ir_op *op, double *value) {
@@ -138,7 +139,7 @@ bool graph_splat(const ir_op *op, double *value) {
   const ir_attr *a = ir_get_attr(op, "value");
   int64_t n = ir_type_count(a->u.dense.type);
   size_t size = tsr_dtype_size(a->u.dense.type->dtype);
-  if (n < 1) return false;
+  if (n < 1 || dtype_is_complex(a->u.dense.type->dtype)) return false;
   for (int64_t i = 1; i < n && !a->u.dense.splat; i++)
     if (memcmp(a->u.dense.data, (const char *)a->u.dense.data + (size_t)i * size, size)) return false;
   *value = graph_constant_at(op, 0);

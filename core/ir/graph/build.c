@@ -40,15 +40,15 @@ ir_value *graph_build_like(ir_builder *b, const ir_op *op, ir_value *const *oper
 }
 
 ir_value *graph_fill(ir_builder *b, const ir_type *type, double value) {
-  uint64_t bits = 0;
+  uint64_t bits[2] = {0};
   if (!type) b->failed = true;
   if (b->failed) return NULL;
-  dtype_store(type->dtype, &bits, 0, value);
+  dtype_store(type->dtype, bits, 0, value);
   int64_t n = ir_type_count(type);
   size_t size = tsr_dtype_size(type->dtype);
   assert(n >= 0);
   ir_op *op = start(b, G_CONSTANT, 0, NULL);
-  attr(b, op, "value", ir_attr_dense(b->m, type, &bits, n ? size : 0, n != 1 && n != 0));
+  attr(b, op, "value", ir_attr_dense(b->m, type, bits, n ? size : 0, n != 1 && n != 0));
   return finish(b, op);
 }
 
@@ -133,6 +133,9 @@ ir_value *graph_iota(ir_builder *b, tsr_dtype t, const ir_type *like, int axis) 
   attr(b, op, "dtype", ir_attr_str(b->m, tsr_dtype_name(t)));
   return finish(b, op);
 }
+
+ir_value *graph_as_real(ir_builder *b, ir_value *x) { return x ? graph_op1(b, G_AS_REAL, x) : NULL; }
+ir_value *graph_as_complex(ir_builder *b, ir_value *x) { return x ? graph_op1(b, G_AS_COMPLEX, x) : NULL; }
 
 ir_value *graph_indexed_build(ir_builder *b, graph_code c, int n, ir_value *const *operands, const char *name,
                               int64_t value, bool adds) {

@@ -17,6 +17,11 @@ typedef struct graph_slot {
   graph_num **pages; /* an element with e < 0 isn't known yet */
 } graph_slot;
 
+int64_t graph_numbers(const ir_type *t) {
+  int64_t n = ir_type_count(t);
+  return n > 0 ? n * dtype_parts(t->dtype) : n;
+}
+
 static size_t n_pages(const graph_slot *s) { return (size_t)((s->count + PAGE - 1) >> PAGE_BITS); }
 
 /* Elements of page p: tensors smaller than a page take what they have, as long chains of them would fill the memory. */
@@ -27,7 +32,7 @@ static size_t page_elements(const graph_slot *s, size_t p) {
 
 static tsr_status add_slot(graph_evaluator *e, ir_value *v, const void *input) {
   graph_slot *s = &e->slots[e->n_slots++];
-  int64_t n = ir_type_count(v->type);
+  int64_t n = graph_numbers(v->type);
   *s = (graph_slot){v, n, input, NULL};
   v->data = s;
   if (n < 0)
@@ -163,7 +168,7 @@ void graph_write(graph_evaluator *e, ir_value *v, int64_t i, graph_num x) {
     dtype_store(v->type->dtype, &bits, 0, x.v);
     x.v = dtype_load(v->type->dtype, &bits, 0);
   }
-  if (dtype_is_float(v->type->dtype) && isfinite(x.v) && fabs(x.v) + x.e > dtype_get(v->type->dtype)->max)
+  if (dtype_is_float(dtype_part(v->type->dtype)) && isfinite(x.v) && fabs(x.v) + x.e > dtype_get(v->type->dtype)->max)
     x.r = INFINITY;
   *p = x;
 }
@@ -178,7 +183,7 @@ tsr_status graph_evaluate_all(graph_evaluator *e) {
   e->whole = true;
   for (ir_op *o = e->func->regions[0]->first; o; o = o->next)
     for (int r = 0; r < o->n_results; r++) {
-      int64_t n = ir_type_count(o->results[r]->type);
+      int64_t n = graph_numbers(o->results[r]->type);
       for (int64_t i = 0; i < n && !e->st; i++) graph_read(e, o->results[r], i);
       if (e->st) return take_error(e);
     }
@@ -218,7 +223,7 @@ tsr_status graph_eval(ir_op *func, const void *const *inputs, void *const *outpu
   const ir_op *ret = func->regions[0]->last;
   for (int o = 0; o < ret->n_operands; o++) {
     ir_value *v = ret->operands[o];
-    int64_t n = ir_type_count(v->type);
+    int64_t n = graph_numbers(v->type);
     for (int64_t i = 0; i < n; i++) {
       graph_num x = graph_read(e, v, i);
       if (v->type->dtype == TSR_I64) ((int64_t *)outputs[o])[i] = x.i;
@@ -237,7 +242,7 @@ done:
 static double smallest_normal(tsr_dtype t) { return t == TSR_F64 ? 2.3e-308 : 0x1p-126; }
 
 double graph_rounding(tsr_dtype t, double v) {
-  const dtype_info *d = dtype_get(t);
+  const dtype_info *d = dtype_get(t = dtype_part(t));
   if (!d->is_float || !isfinite(v)) return 0;
   double tiny = t == TSR_F16 ? 0x1p-25 : t == TSR_F8E4M3 ? 0x1p-10 : t == TSR_F8E5M2 ? 0x1p-17 : smallest_normal(t);
   return d->eps * fabs(v) + tiny;

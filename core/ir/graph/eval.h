@@ -17,7 +17,8 @@
  *    (the probabilistic bound of Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, with lambda = 2), and its operands'
  *    errors as independent ones, with half of their mean relative size once more as an error common to all.
  * Overflow: where a value, or a sum in some order of its terms, may leave the type, what follows from it has an
- * infinite tolerance. Integers are exact, i64 by a number of its own beside the double. Not thread-safe; the
+ * infinite tolerance. Integers are exact, i64 by a number of its own beside the double. Complex elements are two
+ * numbers, each with its tolerance: wherever elements are counted here, these are. Not thread-safe; the
  * function's values' data fields are in use while an evaluator lives. */
 #ifndef CORE_IR_GRAPH_EVAL_H
 #define CORE_IR_GRAPH_EVAL_H
@@ -29,6 +30,9 @@ typedef struct graph_num {
                   place */
   int64_t i;   /* of an i64 value, exactly; v is its nearest double */
 } graph_num;
+
+/* How many numbers a tensor has: its elements, of complex types twice as many. As ir_type_count where it has none. */
+int64_t graph_numbers(const ir_type *t);
 
 /* inputs[i]: argument i of func, row-major in the argument's type; borrowed until destroy. All dimensions must be
  * known. */
@@ -44,7 +48,7 @@ tsr_status graph_evaluate_all(graph_evaluator *e);
 tsr_status graph_element(graph_evaluator *e, ir_value *v, int64_t at, graph_num *out);
 
 /* Evaluates func whole. outputs[i] receives result i in its own type; tolerance may be NULL, else tolerance[i] (may be
- * NULL too) receives one double per element. */
+ * NULL too) receives one double per number. */
 tsr_status graph_eval(ir_op *func, const void *const *inputs, void *const *outputs, double *const *tolerance);
 
 /* The tolerance of a sum of n terms whose magnitudes add up to sum_abs, kept in `accum` and rounded to `result` at

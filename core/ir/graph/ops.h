@@ -78,6 +78,12 @@ typedef enum graph_code {
   G_SCATTER_ND,
   G_MAX_POOL,
   G_AVERAGE_POOL,
+  G_COMPLEX,
+  G_REAL,
+  G_IMAG,
+  G_CONJ,
+  G_AS_REAL,
+  G_AS_COMPLEX,
   G_N_CODES
 } graph_code;
 
@@ -135,6 +141,11 @@ typedef enum graph_addressing {
   INDEX_ROWS      /* the indices' last dimension: leading coordinates behind `batch_dims` */
 } graph_addressing;
 
+/* Complex numbers: builds op on their parts. x: its operands, of complex types as pairs, tensors of the parts with a
+ * last axis of 2; so is the result given where its type is complex. NULL when out of memory. See ir/graph/ops/pairs.c.
+ */
+typedef ir_value *(*graph_pairs_fn)(ir_builder *b, ir_op *op, ir_value *const *x);
+
 /* The part of a row that only Graph IR has: ir_opdef.ext.
  *
  * index: which axes of the iteration space address each operand and the result, as einsum writes it, in the order of
@@ -161,6 +172,7 @@ typedef struct graph_row {
   const char *shown; /* in reports; NULL: its name's words, capitalised */
   int tile_rows;     /* docs/tuning.md, "Default tiles": rows of a block, one a warp; 0: not in that table */
   graph_expand_fn expand; /* of composite ops, whose evaluation, derivative, work and sharding follow from it */
+  graph_pairs_fn pairs; /* NULL: takes no complex numbers */
 } graph_row;
 
 static inline bool graph_is(const ir_op *op, graph_code c) {
@@ -198,7 +210,7 @@ int graph_variant(const ir_op *op);
 
 /* The number attributes of a pointwise op, in the order of its row: alpha, beta. */
 enum { GRAPH_MAX_NUMBERS = 2 };
-int graph_numbers(const ir_op *op, double out[GRAPH_MAX_NUMBERS]);
+int graph_number_attrs(const ir_op *op, double out[GRAPH_MAX_NUMBERS]);
 /* The `axis` attribute counted from the front. */
 int graph_axis(const ir_op *op);
 /* Which dimensions of a reduction's operand are reduced; returns how many. */
@@ -246,9 +258,9 @@ bool graph_orient(ir_op *op, bool transpose_a, bool transpose_b);
 /* The type in which sums of t are kept by default: f32 for floats of up to 32 bits, f64, i32. */
 tsr_dtype graph_accum_default(tsr_dtype t);
 
-/* Is op a constant whose elements are all the same? */
+/* Is op a constant whose elements are all the same, and no complex numbers? */
 bool graph_splat(const ir_op *op, double *value);
-/* Element i of a constant. */
+/* Element i of a constant; of complex types number i, as dtype_load counts. */
 double graph_constant_at(const ir_op *op, int64_t i);
 
 /* Writes function_type anew, where a function has it, after its arguments or results changed. False when out of memory.
@@ -288,6 +300,9 @@ ir_value *graph_compare(ir_builder *b, int predicate, ir_value *x, ir_value *y);
 ir_value *graph_cut(ir_builder *b, ir_value *x, const int64_t *starts, const int64_t *sizes);
 /* A tensor of the dimensions of `like` whose elements are their places along one axis. */
 ir_value *graph_iota(ir_builder *b, tsr_dtype t, const ir_type *like, int axis);
+/* The same memory as pairs (as_real), and back (as_complex). */
+ir_value *graph_as_real(ir_builder *b, ir_value *x);
+ir_value *graph_as_complex(ir_builder *b, ir_value *x);
 
 /* The function called `name`, or the first if NULL. NULL if there is none. */
 ir_op *graph_find_func(const ir_module *m, const char *name);

@@ -40,6 +40,7 @@ static graph_shard of_reduction(const ir_op *op, int axis, int *to) {
 
 static graph_shard of_move(const ir_op *op, int axis, int *to) {
   const graph_axis_fn axis_of = graph_ext(op)->axis_of;
+  if (!axis_of && axis >= op->results[0]->type->rank) return SHARD_WHOLE; /* as_complex: the parts stay together */
   *to = axis_of ? axis_of(op, axis) : axis;
   return *to < 0 ? SHARD_WHOLE : SHARD_CARRIES;
 }

@@ -375,8 +375,8 @@ tsr_status target_verify_product(const ir_op *op) {
   int n_rows;
   const matrix_instr *x = matrix_instr_rows(&n_rows);
   for (const matrix_instr *end = x + n_rows; x < end; x++) {
-    if (x->kind != kind || x->m != m || x->n[0] != n || x->k != k || x->a != tsr_dtype_parse(a) ||
-        x->b != tsr_dtype_parse(b) || x->c != tsr_dtype_parse(c))
+    if (x->kind != kind || x->m != m || x->n[0] != n || x->k != k || x->a != dtype_parse_real(a) ||
+        x->b != dtype_parse_real(b) || x->c != dtype_parse_real(c))
       continue;
     exists = true;
     if (fits(x, op)) return NULL;
@@ -392,12 +392,12 @@ tsr_status target_verify_wgmma(const ir_op *op) {
   const int64_t n = ir_get_int(op, "n", 0), k = ir_get_int(op, "k", 0), at = ir_get_int(op, "acc_at", 0),
                 swizzle = ir_get_int(op, "swizzle", 0), count = ir_type_count(acc);
   const matrix_instr *x = k >= 1 && k <= 64 ? matrix_instr_find(MATRIX_WGMMA, 64, 0, (int)k,
-                                                               tsr_dtype_parse(ir_get_str(op, "a", "")),
-                                                               tsr_dtype_parse(ir_get_str(op, "b", "")), "sm_90a")
+                                                               dtype_parse_real(ir_get_str(op, "a", "")),
+                                                               dtype_parse_real(ir_get_str(op, "b", "")), "sm_90a")
                                             : NULL;
   if (array != ir_get_bool(op, "a_regs", false))
     return ir_error(op, "a_regs tells which", "operand 1 must be %s", array ? "a pointer" : "a register array");
-  if (!x || x->c != tsr_dtype_parse(ir_get_str(op, "c", "")))
+  if (!x || x->c != dtype_parse_real(ir_get_str(op, "c", "")))
     return ir_error(op, NULL, "there is no wgmma of these types, %lld deep", (long long)k);
   if (n < 8 || n > 256 || n % 8) return ir_error(op, "8 to 256, a multiple of 8", "%lld columns", (long long)n);
   if (swizzle && swizzle != 32 && swizzle != 64 && swizzle != 128)

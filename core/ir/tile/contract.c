@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "core/base/dtype.h"
 #include "core/ir/tile/structured.h"
 #include "core/ir/tile/tile.h"
 
@@ -100,7 +101,7 @@ static tsr_status count_operands(const ir_op *op, tile_contract *c) {
 static tsr_status staged_type(const ir_op *op, tile_contract *c, int side) {
   const char *name = ir_get_str(op, side ? "b_type" : "a_type", "");
   const ir_type *y = c->prologue[side]->last->operands[0]->type;
-  c->staged[side] = *name ? tsr_dtype_parse(name) : y ? y->dtype : c->prologue[side]->args[0]->type->dtype;
+  c->staged[side] = *name ? dtype_parse_real(name) : y ? y->dtype : c->prologue[side]->args[0]->type->dtype;
   return c->staged[side] ? NULL : ir_error(op, NULL, "unknown dtype \"%s\"", name);
 }
 

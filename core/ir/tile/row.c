@@ -57,7 +57,7 @@ static tsr_status read_types(const ir_op *op, tile_row *r) {
   const ir_type *x = r->prologue->last->operands[0]->type;
   const char *wrap = ir_get_str(op, "wrap", "");
   r->type = r->epilogue->args[0]->type->dtype;
-  r->wrap = *wrap ? tsr_dtype_parse(wrap) : TSR_DTYPE_NONE;
+  r->wrap = *wrap ? dtype_parse_real(wrap) : TSR_DTYPE_NONE;
   if (x && x->dtype != r->type)
     return ir_error(op, "cast it in the region", "the prologue yields %s, the epilogue takes %s",
                     tsr_dtype_name(x->dtype), tsr_dtype_name(r->type));

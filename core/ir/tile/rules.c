@@ -127,7 +127,7 @@ tsr_status tile_infer_gemm(ir_op *op, const ir_type **results) {
 
 tsr_status tile_infer_mma(ir_op *op, const ir_type **results) {
   int64_t m = ir_get_int(op, "m", 0), n = ir_get_int(op, "n", 0), k = ir_get_int(op, "k", 0);
-  tsr_dtype t = tsr_dtype_parse(ir_get_str(op, "dtype", ""));
+  tsr_dtype t = dtype_parse_real(ir_get_str(op, "dtype", ""));
   if (!t) return ir_error(op, NULL, "unknown dtype \"%s\"", ir_get_str(op, "dtype", ""));
   if (m < 1 || n < 1 || k < 1 || m > 1024 || n > 1024 || k > 1024)
     return ir_error(op, NULL, "m, n and k must lie in 1..1024");
@@ -144,7 +144,7 @@ tsr_status tile_infer_mma(ir_op *op, const ir_type **results) {
 
 const ir_type *tile_implied_mma(ir_op *op, int i) {
   int64_t m = ir_get_int(op, "m", 0), n = ir_get_int(op, "n", 0), k = ir_get_int(op, "k", 0);
-  tsr_dtype t = tsr_dtype_parse(ir_get_str(op, "dtype", ""));
+  tsr_dtype t = dtype_parse_real(ir_get_str(op, "dtype", ""));
   int64_t dims[3][2] = {{m, k}, {k, n}, {m, n}};
   if (i > 2 || !t || m < 1 || n < 1 || k < 1) return NULL;
   return ir_type_frag(op->module, i < 2 ? t : dtype_is_float(t) ? TSR_F32 : TSR_I32, 2, dims[i]);
@@ -313,7 +313,11 @@ tsr_status tile_verify_reshape(const ir_op *op) {
 tsr_status tile_verify_alias(const ir_op *op) {
   const ir_type *a = op->operands[0]->type, *b = op->results[0]->type;
   if (b->kind != IR_T_TENSOR && b->kind != IR_T_FRAG) return ir_error(op, NULL, "the result must be a tensor");
-  if (a->kind != b->kind || a->dtype != b->dtype || ir_type_count(a) != ir_type_count(b))
+  const int64_t n = ir_type_count(a), of = ir_type_count(b);
+  const bool same = a->dtype == b->dtype && n == of,
+             joins = dtype_get(b->dtype)->part == a->dtype && of >= 0 && n == 2 * of,
+             splits = dtype_get(a->dtype)->part == b->dtype && n >= 0 && 2 * n == of;
+  if (a->kind != b->kind || !(same || (b->kind == IR_T_TENSOR && a->dtype && b->dtype && (joins || splits))))
     return ir_error(op, NULL, "kind, element type and number of elements must stay");
   return NULL;
 }
@@ -366,6 +370,8 @@ tsr_status tile_verify_launch(const ir_op *op) {
 tsr_status tile_verify_custom(const ir_op *op) {
   for (int i = 0; i < op->n_operands; i++)
     if (op->operands[i]->type->kind != IR_T_TENSOR) return ir_error(op, NULL, "argument %d must be a tensor", i);
+    else if (dtype_is_complex(op->operands[i]->type->dtype))
+      return ir_error(op, "an alias gives it pairs", "argument %d has complex elements", i);
   const ir_op *result = op->operands[op->n_operands - 1]->def;
   return result && strstr(result->def->name, ".buffer")
              ? NULL

@@ -7,6 +7,7 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/graph/expand.h"
+#include "core/passes/graph/complex.h"
 
 static tsr_status check_request(const ir_op *func, const grad_request *q) {
   const int *wrt = q->wrt;
@@ -18,7 +19,7 @@ static tsr_status check_request(const ir_op *func, const grad_request *q) {
                     "the first result must be one float to be differentiated");
   for (int i = 0; i < q->n_wrt; i++) {
     if (wrt[i] < 0 || wrt[i] >= r->n_args) return ir_error(func, NULL, "has no argument %d", wrt[i]);
-    if (!dtype_is_float(r->args[wrt[i]]->type->dtype))
+    if (!dtype_is_float(dtype_part(r->args[wrt[i]]->type->dtype)))
       return ir_error(func, "cast inside the function", "argument %d is %s: only floats have gradients", wrt[i],
                       tsr_dtype_name(r->args[wrt[i]]->type->dtype));
   }
@@ -55,7 +56,8 @@ static tsr_status step_back(ir_builder *b, ir_op *op, const grad_request *q) {
   else if (!row->adjoint(b, op, g, grads)) return st_oom();
   for (int i = 0; i < op->n_operands; i++) {
     ir_value *v = op->operands[i];
-    if (grads[i] && v->scratch && dtype_is_float(v->type->dtype) && !collect(b, v, grads[i])) return st_oom();
+    if (grads[i] && v->scratch && dtype_is_float(dtype_part(v->type->dtype)) && !collect(b, v, grads[i]))
+      return st_oom();
   }
   return NULL;
 }
@@ -96,6 +98,7 @@ tsr_status graph_grad_of(ir_op *func, const grad_request *q, ir_op **out) {
   if (!f) return st_oom();
   tsr_status st = ir_set_attr(f, "sym_name", ir_attr_str(m, q->name)) ? NULL : st_oom();
   if (!st) st = graph_expand(f, &(graph_expand_options){.keep_adjoint = true});
+  if (!st) st = graph_split_complex(f);
   if (!st) st = differentiate(f, q);
   if (!st) st = ir_verify(m);
   if (st) st = ir_cause(m, NULL, st);

@@ -89,6 +89,6 @@ ir_value *kb_scalar(kb_kernel *k, ir_builder *r, const ir_op *op, ir_value *cons
   double numbers[GRAPH_MAX_NUMBERS];
   int code = graph_scalar(op), n = 0;
   if (!scalar_is_composite(code)) return plain(k, r, code, graph_variant(op), x);
-  graph_numbers(op, numbers);
+  graph_number_attrs(op, numbers);
   return expand(&(writer){.k = k, .r = r, .n_written = &n}, code, x, numbers);
 }

@@ -51,15 +51,17 @@ static size_t element_bytes(const ir_op *kernel) {
 }
 
 /* The CPU computes row by row: of rows of a few elements, the parts of complex numbers say, which no operand lets merge
- * with what is before them, the other axis is walked. */
-static void walk_long_axis(kb_space *s) {
+ * with what is before them, the other axis is walked. Did it? Then a block takes all of the short axis, whose elements
+ * share cache lines: two threads would both write to them. */
+static bool walk_long_axis(kb_space *s) {
   enum { SHORT = 8, LONG = 64 };
   const int n = s->rank - 1, m = s->rank - 2;
-  if (s->dims[n] > SHORT || s->dims[m] < LONG) return;
+  if (s->dims[n] > SHORT || s->dims[m] < LONG) return false;
   const int64_t dim = s->dims[n];
   const int from = s->from[n];
   s->dims[n] = s->dims[m], s->from[n] = s->from[m];
   s->dims[m] = dim, s->from[m] = from;
+  return true;
 }
 
 tsr_status family_elementwise(kb_kernel *k) {
@@ -71,7 +73,7 @@ tsr_status family_elementwise(kb_kernel *k) {
   kb_space_make(&s, orig, orig->rank, &rows);
   s.plain = true;
   const bool transposed = kb_has_transposed(&s, &rows);
-  if (k->opts->caps->dialect == DIALECT_CPU && !transposed) walk_long_axis(&s);
+  const bool columns = k->opts->caps->dialect == DIALECT_CPU && !transposed && walk_long_axis(&s);
   int64_t elements = k->params.m > 0 ? k->params.m * max64(1, k->params.n) : sched_block_elements(k->opts->caps);
   int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];
   if (transposed) {
@@ -79,7 +81,7 @@ tsr_status family_elementwise(kb_kernel *k) {
     s.tn = max64(1, min64(n, side));
     s.tm = max64(1, min64(m, side));
   } else {
-    s.tn = max64(1, min64(n, elements));
+    s.tn = max64(1, min64(n, columns ? elements / max64(1, m) : elements));
     s.tm = max64(1, min64(m, elements / s.tn));
   }
   if (!kb_note_tile(k, s.tm, s.tn, 1)) return st_oom();

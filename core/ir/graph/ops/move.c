@@ -131,6 +131,8 @@ static tsr_status infer_pad(ir_op *op, const ir_type **results) {
   int64_t low[TSR_MAX_RANK], high[TSR_MAX_RANK], dims[TSR_MAX_RANK];
   TSR_TRY(shape_list_attr(op, "low", x->rank, false, 0, low));
   TSR_TRY(shape_list_attr(op, "high", x->rank, false, 0, high));
+  if (dtype_is_complex(x->dtype) && ir_get_float(op, "value", 0) != 0)
+    return ir_error(op, NULL, "complex tensors are padded with 0, not with %g", ir_get_float(op, "value", 0));
   for (int i = 0; i < x->rank; i++) {
     if (low[i] < 0 || high[i] < 0)
       return ir_error(op, "use slice to take elements away", "negative padding on axis %d", i);
@@ -182,24 +184,26 @@ static void start_in_pad(const ir_op *op, int operand, int64_t *at) {
 /* Row-major order is the same in an alias. */
 static tsr_status eval_move(graph_evaluator *e, ir_op *op, int64_t at) {
   ir_value *x = op->operands[0], *y = op->results[0];
-  int64_t c[TSR_MAX_RANK], strides[TSR_MAX_RANK], to[TSR_MAX_RANK], from = at;
+  const int64_t parts = dtype_parts(x->type->dtype);
+  int64_t c[TSR_MAX_RANK], strides[TSR_MAX_RANK], to[TSR_MAX_RANK], from = at / parts;
   if (!graph_is_alias(op)) {
+    num_split(y->type, from, c);
     from = 0;
-    num_split(y->type, at, c);
     ir_type_strides(x->type, strides);
     graph_ext(op)->window(op, strides, &from, to);
     for (int i = 0; i < y->type->rank; i++) from += c[i] * to[i];
   }
-  graph_write(e, y, at, graph_read(e, x, from));
+  graph_write(e, y, at, graph_read(e, x, parts * from + at % parts));
   return NULL;
 }
 
 static tsr_status eval_copy(graph_evaluator *e, ir_op *op, int64_t at) {
   const ir_type *y = op->results[0]->type;
   const double value = ir_get_float(op, "value", 0);
+  const int64_t parts = dtype_parts(y->dtype);
   int64_t c[TSR_MAX_RANK], start[TSR_MAX_RANK] = {0}, from[TSR_MAX_RANK];
-  graph_num r = {num_convert(y->dtype, value), 0, 0, num_to_integer(value)};
-  num_split(y, at, c);
+  graph_num r = {num_convert(dtype_part(y->dtype), value), 0, 0, num_to_integer(value)};
+  num_split(y, at / parts, c);
   for (int o = 0, inside = 0; o < op->n_operands && !inside; o++) {
     const ir_type *t = op->operands[o]->type;
     graph_ext(op)->start(op, o, start);
@@ -208,7 +212,7 @@ static tsr_status eval_copy(graph_evaluator *e, ir_op *op, int64_t at) {
       from[i] = c[i] - start[i];
       inside &= from[i] >= 0 && from[i] < t->dims[i];
     }
-    if (inside) r = graph_read(e, op->operands[o], num_join(t, from));
+    if (inside) r = graph_read(e, op->operands[o], parts * num_join(t, from) + at % parts);
   }
   graph_write(e, op->results[0], at, r);
   return NULL;
@@ -315,40 +319,40 @@ static int axis_of_transpose(const ir_op *op, int axis) {
 
 static const ir_opdef rows[] = {
     {NAME(BROADCAST, "broadcast"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1,
-     .operands_doc = "x", .types_doc = ANY,
+     .operands_doc = "x", .types_doc = ANY AND_COMPLEX,
      .attrs = ATTRS({"shape", IR_A_ARRAY, true, NULL, "the result's dimensions; -1 keeps the operand's"}),
-     .infer = infer_broadcast, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_broadcast, "*->*", .moves = MOVES_REPEATS,
+     .infer = infer_broadcast, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_broadcast, "*->*", .pairs = pairs_move, .moves = MOVES_REPEATS,
                 .window = window_of_broadcast),
      .help = "Repeats dimensions of extent 1 and adds leading ones, aligned at the right."},
     {NAME(RESHAPE, "reshape"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1,
-     .operands_doc = "x", .types_doc = ANY,
+     .operands_doc = "x", .types_doc = ANY AND_COMPLEX,
      .attrs = ATTRS({"shape", IR_A_ARRAY, true, NULL, "the result's dimensions; one may be -1 = what is left"}),
-     .infer = infer_reshape, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_reshape, .moves = MOVES_ALIAS, .axis_of = axis_of_reshape),
+     .infer = infer_reshape, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_reshape, .pairs = pairs_move, .moves = MOVES_ALIAS, .axis_of = axis_of_reshape),
      .help = "The same elements in row-major order under another shape."},
     {NAME(TRANSPOSE, "transpose"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1,
-     .operands_doc = "x", .types_doc = ANY,
+     .operands_doc = "x", .types_doc = ANY AND_COMPLEX,
      .attrs = ATTRS({"perm", IR_A_ARRAY, false, NULL, "result axis i is operand axis perm[i]; reversed if absent"}),
-     .infer = infer_transpose, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_transpose, .moves = MOVES_ORDER, .window = window_of_transpose,
+     .infer = infer_transpose, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_transpose, .pairs = pairs_move, .moves = MOVES_ORDER, .window = window_of_transpose,
                 .axis_of = axis_of_transpose),
      .help = "Permutes the dimensions."},
     {NAME(SLICE, "slice"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1,
-     .operands_doc = "x", .types_doc = ANY,
+     .operands_doc = "x", .types_doc = ANY AND_COMPLEX,
      .attrs = ATTRS({"starts", IR_A_ARRAY, true, NULL, "first element per dimension"},
                     {"sizes", IR_A_ARRAY, true, NULL, "elements of the result per dimension; -1 = up to the end"},
                     {"strides", IR_A_ARRAY, false, NULL, "distance of taken elements per dimension; all 1 if absent"}),
-     .infer = infer_slice, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_slice, .moves = MOVES_PART, .window = window_of_slice),
+     .infer = infer_slice, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_slice, .pairs = pairs_move, .moves = MOVES_PART, .window = window_of_slice),
      .help = "A regular part of x: result[i] = x[starts + i * strides]."},
     {NAME(CONCAT, "concat"), .flags = IR_PURE, .min_operands = 1, .max_operands = IR_VARIADIC, .n_results = 1,
-     .operands_doc = "inputs...", .types_doc = ANY,
+     .operands_doc = "inputs...", .types_doc = ANY AND_COMPLEX,
      .attrs = ATTRS({"axis", IR_A_INT, false, "0", "the dimension along which the inputs follow each other"}),
-     .infer = infer_concat, .ext = ROW(GRAPH_COPY, eval_copy, adjoint_copy, .per_point = 1, .start = start_in_concat),
+     .infer = infer_concat, .ext = ROW(GRAPH_COPY, eval_copy, adjoint_copy, .per_point = 1, .pairs = pairs_move, .start = start_in_concat),
      .help = "The inputs one after the other along one dimension."},
     {NAME(PAD, "pad"), .flags = IR_PURE, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "x",
-     .types_doc = ANY,
+     .types_doc = ANY AND_COMPLEX,
      .attrs = ATTRS({"low", IR_A_ARRAY, true, NULL, "elements added before, per dimension"},
                     {"high", IR_A_ARRAY, true, NULL, "elements added after, per dimension"},
                     {"value", IR_A_FLOAT, false, "0.0", "the added elements' value"}),
-     .infer = infer_pad, .ext = ROW(GRAPH_COPY, eval_copy, adjoint_copy, .per_point = 1, .start = start_in_pad),
+     .infer = infer_pad, .ext = ROW(GRAPH_COPY, eval_copy, adjoint_copy, .per_point = 1, .pairs = pairs_move, .start = start_in_pad),
      .help = "Surrounds x with a constant."},
 };
 

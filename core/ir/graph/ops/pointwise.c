@@ -18,7 +18,10 @@ static tsr_status infer_arith(ir_op *op, const ir_type **results) {
   TSR_TRY(shape_tensors(op));
   if (op->operands[0]->type->dtype == TSR_BOOL)
     return ir_error(op, "cast to a number first, or use and, or, not", "does not take bool");
-  return elementwise(op, results);
+  TSR_TRY(elementwise(op, results));
+  return op->def->code == G_ABS && dtype_is_complex(results[0]->dtype)
+             ? shape_finish(op, dtype_part(results[0]->dtype), results[0]->rank, results[0]->dims, results)
+             : NULL;
 }
 
 static tsr_status infer_float(ir_op *op, const ir_type **results) {
@@ -71,6 +74,9 @@ static tsr_status infer_cast(ir_op *op, const ir_type **results) {
   tsr_dtype t;
   TSR_TRY(shape_tensors(op));
   TSR_TRY(shape_dtype_attr(op, "dtype", &t));
+  if (dtype_is_complex(op->operands[0]->type->dtype) && !dtype_is_complex(t))
+    return ir_error(op, "real, imag and abs give real tensors", "does not cast %s to %s",
+                    tsr_dtype_name(op->operands[0]->type->dtype), tsr_dtype_name(t));
   return shape_finish(op, t, op->operands[0]->type->rank, op->operands[0]->type->dims, results);
 }
 
@@ -132,8 +138,9 @@ static tsr_status eval_elementwise(graph_evaluator *e, ir_op *op, int64_t at) {
   double x[3] = {0}, err[3] = {0}, any = 0;
   int64_t i[3] = {0};
   int variant = graph_variant(op);
+  if (complex_is(op)) return complex_eval(e, op, at);
   num_split(t, at, c);
-  if (op->def->attrs) graph_numbers(op, x + op->n_operands);
+  if (op->def->attrs) graph_number_attrs(op, x + op->n_operands);
   for (int k = 0; k < op->n_operands; k++) {
     graph_num n = graph_read(e, op->operands[k], num_broadcast_at(op->operands[k]->type, t->rank, c));
     x[k] = n.v;
@@ -162,9 +169,14 @@ static double crossed(tsr_dtype t, graph_num x, double at) {
 }
 
 static tsr_status eval_cast(graph_evaluator *e, ir_op *op, int64_t at) {
-  tsr_dtype t = op->results[0]->type->dtype;
+  tsr_dtype t = dtype_part(op->results[0]->type->dtype);
   tsr_dtype from = op->operands[0]->type->dtype;
-  graph_num x = graph_read(e, op->operands[0], at), r = {num_convert(t, x.v), x.e, x.r};
+  const bool gains_part = dtype_is_complex(op->results[0]->type->dtype) && !dtype_is_complex(from);
+  if (gains_part && at % 2) {
+    graph_write(e, op->results[0], at, (graph_num){0});
+    return NULL;
+  }
+  graph_num x = graph_read(e, op->operands[0], gains_part ? at / 2 : at), r = {num_convert(t, x.v), x.e, x.r};
   if (t == TSR_I64) r.i = dtype_is_float(from) ? num_to_integer(x.v) : num_exact(op->operands[0], x), r.v = (double)r.i;
   if (!dtype_is_float(t)) {
     double a = fabs(num_convert(t, x.v + num_carried(x)) - r.v), b = fabs(num_convert(t, x.v - num_carried(x)) - r.v);
@@ -205,7 +217,7 @@ static scalar_value gradient_name(void *user, char name) {
   int i = name - 'a';
   if (name == 'g' || name == 'y') return (scalar_value){.p = name == 'g' ? d->g : d->op->results[0]};
   if (i < d->op->n_operands) return (scalar_value){.p = d->op->operands[i]};
-  graph_numbers(d->op, numbers);
+  graph_number_attrs(d->op, numbers);
   return gradient_number(user, numbers[i - d->op->n_operands]);
 }
 
@@ -274,16 +286,18 @@ static tsr_status verify_gelu(const ir_op *op) {
 #define TYPES_A NUMBERS
 #define TYPES_F FLOATS
 #define TYPES_I "bool, " INTEGERS
+#define TYPES(types, traits) .types_doc = (traits) & SCALAR_COMPLEX ? TYPES_##types AND_COMPLEX : TYPES_##types
 #define OPERANDS_1 "a"
 #define OPERANDS_2 "a, b"
 #define OPERANDS_3 "condition, a, b"
 /* What every one of them has; a row of its own adds to it. */
-#define POINTWISE(CODE, s, n, h, traits)                                                                      \
+#define POINTWISE(CODE, s, n, h, traits) \
   NAME(CODE, s), .flags = FLAGS(traits), .min_operands = n, .max_operands = n, .n_results = 1, .help = h ".", \
-      .operands_doc = OPERANDS_##n,                                                                           \
-      .ext = ROW(GRAPH_POINTWISE, eval_elementwise, adjoint_pointwise, "*->*", SC_##CODE, 1)
+      .operands_doc = OPERANDS_##n, \
+      .ext = ROW(GRAPH_POINTWISE, eval_elementwise, adjoint_pointwise, "*->*", SC_##CODE, 1, \
+                 .pairs = (traits) & SCALAR_COMPLEX ? pairs_pointwise : NULL)
 #define ROW_GRAPH(CODE, s, n, types, h, traits) \
-  {POINTWISE(CODE, s, n, h, traits), .types_doc = TYPES_##types, .infer = INFER_##types},
+  {POINTWISE(CODE, s, n, h, traits), TYPES(types, traits), .infer = INFER_##types},
 #define ROW_OWN(CODE, s, n, types, h, traits) {POINTWISE(CODE, s, n, h, traits), OWN_##CODE},
 #define ROW_KERNEL(CODE, s, n, types, h, traits)
 #define ROW_PART(CODE, s, n, types, h, traits)
@@ -294,7 +308,7 @@ static tsr_status verify_gelu(const ir_op *op) {
   .attrs = ATTRS({"approximate", IR_A_STR, false, "none", "none: by erf; tanh: by the tanh formula"})
 #define OWN_COMPARE \
   .types_doc = ANY, .infer = infer_compare, .attrs = ATTRS({"predicate", IR_A_STR, true, NULL, "eq, ne, lt, le, gt or ge"})
-#define OWN_SELECT .types_doc = ANY, .infer = infer_select
+#define OWN_SELECT .types_doc = ANY AND_COMPLEX, .infer = infer_select
 #define OWN_ISNAN .types_doc = FLOATS, .infer = infer_classify
 #define OWN_ISINF .types_doc = FLOATS, .infer = infer_classify
 #define OWN_FLOAT .types_doc = FLOATS, .infer = infer_float
@@ -312,13 +326,14 @@ static tsr_status verify_gelu(const ir_op *op) {
 static const ir_opdef rows[] = {
     SCALAR_ALL(SCALAR_ROW)
     {NAME(CAST, "cast"), .flags = IR_PURE | IR_ELEMENTWISE, .min_operands = 1, .max_operands = 1, .n_results = 1,
-     .operands_doc = "x", .types_doc = ANY, .infer = infer_cast,
+     .operands_doc = "x", .types_doc = ANY AND_COMPLEX, .infer = infer_cast,
      .attrs = ATTRS({"dtype", IR_A_STR, true, NULL, "the type to convert to"}),
-     .ext = ROW(GRAPH_POINTWISE, eval_cast, adjoint_cast, "*->*", SC_CAST),
+     .ext = ROW(GRAPH_POINTWISE, eval_cast, adjoint_cast, "*->*", SC_CAST, .pairs = pairs_pointwise),
      .help = "Converts the elements. To a narrower float: to nearest even, overflow gives infinity (in fp8_e4m3, which "
              "has none, 448); float to "
              "integer: toward zero, saturating, NaN gives 0; "
-             "integer to integer saturates; to bool: is not 0."},
+             "integer to integer saturates; to bool: is not 0. To a complex type the imaginary part becomes 0; from one "
+             "only to another."},
 };
 
 const graph_group graph_pointwise_ops = {rows, sizeof rows / sizeof *rows};

@@ -7,6 +7,9 @@ static tsr_status verify_func(const ir_op *op) {
   for (int i = 0; i < r->n_args; i++)
     if (!r->args[i]->type || r->args[i]->type->kind != IR_T_TENSOR)
       return ir_error(op, NULL, "argument %d must be a tensor", i);
+    else if (dtype_is_complex(r->args[i]->type->dtype) && r->args[i]->type->rank == TSR_MAX_RANK)
+      return ir_error(op, "their parts are one more", "argument %d: complex tensors have at most %d dimensions", i,
+                      TSR_MAX_RANK - 1);
   for (const ir_op *o = r->first; o; o = o->next)
     if (o->def->level != IR_GRAPH)
       return ir_error(o, "a function holds operations of its level only", "is no operation of Graph IR");
@@ -25,9 +28,18 @@ static tsr_status verify_return(const ir_op *op) {
   return given->u.type == t ? NULL : ir_error(func, NULL, "function_type does not say %.400s", t->use);
 }
 
-static tsr_status infer_constant(ir_op *op, const ir_type **results) {
-  results[0] = ir_get_attr(op, "value")->u.dense.type;
+static tsr_status verify_custom(const ir_op *op) {
+  for (int i = 0; i <= op->n_operands; i++) {
+    const ir_type *t = i < op->n_operands ? op->operands[i]->type : op->results[0]->type;
+    if (dtype_is_complex(t->dtype))
+      return ir_error(op, "as_real gives it the parts", "does not take %s", tsr_dtype_name(t->dtype));
+  }
   return NULL;
+}
+
+static tsr_status infer_constant(ir_op *op, const ir_type **results) {
+  const ir_type *t = ir_get_attr(op, "value")->u.dense.type;
+  return shape_finish(op, t->dtype, t->rank, t->dims, results);
 }
 
 static tsr_status eval_constant(graph_evaluator *e, ir_op *op, int64_t at) {
@@ -53,18 +65,19 @@ static const ir_opdef rows[] = {
                      "decisions are shared per bucket of them"}),
      .help = "A function: block arguments are its inputs, the body ends with return."},
     {NAME(RETURN, "return"), .flags = IR_TERMINATOR, .max_operands = IR_VARIADIC, .operands_doc = "results...",
-     .types_doc = ANY, .verify = verify_return, .ext = ROW(GRAPH_PROGRAM),
+     .types_doc = ANY AND_COMPLEX, .verify = verify_return, .ext = ROW(GRAPH_PROGRAM),
      .help = "Ends a function; the operands are its outputs."},
     {NAME(CUSTOM, "custom"), .flags = IR_PURE | IR_ANY_ATTRS, .max_operands = IR_VARIADIC, .n_results = 1,
      .operands_doc = "inputs...", .types_doc = ANY,
      .attrs = ATTRS({"callee", IR_A_STR, true, NULL, "name under which the op was registered"}),
-     .ext = ROW(GRAPH_CUSTOM),
+     .verify = verify_custom, .ext = ROW(GRAPH_CUSTOM),
      .help = "An op registered by the application (tsr_custom_op_register); the result's type is written out and must "
              "be what the op infers. Further attributes are the op's own. Never fused."},
-    {NAME(CONSTANT, "constant"), .flags = IR_PURE, .n_results = 1, .types_doc = ANY, .infer = infer_constant,
+    {NAME(CONSTANT, "constant"), .flags = IR_PURE, .n_results = 1, .types_doc = ANY AND_COMPLEX,
+     .infer = infer_constant,
      .attrs = ATTRS(
          {"value", IR_A_DENSE, true, NULL, "the elements: dense<[[1.0, 2.0]]> : tensor<1x2xf32>, or one for all"}),
-     .ext = ROW(GRAPH_CONSTANT, eval_constant, adjoint_none),
+     .ext = ROW(GRAPH_CONSTANT, eval_constant, adjoint_none, .pairs = pairs_constant),
      .help = "A tensor known when the program is compiled."},
 };
 

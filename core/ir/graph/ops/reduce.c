@@ -104,16 +104,17 @@ static tsr_status eval_reduce(graph_evaluator *e, ir_op *op, int64_t at) {
   const ir_type *t = x->type;
   bool reduced[TSR_MAX_RANK], keep = ir_get_bool(op, "keepdims", false);
   int64_t out[TSR_MAX_RANK], c[TSR_MAX_RANK] = {0}, total = 1;
+  const int64_t parts = dtype_parts(t->dtype), part = at % parts;
   graph_axes(op, reduced);
-  num_split(op->results[0]->type, at, out);
+  num_split(op->results[0]->type, at / parts, out);
   for (int i = 0, o = 0; i < t->rank; i++) {
     if (reduced[i]) total *= t->dims[i], o += keep;
     else c[i] = out[o++];
   }
   graph_code code = (graph_code)op->def->code;
-  double start = identity(code, t->dtype);
+  double start = identity(code, dtype_part(t->dtype));
   reducer r = {.code = code,
-               .t = t->dtype,
+               .t = dtype_part(t->dtype),
                .best = start,
                .low = start,
                .high = start,
@@ -121,7 +122,7 @@ static tsr_status eval_reduce(graph_evaluator *e, ir_op *op, int64_t at) {
                .prod = {1, 0},
                .iprod = 1};
   for (int64_t k = 0; k < total && !e->st; k++) {
-    reduce_step(&r, graph_read(e, x, num_join(t, c)));
+    reduce_step(&r, graph_read(e, x, parts * num_join(t, c) + part));
     for (int i = t->rank - 1; i >= 0; i--) {
       if (!reduced[i]) continue;
       if (++c[i] < t->dims[i]) break;
@@ -192,22 +193,24 @@ BEGIN(adjoint_reduce_prod) {
   &(const row_recipe){.n_folds = 1, .fold = {{.op = FOLD, .term = {LAST}, .finish = {__VA_ARGS__, LAST}}}}
 #define WRAP {STEP_WRAP, ARG_NONE}
 #define DIVIDE {SC_DIV, ARG_COUNT}
-#define REDUCE(CODE, s, FOLD, FINISH, Types, ADJ, h)                                                       \
+#define REDUCE(CODE, s, FOLD, FINISH, Types, ADJ, PARTS, h) \
   {NAME(CODE, s), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "x", \
-   .types_doc = Types, .help = h, .infer = infer_reduce,                                                   \
-   .ext = ROW(GRAPH_REDUCTION, eval_reduce, ADJ, "*r->*", .per_point = 1), .recipe = RECIPE(FOLD, FINISH), \
+   .types_doc = Types, .help = h, .infer = infer_reduce, \
+   .ext = ROW(GRAPH_REDUCTION, eval_reduce, ADJ, "*r->*", .per_point = 1, .pairs = PARTS), \
+   .recipe = RECIPE(FOLD, FINISH), \
    .attrs = ATTRS({"axes", IR_A_ARRAY, false, NULL, "dimensions to reduce; negative ones count from the last; none = all"}, \
                   {"keepdims", IR_A_BOOL, false, "false", "keep reduced dimensions with extent 1"})}
 
 static const ir_opdef rows[] = {
-    REDUCE(REDUCE_SUM, "reduce_sum", "sum", WRAP, NUMBERS, adjoint_reduce_sum,
+    REDUCE(REDUCE_SUM, "reduce_sum", "sum", WRAP, NUMBERS AND_COMPLEX, adjoint_reduce_sum, pairs_reduce,
            "The sum over axes; 0 of nothing. Floats of up to 32 bits are summed in f32; integers wrap."),
-    REDUCE(REDUCE_MEAN, "reduce_mean", "sum", DIVIDE, FLOATS, adjoint_reduce_mean, "The mean over axes; NaN of nothing."),
-    REDUCE(REDUCE_MAX, "reduce_max", "max", LAST, NUMBERS, adjoint_reduce_extreme,
+    REDUCE(REDUCE_MEAN, "reduce_mean", "sum", DIVIDE, FLOATS AND_COMPLEX, adjoint_reduce_mean, pairs_reduce,
+           "The mean over axes; NaN of nothing."),
+    REDUCE(REDUCE_MAX, "reduce_max", "max", LAST, NUMBERS, adjoint_reduce_extreme, NULL,
            "The largest over axes; -inf (or the least integer) of nothing; NaN if any is."),
-    REDUCE(REDUCE_MIN, "reduce_min", "min", LAST, NUMBERS, adjoint_reduce_extreme,
+    REDUCE(REDUCE_MIN, "reduce_min", "min", LAST, NUMBERS, adjoint_reduce_extreme, NULL,
            "The smallest over axes; inf (or the greatest integer) of nothing; NaN if any is."),
-    REDUCE(REDUCE_PROD, "reduce_prod", "prod", WRAP, NUMBERS, adjoint_reduce_prod,
+    REDUCE(REDUCE_PROD, "reduce_prod", "prod", WRAP, NUMBERS, adjoint_reduce_prod, NULL,
            "The product over axes; 1 of nothing; integers wrap."),
 };
 

@@ -3,6 +3,7 @@
  * evaluation, derivatives, index expressions. Only ir/graph/ops and the table ir/graph/table.c include this. */
 #ifndef CORE_IR_GRAPH_OPS_ROW_H
 #define CORE_IR_GRAPH_OPS_ROW_H
+#include "core/base/dtype.h"
 #include "core/ir/graph/eval.h"
 #include "core/ir/recipe.h"
 
@@ -14,7 +15,7 @@ typedef struct graph_group {
 extern const graph_group graph_program_ops, graph_contraction_ops, graph_pointwise_ops, graph_reduce_ops,
     graph_norm_ops, graph_move_ops, graph_index_ops, graph_compose_shape_ops,
     graph_compose_norm_ops, graph_compose_loss_ops, graph_compose_product_ops, graph_compose_einsum_ops,
-    graph_indexed_ops, graph_compose_pool_ops;
+    graph_indexed_ops, graph_compose_pool_ops, graph_complex_ops;
 
 #define A_END {NULL, IR_A_UNIT, false, NULL, NULL}
 #define ATTRS(...) (const ir_attr_def[]){__VA_ARGS__, A_END}
@@ -27,6 +28,24 @@ extern const graph_group graph_program_ops, graph_contraction_ops, graph_pointwi
 #define INTEGERS "i64, i32, i16, i8, u8"
 #define NUMBERS FLOATS ", " INTEGERS
 #define ANY NUMBERS ", bool"
+#define AND_COMPLEX ", complex"
+
+/* ---- complex numbers ------------------------------------------------------------------------------------------- */
+
+/* Does op compute on complex numbers, or give them? */
+static inline bool complex_is(const ir_op *op) {
+  bool is = false;
+  for (int i = 0; i < op->n_operands; i++) is |= dtype_is_complex(op->operands[i]->type->dtype);
+  return is || dtype_is_complex(op->results[0]->type->dtype);
+}
+/* Number `at` of a pointwise op's result, which has real and imaginary parts in turn (complex.c). */
+tsr_status complex_eval(graph_evaluator *e, ir_op *op, int64_t at);
+/* How the ops are computed on parts (pairs.c). */
+#define PAIRS(name) ir_value *name(ir_builder *b, ir_op *op, ir_value *const *x)
+PAIRS(pairs_pointwise);
+PAIRS(pairs_reduce);
+PAIRS(pairs_move);
+PAIRS(pairs_constant);
 
 /* ---- shape and type rules -------------------------------------------------------------------------------------- */
 

@@ -12,6 +12,8 @@ const char graph_no_cast[] = "there is no implicit cast: use tessera.graph.cast"
 tsr_status shape_finish(ir_op *op, tsr_dtype t, int rank, const int64_t *dims, const ir_type **results) {
   ir_type x = {.kind = IR_T_TENSOR, .dtype = t, .rank = rank};
   memcpy(x.dims, dims, sizeof *dims * (size_t)rank);
+  if (dtype_is_complex(t) && rank == TSR_MAX_RANK)
+    return ir_error(op, "their parts are one more", "complex tensors have at most %d dimensions", TSR_MAX_RANK - 1);
   int64_t n = ir_type_count(&x), bytes;
   if (n == -1 || (n != IR_DYNAMIC && __builtin_mul_overflow(n, (int64_t)tsr_dtype_size(t), &bytes)))
     return ir_error(op, "64 bits must hold the size in bytes", "the result has too many elements");
@@ -35,6 +37,9 @@ tsr_status shape_tensors(ir_op *op) {
   for (int i = 0; i < op->n_operands; i++)
     if (!op->operands[i]->type || op->operands[i]->type->kind != IR_T_TENSOR)
       return ir_error(op, op->def->operands_doc, "operand %d must be a tensor", i);
+    else if (dtype_is_complex(op->operands[i]->type->dtype) && !graph_ext(op)->pairs)
+      return ir_error(op, "real, imag and abs give real tensors", "does not take %s",
+                      tsr_dtype_name(op->operands[i]->type->dtype));
   return NULL;
 }
 
@@ -63,13 +68,13 @@ tsr_status shape_same_dtype(ir_op *op, int first) {
 tsr_status shape_floats(ir_op *op) {
   TSR_TRY(shape_tensors(op));
   tsr_dtype t = op->operands[0]->type->dtype;
-  return dtype_is_float(t) ? NULL : ir_error(op, graph_no_cast, "takes floats, not %s", tsr_dtype_name(t));
+  return dtype_is_float(dtype_part(t)) ? NULL : ir_error(op, graph_no_cast, "takes floats, not %s", tsr_dtype_name(t));
 }
 
 /* A data type named by a string attribute; NONE if absent. */
 tsr_status shape_dtype_attr(ir_op *op, const char *name, tsr_dtype *out) {
   const char *s = ir_get_str(op, name, "");
-  *out = tsr_dtype_parse(s);
+  *out = graph_ext(op)->pairs ? tsr_dtype_parse(s) : dtype_parse_real(s);
   return *out || !*s ? NULL : ir_error(op, "f32, bf16, f16, i32, ...", "unknown %s \"%s\"", name, s);
 }
 
