@@ -183,6 +183,21 @@ static void oracle_agrees_with_c(void **state) {
   }
 }
 
+/* Implementations may fuse one of a product's roundings, or not: where a product or sum of finite numbers overflows on
+ * the way, nothing is known of the result, in doubles as in narrower types. */
+static void oracle_knows_nothing_of_what_overflows_on_the_way(void **state) {
+  static const double large[2][4] = {{1.2e308, 1.36e308, 1.6, 0.54}, {1.7e308, 1.6, 0.65, -0.76}};
+  for (int op = 0; op < 2; op++) {
+    ir_module *m = gt_parse(func("%x: tensor<complex<f64>>, %y: tensor<complex<f64>>",
+                                 op ? OP("0", "div", "%x, %y") : OP("0", "mul", "%x, %y"), "%0"));
+    double out[2], tolerance[2];
+    assert_null(graph_eval(graph_find_func(m, NULL), (const void *const[]){large[op], large[op] + 2},
+                           (void *const[]){out}, (double *const[]){tolerance}));
+    assert_true(tolerance[0] == INFINITY);
+    ir_module_destroy(&m);
+  }
+}
+
 /* ---- programs -------------------------------------------------------------------------------------------------- */
 
 typedef struct rig {
@@ -292,6 +307,7 @@ int main(void) {
       cmocka_unit_test(bad_text_gets_one_clear_line),
       cmocka_unit_test(kernels_take_pairs_alone),
       cmocka_unit_test(oracle_agrees_with_c),
+      cmocka_unit_test(oracle_knows_nothing_of_what_overflows_on_the_way),
       cmocka_unit_test(programs_keep_the_types_of_their_ends),
       cmocka_unit_test(division_and_magnitude_of_large_and_small_numbers),
       cmocka_unit_test(npy_files_hold_complex_numbers),

@@ -84,8 +84,8 @@ static double apply(const ir_op *op, int part, const double *x) {
   }
 }
 
-/* Finite here, infinite in a type that ends at max. */
-static bool leaves(double v, double max) { return isfinite(v) && fabs(v) >= max; }
+/* May a product of finite numbers be infinite in a type that ends at max? Here it is too, or not (fma), of doubles. */
+static bool leaves(double a, double b, double max) { return isfinite(a) && isfinite(b) && !(fabs(a * b) < max); }
 
 /* What an implementation's steps may add, its last rounding not counted; a unit is the roundoff of the type computed
  * in, a step that flushes adds the smallest normal number. A sum has no other step; but a shader compiler may add the
@@ -100,12 +100,12 @@ static double own_error(const ir_op *op, int part, const double *x, const double
   switch (op->def->code) {
   case G_MUL: {
     const double p = x[0] * x[2 + part], q = x[1] * x[3 - part];
-    if (leaves(p, max) || leaves(q, max)) return INFINITY;
+    if (leaves(x[0], x[2 + part], max) || leaves(x[1], x[3 - part], max)) return INFINITY;
     return graph_rounding(t, p) + graph_rounding(t, q);
   }
   case G_DIV: {
     const double s = fmax(fabs(x[2]), fabs(x[3])), least = fmin(fabs(x[2]), fabs(x[3]));
-    if (s < 4 * tiny || leaves(2 * x[0], max) || leaves(2 * x[1], max)) return INFINITY;
+    if (s < 4 * tiny || leaves(2, x[0], max) || leaves(2, x[1], max)) return INFINITY;
     if (!isfinite(v)) return least > 0 && least < 4 * tiny * s ? INFINITY : 0; /* times an infinity, or NaN */
     return 29 * unit * (hypot(x[0], x[1]) / hypot(x[2], x[3])) + 4 * tiny / s; /* products, sum and a quotient flush */
   }
