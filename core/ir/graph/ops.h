@@ -126,6 +126,7 @@ typedef void (*graph_start_fn)(const ir_op *op, int operand, int64_t *at);
 /* Which elements of its operand a move has. */
 typedef enum graph_moves {
   MOVES_NOTHING, /* the op is no move */
+  MOVES_PAIRS,   /* complex numbers as pairs of real ones, or back: the same memory, of another element type */
   MOVES_ALIAS,   /* each once in the same row-major order: the same memory under another shape */
   MOVES_ORDER,   /* each once, in another order */
   MOVES_REPEATS, /* some several times, all in order */
@@ -186,8 +187,11 @@ static inline bool graph_is_kind(const ir_op *op, graph_kind k) {
 static inline graph_moves graph_moves_of(const ir_op *op) {
   return op && graph_ext(op) ? graph_ext(op)->moves : MOVES_NOTHING;
 }
-/* A move that gives the same memory another shape; one that is a strided window of it. */
-static inline bool graph_is_alias(const ir_op *op) { return graph_moves_of(op) == MOVES_ALIAS; }
+/* A move that gives the same memory another shape; that alone; one that is a strided window of it. */
+static inline bool graph_is_alias(const ir_op *op) {
+  return graph_moves_of(op) == MOVES_ALIAS || graph_moves_of(op) == MOVES_PAIRS;
+}
+static inline bool graph_reshapes(const ir_op *op) { return graph_moves_of(op) == MOVES_ALIAS; }
 static inline bool graph_is_window(const ir_op *op) { return graph_moves_of(op) > MOVES_ALIAS; }
 /* A move that repeats elements and leaves them in order. */
 static inline bool graph_repeats(const ir_op *op) { return graph_moves_of(op) == MOVES_REPEATS; }

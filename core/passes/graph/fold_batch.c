@@ -32,7 +32,7 @@ static const char *refused(const ir_op *op) {
 /* The value of type [rows, n] whose reshape v is, else a reshape of v. */
 static ir_value *folded(ir_builder *b, ir_value *v, int64_t rows, int64_t n) {
   const ir_op *d = v->def;
-  if (graph_is_alias(d)) {
+  if (graph_reshapes(d)) {
     const ir_type *t = d->operands[0]->type;
     if (t->rank == 2 && t->dims[0] == rows && t->dims[1] == n) return d->operands[0];
   }
@@ -86,7 +86,7 @@ static ir_value *product_on_rows(ir_builder *b, const ir_op *op, int64_t rows) {
 static bool reads_folded(const ir_op *op) {
   for (int i = 0; i < op->n_operands; i++) {
     const ir_op *d = op->operands[i]->def;
-    if (graph_is_alias(d) && d->scratch && op->operands[i]->type->rank > 2) return true;
+    if (graph_reshapes(d) && d->scratch && op->operands[i]->type->rank > 2) return true;
   }
   return false;
 }

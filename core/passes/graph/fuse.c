@@ -35,7 +35,7 @@ static bool row_edge_ok(const ir_type *space, const ir_op *op, int operand) {
   row_class from = class_of(space, op->operands[operand]->type), to = class_of(space, op->results[0]->type);
   if (from == ROW_NONE || to == ROW_NONE) return false;
   if (op->def->flags & IR_REDUCES) return from == ROW_FULL && operand == 0;
-  if (graph_is_alias(op)) return from != ROW_FULL && to != ROW_FULL;
+  if (graph_reshapes(op)) return from != ROW_FULL && to != ROW_FULL;
   if (graph_is_kind(op, GRAPH_MOVE) && !graph_repeats(op))
     return false; /* of the rows' shape or not: elements come from other rows */
   if (from == to) return true;
@@ -308,7 +308,7 @@ static bool needs_memory(const ir_op *view, const graph_groups *g) {
 
 /* Reshapes and broadcasts of per-row values belong into the reduction kernel. */
 static bool is_row_view(const graph_groups *g, const ir_op *op) {
-  if (!graph_is_alias(op) && !graph_repeats(op)) return false;
+  if (!graph_reshapes(op) && !graph_repeats(op)) return false;
   int p = group_of(g, op->operands[0]);
   return p >= 0 && has_space(&g->v[p], SPACE_ROWS) && class_of(g->v[p].space, op->operands[0]->type) != ROW_FULL &&
          row_edge_ok(g->v[p].space, op, 0);

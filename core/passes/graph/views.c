@@ -76,7 +76,7 @@ static bool hoist_view(ir_op *op, const pass_options *opts) {
 }
 
 /* Each element once: what is computed above it is as much as below. */
-static bool keeps_all(const ir_op *op) { return graph_is_alias(op) || graph_moves_of(op) == MOVES_ORDER; }
+static bool keeps_all(const ir_op *op) { return graph_reshapes(op) || graph_moves_of(op) == MOVES_ORDER; }
 
 tsr_status graph_hoist_views(ir_op *func, const pass_options *opts) {
   for (ir_op *op = func->regions[0]->first, *next; op; op = next) {

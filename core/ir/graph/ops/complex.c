@@ -206,7 +206,7 @@ BEGIN(adjoint_as_complex) {
       .ext = ROW(GRAPH_POINTWISE, complex_eval, NULL, "*->*", SC_CAST, 0, .pairs = pairs_pointwise)
 #define ALIAS(CODE, s, ADJOINT) \
   NAME(CODE, s), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1, \
-      .operands_doc = "x", .ext = ROW(GRAPH_MOVE, eval_alias, ADJOINT, .pairs = pairs_move, .moves = MOVES_ALIAS)
+      .operands_doc = "x", .ext = ROW(GRAPH_MOVE, eval_alias, ADJOINT, .pairs = pairs_move, .moves = MOVES_PAIRS)
 
 static const ir_opdef rows[] = {
     {POINTWISE(COMPLEX, "complex", 2), .operands_doc = "re, im", .types_doc = "f64, f32, f16", .infer = infer_complex,
