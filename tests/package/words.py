@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The words that stay out: earlier names of things that have the field's own (reduction kernels, lane_n,
 transpose_operand, requested_path, gemv, multi-pass, ping_pong, creates_cycle, stage queue), in code, comments, help and
-guides. And lines within 120 columns but for rows of tables: what begins as an initializer's, a table macro's or a
-string's line does, or is one entry; in pages rows, blocks of code and links.
+guides; short names that a header makes global. And lines within 120 columns but for rows of tables: what begins as an
+initializer's, a table macro's or a string's line does, or is one entry; in pages rows, blocks of code and links.
 usage: words.py SOURCE"""
 import os
 import re
@@ -27,6 +27,9 @@ WORDS = [  # pattern, what is said instead
      "stage queue"),
     (r"matrix_path=stream\b|TSR_MATRIX=(?:stream|columns)\b", "gemv, lane_n"),
     (r"\bturn_operand\b|\bin the turn at\b", "transpose_operand"),
+    (r"\b(?:stages?|tiles?|buffers?|panels?) (?:is|are|was|were) given back\b", "released"),
+    (r"\b(?:scratch|argument|binding|block|occupancy|workspace) slots?\b|\bslots? of (?:scratch|arguments)\b",
+     "scratch interval, binding, resident block"),
 ]
 ANY = re.compile("|".join(f"(?:{word})" for word, _ in WORDS), re.I)
 OLD_NAMES = {"CHANGELOG.md", "docs/performance-log.md", "tests/package/words.py"}  # say what a name was before
@@ -51,6 +54,8 @@ def paths():
                 yield os.path.relpath(os.path.join(where, f), SOURCE)
 
 
+# Names that a header gives to all who include it say of what they are.
+SHORT = re.compile(r"^(?:typedef .*\b|\} ?)(kern|node|mem|form|space|side|ring|slot|block|tile|plan);", re.M)
 for path in paths():
     end = os.path.splitext(path)[1]
     script = path.startswith("scripts/")
@@ -60,6 +65,8 @@ for path in paths():
     code = False
     with open(os.path.join(SOURCE, path), encoding="utf-8") as text:
         for number, line in enumerate(text, 1):
+            if end == ".h" and path.startswith(("core/", "backends/")) and SHORT.match(line):
+                bad.append(f"{path}:{number}: a header's name without a prefix: {line.strip()}")
             line = line.rstrip("\n")
             lines += 1
             if path not in OLD_NAMES and ANY.search(line):
